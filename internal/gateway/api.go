@@ -1,0 +1,94 @@
+package gateway
+
+import (
+	"net/netip"
+	"time"
+
+	"aldis/internal/jxtabridge"
+)
+
+// Event is what the edges tell the gateway: one of the types below. A nil Event means that only time passed.
+type Event interface{ gatewayEvent() }
+
+type (
+	// LAN carries an event of the LAN room to the bridge.
+	LAN struct{ Event jxtabridge.Event }
+	// Datagram is one UDP payload of the link and its far address. Coming in, nothing of it is trusted yet.
+	Datagram struct {
+		Addr netip.AddrPort
+		Data []byte
+	}
+	// NormUp: the child of this generation runs and takes commands.
+	NormUp struct{ Generation uint8 }
+	// NormDown: the child died or hung and was killed; what it held is gone.
+	NormDown struct{ Reason string }
+	// NormPacket: libnorm wants this packet to go to that peer.
+	NormPacket struct {
+		Peer uint16
+		Data []byte
+	}
+	// NormObject: libnorm has a whole object from that peer.
+	NormObject struct {
+		Peer uint16
+		Data []byte
+	}
+	// NormSent: libnorm has sent every segment of the object once (or again after a requeue).
+	NormSent struct {
+		Peer   uint16
+		Object uint16 // transport id: 0 is the marker, then counted in order of Enqueue
+	}
+)
+
+func (LAN) gatewayEvent()        {}
+func (Datagram) gatewayEvent()   {}
+func (NormUp) gatewayEvent()     {}
+func (NormDown) gatewayEvent()   {}
+func (NormPacket) gatewayEvent() {}
+func (NormObject) gatewayEvent() {}
+func (NormSent) gatewayEvent()   {}
+
+// Record is one change to the journal; a nil Value deletes. All Records of one Output are committed in one
+// transaction, before anything else in that Output is acted on.
+type Record struct {
+	Bucket string
+	Key    []byte
+	Value  []byte
+}
+
+// NormCommand is an order to the norm room.
+type NormCommand interface{ normCommand() }
+
+type (
+	// NormStart starts a child, in place of any that runs.
+	NormStart struct {
+		Generation uint8
+		Peers      []uint16
+	}
+	// NormEnqueue sends Data to a peer as one object.
+	NormEnqueue struct {
+		Peer uint16
+		Data []byte
+	}
+	// NormInject gives libnorm a packet as if it had come from that peer.
+	NormInject struct {
+		Peer uint16
+		Data []byte
+	}
+)
+
+func (NormStart) normCommand()   {}
+func (NormEnqueue) normCommand() {}
+func (NormInject) normCommand()  {}
+
+// Output is what one Step wants done, in this order: commit Records; then the rest. When the commit fails nothing
+// else of it may be done.
+type Output struct {
+	Records   []Record
+	Welcome   []jxtabridge.WelcomeOut
+	Send      []jxtabridge.Send
+	Close     []jxtabridge.ConnID
+	Datagrams []Datagram // to send
+	Norm      []NormCommand
+	Notes     []jxtabridge.Note
+	Deadline  time.Time // zero: nothing to wait for
+}
