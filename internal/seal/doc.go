@@ -1,0 +1,25 @@
+// Package seal turns the body of a link datagram into an authentic, encrypted UDP payload and back.
+//
+// The construction is ours, after RFC 8750 (implicit nonces), RFC 9000 A.3 (cut counters) and RFC 4303 (replay
+// window); the cipher is ChaCha20-Poly1305 of RFC 8439 and the key derivation crypto_kdf (BLAKE2b), both of libsodium.
+// Only sodium.go speaks C. Key files are read and written by internal/config, sockets live in internal/radio, what
+// a body means in internal/gateway.
+//
+// # Layout
+//
+//	octet 0    version (high nibble, 1), bits 3..1 zero, bit 0: long form
+//	octet 1    low octet of the sender's node id: a hint, every peer that it fits is tried
+//	short      counter, its low 16 bits                       (header of 4 octets)
+//	long       boot number (4), salt (2), counter (4)         (header of 12 octets)
+//	then       ciphertext, as long as the body, and a tag of 16 octets
+//
+// All integers are big endian. The key is crypto_kdf(net key, sender<<48 | boot<<16 | salt, "aldisdg1"), the nonce
+// four zero octets and the counter in 64 bits, the additional data the header, the sender's id (2) and the
+// destination's id (2; 0 is the whole net). So a datagram for one node says nothing to another, and neither two nodes
+// with one id nor a node that lost its disk ever spend a nonce twice: boot or salt differ.
+//
+// # Units and state
+//
+// Deterministic: keys, boot numbers and salts are arguments, nothing here reads a clock or a random source. A Sealer
+// and an Opener belong to one goroutine. An Opener changes its state only after a datagram proved authentic.
+package seal

@@ -1,0 +1,292 @@
+package seal
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+)
+
+// Why a datagram was not opened. From ErrStaleBoot on the datagram is authentic, and Open names its sender.
+var (
+	ErrShort       = errors.New("seal: datagram is too short")
+	ErrVersion     = errors.New("seal: unknown version")
+	ErrUnknownPeer = errors.New("seal: no configured peer has this id")
+	ErrUnknownBoot = errors.New("seal: short form from a peer whose boot number is not known")
+	ErrAuth        = errors.New("seal: not authentic")
+	ErrStaleBoot   = errors.New("seal: from an earlier start of the peer")
+	ErrTwin        = errors.New("seal: two nodes run with this peer's id")
+	ErrOwnID       = errors.New("seal: another node runs with this node's id")
+	ErrReplay      = errors.New("seal: received before")
+	ErrTooOld      = errors.New("seal: older than the replay window")
+)
+
+// WindowLen is how many counters below the highest are told apart from replays.
+const WindowLen = 1024
+
+// PeerState is what an Opener knows of a peer. The zero value knows nothing.
+type PeerState struct {
+	Boot    uint32 // 0: not known
+	Salt    uint16
+	Highest uint32                 // highest counter received in this boot; 0: none
+	Window  [WindowLen / 64]uint64 // bit counter mod WindowLen: received, for Highest-WindowLen < counter <= Highest
+}
+
+// peerStateLen is the length of a PeerState in octets.
+const peerStateLen = 1 + 4 + 2 + 4 + WindowLen/8
+
+// ErrPeerState says that octets from the journal are no PeerState.
+var ErrPeerState = errors.New("seal: not a peer state")
+
+// Append appends p as ParsePeerState reads it.
+func (p *PeerState) Append(b []byte) []byte {
+	b = append(b, 1) // format
+	b = binary.BigEndian.AppendUint32(b, p.Boot)
+	b = binary.BigEndian.AppendUint16(b, p.Salt)
+	b = binary.BigEndian.AppendUint32(b, p.Highest)
+	for _, w := range p.Window {
+		b = binary.BigEndian.AppendUint64(b, w)
+	}
+	return b
+}
+
+// ParsePeerState reads what Append wrote.
+func ParsePeerState(b []byte) (PeerState, error) {
+	var p PeerState
+	if len(b) != peerStateLen || b[0] != 1 {
+		return p, ErrPeerState
+	}
+	p.Boot = binary.BigEndian.Uint32(b[1:])
+	p.Salt = binary.BigEndian.Uint16(b[5:])
+	p.Highest = binary.BigEndian.Uint32(b[7:])
+	for i := range p.Window {
+		p.Window[i] = binary.BigEndian.Uint64(b[11+8*i:])
+	}
+	return p, nil
+}
+
+// check tells whether counter is new to p.
+func (p *PeerState) check(counter uint32) error {
+	switch {
+	case counter > p.Highest:
+		return nil
+	case p.Highest-counter >= WindowLen:
+		return ErrTooOld
+	case p.Window[counter%WindowLen/64]>>(counter%64)&1 == 1:
+		return ErrReplay
+	}
+	return nil
+}
+
+// mark enters counter, which check let pass.
+func (p *PeerState) mark(counter uint32) {
+	if counter > p.Highest {
+		if counter-p.Highest >= WindowLen {
+			p.Window = [WindowLen / 64]uint64{}
+		} else {
+			for c := p.Highest + 1; c != counter; c++ {
+				p.Window[c%WindowLen/64] &^= 1 << (c % 64)
+			}
+		}
+		p.Highest = counter
+	}
+	p.Window[counter%WindowLen/64] |= 1 << (counter % 64)
+}
+
+// expand finds the counter whose low 16 bits are low and that is nearest to the one after highest (RFC 9000 A.3).
+// It answers 0, which no datagram has, where there is none.
+func expand(highest uint32, low uint16) uint32 {
+	const window, half = 1 << 16, 1 << 15
+	expected := int64(highest) + 1
+	c := expected&^(window-1) | int64(low)
+	switch {
+	case c <= expected-half && c < math.MaxUint32+1-window:
+		c += window
+	case c > expected+half && c >= window:
+		c -= window
+	}
+	if c > math.MaxUint32 {
+		return 0
+	}
+	return uint32(c)
+}
+
+type peer struct {
+	id    uint16
+	state PeerState
+	key   [keyLen]byte // for state.Boot and state.Salt
+}
+
+// Opener opens what a node receives.
+type Opener struct {
+	net     Key
+	self    uint16
+	boot    Boot
+	byHint  [256][]*peer // by the low octet of the id
+	byID    map[uint16]*peer
+	scratch []byte
+}
+
+// NewOpener returns the Opener of node self in its start boot, for the given peers. self must not be among them.
+func NewOpener(net Key, self uint16, boot Boot, peers map[uint16]PeerState) *Opener {
+	start()
+	o := &Opener{net: net, self: self, boot: boot, byID: make(map[uint16]*peer, len(peers))}
+	for id, state := range peers {
+		if id == 0 || id == self {
+			panic("seal: a peer needs an id of its own")
+		}
+		p := &peer{id: id, state: state}
+		if state.Boot != 0 {
+			p.key = subkey(&o.net, id, Boot{state.Boot, state.Salt})
+		}
+		o.byID[id] = p
+		o.byHint[byte(id)] = append(o.byHint[byte(id)], p)
+	}
+	for _, c := range o.byHint { // a map has no order: the same input must take the same road
+		slices.SortFunc(c, func(a, b *peer) int { return int(a.id) - int(b.id) })
+	}
+	return o
+}
+
+// State is what is known of a peer now; the zero PeerState for one that is not configured.
+func (o *Opener) State(id uint16) PeerState {
+	if p := o.byID[id]; p != nil {
+		return p.state
+	}
+	return PeerState{}
+}
+
+// OpenInfo says more about an authentic datagram.
+type OpenInfo struct {
+	Newest  bool   // no datagram of the peer with a higher counter was received: its source address is the latest
+	NewBoot bool   // the first datagram of a start of the peer not heard of before
+	Long    bool   // long form
+	Group   bool   // for the whole net, not for this node alone
+	Boot    Boot   // the peer's
+	Counter uint32 // the whole counter
+}
+
+// Open returns the sender and the body of a datagram that is authentic, for this node or the net, and new. The body
+// is the caller's. With ErrStaleBoot and the errors listed after it from and info are valid too, and nothing was
+// changed; with the others from is 0 except that ErrUnknownBoot names the peer when only one can be meant.
+func (o *Opener) Open(datagram []byte) (from uint16, body []byte, info OpenInfo, err error) {
+	if len(datagram) < OverheadShort {
+		return 0, nil, info, ErrShort
+	}
+	if datagram[0]&^flagLong != version<<4 {
+		return 0, nil, info, ErrVersion
+	}
+	candidates := o.byHint[datagram[1]]
+	if datagram[0]&flagLong != 0 {
+		if len(datagram) < OverheadLong {
+			return 0, nil, info, ErrShort
+		}
+		return o.openLong(candidates, datagram)
+	}
+	return o.openShort(candidates, datagram)
+}
+
+func (o *Opener) openShort(candidates []*peer, datagram []byte) (uint16, []byte, OpenInfo, error) {
+	low := binary.BigEndian.Uint16(datagram[2:])
+	var unknown []*peer
+	for _, p := range candidates {
+		if p.state.Boot == 0 {
+			unknown = append(unknown, p)
+			continue
+		}
+		c := expand(p.state.Highest, low)
+		if c == 0 {
+			continue
+		}
+		body, group, ok := o.decrypt(datagram, shortLen, p.id, c, &p.key)
+		if !ok {
+			continue
+		}
+		info := OpenInfo{Group: group, Boot: Boot{p.state.Boot, p.state.Salt}, Counter: c}
+		return p.accept(body, info)
+	}
+	switch {
+	case len(candidates) == 0:
+		return 0, nil, OpenInfo{}, ErrUnknownPeer
+	case len(unknown) == 1:
+		return unknown[0].id, nil, OpenInfo{}, ErrUnknownBoot
+	case len(unknown) > 1:
+		return 0, nil, OpenInfo{}, ErrUnknownBoot
+	}
+	return 0, nil, OpenInfo{}, ErrAuth
+}
+
+func (o *Opener) openLong(candidates []*peer, datagram []byte) (uint16, []byte, OpenInfo, error) {
+	boot := Boot{binary.BigEndian.Uint32(datagram[2:]), binary.BigEndian.Uint16(datagram[6:])}
+	c := binary.BigEndian.Uint32(datagram[8:])
+	own := datagram[1] == byte(o.self)
+	if len(candidates) == 0 && !own {
+		return 0, nil, OpenInfo{}, ErrUnknownPeer
+	}
+	if boot.Number == 0 || c == 0 { // no Sealer makes these
+		return 0, nil, OpenInfo{}, ErrAuth
+	}
+	info := OpenInfo{Long: true, Boot: boot, Counter: c}
+	for _, p := range candidates {
+		known := Boot{p.state.Boot, p.state.Salt}
+		key := p.key
+		if boot != known {
+			key = subkey(&o.net, p.id, boot)
+		}
+		body, group, ok := o.decrypt(datagram, longLen, p.id, c, &key)
+		if !ok {
+			continue
+		}
+		info.Group = group
+		switch {
+		case boot.Number < known.Number:
+			return p.id, nil, info, ErrStaleBoot
+		case boot.Number == known.Number && boot.Salt != known.Salt:
+			return p.id, nil, info, ErrTwin
+		case boot.Number > known.Number:
+			info.NewBoot = true
+			p.state = PeerState{Boot: boot.Number, Salt: boot.Salt}
+			p.key = key
+		}
+		return p.accept(body, info)
+	}
+	if own {
+		key := subkey(&o.net, o.self, boot)
+		if _, group, ok := o.decrypt(datagram, longLen, o.self, c, &key); ok {
+			info.Group = group
+			if boot == o.boot {
+				return o.self, nil, info, ErrReplay // our own, sent back to us
+			}
+			return o.self, nil, info, ErrOwnID
+		}
+	}
+	return 0, nil, OpenInfo{}, ErrAuth
+}
+
+// accept applies the replay window to an authentic datagram.
+func (p *peer) accept(body []byte, info OpenInfo) (uint16, []byte, OpenInfo, error) {
+	if err := p.state.check(info.Counter); err != nil {
+		return p.id, nil, info, err
+	}
+	info.Newest = info.Counter > p.state.Highest
+	p.state.mark(info.Counter)
+	return p.id, slices.Clone(body), info, nil
+}
+
+// decrypt tries datagram as one from node from for this node, then as one for the net. The body is only good until
+// the next call.
+func (o *Opener) decrypt(datagram []byte, headLen int, from uint16, counter uint32, key *[keyLen]byte) (body []byte, group, ok bool) {
+	sealed := datagram[headLen:]
+	// One octet more than needed: C wants a valid address for an empty body as well.
+	o.scratch = slices.Grow(o.scratch[:0], len(sealed))
+	body = o.scratch[:len(sealed)-tagLen]
+	n := nonce(counter)
+	var adBuf [longLen + 4]byte
+	for _, to := range [2]uint16{o.self, Group} {
+		ad := appendAD(adBuf[:0], datagram[:headLen], from, to)
+		if decrypt(body, sealed, ad, &n, key) {
+			return body, to == Group, true
+		}
+	}
+	return nil, false, false
+}

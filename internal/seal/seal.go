@@ -1,0 +1,147 @@
+package seal
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+const (
+	version  = 1
+	flagLong = 0x01
+
+	shortLen = 4
+	longLen  = 12
+
+	// OverheadShort and OverheadLong are the octets that sealing adds to a body.
+	OverheadShort = shortLen + tagLen
+	OverheadLong  = longLen + tagLen
+
+	// Group as destination means every node of the net.
+	Group uint16 = 0
+)
+
+// Key is a net's key: who has it belongs to the net.
+type Key [keyLen]byte
+
+const keyHeader = "aldis net key 1"
+
+// ErrKeyText says that a text is not a net key.
+var ErrKeyText = errors.New("seal: not an aldis net key (expected the line \"" + keyHeader + "\" and one line of base64)")
+
+// Text is the key as a key file holds it.
+func (k Key) Text() string {
+	return keyHeader + "\n" + base64.StdEncoding.EncodeToString(k[:]) + "\n"
+}
+
+// String hides the key from logs.
+func (k Key) String() string { return "net key (hidden)" }
+
+// GoString hides the key from %#v.
+func (k Key) GoString() string { return k.String() }
+
+// ParseKey reads what Text wrote; blank space at line ends and at the end of the text does not matter.
+func ParseKey(text string) (Key, error) {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if len(lines) != 2 || strings.TrimSpace(lines[0]) != keyHeader {
+		return Key{}, ErrKeyText
+	}
+	raw, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSpace(lines[1]))
+	if err != nil || len(raw) != keyLen {
+		return Key{}, ErrKeyText
+	}
+	k := Key(raw)
+	if k == (Key{}) {
+		return Key{}, fmt.Errorf("%w: the key is all zero", ErrKeyText)
+	}
+	return k, nil
+}
+
+// Boot names one start of one node. Number grows with every start; Salt is random, so that two nodes with one id, or
+// a node put back to an old backup, still have keys of their own.
+type Boot struct {
+	Number uint32 // 0: not known
+	Salt   uint16
+}
+
+// NextBoot is the number of a start at wall time now when the start before had the number previous (0: none). The
+// caller makes it durable before the first Seal. At the end of the numbers it answers an error, never a used number.
+func NextBoot(previous uint32, now time.Time) (uint32, error) {
+	if previous == math.MaxUint32 {
+		return 0, errors.New("seal: boot numbers are used up: the node needs another id, or the net another key")
+	}
+	unix := min(max(now.Unix(), 0), math.MaxUint32)
+	return max(previous+1, uint32(unix)), nil
+}
+
+// subkey is the key of one sender's one start.
+func subkey(net *Key, node uint16, boot Boot) [keyLen]byte {
+	id := uint64(node)<<48 | uint64(boot.Number)<<16 | uint64(boot.Salt)
+	return derive((*[keyLen]byte)(net), id, [8]byte([]byte("aldisdg1")))
+}
+
+func nonce(counter uint32) (n [nonceLen]byte) {
+	binary.BigEndian.PutUint64(n[4:], uint64(counter))
+	return n
+}
+
+// appendAD appends the additional data: header, sender, destination.
+func appendAD(b, header []byte, from, to uint16) []byte {
+	b = append(b, header...)
+	b = binary.BigEndian.AppendUint16(b, from)
+	return binary.BigEndian.AppendUint16(b, to)
+}
+
+// ErrSpent says that a Sealer has used its last counter: the node must start anew.
+var ErrSpent = errors.New("seal: 2^32-1 datagrams sealed in this boot: restart the gateway")
+
+// Sealer seals what one node sends from one start to the next.
+type Sealer struct {
+	self    uint16
+	boot    Boot
+	key     [keyLen]byte
+	counter uint32 // of the last datagram; the first is 1
+}
+
+// NewSealer returns the Sealer of node self (1..65535) for one start. The same net, self and boot must never be used
+// for two Sealers.
+func NewSealer(net Key, self uint16, boot Boot) *Sealer {
+	if self == 0 || boot.Number == 0 {
+		panic("seal: a Sealer needs a node id and a boot number")
+	}
+	start()
+	return &Sealer{self: self, boot: boot, key: subkey(&net, self, boot)}
+}
+
+// Counter is the number of datagrams sealed so far.
+func (s *Sealer) Counter() uint32 { return s.counter }
+
+// Boot names the start that this Sealer was made for.
+func (s *Sealer) Boot() Boot { return s.boot }
+
+// Seal appends the datagram with body for node to (Group: all) to dst, which must not overlap body. The long form
+// also tells boot, salt and the whole counter: for the first datagrams of a start, and after silences.
+func (s *Sealer) Seal(dst []byte, to uint16, long bool, body []byte) ([]byte, error) {
+	if s.counter == math.MaxUint32 {
+		return dst, ErrSpent
+	}
+	s.counter++
+	var head [longLen]byte
+	h := append(head[:0], version<<4, byte(s.self))
+	if long {
+		h[0] |= flagLong
+		h = binary.BigEndian.AppendUint32(h, s.boot.Number)
+		h = binary.BigEndian.AppendUint16(h, s.boot.Salt)
+		h = binary.BigEndian.AppendUint32(h, s.counter)
+	} else {
+		h = binary.BigEndian.AppendUint16(h, uint16(s.counter))
+	}
+	var adBuf [longLen + 4]byte
+	ad := appendAD(adBuf[:0], h, s.self, to)
+	n := nonce(s.counter)
+	return encrypt(append(dst, h...), body, ad, &n, &s.key), nil
+}

@@ -1,0 +1,545 @@
+package seal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+func unhex(t *testing.T, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// countKey is 00 01 02 … 1f.
+func countKey() (k Key) {
+	for i := range k {
+		k[i] = byte(i)
+	}
+	return k
+}
+
+// The expected keys come from Python's hashlib: blake2b(b"", digest_size=32, key=net, salt=id little endian and
+// eight zeros, person=b"aldisdg1" and eight zeros).
+func TestSubkey(t *testing.T) {
+	tests := []struct {
+		node uint16
+		boot Boot
+		want string
+	}{
+		{1, Boot{1, 0}, "5be5873e0463f491c94309f8b1bac41fa7055b855e5869f7c0cdd5c9cf694320"},
+		{2, Boot{0x656d0100, 0xbeef}, "d4e9df089ae7ec869c5cd75b0eb538eb92ee5cb00ebd13d2d7307d95087381ac"},
+		{0x0102, Boot{math.MaxUint32, 0xffff}, "3c678573f4209d1f3c42a873696f282eee26e1113af4e750a17a307fd9f58f60"},
+	}
+	net := countKey()
+	for _, tt := range tests {
+		got := subkey(&net, tt.node, tt.boot)
+		if hex.EncodeToString(got[:]) != tt.want {
+			t.Errorf("subkey(%d, %v) = %x, want %s", tt.node, tt.boot, got, tt.want)
+		}
+	}
+}
+
+// independent seals with golang.org/x/crypto, from the layout in doc.go and the sub-keys of TestSubkey.
+func independent(t *testing.T, subkey string, from, to uint16, boot Boot, counter uint32, long bool, body []byte) []byte {
+	t.Helper()
+	aead, err := chacha20poly1305.New(unhex(t, subkey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := []byte{0x10, byte(from)}
+	if long {
+		head[0] = 0x11
+		head = binary.BigEndian.AppendUint32(head, boot.Number)
+		head = binary.BigEndian.AppendUint16(head, boot.Salt)
+		head = binary.BigEndian.AppendUint32(head, counter)
+	} else {
+		head = append(head, byte(counter>>8), byte(counter))
+	}
+	ad := append(bytes.Clone(head), byte(from>>8), byte(from), byte(to>>8), byte(to))
+	nonce := []byte{0, 0, 0, 0, 0, 0, 0, 0, byte(counter >> 24), byte(counter >> 16), byte(counter >> 8), byte(counter)}
+	return aead.Seal(head, nonce, body, ad)
+}
+
+func TestSealVectors(t *testing.T) {
+	const key2 = "d4e9df089ae7ec869c5cd75b0eb538eb92ee5cb00ebd13d2d7307d95087381ac"
+	boot := Boot{0x656d0100, 0xbeef}
+	tests := []struct {
+		name    string
+		to      uint16
+		counter uint32
+		long    bool
+		body    string
+		want    string // frozen; compared with the independent implementation as well
+	}{
+		{"first, long", 1, 1, true, "68656a",
+			"11 02 656d0100 beef 00000001 500a64 c521a1cee7fed2053d1546b10da5f0a4"},
+		{"short", 1, 2, false, "68656a",
+			"10 02 0002 4540b1 3978a6602f5fa00842ceb5fccaa43a42"},
+		{"to the net, empty", Group, 0x1_0003, false, "",
+			"10 02 0003 dd4abf52b64b042e75e57595e3868b0b"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := NewSealer(countKey(), 2, boot)
+			s.counter = tt.counter - 1
+			got, err := s.Seal([]byte("before"), tt.to, tt.long, unhex(t, tt.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = got[len("before"):]
+			if want := unhex(t, tt.want); !bytes.Equal(got, want) {
+				t.Errorf("Seal = %x, want %x", got, want)
+			}
+			if other := independent(t, key2, 2, tt.to, boot, tt.counter, tt.long, unhex(t, tt.body)); !bytes.Equal(got, other) {
+				t.Errorf("Seal = %x, golang.org/x/crypto says %x", got, other)
+			}
+		})
+	}
+}
+
+func TestSealRefusesWhenCountersAreSpent(t *testing.T) {
+	s := NewSealer(countKey(), 2, Boot{1, 1})
+	s.counter = math.MaxUint32 - 1
+	if _, err := s.Seal(nil, 1, true, nil); err != nil {
+		t.Fatalf("the last counter: %v", err)
+	}
+	for range 2 {
+		if got, err := s.Seal([]byte{7}, 1, true, nil); !errors.Is(err, ErrSpent) || len(got) != 1 {
+			t.Errorf("after the last counter: %x, %v; want ErrSpent and nothing appended", got, err)
+		}
+	}
+}
+
+func TestNextBoot(t *testing.T) {
+	at := func(unix int64) time.Time { return time.Unix(unix, 999) }
+	tests := []struct {
+		name     string
+		previous uint32
+		now      time.Time
+		want     uint32
+		fails    bool
+	}{
+		{"first start", 0, at(1_700_000_000), 1_700_000_000, false},
+		{"later", 1_700_000_000, at(1_700_000_060), 1_700_000_060, false},
+		{"twice in a second", 1_700_000_000, at(1_700_000_000), 1_700_000_001, false},
+		{"clock went back", 1_700_000_000, at(1_600_000_000), 1_700_000_001, false},
+		{"clock at 1970", 0, at(0), 1, false},
+		{"clock before 1970", 5, at(-1000), 6, false},
+		{"clock after 2106", 5, at(1 << 33), math.MaxUint32, false},
+		{"used up", math.MaxUint32, at(1 << 33), 0, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := NextBoot(tt.previous, tt.now)
+			if got != tt.want || (err != nil) != tt.fails {
+				t.Errorf("NextBoot = %d, %v; want %d", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestKeyText(t *testing.T) {
+	good := countKey()
+	if got, err := ParseKey(good.Text()); got != good || err != nil {
+		t.Errorf("ParseKey(Text) = %x, %v", [32]byte(got), err)
+	}
+	if got, err := ParseKey(strings.ReplaceAll(good.Text(), "\n", "\r\n")); got != good || err != nil {
+		t.Errorf("with CR LF: %v", err)
+	}
+	for name, text := range map[string]string{
+		"empty":       "",
+		"no header":   strings.SplitN(good.Text(), "\n", 2)[1],
+		"other":       strings.Replace(good.Text(), "key 1", "key 2", 1),
+		"short":       keyHeader + "\nAAECAw==\n",
+		"long":        keyHeader + "\n" + strings.Repeat("AAEC", 11) + "\n",
+		"not base64":  keyHeader + "\n" + strings.Repeat("?", 44) + "\n",
+		"three lines": good.Text() + "more\n",
+		"zero":        Key{}.Text(),
+	} {
+		if _, err := ParseKey(text); !errors.Is(err, ErrKeyText) {
+			t.Errorf("%s: %v, want ErrKeyText", name, err)
+		}
+	}
+	if s := good.String() + good.GoString(); strings.Contains(s, "01") || strings.Contains(s, "AAEC") {
+		t.Errorf("a key shows itself: %s", s)
+	}
+}
+
+// pair is a sender (node 2) and a receiver (node 1) that knows nothing of it yet.
+func pair(boot Boot) (*Sealer, *Opener) {
+	return NewSealer(countKey(), 2, boot),
+		NewOpener(countKey(), 1, Boot{50, 50}, map[uint16]PeerState{2: {}})
+}
+
+func mustSeal(t *testing.T, s *Sealer, to uint16, long bool, body string) []byte {
+	t.Helper()
+	d, err := s.Seal(nil, to, long, []byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestOpen(t *testing.T) {
+	boot := Boot{100, 7}
+	s, o := pair(boot)
+	early := mustSeal(t, s, 1, false, "early")
+	first := mustSeal(t, s, 1, true, "first")
+	second := mustSeal(t, s, 1, false, "second")
+	toAll := mustSeal(t, s, Group, false, "to all")
+	toThree := mustSeal(t, s, 3, false, "to three")
+	empty := mustSeal(t, s, 1, false, "")
+
+	check := func(d []byte, wantBody string, want OpenInfo, wantErr error) {
+		t.Helper()
+		from, body, info, err := o.Open(d)
+		if !errors.Is(err, wantErr) || (wantErr == nil) != (err == nil) {
+			t.Fatalf("Open = %v, want %v", err, wantErr)
+		}
+		if err == nil && (from != 2 || string(body) != wantBody || info != want) {
+			t.Fatalf("Open = %d, %q, %+v; want 2, %q, %+v", from, body, info, wantBody, want)
+		}
+	}
+	check(early, "", OpenInfo{}, ErrUnknownBoot)
+	check(first, "first", OpenInfo{Newest: true, NewBoot: true, Long: true, Boot: boot, Counter: 2}, nil)
+	check(first, "", OpenInfo{}, ErrReplay)
+	check(toAll, "to all", OpenInfo{Newest: true, Group: true, Boot: boot, Counter: 4}, nil)
+	check(second, "second", OpenInfo{Boot: boot, Counter: 3}, nil) // overtaken: not the newest
+	check(early, "early", OpenInfo{Boot: boot, Counter: 1}, nil)
+	check(toThree, "", OpenInfo{}, ErrAuth)
+	check(empty, "", OpenInfo{Newest: true, Boot: boot, Counter: 6}, nil)
+	for _, d := range [][]byte{early, first, second, toAll, empty} {
+		check(d, "", OpenInfo{}, ErrReplay)
+	}
+}
+
+func TestOpenBoots(t *testing.T) {
+	s100, o := pair(Boot{100, 7})
+	s101 := NewSealer(countKey(), 2, Boot{101, 9})
+	twin := NewSealer(countKey(), 2, Boot{101, 10})
+
+	open := func(d []byte) (uint16, OpenInfo, error) {
+		from, _, info, err := o.Open(d)
+		return from, info, err
+	}
+	if _, info, err := open(mustSeal(t, s100, 1, true, "a")); err != nil || !info.NewBoot {
+		t.Fatalf("first boot: %+v, %v", info, err)
+	}
+	if _, _, err := open(mustSeal(t, s101, 1, false, "b")); !errors.Is(err, ErrAuth) {
+		t.Fatalf("short form of an unknown boot: %v", err)
+	}
+	late := mustSeal(t, s100, 1, false, "sent before the restart")
+	if _, info, err := open(mustSeal(t, s101, 1, true, "c")); err != nil || !info.NewBoot || info.Counter != 2 {
+		t.Fatalf("second boot: %+v, %v", info, err)
+	}
+	if _, info, err := open(mustSeal(t, s101, 1, true, "d")); err != nil || info.NewBoot {
+		t.Fatalf("second boot again: %+v, %v", info, err)
+	}
+	if _, _, err := open(late); !errors.Is(err, ErrAuth) {
+		t.Errorf("short form of the old boot: %v", err)
+	}
+	before := o.State(2)
+	if from, _, err := open(mustSeal(t, s100, 1, true, "e")); !errors.Is(err, ErrStaleBoot) || from != 2 {
+		t.Errorf("old boot: %d, %v", from, err)
+	}
+	if from, _, err := open(mustSeal(t, twin, 1, true, "f")); !errors.Is(err, ErrTwin) || from != 2 {
+		t.Errorf("same boot number, other salt: %d, %v", from, err)
+	}
+	if o.State(2) != before {
+		t.Error("a refused datagram changed the state")
+	}
+}
+
+func TestOpenOwnID(t *testing.T) {
+	self := Boot{50, 50}
+	o := NewOpener(countKey(), 1, self, map[uint16]PeerState{2: {}})
+	other := NewSealer(countKey(), 1, Boot{60, 1})
+	for _, to := range []uint16{Group, 1} {
+		if from, _, _, err := o.Open(mustSeal(t, other, to, true, "x")); !errors.Is(err, ErrOwnID) || from != 1 {
+			t.Errorf("another node with our id, to %d: %d, %v", to, from, err)
+		}
+	}
+	mirror := NewSealer(countKey(), 1, self)
+	if _, _, _, err := o.Open(mustSeal(t, mirror, Group, true, "x")); !errors.Is(err, ErrReplay) {
+		t.Errorf("our own datagram sent back: %v", err)
+	}
+	if _, _, _, err := o.Open(mustSeal(t, NewSealer(countKey(), 3, self), 1, true, "x")); !errors.Is(err, ErrUnknownPeer) {
+		t.Errorf("a node that is not configured: %v", err)
+	}
+}
+
+// Ids 0x0102 and 0x0202 give the same hint.
+func TestOpenPeersWithOneHint(t *testing.T) {
+	peers := map[uint16]PeerState{0x0102: {}, 0x0202: {}}
+	o := NewOpener(countKey(), 1, Boot{1, 1}, peers)
+	a, b := NewSealer(countKey(), 0x0102, Boot{7, 1}), NewSealer(countKey(), 0x0202, Boot{8, 1})
+	if from, _, _, err := o.Open(mustSeal(t, b, 1, false, "?")); from != 0 || !errors.Is(err, ErrUnknownBoot) {
+		t.Errorf("unknown boots: %d, %v", from, err)
+	}
+	if from, _, _, err := o.Open(mustSeal(t, b, 1, true, "b")); from != 0x0202 || err != nil {
+		t.Fatalf("long form: %d, %v", from, err)
+	}
+	if from, _, _, err := o.Open(mustSeal(t, a, 1, false, "?")); from != 0x0102 || !errors.Is(err, ErrUnknownBoot) {
+		t.Errorf("one unknown boot: %d, %v", from, err)
+	}
+	if from, _, _, err := o.Open(mustSeal(t, a, 1, true, "a")); from != 0x0102 || err != nil {
+		t.Fatalf("long form: %d, %v", from, err)
+	}
+	for range 3 {
+		if from, _, _, err := o.Open(mustSeal(t, a, 1, false, "a")); from != 0x0102 || err != nil {
+			t.Errorf("short form of a: %d, %v", from, err)
+		}
+		if from, _, _, err := o.Open(mustSeal(t, b, 1, false, "b")); from != 0x0202 || err != nil {
+			t.Errorf("short form of b: %d, %v", from, err)
+		}
+	}
+}
+
+func TestOpenRefusesWhatWasChanged(t *testing.T) {
+	for _, long := range []bool{false, true} {
+		s, o := pair(Boot{100, 7})
+		if _, _, _, err := o.Open(mustSeal(t, s, 1, true, "hello")); err != nil {
+			t.Fatal(err)
+		}
+		before := o.State(2)
+		d := mustSeal(t, s, 1, long, "a body of some octets")
+		for n := range d {
+			if _, _, _, err := o.Open(d[:n]); err == nil {
+				t.Errorf("long %v: cut to %d octets: opened", long, n)
+			}
+		}
+		for bit := range len(d) * 8 {
+			bad := bytes.Clone(d)
+			bad[bit/8] ^= 1 << (bit % 8)
+			if _, _, _, err := o.Open(bad); err == nil {
+				t.Errorf("long %v: bit %d flipped: opened", long, bit)
+			}
+		}
+		if _, _, _, err := o.Open(append(bytes.Clone(d), 0)); !errors.Is(err, ErrAuth) {
+			t.Errorf("long %v: one octet more: %v", long, err)
+		}
+		if o.State(2) != before {
+			t.Errorf("long %v: a changed datagram changed the state", long)
+		}
+		if _, body, _, err := o.Open(d); err != nil || string(body) != "a body of some octets" {
+			t.Errorf("long %v: the datagram itself: %q, %v", long, body, err)
+		}
+	}
+}
+
+func TestOpenAnotherNetsKey(t *testing.T) {
+	other := countKey()
+	other[31]++
+	s := NewSealer(other, 2, Boot{100, 7})
+	_, o := pair(Boot{1, 1})
+	for _, long := range []bool{true, false, true} {
+		want := ErrAuth
+		if !long {
+			want = ErrUnknownBoot
+		}
+		if _, _, _, err := o.Open(mustSeal(t, s, 1, long, "x")); !errors.Is(err, want) {
+			t.Errorf("long %v: %v, want %v", long, err, want)
+		}
+	}
+	if o.State(2) != (PeerState{}) {
+		t.Error("another net's datagram changed the state")
+	}
+}
+
+func TestOpenShort(t *testing.T) {
+	_, o := pair(Boot{1, 1})
+	for _, tt := range []struct {
+		name, hex string
+		want      error
+	}{
+		{"nothing", "", ErrShort},
+		{"no tag", "10020001", ErrShort},
+		{"long form cut", "1102" + strings.Repeat("00", 20), ErrShort},
+		{"version 0", "0002" + strings.Repeat("00", 30), ErrVersion},
+		{"version 2", "2002" + strings.Repeat("00", 30), ErrVersion},
+		{"reserved bit", "1202" + strings.Repeat("00", 30), ErrVersion},
+		{"unknown peer", "1009" + strings.Repeat("00", 30), ErrUnknownPeer},
+		{"counter 0", "1102 00000001 0000 00000000" + strings.Repeat("00", 20), ErrAuth},
+		{"boot 0", "1102 00000000 0000 00000001" + strings.Repeat("00", 20), ErrAuth},
+	} {
+		if _, _, _, err := o.Open(unhex(t, tt.hex)); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
+		}
+	}
+}
+
+// The replay window against a plain set, with re-ordering, loss and repeats around all its edges.
+func TestWindow(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 142))
+	for round := range 50 {
+		var p PeerState
+		seen := map[uint32]bool{}
+		next := uint32(1)
+		if round%2 == 1 {
+			next = math.MaxUint32 - 40_000 // close to the end
+		}
+		for range 4000 {
+			var c uint32
+			switch r.IntN(10) {
+			case 0:
+				next += uint32(r.IntN(3 * WindowLen)) // a silence
+				fallthrough
+			case 1, 2, 3, 4, 5:
+				next++
+				c = next
+			case 6:
+				c = next - WindowLen + uint32(r.IntN(3)) - 1 // the far edge
+			default:
+				c = next - uint32(r.IntN(2*WindowLen))
+			}
+			if c == 0 || c > math.MaxUint32-10_000 && c < 10 {
+				continue
+			}
+			if next > math.MaxUint32-10_000 || c > next {
+				break
+			}
+			var want error
+			switch {
+			case c <= p.Highest && p.Highest-c >= WindowLen:
+				want = ErrTooOld
+			case seen[c]:
+				want = ErrReplay
+			}
+			if got := p.check(c); !errors.Is(got, want) {
+				t.Fatalf("round %d: check(%d) with highest %d = %v, want %v", round, c, p.Highest, got, want)
+			}
+			if want == nil {
+				p.mark(c)
+				seen[c] = true
+			}
+			back, err := ParsePeerState(p.Append(nil))
+			if err != nil || back != p {
+				t.Fatalf("round trip of the state: %v", err)
+			}
+		}
+	}
+}
+
+func TestParsePeerStateRefuses(t *testing.T) {
+	good := (&PeerState{Boot: 1, Salt: 2, Highest: 3}).Append(nil)
+	newer := bytes.Clone(good)
+	newer[0] = 2
+	for name, b := range map[string][]byte{"empty": nil, "cut": good[:len(good)-1], "long": append(bytes.Clone(good), 0), "newer": newer} {
+		if _, err := ParsePeerState(b); !errors.Is(err, ErrPeerState) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestExpand(t *testing.T) {
+	for _, tt := range []struct {
+		highest uint32
+		low     uint16
+		want    uint32
+	}{
+		{0, 1, 1},
+		{0, 0, 0},
+		{0, 0xffff, 0xffff},
+		{0xa82f30ea & 0xffffffff, 0x9b32, 0xa82f9b32}, // RFC 9000 A.3
+		{0xffff, 0, 0x10000},
+		{0x10000, 0xffff, 0xffff},
+		{0x10005, 0xfffe, 0xfffe},
+		{0x17fff, 0xffff, 0x1ffff},
+		{0x17ffe, 0x0000, 0x10000},
+		{0x17fff, 0x0000, 0x20000}, // as far either way: RFC 9000 takes the higher
+		{0x18001, 0x0000, 0x20000},
+		{math.MaxUint32 - 1, 0xffff, math.MaxUint32},
+		{math.MaxUint32 - 1, 0x0000, 0xffff0000}, // nothing above the end
+		{math.MaxUint32, 0x0000, 0},              // none follows
+		{math.MaxUint32, 0x8001, 0xffff8001},
+	} {
+		if got := expand(tt.highest, tt.low); got != tt.want {
+			t.Errorf("expand(%#x, %#x) = %#x, want %#x", tt.highest, tt.low, got, tt.want)
+		}
+	}
+}
+
+// A restart of the receiver: the state from the journal still refuses what was received before.
+func TestOpenAfterRestart(t *testing.T) {
+	s, o := pair(Boot{100, 7})
+	var old [][]byte
+	for range 100 {
+		d := mustSeal(t, s, 1, true, "x")
+		old = append(old, d)
+		if _, _, _, err := o.Open(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state := o.State(2)
+	kept, err := ParsePeerState(state.Append(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o = NewOpener(countKey(), 1, Boot{51, 3}, map[uint16]PeerState{2: kept})
+	for i, d := range old {
+		if _, _, _, err := o.Open(d); !errors.Is(err, ErrReplay) {
+			t.Errorf("datagram %d again: %v", i, err)
+		}
+	}
+	if _, _, info, err := o.Open(mustSeal(t, s, 1, false, "y")); err != nil || !info.Newest || info.Counter != 101 {
+		t.Errorf("the next one: %+v, %v", info, err)
+	}
+}
+
+func FuzzOpen(f *testing.F) {
+	s := NewSealer(countKey(), 2, Boot{100, 7})
+	for _, long := range []bool{true, false} {
+		d, _ := s.Seal(nil, 1, long, []byte("seed"))
+		f.Add(d)
+		f.Add(d[:len(d)-1])
+	}
+	f.Add([]byte{0x11, 2})
+	f.Fuzz(func(t *testing.T, d []byte) {
+		_, o := pair(Boot{1, 1})
+		first := mustSeal(t, NewSealer(countKey(), 2, Boot{100, 7}), 1, true, "seed")
+		from, body, info, err := o.Open(d)
+		if err == nil {
+			// Only who has the key makes what opens: it must come out of the Sealer again.
+			s := NewSealer(countKey(), 2, info.Boot)
+			s.counter = info.Counter - 1
+			to := uint16(1)
+			if info.Group {
+				to = Group
+			}
+			again, err := s.Seal(nil, to, info.Long, body)
+			if from != 2 || err != nil || !bytes.Equal(again, d) {
+				t.Fatalf("opened %x, but sealed again it is %x, %v", d, again, err)
+			}
+			return
+		}
+		if _, _, _, err := o.Open(first); err != nil {
+			t.Fatalf("after %x an honest datagram is refused: %v", d, err)
+		}
+	})
+}
+
+func BenchmarkSealOpen(b *testing.B) {
+	s, o := pair(Boot{100, 7})
+	body := make([]byte, 200)
+	var d []byte
+	b.SetBytes(int64(len(body)))
+	for b.Loop() {
+		d, _ = s.Seal(d[:0], 1, s.counter == 0, body)
+		if _, _, _, err := o.Open(d); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
