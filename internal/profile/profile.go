@@ -1,3 +1,10 @@
+// Package profile describes links: what a link does to packets and how a gateway uses it. The data files are in
+// profiles/ at the top of the repository and are embedded in the binary; an operator may write more.
+//
+// # Units
+//
+// Rates are bits per second of IP octets, sizes octets, times time.Duration; in the files every key ends in its
+// unit. Loss is percent. Nothing here reads a clock or a file: Load is given the reader.
 package profile
 
 import "time"
@@ -24,10 +31,10 @@ type Profile struct {
 	Up, Down      Direction
 	Turnaround    time.Duration // shared: from the end of the last frame to another talker
 	MaxHold       time.Duration // shared: the talker yields after so long when others wait
-	KeyUp         time.Duration
-	MTU           int // IP octets
-	FrameOverhead int // octets per frame below IP
-	Reorder       bool
+	KeyUp         time.Duration // shared: cost of every new turn on top
+	MTU           int           // IP octets
+	FrameOverhead int           // octets per frame below IP
+	Reorder       bool          // jitter may let a frame overtake
 	// The gateway's use of it.
 	DatagramOctets int           // largest UDP payload that radio sends
 	SegmentOctets  int           // NORM segment
@@ -37,4 +44,52 @@ type Profile struct {
 	HoleAge        time.Duration // a hole under an acknowledged number is sent again when so old
 	GRTT           time.Duration // fixed for NORM, the same at all members
 	Bundle         time.Duration // what becomes ready within it shares a datagram
+}
+
+// IPUDPOctets is what IPv4 and UDP put before a payload.
+const IPUDPOctets = 28
+
+// Airtime is how long octets take at a rate in bits per second; 0 is an unlimited rate and takes no time.
+func Airtime(octets, rateBps int) time.Duration {
+	if rateBps <= 0 {
+		return 0
+	}
+	return time.Duration(int64(octets) * 8 * int64(time.Second) / int64(rateBps))
+}
+
+// Airtime is how long a frame of so many IP octets occupies this direction of the profile's link.
+func (p Profile) Airtime(d Direction, ipOctets int) time.Duration {
+	return Airtime(ipOctets+p.FrameOverhead, d.RateBps)
+}
+
+// OneWayMax is the longest a frame of so many IP octets takes in the slower direction once its turn has come: its own
+// airtime, the delay with all jitter, and on a shared channel the change of talker. Queues are not counted.
+func (p Profile) OneWayMax(ipOctets int) time.Duration {
+	return max(p.oneWay(p.Up, ipOctets), p.oneWay(p.Down, ipOctets))
+}
+
+// RoundTripMax is the longest a frame of so many IP octets and a small answer to it (100 IP octets) take without queues.
+func (p Profile) RoundTripMax(ipOctets int) time.Duration {
+	const answer = 100
+	return max(p.oneWay(p.Up, ipOctets)+p.oneWay(p.Down, answer), p.oneWay(p.Down, ipOctets)+p.oneWay(p.Up, answer))
+}
+
+func (p Profile) oneWay(d Direction, ipOctets int) time.Duration {
+	t := p.Airtime(d, ipOctets) + d.Delay + d.Jitter
+	if p.Shared {
+		t += p.Turnaround + p.KeyUp
+	}
+	return t
+}
+
+// SlowerBps is the rate of the slower direction; 0 when both are unlimited.
+func (p Profile) SlowerBps() int {
+	switch up, down := p.Up.RateBps, p.Down.RateBps; {
+	case up == 0:
+		return down
+	case down == 0:
+		return up
+	default:
+		return min(up, down)
+	}
 }
