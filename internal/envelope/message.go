@@ -1,0 +1,268 @@
+package envelope
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
+
+	"aldis/internal/compact"
+	"aldis/internal/jxta"
+	"aldis/internal/jxtabridge"
+)
+
+// Limits of what Parse accepts.
+const (
+	MaxElements = 4096      // elements of one message; lan's own limit is no higher
+	MaxDoc      = 256 << 10 // octets of one document, expanded
+	MaxItems    = 4096      // items of one message
+)
+
+var (
+	ErrMalformed   = errors.New("envelope: malformed")
+	ErrLimit       = errors.New("envelope: beyond a limit")
+	ErrUnknownFlow = errors.New("envelope: flow number not known here")
+)
+
+// Hash names one version of an item: the first octets of a SHA-256 over it (package replica).
+type Hash [4]byte
+
+// Message is one message under custody. Payload, or any of the rest.
+type Message struct {
+	Payload *jxtabridge.Payload // MsgID does not travel
+	Items   []jxtabridge.Item
+	Asks    bool   // Have is meant, even when empty
+	Have    []Hash // items held from the receiver's site
+	Void    []Hash // items that the sender's site does not have
+}
+
+// Flow is the canonical encoding of what the messages of one flow have in common. Equal flows have equal octets.
+type Flow string
+
+// FlowOf returns the flow that p belongs to.
+func FlowOf(p *jxtabridge.Payload) Flow {
+	f := &FlowDef{
+		Group: compact.AppendID(nil, p.Group),
+		Src:   compact.AppendID(nil, p.Src),
+	}
+	if p.Wire {
+		f.Pipe = compact.AppendID(nil, p.Pipe)
+	} else {
+		f.Dst = compact.AppendID(nil, p.Dst)
+		f.Service = p.Service
+		if id, ok := strings.CutPrefix(p.Param, urn); ok {
+			f.ParamPipe = compact.AppendID(nil, id)
+		} else {
+			f.Param = p.Param
+		}
+	}
+	for _, e := range p.Elements {
+		f.Shape = append(f.Shape, &Shape{Namespace: e.Namespace, Name: e.Name, Type: e.Type, Encoding: e.Encoding})
+	}
+	return Flow(marshal(nil, f))
+}
+
+const urn = "urn:jxta:"
+
+var deterministic = proto.MarshalOptions{Deterministic: true}
+
+func marshal(dst []byte, m proto.Message) []byte {
+	out, err := deterministic.MarshalAppend(dst, m)
+	if err != nil { // only for text that is not UTF-8, which Append has made sure of
+		panic("envelope: " + err.Error())
+	}
+	return out
+}
+
+// Append appends m in wire form. number is what m.Payload's flow is known by; with define, its meaning goes along.
+// The error is ErrMalformed for texts that are not UTF-8.
+func Append(dst []byte, m Message, number uint32, define bool) ([]byte, error) {
+	e := &Envelope{}
+	if p := m.Payload; p != nil {
+		if !valid(p) {
+			return dst, fmt.Errorf("%w: a name is not UTF-8", ErrMalformed)
+		}
+		e.Flow = number
+		for _, el := range p.Elements {
+			e.Data = append(e.Data, el.Data)
+		}
+		if define {
+			e.Define = &FlowDef{}
+			if err := proto.Unmarshal([]byte(FlowOf(p)), e.Define); err != nil {
+				return dst, fmt.Errorf("%w: %v", ErrMalformed, err)
+			}
+		}
+	}
+	var coder compact.Coder
+	for _, it := range m.Items {
+		if it.Doc != nil && len(it.Doc) > MaxDoc {
+			return dst, fmt.Errorf("%w: document of %d octets", ErrLimit, len(it.Doc))
+		}
+		e.Items = append(e.Items, itemOut(&coder, it))
+	}
+	if m.Asks {
+		e.Have, e.HaveNone = joinHashes(m.Have), len(m.Have) == 0
+	}
+	e.Void = joinHashes(m.Void)
+	return marshal(dst, e), nil
+}
+
+// Parse is the inverse of Append. lookup says which flow a number means when the message does not define it.
+// Returned slices alias b, except documents.
+func Parse(b []byte, lookup func(number uint32) (Flow, bool)) (m Message, number uint32, defined Flow, err error) {
+	var e Envelope
+	if err := proto.Unmarshal(b, &e); err != nil {
+		return m, 0, "", fmt.Errorf("%w: %v", ErrMalformed, err)
+	}
+	if len(e.Data) > MaxElements || len(e.Items) > MaxItems {
+		return m, 0, "", ErrLimit
+	}
+	if e.Flow != 0 || e.Define != nil {
+		flow := e.Define
+		if flow == nil {
+			known, ok := lookup(e.Flow)
+			if !ok {
+				return m, e.Flow, "", fmt.Errorf("%w: %d", ErrUnknownFlow, e.Flow)
+			}
+			flow = &FlowDef{}
+			if err := proto.Unmarshal([]byte(known), flow); err != nil {
+				return m, e.Flow, "", fmt.Errorf("%w: flow %d: %v", ErrMalformed, e.Flow, err)
+			}
+		}
+		if m.Payload, err = payloadIn(flow, e.Data); err != nil {
+			return Message{}, e.Flow, "", err
+		}
+		number = e.Flow
+		if e.Define != nil {
+			defined = Flow(marshal(nil, e.Define))
+		}
+	}
+	for _, it := range e.Items {
+		item, err := itemIn(it)
+		if err != nil {
+			return Message{}, 0, "", err
+		}
+		m.Items = append(m.Items, item)
+	}
+	if m.Have, err = splitHashes(e.Have); err != nil {
+		return Message{}, 0, "", err
+	}
+	if m.Void, err = splitHashes(e.Void); err != nil {
+		return Message{}, 0, "", err
+	}
+	m.Asks = e.HaveNone || len(m.Have) > 0
+	return m, number, defined, nil
+}
+
+// valid says whether every text of p can travel as a Protocol Buffers string.
+func valid(p *jxtabridge.Payload) bool {
+	ok := utf8.ValidString(p.Service) && utf8.ValidString(p.Param)
+	for _, e := range p.Elements {
+		for _, s := range [...]string{e.Namespace, e.Name, e.Type, e.Encoding} {
+			ok = ok && utf8.ValidString(s)
+		}
+	}
+	return ok
+}
+
+func payloadIn(f *FlowDef, data [][]byte) (*jxtabridge.Payload, error) {
+	if len(data) != len(f.Shape) {
+		return nil, fmt.Errorf("%w: %d elements for a flow of %d", ErrMalformed, len(data), len(f.Shape))
+	}
+	p := &jxtabridge.Payload{Wire: len(f.Pipe) > 0}
+	if p.Wire { // what a routed message has besides would be noise
+		f.Dst, f.Service, f.Param, f.ParamPipe = nil, "", "", nil
+	}
+	p.Service, p.Param = f.Service, f.Param
+	ids := []struct {
+		to   *string
+		from []byte
+	}{{&p.Group, f.Group}, {&p.Src, f.Src}, {&p.Pipe, f.Pipe}, {&p.Dst, f.Dst}, {&p.Param, f.ParamPipe}}
+	for _, id := range ids {
+		if len(id.from) == 0 {
+			continue
+		}
+		text, err := compact.ParseID(id.from)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %v", ErrMalformed, err)
+		}
+		*id.to = text
+	}
+	if len(f.ParamPipe) > 0 {
+		p.Param = urn + p.Param
+	}
+	for i, s := range f.Shape {
+		p.Elements = append(p.Elements, jxta.Element{
+			Namespace: s.Namespace, Name: s.Name, Type: s.Type, Encoding: s.Encoding, Data: data[i]})
+	}
+	return p, nil
+}
+
+func itemOut(coder *compact.Coder, it jxtabridge.Item) *ItemDef {
+	out := &ItemDef{
+		Kind: uint32(it.Kind), Sub: uint32(it.Sub), Signed: it.Signed, Gone: it.Gone,
+		Group: compact.AppendID(nil, it.Group),
+		Peer:  compact.AppendID(nil, it.Peer),
+	}
+	if it.ID != "" {
+		out.Id = compact.AppendID(nil, it.ID)
+	}
+	if len(it.Doc) > 0 {
+		doc, codec := coder.Append([]byte{0}, it.Doc)
+		doc[0] = byte(codec)
+		out.Doc = doc
+	}
+	if !it.Expires.IsZero() {
+		out.Expires = uint32(it.Expires.Unix())
+	}
+	return out
+}
+
+func itemIn(in *ItemDef) (it jxtabridge.Item, err error) {
+	it = jxtabridge.Item{Kind: jxtabridge.ItemKind(in.Kind), Sub: uint8(in.Sub), Signed: in.Signed, Gone: in.Gone}
+	if in.Kind == 0 || in.Kind > uint32(jxtabridge.ItemPipe) || in.Sub > 255 {
+		return it, fmt.Errorf("%w: item kind %d, %d", ErrMalformed, in.Kind, in.Sub)
+	}
+	if it.Group, err = compact.ParseID(in.Group); err != nil {
+		return it, fmt.Errorf("%w: %v", ErrMalformed, err)
+	}
+	if it.Peer, err = compact.ParseID(in.Peer); err != nil {
+		return it, fmt.Errorf("%w: %v", ErrMalformed, err)
+	}
+	if len(in.Id) > 0 {
+		if it.ID, err = compact.ParseID(in.Id); err != nil {
+			return it, fmt.Errorf("%w: %v", ErrMalformed, err)
+		}
+	}
+	if len(in.Doc) > 0 {
+		if it.Doc, err = compact.Expand(compact.Codec(in.Doc[0]), in.Doc[1:], MaxDoc); err != nil {
+			return it, fmt.Errorf("%w: %v", ErrMalformed, err)
+		}
+	}
+	if in.Expires != 0 {
+		it.Expires = time.Unix(int64(in.Expires), 0).UTC()
+	}
+	return it, nil
+}
+
+func joinHashes(hashes []Hash) []byte {
+	var b []byte
+	for _, h := range hashes {
+		b = append(b, h[:]...)
+	}
+	return b
+}
+
+func splitHashes(b []byte) ([]Hash, error) {
+	if len(b)%len(Hash{}) != 0 {
+		return nil, fmt.Errorf("%w: %d octets of hashes", ErrMalformed, len(b))
+	}
+	var hashes []Hash
+	for ; len(b) > 0; b = b[len(Hash{}):] {
+		hashes = append(hashes, Hash(b[:len(Hash{})]))
+	}
+	return hashes, nil
+}
