@@ -1,0 +1,316 @@
+package aldis.peer;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import net.jxta.discovery.DiscoveryService;
+import net.jxta.document.AdvertisementFactory;
+import net.jxta.document.MimeMediaType;
+import net.jxta.endpoint.ByteArrayMessageElement;
+import net.jxta.endpoint.Message;
+import net.jxta.endpoint.MessageElement;
+import net.jxta.id.IDFactory;
+import net.jxta.pipe.InputPipe;
+import net.jxta.pipe.OutputPipe;
+import net.jxta.pipe.PipeMsgEvent;
+import net.jxta.pipe.PipeService;
+import net.jxta.protocol.ModuleSpecAdvertisement;
+import net.jxta.protocol.PipeAdvertisement;
+
+/** One service by name: the module specification, its pipe, and what we do with them. */
+final class Service {
+    private static final String NAMESPACE = "trk";
+    private static final String BODY = "body";
+    private static final int ANSWERS_WANTED = 10;
+    private static final long RESOLVE_MS = 15_000;
+
+    private final Room room;
+    private final String name;
+    /** Library calls of this service, in order. They may block for seconds, so each service has its own thread. */
+    private final ScheduledExecutorService hand;
+
+    // Guarded by this.
+    private PipeAdvertisement pipe;
+    private boolean wanted;
+    private boolean told;
+    private final List<Runnable> whenKnown = new ArrayList<>();
+
+    // Used on hand only.
+    private InputPipe input;
+    private OutputPipe output;
+    private int queries;
+    private boolean asking;
+    private long seq;
+
+    private volatile int sendGeneration;
+
+    Service(Room room, String name) {
+        this.room = room;
+        this.name = name;
+        hand = Executors.newSingleThreadScheduledExecutor(Room.daemon("service " + name));
+    }
+
+    void end() {
+        hand.shutdownNow();
+    }
+
+    void publish(String kind) {
+        ready(() -> {
+            ModuleSpecAdvertisement msa = specification(kind);
+            DiscoveryService discovery = room.group().getDiscoveryService();
+            discovery.publish(msa);
+            discovery.remotePublish(msa);
+            emit("published", "id", msa.getPipeAdvertisement().getPipeID().toString(), "kind", kind);
+            synchronized (this) {
+                told = true; // our own is not discovered
+            }
+            known(msa.getPipeAdvertisement());
+            openInput();
+        });
+    }
+
+    void find(double repeatS) {
+        want(null);
+        ready(() -> {
+            if (!asking && !here()) {
+                asking = true;
+                ask(Math.max(1, (long) (repeatS * 1000)));
+            }
+        });
+    }
+
+    void listen() {
+        emit("listening");
+        want(() -> ready(this::openInput));
+    }
+
+    void open() {
+        want(() -> ready(this::openOutput));
+    }
+
+    /** Sends count messages (0: until stopped) every everyS seconds, the first now. */
+    void send(int size, int elements, long count, double everyS) {
+        int generation = sendGeneration;
+        want(() -> ready(() -> {
+            openOutput();
+            sendAt(generation, size, elements, count == 0 ? Long.MAX_VALUE : count,
+                    (long) (everyS * 1e9), System.nanoTime());
+        }));
+    }
+
+    void stop() {
+        sendGeneration++;
+    }
+
+    /** The pipe is known, from whatever source. Called on the library's threads too. */
+    synchronized void known(PipeAdvertisement found) {
+        if (pipe == null) {
+            pipe = found;
+        }
+        tell();
+        whenKnown.forEach(Runnable::run);
+        whenKnown.clear();
+    }
+
+    private synchronized void want(Runnable then) {
+        wanted = true;
+        if (pipe != null) {
+            tell();
+            if (then != null) {
+                then.run();
+            }
+        } else if (then != null) {
+            whenKnown.add(then);
+        }
+    }
+
+    private void tell() {
+        if (wanted && !told) {
+            told = true;
+            emit("discovered", "id", pipe.getPipeID().toString(), "kind", kind(pipe));
+        }
+    }
+
+    private boolean here() throws Exception {
+        synchronized (this) {
+            if (pipe != null) {
+                return true;
+            }
+        }
+        for (ModuleSpecAdvertisement msa : room.local(name)) {
+            if (msa.getPipeAdvertisement() != null) {
+                known(msa.getPipeAdvertisement());
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private void ask(long repeatMs) {
+        synchronized (this) {
+            if (pipe != null) {
+                asking = false;
+                return;
+            }
+        }
+        emit("query", "n", ++queries);
+        room.group().getDiscoveryService()
+                .getRemoteAdvertisements(null, DiscoveryService.ADV, "Name", name, ANSWERS_WANTED);
+        hand.schedule(guarded(() -> ask(repeatMs)), repeatMs, TimeUnit.MILLISECONDS);
+    }
+
+    private ModuleSpecAdvertisement specification(String kind) throws Exception {
+        // With a kept home directory a restarted peer goes on with the pipe its friends know.
+        for (ModuleSpecAdvertisement msa : room.local(name)) {
+            if (room.options.name.equals(msa.getCreator()) && msa.getPipeAdvertisement() != null
+                    && kind(msa.getPipeAdvertisement()).equals(kind)) {
+                return msa;
+            }
+        }
+        PipeAdvertisement p = (PipeAdvertisement)
+                AdvertisementFactory.newAdvertisement(PipeAdvertisement.getAdvertisementType());
+        p.setPipeID(IDFactory.newPipeID(room.group().getPeerGroupID()));
+        p.setType(kind.equals("unicast") ? PipeService.UnicastType : PipeService.PropagateType);
+        p.setName(name);
+        ModuleSpecAdvertisement msa = (ModuleSpecAdvertisement)
+                AdvertisementFactory.newAdvertisement(ModuleSpecAdvertisement.getAdvertisementType());
+        msa.setModuleSpecID(IDFactory.newModuleSpecID(IDFactory.newModuleClassID()));
+        msa.setName(name);
+        msa.setCreator(room.options.name);
+        msa.setVersion("1");
+        msa.setSpecURI("urn:trk");
+        msa.setDescription("tracks of " + room.options.name);
+        msa.setPipeAdvertisement(p);
+        return msa;
+    }
+
+    private void openInput() throws IOException {
+        if (input == null) {
+            input = room.group().getPipeService().createInputPipe(pipe(), this::received);
+        }
+        emit("pipe_ready");
+    }
+
+    private void openOutput() throws IOException {
+        while (output == null) {
+            try {
+                output = room.group().getPipeService().createOutputPipe(pipe(), RESOLVE_MS);
+                emit("opened");
+            } catch (IOException e) {
+                if (hand.isShutdown() || kind(pipe()).equals("propagate")) {
+                    throw e;
+                }
+                Events.error("open " + name + ": not resolved, trying again", e, room.groupName);
+            }
+        }
+    }
+
+    private void sendAt(int generation, int size, int elements, long left, long everyNs, long due) {
+        if (left == 0 || generation != sendGeneration) {
+            return;
+        }
+        sendOne(size, elements);
+        // The rate is the clock's, not the library's: a send that took long does not move the next.
+        long next = due + everyNs;
+        hand.schedule(guarded(() -> sendAt(generation, size, elements, left - 1, everyNs, next)),
+                Math.max(0, next - System.nanoTime()), TimeUnit.NANOSECONDS);
+    }
+
+    private void sendOne(int size, int elements) {
+        long n = ++seq;
+        try {
+            List<Track.Attachment> attachments = Track.attachments(room.options.name, n, elements - 1);
+            String now = Events.now();
+            byte[] body = Track.body(room.options.name, n, now, size, attachments);
+            Message message = new Message();
+            message.addMessageElement(NAMESPACE, new ByteArrayMessageElement(BODY, null, body, null));
+            for (Track.Attachment a : attachments) {
+                message.addMessageElement(NAMESPACE, new ByteArrayMessageElement(a.name(),
+                        a.type() == null ? null : new MimeMediaType(a.type()), a.data(), null));
+            }
+            if (!output.send(message)) {
+                Events.error("send " + name + " " + n + ": not sent", null, room.groupName);
+                return;
+            }
+            Events.emitAt(now, "sent", "name", name, "seq", n, "size", size,
+                    "crc", Track.crc(body, attachments), "elements", elements, "group", room.groupName);
+        } catch (Throwable e) {
+            Events.error("send " + name + " " + n, e, room.groupName);
+        }
+    }
+
+    private void received(PipeMsgEvent event) {
+        String now = Events.now();
+        try {
+            byte[] body = null;
+            boolean ok = true;
+            int elements = 0;
+            List<Track.Attachment> attachments = new ArrayList<>();
+            Message.ElementIterator all = event.getMessage().getMessageElementsOfNamespace(NAMESPACE);
+            while (all.hasNext()) {
+                MessageElement e = (MessageElement) all.next();
+                String type = e.getMimeType() == null ? null : e.getMimeType().toString();
+                elements++;
+                if (body == null && e.getElementName().equals(BODY)) {
+                    body = e.getBytes(true);
+                    ok = type == null || type.equals("application/octet-stream");
+                } else {
+                    attachments.add(new Track.Attachment(e.getElementName(), type, e.getBytes(true)));
+                }
+            }
+            if (body == null) {
+                Events.error("received on " + name + " a message without " + BODY, null, room.groupName);
+                return;
+            }
+            Track.Seen seen = Track.check(body, attachments);
+            Events.emitAt(now, "received", "name", name, "from", seen.from(), "seq", seen.seq(), "size", body.length,
+                    "crc", seen.crc(), "elements", elements, "ok", ok && seen.ok(),
+                    "t_sent", new Events.Raw(seen.tSent()), "group", room.groupName);
+        } catch (Throwable e) {
+            Events.error("received on " + name, e, room.groupName);
+        }
+    }
+
+    private synchronized PipeAdvertisement pipe() {
+        return pipe;
+    }
+
+    private static String kind(PipeAdvertisement p) {
+        return PipeService.UnicastType.equals(p.getType()) ? "unicast" : "propagate";
+    }
+
+    private void emit(String ev, Object... members) {
+        Object[] all = new Object[members.length + 4];
+        all[0] = "name";
+        all[1] = name;
+        System.arraycopy(members, 0, all, 2, members.length);
+        all[members.length + 2] = "group";
+        all[members.length + 3] = room.groupName;
+        Events.emit(ev, all);
+    }
+
+    private interface Work {
+        void run() throws Exception;
+    }
+
+    private void ready(Work work) {
+        room.whenReady(() -> {
+            if (!hand.isShutdown()) {
+                hand.execute(guarded(work));
+            }
+        });
+    }
+
+    private Runnable guarded(Work work) {
+        return () -> {
+            try {
+                work.run();
+            } catch (Throwable e) {
+                Events.error(name, e, room.groupName);
+            }
+        };
+    }
+}
