@@ -1,0 +1,208 @@
+// Package frame is the inside of a sealed datagram: one or more frames, each complete by itself.
+//
+// A frame starts with one octet: its kind in the three high bits, flags in the low five. Receipts, hellos, probes and
+// answers say their own length. DATA and NORM frames run to the end of the datagram unless flagMore is set; then an
+// unsigned varint with the length of the body follows. So the long one goes last and needs no length.
+// Reference norm-behind-the-seal.md, "Datagram and header elision".
+//
+// Append and Parse are inverse; Parse aliases its input and never panics. Sizes are octets. Only what was opened by
+// the seal gets here.
+package frame
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+var (
+	ErrShort = errors.New("frame: cut short")
+	ErrKind  = errors.New("frame: unknown kind or flags")
+)
+
+// Lane separates messages that must not wait for each other: numbers, window and order are each lane's own.
+type Lane uint8
+
+const (
+	Direct Lane = 0 // fits one datagram
+	Bulk   Lane = 1 // needs segments: NORM
+	Lanes       = 2
+)
+
+// Frame is one of the types below.
+type Frame interface{ isFrame() }
+
+type (
+	// Receipt says what is durable at its sender, of one lane: every number up to Cumulative (its low 16 bits) and
+	// those whose bit is set in Bitmap: bit 0 of octet 0 is Cumulative+1. At most 15 octets of it.
+	Receipt struct {
+		Lane       Lane
+		Cumulative uint16
+		Bitmap     []byte
+	}
+	// Hello says who speaks and whom it has heard. It goes with every long-form datagram.
+	Hello struct {
+		Store       uint32 // the sender's store, made with its data directory
+		Stream      uint8  // raised when the sender's message numbers start anew
+		HeardBoot   uint32 // the receiver's boot number that the sender knows; 0 for none
+		HeardStream uint8
+		Digest      uint32 // of the items that the sender believes the receiver to hold of it
+	}
+	// Probe asks for receipts and an Answer at once.
+	Probe struct{ ID uint8 }
+	// Answer follows the receipts that a Probe asked for.
+	Answer struct{ ID uint8 }
+	// Data is one message of the direct lane.
+	Data struct {
+		Number uint16 // low 16 bits
+		Coded  bool   // Body is deflated (package compact)
+		Body   []byte
+	}
+	// NORM is one packet of libnorm, elided (package normwire).
+	NORM struct{ Body []byte }
+)
+
+func (Receipt) isFrame() {}
+func (Hello) isFrame()   {}
+func (Probe) isFrame()   {}
+func (Answer) isFrame()  {}
+func (Data) isFrame()    {}
+func (NORM) isFrame()    {}
+
+const (
+	kindReceipt = 1 << 5
+	kindHello   = 2 << 5
+	kindProbe   = 3 << 5
+	kindAnswer  = 4 << 5
+	kindData    = 5 << 5
+	kindNORM    = 6 << 5
+	kindMask    = 7 << 5
+
+	flagMore  = 1 << 0 // DATA, NORM: a length follows, and after the body another frame
+	flagCoded = 1 << 1 // DATA
+	laneBit   = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
+	helloLen  = 14
+
+	maxBitmap = 15
+)
+
+// Append appends f. last says that no frame follows it in this datagram.
+func Append(b []byte, f Frame, last bool) []byte {
+	switch f := f.(type) {
+	case Receipt:
+		bitmap := f.Bitmap[:min(len(f.Bitmap), maxBitmap)]
+		b = append(b, kindReceipt|byte(f.Lane)<<4|byte(len(bitmap)))
+		b = binary.BigEndian.AppendUint16(b, f.Cumulative)
+		return append(b, bitmap...)
+	case Hello:
+		b = binary.BigEndian.AppendUint32(append(b, kindHello), f.Store)
+		b = binary.BigEndian.AppendUint32(append(b, f.Stream), f.HeardBoot)
+		return binary.BigEndian.AppendUint32(append(b, f.HeardStream), f.Digest)
+	case Probe:
+		return append(b, kindProbe, f.ID)
+	case Answer:
+		return append(b, kindAnswer, f.ID)
+	case Data:
+		kind := byte(kindData)
+		if f.Coded {
+			kind |= flagCoded
+		}
+		return appendBody(b, kind, last, f.Number, true, f.Body)
+	case NORM:
+		return appendBody(b, kindNORM, last, 0, false, f.Body)
+	}
+	panic(fmt.Sprintf("frame: %T", f)) // a broken promise of our own
+}
+
+func appendBody(b []byte, kind byte, last bool, number uint16, numbered bool, body []byte) []byte {
+	if !last {
+		kind |= flagMore
+	}
+	b = append(b, kind)
+	if numbered {
+		b = binary.BigEndian.AppendUint16(b, number)
+	}
+	if !last {
+		b = binary.AppendUvarint(b, uint64(len(body)))
+	}
+	return append(b, body...)
+}
+
+// DataOverhead and NORMOverhead are what such a frame adds to its body when it is the last.
+const (
+	DataOverhead = 3
+	NORMOverhead = 1
+)
+
+// Parse takes the first frame off b and returns the rest.
+func Parse(b []byte) (f Frame, rest []byte, err error) {
+	if len(b) == 0 {
+		return nil, nil, ErrShort
+	}
+	kind, flags := b[0]&kindMask, b[0]&^kindMask
+	b = b[1:]
+	switch kind {
+	case kindReceipt:
+		n := int(flags & maxBitmap)
+		if len(b) < 2+n {
+			return nil, nil, ErrShort
+		}
+		r := Receipt{Lane: Lane(flags >> 4), Cumulative: binary.BigEndian.Uint16(b)}
+		if n > 0 {
+			r.Bitmap = b[2 : 2+n]
+		}
+		return r, b[2+n:], nil
+	case kindHello:
+		if flags != 0 {
+			return nil, nil, ErrKind
+		}
+		if len(b) < helloLen {
+			return nil, nil, ErrShort
+		}
+		return Hello{
+			Store: binary.BigEndian.Uint32(b), Stream: b[4],
+			HeardBoot: binary.BigEndian.Uint32(b[5:]), HeardStream: b[9],
+			Digest: binary.BigEndian.Uint32(b[10:]),
+		}, b[helloLen:], nil
+	case kindProbe, kindAnswer:
+		if flags != 0 {
+			return nil, nil, ErrKind
+		}
+		if len(b) < 1 {
+			return nil, nil, ErrShort
+		}
+		if kind == kindProbe {
+			return Probe{b[0]}, b[1:], nil
+		}
+		return Answer{b[0]}, b[1:], nil
+	case kindData:
+		if flags&^(flagMore|flagCoded) != 0 {
+			return nil, nil, ErrKind
+		}
+		if len(b) < 2 {
+			return nil, nil, ErrShort
+		}
+		d := Data{Number: binary.BigEndian.Uint16(b), Coded: flags&flagCoded != 0}
+		d.Body, rest, err = body(b[2:], flags)
+		return d, rest, err
+	case kindNORM:
+		if flags&^flagMore != 0 {
+			return nil, nil, ErrKind
+		}
+		var n NORM
+		n.Body, rest, err = body(b, flags)
+		return n, rest, err
+	}
+	return nil, nil, ErrKind
+}
+
+func body(b []byte, flags byte) (body, rest []byte, err error) {
+	if flags&flagMore == 0 {
+		return b, nil, nil
+	}
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > uint64(len(b)-size) {
+		return nil, nil, ErrShort
+	}
+	return b[size : size+int(n)], b[size+int(n):], nil
+}

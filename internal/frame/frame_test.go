@@ -1,0 +1,87 @@
+package frame
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+var vectors = []struct {
+	name string
+	f    Frame
+	last bool
+	hex  string
+}{
+	{"receipt without holes", Receipt{Direct, 0x1234, nil}, false, "20 1234"},
+	{"receipt of the bulk lane, two octets of bitmap", Receipt{Bulk, 1, []byte{0x02, 0x80}}, true, "32 0001 0280"},
+	{"hello", Hello{0xa1b2c3d4, 3, 0x11223344, 5, 0x99aabbcc}, false, "40 a1b2c3d4 03 11223344 05 99aabbcc"},
+	{"probe", Probe{7}, false, "60 07"},
+	{"answer", Answer{7}, true, "80 07"},
+	{"data, last", Data{42, false, []byte("hej")}, true, "a0 002a 68656a"},
+	{"data, coded, more follow", Data{42, true, []byte("hej")}, false, "a3 002a 03 68656a"},
+	{"NORM, last", NORM{[]byte{1, 2}}, true, "c0 0102"},
+	{"NORM, more follow", NORM{[]byte{1, 2}}, false, "c1 02 0102"},
+}
+
+func TestVectors(t *testing.T) {
+	for _, tt := range vectors {
+		t.Run(tt.name, func(t *testing.T) {
+			want := unhex(t, tt.hex)
+			if got := Append(nil, tt.f, tt.last); !bytes.Equal(got, want) {
+				t.Errorf("Append = %x, want %x", got, want)
+			}
+			f, rest, err := Parse(append(want, 0x60, 0x01)[:len(want)])
+			if err != nil || len(rest) != 0 || !reflect.DeepEqual(f, tt.f) {
+				t.Errorf("Parse = %+v, %x, %v; want %+v", f, rest, err, tt.f)
+			}
+			for n := range want {
+				if _, isData := tt.f.(Data); n > 3 && isData && tt.last || n > 0 && strings.HasPrefix(tt.hex, "c0") {
+					break // a shorter body is a frame too
+				}
+				if n == 3 && strings.HasPrefix(tt.hex, "a0") {
+					break
+				}
+				if _, _, err := Parse(want[:n]); !errors.Is(err, ErrShort) {
+					t.Errorf("Parse of %d octets: %v, want ErrShort", n, err)
+				}
+			}
+		})
+	}
+	for _, bad := range []string{"00", "ff", "41", "61 00", "81 00", "a4 0000", "c2 00"} {
+		if _, _, err := Parse(unhex(t, bad)); !errors.Is(err, ErrKind) {
+			t.Errorf("Parse(%s): %v, want ErrKind", bad, err)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, v := range vectors {
+		b, _ := hex.DecodeString(strings.ReplaceAll(v.hex, " ", ""))
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for len(b) > 0 {
+			fr, rest, err := Parse(b)
+			if err != nil {
+				return
+			}
+			again, left, err := Parse(Append(nil, fr, len(rest) == 0))
+			if err != nil || len(left) != 0 || !reflect.DeepEqual(again, fr) {
+				t.Fatalf("%+v comes back as %+v, %x, %v", fr, again, left, err)
+			}
+			b = rest
+		}
+	})
+}
+
+func unhex(t *testing.T, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
