@@ -37,7 +37,8 @@ func (p Profile) Validate(file string, line map[string]int) error {
 // join orders mistakes by line, those without one last, and drops what both directions of [both] say.
 func join(list []*FieldError) error {
 	slices.SortStableFunc(list, func(a, b *FieldError) int {
-		return cmp.Compare(cmp.Or(a.Line, math.MaxInt), cmp.Or(b.Line, math.MaxInt))
+		return cmp.Or(cmp.Compare(cmp.Or(a.Line, math.MaxInt), cmp.Or(b.Line, math.MaxInt)),
+			cmp.Compare(a.Key, b.Key), cmp.Compare(a.Problem, b.Problem))
 	})
 	list = slices.CompactFunc(list, func(a, b *FieldError) bool { return *a == *b })
 	var errs []error
