@@ -1,0 +1,13 @@
+// Package jxta reads and writes what JXTA peers say on a LAN: IDs, endpoint addresses, the welcome line, package
+// framing, binary messages of wire version 0 and 1 with the CBJX trailer of JXSE 2.7, and the XML documents inside.
+// The conversation itself is in internal/jxtabridge, the sockets are in internal/lan.
+//
+// It follows reference/jxta-wire.md (cited as "wire" with a section), corrected by jxta-baseline.md and
+// jxta-ghosts.md. Everything is an Append and Parse pair. Parse answers a value or an error, never panics, and
+// bounds memory and time by limits that are arguments or constants beside it.
+//
+// # Units
+//
+// Sizes are octets. Lifetimes in documents are milliseconds on the wire and time.Duration in Go. IDs in structs are
+// unique values in normal form ("uuid-...03"): what follows "urn:jxta:" (see Normalize).
+package jxta

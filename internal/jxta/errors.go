@@ -1,0 +1,24 @@
+package jxta
+
+import "errors"
+
+// What a ParseError wraps.
+var (
+	ErrShort    = errors.New("ends too early")
+	ErrTooLong  = errors.New("exceeds a limit")
+	ErrMismatch = errors.New("has an unexpected value")
+	ErrSyntax   = errors.New("is not well-formed")
+	ErrMissing  = errors.New("is missing")
+)
+
+// ParseError names the structure and the field, in the spelling of the protocol, that could not be read or written.
+type ParseError struct {
+	What  string // "message", "jxta:PA"
+	Field string // "elementCount", "PID"
+	Err   error
+}
+
+func (e *ParseError) Error() string { return "jxta: " + e.What + ": " + e.Field + " " + e.Err.Error() }
+func (e *ParseError) Unwrap() error { return e.Err }
+
+func fail(what, field string, err error) error { return &ParseError{what, field, err} }
