@@ -83,14 +83,15 @@ const (
 	laneBit   = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
 	helloLen  = 14
 
-	maxBitmap = 15
+	// MaxBitmap is the most octets that a Receipt's bitmap has.
+	MaxBitmap = 15
 )
 
 // Append appends f. last says that no frame follows it in this datagram.
 func Append(b []byte, f Frame, last bool) []byte {
 	switch f := f.(type) {
 	case Receipt:
-		bitmap := f.Bitmap[:min(len(f.Bitmap), maxBitmap)]
+		bitmap := f.Bitmap[:min(len(f.Bitmap), MaxBitmap)]
 		b = append(b, kindReceipt|byte(f.Lane)<<4|byte(len(bitmap)))
 		b = binary.BigEndian.AppendUint16(b, f.Cumulative)
 		return append(b, bitmap...)
@@ -143,7 +144,7 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 	b = b[1:]
 	switch kind {
 	case kindReceipt:
-		n := int(flags & maxBitmap)
+		n := int(flags & MaxBitmap)
 		if len(b) < 2+n {
 			return nil, nil, ErrShort
 		}
