@@ -1,0 +1,470 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"aldis/internal/profile"
+	"aldis/internal/seal"
+)
+
+// maxFile is the size in octets of the largest configuration read.
+const maxFile = 1 << 20
+
+// Config is a configuration without a mistake. Paths are absolute or count from the working directory.
+type Config struct {
+	File string
+	Node Node
+	LAN  LAN
+	Link Link
+	HTTP HTTP
+	Log  Log
+}
+
+// Node is this gateway.
+type Node struct {
+	ID      uint16 // 1..65535
+	Name    string
+	DataDir string
+}
+
+// LAN is where JXTA peers dial in.
+type LAN struct {
+	TCP            netip.AddrPort
+	MaxConnections int // of all peers together
+}
+
+// Link is the way to the sister gateways.
+type Link struct {
+	ProfileName string // as written
+	Profile     profile.Profile
+	Listen      netip.AddrPort
+	KeyFile     string
+	Key         seal.Key
+	Shore       bool          // this end of the profile is the shore; otherwise a terminal
+	Keepalive   time.Duration // 0: none
+	Peers       []Peer        // in the order of the file
+}
+
+// Peer is a sister gateway.
+type Peer struct {
+	ID      uint16
+	Name    string
+	Address netip.AddrPort // zero: learned from its first authentic datagram
+}
+
+// HTTP is where /metrics, /status and /healthz answer. A zero Listen: nowhere.
+type HTTP struct {
+	Listen netip.AddrPort
+}
+
+// Log says how much is logged, and how.
+type Log struct {
+	Level  slog.Level
+	Format string // "auto": text on a terminal, JSON elsewhere; "text"; "json"
+}
+
+// Load reads the configuration in file, its profile and its key. The error joins one *profile.FieldError per mistake.
+func Load(file string) (*Config, error) {
+	r := &reader{file: file, cfg: &Config{File: file}}
+	data, err := readSmall(file)
+	if err != nil {
+		return nil, &profile.FieldError{File: file, Problem: readProblem(err)}
+	}
+	r.tree = parse(data, r.fail)
+	r.read()
+	if len(r.faults) == 0 {
+		return r.cfg, nil
+	}
+	slices.SortStableFunc(r.faults, func(a, b *profile.FieldError) int {
+		if a.File != b.File { // the configuration before the profile
+			return cmp.Compare(boolInt(a.File != file), boolInt(b.File != file))
+		}
+		return cmp.Compare(a.Line, b.Line)
+	})
+	errs := make([]error, len(r.faults))
+	for i, f := range r.faults {
+		errs[i] = f
+	}
+	return nil, errors.Join(errs...)
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func readSmall(file string) ([]byte, error) {
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, errors.New("is a directory")
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("has %d octets, at most %d are read", info.Size(), maxFile)
+	}
+	data, err := os.ReadFile(file)
+	if err == nil && !utf8.Valid(data) {
+		return nil, errors.New("is not UTF-8 text")
+	}
+	return data, err
+}
+
+// readProblem says why a file cannot be read, without its name.
+func readProblem(err error) string {
+	return "cannot be read: " + withoutPath(err).Error()
+}
+
+// known lists the keys of every section.
+var known = map[string][]string{
+	"":          nil,
+	"node":      {"id", "name", "data_dir"},
+	"lan":       {"tcp", "max_connections"},
+	"link":      {"profile", "listen", "key_file", "end", "keepalive"},
+	"link.peer": {"id", "name", "address"},
+	"http":      {"listen"},
+	"log":       {"level", "format"},
+}
+
+type reader struct {
+	file   string
+	tree   *tree
+	cfg    *Config
+	faults []*profile.FieldError
+}
+
+func (r *reader) fail(line int, key, format string, args ...any) {
+	r.faults = append(r.faults, &profile.FieldError{File: r.file, Line: line, Key: key, Problem: fmt.Sprintf(format, args...)})
+}
+
+func (r *reader) read() {
+	r.unknown()
+	c := r.cfg
+	node := section{r, r.tree.tables["node"], "node"}
+	c.Node.ID = node.id()
+	c.Node.Name = node.name(true)
+	c.Node.DataDir = r.resolve(node.text("data_dir", true))
+	r.checkDataDir(node)
+
+	lan := section{r, r.tree.tables["lan"], "lan"}
+	c.LAN.TCP = lan.address("tcp", true)
+	if c.LAN.TCP.IsValid() && c.LAN.TCP.Addr().IsUnspecified() {
+		lan.fail("tcp", "must be the one address that JXTA peers dial and are told; %s names none", c.LAN.TCP.Addr())
+	}
+	c.LAN.MaxConnections = lan.integer("max_connections", 256, 1, 20_000)
+
+	r.readLink()
+
+	http := section{r, r.tree.tables["http"], "http"}
+	c.HTTP.Listen = http.address("listen", false)
+	if c.HTTP.Listen.IsValid() && c.HTTP.Listen == c.LAN.TCP {
+		http.fail("listen", "is the address of lan.tcp: each needs a port of its own")
+	}
+
+	log := section{r, r.tree.tables["log"], "log"}
+	if level := log.choice("level", "info", "debug", "info", "warn", "error"); level != "" {
+		c.Log.Level.UnmarshalText([]byte(level)) // the choices are slog's own words
+	}
+	c.Log.Format = log.choice("format", "auto", "auto", "text", "json")
+}
+
+func (r *reader) readLink() {
+	l := &r.cfg.Link
+	link := section{r, r.tree.tables["link"], "link"}
+	l.ProfileName = link.text("profile", true)
+	if l.ProfileName != "" {
+		name := l.ProfileName
+		if strings.Contains(name, "/") || strings.HasSuffix(name, ".toml") {
+			name = r.resolve(name)
+		}
+		var err error
+		if l.Profile, err = profile.Load(name, readSmall); err != nil {
+			r.profileFaults(link, err)
+		}
+	}
+	l.Listen = link.address("listen", true)
+	if keyFile := link.text("key_file", true); keyFile != "" {
+		l.KeyFile = r.resolve(keyFile)
+		var err error
+		if l.Key, err = LoadKey(l.KeyFile); err != nil {
+			link.fail("key_file", "%v", err)
+		}
+	}
+	l.Shore = link.choice("end", "terminal", "terminal", "shore") == "shore"
+	l.Keepalive = link.duration("keepalive", 0, time.Second, 24*time.Hour)
+
+	ids, names, addresses := map[uint16]int{}, map[string]int{}, map[netip.AddrPort]int{}
+	for _, t := range r.tree.arrays["link.peer"] {
+		s := section{r, t, "link.peer"}
+		p := Peer{ID: s.id(), Name: s.name(false), Address: s.address("address", false)}
+		if p.ID != 0 && p.ID == r.cfg.Node.ID {
+			s.fail("id", "%d is node.id, this gateway's own: a peer is another gateway", p.ID)
+		}
+		once(s, "id", p.ID, ids)
+		if p.Name == "" && p.ID != 0 {
+			p.Name = fmt.Sprintf("node-%d", p.ID)
+		}
+		once(s, "name", p.Name, names)
+		once(s, "address", p.Address, addresses)
+		if p.Address.IsValid() && p.Address.Addr().IsUnspecified() {
+			s.fail("address", "must be the peer's address; %s names none (leave the key out to learn it from the peer)", p.Address.Addr())
+		}
+		l.Peers = append(l.Peers, p)
+	}
+}
+
+// once reports a value that an earlier section has already. Zero values are never doubles.
+func once[T comparable](s section, key string, v T, seen map[T]int) {
+	var zero T
+	if v == zero {
+		return
+	}
+	if first, ok := seen[v]; ok {
+		s.fail(key, "%v is there twice, first in line %d", v, first)
+		return
+	}
+	seen[v] = s.line(key)
+}
+
+func (r *reader) profileFaults(link section, err error) {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		for _, e := range joined.Unwrap() {
+			r.profileFaults(link, e)
+		}
+		return
+	}
+	var fe *profile.FieldError
+	if errors.As(err, &fe) {
+		r.faults = append(r.faults, fe)
+		return
+	}
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		link.fail("profile", "%s %s", pe.Path, readProblem(err))
+		return
+	}
+	link.fail("profile", "%s", strings.TrimPrefix(err.Error(), "profile: "))
+}
+
+func (r *reader) checkDataDir(node section) {
+	dir := r.cfg.Node.DataDir
+	if dir == "" {
+		return
+	}
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		node.fail("data_dir", "%s is not a directory", dir)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) { // run makes what is missing
+		node.fail("data_dir", "%s %s", dir, readProblem(err))
+	}
+}
+
+// resolve counts a relative path from the configuration's directory.
+func (r *reader) resolve(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(r.file), path)
+}
+
+// unknown reports sections and keys that do not exist, each section once.
+func (r *reader) unknown() {
+	var sections []string
+	for name := range known {
+		sections = append(sections, name)
+	}
+	slices.Sort(sections)
+	for _, t := range r.tree.order {
+		keys, ok := known[t.path]
+		if !ok {
+			r.fail(t.line, t.path, "there is no such section%s", nearest(t.path, sections))
+			continue
+		}
+		for _, k := range t.keys {
+			if !slices.Contains(keys, k) {
+				candidates := keys
+				if t.path == "" {
+					candidates = sections
+				}
+				r.fail(t.values[k].line, join(t.path, k), "there is no such key%s", nearest(k, candidates))
+			}
+		}
+	}
+}
+
+// nearest suggests the candidate that a typing error away from got was meant.
+func nearest(got string, candidates []string) string {
+	best, dist := "", 3
+	for _, c := range candidates {
+		if d := distance(got, c); c != "" && d < dist {
+			best, dist = c, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; is %s meant?", best)
+}
+
+// distance counts the octets to insert, delete or change between a and b (Levenshtein), a cut to 64 octets.
+func distance(a, b string) int {
+	a = a[:min(len(a), 64)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// section reads the values of one table; of a table that is absent everything is.
+type section struct {
+	r    *reader
+	t    *table
+	path string
+}
+
+func (s section) get(key string) (value, bool) {
+	if s.t == nil {
+		return value{}, false
+	}
+	v, ok := s.t.values[key]
+	return v, ok
+}
+
+// line is where key stands, or else its section.
+func (s section) line(key string) int {
+	if v, ok := s.get(key); ok {
+		return v.line
+	}
+	if s.t != nil {
+		return s.t.line
+	}
+	return 0
+}
+
+func (s section) fail(key, format string, args ...any) {
+	s.r.fail(s.line(key), s.path+"."+key, format, args...)
+}
+
+// text is a string that is not empty; "" after a mistake or where it is absent.
+func (s section) text(key string, required bool) string {
+	v, ok := s.get(key)
+	switch {
+	case !ok && required:
+		s.fail(key, "is missing")
+	case !ok:
+	case v.kind != unstable.String:
+		s.fail(key, "must be text in quotes, is %s", v.word())
+	case strings.TrimSpace(v.text) == "":
+		s.fail(key, "is empty")
+	default:
+		return v.text
+	}
+	return ""
+}
+
+func (s section) id() uint16 {
+	if _, ok := s.get("id"); !ok {
+		s.fail("id", "is missing")
+		return 0
+	}
+	return uint16(s.integer("id", 0, 1, 65535))
+}
+
+func (s section) name(required bool) string {
+	name := s.text("name", required)
+	if len(name) > 64 || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
+		s.fail("name", "must be at most 64 printable octets, is %q", name)
+		return ""
+	}
+	return name
+}
+
+// integer is a number from least to most; absent after a mistake.
+func (s section) integer(key string, absent, least, most int) int {
+	v, ok := s.get(key)
+	if !ok {
+		return absent
+	}
+	n, err := strconv.ParseInt(strings.TrimPrefix(v.text, "+"), 0, 64)
+	if v.kind != unstable.Integer || err != nil || n < int64(least) || n > int64(most) {
+		s.fail(key, "must be a whole number from %d to %d, is %s", least, most, v.word())
+		return absent
+	}
+	return int(n)
+}
+
+func (s section) address(key string, required bool) netip.AddrPort {
+	text := s.text(key, required)
+	if text == "" {
+		return netip.AddrPort{}
+	}
+	a, err := netip.ParseAddrPort(text)
+	switch {
+	case err != nil && strings.HasPrefix(text, ":"):
+		s.fail(key, "must be an address and a port, is %q; for all addresses of this machine write \"0.0.0.0%s\"", text, text)
+	case err != nil:
+		s.fail(key, "must be an IP address and a port, like \"10.20.0.1:9701\", is %q", text)
+	case a.Port() == 0:
+		s.fail(key, "needs a port from 1 to 65535, is %q", text)
+	default:
+		return a
+	}
+	return netip.AddrPort{}
+}
+
+// duration is "0s" or a time from least to most; absent after a mistake.
+func (s section) duration(key string, absent, least, most time.Duration) time.Duration {
+	text := s.text(key, false)
+	if text == "" {
+		return absent
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d != 0 && d < least || d > most {
+		s.fail(key, "must be \"0s\" or a time from \"%v\" to \"%v\" with its unit, like \"20s\", is %q", least, most, text)
+		return absent
+	}
+	return d
+}
+
+// choice is one of the words; "" after a mistake.
+func (s section) choice(key, absent string, words ...string) string {
+	if _, ok := s.get(key); !ok {
+		return absent
+	}
+	text := s.text(key, false)
+	if text != "" && !slices.Contains(words, text) {
+		s.fail(key, "must be one of \"%s\", is %q", strings.Join(words, `", "`), text)
+		return ""
+	}
+	return text
+}

@@ -1,0 +1,394 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/profile"
+	"aldis/internal/seal"
+)
+
+const good = `[node]
+id = 2
+name = "ship"
+data_dir = "data"
+[lan]
+tcp = "10.20.0.1:9701"
+[link]
+profile = "iridium-directip"
+listen = "0.0.0.0:7142"
+key_file = "net.key"
+[[link.peer]]
+id = 1
+name = "hq"
+address = "10.77.0.1:7142"
+[[link.peer]]
+id = 0x0103
+[http]
+listen = "127.0.0.1:9142"
+`
+
+// write puts a configuration and a key into a new directory.
+func write(t *testing.T, text string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := NewKey(filepath.Join(dir, "net.key")); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "gateway.toml")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// faults loads text and returns its mistakes as "line: key: problem".
+func faults(t *testing.T, text string) []string {
+	t.Helper()
+	file := write(t, text)
+	cfg, err := Load(file)
+	if err == nil {
+		return nil
+	}
+	if cfg != nil {
+		t.Error("a configuration with mistakes was returned")
+	}
+	var lines []string
+	for line := range strings.Lines(err.Error() + "\n") {
+		line = strings.TrimSpace(line)
+		line, _ = strings.CutPrefix(line, file+":")
+		lines = append(lines, strings.ReplaceAll(line, filepath.Dir(file), "DIR"))
+	}
+	return lines
+}
+
+func TestLoad(t *testing.T) {
+	file := write(t, good)
+	dir := filepath.Dir(file)
+	got, err := Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	directip, err := profile.Load("iridium-directip", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := LoadKey(filepath.Join(dir, "net.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Config{
+		File: file,
+		Node: Node{2, "ship", filepath.Join(dir, "data")},
+		LAN:  LAN{netip.MustParseAddrPort("10.20.0.1:9701"), 256},
+		Link: Link{
+			ProfileName: "iridium-directip", Profile: directip, Listen: netip.MustParseAddrPort("0.0.0.0:7142"),
+			KeyFile: filepath.Join(dir, "net.key"), Key: key,
+			Peers: []Peer{{1, "hq", netip.MustParseAddrPort("10.77.0.1:7142")}, {0x0103, "node-259", netip.AddrPort{}}},
+		},
+		HTTP: HTTP{netip.MustParseAddrPort("127.0.0.1:9142")},
+		Log:  Log{slog.LevelInfo, "auto"},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("Load =\n%+v\nwant\n%+v", got, want)
+	}
+	if w := got.Warnings(); len(w) != 0 {
+		t.Errorf("warnings: %q", w)
+	}
+}
+
+func TestLoadOptional(t *testing.T) {
+	text := strings.NewReplacer(
+		"key_file = \"net.key\"", "key_file = \"net.key\"\nend = \"shore\"\nkeepalive = \"2m\"",
+		"[lan]", "[log]\nlevel = \"debug\"\nformat = \"json\"\n[lan]\nmax_connections = 1_0",
+		"127.0.0.1:9142", "[::]:9142",
+		"profile = \"iridium-directip\"", "profile = \"own.toml\"",
+	).Replace(good)
+	file := write(t, text)
+	source, err := profile.Source("hf-2400")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(filepath.Dir(file), "own.toml"), source, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(filepath.Dir(file), "data"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !c.Link.Shore || c.Link.Keepalive != 2*time.Minute || c.LAN.MaxConnections != 10 || c.Log.Level != slog.LevelDebug ||
+		c.Log.Format != "json" || c.Link.Profile.Name != "hf-2400" {
+		t.Errorf("%+v", c)
+	}
+	w := strings.Join(c.Warnings(), "\n")
+	for _, want := range []string{"http.listen [::]:9142", "link.keepalive 2m0s: about 35280 octets", "mode 0755"} {
+		if !strings.Contains(w, want) {
+			t.Errorf("warnings %q lack %q", w, want)
+		}
+	}
+}
+
+// Sections may also be written inline: it is one format.
+func TestLoadInline(t *testing.T) {
+	c, err := Load(write(t, `node = { id = 2, name = "ship", data_dir = "/var/lib/aldis" }
+lan.tcp = "10.20.0.1:9701"
+[link]
+profile = "iridium-directip"
+listen = "0.0.0.0:7142"
+key_file = "net.key"
+peer = [ { id = 1, name = "hq" }, { id = 3 } ]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Node.DataDir != "/var/lib/aldis" || c.LAN.TCP.Port() != 9701 || len(c.Link.Peers) != 2 || c.HTTP.Listen.IsValid() {
+		t.Errorf("%+v", c)
+	}
+	if w := c.Warnings(); len(w) != 1 || !strings.Contains(w[0], "no peer has an address") {
+		t.Errorf("warnings: %q", w)
+	}
+}
+
+func TestTenMistakes(t *testing.T) {
+	got := faults(t, `[node]
+id = 70000
+name = ship
+datadir = "data"
+[lan]
+tcp = "localhost:9701"
+max_connections = "many"
+[link]
+profile = "iridium-directp"
+listen = ":7142"
+key_file = "lost.key"
+keepalive = "20"
+end = "sea"
+[[link.peer]]
+id = 1
+name = "hq"
+[[link.peer]]
+id = 1
+adress = "10.77.0.1:7142"
+[htpp]
+listen = "127.0.0.1:9142"
+`)
+	want := []string{
+		`1: node.name: is missing`,
+		`1: node.data_dir: is missing`,
+		`2: node.id: must be a whole number from 1 to 65535, is 70000`,
+		`3: is not TOML:`,
+		`4: node.datadir: there is no such key; is data_dir meant?`,
+		`6: lan.tcp: must be an IP address and a port, like "10.20.0.1:9701", is "localhost:9701"`,
+		`7: lan.max_connections: must be a whole number from 1 to 20000, is "many"`,
+		`9: link.profile: "iridium-directp": no such profile; there are `,
+		`10: link.listen: must be an address and a port, is ":7142"; for all addresses of this machine write "0.0.0.0:7142"`,
+		`11: link.key_file: DIR/lost.key does not exist;`,
+		`12: link.keepalive: must be "0s" or a time`,
+		`13: link.end: must be one of "terminal", "shore", is "sea"`,
+		`18: link.peer.id: 1 is there twice, first in line 15`,
+		`19: link.peer.adress: there is no such key; is address meant?`,
+		`20: htpp: there is no such section; is http meant?`,
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%d mistakes, want %d:\n%s", len(got), len(want), strings.Join(got, "\n"))
+	}
+	for i := range want {
+		if !strings.HasPrefix(got[i], want[i]) {
+			t.Errorf("mistake %d: %q, want %q", i, got[i], want[i])
+		}
+	}
+}
+
+// Each change of the good configuration gives exactly these mistakes.
+func TestMistakes(t *testing.T) {
+	tests := []struct {
+		name, old, new string
+		want           []string
+	}{
+		{"own id", "id = 1\n", "id = 2\n", []string{"12: link.peer.id: 2 is node.id, this gateway's own"}},
+		{"id 0", "id = 1\n", "id = 0\n", []string{"12: link.peer.id: must be a whole number from 1 to 65535, is 0"}},
+		{"id as text", "id = 2\n", "id = \"2\"\n", []string{`2: node.id: must be a whole number from 1 to 65535, is "2"`}},
+		{"no id", "id = 2\n", "\n", []string{"1: node.id: is missing"}},
+		{"leading zero", "id = 2\n", "id = 02\n", []string{"2: is not TOML", "1: node.id: is missing"}},
+		{"a list", "id = 2\n", "id = [2]\n", []string{"2: node.id: must be a whole number from 1 to 65535, is a list"}},
+		{"empty name", `"ship"`, `" "`, []string{"3: node.name: is empty"}},
+		{"odd name", `"ship"`, `"sh\u0007ip"`, []string{`3: node.name: must be at most 64 printable octets, is "sh\aip"`}},
+		{"name twice", "id = 0x0103", "id = 3\nname = \"hq\"", []string{"17: link.peer.name: hq is there twice, first in line 13"}},
+		{"address twice", "id = 0x0103", "id = 3\naddress = \"10.77.0.1:7142\"", []string{"17: link.peer.address: 10.77.0.1:7142 is there twice, first in line 14"}},
+		{"peer nowhere", "10.77.0.1:7142", "0.0.0.0:7142", []string{"14: link.peer.address: must be the peer's address"}},
+		{"no port", "10.20.0.1:9701", "10.20.0.1:0", []string{"6: lan.tcp: needs a port"}},
+		{"lan nowhere", "10.20.0.1:9701", "0.0.0.0:9701", []string{"6: lan.tcp: must be the one address"}},
+		{"one port for two", "127.0.0.1:9142", "10.20.0.1:9701", []string{"18: http.listen: is the address of lan.tcp"}},
+		{"no section", "[lan]\ntcp = \"10.20.0.1:9701\"\n", "", []string{"lan.tcp: is missing"}},
+		{"section twice", "[http]", "[lan]\nmax_connections = 5\n[http]", []string{"17: lan: section is there twice, first in line 5"}},
+		{"key twice", "id = 2\n", "id = 2\nid = 3\n", []string{"3: node.id: is set twice, first in line 2"}},
+		{"one bracket", "[[link.peer]]\nid = 1", "[link.peer]\nid = 1", []string{"11: link.peer: is written with two brackets"}},
+		{"two brackets", "[lan]", "[[lan]]", []string{"5: lan: is written with one bracket"}},
+		{"no section at all", "[node]", "nodeid = 4\n[node]", []string{"1: nodeid: there is no such key"}},
+		{"keepalive too short", "key_file", "keepalive = \"10ms\"\nkey_file", []string{`10: link.keepalive: must be "0s" or a time`}},
+		{"log", "[http]", "[log]\nlevel = \"loud\"\nformat = 3\n[http]", []string{"18: log.level: must be one of", "19: log.format: must be text"}},
+		{"profile's file", `"iridium-directip"`, `"lost.toml"`, []string{"8: link.profile: DIR/lost.toml cannot be read: no such file"}},
+		{"data_dir is a file", `data_dir = "data"`, `data_dir = "net.key"`, []string{"4: node.data_dir: DIR/net.key is not a directory"}},
+		{"deep", "id = 2\n", "id = " + strings.Repeat("[", 20_000) + "\n", []string{"2: is not TOML", "1: node.id: is missing"}},
+		{"two broken lines", "id = 2\nname = \"ship\"", "id = ?\nname = \"ship", []string{
+			"2: is not TOML", "3: is not TOML", "1: node.id: is missing", "1: node.name: is missing"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if !strings.Contains(good, tt.old) {
+				t.Fatalf("%q is not in the good configuration", tt.old)
+			}
+			got := faults(t, strings.Replace(good, tt.old, tt.new, 1))
+			missing := 0
+			for _, w := range tt.want {
+				found := false
+				for _, g := range got {
+					found = found || strings.HasPrefix(strings.TrimSpace(g), w)
+				}
+				if !found {
+					missing++
+				}
+			}
+			if missing > 0 || len(got) != len(tt.want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
+			}
+		})
+	}
+}
+
+// A profile with mistakes is reported with the profile's own file and lines, together with the rest.
+func TestMistakesInProfile(t *testing.T) {
+	file := write(t, strings.NewReplacer(`"iridium-directip"`, `"own.toml"`, "id = 2\n", "id = -2\n").Replace(good))
+	own := filepath.Join(filepath.Dir(file), "own.toml")
+	if err := os.WriteFile(own, []byte("name = \"own\"\nsummary = 3\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Load(file)
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if !strings.HasPrefix(lines[0], file+":2: node.id: ") || !strings.Contains(err.Error(), own+":2: summary: ") || len(lines) < 4 {
+		t.Errorf("%s", err)
+	}
+}
+
+func TestLoadRefusesFiles(t *testing.T) {
+	dir := t.TempDir()
+	big := filepath.Join(dir, "big")
+	os.WriteFile(big, make([]byte, maxFile+1), 0o644)
+	binary := filepath.Join(dir, "binary")
+	os.WriteFile(binary, []byte{0xff, 0xfe, 0}, 0o644)
+	for file, want := range map[string]string{
+		filepath.Join(dir, "lost"): "cannot be read: no such file or directory",
+		dir:                        "is a directory",
+		big:                        "has 1048577 octets",
+		binary:                     "is not UTF-8 text",
+	} {
+		_, err := Load(file)
+		if err == nil || !strings.HasPrefix(err.Error(), file+": ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", file, err, want)
+		}
+	}
+}
+
+func TestKeyFiles(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "net.key")
+	if err := NewKey(file); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	first, err := LoadKey(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := NewKey(file); err == nil || !strings.Contains(err.Error(), "is not overwritten") {
+		t.Errorf("second key into one file: %v", err)
+	}
+	if again, err := LoadKey(file); err != nil || again != first {
+		t.Errorf("the key changed: %v", err)
+	}
+	second := filepath.Join(dir, "second.key")
+	if err := NewKey(second); err != nil {
+		t.Fatal(err)
+	}
+	if k, _ := LoadKey(second); k == first {
+		t.Error("two keys are the same")
+	}
+	for _, mode := range []fs.FileMode{0o640, 0o604, 0o660, 0o644, 0o610} {
+		os.Chmod(file, mode)
+		if _, err := LoadKey(file); err == nil || !strings.Contains(err.Error(), "chmod 600 "+file) {
+			t.Errorf("mode %04o: %v", mode, err)
+		}
+	}
+	os.Chmod(file, 0o400)
+	if _, err := LoadKey(file); err != nil {
+		t.Errorf("mode 0400: %v", err)
+	}
+	for name, text := range map[string]string{"empty": "", "other": "ssh-ed25519 AAAA", "big": strings.Repeat("x", maxKeyFile+1)} {
+		bad := filepath.Join(dir, name)
+		os.WriteFile(bad, []byte(text), 0o600)
+		if _, err := LoadKey(bad); !errors.Is(err, seal.ErrKeyText) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for path, want := range map[string]string{dir: "is not a file", filepath.Join(dir, "lost"): "gateway keys new -o"} {
+		os.Chmod(path, 0o700)
+		if _, err := LoadKey(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if err := NewKey(filepath.Join(dir, "no", "such", "dir")); err == nil || !strings.Contains(err.Error(), "cannot be made: no such file or directory") {
+		t.Errorf("no directory: %v", err)
+	}
+}
+
+// Whatever the file says, Load answers, and each mistake names the file.
+func FuzzLoad(f *testing.F) {
+	f.Add(good)
+	f.Add("[node\nid = \"\"\"\n")
+	f.Add("link.peer.id = 3\n[[link.peer]]\n[link]\npeer = [1, {id = 2}]\n")
+	f.Add("a = {b = {c = {}}}\n[[a]]\n")
+	f.Add("x = \"\\uD800\"\n\x00 = 1")
+	file := filepath.Join(f.TempDir(), "gateway.toml")
+	f.Fuzz(func(t *testing.T, text string) {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := Load(file)
+		if (cfg == nil) == (err == nil) {
+			t.Fatalf("%v, %v", cfg, err)
+		}
+		var joined interface{ Unwrap() []error }
+		if errors.As(err, &joined) {
+			for _, e := range joined.Unwrap() {
+				var fe *profile.FieldError
+				if !errors.As(e, &fe) || fe.Line > 1+strings.Count(text, "\n") && fe.File == file {
+					t.Fatalf("%v", e)
+				}
+			}
+		}
+	})
+}
+
+func ExampleLoad() {
+	_, err := Load("testdata/lost.toml")
+	fmt.Println(err)
+	// Output: testdata/lost.toml: cannot be read: no such file or directory
+}

@@ -1,0 +1,32 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"aldis/internal/seal"
+)
+
+// Warnings names what is allowed but seldom meant, one sentence each.
+func (c *Config) Warnings() []string {
+	var w []string
+	warn := func(format string, args ...any) { w = append(w, fmt.Sprintf(format, args...)) }
+	if len(c.Link.Peers) == 0 {
+		warn("no [[link.peer]]: this gateway serves its own LAN and talks to nobody")
+	} else if !c.Link.Shore && !slices.ContainsFunc(c.Link.Peers, func(p Peer) bool { return p.Address.IsValid() }) {
+		warn("no peer has an address: nothing is sent before a peer calls; a terminal usually calls first")
+	}
+	if a := c.HTTP.Listen; a.IsValid() && !a.Addr().IsLoopback() {
+		warn("http.listen %s: whoever reaches it reads the status; nothing there asks for a password", a)
+	}
+	if k := c.Link.Keepalive; k > 0 {
+		const datagram = 28 + seal.OverheadShort + 1 // IP, UDP, seal, one frame octet
+		warn("link.keepalive %v: about %d octets of air a day and peer", k, int64(24*time.Hour/k)*datagram)
+	}
+	if info, err := os.Stat(c.Node.DataDir); err == nil && info.Mode().Perm()&0o077 != 0 {
+		warn("node.data_dir %s has mode %04o: others can look at what it holds; 0700 is usual", c.Node.DataDir, info.Mode().Perm())
+	}
+	return w
+}
