@@ -27,10 +27,13 @@ type (
 		Peer uint16
 		Data []byte
 	}
-	// NormObject: libnorm has a whole object from that peer.
+	// NormObject: libnorm has a whole object from that peer, of that generation and transport id of the peer's.
+	// Once it is committed, tell normwire (Session.Delivered).
 	NormObject struct {
-		Peer uint16
-		Data []byte
+		Peer       uint16
+		Generation uint8
+		Object     uint16
+		Data       []byte
 	}
 	// NormSent: libnorm has sent every segment of the object once (or again after a requeue).
 	NormSent struct {
@@ -64,10 +67,21 @@ type (
 		Generation uint8
 		Peers      []uint16
 	}
-	// NormEnqueue sends Data to a peer as one object.
+	// NormEnqueue sends Data to a peer as one object. In each generation the objects to a peer are numbered 1, 2, 3...
+	// in this order (0 is the marker). The child puts normwire.PrefixOctets before Data.
 	NormEnqueue struct {
 		Peer uint16
 		Data []byte
+	}
+	// NormRequeue sends every source segment of an object again, unless libnorm has let go of it.
+	NormRequeue struct {
+		Peer   uint16
+		Object uint16
+	}
+	// NormCancel lets go of an object: nothing more of it is sent. Its number stays used.
+	NormCancel struct {
+		Peer   uint16
+		Object uint16
 	}
 	// NormInject gives libnorm a packet as if it had come from that peer.
 	NormInject struct {
@@ -79,6 +93,8 @@ type (
 func (NormStart) normCommand()   {}
 func (NormEnqueue) normCommand() {}
 func (NormInject) normCommand()  {}
+func (NormRequeue) normCommand() {}
+func (NormCancel) normCommand()  {}
 
 // Output is what one Step wants done, in this order: commit Records; then the rest. When the commit fails nothing
 // else of it may be done.

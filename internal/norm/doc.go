@@ -1,0 +1,21 @@
+// Package norm runs libnorm (NORM, RFC 5740) in a child process of the same binary and speaks with it: commands and
+// objects over the child's stdin and stdout, NORM packets over loopback aliases. libnorm never sees the link; what it
+// sends comes out as gateway.NormPacket, what arrives for it goes in with gateway.NormInject. A child that dies or
+// hangs costs seconds and no process of ours: a Supervisor kills it and reports gateway.NormDown.
+//
+// Why a child, why aliases, which settings: reference/norm-behind-the-seal.md and docs/decisions/norm-child.md.
+// cgo.go is the only file with C.
+//
+// # Addresses
+//
+// Session k (1..MaxPeers) is the star leg to the k-th peer, N the first free of 77..99, so that several gateways can
+// run on one machine:
+//
+//	127.N.k.1   port 7100 and 7101  libnorm receives and sends
+//	127.N.k.2   port 7100           the supervisor: source of what is injected; ACK and NACK for the peer arrive here
+//	127.N.k.254 port 7100           the supervisor: DATA and commands for the peer arrive here
+//
+// # Units
+//
+// Rates are bits per second, sizes octets.
+package norm
