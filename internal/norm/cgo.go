@@ -6,8 +6,17 @@ package norm
 // become harmless (reference/norm-and-tshark.md 2).
 #define NormGetRxBindAddress(a, b, c, d) normGetRxBindAddressUnused(void)
 #define NormStreamGetVacancy(a, b) normStreamGetVacancyUnused(void)
+#include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <normApi.h>
+
+static int waitReadable(int fd) {
+	struct pollfd p = {fd, POLLIN, 0};
+	int n;
+	do n = poll(&p, 1, -1); while (n < 0 && errno == EINTR);
+	return n;
+}
 */
 import "C"
 
@@ -182,14 +191,32 @@ type event struct {
 	data   []byte
 }
 
-// next waits for libnorm's next event; ok is false when the instance ends.
+// maxEmpty is how often in a row libnorm may signal an event and have none: a cancellation takes events back.
+const maxEmpty = 1000
+
+// next waits for libnorm's next event; ok is false when there will be none any more.
 func (l *library) next() (e event, ok bool) {
-	var c C.NormEvent
-	if !C.NormGetNextEvent(l.instance, &c, true) {
-		return event{}, false
+	fd := C.int(C.NormGetDescriptor(l.instance))
+	for range maxEmpty {
+		if C.waitReadable(fd) < 0 {
+			return event{}, false
+		}
+		if e, ok := l.take(); ok {
+			return e, true
+		}
 	}
+	return event{}, false
+}
+
+// take fetches an event and reads it under one lock: between the two a cancellation could free the object and a new
+// one get its handle.
+func (l *library) take() (e event, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	var c C.NormEvent
+	if !C.NormGetNextEvent(l.instance, &c, false) {
+		return event{}, false
+	}
 	index, known := l.byHandle[c.session]
 	if !known {
 		return event{}, true

@@ -1,0 +1,249 @@
+package norm
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"aldis/internal/gateway"
+)
+
+// A child that is killed or stopped while objects are under way both ways: the gateway hears of it within 6 s, the
+// next generation carries on, and everything arrives.
+func TestChildFault(t *testing.T) {
+	tests := []struct {
+		name   string
+		fault  syscall.Signal
+		within time.Duration
+		reason string
+	}{
+		{"kill", syscall.SIGKILL, time.Second, "signal: killed"},
+		{"stop", syscall.SIGSTOP, 6 * time.Second, "no heartbeat"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			n := newNet(t, 0.02, 3, 100*time.Millisecond, 448, 2e6, 1, 2)
+			n.run(5*time.Second, n.allUp)
+			a, b := n.ends[1], n.ends[2]
+			for i := range 4 {
+				a.send(2, uint32(i), filled(n.rnd, 100_000))
+				b.send(1, uint32(i), filled(n.rnd, 100_000))
+			}
+			n.run(10*time.Second, func() bool { return len(b.got) >= 1 && len(a.got) >= 1 })
+			if err := b.process().Signal(tt.fault); err != nil {
+				t.Fatal(err)
+			}
+			begin := time.Now()
+			n.run(tt.within, func() bool { return b.downs == 1 })
+			t.Logf("down after %v: %s", time.Since(begin), b.reasons[0])
+			if !strings.Contains(b.reasons[0], tt.reason) {
+				t.Errorf("reason %q, want %q in it", b.reasons[0], tt.reason)
+			}
+			n.run(5*time.Second, n.allUp)
+			t.Logf("up after %v", time.Since(begin))
+			n.run(40*time.Second, n.delivered)
+			t.Logf("all delivered after %v; duplicates %d and %d", time.Since(begin), a.duplicates, b.duplicates)
+			if a.downs != 0 || b.downs != 1 || b.ups != 2 {
+				t.Errorf("downs %d and %d, ups %d", a.downs, b.downs, b.ups)
+			}
+			if b.duplicates != 0 { // the survivor's objects are only repaired, never enqueued again
+				t.Errorf("%d objects came twice to the end that restarted", b.duplicates)
+			}
+			a.send(2, 100, filled(n.rnd, 5000))
+			b.send(1, 100, filled(n.rnd, 5000))
+			n.run(20*time.Second, n.delivered)
+		})
+	}
+}
+
+// The very first DATA is lost, and then nothing more comes: only the marker lets a FLUSH fetch it.
+func TestFirstObjectLost(t *testing.T) {
+	n := newNet(t, 0, 1, 100*time.Millisecond, 448, 1e6, 1, 2)
+	n.run(5*time.Second, n.allUp)
+	carry, dropped := n.carry, 0
+	n.carry = func(from, to *end, frame []byte) {
+		if dropped < 3 && len(frame) > 100 {
+			dropped++
+			return
+		}
+		carry(from, to, frame)
+	}
+	n.ends[1].send(2, 1, filled(n.rnd, 1000))
+	n.run(10*time.Second, n.delivered)
+	if dropped != 3 {
+		t.Errorf("%d frames dropped, want 3", dropped)
+	}
+}
+
+// A star of three legs: what goes to one peer does not reach another.
+func TestStar(t *testing.T) {
+	n := newNet(t, 0.05, 5, 100*time.Millisecond, 448, 2e6, 1, 2, 3, 65535)
+	n.run(5*time.Second, n.allUp)
+	for i, id := range []uint16{2, 3, 65535} {
+		n.ends[1].send(id, uint32(10+i), filled(n.rnd, 5000))
+		n.ends[id].send(1, uint32(20+i), filled(n.rnd, 5000))
+	}
+	n.run(30*time.Second, n.delivered)
+	for id, e := range n.ends {
+		if want := len(e.wire); len(e.got) != want {
+			t.Errorf("end %d has %d objects, want %d", id, len(e.got), want)
+		}
+	}
+}
+
+func TestStrangerOnLoopback(t *testing.T) {
+	n := newNet(t, 0, 1, 100*time.Millisecond, 448, 1e6, 1, 2)
+	n.run(5*time.Second, n.allUp)
+	sup := n.ends[1].sup
+	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for netNo := firstNet; netNo < firstNet+6; netNo++ {
+		for _, member := range []int{memberPeer, memberAll} {
+			if _, err := conn.WriteTo([]byte("not from libnorm"), udpAddr(netNo, 0, member, portSession)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	n.run(5*time.Second, func() bool { return sup.Stats().StrangePacket == 2 })
+	n.ends[1].send(2, 1, filled(n.rnd, 3000))
+	n.run(10*time.Second, n.delivered)
+	if len(n.ends[2].got) != 1 {
+		t.Errorf("%d objects", len(n.ends[2].got))
+	}
+}
+
+// A child that reads nothing: the queue fills, which counts as hung; the caller never waits.
+func TestFullQueue(t *testing.T) {
+	n := newNet(t, 0, 1, 100*time.Millisecond, 448, 1e6, 1, 2)
+	n.run(5*time.Second, n.allUp)
+	a := n.ends[1]
+	if err := a.process().Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	data := filled(n.rnd, 20_000)
+	begin := time.Now()
+	for range 3 * queueLen {
+		a.sup.Do(gateway.NormEnqueue{Peer: 2, Data: data})
+	}
+	if d := time.Since(begin); d > time.Second {
+		t.Errorf("Do took %v", d)
+	}
+	n.run(3*time.Second, func() bool { return a.downs == 1 })
+	if !strings.Contains(a.reasons[0], "does not") {
+		t.Errorf("reason %q", a.reasons[0])
+	}
+	n.run(5*time.Second, n.allUp)
+	if h := a.sup.held.Load(); h != 0 {
+		t.Errorf("%d octets still counted as held", h)
+	}
+	n.seen = map[string]bool{}
+	a.send(2, 1, filled(n.rnd, 3000))
+	n.run(10*time.Second, n.delivered)
+}
+
+// More objects than libnorm's cache holds: the child keeps the rest, in order and with the numbers promised.
+func TestManyObjects(t *testing.T) {
+	n := newNet(t, 0, 1, 100*time.Millisecond, 448, 4e6, 1, 2)
+	n.run(5*time.Second, n.allUp)
+	for i := range 2 * cacheObjects {
+		n.ends[1].send(2, uint32(i), filled(n.rnd, 600))
+	}
+	n.run(30*time.Second, n.delivered)
+	if _, last, _ := n.ends[2].wire[1].Progress(); last != 2*cacheObjects {
+		t.Errorf("delivered without gap up to object %d, want %d", last, 2*cacheObjects)
+	}
+}
+
+func TestCancelAndRequeue(t *testing.T) {
+	n := newNet(t, 0, 1, 100*time.Millisecond, 448, 4e5, 1, 2)
+	n.run(5*time.Second, n.allUp)
+	a, b := n.ends[1], n.ends[2]
+	a.send(2, 1, filled(n.rnd, 30_000))
+	a.send(2, 2, filled(n.rnd, 30_000))
+	a.send(2, 3, filled(n.rnd, 30_000))
+	a.sup.Do(gateway.NormCancel{Peer: 2, Object: 2})
+	a.out[2] = append(a.out[2][:1:1], a.out[2][2])
+	n.run(20*time.Second, n.delivered)
+	if len(b.got) != 2 {
+		t.Errorf("%d objects arrived, want 2: one was canceled", len(b.got))
+	}
+	before := n.frames
+	a.sup.Do(gateway.NormRequeue{Peer: 2, Object: 3})
+	n.run(5*time.Second, func() bool { return n.frames-before >= 67 }) // (30,000 + 8 + 3) / 448
+}
+
+func TestBadStart(t *testing.T) {
+	events := make(chan gateway.Event, 16)
+	var starts atomic.Int32
+	s, err := New(Config{Self: 7, Segment: 448, GRTT: time.Second, TxRate: 1e5, Command: func() *exec.Cmd {
+		starts.Add(1)
+		return exec.Command("sh", "-c", "echo first >&2; echo no library here >&2; exit 3")
+	}}, func(e gateway.Event) { events <- e })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, peers := range [][]uint16{nil, {7}, {0}, {3, 3}} {
+		s.Do(gateway.NormStart{Generation: 1, Peers: peers})
+		if e, ok := (<-events).(gateway.NormDown); !ok || e.Reason == "" {
+			t.Errorf("start with %v: %#v", peers, e)
+		}
+	}
+	s.Do(gateway.NormStart{Generation: 2, Peers: []uint16{1}})
+	e, ok := (<-events).(gateway.NormDown)
+	if want := "norm: child ended: exit status 3: no library here"; !ok || e.Reason != want {
+		t.Errorf("%#v, want NormDown %q", e, want)
+	}
+	if starts.Load() != 1 {
+		t.Errorf("%d children", starts.Load())
+	}
+}
+
+// Children that die at once must not keep the processor busy: each waits longer.
+func TestPauseBetweenYoungDeaths(t *testing.T) {
+	events := make(chan gateway.Event, 16)
+	s, err := New(Config{Self: 7, Segment: 448, GRTT: time.Second, TxRate: 1e5,
+		Command: func() *exec.Cmd { return exec.Command("false") }}, func(e gateway.Event) { events <- e })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	begin := time.Now()
+	for i := range 4 {
+		s.Do(gateway.NormStart{Generation: uint8(i), Peers: []uint16{1}})
+		<-events
+	}
+	if d := time.Since(begin); d < 3*time.Second || d > 8*time.Second { // 0, 0, 1, 2 and ticks
+		t.Errorf("four starts took %v", d)
+	}
+}
+
+func TestRecords(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var b []byte
+	want := []record{{kind: recBeat, data: []byte{}}, {recObject, 3, 513, filled(rnd, 70_000)}, {recSent, 255, 65535, []byte{}}}
+	for _, r := range want {
+		b = appendRecord(b, r)
+	}
+	in := strings.NewReader(string(b))
+	for _, w := range want {
+		got, err := readRecord(in)
+		if err != nil || fmt.Sprint(got) != fmt.Sprint(w) {
+			t.Errorf("readRecord = %v, %v", got.kind, err)
+		}
+	}
+	for _, bad := range []string{"\xff\xff\xff\xff1234", "\x00\x00\x00\x031234", "\x00\x00\x00\x091234"} {
+		if r, err := readRecord(strings.NewReader(bad)); err == nil {
+			t.Errorf("readRecord(%q) = %v", bad, r)
+		}
+	}
+}
