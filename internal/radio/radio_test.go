@@ -1,0 +1,149 @@
+package radio
+
+import (
+	"bytes"
+	"errors"
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"aldis/internal/gateway"
+)
+
+const patience = 5 * time.Second
+
+func open(t *testing.T, listen string, post func(gateway.Event) bool) *Radio {
+	t.Helper()
+	r, err := Open(netip.MustParseAddrPort(listen), post)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+// inbox is a post function over a channel with room for n.
+func inbox(n int) (chan gateway.Datagram, func(gateway.Event) bool) {
+	ch := make(chan gateway.Datagram, n)
+	return ch, func(ev gateway.Event) bool {
+		select {
+		case ch <- ev.(gateway.Datagram):
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+func receive(t *testing.T, ch chan gateway.Datagram) gateway.Datagram {
+	t.Helper()
+	select {
+	case d := <-ch:
+		return d
+	case <-time.After(patience):
+		t.Fatal("no datagram came")
+		return gateway.Datagram{}
+	}
+}
+
+func TestSendAndReceive(t *testing.T) {
+	chA, postA := inbox(8)
+	chB, postB := inbox(8)
+	a, b := open(t, "127.0.0.1:0", postA), open(t, "127.0.0.1:0", postB)
+	long := bytes.Repeat([]byte{0x5a}, 1400)
+	a.Send([]gateway.Datagram{{Addr: b.Addr(), Data: []byte("one")}, {Addr: b.Addr(), Data: long}, {Addr: b.Addr()}})
+	for i, want := range [][]byte{[]byte("one"), long, {}} {
+		d := receive(t, chB)
+		if !bytes.Equal(d.Data, want) || d.Addr != a.Addr() {
+			t.Errorf("datagram %d: %d octets from %s, want %d from %s", i, len(d.Data), d.Addr, len(want), a.Addr())
+		}
+	}
+	b.Send([]gateway.Datagram{{Addr: a.Addr(), Data: []byte("back")}})
+	if d := receive(t, chA); string(d.Data) != "back" {
+		t.Errorf("back: %q", d.Data)
+	}
+	if got, want := a.Stats(), (Stats{ReceivedDatagrams: 1, ReceivedOctets: 4, SentDatagrams: 3, SentOctets: 1403}); got != want {
+		t.Errorf("stats %+v, want %+v", got, want)
+	}
+}
+
+// A socket for both families speaks to IPv4 peers and names them as IPv4.
+func TestBothFamilies(t *testing.T) {
+	ch4, post4 := inbox(1)
+	ch6, post6 := inbox(1)
+	four, both := open(t, "127.0.0.1:0", post4), open(t, "[::]:0", post6)
+	four.Send([]gateway.Datagram{{Addr: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), both.Addr().Port()), Data: []byte("x")}})
+	d := receive(t, ch6)
+	if d.Addr != four.Addr() {
+		t.Errorf("from %s, want %s", d.Addr, four.Addr())
+	}
+	both.Send([]gateway.Datagram{{Addr: d.Addr, Data: []byte("y")}})
+	receive(t, ch4)
+}
+
+func TestFullInbox(t *testing.T) {
+	ch, post := inbox(2)
+	r := open(t, "127.0.0.1:0", post)
+	s := open(t, "127.0.0.1:0", func(gateway.Event) bool { return true })
+	for range 5 {
+		s.Send([]gateway.Datagram{{Addr: r.Addr(), Data: []byte("x")}})
+	}
+	deadline := time.After(patience)
+	for r.Stats().ReceivedDatagrams < 5 {
+		select {
+		case <-deadline:
+			t.Fatalf("%+v", r.Stats())
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if got := r.Stats(); got.DroppedDatagrams != 3 || len(ch) != 2 {
+		t.Errorf("%+v with %d in the inbox", got, len(ch))
+	}
+}
+
+func TestWhatCannotBeSent(t *testing.T) {
+	_, post := inbox(1)
+	r := open(t, "127.0.0.1:0", post)
+	if err := r.LastSendError(); err != nil {
+		t.Errorf("before: %v", err)
+	}
+	for name, d := range map[string]gateway.Datagram{
+		"too long":   {Addr: r.Addr(), Data: make([]byte, 70_000)},
+		"no address": {Data: []byte("x")},
+		"IPv6":       {Addr: netip.MustParseAddrPort("[::1]:9"), Data: []byte("x")},
+	} {
+		before := r.Stats().UnsentDatagrams
+		r.Send([]gateway.Datagram{d})
+		if r.Stats().UnsentDatagrams != before+1 || r.LastSendError() == nil {
+			t.Errorf("%s: %+v, %v", name, r.Stats(), r.LastSendError())
+		}
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	_, post := inbox(1)
+	r := open(t, "127.0.0.1:0", post)
+	if _, err := Open(r.Addr(), post); !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), "set another link.listen") {
+		t.Errorf("port in use: %v", err)
+	}
+	if _, err := Open(netip.MustParseAddrPort("192.0.2.1:7142"), post); !errors.Is(err, syscall.EADDRNOTAVAIL) {
+		t.Errorf("another machine's address: %v", err)
+	}
+}
+
+func TestClose(t *testing.T) {
+	_, post := inbox(1)
+	r, err := Open(netip.MustParseAddrPort("127.0.0.1:0"), post)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	r.Send([]gateway.Datagram{{Addr: netip.MustParseAddrPort("127.0.0.1:9"), Data: []byte("x")}})
+	if r.Stats().UnsentDatagrams != 1 {
+		t.Errorf("after Close: %+v", r.Stats())
+	}
+}
