@@ -1,0 +1,5 @@
+package jxta.security.cipher;
+
+/** Stand-in for the lost jxta.security. */
+public interface Key {
+}
