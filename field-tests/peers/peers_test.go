@@ -1,0 +1,159 @@
+// Package peers tests the field-test clients against each other, without a gateway: reference rendezvous and two edges
+// on one LAN in network namespaces. Needs root, Java 17 and mvn.
+package peers
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/lab"
+)
+
+func TestMain(m *testing.M) {
+	if out, err := exec.Command("make", "-s", "all").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "peers: make: %v\n%s", err, out)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// lan makes a bridge with one namespace per host, addresses 10.99.0.1 and on, and answers the namespaces' names.
+func lan(t *testing.T, tag string, hosts int) []string {
+	t.Helper()
+	prefix := fmt.Sprintf("aldis-pe-%d-%s", os.Getpid(), tag)
+	sw := prefix + "-sw"
+	run := func(args ...string) {
+		t.Helper()
+		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+			t.Fatalf("ip %s: %v: %s", strings.Join(args, " "), err, out)
+		}
+	}
+	add := func(ns string) {
+		t.Helper()
+		run("netns", "add", ns)
+		t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", ns).Run() })
+		run("-n", ns, "link", "set", "lo", "up")
+	}
+	add(sw)
+	run("-n", sw, "link", "add", "br0", "type", "bridge")
+	run("-n", sw, "link", "set", "br0", "up")
+	var names []string
+	for i := 1; i <= hosts; i++ {
+		ns, port := fmt.Sprintf("%s-%d", prefix, i), fmt.Sprintf("p%d", i)
+		add(ns)
+		run("-n", sw, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", ns)
+		run("-n", sw, "link", "set", port, "master", "br0", "up")
+		run("-n", ns, "link", "set", "eth0", "up")
+		run("-n", ns, "addr", "add", fmt.Sprintf("10.99.0.%d/24", i), "dev", "eth0")
+		names = append(names, ns)
+	}
+	return names
+}
+
+type world struct {
+	t   *testing.T
+	ctx context.Context
+}
+
+func (w world) start(cfg lab.PeerConfig) *lab.Peer {
+	w.t.Helper()
+	cfg.JarDir = "."
+	p, err := lab.StartPeer(w.ctx, cfg)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := p.Stop(); err != nil {
+			w.t.Error(err)
+		}
+		if w.t.Failed() {
+			w.t.Logf("%s said:\n%s\nlibrary.log:\n%s", p.Name(), transcript(p), p.Log())
+		}
+	})
+	return p
+}
+
+func transcript(p *lab.Peer) string {
+	var b strings.Builder
+	for _, e := range p.Events() {
+		fmt.Fprintf(&b, "%+v\n", e)
+	}
+	return b.String()
+}
+
+func (w world) tell(p *lab.Peer, lines ...string) {
+	w.t.Helper()
+	for _, line := range lines {
+		if err := p.Command(line); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// await waits for an event of a name ("" for any) for which more, when given, is true.
+func (w world) await(p *lab.Peer, ev, name string, more func(lab.Event) bool) lab.Event {
+	w.t.Helper()
+	e, err := p.Wait(w.ctx, func(e lab.Event) bool {
+		return e.Ev == ev && (name == "" || e.Name == name) && (more == nil || more(e))
+	})
+	if err != nil {
+		w.t.Fatalf("%s: no %s %s: %v", p.Name(), ev, name, err)
+	}
+	return e
+}
+
+// receives waits until p has message seq of from on a pipe, and checks it.
+func (w world) receives(p *lab.Peer, name, from string, seq int64, size, elements int) {
+	w.t.Helper()
+	e := w.await(p, "received", name, func(e lab.Event) bool { return e.From == from && e.Seq == seq })
+	if !e.OK || e.Size != size || e.Elements != elements || e.At().Before(e.SentAt()) {
+		w.t.Errorf("%s received %+v; want it intact, %d octets, %d elements", p.Name(), e, size, elements)
+	}
+}
+
+func TestPeers(t *testing.T) {
+	for _, kind := range []string{lab.KindJXSE27, lab.KindJXSE27Unsigned, lab.KindJXTA22} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			ns := lan(t, strings.TrimPrefix(kind, "jx"), 3)
+			ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
+			t.Cleanup(cancel)
+			w := world{t, ctx}
+			seed := "tcp://10.99.0.1:9701"
+			rdv := w.start(lab.PeerConfig{Netns: ns[0], Kind: kind, Name: "R", Host: "10.99.0.1", Port: 9701, Role: "rdv"})
+			w.await(rdv, "ready", "", nil)
+			a := w.start(lab.PeerConfig{Netns: ns[1], Kind: kind, Name: "A", Host: "10.99.0.2", Port: 9702, Seed: seed})
+			b := w.start(lab.PeerConfig{Netns: ns[2], Kind: kind, Name: "B", Host: "10.99.0.3", Port: 9703, Seed: seed})
+			w.tell(a, "publish a-svc", "publish a-uni unicast", "find b-svc 1", "listen b-svc")
+			w.tell(b, "publish b-svc", "find a-svc 1", "find a-uni 1", "listen a-svc")
+			for _, p := range []*lab.Peer{a, b} {
+				e := w.await(p, "rendezvous", "", nil)
+				t.Logf("%s %s: rendezvous %.1f s after start", kind, p.Name(), e.At().Sub(p.Started).Seconds())
+			}
+			w.await(a, "discovered", "b-svc", nil)
+			w.await(a, "pipe_ready", "b-svc", nil)
+			w.await(b, "pipe_ready", "a-svc", nil)
+			uni := w.await(b, "discovered", "a-uni", nil)
+			if uni.Kind != "unicast" {
+				t.Errorf("a-uni is %q; want unicast", uni.Kind)
+			}
+			w.tell(a, "send a-svc 200 3 0.2", "send b-svc 200 1")
+			w.tell(b, "send b-svc 1000 2 0.2 elements=6", "send a-uni 300 2 0.1 elements=3")
+			for seq := int64(1); seq <= 3; seq++ {
+				w.receives(b, "a-svc", "A", seq, 200, 1)
+			}
+			w.receives(b, "b-svc", "A", 1, 200, 1)
+			for seq := int64(1); seq <= 2; seq++ {
+				w.receives(a, "b-svc", "B", seq, 1000, 6)
+				w.receives(a, "a-uni", "B", seq, 300, 3)
+			}
+			w.tell(b, "adverts")
+			w.await(b, "adverts", "", func(e lab.Event) bool { return len(e.Names) == 3 })
+		})
+	}
+}
