@@ -347,3 +347,19 @@ func TestObjectsBothWays(t *testing.T) {
 		})
 	}
 }
+
+// libnorm advertises the GRTT that normwire expects, so that it need not be carried.
+func TestGRTTOctet(t *testing.T) {
+	for _, grtt := range []time.Duration{500 * time.Millisecond, time.Second, 2500 * time.Millisecond, 4 * time.Second,
+		6 * time.Second, 8 * time.Second, 15 * time.Second, 40 * time.Second} {
+		n := newNet(t, 0, 1, grtt, 448, 1e6, 1, 2)
+		n.run(5*time.Second, n.allUp)
+		var frame []byte
+		n.carry = func(_, _ *end, f []byte) { frame = f }
+		n.ends[1].send(2, 1, []byte("hej"))
+		n.run(5*time.Second, func() bool { return frame != nil })
+		if want := 3 + normwire.PrefixOctets + 8 + 3; len(frame) != want { // head, prefix, number, data
+			t.Errorf("GRTT %v: frame of %d octets, want %d: %x", grtt, len(frame), want, frame)
+		}
+	}
+}

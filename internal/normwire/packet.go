@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 )
 
@@ -113,14 +114,29 @@ type position struct{ block, symbol int }
 
 func (p position) key() uint64 { return uint64(p.block)<<symbolShift | uint64(p.symbol) }
 
-// quantize is NORM's one-octet coding of a round-trip time (RFC 5740 4.2.2; libnorm's NormQuantizeRtt).
-func quantize(d time.Duration) uint8 {
-	const least, most = 1e-6, 1000.0 // seconds
-	rtt := min(max(d.Seconds(), least), most)
+const rttLeast, rttMost = 1e-6, 1000.0 // seconds
+
+// quantize is NORM's one-octet coding of a round-trip time in seconds (RFC 5740 4.2.2; libnorm's NormQuantizeRtt).
+func quantize(rtt float64) uint8 {
+	rtt = min(max(rtt, rttLeast), rttMost)
 	if rtt < 3.3e-05 {
-		return uint8(rtt/least) - 1
+		return uint8(math.Round(rtt/rttLeast)) - 1
 	}
-	return uint8(math.Ceil(255.0 - 13.0*math.Log(most/rtt)))
+	return uint8(math.Ceil(255.0 - 13.0*math.Log(rttMost/rtt)))
+}
+
+// advertised is the octet that libnorm 1.5.9 sends for a GRTT that was set: it quantizes, looks the value up in a
+// table of four digits, and quantizes that again when the rate is set, so that it may come out one higher.
+func advertised(grtt time.Duration) uint8 {
+	q := quantize(grtt.Seconds())
+	if q < 31 {
+		return q
+	}
+	v, err := strconv.ParseFloat(strconv.FormatFloat(rttMost/math.Exp(float64(255-q)/13), 'e', 3, 64), 64)
+	if err != nil {
+		return q
+	}
+	return quantize(v)
 }
 
 // putUint24 is the block id of FEC payload id 5.

@@ -73,7 +73,7 @@ func NewSession(cfg Config) (*Session, error) {
 	case cfg.Segment < 1 || cfg.Segment > MaxSegment:
 		return nil, fmt.Errorf("normwire: segment of %d octets: %w", cfg.Segment, ErrMismatch)
 	}
-	return &Session{cfg: cfg, grtt: quantize(cfg.GRTT), ahead: map[uint16]struct{}{}}, nil
+	return &Session{cfg: cfg, grtt: advertised(cfg.GRTT), ahead: map[uint16]struct{}{}}, nil
 }
 
 // First octet of a frame.
