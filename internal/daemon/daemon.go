@@ -1,0 +1,406 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"aldis/internal/gateway"
+	"aldis/internal/jxtabridge"
+)
+
+const (
+	lanInbox  = 256
+	normInbox = 256
+	airInbox  = 1024
+	batchMax  = 64 // events of one turn
+
+	retryEvery = time.Second
+	heldMax    = 4 << 20 // octets kept while the journal cannot write
+	leastWait  = time.Millisecond
+	slowTurn   = time.Second
+)
+
+// Engine is gateway.Gateway.
+type Engine interface {
+	Step(now time.Time, ev gateway.Event) gateway.Output
+}
+
+// LAN is lan.LAN. Its methods do not wait.
+type LAN interface {
+	Welcome(jxtabridge.WelcomeOut)
+	Send(jxtabridge.Send)
+	Close(jxtabridge.ConnID)
+}
+
+// Parts are what the loop drives. None of its functions may wait for anything but the disk.
+type Parts struct {
+	Engine Engine
+	LAN    LAN
+	Radio  func([]gateway.Datagram)
+	Norm   func(gateway.NormCommand)
+	// Commit makes records durable, all or none; after an error the same may be tried again.
+	Commit func([]gateway.Record) error
+}
+
+// Daemon is the loop and its inboxes.
+type Daemon struct {
+	log     *slog.Logger
+	metrics *metrics
+	lan     chan gateway.Event
+	norm    chan gateway.Event
+	air     chan gateway.Event
+	asks    chan func(now time.Time)
+	stopped chan struct{}
+	trouble atomic.Pointer[string]
+
+	// Below, only the goroutine of Run.
+	parts    Parts
+	readers  func() (mono time.Duration, wall time.Time)
+	clock    clock
+	deadline time.Time
+	events   []gateway.Event
+	outputs  []gateway.Output
+	records  []gateway.Record
+
+	held       []gateway.Output // not committed
+	heldOctets int
+	failing    bool
+	failedAt   time.Duration // monotonic
+	retryAt    time.Duration // monotonic
+}
+
+// New makes the inboxes; Run starts the loop. reg may be nil.
+func New(log *slog.Logger, reg prometheus.Registerer) *Daemon {
+	start := time.Now()
+	return &Daemon{
+		log: log, metrics: newMetrics(reg),
+		lan:  make(chan gateway.Event, lanInbox),
+		norm: make(chan gateway.Event, normInbox),
+		air:  make(chan gateway.Event, airInbox),
+		asks: make(chan func(time.Time)), stopped: make(chan struct{}),
+		readers: func() (time.Duration, time.Time) {
+			now := time.Now()
+			return now.Sub(start), now.Round(0) // Round drops the monotonic reading
+		},
+	}
+}
+
+// PostLAN hands over an event of the LAN and waits for room. After the loop has ended it does nothing.
+func (d *Daemon) PostLAN(ev jxtabridge.Event) { d.wait(d.lan, gateway.LAN{Event: ev}) }
+
+// PostNorm hands over an event of libnorm's and waits for room. After the loop has ended it does nothing.
+func (d *Daemon) PostNorm(ev gateway.Event) { d.wait(d.norm, ev) }
+
+func (d *Daemon) wait(inbox chan gateway.Event, ev gateway.Event) {
+	select {
+	case inbox <- ev:
+	case <-d.stopped:
+	}
+}
+
+// PostAir hands over a datagram; false when there is no room for it.
+func (d *Daemon) PostAir(ev gateway.Event) bool {
+	select {
+	case d.air <- ev:
+		return true
+	default:
+		return false
+	}
+}
+
+// ErrStopped says that the loop has ended.
+var ErrStopped = errors.New("daemon: the gateway is stopping")
+
+// Do runs f between two turns of the loop, which owns the engine, and returns when f has. It gives up when ctx ends
+// before the loop has come to f.
+func (d *Daemon) Do(ctx context.Context, f func(now time.Time)) error {
+	done := make(chan struct{})
+	select {
+	case d.asks <- func(now time.Time) { f(now); close(done) }:
+		<-done
+		return nil
+	case <-d.stopped:
+		return ErrStopped
+	case <-ctx.Done():
+		return fmt.Errorf("daemon: the loop does not answer: %w", ctx.Err())
+	}
+}
+
+// Trouble is what keeps the gateway from working now, in words; "" when all is well.
+func (d *Daemon) Trouble() string {
+	if s := d.trouble.Load(); s != nil {
+		return *s
+	}
+	return ""
+}
+
+// Run owns the engine until ctx ends. What was handed over and not yet stepped is forgotten then: it was not accepted.
+func (d *Daemon) Run(ctx context.Context, parts Parts) error {
+	defer close(d.stopped)
+	d.parts = parts
+	d.clock = newClock(d.readers())
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		lan, norm, air := d.lan, d.norm, d.air
+		if d.full() {
+			lan, norm, air = nil, nil, nil
+		}
+		d.events = d.events[:0]
+		select {
+		case <-ctx.Done():
+			return d.finish()
+		case ask := <-d.asks:
+			now, _ := d.now()
+			ask(now)
+			continue
+		case ev := <-lan:
+			d.events = append(d.events, ev)
+		case ev := <-norm:
+			d.events = append(d.events, ev)
+		case ev := <-air:
+			d.events = append(d.events, ev)
+		case <-timer.C:
+		}
+		if !d.full() {
+			d.drain()
+		}
+		if wait := d.turn(); wait > 0 {
+			timer.Reset(wait)
+		} else {
+			timer.Stop()
+		}
+	}
+}
+
+func (d *Daemon) full() bool { return d.heldOctets > heldMax }
+
+// drain takes what else is there; select is fair among inboxes.
+func (d *Daemon) drain() {
+	for len(d.events) < batchMax {
+		select {
+		case ev := <-d.lan:
+			d.events = append(d.events, ev)
+		case ev := <-d.norm:
+			d.events = append(d.events, ev)
+		case ev := <-d.air:
+			d.events = append(d.events, ev)
+		default:
+			return
+		}
+	}
+}
+
+// now reads the clocks, once per turn.
+func (d *Daemon) now() (now time.Time, mono time.Duration) {
+	mono, wall := d.readers()
+	now, jump := d.clock.read(mono, wall)
+	if jump != 0 {
+		d.metrics.clockJumps.Inc()
+		d.log.Warn("the wall clock was set; timers are not touched, expiry times follow slowly, a restart takes it over at once",
+			"by", jump, "wall", wall, "in use", now)
+	}
+	d.metrics.clockAhead.Set(d.clock.ahead.Seconds())
+	return now, mono
+}
+
+// turn steps the engine through the events, or only to now, and carries out what it wants. It returns how long to
+// wait for the next turn when no event comes; 0 is for ever.
+func (d *Daemon) turn() time.Duration {
+	began := time.Now()
+	now, mono := d.now()
+	d.outputs = d.outputs[:0]
+	if !d.full() {
+		if len(d.events) == 0 {
+			d.events = append(d.events, nil)
+		}
+		for _, ev := range d.events {
+			d.metrics.count(ev)
+			out := d.parts.Engine.Step(now, ev)
+			d.deadline = out.Deadline
+			d.note(out.Notes)
+			d.outputs = append(d.outputs, out)
+		}
+		clear(d.events) // datagrams and bodies are large
+	}
+	d.settle(mono)
+	clear(d.outputs)
+	took := time.Since(began)
+	d.metrics.turn.Observe(took.Seconds())
+	if took > slowTurn {
+		d.log.Warn("a turn of the loop took long", "seconds", took.Seconds(), "events", len(d.events))
+	}
+	return d.untilNext(now, mono)
+}
+
+func (d *Daemon) untilNext(now time.Time, mono time.Duration) time.Duration {
+	var wait time.Duration
+	if !d.deadline.IsZero() && !d.full() {
+		wait = max(d.deadline.Sub(now), leastWait)
+	}
+	if d.failing {
+		if retry := max(d.retryAt-mono, leastWait); wait == 0 || retry < wait {
+			wait = retry
+		}
+	}
+	return wait
+}
+
+// settle commits the turn's records, then acts on its outputs, or keeps them.
+func (d *Daemon) settle(mono time.Duration) {
+	if d.failing && mono < d.retryAt {
+		d.keep()
+		return
+	}
+	d.records = d.records[:0]
+	for _, out := range d.held {
+		d.records = append(d.records, out.Records...)
+	}
+	for _, out := range d.outputs {
+		d.records = append(d.records, out.Records...)
+	}
+	if len(d.records) > 0 {
+		if err := d.commit(); err != nil {
+			d.fail(mono, err)
+			d.keep()
+			return
+		}
+	}
+	if d.failing {
+		d.recover(mono)
+	}
+	for _, out := range d.outputs {
+		d.act(out)
+	}
+}
+
+func (d *Daemon) commit() error {
+	began := time.Now()
+	err := d.parts.Commit(d.records)
+	d.metrics.commit.Observe(time.Since(began).Seconds())
+	clear(d.records)
+	return err
+}
+
+func (d *Daemon) fail(mono time.Duration, err error) {
+	d.metrics.commitFailures.Inc()
+	d.retryAt = mono + retryEvery
+	reason := err.Error()
+	d.trouble.Store(&reason)
+	if d.failing {
+		return // said already
+	}
+	d.failing, d.failedAt = true, mono
+	d.log.Error("the journal cannot write: nothing accepted is lost, but the link is silent until it can; free space on its disk",
+		"error", err, "retry", retryEvery)
+}
+
+func (d *Daemon) recover(mono time.Duration) {
+	d.log.Info("the journal writes again", "after", mono-d.failedAt, "kept", d.heldOctets)
+	for _, out := range d.held {
+		d.act(out)
+	}
+	d.held, d.heldOctets, d.failing = nil, 0, false
+	d.metrics.held.Set(0)
+	d.trouble.Store(nil)
+}
+
+// keep puts off the turn's outputs behind those that wait for the journal already. See the package comment for what
+// is done at once and what is lost.
+func (d *Daemon) keep() {
+	for _, out := range d.outputs {
+		if len(out.Records) == 0 && len(d.held) == 0 {
+			d.act(out) // nothing before it is in doubt
+			continue
+		}
+		d.metrics.datagramsLost.Add(float64(len(out.Datagrams)))
+		out.Datagrams = nil
+		if len(out.Records) == 0 {
+			d.actLAN(out)
+			out = gateway.Output{Norm: out.Norm}
+		}
+		if n := size(out); n > 0 {
+			d.held = append(d.held, out)
+			d.heldOctets += n
+		}
+	}
+	d.metrics.held.Set(float64(d.heldOctets))
+}
+
+// size is about what a kept output takes in memory, in octets.
+func size(out gateway.Output) int {
+	const each = 64
+	n := 0
+	for _, r := range out.Records {
+		n += each + len(r.Bucket) + len(r.Key) + len(r.Value)
+	}
+	for _, s := range out.Send {
+		n += each + len(s.Body)
+	}
+	n += each * (len(out.Welcome) + len(out.Close))
+	for _, c := range out.Norm {
+		n += each
+		switch c := c.(type) {
+		case gateway.NormEnqueue:
+			n += len(c.Data)
+		case gateway.NormInject:
+			n += len(c.Data)
+		}
+	}
+	return n
+}
+
+// act does what an output wants whose records are durable.
+func (d *Daemon) act(out gateway.Output) {
+	d.actLAN(out)
+	if len(out.Datagrams) > 0 {
+		d.parts.Radio(out.Datagrams)
+	}
+	for _, c := range out.Norm {
+		d.parts.Norm(c)
+	}
+}
+
+func (d *Daemon) actLAN(out gateway.Output) {
+	for _, w := range out.Welcome {
+		d.parts.LAN.Welcome(w)
+	}
+	for _, s := range out.Send {
+		d.parts.LAN.Send(s)
+	}
+	for _, c := range out.Close {
+		d.parts.LAN.Close(c)
+	}
+}
+
+func (d *Daemon) note(notes []jxtabridge.Note) {
+	for _, n := range notes {
+		var level slog.Level
+		if level.UnmarshalText([]byte(n.Level)) != nil {
+			level = slog.LevelError // a level that nobody knows must not hide a message
+		}
+		d.log.Log(context.Background(), level, n.Text, n.Attrs...)
+	}
+}
+
+// finish tries once more to write what is kept.
+func (d *Daemon) finish() error {
+	if !d.failing {
+		return nil
+	}
+	d.outputs = d.outputs[:0]
+	_, mono := d.now()
+	d.retryAt = mono
+	d.settle(mono)
+	if d.failing {
+		return fmt.Errorf("daemon: stopped with %d octets not written, messages that local peers had just sent may be among them: %s",
+			d.heldOctets, d.Trouble())
+	}
+	return nil
+}
