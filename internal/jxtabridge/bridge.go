@@ -1,0 +1,361 @@
+package jxtabridge
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"aldis/internal/advcache"
+	"aldis/internal/jxta"
+)
+
+// Bridge is one gateway's JXTA side. Step is its only way in.
+type Bridge struct {
+	cfg Config
+	me  string // unique value
+	now time.Time
+	out *Output
+
+	conns map[ConnID]*conn
+	peers map[string]*peer
+	cache *advcache.Cache
+	// sent is what far sites were told of a local advertisement, so that a mere renewal seldom travels and a
+	// withdrawal names the same item.
+	sent      map[advcache.Key]told
+	far       map[uint16]*site
+	questions []question
+	held      []held
+	heldSize  int
+	seen      *recent // propagation MessageIds and wire MsgIds
+	waiting   map[uint64]*delivery
+	token     uint64
+	wake      time.Time // when something of ours ends
+	stats     Stats
+}
+
+// Stats count since the start of the process.
+type Stats struct {
+	Received, Sent   uint64 // messages
+	BadMessages      uint64 // not readable, or with a wrong trailer
+	Refused          map[string]uint64
+	Grants           uint64 // leases granted and renewed
+	Disconnects      uint64 // sent to peers that talked without a lease
+	Queries          uint64 // discovery
+	Answers          uint64 // discovery, at once
+	LateAnswers      uint64 // discovery and pipe, when the answer came later
+	PipeQueries      uint64
+	RouteQueries     uint64
+	Published        uint64 // advertisements that local peers published
+	Pushed           uint64 // advertisements handed to peers that had not asked
+	WireIn           uint64 // propagate pipe messages of local peers
+	LocalFanOut      uint64 // copies for other local peers
+	Carried          uint64 // payloads given to the gateway
+	CarriedLate      uint64 // of them held until a listener became known
+	FarPayloads      uint64
+	FarUndeliverable uint64 // payloads of far peers for whom nobody was here
+	Abandoned        uint64 // payloads given up because a peer's queue was full
+}
+
+// New makes a bridge that remembers what an earlier one asked to keep. What cannot be read of it is left out.
+func New(cfg Config, memories []Memory) *Bridge {
+	b := &Bridge{
+		cfg: cfg.withDefaults(), me: cfg.Identity.Peer,
+		conns: map[ConnID]*conn{}, peers: map[string]*peer{}, sent: map[advcache.Key]told{},
+		far: map[uint16]*site{}, waiting: map[uint64]*delivery{}, seen: newRecent(8192),
+	}
+	b.stats.Refused = map[string]uint64{}
+	b.cache = advcache.New(b.cfg.MaxAdverts, b.cfg.MaxAdvertOctets)
+	for _, m := range memories {
+		b.recall(m)
+	}
+	b.rearm()
+	return b
+}
+
+// Step brings the bridge to now and applies ev; a nil ev means only time passed.
+func (b *Bridge) Step(now time.Time, ev Event) Output {
+	var out Output
+	b.now, b.out = now, &out
+	if !b.wake.IsZero() && !now.Before(b.wake) {
+		b.sweep()
+	}
+	switch ev := ev.(type) {
+	case Opened:
+		b.opened(ev)
+	case Welcomed:
+		b.welcomed(ev)
+	case Received:
+		b.received(ev)
+	case Closed:
+		b.closed(ev)
+	case Written:
+		b.written(ev)
+	case FarItem:
+		b.farItem(ev)
+	case FarPayload:
+		b.farPayload(ev)
+	case SiteLost:
+		b.siteLost(ev.Site)
+	}
+	out.Deadline = b.wake
+	b.out = nil
+	return out
+}
+
+// until asks to be woken at t at the latest.
+func (b *Bridge) until(t time.Time) {
+	if b.wake.IsZero() || t.Before(b.wake) {
+		b.wake = t
+	}
+}
+
+// sweep ends what has ended.
+func (b *Bridge) sweep() {
+	for _, p := range b.peers {
+		for g, l := range p.leases {
+			if !b.now.Before(l.expires) {
+				b.note("info", "lease ended", "peer", p.id, "group", g)
+				b.dropLease(p, g)
+			}
+		}
+		b.prune(p)
+	}
+	b.questions = slices.DeleteFunc(b.questions, func(q question) bool { return !b.now.Before(q.until) })
+	for len(b.held) > 0 && !b.now.Before(b.held[0].until) {
+		b.unhold()
+	}
+	for _, k := range b.cache.Expire(b.now) {
+		b.advertGone(k)
+	}
+	b.rearm()
+}
+
+func (b *Bridge) rearm() {
+	b.wake = time.Time{}
+	for _, p := range b.peers {
+		for _, l := range p.leases {
+			b.until(l.expires)
+		}
+	}
+	for _, q := range b.questions {
+		b.until(q.until)
+	}
+	if len(b.held) > 0 {
+		b.until(b.held[0].until)
+	}
+	if t := b.cache.Deadline(); !t.IsZero() {
+		b.until(t)
+	}
+}
+
+func (b *Bridge) note(level, text string, attrs ...any) {
+	b.out.Notes = append(b.out.Notes, Note{level, text, attrs})
+}
+
+// complain counts what a peer got wrong; the log shows the first few of each connection.
+func (b *Bridge) complain(c *conn, reason string, err error) {
+	b.stats.Refused[reason]++
+	const shown = 5
+	if c.complaints++; c.complaints > shown {
+		return
+	}
+	attrs := []any{"reason", reason, "peer", c.unique, "remote", c.remote}
+	if err != nil {
+		attrs = append(attrs, "error", err)
+	}
+	if c.complaints == shown {
+		attrs = append(attrs, "further", "only counted")
+	}
+	b.note("warn", "message refused", attrs...)
+}
+
+// inbound is a message on its way through the bridge, hop elements taken out.
+type inbound struct {
+	conn     *conn
+	from     *peer  // at the other end of conn
+	dest     string // peer it is routed to; ours when empty
+	group    string
+	service  string
+	param    string
+	elements []jxta.Element
+}
+
+const (
+	elSource      = "EndpointSourceAddress"
+	elDestination = "EndpointDestinationAddress"
+	elRouter      = "EndpointRouterMsg"
+	elFingerprint = "EndpointRouterMsg-fingerprint"
+)
+
+func (b *Bridge) received(ev Received) {
+	c := b.conns[ev.Conn]
+	if c == nil || c.peer == nil {
+		return
+	}
+	b.stats.Received++
+	m, rest, err := jxta.ParseMessage(ev.Body, jxta.DefaultLimits)
+	if err == nil && len(rest) > 0 {
+		var t jxta.Trailer
+		if t, err = jxta.ParseTrailer(rest); err == nil {
+			err = t.Verify(ev.Body[:len(ev.Body)-len(rest)])
+		}
+	}
+	if err != nil {
+		b.stats.BadMessages++
+		b.complain(c, "message", err)
+		return
+	}
+	b.learnFormat(c, len(rest) > 0)
+	in, err := b.open(c, m)
+	if err != nil {
+		b.complain(c, "address", err)
+		return
+	}
+	if in.dest != "" {
+		b.forward(in)
+	} else {
+		b.dispatch(in)
+	}
+}
+
+var errForeign = errors.New("originator is not the peer of this connection")
+
+// open takes the hop elements out and finds out what the message is for (wire 4.3, 4.4).
+func (b *Bridge) open(c *conn, m jxta.Message) (inbound, error) {
+	in := inbound{conn: c, from: c.peer, group: jxta.NetGroup}
+	var dest jxta.Address
+	var routed *jxta.RouterMessage
+	for _, e := range m.Elements {
+		if e.Namespace == "jxta" {
+			switch e.Name {
+			case elSource, elFingerprint:
+				continue
+			case elDestination:
+				a, err := jxta.ParseAddress(string(e.Data))
+				if err != nil {
+					return in, err
+				}
+				dest = a
+				continue
+			case elRouter:
+				r, err := jxta.ParseRouterMessage(e.Data)
+				if err != nil {
+					return in, err
+				}
+				routed = &r
+				continue
+			}
+		}
+		in.elements = append(in.elements, e)
+	}
+	if routed != nil {
+		// Peers speak for themselves here: nobody else relays on this LAN.
+		if routed.Src != c.unique {
+			return in, errForeign
+		}
+		dest = routed.Dest
+		if dest.Host != b.me {
+			in.dest = dest.Host
+		}
+	}
+	if dest.Service == "" {
+		return in, &jxta.ParseError{What: "message", Field: elDestination, Err: jxta.ErrMissing}
+	}
+	group, service, param := jxta.Demangle(dest.Service, dest.Param)
+	if group != "" {
+		in.group = group
+	}
+	in.service, in.param = service, param
+	return in, nil
+}
+
+// serviceIs compares a service name with a class, URN or unique value, in whatever case.
+func serviceIs(service, class string) bool {
+	return strings.EqualFold(service, class) || strings.EqualFold(service, jxta.URN(class))
+}
+
+const (
+	svcPropagate = "JxtaPropagate"
+	svcPeerView  = "PeerView"
+	svcWire      = "jxta.service.wirepipe"
+	svcRouter    = "EndpointRouter"
+)
+
+// dispatch handles what is addressed to the gateway itself.
+func (b *Bridge) dispatch(in inbound) {
+	switch {
+	case serviceIs(in.service, jxta.ClassRendezvous):
+		b.lease(in)
+	case serviceIs(in.service, jxta.ClassRelay):
+		b.relay(in)
+	case in.service == svcPeerView:
+		b.peerView(in)
+	case in.service == svcPropagate:
+		b.expectLease(in)
+		b.propagated(in)
+	case serviceIs(in.service, jxta.ClassResolver):
+		b.expectLease(in)
+		b.resolver(in, nil)
+	case in.service == svcWire:
+		b.expectLease(in)
+		b.wire(in, nil)
+	default:
+		b.stats.Refused["service"]++
+	}
+}
+
+// find is the first element of the jxta namespace whose name starts with prefix and ends with suffix.
+func find(elements []jxta.Element, prefix, suffix string) *jxta.Element {
+	for i := range elements {
+		e := &elements[i]
+		if e.Namespace == "jxta" && strings.HasPrefix(e.Name, prefix) && strings.HasSuffix(e.Name, suffix) {
+			return e
+		}
+	}
+	return nil
+}
+
+// keep copies elements out of the packet they came in.
+func keep(elements []jxta.Element) []jxta.Element {
+	out := make([]jxta.Element, len(elements))
+	for i, e := range elements {
+		e.Data = slices.Clone(e.Data)
+		if e.Signature != nil {
+			e.Signature = &keep([]jxta.Element{*e.Signature})[0]
+		}
+		out[i] = e
+	}
+	return out
+}
+
+func sizeOf(elements []jxta.Element) int {
+	n := 0
+	for i := range elements {
+		for e := &elements[i]; e != nil; e = e.Signature {
+			n += 64 + len(e.Name) + len(e.Type) + len(e.Data)
+		}
+	}
+	return n
+}
+
+// recent is a set that forgets its oldest members.
+type recent struct {
+	in    map[string]bool
+	order []string
+	next  int
+}
+
+func newRecent(size int) *recent { return &recent{in: map[string]bool{}, order: make([]string, size)} }
+
+// add reports whether s was new.
+func (r *recent) add(s string) bool {
+	if r.in[s] {
+		return false
+	}
+	delete(r.in, r.order[r.next])
+	r.order[r.next] = s
+	r.in[s] = true
+	r.next = (r.next + 1) % len(r.order)
+	return true
+}

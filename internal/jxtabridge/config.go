@@ -1,0 +1,144 @@
+package jxtabridge
+
+import (
+	"bytes"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"time"
+
+	"aldis/internal/jxta"
+)
+
+// Config of one bridge. Zero values of the bounds mean the defaults.
+type Config struct {
+	Name     string // of the gateway, shown to peers
+	Address  string // "ip:port" where peers dial; put in every route
+	Identity Identity
+
+	Lease      time.Duration // rendezvous lease; default 20 min, as JXTA's own (ghosts section 10: 2.2 hates short ones)
+	RelayLease time.Duration // most that a relay client gets; default 1 h
+	Hold       time.Duration // how long a propagate pipe's message waits for news of a listener; default 15 s
+	Question   time.Duration // how long an unanswered question is remembered; default 10 min
+	Linger     time.Duration // how long what is not custody waits for a peer that is re-dialling; default 60 s
+
+	MaxPeers        int // peers with a lease or a connection; default 512
+	MaxPipes        int // open pipes of one peer; default 1024
+	MaxGroups       int // groups of one peer; default 64
+	MaxAdverts      int // advertisements; default 20,000
+	MaxAdvertOctets int // default 32 MiB
+	MaxQuestions    int // remembered questions; default 2048, of one peer an eighth of it
+	MaxHeld         int // messages held; default 1024
+	MaxHeldOctets   int // default 8 MiB
+	MaxQueue        int // messages waiting for one peer; default 16,384
+	MaxQueueOctets  int // default 32 MiB
+	Window          int // octets handed to a connection and not written yet; default 512 KiB
+	MaxFarItems     int // items of one far site; default 65,536
+}
+
+func (c Config) withDefaults() Config {
+	def := func(v *int, d int) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	wait := func(v *time.Duration, d time.Duration) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	wait(&c.Lease, 20*time.Minute)
+	wait(&c.RelayLease, time.Hour)
+	wait(&c.Hold, 15*time.Second)
+	wait(&c.Question, 10*time.Minute)
+	wait(&c.Linger, time.Minute)
+	def(&c.MaxPeers, 512)
+	def(&c.MaxPipes, 1024)
+	def(&c.MaxGroups, 64)
+	def(&c.MaxAdverts, 20000)
+	def(&c.MaxAdvertOctets, 32<<20)
+	def(&c.MaxQuestions, 2048)
+	def(&c.MaxHeld, 1024)
+	def(&c.MaxHeldOctets, 8<<20)
+	def(&c.MaxQueue, 16384)
+	def(&c.MaxQueueOctets, 32<<20)
+	def(&c.Window, 512<<10)
+	def(&c.MaxFarItems, 65536)
+	return c
+}
+
+// Identity is what the gateway is to its peers. It has to stay the same over restarts (ghosts section 2).
+type Identity struct {
+	Peer string // unique value, format uuid
+	Key  *rsa.PrivateKey
+	Cert []byte // DER, self-signed
+}
+
+const keyBits = 1024 // as JXSE itself; 742 octets of trailer (wire 2.5)
+
+// NewIdentity makes one. The key's strength is that of the network it joins: receivers check self-consistency only.
+func NewIdentity(random io.Reader) (Identity, error) {
+	peer, err := jxta.NewID(jxta.KindPeer, jxta.WorldUUID, random)
+	if err != nil {
+		return Identity{}, err
+	}
+	key, err := rsa.GenerateKey(random, keyBits)
+	if err != nil {
+		return Identity{}, fmt.Errorf("jxtabridge: identity: %w", err)
+	}
+	var serial [8]byte
+	if _, err := io.ReadFull(random, serial[:]); err != nil {
+		return Identity{}, fmt.Errorf("jxtabridge: identity: %w", err)
+	}
+	serial[0] &= 0x7f
+	template := &x509.Certificate{
+		SerialNumber: new(big.Int).SetBytes(serial[:]),
+		Subject:      pkix.Name{Organization: []string{"aldis"}, CommonName: peer[len(peer)-8:]},
+		NotBefore:    time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC),
+		NotAfter:     time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC),
+	}
+	cert, err := x509.CreateCertificate(random, template, template, &key.PublicKey, key)
+	if err != nil {
+		return Identity{}, fmt.Errorf("jxtabridge: identity: %w", err)
+	}
+	return Identity{peer, key, cert}, nil
+}
+
+const (
+	pemKey  = "RSA PRIVATE KEY"
+	pemCert = "CERTIFICATE"
+	pemPeer = "JXTA-Peer"
+)
+
+// Marshal writes the identity for a file: PEM, key first with the peer id as a header, then the certificate.
+func (id Identity) Marshal() []byte {
+	var b bytes.Buffer
+	pem.Encode(&b, &pem.Block{Type: pemKey, Headers: map[string]string{pemPeer: id.Peer}, Bytes: x509.MarshalPKCS1PrivateKey(id.Key)})
+	pem.Encode(&b, &pem.Block{Type: pemCert, Bytes: id.Cert})
+	return b.Bytes()
+}
+
+// ParseIdentity reads what Marshal wrote.
+func ParseIdentity(b []byte) (Identity, error) {
+	k, rest := pem.Decode(b)
+	if k == nil || k.Type != pemKey {
+		return Identity{}, fmt.Errorf("jxtabridge: identity: no %s block", pemKey)
+	}
+	c, _ := pem.Decode(rest)
+	if c == nil || c.Type != pemCert {
+		return Identity{}, fmt.Errorf("jxtabridge: identity: no %s block", pemCert)
+	}
+	key, err := x509.ParsePKCS1PrivateKey(k.Bytes)
+	if err != nil {
+		return Identity{}, fmt.Errorf("jxtabridge: identity: %w", err)
+	}
+	peer, err := jxta.Normalize(k.Headers[pemPeer])
+	if err != nil {
+		return Identity{}, fmt.Errorf("jxtabridge: identity: %w", err)
+	}
+	return Identity{peer, key, c.Bytes}, nil
+}

@@ -1,0 +1,276 @@
+package jxtabridge
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"aldis/internal/advcache"
+	"aldis/internal/jxta"
+)
+
+// site is what is known of a sister gateway's LAN.
+type site struct {
+	peers map[string]map[string]Item // group, peer
+	pipes map[pipeKey]map[string]uint8
+	count int // peers and pipes
+}
+
+func (s *site) peersOf(group string) []Item {
+	m := s.peers[group]
+	out := make([]Item, 0, len(m))
+	for _, id := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, m[id])
+	}
+	return out
+}
+
+func (s *site) pipeOwners(k pipeKey) []string { return slices.Sorted(maps.Keys(s.pipes[k])) }
+
+func (b *Bridge) sortedSites() []uint16 { return slices.Sorted(maps.Keys(b.far)) }
+
+// sortedPeers gives runs with the same events the same order.
+func (b *Bridge) sortedPeers() []*peer {
+	return slices.SortedFunc(maps.Values(b.peers), func(a, c *peer) int { return strings.Compare(a.id, c.id) })
+}
+
+// farSite is the site where a peer has a lease, 0 if none.
+func (b *Bridge) farSite(peer string) uint16 {
+	for _, n := range b.sortedSites() {
+		for _, group := range b.far[n].peers {
+			if _, ok := group[peer]; ok {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+func (b *Bridge) sitesWithPipe(group, pipe string) []uint16 {
+	var out []uint16
+	for _, n := range b.sortedSites() {
+		if len(b.far[n].pipes[pipeKey{group, pipe}]) > 0 {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func (b *Bridge) sitesWithGroup(group string) []uint16 {
+	var out []uint16
+	for _, n := range b.sortedSites() {
+		if len(b.far[n].peers[group]) > 0 {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// peerDoc is the reduced peer advertisement of any peer, made up where only its id is known yet.
+func (b *Bridge) peerDoc(id, group string) []byte {
+	if p := b.peers[id]; p != nil {
+		if l := p.leases[group]; l != nil {
+			return l.doc
+		}
+	}
+	for _, n := range b.sortedSites() {
+		if it, ok := b.far[n].peers[group][id]; ok {
+			return it.Doc
+		}
+	}
+	return jxta.AppendXML(nil, jxta.PeerAdvertisement{Peer: id, Group: group}.Node())
+}
+
+func (b *Bridge) farItem(ev FarItem) {
+	it := ev.Item
+	if ev.Site == 0 {
+		return
+	}
+	s := b.far[ev.Site]
+	if s == nil {
+		s = &site{peers: map[string]map[string]Item{}, pipes: map[pipeKey]map[string]uint8{}}
+		b.far[ev.Site] = s
+	}
+	if !it.Gone && s.count >= b.cfg.MaxFarItems && it.Kind != ItemAdv {
+		b.stats.Refused["far_items"]++
+		return
+	}
+	switch it.Kind {
+	case ItemPeer:
+		b.farPeer(s, it)
+	case ItemPipe:
+		b.farPipe(ev.Site, s, it)
+	case ItemAdv:
+		b.farAdvert(ev.Site, it)
+	}
+}
+
+func (b *Bridge) farPeer(s *site, it Item) {
+	m := s.peers[it.Group]
+	_, had := m[it.Peer]
+	switch {
+	case it.Gone && had:
+		delete(m, it.Peer)
+		s.count--
+	case !it.Gone:
+		if m == nil {
+			m = map[string]Item{}
+			s.peers[it.Group] = m
+		}
+		if m[it.Peer] = it; !had {
+			s.count++
+		}
+		b.peerKnown(it.Peer, it.Group)
+	}
+}
+
+func (b *Bridge) farPipe(n uint16, s *site, it Item) {
+	k := pipeKey{it.Group, it.ID}
+	m := s.pipes[k]
+	_, had := m[it.Peer]
+	switch {
+	case it.Gone && had:
+		delete(m, it.Peer)
+		s.count--
+		if len(m) == 0 {
+			delete(s.pipes, k)
+		}
+	case !it.Gone:
+		if m == nil {
+			m = map[string]uint8{}
+			s.pipes[k] = m
+		}
+		if m[it.Peer] = it.Sub; had {
+			return
+		}
+		s.count++
+		if it.Sub == PipePropagate {
+			b.release(n, it.Group, it.ID)
+		}
+		b.pipeKnown(it.Peer, k, it.Sub)
+	}
+}
+
+func (b *Bridge) farAdvert(n uint16, it Item) {
+	k := advcache.Key{Group: it.Group, Type: it.Sub, ID: it.ID, Site: n}
+	expires := it.Expires
+	if expires.IsZero() {
+		expires = b.now.Add(jxta.MaxLife)
+	}
+	if it.Gone || !b.now.Before(expires) {
+		b.cache.Remove(k)
+		return
+	}
+	doc, err := jxta.ParseXML(it.Doc, jxta.DefaultXML)
+	if err != nil {
+		b.stats.Refused["far_advertisement"]++
+		return
+	}
+	d := jxta.Describe(doc)
+	e := advcache.Entry{Key: k, Peer: it.Peer, Doc: it.Doc, Index: d.Index, Expires: expires, Signed: d.Signed}
+	changed, put := b.cache.Put(b.now, e)
+	for _, gone := range put {
+		b.advertGone(gone)
+	}
+	if changed && b.cache.Get(b.now, k) != nil {
+		b.until(expires)
+		b.announce(&e, "")
+	}
+}
+
+// siteLost forgets a site.
+func (b *Bridge) siteLost(n uint16) {
+	delete(b.far, n)
+	b.cache.RemoveSite(n)
+	for i := range b.held { // when it comes back it knows nothing
+		b.held[i].sites = slices.DeleteFunc(slices.Clone(b.held[i].sites), func(s uint16) bool { return s == n })
+	}
+}
+
+// PeerStatus is one local peer in a Status.
+type PeerStatus struct {
+	Peer        string               `json:"peer"`
+	Name        string               `json:"name"`
+	Generation  string               `json:"generation"` // "signed", "unsigned", "2.2"
+	Connections int                  `json:"connections"`
+	Leases      map[string]time.Time `json:"leases"` // group -> end
+	Relay       time.Time            `json:"relay,omitzero"`
+	Pipes       []string             `json:"pipes"`
+	Waiting     int                  `json:"waiting"` // messages
+}
+
+// SiteStatus is one far site in a Status.
+type SiteStatus struct {
+	Peers   int `json:"peers"`
+	Pipes   int `json:"pipes"`
+	Adverts int `json:"adverts"`
+}
+
+// Status is a snapshot for the operator.
+type Status struct {
+	Gateway   string                `json:"gateway"` // unique value
+	Peers     []PeerStatus          `json:"peers"`
+	Groups    []string              `json:"groups"`
+	Adverts   int                   `json:"adverts"` // of local peers
+	Questions int                   `json:"questions"`
+	Held      int                   `json:"held"`
+	Far       map[uint16]SiteStatus `json:"far"`
+}
+
+// Status copies what is worth showing.
+func (b *Bridge) Status() Status {
+	st := Status{Gateway: b.me, Questions: len(b.questions), Held: len(b.held), Far: map[uint16]SiteStatus{}}
+	groups := map[string]bool{}
+	for _, p := range b.sortedPeers() {
+		ps := PeerStatus{Peer: p.id, Connections: len(p.conns), Leases: map[string]time.Time{}, Relay: p.relayUntil, Waiting: len(p.queue)}
+		switch {
+		case p.signed:
+			ps.Generation = "signed"
+		case strings.HasPrefix(p.id, "cbid-"):
+			ps.Generation = "unsigned"
+		default:
+			ps.Generation = "2.2"
+		}
+		for _, g := range slices.Sorted(maps.Keys(p.leases)) {
+			l := p.leases[g]
+			groups[g] = true
+			ps.Leases[g] = l.expires
+			if n, err := jxta.ParseXML(l.doc, jxta.DefaultXML); err == nil && ps.Name == "" {
+				ps.Name = n.KidValue("Name")
+			}
+		}
+		for _, k := range p.pipeKeys() {
+			ps.Pipes = append(ps.Pipes, k.pipe)
+		}
+		st.Peers = append(st.Peers, ps)
+	}
+	st.Groups = slices.Sorted(maps.Keys(groups))
+	for n, s := range b.far {
+		var ss SiteStatus
+		for _, m := range s.peers {
+			ss.Peers += len(m)
+		}
+		for _, m := range s.pipes {
+			ss.Pipes += len(m)
+		}
+		st.Far[n] = ss
+	}
+	b.cache.All(func(e *advcache.Entry) {
+		if e.Site == 0 {
+			st.Adverts++
+			return
+		}
+		ss := st.Far[e.Site]
+		ss.Adverts++
+		st.Far[e.Site] = ss
+	})
+	return st
+}
+
+// Stats copies the counters.
+func (b *Bridge) Stats() Stats {
+	s := b.stats
+	s.Refused = maps.Clone(s.Refused)
+	return s
+}

@@ -1,0 +1,302 @@
+package jxtabridge
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"aldis/internal/jxta"
+)
+
+// conn is one TCP connection.
+type conn struct {
+	id         ConnID
+	remote     string
+	unique     string // peer id of the welcome; "" before it
+	peer       *peer
+	known      bool // the first message has shown the format
+	signed     bool
+	version    uint8 // binary message version to send
+	inflight   []flight
+	octets     int // of inflight
+	complaints int
+}
+
+// flight is a message that was handed to a connection and not written yet.
+type flight struct {
+	token uint64
+	size  int
+	msg   *message // nil: not repeated on another connection
+}
+
+// peer is a local JXTA peer.
+type peer struct {
+	id         string
+	signed     bool // format of its last message
+	known      bool
+	conns      []*conn // oldest first
+	out        *conn   // carries what goes to it
+	leases     map[string]*lease
+	pipes      map[pipeKey]uint8 // open input pipes and their types
+	relayUntil time.Time
+	told       map[string]time.Time // when it was last sent Disconnect, by group
+	queue      []*message
+	queued     int // octets
+}
+
+type lease struct {
+	expires time.Time
+	doc     []byte // what far sites have to know of the peer in this group
+}
+
+type pipeKey struct{ group, pipe string }
+
+// message waits for a peer.
+type message struct {
+	elements []jxta.Element // router element included, addresses not
+	source   string         // unique value of the hop's claimed source: the gateway or a ghost
+	service  string         // outer destination service and parameter
+	param    string
+	size     int
+	expires  time.Time // when it is no longer worth sending; zero: while the lease lasts
+	group    string
+	delivery *delivery
+}
+
+// delivery is a FarPayload on its way to one or more local peers.
+type delivery struct {
+	token   uint64
+	waiting int
+}
+
+func (b *Bridge) opened(ev Opened) {
+	b.conns[ev.Conn] = &conn{id: ev.Conn, remote: ev.Remote}
+	b.out.Welcome = append(b.out.Welcome, WelcomeOut{ev.Conn, jxta.Welcome{
+		Dest: "tcp://" + ev.Remote, Public: b.endpoint(), Peer: jxta.URN(b.me), Version: "1.1"}})
+}
+
+// endpoint is the gateway's transport address.
+func (b *Bridge) endpoint() string { return "tcp://" + b.cfg.Address }
+
+func (b *Bridge) welcomed(ev Welcomed) {
+	c := b.conns[ev.Conn]
+	if c == nil || c.peer != nil {
+		return
+	}
+	unique, err := jxta.ParseURN(ev.Welcome.Peer)
+	if err != nil || unique == b.me || jxta.IDKind(unique) != jxta.KindPeer {
+		b.complain(c, "peer_id", err)
+		b.out.Close = append(b.out.Close, c.id)
+		return
+	}
+	p := b.peers[unique]
+	if p == nil {
+		if len(b.peers) >= b.cfg.MaxPeers {
+			b.complain(c, "peers", nil)
+			b.out.Close = append(b.out.Close, c.id)
+			return
+		}
+		p = &peer{id: unique, leases: map[string]*lease{}, pipes: map[pipeKey]uint8{}, told: map[string]time.Time{}}
+		b.peers[unique] = p
+	}
+	c.unique, c.peer = unique, p
+	// Before its first message: as it spoke last, else signed if the id is made of a certificate (ghosts section 2).
+	if c.signed = p.signed; !p.known {
+		c.signed = strings.HasPrefix(unique, "cbid-")
+	}
+	if ev.Welcome.Version == "3.0" && ev.Welcome.MsgVersion == 1 {
+		c.version = 1
+	}
+	p.conns = append(p.conns, c)
+	if a, err := jxta.ParseAddress(ev.Welcome.Dest); err == nil {
+		if _, service, param := jxta.Demangle(a.Service, a.Param); serviceIs(service, jxta.ClassRelay) {
+			b.relayRequest(c, param, true) // the request hides in the address dialled (wire 10)
+		}
+	}
+	b.pump(p)
+}
+
+func (b *Bridge) closed(ev Closed) {
+	c := b.conns[ev.Conn]
+	if c == nil {
+		return
+	}
+	delete(b.conns, ev.Conn)
+	p := c.peer
+	if p == nil {
+		return
+	}
+	p.conns = slices.DeleteFunc(p.conns, func(x *conn) bool { return x == c })
+	if p.out == c {
+		p.out = nil
+	}
+	// What was not written goes out again on the next connection, before everything that waits.
+	var again []*message
+	for _, f := range c.inflight {
+		if f.msg != nil {
+			again = append(again, f.msg)
+			p.queued += f.msg.size
+		}
+	}
+	p.queue = append(again, p.queue...)
+	b.pump(p)
+	b.prune(p)
+}
+
+// prune forgets a peer of whom nothing is left.
+func (b *Bridge) prune(p *peer) {
+	if len(p.conns) == 0 && len(p.leases) == 0 {
+		b.abandon(p, func(*message) bool { return true })
+		delete(b.peers, p.id)
+	}
+}
+
+func (b *Bridge) written(ev Written) {
+	c := b.conns[ev.Conn]
+	if c == nil {
+		return
+	}
+	n := 0
+	for n < len(c.inflight) && c.inflight[n].token <= ev.Token {
+		c.octets -= c.inflight[n].size
+		if m := c.inflight[n].msg; m != nil {
+			b.finish(m)
+		}
+		n++
+	}
+	c.inflight = slices.Delete(c.inflight, 0, n)
+	if c.peer != nil {
+		b.pump(c.peer)
+	}
+}
+
+// finish counts one receiver of a far payload off.
+func (b *Bridge) finish(m *message) {
+	d := m.delivery
+	if d == nil {
+		return
+	}
+	m.delivery = nil
+	if d.waiting--; d.waiting == 0 {
+		delete(b.waiting, d.token)
+		b.out.Done = append(b.out.Done, d.token)
+	}
+}
+
+// enqueue hands a message to a peer, now or when it has dialled again. Its elements are not changed afterwards.
+func (b *Bridge) enqueue(p *peer, m *message) {
+	m.size = sizeOf(m.elements)
+	if m.delivery == nil && m.expires.IsZero() {
+		m.expires = b.now.Add(b.cfg.Linger)
+	}
+	p.queue = append(p.queue, m)
+	p.queued += m.size
+	b.pump(p)
+	for len(p.queue) > b.cfg.MaxQueue || p.queued > b.cfg.MaxQueueOctets {
+		i := slices.IndexFunc(p.queue, func(m *message) bool { return m.delivery == nil })
+		if i < 0 {
+			i = 0
+			b.stats.Abandoned++
+			b.note("warn", "payload given up: too much waits for this peer", "peer", p.id, "octets", p.queued)
+		}
+		p.queued -= p.queue[i].size
+		b.finish(p.queue[i])
+		p.queue = slices.Delete(p.queue, i, i+1)
+	}
+}
+
+// abandon takes messages out of a peer's queue; their senders need not wait for them any more.
+func (b *Bridge) abandon(p *peer, which func(*message) bool) {
+	p.queue = slices.DeleteFunc(p.queue, func(m *message) bool {
+		if !which(m) {
+			return false
+		}
+		p.queued -= m.size
+		b.finish(m)
+		return true
+	})
+}
+
+// pump moves what waits to the peer's connection, as far as its window allows. One connection at a time carries
+// everything, so that the order stays; a newer one takes over when the older has nothing under way.
+func (b *Bridge) pump(p *peer) {
+	if len(p.conns) == 0 {
+		return
+	}
+	if p.out == nil || len(p.out.inflight) == 0 {
+		p.out = p.conns[len(p.conns)-1]
+	}
+	c := p.out
+	n := 0
+	for n < len(p.queue) && c.octets < b.cfg.Window {
+		m := p.queue[n]
+		n++
+		p.queued -= m.size
+		if !m.expires.IsZero() && !b.now.Before(m.expires) {
+			continue
+		}
+		if m.group != "" && m.delivery != nil && p.leases[m.group] == nil {
+			b.finish(m) // its lease ended while it was under way
+			continue
+		}
+		b.transmit(c, m, true)
+	}
+	p.queue = slices.Delete(p.queue, 0, n)
+}
+
+// transmit encodes a message for one connection: addresses, version and trailer are that connection's (ghosts 4).
+func (b *Bridge) transmit(c *conn, m *message, again bool) {
+	service, param := m.service, m.param
+	if service == "" {
+		service, param = jxta.Mangle(jxta.NetGroup, svcRouter, "")
+	}
+	dest := jxta.Address{Scheme: "tcp", Host: c.remote, Service: service, Param: param}
+	full := jxta.Message{Version: c.version, Elements: append(slices.Clip(m.elements),
+		text(elSource, jxta.PeerAddress(m.source)), text(elDestination, dest.String()))}
+	body, err := jxta.AppendMessage(make([]byte, 0, m.size+2048), full)
+	if err == nil && c.signed {
+		body, err = jxta.SignMessage(body, b.cfg.Identity.Key, b.cfg.Identity.Cert, jxta.URN(m.source))
+	}
+	if err != nil { // a far payload that no JXTA message can hold
+		b.stats.Refused["encode"]++
+		b.note("error", "message cannot be written", "peer", c.unique, "error", err)
+		b.finish(m)
+		return
+	}
+	b.token++
+	f := flight{token: b.token, size: len(body)}
+	if again {
+		f.msg = m
+	}
+	c.inflight = append(c.inflight, f)
+	c.octets += len(body)
+	b.stats.Sent++
+	b.out.Send = append(b.out.Send, Send{Conn: c.id, Body: body, Token: b.token})
+}
+
+// learnFormat mirrors the peer's own way to end a message (wire 2.5).
+func (b *Bridge) learnFormat(c *conn, signed bool) {
+	c.known, c.signed = true, signed
+	p := c.peer
+	if p.known && p.signed == signed {
+		return
+	}
+	p.known, p.signed = true, signed
+	for g := range p.leases {
+		b.out.Items = append(b.out.Items, b.peerItem(p, g))
+	}
+	b.rememberPeer(p)
+}
+
+const (
+	mimeXML  = "text/xml;charset=UTF-8" // without quotes: a signed receiver serialises it again (baseline 3)
+	mimeText = "text/plain;charset=UTF-8"
+)
+
+func text(name, value string) jxta.Element {
+	return jxta.Element{Namespace: "jxta", Name: name, Type: mimeText, Data: []byte(value)}
+}
+
+func xmlElement(name string, doc []byte) jxta.Element {
+	return jxta.Element{Namespace: "jxta", Name: name, Type: mimeXML, Data: doc}
+}
