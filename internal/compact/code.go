@@ -47,6 +47,15 @@ func (c *Coder) Append(dst, text []byte) ([]byte, Codec) {
 	return append(dst, best...), codec
 }
 
+// Deflate returns text deflated with the dictionary, or text itself where that is not shorter. A deflated result is
+// valid until the next call. It is for octets that are no XML.
+func (c *Coder) Deflate(text []byte) (coded []byte, deflated bool) {
+	if out := c.deflate(text); len(out) < len(text) {
+		return out, true
+	}
+	return text, false
+}
+
 // deflate's result is valid until the next call.
 func (c *Coder) deflate(text []byte) []byte {
 	c.buf.Reset()

@@ -56,8 +56,8 @@ func (r *Receiver) Accept(now time.Time, l frame.Lane, low uint16) (ID, Fresh) {
 	}
 	r.held[l][id.Number] = true
 	delay := r.ackDelay
-	if l == frame.Direct && ahead > 1 {
-		delay = 0 // something before it is missing: the sender should know at once
+	if l == frame.Bulk || ahead > 1 {
+		delay = 0 // something before it is missing: the sender should know at once; a long message is worth a datagram
 	}
 	r.owe(now, l, delay)
 	return id, New

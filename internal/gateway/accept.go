@@ -1,0 +1,147 @@
+package gateway
+
+import (
+	"time"
+
+	"aldis/internal/compact"
+	"aldis/internal/envelope"
+	"aldis/internal/frame"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/seal"
+)
+
+// Octets of a datagram that a message of the direct lane must leave free: the long form, a hello, a receipt without
+// holes, and the frame's own head.
+const directReserve = seal.OverheadLong + 15 + 3 + frame.DataOverhead
+
+// minDatagram leaves a direct message a hundred octets.
+const minDatagram = directReserve + 100
+
+// maxDirect is the largest coded envelope that goes without segments.
+func (g *Gateway) maxDirect() int { return g.cfg.Profile.DatagramOctets - directReserve }
+
+// stepBridge gives the bridge an event and sees to what it wants done.
+func (g *Gateway) stepBridge(now time.Time, ev jxtabridge.Event) {
+	bo := g.bridge.Step(now, ev)
+	g.out.Welcome = append(g.out.Welcome, bo.Welcome...)
+	g.out.Send = append(g.out.Send, bo.Send...)
+	g.out.Close = append(g.out.Close, bo.Close...)
+	g.out.Notes = append(g.out.Notes, bo.Notes...)
+	for _, m := range bo.Remember {
+		value := m.Value
+		if len(value) == 0 {
+			value = nil
+		}
+		g.record(bucketBridge, []byte(m.Key), value)
+	}
+	for _, it := range bo.Items {
+		g.replica.Put(it)
+	}
+	for i := range bo.Carry {
+		for _, site := range bo.Carry[i].Sites {
+			g.accept(now, site, &bo.Carry[i].Payload)
+		}
+	}
+	for _, t := range bo.Done {
+		g.record(bucketDeliver, tokenKey(t), nil)
+		if p := g.byID[uint16(t>>48)]; p != nil {
+			p.count.HandedOver++
+			p.count.Pending--
+		}
+	}
+	g.bridgeDue = bo.Deadline
+}
+
+// accept takes a payload into custody for a site.
+func (g *Gateway) accept(now time.Time, site uint16, payload *jxtabridge.Payload) {
+	p := g.byID[site]
+	if p == nil {
+		return
+	}
+	m := &message{content: envelope.Message{Payload: payload}, kind: kindPayload}
+	if !g.enqueue(p, m) {
+		p.count.Refused++
+		if now.Sub(p.complain) > time.Minute {
+			p.complain = now
+			g.note("warn", "a message was refused: what waits for the peer is at its bound, or the message cannot be encoded",
+				"peer", p.Name, "waiting_octets", p.octets)
+		}
+		return
+	}
+	p.count.Accepted++
+}
+
+// enqueue puts a message behind those that wait for p; false when there is no room or no encoding for it.
+func (g *Gateway) enqueue(p *peer, m *message) bool {
+	full, err := envelope.Append(nil, m.content, 0, true)
+	if err != nil || p.octets+len(full) > g.cfg.MaxWaiting {
+		return false
+	}
+	g.seq++
+	m.seq, m.full = g.seq, full
+	g.record(bucketWaiting, seqKey(p.ID, m.seq), full)
+	lane := g.laneOf(full)
+	p.waiting[lane] = append(p.waiting[lane], m)
+	p.octets += len(full)
+	return true
+}
+
+// laneOf says how an envelope travels, by its size spelt out in full: later ones of its flow only get shorter.
+func (g *Gateway) laneOf(full []byte) frame.Lane {
+	if len(full)+2 <= g.maxDirect() {
+		return frame.Direct
+	}
+	if coded, _ := g.code(full); len(coded)+2 <= g.maxDirect() { // 2: the flow's number
+		return frame.Direct
+	}
+	return frame.Bulk
+}
+
+// code deflates an envelope when that is shorter. Its result is valid until the next call.
+func (g *Gateway) code(body []byte) (coded []byte, deflated bool) {
+	return g.coder.Deflate(body)
+}
+
+// encode is the envelope of m as it goes to p: with the flow by its number where p is known to have it. inline spells
+// the flow out whatever p has.
+func (g *Gateway) encode(p *peer, m *message, inline bool) (body []byte, coded bool) {
+	if m.content.Payload == nil || inline {
+		return g.code(m.full)
+	}
+	name := envelope.FlowOf(m.content.Payload)
+	f := p.flows[name]
+	if f == nil {
+		f = &flow{number: p.nextFlow}
+		p.nextFlow++
+		p.flows[name] = f
+		g.recordFlow(p, name, f)
+		g.recordPeer(p)
+	}
+	if !f.known {
+		m.defines = name
+	}
+	short, err := envelope.Append(nil, m.content, f.number, !f.known)
+	if err != nil { // it was encoded when it was accepted
+		panic("gateway: " + err.Error())
+	}
+	return g.code(short)
+}
+
+func (g *Gateway) recordFlow(p *peer, name envelope.Flow, f *flow) {
+	value := []byte{0}
+	if f.known {
+		value[0] = 1
+	}
+	g.record(bucketFlow, flowKey(p.ID, f.number), append(value, name...))
+}
+
+// expand undoes code.
+func expand(coded bool, body []byte) ([]byte, error) {
+	if !coded {
+		return body, nil
+	}
+	return compact.Expand(compact.Deflated, body, maxEnvelope)
+}
+
+// maxEnvelope bounds what one message expands to, in octets; lan's own limit for a message is no higher.
+const maxEnvelope = 32 << 20

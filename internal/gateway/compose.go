@@ -1,0 +1,255 @@
+package gateway
+
+import (
+	"time"
+
+	"aldis/internal/custody"
+	"aldis/internal/envelope"
+	"aldis/internal/frame"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/profile"
+	"aldis/internal/seal"
+)
+
+// helloLimit is the longest that a peer which does not answer waits for the next hello.
+const helloLimit = 10 * time.Minute
+
+// letter is a datagram being composed.
+type letter struct {
+	budget int // octets left for frames
+	frames []frame.Frame
+	kinds  []ledgerKind
+}
+
+// size is what f costs when another frame follows it.
+func size(f frame.Frame) int { return len(frame.Append(nil, f, false)) }
+
+// add puts f in if it fits: with another frame behind it, or at least as the last.
+func (l *letter) add(f frame.Frame, kind ledgerKind) bool {
+	switch n := size(f); {
+	case n <= l.budget:
+		l.budget -= n
+	case len(frame.Append(nil, f, true)) <= l.budget:
+		l.budget = 0
+	default:
+		return false
+	}
+	l.frames = append(l.frames, f)
+	l.kinds = append(l.kinds, kind)
+	return true
+}
+
+// compose seals the next datagram for p and returns its IP octets; 0 when there is nothing that may go.
+func (g *Gateway) compose(now time.Time, p *peer) (int, error) {
+	long := !p.knowsUs
+	overhead := seal.OverheadShort
+	if long {
+		overhead = seal.OverheadLong
+	}
+	l := &letter{budget: g.cfg.Profile.DatagramOctets - overhead}
+	g.startBulk(now, p)
+
+	hello := long || p.owesHello
+	if hello {
+		h := frame.Hello{Store: g.cfg.Store, Stream: p.stream, HeardBoot: g.opener.State(p.ID).Boot,
+			HeardStream: p.inStream, Digest: g.replica.Digest(now, p.ID)}
+		l.add(h, kindKey)
+	}
+	probe := p.sender.ProbeDue(now)
+	busy := p.sender.Dead() && !probe && len(p.answers) == 0 // say nothing into a dead link of our own accord
+	for _, r := range p.receiver.Receipts() {
+		l.add(r, kindAck)
+	}
+	for _, id := range p.answers {
+		l.add(frame.Answer{ID: id}, kindAck)
+	}
+	if !p.sender.Dead() {
+		g.addMessages(now, p, l)
+	}
+	if probe {
+		f := frame.Probe{ID: p.sender.ProbeSent(now)}
+		l.frames = append([]frame.Frame{f}, l.frames...)
+		l.kinds = append([]ledgerKind{kindAck}, l.kinds...)
+	}
+	helloIsDue := !p.helloDue.IsZero() && !now.Before(p.helloDue)
+	keepalive := g.cfg.Keepalive > 0 && !now.Before(p.lastSent.Add(g.cfg.Keepalive))
+	receiptDue := !p.receiver.Due().IsZero() && !now.Before(p.receiver.Due())
+	carries := probe || len(p.answers) > 0 || helloIsDue || keepalive || receiptDue || l.carriesData()
+	if !carries || busy && !helloIsDue && !receiptDue && !keepalive {
+		p.readyAt = time.Time{}
+		return 0, nil
+	}
+	return g.post(now, p, l, long, hello)
+}
+
+func (l *letter) carriesData() bool {
+	for _, f := range l.frames {
+		switch f.(type) {
+		case frame.Data, frame.NORM:
+			return true
+		}
+	}
+	return false
+}
+
+// post seals what l holds and notes that it went.
+func (g *Gateway) post(now time.Time, p *peer, l *letter, long, hello bool) (int, error) {
+	var body []byte
+	sizes := make([]int, len(l.frames))
+	for i, f := range l.frames {
+		n := len(body)
+		body = frame.Append(body, f, i == len(l.frames)-1)
+		sizes[i] = len(body) - n
+	}
+	data, err := g.sealer.Seal(nil, p.ID, long, body)
+	if err != nil {
+		return 0, err
+	}
+	for i, n := range sizes {
+		p.ledger.add(sent, l.kinds[i], n)
+	}
+	p.ledger.add(sent, kindHeader, profile.IPUDPOctets+seal.OverheadShort)
+	if long {
+		p.ledger.add(sent, kindKey, seal.OverheadLong-seal.OverheadShort)
+	}
+	p.count.DatagramsSent++
+	if hello {
+		p.owesHello = false
+		p.helloDue = time.Time{}
+		if !p.knowsUs {
+			wait := g.cfg.Profile.ProbeInterval << min(p.helloTries, 10)
+			p.helloDue = now.Add(min(wait, helloLimit))
+			p.helloTries++
+		}
+	}
+	p.receiver.Settle()
+	p.answers = nil
+	p.readyAt = time.Time{}
+	p.lastSent = now
+	g.out.Datagrams = append(g.out.Datagrams, Datagram{Addr: p.addr, Data: data})
+	return profile.IPUDPOctets + len(data), nil
+}
+
+// mostDirect is how many datagrams without NORM may go while NORM waits.
+const mostDirect = 4
+
+// addMessages fills l: what was lost, what waits, state, and NORM when none of these is there or it has waited enough.
+func (g *Gateway) addMessages(now time.Time, p *peer, l *letter) {
+	if len(p.normOut) > 0 && p.direct >= mostDirect && g.addNORM(now, p, l) {
+		return
+	}
+	any := false
+	for _, id := range p.sender.Lost() {
+		m := p.underWay[id]
+		if m == nil || !g.addData(now, p, l, id, m, kindRepair) {
+			break
+		}
+		any = true
+		p.count.Repeated++
+	}
+	for p.sender.Room(frame.Direct) && len(p.waiting[frame.Direct]) > 0 {
+		m := p.waiting[frame.Direct][0]
+		id := custody.ID{Lane: frame.Direct, Number: p.sender.Next(frame.Direct)}
+		if !g.addData(now, p, l, id, m, m.kind) {
+			break
+		}
+		p.waiting[frame.Direct] = p.waiting[frame.Direct][1:]
+		any = true
+	}
+	for p.sender.Room(frame.Direct) && g.addState(now, p, l) {
+		any = true
+	}
+	if any {
+		p.direct++
+		return
+	}
+	g.addNORM(now, p, l)
+}
+
+// addData puts one message into l if it fits, assigning its number if it has none.
+func (g *Gateway) addData(now time.Time, p *peer, l *letter, id custody.ID, m *message, kind ledgerKind) bool {
+	body, coded := g.encode(p, m, false)
+	f := frame.Data{Number: uint16(id.Number), Coded: coded, Body: append([]byte(nil), body...)}
+	if !l.add(f, kind) {
+		return false
+	}
+	if p.underWay[id] == nil {
+		g.assign(p, id, m)
+	}
+	p.sender.Sent(now, id)
+	return true
+}
+
+// assign gives m the next number of its lane, durably.
+func (g *Gateway) assign(p *peer, id custody.ID, m *message) {
+	if got := p.sender.Assign(id.Lane); got != id.Number {
+		panic("gateway: numbers out of step")
+	}
+	p.underWay[id] = m
+	if m.seq != 0 {
+		g.record(bucketWaiting, seqKey(p.ID, m.seq), nil)
+	} else {
+		p.octets += len(m.full)
+	}
+	g.record(bucketOut, idKey(p.ID, id), m.full)
+	g.recordPeer(p)
+}
+
+// addState puts changes of the site's state into l.
+func (g *Gateway) addState(now time.Time, p *peer, l *letter) bool {
+	for n := 8; n > 0; n /= 2 {
+		items := g.replica.Next(now, p.ID, n)
+		if len(items) == 0 {
+			return false
+		}
+		m := &message{content: envelope.Message{Items: items}, kind: kindOf(items)}
+		full, err := envelope.Append(nil, m.content, 0, true)
+		if err != nil {
+			g.note("warn", "an item of this site cannot be told to its peers", "peer", p.Name, "error", err)
+			for _, it := range items {
+				g.replica.Put(gone(it))
+			}
+			return false
+		}
+		m.full = full
+		lane := g.laneOf(full)
+		if lane == frame.Bulk && n > 1 {
+			continue
+		}
+		if lane == frame.Bulk {
+			if len(p.waiting[frame.Bulk]) > 0 || !g.enqueue(p, m) {
+				return false // when that has gone
+			}
+			// Counted as on its way from now, so that it is not told twice. Its number follows with the air.
+			g.replica.Sent(p.ID, waitingState|m.seq, items)
+			return false
+		}
+		id := custody.ID{Lane: frame.Direct, Number: p.sender.Next(frame.Direct)}
+		if g.addData(now, p, l, id, m, m.kind) {
+			g.replica.Sent(p.ID, stateKey(id), items)
+			return true
+		}
+		if l.carriesData() {
+			return false // the next datagram has room
+		}
+	}
+	return false
+}
+
+// stateKey names a message to the replica; waitingState marks one that has no number.
+func stateKey(id custody.ID) uint64 { return uint64(id.Lane)<<56 | id.Number }
+
+const waitingState = 1 << 60
+
+func kindOf(items []jxtabridge.Item) ledgerKind {
+	for _, it := range items {
+		if it.Kind == jxtabridge.ItemAdv {
+			return kindAdvertisement
+		}
+	}
+	return kindState
+}
+
+func gone(it jxtabridge.Item) jxtabridge.Item {
+	return jxtabridge.Item{Kind: it.Kind, Group: it.Group, Peer: it.Peer, ID: it.ID, Sub: it.Sub, Gone: true}
+}

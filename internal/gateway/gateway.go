@@ -1,0 +1,324 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"aldis/internal/compact"
+	"aldis/internal/custody"
+	"aldis/internal/frame"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/profile"
+	"aldis/internal/replica"
+	"aldis/internal/seal"
+)
+
+// Bridge is the LAN side of a gateway: jxtabridge.Bridge, or a load that a simulation makes.
+// After its first Step it has told all Items that its site has; those of an earlier run that it does not tell are gone.
+type Bridge interface {
+	Step(now time.Time, ev jxtabridge.Event) jxtabridge.Output
+}
+
+// PeerConfig is a sister gateway.
+type PeerConfig struct {
+	ID   uint16
+	Name string
+	Addr netip.AddrPort // invalid: learned from its first authentic datagram
+}
+
+// Config is what a gateway is made of.
+type Config struct {
+	ID        uint16
+	Name      string
+	Peers     []PeerConfig
+	Profile   profile.Profile
+	Shore     bool // the link's profile is that of the peers' terminals, this end is ashore
+	Key       seal.Key
+	Boot      seal.Boot // new at every start; the caller made its number durable
+	Store     uint32    // of the journal, random at its creation
+	Keepalive time.Duration
+	// MaxWaiting bounds the octets that wait for one peer; 0 means DefaultMaxWaiting. What does not fit is refused.
+	MaxWaiting int
+	// Bridge makes the LAN side from what it asked to remember.
+	Bridge func(memories []jxtabridge.Memory) (Bridge, error)
+}
+
+// DefaultMaxWaiting is 64 MiB: at 9,600 bit/s more than fifteen hours of air.
+const DefaultMaxWaiting = 64 << 20
+
+// Gateway is one node. It is not for concurrent use.
+type Gateway struct {
+	cfg       Config
+	bridge    Bridge
+	sealer    *seal.Sealer
+	opener    *seal.Opener
+	coder     compact.Coder
+	replica   *replica.Replica
+	peers     []*peer // by id
+	byID      map[uint16]*peer
+	air       air // of a terminal: one for all peers
+	turn      int // whose turn it is among peers that share the air
+	started   bool
+	seq       uint64 // of messages waiting
+	norm      normState
+	stats     Stats
+	nextPurge time.Time // of what has expired
+
+	// Of one Step.
+	out          *Output
+	bridgeDue    time.Time
+	restoredFar  []jxtabridge.FarItem
+	restoredMail []jxtabridge.FarPayload
+}
+
+// New starts from what the journal holds; nil for a new node. The error says what in restore cannot be understood.
+func New(cfg Config, restore []Record) (*Gateway, error) {
+	if cfg.MaxWaiting == 0 {
+		cfg.MaxWaiting = DefaultMaxWaiting
+	}
+	if cfg.Profile.DatagramOctets < minDatagram {
+		return nil, fmt.Errorf("gateway: profile %s: datagrams of %d octets, at least %d needed",
+			cfg.Profile.Name, cfg.Profile.DatagramOctets, minDatagram)
+	}
+	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, stats: newStats()}
+	ids := []uint16{}
+	for _, pc := range cfg.Peers {
+		if pc.ID == 0 || pc.ID == cfg.ID || g.byID[pc.ID] != nil {
+			return nil, fmt.Errorf("gateway: peer id %d is not unique in the net", pc.ID)
+		}
+		p, err := g.newPeer(pc)
+		if err != nil {
+			return nil, err
+		}
+		g.byID[pc.ID] = p
+		g.peers = append(g.peers, p)
+		ids = append(ids, pc.ID)
+	}
+	slices.SortFunc(g.peers, func(a, b *peer) int { return int(a.ID) - int(b.ID) })
+	g.replica = replica.New(ids)
+	memories, states, err := g.restore(restore)
+	if err != nil {
+		return nil, err
+	}
+	g.sealer = seal.NewSealer(cfg.Key, cfg.ID, cfg.Boot)
+	g.opener = seal.NewOpener(cfg.Key, cfg.ID, cfg.Boot, states)
+	g.bridge, err = cfg.Bridge(memories)
+	return g, err
+}
+
+// custodyConfig derives the timers of custody from the link.
+func custodyConfig(p profile.Profile) custody.Config {
+	c := custody.Config{
+		RoundTrip:     p.RoundTripMax(p.DatagramOctets+profile.IPUDPOctets) + p.OneWayMax(p.DatagramOctets+profile.IPUDPOctets)/2,
+		AckDelay:      p.AckDelay,
+		ProbeInterval: p.ProbeInterval,
+	}
+	c.Window[frame.Direct] = p.Window
+	c.Window[frame.Bulk] = bulkWindow
+	if p.Reorder {
+		c.HoleAge = p.HoleAge
+	}
+	return c
+}
+
+// Step brings the gateway to now and applies ev; a nil ev means that only time passed.
+func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
+	g.out = &out
+	defer func() { g.out = nil }()
+	if !g.started {
+		g.start(now)
+	}
+	switch ev := ev.(type) {
+	case LAN:
+		g.stepBridge(now, ev.Event)
+	case Datagram:
+		g.receive(now, ev)
+	case NormUp:
+		g.normUp(now, ev.Generation)
+	case NormDown:
+		g.normDown(now, ev.Reason)
+	case NormPacket:
+		g.normPacket(now, ev)
+	case NormObject:
+		g.normObject(now, ev)
+	case NormSent:
+		g.normSent(now, ev)
+	}
+	if !g.norm.startAt.IsZero() && !now.Before(g.norm.startAt) {
+		g.startNorm(now)
+	}
+	if !g.bridgeDue.IsZero() && !now.Before(g.bridgeDue) {
+		g.stepBridge(now, nil)
+	}
+	if !now.Before(g.nextPurge) {
+		g.purge(now)
+	}
+	g.pump(now)
+	out.Deadline = g.deadline(now)
+	return out
+}
+
+// start is the first Step: everything known from the journal is told to the bridge before anything else happens.
+func (g *Gateway) start(now time.Time) {
+	g.started = true
+	g.stepBridge(now, nil)
+	for _, f := range g.restoredFar {
+		g.stepBridge(now, f)
+	}
+	for _, m := range g.restoredMail {
+		g.stepBridge(now, m)
+	}
+	g.restoredFar, g.restoredMail = nil, nil
+	for _, p := range g.peers {
+		p.helloDue = now
+	}
+	g.startNorm(now)
+	g.purge(now)
+}
+
+// purge forgets what has expired here and at the peers.
+func (g *Gateway) purge(now time.Time) {
+	g.nextPurge = now.Add(time.Minute)
+	_, held := g.replica.Purge(now)
+	for _, p := range g.peers {
+		for _, key := range held[p.ID] {
+			g.record(bucketHeld, peerKey(p.ID, []byte(key)), nil)
+		}
+		for key, it := range p.far {
+			if !it.Expires.IsZero() && !now.Before(it.Expires) {
+				delete(p.far, key)
+				g.record(bucketFar, peerKey(p.ID, []byte(key)), nil)
+			}
+		}
+	}
+}
+
+func (g *Gateway) note(level, text string, attrs ...any) {
+	g.out.Notes = append(g.out.Notes, jxtabridge.Note{Level: level, Text: text, Attrs: attrs})
+}
+
+func (g *Gateway) record(bucket string, key, value []byte) {
+	g.out.Records = append(g.out.Records, Record{bucket, key, value})
+}
+
+// air is a transmitter: free says when the last datagram has left it.
+type air struct{ free time.Time }
+
+// airOf is the transmitter that reaches p, and its rate in bits per second.
+func (g *Gateway) airOf(p *peer) (*air, int) {
+	switch {
+	case g.cfg.Shore: // every terminal has a leg of its own
+		return &p.air, g.cfg.Profile.Down.RateBps
+	default:
+		return &g.air, g.cfg.Profile.Up.RateBps
+	}
+}
+
+// pump sends what is ready and has air.
+func (g *Gateway) pump(now time.Time) {
+	for sent := true; sent; {
+		sent = false
+		for i := range g.peers {
+			p := g.peers[(g.turn+i)%len(g.peers)]
+			air, rate := g.airOf(p)
+			if !p.addr.IsValid() || now.Before(air.free) || !g.bundled(now, p) {
+				continue
+			}
+			n, err := g.compose(now, p)
+			if errors.Is(err, seal.ErrSpent) {
+				g.note("error", "this start has sealed all the datagrams it may: restart the gateway")
+			}
+			if n == 0 {
+				continue
+			}
+			air.free = now.Add(profile.Airtime(n+g.cfg.Profile.FrameOverhead, rate))
+			g.turn = (g.turn + i + 1) % len(g.peers)
+			sent = true
+			break
+		}
+	}
+}
+
+// bundled says whether p has something to send that has waited long enough for company.
+func (g *Gateway) bundled(now time.Time, p *peer) bool {
+	if ready, _ := g.ready(now, p); !ready {
+		p.readyAt = time.Time{}
+		return false
+	}
+	if p.readyAt.IsZero() {
+		p.readyAt = now
+	}
+	return !now.Before(p.readyAt.Add(g.cfg.Profile.Bundle))
+}
+
+// ready says whether something could go to p now, and if not when that may change by itself (zero: it will not).
+func (g *Gateway) ready(now time.Time, p *peer) (bool, time.Time) {
+	var wake time.Time
+	at := func(t time.Time) bool {
+		if t.IsZero() {
+			return false
+		}
+		if !now.Before(t) {
+			return true
+		}
+		wake = earlier(wake, t)
+		return false
+	}
+	if p.sender.ProbeDue(now) || len(p.answers) > 0 || at(p.helloDue) || at(p.receiver.Due()) {
+		return true, time.Time{}
+	}
+	if !p.sender.Dead() {
+		switch {
+		case len(p.sender.Lost()) > 0, len(p.normOut) > 0,
+			len(p.waiting[frame.Bulk]) > 0 && p.sender.Room(frame.Bulk) && g.norm.up,
+			p.sender.Room(frame.Direct) && (len(p.waiting[frame.Direct]) > 0 || len(g.replica.Next(now, p.ID, 1)) > 0):
+			return true, time.Time{}
+		}
+		if at(g.bulkDeadline(p)) {
+			return true, time.Time{}
+		}
+	}
+	at(p.sender.Deadline())
+	if g.cfg.Keepalive > 0 && at(p.lastSent.Add(g.cfg.Keepalive)) {
+		return true, time.Time{}
+	}
+	return false, wake
+}
+
+// deadline is when Step wants to be called at the latest.
+func (g *Gateway) deadline(now time.Time) time.Time {
+	due := earlier(earlier(g.nextPurge, g.bridgeDue), g.norm.startAt)
+	for _, p := range g.peers {
+		if !p.addr.IsValid() {
+			continue
+		}
+		ready, wake := g.ready(now, p)
+		if ready {
+			air, _ := g.airOf(p)
+			wake = later(air.free, p.readyAt.Add(g.cfg.Profile.Bundle))
+			if !wake.After(now) { // nothing came of it this time
+				wake = now.Add(time.Second)
+			}
+		}
+		due = earlier(due, wake)
+	}
+	return due
+}
+
+// earlier is the earlier of two times; a zero time means never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,169 @@
+package gateway
+
+import (
+	"cmp"
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"time"
+
+	"aldis/internal/custody"
+	"aldis/internal/envelope"
+	"aldis/internal/frame"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/normwire"
+)
+
+// peer is all that is known of a sister gateway.
+type peer struct {
+	PeerConfig
+	addr netip.AddrPort // where its newest authentic datagram came from
+
+	store    uint32 // of the peer; 0: never heard
+	stream   uint8  // of our message numbers towards it
+	inStream uint8  // of its numbers towards us
+
+	sender   *custody.Sender
+	receiver *custody.Receiver
+
+	knowsUs    bool      // it has told that it knows our boot and stream: the short form will do
+	owesHello  bool      // it does not know that we know it
+	helloDue   time.Time // zero: none to send by itself
+	helloTries int
+	answers    []uint8 // probes to be answered
+
+	waiting  [frame.Lanes][]*message
+	underWay map[custody.ID]*message
+	octets   int // of all messages waiting and under way
+
+	flows    map[envelope.Flow]*flow // towards it
+	nextFlow uint32
+	inFlows  map[uint32]envelope.Flow
+	held     map[custody.ID]heldMessage // arrived before their turn
+	far      map[string]jxtabridge.Item // the state of its site, as it told us
+
+	normwire *normwire.Session
+	normOut  []normFrame
+	objects  uint16           // of the present child, enqueued so far
+	bulk     map[uint64]*bulk // bulk number -> how far it is
+	direct   int              // datagrams without NORM since the last with it, while NORM waited
+
+	air       air
+	readyAt   time.Time
+	lastSent  time.Time
+	lastHeard time.Time
+	complain  time.Time // of something that anybody could provoke
+	ledger    ledger
+	count     PeerCounts
+}
+
+type flow struct {
+	number uint32
+	known  bool // the peer has it
+}
+
+// message is what custody holds for a peer. full is its envelope with everything spelt out, as the journal has it.
+type message struct {
+	seq     uint64 // of waiting; 0 for state made when there was air
+	full    []byte
+	content envelope.Message
+	kind    ledgerKind
+	defines envelope.Flow // flow that its transmissions define
+}
+
+type heldMessage struct {
+	coded bool
+	body  []byte
+}
+
+func (g *Gateway) newPeer(pc PeerConfig) (*peer, error) {
+	p := &peer{
+		PeerConfig: pc, addr: pc.Addr, stream: 1, nextFlow: 1,
+		underWay: map[custody.ID]*message{}, flows: map[envelope.Flow]*flow{}, inFlows: map[uint32]envelope.Flow{},
+		held: map[custody.ID]heldMessage{}, far: map[string]jxtabridge.Item{},
+		bulk: map[uint64]*bulk{}, ledger: ledger{},
+	}
+	cfg := custodyConfig(g.cfg.Profile)
+	p.sender = custody.NewSender(cfg, [frame.Lanes]uint64{1, 1})
+	p.receiver = custody.NewReceiver(cfg, [frame.Lanes]uint64{})
+	var err error
+	p.normwire, err = normwire.NewSession(normwire.Config{
+		Self: g.cfg.ID, Peer: pc.ID, Segment: g.cfg.Profile.SegmentOctets, GRTT: g.cfg.Profile.GRTT})
+	return p, err
+}
+
+// underWayIn lists the messages of a lane that are not acknowledged, oldest first.
+func (p *peer) underWayIn(lane frame.Lane) (ids []custody.ID) {
+	for id := range p.underWay {
+		if id.Lane == lane {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b custody.ID) int { return cmp.Compare(a.Number, b.Number) })
+	return ids
+}
+
+// asking says whether our list of what we hold of the peer's site is on its way to it.
+func (p *peer) asking() bool {
+	for _, m := range p.underWay {
+		if m.content.Asks {
+			return true
+		}
+	}
+	for _, waiting := range p.waiting {
+		for _, m := range waiting {
+			if m.content.Asks {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Journal buckets. Keys start with the peer's id where they belong to one.
+const (
+	bucketSeal    = "seal"    // peer -> seal.PeerState
+	bucketPeer    = "peer"    // peer -> numbers and address (appendPeer)
+	bucketWaiting = "waiting" // peer, seq -> envelope in full
+	bucketOut     = "out"     // peer, lane, number -> envelope in full
+	bucketHeld    = "copy"    // peer, item key -> version that the peer holds
+	bucketEarly   = "early"   // peer, lane, number -> body that arrived before its turn
+	bucketDeliver = "deliver" // token -> envelope in full, for local peers
+	bucketFlow    = "flow"    // peer, number -> flow towards it, known or not
+	bucketInFlow  = "inflow"  // peer, number -> flow from it
+	bucketFar     = "far"     // peer, item key -> envelope with the item
+	bucketBridge  = "bridge"  // the bridge's memories
+	bucketNorm    = "norm"    // "generation"
+)
+
+func peerKey(id uint16, rest []byte) []byte {
+	return append(binary.BigEndian.AppendUint16(nil, id), rest...)
+}
+
+func seqKey(id uint16, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(peerKey(id, nil), seq)
+}
+
+func idKey(peer uint16, id custody.ID) []byte {
+	return binary.BigEndian.AppendUint64(peerKey(peer, []byte{byte(id.Lane)}), id.Number)
+}
+
+func flowKey(id uint16, number uint32) []byte {
+	return binary.BigEndian.AppendUint32(peerKey(id, nil), number)
+}
+
+// token names a received message for the bridge; numbers below 2^40 are enough for any store's life.
+func token(peer uint16, id custody.ID) uint64 {
+	return uint64(peer)<<48 | uint64(id.Lane)<<40 | id.Number&(1<<40-1)
+}
+
+func tokenKey(t uint64) []byte { return binary.BigEndian.AppendUint64(nil, t) }
+
+// recordPeer makes the peer's numbers durable; due whenever one of them has changed.
+func (g *Gateway) recordPeer(p *peer) { g.record(bucketPeer, peerKey(p.ID, nil), appendPeer(nil, p)) }
+
+// recordSeal makes what keeps replays out durable.
+func (g *Gateway) recordSeal(p *peer) {
+	state := g.opener.State(p.ID)
+	g.record(bucketSeal, peerKey(p.ID, nil), state.Append(nil))
+}

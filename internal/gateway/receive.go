@@ -1,0 +1,326 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"aldis/internal/custody"
+	"aldis/internal/envelope"
+	"aldis/internal/frame"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/profile"
+	"aldis/internal/seal"
+)
+
+// receive opens a datagram; what is not authentic is counted and gone.
+func (g *Gateway) receive(now time.Time, d Datagram) {
+	from, body, info, err := g.opener.Open(d.Data)
+	if err != nil {
+		g.refuse(now, from, d, err)
+		return
+	}
+	p := g.byID[from]
+	g.recordSeal(p)
+	p.count.DatagramsReceived++
+	p.ledger.add(received, kindHeader, profile.IPUDPOctets+seal.OverheadShort)
+	if info.Long {
+		p.ledger.add(received, kindKey, seal.OverheadLong-seal.OverheadShort)
+		if !p.owesHello {
+			p.owesHello = true
+			p.helloDue = earlier(p.helloDue, now.Add(g.cfg.Profile.AckDelay))
+		}
+	}
+	if info.NewBoot {
+		p.knowsUs = false
+		g.note("info", "a peer has started", "peer", p.Name, "boot", info.Boot.Number)
+	}
+	if info.Newest && p.addr != d.Addr {
+		if p.lastHeard.IsZero() {
+			g.note("info", "heard from a peer", "peer", p.Name, "address", d.Addr)
+		} else {
+			g.note("info", "a peer has moved", "peer", p.Name, "from", p.addr, "to", d.Addr)
+		}
+		p.addr = d.Addr
+		g.recordPeer(p)
+	}
+	if p.sender.Dead() && !p.lastHeard.IsZero() {
+		g.note("info", "the link to a peer is back", "peer", p.Name, "silent_for", now.Sub(p.lastHeard).Round(time.Second))
+	}
+	p.lastHeard = now
+	p.sender.Heard(now)
+	for len(body) > 0 {
+		f, rest, err := frame.Parse(body)
+		if err != nil {
+			g.stats.Dropped["malformed"]++
+			g.note("warn", "an authentic datagram has a malformed frame: does the peer run another version?",
+				"peer", p.Name, "error", err)
+			return
+		}
+		g.receiveFrame(now, p, f, len(body)-len(rest))
+		body = rest
+	}
+}
+
+// refuse counts what could not be opened, and says what an operator should know of it, at most once a minute and peer.
+func (g *Gateway) refuse(now time.Time, from uint16, d Datagram, err error) {
+	reason := dropReason(err)
+	g.stats.Dropped[reason]++
+	p := g.byID[from]
+	if p == nil && !errors.Is(err, seal.ErrOwnID) {
+		return
+	}
+	last := &g.stats.complain
+	name := g.cfg.Name
+	if p != nil {
+		last, name = &p.complain, p.Name
+	}
+	if now.Sub(*last) < time.Minute {
+		return
+	}
+	switch {
+	case errors.Is(err, seal.ErrUnknownBoot):
+		// It does not know that we have lost what we knew of it: tell it where its address is known.
+		p.owesHello = true
+		p.helloDue = earlier(p.helloDue, now)
+	case errors.Is(err, seal.ErrOwnID):
+		g.note("error", "two nodes with one id: another node of this net sends with our id; give one of them another",
+			"id", g.cfg.ID, "address", d.Addr)
+	case errors.Is(err, seal.ErrTwin), errors.Is(err, seal.ErrStaleBoot):
+		g.note("error", "two nodes with one id, or one that was put back to an old copy of its data: what the older one sends is dropped",
+			"id", from, "peer", name, "address", d.Addr)
+	default:
+		return
+	}
+	*last = now
+}
+
+func dropReason(err error) string {
+	for reason, e := range map[string]error{
+		"short": seal.ErrShort, "version": seal.ErrVersion, "unknown_peer": seal.ErrUnknownPeer,
+		"unknown_boot": seal.ErrUnknownBoot, "stale_boot": seal.ErrStaleBoot, "twin": seal.ErrTwin,
+		"own_id": seal.ErrOwnID, "replay": seal.ErrReplay, "too_old": seal.ErrTooOld,
+	} {
+		if errors.Is(err, e) {
+			return reason
+		}
+	}
+	return "not_authentic"
+}
+
+func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int) {
+	switch f := f.(type) {
+	case frame.Hello:
+		p.ledger.add(received, kindKey, octets)
+		g.hello(now, p, f)
+	case frame.Receipt:
+		p.ledger.add(received, kindAck, octets)
+		for _, id := range p.sender.Receipt(now, f) {
+			g.acked(now, p, id)
+		}
+	case frame.Probe:
+		p.ledger.add(received, kindAck, octets)
+		p.receiver.Probed(now)
+		if len(p.answers) < 4 {
+			p.answers = append(p.answers, f.ID)
+		}
+	case frame.Answer:
+		p.ledger.add(received, kindAck, octets)
+		p.sender.Answer(now, f.ID)
+	case frame.Data:
+		kind := kindPayload
+		id, fresh := p.receiver.Accept(now, frame.Direct, f.Number)
+		switch fresh {
+		case custody.New:
+			g.arrived(now, p, id, f.Coded, append([]byte(nil), f.Body...))
+			kind = p.count.lastKind
+		case custody.Duplicate:
+			p.count.Duplicates++
+			kind = kindRepair
+		case custody.Beyond:
+			g.stats.Dropped["beyond_window"]++
+		}
+		p.ledger.add(received, kind, octets)
+	case frame.NORM:
+		g.receiveNORM(now, p, f.Body, octets)
+	}
+}
+
+// hello learns whom the peer knows, and whether its store or its numbers are new.
+func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello) {
+	switch {
+	case p.store != h.Store && p.store != 0:
+		g.note("warn", "a peer has lost its store: everything it needs is sent anew", "peer", p.Name)
+		p.store, p.inStream = h.Store, h.Stream
+		g.resetReceiving(now, p)
+		g.resetSending(p)
+	case p.store != h.Store:
+		p.store, p.inStream = h.Store, h.Stream
+		g.recordPeer(p)
+	case p.inStream != h.Stream:
+		p.inStream = h.Stream
+		g.resetReceiving(now, p)
+	}
+	knew := p.knowsUs
+	p.knowsUs = h.HeardBoot == g.cfg.Boot.Number && h.HeardStream == p.stream
+	if p.knowsUs {
+		p.helloTries = 0
+		if !p.owesHello {
+			p.helloDue = time.Time{}
+		}
+	} else if knew {
+		p.helloDue = earlier(p.helloDue, now)
+	}
+	g.compare(now, p, h.Digest)
+}
+
+// resetReceiving: the peer counts its messages from 1 again.
+func (g *Gateway) resetReceiving(now time.Time, p *peer) {
+	for id := range p.held {
+		g.record(bucketEarly, idKey(p.ID, id), nil)
+	}
+	for number := range p.inFlows {
+		g.record(bucketInFlow, flowKey(p.ID, number), nil)
+	}
+	p.held = map[custody.ID]heldMessage{}
+	p.inFlows = map[uint32]envelope.Flow{}
+	p.receiver = custody.NewReceiver(custodyConfig(g.cfg.Profile), [frame.Lanes]uint64{})
+	p.normwire.Forget()
+	for key := range p.far {
+		g.record(bucketFar, peerKey(p.ID, []byte(key)), nil)
+	}
+	p.far = map[string]jxtabridge.Item{}
+	g.recordPeer(p)
+	g.stepBridge(now, jxtabridge.SiteLost{Site: p.ID})
+}
+
+// resetSending: the peer knows nothing of what we sent. What it has not acknowledged goes again under new numbers.
+func (g *Gateway) resetSending(p *peer) {
+	var again []*message
+	for lane := range frame.Lane(frame.Lanes) {
+		for _, id := range p.underWayIn(lane) {
+			g.record(bucketOut, idKey(p.ID, id), nil)
+			again = append(again, p.underWay[id])
+		}
+		for _, m := range p.waiting[lane] {
+			g.record(bucketWaiting, seqKey(p.ID, m.seq), nil)
+			again = append(again, m)
+		}
+	}
+	for _, f := range p.flows {
+		g.record(bucketFlow, flowKey(p.ID, f.number), nil)
+	}
+	g.resetBulk(p)
+	p.stream++
+	p.sender = custody.NewSender(custodyConfig(g.cfg.Profile), [frame.Lanes]uint64{1, 1})
+	p.flows, p.nextFlow = map[envelope.Flow]*flow{}, 1
+	p.waiting, p.underWay, p.octets = [frame.Lanes][]*message{}, map[custody.ID]*message{}, 0
+	for _, m := range again {
+		if m.content.Payload != nil { // state is told afresh
+			g.enqueue(p, &message{content: m.content, kind: m.kind})
+		}
+	}
+	g.replica.Forget(p.ID)
+	g.recordPeer(p)
+}
+
+// acked: the peer has a message of ours in its store.
+func (g *Gateway) acked(now time.Time, p *peer, id custody.ID) {
+	m := p.underWay[id]
+	if m == nil {
+		return
+	}
+	delete(p.underWay, id)
+	p.octets -= len(m.full)
+	g.record(bucketOut, idKey(p.ID, id), nil)
+	if f := p.flows[m.defines]; m.defines != "" && f != nil && !f.known {
+		f.known = true
+		g.recordFlow(p, m.defines, f)
+	}
+	if m.content.Payload != nil {
+		p.count.Delivered++
+	}
+	for _, h := range g.replica.Acked(p.ID, stateKeyOf(m, id)) {
+		g.recordHeld(p, h.Key, h.Gone, h.Version)
+	}
+	g.bulkAcked(p, id)
+}
+
+// arrived keeps a message that is new and delivers what is in order now.
+func (g *Gateway) arrived(now time.Time, p *peer, id custody.ID, coded bool, body []byte) {
+	p.held[id] = heldMessage{coded, body}
+	p.count.lastKind = kindPayload
+	next, ok := p.receiver.Advance(id.Lane)
+	if !ok || next != id {
+		g.record(bucketEarly, idKey(p.ID, id), appendHeld(nil, p.held[id]))
+	}
+	for ; ok; next, ok = p.receiver.Advance(id.Lane) {
+		h := p.held[next]
+		delete(p.held, next)
+		if next != id {
+			g.record(bucketEarly, idKey(p.ID, next), nil)
+		}
+		if err := g.open(now, p, next, h); err != nil {
+			p.count.Unreadable++
+			g.note("error", "a message of a peer cannot be read and is dropped: does it run another version?",
+				"peer", p.Name, "number", next.Number, "error", err)
+		}
+	}
+	g.recordPeer(p)
+}
+
+// open reads a message in its turn.
+func (g *Gateway) open(now time.Time, p *peer, id custody.ID, h heldMessage) error {
+	body, err := expand(h.coded, h.body)
+	if err != nil {
+		return err
+	}
+	lookup := func(number uint32) (envelope.Flow, bool) {
+		f, ok := p.inFlows[number]
+		return f, ok
+	}
+	m, number, defined, err := envelope.Parse(body, lookup)
+	if err != nil {
+		return err
+	}
+	if defined != "" && number != 0 && p.inFlows[number] != defined {
+		if len(p.inFlows) >= maxFlows {
+			return fmt.Errorf("%w: more than %d flows", envelope.ErrLimit, maxFlows)
+		}
+		p.inFlows[number] = defined
+		g.record(bucketInFlow, flowKey(p.ID, number), []byte(defined))
+	}
+	if m.Payload != nil {
+		m.Payload.MsgID = messageID(p, id)
+		full, err := envelope.Append(nil, m, 0, true)
+		if err != nil {
+			return err
+		}
+		t := token(p.ID, id)
+		g.record(bucketDeliver, tokenKey(t), full)
+		p.count.Received++
+		p.count.Pending++
+		p.count.lastKind = kindPayload
+		g.stepBridge(now, jxtabridge.FarPayload{Site: p.ID, Token: t, Payload: *m.Payload})
+	}
+	g.openState(now, p, m)
+	return nil
+}
+
+// maxFlows bounds what a peer may make us remember: combinations of group, pipe, sender and shape of message.
+const maxFlows = 1 << 16
+
+// messageID is a UUID's text that names a message of a peer the same whenever it is delivered.
+func messageID(p *peer, id custody.ID) string {
+	b := []byte("aldis message")
+	b = binary.BigEndian.AppendUint16(b, p.ID)
+	b = binary.BigEndian.AppendUint32(b, p.store)
+	b = append(b, p.inStream, byte(id.Lane))
+	b = binary.BigEndian.AppendUint64(b, id.Number)
+	h := sha256.Sum256(b)
+	h[6] = h[6]&0x0f | 0x80 // version 8, variant 10 (RFC 9562)
+	h[8] = h[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])
+}

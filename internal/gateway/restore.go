@@ -1,0 +1,230 @@
+package gateway
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"aldis/internal/custody"
+	"aldis/internal/envelope"
+	"aldis/internal/frame"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/replica"
+	"aldis/internal/seal"
+)
+
+var errRecord = errors.New("gateway: journal record of another format")
+
+const peerRecordLen = 1 + 4 + 1 + 1 + 8*2*frame.Lanes + 4 + 1 + 1 + 2
+
+// appendPeer is the durable part of p that has no records of its own.
+func appendPeer(b []byte, p *peer) []byte {
+	b = append(b, 1) // format
+	b = binary.BigEndian.AppendUint32(b, p.store)
+	b = append(b, p.stream, p.inStream)
+	for lane := range frame.Lane(frame.Lanes) {
+		b = binary.BigEndian.AppendUint64(b, p.sender.Next(lane))
+		b = binary.BigEndian.AppendUint64(b, p.receiver.Cumulative(lane))
+	}
+	b = binary.BigEndian.AppendUint32(b, p.nextFlow)
+	generation, contiguous, known := p.normwire.Progress()
+	if known {
+		b = append(b, 1)
+	} else {
+		b = append(b, 0)
+	}
+	b = binary.BigEndian.AppendUint16(append(b, generation), contiguous)
+	if p.addr.IsValid() {
+		b = append(b, p.addr.String()...)
+	}
+	return b
+}
+
+// parsePeer sets p up from appendPeer's record. An address in the configuration is older than a learned one.
+func (g *Gateway) parsePeer(p *peer, b []byte) error {
+	if len(b) < peerRecordLen || b[0] != 1 {
+		return errRecord
+	}
+	p.store = binary.BigEndian.Uint32(b[1:])
+	p.stream, p.inStream = b[5], b[6]
+	var next, cum [frame.Lanes]uint64
+	at := 7
+	for lane := range frame.Lanes {
+		next[lane], cum[lane] = binary.BigEndian.Uint64(b[at:]), binary.BigEndian.Uint64(b[at+8:])
+		at += 16
+	}
+	p.nextFlow = binary.BigEndian.Uint32(b[at:])
+	if b[at+4] != 0 {
+		p.normwire.Recall(b[at+5], binary.BigEndian.Uint16(b[at+6:]))
+	}
+	if text := string(b[peerRecordLen:]); text != "" {
+		addr, err := netip.ParseAddrPort(text)
+		if err != nil {
+			return errRecord
+		}
+		p.addr = addr
+	}
+	cfg := custodyConfig(g.cfg.Profile)
+	p.sender = custody.NewSender(cfg, next)
+	p.receiver = custody.NewReceiver(cfg, cum)
+	return nil
+}
+
+func appendHeld(b []byte, h heldMessage) []byte {
+	if h.coded {
+		return append(append(b, 1), h.body...)
+	}
+	return append(append(b, 0), h.body...)
+}
+
+func (g *Gateway) recordHeld(p *peer, key string, gone bool, v replica.Version) {
+	if gone {
+		g.record(bucketHeld, peerKey(p.ID, []byte(key)), nil)
+		return
+	}
+	value := append([]byte(nil), v.Hash[:]...)
+	expires := uint64(0)
+	if !v.Expires.IsZero() {
+		expires = uint64(v.Expires.UnixMilli())
+	}
+	g.record(bucketHeld, peerKey(p.ID, []byte(key)), binary.BigEndian.AppendUint64(value, expires))
+}
+
+// restore rebuilds what the journal holds. Records of peers that are configured no more are left where they are.
+func (g *Gateway) restore(records []Record) (memories []jxtabridge.Memory, states map[uint16]seal.PeerState, err error) {
+	states = map[uint16]seal.PeerState{}
+	for id := range g.byID {
+		states[id] = seal.PeerState{}
+	}
+	records = slices.Clone(records)
+	order := map[string]int{bucketPeer: -1} // the rest builds on it
+	slices.SortStableFunc(records, func(a, b Record) int {
+		if d := order[a.Bucket] - order[b.Bucket]; d != 0 {
+			return d
+		}
+		return slices.Compare(a.Key, b.Key)
+	})
+	for _, r := range records {
+		switch r.Bucket {
+		case bucketBridge:
+			memories = append(memories, jxtabridge.Memory{Key: string(r.Key), Value: r.Value})
+			continue
+		case bucketNorm:
+			if len(r.Value) != 1 {
+				return nil, nil, fmt.Errorf("%w: %s %q", errRecord, r.Bucket, r.Key)
+			}
+			g.norm.generation = r.Value[0]
+			continue
+		}
+		if len(r.Key) < 2 {
+			return nil, nil, fmt.Errorf("%w: %s %q", errRecord, r.Bucket, r.Key)
+		}
+		p := g.byID[binary.BigEndian.Uint16(r.Key)]
+		if p == nil {
+			continue
+		}
+		if r.Bucket == bucketSeal {
+			states[p.ID], err = seal.ParsePeerState(r.Value)
+		} else {
+			err = g.restorePeer(p, r.Bucket, r.Key[2:], r.Value)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w (bucket %s, key %x)", err, r.Bucket, r.Key)
+		}
+	}
+	return memories, states, nil
+}
+
+func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
+	switch bucket {
+	case bucketPeer:
+		return g.parsePeer(p, value)
+	case bucketWaiting:
+		m, err := parseMessage(value)
+		if err != nil || len(key) != 8 {
+			return errors.Join(errRecord, err)
+		}
+		m.seq = binary.BigEndian.Uint64(key)
+		g.seq = max(g.seq, m.seq)
+		lane := g.laneOf(m.full)
+		p.waiting[lane] = append(p.waiting[lane], m)
+		p.octets += len(m.full)
+		g.replica.Sent(p.ID, waitingState|m.seq, m.content.Items)
+	case bucketOut:
+		m, err := parseMessage(value)
+		id, ok := parseIDKey(key)
+		if err != nil || !ok {
+			return errors.Join(errRecord, err)
+		}
+		p.underWay[id] = m
+		p.octets += len(m.full)
+		p.sender.Restore(id)
+		g.replica.Sent(p.ID, stateKey(id), m.content.Items)
+	case bucketHeld:
+		if len(value) != 12 {
+			return errRecord
+		}
+		v := replica.Version{Hash: envelope.Hash(value[:4])}
+		if ms := binary.BigEndian.Uint64(value[4:]); ms != 0 {
+			v.Expires = time.UnixMilli(int64(ms)).UTC()
+		}
+		g.replica.RestoreHeld(p.ID, string(key), v)
+	case bucketEarly:
+		id, ok := parseIDKey(key)
+		if !ok || len(value) == 0 {
+			return errRecord
+		}
+		p.receiver.Restore(id)
+		p.held[id] = heldMessage{value[0] != 0, value[1:]}
+	case bucketDeliver:
+		m, err := parseMessage(value)
+		if err != nil || len(key) != 6 || m.content.Payload == nil {
+			return errors.Join(errRecord, err)
+		}
+		t := binary.BigEndian.Uint64(append(binary.BigEndian.AppendUint16(nil, p.ID), key...))
+		id := custody.ID{Lane: frame.Lane(key[0]), Number: t & (1<<40 - 1)}
+		m.content.Payload.MsgID = messageID(p, id)
+		p.count.Pending++
+		g.restoredMail = append(g.restoredMail, jxtabridge.FarPayload{Site: p.ID, Token: t, Payload: *m.content.Payload})
+	case bucketFlow:
+		if len(key) != 4 || len(value) == 0 {
+			return errRecord
+		}
+		p.flows[envelope.Flow(value[1:])] = &flow{number: binary.BigEndian.Uint32(key), known: value[0] != 0}
+	case bucketInFlow:
+		if len(key) != 4 {
+			return errRecord
+		}
+		p.inFlows[binary.BigEndian.Uint32(key)] = envelope.Flow(value)
+	case bucketFar:
+		m, _, _, err := envelope.Parse(value, nil)
+		if err != nil || len(m.Items) != 1 {
+			return errors.Join(errRecord, err)
+		}
+		p.far[m.Items[0].Key()] = m.Items[0]
+		g.restoredFar = append(g.restoredFar, jxtabridge.FarItem{Site: p.ID, Item: m.Items[0]})
+	}
+	return nil
+}
+
+func parseMessage(full []byte) (*message, error) {
+	content, _, _, err := envelope.Parse(full, nil)
+	if err != nil {
+		return nil, err
+	}
+	m := &message{full: full, content: content, kind: kindPayload}
+	if content.Payload == nil {
+		m.kind = kindOf(content.Items)
+	}
+	return m, nil
+}
+
+func parseIDKey(key []byte) (custody.ID, bool) {
+	if len(key) != 9 || key[0] >= frame.Lanes {
+		return custody.ID{}, false
+	}
+	return custody.ID{Lane: frame.Lane(key[0]), Number: binary.BigEndian.Uint64(key[1:])}, true
+}

@@ -1,0 +1,93 @@
+package gateway
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"aldis/internal/custody"
+	"aldis/internal/envelope"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/replica"
+)
+
+// stateKeyOf is the name under which the replica knows a message.
+func stateKeyOf(m *message, id custody.ID) uint64 {
+	if m.seq != 0 {
+		return waitingState | m.seq
+	}
+	return stateKey(id)
+}
+
+// openState applies what a peer says of its site, and what it asks of ours.
+func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
+	if len(m.Items) > 0 {
+		p.count.lastKind = kindOf(m.Items)
+	}
+	for _, it := range m.Items {
+		key := it.Key()
+		if !it.Expires.IsZero() && !now.Before(it.Expires) {
+			it = gone(it) // it died on its way
+		}
+		if it.Gone {
+			if _, had := p.far[key]; !had {
+				continue
+			}
+			delete(p.far, key)
+			g.record(bucketFar, peerKey(p.ID, []byte(key)), nil)
+		} else {
+			p.far[key] = it
+			g.recordFar(p, key, it)
+		}
+		g.stepBridge(now, jxtabridge.FarItem{Site: p.ID, Item: it})
+	}
+	for _, h := range m.Void {
+		for key, it := range p.far {
+			if replica.HashOf(it) == h {
+				delete(p.far, key)
+				g.record(bucketFar, peerKey(p.ID, []byte(key)), nil)
+				g.stepBridge(now, jxtabridge.FarItem{Site: p.ID, Item: gone(it)})
+				break
+			}
+		}
+	}
+	if m.Asks {
+		void, changes := g.replica.Mend(now, p.ID, m.Have)
+		for _, h := range changes {
+			g.recordHeld(p, h.Key, h.Gone, h.Version)
+		}
+		if len(void) > 0 {
+			g.enqueue(p, &message{content: envelope.Message{Void: void}, kind: kindState})
+		}
+	}
+}
+
+func (g *Gateway) recordFar(p *peer, key string, it jxtabridge.Item) {
+	value, err := envelope.Append(nil, envelope.Message{Items: []jxtabridge.Item{it}}, 0, true)
+	if err != nil { // it came in an envelope
+		panic("gateway: " + err.Error())
+	}
+	g.record(bucketFar, peerKey(p.ID, []byte(key)), value)
+}
+
+// compare holds the peer's digest against what we have of its site, and asks for a repair when they differ.
+func (g *Gateway) compare(now time.Time, p *peer, digest uint32) {
+	if digest == 0 || p.asking() {
+		return
+	}
+	d := replica.NewDigest()
+	var have []envelope.Hash
+	for _, it := range p.far {
+		if it.Expires.IsZero() || now.Before(it.Expires) {
+			h := replica.HashOf(it)
+			have = append(have, h)
+			d.Add(h)
+		}
+	}
+	if d.Sum() == digest {
+		return
+	}
+	slices.SortFunc(have, func(a, b envelope.Hash) int { return bytes.Compare(a[:], b[:]) })
+	g.note("info", "our copy of a peer's state differs: asking for what is missing", "peer", p.Name, "held", len(have))
+	g.enqueue(p, &message{content: envelope.Message{Asks: true, Have: have}, kind: kindState})
+}

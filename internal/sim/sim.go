@@ -1,0 +1,308 @@
+// Package sim plays whole gateways in virtual time: real Steps, the emulated link, a journal that survives crashes.
+// The same seed gives the same run. A Site stands for the LAN side: what it says is up to the test.
+//
+// libnorm has a thread and a clock of its own, so NORM is replaced by a carrier of whole objects with the link's rate
+// and delay; NORM's timing is tested with real processes.
+package sim
+
+import (
+	"container/heap"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/linkemu"
+	"aldis/internal/profile"
+	"aldis/internal/seal"
+)
+
+// Epoch is when every World begins.
+var Epoch = time.Unix(1_800_000_000, 0).UTC()
+
+// Node is one gateway in a World.
+type Node struct {
+	ID   uint16
+	Name string
+	Site *Site
+	GW   *gateway.Gateway // nil while it is down
+
+	cfg     gateway.Config
+	journal map[string]gateway.Record
+	boot    uint32
+	due     time.Time
+	addr    netip.AddrPort
+	objects uint16 // of the present NORM carrier, of all peers: enough where each node has one peer with long messages
+}
+
+// Config of a World. Nodes[0] is ashore on an unlimited leg; the others are terminals with Profile.
+type Config struct {
+	Nodes   int
+	Profile profile.Profile
+	Wire    profile.Profile
+	Seed    uint64
+	// CrashBeforeCommit and CrashAfterCommit are chances, per Step that has records, of a kill -9 at that point.
+	CrashBeforeCommit, CrashAfterCommit float64
+	Down                                time.Duration // how long a crashed gateway stays down
+}
+
+// World is gateways on a link.
+type World struct {
+	Now   time.Time
+	Nodes []*Node
+	Link  *linkemu.Link
+	Notes []string
+
+	cfg    Config
+	rng    *rand.Rand
+	events eventHeap
+	serial int
+	linkAt time.Time
+	byAddr map[netip.AddrPort]*Node
+}
+
+// New builds the world; every gateway starts at Epoch.
+func New(cfg Config) (*World, error) {
+	w := &World{Now: Epoch, cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 2004)), byAddr: map[netip.AddrPort]*Node{}}
+	link := linkemu.Config{Seed: cfg.Seed}
+	for i := range cfg.Nodes {
+		n := &Node{ID: uint16(i + 1), Name: fmt.Sprintf("ship%d", i), Site: &Site{}, journal: map[string]gateway.Record{},
+			addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 77, 0, byte(i + 1)}), 7142)}
+		p := cfg.Profile
+		if i == 0 {
+			n.Name, p = "hq", cfg.Wire
+			if cfg.Profile.Shared {
+				p = cfg.Profile
+			}
+		}
+		n.Site.Node = n
+		link.Nodes = append(link.Nodes, linkemu.Node{Name: n.Name, Profile: p})
+		w.Nodes = append(w.Nodes, n)
+		w.byAddr[n.addr] = n
+	}
+	var err error
+	if w.Link, err = linkemu.New(link); err != nil {
+		return nil, err
+	}
+	for _, n := range w.Nodes {
+		n.cfg = gateway.Config{ID: n.ID, Name: n.Name, Profile: cfg.Profile, Shore: n.ID == 1 && !cfg.Profile.Shared,
+			Key: seal.Key{1, 2, 3}, Store: w.rng.Uint32(),
+			Bridge: func([]jxtabridge.Memory) (gateway.Bridge, error) { n.Site.restated = false; return n.Site, nil }}
+		for _, p := range w.Nodes {
+			if p != n {
+				n.cfg.Peers = append(n.cfg.Peers, gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.addr})
+			}
+		}
+		if err := w.start(n); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// start boots a gateway from its journal.
+func (w *World) start(n *Node) error {
+	n.boot = max(n.boot+1, uint32(w.Now.Unix()))
+	n.cfg.Boot = seal.Boot{Number: n.boot, Salt: uint16(w.rng.Uint32())}
+	var records []gateway.Record
+	for _, key := range slices.Sorted(maps.Keys(n.journal)) {
+		records = append(records, n.journal[key])
+	}
+	gw, err := gateway.New(n.cfg, records)
+	if err != nil {
+		return err
+	}
+	n.GW = gw
+	w.step(n, nil)
+	return nil
+}
+
+// Kill stops a gateway at once, as kill -9 does, and starts it again after d.
+func (w *World) Kill(n *Node, d time.Duration) {
+	n.GW, n.due = nil, time.Time{}
+	w.At(d, func() {
+		if n.GW == nil {
+			if err := w.start(n); err != nil {
+				panic(err) // a journal of our own that we cannot read
+			}
+		}
+	})
+}
+
+// LoseStore makes the next start of n one with an empty journal.
+func (w *World) LoseStore(n *Node) {
+	n.journal = map[string]gateway.Record{}
+	n.cfg.Store = w.rng.Uint32()
+}
+
+// At calls f at a time from now.
+func (w *World) At(d time.Duration, f func()) {
+	w.serial++
+	heap.Push(&w.events, event{w.Now.Add(d), w.serial, f})
+}
+
+// Run plays d of virtual time.
+func (w *World) Run(d time.Duration) {
+	until := w.Now.Add(d)
+	for {
+		next := until
+		for _, n := range w.Nodes {
+			if !n.due.IsZero() && n.due.Before(next) {
+				next = n.due
+			}
+		}
+		if len(w.events) > 0 && w.events[0].at.Before(next) {
+			next = w.events[0].at
+		}
+		if !w.linkAt.IsZero() && w.linkAt.Before(next) {
+			next = w.linkAt
+		}
+		if next.After(w.Now) {
+			w.Now = next
+		}
+		if !next.Before(until) {
+			return
+		}
+		if len(w.events) > 0 && !w.events[0].at.After(w.Now) {
+			heap.Pop(&w.events).(event).do()
+			continue
+		}
+		if !w.linkAt.IsZero() && !w.linkAt.After(w.Now) {
+			w.link(nil)
+			continue
+		}
+		for _, n := range w.Nodes {
+			if n.GW != nil && !n.due.IsZero() && !n.due.After(w.Now) {
+				w.step(n, nil)
+				break
+			}
+		}
+	}
+}
+
+// step gives n an event and carries out what it says, as the daemon does.
+func (w *World) step(n *Node, ev gateway.Event) {
+	if n.GW == nil {
+		return
+	}
+	out := n.GW.Step(w.Now, ev)
+	if len(out.Records) > 0 && w.rng.Float64() < w.cfg.CrashBeforeCommit {
+		n.Site.forget()
+		w.Kill(n, w.cfg.Down)
+		return
+	}
+	for _, r := range out.Records {
+		key := r.Bucket + "\x00" + string(r.Key)
+		if r.Value == nil {
+			delete(n.journal, key)
+		} else {
+			n.journal[key] = r
+		}
+	}
+	n.Site.commit()
+	if len(out.Records) > 0 && w.rng.Float64() < w.cfg.CrashAfterCommit {
+		w.Kill(n, w.cfg.Down)
+		return
+	}
+	n.due = out.Deadline
+	for _, note := range out.Notes {
+		w.Notes = append(w.Notes, fmt.Sprintf("%8.3f %s %s: %s %v", w.Now.Sub(Epoch).Seconds(), n.Name, note.Level, note.Text, note.Attrs))
+	}
+	for _, d := range out.Datagrams {
+		to := w.byAddr[d.Addr]
+		w.link(linkemu.Frame{From: n.Name, To: to.Name, Octets: len(d.Data) + profile.IPUDPOctets, Data: d.Data})
+	}
+	for _, c := range out.Norm {
+		w.norm(n, c)
+	}
+}
+
+// link steps the emulator and delivers.
+func (w *World) link(ev linkemu.Event) {
+	out, err := w.Link.Step(w.Now, ev)
+	if err != nil {
+		panic(err) // a node that New did not make
+	}
+	w.linkAt = out.Deadline
+	for _, d := range out.Deliver {
+		from, to := w.named(d.Frame.From), w.named(d.Node)
+		if to.GW != nil {
+			w.At(0, func() { w.step(to, gateway.Datagram{Addr: from.addr, Data: d.Frame.Data}) })
+		}
+	}
+}
+
+// Outage takes a node off the air for d from now.
+func (w *World) Outage(n *Node, d time.Duration) {
+	w.link(linkemu.Outage{Node: n.Name, Down: true})
+	w.At(d, func() { w.link(linkemu.Outage{Node: n.Name, Down: false}) })
+}
+
+func (w *World) named(name string) *Node {
+	for _, n := range w.Nodes {
+		if n.Name == name {
+			return n
+		}
+	}
+	panic("sim: no node " + name)
+}
+
+// norm carries whole objects with the link's rate and delay.
+func (w *World) norm(n *Node, c gateway.NormCommand) {
+	gw := n.GW
+	switch c := c.(type) {
+	case gateway.NormStart:
+		n.objects = 0
+		w.At(time.Millisecond, func() {
+			if n.GW == gw {
+				w.step(n, gateway.NormUp{Generation: c.Generation})
+			}
+		})
+	case gateway.NormEnqueue:
+		to := w.Nodes[c.Peer-1]
+		p := w.cfg.Profile
+		d := profile.Airtime(len(c.Data), p.Up.RateBps) + p.Up.Delay
+		n.objects++
+		object := n.objects
+		w.At(d, func() {
+			if n.GW != gw {
+				return
+			}
+			w.step(n, gateway.NormSent{Peer: c.Peer, Object: object})
+			if w.rng.IntN(4) > 0 {
+				w.step(to, gateway.NormObject{Peer: n.ID, Generation: 1, Object: object, Data: c.Data})
+			}
+		})
+	}
+}
+
+// Octets is what a node sent and was sent on the air, in IP octets.
+func (w *World) Octets(n *Node) (up, down int64) {
+	s := w.Link.Stats().Node(n.Name)
+	return s.Up.OnAir.Octets, s.Down.OnAir.Octets
+}
+
+type event struct {
+	at     time.Time
+	serial int
+	do     func()
+}
+
+type eventHeap []event
+
+func (h eventHeap) Len() int { return len(h) }
+func (h eventHeap) Less(i, j int) bool {
+	return h[i].at.Before(h[j].at) || h[i].at.Equal(h[j].at) && h[i].serial < h[j].serial
+}
+func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *eventHeap) Push(x any)   { *h = append(*h, x.(event)) }
+func (h *eventHeap) Pop() any {
+	old := *h
+	e := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return e
+}
