@@ -1,7 +1,14 @@
 package lab
 
 import (
+	"context"
+	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"aldis/internal/profile"
 )
 
 // linkAddr is the address of the i-th site on the link; 0 is HQ.
@@ -12,4 +19,81 @@ func linkAddr(i int) netip.Prefix {
 // lanAddr is the host-th address of the LAN of the i-th site; the gateway's is host 1.
 func lanAddr(i, host int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 20, byte(i), byte(host)}), 24)
+}
+
+const (
+	seedPort = 9701 // the gateway's, or the unaided rendezvous's
+	edgePort = 9702 // a site's first peer; its next has the next port
+	radio    = 7142
+)
+
+// site is HQ or a ship: a namespace on the link, and with a gateway one more for each peer.
+type site struct {
+	name    string
+	index   int // 0 is HQ; node id less one
+	ns      string
+	gateway *gatewayProc // nil: unaided
+	peers   int          // started so far
+}
+
+// seed is what the site's peers are given as their only rendezvous and relay.
+func (s *site) seed() string {
+	if s.gateway != nil {
+		return fmt.Sprintf("tcp://%s:%d", lanAddr(s.index, 1).Addr(), seedPort)
+	}
+	return fmt.Sprintf("tcp://%s:%d", linkAddr(0).Addr(), seedPort)
+}
+
+// startPeer starts the site's next peer: behind its gateway on the LAN, or unaided straight on the link.
+func (s *site) startPeer(ctx context.Context, w *world, cfg PeerConfig) (*Peer, error) {
+	n := s.peers
+	s.peers++
+	cfg.Port = edgePort + n
+	if s.gateway == nil {
+		cfg.Netns, cfg.Host = s.ns, linkAddr(s.index).Addr().String()
+		return StartPeer(ctx, cfg)
+	}
+	ns, err := w.add(fmt.Sprintf("%s-p%d", s.name, n+1))
+	if err != nil {
+		return nil, err
+	}
+	addr := lanAddr(s.index, 11+n)
+	if err := plug(s.ns, ns, fmt.Sprintf("p%d", n+1), addr); err != nil {
+		return nil, err
+	}
+	cfg.Netns, cfg.Host = ns, addr.Addr().String()
+	return StartPeer(ctx, cfg)
+}
+
+// outfit gives the site a LAN, a data directory and a gateway's configuration.
+func (s *site) outfit(all []*site, p profile.Profile, profileArg, binary, keyFile, dir string) error {
+	if err := lan(s.ns, lanAddr(s.index, 1)); err != nil {
+		return err
+	}
+	data := filepath.Join(dir, s.name+"-data")
+	if err := os.Mkdir(data, 0o700); err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "[node]\nid = %d\nname = %q\ndata_dir = %q\n", s.index+1, s.name, data)
+	fmt.Fprintf(&b, "\n[lan]\ntcp = \"%s:%d\"\n", lanAddr(s.index, 1).Addr(), seedPort)
+	fmt.Fprintf(&b, "\n[link]\nprofile = %q\nlisten = \"0.0.0.0:%d\"\nkey_file = %q\n", profileArg, radio, keyFile)
+	if s.index == 0 && !p.Shared {
+		fmt.Fprintf(&b, "end = \"shore\"\n")
+	}
+	for _, o := range all {
+		if o != s {
+			fmt.Fprintf(&b, "\n[[link.peer]]\nid = %d\nname = %q\naddress = \"%s:%d\"\n", o.index+1, o.name, linkAddr(o.index).Addr(), radio)
+		}
+	}
+	fmt.Fprintf(&b, "\n[http]\nlisten = \"127.0.0.1:9142\"\n")
+	config := filepath.Join(dir, s.name+".toml")
+	if err := os.WriteFile(config, []byte(b.String()), 0o600); err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	s.gateway = &gatewayProc{
+		name: s.name, binary: binary, netns: s.ns, config: config, logFile: filepath.Join(dir, s.name+"-gateway.log"),
+		lan: fmt.Sprintf("%s:%d", lanAddr(s.index, 1).Addr(), seedPort),
+	}
+	return nil
 }

@@ -1,0 +1,133 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// gatewayProc is a gateway under test: a process in its site's namespace.
+type gatewayProc struct {
+	name, binary, netns, config, logFile, lan string
+
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the process has been waited for
+	err  error         // valid then
+}
+
+const (
+	gatewayReady = 30 * time.Second // to take connections on the LAN
+	gatewayStop  = 10 * time.Second // from SIGTERM to SIGKILL
+	pollEvery    = 20 * time.Millisecond
+)
+
+// start runs the gateway and waits until it takes connections.
+func (g *gatewayProc) start(ctx context.Context) error {
+	log, err := os.OpenFile(g.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	defer log.Close()
+	cmd := exec.Command("ip", "netns", "exec", g.netns, g.binary, "run", "-c", g.config)
+	cmd.Dir = filepath.Dir(g.config)
+	cmd.Stdout, cmd.Stderr = log, log
+	// The gateway must not outlive the lab, even when the lab is killed.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	g.cmd, g.done, g.err = cmd, make(chan struct{}), nil
+	started := make(chan error)
+	done := g.done
+	go func() {
+		// Pdeathsig follows the thread that made the process: keep it as long as the process lives.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			g.err = cmd.Wait()
+			close(done)
+		}
+	}()
+	if err := <-started; err != nil {
+		g.cmd = nil
+		return fmt.Errorf("lab: gateway of %s: %w", g.name, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, gatewayReady)
+	defer cancel()
+	for {
+		conn, err := dialIn(ctx, g.netns, g.lan)
+		if err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-done:
+			return fmt.Errorf("lab: gateway of %s ended at start: %v\n%s", g.name, g.err, g.tail())
+		case <-ctx.Done():
+			return fmt.Errorf("lab: gateway of %s takes no connections on %s: %w\n%s", g.name, g.lan, err, g.tail())
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// kill ends it as a power cut would, the libnorm child too: that one is the gateway's own affair.
+func (g *gatewayProc) kill() {
+	if g.cmd != nil {
+		_ = g.cmd.Process.Kill() // it may have ended already
+		<-g.done
+	}
+}
+
+// stop ends it in good order and says what was wrong.
+func (g *gatewayProc) stop() error {
+	if g.cmd == nil {
+		return nil
+	}
+	select {
+	case <-g.done:
+		return fmt.Errorf("gateway of %s had ended: %v: %s", g.name, g.err, lastLine(g.tail()))
+	default:
+	}
+	_ = g.cmd.Process.Signal(unix.SIGTERM) // it may end in this very moment
+	select {
+	case <-g.done:
+	case <-time.After(gatewayStop):
+		g.kill()
+		return fmt.Errorf("gateway of %s did not end within %v of SIGTERM", g.name, gatewayStop)
+	}
+	if g.err != nil {
+		return fmt.Errorf("gateway of %s: %w: %s", g.name, g.err, lastLine(g.tail()))
+	}
+	return nil
+}
+
+// tail is the end of its log.
+func (g *gatewayProc) tail() string {
+	b, err := os.ReadFile(g.logFile)
+	if err != nil {
+		return ""
+	}
+	if len(b) > 4096 {
+		b = b[len(b)-4096:]
+	}
+	return strings.TrimSpace(string(b))
+}
+
+func lastLine(s string) string { return s[strings.LastIndexByte(s, '\n')+1:] }
+
+// newKey makes the net's key file with the gateway itself.
+func newKey(ctx context.Context, binary, file string) error {
+	out, err := exec.CommandContext(ctx, binary, "keys", "new", "-o", file).CombinedOutput()
+	if err != nil {
+		return errors.Join(fmt.Errorf("lab: gateway keys new: %w: %s", err, bytes.TrimSpace(out)), ctx.Err())
+	}
+	return nil
+}
