@@ -1,0 +1,370 @@
+package peertest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"aldis/internal/jxta"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/lab"
+	"aldis/internal/lan"
+)
+
+const jars = "../../../field-tests/peers"
+
+func TestMain(m *testing.M) {
+	if out, err := exec.Command("make", "-s", "-C", jars, "all").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "peertest: the peers cannot be built: %v\n%s", err, out)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// side is one gateway without its link: a LAN of its own, a bridge, and the other side called directly.
+type side struct {
+	t       *testing.T
+	name    string
+	number  uint16
+	ns      string // namespace of its peers
+	host    string // address of the peers
+	gateway string // address of the gateway
+	lan     *lan.LAN
+	cfg     jxtabridge.Config
+	inbox   chan jxtabridge.Event
+	ask     chan func(*jxtabridge.Bridge)
+	stop    chan bool
+	ended   chan bool
+	other   *side
+	delay   time.Duration // of what goes to the other side
+
+	mu      sync.Mutex
+	trace   []string
+	token   uint64
+	pending map[uint64]bool
+	memory  map[string][]byte
+	slowest time.Duration // of one Step
+}
+
+func (s *side) say(format string, args ...any) {
+	s.mu.Lock()
+	s.trace = append(s.trace, time.Now().Format("05.000 ")+s.name+" "+fmt.Sprintf(format, args...))
+	s.mu.Unlock()
+}
+
+// run is the loop of a gateway.
+func (s *side) run(b *jxtabridge.Bridge) {
+	defer close(s.ended)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		var ev jxtabridge.Event
+		select {
+		case <-s.stop:
+			return
+		case f := <-s.ask:
+			f(b)
+			continue
+		case ev = <-s.inbox:
+		case <-timer.C:
+		}
+		s.describe("in ", ev)
+		now := time.Now()
+		out := b.Step(now, ev)
+		took := time.Since(now)
+		s.mu.Lock()
+		s.slowest = max(s.slowest, took)
+		for _, m := range out.Remember {
+			s.memory[m.Key] = m.Value
+			if len(m.Value) == 0 {
+				delete(s.memory, m.Key)
+			}
+		}
+		for _, d := range out.Done {
+			delete(s.pending, d)
+		}
+		s.mu.Unlock()
+		for _, n := range out.Notes {
+			s.say("note %s %s %v", n.Level, n.Text, n.Attrs)
+		}
+		for _, w := range out.Welcome {
+			s.lan.Welcome(w)
+		}
+		for _, m := range out.Send {
+			s.describe("out", m)
+			s.lan.Send(m)
+		}
+		for _, c := range out.Close {
+			s.lan.Close(c)
+		}
+		for _, it := range out.Items {
+			s.say("item %d %q %q %q gone=%v", it.Kind, it.Group, it.Peer, it.ID, it.Gone)
+			s.tell(jxtabridge.FarItem{Site: s.number, Item: it})
+		}
+		for _, c := range out.Carry {
+			s.carry(c)
+		}
+		if timer.Stop(); !out.Deadline.IsZero() {
+			timer.Reset(time.Until(out.Deadline))
+		}
+	}
+}
+
+func (s *side) carry(c jxtabridge.Carry) {
+	for _, n := range c.Sites {
+		if n != s.other.number {
+			s.t.Errorf("%s: payload for site %d, which does not exist", s.name, n)
+			continue
+		}
+		o := s.other
+		o.mu.Lock()
+		o.token++
+		token := o.token
+		o.pending[token] = true
+		o.mu.Unlock()
+		pl := c.Payload
+		if pl.MsgID != "" {
+			pl.MsgID = fmt.Sprintf("%08x-0000-4000-8000-%012x", s.number, token)
+		}
+		for _, e := range pl.Elements {
+			if e.Namespace == "jxta" && !strings.HasSuffix(e.Name, "Res") {
+				s.t.Errorf("%s: hop element %s crosses the link", s.name, e.Name)
+			}
+		}
+		s.say("carry %s %s->%s %s/%s %d elements", pl.Pipe, pl.Src, pl.Dst, pl.Service, pl.Param, len(pl.Elements))
+		s.tell(jxtabridge.FarPayload{Site: s.number, Token: token, Payload: pl})
+	}
+}
+
+// tell hands an event to the other side; the timers of equal delays fire in order, one goroutine keeps it.
+func (s *side) tell(ev jxtabridge.Event) {
+	o := s.other
+	if s.delay == 0 {
+		go0(o, ev)
+		return
+	}
+	time.AfterFunc(s.delay, func() { go0(o, ev) })
+}
+
+func go0(o *side, ev jxtabridge.Event) {
+	select {
+	case o.inbox <- ev:
+	case <-o.stop:
+	}
+}
+
+func (s *side) describe(dir string, v any) {
+	var conn jxtabridge.ConnID
+	var body []byte
+	switch v := v.(type) {
+	case nil:
+		return
+	case jxtabridge.Received:
+		conn, body = v.Conn, v.Body
+	case jxtabridge.Send:
+		conn, body = v.Conn, v.Body
+	case jxtabridge.Welcomed:
+		s.say("%s welcome %d %+v", dir, v.Conn, v.Welcome)
+		return
+	case jxtabridge.Written:
+		return
+	case jxtabridge.FarItem, jxtabridge.FarPayload:
+		return
+	default:
+		s.say("%s %T %+v", dir, v, v)
+		return
+	}
+	m, rest, err := jxta.ParseMessage(body, jxta.DefaultLimits)
+	line := fmt.Sprintf("%s conn %d, %d octets, %d after the message, %v:", dir, conn, len(body), len(rest), err)
+	for _, e := range m.Elements {
+		line += fmt.Sprintf(" [%s:%s %s %d", e.Namespace, e.Name, e.Type, len(e.Data))
+		data := e.Data
+		if un, err := jxta.Gunzip(data); err == nil {
+			data = un
+		}
+		switch {
+		case len(data) < 300, strings.HasSuffix(e.Name, "Srdi"), strings.HasSuffix(e.Name, "Res"), e.Name == "EndpointRouterMsg", strings.HasPrefix(e.Name, "PeerView"), strings.HasPrefix(e.Name, "RendezVous"):
+			line += fmt.Sprintf(" %q", data)
+		}
+		line += "]"
+	}
+	s.say("%s", line)
+}
+
+// start opens the gateway's socket and its loop, with what it remembers.
+func (s *side) start() {
+	s.t.Helper()
+	ln, err := lan.Listen(s.cfg.Address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.inbox = make(chan jxtabridge.Event, 64)
+	s.ask = make(chan func(*jxtabridge.Bridge))
+	s.stop, s.ended = make(chan bool), make(chan bool)
+	stop, inbox := s.stop, s.inbox
+	post := func(ev jxtabridge.Event) {
+		select {
+		case inbox <- ev:
+		case <-stop:
+		}
+	}
+	s.lan = lan.New(lan.Config{}, post, nil, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	var memories []jxtabridge.Memory
+	for k, v := range s.memory {
+		memories = append(memories, jxtabridge.Memory{Key: k, Value: v})
+	}
+	b := jxtabridge.New(s.cfg, memories)
+	go s.lan.Serve(ln)
+	go s.run(b)
+}
+
+// halt ends the gateway as a killed process would: its memory is what it had asked to remember.
+func (s *side) halt() {
+	close(s.stop)
+	<-s.ended
+	s.lan.Shutdown()
+}
+
+// status asks the running bridge.
+func (s *side) status() (st jxtabridge.Status, stats jxtabridge.Stats) {
+	done := make(chan bool)
+	s.ask <- func(b *jxtabridge.Bridge) {
+		st, stats = b.Status(), b.Stats()
+		close(done)
+	}
+	<-done
+	return st, stats
+}
+
+func ip(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+		t.Fatalf("ip %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+}
+
+var (
+	netMu sync.Mutex
+	nets  int
+)
+
+// pair makes two LANs that see each other's gateways only through the bridges.
+func pair(t *testing.T) (a, b *side) {
+	t.Helper()
+	make1 := func(name string, number uint16) *side {
+		netMu.Lock()
+		nets++
+		n := nets
+		netMu.Unlock()
+		tag := fmt.Sprintf("aldis-jx-%x-%d", os.Getpid()&0xffff, n)
+		link := fmt.Sprintf("ajx%x-%d", os.Getpid()&0xffff, n)
+		ip(t, "netns", "add", tag)
+		t.Cleanup(func() { exec.Command("ip", "netns", "del", tag).Run() })
+		ip(t, "-n", tag, "link", "set", "lo", "up")
+		ip(t, "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", tag)
+		t.Cleanup(func() { exec.Command("ip", "link", "del", link).Run() })
+		net := fmt.Sprintf("10.%d.%d", 200+os.Getpid()&31, n)
+		ip(t, "addr", "add", net+".1/24", "dev", link)
+		ip(t, "link", "set", link, "up")
+		ip(t, "-n", tag, "addr", "add", net+".2/24", "dev", "eth0")
+		ip(t, "-n", tag, "link", "set", "eth0", "up")
+		id, err := jxtabridge.NewIdentity(rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &side{t: t, name: name, number: number, ns: tag, host: net + ".2", gateway: net + ".1",
+			cfg:     jxtabridge.Config{Name: "gw-" + name, Address: net + ".1:9701", Identity: id},
+			pending: map[uint64]bool{}, memory: map[string][]byte{}}
+	}
+	a, b = make1("A", 1), make1("B", 2)
+	a.other, b.other = b, a
+	a.start()
+	b.start()
+	t.Cleanup(func() {
+		a.halt()
+		b.halt()
+		if t.Failed() || os.Getenv("ALDIS_TRACE") != "" {
+			t.Logf("%s\n%s", strings.Join(a.trace, "\n"), strings.Join(b.trace, "\n"))
+		}
+	})
+	return a, b
+}
+
+type world struct {
+	*testing.T
+	ctx context.Context
+}
+
+func newWorld(t *testing.T, limit time.Duration) world {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	t.Cleanup(cancel)
+	return world{t, ctx}
+}
+
+func (w world) peer(s *side, kind, name string, port int) *lab.Peer {
+	w.Helper()
+	p, err := lab.StartPeer(w.ctx, lab.PeerConfig{JarDir: jars, Netns: s.ns, Kind: kind, Name: name, Host: s.host, Port: port,
+		Seed: "tcp://" + s.cfg.Address})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() {
+		if err := p.Stop(); err != nil {
+			w.Error(err)
+		}
+		if w.Failed() {
+			var lines []string
+			for _, e := range p.Events() {
+				lines = append(lines, fmt.Sprintf("%s %+v", e.At().Format("05.000"), e))
+			}
+			w.Logf("%s said:\n%s\nlibrary.log:\n%s", p.Name(), strings.Join(lines, "\n"), p.Log())
+		}
+	})
+	return p
+}
+
+func (w world) tell(p *lab.Peer, lines ...string) {
+	w.Helper()
+	for _, line := range lines {
+		if err := p.Command(line); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+func (w world) await(p *lab.Peer, ev, name string) lab.Event {
+	w.Helper()
+	e, err := p.Wait(w.ctx, func(e lab.Event) bool { return e.Ev == ev && (name == "" || e.Name == name) })
+	if err != nil {
+		w.Fatalf("%s: no %s %s: %v", p.Name(), ev, name, err)
+	}
+	return e
+}
+
+// receives waits until p has messages 1 to n of from, and checks that each came once, in order, unchanged.
+func (w world) receives(p *lab.Peer, name, from string, n int64, size, elements int) {
+	w.Helper()
+	if _, err := p.Wait(w.ctx, func(e lab.Event) bool {
+		return e.Ev == "received" && e.Name == name && e.From == from && e.Seq == n
+	}); err != nil {
+		w.Fatalf("%s: message %d of %s on %s: %v", p.Name(), n, from, name, err)
+	}
+	next := int64(1)
+	for _, e := range p.Events() {
+		if e.Ev != "received" || e.Name != name || e.From != from {
+			continue
+		}
+		if e.Seq != next || !e.OK || e.Size != size || e.Elements != elements {
+			w.Errorf("%s received %+v; want number %d intact, %d octets, %d elements", p.Name(), e, next, size, elements)
+		}
+		next++
+	}
+}
