@@ -36,6 +36,11 @@ func (g *Gateway) stepBridge(now time.Time, ev jxtabridge.Event) {
 	}
 	for _, it := range bo.Items {
 		g.replica.Put(it)
+		if it.Gone {
+			g.record(bucketOwn, []byte(it.Key()), nil)
+		} else if value, err := encodeItem(it); err == nil {
+			g.record(bucketOwn, []byte(it.Key()), value)
+		}
 	}
 	for i := range bo.Carry {
 		for _, site := range bo.Carry[i].Sites {

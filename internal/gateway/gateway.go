@@ -16,8 +16,8 @@ import (
 	"aldis/internal/seal"
 )
 
-// Bridge is the LAN side of a gateway: jxtabridge.Bridge, or a load that a simulation makes.
-// After its first Step it has told all Items that its site has; those of an earlier run that it does not tell are gone.
+// Bridge is the LAN side of a gateway: jxtabridge.Bridge, or a load that a simulation makes. Items that it told in an
+// earlier run count until it withdraws them or they expire.
 type Bridge interface {
 	Step(now time.Time, ev jxtabridge.Event) jxtabridge.Output
 }
@@ -182,7 +182,10 @@ func (g *Gateway) start(now time.Time) {
 // purge forgets what has expired here and at the peers.
 func (g *Gateway) purge(now time.Time) {
 	g.nextPurge = now.Add(time.Minute)
-	_, held := g.replica.Purge(now)
+	own, held := g.replica.Purge(now)
+	for _, key := range own {
+		g.record(bucketOwn, []byte(key), nil)
+	}
 	for _, p := range g.peers {
 		for _, key := range held[p.ID] {
 			g.record(bucketHeld, peerKey(p.ID, []byte(key)), nil)

@@ -132,6 +132,7 @@ const (
 	bucketFlow    = "flow"    // peer, number -> flow towards it, known or not
 	bucketInFlow  = "inflow"  // peer, number -> flow from it
 	bucketFar     = "far"     // peer, item key -> envelope with the item
+	bucketOwn     = "own"     // item key -> envelope with the item
 	bucketBridge  = "bridge"  // the bridge's memories
 	bucketNorm    = "norm"    // "generation"
 )

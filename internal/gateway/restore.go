@@ -112,6 +112,13 @@ func (g *Gateway) restore(records []Record) (memories []jxtabridge.Memory, state
 		case bucketBridge:
 			memories = append(memories, jxtabridge.Memory{Key: string(r.Key), Value: r.Value})
 			continue
+		case bucketOwn:
+			it, err := parseItem(r.Value)
+			if err != nil {
+				return nil, nil, fmt.Errorf("%w: %s %q", err, r.Bucket, r.Key)
+			}
+			g.replica.Put(it)
+			continue
 		case bucketNorm:
 			if len(r.Value) != 1 {
 				return nil, nil, fmt.Errorf("%w: %s %q", errRecord, r.Bucket, r.Key)
@@ -200,12 +207,12 @@ func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
 		}
 		p.inFlows[binary.BigEndian.Uint32(key)] = envelope.Flow(value)
 	case bucketFar:
-		m, _, _, err := envelope.Parse(value, nil)
-		if err != nil || len(m.Items) != 1 {
-			return errors.Join(errRecord, err)
+		it, err := parseItem(value)
+		if err != nil {
+			return err
 		}
-		p.far[m.Items[0].Key()] = m.Items[0]
-		g.restoredFar = append(g.restoredFar, jxtabridge.FarItem{Site: p.ID, Item: m.Items[0]})
+		p.far[it.Key()] = it
+		g.restoredFar = append(g.restoredFar, jxtabridge.FarItem{Site: p.ID, Item: it})
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"time"
 
@@ -63,11 +64,24 @@ func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
 }
 
 func (g *Gateway) recordFar(p *peer, key string, it jxtabridge.Item) {
-	value, err := envelope.Append(nil, envelope.Message{Items: []jxtabridge.Item{it}}, 0, true)
+	value, err := encodeItem(it)
 	if err != nil { // it came in an envelope
 		panic("gateway: " + err.Error())
 	}
 	g.record(bucketFar, peerKey(p.ID, []byte(key)), value)
+}
+
+// encodeItem is an item as the journal has it.
+func encodeItem(it jxtabridge.Item) ([]byte, error) {
+	return envelope.Append(nil, envelope.Message{Items: []jxtabridge.Item{it}}, 0, true)
+}
+
+func parseItem(value []byte) (jxtabridge.Item, error) {
+	m, _, _, err := envelope.Parse(value, nil)
+	if err != nil || len(m.Items) != 1 {
+		return jxtabridge.Item{}, errors.Join(errRecord, err)
+	}
+	return m.Items[0], nil
 }
 
 // compare holds the peer's digest against what we have of its site, and asks for a repair when they differ.
