@@ -103,6 +103,22 @@ func Load(file string) (*Config, error) {
 	return nil, errors.Join(errs...)
 }
 
+// HTTPListen reads only where the gateway of a configuration answers: the rest may be none of the asker's business,
+// the key above all.
+func HTTPListen(file string) (netip.AddrPort, error) {
+	data, err := readSmall(file)
+	if err != nil {
+		return netip.AddrPort{}, &profile.FieldError{File: file, Problem: readProblem(err)}
+	}
+	r := &reader{file: file}
+	r.tree = parse(data, func(int, string, string, ...any) {}) // gateway check tells the rest
+	at := section{r, r.tree.tables["http"], "http"}.address("listen", true)
+	if len(r.faults) > 0 {
+		return at, r.faults[0]
+	}
+	return at, nil
+}
+
 func boolInt(b bool) int {
 	if b {
 		return 1

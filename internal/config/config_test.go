@@ -304,6 +304,24 @@ func TestLoadRefusesFiles(t *testing.T) {
 	}
 }
 
+func TestHTTPListen(t *testing.T) {
+	for _, tt := range []struct{ text, want, err string }{
+		{good, "127.0.0.1:9142", ""},
+		{"broken\n[http]\nlisten = \"[::1]:9\"", "[::1]:9", ""}, // a status wants no faultless configuration
+		{"[http]", "", ":1: http.listen: is missing"},
+		{"", "", "http.listen: is missing"},
+		{"[http]\nlisten = 3", "", ":2: http.listen: must be text"},
+	} {
+		at, err := HTTPListen(write(t, tt.text))
+		if tt.err == "" && (err != nil || at.String() != tt.want) || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+			t.Errorf("%q: %v, %v; want %s %s", tt.text, at, err, tt.want, tt.err)
+		}
+	}
+	if _, err := HTTPListen(t.TempDir() + "/lost"); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("no file: %v", err)
+	}
+}
+
 func TestKeyFiles(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "net.key")

@@ -49,29 +49,17 @@ func Open(listen netip.AddrPort, post func(gateway.Event) bool) (*Radio, error) 
 	}
 	conn, err := net.ListenUDP(network, net.UDPAddrFromAddrPort(listen))
 	if err != nil {
-		return nil, openError(listen, err)
+		return nil, fmt.Errorf("radio: %w", err)
 	}
 	conn.SetReadBuffer(receiveBuffer) // a smaller one only drops sooner
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		conn.Close()
-		return nil, openError(listen, err)
+		return nil, fmt.Errorf("radio: %w", err)
 	}
 	r := &Radio{conn: conn, raw: raw, ipv4: listen.Addr().Is4(), done: make(chan struct{})}
 	go r.receive(post)
 	return r, nil
-}
-
-func openError(listen netip.AddrPort, err error) error {
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("radio: UDP %s is used by another program (ss -ulpn names it): stop that one, or set another link.listen: %w", listen, err)
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Errorf("radio: %s is no address of this machine: set another link.listen, or bring its interface up first: %w", listen.Addr(), err)
-	case errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("radio: UDP port %d needs root: set link.listen to a port above 1023: %w", listen.Port(), err)
-	}
-	return fmt.Errorf("radio: UDP %s: %w", listen, err)
 }
 
 func (r *Radio) receive(post func(gateway.Event) bool) {

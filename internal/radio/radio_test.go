@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"net/netip"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -125,7 +124,7 @@ func TestWhatCannotBeSent(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	_, post := inbox(1)
 	r := open(t, "127.0.0.1:0", post)
-	if _, err := Open(r.Addr(), post); !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), "set another link.listen") {
+	if _, err := Open(r.Addr(), post); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("port in use: %v", err)
 	}
 	if _, err := Open(netip.MustParseAddrPort("192.0.2.1:7142"), post); !errors.Is(err, syscall.EADDRNOTAVAIL) {

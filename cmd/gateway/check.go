@@ -1,0 +1,86 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"aldis/internal/config"
+)
+
+const checkAbout = `usage: gateway check [-c FILE]
+
+Reads a configuration with its profile and key, reports every mistake with file, line and key, and otherwise says what
+would run and what is odd about it. It changes nothing, needs no link, and may run beside the gateway.
+`
+
+func checkCommand(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("check", flag.ContinueOnError)
+	file := fs.String("c", defaultConfig, "configuration `file`")
+	if _, code, done := parse(fs, args, 0, checkAbout, stdout, stderr); done {
+		return code
+	}
+	cfg, err := config.Load(*file)
+	if err != nil {
+		return mistakes(stderr, err)
+	}
+	summary(stdout, cfg)
+	for _, w := range cfg.Warnings() {
+		fmt.Fprintf(stdout, "warning: %s\n", w)
+	}
+	return exitGood
+}
+
+// mistakes prints what is wrong with a configuration, a line each.
+func mistakes(stderr io.Writer, err error) int {
+	text := err.Error()
+	fmt.Fprintln(stderr, text)
+	if n := 1 + strings.Count(text, "\n"); n > 1 {
+		fmt.Fprintf(stderr, "%d mistakes\n", n)
+	}
+	return exitRefused
+}
+
+func summary(out io.Writer, c *config.Config) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	p, end := c.Link.Profile, "terminal"
+	if c.Link.Shore {
+		end = "shore"
+	}
+	fmt.Fprintf(w, "node\t%d %q, data in %s\n", c.Node.ID, c.Node.Name, c.Node.DataDir)
+	fmt.Fprintf(w, "lan\tJXTA peers dial tcp://%s, at most %d connections\n", c.LAN.TCP, c.LAN.MaxConnections)
+	fmt.Fprintf(w, "link\tUDP %s, key %s\n", c.Link.Listen, c.Link.KeyFile)
+	fmt.Fprintf(w, "profile\t%s (%s), this end is the %s\n", p.Name, p.Summary, end)
+	fmt.Fprintf(w, "\tup %s, down %s bit/s, datagrams of %d octets, window %d, acknowledgements ride for %v, keepalive %s\n",
+		rate(p.Up.RateBps), rate(p.Down.RateBps), p.DatagramOctets, p.Window, p.AckDelay, keepalive(c))
+	for _, peer := range c.Link.Peers {
+		at := "address learned from its first datagram"
+		if peer.Address.IsValid() {
+			at = "at " + peer.Address.String()
+		}
+		fmt.Fprintf(w, "peer\t%d %q, %s\n", peer.ID, peer.Name, at)
+	}
+	if c.HTTP.Listen.IsValid() {
+		fmt.Fprintf(w, "http\thttp://%s/status /metrics /healthz\n", c.HTTP.Listen)
+	} else {
+		fmt.Fprintln(w, "http\tnone: gateway status cannot ask")
+	}
+	fmt.Fprintf(w, "log\t%s, %s\n", c.Log.Level, c.Log.Format)
+	w.Flush()
+}
+
+func rate(bps int) string {
+	if bps == 0 {
+		return "unlimited"
+	}
+	return fmt.Sprint(bps)
+}
+
+func keepalive(c *config.Config) string {
+	if c.Link.Keepalive == 0 {
+		return "none"
+	}
+	return c.Link.Keepalive.String()
+}

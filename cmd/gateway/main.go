@@ -1,0 +1,149 @@
+// Command gateway is the Aldis daemon and what an operator does with it.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"aldis/internal/lab"
+	"aldis/internal/norm"
+)
+
+// Exit codes.
+const (
+	exitGood    = 0
+	exitRefused = 1
+	exitUsage   = 2
+)
+
+// defaultConfig is where the configuration is when nobody says otherwise.
+const defaultConfig = "/etc/aldis/gateway.toml"
+
+// version is set by the Makefile.
+var version = ""
+
+const usage = `usage: gateway COMMAND [flags]
+
+Lets JXTA peers of two or more sites meet over a narrow link.
+
+  run       run the gateway
+  check     read a configuration, report every mistake, say what would run
+  keys new  make a net's key
+  status    what the running gateway on this machine does
+  profiles  the links that are known by name
+  lab       play gateways, peers and a link on this machine
+  version   what this is
+
+gateway COMMAND -h says more. Exit: 0 good, 1 refused or failed, 2 wrong usage.
+`
+
+type command func(args []string, stdout, stderr io.Writer) int
+
+var commands = map[string]command{
+	"run":      runCommand,
+	"check":    checkCommand,
+	"keys":     keysCommand,
+	"status":   statusCommand,
+	"profiles": profilesCommand,
+	"lab":      lab.Main,
+	"version":  versionCommand,
+	// The child that runs libnorm, started by run.
+	"norm-child": func(args []string, _, _ io.Writer) int { return norm.ChildMain(args) },
+}
+
+func main() { os.Exit(dispatch(os.Args[1:], os.Stdout, os.Stderr)) }
+
+func dispatch(args []string, stdout, stderr io.Writer) int {
+	if len(args) == 0 {
+		fmt.Fprint(stderr, usage)
+		return exitUsage
+	}
+	switch args[0] {
+	case "-h", "--help", "help":
+		fmt.Fprint(stdout, usage)
+		return exitGood
+	}
+	c := commands[args[0]]
+	if c == nil {
+		fmt.Fprintf(stderr, "gateway: there is no command %q\n\n%s", args[0], usage)
+		return exitUsage
+	}
+	return c(args[1:], stdout, stderr)
+}
+
+// parse reads flags that stand before, between and behind the other arguments, of which there may be most. It
+// returns these, and an exit code when the command is over.
+func parse(fs *flag.FlagSet, args []string, most int, about string, stdout, stderr io.Writer) (rest []string, code int, done bool) {
+	fs.SetOutput(io.Discard)
+	help := func(w io.Writer) {
+		fmt.Fprint(w, about)
+		some := false
+		fs.VisitAll(func(*flag.Flag) { some = true })
+		if some {
+			fmt.Fprint(w, "\nFlags:\n")
+			fs.SetOutput(w)
+			fs.PrintDefaults()
+			fs.SetOutput(io.Discard)
+		}
+	}
+	for {
+		err := fs.Parse(args)
+		switch {
+		case errors.Is(err, flag.ErrHelp):
+			help(stdout)
+			return nil, exitGood, true
+		case err != nil:
+			fmt.Fprintf(stderr, "gateway %s: %v\n\n", fs.Name(), err)
+			help(stderr)
+			return nil, exitUsage, true
+		case fs.NArg() == 0:
+			return rest, 0, false
+		case len(rest) == most:
+			fmt.Fprintf(stderr, "gateway %s: what is %q for?\n\n", fs.Name(), fs.Arg(0))
+			help(stderr)
+			return nil, exitUsage, true
+		}
+		rest = append(rest, fs.Arg(0))
+		args = fs.Args()[1:]
+	}
+}
+
+// fail says why a command was refused.
+func fail(stderr io.Writer, name string, err error) int {
+	fmt.Fprintf(stderr, "gateway %s: %v\n", name, err)
+	return exitRefused
+}
+
+const versionAbout = `usage: gateway version
+
+Prints the version, the commit it was built from, and the platform.
+`
+
+func versionCommand(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("version", flag.ContinueOnError)
+	if _, code, done := parse(fs, args, 0, versionAbout, stdout, stderr); done {
+		return code
+	}
+	fmt.Fprintf(stdout, "aldis gateway %s (%s %s/%s)\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return exitGood
+}
+
+// versionText is the version of the build, or at least its commit.
+func versionText() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+				return s.Value[:12]
+			}
+		}
+	}
+	return "unknown"
+}

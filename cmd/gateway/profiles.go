@@ -1,0 +1,42 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"aldis/internal/profile"
+)
+
+const profilesAbout = `usage: gateway profiles [NAME]
+
+Lists the links that link.profile can name. With NAME it prints that profile as it is, every number with its unit and
+where it came from: save it to a file, change it, and name the file's path as link.profile.
+`
+
+func profilesCommand(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("profiles", flag.ContinueOnError)
+	rest, code, done := parse(fs, args, 1, profilesAbout, stdout, stderr)
+	if done {
+		return code
+	}
+	if len(rest) == 1 {
+		source, err := profile.Source(rest[0])
+		if err != nil {
+			return fail(stderr, "profiles", err)
+		}
+		stdout.Write(source)
+		return exitGood
+	}
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	for _, name := range profile.Names() {
+		p, err := profile.Load(name, nil)
+		if err != nil {
+			return fail(stderr, "profiles", err)
+		}
+		fmt.Fprintf(w, "%s\t%s\n", p.Name, p.Summary)
+	}
+	w.Flush()
+	return exitGood
+}

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sys/unix"
+
+	"aldis/internal/config"
+	"aldis/internal/control"
+	"aldis/internal/daemon"
+	"aldis/internal/gateway"
+	"aldis/internal/journal"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/lan"
+	"aldis/internal/norm"
+	"aldis/internal/profile"
+	"aldis/internal/radio"
+	"aldis/internal/seal"
+)
+
+const runAbout = `usage: gateway run [-c FILE]
+
+Runs the gateway until SIGINT or SIGTERM. JXTA peers of this LAN name lan.tcp as their seed rendezvous and relay.
+Logs go to standard error: text on a terminal, JSON elsewhere, unless log.format says otherwise. What was accepted
+survives any end, kill -9 included. gateway check -c FILE tells beforehand whether the configuration is right.
+`
+
+func runCommand(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("run", flag.ContinueOnError)
+	file := fs.String("c", defaultConfig, "configuration `file`")
+	if _, code, done := parse(fs, args, 0, runAbout, stdout, stderr); done {
+		return code
+	}
+	cfg, err := config.Load(*file)
+	if err != nil {
+		return mistakes(stderr, err)
+	}
+	log := newLogger(cfg, stderr)
+	for _, w := range cfg.Warnings() {
+		log.Warn("odd setting: " + w)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := serve(ctx, cfg, log); err != nil {
+		log.Error("the gateway cannot run", "error", err)
+		return exitRefused
+	}
+	log.Info("stopped")
+	return exitGood
+}
+
+func newLogger(cfg *config.Config, stderr io.Writer) *slog.Logger {
+	options := &slog.HandlerOptions{Level: cfg.Log.Level}
+	var h slog.Handler = slog.NewJSONHandler(stderr, options)
+	if cfg.Log.Format == "text" || cfg.Log.Format == "auto" && isTerminal(stderr) {
+		h = slog.NewTextHandler(stderr, options)
+	}
+	return slog.New(h).With("node", cfg.Node.Name)
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
+
+// listenError says in words why a socket cannot be had. key is what to change in the configuration.
+func listenError(key, network string, at netip.AddrPort, err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%s: %s %s is used by another program (ss -lpn names it): stop that one, or set another %s", key, network, at, key)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("%s: %s is no address of this machine: set another %s, or bring its interface up first", key, at.Addr(), key)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("%s: %s port %d needs root: set %s to a port above 1023", key, network, at.Port(), key)
+	}
+	return fmt.Errorf("%s: %w", key, err)
+}
+
+// node is the rooms of a running gateway. They end in the order opposite to how they began.
+type node struct {
+	cfg      *config.Config
+	log      *slog.Logger
+	started  time.Time
+	reg      *prometheus.Registry
+	journal  *journal.Journal
+	lanSock  net.Listener
+	httpSock net.Listener
+	daemon   *daemon.Daemon
+	lan      *lan.LAN
+	norm     *norm.Supervisor
+	radio    *radio.Radio
+	gateway  *gateway.Gateway
+}
+
+// serve wires the rooms, runs the loop until ctx ends, and takes everything down again.
+func serve(ctx context.Context, cfg *config.Config, log *slog.Logger) (err error) {
+	n := &node{cfg: cfg, log: log, started: time.Now(), reg: prometheus.NewRegistry()}
+	n.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	n.daemon = daemon.New(log, n.reg)
+	if n.journal, err = journal.Open(cfg.Node.DataDir, journal.Identity{Node: cfg.Node.ID, Name: cfg.Node.Name}); err != nil {
+		return err
+	}
+	defer n.journal.Close()
+	if err := n.listen(); err != nil {
+		return err
+	}
+	defer n.close()
+	if err := n.build(); err != nil {
+		return err
+	}
+	return n.run(ctx)
+}
+
+// listen opens all sockets, so that a port in use is told before anything has begun.
+func (n *node) listen() (err error) {
+	defer func() {
+		if err != nil {
+			n.close()
+		}
+	}()
+	c := n.cfg
+	if n.lanSock, err = lan.Listen(c.LAN.TCP.String()); err != nil {
+		return listenError("lan.tcp", "TCP", c.LAN.TCP, err)
+	}
+	if c.HTTP.Listen.IsValid() {
+		if n.httpSock, err = net.Listen("tcp", c.HTTP.Listen.String()); err != nil {
+			return listenError("http.listen", "TCP", c.HTTP.Listen, err)
+		}
+	}
+	if n.radio, err = radio.Open(c.Link.Listen, n.daemon.PostAir); err != nil {
+		return listenError("link.listen", "UDP", c.Link.Listen, err)
+	}
+	return nil
+}
+
+// close ends what has begun; the loop has ended before, or never ran.
+func (n *node) close() {
+	if n.lan != nil {
+		n.lan.Shutdown()
+	}
+	if n.norm != nil {
+		n.norm.Close()
+	}
+	if n.radio != nil {
+		n.radio.Close()
+	}
+	if n.httpSock != nil {
+		n.httpSock.Close()
+	}
+	if n.lanSock != nil {
+		n.lanSock.Close()
+	}
+}
+
+// build makes the gateway from the journal, and the rooms that it commands.
+func (n *node) build() error {
+	records, identity, err := n.restore()
+	if err != nil {
+		return err
+	}
+	boot, err := n.boot()
+	if err != nil {
+		return err
+	}
+	c := n.cfg
+	peers := make([]gateway.PeerConfig, len(c.Link.Peers))
+	for i, p := range c.Link.Peers {
+		peers[i] = gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.Address}
+	}
+	n.gateway, err = gateway.New(gateway.Config{
+		ID: c.Node.ID, Name: c.Node.Name, Peers: peers, Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
+		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive,
+		Bridge: func(memories []jxtabridge.Memory) (gateway.Bridge, error) {
+			return jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: c.LAN.TCP.String(), Identity: identity}, memories), nil
+		},
+	}, records)
+	if err != nil {
+		return fmt.Errorf("%w (node.data_dir %s)", err, c.Node.DataDir)
+	}
+	n.lan = lan.New(lan.Config{MaxConns: c.LAN.MaxConnections}, n.daemon.PostLAN, n.reg, n.log)
+	n.norm, err = norm.New(normConfig(c), n.daemon.PostNorm)
+	return err
+}
+
+// bucketIdentity holds who the gateway is to JXTA peers. It is ours, not the gateway room's.
+const bucketIdentity = "identity"
+
+// restore reads the journal, and makes an identity where there is none yet.
+func (n *node) restore() (records []gateway.Record, id jxtabridge.Identity, err error) {
+	var kept []byte
+	err = n.journal.Load(func(bucket string, key, value []byte) error {
+		if bucket == bucketIdentity {
+			kept = bytes.Clone(value)
+		} else {
+			records = append(records, gateway.Record{Bucket: bucket, Key: bytes.Clone(key), Value: bytes.Clone(value)})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, id, err
+	}
+	if kept != nil {
+		id, err = jxtabridge.ParseIdentity(kept)
+		return records, id, err
+	}
+	if id, err = jxtabridge.NewIdentity(rand.Reader); err != nil {
+		return nil, id, err
+	}
+	err = n.journal.Commit([]journal.Op{{Bucket: bucketIdentity, Key: []byte("self"), Value: id.Marshal()}})
+	return records, id, err
+}
+
+// boot is the name of this start, its number durable before anything is sealed with it.
+func (n *node) boot() (seal.Boot, error) {
+	number, err := seal.NextBoot(n.journal.Boot(), time.Now())
+	if err != nil {
+		return seal.Boot{}, err
+	}
+	var salt [2]byte
+	rand.Read(salt[:])
+	return seal.Boot{Number: number, Salt: binary.BigEndian.Uint16(salt[:])}, n.journal.SetBoot(number)
+}
+
+// normConfig sets libnorm's pace to what this end of the link takes.
+func normConfig(c *config.Config) norm.Config {
+	p := c.Link.Profile
+	bps := p.Up.RateBps
+	if c.Link.Shore {
+		bps = p.Down.RateBps
+	}
+	if bps == 0 {
+		bps = 100e6 // unlimited: the gateway's own pace decides
+	}
+	const frame = 8 // octets of a NORM frame beside its segment, at the most (norm-behind-the-seal.md)
+	overhead := profile.IPUDPOctets + seal.OverheadShort + frame + p.FrameOverhead
+	return norm.Config{
+		Self: c.Node.ID, Segment: p.SegmentOctets, GRTT: p.GRTT, TxRate: norm.TxRate(float64(bps), p.SegmentOctets, overhead),
+		Command: func() *exec.Cmd { return exec.Command("/proc/self/exe", "norm-child") }, // also when the file was replaced
+	}
+}
+
+// run drives the loop until ctx ends or a socket fails.
+func (n *node) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		if err := n.lan.Serve(n.lanSock); err != nil {
+			cancel(err)
+		}
+	}()
+	if n.httpSock != nil {
+		handler := control.Handler(control.Source{
+			Version: versionText(), Started: n.started, Status: n.status, Trouble: n.daemon.Trouble, Radio: n.radio.Stats,
+		}, n.reg)
+		go func() {
+			if err := control.Serve(ctx, n.httpSock, handler); err != nil {
+				cancel(err)
+			}
+		}()
+	}
+	n.log.Info("running", "version", versionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.TCP, "link", n.cfg.Link.Listen,
+		"profile", n.cfg.Link.Profile.Name, "peers", len(n.cfg.Link.Peers), "journal_bytes", n.journal.Size())
+	err := n.daemon.Run(ctx, daemon.Parts{
+		Engine: n.gateway, LAN: n.lan, Radio: n.radio.Send, Norm: n.norm.Do, Commit: n.commit,
+	})
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		err = errors.Join(cause, err)
+	}
+	return err
+}
+
+func (n *node) commit(records []gateway.Record) error {
+	ops := make([]journal.Op, len(records))
+	for i, r := range records {
+		ops[i] = journal.Op(r)
+	}
+	return n.journal.Commit(ops)
+}
+
+func (n *node) status(ctx context.Context) (s gateway.Status, err error) {
+	err = n.daemon.Do(ctx, func(now time.Time) { s = n.gateway.Status(now) })
+	return s, err
+}

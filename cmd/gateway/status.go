@@ -1,0 +1,143 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"aldis/internal/config"
+	"aldis/internal/control"
+	"aldis/internal/gateway"
+)
+
+const statusAbout = `usage: gateway status [-c FILE] [--json]
+
+Asks the gateway that runs on this machine how it is: its peers, what waits for them, and what the link's octets were
+used for. FILE only tells where it answers (http.listen). Exit: 0 it runs and all is well, 1 not so.
+`
+
+func statusCommand(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("status", flag.ContinueOnError)
+	file := fs.String("c", defaultConfig, "configuration `file`")
+	asJSON := fs.Bool("json", false, "print what the gateway says, as it is")
+	if _, code, done := parse(fs, args, 0, statusAbout, stdout, stderr); done {
+		return code
+	}
+	at, err := config.HTTPListen(*file)
+	if err != nil {
+		return fail(stderr, "status", err)
+	}
+	body, err := ask(at)
+	if err != nil {
+		return fail(stderr, "status", err)
+	}
+	var r control.Report
+	if err := json.Unmarshal(body, &r); err != nil {
+		return fail(stderr, "status", fmt.Errorf("%s answers, but not as this version of the gateway does: %w", at, err))
+	}
+	if *asJSON {
+		stdout.Write(body)
+	} else {
+		printStatus(stdout, r, time.Now())
+	}
+	if r.Trouble != "" {
+		return exitRefused
+	}
+	return exitGood
+}
+
+// ask fetches /status. A gateway that listens everywhere is asked on loopback.
+func ask(at netip.AddrPort) ([]byte, error) {
+	if at.Addr().IsUnspecified() {
+		loopback := netip.IPv6Loopback()
+		if at.Addr().Is4() {
+			loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		}
+		at = netip.AddrPortFrom(loopback, at.Port())
+	}
+	client := http.Client{Timeout: 10 * time.Second}
+	resp, err := client.Get("http://" + at.String() + "/status")
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, fmt.Errorf("no gateway answers at %s: it does not run, or runs with another http.listen", at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("the gateway at %s says: %s", at, strings.TrimSpace(string(body)))
+	}
+	return body, err
+}
+
+func printStatus(out io.Writer, r control.Report, now time.Time) {
+	fmt.Fprintf(out, "node %d %q, version %s, up %s\n", r.ID, r.Name, r.Version, now.Sub(r.Started).Round(time.Second))
+	if r.Trouble != "" {
+		fmt.Fprintf(out, "TROUBLE: %s\n", r.Trouble)
+	}
+	normText := "down"
+	if r.NORM.Up {
+		normText = "up"
+	}
+	fmt.Fprintf(out, "link profile %s, this end is the %s; NORM %s, replaced %d times\n", r.Profile, r.End, normText, r.NORM.Failures)
+	fmt.Fprintf(out, "this site: %d items of state\n\n", r.Items)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "PEER\tLINK\tHEARD\tADDRESS\tWAITING\tUNDER WAY\tDELIVERED\tRECEIVED\tITEMS THERE\tITEMS HERE")
+	for _, p := range r.Peers {
+		heard := "never"
+		if t, err := time.Parse(time.RFC3339, p.LastHeard); err == nil {
+			heard = now.Sub(t).Round(time.Second).String() + " ago"
+		}
+		address := p.Address
+		if address == "" {
+			address = "not known"
+		}
+		fmt.Fprintf(w, "%d %s\t%s\t%s\t%s\t%d\t%d\t%d of %d\t%d\t%d of %d\t%d\n", p.ID, p.Name, p.Link, heard, address,
+			p.Waiting, p.UnderWay, p.Delivered, p.Accepted, p.Received, p.ItemsHeld, r.Items, p.FarItems)
+	}
+	w.Flush()
+	fmt.Fprintln(out)
+	printLedger(out, r.Ledger)
+	for reason, n := range r.Dropped {
+		if n > 0 {
+			fmt.Fprintf(out, "dropped, %s: %d\n", reason, n)
+		}
+	}
+}
+
+// printLedger is a table of IP octets: a row for each peer and direction, a column for each kind.
+func printLedger(out io.Writer, rows []gateway.LedgerRow) {
+	kinds := []string{"payload", "advertisement", "state", "ack", "repair", "header", "key"}
+	type account struct{ peer, direction string }
+	var order []account
+	sums := map[account]map[string]uint64{}
+	for _, row := range rows {
+		a := account{row.Peer, row.Direction}
+		if sums[a] == nil {
+			sums[a] = map[string]uint64{}
+			order = append(order, a)
+		}
+		sums[a][row.Kind] += row.Octets
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "LINK OCTETS\t\t%s\tTOTAL\t\n", strings.ToUpper(strings.Join(kinds, "\t")))
+	for _, a := range order {
+		var total uint64
+		fmt.Fprintf(w, "%s\t%s\t", a.peer, a.direction)
+		for _, k := range kinds {
+			total += sums[a][k]
+			fmt.Fprintf(w, "%d\t", sums[a][k])
+		}
+		fmt.Fprintf(w, "%d\t\n", total)
+	}
+	w.Flush()
+}

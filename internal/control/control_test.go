@@ -1,0 +1,187 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"aldis/internal/gateway"
+	"aldis/internal/radio"
+)
+
+func sample() gateway.Status {
+	return gateway.Status{
+		ID: 2, Name: "ship", Profile: "iridium-directip", End: "terminal", BootNumber: 1_700_000_000,
+		NORM: gateway.NormStatus{Up: true, Failures: 3}, Items: 7,
+		Peers: []gateway.PeerStatus{
+			{ID: 1, Name: "hq", Address: "10.77.0.1:7142", Link: "up", LastHeard: "2026-11-20T12:00:00Z", Waiting: 4, UnderWay: 5, WaitingOctets: 1234,
+				ItemsHeld: 6, FarItems: 8, PeerCounts: gateway.PeerCounts{Accepted: 100, Delivered: 90, DatagramsSent: 42, Pending: 1}},
+			{ID: 3, Name: "buoy", Link: "unknown"},
+		},
+		Ledger:  []gateway.LedgerRow{{Direction: "sent", Peer: "hq", Kind: "payload", Octets: 20_000}, {Direction: "received", Peer: "hq", Kind: "ack", Octets: 31}},
+		Dropped: map[string]uint64{"not_authentic": 9},
+	}
+}
+
+// server answers from status, err and trouble as they are when asked.
+type server struct {
+	status  gateway.Status
+	err     error
+	trouble string
+	*httptest.Server
+}
+
+func start(t *testing.T) *server {
+	s := &server{status: sample()}
+	s.Server = httptest.NewServer(Handler(Source{
+		Version: "v1", Started: time.Unix(1_700_000_000, 0).UTC(),
+		Status:  func(context.Context) (gateway.Status, error) { return s.status, s.err },
+		Trouble: func() string { return s.trouble },
+		Radio:   func() radio.Stats { return radio.Stats{SentDatagrams: 11, SentOctets: 2200, DroppedDatagrams: 1} },
+	}, prometheus.NewRegistry()))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *server) get(t *testing.T, path string) (int, string) {
+	t.Helper()
+	r, err := s.Client().Get(s.URL + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, string(body)
+}
+
+func TestStatus(t *testing.T) {
+	s := start(t)
+	code, body := s.get(t, "/status")
+	var got Report
+	if err := json.Unmarshal([]byte(body), &got); err != nil || code != 200 {
+		t.Fatalf("%d, %v: %s", code, err, body)
+	}
+	if !reflect.DeepEqual(got.Status, s.status) || got.Version != "v1" || got.Radio.SentOctets != 2200 || got.Trouble != "" {
+		t.Errorf("%+v", got)
+	}
+	s.err = errors.New("the loop does not answer")
+	if code, body := s.get(t, "/status"); code != 503 || !strings.Contains(body, "does not answer") {
+		t.Errorf("%d: %s", code, body)
+	}
+}
+
+func TestHealthz(t *testing.T) {
+	s := start(t)
+	for _, tt := range []struct {
+		trouble string
+		err     error
+		code    int
+		body    string
+	}{
+		{"", nil, 200, "ok\n"},
+		{"no space left on device", nil, 503, "no space left on device\n"},
+		{"", errors.New("the loop does not answer"), 503, "the loop does not answer\n"},
+		{"no space left on device", errors.New("the loop does not answer"), 503, "no space left on device\n"},
+	} {
+		s.trouble, s.err = tt.trouble, tt.err
+		if code, body := s.get(t, "/healthz"); code != tt.code || body != tt.body {
+			t.Errorf("%q, %v: %d %q, want %d %q", tt.trouble, tt.err, code, body, tt.code, tt.body)
+		}
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	s := start(t)
+	_, body := s.get(t, "/metrics")
+	for _, want := range []string{
+		`aldis_info{end="terminal",id="2",name="ship",profile="iridium-directip",version="v1"} 1`,
+		`aldis_link_bytes_total{direction="sent",kind="payload",peer="hq"} 20000`,
+		`aldis_link_bytes_total{direction="received",kind="ack",peer="hq"} 31`,
+		`aldis_link_datagrams_total{direction="sent",peer="hq"} 42`,
+		`aldis_link_dropped_total{reason="not_authentic"} 9`,
+		`aldis_link_up{peer="hq"} 1`,
+		`aldis_link_up{peer="buoy"} 0`,
+		`aldis_link_last_heard_timestamp_seconds{peer="hq"} 1.795176e+09`,
+		`aldis_messages_total{event="accepted",peer="hq"} 100`,
+		`aldis_messages_total{event="delivered",peer="hq"} 90`,
+		`aldis_custody_messages{peer="hq",state="waiting"} 4`,
+		`aldis_custody_messages{peer="hq",state="pending"} 1`,
+		`aldis_custody_bytes{peer="hq"} 1234`,
+		`aldis_replica_items 7`,
+		`aldis_replica_peer_items{peer="hq",state="far"} 8`,
+		`aldis_norm_up 1`,
+		`aldis_norm_failures_total 3`,
+		`aldis_boot_number 1.7e+09`,
+		`aldis_loop_answers 1`,
+		`aldis_radio_bytes_total{direction="sent"} 2200`,
+		`aldis_radio_dropped_total{direction="received"} 1`,
+	} {
+		if !strings.Contains(body, want+"\n") {
+			t.Errorf("no %s", want)
+		}
+	}
+	if strings.Contains(body, `last_heard_timestamp_seconds{peer="buoy"}`) {
+		t.Error("a time for a peer that was never heard")
+	}
+	for line := range strings.Lines(body) {
+		if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "aldis_") {
+			t.Errorf("a metric of another name: %s", line)
+		}
+	}
+	s.err = errors.New("the loop does not answer")
+	code, body := s.get(t, "/metrics")
+	if code != 200 || !strings.Contains(body, "aldis_loop_answers 0\n") || strings.Contains(body, "aldis_link_bytes_total") ||
+		!strings.Contains(body, `aldis_radio_bytes_total{direction="sent"} 2200`) {
+		t.Errorf("without a loop: %d\n%s", code, body)
+	}
+}
+
+func TestOtherPaths(t *testing.T) {
+	s := start(t)
+	if code, body := s.get(t, "/"); code != 200 || !strings.Contains(body, "/status") {
+		t.Errorf("/: %d %s", code, body)
+	}
+	if code, _ := s.get(t, "/debug/pprof"); code != 404 {
+		t.Errorf("/debug/pprof: %d", code)
+	}
+	r, err := s.Client().Post(s.URL+"/status", "text/plain", strings.NewReader("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body.Close()
+	if r.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d", r.StatusCode)
+	}
+}
+
+func TestServeEnds(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- Serve(ctx, ln, http.NotFoundHandler()) }()
+	r, err := http.Get("http://" + ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body.Close()
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

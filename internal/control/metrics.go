@@ -1,0 +1,125 @@
+package control
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"aldis/internal/gateway"
+)
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("aldis_"+name, help, labels, nil)
+}
+
+var (
+	descInfo = desc("info", "Always 1; says in its labels what runs.", "version", "id", "name", "profile", "end")
+	descUp   = desc("loop_answers", "1 when the loop gave its status in time for this scrape; 0: what it knows is missing here.")
+	descBoot = desc("boot_number", "Number of this start, as it is part of the link's keys.")
+
+	descLink = desc("link_bytes_total",
+		"Airtime ledger: IP octets on the link, by what they were for: payload, advertisement, state, ack, repair, header, key.",
+		"direction", "peer", "kind")
+	descLinkDatagrams = desc("link_datagrams_total", "Authentic datagrams exchanged with a peer.", "direction", "peer")
+	descLinkDropped   = desc("link_dropped_total", "Received datagrams and packets that were dropped, by reason.", "reason")
+	descLinkUp        = desc("link_up", "1 when the peer was heard in this run and answers.", "peer")
+	descLastHeard     = desc("link_last_heard_timestamp_seconds", "When the last authentic datagram of the peer came.", "peer")
+
+	descMessages = desc("messages_total",
+		"Messages since the start. To a peer: accepted, refused, delivered (it has them durably), repeated. From it: received, handed_over, duplicate, unreadable.",
+		"peer", "event")
+	descCustody      = desc("custody_messages", "Messages in custody: waiting and under_way to the peer, pending for local peers.", "peer", "state")
+	descCustodyBytes = desc("custody_bytes", "Octets of the messages waiting and under way to the peer.", "peer")
+
+	descItems     = desc("replica_items", "Items of state (peers, advertisements, pipes) of this site.")
+	descPeerItems = desc("replica_peer_items", "Items: of this site known to be at the peer (held), on their way there (under_way), of the peer's site here (far).", "peer", "state")
+
+	descNORM         = desc("norm_up", "1 when the child that runs libnorm works.")
+	descNORMFailures = desc("norm_failures_total", "Times that the child had to be replaced.")
+
+	descRadioDatagrams = desc("radio_datagrams_total", "UDP datagrams of the link's socket, authentic or not.", "direction")
+	descRadioBytes     = desc("radio_bytes_total", "UDP payload octets of the link's socket, authentic or not.", "direction")
+	descRadioDropped   = desc("radio_dropped_total", "Datagrams lost here: received while the inbox was full, or refused by the kernel when sent.", "direction")
+)
+
+// collector turns a Status into metrics whenever it is asked.
+type collector struct{ src Source }
+
+// Describe sends what is always there; the rest follows from Collect.
+func (collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		descInfo, descUp, descBoot, descLink, descLinkDatagrams, descLinkDropped, descLinkUp, descLastHeard, descMessages,
+		descCustody, descCustodyBytes, descItems, descPeerItems, descNORM, descNORMFailures,
+		descRadioDatagrams, descRadioBytes, descRadioDropped,
+	} {
+		ch <- d
+	}
+}
+
+// Collect asks for one Report and tells it.
+func (c collector) Collect(ch chan<- prometheus.Metric) {
+	count := func(d *prometheus.Desc, v uint64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+	}
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	r, err := c.src.report(context.Background())
+	count(descRadioDatagrams, r.Radio.ReceivedDatagrams, "received")
+	count(descRadioDatagrams, r.Radio.SentDatagrams, "sent")
+	count(descRadioBytes, r.Radio.ReceivedOctets, "received")
+	count(descRadioBytes, r.Radio.SentOctets, "sent")
+	count(descRadioDropped, r.Radio.DroppedDatagrams, "received")
+	count(descRadioDropped, r.Radio.UnsentDatagrams, "sent")
+	gauge(descUp, truth(err == nil))
+	if err != nil {
+		return
+	}
+	gauge(descInfo, 1, r.Version, itoa(r.ID), r.Name, r.Profile, r.End)
+	gauge(descBoot, float64(r.BootNumber))
+	gauge(descItems, float64(r.Items))
+	gauge(descNORM, truth(r.NORM.Up))
+	count(descNORMFailures, uint64(r.NORM.Failures))
+	for reason, n := range r.Dropped {
+		count(descLinkDropped, n, reason)
+	}
+	for _, row := range r.Ledger {
+		count(descLink, row.Octets, row.Direction, row.Peer, row.Kind)
+	}
+	for _, p := range r.Peers {
+		c.peer(p, count, gauge)
+	}
+}
+
+func (collector) peer(p gateway.PeerStatus, count func(*prometheus.Desc, uint64, ...string), gauge func(*prometheus.Desc, float64, ...string)) {
+	count(descLinkDatagrams, p.DatagramsSent, "sent", p.Name)
+	count(descLinkDatagrams, p.DatagramsReceived, "received", p.Name)
+	gauge(descLinkUp, truth(p.Link == "up"), p.Name)
+	if t, err := time.Parse(time.RFC3339, p.LastHeard); err == nil {
+		gauge(descLastHeard, float64(t.Unix()), p.Name)
+	}
+	for event, n := range map[string]uint64{
+		"accepted": p.Accepted, "refused": p.Refused, "delivered": p.Delivered, "repeated": p.Repeated,
+		"received": p.Received, "handed_over": p.HandedOver, "duplicate": p.Duplicates, "unreadable": p.Unreadable,
+	} {
+		count(descMessages, n, p.Name, event)
+	}
+	for state, n := range map[string]int{"waiting": p.Waiting, "under_way": p.UnderWay, "pending": p.Pending} {
+		gauge(descCustody, float64(n), p.Name, state)
+	}
+	gauge(descCustodyBytes, float64(p.WaitingOctets), p.Name)
+	for state, n := range map[string]int{"held": p.ItemsHeld, "under_way": p.ItemsUnderWay, "far": p.FarItems} {
+		gauge(descPeerItems, float64(n), p.Name, state)
+	}
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func itoa(id uint16) string { return strconv.Itoa(int(id)) }
