@@ -56,6 +56,8 @@ type World struct {
 	Nodes []*Node
 	Link  *linkemu.Link
 	Notes []string
+	// Tap, when set, stands in the air: what it returns for a datagram arrives instead of it.
+	Tap func(from, to *Node, data []byte) [][]byte
 
 	cfg    Config
 	rng    *rand.Rand
@@ -214,6 +216,9 @@ func (w *World) step(n *Node, ev gateway.Event) {
 	}
 	for _, d := range out.Datagrams {
 		to := w.byAddr[d.Addr]
+		if to == nil {
+			continue
+		}
 		w.link(linkemu.Frame{From: n.Name, To: to.Name, Octets: len(d.Data) + profile.IPUDPOctets, Data: d.Data})
 	}
 	for _, c := range out.Norm {
@@ -230,8 +235,12 @@ func (w *World) link(ev linkemu.Event) {
 	w.linkAt = out.Deadline
 	for _, d := range out.Deliver {
 		from, to := w.named(d.Frame.From), w.named(d.Node)
-		if to.GW != nil {
-			w.At(0, func() { w.step(to, gateway.Datagram{Addr: from.addr, Data: d.Frame.Data}) })
+		arriving := [][]byte{d.Frame.Data}
+		if w.Tap != nil {
+			arriving = w.Tap(from, to, d.Frame.Data)
+		}
+		for _, data := range arriving {
+			w.At(0, func() { w.step(to, gateway.Datagram{Addr: from.addr, Data: data}) })
 		}
 	}
 }
@@ -278,6 +287,24 @@ func (w *World) norm(n *Node, c gateway.NormCommand) {
 			}
 		})
 	}
+}
+
+// Inject gives a node a datagram out of nowhere, from an address that nobody has.
+func (w *World) Inject(to *Node, data []byte) {
+	stranger := netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, 1}), 9)
+	w.At(0, func() { w.step(to, gateway.Datagram{Addr: stranger, Data: data}) })
+}
+
+// Late gives a node a datagram of another that was held up.
+func (w *World) Late(from, to *Node, data []byte) {
+	w.step(to, gateway.Datagram{Addr: from.addr, Data: data})
+}
+
+// Redial gives a node a new address; what is sent to the old one is lost.
+func (w *World) Redial(n *Node) {
+	delete(w.byAddr, n.addr)
+	n.addr = netip.AddrPortFrom(n.addr.Addr(), n.addr.Port()+1)
+	w.byAddr[n.addr] = n
 }
 
 // Octets is what a node sent and was sent on the air, in IP octets.
