@@ -233,6 +233,22 @@ func (s *side) halt() {
 	s.lan.Shutdown()
 }
 
+// restart starts a halted gateway again and lets the other side tell it what a gateway keeps of far sites.
+func (s *side) restart() {
+	s.t.Helper()
+	var items []jxtabridge.Item
+	done := make(chan bool)
+	s.other.ask <- func(b *jxtabridge.Bridge) {
+		items = b.Items()
+		close(done)
+	}
+	<-done
+	s.start()
+	for _, it := range items {
+		s.inbox <- jxtabridge.FarItem{Site: s.other.number, Item: it}
+	}
+}
+
 // status asks the running bridge.
 func (s *side) status() (st jxtabridge.Status, stats jxtabridge.Stats) {
 	done := make(chan bool)

@@ -1,6 +1,8 @@
 package peertest
 
 import (
+	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,6 +54,121 @@ func TestPeersOfAllGenerationsMeet(t *testing.T) {
 				}
 				if len(st.Peers) != 1 {
 					t.Errorf("%s: %+v", s.name, st)
+				}
+			}
+		})
+	}
+}
+
+func TestSubGroup(t *testing.T) {
+	tests := []struct{ name, a, b string }{
+		{"2.7", lab.KindJXSE27, lab.KindJXSE27},
+		{"2.2", lab.KindJXTA22, lab.KindJXTA22},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, 120*time.Second)
+			sa, sb := pair(t)
+			a, b := w.peer(sa, tt.a, "A", 9702), w.peer(sb, tt.b, "B", 9703)
+			w.tell(a, "newgroup ops", "publish a-svc group ops", "publish a-uni unicast group ops", "find b-svc 1000 group ops", "listen b-svc group ops")
+			w.tell(b, "joingroup ops", "publish b-svc group ops", "find a-svc 1000 group ops", "listen a-svc group ops", "find a-uni 1000 group ops")
+			w.await(a, "discovered", "b-svc")
+			w.await(b, "discovered", "a-svc")
+			w.await(b, "discovered", "a-uni")
+			w.await(a, "pipe_ready", "b-svc")
+			w.await(b, "pipe_ready", "a-svc")
+			w.tell(a, "send a-svc 200 3 0.2 group ops")
+			w.tell(b, "send b-svc 200 3 0.2 group ops", "send a-uni 300 3 0.1 group ops")
+			w.receives(b, "a-svc", "A", 3, 200, 1)
+			w.receives(a, "b-svc", "B", 3, 200, 1)
+			w.receives(a, "a-uni", "B", 3, 300, 1)
+			for _, s := range []*side{sa, sb} {
+				st, stats := s.status()
+				if len(st.Groups) != 2 || stats.BadMessages != 0 || len(stats.Refused) != 0 {
+					t.Errorf("%s: groups %v, %+v", s.name, st.Groups, stats)
+				}
+			}
+		})
+	}
+}
+
+// Two peers of one LAN, of different formats, meet each other and a far one. Nobody hears himself, nobody learns an
+// address but the gateway's.
+func TestTwoLocalPeersAndAFarOne(t *testing.T) {
+	w := newWorld(t, 90*time.Second)
+	sa, sb := pair(t)
+	a, c := w.peer(sa, lab.KindJXSE27, "A", 9702), w.peer(sa, lab.KindJXTA22, "C", 9704)
+	b := w.peer(sb, lab.KindJXSE27Unsigned, "B", 9703)
+	w.tell(a, "publish svc", "publish a-uni unicast")
+	w.tell(c, "find svc 1000", "listen svc", "find a-uni 1000", "publish c-uni unicast")
+	w.tell(b, "find svc 1000", "listen svc", "find c-uni 1000")
+	w.await(b, "pipe_ready", "svc")
+	w.await(c, "pipe_ready", "svc")
+	w.await(c, "discovered", "a-uni")
+	w.await(b, "discovered", "c-uni")
+	w.tell(a, "send svc 200 5 0.1")
+	w.tell(b, "send svc 300 5 0.1", "send c-uni 400 5 0.1")
+	w.tell(c, "send svc 500 5 0.1", "send a-uni 600 5 0.1")
+	w.receives(b, "svc", "A", 5, 200, 1)
+	w.receives(c, "svc", "A", 5, 200, 1)
+	w.receives(a, "svc", "B", 5, 300, 1)
+	w.receives(c, "svc", "B", 5, 300, 1)
+	w.receives(a, "svc", "C", 5, 500, 1)
+	w.receives(b, "svc", "C", 5, 500, 1)
+	w.receives(c, "c-uni", "B", 5, 400, 1)
+	w.receives(a, "a-uni", "C", 5, 600, 1)
+	if direct := connections(t, sa, ":9702", ":9704"); direct != "" {
+		t.Errorf("the two local peers talk past the gateway:\n%s", direct)
+	}
+	for _, s := range []*side{sa, sb} {
+		if _, stats := s.status(); stats.BadMessages != 0 || len(stats.Refused) != 0 {
+			t.Errorf("%s: %+v", s.name, stats)
+		}
+	}
+}
+
+// connections are the TCP connections inside the peers' namespace that touch none but the peers.
+func connections(t *testing.T, s *side, ports ...string) string {
+	t.Helper()
+	out, err := exec.Command("ip", "netns", "exec", s.ns, "ss", "-Htn", "state", "all").CombinedOutput()
+	if err != nil {
+		t.Fatalf("ss: %v: %s", err, out)
+	}
+	var direct []string
+	for _, line := range strings.Split(string(out), "\n") {
+		f := strings.Fields(line)
+		if len(f) >= 5 && !strings.Contains(line, s.cfg.Address) && f[0] != "LISTEN" {
+			direct = append(direct, line)
+		}
+	}
+	return strings.Join(direct, "\n")
+}
+
+// A gateway that was killed and came back with what it remembers knows its peers: what arrived for them meanwhile is
+// delivered when they dial in again, and they need no new start.
+func TestGatewayRestart(t *testing.T) {
+	for _, kind := range []string{lab.KindJXSE27, lab.KindJXTA22} {
+		t.Run(kind, func(t *testing.T) {
+			w := newWorld(t, 150*time.Second)
+			sa, sb := pair(t)
+			a, b := w.peer(sa, kind, "A", 9702), w.peer(sb, lab.KindJXSE27, "B", 9703)
+			w.tell(a, "find svc 1000", "listen svc")
+			w.tell(b, "publish svc")
+			w.await(a, "pipe_ready", "svc")
+			w.tell(b, "send svc 200 1")
+			w.receives(a, "svc", "B", 1, 200, 1)
+			sa.halt()
+			sa.restart()
+			down := time.Now()
+			w.tell(b, "send svc 200 5")
+			w.tell(a, "send svc 300 1")
+			if _, err := a.Wait(w.ctx, func(e lab.Event) bool { return e.Ev == "received" && e.From == "B" && e.Seq == 6 }); err != nil {
+				t.Fatalf("what came during the restart: %v", err)
+			}
+			t.Logf("%s: all delivered %.1f s after the restart", kind, time.Since(down).Seconds())
+			for _, e := range a.Events() {
+				if e.Ev == "rendezvous_lost" {
+					t.Logf("%+v", e)
 				}
 			}
 		})
