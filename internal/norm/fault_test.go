@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
 	"os/exec"
 	"strings"
 	"sync/atomic"
@@ -67,12 +68,12 @@ func TestFirstObjectLost(t *testing.T) {
 	n := newNet(t, 0, 1, 100*time.Millisecond, 448, 1e6, 1, 2)
 	n.run(5*time.Second, n.allUp)
 	carry, dropped := n.carry, 0
-	n.carry = func(from, to *end, frame []byte) {
-		if dropped < 3 && len(frame) > 100 {
+	n.carry = func(from, to *end, frames [][]byte, repair bool) {
+		if dropped < 3 && len(frames[0]) > 100 {
 			dropped++
 			return
 		}
-		carry(from, to, frame)
+		carry(from, to, frames, repair)
 	}
 	n.ends[1].send(2, 1, filled(n.rnd, 1000))
 	n.run(10*time.Second, n.delivered)
@@ -192,11 +193,14 @@ func TestBadStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for _, peers := range [][]uint16{nil, {7}, {0}, {3, 3}} {
-		s.Do(gateway.NormStart{Generation: 1, Peers: peers})
-		if e, ok := (<-events).(gateway.NormDown); !ok || e.Reason == "" {
-			t.Errorf("start with %v: %#v", peers, e)
+	for _, peers := range [][]uint16{nil, {7}, {0}, {3, 3}, make([]uint16, MaxPeers+1)} {
+		if legs, err := s.legsOf(peers); err == nil {
+			t.Errorf("legs of %v: %v", peers, legs)
 		}
+	}
+	s.Do(gateway.NormStart{Generation: 1, Peers: []uint16{7}})
+	if e, ok := (<-events).(gateway.NormDown); !ok || e.Reason == "" {
+		t.Errorf("start with ourselves as peer: %#v", e)
 	}
 	s.Do(gateway.NormStart{Generation: 2, Peers: []uint16{1}})
 	e, ok := (<-events).(gateway.NormDown)
@@ -224,6 +228,45 @@ func TestPauseBetweenYoungDeaths(t *testing.T) {
 	}
 	if d := time.Since(begin); d < 3*time.Second || d > 8*time.Second { // 0, 0, 1, 2 and ticks
 		t.Errorf("four starts took %v", d)
+	}
+}
+
+// A child whose parent is gone ends by itself.
+func TestChildEndsWithItsParent(t *testing.T) {
+	c := exec.Command(os.Args[0], childCommand)
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	config := `{"Net":99,"Self":1,"Generation":1,"Peers":[2],"Segment":448,"GRTT":1000000000,"TxRateBps":9600}`
+	if _, err := in.Write(appendRecord(nil, record{kind: recConfig, data: []byte(config)})); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	if err := c.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Nonsense on its stdin ends a child with a reason and exit 1.
+func TestChildRefuses(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"record too long", "\xff\xff\xff\xff\x01\x00\x00\x00", "malformed record"},
+		{"no configuration first", string(appendRecord(nil, record{kind: recEnqueue})), "malformed record"},
+		{"not JSON", string(appendRecord(nil, record{kind: recConfig, data: []byte("{")})), "configuration"},
+		{"no peers", string(appendRecord(nil, record{kind: recConfig, data: []byte("{}")})), "0 peers"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := exec.Command(os.Args[0], childCommand)
+			c.Stdin = strings.NewReader(tt.in)
+			out, err := c.CombinedOutput()
+			if c.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), tt.want) {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
 	}
 }
 

@@ -48,11 +48,14 @@ type object struct {
 	id     uint16 // in the present generation; 0: not enqueued
 	sentAt time.Time
 	asked  int
+
+	complete bool // the last segment has left in this generation
 }
 
 type input struct {
 	end   *end
 	event gateway.Event
+	do    func() // instead of an event
 }
 
 // net2 is two or more ends and a link between them that loses frames by seed. One goroutine runs all of it.
@@ -63,7 +66,8 @@ type net2 struct {
 	loss    float64
 	rnd     *rand.Rand
 	overdue time.Duration
-	carry   func(from, to *end, frame []byte) // the link; loses nothing itself
+	eager   bool                                              // the last segment and repairs take a FLUSH along
+	carry   func(from, to *end, frames [][]byte, repair bool) // the link; loses nothing itself
 	frames  int
 	octets  int
 	lost    int
@@ -95,7 +99,7 @@ func newNet(t testing.TB, loss float64, seed uint64, grtt time.Duration, segment
 			e.cmd = c
 			n.mu.Unlock()
 			return c
-		}}, func(ev gateway.Event) { n.in <- input{e, ev} })
+		}}, func(ev gateway.Event) { n.in <- input{end: e, event: ev} })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +147,7 @@ func (e *end) send(to uint16, number uint32, data []byte) {
 
 func (e *end) enqueue(to uint16, o *object) {
 	e.ids[to]++
-	o.id, o.sentAt, o.asked = e.ids[to], time.Time{}, 0
+	o.id, o.sentAt, o.asked, o.complete = e.ids[to], time.Time{}, 0, false
 	e.sup.Do(gateway.NormEnqueue{Peer: to, Data: o.data})
 }
 
@@ -184,7 +188,11 @@ func (e *end) handle(ev gateway.Event) {
 		if info.Marker || info.Kind == normwire.Flush {
 			return
 		}
-		e.transmit(ev.Peer, frame)
+		frames := [][]byte{frame}
+		if info.Kind == normwire.Data && e.net.eager {
+			frames = e.withFlush(ev.Peer, frames, info)
+		}
+		e.transmit(ev.Peer, info.Repair || info.Kind != normwire.Data, frames...)
 	case gateway.NormSent:
 		for _, o := range e.out[ev.Peer] {
 			if o.id == ev.Object {
@@ -216,30 +224,48 @@ func (e *end) handle(ev gateway.Event) {
 	}
 }
 
-func (e *end) transmit(to uint16, frame []byte) {
+// withFlush lets the last segment of an object, and each repair after it, ask at once for what is missing.
+func (e *end) withFlush(to uint16, frames [][]byte, info normwire.Info) [][]byte {
+	for _, o := range e.out[to] {
+		if o.id == info.Object {
+			o.complete = o.complete || info.Last
+			if o.complete {
+				return append(frames, e.wire[to].Flush(nil, o.id, len(o.data)))
+			}
+		}
+	}
+	return frames
+}
+
+// transmit sends frames that share one datagram.
+func (e *end) transmit(to uint16, repair bool, frames ...[]byte) {
 	n := e.net
 	n.frames++
-	n.octets += len(frame)
+	for _, f := range frames {
+		n.octets += len(f)
+	}
 	if n.rnd.Float64() < n.loss {
 		n.lost++
 		return
 	}
-	n.carry(e, n.ends[to], frame)
+	n.carry(e, n.ends[to], frames, repair)
 }
 
-func (n *net2) arrive(from, to *end, frame []byte) {
+func (n *net2) arrive(from, to *end, frames [][]byte, _ bool) {
 	if !to.up {
 		return
 	}
-	packets, _, err := to.wire[from.id].Restore(frame)
-	if err != nil {
-		if to.downs+from.downs == 0 {
-			n.t.Errorf("end %d: Restore(%x): %v", to.id, frame[:min(len(frame), 40)], err)
+	for _, frame := range frames {
+		packets, _, err := to.wire[from.id].Restore(frame)
+		if err != nil {
+			if to.downs+from.downs == 0 {
+				n.t.Errorf("end %d: Restore(%x): %v", to.id, frame[:min(len(frame), 40)], err)
+			}
+			return
 		}
-		return
-	}
-	for _, p := range packets {
-		to.sup.Do(gateway.NormInject{Peer: from.id, Data: p})
+		for _, p := range packets {
+			to.sup.Do(gateway.NormInject{Peer: from.id, Data: p})
+		}
 	}
 }
 
@@ -258,7 +284,7 @@ func (n *net2) ask() {
 						e.enqueue(to, o)
 						break
 					}
-					e.transmit(to, e.wire[to].Flush(nil, o.id, len(o.data)))
+					e.transmit(to, false, e.wire[to].Flush(nil, o.id, len(o.data))) // behind what still waits
 					break
 				}
 			}
@@ -275,7 +301,11 @@ func (n *net2) run(limit time.Duration, done func() bool) {
 	for !done() {
 		select {
 		case in := <-n.in:
-			in.end.handle(in.event)
+			if in.do != nil {
+				in.do()
+			} else {
+				in.end.handle(in.event)
+			}
 		case <-tick.C:
 			n.ask()
 		case <-deadline:
@@ -355,7 +385,7 @@ func TestGRTTOctet(t *testing.T) {
 		n := newNet(t, 0, 1, grtt, 448, 1e6, 1, 2)
 		n.run(5*time.Second, n.allUp)
 		var frame []byte
-		n.carry = func(_, _ *end, f []byte) { frame = f }
+		n.carry = func(_, _ *end, f [][]byte, _ bool) { frame = f[0] }
 		n.ends[1].send(2, 1, []byte("hej"))
 		n.run(5*time.Second, func() bool { return frame != nil })
 		if want := 3 + normwire.PrefixOctets + 8 + 3; len(frame) != want { // head, prefix, number, data

@@ -41,13 +41,6 @@ func openNet(netNo, legs int) (sockets []legSockets, err error) {
 		}
 	}()
 	for i := range legs {
-		for _, port := range []int{portSession, portTx} {
-			probe, err := net.ListenUDP("udp4", udpAddr(netNo, i, memberSelf, port))
-			if err != nil {
-				return sockets, err
-			}
-			probe.Close()
-		}
 		var l legSockets
 		if l.all, err = net.ListenUDP("udp4", udpAddr(netNo, i, memberAll, portSession)); err != nil {
 			return sockets, err
@@ -59,6 +52,16 @@ func openNet(netNo, legs int) (sockets []legSockets, err error) {
 		l.child = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, byte(netNo), byte(i + 1), memberSelf}), portSession)
 		l.from = netip.AddrPortFrom(l.child.Addr(), portTx)
 		sockets = append(sockets, l)
+	}
+	// Only now: who holds the addresses above owns the net, so that two supervisors never look at the same one.
+	for i := range legs {
+		for _, port := range []int{portSession, portTx} {
+			probe, err := net.ListenUDP("udp4", udpAddr(netNo, i, memberSelf, port))
+			if err != nil {
+				return sockets, err
+			}
+			probe.Close()
+		}
 	}
 	return sockets, nil
 }

@@ -58,6 +58,9 @@ type Stats struct {
 // peer, from several goroutines. post may block for a while: the child then waits. It must return
 // before Close can.
 //
+// An object that was canceled before libnorm had it, or is longer than normwire.MaxObject allows, goes out empty, so
+// that the numbers of those behind it hold; at the far end it is a NormObject without Data.
+//
 // Events of a child come between its NormUp and NormDown (or the NormUp of the next). After NormDown all commands are
 // dropped until a NormStart: the supervisor does not restart on its own. When children die young, the next waits for
 // up to 16 seconds.
@@ -227,19 +230,28 @@ type process struct {
 	stderr  tail
 }
 
-func (s *Supervisor) startProcess(start gateway.NormStart, tryNet int) (*process, error) {
-	if len(start.Peers) == 0 || len(start.Peers) > MaxPeers {
-		return nil, fmt.Errorf("norm: %d peers: 1..%d", len(start.Peers), MaxPeers)
+// legsOf gives each peer its leg.
+func (s *Supervisor) legsOf(peers []uint16) (map[uint16]int, error) {
+	if len(peers) == 0 || len(peers) > MaxPeers {
+		return nil, fmt.Errorf("norm: %d peers: 1..%d", len(peers), MaxPeers)
 	}
-	p := &process{s: s, legs: map[uint16]int{}, queue: make(chan record, queueLen), up: make(chan struct{}),
-		done: make(chan struct{}), gone: make(chan struct{})}
-	for i, peer := range start.Peers {
-		if _, twice := p.legs[peer]; twice || peer == 0 || peer == s.cfg.Self {
+	legs := make(map[uint16]int, len(peers))
+	for i, peer := range peers {
+		if _, twice := legs[peer]; twice || peer == 0 || peer == s.cfg.Self {
 			return nil, fmt.Errorf("norm: peer %d is named twice, zero or ourselves", peer)
 		}
-		p.legs[peer] = i
+		legs[peer] = i
 	}
+	return legs, nil
+}
+
+func (s *Supervisor) startProcess(start gateway.NormStart, tryNet int) (*process, error) {
+	p := &process{s: s, queue: make(chan record, queueLen), up: make(chan struct{}),
+		done: make(chan struct{}), gone: make(chan struct{})}
 	var err error
+	if p.legs, err = s.legsOf(start.Peers); err != nil {
+		return nil, err
+	}
 	if p.net, p.sock, err = openSockets(tryNet, len(start.Peers)); err != nil {
 		return nil, err
 	}
@@ -284,7 +296,9 @@ func (p *process) end() (reason string) {
 	err := p.cmd.Wait()
 	p.wg.Wait()
 	for len(p.queue) > 0 {
-		p.s.held.Add(-int64(len((<-p.queue).data)))
+		if r := <-p.queue; r.kind != recConfig {
+			p.s.held.Add(-int64(len(r.data)))
+		}
 	}
 	if f := p.fail.Load(); f != nil {
 		return *f
@@ -315,11 +329,11 @@ func (p *process) obey(c gateway.NormCommand) error {
 		p.s.dropped.Add(1)
 		return nil
 	case gateway.NormEnqueue:
+		peer, r = c.Peer, record{kind: recEnqueue, data: c.Data}
 		if len(c.Data) > normwire.MaxObject-normwire.PrefixOctets {
 			p.s.dropped.Add(1)
-			return nil
+			r.data = nil // empty, for its number is promised
 		}
-		peer, r = c.Peer, record{kind: recEnqueue, data: c.Data}
 	case gateway.NormRequeue:
 		peer, r = c.Peer, record{kind: recRequeue, object: c.Object}
 	case gateway.NormCancel:
