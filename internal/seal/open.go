@@ -115,6 +115,9 @@ type peer struct {
 	id    uint16
 	state PeerState
 	key   [keyLen]byte // for state.Boot and state.Salt
+	// The start before it, if it was heard in this run: what still comes from it tells of a second node with this id.
+	old    PeerState
+	oldKey [keyLen]byte
 }
 
 // Opener opens what a node receives.
@@ -205,6 +208,15 @@ func (o *Opener) openShort(candidates []*peer, datagram []byte) (uint16, []byte,
 		info := OpenInfo{Group: group, Boot: Boot{p.state.Boot, p.state.Salt}, Counter: c}
 		return p.accept(body, info)
 	}
+	for _, p := range candidates {
+		if p.old.Boot == 0 {
+			continue
+		}
+		c := expand(p.old.Highest, low)
+		if _, group, ok := o.decrypt(datagram, shortLen, p.id, c, &p.oldKey); ok {
+			return p.id, nil, OpenInfo{Group: group, Boot: Boot{p.old.Boot, p.old.Salt}, Counter: c}, ErrStaleBoot
+		}
+	}
 	switch {
 	case len(candidates) == 0:
 		return 0, nil, OpenInfo{}, ErrUnknownPeer
@@ -245,6 +257,7 @@ func (o *Opener) openLong(candidates []*peer, datagram []byte) (uint16, []byte, 
 			return p.id, nil, info, ErrTwin
 		case boot.Number > known.Number:
 			info.NewBoot = true
+			p.old, p.oldKey = p.state, p.key
 			p.state = PeerState{Boot: boot.Number, Salt: boot.Salt}
 			p.key = key
 		}
