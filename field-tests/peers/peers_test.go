@@ -4,6 +4,7 @@ package peers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -155,5 +156,64 @@ func TestPeers(t *testing.T) {
 			w.tell(b, "adverts")
 			w.await(b, "adverts", "", func(e lab.Event) bool { return len(e.Names) == 3 })
 		})
+	}
+}
+
+func TestGroup(t *testing.T) {
+	t.Parallel()
+	ns := lan(t, "grp", 3)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	t.Cleanup(cancel)
+	w := world{t, ctx}
+	rdv := w.start(lab.PeerConfig{Netns: ns[0], Kind: lab.KindJXSE27, Name: "R", Host: "10.99.0.1", Port: 9701, Role: "rdv"})
+	w.tell(rdv, "joingroup Blue")
+	r := w.await(rdv, "joined", "Blue", nil)
+	var edges []*lab.Peer
+	for i, name := range []string{"A", "B"} {
+		edges = append(edges, w.start(lab.PeerConfig{
+			Netns: ns[i+1], Kind: lab.KindJXSE27, Name: name, Host: fmt.Sprintf("10.99.0.%d", i+2), Port: 9702, Seed: "tcp://10.99.0.1:9701",
+		}))
+	}
+	a, b := edges[0], edges[1]
+	w.tell(a, "newgroup Blue", "publish g-svc group Blue")
+	w.tell(b, "joingroup Blue", "find g-svc 1 group Blue", "listen g-svc group Blue", "find g-svc 1")
+	inGroup := func(e lab.Event) bool { return e.Group == "Blue" }
+	for _, p := range edges {
+		if e := w.await(p, "joined", "Blue", nil); e.ID != r.ID {
+			t.Errorf("%s joined %s; the rendezvous %s", p.Name(), e.ID, r.ID)
+		}
+	}
+	w.await(b, "pipe_ready", "g-svc", inGroup)
+	w.tell(a, "send g-svc 200 1 0 group Blue")
+	w.receives(b, "g-svc", "A", 1, 200, 1)
+	for _, e := range b.Events() {
+		if e.Ev == "discovered" && e.Group == "" {
+			t.Errorf("found in the net peer group what was published in Blue: %+v", e)
+		}
+	}
+}
+
+func TestPeerEndsWithContext(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	peerCtx, kill := context.WithCancel(ctx)
+	p, err := lab.StartPeer(peerCtx, lab.PeerConfig{
+		Kind: lab.KindJXSE27, Name: "R", Host: "127.0.0.1", Port: 19701, Role: "rdv", JarDir: ".",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Wait(ctx, func(e lab.Event) bool { return e.Ev == "ready" }); err != nil {
+		t.Fatal(err)
+	}
+	kill()
+	if _, err := p.Wait(ctx, func(e lab.Event) bool { return e.Ev == "bye" }); !errors.Is(err, lab.ErrPeerEnded) {
+		t.Errorf("Wait after the context's end: %v; want %v", err, lab.ErrPeerEnded)
+	}
+	if err := p.Command("adverts"); err == nil {
+		t.Error("Command to a killed peer: no error")
+	}
+	if p.Stop() == nil {
+		t.Error("Stop of a killed peer: no error")
 	}
 }

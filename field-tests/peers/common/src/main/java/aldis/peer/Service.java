@@ -197,14 +197,20 @@ final class Service {
     private void openOutput() throws IOException {
         while (output == null) {
             try {
-                output = room.group().getPipeService().createOutputPipe(pipe(), RESOLVE_MS);
-                emit("opened");
+                tryOpenOutput();
             } catch (IOException e) {
                 if (hand.isShutdown() || kind(pipe()).equals("propagate")) {
                     throw e;
                 }
                 Events.error("open " + name + ": not resolved, trying again", e, room.groupName);
             }
+        }
+    }
+
+    private void tryOpenOutput() throws IOException {
+        if (output == null) {
+            output = room.group().getPipeService().createOutputPipe(pipe(), RESOLVE_MS);
+            emit("opened");
         }
     }
 
@@ -231,6 +237,7 @@ final class Service {
                 message.addMessageElement(NAMESPACE, new ByteArrayMessageElement(a.name(),
                         a.type() == null ? null : new MimeMediaType(a.type()), a.data(), null));
             }
+            tryOpenOutput();
             if (!output.send(message)) {
                 Events.error("send " + name + " " + n + ": not sent", null, room.groupName);
                 return;
@@ -239,6 +246,11 @@ final class Service {
                     "crc", Track.crc(body, attachments), "elements", elements, "group", room.groupName);
         } catch (Throwable e) {
             Events.error("send " + name + " " + n, e, room.groupName);
+            if (output != null && kind(pipe()).equals("unicast")) {
+                // The library closes a unicast pipe whose way is lost; the next message opens it anew.
+                output.close();
+                output = null;
+            }
         }
     }
 
