@@ -290,3 +290,27 @@ func TestRecords(t *testing.T) {
 		}
 	}
 }
+
+// Nothing gets through for longer than libnorm flushes (40 x GRTT) and asks again: a FLUSH of the gateway's revives
+// the object, and nothing that had arrived goes again.
+func TestOutage(t *testing.T) {
+	n := newNet(t, 0, 9, 50*time.Millisecond, 448, 1e6, 1, 2)
+	n.run(5*time.Second, n.allUp)
+	n.ends[1].send(2, 1, filled(n.rnd, 100_000))
+	n.run(5*time.Second, func() bool { return n.frames >= 100 })
+	n.loss = 1
+	overdue := n.overdue
+	n.overdue = time.Hour
+	back := time.Now().Add(60 * 50 * time.Millisecond)
+	n.run(10*time.Second, func() bool { return time.Now().After(back) })
+	n.loss, n.overdue = 0, overdue
+	begin, lost := time.Now(), n.lost
+	n.run(10*time.Second, n.delivered)
+	t.Logf("delivered %v after the link came back; %d frames, %d lost", time.Since(begin), n.frames, lost)
+	if e := n.ends[1]; e.ids[2] != 1 {
+		t.Errorf("%d objects for one message", e.ids[2])
+	}
+	if got := n.frames - lost; got > 235 { // 224 segments, and a few more to ask
+		t.Errorf("%d frames arrived, want little more than 224", got)
+	}
+}
