@@ -233,8 +233,8 @@ func (r *reader) readLink() {
 		if p.ID != 0 && p.ID == r.cfg.Node.ID {
 			s.fail("id", "%d is node.id, this gateway's own: a peer is another gateway", p.ID)
 		}
-		once(s, "id", p.ID, ids)
-		if p.Name == "" && p.ID != 0 {
+		fresh := once(s, "id", p.ID, ids)
+		if p.Name == "" && fresh && p.ID != 0 {
 			p.Name = fmt.Sprintf("node-%d", p.ID)
 		}
 		once(s, "name", p.Name, names)
@@ -246,17 +246,18 @@ func (r *reader) readLink() {
 	}
 }
 
-// once reports a value that an earlier section has already. Zero values are never doubles.
-func once[T comparable](s section, key string, v T, seen map[T]int) {
+// once reports a value that an earlier section has already, and answers false then. Zero values are never doubles.
+func once[T comparable](s section, key string, v T, seen map[T]int) bool {
 	var zero T
 	if v == zero {
-		return
+		return true
 	}
 	if first, ok := seen[v]; ok {
 		s.fail(key, "%v is there twice, first in line %d", v, first)
-		return
+		return false
 	}
 	seen[v] = s.line(key)
+	return true
 }
 
 func (r *reader) profileFaults(link section, err error) {

@@ -226,6 +226,8 @@ func TestMistakes(t *testing.T) {
 		{"empty name", `"ship"`, `" "`, []string{"3: node.name: is empty"}},
 		{"odd name", `"ship"`, `"sh\u0007ip"`, []string{`3: node.name: must be at most 64 printable octets, is "sh\aip"`}},
 		{"name twice", "id = 0x0103", "id = 3\nname = \"hq\"", []string{"17: link.peer.name: hq is there twice, first in line 13"}},
+		{"id twice", "id = 0x0103", "id = 1", []string{"16: link.peer.id: 1 is there twice, first in line 12"}},
+		{"another's name", "id = 0x0103", "id = 3\n[[link.peer]]\nid = 4\nname = \"node-3\"", []string{"19: link.peer.name: node-3 is there twice, first in line 15"}},
 		{"address twice", "id = 0x0103", "id = 3\naddress = \"10.77.0.1:7142\"", []string{"17: link.peer.address: 10.77.0.1:7142 is there twice, first in line 14"}},
 		{"peer nowhere", "10.77.0.1:7142", "0.0.0.0:7142", []string{"14: link.peer.address: must be the peer's address"}},
 		{"no port", "10.20.0.1:9701", "10.20.0.1:0", []string{"6: lan.tcp: needs a port"}},

@@ -1,0 +1,328 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"aldis/internal/control"
+)
+
+// asGateway makes the test binary the gateway: tests run it as an operator would.
+const asGateway = "ALDIS_TEST_AS_GATEWAY"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asGateway) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// patience bounds every wait; on a loaded machine things take long.
+const patience = 30 * time.Second
+
+// gatewayCommand is the gateway with arguments; standard error is no terminal.
+func gatewayCommand(args ...string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe", args...)
+	cmd.Env = append(os.Environ(), asGateway+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
+}
+
+// run runs a command that ends by itself.
+func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	cmd := gatewayCommand(args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	watch := time.AfterFunc(patience, func() { cmd.Process.Kill() })
+	defer watch.Stop()
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+// site is a directory with a configuration and the net's key.
+type site struct {
+	dir, file, http, link, lan string
+	id                         int
+	more                       string // lines of [link]
+}
+
+// freeAddress is one that nobody uses now.
+func freeAddress(t *testing.T, network string) string {
+	t.Helper()
+	if network == "udp" {
+		c, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		return c.LocalAddr().String()
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// newSite makes a site in a net; key "" draws a new net key.
+func newSite(t *testing.T, id int, key string) *site {
+	t.Helper()
+	dir := t.TempDir()
+	s := &site{dir: dir, id: id, file: filepath.Join(dir, "gateway.toml"),
+		http: freeAddress(t, "tcp"), lan: freeAddress(t, "tcp"), link: freeAddress(t, "udp")}
+	if key == "" {
+		if code, _, errs := run(t, "keys", "new", "-o", s.key()); code != 0 {
+			t.Fatal(errs)
+		}
+	} else {
+		text, err := os.ReadFile(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(s.key(), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.write(t, filepath.Join(dir, "data"))
+	return s
+}
+
+func (s *site) key() string { return filepath.Join(s.dir, "net.key") }
+
+// write writes the configuration; peers are "id address" or "id".
+func (s *site) write(t *testing.T, dataDir string, peers ...string) {
+	t.Helper()
+	text := fmt.Sprintf(`[node]
+id = %d
+name = "node%d"
+data_dir = %q
+[lan]
+tcp = %q
+[link]
+profile = "geo-satcom-128k"
+listen = %q
+key_file = "net.key"
+%s
+[http]
+listen = %q
+`, s.id, s.id, dataDir, s.lan, s.link, s.more, s.http)
+	for _, p := range peers {
+		id, address, ok := strings.Cut(p, " ")
+		text += fmt.Sprintf("[[link.peer]]\nid = %s\nname = \"node%s\"\n", id, id)
+		if ok {
+			text += fmt.Sprintf("address = %q\n", address)
+		}
+	}
+	if err := os.WriteFile(s.file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// running is a gateway that runs.
+type running struct {
+	*site
+	cmd   *exec.Cmd
+	ended chan struct{}
+
+	mu  sync.Mutex
+	log bytes.Buffer
+}
+
+func (r *running) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.log.Write(b)
+}
+
+func (r *running) logged() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.log.String()
+}
+
+// start runs a site's gateway until the test ends, and returns when it is well.
+func (s *site) start(t *testing.T) *running {
+	t.Helper()
+	r := &running{site: s, cmd: gatewayCommand("run", "-c", s.file), ended: make(chan struct{})}
+	r.cmd.Stderr = r
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { r.cmd.Wait(); close(r.ended) }()
+	t.Cleanup(func() {
+		r.cmd.Process.Kill()
+		<-r.ended
+		if t.Failed() {
+			t.Logf("log of node %d:\n%s", s.id, r.logged())
+		}
+	})
+	r.until(t, "it is healthy", func() bool { code, _ := r.get("/healthz"); return code == 200 })
+	return r
+}
+
+// until waits for a condition.
+func (r *running) until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	for !ok() {
+		select {
+		case <-deadline:
+			t.Fatalf("node %d: in %v not so: %s", r.id, patience, what)
+		case <-r.ended:
+			t.Fatalf("node %d ended while waiting: %s", r.id, what)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func (r *running) get(path string) (int, string) {
+	resp, err := http.Get("http://" + r.http + path)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return resp.StatusCode, string(body)
+}
+
+func (r *running) status(t *testing.T) (report control.Report) {
+	t.Helper()
+	code, body := r.get("/status")
+	if err := json.Unmarshal([]byte(body), &report); err != nil || code != 200 {
+		t.Fatalf("status: %d, %v: %s", code, err, body)
+	}
+	return report
+}
+
+// stop ends it with a signal and returns its exit code.
+func (r *running) stop(t *testing.T, signal syscall.Signal) int {
+	t.Helper()
+	r.cmd.Process.Signal(signal)
+	select {
+	case <-r.ended:
+	case <-time.After(patience):
+		t.Fatalf("node %d did not end on %v", r.id, signal)
+	}
+	return r.cmd.ProcessState.ExitCode()
+}
+
+func TestUsage(t *testing.T) {
+	for _, tt := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"", 2, "usage: gateway COMMAND"},
+		{"-h", 0, "usage: gateway COMMAND"},
+		{"help", 0, "usage: gateway COMMAND"},
+		{"fly", 2, `there is no command "fly"`},
+		{"run -h", 0, "usage: gateway run [-c FILE]"},
+		{"check -h", 0, "usage: gateway check [-c FILE]"},
+		{"keys -h", 0, "usage: gateway keys new -o FILE"},
+		{"keys new -h", 0, "usage: gateway keys new -o FILE"},
+		{"status -h", 0, "usage: gateway status [-c FILE] [--json]"},
+		{"profiles -h", 0, "usage: gateway profiles [NAME]"},
+		{"lab -h", 0, "usage: gateway lab blue-game"},
+		{"lab blue-game -h", 0, "usage: gateway lab blue-game"},
+		{"version -h", 0, "usage: gateway version"},
+		{"version", 0, "aldis gateway "},
+		{"version now", 2, `what is "now" for?`},
+		{"run -x", 2, "flag provided but not defined: -x"},
+		{"run here", 2, `what is "here" for?`},
+		{"check -c", 2, "flag needs an argument"},
+		{"keys", 2, "say: gateway keys new -o FILE"},
+		{"keys new", 2, "say: gateway keys new -o FILE"},
+		{"keys old -o x", 2, "say: gateway keys new -o FILE"},
+		{"lab", 2, "blue-game"},
+		{"profiles a b", 2, `what is "b" for?`},
+		{"profiles nowhere", 1, "no such profile"},
+		{"run -c /nowhere.toml", 1, "/nowhere.toml: cannot be read: no such file"},
+		{"check -c /nowhere.toml", 1, "/nowhere.toml: cannot be read: no such file"},
+		{"status -c /nowhere.toml", 1, "/nowhere.toml: cannot be read: no such file"},
+	} {
+		code, out, errs := run(t, strings.Fields(tt.args)...)
+		good, other := out, errs
+		if tt.code != 0 {
+			good, other = errs, out
+		}
+		if code != tt.code || !strings.Contains(good, tt.says) || other != "" {
+			t.Errorf("gateway %s: exit %d, stdout %q, stderr %q; want %d, %q", tt.args, code, out, errs, tt.code, tt.says)
+		}
+	}
+}
+
+func TestProfiles(t *testing.T) {
+	_, list, _ := run(t, "profiles")
+	for _, name := range []string{"iridium-dialup", "iridium-directip", "iridium-dialup-shore", "iridium-directip-shore",
+		"iridium-certus-100", "hf-2400", "hf-300", "vhf-cnr-16k", "geo-satcom-128k"} {
+		if !strings.Contains(list, name+" ") {
+			t.Errorf("no %s in\n%s", name, list)
+		}
+		if code, text, _ := run(t, "profiles", name); code != 0 || !strings.Contains(text, "rate_bps") {
+			t.Errorf("profiles %s: exit %d\n%s", name, code, text)
+		}
+	}
+}
+
+func TestKeysNew(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "net.key")
+	if code, out, errs := run(t, "keys", "new", "-o", file); code != 0 || !strings.Contains(out, file) || errs != "" {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	first, _ := os.ReadFile(file)
+	if code, _, errs := run(t, "keys", "new", "-o", file); code != 1 || !strings.Contains(errs, "is not overwritten") {
+		t.Errorf("a second time: exit %d: %s", code, errs)
+	}
+	if again, _ := os.ReadFile(file); !bytes.Equal(first, again) {
+		t.Error("the key was overwritten")
+	}
+}
+
+func TestCheck(t *testing.T) {
+	s := newSite(t, 2, "")
+	s.write(t, filepath.Join(s.dir, "data"), "1 127.0.0.1:7142", "3")
+	code, out, errs := run(t, "check", "-c", s.file)
+	if code != 0 || errs != "" {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	for _, want := range []string{`2 "node2"`, s.lan, s.link, "geo-satcom-128k", `1 "node1", at 127.0.0.1:7142`, `3 "node3", address learned`, "http://" + s.http} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "warning") {
+		t.Errorf("warnings for a usual configuration:\n%s", out)
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, "data")); err == nil {
+		t.Error("check made the data directory")
+	}
+	s.write(t, filepath.Join(s.dir, "data"))
+	if code, out, _ := run(t, "check", "-c", s.file); code != 0 || !strings.Contains(out, "warning: no [[link.peer]]") {
+		t.Errorf("without peers: exit %d\n%s", code, out)
+	}
+}
