@@ -179,7 +179,11 @@ func (g *Gateway) addNORM(now time.Time, p *peer, l *letter) bool {
 		p.direct = 0
 		if isData {
 			b.lastSent, b.flushes = now, 0
+			b.drained = b.drained || f.info.Last
 			p.sender.Sent(now, custody.ID{Lane: frame.Bulk, Number: number})
+			if b.drained && !p.normMore(f.info.Object) && g.addFlush(p, l, b) { // a few octets more, instead of a datagram later
+				b.flushed = now
+			}
 		}
 		return true
 	}
@@ -193,12 +197,30 @@ func (g *Gateway) addNORM(now time.Time, p *peer, l *letter) bool {
 			p.count.Repeated++
 			return false
 		}
-		if !l.add(frame.NORM{Body: p.normwire.Flush(nil, b.object, b.octets)}, kindRepair) {
+		if !g.addFlush(p, l, b) {
 			return false
 		}
-		b.flushes++
 		b.flushed = now
 		return true
+	}
+	return false
+}
+
+// addFlush asks the far libnorm for what it lacks of an object.
+func (g *Gateway) addFlush(p *peer, l *letter, b *bulk) bool {
+	ok := l.add(frame.NORM{Body: p.normwire.Flush(nil, b.object, b.octets)}, kindRepair)
+	if ok {
+		b.flushes++
+	}
+	return ok
+}
+
+// normMore says whether data of the object waits for air.
+func (p *peer) normMore(object uint16) bool {
+	for _, f := range p.normOut {
+		if f.info.Kind == normwire.Data && f.info.Object == object {
+			return true
+		}
 	}
 	return false
 }
@@ -273,8 +295,10 @@ func (g *Gateway) normObject(now time.Time, ev NormObject) {
 	if p == nil {
 		return
 	}
-	if len(ev.Data) < objectHead {
-		g.stats.Dropped["malformed"]++
+	if len(ev.Data) < objectHead { // canceled by its sender, or too large for libnorm: nothing of ours
+		p.normwire.Delivered(ev.Generation, ev.Object)
+		g.recordPeer(p)
+		g.stats.Dropped["norm_empty"]++
 		return
 	}
 	id, fresh := p.receiver.Accept(now, frame.Bulk, binary.BigEndian.Uint16(ev.Data))
