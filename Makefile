@@ -13,9 +13,14 @@ ROOT := $(if $(SUDO),-exec "sudo -E env PATH=$(PATH)")
 # Goroutines and locks are at home in these: they run with the race detector.
 RACE := ./internal/control ./internal/daemon ./internal/journal ./internal/lan ./internal/radio
 # Real processes, sockets and clocks: one after the other, with the machine to themselves.
-REAL := ./cmd/... ./field-tests/... ./internal/lab/... ./internal/norm/...
+REAL := ./cmd/... ./field-tests/... ./internal/jxtabridge/peertest/... ./internal/lab/... ./internal/norm/...
 REST  = $(filter-out $(shell $(GO) list $(RACE) $(REAL)),$(shell $(GO) list ./...))
 
+# What needs no run: format and vet; the borders of the house are tests of internal/house.
+CHECK = bad=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$bad" ] || { echo "not as gofmt writes it: $$bad"; false; } && \
+	$(GO) vet ./... && $(GO) vet -tags long ./...
+
+.NOTPARALLEL:
 .PHONY: build deps peers demo test test-long check bench fuzz clean
 .DEFAULT_GOAL := build
 
@@ -34,15 +39,13 @@ deps:
 peers: deps
 	@$(MAKE) -s -C field-tests/peers
 
-demo: deps
-	@$(MAKE) -s build peers
+demo: deps build peers
 	$(SUDO) bin/gateway lab blue-game
 
 # Everything is run even when something fails before; the last line says what came of it.
-test: deps
-	@$(MAKE) -s build peers
+test: deps build peers
 	@failed=; \
-	$(MAKE) -s check || failed="$$failed check"; \
+	{ $(CHECK); } || failed="$$failed check"; \
 	$(GO) test -timeout 15m $(ROOT) $(REST) || failed="$$failed rooms"; \
 	$(GO) test -timeout 15m -race $(ROOT) $(RACE) || failed="$$failed race"; \
 	$(GO) test -timeout 30m -p 1 $(ROOT) $(REAL) || failed="$$failed real"; \
@@ -52,12 +55,8 @@ test: deps
 test-long: test
 	$(GO) test -timeout 4h -p 1 -count 1 -tags long $(ROOT) $(REAL)
 
-# What needs no run: format, vet, the borders of the house.
 check:
-	@bad=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$bad" ] || { echo "not as gofmt writes it: $$bad"; exit 1; }
-	@$(GO) vet ./...
-	@$(GO) vet -tags long ./...
-	@$(GO) test ./internal/house
+	@$(CHECK)
 
 bench: deps
 	@$(GO) test -run '^$$' -bench . -benchmem $(ROOT) ./...
