@@ -112,13 +112,14 @@ func (b *Bridge) until(t time.Time) {
 
 // sweep ends what has ended.
 func (b *Bridge) sweep() {
-	for _, p := range b.peers {
+	for _, p := range b.sortedPeers() {
 		for g, l := range p.leases {
 			if !b.now.Before(l.expires) {
 				b.note("info", "lease ended", "peer", p.id, "group", g)
 				b.dropLease(p, g)
 			}
 		}
+		b.pump(p)
 		b.prune(p)
 	}
 	b.questions = slices.DeleteFunc(b.questions, func(q question) bool { return !b.now.Before(q.until) })
@@ -136,6 +137,9 @@ func (b *Bridge) rearm() {
 	for _, p := range b.peers {
 		for _, l := range p.leases {
 			b.until(l.expires)
+		}
+		if len(p.conns) > 0 && b.now.Before(p.next) && slices.ContainsFunc(p.queue, func(m *message) bool { return m.delivery != nil }) {
+			b.until(p.next)
 		}
 	}
 	for _, q := range b.questions {

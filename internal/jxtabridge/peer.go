@@ -41,7 +41,8 @@ type peer struct {
 	relayUntil time.Time
 	told       map[string]time.Time // when it was last sent Disconnect, by group
 	queue      []*message
-	queued     int // octets
+	queued     int       // octets
+	next       time.Time // when the next far payload may go out; see Config.Pace
 }
 
 type lease struct {
@@ -227,22 +228,37 @@ func (b *Bridge) pump(p *peer) {
 		p.out = p.conns[len(p.conns)-1]
 	}
 	c := p.out
+	var later []*message // payloads that keep their distance, in order; answers may pass them
 	n := 0
 	for n < len(p.queue) && c.octets < b.cfg.Window {
 		m := p.queue[n]
 		n++
-		p.queued -= m.size
-		if !m.expires.IsZero() && !b.now.Before(m.expires) {
-			continue
+		switch {
+		case m.delivery == nil:
+			p.queued -= m.size
+			if b.now.Before(m.expires) {
+				b.transmit(c, m, true)
+			}
+		case len(later) > 0 || b.now.Before(p.next):
+			later = append(later, m)
+		default:
+			p.queued -= m.size
+			b.transmit(c, m, true)
+			pace := b.cfg.Pace + time.Duration(m.size/pacedOctets)*time.Millisecond
+			if b.now.Sub(p.next) > time.Second {
+				pace *= 3 // the first after a pause may wake a cold thread
+			}
+			p.next = b.now.Add(pace)
 		}
-		if m.group != "" && m.delivery != nil && p.leases[m.group] == nil {
-			b.finish(m) // its lease ended while it was under way
-			continue
-		}
-		b.transmit(c, m, true)
 	}
-	p.queue = slices.Delete(p.queue, 0, n)
+	if len(later) > 0 {
+		b.until(p.next)
+	}
+	p.queue = append(later, p.queue[n:]...)
 }
+
+// pacedOctets of a payload give the next one a further millisecond of distance.
+const pacedOctets = 4096
 
 // transmit encodes a message for one connection: addresses, version and trailer are that connection's (ghosts 4).
 func (b *Bridge) transmit(c *conn, m *message, again bool) {

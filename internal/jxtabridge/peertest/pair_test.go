@@ -1,6 +1,7 @@
 package peertest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -44,7 +46,6 @@ type side struct {
 	stop    chan bool
 	ended   chan bool
 	other   *side
-	delay   time.Duration // of what goes to the other side
 
 	mu      sync.Mutex
 	trace   []string
@@ -52,6 +53,8 @@ type side struct {
 	pending map[uint64]bool
 	memory  map[string][]byte
 	slowest time.Duration // of one Step
+	down    bool          // the way to the other side
+	late    []jxtabridge.Event
 }
 
 func (s *side) say(format string, args ...any) {
@@ -144,17 +147,33 @@ func (s *side) carry(c jxtabridge.Carry) {
 	}
 }
 
-// tell hands an event to the other side; the timers of equal delays fire in order, one goroutine keeps it.
+// tell hands an event to the other side.
 func (s *side) tell(ev jxtabridge.Event) {
 	o := s.other
-	if s.delay == 0 {
-		go0(o, ev)
-		return
+	s.mu.Lock()
+	down := s.down
+	if down {
+		s.late = append(s.late, ev)
 	}
-	time.AfterFunc(s.delay, func() { go0(o, ev) })
+	s.mu.Unlock()
+	if !down {
+		o.give(ev)
+	}
 }
 
-func go0(o *side, ev jxtabridge.Event) {
+// link takes the way to the other side down and up again; what waited goes at once, in order.
+func (s *side) link(up bool) {
+	s.mu.Lock()
+	s.down = !up
+	late := s.late
+	s.late = nil
+	s.mu.Unlock()
+	for _, ev := range late {
+		s.other.give(ev)
+	}
+}
+
+func (o *side) give(ev jxtabridge.Event) {
 	select {
 	case o.inbox <- ev:
 	case <-o.stop:
@@ -246,6 +265,32 @@ func (s *side) restart() {
 	s.start()
 	for _, it := range items {
 		s.inbox <- jxtabridge.FarItem{Site: s.other.number, Item: it}
+	}
+}
+
+// settle waits until n payloads wait for the link.
+func (s *side) settle(n int) {
+	s.t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(20 * time.Second)
+	for {
+		count := 0
+		s.mu.Lock()
+		for _, ev := range s.late {
+			if _, ok := ev.(jxtabridge.FarPayload); ok {
+				count++
+			}
+		}
+		s.mu.Unlock()
+		if count >= n {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			s.t.Fatalf("%s: %d of %d payloads wait for the link", s.name, count, n)
+		}
 	}
 }
 
@@ -374,7 +419,9 @@ func (w world) receives(p *lab.Peer, name, from string, n int64, size, elements 
 		w.Fatalf("%s: message %d of %s on %s: %v", p.Name(), n, from, name, err)
 	}
 	next := int64(1)
-	for _, e := range p.Events() {
+	events := p.Events() // stamped in the listener, printed after the content was checked: threads may overtake there
+	slices.SortStableFunc(events, func(a, b lab.Event) int { return cmp.Compare(a.T, b.T) })
+	for _, e := range events {
 		if e.Ev != "received" || e.Name != name || e.From != from {
 			continue
 		}

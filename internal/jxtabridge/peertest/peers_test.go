@@ -175,3 +175,21 @@ func TestGatewayRestart(t *testing.T) {
 		})
 	}
 }
+
+// What waited while the link was down comes all at once, and yet the peer's application sees it in order and once.
+func TestBacklogStaysInOrder(t *testing.T) {
+	w := newWorld(t, 60*time.Second)
+	sa, sb := pair(t)
+	a, b := w.peer(sa, lab.KindJXSE27, "A", 9702), w.peer(sb, lab.KindJXSE27, "B", 9703)
+	w.tell(a, "find svc 1000", "listen svc")
+	w.tell(b, "publish svc")
+	w.await(a, "pipe_ready", "svc")
+	sb.link(false)
+	w.tell(b, "send svc 200 100 0.02")
+	if _, err := b.Wait(w.ctx, func(e lab.Event) bool { return e.Ev == "sent" && e.Seq == 100 }); err != nil {
+		t.Fatal(err)
+	}
+	sb.settle(100)
+	sb.link(true)
+	w.receives(a, "svc", "B", 100, 200, 1)
+}
