@@ -48,7 +48,7 @@ test: deps build peers
 	{ $(CHECK); } || failed="$$failed check"; \
 	$(GO) test -timeout 15m $(ROOT) $(REST) || failed="$$failed rooms"; \
 	$(GO) test -timeout 15m -race $(ROOT) $(RACE) || failed="$$failed race"; \
-	$(GO) test -timeout 30m -p 1 $(ROOT) $(REAL) || failed="$$failed real"; \
+	$(GO) test -timeout 30m -p 1 -count 1 $(ROOT) $(REAL) || failed="$$failed real"; \
 	if [ -n "$$failed" ]; then echo "make test: FAILED:$$failed"; exit 1; fi; echo "make test: all passed"
 
 # The long lab runs on top: half an hour and more.
