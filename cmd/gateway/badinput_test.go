@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -10,8 +12,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -265,6 +269,75 @@ func TestGarbageOnTheLink(t *testing.T) {
 	}
 	if code, body := a.get("/healthz"); code != 200 {
 		t.Errorf("healthz: %d %s", code, body)
+	}
+}
+
+// Garbage, a frame that announces 4 GiB, and a host that opens 10,000 connections and keeps those it gets: others are
+// served all the same.
+func TestHostileHostOnTheLAN(t *testing.T) {
+	s := newSite(t, 1, "")
+	r := s.start(t)
+	welcome := "JXTAHELLO tcp://" + s.lan + " tcp://127.0.0.1:9 urn:jxta:uuid-59616261646162614A787461503250330000000000000000000000000000000103 1 3.0\r\n"
+	for _, text := range []string{
+		"GET / HTTP/1.1\r\n\r\n", strings.Repeat("x", 100_000), "JXTAHELLO\r\n",
+		welcome + "\x0econtent-length\x00\x08\x00\x00\x00\x01\x00\x00\x00\x00\x00", // 2^32 octets
+		welcome + "\x0econtent-length\x00\x08\xff\xff\xff\xff\xff\xff\xff\xff\x00",
+	} {
+		conn, err := net.Dial("tcp", s.lan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(conn, text)
+		if _, err := io.Copy(io.Discard, conn); err != nil && !errors.Is(err, syscall.ECONNRESET) { // until it is cut off
+			t.Errorf("%.20q: %v", text, err)
+		}
+		conn.Close()
+	}
+
+	var mu sync.Mutex
+	var kept []net.Conn
+	defer func() {
+		for _, c := range kept {
+			c.Close()
+		}
+	}()
+	var dialers sync.WaitGroup
+	for range 20 {
+		dialers.Go(func() {
+			for range 500 {
+				c, err := net.Dial("tcp", s.lan)
+				if err != nil {
+					continue
+				}
+				io.WriteString(c, welcome)
+				mu.Lock()
+				kept = append(kept, c)
+				mu.Unlock()
+			}
+		})
+	}
+	dialers.Wait()
+	if len(kept) < 9000 {
+		t.Errorf("only %d connections were made", len(kept))
+	}
+	other := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}, Timeout: patience}
+	conn, err := other.Dial("tcp", s.lan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetReadDeadline(time.Now().Add(patience))
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "JXTAHELLO ") {
+		t.Errorf("another host gets %q, %v", line, err)
+	}
+	_, metrics := r.get("/metrics")
+	wants(t, metrics, `aldis_lan_refused_total{reason="connections_per_address"}`)
+	if code, body := r.get("/healthz"); code != 200 {
+		t.Errorf("healthz: %d %s", code, body)
+	}
+	if code := r.stop(t, syscall.SIGTERM); code != 0 {
+		t.Errorf("exit %d", code)
 	}
 }
 

@@ -198,7 +198,9 @@ func (n *node) build() error {
 	if err != nil {
 		return fmt.Errorf("%w (node.data_dir %s)", err, c.Node.DataDir)
 	}
-	n.lan = lan.New(lan.Config{MaxConns: c.LAN.MaxConnections}, n.daemon.PostLAN, n.reg, n.log)
+	// One host that opens all it can leaves three quarters to the others.
+	bounds := lan.Config{MaxConns: c.LAN.MaxConnections, MaxConnsPerAddress: c.LAN.MaxConnections / 4}
+	n.lan = lan.New(bounds, n.daemon.PostLAN, n.reg, n.log)
 	n.norm, err = norm.New(normConfig(c), n.daemon.PostNorm)
 	return err
 }

@@ -45,7 +45,7 @@ type Node struct {
 // LAN is where JXTA peers dial in.
 type LAN struct {
 	TCP            netip.AddrPort
-	MaxConnections int // of all peers together
+	MaxConnections int // of all peers together; one host gets a quarter
 }
 
 // Link is the way to the sister gateways.
@@ -184,7 +184,7 @@ func (r *reader) read() {
 	if c.LAN.TCP.IsValid() && c.LAN.TCP.Addr().IsUnspecified() {
 		lan.fail("tcp", "must be the one address that JXTA peers dial and are told; %s names none", c.LAN.TCP.Addr())
 	}
-	c.LAN.MaxConnections = lan.integer("max_connections", 256, 1, 20_000)
+	c.LAN.MaxConnections = lan.integer("max_connections", 1024, 4, 20_000)
 
 	r.readLink()
 

@@ -89,7 +89,7 @@ func TestLoad(t *testing.T) {
 	want := &Config{
 		File: file,
 		Node: Node{2, "ship", filepath.Join(dir, "data")},
-		LAN:  LAN{netip.MustParseAddrPort("10.20.0.1:9701"), 256},
+		LAN:  LAN{netip.MustParseAddrPort("10.20.0.1:9701"), 1024},
 		Link: Link{
 			ProfileName: "iridium-directip", Profile: directip, Listen: netip.MustParseAddrPort("0.0.0.0:7142"),
 			KeyFile: filepath.Join(dir, "net.key"), Key: key,
@@ -191,7 +191,7 @@ listen = "127.0.0.1:9142"
 		`3: is not TOML:`,
 		`4: node.datadir: there is no such key; is data_dir meant?`,
 		`6: lan.tcp: must be an IP address and a port, like "10.20.0.1:9701", is "localhost:9701"`,
-		`7: lan.max_connections: must be a whole number from 1 to 20000, is "many"`,
+		`7: lan.max_connections: must be a whole number from 4 to 20000, is "many"`,
 		`9: link.profile: "iridium-directp": no such profile; there are `,
 		`10: link.listen: must be an address and a port, is ":7142"; for all addresses of this machine write "0.0.0.0:7142"`,
 		`11: link.key_file: DIR/lost.key does not exist;`,
