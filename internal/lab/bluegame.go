@@ -144,20 +144,21 @@ func (g *game) play(ctx context.Context) (run *Run, err error) {
 
 // setUp makes the sites and the link between them.
 func (g *game) setUp(ctx context.Context) (err error) {
+	if g.w, err = newWorld(); err != nil {
+		return err
+	}
 	if g.o.Keep != "" {
 		g.dir = filepath.Join(g.o.Keep, g.kind)
 		err = os.MkdirAll(g.dir, 0o755)
 	} else {
-		g.dir, err = os.MkdirTemp("", "aldis-lab-")
+		g.dir = g.w.workDir()
+		err = os.Mkdir(g.dir, 0o700)
 	}
 	if err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
 	if g.dir, err = filepath.Abs(g.dir); err != nil { // the gateways run elsewhere
 		return fmt.Errorf("lab: %w", err)
-	}
-	if g.w, err = newWorld(); err != nil {
-		return err
 	}
 	g.say("run %s: %d sites on %s, seed %d, peers %s", g.w.id, g.o.Ships+1, g.p.Name, g.o.Seed, g.o.Peers)
 	wire, err := profile.Load("wire", nil)
@@ -634,9 +635,6 @@ func (g *game) tearDown(run *Run, err error, killPeers func()) (*Run, error) {
 	}
 	if g.w != nil {
 		errs = append(errs, g.w.close())
-	}
-	if g.o.Keep == "" && g.dir != "" {
-		errs = append(errs, os.RemoveAll(g.dir))
 	}
 	if cerr := errors.Join(errs...); cerr != nil {
 		return nil, errors.Join(err, cerr)

@@ -41,8 +41,8 @@ func (g *gatewayProc) start(ctx context.Context) error {
 	cmd := exec.Command("ip", "netns", "exec", g.netns, g.binary, "run", "-c", g.config)
 	cmd.Dir = filepath.Dir(g.config)
 	cmd.Stdout, cmd.Stderr = log, log
-	// The gateway must not outlive the lab, even when the lab is killed.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	// The gateway must not outlive the lab, even when the lab is killed; and Ctrl-C is for the lab alone.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	g.cmd, g.done, g.err = cmd, make(chan struct{}), nil
 	started := make(chan error)
 	done := g.done

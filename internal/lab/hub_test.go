@@ -2,6 +2,7 @@ package lab
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -227,6 +228,22 @@ func TestStaleRunIsCleaned(t *testing.T) {
 	sleeper := exec.Command("ip", "netns", "exec", ns, "sleep", "600")
 	if err := sleeper.Start(); err != nil {
 		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sleeper.Process.Kill() }) // in case nobody else does
+	inside, err := os.Stat("/run/netns/" + ns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	poll := time.NewTicker(pollEvery)
+	defer poll.Stop()
+	for range poll.C { // ip needs a moment to move in
+		now, err := os.Stat(fmt.Sprintf("/proc/%d/ns/net", sleeper.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if os.SameFile(now, inside) {
+			break
+		}
 	}
 	if err := unix.Flock(int(dead.lock.Fd()), unix.LOCK_UN); err != nil { // as the kernel does for a killed run
 		t.Fatal(err)

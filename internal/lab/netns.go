@@ -102,6 +102,9 @@ func cleanStale() error {
 	return nil
 }
 
+// workDir is where a run keeps its files; it goes with the run. Nothing makes it before it is needed.
+func (w *world) workDir() string { return filepath.Join(os.TempDir(), "aldis-lab-"+w.id) }
+
 // add makes a namespace with loopback up and IPv6 off: its neighbour discovery would be counted on the link.
 func (w *world) add(name string) (string, error) {
 	ns := "aldis-" + w.id + "-" + name
@@ -138,6 +141,9 @@ func (w *world) close() error {
 		}
 	}
 	w.spaces = nil
+	if err := os.RemoveAll(w.workDir()); err != nil {
+		errs = append(errs, err)
+	}
 	if len(errs) == 0 {
 		errs = append(errs, os.Remove(filepath.Join(lockDir, w.id)))
 	}
