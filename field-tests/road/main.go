@@ -1,0 +1,280 @@
+// Command road plays the runs behind docs/measured.md and writes its tables. It needs root, the built gateway and the
+// built peers (make build peers), and about an hour:
+//
+//	go run ./field-tests/road -parallel 5
+//
+// Every run is one `gateway lab blue-game` in namespaces of its own; its JSON is kept under -results, and a run whose
+// JSON is there already is not played again.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// run is one game. Group names the table that it belongs to.
+type run struct {
+	group, profile, peers string
+	seed                  int
+	args                  []string
+}
+
+func (r run) name() string {
+	return fmt.Sprintf("%s-%s-%s-%d", r.group, r.profile, r.peers, r.seed)
+}
+
+func (r run) command(binary, file string) []string {
+	args := []string{binary, "lab", "blue-game", "--profile", r.profile, "--peers", r.peers, "--seed", fmt.Sprint(r.seed)}
+	return append(append(args, r.args...), "--json", file)
+}
+
+func matrix() (runs []run) {
+	links := []string{"iridium-directip", "iridium-dialup"}
+	kinds := []string{"jxse27", "jxse27-unsigned", "jxta22"}
+	for _, l := range links {
+		for seed := 1; seed <= 3; seed++ {
+			for _, k := range kinds {
+				runs = append(runs, run{"road", l, k, seed, []string{"--duration", "5m"}})
+			}
+			runs = append(runs,
+				run{"bulk", l, "jxse27", seed, []string{"--duration", "4m", "--bulk", "20000@60s"}},
+				run{"outage", l, "jxse27", seed, []string{"--duration", "4m", "--outage", "60s@60s", "--asker"}})
+		}
+		runs = append(runs,
+			run{"idle", l, "jxse27", 1, []string{"--duration", "40s", "--idle", "10m"}},
+			run{"kill-ship", l, "jxse27", 1, []string{"--duration", "4m", "--kill", "ship@60s"}},
+			run{"kill-hq", l, "jxse27", 1, []string{"--duration", "4m", "--kill", "hq@60s"}},
+			run{"ships", l, "jxse27", 1, []string{"--duration", "4m", "--ships", "3"}},
+			run{"mixed", l, "jxta22", 1, []string{"--duration", "4m", "--ship-peers", "jxse27"}},
+			run{"unaided", l, "jxse27", 1, []string{"--duration", "5m", "--unaided", "--only", "unaided"}})
+	}
+	return runs
+}
+
+// figures are the members of the lab's JSON that the tables show.
+type figures struct {
+	Rendezvous *float64 `json:"rendezvous_s"`
+	Discovery  *float64 `json:"discovery_s"`
+	FirstData  *float64 `json:"first_data_s"`
+	Sent       int      `json:"messages_sent"`
+	Delivered  int      `json:"messages_delivered"`
+	Duplicates int      `json:"duplicates"`
+	Corrupted  int      `json:"corrupted"`
+	OutOfOrder int      `json:"out_of_order"`
+	Latency    struct {
+		Median *float64 `json:"median"`
+		P95    *float64 `json:"p95"`
+		Max    *float64 `json:"max"`
+	} `json:"latency_s"`
+	Link struct {
+		Up   int `json:"up"`
+		Down int `json:"down"`
+	} `json:"link_bytes"`
+	TCP         int      `json:"tcp_connections_on_link"`
+	Ratio       *float64 `json:"payload_ratio_percent"`
+	Disconnects int      `json:"local_disconnects"`
+	Idle        *struct {
+		Seconds float64 `json:"seconds"`
+		Link    struct {
+			Up   int `json:"up"`
+			Down int `json:"down"`
+		} `json:"link_bytes"`
+		Percent float64 `json:"percent_of_slower_rate"`
+	} `json:"idle"`
+	Bulk []struct {
+		From   string  `json:"from"`
+		To     string  `json:"to"`
+		S      float64 `json:"seconds"`
+		Limit  float64 `json:"limit_s"`
+		Over   float64 `json:"over_limit"`
+		Short  float64 `json:"short_median"`
+		Others float64 `json:"other_median"`
+	} `json:"bulk"`
+	Outage *struct {
+		Sent        int     `json:"sent"`
+		Delivered   int     `json:"delivered"`
+		Worst       float64 `json:"worst_latency_s"`
+		After       float64 `json:"last_arrived_after_end_s"`
+		Disconnects int     `json:"local_disconnects"`
+		AnswerMS    float64 `json:"answer_ms"`
+	} `json:"outage"`
+}
+
+type result struct {
+	run
+	figures
+	err error
+}
+
+func main() {
+	binary := flag.String("gateway", "bin/gateway", "the gateway under test")
+	parallel := flag.Int("parallel", 5, "runs at a time")
+	results := flag.String("results", "field-tests/road/results", "directory of the runs' JSON")
+	out := flag.String("out", "docs/measured.md", "file to write")
+	only := flag.String("only", "", "play only runs whose name has this in it; others are read if they are there")
+	flag.Parse()
+	if err := os.MkdirAll(*results, 0o755); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	all := play(*binary, *results, *only, *parallel)
+	if err := os.WriteFile(*out, []byte(tables(all)), 0o644); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println("wrote", *out)
+}
+
+// play runs what is missing, so many at a time, a few seconds apart: starting Java peers is the only heavy part.
+func play(binary, dir, only string, parallel int) []result {
+	runs := matrix()
+	all := make([]result, len(runs))
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	stopped := make(chan struct{})
+	go func() { <-stop; close(stopped) }()
+	slots := make(chan struct{}, parallel)
+	var wg sync.WaitGroup
+	start := time.NewTicker(8 * time.Second)
+	defer start.Stop()
+	for i, r := range runs {
+		file := filepath.Join(dir, r.name()+".json")
+		all[i] = read(r, file)
+		if all[i].err == nil || !strings.Contains(r.name(), only) {
+			continue
+		}
+		slots <- struct{}{}
+		select {
+		case <-stopped:
+			all[i].err = errors.New("not played")
+			<-slots
+			continue
+		case <-start.C:
+		}
+		wg.Add(1)
+		go func() {
+			defer func() { <-slots; wg.Done() }()
+			args := r.command(binary, file)
+			fmt.Println(strings.Join(args, " "))
+			cmd := exec.Command(args[0], args[1:]...)
+			if log, err := os.Create(filepath.Join(dir, r.name()+".log")); err == nil {
+				cmd.Stdout, cmd.Stderr = log, log
+				defer log.Close()
+			}
+			err := cmd.Run()
+			if all[i] = read(r, file); all[i].err == nil && err != nil {
+				fmt.Println(r.name(), "ended with", err)
+			}
+		}()
+	}
+	wg.Wait()
+	return all
+}
+
+func read(r run, file string) result {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return result{run: r, err: err}
+	}
+	var doc struct {
+		Runs map[string]figures `json:"runs"`
+	}
+	if err := json.Unmarshal(b, &doc); err != nil {
+		return result{run: r, err: err}
+	}
+	which := "gateway"
+	if r.group == "unaided" {
+		which = "unaided"
+	}
+	f, ok := doc.Runs[which]
+	if !ok {
+		return result{run: r, err: errors.New("no run " + which)}
+	}
+	return result{run: r, figures: f}
+}
+
+func num(p *float64, format string) string {
+	if p == nil {
+		return "never"
+	}
+	return fmt.Sprintf(format, *p)
+}
+
+func tables(all []result) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `# Measured
+
+Written by `+"`go run ./field-tests/road`"+` (after `+"`make build peers`"+`, as root, about an hour), never by hand. Each row is one
+`+"`gateway lab blue-game`"+` with unmodified JXTA peers over the emulated link, measured at the emulator and in the peers.
+Its JSON is in field-tests/road/results/. Seconds count from the start of the ship's peer process; link octets are IP octets.
+Tracks are readable text of 200 octets, and Aldis deflates what is worth it: application octets may exceed link octets when many messages travel together.
+
+`)
+	group := func(title, head string, names []string, row func(result) string) {
+		fmt.Fprintf(&b, "## %s\n\n%s\n%s\n", title, head, rule(head))
+		for _, r := range all {
+			if !slices.Contains(names, r.group) {
+				continue
+			}
+			if r.err != nil {
+				fmt.Fprintf(&b, "| %s | %s | %d | not played |\n", r.profile, r.peers, r.seed)
+				continue
+			}
+			fmt.Fprintf(&b, "| %s | %s | %d | %s |\n", r.profile, r.peers, r.seed, row(r))
+		}
+		fmt.Fprintln(&b)
+	}
+	road := func(r result) string {
+		return fmt.Sprintf("%s | %s | %s | %d of %d | %d / %d / %d | %s / %s / %s | %d | %d / %d | %s", num(r.Rendezvous, "%.1f"),
+			num(r.Discovery, "%.1f"), num(r.FirstData, "%.1f"), r.Delivered, r.Sent, r.Duplicates, r.Corrupted, r.OutOfOrder,
+			num(r.Latency.Median, "%.1f"), num(r.Latency.P95, "%.1f"), num(r.Latency.Max, "%.1f"), r.TCP, r.Link.Up, r.Link.Down, num(r.Ratio, "%.0f %%"))
+	}
+	head := "| link | peers | seed | rendezvous s | discovered s | first data s | delivered | twice / changed / out of order | latency median / p95 / worst s | TCP on link | link octets up / down | application / link |"
+	group("200 octets each way every 5 s for 5 minutes", head, []string{"road"}, road)
+	group("The same peers without gateways", head, []string{"unaided"}, road)
+	group("2.2 at HQ, signed 2.7 on the ship", head, []string{"mixed"}, road)
+	group("HQ and three ships", head, []string{"ships"}, road)
+	group("A gateway is killed with SIGKILL at 60 s and started again", head, []string{"kill-ship", "kill-hq"}, road)
+	group("20,000 octets each way while the short ones go on",
+		"| link | peers | seed | hq to ship s | over limit | ship to hq s | over limit | short ones meanwhile / else, down s | up s |",
+		[]string{"bulk"}, func(r result) string {
+			if len(r.Bulk) != 2 {
+				return "incomplete"
+			}
+			d, u := r.Bulk[0], r.Bulk[1]
+			return fmt.Sprintf("%.1f | %.2f | %.1f | %.2f | %.1f / %.1f | %.1f / %.1f", d.S, d.Over, u.S, u.Over, d.Short, d.Others, u.Short, u.Others)
+		})
+	group("The link is down for 60 s",
+		"| link | peers | seed | sent meanwhile, arrived | twice / changed / out of order | worst latency s | last after the end s | local disconnects | a second local peer's question answered ms |",
+		[]string{"outage"}, func(r result) string {
+			if r.Outage == nil {
+				return "incomplete"
+			}
+			o := r.Outage
+			return fmt.Sprintf("%d, %d | %d / %d / %d | %.1f | %.1f | %d | %.1f", o.Sent, o.Delivered, r.Duplicates, r.Corrupted, r.OutOfOrder,
+				o.Worst, o.After, o.Disconnects, o.AnswerMS)
+		})
+	group("Nothing to say for ten minutes", "| link | peers | seed | seconds | octets up / down | of the slower rate |",
+		[]string{"idle"}, func(r result) string {
+			if r.Idle == nil {
+				return "incomplete"
+			}
+			return fmt.Sprintf("%.0f | %d / %d | %.3f %%", r.Idle.Seconds, r.Idle.Link.Up, r.Idle.Link.Down, r.Idle.Percent)
+		})
+	return b.String()
+}
+
+func rule(head string) string {
+	return "|" + strings.Repeat("---|", strings.Count(head, "|")-1)
+}
