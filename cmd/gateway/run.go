@@ -20,7 +20,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"golang.org/x/sys/unix"
 
 	"aldis/internal/config"
 	"aldis/internal/control"
@@ -66,24 +65,6 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 	return exitGood
 }
 
-func newLogger(cfg *config.Config, stderr io.Writer) *slog.Logger {
-	options := &slog.HandlerOptions{Level: cfg.Log.Level}
-	var h slog.Handler = slog.NewJSONHandler(stderr, options)
-	if cfg.Log.Format == "text" || cfg.Log.Format == "auto" && isTerminal(stderr) {
-		h = slog.NewTextHandler(stderr, options)
-	}
-	return slog.New(h).With("node", cfg.Node.Name)
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
-}
-
 // listenError says in words why a socket cannot be had. key is what to change in the configuration.
 func listenError(key, network string, at netip.AddrPort, err error) error {
 	switch {
@@ -110,6 +91,7 @@ type node struct {
 	lan      *lan.LAN
 	norm     *norm.Supervisor
 	radio    *radio.Radio
+	bridge   *jxtabridge.Bridge
 	gateway  *gateway.Gateway
 }
 
@@ -192,7 +174,8 @@ func (n *node) build() error {
 		ID: c.Node.ID, Name: c.Node.Name, Peers: peers, Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
 		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive,
 		Bridge: func(memories []jxtabridge.Memory) (gateway.Bridge, error) {
-			return jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: c.LAN.TCP.String(), Identity: identity}, memories), nil
+			n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: c.LAN.TCP.String(), Identity: identity}, memories)
+			return n.bridge, nil
 		},
 	}, records)
 	if err != nil {
@@ -273,7 +256,7 @@ func (n *node) run(ctx context.Context) error {
 	}()
 	if n.httpSock != nil {
 		handler := control.Handler(control.Source{
-			Version: versionText(), Started: n.started, Status: n.status, Trouble: n.daemon.Trouble, Radio: n.radio.Stats,
+			Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.daemon.Trouble, Radio: n.radio.Stats, NORM: n.norm.Stats,
 		}, n.reg)
 		go func() {
 			if err := control.Serve(ctx, n.httpSock, handler); err != nil {
@@ -300,7 +283,9 @@ func (n *node) commit(records []gateway.Record) error {
 	return n.journal.Commit(ops)
 }
 
-func (n *node) status(ctx context.Context) (s gateway.Status, err error) {
-	err = n.daemon.Do(ctx, func(now time.Time) { s = n.gateway.Status(now) })
+func (n *node) snapshot(ctx context.Context) (s control.Snapshot, err error) {
+	err = n.daemon.Do(ctx, func(now time.Time) {
+		s = control.Snapshot{Gateway: n.gateway.Status(now), LAN: n.bridge.Status(), Counts: n.bridge.Stats()}
+	})
 	return s, err
 }

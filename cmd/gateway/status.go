@@ -89,7 +89,16 @@ func printStatus(out io.Writer, r control.Report, now time.Time) {
 		normText = "up"
 	}
 	fmt.Fprintf(out, "link profile %s, this end is the %s; NORM %s, replaced %d times\n", r.Profile, r.End, normText, r.NORM.Failures)
-	fmt.Fprintf(out, "this site: %d items of state\n\n", r.Items)
+	fmt.Fprintf(out, "this site: %d local peers, %d advertisements, %d open questions\n", len(r.LAN.Peers), r.LAN.Adverts, r.LAN.Questions)
+	for _, p := range r.LAN.Peers {
+		name := p.Name
+		if name == "" {
+			name = p.Peer
+		}
+		fmt.Fprintf(out, "  %q (%s): %d connections, %d groups, %d pipes, %d messages wait for it\n",
+			name, p.Generation, p.Connections, len(p.Leases), len(p.Pipes), p.Waiting)
+	}
+	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PEER\tLINK\tHEARD\tADDRESS\tWAITING\tUNDER WAY\tDELIVERED\tRECEIVED\tITEMS THERE\tITEMS HERE")
 	for _, p := range r.Peers {

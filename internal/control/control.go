@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"aldis/internal/gateway"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/norm"
 	"aldis/internal/radio"
 )
 
@@ -22,9 +24,18 @@ const patience = 2 * time.Second
 type Source struct {
 	Version string
 	Started time.Time
-	Status  func(context.Context) (gateway.Status, error)
-	Trouble func() string // "" when all is well
-	Radio   func() radio.Stats
+	// Snapshot is taken between two turns of the loop; an error says that the loop did not come to it.
+	Snapshot func(context.Context) (Snapshot, error)
+	Trouble  func() string // "" when all is well
+	Radio    func() radio.Stats
+	NORM     func() norm.Stats
+}
+
+// Snapshot is what the loop's state machines say of one moment.
+type Snapshot struct {
+	Gateway gateway.Status
+	LAN     jxtabridge.Status
+	Counts  jxtabridge.Stats
 }
 
 // Report is what /status says.
@@ -34,14 +45,18 @@ type Report struct {
 	// Trouble is what keeps the gateway from working now.
 	Trouble string `json:"trouble,omitempty"`
 	gateway.Status
-	Radio radio.Stats `json:"radio"`
+	LAN   jxtabridge.Status `json:"lan"`
+	Radio radio.Stats       `json:"radio"`
+
+	counts jxtabridge.Stats
 }
 
 func (s Source) report(ctx context.Context) (Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	status, err := s.Status(ctx)
-	return Report{Version: s.Version, Started: s.Started, Trouble: s.Trouble(), Status: status, Radio: s.Radio()}, err
+	now, err := s.Snapshot(ctx)
+	return Report{Version: s.Version, Started: s.Started, Trouble: s.Trouble(), Radio: s.Radio(),
+		Status: now.Gateway, LAN: now.LAN, counts: now.Counts}, err
 }
 
 // Handler answers for src. Its metrics join those that are in reg already.

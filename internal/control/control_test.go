@@ -16,6 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"aldis/internal/gateway"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/norm"
 	"aldis/internal/radio"
 )
 
@@ -33,6 +35,11 @@ func sample() gateway.Status {
 	}
 }
 
+func sampleLAN() jxtabridge.Status {
+	return jxtabridge.Status{Gateway: "uuid-03", Adverts: 9, Questions: 1, Groups: []string{"jxta-NetGroup"}, Far: map[uint16]jxtabridge.SiteStatus{1: {Peers: 1}},
+		Peers: []jxtabridge.PeerStatus{{Peer: "cbid-03", Name: "bridge console", Generation: "signed", Waiting: 2}, {Peer: "uuid-03", Generation: "2.2", Waiting: 1}}}
+}
+
 // server answers from status, err and trouble as they are when asked.
 type server struct {
 	status  gateway.Status
@@ -45,7 +52,14 @@ func start(t *testing.T) *server {
 	s := &server{status: sample()}
 	s.Server = httptest.NewServer(Handler(Source{
 		Version: "v1", Started: time.Unix(1_700_000_000, 0).UTC(),
-		Status:  func(context.Context) (gateway.Status, error) { return s.status, s.err },
+		Snapshot: func(context.Context) (Snapshot, error) {
+			if s.err != nil {
+				return Snapshot{}, s.err
+			}
+			return Snapshot{s.status, sampleLAN(), jxtabridge.Stats{Received: 21, BadMessages: 2, Refused: map[string]uint64{"no_room": 4}, Queries: 5,
+				LateAnswers: 6, Carried: 8}}, nil
+		},
+		NORM:    func() norm.Stats { return norm.Stats{Starts: 2, StrangePacket: 1} },
 		Trouble: func() string { return s.trouble },
 		Radio:   func() radio.Stats { return radio.Stats{SentDatagrams: 11, SentOctets: 2200, DroppedDatagrams: 1} },
 	}, prometheus.NewRegistry()))
@@ -74,7 +88,7 @@ func TestStatus(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &got); err != nil || code != 200 {
 		t.Fatalf("%d, %v: %s", code, err, body)
 	}
-	if !reflect.DeepEqual(got.Status, s.status) || got.Version != "v1" || got.Radio.SentOctets != 2200 || got.Trouble != "" {
+	if !reflect.DeepEqual(got.Status, s.status) || got.Version != "v1" || !reflect.DeepEqual(got.LAN, sampleLAN()) || got.Radio.SentOctets != 2200 || got.Trouble != "" {
 		t.Errorf("%+v", got)
 	}
 	s.err = errors.New("the loop does not answer")
@@ -123,6 +137,20 @@ func TestMetrics(t *testing.T) {
 		`aldis_replica_items 7`,
 		`aldis_replica_peer_items{peer="hq",state="far"} 8`,
 		`aldis_norm_up 1`,
+		`aldis_norm_starts_total 2`,
+		`aldis_norm_strange_packets_total 1`,
+		`aldis_jxta_peers{generation="signed"} 1`,
+		`aldis_jxta_peers{generation="2.2"} 1`,
+		`aldis_jxta_peers{generation="unsigned"} 0`,
+		`aldis_jxta_waiting_messages 3`,
+		`aldis_jxta_adverts 9`,
+		`aldis_jxta_open_questions 1`,
+		`aldis_jxta_messages_total{direction="received"} 21`,
+		`aldis_jxta_refused_total{reason="unreadable"} 2`,
+		`aldis_jxta_refused_total{reason="no_room"} 4`,
+		`aldis_jxta_queries_total{kind="discovery"} 5`,
+		`aldis_jxta_answers_total{when="late"} 6`,
+		`aldis_jxta_payloads_total{fate="carried"} 8`,
 		`aldis_norm_failures_total 3`,
 		`aldis_boot_number 1.7e+09`,
 		`aldis_loop_answers 1`,

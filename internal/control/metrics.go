@@ -39,6 +39,24 @@ var (
 	descNORM         = desc("norm_up", "1 when the child that runs libnorm works.")
 	descNORMFailures = desc("norm_failures_total", "Times that the child had to be replaced.")
 
+	descNORMStarts   = desc("norm_starts_total", "Children started to run libnorm.")
+	descNORMStrange  = desc("norm_strange_packets_total", "Packets at libnorm's loopback sockets that were neither ours nor libnorm's: dropped.")
+	descNORMCommands = desc("norm_commands_dropped_total", "Commands for a child that was down.")
+
+	descPeers     = desc("jxta_peers", "Local peers with a lease or a connection, by generation: signed, unsigned, 2.2.", "generation")
+	descQueue     = desc("jxta_waiting_messages", "Messages waiting for local peers.")
+	descAdverts   = desc("jxta_adverts", "Advertisements of local peers.")
+	descQuestions = desc("jxta_open_questions", "Questions of local peers that are remembered until an answer comes.")
+	descJXTA      = desc("jxta_messages_total", "JXTA messages exchanged with local peers.", "direction")
+	descRefused   = desc("jxta_refused_total", "Messages of local peers that were refused, by reason.", "reason")
+	descQueries   = desc("jxta_queries_total", "Queries of local peers, by kind: discovery, pipe, route.", "kind")
+	descAnswers   = desc("jxta_answers_total", "Answers to local peers, by when: at_once, late (when the answer became known).", "when")
+	descPublished = desc("jxta_published_total", "Advertisements that local peers published.")
+	descPushed    = desc("jxta_pushed_total", "Advertisements of far peers handed to local peers that had not asked.")
+	descPayloads  = desc("jxta_payloads_total",
+		"Applications' messages. Of local peers: wire (propagate pipe), carried (given to the link), carried_late (held for a listener first), local_copy. Of far peers: far, undeliverable, abandoned.",
+		"fate")
+
 	descRadioDatagrams = desc("radio_datagrams_total", "UDP datagrams of the link's socket, authentic or not.", "direction")
 	descRadioBytes     = desc("radio_bytes_total", "UDP payload octets of the link's socket, authentic or not.", "direction")
 	descRadioDropped   = desc("radio_dropped_total", "Datagrams lost here: received while the inbox was full, or refused by the kernel when sent.", "direction")
@@ -52,7 +70,9 @@ func (collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descInfo, descUp, descBoot, descLink, descLinkDatagrams, descLinkDropped, descLinkUp, descLastHeard, descMessages,
 		descCustody, descCustodyBytes, descItems, descPeerItems, descNORM, descNORMFailures,
-		descRadioDatagrams, descRadioBytes, descRadioDropped,
+		descNORMStarts, descNORMStrange, descNORMCommands, descRadioDatagrams, descRadioBytes, descRadioDropped,
+		descPeers, descQueue, descAdverts, descQuestions, descJXTA, descRefused, descQueries, descAnswers, descPublished,
+		descPushed, descPayloads,
 	} {
 		ch <- d
 	}
@@ -73,6 +93,10 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	count(descRadioBytes, r.Radio.SentOctets, "sent")
 	count(descRadioDropped, r.Radio.DroppedDatagrams, "received")
 	count(descRadioDropped, r.Radio.UnsentDatagrams, "sent")
+	child := c.src.NORM()
+	count(descNORMStarts, child.Starts)
+	count(descNORMStrange, child.StrangePacket)
+	count(descNORMCommands, child.Dropped)
 	gauge(descUp, truth(err == nil))
 	if err != nil {
 		return
@@ -89,11 +113,57 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		count(descLink, row.Octets, row.Direction, row.Peer, row.Kind)
 	}
 	for _, p := range r.Peers {
-		c.peer(p, count, gauge)
+		peer(p, count, gauge)
+	}
+	lan(r, count, gauge)
+}
+
+type (
+	counter func(d *prometheus.Desc, v uint64, labels ...string)
+	gauger  func(d *prometheus.Desc, v float64, labels ...string)
+)
+
+// lan tells of the local peers.
+func lan(r Report, count counter, gauge gauger) {
+	generations := map[string]int{"signed": 0, "unsigned": 0, "2.2": 0}
+	waiting := 0
+	for _, p := range r.LAN.Peers {
+		generations[p.Generation]++
+		waiting += p.Waiting
+	}
+	for g, n := range generations {
+		gauge(descPeers, float64(n), g)
+	}
+	gauge(descQueue, float64(waiting))
+	gauge(descAdverts, float64(r.LAN.Adverts))
+	gauge(descQuestions, float64(r.LAN.Questions))
+	s := r.counts
+	count(descJXTA, s.Received, "received")
+	count(descJXTA, s.Sent, "sent")
+	count(descRefused, s.BadMessages, "unreadable")
+	count(descRefused, s.Disconnects, "no_lease")
+	for reason, n := range s.Refused {
+		if reason != "unreadable" && reason != "no_lease" {
+			count(descRefused, n, reason)
+		}
+	}
+	for kind, n := range map[string]uint64{"discovery": s.Queries, "pipe": s.PipeQueries, "route": s.RouteQueries} {
+		count(descQueries, n, kind)
+	}
+	count(descAnswers, s.Answers, "at_once")
+	count(descAnswers, s.LateAnswers, "late")
+	count(descPublished, s.Published)
+	count(descPushed, s.Pushed)
+	for fate, n := range map[string]uint64{
+		"wire": s.WireIn, "carried": s.Carried, "carried_late": s.CarriedLate, "local_copy": s.LocalFanOut,
+		"far": s.FarPayloads, "undeliverable": s.FarUndeliverable, "abandoned": s.Abandoned,
+	} {
+		count(descPayloads, n, fate)
 	}
 }
 
-func (collector) peer(p gateway.PeerStatus, count func(*prometheus.Desc, uint64, ...string), gauge func(*prometheus.Desc, float64, ...string)) {
+// peer tells of a sister gateway.
+func peer(p gateway.PeerStatus, count counter, gauge gauger) {
 	count(descLinkDatagrams, p.DatagramsSent, "sent", p.Name)
 	count(descLinkDatagrams, p.DatagramsReceived, "received", p.Name)
 	gauge(descLinkUp, truth(p.Link == "up"), p.Name)

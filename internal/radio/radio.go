@@ -20,12 +20,12 @@ const (
 
 // Stats counts from the start; all grow only.
 type Stats struct {
-	ReceivedDatagrams uint64
-	ReceivedOctets    uint64
-	DroppedDatagrams  uint64 // received, but the inbox was full
-	SentDatagrams     uint64
-	SentOctets        uint64
-	UnsentDatagrams   uint64 // the kernel refused: no route, no room, too long
+	ReceivedDatagrams uint64 `json:"received_datagrams"`
+	ReceivedOctets    uint64 `json:"received_octets"`
+	DroppedDatagrams  uint64 `json:"dropped_datagrams"` // received, but the inbox was full
+	SentDatagrams     uint64 `json:"sent_datagrams"`
+	SentOctets        uint64 `json:"sent_octets"`
+	UnsentDatagrams   uint64 `json:"unsent_datagrams"` // the kernel refused: no route, no room, too long
 }
 
 // Radio is the open socket.
