@@ -165,7 +165,11 @@ func (r *Run) extras(w io.Writer, kind string) {
 	if r.LocalDisconnects > 0 {
 		say("peers lost their rendezvous %d times", r.LocalDisconnects)
 	}
-	for _, m := range r.Missing {
+	for i, m := range r.Missing {
+		if kind == "unaided" && i == 3 {
+			say("and so on")
+			break
+		}
 		say("missing: %s to %s number %d, sent at %.1f s, %.1f s after the pipe was open", m.From, m.To, m.Seq, m.AtS, m.AfterOpen)
 	}
 	for _, e := range append(r.GatewayErrors, r.PeerErrors...) {
