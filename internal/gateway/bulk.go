@@ -41,10 +41,10 @@ type normFrame struct {
 	info normwire.Info
 }
 
-// startNorm starts a child of the next generation. On a shared channel NORM is not used.
+// startNorm starts a child of the next generation. On a shared channel too every peer has a session of its own.
 func (g *Gateway) startNorm(now time.Time) {
 	g.norm.startAt = time.Time{}
-	if g.cfg.Profile.Shared || len(g.peers) == 0 {
+	if len(g.peers) == 0 {
 		return
 	}
 	g.norm.generation++
