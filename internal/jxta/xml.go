@@ -3,6 +3,7 @@ package jxta
 import (
 	"bytes"
 	"encoding/xml"
+	"io"
 	"strings"
 )
 
@@ -41,16 +42,12 @@ func ParseXML(b []byte, lim XMLLimits) (*Node, error) {
 	nodes := 0
 	for {
 		tok, err := d.RawToken()
-		if tok == nil {
-			if root == nil || len(open) > 0 {
-				return nil, fail("XML", "document", ErrShort)
-			}
-			if err != nil && d.InputOffset() < int64(len(b)) {
-				return nil, fail("XML", "document", ErrSyntax)
-			}
+		switch {
+		case err == io.EOF && (root == nil || len(open) > 0):
+			return nil, fail("XML", "document", ErrShort)
+		case err == io.EOF:
 			return root, nil
-		}
-		if err != nil {
+		case err != nil:
 			return nil, fail("XML", "document", ErrSyntax)
 		}
 		switch t := tok.(type) {
