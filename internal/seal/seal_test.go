@@ -435,6 +435,31 @@ func TestWindow(t *testing.T) {
 	}
 }
 
+// After a gap of any width exactly the counters in the gap are new.
+func TestWindowAfterGap(t *testing.T) {
+	const last = 3 * WindowLen
+	var full PeerState
+	for c := uint32(1); c <= last; c++ {
+		full.mark(c)
+	}
+	for gap := uint32(1); gap <= WindowLen+3; gap++ {
+		p := full
+		p.mark(last + gap)
+		for c := p.Highest - WindowLen + 1; c <= p.Highest; c++ {
+			var want error
+			if c <= last || c == p.Highest {
+				want = ErrReplay
+			}
+			if got := p.check(c); !errors.Is(got, want) {
+				t.Fatalf("gap %d: check(%d) = %v, want %v", gap, c, got, want)
+			}
+		}
+		if got := p.check(p.Highest - WindowLen); !errors.Is(got, ErrTooOld) {
+			t.Fatalf("gap %d: below the window: %v", gap, got)
+		}
+	}
+}
+
 func TestParsePeerStateRefuses(t *testing.T) {
 	good := (&PeerState{Boot: 1, Salt: 2, Highest: 3}).Append(nil)
 	newer := bytes.Clone(good)
