@@ -226,6 +226,7 @@ type Shape struct {
 	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Type          string                 `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
 	Encoding      string                 `protobuf:"bytes,4,opt,name=encoding,proto3" json:"encoding,omitempty"`
+	Signed        bool                   `protobuf:"varint,5,opt,name=signed,proto3" json:"signed,omitempty"` // the next shape is that of this element's signature element
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -286,6 +287,13 @@ func (x *Shape) GetEncoding() string {
 		return x.Encoding
 	}
 	return ""
+}
+
+func (x *Shape) GetSigned() bool {
+	if x != nil {
+		return x.Signed
+	}
+	return false
 }
 
 type ItemDef struct {
@@ -418,12 +426,13 @@ const file_internal_envelope_envelope_proto_rawDesc = "" +
 	"\x05param\x18\x06 \x01(\tR\x05param\x12+\n" +
 	"\x05shape\x18\a \x03(\v2\x15.aldis.envelope.ShapeR\x05shape\x12\x1d\n" +
 	"\n" +
-	"param_pipe\x18\b \x01(\fR\tparamPipe\"i\n" +
+	"param_pipe\x18\b \x01(\fR\tparamPipe\"\x81\x01\n" +
 	"\x05Shape\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x03 \x01(\tR\x04type\x12\x1a\n" +
-	"\bencoding\x18\x04 \x01(\tR\bencoding\"\xc1\x01\n" +
+	"\bencoding\x18\x04 \x01(\tR\bencoding\x12\x16\n" +
+	"\x06signed\x18\x05 \x01(\bR\x06signed\"\xc1\x01\n" +
 	"\aItemDef\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\fR\x05group\x12\x12\n" +

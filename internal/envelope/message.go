@@ -59,10 +59,21 @@ func FlowOf(p *jxtabridge.Payload) Flow {
 			f.Param = p.Param
 		}
 	}
-	for _, e := range p.Elements {
-		f.Shape = append(f.Shape, &Shape{Namespace: e.Namespace, Name: e.Name, Type: e.Type, Encoding: e.Encoding})
+	for _, e := range flat(p.Elements) {
+		f.Shape = append(f.Shape, &Shape{Namespace: e.Namespace, Name: e.Name, Type: e.Type, Encoding: e.Encoding,
+			Signed: e.Signature != nil})
 	}
 	return Flow(marshal(nil, f))
+}
+
+// flat lists elements, each followed by its signature element if it has one.
+func flat(elements []jxta.Element) (list []*jxta.Element) {
+	for i := range elements {
+		for e := &elements[i]; e != nil; e = e.Signature {
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 const urn = "urn:jxta:"
@@ -86,7 +97,7 @@ func Append(dst []byte, m Message, number uint32, define bool) ([]byte, error) {
 			return dst, fmt.Errorf("%w: a name is not UTF-8", ErrMalformed)
 		}
 		e.Flow = number
-		for _, el := range p.Elements {
+		for _, el := range flat(p.Elements) {
 			e.Data = append(e.Data, el.Data)
 		}
 		if define {
@@ -160,7 +171,7 @@ func Parse(b []byte, lookup func(number uint32) (Flow, bool)) (m Message, number
 // valid says whether every text of p can travel as a Protocol Buffers string.
 func valid(p *jxtabridge.Payload) bool {
 	ok := utf8.ValidString(p.Service) && utf8.ValidString(p.Param)
-	for _, e := range p.Elements {
+	for _, e := range flat(p.Elements) {
 		for _, s := range [...]string{e.Namespace, e.Name, e.Type, e.Encoding} {
 			ok = ok && utf8.ValidString(s)
 		}
@@ -194,9 +205,21 @@ func payloadIn(f *FlowDef, data [][]byte) (*jxtabridge.Payload, error) {
 	if len(f.ParamPipe) > 0 {
 		p.Param = urn + p.Param
 	}
+	var signed *jxta.Element // waits for its signature
 	for i, s := range f.Shape {
-		p.Elements = append(p.Elements, jxta.Element{
-			Namespace: s.Namespace, Name: s.Name, Type: s.Type, Encoding: s.Encoding, Data: data[i]})
+		e := &jxta.Element{Namespace: s.Namespace, Name: s.Name, Type: s.Type, Encoding: s.Encoding, Data: data[i]}
+		if signed != nil {
+			signed.Signature = e
+		} else {
+			p.Elements = append(p.Elements, *e)
+			e = &p.Elements[len(p.Elements)-1]
+		}
+		if signed = nil; s.Signed {
+			signed = e
+		}
+	}
+	if signed != nil {
+		return nil, fmt.Errorf("%w: an element's signature is missing", ErrMalformed)
 	}
 	return p, nil
 }

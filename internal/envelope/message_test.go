@@ -29,7 +29,8 @@ func messages() map[string]Message {
 		"routed": {Payload: &jxtabridge.Payload{Group: "jxta-NetGroup", Src: peerA, Dst: peerB, Service: "PipeService",
 			Param: "urn:jxta:" + pipeA, Elements: []jxta.Element{
 				{Namespace: "a", Name: "one", Type: "text/xml;charset=UTF-8", Data: []byte("<x/>")},
-				{Namespace: "a", Name: "one", Data: []byte{0, 1, 255}},
+				{Namespace: "a", Name: "one", Data: []byte{0, 1, 255}, Signature: &jxta.Element{Name: "sig", Type: "x/y", Data: []byte("s"),
+					Signature: &jxta.Element{Name: "sig of sig", Data: []byte("t")}}},
 				{Name: "", Type: "application/gzip", Encoding: "x", Data: []byte{}},
 			}}},
 		"no elements":   {Payload: &jxtabridge.Payload{Group: "uuid-0102", Src: peerA, Dst: peerB, Service: "x", Param: "y"}},
@@ -121,6 +122,7 @@ func TestParseRefuses(t *testing.T) {
 		{"no protobuf", []byte{0xff}, ErrMalformed},
 		{"flow unknown", bad, ErrUnknownFlow},
 		{"more data than the flow's shape", shape, ErrMalformed},
+		{"signature missing", append([]byte{8, 7, 0x12, 0, 0x1a, 4, 0x3a, 2}, 0x28, 1), ErrMalformed},
 		{"hashes cut", []byte{0x2a, 3, 1, 2, 3}, ErrMalformed},
 		{"item of no kind", []byte{0x22, 0}, ErrMalformed},
 		{"item with codec 9", []byte{0x22, 10, 8, 2, 0x12, 1, 1, 0x1a, 1, 1, 0x32, 1, 9}[:13], ErrMalformed},
