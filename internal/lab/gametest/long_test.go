@@ -1,0 +1,115 @@
+//go:build long
+
+package gametest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"aldis/internal/lab"
+)
+
+const fiveMinutes = 5 * time.Minute
+
+var kinds = []string{lab.KindJXSE27, lab.KindJXSE27Unsigned, lab.KindJXTA22}
+
+// group plays games at the same time.
+func group(t *testing.T, games map[string]func(*testing.T)) {
+	t.Helper()
+	for name, game := range games {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			game(t)
+		})
+	}
+}
+
+// TestTable: the table of the issue, 200 octets each way every 5 s for five minutes.
+func TestTable(t *testing.T) {
+	for profile, p := range map[string]promise{"iridium-directip": directip, "iridium-dialup": dialup} {
+		for _, kind := range kinds {
+			games := map[string]func(*testing.T){}
+			for seed := uint64(1); seed <= 3; seed++ {
+				games[fmt.Sprint(seed)] = func(t *testing.T) {
+					want := p
+					if kind == lab.KindJXTA22 {
+						want = p.slow22()
+					}
+					play(t, lab.Options{Profile: profile, Peers: kind, Seed: seed, Duration: fiveMinutes, Idle: time.Second}, want)
+				}
+			}
+			t.Run(profile+"/"+kind, func(t *testing.T) { group(t, games) })
+		}
+	}
+}
+
+// TestScenarios: outage, long message, power cut and silence, on both Iridium links.
+func TestScenarios(t *testing.T) {
+	for profile, fragment := range map[string]float64{"iridium-directip": 0.9, "iridium-dialup": 1.8} {
+		game := func(o lab.Options) lab.Options {
+			o.Profile, o.Seed, o.Duration = profile, 7, fiveMinutes
+			if o.Idle == 0 {
+				o.Idle = time.Second
+			}
+			return o
+		}
+		t.Run(profile, func(t *testing.T) {
+			group(t, map[string]func(*testing.T){
+				"outage": func(t *testing.T) {
+					checkOutage(t, play(t, game(lab.Options{OutageAt: 2 * time.Minute, OutageFor: time.Minute, Asker: true}), promise{}))
+				},
+				"bulk": func(t *testing.T) {
+					checkBulk(t, play(t, game(lab.Options{Bulk: 20000, BulkAt: time.Minute}), promise{}), fragment)
+				},
+				"silence": func(t *testing.T) {
+					r := play(t, game(lab.Options{Idle: 10 * time.Minute}), promise{})
+					if r.Idle.Percent > 1 {
+						t.Errorf("silent for %v s: %+v, must be at most 1 %% of the rate", r.Idle.Seconds, r.Idle)
+					}
+				},
+			})
+		})
+	}
+}
+
+// TestPowerCut: kill -9 of a gateway. What its peer sends while it is gone is lost on the LAN, as with any rendezvous;
+// nothing comes twice or changed, and both sides hear each other again.
+func TestPowerCut(t *testing.T) {
+	for _, where := range []string{"ship", "hq"} {
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+			o := lab.Options{
+				Profile: "iridium-directip", Seed: 8, Duration: fiveMinutes, Kill: where, KillAt: 2 * time.Minute, Idle: time.Second,
+				Gateway: gateway, JarDir: jars, Only: "gateway",
+			}
+			res, err := lab.BlueGame(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := res.Runs["gateway"]
+			if r.Duplicates != 0 || r.Corrupted != 0 || len(r.GatewayErrors) != 0 {
+				t.Errorf("%d twice, %d changed, %v", r.Duplicates, r.Corrupted, r.GatewayErrors)
+			}
+			for _, m := range r.Missing {
+				if m.AtS < 115 || m.AtS > 200 {
+					t.Errorf("missing long before or after the power cut: %+v", m)
+				}
+			}
+		})
+	}
+}
+
+// TestOtherLinks: every other profile, at a rate that it carries.
+func TestOtherLinks(t *testing.T) {
+	games := map[string]func(*testing.T){}
+	for profile, rate := range map[string]time.Duration{
+		"iridium-directip-shore": 5 * time.Second, "iridium-dialup-shore": 5 * time.Second, "iridium-certus-100": 5 * time.Second,
+		"geo-satcom-128k": 5 * time.Second, "vhf-cnr-16k": 5 * time.Second, "hf-2400": 20 * time.Second, "hf-300": time.Minute,
+	} {
+		games[profile] = func(t *testing.T) {
+			play(t, lab.Options{Profile: profile, Peers: lab.KindJXSE27, Seed: 9, Duration: fiveMinutes, Rate: rate, Idle: time.Second, Drain: 5 * time.Minute}, promise{})
+		}
+	}
+	group(t, games)
+}

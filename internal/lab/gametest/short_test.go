@@ -1,0 +1,81 @@
+package gametest
+
+import (
+	"testing"
+	"time"
+
+	"aldis/internal/lab"
+)
+
+// short is a game that is over soon.
+func short(profile, peers string, seed uint64) lab.Options {
+	return lab.Options{Profile: profile, Peers: peers, Seed: seed, Duration: time.Minute, Idle: time.Second}
+}
+
+// TestSigned: JXSE 2.7 as it comes, two satellite hops. It plays alone: its peers' start is measured.
+func TestSigned(t *testing.T) {
+	play(t, short("iridium-directip", lab.KindJXSE27, 1), directip)
+}
+
+// TestGenerations: a peer of 2003 at sea and a signed one of 2013 at HQ, which cannot talk to each other on one LAN.
+func TestGenerations(t *testing.T) {
+	t.Parallel()
+	o := short("iridium-dialup", lab.KindJXSE27, 2)
+	o.ShipPeer = lab.KindJXTA22
+	play(t, o, promise{median: dialup.median})
+}
+
+// TestThreeShips: every message reaches every listener.
+func TestThreeShips(t *testing.T) {
+	t.Parallel()
+	o := short("iridium-directip", lab.KindJXSE27Unsigned, 3)
+	o.Ships, o.Rate = 3, 10*time.Second
+	r := play(t, o, promise{})
+	for _, s := range r.Sites {
+		if s.FirstDataS == nil {
+			t.Errorf("%s has received nothing", s.Name)
+		}
+	}
+}
+
+// TestOutage: the link goes away for half a minute; a second peer of the ship asks meanwhile.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	o := short("iridium-directip", lab.KindJXSE27, 4)
+	o.Duration, o.OutageAt, o.OutageFor, o.Asker = 100*time.Second, 40*time.Second, 30*time.Second, true
+	checkOutage(t, play(t, o, promise{}))
+}
+
+func checkOutage(t *testing.T, r *lab.Run) {
+	t.Helper()
+	out := r.Outage
+	if out == nil || out.Sent == 0 || out.Delivered != out.Sent {
+		t.Fatalf("outage: %+v", out)
+	}
+	if out.LocalDisconnects != 0 {
+		t.Errorf("%d local disconnects", out.LocalDisconnects)
+	}
+	atMost(t, "answer to a second local peer, ms", out.AnswerMS, 50)
+}
+
+// TestBulk: one long message each way among the short ones.
+func TestBulk(t *testing.T) {
+	t.Parallel()
+	o := short("iridium-directip", lab.KindJXSE27, 5)
+	o.Duration, o.Bulk, o.BulkAt = 80*time.Second, 20000, 30*time.Second
+	checkBulk(t, play(t, o, promise{median: 3.5}), 0.9)
+}
+
+// checkBulk: fragment is the airtime in seconds of one fragment in the slower direction.
+func checkBulk(t *testing.T, r *lab.Run, fragment float64) {
+	t.Helper()
+	if len(r.Bulk) != 2 {
+		t.Fatalf("bulk: %+v", r.Bulk)
+	}
+	for _, b := range r.Bulk {
+		atMost(t, b.From+": long message over the limit", b.OverLimit, 1.3)
+		if b.ShortMedian != nil && b.OtherMedian != nil {
+			atMost(t, b.From+": short ones beside the long one", b.ShortMedian, *b.OtherMedian+fragment)
+		}
+	}
+}
