@@ -53,6 +53,7 @@ type peer struct {
 	lastSent  time.Time
 	lastHeard time.Time
 	complain  time.Time // of something that anybody could provoke
+	stale     time.Time // when a datagram of an earlier start came in
 	ledger    ledger
 	count     PeerCounts
 }

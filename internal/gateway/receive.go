@@ -88,6 +88,9 @@ func (g *Gateway) refuse(now time.Time, from uint16, d Datagram, err error) {
 	case errors.Is(err, seal.ErrOwnID):
 		g.note("error", "two nodes with one id: another node of this net sends with our id; give one of them another",
 			"id", g.cfg.ID, "address", d.Addr)
+	case errors.Is(err, seal.ErrStaleBoot) && now.Sub(p.stale) > time.Minute:
+		p.stale = now // one may have been late on its way; a second node sends more
+		return
 	case errors.Is(err, seal.ErrTwin), errors.Is(err, seal.ErrStaleBoot):
 		g.note("error", "two nodes with one id, or one that was put back to an old copy of its data: what the older one sends is dropped",
 			"id", from, "peer", name, "address", d.Addr)

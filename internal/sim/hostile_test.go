@@ -117,6 +117,12 @@ func TestTwoNodesWithOneID(t *testing.T) {
 	twin := seal.NewSealer(seal.Key{1, 2, 3}, 2, seal.Boot{Number: ship.boot - 100, Salt: 7})
 	hello, _ := twin.Seal(nil, 1, true, nil)
 	w.Inject(hq, hello)
+	w.Run(time.Second)
+	if strings.Contains(tail(w.Notes), "two nodes") {
+		t.Error("one late datagram is no second node")
+	}
+	hello, _ = twin.Seal(nil, 1, true, nil)
+	w.Inject(hq, hello)
 	forged, _ := twin.Seal(nil, 1, true, nil)
 	w.Inject(ship, forged)
 	w.Run(time.Second)
