@@ -27,6 +27,7 @@ const (
 	progress  = 10 * time.Second // between two lines while the game is on
 	drainTick = 500 * time.Millisecond
 	askerLead = 40 * time.Second // the second local peer is started so long before the outage: JXTA 2.2 needs 14 s
+	deafFrom  = 30 * time.Second // by then the state has been told to the ship without a listener
 	killWait  = time.Minute      // for a peer to have its rendezvous again after its gateway was killed
 )
 
@@ -106,19 +107,21 @@ type game struct {
 	say  func(format string, args ...any)
 	up   func() // the peers have started
 
-	dir     string
-	w       *world
-	hub     *Hub
-	sites   []*site
-	hq      *Peer
-	ships   []*Peer
-	asker   *Peer
-	askedAt time.Time
-	zero    time.Time // start of the last ship's peer
-	begin   time.Time // of the outage
-	end     time.Time
-	kill    *Killed
-	mu      sync.Mutex // guards kill.BackS
+	dir      string
+	w        *world
+	hub      *Hub
+	sites    []*site
+	hq       *Peer
+	ships    []*Peer
+	asker    *Peer
+	askedAt  time.Time
+	zero     time.Time // start of the last ship's peer
+	begin    time.Time // of the outage
+	end      time.Time
+	kill     *Killed
+	deaf     *Deaf
+	deafEars *Peer
+	mu       sync.Mutex // guards kill.BackS
 }
 
 func (g *game) play(ctx context.Context) (run *Run, err error) {
@@ -254,7 +257,7 @@ func (g *game) startHQ(ctx, peersCtx context.Context) error {
 		return err
 	}
 	lines := []string{"publish " + service("hq") + " propagate"}
-	for _, s := range g.sites[1:] {
+	for _, s := range g.talking() {
 		lines = append(lines, "find "+service(s.name)+" 30", "listen "+service(s.name))
 	}
 	lines = append(lines, fmt.Sprintf("send %s %d 0 %g", service("hq"), g.o.Size, g.o.Rate.Seconds()))
@@ -266,6 +269,11 @@ func (g *game) startHQ(ctx, peersCtx context.Context) error {
 	}
 	g.say("peer of hq has its rendezvous and has published its service")
 	return nil
+}
+
+// talking are the ships that take part, in order.
+func (g *game) talking() []*site {
+	return slices.DeleteFunc(slices.Clone(g.sites[1:]), func(s *site) bool { return s.name == g.o.Deaf })
 }
 
 func tell(p *Peer, lines ...string) error {
@@ -287,7 +295,15 @@ func (g *game) startShips(ctx, peersCtx context.Context) error {
 			g.say("gateway of %s takes connections", s.name)
 		}
 	}
-	for _, s := range g.sites[1:] {
+	if g.o.Deaf != "" {
+		i := slices.Index(g.o.siteNames(), g.o.Deaf)
+		var err error
+		if g.deafEars, err = g.peer(peersCtx, g.sites[i], g.o.Deaf); err != nil {
+			return err
+		}
+		g.say("peer of %s is starting; it will do nothing", g.o.Deaf)
+	}
+	for _, s := range g.talking() {
 		p, err := g.peer(peersCtx, s, s.name)
 		if err != nil {
 			return err
@@ -360,8 +376,8 @@ func (g *game) sail(ctx, peersCtx context.Context) error {
 
 func (g *game) stopSending() error {
 	err := tell(g.hq, "stop "+service("hq"))
-	for i, p := range g.ships {
-		err = errors.Join(err, tell(p, "stop "+service(g.sites[i+1].name)))
+	for _, p := range g.ships {
+		err = errors.Join(err, tell(p, "stop "+service(p.Name())))
 	}
 	return err
 }
@@ -382,91 +398,10 @@ func (g *game) until(ctx context.Context, at time.Time) error {
 	}
 }
 
-// scenario is what the options want besides the tracks.
-func (g *game) scenario(ctx, peersCtx context.Context) (plan []action) {
-	o := g.o
-	if o.OutageFor > 0 {
-		plan = append(plan,
-			action{o.OutageAt, func() error {
-				g.say("the link goes down for %v", o.OutageFor)
-				g.begin = time.Now()
-				return g.switchLink(true)
-			}},
-			action{o.OutageAt + o.OutageFor, func() error {
-				g.say("the link is back")
-				g.end = time.Now()
-				return g.switchLink(false)
-			}})
-	}
-	if o.Asker {
-		plan = append(plan,
-			action{max(0, o.OutageAt-askerLead), func() (err error) {
-				g.asker, err = g.peer(peersCtx, g.sites[1], g.sites[1].name+"-b")
-				return err
-			}},
-			action{o.OutageAt + o.OutageFor/2, func() error {
-				g.askedAt = time.Now()
-				g.say("a second peer on %s asks for hq's service", g.sites[1].name)
-				go g.tellWhen(peersCtx, g.asker, "discovered", service("hq"), "has discovered hq's service")
-				return tell(g.asker, "find "+service("hq")+" 30")
-			}})
-	}
-	if o.Bulk > 0 {
-		plan = append(plan, action{o.BulkAt, func() error {
-			g.say("hq and %s send %d octets each", g.ships[0].Name(), o.Bulk)
-			return errors.Join(
-				tell(g.hq, fmt.Sprintf("send %s %d 1 0", service("hq"), o.Bulk)),
-				tell(g.ships[0], fmt.Sprintf("send %s %d 1 0", service(g.ships[0].Name()), o.Bulk)))
-		}})
-	}
-	if o.Kill != "" && g.kind == "gateway" {
-		plan = append(plan, action{o.KillAt, func() error { return g.killGateway(ctx) }})
-	}
-	return plan
-}
-
-func (g *game) switchLink(down bool) error {
-	for _, s := range g.sites[1:] {
-		if err := g.hub.Outage(s.name, down); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// killGateway is a power cut at one site, and the gateway coming back at once.
-func (g *game) killGateway(ctx context.Context) error {
-	i := slices.IndexFunc(g.sites, func(s *site) bool { return s.name == g.o.Kill })
-	s, p := g.sites[i], g.hq
-	if i > 0 {
-		p = g.ships[i-1]
-	}
-	at := time.Now()
-	s.gateway.kill()
-	g.say("gateway of %s killed", s.name)
-	if err := s.gateway.start(ctx); err != nil {
-		return err
-	}
-	g.kill = &Killed{Site: s.name, AtS: *seconds(at.Sub(g.zero)), DownS: *seconds(time.Since(at))}
-	g.say("gateway of %s is up again after %.2f s", s.name, g.kill.DownS)
-	go func() {
-		wait, cancel := context.WithTimeout(ctx, killWait)
-		defer cancel()
-		e, err := p.Wait(wait, func(e Event) bool { return e.Ev == "rendezvous" && e.At().After(at) })
-		if err == nil {
-			g.mu.Lock()
-			g.kill.BackS = *seconds(e.At().Sub(at))
-			g.mu.Unlock()
-			g.say("%s has its rendezvous again (%.1f s)", s.name, e.At().Sub(at).Seconds())
-		}
-	}()
-	return nil
-}
-
 func (g *game) records() (hq *record, ships []*record) {
 	hq = &record{"hq", g.hq.Started, g.hq.Events()}
-	for i, p := range g.ships {
-		ships = append(ships, &record{g.sites[i+1].name, p.Started, p.Events()})
+	for _, p := range g.ships {
+		ships = append(ships, &record{p.Name(), p.Started, p.Events()})
 	}
 	return hq, ships
 }
@@ -574,34 +509,12 @@ func (g *game) finish(ctx context.Context) (*Run, error) {
 	g.mu.Lock()
 	run.Kill = g.kill
 	g.mu.Unlock()
+	run.Deaf = g.deaf
+	for i := range run.Sites {
+		n := st.Link.Node(run.Sites[i].Name)
+		run.Sites[i].LinkBytes = UpDown{n.Up.OnAir.Octets, n.Down.OnAir.Octets}
+	}
 	return run, nil
-}
-
-// limit is the physical time of the long message: its octets at the link's rate, and the mean delay.
-func (g *game) limit(from, _ string) time.Duration {
-	d := g.p.Up
-	if from == "hq" {
-		d = g.p.Down
-	}
-	return profile.Airtime(g.o.Bulk, d.RateBps) + d.Delay + d.Jitter/2
-}
-
-// answer is how long the second local peer waited for its answer, in milliseconds; nil: it got none.
-func (g *game) answer() *float64 {
-	if g.asker == nil {
-		return nil
-	}
-	r := record{"", g.asker.Started, g.asker.Events()}
-	found, ok := r.first(is("discovered", service("hq")))
-	if !ok || !g.end.IsZero() && found.At().After(g.end) {
-		return nil
-	}
-	asked := g.askedAt
-	if q, ok := r.first(is("query", service("hq"))); ok {
-		asked = q.At() // the peer's own clock, without our pipe to it
-	}
-	ms := round(float64(found.At().Sub(asked).Microseconds())/1000, 1)
-	return &ms
 }
 
 func round(x float64, digits int) float64 {
@@ -621,7 +534,7 @@ func (g *game) tearDown(run *Run, err error, killPeers func()) (*Run, error) {
 	}
 	killPeers()
 	var errs []error
-	for _, p := range append([]*Peer{g.hq, g.asker}, g.ships...) {
+	for _, p := range append([]*Peer{g.hq, g.asker, g.deafEars}, g.ships...) {
 		if p == nil {
 			continue
 		}

@@ -52,6 +52,7 @@ type Run struct {
 	Bulk              []Bulk   `json:"bulk,omitempty"`           // one long message each way
 	Outage            *Outage  `json:"outage,omitempty"`         // link down and back
 	Kill              *Killed  `json:"kill,omitempty"`           // a gateway was killed and started again
+	Deaf              *Deaf    `json:"deaf,omitempty"`           // a ship without a listener
 	Missing           []Missed `json:"missing,omitempty"`        // of messages_sent; the first 20
 	PeerErrors        []string `json:"peer_errors,omitempty"`    // said by the peers; the first 20
 	GatewayErrors     []string `json:"gateway_errors,omitempty"` // a gateway that ended by itself, or badly
@@ -79,6 +80,7 @@ type Site struct {
 	FirstDataS     *float64 `json:"first_data_s"`
 	Sent           int      `json:"sent"`
 	RendezvousLost int      `json:"rendezvous_lost"`
+	LinkBytes      UpDown   `json:"link_bytes"` // a ship's own leg; on a shared channel what it said, and what was said to it
 }
 
 // Idle is the link during a silence.
@@ -119,6 +121,15 @@ type Killed struct {
 	AtS   float64 `json:"at_s"`
 	DownS float64 `json:"down_s"` // until the new process took connections
 	BackS float64 `json:"back_s"` // until the peer had its rendezvous again; 0: it did not notice
+}
+
+// Deaf is what a ship without a listener had to take from its link while the others talked.
+type Deaf struct {
+	Site    string  `json:"site"`
+	FromS   float64 `json:"from_s"` // until the peers stopped sending
+	Seconds float64 `json:"seconds"`
+	Bytes   UpDown  `json:"link_bytes"`
+	Packets UpDown  `json:"link_packets"`
 }
 
 // Missed is a message that did not arrive.

@@ -33,6 +33,7 @@ type Options struct {
 	Asker               bool          // during the outage a second peer on the first ship asks for HQ's service
 	Bulk                int           // octets of one long message each way, besides the short ones
 	BulkAt              time.Duration // a third of Duration
+	Deaf                string        // ship whose peer publishes, opens and sends nothing
 	Kill                string        // site whose gateway gets kill -9 and is started again
 	KillAt              time.Duration
 
@@ -100,6 +101,7 @@ func (o *Options) complete() (profile.Profile, error) {
 	}
 	check(o.OutageFor >= 0 && o.OutageAt+o.OutageFor <= o.Duration, "the outage ends after the peers stopped sending")
 	check(!o.Asker || o.OutageFor > 0, "nobody can ask during an outage without an outage")
+	check(o.Deaf == "" || o.Ships > 1 && slices.Contains(o.siteNames()[2:], o.Deaf), "deaf %q: one of several ships, not the first", o.Deaf)
 	check(o.Kill == "" || slices.Contains(o.siteNames(), o.Kill), "kill %q: there are %s", o.Kill, strings.Join(o.siteNames(), ", "))
 	if len(bad) > 0 {
 		return p, &UsageError{strings.Join(bad, "\nlab: ")}

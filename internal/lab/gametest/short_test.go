@@ -25,16 +25,19 @@ func TestGenerations(t *testing.T) {
 	play(t, o, promise{median: dialup.median})
 }
 
-// TestThreeShips: every message reaches every listener.
+// TestThreeShips: every message reaches every listener, and none crosses to a ship without one.
 func TestThreeShips(t *testing.T) {
 	t.Parallel()
 	o := short("iridium-directip", lab.KindJXSE27Unsigned, 3)
-	o.Ships, o.Rate = 3, 10*time.Second
+	o.Ships, o.Deaf, o.Duration = 4, "ship4", 80*time.Second
 	r := play(t, o, promise{})
 	for _, s := range r.Sites {
 		if s.FirstDataS == nil {
 			t.Errorf("%s has received nothing", s.Name)
 		}
+	}
+	if d := r.Deaf; d == nil || d.Bytes.Down != 0 {
+		t.Errorf("to a ship without a listener: %+v, must be 0 octets", d)
 	}
 }
 
