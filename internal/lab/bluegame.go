@@ -528,6 +528,11 @@ func (g *game) tearDown(run *Run, err error, killPeers func()) (*Run, error) {
 		if s.gateway == nil {
 			continue
 		}
+		if g.o.Keep != "" && run != nil {
+			if serr := s.gateway.snapshot(context.Background()); serr != nil {
+				run.GatewayErrors = append(run.GatewayErrors, serr.Error())
+			}
+		}
 		if serr := s.gateway.stop(); serr != nil && run != nil {
 			run.GatewayErrors = append(run.GatewayErrors, serr.Error())
 		}

@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +32,7 @@ const (
 	gatewayReady = 30 * time.Second // to take connections on the LAN
 	gatewayStop  = 10 * time.Second // from SIGTERM to SIGKILL
 	pollEvery    = 20 * time.Millisecond
+	gatewayHTTP  = "127.0.0.1:9142"
 )
 
 // start runs the gateway and waits until it takes connections.
@@ -107,6 +111,36 @@ func (g *gatewayProc) stop() error {
 		return fmt.Errorf("gateway of %s: %w: %s", g.name, g.err, lastLine(g.tail()))
 	}
 	return nil
+}
+
+// snapshot keeps what the gateway says of itself beside its log, for people: no figure is taken from it.
+func (g *gatewayProc) snapshot(ctx context.Context) error {
+	client := http.Client{
+		Timeout: gatewayStop,
+		Transport: &http.Transport{
+			DisableKeepAlives: true,
+			DialContext:       func(ctx context.Context, _, addr string) (net.Conn, error) { return dialIn(ctx, g.netns, addr) },
+		},
+	}
+	var errs []error
+	for _, page := range []string{"metrics", "status"} {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+gatewayHTTP+"/"+page, nil)
+		if err != nil {
+			return err
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("gateway of %s: %w", g.name, err))
+			continue
+		}
+		body, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
+		resp.Body.Close()
+		if err == nil {
+			err = os.WriteFile(strings.TrimSuffix(g.logFile, "gateway.log")+page, body, 0o644)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // tail is the end of its log.

@@ -86,7 +86,7 @@ func (s *site) outfit(all []*site, p profile.Profile, profileArg, binary, keyFil
 			fmt.Fprintf(&b, "\n[[link.peer]]\nid = %d\nname = %q\naddress = \"%s:%d\"\n", o.index+1, o.name, linkAddr(o.index).Addr(), radio)
 		}
 	}
-	fmt.Fprintf(&b, "\n[http]\nlisten = \"127.0.0.1:9142\"\n")
+	fmt.Fprintf(&b, "\n[http]\nlisten = %q\n", gatewayHTTP)
 	config := filepath.Join(dir, s.name+".toml")
 	if err := os.WriteFile(config, []byte(b.String()), 0o600); err != nil {
 		return fmt.Errorf("lab: %w", err)
