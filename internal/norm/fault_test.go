@@ -310,7 +310,9 @@ func TestOutage(t *testing.T) {
 	if e := n.ends[1]; e.ids[2] != 1 {
 		t.Errorf("%d objects for one message", e.ids[2])
 	}
-	if got := n.frames - lost; got > 235 { // 224 segments, and a few more to ask
+	// 224 segments, a few frames to ask, and on a busy machine repairs asked for twice within this short GRTT. Sent
+	// anew, the object would be 324: the hundred that had arrived are what must not go again.
+	if got := n.frames - lost; got > 224+50 {
 		t.Errorf("%d frames arrived, want little more than 224", got)
 	}
 }
