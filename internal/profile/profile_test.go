@@ -103,7 +103,7 @@ func TestGatewayValuesFit(t *testing.T) {
 			t.Errorf("%s: window %d", name, p.Window)
 		}
 	}
-	if p := load(t, "iridium-directip"); p.DatagramOctets != 764 || p.SegmentOctets != 704 || p.AckDelay != 6*time.Second ||
+	if p := load(t, "iridium-directip"); p.DatagramOctets != 508 || p.SegmentOctets != 448 || p.AckDelay != 6*time.Second ||
 		p.ProbeInterval != 15*time.Second || p.GRTT != 4*time.Second || p.Bundle != 30*time.Millisecond {
 		t.Errorf("iridium-directip: %+v", p)
 	}
