@@ -27,7 +27,7 @@ const (
 	progress  = 10 * time.Second // between two lines while the game is on
 	drainTick = 500 * time.Millisecond
 	askerLead = 40 * time.Second // the second local peer is started so long before the outage: JXTA 2.2 needs 14 s
-	deafFrom  = 30 * time.Second // by then the state has been told to the ship without a listener
+	deafFrom  = 40 * time.Second // by then the state has been told to the ship without a listener
 	killWait  = time.Minute      // for a peer to have its rendezvous again after its gateway was killed
 )
 
