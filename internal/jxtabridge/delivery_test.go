@@ -1,0 +1,392 @@
+package jxtabridge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/jxta"
+)
+
+func TestPropagatePipe(t *testing.T) {
+	a, b := newNode(t, 1), newNode(t, 2)
+	fa, fc := a.peer("A", "cbid"), a.peer("C", "uuid")
+	fb, fd := b.peer("B", "cbid"), b.peer("D", "uuid")
+	fb.pipe(jxta.NetGroup, pipe1, jxta.PipeTypePropagate, true)
+	join(a, b)
+	fa.wire(jxta.NetGroup, pipe1, "m-1", body("one"), jxta.Element{Namespace: "jxta", Name: "RdvIncarnjxta-NetGroup", Data: []byte("x")})
+	fa.silence("no echo")
+	h := fc.one()
+	w, err := jxta.ParseWireHeader(h.find(elWire))
+	if err != nil || w.MsgID != "m-1" || w.Src != fa.id || w.Pipe != pipe1 {
+		t.Errorf("wire header here %+v, %v", w, err)
+	}
+	p, err := jxta.ParsePropagate(h.find("RendezVousPropagatejxta-NetGroup"))
+	if err != nil || p.TTL != 1 || !slices.Equal(p.Path, []string{fa.id, a.cfg.Identity.Peer}) || p.Service != svcWire {
+		t.Errorf("propagation header here %+v, %v", p, err)
+	}
+	if h.find("RdvIncarnjxta-NetGroup") != nil || h.erm.Dest.Service != svcPropagate || h.erm.Dest.Param != jxta.NetGroup || string(h.find("trk:body")) != "one" {
+		t.Errorf("%+v %+v", h.erm, h.elements)
+	}
+	c := a.takeCarry()
+	if len(c) != 1 || !slices.Equal(c[0].Sites, []uint16{2}) {
+		t.Fatalf("carry %+v", c)
+	}
+	pl := c[0].Payload
+	if !pl.Wire || pl.Group != jxta.NetGroup || pl.Pipe != pipe1 || pl.Src != fa.id || pl.MsgID != "m-1" || len(pl.Elements) != 1 || pl.Elements[0].Name != "body" {
+		t.Errorf("payload %+v", pl)
+	}
+	pl.MsgID = "5e0c1b1e-0000-4000-8000-000000000001"
+	b.step(FarPayload{1, 41, pl})
+	h = fb.one()
+	if w, err = jxta.ParseWireHeader(h.find(elWire)); err != nil || w.MsgID != pl.MsgID || w.Src != fa.id || w.Pipe != pipe1 || w.TTL < 1 {
+		t.Errorf("wire header there %+v, %v", w, err)
+	}
+	if p, err = jxta.ParsePropagate(h.find("RendezVousPropagatejxta-NetGroup")); err != nil || p.TTL != 1 || !slices.Equal(p.Path, []string{b.cfg.Identity.Peer}) {
+		t.Errorf("propagation header there %+v, %v", p, err)
+	}
+	fd.silence("does not listen")
+	if !slices.Equal(b.done, []uint64{41}) {
+		t.Errorf("done %v", b.done)
+	}
+	// The same message again, by itself or inside another envelope, is nothing.
+	fa.wire(jxta.NetGroup, pipe1, "m-1", body("one"))
+	fc.silence("seen before")
+	if len(a.takeCarry())+len(b.takeCarry()) != 0 {
+		t.Error("a repeat crossed the link")
+	}
+}
+
+func TestHeldForAListenerThatIsComing(t *testing.T) {
+	n := newNode(t, 1)
+	f := n.peer("A", "cbid")
+	up := func(site uint16, pipe string) {
+		n.step(FarItem{site, Item{Kind: ItemPipe, Group: jxta.NetGroup, Peer: peerName("cbid", 800+int(site)), ID: pipe, Sub: PipePropagate}})
+	}
+	texts := func() (out []string) {
+		for _, c := range n.takeCarry() {
+			out = append(out, fmt.Sprintf("%v %s", c.Sites, c.Payload.Elements[0].Data))
+		}
+		return out
+	}
+	f.wire(jxta.NetGroup, pipe1, "m-1", body("one"))
+	n.pass(5 * time.Second)
+	f.wire(jxta.NetGroup, pipe1, "m-2", body("two"))
+	f.wire(jxta.NetGroup, pipe2, "m-3", body("other"))
+	if got := texts(); got != nil {
+		t.Fatalf("nobody listens: %q", got)
+	}
+	n.pass(8 * time.Second)
+	up(2, pipe1)
+	if got := texts(); !slices.Equal(got, []string{"[2] one", "[2] two"}) {
+		t.Errorf("held: %q", got)
+	}
+	f.wire(jxta.NetGroup, pipe1, "m-4", body("four"))
+	n.pass(4 * time.Second) // "one" is 17 s old
+	up(3, pipe1)
+	up(2, pipe1)
+	if got := texts(); !slices.Equal(got, []string{"[2] four", "[3] two", "[3] four"}) {
+		t.Errorf("a second site: %q", got)
+	}
+	n.pass(20 * time.Second)
+	up(2, pipe2)
+	if got := texts(); got != nil || n.b.Status().Held != 0 {
+		t.Errorf("too late: %q, %d held", got, n.b.Status().Held)
+	}
+	n.step(FarItem{2, Item{Kind: ItemPipe, Group: jxta.NetGroup, Peer: peerName("cbid", 802), ID: pipe1, Sub: PipePropagate, Gone: true}})
+	f.wire(jxta.NetGroup, pipe1, "m-5", body("five"))
+	if got := texts(); !slices.Equal(got, []string{"[3] five"}) {
+		t.Errorf("a site that closed the pipe: %q", got)
+	}
+	n.step(SiteLost{3})
+	f.wire(jxta.NetGroup, pipe1, "m-6", body("six"))
+	if got := texts(); got != nil {
+		t.Errorf("no site left: %q", got)
+	}
+	up(3, pipe1)
+	if got := texts(); !slices.Equal(got, []string{"[3] five", "[3] six"}) {
+		t.Errorf("a site that came back knows nothing: %q", got)
+	}
+}
+
+func TestHeldIsBounded(t *testing.T) {
+	n := newNode(t, 1)
+	n.cfg.MaxHeld, n.cfg.MaxHeldOctets = 10, 20_000
+	n.b = New(n.cfg, nil)
+	f := n.peer("A", "cbid")
+	for i := range 30 {
+		f.wire(jxta.NetGroup, pipe1, fmt.Sprint("m-", i), body(strings.Repeat("x", 100)))
+	}
+	if h := n.b.Status().Held; h != 10 {
+		t.Errorf("%d held, want 10", h)
+	}
+	for i := range 5 {
+		f.wire(jxta.NetGroup, pipe1, fmt.Sprint("n-", i), body(strings.Repeat("x", 9000)))
+	}
+	if n.b.heldSize > 20_000 || len(n.b.held) != 2 {
+		t.Errorf("%d held, %d octets", len(n.b.held), n.b.heldSize)
+	}
+	f.wire(jxta.NetGroup, pipe1, "huge", body(strings.Repeat("x", 30_000)))
+	if len(n.b.held) != 2 {
+		t.Error("what is larger than the whole store put everything out")
+	}
+}
+
+// farWire is a payload for pipe1 from a far peer.
+func farWire(token uint64, s string) FarPayload {
+	return FarPayload{2, token, Payload{Wire: true, Group: jxta.NetGroup, Pipe: pipe1, Src: peerName("cbid", 777),
+		MsgID: fmt.Sprintf("00000000-0000-4000-8000-%012x", token), Elements: []jxta.Element{body(s)}}}
+}
+
+func TestListenerThatIsRedialling(t *testing.T) {
+	n := newNode(t, 1)
+	f, g := n.peer("A", "cbid"), n.peer("B", "uuid")
+	f.pipe(jxta.NetGroup, pipe1, jxta.PipeTypePropagate, true)
+	g.pipe(jxta.NetGroup, pipe1, jxta.PipeTypePropagate, true)
+	f.hangUp()
+	for i := range 5 {
+		n.step(farWire(uint64(i+1), fmt.Sprint(i)))
+		n.pass(100 * time.Millisecond)
+	}
+	if got := g.bodies(); len(got) != 5 || len(n.done) != 0 {
+		t.Errorf("the other heard %q, done %v", got, n.done)
+	}
+	n.step(farWire(3, "again")) // the gateway hands it in twice
+	n.pass(time.Second)
+	g.silence("under way already")
+	f.redial("")
+	n.pass(time.Second)
+	if got := f.bodies(); !slices.Equal(got, []string{"0", "1", "2", "3", "4"}) || !slices.Equal(n.done, []uint64{1, 2, 3, 4, 5}) {
+		t.Errorf("heard %q, done %v", got, n.done)
+	}
+	n.step(farWire(6, "6"))
+	n.pass(time.Second)
+	if got := f.bodies(); !slices.Equal(got, []string{"6"}) || len(n.done) != 6 {
+		t.Errorf("heard %q, done %v", got, n.done)
+	}
+}
+
+func TestConnectionThatBreaksBeforeItWasWritten(t *testing.T) {
+	n := newNode(t, 1)
+	f := n.peer("A", "cbid")
+	f.pipe(jxta.NetGroup, pipe1, jxta.PipeTypePropagate, true)
+	n.stuck = true
+	for i := range 3 {
+		n.step(farWire(uint64(i+1), fmt.Sprint(i)))
+		n.pass(time.Second)
+	}
+	if got := f.bodies(); len(got) != 3 || len(n.done) != 0 {
+		t.Fatalf("heard %q, done %v", got, n.done)
+	}
+	n.step(Written{f.conn, n.b.conns[f.conn].inflight[0].token})
+	if !slices.Equal(n.done, []uint64{1}) {
+		t.Errorf("done %v", n.done)
+	}
+	f.hangUp()
+	n.step(farWire(4, "3"))
+	n.stuck = false
+	f.redial("")
+	n.pass(time.Second)
+	if got := f.bodies(); !slices.Equal(got, []string{"1", "2", "3"}) || len(n.done) != 4 {
+		t.Errorf("heard %q, done %v", got, n.done)
+	}
+}
+
+func TestLeaseThatEndsFinishesWhatWaits(t *testing.T) {
+	n := newNode(t, 1)
+	f := n.peer("A", "cbid")
+	f.pipe(jxta.NetGroup, pipe1, jxta.PipeTypePropagate, true)
+	f.hangUp()
+	n.step(farWire(1, "a"))
+	n.step(FarPayload{2, 2, Payload{Group: jxta.NetGroup, Src: peerName("cbid", 777), Dst: f.id, Service: "PipeService", Elements: []jxta.Element{body("b")}}})
+	if len(n.done) != 0 {
+		t.Fatalf("done %v", n.done)
+	}
+	n.pass(21 * time.Minute)
+	if !slices.Equal(n.done, []uint64{1, 2}) || len(n.b.Status().Peers) != 0 || len(n.b.waiting) != 0 {
+		t.Errorf("done %v, %+v", n.done, n.b.Status())
+	}
+	n.step(farWire(3, "c"))
+	n.step(FarPayload{2, 4, Payload{Group: jxta.NetGroup, Dst: f.id, Service: "PipeService"}})
+	if !slices.Equal(n.done, []uint64{1, 2, 3, 4}) || n.b.Stats().FarUndeliverable != 2 {
+		t.Errorf("nobody is here: done %v", n.done)
+	}
+}
+
+// Two far payloads keep their distance; an answer passes them.
+func TestPace(t *testing.T) {
+	n := newNode(t, 1)
+	f := n.peer("A", "cbid")
+	f.pipe(jxta.NetGroup, pipe1, jxta.PipeTypePropagate, true)
+	n.step(FarItem{2, Item{Kind: ItemAdv, Group: jxta.NetGroup, Sub: jxta.TypeAdv, ID: "uuid-0A06", Doc: []byte("<x:A><Name>x</Name></x:A>"), Expires: t0.Add(time.Hour)}})
+	f.take()
+	for i := range 50 {
+		n.step(farWire(uint64(i+1), fmt.Sprint(i)))
+	}
+	f.discover(jxta.NetGroup, "x")
+	if got := f.take(); len(got) != 2 || got[0].find("trk:body") == nil || got[1].find("jxta-NetGroupIRes") == nil {
+		t.Fatalf("at once: %s", describe(got))
+	}
+	for i := 1; i < 50; i++ {
+		n.pass(30 * time.Millisecond)
+	}
+	got := f.bodies()
+	for i := range got {
+		if got[i] != fmt.Sprint(i+1) {
+			t.Fatalf("order %q", got)
+		}
+	}
+	if len(got) != 49 || len(n.done) != 50 {
+		t.Errorf("%d later, %d done", len(got), len(n.done))
+	}
+}
+
+func TestWindowAndQueueAreBounded(t *testing.T) {
+	n := newNode(t, 1)
+	n.cfg.Window, n.cfg.MaxQueueOctets, n.cfg.MaxQueue = 50_000, 200_000, 1000
+	n.b = New(n.cfg, nil)
+	f := n.peer("A", "uuid")
+	f.pipe(jxta.NetGroup, pipe1, jxta.PipeTypePropagate, true)
+	n.stuck = true
+	for i := range 60 {
+		n.step(farWire(uint64(i+1), strings.Repeat("x", 9000)))
+		n.pass(100 * time.Millisecond)
+	}
+	p := n.b.peers[f.id]
+	if p.out.octets > 70_000 || p.queued > 200_000 {
+		t.Errorf("%d octets under way, %d wait", p.out.octets, p.queued)
+	}
+	if st := n.b.Stats(); st.Abandoned == 0 || int(st.Abandoned) != len(n.done) {
+		t.Errorf("%d given up, %d done", st.Abandoned, len(n.done))
+	}
+	if !slices.ContainsFunc(n.notes, func(x Note) bool { return x.Level == "warn" }) {
+		t.Error("the operator is not told")
+	}
+}
+
+func TestRestart(t *testing.T) {
+	n := patient(t, 1)
+	f, g := n.peer("A", "cbid"), n.peer("B", "uuid")
+	f.connect(ops)
+	f.pipe(jxta.NetGroup, pipe1, jxta.PipeTypePropagate, true)
+	f.pipe(ops, pipe2, jxta.PipeTypeUnicast, true)
+	g.publish(jxta.NetGroup, msa("b-svc"), time.Hour)
+	want := n.b.Items()
+	if len(want) != 6 {
+		t.Fatalf("%d items: %+v", len(want), want)
+	}
+	f.take()
+	g.take()
+	n.now = n.now.Add(time.Minute)
+	n.items = nil
+	n.restart()
+	if got := n.b.Items(); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("remembers %+v\nwant %+v", got, want)
+	}
+	n.step(farWire(1, "while it was away"))
+	if len(n.done) != 0 {
+		t.Error("given up")
+	}
+	f.redial("")
+	h := f.one()
+	if string(h.find("trk:body")) != "while it was away" || h.trailer == nil || len(n.done) != 1 {
+		t.Errorf("delivered %q, done %v", h.body, n.done)
+	}
+	f.discover(jxta.NetGroup, "b-svc")
+	if _, d := f.answer(f.one(), jxta.NetGroup); len(d.Found) != 1 || d.Found[0].Life != 59*time.Minute {
+		t.Errorf("advertisement after the restart: %+v", d)
+	}
+	if len(n.items) != 0 {
+		t.Errorf("news for far sites: %+v", n.items)
+	}
+	n.pass(25 * time.Hour)
+	if st := n.b.Status(); st.Adverts != 0 || len(st.Groups) != 0 || len(n.memory) != 0 {
+		t.Errorf("a day later %+v, memory %v", st, n.memory)
+	}
+	b := New(n.cfg, []Memory{{"peer/x", []byte("{")}, {"adv/2/x", nil}, {"adv/2/g/i", []byte("{}")}, {"", nil}, {"other", nil}})
+	if len(b.Items()) != 0 {
+		t.Error("nonsense remembered")
+	}
+}
+
+func TestSubGroupMeets(t *testing.T) {
+	a, b := newNode(t, 1), newNode(t, 2)
+	fa, fb := a.peer("A", "cbid"), b.peer("B", "uuid")
+	fa.connect(ops)
+	fb.connect(ops)
+	fa.pipe(ops, pipe1, jxta.PipeTypePropagate, true)
+	join(a, b)
+	fa.take()
+	fb.take()
+	fb.wire(ops, pipe1, "m-1", body("in the group"))
+	join(a, b)
+	h := fa.one()
+	if h.erm.Dest.Service != "EndpointService:"+ops || h.erm.Dest.Param != "JxtaPropagate/"+ops || h.find("RendezVousPropagate"+ops) == nil {
+		t.Errorf("%+v", h.erm)
+	}
+	fb.wire(jxta.NetGroup, pipe1, "m-2", body("elsewhere"))
+	join(a, b)
+	fa.silence("the pipe is open in another group")
+	fa.publish(ops, msa("x"), time.Hour)
+	join(a, b)
+	if r, d := fb.answer(fb.one(), ops); r.QueryID != 0 || len(d.Found) != 1 {
+		t.Errorf("%+v %+v", r, d)
+	}
+	fb.discover(jxta.NetGroup, "x")
+	fb.silence("published in another group")
+}
+
+// An application's own resolver handler and its own group-wide service are passed on, without addresses.
+func TestForeignServices(t *testing.T) {
+	a, b := newNode(t, 1), newNode(t, 2)
+	fa, fb := a.peer("A", "cbid"), b.peer("B", "cbid")
+	join(a, b)
+	fa.ask(jxta.NetGroup, "my.handler", "<q/>")
+	join(a, b)
+	h := fb.one()
+	q, err := jxta.ParseResolverQuery(h.find("jxta-NetGroupORes"))
+	if err != nil || q.Handler != "my.handler" || q.Src != fa.id || q.Query != "<q/>" || q.Route == nil || q.Route.Hops[0].Peer != b.cfg.Identity.Peer {
+		t.Errorf("%+v, %v", q, err)
+	}
+	r := jxta.ResolverResponse{Handler: "my.handler", QueryID: q.QueryID, Response: "<r/>"}
+	fb.say(fa.id, jxta.NetGroup, jxta.URN(jxta.ClassResolver), jxta.NetGroup+"IRes", xmlElement("jxta-NetGroupIRes", r.Append(nil)))
+	join(a, b)
+	if h = fa.one(); h.erm.Src != fb.id || h.find("jxta-NetGroupIRes") == nil {
+		t.Errorf("%+v", h.erm)
+	}
+	fa.propagate(jxta.NetGroup, "my.service", "p", body("for all"))
+	join(a, b)
+	b.pass(time.Second)
+	h = fb.one()
+	if p, err := jxta.ParsePropagate(h.find("RendezVousPropagatejxta-NetGroup")); err != nil || p.Service != "my.service" || p.Param != "p" || string(h.find("trk:body")) != "for all" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// 2.2 pushes an index, not its advertisements: the gateway asks for them (wire 0.8 is about 2.7 only).
+func TestIndexOf22IsFollowed(t *testing.T) {
+	n := newNode(t, 1)
+	f := n.peer("A", "uuid")
+	n.takeItems()
+	index := func() {
+		s := jxta.SRDI{Peer: f.id, Key: "Adv", Entries: []jxta.SRDIEntry{{Key: "Name", Value: "X", Life: time.Hour}}}
+		r := jxta.ResolverSRDI{Handler: jxta.HandlerDiscovery, Payload: string(s.Append(nil))}
+		f.propagate(jxta.NetGroup, jxta.URN(jxta.ClassResolver), jxta.NetGroup+"Srdi", xmlElement("jxta-NetGroupSrdi", r.Append(nil)))
+	}
+	index()
+	h := f.one()
+	q, err := jxta.ParseResolverQuery(h.find("jxta-NetGroupORes"))
+	if err != nil || q.Src != n.cfg.Identity.Peer || q.QueryID == 0 || q.Route == nil {
+		t.Fatalf("%+v, %v", q, err)
+	}
+	d := jxta.DiscoveryResponse{Type: jxta.TypeAdv, Found: []jxta.Found{{Life: time.Hour, Doc: msa("x")}}}
+	r := jxta.ResolverResponse{Handler: jxta.HandlerDiscovery, QueryID: q.QueryID, Response: string(d.Append(nil))}
+	f.say(n.cfg.Identity.Peer, jxta.NetGroup, jxta.URN(jxta.ClassResolver), "jxta-NetGroupIRes", xmlElement("jxta-NetGroupIRes", r.Append(nil)))
+	if it := n.takeItems(); len(it) != 1 || it[0].Kind != ItemAdv {
+		t.Errorf("%+v", it)
+	}
+	index()
+	f.silence("known by now")
+}
