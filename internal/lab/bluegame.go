@@ -23,12 +23,13 @@ import (
 var published []byte
 
 const (
-	hqReady   = 90 * time.Second // HQ's peer has its rendezvous and has published
-	progress  = 10 * time.Second // between two lines while the game is on
-	drainTick = 500 * time.Millisecond
-	askerLead = 40 * time.Second // the second local peer is started so long before the outage: JXTA 2.2 needs 14 s
-	deafFrom  = 40 * time.Second // by then the state has been told to the ship without a listener
-	killWait  = time.Minute      // for a peer to have its rendezvous again after its gateway was killed
+	hqReady      = 90 * time.Second // HQ's peer has its rendezvous and has published
+	progress     = 10 * time.Second // between two lines while the game is on
+	drainTick    = 500 * time.Millisecond
+	askerLead    = 40 * time.Second // the second local peer is started so long before the outage: JXTA 2.2 needs 14 s
+	deafFrom     = 40 * time.Second // by then the state has been told to the ship without a listener
+	unaidedDrain = 20 * time.Second
+	killWait     = time.Minute // for a peer to have its rendezvous again after its gateway was killed
 )
 
 // BlueGame plays the game of 2004: HQ's peer first, then the ships' with empty caches, each publishes a service with a
@@ -455,7 +456,15 @@ func (g *game) traffic() (up, down traffic) {
 
 // finish waits for what is under way, then for silence, and draws the figures.
 func (g *game) finish(ctx context.Context) (*Run, error) {
-	deadline := time.Now().Add(g.o.Drain)
+	drain := g.o.Drain
+	switch {
+	case drain > 0:
+	case g.kind == "unaided":
+		drain = unaidedDrain // a queue of minutes does not empty soon, and nobody waits for it
+	default:
+		drain = time.Minute + 4*g.p.RoundTripMax(g.p.MTU)
+	}
+	deadline := time.Now().Add(drain)
 	for {
 		run, _ := g.look()
 		if run.MessagesSent > 0 && run.MessagesDelivered == run.MessagesSent || !time.Now().Before(deadline) {

@@ -158,7 +158,7 @@ func flags(o *Options) (*flag.FlagSet, *string) {
 	fs.BoolVar(&o.Unaided, "unaided", false, "play it without gateways as well, at the same time")
 	fs.StringVar(&o.Only, "only", "", "play only this `run`: gateway or unaided")
 	fs.DurationVar(&o.Idle, "idle", 20*time.Second, "length of the silence at the end that is measured")
-	fs.DurationVar(&o.Drain, "drain", 0, "wait at most so long for what is under way at the end (default 60 s and four round trips)")
+	fs.DurationVar(&o.Drain, "drain", 0, "wait at most so long for what is under way at the end (default 60 s and four round trips, unaided 20 s)")
 	fs.Var(timed{func(s string) (err error) { o.OutageFor, err = time.ParseDuration(s); return err }, &o.OutageAt}, "outage", "take the link down, `60s@120s` is for 60 s at 120 s")
 	fs.BoolVar(&o.Asker, "asker", false, "a second peer on the ship asks for HQ's service during the outage")
 	fs.Var(timed{func(s string) (err error) { o.Bulk, err = strconv.Atoi(s); return err }, &o.BulkAt}, "bulk", "one long message each way, `20000@60s` is so many octets at 60 s")

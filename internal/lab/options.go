@@ -26,7 +26,7 @@ type Options struct {
 	Unaided  bool          // the same peers over the same link without gateways as well
 	Only     string        // "gateway" or "unaided": that run only
 
-	Drain time.Duration // at most so long after Duration for what is under way; 60 s and four round trips
+	Drain time.Duration // at most so long after Duration for what is under way; 60 s and four round trips, unaided 20 s
 	Idle  time.Duration // silence after that, for the background; 20 s
 
 	OutageAt, OutageFor time.Duration // every ship's link is down
@@ -64,7 +64,6 @@ func (o *Options) complete() (profile.Profile, error) {
 	}
 	set(&o.Duration, 150*time.Second)
 	set(&o.Rate, 5*time.Second)
-	set(&o.Drain, time.Minute+4*p.RoundTripMax(p.MTU))
 	set(&o.Idle, 20*time.Second)
 	set(&o.BulkAt, o.Duration/3)
 	if o.Size == 0 {
