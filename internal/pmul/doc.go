@@ -1,0 +1,22 @@
+// Package pmul implements the P_Mul transport of ACP 142 and 142(A): one message to many receivers, some of them silent
+// under EMCON for hours, delivery proved per recipient. Layouts, procedures and vectors: reference p-mul.md, cited here
+// as "p-mul.md" and a section. Sockets and files of plain P_Mul are in internal/pmulfile.
+//
+// # What the reference could not confirm
+//
+// Fletcher checksums are sent, Fletcher and Internet ones accepted. FEC and Extra kinds of Address_PDU are read, counted
+// and passed by. The word that ends a missing list early says that higher numbers are not acknowledged; a list that was
+// cut here always ends with it. The Ack timestamp is read and not sent. Message_Sequence_Number counts per sender and
+// destination and is the same in every re-transmission. A Reject_PDU is matched by group or by Message_ID, whoever is
+// its Source_ID; ours names ourselves. Discard_Message_PDUs go to the group's DPORT. The greater Priority goes first.
+//
+// # Authentication
+//
+// Byte-exact ACP 142 has none: whoever reaches the group can forge an Ack_PDU or a Discard_Message_PDU, for the one
+// message that it names. Integrity comes from the seal around the compact coding.
+//
+// # Time and units
+//
+// Callers pass now; nothing here reads a clock. Delays are time.Duration, sizes octets, rates bits per second.
+// Expiry_Time is seconds since 1970 UTC on the wire and nowhere else.
+package pmul
