@@ -1,0 +1,127 @@
+package pmul
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+)
+
+const hq, ship NodeID = 1, 300
+
+var year2027 = time.Unix(0x6b36ec80, 0).UTC()
+
+func TestCompact(t *testing.T) {
+	address := AddressPDU{Priority: 3, Total: 1, Source: hq, Message: 5000, Expiry: year2027, Destinations: []Destination{to(ship, 70)}}
+	long := address
+	long.Total, long.MAP, long.Priority = 40, NotLast, 0
+	data := DataPDU{Priority: 3, Number: 1, Source: hq, Message: 5000, Fragment: []byte("hej")}
+	fragment := DataPDU{Number: 40, Source: hq, Message: 5000, Fragment: []byte("hej")}
+	ack := func(e ...AckEntry) AckPDU { return AckPDU{Source: ship, Entries: e} }
+	tests := []struct {
+		name     string
+		from, to NodeID
+		hex      string
+		pdus     []PDU
+	}{
+		{"whole", hq, 0, "44 8827 03 6b36ec80 01 ac02 46 68656a", []PDU{address, data}},
+		{"whole and more", hq, 0, "64 8827 03 6b36ec80 01 ac02 46 03 68656a 03 07", []PDU{address, data, DiscardPDU{0, hq, 7}}},
+		{"address of several", hq, 0, "82 8827 28 6b36ec80 40 01 ac02 46", []PDU{long}},
+		{"data", hq, 0, "00 8827 28 68656a", []PDU{fragment}},
+		{"data of another", ship, 0, "10 01 8827 28 68656a", []PDU{fragment}},
+		{"empty fragment", hq, 0, "20 8827 01 00", []PDU{DataPDU{Number: 1, Source: hq, Message: 5000, Fragment: []byte{}}}},
+		{"ack", ship, hq, "01 01 8827 00", []PDU{ack(AckEntry{Source: hq, Message: 5000})}},
+		{"ack to a group", ship, 0, "81 01 01 8827 00", []PDU{ack(AckEntry{Source: hq, Message: 5000})}},
+		{"ack with lists", ship, hq, "01 03 8827 00 02 06 02 05 03 04 01 03 00",
+			[]PDU{ack(AckEntry{Source: hq, Message: 5000}, AckEntry{Source: hq, Message: 5001, Missing: []Run{{2, 2}, {5, 9}, {12, 12}}},
+				AckEntry{Source: hq, Message: 5000, Missing: []Run{{1, 1}}, Cut: true})}},
+		{"parity", hq, 0, "05 8827 28 14 02 68656a", []PDU{ParityPDU{hq, 5000, 40, 20, 2, []byte("hej")}}},
+		{"as in ACP 142", nodeA, 0, "0f 14 0014 0007 0000 7020 0a010001 6745a001 ef010207", []PDU{ReleasePDU{nodeA, 0x6745a001, group7}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := unhex(t, tt.hex)
+			out, err := AppendCompact([]byte("before"), tt.from, tt.to, tt.pdus...)
+			if err != nil || !bytes.Equal(out, append([]byte("before"), b...)) {
+				t.Errorf("AppendCompact = %s, %v; want %x", hex.EncodeToString(out[6:]), err, b)
+			}
+			if got, err := ParseCompact(b, tt.from, hq); err != nil || !reflect.DeepEqual(got, tt.pdus) {
+				t.Errorf("ParseCompact = %+v, %v; want %+v", got, err, tt.pdus)
+			}
+		})
+	}
+}
+
+// TestCompactHeaders: what one 60-octet message to one ship costs besides its octets and the seal.
+func TestCompactHeaders(t *testing.T) {
+	const far, of = 65535, MessageID(2_000_000) // the largest gateway id; the two millionth message
+	address := AddressPDU{Priority: 5, Total: 1, Source: hq, Message: of, Expiry: year2027, Destinations: []Destination{to(far, 16000)}}
+	out, err := AppendCompact(nil, hq, 0, address, DataPDU{Priority: 5, Number: 1, Source: hq, Message: of, Fragment: make([]byte, 60)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := AppendCompact(nil, far, hq, AckPDU{Source: far, Entries: []AckEntry{{Source: hq, Message: of}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("Address and Data %d octets, Ack %d octets; ACP 142: %d and %d", len(out)-60, len(back), addressHeader+addressEntry+dataHeader, ackHeader+ackEntryHeader)
+	if n := len(out) - 60 + len(back); n > 24 {
+		t.Errorf("headers take %d octets, want 24 or fewer", n)
+	}
+}
+
+func TestCompactRefused(t *testing.T) {
+	tests := []struct {
+		name, hex, field string
+		err              error
+	}{
+		{"unknown type", "06 8827", "PDU_Type", ErrType},
+		{"cut in Message_ID", "00 88", "Message_ID", ErrShort},
+		{"Message_ID of 33 bits", "00 8080808020 01", "Message_ID", ErrValue},
+		{"number 0", "00 8827 00 68", "Sequence_Number", ErrValue},
+		{"number 65536", "00 8827 808004 68", "Sequence_Number", ErrValue},
+		{"fragment cut", "20 8827 01 05 68", "fragment", ErrShort},
+		{"count lies", "02 8827 01 6b36ec80 ff03 ac02 46", "Count_of_Destination_Entries", ErrValue},
+		{"no priority", "40 05", "Priority", ErrShort},
+		{"no expiry", "02 05 01 6b36", "Expiry_Time", ErrShort},
+		{"no entries", "01 00", "Count_of_Ack_Info_Entries", ErrValue},
+		{"entries lie", "01 7f 05 00", "Count_of_Ack_Info_Entries", ErrValue},
+		{"list beyond 65535", "01 01 05 04 feff07 02", "Missing_Data_PDU_Seq_Numbers", ErrValue},
+		{"cut of nothing", "01 01 05 01", "Missing_Data_PDU_Seq_Numbers", ErrValue},
+		{"standard cut", "0f 14 0014", "Length_of_PDU", ErrShort},
+		{"standard broken", "0f 04 0014 0007", "Length_of_PDU", ErrShort},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := ParseCompact(unhex(t, tt.hex), hq, ship)
+			var e *PDUError
+			if p != nil || !errors.Is(err, tt.err) || !errors.As(err, &e) || e.Field != tt.field {
+				t.Errorf("ParseCompact = %+v, %v; want %s: %v", p, err, tt.field, tt.err)
+			}
+		})
+	}
+}
+
+// FuzzParseCompact: what parses is written and read again as the same PDUs.
+func FuzzParseCompact(f *testing.F) {
+	for _, s := range []string{"44 8827 03 6b36ec80 01 ac02 46 68656a", "82 8827 28 6b36ec80 40 01 ac02 46", "20 8827 01 00",
+		"81 01 01 8827 00", "01 03 8827 00 02 06 02 05 03 04 01 03 00", "05 8827 28 14 02 68656a", "03 07",
+		"0f 14 0014 0007 0000 7020 0a010001 6745a001 ef010207"} {
+		f.Add(unhex(f, s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, err := ParseCompact(b, ship, hq)
+		if err != nil {
+			return
+		}
+		out, err := AppendCompact(nil, ship, hq, p...)
+		if err != nil {
+			t.Fatalf("AppendCompact(%+v): %v", p, err)
+		}
+		if q, err := ParseCompact(out, ship, hq); err != nil || !reflect.DeepEqual(p, q) {
+			t.Fatalf("%+v came back as %+v, %v", p, q, err)
+		}
+	})
+}
