@@ -47,6 +47,7 @@ type Sender struct {
 
 	heard      time.Time // last authentic datagram of the peer
 	dead       bool      // a probe was not answered in time
+	listening  bool      // the peer has said that it will be silent: it hears us and does not answer
 	ask        bool      // probe at the next chance
 	probing    bool      // a probe is out
 	probeID    uint8
@@ -83,8 +84,21 @@ func (s *Sender) Dead() bool { return s.dead }
 
 // Room says whether another message of the lane may go.
 func (s *Sender) Room(l frame.Lane) bool {
-	return !s.dead && len(s.flight[l]) < s.cfg.Window[l] && s.next[l]-s.base(l) < MaxAhead
+	window := s.cfg.Window[l]
+	if s.listening {
+		window = MaxAhead // receipts come when its silence ends
+	}
+	return !s.dead && len(s.flight[l]) < window && s.next[l]-s.base(l) < MaxAhead
 }
+
+// Listening says that the peer will be silent (EMCON) from now on: messages go out once and are kept, nothing is asked,
+// and silence is no sign of a dead link. It ends with the first datagram that the peer sends.
+func (s *Sender) Listening() {
+	s.listening, s.dead, s.probing, s.ask = true, false, false, false
+}
+
+// IsListening says whether the peer is believed to be silent.
+func (s *Sender) IsListening() bool { return s.listening }
 
 // base is the oldest number not acknowledged, or next.
 func (s *Sender) base(l frame.Lane) uint64 {
@@ -120,8 +134,8 @@ func (s *Sender) Sent(now time.Time, id ID) {
 func (s *Sender) Heard(now time.Time) {
 	s.heard = now
 	s.probeCount = 0
-	if s.dead {
-		s.dead = false
+	if s.dead || s.listening {
+		s.dead, s.listening = false, false
 		s.ask = true // what was under way when it died is either there or lost; Answer settles it if it is in here
 	}
 }
@@ -212,6 +226,9 @@ func (s *Sender) overdue() time.Time {
 
 // Deadline is when ProbeDue may become true by itself; zero when nothing waits.
 func (s *Sender) Deadline() time.Time {
+	if s.listening {
+		return time.Time{}
+	}
 	if s.probing {
 		if !s.dead {
 			return s.probeSent.Add(s.cfg.RoundTrip)
@@ -237,6 +254,9 @@ func (s *Sender) interval() time.Duration {
 
 // ProbeDue says whether to send a probe now; it also notices that the last one was not answered.
 func (s *Sender) ProbeDue(now time.Time) bool {
+	if s.listening {
+		return false
+	}
 	if s.probing && !s.dead && !now.Before(s.probeSent.Add(s.cfg.RoundTrip)) {
 		s.probing = false
 		if s.heard.Before(s.probeSent) {

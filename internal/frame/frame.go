@@ -58,6 +58,9 @@ type (
 		Coded  bool   // Body is deflated (package compact)
 		Body   []byte
 	}
+	// Silence: the sender will not transmit until Until (seconds since 1970 UTC; 0: until it speaks again), but it
+	// listens (EMCON).
+	Silence struct{ Until uint32 }
 	// NORM is one packet of libnorm, elided (package normwire).
 	NORM struct{ Body []byte }
 )
@@ -68,6 +71,7 @@ func (Probe) isFrame()   {}
 func (Answer) isFrame()  {}
 func (Data) isFrame()    {}
 func (NORM) isFrame()    {}
+func (Silence) isFrame() {}
 
 const (
 	kindReceipt = 1 << 5
@@ -76,6 +80,7 @@ const (
 	kindAnswer  = 4 << 5
 	kindData    = 5 << 5
 	kindNORM    = 6 << 5
+	kindSilence = 7 << 5
 	kindMask    = 7 << 5
 
 	flagMore  = 1 << 0 // DATA, NORM: a length follows, and after the body another frame
@@ -109,6 +114,8 @@ func Append(b []byte, f Frame, last bool) []byte {
 			kind |= flagCoded
 		}
 		return appendBody(b, kind, last, f.Number, true, f.Body)
+	case Silence:
+		return binary.BigEndian.AppendUint32(append(b, kindSilence), f.Until)
 	case NORM:
 		return appendBody(b, kindNORM, last, 0, false, f.Body)
 	}
@@ -186,6 +193,14 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 		d := Data{Number: binary.BigEndian.Uint16(b), Coded: flags&flagCoded != 0}
 		d.Body, rest, err = body(b[2:], flags)
 		return d, rest, err
+	case kindSilence:
+		if flags != 0 {
+			return nil, nil, ErrKind
+		}
+		if len(b) < 4 {
+			return nil, nil, ErrShort
+		}
+		return Silence{binary.BigEndian.Uint32(b)}, b[4:], nil
 	case kindNORM:
 		if flags&^flagMore != 0 {
 			return nil, nil, ErrKind

@@ -20,6 +20,7 @@ var vectors = []struct {
 	{"hello", Hello{0xa1b2c3d4, 3, 0x11223344, 5, 0x99aabbcc}, false, "40 a1b2c3d4 03 11223344 05 99aabbcc"},
 	{"probe", Probe{7}, false, "60 07"},
 	{"answer", Answer{7}, true, "80 07"},
+	{"silence", Silence{0x6b49d200}, false, "e0 6b49d200"},
 	{"data, last", Data{42, false, []byte("hej")}, true, "a0 002a 68656a"},
 	{"data, coded, more follow", Data{42, true, []byte("hej")}, false, "a3 002a 03 68656a"},
 	{"NORM, last", NORM{[]byte{1, 2}}, true, "c0 0102"},
@@ -50,7 +51,7 @@ func TestVectors(t *testing.T) {
 			}
 		})
 	}
-	for _, bad := range []string{"00", "ff", "41", "61 00", "81 00", "a4 0000", "c2 00"} {
+	for _, bad := range []string{"00", "1f", "41", "61 00", "81 00", "a4 0000", "c2 00", "e1 00000000"} {
 		if _, _, err := Parse(unhex(t, bad)); !errors.Is(err, ErrKind) {
 			t.Errorf("Parse(%s): %v, want ErrKind", bad, err)
 		}

@@ -18,6 +18,13 @@ type (
 		Addr netip.AddrPort
 		Data []byte
 	}
+	// Silence is the operator's order to transmit nothing at all until Until (zero: until told otherwise), or to end
+	// that. With Announce the peers are told in one last datagram each.
+	Silence struct {
+		On       bool
+		Until    time.Time
+		Announce bool
+	}
 	// NormUp: the child of this generation runs and takes commands.
 	NormUp struct{ Generation uint8 }
 	// NormDown: the child died or hung and was killed; what it held is gone.
@@ -44,6 +51,7 @@ type (
 
 func (LAN) gatewayEvent()        {}
 func (Datagram) gatewayEvent()   {}
+func (Silence) gatewayEvent()    {}
 func (NormUp) gatewayEvent()     {}
 func (NormDown) gatewayEvent()   {}
 func (NormPacket) gatewayEvent() {}

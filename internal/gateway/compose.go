@@ -47,6 +47,13 @@ func (g *Gateway) compose(now time.Time, p *peer) (int, error) {
 		overhead = seal.OverheadLong
 	}
 	l := &letter{budget: g.cfg.Profile.DatagramOctets - overhead}
+	probe := p.sender.ProbeDue(now)
+	if probe {
+		l.budget -= size(frame.Probe{})
+	}
+	if p.announce {
+		l.budget -= size(frame.Silence{})
+	}
 	g.startBulk(now, p)
 
 	hello := long || p.owesHello
@@ -55,7 +62,6 @@ func (g *Gateway) compose(now time.Time, p *peer) (int, error) {
 			HeardStream: p.inStream, Digest: g.replica.Digest(now, p.ID)}
 		l.add(h, kindKey)
 	}
-	probe := p.sender.ProbeDue(now)
 	busy := p.sender.Dead() && !probe && len(p.answers) == 0 // say nothing into a dead link of our own accord
 	for _, r := range p.receiver.Receipts() {
 		l.add(r, kindAck)
@@ -66,6 +72,10 @@ func (g *Gateway) compose(now time.Time, p *peer) (int, error) {
 	if !p.sender.Dead() {
 		g.addMessages(now, p, l)
 	}
+	if p.announce {
+		l.frames = append([]frame.Frame{frame.Silence{Until: g.silence.wire()}}, l.frames...)
+		l.kinds = append([]ledgerKind{kindAck}, l.kinds...)
+	}
 	if probe {
 		f := frame.Probe{ID: p.sender.ProbeSent(now)}
 		l.frames = append([]frame.Frame{f}, l.frames...)
@@ -74,7 +84,7 @@ func (g *Gateway) compose(now time.Time, p *peer) (int, error) {
 	helloIsDue := !p.helloDue.IsZero() && !now.Before(p.helloDue)
 	keepalive := g.cfg.Keepalive > 0 && !now.Before(p.lastSent.Add(g.cfg.Keepalive))
 	receiptDue := !p.receiver.Due().IsZero() && !now.Before(p.receiver.Due())
-	carries := probe || len(p.answers) > 0 || helloIsDue || keepalive || receiptDue || l.carriesData()
+	carries := p.announce || probe || len(p.answers) > 0 || helloIsDue || keepalive || receiptDue || l.carriesData()
 	if !carries || busy && !helloIsDue && !receiptDue && !keepalive {
 		p.readyAt = time.Time{}
 		return 0, nil
@@ -124,6 +134,7 @@ func (g *Gateway) post(now time.Time, p *peer, l *letter, long, hello bool) (int
 	}
 	p.receiver.Settle()
 	p.answers = nil
+	p.announce = false
 	p.readyAt = time.Time{}
 	p.lastSent = now
 	g.out.Datagrams = append(g.out.Datagrams, Datagram{Addr: p.addr, Data: data})

@@ -64,6 +64,7 @@ type Gateway struct {
 	started   bool
 	seq       uint64 // of messages waiting
 	norm      normState
+	silence   silence
 	stats     Stats
 	nextPurge time.Time // of what has expired
 
@@ -136,6 +137,8 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		g.stepBridge(now, ev.Event)
 	case Datagram:
 		g.receive(now, ev)
+	case Silence:
+		g.setSilence(now, ev)
 	case NormUp:
 		g.normUp(now, ev.Generation)
 	case NormDown:
@@ -156,7 +159,10 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	if !now.Before(g.nextPurge) {
 		g.purge(now)
 	}
-	g.pump(now)
+	g.endSilence(now)
+	if !g.silence.on {
+		g.pump(now)
+	}
 	out.Deadline = g.deadline(now)
 	return out
 }
@@ -174,6 +180,9 @@ func (g *Gateway) start(now time.Time) {
 	g.restoredFar, g.restoredMail = nil, nil
 	for _, p := range g.peers {
 		p.helloDue = now
+		if p.receiver.Cumulative(frame.Direct)+p.receiver.Cumulative(frame.Bulk) > 0 {
+			p.receiver.Probed(now) // what was owed when we stopped is owed now
+		}
 	}
 	g.startNorm(now)
 	g.purge(now)
@@ -294,6 +303,9 @@ func (g *Gateway) ready(now time.Time, p *peer) (bool, time.Time) {
 // deadline is when Step wants to be called at the latest.
 func (g *Gateway) deadline(now time.Time) time.Time {
 	due := earlier(earlier(g.nextPurge, g.bridgeDue), g.norm.startAt)
+	if g.silence.on {
+		return earlier(due, g.silence.until)
+	}
 	for _, p := range g.peers {
 		if !p.addr.IsValid() {
 			continue

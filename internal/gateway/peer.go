@@ -52,6 +52,8 @@ type peer struct {
 	readyAt   time.Time
 	lastSent  time.Time
 	lastHeard time.Time
+	announce  bool      // it has to be told that we go silent
+	silentTo  time.Time // while it is silent itself: when it said that this ends; zero: it did not say
 	complain  time.Time // of something that anybody could provoke
 	stale     time.Time // when a datagram of an earlier start came in
 	ledger    ledger
@@ -136,6 +138,7 @@ const (
 	bucketOwn     = "own"     // item key -> envelope with the item
 	bucketBridge  = "bridge"  // the bridge's memories
 	bucketNorm    = "norm"    // "generation"
+	bucketSilence = "silence" // "self" -> when it ends (appendSilence)
 )
 
 func peerKey(id uint16, rest []byte) []byte {

@@ -49,6 +49,9 @@ func (g *Gateway) receive(now time.Time, d Datagram) {
 	if p.sender.Dead() && !p.lastHeard.IsZero() {
 		g.note("info", "the link to a peer is back", "peer", p.Name, "silent_for", now.Sub(p.lastHeard).Round(time.Second))
 	}
+	if p.sender.IsListening() {
+		g.note("info", "a peer has ended its silence", "peer", p.Name)
+	}
 	p.lastHeard = now
 	p.sender.Heard(now)
 	for len(body) > 0 {
@@ -146,6 +149,9 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 			g.stats.Dropped["beyond_window"]++
 		}
 		p.ledger.add(received, kind, octets)
+	case frame.Silence:
+		p.ledger.add(received, kindAck, octets)
+		g.peerSilent(p, f)
 	case frame.NORM:
 		g.receiveNORM(now, p, f.Body, octets)
 	}

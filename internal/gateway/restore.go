@@ -18,7 +18,7 @@ import (
 
 var errRecord = errors.New("gateway: journal record of another format")
 
-const peerRecordLen = 1 + 4 + 1 + 1 + 8*2*frame.Lanes + 4 + 1 + 1 + 2
+const peerRecordLen = 1 + 4 + 1 + 1 + 8*2*frame.Lanes + 4 + 1 + 1 + 2 + 1
 
 // appendPeer is the durable part of p that has no records of its own.
 func appendPeer(b []byte, p *peer) []byte {
@@ -37,6 +37,11 @@ func appendPeer(b []byte, p *peer) []byte {
 		b = append(b, 0)
 	}
 	b = binary.BigEndian.AppendUint16(append(b, generation), contiguous)
+	if p.sender.IsListening() {
+		b = append(b, 1)
+	} else {
+		b = append(b, 0)
+	}
 	if p.addr.IsValid() {
 		b = append(b, p.addr.String()...)
 	}
@@ -70,6 +75,9 @@ func (g *Gateway) parsePeer(p *peer, b []byte) error {
 	cfg := custodyConfig(g.cfg.Profile)
 	p.sender = custody.NewSender(cfg, next)
 	p.receiver = custody.NewReceiver(cfg, cum)
+	if b[peerRecordLen-1] != 0 {
+		p.sender.Listening()
+	}
 	return nil
 }
 
@@ -118,6 +126,11 @@ func (g *Gateway) restore(records []Record) (memories []jxtabridge.Memory, state
 				return nil, nil, fmt.Errorf("%w: %s %q", err, r.Bucket, r.Key)
 			}
 			g.replica.Put(it)
+			continue
+		case bucketSilence:
+			if g.silence, err = parseSilence(r.Value); err != nil {
+				return nil, nil, fmt.Errorf("%w: %s %q", err, r.Bucket, r.Key)
+			}
 			continue
 		case bucketNorm:
 			if len(r.Value) != 1 {

@@ -74,6 +74,7 @@ type Status struct {
 	BootNumber uint32            `json:"boot"`
 	NORM       NormStatus        `json:"norm"`
 	Items      int               `json:"items"` // of this site, as its peers should have them
+	Silence    SilenceStatus     `json:"silence"`
 	Peers      []PeerStatus      `json:"peers"`
 	Ledger     []LedgerRow       `json:"ledger"`
 	Dropped    map[string]uint64 `json:"dropped"`
@@ -91,7 +92,7 @@ type PeerStatus struct {
 	ID            uint16 `json:"id"`
 	Name          string `json:"name"`
 	Address       string `json:"address,omitempty"`
-	Link          string `json:"link"` // "unknown": never heard in this run; "up"; "silent": does not answer
+	Link          string `json:"link"` // "unknown": never heard in this run; "up"; "silent": does not answer; "listening": said that it will not
 	LastHeard     string `json:"last_heard,omitempty"`
 	Knows         bool   `json:"knows_us"`
 	Waiting       int    `json:"waiting"`   // messages without a number
@@ -122,6 +123,7 @@ func (g *Gateway) Status(now time.Time) Status {
 	if g.cfg.Shore {
 		s.End = "shore"
 	}
+	s.Silence = g.forecast(now)
 	for reason, n := range g.stats.Dropped {
 		s.Dropped[reason] = n
 	}
@@ -140,8 +142,11 @@ func (g *Gateway) Status(now time.Time) Status {
 			ps.Link = "up"
 			ps.LastHeard = p.lastHeard.UTC().Format(time.RFC3339)
 		}
-		if p.sender.Dead() {
+		switch {
+		case p.sender.Dead():
 			ps.Link = "silent"
+		case p.sender.IsListening():
+			ps.Link = "listening"
 		}
 		s.Peers = append(s.Peers, ps)
 		for direction, name := range [...]string{"sent", "received"} {

@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/gateway"
+)
+
+// order gives a node's gateway its operator's word.
+func order(w *World, n *Node, s gateway.Silence) {
+	w.At(0, func() { w.step(n, s) })
+	w.Run(time.Millisecond)
+}
+
+func TestSilentShip(t *testing.T) {
+	for _, announced := range []bool{true, false} {
+		w := world(t, 2, "iridium-directip", 8)
+		hq, ship := w.Nodes[0], w.Nodes[1]
+		hq.Site.Put(w, pipeItem(1, pipeHQ))
+		w.Run(time.Minute)
+		order(w, ship, gateway.Silence{On: true, Until: w.Now.Add(6 * time.Hour), Announce: announced})
+		w.Run(10 * time.Second)
+		up, down := w.Octets(ship)
+		sent := tracks(w, hq, []uint16{2}, 60, 200, 5*time.Second)
+		late := tracks(w, ship, []uint16{1}, 5, 200, time.Minute) // its own peers go on
+		w.Run(30 * time.Minute)
+		w.Kill(ship, time.Second) // silence survives a restart
+		w.Run(5*time.Hour + 28*time.Minute)
+		if now, _ := w.Octets(ship); now != up {
+			t.Fatalf("announced %v: a silent ship sent %d octets", announced, now-up)
+		}
+		_, down2 := w.Octets(ship)
+		t.Logf("announced %v: %d octets to the silent ship, %d of 60 messages there", announced, down2-down, len(ship.Site.Got))
+		if announced && (len(ship.Site.Got) < 50 || down2-down > 60*330) {
+			t.Errorf("%d messages there in %d octets; want most of 60, each sent once", len(ship.Site.Got), down2-down)
+		}
+		if f := ship.GW.Status(w.Now).Silence; !f.On || f.Receipts != 1 || f.Messages != 5 || f.AirtimeS <= 0 {
+			t.Errorf("forecast %+v, want silence, receipts for one peer and 5 messages", f)
+		}
+		w.Run(10 * time.Minute)
+		once(t, w, ship.Site, 1, *sent)
+		once(t, w, hq.Site, 2, *late)
+		up2, _ := w.Octets(ship)
+		if spent := up2 - up; spent > 2500 {
+			t.Errorf("announced %v: the ship spent %d octets after its silence, want few datagrams", announced, spent)
+		}
+		if !announced {
+			continue
+		}
+		notes := strings.Join(w.Notes, "\n")
+		for _, want := range []string{"a peer goes silent", "a peer has ended its silence"} {
+			if strings.Count(notes, want) != 1 {
+				t.Errorf("%q was noted %d times, want once", want, strings.Count(notes, want))
+			}
+		}
+	}
+}
+
+func TestSilenceOrderedOnAndOff(t *testing.T) {
+	w := world(t, 2, "iridium-directip", 9)
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	w.Run(time.Minute)
+	order(w, ship, gateway.Silence{On: true, Until: w.Now.Add(-time.Second)})
+	if ship.GW.Status(w.Now).Silence.On {
+		t.Error("a silence that has ended already was begun")
+	}
+	order(w, ship, gateway.Silence{On: true})
+	sent := tracks(w, ship, []uint16{1}, 3, 200, time.Second)
+	w.Run(time.Hour)
+	if len(hq.Site.Got) != 0 {
+		t.Error("a silent ship was heard")
+	}
+	order(w, ship, gateway.Silence{})
+	w.Run(time.Minute)
+	once(t, w, hq.Site, 2, *sent)
+}
