@@ -35,6 +35,7 @@ Lets JXTA peers of two or more sites meet over a narrow link.
   check     read a configuration, report every mistake, say what would run
   keys new  make a net's key
   status    what the running gateway on this machine does
+  silence   transmit nothing (EMCON), and end that
   profiles  the links that are known by name
   lab       play gateways, peers and a link on this machine
   version   what this is
@@ -49,6 +50,7 @@ var commands = map[string]command{
 	"check":    checkCommand,
 	"keys":     keysCommand,
 	"status":   statusCommand,
+	"silence":  silenceCommand,
 	"profiles": profilesCommand,
 	"lab":      lab.Main,
 	"version":  versionCommand,

@@ -256,6 +256,7 @@ func (n *node) run(ctx context.Context) error {
 	}()
 	if n.httpSock != nil {
 		handler := control.Handler(control.Source{
+			Order:   n.daemon.PostOrder,
 			Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.daemon.Trouble, Radio: n.radio.Stats, NORM: n.norm.Stats,
 		}, n.reg)
 		go func() {

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -54,8 +57,11 @@ func statusCommand(args []string, stdout, stderr io.Writer) int {
 	return exitGood
 }
 
-// ask fetches /status. A gateway that listens everywhere is asked on loopback.
-func ask(at netip.AddrPort) ([]byte, error) {
+// ask fetches /status.
+func ask(at netip.AddrPort) ([]byte, error) { return talk(at, "GET", "/status", nil) }
+
+// talk asks the gateway that answers at this address. One that listens everywhere is asked on loopback.
+func talk(at netip.AddrPort, method, path string, body []byte) ([]byte, error) {
 	if at.Addr().IsUnspecified() {
 		loopback := netip.IPv6Loopback()
 		if at.Addr().Is4() {
@@ -64,7 +70,12 @@ func ask(at netip.AddrPort) ([]byte, error) {
 		at = netip.AddrPortFrom(loopback, at.Port())
 	}
 	client := http.Client{Timeout: 10 * time.Second}
-	resp, err := client.Get("http://" + at.String() + "/status")
+	req, err := http.NewRequest(method, "http://"+at.String()+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := client.Do(req)
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return nil, fmt.Errorf("no gateway answers at %s: it does not run, or runs with another http.listen", at)
 	}
@@ -72,11 +83,11 @@ func ask(at netip.AddrPort) ([]byte, error) {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
 	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("the gateway at %s says: %s", at, strings.TrimSpace(string(body)))
+		err = fmt.Errorf("the gateway at %s says: %s", at, strings.TrimSpace(string(answer)))
 	}
-	return body, err
+	return answer, err
 }
 
 func printStatus(out io.Writer, r control.Report, now time.Time) {
@@ -89,6 +100,9 @@ func printStatus(out io.Writer, r control.Report, now time.Time) {
 		normText = "up"
 	}
 	fmt.Fprintf(out, "link profile %s, this end is the %s; NORM %s, replaced %d times\n", r.Profile, r.End, normText, r.NORM.Failures)
+	if r.Silence.On {
+		printSilence(out, r.Silence)
+	}
 	fmt.Fprintf(out, "this site: %d local peers, %d advertisements, %d open questions\n", len(r.LAN.Peers), r.LAN.Adverts, r.LAN.Questions)
 	for _, p := range r.LAN.Peers {
 		name := p.Name
@@ -116,8 +130,8 @@ func printStatus(out io.Writer, r control.Report, now time.Time) {
 	w.Flush()
 	fmt.Fprintln(out)
 	printLedger(out, r.Ledger)
-	for reason, n := range r.Dropped {
-		if n > 0 {
+	for _, reason := range slices.Sorted(maps.Keys(r.Dropped)) {
+		if n := r.Dropped[reason]; n > 0 {
 			fmt.Fprintf(out, "dropped, %s: %d\n", reason, n)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,6 +30,7 @@ type Source struct {
 	Trouble  func() string // "" when all is well
 	Radio    func() radio.Stats
 	NORM     func() norm.Stats
+	Order    func(gateway.Event) // hands the loop an operator's order
 }
 
 // Snapshot is what the loop's state machines say of one moment.
@@ -86,10 +88,58 @@ func Handler(src Source, reg *prometheus.Registry) http.Handler {
 			fmt.Fprintln(w, "ok")
 		}
 	})
+	mux.HandleFunc("POST /silence", func(w http.ResponseWriter, r *http.Request) { src.silence(w, r) })
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintln(w, "aldis gateway: /status /metrics /healthz")
+		fmt.Fprintln(w, "aldis gateway: /status /metrics /healthz; gateway silence speaks to /silence")
 	})
 	return mux
+}
+
+// SilenceOrder is the body of POST /silence. The answer is the gateway.SilenceStatus that came of it.
+type SilenceOrder struct {
+	On       bool      `json:"on"`
+	Until    time.Time `json:"until,omitzero"`
+	Announce bool      `json:"announce,omitempty"`
+}
+
+// silence takes the order of somebody on this machine. A page in a browser here cannot give one: it may not send JSON
+// to another origin.
+func (s Source) silence(w http.ResponseWriter, r *http.Request) {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil || !from.Addr().Unmap().IsLoopback() {
+		http.Error(w, "orders are taken from this machine only", http.StatusForbidden)
+		return
+	}
+	if r.Header.Get("Content-Type") != "application/json" {
+		http.Error(w, "an order is application/json", http.StatusUnsupportedMediaType)
+		return
+	}
+	var order SilenceOrder
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4096))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&order); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.Order(gateway.Silence{On: order.On, Until: order.Until, Announce: order.Announce})
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	for {
+		now, err := s.Snapshot(ctx)
+		if err != nil {
+			http.Error(w, "the order was given; the gateway has not said that it was obeyed: "+err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		if got := now.Gateway.Silence; got.On == order.On {
+			w.Header().Set("Content-Type", "application/json")
+			json.NewEncoder(w).Encode(got)
+			return
+		}
+		select { // the loop takes orders and questions in no certain order
+		case <-ctx.Done():
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
 
 // Serve answers on ln until ctx ends.

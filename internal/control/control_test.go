@@ -45,6 +45,7 @@ type server struct {
 	status  gateway.Status
 	err     error
 	trouble string
+	ordered []gateway.Event
 	*httptest.Server
 }
 
@@ -61,6 +62,10 @@ func start(t *testing.T) *server {
 		},
 		NORM:    func() norm.Stats { return norm.Stats{Starts: 2, StrangePacket: 1} },
 		Trouble: func() string { return s.trouble },
+		Order: func(ev gateway.Event) {
+			s.ordered = append(s.ordered, ev)
+			s.status.Silence.On = ev.(gateway.Silence).On
+		},
 		Radio:   func() radio.Stats { return radio.Stats{SentDatagrams: 11, SentOctets: 2200, DroppedDatagrams: 1} },
 	}, prometheus.NewRegistry()))
 	t.Cleanup(s.Close)
@@ -211,5 +216,32 @@ func TestServeEnds(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// Orders are taken from this machine, as JSON, and answered with what came of them.
+func TestSilenceOrder(t *testing.T) {
+	s := start(t)
+	tests := []struct {
+		name, kind, body string
+		code             int
+	}{
+		{"on", "application/json", `{"on":true,"until":"2027-01-01T00:00:00Z"}`, 200},
+		{"a form, as a page in a browser could send", "application/x-www-form-urlencoded", `{"on":true}`, 415},
+		{"no JSON", "application/json", "on", 400},
+		{"unknown member", "application/json", `{"on":true,"for":"ever"}`, 400},
+	}
+	for _, tt := range tests {
+		resp, err := http.Post(s.URL+"/silence", tt.kind, strings.NewReader(tt.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != tt.code {
+			t.Errorf("%s: %d, want %d", tt.name, resp.StatusCode, tt.code)
+		}
+	}
+	if want := []gateway.Event{gateway.Silence{On: true, Until: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)}}; !reflect.DeepEqual(s.ordered, want) {
+		t.Errorf("orders %v, want %v", s.ordered, want)
 	}
 }

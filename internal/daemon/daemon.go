@@ -97,6 +97,9 @@ func (d *Daemon) PostLAN(ev jxtabridge.Event) { d.wait(d.lan, gateway.LAN{Event:
 // PostNorm hands over an event of libnorm's and waits for room. After the loop has ended it does nothing.
 func (d *Daemon) PostNorm(ev gateway.Event) { d.wait(d.norm, ev) }
 
+// PostOrder hands over an operator's order and waits for room. After the loop has ended it does nothing.
+func (d *Daemon) PostOrder(ev gateway.Event) { d.wait(d.norm, ev) }
+
 func (d *Daemon) wait(inbox chan gateway.Event, ev gateway.Event) {
 	select {
 	case inbox <- ev:

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"time"
+
+	"aldis/internal/config"
+	"aldis/internal/control"
+	"aldis/internal/gateway"
+)
+
+const silenceAbout = `usage: gateway silence on [--until TIME] [--announce] [-c FILE] [--json]
+       gateway silence off | status [-c FILE] [--json]
+
+Silence (EMCON): the gateway on this machine transmits nothing at all on its link until TIME or until it is told to.
+It goes on receiving, and serves its LAN from what it knows. Local peers' messages wait in the journal. Silence
+survives a restart. status forecasts what goes out when it ends. FILE only tells where the gateway answers (http.listen).
+
+TIME is 2006-01-02T15:04:05Z (RFC 3339), 15:04 for the next such minute UTC, or how long: 6h30m.
+With --announce every peer is told in one last datagram, and goes on sending to a node that it knows to be silent:
+without it the peers take the link for dead and hold back what they have.
+
+Exit: 0 it is as ordered, 1 not so, 2 wrong usage.
+`
+
+func silenceCommand(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("silence", flag.ContinueOnError)
+	file := fs.String("c", defaultConfig, "configuration `file`")
+	until := fs.String("until", "", "when silence ends by itself (`TIME`)")
+	announce := fs.Bool("announce", false, "tell the peers in one last datagram each")
+	asJSON := fs.Bool("json", false, "print the gateway's answer as it is")
+	rest, code, done := parse(fs, args, 1, silenceAbout, stdout, stderr)
+	if done {
+		return code
+	}
+	wrong := func(text string) int {
+		fmt.Fprintf(stderr, "gateway silence: %s\n\n%s", text, silenceAbout)
+		return exitUsage
+	}
+	if len(rest) != 1 || rest[0] != "on" && rest[0] != "off" && rest[0] != "status" {
+		return wrong("say on, off or status")
+	}
+	if rest[0] != "on" && (*until != "" || *announce) {
+		return wrong("--until and --announce go with on")
+	}
+	order := control.SilenceOrder{On: rest[0] == "on", Announce: *announce}
+	if *until != "" {
+		at, err := parseUntil(*until, time.Now())
+		if err != nil {
+			return wrong(err.Error())
+		}
+		order.Until = at
+	}
+	at, err := config.HTTPListen(*file)
+	if err != nil {
+		return fail(stderr, "silence", err)
+	}
+	var status gateway.SilenceStatus
+	var answer []byte
+	if rest[0] == "status" {
+		var r control.Report
+		if answer, err = ask(at); err == nil {
+			err = json.Unmarshal(answer, &r)
+		}
+		status = r.Silence
+		answer, _ = json.Marshal(status)
+		answer = append(answer, '\n')
+	} else {
+		body, _ := json.Marshal(order)
+		if answer, err = talk(at, "POST", "/silence", body); err == nil {
+			err = json.Unmarshal(answer, &status)
+		}
+	}
+	if err != nil {
+		return fail(stderr, "silence", err)
+	}
+	if *asJSON {
+		stdout.Write(answer)
+	} else {
+		printSilence(stdout, status)
+	}
+	return exitGood
+}
+
+// parseUntil reads a time that is ahead of now.
+func parseUntil(text string, now time.Time) (time.Time, error) {
+	if d, err := time.ParseDuration(text); err == nil {
+		if d <= 0 {
+			return time.Time{}, fmt.Errorf("%s is no time ahead", text)
+		}
+		return now.Add(d).UTC().Truncate(time.Second), nil
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		if !at.After(now) {
+			return time.Time{}, fmt.Errorf("%s is over", text)
+		}
+		return at.UTC(), nil
+	}
+	if clock, err := time.Parse("15:04", text); err == nil {
+		day := now.UTC()
+		at := time.Date(day.Year(), day.Month(), day.Day(), clock.Hour(), clock.Minute(), 0, 0, time.UTC)
+		if !at.After(now) {
+			at = at.AddDate(0, 0, 1)
+		}
+		return at, nil
+	}
+	return time.Time{}, fmt.Errorf("%q is neither a time (2006-01-02T15:04:05Z, 15:04) nor a duration (6h30m)", text)
+}
+
+func printSilence(out io.Writer, s gateway.SilenceStatus) {
+	if !s.On {
+		fmt.Fprintln(out, "not silent: the gateway transmits")
+		return
+	}
+	end := "until it is told otherwise (gateway silence off)"
+	if s.Until != "" {
+		end = "until " + s.Until
+	}
+	fmt.Fprintf(out, "SILENT %s: nothing is transmitted\n", end)
+	fmt.Fprintf(out, "when it ends: receipts for %d peers, %d messages, %d items of state; about %d octets in %d datagrams, %.1f s of air\n",
+		s.Receipts, s.Messages, s.Items, s.Octets, s.Datagrams, s.AirtimeS)
+}
