@@ -215,6 +215,9 @@ func (w *World) step(n *Node, ev gateway.Event) {
 		w.Notes = append(w.Notes, fmt.Sprintf("%8.3f %s %s: %s %v", w.Now.Sub(Epoch).Seconds(), n.Name, note.Level, note.Text, note.Attrs))
 	}
 	for _, d := range out.Datagrams {
+		if len(d.Data) > n.cfg.Profile.DatagramOctets {
+			panic(fmt.Sprintf("sim: %s sent a datagram of %d octets, the profile allows %d", n.Name, len(d.Data), n.cfg.Profile.DatagramOctets))
+		}
 		to := w.byAddr[d.Addr]
 		if to == nil {
 			continue
