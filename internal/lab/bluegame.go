@@ -122,6 +122,7 @@ type game struct {
 	kill     *Killed
 	deaf     *Deaf
 	deafEars *Peer
+	redialed time.Time
 	mu       sync.Mutex // guards kill.BackS
 }
 
@@ -519,6 +520,9 @@ func (g *game) finish(ctx context.Context) (*Run, error) {
 	run.Kill = g.kill
 	g.mu.Unlock()
 	run.Deaf = g.deaf
+	if !g.redialed.IsZero() {
+		run.Redial = redialFigures(all, g.sites[1].name, g.zero, g.redialed)
+	}
 	for i := range run.Sites {
 		n := st.Link.Node(run.Sites[i].Name)
 		run.Sites[i].LinkBytes = UpDown{n.Up.OnAir.Octets, n.Down.OnAir.Octets}

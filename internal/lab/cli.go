@@ -162,6 +162,7 @@ func flags(o *Options) (*flag.FlagSet, *string) {
 	fs.Var(timed{func(s string) (err error) { o.OutageFor, err = time.ParseDuration(s); return err }, &o.OutageAt}, "outage", "take the link down, `60s@120s` is for 60 s at 120 s")
 	fs.BoolVar(&o.Asker, "asker", false, "a second peer on the ship asks for HQ's service during the outage")
 	fs.Var(timed{func(s string) (err error) { o.Bulk, err = strconv.Atoi(s); return err }, &o.BulkAt}, "bulk", "one long message each way, `20000@60s` is so many octets at 60 s")
+	fs.DurationVar(&o.RedialAt, "redial", 0, "the first ship's link gets another address `then`, as behind NAT")
 	fs.StringVar(&o.Deaf, "deaf", "", "`ship3`: that ship's peer publishes, opens and sends nothing")
 	fs.Var(timed{func(s string) error { o.Kill = s; return nil }, &o.KillAt}, "kill", "kill -9 a site's gateway and start it again, `ship@100s`")
 	fs.StringVar(&o.Gateway, "gateway", "", "`path` of the gateway under test (default this one)")

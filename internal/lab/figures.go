@@ -52,6 +52,7 @@ type Run struct {
 	Bulk              []Bulk   `json:"bulk,omitempty"`           // one long message each way
 	Outage            *Outage  `json:"outage,omitempty"`         // link down and back
 	Kill              *Killed  `json:"kill,omitempty"`           // a gateway was killed and started again
+	Redial            *Redial  `json:"redial,omitempty"`         // a ship's address on the link changed
 	Deaf              *Deaf    `json:"deaf,omitempty"`           // a ship without a listener
 	Missing           []Missed `json:"missing,omitempty"`        // of messages_sent; the first 20
 	PeerErrors        []string `json:"peer_errors,omitempty"`    // said by the peers; the first 20
@@ -121,6 +122,14 @@ type Killed struct {
 	AtS   float64 `json:"at_s"`
 	DownS float64 `json:"down_s"` // until the new process took connections
 	BackS float64 `json:"back_s"` // until the peer had its rendezvous again; 0: it did not notice
+}
+
+// Redial is what happened after the first ship had got another address on the link.
+type Redial struct {
+	Site  string   `json:"site"`
+	AtS   float64  `json:"at_s"`
+	UpS   *float64 `json:"first_up_s"`   // from then until a message sent afterwards arrived ashore
+	DownS *float64 `json:"first_down_s"` // and at the ship
 }
 
 // Deaf is what a ship without a listener had to take from its link while the others talked.
@@ -360,6 +369,26 @@ func bulkFigures(all []message, bulk int, limit func(from, to string) time.Durat
 		list = append(list, f)
 	}
 	return list
+}
+
+// redialFigures are those of a ship that had another address from then on.
+func redialFigures(all []message, ship string, zero, when time.Time) *Redial {
+	r := &Redial{Site: ship, AtS: *seconds(when.Sub(zero))}
+	first := func(dst **float64, m message) {
+		if s := seconds(m.arrived.Sub(when)); *dst == nil || *s < **dst {
+			*dst = s
+		}
+	}
+	for _, m := range all {
+		switch {
+		case m.sent.Before(when) || m.arrived.IsZero():
+		case m.from.name == ship:
+			first(&r.UpS, m)
+		case m.to.name == ship:
+			first(&r.DownS, m)
+		}
+	}
+	return r
 }
 
 // outageFigures are those of an outage from begin to end.

@@ -112,6 +112,15 @@ func TestAssess(t *testing.T) {
 	value(t, "worst", o.WorstS, 3)
 }
 
+func TestRedialFigures(t *testing.T) {
+	hq := &record{"hq", epoch, []Event{{T: at(1), Ev: "pipe_ready", Name: "ship-svc"}, sent("hq-svc", 1, 9), sent("hq-svc", 2, 11), got("ship-svc", "ship", 1, 17)}}
+	ship := &record{"ship", epoch, []Event{{T: at(1), Ev: "pipe_ready", Name: "hq-svc"}, sent("ship-svc", 1, 12), got("hq-svc", "hq", 1, 10.5), got("hq-svc", "hq", 2, 18)}}
+	all := assess(&Run{}, hq, []*record{ship}, epoch, 0)
+	r := redialFigures(all, "ship", epoch, epoch.Add(10*time.Second))
+	value(t, "first up", r.UpS, 7)
+	value(t, "first down", r.DownS, 8) // the one sent before does not count
+}
+
 func TestNothingArrived(t *testing.T) {
 	run := &Run{}
 	assess(run, &record{"hq", epoch, nil}, []*record{{"ship", epoch, nil}}, epoch, 0)

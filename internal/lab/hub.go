@@ -245,6 +245,31 @@ func (h *Hub) Outage(node string, down bool) error {
 	return err
 }
 
+// Redial gives a node another address on the link, as a carrier behind NAT does when the terminal dials in again. What
+// is sent to the old one goes nowhere from then on.
+func (h *Hub) Redial(node string, addr netip.Prefix) error {
+	i, ok := h.byName[node] // never changed after the start
+	if !ok {
+		return fmt.Errorf("lab: no node %q", node)
+	}
+	ns := h.cfg.Nodes[i].Netns
+	if err := ip("-n", ns, "addr", "flush", "dev", "link0"); err != nil {
+		return err
+	}
+	if err := ip("-n", ns, "addr", "add", addr.String(), "dev", "link0"); err != nil {
+		return err
+	}
+	h.call(func(time.Time) {
+		for old, n := range h.byAddr {
+			if n == i {
+				delete(h.byAddr, old)
+			}
+		}
+		h.byAddr[addr.Addr()] = i
+	})
+	return nil
+}
+
 // Stats copies the counters; also after Close.
 func (h *Hub) Stats() HubStats {
 	var s HubStats

@@ -33,6 +33,7 @@ type Options struct {
 	Asker               bool          // during the outage a second peer on the first ship asks for HQ's service
 	Bulk                int           // octets of one long message each way, besides the short ones
 	BulkAt              time.Duration // a third of Duration
+	RedialAt            time.Duration // the first ship's link gets another address; 0: never
 	Deaf                string        // ship whose peer publishes, opens and sends nothing
 	Kill                string        // site whose gateway gets kill -9 and is started again
 	KillAt              time.Duration
@@ -95,7 +96,7 @@ func (o *Options) complete() (profile.Profile, error) {
 	check(o.Bulk == 0 || o.Bulk >= 64 && o.Bulk <= 4<<20 && o.Bulk != o.Size, "bulk %d is not from 64 to %d octets, or the size of the short messages", o.Bulk, 4<<20)
 	check(o.Ships >= 1 && o.Ships <= 20, "%d ships: 1 to 20", o.Ships)
 	check(o.Only == "" || o.Only == "gateway" || o.Only == "unaided", "only %q", o.Only)
-	for what, at := range map[string]time.Duration{"outage": o.OutageAt, "bulk": o.BulkAt, "kill": o.KillAt} {
+	for what, at := range map[string]time.Duration{"outage": o.OutageAt, "bulk": o.BulkAt, "kill": o.KillAt, "redial": o.RedialAt} {
 		check(at >= 0 && at < o.Duration, "%s at %v: the peers send until %v", what, at, o.Duration)
 	}
 	check(o.OutageFor >= 0 && o.OutageAt+o.OutageFor <= o.Duration, "the outage ends after the peers stopped sending")

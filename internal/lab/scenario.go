@@ -48,6 +48,14 @@ func (g *game) scenario(ctx, peersCtx context.Context) (plan []action) {
 				tell(g.ships[0], fmt.Sprintf("send %s %d 1 0", service(g.ships[0].Name()), o.Bulk)))
 		}})
 	}
+	if o.RedialAt > 0 {
+		plan = append(plan, action{o.RedialAt, func() error {
+			s := g.sites[1]
+			g.redialed = time.Now()
+			g.say("%s gets the address %s on the link", s.name, redialAddr(s.index).Addr())
+			return g.hub.Redial(s.name, redialAddr(s.index))
+		}})
+	}
 	if o.Deaf != "" {
 		var before linkemu.NodeStats
 		plan = append(plan,

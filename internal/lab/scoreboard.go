@@ -159,6 +159,9 @@ func (r *Run) extras(w io.Writer, kind string) {
 	if k := r.Kill; k != nil {
 		say("gateway of %s killed at %.0f s, taking connections again after %.2f s; rendezvous again after %.1f s", k.Site, k.AtS, k.DownS, k.BackS)
 	}
+	if d := r.Redial; d != nil {
+		say("%s had another address from %.0f s on: the next message came ashore after %s, to the ship after %s", d.Site, d.AtS, after(d.UpS), after(d.DownS))
+	}
 	if d := r.Deaf; d != nil {
 		say("%s, without a listener, from %.0f s on for %.0f s: %d octets down, %d up", d.Site, d.FromS, d.Seconds, d.Bytes.Down, d.Bytes.Up)
 	}

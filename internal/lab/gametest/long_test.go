@@ -62,6 +62,11 @@ func TestScenarios(t *testing.T) {
 				"bulk": func(t *testing.T) {
 					checkBulk(t, play(t, game(lab.Options{Bulk: 20000, BulkAt: time.Minute}), promise{}), fragment)
 				},
+				"redial": func(t *testing.T) {
+					r := play(t, game(lab.Options{RedialAt: 2 * time.Minute}), promise{})
+					atMost(t, "first message ashore after the ship redialled", r.Redial.UpS, 30)
+					atMost(t, "first message to the ship after it redialled", r.Redial.DownS, 30)
+				},
 				"silence": func(t *testing.T) {
 					r := play(t, game(lab.Options{Idle: 10 * time.Minute}), promise{})
 					if r.Idle.Percent > 1 {
