@@ -1,0 +1,169 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"aldis/internal/trace"
+)
+
+const analyseAbout = `usage: gateway analyse CAPTURE [--edge ADDR] [--json]
+
+Reads a capture (pcap or pcapng; - is standard input) and prints the figures of the Blue Game report of 2004: what JXTA's
+connections, handshakes, retransmissions, discovery and pipes cost, and how little of it was the application's.
+
+A capture that is cut, damaged or incomplete is read as far as it goes; what is missing is said, and the exit is 1.
+`
+
+func analyseCommand(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("analyse", flag.ContinueOnError)
+	edge := fs.String("edge", "", "`address` of the peer whose discovery and payload are told; nothing but its packets counts (default: who dialled most, and all packets)")
+	asJSON := fs.Bool("json", false, "print JSON, with the field names of the published figures")
+	rest, code, done := parse(fs, args, 1, analyseAbout, stdout, stderr)
+	if done {
+		return code
+	}
+	var opt trace.Options
+	if len(rest) == 0 {
+		fmt.Fprintf(stderr, "gateway analyse: which capture?\n\n%s", analyseAbout)
+		return exitUsage
+	}
+	if *edge != "" {
+		addr, err := netip.ParseAddr(*edge)
+		if err != nil {
+			fmt.Fprintf(stderr, "gateway analyse: --edge: %v\n", err)
+			return exitUsage
+		}
+		opt.Edge = addr.Unmap()
+	}
+	report, err := analyseFile(rest[0], opt, stderr)
+	if err != nil {
+		return fail(stderr, "analyse", fmt.Errorf("%s: %w", rest[0], err))
+	}
+	if *asJSON {
+		err = writeReportJSON(stdout, captureName(rest[0]), report)
+	} else {
+		err = report.WriteText(stdout, captureName(rest[0]))
+	}
+	if err != nil {
+		return fail(stderr, "analyse", err)
+	}
+	if report.Partial {
+		fmt.Fprintf(stderr, "gateway analyse: %s: the figures are partial: %s\n", rest[0], report.Problems[0])
+		return exitRefused
+	}
+	return exitGood
+}
+
+// captureName is what a capture is called in a report.
+func captureName(path string) string {
+	base := filepath.Base(path)
+	for _, ext := range []string{".pcap", ".pcapng", ".cap", ".dmp"} {
+		base = strings.TrimSuffix(base, ext)
+	}
+	return base
+}
+
+// analyseFile reads a capture to its end. What is wrong inside of it is in the report; an error says that nothing
+// could be read.
+func analyseFile(path string, opt trace.Options, stderr io.Writer) (*trace.Report, error) {
+	var in io.Reader = os.Stdin
+	var size int64
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, errors.Unwrap(err)
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err == nil {
+			if info.IsDir() {
+				return nil, errors.New("is a directory")
+			}
+			size = info.Size()
+		}
+		in = f
+	}
+	r, err := trace.NewReader(in)
+	if err != nil {
+		return nil, err
+	}
+	a := trace.New(opt)
+	p := newProgress(stderr, size)
+	for n := 1; ; n++ {
+		packet, err := r.Next()
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				a.Broken(err)
+			}
+			break
+		}
+		a.Add(packet)
+		if n&0x3fff == 0 {
+			p.show(r.Offset())
+		}
+	}
+	p.clear()
+	return a.Finish(), nil
+}
+
+// progress is a line on a terminal while a large file is read.
+type progress struct {
+	w     io.Writer // nil: nobody looks
+	size  int64
+	start time.Time
+	shown time.Time
+}
+
+const progressFrom = 32 << 20 // octets; smaller files are over at once
+
+func newProgress(w io.Writer, size int64) *progress {
+	p := &progress{size: size, start: time.Now()}
+	if f, ok := w.(*os.File); ok && (size == 0 || size >= progressFrom) {
+		if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS); err == nil {
+			p.w = w
+		}
+	}
+	return p
+}
+
+func (p *progress) show(offset int64) {
+	now := time.Now()
+	if p.w == nil || now.Sub(p.shown) < time.Second/4 {
+		return
+	}
+	p.shown = now
+	line := fmt.Sprintf("%d MB", offset/1e6)
+	if p.size > 0 {
+		line = fmt.Sprintf("%3d %% of %d MB", 100*offset/p.size, p.size/1e6)
+	}
+	if s := now.Sub(p.start).Seconds(); s > 0.5 {
+		line += fmt.Sprintf(", %.0f MB/s", float64(offset)/1e6/s)
+	}
+	fmt.Fprintf(p.w, "\r%-40s", line)
+}
+
+func (p *progress) clear() {
+	if p.w != nil && !p.shown.IsZero() {
+		fmt.Fprintf(p.w, "\r%-40s\r", "")
+	}
+}
+
+// writeReportJSON prints a report as the published figures are written: `captures` by name, and the rest beside it.
+func writeReportJSON(w io.Writer, name string, r *trace.Report) error {
+	b, err := json.MarshalIndent(r.JSON(name), "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}

@@ -1,0 +1,14 @@
+// Package trace reads captures: a pcap or pcapng file through an io.Reader becomes a timeline of what JXTA peers and
+// gateways said, and the figures of the 2004 experiment's report (tables 5.1 to 5.10). It also writes and reads trace
+// files, which hold the application's part of a timeline, and makes such traces for the five published runs.
+//
+// What the layers look like: reference jxta-wire.md 2 and 3 (cited as "wire"), jxta-baseline.md 2 and 7; which figures
+// and their names: seed-figures.json. Trace files are described in docs/traces.md. TCP segments are judged as tshark
+// 4.0 judges them, so that "retransmission" means the same in both.
+//
+// # Time, units, bounds
+//
+// Times are nanoseconds since 1970 UTC (int64) as the capture has them; nothing here reads a clock. Sizes are octets. What is kept
+// does not grow with the file: connections, segments out of order, message bodies and names all have limits, and what
+// does not fit is counted and makes the report partial. Hostile files give errors or counters, never a panic.
+package trace

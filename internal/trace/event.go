@@ -1,0 +1,45 @@
+package trace
+
+// Names of events.
+const (
+	EventPublish = "publish"
+	EventQuery   = "query"
+	EventOpen    = "open"
+	EventSend    = "send"
+)
+
+// Event is something that an application did, as a capture shows it.
+type Event struct {
+	at       int64 // ns since 1970 UTC
+	At       float64
+	Event    string
+	From, To string // IP addresses of the two ends of the connection
+	Origin   string // peer that made the message, unique value
+	Name     string // service
+	Attr     string // queries: what Name is asked for
+	ID       string
+	Pipe     string
+	Octets   int // of the application
+	Elements []Part
+	Echo     bool // the message came back to its origin
+}
+
+// Part is one element of the application.
+type Part struct {
+	Name, Type string
+	Octets     int
+	Data       []byte // aliases the message
+}
+
+func (e *Event) add(name, mime string, data []byte) {
+	e.Elements = append(e.Elements, Part{name, mime, len(data), data})
+	e.Octets += len(data)
+}
+
+func (a *Analyser) emit(e Event) {
+	if a.opt.Sink == nil {
+		return
+	}
+	e.At = float64(e.at-a.start) / 1e9
+	a.opt.Sink(e)
+}

@@ -1,0 +1,434 @@
+package trace
+
+import (
+	"bytes"
+	"net/netip"
+	"strings"
+
+	"aldis/internal/jxta"
+)
+
+// Kind is what a JXTA message is for.
+type Kind string
+
+// Kinds of messages.
+const (
+	KindLease             Kind = "lease"
+	KindRelay             Kind = "relay"
+	KindPeerView          Kind = "peer view"
+	KindDiscoveryQuery    Kind = "discovery query"
+	KindDiscoveryResponse Kind = "discovery response"
+	KindPipeQuery         Kind = "pipe query"
+	KindPipeAnswer        Kind = "pipe answer"
+	KindRouteQuery        Kind = "route query"
+	KindRouteResponse     Kind = "route response"
+	KindQuery             Kind = "resolver query"
+	KindResponse          Kind = "resolver response"
+	KindSRDI              Kind = "srdi"
+	KindPropagatePipe     Kind = "propagate pipe"
+	KindUnicastPipe       Kind = "unicast pipe"
+	KindTLS               Kind = "tls"
+	KindRouter            Kind = "router"
+	KindOther             Kind = "other"
+)
+
+// Element names and texts that decide (wire 4 to 10).
+const (
+	elDest       = "EndpointDestinationAddress"
+	elRouter     = "EndpointRouterMsg"
+	elWire       = "JxtaWireHeader"
+	sufQuery     = "ORes"
+	sufResponse  = "IRes"
+	sufSRDI      = "Srdi"
+	nsReliable   = "jxtarel"
+	serviceWire  = "jxta.service.wirepipe"
+	servicePipe  = "PipeService"
+	handlerRoute = "EndpointRouter"
+)
+
+// host is what is known of one IP address.
+type host struct {
+	peer        string // its PID's unique value
+	in, out     int64  // application octets
+	inMessages  int64
+	outMessages int64
+	echoed      int64            // of in, its own messages that came back
+	published   map[string]bool  // services that it spoke of before hearing of them
+	heard       map[string]int64 // services: when their advertisement first came
+	firstData   int64            // when the first data of somebody else came; 0: never
+}
+
+// host answers what is known of an address; past the limit what is said of further ones is lost.
+func (a *Analyser) host(addr netip.Addr) *host {
+	h := a.hosts[addr]
+	if h == nil {
+		h = &host{published: map[string]bool{}, heard: map[string]int64{}}
+		if len(a.hosts) < maxNames {
+			a.hosts[addr] = h
+		}
+	}
+	return h
+}
+
+// welcome takes in a welcome line.
+func (a *Analyser) welcome(d *dialog, side int, s *stream, w jxta.Welcome, octets int) {
+	a.welcomes++
+	a.welcomeOctets += int64(octets)
+	a.host(d.c.sender(side).Addr()).peer = s.peer
+}
+
+// request takes in the first line of an HTTP request. The path of a poll is the client's unique value (wire 3.1).
+func (a *Analyser) request(d *dialog, side int, _ *stream, method, target string) {
+	a.httpRequests++
+	path, _, _ := strings.Cut(strings.TrimPrefix(target, "/"), "?")
+	if method == "GET" && len(path) > 5 && (path[:5] == "uuid-" || path[:5] == "cbid-") {
+		if id, err := jxta.Normalize(path); err == nil {
+			a.host(d.c.sender(side).Addr()).peer = id
+		}
+	}
+}
+
+// trailer takes in a CBJX trailer that stands behind a message in an HTTP body.
+func (a *Analyser) trailer(s *stream, b []byte) {
+	if _, err := jxta.ParseTrailer(b); err != nil {
+		a.damaged("a CBJX trailer that cannot be read", s.number, err)
+		a.unread += int64(len(b))
+		return
+	}
+	a.trailers += int64(len(b))
+	a.trailerCount++
+}
+
+// body takes in one message, of which framing octets stood before.
+func (a *Analyser) body(d *dialog, side int, s *stream, b []byte, framing int) {
+	m, rest, err := jxta.ParseMessage(b, jxta.DefaultLimits)
+	if err != nil {
+		a.damaged("a message that cannot be read", s.number, err)
+		a.unread += int64(len(b) + framing)
+		return
+	}
+	if len(rest) > 0 {
+		if _, err := jxta.ParseTrailer(rest); err != nil {
+			a.damaged("octets behind a message that are no CBJX trailer", s.number, err)
+		}
+		a.trailers += int64(len(rest))
+		a.trailerCount++
+	}
+	a.framing += int64(framing)
+	kind := classify(&m)
+	t := a.kinds[kind]
+	if t == nil {
+		t = &Tally{}
+		a.kinds[kind] = t
+	}
+	t.add(len(b) + framing)
+	for i := range m.Elements {
+		for e := &m.Elements[i]; e != nil; e = e.Signature {
+			a.element(e)
+		}
+	}
+	a.understand(d, side, s, kind, &m)
+}
+
+func (a *Analyser) element(e *jxta.Element) {
+	name := e.Name
+	if e.Namespace != "" {
+		name = e.Namespace + ":" + name
+	}
+	t := a.elements[name]
+	if t == nil {
+		if len(a.elements) >= maxNames {
+			name = "(others)"
+		}
+		if t = a.elements[name]; t == nil {
+			t = &Tally{}
+			a.elements[name] = t
+		}
+	}
+	t.add(len(e.Data))
+}
+
+// classify finds what a message is for by its elements, and within resolver messages by the handler.
+func classify(m *jxta.Message) Kind {
+	kind := KindOther
+	for i := range m.Elements {
+		e := &m.Elements[i]
+		switch e.Namespace {
+		case "relay":
+			return KindRelay
+		case "jxtatls":
+			return KindTLS
+		case "jxta":
+		default:
+			continue
+		}
+		switch {
+		case e.Name == elWire:
+			return KindPropagatePipe
+		case strings.HasPrefix(e.Name, "PeerView."):
+			return KindPeerView
+		case e.Name == "Connect" || e.Name == "Disconnect" || e.Name == "ConnectedLease" || e.Name == "ConnectedPeer" || e.Name == "RdvAdvReply":
+			return KindLease
+		case strings.HasSuffix(e.Name, sufQuery):
+			return resolverKind(e.Data, KindDiscoveryQuery, KindPipeQuery, KindRouteQuery, KindQuery)
+		case strings.HasSuffix(e.Name, sufResponse):
+			return resolverKind(e.Data, KindDiscoveryResponse, KindPipeAnswer, KindRouteResponse, KindResponse)
+		case strings.HasSuffix(e.Name, sufSRDI):
+			return KindSRDI
+		}
+	}
+	service, param := destination(m)
+	switch {
+	case service == servicePipe || strings.HasPrefix(param, servicePipe+"/"):
+		kind = KindUnicastPipe
+	case service == serviceWire:
+		kind = KindPropagatePipe
+	case m.Find("jxta", elRouter) != nil:
+		kind = KindRouter
+	}
+	return kind
+}
+
+func resolverKind(doc []byte, discovery, pipe, route, other Kind) Kind {
+	switch handler := field(doc, "HandlerName"); {
+	case strings.EqualFold(handler, jxta.HandlerDiscovery):
+		return discovery
+	case handler == jxta.HandlerPipe:
+		return pipe
+	case handler == handlerRoute:
+		return route
+	}
+	return other
+}
+
+// destination answers the service and parameter that a message is for: of its router message when it has one.
+func destination(m *jxta.Message) (service, param string) {
+	text := ""
+	if e := m.Find("jxta", elRouter); e != nil {
+		text = field(e.Data, "Dest")
+	}
+	if text == "" {
+		e := m.Find("jxta", elDest)
+		if e == nil {
+			return "", ""
+		}
+		text = string(e.Data)
+	}
+	addr, err := jxta.ParseAddress(strings.TrimSpace(text))
+	if err != nil {
+		return "", ""
+	}
+	_, service, param = jxta.Demangle(addr.Service, addr.Param)
+	return service, param
+}
+
+// field answers the text of the first element of that name in an XML document, without reading the document: a
+// capture of 100 MB has 30,000 of them. Empty when there is none.
+func field(doc []byte, name string) string {
+	for {
+		i := bytes.Index(doc, []byte(name))
+		if i < 0 {
+			return ""
+		}
+		before := i > 0 && doc[i-1] == '<'
+		doc = doc[i+len(name):]
+		if !before || len(doc) == 0 || doc[0] != '>' {
+			continue
+		}
+		end := bytes.IndexByte(doc, '<')
+		if end < 0 {
+			return ""
+		}
+		return string(bytes.TrimSpace(doc[1:end]))
+	}
+}
+
+// understand follows what the application does.
+func (a *Analyser) understand(d *dialog, side int, s *stream, kind Kind, m *jxta.Message) {
+	from, to := d.c.sender(side).Addr(), d.c.sender(1-side).Addr()
+	src, dst := a.host(from), a.host(to)
+	switch kind {
+	case KindPropagatePipe, KindUnicastPipe:
+		a.payload(s, from, to, src, dst, kind, m)
+	case KindDiscoveryQuery:
+		a.query(s, from, to, m)
+	case KindDiscoveryResponse:
+		a.advertised(s, from, to, src, dst, m)
+	}
+}
+
+// payload counts the application's octets in a pipe's message.
+func (a *Analyser) payload(s *stream, from, to netip.Addr, src, dst *host, kind Kind, m *jxta.Message) {
+	ev := Event{Event: EventSend, From: from.String(), To: to.String(), at: s.at}
+	if e := m.Find("jxta", elWire); e != nil {
+		ev.Pipe, ev.Origin = unique(field(e.Data, "PipeId")), unique(field(e.Data, "SrcPeer"))
+		ev.ID = field(e.Data, "MsgId")
+		if ev.Origin == "" {
+			ev.Origin = unique(field(e.Data, "VisitedPeer")) // 2.2: the first visited is its maker
+		}
+	} else {
+		_, param := destination(m)
+		param = strings.TrimPrefix(param, servicePipe+"/")
+		ev.Pipe = unique(param)
+		if e := m.Find("jxta", elRouter); e != nil {
+			ev.Origin = unique(field(e.Data, "Src"))
+		}
+	}
+	payloadElements(m, &ev, 0)
+	if len(ev.Elements) == 0 {
+		return
+	}
+	octets := int64(ev.Octets)
+	src.out += octets
+	src.outMessages++
+	dst.in += octets
+	dst.inMessages++
+	switch {
+	case ev.Origin != "" && ev.Origin == dst.peer:
+		dst.echoed += octets
+		ev.Echo = true
+	case dst.firstData == 0:
+		dst.firstData = s.at
+	}
+	a.emit(ev)
+}
+
+// reserved are the namespaces of JXTA's own elements.
+func reserved(namespace string) bool {
+	switch namespace {
+	case "jxta", "relay", "jxtatls", "JXTABIP", "JXTASOC", nsReliable:
+		return true
+	}
+	return false
+}
+
+// payloadElements collects the application's elements, those inside reliable blocks too (wire 8.6).
+func payloadElements(m *jxta.Message, ev *Event, depth int) {
+	for i := range m.Elements {
+		e := &m.Elements[i]
+		switch {
+		case e.Namespace == nsReliable && strings.HasSuffix(e.Type, "reliable-block"):
+			if inner, _, err := jxta.ParseMessage(e.Data, jxta.DefaultLimits); err == nil && depth == 0 {
+				payloadElements(&inner, ev, depth+1)
+			} else {
+				ev.add("(stream)", "", e.Data)
+			}
+		case e.Namespace == "JXTASOC" && e.Name == "data":
+			ev.add("data", e.Type, e.Data)
+		case !reserved(e.Namespace):
+			name := e.Name
+			if e.Namespace != "" {
+				name = e.Namespace + ":" + name
+			}
+			ev.add(name, e.Type, e.Data)
+		}
+	}
+}
+
+// unique is an ID's unique value, or the text itself when it is none.
+func unique(text string) string {
+	if id, err := jxta.ParseURN(text); err == nil {
+		return id
+	}
+	if id, err := jxta.Normalize(text); err == nil {
+		return id
+	}
+	return text
+}
+
+// query notes what a peer asks for.
+func (a *Analyser) query(s *stream, from, to netip.Addr, m *jxta.Message) {
+	if a.opt.Sink == nil {
+		return
+	}
+	for i := range m.Elements {
+		e := &m.Elements[i]
+		if e.Namespace == "jxta" && strings.HasSuffix(e.Name, sufQuery) {
+			doc := unescape(e.Data, 1)
+			a.emit(Event{
+				Event: EventQuery, From: from.String(), To: to.String(), at: s.at, Origin: unique(field(doc, "SrcPeerID")),
+				Attr: field(doc, "Attr"), Name: field(doc, "Value"), ID: field(doc, "QueryID"),
+			})
+		}
+	}
+}
+
+var (
+	msaStart = []byte("<jxta:MSA")
+	msaEnd   = []byte("</jxta:MSA>")
+	msaName  = []byte("jxta:MSA")
+)
+
+// advertised notes the services in a discovery response.
+func (a *Analyser) advertised(s *stream, from, to netip.Addr, src, dst *host, m *jxta.Message) {
+	for i := range m.Elements {
+		e := &m.Elements[i]
+		if e.Namespace != "jxta" || !strings.HasSuffix(e.Name, sufResponse) || !bytes.Contains(e.Data, msaName) {
+			continue
+		}
+		doc := unescape(e.Data, 3)
+		for {
+			i := bytes.Index(doc, msaStart)
+			if i < 0 {
+				break
+			}
+			doc = doc[i+len(msaStart):]
+			end := bytes.Index(doc, msaEnd)
+			if end < 0 {
+				break
+			}
+			a.service(s, from, to, src, dst, doc[:end])
+			doc = doc[end:]
+		}
+	}
+}
+
+func (a *Analyser) service(s *stream, from, to netip.Addr, src, dst *host, msa []byte) {
+	name := field(msa, "Name")
+	if name == "" || len(name) > 1024 {
+		return
+	}
+	if _, known := src.heard[name]; !known && !src.published[name] && len(src.published) < maxNames {
+		src.published[name] = true
+	}
+	_, again := dst.heard[name]
+	if !again && len(dst.heard) < maxNames {
+		dst.heard[name] = s.at
+	}
+	if a.opt.Sink == nil {
+		return
+	}
+	a.emit(Event{
+		Event: EventPublish, From: from.String(), To: to.String(), at: s.at, Name: name, ID: unique(field(msa, "MSID")),
+		Pipe: unique(field(msa, "Id")), Octets: len(msa) + len(msaStart) + len(msaEnd),
+	})
+}
+
+// unescape undoes the escaping of XML, times over.
+func unescape(b []byte, times int) []byte {
+	for ; times > 0 && bytes.IndexByte(b, '&') >= 0; times-- {
+		out := make([]byte, 0, len(b))
+		for {
+			i := bytes.IndexByte(b, '&')
+			if i < 0 {
+				break
+			}
+			out = append(out, b[:i]...)
+			b = b[i:]
+			switch {
+			case bytes.HasPrefix(b, []byte("&lt;")):
+				out, b = append(out, '<'), b[4:]
+			case bytes.HasPrefix(b, []byte("&gt;")):
+				out, b = append(out, '>'), b[4:]
+			case bytes.HasPrefix(b, []byte("&amp;")):
+				out, b = append(out, '&'), b[5:]
+			case bytes.HasPrefix(b, []byte("&quot;")):
+				out, b = append(out, '"'), b[6:]
+			default:
+				out, b = append(out, '&'), b[1:]
+			}
+		}
+		b = append(out, b...)
+	}
+	return b
+}

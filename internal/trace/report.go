@@ -1,0 +1,181 @@
+package trace
+
+import (
+	"cmp"
+	"math"
+	"net/netip"
+	"slices"
+)
+
+// Figures are those of one capture, with the names and units of `captures` in the published figures.
+type Figures struct {
+	Connections     int64   `json:"connections"`
+	TotalS          float64 `json:"total_s"`
+	ConnMinS        float64 `json:"conn_min_s"`
+	ConnMaxS        float64 `json:"conn_max_s"`
+	ConnAvgS        float64 `json:"conn_avg_s"`
+	ConnMinPkts     int64   `json:"conn_min_pkts"`
+	ConnMaxPkts     int64   `json:"conn_max_pkts"`
+	Packets         int64   `json:"packets"`
+	ConnAvgPkts     float64 `json:"conn_avg_pkts"`
+	SetupMinS       float64 `json:"setup_min_s"`
+	SetupMaxS       float64 `json:"setup_max_s"`
+	SetupAvgS       float64 `json:"setup_avg_s"`
+	DataPackets     int64   `json:"data_packets"`
+	DataBytes       int64   `json:"data_bytes"`
+	TCPBytes        int64   `json:"tcp_bytes"`
+	TotalBytes      int64   `json:"total_bytes"`
+	Retransmissions int64   `json:"retransmissions"`
+}
+
+// ApplicationBytes are the application's octets at the edge, as in table 5.10. Of is data_bytes.
+type ApplicationBytes struct {
+	In    int64 `json:"in"`
+	Out   int64 `json:"out"`
+	Total int64 `json:"total"`
+	Of    int64 `json:"of"`
+}
+
+// Service is when the edge first received a service's advertisement.
+type Service struct {
+	Name string  `json:"name"`
+	S    float64 `json:"s"`   // from the capture's first TCP packet
+	Own  bool    `json:"own"` // the edge had published it itself
+}
+
+// Row is one line of a table of octets.
+type Row struct {
+	Name string `json:"name"`
+	Tally
+}
+
+// Report is what a capture shows.
+type Report struct {
+	Figures     Figures          `json:"figures"`
+	Edge        string           `json:"edge,omitempty"`
+	EdgeGuessed bool             `json:"edge_guessed,omitempty"`
+	Discovery   []Service        `json:"discovery_s"`
+	PipeSetupS  *float64         `json:"pipe_setup_s"` // from the first foreign service's advertisement to the first foreign data; null: never
+	Application ApplicationBytes `json:"application_bytes"`
+	PayloadPct  float64          `json:"payload_ratio_percent"`
+
+	InMessages      int64   `json:"application_messages_in"`
+	OutMessages     int64   `json:"application_messages_out"`
+	EchoedBytes     int64   `json:"application_bytes_echoed"` // of application_bytes in: the edge's own, sent back to it
+	Setups          int64   `json:"setups"`                   // connections whose setting up is in the capture
+	FailedSetups    int64   `json:"setups_failed"`            // began and never ended
+	MidConnections  int64   `json:"connections_begun_before"` // no SYN seen
+	DataPacketsPct  float64 `json:"data_packets_percent"`
+	DataBytesPct    float64 `json:"data_bytes_percent"`
+	RetransmitPct   float64 `json:"retransmissions_percent"`
+	ConnsPerMinute  float64 `json:"connections_per_minute"`
+	CapturedPackets int64   `json:"captured_packets"` // of any kind
+
+	StreamBytes   int64 `json:"stream_bytes"` // TCP payload, each octet once
+	WelcomeBytes  int64 `json:"welcome_bytes"`
+	HTTPBytes     int64 `json:"http_bytes"`
+	HTTPRequests  int64 `json:"http_requests"`
+	FramingBytes  int64 `json:"framing_bytes"`
+	TrailerBytes  int64 `json:"trailer_bytes"`
+	Trailers      int64 `json:"trailers"`
+	UnreadBytes   int64 `json:"unread_bytes"`
+	Messages      int64 `json:"messages"`
+	CutMessages   int64 `json:"messages_cut"`
+	Gaps          int64 `json:"gaps"` // places where TCP payload is missing in the capture
+	Kinds         []Row `json:"message_kinds"`
+	Elements      []Row `json:"elements"`
+	Foreign       int64 `json:"foreign_streams"`
+	OtherPackets  int64 `json:"other_packets"`
+	Partial       bool  `json:"partial"`
+	BackwardsTime int64 `json:"packets_back_in_time,omitempty"`
+
+	Problems []string `json:"problems,omitempty"`
+}
+
+func (a *Analyser) report() *Report {
+	t := a.totals
+	r := &Report{
+		Figures: Figures{
+			Connections: a.connCount, TotalS: float64(a.end-a.start) / 1e9,
+			ConnMinS: a.duration.min, ConnMaxS: a.duration.max, ConnAvgS: a.duration.mean(),
+			ConnMinPkts: int64(a.perConn.min), ConnMaxPkts: int64(a.perConn.max), ConnAvgPkts: a.perConn.mean(),
+			Packets: t.packets, SetupMinS: a.setup.min, SetupMaxS: a.setup.max, SetupAvgS: a.setup.mean(),
+			DataPackets: t.dataPackets, DataBytes: t.dataOctets, TCPBytes: t.octets - t.dataOctets, TotalBytes: t.octets,
+			Retransmissions: t.retransmissions,
+		},
+		Setups: a.setup.n, FailedSetups: a.failedSetups, MidConnections: a.halfSeen,
+		DataPacketsPct: percent(t.dataPackets, t.packets), DataBytesPct: percent(t.dataOctets, t.octets),
+		RetransmitPct: percent(t.retransmissions, t.packets), CapturedPackets: a.packets,
+		StreamBytes: a.streamOctets, WelcomeBytes: a.welcomeOctets, HTTPBytes: a.httpOctets, HTTPRequests: a.httpRequests,
+		FramingBytes: a.framing, TrailerBytes: a.trailers, Trailers: a.trailerCount, UnreadBytes: a.unread,
+		CutMessages: a.cutMessages, Gaps: a.gaps, Foreign: a.foreign, OtherPackets: a.other, BackwardsTime: a.backwards,
+		Problems: a.problems, Partial: len(a.problems) > 0, Discovery: []Service{}, Kinds: []Row{}, Elements: []Row{},
+	}
+	if r.Figures.TotalS > 0 {
+		r.ConnsPerMinute = float64(a.connCount) * 60 / r.Figures.TotalS
+	}
+	for kind, t := range a.kinds {
+		r.Kinds = append(r.Kinds, Row{string(kind), *t})
+		r.Messages += t.Count
+	}
+	for name, t := range a.elements {
+		r.Elements = append(r.Elements, Row{name, *t})
+	}
+	for _, rows := range [][]Row{r.Kinds, r.Elements} {
+		slices.SortFunc(rows, func(a, b Row) int { return cmp.Or(cmp.Compare(b.Octets, a.Octets), cmp.Compare(a.Name, b.Name)) })
+	}
+	a.edgeFigures(r)
+	return r
+}
+
+// edgeFigures are those of tables 5.8 to 5.10.
+func (a *Analyser) edgeFigures(r *Report) {
+	edge := a.opt.Edge
+	if !edge.IsValid() {
+		edge, r.EdgeGuessed = a.guessEdge(), true
+	}
+	if !edge.IsValid() {
+		r.EdgeGuessed = false
+		return
+	}
+	r.Edge = edge.String()
+	r.Application.Of = r.Figures.DataBytes
+	h := a.hosts[edge]
+	if h == nil {
+		return
+	}
+	r.Application.In, r.Application.Out, r.Application.Total = h.in, h.out, h.in+h.out
+	r.PayloadPct = percent(r.Application.Total, r.Application.Of)
+	r.InMessages, r.OutMessages, r.EchoedBytes = h.inMessages, h.outMessages, h.echoed
+	first := int64(math.MaxInt64)
+	for name, at := range h.heard {
+		own := h.published[name]
+		r.Discovery = append(r.Discovery, Service{name, float64(at-a.start) / 1e9, own})
+		if !own {
+			first = min(first, at)
+		}
+	}
+	slices.SortFunc(r.Discovery, func(a, b Service) int { return cmp.Or(cmp.Compare(a.S, b.S), cmp.Compare(a.Name, b.Name)) })
+	if first != math.MaxInt64 && h.firstData != 0 {
+		s := float64(h.firstData-first) / 1e9
+		r.PipeSetupS = &s
+	}
+}
+
+// guessEdge is who opened the most connections: rendezvous and relays are dialled.
+func (a *Analyser) guessEdge() netip.Addr {
+	var best netip.Addr
+	for addr, n := range a.opened {
+		if m := a.opened[best]; !best.IsValid() || n > m || n == m && addr.Less(best) {
+			best = addr
+		}
+	}
+	return best
+}
+
+func percent(part, whole int64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return 100 * float64(part) / float64(whole)
+}

@@ -1,0 +1,441 @@
+package trace
+
+import (
+	"net/netip"
+	"slices"
+)
+
+const (
+	maxConns       = 32768   // connections looked at side by side
+	maxPending     = 4 << 20 // octets out of order of one direction
+	maxPendingAll  = 64 << 20
+	maxPendingSegs = 4096 // segments out of order of one direction
+	chunkCost      = 64   // what keeping a segment costs beside its octets
+)
+
+// before orders sequence numbers (RFC 9293 3.4).
+func before(a, b uint32) bool { return int32(a-b) < 0 }
+
+type connKey struct{ a, b netip.AddrPort }
+
+// conn is one TCP connection, what tshark calls a stream.
+type conn struct {
+	key         connKey
+	index       int64 // from 0, in order of first packets
+	first, last int64 // times of its first and last packet
+	packets     int64
+	side        [2]flow // 0: from key.a to key.b
+	opener      int     // side of the first SYN, -1 not seen
+	synAt       int64   // of the first SYN
+	lastSYN     int64   // of the latest, from which tshark counts
+	synACK      bool
+	setup       int64 // ns from the first SYN to the first ACK behind the SYN and ACK; -1: not seen
+	firstRTT    int64 // tshark's initial RTT, 0: not known
+	dialog      dialog
+}
+
+// flow is one direction of a connection.
+type flow struct {
+	// What tshark keeps of a direction, see judge.
+	baseSet   bool
+	base      uint32
+	nextSeq   uint32 // behind the highest octet seen
+	nextAt    int64
+	maxAcked  uint32 // behind the last octet seen without a hole
+	lastAck   uint32
+	lastAckAt int64
+	dupAcks   uint32
+	window    uint16
+	lastMarks uint8
+
+	// Reassembly.
+	started bool
+	expect  uint32 // next octet for the dialog
+	pending []chunk
+	held    int // octets and costs in pending
+	ended   bool
+}
+
+// chunk is a segment that waits for octets before it.
+type chunk struct {
+	seq    uint32
+	length int // on the wire
+	data   []byte
+	at     int64
+	number int64
+}
+
+// Marks of a segment, named as in tshark's tcp.analysis.
+const (
+	markRetransmission = 1 << iota // retransmission, fast and spurious ones together
+	markKeepAlive
+	markZeroWindowProbe
+	markOutOfOrder
+	markLost // segments before it are not in the capture
+)
+
+// fastRetransmission is how soon after a duplicate ACK a segment counts as an answer to it; outOfOrder how soon after
+// a later segment an earlier one counts as overtaken, while the round-trip time is not known. Both in ns, from tshark.
+const (
+	fastRetransmission = 20_000_000
+	outOfOrder         = 3_000_000
+)
+
+// judge decides what tshark 4.0 says of a segment, as its packet-tcp.c does, in the same order of questions. side is
+// the sender's. Only what decides on retransmissions is kept.
+func (c *conn) judge(s *segment, side int) (marks uint8) {
+	fwd, rev := &c.side[side], &c.side[1-side]
+	length := uint32(s.length)
+	control := s.flags&(flagSYN|flagFIN) != 0
+	plain := s.flags&(flagSYN|flagFIN|flagRST) == 0
+	if !fwd.baseSet {
+		fwd.baseSet, fwd.base = true, s.seq-1
+		if s.flags&flagSYN != 0 {
+			fwd.base = s.seq
+		}
+	}
+	if !rev.baseSet && s.flags&flagACK != 0 {
+		rev.baseSet, rev.base = true, s.ack-1
+	}
+	if length == 1 && s.seq == fwd.nextSeq && rev.window == 0 {
+		marks |= markZeroWindowProbe
+	} else {
+		if fwd.nextSeq != 0 && before(fwd.nextSeq, s.seq) && s.flags&flagRST == 0 {
+			marks |= markLost
+		}
+		if length <= 1 && s.seq == fwd.nextSeq-1 && plain {
+			marks |= markKeepAlive
+		}
+		same := length == 0 && s.window == fwd.window && s.seq == fwd.nextSeq && s.ack == fwd.lastAck && plain
+		switch {
+		case same && s.window != 0 && rev.lastMarks&markKeepAlive != 0: // answers a keep-alive
+		case same && s.window == 0 && rev.lastMarks&markZeroWindowProbe != 0: // answers a probe
+		case same && s.window != 0:
+			if fwd.dupAcks == ^uint32(0) {
+				fwd.dupAcks = 0
+			}
+			fwd.dupAcks++
+		}
+	}
+	if s.ack != fwd.lastAck {
+		fwd.dupAcks = 0
+	}
+	if rev.maxAcked != 0 && before(rev.maxAcked, s.ack) && s.flags&flagACK != 0 {
+		if rev.maxAcked > rev.nextSeq {
+			rev.maxAcked = rev.nextSeq
+		} else {
+			rev.dupAcks = ^uint32(0) // tshark's unsigned -1
+		}
+	}
+	if (length > 0 || control) && marks&markKeepAlive == 0 {
+		marks |= c.again(s, fwd, rev)
+	}
+	next := s.seq + length
+	if control {
+		next++
+	}
+	if before(fwd.nextSeq, next) || fwd.nextSeq == 0 {
+		if marks&markZeroWindowProbe == 0 {
+			fwd.nextSeq, fwd.nextAt = next, s.at
+		}
+	}
+	if s.seq == fwd.maxAcked || fwd.maxAcked == 0 {
+		if marks&markZeroWindowProbe == 0 {
+			fwd.maxAcked = fwd.nextSeq
+		}
+	}
+	fwd.window, fwd.lastAck, fwd.lastAckAt, fwd.lastMarks = s.window, s.ack, s.at, marks
+	return marks
+}
+
+// again decides whether a segment that takes sequence numbers is a retransmission, or was overtaken.
+func (c *conn) again(s *segment, fwd, rev *flow) uint8 {
+	length := uint32(s.length)
+	old := fwd.nextSeq != 0 && before(s.seq, fwd.nextSeq)
+	if length > 1 && fwd.nextSeq-1 == s.seq {
+		old = false // one octet of a probe, now with more
+	}
+	if length > 0 && rev.lastAck != 0 && !before(rev.lastAck, s.seq+length) {
+		return markRetransmission // spurious: it was acknowledged
+	}
+	if !old {
+		return 0
+	}
+	// Differences as unsigned numbers, as there: a clock that runs backwards makes them huge.
+	if rev.dupAcks >= 2 && rev.lastAck == s.seq && uint64(s.at-rev.lastAckAt) < fastRetransmission {
+		return markRetransmission
+	}
+	end := s.seq + length
+	if s.flags&(flagSYN|flagFIN) != 0 {
+		end++
+	}
+	limit := uint64(outOfOrder)
+	if c.firstRTT != 0 {
+		limit = uint64(c.firstRTT)
+	}
+	if uint64(s.at-fwd.nextAt) < limit && fwd.nextSeq != end {
+		return markOutOfOrder
+	}
+	return markRetransmission
+}
+
+// find answers the connection of a segment and its sender's side; a SYN of other numbers starts a new one.
+func (a *Analyser) find(s *segment) (*conn, int) {
+	key, side := connKey{s.src, s.dst}, 0
+	if s.dst.Compare(s.src) < 0 {
+		key, side = connKey{s.dst, s.src}, 1
+	}
+	c := a.conns[key]
+	if c != nil && s.flags&(flagSYN|flagACK) == flagSYN && c.side[side].baseSet {
+		if f := &c.side[side]; f.base != s.seq {
+			a.retire(c)
+			c = nil
+		} else {
+			f.nextSeq = f.maxAcked
+		}
+	}
+	if c != nil {
+		if s.flags&(flagSYN|flagACK) == flagSYN|flagACK && c.side[side].baseSet && c.side[side].base != s.seq {
+			c.side[side].base = s.seq
+		}
+		return c, side
+	}
+	if len(a.conns) >= maxConns {
+		a.evict()
+	}
+	c = &conn{key: key, index: a.connCount, first: s.at, last: s.at, opener: -1, setup: -1}
+	c.dialog.init(c, a)
+	a.connCount++
+	a.conns[key] = c
+	a.order = append(a.order, c)
+	return c, side
+}
+
+// evict retires the older half of the connections: what comes of them later counts as new ones.
+func (a *Analyser) evict() {
+	a.problem("more than %d connections at a time: the oldest are taken for ended", maxConns)
+	live := a.order[:0]
+	for _, c := range a.order {
+		if a.conns[c.key] == c {
+			live = append(live, c)
+		}
+	}
+	cut := len(live) / 2
+	for _, c := range live[:cut] {
+		a.retire(c)
+	}
+	a.order = slices.Clone(live[cut:])
+}
+
+// tcp takes in one segment.
+func (a *Analyser) tcp(s *segment) {
+	c, side := a.find(s)
+	c.packets++
+	c.last = s.at
+	marks := c.judge(s, side)
+	t := &a.totals
+	t.packets++
+	t.octets += int64(s.frame)
+	if s.length > 0 {
+		t.dataPackets++
+		t.dataOctets += int64(s.frame)
+	}
+	if marks&markRetransmission != 0 {
+		t.retransmissions++
+	}
+	c.handshake(s, side)
+	c.reassemble(a, s, side)
+}
+
+// handshake notes how long setting up took: from the first SYN to the ACK that ends it (report, section 5.2.3).
+func (c *conn) handshake(s *segment, side int) {
+	switch s.flags & (flagSYN | flagACK) {
+	case flagSYN:
+		if c.opener < 0 {
+			c.opener, c.synAt = side, s.at
+		}
+		c.lastSYN = s.at
+	case flagSYN | flagACK:
+		c.synACK = true
+	case flagACK:
+		if c.lastSYN != 0 && c.firstRTT == 0 {
+			c.firstRTT = s.at - c.lastSYN
+		}
+		if c.synACK && c.setup < 0 && c.opener == side && s.flags&flagRST == 0 {
+			c.setup = s.at - c.synAt
+		}
+	}
+}
+
+// reassemble hands the dialog what is new and in order.
+func (c *conn) reassemble(a *Analyser, s *segment, side int) {
+	f := &c.side[side]
+	seq := s.seq
+	switch {
+	case s.flags&flagSYN != 0:
+		seq++
+		if !f.started {
+			f.started, f.expect = true, seq
+		}
+		c.dialog.begun[side] = true
+	case s.flags&flagRST != 0:
+		c.finish(a)
+		return
+	case !f.started && s.length > 0:
+		f.started, f.expect = true, seq
+	}
+	if s.length > 0 && f.started && !f.ended {
+		c.take(a, side, chunk{seq, s.length, s.data, s.at, s.number})
+	}
+	if s.flags&flagACK != 0 {
+		c.acked(a, 1-side, s.ack)
+	}
+	if s.flags&flagFIN != 0 && len(f.pending) == 0 && !before(f.expect, seq+uint32(s.length)) && f.started && !f.ended {
+		f.ended = true
+		c.dialog.end(side)
+	}
+}
+
+// take delivers a chunk, or keeps it until what is before it comes.
+func (c *conn) take(a *Analyser, side int, k chunk) {
+	f := &c.side[side]
+	if end := k.seq + uint32(k.length); !before(f.expect, end) {
+		return // all of it was there before
+	}
+	if before(f.expect, k.seq) {
+		if int32(k.seq-f.expect) > 1<<28 || f.held+len(k.data) > maxPending || len(f.pending) >= maxPendingSegs || a.held > maxPendingAll {
+			c.skipTo(a, side, f.nextHole(k.seq))
+			if before(f.expect, k.seq) {
+				c.gap(a, side, k.seq)
+			}
+			c.take(a, side, k)
+			return
+		}
+		i, found := slices.BinarySearchFunc(f.pending, k.seq, func(p chunk, seq uint32) int { return int(int32(p.seq - seq)) })
+		if found && f.pending[i].length >= k.length {
+			return
+		}
+		k.data = slices.Clone(k.data)
+		f.pending = slices.Insert(f.pending, i, k)
+		f.held += len(k.data) + chunkCost
+		a.held += len(k.data) + chunkCost
+		return
+	}
+	c.deliver(side, k)
+	c.drain(a, side)
+}
+
+// nextHole is where the kept segments begin, seq if there are none.
+func (f *flow) nextHole(seq uint32) uint32 {
+	if len(f.pending) > 0 && before(f.pending[0].seq, seq) {
+		return f.pending[0].seq
+	}
+	return seq
+}
+
+// deliver gives the dialog the part of k from f.expect on; what the capture cut off becomes a gap.
+func (c *conn) deliver(side int, k chunk) {
+	f := &c.side[side]
+	skip := int(f.expect - k.seq)
+	if skip < len(k.data) {
+		c.dialog.data(side, k.data[skip:], k.at, k.number)
+	}
+	if missing := k.length - max(len(k.data), skip); missing > 0 {
+		c.dialog.gap(side, missing)
+	}
+	f.expect = k.seq + uint32(k.length)
+}
+
+// drain delivers the kept segments that are now in order.
+func (c *conn) drain(a *Analyser, side int) {
+	f := &c.side[side]
+	n := 0
+	for _, k := range f.pending {
+		if before(f.expect, k.seq) {
+			break
+		}
+		n++
+		f.held -= len(k.data) + chunkCost
+		a.held -= len(k.data) + chunkCost
+		if before(f.expect, k.seq+uint32(k.length)) {
+			c.deliver(side, k)
+		}
+	}
+	f.pending = slices.Delete(f.pending, 0, n)
+}
+
+// acked: what the receiver acknowledges and the capture does not have will not come any more.
+func (c *conn) acked(a *Analyser, side int, ack uint32) {
+	f := &c.side[side]
+	for f.started && len(f.pending) > 0 && !before(ack, f.pending[0].seq) && before(f.expect, f.pending[0].seq) {
+		c.skipTo(a, side, f.pending[0].seq)
+	}
+}
+
+// gap tells the dialog that octets up to seq are not in the capture.
+func (c *conn) gap(a *Analyser, side int, seq uint32) {
+	f := &c.side[side]
+	n := int(seq - f.expect)
+	a.totals.lostOctets += int64(n)
+	c.dialog.gap(side, n)
+	f.expect = seq
+}
+
+func (c *conn) skipTo(a *Analyser, side int, seq uint32) {
+	if before(c.side[side].expect, seq) {
+		c.gap(a, side, seq)
+	}
+	c.drain(a, side)
+}
+
+// finish ends both directions: everything kept is given to the dialog, holes as gaps.
+func (c *conn) finish(a *Analyser) {
+	for side := range c.side {
+		f := &c.side[side]
+		for len(f.pending) > 0 {
+			c.skipTo(a, side, f.pending[0].seq)
+		}
+		if f.started && !f.ended {
+			f.ended = true
+			c.dialog.end(side)
+		}
+	}
+}
+
+// retire ends a connection and adds it to the figures.
+func (a *Analyser) retire(c *conn) {
+	c.finish(a)
+	if a.conns[c.key] == c {
+		delete(a.conns, c.key)
+	}
+	seconds := float64(c.last-c.first) / 1e9
+	a.duration.add(seconds)
+	a.perConn.add(float64(c.packets))
+	if c.setup >= 0 {
+		a.setup.add(float64(c.setup) / 1e9)
+	}
+	if c.opener >= 0 {
+		a.opened[c.opening().Addr()]++
+	} else {
+		a.halfSeen++
+	}
+	if c.opener >= 0 && c.setup < 0 {
+		a.failedSetups++
+	}
+}
+
+// opening is the end that sent the first SYN.
+func (c *conn) opening() netip.AddrPort {
+	if c.opener == 1 {
+		return c.key.b
+	}
+	return c.key.a
+}
+
+// sender is the end at a side.
+func (c *conn) sender(side int) netip.AddrPort {
+	if side == 0 {
+		return c.key.a
+	}
+	return c.key.b
+}

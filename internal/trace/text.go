@@ -1,0 +1,146 @@
+package trace
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// JSON is the report in the shape of the published figures: tables 5.1 to 5.7 under captures, then one member for each
+// of tables 5.8 to 5.10, all by the capture's name; what the publication does not have is under details.
+func (r *Report) JSON(name string) any {
+	type byName[T any] map[string]T
+	discovery := map[string]float64{}
+	for _, s := range r.Discovery {
+		discovery[s.Name] = s.S
+	}
+	return struct {
+		Captures    byName[Figures]            `json:"captures"`
+		Discovery   byName[map[string]float64] `json:"discovery_s"`
+		PipeSetup   byName[*float64]           `json:"pipe_setup_s"`
+		Application byName[ApplicationBytes]   `json:"application_bytes"`
+		Ratio       byName[float64]            `json:"payload_ratio_percent"`
+		Details     byName[*Report]            `json:"details"`
+		Partial     bool                       `json:"partial"`
+		Problems    []string                   `json:"problems,omitempty"`
+	}{
+		byName[Figures]{name: r.Figures}, byName[map[string]float64]{name: discovery}, byName[*float64]{name: r.PipeSetupS},
+		byName[ApplicationBytes]{name: r.Application}, byName[float64]{name: r.PayloadPct}, byName[*Report]{name: r},
+		r.Partial, r.Problems,
+	}
+}
+
+// writer keeps the first error.
+type writer struct {
+	w   io.Writer
+	err error
+}
+
+func (w *writer) f(format string, args ...any) {
+	if w.err == nil {
+		_, w.err = fmt.Fprintf(w.w, format, args...)
+	}
+}
+
+// WriteText prints the ten tables of the report, and what the messages were.
+func (r *Report) WriteText(out io.Writer, name string) error {
+	w := &writer{w: out}
+	f := r.Figures
+	w.f("%s: %d packets captured, %d of TCP", name, r.CapturedPackets, f.Packets)
+	if r.Edge != "" {
+		w.f("; edge %s", r.Edge)
+		if r.EdgeGuessed {
+			w.f(" (it dialled most; --edge says otherwise)")
+		}
+	}
+	w.f("\n\n")
+	title := func(number int, text string) { w.f("%-6s %s\n", fmt.Sprintf("5.%d", number), text) }
+	row := func(label, format string, args ...any) {
+		w.f("       %-30s "+format+"\n", append([]any{label}, args...)...)
+	}
+	title(1, "Connections")
+	row("connections", "%d", f.Connections)
+	row("total time", "%d min %.3f s", int(f.TotalS)/60, f.TotalS-float64(int(f.TotalS)/60*60))
+	row("connections per minute", "%.2f", r.ConnsPerMinute)
+	title(2, "Duration of connections, seconds")
+	row("least / most / mean", "%.4f / %.4f / %.4f", f.ConnMinS, f.ConnMaxS, f.ConnAvgS)
+	title(3, "Duration of connections, packets")
+	row("least / most / mean", "%d / %d / %.3f", f.ConnMinPkts, f.ConnMaxPkts, f.ConnAvgPkts)
+	row("all", "%d", f.Packets)
+	title(4, "Setting up a connection, seconds")
+	if r.Setups > 0 {
+		row("least / most / mean", "%.6f / %.6f / %.6f", f.SetupMinS, f.SetupMaxS, f.SetupAvgS)
+	}
+	row("seen / failed / begun before", "%d / %d / %d", r.Setups, r.FailedSetups, r.MidConnections)
+	title(5, "Data packets")
+	row("with payload", "%d of %d, %.2f %%", f.DataPackets, f.Packets, r.DataPacketsPct)
+	title(6, "Data octets, headers included")
+	row("with payload", "%d of %d, %.2f %%", f.DataBytes, f.TotalBytes, r.DataBytesPct)
+	row("without", "%d", f.TCPBytes)
+	title(7, "Retransmissions")
+	row("packets", "%d, %.2f %%", f.Retransmissions, r.RetransmitPct)
+	title(8, "Discovery of services, seconds from the first packet")
+	for _, s := range r.Discovery {
+		label := clean(s.Name)
+		if s.Own {
+			label += " (its own)"
+		}
+		row(label, "%.3f", s.S)
+	}
+	if len(r.Discovery) == 0 {
+		row("none", "")
+	}
+	title(9, "Pipe set-up, seconds from a foreign service's advertisement to the first foreign data")
+	if r.PipeSetupS != nil {
+		row("first data after", "%.3f", *r.PipeSetupS)
+	} else {
+		row("never", "")
+	}
+	title(10, "Payload")
+	row("application octets in / out", "%d / %d", r.Application.In, r.Application.Out)
+	if r.EchoedBytes > 0 {
+		row("of those in, its own come back", "%d", r.EchoedBytes)
+	}
+	row("messages in / out", "%d / %d", r.InMessages, r.OutMessages)
+	row("of data octets", "%d of %d, %.2f %%", r.Application.Total, r.Application.Of, r.PayloadPct)
+
+	w.f("\nOctets in TCP streams: %d\n", r.StreamBytes)
+	row("welcome lines", "%d", r.WelcomeBytes)
+	row("HTTP around messages", "%d (%d requests)", r.HTTPBytes, r.HTTPRequests)
+	row("unread", "%d", r.UnreadBytes)
+	w.rows("Messages", "octets", r.Kinds)
+	row("of those framing", "%d", r.FramingBytes)
+	row("of those or besides, trailers", "%d (%d)", r.TrailerBytes, r.Trailers)
+	w.rows("Elements", "octets of content", r.Elements)
+	if len(r.Problems) > 0 {
+		w.f("\nThe figures are partial:\n")
+		for _, p := range r.Problems {
+			w.f("       %s\n", p)
+		}
+	}
+	return w.err
+}
+
+func (w *writer) rows(title, unit string, rows []Row) {
+	if len(rows) == 0 {
+		return
+	}
+	w.f("\n%-37s %10s %12s\n", title, "number", unit)
+	for _, r := range rows {
+		w.f("       %-30s %10d %12d\n", clean(r.Name), r.Count, r.Octets)
+	}
+}
+
+// clean makes what came from a network fit to be printed.
+func clean(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0xfffd {
+			return '?'
+		}
+		return r
+	}, s)
+	if len(s) > 80 {
+		s = strings.ToValidUTF8(s[:77], "") + "..."
+	}
+	return s
+}
