@@ -32,6 +32,7 @@ const usage = `usage: gateway COMMAND [flags]
 Lets JXTA peers of two or more sites meet over a narrow link.
 
   run       run the gateway
+  analyse   what JXTA cost in a capture
   check     read a configuration, report every mistake, say what would run
   keys new  make a net's key
   status    what the running gateway on this machine does
@@ -47,6 +48,7 @@ type command func(args []string, stdout, stderr io.Writer) int
 
 var commands = map[string]command{
 	"run":      runCommand,
+	"analyse":  analyseCommand,
 	"check":    checkCommand,
 	"keys":     keysCommand,
 	"status":   statusCommand,
