@@ -103,6 +103,8 @@ func (b *Bridge) Step(now time.Time, ev Event) Output {
 	return out
 }
 
+func (p *peer) wantsNudge() bool { return len(p.leases) == 0 && len(p.conns) > 0 && !p.nudge.IsZero() }
+
 // until asks to be woken at t at the latest.
 func (b *Bridge) until(t time.Time) {
 	if b.wake.IsZero() || t.Before(b.wake) {
@@ -118,6 +120,10 @@ func (b *Bridge) sweep() {
 				b.note("info", "lease ended", "peer", p.id, "group", g)
 				b.dropLease(p, g)
 			}
+		}
+		if p.wantsNudge() && !b.now.Before(p.nudge) {
+			p.nudge = b.now.Add(nudgeAgain)
+			b.disown(p, jxta.NetGroup)
 		}
 		b.pump(p)
 		b.prune(p)
@@ -137,6 +143,9 @@ func (b *Bridge) rearm() {
 	for _, p := range b.peers {
 		for _, l := range p.leases {
 			b.until(l.expires)
+		}
+		if p.wantsNudge() {
+			b.until(p.nudge)
 		}
 		if len(p.conns) > 0 && b.now.Before(p.next) && slices.ContainsFunc(p.queue, func(m *message) bool { return m.delivery != nil }) {
 			b.until(p.next)

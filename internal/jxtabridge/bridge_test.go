@@ -441,10 +441,30 @@ func TestTalkingWithoutALease(t *testing.T) {
 	f.discover(jxta.NetGroup, "x")
 	f.silence("told once")
 	n.pass(30 * time.Second)
+	f.one() // said nothing: see TestIdlePeerWithoutALease
 	f.discover(jxta.NetGroup, "x")
 	f.one()
 	f.connect(jxta.NetGroup)
 	f.take()
 	f.discover(jxta.NetGroup, "x")
 	f.silence("has a lease")
+}
+
+// An idle peer that a forgetful gateway does not know says nothing for minutes: it is told.
+func TestIdlePeerWithoutALease(t *testing.T) {
+	n := newNode(t, 1)
+	f := n.dial("A", "cbid", "")
+	n.pass(19 * time.Second)
+	f.silence("it may be starting")
+	n.pass(2 * time.Second)
+	if h := f.one(); h.find("Disconnect") == nil {
+		t.Errorf("%q", h.body)
+	}
+	f.connect(jxta.NetGroup)
+	f.take()
+	n.pass(10 * time.Minute)
+	f.silence("has a lease")
+	g := n.dial("B", "cbid", "")
+	g.hangUp()
+	n.pass(10 * time.Minute)
 }

@@ -195,6 +195,22 @@ func TestTablesAreBounded(t *testing.T) {
 	}
 }
 
+// Who came, took a lease and left does not keep others out.
+func TestPeersThatCameAndWent(t *testing.T) {
+	n := newNode(t, 1)
+	n.cfg.MaxPeers = 5
+	n.b = New(n.cfg, nil)
+	stays := n.peer("stays", "cbid")
+	for i := range 20 {
+		n.pass(time.Second)
+		n.peer(fmt.Sprint("P", i), "cbid").hangUp()
+	}
+	n.peer("new", "cbid")
+	if st := n.b.Status(); len(st.Peers) != 5 || n.b.peers[stays.id] == nil || len(n.memory) != 5 {
+		t.Errorf("%+v, %d remembered", st, len(n.memory))
+	}
+}
+
 func TestIdentityOnDisk(t *testing.T) {
 	id := identities()[1]
 	got, err := ParseIdentity(id.Marshal())

@@ -1,6 +1,7 @@
 package jxtabridge
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -43,6 +44,7 @@ type peer struct {
 	queue      []*message
 	queued     int       // octets
 	next       time.Time // when the next far payload may go out; see Config.Pace
+	nudge      time.Time // when it is told again that it has no lease, though it says nothing
 }
 
 type lease struct {
@@ -76,6 +78,26 @@ func (b *Bridge) opened(ev Opened) {
 		Dest: "tcp://" + ev.Remote, Public: b.endpoint(), Peer: jxta.URN(b.me), Version: "1.1"}})
 }
 
+// evict makes room for a new peer: the one goes that has no connection, waits for nothing and whose lease ends first.
+func (b *Bridge) evict() {
+	var victim *peer
+	for _, p := range b.sortedPeers() {
+		if len(p.conns) > 0 || len(p.queue) > 0 {
+			continue
+		}
+		if victim == nil || p.leases[p.anyGroup()].expires.Before(victim.leases[victim.anyGroup()].expires) {
+			victim = p
+		}
+	}
+	if victim == nil {
+		return
+	}
+	b.stats.Refused["evicted"]++
+	for _, g := range slices.Sorted(maps.Keys(victim.leases)) {
+		b.dropLease(victim, g)
+	}
+}
+
 // endpoint is the gateway's transport address.
 func (b *Bridge) endpoint() string { return "tcp://" + b.cfg.Address }
 
@@ -93,6 +115,9 @@ func (b *Bridge) welcomed(ev Welcomed) {
 	p := b.peers[unique]
 	if p == nil {
 		if len(b.peers) >= b.cfg.MaxPeers {
+			b.evict()
+		}
+		if len(b.peers) >= b.cfg.MaxPeers {
 			b.complain(c, "peers", nil)
 			b.out.Close = append(b.out.Close, c.id)
 			return
@@ -109,6 +134,10 @@ func (b *Bridge) welcomed(ev Welcomed) {
 		c.version = 1
 	}
 	p.conns = append(p.conns, c)
+	if len(p.leases) == 0 && p.nudge.IsZero() {
+		p.nudge = b.now.Add(firstNudge)
+		b.until(p.nudge)
+	}
 	if a, err := jxta.ParseAddress(ev.Welcome.Dest); err == nil {
 		if _, service, param := jxta.Demangle(a.Service, a.Param); serviceIs(service, jxta.ClassRelay) {
 			b.relayRequest(c, param, true) // the request hides in the address dialled (wire 10)

@@ -105,7 +105,13 @@ func (p *peer) pipeKeys() []pipeKey {
 	return keys
 }
 
-const tellAgain = 20 * time.Second
+const (
+	tellAgain = 20 * time.Second
+	// A peer that starts has its lease within 14 s of its first connection (2.2; baseline 4). One that has none later
+	// got its own from a gateway that forgot it, and would say nothing until it renews, minutes later (ghosts 10).
+	firstNudge = 20 * time.Second
+	nudgeAgain = time.Minute
+)
 
 // expectLease sends Disconnect to a peer that talks without a lease, which makes 2.7 ask for one within two seconds
 // (ghosts 10). What it said is handled all the same.
@@ -121,9 +127,14 @@ func (b *Bridge) expectLease(in inbound) {
 		clear(p.told)
 	}
 	p.told[in.group] = b.now
+	b.disown(p, in.group)
+}
+
+// disown tells a peer that it has no lease in a group.
+func (b *Bridge) disown(p *peer, group string) {
 	b.stats.Disconnects++
-	b.enqueue(p, b.routedHere(p, in.group, jxta.URN(jxta.ClassRendezvous), in.group, []jxta.Element{
-		xmlElement("Disconnect", b.ownPeerDoc(in.group))}))
+	b.enqueue(p, b.routedHere(p, group, jxta.URN(jxta.ClassRendezvous), group, []jxta.Element{
+		xmlElement("Disconnect", b.ownPeerDoc(group))}))
 }
 
 // relay answers a relay request that comes as a message (wire 10).

@@ -82,13 +82,15 @@ func (b *Bridge) forward(in inbound) {
 func (b *Bridge) unicast(in inbound) {
 	pl := Payload{Group: in.group, Src: in.from.id, Dst: in.dest, Service: in.service, Param: in.param,
 		Elements: b.outward(keep(in.elements))}
-	if p := b.peers[in.dest]; p != nil && (len(p.leases) > 0 || len(p.conns) > 0) {
+	far := b.farSite(in.dest)
+	// A peer that went from here to another site may still have its lease here.
+	if p := b.peers[in.dest]; p != nil && (len(p.conns) > 0 || far == 0) {
 		b.stats.LocalFanOut++
 		b.enqueue(p, b.ghostMessage(p, pl))
 		return
 	}
 	b.stats.Carried++
-	b.out.Carry = append(b.out.Carry, Carry{Sites: []uint16{b.farSite(in.dest)}, Payload: pl})
+	b.out.Carry = append(b.out.Carry, Carry{Sites: []uint16{far}, Payload: pl})
 }
 
 // ghostMessage re-creates a routed payload for a local peer.

@@ -6,10 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/jxtabridge"
 	"aldis/internal/lab"
 )
 
 func TestPeersOfAllGenerationsMeet(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, a, b string }{
 		{"2.7 signed", lab.KindJXSE27, lab.KindJXSE27},
 		{"2.7 unsigned", lab.KindJXSE27Unsigned, lab.KindJXSE27Unsigned},
@@ -19,6 +21,7 @@ func TestPeersOfAllGenerationsMeet(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, 90*time.Second)
 			sa, sb := pair(t)
 			a, b := w.peer(sa, tt.a, "A", 9702), w.peer(sb, tt.b, "B", 9703)
@@ -61,12 +64,14 @@ func TestPeersOfAllGenerationsMeet(t *testing.T) {
 }
 
 func TestSubGroup(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, a, b string }{
 		{"2.7", lab.KindJXSE27, lab.KindJXSE27},
 		{"2.2", lab.KindJXTA22, lab.KindJXTA22},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, 120*time.Second)
 			sa, sb := pair(t)
 			a, b := w.peer(sa, tt.a, "A", 9702), w.peer(sb, tt.b, "B", 9703)
@@ -95,6 +100,7 @@ func TestSubGroup(t *testing.T) {
 // Two peers of one LAN, of different formats, meet each other and a far one. Nobody hears himself, nobody learns an
 // address but the gateway's.
 func TestTwoLocalPeersAndAFarOne(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 90*time.Second)
 	sa, sb := pair(t)
 	a, c := w.peer(sa, lab.KindJXSE27, "A", 9702), w.peer(sa, lab.KindJXTA22, "D", 9704)
@@ -148,8 +154,10 @@ func connections(t *testing.T, s *side) string {
 // A gateway that was killed and came back with what it remembers knows its peers: what arrived for them meanwhile is
 // delivered when they dial in again, and they need no new start.
 func TestGatewayRestart(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{lab.KindJXSE27, lab.KindJXTA22} {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, 150*time.Second)
 			sa, sb := pair(t)
 			a, b := w.peer(sa, kind, "A", 9702), w.peer(sb, lab.KindJXSE27, "B", 9703)
@@ -178,6 +186,7 @@ func TestGatewayRestart(t *testing.T) {
 
 // What waited while the link was down comes all at once, and yet the peer's application sees it in order and once.
 func TestBacklogStaysInOrder(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 60*time.Second)
 	sa, sb := pair(t)
 	a, b := w.peer(sa, lab.KindJXSE27, "A", 9702), w.peer(sb, lab.KindJXSE27, "B", 9703)
@@ -192,4 +201,39 @@ func TestBacklogStaysInOrder(t *testing.T) {
 	sb.settle(100)
 	sb.link(true)
 	w.receives(a, "svc", "B", 100, 200, 1)
+}
+
+// A gateway that came back with nothing, not even its peers' leases, gets them all again without a restart of theirs.
+func TestGatewayThatForgot(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{lab.KindJXSE27, lab.KindJXTA22} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 150*time.Second)
+			sa, sb := pair(t)
+			a, b := w.peer(sa, kind, "A", 9702), w.peer(sb, lab.KindJXSE27, "B", 9703)
+			w.tell(a, "find svc 1000", "listen svc", "publish a-svc")
+			w.tell(b, "publish svc", "find a-svc 1000", "listen a-svc")
+			w.await(a, "pipe_ready", "svc")
+			w.await(b, "pipe_ready", "a-svc")
+			w.tell(b, "send svc 200 1")
+			w.receives(a, "svc", "B", 1, 200, 1)
+			sa.halt()
+			clear(sa.memory)
+			sb.inbox <- jxtabridge.SiteLost{Site: sa.number}
+			sa.restart()
+			down := time.Now()
+			w.tell(b, "send svc 200 0 2") // A says nothing by itself
+			after := func(p *lab.Peer, from string) {
+				t.Helper()
+				if _, err := p.Wait(w.ctx, func(e lab.Event) bool { return e.Ev == "received" && e.From == from && e.SentAt().After(down) }); err != nil {
+					t.Fatalf("%s hears nothing of %s: %v", p.Name(), from, err)
+				}
+				t.Logf("%s: %s hears %s %.1f s after the restart", kind, p.Name(), from, time.Since(down).Seconds())
+			}
+			after(a, "B")
+			w.tell(a, "send a-svc 200 0 2")
+			after(b, "A")
+		})
+	}
 }
