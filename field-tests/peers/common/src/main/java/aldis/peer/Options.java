@@ -18,6 +18,7 @@ final class Options {
     final List<URI> seeds = new ArrayList<>();
     boolean rdv;
     boolean unsigned;
+    boolean http;
     String home;
 
     static Options parse(String[] args) throws Wrong {
@@ -26,6 +27,10 @@ final class Options {
             String key = args[i];
             if (key.equals("--unsigned")) {
                 o.unsigned = true;
+                continue;
+            }
+            if (key.equals("--http")) {
+                o.http = true;
                 continue;
             }
             if (i + 1 == args.length) {

@@ -44,18 +44,22 @@ final class Library {
         // Given, so that no window asks for them. With signing on the peer ID must stay the certificate's.
         c.setPrincipal(options.name);
         c.setPassword("field-test");
-        c.setTcpEnabled(true);
-        c.setTcpIncoming(true);
-        c.setTcpOutgoing(true);
+        c.setTcpEnabled(!options.http);
+        c.setTcpIncoming(!options.http);
+        c.setTcpOutgoing(!options.http);
         c.setTcpInterfaceAddress(options.host);
         c.setTcpPort(options.port);
         c.setTcpStartPort(options.port);
         c.setTcpEndPort(options.port);
         c.setUseMulticast(false);
         c.setHttp2Enabled(false); // its library is not in the registry
-        c.setHttpEnabled(false);
-        c.setHttpIncoming(false);
-        c.setHttpOutgoing(false);
+        c.setHttpEnabled(options.http);
+        c.setHttpIncoming(options.http && options.rdv);
+        c.setHttpOutgoing(options.http && !options.rdv); // an edge over HTTP lives behind its relay
+        if (options.http) {
+            c.setHttpInterfaceAddress(options.host);
+            c.setHttpPort(options.port);
+        }
         c.clearRendezvousSeeds();
         c.clearRelaySeeds();
         for (URI seed : options.seeds) {

@@ -95,17 +95,25 @@ final class Library {
         tcp.setMulticastPort(1234);
         tcp.setMulticastSize(16384);
         tcp.setMulticastState(false);
-        config.putServiceParam(PeerGroup.tcpProtoClassID, wrap((StructuredDocument) tcp.getDocument(MimeMediaType.XMLUTF8)));
+        StructuredDocument tcpParm = wrap((StructuredDocument) tcp.getDocument(MimeMediaType.XMLUTF8));
+        if (options.http) {
+            add(tcpParm, "isOff", null);
+        }
+        config.putServiceParam(PeerGroup.tcpProtoClassID, tcpParm);
 
         HTTPAdv http = (HTTPAdv) AdvertisementFactory.newAdvertisement(HTTPAdv.getAdvertisementType());
         http.setProtocol("http");
-        http.setPort(9700);
+        http.setConfigMode("manual");
+        http.setInterfaceAddress(options.host);
+        http.setPort(options.http ? options.port : 9700);
         http.setProxyEnabled(false);
-        http.setServerEnabled(false);
-        http.setClientEnabled(false);
-        StructuredDocument off = wrap((StructuredDocument) http.getDocument(MimeMediaType.XMLUTF8));
-        add(off, "isOff", null);
-        config.putServiceParam(PeerGroup.httpProtoClassID, off);
+        http.setServerEnabled(options.http && options.rdv);
+        http.setClientEnabled(options.http && !options.rdv); // an edge over HTTP lives behind its relay
+        StructuredDocument httpParm = wrap((StructuredDocument) http.getDocument(MimeMediaType.XMLUTF8));
+        if (!options.http) {
+            add(httpParm, "isOff", null);
+        }
+        config.putServiceParam(PeerGroup.httpProtoClassID, httpParm);
 
         StructuredDocument rendezvous = parm();
         StructuredDocument relay = parm();
@@ -114,7 +122,7 @@ final class Library {
         add(relay, "ClientQueueSize", "20");
         for (URI seed : options.seeds) {
             add(rendezvous, "Addr", seed.toString());
-            add(relay, "tcpaddr", seed.getHost() + ":" + seed.getPort());
+            add(relay, options.http ? "httpaddr" : "tcpaddr", seed.getHost() + ":" + seed.getPort());
         }
         if (options.rdv) {
             add(rendezvous, "Rdv", "true");
