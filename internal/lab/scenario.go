@@ -30,8 +30,11 @@ func (g *game) scenario(ctx, peersCtx context.Context) (plan []action) {
 	if o.Asker {
 		plan = append(plan,
 			action{max(0, o.OutageAt-askerLead), func() (err error) {
-				g.asker, err = g.peer(peersCtx, g.sites[1], g.sites[1].name+"-b")
-				return err
+				if g.asker, err = g.peer(peersCtx, g.sites[1], g.sites[1].name+"-b"); err != nil {
+					return err
+				}
+				// A first question that has no answer loads the library's classes: the second is what is measured.
+				return tell(g.asker, "find nobody-svc 3600")
 			}},
 			action{o.OutageAt + o.OutageFor/2, func() error {
 				g.askedAt = time.Now()
