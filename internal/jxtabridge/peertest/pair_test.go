@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -27,6 +28,10 @@ func TestMain(m *testing.M) {
 	if out, err := exec.Command("make", "-s", "-C", jars, "all").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "peertest: the peers cannot be built: %v\n%s", err, out)
 		os.Exit(1)
+	}
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		f.Value.Set("4") // the peers wait most of the time, 2.2 for 12 s at its start
 	}
 	os.Exit(m.Run())
 }
@@ -318,7 +323,7 @@ var (
 )
 
 // pair makes two LANs that see each other's gateways only through the bridges.
-func pair(t *testing.T) (a, b *side) {
+func pair(t *testing.T, configure ...func(*jxtabridge.Config)) (a, b *side) {
 	t.Helper()
 	make1 := func(name string, number uint16) *side {
 		netMu.Lock()
@@ -347,6 +352,10 @@ func pair(t *testing.T) (a, b *side) {
 	}
 	a, b = make1("A", 1), make1("B", 2)
 	a.other, b.other = b, a
+	for _, f := range configure {
+		f(&a.cfg)
+		f(&b.cfg)
+	}
 	a.start()
 	b.start()
 	t.Cleanup(func() {
