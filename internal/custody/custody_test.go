@@ -39,14 +39,14 @@ func TestReceiptFindsTheHole(t *testing.T) {
 	if got := s.Receipt(at(3), frame.Receipt{Cumulative: 1, Bitmap: []byte{0b0110}}); !reflect.DeepEqual(got, d(1, 3, 4)) {
 		t.Errorf("acknowledged %v, want 1 3 4", got)
 	}
-	if got := s.Lost(); !reflect.DeepEqual(got, d(2)) { // 5 went after 4 and may be on its way
+	if got := s.Lost(at(0)); !reflect.DeepEqual(got, d(2)) { // 5 went after 4 and may be on its way
 		t.Errorf("lost %v, want 2", got)
 	}
 	s.Sent(at(3), ID{frame.Direct, 2})
 	if got := s.Receipt(at(4), frame.Receipt{Cumulative: 1, Bitmap: []byte{0b1110}}); !reflect.DeepEqual(got, d(5)) {
 		t.Errorf("acknowledged %v, want 5", got)
 	}
-	if got := s.Lost(); got != nil { // the repeat went after 5
+	if got := s.Lost(at(0)); got != nil { // the repeat went after 5
 		t.Errorf("lost %v, want none", got)
 	}
 	for _, r := range []frame.Receipt{{Cumulative: 0xfff0}, {Cumulative: 400}, {Lane: frame.Bulk, Cumulative: 1}} {
@@ -107,13 +107,34 @@ func TestProbeInsteadOfRepeats(t *testing.T) {
 	if want := []float64{26, 41, 56, 71, 86}; !slices.Equal(probes, want) {
 		t.Errorf("probes at %v, want %v", probes, want)
 	}
-	if !s.Dead() || s.Room(frame.Direct) || s.Lost() != nil {
+	if !s.Dead() || s.Room(frame.Direct) || s.Lost(at(0)) != nil {
 		t.Error("a link that does not answer: want dead, no room, nothing repeated")
 	}
 	s.Heard(at(100))
 	s.Answer(at(100), 6)
-	if got := s.Lost(); s.Dead() || !reflect.DeepEqual(got, d(1, 2)) || s.ProbeDue(at(100)) {
+	if got := s.Lost(at(0)); s.Dead() || !reflect.DeepEqual(got, d(1, 2)) || s.ProbeDue(at(100)) {
 		t.Errorf("after the answer: lost %v, want 1 2 and no further probe", got)
+	}
+}
+
+func TestPromptMessageGoesAgainOnce(t *testing.T) {
+	c := cfg
+	c.Prompt = 4 * time.Second
+	s := NewSender(c, [frame.Lanes]uint64{1, 1})
+	s.SentPrompt(at(0), ID{frame.Direct, s.Assign(frame.Direct)})
+	if !s.Deadline().Equal(at(4)) || s.Lost(at(3.9)) != nil {
+		t.Errorf("deadline %v, want 4 s and nothing lost before", s.Deadline().Sub(epoch))
+	}
+	if got := s.Lost(at(4)); !reflect.DeepEqual(got, d(1)) {
+		t.Fatalf("after 4 s lost %v, want 1", got)
+	}
+	s.SentPrompt(at(4), ID{frame.Direct, 1})
+	if got := s.Lost(at(14)); got != nil || !s.Deadline().Equal(at(15)) {
+		t.Errorf("lost %v, deadline %v; want no second repeat by time but a probe at 15 s", got, s.Deadline().Sub(epoch))
+	}
+	s.Again()
+	if got := s.Lost(at(14)); !reflect.DeepEqual(got, d(1)) {
+		t.Errorf("the peer has begun anew: lost %v, want 1", got)
 	}
 }
 
@@ -121,14 +142,14 @@ func TestRestoredMessagesAreAskedFor(t *testing.T) {
 	s := NewSender(cfg, [frame.Lanes]uint64{10, 1})
 	s.Restore(ID{frame.Direct, 11})
 	s.Restore(ID{frame.Direct, 9})
-	if s.Next(frame.Direct) != 12 || s.Lost() != nil || !s.ProbeDue(at(0)) {
+	if s.Next(frame.Direct) != 12 || s.Lost(at(0)) != nil || !s.ProbeDue(at(0)) {
 		t.Fatal("want the next number 12, nothing lost yet, and a probe at once")
 	}
 	id := s.ProbeSent(at(0))
 	s.Heard(at(2))
 	s.Receipt(at(2), frame.Receipt{Cumulative: 9})
 	s.Answer(at(2), id)
-	if got := s.Lost(); !reflect.DeepEqual(got, d(11)) {
+	if got := s.Lost(at(0)); !reflect.DeepEqual(got, d(11)) {
 		t.Errorf("lost %v, want 11", got)
 	}
 }
@@ -148,7 +169,7 @@ func TestReceiver(t *testing.T) {
 		{0x0200, 0x10200, Beyond, 0},
 	}
 	for _, st := range steps {
-		id, fresh := r.Accept(at(0), frame.Direct, st.low)
+		id, fresh := r.Accept(at(0), frame.Direct, st.low, false)
 		if id.Number != st.want || fresh != st.fresh || !r.Due().Equal(at(st.due)) {
 			t.Errorf("Accept(%x) = %x %d, due %v; want %x %d, %v s", st.low, id.Number, fresh, r.Due().Sub(epoch), st.want, st.fresh, st.due)
 		}
@@ -220,7 +241,7 @@ func TestExactlyOnce(t *testing.T) {
 						continue
 					}
 					if p.data {
-						r.Accept(now, frame.Direct, p.number)
+						r.Accept(now, frame.Direct, p.number, p.number%5 == 0)
 						for id, ok := r.Advance(frame.Direct); ok; id, ok = r.Advance(frame.Direct) {
 							got = append(got, id.Number)
 						}
@@ -235,7 +256,7 @@ func TestExactlyOnce(t *testing.T) {
 					carry(packet{toSender: true, receipts: r.Receipts()})
 					r.Settle()
 				}
-				for _, id := range s.Lost() {
+				for _, id := range s.Lost(now) {
 					s.Sent(now, id)
 					carry(packet{number: uint16(id.Number), data: true})
 				}

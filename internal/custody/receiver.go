@@ -43,20 +43,25 @@ func (r *Receiver) Restore(id ID) {
 // Cumulative is the number up to which everything of the lane was delivered.
 func (r *Receiver) Cumulative(l frame.Lane) uint64 { return r.cum[l] }
 
-// Accept looks at the low 16 bits of a number. After New the caller keeps the message and calls Advance.
-func (r *Receiver) Accept(now time.Time, l frame.Lane, low uint16) (ID, Fresh) {
+// Accept looks at the low 16 bits of a number. After New the caller keeps the message and calls Advance. prompt: its
+// sender wants the receipt at once.
+func (r *Receiver) Accept(now time.Time, l frame.Lane, low uint16, prompt bool) (ID, Fresh) {
 	ahead := int16(low - uint16(r.cum[l]))
 	id := ID{l, r.cum[l] + uint64(int64(ahead))}
 	switch {
 	case ahead <= 0 || r.held[l][id.Number]:
-		r.owe(now, l, r.ackDelay)
+		if prompt {
+			r.owe(now, l, 0)
+		} else {
+			r.owe(now, l, r.ackDelay)
+		}
 		return id, Duplicate
 	case ahead > MaxAhead:
 		return id, Beyond
 	}
 	r.held[l][id.Number] = true
 	delay := r.ackDelay
-	if l == frame.Bulk || ahead > 1 {
+	if l == frame.Bulk || ahead > 1 || prompt {
 		delay = 0 // something before it is missing: the sender should know at once; a long message is worth a datagram
 	}
 	r.owe(now, l, delay)

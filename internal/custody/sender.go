@@ -11,6 +11,7 @@ import (
 type Config struct {
 	Window        [frame.Lanes]int // messages under way and not acknowledged, 1..MaxAhead
 	RoundTrip     time.Duration    // the longest that a datagram and its answer take, queues included
+	Prompt        time.Duration    // the same without queues: a prompt message goes again, once, when it has passed
 	AckDelay      time.Duration    // a receipt may wait so long at the receiver for something to ride on
 	HoleAge       time.Duration    // 0, or how far the link may reorder: a hole is believed when so old
 	ProbeInterval time.Duration    // between probes into silence
@@ -35,7 +36,9 @@ type flight struct {
 	sent    time.Time // last transmission; zero: never since the start
 	firstTx uint64
 	lastTx  uint64
-	lost    bool // to be sent again
+	lost    bool      // to be sent again
+	asked   bool      // a prompt receipt was waited for already
+	prompt  time.Time // when it goes again if the receipt that was asked for has not come; zero: not by time
 }
 
 // Sender is the sending half towards one peer.
@@ -127,7 +130,24 @@ func (s *Sender) Sent(now time.Time, id ID) {
 	if f.firstTx == 0 {
 		f.firstTx = s.tx
 	}
-	f.sent, f.lastTx, f.lost = now, s.tx, false
+	f.sent, f.lastTx, f.lost, f.prompt = now, s.tx, false, time.Time{}
+}
+
+// SentPrompt is Sent for a message whose receipt was asked for at once: it goes again by itself, once.
+func (s *Sender) SentPrompt(now time.Time, id ID) {
+	f := s.flight[id.Lane][id.Number]
+	s.Sent(now, id)
+	if f != nil && !f.asked && !s.listening {
+		f.asked, f.prompt = true, now.Add(s.cfg.Prompt)
+	}
+}
+
+// Again says that the peer has begun anew: what it has not acknowledged by now never reached it, or its receipt is on
+// its way. All of it goes again.
+func (s *Sender) Again() {
+	for _, f := range s.flight[frame.Direct] {
+		f.lost, f.asked = true, false
+	}
 }
 
 // Heard notes an authentic datagram of the peer: the link is there.
@@ -194,13 +214,13 @@ func (s *Sender) Answer(now time.Time, id uint8) {
 }
 
 // Lost returns the direct messages that have to go again, oldest first; none while the link is dead.
-func (s *Sender) Lost() []ID {
+func (s *Sender) Lost(now time.Time) []ID {
 	if s.dead {
 		return nil
 	}
 	var ids []ID
 	for n, f := range s.flight[frame.Direct] {
-		if f.lost {
+		if f.lost || !f.prompt.IsZero() && !now.Before(f.prompt) {
 			ids = append(ids, ID{frame.Direct, n})
 		}
 	}
@@ -224,8 +244,21 @@ func (s *Sender) overdue() time.Time {
 	return oldest.Add(s.cfg.RoundTrip + s.cfg.AckDelay)
 }
 
-// Deadline is when ProbeDue may become true by itself; zero when nothing waits.
+// Deadline is when ProbeDue or Lost may change by themselves; zero when nothing waits.
 func (s *Sender) Deadline() time.Time {
+	due := s.probeDeadline()
+	if s.dead {
+		return due
+	}
+	for _, f := range s.flight[frame.Direct] {
+		if !f.prompt.IsZero() && (due.IsZero() || f.prompt.Before(due)) {
+			due = f.prompt
+		}
+	}
+	return due
+}
+
+func (s *Sender) probeDeadline() time.Time {
 	if s.listening {
 		return time.Time{}
 	}
@@ -269,7 +302,7 @@ func (s *Sender) ProbeDue(now time.Time) bool {
 	if s.ask {
 		return true
 	}
-	due := s.Deadline()
+	due := s.probeDeadline()
 	return !s.probing && !due.IsZero() && !now.Before(due)
 }
 

@@ -56,6 +56,7 @@ type (
 	Data struct {
 		Number uint16 // low 16 bits
 		Coded  bool   // Body is deflated (package compact)
+		Prompt bool   // a receipt is wanted at once
 		Body   []byte
 	}
 	// Silence: the sender will not transmit until Until (seconds since 1970 UTC; 0: until it speaks again), but it
@@ -83,10 +84,11 @@ const (
 	kindSilence = 7 << 5
 	kindMask    = 7 << 5
 
-	flagMore  = 1 << 0 // DATA, NORM: a length follows, and after the body another frame
-	flagCoded = 1 << 1 // DATA
-	laneBit   = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
-	helloLen  = 14
+	flagMore   = 1 << 0 // DATA, NORM: a length follows, and after the body another frame
+	flagCoded  = 1 << 1 // DATA
+	flagPrompt = 1 << 2 // DATA
+	laneBit    = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
+	helloLen   = 14
 
 	// MaxBitmap is the most octets that a Receipt's bitmap has.
 	MaxBitmap = 15
@@ -112,6 +114,9 @@ func Append(b []byte, f Frame, last bool) []byte {
 		kind := byte(kindData)
 		if f.Coded {
 			kind |= flagCoded
+		}
+		if f.Prompt {
+			kind |= flagPrompt
 		}
 		return appendBody(b, kind, last, f.Number, true, f.Body)
 	case Silence:
@@ -184,13 +189,13 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 		}
 		return Answer{b[0]}, b[1:], nil
 	case kindData:
-		if flags&^(flagMore|flagCoded) != 0 {
+		if flags&^(flagMore|flagCoded|flagPrompt) != 0 {
 			return nil, nil, ErrKind
 		}
 		if len(b) < 2 {
 			return nil, nil, ErrShort
 		}
-		d := Data{Number: binary.BigEndian.Uint16(b), Coded: flags&flagCoded != 0}
+		d := Data{Number: binary.BigEndian.Uint16(b), Coded: flags&flagCoded != 0, Prompt: flags&flagPrompt != 0}
 		d.Body, rest, err = body(b[2:], flags)
 		return d, rest, err
 	case kindSilence:

@@ -21,8 +21,8 @@ var vectors = []struct {
 	{"probe", Probe{7}, false, "60 07"},
 	{"answer", Answer{7}, true, "80 07"},
 	{"silence", Silence{0x6b49d200}, false, "e0 6b49d200"},
-	{"data, last", Data{42, false, []byte("hej")}, true, "a0 002a 68656a"},
-	{"data, coded, more follow", Data{42, true, []byte("hej")}, false, "a3 002a 03 68656a"},
+	{"data, last", Data{42, false, false, []byte("hej")}, true, "a0 002a 68656a"},
+	{"data, coded, prompt, more follow", Data{42, true, true, []byte("hej")}, false, "a7 002a 03 68656a"},
 	{"NORM, last", NORM{[]byte{1, 2}}, true, "c0 0102"},
 	{"NORM, more follow", NORM{[]byte{1, 2}}, false, "c1 02 0102"},
 }
@@ -51,7 +51,7 @@ func TestVectors(t *testing.T) {
 			}
 		})
 	}
-	for _, bad := range []string{"00", "1f", "41", "61 00", "81 00", "a4 0000", "c2 00", "e1 00000000"} {
+	for _, bad := range []string{"00", "1f", "41", "61 00", "81 00", "a8 0000", "c2 00", "e1 00000000"} {
 		if _, _, err := Parse(unhex(t, bad)); !errors.Is(err, ErrKind) {
 			t.Errorf("Parse(%s): %v, want ErrKind", bad, err)
 		}

@@ -301,7 +301,7 @@ func (g *Gateway) normObject(now time.Time, ev NormObject) {
 		g.stats.Dropped["norm_empty"]++
 		return
 	}
-	id, fresh := p.receiver.Accept(now, frame.Bulk, binary.BigEndian.Uint16(ev.Data))
+	id, fresh := p.receiver.Accept(now, frame.Bulk, binary.BigEndian.Uint16(ev.Data), false)
 	switch fresh {
 	case custody.Beyond:
 		g.stats.Dropped["beyond_window"]++

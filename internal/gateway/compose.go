@@ -127,7 +127,10 @@ func (g *Gateway) post(now time.Time, p *peer, l *letter, long, hello bool) (int
 		p.owesHello = false
 		p.helloDue = time.Time{}
 		if !p.knowsUs {
-			wait := g.cfg.Profile.ProbeInterval << min(p.helloTries, 10)
+			wait := custodyConfig(g.cfg.Profile).Prompt // the first may simply have been lost
+			if p.helloTries > 0 {
+				wait = g.cfg.Profile.ProbeInterval << min(p.helloTries-1, 10)
+			}
 			p.helloDue = now.Add(min(wait, helloLimit))
 			p.helloTries++
 		}
@@ -150,7 +153,7 @@ func (g *Gateway) addMessages(now time.Time, p *peer, l *letter) {
 		return
 	}
 	any := false
-	for _, id := range p.sender.Lost() {
+	for _, id := range p.sender.Lost(now) {
 		m := p.underWay[id]
 		if m == nil || !g.addData(now, p, l, id, m, kindRepair) {
 			break
@@ -180,14 +183,19 @@ func (g *Gateway) addMessages(now time.Time, p *peer, l *letter) {
 // addData puts one message into l if it fits, assigning its number if it has none.
 func (g *Gateway) addData(now time.Time, p *peer, l *letter, id custody.ID, m *message, kind ledgerKind) bool {
 	body, coded := g.encode(p, m, false)
-	f := frame.Data{Number: uint16(id.Number), Coded: coded, Body: append([]byte(nil), body...)}
+	prompt := m.content.Payload == nil // others wait for what a site has
+	f := frame.Data{Number: uint16(id.Number), Coded: coded, Prompt: prompt, Body: append([]byte(nil), body...)}
 	if !l.add(f, kind) {
 		return false
 	}
 	if p.underWay[id] == nil {
 		g.assign(p, id, m)
 	}
-	p.sender.Sent(now, id)
+	if prompt {
+		p.sender.SentPrompt(now, id)
+	} else {
+		p.sender.Sent(now, id)
+	}
 	return true
 }
 

@@ -114,6 +114,7 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 func custodyConfig(p profile.Profile) custody.Config {
 	c := custody.Config{
 		RoundTrip:     p.RoundTripMax(p.DatagramOctets+profile.IPUDPOctets) + p.OneWayMax(p.DatagramOctets+profile.IPUDPOctets)/2,
+		Prompt:        p.RoundTripMax(p.DatagramOctets + profile.IPUDPOctets),
 		AckDelay:      p.AckDelay,
 		ProbeInterval: p.ProbeInterval,
 	}
@@ -284,7 +285,7 @@ func (g *Gateway) ready(now time.Time, p *peer) (bool, time.Time) {
 	}
 	if !p.sender.Dead() {
 		switch {
-		case len(p.sender.Lost()) > 0, len(p.normOut) > 0,
+		case len(p.sender.Lost(now)) > 0, len(p.normOut) > 0,
 			len(p.waiting[frame.Bulk]) > 0 && p.sender.Room(frame.Bulk) && g.norm.up,
 			p.sender.Room(frame.Direct) && (len(p.waiting[frame.Direct]) > 0 || len(g.replica.Next(now, p.ID, 1)) > 0):
 			return true, time.Time{}

@@ -65,6 +65,9 @@ func (g *Gateway) receive(now time.Time, d Datagram) {
 		g.receiveFrame(now, p, f, len(body)-len(rest))
 		body = rest
 	}
+	if info.NewBoot { // its receipts, if it has any to give, were in this datagram
+		p.sender.Again()
+	}
 }
 
 // refuse counts what could not be opened, and says what an operator should know of it, at most once a minute and peer.
@@ -137,7 +140,7 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 		p.sender.Answer(now, f.ID)
 	case frame.Data:
 		kind := kindPayload
-		id, fresh := p.receiver.Accept(now, frame.Direct, f.Number)
+		id, fresh := p.receiver.Accept(now, frame.Direct, f.Number, f.Prompt)
 		switch fresh {
 		case custody.New:
 			g.arrived(now, p, id, f.Coded, append([]byte(nil), f.Body...))

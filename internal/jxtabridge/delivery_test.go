@@ -229,10 +229,18 @@ func TestPace(t *testing.T) {
 	if got := f.take(); len(got) != 2 || got[0].find("trk:body") == nil || got[1].find("jxta-NetGroupIRes") == nil {
 		t.Fatalf("at once: %s", describe(got))
 	}
-	for i := 1; i < 50; i++ {
-		n.pass(30 * time.Millisecond)
-	}
+	n.pass(340 * time.Millisecond)
 	got := f.bodies()
+	if len(got) < 25 || len(got) > 36 { // 10 ms each, until sixteen are left: these take 80 ms each
+		t.Errorf("%d after 340 ms", len(got))
+	}
+	n.pass(8 * 80 * time.Millisecond)
+	got = append(got, f.bodies()...)
+	if len(got) < 38 || len(got) > 44 {
+		t.Errorf("%d after 980 ms", len(got))
+	}
+	n.pass(time.Second)
+	got = append(got, f.bodies()...)
 	for i := range got {
 		if got[i] != fmt.Sprint(i+1) {
 			t.Fatalf("order %q", got)

@@ -273,10 +273,11 @@ func (b *Bridge) pump(p *peer) {
 		default:
 			p.queued -= m.size
 			b.transmit(c, m, true)
-			pace := b.cfg.Pace + time.Duration(m.size/pacedOctets)*time.Millisecond
-			if b.now.Sub(p.next) > time.Second {
-				pace *= 3 // the first after a pause may wake a cold thread
+			pace := b.cfg.Pace
+			if len(p.queue)-n < shortBacklog {
+				pace *= 8
 			}
+			pace += time.Duration(m.size/pacedOctets) * time.Millisecond
 			p.next = b.now.Add(pace)
 		}
 	}
@@ -285,6 +286,9 @@ func (b *Bridge) pump(p *peer) {
 	}
 	p.queue = append(later, p.queue[n:]...)
 }
+
+// shortBacklog is how many payloads may wait for a peer and still take their time.
+const shortBacklog = 16
 
 // pacedOctets of a payload give the next one a further millisecond of distance.
 const pacedOctets = 4096

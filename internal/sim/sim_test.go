@@ -318,3 +318,26 @@ func TestSameSeedSameRun(t *testing.T) {
 		t.Error("two runs of one seed differ")
 	}
 }
+
+// TestLateShipLearnsFast: a ship that starts long after HQ knows what HQ has within a few delays, whatever is lost.
+func TestLateShipLearnsFast(t *testing.T) {
+	var took []time.Duration
+	for seed := range uint64(300) {
+		w := world(t, 2, "iridium-directip", seed)
+		hq, ship := w.Nodes[0], w.Nodes[1]
+		w.LoseStore(ship)
+		w.Kill(ship, time.Minute)
+		hq.Site.Put(w, pipeItem(1, pipeHQ))
+		w.Run(time.Minute)
+		start := w.Now
+		for len(ship.Site.Far[1]) == 0 && w.Now.Sub(start) < time.Minute {
+			w.Run(50 * time.Millisecond)
+		}
+		took = append(took, w.Now.Sub(start))
+	}
+	slices.Sort(took)
+	t.Logf("median %v, 98 of 100 %v, worst %v", took[150], took[294], took[299])
+	if took[150] > 4*time.Second || took[294] > 6*time.Second || took[299] > 12*time.Second {
+		t.Errorf("median %v, 98 of 100 %v, worst %v; want 4 s, 6 s, 12 s", took[150], took[294], took[299])
+	}
+}
