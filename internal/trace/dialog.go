@@ -51,12 +51,12 @@ type stream struct {
 	number int64
 	held   int // octets of buf and body counted in Analyser.bodies
 
-	left       int64 // of the body or chunk; -1: until the connection ends
-	chunked    bool
-	jxta       bool // the body is of JXTA messages
-	body       bodyReader
-	peer       string // PID of the sender, from its welcome line
-	pollTarget string
+	left    int64 // of the body or chunk; -1: until the connection ends
+	chunked bool
+	jxta    bool // the body is of JXTA messages
+	body    bodyReader
+	kind    Kind   // of the message last read
+	peer    string // PID of the sender, from its welcome line
 }
 
 func (d *dialog) init(c *conn, a *Analyser) { d.c, d.a = c, a }
@@ -70,6 +70,7 @@ func (d *dialog) data(side int, b []byte, at, number int64) {
 		n := min(s.skip, len(b))
 		s.skip -= n
 		b = b[n:]
+		d.a.unread += int64(n)
 	}
 	if s.state == atForeign {
 		d.a.unread += int64(len(b))
@@ -147,7 +148,7 @@ func (d *dialog) gap(side int, octets int) {
 // end says that nothing follows.
 func (d *dialog) end(side int) {
 	s := &d.dir[side]
-	if s.state == atBody && s.jxta {
+	if s.jxta {
 		d.endBody(side, s)
 	}
 	d.a.unread += int64(len(s.buf))
@@ -314,20 +315,25 @@ func parseHex(b []byte) (int64, bool) {
 	return n, digits > 0
 }
 
+// pass gives up on what stands at the front of a stream and looks for the next thing that is known.
+func (d *dialog) pass(s *stream, what string, err error) (int, bool) {
+	d.a.damaged(what, s.number, err)
+	d.a.unread++
+	s.state = atScan
+	return 1, true
+}
+
 func (d *dialog) welcome(side int, s *stream, b []byte) (int, bool) {
 	end := bytes.IndexByte(b, '\n')
 	if end < 0 && len(b) <= jxta.MaxWelcome {
 		return 0, false
 	}
 	if end < 0 {
-		s.state = atScan
-		return 1, true
+		return d.pass(s, "a welcome line without end", nil)
 	}
 	w, err := jxta.ParseWelcome(b[:end+1])
 	if err != nil {
-		s.state = atScan
-		d.a.damaged("a welcome line that cannot be read", s.number, err)
-		return 1, true
+		return d.pass(s, "a welcome line that cannot be read", err)
 	}
 	s.peer, _ = jxta.ParseURN(w.Peer)
 	d.a.welcome(d, side, s, w, end+1)
@@ -341,18 +347,14 @@ func (d *dialog) packaged(side int, s *stream, b []byte) (int, bool) {
 	case errors.Is(err, jxta.ErrShort):
 		return 0, false
 	case err != nil:
-		s.state = atScan
-		d.a.damaged("a package header that cannot be read", s.number, err)
-		return 1, true
+		return d.pass(s, "a package header that cannot be read", err)
+	case h.Length > 1<<40:
+		return d.pass(s, "a package of an absurd length", nil)
 	case h.Length > maxBody:
 		d.a.damaged("a message of more than 16 MiB", s.number, nil)
-		if h.Length > 1<<40 {
-			s.state = atScan
-			return 1, true
-		}
 		used := min(len(b), n+int(h.Length))
 		s.skip = n + int(h.Length) - used
-		d.a.unread += int64(n) + int64(h.Length)
+		d.a.unread += int64(used)
 		return used, true
 	case uint64(len(b)-n) < h.Length:
 		s.need = n + int(h.Length)

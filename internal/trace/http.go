@@ -25,17 +25,14 @@ func (d *dialog) head(side int, s *stream, b []byte) (int, bool) {
 		if len(b) < maxHead {
 			return 0, false
 		}
-		s.state = atScan
-		d.a.damaged("an HTTP head of more than 16 KiB", s.number, nil)
-		return 1, true
+		return d.pass(s, "an HTTP head of more than 16 KiB", nil)
 	}
 	first, fields, _ := strings.Cut(string(b[:end]), "\r\n")
 	end += len(headEnd)
 	words := strings.Fields(first)
 	answer := strings.HasPrefix(first, "HTTP/1.")
 	if len(words) < 2 || !answer && (len(words) != 3 || !strings.HasPrefix(words[2], "HTTP/")) {
-		s.state = atScan
-		return 1, true
+		return d.pass(s, "an HTTP head that cannot be read", nil)
 	}
 	d.a.httpOctets += int64(end)
 	s.left, s.chunked, s.jxta, s.body = 0, false, false, bodyReader{}

@@ -95,6 +95,12 @@ func (a *Analyser) trailer(s *stream, b []byte) {
 		a.unread += int64(len(b))
 		return
 	}
+	t := a.kinds[s.kind]
+	if t == nil { // the message before it could not be read
+		a.unread += int64(len(b))
+		return
+	}
+	t.Octets += int64(len(b))
 	a.trailers += int64(len(b))
 	a.trailerCount++
 }
@@ -105,6 +111,7 @@ func (a *Analyser) body(d *dialog, side int, s *stream, b []byte, framing int) {
 	if err != nil {
 		a.damaged("a message that cannot be read", s.number, err)
 		a.unread += int64(len(b) + framing)
+		s.kind = ""
 		return
 	}
 	if len(rest) > 0 {
@@ -122,6 +129,7 @@ func (a *Analyser) body(d *dialog, side int, s *stream, b []byte, framing int) {
 		a.kinds[kind] = t
 	}
 	t.add(len(b) + framing)
+	s.kind = kind
 	for i := range m.Elements {
 		for e := &m.Elements[i]; e != nil; e = e.Signature {
 			a.element(e)

@@ -110,7 +110,7 @@ func (r *Report) WriteText(out io.Writer, name string) error {
 	row("unread", "%d", r.UnreadBytes)
 	w.rows("Messages", "octets", r.Kinds)
 	row("of those framing", "%d", r.FramingBytes)
-	row("of those or besides, trailers", "%d (%d)", r.TrailerBytes, r.Trailers)
+	row("of those CBJX trailers", "%d (%d)", r.TrailerBytes, r.Trailers)
 	w.rows("Elements", "octets of content", r.Elements)
 	if len(r.Problems) > 0 {
 		w.f("\nThe figures are partial:\n")
