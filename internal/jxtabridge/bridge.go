@@ -27,7 +27,7 @@ type Bridge struct {
 	questions []question
 	held      []held
 	heldSize  int
-	seen      *recent // propagation MessageIds and wire MsgIds
+	seen      *recent // propagation MessageIds, wire MsgIds, index values asked for
 	waiting   map[uint64]*delivery
 	token     uint64
 	wake      time.Time // when something of ours ends

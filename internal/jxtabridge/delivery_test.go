@@ -383,13 +383,21 @@ func TestIndexOf22IsFollowed(t *testing.T) {
 		r := jxta.ResolverSRDI{Handler: jxta.HandlerDiscovery, Payload: string(s.Append(nil))}
 		f.propagate(jxta.NetGroup, jxta.URN(jxta.ClassResolver), jxta.NetGroup+"Srdi", xmlElement("jxta-NetGroupSrdi", r.Append(nil)))
 	}
+	// What it found at another site stands in its index too: no news, and nothing that goes back.
+	far := Item{Kind: ItemAdv, Group: jxta.NetGroup, Sub: jxta.TypeAdv, ID: "uuid-0A06", Doc: []byte("<x:A><Name>x</Name></x:A>"), Expires: t0.Add(time.Hour)}
+	n.step(FarItem{2, far})
+	f.take()
+	index()
+	f.silence("known from afar")
+	n.step(FarItem{2, Item{Kind: ItemAdv, Group: far.Group, Sub: far.Sub, ID: far.ID, Gone: true}})
 	index()
 	h := f.one()
 	q, err := jxta.ParseResolverQuery(h.find("jxta-NetGroupORes"))
 	if err != nil || q.Src != n.cfg.Identity.Peer || q.QueryID == 0 || q.Route == nil {
 		t.Fatalf("%+v, %v", q, err)
 	}
-	d := jxta.DiscoveryResponse{Type: jxta.TypeAdv, Found: []jxta.Found{{Life: time.Hour, Doc: msa("x")}}}
+	d := jxta.DiscoveryResponse{Type: jxta.TypeAdv, Found: []jxta.Found{{Life: time.Hour, Doc: msa("x")},
+		{Life: time.Hour, Doc: "<jxta:PipeAdvertisement><Id>" + jxta.URN(pipe1) + "</Id></jxta:PipeAdvertisement>"}}}
 	r := jxta.ResolverResponse{Handler: jxta.HandlerDiscovery, QueryID: q.QueryID, Response: string(d.Append(nil))}
 	f.say(n.cfg.Identity.Peer, jxta.NetGroup, jxta.URN(jxta.ClassResolver), "jxta-NetGroupIRes", xmlElement("jxta-NetGroupIRes", r.Append(nil)))
 	if it := n.takeItems(); len(it) != 1 || it[0].Kind != ItemAdv {
@@ -397,4 +405,23 @@ func TestIndexOf22IsFollowed(t *testing.T) {
 	}
 	index()
 	f.silence("known by now")
+}
+
+// A peer that publishes what it got from another site does not send it back there.
+func TestSplitHorizon(t *testing.T) {
+	a, b := newNode(t, 1), newNode(t, 2)
+	fa, fb := a.peer("A", "cbid"), b.peer("B", "cbid")
+	join(a, b)
+	fa.publish(jxta.NetGroup, msa("x"), time.Hour)
+	join(a, b)
+	_, d := fb.answer(fb.one(), jxta.NetGroup)
+	fb.publish(jxta.NetGroup, d.Found[0].Doc, time.Hour)
+	if it := b.takeItems(); len(it) != 0 {
+		t.Errorf("goes back: %+v", it)
+	}
+	changed := strings.Replace(d.Found[0].Doc, "</jxta:MSA>", "<Desc>mine</Desc></jxta:MSA>", 1)
+	fb.publish(jxta.NetGroup, changed, time.Hour)
+	if it := b.takeItems(); len(it) != 1 {
+		t.Errorf("a version of its own: %+v", it)
+	}
 }

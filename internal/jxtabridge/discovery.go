@@ -1,6 +1,7 @@
 package jxtabridge
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"time"
@@ -139,8 +140,8 @@ func canonical(n *jxta.Node, doc string, signed bool) []byte {
 	return jxta.AppendXML(nil, n)
 }
 
-// publish takes in what a local peer publishes remotely, or answers to a question of ours.
-func (b *Bridge) publish(in inbound, r jxta.DiscoveryResponse) {
+// publish takes in what a local peer publishes remotely, or, asked, answers to a question of ours.
+func (b *Bridge) publish(in inbound, r jxta.DiscoveryResponse, asked bool) {
 	for _, f := range r.Found {
 		n, err := jxta.ParseXML([]byte(f.Doc), jxta.DefaultXML)
 		if err != nil {
@@ -151,12 +152,33 @@ func (b *Bridge) publish(in inbound, r jxta.DiscoveryResponse) {
 		switch d.Root {
 		case "jxta:PA", "jxta:RdvAdvertisement", "jxta:RA", "jxta:APA":
 			continue // peers travel as ItemPeer, routes and rendezvous of this site are of no use elsewhere
+		case "jxta:PipeAdvertisement", "jxta:MIA", "jxta:MCA":
+			if asked {
+				continue // the small change of a peer's own cache: not worth the air unless it publishes them itself
+			}
 		}
 		e := advcache.Entry{Key: advcache.Key{Group: in.group, Type: d.Type, ID: d.ID}, Peer: in.from.id,
 			Doc: canonical(n, f.Doc, d.Signed), Index: d.Index, Expires: b.now.Add(f.Life), Signed: d.Signed}
+		if b.cameFromAfar(&e, asked) {
+			continue
+		}
 		b.stats.Published++
 		b.putLocal(e)
 	}
+}
+
+// cameFromAfar holds the split horizon: what a peer got from another site does not go back there in its name.
+func (b *Bridge) cameFromAfar(e *advcache.Entry, asked bool) bool {
+	if b.cache.Get(b.now, e.Key) != nil {
+		return false // published here as well
+	}
+	k := e.Key
+	for k.Site = range b.far {
+		if old := b.cache.Get(b.now, k); old != nil && (asked || bytes.Equal(old.Doc, e.Doc)) {
+			return true
+		}
+	}
+	return false
 }
 
 func (b *Bridge) putLocal(e advcache.Entry) {
@@ -255,13 +277,16 @@ func (b *Bridge) indexed(p *peer, group string, s jxta.SRDI) {
 	default:
 		return
 	}
-	own := b.cache.Find(b.now, advcache.Question{Group: group, Type: uint8(kind), Peer: p.id}, b.cfg.MaxAdverts)
+	known := b.cache.Find(b.now, advcache.Question{Group: group, Type: uint8(kind)}, b.cfg.MaxAdverts)
+	unknown := false
 	for _, entry := range s.Entries {
-		if entry.Life == 0 || entry.Key != "Name" || hasField(own, entry) {
-			continue
+		if entry.Life > 0 && entry.Key == "Name" && !hasField(known, entry) &&
+			b.seen.add(strings.ToUpper("i"+p.id+" "+group+" "+s.Key+" "+entry.Value)) {
+			unknown = true
 		}
+	}
+	if unknown { // values come in upper case, so one question for all of them
 		b.ask(p, group, jxta.DiscoveryQuery{Type: kind, Threshold: maxAnswers})
-		return // values come in upper case, so one question for all of them
 	}
 }
 

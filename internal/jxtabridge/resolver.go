@@ -93,7 +93,7 @@ func (b *Bridge) response(in inbound, h *jxta.Propagate, e jxta.Element) {
 			b.complain(in.conn, "response", err)
 			return
 		}
-		b.publish(in, d)
+		b.publish(in, d, r.QueryID != 0)
 	case r.Handler == jxta.HandlerPipe && in.dest == "", r.Handler == jxta.HandlerRouter:
 		// Pipes are known from SRDI and routes all lead here.
 	default:
