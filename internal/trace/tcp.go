@@ -211,20 +211,27 @@ func (a *Analyser) find(s *segment) (*conn, int) {
 	return c, side
 }
 
-// evict retires the older half of the connections: what comes of them later counts as new ones.
+// evict makes room: connections that both ends have closed go first, then the older half of the rest. What comes of
+// a connection that was retired counts as a new one.
 func (a *Analyser) evict() {
-	a.problem("more than %d connections at a time: the oldest are taken for ended", maxConns)
-	live := a.order[:0]
+	var live []*conn
 	for _, c := range a.order {
-		if a.conns[c.key] == c {
+		switch {
+		case a.conns[c.key] != c:
+		case c.side[0].ended && c.side[1].ended:
+			a.retire(c)
+		default:
 			live = append(live, c)
 		}
 	}
-	cut := len(live) / 2
-	for _, c := range live[:cut] {
-		a.retire(c)
+	if len(live) > maxConns/2 {
+		a.problem("more than %d connections at a time: the oldest are taken for ended", maxConns/2)
+		for _, c := range live[:len(live)/2] {
+			a.retire(c)
+		}
+		live = slices.Clone(live[len(live)/2:])
 	}
-	a.order = slices.Clone(live[cut:])
+	a.order = live
 }
 
 // tcp takes in one segment.
