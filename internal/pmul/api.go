@@ -1,0 +1,130 @@
+package pmul
+
+import "time"
+
+// Event is what happens to a Sender or a Receiver: one of the types below, or a PDU of this package as it came in. A nil
+// Event means that only time passed.
+type Event any
+
+type (
+	// Submit gives the Sender a message. Output.Accepted has the answer under the same Ref.
+	Submit struct {
+		Ref      uint64 // the caller's own
+		Payload  []byte // kept until the message has ended; the caller does not change it
+		To       []NodeID
+		Group    GroupAddr // 0: the group of the Config
+		Dynamic  bool      // ask for a group of its own first: p-mul.md 8; Group is then the first one asked for
+		Priority uint8     // the greater goes first
+		Expires  time.Time // rounded down to a second
+	}
+	// Withdraw ends a message for everybody who does not have it yet.
+	Withdraw struct{ Message MessageID }
+	// EMCON orders this node to be silent, or lifts the order. Sender and Receiver are both told.
+	EMCON struct{ Silent bool }
+	// PeerEMCON is what the operator knows of another node. A Sender also learns from an Ack_PDU that a node has left
+	// silence.
+	PeerEMCON struct {
+		Node   NodeID
+		Silent bool
+	}
+)
+
+// State is where a message stands with one recipient; all but Waiting are final.
+type State uint8
+
+const (
+	Waiting   State = iota
+	Delivered       // acknowledged as complete and durable
+	Expired
+	Refused   // never sent: dropped for a message of greater Priority when the store was full
+	Withdrawn // by its origin
+)
+
+func (s State) String() string {
+	return [...]string{"waiting", "delivered", "expired", "refused", "withdrawn"}[s]
+}
+
+// Fate is the end of a message for one recipient.
+type Fate struct {
+	Message MessageID
+	To      NodeID
+	State   State
+	At      time.Time
+}
+
+// Message is complete at the receiver.
+type Message struct {
+	Key
+	Priority uint8
+	Expiry   time.Time
+	Sequence uint32 // Message_Sequence_Number: a gap tells of a message that never came
+	Payload  []byte
+}
+
+// Accepted answers a Submit. Err is nil, or one of the errors of package pmul wrapped: then every recipient is refused.
+type Accepted struct {
+	Ref     uint64
+	Message MessageID
+	Err     error
+}
+
+// Record is one change to the journal; a nil Value deletes. All Records of an Output are committed in one transaction.
+type Record struct {
+	Bucket string
+	Key    []byte
+	Value  []byte
+}
+
+// Port is one of the four UDP ports, p-mul.md 3.
+type Port uint8
+
+const (
+	DataPort     Port = iota // DPORT: Address, Data, Discard_Message, to the group
+	AckPort                  // APORT: Ack, to the sender
+	RequestPort              // TPORT: Request, Release, Reject
+	AnnouncePort             // RPORT: Announce
+)
+
+// Packet is one datagram to send: to a node, or to a group when To is 0; Group 0 is the group of all nodes (GG).
+type Packet struct {
+	To    NodeID
+	Group GroupAddr
+	Port  Port
+	PDUs  []PDU // one in ACP 142; several may share a datagram in the compact coding
+}
+
+// Output is what one Step wants done, in this order. Records are committed and Deliver is made durable, together or
+// Deliver first and again under the same Key after a crash; when that fails nothing else may be done.
+type Output struct {
+	Records     []Record
+	Deliver     []Message
+	Accepted    []Accepted
+	Fates       []Fate
+	Send        []Packet
+	Join, Leave []GroupAddr
+	Deadline    time.Time // when to Step again if nothing happens; zero: nothing to wait for
+}
+
+func (o *Output) record(bucket string, key, value []byte) {
+	o.Records = append(o.Records, Record{bucket, key, value})
+}
+
+// wake makes the deadline at or earlier; a zero at changes nothing.
+func (o *Output) wake(at time.Time) { o.Deadline = earlier(o.Deadline, at) }
+
+// earlier of two times; a zero time is never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func due(now, at time.Time) bool { return !at.IsZero() && !now.Before(at) }

@@ -1,0 +1,181 @@
+package pmul
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"aldis/internal/profile"
+)
+
+// Coding is how PDUs are written.
+type Coding uint8
+
+const (
+	ACP142  Coding = iota // byte by byte, a PDU a datagram
+	Compact               // inside sealed datagrams
+)
+
+// Config of a Sender or a Receiver. Make it with ConfigFor and change what is different.
+type Config struct {
+	Self     NodeID
+	Peers    []NodeID // the nodes that exist; nil: any
+	Group    GroupAddr
+	Coding   Coding
+	Checksum Checksum
+	Runs     bool // missing lists may have runs; libjpmul reads them wrongly
+	AckAck   bool // an Address_PDU without destinations tells that all have acknowledged
+
+	// The link.
+	RateBps        int           // bits per second of IP octets; 0: unlimited
+	Overhead       int           // octets around the PDUs of a datagram: IP, UDP, seal
+	DatagramOctets int           // most octets of PDUs in one datagram
+	Delay, Jitter  time.Duration // one way
+	Turnaround     time.Duration // to another talker on a shared channel, keying included
+	Reorder        bool          // a datagram may overtake another by up to Jitter
+
+	// Procedures.
+	AckHold      time.Duration // a complete Ack waits so long for others to the same sender
+	ProbeEvery   time.Duration // between questions to a node that does not answer
+	RepeatCount  int           // EMCON_RTC: blind repetitions for silent nodes
+	RepeatEvery  time.Duration // EMCON_RTI: least time between them
+	ClockError   time.Duration // how far two clocks may disagree
+	OrphanFor    time.Duration // Unidentified_Data_PDU_Validity
+	RememberFor  time.Duration // most that a finished message is remembered; its Expiry_Time is if sooner
+	GroupPool    []GroupAddr   // dynamic groups to choose from
+	FirstMessage MessageID     // of a new store; 0: from the clock, so that a lost store uses no number again
+	Limits       Limits
+	Rand         *rand.Rand
+}
+
+// Limits bound the state, whoever sends what.
+type Limits struct {
+	Messages       int // that a Sender holds
+	Octets         int // of them
+	Destinations   int // of one message
+	Fates          int // finished (message, recipient) pairs that can be asked for
+	Incoming       int // incomplete messages at a Receiver, in all
+	IncomingSource int // of one Source_ID
+	IncomingOctets int // of their fragments, in all; one Source_ID may have a quarter
+	Orphans        int // Data_PDUs without Address_PDU, in all; one Source_ID may have a quarter
+	Remembered     int // finished messages at a Receiver, in all; one Source_ID may have a quarter
+}
+
+// IDs are reserved in blocks of so many: one write to the journal each.
+const idBlock = 256
+
+// ConfigFor derives all timers from a link profile. The compact coding has its own overhead: what the seal adds.
+func ConfigFor(p profile.Profile, self NodeID, coding Coding, seal int, rng *rand.Rand) Config {
+	c := Config{
+		Self: self, Coding: coding, Runs: coding == Compact, AckAck: coding == ACP142,
+		RateBps: p.SlowerBps(), Overhead: profile.IPUDPOctets + p.FrameOverhead + seal, DatagramOctets: p.DatagramOctets - seal,
+		Delay: max(p.Up.Delay, p.Down.Delay), Jitter: max(p.Up.Jitter, p.Down.Jitter), Turnaround: p.Turnaround + p.KeyUp, Reorder: p.Reorder,
+		ProbeEvery: p.ProbeInterval, RepeatCount: 4, RepeatEvery: 10 * time.Minute, ClockError: 5 * time.Minute,
+		OrphanFor: 30 * time.Minute, RememberFor: 7 * 24 * time.Hour,
+		Limits: Limits{Messages: 8192, Octets: 64 << 20, Destinations: 1024, Fates: 1 << 16,
+			Incoming: 256, IncomingSource: 64, IncomingOctets: 16 << 20, Orphans: 1024, Remembered: 1 << 16},
+		Rand: rng,
+	}
+	return c
+}
+
+// FragmentOctets is the cut of a message: what a Data_PDU holds when it fills a datagram.
+func (c Config) FragmentOctets() int {
+	if c.Coding == Compact {
+		return c.DatagramOctets - compactDataMost
+	}
+	return c.DatagramOctets - dataHeader
+}
+
+// compactDataMost is the longest header of a Data_PDU in the compact coding from its own sender.
+const compactDataMost = 1 + 5 + 3
+
+// Encode writes a packet's datagram, before any seal.
+func (c Config) Encode(b []byte, p Packet) ([]byte, error) {
+	if c.Coding == Compact {
+		return AppendCompact(b, c.Self, p.To, p.PDUs...)
+	}
+	for _, pdu := range p.PDUs {
+		var err error
+		if b, err = Append(b, pdu, c.Checksum); err != nil {
+			return b, err
+		}
+	}
+	return b, nil
+}
+
+// octets of a packet, without what is around it.
+func (c *Config) octets(p Packet) int {
+	b, err := c.Encode(nil, p)
+	if err != nil {
+		panic("pmul: an engine made a PDU that cannot be written: " + err.Error())
+	}
+	return len(b)
+}
+
+func (c *Config) knows(n NodeID) bool {
+	if c.Peers == nil {
+		return true
+	}
+	for _, p := range c.Peers {
+		if p == n {
+			return true
+		}
+	}
+	return false
+}
+
+// The timers of p-mul.md 5, computed from the link.
+
+func (c *Config) air(octets int) time.Duration { return profile.Airtime(octets+c.Overhead, c.RateBps) }
+
+// fullAir is the airtime of a full datagram.
+func (c *Config) fullAir() time.Duration { return c.air(c.DatagramOctets) }
+
+// ackAir is the airtime of an Ack_PDU with a short list.
+func (c *Config) ackAir() time.Duration { return c.air(ackHeader + ackEntryHeader + 8) }
+
+// slack covers what no profile says: processing, timers that fire late.
+func (c *Config) slack() time.Duration { return max(c.ackAir(), 50*time.Millisecond) }
+
+// spread is the bound of the random delay before an Ack_PDU when so many nodes may answer.
+func (c *Config) spread(nodes int) time.Duration { return time.Duration(nodes) * c.ackAir() }
+
+// oneWay is the longest from the end of a transmission to its arrival.
+func (c *Config) oneWay() time.Duration { return c.Delay + c.Jitter }
+
+// settle is the longest gap between two Ack_PDUs of nodes that answer one after the other.
+func (c *Config) settle() time.Duration { return c.Turnaround + c.ackAir() + c.Jitter + c.slack() }
+
+// queue is how long so many Ack_PDUs take to get through a shared channel: ours may be the last.
+func (c *Config) queue(nodes int) time.Duration {
+	return time.Duration(max(nodes-few, 0)) * (c.Turnaround + c.ackAir())
+}
+
+// completeWait holds an Ack of a complete message back until a re-transmission for others would have been heard, so
+// that nodes that miss something are heard first. A message of one fragment is not worth it: who missed that has heard
+// nothing and asks for nothing, and is found by the answers of others.
+func (c *Config) completeWait(nodes int, fragments uint16) time.Duration {
+	if nodes < 2 || fragments < 4 {
+		return c.AckHold
+	}
+	return c.AckHold + c.spread(nodes) + 2*c.oneWay() + 2*c.Turnaround + 2*c.ackAir() + c.slack()
+}
+
+// reorderWait is how long a gap may be a late arrival.
+func (c *Config) reorderWait() time.Duration {
+	if c.Reorder {
+		return c.Jitter
+	}
+	return 0
+}
+
+// ackWait is ACK_RE-TRANSMISSION_TIME for the first answer: from the end of the last PDU until Ack_PDUs must have come.
+// Further Ack_PDUs extend it by settle each.
+func (c *Config) ackWait(nodes int, fragments uint16) time.Duration {
+	return 2*c.oneWay() + c.reorderWait() + c.completeWait(nodes, fragments) + 2*c.spread(nodes) + c.Turnaround + c.ackAir() + c.slack()
+}
+
+// idle is how long a receiver waits for PDUs that should follow before it says what it misses.
+func (c *Config) idle(pdus int) time.Duration {
+	return time.Duration(min(pdus, 16)+1)*c.fullAir() + c.Jitter + c.slack()
+}

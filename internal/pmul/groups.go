@@ -1,0 +1,131 @@
+package pmul
+
+import (
+	"slices"
+	"time"
+)
+
+// negotiation of a dynamic group for one message: p-mul.md 8. It costs two turns; fixed groups cost none.
+type negotiation struct {
+	settled   bool // the group is ours and announced
+	asked     bool
+	announced int
+	tried     int
+}
+
+// announceCount is ANNOUNCE_CT.
+const announceCount = 2
+
+// dynamicReady: what goes out now is the message, not its negotiation.
+func (m *outgoing) dynamicReady() bool { return m.dynamic == nil || m.dynamic.settled }
+
+// negotiate takes the next step of a message's group: Request, wait for a Reject, Announce, wait, send.
+func (s *Sender) negotiate(now time.Time, m *outgoing) {
+	g := m.dynamic
+	wait := 2*s.cfg.oneWay() + 2*s.cfg.Turnaround + 2*s.cfg.ackAir() + s.cfg.slack() // WAIT_FOR_REJECT_TIME
+	switch {
+	case s.silent:
+		m.pollAt = now // once silence ends
+	case !g.asked:
+		if g.tried > 0 || m.group == 0 || m.group == s.cfg.Group {
+			m.group = s.freeGroup(g.tried)
+		}
+		g.asked = true
+		m.pollAt = now.Add(wait)
+		s.control(m, Packet{Port: RequestPort, PDUs: []PDU{RequestPDU{s.cfg.Self, m.id, m.group}}})
+	case g.announced < announceCount:
+		g.announced++
+		m.pollAt = now.Add(s.cfg.oneWay() + s.cfg.air(announceHeader+4*len(m.dests)) + s.cfg.slack())
+		p := AnnouncePDU{Source: s.cfg.Self, Message: m.id, Expiry: m.expiry, Group: m.group}
+		for _, d := range m.dests {
+			p.Destinations = append(p.Destinations, d.node)
+		}
+		s.control(m, Packet{Port: AnnouncePort, PDUs: []PDU{p}})
+	default:
+		g.settled = true
+		m.pollAt = time.Time{}
+		s.begin(now, m)
+	}
+}
+
+// control sends a PDU of few octets beside the pace of the messages.
+func (s *Sender) control(m *outgoing, p Packet) {
+	if !s.silent {
+		s.out.Send = append(s.out.Send, p)
+	}
+}
+
+// freeGroup picks from the pool what no message of ours uses.
+func (s *Sender) freeGroup(tried int) GroupAddr {
+	pool := s.cfg.GroupPool
+	if len(pool) == 0 {
+		return s.cfg.Group
+	}
+	at := tried
+	if s.cfg.Rand != nil {
+		at = s.cfg.Rand.IntN(len(pool))
+	}
+	for i := range pool {
+		if g := pool[(at+i)%len(pool)]; !s.owns(g) {
+			return g
+		}
+	}
+	return pool[at%len(pool)]
+}
+
+// owns tells whether a dynamic message of ours uses the group.
+func (s *Sender) owns(g GroupAddr) bool {
+	for _, m := range s.messages {
+		if m.dynamic != nil && m.dynamic.asked && m.group == g && !m.closed {
+			return true
+		}
+	}
+	return false
+}
+
+// requested: somebody asks for a group that we use.
+func (s *Sender) requested(now time.Time, p RequestPDU) {
+	if p.Source == s.cfg.Self || !s.cfg.knows(p.Source) || s.silent || !s.owns(p.Group) {
+		s.stats.PassedBy++
+		return
+	}
+	for _, id := range s.Messages() { // of two that ask at a time the lower Source_ID keeps the group
+		m := s.messages[id]
+		if m.dynamic != nil && m.group == p.Group && m.dynamic.announced == 0 && p.Source < s.cfg.Self {
+			s.stats.PassedBy++
+			return
+		}
+	}
+	s.out.Send = append(s.out.Send, Packet{To: p.Source, Port: RequestPort, PDUs: []PDU{RejectPDU{s.cfg.Self, p.Message, p.Group}}})
+}
+
+// rejected: the group is not free. Matched by group or Message_ID, and only while we wait for it.
+func (s *Sender) rejected(now time.Time, p RejectPDU) {
+	s.stats.Rejected++
+	for _, id := range s.Messages() {
+		m := s.messages[id]
+		if g := m.dynamic; g == nil || !g.asked || g.announced > 0 || m.group != p.Group && m.id != p.Message {
+			continue
+		}
+		s.control(m, Packet{Port: RequestPort, PDUs: []PDU{ReleasePDU{s.cfg.Self, m.id, m.group}}})
+		m.dynamic.asked = false
+		m.dynamic.tried++
+		wait := time.Duration(min(m.dynamic.tried, 16)) * (s.cfg.Turnaround + s.cfg.ackAir())
+		m.pollAt = now.Add(wait)
+		s.arm(m)
+		return
+	}
+}
+
+// release gives a dynamic group back.
+func (s *Sender) release(m *outgoing) {
+	if m.dynamic != nil && m.dynamic.asked {
+		shared := slices.ContainsFunc(s.Messages(), func(id MessageID) bool {
+			o := s.messages[id]
+			return o != m && !o.closed && o.dynamic != nil && o.group == m.group
+		})
+		if !shared {
+			s.control(m, Packet{Port: RequestPort, PDUs: []PDU{ReleasePDU{s.cfg.Self, m.id, m.group}}})
+		}
+	}
+}

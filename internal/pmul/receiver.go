@@ -1,0 +1,646 @@
+package pmul
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// ReceiverStats count since the start.
+type ReceiverStats struct {
+	Delivered, AcksSent, AckEntries int
+	Duplicates                      int // Data_PDUs that were known
+	Orphans                         int // Data_PDUs whose Address_PDU had not come
+	Strangers                       int // PDUs of nodes that are not known
+	Twin                            int // PDUs with our own Source_ID
+	Changed                         int // Address_PDUs that say otherwise than the first of their message
+	Conflict                        int // Data_PDUs with other octets under a number that is known
+	Illegal                         int // values that make no sense, or not for this message
+	Expired                         int // messages that came or stayed incomplete too late
+	Discarded                       int // by their sender
+	Full                            int // refused because a limit is reached
+	PassedBy                        int // FEC and Extra kinds, and what is for senders
+}
+
+// Receiver is the receiving half of a node: all messages of all senders.
+type Receiver struct {
+	cfg     Config
+	silent  bool
+	in      map[Key]*incoming
+	orphans map[Key]*orphan
+	done    map[Key]*finished
+	owing   map[Key]*finished // with ackAt
+	use     map[NodeID]*usage
+	groups  map[GroupAddr]map[Key]time.Time // joined, for what and until when
+	octets  int                             // of fragments held
+	loose   int                             // Data_PDUs in orphans
+	sweepAt time.Time
+	stats   ReceiverStats
+	out     Output
+}
+
+// usage is what one Source_ID has of the limits.
+type usage struct{ incoming, octets, orphans, remembered int }
+
+// incoming is a message begun and not complete.
+type incoming struct {
+	key       Key
+	priority  uint8
+	total     uint16
+	expiry    time.Time
+	sequence  uint32
+	nodes     int // destinations named with us
+	fragments map[uint16][]byte
+	octets    int
+	reported  uint16    // highest number of the last missing list
+	nackAt    time.Time // an Ack_PDU with a missing list is due
+	idleAt    time.Time // what should follow has not come
+	asked     int       // missing lists since something came
+	askAt     time.Time // ACK_PDU_TIME
+}
+
+// orphan is Data_PDUs without Address_PDU.
+type orphan struct {
+	fragments map[uint16][]byte
+	octets    int
+	until     time.Time
+}
+
+// finished is a message that was delivered.
+type finished struct {
+	key    Key
+	nodes  int
+	total  uint16
+	forget time.Time
+	ackAt  time.Time // zero: none is due
+	most   time.Time // ackAt is not put off beyond it
+	owed   bool      // silent when it was due; in the journal
+}
+
+// NewReceiver starts from what an earlier one recorded; records of other buckets are passed by.
+func NewReceiver(cfg Config, journal []Record) (*Receiver, error) {
+	r := &Receiver{cfg: cfg, in: map[Key]*incoming{}, orphans: map[Key]*orphan{}, done: map[Key]*finished{}, owing: map[Key]*finished{},
+		use: map[NodeID]*usage{}, groups: map[GroupAddr]map[Key]time.Time{}}
+	if err := r.restore(journal); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Stats copies the counters.
+func (r *Receiver) Stats() ReceiverStats { return r.stats }
+
+// Silent tells whether the node is under EMCON.
+func (r *Receiver) Silent() bool { return r.silent }
+
+// Step brings the receiver to now and applies ev.
+func (r *Receiver) Step(now time.Time, ev Event) Output {
+	r.out = Output{}
+	if r.sweepAt.IsZero() || due(now, r.sweepAt) {
+		r.sweep(now)
+	}
+	switch ev := ev.(type) {
+	case AddressPDU:
+		if r.admit(ev.Source) {
+			r.address(now, ev)
+		}
+	case DataPDU:
+		if r.admit(ev.Source) {
+			r.data(now, ev)
+		}
+	case ParityPDU:
+		if r.admit(ev.Source) {
+			r.stats.PassedBy++
+		}
+	case DiscardPDU:
+		if r.admit(ev.Source) {
+			r.discard(Key{ev.Source, ev.Message})
+		}
+	case AnnouncePDU:
+		if r.admit(ev.Source) {
+			r.announce(now, ev)
+		}
+	case ReleasePDU:
+		if r.admit(ev.Source) {
+			r.leave(ev.Group, Key{ev.Source, ev.Message})
+		}
+	case EMCON:
+		r.emcon(now, ev.Silent)
+	case PDU:
+		r.stats.PassedBy++
+	}
+	if !r.silent {
+		r.acknowledge(now)
+		r.deadline()
+	}
+	return r.out
+}
+
+// admit counts PDUs of nodes that should not send any.
+func (r *Receiver) admit(source NodeID) bool {
+	switch {
+	case source == r.cfg.Self:
+		r.stats.Twin++
+		return false
+	case !r.cfg.knows(source):
+		r.stats.Strangers++
+		return false
+	}
+	return true
+}
+
+func (r *Receiver) used(n NodeID) *usage {
+	u := r.use[n]
+	if u == nil {
+		u = &usage{}
+		r.use[n] = u
+	}
+	return u
+}
+
+// address: p-mul.md 7, "Address_PDU".
+func (r *Receiver) address(now time.Time, p AddressPDU) {
+	if p.FEC != nil || p.Extra {
+		r.stats.PassedBy++
+		return
+	}
+	key := Key{p.Source, p.Message}
+	mine := slices.IndexFunc(p.Destinations, func(d Destination) bool { return d.Node == r.cfg.Self })
+	if f := r.done[key]; f != nil {
+		if p.Total != f.total {
+			r.stats.Changed++
+		}
+		switch {
+		case mine >= 0:
+			r.owe(now, f, len(p.Destinations), 0)
+		case p.MAP == 0: // the sender has our Ack
+			r.settle(f)
+		}
+		return
+	}
+	if m := r.in[key]; m != nil {
+		if p.Total != m.total || !p.Expiry.Equal(m.expiry) {
+			r.stats.Changed++ // the first stands: fragments that are held belong to it
+		}
+		if mine >= 0 {
+			m.nodes = len(p.Destinations)
+			m.idleAt = now.Add(r.cfg.idle(2) + r.jitter(m.nodes)) // a question, unless data follow at once
+			m.nackAt, m.askAt = time.Time{}, time.Time{}
+		}
+		return
+	}
+	if mine < 0 {
+		if p.MAP == 0 {
+			r.dropOrphans(key)
+		}
+		return
+	}
+	u := r.used(p.Source)
+	lim := r.cfg.Limits
+	switch {
+	case p.Total == 0:
+		r.stats.Illegal++
+		return
+	case now.After(p.Expiry.Add(r.cfg.ClockError)):
+		r.stats.Expired++
+		r.dropOrphans(key)
+		return
+	case len(r.in) >= lim.Incoming || u.incoming >= lim.IncomingSource || len(r.done) >= lim.Remembered || u.remembered >= lim.Remembered/4:
+		r.stats.Full++
+		return
+	}
+	m := &incoming{key: key, priority: p.Priority, total: p.Total, expiry: p.Expiry, sequence: p.Destinations[mine].Sequence,
+		nodes: len(p.Destinations), fragments: map[uint16][]byte{}}
+	r.in[key] = m
+	u.incoming++
+	r.out.record(bucketIncoming, keyOctets(key), m.encode())
+	m.idleAt = now.Add(r.cfg.idle(int(m.total)) + r.jitter(m.nodes))
+	if o := r.orphans[key]; o != nil {
+		r.loosen(key, o)
+		for _, n := range slices.Sorted(maps.Keys(o.fragments)) {
+			if r.in[key] == m {
+				r.fragment(now, m, n, o.fragments[n])
+			}
+		}
+	}
+}
+
+// data: p-mul.md 7, "Data_PDU".
+func (r *Receiver) data(now time.Time, p DataPDU) {
+	key := Key{p.Source, p.Message}
+	if f := r.done[key]; f != nil {
+		r.stats.Duplicates++
+		if !f.ackAt.IsZero() && f.most.After(f.ackAt) { // a re-transmission for others: they are heard first
+			f.ackAt = earlier(f.most, later(f.ackAt, now.Add(r.cfg.completeWait(f.nodes, f.total)+r.jitter(f.nodes))))
+		}
+		return
+	}
+	if m := r.in[key]; m != nil {
+		r.fragment(now, m, p.Number, p.Fragment)
+		return
+	}
+	r.stats.Orphans++
+	u, lim := r.used(p.Source), r.cfg.Limits
+	o := r.orphans[key]
+	switch {
+	case o != nil && o.fragments[p.Number] != nil:
+		return
+	case r.loose >= lim.Orphans || u.orphans >= lim.Orphans/4:
+		r.stats.Full++
+		return
+	case o == nil:
+		o = &orphan{fragments: map[uint16][]byte{}, until: now.Add(r.cfg.OrphanFor)}
+		r.orphans[key] = o
+	}
+	o.fragments[p.Number] = append([]byte{}, p.Fragment...) // never nil: the packet is the caller's
+	u.orphans++
+	r.loose++
+}
+
+// fragment stores one and says when an Ack_PDU is due.
+func (r *Receiver) fragment(now time.Time, m *incoming, n uint16, b []byte) {
+	if n > m.total {
+		r.stats.Illegal++
+		return
+	}
+	old, known := m.fragments[n]
+	if known {
+		r.stats.Duplicates++
+		if !bytes.Equal(old, b) {
+			r.stats.Conflict++
+			return
+		}
+	} else {
+		u := r.used(m.key.Source)
+		if r.octets+len(b) > r.cfg.Limits.IncomingOctets || u.octets+len(b) > r.cfg.Limits.IncomingOctets/4 {
+			r.stats.Full++
+			return
+		}
+		b = append([]byte{}, b...)
+		m.fragments[n] = b
+		m.octets += len(b)
+		u.octets += len(b)
+		r.octets += len(b)
+		if len(m.fragments) == int(m.total) {
+			r.complete(now, m)
+			return
+		}
+		r.out.record(bucketFragment, fragmentKey(m.key, n), b)
+	}
+	m.asked, m.askAt, m.nackAt = 0, time.Time{}, time.Time{}
+	after := 0 // of what is missing and may follow: senders go through a message in order
+	for i := int(n) + 1; i <= int(m.total); i++ {
+		if _, have := m.fragments[uint16(i)]; !have {
+			after++
+		}
+	}
+	m.idleAt = now.Add(r.cfg.idle(after) + r.jitter(m.nodes))
+	// The last that could come of this round; what is known is for others, and ours may follow out of order.
+	if after == 0 && (!known || m.reported == 0) || n == m.reported {
+		m.nackAt = now.Add(r.cfg.reorderWait() + r.jitter(m.nodes))
+	}
+}
+
+// jitter is the random delay against ack implosion.
+func (r *Receiver) jitter(nodes int) time.Duration {
+	if bound := int64(r.cfg.spread(nodes)); bound > 0 && r.cfg.Rand != nil {
+		return time.Duration(r.cfg.Rand.Int64N(bound))
+	}
+	return 0
+}
+
+// complete joins the fragments. The message is durable before its Ack_PDU leaves: Deliver and Records go before Send.
+func (r *Receiver) complete(now time.Time, m *incoming) {
+	payload := make([]byte, 0, m.octets)
+	for n := 1; n <= int(m.total); n++ {
+		payload = append(payload, m.fragments[uint16(n)]...)
+	}
+	r.out.Deliver = append(r.out.Deliver, Message{m.key, m.priority, m.expiry, m.sequence, payload})
+	r.stats.Delivered++
+	r.drop(m)
+	f := &finished{key: m.key, nodes: m.nodes, total: m.total, forget: earlier(m.expiry.Add(2*r.cfg.ClockError), now.Add(r.cfg.RememberFor))}
+	r.done[m.key] = f
+	r.used(m.key.Source).remembered++
+	f.owed = r.silent
+	r.out.record(bucketDone, keyOctets(f.key), f.encode())
+	if !r.silent {
+		r.owe(now, f, m.nodes, r.cfg.completeWait(m.nodes, m.total))
+	}
+}
+
+// owe makes the Ack of a complete message due.
+func (r *Receiver) owe(now time.Time, f *finished, nodes int, wait time.Duration) {
+	f.nodes = nodes
+	if r.silent {
+		if !f.owed {
+			f.owed = true
+			r.out.record(bucketDone, keyOctets(f.key), f.encode())
+		}
+		return
+	}
+	at := now.Add(wait + r.jitter(nodes))
+	if f.ackAt.IsZero() || wait > 0 {
+		f.ackAt = at
+		f.most = now.Add(8 * wait)
+	}
+	r.owing[f.key] = f
+}
+
+// settle notes that no Ack is owed.
+func (r *Receiver) settle(f *finished) {
+	f.ackAt = time.Time{}
+	delete(r.owing, f.key)
+	if f.owed {
+		f.owed = false
+		r.out.record(bucketDone, keyOctets(f.key), f.encode())
+	}
+}
+
+// drop forgets an incomplete message.
+func (r *Receiver) drop(m *incoming) {
+	u := r.used(m.key.Source)
+	u.incoming--
+	u.octets -= m.octets
+	r.octets -= m.octets
+	delete(r.in, m.key)
+	r.out.record(bucketIncoming, keyOctets(m.key), nil)
+	for _, n := range slices.Sorted(maps.Keys(m.fragments)) {
+		r.out.record(bucketFragment, fragmentKey(m.key, n), nil)
+	}
+}
+
+func (r *Receiver) dropOrphans(key Key) {
+	if o := r.orphans[key]; o != nil {
+		r.loosen(key, o)
+	}
+}
+
+// loosen takes orphans out of the accounts.
+func (r *Receiver) loosen(key Key, o *orphan) {
+	r.used(key.Source).orphans -= len(o.fragments)
+	r.loose -= len(o.fragments)
+	delete(r.orphans, key)
+}
+
+func (r *Receiver) discard(key Key) {
+	r.dropOrphans(key)
+	if m := r.in[key]; m != nil {
+		r.stats.Discarded++
+		r.drop(m)
+		r.unjoin(key)
+	}
+}
+
+// emcon: p-mul.md 7, "EMCON on" and "EMCON off".
+func (r *Receiver) emcon(now time.Time, silent bool) {
+	if r.silent == silent {
+		return
+	}
+	r.silent = silent
+	if silent {
+		r.out.record(bucketNode, []byte(keySilentReceiver), []byte{1})
+		for _, key := range sortedKeys(r.owing) {
+			f := r.owing[key]
+			f.ackAt = time.Time{}
+			delete(r.owing, key)
+			r.owe(now, f, f.nodes, 0)
+		}
+		return
+	}
+	r.out.record(bucketNode, []byte(keySilentReceiver), nil)
+	at := now.Add(r.jitter(8)) // one moment for all, so that they share few Ack_PDUs
+	for key, f := range r.done {
+		if f.owed {
+			f.ackAt = at
+			r.owing[key] = f
+		}
+	}
+	for _, m := range r.in {
+		m.nackAt, m.idleAt = at, time.Time{}
+	}
+}
+
+// Owed is what will go out when silence ends: acknowledgements, datagrams of them, and their octets on the air.
+func (r *Receiver) Owed(now time.Time) (acks, datagrams, octets int) {
+	all := map[NodeID][]AckEntry{}
+	for _, key := range sortedKeys(r.done) {
+		if f := r.done[key]; (f.owed || !f.ackAt.IsZero()) && now.Before(f.forget) {
+			all[key.Source] = append(all[key.Source], AckEntry{Source: key.Source, Message: key.Message})
+		}
+	}
+	for _, key := range sortedKeys(r.in) {
+		all[key.Source] = append(all[key.Source], r.missing(r.in[key]))
+	}
+	for node, entries := range all {
+		acks += len(entries)
+		for _, p := range r.pack(node, entries) {
+			datagrams++
+			octets += r.cfg.octets(p) + r.cfg.Overhead
+		}
+	}
+	return acks, datagrams, octets
+}
+
+// acknowledge sends the Ack_PDUs that are due, joined by sender: with one that is due go all of complete messages.
+func (r *Receiver) acknowledge(now time.Time) {
+	var nodes []NodeID
+	for key, f := range r.owing {
+		if due(now, f.ackAt) {
+			nodes = append(nodes, key.Source)
+		}
+	}
+	lists := map[NodeID][]*incoming{}
+	for _, key := range sortedKeys(r.in) {
+		m := r.in[key]
+		if due(now, m.nackAt) || due(now, m.idleAt) || due(now, m.askAt) {
+			nodes = append(nodes, key.Source)
+			lists[key.Source] = append(lists[key.Source], m)
+		}
+	}
+	slices.Sort(nodes)
+	for _, node := range slices.Compact(nodes) {
+		var entries []AckEntry
+		for _, key := range sortedKeys(r.owing) {
+			if key.Source == node {
+				entries = append(entries, AckEntry{Source: node, Message: key.Message})
+				r.settle(r.owing[key])
+			}
+		}
+		for _, m := range lists[node] {
+			e := r.missing(m)
+			m.reported = e.Missing[len(e.Missing)-1].To
+			m.nackAt, m.idleAt, m.askAt = time.Time{}, time.Time{}, time.Time{}
+			if m.asked < 4 { // then the sender has to ask
+				again := 2*r.cfg.oneWay() + 2*r.cfg.Turnaround + 2*r.cfg.ackAir() + 2*r.cfg.fullAir() + r.cfg.spread(m.nodes) + r.cfg.queue(m.nodes)
+				m.askAt = now.Add(again<<m.asked + r.jitter(m.nodes))
+				m.asked++
+			}
+			entries = append(entries, e)
+		}
+		packets := r.pack(node, entries)
+		r.out.Send = append(r.out.Send, packets...)
+		r.stats.AcksSent += len(packets)
+		r.stats.AckEntries += len(entries)
+	}
+}
+
+// missing is the entry of an incomplete message, as much of it as fits a datagram.
+func (r *Receiver) missing(m *incoming) AckEntry {
+	e := AckEntry{Source: m.key.Source, Message: m.key.Message}
+	words, most := 0, (r.cfg.DatagramOctets-ackHeader-ackEntryHeader)/2-1
+	for n := 1; n <= int(m.total); n++ {
+		if _, have := m.fragments[uint16(n)]; have {
+			continue
+		}
+		last := len(e.Missing) - 1
+		switch {
+		case last >= 0 && r.cfg.Runs && int(e.Missing[last].To) == n-1:
+			if e.Missing[last].From == e.Missing[last].To {
+				words += 2
+			}
+			e.Missing[last].To = uint16(n)
+		default:
+			words++
+			e.Missing = append(e.Missing, Run{uint16(n), uint16(n)})
+		}
+		if words >= most-2 && n < int(m.total) {
+			e.Cut = true
+			break
+		}
+	}
+	return e
+}
+
+// pack puts entries into as few Ack_PDUs as fit.
+func (r *Receiver) pack(node NodeID, entries []AckEntry) (packets []Packet) {
+	var cur Packet
+	for len(entries) > 0 {
+		n, step := 0, len(entries)
+		for step > 0 { // the most that fit, by halving steps
+			if n+step <= len(entries) {
+				if p := r.ackPacket(node, entries[:n+step]); n+step == 1 || r.cfg.octets(p) <= r.cfg.DatagramOctets {
+					cur, n = p, n+step
+					continue
+				}
+			}
+			step /= 2
+		}
+		packets = append(packets, cur)
+		entries = entries[n:]
+	}
+	return packets
+}
+
+func (r *Receiver) ackPacket(node NodeID, entries []AckEntry) Packet {
+	return Packet{To: node, Port: AckPort, PDUs: []PDU{AckPDU{Source: r.cfg.Self, Entries: entries}}}
+}
+
+// sweep forgets what is over. It needs no deadline: nothing is sent.
+func (r *Receiver) sweep(now time.Time) {
+	r.sweepAt = now.Add(time.Minute)
+	for _, key := range sortedKeys(r.in) {
+		if m := r.in[key]; now.After(m.expiry.Add(r.cfg.ClockError)) {
+			r.stats.Expired++
+			r.drop(m)
+			r.unjoin(key)
+		}
+	}
+	for _, key := range sortedKeys(r.orphans) {
+		if o := r.orphans[key]; due(now, o.until) {
+			r.loosen(key, o)
+		}
+	}
+	var old []Key
+	for key, f := range r.done {
+		if due(now, f.forget) {
+			old = append(old, key)
+		}
+	}
+	slices.SortFunc(old, Key.compare)
+	for _, key := range old {
+		delete(r.done, key)
+		delete(r.owing, key)
+		r.used(key.Source).remembered--
+		r.out.record(bucketDone, keyOctets(key), nil)
+	}
+	for _, g := range slices.Sorted(maps.Keys(r.groups)) {
+		for _, key := range sortedKeys(r.groups[g]) {
+			if !now.Before(r.groups[g][key]) {
+				r.leave(g, key)
+			}
+		}
+	}
+	for n, u := range r.use {
+		if *u == (usage{}) {
+			delete(r.use, n)
+		}
+	}
+}
+
+func (r *Receiver) deadline() {
+	for _, f := range r.owing {
+		r.out.wake(f.ackAt)
+	}
+	for _, m := range r.in {
+		r.out.wake(m.nackAt)
+		r.out.wake(m.idleAt)
+		r.out.wake(m.askAt)
+	}
+}
+
+// announce joins a group for a message: p-mul.md 8. A silent node does not: its host would report the membership.
+func (r *Receiver) announce(now time.Time, p AnnouncePDU) {
+	switch {
+	case r.silent, !slices.Contains(p.Destinations, r.cfg.Self), now.After(p.Expiry.Add(r.cfg.ClockError)):
+		return
+	case p.Group>>28 != 0xe: // 224.0.0.0/4
+		r.stats.Illegal++
+		return
+	case r.groups[p.Group] == nil:
+		if len(r.groups) >= r.cfg.Limits.IncomingSource {
+			r.stats.Full++
+			return
+		}
+		r.groups[p.Group] = map[Key]time.Time{}
+		r.out.Join = append(r.out.Join, p.Group)
+	}
+	users := r.groups[p.Group]
+	key := Key{p.Source, p.Message}
+	if _, known := users[key]; known || len(users) < r.cfg.Limits.Incoming {
+		users[key] = earlier(p.Expiry.Add(r.cfg.ClockError), now.Add(r.cfg.RememberFor))
+	}
+}
+
+// leave ends the use of a group for a message; a silent node leaves with the first sweep after silence.
+func (r *Receiver) leave(g GroupAddr, key Key) {
+	users := r.groups[g]
+	if _, known := users[key]; !known {
+		return
+	}
+	if r.silent {
+		users[key] = time.Time{}
+		return
+	}
+	delete(users, key)
+	if len(users) == 0 {
+		delete(r.groups, g)
+		r.out.Leave = append(r.out.Leave, g)
+	}
+}
+
+// unjoin leaves the groups that were made for a message.
+func (r *Receiver) unjoin(key Key) {
+	for _, g := range slices.Sorted(maps.Keys(r.groups)) {
+		r.leave(g, key)
+	}
+}
+
+func (k Key) compare(o Key) int {
+	return cmp.Or(cmp.Compare(k.Source, o.Source), cmp.Compare(k.Message, o.Message))
+}
+
+func sortedKeys[V any](m map[Key]V) []Key {
+	return slices.SortedFunc(maps.Keys(m), Key.compare)
+}
