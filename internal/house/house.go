@@ -18,7 +18,7 @@ const module = "aldis/"
 
 // Pure are the rooms that are state machines and codecs: (now, event) in, values out.
 var Pure = []string{
-	"jxta", "jxtabridge", "advcache", "compact", "envelope", "frame", "custody", "replica", "profile",
+	"jxta", "jxtabridge", "advcache", "compact", "envelope", "frame", "custody", "sched", "replica", "profile",
 	"linkemu", "gateway", "normwire", "pmul", "sim", "trace",
 }
 
