@@ -22,7 +22,7 @@ func (m *outgoing) dynamicReady() bool { return m.dynamic == nil || m.dynamic.se
 // negotiate takes the next step of a message's group: Request, wait for a Reject, Announce, wait, send.
 func (s *Sender) negotiate(now time.Time, m *outgoing) {
 	g := m.dynamic
-	wait := 2*s.cfg.oneWay() + 2*s.cfg.Turnaround + 2*s.cfg.ackAir() + s.cfg.slack() // WAIT_FOR_REJECT_TIME
+	wait := 2*s.cfg.oneWay() + 2*s.cfg.Turnaround + 2*s.cfg.ackAir() + 4*s.cfg.fullAir() + s.cfg.slack() // WAIT_FOR_REJECT_TIME: others talk too
 	switch {
 	case s.silent:
 		m.pollAt = now // once silence ends

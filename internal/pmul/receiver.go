@@ -284,7 +284,7 @@ func (r *Receiver) fragment(now time.Time, m *incoming, n uint16, b []byte) {
 		u.octets += len(b)
 		r.octets += len(b)
 		if len(m.fragments) == int(m.total) {
-			r.complete(now, m)
+			r.complete(now, m, n)
 			return
 		}
 		r.out.record(bucketFragment, fragmentKey(m.key, n), b)
@@ -312,13 +312,14 @@ func (r *Receiver) jitter(nodes int) time.Duration {
 }
 
 // complete joins the fragments. The message is durable before its Ack_PDU leaves: Deliver and Records go before Send.
-func (r *Receiver) complete(now time.Time, m *incoming) {
+func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 	payload := make([]byte, 0, m.octets)
 	for n := 1; n <= int(m.total); n++ {
 		payload = append(payload, m.fragments[uint16(n)]...)
 	}
 	r.out.Deliver = append(r.out.Deliver, Message{m.key, m.priority, m.expiry, m.sequence, payload})
 	r.stats.Delivered++
+	delete(m.fragments, last) // it was never in the journal
 	r.drop(m)
 	f := &finished{key: m.key, nodes: m.nodes, total: m.total, forget: earlier(m.expiry.Add(2*r.cfg.ClockError), now.Add(r.cfg.RememberFor))}
 	r.done[m.key] = f

@@ -1,0 +1,232 @@
+package pmul
+
+import (
+	"container/heap"
+	"maps"
+	"slices"
+	"time"
+)
+
+// ack applies an Ack_PDU: p-mul.md 6.4 and 6.6.
+func (s *Sender) ack(now time.Time, p AckPDU) {
+	s.stats.Acks++
+	from := s.peers[p.Source]
+	if from == nil {
+		s.stats.Strangers++
+		return
+	}
+	s.slow = max(s.slow-1, 0)
+	touched := map[MessageID]*outgoing{}
+	for _, e := range p.Entries {
+		s.stats.AckEntries++
+		m := s.messages[e.Message]
+		_, over := s.fates[fateID{e.Message, p.Source}]
+		switch {
+		case e.Source != s.cfg.Self:
+			s.stats.PassedBy++ // of several sources, and the others are not us
+			continue
+		case over:
+			s.stats.Late++
+			continue
+		case m == nil || !m.begun:
+			s.stats.Unknown++
+			continue
+		}
+		d := m.dest(p.Source)
+		if d == nil {
+			s.stats.Strangers++
+			continue
+		}
+		s.apply(now, m, d, e)
+		touched[m.id] = m
+	}
+	if len(touched) == 0 {
+		return
+	}
+	s.heard(now, p.Source, from)
+	for _, id := range slices.Sorted(maps.Keys(touched)) {
+		m := touched[id]
+		if !m.passEnd.IsZero() { // how late it was: the profile may promise too much
+			if over := now.Sub(m.passEnd) - s.cfg.ackWait(s.active(m)+1, m.total()); over > 0 && m.polls > 0 {
+				s.late = min(max(s.late, over), 10*time.Minute)
+			}
+		}
+		m.heard, m.polls = now, 0
+		s.review(now, m)
+	}
+	s.late -= s.late / 64
+}
+
+// heard: a node that answers is neither dead nor silent. What else was sent to it is asked for soon.
+func (s *Sender) heard(now time.Time, n NodeID, p *peer) {
+	again := p.silent || p.dead()
+	p.unanswered, p.probeAt = 0, time.Time{}
+	if p.silent {
+		s.peerEMCON(now, n, false)
+	} else if again {
+		s.wakePeer(now, n)
+	}
+}
+
+// wakePeer sets the question for all messages that a node has not acknowledged.
+func (s *Sender) wakePeer(now time.Time, n NodeID) {
+	for _, id := range s.Messages() {
+		m := s.messages[id]
+		if d := m.dest(n); d == nil || d.state != Waiting || m.closed {
+			continue
+		}
+		if m.begun {
+			m.pollAt = now.Add(s.cfg.ackWait(1, 1) + s.late)
+		} else {
+			m.pollAt = now
+		}
+		s.arm(m)
+	}
+}
+
+// apply takes one entry.
+func (s *Sender) apply(now time.Time, m *outgoing, d *destination, e AckEntry) {
+	d.answered = true
+	if len(e.Missing) == 0 {
+		s.final(now, m, d, Delivered)
+		return
+	}
+	before := d.missing
+	d.missing, d.lost = newSet(len(m.fragments)), newSet(len(m.fragments))
+	var above int
+	for _, r := range e.Missing {
+		above = int(r.To)
+		for n := int(r.From); n <= int(r.To); n++ {
+			if n > len(m.fragments) {
+				s.stats.Illegal++
+				break
+			}
+			d.missing.add(uint16(n))
+			if !s.underWay(now, m, uint16(n)) {
+				d.lost.add(uint16(n))
+			}
+		}
+	}
+	for n := 1; n <= len(m.fragments); n++ { // of these nothing is said
+		if unsent := m.sentEnd[n].IsZero(); unsent || e.Cut && n > above && (before == nil || before.has(uint16(n))) {
+			d.missing.add(uint16(n))
+		}
+	}
+}
+
+// underWay: it will be sent in this pass, or was so lately that the Ack_PDU cannot know of it.
+func (s *Sender) underWay(now time.Time, m *outgoing, n uint16) bool {
+	_, queued := slices.BinarySearch(m.numbers, n)
+	return queued || m.sentEnd[n].IsZero() || now.Before(m.sentEnd[n].Add(2*s.cfg.Delay+s.cfg.queue(s.active(m))))
+}
+
+// review decides what an Ack_PDU means for a message.
+func (s *Sender) review(now time.Time, m *outgoing) {
+	if m.closed || s.ended(m) {
+		return
+	}
+	if !m.idle() { // a pass is under way: what is lost goes with it
+		for _, d := range m.dests {
+			if d.state == Waiting {
+				for _, n := range d.lost.numbers() {
+					if i, queued := slices.BinarySearch(m.numbers, n); !queued {
+						m.numbers = slices.Insert(slices.Clone(m.numbers), i, n)
+					}
+				}
+				d.lost = nil
+			}
+		}
+		return
+	}
+	if m.passEnd.IsZero() {
+		return
+	}
+	if m.lost() {
+		m.repairAt = now // answers that follow while it runs add to it
+		if s.active(m) > few {
+			m.repairAt = now.Add(s.cfg.settle()) // too many could follow, from before it began
+		}
+	}
+	if active := s.active(m); active > 0 {
+		m.pollAt = later(m.passEnd.Add(s.cfg.ackWait(active, m.total())+s.late), now.Add(2*s.cfg.settle()))
+	} else {
+		m.pollAt = s.probeTime(m)
+	}
+	s.arm(m)
+}
+
+// ended finishes a message that waits for nobody.
+func (s *Sender) ended(m *outgoing) bool {
+	if slices.ContainsFunc(m.dests, func(d *destination) bool { return d.state == Waiting }) {
+		return false
+	}
+	delivered := !slices.ContainsFunc(m.dests, func(d *destination) bool { return d.state != Delivered })
+	m.address, m.numbers, m.closing = nil, nil, nil
+	switch {
+	case !m.begun:
+	case delivered && s.cfg.AckAck:
+		m.closing = append(m.closing, AddressPDU{Priority: m.priority, Total: m.total(), Source: s.cfg.Self, Message: m.id, Expiry: m.expiry})
+	case !delivered:
+		m.closing = append(m.closing, DiscardPDU{m.priority, s.cfg.Self, m.id})
+	}
+	s.out.record(bucketOutgoing, messageKey(m.id), nil)
+	if m.begun {
+		s.out.record(bucketBegun, messageKey(m.id), nil)
+	}
+	m.closed = true
+	s.release(m)
+	if m.idle() || s.silent { // what a silent node would have said is of no use later
+		s.dequeue(m)
+		s.forget(m)
+		return true
+	}
+	s.enqueue(m)
+	s.arm(m)
+	return true
+}
+
+// forget lets go of a message that has ended.
+func (s *Sender) forget(m *outgoing) {
+	if m.index >= 0 {
+		heap.Remove(&s.timers, m.index)
+	}
+	if s.messages[m.id] == m {
+		delete(s.messages, m.id)
+		s.octets -= m.octets
+	}
+}
+
+// end gives all who wait the same fate.
+func (s *Sender) end(now time.Time, m *outgoing, state State) {
+	if m.closed {
+		return
+	}
+	for _, d := range m.dests {
+		if d.state == Waiting {
+			s.final(now, m, d, state)
+		}
+	}
+	s.dequeue(m)
+	s.ended(m)
+}
+
+// final gives a destination its one final state.
+func (s *Sender) final(now time.Time, m *outgoing, d *destination, state State) {
+	d.state, d.missing, d.lost = state, nil, nil
+	f := Fate{m.id, d.node, state, now}
+	s.out.Fates = append(s.out.Fates, f)
+	s.out.record(bucketFate, fateKey(f.Message, f.To), appendTime([]byte{byte(state)}, now))
+	s.keepFate(f)
+	for len(s.order) > s.cfg.Limits.Fates {
+		old := s.order[0]
+		s.order = s.order[1:]
+		delete(s.fates, old)
+		s.out.record(bucketFate, fateKey(old.message, old.node), nil)
+	}
+}
+
+func (s *Sender) keepFate(f Fate) {
+	id := fateID{f.Message, f.To}
+	s.fates[id] = f
+	s.order = append(s.order, id)
+}
