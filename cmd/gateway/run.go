@@ -174,7 +174,8 @@ func (n *node) build() error {
 		ID: c.Node.ID, Name: c.Node.Name, Peers: peers, Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
 		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive,
 		Bridge: func(memories []jxtabridge.Memory) (gateway.Bridge, error) {
-			n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: c.LAN.TCP.String(), Identity: identity}, memories)
+			n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: c.LAN.TCP.String(), Identity: identity,
+				Hold: hold(c.Link.Profile)}, memories)
 			return n.bridge, nil
 		},
 	}, records)
@@ -186,6 +187,11 @@ func (n *node) build() error {
 	n.lan = lan.New(bounds, n.daemon.PostLAN, n.reg, n.log)
 	n.norm, err = norm.New(normConfig(c), n.daemon.PostNorm)
 	return err
+}
+
+// hold is how long a propagate pipe's message waits for news of a listener: the news may have to be sent twice.
+func hold(p profile.Profile) time.Duration {
+	return max(15*time.Second, 5*p.RoundTripMax(p.DatagramOctets+profile.IPUDPOctets)/2)
 }
 
 // bucketIdentity holds who the gateway is to JXTA peers. It is ours, not the gateway room's.

@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"encoding/binary"
 	"time"
 
 	"aldis/internal/compact"
+	"aldis/internal/custody"
 	"aldis/internal/envelope"
 	"aldis/internal/frame"
 	"aldis/internal/jxtabridge"
@@ -107,10 +109,10 @@ func (g *Gateway) code(body []byte) (coded []byte, deflated bool) {
 	return g.coder.Deflate(body)
 }
 
-// encode is the envelope of m as it goes to p: with the flow by its number where p is known to have it. inline spells
-// the flow out whatever p has.
-func (g *Gateway) encode(p *peer, m *message, inline bool) (body []byte, coded bool) {
-	if m.content.Payload == nil || inline {
+// encode is the envelope of m as it goes to p under a number of the direct lane: with its flow by number, and spelt out
+// too if this message is the first of it.
+func (g *Gateway) encode(p *peer, id custody.ID, m *message) (body []byte, coded bool) {
+	if m.content.Payload == nil {
 		return g.code(m.full)
 	}
 	name := envelope.FlowOf(m.content.Payload)
@@ -119,25 +121,24 @@ func (g *Gateway) encode(p *peer, m *message, inline bool) (body []byte, coded b
 		f = &flow{number: p.nextFlow}
 		p.nextFlow++
 		p.flows[name] = f
-		g.recordFlow(p, name, f)
-		g.recordPeer(p)
 	}
-	if !f.known {
-		m.defines = name
-	}
-	short, err := envelope.Append(nil, m.content, f.number, !f.known)
+	short, err := envelope.Append(nil, m.content, f.number, f.definer == 0 || f.definer == id.Number)
 	if err != nil { // it was encoded when it was accepted
 		panic("gateway: " + err.Error())
 	}
 	return g.code(short)
 }
 
-func (g *Gateway) recordFlow(p *peer, name envelope.Flow, f *flow) {
-	value := []byte{0}
-	if f.known {
-		value[0] = 1
+// define makes m, which has just got its number, the definer of its flow if that has none.
+func (g *Gateway) define(p *peer, id custody.ID, m *message) {
+	if m.content.Payload == nil {
+		return
 	}
-	g.record(bucketFlow, flowKey(p.ID, f.number), append(value, name...))
+	name := envelope.FlowOf(m.content.Payload)
+	if f := p.flows[name]; f.definer == 0 {
+		f.definer = id.Number
+		g.record(bucketFlow, flowKey(p.ID, f.number), append(binary.BigEndian.AppendUint64(nil, f.definer), name...))
+	}
 }
 
 // expand undoes code.

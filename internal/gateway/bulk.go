@@ -99,7 +99,7 @@ func (g *Gateway) startBulk(now time.Time, p *peer) {
 // enqueueObject hands a long message to libnorm: number, one octet that says whether it is deflated, envelope.
 func (g *Gateway) enqueueObject(now time.Time, p *peer, id custody.ID) {
 	m := p.underWay[id]
-	body, coded := g.encode(p, m, true)
+	body, coded := g.code(m.full) // another lane: the flow is spelt out
 	data := binary.BigEndian.AppendUint16(make([]byte, 0, objectHead+len(body)), uint16(id.Number))
 	if coded {
 		data = append(data, 1)

@@ -182,7 +182,7 @@ func (g *Gateway) addMessages(now time.Time, p *peer, l *letter) {
 
 // addData puts one message into l if it fits, assigning its number if it has none.
 func (g *Gateway) addData(now time.Time, p *peer, l *letter, id custody.ID, m *message, kind ledgerKind) bool {
-	body, coded := g.encode(p, m, false)
+	body, coded := g.encode(p, id, m)
 	prompt := m.content.Payload == nil // others wait for what a site has
 	f := frame.Data{Number: uint16(id.Number), Coded: coded, Prompt: prompt, Body: append([]byte(nil), body...)}
 	if !l.add(f, kind) {
@@ -190,6 +190,7 @@ func (g *Gateway) addData(now time.Time, p *peer, l *letter, id custody.ID, m *m
 	}
 	if p.underWay[id] == nil {
 		g.assign(p, id, m)
+		g.define(p, id, m)
 	}
 	if prompt {
 		p.sender.SentPrompt(now, id)

@@ -60,9 +60,11 @@ type peer struct {
 	count     PeerCounts
 }
 
+// flow is what a number towards a peer means. Its definer spells it out in every transmission; the lane is read in
+// order, so all later messages need only the number.
 type flow struct {
-	number uint32
-	known  bool // the peer has it
+	number  uint32
+	definer uint64 // number in the direct lane of the first message that used it; 0: none has yet
 }
 
 // message is what custody holds for a peer. full is its envelope with everything spelt out, as the journal has it.
@@ -71,7 +73,6 @@ type message struct {
 	full    []byte
 	content envelope.Message
 	kind    ledgerKind
-	defines envelope.Flow // flow that its transmissions define
 }
 
 type heldMessage struct {
@@ -132,7 +133,7 @@ const (
 	bucketHeld    = "copy"    // peer, item key -> version that the peer holds
 	bucketEarly   = "early"   // peer, lane, number -> body that arrived before its turn
 	bucketDeliver = "deliver" // token -> envelope in full, for local peers
-	bucketFlow    = "flow"    // peer, number -> flow towards it, known or not
+	bucketFlow    = "flow"    // peer, number -> its definer, flow towards it
 	bucketInFlow  = "inflow"  // peer, number -> flow from it
 	bucketFar     = "far"     // peer, item key -> envelope with the item
 	bucketOwn     = "own"     // item key -> envelope with the item

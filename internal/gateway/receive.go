@@ -247,10 +247,6 @@ func (g *Gateway) acked(now time.Time, p *peer, id custody.ID) {
 	delete(p.underWay, id)
 	p.octets -= len(m.full)
 	g.record(bucketOut, idKey(p.ID, id), nil)
-	if f := p.flows[m.defines]; m.defines != "" && f != nil && !f.known {
-		f.known = true
-		g.recordFlow(p, m.defines, f)
-	}
 	if m.content.Payload != nil {
 		p.count.Delivered++
 	}

@@ -210,10 +210,10 @@ func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
 		p.count.Pending++
 		g.restoredMail = append(g.restoredMail, jxtabridge.FarPayload{Site: p.ID, Token: t, Payload: *m.content.Payload})
 	case bucketFlow:
-		if len(key) != 4 || len(value) == 0 {
+		if len(key) != 4 || len(value) < 8 {
 			return errRecord
 		}
-		p.flows[envelope.Flow(value[1:])] = &flow{number: binary.BigEndian.Uint32(key), known: value[0] != 0}
+		p.flows[envelope.Flow(value[8:])] = &flow{binary.BigEndian.Uint32(key), binary.BigEndian.Uint64(value)}
 	case bucketInFlow:
 		if len(key) != 4 {
 			return errRecord

@@ -341,3 +341,27 @@ func TestLateShipLearnsFast(t *testing.T) {
 		t.Errorf("median %v, 98 of 100 %v, worst %v; want 4 s, 6 s, 12 s", took[150], took[294], took[299])
 	}
 }
+
+// TestAnyOneDatagramLost: whichever one or two datagrams are lost, all messages arrive, the flow's definition included.
+func TestAnyOneDatagramLost(t *testing.T) {
+	for first := range 12 {
+		for second := first; second < 12; second++ {
+			w := world(t, 2, "iridium-certus-100", 2)
+			n := 0
+			w.Tap = func(from, _ *Node, data []byte) [][]byte {
+				if from.ID == 1 {
+					if n++; n-1 == first || n-1 == second {
+						return nil
+					}
+				}
+				return [][]byte{data}
+			}
+			down := tracks(w, w.Nodes[0], []uint16{2}, 10, 200, 400*time.Millisecond)
+			w.Run(2 * time.Minute)
+			once(t, w, w.Nodes[1].Site, 1, *down)
+			if u := w.Nodes[1].GW.Status(w.Now).Peers[0].Unreadable; u != 0 {
+				t.Fatalf("%d and %d lost: %d messages unreadable", first, second, u)
+			}
+		}
+	}
+}
