@@ -9,18 +9,22 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"aldis/internal/config"
 	"aldis/internal/trace"
 )
 
-const analyseAbout = `usage: gateway analyse CAPTURE [--edge ADDR] [--json]
+const analyseAbout = `usage: gateway analyse CAPTURE [--edge ADDR] [--key FILE] [--json]
 
 Reads a capture (pcap or pcapng; - is standard input) and prints the figures of the Blue Game report of 2004: what JXTA's
 connections, handshakes, retransmissions, discovery and pipes cost, and how little of it was the application's.
+
+With the net's key it opens what gateways say to each other, too: octets by kind as their airtime ledger has them.
 
 A capture that is cut, damaged or incomplete is read as far as it goes; what is missing is said, and the exit is 1.
 `
@@ -28,6 +32,8 @@ A capture that is cut, damaged or incomplete is read as far as it goes; what is 
 func analyseCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("analyse", flag.ContinueOnError)
 	edge := fs.String("edge", "", "`address` of the peer whose discovery and payload are told; nothing but its packets counts (default: who dialled most, and all packets)")
+	keyFile := fs.String("key", "", "`file` with the net's key: opens the datagrams of gateways")
+	nodes := fs.String("nodes", "", "`ids` of the gateways, 1,300: needed where one is above 255 and says nothing back")
 	asJSON := fs.Bool("json", false, "print JSON, with the field names of the published figures")
 	rest, code, done := parse(fs, args, 1, analyseAbout, stdout, stderr)
 	if done {
@@ -46,6 +52,10 @@ func analyseCommand(args []string, stdout, stderr io.Writer) int {
 		}
 		opt.Edge = addr.Unmap()
 	}
+	if err := linkOptions(&opt, *keyFile, *nodes); err != nil {
+		fmt.Fprintf(stderr, "gateway analyse: %v\n", err)
+		return exitUsage
+	}
 	report, err := analyseFile(rest[0], opt, stderr)
 	if err != nil {
 		return fail(stderr, "analyse", fmt.Errorf("%s: %w", rest[0], err))
@@ -63,6 +73,28 @@ func analyseCommand(args []string, stdout, stderr io.Writer) int {
 		return exitRefused
 	}
 	return exitGood
+}
+
+// linkOptions reads what opens the datagrams of gateways.
+func linkOptions(opt *trace.Options, keyFile, nodes string) error {
+	if keyFile != "" {
+		key, err := config.LoadKey(keyFile)
+		if err != nil {
+			return fmt.Errorf("--key: %w", err)
+		}
+		opt.Key = &key
+	}
+	for text := range strings.SplitSeq(nodes, ",") {
+		if nodes == "" {
+			break
+		}
+		id, err := strconv.ParseUint(strings.TrimSpace(text), 10, 16)
+		if err != nil || id == 0 {
+			return fmt.Errorf("--nodes: %q is no node id (1 to 65535)", text)
+		}
+		opt.Nodes = append(opt.Nodes, uint16(id))
+	}
+	return nil
 }
 
 // captureName is what a capture is called in a report.

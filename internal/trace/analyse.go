@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+
+	"aldis/internal/seal"
 )
 
 const (
@@ -13,8 +15,10 @@ const (
 
 // Options of an Analyser.
 type Options struct {
-	Edge netip.Addr  // whose application octets and discovery are reported, and whose packets alone count; not valid: guess
-	Sink func(Event) // gets the application's events in the order of the capture; may be nil
+	Edge  netip.Addr  // whose application octets and discovery are reported, and whose packets alone count; not valid: guess
+	Key   *seal.Key   // of gateways' datagrams; nil: they are only counted
+	Nodes []uint16    // ids of the gateways; empty: found out, which is quick for ids below 256
+	Sink  func(Event) // gets the application's events in the order of the capture; may be nil
 }
 
 // Analyser takes in the packets of one capture.

@@ -1,6 +1,653 @@
 package trace
 
-// linkAnalyser reads what gateways say to each other.
-type linkAnalyser struct{}
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
 
-func (a *Analyser) udp(s *segment) { a.other++ }
+	"aldis/internal/compact"
+	"aldis/internal/envelope"
+	"aldis/internal/frame"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/normwire"
+	"aldis/internal/profile"
+	"aldis/internal/seal"
+)
+
+const (
+	maxWays     = 1024     // pairs of UDP ends that are looked at
+	maxSearch   = 1 << 18  // datagrams tried in vain while looking for node ids
+	maxFlows    = 1 << 16  // flows of one direction
+	maxObjects  = 64       // NORM objects that are put together at a time
+	maxAssembly = 32 << 20 // octets of them all
+	maxEnvelope = 32 << 20
+	idStep      = 256 // ids that share the hint in a datagram
+)
+
+// LinkRow is one account of the airtime ledger (design, decision 8): IP octets, of the direction from a node to another.
+type LinkRow struct {
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Kind   string `json:"kind"`
+	Octets int64  `json:"octets"`
+}
+
+// LinkReport is what gateways said to each other.
+type LinkReport struct {
+	Datagrams int64     `json:"datagrams"`
+	Octets    int64     `json:"octets"` // IP octets
+	Opened    int64     `json:"opened"`
+	Unopened  []Row     `json:"unopened"` // by reason
+	Ledger    []LinkRow `json:"ledger"`
+	Frames    []Row     `json:"frames"`    // by what they are
+	Envelopes []Row     `json:"envelopes"` // messages under custody, each once, by what they hold; octets after expansion
+	Messages  int64     `json:"messages"`  // under custody
+	Repeats   int64     `json:"repeats"`   // DATA frames of a number that was there before
+	Receipted int64     `json:"receipted"` // messages whose receipt is in the capture
+	MeanS     float64   `json:"receipt_mean_s"`
+	MaxS      float64   `json:"receipt_max_s"`
+	Objects   int64     `json:"norm_objects"` // put together
+	Unread    int64     `json:"envelopes_unread"`
+}
+
+type nodePair struct{ from, to uint16 }
+
+type wayKey struct{ src, dst netip.AddrPort }
+
+// way is one direction between two UDP ends.
+type way struct {
+	datagrams, octets int64
+	hint              byte // of the sender's id
+	seen              bool
+	pairs             []nodePair // whose openers opened something of it
+}
+
+// linkAnalyser reads what gateways say to each other.
+type linkAnalyser struct {
+	a        *Analyser
+	key      seal.Key
+	nodes    []uint16 // that there are; empty: find out
+	ways     map[wayKey]*way
+	openers  map[nodePair]*seal.Opener
+	boots    map[uint16]seal.PeerState // latest start of each node
+	dirs     map[nodePair]*direction
+	unopened map[string]*Tally
+	frames   map[string]*Tally
+	kinds    map[string]*Tally
+	wait     spread
+	search   int
+	// Objects that are being put together, oldest first, and their octets.
+	assembly  []*object
+	assembled int64
+	r         LinkReport
+}
+
+// direction is what one node says to another.
+type direction struct {
+	nodes   nodePair
+	ledger  map[string]int64
+	numbers [frame.Lanes]map[uint16]*custodyItem
+	stream  uint16 // of its Hello, +1; 0: not heard
+	store   uint32
+	flows   map[uint32]envelope.Flow
+	session *normwire.Session
+	segment int
+	sent    uint64 // generation, object and position of the highest DATA
+	objects map[uint32]*object
+}
+
+// custodyItem is a message that was seen.
+type custodyItem struct {
+	at        int64
+	receipted bool
+}
+
+// object is a NORM object being put together from its source symbols.
+type object struct {
+	data    []byte
+	have    map[int]bool // offsets
+	missing int
+}
+
+func tallyIn(m map[string]*Tally, name string, octets int) {
+	t := m[name]
+	if t == nil {
+		t = &Tally{}
+		m[name] = t
+	}
+	t.add(octets)
+}
+
+func newLink(a *Analyser) *linkAnalyser {
+	l := &linkAnalyser{
+		a: a, nodes: a.opt.Nodes, ways: map[wayKey]*way{}, dirs: map[nodePair]*direction{},
+		openers: map[nodePair]*seal.Opener{}, boots: map[uint16]seal.PeerState{}, unopened: map[string]*Tally{},
+		frames: map[string]*Tally{}, kinds: map[string]*Tally{},
+	}
+	if a.opt.Key != nil {
+		l.key = *a.opt.Key
+	}
+	return l
+}
+
+// sealed says whether a payload may be a sealed datagram: version 1 and no bit set that must be zero (package seal).
+func sealed(b []byte) bool { return len(b) >= seal.OverheadShort && b[0]&0xfe == 0x10 }
+
+// udp takes in one datagram.
+func (a *Analyser) udp(s *segment) {
+	if !sealed(s.data) {
+		a.other++
+		return
+	}
+	if a.link == nil {
+		a.link = newLink(a)
+	}
+	a.link.datagram(s)
+}
+
+func (l *linkAnalyser) datagram(s *segment) {
+	if l.r.Datagrams == 0 && l.a.totals.packets == 0 {
+		l.a.start = s.at
+	}
+	l.r.Datagrams++
+	l.r.Octets += int64(s.ip)
+	key := wayKey{s.src, s.dst}
+	w := l.ways[key]
+	if w == nil {
+		if len(l.ways) >= maxWays {
+			tallyIn(l.unopened, "too many senders", s.ip)
+			return
+		}
+		w = &way{}
+		l.ways[key] = w
+	}
+	w.datagrams++
+	w.octets += int64(s.ip)
+	w.hint, w.seen = s.data[1], true
+	switch {
+	case l.a.opt.Key == nil:
+		tallyIn(l.unopened, "no key given", s.ip)
+		return
+	case len(s.data) < s.length:
+		tallyIn(l.unopened, "cut by the snap length", s.ip)
+		return
+	}
+	d, body, info, err := l.open(w, l.ways[wayKey{s.dst, s.src}], s.data)
+	if err != nil {
+		tallyIn(l.unopened, reason(err), s.ip)
+		return
+	}
+	l.r.Opened++
+	d.charge("header", profile.IPUDPOctets+seal.OverheadShort)
+	if extra := s.ip - len(s.data) - profile.IPUDPOctets; extra > 0 { // IPv6, IP options
+		d.charge("header", extra)
+	}
+	if info.Long {
+		d.charge("key", seal.OverheadLong-seal.OverheadShort)
+	}
+	for len(body) > 0 {
+		f, rest, err := frame.Parse(body)
+		if err != nil {
+			tallyIn(l.frames, "(malformed)", len(body))
+			l.a.damaged("a malformed frame: does the gateway run another version?", s.number, err)
+			d.charge("unread", len(body))
+			return
+		}
+		l.frame(d, s, f, len(body)-len(rest))
+		body = rest
+	}
+}
+
+var errSearch = errors.New("no node ids fit")
+
+// open opens a datagram with an opener that opened something of its way before, or looks for the two node ids.
+func (l *linkAnalyser) open(w, back *way, data []byte) (*direction, []byte, seal.OpenInfo, error) {
+	last := errSearch
+	try := func(p nodePair) (*direction, []byte, seal.OpenInfo, bool) {
+		o := l.openers[p]
+		fresh := o == nil
+		if fresh {
+			o = l.newOpener(p)
+		}
+		_, body, info, err := o.Open(data)
+		if err != nil {
+			if !errors.Is(err, seal.ErrAuth) && !errors.Is(err, seal.ErrUnknownPeer) && (!fresh || !errors.Is(err, seal.ErrUnknownBoot) || last == errSearch) {
+				last = err
+			}
+			return nil, nil, info, false
+		}
+		l.openers[p] = o
+		if info.NewBoot {
+			l.booted(p.from, o.State(p.from))
+		}
+		if info.Group {
+			p.to = seal.Group
+		}
+		d := l.dirs[p]
+		if d == nil {
+			d = newDirection(p)
+			l.dirs[p] = d
+		}
+		return d, body, info, true
+	}
+	for _, p := range w.pairs {
+		if d, body, info, ok := try(p); ok {
+			return d, body, info, nil
+		}
+	}
+	if len(w.pairs) > 0 && last != errSearch { // it is of a pair that is known: a repeat, or of a start not heard of
+		return nil, nil, seal.OpenInfo{}, last
+	}
+	for from := range l.candidates(w) {
+		for to := range l.candidates(back) {
+			p := nodePair{from, to}
+			if from == to || slices.Contains(w.pairs, p) {
+				continue
+			}
+			if l.search++; l.search > maxSearch {
+				return nil, nil, seal.OpenInfo{}, errSearch
+			}
+			if d, body, info, ok := try(p); ok {
+				w.pairs = append(w.pairs, p)
+				return d, body, info, nil
+			}
+		}
+	}
+	return nil, nil, seal.OpenInfo{}, last
+}
+
+// newOpener makes what opens datagrams of one node for another, knowing of the first what is known. Its own boot is
+// never compared with one on the air.
+func (l *linkAnalyser) newOpener(p nodePair) *seal.Opener {
+	return seal.NewOpener(l.key, p.to, seal.Boot{Number: 1}, map[uint16]seal.PeerState{p.from: l.boots[p.from]})
+}
+
+// booted tells the other openers of a node's datagrams of its new start: its long forms may have been for one alone.
+func (l *linkAnalyser) booted(from uint16, state seal.PeerState) {
+	l.boots[from] = seal.PeerState{Boot: state.Boot, Salt: state.Salt}
+	for p, o := range l.openers {
+		if s := o.State(from); p.from == from && (s.Boot != state.Boot || s.Salt != state.Salt) {
+			l.openers[p] = l.newOpener(p)
+		}
+	}
+}
+
+// candidates are the node ids that the sender of a way may have, small ones first. Of a way that was not seen yet only
+// ids below 256 are tried.
+func (l *linkAnalyser) candidates(w *way) func(yield func(uint16) bool) {
+	return func(yield func(uint16) bool) {
+		if len(l.nodes) > 0 {
+			for _, id := range l.nodes {
+				if (w == nil || !w.seen || byte(id) == w.hint) && !yield(id) {
+					return
+				}
+			}
+			return
+		}
+		if w == nil || !w.seen {
+			for id := uint16(1); id < idStep; id++ {
+				if !yield(id) {
+					return
+				}
+			}
+			return
+		}
+		for id := int(w.hint); id <= 0xffff; id += idStep {
+			if id != 0 && !yield(uint16(id)) {
+				return
+			}
+		}
+	}
+}
+
+func newDirection(p nodePair) *direction {
+	d := &direction{nodes: p, ledger: map[string]int64{}}
+	d.forget()
+	return d
+}
+
+// forget: the sender counts its messages from 1 again.
+func (d *direction) forget() {
+	for lane := range d.numbers {
+		d.numbers[lane] = map[uint16]*custodyItem{}
+	}
+	d.flows = map[uint32]envelope.Flow{}
+	d.objects, d.sent = map[uint32]*object{}, 0
+}
+
+func (d *direction) charge(kind string, octets int) { d.ledger[kind] += int64(octets) }
+
+func reason(err error) string {
+	switch {
+	case errors.Is(err, seal.ErrUnknownBoot):
+		return "before the first that tells the sender's boot"
+	case errors.Is(err, seal.ErrReplay), errors.Is(err, seal.ErrTooOld), errors.Is(err, seal.ErrStaleBoot):
+		return "captured twice, or sent again by a stranger"
+	case errors.Is(err, seal.ErrAuth), errors.Is(err, seal.ErrUnknownPeer), errors.Is(err, errSearch):
+		return "not of this key"
+	}
+	return err.Error()
+}
+
+// frame charges one frame as the sender's airtime ledger does, and looks into it.
+func (l *linkAnalyser) frame(d *direction, s *segment, f frame.Frame, octets int) {
+	switch f := f.(type) {
+	case frame.Hello:
+		tallyIn(l.frames, "hello", octets)
+		d.charge("key", octets)
+		if d.store != f.Store || d.stream != uint16(f.Stream)+1 {
+			if d.stream != 0 {
+				d.forget()
+			}
+			d.store, d.stream = f.Store, uint16(f.Stream)+1
+		}
+	case frame.Receipt:
+		tallyIn(l.frames, "receipt", octets)
+		d.charge("ack", octets)
+		l.receipt(d, s, f)
+	case frame.Data:
+		tallyIn(l.frames, "data", octets)
+		d.charge(l.data(d, s, f), octets)
+	case frame.NORM:
+		d.charge(l.norm(d, s, f.Body, octets), octets)
+	default:
+		tallyIn(l.frames, frameName(f), octets)
+		d.charge("ack", octets)
+	}
+}
+
+func frameName(f frame.Frame) string {
+	switch f.(type) {
+	case frame.Probe:
+		return "probe"
+	case frame.Answer:
+		return "answer"
+	}
+	return fmt.Sprintf("%T", f)[len("frame."):]
+}
+
+// first notes a custody number and says whether it is new. Numbers are 16 bits; those half a round away are forgotten.
+func (d *direction) first(lane frame.Lane, number uint16, at int64) bool {
+	m := d.numbers[lane]
+	if m[number] != nil {
+		return false
+	}
+	if len(m) >= 1<<14 {
+		for n := range m {
+			if number-n > 1<<13 {
+				delete(m, n)
+			}
+		}
+	}
+	m[number] = &custodyItem{at: at}
+	return true
+}
+
+// data answers the ledger's kind of a DATA frame.
+func (l *linkAnalyser) data(d *direction, s *segment, f frame.Data) string {
+	if !d.first(frame.Direct, f.Number, s.at) {
+		l.r.Repeats++
+		return "repair"
+	}
+	l.r.Messages++
+	return l.envelope(d, s, f.Coded, f.Body)
+}
+
+// envelope reads a message under custody and answers the ledger's kind.
+func (l *linkAnalyser) envelope(d *direction, s *segment, coded bool, body []byte) string {
+	codec := compact.Stored
+	if coded {
+		codec = compact.Deflated
+	}
+	text, err := compact.Expand(codec, body, maxEnvelope)
+	var m envelope.Message
+	if err == nil {
+		var number uint32
+		var defined envelope.Flow
+		m, number, defined, err = envelope.Parse(text, func(n uint32) (envelope.Flow, bool) {
+			f, ok := d.flows[n]
+			return f, ok
+		})
+		if defined != "" && number != 0 && len(d.flows) < maxFlows {
+			d.flows[number] = defined
+		}
+	}
+	if err != nil {
+		l.r.Unread++
+		if l.r.Unread == 1 && !errors.Is(err, envelope.ErrUnknownFlow) { // those began before the capture
+			l.a.damaged("a message under custody that cannot be read", s.number, err)
+		}
+		tallyIn(l.kinds, "unread", len(body))
+		return "payload"
+	}
+	kind := "state"
+	switch {
+	case m.Payload != nil:
+		kind = "payload"
+		l.payload(d, s, m.Payload)
+	case slices.ContainsFunc(m.Items, func(it jxtabridge.Item) bool { return it.Kind == jxtabridge.ItemAdv }):
+		kind = "advertisement"
+	}
+	tallyIn(l.kinds, kind, len(text))
+	return kind
+}
+
+// payload tells of an application's message.
+func (l *linkAnalyser) payload(d *direction, s *segment, p *jxtabridge.Payload) {
+	ev := Event{Event: EventSend, From: nodeName(d.nodes.from), To: nodeName(d.nodes.to), Origin: p.Src, Pipe: p.Pipe, at: s.at}
+	for i := range p.Elements {
+		e := &p.Elements[i]
+		name := e.Name
+		if e.Namespace != "" {
+			name = e.Namespace + ":" + name
+		}
+		ev.add(name, e.Type, e.Data)
+	}
+	l.a.emit(ev)
+}
+
+// receipt notes which messages of the other direction are now durable.
+func (l *linkAnalyser) receipt(d *direction, s *segment, f frame.Receipt) {
+	back := l.dirs[nodePair{d.nodes.to, d.nodes.from}]
+	if back == nil || f.Lane >= frame.Lanes {
+		return
+	}
+	for number, it := range back.numbers[f.Lane] {
+		ahead := number - f.Cumulative
+		durable := int16(ahead) <= 0
+		if i := int(ahead) - 1; !durable && i/8 < len(f.Bitmap) {
+			durable = f.Bitmap[i/8]>>(i%8)&1 == 1
+		}
+		if durable && !it.receipted {
+			it.receipted = true
+			l.r.Receipted++
+			l.wait.add(float64(s.at-it.at) / 1e9)
+		}
+	}
+}
+
+func nodeName(id uint16) string {
+	if id == seal.Group {
+		return "all nodes"
+	}
+	return fmt.Sprintf("node %d", id)
+}
+
+// finish adds what was collected to a report.
+func (l *linkAnalyser) finish() *LinkReport {
+	r := &l.r
+	r.MeanS, r.MaxS = l.wait.mean(), l.wait.max
+	for p, d := range l.dirs {
+		for kind, octets := range d.ledger {
+			r.Ledger = append(r.Ledger, LinkRow{nodeName(p.from), nodeName(p.to), kind, octets})
+		}
+	}
+	slices.SortFunc(r.Ledger, func(a, b LinkRow) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(b.Octets, a.Octets), cmp.Compare(a.Kind, b.Kind))
+	})
+	r.Unopened, r.Frames, r.Envelopes = rowsOf(l.unopened), rowsOf(l.frames), rowsOf(l.kinds)
+	return r
+}
+
+func rowsOf(m map[string]*Tally) []Row {
+	rows := []Row{}
+	for name, t := range m {
+		rows = append(rows, Row{name, *t})
+	}
+	slices.SortFunc(rows, func(a, b Row) int { return cmp.Or(cmp.Compare(b.Octets, a.Octets), cmp.Compare(a.Name, b.Name)) })
+	return rows
+}
+
+// Offsets in a restored NORM DATA packet (reference norm-and-tshark.md 1): object_transport_id, FEC payload ID of block and
+// symbol, EXT_FTI with the object's size, then the payload.
+const (
+	normObjectID = 14
+	normBlock    = 16
+	normSymbol   = 19
+	normSize     = 22
+	normPayload  = 32
+	normNackKind = 5 // first octet of an elided NACK (package normwire)
+)
+
+// norm answers the ledger's kind of a NORM frame.
+func (l *linkAnalyser) norm(d *direction, s *segment, body []byte, octets int) string {
+	packet, info, err := d.restore(body)
+	if err != nil {
+		tallyIn(l.frames, "norm (unread)", octets)
+		return "repair"
+	}
+	tallyIn(l.frames, "norm "+info.Kind.String(), octets)
+	if info.Kind != normwire.Data || len(packet) < normPayload {
+		return "repair"
+	}
+	block := int(packet[normBlock])<<16 | int(binary.BigEndian.Uint16(packet[normBlock+1:]))
+	symbol := int(packet[normSymbol])
+	at := uint64(info.Generation)<<56 | uint64(info.Object)<<40 | uint64(block)<<8 | uint64(symbol) + 1
+	again := info.Repair || at <= d.sent && d.sent>>56 == at>>56
+	d.sent = max(d.sent, at)
+	size := int64(binary.BigEndian.Uint64(packet[normSize-2:]) & (1<<48 - 1))
+	l.assemble(d, s, info, size, block, symbol, packet[normPayload:])
+	if again {
+		return "repair"
+	}
+	return "payload"
+}
+
+// restore gives the packet of a NORM frame. The segment size is the profile's; without a profile the first DATA of an
+// object of several segments shows it, for that segment is full.
+func (d *direction) restore(body []byte) ([]byte, normwire.Info, error) {
+	if len(body) < 2 {
+		return nil, normwire.Info{}, normwire.ErrShort
+	}
+	if d.session != nil && body[0]&7 == normNackKind {
+		d.session.Restarted(body[1]) // a NACK is for the generation that it names
+	}
+	try := func(s *normwire.Session) ([]byte, normwire.Info, error) {
+		packets, info, err := s.Restore(body)
+		if err != nil {
+			return nil, info, err
+		}
+		return packets[len(packets)-1], info, nil
+	}
+	if d.session != nil {
+		packet, info, err := try(d.session)
+		if err == nil || d.segment != 0 {
+			return packet, info, err
+		}
+	}
+	to := d.nodes.to
+	if to == 0 {
+		to = ^d.nodes.from // NORM node id of nobody; only NACKs name it
+	}
+	for segment := min(len(body), normwire.MaxSegment); segment > 0; segment-- {
+		s, err := normwire.NewSession(normwire.Config{Self: to, Peer: d.nodes.from, Segment: segment})
+		if err != nil {
+			return nil, normwire.Info{}, err
+		}
+		s.Restarted(body[1])
+		packet, info, err := try(s)
+		if err != nil {
+			continue
+		}
+		d.session = s
+		if len(packet) > normPayload && info.Kind == normwire.Data && info.Octets == segment && int64(segment) < int64(binary.BigEndian.Uint64(packet[normSize-2:])&(1<<48-1)) {
+			d.segment = segment
+		}
+		return packet, info, nil
+	}
+	return nil, normwire.Info{}, normwire.ErrMismatch
+}
+
+// assemble puts an object together from source symbols. What parity would have to restore stays unread.
+func (l *linkAnalyser) assemble(d *direction, s *segment, info normwire.Info, size int64, block, symbol int, payload []byte) {
+	if size <= 0 || size > maxAssembly || info.Octets != len(payload) {
+		return
+	}
+	key := uint32(info.Generation)<<16 | uint32(info.Object)
+	o := d.objects[key]
+	if o == nil {
+		for len(l.assembly) > 0 && (len(l.assembly) >= maxObjects || l.assembled+size > maxAssembly) {
+			oldest := l.assembly[0]
+			l.assembly = l.assembly[1:]
+			l.assembled -= int64(len(oldest.data))
+			oldest.data, oldest.have = nil, nil
+		}
+		l.assembled += size
+		o = &object{data: make([]byte, size), have: map[int]bool{}, missing: int(size)}
+		d.objects[key] = o
+		l.assembly = append(l.assembly, o)
+	}
+	if o.missing == 0 || int64(len(o.data)) != size {
+		return
+	}
+	at, ok := sourceOffset(size, max(d.segment, len(payload)), block, symbol)
+	if !ok || o.have[at] || at+len(payload) > len(o.data) {
+		return
+	}
+	o.have[at] = true
+	copy(o.data[at:], payload)
+	if o.missing -= len(payload); o.missing > 0 {
+		return
+	}
+	data := o.data
+	l.assembly = slices.DeleteFunc(l.assembly, func(other *object) bool { return other == o })
+	l.assembled -= size
+	o.data, o.have = nil, nil
+	l.r.Objects++
+	_, _, data, ok = normwire.CutPrefix(data)
+	if !ok || len(data) < objectHead {
+		return
+	}
+	if !d.first(frame.Bulk, binary.BigEndian.Uint16(data), s.at) {
+		l.r.Repeats++
+		return
+	}
+	l.r.Messages++
+	l.envelope(d, s, data[2] == 1, data[objectHead:])
+}
+
+// objectHead is what a gateway puts before an envelope in an object: number, and whether it is deflated.
+const objectHead = 3
+
+// sourceOffset is where a source symbol's payload is in its object, by the block partitioning of RFC 5052 9.1; parity
+// has none.
+func sourceOffset(size int64, segment, block, symbol int) (int, bool) {
+	symbols := int((size + int64(segment) - 1) / int64(segment))
+	blocks := (symbols + normwire.BlockLen - 1) / normwire.BlockLen
+	if block >= blocks {
+		return 0, false
+	}
+	large, small := (symbols+blocks-1)/blocks, symbols/blocks
+	n := symbols - small*blocks // blocks of the larger length
+	before, length := block*large, large
+	if block >= n {
+		before, length = n*large+(block-n)*small, small
+	}
+	if symbol >= length {
+		return 0, false
+	}
+	return (before + symbol) * segment, true
+}

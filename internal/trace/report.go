@@ -89,6 +89,8 @@ type Report struct {
 	Partial       bool  `json:"partial"`
 	BackwardsTime int64 `json:"packets_back_in_time,omitempty"`
 
+	Link *LinkReport `json:"link,omitempty"` // datagrams of gateways
+
 	Problems []string `json:"problems,omitempty"`
 }
 
@@ -125,6 +127,9 @@ func (a *Analyser) report() *Report {
 		slices.SortFunc(rows, func(a, b Row) int { return cmp.Or(cmp.Compare(b.Octets, a.Octets), cmp.Compare(a.Name, b.Name)) })
 	}
 	a.edgeFigures(r)
+	if a.link != nil {
+		r.Link = a.link.finish()
+	}
 	return r
 }
 

@@ -47,6 +47,15 @@ func (r *Report) WriteText(out io.Writer, name string) error {
 	w := &writer{w: out}
 	f := r.Figures
 	w.f("%s: %d packets captured, %d of TCP", name, r.CapturedPackets, f.Packets)
+	if r.Link != nil {
+		w.f(", %d datagrams of gateways\n\n", r.Link.Datagrams)
+		r.Link.writeText(w)
+		if f.Packets == 0 {
+			w.problems(r.Problems)
+			return w.err
+		}
+		w.f("\nTCP")
+	}
 	if r.Edge != "" {
 		w.f("; edge %s", r.Edge)
 		if r.EdgeGuessed {
@@ -112,13 +121,41 @@ func (r *Report) WriteText(out io.Writer, name string) error {
 	row("of those framing", "%d", r.FramingBytes)
 	row("of those CBJX trailers", "%d (%d)", r.TrailerBytes, r.Trailers)
 	w.rows("Elements", "octets of content", r.Elements)
-	if len(r.Problems) > 0 {
-		w.f("\nThe figures are partial:\n")
-		for _, p := range r.Problems {
-			w.f("       %s\n", p)
-		}
-	}
+	w.problems(r.Problems)
 	return w.err
+}
+
+func (w *writer) problems(list []string) {
+	if len(list) > 0 {
+		w.f("\nThe figures are partial:\n")
+	}
+	for _, p := range list {
+		w.f("       %s\n", clean(p))
+	}
+}
+
+// writeText prints what gateways said to each other.
+func (r *LinkReport) writeText(w *writer) {
+	w.f("Link: %d IP octets, %d of %d datagrams opened\n", r.Octets, r.Opened, r.Datagrams)
+	w.rows("Not opened", "IP octets", r.Unopened)
+	if len(r.Ledger) > 0 {
+		w.f("\n%-37s %10s\n", "Airtime ledger", "IP octets")
+	}
+	var total int64
+	for _, row := range r.Ledger {
+		w.f("       %-30s %10d\n", row.From+" to "+row.To+", "+row.Kind, row.Octets)
+		total += row.Octets
+	}
+	if total > 0 {
+		w.f("       %-30s %10d\n", "all", total)
+	}
+	w.rows("Frames", "octets", r.Frames)
+	w.rows("Messages under custody", "octets", r.Envelopes)
+	if r.Messages > 0 {
+		w.f("       %-30s %10d\n", "repeated", r.Repeats)
+		w.f("       %-30s %10d, after %.2f s on average, %.2f s at worst\n", "receipted", r.Receipted, r.MeanS, r.MaxS)
+		w.f("       %-30s %10d\n", "NORM objects put together", r.Objects)
+	}
 }
 
 func (w *writer) rows(title, unit string, rows []Row) {

@@ -1,0 +1,253 @@
+package trace
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"aldis/internal/compact"
+	"aldis/internal/envelope"
+	"aldis/internal/frame"
+	"aldis/internal/jxta"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/profile"
+	"aldis/internal/seal"
+)
+
+var linkKey = seal.Key{1, 2, 3}
+
+// sister makes the datagrams of one gateway.
+type sister struct {
+	t      *testing.T
+	sealer *seal.Sealer
+	addr   netip.AddrPort
+	to     netip.AddrPort
+	list   *[]Packet
+	spent  map[string]int64 // its ledger
+	late   *int64           // when the datagram before was, s
+}
+
+func (s *sister) send(to uint16, long bool, kinds []string, frames ...frame.Frame) Packet {
+	s.t.Helper()
+	var body []byte
+	for i, f := range frames {
+		n := len(body)
+		body = frame.Append(body, f, i == len(frames)-1)
+		s.spent[kinds[i]] += int64(len(body) - n)
+	}
+	s.spent["header"] += profile.IPUDPOctets + seal.OverheadShort
+	if long {
+		s.spent["key"] += seal.OverheadLong - seal.OverheadShort
+	}
+	data, err := s.sealer.Seal(nil, to, long, body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	*s.late++
+	p := Packet{Number: int64(len(*s.list) + 1), At: *s.late * 1e9, Link: LinkRaw, Data: datagram(s.addr, s.to, data)}
+	p.Length = len(p.Data)
+	*s.list = append(*s.list, p)
+	return p
+}
+
+// datagram is an IPv4 packet without checksums.
+func datagram(src, dst netip.AddrPort, payload []byte) []byte {
+	b := []byte{0x45, 0}
+	b = binary.BigEndian.AppendUint16(b, uint16(28+len(payload)))
+	b = append(b, 0, 0, 0, 0, 64, protoUDP, 0, 0)
+	b = append(b, src.Addr().AsSlice()...)
+	b = append(b, dst.Addr().AsSlice()...)
+	b = binary.BigEndian.AppendUint16(b, src.Port())
+	b = binary.BigEndian.AppendUint16(b, dst.Port())
+	b = binary.BigEndian.AppendUint16(b, uint16(8+len(payload)))
+	return append(append(b, 0, 0), payload...)
+}
+
+const pipeID = "uuid-59616261646162614E504720503250330D0AABCDEF1234567890ABCDEF12345604"
+
+func track(t *testing.T, text string, flow uint32, define bool) []byte {
+	t.Helper()
+	m := envelope.Message{Payload: &jxtabridge.Payload{
+		Group: "jxta-NetGroup", Wire: true, Pipe: pipeID, Src: "uuid-59616261646162614A7874615032503301234567890123456789012345678901" + "03",
+		Elements: []jxta.Element{{Namespace: "trk", Name: "body", Data: []byte(text)}},
+	}}
+	b, err := envelope.Append(nil, m, flow, define)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func deflated(t *testing.T, text []byte) (coded bool, body []byte) {
+	t.Helper()
+	var c compact.Coder
+	body, coded = c.Deflate(text)
+	return coded, slices.Clone(body)
+}
+
+// conversation: hellos in long form, a message that defines its flow, one that does not, a repeat of it, receipts.
+func conversation(t *testing.T, idA, idB uint16) (list []Packet, a, b *sister) {
+	ends := []netip.AddrPort{netip.MustParseAddrPort("10.77.0.1:7142"), netip.MustParseAddrPort("10.77.0.2:7142")}
+	late := int64(100)
+	a = &sister{t, seal.NewSealer(linkKey, idA, seal.Boot{Number: 7, Salt: 1}), ends[0], ends[1], &list, map[string]int64{}, &late}
+	b = &sister{t, seal.NewSealer(linkKey, idB, seal.Boot{Number: 9, Salt: 2}), ends[1], ends[0], &list, map[string]int64{}, &late}
+	hello := frame.Hello{Store: 5, Stream: 1}
+	coded, body := deflated(t, track(t, strings.Repeat("N59.1234;", 20), 1, true))
+	a.send(idB, true, []string{"key", "payload"}, hello, frame.Data{Number: 1, Coded: coded, Body: body})
+	b.send(idA, true, []string{"key", "ack"}, hello, frame.Receipt{Cumulative: 1})
+	again := frame.Data{Number: 2, Body: track(t, "second", 1, false)}
+	a.send(idB, false, []string{"payload"}, again)
+	a.send(idB, false, []string{"repair", "ack"}, again, frame.Probe{ID: 3})
+	items, err := envelope.Append(nil, envelope.Message{Asks: true}, 0, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.send(idA, false, []string{"ack", "ack", "state"}, frame.Receipt{Cumulative: 0, Bitmap: []byte{3}}, frame.Answer{ID: 3}, frame.Data{Number: 1, Body: items})
+	return list, a, b
+}
+
+func TestLink(t *testing.T) {
+	tests := []struct {
+		name     string
+		idA, idB uint16
+		nodes    []uint16
+	}{
+		{"small ids", 1, 2, nil},
+		{"a large id that is answered", 300, 2, nil},
+		{"two large ids, given", 300, 44, []uint16{44, 300}},
+		{"one hint", 258, 2, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			list, a, b := conversation(t, tt.idA, tt.idB)
+			var events []Event
+			r := analyse(list, Options{Key: &linkKey, Nodes: tt.nodes, Sink: func(e Event) { events = append(events, e) }})
+			l := r.Link
+			if l == nil || l.Opened != 5 || l.Messages != 3 || l.Repeats != 1 || l.Receipted != 2 || l.Unread != 0 || r.Partial {
+				t.Fatalf("%+v\n%v", l, r.Problems)
+			}
+			for _, row := range l.Ledger {
+				s := a
+				if row.From == nodeName(tt.idB) {
+					s = b
+				}
+				if s.spent[row.Kind] != row.Octets {
+					t.Errorf("%s, %s: %d octets, spent %d", row.From, row.Kind, row.Octets, s.spent[row.Kind])
+				}
+				delete(s.spent, row.Kind)
+			}
+			if len(a.spent)+len(b.spent) != 0 {
+				t.Errorf("not in the ledger: %v %v", a.spent, b.spent)
+			}
+			if len(events) != 2 || events[0].Octets != 180 || events[1].Octets != 6 || events[0].Pipe != pipeID || events[0].From != nodeName(tt.idA) {
+				t.Errorf("events %+v", events)
+			}
+			if l.MaxS != 2 {
+				t.Errorf("longest wait for a receipt %v s, want 2", l.MaxS)
+			}
+		})
+	}
+}
+
+// A new start is heard of in a long form that was for the whole net; what was for one node opens from then on too.
+func TestLinkGroupAndBoots(t *testing.T) {
+	list, a, _ := conversation(t, 1, 2)
+	a.list = &list
+	a.sealer = seal.NewSealer(linkKey, 1, seal.Boot{Number: 8, Salt: 4})
+	a.send(2, false, []string{"ack"}, frame.Probe{ID: 1}) // of a start not heard of
+	a.send(seal.Group, true, []string{"key"}, frame.Hello{Store: 5, Stream: 2})
+	a.send(2, false, []string{"payload"}, frame.Data{Number: 1, Body: track(t, "anew", 1, true)})
+	a.send(seal.Group, false, []string{"ack"}, frame.Probe{ID: 2})
+	l := analyse(list, Options{Key: &linkKey}).Link
+	if l.Opened != 8 || len(l.Unopened) != 1 {
+		t.Fatalf("opened %d of %d, %v", l.Opened, l.Datagrams, l.Unopened)
+	}
+	group := slices.ContainsFunc(l.Ledger, func(r LinkRow) bool { return r.To == "all nodes" && r.Kind == "ack" })
+	if !group {
+		t.Errorf("nothing for all nodes in %v", l.Ledger)
+	}
+}
+
+func TestLinkNotOpened(t *testing.T) {
+	list, _, _ := conversation(t, 1, 2)
+	other := seal.Key{9}
+	tests := []struct {
+		name   string
+		list   []Packet
+		opt    Options
+		opened int64
+		reason string
+	}{
+		{"no key", list, Options{}, 0, "no key given"},
+		{"another key", list, Options{Key: &other}, 0, "not of this key"},
+		{"begun before", list[2:], Options{Key: &linkKey}, 0, "before the first"},
+		{"captured twice", append(slices.Clone(list), list...), Options{Key: &linkKey}, 5, "captured twice"},
+		{"cut", snap(list, 60), Options{Key: &linkKey}, 0, "snap length"},
+	}
+	for _, tt := range tests {
+		l := analyse(tt.list, tt.opt).Link
+		if l == nil || l.Opened != tt.opened || len(l.Unopened) == 0 || !strings.Contains(l.Unopened[0].Name, tt.reason) {
+			t.Errorf("%s: %+v", tt.name, l)
+		}
+	}
+}
+
+// Blocks of RFC 5052 9.1: every octet of an object has one place.
+func TestSourceOffset(t *testing.T) {
+	for _, size := range []int64{1, 64, 65, 1024, 1025, 64*16 + 1, 64 * 33, 64*33 + 5, 100000} {
+		const segment = 64
+		next := 0
+		for block := range 10000 {
+			any := false
+			for symbol := range 16 {
+				at, ok := sourceOffset(size, segment, block, symbol)
+				if !ok {
+					continue
+				}
+				if at != next {
+					t.Fatalf("size %d, block %d, symbol %d: at %d, want %d", size, block, symbol, at, next)
+				}
+				next, any = at+segment, true
+			}
+			if !any {
+				break
+			}
+		}
+		if int64(next) < size || int64(next) >= size+segment {
+			t.Errorf("size %d: %d octets have a place", size, next)
+		}
+	}
+}
+
+func FuzzLink(f *testing.F) {
+	f.Add(frame.Append(nil, frame.Receipt{Cumulative: 4, Bitmap: []byte{1}}, true))
+	f.Add(frame.Append(nil, frame.NORM{Body: []byte{1, 1, 0, 'a', 'b', 'c', 'd'}}, true))
+	f.Add(frame.Append(nil, frame.NORM{Body: []byte{2, 1, 0, 200, 1, 0, 'a', 'b', 'c', 'd'}}, true))
+	f.Add(frame.Append(nil, frame.Data{Number: 1, Body: []byte{8, 1}}, true))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if len(body) > 1400 {
+			return
+		}
+		sealer := seal.NewSealer(linkKey, 1, seal.Boot{Number: 3})
+		ends := []netip.AddrPort{netip.MustParseAddrPort("10.77.0.1:7142"), netip.MustParseAddrPort("10.77.0.2:7142")}
+		var list []Packet
+		for range 2 {
+			b, err := sealer.Seal(nil, 2, true, body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := datagram(ends[0], ends[1], b)
+			list = append(list, Packet{Link: LinkRaw, Data: p, Length: len(p)})
+		}
+		r := analyse(list, Options{Key: &linkKey, Nodes: []uint16{1, 2}})
+		var sum int64
+		for _, row := range r.Link.Ledger {
+			sum += row.Octets
+		}
+		if sum != r.Link.Octets || r.Link.Opened != 2 {
+			t.Fatalf("%d octets in the ledger, %d on the link, %d opened", sum, r.Link.Octets, r.Link.Opened)
+		}
+	})
+}
