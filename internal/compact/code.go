@@ -15,36 +15,151 @@ var ErrTooLong = errors.New("compact: expands beyond the limit")
 // ErrCode is returned for a codec number that this version does not know.
 var ErrCode = errors.New("compact: unknown codec")
 
-// Codec is how a text was coded. It is one octet on the wire.
+// ErrModel is returned for a codec that needs a model of another version.
+var ErrModel = errors.New("compact: model of another version")
+
+// ErrCorrupt is returned for a code that no coder of this version made.
+var ErrCorrupt = errors.New("compact: corrupt")
+
+// Codec is how a text was coded. It is one octet on the wire. Its high half is the model's version, 0 for none.
 type Codec byte
 
 const (
 	Stored   Codec = 0 // as it is
 	Deflated Codec = 1 // RFC 1951 with the dictionary of dictionary.txt
 	Tokens   Codec = 2 // ids replaced, then deflated likewise
+
+	Modelled    = modelled + ModelVersion<<4    // by the primed model, octet by octet
+	ModelledXML = modelledXML + ModelVersion<<4 // the tokens of an XML document, likewise
+	Learned     = learned + ModelVersion<<4     // as Modelled, after the messages before (history.go)
+	LearnedXML  = learnedXML + ModelVersion<<4
+	Repeated    = repeated + ModelVersion<<4 // a message of the history, once more
+	Bulk        = bulk + ModelVersion<<4     // as Modelled, with fewer contexts: for long texts
 )
+
+const (
+	modelled Codec = 3 + iota
+	modelledXML
+	learned
+	learnedXML
+	repeated
+	bulk
+)
+
+func (c Codec) String() string {
+	switch c {
+	case Stored:
+		return "stored"
+	case Deflated:
+		return "deflated"
+	case Tokens:
+		return "tokens"
+	case Modelled:
+		return "modelled"
+	case ModelledXML:
+		return "modelled-xml"
+	case Learned:
+		return "learned"
+	case LearnedXML:
+		return "learned-xml"
+	case Repeated:
+		return "repeated"
+	case Bulk:
+		return "bulk"
+	}
+	return fmt.Sprintf("codec-%d", byte(c))
+}
+
+// MaxModelled is the most octets that the model is asked for, in one message: it takes about a microsecond for each.
+const MaxModelled = 256 << 10
+
+// bulkFrom is the size of texts, tokens apart, that are coded with fewer contexts.
+const bulkFrom = 16 << 10
 
 //go:embed dictionary.txt
 var dictionary []byte
 
 // Coder keeps the compressor's tables between calls; it is not for concurrent use. The zero value is ready.
 type Coder struct {
-	w   *flate.Writer
-	buf bytes.Buffer
+	w     *flate.Writer
+	buf   bytes.Buffer
+	model *model
+}
+
+// Stage is what one codec made of a text.
+type Stage struct {
+	Codec  Codec
+	Octets int // -1 where the codec does not apply, or was given up for being longer than the text
 }
 
 // Append appends text in its smallest coding and says which that was. What it appends is never longer than text.
 func (c *Coder) Append(dst, text []byte) ([]byte, Codec) {
+	best, codec := c.smallest(text, nil)
+	return append(dst, best...), codec
+}
+
+// Stages says what each codec makes of text.
+func (c *Coder) Stages(text []byte) []Stage {
+	var stages []Stage
+	c.smallest(text, func(s Stage) { stages = append(stages, s) })
+	return stages
+}
+
+// smallest returns the smallest coding of text, valid until the next call, and reports each to note.
+func (c *Coder) smallest(text []byte, note func(Stage)) ([]byte, Codec) {
 	best, codec := text, Stored
-	if out := c.deflate(text); len(out) < len(best) {
-		best, codec = bytes.Clone(out), Deflated
+	if len(text) == 0 {
+		return best, codec
 	}
-	if tokens, ok := tokenize(text); ok && len(tokens) < len(text) {
-		if out := c.deflate(tokens); len(out) < len(best) {
-			best, codec = out, Tokens
+	try := func(k Codec, out []byte, ok bool) {
+		if !ok {
+			out = nil
+		}
+		if note != nil {
+			n := len(out)
+			if !ok {
+				n = -1
+			}
+			note(Stage{k, n})
+		}
+		if ok && len(out) < len(best) {
+			best, codec = out, k
 		}
 	}
-	return append(dst, best...), codec
+	try(Stored, text, true)
+	try(Deflated, bytes.Clone(c.deflate(text)), true)
+	if tokens, ok := tokenize(text); ok && len(tokens) < len(text) {
+		try(Tokens, bytes.Clone(c.deflate(tokens)), true)
+	}
+	most := len(best) - 1
+	if note != nil {
+		most = len(text) - 1
+	}
+	if len(text) > MaxModelled {
+		return best, codec
+	}
+	if tokens, ok := tokenizeXML(text); ok && len(tokens) <= MaxModelled {
+		out, ok := c.primed().encode(nil, tokens, true, most)
+		try(ModelledXML, out, ok)
+	}
+	if codec != ModelledXML || note != nil { // tokens are nearly always the better way
+		codec, m := Modelled, c.primed()
+		if len(text) >= bulkFrom {
+			codec, m.used = Bulk, light
+		}
+		out, ok := m.encode(nil, text, false, most)
+		try(codec, out, ok)
+	}
+	return best, codec
+}
+
+// primed returns the model as both ends start from it.
+func (c *Coder) primed() *model {
+	if c.model == nil {
+		c.model = new(model)
+	}
+	c.model.prime()
+	return c.model
 }
 
 // Deflate returns text deflated with the dictionary, or text itself where that is not shorter. A deflated result is
@@ -73,8 +188,16 @@ func (c *Coder) deflate(text []byte) []byte {
 	return c.buf.Bytes()
 }
 
-// Expand undoes Append; limit bounds the octets of the result.
+// Expand undoes Append; limit bounds the octets of the result. It costs at most about a third of a second besides:
+// see MaxModelled. Many codes are cheaper with one Coder's Expand.
 func Expand(codec Codec, b []byte, limit int) ([]byte, error) {
+	var c Coder
+	return c.Expand(codec, b, limit)
+}
+
+// Expand undoes Append; limit bounds the octets of the result, which is the caller's to keep except that a stored one
+// is b.
+func (c *Coder) Expand(codec Codec, b []byte, limit int) ([]byte, error) {
 	switch codec {
 	case Stored:
 		if len(b) > limit {
@@ -85,7 +208,7 @@ func Expand(codec Codec, b []byte, limit int) ([]byte, error) {
 		r := io.LimitReader(flate.NewReaderDict(bytes.NewReader(b), dictionary), int64(limit)+1)
 		text, err := io.ReadAll(r)
 		if err != nil {
-			return nil, fmt.Errorf("compact: %w", err)
+			return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
 		}
 		if len(text) > limit {
 			return nil, ErrTooLong
@@ -94,6 +217,33 @@ func Expand(codec Codec, b []byte, limit int) ([]byte, error) {
 			return detokenize(text, limit)
 		}
 		return text, nil
+	case Modelled, ModelledXML:
+		return c.primed().expand(b, codec == ModelledXML, limit)
+	case Bulk:
+		m := c.primed()
+		m.used = light
+		return m.expand(b, false, limit)
+	case Learned, LearnedXML, Repeated:
+		return nil, ErrHistory
+	}
+	if low := codec & 0x0f; codec>>4 != 0 && codec>>4 != ModelVersion && modelled <= low && low <= bulk {
+		return nil, ErrModel
 	}
 	return nil, ErrCode
+}
+
+// expand decodes a message and, for tokens, writes the XML.
+func (m *model) expand(b []byte, tokens bool, limit int) ([]byte, error) {
+	most := min(limit, MaxModelled)
+	if tokens { // a document is never shorter than half its tokens; what is, no tokenizer made
+		most = min(2*limit+64, MaxModelled)
+	}
+	out, err := m.decode(b, tokens, most)
+	if err != nil {
+		return nil, err
+	}
+	if tokens {
+		return expandTokens(out, limit)
+	}
+	return bytes.Clone(out), nil
 }

@@ -1,9 +1,35 @@
-// Package compact shrinks what crosses the link: JXTA identifiers become octets, and what is left is deflated with a
-// dictionary of the texts that JXTA documents are made of, when that is smaller than leaving it alone.
+// Package compact shrinks what crosses the link: what the far side cannot know already, and little besides.
 //
-// Everything expands to the octets that went in. Sizes are octets; nothing here keeps state between calls.
-// Decoding is bounded by a limit that the caller gives.
+// # Codecs
 //
-// The layouts of the documents behind the dictionary are in reference jxta-wire.md, section 9; the sizes to expect
-// in library-choices.md, section 4.
+// Every text, document or message element takes the codec that makes it smallest; one octet, outside of the code, says
+// which (Codec). A code is never longer than the text.
+//
+//   - An XML document becomes tokens (tokens.go): elements and attributes of the JXTA advertisements are numbers, ids
+//     and base64 are octets, ids seen before in the document are counted, indentation is relative to the depth. Unknown
+//     elements are spelled once. What tokens cannot give back octet for octet is not made tokens.
+//   - Tokens and other texts are coded by a model (model.go, scan.go) that predicts each bit from what came before: by
+//     the last one to six octets, by word, by element, by what stood at the same place in the messages before, by the
+//     number that goes on from those, and by the longest match. An arithmetic coder (arith.go) writes what the
+//     predictions leave open. What is always the same, defaults and fixed texts, costs next to nothing: the model has
+//     learned it from a corpus (corpus.go) that our own generators make (generate.go).
+//   - Deflate with a dictionary is for what is too long for the model, and where the model is of another version.
+//
+// The primed model (model.bin) is part of the protocol: its version is in the codec's octet, and tests pin its hash.
+// The arithmetic is of integers alone, so that every CPU gives the same codes; testdata/vectors.txt has some.
+//
+// # Learning
+//
+// A History holds what both ends of a flow are known to have, and a message is coded after the last of these: a track
+// costs what changed. No octets are spent on teaching. A code carries a hash of what it was made after and of the text
+// itself, so that a history that differs gives ErrHistory, never another text (history.go).
+//
+// # Bounds
+//
+// Sizes are octets. Expanding is bounded by the caller's limit, by MaxModelled for what the model coded, and by about
+// thousandfold growth; time by a few microseconds for each octet that comes out. A Coder takes 5 MB with its model, a
+// History at most 350 kB. Nothing here keeps state between calls but what a Coder reuses and a History is told.
+//
+// The layouts of the documents are in reference jxta-wire.md, section 9; the sizes aimed at and how they compare in
+// library-choices.md, section 4, and docs/sizes.md.
 package compact

@@ -1,0 +1,216 @@
+package compact
+
+// Places where a message may end.
+const endSlots = 64
+
+// end is the counter that says how likely the message ends here; nil where it cannot.
+func (m *model) end() *uint32 {
+	s := &m.scan
+	n := len(s.hist) - s.start
+	if s.tokens {
+		if n == 0 || s.mode != inText || s.depth > 0 {
+			return nil
+		}
+		if s.done == 0 {
+			return &m.Endings[1]
+		}
+		return &m.Endings[32+min(len(s.hist)-s.done, 3)]
+	}
+	c := uint32(4 + btoi(s.lastLen == n && n > 0))
+	if s.lastLen == 0 {
+		c = 6
+	}
+	switch last := s.c4 & 0xff; {
+	case last == '\n':
+		c |= 8
+	case last == ';' || last == '>' || last == '.' || last == '}':
+		c |= 16
+	case s.ends(byte(last)):
+		c |= 24
+	}
+	if n == 0 {
+		c = 0
+	}
+	return &m.Endings[c]
+}
+
+func learnEnd(p *uint32, bit int) {
+	count := *p & 0xff
+	q := int32(*p >> 16)
+	q += int32((int64(int32(bit)*65535-q) * int64(rates[count])) >> 16)
+	if count < 60 {
+		count++
+	}
+	*p = uint32(max(q, 4))<<16 | count
+}
+
+// train learns a message without coding it.
+func (m *model) train(text []byte, tokens bool) {
+	m.begin(tokens)
+	for _, c := range text {
+		if p := m.end(); p != nil {
+			learnEnd(p, 0)
+		}
+		for i := 7; i >= 0; i-- {
+			m.predict()
+			m.update(int(c >> i & 1))
+		}
+	}
+	if p := m.end(); p != nil {
+		learnEnd(p, 1)
+	}
+}
+
+// A binary arithmetic coder: [low, high] is cut where the probability says. Octets that both bounds share are output.
+type encoder struct {
+	low, high uint32
+	out       []byte
+	base      int // where the code begins in out
+}
+
+func (e *encoder) bit(p int, bit int) {
+	mid := e.low + uint32(uint64(e.high-e.low)*uint64(p)>>16)
+	if bit == 1 {
+		e.high = mid
+	} else {
+		e.low = mid + 1
+	}
+	for (e.low^e.high)>>24 == 0 {
+		e.out = append(e.out, byte(e.high>>24))
+		e.low <<= 8
+		e.high = e.high<<8 | 255
+	}
+}
+
+// flush ends the code with as few octets as name a number between the bounds; the decoder reads zeros behind them.
+func (e *encoder) flush() {
+	if e.low > 0 {
+		for n := 1; n <= 4; n++ {
+			keep := uint32(0xffffffff) << (32 - 8*n)
+			v := e.high & keep
+			if v >= e.low {
+				for i := range n {
+					e.out = append(e.out, byte(v>>(24-8*i)))
+				}
+				break
+			}
+		}
+	}
+	for range mostZeros {
+		if n := len(e.out); n > e.base && e.out[n-1] == 0 {
+			e.out = e.out[:n-1]
+		}
+	}
+}
+
+type decoder struct {
+	low, high, x uint32
+	in           []byte
+	over         int // octets read behind the end
+}
+
+func newDecoder(in []byte) decoder {
+	d := decoder{high: 0xffffffff, in: in}
+	for range 4 {
+		d.x = d.x<<8 | d.next()
+	}
+	return d
+}
+
+func (d *decoder) next() uint32 {
+	if len(d.in) == 0 {
+		d.over++
+		return 0
+	}
+	c := d.in[0]
+	d.in = d.in[1:]
+	return uint32(c)
+}
+
+func (d *decoder) bit(p int) int {
+	mid := d.low + uint32(uint64(d.high-d.low)*uint64(p)>>16)
+	bit := 0
+	if d.x <= mid {
+		bit = 1
+		d.high = mid
+	} else {
+		d.low = mid + 1
+	}
+	for (d.low^d.high)>>24 == 0 {
+		d.low <<= 8
+		d.high = d.high<<8 | 255
+		d.x = d.x<<8 | d.next()
+	}
+	return bit
+}
+
+// encode appends the code of a message; the model has learned it afterwards. ok is false when the code would be
+// longer than most.
+func (m *model) encode(dst, text []byte, tokens bool, most int) (out []byte, ok bool) {
+	e := encoder{high: 0xffffffff, out: dst, base: len(dst)}
+	m.begin(tokens)
+	for i, c := range text {
+		if p := m.end(); p != nil {
+			e.bit(endProb(*p), 0)
+			learnEnd(p, 0)
+		}
+		for j := 7; j >= 0; j-- {
+			bit := int(c >> j & 1)
+			e.bit(m.predict(), bit)
+			m.update(bit)
+		}
+		n := len(e.out) - e.base
+		if done := i + 1; n > most || done >= hopeAfter && n*100 > done*hopeless {
+			return dst, false
+		}
+	}
+	p := m.end()
+	if p == nil {
+		return dst, false // a token stream that ends in the middle of something
+	}
+	e.bit(endProb(*p), 1)
+	learnEnd(p, 1)
+	e.flush()
+	n := len(e.out) - e.base
+	return e.out, n <= most && len(text) <= mostExtra+mostRatio*n
+}
+
+func endProb(p uint32) int { return int(min(max(p>>16, 1), 65000)) }
+
+// Expanded octets per coded octet that a decoder accepts, and those it grants besides.
+const (
+	mostRatio = 1024
+	mostExtra = 4096
+	hopeAfter = 2048 // octets after which a text that does not shrink is given up,
+	hopeless  = 97   // at so many percent
+	mostZeros = 4    // at the end of a code that are left out
+)
+
+// decode is the inverse of encode. It stops at limit octets.
+func (m *model) decode(code []byte, tokens bool, limit int) ([]byte, error) {
+	d := newDecoder(code)
+	m.begin(tokens)
+	most := min(limit, mostExtra+mostRatio*len(code))
+	for {
+		if p := m.end(); p != nil {
+			bit := d.bit(endProb(*p))
+			learnEnd(p, bit)
+			if bit == 1 {
+				break
+			}
+		}
+		if len(m.hist)-m.start >= most {
+			return nil, ErrTooLong
+		}
+		if d.over > 4+mostZeros {
+			return nil, ErrCorrupt
+		}
+		for range 8 {
+			m.update(d.bit(m.predict()))
+		}
+	}
+	if len(d.in) > 0 {
+		return nil, ErrCorrupt
+	}
+	return m.hist[m.start:], nil
+}

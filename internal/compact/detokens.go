@@ -1,0 +1,271 @@
+package compact
+
+import (
+	"encoding/hex"
+	"strings"
+)
+
+// reader turns a token stream into XML.
+type reader struct {
+	in      []byte
+	out     []byte
+	limit   int
+	unit    string
+	names   []string
+	stack   []string
+	ids     []string
+	doctype int  // where the root's name goes, once known; -1 for nowhere
+	open    bool // the last tag still takes attributes
+	value   bool // an attribute's value goes on
+}
+
+// expandTokens is the inverse of tokenizeXML. It refuses to grow beyond limit octets.
+func expandTokens(b []byte, limit int) ([]byte, error) {
+	r := &reader{in: b, limit: limit, doctype: -1, unit: "\t", out: make([]byte, 0, min(limit, 4*len(b)+256))}
+	if len(r.in) >= 2 && r.in[0] == tokProlog {
+		i := int(r.in[1]) - 'A'
+		if i < 0 || i >= len(prologs) {
+			return nil, ErrCorrupt
+		}
+		before, _, named := strings.Cut(prologs[i], "%s")
+		r.out = append(r.out, before...)
+		if named {
+			r.doctype = i
+		}
+		r.in = r.in[2:]
+	}
+	switch {
+	case len(r.in) == 0 || r.in[0] < '0' || r.in[0] > '8':
+		return nil, ErrCorrupt
+	case r.in[0] > '0':
+		r.unit = "        "[:r.in[0]-'0']
+	}
+	r.in = r.in[1:]
+	for len(r.in) > 0 {
+		if !r.token() {
+			return nil, ErrCorrupt
+		}
+		if len(r.out) > r.limit {
+			return nil, ErrTooLong
+		}
+	}
+	r.content()
+	if len(r.stack) > 0 || r.doctype >= 0 {
+		return nil, ErrCorrupt
+	}
+	if len(r.out) > r.limit {
+		return nil, ErrTooLong
+	}
+	return r.out, nil
+}
+
+// content ends the last tag, when it is still open.
+func (r *reader) content() {
+	r.endValue()
+	if r.open {
+		r.out = append(r.out, '>')
+		r.open = false
+	}
+}
+
+func (r *reader) endValue() {
+	if r.value {
+		r.out = append(r.out, '"')
+		r.value = false
+	}
+}
+
+// take returns the next n octets, or nil.
+func (r *reader) take(n int) []byte {
+	if len(r.in) < n {
+		return nil
+	}
+	b := r.in[:n]
+	r.in = r.in[n:]
+	return b
+}
+
+func (r *reader) token() bool {
+	c := r.in[0]
+	if c >= ' ' || c == '\n' || c == '\t' {
+		if !r.value {
+			r.content()
+		}
+		r.out = append(r.out, c)
+		r.in = r.in[1:]
+		return true
+	}
+	r.in = r.in[1:]
+	switch c {
+	case tokOpen, tokNewTag:
+		r.content()
+		name, ok := r.name(c == tokNewTag, knownTags[:])
+		if !ok || len(r.stack) > 4*maxDepth {
+			return false
+		}
+		if r.doctype >= 0 {
+			_, after, _ := strings.Cut(prologs[r.doctype], "%s")
+			r.out = append(append(r.out, name...), after...)
+			r.doctype = -1
+		}
+		r.out = append(append(r.out, '<'), name...)
+		r.stack = append(r.stack, name)
+		r.open = true
+	case tokClose:
+		r.content()
+		n := len(r.stack)
+		if n == 0 {
+			return false
+		}
+		r.out = append(append(append(r.out, "</"...), r.stack[n-1]...), '>')
+		r.stack = r.stack[:n-1]
+	case tokEmpty:
+		r.endValue()
+		if !r.open {
+			return false
+		}
+		r.out = append(r.out, "/>"...)
+		r.open, r.stack = false, r.stack[:len(r.stack)-1]
+	case tokAttr, tokNewAttr:
+		r.endValue()
+		if !r.open {
+			return false
+		}
+		if c == tokAttr && len(r.in) > 0 && int(r.in[0]) < len(knownAttrs) {
+			r.out = append(append(r.out, ' '), knownAttrs[r.in[0]]...)
+			r.in = r.in[1:]
+			return true
+		}
+		name, ok := r.name(c == tokNewAttr, nil)
+		if !ok {
+			return false
+		}
+		r.out = append(append(append(r.out, ' '), name...), `="`...)
+		r.value = true
+	case tokEnd:
+		r.content()
+	case tokIndent:
+		r.content()
+		b := r.take(1)
+		if b == nil {
+			return false
+		}
+		n := int(b[0]) - indentZero + len(r.stack)
+		if n < 0 || n > 5*maxDepth {
+			return false
+		}
+		r.out = append(r.out, '\n')
+		for range n {
+			r.out = append(r.out, r.unit...)
+		}
+	case tokID, tokBareID:
+		r.content()
+		if c == tokID {
+			r.out = append(r.out, urnText...)
+		}
+		return r.id()
+	case tokBase64:
+		r.content()
+		head := r.take(3)
+		if head == nil {
+			return false
+		}
+		octets := r.take(int(head[1])<<8 | int(head[2]))
+		if octets == nil {
+			return false
+		}
+		r.out = appendBase64(r.out, octets, int(head[0]))
+	default:
+		return false
+	}
+	return true
+}
+
+func (r *reader) name(spelled bool, known []string) (string, bool) {
+	if !spelled {
+		b := r.take(1)
+		if b == nil {
+			return "", false
+		}
+		switch i := int(b[0]); {
+		case i < len(known):
+			return known[i], true
+		case i >= localTag && i-localTag < len(r.names):
+			return r.names[i-localTag], true
+		}
+		return "", false
+	}
+	for i, c := range r.in {
+		if c == tokEnd {
+			name := string(r.in[:i])
+			r.in = r.in[i+1:]
+			if len(r.names) < 256-localTag {
+				r.names = append(r.names, name)
+			}
+			return name, name != "" && nameLen(name) == len(name)
+		}
+		if c < ' ' {
+			break
+		}
+	}
+	return "", false
+}
+
+func (r *reader) id() bool {
+	b := r.take(1)
+	if b == nil {
+		return false
+	}
+	form := b[0]
+	name := "uuid-"
+	if form&formCBID != 0 {
+		name = "cbid-"
+	}
+	ref := ""
+	switch form & 0x0f {
+	case formKnown, formHalf:
+		if b = r.take(1); b == nil || int(b[0]) >= len(r.ids) {
+			return false
+		}
+		ref = r.ids[b[0]]
+	}
+	digits := ""
+	switch f := form &^ formCBID; f {
+	case formKnown:
+		r.out = append(r.out, ref...)
+		return form == formKnown
+	case formAny:
+		if b = r.take(1); b == nil {
+			return false
+		}
+		if b = r.take(int(b[0])); b == nil {
+			return false
+		}
+		digits = hex.EncodeToString(b)
+	case formPeer, formPipe, formClass, formNamed, formDouble, formLong, formHalf, formShort:
+		typ := r.take(1)
+		b = r.take(idOctets(f))
+		if typ == nil || b == nil {
+			return false
+		}
+		digits = hex.EncodeToString(b)
+		switch f {
+		case formPeer, formPipe, formClass, formNamed:
+			digits = prefixes[f-1] + digits
+		case formDouble:
+			digits += digits
+		case formHalf:
+			if len(ref) < 5+32 {
+				return false
+			}
+			digits = ref[5:5+32] + digits
+		}
+		digits += hex.EncodeToString(typ)
+	default:
+		return false
+	}
+	name += strings.ToUpper(digits)
+	r.ids = append(r.ids, name)
+	r.out = append(r.out, name...)
+	return true
+}

@@ -1,0 +1,219 @@
+package compact
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"slices"
+)
+
+// ErrHistory is returned for a code that needs messages which this end does not hold, or holds otherwise. The message
+// cannot be had from it; the sender has to code it anew.
+var ErrHistory = errors.New("compact: coded after messages not held here")
+
+// Bounds of a history, the same at both ends.
+const (
+	maxBack        = 32      // numbers from a message back to the newest it may be coded after
+	windowMessages = 12      // learned from, at most
+	windowOctets   = 1200    // of text or tokens learned from, at most, but for the newest
+	maxLearned     = 8 << 10 // octets of a message that is learned from
+	checkOctets    = 3
+)
+
+// History is what both ends of one flow are known to hold. The sender's gets a message once its receipt has come, the
+// receiver's once it is delivered; both in order of number. A flow is the messages of one source on one pipe, so that
+// each is like the one before; where a group listens, the sender's gets a message once all have it.
+//
+// A code names the newest message it was made after and carries a hash of those it was made after and of the text
+// itself: without the same messages it does not expand. A lost message, a restart (Reset) or a new listener makes
+// codes longer, never wrong. The zero value is ready. A History takes at most 44 times 8 kB.
+type History struct {
+	held []entry
+}
+
+type entry struct {
+	number uint64
+	text   []byte
+	stream []byte // tokens, or text itself
+	tokens bool
+}
+
+// Add takes a message that the far end is known to have. One out of order starts the history again; one of more than
+// 8 kB is not learned from.
+func (h *History) Add(number uint64, text []byte) {
+	if n := len(h.held); n > 0 && number <= h.held[n-1].number {
+		h.Reset()
+	}
+	if len(text) > maxLearned {
+		return
+	}
+	e := entry{number: number, text: bytes.Clone(text)}
+	if e.stream, e.tokens = tokenizeXML(e.text); !e.tokens {
+		e.stream = e.text
+	}
+	h.held = append(h.held, e)
+	// What no code can need any more goes: the window behind the oldest base.
+	oldest := len(h.held)
+	for oldest > 0 && h.held[oldest-1].number+maxBack > number {
+		oldest--
+	}
+	if keep := oldest - windowMessages; keep > 0 {
+		h.held = slices.Delete(h.held, 0, keep)
+	}
+}
+
+// Reset forgets everything: the far end has started again, or is another.
+func (h *History) Reset() { h.held = nil }
+
+// Octets is the room that the messages take.
+func (h *History) Octets() int {
+	n := 0
+	for _, e := range h.held {
+		n += len(e.text)
+		if e.tokens {
+			n += len(e.stream)
+		}
+	}
+	return n
+}
+
+// window returns the messages to learn from, for a code made after base.
+func (h *History) window(base uint64) []entry {
+	to := len(h.held)
+	for to > 0 && h.held[to-1].number > base {
+		to--
+	}
+	if to == 0 || h.held[to-1].number != base {
+		return nil
+	}
+	from, octets := to-1, len(h.held[to-1].stream)
+	for from > 0 && to-from < windowMessages && octets+len(h.held[from-1].stream) <= windowOctets {
+		from--
+		octets += len(h.held[from].stream)
+	}
+	return h.held[from:to]
+}
+
+// check hashes what a code was made after, and the text.
+func check(window []entry, text []byte) [checkOctets]byte {
+	h := sha256.New()
+	var b [16]byte
+	for _, e := range window {
+		binary.BigEndian.PutUint64(b[:8], e.number)
+		binary.BigEndian.PutUint64(b[8:], uint64(len(e.text)))
+		h.Write(b[:])
+		h.Write(e.text)
+	}
+	h.Write(text)
+	return [checkOctets]byte(h.Sum(nil))
+}
+
+// base returns the newest message that one of this number may be coded after.
+func (h *History) base(number uint64) (uint64, bool) {
+	for i := len(h.held) - 1; i >= 0; i-- {
+		switch n := h.held[i].number; {
+		case n >= number:
+		case number-n > maxBack:
+			return 0, false
+		default:
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// AppendAfter is Append for the message of this number, where h says what the far end holds of its flow.
+func (c *Coder) AppendAfter(dst, text []byte, h *History, number uint64) ([]byte, Codec) {
+	base, ok := h.base(number)
+	if !ok || len(text) == 0 || len(text) > maxLearned {
+		return c.Append(dst, text)
+	}
+	window := h.window(base)
+	sum := check(window, text)
+	head := append([]byte{byte(number - base)}, sum[:]...)
+	for i := len(window) - 1; i >= 0; i-- {
+		if bytes.Equal(window[i].text, text) && len(head) < len(text) {
+			dst = append(dst, head...)
+			if back := len(window) - 1 - i; back > 0 {
+				dst = append(dst, byte(back))
+			}
+			return dst, Repeated
+		}
+	}
+	stream, tokens := tokenizeXML(text)
+	codec := LearnedXML
+	if !tokens {
+		stream, codec = text, Learned
+	}
+	out, ok := c.learned(window).encode(head, stream, tokens, len(text)-len(head)-1)
+	plain, plainCodec := c.smallestWithout(text, ok, len(out))
+	if !ok || len(plain) <= len(out) {
+		return append(dst, plain...), plainCodec
+	}
+	return append(dst, out...), codec
+}
+
+// smallestWithout is smallest, unless a learned code of that many octets makes the search idle: the primed model
+// alone hardly ever does better than with the messages before.
+func (c *Coder) smallestWithout(text []byte, ok bool, octets int) ([]byte, Codec) {
+	if ok && octets*2 < len(text) {
+		return text, Stored
+	}
+	return c.smallest(text, nil)
+}
+
+// learned returns the model after the window.
+func (c *Coder) learned(window []entry) *model {
+	m := c.primed()
+	for _, e := range window {
+		m.train(e.stream, e.tokens)
+	}
+	return m
+}
+
+// ExpandAfter undoes AppendAfter. h is what this end holds of the flow; nothing in it newer than the code matters.
+func (c *Coder) ExpandAfter(codec Codec, b []byte, h *History, number uint64, limit int) ([]byte, error) {
+	switch codec {
+	case Learned, LearnedXML, Repeated:
+	default:
+		return c.Expand(codec, b, limit)
+	}
+	if len(b) < 1+checkOctets {
+		return nil, ErrCorrupt
+	}
+	back, sum, code := uint64(b[0]), [checkOctets]byte(b[1:]), b[1+checkOctets:]
+	if back == 0 || back > maxBack || back >= number {
+		return nil, ErrCorrupt
+	}
+	window := h.window(number - back)
+	if len(window) == 0 {
+		return nil, ErrHistory
+	}
+	var text []byte
+	if codec == Repeated {
+		i := len(window) - 1
+		if len(code) == 1 {
+			i -= int(code[0])
+		}
+		if len(code) > 1 || i < 0 {
+			return nil, ErrHistory
+		}
+		text = bytes.Clone(window[i].text)
+		if len(text) > limit {
+			return nil, ErrTooLong
+		}
+	} else {
+		var err error
+		if text, err = c.learned(window).expand(code, codec == LearnedXML, min(limit, maxLearned)); err != nil {
+			if errors.Is(err, ErrTooLong) && limit < maxLearned {
+				return nil, err
+			}
+			return nil, ErrHistory
+		}
+	}
+	if check(window, text) != sum {
+		return nil, ErrHistory
+	}
+	return text, nil
+}

@@ -1,0 +1,509 @@
+package compact
+
+// The model predicts the next bit from contexts. Each context looks up how often a one followed it, a mixer that
+// learns weighs what they say, and two maps correct the sum by what came of such sums before (context mixing, as in
+// the PAQ family). Everything is integers.
+const (
+	contexts   = 14
+	light      = 6 // the first of them, for bulk
+	atV1       = 8 // the contexts of expectations
+	atV2       = 9
+	others     = 5 // inputs before those of the contexts: a constant, two of the match, two guesses
+	inputs     = others + contexts
+	guesses    = 2
+	guessSlots = 1024
+
+	// A counter is a probability of 16 bits, a count of 8 and a check of 8. A line holds those of the four bits of
+	// half an octet in several contexts.
+	lineSlots = 16
+	slotMask  = 1<<primedLines*lineSlots - 1
+
+	smSlots    = 8 * 32
+	matchSlots = 128
+	setMatch   = 6 * 4 * 16
+	setNode    = 256
+	setKey     = 1024
+	mixes      = 3
+	apmSteps   = 33
+	apmSlots   = 1024
+	matchBits  = 15
+	matchMin   = 5
+	matchMost  = 32 // of a match, what counts
+	matchMiss  = 8  // mistakes until a match is given up
+)
+
+// tables are what training changes besides the counters.
+type tables struct {
+	Sm      [contexts * smSlots]uint16
+	Match   [matchSlots]uint16
+	Guess   [guesses][guessSlots]uint16
+	MixA    [setMatch * inputs]int32
+	MixB    [setNode * inputs]int32
+	MixC    [setKey * inputs]int32
+	MixEnd  [setNode * mixes]int32
+	ApmA    [apmSlots * apmSteps]uint16
+	ApmB    [apmSlots * apmSteps]uint16
+	Endings [endSlots]uint32
+}
+
+// counters are the slots of all lines.
+type counters [1 << primedLines * lineSlots]uint32
+
+// model is a predictor that learns. Coding a message changes it; both ends start from the same.
+type model struct {
+	scan
+	tables
+	counters *counters
+	used     int    // contexts looked at: all, or light
+	limit    uint32 // of counts: from there on old and new weigh alike
+	rate     int64  // of the mixers
+
+	node  uint32 // a one and the bits of the octet so far
+	half  uint32 // the same of its half
+	nth   uint   // bit of the octet, from 0
+	kind  uint32 // chooses weights
+	hash  [contexts]uint32
+	line  [contexts]uint32
+	doubt bool // the number expected and the value before differ here
+	some  bool // only the contexts of expectations count: the octet is as good as random
+
+	at    [contexts]uint32 // the bit's counters
+	value [contexts]uint32
+	smAt  [contexts]int32
+	in    [inputs]int32
+	out   [mixes]int32
+	mixed [mixes]int32
+	sum   int32 // as probability, what the mixers say
+	// The weights and map entries of this bit.
+	wa, wb, wc, we, pa, pb int
+
+	matchAt    int // where in the history the match goes on; 0 for nowhere
+	matchLen   int
+	missed     int
+	matchByte  uint32 // the octet it predicts, with a leading one; 0 once it is wrong
+	matchIn    int    // its entry in Match, -1 when it says nothing
+	matchTable []int32
+
+	// Octets guessed from values before, with a leading one, 0 once wrong; and what they are guessed from.
+	guess, guessKind, guessIn [guesses]uint32
+}
+
+// rates[n] is how far, of 65536, a probability goes toward the bit seen after n.
+var rates = makeRates()
+
+func makeRates() (r [256]int32) {
+	for n := range r {
+		r[n] = int32(65536 * 2 / (2*n + 3))
+	}
+	return r
+}
+
+// smSlot is, by the high 12 bits of a counter's probability, its slot in a map.
+var smSlot = makeSmSlot()
+
+func makeSmSlot() *[4096]uint8 {
+	t := new([4096]uint8)
+	for i := range t {
+		t[i] = uint8((int(stretchMid[i]) + stretchMax) * 32 / (2*stretchMax + 1))
+	}
+	return t
+}
+
+// countBucket groups counts for the maps that say what a young counter is worth.
+var countBucket = makeCountBucket()
+
+func makeCountBucket() (b [256]int32) {
+	for n := range b {
+		switch {
+		case n <= 5:
+			b[n] = int32(max(n-1, 0)) * 32
+		case n < 12:
+			b[n] = 5 * 32
+		case n < 30:
+			b[n] = 6 * 32
+		default:
+			b[n] = 7 * 32
+		}
+	}
+	return b
+}
+
+func newModel() *model {
+	m := &model{counters: new(counters), used: contexts, matchTable: make([]int32, 1<<matchBits)}
+	for i := range m.Sm {
+		m.Sm[i] = uint16(squash((i%32*2 - 31) * stretchMax / 32))
+	}
+	for i := range m.Match {
+		m.Match[i] = uint16(squash(min(64+i*24, 1800)))
+	}
+	for i := range m.Guess {
+		for j := range m.Guess[i] {
+			m.Guess[i][j] = 0xc000
+		}
+	}
+	for _, w := range [][]int32{m.MixA[:], m.MixB[:], m.MixC[:]} {
+		for i := range w {
+			w[i] = 65536 * 3 / 10
+		}
+	}
+	for i := range m.MixEnd {
+		m.MixEnd[i] = 65536 / mixes
+	}
+	for i := range m.ApmA {
+		p := squash((i%apmSteps - apmSteps/2) * (2 * stretchMax / (apmSteps - 1)))
+		m.ApmA[i], m.ApmB[i] = uint16(p), uint16(p)
+	}
+	for i := range m.Endings {
+		m.Endings[i] = 64 << 16
+	}
+	return m
+}
+
+// forget empties the history; what was learned stays.
+func (m *model) forget() {
+	m.scan.reset()
+	clear(m.matchTable)
+	m.matchAt, m.matchLen, m.missed = 0, 0, 0
+}
+
+// begin starts a message behind those in the history.
+func (m *model) begin(tokens bool) {
+	last := m.start
+	m.scan.begin(tokens)
+	if m.matchAt = 0; last < m.start { // a message like the last one is likely
+		m.matchAt, m.matchLen, m.missed = last, 1, 1
+	}
+	if last == 0 {
+		m.matchAt = 0
+	}
+	m.choose()
+}
+
+// choose sets the contexts of the next octet.
+func (m *model) choose() {
+	s := &m.scan
+	m.node, m.half, m.nth = 1, 1, 0
+	i := len(s.hist) - s.value
+	v1, v2 := s.expect(s.v1, s.v1OK, i), s.expect(s.v2, s.v2OK, i)
+	exp := uint32(0)
+	switch {
+	case i < s.expN:
+		exp = uint32(s.exp[i]) + 1
+	case i == s.expN && i > 0:
+		exp = valueEnds
+	}
+	m.doubt = exp > 0 && v1 > 0 && exp&0x1ff != v1&0x1ff
+	if s.expOK {
+		exp |= asExpected
+	}
+	next := uint32(0)
+	if i+1 < s.expN {
+		next = uint32(s.exp[i+1])
+	}
+	if s.exact {
+		next |= 0x100
+	}
+	kind, key := uint32(s.mode), s.key
+	m.some = s.mode == inIDOctets || s.noise > 0
+	h := &m.hash
+	switch {
+	case s.mode == inIDOctets:
+		*h = [contexts]uint32{atV1: mix32(v1, kind), atV2: mix32(v2, kind)}
+	case s.mode == inDER:
+		*h = [contexts]uint32{0: uint32(min(s.at, 400)) | kind<<16, 1: s.c4 & 0xff, 2: s.c4 & 0xffff, 3: s.c4 & 0xffffff, 4: s.c4,
+			atV1: mix32(v1, kind), atV2: mix32(v2, kind)}
+	default:
+		*h = [contexts]uint32{
+			mix32(key, kind),
+			mix32(s.c4&0xff, kind),
+			mix32(s.c4&0xffff, kind),
+			mix32(s.c4&0xffffff, kind),
+			mix32(s.c4, kind),
+			mix32(s.c4, s.c8&0xffff),
+			mix32(s.word, uint32(s.sep)),
+			mix32(key, s.field),
+			mix32(v1<<10|exp, key),
+			mix32(v2|uint32(min(i, 255))<<16, key),
+			mix32(s.word, s.last),
+			mix32(key^uint32(min(i, 31))<<27, v1>>9|exp>>9<<1|v2>>9<<2),
+			mix32(s.side, s.field),
+			mix32(exp|next<<10, min(v1, 1)|v1>>9<<1|kind<<2),
+		}
+	}
+	for j := range h[:m.used] {
+		h[j] = mix32(h[j], uint32(j)*0x3779fb9+kind<<28+1)
+	}
+	m.findLines(0)
+	m.guesses(v1, exp, next, i)
+	m.kind = mix32(key, kind+uint32(btoi(m.some))<<8) & (setKey/4 - 1) << 2
+	m.matchByte = 0
+	if m.matchAt > 0 && !(m.some && m.matchLen < 8) { // chance hits mean nothing in noise
+		m.matchByte = uint32(s.hist[m.matchAt]) | 0x100
+	}
+}
+
+// guesses sets the octets that the number expected and the value before have here, and what may tell how good they are.
+func (m *model) guesses(v1, exp, next uint32, i int) {
+	m.guess = [guesses]uint32{}
+	common := uint32(btoi(m.exact))<<2 | uint32(btoi(m.doubt))<<1
+	if c := exp & 0x1ff; c > 0 && c < valueEnds {
+		near := uint32(3) // how near the digit behind is to changing this one
+		switch next & 0xff {
+		case '0', '1', '8', '9':
+			near = 2
+		case '2', '7':
+			near = 1
+		case '3', '4', '5', '6':
+			near = 0
+		}
+		m.guess[0] = 0x100 | (c - 1)
+		m.guessKind[0] = (uint32(min(m.expN-i, 8)-1)<<3|common|exp>>9)<<2 | near
+	}
+	if c := v1 & 0x1ff; c > 0 && c < valueEnds {
+		m.guess[1] = 0x100 | (c - 1)
+		left := min(int(m.v1.to-m.v1.from)-i, 8) - 1
+		m.guessKind[1] = (uint32(left)<<3|common|v1>>9)<<2 | uint32(btoi(m.expN > 0))<<1 | uint32(btoi(m.some))
+	}
+}
+
+// predictGuesses sets what the guesses say.
+func (m *model) predictGuesses() {
+	for g := range guesses {
+		m.in[3+g] = 0
+		if m.guess[g] == 0 {
+			continue
+		}
+		if m.guess[g]>>(8-m.nth) != m.node {
+			m.guess[g] = 0
+			continue
+		}
+		m.guessIn[g] = (m.guessKind[g]<<2 | uint32(min(m.nth>>1, 3))) & (guessSlots - 1)
+		st := int32(stretch(int(m.Guess[g][m.guessIn[g]])))
+		if m.guess[g]>>(7-m.nth)&1 == 0 {
+			st = -st
+		}
+		m.in[3+g] = st
+	}
+}
+
+// follow moves the match on, or finds one: the last place with the same octets before it.
+func (m *model) follow() {
+	n := len(m.hist)
+	if m.matchAt > 0 {
+		if m.hist[m.matchAt] == m.hist[n-1] {
+			m.matchLen++
+			if m.matchLen > 16 {
+				m.missed = 0
+			}
+		} else {
+			m.matchLen = 0
+			m.missed++
+		}
+		if m.matchAt++; m.missed > matchMiss {
+			m.matchAt, m.matchLen, m.missed = 0, 0, 0
+		}
+	}
+	if n < matchMin {
+		return
+	}
+	c := mix32(m.c4, m.c8&0xff) >> (32 - matchBits)
+	if at := int(m.matchTable[c]); m.matchLen < matchMin && at > 0 {
+		l := 0
+		for l < matchMost && l < at && m.hist[at-1-l] == m.hist[n-1-l] {
+			l++
+		}
+		if l >= matchMin {
+			m.matchAt, m.matchLen, m.missed = at, l, 0
+		}
+	}
+	m.matchTable[c] = int32(n)
+}
+
+func (m *model) findLines(half uint32) {
+	for j, h := range m.hash[:m.used] {
+		m.line[j] = mix32(h, half) * lineSlots & slotMask
+	}
+}
+
+// predict returns the probability that the next bit is a one, from 1 to 65535.
+func (m *model) predict() int {
+	seen := 0
+	c := m.counters
+	for j, h := range m.hash[:m.used] {
+		if m.some && j != atV1 && j != atV2 {
+			m.in[others+j], m.smAt[j] = 0, -1
+			continue
+		}
+		check := (h>>8 + m.half*0x3d) & 0xff
+		at := m.line[j] | (m.half*5+h>>3)&(lineSlots-1)
+		v := c[at&slotMask]
+		if v&0xff != check {
+			w := c[(at^1)&slotMask]
+			switch {
+			case w&0xff == check:
+				at, v = at^1, w
+			case w>>8&0xff < v>>8&0xff: // the younger one goes
+				at, v = at^1, 0x8000<<16|check
+			default:
+				v = 0x8000<<16 | check
+			}
+		}
+		count := v >> 8 & 0xff
+		if count == 0 { // none was here yet
+			m.at[j], m.value[j] = at, 0x8000<<16|check
+			m.in[others+j], m.smAt[j] = 0, -1
+			continue
+		}
+		m.at[j], m.value[j] = at, v
+		if 1 <= j && j <= 5 {
+			seen++
+		}
+		sm := int32(j*smSlots) + countBucket[count] + int32(smSlot[v>>20])
+		m.smAt[j] = sm
+		m.in[others+j] = (int32(stretchMid[v>>20]) + 3*int32(stretchMid[m.Sm[sm]>>4])) >> 2
+	}
+	m.in[0] = 256
+	bucket := m.predictMatch()
+	m.predictGuesses()
+	oks := btoi(m.v1OK || m.v2OK) + 2*btoi(m.expOK) + 4*btoi(m.exact) + 8*btoi(m.doubt)
+	m.wa = ((seen*4+bucket)*16 + oks) * inputs
+	m.wb = int(m.node) * inputs
+	m.wc = int(m.kind|uint32(min(m.nth, 3))) * inputs
+	m.we = int(m.node) * mixes
+	return m.mix()
+}
+
+// predictMatch sets what the match model says, and returns how sure it is, from 0 to 3.
+func (m *model) predictMatch() int {
+	m.matchIn = -1
+	if m.matchByte>>(8-m.nth) != m.node {
+		m.matchByte = 0
+		m.in[1], m.in[2] = 0, 0
+		return 0
+	}
+	n := min(m.matchLen, matchMost)
+	bucket := min(n, 15)
+	if n >= 16 {
+		bucket = 12 + n/4 - 1
+	}
+	if m.missed > 0 {
+		bucket = 24 + min(n, 15) + 16*btoi(m.missed > 2)
+	}
+	m.matchIn = (bucket*2 + btoi(m.mode >= inIDOctets)) & (matchSlots - 1)
+	st := int32(stretch(int(m.Match[m.matchIn])))
+	if m.matchByte>>(7-m.nth)&1 == 0 {
+		st = -st
+	}
+	m.in[1], m.in[2] = st, 0
+	if n >= 16 {
+		m.in[2] = st >> 1
+	}
+	return 1 + min(n/6, 2)
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// mix weighs the inputs three times over, each time with weights chosen by something else, and weighs the sums.
+func (m *model) mix() int {
+	in := m.in[:others+m.used]
+	wa, wb, wc := m.MixA[m.wa:][:len(in)], m.MixB[m.wb:][:len(in)], m.MixC[m.wc:][:len(in)]
+	var a, b, c int64
+	for i, x := range in {
+		a += int64(x) * int64(wa[i])
+		b += int64(x) * int64(wb[i])
+		c += int64(x) * int64(wc[i])
+	}
+	m.out = [mixes]int32{clamp(a >> 16), clamp(b >> 16), clamp(c >> 16)}
+	we := m.MixEnd[m.we : m.we+mixes]
+	var e int64
+	for i, x := range m.out {
+		m.mixed[i] = int32(squash(int(x)))
+		e += int64(x) * int64(we[i])
+	}
+	st := int(clamp(e >> 16))
+	sum := squash(st)
+	m.sum = int32(sum)
+	// The maps, interpolated between two steps.
+	const width = 2*stretchMax + 1
+	pos := (st + stretchMax) * (apmSteps - 1)
+	step, part := pos/width, pos%width
+	m.pa = int((m.node|m.kind<<6)%apmSlots)*apmSteps + step
+	m.pb = int(mix32(m.c4&0xffff, m.node)>>22)*apmSteps + step
+	pa := (int(m.ApmA[m.pa])*(width-part) + int(m.ApmA[m.pa+1])*part) / width
+	pb := (int(m.ApmB[m.pb])*(width-part) + int(m.ApmB[m.pb+1])*part) / width
+	if part > width/2 {
+		m.pa++
+		m.pb++
+	}
+	return min(max((2*sum+pa+pb+2)>>2, 1), 65535)
+}
+
+func clamp(x int64) int32 { return int32(min(max(x, -stretchMax), stretchMax)) }
+
+// update learns the bit that came after predict.
+func (m *model) update(bit int) {
+	target := int32(bit) * 65535
+	c := m.counters
+	for j, v := range m.value[:m.used] {
+		if m.some && j != atV1 && j != atV2 {
+			continue
+		}
+		count := v >> 8 & 0xff
+		p := int32(v >> 16)
+		p += int32(int64(target-p) * int64(rates[count]) >> 16)
+		if count < m.limit {
+			count++
+		}
+		c[m.at[j]&slotMask] = uint32(p)<<16 | count<<8 | v&0xff
+		if at := m.smAt[j]; at >= 0 {
+			q := int32(m.Sm[at])
+			m.Sm[at] = uint16(q + (target-q)>>6)
+		}
+	}
+	if m.matchIn >= 0 {
+		was := int(m.matchByte>>(7-m.nth)) & 1
+		q := int32(m.Match[m.matchIn])
+		q += (int32(btoi(was == bit))*65535 - q) >> 6
+		m.Match[m.matchIn] = uint16(min(max(q, 32), 65535-8))
+	}
+	for g, o := range m.guess {
+		if o > 0 {
+			q := int32(m.Guess[g][m.guessIn[g]])
+			q += (int32(btoi(int(o>>(7-m.nth)&1) == bit))*65535 - q) >> 5
+			m.Guess[g][m.guessIn[g]] = uint16(min(max(q, 32), 65535-8))
+		}
+	}
+	y := int32(bit) << 16
+	ea, eb, ec := int64(y-m.mixed[0])*m.rate, int64(y-m.mixed[1])*m.rate, int64(y-m.mixed[2])*m.rate
+	in := m.in[:others+m.used]
+	wa, wb, wc := m.MixA[m.wa:][:len(in)], m.MixB[m.wb:][:len(in)], m.MixC[m.wc:][:len(in)]
+	for i, x := range in {
+		wa[i] += int32((int64(x)*ea + 1<<19) >> 20)
+		wb[i] += int32((int64(x)*eb + 1<<19) >> 20)
+		wc[i] += int32((int64(x)*ec + 1<<19) >> 20)
+	}
+	e := int64(y-m.sum) * 2
+	we := m.MixEnd[m.we : m.we+mixes]
+	for i, x := range m.out {
+		we[i] += int32((int64(x)*e + 1<<19) >> 20)
+	}
+	for _, p := range [...]*uint16{&m.ApmA[m.pa], &m.ApmB[m.pb]} {
+		q := int32(*p)
+		*p = uint16(q + (target-q)>>6)
+	}
+	m.node, m.half, m.nth = m.node<<1|uint32(bit), m.half<<1|uint32(bit), m.nth+1
+	switch m.nth {
+	case 4:
+		m.findLines(m.half)
+		m.half = 1
+	case 8:
+		m.put(byte(m.node))
+		m.follow()
+		m.choose()
+	}
+}

@@ -1,0 +1,484 @@
+package compact
+
+// Octets below space are no XML text; a token stream (tokens.go) uses them as marks. Tab and line feed stay text.
+const (
+	tokID       = 0x01 // "urn:jxta:", then as tokBareID
+	tokOpen     = 0x02 // tag number
+	tokClose    = 0x03
+	tokNewTag   = 0x04 // name, tokEnd: opens it and gives it the next number
+	tokAttr     = 0x05 // number of a whole attribute, or of an attribute's name of the document's own and its value
+	tokNewAttr  = 0x06 // name, tokEnd, value
+	tokEnd      = 0x07 // ends a name; ends an attribute's value before text
+	tokEmpty    = 0x08 // the element opened last is empty: />
+	tokBase64   = 0x0e // line width, two octets of length, octets
+	tokIndent   = 0x0f // line feed and indentation, relative to the depth
+	tokBareID   = 0x10 // form, type octet, octets
+	tokProlog   = 0x11 // number of a known prolog
+	localTag    = 0x80 // tag numbers from here on are the document's own
+	maxDepth    = 64
+	maxValues   = 4096
+	valueSlots  = 4096
+	indentZero  = 0x40
+	maxExpected = 24
+
+	pastMessages = 8
+)
+
+// What the octets of the stream are, as the model sees it.
+const (
+	inText = iota
+	inArg  // the octet after a mark
+	inName // up to tokEnd
+	inIDForm
+	inIDType
+	inIDOctets
+	inWidth
+	inLength
+	inDER
+	inIDRef
+)
+
+// span is a value in the history.
+type span struct{ from, to int32 }
+
+// scan follows the structure of the stream, octet by octet, and keeps what contexts are made of. It is driven by the
+// plaintext alone, so that both ends see the same. No input can make it fail.
+type scan struct {
+	tokens bool // a token stream; else text
+	hist   []byte
+	start  int // where this message begins in hist
+
+	c4, c8     uint32
+	word, last uint32 // hashes of this word and of the one before
+	sep        byte
+	hasName    bool   // the value has a name before it: name=value
+	field      uint32 // hash of the value so far
+	key        uint32 // names the value: its tag, or the text before '='
+	side       uint32 // hash of the value before
+	value      int    // where the value begins in hist
+	mode       int
+	left       int // octets of the binary run to come
+	at         int // octets of the run done
+	mark       byte
+	form       byte
+
+	stack [maxDepth]uint32
+	depth int
+	local []uint32 // keys of the document's own tags
+	attr  uint32
+	done  int // where in hist the root was closed; 0 before
+	noise int // octets to come in a certificate that are as good as random
+
+	now               []span               // values of this message, by their place
+	past              [pastMessages][]span // and of those before, the last one first
+	recent            [valueSlots]span
+	exp               [maxExpected]byte // what number to expect
+	expN              int
+	exact             bool // the last three lie on a line
+	expOK, v1OK, v2OK bool // the value so far is as expected, as at this place before, as under this key before
+	v1, v2            span
+	lastLen           int // of the message before
+}
+
+func (s *scan) reset() {
+	hist, now, past, local := s.hist[:0], s.now[:0], s.past, s.local[:0]
+	for i := range past {
+		past[i] = past[i][:0]
+	}
+	*s = scan{hist: hist, now: now, past: past, local: local}
+}
+
+// begin starts a message behind those in the history.
+func (s *scan) begin(tokens bool) {
+	if len(s.now) > 0 || s.start < len(s.hist) {
+		s.lastLen = len(s.hist) - s.start
+	}
+	spare := s.past[pastMessages-1][:0]
+	copy(s.past[1:], s.past[:pastMessages-1])
+	s.past[0], s.now = s.now, spare
+	s.tokens = tokens
+	s.start = len(s.hist)
+	s.c4, s.c8, s.word, s.last, s.side, s.sep = 0, 0, 0, 0, 0, 0
+	s.mode, s.left, s.depth, s.done, s.mark, s.noise = inText, 0, 0, 0, 0, 0
+	s.local = s.local[:0]
+	s.key = 1
+	s.open()
+}
+
+func mix32(a, b uint32) uint32 {
+	h := a*0x9e3779b1 ^ b*0x85ebca6b
+	h ^= h >> 15
+	h *= 0x2c1b3c6d
+	return h ^ h>>13
+}
+
+// open starts a value at the end of the history.
+func (s *scan) open() {
+	s.value = len(s.hist)
+	s.field = 0
+	s.v1, s.v2 = span{}, s.recent[s.key%valueSlots]
+	s.expN, s.exact = 0, false
+	if n := len(s.now); n < len(s.past[0]) {
+		s.v1 = s.past[0][n]
+		s.extrapolate(n)
+	}
+	s.v1OK, s.v2OK, s.expOK = s.v1.to > s.v1.from, s.v2.to > s.v2.from, s.expN > 0
+}
+
+// shut ends the value and starts the next.
+func (s *scan) shut() {
+	v := span{int32(s.value), int32(len(s.hist))}
+	if len(s.now) < maxValues {
+		s.now = append(s.now, v)
+	}
+	if v.to > v.from {
+		s.recent[s.key%valueSlots] = v
+		s.side = s.field
+	}
+}
+
+// extrapolate sets exp to the number that goes on from those at a place of the messages before, in the decimals of the
+// last one: on their line when the last three have one, else on the line that fits them best. Other values give none.
+func (s *scan) extrapolate(place int) {
+	var y [pastMessages]int64
+	have, yd := 0, 0
+	for _, values := range s.past {
+		if place >= len(values) {
+			break
+		}
+		v, d, ok := s.number(values[place])
+		if !ok || have > 0 && d != yd {
+			break
+		}
+		y[have], yd = v, d
+		have++
+	}
+	if have < 2 {
+		return
+	}
+	b := s.v1
+	e := 2*y[0] - y[1]
+	s.exact = have > 2 && y[0]-y[1] == y[1]-y[2]
+	if have > 2 && !s.exact {
+		// The line through y[have-1] ... y[0] at 0 ... have-1, taken one further.
+		k := int64(have)
+		var sum, moment int64
+		for i, v := range y[:have] {
+			sum += v
+			moment += (k - 1 - int64(i)) * v
+		}
+		// slope = (12 moment - 6 (k-1) sum) / (k (k^2-1)); e = sum/k + slope (k+1)/2
+		e = (2*sum*(k-1) + 12*moment - 6*(k-1)*sum) / (2 * k * (k - 1))
+	}
+	neg := e < 0
+	if neg {
+		e = -e
+	}
+	var rev [maxExpected]byte
+	n := 0
+	for i := 0; (e > 0 || i <= yd) && n < len(rev)-2; i++ {
+		if yd > 0 && i == yd {
+			rev[n] = '.'
+			n++
+		}
+		rev[n] = byte('0' + e%10)
+		n++
+		e /= 10
+	}
+	width := int(b.to - b.from) // leading zeros as in b
+	if from := s.hist[b.from]; from == '0' {
+		for n < width && n < len(rev)-2 {
+			rev[n] = '0'
+			n++
+		}
+	}
+	if neg {
+		rev[n] = '-'
+		n++
+	} else if c := s.hist[b.from]; c == '+' {
+		rev[n] = c
+		n++
+	}
+	for i := range n {
+		s.exp[i] = rev[n-1-i]
+	}
+	s.expN = n
+}
+
+// number reads a decimal of at most 13 digits: its value without the point, and how many decimals it has.
+func (s *scan) number(v span) (value int64, decimals int, ok bool) {
+	b := s.hist[v.from:v.to]
+	if len(b) == 0 || len(b) > 17 {
+		return 0, 0, false
+	}
+	neg := b[0] == '-'
+	if neg || b[0] == '+' {
+		b = b[1:]
+	}
+	digits := 0
+	point := -1
+	for i, c := range b {
+		switch {
+		case '0' <= c && c <= '9':
+			value = value*10 + int64(c-'0')
+			digits++
+		case c == '.' && point < 0:
+			point = i
+		default:
+			return 0, 0, false
+		}
+	}
+	if point >= 0 {
+		decimals = len(b) - 1 - point
+	}
+	if neg {
+		value = -value
+	}
+	return value, decimals, 0 < digits && digits <= 13
+}
+
+// put adds the octet c.
+func (s *scan) put(c byte) {
+	if s.mode == inText && s.ends(c) {
+		s.shut()
+	}
+	if i := len(s.hist) - s.value; s.v1OK || s.v2OK || s.expOK {
+		s.v1OK = s.v1OK && i < int(s.v1.to-s.v1.from) && s.hist[int(s.v1.from)+i] == c
+		s.v2OK = s.v2OK && i < int(s.v2.to-s.v2.from) && s.hist[int(s.v2.from)+i] == c
+		s.expOK = s.expOK && i < s.expN && s.exp[i] == c
+	}
+	s.hist = append(s.hist, c)
+	s.c8 = s.c8<<8 | s.c4>>24
+	s.c4 = s.c4<<8 | uint32(c)
+	s.field = mix32(s.field, uint32(c)+1)
+	switch {
+	case 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c >= 0x80:
+		s.word = mix32(s.word, uint32(c))
+	default:
+		if s.word != 0 {
+			s.last, s.word = s.word, 0
+		}
+		s.sep = c
+	}
+	switch s.mode {
+	case inText:
+		if s.tokens && c < ' ' && c != '\n' && c != '\t' {
+			s.token(c)
+		} else if s.ends(c) {
+			s.delimiter(c)
+		}
+	case inArg:
+		s.mode = inText
+		s.argument(c)
+	case inName:
+		if c == tokEnd {
+			s.named()
+		} else {
+			s.attr = mix32(s.attr, uint32(c))
+		}
+	case inIDForm:
+		s.form, s.at = c, 0
+		switch c & 0x0f {
+		case formKnown:
+			s.mode = inIDRef
+			s.left = -2
+		case formHalf:
+			s.mode = inIDRef
+		case formAny:
+			s.mode, s.left = inLength, -1
+		default:
+			s.mode = inIDType
+		}
+	case inIDRef:
+		s.mode = inIDType
+		if s.left == -2 {
+			s.text()
+		}
+	case inIDType:
+		s.mode, s.left = inIDOctets, idOctets(s.form)
+		if s.left == 0 {
+			s.text()
+		}
+	case inWidth:
+		s.mode, s.left, s.at = inLength, 0, 0
+	case inLength:
+		if s.left < 0 {
+			s.left, s.mode = int(c), inIDOctets
+		} else if s.at++; s.at == 1 {
+			s.left = int(c) << 8
+			return
+		} else {
+			s.left, s.at, s.mode = s.left|int(c), 0, inDER
+		}
+		if s.left == 0 {
+			s.text()
+		}
+	case inIDOctets, inDER:
+		if s.noise > 0 {
+			s.noise--
+		} else if s.mode == inDER {
+			s.noise = keyOctets(s.c8, s.c4)
+			if s.at == 0 && c != 0x30 { // no certificate: keys, hashes, something sealed
+				s.noise = s.left
+			}
+		}
+		if s.at++; s.at >= s.left {
+			s.noise = 0
+			s.text()
+		}
+	}
+}
+
+// ends says whether c ends the value that goes on.
+func (s *scan) ends(c byte) bool {
+	if s.tokens {
+		return c < ' ' && c != '\n' && c != '\t'
+	}
+	switch c {
+	case ';', '=', ',', '\n', '<', '>', '"', '|', '{', '}':
+		return true
+	}
+	return false
+}
+
+// delimiter names the value that starts behind c in a text.
+func (s *scan) delimiter(c byte) {
+	first := byte(0)
+	if s.value < len(s.hist)-1 {
+		first = s.hist[s.value]
+	}
+	switch {
+	case c == '=' || c == '>':
+		s.key = mix32(s.side, uint32(c))
+	case 'A' <= first && first <= 'Z' && !s.hasName:
+		s.key = mix32(uint32(first), uint32(c))
+	default:
+		s.key = mix32(s.key, uint32(c))
+	}
+	s.hasName = c == '='
+	s.open()
+}
+
+// text goes back to text behind a binary run or a mark.
+func (s *scan) text() {
+	s.mode, s.at, s.left = inText, 0, 0
+	s.shut()
+	s.open()
+}
+
+func (s *scan) token(c byte) {
+	s.mark = c
+	switch c {
+	case tokOpen, tokAttr, tokIndent, tokProlog:
+		s.mode = inArg
+	case tokNewTag, tokNewAttr:
+		s.mode, s.attr = inName, 0
+	case tokID, tokBareID:
+		s.mode = inIDForm
+	case tokBase64:
+		s.mode = inWidth
+	case tokClose, tokEmpty:
+		s.pop()
+		s.open()
+	default:
+		s.open()
+	}
+	if s.mode != inText {
+		s.value, s.v1, s.v2, s.expN = len(s.hist), span{}, span{}, 0
+		s.exact = false
+		s.v1OK, s.v2OK, s.expOK = false, false, false
+		if c == tokID || c == tokBareID || c == tokBase64 {
+			s.open()
+		}
+	}
+}
+
+func (s *scan) parent() uint32 {
+	if s.depth == 0 {
+		return 0
+	}
+	return s.stack[min(s.depth, maxDepth)-1]
+}
+
+func (s *scan) push(tag uint32) {
+	key := mix32(s.parent(), tag)
+	if s.depth < maxDepth {
+		s.stack[s.depth] = key
+	}
+	s.depth++
+	s.key = key
+}
+
+func (s *scan) pop() {
+	closed := s.parent()
+	if s.depth > 0 {
+		s.depth--
+	}
+	if s.depth == 0 {
+		s.done = len(s.hist)
+	}
+	s.key = mix32(s.parent(), closed^0x5bd1e995)
+}
+
+func (s *scan) argument(c byte) {
+	switch s.mark {
+	case tokOpen:
+		tag := uint32(c)
+		if c >= localTag && int(c-localTag) < len(s.local) {
+			tag = s.local[c-localTag]
+		}
+		s.push(tag)
+	case tokAttr:
+		name := uint32(c)
+		if c >= localTag && int(c-localTag) < len(s.local) {
+			name = s.local[c-localTag]
+		}
+		s.key = mix32(s.parent(), name|1<<31)
+	}
+	s.open()
+}
+
+// named ends a name that is spelled out.
+func (s *scan) named() {
+	s.mode = inText
+	if len(s.local) < 256-localTag {
+		s.local = append(s.local, s.attr)
+	}
+	if s.mark == tokNewTag {
+		s.push(s.attr)
+	} else {
+		s.key = mix32(s.parent(), s.attr|1<<31)
+	}
+	s.open()
+}
+
+// What a value before lets expect of the octet at place i, besides an octet plus one.
+const (
+	valueEnds  = 0x1ff
+	asExpected = 0x200 // the value so far is as the one before
+)
+
+func (s *scan) expect(v span, ok bool, i int) uint32 {
+	e := uint32(0)
+	switch n := int(v.to - v.from); {
+	case i < n:
+		e = uint32(s.hist[int(v.from)+i]) + 1
+	case i == n && n > 0:
+		e = valueEnds
+	}
+	if ok {
+		e |= asExpected
+	}
+	return e
+}
+
+// keyOctets says how many octets of a modulus or a signature of RSA follow these octets of a certificate.
+func keyOctets(c8, c4 uint32) int {
+	switch {
+	case c4 == 0x02818100 || c4 == 0x03818100:
+		return 128
+	case c4 == 0x82010100 && (c8&0xff == 2 || c8&0xff == 3):
+		return 256
+	}
+	return 0
+}

@@ -1,0 +1,237 @@
+package compact
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+func TestCodecNumbers(t *testing.T) {
+	for _, c := range []struct {
+		codec Codec
+		octet byte
+		name  string
+	}{
+		{Stored, 0, "stored"}, {Deflated, 1, "deflated"}, {Tokens, 2, "tokens"}, {Modelled, 0x13, "modelled"}, {ModelledXML, 0x14, "modelled-xml"},
+		{Learned, 0x15, "learned"}, {LearnedXML, 0x16, "learned-xml"}, {Repeated, 0x17, "repeated"}, {Bulk, 0x18, "bulk"}, {9, 9, "codec-9"},
+	} {
+		if byte(c.codec) != c.octet || c.codec.String() != c.name {
+			t.Errorf("%v is octet %#x, want %s %#x", c.codec, byte(c.codec), c.name, c.octet)
+		}
+	}
+	for codec, want := range map[Codec]error{
+		3: ErrCode, 9: ErrCode, 0x10: ErrCode, 0x11: ErrCode, 0x19: ErrCode, 0x1f: ErrCode, 0x21: ErrCode,
+		0x23: ErrModel, 0x24: ErrModel, 0xf8: ErrModel, Learned: ErrHistory, LearnedXML: ErrHistory, Repeated: ErrHistory,
+	} {
+		if _, err := Expand(codec, []byte{1, 2, 3}, 100); !errors.Is(err, want) {
+			t.Errorf("codec %#x: %v, want %v", byte(codec), err, want)
+		}
+	}
+}
+
+// Nothing is ever longer than stored, and all comes back, whatever it is.
+func TestNeverLonger(t *testing.T) {
+	random := NewMaker(5, testWords)
+	texts := map[string][]byte{
+		"nothing": nil, "one octet": {0}, "zeros": make([]byte, 3000), "random": random.Octets(5000), "ff": bytes.Repeat([]byte{0xff}, 70000),
+		"invalid UTF-8":           []byte("<a>\xff\xfe\xc0\x80</a>"),
+		"controls":                []byte("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x0e\x0f\x10\x11"),
+		"DTD":                     []byte("<?xml version=\"1.0\"?>\n<!DOCTYPE a [<!ENTITY x \"y\">]>\n<a>&x;</a>"),
+		"comment":                 []byte("<a><!-- no -- ><b/></a>"),
+		"CDATA":                   []byte("<a><![CDATA[<b>]]></a>"),
+		"instruction":             []byte("<a><?x y?></a>"),
+		"tag never closed":        []byte("<a><b></a>"),
+		"quotes":                  []byte("<a x='1' y = \"2\"/>"),
+		"carriage returns":        []byte("<a>\r\n<b>1</b>\r\n</a>\r\n"),
+		"deep":                    []byte(strings.Repeat("<a>", 3000) + strings.Repeat("</a>", 3000)),
+		"less deep":               []byte(strings.Repeat("<a>\n", 200) + strings.Repeat("</a>\n", 200)),
+		"many names":              manyNames(400),
+		"many ids":                manyIDs(400),
+		"many attributes":         []byte("<a" + strings.Repeat(` b="c"`, 500) + ">x</a>"),
+		"attribute, then text":    []byte(`<a b="c">text<d e="">` + "\n\t</d></a>"),
+		"empty elements":          []byte(`<a><b/><c d="e"/><jxta:PA/></a>`),
+		"names cut":               []byte(`<a:b.c-d_e xmlns:a="x">1</a:b.c-d_e>`),
+		"numbers at their limits": []byte("seq=9999999999999;lat=-0.0000000000001;x=+99999999999999999999;y=..;z=1.2.3;w=-;v=\n"),
+		"lines":                   []byte(strings.Repeat("\n", 500) + strings.Repeat("\n\t\t\t\n   ", 50)),
+		"base64 of odd lines":     []byte("<a>" + strings.Repeat("QUJD\n", 40) + random.Base64(100) + "\n" + random.Base64(3) + "</a>"),
+		"base64 of one line":      []byte("<a>" + random.Base64(1001) + "</a>"),
+		"base64 of many lines":    []byte("<a>" + string(appendBase64(nil, random.Octets(3000), 76)) + "</a>"),
+		"base64 with a tail":      []byte("<a>" + string(appendBase64(nil, random.Octets(300), 64)) + "=</a>"),
+		"hex that is no id":       []byte("<a>uuid-0102 cbid-01 urn:jxta:uuid-0102 uuid-XY urn:jxta: cbid-" + strings.Repeat("0", 600) + "</a>"),
+		"text alone":              []byte("no tag at all, uuid-0102\n"),
+	}
+	var c Coder
+	for name, text := range texts {
+		coded, codec := c.Append([]byte("before"), text)
+		if coded, ok := bytes.CutPrefix(coded, []byte("before")); !ok || len(coded) > len(text) {
+			t.Errorf("%s: %d octets for %d", name, len(coded), len(text))
+		} else if back, err := c.Expand(codec, coded, len(text)); err != nil || !bytes.Equal(back, text) {
+			t.Errorf("%s, %v: comes back otherwise, %v", name, codec, err)
+		} else if len(text) > 0 {
+			if _, err := c.Expand(codec, coded, len(text)-1); !errors.Is(err, ErrTooLong) {
+				t.Errorf("%s, %v: over the limit: %v", name, codec, err)
+			}
+		}
+	}
+}
+
+func manyNames(n int) []byte {
+	var b strings.Builder
+	b.WriteString("<root>")
+	for i := range n {
+		fmt.Fprintf(&b, "<n%d a%d=\"%d\">%d</n%d>", i, i, i, i, i)
+	}
+	return []byte(b.String() + "</root>")
+}
+
+func manyIDs(n int) []byte {
+	m := NewMaker(11, testWords)
+	var b strings.Builder
+	b.WriteString("<root>")
+	for i := range n {
+		id := m.peerID(i % layouts)
+		fmt.Fprintf(&b, "<id>%s</id><again>%s</again><half>%s</half>", id, id, id[:len("urn:jxta:uuid-")+32]+m.hex(16)+"04")
+	}
+	return []byte(b.String() + "</root>")
+}
+
+// Every codec that the selection may choose is tried in turn, and the smallest taken.
+func TestStages(t *testing.T) {
+	var c Coder
+	for name, text := range map[string][]byte{"xml": []byte(msa), "text": benchmarkText(300), "bulk": benchmarkText(20000), "octets": NewMaker(3, testWords).Octets(100)} {
+		stages := c.Stages(text)
+		coded, codec := c.Append(nil, text)
+		best := stages[0]
+		for _, s := range stages {
+			if s.Octets >= 0 && s.Octets < best.Octets {
+				best = s
+			}
+		}
+		if best.Codec != codec || best.Octets != len(coded) {
+			t.Errorf("%s: stages %v, chosen %v with %d", name, stages, codec, len(coded))
+		}
+	}
+}
+
+// 100 MiB of text are not for the model: deflated, and soon.
+func TestHugeText(t *testing.T) {
+	var c Coder
+	text := bytes.Repeat(benchmarkText(1<<20), 4)
+	coded, codec := c.Append(nil, text)
+	if codec != Deflated {
+		t.Errorf("coded as %v", codec)
+	}
+	if _, err := c.Expand(codec, coded, 1<<20); !errors.Is(err, ErrTooLong) {
+		t.Errorf("over the limit: %v", err)
+	}
+}
+
+// A hostile kilobyte expands to no more than the limit and to no more than MaxModelled; what it costs is bounded by that.
+func TestHostileCodes(t *testing.T) {
+	var c Coder
+	r := rand.New(rand.NewPCG(1, 2))
+	codes := [][]byte{make([]byte, 1000), bytes.Repeat([]byte{0xff}, 1000), {}, {0}, {1, 2, 3}}
+	for range 20 {
+		b := make([]byte, r.IntN(60))
+		for i := range b {
+			b[i] = byte(r.Uint32())
+		}
+		codes = append(codes, b)
+	}
+	for _, code := range codes {
+		for _, codec := range []Codec{Modelled, ModelledXML, Bulk} {
+			text, err := c.Expand(codec, code, 20_000)
+			if err == nil && len(text) > 20_000 {
+				t.Errorf("%v of %x: %d octets", codec, code[:min(len(code), 8)], len(text))
+			}
+			if err != nil && !errors.Is(err, ErrTooLong) && !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%v: %v", codec, err)
+			}
+		}
+	}
+}
+
+// A code that was cut or changed gives an error or another text, in bounds; never a panic.
+func TestDamagedCodes(t *testing.T) {
+	var c Coder
+	text := NewMaker(2, testWords).Peer(Compact, -1, true)
+	coded, codec := c.Append(nil, text)
+	coded = bytes.Clone(coded)
+	for i := 0; i < len(coded); i += 7 {
+		if back, err := c.Expand(codec, coded[:i], 4000); err == nil && bytes.Equal(back, text) {
+			t.Errorf("cut at %d it is still whole", i)
+		}
+		coded[i] ^= 0x10
+		if back, err := c.Expand(codec, coded, 4000); err == nil && bytes.Equal(back, text) {
+			t.Errorf("changed at %d it is the same", i)
+		}
+		coded[i] ^= 0x10
+	}
+}
+
+// Tokens that no tokenizer makes: an error, and never more than the limit.
+func TestExpandTokensRefuses(t *testing.T) {
+	for _, s := range []string{
+		"", "x", "9", "\x11", "\x11Z0", "0\x02", "0\x02\x7f", "0\x02\x80", "0\x03", "0\x02\x00", "0\x04ab", "0\x04\x07", "0\x04a b\x07\x03",
+		"0\x04a\x07\x05\x80", "0\x04a\x07\x05\x70\x03", "0\x04a\x07x\x06b\x07y\x03", "0\x08", "0\x0f", "0\x0f\x00", "0\x01", "0\x01\x00", "0\x01\x00\x00",
+		"0\x01\x07\x00", "0\x01\x0f", "0\x01\x09\x05ab", "0\x01\x01\x03abc", "0\x0e\x40\x00", "0\x0e\x40\x00\x05ab", "0\x0b", "\x11A0",
+		"0\x04a\x07", "0\x01\x20\x01",
+	} {
+		if out, err := expandTokens([]byte(s), 1000); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%q gives %q, %v", s, out, err)
+		}
+	}
+	indent := "0\x04a\x07" + strings.Repeat("\x0f\x7f", 400) + "\x03"
+	if _, err := expandTokens([]byte(indent), 5000); !errors.Is(err, ErrTooLong) {
+		t.Errorf("indentation: %v", err)
+	}
+}
+
+func FuzzTokens(f *testing.F) {
+	m := NewMaker(4, testWords)
+	for layout := range layouts {
+		f.Add(m.Peer(layout, 70, true))
+		f.Add(m.Spec(layout))
+	}
+	f.Add(m.Employees(2))
+	f.Add([]byte("<a b=\"c\">d<e/>\n  <f/></a>"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if tokens, ok := tokenizeXML(text); ok {
+			back, err := expandTokens(tokens, len(text))
+			if err != nil || !bytes.Equal(back, text) {
+				t.Fatalf("%q comes back as %q, %v", text, back, err)
+			}
+		}
+		expandTokens(text, 1<<16)
+	})
+}
+
+// What the model learns from is anything at all.
+func FuzzModel(f *testing.F) {
+	m := NewMaker(4, testWords)
+	tokens, _ := tokenizeXML(m.Peer(Bare, 70, true))
+	f.Add(tokens, true)
+	f.Add(m.Track().XML(), false)
+	f.Add(benchmarkText(300), false)
+	var c Coder
+	f.Fuzz(func(t *testing.T, text []byte, tokens bool) {
+		if len(text) > 3000 {
+			return
+		}
+		m := c.primed()
+		m.train(text, tokens)
+		code, ok := m.encode(nil, text, tokens, 1<<20)
+		if !ok {
+			return
+		}
+		m = c.primed()
+		m.train(text, tokens)
+		back, err := m.decode(code, tokens, len(text)+1)
+		if err != nil || !bytes.Equal(back, text) {
+			t.Fatalf("%q comes back as %q, %v", text, back, err)
+		}
+	})
+}

@@ -1,0 +1,62 @@
+package compact
+
+import (
+	"testing"
+)
+
+// benchmarkText is track records as a text of that many octets.
+func benchmarkText(octets int) []byte {
+	m := NewMaker(3, testWords)
+	return Texts([]*Track{m.Track(), m.Track(), m.Track()}, octets)
+}
+
+func BenchmarkBulkText(b *testing.B) {
+	var c Coder
+	text := benchmarkText(200_000)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		c.Append(nil, text)
+	}
+}
+
+func BenchmarkBulkXML(b *testing.B) {
+	var c Coder
+	text := NewMaker(3, testWords).Employees(1000)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		c.Append(nil, text)
+	}
+}
+
+func BenchmarkExpandBulkText(b *testing.B) {
+	var c Coder
+	text := benchmarkText(200_000)
+	code, _ := c.Append(nil, text)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		c.Expand(Bulk, code, len(text))
+	}
+}
+
+func BenchmarkAfterTwelve(b *testing.B) {
+	var c Coder
+	var h History
+	m := NewMaker(3, testWords)
+	tracks := []*Track{m.Track(), m.Track(), m.Track()}
+	for i := range 12 {
+		h.Add(uint64(i+1), Texts(tracks, 200))
+	}
+	text := Texts(tracks, 200)
+	for b.Loop() {
+		c.AppendAfter(nil, text, &h, 13)
+	}
+}
+
+func BenchmarkAppendRandom(b *testing.B) {
+	var c Coder
+	text := NewMaker(3, testWords).Octets(200_000)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		c.Append(nil, text)
+	}
+}

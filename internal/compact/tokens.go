@@ -1,0 +1,407 @@
+package compact
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+)
+
+// Forms of an id in a token stream; the high bit of the low half is free. formCBID is added for "cbid-".
+const (
+	formKnown  = 0 // the octet behind counts the document's ids from 0
+	formPeer   = 1 // prefixes[form-1], 16 octets, type; so up to formNamed with other lengths
+	formPipe   = 2
+	formClass  = 3
+	formNamed  = 4
+	formDouble = 5 // 16 octets twice, type
+	formLong   = 6 // 32 octets, type
+	formHalf   = 7 // the first 16 octets of the document's id that the octet behind counts, then 16 more, type
+	formShort  = 8 // 16 octets, type
+	formAny    = 9 // length, octets
+	formCBID   = 0x10
+)
+
+// idOctets is how many octets stand behind the type; -1 when the form has none.
+func idOctets(form byte) int {
+	switch form & 0x0f {
+	case formPeer, formPipe, formDouble, formHalf, formShort:
+		return 16
+	case formClass:
+		return 1
+	case formNamed:
+		return 12
+	case formLong:
+		return 32
+	}
+	return -1
+}
+
+// Whole openings that the decoder knows, by number. %s is the root's name.
+var prologs = [...]string{
+	"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE %s>\n",
+	"<?xml version=\"1.0\"?>\n<!DOCTYPE %s>\n",
+	"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n",
+	"<?xml version=\"1.0\"?>\n",
+	"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n",
+	"<?xml version=\"1.0\" encoding=\"UTF-8\"?>",
+}
+
+// Elements and attributes of JXTA documents (jxta-wire.md, section 9.1), by number. Only appended to.
+var knownTags = [...]string{
+	"jxta:PA", "PID", "GID", "Name", "Desc", "Svc", "MCID", "Parm", "jxta:PGA", "MSID", "jxta:MCA", "jxta:MSA", "Crtr",
+	"SURI", "Vers", "jxta:PipeAdvertisement", "Proxy", "Auth", "jxta:MIA", "Comp", "Code", "PURI", "Prov", "Id", "Type",
+	"jxta:RA", "DstPID", "Dst", "Hops", "jxta:APA", "EA", "jxta:RdvAdvertisement", "RdvGroupId", "RdvPeerId",
+	"RdvServiceName", "RdvRoute", "jxta:SA", "Signature", "Advertisement", "RootCert", "Rdv", "XMLSignatureInfo",
+	"digest", "encodedkey", "keyalgorithm", "signaturealgorithm", "XMLSignature", "signature", "Efmt", "Bind", "track", "tracks",
+	"jxta:TransportAdvertisement", "jxta:TCPTransportAdvertisement", "jxta:HTTPTransportAdvertisement", "Addr", "PVer",
+	"jxta:ERM", "Src", "Dest", "Last", "Fwd", "Rvs", "jxta:ResolverQuery", "jxta:ResolverResponse", "HandlerName", "QueryID",
+	"Query", "Response", "SrcPeerID", "HopCount", "jxta:DiscoveryQuery", "jxta:DiscoveryResponse", "Count", "PeerAdv",
+	"Threshold", "Attr", "Value", "JxtaWire", "jxta:RendezVousPropagateMessage", "MessageId", "DestSName", "DestSParam",
+	"TTL", "Path", "jxta:PipeResolver", "MsgType", "PipeId", "Found", "Cached", "Peer", "jxta:Cred", "PeerGroupID", "PeerID",
+	"Certificate",
+}
+
+var knownAttrs = [...]string{
+	`xmlns:jxta="http://jxta.org"`, `xml:space="preserve"`, `xml:space="default"`, `type="jxta:cert"`, `type="jxta:PA"`,
+	`type="jxta:MSA"`, `type="jxta:MCA"`, `type="jxta:MIA"`, `type="jxta:PGA"`, `type="jxta:PipeAdvertisement"`,
+	`type="jxta:RA"`, `type="jxta:APA"`, `type="jxta:RdvAdvertisement"`, `type="Peer"`, `type="Group"`, `type="Adv"`,
+	`xmlns="http://jxta.org"`,
+}
+
+// Text that goes octet by octet for want of room in a stream.
+const mostText = 32 << 20
+
+// tokenizer writes an XML text as tokens.
+type tokenizer struct {
+	in       string
+	out      []byte
+	unit     string // of indentation
+	names    []string
+	stack    []string
+	ids      []string
+	value    bool // an attribute's value was last: text must be set off
+	elements bool
+}
+
+// tokenizeXML returns the token stream of a document, or false for a text that is not XML as it is usually written.
+// What it accepts expandTokens gives back octet for octet.
+func tokenizeXML(text []byte) ([]byte, bool) {
+	for _, c := range text {
+		if c < ' ' && c != '\n' && c != '\t' {
+			return nil, false
+		}
+	}
+	t := &tokenizer{in: string(text), out: make([]byte, 0, len(text)/2)}
+	t.prolog()
+	for len(t.in) > 0 {
+		if t.in[0] != '<' {
+			end := strings.IndexByte(t.in, '<')
+			if end < 0 {
+				end = len(t.in)
+			}
+			if !t.text(t.in[:end]) {
+				return nil, false
+			}
+			t.in = t.in[end:]
+			continue
+		}
+		if !t.tag() {
+			return nil, false
+		}
+	}
+	if len(t.stack) > 0 || !t.elements {
+		return nil, false
+	}
+	back, err := expandTokens(t.out, len(text))
+	if err != nil || !bytes.Equal(back, text) {
+		return nil, false
+	}
+	return t.out, true
+}
+
+func (t *tokenizer) prolog() {
+	root := ""
+	for i, p := range prologs {
+		before, after, named := strings.Cut(p, "%s")
+		rest, ok := strings.CutPrefix(t.in, before)
+		if !ok {
+			continue
+		}
+		if named {
+			end := strings.IndexByte(rest, '>')
+			if end < 0 || !strings.HasPrefix(rest[end:], after) {
+				continue
+			}
+			root, rest = rest[:end], rest[end+len(after):]
+			if !strings.HasPrefix(rest, "<"+root) {
+				continue
+			}
+		}
+		t.out = append(t.out, tokProlog, byte('A'+i))
+		t.in = rest
+		break
+	}
+	// The unit of indentation is what follows the first line feed behind a tag.
+	t.unit = "\t"
+	if at := strings.Index(t.in, ">\n "); at >= 0 {
+		rest := t.in[at+2:]
+		n := len(rest) - len(strings.TrimLeft(rest, " "))
+		if n <= 8 {
+			t.unit = "        "[:n]
+			t.out = append(t.out, byte('0'+n))
+			return
+		}
+	}
+	t.out = append(t.out, '0')
+}
+
+func nameLen(s string) int {
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c == ':' || c >= 0x80:
+		case i > 0 && ('0' <= c && c <= '9' || c == '-' || c == '.'):
+		default:
+			return i
+		}
+	}
+	return len(s)
+}
+
+// tag writes the tag that in starts with.
+func (t *tokenizer) tag() bool {
+	if rest, ok := strings.CutPrefix(t.in, "</"); ok {
+		n := len(t.stack)
+		if n == 0 {
+			return false
+		}
+		if rest, ok = strings.CutPrefix(rest, t.stack[n-1]); !ok || !strings.HasPrefix(rest, ">") {
+			return false
+		}
+		t.out, t.in, t.stack, t.value = append(t.out, tokClose), rest[1:], t.stack[:n-1], false
+		return true
+	}
+	rest := t.in[1:]
+	n := nameLen(rest)
+	if n == 0 || len(t.stack) >= 4*maxDepth {
+		return false
+	}
+	name := rest[:n]
+	rest = rest[n:]
+	t.name(name, tokOpen, tokNewTag, knownTags[:])
+	t.stack, t.elements = append(t.stack, name), true
+	t.value = false
+	for {
+		switch {
+		case strings.HasPrefix(rest, ">"):
+			t.in = rest[1:]
+			return true
+		case strings.HasPrefix(rest, "/>"):
+			t.out, t.in, t.stack, t.value = append(t.out, tokEmpty), rest[2:], t.stack[:len(t.stack)-1], false
+			return true
+		case !strings.HasPrefix(rest, " "):
+			return false
+		}
+		rest = rest[1:]
+		n := nameLen(rest)
+		if n == 0 || !strings.HasPrefix(rest[n:], `="`) {
+			return false
+		}
+		end := strings.IndexByte(rest[n+2:], '"')
+		if end < 0 {
+			return false
+		}
+		value := rest[n+2 : n+2+end]
+		whole := rest[:n+2+end+1]
+		if strings.ContainsAny(value, "<") {
+			return false
+		}
+		if i := index(knownAttrs[:], whole); i >= 0 {
+			t.out, t.value = append(t.out, tokAttr, byte(i)), false
+		} else {
+			t.name(rest[:n], tokAttr, tokNewAttr, nil)
+			t.out, t.value = append(t.out, value...), true
+		}
+		rest = rest[n+2+end+1:]
+	}
+}
+
+func index(list []string, s string) int {
+	for i, x := range list {
+		if x == s {
+			return i
+		}
+	}
+	return -1
+}
+
+// name writes a name by number, or spells it.
+func (t *tokenizer) name(name string, mark, spelled byte, known []string) {
+	if i := index(known, name); i >= 0 {
+		t.out = append(t.out, mark, byte(i))
+		return
+	}
+	if i := index(t.names, name); i >= 0 {
+		t.out = append(t.out, mark, byte(localTag+i))
+		return
+	}
+	if len(t.names) < 256-localTag {
+		t.names = append(t.names, name)
+	}
+	t.out = append(append(append(t.out, spelled), name...), tokEnd)
+}
+
+// text writes character data.
+func (t *tokenizer) text(s string) bool {
+	if t.value && s[0] != '\n' {
+		t.out = append(t.out, tokEnd)
+	}
+	t.value = false
+	for len(s) > 0 {
+		if s[0] == '\n' {
+			n := 0
+			for strings.HasPrefix(s[1+n*len(t.unit):], t.unit) {
+				n++
+			}
+			if rel := n - len(t.stack); -16 <= rel && rel <= 16 {
+				t.out = append(t.out, tokIndent, byte(indentZero+rel))
+				s = s[1+n*len(t.unit):]
+				continue
+			}
+		}
+		if n := t.base64(s); n > 0 {
+			s = s[n:]
+			continue
+		}
+		if n := t.id(s); n > 0 {
+			s = s[n:]
+			continue
+		}
+		t.out = append(t.out, s[0])
+		s = s[1:]
+	}
+	return true
+}
+
+const urnText = "urn:jxta:"
+
+// id writes an id at the front of s, and says how long that is in text.
+func (t *tokenizer) id(s string) int {
+	rest, urn := strings.CutPrefix(s, urnText)
+	form := byte(0)
+	if !strings.HasPrefix(rest, "uuid-") {
+		if !strings.HasPrefix(rest, "cbid-") {
+			return 0
+		}
+		form = formCBID
+	}
+	n := 5
+	for n < len(rest) && ('0' <= rest[n] && rest[n] <= '9' || 'A' <= rest[n] && rest[n] <= 'F') {
+		n++
+	}
+	digits := rest[5:n]
+	if len(digits) < 4 || len(digits)%2 != 0 || len(digits) > 510 {
+		return 0
+	}
+	whole := rest[:n]
+	if urn {
+		t.out = append(t.out, tokID)
+		n += len(urnText)
+	} else {
+		t.out = append(t.out, tokBareID)
+	}
+	if i := index(t.ids, whole); i >= 0 && i < 256 {
+		t.out = append(t.out, formKnown, byte(i))
+		return n
+	}
+	t.out = appendIDForm(t.out, digits, form, t.ids)
+	t.ids = append(t.ids, whole)
+	return n
+}
+
+func appendIDForm(out []byte, digits string, form byte, ids []string) []byte {
+	b, err := hex.DecodeString(digits)
+	if err != nil {
+		panic("compact: " + err.Error()) // only hexadecimal digits come here
+	}
+	last := len(b) - 1
+	put := func(f byte, from int) []byte {
+		return append(append(out, form|f, b[last]), b[from:last]...)
+	}
+	for f := formNamed; f >= formPeer; f-- {
+		if from := len(prefixes[f-1]) / 2; strings.HasPrefix(digits, prefixes[f-1]) && last-from == idOctets(byte(f)) {
+			return put(byte(f), from)
+		}
+	}
+	switch {
+	case last == 32 && bytes.Equal(b[:16], b[16:32]):
+		return put(formDouble, 16)
+	case last == 32:
+		for i, id := range ids[:min(len(ids), 256)] {
+			if len(id) >= 5+32 && id[5:5+32] == digits[:32] {
+				return append(append(out, form|formHalf, byte(i), b[last]), b[16:last]...)
+			}
+		}
+		return put(formLong, 0)
+	case last == 16:
+		return put(formShort, 0)
+	}
+	return append(append(out, form|formAny, byte(len(b))), b...)
+}
+
+// Shortest base64 text that becomes octets.
+const minBase64 = 64
+
+// base64 writes a base64 text at the front of s, and says how long that is in text: all up to the end, or to white
+// space that no line of it follows.
+func (t *tokenizer) base64(s string) int {
+	first := base64Len(s)
+	if first < minBase64-4 || first > 0x7f && first < len(s) && s[first] == '\n' {
+		return 0
+	}
+	n, width := first, 0
+	if n < len(s) && s[n] == '\n' && first%4 == 0 {
+		for n < len(s) && s[n] == '\n' {
+			line := base64Len(s[n+1:])
+			if line == 0 || line > first {
+				break
+			}
+			n += 1 + line
+			width = first
+			if line < first {
+				break
+			}
+		}
+	}
+	text := s[:n]
+	octets, err := base64.StdEncoding.Strict().DecodeString(text) // takes line feeds
+	if err != nil || len(octets) > 0xffff || n < minBase64 {
+		return 0
+	}
+	if string(appendBase64(nil, octets, width)) != text {
+		return 0
+	}
+	t.out = append(t.out, tokBase64, byte(width), byte(len(octets)>>8), byte(len(octets)))
+	t.out = append(t.out, octets...)
+	return n
+}
+
+func base64Len(s string) int {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '+' || c == '/' || c == '=') {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// appendBase64 writes lines of width characters, or one line when width is 0.
+func appendBase64(dst, octets []byte, width int) []byte {
+	text := base64.StdEncoding.EncodeToString(octets)
+	for width > 0 && len(text) > width {
+		dst = append(append(dst, text[:width]...), '\n')
+		text = text[width:]
+	}
+	return append(dst, text...)
+}
