@@ -6,19 +6,23 @@ import (
 	"aldis/internal/jxta"
 )
 
-// ConnID names one TCP connection of the LAN for the life of the process; never reused, never 0.
+// ConnID names one TCP connection of the LAN, or one poll of a peer that speaks HTTP, for the life of the process;
+// never reused, never 0.
 type ConnID uint64
 
 // Event is what the LAN or the link tells the bridge: one of the types below.
 type Event interface{ bridgeEvent() }
 
 type (
-	// Opened: a peer dialled in. Remote is "ip:port". The bridge answers with its own welcome at once.
+	// Opened: a peer dialled in. Remote is "ip:port". The bridge answers with its own welcome at once, but not over
+	// HTTP, which has none: there the connection is a poll.
 	Opened struct {
 		Conn   ConnID
 		Remote string
+		HTTP   bool
 	}
-	// Welcomed: the peer's welcome line, parsed.
+	// Welcomed: the peer's welcome line, parsed; over HTTP made of what the poll names: the peer, and in Dest the
+	// address dialled.
 	Welcomed struct {
 		Conn    ConnID
 		Welcome jxta.Welcome
@@ -29,6 +33,10 @@ type (
 		Conn ConnID
 		Body []byte
 	}
+	// Quiet: nothing more can be written to this connection, what was not written is lost; the peer may still be heard
+	// through it. That is a peer over HTTP between two polls, whose messages come by themselves (wire 3.1). It stays
+	// so until Closed, soon after the next poll has opened.
+	Quiet struct{ Conn ConnID }
 	// Closed: the connection is gone, whoever closed it. Nothing more comes from it.
 	Closed struct{ Conn ConnID }
 	// Written: every body up to and including the one with this Token was handed to the peer's socket.
@@ -57,6 +65,7 @@ type (
 func (Opened) bridgeEvent()     {}
 func (Welcomed) bridgeEvent()   {}
 func (Received) bridgeEvent()   {}
+func (Quiet) bridgeEvent()      {}
 func (Closed) bridgeEvent()     {}
 func (Written) bridgeEvent()    {}
 func (FarItem) bridgeEvent()    {}

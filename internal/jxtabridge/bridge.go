@@ -87,6 +87,8 @@ func (b *Bridge) Step(now time.Time, ev Event) Output {
 		b.welcomed(ev)
 	case Received:
 		b.received(ev)
+	case Quiet:
+		b.quiet(ev)
 	case Closed:
 		b.closed(ev)
 	case Written:

@@ -180,7 +180,7 @@ func TestMessageVersion1ForWhoAsksForIt(t *testing.T) {
 	n.conns++
 	f.conn = n.conns
 	n.peers[f.conn] = f
-	n.step(Opened{f.conn, f.addr})
+	n.step(Opened{Conn: f.conn, Remote: f.addr})
 	n.step(Welcomed{f.conn, jxta.Welcome{Dest: "tcp://" + n.cfg.Address, Public: "tcp://" + f.addr, Peer: jxta.URN(f.id), MsgVersion: 1, Version: "3.0"}})
 	f.connect(jxta.NetGroup)
 	if h := f.one(); h.body[4] != 1 || h.find("ConnectedPeer") == nil {

@@ -17,7 +17,8 @@ import (
 // Config of one bridge. Zero values of the bounds mean the defaults.
 type Config struct {
 	Name     string // of the gateway, shown to peers
-	Address  string // "ip:port" where peers dial; put in every route
+	Address  string // "ip:port" where peers dial over TCP; put in every route. Empty: not served
+	HTTP     string // the same over HTTP; one of both is there
 	Identity Identity
 
 	Lease      time.Duration // rendezvous lease; default 20 min, as JXTA's own (ghosts section 10: 2.2 hates short ones)

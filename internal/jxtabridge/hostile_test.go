@@ -106,7 +106,7 @@ func TestHostileMessages(t *testing.T) {
 	n.step(Welcomed{99, jxta.Welcome{Peer: "urn:jxta:uuid-0103"}})
 	n.conns++
 	n.peers[n.conns] = &fake{n: n, conn: n.conns}
-	n.step(Opened{n.conns, "10.9.9.9:1"})
+	n.step(Opened{Conn: n.conns, Remote: "10.9.9.9:1"})
 	n.step(Received{n.conns, []byte("before the welcome")})
 	for _, id := range []string{n.cfg.Identity.Peer, "jxta-NetGroup", pipe1, "nonsense"} {
 		n.step(Welcomed{n.conns, jxta.Welcome{Dest: "x", Peer: jxta.URN(id)}})
@@ -248,7 +248,7 @@ func FuzzReceived(f *testing.F) {
 	cfg.Identity.Peer = gateway
 	f.Fuzz(func(t *testing.T, body []byte) {
 		b := New(cfg, nil)
-		b.Step(t0, Opened{1, "10.0.0.2:1"})
+		b.Step(t0, Opened{Conn: 1, Remote: "10.0.0.2:1"})
 		b.Step(t0, Welcomed{1, jxta.Welcome{Dest: "tcp://10.0.0.1:9701", Public: "tcp://10.0.0.2:1", Peer: jxta.URN(peer), Version: "1.1"}})
 		connect, _, _ := captured(t, "jxta22-connect")
 		b.Step(t0, Received{1, connect})

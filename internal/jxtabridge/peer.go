@@ -9,10 +9,12 @@ import (
 	"aldis/internal/jxta"
 )
 
-// conn is one TCP connection.
+// conn is one TCP connection, or one poll over HTTP.
 type conn struct {
 	id         ConnID
 	remote     string
+	scheme     string // of the peer's address: tcp or http
+	quiet      bool   // nothing can be written
 	unique     string // peer id of the welcome; "" before it
 	peer       *peer
 	known      bool // the first message has shown the format
@@ -73,9 +75,14 @@ type delivery struct {
 }
 
 func (b *Bridge) opened(ev Opened) {
-	b.conns[ev.Conn] = &conn{id: ev.Conn, remote: ev.Remote}
+	c := &conn{id: ev.Conn, remote: ev.Remote, scheme: "tcp"}
+	b.conns[ev.Conn] = c
+	if ev.HTTP {
+		c.scheme = "http"
+		return
+	}
 	b.out.Welcome = append(b.out.Welcome, WelcomeOut{ev.Conn, jxta.Welcome{
-		Dest: "tcp://" + ev.Remote, Public: b.endpoint(), Peer: jxta.URN(b.me), Version: "1.1"}})
+		Dest: "tcp://" + ev.Remote, Public: "tcp://" + b.cfg.Address, Peer: jxta.URN(b.me), Version: "1.1"}})
 }
 
 // evict makes room for a new peer: the one goes that has no connection, waits for nothing and whose lease ends first.
@@ -97,9 +104,6 @@ func (b *Bridge) evict() {
 		b.dropLease(victim, g)
 	}
 }
-
-// endpoint is the gateway's transport address.
-func (b *Bridge) endpoint() string { return "tcp://" + b.cfg.Address }
 
 func (b *Bridge) welcomed(ev Welcomed) {
 	c := b.conns[ev.Conn]
@@ -157,10 +161,29 @@ func (b *Bridge) closed(ev Closed) {
 		return
 	}
 	p.conns = slices.DeleteFunc(p.conns, func(x *conn) bool { return x == c })
+	p.unwritten(c)
+	b.pump(p)
+	b.prune(p)
+}
+
+func (b *Bridge) quiet(ev Quiet) {
+	c := b.conns[ev.Conn]
+	if c == nil {
+		return
+	}
+	c.quiet = true
+	if p := c.peer; p != nil {
+		p.unwritten(c)
+		b.pump(p)
+	}
+}
+
+// unwritten takes back what a connection has not written: it goes out again on the next one, before everything that
+// waits.
+func (p *peer) unwritten(c *conn) {
 	if p.out == c {
 		p.out = nil
 	}
-	// What was not written goes out again on the next connection, before everything that waits.
 	var again []*message
 	for _, f := range c.inflight {
 		if f.msg != nil {
@@ -168,9 +191,18 @@ func (b *Bridge) closed(ev Closed) {
 			p.queued += f.msg.size
 		}
 	}
+	c.inflight, c.octets = nil, 0
 	p.queue = append(again, p.queue...)
-	b.pump(p)
-	b.prune(p)
+}
+
+// newest is the connection opened last that can be written to; nil: none can.
+func (p *peer) newest() *conn {
+	for _, c := range slices.Backward(p.conns) {
+		if !c.quiet {
+			return c
+		}
+	}
+	return nil
 }
 
 // prune forgets a peer of whom nothing is left.
@@ -250,13 +282,13 @@ func (b *Bridge) abandon(p *peer, which func(*message) bool) {
 // pump moves what waits to the peer's connection, as far as its window allows. One connection at a time carries
 // everything, so that the order stays; a newer one takes over when the older has nothing under way.
 func (b *Bridge) pump(p *peer) {
-	if len(p.conns) == 0 {
-		return
-	}
 	if p.out == nil || len(p.out.inflight) == 0 {
-		p.out = p.conns[len(p.conns)-1]
+		p.out = p.newest()
 	}
 	c := p.out
+	if c == nil {
+		return
+	}
 	var later []*message // payloads that keep their distance, in order; answers may pass them
 	n := 0
 	for n < len(p.queue) && c.octets < b.cfg.Window {
@@ -299,7 +331,7 @@ func (b *Bridge) transmit(c *conn, m *message, again bool) {
 	if service == "" {
 		service, param = jxta.Mangle(jxta.NetGroup, svcRouter, "")
 	}
-	dest := jxta.Address{Scheme: "tcp", Host: c.remote, Service: service, Param: param}
+	dest := jxta.Address{Scheme: c.scheme, Host: c.remote, Service: service, Param: param}
 	full := jxta.Message{Version: c.version, Elements: append(slices.Clip(m.elements),
 		text(elSource, jxta.PeerAddress(m.source)), text(elDestination, dest.String()))}
 	body, err := jxta.AppendMessage(make([]byte, 0, m.size+2048), full)
@@ -327,6 +359,11 @@ func (b *Bridge) transmit(c *conn, m *message, again bool) {
 func (b *Bridge) learnFormat(c *conn, signed bool) {
 	c.known, c.signed = true, signed
 	p := c.peer
+	for _, x := range p.conns { // over HTTP a poll hears nothing itself
+		if c.scheme == "http" && x.scheme == "http" && !x.known {
+			x.signed = signed
+		}
+	}
 	if p.known && p.signed == signed {
 		return
 	}

@@ -176,6 +176,10 @@ func (b *Bridge) relayRequest(c *conn, request string, first bool) {
 		m.elements = append(m.elements, relay("relayAdv", mimeXML, b.rdvDoc(jxta.NetGroup, jxta.ClassRelay)))
 	}
 	m.service, m.param = jxta.Mangle(jxta.NetGroup, jxta.ClassRelay, b.me)
+	if c.quiet { // a renewal between two polls
+		b.enqueue(c.peer, m)
+		return
+	}
 	m.size = sizeOf(m.elements)
 	b.transmit(c, m, false)
 }

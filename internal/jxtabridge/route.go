@@ -6,9 +6,16 @@ import (
 	"aldis/internal/jxta"
 )
 
-// access is the gateway's own access point, with its address: the one address that is ever handed out.
+// access is the gateway's own access point, with its addresses: the only ones that are ever handed out.
 func (b *Bridge) access() jxta.AccessPoint {
-	return jxta.AccessPoint{Peer: b.me, Addresses: []string{b.endpoint()}}
+	a := jxta.AccessPoint{Peer: b.me}
+	if b.cfg.Address != "" {
+		a.Addresses = append(a.Addresses, "tcp://"+b.cfg.Address)
+	}
+	if b.cfg.HTTP != "" {
+		a.Addresses = append(a.Addresses, "http://"+b.cfg.HTTP)
+	}
+	return a
 }
 
 // ownRoute is the jxta:RA without which an edge never sends anything (wire 5.1).

@@ -213,7 +213,7 @@ func (f *fake) redial(dest string) {
 	if dest == "" {
 		dest = "tcp://" + f.n.cfg.Address
 	}
-	f.n.step(Opened{f.conn, f.addr})
+	f.n.step(Opened{Conn: f.conn, Remote: f.addr})
 	f.n.step(Welcomed{f.conn, jxta.Welcome{Dest: dest, Public: "tcp://" + f.addr, Peer: jxta.URN(f.id), Version: "1.1"}})
 }
 

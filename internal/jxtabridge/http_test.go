@@ -1,0 +1,162 @@
+package jxtabridge
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"aldis/internal/jxta"
+)
+
+// poll opens a back channel as internal/lan tells of it.
+func (f *fake) poll(dest string) ConnID {
+	f.n.Helper()
+	f.n.conns++
+	id := f.n.conns
+	f.n.peers[id] = f
+	f.conn, f.gone = id, false
+	f.n.step(Opened{Conn: id, Remote: f.addr, HTTP: true})
+	f.n.step(Welcomed{id, jxta.Welcome{Dest: dest, Public: "http://" + f.addr, Peer: jxta.URN(f.id), Version: "1.1"}})
+	return id
+}
+
+func httpNode(t *testing.T) (*node, *fake, string) {
+	n := newNode(t, 1)
+	n.cfg.HTTP = "10.0.1.1:9700"
+	n.b = New(n.cfg, nil)
+	peerNumber++
+	f := &fake{n: n, name: "A", id: peerName("cbid", peerNumber), addr: fmt.Sprintf("10.9.1.%d:40000", peerNumber), signed: true}
+	n.secret = append(n.secret, f.addr)
+	return n, f, "http://" + n.cfg.HTTP + "/EndpointService:jxta-NetGroup/" + jxta.ClassRelay + "/connect,3600000,keep,true"
+}
+
+func TestPollIsRelayConnection(t *testing.T) {
+	n, f, relay := httpNode(t)
+	f.poll(relay)
+	if f.greeted != (jxta.Welcome{}) {
+		t.Errorf("a welcome line over HTTP: %+v", f.greeted)
+	}
+	h := f.one()
+	if string(h.find("relay:response")) != "connected" || h.dest.Scheme != "http" || h.dest.Host != f.addr || h.trailer == nil {
+		t.Errorf("relay answer %q to %+v", h.body, h.dest)
+	}
+	f.connect(jxta.NetGroup)
+	h = f.one()
+	want := []string{"tcp://" + n.cfg.Address, "http://" + n.cfg.HTTP}
+	if h.erm.Route == nil || !slices.Equal(h.erm.Route.Access.Addresses, want) {
+		t.Errorf("route %+v, want %q", h.erm.Route, want)
+	}
+	// Only HTTP is served: nothing else is handed out.
+	n.cfg.Address = ""
+	n.b = New(n.cfg, nil)
+	f.poll(relay)
+	f.take()
+	f.connect(jxta.NetGroup)
+	if h = f.one(); !slices.Equal(h.erm.Route.Access.Addresses, want[1:]) {
+		t.Errorf("route %+v, want %q", h.erm.Route, want[1:])
+	}
+}
+
+// Two polls are open, the newest carries; what it did not write goes to the older, and what none can write waits for
+// the next. Meanwhile the peer's own messages are heard.
+func TestTwoPollsAndThenNone(t *testing.T) {
+	n, f, relay := httpNode(t)
+	first := f.poll(relay)
+	second := f.poll("http://" + n.cfg.HTTP)
+	f.connect(jxta.NetGroup)
+	f.take()
+	var carrier []ConnID
+	deliver := func(s string) {
+		n.Helper()
+		from := peerName("cbid", 7777)
+		n.step(FarItem{2, Item{Kind: ItemPeer, Group: jxta.NetGroup, Peer: from, Doc: reducePeer(mustXML(t, f.advertisement(jxta.NetGroup)))}})
+		out := n.step(FarPayload{2, uint64(len(carrier) + 1), Payload{Group: jxta.NetGroup, Src: from, Dst: f.id, Service: "PipeService", Param: jxta.URN(pipe1), Elements: []jxta.Element{body(s)}}})
+		for _, s := range out.Send {
+			carrier = append(carrier, s.Conn)
+		}
+		n.now = n.now.Add(n.b.cfg.Pace * 10)
+	}
+	deliver("one")
+	n.stuck = true
+	deliver("two")
+	if !slices.Equal(carrier, []ConnID{second, second}) || !slices.Equal(f.bodies(), []string{"one", "two"}) {
+		t.Errorf("carried by %v, want the newest, %d", carrier, second)
+	}
+	n.step(Closed{second}) // "two" was not written
+	n.pass(n.b.cfg.Pace * 8)
+	if got := f.bodies(); !slices.Equal(got, []string{"two"}) {
+		t.Errorf("after the newest ended the older carries %q, want two", got)
+	}
+	n.step(Quiet{first})
+	deliver("three")
+	f.conn = first
+	f.connect(jxta.NetGroup)
+	f.silence("nothing can be written")
+	if len(n.done) != 1 {
+		t.Errorf("done %v, want only the first", n.done)
+	}
+	n.stuck = false
+	n.pass(n.b.cfg.Pace * 20)
+	f.poll(relay)
+	n.step(Closed{first})
+	n.pass(n.b.cfg.Pace * 40)
+	g := f.take()
+	var bodies []string
+	granted := false
+	for _, h := range g {
+		if d := h.find("trk:body"); d != nil {
+			bodies = append(bodies, string(d))
+		}
+		granted = granted || h.find("ConnectedLease") != nil
+	}
+	if len(g) == 0 || string(g[0].find("relay:response")) != "connected" || !granted || !slices.Equal(bodies, []string{"two", "three"}) {
+		t.Errorf("after the next poll %q, %v; want the relay answer first, the lease, two and three", bodies, granted)
+	}
+	if !slices.Equal(n.done, []uint64{1, 2, 3}) || n.b.Status().Peers[0].Connections != 1 {
+		t.Errorf("done %v, status %+v", n.done, n.b.Status())
+	}
+}
+
+// A message of a peer that has no poll yet, or of somebody who says to be it, draws nothing to itself.
+func TestQuietFromTheBeginning(t *testing.T) {
+	n, f, relay := httpNode(t)
+	poll := f.poll(relay)
+	f.take()
+	n.conns++
+	stranger := n.conns
+	n.step(Opened{Conn: stranger, Remote: "10.9.1.99:1", HTTP: true})
+	n.step(Quiet{stranger})
+	n.step(Welcomed{stranger, jxta.Welcome{Dest: "http://" + n.cfg.HTTP, Public: "http://10.9.1.99:1", Peer: jxta.URN(f.id), Version: "1.1"}})
+	f.conn = stranger
+	f.connect(jxta.NetGroup)
+	f.one()
+	if c := n.b.peers[f.id]; len(c.conns) != 2 || c.out == nil || c.out.id != poll {
+		t.Errorf("answered over %+v, want the poll %d", c.out, poll)
+	}
+	n.step(Quiet{12345})
+	n.step(Closed{12345})
+}
+
+// A relay renewal that comes between two polls is answered by the next.
+func TestRenewalBetweenPolls(t *testing.T) {
+	n, f, relay := httpNode(t)
+	first := f.poll(relay)
+	f.take()
+	n.step(Quiet{first})
+	service, param := jxta.Mangle(jxta.NetGroup, jxta.ClassRelay, f.id)
+	f.send(service, param, jxta.Element{Namespace: "relay", Name: "request", Type: mimeText, Data: []byte("connect,3600000,keep,other")})
+	f.silence("no poll is open")
+	f.poll("http://" + n.cfg.HTTP)
+	if h := f.one(); string(h.find("relay:response")) != "connected" {
+		t.Errorf("renewal %q", h.body)
+	}
+}
+
+func mustXML(t *testing.T, doc []byte) *jxta.Node {
+	t.Helper()
+	n, err := jxta.ParseXML(doc, jxta.DefaultXML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
