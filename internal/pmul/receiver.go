@@ -95,6 +95,21 @@ func (r *Receiver) Stats() ReceiverStats { return r.stats }
 // Silent tells whether the node is under EMCON.
 func (r *Receiver) Silent() bool { return r.silent }
 
+// Incoming is a message that is not complete.
+type Incoming struct {
+	Key
+	Has, Fragments int
+}
+
+// Incoming lists the messages that are not complete, ordered by Source_ID and Message_ID.
+func (r *Receiver) Incoming() (list []Incoming) {
+	for _, key := range sortedKeys(r.in) {
+		m := r.in[key]
+		list = append(list, Incoming{key, len(m.fragments), int(m.total)})
+	}
+	return list
+}
+
 // Step brings the receiver to now and applies ev.
 func (r *Receiver) Step(now time.Time, ev Event) Output {
 	r.out = Output{}

@@ -1,0 +1,154 @@
+package pmulfile
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"aldis/internal/pmul"
+)
+
+// Job is a file to send.
+type Job struct {
+	Payload  []byte
+	To       []netip.Addr
+	Priority uint8
+	Expires  time.Time
+	// Report, when set, is called from the loop: about once a second and at each fate.
+	Report func(Progress)
+}
+
+// Progress of a Job.
+type Progress struct {
+	Message   pmul.MessageID
+	Fragments int
+	Sent      int // fragments that have been on the air
+	Elapsed   time.Duration
+	To        []RecipientProgress
+	Counters  Counters
+}
+
+// RecipientProgress is one recipient's part; Has is what it is known to have.
+type RecipientProgress struct {
+	Node  netip.Addr
+	Has   int
+	State pmul.State
+	After time.Duration // when the state became final
+}
+
+// Delivered tells whether every recipient is known to have the file.
+func (p Progress) Delivered() bool {
+	for _, r := range p.To {
+		if r.State != pmul.Delivered {
+			return false
+		}
+	}
+	return len(p.To) > 0
+}
+
+// bucketKept is the only one that a sender's state keeps: Message_IDs and Message_Sequence_Numbers.
+const bucketKept = "pmul-node"
+
+// lastWords is how long the end of a message may take on the air once all fates are known.
+const lastWords = 30 * time.Second
+
+// Send sends a file until every recipient has its final state. When ctx ends, those who wait are told to drop it. The
+// error is about this node; what became of the file is in the Progress.
+func Send(ctx context.Context, cfg Config, job Job) (p Progress, err error) {
+	e, records, err := open(cfg, ackPort)
+	if err != nil {
+		return p, err
+	}
+	defer func() {
+		if cerr := e.close(); err == nil {
+			err = cerr
+		}
+	}()
+	if err := e.sockets.join(allNodes, requestPort); err != nil {
+		return p, err
+	}
+	sender, err := pmul.NewSender(e.engine, records)
+	if err != nil {
+		return p, err
+	}
+	submit := pmul.Submit{Payload: job.Payload, Priority: job.Priority, Expires: job.Expires}
+	for _, a := range job.To {
+		submit.To = append(submit.To, Node(a))
+		p.To = append(p.To, RecipientProgress{Node: a})
+	}
+	began := time.Now()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	// update says where the message stands; after the last fate its numbers stay.
+	update := func(now time.Time) {
+		p.Elapsed, p.Counters = now.Sub(began), e.counters
+		for i := range p.To {
+			has, sent, fragments := sender.Progress(p.Message, Node(p.To[i].Node))
+			if fragments == 0 {
+				break
+			}
+			p.To[i].Has, p.Sent, p.Fragments = has, sent, fragments
+		}
+		if job.Report != nil {
+			job.Report(p)
+		}
+	}
+	var ev pmul.Event = submit
+	wait := ctx
+	for {
+		now := time.Now()
+		out := sender.Step(now, ev)
+		var kept []pmul.Record
+		for _, r := range out.Records {
+			if r.Bucket == bucketKept {
+				kept = append(kept, r)
+			}
+		}
+		if err := e.commit(kept); err != nil {
+			return p, err
+		}
+		for _, a := range out.Accepted {
+			if a.Err != nil {
+				return p, fmt.Errorf("refused: %w", a.Err)
+			}
+			p.Message = a.Message
+		}
+		for _, f := range out.Fates {
+			for i := range p.To {
+				if Node(p.To[i].Node) == f.To {
+					p.To[i].State, p.To[i].After = f.State, now.Sub(began)
+				}
+			}
+		}
+		if err := e.send(out.Send); err != nil {
+			return p, err
+		}
+		if _, submitted := ev.(pmul.Submit); submitted || len(out.Fates) > 0 || ev == nil {
+			update(now)
+		}
+		if len(sender.Messages()) == 0 {
+			for i := range p.To {
+				if p.To[i].State == pmul.Delivered {
+					p.To[i].Has = p.Fragments
+				}
+			}
+			update(now)
+			return p, nil
+		}
+		pdu, err := e.wait(wait, out.Deadline, tick.C)
+		switch {
+		case err != nil && wait == ctx: // the end of the message is still said
+			ev = pmul.Withdraw{Message: p.Message}
+			var cancel context.CancelFunc
+			wait, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+			defer cancel()
+		case err != nil:
+			return p, nil
+		case pdu == nil:
+			ev = nil
+		default:
+			ev = pdu
+		}
+	}
+}
