@@ -38,6 +38,7 @@ Lets JXTA peers of two or more sites meet over a narrow link.
   status    what the running gateway on this machine does
   silence   transmit nothing (EMCON), and end that
   profiles  the links that are known by name
+  pmul      send and receive files by plain P_Mul (ACP 142)
   lab       play gateways, peers and a link on this machine
   version   what this is
 
@@ -54,6 +55,7 @@ var commands = map[string]command{
 	"status":   statusCommand,
 	"silence":  silenceCommand,
 	"profiles": profilesCommand,
+	"pmul":     pmulCommand,
 	"lab":      lab.Main,
 	"version":  versionCommand,
 	// The child that runs libnorm, started by run.
