@@ -2,7 +2,6 @@ package trace
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -18,11 +17,9 @@ import (
 )
 
 const (
-	maxWays     = 1024     // pairs of UDP ends that are looked at
-	maxSearch   = 1 << 18  // datagrams tried in vain while looking for node ids
-	maxFlows    = 1 << 16  // flows of one direction
-	maxObjects  = 64       // NORM objects that are put together at a time
-	maxAssembly = 32 << 20 // octets of them all
+	maxWays     = 1024    // pairs of UDP ends that are looked at
+	maxSearch   = 1 << 18 // datagrams tried in vain while looking for node ids
+	maxFlows    = 1 << 16 // flows of one direction
 	maxEnvelope = 32 << 20
 	idStep      = 256 // ids that share the hint in a datagram
 )
@@ -103,13 +100,6 @@ type direction struct {
 type custodyItem struct {
 	at        int64
 	receipted bool
-}
-
-// object is a NORM object being put together from its source symbols.
-type object struct {
-	data    []byte
-	have    map[int]bool // offsets
-	missing int
 }
 
 func tallyIn(m map[string]*Tally, name string, octets int) {
@@ -499,155 +489,4 @@ func rowsOf(m map[string]*Tally) []Row {
 	}
 	slices.SortFunc(rows, func(a, b Row) int { return cmp.Or(cmp.Compare(b.Octets, a.Octets), cmp.Compare(a.Name, b.Name)) })
 	return rows
-}
-
-// Offsets in a restored NORM DATA packet (reference norm-and-tshark.md 1): object_transport_id, FEC payload ID of block and
-// symbol, EXT_FTI with the object's size, then the payload.
-const (
-	normObjectID = 14
-	normBlock    = 16
-	normSymbol   = 19
-	normSize     = 22
-	normPayload  = 32
-	normNackKind = 5 // first octet of an elided NACK (package normwire)
-)
-
-// norm answers the ledger's kind of a NORM frame.
-func (l *linkAnalyser) norm(d *direction, s *segment, body []byte, octets int) string {
-	packet, info, err := d.restore(body)
-	if err != nil {
-		tallyIn(l.frames, "norm (unread)", octets)
-		return "repair"
-	}
-	tallyIn(l.frames, "norm "+info.Kind.String(), octets)
-	if info.Kind != normwire.Data || len(packet) < normPayload {
-		return "repair"
-	}
-	block := int(packet[normBlock])<<16 | int(binary.BigEndian.Uint16(packet[normBlock+1:]))
-	symbol := int(packet[normSymbol])
-	at := uint64(info.Generation)<<56 | uint64(info.Object)<<40 | uint64(block)<<8 | uint64(symbol) + 1
-	again := info.Repair || at <= d.sent && d.sent>>56 == at>>56
-	d.sent = max(d.sent, at)
-	size := int64(binary.BigEndian.Uint64(packet[normSize-2:]) & (1<<48 - 1))
-	l.assemble(d, s, info, size, block, symbol, packet[normPayload:])
-	if again {
-		return "repair"
-	}
-	return "payload"
-}
-
-// restore gives the packet of a NORM frame. The segment size is the profile's; without a profile the first DATA of an
-// object of several segments shows it, for that segment is full.
-func (d *direction) restore(body []byte) ([]byte, normwire.Info, error) {
-	if len(body) < 2 {
-		return nil, normwire.Info{}, normwire.ErrShort
-	}
-	if d.session != nil && body[0]&7 == normNackKind {
-		d.session.Restarted(body[1]) // a NACK is for the generation that it names
-	}
-	try := func(s *normwire.Session) ([]byte, normwire.Info, error) {
-		packets, info, err := s.Restore(body)
-		if err != nil {
-			return nil, info, err
-		}
-		return packets[len(packets)-1], info, nil
-	}
-	if d.session != nil {
-		packet, info, err := try(d.session)
-		if err == nil || d.segment != 0 {
-			return packet, info, err
-		}
-	}
-	to := d.nodes.to
-	if to == 0 {
-		to = ^d.nodes.from // NORM node id of nobody; only NACKs name it
-	}
-	for segment := min(len(body), normwire.MaxSegment); segment > 0; segment-- {
-		s, err := normwire.NewSession(normwire.Config{Self: to, Peer: d.nodes.from, Segment: segment})
-		if err != nil {
-			return nil, normwire.Info{}, err
-		}
-		s.Restarted(body[1])
-		packet, info, err := try(s)
-		if err != nil {
-			continue
-		}
-		d.session = s
-		if len(packet) > normPayload && info.Kind == normwire.Data && info.Octets == segment && int64(segment) < int64(binary.BigEndian.Uint64(packet[normSize-2:])&(1<<48-1)) {
-			d.segment = segment
-		}
-		return packet, info, nil
-	}
-	return nil, normwire.Info{}, normwire.ErrMismatch
-}
-
-// assemble puts an object together from source symbols. What parity would have to restore stays unread.
-func (l *linkAnalyser) assemble(d *direction, s *segment, info normwire.Info, size int64, block, symbol int, payload []byte) {
-	if size <= 0 || size > maxAssembly || info.Octets != len(payload) {
-		return
-	}
-	key := uint32(info.Generation)<<16 | uint32(info.Object)
-	o := d.objects[key]
-	if o == nil {
-		for len(l.assembly) > 0 && (len(l.assembly) >= maxObjects || l.assembled+size > maxAssembly) {
-			oldest := l.assembly[0]
-			l.assembly = l.assembly[1:]
-			l.assembled -= int64(len(oldest.data))
-			oldest.data, oldest.have = nil, nil
-		}
-		l.assembled += size
-		o = &object{data: make([]byte, size), have: map[int]bool{}, missing: int(size)}
-		d.objects[key] = o
-		l.assembly = append(l.assembly, o)
-	}
-	if o.missing == 0 || int64(len(o.data)) != size {
-		return
-	}
-	at, ok := sourceOffset(size, max(d.segment, len(payload)), block, symbol)
-	if !ok || o.have[at] || at+len(payload) > len(o.data) {
-		return
-	}
-	o.have[at] = true
-	copy(o.data[at:], payload)
-	if o.missing -= len(payload); o.missing > 0 {
-		return
-	}
-	data := o.data
-	l.assembly = slices.DeleteFunc(l.assembly, func(other *object) bool { return other == o })
-	l.assembled -= size
-	o.data, o.have = nil, nil
-	l.r.Objects++
-	_, _, data, ok = normwire.CutPrefix(data)
-	if !ok || len(data) < objectHead {
-		return
-	}
-	if !d.first(frame.Bulk, binary.BigEndian.Uint16(data), s.at) {
-		l.r.Repeats++
-		return
-	}
-	l.r.Messages++
-	l.envelope(d, s, data[2] == 1, data[objectHead:])
-}
-
-// objectHead is what a gateway puts before an envelope in an object: number, and whether it is deflated.
-const objectHead = 3
-
-// sourceOffset is where a source symbol's payload is in its object, by the block partitioning of RFC 5052 9.1; parity
-// has none.
-func sourceOffset(size int64, segment, block, symbol int) (int, bool) {
-	symbols := int((size + int64(segment) - 1) / int64(segment))
-	blocks := (symbols + normwire.BlockLen - 1) / normwire.BlockLen
-	if block >= blocks {
-		return 0, false
-	}
-	large, small := (symbols+blocks-1)/blocks, symbols/blocks
-	n := symbols - small*blocks // blocks of the larger length
-	before, length := block*large, large
-	if block >= n {
-		before, length = n*large+(block-n)*small, small
-	}
-	if symbol >= length {
-		return 0, false
-	}
-	return (before + symbol) * segment, true
 }
