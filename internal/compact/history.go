@@ -14,8 +14,8 @@ var ErrHistory = errors.New("compact: coded after messages not held here")
 
 // Bounds of a history, the same at both ends.
 const (
-	maxBack        = 32      // numbers from a message back to the newest it may be coded after
-	windowMessages = 12      // learned from, at most
+	maxBack        = 32      // 5 bits: numbers from a message back to the newest it may be coded after
+	windowMessages = 8       // 3 bits: learned from, at most
 	windowOctets   = 1200    // of text or tokens learned from, at most, but for the newest
 	maxLearned     = 8 << 10 // octets of a message that is learned from
 	checkOctets    = 3
@@ -25,9 +25,10 @@ const (
 // receiver's once it is delivered; both in order of number. A flow is the messages of one source on one pipe, so that
 // each is like the one before; where a group listens, the sender's gets a message once all have it.
 //
-// A code names the newest message it was made after and carries a hash of those it was made after and of the text
-// itself: without the same messages it does not expand. A lost message, a restart (Reset) or a new listener makes
-// codes longer, never wrong. The zero value is ready. A History takes at most 44 times 8 kB.
+// A code says which messages it was made after and carries a hash of those and of the text itself: without the same
+// messages it does not expand. A lost message, a restart (Reset) or a new listener makes codes longer, never wrong. A
+// message that was sent once without a receipt is better coded without a history (Append): should the ends differ,
+// that one arrives. The zero value is ready. A History takes at most 40 times 16 kB.
 type History struct {
 	held []entry
 }
@@ -78,13 +79,22 @@ func (h *History) Octets() int {
 	return n
 }
 
-// window returns the messages to learn from, for a code made after base.
-func (h *History) window(base uint64) []entry {
+// upTo returns how many messages are held up to the one of number base, 0 when that is not held.
+func (h *History) upTo(base uint64) int {
 	to := len(h.held)
 	for to > 0 && h.held[to-1].number > base {
 		to--
 	}
 	if to == 0 || h.held[to-1].number != base {
+		return 0
+	}
+	return to
+}
+
+// window returns the messages to learn from, for a code made after base.
+func (h *History) window(base uint64) []entry {
+	to := h.upTo(base)
+	if to == 0 {
 		return nil
 	}
 	from, octets := to-1, len(h.held[to-1].stream)
@@ -131,7 +141,7 @@ func (c *Coder) AppendAfter(dst, text []byte, h *History, number uint64) ([]byte
 	}
 	window := h.window(base)
 	sum := check(window, text)
-	head := append([]byte{byte(number - base)}, sum[:]...)
+	head := append([]byte{byte(number-base-1)<<3 | byte(len(window)-1)}, sum[:]...)
 	for i := len(window) - 1; i >= 0; i-- {
 		if bytes.Equal(window[i].text, text) && len(head) < len(text) {
 			dst = append(dst, head...)
@@ -182,14 +192,15 @@ func (c *Coder) ExpandAfter(codec Codec, b []byte, h *History, number uint64, li
 	if len(b) < 1+checkOctets {
 		return nil, ErrCorrupt
 	}
-	back, sum, code := uint64(b[0]), [checkOctets]byte(b[1:]), b[1+checkOctets:]
-	if back == 0 || back > maxBack || back >= number {
+	back, count, sum, code := uint64(b[0]>>3)+1, int(b[0]&7)+1, [checkOctets]byte(b[1:]), b[1+checkOctets:]
+	if back >= number {
 		return nil, ErrCorrupt
 	}
-	window := h.window(number - back)
-	if len(window) == 0 {
+	to := h.upTo(number - back)
+	if to < count {
 		return nil, ErrHistory
 	}
+	window := h.held[to-count : to]
 	var text []byte
 	if codec == Repeated {
 		i := len(window) - 1

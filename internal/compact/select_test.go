@@ -218,7 +218,7 @@ func FuzzModel(f *testing.F) {
 	f.Add(benchmarkText(300), false)
 	var c Coder
 	f.Fuzz(func(t *testing.T, text []byte, tokens bool) {
-		if len(text) > 3000 {
+		if len(text) > 400 {
 			return
 		}
 		m := c.primed()

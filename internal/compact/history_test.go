@@ -1,0 +1,311 @@
+package compact
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// held returns histories of both ends with these messages, numbered from 1.
+func held(texts ...[]byte) (*History, *History) {
+	a, b := new(History), new(History)
+	for i, text := range texts {
+		a.Add(uint64(i+1), text)
+		b.Add(uint64(i+1), text)
+	}
+	return a, b
+}
+
+func TestAfterHistory(t *testing.T) {
+	m := NewMaker(21, testWords)
+	track := m.Track()
+	tracks := []*Track{m.Track(), m.Track(), m.Track()}
+	peer := m.Peer(Compact, -1, true)
+	tests := []struct {
+		name  string
+		next  func() []byte
+		codec Codec
+		most  int
+	}{
+		{"XML track", track.XML, LearnedXML, 12},
+		{"records", func() []byte { return Texts(tracks, 200) }, Learned, 22},
+		{"the same again", func() []byte { return peer }, Repeated, 4},
+		{"random", func() []byte { return m.Octets(200) }, Stored, 200},
+		{"too long to learn from", func() []byte { return bytes.Repeat(peer, 6) }, ModelledXML, 3000},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var texts [][]byte
+			for range 12 {
+				texts = append(texts, tt.next())
+			}
+			a, b := held(texts...)
+			var c Coder
+			text := tt.next()
+			coded, codec := c.AppendAfter(nil, text, a, 13)
+			if tt.name == "too long to learn from" {
+				if codec == Learned || codec == LearnedXML || codec == Repeated {
+					t.Errorf("coded as %v", codec)
+				}
+			} else if codec != tt.codec || len(coded) > tt.most {
+				t.Errorf("%d octets %v, want at most %d %v", len(coded), codec, tt.most, tt.codec)
+			}
+			back, err := c.ExpandAfter(codec, coded, b, 13, len(text))
+			if err != nil || !bytes.Equal(back, text) {
+				t.Errorf("comes back otherwise: %v", err)
+			}
+			if _, err := c.ExpandAfter(codec, coded, b, 13, len(text)-1); !errors.Is(err, ErrTooLong) {
+				t.Errorf("over the limit: %v", err)
+			}
+			// The receiver may hold more, newer and older.
+			b.Add(13, text)
+			b.Add(14, tt.next())
+			if back, err := c.ExpandAfter(codec, coded, b, 13, len(text)); err != nil || !bytes.Equal(back, text) {
+				t.Errorf("with newer messages held: %v", err)
+			}
+		})
+	}
+}
+
+// Whatever the ends disagree on, the answer is ErrHistory.
+func TestHistoriesThatDiffer(t *testing.T) {
+	m := NewMaker(22, testWords)
+	track := m.Track()
+	var texts [][]byte
+	for range 8 {
+		texts = append(texts, track.XML())
+	}
+	a, _ := held(texts...)
+	other := bytes.Replace(texts[7], []byte("<seq>"), []byte("<seq>1"), 1)
+	changed := append(append([][]byte{}, texts[:7]...), other)
+	_, different := held(changed...)
+	_, short := held(texts[:7]...)
+	late := new(History)
+	for i, text := range texts[3:] {
+		late.Add(uint64(i+4), text)
+	}
+	shifted := new(History)
+	for i, text := range texts {
+		shifted.Add(uint64(i+2), text)
+	}
+	gap := new(History)
+	for i, text := range texts {
+		if i != 5 {
+			gap.Add(uint64(i+1), text)
+		}
+	}
+	var c Coder
+	for _, text := range [][]byte{track.XML(), texts[7]} {
+		coded, codec := c.AppendAfter(nil, text, a, 9)
+		for name, h := range map[string]*History{
+			"none": {}, "one octet changed": different, "the last one missing": short, "heard from the fourth on": late,
+			"numbered otherwise": shifted, "one lost": gap,
+		} {
+			if back, err := c.ExpandAfter(codec, coded, h, 9, 1000); !errors.Is(err, ErrHistory) && !bytes.Equal(back, text) {
+				t.Errorf("%v, %s: %q, %v", codec, name, back, err)
+			} else if err == nil && codec != Repeated {
+				t.Errorf("%v, %s: expanded", codec, name)
+			}
+		}
+		for i := range coded {
+			damaged := bytes.Clone(coded)
+			damaged[i] ^= 0x55
+			if back, err := c.ExpandAfter(codec, damaged, a, 9, 1000); err == nil {
+				t.Errorf("%v: octet %d changed gives %q", codec, i, back)
+			}
+		}
+		for _, bad := range [][]byte{nil, {1}, {0, 1, 2}, {0xff, 1, 2, 3}} {
+			if _, err := c.ExpandAfter(codec, bad, a, 9, 1000); !errors.Is(err, ErrHistory) && !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%v of %x: %v", codec, bad, err)
+			}
+		}
+	}
+}
+
+func TestHistoryIsBounded(t *testing.T) {
+	var h History
+	text := bytes.Repeat([]byte("<a>b</a>\n"), maxLearned/9)
+	for i := range 500 {
+		h.Add(uint64(i+1), text)
+	}
+	if n := len(h.held); n > maxBack+windowMessages {
+		t.Errorf("%d messages held", n)
+	}
+	if n := h.Octets(); n > (maxBack+windowMessages)*2*maxLearned {
+		t.Errorf("%d octets held", n)
+	}
+	h.Add(501, make([]byte, maxLearned+1))
+	if h.held[len(h.held)-1].number != 500 {
+		t.Error("a message beyond the bound was kept")
+	}
+	h.Add(400, text)
+	if len(h.held) != 1 {
+		t.Error("a number that goes back did not start anew")
+	}
+}
+
+// listener is a receiving end in the scenario: it delivers in order and remembers what it delivered.
+type listener struct {
+	c       Coder
+	h       History
+	epoch   int
+	next    uint64
+	waiting map[uint64][]byte
+	got     [][]byte
+	refused int
+}
+
+func (l *listener) hear(t *testing.T, codec Codec, coded []byte, number uint64, want []byte) {
+	if number < l.next || l.waiting[number] != nil {
+		return
+	}
+	text, err := l.c.ExpandAfter(codec, coded, &l.h, number, 10_000)
+	if err != nil {
+		if !errors.Is(err, ErrHistory) {
+			t.Fatalf("message %d: %v", number, err)
+		}
+		l.refused++
+		return
+	}
+	if !bytes.Equal(text, want) {
+		t.Fatalf("message %d is %q, want %q", number, text, want)
+	}
+	l.waiting[number] = text
+	for l.waiting[l.next] != nil {
+		l.got = append(l.got, l.waiting[l.next])
+		l.h.Add(l.next, l.waiting[l.next])
+		delete(l.waiting, l.next)
+		l.next++
+	}
+}
+
+// restart loses what is not in the journal: the history, and messages that wait for others.
+func (l *listener) restart() {
+	l.h.Reset()
+	l.waiting = map[uint64][]byte{}
+	l.epoch++
+}
+
+// A sender and a group of listeners over a link that loses, repeats and re-orders; listeners restart, fall silent, and
+// one joins late. Everything is delivered once, in order, as it was sent; and shorter than without learning.
+func TestScenario(t *testing.T) {
+	for seed := range uint64(3) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 9))
+			m := NewMaker(seed, testWords)
+			tracks := []*Track{m.Track(), m.Track()}
+			var sent [][]byte
+			var c, plain Coder
+			var h History
+			type receipt struct{ upTo, epoch uint64 }
+			listeners := []*listener{{next: 1, waiting: map[uint64][]byte{}}, {next: 1, waiting: map[uint64][]byte{}}}
+			known := make([]receipt, len(listeners)) // by the sender
+			added := uint64(0)
+			tries := map[uint64]int{}
+			octets, without, refused := 0, 0, 0
+			const messages = 80
+			for turn := 0; turn < 3000; turn++ {
+				if len(sent) < messages && turn%3 == 0 {
+					sent = append(sent, Texts(tracks, 180))
+				}
+				for i, l := range listeners { // what happens to them
+					switch {
+					case turn == 60+60*i:
+						l.restart()
+					case r.IntN(3) == 0: // a receipt arrives
+						if k := (receipt{l.next - 1, uint64(l.epoch)}); k.epoch != known[i].epoch {
+							h.Reset()
+							added = max(added, k.upTo)
+							known[i] = k
+						} else {
+							known[i] = k
+						}
+					}
+				}
+				all := uint64(len(sent))
+				for _, k := range known {
+					all = min(all, k.upTo)
+				}
+				for added < all {
+					added++
+					h.Add(added, sent[added-1])
+				}
+				if all == messages {
+					break
+				}
+				n := all + 1 + uint64(r.IntN(4)) // one of those that are due
+				if n > uint64(len(sent)) {
+					continue
+				}
+				text := sent[n-1]
+				coded, codec := c.AppendAfter(nil, text, &h, n)
+				if tries[n]++; tries[n] > 1 {
+					coded, codec = plain.Append(nil, text)
+				} else {
+					octets += len(coded)
+					alone, _ := plain.Append(nil, text)
+					without += len(alone)
+				}
+				for i, l := range listeners {
+					silent := i == 1 && turn > 150 && turn < 250
+					if !silent && r.IntN(10) < 7 {
+						l.hear(t, codec, coded, n, text)
+						if r.IntN(5) == 0 {
+							l.hear(t, codec, coded, n, text)
+						}
+					}
+				}
+			}
+			for i, l := range listeners {
+				if len(l.got) != messages {
+					t.Fatalf("listener %d has %d of %d", i, len(l.got), messages)
+				}
+				for j := range l.got {
+					if !bytes.Equal(l.got[j], sent[j]) {
+						t.Fatalf("listener %d, message %d differs", i, j)
+					}
+				}
+				refused += l.refused
+			}
+			if octets*10 > without*6 {
+				t.Errorf("%d octets with learning, %d without", octets, without)
+			}
+			// One that joins now holds nothing: it refuses what it cannot know, and takes the rest.
+			late := &listener{next: messages + 1, waiting: map[uint64][]byte{}}
+			text := Texts(tracks, 180)
+			coded, codec := c.AppendAfter(nil, text, &h, messages+1)
+			if late.hear(t, codec, coded, messages+1, text); late.refused != 1 {
+				t.Error("a listener without a history took a learned code")
+			}
+			h.Reset() // because it joined
+			coded, codec = c.AppendAfter(nil, text, &h, messages+1)
+			if late.hear(t, codec, coded, messages+1, text); len(late.got) != 1 {
+				t.Error("a listener that joined does not hear")
+			}
+			t.Logf("%d octets, %d without learning; %d refused", octets, without, refused)
+		})
+	}
+}
+
+func FuzzExpandAfter(f *testing.F) {
+	m := NewMaker(23, testWords)
+	track := m.Track()
+	var texts [][]byte
+	for range 4 {
+		texts = append(texts, track.XML())
+	}
+	a, _ := held(texts...)
+	var c Coder
+	for _, text := range [][]byte{track.XML(), texts[2]} {
+		coded, codec := c.AppendAfter(nil, text, a, 5)
+		f.Add(byte(codec), coded, uint64(5))
+	}
+	f.Fuzz(func(t *testing.T, codec byte, b []byte, number uint64) {
+		text, err := c.ExpandAfter(Codec(codec), b, a, number, 5000)
+		if err == nil && len(text) > 5000 {
+			t.Fatalf("%d octets", len(text))
+		}
+	})
+}
