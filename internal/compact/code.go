@@ -108,9 +108,6 @@ func (c *Coder) Stages(text []byte) []Stage {
 // smallest returns the smallest coding of text, valid until the next call, and reports each to note.
 func (c *Coder) smallest(text []byte, note func(Stage)) ([]byte, Codec) {
 	best, codec := text, Stored
-	if len(text) == 0 {
-		return best, codec
-	}
 	try := func(k Codec, out []byte, ok bool) {
 		if !ok {
 			out = nil
@@ -127,6 +124,9 @@ func (c *Coder) smallest(text []byte, note func(Stage)) ([]byte, Codec) {
 		}
 	}
 	try(Stored, text, true)
+	if len(text) == 0 {
+		return best, codec
+	}
 	try(Deflated, bytes.Clone(c.deflate(text)), true)
 	if tokens, ok := tokenize(text); ok && len(tokens) < len(text) {
 		try(Tokens, bytes.Clone(c.deflate(tokens)), true)

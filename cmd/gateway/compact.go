@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"text/tabwriter"
+
+	"aldis/internal/compact"
+)
+
+const compactAbout = `usage: gateway compact FILE... [--json] [--sequence] [--equivalent]
+
+Shows what crosses the link for each file (- is standard input): the codec that makes it smallest, the octets, one for
+the codec among them, and what the other codecs would have made of it.
+
+Each file is coded alone, as the first of its flow. With --sequence they are messages of one flow, in this order, and
+each is coded after those before it, which the far end is taken to hold.
+`
+
+// mostFile is the most octets of one file that the command reads.
+const mostFile = 256 << 20
+
+// compacted is what became of one file.
+type compacted struct {
+	File        string         `json:"file"`
+	Octets      int            `json:"octets"`
+	Codec       string         `json:"codec"`
+	CodedOctets int            `json:"coded_octets"` // with the octet that says which codec
+	Stages      []compactStage `json:"stages"`
+}
+
+type compactStage struct {
+	Codec       string `json:"codec"`
+	CodedOctets int    `json:"coded_octets"`
+}
+
+func compactCommand(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("compact", flag.ContinueOnError)
+	asJSON := fs.Bool("json", false, "print JSON: a list with one object for each file")
+	sequence := fs.Bool("sequence", false, "learn along the list, as a link would")
+	equivalent := fs.Bool("equivalent", false, "JXTA documents may change their layout, as where no signature covers them")
+	files, code, done := parse(fs, args, math.MaxInt, compactAbout, stdout, stderr)
+	if done {
+		return code
+	}
+	if len(files) == 0 {
+		fmt.Fprintf(stderr, "gateway compact: which files?\n\n%s", compactAbout)
+		return exitUsage
+	}
+	var coder compact.Coder
+	var history *compact.History
+	if *sequence {
+		history = new(compact.History)
+	}
+	list := []compacted{}
+	for i, file := range files {
+		text, err := readFile(file)
+		if err != nil {
+			return fail(stderr, "compact", err)
+		}
+		octets := len(text)
+		if *equivalent {
+			if canonical, ok := compact.Canonical(text); ok {
+				text = canonical
+			}
+		}
+		c, err := compactText(&coder, text, history, uint64(i+1))
+		if err != nil {
+			return fail(stderr, "compact", fmt.Errorf("%s: %w", file, err))
+		}
+		c.File, c.Octets = file, octets
+		list = append(list, c)
+	}
+	if *asJSON {
+		e := json.NewEncoder(stdout)
+		e.SetIndent("", "  ")
+		if err := e.Encode(list); err != nil {
+			return fail(stderr, "compact", err)
+		}
+		return exitGood
+	}
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(w, "octets\tcoded\tpercent\tcodec\t  file and stages\n")
+	for _, c := range list {
+		fmt.Fprintf(w, "%d\t%d\t%.1f\t%s\t  %s:", c.Octets, c.CodedOctets, 100*float64(c.CodedOctets)/float64(max(c.Octets, 1)), c.Codec, c.File)
+		for _, s := range c.Stages {
+			fmt.Fprintf(w, " %s %d", s.Codec, s.CodedOctets)
+		}
+		fmt.Fprintln(w)
+	}
+	w.Flush()
+	return exitGood
+}
+
+// compactText codes one text and makes sure that it comes back.
+func compactText(coder *compact.Coder, text []byte, history *compact.History, number uint64) (c compacted, err error) {
+	for _, s := range coder.Stages(text) {
+		if s.Octets >= 0 {
+			c.Stages = append(c.Stages, compactStage{s.Codec.String(), 1 + s.Octets})
+		}
+	}
+	var coded, back []byte
+	var codec compact.Codec
+	if history == nil {
+		coded, codec = coder.Append(nil, text)
+		back, err = coder.Expand(codec, coded, len(text))
+	} else {
+		coded, codec = coder.AppendAfter(nil, text, history, number)
+		back, err = coder.ExpandAfter(codec, coded, history, number, len(text))
+		history.Add(number, text)
+		if codec == compact.Learned || codec == compact.LearnedXML || codec == compact.Repeated {
+			c.Stages = append(c.Stages, compactStage{codec.String(), 1 + len(coded)})
+		}
+	}
+	if err != nil || !bytes.Equal(back, text) {
+		return c, fmt.Errorf("%s does not come back as it was: %v", codec, err)
+	}
+	c.Codec, c.CodedOctets = codec.String(), 1+len(coded)
+	return c, nil
+}
+
+// readFile reads a file of at most mostFile octets; - is standard input.
+func readFile(file string) ([]byte, error) {
+	in := os.Stdin
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, mostFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > mostFile {
+		return nil, errors.New(file + ": more than 256 MiB")
+	}
+	return text, nil
+}
