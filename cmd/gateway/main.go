@@ -38,6 +38,8 @@ Lets JXTA peers of two or more sites meet over a narrow link.
   status    what the running gateway on this machine does
   silence   transmit nothing (EMCON), and end that
   profiles  the links that are known by name
+  compact   what crosses the link for a file
+  corpus    rebuild and check the model that compact uses
   pmul      send and receive files by plain P_Mul (ACP 142)
   lab       play gateways, peers and a link on this machine
   version   what this is
@@ -55,6 +57,8 @@ var commands = map[string]command{
 	"status":   statusCommand,
 	"silence":  silenceCommand,
 	"profiles": profilesCommand,
+	"compact":  compactCommand,
+	"corpus":   corpusCommand,
 	"pmul":     pmulCommand,
 	"lab":      lab.Main,
 	"version":  versionCommand,
