@@ -1,5 +1,7 @@
 package trace
 
+import "net/netip"
+
 // Names of events.
 const (
 	EventPublish = "publish"
@@ -14,6 +16,9 @@ type Event struct {
 	At       float64
 	Event    string
 	From, To string // IP addresses of the two ends of the connection
+	FromPeer string // peer at From, unique value, when it is known
+	Kind     string // of the pipe: "propagate" or "unicast"
+	Listen   bool   // open: for receiving
 	Origin   string // peer that made the message, unique value
 	Name     string // service
 	Attr     string // queries: what Name is asked for
@@ -39,6 +44,9 @@ func (e *Event) add(name, mime string, data []byte) {
 func (a *Analyser) emit(e Event) {
 	if a.opt.Sink == nil {
 		return
+	}
+	if addr, err := netip.ParseAddr(e.From); err == nil && a.hosts[addr] != nil {
+		e.FromPeer = a.hosts[addr].peer
 	}
 	e.At = float64(e.at-a.start) / 1e9
 	a.opt.Sink(e)

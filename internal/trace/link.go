@@ -1,11 +1,14 @@
 package trace
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
+	"strings"
 
 	"aldis/internal/compact"
 	"aldis/internal/envelope"
@@ -142,6 +145,7 @@ func (l *linkAnalyser) datagram(s *segment) {
 	if l.r.Datagrams == 0 && l.a.totals.packets == 0 {
 		l.a.start = s.at
 	}
+	l.a.end = max(l.a.end, s.at)
 	l.r.Datagrams++
 	l.r.Octets += int64(s.ip)
 	key := wayKey{s.src, s.dst}
@@ -420,14 +424,30 @@ func (l *linkAnalyser) envelope(d *direction, s *segment, coded bool, body []byt
 		l.payload(d, s, m.Payload)
 	case slices.ContainsFunc(m.Items, func(it jxtabridge.Item) bool { return it.Kind == jxtabridge.ItemAdv }):
 		kind = "advertisement"
+		l.services(d, s, m.Items)
 	}
 	tallyIn(l.kinds, kind, len(text))
 	return kind
 }
 
+// services tells of the services that a site has.
+func (l *linkAnalyser) services(d *direction, s *segment, items []jxtabridge.Item) {
+	for _, it := range items {
+		if name := field(it.Doc, "Name"); it.Kind == jxtabridge.ItemAdv && name != "" && bytes.Contains(it.Doc, msaName) {
+			l.a.emit(Event{
+				Event: EventPublish, From: nodeName(d.nodes.from), To: nodeName(d.nodes.to), Origin: it.Peer, at: s.at, Name: name,
+				ID: it.ID, Pipe: unique(field(it.Doc, "Id")), Kind: "propagate", Octets: len(it.Doc),
+			})
+		}
+	}
+}
+
 // payload tells of an application's message.
 func (l *linkAnalyser) payload(d *direction, s *segment, p *jxtabridge.Payload) {
-	ev := Event{Event: EventSend, From: nodeName(d.nodes.from), To: nodeName(d.nodes.to), Origin: p.Src, Pipe: p.Pipe, at: s.at}
+	ev := Event{Event: EventSend, From: nodeName(d.nodes.from), To: nodeName(d.nodes.to), Origin: p.Src, Pipe: p.Pipe, Kind: "propagate", at: s.at}
+	if !p.Wire {
+		ev.Kind, ev.Pipe = "unicast", unique(p.Param)
+	}
 	for i := range p.Elements {
 		e := &p.Elements[i]
 		name := e.Name
@@ -480,6 +500,17 @@ func (l *linkAnalyser) finish() *LinkReport {
 	})
 	r.Unopened, r.Frames, r.Envelopes = rowsOf(l.unopened), rowsOf(l.frames), rowsOf(l.kinds)
 	return r
+}
+
+// Edge is the node that is taken for the edge of a trace: the one with the largest id, for shore is set up first.
+func (r *LinkReport) Edge() string {
+	edge, best := "", 0
+	for _, row := range r.Ledger {
+		if id, err := strconv.Atoi(strings.TrimPrefix(row.From, "node ")); err == nil && id > best {
+			edge, best = row.From, id
+		}
+	}
+	return edge
 }
 
 func rowsOf(m map[string]*Tally) []Row {

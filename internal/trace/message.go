@@ -262,6 +262,10 @@ func (a *Analyser) understand(d *dialog, side int, s *stream, kind Kind, m *jxta
 		a.query(s, from, to, m)
 	case KindDiscoveryResponse:
 		a.advertised(s, from, to, src, dst, m)
+	case KindPipeQuery:
+		a.opens(s, from, to, m)
+	case KindSRDI:
+		a.listens(s, from, to, m)
 	}
 }
 
@@ -270,16 +274,16 @@ func (a *Analyser) payload(s *stream, from, to netip.Addr, src, dst *host, kind 
 	ev := Event{Event: EventSend, From: from.String(), To: to.String(), at: s.at}
 	if e := m.Find("jxta", elWire); e != nil {
 		ev.Pipe, ev.Origin = unique(field(e.Data, "PipeId")), unique(field(e.Data, "SrcPeer"))
-		ev.ID = field(e.Data, "MsgId")
+		ev.ID, ev.Kind = field(e.Data, "MsgId"), "propagate"
 		if ev.Origin == "" {
 			ev.Origin = unique(field(e.Data, "VisitedPeer")) // 2.2: the first visited is its maker
 		}
 	} else {
 		_, param := destination(m)
 		param = strings.TrimPrefix(param, servicePipe+"/")
-		ev.Pipe = unique(param)
+		ev.Pipe, ev.Kind = unique(param), "unicast"
 		if e := m.Find("jxta", elRouter); e != nil {
-			ev.Origin = unique(field(e.Data, "Src"))
+			ev.Origin = unique(strings.TrimPrefix(field(e.Data, "Src"), "jxta://"))
 		}
 	}
 	payloadElements(m, &ev, 0)
@@ -344,6 +348,73 @@ func unique(text string) string {
 	return text
 }
 
+// maker is the peer that made a message: the first of its propagation's path, or the source of its route.
+func maker(m *jxta.Message) string {
+	for i := range m.Elements {
+		e := &m.Elements[i]
+		if e.Namespace == "jxta" && strings.HasPrefix(e.Name, "RendezVousPropagate") {
+			return unique(field(e.Data, "Path"))
+		}
+	}
+	if e := m.Find("jxta", elRouter); e != nil {
+		return unique(strings.TrimPrefix(field(e.Data, "Src"), "jxta://"))
+	}
+	return ""
+}
+
+// opens notes who looks for the far end of a unicast pipe (wire 8.2).
+func (a *Analyser) opens(s *stream, from, to netip.Addr, m *jxta.Message) {
+	if a.opt.Sink == nil {
+		return
+	}
+	for i := range m.Elements {
+		e := &m.Elements[i]
+		if e.Namespace != "jxta" || !strings.HasSuffix(e.Name, sufQuery) {
+			continue
+		}
+		doc := unescape(e.Data, 1)
+		kind := "unicast"
+		if field(doc, "Type") == jxta.PipeTypePropagate {
+			kind = "propagate"
+		}
+		a.emit(Event{
+			Event: EventOpen, From: from.String(), To: to.String(), at: s.at, Origin: unique(field(doc, "SrcPeerID")),
+			Pipe: unique(field(doc, "PipeId")), Kind: kind,
+		})
+	}
+}
+
+// listens notes whose input pipes a peer tells its rendezvous of (wire 5.6).
+func (a *Analyser) listens(s *stream, from, to netip.Addr, m *jxta.Message) {
+	if a.opt.Sink == nil {
+		return
+	}
+	for i := range m.Elements {
+		e := &m.Elements[i]
+		if e.Namespace != "jxta" || !strings.HasSuffix(e.Name, sufSRDI) {
+			continue
+		}
+		outer, err := jxta.ParseResolverSRDI(e.Data)
+		if err != nil || outer.Handler != jxta.HandlerPipe {
+			continue
+		}
+		inner, err := jxta.ParseSRDI([]byte(outer.Payload))
+		if err != nil {
+			continue
+		}
+		for _, entry := range inner.Entries {
+			kind := "unicast"
+			if strings.HasPrefix(inner.Key, jxta.PipeTypePropagate) || strings.HasPrefix(entry.Key, jxta.PipeTypePropagate) {
+				kind = "propagate"
+			}
+			a.emit(Event{
+				Event: EventOpen, From: from.String(), To: to.String(), at: s.at, Origin: inner.Peer,
+				Pipe: unique(entry.Value), Kind: kind, Listen: true,
+			})
+		}
+	}
+}
+
 // query notes what a peer asks for.
 func (a *Analyser) query(s *stream, from, to netip.Addr, m *jxta.Message) {
 	if a.opt.Sink == nil {
@@ -385,13 +456,14 @@ func (a *Analyser) advertised(s *stream, from, to netip.Addr, src, dst *host, m 
 			if end < 0 {
 				break
 			}
-			a.service(s, from, to, src, dst, doc[:end])
+			a.service(s, from, to, src, dst, maker(m), doc[:end])
 			doc = doc[end:]
 		}
 	}
 }
 
-func (a *Analyser) service(s *stream, from, to netip.Addr, src, dst *host, msa []byte) {
+// service notes one service, of whose advertisement by is the sender.
+func (a *Analyser) service(s *stream, from, to netip.Addr, src, dst *host, by string, msa []byte) {
 	name := field(msa, "Name")
 	if name == "" || len(name) > 1024 {
 		return
@@ -406,9 +478,13 @@ func (a *Analyser) service(s *stream, from, to netip.Addr, src, dst *host, msa [
 	if a.opt.Sink == nil {
 		return
 	}
+	kind := "propagate"
+	if field(msa, "Type") == jxta.PipeTypeUnicast {
+		kind = "unicast"
+	}
 	a.emit(Event{
 		Event: EventPublish, From: from.String(), To: to.String(), at: s.at, Name: name, ID: unique(field(msa, "MSID")),
-		Pipe: unique(field(msa, "Id")), Octets: len(msa) + len(msaStart) + len(msaEnd),
+		Origin: by, Pipe: unique(field(msa, "Id")), Kind: kind, Octets: len(msa) + len(msaStart) + len(msaEnd),
 	})
 }
 

@@ -53,6 +53,7 @@ type Row struct {
 type Report struct {
 	Figures     Figures          `json:"figures"`
 	Edge        string           `json:"edge,omitempty"`
+	EdgePeer    string           `json:"edge_peer,omitempty"` // its PID's unique value
 	EdgeGuessed bool             `json:"edge_guessed,omitempty"`
 	Discovery   []Service        `json:"discovery_s"`
 	PipeSetupS  *float64         `json:"pipe_setup_s"` // from the first foreign service's advertisement to the first foreign data; null: never
@@ -92,7 +93,15 @@ type Report struct {
 	Link *LinkReport `json:"link,omitempty"` // datagrams of gateways
 
 	Problems []string `json:"problems,omitempty"`
+
+	start, end int64
 }
+
+// Start is the time of the first packet that counts, ns since 1970 UTC; what events' times count from.
+func (r *Report) Start() int64 { return r.start }
+
+// Seconds is how long it is from that packet to the last.
+func (r *Report) Seconds() float64 { return float64(max(0, r.end-r.start)) / 1e9 }
 
 func (a *Analyser) report() *Report {
 	t := a.totals
@@ -111,6 +120,7 @@ func (a *Analyser) report() *Report {
 		StreamBytes: a.streamOctets, WelcomeBytes: a.welcomeOctets, HTTPBytes: a.httpOctets, HTTPRequests: a.httpRequests,
 		FramingBytes: a.framing, TrailerBytes: a.trailers, Trailers: a.trailerCount, UnreadBytes: a.unread,
 		CutMessages: a.cutMessages, Gaps: a.gaps, Foreign: a.foreign, OtherPackets: a.other, BackwardsTime: a.backwards,
+		start: a.start, end: a.end,
 		Problems: a.problems, Partial: len(a.problems) > 0, Discovery: []Service{}, Kinds: []Row{}, Elements: []Row{},
 	}
 	if r.Figures.TotalS > 0 {
@@ -149,6 +159,7 @@ func (a *Analyser) edgeFigures(r *Report) {
 	if h == nil {
 		return
 	}
+	r.EdgePeer = h.peer
 	r.Application.In, r.Application.Out, r.Application.Total = h.in, h.out, h.in+h.out
 	r.PayloadPct = percent(r.Application.Total, r.Application.Of)
 	r.InMessages, r.OutMessages, r.EchoedBytes = h.inMessages, h.outMessages, h.echoed

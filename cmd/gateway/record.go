@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"aldis/internal/trace"
+)
+
+const recordAbout = `usage: gateway record CAPTURE -o TRACE [--anonymise | --sizes] [--edge ADDR] [--key FILE]
+
+Makes a trace of a capture: what the applications published, asked for, opened and sent, one line of JSON each
+(docs/traces.md). Each message is there once, however often it crosses the capture. With --anonymise no name, address,
+time of day or content is kept, only who did what, when, and how large it was.
+`
+
+func recordCommand(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("record", flag.ContinueOnError)
+	out := fs.String("o", "", "`file` to write; - is standard output")
+	anonymise := fs.Bool("anonymise", false, "leave out names, addresses, content and the time of day")
+	sizes := fs.Bool("sizes", false, "leave out content, keep names")
+	edge := fs.String("edge", "", "`address` of the peer whose messages go out (default: who dialled most)")
+	keyFile := fs.String("key", "", "`file` with the net's key, for a capture of gateways' datagrams")
+	nodes := fs.String("nodes", "", "`ids` of the gateways, 1,300")
+	rest, code, done := parse(fs, args, 1, recordAbout, stdout, stderr)
+	if done {
+		return code
+	}
+	var opt trace.Options
+	err := linkOptions(&opt, *keyFile, *nodes)
+	if err == nil && *edge != "" {
+		if opt.Edge, err = netip.ParseAddr(*edge); err != nil {
+			err = fmt.Errorf("--edge: %w", err)
+		}
+	}
+	switch {
+	case err == nil && (len(rest) == 0 || *out == ""):
+		err = errors.New("it needs a capture and -o TRACE")
+	case err == nil && rest[0] == "-":
+		err = errors.New("a capture is read twice: it must be a file")
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "gateway record: %v\n\n%s", err, recordAbout)
+		return exitUsage
+	}
+	h := trace.Header{Source: captureName(rest[0]), Content: "data", Anonymised: *anonymise}
+	if *sizes {
+		h.Content = "size"
+	}
+	totals, err := record(rest[0], *out, h, opt, stdout, stderr)
+	if err != nil {
+		return fail(stderr, "record", fmt.Errorf("%s: %w", rest[0], err))
+	}
+	fmt.Fprintf(stderr, "gateway record: %d events; %d messages of %d octets in, %d of %d out\n",
+		totals.Events, totals.MessagesIn, totals.In, totals.MessagesOut, totals.Out)
+	if totals.Partial {
+		fmt.Fprintf(stderr, "gateway record: %s: the trace is partial: gateway analyse says why\n", rest[0])
+		return exitRefused
+	}
+	return exitGood
+}
+
+// record reads a capture twice: who is the edge and when it began is known at the end of the first time.
+func record(capture, out string, h trace.Header, opt trace.Options, stdout, stderr io.Writer) (t trace.TotalsOf, err error) {
+	first, err := analyseFile(capture, opt, stderr)
+	if err != nil {
+		return t, err
+	}
+	edge := first.Edge
+	if first.Link != nil && first.Edge == "" {
+		edge = first.Link.Edge()
+	}
+	h.Duration = first.Seconds()
+	h.Start = time.Unix(0, first.Start()).UTC().Format(time.RFC3339Nano)
+	err = writeTo(out, stdout, func(w io.Writer) error {
+		f := trace.NewFileWriter(w, h)
+		opt.Sink = trace.NewRecorder(f, edge, first.EdgePeer).Event
+		if _, err := analyseFile(capture, opt, stderr); err != nil {
+			return err
+		}
+		t, err = f.End(h.Duration, first.Partial)
+		return err
+	})
+	return t, err
+}
+
+// writeTo fills a file and puts it in its place only when it is complete.
+func writeTo(file string, stdout io.Writer, fill func(io.Writer) error) error {
+	if file == "-" {
+		return fill(stdout)
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	err = f.Chmod(0o644)
+	if err == nil {
+		err = fill(f)
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), file)
+}

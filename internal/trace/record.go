@@ -1,0 +1,102 @@
+package trace
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+)
+
+// maxSeen bounds what a Recorder remembers to tell apart what it has seen before.
+const maxSeen = 1 << 17
+
+// Recorder turns the events of a capture into a trace: each thing once, however often it crosses the capture on its way
+// from peer to rendezvous to peer, and by whom it was done first.
+type Recorder struct {
+	f     *FileWriter
+	edge  string // address
+	peer  string // its peer, "" when the capture does not tell
+	seen  map[[16]byte]bool
+	queue [][16]byte
+}
+
+// NewRecorder records into f. What edgePeer does is the edge's; when that is empty, what the address edge says for itself.
+// Its Event is an Options.Sink.
+func NewRecorder(f *FileWriter, edge, edgePeer string) *Recorder {
+	return &Recorder{f: f, edge: edge, peer: edgePeer, seen: map[[16]byte]bool{}}
+}
+
+// first says whether something is new; the oldest are forgotten.
+func (r *Recorder) first(parts ...string) bool {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	key := [16]byte(h.Sum(nil)[:16])
+	if r.seen[key] {
+		return false
+	}
+	if len(r.queue) >= maxSeen {
+		delete(r.seen, r.queue[0])
+		r.queue = r.queue[1:]
+	}
+	r.seen[key] = true
+	r.queue = append(r.queue, key)
+	return true
+}
+
+// Event takes in one event.
+func (r *Recorder) Event(e Event) {
+	who := e.Origin
+	if who == "" {
+		who = e.From
+	}
+	var l Line
+	switch e.Event {
+	case EventPublish:
+		if !r.first("publish", e.Name, e.ID) {
+			return
+		}
+		l = Line{Name: e.Name, ID: e.ID, Octets: e.Octets}
+	case EventQuery:
+		if !r.first("query", who, e.ID, e.Attr, e.Name) {
+			return
+		}
+		l = Line{Name: e.Name, Attr: e.Attr}
+	case EventOpen:
+		if !r.first("open", who, e.Pipe, fmt.Sprint(e.Listen)) {
+			return
+		}
+		l = Line{Listen: e.Listen}
+	case EventSend:
+		if e.ID != "" && !r.first("send", e.ID, e.Pipe) || e.ID == "" && !r.first(r.content(who, &e)...) {
+			return
+		}
+		l = Line{Octets: e.Octets}
+		for _, p := range e.Elements {
+			l.Parts = append(l.Parts, PartWith(p.Name, p.Type, p.Data))
+		}
+	}
+	own := e.From == r.edge && (e.FromPeer == "" || e.Origin == "" || e.Origin == e.FromPeer)
+	if r.peer != "" && e.Origin != "" {
+		own = e.Origin == r.peer
+	}
+	address := ""
+	if e.Origin == "" || e.Origin == e.FromPeer {
+		address = e.From
+	}
+	l.T, l.Do = e.At, e.Event
+	l.Peer = r.f.Peer(e.At, who, address, "", own)
+	if e.Pipe != "" || e.Event != EventQuery {
+		l.Pipe = r.f.Pipe(e.At, e.Pipe, e.Kind)
+	}
+	r.f.Write(l)
+}
+
+// content identifies a message without an id: the same one on another connection within a minute is the same message.
+func (r *Recorder) content(who string, e *Event) []string {
+	var b strings.Builder
+	for _, p := range e.Elements {
+		fmt.Fprintf(&b, "%s %d:%s", p.Name, len(p.Data), p.Data)
+	}
+	return []string{"send", who, e.Pipe, b.String(), fmt.Sprint(int64(e.At) / 60)}
+}
