@@ -33,8 +33,10 @@ Lets JXTA peers of two or more sites meet over a narrow link.
 
   run       run the gateway
   analyse   what JXTA cost in a capture
+  record    make a trace of a capture: what the applications did
   check     read a configuration, report every mistake, say what would run
   keys new  make a net's key
+  synth     make a trace of a run of the Blue Game of 2004
   status    what the running gateway on this machine does
   silence   transmit nothing (EMCON), and end that
   profiles  the links that are known by name
@@ -50,11 +52,13 @@ gateway COMMAND -h says more. Exit: 0 good, 1 refused or failed, 2 wrong usage.
 type command func(args []string, stdout, stderr io.Writer) int
 
 var commands = map[string]command{
+	"record":   recordCommand,
 	"run":      runCommand,
 	"analyse":  analyseCommand,
 	"check":    checkCommand,
 	"keys":     keysCommand,
 	"status":   statusCommand,
+	"synth":    synthCommand,
 	"silence":  silenceCommand,
 	"profiles": profilesCommand,
 	"compact":  compactCommand,
