@@ -2,52 +2,27 @@ package lan
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"io"
 	"net"
 	"os"
-	"slices"
-	"sync"
 	"time"
 
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
 )
 
-const (
-	readBuffer = 16 << 10 // octets
-	firstChunk = 64 << 10 // octets of a body that every connection may hold; more is taken from MaxReading
-	batchCount = 64       // bodies of one write
-	batchSize  = 256 << 10
-)
-
-// outgoing is one body with its header block, or a bare line.
-type outgoing struct {
-	header, octets []byte
-	token          uint64
-}
-
-func (o outgoing) size() int { return len(o.header) + len(o.octets) }
+const readBuffer = 16 << 10 // octets
 
 type conn struct {
-	lan    *LAN
-	id     jxtabridge.ConnID
-	net    net.Conn
-	host   string // IP address of the peer
-	remote string // with port
-
-	mu       sync.Mutex
-	more     sync.Cond // something was queued, or the end came
-	waiting  []outgoing
-	octets   int  // of waiting and of what is being written
-	finished bool // write what waits, then close
-	closed   bool
+	outbox
+	net  net.Conn
+	host string // IP address of the peer
 }
 
 func newConn(l *LAN, id jxtabridge.ConnID, c net.Conn, host string) *conn {
-	n := &conn{lan: l, id: id, net: c, host: host, remote: c.RemoteAddr().String()}
-	n.more.L = &n.mu
+	n := &conn{net: c, host: host}
+	n.outbox.init(l, id, c.RemoteAddr().String(), func() { c.Close() })
 	return n
 }
 
@@ -66,65 +41,6 @@ func (n *conn) run() {
 	n.lan.post(jxtabridge.Closed{Conn: n.id})
 }
 
-// close ends both directions at once.
-func (n *conn) close() {
-	n.mu.Lock()
-	n.closed = true
-	n.more.Signal()
-	n.mu.Unlock()
-	n.net.Close()
-}
-
-// finish closes after what waits was written.
-func (n *conn) finish() {
-	n.mu.Lock()
-	n.finished = true
-	n.more.Signal()
-	n.mu.Unlock()
-}
-
-func (n *conn) queue(o outgoing) {
-	n.mu.Lock()
-	if n.closed || n.finished {
-		n.mu.Unlock()
-		return
-	}
-	full := n.octets+o.size() > n.lan.cfg.MaxQueue
-	if !full {
-		n.waiting = append(n.waiting, o)
-		n.octets += o.size()
-		n.more.Signal()
-	}
-	n.mu.Unlock()
-	if full {
-		n.lan.refuse("queue_full", n.remote, nil)
-		n.close()
-	}
-}
-
-// take waits for something to write; nil is the end.
-func (n *conn) take() []outgoing {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for len(n.waiting) == 0 && !n.closed && !n.finished {
-		n.more.Wait()
-	}
-	if n.closed || len(n.waiting) == 0 {
-		return nil
-	}
-	count, size := 0, 0
-	for count < len(n.waiting) && count < batchCount && (count == 0 || size+n.waiting[count].size() <= batchSize) {
-		size += n.waiting[count].size()
-		count++
-	}
-	batch := slices.Clone(n.waiting[:count])
-	clear(n.waiting[:count]) // the bodies are not kept alive by what was written
-	if n.waiting = n.waiting[count:]; len(n.waiting) == 0 {
-		n.waiting = nil
-	}
-	return batch
-}
-
 func (n *conn) write() {
 	defer n.net.Close()
 	for {
@@ -133,18 +49,11 @@ func (n *conn) write() {
 			return
 		}
 		var parts net.Buffers
-		var token uint64
-		size, bodies := 0, 0
 		for _, o := range batch {
 			if o.header != nil {
 				parts = append(parts, o.header)
-				bodies++
 			}
 			parts = append(parts, o.octets)
-			size += o.size()
-			if o.token != 0 {
-				token = o.token
-			}
 		}
 		if err := n.flush(parts); err != nil {
 			if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -152,14 +61,7 @@ func (n *conn) write() {
 			}
 			return
 		}
-		n.lan.metrics.Octets.WithLabelValues("out").Add(float64(size))
-		n.lan.metrics.Messages.WithLabelValues("out").Add(float64(bodies))
-		n.mu.Lock()
-		n.octets -= size
-		n.mu.Unlock()
-		if token != 0 {
-			n.lan.post(jxtabridge.Written{Conn: n.id, Token: token})
-		}
+		n.lan.metrics.Octets.WithLabelValues("out").Add(float64(n.written(batch)))
 	}
 }
 
@@ -196,7 +98,8 @@ func (n *conn) read() {
 			n.lan.refuse("body_too_long", n.remote, nil)
 			return
 		}
-		body, held, err := n.body(r, int(size))
+		body, held, err := n.lan.body(r, n.net.SetReadDeadline, int(size))
+		n.lan.metrics.Octets.WithLabelValues("in").Add(float64(len(body)))
 		if err != nil {
 			n.lan.reading.Add(-int64(held))
 			n.report("body", err)
@@ -289,37 +192,4 @@ func (n *conn) header(r *bufio.Reader) (uint64, error) {
 			return 0, err
 		}
 	}
-}
-
-// body reads size octets. The buffer grows with what has come, not with what was announced; held is what it took of
-// the room's common allowance, to be given back.
-func (n *conn) body(r *bufio.Reader, size int) (body []byte, held int, err error) {
-	buf := bytes.NewBuffer(make([]byte, 0, min(size, firstChunk)))
-	for buf.Len() < size {
-		if err := n.net.SetReadDeadline(time.Now().Add(n.lan.cfg.ReadStall)); err != nil {
-			return nil, held, err
-		}
-		chunk := min(size-buf.Len(), firstChunk)
-		if buf.Available() < chunk {
-			grow := min(max(buf.Cap(), chunk), size-buf.Cap())
-			if n.lan.reading.Add(int64(grow)) > int64(n.lan.cfg.MaxReading) {
-				return nil, held + grow, errMemory
-			}
-			held += grow
-			bigger := bytes.NewBuffer(make([]byte, 0, buf.Cap()+grow))
-			bigger.Write(buf.Bytes())
-			buf = bigger
-		}
-		part := buf.AvailableBuffer()[:min(chunk, buf.Available())]
-		got, err := io.ReadFull(r, part)
-		buf.Write(part[:got])
-		n.lan.metrics.Octets.WithLabelValues("in").Add(float64(got))
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return nil, held, err
-		}
-	}
-	return buf.Bytes(), held, nil
 }

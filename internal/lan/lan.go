@@ -3,7 +3,9 @@ package lan
 import (
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,14 +18,18 @@ import (
 
 // Config bounds the room. Zero values mean the defaults.
 type Config struct {
-	MaxConns           int           // connections in all; default 1024
-	MaxConnsPerAddress int           // connections of one IP address; default 256
+	Peer               string        // the gateway's own unique value, for who asks over HTTP
+	MaxConns           int           // connections in all, over HTTP also peers; default 1024
+	MaxConnsPerAddress int           // connections of one IP address, over HTTP also peers; default 256
 	MaxBody            int           // octets of one body; default 16 MiB
 	MaxReading         int           // octets of bodies under way on all connections together; default 64 MiB
 	MaxQueue           int           // octets waiting to be written to one peer; default 32 MiB
-	WelcomeTimeout     time.Duration // for the peer's welcome line; default 5 s, as JXSE 2.7 has it
+	WelcomeTimeout     time.Duration // for the peer's welcome line, over HTTP for the head of a request; default 5 s, as JXSE 2.7 has it
 	ReadStall          time.Duration // longest pause inside one package; default 60 s
 	WriteStall         time.Duration // longest time for one write; a peer that never reads is cut off then; default 30 s
+	PollHold           time.Duration // longest poll over HTTP; default 120 s, as JXTA's own (wire 3.1)
+	PollLinger         time.Duration // how long a peer over HTTP without a poll counts as there; default 30 s
+	IdleTimeout        time.Duration // between two requests on one connection; default 2 min
 }
 
 func (c Config) withDefaults() Config {
@@ -45,6 +51,9 @@ func (c Config) withDefaults() Config {
 	wait(&c.WelcomeTimeout, 5*time.Second)
 	wait(&c.ReadStall, time.Minute)
 	wait(&c.WriteStall, 30*time.Second)
+	wait(&c.PollHold, 2*time.Minute)
+	wait(&c.PollLinger, 30*time.Second)
+	wait(&c.IdleTimeout, 2*time.Minute)
 	return c
 }
 
@@ -59,18 +68,20 @@ type LAN struct {
 	wait    sync.WaitGroup
 
 	mu        sync.Mutex
-	conns     map[jxtabridge.ConnID]*conn
+	conns     map[jxtabridge.ConnID]*outbox
+	sockets   int
 	byAddress map[string]int
 	listeners map[net.Listener]bool
+	web       // peers over HTTP
 	closed    bool
 }
 
 // New makes the room. Events go to post, in order for each connection: Opened, Welcomed, Received..., Closed, with
-// Written in between; nothing after Closed.
+// Written in between, and over HTTP perhaps Quiet; nothing after Closed.
 func New(cfg Config, post func(jxtabridge.Event), reg prometheus.Registerer, log *slog.Logger) *LAN {
 	return &LAN{
 		cfg: cfg.withDefaults(), post: post, log: log, metrics: newMetrics(reg),
-		conns: map[jxtabridge.ConnID]*conn{}, byAddress: map[string]int{}, listeners: map[net.Listener]bool{},
+		conns: map[jxtabridge.ConnID]*outbox{}, byAddress: map[string]int{}, listeners: map[net.Listener]bool{}, web: newWeb(),
 	}
 }
 
@@ -82,7 +93,7 @@ func Listen(address string) (net.Listener, error) {
 	return lc.Listen(noCancel, "tcp", address)
 }
 
-// Serve accepts peers until the listener is closed, by Shutdown or from outside; then it answers nil.
+// Serve accepts peers over TCP until the listener is closed, by Shutdown or from outside; then it answers nil.
 func (l *LAN) Serve(ln net.Listener) error {
 	l.mu.Lock()
 	if l.closed {
@@ -92,74 +103,94 @@ func (l *LAN) Serve(ln net.Listener) error {
 	}
 	l.listeners[ln] = true
 	l.mu.Unlock()
-	pause := time.NewTimer(0)
-	defer pause.Stop()
 	for {
-		c, err := ln.Accept()
-		if errors.Is(err, net.ErrClosed) {
+		c, err := l.accept(ln)
+		if err != nil {
 			return nil
-		}
-		if err != nil { // out of descriptors, or a connection that was reset while it waited
-			l.refuse("accept", "", err)
-			pause.Reset(100 * time.Millisecond)
-			<-pause.C
-			continue
 		}
 		l.admit(c)
 	}
 }
 
-func (l *LAN) admit(c net.Conn) {
-	host, _, err := net.SplitHostPort(c.RemoteAddr().String())
-	if err != nil {
-		host = c.RemoteAddr().String()
+// accept waits for a connection; an error means that the listener is closed.
+func (l *LAN) accept(ln net.Listener) (net.Conn, error) {
+	for {
+		c, err := ln.Accept()
+		if err == nil || errors.Is(err, net.ErrClosed) {
+			return c, err
+		}
+		l.refuse("accept", "", err) // out of descriptors, or a connection that was reset while it waited
+		<-time.After(100 * time.Millisecond)
 	}
-	l.mu.Lock()
-	reason := ""
+}
+
+func hostOf(remote string) string {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		return remote
+	}
+	return host
+}
+
+// enter counts a new connection in, or says why it cannot be had. The lock is held.
+func (l *LAN) enter(host string) (reason string) {
 	switch {
 	case l.closed:
-		reason = "shutdown"
-	case len(l.conns) >= l.cfg.MaxConns:
-		reason = "connections"
+		return "shutdown"
+	case l.sockets >= l.cfg.MaxConns:
+		return "connections"
 	case l.byAddress[host] >= l.cfg.MaxConnsPerAddress:
-		reason = "connections_per_address"
+		return "connections_per_address"
 	}
-	if reason != "" {
+	l.sockets++
+	l.byAddress[host]++
+	l.metrics.Accepted.Inc()
+	l.metrics.Connections.Inc()
+	return ""
+}
+
+// leave counts a connection out. The lock is held.
+func (l *LAN) leave(host string) {
+	l.sockets--
+	if l.byAddress[host]--; l.byAddress[host] == 0 {
+		delete(l.byAddress, host)
+	}
+	l.metrics.Connections.Dec()
+}
+
+func (l *LAN) admit(c net.Conn) {
+	host := hostOf(c.RemoteAddr().String())
+	l.mu.Lock()
+	if reason := l.enter(host); reason != "" {
 		l.mu.Unlock()
 		c.Close()
 		l.refuse(reason, c.RemoteAddr().String(), nil)
 		return
 	}
 	n := newConn(l, jxtabridge.ConnID(l.nextID.Add(1)), c, host)
-	l.conns[n.id] = n
-	l.byAddress[host]++
+	l.conns[n.id] = &n.outbox
 	l.wait.Add(1)
 	l.mu.Unlock()
-	l.metrics.Accepted.Inc()
-	l.metrics.Connections.Inc()
 	go n.run()
 }
 
 func (l *LAN) forget(n *conn) {
 	l.mu.Lock()
 	delete(l.conns, n.id)
-	if l.byAddress[n.host]--; l.byAddress[n.host] == 0 {
-		delete(l.byAddress, n.host)
-	}
+	l.leave(n.host)
 	l.mu.Unlock()
-	l.metrics.Connections.Dec()
 }
 
-func (l *LAN) conn(id jxtabridge.ConnID) *conn {
+func (l *LAN) conn(id jxtabridge.ConnID) *outbox {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.conns[id]
 }
 
-// Welcome queues the gateway's welcome line.
+// Welcome queues the gateway's welcome line; HTTP has none.
 func (l *LAN) Welcome(w jxtabridge.WelcomeOut) {
 	n := l.conn(w.Conn)
-	if n == nil {
+	if n == nil || n.bare {
 		return
 	}
 	line, err := jxta.AppendWelcome(nil, w.Line)
@@ -177,27 +208,49 @@ func (l *LAN) Send(s jxtabridge.Send) {
 	if n == nil {
 		return
 	}
-	n.queue(outgoing{header: jxta.AppendPackageHeader(nil, len(s.Body)), octets: s.Body, token: s.Token})
+	o := outgoing{octets: s.Body, token: s.Token, message: true}
+	if !n.bare {
+		o.header = jxta.AppendPackageHeader(nil, len(s.Body))
+	}
+	n.queue(o)
 }
 
 // Close cuts a connection once what is queued has been written, or at once if the peer does not read.
 func (l *LAN) Close(id jxtabridge.ConnID) {
-	if n := l.conn(id); n != nil {
+	l.mu.Lock()
+	n, s := l.conns[id], l.owners[id]
+	if s != nil {
+		s.unwanted = true
+	}
+	l.mu.Unlock()
+	switch {
+	case n != nil:
 		n.finish()
+	case s != nil:
+		go s.expire() // its Closed may have to wait, this call must not
 	}
 }
 
 // Shutdown closes listeners and connections and waits until every Closed was posted.
 func (l *LAN) Shutdown() {
 	l.mu.Lock()
-	l.closed = true
+	l.closed = true // nothing is added any more
+	l.mu.Unlock()
 	for ln := range l.listeners {
 		ln.Close()
 	}
-	for _, n := range l.conns {
+	for srv := range l.servers {
+		srv.Close()
+	}
+	l.mu.Lock()
+	conns, sessions := slices.Collect(maps.Values(l.conns)), slices.Collect(maps.Values(l.sessions))
+	l.mu.Unlock()
+	for _, n := range conns {
 		n.close()
 	}
-	l.mu.Unlock()
+	for _, s := range sessions {
+		s.expire()
+	}
 	l.wait.Wait()
 }
 

@@ -63,7 +63,7 @@ func (w *world) post(ev jxtabridge.Event) {
 	if _, is := ev.(jxtabridge.Received); is && block != nil {
 		<-block
 	}
-	if o, ok := ev.(jxtabridge.Opened); ok { // as the bridge does
+	if o, ok := ev.(jxtabridge.Opened); ok && !o.HTTP { // as the bridge does
 		w.lan.Welcome(jxtabridge.WelcomeOut{Conn: o.Conn, Line: jxta.Welcome{Dest: "tcp://" + o.Remote, Public: "tcp://" + w.addr, Peer: peerID}})
 	}
 	w.mu.Lock()

@@ -1,0 +1,377 @@
+package lan
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"aldis/internal/jxta"
+	"aldis/internal/jxtabridge"
+)
+
+const (
+	maxRequestHead = 8 << 10  // octets; JXSE 2.7 sends 400
+	writeChunk     = 64 << 10 // octets that a peer has to take within WriteStall
+)
+
+// socket is a TCP connection of an HTTP peer.
+type socket struct {
+	net.Conn
+	lan  *LAN
+	host string
+	once sync.Once
+
+	// Requests begun and requests understood; where they differ at the end net/http has refused one. Only the
+	// connection's own goroutine touches them.
+	begun, understood int
+}
+
+func (s *socket) Read(b []byte) (int, error) {
+	n, err := s.Conn.Read(b)
+	s.lan.metrics.Octets.WithLabelValues("in").Add(float64(n))
+	return n, err
+}
+
+func (s *socket) Write(b []byte) (int, error) {
+	n, err := s.Conn.Write(b)
+	s.lan.metrics.Octets.WithLabelValues("out").Add(float64(n))
+	return n, err
+}
+
+func (s *socket) Close() error {
+	s.once.Do(func() {
+		s.lan.mu.Lock()
+		s.lan.leave(s.host)
+		s.lan.mu.Unlock()
+	})
+	return s.Conn.Close()
+}
+
+// gate admits connections to the HTTP server as Serve does to its own.
+type gate struct {
+	net.Listener
+	lan *LAN
+}
+
+func (g gate) Accept() (net.Conn, error) {
+	for {
+		c, err := g.lan.accept(g.Listener)
+		if err != nil {
+			return nil, err
+		}
+		remote := c.RemoteAddr().String()
+		host := hostOf(remote)
+		g.lan.mu.Lock()
+		reason := g.lan.enter(host)
+		g.lan.mu.Unlock()
+		if reason == "" {
+			return &socket{Conn: c, lan: g.lan, host: host}, nil
+		}
+		c.Close()
+		g.lan.refuse(reason, remote, nil)
+	}
+}
+
+type socketKey struct{}
+
+// ServePolling accepts peers over HTTP until the listener is closed, by Shutdown or from outside; then it answers nil.
+func (l *LAN) ServePolling(ln net.Listener) error {
+	srv := &http.Server{
+		Handler:                      http.HandlerFunc(l.request),
+		ReadHeaderTimeout:            l.cfg.WelcomeTimeout,
+		IdleTimeout:                  l.cfg.IdleTimeout,
+		MaxHeaderBytes:               maxRequestHead,
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     log.New(io.Discard, "", 0), // what it refuses is counted in state
+		ConnState:                    l.state,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, socketKey{}, c)
+		},
+		Protocols: new(http.Protocols),
+	}
+	srv.Protocols.SetHTTP1(true)
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		ln.Close()
+		return nil
+	}
+	l.servers[srv] = true
+	l.mu.Unlock()
+	err := srv.Serve(gate{ln, l})
+	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// state counts what net/http refuses by itself: what is no HTTP, a head too long or too slow.
+func (l *LAN) state(c net.Conn, st http.ConnState) {
+	s := c.(*socket)
+	switch st {
+	case http.StateActive:
+		s.begun++
+	case http.StateClosed:
+		if s.begun > s.understood {
+			l.refuse("http_request", s.RemoteAddr().String(), nil)
+		}
+		s.Close()
+	}
+}
+
+// request is one request of the classic polling transport (wire 3.1).
+func (l *LAN) request(w http.ResponseWriter, r *http.Request) {
+	sock := r.Context().Value(socketKey{}).(*socket)
+	sock.understood++
+	sock.SetWriteDeadline(time.Now().Add(l.cfg.WriteStall))
+	unique, err := pathPeer(r.URL.Path)
+	switch {
+	case err != nil:
+		l.deny(w, r, http.StatusNotFound, "http_path", err)
+	case r.Method == http.MethodPost:
+		l.message(w, r, sock, unique)
+	case r.Method != http.MethodGet:
+		l.deny(w, r, http.StatusMethodNotAllowed, "http_method", nil)
+	case r.ContentLength != 0: // a body where none belongs: the next request may hide in it
+		l.deny(w, r, http.StatusBadRequest, "http_body", nil)
+	case unique == "":
+		w.Header().Set("Content-Type", `text/plain;charset="UTF-8"`)
+		io.WriteString(w, l.cfg.Peer)
+	default:
+		l.poll(w, r, sock, unique)
+	}
+}
+
+// deny refuses a request, and takes no other on this connection.
+func (l *LAN) deny(w http.ResponseWriter, r *http.Request, status int, reason string, err error) {
+	l.refuse(reason, r.RemoteAddr, err)
+	// net/http would wait for what is left of the body, for as long as the peer likes.
+	r.Context().Value(socketKey{}).(*socket).SetReadDeadline(time.Now())
+	w.Header().Set("Connection", "close")
+	w.Header().Set("Content-Length", "0")
+	w.WriteHeader(status)
+}
+
+// pathPeer is the peer that a path names; "" for the root.
+func pathPeer(path string) (string, error) {
+	name := strings.TrimPrefix(path, "/")
+	if name == "" {
+		return "", nil
+	}
+	unique, err := jxta.Normalize(name)
+	if err != nil {
+		return "", err
+	}
+	if jxta.IDKind(unique) != jxta.KindPeer {
+		return "", &jxta.ParseError{What: "request", Field: "path", Err: jxta.ErrMismatch}
+	}
+	return unique, nil
+}
+
+// message takes one message in. Its sender is known from itself alone.
+func (l *LAN) message(w http.ResponseWriter, r *http.Request, sock *socket, unique string) {
+	switch {
+	case r.ContentLength < 0: // chunked: a peer knows what it sends, and endless ones do not begin here
+		l.deny(w, r, http.StatusLengthRequired, "http_length", nil)
+		return
+	case r.ContentLength > int64(l.cfg.MaxBody):
+		l.deny(w, r, http.StatusRequestEntityTooLarge, "body_too_long", nil)
+		return
+	}
+	body, held, err := l.body(r.Body, sock.SetReadDeadline, int(r.ContentLength))
+	defer l.reading.Add(-int64(held))
+	if err == nil {
+		err = sock.SetReadDeadline(time.Time{})
+	}
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		l.deny(w, r, http.StatusRequestTimeout, "body_timeout", nil)
+		return
+	case errors.Is(err, errMemory):
+		l.deny(w, r, http.StatusServiceUnavailable, "memory", nil)
+		return
+	case err != nil:
+		l.deny(w, r, http.StatusBadRequest, "body_cut", nil)
+		return
+	}
+	from, err := sender(body)
+	if err != nil {
+		l.deny(w, r, http.StatusBadRequest, "http_message", err)
+		return
+	}
+	if from == "" {
+		from = unique
+	}
+	if from == "" || jxta.IDKind(from) != jxta.KindPeer {
+		l.deny(w, r, http.StatusBadRequest, "http_sender", nil)
+		return
+	}
+	s, reason := l.session(caller{from, sock.host})
+	if s == nil {
+		l.deny(w, r, http.StatusServiceUnavailable, reason, nil)
+		return
+	}
+	l.metrics.Messages.WithLabelValues("in").Inc()
+	s.received(body, r.RemoteAddr, "http://"+r.Host)
+	s.order.Unlock()
+	sock.SetWriteDeadline(time.Now().Add(l.cfg.WriteStall)) // posting may have taken its time
+	w.Header().Set("Content-Length", "0")
+	w.WriteHeader(http.StatusOK)
+}
+
+// sender is the peer at the other end of the hop that a message came over: the router message's Last, else the source
+// address, as both generations write it over HTTP (ghosts 8). "" when it says neither.
+func sender(body []byte) (string, error) {
+	m, _, err := jxta.ParseMessage(body, jxta.DefaultLimits)
+	if err != nil {
+		return "", err
+	}
+	from := ""
+	for _, e := range m.Elements {
+		if e.Namespace != "jxta" {
+			continue
+		}
+		switch e.Name {
+		case "EndpointRouterMsg":
+			router, err := jxta.ParseRouterMessage(e.Data)
+			if err != nil {
+				return "", err
+			}
+			if router.Last != "" {
+				return router.Last, nil
+			}
+		case "EndpointSourceAddress":
+			if a, err := jxta.ParseAddress(string(e.Data)); err == nil && a.Scheme == "jxta" {
+				from = a.Host
+			}
+		}
+	}
+	return from, nil
+}
+
+// poll is a back channel: what goes to the peer goes out as the answer to its request.
+type poll struct {
+	outbox
+	session *session
+}
+
+// terms are what a poll asks for: responseTimeout,extraTimeout,destination.
+type terms struct {
+	first time.Duration // longest wait for a message
+	more  time.Duration // how long others may follow; negative: none may
+	none  bool          // no answer is wanted
+	dest  string        // the address dialled, in which a relay request may hide
+}
+
+// parseTerms reads the query of a poll. Times are milliseconds; 0, nothing and what is too much mean limit.
+func parseTerms(query string, limit time.Duration) (t terms, err error) {
+	t = terms{first: limit, more: limit}
+	f := strings.SplitN(query, ",", 3)
+	number := func(i int, d *time.Duration) (negative bool) {
+		if i >= len(f) || f[i] == "" {
+			return false
+		}
+		ms, e := strconv.ParseInt(f[i], 10, 64)
+		switch {
+		case e != nil:
+			err = &jxta.ParseError{What: "poll", Field: "timeout", Err: jxta.ErrSyntax}
+		case ms < 0:
+			return true
+		case ms > 0 && ms < math.MaxInt32:
+			*d = min(limit, time.Duration(ms)*time.Millisecond)
+		}
+		return false
+	}
+	t.none = number(0, &t.first)
+	if number(1, &t.more) {
+		t.more = -1
+	}
+	if len(f) == 3 {
+		if t.dest, err = url.PathUnescape(f[2]); err != nil || strings.ContainsAny(t.dest, " \t\r\n") {
+			err = &jxta.ParseError{What: "poll", Field: "destination", Err: jxta.ErrSyntax}
+		}
+	}
+	return t, err
+}
+
+// poll holds a request open and answers it with messages as they come.
+func (l *LAN) poll(w http.ResponseWriter, r *http.Request, sock *socket, unique string) {
+	t, err := parseTerms(r.URL.RawQuery, l.cfg.PollHold)
+	if err != nil {
+		l.deny(w, r, http.StatusBadRequest, "http_query", err)
+		return
+	}
+	w.Header().Set("Content-Type", jxta.MessageType)
+	if t.none {
+		w.Header().Set("Content-Length", "0")
+		return
+	}
+	begin := time.Now()
+	s, reason := l.session(caller{unique, sock.host})
+	if s == nil {
+		l.deny(w, r, http.StatusServiceUnavailable, reason, nil)
+		return
+	}
+	p := &poll{session: s}
+	p.outbox.init(l, jxtabridge.ConnID(l.nextID.Add(1)), r.RemoteAddr, func() { sock.Close() })
+	p.bare, p.single = true, t.more < 0
+	s.open(p, t.dest)
+	s.order.Unlock()
+	defer s.close(p)
+	defer context.AfterFunc(r.Context(), p.close)() // the peer has hung up, or Shutdown
+	end := time.AfterFunc(time.Until(begin.Add(t.first)), p.finish)
+	defer end.Stop()
+	began := false
+	for batch := p.take(); batch != nil; batch = p.take() {
+		if p.single {
+			w.Header().Set("Content-Length", strconv.Itoa(batch[0].size()))
+		}
+		if err := l.answer(w, sock, batch); err != nil {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				l.refuse("never_reads", r.RemoteAddr, nil)
+			}
+			p.close()
+			return
+		}
+		p.written(batch)
+		first := !began
+		began = true
+		if p.single {
+			break
+		}
+		if first {
+			end.Reset(min(t.more, time.Until(begin.Add(l.cfg.PollHold))))
+		}
+	}
+	sock.SetWriteDeadline(time.Now().Add(l.cfg.WriteStall))
+	if !began {
+		w.Header().Set("Content-Length", "0")
+	}
+}
+
+// answer writes a batch to an open poll. The deadline is renewed while the peer takes anything.
+func (l *LAN) answer(w http.ResponseWriter, sock *socket, batch []outgoing) error {
+	for _, o := range batch {
+		for b := o.octets; len(b) > 0; {
+			n := min(len(b), writeChunk)
+			if err := sock.SetWriteDeadline(time.Now().Add(l.cfg.WriteStall)); err != nil {
+				return err
+			}
+			if _, err := w.Write(b[:n]); err != nil {
+				return err
+			}
+			b = b[n:]
+		}
+	}
+	return http.NewResponseController(w).Flush()
+}

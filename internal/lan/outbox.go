@@ -1,0 +1,130 @@
+package lan
+
+import (
+	"slices"
+	"sync"
+
+	"aldis/internal/jxtabridge"
+)
+
+const (
+	batchCount = 64 // bodies of one write
+	batchSize  = 256 << 10
+)
+
+// outgoing is one body with its header block, or a bare line. Over HTTP a body has no header block.
+type outgoing struct {
+	header, octets []byte
+	token          uint64
+	message        bool
+}
+
+func (o outgoing) size() int { return len(o.header) + len(o.octets) }
+
+// outbox is what waits to be written to one connection or poll.
+type outbox struct {
+	lan    *LAN
+	id     jxtabridge.ConnID
+	remote string // address of the peer with port
+	bare   bool   // bodies go without a header block
+	single bool   // one body a batch
+	cut    func() // ends the connection at once
+
+	mu       sync.Mutex
+	more     sync.Cond // something was queued, or the end came
+	waiting  []outgoing
+	octets   int  // of waiting and of what is being written
+	finished bool // write what waits, then close
+	closed   bool
+}
+
+func (b *outbox) init(l *LAN, id jxtabridge.ConnID, remote string, cut func()) {
+	b.lan, b.id, b.remote, b.cut = l, id, remote, cut
+	b.more.L = &b.mu
+}
+
+// close ends both directions at once.
+func (b *outbox) close() {
+	b.mu.Lock()
+	b.closed = true
+	b.more.Signal()
+	b.mu.Unlock()
+	b.cut()
+}
+
+// finish closes after what waits was written.
+func (b *outbox) finish() {
+	b.mu.Lock()
+	b.finished = true
+	b.more.Signal()
+	b.mu.Unlock()
+}
+
+func (b *outbox) queue(o outgoing) {
+	b.mu.Lock()
+	if b.closed || b.finished {
+		b.mu.Unlock()
+		return
+	}
+	full := b.octets+o.size() > b.lan.cfg.MaxQueue
+	if !full {
+		b.waiting = append(b.waiting, o)
+		b.octets += o.size()
+		b.more.Signal()
+	}
+	b.mu.Unlock()
+	if full {
+		b.lan.refuse("queue_full", b.remote, nil)
+		b.close()
+	}
+}
+
+// take waits for something to write; nil is the end.
+func (b *outbox) take() []outgoing {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.waiting) == 0 && !b.closed && !b.finished {
+		b.more.Wait()
+	}
+	if b.closed || len(b.waiting) == 0 {
+		return nil
+	}
+	count, size := 0, 0
+	most := batchCount
+	if b.single {
+		most = 1
+	}
+	for count < len(b.waiting) && count < most && (count == 0 || size+b.waiting[count].size() <= batchSize) {
+		size += b.waiting[count].size()
+		count++
+	}
+	batch := slices.Clone(b.waiting[:count])
+	clear(b.waiting[:count]) // the bodies are not kept alive by what was written
+	if b.waiting = b.waiting[count:]; len(b.waiting) == 0 {
+		b.waiting = nil
+	}
+	return batch
+}
+
+// written tells of a batch that the peer's socket has taken, and answers its octets.
+func (b *outbox) written(batch []outgoing) (size int) {
+	var token uint64
+	bodies := 0
+	for _, o := range batch {
+		size += o.size()
+		if o.message {
+			bodies++
+		}
+		if o.token != 0 {
+			token = o.token
+		}
+	}
+	b.lan.metrics.Messages.WithLabelValues("out").Add(float64(bodies))
+	b.mu.Lock()
+	b.octets -= size
+	b.mu.Unlock()
+	if token != 0 {
+		b.lan.post(jxtabridge.Written{Conn: b.id, Token: token})
+	}
+	return size
+}
