@@ -133,6 +133,15 @@ func (n *node) listen() (err error) {
 	if n.radio, err = radio.Open(c.Link.Listen, n.daemon.PostAir); err != nil {
 		return listenError("link.listen", "UDP", c.Link.Listen, err)
 	}
+	if c.Link.Group.IsValid() {
+		addresses := make([]netip.AddrPort, len(c.Link.Peers))
+		for i, p := range c.Link.Peers {
+			addresses[i] = p.Address
+		}
+		if err := n.radio.Join(c.Link.Group, c.Link.GroupIface, addresses, n.daemon.PostAir); err != nil {
+			return fmt.Errorf("link.group: %w", err)
+		}
+	}
 	return nil
 }
 
@@ -172,7 +181,7 @@ func (n *node) build() error {
 	}
 	n.gateway, err = gateway.New(gateway.Config{
 		ID: c.Node.ID, Name: c.Node.Name, Peers: peers, Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
-		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive,
+		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Group: c.Link.Group,
 		Bridge: func(memories []jxtabridge.Memory) (gateway.Bridge, error) {
 			n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: c.LAN.TCP.String(), Identity: identity,
 				Hold: hold(c.Link.Profile)}, memories)

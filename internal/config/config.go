@@ -57,7 +57,9 @@ type Link struct {
 	Key         seal.Key
 	Shore       bool          // this end of the profile is the shore; otherwise a terminal
 	Keepalive   time.Duration // 0: none
-	Peers       []Peer        // in the order of the file
+	Group       netip.AddrPort
+	GroupIface  string // of Group; "": that of the route to a peer
+	Peers       []Peer // in the order of the file
 }
 
 // Peer is a sister gateway.
@@ -153,7 +155,7 @@ var known = map[string][]string{
 	"":          nil,
 	"node":      {"id", "name", "data_dir"},
 	"lan":       {"tcp", "max_connections"},
-	"link":      {"profile", "listen", "key_file", "end", "keepalive"},
+	"link":      {"profile", "listen", "key_file", "end", "keepalive", "group", "group_interface"},
 	"link.peer": {"id", "name", "address"},
 	"http":      {"listen"},
 	"log":       {"level", "format"},
@@ -224,6 +226,14 @@ func (r *reader) readLink() {
 		}
 	}
 	l.Shore = link.choice("end", "terminal", "terminal", "shore") == "shore"
+	l.Group = link.address("group", false)
+	if a := l.Group.Addr(); l.Group.IsValid() && (!a.Is4() || !a.IsMulticast()) {
+		link.fail("group", "%s is no IPv4 multicast address (224.0.0.0 to 239.255.255.255)", a)
+	}
+	if l.Group.IsValid() && l.Profile.Transport != profile.PMul && l.Profile.Name != "" {
+		link.fail("group", "is of no use with profile %s: its transport is NORM, which sends to each peer", l.Profile.Name)
+	}
+	l.GroupIface = link.text("group_interface", false)
 	l.Keepalive = link.duration("keepalive", 0, time.Second, 24*time.Hour)
 
 	ids, names, addresses := map[uint16]int{}, map[string]int{}, map[netip.AddrPort]int{}

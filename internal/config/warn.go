@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/profile"
 	"aldis/internal/seal"
 )
 
@@ -24,6 +25,9 @@ func (c *Config) Warnings() []string {
 	if k := c.Link.Keepalive; k > 0 {
 		const datagram = 28 + seal.OverheadShort + 1 // IP, UDP, seal, one frame octet
 		warn("link.keepalive %v: about %d octets of air a day and peer", k, int64(24*time.Hour/k)*datagram)
+	}
+	if c.Link.Profile.Transport == profile.PMul && !c.Link.Group.IsValid() && len(c.Link.Peers) > 1 {
+		warn("no link.group: every peer gets a copy of its own of what is for several")
 	}
 	if info, err := os.Stat(c.Node.DataDir); err == nil && info.Mode().Perm()&0o077 != 0 {
 		warn("node.data_dir %s has mode %04o: others can look at what it holds; 0700 is usual", c.Node.DataDir, info.Mode().Perm())

@@ -66,7 +66,7 @@ func start(t *testing.T) *server {
 			s.ordered = append(s.ordered, ev)
 			s.status.Silence.On = ev.(gateway.Silence).On
 		},
-		Radio:   func() radio.Stats { return radio.Stats{SentDatagrams: 11, SentOctets: 2200, DroppedDatagrams: 1} },
+		Radio: func() radio.Stats { return radio.Stats{SentDatagrams: 11, SentOctets: 2200, DroppedDatagrams: 1} },
 	}, prometheus.NewRegistry()))
 	t.Cleanup(s.Close)
 	return s

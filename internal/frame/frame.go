@@ -62,6 +62,8 @@ type (
 	// Silence: the sender will not transmit until Until (seconds since 1970 UTC; 0: until it speaks again), but it
 	// listens (EMCON).
 	Silence struct{ Until uint32 }
+	// PMul is one datagram of P_Mul in its compact coding (package pmul).
+	PMul struct{ Body []byte }
 	// NORM is one packet of libnorm, elided (package normwire).
 	NORM struct{ Body []byte }
 )
@@ -72,9 +74,11 @@ func (Probe) isFrame()   {}
 func (Answer) isFrame()  {}
 func (Data) isFrame()    {}
 func (NORM) isFrame()    {}
+func (PMul) isFrame()    {}
 func (Silence) isFrame() {}
 
 const (
+	kindPMul    = 0 << 5
 	kindReceipt = 1 << 5
 	kindHello   = 2 << 5
 	kindProbe   = 3 << 5
@@ -121,6 +125,8 @@ func Append(b []byte, f Frame, last bool) []byte {
 		return appendBody(b, kind, last, f.Number, true, f.Body)
 	case Silence:
 		return binary.BigEndian.AppendUint32(append(b, kindSilence), f.Until)
+	case PMul:
+		return appendBody(b, kindPMul, last, 0, false, f.Body)
 	case NORM:
 		return appendBody(b, kindNORM, last, 0, false, f.Body)
 	}
@@ -206,6 +212,13 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 			return nil, nil, ErrShort
 		}
 		return Silence{binary.BigEndian.Uint32(b)}, b[4:], nil
+	case kindPMul:
+		if flags&^flagMore != 0 {
+			return nil, nil, ErrKind
+		}
+		var m PMul
+		m.Body, rest, err = body(b, flags)
+		return m, rest, err
 	case kindNORM:
 		if flags&^flagMore != 0 {
 			return nil, nil, ErrKind

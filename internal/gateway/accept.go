@@ -45,6 +45,10 @@ func (g *Gateway) stepBridge(now time.Time, ev jxtabridge.Event) {
 		}
 	}
 	for i := range bo.Carry {
+		if g.mul != nil {
+			g.submitPayload(now, bo.Carry[i].Sites, &bo.Carry[i].Payload)
+			continue
+		}
 		for _, site := range bo.Carry[i].Sites {
 			g.accept(now, site, &bo.Carry[i].Payload)
 		}
@@ -80,6 +84,9 @@ func (g *Gateway) accept(now time.Time, site uint16, payload *jxtabridge.Payload
 
 // enqueue puts a message behind those that wait for p; false when there is no room or no encoding for it.
 func (g *Gateway) enqueue(p *peer, m *message) bool {
+	if g.mul != nil {
+		return g.submit(g.now, []*peer{p}, m.content, m.kind)
+	}
 	full, err := envelope.Append(nil, m.content, 0, true)
 	if err != nil || p.octets+len(full) > g.cfg.MaxWaiting {
 		return false

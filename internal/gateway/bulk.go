@@ -7,6 +7,7 @@ import (
 	"aldis/internal/custody"
 	"aldis/internal/frame"
 	"aldis/internal/normwire"
+	"aldis/internal/profile"
 )
 
 const (
@@ -44,7 +45,7 @@ type normFrame struct {
 // startNorm starts a child of the next generation. On a shared channel too every peer has a session of its own.
 func (g *Gateway) startNorm(now time.Time) {
 	g.norm.startAt = time.Time{}
-	if len(g.peers) == 0 {
+	if len(g.peers) == 0 || g.cfg.Profile.Transport == profile.PMul {
 		return
 	}
 	g.norm.generation++

@@ -217,6 +217,9 @@ func (g *Gateway) assign(p *peer, id custody.ID, m *message) {
 
 // addState puts changes of the site's state into l.
 func (g *Gateway) addState(now time.Time, p *peer, l *letter) bool {
+	if g.mul != nil {
+		return false
+	}
 	for n := 8; n > 0; n /= 2 {
 		items := g.replica.Next(now, p.ID, n)
 		if len(items) == 0 {

@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"time"
@@ -40,6 +41,10 @@ type Config struct {
 	Boot      seal.Boot // new at every start; the caller made its number durable
 	Store     uint32    // of the journal, random at its creation
 	Keepalive time.Duration
+	// Group is the address of a radio net that all members share; with P_Mul what is for several goes there once.
+	// Invalid: every peer gets a copy.
+	Group netip.AddrPort
+	Rand  *rand.Rand // of P_Mul's random delays
 	// MaxWaiting bounds the octets that wait for one peer; 0 means DefaultMaxWaiting. What does not fit is refused.
 	MaxWaiting int
 	// Bridge makes the LAN side from what it asked to remember.
@@ -65,11 +70,13 @@ type Gateway struct {
 	seq       uint64 // of messages waiting
 	norm      normState
 	silence   silence
+	mul       *mul // nil unless the profile's transport is P_Mul
 	stats     Stats
 	nextPurge time.Time // of what has expired
 
 	// Of one Step.
 	out          *Output
+	now          time.Time
 	bridgeDue    time.Time
 	restoredFar  []jxtabridge.FarItem
 	restoredMail []jxtabridge.FarPayload
@@ -104,6 +111,9 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := g.newMul(restore); err != nil {
+		return nil, err
+	}
 	g.sealer = seal.NewSealer(cfg.Key, cfg.ID, cfg.Boot)
 	g.opener = seal.NewOpener(cfg.Key, cfg.ID, cfg.Boot, states)
 	g.bridge, err = cfg.Bridge(memories)
@@ -128,7 +138,7 @@ func custodyConfig(p profile.Profile) custody.Config {
 
 // Step brings the gateway to now and applies ev; a nil ev means that only time passed.
 func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
-	g.out = &out
+	g.out, g.now = &out, now
 	defer func() { g.out = nil }()
 	if !g.started {
 		g.start(now)
@@ -160,6 +170,7 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	if !now.Before(g.nextPurge) {
 		g.purge(now)
 	}
+	g.stepMul(now)
 	g.endSilence(now)
 	if !g.silence.on {
 		g.pump(now)
@@ -186,6 +197,7 @@ func (g *Gateway) start(now time.Time) {
 		}
 	}
 	g.startNorm(now)
+	g.startMul(now)
 	g.purge(now)
 }
 
@@ -287,7 +299,7 @@ func (g *Gateway) ready(now time.Time, p *peer) (bool, time.Time) {
 		switch {
 		case len(p.sender.Lost(now)) > 0, len(p.normOut) > 0,
 			len(p.waiting[frame.Bulk]) > 0 && p.sender.Room(frame.Bulk) && g.norm.up,
-			p.sender.Room(frame.Direct) && (len(p.waiting[frame.Direct]) > 0 || len(g.replica.Next(now, p.ID, 1)) > 0):
+			p.sender.Room(frame.Direct) && (len(p.waiting[frame.Direct]) > 0 || g.mul == nil && len(g.replica.Next(now, p.ID, 1)) > 0):
 			return true, time.Time{}
 		}
 		if at(g.bulkDeadline(p)) {
@@ -304,6 +316,9 @@ func (g *Gateway) ready(now time.Time, p *peer) (bool, time.Time) {
 // deadline is when Step wants to be called at the latest.
 func (g *Gateway) deadline(now time.Time) time.Time {
 	due := earlier(earlier(g.nextPurge, g.bridgeDue), g.norm.startAt)
+	if g.mul != nil {
+		due = earlier(due, g.mul.due())
+	}
 	if g.silence.on {
 		return earlier(due, g.silence.until)
 	}

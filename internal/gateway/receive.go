@@ -51,6 +51,7 @@ func (g *Gateway) receive(now time.Time, d Datagram) {
 	}
 	if p.sender.IsListening() {
 		g.note("info", "a peer has ended its silence", "peer", p.Name)
+		g.mulPeerSilent(now, p, false)
 	}
 	p.lastHeard = now
 	p.sender.Heard(now)
@@ -155,6 +156,8 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 	case frame.Silence:
 		p.ledger.add(received, kindAck, octets)
 		g.peerSilent(p, f)
+	case frame.PMul:
+		g.receiveMul(now, p, f.Body, octets)
 	case frame.NORM:
 		g.receiveNORM(now, p, f.Body, octets)
 	}
@@ -228,6 +231,7 @@ func (g *Gateway) resetSending(p *peer) {
 	p.stream++
 	p.sender = custody.NewSender(custodyConfig(g.cfg.Profile), [frame.Lanes]uint64{1, 1})
 	p.flows, p.nextFlow = map[envelope.Flow]*flow{}, 1
+	g.mulForget(p)
 	p.waiting, p.underWay, p.octets = [frame.Lanes][]*message{}, map[custody.ID]*message{}, 0
 	for _, m := range again {
 		if m.content.Payload != nil { // state is told afresh

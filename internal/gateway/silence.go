@@ -28,12 +28,13 @@ func (g *Gateway) setSilence(now time.Time, ev Silence) {
 		g.silence.until = time.Time{}
 	}
 	g.record(bucketSilence, []byte("self"), appendSilence(nil, g.silence))
+	if ev.On && !was.on && ev.Announce {
+		g.announceSilence(now)
+	}
+	g.mulSilent(now, ev.On)
 	switch {
 	case ev.On && !was.on:
 		g.note("info", "silence begins: nothing is transmitted", "until", ev.Until, "announced", ev.Announce)
-		if ev.Announce {
-			g.announceSilence(now)
-		}
 	case !ev.On && was.on:
 		g.note("info", "silence ends")
 	}
@@ -66,6 +67,7 @@ func (s silence) wire() uint32 {
 // peerSilent: the peer hears us and will not answer.
 func (g *Gateway) peerSilent(p *peer, f frame.Silence) {
 	p.sender.Listening()
+	g.mulPeerSilent(g.now, p, true)
 	p.silentTo = time.Time{}
 	if f.Until != 0 {
 		p.silentTo = time.Unix(int64(f.Until), 0).UTC()
@@ -117,6 +119,11 @@ func (g *Gateway) forecast(now time.Time) SilenceStatus {
 		s.Until = g.silence.until.UTC().Format(time.RFC3339)
 	}
 	room := g.cfg.Profile.DatagramOctets - directReserve
+	if g.mul != nil {
+		acks, datagrams, octets := g.mul.receiver.Owed(now)
+		s.Receipts, s.Datagrams, s.Octets = acks, datagrams, octets+datagrams*(profile.IPUDPOctets+seal.OverheadShort)
+		s.AirtimeS = profile.Airtime(s.Octets, g.cfg.Profile.Up.RateBps).Seconds()
+	}
 	for _, p := range g.peers {
 		octets, n := 0, 0
 		if receipts := p.receiver.Receipts(); len(receipts) > 0 {

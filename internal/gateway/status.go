@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"aldis/internal/frame"
+	"aldis/internal/profile"
 	"aldis/internal/seal"
 )
 
@@ -43,6 +44,7 @@ func (l *ledger) add(direction int, kind ledgerKind, octets int) {
 type PeerCounts struct {
 	Accepted          uint64 `json:"accepted"`    // messages of local peers taken into custody for this peer
 	Refused           uint64 `json:"refused"`     // not taken: no room, or not encodable
+	Expired           uint64 `json:"expired"`     // of those accepted, not acknowledged in their lifetime (P_Mul)
 	Delivered         uint64 `json:"delivered"`   // of those accepted, acknowledged by the peer as durable
 	Repeated          uint64 `json:"repeated"`    // transmissions again
 	Received          uint64 `json:"received"`    // messages of the peer for local peers, each once
@@ -72,6 +74,7 @@ type Status struct {
 	End        string            `json:"end"`
 	Boot       seal.Boot         `json:"-"`
 	BootNumber uint32            `json:"boot"`
+	Transport  string            `json:"transport"` // "norm" or "p_mul"
 	NORM       NormStatus        `json:"norm"`
 	Items      int               `json:"items"` // of this site, as its peers should have them
 	Silence    SilenceStatus     `json:"silence"`
@@ -124,6 +127,13 @@ func (g *Gateway) Status(now time.Time) Status {
 		s.End = "shore"
 	}
 	s.Silence = g.forecast(now)
+	s.Transport = profile.NORM
+	if g.mul != nil {
+		s.Transport = profile.PMul
+		for kind, octets := range g.mul.ledger[sent] {
+			s.Ledger = append(s.Ledger, LedgerRow{"sent", "group", ledgerKind(kind).String(), octets})
+		}
+	}
 	for reason, n := range g.stats.Dropped {
 		s.Dropped[reason] = n
 	}

@@ -83,6 +83,9 @@ func (s *site) outfit(all []*site, p profile.Profile, profileArg, binary, keyFil
 	fmt.Fprintf(&b, "[node]\nid = %d\nname = %q\ndata_dir = %q\n", s.index+1, s.name, data)
 	fmt.Fprintf(&b, "\n[lan]\ntcp = \"%s:%d\"\n", lanAddr(s.index, 1).Addr(), seedPort)
 	fmt.Fprintf(&b, "\n[link]\nprofile = %q\nlisten = \"0.0.0.0:%d\"\nkey_file = %q\n", profileArg, radio, keyFile)
+	if p.Shared && p.Transport == profile.PMul {
+		fmt.Fprintf(&b, "group = \"239.1.1.1:%d\"\n", radio)
+	}
 	if s.index == 0 && !p.Shared {
 		fmt.Fprintf(&b, "end = \"shore\"\n")
 	}

@@ -201,7 +201,7 @@ func gatewayFields(p *Profile) map[string]any {
 	return map[string]any{
 		"datagram_octets": &p.DatagramOctets, "segment_octets": &p.SegmentOctets, "window": &p.Window,
 		"ack_delay_ms": &p.AckDelay, "probe_interval_ms": &p.ProbeInterval, "hole_age_ms": &p.HoleAge,
-		"grtt_ms": &p.GRTT, "bundle_ms": &p.Bundle,
+		"grtt_ms": &p.GRTT, "bundle_ms": &p.Bundle, "transport": &p.Transport,
 	}
 }
 

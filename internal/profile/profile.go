@@ -36,6 +36,7 @@ type Profile struct {
 	FrameOverhead int           // octets per frame below IP
 	Reorder       bool          // jitter may let a frame overtake
 	// The gateway's use of it.
+	Transport      string        // NORM or PMul: what carries messages; "" is NORM
 	DatagramOctets int           // largest UDP payload that radio sends
 	SegmentOctets  int           // NORM segment
 	Window         int           // messages under way per peer, unacknowledged
@@ -45,6 +46,12 @@ type Profile struct {
 	GRTT           time.Duration // fixed for NORM, the same at all members
 	Bundle         time.Duration // what becomes ready within it shares a datagram
 }
+
+// The transports of a profile.
+const (
+	NORM = "norm"  // direct datagrams, and NORM for what needs segments
+	PMul = "p_mul" // P_Mul (ACP 142): one transmission for all, receivers may be silent for hours
+)
 
 // IPUDPOctets is what IPv4 and UDP put before a payload.
 const IPUDPOctets = 28

@@ -102,6 +102,7 @@ func (p Profile) problems() []problem {
 	const around = sealOctets + frameOctets + segmentRoom
 	check(p.SegmentOctets >= 16 && p.SegmentOctets <= p.DatagramOctets-around, "gateway.segment_octets",
 		"%d is not from 16 to %d (datagram_octets less %d of seal and frame)", p.SegmentOctets, p.DatagramOctets-around, around)
+	check(p.Transport == "" || p.Transport == NORM || p.Transport == PMul, "gateway.transport", "%q is neither %q nor %q", p.Transport, NORM, PMul)
 	check(p.Window >= 1 && p.Window <= 256, "gateway.window", "%d is not from 1 to 256", p.Window)
 	check(p.AckDelay > 0, "gateway.ack_delay_ms", "must be positive")
 	check(p.ProbeInterval > 0, "gateway.probe_interval_ms", "must be positive")

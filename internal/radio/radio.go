@@ -34,6 +34,9 @@ type Radio struct {
 	raw  syscall.RawConn
 	ipv4 bool
 	done chan struct{}
+	// Where conn does not hear the group: a socket that does.
+	group     *net.UDPConn
+	groupDone chan struct{}
 
 	receivedDatagrams, receivedOctets, dropped atomic.Uint64
 	sentDatagrams, sentOctets, unsent          atomic.Uint64
@@ -58,15 +61,15 @@ func Open(listen netip.AddrPort, post func(gateway.Event) bool) (*Radio, error) 
 		return nil, fmt.Errorf("radio: %w", err)
 	}
 	r := &Radio{conn: conn, raw: raw, ipv4: listen.Addr().Is4(), done: make(chan struct{})}
-	go r.receive(post)
+	go r.receive(conn, r.done, post)
 	return r, nil
 }
 
-func (r *Radio) receive(post func(gateway.Event) bool) {
-	defer close(r.done)
+func (r *Radio) receive(conn *net.UDPConn, done chan struct{}, post func(gateway.Event) bool) {
+	defer close(done)
 	buf := make([]byte, maxDatagram)
 	for {
-		n, from, err := r.conn.ReadFromUDPAddrPort(buf)
+		n, from, err := conn.ReadFromUDPAddrPort(buf)
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
@@ -155,5 +158,9 @@ func (r *Radio) Stats() Stats {
 func (r *Radio) Close() error {
 	err := r.conn.Close()
 	<-r.done
+	if r.group != nil {
+		err = errors.Join(err, r.group.Close())
+		<-r.groupDone
+	}
 	return err
 }

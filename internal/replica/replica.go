@@ -210,6 +210,21 @@ func (r *Replica) Acked(peer uint16, message uint64) (changes []Held) {
 	return changes
 }
 
+// Unsent notes that message will not arrive: what it carried is to be told again.
+func (r *Replica) Unsent(peer uint16, message uint64) {
+	v := r.peers[peer]
+	if v == nil {
+		return
+	}
+	for _, it := range v.sent[message] {
+		if key := it.Key(); v.flying[key] == message {
+			delete(v.flying, key)
+			v.enqueue(key)
+		}
+	}
+	delete(v.sent, message)
+}
+
 // Forget: the peer holds nothing any more (a new store). Everything is to be told again.
 func (r *Replica) Forget(peer uint16) {
 	if r.peers[peer] == nil {

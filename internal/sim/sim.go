@@ -21,6 +21,8 @@ import (
 	"aldis/internal/seal"
 )
 
+var group = netip.MustParseAddrPort("239.1.1.1:7142")
+
 // Epoch is when every World begins.
 var Epoch = time.Unix(1_800_000_000, 0).UTC()
 
@@ -48,6 +50,7 @@ type Config struct {
 	// CrashBeforeCommit and CrashAfterCommit are chances, per Step that has records, of a kill -9 at that point.
 	CrashBeforeCommit, CrashAfterCommit float64
 	Down                                time.Duration // how long a crashed gateway stays down
+	Group                               bool          // the channel has a group's address
 }
 
 // World is gateways on a link.
@@ -94,6 +97,10 @@ func New(cfg Config) (*World, error) {
 		n.cfg = gateway.Config{ID: n.ID, Name: n.Name, Profile: cfg.Profile, Shore: n.ID == 1 && !cfg.Profile.Shared,
 			Key: seal.Key{1, 2, 3}, Store: w.rng.Uint32(),
 			Bridge: func([]jxtabridge.Memory) (gateway.Bridge, error) { n.Site.restated = false; return n.Site, nil }}
+		if cfg.Group {
+			n.cfg.Group = group
+		}
+		n.cfg.Rand = rand.New(rand.NewPCG(cfg.Seed, uint64(n.ID)))
 		for _, p := range w.Nodes {
 			if p != n {
 				n.cfg.Peers = append(n.cfg.Peers, gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.addr})
@@ -217,6 +224,10 @@ func (w *World) step(n *Node, ev gateway.Event) {
 	for _, d := range out.Datagrams {
 		if len(d.Data) > n.cfg.Profile.DatagramOctets {
 			panic(fmt.Sprintf("sim: %s sent a datagram of %d octets, the profile allows %d", n.Name, len(d.Data), n.cfg.Profile.DatagramOctets))
+		}
+		if d.Addr == group {
+			w.link(linkemu.Frame{From: n.Name, Octets: len(d.Data) + profile.IPUDPOctets, Data: d.Data})
+			continue
 		}
 		to := w.byAddr[d.Addr]
 		if to == nil {

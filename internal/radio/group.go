@@ -1,0 +1,117 @@
+package radio
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+
+	"aldis/internal/gateway"
+)
+
+// groupTTL is how many routers a datagram to the group may cross: those between a gateway and its radio.
+const groupTTL = 16
+
+// ErrInterface says that nobody told which interface leads to the radio net.
+var ErrInterface = errors.New("which interface leads to the group is not known: name it in link.group_interface, or give a peer's address")
+
+// Join makes the radio a member of an IPv4 group on one interface: the one named, or that of the route to one of the
+// peers. What is sent to the group leaves there. Call it once, before the first Send.
+func (r *Radio) Join(group netip.AddrPort, name string, peers []netip.AddrPort, post func(gateway.Event) bool) error {
+	if !r.ipv4 {
+		return errors.New("radio: a group needs an IPv4 link.listen")
+	}
+	iface, err := interfaceFor(name, peers)
+	if err != nil {
+		return fmt.Errorf("radio: %w", err)
+	}
+	if err := r.control(r.conn, func(fd int) error {
+		return errors.Join(
+			unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_MULTICAST_IF, &unix.IPMreqn{Ifindex: int32(iface.Index)}),
+			unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_MULTICAST_TTL, groupTTL),
+			unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_MULTICAST_LOOP, 0))
+	}); err != nil {
+		return fmt.Errorf("radio: multicast on %s: %w", iface.Name, err)
+	}
+	member := &unix.IPMreqn{Multiaddr: group.Addr().As4(), Ifindex: int32(iface.Index)}
+	join := func(fd int) error { return unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP, member) }
+	if own := r.Addr(); own.Addr().IsUnspecified() && own.Port() == group.Port() {
+		err = r.control(r.conn, join)
+	} else { // bound to one address or another port, the socket hears nothing that is for the group
+		err = r.listenGroup(group, join, post)
+	}
+	if err != nil {
+		return fmt.Errorf("radio: cannot join %s on %s: %w", group, iface.Name, err)
+	}
+	return nil
+}
+
+func (r *Radio) listenGroup(group netip.AddrPort, join func(int) error, post func(gateway.Event) bool) error {
+	conn, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(group))
+	if err != nil {
+		return err
+	}
+	if err := r.control(conn, join); err != nil {
+		conn.Close()
+		return err
+	}
+	conn.SetReadBuffer(receiveBuffer)
+	r.group, r.groupDone = conn, make(chan struct{})
+	go r.receive(conn, r.groupDone, post)
+	return nil
+}
+
+func (r *Radio) control(conn *net.UDPConn, f func(fd int) error) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var inner error
+	err = raw.Control(func(fd uintptr) { inner = f(int(fd)) })
+	return errors.Join(err, inner)
+}
+
+// interfaceFor finds the interface by name, or by the kernel's route to a peer; nothing is sent for that.
+func interfaceFor(name string, peers []netip.AddrPort) (*net.Interface, error) {
+	if name != "" {
+		return net.InterfaceByName(name)
+	}
+	for _, p := range peers {
+		if !p.IsValid() {
+			continue
+		}
+		c, err := net.Dial("udp4", p.String())
+		if err != nil {
+			continue
+		}
+		local := c.LocalAddr().(*net.UDPAddr).AddrPort().Addr()
+		c.Close()
+		if i := interfaceWith(local); i != nil {
+			return i, nil
+		}
+	}
+	return nil, ErrInterface
+}
+
+func interfaceWith(a netip.Addr) *net.Interface {
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil
+	}
+	for _, i := range all {
+		addrs, err := i.Addrs()
+		if err != nil {
+			continue
+		}
+		for _, x := range addrs {
+			if n, ok := x.(*net.IPNet); ok {
+				if ip, ok := netip.AddrFromSlice(n.IP); ok && ip.Unmap() == a {
+					return &i
+				}
+			}
+		}
+	}
+	return nil
+}
