@@ -107,6 +107,11 @@ func (s *Sender) apply(now time.Time, m *outgoing, d *destination, e AckEntry) {
 			}
 		}
 	}
+	for i := len(m.parityEnd) - 1; i >= 0 && now.Before(m.parityEnd[i].Add(s.unheard(m))); i-- {
+		if n := d.lost.numbers(); len(n) > 0 { // a shard under way stands for any
+			d.lost.remove(n[0])
+		}
+	}
 	for n := 1; n <= len(m.fragments); n++ { // of these nothing is said
 		if unsent := m.sentEnd[n].IsZero(); unsent || e.Cut && n > above && (before == nil || before.has(uint16(n))) {
 			d.missing.add(uint16(n))
@@ -117,8 +122,11 @@ func (s *Sender) apply(now time.Time, m *outgoing, d *destination, e AckEntry) {
 // underWay: it will be sent in this pass, or was so lately that the Ack_PDU cannot know of it.
 func (s *Sender) underWay(now time.Time, m *outgoing, n uint16) bool {
 	_, queued := slices.BinarySearch(m.numbers, n)
-	return queued || m.sentEnd[n].IsZero() || now.Before(m.sentEnd[n].Add(2*s.cfg.Delay+s.cfg.queue(s.active(m))))
+	return queued || m.sentEnd[n].IsZero() || now.Before(m.sentEnd[n].Add(s.unheard(m)))
 }
+
+// unheard is how long after a transmission an Ack_PDU cannot know of it.
+func (s *Sender) unheard(m *outgoing) time.Duration { return 2*s.cfg.Delay + s.cfg.queue(s.active(m)) }
 
 // review decides what an Ack_PDU means for a message.
 func (s *Sender) review(now time.Time, m *outgoing) {
@@ -128,6 +136,12 @@ func (s *Sender) review(now time.Time, m *outgoing) {
 	if !m.idle() { // a pass is under way: what is lost goes with it
 		for _, d := range m.dests {
 			if d.state == Waiting {
+				if len(m.shards) > 0 { // parity: it serves all, if it is enough
+					if more := d.lost.count() - len(m.shards); more <= 0 || m.takeParity(more) {
+						d.lost = nil
+						continue
+					}
+				}
 				for _, n := range d.lost.numbers() {
 					if i, queued := slices.BinarySearch(m.numbers, n); !queued {
 						m.numbers = slices.Insert(slices.Clone(m.numbers), i, n)
@@ -161,7 +175,7 @@ func (s *Sender) ended(m *outgoing) bool {
 		return false
 	}
 	delivered := !slices.ContainsFunc(m.dests, func(d *destination) bool { return d.state != Delivered })
-	m.address, m.numbers, m.closing = nil, nil, nil
+	m.address, m.numbers, m.shards, m.closing = nil, nil, nil, nil
 	switch {
 	case !m.begun:
 	case delivered && s.cfg.AckAck:

@@ -36,6 +36,8 @@ type Config struct {
 	// Procedures.
 	AckHold      time.Duration // a complete Ack waits so long for others to the same sender
 	ProbeEvery   time.Duration // between questions to a node that does not answer
+	Parity       bool          // compact coding: erasure coding for repairs and repetitions
+	ParityShare  float64       // parity shards of a blind repetition over fragments; at least two
 	RepeatCount  int           // EMCON_RTC: blind repetitions for silent nodes
 	RepeatEvery  time.Duration // EMCON_RTI: least time between them
 	ClockError   time.Duration // how far two clocks may disagree
@@ -66,7 +68,7 @@ const idBlock = 256
 // ConfigFor derives all timers from a link profile. The compact coding has its own overhead: what the seal adds.
 func ConfigFor(p profile.Profile, self NodeID, coding Coding, seal int, rng *rand.Rand) Config {
 	c := Config{
-		Self: self, Coding: coding, Runs: coding == Compact, AckAck: coding == ACP142,
+		Self: self, Coding: coding, Runs: coding == Compact, AckAck: coding == ACP142, Parity: coding == Compact, ParityShare: 0.2,
 		RateBps: p.SlowerBps(), Overhead: profile.IPUDPOctets + p.FrameOverhead + seal, DatagramOctets: p.DatagramOctets - seal,
 		Delay: max(p.Up.Delay, p.Down.Delay), Jitter: max(p.Up.Jitter, p.Down.Jitter), Turnaround: p.Turnaround + p.KeyUp, Reorder: p.Reorder,
 		ProbeEvery: p.ProbeInterval, RepeatCount: 4, RepeatEvery: 10 * time.Minute, ClockError: 5 * time.Minute,
@@ -175,7 +177,10 @@ func (c *Config) ackWait(nodes int, fragments uint16) time.Duration {
 	return 2*c.oneWay() + c.reorderWait() + c.completeWait(nodes, fragments) + 2*c.spread(nodes) + c.Turnaround + c.ackAir() + c.slack()
 }
 
+// idleMost bounds for how many missing PDUs in a row a receiver waits.
+const idleMost = 16
+
 // idle is how long a receiver waits for PDUs that should follow before it says what it misses.
 func (c *Config) idle(pdus int) time.Duration {
-	return time.Duration(min(pdus, 16)+1)*c.fullAir() + c.Jitter + c.slack()
+	return time.Duration(min(pdus, idleMost)+1)*c.fullAir() + c.Jitter + c.slack()
 }

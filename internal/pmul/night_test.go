@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"aldis/internal/pmul"
+	"aldis/internal/profile"
 )
 
 // silence orders a node to be silent or lifts the order, and tells others.
@@ -65,27 +66,52 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestBlindRepetition: how many messages reach a node that never answers, at 10 % loss, by the number of repetitions.
+// TestBlindRepetition: how many messages reach a node that never answers, and what it costs, by the number of
+// repetitions; plain, and with parity shards in the place of the fragments.
 func TestBlindRepetition(t *testing.T) {
-	p := lossy(load(t, "hf-2400"), 10, false)
-	for _, octets := range []int{200, 20000} {
-		for _, count := range []int{0, 1, 2, 3, 4, 5} {
-			const messages = 300
-			reached, air := 0, 0
-			for seed := range uint64(3) {
-				w := newWorld(t, setup{nodes: 2, p: p, seed: seed + 1, change: func(c *pmul.Config) { c.RepeatCount = count }})
-				w.silence(w.nodes[1], true, w.nodes[0])
-				for i := range messages / 3 {
-					w.at(epoch.Add(time.Duration(i)*2*time.Hour), func() { w.send(w.nodes[0], content(octets, 1), 1, 12*time.Hour, w.nodes[1]) })
+	base := load(t, "hf-2400")
+	const messages = 200
+	try := func(p profile.Profile, octets, count int, share float64) (reached float64, air int) {
+		got := 0
+		for seed := range uint64(4) {
+			w := newWorld(t, setup{nodes: 2, p: p, coding: pmul.Compact, seed: seed + 1, change: func(c *pmul.Config) {
+				c.RepeatCount, c.Parity, c.ParityShare = count, share > 0, share
+			}})
+			w.silence(w.nodes[1], true, w.nodes[0])
+			for i := range messages / 4 {
+				w.at(epoch.Add(time.Duration(i)*2*time.Hour), func() { w.send(w.nodes[0], content(octets, 1), 1, 12*time.Hour, w.nodes[1]) })
+			}
+			w.run(messages*2*time.Hour, nil)
+			got += len(w.nodes[1].delivered)
+			air += w.nodes[0].octets
+		}
+		return float64(got) / messages, air / messages
+	}
+	for _, link := range []struct {
+		name   string
+		p      profile.Profile
+		counts []int
+	}{
+		{"10 % loss", lossy(base, 10, false), []int{0, 2, 4}},
+		{"10 % loss in bursts", lossy(base, 10, true), []int{2, 4}},
+		{"30 % loss", lossy(base, 30, false), []int{2, 4}},
+	} {
+		for _, octets := range []int{200, 2000, 20000} {
+			for _, count := range link.counts {
+				for _, share := range []float64{0, 0.2} {
+					if octets == 200 && share > 0 || count == 0 && share > 0 {
+						continue // one fragment has no parity
+					}
+					reached, air := try(link.p, octets, count, share)
+					t.Logf("%s, %5d octets, %d repetitions, parity %.0f %%: %.2f %% reach a silent node, %d octets on the air each", link.name, octets, count, 100*share, 100*reached, air)
 				}
-				w.run(messages*2*time.Hour, nil)
-				reached += len(w.nodes[1].delivered)
-				air += w.nodes[0].octets
 			}
-			t.Logf("%5d octets, %d repetitions: %.1f %% reach a silent node, %d octets on the air each", octets, count, 100*float64(reached)/messages, air/messages)
-			if count == 4 && reached < messages*99/100 {
-				t.Errorf("%d octets: %d of %d reach a silent node by the default repetition", octets, reached, messages)
-			}
+		}
+	}
+	for _, octets := range []int{200, 2000, 20000} { // as the default is
+		def := pmul.ConfigFor(base, 1, pmul.Compact, sealOctets, nil)
+		if reached, air := try(lossy(base, 10, false), octets, def.RepeatCount, def.ParityShare); reached < 0.99 {
+			t.Errorf("%d octets: %.2f %% reach a silent node by the default repetition, %d octets each", octets, 100*reached, air)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package pmul
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 	"time"
 )
@@ -23,8 +24,13 @@ type outgoing struct {
 	first   bool // it is the first pass
 	address []AddressPDU
 	numbers []uint16
+	shards  []uint16 // parity, by index
 	closing []PDU
 	closed  bool // only closing is left: all destinations have ended
+
+	parity     [][]byte    // shards made so far
+	parityNext uint16      // the first that was never queued
+	parityEnd  []time.Time // of those that were sent: end of transmission
 
 	sentEnd  []time.Time // of each fragment: end of its last transmission; zero: never
 	passEnd  time.Time   // of the last pass; zero while one is under way
@@ -57,6 +63,12 @@ func (s set) has(n uint16) bool { return s != nil && s[n/64]>>(n%64)&1 != 0 }
 func (s set) add(n uint16)      { s[n/64] |= 1 << (n % 64) }
 func (s set) remove(n uint16)   { s[n/64] &^= 1 << (n % 64) }
 func (s set) empty() bool       { return !slices.ContainsFunc(s, func(w uint64) bool { return w != 0 }) }
+func (s set) count() (n int) {
+	for _, w := range s {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}
 func (s set) numbers() (n []uint16) {
 	for i := range len(s) * 64 {
 		if s.has(uint16(i)) {
@@ -91,7 +103,7 @@ func (m *outgoing) dest(n NodeID) *destination {
 
 // idle: nothing of it waits to be sent.
 func (m *outgoing) idle() bool {
-	return len(m.address) == 0 && len(m.numbers) == 0 && len(m.closing) == 0
+	return len(m.address) == 0 && len(m.numbers) == 0 && len(m.shards) == 0 && len(m.closing) == 0
 }
 
 // later orders what goes first: the greater priority, then the older message.
@@ -119,7 +131,7 @@ func (c *Config) addressPDUs(m *outgoing, dests []*destination) (out []AddressPD
 }
 
 // next takes the next datagram of the pass under way. The compact coding fills it with more than one PDU.
-func (m *outgoing) next(c *Config) (p Packet, numbers []uint16) {
+func (m *outgoing) next(c *Config) (p Packet, numbers []uint16, parity int) {
 	p = Packet{Group: m.group, Port: DataPort}
 	take := func() bool {
 		var pdu PDU
@@ -134,6 +146,9 @@ func (m *outgoing) next(c *Config) (p Packet, numbers []uint16) {
 				d.Priority = 0 // the Address_PDU says it
 			}
 			pdu = d
+		case len(m.shards) > 0:
+			pdu = ParityPDU{Source: c.Self, Message: m.id, Total: m.total(), Last: uint16(len(m.fragments[len(m.fragments)-1])),
+				Index: m.shards[0], Shard: m.shard(m.shards[0])}
 		case len(m.closing) > 0:
 			pdu = m.closing[0]
 		default:
@@ -152,6 +167,9 @@ func (m *outgoing) next(c *Config) (p Packet, numbers []uint16) {
 		case n > 0:
 			m.numbers = m.numbers[1:]
 			numbers = append(numbers, n)
+		case len(m.shards) > 0:
+			m.shards = m.shards[1:]
+			parity++
 		default:
 			m.closing = m.closing[1:]
 		}
@@ -160,7 +178,7 @@ func (m *outgoing) next(c *Config) (p Packet, numbers []uint16) {
 	take()
 	for c.Coding == Compact && take() {
 	}
-	return p, numbers
+	return p, numbers, parity
 }
 
 // timers is a heap of messages by wakeAt.

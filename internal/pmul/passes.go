@@ -46,6 +46,7 @@ func (s *Sender) pass(m *outgoing, named func(*destination) bool, numbers []uint
 		}
 	}
 	if len(dests) == 0 {
+		m.shards = nil
 		return
 	}
 	m.address, m.numbers = s.cfg.addressPDUs(m, dests), numbers
@@ -97,12 +98,12 @@ func (s *Sender) transmit(now time.Time) {
 			return
 		}
 		m := s.ready[0]
-		p, numbers := m.next(&s.cfg)
+		p, numbers, parity := m.next(&s.cfg)
 		octets := s.cfg.octets(p)
 		air := profile.Airtime(octets+s.cfg.Overhead, s.cfg.RateBps)
 		s.freeAt = now.Add(air << s.slow)
 		s.out.Send = append(s.out.Send, p)
-		s.count(m, p, numbers, now.Add(air))
+		s.count(m, p, numbers, parity, now.Add(air))
 		if m.idle() {
 			s.dequeue(m)
 			s.passed(now.Add(air), m)
@@ -110,7 +111,7 @@ func (s *Sender) transmit(now time.Time) {
 	}
 }
 
-func (s *Sender) count(m *outgoing, p Packet, numbers []uint16, end time.Time) {
+func (s *Sender) count(m *outgoing, p Packet, numbers []uint16, parity int, end time.Time) {
 	if !m.begun && !m.closed && m.dynamicReady() {
 		m.begun = true
 		s.out.record(bucketBegun, messageKey(m.id), []byte{})
@@ -124,6 +125,15 @@ func (s *Sender) count(m *outgoing, p Packet, numbers []uint16, end time.Time) {
 			s.stats.AgainOctets += octets
 		}
 		m.sentEnd[n] = end
+	}
+	for range parity {
+		m.parityEnd = append(m.parityEnd, end)
+	}
+	if parity > 0 {
+		s.stats.DataSent += parity
+		s.stats.DataOctets += parity * m.size
+		s.stats.DataAgain += parity
+		s.stats.AgainOctets += parity * m.size
 	}
 	for _, pdu := range p.PDUs {
 		switch pdu.(type) {
@@ -228,19 +238,24 @@ func (s *Sender) expire(now time.Time, m *outgoing) {
 	s.arm(m)
 }
 
-// repair sends the union of what is missed, once for all.
+// repair sends the union of what is missed, once for all; or, where that is less, as much parity as one of them needs.
 func (s *Sender) repair(m *outgoing) {
-	union := newSet(len(m.fragments))
+	union, most := newSet(len(m.fragments)), 0
 	for _, d := range m.dests {
 		if d.state == Waiting {
 			for i, w := range d.lost {
 				union[i] |= w
 			}
+			most = max(most, d.lost.count())
 			d.lost = nil
 		}
 	}
 	m.repairAt = time.Time{}
-	s.pass(m, s.waits, union.numbers())
+	numbers := union.numbers()
+	if parityFor(&s.cfg, len(m.fragments)) && m.takeParity(most) {
+		numbers = nil
+	}
+	s.pass(m, s.waits, numbers)
 }
 
 // repeat is blind repetition for silent nodes.
@@ -262,7 +277,11 @@ func (s *Sender) repeat(m *outgoing) {
 			}
 		}
 	}
-	s.pass(m, func(d *destination) bool { return s.peer(d.node).silent }, union.numbers())
+	numbers := union.numbers()
+	if n := max(2, int(s.cfg.ParityShare*float64(len(m.fragments))+0.999)); parityFor(&s.cfg, len(m.fragments)) && n < len(numbers) && m.takeParity(n) {
+		numbers = nil
+	}
+	s.pass(m, func(d *destination) bool { return s.peer(d.node).silent }, numbers)
 }
 
 // poll asks those who have not answered: an Address_PDU that names them, after the first time with a fragment, for

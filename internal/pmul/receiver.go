@@ -3,6 +3,7 @@ package pmul
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"maps"
 	"slices"
 	"time"
@@ -53,6 +54,8 @@ type incoming struct {
 	sequence  uint32
 	nodes     int // destinations named with us
 	fragments map[uint16][]byte
+	parity    map[uint16][]byte // shards by index
+	last      int               // octets of the last fragment, as the shards say
 	octets    int
 	reported  uint16    // highest number of the last missing list
 	nackAt    time.Time // an Ack_PDU with a missing list is due
@@ -127,7 +130,7 @@ func (r *Receiver) Step(now time.Time, ev Event) Output {
 		}
 	case ParityPDU:
 		if r.admit(ev.Source) {
-			r.stats.PassedBy++
+			r.parity(now, ev)
 		}
 	case DiscardPDU:
 		if r.admit(ev.Source) {
@@ -227,7 +230,7 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 		return
 	}
 	m := &incoming{key: key, priority: p.Priority, total: p.Total, expiry: p.Expiry, sequence: p.Destinations[mine].Sequence,
-		nodes: len(p.Destinations), fragments: map[uint16][]byte{}}
+		nodes: len(p.Destinations), fragments: map[uint16][]byte{}, parity: map[uint16][]byte{}}
 	r.in[key] = m
 	u.incoming++
 	r.out.record(bucketIncoming, keyOctets(key), m.encode())
@@ -298,7 +301,7 @@ func (r *Receiver) fragment(now time.Time, m *incoming, n uint16, b []byte) {
 		m.octets += len(b)
 		u.octets += len(b)
 		r.octets += len(b)
-		if len(m.fragments) == int(m.total) {
+		if len(m.fragments) == int(m.total) || r.recovered(m) {
 			r.complete(now, m, n)
 			return
 		}
@@ -306,7 +309,7 @@ func (r *Receiver) fragment(now time.Time, m *incoming, n uint16, b []byte) {
 	}
 	m.asked, m.askAt, m.nackAt = 0, time.Time{}, time.Time{}
 	after := 0 // of what is missing and may follow: senders go through a message in order
-	for i := int(n) + 1; i <= int(m.total); i++ {
+	for i := int(n) + 1; i <= int(m.total) && after < idleMost; i++ {
 		if _, have := m.fragments[uint16(i)]; !have {
 			after++
 		}
@@ -316,6 +319,71 @@ func (r *Receiver) fragment(now time.Time, m *incoming, n uint16, b []byte) {
 	if after == 0 && (!known || m.reported == 0) || n == m.reported {
 		m.nackAt = now.Add(r.cfg.reorderWait() + r.jitter(m.nodes))
 	}
+}
+
+// parity holds a shard of erasure coding: any one stands for any fragment that is missing.
+func (r *Receiver) parity(now time.Time, p ParityPDU) {
+	key := Key{p.Source, p.Message}
+	m := r.in[key]
+	switch {
+	case r.done[key] != nil:
+		r.stats.Duplicates++
+		return
+	case m == nil:
+		r.stats.Orphans++ // the next repetition names us again
+		return
+	case p.Total != m.total, m.total > parityFragments, int(p.Index)+int(m.total) >= shardsMost, len(p.Shard) == 0, int(p.Last) > len(p.Shard),
+		len(m.parity) > 0 && int(p.Last) != m.last:
+		r.stats.Illegal++
+		return
+	}
+	u := r.used(key.Source)
+	if _, known := m.parity[p.Index]; known {
+		r.stats.Duplicates++
+	} else {
+		if r.octets+len(p.Shard) > r.cfg.Limits.IncomingOctets || u.octets+len(p.Shard) > r.cfg.Limits.IncomingOctets/4 {
+			r.stats.Full++
+			return
+		}
+		shard := append([]byte{}, p.Shard...)
+		m.parity[p.Index], m.last = shard, int(p.Last)
+		m.octets += len(shard)
+		u.octets += len(shard)
+		r.octets += len(shard)
+		if r.recovered(m) {
+			delete(m.parity, p.Index) // it was never in the journal
+			r.complete(now, m, 0)
+			return
+		}
+		r.out.record(bucketParity, fragmentKey(key, p.Index), append(binary.BigEndian.AppendUint16(nil, p.Last), shard...))
+	}
+	m.asked, m.askAt, m.nackAt = 0, time.Time{}, time.Time{}
+	m.idleAt = now.Add(r.cfg.idle(m.need()) + r.jitter(m.nodes))
+}
+
+// need is how many more shards give the message.
+func (m *incoming) need() int { return max(int(m.total)-len(m.fragments)-len(m.parity), 0) }
+
+// recovered tells whether what is held gives the message, and fills it in. Shards that do not fit are let go.
+func (r *Receiver) recovered(m *incoming) bool {
+	if len(m.parity) == 0 || m.need() > 0 {
+		return false
+	}
+	held := maps.Clone(m.fragments)
+	if !m.recover() {
+		r.stats.Conflict++
+		m.fragments = held
+		for _, i := range slices.Sorted(maps.Keys(m.parity)) {
+			n := len(m.parity[i])
+			m.octets -= n
+			r.used(m.key.Source).octets -= n
+			r.octets -= n
+			delete(m.parity, i)
+			r.out.record(bucketParity, fragmentKey(m.key, i), nil)
+		}
+		return false
+	}
+	return true
 }
 
 // jitter is the random delay against ack implosion.
@@ -384,6 +452,9 @@ func (r *Receiver) drop(m *incoming) {
 	r.out.record(bucketIncoming, keyOctets(m.key), nil)
 	for _, n := range slices.Sorted(maps.Keys(m.fragments)) {
 		r.out.record(bucketFragment, fragmentKey(m.key, n), nil)
+	}
+	for _, i := range slices.Sorted(maps.Keys(m.parity)) {
+		r.out.record(bucketParity, fragmentKey(m.key, i), nil)
 	}
 }
 
@@ -505,26 +576,30 @@ func (r *Receiver) acknowledge(now time.Time) {
 // missing is the entry of an incomplete message, as much of it as fits a datagram.
 func (r *Receiver) missing(m *incoming) AckEntry {
 	e := AckEntry{Source: m.key.Source, Message: m.key.Message}
-	words, most := 0, (r.cfg.DatagramOctets-ackHeader-ackEntryHeader)/2-1
-	for n := 1; n <= int(m.total); n++ {
-		if _, have := m.fragments[uint16(n)]; have {
-			continue
+	spare := len(m.parity) // missing fragments that a shard stands for
+	words := (r.cfg.DatagramOctets-ackHeader-ackEntryHeader)/2 - 1
+	next := 1
+	for _, have := range append(slices.Sorted(maps.Keys(m.fragments)), m.total) {
+		last := int(have) - 1
+		if _, end := m.fragments[m.total]; have == m.total && !end {
+			last++
 		}
-		last := len(e.Missing) - 1
-		switch {
-		case last >= 0 && r.cfg.Runs && int(e.Missing[last].To) == n-1:
-			if e.Missing[last].From == e.Missing[last].To {
-				words += 2
+		skip := min(spare, max(last-next+1, 0))
+		spare -= skip
+		for n := next + skip; n <= last; n++ {
+			run := Run{uint16(n), uint16(n)}
+			cost := 1
+			if r.cfg.Runs && last > n {
+				run.To, cost = uint16(last), 3
 			}
-			e.Missing[last].To = uint16(n)
-		default:
-			words++
-			e.Missing = append(e.Missing, Run{uint16(n), uint16(n)})
+			if words -= cost; words < 0 && len(e.Missing) > 0 {
+				e.Cut = true
+				return e
+			}
+			e.Missing = append(e.Missing, run)
+			n = int(run.To)
 		}
-		if words >= most-2 && n < int(m.total) {
-			e.Cut = true
-			break
-		}
+		next = max(next, int(have)+1)
 	}
 	return e
 }

@@ -11,6 +11,7 @@ import (
 const (
 	bucketIncoming = "pmul-in"    // source, message: priority, total, expiry, sequence, destinations named
 	bucketFragment = "pmul-frag"  // source, message, number: the fragment
+	bucketParity   = "pmul-fec"   // source, message, index: octets of the last fragment, the shard
 	bucketDone     = "pmul-done"  // source, message: total, destinations named, forget, owed
 	bucketOutgoing = "pmul-out"   // message: priority, flags, cut, group, expiry, destinations and their sequence, payload
 	bucketBegun    = "pmul-begun" // message: it has been on the air
@@ -26,7 +27,7 @@ const (
 
 // Buckets are the names of all buckets that records may have.
 func Buckets() []string {
-	return []string{bucketIncoming, bucketFragment, bucketDone, bucketOutgoing, bucketBegun, bucketFate, bucketNode}
+	return []string{bucketIncoming, bucketFragment, bucketParity, bucketDone, bucketOutgoing, bucketBegun, bucketFate, bucketNode}
 }
 
 // ErrJournal is wrapped when a record cannot be read.
@@ -83,11 +84,11 @@ func (r *Receiver) restore(journal []Record) error {
 				return bad
 			}
 			m := &incoming{key: keyAt(k), priority: v[0], total: binary.BigEndian.Uint16(v[1:]), expiry: timeAt(v[3:]),
-				sequence: binary.BigEndian.Uint32(v[11:]), nodes: int(binary.BigEndian.Uint16(v[15:])), fragments: map[uint16][]byte{}}
+				sequence: binary.BigEndian.Uint32(v[11:]), nodes: int(binary.BigEndian.Uint16(v[15:])), fragments: map[uint16][]byte{}, parity: map[uint16][]byte{}}
 			r.in[m.key] = m
 			r.used(m.key.Source).incoming++
-		case bucketFragment:
-			if len(k) != 10 {
+		case bucketFragment, bucketParity:
+			if len(k) != 10 || rec.Bucket == bucketParity && len(v) < 2 {
 				return bad
 			}
 			fragments = append(fragments, rec)
@@ -110,10 +111,14 @@ func (r *Receiver) restore(journal []Record) error {
 		if m == nil {
 			return fmt.Errorf("%w: bucket %s, key %x: its message is unknown", ErrJournal, rec.Bucket, rec.Key)
 		}
-		m.fragments[binary.BigEndian.Uint16(rec.Key[8:])] = append([]byte{}, rec.Value...)
-		m.octets += len(rec.Value)
-		r.used(m.key.Source).octets += len(rec.Value)
-		r.octets += len(rec.Value)
+		held, value := m.fragments, rec.Value
+		if rec.Bucket == bucketParity {
+			held, m.last, value = m.parity, int(binary.BigEndian.Uint16(value)), value[2:]
+		}
+		held[binary.BigEndian.Uint16(rec.Key[8:])] = append([]byte{}, value...)
+		m.octets += len(value)
+		r.used(m.key.Source).octets += len(value)
+		r.octets += len(value)
 	}
 	if !r.silent { // silence ended, and the crash came before its Ack_PDUs left
 		for key, f := range r.done {

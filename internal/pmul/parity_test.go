@@ -1,0 +1,178 @@
+package pmul
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// parityMessage is a message and the same at a receiver that has nothing of it yet.
+func parityMessage(octets, size int) (*outgoing, *incoming) {
+	payload := make([]byte, octets)
+	for i := range payload {
+		payload[i] = byte(i * 7)
+	}
+	m := &outgoing{}
+	m.cut(payload, size)
+	return m, &incoming{total: m.total(), fragments: map[uint16][]byte{}, parity: map[uint16][]byte{}, last: len(m.fragments[len(m.fragments)-1])}
+}
+
+// TestParity: any as many shards as there are fragments give the message, whichever of them are parity.
+func TestParity(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, octets := range []int{101, 200, 999, 12800} {
+		for range 20 {
+			m, in := parityMessage(octets, 100)
+			k := len(m.fragments)
+			for _, i := range rng.Perm(k + 40)[:k] {
+				if i < k {
+					in.fragments[uint16(i+1)] = m.fragments[i]
+				} else {
+					in.parity[uint16(i-k)] = m.shard(uint16(i - k))
+				}
+			}
+			if len(in.parity) == 0 {
+				continue
+			}
+			if !in.recover() {
+				t.Fatalf("%d octets: not recovered from %d fragments and %d shards", octets, len(in.fragments), len(in.parity))
+			}
+			for i, f := range m.fragments {
+				if !bytes.Equal(in.fragments[uint16(i+1)], f) {
+					t.Fatalf("%d octets: fragment %d is %x, want %x", octets, i+1, in.fragments[uint16(i+1)], f)
+				}
+			}
+		}
+	}
+}
+
+// TestParityIsStable: a shard is the same however many are made with it, so that a sender makes them when it needs them.
+func TestParityIsStable(t *testing.T) {
+	m, _ := parityMessage(5000, 100)
+	o, _ := parityMessage(5000, 100)
+	late := o.shard(100)
+	if !bytes.Equal(late, o.shard(100)) || !bytes.Equal(m.shard(0), o.shard(0)) || !bytes.Equal(m.shard(15), o.shard(15)) || !bytes.Equal(m.shard(100), late) {
+		t.Error("shards differ")
+	}
+}
+
+// TestParityRunsOut: a message has no more shards than the field.
+func TestParityRunsOut(t *testing.T) {
+	m, _ := parityMessage(12800, 100)
+	if !m.takeParity(128) || m.takeParity(1) {
+		t.Errorf("%d shards of %d fragments", m.parityNext, len(m.fragments))
+	}
+	if b := m.shard(127); len(b) != 100 {
+		t.Errorf("%d octets", len(b))
+	}
+}
+
+// TestBadParity: shards that do not fit are counted and let go, and the message still comes from its fragments.
+func TestBadParity(t *testing.T) {
+	now := year2027.Add(-time.Hour)
+	r, err := NewReceiver(Config{Self: ship, Coding: Compact, DatagramOctets: 500, ClockError: time.Minute, OrphanFor: time.Minute, RememberFor: time.Hour,
+		Limits: Limits{Incoming: 8, IncomingSource: 8, IncomingOctets: 4000, Orphans: 8, Remembered: 8}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := func(p PDU) Output { return r.Step(now, p) }
+	shard := func(total, last, index uint16, n int) PDU {
+		return ParityPDU{Source: hq, Message: 1, Total: total, Last: last, Index: index, Shard: make([]byte, n)}
+	}
+	step(shard(3, 5, 0, 10)) // before its Address_PDU
+	step(AddressPDU{Total: 3, Source: hq, Message: 1, Expiry: year2027, Destinations: []Destination{to(ship, 1)}})
+	step(shard(4, 5, 0, 10))    // of another message, it seems
+	step(shard(3, 11, 0, 10))   // its last fragment is longer than the shard
+	step(shard(3, 5, 253, 10))  // beyond the field
+	step(shard(3, 5, 65535, 9)) // far beyond
+	step(shard(3, 5, 0, 0))     // empty
+	if st := r.Stats(); st.Illegal != 5 || st.Orphans != 1 {
+		t.Errorf("%+v", st)
+	}
+	step(shard(3, 5, 0, 2000)) // more than one source may hold
+	step(shard(3, 5, 1, 10))
+	step(shard(3, 5, 1, 10))
+	step(shard(3, 6, 2, 10)) // says otherwise than the first
+	step(DataPDU{Number: 1, Source: hq, Message: 1, Fragment: make([]byte, 7)})
+	out := step(DataPDU{Number: 2, Source: hq, Message: 1, Fragment: make([]byte, 7)}) // enough, but no length fits
+	if st := r.Stats(); len(out.Deliver) != 0 || st.Conflict != 1 || st.Full != 1 || st.Duplicates != 1 || st.Illegal != 6 {
+		t.Errorf("delivered %d, %+v", len(out.Deliver), st)
+	}
+	if out = step(DataPDU{Number: 3, Source: hq, Message: 1, Fragment: make([]byte, 5)}); len(out.Deliver) != 1 {
+		t.Errorf("%+v", out)
+	}
+	if u := r.use[hq]; u.octets != 0 || r.octets != 0 {
+		t.Errorf("%d octets are still counted, %d of the source", r.octets, u.octets)
+	}
+}
+
+// FuzzEngines: whatever PDUs come in, in whatever order, nothing panics, state stays within its limits, and what was
+// recorded can be restored.
+func FuzzEngines(f *testing.F) {
+	f.Add([]byte("\x10\x44\x88\x27\x03\x6b\x36\xec\x80\x01\xac\x02\x46hej"))
+	f.Add([]byte("\x0d\x02\x05\x03\x6b\x36\xec\x80\x01\xac\x02\x46" + "\x05\x00\x05\x01ab" + "\x07\x05\x05\x03\x02\x00ab" + "\x07\x05\x05\x03\x02\x01cd" + "\x05\x01\x01\x05\x00"))
+	f.Fuzz(func(t *testing.T, script []byte) {
+		cfg := Config{Self: ship, Coding: Compact, Parity: true, ParityShare: 0.2, RateBps: 2400, DatagramOctets: 100, Delay: time.Second, Turnaround: time.Second,
+			RepeatCount: 2, RepeatEvery: time.Minute, ClockError: time.Minute, OrphanFor: time.Minute, RememberFor: time.Hour, ProbeEvery: time.Second, FirstMessage: 5,
+			Limits: Limits{Messages: 4, Octets: 4000, Destinations: 4, Fates: 8, Incoming: 4, IncomingSource: 4, IncomingOctets: 2000, Orphans: 8, Remembered: 16}}
+		s, err := NewSender(cfg, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := NewReceiver(cfg, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		journal := map[string]Record{}
+		now := year2027.Add(-time.Hour)
+		act := func(out Output) {
+			for _, rec := range out.Records {
+				if rec.Value == nil {
+					delete(journal, rec.Bucket+string(rec.Key))
+				} else {
+					journal[rec.Bucket+string(rec.Key)] = rec
+				}
+			}
+			for _, p := range out.Send {
+				if b, err := cfg.Encode(nil, p); err != nil || len(b) > cfg.DatagramOctets {
+					t.Fatalf("%+v: %d octets, %v", p, len(b), err)
+				}
+			}
+		}
+		for i := range 3 {
+			act(s.Step(now, Submit{Payload: make([]byte, 300*i), To: []NodeID{hq, 7}, Expires: now.Add(time.Hour)}))
+		}
+		for len(script) > 0 {
+			n := min(int(script[0]), len(script)-1)
+			part := script[1 : 1+n]
+			script = script[1+n:]
+			now = now.Add(time.Duration(n) * 100 * time.Millisecond)
+			pdus, err := ParseCompact(part, hq, ship)
+			if err != nil {
+				if n > 0 && part[0]%4 == 0 {
+					act(s.Step(now, EMCON{part[0]%8 == 0}))
+					act(r.Step(now, EMCON{part[0]%8 == 0}))
+				}
+				continue
+			}
+			for _, p := range pdus {
+				act(s.Step(now, p))
+				act(r.Step(now, p))
+			}
+		}
+		if r.octets > 2000 || len(r.in) > 4 || r.loose > 8 || len(r.done) > 16 || len(s.fates) > 8 || len(s.messages) > 4 {
+			t.Fatalf("state outgrew its limits: %d octets, %d, %d, %d, %d, %d", r.octets, len(r.in), r.loose, len(r.done), len(s.fates), len(s.messages))
+		}
+		var records []Record
+		for _, rec := range journal {
+			records = append(records, rec)
+		}
+		if _, err := NewSender(cfg, records); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := NewReceiver(cfg, records); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
