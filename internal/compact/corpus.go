@@ -68,6 +68,13 @@ func generateCorpus() []part {
 			}
 			parts = append(parts, p)
 		case 3:
+			t := m.Track()
+			t.name = []string{"A", "B", "hq", "peer-1", "N3", "edge"}[i/4%6]
+			p := part{name: "plot"}
+			for j := range 8 {
+				p.messages = append(p.messages, t.Plot(1.6e9+float64(i*9_876_543+j*5)+float64(m.r.IntN(100))/1000, []int{200, 200, 300, 120, 200, 500}[i/4%6]))
+			}
+			parts = append(parts, p)
 			doc := m.Spec(i % layouts)
 			parts = append(parts, part{"again", [][]byte{doc, m.Pipe(i%layouts, false), doc}})
 		}

@@ -48,6 +48,12 @@ func (m *Maker) Name() string {
 			s = m.invent()
 		}
 	}
+	if m.w.Invent && m.r.IntN(8) == 0 { // short names, as on a test bench
+		u, s = string(rune('A'+m.r.IntN(26))), fmt.Sprintf("%c-%s", 'a'+m.r.IntN(26), strings.ToLower(s[:min(3, len(s))]))
+		if m.r.IntN(2) == 0 {
+			return s
+		}
+	}
 	switch m.r.IntN(6) {
 	case 4:
 		return s
@@ -316,10 +322,10 @@ const wellKnown = "urn:jxta:uuid-DEADBEEFDEAFBABAFEEDBABE000000"
 func (m *Maker) Peer(layout, cert int, hops bool) []byte {
 	pid := m.peerID(layout)
 	pa := tree("jxta:PA", leaf("PID", pid), leaf("GID", "urn:jxta:jxta-NetGroup"), leaf("Name", m.Name()))
-	switch m.r.IntN(4) {
+	switch m.r.IntN(12) { // few set one; 2.7 has its own
 	case 0:
 		pa.kids = append(pa.kids, leaf("Desc", m.Name()))
-	case 1:
+	case 1, 2, 3, 4, 5:
 		if layout != Old {
 			pa.kids = append(pa.kids, leaf("Desc", "Created by NetworkManager"))
 		}
@@ -416,7 +422,7 @@ func (m *Maker) Rendezvous(layout int) []byte {
 // Employees is a document of the shape of demmings-2007, figure 10.
 func (m *Maker) Employees(n int) []byte {
 	var b strings.Builder
-	b.WriteString("<employees>\n")
+	b.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE employees>\n<employees>\n")
 	for range n {
 		fmt.Fprintf(&b, "  <employee id=\"%06d\">\n    <fname>%s</fname>\n    <lname>%s</lname>\n    <age>%d</age>\n    <jobtitle>%s</jobtitle>\n    <phone>%03d-%04d</phone>\n  </employee>\n",
 			100000+m.r.IntN(900000), m.pick(m.w.First), m.pick(m.w.Last), 20+m.r.IntN(45), m.pick(m.w.Titles), 200+m.r.IntN(800), m.r.IntN(10000))
@@ -487,6 +493,25 @@ func (t *Track) XML() []byte {
   </class>
 </track>
 `, t.name, seq, lat, lon, crs, spd, t.typ, t.idn, qual)
+}
+
+// Plot is a message of size octets as the peers of the field tests send it: the sender's own track, which goes on
+// steadily, contacts that change from message to message, and a checksum (field-tests/peers, README).
+func (t *Track) Plot(now float64, size int) []byte {
+	r := t.m.r
+	t.seq++
+	b := fmt.Appendf(nil, "TRK;%s;%d;%.3f;", t.name, t.seq, now)
+	position := func(lat, lon, crs, spd int) {
+		b = fmt.Appendf(b, "N%02d.%04d;E%03d.%04d;C%03d.%d;S%02d.%d;", lat/10000, lat%10000, lon/10000, lon%10000, crs/10, crs%10, spd/10, spd%10)
+	}
+	lat, lon := t.lat/10+t.seq*3, t.lon/10+t.seq*5
+	position(lat, lon, t.crs/3+r.IntN(20), 80+r.IntN(60))
+	for len(b) < size-8 {
+		b = fmt.Appendf(b, "T%d;", 1000+r.IntN(9000))
+		position(lat+r.IntN(20000), lon+r.IntN(40000), r.IntN(3600), r.IntN(350))
+		b = fmt.Appendf(b, "%c%d;", "AUFHSN"[r.IntN(6)], r.IntN(10))
+	}
+	return fmt.Appendf(b[:size-8], "%08x", r.Uint32())
 }
 
 // Texts is a message of records, one of each track, cut at size octets.

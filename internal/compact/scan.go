@@ -176,7 +176,7 @@ func (s *scan) extrapolate(place int) {
 	}
 	var rev [maxExpected]byte
 	n := 0
-	for i := 0; (e > 0 || i <= yd) && n < len(rev)-2; i++ {
+	for i := 0; (e > 0 || i <= yd) && n < len(rev)-3; i++ {
 		if yd > 0 && i == yd {
 			rev[n] = '.'
 			n++
@@ -185,18 +185,28 @@ func (s *scan) extrapolate(place int) {
 		n++
 		e /= 10
 	}
-	width := int(b.to - b.from) // leading zeros as in b
-	if from := s.hist[b.from]; from == '0' {
-		for n < width && n < len(rev)-2 {
+	text := s.hist[b.from:b.to]
+	var sign byte
+	if letter(text[0]) {
+		sign = text[0]
+		text = text[1:]
+	}
+	if text[0] == '0' { // leading zeros as in b
+		for n < len(text) && n < len(rev)-2 {
 			rev[n] = '0'
 			n++
 		}
 	}
-	if neg {
+	switch c := text[0]; {
+	case neg:
 		rev[n] = '-'
 		n++
-	} else if c := s.hist[b.from]; c == '+' {
+	case c == '+':
 		rev[n] = c
+		n++
+	}
+	if sign != 0 {
+		rev[n] = sign
 		n++
 	}
 	for i := range n {
@@ -205,14 +215,19 @@ func (s *scan) extrapolate(place int) {
 	s.expN = n
 }
 
-// number reads a decimal of at most 13 digits: its value without the point, and how many decimals it has.
+func letter(c byte) bool { return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' }
+
+// number reads a decimal of at most 13 digits, with a letter before it or not: its value without the point, and how many decimals it has.
 func (s *scan) number(v span) (value int64, decimals int, ok bool) {
 	b := s.hist[v.from:v.to]
 	if len(b) == 0 || len(b) > 17 {
 		return 0, 0, false
 	}
-	neg := b[0] == '-'
-	if neg || b[0] == '+' {
+	if letter(b[0]) {
+		b = b[1:]
+	}
+	neg := len(b) > 0 && b[0] == '-'
+	if neg || len(b) > 0 && b[0] == '+' {
 		b = b[1:]
 	}
 	digits := 0
