@@ -24,6 +24,7 @@ func (g *Gateway) maxDirect() int { return g.cfg.Profile.DatagramOctets - direct
 
 // stepBridge gives the bridge an event and sees to what it wants done.
 func (g *Gateway) stepBridge(now time.Time, ev jxtabridge.Event) {
+	g.carried.inBridge = true
 	bo := g.bridge.Step(now, ev)
 	g.out.Welcome = append(g.out.Welcome, bo.Welcome...)
 	g.out.Send = append(g.out.Send, bo.Send...)
@@ -61,6 +62,29 @@ func (g *Gateway) stepBridge(now time.Time, ev jxtabridge.Event) {
 		}
 	}
 	g.bridgeDue = bo.Deadline
+	g.carried.inBridge = false
+	g.tellCarried(now)
+}
+
+// carriedQueue holds what the bridge is to be told of payloads that asked for it, until it is not being stepped.
+type carriedQueue struct {
+	inBridge bool
+	waiting  []jxtabridge.Carried
+}
+
+// ended notes that a payload has reached its site, or never will.
+func (g *Gateway) ended(payload *jxtabridge.Payload, refused bool) {
+	if payload != nil && payload.Token != 0 {
+		g.carried.waiting = append(g.carried.waiting, jxtabridge.Carried{Token: payload.Token, Refused: refused})
+	}
+}
+
+func (g *Gateway) tellCarried(now time.Time) {
+	for !g.carried.inBridge && len(g.carried.waiting) > 0 {
+		c := g.carried.waiting[0]
+		g.carried.waiting = g.carried.waiting[1:]
+		g.stepBridge(now, c)
+	}
 }
 
 // accept takes a payload into custody for a site.
@@ -72,6 +96,7 @@ func (g *Gateway) accept(now time.Time, site uint16, payload *jxtabridge.Payload
 	m := &message{content: envelope.Message{Payload: payload}, kind: kindPayload}
 	if !g.enqueue(p, m) {
 		p.count.Refused++
+		g.ended(payload, true)
 		if now.Sub(p.complain) > time.Minute {
 			p.complain = now
 			g.note("warn", "a message was refused: what waits for the peer is at its bound, or the message cannot be encoded",

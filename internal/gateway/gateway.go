@@ -78,6 +78,7 @@ type Gateway struct {
 	out          *Output
 	now          time.Time
 	bridgeDue    time.Time
+	carried      carriedQueue
 	restoredFar  []jxtabridge.FarItem
 	restoredMail []jxtabridge.FarPayload
 }
@@ -318,6 +319,9 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 	due := earlier(earlier(g.nextPurge, g.bridgeDue), g.norm.startAt)
 	if g.mul != nil {
 		due = earlier(due, g.mul.due())
+		for _, p := range g.peers {
+			due = earlier(due, p.order.due(g.mulPatience()))
+		}
 	}
 	if g.silence.on {
 		return earlier(due, g.silence.until)

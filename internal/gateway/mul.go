@@ -22,8 +22,8 @@ import (
 )
 
 // mul is the P_Mul carrier: with it every message, state included, is one P_Mul message to all that it is for. Its
-// Ack_PDUs are the receipts of custody; HELLO stays with each peer's own datagrams. Messages of one sender may overtake
-// each other, as the receivers of P_Mul know no order.
+// Ack_PDUs are the receipts of custody; HELLO stays with each peer's own datagrams. P_Mul itself knows no order; the
+// Message_Sequence_Number puts messages of one sender into it (mulorder.go).
 type mul struct {
 	cfg      pmul.Config
 	sender   *pmul.Sender
@@ -60,6 +60,9 @@ const (
 
 	mulGroup pmul.GroupAddr = 1
 
+	// The frame's head, and what several PDUs in one datagram may come to beyond the engine's estimate.
+	mulMargin = frame.NORMOverhead + 7
+
 	bucketMulOut  = "mul-out"  // Message_ID -> peers, flow's number or 0, envelope in full
 	bucketMulFlow = "mul-flow" // number -> peers that know it, flow
 )
@@ -75,7 +78,7 @@ func (g *Gateway) newMul(records []Record) error {
 	}
 	m := &mul{out: map[pmul.MessageID]*mulMessage{}, flows: map[envelope.Flow]*mulFlow{}, nextFlow: 1, kinds: map[pmul.MessageID]ledgerKind{}}
 	m.cfg = pmul.ConfigFor(g.cfg.Profile, pmul.NodeID(g.cfg.ID), pmul.Compact, seal.OverheadLong, rng)
-	m.cfg.DatagramOctets -= frame.NORMOverhead
+	m.cfg.DatagramOctets -= mulMargin
 	m.cfg.Group = mulGroup
 	for _, p := range g.peers {
 		m.cfg.Peers = append(m.cfg.Peers, pmul.NodeID(p.ID))
@@ -100,6 +103,8 @@ func (g *Gateway) newMul(records []Record) error {
 			err = errors.Join(err, m.restoreFlow(r))
 		case bucketMulOut:
 			err = errors.Join(err, g.restoreMulOut(r))
+		case bucketMulNext, bucketMulEarly:
+			err = errors.Join(err, g.restoreOrder(r))
 		}
 	}
 	return err
@@ -226,6 +231,11 @@ func (g *Gateway) stepMul(now time.Time) {
 	if !m.dues[1].IsZero() && !now.Before(m.dues[1]) {
 		g.mulReceiver(now, nil)
 	}
+	for _, p := range g.peers {
+		if due := p.order.due(g.mulPatience()); !due.IsZero() && !now.Before(due) {
+			g.mulSkip(now, p)
+		}
+	}
 	for m.telling < mulTelling && g.tell(now) {
 	}
 }
@@ -274,6 +284,7 @@ func (g *Gateway) submitPayload(now time.Time, sites []uint16, payload *jxtabrid
 			p.count.Accepted++
 		} else {
 			p.count.Refused++
+			g.ended(payload, true)
 		}
 	}
 }
@@ -397,8 +408,10 @@ func (g *Gateway) mulFate(now time.Time, f pmul.Fate) {
 		}
 		if m.content.Payload != nil {
 			p.count.Delivered++
+			g.ended(m.content.Payload, false)
 		}
 	} else {
+		g.ended(m.content.Payload, true)
 		g.replica.Unsent(p.ID, mulKey(f.Message))
 		p.count.Expired++
 		g.note("warn", "a message has not reached a peer", "peer", p.Name, "message", f.Message, "state", f.State)
@@ -409,6 +422,7 @@ func (g *Gateway) mulFate(now time.Time, f pmul.Fate) {
 	if m.content.Payload == nil {
 		g.mul.telling--
 	}
+	defer g.tellCarried(now)
 	delete(g.mul.out, f.Message)
 	delete(g.mul.kinds, f.Message)
 	g.record(bucketMulOut, mulOutKey(f.Message), nil)
@@ -420,11 +434,16 @@ func (g *Gateway) mulDeliver(now time.Time, d pmul.Message) {
 	if p == nil || len(d.Payload) == 0 {
 		return
 	}
-	id := custody.ID{Lane: mulLane, Number: uint64(d.Message)}
-	if err := g.open(now, p, id, heldMessage{d.Payload[0] != 0, d.Payload[1:]}); err != nil {
+	g.mulInOrder(now, p, d)
+}
+
+// mulOpen reads a message in its turn.
+func (g *Gateway) mulOpen(now time.Time, p *peer, message pmul.MessageID, payload []byte) {
+	id := custody.ID{Lane: mulLane, Number: uint64(message)}
+	if err := g.open(now, p, id, heldMessage{payload[0] != 0, payload[1:]}); err != nil {
 		p.count.Unreadable++
 		g.note("error", "a message of a peer cannot be read and is dropped: does it run another version?",
-			"peer", p.Name, "message", d.Message, "error", err)
+			"peer", p.Name, "message", message, "error", err)
 	}
 }
 

@@ -48,6 +48,8 @@ type peer struct {
 	bulk     map[uint64]*bulk // bulk number -> how far it is
 	direct   int              // datagrams without NORM since the last with it, while NORM waited
 
+	order mulOrder // of P_Mul's messages from it
+
 	air       air
 	readyAt   time.Time
 	lastSent  time.Time

@@ -203,6 +203,7 @@ func (g *Gateway) resetReceiving(now time.Time, p *peer) {
 	p.inFlows = map[uint32]envelope.Flow{}
 	p.receiver = custody.NewReceiver(custodyConfig(g.cfg.Profile), [frame.Lanes]uint64{})
 	p.normwire.Forget()
+	g.forgetOrder(p)
 	for key := range p.far {
 		g.record(bucketFar, peerKey(p.ID, []byte(key)), nil)
 	}
@@ -253,6 +254,8 @@ func (g *Gateway) acked(now time.Time, p *peer, id custody.ID) {
 	g.record(bucketOut, idKey(p.ID, id), nil)
 	if m.content.Payload != nil {
 		p.count.Delivered++
+		g.ended(m.content.Payload, false)
+		defer g.tellCarried(now)
 	}
 	for _, h := range g.replica.Acked(p.ID, stateKeyOf(m, id)) {
 		g.recordHeld(p, h.Key, h.Gone, h.Version)

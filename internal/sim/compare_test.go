@@ -43,9 +43,9 @@ func TestTransportsCompared(t *testing.T) {
 					up := tracks(w, w.Nodes[1], []uint16{1}, n, 150, every)
 					w.Run(n*every + time.Hour)
 					for _, s := range w.Nodes[1:] {
-						latency = append(latency, all(t, w, s.Site, 1, *down)...)
+						latency = append(latency, once(t, w, s.Site, 1, *down)...)
 					}
-					latency = append(latency, all(t, w, hq.Site, 2, *up)...)
+					latency = append(latency, once(t, w, hq.Site, 2, *up)...)
 					octets += sum() - before
 				}
 				slices.Sort(latency)

@@ -1,10 +1,8 @@
 package sim
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,39 +16,6 @@ func mulWorld(t *testing.T, n int, seed uint64, change ...func(*Config)) *World 
 	return world(t, n, "hf-2400", seed, append([]func(*Config){func(c *Config) {
 		c.Profile.Transport, c.Group = profile.PMul, true
 	}}, change...)...)
-}
-
-// all wants every message offered at the site exactly once and whole, in any order: P_Mul promises none.
-func all(t *testing.T, w *World, at *Site, from uint16, sent []offered) []time.Duration {
-	t.Helper()
-	var got []Got
-	for _, g := range at.Got {
-		if g.From == from {
-			got = append(got, g)
-		}
-	}
-	text := func(data []byte) string { return string(data) }
-	slices.SortFunc(got, func(a, b Got) int {
-		return cmp.Compare(text(a.Payload.Elements[0].Data), text(b.Payload.Elements[0].Data))
-	})
-	want := slices.Clone(sent)
-	slices.SortFunc(want, func(a, b offered) int {
-		return cmp.Compare(text(a.payload.Elements[0].Data), text(b.payload.Elements[0].Data))
-	})
-	if len(got) != len(want) {
-		t.Fatalf("%d of %d messages of node %d at node %d\n%v", len(got), len(want), from, at.Node.ID, tail(w.Notes))
-	}
-	var latency []time.Duration
-	for i, g := range got {
-		p := want[i].payload
-		p.MsgID = g.Payload.MsgID
-		if !reflect.DeepEqual(g.Payload, p) {
-			t.Fatalf("a message of node %d arrived as %+v", from, g.Payload)
-		}
-		latency = append(latency, g.At.Sub(want[i].at))
-	}
-	slices.Sort(latency)
-	return latency
 }
 
 func TestMulGroup(t *testing.T) {
@@ -72,13 +37,13 @@ func TestMulGroup(t *testing.T) {
 			up := tracks(w, a, []uint16{1}, 5, 3000, time.Minute)
 			w.Run(15 * time.Minute)
 			for _, n := range w.Nodes[1:] {
-				latency := all(t, w, n.Site, 1, *down)
+				latency := once(t, w, n.Site, 1, *down)
 				t.Logf("%s: median %v, worst %v", n.Name, latency[10], latency[19])
 				if len(n.Site.Far[1]) != 1 {
 					t.Errorf("%s knows %d items of HQ, want 1", n.Name, len(n.Site.Far[1]))
 				}
 			}
-			all(t, w, hq.Site, 2, *up)
+			once(t, w, hq.Site, 2, *up)
 			t.Logf("%d octets on the air for 20 x 3 x 200 and 5 x 3000", sum()-before)
 			for _, p := range hq.GW.Status(w.Now).Peers {
 				if p.Delivered != 20 || p.Expired != 0 {
@@ -101,8 +66,8 @@ func TestMulSilentShip(t *testing.T) {
 	w.Run(2 * time.Hour)
 	w.Kill(quiet, time.Second)
 	w.Run(2 * time.Hour)
-	all(t, w, quiet.Site, 1, *sent)
-	all(t, w, loud.Site, 1, *sent)
+	once(t, w, quiet.Site, 1, *sent)
+	once(t, w, loud.Site, 1, *sent)
 	if len(quiet.Site.Far[1]) != 1 {
 		t.Error("a silent ship has not learned HQ's pipe")
 	}
@@ -136,10 +101,10 @@ func TestMulCrashes(t *testing.T) {
 			w.Run(time.Hour)
 			w.cfg.CrashAfterCommit, w.cfg.CrashBeforeCommit = 0, 0
 			w.Run(3 * time.Hour)
-			all(t, w, a.Site, 1, *down)
-			all(t, w, b.Site, 1, *down)
-			all(t, w, hq.Site, 2, *up)
-			all(t, w, b.Site, 2, *up)
+			once(t, w, a.Site, 1, *down)
+			once(t, w, b.Site, 1, *down)
+			once(t, w, hq.Site, 2, *up)
+			once(t, w, b.Site, 2, *up)
 			if !reflect.DeepEqual(a.Site.Far[1], hq.Site.Items) || !reflect.DeepEqual(b.Site.Far[1], hq.Site.Items) {
 				t.Error("copies of HQ's state differ")
 			}
@@ -160,8 +125,8 @@ func TestMulLostStore(t *testing.T) {
 	down := tracks(w, hq, []uint16{2}, 10, 200, 10*time.Second)
 	up := tracks(w, ship, []uint16{1}, 10, 200, 10*time.Second)
 	w.Run(20 * time.Minute)
-	all(t, w, ship.Site, 1, *down)
-	all(t, w, hq.Site, 2, *up)
+	once(t, w, ship.Site, 1, *down)
+	once(t, w, hq.Site, 2, *up)
 	if len(ship.Site.Far[1]) != 1 {
 		t.Errorf("after a lost store the ship knows %d items, want 1\n%s", len(ship.Site.Far[1]), tail(w.Notes))
 	}
