@@ -60,6 +60,11 @@ type (
 	}
 	// SiteLost: all that is known of this site is void (the node left the net's configuration, or lost its store).
 	SiteLost struct{ Site uint16 }
+	// Carried: the far site has stored the payload with this Token or, Refused, will never get it.
+	Carried struct {
+		Token   uint64
+		Refused bool
+	}
 )
 
 func (Opened) bridgeEvent()     {}
@@ -71,6 +76,7 @@ func (Written) bridgeEvent()    {}
 func (FarItem) bridgeEvent()    {}
 func (FarPayload) bridgeEvent() {}
 func (SiteLost) bridgeEvent()   {}
+func (Carried) bridgeEvent()    {}
 
 // ItemKind says what an Item is.
 type ItemKind uint8
@@ -127,6 +133,8 @@ type Payload struct {
 	// the same whenever it delivers this message again.
 	MsgID    string
 	Elements []jxta.Element
+	// Token of a Carry to one site asks for Carried. It does not cross the link and ends with the process; 0: not asked.
+	Token uint64
 }
 
 // Carry asks the gateway to take a payload into custody for the named sites.

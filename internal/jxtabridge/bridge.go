@@ -31,7 +31,8 @@ type Bridge struct {
 	waiting   map[uint64]*delivery
 	token     uint64
 	wake      time.Time // when something of ours ends
-	stats     Stats
+	streamState
+	stats Stats
 }
 
 // Stats count since the start of the process.
@@ -55,6 +56,12 @@ type Stats struct {
 	FarPayloads      uint64
 	FarUndeliverable uint64 // payloads of far peers for whom nobody was here
 	Abandoned        uint64 // payloads given up because a peer's queue was full
+	Streams          uint64 // of BiDi pipes and sockets between a local and a far peer
+	StreamBlocks     uint64 // of local peers, carried
+	StreamDuplicates uint64 // blocks that were here before
+	StreamAcks       uint64 // of local peers, kept here
+	StreamDelivered  uint64 // blocks of far peers that a local one has acknowledged
+	StreamRepeats    uint64 // blocks sent to a local peer again
 }
 
 // New makes a bridge that remembers what an earlier one asked to keep. What cannot be read of it is left out.
@@ -66,9 +73,14 @@ func New(cfg Config, memories []Memory) *Bridge {
 	}
 	b.stats.Refused = map[string]uint64{}
 	b.cache = advcache.New(b.cfg.MaxAdverts, b.cfg.MaxAdvertOctets)
+	b.streamState = newStreamState()
+	positions := map[streamKey][2]uint32{}
 	for _, m := range memories {
-		b.recall(m)
+		if !b.recallStream(m, positions) {
+			b.recall(m)
+		}
 	}
+	b.placeStreams(positions)
 	b.rearm()
 	return b
 }
@@ -77,6 +89,9 @@ func New(cfg Config, memories []Memory) *Bridge {
 func (b *Bridge) Step(now time.Time, ev Event) Output {
 	var out Output
 	b.now, b.out = now, &out
+	if b.recalled {
+		b.wakeStreams()
+	}
 	if !b.wake.IsZero() && !now.Before(b.wake) {
 		b.sweep()
 	}
@@ -99,6 +114,8 @@ func (b *Bridge) Step(now time.Time, ev Event) Output {
 		b.farPayload(ev)
 	case SiteLost:
 		b.siteLost(ev.Site)
+	case Carried:
+		b.carried(ev)
 	}
 	out.Deadline = b.wake
 	b.out = nil
@@ -137,6 +154,7 @@ func (b *Bridge) sweep() {
 	for _, k := range b.cache.Expire(b.now) {
 		b.advertGone(k)
 	}
+	b.sweepStreams()
 	b.rearm()
 }
 
@@ -162,6 +180,7 @@ func (b *Bridge) rearm() {
 	if t := b.cache.Deadline(); !t.IsZero() {
 		b.until(t)
 	}
+	b.rearmStreams()
 }
 
 func (b *Bridge) note(level, text string, attrs ...any) {

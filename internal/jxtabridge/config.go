@@ -44,6 +44,11 @@ type Config struct {
 	MaxQueueOctets  int // default 32 MiB
 	Window          int // octets handed to a connection and not written yet; default 512 KiB
 	MaxFarItems     int // items of one far site; default 65,536
+	MaxStreams      int // BiDi pipes and sockets to far peers; default 1024, of one peer a quarter of it
+	// What of one stream may be under way to the far site before its sender has to wait; the sender's own window, up
+	// to 50 blocks, may come on top.
+	StreamOctets int // default 256 KiB
+	StreamBlocks int // default 100
 }
 
 func (c Config) withDefaults() Config {
@@ -75,6 +80,9 @@ func (c Config) withDefaults() Config {
 	def(&c.MaxQueueOctets, 32<<20)
 	def(&c.Window, 512<<10)
 	def(&c.MaxFarItems, 65536)
+	def(&c.MaxStreams, 1024)
+	def(&c.StreamOctets, 256<<10)
+	def(&c.StreamBlocks, 100)
 	return c
 }
 

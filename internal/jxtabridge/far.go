@@ -181,6 +181,7 @@ func (b *Bridge) farAdvert(n uint16, it Item) {
 
 // siteLost forgets a site.
 func (b *Bridge) siteLost(n uint16) {
+	b.siteLostStreams(n)
 	delete(b.far, n)
 	b.cache.RemoveSite(n)
 	for i := range b.held { // when it comes back it knows nothing

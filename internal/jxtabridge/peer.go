@@ -148,6 +148,7 @@ func (b *Bridge) welcomed(ev Welcomed) {
 		}
 	}
 	b.pump(p)
+	b.edgeIsBack(p)
 }
 
 func (b *Bridge) closed(ev Closed) {

@@ -133,7 +133,7 @@ func (b *Bridge) groupMessage(in inbound, h *jxta.Propagate) {
 	b.fanOut(in.group, b.inward(pl.Src, elements), nil, *h, func(p *peer) bool { return p != in.from }, nil)
 	if sites := b.sitesWithGroup(in.group); len(sites) > 0 {
 		b.stats.Carried++
-		b.out.Carry = append(b.out.Carry, Carry{sites, pl})
+		b.out.Carry = append(b.out.Carry, Carry{Sites: sites, Payload: pl})
 	}
 }
 
@@ -151,7 +151,7 @@ func (b *Bridge) carryWire(pl Payload) {
 	sites := b.sitesWithPipe(pl.Group, pl.Pipe)
 	if len(sites) > 0 {
 		b.stats.Carried++
-		b.out.Carry = append(b.out.Carry, Carry{sites, pl})
+		b.out.Carry = append(b.out.Carry, Carry{Sites: sites, Payload: pl})
 	}
 	h := held{b.now.Add(b.cfg.Hold), sizeOf(pl.Elements), sites, pl}
 	if h.size > b.cfg.MaxHeldOctets {
@@ -188,7 +188,7 @@ func (b *Bridge) release(site uint16, group, pipe string) {
 		h.sites = append(h.sites[:len(h.sites):len(h.sites)], site)
 		b.stats.Carried++
 		b.stats.CarriedLate++
-		b.out.Carry = append(b.out.Carry, Carry{[]uint16{site}, h.payload})
+		b.out.Carry = append(b.out.Carry, Carry{Sites: []uint16{site}, Payload: h.payload})
 	}
 }
 
@@ -199,6 +199,10 @@ func (b *Bridge) farPayload(ev FarPayload) {
 	}
 	b.stats.FarPayloads++
 	pl := ev.Payload
+	if pl.Service == svcStream && !pl.Wire && pl.Dst != "" {
+		b.farStream(ev)
+		return
+	}
 	d := &delivery{token: ev.Token}
 	if pl.Dst != "" && !pl.Wire {
 		if p := b.peers[pl.Dst]; p != nil && len(p.leases) > 0 {

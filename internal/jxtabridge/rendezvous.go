@@ -77,6 +77,7 @@ func (b *Bridge) dropLease(p *peer, group string) {
 			b.pipeDown(p, k)
 		}
 	}
+	b.edgeGone(p, group, "")
 	delete(p.leases, group)
 	b.out.Items = append(b.out.Items, Item{Kind: ItemPeer, Group: group, Peer: p.id, Gone: true})
 	b.abandon(p, func(m *message) bool { return m.group == group && m.delivery != nil })

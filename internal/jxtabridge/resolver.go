@@ -193,6 +193,7 @@ func (b *Bridge) pipeDown(p *peer, k pipeKey) {
 	it.Gone = true
 	delete(p.pipes, k)
 	b.out.Items = append(b.out.Items, it)
+	b.edgeGone(p, k.group, k.pipe)
 }
 
 func pipeItem(peer string, k pipeKey, kind uint8) Item {

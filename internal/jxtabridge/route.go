@@ -87,11 +87,16 @@ func (b *Bridge) forward(in inbound) {
 
 // unicast passes a message on as it is, to a local peer or into custody for the far site.
 func (b *Bridge) unicast(in inbound) {
-	pl := Payload{Group: in.group, Src: in.from.id, Dst: in.dest, Service: in.service, Param: in.param,
-		Elements: b.outward(keep(in.elements))}
 	far := b.farSite(in.dest)
 	// A peer that went from here to another site may still have its lease here.
-	if p := b.peers[in.dest]; p != nil && (len(p.conns) > 0 || far == 0) {
+	p := b.peers[in.dest]
+	local := p != nil && (len(p.conns) > 0 || far == 0)
+	if !local && b.stream(in, far) {
+		return
+	}
+	pl := Payload{Group: in.group, Src: in.from.id, Dst: in.dest, Service: in.service, Param: in.param,
+		Elements: b.outward(keep(in.elements))}
+	if local {
 		b.stats.LocalFanOut++
 		b.enqueue(p, b.ghostMessage(p, pl))
 		return

@@ -1,0 +1,180 @@
+package jxtabridge
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"aldis/internal/jxta"
+)
+
+// streamState is the bridge's part for streams.
+type streamState struct {
+	streams         map[streamKey]*stream
+	streamAt        map[streamAddr]*stream
+	streamsOver     *recent        // streams that ended or were refused, so that nothing late makes them anew
+	siteEpochs      map[uint16]int // how often a site has lost its store
+	streamNumber    uint64         // of the newest that a local peer opened
+	carrying        map[uint64]carrying
+	carryToken      uint64
+	strays          map[streamKey]*strays
+	strayOctets     int
+	credentials     map[credentialKey][]byte // documents of far peers
+	credentialsTold map[credentialKey][]byte // digests of what far sites have of ours
+	recalled        bool
+}
+
+// strays came before their stream's opening.
+type strays struct {
+	until    time.Time
+	octets   int
+	payloads []FarPayload
+}
+
+func newStreamState() streamState {
+	return streamState{streams: map[streamKey]*stream{}, streamAt: map[streamAddr]*stream{}, streamsOver: newRecent(8192),
+		siteEpochs: map[uint16]int{}, carrying: map[uint64]carrying{}, strays: map[streamKey]*strays{},
+		credentials: map[credentialKey][]byte{}, credentialsTold: map[credentialKey][]byte{}}
+}
+
+const (
+	memStream     = "stream/"
+	memStreamAt   = "streamat/"
+	memStreamNext = "streamnext"
+	memCredential = "credential/"
+)
+
+// credentialKey is a peer of a far site or, in credentialsTold, a peer of ours and a site.
+type credentialKey struct {
+	site uint16
+	peer string
+}
+
+func (k credentialKey) memory() string {
+	return memCredential + strconv.Itoa(int(k.site)) + "/" + k.peer
+}
+
+func (k streamKey) memory() string {
+	side := "far"
+	if k.mine {
+		side = "mine"
+	}
+	return strconv.Itoa(int(k.site)) + "/" + side + "/" + strconv.FormatUint(k.number, 10)
+}
+
+func parseStreamKey(s string) (k streamKey, ok bool) {
+	f := strings.Split(s, "/")
+	if len(f) != 3 || f[1] != "mine" && f[1] != "far" {
+		return k, false
+	}
+	site, err := strconv.ParseUint(f[0], 10, 16)
+	number, err2 := strconv.ParseUint(f[2], 10, 64)
+	return streamKey{uint16(site), f[1] == "mine", number}, err == nil && err2 == nil
+}
+
+// streamMemory is what a restarted gateway knows of a stream, besides its position.
+type streamMemory struct {
+	Kind    streamKind `json:"kind"`
+	Group   string     `json:"group"`
+	Local   string     `json:"local"`
+	Remote  string     `json:"remote"`
+	Server  string     `json:"server"`
+	Name    string     `json:"name,omitempty"`
+	From    string     `json:"from"`
+	To      string     `json:"to,omitempty"`
+	Held    bool       `json:"held,omitempty"`
+	Holding bool       `json:"holding,omitempty"`
+	Ending  bool       `json:"ending,omitempty"`
+	Final   uint32     `json:"final,omitempty"`
+}
+
+func (b *Bridge) rememberStream(st *stream) {
+	if st.ended {
+		return
+	}
+	b.remember(memStream+st.key.memory(), streamMemory{st.kind, st.group, st.local, st.remote, st.server, st.name, st.from, st.to,
+		st.held, st.holding, st.ending, st.final})
+}
+
+// rememberStreamPosition costs a few octets in the transaction that keeps the block, or lets it go, anyway.
+func (b *Bridge) rememberStreamPosition(st *stream) {
+	value := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(st.recv)), uint64(st.acked))
+	b.out.Remember = append(b.out.Remember, Memory{memStreamAt + st.key.memory(), value})
+}
+
+func (b *Bridge) forgetStream(st *stream) {
+	b.out.Remember = append(b.out.Remember, Memory{Key: memStream + st.key.memory()}, Memory{Key: memStreamAt + st.key.memory()})
+}
+
+// recallStream restores one memory of a stream; it reports whether m is one. A stream's position may come before it.
+func (b *Bridge) recallStream(m Memory, positions map[streamKey][2]uint32) bool {
+	if m.Key == memStreamNext {
+		b.streamNumber, _ = strconv.ParseUint(string(m.Value), 10, 64)
+		return true
+	}
+	if s, ok := strings.CutPrefix(m.Key, memCredential); ok {
+		site, peer, _ := strings.Cut(s, "/")
+		if n, err := strconv.ParseUint(site, 10, 16); err == nil {
+			b.credentials[credentialKey{uint16(n), peer}] = m.Value
+		}
+		return true
+	}
+	if s, ok := strings.CutPrefix(m.Key, memStreamAt); ok {
+		key, ok := parseStreamKey(s)
+		recv, w := binary.Uvarint(m.Value)
+		if ok && w > 0 && recv < 1<<31 {
+			if acked, w2 := binary.Uvarint(m.Value[w:]); w2 > 0 && acked < 1<<31 {
+				positions[key] = [2]uint32{uint32(recv), uint32(acked)}
+			}
+		}
+		return true
+	}
+	s, ok := strings.CutPrefix(m.Key, memStream)
+	if !ok {
+		return false
+	}
+	key, ok := parseStreamKey(s)
+	var sm streamMemory
+	if !ok || json.Unmarshal(m.Value, &sm) != nil || sm.Kind > streamBiDi {
+		return true
+	}
+	st := &stream{key: key, kind: sm.Kind, group: sm.Group, local: sm.Local, remote: sm.Remote, server: sm.Server, name: sm.Name,
+		from: sm.From, to: sm.To, held: sm.Held, holding: sm.Holding, ending: sm.Ending, final: sm.Final,
+		queue: map[uint32]*downward{}, rto: streamRTO, shut: true}
+	st.toID, _ = jxta.ParseURN(st.to)
+	b.addStream(st)
+	return true
+}
+
+// placeStreams sets the recalled streams to where they were.
+func (b *Bridge) placeStreams(positions map[streamKey][2]uint32) {
+	for key, st := range b.streams {
+		at := positions[key]
+		st.recv, st.acked, st.sent = at[0], at[1], at[1]
+	}
+	b.recalled = len(b.streams) > 0
+}
+
+// wakeStreams starts the clocks of what New restored: only Step knows the time. Edges may wait for a window that was
+// closed before the restart.
+func (b *Bridge) wakeStreams() {
+	b.recalled = false
+	for _, st := range b.sortedStreams() {
+		st.stuck = b.now
+		if st.to == "" {
+			st.acceptBy = b.now.Add(streamAccept)
+			b.until(st.acceptBy)
+		}
+		if !st.held {
+			st.shut, st.wait = false, streamReopen
+			st.reopen = b.now.Add(streamReopen)
+			b.until(st.reopen)
+		}
+		if st.ending && st.kind == streamSocket && st.acked >= st.final && st.to != "" {
+			st.closeAt = b.now.Add(closeAgain)
+			b.until(st.closeAt)
+		}
+	}
+}

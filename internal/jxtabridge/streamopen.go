@@ -1,0 +1,334 @@
+package jxtabridge
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"aldis/internal/jxta"
+)
+
+// stream takes what belongs to a stream out of the traffic to a ghost; it reports whether it did.
+func (b *Bridge) stream(in inbound, far uint16) bool {
+	if in.service != svcPipe {
+		return false
+	}
+	if st := b.streamAt[streamAddr{in.from.id, in.dest, in.param}]; st != nil {
+		b.fromEdge(st, in)
+		return true
+	}
+	m := jxta.Message{Elements: in.elements}
+	switch {
+	case is(m.Find("JXTABIP", "reliable"), "true") && m.Find("JXTABIP", "reqPipe") != nil:
+		b.openStream(in, far, streamBiDi)
+		return true
+	case is(m.Find("JXTASOC", "stream"), "true") && m.Find("JXTASOC", "reqPipe") != nil && m.Find("JXTASOC", "symmetricKey") == nil:
+		b.openStream(in, far, streamSocket)
+		return true
+	}
+	for _, e := range in.elements {
+		if e.Namespace == nsRel { // of a stream that is over, or never was
+			b.stats.Refused["stream_unknown"]++
+			return true
+		}
+	}
+	return false
+}
+
+func is(e *jxta.Element, value string) bool {
+	return e != nil && strings.EqualFold(strings.TrimSpace(string(e.Data)), value)
+}
+
+// openStream accepts in the server's place, at once, and tells the far gateway (ghosts 6.4, local accept).
+func (b *Bridge) openStream(in inbound, far uint16, kind streamKind) {
+	m := jxta.Message{Elements: in.elements}
+	urn, id, name, err := parsePipeDoc(m.Find(kind.namespace(), "reqPipe").Data)
+	if err != nil {
+		b.complain(in.conn, "stream_open", err)
+		return
+	}
+	from := b.madeUpPipe(id, in.from.id, in.dest)
+	addr := streamAddr{in.from.id, in.dest, jxta.URN(from)}
+	if st := b.streamAt[addr]; st != nil { // asked twice
+		b.acceptLocally(st)
+		return
+	}
+	if all, own := b.streamCount(in.from.id); own >= max(1, b.cfg.MaxStreams/4) || all >= b.cfg.MaxStreams {
+		b.complain(in.conn, "streams", errStreams)
+		return
+	}
+	b.streamNumber++
+	st := &stream{key: streamKey{far, true, b.streamNumber}, kind: kind, group: in.group, local: in.from.id, remote: in.dest,
+		server: in.param, name: name, from: addr.pipe, to: urn, toID: id, queue: map[uint32]*downward{}, rto: streamRTO}
+	b.addStream(st)
+	b.stats.Streams++
+	b.out.Remember = append(b.out.Remember, Memory{memStreamNext, strconv.AppendUint(nil, b.streamNumber, 10)})
+	b.rememberStream(st)
+	b.acceptLocally(st)
+
+	data := b.streamHead(st.key, headOpen)
+	var more []jxta.Element
+	var digest []byte
+	flags := byte(0)
+	if kind == streamBiDi {
+		flags |= openBiDi
+	}
+	if cred := m.Find(kind.namespace(), "Cred"); cred != nil {
+		flags |= openCredential
+		sum := sha256.Sum256(cred.Data)
+		digest = sum[:8]
+		told := credentialKey{far, in.from.id}
+		if !bytes.Equal(b.credentialsTold[told], digest) {
+			if len(b.credentialsTold) >= maxCredentials {
+				clear(b.credentialsTold)
+			}
+			b.credentialsTold[told] = digest
+			more = append(more, keep([]jxta.Element{*cred})...)
+		}
+	}
+	if e := m.Find(kind.namespace(), "connectionproperties"); e != nil {
+		more = append(more, keep([]jxta.Element{*e})...)
+	}
+	data = append(data, flags)
+	data = appendPacked(data, id, urn, in.param)
+	data = appendText(data, name)
+	data = append(data, digest...)
+	b.carryToken++
+	b.carrying[b.carryToken] = carrying{st.key, 0}
+	b.giveStream(far, b.carryToken, Payload{Group: st.group, Src: st.local, Dst: st.remote, Param: st.server}, data, more)
+}
+
+// streamCount counts the streams that are not over, and those of one peer among them.
+func (b *Bridge) streamCount(peer string) (all, own int) {
+	for _, st := range b.streams {
+		if st.ended {
+			continue
+		}
+		if all++; st.local == peer {
+			own++
+		}
+	}
+	return all, own
+}
+
+func (b *Bridge) addStream(st *stream) {
+	b.streams[st.key] = st
+	b.streamAt[streamAddr{st.local, st.remote, st.from}] = st
+}
+
+func (b *Bridge) removeStream(st *stream) {
+	delete(b.streams, st.key)
+	delete(b.streamAt, streamAddr{st.local, st.remote, st.from})
+	b.streamsOver.add(b.overKey(st.key))
+}
+
+// overKey names a stream in streamsOver. A site that lost its store counts from 1 again.
+func (b *Bridge) overKey(k streamKey) string {
+	return fmt.Sprint(b.siteEpochs[k.site], " ", k.memory())
+}
+
+// madeUpPipe is the server's end as the client sees it: always the same for the same client pipe.
+func (b *Bridge) madeUpPipe(client, local, remote string) string {
+	sum := sha256.Sum256([]byte("aldis stream\x00" + b.me + "\x00" + client + "\x00" + local + "\x00" + remote))
+	p, ok := jxta.SplitID(client)
+	if !ok {
+		p = jxta.IDParts{Group: jxta.NetUUID}
+	}
+	p.CBID, p.Kind = false, jxta.KindPipe
+	copy(p.UUID[:], sum[:])
+	p.UUID[15] |= 1 // ghosts section 2: zeros at the end would be cut off
+	return p.Unique()
+}
+
+func pipeDoc(urn, name string) []byte {
+	n := jxta.El("jxta:PipeAdvertisement", jxta.Leaf("Id", urn), jxta.Leaf("Type", jxta.PipeTypeUnicast), jxta.Leaf("Name", name))
+	n.Attr = []jxta.Attr{{Name: "xml:space", Value: "preserve"}, {Name: "xmlns:jxta", Value: "http://jxta.org"}}
+	return jxta.AppendDocument(nil, n)
+}
+
+// parsePipeDoc answers the pipe's URN as its owner writes it, its unique value, and its name.
+func parsePipeDoc(doc []byte) (urn, id, name string, err error) {
+	n, err := jxta.ParseXML(doc, jxta.DefaultXML)
+	if err != nil {
+		return "", "", "", err
+	}
+	urn = strings.TrimSpace(n.KidValue("Id"))
+	id, err = jxta.ParseURN(urn)
+	if err == nil && (jxta.IDKind(id) != jxta.KindPipe || strings.TrimSpace(n.KidValue("Type")) != jxta.PipeTypeUnicast) {
+		err = &jxta.ParseError{What: "pipe advertisement", Field: "Type", Err: jxta.ErrMismatch}
+	}
+	name = n.KidValue("Name")
+	if len(name) > maxStreamName {
+		name = ""
+	}
+	return urn, id, name, err
+}
+
+const maxStreamName = 512
+
+// acceptLocally is the server's answer, made here. No credential is needed (ghosts 6.4).
+func (b *Bridge) acceptLocally(st *stream) {
+	p := b.peers[st.local]
+	if p == nil {
+		return
+	}
+	ns := st.kind.namespace()
+	doc, err := b.ghostPeerDoc(b.peerDoc(st.remote, st.group))
+	if err != nil {
+		b.note("error", "a far peer's advertisement cannot be rebuilt", "peer", st.remote, "error", err)
+		return
+	}
+	pipe := jxta.Element{Namespace: ns, Name: "remPipe", Type: mimeXML, Data: pipeDoc(st.from, st.name)}
+	peer := jxta.Element{Namespace: ns, Name: "remPeer", Type: mimeXML, Data: doc}
+	word := func(name, value string) jxta.Element {
+		return jxta.Element{Namespace: ns, Name: name, Type: mimeText, Data: []byte(value)}
+	}
+	if st.kind == streamBiDi {
+		b.toEdge(st, p, word("direct", "false"), pipe, peer)
+	} else {
+		b.toEdge(st, p, pipe, peer, word("stream", "true"), word("encrypt", "false"))
+	}
+}
+
+// openFar opens a stream for a far client at the local server.
+func (b *Bridge) openFar(ev FarPayload, key streamKey, rest []byte) {
+	pl := ev.Payload
+	if st := b.streams[key]; st != nil { // handed in again
+		if st.open == 0 && !st.ended && st.to == "" {
+			st.open = ev.Token
+		} else if st.open != ev.Token {
+			b.out.Done = append(b.out.Done, ev.Token)
+		}
+		return
+	}
+	flags, urn, name, digest, err := parseOpen(rest, pl.Param)
+	p := b.peers[pl.Dst]
+	all, own := b.streamCount(pl.Dst)
+	refuse := ""
+	switch {
+	case b.streamsOver.in[b.overKey(key)]:
+		b.out.Done = append(b.out.Done, ev.Token)
+		return
+	case err != nil:
+		refuse = "malformed"
+	case p == nil || len(p.leases) == 0:
+		refuse = "no_peer"
+	case all >= b.cfg.MaxStreams || own >= max(1, b.cfg.MaxStreams/4):
+		refuse = "streams"
+	default:
+		if id, err := jxta.ParseURN(pl.Param); err != nil {
+			refuse = "malformed"
+		} else if _, open := p.pipes[pipeKey{pl.Group, id}]; !open {
+			refuse = "no_pipe"
+		}
+	}
+	if refuse != "" {
+		b.stats.Refused["stream_"+refuse]++
+		b.out.Done = append(b.out.Done, ev.Token)
+		b.answerReset(key, pl)
+		return
+	}
+	kind := streamSocket
+	if flags&openBiDi != 0 {
+		kind = streamBiDi
+	}
+	st := &stream{key: key, kind: kind, group: pl.Group, local: pl.Dst, remote: pl.Src, server: pl.Param, name: name, from: urn,
+		queue: map[uint32]*downward{}, rto: streamRTO, open: ev.Token, acceptBy: b.now.Add(streamAccept)}
+	b.until(st.acceptBy)
+	b.addStream(st)
+	b.stats.Streams++
+	b.rememberStream(st)
+	b.offer(st, p, flags, digest, pl.Elements[1:])
+	if s := b.strays[key]; s != nil {
+		delete(b.strays, key)
+		b.strayOctets -= s.octets
+		for _, f := range s.payloads {
+			b.farStream(f)
+		}
+	}
+}
+
+// offer sends the server the client's request as JXSE writes it.
+func (b *Bridge) offer(st *stream, p *peer, flags byte, digest []byte, more []jxta.Element) {
+	ns := st.kind.namespace()
+	m := jxta.Message{Elements: more}
+	var all []jxta.Element
+	if flags&openCredential != 0 {
+		key := credentialKey{st.key.site, st.remote}
+		if e := m.Find(ns, "Cred"); e != nil {
+			b.learnCredential(key, e.Data)
+		}
+		if doc := b.credentials[key]; doc != nil {
+			if sum := sha256.Sum256(doc); bytes.Equal(sum[:8], digest) {
+				all = append(all, jxta.Element{Namespace: ns, Name: "Cred", Type: mimeXML, Data: doc})
+			}
+		}
+	}
+	word := func(name, value string) jxta.Element {
+		return jxta.Element{Namespace: ns, Name: name, Type: mimeText, Data: []byte(value)}
+	}
+	all = append(all, jxta.Element{Namespace: ns, Name: "reqPipe", Type: mimeXML, Data: pipeDoc(st.from, st.name)})
+	var peer []jxta.Element
+	if doc, err := b.ghostPeerDoc(b.peerDoc(st.remote, st.group)); err == nil {
+		peer = append(peer, jxta.Element{Namespace: ns, Name: "remPeer", Type: mimeXML, Data: doc})
+	}
+	if st.kind == streamBiDi {
+		all = append(all, word("reliable", "true"), word("direct", "false"))
+		if e := m.Find(ns, "connectionproperties"); e != nil {
+			all = append(all, *e)
+		}
+		all = append(all, peer...)
+	} else {
+		all = append(append(all, peer...), word("stream", "true"))
+	}
+	msg := b.routed(p, st.remote, st.group, svcPipe, st.server, all)
+	if p.leases[st.group] == nil {
+		msg.group = p.anyGroup()
+	}
+	b.enqueue(p, msg)
+}
+
+// accepted keeps the server's real answer: its pipe is where the blocks go that were held so far.
+func (b *Bridge) accepted(st *stream, in inbound, doc []byte) {
+	if st.key.mine {
+		return
+	}
+	urn, id, _, err := parsePipeDoc(doc)
+	if err != nil {
+		b.complain(in.conn, "stream_accept", err)
+		return
+	}
+	m := jxta.Message{Elements: in.elements}
+	late := st.ended && st.to == ""
+	if st.to == "" {
+		st.to, st.toID = urn, id
+	}
+	switch {
+	case late: // refused already: say so now
+		p := b.peers[st.local]
+		if st.kind == streamSocket {
+			b.toEdge(st, p, closeElement(st.kind, "close"))
+		} else {
+			st.queue = map[uint32]*downward{1: {data: closeMessage(st.kind), message: true, closes: true}}
+			b.sendBlock(st, 1)
+			st.queue = nil
+		}
+		return
+	case st.ended || st.toID != id:
+		return
+	case is(m.Find(st.kind.namespace(), "encrypt"), "true"):
+		// The client was accepted without a key: the server's octets would be noise to it.
+		b.reset(st, "encrypted")
+		return
+	}
+	st.acceptBy = time.Time{}
+	if st.open != 0 {
+		b.out.Done = append(b.out.Done, st.open)
+		st.open = 0
+	}
+	b.rememberStream(st)
+	b.pumpStream(st)
+}
