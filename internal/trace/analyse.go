@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	maxNames    = 4096 // distinct element names, hosts, services
-	maxProblems = 20   // said in words; the rest is counted
+	maxNames    = 4096    // distinct element names, hosts
+	maxServices = 1 << 16 // services, counted for every host that speaks or hears of them
+	maxProblems = 20      // said in words; the rest is counted
 )
 
 // Options of an Analyser.
@@ -31,6 +32,7 @@ type Analyser struct {
 	conns     map[connKey]*conn
 	order     []*conn
 	connCount int64
+	services  int // in hosts
 	held      int // octets kept out of order
 	bodies    int // octets of unfinished messages
 
@@ -58,6 +60,7 @@ type Analyser struct {
 }
 
 type totals struct {
+	first, last                              int64 // times
 	packets, octets, dataPackets, dataOctets int64
 	retransmissions, lostOctets              int64
 }
@@ -146,8 +149,12 @@ func (a *Analyser) Add(p Packet) {
 		return
 	}
 	if a.totals.packets == 0 {
-		a.start = s.at
+		a.totals.first = s.at
+		if a.link == nil || a.link.r.Datagrams == 0 {
+			a.start = s.at
+		}
 	}
+	a.totals.last = max(a.totals.last, s.at)
 	a.end = max(a.end, s.at)
 	if len(s.data) < s.length && s.length > 0 {
 		if a.cut++; a.cut == 1 {

@@ -9,7 +9,7 @@ import (
 
 const (
 	maxBody    = 16 << 20  // octets of one message body; longer ones are counted and not read
-	maxBodies  = 96 << 20  // octets of all unfinished messages together
+	maxBodies  = 48 << 20  // octets of all unfinished messages together
 	maxScan    = 256 << 10 // octets in which a stream must show that it is JXTA
 	keepInScan = 64        // octets that a marker may have before it was whole
 )

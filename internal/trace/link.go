@@ -89,20 +89,15 @@ type linkAnalyser struct {
 type direction struct {
 	nodes   nodePair
 	ledger  map[string]int64
-	numbers [frame.Lanes]map[uint16]*custodyItem
-	stream  uint16 // of its Hello, +1; 0: not heard
+	numbers [frame.Lanes]map[uint16]bool  // that were there
+	waiting [frame.Lanes]map[uint16]int64 // of those without a receipt: when they were first there
+	stream  uint16                        // of its Hello, +1; 0: not heard
 	store   uint32
 	flows   map[uint32]envelope.Flow
 	session *normwire.Session
 	segment int
 	sent    uint64 // generation, object and position of the highest DATA
 	objects map[uint32]*object
-}
-
-// custodyItem is a message that was seen.
-type custodyItem struct {
-	at        int64
-	receipted bool
 }
 
 func tallyIn(m map[string]*Tally, name string, octets int) {
@@ -306,7 +301,7 @@ func newDirection(p nodePair) *direction {
 // forget: the sender counts its messages from 1 again.
 func (d *direction) forget() {
 	for lane := range d.numbers {
-		d.numbers[lane] = map[uint16]*custodyItem{}
+		d.numbers[lane], d.waiting[lane] = map[uint16]bool{}, map[uint16]int64{}
 	}
 	d.flows = map[uint32]envelope.Flow{}
 	d.objects, d.sent = map[uint32]*object{}, 0
@@ -366,17 +361,18 @@ func frameName(f frame.Frame) string {
 // first notes a custody number and says whether it is new. Numbers are 16 bits; those half a round away are forgotten.
 func (d *direction) first(lane frame.Lane, number uint16, at int64) bool {
 	m := d.numbers[lane]
-	if m[number] != nil {
+	if m[number] {
 		return false
 	}
 	if len(m) >= 1<<14 {
 		for n := range m {
 			if number-n > 1<<13 {
 				delete(m, n)
+				delete(d.waiting[lane], n)
 			}
 		}
 	}
-	m[number] = &custodyItem{at: at}
+	m[number], d.waiting[lane][number] = true, at
 	return true
 }
 
@@ -465,16 +461,16 @@ func (l *linkAnalyser) receipt(d *direction, s *segment, f frame.Receipt) {
 	if back == nil || f.Lane >= frame.Lanes {
 		return
 	}
-	for number, it := range back.numbers[f.Lane] {
+	for number, at := range back.waiting[f.Lane] {
 		ahead := number - f.Cumulative
 		durable := int16(ahead) <= 0
 		if i := int(ahead) - 1; !durable && i/8 < len(f.Bitmap) {
 			durable = f.Bitmap[i/8]>>(i%8)&1 == 1
 		}
-		if durable && !it.receipted {
-			it.receipted = true
+		if durable {
+			delete(back.waiting[f.Lane], number)
 			l.r.Receipted++
-			l.wait.add(float64(s.at-it.at) / 1e9)
+			l.wait.add(float64(s.at-at) / 1e9)
 		}
 	}
 }

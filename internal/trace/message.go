@@ -468,12 +468,13 @@ func (a *Analyser) service(s *stream, from, to netip.Addr, src, dst *host, by st
 	if name == "" || len(name) > 1024 {
 		return
 	}
-	if _, known := src.heard[name]; !known && !src.published[name] && len(src.published) < maxNames {
+	if _, known := src.heard[name]; !known && !src.published[name] && a.services < maxServices {
 		src.published[name] = true
+		a.services++
 	}
-	_, again := dst.heard[name]
-	if !again && len(dst.heard) < maxNames {
+	if _, again := dst.heard[name]; !again && a.services < maxServices {
 		dst.heard[name] = s.at
+		a.services++
 	}
 	if a.opt.Sink == nil {
 		return

@@ -107,7 +107,7 @@ func (a *Analyser) report() *Report {
 	t := a.totals
 	r := &Report{
 		Figures: Figures{
-			Connections: a.connCount, TotalS: float64(a.end-a.start) / 1e9,
+			Connections: a.connCount, TotalS: float64(t.last-t.first) / 1e9,
 			ConnMinS: a.duration.min, ConnMaxS: a.duration.max, ConnAvgS: a.duration.mean(),
 			ConnMinPkts: int64(a.perConn.min), ConnMaxPkts: int64(a.perConn.max), ConnAvgPkts: a.perConn.mean(),
 			Packets: t.packets, SetupMinS: a.setup.min, SetupMaxS: a.setup.max, SetupAvgS: a.setup.mean(),

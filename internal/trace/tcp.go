@@ -8,7 +8,7 @@ import (
 const (
 	maxConns       = 32768   // connections looked at side by side
 	maxPending     = 4 << 20 // octets out of order of one direction
-	maxPendingAll  = 64 << 20
+	maxPendingAll  = 32 << 20
 	maxPendingSegs = 4096 // segments out of order of one direction
 	chunkCost      = 64   // what keeping a segment costs beside its octets
 )
