@@ -36,7 +36,8 @@ import (
 
 const runAbout = `usage: gateway run [-c FILE]
 
-Runs the gateway until SIGINT or SIGTERM. JXTA peers of this LAN name lan.tcp as their seed rendezvous and relay.
+Runs the gateway until SIGINT or SIGTERM. JXTA peers of this LAN name lan.tcp or lan.http as their seed rendezvous and
+relay.
 Logs go to standard error: text on a terminal, JSON elsewhere, unless log.format says otherwise. What was accepted
 survives any end, kill -9 included. gateway check -c FILE tells beforehand whether the configuration is right.
 `
@@ -85,7 +86,8 @@ type node struct {
 	started  time.Time
 	reg      *prometheus.Registry
 	journal  *journal.Journal
-	lanSock  net.Listener
+	lanSock  net.Listener // nil: no peers over TCP
+	pollSock net.Listener // nil: no peers over HTTP
 	httpSock net.Listener
 	daemon   *daemon.Daemon
 	lan      *lan.LAN
@@ -122,8 +124,15 @@ func (n *node) listen() (err error) {
 		}
 	}()
 	c := n.cfg
-	if n.lanSock, err = lan.Listen(c.LAN.TCP.String()); err != nil {
-		return listenError("lan.tcp", "TCP", c.LAN.TCP, err)
+	if c.LAN.TCP.IsValid() {
+		if n.lanSock, err = lan.Listen(c.LAN.TCP.String()); err != nil {
+			return listenError("lan.tcp", "TCP", c.LAN.TCP, err)
+		}
+	}
+	if c.LAN.HTTP.IsValid() {
+		if n.pollSock, err = lan.Listen(c.LAN.HTTP.String()); err != nil {
+			return listenError("lan.http", "TCP", c.LAN.HTTP, err)
+		}
 	}
 	if c.HTTP.Listen.IsValid() {
 		if n.httpSock, err = net.Listen("tcp", c.HTTP.Listen.String()); err != nil {
@@ -162,6 +171,9 @@ func (n *node) close() {
 	if n.lanSock != nil {
 		n.lanSock.Close()
 	}
+	if n.pollSock != nil {
+		n.pollSock.Close()
+	}
 }
 
 // build makes the gateway from the journal, and the rooms that it commands.
@@ -183,7 +195,7 @@ func (n *node) build() error {
 		ID: c.Node.ID, Name: c.Node.Name, Peers: peers, Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
 		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Group: c.Link.Group,
 		Bridge: func(memories []jxtabridge.Memory) (gateway.Bridge, error) {
-			n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: c.LAN.TCP.String(), Identity: identity,
+			n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: dialled(c.LAN.TCP), HTTP: dialled(c.LAN.HTTP), Identity: identity,
 				Hold: hold(c.Link.Profile)}, memories)
 			return n.bridge, nil
 		},
@@ -192,7 +204,7 @@ func (n *node) build() error {
 		return fmt.Errorf("%w (node.data_dir %s)", err, c.Node.DataDir)
 	}
 	// One host that opens all it can leaves three quarters to the others.
-	bounds := lan.Config{MaxConns: c.LAN.MaxConnections, MaxConnsPerAddress: c.LAN.MaxConnections / 4}
+	bounds := lan.Config{Peer: identity.Peer, MaxConns: c.LAN.MaxConnections, MaxConnsPerAddress: c.LAN.MaxConnections / 4}
 	n.lan = lan.New(bounds, n.daemon.PostLAN, n.reg, n.log)
 	n.norm, err = norm.New(normConfig(c), n.daemon.PostNorm)
 	return err
@@ -201,6 +213,14 @@ func (n *node) build() error {
 // hold is how long a propagate pipe's message waits for news of a listener: the news may have to be sent twice.
 func hold(p profile.Profile) time.Duration {
 	return max(15*time.Second, 5*p.RoundTripMax(p.DatagramOctets+profile.IPUDPOctets)/2)
+}
+
+// dialled is an address as routes name it; "" where it is not served.
+func dialled(at netip.AddrPort) string {
+	if !at.IsValid() {
+		return ""
+	}
+	return at.String()
 }
 
 // bucketIdentity holds who the gateway is to JXTA peers. It is ours, not the gateway room's.
@@ -264,11 +284,18 @@ func normConfig(c *config.Config) norm.Config {
 func (n *node) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go func() {
-		if err := n.lan.Serve(n.lanSock); err != nil {
-			cancel(err)
+	serve := func(ln net.Listener, peers func(net.Listener) error) {
+		if ln == nil {
+			return
 		}
-	}()
+		go func() {
+			if err := peers(ln); err != nil {
+				cancel(err)
+			}
+		}()
+	}
+	serve(n.lanSock, n.lan.Serve)
+	serve(n.pollSock, n.lan.ServePolling)
 	if n.httpSock != nil {
 		handler := control.Handler(control.Source{
 			Order:   n.daemon.PostOrder,
@@ -280,7 +307,7 @@ func (n *node) run(ctx context.Context) error {
 			}
 		}()
 	}
-	n.log.Info("running", "version", versionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.TCP, "link", n.cfg.Link.Listen,
+	n.log.Info("running", "version", versionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.Seeds(), "link", n.cfg.Link.Listen,
 		"profile", n.cfg.Link.Profile.Name, "peers", len(n.cfg.Link.Peers), "journal_bytes", n.journal.Size())
 	err := n.daemon.Run(ctx, daemon.Parts{
 		Engine: n.gateway, LAN: n.lan, Radio: n.radio.Send, Norm: n.norm.Do, Commit: n.commit,

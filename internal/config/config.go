@@ -42,10 +42,22 @@ type Node struct {
 	DataDir string
 }
 
-// LAN is where JXTA peers dial in.
+// LAN is where JXTA peers dial in; one of both addresses may be zero: not served.
 type LAN struct {
 	TCP            netip.AddrPort
+	HTTP           netip.AddrPort
 	MaxConnections int // of all peers together; one host gets a quarter
+}
+
+// Seeds are the addresses that peers are given.
+func (l LAN) Seeds() (s []string) {
+	if l.TCP.IsValid() {
+		s = append(s, "tcp://"+l.TCP.String())
+	}
+	if l.HTTP.IsValid() {
+		s = append(s, "http://"+l.HTTP.String())
+	}
+	return s
 }
 
 // Link is the way to the sister gateways.
@@ -154,7 +166,7 @@ func readProblem(err error) string {
 var known = map[string][]string{
 	"":          nil,
 	"node":      {"id", "name", "data_dir"},
-	"lan":       {"tcp", "max_connections"},
+	"lan":       {"tcp", "http", "max_connections"},
 	"link":      {"profile", "listen", "key_file", "end", "keepalive", "group", "group_interface"},
 	"link.peer": {"id", "name", "address"},
 	"http":      {"listen"},
@@ -182,9 +194,16 @@ func (r *reader) read() {
 	r.checkDataDir(node)
 
 	lan := section{r, r.tree.tables["lan"], "lan"}
-	c.LAN.TCP = lan.address("tcp", true)
-	if c.LAN.TCP.IsValid() && c.LAN.TCP.Addr().IsUnspecified() {
-		lan.fail("tcp", "must be the one address that JXTA peers dial and are told; %s names none", c.LAN.TCP.Addr())
+	_, polling := lan.get("http")
+	c.LAN.TCP = lan.address("tcp", !polling)
+	c.LAN.HTTP = lan.address("http", false)
+	for key, at := range map[string]netip.AddrPort{"tcp": c.LAN.TCP, "http": c.LAN.HTTP} {
+		if at.IsValid() && at.Addr().IsUnspecified() {
+			lan.fail(key, "must be the one address that JXTA peers dial and are told; %s names none", at.Addr())
+		}
+	}
+	if c.LAN.HTTP.IsValid() && c.LAN.HTTP == c.LAN.TCP {
+		lan.fail("http", "is the address of lan.tcp: each needs a port of its own")
 	}
 	c.LAN.MaxConnections = lan.integer("max_connections", 1024, 4, 20_000)
 
@@ -192,8 +211,12 @@ func (r *reader) read() {
 
 	http := section{r, r.tree.tables["http"], "http"}
 	c.HTTP.Listen = http.address("listen", false)
-	if c.HTTP.Listen.IsValid() && c.HTTP.Listen == c.LAN.TCP {
+	switch at := c.HTTP.Listen; {
+	case !at.IsValid():
+	case at == c.LAN.TCP:
 		http.fail("listen", "is the address of lan.tcp: each needs a port of its own")
+	case at == c.LAN.HTTP:
+		http.fail("listen", "is the address of lan.http, where JXTA peers poll: each needs a port of its own")
 	}
 
 	log := section{r, r.tree.tables["log"], "log"}

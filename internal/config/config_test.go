@@ -89,7 +89,7 @@ func TestLoad(t *testing.T) {
 	want := &Config{
 		File: file,
 		Node: Node{2, "ship", filepath.Join(dir, "data")},
-		LAN:  LAN{netip.MustParseAddrPort("10.20.0.1:9701"), 1024},
+		LAN:  LAN{TCP: netip.MustParseAddrPort("10.20.0.1:9701"), MaxConnections: 1024},
 		Link: Link{
 			ProfileName: "iridium-directip", Profile: directip, Listen: netip.MustParseAddrPort("0.0.0.0:7142"),
 			KeyFile: filepath.Join(dir, "net.key"), Key: key,
@@ -232,6 +232,10 @@ func TestMistakes(t *testing.T) {
 		{"peer nowhere", "10.77.0.1:7142", "0.0.0.0:7142", []string{"14: link.peer.address: must be the peer's address"}},
 		{"no port", "10.20.0.1:9701", "10.20.0.1:0", []string{"6: lan.tcp: needs a port"}},
 		{"lan nowhere", "10.20.0.1:9701", "0.0.0.0:9701", []string{"6: lan.tcp: must be the one address"}},
+		{"lan nowhere over http", "tcp = \"10.20.0.1:9701\"", "http = \"[::]:9700\"", []string{"6: lan.http: must be the one address"}},
+		{"one lan port for two", "[link]", "http = \"10.20.0.1:9701\"\n[link]", []string{"7: lan.http: is the address of lan.tcp"}},
+		{"polls and status", "tcp = \"10.20.0.1:9701\"", "http = \"127.0.0.1:9142\"", []string{"18: http.listen: is the address of lan.http"}},
+		{"http without a port", "tcp = \"10.20.0.1:9701\"", "http = \"10.20.0.1\"", []string{"6: lan.http: must be an IP address and a port"}},
 		{"one port for two", "127.0.0.1:9142", "10.20.0.1:9701", []string{"18: http.listen: is the address of lan.tcp"}},
 		{"no section", "[lan]\ntcp = \"10.20.0.1:9701\"\n", "", []string{"lan.tcp: is missing"}},
 		{"section twice", "[http]", "[lan]\nmax_connections = 5\n[http]", []string{"17: lan: section is there twice, first in line 5"}},

@@ -42,7 +42,7 @@ func BlueGame(ctx context.Context, o Options) (*Result, error) {
 	}
 	res := &Result{
 		Profile: p.Name, Seed: o.Seed, DurationS: o.Duration.Seconds(), RateS: o.Rate.Seconds(), Size: o.Size, Peers: o.Peers,
-		Ships: o.Ships, Runs: map[string]*Run{}, Published: published,
+		Ships: o.Ships, Transport: o.transport(), Runs: map[string]*Run{}, Published: published,
 	}
 	if o.ShipPeer != o.Peers {
 		res.ShipPeers = o.ShipPeer
@@ -165,7 +165,7 @@ func (g *game) setUp(ctx context.Context) (err error) {
 	if g.dir, err = filepath.Abs(g.dir); err != nil { // the gateways run elsewhere
 		return fmt.Errorf("lab: %w", err)
 	}
-	g.say("run %s: %d sites on %s, seed %d, peers %s", g.w.id, g.o.Ships+1, g.p.Name, g.o.Seed, g.o.Peers)
+	g.say("run %s: %d sites on %s, seed %d, peers %s over %s", g.w.id, g.o.Ships+1, g.p.Name, g.o.Seed, g.o.Peers, g.o.transport())
 	wire, err := profile.Load("wire", nil)
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (g *game) setUp(ctx context.Context) (err error) {
 		cfg.PcapDir = g.dir
 	}
 	for i, name := range g.o.siteNames() {
-		s := &site{name: name, index: i}
+		s := &site{name: name, index: i, http: g.o.HTTP}
 		if s.ns, err = g.w.add(name); err != nil {
 			return err
 		}
@@ -243,7 +243,7 @@ func (g *game) startHQ(ctx, peersCtx context.Context) error {
 			return fmt.Errorf("lab: %w", err)
 		}
 		rdv, err := StartPeer(peersCtx, PeerConfig{
-			Netns: hq.ns, Kind: g.o.Peers, Name: "rdv", Host: linkAddr(0).Addr().String(), Port: seedPort, Role: "rdv",
+			Netns: hq.ns, Kind: g.o.Peers, Name: "rdv", Host: linkAddr(0).Addr().String(), Port: seedPort, Role: "rdv", HTTP: g.o.HTTP,
 			JarDir: g.o.JarDir, Home: home,
 		})
 		if err != nil {

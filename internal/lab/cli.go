@@ -27,6 +27,7 @@ const usageEnd = `
 Times of scenarios count from the start of the ship's peer, and must be before the end of --duration.
 Examples:
   gateway lab blue-game --unaided                       with and without gateways, side by side, about four minutes
+  gateway lab blue-game --peers jxta22 --http           the peers and the transport of 2004
   gateway lab blue-game --profile hf-2400 --rate 20s --duration 5m
   gateway lab blue-game --outage 60s@60s --asker --bulk 20000@140s --duration 4m
   gateway lab blue-game --idle 10m --json -
@@ -154,6 +155,7 @@ func flags(o *Options) (*flag.FlagSet, *string) {
 	fs.Uint64Var(&o.Seed, "seed", 1, "of the link's losses and delays")
 	fs.StringVar(&o.Peers, "peers", KindJXSE27, "`kind` of the peers: jxse27 (signed), jxse27-unsigned or jxta22")
 	fs.StringVar(&o.ShipPeer, "ship-peers", "", "`kind` of the ships' peers, when another")
+	fs.BoolVar(&o.HTTP, "http", false, "the peers use HTTP instead of TCP, as in 2004")
 	fs.IntVar(&o.Ships, "ships", 1, "number of ships, 1 to 20")
 	fs.BoolVar(&o.Unaided, "unaided", false, "play it without gateways as well, at the same time")
 	fs.StringVar(&o.Only, "only", "", "play only this `run`: gateway or unaided")

@@ -16,6 +16,7 @@ type Result struct {
 	Size      int             `json:"size_bytes"`
 	Peers     string          `json:"peers"`
 	ShipPeers string          `json:"ship_peers,omitempty"` // when they are of another kind
+	Transport string          `json:"transport"`            // of the peers: "tcp" or "http"
 	Ships     int             `json:"ships"`
 	Runs      map[string]*Run `json:"runs"`      // "gateway", "unaided"
 	Published json.RawMessage `json:"published"` // figures of the source documents, see published.json

@@ -22,6 +22,7 @@ type Options struct {
 	Seed     uint64        // of the emulator
 	Peers    string        // KindJXSE27, KindJXSE27Unsigned or KindJXTA22; JXSE 2.7 signed
 	ShipPeer string        // kind of the ships' peers when it is another one
+	HTTP     bool          // the peers use HTTP instead of TCP, as in 2004
 	Ships    int           // 1 to 20; 1
 	Unaided  bool          // the same peers over the same link without gateways as well
 	Only     string        // "gateway" or "unaided": that run only
@@ -48,6 +49,14 @@ type Options struct {
 type UsageError struct{ Problem string }
 
 func (e *UsageError) Error() string { return "lab: " + e.Problem }
+
+// transport is what the peers use.
+func (o *Options) transport() string {
+	if o.HTTP {
+		return "http"
+	}
+	return "tcp"
+}
 
 // complete fills in the defaults and reports what cannot be played.
 func (o *Options) complete() (profile.Profile, error) {

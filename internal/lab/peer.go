@@ -45,7 +45,8 @@ type PeerConfig struct {
 	Name   string // peer name, 1 to 24 letters, digits, dots, dashes
 	Host   string // own interface address; KindJXTA22 refuses loopback
 	Port   int    // TCP port to listen on
-	Seed   string // tcp://host:port of its only rendezvous and relay; empty for Role "rdv"
+	Seed   string // tcp://host:port of its only rendezvous and relay, or http://; empty for Role "rdv"
+	HTTP   bool   // HTTP instead of TCP
 	Role   string // "edge" (also when empty) or "rdv"
 	JarDir string // field-tests/peers of the source tree, built
 	Home   string // library's files and log; empty: a temporary directory, removed when the peer has ended
@@ -167,6 +168,9 @@ func peerArgs(cfg PeerConfig) ([]string, error) {
 	}
 	if cfg.Role != "" {
 		args = append(args, "--role", cfg.Role)
+	}
+	if cfg.HTTP {
+		args = append(args, "--http")
 	}
 	return append(args, more...), nil
 }

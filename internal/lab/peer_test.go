@@ -30,6 +30,8 @@ func TestPeerArgs(t *testing.T) {
 			"ip netns exec x java ", "/jxse27/target/peer.jar --name a --host h --port 1 --seed tcp://s:2"},
 		{"unsigned", PeerConfig{Kind: KindJXSE27Unsigned, Name: "a", Host: "h", Port: 1, Seed: "tcp://s:2"},
 			"java ", "/jxse27/target/peer.jar --name a --host h --port 1 --seed tcp://s:2 --unsigned"},
+		{"HTTP", PeerConfig{Kind: KindJXTA22, Name: "a", Host: "h", Port: 1, Seed: "http://s:2", HTTP: true},
+			"java ", "/jxta22/target/peer.jar --name a --host h --port 1 --seed http://s:2 --http"},
 		{"rendezvous", PeerConfig{Kind: KindJXTA22, Name: "a", Host: "h", Port: 1, Role: "rdv"},
 			"java ", "/jxta22/target/peer.jar --name a --host h --port 1 --role rdv"},
 	}

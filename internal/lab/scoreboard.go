@@ -55,7 +55,7 @@ func scoreboard(w io.Writer, res *Result) error {
 			heads, cols = append(heads, k), append(cols, r.column())
 		}
 	}
-	fmt.Fprintf(w, "\n%s, %s, %d octets each way every %g s for %g s, seed %d, %d ship(s)\n\n", res.Profile, res.Peers, res.Size, res.RateS, res.DurationS, res.Seed, res.Ships)
+	fmt.Fprintf(w, "\n%s, %s over %s, %d octets each way every %g s for %g s, seed %d, %d ship(s)\n\n", res.Profile, res.Peers, strings.ToUpper(res.Transport), res.Size, res.RateS, res.DurationS, res.Seed, res.Ships)
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintf(t, "\t%s\n", strings.Join(heads, "\t"))
 	for _, row := range rows {

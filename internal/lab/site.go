@@ -27,7 +27,8 @@ func lanAddr(i, host int) netip.Prefix {
 }
 
 const (
-	seedPort = 9701 // the gateway's, or the unaided rendezvous's
+	seedPort = 9701 // the gateway's over TCP, or the unaided rendezvous's
+	httpPort = 9700 // the gateway's over HTTP
 	edgePort = 9702 // a site's first peer; its next has the next port
 	radio    = 7142
 )
@@ -38,22 +39,30 @@ type site struct {
 	index   int // 0 is HQ; node id less one
 	ns      string
 	gateway *gatewayProc // nil: unaided
+	http    bool         // its peers use HTTP
 	peers   int          // started so far
 }
 
 // seed is what the site's peers are given as their only rendezvous and relay.
 func (s *site) seed() string {
-	if s.gateway != nil {
-		return fmt.Sprintf("tcp://%s:%d", lanAddr(s.index, 1).Addr(), seedPort)
+	addr, scheme, port := linkAddr(0).Addr(), "tcp", seedPort
+	if s.http {
+		scheme = "http"
 	}
-	return fmt.Sprintf("tcp://%s:%d", linkAddr(0).Addr(), seedPort)
+	if s.gateway != nil {
+		addr = lanAddr(s.index, 1).Addr()
+		if s.http {
+			port = httpPort
+		}
+	}
+	return fmt.Sprintf("%s://%s:%d", scheme, addr, port)
 }
 
 // startPeer starts the site's next peer: behind its gateway on the LAN, or unaided straight on the link.
 func (s *site) startPeer(ctx context.Context, w *world, cfg PeerConfig) (*Peer, error) {
 	n := s.peers
 	s.peers++
-	cfg.Port = edgePort + n
+	cfg.Port, cfg.HTTP = edgePort+n, s.http
 	if s.gateway == nil {
 		cfg.Netns, cfg.Host = s.ns, linkAddr(s.index).Addr().String()
 		return StartPeer(ctx, cfg)
@@ -82,6 +91,9 @@ func (s *site) outfit(all []*site, p profile.Profile, profileArg, binary, keyFil
 	var b strings.Builder
 	fmt.Fprintf(&b, "[node]\nid = %d\nname = %q\ndata_dir = %q\n", s.index+1, s.name, data)
 	fmt.Fprintf(&b, "\n[lan]\ntcp = \"%s:%d\"\n", lanAddr(s.index, 1).Addr(), seedPort)
+	if s.http {
+		fmt.Fprintf(&b, "http = \"%s:%d\"\n", lanAddr(s.index, 1).Addr(), httpPort)
+	}
 	fmt.Fprintf(&b, "\n[link]\nprofile = %q\nlisten = \"0.0.0.0:%d\"\nkey_file = %q\n", profileArg, radio, keyFile)
 	if p.Shared && p.Transport == profile.PMul {
 		fmt.Fprintf(&b, "group = \"239.1.1.1:%d\"\n", radio)

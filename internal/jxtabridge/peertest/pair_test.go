@@ -230,6 +230,10 @@ func (s *side) start() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	poll, err := lan.Listen(s.cfg.HTTP)
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	s.inbox = make(chan jxtabridge.Event, 64)
 	s.ask = make(chan func(*jxtabridge.Bridge))
 	s.stop, s.ended = make(chan bool), make(chan bool)
@@ -240,13 +244,14 @@ func (s *side) start() {
 		case <-stop:
 		}
 	}
-	s.lan = lan.New(lan.Config{}, post, nil, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	s.lan = lan.New(lan.Config{Peer: s.cfg.Identity.Peer}, post, nil, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	var memories []jxtabridge.Memory
 	for k, v := range s.memory {
 		memories = append(memories, jxtabridge.Memory{Key: k, Value: v})
 	}
 	b := jxtabridge.New(s.cfg, memories)
 	go s.lan.Serve(ln)
+	go s.lan.ServePolling(poll)
 	go s.run(b)
 }
 
@@ -347,7 +352,7 @@ func pair(t *testing.T, configure ...func(*jxtabridge.Config)) (a, b *side) {
 			t.Fatal(err)
 		}
 		return &side{t: t, name: name, number: number, ns: tag, host: net + ".2", gateway: net + ".1",
-			cfg:     jxtabridge.Config{Name: "gw-" + name, Address: net + ".1:9701", Identity: id},
+			cfg:     jxtabridge.Config{Name: "gw-" + name, Address: net + ".1:9701", HTTP: net + ".1:9700", Identity: id},
 			pending: map[uint64]bool{}, memory: map[string][]byte{}}
 	}
 	a, b = make1("A", 1), make1("B", 2)
@@ -381,8 +386,19 @@ func newWorld(t *testing.T, limit time.Duration) world {
 
 func (w world) peer(s *side, kind, name string, port int) *lab.Peer {
 	w.Helper()
-	p, err := lab.StartPeer(w.ctx, lab.PeerConfig{JarDir: jars, Netns: s.ns, Kind: kind, Name: name, Host: s.host, Port: port,
-		Seed: "tcp://" + s.cfg.Address})
+	return w.start(s, lab.PeerConfig{Kind: kind, Name: name, Port: port, Seed: "tcp://" + s.cfg.Address})
+}
+
+// pollingPeer is a peer over HTTP.
+func (w world) pollingPeer(s *side, kind, name string, port int) *lab.Peer {
+	w.Helper()
+	return w.start(s, lab.PeerConfig{Kind: kind, Name: name, Port: port, Seed: "http://" + s.cfg.HTTP, HTTP: true})
+}
+
+func (w world) start(s *side, cfg lab.PeerConfig) *lab.Peer {
+	w.Helper()
+	cfg.JarDir, cfg.Netns, cfg.Host = jars, s.ns, s.host
+	p, err := lab.StartPeer(w.ctx, cfg)
 	if err != nil {
 		w.Fatal(err)
 	}
