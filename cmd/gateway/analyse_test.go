@@ -216,6 +216,16 @@ func TestAnalyseAgreesWithTshark(t *testing.T) {
 			file := write(t, b)
 			same(t, "as captured", report(t, file).Figures, theirs(t, file))
 			head, list := records(t, b)
+			file = write(t, head, bytes.Join(list[len(list)/2:], nil))
+			same(t, "from the middle", report(t, file).Figures, theirs(t, file))
+			var short [][]byte
+			for _, r := range list {
+				r = bytes.Clone(r[:min(len(r), 16+80)])
+				binary.LittleEndian.PutUint32(r[8:], uint32(len(r)-16))
+				short = append(short, r)
+			}
+			file = write(t, head, bytes.Join(short, nil))
+			same(t, "80 octets of each packet", report(t, file).Figures, theirs(t, file))
 			for seed := range uint64(4) {
 				random := rand.New(rand.NewPCG(seed, 7))
 				var out [][]byte
