@@ -17,6 +17,7 @@ func (s *Sender) ack(now time.Time, p AckPDU) {
 	}
 	s.slow = max(s.slow-1, 0)
 	touched := map[MessageID]*outgoing{}
+	var proof time.Time // what was sent to it before this has arrived or is lost
 	for _, e := range p.Entries {
 		s.stats.AckEntries++
 		m := s.messages[e.Message]
@@ -38,6 +39,9 @@ func (s *Sender) ack(now time.Time, p AckPDU) {
 			continue
 		}
 		s.apply(now, m, d, e)
+		if d.state == Delivered {
+			proof = later(proof, m.firstEnd)
+		}
 		touched[m.id] = m
 	}
 	if len(touched) == 0 {
@@ -55,6 +59,20 @@ func (s *Sender) ack(now time.Time, p AckPDU) {
 		s.review(now, m)
 	}
 	s.late -= s.late / 64
+	if !s.cfg.Reorder && s.cfg.Coding == Compact {
+		s.passedBy(now, from, proof)
+	}
+}
+
+// passedBy: a node acknowledges all that is complete, so short messages that it got before the one it acknowledges, and
+// does not name, are lost, or their Ack was. They go again, or are asked for, without waiting for a timer.
+func (s *Sender) passedBy(now time.Time, from *peer, proof time.Time) {
+	for _, m := range from.waiting { // in any order: the timers put it right
+		if m.total() == 1 && m.idle() && !m.passEnd.IsZero() && m.passEnd.Before(proof) && m.pollAt.After(now) {
+			m.pollAt, m.again = now, true
+			s.arm(m)
+		}
+	}
 }
 
 // heard: a node that answers is neither dead nor silent. What else was sent to it is asked for soon.
@@ -70,11 +88,8 @@ func (s *Sender) heard(now time.Time, n NodeID, p *peer) {
 
 // wakePeer sets the question for all messages that a node has not acknowledged.
 func (s *Sender) wakePeer(now time.Time, n NodeID) {
-	for _, id := range s.Messages() {
+	for _, id := range slices.Sorted(maps.Keys(s.peer(n).waiting)) {
 		m := s.messages[id]
-		if d := m.dest(n); d == nil || d.state != Waiting || m.closed {
-			continue
-		}
 		if m.begun {
 			m.pollAt = now.Add(s.cfg.ackWait(1, 1) + s.late)
 		} else {
@@ -227,6 +242,7 @@ func (s *Sender) end(now time.Time, m *outgoing, state State) {
 // final gives a destination its one final state.
 func (s *Sender) final(now time.Time, m *outgoing, d *destination, state State) {
 	d.state, d.missing, d.lost = state, nil, nil
+	delete(s.peer(d.node).waiting, m.id)
 	f := Fate{m.id, d.node, state, now}
 	s.out.Fates = append(s.out.Fates, f)
 	s.out.record(bucketFate, fateKey(f.Message, f.To), appendTime([]byte{byte(state)}, now))

@@ -19,6 +19,9 @@ type (
 	}
 	// Withdraw ends a message for everybody who does not have it yet.
 	Withdraw struct{ Message MessageID }
+	// Ride asks the Receiver for what may go in a datagram to the group that leaves anyway and has so many octets left:
+	// Output.Ride. Compact coding only. Put it in front of the datagram's other PDUs.
+	Ride struct{ Octets int }
 	// EMCON orders this node to be silent, or lifts the order. Sender and Receiver are both told.
 	EMCON struct{ Silent bool }
 	// PeerEMCON is what the operator knows of another node. A Sender also learns from an Ack_PDU that a node has left
@@ -101,6 +104,7 @@ type Output struct {
 	Accepted    []Accepted
 	Fates       []Fate
 	Send        []Packet
+	Ride        []PDU // answers a Ride
 	Join, Leave []GroupAddr
 	Deadline    time.Time // when to Step again if nothing happens; zero: nothing to wait for
 }

@@ -365,3 +365,45 @@ func TestDynamicGroup(t *testing.T) {
 		t.Errorf("PDUs sent: %v; joined at most %d", kinds, most)
 	}
 }
+
+// TestRide: acknowledgements take what room a datagram has, and never leave a silent node.
+func TestRide(t *testing.T) {
+	receiver := func() *pmul.Receiver {
+		cfg := pmul.ConfigFor(load(t, "hf-2400"), 2, pmul.Compact, sealOctets, nil)
+		cfg.AckHold = time.Minute
+		r, err := pmul.NewReceiver(cfg, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for source := range pmul.NodeID(3) {
+			for m := range pmul.MessageID(4) {
+				a, d := address(m, 1, 2), data(m, 1, "x")
+				a.Source, d.Source = source+10, source+10
+				r.Step(epoch, a)
+				r.Step(epoch, d)
+			}
+		}
+		return r
+	}
+	r := receiver()
+	count := func(out pmul.Output) (n int) {
+		for _, p := range out.Ride {
+			n += len(p.(pmul.AckPDU).Entries)
+		}
+		return n
+	}
+	if out := r.Step(epoch, pmul.Ride{Octets: 5}); count(out) != 0 {
+		t.Errorf("%+v in 5 octets", out.Ride)
+	}
+	if out := r.Step(epoch, pmul.Ride{Octets: 25}); count(out) != 8 {
+		t.Errorf("%+v in 25 octets", out.Ride)
+	}
+	if out := r.Step(epoch, pmul.Ride{Octets: 400}); count(out) != 4 || !out.Deadline.IsZero() {
+		t.Errorf("%+v, deadline %v", out.Ride, out.Deadline)
+	}
+	r = receiver()
+	r.Step(epoch, pmul.EMCON{Silent: true})
+	if out := r.Step(epoch, pmul.Ride{Octets: 400}); count(out) != 0 {
+		t.Errorf("a silent node rides: %+v", out.Ride)
+	}
+}

@@ -34,7 +34,9 @@ type outgoing struct {
 
 	sentEnd  []time.Time // of each fragment: end of its last transmission; zero: never
 	passEnd  time.Time   // of the last pass; zero while one is under way
+	firstEnd time.Time   // of the first pass
 	heard    time.Time   // last Ack_PDU about it
+	again    bool        // a question comes with the fragment: it is lost
 	polls    int         // questions since
 	repeats  int         // for silent nodes
 	repairAt time.Time   // send again what is lost

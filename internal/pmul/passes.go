@@ -155,7 +155,9 @@ func (s *Sender) passed(end time.Time, m *outgoing) {
 		s.arm(m) // its next step has a time
 		return
 	}
-	m.first = false
+	if m.first {
+		m.first, m.firstEnd = false, end
+	}
 	m.passEnd = end
 	if active := s.active(m); active > 0 {
 		wait := s.cfg.ackWait(active, m.total()) + s.late
@@ -308,7 +310,7 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 				p.probeAt = now.Add(s.probeInterval(p))
 			}
 		}
-		if m.polls > 0 && len(numbers) == 0 {
+		if (m.polls > 0 || m.again) && len(numbers) == 0 {
 			n := m.total()
 			for d.missing != nil && n > 1 && !d.missing.has(n) {
 				n--
@@ -324,6 +326,7 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 		s.slow = min(s.slow+1, 3)
 	}
 	m.polls++
+	m.again = false
 	s.stats.Polls++
 	s.pass(m, func(d *destination) bool { return asked[d.node] }, numbers)
 }

@@ -146,6 +146,8 @@ func (r *Receiver) Step(now time.Time, ev Event) Output {
 		}
 	case EMCON:
 		r.emcon(now, ev.Silent)
+	case Ride:
+		r.ride(ev.Octets)
 	case PDU:
 		r.stats.PassedBy++
 	}
@@ -570,6 +572,33 @@ func (r *Receiver) acknowledge(now time.Time) {
 		r.out.Send = append(r.out.Send, packets...)
 		r.stats.AcksSent += len(packets)
 		r.stats.AckEntries += len(entries)
+	}
+}
+
+// ride takes the acknowledgements of complete messages that wait, as many as fit. They need no datagram of their own.
+func (r *Receiver) ride(room int) {
+	if r.silent || r.cfg.Coding != Compact {
+		return
+	}
+	for owing := sortedKeys(r.owing); len(owing) > 0; {
+		n := 1
+		for n < len(owing) && owing[n].Source == owing[0].Source {
+			n++
+		}
+		p := AckPDU{Source: r.cfg.Self}
+		for _, key := range owing[:n] {
+			p.Entries = append(p.Entries, AckEntry{Source: key.Source, Message: key.Message})
+		}
+		b, err := AppendCompact(nil, r.cfg.Self, 0, p)
+		if err == nil && len(b) <= room {
+			room -= len(b)
+			r.out.Ride = append(r.out.Ride, p)
+			r.stats.AckEntries += n
+			for _, key := range owing[:n] {
+				r.settle(r.owing[key])
+			}
+		}
+		owing = owing[n:]
 	}
 }
 

@@ -210,19 +210,26 @@ func (s *Sender) restore(journal []Record) error {
 			}
 		}
 	}
-	for id := range begun {
-		m := s.messages[id]
-		if m == nil {
-			return fmt.Errorf("%w: bucket %s: message %d is unknown", ErrJournal, bucketBegun, id)
-		}
-		m.begun = true
-	}
 	for f, state := range s.fates {
 		if m := s.messages[f.message]; m != nil {
 			if d := m.dest(f.node); d != nil {
 				d.state = state.State
 			}
 		}
+	}
+	for _, m := range s.messages {
+		for _, d := range m.dests {
+			if d.state == Waiting {
+				s.peer(d.node).waiting[m.id] = m
+			}
+		}
+	}
+	for id := range begun {
+		m := s.messages[id]
+		if m == nil {
+			return fmt.Errorf("%w: bucket %s: message %d is unknown", ErrJournal, bucketBegun, id)
+		}
+		m.begun = true
 	}
 	return nil
 }

@@ -39,6 +39,7 @@ type peer struct {
 	unanswered int       // questions since it was heard
 	askedAt    time.Time // until then a further question is the same one
 	probeAt    time.Time // dead: when to ask again
+	waiting    map[MessageID]*outgoing
 }
 
 // dead after so many questions without an answer: only a rare probe is worth its air.
@@ -185,7 +186,7 @@ func (s *Sender) twin(source NodeID) {
 func (s *Sender) peer(n NodeID) *peer {
 	p := s.peers[n]
 	if p == nil {
-		p = &peer{}
+		p = &peer{waiting: map[MessageID]*outgoing{}}
 		s.peers[n] = p
 	}
 	return p
@@ -231,6 +232,7 @@ func (s *Sender) accept(now time.Time, ev Submit) (MessageID, error) {
 	for _, n := range ev.To {
 		p := s.peer(n)
 		p.sequence++
+		p.waiting[m.id] = m
 		m.dests = append(m.dests, &destination{node: n, sequence: p.sequence})
 		s.out.record(bucketNode, nodeKey(keySequence, n), messageKey(MessageID(p.sequence)))
 	}

@@ -61,6 +61,7 @@ type world struct {
 	down    time.Duration
 	tap     func(from, to *node, data []byte) bool // false: the datagram is lost
 	sent    func(from *node, data []byte)
+	ride    bool // acknowledgements ride on datagrams to the group
 }
 
 type setup struct {
@@ -201,6 +202,18 @@ func (w *world) act(n *node, out pmul.Output) {
 		delete(n.joined, g)
 	}
 	for _, p := range out.Send {
+		if w.ride && p.To == 0 && n.receiver != nil {
+			bare, err := n.cfg.Encode(nil, p)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			r := n.receiver.Step(w.now, pmul.Ride{Octets: n.cfg.DatagramOctets - len(bare)})
+			n.due[1] = r.Deadline
+			p.PDUs = append(r.Ride, p.PDUs...)
+			if r.Ride = nil; len(r.Records)+len(r.Send) > 0 {
+				w.act(n, r)
+			}
+		}
 		data, err := n.cfg.Encode(nil, p)
 		if err != nil {
 			w.t.Fatal(err)
