@@ -81,7 +81,11 @@ final class Peer {
             case "stop" -> room.service(name).stop();
             case "newgroup" -> join(name, true);
             case "joingroup" -> join(name, false);
-            default -> Events.error("unknown command: " + line, null, null);
+            default -> {
+                if (!Streams.command(room, verb, words)) {
+                    Events.error("unknown command: " + line, null, null);
+                }
+            }
         }
     }
 

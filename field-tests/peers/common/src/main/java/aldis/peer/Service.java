@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import net.jxta.discovery.DiscoveryService;
 import net.jxta.document.AdvertisementFactory;
 import net.jxta.document.MimeMediaType;
@@ -59,17 +60,34 @@ final class Service {
 
     void publish(String kind) {
         ready(() -> {
-            ModuleSpecAdvertisement msa = specification(kind);
-            DiscoveryService discovery = room.group().getDiscoveryService();
-            discovery.publish(msa);
-            discovery.remotePublish(msa);
-            emit("published", "id", msa.getPipeAdvertisement().getPipeID().toString(), "kind", kind);
-            synchronized (this) {
-                told = true; // our own is not discovered
-            }
-            known(msa.getPipeAdvertisement());
+            announce(kind);
             openInput();
         });
+    }
+
+    private void announce(String kind) throws Exception {
+        ModuleSpecAdvertisement msa = specification(kind);
+        DiscoveryService discovery = room.group().getDiscoveryService();
+        discovery.publish(msa);
+        discovery.remotePublish(msa);
+        emit("published", "id", msa.getPipeAdvertisement().getPipeID().toString(), "kind", kind);
+        synchronized (this) {
+            told = true; // our own is not discovered
+        }
+        known(msa.getPipeAdvertisement());
+    }
+
+    /** Publishes a unicast pipe that the caller opens himself. */
+    void provide(Consumer<PipeAdvertisement> then) {
+        ready(() -> {
+            announce("unicast");
+            then.accept(pipe());
+        });
+    }
+
+    /** Runs then with the pipe when it is known; a question is not implied. */
+    void withPipe(Consumer<PipeAdvertisement> then) {
+        want(() -> ready(() -> then.accept(pipe())));
     }
 
     void find(double repeatS) {
