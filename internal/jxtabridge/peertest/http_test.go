@@ -65,3 +65,39 @@ func TestPeersOverHTTP(t *testing.T) {
 		})
 	}
 }
+
+// A gateway that was killed and came back has its polls again, and what waited goes out by them; what a peer said
+// before it polled again is taken in.
+func TestGatewayRestartOverHTTP(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{lab.KindJXSE27, lab.KindJXTA22} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 150*time.Second)
+			sa, sb := pair(t)
+			a, b := w.pollingPeer(sa, kind, "A", 9702), w.peer(sb, lab.KindJXSE27, "B", 9703)
+			w.tell(a, "find svc 1000", "listen svc", "publish a-svc")
+			w.tell(b, "publish svc", "find a-svc 1000", "listen a-svc")
+			w.await(a, "pipe_ready", "svc")
+			w.await(b, "pipe_ready", "a-svc")
+			w.tell(b, "send svc 200 1")
+			w.receives(a, "svc", "B", 1, 200, 1)
+			sa.halt()
+			sa.restart()
+			down := time.Now()
+			w.tell(b, "send svc 200 5")
+			w.tell(a, "send a-svc 300 0 2")
+			after := func(p *lab.Peer, from string, seq int64) {
+				t.Helper()
+				if _, err := p.Wait(w.ctx, func(e lab.Event) bool {
+					return e.Ev == "received" && e.From == from && e.Seq >= seq && e.SentAt().After(down)
+				}); err != nil {
+					t.Fatalf("%s hears nothing of %s: %v", p.Name(), from, err)
+				}
+				t.Logf("%s: %s hears %s %.1f s after the restart", kind, p.Name(), from, time.Since(down).Seconds())
+			}
+			after(a, "B", 6)
+			after(b, "A", 1)
+		})
+	}
+}
