@@ -78,6 +78,7 @@ type linkAnalyser struct {
 	frames   map[string]*Tally
 	kinds    map[string]*Tally
 	wait     spread
+	pmul     *mulSite
 	search   int
 	// Objects that are being put together, oldest first, and their octets.
 	assembly  []*object
@@ -113,7 +114,7 @@ func newLink(a *Analyser) *linkAnalyser {
 	l := &linkAnalyser{
 		a: a, nodes: a.opt.Nodes, ways: map[wayKey]*way{}, dirs: map[nodePair]*direction{},
 		openers: map[nodePair]*seal.Opener{}, boots: map[uint16]seal.PeerState{}, unopened: map[string]*Tally{},
-		frames: map[string]*Tally{}, kinds: map[string]*Tally{},
+		frames: map[string]*Tally{}, kinds: map[string]*Tally{}, pmul: newMulSite(),
 	}
 	if a.opt.Key != nil {
 		l.key = *a.opt.Key
@@ -340,6 +341,8 @@ func (l *linkAnalyser) frame(d *direction, s *segment, f frame.Frame, octets int
 	case frame.Data:
 		tallyIn(l.frames, "data", octets)
 		d.charge(l.data(d, s, f), octets)
+	case frame.PMul:
+		l.mul(d, s, f, octets)
 	case frame.NORM:
 		d.charge(l.norm(d, s, f.Body, octets), octets)
 	default:
@@ -383,11 +386,11 @@ func (l *linkAnalyser) data(d *direction, s *segment, f frame.Data) string {
 		return "repair"
 	}
 	l.r.Messages++
-	return l.envelope(d, s, f.Coded, f.Body)
+	return l.envelope(d, s, d.flows, f.Coded, f.Body)
 }
 
-// envelope reads a message under custody and answers the ledger's kind.
-func (l *linkAnalyser) envelope(d *direction, s *segment, coded bool, body []byte) string {
+// envelope reads a message under custody and answers the ledger's kind. flows are those of its sender.
+func (l *linkAnalyser) envelope(d *direction, s *segment, flows map[uint32]envelope.Flow, coded bool, body []byte) string {
 	codec := compact.Stored
 	if coded {
 		codec = compact.Deflated
@@ -398,11 +401,11 @@ func (l *linkAnalyser) envelope(d *direction, s *segment, coded bool, body []byt
 		var number uint32
 		var defined envelope.Flow
 		m, number, defined, err = envelope.Parse(text, func(n uint32) (envelope.Flow, bool) {
-			f, ok := d.flows[n]
+			f, ok := flows[n]
 			return f, ok
 		})
-		if defined != "" && number != 0 && len(d.flows) < maxFlows {
-			d.flows[number] = defined
+		if defined != "" && number != 0 && flows != nil && len(flows) < maxFlows {
+			flows[number] = defined
 		}
 	}
 	if err != nil {
@@ -485,6 +488,9 @@ func nodeName(id uint16) string {
 // finish adds what was collected to a report.
 func (l *linkAnalyser) finish() *LinkReport {
 	r := &l.r
+	for _, k := range l.pmul.messages {
+		k.settle(l.pmul, "payload")
+	}
 	r.MeanS, r.MaxS = l.wait.mean(), l.wait.max
 	for p, d := range l.dirs {
 		for kind, octets := range d.ledger {

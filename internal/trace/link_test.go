@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"aldis/internal/compact"
 	"aldis/internal/envelope"
 	"aldis/internal/frame"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/pmul"
 	"aldis/internal/profile"
 	"aldis/internal/seal"
 )
@@ -194,6 +196,54 @@ func TestLinkNotOpened(t *testing.T) {
 	}
 }
 
+// P_Mul: a message of three fragments, one of them twice, and its acknowledgement. Every octet is charged to what the
+// message turns out to be.
+func TestLinkPMul(t *testing.T) {
+	list, a, b := conversation(t, 1, 2)
+	a.list, b.list = &list, &list
+	body := append([]byte{0}, track(t, strings.Repeat("E005.4321;", 100), 1, true)...)
+	part := func(n int) []byte { return body[(n-1)*400 : min(len(body), n*400)] }
+	expiry := time.Unix(1_000_000, 0)
+	pdus := [][]pmul.PDU{
+		{pmul.AddressPDU{Total: 3, Source: 1, Message: 9, Expiry: expiry, Destinations: []pmul.Destination{{Node: 2, Sequence: 1}}}},
+		{pmul.DataPDU{Number: 1, Source: 1, Message: 9, Fragment: part(1)}},
+		{pmul.DataPDU{Number: 3, Source: 1, Message: 9, Fragment: part(3)}},
+		{pmul.DataPDU{Number: 1, Source: 1, Message: 9, Fragment: part(1)}},
+		{pmul.DataPDU{Number: 2, Source: 1, Message: 9, Fragment: part(2)}},
+	}
+	for _, p := range pdus {
+		out, err := pmul.AppendCompact(nil, 1, 0, p...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.send(seal.Group, false, []string{"payload"}, frame.PMul{Body: out})
+	}
+	ack, err := pmul.AppendCompact(nil, 2, 1, pmul.AckPDU{Source: 2, Entries: []pmul.AckEntry{{Source: 1, Message: 9}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.send(1, false, []string{"ack"}, frame.PMul{Body: ack})
+	var events []Event
+	l := analyse(list, Options{Key: &linkKey, Sink: func(e Event) { events = append(events, e) }}).Link
+	if l.Opened != 11 || l.Messages != 4 || l.Receipted != 3 || l.Unread != 0 || len(events) != 3 || events[2].Octets != 1000 {
+		t.Fatalf("%+v, events %+v", l, events)
+	}
+	got := map[string]int64{}
+	for _, row := range l.Ledger {
+		got[row.From+row.Kind] += row.Octets
+	}
+	for _, s := range []struct {
+		name string
+		*sister
+	}{{"node 1", a}, {"node 2", b}} {
+		for kind, octets := range s.spent {
+			if got[s.name+kind] != octets {
+				t.Errorf("%s, %s: %d octets, spent %d", s.name, kind, got[s.name+kind], octets)
+			}
+		}
+	}
+}
+
 // Blocks of RFC 5052 9.1: every octet of an object has one place.
 func TestSourceOffset(t *testing.T) {
 	for _, size := range []int64{1, 64, 65, 1024, 1025, 64*16 + 1, 64 * 33, 64*33 + 5, 100000} {
@@ -225,6 +275,7 @@ func FuzzLink(f *testing.F) {
 	f.Add(frame.Append(nil, frame.Receipt{Cumulative: 4, Bitmap: []byte{1}}, true))
 	f.Add(frame.Append(nil, frame.NORM{Body: []byte{1, 1, 0, 'a', 'b', 'c', 'd'}}, true))
 	f.Add(frame.Append(nil, frame.NORM{Body: []byte{2, 1, 0, 200, 1, 0, 'a', 'b', 'c', 'd'}}, true))
+	f.Add(frame.Append(nil, frame.PMul{Body: []byte{4, 9, 0, 0, 0, 1, 1, 2, 1, 'a', 'b'}}, true))
 	f.Add(frame.Append(nil, frame.Data{Number: 1, Body: []byte{8, 1}}, true))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if len(body) > 1400 {

@@ -1,0 +1,160 @@
+package trace
+
+import (
+	"aldis/internal/envelope"
+	"aldis/internal/frame"
+	"aldis/internal/pmul"
+)
+
+const (
+	maxMulMessages = 4096
+	maxMulOctets   = 32 << 20 // of the fragments that are kept
+)
+
+type mulID struct {
+	source  pmul.NodeID
+	message pmul.MessageID
+}
+
+// mulMessage is a P_Mul message that is being put together.
+type mulMessage struct {
+	at       int64
+	total    int // Data_PDUs; 0: no Address_PDU seen
+	data     map[uint16][]byte
+	octets   int
+	kind     string               // the ledger's; empty: not whole yet
+	owed     map[*direction]int64 // octets that wait for kind
+	answered bool
+}
+
+// mulSite is what is known of P_Mul on the link.
+type mulSite struct {
+	messages map[mulID]*mulMessage
+	order    []mulID
+	octets   int
+	flows    map[pmul.NodeID]map[uint32]envelope.Flow
+}
+
+func newMulSite() *mulSite {
+	return &mulSite{messages: map[mulID]*mulMessage{}, flows: map[pmul.NodeID]map[uint32]envelope.Flow{}}
+}
+
+// message answers what is kept of a message; the oldest make room.
+func (m *mulSite) message(id mulID, at int64) *mulMessage {
+	k := m.messages[id]
+	if k != nil {
+		return k
+	}
+	for len(m.order) >= maxMulMessages || m.octets > maxMulOctets && len(m.order) > 0 {
+		m.messages[m.order[0]].settle(m, "payload")
+		delete(m.messages, m.order[0])
+		m.order = m.order[1:]
+	}
+	k = &mulMessage{at: at, data: map[uint16][]byte{}, owed: map[*direction]int64{}}
+	m.messages[id] = k
+	m.order = append(m.order, id)
+	return k
+}
+
+// settle charges what waited for a message's kind, and drops its fragments.
+func (k *mulMessage) settle(m *mulSite, kind string) {
+	if k.kind == "" {
+		k.kind = kind
+	}
+	for d, octets := range k.owed {
+		d.ledger[k.kind] += octets
+	}
+	m.octets -= k.octets
+	k.owed, k.data, k.octets = nil, nil, 0
+}
+
+// mul charges a frame of P_Mul as its sender does: to what its first message holds, or to acknowledgement.
+func (l *linkAnalyser) mul(d *direction, s *segment, f frame.PMul, octets int) {
+	pdus, err := pmul.ParseCompact(f.Body, pmul.NodeID(d.nodes.from), pmul.NodeID(d.nodes.to))
+	if err != nil {
+		tallyIn(l.frames, "p_mul (unread)", octets)
+		d.charge("ack", octets)
+		return
+	}
+	var about *mulMessage
+	name := ""
+	for _, pdu := range pdus {
+		if name == "" {
+			name = "p_mul " + pdu.Kind().String()
+		}
+		switch pdu := pdu.(type) {
+		case pmul.AddressPDU:
+			k := l.pmul.message(mulID{pdu.Source, pdu.Message}, s.at)
+			if pdu.Total > 0 {
+				k.total = int(pdu.Total)
+			}
+			about = first(about, k)
+			l.whole(pdu.Source, d, s, k)
+		case pmul.DataPDU:
+			k := l.pmul.message(mulID{pdu.Source, pdu.Message}, s.at)
+			about = first(about, k)
+			if k.kind == "" && k.data[pdu.Number] == nil {
+				k.data[pdu.Number] = append([]byte{}, pdu.Fragment...)
+				k.octets += len(pdu.Fragment) + chunkCost
+				l.pmul.octets += len(pdu.Fragment) + chunkCost
+			}
+			l.whole(pdu.Source, d, s, k)
+		case pmul.AckPDU:
+			l.acknowledged(pdu, s.at)
+		}
+	}
+	tallyIn(l.frames, name, octets)
+	switch {
+	case about == nil:
+		d.charge("ack", octets)
+	case about.kind != "":
+		d.charge(about.kind, octets)
+	default:
+		about.owed[d] += int64(octets)
+	}
+}
+
+func first(a, b *mulMessage) *mulMessage {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// whole reads a message when all its fragments are there. What erasure coding would have to restore stays unread.
+func (l *linkAnalyser) whole(source pmul.NodeID, d *direction, s *segment, k *mulMessage) {
+	if k.kind != "" || k.total == 0 || len(k.data) < k.total {
+		return
+	}
+	var body []byte
+	for n := 1; n <= k.total; n++ {
+		part, ok := k.data[uint16(n)]
+		if !ok {
+			return
+		}
+		body = append(body, part...)
+	}
+	kind := "payload"
+	if len(body) > 0 {
+		l.r.Messages++
+		flows := l.pmul.flows[source]
+		if flows == nil && len(l.pmul.flows) < maxWays {
+			flows = map[uint32]envelope.Flow{}
+			l.pmul.flows[source] = flows
+		}
+		kind = l.envelope(d, s, flows, body[0] != 0, body[1:])
+	}
+	k.settle(l.pmul, kind)
+}
+
+// acknowledged notes messages that a receiver has whole.
+func (l *linkAnalyser) acknowledged(pdu pmul.AckPDU, at int64) {
+	for _, e := range pdu.Entries {
+		k := l.pmul.messages[mulID{e.Source, e.Message}]
+		if k != nil && len(e.Missing) == 0 && !e.Cut && !k.answered {
+			k.answered = true
+			l.r.Receipted++
+			l.wait.add(float64(at-k.at) / 1e9)
+		}
+	}
+}
