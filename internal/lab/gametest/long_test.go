@@ -44,6 +44,18 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestLongOverHTTP: polls end and are opened again twice meanwhile.
+func TestLongOverHTTP(t *testing.T) {
+	games := map[string]func(*testing.T){}
+	for _, kind := range kinds {
+		games[kind] = func(t *testing.T) {
+			r := play(t, lab.Options{Profile: "iridium-directip", Peers: kind, HTTP: true, Seed: 10, Duration: fiveMinutes, Idle: time.Second}, promise{})
+			atMost(t, "rendezvous over HTTP", r.RendezvousS, 30)
+		}
+	}
+	group(t, games)
+}
+
 // TestScenarios: outage, long message, power cut and silence, on both Iridium links.
 func TestScenarios(t *testing.T) {
 	for profile, fragment := range map[string]float64{"iridium-directip": 0.9, "iridium-dialup": 1.8} {

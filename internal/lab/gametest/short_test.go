@@ -25,6 +25,14 @@ func TestGenerations(t *testing.T) {
 	play(t, o, promise{median: dialup.median})
 }
 
+// TestOverHTTP: the peers, the transport and the link of 2004.
+func TestOverHTTP(t *testing.T) {
+	t.Parallel()
+	o := short("iridium-directip", lab.KindJXTA22, 6)
+	o.HTTP = true
+	atMost(t, "rendezvous over HTTP", play(t, o, promise{}).RendezvousS, 30)
+}
+
 // TestThreeShips: every message reaches every listener, and none crosses to a ship without one.
 func TestThreeShips(t *testing.T) {
 	t.Parallel()
