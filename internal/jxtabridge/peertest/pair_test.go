@@ -55,11 +55,57 @@ type side struct {
 	mu      sync.Mutex
 	trace   []string
 	token   uint64
-	pending map[uint64]bool
+	pending map[uint64]jxtabridge.FarPayload // not done
 	memory  map[string][]byte
 	slowest time.Duration // of one Step
 	down    bool          // the way to the other side
 	late    []jxtabridge.Event
+	delay   time.Duration // of that way; set before anything crosses
+	wire    chan crossing
+	octets  map[string]int // of payloads' elements given to the link, by service
+	crossed map[string]int // and how many
+}
+
+// crossing is an event on its way to the other side.
+type crossing struct {
+	due time.Time
+	to  *side
+	ev  jxtabridge.Event
+}
+
+// slow makes the way between two sides take a while in both directions.
+func slow(a, b *side, delay time.Duration) {
+	for _, s := range []*side{a, b} {
+		s.wire = make(chan crossing, 1<<16)
+		s.mu.Lock()
+		s.delay = delay
+		s.mu.Unlock()
+		go func() {
+			for c := range s.wire {
+				<-time.After(time.Until(c.due))
+				c.to.give(c.ev)
+			}
+		}()
+		s.t.Cleanup(func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.delay = 0
+			close(s.wire)
+		})
+	}
+}
+
+// post hands an event to a side after the way's delay.
+func (s *side) post(to *side, ev jxtabridge.Event) {
+	s.mu.Lock()
+	delay := s.delay
+	if delay > 0 {
+		s.wire <- crossing{time.Now().Add(delay), to, ev}
+	}
+	s.mu.Unlock()
+	if delay == 0 {
+		to.give(ev)
+	}
 }
 
 func (s *side) say(format string, args ...any) {
@@ -88,6 +134,9 @@ func (s *side) run(b *jxtabridge.Bridge) {
 		now := time.Now()
 		out := b.Step(now, ev)
 		took := time.Since(now)
+		if f, ok := ev.(jxtabridge.FarPayload); ok && f.Payload.Token != 0 {
+			go s.post(s.other, jxtabridge.Carried{Token: f.Payload.Token}) // as the far gateway's receipt
+		}
 		s.mu.Lock()
 		s.slowest = max(s.slowest, took)
 		for _, m := range out.Remember {
@@ -133,12 +182,12 @@ func (s *side) carry(c jxtabridge.Carry) {
 			continue
 		}
 		o := s.other
+		pl := c.Payload
 		o.mu.Lock()
 		o.token++
 		token := o.token
-		o.pending[token] = true
+		o.pending[token] = jxtabridge.FarPayload{Site: s.number, Token: token, Payload: pl}
 		o.mu.Unlock()
-		pl := c.Payload
 		if pl.MsgID != "" {
 			pl.MsgID = fmt.Sprintf("%08x-0000-4000-8000-%012x", s.number, token)
 		}
@@ -147,6 +196,12 @@ func (s *side) carry(c jxtabridge.Carry) {
 				s.t.Errorf("%s: hop element %s crosses the link", s.name, e.Name)
 			}
 		}
+		s.mu.Lock()
+		s.crossed[pl.Service]++
+		for _, e := range pl.Elements {
+			s.octets[pl.Service] += len(e.Data)
+		}
+		s.mu.Unlock()
 		s.say("carry %s %s->%s %s/%s %d elements", pl.Pipe, pl.Src, pl.Dst, pl.Service, pl.Param, len(pl.Elements))
 		s.tell(jxtabridge.FarPayload{Site: s.number, Token: token, Payload: pl})
 	}
@@ -162,7 +217,7 @@ func (s *side) tell(ev jxtabridge.Event) {
 	}
 	s.mu.Unlock()
 	if !down {
-		o.give(ev)
+		s.post(o, ev)
 	}
 }
 
@@ -174,7 +229,7 @@ func (s *side) link(up bool) {
 	s.late = nil
 	s.mu.Unlock()
 	for _, ev := range late {
-		s.other.give(ev)
+		s.post(s.other, ev)
 	}
 }
 
@@ -353,7 +408,7 @@ func pair(t *testing.T, configure ...func(*jxtabridge.Config)) (a, b *side) {
 		}
 		return &side{t: t, name: name, number: number, ns: tag, host: net + ".2", gateway: net + ".1",
 			cfg:     jxtabridge.Config{Name: "gw-" + name, Address: net + ".1:9701", HTTP: net + ".1:9700", Identity: id},
-			pending: map[uint64]bool{}, memory: map[string][]byte{}}
+			pending: map[uint64]jxtabridge.FarPayload{}, memory: map[string][]byte{}, octets: map[string]int{}, crossed: map[string]int{}}
 	}
 	a, b = make1("A", 1), make1("B", 2)
 	a.other, b.other = b, a

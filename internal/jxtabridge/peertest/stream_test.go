@@ -1,0 +1,96 @@
+package peertest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"aldis/internal/lab"
+)
+
+// BiDi pipes and sockets over a delay that breaks them when every acknowledgement has to cross (ghosts 6.4): both ways,
+// short and long, each once and in order, and no acknowledgement on the link.
+func TestStreamsOverADelay(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		a, b  string
+		delay time.Duration
+	}{
+		{lab.KindJXSE27, lab.KindJXSE27, 50 * time.Millisecond},
+		{lab.KindJXSE27, lab.KindJXSE27Unsigned, 6 * time.Second},
+		{lab.KindJXSE27Unsigned, lab.KindJXSE27, 20 * time.Second},
+		{lab.KindJXSE27, lab.KindJXSE27, 35 * time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprintf("%s with %s, %v", tt.a, tt.b, tt.delay), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 4*time.Minute)
+			sa, sb := pair(t)
+			a, b := w.peer(sa, tt.a, "A", 9702), w.peer(sb, tt.b, "B", 9703)
+			w.tell(a, "bidi-listen chat", "sock-listen file")
+			w.tell(b, "find chat 1000", "find file 1000")
+			w.await(b, "discovered", "chat")
+			w.await(b, "discovered", "file")
+			w.await(a, "pipe_ready", "chat")
+			w.await(a, "pipe_ready", "file")
+			slow(sa, sb, tt.delay)
+			w.tell(b, "bidi-connect chat", "sock-connect file")
+			begun := time.Now()
+			opened := w.await(b, "opened", "chat")
+			t.Logf("BiDi open after %.2f s", opened.At().Sub(begun).Seconds())
+			opened = w.await(b, "opened", "file")
+			t.Logf("socket open after %.2f s", opened.At().Sub(begun).Seconds())
+			w.tell(b, "bidi-send chat 200 5 0.2", "bidi-send chat 20000 2 0.2", "sock-send file 200 5 0.2", "sock-send file 20000 2 0.2")
+			w.await(a, "opened", "chat")
+			w.await(a, "opened", "file")
+			w.tell(a, "bidi-send chat 200 5 0.2", "bidi-send chat 20000 2 0.2", "sock-send file 200 5 0.2", "sock-send file 20000 2 0.2")
+			for _, p := range []*lab.Peer{a, b} {
+				from := "A"
+				if p == a {
+					from = "B"
+				}
+				w.stream(p, "chat", from, 5, 2)
+				w.stream(p, "file", from, 5, 2)
+			}
+			w.tell(b, "bidi-close chat", "sock-close file")
+			w.await(b, "closed", "file")
+			w.await(a, "closed", "file")
+			w.await(a, "closed", "chat")
+			for _, s := range []*side{sa, sb} {
+				_, stats := s.status()
+				t.Logf("%s: %d payloads, %d octets of %d streams; %d acknowledgements kept, %d blocks sent again, slowest step %v", s.name,
+					s.crossed["jxtarel"], s.octets["jxtarel"], stats.Streams, stats.StreamAcks, stats.StreamRepeats, s.slowest)
+				if s.crossed["PipeService"] != 0 || stats.BadMessages != 0 || len(stats.Refused) != 0 {
+					t.Errorf("%s: %v crossed, %+v", s.name, s.crossed, stats)
+				}
+			}
+		})
+	}
+}
+
+// stream checks that p got short messages of 200 octets and then long ones of 20,000, each once, in order, unchanged.
+func (w world) stream(p *lab.Peer, name, from string, short, long int64) {
+	w.Helper()
+	if _, err := p.Wait(w.ctx, func(e lab.Event) bool {
+		return e.Ev == "received" && e.Name == name && e.From == from && e.Seq == short+long
+	}); err != nil {
+		w.Fatalf("%s: message %d of %s on %s: %v", p.Name(), short+long, from, name, err)
+	}
+	next := int64(1)
+	for _, e := range p.Events() {
+		if e.Ev != "received" || e.Name != name || e.From != from {
+			continue
+		}
+		size := 200
+		if next > short {
+			size = 20000
+		}
+		if e.Seq != next || !e.OK || e.Size != size {
+			w.Errorf("%s received %+v; want number %d intact, %d octets", p.Name(), e, next, size)
+		}
+		if next == 1 || next == short+long {
+			w.Logf("%s %s: message %d after %.3f s", p.Name(), name, next, e.At().Sub(e.SentAt()).Seconds())
+		}
+		next++
+	}
+}
