@@ -127,30 +127,50 @@ func (c *Coder) smallest(text []byte, note func(Stage)) ([]byte, Codec) {
 	if len(text) == 0 {
 		return best, codec
 	}
+	if len(text) >= bulkFrom && len(text) <= MaxModelled { // deflate takes its time, and hardly ever wins
+		c.tryModel(text, len(text)-1, note != nil, try)
+		if note == nil && len(best) < len(text)/4*3 {
+			return best, codec
+		}
+		c.tryDeflate(text, try)
+		return best, codec
+	}
+	c.tryDeflate(text, try)
+	if len(text) <= MaxModelled {
+		most := len(best) - 1
+		if note != nil {
+			most = len(text) - 1
+		}
+		c.tryModel(text, most, note != nil, try)
+	}
+	return best, codec
+}
+
+func (c *Coder) tryDeflate(text []byte, try func(k Codec, out []byte, ok bool)) {
 	try(Deflated, bytes.Clone(c.deflate(text)), true)
 	if tokens, ok := tokenize(text); ok && len(tokens) < len(text) {
 		try(Tokens, bytes.Clone(c.deflate(tokens)), true)
 	}
-	most := len(best) - 1
-	if note != nil {
-		most = len(text) - 1
-	}
-	if len(text) > MaxModelled {
-		return best, codec
-	}
+}
+
+// tryModel tries the tokens of a document, and the text itself where there are none or all is asked for: tokens are
+// nearly always the better way.
+func (c *Coder) tryModel(text []byte, most int, all bool, try func(k Codec, out []byte, ok bool)) {
+	done := false
 	if tokens, ok := tokenizeXML(text); ok && len(tokens) <= MaxModelled {
 		out, ok := c.primed().encode(nil, tokens, true, most)
 		try(ModelledXML, out, ok)
+		done = ok
 	}
-	if codec != ModelledXML || note != nil { // tokens are nearly always the better way
-		codec, m := Modelled, c.primed()
-		if len(text) >= bulkFrom {
-			codec, m.used = Bulk, light
-		}
-		out, ok := m.encode(nil, text, false, most)
-		try(codec, out, ok)
+	if done && !all {
+		return
 	}
-	return best, codec
+	codec, m := Modelled, c.primed()
+	if len(text) >= bulkFrom {
+		codec, m.used = Bulk, light
+	}
+	out, ok := m.encode(nil, text, false, most)
+	try(codec, out, ok)
 }
 
 // primed returns the model as both ends start from it.

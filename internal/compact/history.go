@@ -16,7 +16,7 @@ var ErrHistory = errors.New("compact: coded after messages not held here")
 const (
 	maxBack        = 32      // 5 bits: numbers from a message back to the newest it may be coded after
 	windowMessages = 8       // 3 bits: learned from, at most
-	windowOctets   = 1200    // of text or tokens learned from, at most, but for the newest
+	windowOctets   = 800     // of text or tokens learned from, at most, but for the newest
 	maxLearned     = 8 << 10 // octets of a message that is learned from
 	checkOctets    = 3
 )

@@ -83,8 +83,8 @@ func TestHistoriesThatDiffer(t *testing.T) {
 	_, different := held(changed...)
 	_, short := held(texts[:7]...)
 	late := new(History)
-	for i, text := range texts[3:] {
-		late.Add(uint64(i+4), text)
+	for i, text := range texts[6:] {
+		late.Add(uint64(i+7), text)
 	}
 	shifted := new(History)
 	for i, text := range texts {
@@ -100,7 +100,7 @@ func TestHistoriesThatDiffer(t *testing.T) {
 	for _, text := range [][]byte{track.XML(), texts[7]} {
 		coded, codec := c.AppendAfter(nil, text, a, 9)
 		for name, h := range map[string]*History{
-			"none": {}, "one octet changed": different, "the last one missing": short, "heard from the fourth on": late,
+			"none": {}, "one octet changed": different, "the last one missing": short, "heard from the seventh on": late,
 			"numbered otherwise": shifted, "one lost": gap,
 		} {
 			if back, err := c.ExpandAfter(codec, coded, h, 9, 1000); !errors.Is(err, ErrHistory) && !bytes.Equal(back, text) {

@@ -5,7 +5,7 @@ package compact
 // the PAQ family). Everything is integers.
 const (
 	contexts   = 14
-	light      = 6 // the first of them, for bulk
+	light      = 5 // the first of them, for bulk
 	atV1       = 8 // the contexts of expectations
 	atV2       = 9
 	others     = 5 // inputs before those of the contexts: a constant, two of the match, two guesses

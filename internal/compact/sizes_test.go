@@ -10,7 +10,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // make sizes writes the document; the test compares.
@@ -182,7 +184,7 @@ func TestTable(t *testing.T) {
 	want := table(rows)
 	t.Logf("\n%s", want)
 	if *writeSizes {
-		text := sizesHead + want + sizesMiddle + otherTools(t, rows) + sizesTail
+		text := sizesHead + want + sizesMiddle + otherTools(t, rows) + sizesTail + speed()
 		if err := os.WriteFile(sizesFile, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -265,6 +267,42 @@ func otherTools(t *testing.T, rows []row) string {
 		}
 		fmt.Fprintf(&b, " | **%s** |\n", figure(mean(r.coded)))
 	}
+	return b.String()
+}
+
+// speed is what the machine that writes the document does, in its processor's time; it is not compared.
+func speed() string {
+	var b strings.Builder
+	b.WriteString("\n## Speed\n\nProcessor time of the machine that wrote this, while it did other things as well; `go test -bench . ./internal/compact` for\nyours.\n\n| | |\n|---|---|\n")
+	used := func(f func()) time.Duration {
+		var from, to syscall.Rusage
+		n := 0
+		for {
+			syscall.Getrusage(syscall.RUSAGE_SELF, &to)
+			if n == 0 {
+				from = to
+			}
+			if d := time.Duration(to.Utime.Nano() - from.Utime.Nano()); d > time.Second {
+				return d / time.Duration(n)
+			}
+			f()
+			n++
+		}
+	}
+	rate := func(name string, octets int, f func()) {
+		fmt.Fprintf(&b, "| %s | %.1f MB/s |\n", name, float64(octets)/1e6/used(f).Seconds())
+	}
+	var c Coder
+	text, xml, random := benchmarkText(200_000), NewMaker(3, testWords).Employees(1000), NewMaker(3, testWords).Octets(200_000)
+	code, codec := c.Append(nil, text)
+	rate("track text of 200,000 octets", len(text), func() { c.Append(nil, text) })
+	rate("the same, expanding", len(text), func() { c.Expand(codec, code, len(text)) })
+	rate("XML of 176,000 octets", len(xml), func() { c.Append(nil, xml) })
+	rate("random octets", len(random), func() { c.Append(nil, random) })
+	h, next := historyOfTwelve()
+	each := func(name string, f func()) { fmt.Fprintf(&b, "| %s | %.1f ms |\n", name, used(f).Seconds()*1e3) }
+	each("module specification, first of its flow", func() { c.Append(nil, []byte(msa)) })
+	each("track text of 200 octets, after twelve", func() { c.AppendAfter(nil, next, h, 13) })
 	return b.String()
 }
 

@@ -38,17 +38,22 @@ func BenchmarkExpandBulkText(b *testing.B) {
 	}
 }
 
-func BenchmarkAfterTwelve(b *testing.B) {
-	var c Coder
-	var h History
+// historyOfTwelve is a flow after twelve messages, and the next one.
+func historyOfTwelve() (*History, []byte) {
+	h := new(History)
 	m := NewMaker(3, testWords)
 	tracks := []*Track{m.Track(), m.Track(), m.Track()}
 	for i := range 12 {
 		h.Add(uint64(i+1), Texts(tracks, 200))
 	}
-	text := Texts(tracks, 200)
+	return h, Texts(tracks, 200)
+}
+
+func BenchmarkAfterTwelve(b *testing.B) {
+	var c Coder
+	h, text := historyOfTwelve()
 	for b.Loop() {
-		c.AppendAfter(nil, text, &h, 13)
+		c.AppendAfter(nil, text, h, 13)
 	}
 }
 
@@ -58,5 +63,11 @@ func BenchmarkAppendRandom(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		c.Append(nil, text)
+	}
+}
+
+func BenchmarkDecodeModel(b *testing.B) {
+	for b.Loop() {
+		decodeModel()
 	}
 }
