@@ -65,16 +65,25 @@ func TestPeersOfAllGenerationsMeet(t *testing.T) {
 
 func TestSubGroup(t *testing.T) {
 	t.Parallel()
-	tests := []struct{ name, a, b string }{
-		{"2.7", lab.KindJXSE27, lab.KindJXSE27},
-		{"2.2", lab.KindJXTA22, lab.KindJXTA22},
+	tests := []struct {
+		name, kind string
+		polls      bool
+	}{
+		{"2.7", lab.KindJXSE27, false},
+		{"2.2", lab.KindJXTA22, false},
+		{"2.7 over HTTP", lab.KindJXSE27, true},
+		{"2.2 over HTTP", lab.KindJXTA22, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 120*time.Second)
 			sa, sb := pair(t)
-			a, b := w.peer(sa, tt.a, "A", 9702), w.peer(sb, tt.b, "B", 9703)
+			start := w.peer
+			if tt.polls {
+				start = w.pollingPeer
+			}
+			a, b := start(sa, tt.kind, "A", 9702), start(sb, tt.kind, "B", 9703)
 			w.tell(a, "newgroup ops", "publish a-svc group ops", "publish a-uni unicast group ops", "find b-svc 1000 group ops", "listen b-svc group ops")
 			w.tell(b, "joingroup ops", "publish b-svc group ops", "find a-svc 1000 group ops", "listen a-svc group ops", "find a-uni 1000 group ops")
 			w.await(a, "discovered", "b-svc")
