@@ -57,9 +57,10 @@ type Limits struct {
 	Fates          int // finished (message, recipient) pairs that can be asked for
 	Incoming       int // incomplete messages at a Receiver, in all
 	IncomingSource int // of one Source_ID
-	IncomingOctets int // of their fragments, in all; one Source_ID may have a quarter
-	Orphans        int // Data_PDUs without Address_PDU, in all; one Source_ID may have a quarter
-	Remembered     int // finished messages at a Receiver, in all; one Source_ID may have a quarter
+	IncomingOctets int // of their fragments and of Orphans, in all
+	Orphans        int // Data_PDUs without Address_PDU, in all
+	Remembered     int // finished messages at a Receiver, in all
+	// Of the last three one Source_ID may have a quarter; where the nodes are known (Peers) twice its part.
 }
 
 // IDs are reserved in blocks of so many: one write to the journal each.

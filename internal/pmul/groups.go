@@ -96,6 +96,11 @@ func (s *Sender) requested(now time.Time, p RequestPDU) {
 			return
 		}
 	}
+	if now.Before(s.rejectAt) { // whoever floods us with Request_PDUs gets few answers
+		s.stats.PassedBy++
+		return
+	}
+	s.rejectAt = now.Add(10*s.cfg.ackAir() + s.cfg.slack())
 	s.out.Send = append(s.out.Send, Packet{To: p.Source, Port: RequestPort, PDUs: []PDU{RejectPDU{s.cfg.Self, p.Message, p.Group}}})
 }
 

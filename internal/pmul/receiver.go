@@ -79,6 +79,7 @@ type finished struct {
 	forget time.Time
 	ackAt  time.Time // zero: none is due
 	most   time.Time // ackAt is not put off beyond it
+	sent   time.Time // when an Ack last went
 	owed   bool      // silent when it was due; in the journal
 }
 
@@ -180,6 +181,26 @@ func (r *Receiver) used(n NodeID) *usage {
 	return u
 }
 
+// share is what one Source_ID may have of a limit: a quarter, or twice its part where the nodes are known.
+func (r *Receiver) share(limit int) int {
+	if n := len(r.cfg.Peers); n > 0 {
+		return min(limit, 2*limit/n)
+	}
+	return limit / 4
+}
+
+// fits tells whether so many more octets of a source may be held.
+func (r *Receiver) fits(u *usage, octets int) bool {
+	most := r.cfg.Limits.IncomingOctets
+	return r.octets+octets <= most && u.octets+octets <= r.share(most)
+}
+
+// hold puts octets into the accounts, or takes them out.
+func (r *Receiver) hold(u *usage, octets int) {
+	u.octets += octets
+	r.octets += octets
+}
+
 // address: p-mul.md 7, "Address_PDU".
 func (r *Receiver) address(now time.Time, p AddressPDU) {
 	if p.FEC != nil || p.Extra {
@@ -227,7 +248,7 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 		r.stats.Expired++
 		r.dropOrphans(key)
 		return
-	case len(r.in) >= lim.Incoming || u.incoming >= lim.IncomingSource || len(r.done) >= lim.Remembered || u.remembered >= lim.Remembered/4:
+	case len(r.in) >= lim.Incoming || u.incoming >= lim.IncomingSource || len(r.done) >= lim.Remembered || u.remembered >= r.share(lim.Remembered):
 		r.stats.Full++
 		return
 	}
@@ -267,7 +288,7 @@ func (r *Receiver) data(now time.Time, p DataPDU) {
 	switch {
 	case o != nil && o.fragments[p.Number] != nil:
 		return
-	case r.loose >= lim.Orphans || u.orphans >= lim.Orphans/4:
+	case r.loose >= lim.Orphans || u.orphans >= r.share(lim.Orphans) || !r.fits(u, len(p.Fragment)):
 		r.stats.Full++
 		return
 	case o == nil:
@@ -275,6 +296,8 @@ func (r *Receiver) data(now time.Time, p DataPDU) {
 		r.orphans[key] = o
 	}
 	o.fragments[p.Number] = append([]byte{}, p.Fragment...) // never nil: the packet is the caller's
+	o.octets += len(p.Fragment)
+	r.hold(u, len(p.Fragment))
 	u.orphans++
 	r.loose++
 }
@@ -294,15 +317,14 @@ func (r *Receiver) fragment(now time.Time, m *incoming, n uint16, b []byte) {
 		}
 	} else {
 		u := r.used(m.key.Source)
-		if r.octets+len(b) > r.cfg.Limits.IncomingOctets || u.octets+len(b) > r.cfg.Limits.IncomingOctets/4 {
+		if !r.fits(u, len(b)) {
 			r.stats.Full++
 			return
 		}
 		b = append([]byte{}, b...)
 		m.fragments[n] = b
 		m.octets += len(b)
-		u.octets += len(b)
-		r.octets += len(b)
+		r.hold(u, len(b))
 		if len(m.fragments) == int(m.total) || r.recovered(m) {
 			r.complete(now, m, n)
 			return
@@ -343,15 +365,14 @@ func (r *Receiver) parity(now time.Time, p ParityPDU) {
 	if _, known := m.parity[p.Index]; known {
 		r.stats.Duplicates++
 	} else {
-		if r.octets+len(p.Shard) > r.cfg.Limits.IncomingOctets || u.octets+len(p.Shard) > r.cfg.Limits.IncomingOctets/4 {
+		if !r.fits(u, len(p.Shard)) {
 			r.stats.Full++
 			return
 		}
 		shard := append([]byte{}, p.Shard...)
 		m.parity[p.Index], m.last = shard, int(p.Last)
 		m.octets += len(shard)
-		u.octets += len(shard)
-		r.octets += len(shard)
+		r.hold(u, len(shard))
 		if r.recovered(m) {
 			delete(m.parity, p.Index) // it was never in the journal
 			r.complete(now, m, 0)
@@ -378,8 +399,7 @@ func (r *Receiver) recovered(m *incoming) bool {
 		for _, i := range slices.Sorted(maps.Keys(m.parity)) {
 			n := len(m.parity[i])
 			m.octets -= n
-			r.used(m.key.Source).octets -= n
-			r.octets -= n
+			r.hold(r.used(m.key.Source), -n)
 			delete(m.parity, i)
 			r.out.record(bucketParity, fragmentKey(m.key, i), nil)
 		}
@@ -416,40 +436,11 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 	}
 }
 
-// owe makes the Ack of a complete message due.
-func (r *Receiver) owe(now time.Time, f *finished, nodes int, wait time.Duration) {
-	f.nodes = nodes
-	if r.silent {
-		if !f.owed {
-			f.owed = true
-			r.out.record(bucketDone, keyOctets(f.key), f.encode())
-		}
-		return
-	}
-	at := now.Add(wait + r.jitter(nodes))
-	if f.ackAt.IsZero() || wait > 0 {
-		f.ackAt = at
-		f.most = now.Add(8 * wait)
-	}
-	r.owing[f.key] = f
-}
-
-// settle notes that no Ack is owed.
-func (r *Receiver) settle(f *finished) {
-	f.ackAt = time.Time{}
-	delete(r.owing, f.key)
-	if f.owed {
-		f.owed = false
-		r.out.record(bucketDone, keyOctets(f.key), f.encode())
-	}
-}
-
 // drop forgets an incomplete message.
 func (r *Receiver) drop(m *incoming) {
 	u := r.used(m.key.Source)
 	u.incoming--
-	u.octets -= m.octets
-	r.octets -= m.octets
+	r.hold(u, -m.octets)
 	delete(r.in, m.key)
 	r.out.record(bucketIncoming, keyOctets(m.key), nil)
 	for _, n := range slices.Sorted(maps.Keys(m.fragments)) {
@@ -468,7 +459,9 @@ func (r *Receiver) dropOrphans(key Key) {
 
 // loosen takes orphans out of the accounts.
 func (r *Receiver) loosen(key Key, o *orphan) {
-	r.used(key.Source).orphans -= len(o.fragments)
+	u := r.used(key.Source)
+	r.hold(u, -o.octets)
+	u.orphans -= len(o.fragments)
 	r.loose -= len(o.fragments)
 	delete(r.orphans, key)
 }
@@ -509,152 +502,6 @@ func (r *Receiver) emcon(now time.Time, silent bool) {
 	for _, m := range r.in {
 		m.nackAt, m.idleAt = at, time.Time{}
 	}
-}
-
-// Owed is what will go out when silence ends: acknowledgements, datagrams of them, and their octets on the air.
-func (r *Receiver) Owed(now time.Time) (acks, datagrams, octets int) {
-	all := map[NodeID][]AckEntry{}
-	for _, key := range sortedKeys(r.done) {
-		if f := r.done[key]; (f.owed || !f.ackAt.IsZero()) && now.Before(f.forget) {
-			all[key.Source] = append(all[key.Source], AckEntry{Source: key.Source, Message: key.Message})
-		}
-	}
-	for _, key := range sortedKeys(r.in) {
-		all[key.Source] = append(all[key.Source], r.missing(r.in[key]))
-	}
-	for node, entries := range all {
-		acks += len(entries)
-		for _, p := range r.pack(node, entries) {
-			datagrams++
-			octets += r.cfg.octets(p) + r.cfg.Overhead
-		}
-	}
-	return acks, datagrams, octets
-}
-
-// acknowledge sends the Ack_PDUs that are due, joined by sender: with one that is due go all of complete messages.
-func (r *Receiver) acknowledge(now time.Time) {
-	var nodes []NodeID
-	for key, f := range r.owing {
-		if due(now, f.ackAt) {
-			nodes = append(nodes, key.Source)
-		}
-	}
-	lists := map[NodeID][]*incoming{}
-	for _, key := range sortedKeys(r.in) {
-		m := r.in[key]
-		if due(now, m.nackAt) || due(now, m.idleAt) || due(now, m.askAt) {
-			nodes = append(nodes, key.Source)
-			lists[key.Source] = append(lists[key.Source], m)
-		}
-	}
-	slices.Sort(nodes)
-	for _, node := range slices.Compact(nodes) {
-		var entries []AckEntry
-		for _, key := range sortedKeys(r.owing) {
-			if key.Source == node {
-				entries = append(entries, AckEntry{Source: node, Message: key.Message})
-				r.settle(r.owing[key])
-			}
-		}
-		for _, m := range lists[node] {
-			e := r.missing(m)
-			m.reported = e.Missing[len(e.Missing)-1].To
-			m.nackAt, m.idleAt, m.askAt = time.Time{}, time.Time{}, time.Time{}
-			if m.asked < 4 { // then the sender has to ask
-				again := 2*r.cfg.oneWay() + 2*r.cfg.Turnaround + 2*r.cfg.ackAir() + 2*r.cfg.fullAir() + r.cfg.spread(m.nodes) + r.cfg.queue(m.nodes)
-				m.askAt = now.Add(again<<m.asked + r.jitter(m.nodes))
-				m.asked++
-			}
-			entries = append(entries, e)
-		}
-		packets := r.pack(node, entries)
-		r.out.Send = append(r.out.Send, packets...)
-		r.stats.AcksSent += len(packets)
-		r.stats.AckEntries += len(entries)
-	}
-}
-
-// ride takes the acknowledgements of complete messages that wait, as many as fit. They need no datagram of their own.
-func (r *Receiver) ride(room int) {
-	if r.silent || r.cfg.Coding != Compact {
-		return
-	}
-	for owing := sortedKeys(r.owing); len(owing) > 0; {
-		n := 1
-		for n < len(owing) && owing[n].Source == owing[0].Source {
-			n++
-		}
-		p := AckPDU{Source: r.cfg.Self}
-		for _, key := range owing[:n] {
-			p.Entries = append(p.Entries, AckEntry{Source: key.Source, Message: key.Message})
-		}
-		b, err := AppendCompact(nil, r.cfg.Self, 0, p)
-		if err == nil && len(b) <= room {
-			room -= len(b)
-			r.out.Ride = append(r.out.Ride, p)
-			r.stats.AckEntries += n
-			for _, key := range owing[:n] {
-				r.settle(r.owing[key])
-			}
-		}
-		owing = owing[n:]
-	}
-}
-
-// missing is the entry of an incomplete message, as much of it as fits a datagram.
-func (r *Receiver) missing(m *incoming) AckEntry {
-	e := AckEntry{Source: m.key.Source, Message: m.key.Message}
-	spare := len(m.parity) // missing fragments that a shard stands for
-	words := (r.cfg.DatagramOctets-ackHeader-ackEntryHeader)/2 - 1
-	next := 1
-	for _, have := range append(slices.Sorted(maps.Keys(m.fragments)), m.total) {
-		last := int(have) - 1
-		if _, end := m.fragments[m.total]; have == m.total && !end {
-			last++
-		}
-		skip := min(spare, max(last-next+1, 0))
-		spare -= skip
-		for n := next + skip; n <= last; n++ {
-			run := Run{uint16(n), uint16(n)}
-			cost := 1
-			if r.cfg.Runs && last > n {
-				run.To, cost = uint16(last), 3
-			}
-			if words -= cost; words < 0 && len(e.Missing) > 0 {
-				e.Cut = true
-				return e
-			}
-			e.Missing = append(e.Missing, run)
-			n = int(run.To)
-		}
-		next = max(next, int(have)+1)
-	}
-	return e
-}
-
-// pack puts entries into as few Ack_PDUs as fit.
-func (r *Receiver) pack(node NodeID, entries []AckEntry) (packets []Packet) {
-	var cur Packet
-	for len(entries) > 0 {
-		n, step := 0, len(entries)
-		for step > 0 { // the most that fit, by halving steps
-			if n+step <= len(entries) {
-				if p := r.ackPacket(node, entries[:n+step]); n+step == 1 || r.cfg.octets(p) <= r.cfg.DatagramOctets {
-					cur, n = p, n+step
-					continue
-				}
-			}
-			step /= 2
-		}
-		packets = append(packets, cur)
-		entries = entries[n:]
-	}
-	return packets
-}
-
-func (r *Receiver) ackPacket(node NodeID, entries []AckEntry) Packet {
-	return Packet{To: node, Port: AckPort, PDUs: []PDU{AckPDU{Source: r.cfg.Self, Entries: entries}}}
 }
 
 // sweep forgets what is over. It needs no deadline: nothing is sent.

@@ -117,8 +117,7 @@ func (r *Receiver) restore(journal []Record) error {
 		}
 		held[binary.BigEndian.Uint16(rec.Key[8:])] = append([]byte{}, value...)
 		m.octets += len(value)
-		r.used(m.key.Source).octets += len(value)
-		r.octets += len(value)
+		r.hold(r.used(m.key.Source), len(value))
 	}
 	if !r.silent { // silence ended, and the crash came before its Ack_PDUs left
 		for key, f := range r.done {

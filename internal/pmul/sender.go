@@ -72,6 +72,7 @@ type Sender struct {
 	freeAt   time.Time
 	slow     int           // the rate is divided by 2^slow: acknowledgements stay away
 	late     time.Duration // by how much Ack_PDUs came after ackWait, lately
+	rejectAt time.Time     // not before it another Reject_PDU
 	restored bool
 	stats    SenderStats
 	out      Output
@@ -324,8 +325,11 @@ func (s *Sender) emcon(now time.Time, silent bool) {
 
 // peerEMCON notes whether a node may transmit.
 func (s *Sender) peerEMCON(now time.Time, n NodeID, silent bool) {
+	if !s.cfg.knows(n) {
+		return
+	}
 	p := s.peer(n)
-	if p.silent == silent || !s.cfg.knows(n) {
+	if p.silent == silent {
 		return
 	}
 	p.silent, p.unanswered = silent, 0

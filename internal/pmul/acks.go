@@ -1,0 +1,186 @@
+package pmul
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// owe makes the Ack of a complete message due.
+func (r *Receiver) owe(now time.Time, f *finished, nodes int, wait time.Duration) {
+	f.nodes = nodes
+	if r.silent {
+		if !f.owed {
+			f.owed = true
+			r.out.record(bucketDone, keyOctets(f.key), f.encode())
+		}
+		return
+	}
+	at := later(now.Add(wait+r.jitter(nodes)), f.sent.Add(2*r.cfg.oneWay())) // whoever forges questions gets few answers
+	switch {
+	case f.ackAt.IsZero() || wait > 0:
+		f.ackAt = at
+		f.most = now.Add(8 * wait)
+	case r.cfg.completeWait(nodes, f.total) == r.cfg.AckHold: // asked, and nothing for others follows
+		f.ackAt = earlier(f.ackAt, at)
+	}
+	r.owing[f.key] = f
+}
+
+// settle notes that no Ack is owed.
+func (r *Receiver) settle(f *finished) {
+	f.ackAt = time.Time{}
+	delete(r.owing, f.key)
+	if f.owed {
+		f.owed = false
+		r.out.record(bucketDone, keyOctets(f.key), f.encode())
+	}
+}
+
+// Owed is what will go out when silence ends: acknowledgements, datagrams of them, and their octets on the air.
+func (r *Receiver) Owed(now time.Time) (acks, datagrams, octets int) {
+	all := map[NodeID][]AckEntry{}
+	for _, key := range sortedKeys(r.done) {
+		if f := r.done[key]; (f.owed || !f.ackAt.IsZero()) && now.Before(f.forget) {
+			all[key.Source] = append(all[key.Source], AckEntry{Source: key.Source, Message: key.Message})
+		}
+	}
+	for _, key := range sortedKeys(r.in) {
+		all[key.Source] = append(all[key.Source], r.missing(r.in[key]))
+	}
+	for node, entries := range all {
+		acks += len(entries)
+		for _, p := range r.pack(node, entries) {
+			datagrams++
+			octets += r.cfg.octets(p) + r.cfg.Overhead
+		}
+	}
+	return acks, datagrams, octets
+}
+
+// acknowledge sends the Ack_PDUs that are due, joined by sender: with one that is due go all of complete messages.
+func (r *Receiver) acknowledge(now time.Time) {
+	var nodes []NodeID
+	for key, f := range r.owing {
+		if due(now, f.ackAt) {
+			nodes = append(nodes, key.Source)
+		}
+	}
+	lists := map[NodeID][]*incoming{}
+	for _, key := range sortedKeys(r.in) {
+		m := r.in[key]
+		if due(now, m.nackAt) || due(now, m.idleAt) || due(now, m.askAt) {
+			nodes = append(nodes, key.Source)
+			lists[key.Source] = append(lists[key.Source], m)
+		}
+	}
+	slices.Sort(nodes)
+	for _, node := range slices.Compact(nodes) {
+		var entries []AckEntry
+		for _, key := range sortedKeys(r.owing) {
+			if key.Source == node {
+				entries = append(entries, AckEntry{Source: node, Message: key.Message})
+				r.owing[key].sent = now
+				r.settle(r.owing[key])
+			}
+		}
+		for _, m := range lists[node] {
+			e := r.missing(m)
+			m.reported = e.Missing[len(e.Missing)-1].To
+			m.nackAt, m.idleAt, m.askAt = time.Time{}, time.Time{}, time.Time{}
+			if m.asked < 4 { // then the sender has to ask
+				again := 2*r.cfg.oneWay() + 2*r.cfg.Turnaround + 2*r.cfg.ackAir() + 2*r.cfg.fullAir() + r.cfg.spread(m.nodes) + r.cfg.queue(m.nodes)
+				m.askAt = now.Add(again<<m.asked + r.jitter(m.nodes))
+				m.asked++
+			}
+			entries = append(entries, e)
+		}
+		packets := r.pack(node, entries)
+		r.out.Send = append(r.out.Send, packets...)
+		r.stats.AcksSent += len(packets)
+		r.stats.AckEntries += len(entries)
+	}
+}
+
+// ride takes the acknowledgements of complete messages that wait, as many as fit. They need no datagram of their own.
+func (r *Receiver) ride(room int) {
+	if r.silent || r.cfg.Coding != Compact {
+		return
+	}
+	for owing := sortedKeys(r.owing); len(owing) > 0; {
+		n := 1
+		for n < len(owing) && owing[n].Source == owing[0].Source {
+			n++
+		}
+		p := AckPDU{Source: r.cfg.Self}
+		for _, key := range owing[:n] {
+			p.Entries = append(p.Entries, AckEntry{Source: key.Source, Message: key.Message})
+		}
+		b, err := AppendCompact(nil, r.cfg.Self, 0, p)
+		if err == nil && len(b) <= room {
+			room -= len(b)
+			r.out.Ride = append(r.out.Ride, p)
+			r.stats.AckEntries += n
+			for _, key := range owing[:n] {
+				r.settle(r.owing[key])
+			}
+		}
+		owing = owing[n:]
+	}
+}
+
+// missing is the entry of an incomplete message, as much of it as fits a datagram.
+func (r *Receiver) missing(m *incoming) AckEntry {
+	e := AckEntry{Source: m.key.Source, Message: m.key.Message}
+	spare := len(m.parity) // missing fragments that a shard stands for
+	words := (r.cfg.DatagramOctets-ackHeader-ackEntryHeader)/2 - 1
+	next := 1
+	for _, have := range append(slices.Sorted(maps.Keys(m.fragments)), m.total) {
+		last := int(have) - 1
+		if _, end := m.fragments[m.total]; have == m.total && !end {
+			last++
+		}
+		skip := min(spare, max(last-next+1, 0))
+		spare -= skip
+		for n := next + skip; n <= last; n++ {
+			run := Run{uint16(n), uint16(n)}
+			cost := 1
+			if r.cfg.Runs && last > n {
+				run.To, cost = uint16(last), 3
+			}
+			if words -= cost; words < 0 && len(e.Missing) > 0 {
+				e.Cut = true
+				return e
+			}
+			e.Missing = append(e.Missing, run)
+			n = int(run.To)
+		}
+		next = max(next, int(have)+1)
+	}
+	return e
+}
+
+// pack puts entries into as few Ack_PDUs as fit.
+func (r *Receiver) pack(node NodeID, entries []AckEntry) (packets []Packet) {
+	var cur Packet
+	for len(entries) > 0 {
+		n, step := 0, len(entries)
+		for step > 0 { // the most that fit, by halving steps
+			if n+step <= len(entries) {
+				if p := r.ackPacket(node, entries[:n+step]); n+step == 1 || r.cfg.octets(p) <= r.cfg.DatagramOctets {
+					cur, n = p, n+step
+					continue
+				}
+			}
+			step /= 2
+		}
+		packets = append(packets, cur)
+		entries = entries[n:]
+	}
+	return packets
+}
+
+func (r *Receiver) ackPacket(node NodeID, entries []AckEntry) Packet {
+	return Packet{To: node, Port: AckPort, PDUs: []PDU{AckPDU{Source: r.cfg.Self, Entries: entries}}}
+}
+
