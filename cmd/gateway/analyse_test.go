@@ -592,64 +592,78 @@ func TestRecordAndSynthCommands(t *testing.T) {
 	}
 }
 
-// The airtime ledgers of two gateways agree with the capture of their link: every account, both directions. A gateway
-// charges what it sends; what is lost on the way is in its own capture all the same.
+// The airtime ledgers of two gateways agree with the capture of their link, every account, with NORM and with P_Mul as
+// the carrier of long messages. A gateway charges what it sends; what is lost on the way is in its own capture all the
+// same.
 func TestAnalyseAgreesWithLedger(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Fatal("needs root, as the lab does")
 	}
-	dir := t.TempDir()
-	binary := filepath.Join(dir, "binary")
+	binary := filepath.Join(t.TempDir(), "gateway")
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v: %s", err, out)
 	}
-	_, err := lab.BlueGame(context.Background(), lab.Options{
-		Profile: "iridium-directip-shore", Only: "gateway", Gateway: binary, Keep: dir, Seed: 3,
-		Duration: 40 * time.Second, Rate: 2 * time.Second, Bulk: 6000, BulkAt: 20 * time.Second, Idle: time.Second, Drain: 20 * time.Second,
-	})
+	for _, tt := range []struct {
+		profile, frame string
+	}{{"iridium-directip-shore", "norm data"}, {"vhf-cnr-16k", "p_mul Data_PDU"}} {
+		t.Run(tt.profile, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			_, err := lab.BlueGame(context.Background(), lab.Options{
+				Profile: tt.profile, Only: "gateway", Gateway: binary, Keep: dir, Seed: 3,
+				Duration: 40 * time.Second, Rate: 2 * time.Second, Bulk: 6000, BulkAt: 20 * time.Second, Idle: time.Second, Drain: 20 * time.Second,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, site := range []string{"hq", "ship"} {
+				checkLedger(t, filepath.Join(dir, "gateway"), site, fmt.Sprintf("node %d", i+1), tt.frame)
+			}
+		})
+	}
+}
+
+// checkLedger holds a site's ledger against its capture, in which there must be such a frame.
+func checkLedger(t *testing.T, dir, site, node, frame string) {
+	t.Helper()
+	var status struct {
+		Ledger []struct {
+			Direction, Kind string
+			Octets          int64
+		}
+	}
+	b, err := os.ReadFile(filepath.Join(dir, site+"-status"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, site := range []string{"hq", "ship"} {
-		path := filepath.Join(dir, "gateway", site)
-		var status struct {
-			Ledger []struct {
-				Direction, Kind string
-				Octets          int64
-			}
+	if err := json.Unmarshal(b, &status); err != nil {
+		t.Fatal(err)
+	}
+	var opt trace.Options
+	if err := linkOptions(&opt, filepath.Join(dir, "net.key"), ""); err != nil {
+		t.Fatal(err)
+	}
+	r, err := analyseFile(filepath.Join(dir, site+".pcap"), opt, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := r.Link
+	if l == nil || l.Opened != l.Datagrams || l.Unread != 0 || r.Partial || !slices.ContainsFunc(l.Frames, func(r trace.Row) bool { return r.Name == frame }) {
+		t.Fatalf("%s: %+v %v", site, l, r.Problems)
+	}
+	want := map[string]int64{}
+	for _, row := range status.Ledger {
+		if row.Direction == "sent" && row.Octets > 0 {
+			want[row.Kind] += row.Octets
 		}
-		b, err := os.ReadFile(path + "-status")
-		if err != nil {
-			t.Fatal(err)
+	}
+	got := map[string]int64{}
+	for _, row := range l.Ledger {
+		if row.From == node {
+			got[row.Kind] += row.Octets
 		}
-		if err := json.Unmarshal(b, &status); err != nil {
-			t.Fatal(err)
-		}
-		var opt trace.Options
-		if err := linkOptions(&opt, filepath.Join(dir, "gateway", "net.key"), ""); err != nil {
-			t.Fatal(err)
-		}
-		r, err := analyseFile(path+".pcap", opt, io.Discard)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Link == nil || r.Link.Opened != r.Link.Datagrams || r.Link.Unread != 0 || r.Link.Objects == 0 || r.Partial {
-			t.Fatalf("%s: %+v %v", site, r.Link, r.Problems)
-		}
-		want := map[string]int64{}
-		for _, row := range status.Ledger {
-			if row.Direction == "sent" && row.Octets > 0 {
-				want[row.Kind] += row.Octets
-			}
-		}
-		got := map[string]int64{}
-		for _, row := range r.Link.Ledger {
-			if row.From == fmt.Sprintf("node %d", i+1) {
-				got[row.Kind] += row.Octets
-			}
-		}
-		if len(want) < 5 || !maps.Equal(got, want) {
-			t.Errorf("%s sent, by the capture: %v\nby its ledger: %v", site, got, want)
-		}
+	}
+	if len(want) < 5 || !maps.Equal(got, want) {
+		t.Errorf("%s sent, by the capture: %v\nby its ledger: %v", site, got, want)
 	}
 }
