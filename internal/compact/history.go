@@ -21,14 +21,20 @@ const (
 	checkOctets    = 3
 )
 
-// History is what both ends of one flow are known to hold. The sender's gets a message once its receipt has come, the
-// receiver's once it is delivered; both in order of number. A flow is the messages of one source on one pipe, so that
-// each is like the one before; where a group listens, the sender's gets a message once all have it.
+// History is what both ends of one flow are known to hold, by number; the flow is the messages of one source on one
+// pipe, so that each is like the one before. Two ways of keeping it are safe:
+//
+//   - The receiver opens messages in order of number, and keeps its history as safely as it keeps the messages (Add says
+//     what has to be recorded and forgotten; after a restart it is added again). Then a message may be coded after any
+//     of a lower number, whether a receipt has come or not: the sender adds each when it gets its number.
+//   - Messages are opened as they come, or the receiver's history does not survive a restart, or a group listens. Then
+//     the sender adds a message once its receipt has come from everybody, in order, and resets its history when a
+//     listener has started again or joined. A message that was sent before without a receipt goes without a history
+//     (Append), so that it arrives though the ends should differ.
 //
 // A code says which messages it was made after and carries a hash of those and of the text itself: without the same
-// messages it does not expand. A lost message, a restart (Reset) or a new listener makes codes longer, never wrong. A
-// message that was sent once without a receipt is better coded without a history (Append): should the ends differ,
-// that one arrives. The zero value is ready. A History takes at most 40 times 16 kB.
+// messages it does not expand. A sender that lost its history starts with none: codes are longer then, never wrong.
+// The zero value is ready. A History takes at most 40 times 16 kB.
 type History struct {
 	held []entry
 }
@@ -40,14 +46,14 @@ type entry struct {
 	tokens bool
 }
 
-// Add takes a message that the far end is known to have. One out of order starts the history again; one of more than
-// 8 kB is not learned from.
-func (h *History) Add(number uint64, text []byte) {
+// Add takes the next message, and returns the numbers of those that are not needed any more. One out of order starts the
+// history again; one of more than 8 kB is not learned from and not kept.
+func (h *History) Add(number uint64, text []byte) (gone []uint64) {
 	if n := len(h.held); n > 0 && number <= h.held[n-1].number {
-		h.Reset()
+		gone = h.Reset()
 	}
 	if len(text) > maxLearned {
-		return
+		return gone
 	}
 	e := entry{number: number, text: bytes.Clone(text)}
 	if e.stream, e.tokens = tokenizeXML(e.text); !e.tokens {
@@ -59,13 +65,26 @@ func (h *History) Add(number uint64, text []byte) {
 	for oldest > 0 && h.held[oldest-1].number+maxBack > number {
 		oldest--
 	}
-	if keep := oldest - windowMessages; keep > 0 {
-		h.held = slices.Delete(h.held, 0, keep)
+	if drop := oldest - windowMessages; drop > 0 {
+		for _, e := range h.held[:drop] {
+			gone = append(gone, e.number)
+		}
+		h.held = slices.Delete(h.held, 0, drop)
 	}
+	return gone
 }
 
-// Reset forgets everything: the far end has started again, or is another.
-func (h *History) Reset() { h.held = nil }
+// Holds says whether the message of this number is kept.
+func (h *History) Holds(number uint64) bool { return h.upTo(number) > 0 }
+
+// Reset forgets everything and returns what that was.
+func (h *History) Reset() (gone []uint64) {
+	for _, e := range h.held {
+		gone = append(gone, e.number)
+	}
+	h.held = nil
+	return gone
+}
 
 // Octets is the room that the messages take.
 func (h *History) Octets() int {

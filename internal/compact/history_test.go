@@ -289,6 +289,82 @@ func TestScenario(t *testing.T) {
 	}
 }
 
+// Messages are opened in order, and the receiver's history is kept with them: then each is coded after the one before,
+// though no receipt has come. The link loses and re-orders; both ends restart, the sender without its history.
+func TestScenarioInOrder(t *testing.T) {
+	for seed := range uint64(3) {
+		r := rand.New(rand.NewPCG(seed, 10))
+		track := NewMaker(seed, testWords).Track()
+		var sender, receiver Coder
+		var out, in History
+		record := map[uint64][]byte{} // what the receiver's journal has of its history
+		type code struct {
+			codec Codec
+			coded []byte
+		}
+		var sent [][]byte
+		held := map[uint64]code{}
+		next := uint64(1)
+		octets, learned := 0, 0
+		const messages = 60
+		for turn := 0; next <= messages; turn++ {
+			if turn > 5000 {
+				t.Fatal("it does not end")
+			}
+			switch {
+			case turn == 50: // the sender starts again
+				out.Reset()
+			case turn == 90: // the receiver starts again, with what it had recorded
+				in = History{}
+				for n := range uint64(messages + 1) {
+					if text, ok := record[n]; ok {
+						in.Add(n, text)
+					}
+				}
+			}
+			n := next + uint64(r.IntN(6)) // those under way, in any order
+			if n > messages {
+				continue
+			}
+			for uint64(len(sent)) < n {
+				sent = append(sent, track.XML())
+				out.Add(uint64(len(sent)), sent[len(sent)-1])
+			}
+			coded, codec := sender.AppendAfter(nil, sent[n-1], &out, n)
+			if r.IntN(3) == 0 {
+				continue // lost
+			}
+			if _, ok := held[n]; !ok && n >= next {
+				held[n] = code{codec, bytes.Clone(coded)}
+				octets += len(coded)
+				if codec == LearnedXML {
+					learned++
+				}
+			}
+			for c, ok := held[next]; ok; c, ok = held[next] {
+				text, err := receiver.ExpandAfter(c.codec, c.coded, &in, next, 1000)
+				if err != nil || !bytes.Equal(text, sent[next-1]) {
+					t.Fatalf("message %d, %v: %q, %v", next, c.codec, text, err)
+				}
+				for _, gone := range in.Add(next, text) {
+					delete(record, gone)
+				}
+				if in.Holds(next) {
+					record[next] = text
+				}
+				delete(held, next)
+				next++
+			}
+		}
+		if learned < messages*3/4 || octets > messages*22 {
+			t.Errorf("%d of %d were learned, %d octets", learned, messages, octets)
+		}
+		if len(record) != len(in.held) {
+			t.Errorf("%d recorded, %d held", len(record), len(in.held))
+		}
+	}
+}
+
 func FuzzExpandAfter(f *testing.F) {
 	m := NewMaker(23, testWords)
 	track := m.Track()
