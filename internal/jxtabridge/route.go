@@ -70,9 +70,12 @@ func (b *Bridge) forward(in inbound) {
 	if local != nil && len(local.leases) == 0 && len(local.conns) == 0 {
 		local = nil
 	}
+	st := b.streamAt[streamAddr{in.from.id, in.dest, in.param}]
 	switch {
 	case local == in.from:
 		b.stats.Refused["own_message"]++
+	case local == nil && far == 0 && st != nil && in.service == svcPipe: // it has left, what it sent before has not all arrived
+		b.fromEdge(st, in)
 	case local == nil && far == 0:
 		b.complain(in.conn, "unknown_destination", nil)
 		b.unreachable(in)

@@ -1,0 +1,351 @@
+package jxtabridge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/jxta"
+)
+
+func (e *edge) has(want []string) {
+	e.n.Helper()
+	if !slices.Equal(e.read, want) {
+		e.n.Errorf("%s has read %d blocks, want %d: %.200q", e.name, len(e.read), len(want), e.read)
+	}
+}
+
+func eachKind(t *testing.T, f func(*testing.T, streamKind, bool)) {
+	for kind, name := range []string{"socket", "BiDi"} {
+		for _, signed := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s signed %t", name, signed), func(t *testing.T) { f(t, streamKind(kind), signed) })
+		}
+	}
+}
+
+// meet is a client on side 1 connected to a server on side 0.
+func meet(w *strait, kind streamKind, signed bool) (server, client *edge) {
+	server, client = w.edge(0, "S", kind, signed), w.edge(1, "C", kind, !signed)
+	pipe := server.listen()
+	w.settle()
+	client.connectTo(server.id, pipe)
+	return server, client
+}
+
+func TestStreamOverAnyDelay(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind streamKind, signed bool) {
+		for _, delay := range []time.Duration{0, 6 * time.Second, 35 * time.Second, 70 * time.Second} {
+			for _, shuffle := range []bool{false, true} {
+				w := newStrait(t, delay)
+				w.shuffle = shuffle
+				server, client := meet(w, kind, signed)
+				if !client.opened.Equal(t0) {
+					t.Errorf("%v: accepted at %v", delay, client.opened)
+				}
+				client.write(texts("c", 1, 30)...)
+				w.pass(delay)
+				if !shuffle && !server.opened.Equal(t0.Add(delay)) {
+					t.Errorf("%v: opened at %v", delay, server.opened)
+				}
+				server.write(texts("s", 1, 30)...)
+				w.pass(4*delay + time.Minute)
+				client.write(texts("c", 31, 40)...)
+				at := w.nodes[0].now
+				w.pass(4*delay + time.Minute)
+				server.has(texts("c", 1, 40))
+				client.has(texts("s", 1, 30))
+				if !shuffle && !server.when[30].Equal(at.Add(delay)) {
+					t.Errorf("%v: latency %v", delay, server.when[30].Sub(at))
+				}
+				if n := client.repeat + server.repeat + client.dups + server.dups; n > 0 && !shuffle || client.broken || server.broken {
+					t.Errorf("%v: %d repeats, broken %t %t", delay, n, client.broken, server.broken)
+				}
+				client.shut()
+				w.pass(4*delay + time.Minute)
+				if server.closed.IsZero() || !shuffle && !server.closed.Equal(w.nodes[0].now.Add(-3*delay-time.Minute)) {
+					t.Errorf("%v: server closed at %v", delay, server.closed)
+				}
+				if kind == streamSocket && client.closed.IsZero() {
+					t.Errorf("%v: no closeACK", delay)
+				}
+				w.pass(streamLinger)
+				w.bare()
+				for _, n := range w.nodes {
+					if len(n.b.streams)+len(n.b.streamAt)+len(n.b.carrying)+len(n.b.strays) != 0 {
+						t.Errorf("left behind: %d streams, %d addresses, %d under way, %d strays", len(n.b.streams), len(n.b.streamAt), len(n.b.carrying), len(n.b.strays))
+					}
+					for k := range n.memory {
+						if strings.HasPrefix(k, memStream) || strings.HasPrefix(k, memStreamAt) {
+							t.Errorf("still remembered: %s", k)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// A sender that goes on through an outage has to wait, with nothing under way that could break it, and then everything
+// arrives once and in order.
+func TestStreamWaitsThroughAnOutage(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind streamKind, signed bool) {
+		w := newStrait(t, time.Second)
+		server, client := meet(w, kind, signed)
+		w.pass(10 * time.Second)
+		w.outage(10 * time.Minute)
+		client.write(texts("c", 1, 1000)...)
+		w.pass(9 * time.Minute)
+		if len(client.app) < 800 || len(client.retr) > 0 || client.broken {
+			t.Errorf("in the outage %d blocks wait, %d are under way, broken %t", len(client.app), len(client.retr), client.broken)
+		}
+		w.pass(5 * time.Minute)
+		server.has(texts("c", 1, 1000))
+		if client.broken {
+			t.Error("broken")
+		}
+		w.bare()
+	})
+}
+
+// The acknowledgement that opens the window again is lost with its connection.
+func TestStreamWindowOpensAgain(t *testing.T) {
+	w := newStrait(t, time.Second)
+	server, client := meet(w, streamSocket, true)
+	w.pass(10 * time.Second)
+	w.outage(3 * time.Minute)
+	client.write(texts("c", 1, 300)...)
+	w.pass(2 * time.Minute)
+	client.hangUp()
+	w.pass(5 * time.Minute)
+	client.redial("")
+	w.pass(2 * time.Minute)
+	server.has(texts("c", 1, 300))
+}
+
+// A reader that does not read holds the far sender back, and its stream lives as long as that takes less than the ten
+// minutes after which it is given up.
+func TestStreamSlowReader(t *testing.T) {
+	w := newStrait(t, time.Second)
+	server, client := meet(w, streamSocket, true)
+	w.pass(10 * time.Second)
+	server.deaf = true
+	client.write(texts("c", 1, 1500)...)
+	w.pass(8 * time.Minute)
+	if len(client.app) < 800 || client.broken {
+		t.Errorf("%d blocks wait with the sender, broken %t", len(client.app), client.broken)
+	}
+	server.deaf = false
+	server.drain()
+	w.pass(5 * time.Minute)
+	server.has(texts("c", 1, 1500))
+
+	server.deaf = true
+	client.write(texts("c", 1, 1500)...)
+	w.pass(30 * time.Minute)
+	if client.closed.IsZero() || server.closed.IsZero() {
+		t.Error("a stream that nobody takes from is never given up")
+	}
+	w.bare()
+}
+
+// Connections to either edge break with blocks and acknowledgements under way.
+func TestStreamOverBrokenConnections(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind streamKind, signed bool) {
+		w := newStrait(t, time.Second)
+		server, client := meet(w, kind, signed)
+		w.pass(5 * time.Second)
+		for i := range 20 {
+			client.write(texts("c", 10*i+1, 10*i+10)...)
+			server.write(texts("s", 10*i+1, 10*i+10)...)
+			w.pass(time.Duration(i%7) * 300 * time.Millisecond)
+			for _, e := range []*edge{client, server} {
+				e.hangUp()
+			}
+			w.pass(time.Duration(i%3) * 20 * time.Second)
+			for _, e := range []*edge{client, server} {
+				e.redial("")
+			}
+			w.pass(3 * time.Second)
+		}
+		w.pass(5 * time.Minute)
+		server.has(texts("c", 1, 200))
+		client.has(texts("s", 1, 200))
+		if client.broken || server.broken {
+			t.Error("broken")
+		}
+		w.bare()
+	})
+}
+
+// An edge's acknowledgements are lost; 2.7 does not answer a repeat, only a new block.
+func TestStreamLostAcknowledgements(t *testing.T) {
+	w := newStrait(t, time.Second)
+	server, client := meet(w, streamBiDi, true)
+	w.pass(5 * time.Second)
+	client.write(texts("c", 1, 3)...)
+	to := server.to
+	server.to = pipeURN(99) // what it says goes astray
+	w.pass(30 * time.Second)
+	server.to = to
+	w.pass(10 * time.Minute)
+	client.write("c 4")
+	w.pass(2 * time.Minute)
+	server.has(texts("c", 1, 4))
+	w.bare()
+}
+
+// Either gateway is killed, again and again, in the middle of everything.
+func TestStreamThroughRestarts(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind streamKind, signed bool) {
+		for _, delay := range []time.Duration{0, 6 * time.Second} {
+			w := newStrait(t, delay)
+			server, client := meet(w, kind, signed)
+			w.restart(0, 3*time.Second)
+			w.restart(1, 3*time.Second)
+			for i := range 10 {
+				client.write(texts("c", 20*i+1, 20*i+20)...)
+				server.write(texts("s", 20*i+1, 20*i+20)...)
+				w.pass(time.Duration(i) * 1100 * time.Millisecond)
+				w.restart(i%2, 3*time.Second)
+				w.pass(time.Duration(i) * 700 * time.Millisecond)
+			}
+			w.pass(5 * time.Minute)
+			server.has(texts("c", 1, 200))
+			client.has(texts("s", 1, 200))
+			if client.broken || server.broken {
+				t.Errorf("%v: broken", delay)
+			}
+			server.shut()
+			w.pass(2 * time.Minute)
+			if client.closed.IsZero() {
+				t.Errorf("%v: not closed", delay)
+			}
+			w.bare()
+		}
+	})
+}
+
+func TestStreamThatIsRefused(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind streamKind, signed bool) {
+		t.Run("no such pipe", func(t *testing.T) {
+			w := newStrait(t, 6*time.Second)
+			server, client := w.edge(0, "S", kind, signed), w.edge(1, "C", kind, signed)
+			w.settle()
+			client.connectTo(server.id, pipeURN(77))
+			client.write(texts("c", 1, 5)...)
+			w.pass(12 * time.Second)
+			if !client.closed.Equal(t0.Add(12 * time.Second)) {
+				t.Errorf("closed at %v", client.closed)
+			}
+			w.pass(5 * time.Minute)
+			w.bare()
+		})
+		t.Run("no answer, and then one", func(t *testing.T) {
+			w := newStrait(t, 6*time.Second)
+			server, client := w.edge(0, "S", kind, signed), w.edge(1, "C", kind, signed)
+			pipe := server.listen()
+			server.refuse = true
+			w.settle()
+			client.connectTo(server.id, pipe)
+			client.write(texts("c", 1, 5)...)
+			w.pass(12*time.Second + streamAccept)
+			if !client.closed.Equal(t0.Add(12*time.Second + streamAccept)) {
+				t.Errorf("closed at %v", client.closed)
+			}
+			server.peer, server.to = client.id, client.own
+			server.accept()
+			w.settle()
+			if server.closed.IsZero() {
+				t.Error("the late server is not told")
+			}
+			w.pass(5 * time.Minute)
+			w.bare()
+		})
+		t.Run("server leaves", func(t *testing.T) {
+			w := newStrait(t, 6*time.Second)
+			server, client := meet(w, kind, signed)
+			w.pass(10 * time.Second)
+			server.write(texts("s", 1, 3)...)
+			server.disconnect(jxta.NetGroup)
+			w.pass(10 * time.Second)
+			client.has(texts("s", 1, 3))
+			if client.closed.IsZero() {
+				t.Error("client is not closed")
+			}
+			w.pass(5 * time.Minute)
+			w.bare()
+		})
+		t.Run("site is lost", func(t *testing.T) {
+			w := newStrait(t, time.Second)
+			server, client := meet(w, kind, signed)
+			w.pass(10 * time.Second)
+			items := w.nodes[1].b.Items()
+			w.nodes[0].step(SiteLost{2})
+			w.settle()
+			if server.closed.IsZero() {
+				t.Error("server is not closed")
+			}
+			for _, it := range items {
+				w.nodes[0].step(FarItem{2, it})
+			}
+			client.write("c 1") // the other gateway did not notice
+			w.pass(streamStray + time.Minute)
+			if client.closed.IsZero() {
+				t.Error("client is not closed")
+			}
+			w.bare()
+		})
+	})
+}
+
+// Closing overtakes nothing, whoever does it and whatever is under way.
+func TestStreamClosesBehindItsLastBlock(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind streamKind, signed bool) {
+		for _, shuffle := range []bool{false, true} {
+			w := newStrait(t, 6*time.Second)
+			w.shuffle = shuffle
+			server, client := meet(w, kind, signed)
+			client.write(texts("c", 1, 20)...)
+			client.shut()
+			w.pass(time.Minute)
+			server.has(texts("c", 1, 20))
+			if server.closed.IsZero() {
+				t.Error("server is not closed")
+			}
+			w.pass(5 * time.Minute)
+			w.bare()
+		}
+	})
+}
+
+// What two local peers say to each other passes as it is.
+func TestStreamsOfOneSitePass(t *testing.T) {
+	n := newNode(t, 1)
+	a, b := n.peer("A", "cbid"), n.peer("B", "cbid")
+	a.say(b.id, jxta.NetGroup, svcPipe, pipeURN(1), jxta.Element{Namespace: nsRel, Name: "1", Type: mimeBlock, Data: []byte("x")})
+	if h := b.one(); string(h.find("jxtarel:1")) != "x" {
+		t.Errorf("heard %q", h.body)
+	}
+	a.silence("no acknowledgement")
+}
+
+// The octets of a block on the link, without the flow: the message's own and three.
+func TestStreamOverhead(t *testing.T) {
+	w := newStrait(t, time.Second)
+	server, client := meet(w, streamBiDi, true)
+	w.pass(10 * time.Second)
+	w.crossed = nil
+	client.write(strings.Repeat("x", 200))
+	server.write(strings.Repeat("y", 200))
+	w.pass(10 * time.Second)
+	for _, pl := range w.crossed {
+		if len(pl.Elements) != 2 || len(pl.Elements[0].Data) != 3 || len(pl.Elements[1].Data) != 200 || pl.Param != "" {
+			t.Errorf("crossed %+v", pl)
+		}
+	}
+	if len(w.crossed) != 2 {
+		t.Errorf("%d payloads", len(w.crossed))
+	}
+}
