@@ -36,6 +36,7 @@ type Envelope struct {
 	Have          []byte     `protobuf:"bytes,5,opt,name=have,proto3" json:"have,omitempty"`                          // 4-octet hashes of the items held from the receiver's site; asks for what is missing
 	Void          []byte     `protobuf:"bytes,6,opt,name=void,proto3" json:"void,omitempty"`                          // 4-octet hashes of items that the sender's site does not have
 	HaveNone      bool       `protobuf:"varint,7,opt,name=have_none,json=haveNone,proto3" json:"have_none,omitempty"` // have is present and empty
+	Coded         [][]byte   `protobuf:"bytes,8,rep,name=coded,proto3" json:"coded,omitempty"`                        // instead of data: codec (package compact) and code of each element
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -117,6 +118,13 @@ func (x *Envelope) GetHaveNone() bool {
 		return x.HaveNone
 	}
 	return false
+}
+
+func (x *Envelope) GetCoded() [][]byte {
+	if x != nil {
+		return x.Coded
+	}
+	return nil
 }
 
 // What the messages of one flow have in common: everything but the data.
@@ -408,7 +416,7 @@ var File_internal_envelope_envelope_proto protoreflect.FileDescriptor
 
 const file_internal_envelope_envelope_proto_rawDesc = "" +
 	"\n" +
-	" internal/envelope/envelope.proto\x12\x0ealdis.envelope\"\xd7\x01\n" +
+	" internal/envelope/envelope.proto\x12\x0ealdis.envelope\"\xed\x01\n" +
 	"\bEnvelope\x12\x12\n" +
 	"\x04flow\x18\x01 \x01(\rR\x04flow\x12\x12\n" +
 	"\x04data\x18\x02 \x03(\fR\x04data\x12/\n" +
@@ -416,7 +424,8 @@ const file_internal_envelope_envelope_proto_rawDesc = "" +
 	"\x05items\x18\x04 \x03(\v2\x17.aldis.envelope.ItemDefR\x05items\x12\x12\n" +
 	"\x04have\x18\x05 \x01(\fR\x04have\x12\x12\n" +
 	"\x04void\x18\x06 \x01(\fR\x04void\x12\x1b\n" +
-	"\thave_none\x18\a \x01(\bR\bhaveNone\"\xd3\x01\n" +
+	"\thave_none\x18\a \x01(\bR\bhaveNone\x12\x14\n" +
+	"\x05coded\x18\b \x03(\fR\x05coded\"\xd3\x01\n" +
 	"\aFlowDef\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\fR\x05group\x12\x12\n" +
 	"\x04pipe\x18\x02 \x01(\fR\x04pipe\x12\x10\n" +

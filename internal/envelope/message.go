@@ -19,6 +19,7 @@ const (
 	MaxElements = 4096      // elements of one message; lan's own limit is no higher
 	MaxDoc      = 256 << 10 // octets of one document, expanded
 	MaxItems    = 4096      // items of one message
+	MaxExpanded = 32 << 20  // octets of all elements of one message, expanded
 )
 
 var (
@@ -88,9 +89,50 @@ func marshal(dst []byte, m proto.Message) []byte {
 	return out
 }
 
-// Append appends m in wire form. number is what m.Payload's flow is known by; with define, its meaning goes along.
-// The error is ErrMalformed for texts that are not UTF-8.
+// Texts codes the data of elements and the documents of items, which is where the octets are. Nil leaves data as it is
+// and expands what needs no messages before it.
+type Texts struct {
+	Coder *compact.Coder
+	// Encode codes element number i of a payload, Decode expands it; flow is the number of the payload's flow, 0 where
+	// it has none. Nil: the Coder does, without what came before.
+	Encode func(i int, data []byte) ([]byte, compact.Codec)
+	Decode func(flow uint32, i int, codec compact.Codec, code []byte, limit int) ([]byte, error)
+}
+
+func (t *Texts) encode(i int, data []byte) ([]byte, compact.Codec) {
+	if t.Encode != nil {
+		return t.Encode(i, data)
+	}
+	return t.Coder.Append(nil, data)
+}
+
+func (t *Texts) decode(flow uint32, i int, coded []byte, limit int) ([]byte, error) {
+	if len(coded) == 0 {
+		return nil, fmt.Errorf("%w: an element without codec", ErrMalformed)
+	}
+	codec, code := compact.Codec(coded[0]), coded[1:]
+	switch {
+	case t == nil:
+		return compact.Expand(codec, code, limit)
+	case t.Decode != nil:
+		return t.Decode(flow, i, codec, code, limit)
+	}
+	return t.Coder.Expand(codec, code, limit)
+}
+
+// Append is AppendCoded with nothing coded, as a journal keeps it.
 func Append(dst []byte, m Message, number uint32, define bool) ([]byte, error) {
+	return AppendCoded(dst, m, number, define, nil)
+}
+
+// Parse is ParseCoded without messages before it.
+func Parse(b []byte, lookup func(number uint32) (Flow, bool)) (m Message, number uint32, defined Flow, err error) {
+	return ParseCoded(b, lookup, nil)
+}
+
+// AppendCoded appends m in wire form. number is what m.Payload's flow is known by; with define, its meaning goes along.
+// The error is ErrMalformed for texts that are not UTF-8.
+func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts) ([]byte, error) {
 	e := &Envelope{}
 	if p := m.Payload; p != nil {
 		if !valid(p) {
@@ -100,6 +142,9 @@ func Append(dst []byte, m Message, number uint32, define bool) ([]byte, error) {
 		for _, el := range flat(p.Elements) {
 			e.Data = append(e.Data, el.Data)
 		}
+		if texts != nil {
+			e.code(texts)
+		}
 		if define {
 			e.Define = &FlowDef{}
 			if err := proto.Unmarshal([]byte(FlowOf(p)), e.Define); err != nil {
@@ -107,12 +152,15 @@ func Append(dst []byte, m Message, number uint32, define bool) ([]byte, error) {
 			}
 		}
 	}
-	var coder compact.Coder
+	var coder *compact.Coder
+	if texts != nil {
+		coder = texts.Coder
+	}
 	for _, it := range m.Items {
 		if it.Doc != nil && len(it.Doc) > MaxDoc {
 			return dst, fmt.Errorf("%w: document of %d octets", ErrLimit, len(it.Doc))
 		}
-		e.Items = append(e.Items, itemOut(&coder, it))
+		e.Items = append(e.Items, itemOut(coder, it))
 	}
 	if m.Asks {
 		e.Have, e.HaveNone = joinHashes(m.Have), len(m.Have) == 0
@@ -121,15 +169,34 @@ func Append(dst []byte, m Message, number uint32, define bool) ([]byte, error) {
 	return marshal(dst, e), nil
 }
 
-// Parse is the inverse of Append. lookup says which flow a number means when the message does not define it.
+// code replaces Data by Coded where that is shorter.
+func (e *Envelope) code(texts *Texts) {
+	saved := -len(e.Data)
+	coded := make([][]byte, len(e.Data))
+	for i, data := range e.Data {
+		code, codec := texts.encode(i, data)
+		coded[i] = append([]byte{byte(codec)}, code...)
+		saved += len(data) - len(code)
+	}
+	if saved > 0 {
+		e.Data, e.Coded = nil, coded
+	}
+}
+
+// ParseCoded is the inverse of AppendCoded. lookup says which flow a number means when the message does not define it.
 // Returned slices alias b, except documents.
-func Parse(b []byte, lookup func(number uint32) (Flow, bool)) (m Message, number uint32, defined Flow, err error) {
+func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts) (m Message, number uint32, defined Flow, err error) {
 	var e Envelope
 	if err := proto.Unmarshal(b, &e); err != nil {
 		return m, 0, "", fmt.Errorf("%w: %v", ErrMalformed, err)
 	}
-	if len(e.Data) > MaxElements || len(e.Items) > MaxItems {
+	if len(e.Data) > MaxElements || len(e.Coded) > MaxElements || len(e.Items) > MaxItems {
 		return m, 0, "", ErrLimit
+	}
+	if len(e.Coded) > 0 {
+		if e.Data, err = expandAll(e.Flow, e.Coded, texts); err != nil {
+			return m, e.Flow, "", err
+		}
 	}
 	if e.Flow != 0 || e.Define != nil {
 		flow := e.Define
@@ -233,7 +300,9 @@ func itemOut(coder *compact.Coder, it jxtabridge.Item) *ItemDef {
 	if it.ID != "" {
 		out.Id = compact.AppendID(nil, it.ID)
 	}
-	if len(it.Doc) > 0 {
+	if len(it.Doc) > 0 && coder == nil {
+		out.Doc = append([]byte{byte(compact.Stored)}, it.Doc...)
+	} else if len(it.Doc) > 0 {
 		doc, codec := coder.Append([]byte{0}, it.Doc)
 		doc[0] = byte(codec)
 		out.Doc = doc
@@ -269,6 +338,21 @@ func itemIn(in *ItemDef) (it jxtabridge.Item, err error) {
 		it.Expires = time.Unix(int64(in.Expires), 0).UTC()
 	}
 	return it, nil
+}
+
+// expandAll expands the elements of a payload, all together to MaxExpanded at the most.
+func expandAll(flow uint32, coded [][]byte, texts *Texts) ([][]byte, error) {
+	data := make([][]byte, len(coded))
+	left := MaxExpanded
+	for i, c := range coded {
+		d, err := texts.decode(flow, i, c, left)
+		if err != nil {
+			return nil, fmt.Errorf("envelope: element %d: %w", i, err)
+		}
+		data[i] = d
+		left -= len(d)
+	}
+	return data, nil
 }
 
 func joinHashes(hashes []Hash) []byte {

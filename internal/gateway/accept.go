@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"encoding/binary"
+	"maps"
+	"slices"
 	"time"
 
 	"aldis/internal/compact"
@@ -119,18 +121,24 @@ func (g *Gateway) enqueue(p *peer, m *message) bool {
 	g.seq++
 	m.seq, m.full = g.seq, full
 	g.record(bucketWaiting, seqKey(p.ID, m.seq), full)
-	lane := g.laneOf(full)
+	lane := g.laneOf(m)
 	p.waiting[lane] = append(p.waiting[lane], m)
 	p.octets += len(full)
 	return true
 }
 
-// laneOf says how an envelope travels, by its size spelt out in full: later ones of its flow only get shorter.
-func (g *Gateway) laneOf(full []byte) frame.Lane {
-	if len(full)+2 <= g.maxDirect() {
+// laneOf says how a message travels, by its size with its flow spelt out and nothing before it: as the later ones of its
+// flow only get shorter.
+func (g *Gateway) laneOf(m *message) frame.Lane {
+	const number = 1 << 20 // as long as a flow's number ever gets
+	if len(m.full)+4 <= g.maxDirect() {
 		return frame.Direct
 	}
-	if coded, _ := g.code(full); len(coded)+2 <= g.maxDirect() { // 2: the flow's number
+	if len(m.full) > maxModel*g.maxDirect() { // no model makes that fit
+		return frame.Bulk
+	}
+	full := g.append(m.content, number, true, &envelope.Texts{Coder: &g.coder})
+	if coded, _ := g.code(full); len(coded) <= g.maxDirect() {
 		return frame.Direct
 	}
 	return frame.Bulk
@@ -144,8 +152,9 @@ func (g *Gateway) code(body []byte) (coded []byte, deflated bool) {
 // encode is the envelope of m as it goes to p under a number of the direct lane: with its flow by number, and spelt out
 // too if this message is the first of it.
 func (g *Gateway) encode(p *peer, id custody.ID, m *message) (body []byte, coded bool) {
+	texts := &envelope.Texts{Coder: &g.coder}
 	if m.content.Payload == nil {
-		return g.code(m.full)
+		return g.code(g.append(m.content, 0, true, texts))
 	}
 	name := envelope.FlowOf(m.content.Payload)
 	f := p.flows[name]
@@ -154,12 +163,23 @@ func (g *Gateway) encode(p *peer, id custody.ID, m *message) (body []byte, coded
 		p.nextFlow++
 		p.flows[name] = f
 	}
-	short, err := envelope.Append(nil, m.content, f.number, f.definer == 0 || f.definer == id.Number)
-	if err != nil { // it was encoded when it was accepted
+	if !m.gone { // one that goes again is coded by itself: should the ends differ, it arrives
+		texts.Encode = p.sentBefore.Encode(&g.coder, f.number, id.Number)
+	}
+	return g.code(g.append(m.content, f.number, f.definer == 0 || f.definer == id.Number, texts))
+}
+
+// append encodes what has been encoded before, so that no error is left.
+func (g *Gateway) append(content envelope.Message, number uint32, define bool, texts *envelope.Texts) []byte {
+	b, err := envelope.AppendCoded(nil, content, number, define, texts)
+	if err != nil {
 		panic("gateway: " + err.Error())
 	}
-	return g.code(short)
+	return b
 }
+
+// maxModel is how many times shorter than itself a text may get.
+const maxModel = 50
 
 // define makes m, which has just got its number, the definer of its flow if that has none.
 func (g *Gateway) define(p *peer, id custody.ID, m *message) {
@@ -179,6 +199,63 @@ func expand(coded bool, body []byte) ([]byte, error) {
 		return body, nil
 	}
 	return compact.Expand(compact.Deflated, body, maxEnvelope)
+}
+
+// settle notes that the peer holds m, and lets later messages be coded after all that it holds without a gap.
+func (g *Gateway) settle(p *peer, id custody.ID, m *message) {
+	if id.Lane != frame.Direct {
+		return
+	}
+	p.settled[id.Number] = m
+	oldest := p.sender.Next(frame.Direct)
+	for other := range p.underWay {
+		if other.Lane == frame.Direct {
+			oldest = min(oldest, other.Number)
+		}
+	}
+	for _, number := range slices.Sorted(maps.Keys(p.settled)) {
+		if number >= oldest {
+			return
+		}
+		if payload := p.settled[number].content.Payload; payload != nil && number >= p.learnFrom {
+			if f := p.flows[envelope.FlowOf(payload)]; f != nil {
+				p.sentBefore.Add(f.number, number, payload)
+			}
+		}
+		delete(p.settled, number)
+	}
+}
+
+// mostBefore is how many messages of a flow the journal keeps to read later ones after: no code needs more.
+const mostBefore = 48
+
+// learn keeps what later messages of the flow may be coded after.
+func (g *Gateway) learn(p *peer, flow uint32, number uint64, payload *jxtabridge.Payload) {
+	envelope.Elements(flow, payload, func(element int, data []byte) {
+		p.gotBefore.AddElement(flow, element, number, data)
+		key := beforeKey(p.ID, flow, element)
+		g.record(bucketBefore, binary.BigEndian.AppendUint64(slices.Clone(key), number), append([]byte{0}, data...))
+		numbers := append(p.gotNumbers[string(key)], number)
+		for len(numbers) > mostBefore {
+			g.record(bucketBefore, binary.BigEndian.AppendUint64(slices.Clone(key), numbers[0]), nil)
+			numbers = numbers[1:]
+		}
+		p.gotNumbers[string(key)] = numbers
+	})
+}
+
+// forgetBefore: the peer's numbers begin anew.
+func (g *Gateway) forgetBefore(p *peer) {
+	for key, numbers := range p.gotNumbers {
+		for _, number := range numbers {
+			g.record(bucketBefore, binary.BigEndian.AppendUint64([]byte(key), number), nil)
+		}
+	}
+	p.gotBefore, p.gotNumbers = envelope.Histories{}, map[string][]uint64{}
+}
+
+func beforeKey(peer uint16, flow uint32, element int) []byte {
+	return append(flowKey(peer, flow), byte(element))
 }
 
 // maxEnvelope bounds what one message expands to, in octets; lan's own limit for a message is no higher.

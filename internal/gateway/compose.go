@@ -192,6 +192,7 @@ func (g *Gateway) addData(now time.Time, p *peer, l *letter, id custody.ID, m *m
 		g.assign(p, id, m)
 		g.define(p, id, m)
 	}
+	m.gone = true
 	if prompt {
 		p.sender.SentPrompt(now, id)
 	} else {
@@ -235,7 +236,7 @@ func (g *Gateway) addState(now time.Time, p *peer, l *letter) bool {
 			return false
 		}
 		m.full = full
-		lane := g.laneOf(full)
+		lane := g.laneOf(m)
 		if lane == frame.Bulk && n > 1 {
 			continue
 		}

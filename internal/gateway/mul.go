@@ -320,9 +320,9 @@ func (g *Gateway) submit(now time.Time, to []*peer, content envelope.Message, ki
 		}
 	}
 	full, err := envelope.Append(nil, content, number, true)
-	body := full
-	if err == nil && !define {
-		body, err = envelope.Append(nil, content, number, false)
+	var body []byte
+	if err == nil {
+		body, err = envelope.AppendCoded(nil, content, number, define, &envelope.Texts{Coder: &g.coder})
 	}
 	if err != nil {
 		g.note("warn", "a message cannot be encoded and was refused", "error", err)

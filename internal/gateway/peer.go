@@ -40,7 +40,14 @@ type peer struct {
 	nextFlow uint32
 	inFlows  map[uint32]envelope.Flow
 	held     map[custody.ID]heldMessage // arrived before their turn
-	far      map[string]jxtabridge.Item // the state of its site, as it told us
+
+	sentBefore envelope.Histories  // messages that the peer holds: later ones are coded after them
+	settled    map[uint64]*message // acknowledged in the direct lane, while one before them is not
+	learnFrom  uint64              // the first number of this run: of those before it some are not known any more
+	gotBefore  envelope.Histories  // messages delivered from the peer
+	gotNumbers map[string][]uint64 // of those, by journal key without number
+
+	far map[string]jxtabridge.Item // the state of its site, as it told us
 
 	normwire *normwire.Session
 	normOut  []normFrame
@@ -75,6 +82,7 @@ type message struct {
 	full    []byte
 	content envelope.Message
 	kind    ledgerKind
+	gone    bool // it has been on the air
 }
 
 type heldMessage struct {
@@ -86,7 +94,7 @@ func (g *Gateway) newPeer(pc PeerConfig) (*peer, error) {
 	p := &peer{
 		PeerConfig: pc, addr: pc.Addr, stream: 1, nextFlow: 1,
 		underWay: map[custody.ID]*message{}, flows: map[envelope.Flow]*flow{}, inFlows: map[uint32]envelope.Flow{},
-		held: map[custody.ID]heldMessage{}, far: map[string]jxtabridge.Item{},
+		held: map[custody.ID]heldMessage{}, settled: map[uint64]*message{}, gotNumbers: map[string][]uint64{}, far: map[string]jxtabridge.Item{},
 		bulk: map[uint64]*bulk{}, ledger: ledger{},
 	}
 	cfg := custodyConfig(g.cfg.Profile)
@@ -137,6 +145,7 @@ const (
 	bucketDeliver = "deliver" // token -> envelope in full, for local peers
 	bucketFlow    = "flow"    // peer, number -> its definer, flow towards it
 	bucketInFlow  = "inflow"  // peer, number -> flow from it
+	bucketBefore  = "before"  // peer, flow, element, number -> data of a message delivered from it
 	bucketFar     = "far"     // peer, item key -> envelope with the item
 	bucketOwn     = "own"     // item key -> envelope with the item
 	bucketBridge  = "bridge"  // the bridge's memories

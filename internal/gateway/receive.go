@@ -199,6 +199,7 @@ func (g *Gateway) resetReceiving(now time.Time, p *peer) {
 	for number := range p.inFlows {
 		g.record(bucketInFlow, flowKey(p.ID, number), nil)
 	}
+	g.forgetBefore(p)
 	p.held = map[custody.ID]heldMessage{}
 	p.inFlows = map[uint32]envelope.Flow{}
 	p.receiver = custody.NewReceiver(custodyConfig(g.cfg.Profile), [frame.Lanes]uint64{})
@@ -232,6 +233,7 @@ func (g *Gateway) resetSending(p *peer) {
 	p.stream++
 	p.sender = custody.NewSender(custodyConfig(g.cfg.Profile), [frame.Lanes]uint64{1, 1})
 	p.flows, p.nextFlow = map[envelope.Flow]*flow{}, 1
+	p.sentBefore, p.settled, p.learnFrom = envelope.Histories{}, map[uint64]*message{}, 1
 	g.mulForget(p)
 	p.waiting, p.underWay, p.octets = [frame.Lanes][]*message{}, map[custody.ID]*message{}, 0
 	for _, m := range again {
@@ -261,6 +263,7 @@ func (g *Gateway) acked(now time.Time, p *peer, id custody.ID) {
 		g.recordHeld(p, h.Key, h.Gone, h.Version)
 	}
 	g.bulkAcked(p, id)
+	g.settle(p, id, m)
 }
 
 // arrived keeps a message that is new and delivers what is in order now.
@@ -296,9 +299,16 @@ func (g *Gateway) open(now time.Time, p *peer, id custody.ID, h heldMessage) err
 		f, ok := p.inFlows[number]
 		return f, ok
 	}
-	m, number, defined, err := envelope.Parse(body, lookup)
+	texts := &envelope.Texts{Coder: &g.coder}
+	if id.Lane == frame.Direct {
+		texts.Decode = p.gotBefore.Decode(&g.coder, id.Number)
+	}
+	m, number, defined, err := envelope.ParseCoded(body, lookup, texts)
 	if err != nil {
 		return err
+	}
+	if m.Payload != nil && id.Lane == frame.Direct {
+		g.learn(p, number, id.Number, m.Payload)
 	}
 	if defined != "" && number != 0 && p.inFlows[number] != defined {
 		if len(p.inFlows) >= maxFlows {

@@ -73,6 +73,7 @@ func (g *Gateway) parsePeer(p *peer, b []byte) error {
 		p.addr = addr
 	}
 	cfg := custodyConfig(g.cfg.Profile)
+	p.learnFrom = next[frame.Direct]
 	p.sender = custody.NewSender(cfg, next)
 	p.receiver = custody.NewReceiver(cfg, cum)
 	if b[peerRecordLen-1] != 0 {
@@ -169,7 +170,7 @@ func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
 		}
 		m.seq = binary.BigEndian.Uint64(key)
 		g.seq = max(g.seq, m.seq)
-		lane := g.laneOf(m.full)
+		lane := g.laneOf(m)
 		p.waiting[lane] = append(p.waiting[lane], m)
 		p.octets += len(m.full)
 		g.replica.Sent(p.ID, waitingState|m.seq, m.content.Items)
@@ -179,6 +180,7 @@ func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
 		if err != nil || !ok {
 			return errors.Join(errRecord, err)
 		}
+		m.gone = true // perhaps
 		p.underWay[id] = m
 		p.octets += len(m.full)
 		p.sender.Restore(id)
@@ -219,6 +221,14 @@ func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
 			return errRecord
 		}
 		p.inFlows[binary.BigEndian.Uint32(key)] = envelope.Flow(value)
+	case bucketBefore:
+		if len(key) != 13 || len(value) == 0 {
+			return errRecord
+		}
+		number := binary.BigEndian.Uint64(key[5:])
+		p.gotBefore.AddElement(binary.BigEndian.Uint32(key), int(key[4]), number, value[1:])
+		name := string(peerKey(p.ID, key[:5]))
+		p.gotNumbers[name] = append(p.gotNumbers[name], number)
 	case bucketFar:
 		it, err := parseItem(value)
 		if err != nil {

@@ -34,6 +34,14 @@ func track(from uint16, pipe string, i, octets int) jxtabridge.Payload {
 		Elements: []jxta.Element{{Namespace: "trk", Name: "body", Data: body}}}
 }
 
+// textTrack is a report as a ship would send it: readable, and like the one before.
+func textTrack(from uint16, pipe string, i int) jxtabridge.Payload {
+	p := track(from, pipe, i, 1)
+	p.Elements[0].Data = fmt.Appendf(nil, "TRK;ship%d;%06d;2026-11-20T12:%02d:%02dZ;N59.%04d;E005.%04d;course=%03d;speed=%02d.%d;depth=%d;status=under way using engine;source=own sensor;remark=none to report",
+		from, i, i/12%60, i*5%60, 1234+7*i, 4321+11*i, (45+i)%360, 12+i%3, i%10, 80+i%17)
+	return p
+}
+
 func pipeItem(n uint16, pipe string) jxtabridge.Item {
 	return jxtabridge.Item{Kind: jxtabridge.ItemPipe, Group: "jxta-NetGroup", Peer: peerID(n), ID: pipe, Sub: jxtabridge.PipePropagate}
 }
@@ -170,6 +178,76 @@ func TestLedgerAgreesWithTheAir(t *testing.T) {
 		if n == ship && payload < 60*150 {
 			t.Errorf("the ship's ledger has %d octets of payload, want those of 60 messages of 150", payload)
 		}
+	}
+}
+
+// textTracks lets from send n text tracks to to.
+func textTracks(w *World, from *Node, to []uint16, n int, every time.Duration) *[]offered {
+	sent := &[]offered{}
+	for i := range n {
+		p := textTrack(from.ID, pipeHQ, i)
+		w.At(time.Duration(i)*every+time.Second, func() {
+			*sent = append(*sent, offered{w.Now, p})
+			from.Site.Send(w, p, to...)
+		})
+	}
+	return sent
+}
+
+// TestTracksCostWhatChanged: a track like the last one costs little more than the datagram around it.
+func TestTracksCostWhatChanged(t *testing.T) {
+	w := world(t, 2, "iridium-directip", 1)
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	w.Run(time.Minute)
+	up0, down0 := w.Octets(ship)
+	down := textTracks(w, hq, []uint16{2}, 60, 5*time.Second)
+	up := textTracks(w, ship, []uint16{1}, 60, 5*time.Second)
+	w.Run(330 * time.Second)
+	once(t, w, ship.Site, 1, *down)
+	once(t, w, hq.Site, 2, *up)
+	up1, down1 := w.Octets(ship)
+	each := (up1 - up0 + down1 - down0) / 120
+	t.Logf("%d octets up, %d down, %d for each message of %d with IP, UDP, seal and receipts", up1-up0, down1-down0, each, len((*up)[5].payload.Elements[0].Data))
+	if each > 100 {
+		t.Errorf("%d octets for each message, want at most 100", each)
+	}
+}
+
+// TestLearningSurvivesEverything: losses, restarts and lost stores never make a message unreadable.
+func TestLearningSurvivesEverything(t *testing.T) {
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			w := world(t, 2, "iridium-certus-100", seed, func(c *Config) { c.CrashAfterCommit, c.CrashBeforeCommit = 0.01, 0.01 })
+			hq, ship := w.Nodes[0], w.Nodes[1]
+			rng := 0
+			w.Tap = func(_, _ *Node, data []byte) [][]byte {
+				if rng++; rng%9 == 0 {
+					return nil
+				}
+				return [][]byte{data}
+			}
+			down := textTracks(w, hq, []uint16{2}, 100, 2*time.Second)
+			up := textTracks(w, ship, []uint16{1}, 100, 2*time.Second)
+			w.Run(20 * time.Minute)
+			w.cfg.CrashAfterCommit, w.cfg.CrashBeforeCommit = 0, 0
+			w.Run(10 * time.Minute)
+			once(t, w, ship.Site, 1, *down)
+			once(t, w, hq.Site, 2, *up)
+			w.LoseStore(ship)
+			w.Kill(ship, time.Second)
+			w.Run(time.Minute)
+			hq.Site.Got, ship.Site.Got = nil, nil
+			down = textTracks(w, hq, []uint16{2}, 20, time.Second)
+			up = textTracks(w, ship, []uint16{1}, 20, time.Second)
+			w.Run(3 * time.Minute)
+			once(t, w, ship.Site, 1, *down)
+			once(t, w, hq.Site, 2, *up)
+			for _, n := range w.Nodes {
+				if u := n.GW.Status(w.Now).Peers[0].Unreadable; u != 0 {
+					t.Errorf("%s could not read %d messages\n%s", n.Name, u, tail(w.Notes))
+				}
+			}
+		})
 	}
 }
 

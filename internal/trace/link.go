@@ -83,6 +83,7 @@ type linkAnalyser struct {
 	// Objects that are being put together, oldest first, and their octets.
 	assembly  []*object
 	assembled int64
+	coder     compact.Coder
 	r         LinkReport
 }
 
@@ -95,6 +96,8 @@ type direction struct {
 	stream  uint16                        // of its Hello, +1; 0: not heard
 	store   uint32
 	flows   map[uint32]envelope.Flow
+	before  envelope.Histories // messages that later ones are coded after
+	last    uint64             // of them: number in full
 	session *normwire.Session
 	segment int
 	sent    uint64 // generation, object and position of the highest DATA
@@ -305,6 +308,7 @@ func (d *direction) forget() {
 		d.numbers[lane], d.waiting[lane] = map[uint16]bool{}, map[uint16]int64{}
 	}
 	d.flows = map[uint32]envelope.Flow{}
+	d.before, d.last = envelope.Histories{}, 0
 	d.objects, d.sent = map[uint32]*object{}, 0
 }
 
@@ -386,11 +390,14 @@ func (l *linkAnalyser) data(d *direction, s *segment, f frame.Data) string {
 		return "repair"
 	}
 	l.r.Messages++
-	return l.envelope(d, s, d.flows, f.Coded, f.Body)
+	number := d.last + 1 + uint64(int64(int16(f.Number-uint16(d.last+1)))) // the nearest to the one after the last
+	return l.envelope(d, s, d.flows, f.Coded, f.Body, number)
 }
 
-// envelope reads a message under custody and answers the ledger's kind. flows are those of its sender.
-func (l *linkAnalyser) envelope(d *direction, s *segment, flows map[uint32]envelope.Flow, coded bool, body []byte) string {
+// envelope reads a message under custody and answers the ledger's kind. flows are those of its sender. custody is its
+// number in the direct lane, 0 for another: there a message may be coded after those before it, and is read as long as
+// the capture has these in order.
+func (l *linkAnalyser) envelope(d *direction, s *segment, flows map[uint32]envelope.Flow, coded bool, body []byte, custody uint64) string {
 	codec := compact.Stored
 	if coded {
 		codec = compact.Deflated
@@ -400,17 +407,25 @@ func (l *linkAnalyser) envelope(d *direction, s *segment, flows map[uint32]envel
 	if err == nil {
 		var number uint32
 		var defined envelope.Flow
-		m, number, defined, err = envelope.Parse(text, func(n uint32) (envelope.Flow, bool) {
+		texts := &envelope.Texts{Coder: &l.coder}
+		if custody != 0 {
+			texts.Decode = d.before.Decode(&l.coder, custody)
+		}
+		m, number, defined, err = envelope.ParseCoded(text, func(n uint32) (envelope.Flow, bool) {
 			f, ok := flows[n]
 			return f, ok
-		})
+		}, texts)
+		if err == nil && m.Payload != nil && custody > d.last {
+			d.before.Add(number, custody, m.Payload)
+		}
+		d.last = max(d.last, custody)
 		if defined != "" && number != 0 && flows != nil && len(flows) < maxFlows {
 			flows[number] = defined
 		}
 	}
 	if err != nil {
 		l.r.Unread++
-		if l.r.Unread == 1 && !errors.Is(err, envelope.ErrUnknownFlow) { // those began before the capture
+		if l.r.Unread == 1 && !errors.Is(err, envelope.ErrUnknownFlow) && !errors.Is(err, compact.ErrHistory) { // those began before the capture
 			l.a.damaged("a message under custody that cannot be read", s.number, err)
 		}
 		tallyIn(l.kinds, "unread", len(body))

@@ -149,7 +149,7 @@ func (l *linkAnalyser) assemble(d *direction, s *segment, info normwire.Info, si
 		return
 	}
 	l.r.Messages++
-	l.envelope(d, s, d.flows, data[2] == 1, data[objectHead:])
+	l.envelope(d, s, d.flows, data[2] == 1, data[objectHead:], 0)
 }
 
 // objectHead is what a gateway puts before an envelope in an object: number, and whether it is deflated.
