@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/netip"
 	"os"
@@ -15,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"aldis/internal/lab"
 	"aldis/internal/profile"
@@ -372,5 +375,50 @@ func TestPMULUsage(t *testing.T) {
 				t.Errorf("%v: exit %d, want %d and %q in:\n%s%s", tt.args, code, tt.code, w, out, errs)
 			}
 		}
+	}
+}
+
+// openTerminal makes a pseudo-terminal: what is written to tty is read from the returned file.
+func openTerminal(t *testing.T) (control, tty *os.File) {
+	t.Helper()
+	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { control.Close() })
+	if err := unix.IoctlSetPointerInt(int(control.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(control.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0); err != nil {
+		t.Fatal(err)
+	}
+	return control, tty
+}
+
+// TestPMULProgress: on a terminal the sender says how far it is, and each fate on a line of its own.
+func TestPMULProgress(t *testing.T) {
+	n := newPMULNet(t, 2, 4, fmt.Sprintf(pmulFast, 0))
+	name, _ := n.pmulPayload(t, 12000)
+	n.receive(t, 1)
+	control, tty := openTerminal(t)
+	cmd := n.command(t, 0, "pmul", "send", "--group", "239.1.1.1", "--id", "10.77.0.1", "--to", "10.77.0.2", "--profile", n.file, name)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, tty
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tty.Close()
+	var seen bytes.Buffer
+	io.Copy(&seen, control) // until the last holder of tty has ended
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitGood || !strings.Contains(seen.String(), "of 25, 10.77.0.2 has 0") || !strings.HasSuffix(seen.String(), "\r\x1b[K") {
+		t.Errorf("exit %d; the terminal saw %q", code, seen.String())
+	}
+	if !strings.Contains(out.String(), "10.77.0.2 delivered after ") || !strings.Contains(out.String(), "1 of 1 recipients have it") {
+		t.Errorf("it said %q", out.String())
 	}
 }

@@ -297,7 +297,7 @@ func (g *game) keep(p *lab.Peer) error {
 	return os.WriteFile(filepath.Join(g.o.out, p.Name()+".jsonl"), b.Bytes(), 0o644)
 }
 
-// compare writes the figures of both captures, and beside the published ones those that the issue names.
+// compare writes the figures of both captures, and the most telling ones beside the published range.
 func compare(o options) error {
 	var text strings.Builder
 	w := io.MultiWriter(os.Stdout, &text)

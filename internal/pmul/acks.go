@@ -183,4 +183,3 @@ func (r *Receiver) pack(node NodeID, entries []AckEntry) (packets []Packet) {
 func (r *Receiver) ackPacket(node NodeID, entries []AckEntry) Packet {
 	return Packet{To: node, Port: AckPort, PDUs: []PDU{AckPDU{Source: r.cfg.Self, Entries: entries}}}
 }
-

@@ -12,6 +12,7 @@ const (
 	maxNames    = 4096    // distinct element names, hosts
 	maxServices = 1 << 16 // services, counted for every host that speaks or hears of them
 	maxProblems = 20      // said in words; the rest is counted
+	maxDisorder = 1e9     // ns; less is how capture programs write what several processors saw
 )
 
 // Options of an Analyser.
@@ -32,9 +33,10 @@ type Analyser struct {
 	conns     map[connKey]*conn
 	order     []*conn
 	connCount int64
-	services  int // in hosts
-	held      int // octets kept out of order
-	bodies    int // octets of unfinished messages
+	jumped    bool // the clock did
+	services  int  // in hosts
+	held      int  // octets kept out of order
+	bodies    int  // octets of unfinished messages
 
 	totals       totals
 	duration     spread
@@ -109,7 +111,8 @@ func New(opt Options) *Analyser {
 func (a *Analyser) Add(p Packet) {
 	a.packets++
 	if a.lastAt != 0 && p.At < a.lastAt {
-		if a.backwards++; a.backwards == 1 {
+		if a.backwards++; a.lastAt-p.At > maxDisorder && !a.jumped {
+			a.jumped = true
 			a.problem("packet %d: the clock runs backwards by %.6f s", p.Number, float64(a.lastAt-p.At)/1e9)
 		}
 	}

@@ -31,6 +31,7 @@ type conn struct {
 	synACK      bool
 	setup       int64 // ns from the first SYN to the first ACK behind the SYN and ACK; -1: not seen
 	firstRTT    int64 // tshark's initial RTT, 0: not known
+	over        bool  // reset
 	dialog      dialog
 }
 
@@ -218,7 +219,7 @@ func (a *Analyser) evict() {
 	for _, c := range a.order {
 		switch {
 		case a.conns[c.key] != c:
-		case c.side[0].ended && c.side[1].ended:
+		case c.over || c.side[0].ended && c.side[1].ended:
 			a.retire(c)
 		default:
 			live = append(live, c)
@@ -397,6 +398,7 @@ func (c *conn) skipTo(a *Analyser, side int, seq uint32) {
 
 // finish ends both directions: everything kept is given to the dialog, holes as gaps.
 func (c *conn) finish(a *Analyser) {
+	c.over = true
 	for side := range c.side {
 		f := &c.side[side]
 		for len(f.pending) > 0 {

@@ -446,6 +446,11 @@ func TestClockBackwards(t *testing.T) {
 	if !reflect.DeepEqual(r.Kinds, want.Kinds) {
 		t.Error("other messages")
 	}
+	list = packets(t, load(t, "jxta22-tcp-iridium"))
+	list[100].At -= 400e6 // two processors
+	if r := analyse(list, Options{}); r.BackwardsTime == 0 || r.Partial {
+		t.Errorf("%d, %v", r.BackwardsTime, r.Problems)
+	}
 }
 
 // --edge counts its own packets alone.
