@@ -73,6 +73,9 @@ func (c Codec) String() string {
 // MaxModelled is the most octets that the model is asked for, in one message: it takes about a microsecond for each.
 const MaxModelled = 256 << 10
 
+// MaxDeflated is the most octets that are tried at all; more are stored.
+const MaxDeflated = 32 << 20
+
 // bulkFrom is the size of texts, tokens apart, that are coded with fewer contexts.
 const bulkFrom = 16 << 10
 
@@ -81,6 +84,8 @@ var dictionary []byte
 
 // Coder keeps the compressor's tables between calls; it is not for concurrent use. The zero value is ready.
 type Coder struct {
+	NoModel bool // the far end has another model (ModelHash): deflate alone
+
 	w     *flate.Writer
 	buf   bytes.Buffer
 	model *model
@@ -127,7 +132,10 @@ func (c *Coder) smallest(text []byte, note func(Stage)) ([]byte, Codec) {
 	if len(text) == 0 {
 		return best, codec
 	}
-	if len(text) >= bulkFrom && len(text) <= MaxModelled { // deflate takes its time, and hardly ever wins
+	if len(text) > MaxDeflated {
+		return best, codec
+	}
+	if !c.NoModel && len(text) >= bulkFrom && len(text) <= MaxModelled { // deflate takes its time, and hardly ever wins
 		c.tryModel(text, len(text)-1, note != nil, try)
 		if note == nil && len(best) < len(text)/4*3 {
 			return best, codec
@@ -136,7 +144,7 @@ func (c *Coder) smallest(text []byte, note func(Stage)) ([]byte, Codec) {
 		return best, codec
 	}
 	c.tryDeflate(text, try)
-	if len(text) <= MaxModelled {
+	if !c.NoModel && len(text) <= MaxModelled {
 		most := len(best) - 1
 		if note != nil {
 			most = len(text) - 1
@@ -185,8 +193,10 @@ func (c *Coder) primed() *model {
 // Deflate returns text deflated with the dictionary, or text itself where that is not shorter. A deflated result is
 // valid until the next call. It is for octets that are no XML.
 func (c *Coder) Deflate(text []byte) (coded []byte, deflated bool) {
-	if out := c.deflate(text); len(out) < len(text) {
-		return out, true
+	if len(text) <= MaxDeflated {
+		if out := c.deflate(text); len(out) < len(text) {
+			return out, true
+		}
 	}
 	return text, false
 }

@@ -155,7 +155,7 @@ func (h *History) base(number uint64) (uint64, bool) {
 // AppendAfter is Append for the message of this number, where h says what the far end holds of its flow.
 func (c *Coder) AppendAfter(dst, text []byte, h *History, number uint64) ([]byte, Codec) {
 	base, ok := h.base(number)
-	if !ok || len(text) == 0 || len(text) > maxLearned {
+	if !ok || c.NoModel || len(text) == 0 || len(text) > maxLearned {
 		return c.Append(dst, text)
 	}
 	window := h.window(base)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 )
 
 // held returns histories of both ends with these messages, numbered from 1.
@@ -143,6 +144,22 @@ func TestHistoryIsBounded(t *testing.T) {
 	h.Add(400, text)
 	if len(h.held) != 1 {
 		t.Error("a number that goes back did not start anew")
+	}
+}
+
+// 32 sources with histories as large as they get, and a coder for each direction, in 64 MiB.
+func TestRoomForManySources(t *testing.T) {
+	const most = 64 << 20
+	var h History
+	text := bytes.Repeat([]byte("<a>b</a>\n"), maxLearned/9)
+	for i := range 100 {
+		h.Add(uint64(i+1), text)
+	}
+	coder := int(unsafe.Sizeof(model{})+unsafe.Sizeof(counters{})) + 4<<matchBits + MaxModelled
+	if n := 32*h.Octets() + 2*coder; n > most {
+		t.Errorf("%d octets", n)
+	} else {
+		t.Logf("32 times %d and 2 times %d octets: %d MiB", h.Octets(), coder, n>>20)
 	}
 }
 

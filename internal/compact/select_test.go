@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestCodecNumbers(t *testing.T) {
@@ -126,6 +127,60 @@ func TestHugeText(t *testing.T) {
 	}
 	if _, err := c.Expand(codec, coded, 1<<20); !errors.Is(err, ErrTooLong) {
 		t.Errorf("over the limit: %v", err)
+	}
+}
+
+// Texts made to be looked at again and again: every tokenizer's work stays in proportion.
+func TestTokenizerIsLinear(t *testing.T) {
+	for name, text := range map[string]string{
+		"no base64":       strings.Repeat("A", MaxModelled-11),
+		"lines":           strings.Repeat(strings.Repeat("A", 63)+"\n", MaxModelled/64-1),
+		"lines of base64": strings.Repeat(strings.Repeat("A", 64)+"\n", MaxModelled/65-1) + "=",
+		"ids":             strings.Repeat("uuid-", MaxModelled/5-3),
+		"one long id":     "uuid-" + strings.Repeat("0", MaxModelled-20),
+		"many ids":        strings.Repeat("uuid-0102 ", MaxModelled/10-3),
+		"indentation":     strings.Repeat("\n"+strings.Repeat("\t", 200), MaxModelled/201-1),
+		"open tags":       strings.Repeat("<a>", MaxModelled/3-4),
+		"quotes":          strings.Repeat("<a b=\"", MaxModelled/6-2),
+		"many empty":      strings.Repeat("<a/>", MaxModelled/4-4),
+	} {
+		start := time.Now()
+		tokenizeXML([]byte("<x>" + text + "</x>"))
+		if d := time.Since(start); d > 5*time.Second { // some milliseconds; minutes when every octet looks at all others
+			t.Errorf("%s: %v", name, d)
+		}
+	}
+}
+
+// More than MaxDeflated is stored at once.
+func TestTooMuchText(t *testing.T) {
+	var c Coder
+	text := make([]byte, MaxDeflated+1)
+	if coded, codec := c.Append(nil, text); codec != Stored || len(coded) != len(text) {
+		t.Errorf("%d octets %v", len(coded), codec)
+	}
+	if _, deflated := c.Deflate(text); deflated {
+		t.Error("Deflate took it")
+	}
+}
+
+// For a far end with another model there is deflate.
+func TestNoModel(t *testing.T) {
+	c := Coder{NoModel: true}
+	m := NewMaker(6, testWords)
+	doc := m.Spec(Compact)
+	var h History
+	h.Add(1, doc)
+	for _, text := range [][]byte{m.Spec(Compact), m.Track().XML(), benchmarkText(50_000), doc} {
+		for range 2 {
+			coded, codec := c.AppendAfter(nil, text, &h, 2)
+			if codec != Deflated && codec != Tokens {
+				t.Errorf("coded as %v", codec)
+			}
+			if back, err := Expand(codec, coded, len(text)); err != nil || !bytes.Equal(back, text) {
+				t.Errorf("%v: %v", codec, err)
+			}
+		}
 	}
 }
 

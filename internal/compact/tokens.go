@@ -257,6 +257,7 @@ func (t *tokenizer) text(s string) bool {
 		t.out = append(t.out, tokEnd)
 	}
 	t.value = false
+	plain := 0 // octets that are known to be no base64: nothing is looked at twice
 	for len(s) > 0 {
 		if s[0] == '\n' {
 			n := 0
@@ -266,19 +267,26 @@ func (t *tokenizer) text(s string) bool {
 			if rel := n - len(t.stack); -16 <= rel && rel <= 16 {
 				t.out = append(t.out, tokIndent, byte(indentZero+rel))
 				s = s[1+n*len(t.unit):]
+				plain -= 1 + n*len(t.unit)
 				continue
 			}
 		}
-		if n := t.base64(s); n > 0 {
-			s = s[n:]
-			continue
+		if plain <= 0 {
+			n, ok := t.base64(s)
+			if ok {
+				s = s[n:]
+				continue
+			}
+			plain = n
 		}
 		if n := t.id(s); n > 0 {
 			s = s[n:]
+			plain -= n
 			continue
 		}
 		t.out = append(t.out, s[0])
 		s = s[1:]
+		plain--
 	}
 	return true
 }
@@ -310,7 +318,7 @@ func (t *tokenizer) id(s string) int {
 	} else {
 		t.out = append(t.out, tokBareID)
 	}
-	if i := index(t.ids, whole); i >= 0 && i < 256 {
+	if i := index(t.ids[:min(len(t.ids), 256)], whole); i >= 0 {
 		t.out = append(t.out, formKnown, byte(i))
 		return n
 	}
@@ -353,13 +361,14 @@ func appendIDForm(out []byte, digits string, form byte, ids []string) []byte {
 const minBase64 = 64
 
 // base64 writes a base64 text at the front of s, and says how long that is in text: all up to the end, or to white
-// space that no line of it follows.
-func (t *tokenizer) base64(s string) int {
+// space that no line of it follows. Where it is not ok, so many octets need not be tried again.
+func (t *tokenizer) base64(s string) (n int, ok bool) {
 	first := base64Len(s)
 	if first < minBase64-4 || first > 0x7f && first < len(s) && s[first] == '\n' {
-		return 0
+		return max(first, 1), false
 	}
-	n, width := first, 0
+	width := 0
+	n = first
 	if n < len(s) && s[n] == '\n' && first%4 == 0 {
 		for n < len(s) && s[n] == '\n' {
 			line := base64Len(s[n+1:])
@@ -376,14 +385,14 @@ func (t *tokenizer) base64(s string) int {
 	text := s[:n]
 	octets, err := base64.StdEncoding.Strict().DecodeString(text) // takes line feeds
 	if err != nil || len(octets) > 0xffff || n < minBase64 {
-		return 0
+		return n, false
 	}
 	if string(appendBase64(nil, octets, width)) != text {
-		return 0
+		return n, false
 	}
 	t.out = append(t.out, tokBase64, byte(width), byte(len(octets)>>8), byte(len(octets)))
 	t.out = append(t.out, octets...)
-	return n
+	return n, true
 }
 
 func base64Len(s string) int {
