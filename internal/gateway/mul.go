@@ -79,6 +79,7 @@ func (g *Gateway) newMul(records []Record) error {
 	m := &mul{out: map[pmul.MessageID]*mulMessage{}, flows: map[envelope.Flow]*mulFlow{}, nextFlow: 1, kinds: map[pmul.MessageID]ledgerKind{}}
 	m.cfg = pmul.ConfigFor(g.cfg.Profile, pmul.NodeID(g.cfg.ID), pmul.Compact, seal.OverheadLong, rng)
 	m.cfg.DatagramOctets -= mulMargin
+	m.cfg.AckHold = g.cfg.Profile.AckDelay / 2 // for something to ride on: docs/decisions/pmul-carrier.md
 	m.cfg.Group = mulGroup
 	for _, p := range g.peers {
 		m.cfg.Peers = append(m.cfg.Peers, pmul.NodeID(p.ID))
@@ -449,6 +450,9 @@ func (g *Gateway) mulOpen(now time.Time, p *peer, message pmul.MessageID, payloa
 
 // mulSend seals a datagram of P_Mul: to one peer, to the group, or to every peer where there is no group's address.
 func (g *Gateway) mulSend(now time.Time, packet pmul.Packet) {
+	if packet.To == 0 {
+		packet = g.mulRide(now, packet)
+	}
 	b, err := g.mul.cfg.Encode(nil, packet)
 	if err != nil {
 		g.note("error", "a P_Mul packet cannot be written", "error", err)
@@ -479,6 +483,21 @@ func (g *Gateway) mulSend(now time.Time, packet pmul.Packet) {
 	}
 }
 
+// mulRide puts receipts that are owed into a datagram that goes to all anyway.
+func (g *Gateway) mulRide(now time.Time, packet pmul.Packet) pmul.Packet {
+	b, err := g.mul.cfg.Encode(nil, packet)
+	if err != nil || len(b) >= g.mul.cfg.DatagramOctets {
+		return packet
+	}
+	out := g.mul.receiver.Step(now, pmul.Ride{Octets: g.mul.cfg.DatagramOctets - len(b)})
+	g.mul.dues[1] = out.Deadline
+	for _, r := range out.Records {
+		g.record(r.Bucket, r.Key, r.Value)
+	}
+	packet.PDUs = append(out.Ride, packet.PDUs...)
+	return packet
+}
+
 func (g *Gateway) mulPost(now time.Time, to uint16, addr netip.AddrPort, long bool, body []byte, packet pmul.Packet, l *ledger) {
 	data, err := g.sealer.Seal(nil, to, long, body)
 	if err != nil {
@@ -502,6 +521,8 @@ func (g *Gateway) mulKind(pdus []pmul.PDU) ledgerKind {
 			return g.mul.kinds[pdu.Message]
 		case pmul.AddressPDU:
 			return g.mul.kinds[pdu.Message]
+		case pmul.ParityPDU:
+			return kindRepair
 		}
 	}
 	return kindAck

@@ -30,8 +30,10 @@ const (
 	maxMulHeld = 1024 // more than that before their turn: order is given up
 )
 
-// mulPatience is how long a gap is waited for: time enough for a sender to find a loss and repair it.
-func (g *Gateway) mulPatience() time.Duration { return 4 * custodyConfig(g.cfg.Profile).RoundTrip }
+// mulPatience is how long a gap is waited for: time enough for a sender to find a loss, by receipts that ride, and repair it.
+func (g *Gateway) mulPatience() time.Duration {
+	return 4*custodyConfig(g.cfg.Profile).RoundTrip + 3*g.cfg.Profile.AckDelay
+}
 
 // due is when the oldest message has waited long enough; zero when none waits.
 func (o *mulOrder) due(patience time.Duration) (due time.Time) {
