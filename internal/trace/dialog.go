@@ -169,6 +169,8 @@ var (
 	markAnswer  = []byte("HTTP/1.")
 	markGet     = []byte("GET /")
 	markPost    = []byte("POST /")
+	markGetAt   = []byte("GET http://") // to a proxy
+	markPostAt  = []byte("POST http://")
 )
 
 // step uses the first octets of b. more says that another step may follow at once.
@@ -201,7 +203,7 @@ func (d *dialog) step(side int, s *stream, b []byte) (used int, more bool) {
 // start decides what a stream is by its first octets.
 func (d *dialog) start(s *stream, b []byte) (int, bool) {
 	short := false
-	for _, m := range [][]byte{markHello, markAnswer, markGet, markPost, markLength, markType} {
+	for _, m := range [][]byte{markHello, markAnswer, markGet, markPost, markGetAt, markPostAt, markLength, markType} {
 		n := min(len(b), len(m))
 		if !bytes.Equal(b[:n], m[:n]) {
 			continue
@@ -236,7 +238,7 @@ func (d *dialog) stateAt(m []byte) state {
 
 // scan looks for the next thing that is known.
 func (d *dialog) scan(s *stream, b []byte) (int, bool) {
-	list := [][]byte{markLength, markType, markHello, markAnswer, markGet, markPost, markMessage}
+	list := [][]byte{markLength, markType, markHello, markAnswer, markGet, markPost, markGetAt, markPostAt, markMessage}
 	switch {
 	case d.tcp:
 		list = list[:3]

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -97,7 +98,9 @@ type direction struct {
 	store   uint32
 	flows   map[uint32]envelope.Flow
 	before  envelope.Histories // messages that later ones are coded after
-	last    uint64             // of them: number in full
+	last    uint64             // highest number of the direct lane, in full
+	next    uint64             // the first that is not in before
+	early   map[uint64]earlier // those that came before their turn
 	session *normwire.Session
 	segment int
 	sent    uint64 // generation, object and position of the highest DATA
@@ -308,7 +311,7 @@ func (d *direction) forget() {
 		d.numbers[lane], d.waiting[lane] = map[uint16]bool{}, map[uint16]int64{}
 	}
 	d.flows = map[uint32]envelope.Flow{}
-	d.before, d.last = envelope.Histories{}, 0
+	d.before, d.last, d.next, d.early = envelope.Histories{}, 0, 0, map[uint64]earlier{}
 	d.objects, d.sent = map[uint32]*object{}, 0
 }
 
@@ -394,9 +397,50 @@ func (l *linkAnalyser) data(d *direction, s *segment, f frame.Data) string {
 	return l.envelope(d, s, d.flows, f.Coded, f.Body, number)
 }
 
+// earlier is a message that later ones may be coded after: its flow, and what it carries, nil when that is no payload.
+type earlier struct {
+	flow    uint32
+	payload *jxtabridge.Payload
+}
+
+// Of messages before their turn.
+const (
+	firstNumbers = 64  // a capture whose first number is no higher begins with the numbers
+	maxEarly     = 256 // when more wait, what is missing is taken for lost
+)
+
+// settle adds messages to what later ones are coded after, in the order of their numbers, as the receiver does.
+func (d *direction) settle(number uint64, e earlier) {
+	if d.next == 0 {
+		d.next = 1
+		if number > firstNumbers {
+			d.next = number
+		}
+	}
+	d.last = max(d.last, number)
+	if number < d.next {
+		return
+	}
+	d.early[number] = e
+	if len(d.early) > maxEarly {
+		d.next = slices.Min(slices.Collect(maps.Keys(d.early)))
+	}
+	for {
+		e, ok := d.early[d.next]
+		if !ok {
+			return
+		}
+		if e.payload != nil {
+			d.before.Add(e.flow, d.next, e.payload)
+		}
+		delete(d.early, d.next)
+		d.next++
+	}
+}
+
 // envelope reads a message under custody and answers the ledger's kind. flows are those of its sender. custody is its
 // number in the direct lane, 0 for another: there a message may be coded after those before it, and is read as long as
-// the capture has these in order.
+// the capture has these, in whatever order.
 func (l *linkAnalyser) envelope(d *direction, s *segment, flows map[uint32]envelope.Flow, coded bool, body []byte, custody uint64) string {
 	codec := compact.Stored
 	if coded {
@@ -415,10 +459,9 @@ func (l *linkAnalyser) envelope(d *direction, s *segment, flows map[uint32]envel
 			f, ok := flows[n]
 			return f, ok
 		}, texts)
-		if err == nil && m.Payload != nil && custody > d.last {
-			d.before.Add(number, custody, m.Payload)
+		if custody != 0 {
+			d.settle(custody, earlier{number, m.Payload})
 		}
-		d.last = max(d.last, custody)
 		if defined != "" && number != 0 && flows != nil && len(flows) < maxFlows {
 			flows[number] = defined
 		}

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -193,6 +194,44 @@ func TestLinkNotOpened(t *testing.T) {
 		if l == nil || l.Opened != tt.opened || len(l.Unopened) == 0 || !strings.Contains(l.Unopened[0].Name, tt.reason) {
 			t.Errorf("%s: %+v", tt.name, l)
 		}
+	}
+}
+
+// Messages are coded after those that both ends hold. At the receiver's end of a lossy link the capture has some of them
+// late, and all are read.
+func TestLinkHistory(t *testing.T) {
+	list, a, _ := conversation(t, 1, 2)
+	a.list = &list
+	const first, end, lag = 3, 60, 3 // receipts come so many messages later
+	var coder compact.Coder
+	var held envelope.Histories
+	var sent []*jxtabridge.Payload
+	for n := uint64(first); n < end; n++ {
+		p := &jxtabridge.Payload{
+			Group: "jxta-NetGroup", Wire: true, Pipe: pipeID, Src: "uuid-59616261646162614A78746150325033" + strings.Repeat("AB", 16) + "03",
+			Elements: []jxta.Element{{Namespace: "trk", Name: "body", Data: fmt.Appendf(nil, "TRK;ship;%d;N59.12%02d;E005.43%02d;steady as she goes", n, n, n)}},
+		}
+		sent = append(sent, p)
+		if n >= first+lag {
+			held.Add(2, n-lag, sent[n-lag-first])
+		}
+		texts := &envelope.Texts{Coder: &coder, Encode: held.Encode(&coder, 2, n)}
+		b, err := envelope.AppendCoded(nil, envelope.Message{Payload: p}, 2, n == first, texts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.send(2, false, []string{"payload"}, frame.Data{Number: uint16(n), Body: b})
+	}
+	short := len(list[len(list)-1].Data)
+	if long := len(list[5].Data); short > long-20 {
+		t.Fatalf("%d octets, the first had %d: nothing was coded after others", short, long)
+	}
+	for i := 10; i+lag < len(list); i += 5 { // lost, and sent again
+		list[i], list[i+1], list[i+2] = list[i+1], list[i+2], list[i]
+	}
+	l := analyse(list, Options{Key: &linkKey}).Link
+	if l.Unread != 0 || l.Messages != 3+end-first {
+		t.Errorf("%d unread, %d messages", l.Unread, l.Messages)
 	}
 }
 

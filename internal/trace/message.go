@@ -80,6 +80,9 @@ func (a *Analyser) welcome(d *dialog, side int, s *stream, w jxta.Welcome, octet
 // request takes in the first line of an HTTP request. The path of a poll is the client's unique value (wire 3.1).
 func (a *Analyser) request(d *dialog, side int, _ *stream, method, target string) {
 	a.httpRequests++
+	if host, ok := strings.CutPrefix(target, "http://"); ok { // through a proxy
+		_, target, _ = strings.Cut(host, "/")
+	}
 	path, _, _ := strings.Cut(strings.TrimPrefix(target, "/"), "?")
 	if method == "GET" && len(path) > 5 && (path[:5] == "uuid-" || path[:5] == "cbid-") {
 		if id, err := jxta.Normalize(path); err == nil {

@@ -162,9 +162,9 @@ func (w *writer) rows(title, unit string, rows []Row) {
 	if len(rows) == 0 {
 		return
 	}
-	w.f("\n%-37s %10s %12s\n", title, "number", unit)
+	w.f("\n%-51s %10s %12s\n", title, "number", unit)
 	for _, r := range rows {
-		w.f("       %-30s %10d %12d\n", clean(r.Name), r.Count, r.Octets)
+		w.f("       %-44s %10d %12d\n", clean(r.Name), r.Count, r.Octets)
 	}
 }
 

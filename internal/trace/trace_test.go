@@ -382,6 +382,23 @@ func TestLinkTypes(t *testing.T) {
 	}
 }
 
+// Through a proxy a request names the whole address.
+func TestProxy(t *testing.T) {
+	a := New(Options{})
+	feed(a, 1, 1, flagSYN, nil)
+	poll := "GET http://10.200.0.1:9700/uuid-59616261646162614A78746150325033F2D519D6CA8B42FB9DC7DF1066B7744E03?120000,120000 HTTP/1.1\r\nHost: x\r\n\r\n"
+	feed(a, 1, 2, flagACK, []byte(poll[:9]))
+	feed(a, 1, 11, flagACK, []byte(poll[9:]))
+	if h := a.hosts[netip.MustParseAddr("10.0.0.0")]; h == nil || !strings.HasPrefix(h.peer, "uuid-5961") {
+		t.Errorf("%+v", h)
+	}
+	r := a.Finish()
+	checkSums(t, r)
+	if r.HTTPRequests != 1 || r.UnreadBytes != 0 {
+		t.Errorf("%d requests, %d octets unread", r.HTTPRequests, r.UnreadBytes)
+	}
+}
+
 func TestBadFiles(t *testing.T) {
 	good := load(t, "jxta22-http")
 	list := packets(t, good)
