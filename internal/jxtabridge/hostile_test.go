@@ -64,6 +64,7 @@ func TestCapturedConversation(t *testing.T) {
 			}
 			for _, srdi := range map[string][]string{"jxse27": {"jxse27-srdi"}, "jxta22": {"jxta22-srdi-pipe"}}[gen] {
 				hear(srdi)
+				n.pass(pipeSettles)
 				if it := n.takeItems(); len(it) != 1 || it[0].Kind != ItemPipe {
 					t.Errorf("%s: %+v", srdi, it)
 				}

@@ -35,6 +35,8 @@ type pipeMemory struct {
 	Group string `json:"group"`
 	Pipe  string `json:"pipe"`
 	Kind  uint8  `json:"kind"`
+	// Untold: far sites did not know of it yet.
+	Untold bool `json:"untold,omitempty"`
 }
 
 type advMemory struct {
@@ -61,7 +63,8 @@ func (b *Bridge) rememberPeer(p *peer) {
 		m.Leases = append(m.Leases, leaseMemory{g, p.leases[g].expires, p.leases[g].doc})
 	}
 	for _, k := range p.pipeKeys() {
-		m.Pipes = append(m.Pipes, pipeMemory{k.group, k.pipe, p.pipes[k]})
+		_, untold := b.untold[untoldPipe{p.id, k}]
+		m.Pipes = append(m.Pipes, pipeMemory{k.group, k.pipe, p.pipes[k], untold})
 	}
 	b.remember(memPeer+p.id, m)
 }
@@ -91,6 +94,9 @@ func (b *Bridge) recall(m Memory) {
 		}
 		for _, k := range pm.Pipes {
 			p.pipes[pipeKey{k.Group, k.Pipe}] = k.Kind
+			if k.Untold {
+				b.untold[untoldPipe{id, pipeKey{k.Group, k.Pipe}}] = time.Unix(0, 0)
+			}
 		}
 		b.peers[id] = p
 		return
@@ -123,7 +129,9 @@ func (b *Bridge) Items() []Item {
 			out = append(out, b.peerItem(p, g))
 		}
 		for _, k := range p.pipeKeys() {
-			out = append(out, pipeItem(p.id, k, p.pipes[k]))
+			if _, untold := b.untold[untoldPipe{p.id, k}]; !untold {
+				out = append(out, pipeItem(p.id, k, p.pipes[k]))
+			}
 		}
 	}
 	first := len(out)

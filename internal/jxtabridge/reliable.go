@@ -183,7 +183,7 @@ func (b *Bridge) edgeBlock(st *stream, in inbound, e *jxta.Element) {
 		if st.early == nil {
 			st.early = map[uint32]upward{}
 		}
-		st.early[n] = up
+		st.early[n] = up // not acknowledged, even selectively: the edge keeps it until it is durable here
 		return
 	}
 	closes := b.take(st, up)
@@ -387,7 +387,11 @@ func (b *Bridge) leave(st *stream) {
 	if st.ended {
 		return
 	}
-	if !st.ending { // else the far end began it
+	closing := st.ending // by the far end, then it knows
+	for n, d := range st.queue {
+		closing = closing || d.closes && n <= st.sent
+	}
+	if !closing {
 		b.carryStream(st, headClose, uint64(st.recv), nil, 0)
 	}
 	b.endStream(st)
@@ -552,6 +556,7 @@ func (b *Bridge) sweepStreams() {
 			b.repeat(st, here)
 		}
 	}
+	b.sweepUntold()
 	for _, key := range b.sortedStrays() {
 		if s := b.strays[key]; due(s.until) {
 			b.dropStray(key, s)
@@ -610,6 +615,11 @@ func (b *Bridge) rearmStreams() {
 	}
 	for _, s := range b.strays {
 		b.until(s.until)
+	}
+	for _, t := range b.untold {
+		if !t.IsZero() {
+			b.until(t)
+		}
 	}
 }
 

@@ -184,15 +184,13 @@ func pipeTypeName(kind uint8) string {
 
 func (b *Bridge) pipeUp(p *peer, k pipeKey, kind uint8) {
 	p.pipes[k] = kind
-	b.out.Items = append(b.out.Items, pipeItem(p.id, k, kind))
+	b.tellPipe(p, k, kind)
 	b.pipeKnown(p.id, k, kind)
 }
 
 func (b *Bridge) pipeDown(p *peer, k pipeKey) {
-	it := pipeItem(p.id, k, p.pipes[k])
-	it.Gone = true
+	b.withdrawPipe(p, k, p.pipes[k])
 	delete(p.pipes, k)
-	b.out.Items = append(b.out.Items, it)
 	b.edgeGone(p, k.group, k.pipe)
 }
 

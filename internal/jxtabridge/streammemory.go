@@ -23,6 +23,7 @@ type streamState struct {
 	strayOctets     int
 	credentials     map[credentialKey][]byte // documents of far peers
 	credentialsTold map[credentialKey][]byte // digests of what far sites have of ours
+	untold          map[untoldPipe]time.Time // when far sites are told of a pipe; zero: never, it ends a stream
 	recalled        bool
 }
 
@@ -36,7 +37,7 @@ type strays struct {
 func newStreamState() streamState {
 	return streamState{streams: map[streamKey]*stream{}, streamAt: map[streamAddr]*stream{}, streamsOver: newRecent(8192),
 		siteEpochs: map[uint16]int{}, carrying: map[uint64]carrying{}, strays: map[streamKey]*strays{},
-		credentials: map[credentialKey][]byte{}, credentialsTold: map[credentialKey][]byte{}}
+		untold: map[untoldPipe]time.Time{}, credentials: map[credentialKey][]byte{}, credentialsTold: map[credentialKey][]byte{}}
 }
 
 const (
@@ -153,6 +154,9 @@ func (b *Bridge) placeStreams(positions map[streamKey][2]uint32) {
 	for key, st := range b.streams {
 		at := positions[key]
 		st.recv, st.acked, st.sent = at[0], at[1], at[1]
+		if st.toID != "" {
+			b.untold[untoldPipe{st.local, pipeKey{st.group, st.toID}}] = time.Time{}
+		}
 	}
 	b.recalled = len(b.streams) > 0
 }

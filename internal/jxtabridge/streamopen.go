@@ -64,6 +64,7 @@ func (b *Bridge) openStream(in inbound, far uint16, kind streamKind) {
 	st := &stream{key: streamKey{far, true, b.streamNumber}, kind: kind, group: in.group, local: in.from.id, remote: in.dest,
 		server: in.param, name: name, from: addr.pipe, to: urn, toID: id, queue: map[uint32]*downward{}, rto: streamRTO}
 	b.addStream(st)
+	b.hush(st)
 	b.stats.Streams++
 	b.out.Remember = append(b.out.Remember, Memory{memStreamNext, strconv.AppendUint(nil, b.streamNumber, 10)})
 	b.rememberStream(st)
@@ -305,6 +306,7 @@ func (b *Bridge) accepted(st *stream, in inbound, doc []byte) {
 	late := st.ended && st.to == ""
 	if st.to == "" {
 		st.to, st.toID = urn, id
+		b.hush(st)
 	}
 	switch {
 	case late: // refused already: say so now

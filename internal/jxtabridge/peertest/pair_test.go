@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -330,6 +331,12 @@ func (s *side) restart() {
 	s.start()
 	for _, it := range items {
 		s.inbox <- jxtabridge.FarItem{Site: s.other.number, Item: it}
+	}
+	s.mu.Lock()
+	pending := slices.SortedFunc(maps.Values(s.pending), func(a, b jxtabridge.FarPayload) int { return cmp.Compare(a.Token, b.Token) })
+	s.mu.Unlock()
+	for _, f := range pending {
+		s.inbox <- f
 	}
 }
 
