@@ -121,6 +121,7 @@ type game struct {
 	end      time.Time
 	kill     *Killed
 	deaf     *Deaf
+	quiet    *Silence
 	deafEars *Peer
 	redialed time.Time
 	mu       sync.Mutex // guards kill.BackS
@@ -520,6 +521,10 @@ func (g *game) finish(ctx context.Context) (*Run, error) {
 	run.Kill = g.kill
 	g.mu.Unlock()
 	run.Deaf = g.deaf
+	if g.quiet != nil {
+		g.liveFigures(g.records())
+		run.Silence = g.quiet
+	}
 	if !g.redialed.IsZero() {
 		run.Redial = redialFigures(all, g.sites[1].name, g.zero, g.redialed)
 	}

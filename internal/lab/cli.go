@@ -23,6 +23,24 @@ are measured at the emulator and in the peers. Needs root; Ctrl-C removes everyt
 
 `
 
+const overview = `usage: gateway lab LAB [flags]
+
+  blue-game  HQ and ships on a satellite link, as in the exercise of 2004
+  hf-net     HQ and ships on one half-duplex HF channel, some of them silent for the first part
+
+Both make namespaces, the link emulator, gateways and unmodified JXTA peers on this machine, and take the same flags.
+gateway lab LAB -h says more.
+`
+
+const usageHF = `usage: gateway lab hf-net [flags]
+
+Makes HQ and ships on this machine, all on one half-duplex channel with a group's address: network namespaces joined
+by the link emulator, gateways, and unmodified JXTA peers that publish, discover and send track messages. Some ships
+are ordered to transmit nothing from the first minute on for half of the time (gateway silence). Figures are measured
+at the emulator and in the peers. Needs root; Ctrl-C removes everything.
+
+`
+
 const usageEnd = `
 Times of scenarios count from the start of the ship's peer, and must be before the end of --duration.
 Examples:
@@ -36,20 +54,25 @@ Exit: 0 every message that counts arrived once and unchanged, 1 not so or the ga
 
 // Main is `gateway lab`: args are what comes after "lab". It returns the exit code.
 func Main(args []string, stdout, stderr io.Writer) int {
-	if len(args) == 0 || args[0] != "blue-game" {
-		if len(args) == 1 && (args[0] == "-h" || args[0] == "--help" || args[0] == "help") {
-			printUsage(stdout)
-			return 0
-		}
-		fmt.Fprintln(stderr, "gateway lab: the only lab is blue-game; gateway lab blue-game -h says more")
+	lab := ""
+	if len(args) > 0 {
+		lab = args[0]
+	}
+	switch lab {
+	case "-h", "--help", "help":
+		fmt.Fprint(stdout, overview)
+		return 0
+	case "blue-game", "hf-net":
+	default:
+		fmt.Fprintf(stderr, "gateway lab: say which\n\n%s", overview)
 		return 2
 	}
-	o, jsonFile, err := parseFlags(args[1:], stdout)
+	o, jsonFile, err := parseFlags(lab, args[1:], stdout)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
 	case err != nil:
-		fmt.Fprintf(stderr, "gateway lab blue-game: %v\n", err)
+		fmt.Fprintf(stderr, "gateway lab %s: %v\n", lab, err)
 		return 2
 	}
 	o.Progress = stdout
@@ -65,17 +88,17 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	var bad *UsageError
 	switch {
 	case errors.As(err, &bad):
-		fmt.Fprintf(stderr, "gateway lab blue-game: %v\n", err)
+		fmt.Fprintf(stderr, "gateway lab %s: %v\n", lab, err)
 		return 2
 	case err != nil && ctx.Err() != nil:
-		fmt.Fprintln(stderr, "gateway lab blue-game: interrupted; everything is removed")
+		fmt.Fprintf(stderr, "gateway lab %s: interrupted; everything is removed\n", lab)
 		return 1
 	case err != nil:
-		fmt.Fprintf(stderr, "gateway lab blue-game: %v\n", err)
+		fmt.Fprintf(stderr, "gateway lab %s: %v\n", lab, err)
 		return 1
 	}
 	if faults := res.Runs["gateway"].faults(); faults != "" {
-		fmt.Fprintf(stderr, "gateway lab blue-game: %s\n", faults)
+		fmt.Fprintf(stderr, "gateway lab %s: %s\n", lab, faults)
 		return 1
 	}
 	return 0
@@ -119,13 +142,6 @@ func write(res *Result, jsonFile string, stdout, text io.Writer) error {
 	return os.WriteFile(jsonFile, b, 0o644)
 }
 
-func printUsage(w io.Writer) {
-	var o Options
-	fs, _ := flags(&o)
-	fs.SetOutput(w)
-	fs.Usage()
-}
-
 // timed is "WHAT@TIME".
 type timed struct {
 	set func(what string) error
@@ -146,17 +162,26 @@ func (t timed) Set(s string) error {
 	return t.set(what)
 }
 
-func flags(o *Options) (*flag.FlagSet, *string) {
-	fs := flag.NewFlagSet("gateway lab blue-game", flag.ContinueOnError)
-	fs.StringVar(&o.Profile, "profile", "iridium-directip", "`name` of a link profile, or a path (gateway profiles lists them)")
-	fs.DurationVar(&o.Duration, "duration", 150*time.Second, "the peers send until so long after the ship's peer was started")
-	fs.DurationVar(&o.Rate, "rate", 5*time.Second, "between two messages of a peer")
+// defaults are what differs between the labs.
+func defaults(lab string) Options {
+	if lab == "hf-net" {
+		return Options{Profile: "hf-2400", Duration: 10 * time.Minute, Rate: 20 * time.Second, Ships: 3, Silent: 1}
+	}
+	return Options{Profile: "iridium-directip", Duration: 150 * time.Second, Rate: 5 * time.Second, Ships: 1}
+}
+
+func flags(lab string, o *Options) (*flag.FlagSet, *string) {
+	fs := flag.NewFlagSet("gateway lab "+lab, flag.ContinueOnError)
+	d := defaults(lab)
+	fs.StringVar(&o.Profile, "profile", d.Profile, "`name` of a link profile, or a path (gateway profiles lists them)")
+	fs.DurationVar(&o.Duration, "duration", d.Duration, "the peers send until so long after the ship's peer was started")
+	fs.DurationVar(&o.Rate, "rate", d.Rate, "between two messages of a peer")
 	fs.IntVar(&o.Size, "size", 200, "octets of a message")
 	fs.Uint64Var(&o.Seed, "seed", 1, "of the link's losses and delays")
 	fs.StringVar(&o.Peers, "peers", KindJXSE27, "`kind` of the peers: jxse27 (signed), jxse27-unsigned or jxta22")
 	fs.StringVar(&o.ShipPeer, "ship-peers", "", "`kind` of the ships' peers, when another")
 	fs.BoolVar(&o.HTTP, "http", false, "the peers use HTTP instead of TCP, as in 2004")
-	fs.IntVar(&o.Ships, "ships", 1, "number of ships, 1 to 20")
+	fs.IntVar(&o.Ships, "ships", d.Ships, "number of ships, 1 to 20")
 	fs.BoolVar(&o.Unaided, "unaided", false, "play it without gateways as well, at the same time")
 	fs.StringVar(&o.Only, "only", "", "play only this `run`: gateway or unaided")
 	fs.DurationVar(&o.Idle, "idle", 20*time.Second, "length of the silence at the end that is measured")
@@ -165,6 +190,7 @@ func flags(o *Options) (*flag.FlagSet, *string) {
 	fs.BoolVar(&o.Asker, "asker", false, "a second peer on the ship asks for HQ's service during the outage")
 	fs.Var(timed{func(s string) (err error) { o.Bulk, err = strconv.Atoi(s); return err }, &o.BulkAt}, "bulk", "one long message each way, `20000@60s` is so many octets at 60 s")
 	fs.DurationVar(&o.RedialAt, "redial", 0, "the first ship's link gets another address `then`, as behind NAT")
+	fs.IntVar(&o.Silent, "silent", d.Silent, "`number` of ships, the last ones, that transmit nothing for the first part (from a minute on, half of --duration)")
 	fs.StringVar(&o.Deaf, "deaf", "", "`ship3`: that ship's peer publishes, opens and sends nothing")
 	fs.Var(timed{func(s string) error { o.Kill = s; return nil }, &o.KillAt}, "kill", "kill -9 a site's gateway and start it again, `ship@100s`")
 	fs.StringVar(&o.Gateway, "gateway", "", "`path` of the gateway under test (default this one)")
@@ -173,6 +199,11 @@ func flags(o *Options) (*flag.FlagSet, *string) {
 	file := fs.String("json", "", "write the figures to `file`; - is standard output, and text goes to standard error")
 	fs.Usage = func() {
 		w := fs.Output()
+		if lab == "hf-net" {
+			fmt.Fprint(w, usageHF)
+			fs.PrintDefaults()
+			return
+		}
 		fmt.Fprint(w, usage)
 		fs.PrintDefaults()
 		fmt.Fprint(w, usageEnd)
@@ -181,9 +212,9 @@ func flags(o *Options) (*flag.FlagSet, *string) {
 }
 
 // parseFlags prints help to w when asked for; wrong flags come back as an error without it.
-func parseFlags(args []string, w io.Writer) (Options, string, error) {
+func parseFlags(lab string, args []string, w io.Writer) (Options, string, error) {
 	var o Options
-	fs, file := flags(&o)
+	fs, file := flags(lab, &o)
 	fs.SetOutput(io.Discard)
 	err := fs.Parse(args)
 	switch {

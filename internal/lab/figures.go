@@ -54,6 +54,7 @@ type Run struct {
 	Outage            *Outage  `json:"outage,omitempty"`         // link down and back
 	Kill              *Killed  `json:"kill,omitempty"`           // a gateway was killed and started again
 	Redial            *Redial  `json:"redial,omitempty"`         // a ship's address on the link changed
+	Silence           *Silence `json:"silence,omitempty"`        // of ships that transmitted nothing
 	Deaf              *Deaf    `json:"deaf,omitempty"`           // a ship without a listener
 	Missing           []Missed `json:"missing,omitempty"`        // of messages_sent; the first 20
 	PeerErrors        []string `json:"peer_errors,omitempty"`    // said by the peers; the first 20

@@ -194,7 +194,10 @@ func TestFlags(t *testing.T) {
 		say  string
 	}{
 		{"", 2, "blue-game"},
-		{"-h", 0, "usage: gateway lab blue-game"},
+		{"-h", 0, "hf-net     HQ and ships"},
+		{"hf-net -h", 0, "usage: gateway lab hf-net"},
+		{"hf-net --silent 5", 2, "5 silent ships of 3"},
+		{"blue-game --silent 1 --duration 100s --asker", 2, "outage"},
 		{"blue-game -h", 0, "-profile"},
 		{"red-game", 2, "blue-game"},
 		{"blue-game --colour", 2, "colour"},
@@ -213,7 +216,7 @@ func TestFlags(t *testing.T) {
 			t.Errorf("%q: exit %d, want %d with %q\n%s%s", tt.args, code, tt.code, tt.say, out.String(), err.String())
 		}
 	}
-	o, _, err := parseFlags(strings.Fields("--outage 60s@120s --bulk 20000@70s --kill ship@100s --unaided"), io.Discard)
+	o, _, err := parseFlags("blue-game", strings.Fields("--outage 60s@120s --bulk 20000@70s --kill ship@100s --unaided"), io.Discard)
 	if err != nil || o.OutageFor != time.Minute || o.OutageAt != 2*time.Minute || o.Bulk != 20000 || o.BulkAt != 70*time.Second ||
 		o.Kill != "ship" || o.KillAt != 100*time.Second || !o.Unaided {
 		t.Errorf("%+v, %v", o, err)

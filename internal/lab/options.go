@@ -35,6 +35,8 @@ type Options struct {
 	Bulk                int           // octets of one long message each way, besides the short ones
 	BulkAt              time.Duration // a third of Duration
 	RedialAt            time.Duration // the first ship's link gets another address; 0: never
+	Silent              int           // so many ships, the last ones, transmit nothing for a while (EMCON)
+	SilentAt, SilentFor time.Duration // a minute, and half of Duration
 	Deaf                string        // ship whose peer publishes, opens and sends nothing
 	Kill                string        // site whose gateway gets kill -9 and is started again
 	KillAt              time.Duration
@@ -76,6 +78,10 @@ func (o *Options) complete() (profile.Profile, error) {
 	set(&o.Rate, 5*time.Second)
 	set(&o.Idle, 20*time.Second)
 	set(&o.BulkAt, o.Duration/3)
+	if o.Silent > 0 {
+		set(&o.SilentAt, time.Minute)
+		set(&o.SilentFor, o.Duration/2)
+	}
 	if o.Size == 0 {
 		o.Size = 200
 	}
@@ -110,6 +116,9 @@ func (o *Options) complete() (profile.Profile, error) {
 	}
 	check(o.OutageFor >= 0 && o.OutageAt+o.OutageFor <= o.Duration, "the outage ends after the peers stopped sending")
 	check(!o.Asker || o.OutageFor > 0, "nobody can ask during an outage without an outage")
+	check(o.Silent >= 0 && o.Silent <= o.Ships && (o.Silent == 0 || o.Deaf == "" && o.Only != "unaided"), "%d silent ships of %d: with gateways, and none of them deaf", o.Silent, o.Ships)
+	check(o.Silent == 0 || o.SilentFor > 2*silenceSettles && o.SilentAt+o.SilentFor < o.Duration, "silence of %v at %v: more than %v, and over before %v",
+		o.SilentFor, o.SilentAt, 2*silenceSettles, o.Duration)
 	check(o.Deaf == "" || o.Ships > 1 && slices.Contains(o.siteNames()[2:], o.Deaf), "deaf %q: one of several ships, not the first", o.Deaf)
 	check(o.Kill == "" || slices.Contains(o.siteNames(), o.Kill), "kill %q: there are %s", o.Kill, strings.Join(o.siteNames(), ", "))
 	if len(bad) > 0 {

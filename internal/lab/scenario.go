@@ -59,6 +59,9 @@ func (g *game) scenario(ctx, peersCtx context.Context) (plan []action) {
 			return g.hub.Redial(s.name, redialAddr(s.index))
 		}})
 	}
+	if o.Silent > 0 && g.kind == "gateway" {
+		plan = append(plan, g.silenceActions(ctx)...)
+	}
 	if o.Deaf != "" {
 		var before linkemu.NodeStats
 		plan = append(plan,

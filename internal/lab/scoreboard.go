@@ -162,6 +162,10 @@ func (r *Run) extras(w io.Writer, kind string) {
 	if d := r.Redial; d != nil {
 		say("%s had another address from %.0f s on: the next message came ashore after %s, to the ship after %s", d.Site, d.AtS, after(d.UpS), after(d.DownS))
 	}
+	if q := r.Silence; q != nil {
+		say("%s silent from %.0f s on for %.0f s: %d packets of %d octets sent; their peers saw %d of %d messages of hq as they came",
+			strings.Join(q.Ships, ", "), q.FromS, q.Seconds, q.Packets, q.Bytes, q.Live, q.Sent)
+	}
 	if d := r.Deaf; d != nil {
 		say("%s, without a listener, from %.0f s on for %.0f s: %d octets down, %d up", d.Site, d.FromS, d.Seconds, d.Bytes.Down, d.Bytes.Up)
 	}
