@@ -257,6 +257,11 @@ func TestLinkPMul(t *testing.T) {
 		}
 		a.send(seal.Group, false, []string{"payload"}, frame.PMul{Body: out})
 	}
+	shard, err := pmul.AppendCompact(nil, 1, 0, pmul.ParityPDU{Source: 1, Message: 9, Total: 3, Last: uint16(len(part(3))), Shard: make([]byte, 400)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.send(seal.Group, false, []string{"repair"}, frame.PMul{Body: shard})
 	ack, err := pmul.AppendCompact(nil, 2, 1, pmul.AckPDU{Source: 2, Entries: []pmul.AckEntry{{Source: 1, Message: 9}}})
 	if err != nil {
 		t.Fatal(err)
@@ -264,7 +269,7 @@ func TestLinkPMul(t *testing.T) {
 	b.send(1, false, []string{"ack"}, frame.PMul{Body: ack})
 	var events []Event
 	l := analyse(list, Options{Key: &linkKey, Sink: func(e Event) { events = append(events, e) }}).Link
-	if l.Opened != 11 || l.Messages != 4 || l.Receipted != 3 || l.Unread != 0 || len(events) != 3 || events[2].Octets != 1000 {
+	if l.Opened != 12 || l.Messages != 4 || l.Receipted != 3 || l.Unread != 0 || len(events) != 3 || events[2].Octets != 1000 {
 		t.Fatalf("%+v, events %+v", l, events)
 	}
 	got := map[string]int64{}

@@ -68,7 +68,8 @@ func (k *mulMessage) settle(m *mulSite, kind string) {
 	k.owed, k.data, k.octets = nil, nil, 0
 }
 
-// mul charges a frame of P_Mul as its sender does: to what its first message holds, or to acknowledgement.
+// mul charges a frame of P_Mul as its sender does: to what its first message holds, to repair when that is a parity shard,
+// else to acknowledgement.
 func (l *linkAnalyser) mul(d *direction, s *segment, f frame.PMul, octets int) {
 	pdus, err := pmul.ParseCompact(f.Body, pmul.NodeID(d.nodes.from), pmul.NodeID(d.nodes.to))
 	if err != nil {
@@ -77,6 +78,7 @@ func (l *linkAnalyser) mul(d *direction, s *segment, f frame.PMul, octets int) {
 		return
 	}
 	var about *mulMessage
+	repair := false
 	name := ""
 	for _, pdu := range pdus {
 		if name == "" {
@@ -99,12 +101,16 @@ func (l *linkAnalyser) mul(d *direction, s *segment, f frame.PMul, octets int) {
 				l.pmul.octets += len(pdu.Fragment) + chunkCost
 			}
 			l.whole(pdu.Source, d, s, k)
+		case pmul.ParityPDU:
+			repair = repair || about == nil
 		case pmul.AckPDU:
 			l.acknowledged(pdu, s.at)
 		}
 	}
 	tallyIn(l.frames, name, octets)
 	switch {
+	case repair:
+		d.charge("repair", octets)
 	case about == nil:
 		d.charge("ack", octets)
 	case about.kind != "":
