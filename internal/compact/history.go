@@ -2,6 +2,7 @@ package compact
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -14,10 +15,12 @@ var ErrHistory = errors.New("compact: coded after messages not held here")
 
 // Bounds of a history, the same at both ends.
 const (
-	maxBack        = 32      // 5 bits: numbers from a message back to the newest it may be coded after
-	windowMessages = 8       // 3 bits: learned from, at most
-	windowOctets   = 800     // of text or tokens learned from, at most, but for the newest
-	maxLearned     = 8 << 10 // octets of a message that is learned from
+	maxBack        = shortBack + 256 // numbers from a message back to the newest it may be coded after
+	shortBack      = 31              // 5 bits of one octet; more take another
+	maxHeld        = 40              // messages of a flow: the window behind those under way
+	windowMessages = 8               // 3 bits: learned from, at most
+	windowOctets   = 800             // of text or tokens learned from, at most, but for the newest
+	maxLearned     = 4 << 10         // octets of a message that is learned from
 	checkOctets    = 3
 )
 
@@ -34,7 +37,7 @@ const (
 //
 // A code says which messages it was made after and carries a hash of those and of the text itself: without the same
 // messages it does not expand. A sender that lost its history starts with none: codes are longer then, never wrong.
-// The zero value is ready. A History takes at most 40 times 16 kB.
+// The zero value is ready. A History takes at most 40 times 8 kB.
 type History struct {
 	held []entry
 }
@@ -46,10 +49,11 @@ type entry struct {
 	tokens bool
 }
 
-// Add takes the next message, and returns the numbers of those that are not needed any more. One out of order starts the
-// history again; one of more than 8 kB is not learned from and not kept.
+// Add takes the next message, and returns the numbers of those that are not needed any more. One out of order, or so far
+// on that none could be coded after the last, starts the history again; one of more than 4 kB is not learned from and
+// not kept.
 func (h *History) Add(number uint64, text []byte) (gone []uint64) {
-	if n := len(h.held); n > 0 && number <= h.held[n-1].number {
+	if n := len(h.held); n > 0 && (number <= h.held[n-1].number || number-h.held[n-1].number > maxBack) {
 		gone = h.Reset()
 	}
 	if len(text) > maxLearned {
@@ -60,12 +64,7 @@ func (h *History) Add(number uint64, text []byte) (gone []uint64) {
 		e.stream = e.text
 	}
 	h.held = append(h.held, e)
-	// What no code can need any more goes: the window behind the oldest base.
-	oldest := len(h.held)
-	for oldest > 0 && h.held[oldest-1].number+maxBack > number {
-		oldest--
-	}
-	if drop := oldest - windowMessages; drop > 0 {
+	if drop := len(h.held) - maxHeld; drop > 0 {
 		for _, e := range h.held[:drop] {
 			gone = append(gone, e.number)
 		}
@@ -160,7 +159,12 @@ func (c *Coder) AppendAfter(dst, text []byte, h *History, number uint64) ([]byte
 	}
 	window := h.window(base)
 	sum := check(window, text)
-	head := append([]byte{byte(number-base-1)<<3 | byte(len(window)-1)}, sum[:]...)
+	back := number - base
+	head := []byte{byte(min(back-1, shortBack))<<3 | byte(len(window)-1)}
+	if back > shortBack {
+		head = append(head, byte(back-shortBack-1))
+	}
+	head = append(head, sum[:]...)
 	for i := len(window) - 1; i >= 0; i-- {
 		if bytes.Equal(window[i].text, text) && len(head) < len(text) {
 			dst = append(dst, head...)
@@ -211,10 +215,16 @@ func (c *Coder) ExpandAfter(codec Codec, b []byte, h *History, number uint64, li
 	if len(b) < 1+checkOctets {
 		return nil, ErrCorrupt
 	}
-	back, count, sum, code := uint64(b[0]>>3)+1, int(b[0]&7)+1, [checkOctets]byte(b[1:]), b[1+checkOctets:]
-	if back >= number {
+	back, count, code := uint64(b[0]>>3)+1, int(b[0]&7)+1, b[1:]
+	if back > shortBack {
+		back += uint64(code[0])
+		code = code[1:]
+	}
+	if len(code) < checkOctets || back >= number {
 		return nil, ErrCorrupt
 	}
+	sum := [checkOctets]byte(code)
+	code = code[checkOctets:]
 	to := h.upTo(number - back)
 	if to < count {
 		return nil, ErrHistory
@@ -246,4 +256,72 @@ func (c *Coder) ExpandAfter(codec Codec, b []byte, h *History, number uint64, li
 		return nil, ErrHistory
 	}
 	return text, nil
+}
+
+// Histories are those of the flows of one lane to or from one peer. A flow of which nothing was heard for maxBack
+// numbers is forgotten at both ends alike, so that they are never many. The zero value is ready.
+type Histories struct {
+	flows  map[string]*History
+	newest uint64
+}
+
+// Held names a message of a flow's history.
+type Held struct {
+	Flow   string
+	Number uint64
+}
+
+// Of returns the flow's history, to code or expand with; it is empty for a flow that is not known.
+func (h *Histories) Of(flow string) *History {
+	if f := h.flows[flow]; f != nil {
+		return f
+	}
+	return new(History)
+}
+
+// Add takes the next message of the lane, and returns those that are not needed any more, in the order of flow and number.
+func (h *Histories) Add(flow string, number uint64, text []byte) (gone []Held) {
+	if h.flows == nil {
+		h.flows = map[string]*History{}
+	}
+	f := h.flows[flow]
+	if f == nil {
+		f = new(History)
+		h.flows[flow] = f
+	}
+	left := func(flow string, numbers []uint64) {
+		for _, n := range numbers {
+			gone = append(gone, Held{flow, n})
+		}
+	}
+	left(flow, f.Add(number, text))
+	h.newest = max(h.newest, number)
+	for name, f := range h.flows {
+		if n := len(f.held); n == 0 || f.held[n-1].number+maxBack < h.newest {
+			left(name, f.Reset())
+			delete(h.flows, name)
+		}
+	}
+	slices.SortFunc(gone, func(a, b Held) int { return cmp.Or(cmp.Compare(a.Flow, b.Flow), cmp.Compare(a.Number, b.Number)) })
+	return gone
+}
+
+// Reset forgets everything and returns what that was, in no order.
+func (h *Histories) Reset() (gone []Held) {
+	for name, f := range h.flows {
+		for _, n := range f.Reset() {
+			gone = append(gone, Held{name, n})
+		}
+	}
+	*h = Histories{}
+	return gone
+}
+
+// Octets is the room that all take.
+func (h *Histories) Octets() int {
+	n := 0
+	for _, f := range h.flows {
+		n += f.Octets()
+	}
+	return n
 }
