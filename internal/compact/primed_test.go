@@ -61,6 +61,30 @@ func TestVectors(t *testing.T) {
 	}
 }
 
+// Codes of flows, by their hash.
+func TestLearnedVectors(t *testing.T) {
+	m := NewMaker(2, corpusWords)
+	track, tracks := m.Track(), []*Track{m.Track(), m.Track()}
+	var c Coder
+	var h Histories
+	sum := sha256.New()
+	for i := range 24 {
+		flow, text := "xml", track.XML()
+		switch i % 4 {
+		case 1:
+			flow, text = "text", Texts(tracks, 200)
+		case 2:
+			flow, text = "plot", track.Plot(1.5e9+float64(i), 200)
+		}
+		coded, codec := c.AppendAfter(nil, text, h.Of(flow), uint64(i+1))
+		h.Add(flow, uint64(i+1), text)
+		sum.Write(append([]byte{byte(codec), byte(len(coded))}, coded...))
+	}
+	if got, want := hex.EncodeToString(sum.Sum(nil)[:8]), "9d63caddd662686e"; got != want {
+		t.Errorf("codes are %s, want %s: a change of what is learned is another model version", got, want)
+	}
+}
+
 func TestCorpusRoundTrip(t *testing.T) {
 	var c Coder
 	for i, p := range generateCorpus() {
