@@ -170,7 +170,7 @@ func (b *Bridge) edgeBlock(st *stream, in inbound, e *jxta.Element) {
 	if st.ended {
 		return
 	}
-	if st.waiting >= b.cfg.StreamOctets+streamHardPlus || st.blocks >= 4*b.cfg.StreamBlocks || len(st.early) >= streamReorder {
+	if st.waiting >= b.cfg.StreamOctets+streamHardPlus || st.blocks >= 4*b.cfg.StreamBlocks || n > st.recv+1 && len(st.early) >= streamReorder {
 		b.stats.Refused["stream_full"]++
 		return // it keeps it, and its window is closed
 	}

@@ -51,6 +51,7 @@ type edge struct {
 	own    string // URN of its pipe
 	server string // URN of the pipe it listens on, if it does
 	refuse bool   // it answers no opening
+	many   bool   // it opens several, one after the other
 	peer   string // at the other end
 	to     string // URN of the other end's pipe
 	opened time.Time
@@ -207,7 +208,7 @@ func (e *edge) hear() bool {
 			e.request(h, &m)
 			continue
 		}
-		if h.erm.Dest.Param != e.own {
+		if h.erm.Dest.Param != e.own && !e.many {
 			e.n.Errorf("%s: message to pipe %s", e.name, h.erm.Dest.Param)
 		}
 		if rem := m.Find(ns, "remPipe"); rem != nil && e.to == "" {
