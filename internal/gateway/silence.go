@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"aldis/internal/frame"
+	"aldis/internal/pmul"
 	"aldis/internal/profile"
 	"aldis/internal/seal"
 )
@@ -40,8 +41,14 @@ func (g *Gateway) setSilence(now time.Time, ev Silence) {
 	}
 }
 
-// announceSilence tells every peer in one datagram, whatever the air is doing: the order is to be quiet now.
+// announceSilence tells the peers in one datagram for the group or for each, whatever the air is doing: the order is to
+// be quiet now.
 func (g *Gateway) announceSilence(now time.Time) {
+	if g.mul != nil && g.cfg.Group.IsValid() {
+		body := frame.Append(nil, frame.Silence{Until: g.silence.wire()}, true)
+		g.mulPost(now, seal.Group, g.cfg.Group, true, body, pmul.Packet{}, &g.mul.ledger)
+		return
+	}
 	for _, p := range g.peers {
 		if p.addr.IsValid() {
 			p.announce = true

@@ -117,8 +117,8 @@ func (o *Options) complete() (profile.Profile, error) {
 	check(o.OutageFor >= 0 && o.OutageAt+o.OutageFor <= o.Duration, "the outage ends after the peers stopped sending")
 	check(!o.Asker || o.OutageFor > 0, "nobody can ask during an outage without an outage")
 	check(o.Silent >= 0 && o.Silent <= o.Ships && (o.Silent == 0 || o.Deaf == "" && o.Only != "unaided"), "%d silent ships of %d: with gateways, and none of them deaf", o.Silent, o.Ships)
-	check(o.Silent == 0 || o.SilentFor > 2*silenceSettles && o.SilentAt+o.SilentFor < o.Duration, "silence of %v at %v: more than %v, and over before %v",
-		o.SilentFor, o.SilentAt, 2*silenceSettles, o.Duration)
+	check(o.Silent == 0 || o.SilentFor > 5*silenceSettles && o.SilentAt+o.SilentFor < o.Duration, "silence of %v at %v: more than %v, and over before %v",
+		o.SilentFor, o.SilentAt, 5*silenceSettles, o.Duration)
 	check(o.Deaf == "" || o.Ships > 1 && slices.Contains(o.siteNames()[2:], o.Deaf), "deaf %q: one of several ships, not the first", o.Deaf)
 	check(o.Kill == "" || slices.Contains(o.siteNames(), o.Kill), "kill %q: there are %s", o.Kill, strings.Join(o.siteNames(), ", "))
 	if len(bad) > 0 {

@@ -10,10 +10,11 @@ import (
 	"aldis/internal/linkemu"
 )
 
-// silenceSettles is what may still be on its way out of a ship when it is ordered to be silent: the announcement.
-const silenceSettles = 5 * time.Second
+// silenceSettles is for the announcement, which leaves a gateway with the order.
+const silenceSettles = 2 * time.Second
 
-// Silence is what ships under EMCON sent, and what their peers saw meanwhile.
+// Silence is what the gateways of ships under EMCON gave to their modems, and what their peers saw meanwhile. What a
+// modem still held when the order came is not counted: on a busy channel it goes out later.
 type Silence struct {
 	Ships   []string `json:"ships"`
 	FromS   float64  `json:"from_s"`
@@ -62,8 +63,8 @@ func (g *game) silenceActions(ctx context.Context) []action {
 			for i, s := range g.silent() {
 				now := st.Node(s.name)
 				q.Ships = append(q.Ships, s.name)
-				q.Packets += now.Up.OnAir.Frames - before[i].Up.OnAir.Frames
-				q.Bytes += now.Up.OnAir.Octets - before[i].Up.OnAir.Octets
+				q.Packets += now.Up.Offered.Frames - before[i].Up.Offered.Frames
+				q.Bytes += now.Up.Offered.Octets - before[i].Up.Offered.Octets
 			}
 			g.quiet = q
 			g.say("silent ships have sent %d packets in %.0f s", q.Packets, q.Seconds)
