@@ -35,7 +35,11 @@ func (r run) name() string {
 }
 
 func (r run) command(binary, file string) []string {
-	args := []string{binary, "lab", "blue-game", "--profile", r.profile, "--peers", r.peers, "--seed", fmt.Sprint(r.seed)}
+	lab := "blue-game"
+	if r.group == "hf-net" {
+		lab = r.group
+	}
+	args := []string{binary, "lab", lab, "--profile", r.profile, "--peers", r.peers, "--seed", fmt.Sprint(r.seed)}
 	return append(append(args, r.args...), "--json", file)
 }
 
@@ -58,6 +62,12 @@ func matrix() (runs []run) {
 			run{"ships", l, "jxse27", 1, []string{"--duration", "4m", "--ships", "3"}},
 			run{"mixed", l, "jxta22", 1, []string{"--duration", "4m", "--ship-peers", "jxse27"}},
 			run{"unaided", l, "jxse27", 1, []string{"--duration", "5m", "--unaided", "--only", "unaided"}})
+	}
+	for _, k := range []string{"jxta22", "jxse27"} {
+		runs = append(runs, run{"http", "iridium-directip", k, 1, []string{"--duration", "4m", "--http"}})
+	}
+	for seed := 1; seed <= 3; seed++ {
+		runs = append(runs, run{"hf-net", "hf-2400", "jxse27", seed, []string{"--duration", "8m"}})
 	}
 	return runs
 }
@@ -101,6 +111,13 @@ type figures struct {
 		Short  float64 `json:"short_median"`
 		Others float64 `json:"other_median"`
 	} `json:"bulk"`
+	Silence *struct {
+		Ships   []string `json:"ships"`
+		Seconds float64  `json:"seconds"`
+		Packets int      `json:"packets"`
+		Live    int      `json:"live"`
+		Sent    int      `json:"sent"`
+	} `json:"silence"`
 	Outage *struct {
 		Sent        int     `json:"sent"`
 		Delivered   int     `json:"delivered"`
@@ -244,6 +261,7 @@ Tracks are readable text of 200 octets, and Aldis deflates what is worth it: app
 	group("200 octets each way every 5 s for 5 minutes", head, []string{"road"}, road)
 	group("The same peers without gateways", head, []string{"unaided"}, road)
 	group("2.2 at HQ, signed 2.7 on the ship", head, []string{"mixed"}, road)
+	group("The peers speak HTTP, the transport of 2004", head, []string{"http"}, road)
 	group("HQ and three ships", head, []string{"ships"}, road)
 	group("A gateway is killed with SIGKILL at 60 s and started again", head, []string{"kill-ship", "kill-hq"}, road)
 	group("20,000 octets each way while the short ones go on",
@@ -264,6 +282,13 @@ Tracks are readable text of 200 octets, and Aldis deflates what is worth it: app
 			o := r.Outage
 			return fmt.Sprintf("%d, %d | %d / %d / %d | %.1f | %.1f | %d | %.1f", o.Sent, o.Delivered, r.Duplicates, r.Corrupted, r.OutOfOrder,
 				o.Worst, o.After, o.Disconnects, o.AnswerMS)
+		})
+	group("One HF channel: HQ and three ships, one of them silent from the first minute on for half of the time, a message every 20 s",
+		head+" silent one's packets in s | its peers saw of HQ's messages as they came |", []string{"hf-net"}, func(r result) string {
+			if r.Silence == nil {
+				return road(r) + " | incomplete"
+			}
+			return fmt.Sprintf("%s | %d in %.0f | %d of %d", road(r), r.Silence.Packets, r.Silence.Seconds, r.Silence.Live, r.Silence.Sent)
 		})
 	group("Nothing to say for ten minutes", "| link | peers | seed | seconds | octets up / down | of the slower rate |",
 		[]string{"idle"}, func(r result) string {
