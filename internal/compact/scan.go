@@ -2,26 +2,28 @@ package compact
 
 // Octets below space are no XML text; a token stream (tokens.go) uses them as marks. Tab and line feed stay text.
 const (
-	tokID       = 0x01 // "urn:jxta:", then as tokBareID
-	tokOpen     = 0x02 // tag number
-	tokClose    = 0x03
-	tokNewTag   = 0x04 // name, tokEnd: opens it and gives it the next number
-	tokAttr     = 0x05 // number of a whole attribute, or of an attribute's name of the document's own and its value
-	tokNewAttr  = 0x06 // name, tokEnd, value
-	tokEnd      = 0x07 // ends a name; ends an attribute's value before text
-	tokEmpty    = 0x08 // the element opened last is empty: />
-	tokBase64   = 0x0e // line width, two octets of length, octets
-	tokIndent   = 0x0f // line feed and indentation, relative to the depth
-	tokBareID   = 0x10 // form, type octet, octets
-	tokProlog   = 0x11 // number of a known prolog
-	localTag    = 0x80 // tag numbers from here on are the document's own
-	maxDepth    = 64
-	maxValues   = 4096
-	valueSlots  = 4096
-	indentZero  = 0x40
-	maxExpected = 24
+	tokID      = 0x01 // "urn:jxta:", then as tokBareID
+	tokOpen    = 0x02 // tag number
+	tokClose   = 0x03
+	tokNewTag  = 0x04 // name, tokEnd: opens it and gives it the next number
+	tokAttr    = 0x05 // number of a whole attribute, or of an attribute's name of the document's own and its value
+	tokNewAttr = 0x06 // name, tokEnd, value
+	tokEnd     = 0x07 // ends a name; ends an attribute's value before text
+	tokEmpty   = 0x08 // the element opened last is empty: />
+	tokBase64  = 0x0e // line width, two octets of length, octets
+	tokIndent  = 0x0f // line feed and indentation, relative to the depth
+	tokBareID  = 0x10 // form, type octet, octets
+	tokProlog  = 0x11 // number of a known prolog
 
-	pastMessages = 8
+	localTag   = 0x80 // tag numbers from here on are the document's own
+	indentZero = 0x40 // indentation of the depth itself
+
+	// Bounds of what is followed; beyond, predictions get worse and nothing else.
+	maxDepth     = 64
+	maxValues    = 4096 // of a message
+	valueSlots   = 4096 // values remembered by key
+	maxExpected  = 24   // characters of a number
+	pastMessages = 8    // that numbers are extrapolated from
 )
 
 // What the octets of the stream are, as the model sees it.
@@ -32,10 +34,10 @@ const (
 	inIDForm
 	inIDType
 	inIDOctets
-	inWidth
-	inLength
-	inDER
-	inIDRef
+	inWidth  // of lines of base64
+	inLength // of base64, or of an id of any length
+	inDER    // the octets that base64 stood for: a certificate, most likely
+	inIDRef  // which id before
 )
 
 // span is a value in the history.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Forms of an id in a token stream; the high bit of the low half is free. formCBID is added for "cbid-".
+// Forms of an id in a token stream. formCBID is added for "cbid-".
 const (
 	formKnown  = 0 // the octet behind counts the document's ids from 0
 	formPeer   = 1 // prefixes[form-1], 16 octets, type; so up to formNamed with other lengths
@@ -69,9 +69,6 @@ var knownAttrs = [...]string{
 	`xmlns="http://jxta.org"`,
 }
 
-// Text that goes octet by octet for want of room in a stream.
-const mostText = 32 << 20
-
 // tokenizer writes an XML text as tokens.
 type tokenizer struct {
 	in       string
@@ -81,7 +78,7 @@ type tokenizer struct {
 	stack    []string
 	ids      []string
 	value    bool // an attribute's value was last: text must be set off
-	elements bool
+	elements bool // there was one: this is XML
 }
 
 // tokenizeXML returns the token stream of a document, or false for a text that is not XML as it is usually written.
@@ -100,9 +97,7 @@ func tokenizeXML(text []byte) ([]byte, bool) {
 			if end < 0 {
 				end = len(t.in)
 			}
-			if !t.text(t.in[:end]) {
-				return nil, false
-			}
+			t.text(t.in[:end])
 			t.in = t.in[end:]
 			continue
 		}
@@ -252,7 +247,7 @@ func (t *tokenizer) name(name string, mark, spelled byte, known []string) {
 }
 
 // text writes character data.
-func (t *tokenizer) text(s string) bool {
+func (t *tokenizer) text(s string) {
 	if t.value && s[0] != '\n' {
 		t.out = append(t.out, tokEnd)
 	}
@@ -288,7 +283,6 @@ func (t *tokenizer) text(s string) bool {
 		s = s[1:]
 		plain--
 	}
-	return true
 }
 
 const urnText = "urn:jxta:"
