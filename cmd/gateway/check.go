@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"aldis/internal/config"
+	"aldis/internal/profile"
 )
 
 const checkAbout = `usage: gateway check [-c FILE]
@@ -55,6 +56,7 @@ func summary(out io.Writer, c *config.Config) {
 	fmt.Fprintf(w, "profile\t%s (%s), this end is the %s\n", p.Name, p.Summary, end)
 	fmt.Fprintf(w, "\tup %s, down %s bit/s, datagrams of %d octets, window %d, acknowledgements ride for %v, keepalive %s\n",
 		rate(p.Up.RateBps), rate(p.Down.RateBps), p.DatagramOctets, p.Window, p.AckDelay, keepalive(c))
+	fmt.Fprintf(w, "carrier\t%s\n", carrier(c))
 	for _, peer := range c.Link.Peers {
 		at := "address learned from its first datagram"
 		if peer.Address.IsValid() {
@@ -69,6 +71,17 @@ func summary(out io.Writer, c *config.Config) {
 	}
 	fmt.Fprintf(w, "log\t%s, %s\n", c.Log.Level, c.Log.Format)
 	w.Flush()
+}
+
+// carrier says how messages travel.
+func carrier(c *config.Config) string {
+	switch {
+	case c.Link.Profile.Transport != profile.PMul:
+		return "direct datagrams, and NORM for what needs segments"
+	case c.Link.Group.IsValid():
+		return fmt.Sprintf("P_Mul, to the group %s", c.Link.Group)
+	}
+	return "P_Mul, a copy to each peer"
 }
 
 func rate(bps int) string {
