@@ -163,3 +163,35 @@ func TestStreamsWaitThroughAnOutage(t *testing.T) {
 		})
 	}
 }
+
+// Sockets of 2.2, which are older and end without an acknowledgement, with each other and with 2.7.
+func TestSocketsOf22(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ a, b string }{{lab.KindJXTA22, lab.KindJXTA22}, {lab.KindJXSE27, lab.KindJXTA22}, {lab.KindJXTA22, lab.KindJXSE27}} {
+		t.Run(tt.a+" serves "+tt.b, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 3*time.Minute)
+			sa, sb := pair(t)
+			a, b := w.peer(sa, tt.a, "A", 9702), w.peer(sb, tt.b, "B", 9703)
+			w.tell(a, "sock-listen file")
+			w.tell(b, "find file 1000")
+			w.await(b, "discovered", "file")
+			w.await(a, "pipe_ready", "file")
+			slow(sa, sb, 6*time.Second)
+			w.tell(b, "sock-connect file")
+			w.await(b, "opened", "file")
+			w.tell(b, "sock-send file 200 5 0.2", "sock-send file 20000 2 0.2")
+			w.await(a, "opened", "file")
+			w.tell(a, "sock-send file 200 5 0.2", "sock-send file 20000 2 0.2")
+			w.stream(a, "file", "B", 5, 2)
+			w.stream(b, "file", "A", 5, 2)
+			for _, s := range []*side{sa, sb} {
+				_, stats := s.status()
+				t.Logf("%s: %v crossed, %d blocks sent again", s.name, s.crossed, stats.StreamRepeats)
+				if s.crossed["PipeService"] != 0 {
+					t.Errorf("%s: %v crossed", s.name, s.crossed)
+				}
+			}
+		})
+	}
+}
