@@ -217,6 +217,21 @@ type Status struct {
 	Questions int                   `json:"questions"`
 	Held      int                   `json:"held"`
 	Far       map[uint16]SiteStatus `json:"far"`
+	Streams   []StreamStatus        `json:"streams,omitempty"`
+}
+
+// StreamStatus is one BiDi pipe or socket between a local and a far peer.
+type StreamStatus struct {
+	Peer    string `json:"peer"`
+	FarPeer string `json:"far_peer"`
+	Site    uint16 `json:"site"`
+	Kind    string `json:"kind"`          // "socket", "bidi"
+	Pipe    string `json:"pipe"`          // of the server
+	Sent    uint32 `json:"sent"`          // blocks of the local peer
+	ToLink  int    `json:"to_link"`       // of those, octets that the far site does not have yet
+	Closed  bool   `json:"window_closed"` // the local peer has to wait
+	Taken   uint32 `json:"taken"`         // blocks of the far peer that the local one has
+	ToPeer  int    `json:"to_peer"`       // octets that wait for it
 }
 
 // Status copies what is worth showing.
@@ -247,6 +262,7 @@ func (b *Bridge) Status() Status {
 		st.Peers = append(st.Peers, ps)
 	}
 	st.Groups = slices.Sorted(maps.Keys(groups))
+	st.Streams = b.streamStatus()
 	for n, s := range b.far {
 		var ss SiteStatus
 		for _, m := range s.peers {

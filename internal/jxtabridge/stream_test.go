@@ -348,4 +348,8 @@ func TestStreamOverhead(t *testing.T) {
 	if len(w.crossed) != 2 {
 		t.Errorf("%d payloads", len(w.crossed))
 	}
+	st := w.nodes[0].b.Status().Streams
+	if len(st) != 1 || st[0].Kind != "bidi" || st[0].Peer != server.id || st[0].FarPeer != client.id || st[0].Sent != 1 || st[0].Taken != 1 || st[0].ToLink+st[0].ToPeer != 0 || st[0].Closed {
+		t.Errorf("status %+v", st)
+	}
 }

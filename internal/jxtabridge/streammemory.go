@@ -182,3 +182,18 @@ func (b *Bridge) wakeStreams() {
 		}
 	}
 }
+
+func (b *Bridge) streamStatus() (all []StreamStatus) {
+	for _, st := range b.sortedStreams() {
+		if st.ended {
+			continue
+		}
+		s := StreamStatus{Peer: st.local, FarPeer: st.remote, Site: st.key.site, Kind: "socket", Pipe: st.server, Sent: st.recv,
+			ToLink: st.waiting, Closed: st.shut, Taken: st.acked, ToPeer: st.octets}
+		if st.kind == streamBiDi {
+			s.Kind = "bidi"
+		}
+		all = append(all, s)
+	}
+	return all
+}
