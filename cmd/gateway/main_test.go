@@ -248,7 +248,7 @@ func TestUsage(t *testing.T) {
 		{"status -h", 0, "usage: gateway status [-c FILE] [--json]"},
 		{"profiles -h", 0, "usage: gateway profiles [NAME]"},
 		{"lab -h", 0, "usage: gateway lab LAB"},
-		{"lab blue-game -h", 0, "usage: gateway lab LAB"},
+		{"lab blue-game -h", 0, "usage: gateway lab blue-game"},
 		{"version -h", 0, "usage: gateway version"},
 		{"version", 0, "aldis gateway "},
 		{"version now", 2, `what is "now" for?`},
