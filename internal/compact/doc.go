@@ -28,7 +28,7 @@
 //
 // Sizes are octets. Expanding is bounded by the caller's limit, by MaxModelled for what the model coded, and by about
 // thousandfold growth; time by a few microseconds for each octet that comes out. A Coder takes 3 MB with its model, a
-// History at most 330 kB. Nothing here keeps state between calls but what a Coder reuses and a History is told.
+// History at most 650 kB. Nothing here keeps state between calls but what a Coder reuses and a History is told.
 //
 // The layouts of the documents are in reference jxta-wire.md, section 9; the sizes aimed at and how they compare in
 // library-choices.md, section 4, and docs/sizes.md.

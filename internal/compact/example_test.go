@@ -10,7 +10,7 @@ import (
 // when it opens it, and records what Add wants recorded with it.
 func ExampleHistories() {
 	var sender, receiver compact.Coder
-	var out, in compact.Histories
+	out, in := compact.Histories{Complete: true}, compact.Histories{}
 	flow := "group, pipe, source, element"
 	for i, text := range []string{
 		"TRK;A-7;seq=1;lat=68.12345;lon=15.54321;qual=7\n",

@@ -13,14 +13,16 @@ import (
 // cannot be had from it; the sender has to code it anew.
 var ErrHistory = errors.New("compact: coded after messages not held here")
 
+// MaxLearned is the most octets of a message that is learned from.
+const MaxLearned = 8 << 10
+
 // Bounds of a history, the same at both ends.
 const (
-	maxBack        = shortBack + 256 // numbers from a message back to the newest it may be coded after
-	shortBack      = 31              // 5 bits of one octet; more take another
-	maxHeld        = 40              // messages of a flow: the window behind those under way
-	windowMessages = 8               // 3 bits: learned from, at most
-	windowOctets   = 800             // of text or tokens learned from, at most, but for the newest
-	maxLearned     = 4 << 10         // octets of a message that is learned from
+	maxBack        = shortBack + 256                // numbers from a message back to the newest it may be coded after
+	shortBack      = 31                             // 5 bits of one octet; more take another
+	maxHeld        = shortBack + 1 + windowMessages // messages of a flow: the window behind those under way
+	windowMessages = 8                              // 3 bits: learned from, at most
+	windowOctets   = 800                            // of text or tokens learned from, at most, but for the newest
 	checkOctets    = 3
 )
 
@@ -37,8 +39,13 @@ const (
 //
 // A code says which messages it was made after and carries a hash of those and of the text itself: without the same
 // messages it does not expand. A sender that lost its history starts with none: codes are longer then, never wrong.
-// The zero value is ready. A History takes at most 40 times 8 kB.
+// The zero value is ready. A History takes at most 40 times 16 kB.
 type History struct {
+	// Complete says that every message of the flow is added as soon as it has its number: then one may be coded after
+	// the last however far back that is. Else others may be under way between, of which the receiver keeps only so many,
+	// and a message is coded after those of the 32 numbers before it. It is the sender's; a receiver need not set it.
+	Complete bool
+
 	held []entry
 }
 
@@ -50,13 +57,13 @@ type entry struct {
 }
 
 // Add takes the next message, and returns the numbers of those that are not needed any more. One out of order, or so far
-// on that none could be coded after the last, starts the history again; one of more than 4 kB is not learned from and
+// on that none could be coded after the last, starts the history again; one of more than MaxLearned octets is not learned from and
 // not kept.
 func (h *History) Add(number uint64, text []byte) (gone []uint64) {
 	if n := len(h.held); n > 0 && (number <= h.held[n-1].number || number-h.held[n-1].number > maxBack) {
 		gone = h.Reset()
 	}
-	if len(text) > maxLearned {
+	if len(text) > MaxLearned {
 		return gone
 	}
 	e := entry{number: number, text: bytes.Clone(text)}
@@ -142,7 +149,7 @@ func (h *History) base(number uint64) (uint64, bool) {
 	for i := len(h.held) - 1; i >= 0; i-- {
 		switch n := h.held[i].number; {
 		case n >= number:
-		case number-n > maxBack:
+		case number-n > maxBack || !h.Complete && number-n > shortBack+1:
 			return 0, false
 		default:
 			return n, true
@@ -154,7 +161,7 @@ func (h *History) base(number uint64) (uint64, bool) {
 // AppendAfter is Append for the message of this number, where h says what the far end holds of its flow.
 func (c *Coder) AppendAfter(dst, text []byte, h *History, number uint64) ([]byte, Codec) {
 	base, ok := h.base(number)
-	if !ok || c.NoModel || len(text) == 0 || len(text) > maxLearned {
+	if !ok || c.NoModel || len(text) == 0 || len(text) > MaxLearned {
 		return c.Append(dst, text)
 	}
 	window := h.window(base)
@@ -245,8 +252,8 @@ func (c *Coder) ExpandAfter(codec Codec, b []byte, h *History, number uint64, li
 		}
 	} else {
 		var err error
-		if text, err = c.learned(window).expand(code, codec == LearnedXML, min(limit, maxLearned)); err != nil {
-			if errors.Is(err, ErrTooLong) && limit < maxLearned {
+		if text, err = c.learned(window).expand(code, codec == LearnedXML, min(limit, MaxLearned)); err != nil {
+			if errors.Is(err, ErrTooLong) && limit < MaxLearned {
 				return nil, err
 			}
 			return nil, ErrHistory
@@ -261,6 +268,8 @@ func (c *Coder) ExpandAfter(codec Codec, b []byte, h *History, number uint64, li
 // Histories are those of the flows of one lane to or from one peer. A flow of which nothing was heard for maxBack
 // numbers is forgotten at both ends alike, so that they are never many. The zero value is ready.
 type Histories struct {
+	Complete bool // as of each History
+
 	flows  map[string]*History
 	newest uint64
 }
@@ -286,7 +295,7 @@ func (h *Histories) Add(flow string, number uint64, text []byte) (gone []Held) {
 	}
 	f := h.flows[flow]
 	if f == nil {
-		f = new(History)
+		f = &History{Complete: h.Complete}
 		h.flows[flow] = f
 	}
 	left := func(flow string, numbers []uint64) {
@@ -313,7 +322,7 @@ func (h *Histories) Reset() (gone []Held) {
 			gone = append(gone, Held{name, n})
 		}
 	}
-	*h = Histories{}
+	*h = Histories{Complete: h.Complete}
 	return gone
 }
 

@@ -128,23 +128,56 @@ func TestHistoriesThatDiffer(t *testing.T) {
 
 func TestHistoryIsBounded(t *testing.T) {
 	var h History
-	text := bytes.Repeat([]byte("<a>b</a>\n"), maxLearned/9)
+	text := bytes.Repeat([]byte("<a>b</a>\n"), MaxLearned/9)
 	for i := range 500 {
 		h.Add(uint64(i+1), text)
 	}
 	if n := len(h.held); n > maxHeld {
 		t.Errorf("%d messages held", n)
 	}
-	if n := h.Octets(); n > maxHeld*2*maxLearned {
+	if n := h.Octets(); n > maxHeld*2*MaxLearned {
 		t.Errorf("%d octets held", n)
 	}
-	h.Add(501, make([]byte, maxLearned+1))
+	h.Add(501, make([]byte, MaxLearned+1))
 	if h.held[len(h.held)-1].number != 500 {
 		t.Error("a message beyond the bound was kept")
 	}
 	h.Add(400, text)
 	if len(h.held) != 1 {
 		t.Error("a number that goes back did not start anew")
+	}
+}
+
+// Many messages of a flow are under way and none is acknowledged yet, as to a silent receiver: those that the receiver
+// opens later, in order, find what they were coded after.
+func TestManyUnderWay(t *testing.T) {
+	track := NewMaker(25, testWords).Track()
+	var out, in History
+	var sender, receiver Coder
+	type code struct {
+		codec Codec
+		coded []byte
+	}
+	var texts [][]byte
+	var codes []code
+	for n := uint64(1); n <= 300; n++ {
+		text := track.XML()
+		coded, codec := sender.AppendAfter(nil, text, &out, n)
+		texts, codes = append(texts, text), append(codes, code{codec, bytes.Clone(coded)})
+		if n <= 12 {
+			out.Add(n, text)
+		}
+	}
+	for i, c := range codes {
+		n := uint64(i + 1)
+		back, err := receiver.ExpandAfter(c.codec, c.coded, &in, n, 1000)
+		if err != nil || !bytes.Equal(back, texts[i]) {
+			t.Fatalf("message %d, %v: %v", n, c.codec, err)
+		}
+		in.Add(n, back)
+		if learned := c.codec == LearnedXML; learned != (2 <= n && n <= 44) {
+			t.Errorf("message %d: %v", n, c.codec)
+		}
 	}
 }
 
@@ -156,7 +189,8 @@ func TestHistories(t *testing.T) {
 	for range 60 {
 		tracks = append(tracks, m.Track())
 	}
-	var out, in Histories
+	out := Histories{Complete: true}
+	var in Histories
 	var sender, receiver Coder
 	number := uint64(0)
 	send := func(flow string, text []byte) Codec {
@@ -200,7 +234,7 @@ func TestHistories(t *testing.T) {
 func TestRoomForManySources(t *testing.T) {
 	const most = 64 << 20
 	var h History
-	text := bytes.Repeat([]byte("<a>b</a>\n"), maxLearned/9)
+	text := bytes.Repeat([]byte("<a>b</a>\n"), MaxLearned/9)
 	for i := range 100 {
 		h.Add(uint64(i+1), text)
 	}
