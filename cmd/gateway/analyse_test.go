@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -264,17 +265,19 @@ func (c *tally) note(m map[string]trace.Tally, name string, octets int) {
 	m[name] = v
 }
 
-// message reads one message without anything of internal/jxta and answers how long it is, trailer included.
+// message reads one message without anything of internal/jxta and answers how long it is, trailer included; 0 when the
+// capture ends within it.
 func (c *tally) message(t *testing.T, b []byte, framing int) int {
 	t.Helper()
-	if len(b) < 9 || string(b[:5]) != "jxmg\x00" {
+	if n := min(len(b), 5); string(b[:n]) != "jxmg\x00"[:n] {
 		t.Fatalf("no message: %q", b[:min(len(b), 20)])
 	}
 	r := bytes.NewReader(b)
+	cut := false
 	skip := func(n int) []byte {
 		p := make([]byte, n)
 		if _, err := io.ReadFull(r, p); err != nil {
-			t.Fatal(err)
+			cut = true
 		}
 		return p
 	}
@@ -286,26 +289,30 @@ func (c *tally) message(t *testing.T, b []byte, framing int) int {
 	}
 	count := u16()
 	kind := "other"
+	found := map[string][]int{}
 	for range count {
-		if string(skip(4)) != "jxel" {
-			t.Fatal("no element")
+		magic, p := string(skip(4)), skip(2)
+		if cut {
+			return 0
 		}
-		p := skip(2)
+		if magic != "jxel" || p[1]&^1 != 0 {
+			t.Fatalf("element %q, flags %#x", magic, p[1])
+		}
 		name := string(skip(u16()))
 		if p[1]&1 != 0 {
 			skip(u16())
-		}
-		if p[1]&^1 != 0 {
-			t.Fatalf("flags %#x", p[1])
 		}
 		data := string(skip(int(binary.BigEndian.Uint32(skip(4)))))
 		if ns := names[p[0]]; ns != "" {
 			name = ns + ":" + name
 		}
-		c.note(c.elements, name, len(data))
+		found[name] = append(found[name], len(data))
 		if k := kindBy(name, data); k != "" && kind == "other" {
 			kind = k
 		}
+	}
+	if cut {
+		return 0
 	}
 	used := len(b) - r.Len()
 	if r.Len() > 4 && b[used] == 0 { // a trailer; messages begin with j
@@ -313,6 +320,11 @@ func (c *tally) message(t *testing.T, b []byte, framing int) int {
 			skip(int(binary.BigEndian.Uint32(skip(4))))
 		}
 		used = len(b) - r.Len()
+	}
+	for name, sizes := range found {
+		for _, n := range sizes {
+			c.note(c.elements, name, n)
+		}
 	}
 	c.note(c.kinds, kind, used+framing)
 	return used
@@ -383,12 +395,18 @@ func (c *tally) http(t *testing.T, b []byte) {
 		var body io.ReadCloser
 		if answers {
 			r, err := http.ReadResponse(in, nil)
+			if errors.Is(err, io.ErrUnexpectedEOF) { // the capture ends within a head
+				break
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
 			body = r.Body
 		} else {
 			r, err := http.ReadRequest(in)
+			if errors.Is(err, io.ErrUnexpectedEOF) {
+				break
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -397,6 +415,9 @@ func (c *tally) http(t *testing.T, b []byte) {
 		messages, _ := io.ReadAll(body) // the capture may end within a poll
 		for len(messages) > 0 && messages[0] == 'j' {
 			n := c.message(t, messages, 0)
+			if n == 0 {
+				break
+			}
 			messages = messages[n:]
 			total -= int64(n)
 		}

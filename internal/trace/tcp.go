@@ -287,7 +287,7 @@ func (c *conn) reassemble(a *Analyser, s *segment, side int) {
 		}
 		c.dialog.begun[side] = true
 	case s.flags&flagRST != 0:
-		c.finish(a)
+		c.over = true // what the other end had sent by then still comes
 		return
 	case !f.started && s.length > 0:
 		f.started, f.expect = true, seq

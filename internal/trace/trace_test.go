@@ -18,7 +18,7 @@ import (
 )
 
 // captures are what testdata/README.md describes.
-var captures = []string{"jxta22-tcp", "jxta22-tcp-iridium", "jxta22-http", "jxse27-unsigned-tcp", "jxse27-tcp-iridium", "jxse27-http"}
+var captures = []string{"jxta22-http-iridium", "jxta22-tcp", "jxta22-tcp-iridium", "jxta22-http", "jxse27-unsigned-tcp", "jxse27-tcp-iridium", "jxse27-http"}
 
 func load(t testing.TB, name string) []byte {
 	t.Helper()
@@ -96,6 +96,7 @@ func TestFigures(t *testing.T) {
 	}{
 		{"jxta22-tcp-iridium", 4, 240, 105, 28, 36, 0, 0, 2200, 1773, 0},
 		{"jxse27-tcp-iridium", 2, 266, 137, 39, 40, 40, 1600, 3200, 2869, 0},
+		{"jxta22-http-iridium", 15, 893, 350, 127, 77, 0, 11290, 11122, 2872, 69},
 		{"jxta22-http", 6, 248, 125, 0, 29, 0, 1000, 4500, 0, 22},
 		{"jxse27-http", 6, 286, 152, 1, 29, 29, 5500, 4500, 0, 18},
 	}
