@@ -42,11 +42,15 @@ const (
 // The zero value is ready. A History takes at most 40 times 16 kB.
 type History struct {
 	// Complete says that every message of the flow is added as soon as it has its number: then one may be coded after
-	// the last however far back that is. Else others may be under way between, of which the receiver keeps only so many,
-	// and a message is coded after those of the 32 numbers before it. It is the sender's; a receiver need not set it.
+	// the last however far back that is. Else others may be under way between, of which the receiver keeps only so many:
+	// tell of them with Sent, or a message is coded only after those of the 32 numbers before it. Both are the sender's; a
+	// receiver needs neither.
 	Complete bool
 
-	held []entry
+	held  []entry
+	sent  []uint64 // numbers of the flow that are not added yet
+	tells bool     // Sent is called for each
+	lost  bool     // but not all could be noted
 }
 
 type entry struct {
@@ -61,8 +65,10 @@ type entry struct {
 // not kept.
 func (h *History) Add(number uint64, text []byte) (gone []uint64) {
 	if n := len(h.held); n > 0 && (number <= h.held[n-1].number || number-h.held[n-1].number > maxBack) {
-		gone = h.Reset()
+		gone = h.numbers()
+		h.held = nil
 	}
+	h.sent = slices.DeleteFunc(h.sent, func(n uint64) bool { return n <= number })
 	if len(text) > MaxLearned {
 		return gone
 	}
@@ -80,16 +86,42 @@ func (h *History) Add(number uint64, text []byte) (gone []uint64) {
 	return gone
 }
 
+// Sent tells the sender's history that the next message of the flow has got its number. Once it is told of one it has
+// to be told of all, in order.
+func (h *History) Sent(number uint64) {
+	h.tells = true
+	if n := len(h.sent); n >= maxBack || n > 0 && h.sent[n-1] >= number {
+		h.lost = true
+		return
+	}
+	h.sent = append(h.sent, number)
+}
+
+// under counts the messages of the flow between two numbers that may be under way.
+func (h *History) under(base, number uint64) (n int) {
+	for _, s := range h.sent {
+		if base < s && s < number {
+			n++
+		}
+	}
+	return n
+}
+
 // Holds says whether the message of this number is kept.
 func (h *History) Holds(number uint64) bool { return h.upTo(number) > 0 }
 
 // Reset forgets everything and returns what that was.
 func (h *History) Reset() (gone []uint64) {
-	for _, e := range h.held {
-		gone = append(gone, e.number)
-	}
-	h.held = nil
+	gone = h.numbers()
+	h.held, h.sent, h.lost = nil, nil, false
 	return gone
+}
+
+func (h *History) numbers() (list []uint64) {
+	for _, e := range h.held {
+		list = append(list, e.number)
+	}
+	return list
 }
 
 // Octets is the room that the messages take.
@@ -149,7 +181,7 @@ func (h *History) base(number uint64) (uint64, bool) {
 	for i := len(h.held) - 1; i >= 0; i-- {
 		switch n := h.held[i].number; {
 		case n >= number:
-		case number-n > maxBack || !h.Complete && number-n > shortBack+1:
+		case number-n > maxBack || number-n > shortBack+1 && !h.Complete && !(h.tells && !h.lost && h.under(n, number) <= shortBack):
 			return 0, false
 		default:
 			return n, true
@@ -288,8 +320,14 @@ func (h *Histories) Of(flow string) *History {
 	return new(History)
 }
 
-// Add takes the next message of the lane, and returns those that are not needed any more, in the order of flow and number.
-func (h *Histories) Add(flow string, number uint64, text []byte) (gone []Held) {
+// Sent is History.Sent for a message of the flow.
+func (h *Histories) Sent(flow string, number uint64) {
+	h.of(flow).Sent(number)
+	h.newest = max(h.newest, number)
+}
+
+// of is the flow's history, made where there is none.
+func (h *Histories) of(flow string) *History {
 	if h.flows == nil {
 		h.flows = map[string]*History{}
 	}
@@ -298,6 +336,12 @@ func (h *Histories) Add(flow string, number uint64, text []byte) (gone []Held) {
 		f = &History{Complete: h.Complete}
 		h.flows[flow] = f
 	}
+	return f
+}
+
+// Add takes the next message of the lane, and returns those that are not needed any more, in the order of flow and number.
+func (h *Histories) Add(flow string, number uint64, text []byte) (gone []Held) {
+	f := h.of(flow)
 	left := func(flow string, numbers []uint64) {
 		for _, n := range numbers {
 			gone = append(gone, Held{flow, n})
@@ -306,7 +350,7 @@ func (h *Histories) Add(flow string, number uint64, text []byte) (gone []Held) {
 	left(flow, f.Add(number, text))
 	h.newest = max(h.newest, number)
 	for name, f := range h.flows {
-		if n := len(f.held); n == 0 || f.held[n-1].number+maxBack < h.newest {
+		if n := len(f.held); (n == 0 || f.held[n-1].number+maxBack < h.newest) && len(f.sent) == 0 {
 			left(name, f.Reset())
 			delete(h.flows, name)
 		}

@@ -181,6 +181,58 @@ func TestManyUnderWay(t *testing.T) {
 	}
 }
 
+// Sixty flows take turns and receipts come late: what counts is how many of its own messages are under way.
+func TestManyFlowsUnderWay(t *testing.T) {
+	m := NewMaker(26, testWords)
+	var tracks []*Track
+	var flows [60]struct{ out, in History }
+	for range flows {
+		tracks = append(tracks, m.Track())
+	}
+	var sender, receiver Coder
+	number, learned := uint64(0), 0
+	type message struct {
+		flow   int
+		number uint64
+		text   []byte
+	}
+	var late []message
+	for range 8 {
+		for i := range flows {
+			number++
+			f, text := &flows[i], tracks[i].XML()
+			f.out.Sent(number)
+			coded, codec := sender.AppendAfter(nil, text, &f.out, number)
+			if codec == LearnedXML {
+				learned++
+			}
+			back, err := receiver.ExpandAfter(codec, coded, &f.in, number, 1000)
+			if err != nil || !bytes.Equal(back, text) {
+				t.Fatalf("flow %d, message %d, %v: %v", i, number, codec, err)
+			}
+			f.in.Add(number, back)
+			if late = append(late, message{i, number, text}); len(late) > 80 { // its receipt
+				flows[late[0].flow].out.Add(late[0].number, late[0].text)
+				late = late[1:]
+			}
+		}
+	}
+	if learned < 6*len(flows)-80 {
+		t.Errorf("%d were learned", learned)
+	}
+	// And of one flow no more than the receiver keeps.
+	var out History
+	text := tracks[0].XML()
+	out.Sent(1)
+	out.Add(1, text)
+	for n := uint64(2); n < 200; n++ {
+		out.Sent(n)
+		if _, ok := out.base(n); ok != (n-2 <= shortBack) {
+			t.Errorf("message %d after the first: %v", n, ok)
+		}
+	}
+}
+
 // Flows that take turns: each is coded after its own last message, near or far back, and one that was not heard of for
 // long is forgotten at both ends.
 func TestHistories(t *testing.T) {
