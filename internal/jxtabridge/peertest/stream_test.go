@@ -170,7 +170,7 @@ func TestSocketsOf22(t *testing.T) {
 	for _, tt := range []struct{ a, b string }{{lab.KindJXTA22, lab.KindJXTA22}, {lab.KindJXSE27, lab.KindJXTA22}, {lab.KindJXTA22, lab.KindJXSE27}} {
 		t.Run(tt.a+" serves "+tt.b, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, 3*time.Minute)
+			w := newWorld(t, 2*time.Minute)
 			sa, sb := pair(t)
 			a, b := w.peer(sa, tt.a, "A", 9702), w.peer(sb, tt.b, "B", 9703)
 			w.tell(a, "sock-listen file")

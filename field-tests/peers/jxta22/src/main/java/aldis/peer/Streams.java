@@ -3,6 +3,7 @@ package aldis.peer;
 import java.io.DataInputStream;
 import java.io.EOFException;
 import java.io.IOException;
+import java.lang.reflect.Method;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -21,6 +22,18 @@ final class Streams {
     private static final int CONNECT_MS = 60_000;
     private static final int DAY_MS = 86_400_000;
     private static final Map<String, Streams> ALL = new ConcurrentHashMap<>();
+
+    /** What the library's output stream calls. That one sends in pieces of 16,384 octets, has no flush and mixes octets up. */
+    private static final Method WRITE;
+
+    static {
+        try {
+            WRITE = JxtaSocket.class.getDeclaredMethod("write", byte[].class, int.class, int.class);
+            WRITE.setAccessible(true);
+        } catch (NoSuchMethodException e) {
+            throw new IllegalStateException(e);
+        }
+    }
 
     private final Room room;
     private final String name;
@@ -152,6 +165,9 @@ final class Streams {
             synchronized (this) {
                 all = List.copyOf(ends);
             }
+            for (JxtaSocket socket : all) {
+                socket.getOutputStream(); // makes what write needs
+            }
             if (all.isEmpty()) {
                 throw new IOException("no connection");
             }
@@ -159,8 +175,7 @@ final class Streams {
             String at = Events.now();
             byte[] body = Track.body(room.options.name, n, at, size, List.of());
             for (JxtaSocket socket : all) {
-                socket.getOutputStream().write(ByteBuffer.allocate(4 + size).putInt(size).put(body).array());
-                socket.getOutputStream().flush();
+                WRITE.invoke(socket, ByteBuffer.allocate(4 + size).putInt(size).put(body).array(), 0, 4 + size);
             }
             emitAt(at, "sent", "seq", n, "size", size, "crc", Track.crc(body, List.of()), "elements", 1);
         }
