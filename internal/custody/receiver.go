@@ -79,6 +79,18 @@ func (r *Receiver) Advance(l frame.Lane) (ID, bool) {
 	return ID{l, n}, true
 }
 
+// Next says which message Advance would move past.
+func (r *Receiver) Next(l frame.Lane) (ID, bool) {
+	n := r.cum[l] + 1
+	return ID{l, n}, r.held[l][n]
+}
+
+// Reject takes back that a message has arrived: it cannot be used as it is, and its sender shall send it again.
+func (r *Receiver) Reject(now time.Time, id ID) {
+	delete(r.held[id.Lane], id.Number)
+	r.owe(now, id.Lane, 0)
+}
+
 func (r *Receiver) owe(now time.Time, l frame.Lane, delay time.Duration) {
 	r.owed[l] = true
 	if due := now.Add(delay); r.due.IsZero() || due.Before(r.due) {

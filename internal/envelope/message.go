@@ -93,17 +93,19 @@ func marshal(dst []byte, m proto.Message) []byte {
 // and expands what needs no messages before it.
 type Texts struct {
 	Coder *compact.Coder
+	Rules []compact.Rule // how hard elements are tried, by MIME type, name and size; nil: all as hard as can be
 	// Encode codes element number i of a payload, Decode expands it; flow is the number of the payload's flow, 0 where
 	// it has none. Nil: the Coder does, without what came before.
 	Encode func(i int, data []byte) ([]byte, compact.Codec)
 	Decode func(flow uint32, i int, codec compact.Codec, code []byte, limit int) ([]byte, error)
 }
 
-func (t *Texts) encode(i int, data []byte) ([]byte, compact.Codec) {
-	if t.Encode != nil {
-		return t.Encode(i, data)
+func (t *Texts) encode(i int, e *jxta.Element) ([]byte, compact.Codec) {
+	effort := compact.EffortFor(t.Rules, e.Type, e.Name, len(e.Data))
+	if t.Encode != nil && effort == compact.Full {
+		return t.Encode(i, e.Data)
 	}
-	return t.Coder.Append(nil, data)
+	return t.Coder.AppendElement(nil, e.Data, effort)
 }
 
 func (t *Texts) decode(flow uint32, i int, coded []byte, limit int) ([]byte, error) {
@@ -139,11 +141,12 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 			return dst, fmt.Errorf("%w: a name is not UTF-8", ErrMalformed)
 		}
 		e.Flow = number
-		for _, el := range flat(p.Elements) {
+		elements := flat(p.Elements)
+		for _, el := range elements {
 			e.Data = append(e.Data, el.Data)
 		}
 		if texts != nil {
-			e.code(texts)
+			e.code(texts, elements)
 		}
 		if define {
 			e.Define = &FlowDef{}
@@ -170,13 +173,13 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 }
 
 // code replaces Data by Coded where that is shorter.
-func (e *Envelope) code(texts *Texts) {
-	saved := -len(e.Data)
-	coded := make([][]byte, len(e.Data))
-	for i, data := range e.Data {
-		code, codec := texts.encode(i, data)
+func (e *Envelope) code(texts *Texts, elements []*jxta.Element) {
+	saved := -len(elements)
+	coded := make([][]byte, len(elements))
+	for i, el := range elements {
+		code, codec := texts.encode(i, el)
 		coded[i] = append([]byte{byte(codec)}, code...)
-		saved += len(data) - len(code)
+		saved += len(el.Data) - len(code)
 	}
 	if saved > 0 {
 		e.Data, e.Coded = nil, coded

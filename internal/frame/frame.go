@@ -47,6 +47,8 @@ type (
 		HeardBoot   uint32 // the receiver's boot number that the sender knows; 0 for none
 		HeardStream uint8
 		Digest      uint32 // of the items that the sender believes the receiver to hold of it
+		Model       uint16 // first octets of the hash of the sender's compaction model
+		Forgot      uint8  // raised when the sender lost messages that later ones are coded after
 	}
 	// Probe asks for receipts and an Answer at once.
 	Probe struct{ ID uint8 }
@@ -92,7 +94,7 @@ const (
 	flagCoded  = 1 << 1 // DATA
 	flagPrompt = 1 << 2 // DATA
 	laneBit    = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
-	helloLen   = 14
+	helloLen   = 17
 
 	// MaxBitmap is the most octets that a Receipt's bitmap has.
 	MaxBitmap = 15
@@ -109,7 +111,8 @@ func Append(b []byte, f Frame, last bool) []byte {
 	case Hello:
 		b = binary.BigEndian.AppendUint32(append(b, kindHello), f.Store)
 		b = binary.BigEndian.AppendUint32(append(b, f.Stream), f.HeardBoot)
-		return binary.BigEndian.AppendUint32(append(b, f.HeardStream), f.Digest)
+		b = binary.BigEndian.AppendUint32(append(b, f.HeardStream), f.Digest)
+		return append(binary.BigEndian.AppendUint16(b, f.Model), f.Forgot)
 	case Probe:
 		return append(b, kindProbe, f.ID)
 	case Answer:
@@ -182,6 +185,7 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 			Store: binary.BigEndian.Uint32(b), Stream: b[4],
 			HeardBoot: binary.BigEndian.Uint32(b[5:]), HeardStream: b[9],
 			Digest: binary.BigEndian.Uint32(b[10:]),
+			Model:  binary.BigEndian.Uint16(b[14:]), Forgot: b[16],
 		}, b[helloLen:], nil
 	case kindProbe, kindAnswer:
 		if flags != 0 {

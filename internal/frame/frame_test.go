@@ -17,7 +17,7 @@ var vectors = []struct {
 }{
 	{"receipt without holes", Receipt{Direct, 0x1234, nil}, false, "20 1234"},
 	{"receipt of the bulk lane, two octets of bitmap", Receipt{Bulk, 1, []byte{0x02, 0x80}}, true, "32 0001 0280"},
-	{"hello", Hello{0xa1b2c3d4, 3, 0x11223344, 5, 0x99aabbcc}, false, "40 a1b2c3d4 03 11223344 05 99aabbcc"},
+	{"hello", Hello{0xa1b2c3d4, 3, 0x11223344, 5, 0x99aabbcc, 0x7788, 9}, false, "40 a1b2c3d4 03 11223344 05 99aabbcc 7788 09"},
 	{"probe", Probe{7}, false, "60 07"},
 	{"answer", Answer{7}, true, "80 07"},
 	{"silence", Silence{0x6b49d200}, false, "e0 6b49d200"},

@@ -16,7 +16,7 @@ import (
 
 // Octets of a datagram that a message of the direct lane must leave free: the long form, a hello, a receipt without
 // holes, and the frame's own head.
-const directReserve = seal.OverheadLong + 15 + 3 + frame.DataOverhead
+const directReserve = seal.OverheadLong + 18 + 3 + frame.DataOverhead
 
 // minDatagram leaves a direct message a hundred octets.
 const minDatagram = directReserve + 100
@@ -121,7 +121,7 @@ func (g *Gateway) enqueue(p *peer, m *message) bool {
 	g.seq++
 	m.seq, m.full = g.seq, full
 	g.record(bucketWaiting, seqKey(p.ID, m.seq), full)
-	lane := g.laneOf(m)
+	lane := g.laneOf(p, m)
 	p.waiting[lane] = append(p.waiting[lane], m)
 	p.octets += len(full)
 	return true
@@ -129,7 +129,7 @@ func (g *Gateway) enqueue(p *peer, m *message) bool {
 
 // laneOf says how a message travels, by its size with its flow spelt out and nothing before it: as the later ones of its
 // flow only get shorter.
-func (g *Gateway) laneOf(m *message) frame.Lane {
+func (g *Gateway) laneOf(p *peer, m *message) frame.Lane {
 	const number = 1 << 20 // as long as a flow's number ever gets
 	if len(m.full)+4 <= g.maxDirect() {
 		return frame.Direct
@@ -137,7 +137,7 @@ func (g *Gateway) laneOf(m *message) frame.Lane {
 	if len(m.full) > maxModel*g.maxDirect() { // no model makes that fit
 		return frame.Bulk
 	}
-	full := g.append(m.content, number, true, &envelope.Texts{Coder: &g.coder})
+	full := g.append(m.content, number, true, g.texts(p))
 	if coded, _ := g.code(full); len(coded) <= g.maxDirect() {
 		return frame.Direct
 	}
@@ -152,7 +152,7 @@ func (g *Gateway) code(body []byte) (coded []byte, deflated bool) {
 // encode is the envelope of m as it goes to p under a number of the direct lane: with its flow by number, and spelt out
 // too if this message is the first of it.
 func (g *Gateway) encode(p *peer, id custody.ID, m *message) (body []byte, coded bool) {
-	texts := &envelope.Texts{Coder: &g.coder}
+	texts := g.texts(p)
 	if m.content.Payload == nil {
 		return g.code(g.append(m.content, 0, true, texts))
 	}
@@ -163,10 +163,26 @@ func (g *Gateway) encode(p *peer, id custody.ID, m *message) (body []byte, coded
 		p.nextFlow++
 		p.flows[name] = f
 	}
-	if !m.gone { // one that goes again is coded by itself: should the ends differ, it arrives
+	if !m.gone && texts != nil { // one that goes again is coded by itself: should the ends differ, it arrives
 		texts.Encode = p.sentBefore.Encode(&g.coder, f.number, id.Number)
 	}
 	return g.code(g.append(m.content, f.number, f.definer == 0 || f.definer == id.Number, texts))
+}
+
+// modelOf is what a HELLO says of the compaction model.
+func modelOf() uint16 {
+	h := compact.ModelHash()
+	return binary.BigEndian.Uint16(h[:])
+}
+
+// texts codes for peers that have our model; nil for others, who get what deflate makes of it.
+func (g *Gateway) texts(to ...*peer) *envelope.Texts {
+	for _, p := range to {
+		if p.model != modelOf() {
+			return nil
+		}
+	}
+	return &envelope.Texts{Coder: &g.coder, Rules: g.cfg.Rules}
 }
 
 // append encodes what has been encoded before, so that no error is left.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"aldis/internal/custody"
-	"aldis/internal/envelope"
 	"aldis/internal/frame"
 	"aldis/internal/normwire"
 	"aldis/internal/profile"
@@ -101,7 +100,7 @@ func (g *Gateway) startBulk(now time.Time, p *peer) {
 // enqueueObject hands a long message to libnorm: number, one octet that says whether it is deflated, envelope.
 func (g *Gateway) enqueueObject(now time.Time, p *peer, id custody.ID) {
 	m := p.underWay[id]
-	body, coded := g.code(g.append(m.content, 0, true, &envelope.Texts{Coder: &g.coder})) // another lane: the flow is spelt out
+	body, coded := g.code(g.append(m.content, 0, true, g.texts(p))) // another lane: the flow is spelt out
 	data := binary.BigEndian.AppendUint16(make([]byte, 0, objectHead+len(body)), uint16(id.Number))
 	if coded {
 		data = append(data, 1)

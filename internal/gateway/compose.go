@@ -59,7 +59,7 @@ func (g *Gateway) compose(now time.Time, p *peer) (int, error) {
 	hello := long || p.owesHello
 	if hello {
 		h := frame.Hello{Store: g.cfg.Store, Stream: p.stream, HeardBoot: g.opener.State(p.ID).Boot,
-			HeardStream: p.inStream, Digest: g.replica.Digest(now, p.ID)}
+			HeardStream: p.inStream, Digest: g.replica.Digest(now, p.ID), Model: modelOf(), Forgot: p.forgot}
 		l.add(h, kindKey)
 	}
 	busy := p.sender.Dead() && !probe && len(p.answers) == 0 // say nothing into a dead link of our own accord
@@ -236,7 +236,7 @@ func (g *Gateway) addState(now time.Time, p *peer, l *letter) bool {
 			return false
 		}
 		m.full = full
-		lane := g.laneOf(m)
+		lane := g.laneOf(p, m)
 		if lane == frame.Bulk && n > 1 {
 			continue
 		}

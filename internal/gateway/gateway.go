@@ -44,7 +44,8 @@ type Config struct {
 	// Group is the address of a radio net that all members share; with P_Mul what is for several goes there once.
 	// Invalid: every peer gets a copy.
 	Group netip.AddrPort
-	Rand  *rand.Rand // of P_Mul's random delays
+	Rand  *rand.Rand     // of P_Mul's random delays
+	Rules []compact.Rule // how hard elements are tried to make smaller; nil: compact.DefaultRules
 	// MaxWaiting bounds the octets that wait for one peer; 0 means DefaultMaxWaiting. What does not fit is refused.
 	MaxWaiting int
 	// Bridge makes the LAN side from what it asked to remember.
@@ -91,6 +92,9 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 	if cfg.Profile.DatagramOctets < minDatagram {
 		return nil, fmt.Errorf("gateway: profile %s: datagrams of %d octets, at least %d needed",
 			cfg.Profile.Name, cfg.Profile.DatagramOctets, minDatagram)
+	}
+	if cfg.Rules == nil {
+		cfg.Rules = compact.DefaultRules
 	}
 	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, stats: newStats()}
 	ids := []uint16{}

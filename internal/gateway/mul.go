@@ -323,7 +323,7 @@ func (g *Gateway) submit(now time.Time, to []*peer, content envelope.Message, ki
 	full, err := envelope.Append(nil, content, number, true)
 	var body []byte
 	if err == nil {
-		body, err = envelope.AppendCoded(nil, content, number, define, &envelope.Texts{Coder: &g.coder})
+		body, err = envelope.AppendCoded(nil, content, number, define, g.texts(to...))
 	}
 	if err != nil {
 		g.note("warn", "a message cannot be encoded and was refused", "error", err)

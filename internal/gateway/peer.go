@@ -20,6 +20,9 @@ type peer struct {
 	addr netip.AddrPort // where its newest authentic datagram came from
 
 	store    uint32 // of the peer; 0: never heard
+	model    uint16 // of compaction, as its HELLO says
+	forgot   uint8  // raised whenever we could not read what was coded after messages of it
+	heForgot uint8  // the same of the peer, as its HELLO says
 	stream   uint8  // of our message numbers towards it
 	inStream uint8  // of its numbers towards us
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"aldis/internal/compact"
 	"aldis/internal/custody"
 	"aldis/internal/envelope"
 	"aldis/internal/frame"
@@ -178,6 +179,18 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello) {
 		p.inStream = h.Stream
 		g.resetReceiving(now, p)
 	}
+	if h.Model != p.model {
+		p.model = h.Model
+		if p.model != modelOf() {
+			g.note("warn", "a peer has another compaction model: what is for it is only deflated until it runs the same version", "peer", p.Name)
+		}
+		g.recordPeer(p)
+	}
+	if h.Forgot != p.heForgot {
+		p.heForgot = h.Forgot
+		p.sentBefore, p.learnFrom = envelope.Histories{}, p.sender.Next(frame.Direct)
+		g.recordPeer(p)
+	}
 	knew := p.knowsUs
 	p.knowsUs = h.HeardBoot == g.cfg.Boot.Number && h.HeardStream == p.stream
 	if p.knowsUs {
@@ -270,17 +283,29 @@ func (g *Gateway) acked(now time.Time, p *peer, id custody.ID) {
 func (g *Gateway) arrived(now time.Time, p *peer, id custody.ID, coded bool, body []byte) {
 	p.held[id] = heldMessage{coded, body}
 	p.count.lastKind = kindPayload
-	next, ok := p.receiver.Advance(id.Lane)
-	if !ok || next != id {
+	if next, ok := p.receiver.Next(id.Lane); !ok || next != id {
 		g.record(bucketEarly, idKey(p.ID, id), appendHeld(nil, p.held[id]))
 	}
-	for ; ok; next, ok = p.receiver.Advance(id.Lane) {
+	for next, ok := p.receiver.Next(id.Lane); ok; next, ok = p.receiver.Next(id.Lane) {
 		h := p.held[next]
 		delete(p.held, next)
 		if next != id {
 			g.record(bucketEarly, idKey(p.ID, next), nil)
 		}
-		if err := g.open(now, p, next, h); err != nil {
+		err := g.open(now, p, next, h)
+		if errors.Is(err, compact.ErrModel) || errors.Is(err, compact.ErrHistory) {
+			// Coded with what we do not have: its sender learns that from our HELLO, and codes it otherwise.
+			p.receiver.Reject(now, next)
+			p.owesHello, p.helloDue = true, earlier(p.helloDue, now)
+			if errors.Is(err, compact.ErrHistory) {
+				p.forgot++
+				g.forgetBefore(p)
+			}
+			g.note("info", "a message coded with another model is asked for again", "peer", p.Name, "number", next.Number, "error", err)
+			break
+		}
+		p.receiver.Advance(id.Lane)
+		if err != nil {
 			p.count.Unreadable++
 			g.note("error", "a message of a peer cannot be read and is dropped: does it run another version?",
 				"peer", p.Name, "number", next.Number, "error", err)

@@ -18,7 +18,10 @@ import (
 
 var errRecord = errors.New("gateway: journal record of another format")
 
-const peerRecordLen = 1 + 4 + 1 + 1 + 8*2*frame.Lanes + 4 + 1 + 1 + 2 + 1
+const peerRecordLen = 1 + 4 + 1 + 1 + 8*2*frame.Lanes + 4 + 1 + 1 + 2 + 1 + 2 + 2
+
+// flagListening is a flag of a peer's record.
+const flagListening = 1 << 0
 
 // appendPeer is the durable part of p that has no records of its own.
 func appendPeer(b []byte, p *peer) []byte {
@@ -37,11 +40,11 @@ func appendPeer(b []byte, p *peer) []byte {
 		b = append(b, 0)
 	}
 	b = binary.BigEndian.AppendUint16(append(b, generation), contiguous)
+	flags := byte(0)
 	if p.sender.IsListening() {
-		b = append(b, 1)
-	} else {
-		b = append(b, 0)
+		flags |= flagListening
 	}
+	b = append(binary.BigEndian.AppendUint16(append(b, flags), p.model), p.forgot, p.heForgot)
 	if p.addr.IsValid() {
 		b = append(b, p.addr.String()...)
 	}
@@ -76,9 +79,11 @@ func (g *Gateway) parsePeer(p *peer, b []byte) error {
 	p.learnFrom = next[frame.Direct]
 	p.sender = custody.NewSender(cfg, next)
 	p.receiver = custody.NewReceiver(cfg, cum)
-	if b[peerRecordLen-1] != 0 {
+	if b[peerRecordLen-5]&flagListening != 0 {
 		p.sender.Listening()
 	}
+	p.model = binary.BigEndian.Uint16(b[peerRecordLen-4:])
+	p.forgot, p.heForgot = b[peerRecordLen-2], b[peerRecordLen-1]
 	return nil
 }
 
@@ -170,7 +175,7 @@ func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
 		}
 		m.seq = binary.BigEndian.Uint64(key)
 		g.seq = max(g.seq, m.seq)
-		lane := g.laneOf(m)
+		lane := g.laneOf(p, m)
 		p.waiting[lane] = append(p.waiting[lane], m)
 		p.octets += len(m.full)
 		g.replica.Sent(p.ID, waitingState|m.seq, m.content.Items)

@@ -148,6 +148,15 @@ func (w *World) LoseStore(n *Node) {
 	n.cfg.Store = w.rng.Uint32()
 }
 
+// LoseBucket makes the next start of n one without some of its journal.
+func (w *World) LoseBucket(n *Node, bucket string) {
+	for key, r := range n.journal {
+		if r.Bucket == bucket {
+			delete(n.journal, key)
+		}
+	}
+}
+
 // At calls f at a time from now.
 func (w *World) At(d time.Duration, f func()) {
 	w.serial++

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -251,6 +252,21 @@ func TestLearningSurvivesEverything(t *testing.T) {
 	}
 }
 
+// TestForgottenHistory: what was coded after messages that the receiver has lost is asked for again, and coded by itself.
+func TestForgottenHistory(t *testing.T) {
+	w := world(t, 2, "iridium-directip", 2)
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	down := textTracks(w, hq, []uint16{2}, 30, 4*time.Second)
+	w.Run(62 * time.Second)
+	w.LoseBucket(ship, "before")
+	w.Kill(ship, 100*time.Millisecond)
+	w.Run(3 * time.Minute)
+	once(t, w, ship.Site, 1, *down)
+	if !strings.Contains(strings.Join(w.Notes, "\n"), "asked for again") {
+		t.Error("nothing was asked for again: the test shows nothing")
+	}
+}
+
 func TestIdleCostsNothing(t *testing.T) {
 	w := world(t, 2, "iridium-directip", 1)
 	w.Nodes[0].Site.Put(w, pipeItem(1, pipeHQ))
@@ -280,7 +296,7 @@ func TestOutageOfAMinute(t *testing.T) {
 }
 
 func TestCrashesLoseNothingAndRepeatNothing(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := world(t, 2, "iridium-directip", seed, func(c *Config) { c.CrashAfterCommit, c.CrashBeforeCommit = 0.02, 0.02 })
 			hq, ship := w.Nodes[0], w.Nodes[1]
@@ -400,7 +416,7 @@ func TestSameSeedSameRun(t *testing.T) {
 // TestLateShipLearnsFast: a ship that starts long after HQ knows what HQ has within a few delays, whatever is lost.
 func TestLateShipLearnsFast(t *testing.T) {
 	var took []time.Duration
-	for seed := range uint64(300) {
+	for seed := range uint64(150) {
 		w := world(t, 2, "iridium-directip", seed)
 		hq, ship := w.Nodes[0], w.Nodes[1]
 		w.LoseStore(ship)
@@ -414,9 +430,9 @@ func TestLateShipLearnsFast(t *testing.T) {
 		took = append(took, w.Now.Sub(start))
 	}
 	slices.Sort(took)
-	t.Logf("median %v, 98 of 100 %v, worst %v", took[150], took[294], took[299])
-	if took[150] > 4*time.Second || took[294] > 6*time.Second || took[299] > 12*time.Second {
-		t.Errorf("median %v, 98 of 100 %v, worst %v; want 4 s, 6 s, 12 s", took[150], took[294], took[299])
+	t.Logf("median %v, 98 of 100 %v, worst %v", took[75], took[147], took[149])
+	if took[75] > 4*time.Second || took[147] > 6*time.Second || took[149] > 12*time.Second {
+		t.Errorf("median %v, 98 of 100 %v, worst %v; want 4 s, 6 s, 12 s", took[75], took[147], took[149])
 	}
 }
 
