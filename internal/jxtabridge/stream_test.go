@@ -320,6 +320,69 @@ func TestStreamClosesBehindItsLastBlock(t *testing.T) {
 	})
 }
 
+// In a sub-group everything is addressed with the group's name, and its pipes have another group in their ids.
+func TestStreamInASubGroup(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind streamKind, signed bool) {
+		w := newStrait(t, 6*time.Second)
+		server, client := w.edge(0, "S", kind, signed), w.edge(1, "C", kind, signed)
+		for _, e := range []*edge{server, client} {
+			e.group = ops
+			e.connect(ops)
+		}
+		client.own = jxta.URN("uuid-0102030405060708090A0B0C0D0E0F10000000000000000000000000000000B104")
+		pipe := server.listen()
+		w.settle()
+		client.connectTo(server.id, pipe)
+		client.write(texts("c", 1, 5)...)
+		w.pass(6 * time.Second)
+		server.write(texts("s", 1, 5)...)
+		w.pass(time.Minute)
+		server.has(texts("c", 1, 5))
+		client.has(texts("s", 1, 5))
+		server.disconnect(ops) // leaves the group, not the net
+		w.pass(time.Minute)
+		if client.closed.IsZero() {
+			t.Error("client is not closed")
+		}
+		w.bare()
+	})
+}
+
+// The pipes of a stream's ends are nobody's business but the two ends'.
+func TestStreamPipesAreNotTold(t *testing.T) {
+	w := newStrait(t, time.Second)
+	server, client := meet(w, streamSocket, true)
+	id := func(e *edge) string { return strings.TrimPrefix(e.own, "urn:jxta:") }
+	early := w.edge(1, "E", streamSocket, true) // announces its pipe before it opens, as 2.7 does
+	early.pipe(jxta.NetGroup, id(early), jxta.PipeTypeUnicast, true)
+	early.connectTo(server.id, server.server)
+	w.pass(100 * time.Millisecond)
+	client.pipe(jxta.NetGroup, id(client), jxta.PipeTypeUnicast, true)
+	w.pass(2 * time.Second)
+	server.pipe(jxta.NetGroup, id(server), jxta.PipeTypeUnicast, true)
+	w.pass(10 * time.Second)
+	for _, n := range w.nodes {
+		for _, s := range n.b.far {
+			for k := range s.pipes {
+				if k.pipe != strings.TrimPrefix(server.server, "urn:jxta:") {
+					t.Errorf("far sites are told of %s", k.pipe)
+				}
+			}
+		}
+	}
+	w.restart(1, time.Second)
+	for _, it := range w.nodes[1].b.Items() {
+		if it.Kind == ItemPipe {
+			t.Errorf("after the restart far sites are told of %s", it.ID)
+		}
+	}
+	client.pipe(jxta.NetGroup, id(client), jxta.PipeTypeUnicast, false) // gone without a word
+	w.pass(10 * time.Second)
+	if server.closed.IsZero() {
+		t.Error("the server of a client whose pipe is closed is not told")
+	}
+}
+
 // What two local peers say to each other passes as it is.
 func TestStreamsOfOneSitePass(t *testing.T) {
 	n := newNode(t, 1)

@@ -48,6 +48,7 @@ type edge struct {
 	*fake
 	w      *strait
 	kind   streamKind
+	group  string
 	own    string // URN of its pipe
 	server string // URN of the pipe it listens on, if it does
 	refuse bool   // it answers no opening
@@ -91,7 +92,7 @@ func (w *strait) edge(side int, name string, kind streamKind, signed bool) *edge
 	if signed {
 		format = "cbid"
 	}
-	e := &edge{w: w, kind: kind, fake: w.nodes[side].peer(name, format), in: map[uint32][]byte{}, free: 100}
+	e := &edge{w: w, kind: kind, group: jxta.NetGroup, fake: w.nodes[side].peer(name, format), in: map[uint32][]byte{}, free: 100}
 	e.own = pipeURN(1000 + peerNumber)
 	w.edges = append(w.edges, e)
 	return e
@@ -100,7 +101,7 @@ func (w *strait) edge(side int, name string, kind streamKind, signed bool) *edge
 // listen opens a server pipe.
 func (e *edge) listen() string {
 	e.server = pipeURN(2000 + peerNumber)
-	e.pipe(jxta.NetGroup, strings.TrimPrefix(e.server, "urn:jxta:"), jxta.PipeTypeUnicast, true)
+	e.pipe(e.group, strings.TrimPrefix(e.server, "urn:jxta:"), jxta.PipeTypeUnicast, true)
 	return e.server
 }
 
@@ -113,20 +114,20 @@ func (e *edge) connectTo(peer, pipe string) {
 	all := []jxta.Element{
 		{Namespace: e.kind.namespace(), Name: "Cred", Type: mimeXML, Data: []byte("<jxta:Cred>" + e.id + "</jxta:Cred>")},
 		{Namespace: e.kind.namespace(), Name: "reqPipe", Type: mimeXML, Data: pipeDoc(e.own, "p.remote")},
-		{Namespace: e.kind.namespace(), Name: "remPeer", Type: mimeXML, Data: e.advertisement(jxta.NetGroup)},
+		{Namespace: e.kind.namespace(), Name: "remPeer", Type: mimeXML, Data: e.advertisement(e.group)},
 	}
 	if e.kind == streamBiDi {
 		all = append(all, e.elem("reliable", "true"), e.elem("direct", "false"))
 	} else {
 		all = append(all, e.elem("stream", "true"))
 	}
-	e.say(peer, jxta.NetGroup, svcPipe, pipe, all...)
+	e.say(peer, e.group, svcPipe, pipe, all...)
 	e.w.settle()
 }
 
 func (e *edge) tell(elements ...jxta.Element) {
 	if !e.gone {
-		e.say(e.peer, jxta.NetGroup, svcPipe, e.to, elements...)
+		e.say(e.peer, e.group, svcPipe, e.to, elements...)
 	}
 }
 
@@ -195,8 +196,15 @@ func (e *edge) hear() bool {
 	for e.got0 < len(e.got) {
 		h := e.got[e.got0]
 		e.got0++
-		if h.erm == nil || h.erm.Dest.Service != svcPipe {
+		if h.erm == nil {
 			continue
+		}
+		group, service, param := jxta.Demangle(h.erm.Dest.Service, h.erm.Dest.Param)
+		if service != svcPipe {
+			continue
+		}
+		if group != e.group && e.group != jxta.NetGroup {
+			e.n.Errorf("%s: message in group %s", e.name, group)
 		}
 		heard = true
 		if h.erm.Src != e.peer && e.server == "" {
@@ -204,12 +212,12 @@ func (e *edge) hear() bool {
 		}
 		m := jxta.Message{Elements: h.elements}
 		ns := e.kind.namespace()
-		if req := m.Find(ns, "reqPipe"); req != nil && h.erm.Dest.Param == e.server {
+		if req := m.Find(ns, "reqPipe"); req != nil && param == e.server {
 			e.request(h, &m)
 			continue
 		}
-		if h.erm.Dest.Param != e.own && !e.many {
-			e.n.Errorf("%s: message to pipe %s", e.name, h.erm.Dest.Param)
+		if param != e.own && !e.many {
+			e.n.Errorf("%s: message to pipe %s", e.name, param)
 		}
 		if rem := m.Find(ns, "remPipe"); rem != nil && e.to == "" {
 			urn, _, _, err := parsePipeDoc(rem.Data)
@@ -256,7 +264,7 @@ func (e *edge) accept() {
 	ns := e.kind.namespace()
 	e.tell(jxta.Element{Namespace: ns, Name: "Cred", Type: mimeXML, Data: []byte("<jxta:Cred/>")},
 		jxta.Element{Namespace: ns, Name: "remPipe", Type: mimeXML, Data: pipeDoc(e.own, "p")},
-		jxta.Element{Namespace: ns, Name: "remPeer", Type: mimeXML, Data: e.advertisement(jxta.NetGroup)})
+		jxta.Element{Namespace: ns, Name: "remPeer", Type: mimeXML, Data: e.advertisement(e.group)})
 }
 
 func (e *edge) acked(data []byte) {
