@@ -5,7 +5,7 @@ GO       ?= go
 SUDO     := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null)
 PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev iproute2 ethtool tcpdump tshark procps \
-            openjdk-17-jdk-headless maven
+            openjdk-17-jdk-headless maven brotli p7zip-full zstd xz-utils
 FUZZTIME ?= 10s
 
 # Tests make network namespaces and mounts: the test programs run as root, what compiles them does not.
@@ -21,7 +21,7 @@ CHECK = bad=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$bad" ] || { echo "not 
 	$(GO) vet ./... && $(GO) vet -tags long ./...
 
 .NOTPARALLEL:
-.PHONY: build deps peers demo test test-long check bench fuzz clean
+.PHONY: build deps peers demo test test-long check bench fuzz sizes measure clean
 .DEFAULT_GOAL := build
 
 build:
@@ -64,7 +64,14 @@ bench: deps
 # Every fuzz test for FUZZTIME each.
 fuzz: deps
 	@for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-	  echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p || exit 1; done; done
+	  echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x $$p || exit 1; done; done
+
+# docs/sizes.md and docs/measured.md, never by hand. The second plays every run that has no result yet: about an hour.
+sizes: deps
+	@nice $(GO) test -count 1 -run 'TestTable$$' ./internal/compact -args -write
+
+measure: deps build peers
+	$(SUDO) $(GO) run ./field-tests/road
 
 clean:
 	@rm -rf bin

@@ -18,6 +18,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2/unstable"
 
+	"aldis/internal/compact"
 	"aldis/internal/profile"
 	"aldis/internal/seal"
 )
@@ -33,6 +34,9 @@ type Config struct {
 	Link Link
 	HTTP HTTP
 	Log  Log
+	// Rules say how hard the elements of messages are tried to be made smaller; the first that fits decides, after them
+	// those that are built in.
+	Rules []compact.Rule
 }
 
 // Node is this gateway.
@@ -164,13 +168,14 @@ func readProblem(err error) string {
 
 // known lists the keys of every section.
 var known = map[string][]string{
-	"":          nil,
-	"node":      {"id", "name", "data_dir"},
-	"lan":       {"tcp", "http", "max_connections"},
-	"link":      {"profile", "listen", "key_file", "end", "keepalive", "group", "group_interface"},
-	"link.peer": {"id", "name", "address"},
-	"http":      {"listen"},
-	"log":       {"level", "format"},
+	"":             nil,
+	"node":         {"id", "name", "data_dir"},
+	"lan":          {"tcp", "http", "max_connections"},
+	"link":         {"profile", "listen", "key_file", "end", "keepalive", "group", "group_interface"},
+	"link.peer":    {"id", "name", "address"},
+	"compact.rule": {"type", "name", "octets", "effort"},
+	"http":         {"listen"},
+	"log":          {"level", "format"},
 }
 
 type reader struct {
@@ -208,6 +213,7 @@ func (r *reader) read() {
 	c.LAN.MaxConnections = lan.integer("max_connections", 1024, 4, 20_000)
 
 	r.readLink()
+	r.readRules()
 
 	http := section{r, r.tree.tables["http"], "http"}
 	c.HTTP.Listen = http.address("listen", false)
@@ -224,6 +230,22 @@ func (r *reader) read() {
 		c.Log.Level.UnmarshalText([]byte(level)) // the choices are slog's own words
 	}
 	c.Log.Format = log.choice("format", "auto", "auto", "text", "json")
+}
+
+// readRules reads how hard message elements are tried to be made smaller; the built-in rules come after them.
+func (r *reader) readRules() {
+	efforts := map[string]compact.Effort{"full": compact.Full, "light": compact.Light, "none": compact.None}
+	for _, t := range r.tree.arrays["compact.rule"] {
+		s := section{r, t, "compact.rule"}
+		rule := compact.Rule{Type: s.text("type", false), Name: s.text("name", false), Octets: s.integer("octets", 0, 0, 1<<30)}
+		rule.Effort = efforts[s.choice("effort", "full", "full", "light", "none")]
+		for key, pattern := range map[string]string{"type": rule.Type, "name": rule.Name} {
+			if err := compact.CheckRule(compact.Rule{Type: pattern}); err != nil {
+				s.fail(key, "%q is no pattern: %v", pattern, err)
+			}
+		}
+		r.cfg.Rules = append(r.cfg.Rules, rule)
+	}
 }
 
 func (r *reader) readLink() {

@@ -246,6 +246,8 @@ func TestMistakes(t *testing.T) {
 		{"group with NORM", "key_file", "group = \"239.1.1.1:7142\"\nkey_file", []string{`10: link.group: is of no use with profile iridium-directip`}},
 		{"group that is none", "key_file", "group = \"10.1.1.1:7142\"\nkey_file", []string{`10: link.group: 10.1.1.1 is no IPv4 multicast address`,
 			`10: link.group: is of no use with profile iridium-directip`}},
+		{"rule", "[http]", "[[compact.rule]]\ntype = \"image/[\"\neffort = \"hard\"\nsize = 3\n[http]", []string{
+			`18: compact.rule.type: "image/[" is no pattern`, `19: compact.rule.effort: must be one of`, `20: compact.rule.size: there is no such key`}},
 		{"keepalive too short", "key_file", "keepalive = \"10ms\"\nkey_file", []string{`10: link.keepalive: must be "0s" or a time`}},
 		{"log", "[http]", "[log]\nlevel = \"loud\"\nformat = 3\n[http]", []string{"18: log.level: must be one of", "19: log.format: must be text"}},
 		{"profile's file", `"iridium-directip"`, `"lost.toml"`, []string{"8: link.profile: DIR/lost.toml cannot be read: no such file"}},

@@ -45,7 +45,7 @@ type Config struct {
 	// Invalid: every peer gets a copy.
 	Group netip.AddrPort
 	Rand  *rand.Rand     // of P_Mul's random delays
-	Rules []compact.Rule // how hard elements are tried to make smaller; nil: compact.DefaultRules
+	Rules []compact.Rule // how hard elements are tried to make smaller; compact.DefaultRules come after
 	// MaxWaiting bounds the octets that wait for one peer; 0 means DefaultMaxWaiting. What does not fit is refused.
 	MaxWaiting int
 	// Bridge makes the LAN side from what it asked to remember.
@@ -93,9 +93,7 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 		return nil, fmt.Errorf("gateway: profile %s: datagrams of %d octets, at least %d needed",
 			cfg.Profile.Name, cfg.Profile.DatagramOctets, minDatagram)
 	}
-	if cfg.Rules == nil {
-		cfg.Rules = compact.DefaultRules
-	}
+	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
 	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, stats: newStats()}
 	ids := []uint16{}
 	for _, pc := range cfg.Peers {

@@ -431,8 +431,8 @@ func TestLateShipLearnsFast(t *testing.T) {
 	}
 	slices.Sort(took)
 	t.Logf("median %v, 98 of 100 %v, worst %v", took[75], took[147], took[149])
-	if took[75] > 4*time.Second || took[147] > 6*time.Second || took[149] > 12*time.Second {
-		t.Errorf("median %v, 98 of 100 %v, worst %v; want 4 s, 6 s, 12 s", took[75], took[147], took[149])
+	if took[75] > 4*time.Second || took[147] > 9*time.Second || took[149] > 12*time.Second {
+		t.Errorf("median %v, 98 of 100 %v, worst %v; want 4 s, 9 s, 12 s", took[75], took[147], took[149])
 	}
 }
 
