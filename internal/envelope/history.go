@@ -10,8 +10,6 @@ import (
 const (
 	HistoryFlows    = 64
 	HistoryElements = 8
-	// HistoryOctets is the most of an element that is learned from (package compact).
-	HistoryOctets = 8 << 10
 )
 
 type historyKey struct {
@@ -50,6 +48,15 @@ func (h *Histories) Add(flow uint32, number uint64, p *jxtabridge.Payload) {
 	}
 }
 
+// Sent tells the sender's histories that message number of a flow goes out, before later ones are coded.
+func (h *Histories) Sent(flow uint32, number uint64, p *jxtabridge.Payload) {
+	for i := range flat(p.Elements) {
+		if hist := h.Of(flow, i); hist != nil {
+			hist.Sent(number)
+		}
+	}
+}
+
 // AddElement is Add for one element.
 func (h *Histories) AddElement(flow uint32, element int, number uint64, data []byte) {
 	if hist := h.Of(flow, element); hist != nil {
@@ -63,7 +70,7 @@ func Elements(flow uint32, p *jxtabridge.Payload, f func(element int, data []byt
 		return
 	}
 	for i, e := range flat(p.Elements) {
-		if i < HistoryElements && len(e.Data) <= HistoryOctets {
+		if i < HistoryElements && len(e.Data) <= compact.MaxLearned {
 			f(i, e.Data)
 		}
 	}

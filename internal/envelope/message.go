@@ -222,7 +222,7 @@ func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts)
 		}
 	}
 	for _, it := range e.Items {
-		item, err := itemIn(it)
+		item, err := itemIn(it, texts)
 		if err != nil {
 			return Message{}, 0, "", err
 		}
@@ -316,7 +316,7 @@ func itemOut(coder *compact.Coder, it jxtabridge.Item) *ItemDef {
 	return out
 }
 
-func itemIn(in *ItemDef) (it jxtabridge.Item, err error) {
+func itemIn(in *ItemDef, texts *Texts) (it jxtabridge.Item, err error) {
 	it = jxtabridge.Item{Kind: jxtabridge.ItemKind(in.Kind), Sub: uint8(in.Sub), Signed: in.Signed, Gone: in.Gone}
 	if in.Kind == 0 || in.Kind > uint32(jxtabridge.ItemPipe) || in.Sub > 255 {
 		return it, fmt.Errorf("%w: item kind %d, %d", ErrMalformed, in.Kind, in.Sub)
@@ -333,7 +333,11 @@ func itemIn(in *ItemDef) (it jxtabridge.Item, err error) {
 		}
 	}
 	if len(in.Doc) > 0 {
-		if it.Doc, err = compact.Expand(compact.Codec(in.Doc[0]), in.Doc[1:], MaxDoc); err != nil {
+		expand := compact.Expand
+		if texts != nil {
+			expand = texts.Coder.Expand // with its tables, that need not be made anew
+		}
+		if it.Doc, err = expand(compact.Codec(in.Doc[0]), in.Doc[1:], MaxDoc); err != nil {
 			return it, fmt.Errorf("%w: %v", ErrMalformed, err)
 		}
 	}

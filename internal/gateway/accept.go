@@ -197,13 +197,16 @@ func (g *Gateway) append(content envelope.Message, number uint32, define bool, t
 // maxModel is how many times shorter than itself a text may get.
 const maxModel = 50
 
-// define makes m, which has just got its number, the definer of its flow if that has none.
+// define makes m, which has just got its number, the definer of its flow if that has none, and lets those after it know
+// that it is under way.
 func (g *Gateway) define(p *peer, id custody.ID, m *message) {
 	if m.content.Payload == nil {
 		return
 	}
 	name := envelope.FlowOf(m.content.Payload)
-	if f := p.flows[name]; f.definer == 0 {
+	f := p.flows[name]
+	p.sentBefore.Sent(f.number, id.Number, m.content.Payload)
+	if f.definer == 0 {
 		f.definer = id.Number
 		g.record(bucketFlow, flowKey(p.ID, f.number), append(binary.BigEndian.AppendUint64(nil, f.definer), name...))
 	}
