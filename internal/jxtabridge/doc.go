@@ -3,6 +3,9 @@
 // from replicated state, payload is carried without its hop elements, and the far bridge re-creates the messages as
 // if the far peer (a "ghost") stood behind the gateway.
 //
+// BiDi pipes and sockets between a local peer and a ghost have their reliability layer ended here, for reasons and with
+// limits that docs/decisions/streams.md gives.
+//
 // It follows reference/jxta-ghosts.md, jxta-baseline.md and jxta-wire.md, cited as ghosts, baseline and wire with
 // their sections. Formats are in internal/jxta, sockets in internal/lan.
 //

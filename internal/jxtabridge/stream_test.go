@@ -196,6 +196,26 @@ func TestStreamLostAcknowledgements(t *testing.T) {
 	w.bare()
 }
 
+// Blocks are lost on the last metre while more arrive all the time: one repeat, and then each acknowledgement brings the
+// next, however many were lost.
+func TestStreamRepeats(t *testing.T) {
+	w := newStrait(t, time.Second)
+	server, client := meet(w, streamSocket, true)
+	server.lose = 12
+	client.write(texts("c", 1, 12)...)
+	for i := range 20 {
+		w.pass(500 * time.Millisecond)
+		client.write(fmt.Sprintf("c %d", 13+i))
+	}
+	w.pass(2 * time.Second)
+	server.has(texts("c", 1, 32))
+	if at := t0.Add(time.Second + streamRTO); len(server.when) < 12 || server.when[11].After(at) {
+		t.Errorf("the lost blocks are there at %v, want %v", server.when, at)
+	}
+	w.pass(time.Minute)
+	w.bare()
+}
+
 // Either gateway is killed, again and again, in the middle of everything.
 func TestStreamThroughRestarts(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind streamKind, signed bool) {

@@ -67,7 +67,9 @@ type edge struct {
 
 	got0  int // of fake.got, handled
 	deaf  bool
+	lose  uint32 // blocks up to this number are lost the first time
 	taken uint32
+	lost  map[uint32]int
 	in    map[uint32][]byte
 	read  []string
 	when  []time.Time
@@ -92,7 +94,7 @@ func (w *strait) edge(side int, name string, kind streamKind, signed bool) *edge
 	if signed {
 		format = "cbid"
 	}
-	e := &edge{w: w, kind: kind, group: jxta.NetGroup, fake: w.nodes[side].peer(name, format), in: map[uint32][]byte{}, free: 100}
+	e := &edge{w: w, kind: kind, group: jxta.NetGroup, fake: w.nodes[side].peer(name, format), in: map[uint32][]byte{}, lost: map[uint32]int{}, free: 100}
 	e.own = pipeURN(1000 + peerNumber)
 	w.edges = append(w.edges, e)
 	return e
@@ -284,6 +286,10 @@ func (e *edge) block27(el jxta.Element) {
 	n := uint32(n64)
 	if err != nil {
 		e.n.Errorf("%s: block %q", e.name, el.Name)
+		return
+	}
+	if n <= e.lose && e.lost[n] == 0 {
+		e.lost[n]++
 		return
 	}
 	if n <= e.taken || e.in[n] != nil {
