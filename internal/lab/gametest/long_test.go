@@ -130,3 +130,16 @@ func TestOtherLinks(t *testing.T) {
 	}
 	group(t, games)
 }
+
+// TestHFNet: HQ and three ships on hf-2400, one of them silent.
+func TestHFNet(t *testing.T) {
+	games := map[string]func(*testing.T){}
+	for seed := uint64(1); seed <= 3; seed++ {
+		games[fmt.Sprint(seed)] = func(t *testing.T) {
+			o := lab.Options{Profile: "hf-2400", Peers: lab.KindJXSE27, Seed: seed, Ships: 3, Silent: 1, Rate: 20 * time.Second,
+				Duration: 10 * time.Minute, Idle: time.Second}
+			checkSilence(t, play(t, o, promise{}))
+		}
+	}
+	group(t, games)
+}

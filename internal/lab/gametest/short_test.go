@@ -90,3 +90,25 @@ func checkBulk(t *testing.T, r *lab.Run, fragment float64) {
 		}
 	}
 }
+
+// TestRadioNet: one channel with a group's address, P_Mul, and a ship that transmits nothing for a while.
+func TestRadioNet(t *testing.T) {
+	t.Parallel()
+	o := short("vhf-cnr-16k", lab.KindJXSE27, 6)
+	o.Ships, o.Silent, o.SilentAt, o.SilentFor, o.Duration = 2, 1, 30*time.Second, 30*time.Second, 90*time.Second
+	checkSilence(t, play(t, o, promise{}))
+}
+
+func checkSilence(t *testing.T, r *lab.Run) {
+	t.Helper()
+	q := r.Silence
+	if q == nil || q.Sent == 0 {
+		t.Fatalf("silence: %+v", q)
+	}
+	if q.Packets != 0 {
+		t.Errorf("%v sent %d packets of %d octets while silent", q.Ships, q.Packets, q.Bytes)
+	}
+	if q.Live < q.Sent-1 { // one may have been lost and wait for its repetition
+		t.Errorf("peers of silent ships saw %d of %d messages as they came", q.Live, q.Sent)
+	}
+}
