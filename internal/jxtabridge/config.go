@@ -29,7 +29,7 @@ type Config struct {
 	// Pace is the least distance of two far payloads to one peer, default 10 ms. JXSE 2.7 hands each message to another
 	// thread, so that of two which come together the second may overtake the first: seen with every other pair of a
 	// backlog at no distance, with one of 100 at 2 ms, and on a busy machine with one of 120 at 10 ms: so a backlog
-	// that is soon over keeps eightfold distance.
+	// that is soon over keeps fifteenfold distance.
 	Pace time.Duration
 
 	MaxPeers        int // peers with a lease or a connection; default 512

@@ -308,7 +308,7 @@ func (b *Bridge) pump(p *peer) {
 			b.transmit(c, m, true)
 			pace := b.cfg.Pace
 			if len(p.queue)-n < shortBacklog {
-				pace *= 8
+				pace *= 15
 			}
 			pace += time.Duration(m.size/pacedOctets) * time.Millisecond
 			p.next = b.now.Add(pace)
