@@ -497,6 +497,12 @@ func (w world) await(p *lab.Peer, ev, name string) lab.Event {
 	return e
 }
 
+// inTime is what a peer said in the order of its stamps, which listeners make; printed is it after the content was
+// checked, and threads may overtake there.
+func inTime(p *lab.Peer) []lab.Event {
+	return slices.SortedStableFunc(slices.Values(p.Events()), func(a, b lab.Event) int { return cmp.Compare(a.T, b.T) })
+}
+
 // receives waits until p has messages 1 to n of from, and checks that each came once, in order, unchanged.
 func (w world) receives(p *lab.Peer, name, from string, n int64, size, elements int) {
 	w.Helper()
@@ -506,9 +512,7 @@ func (w world) receives(p *lab.Peer, name, from string, n int64, size, elements 
 		w.Fatalf("%s: message %d of %s on %s: %v", p.Name(), n, from, name, err)
 	}
 	next := int64(1)
-	events := p.Events() // stamped in the listener, printed after the content was checked: threads may overtake there
-	slices.SortStableFunc(events, func(a, b lab.Event) int { return cmp.Compare(a.T, b.T) })
-	for _, e := range events {
+	for _, e := range inTime(p) {
 		if e.Ev != "received" || e.Name != name || e.From != from {
 			continue
 		}

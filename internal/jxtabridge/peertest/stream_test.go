@@ -77,7 +77,7 @@ func (w world) stream(p *lab.Peer, name, from string, short, long int64) {
 		w.Fatalf("%s: message %d of %s on %s: %v", p.Name(), short+long, from, name, err)
 	}
 	next := int64(1)
-	for _, e := range p.Events() {
+	for _, e := range inTime(p) {
 		if e.Ev != "received" || e.Name != name || e.From != from {
 			continue
 		}
