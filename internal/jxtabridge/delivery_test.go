@@ -148,7 +148,7 @@ func TestListenerThatIsRedialling(t *testing.T) {
 	f.hangUp()
 	for i := range 5 {
 		n.step(farWire(uint64(i+1), fmt.Sprint(i)))
-		n.pass(100 * time.Millisecond)
+		n.pass(200 * time.Millisecond)
 	}
 	if got := g.bodies(); len(got) != 5 || len(n.done) != 0 {
 		t.Errorf("the other heard %q, done %v", got, n.done)

@@ -83,7 +83,7 @@ func TestTwoPollsAndThenNone(t *testing.T) {
 		t.Errorf("carried by %v, want the newest, %d", carrier, second)
 	}
 	n.step(Closed{second}) // "two" was not written
-	n.pass(n.b.cfg.Pace * 8)
+	n.pass(n.b.cfg.Pace * 15)
 	if got := f.bodies(); !slices.Equal(got, []string{"two"}) {
 		t.Errorf("after the newest ended the older carries %q, want two", got)
 	}
@@ -96,10 +96,10 @@ func TestTwoPollsAndThenNone(t *testing.T) {
 		t.Errorf("done %v, want only the first", n.done)
 	}
 	n.stuck = false
-	n.pass(n.b.cfg.Pace * 20)
+	n.pass(n.b.cfg.Pace * 30)
 	f.poll(relay)
 	n.step(Closed{first})
-	n.pass(n.b.cfg.Pace * 40)
+	n.pass(n.b.cfg.Pace * 60)
 	g := f.take()
 	var bodies []string
 	granted := false
