@@ -88,6 +88,8 @@ type stream struct {
 	recover uint32               // highest block sent before the last repeat
 	rto     time.Duration
 	due     time.Time // of the next repeat
+	next    time.Time // before that a BiDi edge gets no new block; see Config.Pace
+	paced   time.Time // when one waits for next
 	stuck   time.Time // since when the edge has acknowledged nothing that it was sent
 	holding bool      // the far gateway was told to hold
 	ending  bool      // no more comes than up to final; then the edge is closed
@@ -281,6 +283,9 @@ func (b *Bridge) edgeAck(st *stream, in inbound, data []byte) {
 	}
 	st.sent = max(st.sent, st.acked)
 	st.extra, st.rto, st.stuck, st.due = 0, streamRTO, b.now, time.Time{}
+	if st.kind == streamBiDi { // it acknowledges a block before its listener has it
+		st.next = b.now.Add(b.cfg.Pace)
+	}
 	if closed {
 		b.endStream(st)
 		return
@@ -308,6 +313,11 @@ func (b *Bridge) pumpStream(st *stream) {
 	}
 	idle := st.sent == st.acked
 	for st.sent < st.acked+st.kind.window()+st.extra && st.queue[st.sent+1] != nil {
+		if b.now.Before(st.next) {
+			st.paced = st.next
+			b.until(st.paced)
+			break
+		}
 		st.sent++
 		b.sendBlock(st, st.sent)
 	}
@@ -447,7 +457,7 @@ func (b *Bridge) endStream(st *stream) {
 		b.out.Done = append(b.out.Done, st.open)
 	}
 	st.queue, st.early, st.open, st.octets = nil, nil, 0, 0
-	st.due, st.reopen, st.closeAt, st.acceptBy = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	st.due, st.paced, st.reopen, st.closeAt, st.acceptBy = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	st.ended, st.forget = true, b.now.Add(streamLinger)
 	b.until(st.forget)
 	b.forgetStream(st)
@@ -529,6 +539,10 @@ func (b *Bridge) sweepStreams() {
 			}
 			continue
 		}
+		if due(st.paced) {
+			st.paced = time.Time{}
+			b.pumpStream(st)
+		}
 		if due(st.reopen) {
 			switch {
 			case !here:
@@ -607,7 +621,7 @@ func (b *Bridge) rearmStreams() {
 		b.until(time.Unix(0, 0)) // as soon as there is a time
 	}
 	for _, st := range b.streams {
-		for _, t := range [...]time.Time{st.forget, st.acceptBy, st.reopen, st.closeAt, st.due} {
+		for _, t := range [...]time.Time{st.forget, st.acceptBy, st.reopen, st.closeAt, st.due, st.paced} {
 			if !t.IsZero() {
 				b.until(t)
 			}

@@ -196,6 +196,21 @@ func TestStreamLostAcknowledgements(t *testing.T) {
 	w.bare()
 }
 
+// A BiDi edge gets the next block a moment after it has acknowledged the one before, a socket at once.
+func TestStreamPace(t *testing.T) {
+	for kind, want := range []time.Duration{0, 9 * 10 * time.Millisecond} {
+		w := newStrait(t, time.Second)
+		server, client := meet(w, streamKind(kind), true)
+		w.pass(10 * time.Second)
+		client.write(texts("c", 1, 10)...)
+		w.pass(10 * time.Second)
+		server.has(texts("c", 1, 10))
+		if d := server.when[9].Sub(server.when[0]); d != want {
+			t.Errorf("ten blocks within %v, want %v", d, want)
+		}
+	}
+}
+
 // Blocks are lost on the last metre while more arrive all the time: one repeat, and then each acknowledgement brings the
 // next, however many were lost.
 func TestStreamRepeats(t *testing.T) {
