@@ -74,7 +74,7 @@ func TestTwoPollsAndThenNone(t *testing.T) {
 		for _, s := range out.Send {
 			carrier = append(carrier, s.Conn)
 		}
-		n.now = n.now.Add(n.b.cfg.Pace * 10)
+		n.now = n.now.Add(n.b.cfg.Pace * 16)
 	}
 	deliver("one")
 	n.stuck = true
