@@ -284,7 +284,11 @@ func (b *Bridge) edgeAck(st *stream, in inbound, data []byte) {
 	st.sent = max(st.sent, st.acked)
 	st.extra, st.rto, st.stuck, st.due = 0, streamRTO, b.now, time.Time{}
 	if st.kind == streamBiDi { // it acknowledges a block before its listener has it
-		st.next = b.now.Add(b.cfg.Pace)
+		pace := b.cfg.Pace
+		if len(st.queue) < shortBacklog {
+			pace *= 4
+		}
+		st.next = b.now.Add(pace)
 	}
 	if closed {
 		b.endStream(st)

@@ -198,7 +198,7 @@ func TestStreamLostAcknowledgements(t *testing.T) {
 
 // A BiDi edge gets the next block a moment after it has acknowledged the one before, a socket at once.
 func TestStreamPace(t *testing.T) {
-	for kind, want := range []time.Duration{0, 9 * 10 * time.Millisecond} {
+	for kind, want := range []time.Duration{0, 9 * 4 * 10 * time.Millisecond} {
 		w := newStrait(t, time.Second)
 		server, client := meet(w, streamKind(kind), true)
 		w.pass(10 * time.Second)
