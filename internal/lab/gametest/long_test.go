@@ -72,7 +72,7 @@ func TestScenarios(t *testing.T) {
 					checkOutage(t, play(t, game(lab.Options{OutageAt: 2 * time.Minute, OutageFor: time.Minute, Asker: true}), promise{}))
 				},
 				"bulk": func(t *testing.T) {
-					checkBulk(t, play(t, game(lab.Options{Bulk: 20000, BulkAt: time.Minute}), promise{}), fragment)
+					checkBulk(t, play(t, game(lab.Options{Rate: time.Second, Bulk: 20000, BulkAt: time.Minute}), promise{}), fragment)
 				},
 				"redial": func(t *testing.T) {
 					r := play(t, game(lab.Options{RedialAt: 2 * time.Minute}), promise{})
