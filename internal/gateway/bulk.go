@@ -229,7 +229,7 @@ func (p *peer) normMore(object uint16) bool {
 // flushDue is when the far end is asked whether it lacks something of the object: when all has gone out and its
 // receipt should be here.
 func (g *Gateway) flushDue(b *bulk) time.Time {
-	trip := custodyConfig(g.cfg.Profile).RoundTrip
+	trip := g.custody.RoundTrip
 	if !b.drained {
 		trip *= 4 // libnorm may still be at it
 	}

@@ -62,7 +62,6 @@ func (g *Gateway) compose(now time.Time, p *peer) (int, error) {
 			HeardStream: p.inStream, Digest: g.replica.Digest(now, p.ID), Model: modelOf(), Forgot: p.forgot}
 		l.add(h, kindKey)
 	}
-	busy := p.sender.Dead() && !probe && len(p.answers) == 0 // say nothing into a dead link of our own accord
 	for _, r := range p.receiver.Receipts() {
 		l.add(r, kindAck)
 	}
@@ -85,7 +84,7 @@ func (g *Gateway) compose(now time.Time, p *peer) (int, error) {
 	keepalive := g.cfg.Keepalive > 0 && !now.Before(p.lastSent.Add(g.cfg.Keepalive))
 	receiptDue := !p.receiver.Due().IsZero() && !now.Before(p.receiver.Due())
 	carries := p.announce || probe || len(p.answers) > 0 || helloIsDue || keepalive || receiptDue || l.carriesData()
-	if !carries || busy && !helloIsDue && !receiptDue && !keepalive {
+	if !carries {
 		p.readyAt = time.Time{}
 		return 0, nil
 	}
@@ -127,7 +126,7 @@ func (g *Gateway) post(now time.Time, p *peer, l *letter, long, hello bool) (int
 		p.owesHello = false
 		p.helloDue = time.Time{}
 		if !p.knowsUs {
-			wait := custodyConfig(g.cfg.Profile).Prompt // the first may simply have been lost
+			wait := g.custody.Prompt // the first may simply have been lost
 			if p.helloTries > 0 {
 				wait = g.cfg.Profile.ProbeInterval << min(p.helloTries-1, 10)
 			}

@@ -58,6 +58,7 @@ const DefaultMaxWaiting = 64 << 20
 // Gateway is one node. It is not for concurrent use.
 type Gateway struct {
 	cfg       Config
+	custody   custody.Config // timers and windows of the link
 	bridge    Bridge
 	sealer    *seal.Sealer
 	opener    *seal.Opener
@@ -94,7 +95,7 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 			cfg.Profile.Name, cfg.Profile.DatagramOctets, minDatagram)
 	}
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
-	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, stats: newStats()}
+	g := &Gateway{cfg: cfg, custody: custodyConfig(cfg.Profile), byID: map[uint16]*peer{}, stats: newStats()}
 	ids := []uint16{}
 	for _, pc := range cfg.Peers {
 		if pc.ID == 0 || pc.ID == cfg.ID || g.byID[pc.ID] != nil {

@@ -32,7 +32,7 @@ const (
 
 // mulPatience is how long a gap is waited for: time enough for a sender to find a loss, by receipts that ride, and repair it.
 func (g *Gateway) mulPatience() time.Duration {
-	return 4*custodyConfig(g.cfg.Profile).RoundTrip + 3*g.cfg.Profile.AckDelay
+	return 4*g.custody.RoundTrip + 3*g.cfg.Profile.AckDelay
 }
 
 // due is when the oldest message has waited long enough; zero when none waits.

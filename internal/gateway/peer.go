@@ -65,7 +65,6 @@ type peer struct {
 	lastSent  time.Time
 	lastHeard time.Time
 	announce  bool      // it has to be told that we go silent
-	silentTo  time.Time // while it is silent itself: when it said that this ends; zero: it did not say
 	complain  time.Time // of something that anybody could provoke
 	stale     time.Time // when a datagram of an earlier start came in
 	ledger    ledger
@@ -100,9 +99,8 @@ func (g *Gateway) newPeer(pc PeerConfig) (*peer, error) {
 		held: map[custody.ID]heldMessage{}, settled: map[uint64]*message{}, gotNumbers: map[string][]uint64{}, far: map[string]jxtabridge.Item{},
 		bulk: map[uint64]*bulk{}, ledger: ledger{},
 	}
-	cfg := custodyConfig(g.cfg.Profile)
-	p.sender = custody.NewSender(cfg, [frame.Lanes]uint64{1, 1})
-	p.receiver = custody.NewReceiver(cfg, [frame.Lanes]uint64{})
+	p.sender = custody.NewSender(g.custody, [frame.Lanes]uint64{1, 1})
+	p.receiver = custody.NewReceiver(g.custody, [frame.Lanes]uint64{})
 	var err error
 	p.normwire, err = normwire.NewSession(normwire.Config{
 		Self: g.cfg.ID, Peer: pc.ID, Segment: g.cfg.Profile.SegmentOctets, GRTT: g.cfg.Profile.GRTT})

@@ -215,7 +215,7 @@ func (g *Gateway) resetReceiving(now time.Time, p *peer) {
 	g.forgetBefore(p)
 	p.held = map[custody.ID]heldMessage{}
 	p.inFlows = map[uint32]envelope.Flow{}
-	p.receiver = custody.NewReceiver(custodyConfig(g.cfg.Profile), [frame.Lanes]uint64{})
+	p.receiver = custody.NewReceiver(g.custody, [frame.Lanes]uint64{})
 	p.normwire.Forget()
 	g.forgetOrder(p)
 	for key := range p.far {
@@ -244,7 +244,7 @@ func (g *Gateway) resetSending(p *peer) {
 	}
 	g.resetBulk(p)
 	p.stream++
-	p.sender = custody.NewSender(custodyConfig(g.cfg.Profile), [frame.Lanes]uint64{1, 1})
+	p.sender = custody.NewSender(g.custody, [frame.Lanes]uint64{1, 1})
 	p.flows, p.nextFlow = map[envelope.Flow]*flow{}, 1
 	p.sentBefore, p.settled, p.learnFrom = envelope.Histories{}, map[uint64]*message{}, 1
 	g.mulForget(p)

@@ -75,10 +75,9 @@ func (g *Gateway) parsePeer(p *peer, b []byte) error {
 		}
 		p.addr = addr
 	}
-	cfg := custodyConfig(g.cfg.Profile)
 	p.learnFrom = next[frame.Direct]
-	p.sender = custody.NewSender(cfg, next)
-	p.receiver = custody.NewReceiver(cfg, cum)
+	p.sender = custody.NewSender(g.custody, next)
+	p.receiver = custody.NewReceiver(g.custody, cum)
 	if b[peerRecordLen-5]&flagListening != 0 {
 		p.sender.Listening()
 	}

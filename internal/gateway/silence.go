@@ -75,13 +75,13 @@ func (s silence) wire() uint32 {
 func (g *Gateway) peerSilent(p *peer, f frame.Silence) {
 	p.sender.Listening()
 	g.mulPeerSilent(g.now, p, true)
-	p.silentTo = time.Time{}
+	var until time.Time // zero: it did not say
 	if f.Until != 0 {
-		p.silentTo = time.Unix(int64(f.Until), 0).UTC()
+		until = time.Unix(int64(f.Until), 0).UTC()
 	}
 	p.helloDue = time.Time{}
 	g.recordPeer(p)
-	g.note("info", "a peer goes silent: what is for it goes out once and waits for its receipts", "peer", p.Name, "until", p.silentTo)
+	g.note("info", "a peer goes silent: what is for it goes out once and waits for its receipts", "peer", p.Name, "until", until)
 }
 
 func appendSilence(b []byte, s silence) []byte {

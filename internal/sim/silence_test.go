@@ -76,3 +76,24 @@ func TestSilenceOrderedOnAndOff(t *testing.T) {
 	w.Run(time.Minute)
 	once(t, w, hq.Site, 2, *sent)
 }
+
+// A silence that was announced into a dead link and is over is not told when the link is back.
+func TestSilenceAnnouncedIntoADeadLink(t *testing.T) {
+	w := world(t, 2, "iridium-directip", 10)
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	w.Run(time.Minute)
+	w.Outage(ship, 5*time.Minute)
+	sent := tracks(w, ship, []uint16{1}, 3, 200, time.Second)
+	w.Run(2 * time.Minute)
+	if link := ship.GW.Status(w.Now).Peers[0].Link; link != "silent" {
+		t.Fatalf("the link is %q, want it dead", link)
+	}
+	order(w, ship, gateway.Silence{On: true, Announce: true})
+	w.Run(time.Minute)
+	order(w, ship, gateway.Silence{})
+	w.Run(5 * time.Minute)
+	once(t, w, hq.Site, 2, *sent)
+	if notes := strings.Join(w.Notes, "\n"); strings.Contains(notes, "a peer goes silent") {
+		t.Errorf("HQ was told of a silence that was over\n%s", tail(w.Notes))
+	}
+}
