@@ -45,6 +45,34 @@ func FuzzParseMessage(f *testing.F) {
 	})
 }
 
+// What the short way takes, encoding/xml takes too, and makes the same of it.
+func FuzzParsePlain(f *testing.F) {
+	seedMessages(f, func(m Message, body []byte) {
+		for _, e := range m.Elements {
+			f.Add(e.Data)
+		}
+	})
+	for _, s := range []string{`<a b="c&lt;" d:e="'">x&amp;<f/>]]&gt; <g> </g></a>`, "<a\n b=\"\"\t></a >\n", "<a>\u00e9\uFFFD</a>", "<a>\uFFFE</a>",
+		`<a b='c'/>`, `<a b="1"c="2"/>`, "<:a/>", "<a:/>", "<a:b:c/>", "<a:1/>", "<1/>", "<a>]]></a>", "<a>\r</a>", "<a>&#65;&lt</a>", "<a><![CDATA[x]]></a>",
+		"<!DOCTYPE a>\n<!-- c --><a/>", "<!DOCTYPE a><!DOCTYPE b><a/>", "<?xml version=\"1.0\"?><?x?><a/>", "<a/><b/>", "<a></b>", "<a>", "</", " <a/> x"} {
+		f.Add([]byte(s))
+	}
+	lim := XMLLimits{Octets: 4096, Depth: 6, Nodes: 60}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) > lim.Octets {
+			return
+		}
+		n, ok := parsePlain(b, lim)
+		if !ok {
+			return
+		}
+		want, err := parseAny(b, lim)
+		if err != nil || !reflect.DeepEqual(n, want) {
+			t.Errorf("%q: %s, want %s, %v", b, AppendXML(nil, n), AppendXML(nil, want), err)
+		}
+	})
+}
+
 func FuzzParseTrailer(f *testing.F) {
 	seedMessages(f, func(m Message, body []byte) {
 		if _, rest, err := ParseMessage(body, DefaultLimits); err == nil {

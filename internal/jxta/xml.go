@@ -36,6 +36,14 @@ func ParseXML(b []byte, lim XMLLimits) (*Node, error) {
 	if len(b) > lim.Octets {
 		return nil, fail("XML", "document", ErrTooLong)
 	}
+	if n, ok := parsePlain(b, lim); ok {
+		return n, nil
+	}
+	return parseAny(b, lim)
+}
+
+// parseAny is ParseXML by encoding/xml.
+func parseAny(b []byte, lim XMLLimits) (*Node, error) {
 	d := xml.NewDecoder(bytes.NewReader(b))
 	var root *Node
 	var open []*Node
@@ -258,7 +266,15 @@ func AppendXML(b []byte, n *Node) []byte {
 // appendText escapes as JXSE does: "<" and "&" only (wire 6), and in attributes the quote. A carriage return would
 // not survive a parser, so it goes out as a number.
 func appendText(b []byte, s string, attr bool) []byte {
-	for i := 0; i < len(s); i++ {
+	for i := 0; i < len(s); {
+		n := i
+		for n < len(s) && !special[s[n]] {
+			n++
+		}
+		b = append(b, s[i:n]...)
+		if i = n; i == len(s) {
+			break
+		}
 		switch c := s[i]; {
 		case c == '<':
 			b = append(b, "&lt;"...)
@@ -273,6 +289,10 @@ func appendText(b []byte, s string, attr bool) []byte {
 		default:
 			b = append(b, c)
 		}
+		i++
 	}
 	return b
 }
+
+// special are the octets that appendText looks at more closely.
+var special = [256]bool{'<': true, '&': true, '"': true, '>': true, '\r': true}
