@@ -13,7 +13,7 @@ ROOT := $(if $(SUDO),-exec "sudo -E env PATH=$(PATH)")
 # Goroutines and locks are at home in these: they run with the race detector.
 RACE := ./internal/control ./internal/daemon ./internal/journal ./internal/lan ./internal/radio
 # Real processes, sockets and clocks: one after the other, with the machine to themselves.
-REAL := ./cmd/... ./field-tests/... ./internal/jxtabridge/peertest/... ./internal/lab/... ./internal/norm/...
+REAL := ./cmd/... ./field-tests/... ./internal/pmulfile/... ./internal/jxtabridge/peertest/... ./internal/lab/... ./internal/norm/...
 REST  = $(filter-out $(shell $(GO) list $(RACE) $(REAL)),$(shell $(GO) list ./...))
 
 # What needs no run: format and vet; the borders of the house are tests of internal/house.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -35,8 +36,10 @@ const pmulSendAbout = `usage: gateway pmul send --group GROUP --id ID --to ID,..
 
 Sends FILE by P_Mul, ACP 142, to the nodes of --to. Node numbers are written as IPv4 addresses; this node's should be
 the address of the interface to the link. The pace and all timers come from the link profile (gateway profiles). The
-command ends when every recipient is known to have the file, or the file has expired; Ctrl-C withdraws it. UDP ports:
-2751 to 2754. Exit: 0 all recipients have it, 1 one of them does not or the command failed, 2 wrong usage.
+command ends when every recipient is known to have the file, or the file has expired; Ctrl-C withdraws it. Recipients
+named by --silent are not waited for: the file is repeated to them four times, ten minutes or more apart, and each
+counts as delivered when it acknowledges, hours later if need be; give --expires enough for that. UDP ports: 2751 to
+2754. Exit: 0 all recipients have it, 1 one of them does not or the command failed, 2 wrong usage.
 `
 
 const pmulReceiveAbout = `usage: gateway pmul receive --group GROUP --id ID --into DIR --profile PROFILE [flags]
@@ -143,14 +146,33 @@ func pmulSend(args []string, stdout, stderr io.Writer) int {
 	to := f.fs.String("to", "", "recipients, node numbers with commas between")
 	expires := f.fs.Duration("expires", 24*time.Hour, "lifetime of the file, such as 90m")
 	priority := f.fs.Uint("priority", 0, "0 to 255, the greater goes first")
+	silent := f.fs.String("silent", "", "recipients that may not transmit (EMCON), with commas between: the file is repeated to them blindly")
+	dynamic := f.fs.Bool("dynamic", false, "send in a group of its own: one of the 16 after GROUP that is free, announced to the recipients")
 	rest, code, done := parse(f.fs, args, 1, pmulSendAbout, stdout, stderr)
 	if done {
 		return code
 	}
 	cfg := f.config(stderr)
-	job := pmulfile.Job{Priority: uint8(*priority), Expires: time.Now().Add(*expires)}
+	job := pmulfile.Job{Priority: uint8(*priority), Dynamic: *dynamic, Expires: time.Now().Add(*expires)}
 	for _, s := range strings.Split(*to, ",") {
 		job.To = append(job.To, f.node("to", strings.TrimSpace(s)))
+	}
+	for i, a := range job.To {
+		switch {
+		case a.IsValid() && a == cfg.ID:
+			f.wrong = append(f.wrong, fmt.Sprintf("--to: %v is this node itself", a))
+		case a.IsValid() && slices.Contains(job.To[:i], a):
+			f.wrong = append(f.wrong, fmt.Sprintf("--to: %v is there twice", a))
+		}
+	}
+	if *silent != "" {
+		for _, s := range strings.Split(*silent, ",") {
+			a := f.node("silent", strings.TrimSpace(s))
+			if a.IsValid() && !slices.Contains(job.To, a) {
+				f.wrong = append(f.wrong, fmt.Sprintf("--silent: %v is no recipient: --to has %s", a, *to))
+			}
+			job.Silent = append(job.Silent, a)
+		}
 	}
 	if *priority > 255 {
 		f.wrong = append(f.wrong, fmt.Sprintf("--priority: %d is not from 0 to 255", *priority))
@@ -294,6 +316,7 @@ type pmulReceiveJSON struct {
 func pmulReceive(args []string, stdout, stderr io.Writer) int {
 	f := newPMULFlags("pmul receive")
 	into := f.fs.String("into", "", "directory for the files; it is made if missing")
+	runs := f.fs.Bool("runs", false, "write what is missing as ranges: shorter acknowledgements, if the sender can read them (libjpmul cannot)")
 	_, code, done := parse(f.fs, args, 0, pmulReceiveAbout, stdout, stderr)
 	if done {
 		return code
@@ -305,7 +328,7 @@ func pmulReceive(args []string, stdout, stderr io.Writer) int {
 	if f.mistakes(stderr) {
 		return exitUsage
 	}
-	cfg.State = filepath.Join(*into, ".aldis-pmul")
+	cfg.State, cfg.Runs = filepath.Join(*into, ".aldis-pmul"), *runs
 	lines := json.NewEncoder(stdout)
 	live, drawn, last := isTerminal(stderr) && !*f.json, false, ""
 	wipe := func() {

@@ -204,7 +204,7 @@ func (n *pmulNet) send(t *testing.T, wait time.Duration, args ...string) (int, p
 }
 
 // tshark reads a node's capture: everything is P_Mul without a fault, and these PDU types were met.
-func (n *pmulNet) tshark(t *testing.T, node int, types ...string) {
+func (n *pmulNet) tshark(t *testing.T, node int, types ...string) map[string]int {
 	t.Helper()
 	if err := n.hub.Close(); err != nil {
 		t.Fatal(err)
@@ -239,6 +239,7 @@ func (n *pmulNet) tshark(t *testing.T, node int, types ...string) {
 			t.Errorf("no PDU of type %s in %v", k, met)
 		}
 	}
+	return met
 }
 
 // pmulFast is hf-2400 twenty times as fast, with independent loss.
@@ -291,6 +292,24 @@ func TestPMULTransfer(t *testing.T) {
 	}
 	n.tshark(t, 0, "0", "1", "2", "3")
 	n.tshark(t, 4, "0", "2")
+}
+
+// TestPMULSilent: a recipient that its operator calls silent is not asked anything; the file waits for its word.
+func TestPMULSilent(t *testing.T) {
+	n := newPMULNet(t, 3, 5, fmt.Sprintf(pmulFast, 0))
+	name, want := n.pmulPayload(t, 5000)
+	r := n.receive(t, 1)
+	code, j := n.send(t, patience, "--to", "10.77.0.2,10.77.0.3", "--silent", "10.77.0.3", "--expires", "4s", name)
+	if code != exitRefused || len(j.To) != 2 || j.To[0].State != "delivered" || j.To[1].State != "expired" {
+		t.Errorf("exit %d: %+v", code, j)
+	}
+	got := r.wait(t, "received")
+	if b, err := os.ReadFile(got.File); err != nil || !bytes.Equal(b, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if met := n.tshark(t, 0, "0", "1", "2", "3"); met["0"] < 2*11 || met["0"]%11 != 0 {
+		t.Errorf("PDUs %v; want all 11 Data_PDUs, and all repeated blindly", met)
+	}
 }
 
 // TestPMULReceiverKilled: kill -9 in the middle; what was received is kept, and the file comes once.
@@ -365,6 +384,10 @@ func TestPMULUsage(t *testing.T) {
 		{[]string{"pmul", "receive", "-h"}, exitGood, []string{"Exit: 0 ended", "-into"}},
 		{[]string{"pmul", "send", "--group", "10.0.0.1", "--id", "ship", "--to", "10.77.0.2,x", "--profile", "hf-9", "--expires", "-1s", "--priority", "256"}, exitUsage,
 			[]string{"--group", "--id", "--to", "--profile", "--expires", "--priority", "FILE: missing"}},
+		{[]string{"pmul", "send", "-h"}, exitGood, []string{"-silent", "-dynamic"}},
+		{[]string{"pmul", "receive", "-h"}, exitGood, []string{"-runs"}},
+		{[]string{"pmul", "send", "--id", "10.77.0.1", "--to", "10.77.0.1,10.77.0.2,10.77.0.2", "--silent", "10.77.0.3,ship", "x"}, exitUsage,
+			[]string{"--to: 10.77.0.1 is this node itself", "--to: 10.77.0.2 is there twice", "--silent: 10.77.0.3 is no recipient: --to has 10.77.0.1,10.77.0.2", `--silent: "ship" is no node number`}},
 		{[]string{"pmul", "receive"}, exitUsage, []string{"--group", "--id", "--into", "--profile"}},
 		{[]string{"pmul", "send", "--to", "10.0.0.1", "/nowhere/at/all"}, exitUsage, []string{"/nowhere/at/all"}},
 	}

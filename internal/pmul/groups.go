@@ -36,15 +36,35 @@ func (s *Sender) negotiate(now time.Time, m *outgoing) {
 	case g.announced < announceCount:
 		g.announced++
 		m.pollAt = now.Add(s.cfg.oneWay() + s.cfg.air(announceHeader+4*len(m.dests)) + s.cfg.slack())
-		p := AnnouncePDU{Source: s.cfg.Self, Message: m.id, Expiry: m.expiry, Group: m.group}
-		for _, d := range m.dests {
-			p.Destinations = append(p.Destinations, d.node)
-		}
-		s.control(m, Packet{Port: AnnouncePort, PDUs: []PDU{p}})
+		s.announce(m, func(*destination) bool { return true })
 	default:
 		g.settled = true
 		m.pollAt = time.Time{}
 		s.begin(now, m)
+	}
+}
+
+// announce asks destinations to join the message's group, in as many PDUs as they need.
+func (s *Sender) announce(m *outgoing, named func(*destination) bool) {
+	most := max(1, (s.cfg.DatagramOctets-announceHeader)/4)
+	var pdus []AnnouncePDU
+	for _, d := range m.dests {
+		if d.state != Waiting || !named(d) {
+			continue
+		}
+		if n := len(pdus); n == 0 || len(pdus[n-1].Destinations) == most {
+			p := AnnouncePDU{Source: s.cfg.Self, Message: m.id, Expiry: m.expiry, Group: m.group}
+			if n > 0 {
+				p.MAP = NotFirst
+				pdus[n-1].MAP |= NotLast
+			}
+			pdus = append(pdus, p)
+		}
+		p := &pdus[len(pdus)-1]
+		p.Destinations = append(p.Destinations, d.node)
+	}
+	for _, p := range pdus {
+		s.control(m, Packet{Port: AnnouncePort, PDUs: []PDU{p}})
 	}
 }
 

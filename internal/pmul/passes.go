@@ -328,5 +328,8 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 	m.polls++
 	m.again = false
 	s.stats.Polls++
+	if m.dynamic != nil { // who never said anything may not be in the group
+		s.announce(m, func(d *destination) bool { return asked[d.node] && d.missing == nil })
+	}
 	s.pass(m, func(d *destination) bool { return asked[d.node] }, numbers)
 }

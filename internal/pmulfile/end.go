@@ -20,6 +20,7 @@ type Config struct {
 	ID      netip.Addr      // our node number
 	Profile profile.Profile // of the link: all timers and the pace come from it
 	State   string          // directory of the journal
+	Runs    bool            // a receiver's missing lists may have runs: shorter, but not everybody reads them
 	Log     *slog.Logger    // what is dropped, at a bounded rate
 }
 
@@ -45,6 +46,7 @@ type end struct {
 }
 
 const (
+	dynamicGroups = 16 // the addresses after the net's group are for groups of one message
 	mostAddresses = 4096
 	logEvery      = 10 * time.Second
 )
@@ -61,7 +63,10 @@ func open(cfg Config, port uint16) (*end, []pmul.Record, error) {
 	}
 	e := &end{cfg: cfg, journal: j, from: map[pmul.NodeID]netip.Addr{}}
 	e.engine = pmul.ConfigFor(cfg.Profile, Node(cfg.ID), pmul.ACP142, 0, rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), uint64(Node(cfg.ID)))))
-	e.engine.Group = pmul.GroupAddr(Node(cfg.Group))
+	e.engine.Group, e.engine.Runs = pmul.GroupAddr(Node(cfg.Group)), cfg.Runs
+	for i := range dynamicGroups {
+		e.engine.GroupPool = append(e.engine.GroupPool, e.engine.Group+1+pmul.GroupAddr(i))
+	}
 	var records []pmul.Record
 	err = j.Load(func(bucket string, key, value []byte) error {
 		records = append(records, pmul.Record{Bucket: bucket, Key: append([]byte(nil), key...), Value: append([]byte(nil), value...)})

@@ -13,6 +13,8 @@ import (
 type Job struct {
 	Payload  []byte
 	To       []netip.Addr
+	Silent   []netip.Addr // of To: they receive and may not transmit
+	Dynamic  bool         // in a group of its own, asked for first: one of the 16 addresses after the net's
 	Priority uint8
 	Expires  time.Time
 	// Report, when set, is called from the loop: about once a second and at each fate.
@@ -72,7 +74,11 @@ func Send(ctx context.Context, cfg Config, job Job) (p Progress, err error) {
 	if err != nil {
 		return p, err
 	}
-	submit := pmul.Submit{Payload: job.Payload, Priority: job.Priority, Expires: job.Expires}
+	now := time.Now()
+	for _, a := range job.Silent {
+		sender.Step(now, pmul.PeerEMCON{Node: Node(a), Silent: true}) // its operator's word of today: not kept
+	}
+	submit := pmul.Submit{Payload: job.Payload, Dynamic: job.Dynamic, Priority: job.Priority, Expires: job.Expires}
 	for _, a := range job.To {
 		submit.To = append(submit.To, Node(a))
 		p.To = append(p.To, RecipientProgress{Node: a})
