@@ -51,6 +51,10 @@ type Config struct {
 	CrashBeforeCommit, CrashAfterCommit float64
 	Down                                time.Duration // how long a crashed gateway stays down
 	Group                               bool          // the channel has a group's address
+	// Configure may change what a node's gateway is made of, its bridge above all: without that the LAN side is a Site.
+	Configure func(n *Node, c *gateway.Config)
+	// LAN is given what a committed Step of a node wants done towards its peers; nil: there are none.
+	LAN func(n *Node, out gateway.Output)
 }
 
 // World is gateways on a link.
@@ -105,6 +109,9 @@ func New(cfg Config) (*World, error) {
 			if p != n {
 				n.cfg.Peers = append(n.cfg.Peers, gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.addr})
 			}
+		}
+		if cfg.Configure != nil {
+			cfg.Configure(n, &n.cfg)
 		}
 		if err := w.start(n); err != nil {
 			return nil, err
@@ -247,7 +254,13 @@ func (w *World) step(n *Node, ev gateway.Event) {
 	for _, c := range out.Norm {
 		w.norm(n, c)
 	}
+	if w.cfg.LAN != nil {
+		w.cfg.LAN(n, out)
+	}
 }
+
+// Tell gives a node's bridge an event of its LAN, now.
+func (w *World) Tell(n *Node, ev jxtabridge.Event) { w.step(n, gateway.LAN{Event: ev}) }
 
 // link steps the emulator and delivers.
 func (w *World) link(ev linkemu.Event) {

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"aldis/internal/config"
+	"aldis/internal/profile"
+	"aldis/internal/replay"
+	"aldis/internal/trace"
+)
+
+const replayAbout = `usage: gateway replay TRACE [--profile P] [--gateways FILE[,FILE]] [--seed N] [--json]
+
+Plays a trace (gateway record, gateway synth) through whole gateways over an emulated link in virtual time, and prints what
+it would have cost and how long it would have taken, beside what the trace has of itself. The same trace, settings and seed
+give the same figures.
+
+--gateways takes ordinary configurations of gateways: one for both sides, or two, of which the one with end = "shore" (or
+else the first) is ashore. Of them count the rules of compaction, keepalive, the name, and the profile unless --profile
+says otherwise.
+
+Exit: 0 played to its end; 1 not, or the link cannot carry it: the figures are then as far as it went.
+`
+
+func replayCommand(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("replay", flag.ContinueOnError)
+	profileName := fs.String("profile", "", "link: `name` or file (default: that of --gateways, else iridium-directip-shore)")
+	gateways := fs.String("gateways", "", "configuration `file`s of the gateways, one or two with a comma between")
+	seed := fs.Uint64("seed", 1, "of losses, jitter, and of what the trace does not say")
+	content := fs.String("content", trace.ContentXML, "of messages that have only sizes: xml, text or random")
+	asJSON := fs.Bool("json", false, "print JSON")
+	rest, code, done := parse(fs, args, 1, replayAbout, stdout, stderr)
+	if done {
+		return code
+	}
+	var err error
+	o := replay.Options{Seed: *seed, Content: *content}
+	switch {
+	case len(rest) == 0:
+		err = errors.New("which trace?")
+	case *content != trace.ContentXML && *content != trace.ContentText && *content != trace.ContentRandom:
+		err = fmt.Errorf("--content: %q is none of xml, text, random", *content)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "gateway replay: %v\n\n%s", err, replayAbout)
+		return exitUsage
+	}
+	if err := replaySettings(&o, *profileName, *gateways); err != nil {
+		return mistakes(stderr, err)
+	}
+	f, err := readTrace(rest[0])
+	if err != nil {
+		return fail(stderr, "replay", fmt.Errorf("%s: %w", rest[0], err))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	p := newClockProgress(stderr)
+	o.Progress = p.show
+	res, err := replay.Run(ctx, f, o)
+	p.clear()
+	if res == nil {
+		return fail(stderr, "replay", fmt.Errorf("%s: %w", rest[0], err))
+	}
+	if *asJSON {
+		var b []byte
+		b, werr := json.MarshalIndent(res, "", "  ")
+		if werr == nil {
+			_, werr = stdout.Write(append(b, '\n'))
+		}
+		err = errors.Join(err, werr)
+	} else {
+		err = errors.Join(err, res.WriteText(stdout))
+	}
+	if err != nil {
+		return fail(stderr, "replay", fmt.Errorf("%s: %w", rest[0], err))
+	}
+	if res.Partial {
+		fmt.Fprintf(stderr, "gateway replay: %s: the figures are partial: %s\n", rest[0], res.Problems[0])
+		return exitRefused
+	}
+	return exitGood
+}
+
+// replaySettings reads what the profile and the gateways' configurations say.
+func replaySettings(o *replay.Options, profileName, gateways string) error {
+	var configs []*config.Config
+	for file := range strings.SplitSeq(gateways, ",") {
+		if gateways == "" {
+			break
+		}
+		c, err := config.Load(strings.TrimSpace(file))
+		if err != nil {
+			return err
+		}
+		configs = append(configs, c)
+	}
+	if profileName == "" && len(configs) == 0 {
+		profileName = "iridium-directip-shore"
+	}
+	switch len(configs) {
+	case 0:
+	case 1:
+		o.Ship, o.Shore = gatewayOf(configs[0]), gatewayOf(configs[0])
+		o.Ship.Name, o.Shore.Name = "", "" // one name cannot be both
+	case 2:
+		shore, ship := configs[0], configs[1]
+		if ship.Link.Shore && !shore.Link.Shore {
+			shore, ship = ship, shore
+		}
+		if profileName == "" && shore.Link.ProfileName != ship.Link.ProfileName {
+			return fmt.Errorf("%s has profile %s, %s has %s: both ends of a link need the same; say which with --profile",
+				shore.File, shore.Link.ProfileName, ship.File, ship.Link.ProfileName)
+		}
+		o.Ship, o.Shore = gatewayOf(ship), gatewayOf(shore)
+		configs[0] = ship
+	default:
+		return fmt.Errorf("--gateways: %d configurations; a trace has two sides", len(configs))
+	}
+	if profileName == "" {
+		o.Profile = configs[0].Link.Profile
+		return nil
+	}
+	var err error
+	o.Profile, err = profile.Load(profileName, os.ReadFile)
+	return err
+}
+
+// gatewayOf is what of a configuration counts in a replay.
+func gatewayOf(c *config.Config) replay.Gateway {
+	return replay.Gateway{Name: c.Node.Name, Rules: c.Rules, Keepalive: c.Link.Keepalive, Group: c.Link.Group}
+}
+
+// readTrace reads a trace file; - is standard input.
+func readTrace(path string) (*trace.File, error) {
+	if path == "-" {
+		return trace.ReadFile(os.Stdin)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, errors.Unwrap(err)
+	}
+	defer f.Close()
+	return trace.ReadFile(f)
+}
+
+// clockProgress is a line on a terminal that tells how far a run is.
+type clockProgress struct {
+	w     io.Writer // nil: nobody looks
+	start time.Time
+	shown time.Time
+}
+
+func newClockProgress(w io.Writer) *clockProgress {
+	p := &clockProgress{start: time.Now()}
+	if f, ok := w.(*os.File); ok {
+		if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS); err == nil {
+			p.w = w
+		}
+	}
+	return p
+}
+
+func (p *clockProgress) show(at, of time.Duration) {
+	now := time.Now()
+	if p.w == nil || now.Sub(p.start) < time.Second || now.Sub(p.shown) < time.Second/4 {
+		return
+	}
+	p.shown = now
+	text := fmt.Sprintf("%3.0f %% of %v played", 100*at.Seconds()/max(of.Seconds(), 1), of.Round(time.Second))
+	if at > of {
+		text = fmt.Sprintf("the trace is over; %v later, something is still under way", (at - of).Round(time.Second))
+	}
+	fmt.Fprintf(p.w, "\r%-70s", text)
+}
+
+func (p *clockProgress) clear() {
+	if p.w != nil && !p.shown.IsZero() {
+		fmt.Fprintf(p.w, "\r%-70s\r", "")
+	}
+}

@@ -1,0 +1,69 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"testing"
+
+	"aldis/internal/profile"
+	"aldis/internal/trace"
+)
+
+func blueGame(t testing.TB, run int, content string) *trace.File {
+	t.Helper()
+	var b bytes.Buffer
+	if _, err := trace.Synth(&b, run, 1, content); err != nil {
+		t.Fatal(err)
+	}
+	f, err := trace.ReadFile(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func load(t testing.TB, name string) profile.Profile {
+	t.Helper()
+	p, err := profile.Load(name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestSameSeedSameResult: octet for octet; and another seed draws other losses.
+func TestSameSeedSameResult(t *testing.T) {
+	f := blueGame(t, 3, trace.ContentXML)
+	run := func(seed uint64) string {
+		res, err := Run(context.Background(), f, Options{Profile: load(t, "iridium-directip-shore"), Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := res.Messages; m.Expected == 0 || m.Delivered != m.Expected || m.Duplicates+m.Corrupted > 0 {
+			t.Errorf("seed %d: %+v", seed, m)
+		}
+		if a := res.Application; a.Replay.In != a.Trace.In || a.Replay.Out != a.Trace.Out {
+			t.Errorf("seed %d: application octets %+v", seed, a)
+		}
+		var ledger int64
+		for _, row := range res.Ledger {
+			ledger += row.Octets
+		}
+		if sum := res.LinkBytes.Up + res.LinkBytes.Down; ledger != sum {
+			t.Errorf("seed %d: the ledgers have %d octets, the link %d", seed, ledger, sum)
+		}
+		b, err := json.Marshal(res)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	first := run(1)
+	if second := run(1); first != second {
+		t.Errorf("the same seed, another result:\n%s\n%s", first, second)
+	}
+	if run(2) == first {
+		t.Error("another seed, the same result")
+	}
+}
