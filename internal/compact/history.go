@@ -23,7 +23,7 @@ const (
 	maxHeld        = shortBack + 1 + windowMessages // messages of a flow: the window behind those under way
 	windowMessages = 8                              // 3 bits: learned from, at most
 	windowOctets   = 800                            // of text or tokens learned from, at most, but for the newest
-	checkOctets    = 3
+	checkOctets    = 2
 )
 
 // History is what both ends of one flow are known to hold, by number; the flow is the messages of one source on one

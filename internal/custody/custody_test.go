@@ -292,3 +292,37 @@ func TestExactlyOnce(t *testing.T) {
 		})
 	}
 }
+
+// Eight bits of a number or of a receipt mean the same at both ends, whatever is under way and wherever it begins.
+func TestShortNumbers(t *testing.T) {
+	for _, start := range []uint64{1, 100, 250, 65500, 1 << 20} {
+		s := NewSender(Config{Window: [frame.Lanes]int{MaxAhead, 1}}, [frame.Lanes]uint64{start, 1})
+		for s.Room(frame.Direct) {
+			id := ID{frame.Direct, s.Assign(frame.Direct)}
+			if ahead := id.Number - start; s.Short(id) != (ahead < shortAhead) {
+				t.Fatalf("%d ahead of the oldest: short %v", ahead, s.Short(id))
+			}
+		}
+		next := s.Next(frame.Direct)
+		if next-start != MaxAhead {
+			t.Fatalf("%d under way, want %d", next-start, MaxAhead)
+		}
+		for cum := start - 1; cum < next; cum++ {
+			if got := s.Widen(frame.Direct, uint8(cum)); got != uint16(cum) {
+				t.Fatalf("receipt up to %d of %d to %d is understood as %d", cum, start, next-1, got)
+			}
+		}
+		for cum := start - 1; cum < start+shortAhead; cum++ {
+			r := NewReceiver(Config{}, [frame.Lanes]uint64{cum, 0})
+			for n := start; n < start+shortAhead; n++ {
+				if got := r.Widen(frame.Direct, uint8(n)); got != uint16(n) {
+					t.Fatalf("message %d is understood as %d by one that has all up to %d", n, got, cum)
+				}
+			}
+		}
+	}
+	s := NewSender(Config{Reorder: true}, [frame.Lanes]uint64{1, 1})
+	if s.Short(ID{frame.Direct, 1}) {
+		t.Error("a short number on a link that does not keep order")
+	}
+}

@@ -43,6 +43,11 @@ func (r *Receiver) Restore(id ID) {
 // Cumulative is the number up to which everything of the lane was delivered.
 func (r *Receiver) Cumulative(l frame.Lane) uint64 { return r.cum[l] }
 
+// Widen finds the number of which the low 8 bits came, in a datagram newer than all others.
+func (r *Receiver) Widen(l frame.Lane, low uint8) uint16 {
+	return uint16(r.cum[l]) + uint16(int16(int8(low-uint8(r.cum[l]))))
+}
+
 // Accept looks at the low 16 bits of a number. After New the caller keeps the message and calls Advance. prompt: its
 // sender wants the receipt at once.
 func (r *Receiver) Accept(now time.Time, l frame.Lane, low uint16, prompt bool) (ID, Fresh) {

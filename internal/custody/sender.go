@@ -14,11 +14,16 @@ type Config struct {
 	Prompt        time.Duration    // the same without queues: a prompt message goes again, once, when it has passed
 	AckDelay      time.Duration    // a receipt may wait so long at the receiver for something to ride on
 	HoleAge       time.Duration    // 0, or how far the link may reorder: a hole is believed when so old
+	Reorder       bool             // the link does not keep order: numbers and receipts in full
 	ProbeInterval time.Duration    // between probes into silence
 }
 
-// MaxAhead bounds how far a number may be ahead of the oldest that is not acknowledged.
-const MaxAhead = 256
+// MaxAhead bounds how far a number may be ahead of the oldest that is not acknowledged: 8 bits of a cumulative number are
+// enough then.
+const MaxAhead = 255
+
+// shortAhead is the same where 8 bits of a message's number are enough.
+const shortAhead = 127
 
 // After probeSteady probes without an answer the interval grows, by one ProbeInterval each, to maxProbeInterval of them.
 const (
@@ -118,6 +123,18 @@ func (s *Sender) Assign(l frame.Lane) uint64 {
 	s.next[l]++
 	s.flight[l][n] = &flight{}
 	return n
+}
+
+// Short says whether the low 8 bits of a message's number name it: all that is under way is near, and the link keeps
+// order, so that nothing older comes in behind what is newer.
+func (s *Sender) Short(id ID) bool {
+	return !s.cfg.Reorder && max(s.next[id.Lane], id.Number+1)-min(s.base(id.Lane), id.Number) <= shortAhead
+}
+
+// Widen finds the cumulative number of which a datagram newer than all others had the low 8 bits.
+func (s *Sender) Widen(l frame.Lane, low uint8) uint16 {
+	base := s.base(l)
+	return uint16(base-1) + uint16(low-uint8(base-1))
 }
 
 // Sent notes that the message went out, for the first time or again.

@@ -132,7 +132,7 @@ func Parse(b []byte, lookup func(number uint32) (Flow, bool)) (m Message, number
 	return ParseCoded(b, lookup, nil)
 }
 
-// AppendCoded appends m in wire form. number is what m.Payload's flow is known by; with define, its meaning goes along.
+// AppendCoded appends m in wire form (brief.go). number is what m.Payload's flow is known by; with define, its meaning goes along.
 // The error is ErrMalformed for texts that are not UTF-8.
 func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts) ([]byte, error) {
 	e := &Envelope{}
@@ -169,6 +169,11 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 		e.Have, e.HaveNone = joinHashes(m.Have), len(m.Have) == 0
 	}
 	e.Void = joinHashes(m.Void)
+	if texts != nil {
+		if brief, ok := appendBrief(dst, e); ok {
+			return brief, nil
+		}
+	}
 	return marshal(dst, e), nil
 }
 
@@ -186,11 +191,18 @@ func (e *Envelope) code(texts *Texts, elements []*jxta.Element) {
 	}
 }
 
-// ParseCoded is the inverse of AppendCoded. lookup says which flow a number means when the message does not define it.
+// ParseCoded is the inverse of AppendCoded, and of Pack behind it. lookup says which flow a number means when the message does not define it.
 // Returned slices alias b, except documents.
 func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts) (m Message, number uint32, defined Flow, err error) {
-	var e Envelope
-	if err := proto.Unmarshal(b, &e); err != nil {
+	if b, err = unpack(b); err != nil {
+		return m, 0, "", err
+	}
+	e := &Envelope{}
+	if len(b) > 0 && b[0]&formBrief != 0 {
+		if e, err = parseBrief(b, lookup); err != nil {
+			return m, 0, "", err
+		}
+	} else if err := proto.Unmarshal(b, e); err != nil {
 		return m, 0, "", fmt.Errorf("%w: %v", ErrMalformed, err)
 	}
 	if len(e.Data) > MaxElements || len(e.Coded) > MaxElements || len(e.Items) > MaxItems {

@@ -2,7 +2,8 @@
 //
 // A frame starts with one octet: its kind in the three high bits, flags in the low five. Receipts, hellos, probes and
 // answers say their own length. DATA and NORM frames run to the end of the datagram unless flagMore is set; then an
-// unsigned varint with the length of the body follows. So the long one goes last and needs no length.
+// unsigned varint with the length of the body follows. So the long one goes last and needs no length. A DATA frame has
+// 8 bits of its message's number where those are enough, and often a receipt in one octet more.
 // Reference norm-behind-the-seal.md, "Datagram and header elision".
 //
 // Append and Parse are inverse; Parse aliases its input and never panics. Sizes are octets. Only what was opened by
@@ -56,10 +57,12 @@ type (
 	Answer struct{ ID uint8 }
 	// Data is one message of the direct lane.
 	Data struct {
-		Number uint16 // low 16 bits
-		Coded  bool   // Body is deflated (package compact)
-		Prompt bool   // a receipt is wanted at once
-		Body   []byte
+		Number     uint16 // low 16 bits
+		Short      bool   // only the low 8 of them are sent: no other message under way has the same
+		Prompt     bool   // a receipt is wanted at once
+		Rides      bool   // Cumulative is a Receipt of the direct lane without holes
+		Cumulative uint8  // its low 8 bits
+		Body       []byte
 	}
 	// Silence: the sender will not transmit until Until (seconds since 1970 UTC; 0: until it speaks again), but it
 	// listens (EMCON).
@@ -91,8 +94,9 @@ const (
 	kindMask    = 7 << 5
 
 	flagMore   = 1 << 0 // DATA, NORM: a length follows, and after the body another frame
-	flagCoded  = 1 << 1 // DATA
 	flagPrompt = 1 << 2 // DATA
+	flagWide   = 1 << 3 // DATA: 16 bits of the number, else 8
+	flagRides  = 1 << 4 // DATA: behind the number the low 8 bits of a cumulative number
 	laneBit    = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
 	helloLen   = 17
 
@@ -119,38 +123,42 @@ func Append(b []byte, f Frame, last bool) []byte {
 		return append(b, kindAnswer, f.ID)
 	case Data:
 		kind := byte(kindData)
-		if f.Coded {
-			kind |= flagCoded
-		}
+		var head []byte
 		if f.Prompt {
 			kind |= flagPrompt
 		}
-		return appendBody(b, kind, last, f.Number, true, f.Body)
+		if !f.Short {
+			kind |= flagWide
+			head = append(head, byte(f.Number>>8))
+		}
+		head = append(head, byte(f.Number))
+		if f.Rides {
+			kind |= flagRides
+			head = append(head, f.Cumulative)
+		}
+		return appendBody(b, kind, last, head, f.Body)
 	case Silence:
 		return binary.BigEndian.AppendUint32(append(b, kindSilence), f.Until)
 	case PMul:
-		return appendBody(b, kindPMul, last, 0, false, f.Body)
+		return appendBody(b, kindPMul, last, nil, f.Body)
 	case NORM:
-		return appendBody(b, kindNORM, last, 0, false, f.Body)
+		return appendBody(b, kindNORM, last, nil, f.Body)
 	}
 	panic(fmt.Sprintf("frame: %T", f)) // a broken promise of our own
 }
 
-func appendBody(b []byte, kind byte, last bool, number uint16, numbered bool, body []byte) []byte {
+func appendBody(b []byte, kind byte, last bool, head, body []byte) []byte {
 	if !last {
 		kind |= flagMore
 	}
-	b = append(b, kind)
-	if numbered {
-		b = binary.BigEndian.AppendUint16(b, number)
-	}
+	b = append(append(b, kind), head...)
 	if !last {
 		b = binary.AppendUvarint(b, uint64(len(body)))
 	}
 	return append(b, body...)
 }
 
-// DataOverhead and NORMOverhead are what such a frame adds to its body when it is the last.
+// DataOverhead, with a number of 16 bits, and NORMOverhead are what such a frame adds to its body when it is the last.
 const (
 	DataOverhead = 3
 	NORMOverhead = 1
@@ -199,14 +207,24 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 		}
 		return Answer{b[0]}, b[1:], nil
 	case kindData:
-		if flags&^(flagMore|flagCoded|flagPrompt) != 0 {
+		if flags&^(flagMore|flagPrompt|flagWide|flagRides) != 0 {
 			return nil, nil, ErrKind
 		}
-		if len(b) < 2 {
+		d := Data{Short: flags&flagWide == 0, Prompt: flags&flagPrompt != 0, Rides: flags&flagRides != 0}
+		if len(b) < 1+btoi(!d.Short)+btoi(d.Rides) {
 			return nil, nil, ErrShort
 		}
-		d := Data{Number: binary.BigEndian.Uint16(b), Coded: flags&flagCoded != 0, Prompt: flags&flagPrompt != 0}
-		d.Body, rest, err = body(b[2:], flags)
+		if !d.Short {
+			d.Number = uint16(b[0]) << 8
+			b = b[1:]
+		}
+		d.Number |= uint16(b[0])
+		b = b[1:]
+		if d.Rides {
+			d.Cumulative = b[0]
+			b = b[1:]
+		}
+		d.Body, rest, err = body(b, flags)
 		return d, rest, err
 	case kindSilence:
 		if flags != 0 {
@@ -243,4 +261,11 @@ func body(b []byte, flags byte) (body, rest []byte, err error) {
 		return nil, nil, ErrShort
 	}
 	return b[size : size+int(n)], b[size+int(n):], nil
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

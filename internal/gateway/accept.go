@@ -138,23 +138,18 @@ func (g *Gateway) laneOf(p *peer, m *message) frame.Lane {
 		return frame.Bulk
 	}
 	full := g.append(m.content, number, true, g.texts(p))
-	if coded, _ := g.code(full); len(coded) <= g.maxDirect() {
+	if len(envelope.Pack(&g.coder, full)) <= g.maxDirect() {
 		return frame.Direct
 	}
 	return frame.Bulk
 }
 
-// code deflates an envelope when that is shorter. Its result is valid until the next call.
-func (g *Gateway) code(body []byte) (coded []byte, deflated bool) {
-	return g.coder.Deflate(body)
-}
-
 // encode is the envelope of m as it goes to p under a number of the direct lane: with its flow by number, and spelt out
 // too if this message is the first of it.
-func (g *Gateway) encode(p *peer, id custody.ID, m *message) (body []byte, coded bool) {
+func (g *Gateway) encode(p *peer, id custody.ID, m *message) []byte {
 	texts := g.texts(p)
 	if m.content.Payload == nil {
-		return g.code(g.append(m.content, 0, true, texts))
+		return envelope.Pack(&g.coder, g.append(m.content, 0, true, texts))
 	}
 	name := envelope.FlowOf(m.content.Payload)
 	f := p.flows[name]
@@ -166,7 +161,7 @@ func (g *Gateway) encode(p *peer, id custody.ID, m *message) (body []byte, coded
 	if !m.gone && texts != nil { // one that goes again is coded by itself: should the ends differ, it arrives
 		texts.Encode = p.sentBefore.Encode(&g.coder, f.number, id.Number)
 	}
-	return g.code(g.append(m.content, f.number, f.definer == 0 || f.definer == id.Number, texts))
+	return envelope.Pack(&g.coder, g.append(m.content, f.number, f.definer == 0 || f.definer == id.Number, texts))
 }
 
 // modelOf is what a HELLO says of the compaction model.
@@ -210,14 +205,6 @@ func (g *Gateway) define(p *peer, id custody.ID, m *message) {
 		f.definer = id.Number
 		g.record(bucketFlow, flowKey(p.ID, f.number), append(binary.BigEndian.AppendUint64(nil, f.definer), name...))
 	}
-}
-
-// expand undoes code.
-func expand(coded bool, body []byte) ([]byte, error) {
-	if !coded {
-		return body, nil
-	}
-	return compact.Expand(compact.Deflated, body, maxEnvelope)
 }
 
 // settle notes that the peer holds m, and lets later messages be coded after all that it holds without a gap.
@@ -276,6 +263,3 @@ func (g *Gateway) forgetBefore(p *peer) {
 func beforeKey(peer uint16, flow uint32, element int) []byte {
 	return append(flowKey(peer, flow), byte(element))
 }
-
-// maxEnvelope bounds what one message expands to, in octets; lan's own limit for a message is no higher.
-const maxEnvelope = 32 << 20

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"aldis/internal/custody"
+	"aldis/internal/envelope"
 	"aldis/internal/frame"
 	"aldis/internal/normwire"
 	"aldis/internal/profile"
@@ -97,16 +98,11 @@ func (g *Gateway) startBulk(now time.Time, p *peer) {
 	}
 }
 
-// enqueueObject hands a long message to libnorm: number, one octet that says whether it is deflated, envelope.
+// enqueueObject hands a long message to libnorm: number and envelope.
 func (g *Gateway) enqueueObject(now time.Time, p *peer, id custody.ID) {
 	m := p.underWay[id]
-	body, coded := g.code(g.append(m.content, 0, true, g.texts(p))) // another lane: the flow is spelt out
+	body := envelope.Pack(&g.coder, g.append(m.content, 0, true, g.texts(p))) // another lane: the flow is spelt out
 	data := binary.BigEndian.AppendUint16(make([]byte, 0, objectHead+len(body)), uint16(id.Number))
-	if coded {
-		data = append(data, 1)
-	} else {
-		data = append(data, 0)
-	}
 	data = append(data, body...)
 	p.objects++
 	p.bulk[id.Number] = &bulk{object: p.objects, octets: len(data), lastSent: now}
@@ -114,7 +110,7 @@ func (g *Gateway) enqueueObject(now time.Time, p *peer, id custody.ID) {
 	g.out.Norm = append(g.out.Norm, NormEnqueue{Peer: p.ID, Data: data})
 }
 
-const objectHead = 3
+const objectHead = 2
 
 // normPacket is what libnorm wants sent. Its FLUSHes stay here: the gateway sends its own when one is needed.
 func (g *Gateway) normPacket(now time.Time, ev NormPacket) {
@@ -312,7 +308,7 @@ func (g *Gateway) normObject(now time.Time, ev NormObject) {
 	}
 	p.normwire.Delivered(ev.Generation, ev.Object) // before arrived, which records it
 	if fresh == custody.New {
-		g.arrived(now, p, id, ev.Data[2] != 0, ev.Data[objectHead:])
+		g.arrived(now, p, id, ev.Data[objectHead:])
 	} else {
 		g.recordPeer(p)
 	}

@@ -19,6 +19,7 @@ type letter struct {
 	budget int // octets left for frames
 	frames []frame.Frame
 	kinds  []ledgerKind
+	ride   *frame.Receipt // room is kept for it: it goes with the first message, or else alone
 }
 
 // size is what f costs when another frame follows it.
@@ -37,6 +38,24 @@ func (l *letter) add(f frame.Frame, kind ledgerKind) bool {
 	l.frames = append(l.frames, f)
 	l.kinds = append(l.kinds, kind)
 	return true
+}
+
+// addRiding is add for a message, which takes the receipt along that waits for one.
+func (l *letter) addRiding(f frame.Data, kind ledgerKind) bool {
+	r := l.ride
+	if r != nil {
+		f.Rides, f.Cumulative = true, uint8(r.Cumulative)
+		l.ride = nil
+		l.budget += size(*r)
+	}
+	if l.add(f, kind) {
+		return true
+	}
+	if r != nil {
+		l.ride = r
+		l.budget -= size(*r)
+	}
+	return false
 }
 
 // compose seals the next datagram for p and returns its IP octets; 0 when there is nothing that may go.
@@ -63,6 +82,11 @@ func (g *Gateway) compose(now time.Time, p *peer) (int, error) {
 		l.add(h, kindKey)
 	}
 	for _, r := range p.receiver.Receipts() {
+		if r.Lane == frame.Direct && len(r.Bitmap) == 0 && len(p.answers) == 0 && !g.custody.Reorder && size(r) <= l.budget {
+			l.ride = &r
+			l.budget -= size(r)
+			continue
+		}
 		l.add(r, kindAck)
 	}
 	for _, id := range p.answers {
@@ -70,6 +94,10 @@ func (g *Gateway) compose(now time.Time, p *peer) (int, error) {
 	}
 	if !p.sender.Dead() {
 		g.addMessages(now, p, l)
+	}
+	if l.ride != nil {
+		l.frames = append([]frame.Frame{*l.ride}, l.frames...)
+		l.kinds = append([]ledgerKind{kindAck}, l.kinds...)
 	}
 	if p.announce {
 		l.frames = append([]frame.Frame{frame.Silence{Until: g.silence.wire()}}, l.frames...)
@@ -115,6 +143,10 @@ func (g *Gateway) post(now time.Time, p *peer, l *letter, long, hello bool) (int
 		return 0, err
 	}
 	for i, n := range sizes {
+		if d, ok := l.frames[i].(frame.Data); ok && d.Rides {
+			p.ledger.add(sent, kindAck, 1)
+			n--
+		}
 		p.ledger.add(sent, l.kinds[i], n)
 	}
 	p.ledger.add(sent, kindHeader, profile.IPUDPOctets+seal.OverheadShort)
@@ -181,10 +213,13 @@ func (g *Gateway) addMessages(now time.Time, p *peer, l *letter) {
 
 // addData puts one message into l if it fits, assigning its number if it has none.
 func (g *Gateway) addData(now time.Time, p *peer, l *letter, id custody.ID, m *message, kind ledgerKind) bool {
-	body, coded := g.encode(p, id, m)
+	body := g.encode(p, id, m)
 	prompt := m.content.Payload == nil // others wait for what a site has
-	f := frame.Data{Number: uint16(id.Number), Coded: coded, Prompt: prompt, Body: append([]byte(nil), body...)}
-	if !l.add(f, kind) {
+	f := frame.Data{Number: uint16(id.Number), Short: p.sender.Short(id), Prompt: prompt, Body: append([]byte(nil), body...)}
+	if f.Short {
+		f.Number &= 0xff
+	}
+	if !l.addRiding(f, kind) {
 		return false
 	}
 	if p.underWay[id] == nil {

@@ -135,7 +135,7 @@ func custodyConfig(p profile.Profile) custody.Config {
 	c.Window[frame.Direct] = p.Window
 	c.Window[frame.Bulk] = bulkWindow
 	if p.Reorder {
-		c.HoleAge = p.HoleAge
+		c.HoleAge, c.Reorder = p.HoleAge, true
 	}
 	return c
 }

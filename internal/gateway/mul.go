@@ -329,14 +329,9 @@ func (g *Gateway) submit(now time.Time, to []*peer, content envelope.Message, ki
 		g.note("warn", "a message cannot be encoded and was refused", "error", err)
 		return false
 	}
-	coded, deflated := g.code(body)
-	head := byte(0)
-	if deflated {
-		head = 1
-	}
 	m.ref++
 	m.answer = pmul.Accepted{}
-	g.mulSender(now, pmul.Submit{Ref: m.ref, Payload: append([]byte{head}, coded...), To: nodes, Expires: now.Add(mulLifetime),
+	g.mulSender(now, pmul.Submit{Ref: m.ref, Payload: slices.Clone(envelope.Pack(&g.coder, body)), To: nodes, Expires: now.Add(mulLifetime),
 		Priority: uint8(0)}, msg)
 	if m.answer.Ref != m.ref || m.answer.Err != nil {
 		if now.Sub(g.stats.complain) > time.Minute {
@@ -441,7 +436,7 @@ func (g *Gateway) mulDeliver(now time.Time, d pmul.Message) {
 // mulOpen reads a message in its turn.
 func (g *Gateway) mulOpen(now time.Time, p *peer, message pmul.MessageID, payload []byte) {
 	id := custody.ID{Lane: mulLane, Number: uint64(message)}
-	if err := g.open(now, p, id, heldMessage{payload[0] != 0, payload[1:]}); err != nil {
+	if err := g.open(now, p, id, payload); err != nil {
 		p.count.Unreadable++
 		g.note("error", "a message of a peer cannot be read and is dropped: does it run another version?",
 			"peer", p.Name, "message", message, "error", err)

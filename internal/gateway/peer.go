@@ -42,7 +42,7 @@ type peer struct {
 	flows    map[envelope.Flow]*flow // towards it
 	nextFlow uint32
 	inFlows  map[uint32]envelope.Flow
-	held     map[custody.ID]heldMessage // arrived before their turn
+	held     map[custody.ID][]byte // arrived before their turn
 
 	sentBefore envelope.Histories  // messages that the peer holds: later ones are coded after them
 	settled    map[uint64]*message // acknowledged in the direct lane, while one before them is not
@@ -87,16 +87,11 @@ type message struct {
 	gone    bool // it has been on the air
 }
 
-type heldMessage struct {
-	coded bool
-	body  []byte
-}
-
 func (g *Gateway) newPeer(pc PeerConfig) (*peer, error) {
 	p := &peer{
 		PeerConfig: pc, addr: pc.Addr, stream: 1, nextFlow: 1,
 		underWay: map[custody.ID]*message{}, flows: map[envelope.Flow]*flow{}, inFlows: map[uint32]envelope.Flow{},
-		held: map[custody.ID]heldMessage{}, settled: map[uint64]*message{}, gotNumbers: map[string][]uint64{}, far: map[string]jxtabridge.Item{},
+		held: map[custody.ID][]byte{}, settled: map[uint64]*message{}, gotNumbers: map[string][]uint64{}, far: map[string]jxtabridge.Item{},
 		bulk: map[uint64]*bulk{}, ledger: ledger{},
 	}
 	p.sender = custody.NewSender(g.custody, [frame.Lanes]uint64{1, 1})

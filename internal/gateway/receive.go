@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"aldis/internal/compact"
@@ -64,7 +65,7 @@ func (g *Gateway) receive(now time.Time, d Datagram) {
 				"peer", p.Name, "error", err)
 			return
 		}
-		g.receiveFrame(now, p, f, len(body)-len(rest))
+		g.receiveFrame(now, p, f, len(body)-len(rest), info.Newest)
 		body = rest
 	}
 	if info.NewBoot { // its receipts, if it has any to give, were in this datagram
@@ -121,16 +122,15 @@ func dropReason(err error) string {
 	return "not_authentic"
 }
 
-func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int) {
+// receiveFrame takes a frame of a datagram; newest says that none with a higher counter came before it.
+func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int, newest bool) {
 	switch f := f.(type) {
 	case frame.Hello:
 		p.ledger.add(received, kindKey, octets)
 		g.hello(now, p, f)
 	case frame.Receipt:
 		p.ledger.add(received, kindAck, octets)
-		for _, id := range p.sender.Receipt(now, f) {
-			g.acked(now, p, id)
-		}
+		g.receipt(now, p, f)
 	case frame.Probe:
 		p.ledger.add(received, kindAck, octets)
 		p.receiver.Probed(now)
@@ -141,19 +141,7 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 		p.ledger.add(received, kindAck, octets)
 		p.sender.Answer(now, f.ID)
 	case frame.Data:
-		kind := kindPayload
-		id, fresh := p.receiver.Accept(now, frame.Direct, f.Number, f.Prompt)
-		switch fresh {
-		case custody.New:
-			g.arrived(now, p, id, f.Coded, append([]byte(nil), f.Body...))
-			kind = p.count.lastKind
-		case custody.Duplicate:
-			p.count.Duplicates++
-			kind = kindRepair
-		case custody.Beyond:
-			g.stats.Dropped["beyond_window"]++
-		}
-		p.ledger.add(received, kind, octets)
+		g.receiveData(now, p, f, octets, newest)
 	case frame.Silence:
 		p.ledger.add(received, kindAck, octets)
 		g.peerSilent(p, f)
@@ -162,6 +150,45 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 	case frame.NORM:
 		g.receiveNORM(now, p, f.Body, octets)
 	}
+}
+
+func (g *Gateway) receipt(now time.Time, p *peer, r frame.Receipt) {
+	for _, id := range p.sender.Receipt(now, r) {
+		g.acked(now, p, id)
+	}
+}
+
+// receiveData takes a message of the direct lane. Numbers cut to 8 bits are understood in the order in which they were
+// sent: what comes in behind something newer counts as lost.
+func (g *Gateway) receiveData(now time.Time, p *peer, f frame.Data, octets int, newest bool) {
+	if f.Rides {
+		p.ledger.add(received, kindAck, 1)
+		octets--
+		if newest {
+			g.receipt(now, p, frame.Receipt{Lane: frame.Direct, Cumulative: p.sender.Widen(frame.Direct, f.Cumulative)})
+		}
+	}
+	if f.Short {
+		if !newest {
+			g.stats.Dropped["late"]++
+			p.ledger.add(received, kindRepair, octets)
+			return
+		}
+		f.Number = p.receiver.Widen(frame.Direct, uint8(f.Number))
+	}
+	kind := kindPayload
+	id, fresh := p.receiver.Accept(now, frame.Direct, f.Number, f.Prompt)
+	switch fresh {
+	case custody.New:
+		g.arrived(now, p, id, slices.Clone(f.Body))
+		kind = p.count.lastKind
+	case custody.Duplicate:
+		p.count.Duplicates++
+		kind = kindRepair
+	case custody.Beyond:
+		g.stats.Dropped["beyond_window"]++
+	}
+	p.ledger.add(received, kind, octets)
 }
 
 // hello learns whom the peer knows, and whether its store or its numbers are new.
@@ -213,7 +240,7 @@ func (g *Gateway) resetReceiving(now time.Time, p *peer) {
 		g.record(bucketInFlow, flowKey(p.ID, number), nil)
 	}
 	g.forgetBefore(p)
-	p.held = map[custody.ID]heldMessage{}
+	p.held = map[custody.ID][]byte{}
 	p.inFlows = map[uint32]envelope.Flow{}
 	p.receiver = custody.NewReceiver(g.custody, [frame.Lanes]uint64{})
 	p.normwire.Forget()
@@ -280,11 +307,11 @@ func (g *Gateway) acked(now time.Time, p *peer, id custody.ID) {
 }
 
 // arrived keeps a message that is new and delivers what is in order now.
-func (g *Gateway) arrived(now time.Time, p *peer, id custody.ID, coded bool, body []byte) {
-	p.held[id] = heldMessage{coded, body}
+func (g *Gateway) arrived(now time.Time, p *peer, id custody.ID, body []byte) {
+	p.held[id] = body
 	p.count.lastKind = kindPayload
 	if next, ok := p.receiver.Next(id.Lane); !ok || next != id {
-		g.record(bucketEarly, idKey(p.ID, id), appendHeld(nil, p.held[id]))
+		g.record(bucketEarly, idKey(p.ID, id), body)
 	}
 	for next, ok := p.receiver.Next(id.Lane); ok; next, ok = p.receiver.Next(id.Lane) {
 		h := p.held[next]
@@ -315,11 +342,7 @@ func (g *Gateway) arrived(now time.Time, p *peer, id custody.ID, coded bool, bod
 }
 
 // open reads a message in its turn.
-func (g *Gateway) open(now time.Time, p *peer, id custody.ID, h heldMessage) error {
-	body, err := expand(h.coded, h.body)
-	if err != nil {
-		return err
-	}
+func (g *Gateway) open(now time.Time, p *peer, id custody.ID, body []byte) error {
 	lookup := func(number uint32) (envelope.Flow, bool) {
 		f, ok := p.inFlows[number]
 		return f, ok

@@ -86,13 +86,6 @@ func (g *Gateway) parsePeer(p *peer, b []byte) error {
 	return nil
 }
 
-func appendHeld(b []byte, h heldMessage) []byte {
-	if h.coded {
-		return append(append(b, 1), h.body...)
-	}
-	return append(append(b, 0), h.body...)
-}
-
 func (g *Gateway) recordHeld(p *peer, key string, gone bool, v replica.Version) {
 	if gone {
 		g.record(bucketHeld, peerKey(p.ID, []byte(key)), nil)
@@ -204,7 +197,7 @@ func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
 			return errRecord
 		}
 		p.receiver.Restore(id)
-		p.held[id] = heldMessage{value[0] != 0, value[1:]}
+		p.held[id] = value
 	case bucketDeliver:
 		m, err := parseMessage(value)
 		if err != nil || len(key) != 6 || m.content.Payload == nil {

@@ -21,11 +21,10 @@ import (
 )
 
 const (
-	maxWays     = 1024    // pairs of UDP ends that are looked at
-	maxSearch   = 1 << 18 // datagrams tried in vain while looking for node ids
-	maxFlows    = 1 << 16 // flows of one direction
-	maxEnvelope = 32 << 20
-	idStep      = 256 // ids that share the hint in a datagram
+	maxWays   = 1024    // pairs of UDP ends that are looked at
+	maxSearch = 1 << 18 // datagrams tried in vain while looking for node ids
+	maxFlows  = 1 << 16 // flows of one direction
+	idStep    = 256     // ids that share the hint in a datagram
 )
 
 // LinkRow is one account of the airtime ledger (design, decision 8): IP octets, of the direction from a node to another.
@@ -44,7 +43,7 @@ type LinkReport struct {
 	Unopened  []Row     `json:"unopened"` // by reason
 	Ledger    []LinkRow `json:"ledger"`
 	Frames    []Row     `json:"frames"`    // by what they are
-	Envelopes []Row     `json:"envelopes"` // messages under custody, each once, by what they hold; octets after expansion
+	Envelopes []Row     `json:"envelopes"` // messages under custody, each once, by what they hold; octets as they crossed
 	Messages  int64     `json:"messages"`  // under custody
 	Repeats   int64     `json:"repeats"`   // DATA frames of a number that was there before
 	Receipted int64     `json:"receipted"` // messages whose receipt is in the capture
@@ -346,6 +345,14 @@ func (l *linkAnalyser) frame(d *direction, s *segment, f frame.Frame, octets int
 		d.charge("ack", octets)
 		l.receipt(d, s, f)
 	case frame.Data:
+		if f.Rides {
+			octets--
+			tallyIn(l.frames, "receipt", 1)
+			d.charge("ack", 1)
+			if number, ok := l.riding(d, f.Cumulative); ok {
+				l.receipt(d, s, frame.Receipt{Cumulative: number})
+			}
+		}
 		tallyIn(l.frames, "data", octets)
 		d.charge(l.data(d, s, f), octets)
 	case frame.PMul:
@@ -388,13 +395,16 @@ func (d *direction) first(lane frame.Lane, number uint16, at int64) bool {
 
 // data answers the ledger's kind of a DATA frame.
 func (l *linkAnalyser) data(d *direction, s *segment, f frame.Data) string {
-	if !d.first(frame.Direct, f.Number, s.at) {
+	number := d.last + 1 + uint64(int64(int16(f.Number-uint16(d.last+1)))) // the nearest to the one after the last
+	if f.Short {
+		number = d.last + 1 + uint64(int64(int8(uint8(f.Number)-uint8(d.last+1))))
+	}
+	if !d.first(frame.Direct, uint16(number), s.at) {
 		l.r.Repeats++
 		return "repair"
 	}
 	l.r.Messages++
-	number := d.last + 1 + uint64(int64(int16(f.Number-uint16(d.last+1)))) // the nearest to the one after the last
-	return l.envelope(d, s, d.flows, f.Coded, f.Body, number)
+	return l.envelope(d, s, d.flows, f.Body, number)
 }
 
 // earlier is a message that later ones may be coded after: its flow, and what it carries, nil when that is no payload.
@@ -441,30 +451,20 @@ func (d *direction) settle(number uint64, e earlier) {
 // envelope reads a message under custody and answers the ledger's kind. flows are those of its sender. custody is its
 // number in the direct lane, 0 for another: there a message may be coded after those before it, and is read as long as
 // the capture has these, in whatever order.
-func (l *linkAnalyser) envelope(d *direction, s *segment, flows map[uint32]envelope.Flow, coded bool, body []byte, custody uint64) string {
-	codec := compact.Stored
-	if coded {
-		codec = compact.Deflated
+func (l *linkAnalyser) envelope(d *direction, s *segment, flows map[uint32]envelope.Flow, body []byte, custody uint64) string {
+	texts := &envelope.Texts{Coder: &l.coder}
+	if custody != 0 {
+		texts.Decode = d.before.Decode(&l.coder, custody)
 	}
-	text, err := compact.Expand(codec, body, maxEnvelope)
-	var m envelope.Message
-	if err == nil {
-		var number uint32
-		var defined envelope.Flow
-		texts := &envelope.Texts{Coder: &l.coder}
-		if custody != 0 {
-			texts.Decode = d.before.Decode(&l.coder, custody)
-		}
-		m, number, defined, err = envelope.ParseCoded(text, func(n uint32) (envelope.Flow, bool) {
-			f, ok := flows[n]
-			return f, ok
-		}, texts)
-		if custody != 0 {
-			d.settle(custody, earlier{number, m.Payload})
-		}
-		if defined != "" && number != 0 && flows != nil && len(flows) < maxFlows {
-			flows[number] = defined
-		}
+	m, number, defined, err := envelope.ParseCoded(body, func(n uint32) (envelope.Flow, bool) {
+		f, ok := flows[n]
+		return f, ok
+	}, texts)
+	if custody != 0 {
+		d.settle(custody, earlier{number, m.Payload})
+	}
+	if defined != "" && number != 0 && flows != nil && len(flows) < maxFlows {
+		flows[number] = defined
 	}
 	if err != nil {
 		l.r.Unread++
@@ -483,7 +483,7 @@ func (l *linkAnalyser) envelope(d *direction, s *segment, flows map[uint32]envel
 		kind = "advertisement"
 		l.services(d, s, m.Items)
 	}
-	tallyIn(l.kinds, kind, len(text))
+	tallyIn(l.kinds, kind, len(body))
 	return kind
 }
 
@@ -514,6 +514,15 @@ func (l *linkAnalyser) payload(d *direction, s *segment, p *jxtabridge.Payload) 
 		ev.add(name, e.Type, e.Data)
 	}
 	l.a.emit(ev)
+}
+
+// riding is the cumulative number of a receipt of which 8 bits rode with a message: of what the other end has said.
+func (l *linkAnalyser) riding(d *direction, low uint8) (uint16, bool) {
+	back := l.dirs[nodePair{d.nodes.to, d.nodes.from}]
+	if back == nil {
+		return 0, false
+	}
+	return uint16(back.last) - uint16(uint8(back.last)-low), true
 }
 
 // receipt notes which messages of the other direction are now durable.

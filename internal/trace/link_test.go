@@ -83,11 +83,14 @@ func track(t *testing.T, text string, flow uint32, define bool) []byte {
 	return b
 }
 
-func deflated(t *testing.T, text []byte) (coded bool, body []byte) {
+func packed(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var c compact.Coder
-	body, coded = c.Deflate(text)
-	return coded, slices.Clone(body)
+	body := envelope.Pack(&c, text)
+	if body[0] != 0 {
+		t.Fatal("not deflated")
+	}
+	return slices.Clone(body)
 }
 
 // conversation: hellos in long form, a message that defines its flow, one that does not, a repeat of it, receipts.
@@ -97,8 +100,8 @@ func conversation(t *testing.T, idA, idB uint16) (list []Packet, a, b *sister) {
 	a = &sister{t, seal.NewSealer(linkKey, idA, seal.Boot{Number: 7, Salt: 1}), ends[0], ends[1], &list, map[string]int64{}, &late}
 	b = &sister{t, seal.NewSealer(linkKey, idB, seal.Boot{Number: 9, Salt: 2}), ends[1], ends[0], &list, map[string]int64{}, &late}
 	hello := frame.Hello{Store: 5, Stream: 1}
-	coded, body := deflated(t, track(t, strings.Repeat("N59.1234;", 20), 1, true))
-	a.send(idB, true, []string{"key", "payload"}, hello, frame.Data{Number: 1, Coded: coded, Body: body})
+	body := packed(t, track(t, strings.Repeat("N59.1234;", 20), 1, true))
+	a.send(idB, true, []string{"key", "payload"}, hello, frame.Data{Number: 1, Body: body})
 	b.send(idA, true, []string{"key", "ack"}, hello, frame.Receipt{Cumulative: 1})
 	again := frame.Data{Number: 2, Body: track(t, "second", 1, false)}
 	a.send(idB, false, []string{"payload"}, again)
@@ -240,7 +243,7 @@ func TestLinkHistory(t *testing.T) {
 func TestLinkPMul(t *testing.T) {
 	list, a, b := conversation(t, 1, 2)
 	a.list, b.list = &list, &list
-	body := append([]byte{0}, track(t, strings.Repeat("E005.4321;", 100), 1, true)...)
+	body := track(t, strings.Repeat("E005.4321;", 100), 1, true)
 	part := func(n int) []byte { return body[(n-1)*400 : min(len(body), n*400)] }
 	expiry := time.Unix(1_000_000, 0)
 	pdus := [][]pmul.PDU{

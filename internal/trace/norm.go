@@ -149,11 +149,11 @@ func (l *linkAnalyser) assemble(d *direction, s *segment, info normwire.Info, si
 		return
 	}
 	l.r.Messages++
-	l.envelope(d, s, d.flows, data[2] == 1, data[objectHead:], 0)
+	l.envelope(d, s, d.flows, data[objectHead:], 0)
 }
 
-// objectHead is what a gateway puts before an envelope in an object: number, and whether it is deflated.
-const objectHead = 3
+// objectHead is what a gateway puts before an envelope in an object: its number.
+const objectHead = 2
 
 // sourceOffset is where a source symbol's payload is in its object, by the block partitioning of RFC 5052 9.1; parity
 // has none.

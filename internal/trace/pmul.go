@@ -148,7 +148,7 @@ func (l *linkAnalyser) whole(source pmul.NodeID, d *direction, s *segment, k *mu
 			flows = map[uint32]envelope.Flow{}
 			l.pmul.flows[source] = flows
 		}
-		kind = l.envelope(d, s, flows, body[0] != 0, body[1:], 0)
+		kind = l.envelope(d, s, flows, body, 0)
 	}
 	k.settle(l.pmul, kind)
 }
