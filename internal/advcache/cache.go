@@ -2,6 +2,7 @@ package advcache
 
 import (
 	"bytes"
+	"cmp"
 	"container/heap"
 	"slices"
 	"strings"
@@ -36,9 +37,11 @@ const overhead = 512
 type Cache struct {
 	maxCount, maxOctets int
 	octets              int
-	items               map[Key]*item
-	lists               map[list][]*item // in order of arrival
-	queue               queue            // by expiry
+	count               int
+	arrivals            uint64
+	shelves             map[list]*shelf
+	bySite              map[uint16]int // entries
+	queue               queue          // by expiry
 	stats               Stats
 }
 
@@ -49,7 +52,10 @@ type list struct {
 
 type item struct {
 	Entry
-	place int // in queue
+	arrival       uint64
+	place         int   // in queue
+	before, after *item // in order of arrival
+	twin          *item // a further copy of the same id
 }
 
 // Stats count since the start.
@@ -61,13 +67,16 @@ type Stats struct {
 
 // New makes a cache of at most count entries and octets in all.
 func New(count, octets int) *Cache {
-	return &Cache{maxCount: count, maxOctets: octets, items: map[Key]*item{}, lists: map[list][]*item{}}
+	return &Cache{maxCount: count, maxOctets: octets, shelves: map[list]*shelf{}, bySite: map[uint16]int{}}
 }
 
 // Len is the number of entries, Octets what they occupy.
-func (c *Cache) Len() int     { return len(c.items) }
+func (c *Cache) Len() int     { return c.count }
 func (c *Cache) Octets() int  { return c.octets }
 func (c *Cache) Stats() Stats { return c.stats }
+
+// LenOf is the number of entries of one site.
+func (c *Cache) LenOf(site uint16) int { return c.bySite[site] }
 
 func cost(e *Entry) int {
 	n := overhead + len(e.Doc)
@@ -80,7 +89,7 @@ func cost(e *Entry) int {
 // Put stores e, in place of an older one with the same Key. changed reports new content (not merely a new expiry);
 // put reports keys that had to leave for it. An entry that is dead already removes the older one.
 func (c *Cache) Put(now time.Time, e Entry) (changed bool, put []Key) {
-	old := c.items[e.Key]
+	old := c.item(e.Key)
 	if !now.Before(e.Expires) {
 		c.Remove(e.Key)
 		return old != nil, nil
@@ -92,18 +101,11 @@ func (c *Cache) Put(now time.Time, e Entry) (changed bool, put []Key) {
 	}
 	changed = old == nil || !bytes.Equal(old.Doc, e.Doc)
 	if old != nil {
-		c.octets += size - cost(&old.Entry)
-		old.Entry = e
-		heap.Fix(&c.queue, old.place)
+		c.replace(old, e, changed)
 	} else {
-		it := &item{Entry: e}
-		c.items[e.Key] = it
-		l := list{e.Group, e.Type}
-		c.lists[l] = append(c.lists[l], it)
-		heap.Push(&c.queue, it)
-		c.octets += size
+		c.add(e)
 	}
-	for len(c.items) > c.maxCount || c.octets > c.maxOctets {
+	for c.count > c.maxCount || c.octets > c.maxOctets {
 		victim := c.queue[0]
 		if victim.Key == e.Key { // what has just come stays
 			victim = c.queue.second()
@@ -115,9 +117,56 @@ func (c *Cache) Put(now time.Time, e Entry) (changed bool, put []Key) {
 	return changed, put
 }
 
+func (c *Cache) add(e Entry) {
+	l := list{e.Group, e.Type}
+	s := c.shelves[l]
+	if s == nil {
+		s = newShelf()
+		c.shelves[l] = s
+	}
+	c.arrivals++
+	it := &item{Entry: e, arrival: c.arrivals}
+	s.add(it)
+	heap.Push(&c.queue, it)
+	c.octets += cost(&e)
+	c.count++
+	c.bySite[e.Site]++
+}
+
+// replace puts a new version in an item's place; what has not changed stays shared.
+func (c *Cache) replace(it *item, e Entry, changed bool) {
+	s := c.shelves[list{e.Group, e.Type}]
+	again := changed || it.Peer != e.Peer || !slices.Equal(it.Index, e.Index)
+	if !again {
+		e.Key, e.Peer, e.Doc, e.Index = it.Key, it.Peer, it.Doc, it.Index
+	} else {
+		s.unindex(it)
+		c.octets += cost(&e) - cost(&it.Entry)
+		e.Key = it.Key
+	}
+	it.Entry = e
+	if again {
+		s.index(it)
+	}
+	heap.Fix(&c.queue, it.place)
+}
+
+// item finds by key; nil if there is none.
+func (c *Cache) item(k Key) *item {
+	s := c.shelves[list{k.Group, k.Type}]
+	if s == nil {
+		return nil
+	}
+	it := s.ids[k.ID]
+	for it != nil && it.Site != k.Site {
+		it = it.twin
+	}
+	return it
+}
+
 // Get answers the entry of that key, nil if there is none or it is dead.
 func (c *Cache) Get(now time.Time, k Key) *Entry {
-	it := c.items[k]
+	it := c.item(k)
 	if it == nil || !now.Before(it.Expires) {
 		return nil
 	}
@@ -126,28 +175,33 @@ func (c *Cache) Get(now time.Time, k Key) *Entry {
 
 // Remove forgets an entry and reports whether it was there.
 func (c *Cache) Remove(k Key) bool {
-	it := c.items[k]
+	it := c.item(k)
 	if it == nil {
 		return false
 	}
-	delete(c.items, k)
 	heap.Remove(&c.queue, it.place)
 	c.octets -= cost(&it.Entry)
+	c.count--
+	if c.bySite[k.Site]--; c.bySite[k.Site] == 0 {
+		delete(c.bySite, k.Site)
+	}
 	l := list{k.Group, k.Type}
-	rest := slices.DeleteFunc(c.lists[l], func(x *item) bool { return x == it })
-	if len(rest) == 0 {
-		delete(c.lists, l)
-	} else {
-		c.lists[l] = rest
+	s := c.shelves[l]
+	if s.remove(it); s.first == nil {
+		delete(c.shelves, l)
 	}
 	return true
 }
 
 // RemoveSite forgets all that came from a far site.
 func (c *Cache) RemoveSite(site uint16) {
-	for k := range c.items {
-		if k.Site == site {
-			c.Remove(k)
+	for _, s := range c.shelves {
+		for it := s.first; it != nil; {
+			next := it.after
+			if it.Site == site {
+				c.Remove(it.Key)
+			}
+			it = next
 		}
 	}
 }
@@ -165,15 +219,17 @@ func (q Question) Matches(e *Entry) bool {
 	if e.Group != q.Group || e.Type != q.Type || q.Peer != "" && e.Peer != q.Peer {
 		return false
 	}
-	if q.Attr == "" {
-		return true
-	}
-	for _, f := range e.Index {
+	return q.Attr == "" || q.field(e) >= 0
+}
+
+// field is the first index field of an entry that answers the question; -1 if none does.
+func (q Question) field(e *Entry) int {
+	for i, f := range e.Index {
 		if f.Name == q.Attr && (jxta.Match(q.Value, f.Value) || sameURN(q.Value, f.Value)) {
-			return true
+			return i
 		}
 	}
-	return false
+	return -1
 }
 
 // sameURN lets the upper-cased ids of 2.2 (baseline 6) find theirs.
@@ -181,43 +237,83 @@ func sameURN(a, b string) bool {
 	return len(a) == len(b) && len(a) > 9 && strings.EqualFold(a[:9], "urn:jxta:") && strings.EqualFold(a, b)
 }
 
-// Find answers up to limit entries that live and match, each id once: what is local wins, then what lives longest.
+// Find answers up to limit entries that live and match, in order of arrival, each id once: what is local wins, then what
+// lives longest.
 func (c *Cache) Find(now time.Time, q Question, limit int) []*Entry {
-	var out []*Entry
-	var at map[string]int
-	for _, it := range c.lists[list{q.Group, q.Type}] {
-		if !now.Before(it.Expires) || !q.Matches(&it.Entry) {
-			continue
+	s := c.shelves[list{q.Group, q.Type}]
+	if s == nil || limit <= 0 {
+		return nil
+	}
+	var found []*item
+	take := func(it *item) bool {
+		if now.Before(it.Expires) && q.Matches(&it.Entry) && s.best(now, q, it) {
+			found = append(found, it)
 		}
-		if i, ok := at[it.ID]; ok {
-			if was := out[i]; was.Site != 0 && (it.Site == 0 || it.Expires.After(was.Expires)) {
-				out[i] = &it.Entry
-			}
-			continue
+		return len(found) < limit
+	}
+	switch {
+	case q.Attr == "" && q.Peer == "":
+		for it := s.first; it != nil && take(it); it = it.after {
 		}
-		if len(out) >= limit {
-			continue // an id already shown may still have a better copy
-		}
-		if at == nil {
-			at = map[string]int{}
-		}
-		at[it.ID] = len(out)
-		out = append(out, &it.Entry)
+	case q.Attr == "":
+		s.candidates(ownerField, q.Peer, func(r ref) bool { return take(r.it) })
+	default:
+		// An entry with several such fields is taken once, at the first that matches.
+		s.candidates(q.Attr, q.Value, func(r ref) bool { return q.field(&r.it.Entry) != int(r.n) || take(r.it) })
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	slices.SortFunc(found, func(a, b *item) int { return cmp.Compare(a.arrival, b.arrival) })
+	out := make([]*Entry, len(found))
+	for i, it := range found {
+		out[i] = &it.Entry
 	}
 	return out
 }
 
+// best says whether it is the copy of its id to be shown, among those that live and match.
+func (s *shelf) best(now time.Time, q Question, it *item) bool {
+	for o := s.ids[it.ID]; o != nil; o = o.twin {
+		if o == it || !now.Before(o.Expires) || !q.Matches(&o.Entry) {
+			continue
+		}
+		switch {
+		case o.Site == 0:
+			return false
+		case it.Site == 0:
+		case o.Expires.After(it.Expires), o.Expires.Equal(it.Expires) && o.arrival < it.arrival:
+			return false
+		}
+	}
+	return true
+}
+
+// Has reports whether some entry, alive or not, has that value in that field, whatever the case of its letters.
+func (c *Cache) Has(group string, kind uint8, attr, value string) bool {
+	s := c.shelves[list{group, kind}]
+	if s == nil || s.fields[attr] == nil {
+		return false
+	}
+	has := false
+	s.fields[attr].forward.each(value, compareForward, func(r ref) bool {
+		has = compareForward(r.value(), value) == 0
+		return false
+	})
+	return has
+}
+
 // All calls f for every entry, in no order.
 func (c *Cache) All(f func(*Entry)) {
-	for _, it := range c.items {
+	for _, it := range c.queue {
 		f(&it.Entry)
 	}
 }
 
-// Expire removes what is dead and answers its keys.
-func (c *Cache) Expire(now time.Time) []Key {
+// Expire removes what is dead, up to most entries, and answers their keys.
+func (c *Cache) Expire(now time.Time, most int) []Key {
 	var gone []Key
-	for len(c.queue) > 0 && !now.Before(c.queue[0].Expires) {
+	for len(c.queue) > 0 && len(gone) < most && !now.Before(c.queue[0].Expires) {
 		gone = append(gone, c.queue[0].Key)
 		c.Remove(c.queue[0].Key)
 		c.stats.Expired++

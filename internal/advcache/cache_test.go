@@ -104,7 +104,7 @@ func TestLifetimes(t *testing.T) {
 	if got := ids(c.Find(late, q, 9)); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("dead advertisement found: %q", got)
 	}
-	if gone := c.Expire(late); len(gone) != 1 || gone[0].ID != "a" {
+	if gone := c.Expire(late, 10); len(gone) != 1 || gone[0].ID != "a" {
 		t.Errorf("Expire = %v", gone)
 	}
 	if changed, _ := c.Put(late, adv("b", "y", time.Hour)); !changed {
@@ -150,7 +150,7 @@ func TestBounds(t *testing.T) {
 	for _, it := range slices.Clone([]*item(small.queue)) {
 		small.Remove(it.Key)
 	}
-	if small.Octets() != 0 || len(small.lists) != 0 {
-		t.Errorf("empty cache holds %d octets, %d lists", small.Octets(), len(small.lists))
+	if small.Octets() != 0 || len(small.shelves) != 0 {
+		t.Errorf("empty cache holds %d octets, %d lists", small.Octets(), len(small.shelves))
 	}
 }

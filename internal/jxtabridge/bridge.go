@@ -131,6 +131,16 @@ func (b *Bridge) until(t time.Time) {
 	}
 }
 
+// sweepAdverts is how many advertisements one sweep ends: a turn of the loop must stay short.
+const sweepAdverts = 1000
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 // sweep ends what has ended.
 func (b *Bridge) sweep() {
 	for _, p := range b.sortedPeers() {
@@ -151,7 +161,7 @@ func (b *Bridge) sweep() {
 	for len(b.held) > 0 && !b.now.Before(b.held[0].until) {
 		b.unhold()
 	}
-	for _, k := range b.cache.Expire(b.now) {
+	for _, k := range b.cache.Expire(b.now, sweepAdverts) {
 		b.advertGone(k)
 	}
 	b.sweepStreams()
@@ -178,7 +188,7 @@ func (b *Bridge) rearm() {
 		b.until(b.held[0].until)
 	}
 	if t := b.cache.Deadline(); !t.IsZero() {
-		b.until(t)
+		b.until(later(t, b.now.Add(time.Millisecond))) // what is left of many that end together
 	}
 	b.rearmStreams()
 }

@@ -277,10 +277,9 @@ func (b *Bridge) indexed(p *peer, group string, s jxta.SRDI) {
 	default:
 		return
 	}
-	known := b.cache.Find(b.now, advcache.Question{Group: group, Type: uint8(kind)}, b.cfg.MaxAdverts)
 	unknown := false
 	for _, entry := range s.Entries {
-		if entry.Life > 0 && entry.Key == "Name" && !hasField(known, entry) &&
+		if entry.Life > 0 && entry.Key == "Name" && !b.cache.Has(group, uint8(kind), entry.Key, entry.Value) &&
 			b.seen.add(strings.ToUpper("i"+p.id+" "+group+" "+s.Key+" "+entry.Value)) {
 			unknown = true
 		}
@@ -288,17 +287,6 @@ func (b *Bridge) indexed(p *peer, group string, s jxta.SRDI) {
 	if unknown { // values come in upper case, so one question for all of them
 		b.ask(p, group, jxta.DiscoveryQuery{Type: kind, Threshold: maxAnswers})
 	}
-}
-
-func hasField(entries []*advcache.Entry, want jxta.SRDIEntry) bool {
-	for _, e := range entries {
-		for _, f := range e.Index {
-			if f.Name == want.Key && strings.EqualFold(f.Value, want.Value) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // ask sends a discovery query to a local peer, from the gateway.
