@@ -19,12 +19,12 @@ const module = "aldis/"
 // Pure are the rooms that are state machines and codecs: (now, event) in, values out.
 var Pure = []string{
 	"jxta", "jxtabridge", "advcache", "compact", "envelope", "frame", "custody", "sched", "replica", "profile",
-	"linkemu", "gateway", "normwire", "pmul", "sim", "trace", "replay",
+	"linkemu", "gateway", "normwire", "pmul", "sim", "trace", "replay", "edgepeer",
 }
 
 // Edge are the rooms with sockets, files, clocks and goroutines. Pure rooms never import them, seal excepted: it is
 // as deterministic as they are, and has C inside.
-var Edge = []string{"daemon", "lan", "radio", "norm", "seal", "journal", "control", "config", "lab", "house", "pmulfile"}
+var Edge = []string{"daemon", "lan", "radio", "norm", "seal", "journal", "control", "config", "lab", "house", "pmulfile", "edgenet"}
 
 // cgoFiles are the only files that speak C, by room.
 var cgoFiles = map[string]string{"seal": "sodium.go", "norm": "cgo.go"}

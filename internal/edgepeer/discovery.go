@@ -1,0 +1,162 @@
+package edgepeer
+
+import (
+	"strings"
+	"time"
+
+	"aldis/internal/jxta"
+)
+
+// own is an advertisement of this peer.
+type own struct {
+	group string
+	desc  jxta.Description
+	doc   string
+	until time.Time
+	index bool
+	said  bool // to the present rendezvous
+}
+
+func (p *Peer) publish(ev Publish) {
+	n, err := jxta.ParseXML([]byte(ev.Doc), jxta.DefaultXML)
+	if err != nil {
+		p.stats.Unsent++
+		return
+	}
+	life := ev.Life
+	if life == 0 {
+		life = defaultLife
+	}
+	o := &own{group: groupOf(ev.Group), desc: jxta.Describe(n), doc: ev.Doc, until: p.now.Add(life), index: ev.Index}
+	p.docs = append(p.docs, o)
+	if len(p.docs) > p.cfg.MaxDocs {
+		p.docs = p.docs[1:]
+	}
+	if p.Leased(o.group) {
+		p.sayDoc(o)
+	}
+}
+
+// sayDocs tells a new rendezvous of what was published before there was a lease, and again of what only the peer
+// itself keeps.
+func (p *Peer) sayDocs(group string) {
+	for _, o := range p.docs {
+		if o.group == group && (o.index || !o.said) && p.now.Before(o.until) {
+			p.sayDoc(o)
+		}
+	}
+}
+
+var indexKeys = map[uint8]string{jxta.TypePeer: "Peers", jxta.TypeGroup: "Groups", jxta.TypeAdv: "Adv"}
+
+func (p *Peer) sayDoc(o *own) {
+	o.said = true
+	if o.index {
+		s := jxta.SRDI{Peer: p.id, Key: indexKeys[o.desc.Type], TTL: 1}
+		for _, f := range o.desc.Index {
+			s.Entries = append(s.Entries, jxta.SRDIEntry{Key: f.Name, Value: f.Value, Life: o.until.Sub(p.now)})
+		}
+		p.pushSRDI(o.group, jxta.HandlerDiscovery, s)
+		return
+	}
+	d := jxta.DiscoveryResponse{Type: int(o.desc.Type), Found: []jxta.Found{{Life: o.until.Sub(p.now), Doc: o.doc}}}
+	r := jxta.ResolverResponse{Handler: jxta.HandlerDiscovery, Response: string(d.Append(nil))}
+	p.propagate(o.group, jxta.URN(jxta.ClassResolver), o.group+"IRes", xmlElement(o.group+"IRes", r.Append(nil)))
+}
+
+func (p *Peer) ask(ev Query) {
+	threshold := ev.Threshold
+	if threshold == 0 && ev.Type != jxta.TypePeer {
+		threshold = 1
+	}
+	q := jxta.DiscoveryQuery{Type: ev.Type, Threshold: threshold, Attr: ev.Attr, Value: ev.Value}
+	p.out.QueryID = p.question(groupOf(ev.Group), jxta.HandlerDiscovery, string(q.Append(nil)))
+}
+
+// question sends a resolver query to the group.
+func (p *Peer) question(group, handler, query string) int {
+	p.query++
+	if p.query > 1<<30 {
+		p.query = 1
+	}
+	route := p.Route()
+	q := jxta.ResolverQuery{Handler: handler, QueryID: p.query, Src: p.id, Route: &route, Query: query}
+	p.propagate(group, jxta.URN(jxta.ClassResolver), group+"ORes", xmlElement(group+"ORes", q.Append(nil)))
+	return p.query
+}
+
+// respond answers a resolver query, through the rendezvous.
+func (p *Peer) respond(group string, q jxta.ResolverQuery, response string) {
+	p.stats.Answered++
+	r := jxta.ResolverResponse{Handler: q.Handler, QueryID: q.QueryID, Response: response}
+	p.say(q.Src, group, jxta.URN(jxta.ClassResolver), group+"IRes", xmlElement(group+"IRes", r.Append(nil)))
+}
+
+// question from somebody else: the rendezvous passes it to the owner of an index entry, or to all (wire 6, 7).
+func (p *Peer) asked(group string, data []byte) {
+	data, err := jxta.Gunzip(data)
+	if err != nil {
+		p.stats.Bad++
+		return
+	}
+	q, err := jxta.ParseResolverQuery(data)
+	switch {
+	case err != nil:
+		p.stats.Bad++
+	case q.Src == p.id:
+	case q.Handler == jxta.HandlerPipe:
+		p.pipeQuestion(group, q)
+	case strings.EqualFold(q.Handler, jxta.HandlerDiscovery):
+		p.discoveryQuestion(group, q)
+	}
+}
+
+const maxAnswers = 50 // advertisements in one answer, JXTA's own cap (wire 7)
+
+func (p *Peer) discoveryQuestion(group string, rq jxta.ResolverQuery) {
+	q, err := jxta.ParseDiscoveryQuery([]byte(rq.Query))
+	if err != nil {
+		p.stats.Bad++
+		return
+	}
+	r := jxta.DiscoveryResponse{Type: q.Type, Attr: q.Attr, Value: q.Value}
+	if q.Type == jxta.TypePeer && q.Threshold <= 0 {
+		r.Found = append(r.Found, jxta.Found{Life: defaultLife, Doc: string(p.Advertisement(group))})
+	}
+	for _, o := range p.docs {
+		if len(r.Found) >= min(q.Threshold, maxAnswers) {
+			break
+		}
+		if o.group == group && int(o.desc.Type) == q.Type && p.now.Before(o.until) && matches(o.desc, q) {
+			r.Found = append(r.Found, jxta.Found{Life: o.until.Sub(p.now), Doc: o.doc})
+		}
+	}
+	if len(r.Found) > 0 {
+		p.respond(group, rq, string(r.Append(nil)))
+	}
+}
+
+func matches(d jxta.Description, q jxta.DiscoveryQuery) bool {
+	if q.Attr == "" {
+		return true
+	}
+	for _, f := range d.Index {
+		if f.Name == q.Attr && jxta.Match(q.Value, f.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+// Specification is a module specification advertisement of that name with a pipe advertisement inside: what
+// applications publish to be found (wire 9.1). Pipe and name decide its id.
+func Specification(name, pipe, kind string) string {
+	parts, _ := jxta.SplitID(pipe) // of another format: all zero, which is an id too
+	parts.Kind, parts.CBID = jxta.KindSpec, false
+	parts.Group, parts.UUID = parts.UUID, parts.Group
+	n := jxta.El("jxta:MSA", jxta.Leaf("MSID", jxta.URN(parts.Unique())), jxta.Leaf("Name", name), jxta.Leaf("Crtr", "aldis"),
+		jxta.Leaf("SURI", "urn:aldis"), jxta.Leaf("Vers", "1"),
+		jxta.El("jxta:PipeAdvertisement", jxta.Leaf("Id", jxta.URN(pipe)), jxta.Leaf("Type", kind), jxta.Leaf("Name", name)))
+	n.Attr = []jxta.Attr{{Name: "xml:space", Value: "default"}, {Name: "xmlns:jxta", Value: "http://jxta.org"}}
+	return string(jxta.AppendDocument(nil, n))
+}
