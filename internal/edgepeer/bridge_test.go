@@ -176,7 +176,9 @@ func one[T edgepeer.Notice](e *edge) T {
 	return found[0]
 }
 
-func body(s string) []jxta.Element { return []jxta.Element{{Namespace: "trk", Name: "body", Data: []byte(s)}} }
+func body(s string) []jxta.Element {
+	return []jxta.Element{{Namespace: "trk", Name: "body", Data: []byte(s)}}
+}
 
 const (
 	wirePipe = "uuid-59616261646162614E50472050325033000000000000000000000000000000A104"

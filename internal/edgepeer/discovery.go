@@ -1,6 +1,7 @@
 package edgepeer
 
 import (
+	"crypto/sha256"
 	"strings"
 	"time"
 
@@ -159,4 +160,12 @@ func Specification(name, pipe, kind string) string {
 		jxta.El("jxta:PipeAdvertisement", jxta.Leaf("Id", jxta.URN(pipe)), jxta.Leaf("Type", kind), jxta.Leaf("Name", name)))
 	n.Attr = []jxta.Attr{{Name: "xml:space", Value: "default"}, {Name: "xmlns:jxta", Value: "http://jxta.org"}}
 	return string(jxta.AppendDocument(nil, n))
+}
+
+// NamedPipe is the id of a net peer group's pipe that follows from a name, so that two peers which agree on the name
+// need not find each other's advertisement.
+func NamedPipe(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	sum[15] |= 1 // an id does not end in a zero octet
+	return jxta.IDParts{Kind: jxta.KindPipe, Group: jxta.NetUUID, UUID: [16]byte(sum[:16])}.Unique()
 }

@@ -36,6 +36,7 @@ type Peer struct {
 	targets map[pipeKey]*target
 	seen    recent
 	query   int
+	print   []byte              // element EndpointRouterMsg-fingerprint; nil: unsigned
 	cached  map[routeKey][]byte // router elements of frequent destinations
 
 }
@@ -65,6 +66,9 @@ func New(cfg Config) *Peer {
 		binary.BigEndian.PutUint64(parts.UUID[:], cfg.Rand.Uint64())
 		binary.BigEndian.PutUint64(parts.UUID[8:], cfg.Rand.Uint64()|1)
 		p.id = parts.Unique()
+	}
+	if cfg.Key != nil {
+		p.print = fingerprint(p.id, cfg.Key, cfg.Cert)
 	}
 	if len(cfg.Groups) == 0 {
 		p.join(jxta.NetGroup)

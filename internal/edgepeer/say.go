@@ -1,6 +1,11 @@
 package edgepeer
 
 import (
+	"crypto"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/binary"
+
 	"aldis/internal/jxta"
 )
 
@@ -67,9 +72,12 @@ func (p *Peer) router(to, group, service, param string) []byte {
 
 // say sends elements to a service of a peer.
 func (p *Peer) say(to, group, service, param string, elements ...jxta.Element) {
-	all := make([]jxta.Element, 0, len(elements)+3)
+	all := make([]jxta.Element, 0, len(elements)+4)
 	all = append(all, elements...)
 	all = append(all, xmlElement(elRouter, p.router(to, group, service, param)))
+	if p.print != nil {
+		all = append(all, jxta.Element{Namespace: "jxta", Name: elFingerprint, Data: p.print})
+	}
 	outer, outerParam := jxta.Mangle(jxta.NetGroup, svcRouter, "")
 	p.transmit(outer, outerParam, all...)
 }
@@ -80,6 +88,23 @@ func (p *Peer) propagate(group, service, param string, elements ...jxta.Element)
 	all := make([]jxta.Element, 0, len(elements)+4)
 	all = append(append(all, elements...), xmlElement(elPropagate+group, h.Append(nil)))
 	p.say(p.rdv.Peer, group, svcPropagate, group, all...)
+}
+
+// fingerprint proves to who gets a message over others that this peer made it: without it an unmodified signed peer takes
+// nothing that a rendezvous passes on (wire 4.4).
+func fingerprint(id string, key *rsa.PrivateKey, cert []byte) []byte {
+	address := []byte(jxta.PeerAddress(id))
+	sum := sha256.Sum256(append(address[:len(address):len(address)], cert...))
+	sig, err := rsa.SignPKCS1v15(nil, key, crypto.SHA256, sum[:])
+	if err != nil {
+		return nil // a key too short to sign with: transmit counts what cannot be sent
+	}
+	var b []byte
+	for _, part := range [][]byte{address, cert, sig} {
+		b = binary.BigEndian.AppendUint32(b, uint32(len(part)))
+		b = append(b, part...)
+	}
+	return b
 }
 
 // transmit hands one message to the connection.
