@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -81,20 +82,21 @@ func listenError(key, network string, at netip.AddrPort, err error) error {
 
 // node is the rooms of a running gateway. They end in the order opposite to how they began.
 type node struct {
-	cfg      *config.Config
-	log      *slog.Logger
-	started  time.Time
-	reg      *prometheus.Registry
-	journal  *journal.Journal
-	lanSock  net.Listener // nil: no peers over TCP
-	pollSock net.Listener // nil: no peers over HTTP
-	httpSock net.Listener
-	daemon   *daemon.Daemon
-	lan      *lan.LAN
-	norm     *norm.Supervisor
-	radio    *radio.Radio
-	bridge   *jxtabridge.Bridge
-	gateway  *gateway.Gateway
+	cfg       *config.Config
+	log       *slog.Logger
+	started   time.Time
+	reg       *prometheus.Registry
+	journal   *journal.Journal
+	lanSock   net.Listener // nil: no peers over TCP
+	pollSock  net.Listener // nil: no peers over HTTP
+	etherSock *net.UDPConn // nil: no multicast
+	httpSock  net.Listener
+	daemon    *daemon.Daemon
+	lan       *lan.LAN
+	norm      *norm.Supervisor
+	radio     *radio.Radio
+	bridge    *jxtabridge.Bridge
+	gateway   *gateway.Gateway
 }
 
 // serve wires the rooms, runs the loop until ctx ends, and takes everything down again.
@@ -132,6 +134,11 @@ func (n *node) listen() (err error) {
 	if c.LAN.HTTP.IsValid() {
 		if n.pollSock, err = lan.Listen(c.LAN.HTTP.String()); err != nil {
 			return listenError("lan.http", "TCP", c.LAN.HTTP, err)
+		}
+	}
+	if c.LAN.Multicast.IsValid() {
+		if n.etherSock, err = lan.ListenMulticast(c.LAN.Multicast, cmp.Or(c.LAN.TCP, c.LAN.HTTP).Addr()); err != nil {
+			return listenError("lan.multicast", "UDP", c.LAN.Multicast, err)
 		}
 	}
 	if c.HTTP.Listen.IsValid() {
@@ -174,6 +181,9 @@ func (n *node) close() {
 	if n.pollSock != nil {
 		n.pollSock.Close()
 	}
+	if n.etherSock != nil {
+		n.etherSock.Close()
+	}
 }
 
 // build makes the gateway from the journal, and the rooms that it commands.
@@ -196,7 +206,7 @@ func (n *node) build() error {
 		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Group: c.Link.Group, Rules: c.Rules,
 		Bridge: func(memories []jxtabridge.Memory) (gateway.Bridge, error) {
 			n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: dialled(c.LAN.TCP), HTTP: dialled(c.LAN.HTTP), Identity: identity,
-				Hold: hold(c.Link.Profile)}, memories)
+				Multicast: dialled(c.LAN.Multicast), Hold: hold(c.Link.Profile)}, memories)
 			return n.bridge, nil
 		},
 	}, records)
@@ -296,6 +306,13 @@ func (n *node) run(ctx context.Context) error {
 	}
 	serve(n.lanSock, n.lan.Serve)
 	serve(n.pollSock, n.lan.ServePolling)
+	if n.etherSock != nil {
+		go func() {
+			if err := n.lan.ServeMulticast(n.etherSock, n.cfg.LAN.Multicast); err != nil {
+				cancel(err)
+			}
+		}()
+	}
 	if n.httpSock != nil {
 		handler := control.Handler(control.Source{
 			Order:   n.daemon.PostOrder,

@@ -51,6 +51,8 @@ type LAN struct {
 	TCP            netip.AddrPort
 	HTTP           netip.AddrPort
 	MaxConnections int // of all peers together; one host gets a quarter
+	// Multicast is the group where peers are heard that have no lease, on the interface of TCP or HTTP; zero: nowhere.
+	Multicast netip.AddrPort
 }
 
 // Seeds are the addresses that peers are given.
@@ -170,7 +172,7 @@ func readProblem(err error) string {
 var known = map[string][]string{
 	"":             nil,
 	"node":         {"id", "name", "data_dir"},
-	"lan":          {"tcp", "http", "max_connections"},
+	"lan":          {"tcp", "http", "max_connections", "multicast", "multicast_group"},
 	"link":         {"profile", "listen", "key_file", "end", "keepalive", "group", "group_interface"},
 	"link.peer":    {"id", "name", "address"},
 	"compact.rule": {"type", "name", "octets", "effort"},
@@ -210,6 +212,7 @@ func (r *reader) read() {
 	if c.LAN.HTTP.IsValid() && c.LAN.HTTP == c.LAN.TCP {
 		lan.fail("http", "is the address of lan.tcp: each needs a port of its own")
 	}
+	r.readMulticast(lan)
 	c.LAN.MaxConnections = lan.integer("max_connections", 1024, 4, 20_000)
 
 	r.readLink()
@@ -230,6 +233,29 @@ func (r *reader) read() {
 		c.Log.Level.UnmarshalText([]byte(level)) // the choices are slog's own words
 	}
 	c.Log.Format = log.choice("format", "auto", "auto", "text", "json")
+}
+
+// JXTAGroup is where JXTA peers of both generations send and listen unless told otherwise (jxta-wire.md 2.7).
+var JXTAGroup = netip.AddrPortFrom(netip.AddrFrom4([4]byte{224, 0, 1, 85}), 1234)
+
+func (r *reader) readMulticast(lan section) {
+	l := &r.cfg.LAN
+	on, group := lan.flag("multicast"), lan.address("multicast_group", false)
+	if a := group.Addr(); group.IsValid() && (!a.Is4() || !a.IsMulticast()) {
+		lan.fail("multicast_group", "%s is no IPv4 multicast address (224.0.0.0 to 239.255.255.255)", a)
+	}
+	_, named := lan.get("multicast_group")
+	switch {
+	case named && !on:
+		lan.fail("multicast_group", "is of no use without multicast = true")
+	case !on:
+	case !cmp.Or(l.TCP, l.HTTP).Addr().Is4() && (l.TCP.IsValid() || l.HTTP.IsValid()):
+		lan.fail("multicast", "needs an IPv4 address in lan.tcp: its interface is where peers are heard")
+	default:
+		if l.Multicast = JXTAGroup; group.IsValid() {
+			l.Multicast = group
+		}
+	}
 }
 
 // readRules reads how hard message elements are tried to be made smaller; the built-in rules come after them.
@@ -479,6 +505,16 @@ func (s section) name(required bool) string {
 		return ""
 	}
 	return name
+}
+
+// flag is true or false; false where it is absent or after a mistake.
+func (s section) flag(key string) bool {
+	v, ok := s.get(key)
+	if ok && v.kind != unstable.Bool {
+		s.fail(key, "must be true or false, is %s", v.word())
+		return false
+	}
+	return ok && v.text == "true"
 }
 
 // integer is a number from least to most; absent after a mistake.

@@ -109,7 +109,7 @@ func TestLoad(t *testing.T) {
 func TestLoadOptional(t *testing.T) {
 	text := strings.NewReplacer(
 		"key_file = \"net.key\"", "key_file = \"net.key\"\nend = \"shore\"\nkeepalive = \"2m\"",
-		"[lan]", "[log]\nlevel = \"debug\"\nformat = \"json\"\n[lan]\nmax_connections = 1_0",
+		"[lan]", "[log]\nlevel = \"debug\"\nformat = \"json\"\n[lan]\nmulticast = true\nmax_connections = 1_0",
 		"127.0.0.1:9142", "[::]:9142",
 		"profile = \"iridium-directip\"", "profile = \"own.toml\"",
 	).Replace(good)
@@ -128,7 +128,7 @@ func TestLoadOptional(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !c.Link.Shore || c.Link.Keepalive != 2*time.Minute || c.LAN.MaxConnections != 10 || c.Log.Level != slog.LevelDebug ||
+	if !c.Link.Shore || c.Link.Keepalive != 2*time.Minute || c.LAN.MaxConnections != 10 || c.LAN.Multicast != JXTAGroup || c.Log.Level != slog.LevelDebug ||
 		c.Log.Format != "json" || c.Link.Profile.Name != "hf-2400" {
 		t.Errorf("%+v", c)
 	}
@@ -243,6 +243,10 @@ func TestMistakes(t *testing.T) {
 		{"one bracket", "[[link.peer]]\nid = 1", "[link.peer]\nid = 1", []string{"11: link.peer: is written with two brackets"}},
 		{"two brackets", "[lan]", "[[lan]]", []string{"5: lan: is written with one bracket"}},
 		{"no section at all", "[node]", "nodeid = 4\n[node]", []string{"1: nodeid: there is no such key"}},
+		{"multicast not said", "[lan]", "[lan]\nmulticast_group = \"224.0.1.85:1234\"", []string{`6: lan.multicast_group: is of no use without multicast = true`}},
+		{"multicast group that is none", "[lan]", "[lan]\nmulticast = true\nmulticast_group = \"10.0.1.85:1234\"", []string{`7: lan.multicast_group: 10.0.1.85 is no IPv4 multicast address`}},
+		{"multicast over IPv6", "tcp = \"10.20.0.1:9701\"", "multicast = true\ntcp = \"[fd00::1]:9701\"", []string{`6: lan.multicast: needs an IPv4 address in lan.tcp`}},
+		{"multicast in words", "[lan]", "[lan]\nmulticast = \"yes\"", []string{`6: lan.multicast: must be true or false, is "yes"`}},
 		{"group with NORM", "key_file", "group = \"239.1.1.1:7142\"\nkey_file", []string{`10: link.group: is of no use with profile iridium-directip`}},
 		{"group that is none", "key_file", "group = \"10.1.1.1:7142\"\nkey_file", []string{`10: link.group: 10.1.1.1 is no IPv4 multicast address`,
 			`10: link.group: is of no use with profile iridium-directip`}},

@@ -36,6 +36,7 @@ type LAN interface {
 	Welcome(jxtabridge.WelcomeOut)
 	Send(jxtabridge.Send)
 	Close(jxtabridge.ConnID)
+	Shout(jxtabridge.Shout)
 }
 
 // Parts are what the loop drives. None of its functions may wait for anything but the disk.
@@ -346,6 +347,9 @@ func size(out gateway.Output) int {
 	for _, s := range out.Send {
 		n += each + len(s.Body)
 	}
+	for _, s := range out.Shout {
+		n += each + len(s.Body)
+	}
 	n += each * (len(out.Welcome) + len(out.Close))
 	for _, c := range out.Norm {
 		n += each
@@ -376,6 +380,9 @@ func (d *Daemon) actLAN(out gateway.Output) {
 	}
 	for _, s := range out.Send {
 		d.parts.LAN.Send(s)
+	}
+	for _, s := range out.Shout {
+		d.parts.LAN.Shout(s)
 	}
 	for _, c := range out.Close {
 		d.parts.LAN.Close(c)

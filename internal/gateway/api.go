@@ -111,6 +111,7 @@ type Output struct {
 	Welcome   []jxtabridge.WelcomeOut
 	Send      []jxtabridge.Send
 	Close     []jxtabridge.ConnID
+	Shout     []jxtabridge.Shout
 	Datagrams []Datagram // to send
 	Norm      []NormCommand
 	Notes     []jxtabridge.Note

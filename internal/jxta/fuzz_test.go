@@ -104,6 +104,27 @@ func FuzzParsePackageHeader(f *testing.F) {
 	})
 }
 
+func FuzzParseDatagram(f *testing.F) {
+	d, err := AppendDatagram(nil, []byte("jxmg and a trailer"), 4)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(d)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		body, err := ParseDatagram(b)
+		if err != nil {
+			return
+		}
+		again, err := AppendDatagram(nil, body, len(body))
+		if err != nil { // the header was shorter than ours
+			return
+		}
+		if got, err := ParseDatagram(again); err != nil || string(got) != string(body) {
+			t.Errorf("%x: %x, %v", b, got, err)
+		}
+	})
+}
+
 func FuzzParseWelcome(f *testing.F) {
 	f.Add([]byte("JXTAHELLO tcp://a:1 tcp://b:2 urn:jxta:" + peerA + " 0 1 3.0\r\n"))
 	f.Add([]byte("JXTAHELLO tcp://a:1 tcp://b:2 urn:jxta:" + peerA + " 1 1.1\r\n"))

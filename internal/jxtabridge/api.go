@@ -33,6 +33,12 @@ type (
 		Conn ConnID
 		Body []byte
 	}
+	// Heard: the body of one multicast datagram, as of Received. Remote is "ip:port" and proves nothing. The bridge
+	// keeps no reference to Body.
+	Heard struct {
+		Remote string
+		Body   []byte
+	}
 	// Quiet: nothing more can be written to this connection, what was not written is lost; the peer may still be heard
 	// through it. That is a peer over HTTP between two polls, whose messages come by themselves (wire 3.1). It stays
 	// so until Closed, soon after the next poll has opened.
@@ -70,6 +76,7 @@ type (
 func (Opened) bridgeEvent()     {}
 func (Welcomed) bridgeEvent()   {}
 func (Received) bridgeEvent()   {}
+func (Heard) bridgeEvent()      {}
 func (Quiet) bridgeEvent()      {}
 func (Closed) bridgeEvent()     {}
 func (Written) bridgeEvent()    {}
@@ -160,6 +167,7 @@ type WelcomeOut struct {
 type Output struct {
 	Welcome []WelcomeOut
 	Send    []Send
+	Shout   []Shout // by multicast
 	Close   []ConnID
 	Items   []Item   // the local site's state changed
 	Carry   []Carry  // to other sites

@@ -32,6 +32,7 @@ type Bridge struct {
 	token     uint64
 	wake      time.Time // when something of ours ends
 	streamState
+	ether ether
 	stats Stats
 }
 
@@ -62,6 +63,9 @@ type Stats struct {
 	StreamAcks       uint64 // of local peers, kept here
 	StreamDelivered  uint64 // blocks of far peers that a local one has acknowledged
 	StreamRepeats    uint64 // blocks sent to a local peer again
+	// Multicast datagrams: heard; of those, copies of what a leased peer says over its connection; sent; not sent, for
+	// the rate or their size.
+	MulticastHeard, MulticastCopies, MulticastSent, MulticastWithheld uint64
 }
 
 // New makes a bridge that remembers what an earlier one asked to keep. What cannot be read of it is left out.
@@ -74,6 +78,7 @@ func New(cfg Config, memories []Memory) *Bridge {
 	b.stats.Refused = map[string]uint64{}
 	b.cache = advcache.New(b.cfg.MaxAdverts, b.cfg.MaxAdvertOctets)
 	b.streamState = newStreamState()
+	b.ether = newEther()
 	positions := map[streamKey][2]uint32{}
 	for _, m := range memories {
 		if !b.recallStream(m, positions) {
@@ -102,6 +107,8 @@ func (b *Bridge) Step(now time.Time, ev Event) Output {
 		b.welcomed(ev)
 	case Received:
 		b.received(ev)
+	case Heard:
+		b.heard(ev)
 	case Quiet:
 		b.quiet(ev)
 	case Closed:
@@ -273,7 +280,7 @@ func (b *Bridge) open(c *conn, m jxta.Message) (inbound, error) {
 	for _, e := range m.Elements {
 		if e.Namespace == "jxta" {
 			switch e.Name {
-			case elSource, elFingerprint:
+			case elSource, elFingerprint, elHeaderSrc:
 				continue
 			case elDestination:
 				a, err := jxta.ParseAddress(string(e.Data))

@@ -16,10 +16,12 @@ import (
 
 // Config of one bridge. Zero values of the bounds mean the defaults.
 type Config struct {
-	Name     string // of the gateway, shown to peers
-	Address  string // "ip:port" where peers dial over TCP; put in every route. Empty: not served
-	HTTP     string // the same over HTTP; one of both is there
-	Identity Identity
+	Name    string // of the gateway, shown to peers
+	Address string // "ip:port" where peers dial over TCP; put in every route. Empty: not served
+	HTTP    string // the same over HTTP; one of both is there
+	// Multicast is the group and port, "ip:port", where peers that have no lease are heard and answered. Empty: off
+	Multicast string
+	Identity  Identity
 
 	Lease      time.Duration // rendezvous lease; default 20 min, as JXTA's own (ghosts section 10: 2.2 hates short ones)
 	RelayLease time.Duration // most that a relay client gets; default 1 h

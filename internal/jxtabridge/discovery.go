@@ -29,6 +29,11 @@ func (b *Bridge) discoveryQuery(in inbound, rq jxta.ResolverQuery) error {
 		}
 		found = b.findPeers(&q)
 	} else if q.threshold > 0 {
+		if dq.Attr == "RdvServiceName" && in.from.leases[in.group] == nil {
+			if own := b.ownService(in.group, dq.Value); own != nil {
+				found = append(found, jxta.Found{Life: peerLife, Doc: string(own)})
+			}
+		}
 		// The asker's own are left out afterwards, so look for that many more.
 		for _, e := range b.cache.Find(b.now, q.ask, q.threshold+maxAnswers) {
 			if len(found) < q.threshold && (e.Site != 0 || e.Peer != in.from.id) {
@@ -159,7 +164,7 @@ func (b *Bridge) publish(in inbound, r jxta.DiscoveryResponse, asked bool) {
 		}
 		e := advcache.Entry{Key: advcache.Key{Group: in.group, Type: d.Type, ID: d.ID}, Peer: in.from.id,
 			Doc: canonical(n, f.Doc, d.Signed), Index: d.Index, Expires: b.now.Add(f.Life), Signed: d.Signed}
-		if b.cameFromAfar(&e, asked) {
+		if b.cameFromAfar(&e, asked) || !b.mayPublish(in.from, advKey(e.Key), b.cache.Get(b.now, e.Key) != nil) {
 			continue
 		}
 		b.stats.Published++
@@ -233,6 +238,7 @@ func (b *Bridge) advertGone(k advcache.Key) {
 	last, known := b.sent[k]
 	delete(b.sent, k)
 	b.forgetAdv(k)
+	delete(b.ether.adverts, advKey(k))
 	if known && b.now.Before(last.expires) {
 		b.out.Items = append(b.out.Items, Item{Kind: ItemAdv, Group: k.Group, Peer: last.peer, ID: k.ID, Sub: k.Type, Gone: true})
 	}

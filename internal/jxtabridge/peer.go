@@ -35,6 +35,7 @@ type flight struct {
 // peer is a local JXTA peer.
 type peer struct {
 	id         string
+	stranger   bool // heard by multicast: of no connection, only for the time of one Step
 	signed     bool // format of its last message
 	known      bool
 	conns      []*conn // oldest first
@@ -248,6 +249,9 @@ func (b *Bridge) finish(m *message) {
 
 // enqueue hands a message to a peer, now or when it has dialled again. Its elements are not changed afterwards.
 func (b *Bridge) enqueue(p *peer, m *message) {
+	if p.stranger {
+		return
+	}
 	m.size = sizeOf(m.elements)
 	if m.delivery == nil && m.expires.IsZero() {
 		m.expires = b.now.Add(b.cfg.Linger)

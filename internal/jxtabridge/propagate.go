@@ -27,7 +27,7 @@ func (b *Bridge) propagated(in inbound) {
 		b.complain(in.conn, "propagate", err)
 		return
 	}
-	if h.TTL <= 0 || !b.seen.add("p"+in.group+" "+h.MessageID) {
+	if h.TTL <= 0 || !b.fresh(in.from, "p"+in.group+" "+h.MessageID) {
 		b.stats.Refused["propagated_before"]++
 		return
 	}
@@ -66,7 +66,7 @@ func (b *Bridge) wire(in inbound, h *jxta.Propagate) {
 		b.peerView(in) // 2.2 looking for rendezvous of a sub-group; not for other sites (ghosts 9)
 		return
 	}
-	if w.TTL <= 0 || !b.seen.add("w"+in.group+" "+w.Pipe+" "+w.MsgID) {
+	if w.TTL <= 0 || !b.fresh(in.from, "w"+in.group+" "+w.Pipe+" "+w.MsgID) {
 		b.stats.Refused["propagated_before"]++
 		return
 	}
@@ -80,7 +80,13 @@ func (b *Bridge) wire(in inbound, h *jxta.Propagate) {
 		h = &jxta.Propagate{MessageID: w.MsgID, Service: svcWire, Param: in.group}
 	}
 	w.Src = src
-	b.fanOut(in.group, elements, &w, *h, func(p *peer) bool { return p != in.from && p.id != src }, nil)
+	b.fanOut(in.group, elements, &w, *h, func(p *peer) bool { return p.id != in.from.id && p.id != src }, nil)
+	if !in.from.stranger { // whoever has no lease has heard a stranger itself
+		b.shoutPropagated(in.group, elements, &w, *h)
+	}
+	if !b.mayCarry(in.from) {
+		return
+	}
 	b.carryWire(Payload{Wire: true, Group: in.group, Pipe: w.Pipe, Src: src, MsgID: w.MsgID, Elements: elements})
 }
 
@@ -106,13 +112,7 @@ func (b *Bridge) fanOut(group string, elements []jxta.Element, w *jxta.WireHeade
 			continue
 		}
 		if all == nil {
-			all = append(all, elements...)
-			if w != nil {
-				all = append(all, xmlElement(elWire, w.Append(nil)))
-			}
-			h.TTL = 1
-			h.Path = append(append([]string(nil), h.Path...), b.me)
-			all = append(all, xmlElement(elPropagate+group, h.Append(nil)))
+			all = b.propagatedElements(group, elements, w, h)
 		}
 		count++
 		m := b.routed(p, b.me, group, svcPropagate, group, all)
@@ -126,11 +126,31 @@ func (b *Bridge) fanOut(group string, elements []jxta.Element, w *jxta.WireHeade
 	return count
 }
 
+func (b *Bridge) propagatedElements(group string, elements []jxta.Element, w *jxta.WireHeader, h jxta.Propagate) []jxta.Element {
+	all := append([]jxta.Element(nil), elements...)
+	if w != nil {
+		all = append(all, xmlElement(elWire, w.Append(nil)))
+	}
+	h.TTL = 1
+	h.Path = append(append([]string(nil), h.Path...), b.me)
+	return append(all, xmlElement(elPropagate+group, h.Append(nil)))
+}
+
+// shoutPropagated is fanOut for those that have no lease, where there are some.
+func (b *Bridge) shoutPropagated(group string, elements []jxta.Element, w *jxta.WireHeader, h jxta.Propagate) {
+	if b.listened(group) {
+		b.shout(group, svcPropagate, group, b.propagatedElements(group, elements, w, h))
+	}
+}
+
 // groupMessage passes on what some other service propagates in its group. Payload.Dst stays empty.
 func (b *Bridge) groupMessage(in inbound, h *jxta.Propagate) {
 	elements := b.outward(keep(application(in.elements)))
 	pl := Payload{Group: in.group, Src: in.from.id, Service: h.Service, Param: h.Param, MsgID: h.MessageID, Elements: elements}
-	b.fanOut(in.group, b.inward(pl.Src, elements), nil, *h, func(p *peer) bool { return p != in.from }, nil)
+	b.fanOut(in.group, b.inward(pl.Src, elements), nil, *h, func(p *peer) bool { return p.id != in.from.id }, nil)
+	if !b.mayCarry(in.from) {
+		return
+	}
 	if sites := b.sitesWithGroup(in.group); len(sites) > 0 {
 		b.stats.Carried++
 		b.out.Carry = append(b.out.Carry, Carry{Sites: sites, Payload: pl})
@@ -231,6 +251,7 @@ func (b *Bridge) farPayload(ev FarPayload) {
 		h := jxta.Propagate{MessageID: id, Service: svcWire, Param: pl.Group}
 		listens := func(p *peer) bool { _, ok := p.pipes[pipeKey{pl.Group, pl.Pipe}]; return ok }
 		count = b.fanOut(pl.Group, pl.Elements, w, h, listens, d)
+		b.shoutPropagated(pl.Group, pl.Elements, w, h)
 	} else {
 		h := jxta.Propagate{MessageID: id, Service: pl.Service, Param: pl.Param}
 		count = b.fanOut(pl.Group, b.inward(pl.Src, pl.Elements), nil, h, func(*peer) bool { return true }, d)

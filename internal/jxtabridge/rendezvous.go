@@ -218,6 +218,10 @@ func (b *Bridge) peerView(in inbound) {
 		group = in.group
 	}
 	doc := b.rdvDoc(group, jxta.URN(jxta.ClassRendezvous)+group)
-	b.enqueue(in.from, b.routedHere(in.from, group, svcPeerView, group, []jxta.Element{
-		xmlElement("PeerView.PeerAdv.Response", doc)}))
+	answer := []jxta.Element{xmlElement("PeerView.PeerAdv.Response", doc)}
+	if in.from.stranger {
+		b.shoutAnswer(in.from.id, group, svcPeerView, group, answer)
+		return
+	}
+	b.enqueue(in.from, b.routedHere(in.from, group, svcPeerView, group, answer))
 }

@@ -103,6 +103,10 @@ func (b *Bridge) response(in inbound, h *jxta.Propagate, e jxta.Element) {
 
 // respond sends a resolver response to a local peer, from the gateway or as a ghost.
 func (b *Bridge) respond(p *peer, src, group string, r jxta.ResolverResponse) {
+	if p.stranger {
+		b.shoutResponse(p.id, group, r)
+		return
+	}
 	e := []jxta.Element{xmlElement(group+"IRes", r.Append(nil))}
 	b.enqueue(p, b.routed(p, src, group, jxta.URN(jxta.ClassResolver), group+"IRes", e))
 }
@@ -221,6 +225,9 @@ const repeats = 4 // query ids remembered of one question: each has its own list
 
 // remember keeps a question until somebody can answer it.
 func (b *Bridge) rememberQuestion(q question) {
+	if b.peers[q.peer] == nil {
+		return // a stranger's: it asks again, or takes a lease
+	}
 	q.until = b.now.Add(b.cfg.Question)
 	same, mine := 0, 0
 	for i := len(b.questions) - 1; i >= 0; i-- {

@@ -40,16 +40,18 @@ var peerJVM = []string{
 
 // PeerConfig says which unmodified JXTA peer to start and where.
 type PeerConfig struct {
-	Netns  string // network namespace by name; empty: the present one
-	Kind   string // KindJXSE27, KindJXSE27Unsigned or KindJXTA22
-	Name   string // peer name, 1 to 24 letters, digits, dots, dashes
-	Host   string // own interface address; KindJXTA22 refuses loopback
-	Port   int    // TCP port to listen on
-	Seed   string // tcp://host:port of its only rendezvous and relay, or http://; empty for Role "rdv"
-	HTTP   bool   // HTTP instead of TCP
-	Role   string // "edge" (also when empty) or "rdv"
-	JarDir string // field-tests/peers of the source tree, built
-	Home   string // library's files and log; empty: a temporary directory, removed when the peer has ended
+	Netns string // network namespace by name; empty: the present one
+	Kind  string // KindJXSE27, KindJXSE27Unsigned or KindJXTA22
+	Name  string // peer name, 1 to 24 letters, digits, dots, dashes
+	Host  string // own interface address; KindJXTA22 refuses loopback
+	Port  int    // TCP port to listen on
+	Seed  string // tcp://host:port of its only rendezvous and relay, or http://; empty for Role "rdv"
+	HTTP  bool   // HTTP instead of TCP
+	// Multicast: UDP multicast on the interface of Host; then it needs no Seed. Adhoc (2.7): that and no rendezvous at all.
+	Multicast, Adhoc bool
+	Role             string // "edge" (also when empty) or "rdv"
+	JarDir           string // field-tests/peers of the source tree, built
+	Home             string // library's files and log; empty: a temporary directory, removed when the peer has ended
 }
 
 // Event is one line of a peer's output. Which members an event has: field-tests/peers/README.md.
@@ -171,6 +173,12 @@ func peerArgs(cfg PeerConfig) ([]string, error) {
 	}
 	if cfg.HTTP {
 		args = append(args, "--http")
+	}
+	switch {
+	case cfg.Adhoc:
+		args = append(args, "--adhoc")
+	case cfg.Multicast:
+		args = append(args, "--multicast")
 	}
 	return append(args, more...), nil
 }

@@ -73,11 +73,12 @@ type LAN struct {
 	byAddress map[string]int
 	listeners map[net.Listener]bool
 	web       // peers over HTTP
+	ether     ether
 	closed    bool
 }
 
 // New makes the room. Events go to post, in order for each connection: Opened, Welcomed, Received..., Closed, with
-// Written in between, and over HTTP perhaps Quiet; nothing after Closed.
+// Written in between, and over HTTP perhaps Quiet; nothing after Closed. Heard belongs to none.
 func New(cfg Config, post func(jxtabridge.Event), reg prometheus.Registerer, log *slog.Logger) *LAN {
 	return &LAN{
 		cfg: cfg.withDefaults(), post: post, log: log, metrics: newMetrics(reg),
@@ -243,6 +244,11 @@ func (l *LAN) Shutdown() {
 		srv.Close()
 	}
 	l.mu.Lock()
+	l.ether.mu.Lock()
+	if l.ether.conn != nil {
+		l.ether.conn.Close()
+	}
+	l.ether.mu.Unlock()
 	conns, sessions := slices.Collect(maps.Values(l.conns)), slices.Collect(maps.Values(l.sessions))
 	l.mu.Unlock()
 	for _, n := range conns {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net/netip"
 	"os"
 	"os/exec"
 	"slices"
@@ -160,6 +161,10 @@ func (s *side) run(b *jxtabridge.Bridge) {
 			s.describe("out", m)
 			s.lan.Send(m)
 		}
+		for _, m := range out.Shout {
+			s.describe("out", m)
+			s.lan.Shout(m)
+		}
 		for _, c := range out.Close {
 			s.lan.Close(c)
 		}
@@ -251,6 +256,10 @@ func (s *side) describe(dir string, v any) {
 		conn, body = v.Conn, v.Body
 	case jxtabridge.Send:
 		conn, body = v.Conn, v.Body
+	case jxtabridge.Heard:
+		body = v.Body
+	case jxtabridge.Shout:
+		body = v.Body
 	case jxtabridge.Welcomed:
 		s.say("%s welcome %d %+v", dir, v.Conn, v.Welcome)
 		return
@@ -304,6 +313,14 @@ func (s *side) start() {
 	var memories []jxtabridge.Memory
 	for k, v := range s.memory {
 		memories = append(memories, jxtabridge.Memory{Key: k, Value: v})
+	}
+	if s.cfg.Multicast != "" {
+		group := netip.MustParseAddrPort(s.cfg.Multicast)
+		conn, err := lan.ListenMulticast(group, netip.MustParseAddr(s.gateway))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		go s.lan.ServeMulticast(conn, group)
 	}
 	b := jxtabridge.New(s.cfg, memories)
 	go s.lan.Serve(ln)

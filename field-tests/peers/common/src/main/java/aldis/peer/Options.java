@@ -19,6 +19,8 @@ final class Options {
     boolean rdv;
     boolean unsigned;
     boolean http;
+    boolean multicast;
+    boolean adhoc;
     String home;
 
     static Options parse(String[] args) throws Wrong {
@@ -27,6 +29,11 @@ final class Options {
             String key = args[i];
             if (key.equals("--unsigned")) {
                 o.unsigned = true;
+                continue;
+            }
+            if (key.equals("--multicast") || key.equals("--adhoc")) {
+                o.multicast = true;
+                o.adhoc |= key.equals("--adhoc");
                 continue;
             }
             if (key.equals("--http")) {
@@ -41,8 +48,8 @@ final class Options {
         if (o.name == null || o.host == null || o.port == 0) {
             throw new Wrong("--name, --host and --port are needed");
         }
-        if (o.seeds.isEmpty() && !o.rdv) {
-            throw new Wrong("an edge needs --seed");
+        if (o.seeds.isEmpty() && !o.rdv && !o.multicast) {
+            throw new Wrong("an edge needs --seed or --multicast");
         }
         return o;
     }

@@ -52,7 +52,7 @@ final class Room {
         g.getDiscoveryService().addDiscoveryListener(this::discovered);
         RendezVousService rdv = g.getRendezVousService();
         rdv.addListener(this::rendezvous);
-        if (options.rdv && options.seeds.isEmpty()) {
+        if (options.rdv && options.seeds.isEmpty() || options.adhoc) {
             settle();
         } else if (rdv.isConnectedToRendezVous()) {
             // Connected before we listened.

@@ -36,7 +36,8 @@ final class Library {
         JavaVersionFix.apply("1.8");
         ROOT.setLevel(Level.WARNING);
         manager = new NetworkManager(
-                options.rdv ? NetworkManager.ConfigMode.RENDEZVOUS_RELAY : NetworkManager.ConfigMode.EDGE,
+                options.rdv ? NetworkManager.ConfigMode.RENDEZVOUS_RELAY
+                        : options.adhoc ? NetworkManager.ConfigMode.ADHOC : NetworkManager.ConfigMode.EDGE,
                 options.name, home.toURI());
         manager.setConfigPersistent(options.home != null);
         NetworkConfigurator c = manager.getConfigurator();
@@ -51,7 +52,10 @@ final class Library {
         c.setTcpPort(options.port);
         c.setTcpStartPort(options.port);
         c.setTcpEndPort(options.port);
-        c.setUseMulticast(false);
+        c.setUseMulticast(options.multicast);
+        if (options.multicast) {
+            c.setMulticastInterface(options.host);
+        }
         c.setHttp2Enabled(false); // its library is not in the registry
         c.setHttpEnabled(options.http);
         c.setHttpIncoming(options.http && options.rdv);

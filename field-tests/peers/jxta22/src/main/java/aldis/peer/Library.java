@@ -94,7 +94,7 @@ final class Library {
         tcp.setMulticastAddr("224.0.1.85");
         tcp.setMulticastPort(1234);
         tcp.setMulticastSize(16384);
-        tcp.setMulticastState(false);
+        tcp.setMulticastState(options.multicast);
         StructuredDocument tcpParm = wrap((StructuredDocument) tcp.getDocument(MimeMediaType.XMLUTF8));
         if (options.http) {
             add(tcpParm, "isOff", null);

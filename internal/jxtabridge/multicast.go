@@ -1,0 +1,308 @@
+package jxtabridge
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"aldis/internal/jxta"
+)
+
+// Multicast is one more way in (wire 2.7): what a peer says there to everybody. A peer with a lease and a connection
+// says all of it over that connection too, so its datagrams are copies, true or forged, and nothing is made of them.
+// Others are strangers: they are answered by multicast, within a rate, and what they say is taken in within bounds.
+
+// Shout is one multicast datagram to send: a message of Message octets and its trailer.
+type Shout struct {
+	Body    []byte
+	Message int
+}
+
+const (
+	elHeaderSrc = "EndpointHeaderSrcPeer" // peer URN of who has sent a datagram
+	worldGroup  = "jxta-WorldGroup"
+
+	strangerStays = 5 * time.Minute // after its last datagram
+	maxStrangers  = 256
+	maxOverheard  = 1024 // message ids heard by multicast; adverts taken from strangers
+	// Datagrams a second, and at once. JXTA peers ask every 15 s; fifty that start together get their answers within 2 s.
+	shoutRate, shoutBurst         = 20, 40
+	strangerRate, strangerBurst   = 5, 20 // of these, answers to one stranger
+	strangerCarries, carriesBurst = 5, 20 // messages and advertisements of strangers that may cross the link, a second
+)
+
+// ether is the bridge's side of multicast.
+type ether struct {
+	conn      *conn // for complaints
+	strangers map[string]*stranger
+	overheard *recent
+	adverts   map[string]bool // items taken from strangers
+	shouts    bucket
+	carries   bucket
+}
+
+// stranger is a peer that was heard by multicast and has no lease.
+type stranger struct {
+	groups map[string]time.Time // last datagram
+	shouts bucket
+}
+
+// bucket is a token bucket.
+type bucket struct {
+	tokens float64
+	at     time.Time
+}
+
+func (k *bucket) take(now time.Time, rate, burst float64) bool {
+	if k.at.IsZero() {
+		k.tokens = burst
+	} else if d := now.Sub(k.at); d > 0 {
+		k.tokens = min(burst, k.tokens+rate*d.Seconds())
+	}
+	k.at = now
+	if k.tokens < 1 {
+		return false
+	}
+	k.tokens--
+	return true
+}
+
+func newEther() ether {
+	return ether{conn: &conn{scheme: "mcast"}, strangers: map[string]*stranger{}, overheard: newRecent(maxOverheard), adverts: map[string]bool{}}
+}
+
+func (b *Bridge) heard(ev Heard) {
+	if b.cfg.Multicast == "" {
+		return
+	}
+	b.stats.MulticastHeard++
+	c := b.ether.conn
+	c.remote, c.unique, c.peer = ev.Remote, "", nil
+	m, rest, err := jxta.ParseMessage(ev.Body, jxta.DefaultLimits)
+	if err != nil {
+		b.stats.BadMessages++
+		b.complain(c, "multicast_message", err)
+		return
+	}
+	src, err := emitter(m)
+	if err != nil {
+		b.complain(c, "multicast_source", err)
+		return
+	}
+	if src == b.me {
+		return // our own
+	}
+	c.unique = src
+	known := b.peers[src]
+	if err := authentic(src, known, ev.Body[:len(ev.Body)-len(rest)], rest); err != nil {
+		b.complain(c, "multicast_forged", err)
+		return
+	}
+	if m.Find("jxta", elRouter) != nil { // no datagram has one; whoever wrote it wants to be somebody else
+		b.complain(c, "multicast_forged", errForeign)
+		return
+	}
+	c.peer = &peer{id: src, stranger: true}
+	in, err := b.open(c, m)
+	if err != nil {
+		b.complain(c, "multicast_address", err)
+		return
+	}
+	switch {
+	case in.param == worldGroup: // of the platform below the net peer group: nothing there is for a gateway
+	case known != nil && len(known.conns) > 0 && known.leases[in.group] != nil:
+		b.stats.MulticastCopies++
+	case jxta.IDKind(in.group) != jxta.KindGroup && in.group != jxta.NetGroup:
+		b.complain(c, "multicast_group", nil)
+	case !b.meet(src, in.group):
+		b.stats.Refused["multicast_strangers"]++
+	case in.service == svcPeerView:
+		b.peerView(in)
+	case in.service == svcPropagate:
+		b.propagated(in)
+	default:
+		b.stats.Refused["multicast_service"]++
+	}
+}
+
+// emitter is the peer that says it has sent a datagram.
+func emitter(m jxta.Message) (string, error) {
+	e := m.Find("jxta", elHeaderSrc)
+	if e == nil {
+		return "", &jxta.ParseError{What: "datagram", Field: elHeaderSrc, Err: jxta.ErrMissing}
+	}
+	src, err := jxta.ParseURN(strings.TrimSpace(string(e.Data)))
+	if err == nil && jxta.IDKind(src) != jxta.KindPeer {
+		err = &jxta.ParseError{What: "datagram", Field: elHeaderSrc, Err: jxta.ErrMismatch}
+	}
+	return src, err
+}
+
+// authentic checks what can be checked: a trailer must be the claimed peer's, and an id that is made of a certificate
+// must be made of this one (wire 1.3, 2.5); a peer that signs over TCP signs here too.
+func authentic(src string, known *peer, message, trailer []byte) error {
+	if len(trailer) == 0 {
+		if known != nil && known.known && known.signed {
+			return &jxta.ParseError{What: "datagram", Field: "trailer", Err: jxta.ErrMissing}
+		}
+		return nil
+	}
+	t, err := jxta.ParseTrailer(trailer)
+	if err == nil {
+		err = t.Verify(message)
+	}
+	if err != nil {
+		return err
+	}
+	if t.Source != jxta.URN(src) {
+		return errForeign
+	}
+	if made, err := jxta.CertPeer(t.Cert); err != nil || strings.HasPrefix(src, "cbid-") && made != src {
+		return errForeign
+	}
+	return nil
+}
+
+// meet notes that a stranger is there; false: there are too many.
+func (b *Bridge) meet(id, group string) bool {
+	s := b.ether.strangers[id]
+	if s == nil {
+		if len(b.ether.strangers) >= maxStrangers {
+			maps.DeleteFunc(b.ether.strangers, func(_ string, s *stranger) bool { return !s.in("", b.now) })
+		}
+		if len(b.ether.strangers) >= maxStrangers {
+			return false
+		}
+		s = &stranger{groups: map[string]time.Time{}}
+		b.ether.strangers[id] = s
+	}
+	if _, ok := s.groups[group]; !ok && len(s.groups) >= b.cfg.MaxGroups {
+		clear(s.groups)
+	}
+	s.groups[group] = b.now
+	return true
+}
+
+// in reports whether the stranger was heard lately in a group, or in any when group is "".
+func (s *stranger) in(group string, now time.Time) bool {
+	for g, at := range s.groups {
+		if (group == "" || g == group) && now.Before(at.Add(strangerStays)) {
+			return true
+		}
+	}
+	return false
+}
+
+// listened reports whether a propagated message of a group has to go out by multicast too: somebody is there who
+// has no lease.
+func (b *Bridge) listened(group string) bool {
+	for id, s := range b.ether.strangers {
+		if p := b.peers[id]; s.in(group, b.now) && (p == nil || p.leases[group] == nil) {
+			return true
+		}
+	}
+	return false
+}
+
+// fresh reports whether a propagated message is new. One that came by multicast and over a connection of the same
+// peer is one message; what a stranger says in another's name cannot make that other's message look old.
+func (b *Bridge) fresh(from *peer, key string) bool {
+	if from.stranger {
+		return !b.seen.in[key] && b.ether.overheard.add(from.id+" "+key)
+	}
+	return b.seen.add(key) && !b.ether.overheard.in[from.id+" "+key]
+}
+
+// mayCarry reports whether a message of this peer may cross the link: the air is not a stranger's to spend.
+func (b *Bridge) mayCarry(from *peer) bool {
+	if !from.stranger || b.ether.carries.take(b.now, strangerCarries, carriesBurst) {
+		return true
+	}
+	b.stats.Refused["multicast_rate"]++
+	return false
+}
+
+// mayPublish reports whether an advertisement of this peer is taken in. A stranger's is when there is none with its
+// key but a stranger's.
+func (b *Bridge) mayPublish(from *peer, key string, there bool) bool {
+	own := b.ether.adverts[key]
+	if !from.stranger {
+		delete(b.ether.adverts, key)
+		return true
+	}
+	if there && !own || !own && len(b.ether.adverts) >= maxOverheard {
+		b.stats.Refused["multicast_state"]++
+		return false
+	}
+	if !b.mayCarry(from) {
+		return false
+	}
+	b.ether.adverts[key] = true
+	return true
+}
+
+// shoutAnswer sends something to a stranger by multicast, as far as its share reaches.
+func (b *Bridge) shoutAnswer(to, group, service, param string, elements []jxta.Element) {
+	s := b.ether.strangers[to]
+	if s == nil || !s.shouts.take(b.now, strangerRate, strangerBurst) {
+		b.stats.MulticastWithheld++
+		return
+	}
+	b.shout(group, service, param, elements)
+}
+
+// shoutResponse is respond by multicast: a propagated message, as a peer without a rendezvous publishes remotely.
+func (b *Bridge) shoutResponse(to, group string, r jxta.ResolverResponse) {
+	h := b.ownHeader(jxta.URN(jxta.ClassResolver), group+"IRes")
+	b.shoutAnswer(to, group, svcPropagate, group, []jxta.Element{
+		xmlElement(group+"IRes", r.Append(nil)), xmlElement(elPropagate+group, h.Append(nil))})
+}
+
+// ownHeader is the propagation header of a message that the gateway itself starts.
+func (b *Bridge) ownHeader(service, param string) jxta.Propagate {
+	b.token++
+	id := fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(b.now.Unix()), b.token&0xffffffffffff)
+	return jxta.Propagate{MessageID: id, Service: service, Param: param, TTL: 1, Path: []string{b.me}}
+}
+
+// shout writes a datagram in the form that all generations read: signed, for those that ask for it, with the length
+// of the message alone, so that the others stop before the trailer (wire 2.7).
+func (b *Bridge) shout(group, service, param string, elements []jxta.Element) {
+	if b.cfg.Multicast == "" {
+		return
+	}
+	if !b.ether.shouts.take(b.now, shoutRate, shoutBurst) {
+		b.stats.MulticastWithheld++
+		return
+	}
+	service, param = jxta.Mangle(group, service, param)
+	dest := jxta.Address{Scheme: "mcast", Host: b.cfg.Multicast, Service: service, Param: param}
+	m := jxta.Message{Elements: append(slices.Clip(elements), text(elHeaderSrc, jxta.URN(b.me)),
+		text(elSource, jxta.PeerAddress(b.me)), text(elDestination, dest.String()))}
+	body, err := jxta.AppendMessage(nil, m)
+	size := len(body)
+	if err == nil {
+		body, err = jxta.SignMessage(body, b.cfg.Identity.Key, b.cfg.Identity.Cert, jxta.URN(b.me))
+	}
+	if err != nil || len(body)+128 > jxta.MaxDatagram {
+		b.stats.MulticastWithheld++
+		return
+	}
+	b.stats.MulticastSent++
+	b.out.Shout = append(b.out.Shout, Shout{body, size})
+}
+
+// ownService is the gateway's advertisement as a rendezvous or relay, for a peer that looks for one by discovery
+// (as JXSE 2.7 does without a seed); nil when it asks for something else.
+func (b *Bridge) ownService(group, service string) []byte {
+	for _, class := range []string{jxta.ClassRendezvous, jxta.ClassRelay} {
+		for _, name := range []string{jxta.URN(class) + group, jxta.URN(class), class} {
+			if strings.EqualFold(service, name) {
+				return b.rdvDoc(group, service)
+			}
+		}
+	}
+	return nil
+}

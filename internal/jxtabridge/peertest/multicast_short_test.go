@@ -1,0 +1,8 @@
+//go:build !long
+
+package peertest
+
+import "aldis/internal/lab"
+
+// JXSE 2.7 looks for a rendezvous every 15 s only, and takes the third look: it is in the long runs.
+var multicastKinds = []string{lab.KindJXTA22}
