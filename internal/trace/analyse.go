@@ -57,9 +57,18 @@ type Analyser struct {
 	hosts                                           map[netip.Addr]*host
 	link                                            *linkAnalyser
 
+	line    timeline
+	charged charged // of it, so far
+	setups  samples
+	kept    int64 // octets of segments that wait for others
+	unacked int64 // octets
+
 	problems []string
 	unsaid   int64
 }
+
+// charged are counters of streams at the time when the timeline was last told.
+type charged struct{ stream, kept, http, welcome, unread int64 }
 
 type totals struct {
 	first, last                              int64 // times
@@ -210,6 +219,7 @@ func (a *Analyser) Finish() *Report {
 			a.retire(c)
 		}
 	}
+	a.settle(a.end - a.start)
 	for link, n := range a.unknownLink {
 		a.problem("%d packets of link type %d, which is not read", n, link)
 	}

@@ -51,6 +51,9 @@ type LinkReport struct {
 	MaxS      float64   `json:"receipt_max_s"`
 	Objects   int64     `json:"norm_objects"` // put together
 	Unread    int64     `json:"envelopes_unread"`
+
+	Timeline *Timeline     `json:"timeline,omitempty"` // by the ledger's kinds
+	ReceiptS *Distribution `json:"receipt_s,omitempty"`
 }
 
 type nodePair struct{ from, to uint16 }
@@ -84,12 +87,17 @@ type linkAnalyser struct {
 	assembly  []*object
 	assembled int64
 	coder     compact.Coder
+	line      timeline
+	receipts  samples
+	owing     int64 // messages without a receipt
 	r         LinkReport
 }
 
 // direction is what one node says to another.
 type direction struct {
 	nodes   nodePair
+	line    *timeline
+	at      int64 // of the datagram that is read, from the capture's beginning
 	ledger  map[string]int64
 	numbers [frame.Lanes]map[uint16]bool  // that were there
 	waiting [frame.Lanes]map[uint16]int64 // of those without a receipt: when they were first there
@@ -176,6 +184,13 @@ func (l *linkAnalyser) datagram(s *segment) {
 		return
 	}
 	l.r.Opened++
+	d.at = s.at - l.a.start
+	back := l.dirs[nodePair{d.nodes.to, d.nodes.from}]
+	l.owing -= d.unreceipted() + back.unreceipted()
+	defer func() {
+		l.owing += d.unreceipted() + back.unreceipted()
+		l.line.wait(d.at, l.owing+l.pmul.owing)
+	}()
 	d.charge("header", profile.IPUDPOctets+seal.OverheadShort)
 	if extra := s.ip - len(s.data) - profile.IPUDPOctets; extra > 0 { // IPv6, IP options
 		d.charge("header", extra)
@@ -223,7 +238,7 @@ func (l *linkAnalyser) open(w, back *way, data []byte) (*direction, []byte, seal
 		}
 		d := l.dirs[p]
 		if d == nil {
-			d = newDirection(p)
+			d = newDirection(p, &l.line)
 			l.dirs[p] = d
 		}
 		return d, body, info, true
@@ -298,8 +313,8 @@ func (l *linkAnalyser) candidates(w *way) func(yield func(uint16) bool) {
 	}
 }
 
-func newDirection(p nodePair) *direction {
-	d := &direction{nodes: p, ledger: map[string]int64{}}
+func newDirection(p nodePair, line *timeline) *direction {
+	d := &direction{nodes: p, line: line, ledger: map[string]int64{}}
 	d.forget()
 	return d
 }
@@ -314,7 +329,10 @@ func (d *direction) forget() {
 	d.objects, d.sent = map[uint32]*object{}, 0
 }
 
-func (d *direction) charge(kind string, octets int) { d.ledger[kind] += int64(octets) }
+func (d *direction) charge(kind string, octets int) {
+	d.ledger[kind] += int64(octets)
+	d.line.spend(d.at, kind, int64(octets))
+}
 
 func reason(err error) string {
 	switch {
@@ -539,10 +557,25 @@ func (l *linkAnalyser) receipt(d *direction, s *segment, f frame.Receipt) {
 		}
 		if durable {
 			delete(back.waiting[f.Lane], number)
-			l.r.Receipted++
-			l.wait.add(float64(s.at-at) / 1e9)
+			l.receipted(s.at - at)
 		}
 	}
+}
+
+func (l *linkAnalyser) receipted(after int64) {
+	l.r.Receipted++
+	l.wait.add(float64(after) / 1e9)
+	l.receipts.add(float64(after) / 1e9)
+}
+
+// unreceipted are the messages of a direction, which may be nil, whose receipt has not been seen.
+func (d *direction) unreceipted() (n int64) {
+	if d != nil {
+		for _, w := range d.waiting {
+			n += int64(len(w))
+		}
+	}
+	return n
 }
 
 func nodeName(id uint16) string {
@@ -559,6 +592,7 @@ func (l *linkAnalyser) finish() *LinkReport {
 		k.settle(l.pmul, "payload")
 	}
 	r.MeanS, r.MaxS = l.wait.mean(), l.wait.max
+	r.Timeline, r.ReceiptS = l.line.result(), l.receipts.result()
 	for p, d := range l.dirs {
 		for kind, octets := range d.ledger {
 			r.Ledger = append(r.Ledger, LinkRow{nodeName(p.from), nodeName(p.to), kind, octets})

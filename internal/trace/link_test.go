@@ -3,6 +3,7 @@ package trace
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -153,6 +154,7 @@ func TestLink(t *testing.T) {
 			if l.MaxS != 2 {
 				t.Errorf("longest wait for a receipt %v s, want 2", l.MaxS)
 			}
+			checkLinkTimeline(t, l, 1)
 		})
 	}
 }
@@ -288,6 +290,28 @@ func TestLinkPMul(t *testing.T) {
 				t.Errorf("%s, %s: %d octets, spent %d", s.name, kind, got[s.name+kind], octets)
 			}
 		}
+	}
+	checkLinkTimeline(t, l, 2)
+}
+
+// checkLinkTimeline holds a timeline against the ledger; waiting is the most messages that wait in its last slot.
+func checkLinkTimeline(t *testing.T, l *LinkReport, waiting int64) {
+	t.Helper()
+	got, want := map[string]int64{}, map[string]int64{}
+	for _, s := range l.Timeline.Series {
+		got[s.Name] = sumOf(s)
+	}
+	for _, row := range l.Ledger {
+		want[row.Kind] += row.Octets
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("octets in the timeline %v, in the ledger %v", got, want)
+	}
+	if w := l.Timeline.Waiting; w[len(w)-1] != waiting {
+		t.Errorf("waiting %v, want %d in the last slot", w, waiting)
+	}
+	if l.ReceiptS.N != l.Receipted || l.ReceiptS.MaxS != l.MaxS {
+		t.Errorf("receipts %+v, want %d, longest %v", l.ReceiptS, l.Receipted, l.MaxS)
 	}
 }
 

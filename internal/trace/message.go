@@ -104,6 +104,7 @@ func (a *Analyser) trailer(s *stream, b []byte) {
 		return
 	}
 	t.Octets += int64(len(b))
+	a.line.spend(s.at-a.start, string(s.kind), int64(len(b)))
 	a.trailers += int64(len(b))
 	a.trailerCount++
 }
@@ -132,6 +133,7 @@ func (a *Analyser) body(d *dialog, side int, s *stream, b []byte, framing int) {
 		a.kinds[kind] = t
 	}
 	t.add(len(b) + framing)
+	a.line.spend(s.at-a.start, string(kind), int64(len(b)+framing))
 	s.kind = kind
 	for i := range m.Elements {
 		for e := &m.Elements[i]; e != nil; e = e.Signature {

@@ -24,14 +24,21 @@ type mulMessage struct {
 	octets   int
 	kind     string               // the ledger's; empty: not whole yet
 	owed     map[*direction]int64 // octets that wait for kind
+	spent    []spending           // the same for the timeline
 	answered bool
 }
+
+// spending is octets and when they were sent.
+type spending struct{ at, octets int64 }
+
+const maxSpent = 64 // spendings of one message; what comes after them is told with the last
 
 // mulSite is what is known of P_Mul on the link.
 type mulSite struct {
 	messages map[mulID]*mulMessage
 	order    []mulID
 	octets   int
+	owing    int64 // messages that nobody has acknowledged
 	flows    map[pmul.NodeID]map[uint32]envelope.Flow
 }
 
@@ -46,10 +53,14 @@ func (m *mulSite) message(id mulID, at int64) *mulMessage {
 		return k
 	}
 	for len(m.order) >= maxMulMessages || m.octets > maxMulOctets && len(m.order) > 0 {
+		if k := m.messages[m.order[0]]; !k.answered {
+			m.owing--
+		}
 		m.messages[m.order[0]].settle(m, "payload")
 		delete(m.messages, m.order[0])
 		m.order = m.order[1:]
 	}
+	m.owing++
 	k = &mulMessage{at: at, data: map[uint16][]byte{}, owed: map[*direction]int64{}}
 	m.messages[id] = k
 	m.order = append(m.order, id)
@@ -63,6 +74,10 @@ func (k *mulMessage) settle(m *mulSite, kind string) {
 	}
 	for d, octets := range k.owed {
 		d.ledger[k.kind] += octets
+		for _, s := range k.spent {
+			d.line.spend(s.at, k.kind, s.octets)
+		}
+		k.spent = nil
 	}
 	m.octets -= k.octets
 	k.owed, k.data, k.octets = nil, nil, 0
@@ -117,6 +132,10 @@ func (l *linkAnalyser) mul(d *direction, s *segment, f frame.PMul, octets int) {
 		d.charge(about.kind, octets)
 	default:
 		about.owed[d] += int64(octets)
+		if len(about.spent) < maxSpent {
+			about.spent = append(about.spent, spending{d.at, 0})
+		}
+		about.spent[len(about.spent)-1].octets += int64(octets)
 	}
 }
 
@@ -159,8 +178,8 @@ func (l *linkAnalyser) acknowledged(pdu pmul.AckPDU, at int64) {
 		k := l.pmul.messages[mulID{e.Source, e.Message}]
 		if k != nil && len(e.Missing) == 0 && !e.Cut && !k.answered {
 			k.answered = true
-			l.r.Receipted++
-			l.wait.add(float64(at-k.at) / 1e9)
+			l.pmul.owing--
+			l.receipted(at - k.at)
 		}
 	}
 }

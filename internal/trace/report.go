@@ -94,6 +94,9 @@ type Report struct {
 
 	Problems []string `json:"problems,omitempty"`
 
+	Timeline *Timeline     `json:"timeline,omitempty"` // of TCP
+	SetupS   *Distribution `json:"setup_s,omitempty"`
+
 	start, end int64
 }
 
@@ -121,6 +124,7 @@ func (a *Analyser) report() *Report {
 		FramingBytes: a.framing, TrailerBytes: a.trailers, Trailers: a.trailerCount, UnreadBytes: a.unread,
 		CutMessages: a.cutMessages, Gaps: a.gaps, Foreign: a.foreign, OtherPackets: a.other, BackwardsTime: a.backwards,
 		start: a.start, end: a.end,
+		Timeline: a.line.result(), SetupS: a.setups.result(),
 		Problems: a.problems, Partial: len(a.problems) > 0, Discovery: []Service{}, Kinds: []Row{}, Elements: []Row{},
 	}
 	if r.Figures.TotalS > 0 {

@@ -32,6 +32,7 @@ type conn struct {
 	setup       int64 // ns from the first SYN to the first ACK behind the SYN and ACK; -1: not seen
 	firstRTT    int64 // tshark's initial RTT, 0: not known
 	over        bool  // reset
+	unacked     int64 // octets of both directions that were sent and are not acknowledged
 	dialog      dialog
 }
 
@@ -253,6 +254,42 @@ func (a *Analyser) tcp(s *segment) {
 	}
 	c.handshake(s, side)
 	c.reassemble(a, s, side)
+	a.account(c, s)
+}
+
+// account tells the timeline what a segment was and what is under way.
+func (a *Analyser) account(c *conn, s *segment) {
+	at := s.at - a.start
+	stream, kept := a.streamOctets, a.kept
+	a.line.spend(at, spentHeaders, int64(s.frame-s.length))
+	a.line.spend(at, spentCut, int64(s.length-len(s.data)))
+	a.line.spend(at, spentAgain, int64(len(s.data))-(stream-a.charged.stream)-(kept-a.charged.kept))
+	a.settle(at)
+	a.unacked -= c.unacked
+	c.unacked = c.side[0].unacked(&c.side[1]) + c.side[1].unacked(&c.side[0])
+	if c.over {
+		c.unacked = 0
+	}
+	a.unacked += c.unacked
+	a.line.wait(at, a.unacked)
+}
+
+// settle tells the timeline what was read of streams since it was last told.
+func (a *Analyser) settle(at int64) {
+	now := charged{a.streamOctets, a.kept, a.httpOctets, a.welcomeOctets, a.unread}
+	a.line.spend(at, spentHTTP, now.http-a.charged.http)
+	a.line.spend(at, spentWelcome, now.welcome-a.charged.welcome)
+	a.line.spend(at, spentUnread, now.unread-a.charged.unread)
+	a.charged = now
+}
+
+// unacked are the octets that a direction sent beyond what the other acknowledged.
+func (f *flow) unacked(back *flow) int64 {
+	n := int32(f.nextSeq - back.lastAck)
+	if f.nextSeq == 0 || back.lastAck == 0 || n < 0 {
+		return 0
+	}
+	return int64(n)
 }
 
 // handshake notes how long setting up took: from the first SYN to the ACK that ends it (report, section 5.2.3).
@@ -326,6 +363,7 @@ func (c *conn) take(a *Analyser, side int, k chunk) {
 		k.data = slices.Clone(k.data)
 		f.pending = slices.Insert(f.pending, i, k)
 		f.held += len(k.data) + chunkCost
+		a.kept += int64(len(k.data))
 		a.held += len(k.data) + chunkCost
 		return
 	}
@@ -364,6 +402,7 @@ func (c *conn) drain(a *Analyser, side int) {
 		}
 		n++
 		f.held -= len(k.data) + chunkCost
+		a.kept -= int64(len(k.data))
 		a.held -= len(k.data) + chunkCost
 		if before(f.expect, k.seq+uint32(k.length)) {
 			c.deliver(side, k)
@@ -414,6 +453,8 @@ func (c *conn) finish(a *Analyser) {
 // retire ends a connection and adds it to the figures.
 func (a *Analyser) retire(c *conn) {
 	c.finish(a)
+	a.unacked -= c.unacked
+	c.unacked = 0
 	if a.conns[c.key] == c {
 		delete(a.conns, c.key)
 	}
@@ -422,6 +463,7 @@ func (a *Analyser) retire(c *conn) {
 	a.perConn.add(float64(c.packets))
 	if c.setup >= 0 {
 		a.setup.add(float64(c.setup) / 1e9)
+		a.setups.add(float64(c.setup) / 1e9)
 	}
 	if c.opener >= 0 {
 		a.opened[c.opening().Addr()]++

@@ -1,0 +1,158 @@
+package trace
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+)
+
+func sumOf(s Series) (n int64) {
+	for _, v := range s.Octets {
+		n += v
+	}
+	return n
+}
+
+// Every octet of a capture is in its timeline once, under the kind that the tables have.
+func TestTimelineSums(t *testing.T) {
+	for _, name := range captures {
+		for what, list := range map[string][]Packet{
+			"whole": packets(t, load(t, name)), "96 octets of each": snap(packets(t, load(t, name)), 96),
+			"half": packets(t, load(t, name))[100:],
+		} {
+			r := analyse(list, Options{})
+			got, all := map[string]int64{}, int64(0)
+			for _, s := range r.Timeline.Series {
+				got[s.Name] = sumOf(s)
+				all += got[s.Name]
+				if len(s.Octets) != len(r.Timeline.Waiting) || len(s.Octets) > maxSlots || slices.Min(s.Octets) < 0 {
+					t.Errorf("%s, %s: %q has %d slots of %d: %v", name, what, s.Name, len(s.Octets), len(r.Timeline.Waiting), s.Octets)
+				}
+			}
+			if all != r.Figures.TotalBytes {
+				t.Errorf("%s, %s: %d octets in the timeline, %d in the capture: %v", name, what, all, r.Figures.TotalBytes, got)
+			}
+			want := map[string]int64{spentHTTP: r.HTTPBytes, spentWelcome: r.WelcomeBytes, spentUnread: r.UnreadBytes}
+			for _, k := range r.Kinds {
+				want[k.Name] = k.Octets
+			}
+			for k, n := range want {
+				if got[k] != n {
+					t.Errorf("%s, %s: %q has %d octets in the timeline, want %d", name, what, k, got[k], n)
+				}
+			}
+			if s := r.Timeline.SlotS * float64(len(r.Timeline.Waiting)); s < r.Seconds() || s > 2*r.Seconds()+2*r.Timeline.SlotS {
+				t.Errorf("%s, %s: slots for %v s, the capture has %v s", name, what, s, r.Seconds())
+			}
+		}
+	}
+}
+
+// What waits: against octets counted one by one, folded or not.
+func TestTimelineWaiting(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		var line timeline
+		type step struct{ at, n int64 }
+		var steps []step
+		for at := int64(0); len(steps) < 500; at += random.Int64N(int64(seed+1) * 1e9) {
+			steps = append(steps, step{at, random.Int64N(1000)})
+			line.wait(at, steps[len(steps)-1].n)
+		}
+		got := line.result()
+		width := int64(got.SlotS * 1e9)
+		for i, n := range got.Waiting {
+			want, before := int64(0), int64(0)
+			for _, s := range steps {
+				if s.at < int64(i)*width {
+					before = s.n
+				} else if s.at < int64(i+1)*width {
+					want = max(want, s.n)
+				}
+			}
+			if want = max(want, before); n != want {
+				t.Fatalf("seed %d: slot %d of %v s: %d, want %d", seed, i, got.SlotS, n, want)
+			}
+		}
+	}
+}
+
+// A clock that jumps, either way, costs neither time nor memory.
+func TestTimelineJumps(t *testing.T) {
+	var line timeline
+	line.spend(-5e9, "a", 1)
+	line.spend(math.MaxInt64/2, "b", 2)
+	line.spend(3, "a", 4)
+	line.wait(math.MaxInt64, 7)
+	r := line.result()
+	if len(r.Waiting) > maxSlots || len(r.Series) != 2 || r.Series[0].Name != "a" || r.Series[0].Octets[0] != 5 || sumOf(r.Series[1]) != 2 {
+		t.Errorf("%+v", r)
+	}
+	for i := range 1000 {
+		line.spend(0, string(rune('a'+i)), 1)
+	}
+	if n := len(line.result().Series); n > maxAccounts+1 {
+		t.Errorf("%d series", n)
+	}
+}
+
+func TestSamples(t *testing.T) {
+	var s samples
+	for i := range 100 {
+		s.add(float64(99 - i))
+	}
+	if d := s.result(); d.N != 100 || d.MedianS != 49 || d.P95S != 94 || d.MaxS != 99 || len(d.Sorted) != 100 {
+		t.Errorf("%+v", d)
+	}
+	for i := range 1 << 20 {
+		s.add(float64(i % 1000))
+	}
+	if d := s.result(); d.N != 100+1<<20 || math.Abs(d.MedianS-500) > 10 || math.Abs(d.P95S-950) > 10 || len(d.Sorted) > maxSamples {
+		t.Errorf("%d of %d, median %v, p95 %v", len(d.Sorted), d.N, d.MedianS, d.P95S)
+	}
+}
+
+// The published figures against a copy of the part of seed-figures.json that they were taken from.
+func TestPublished(t *testing.T) {
+	b, err := os.ReadFile("testdata/published-2004.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want struct {
+		Captures    map[string]Figures            `json:"captures"`
+		Discovery   map[string]map[string]float64 `json:"discovery_s"`
+		PipeSetup   map[string]float64            `json:"pipe_setup_s"`
+		Application map[string]json.RawMessage    `json:"application_bytes"`
+	}
+	if err := json.Unmarshal(b, &want); err != nil {
+		t.Fatal(err)
+	}
+	if len(Captures2004) != len(want.Captures) || len(want.Captures) != 10 {
+		t.Fatalf("%d captures, want %d", len(Captures2004), len(want.Captures))
+	}
+	for _, c := range Captures2004 {
+		if c.Figures != want.Captures[c.Name] {
+			t.Errorf("%s: %+v, want %+v", c.Name, c.Figures, want.Captures[c.Name])
+		}
+	}
+	for i, p := range BlueGame {
+		run := string(rune('1' + i))
+		var app ApplicationBytes
+		if err := json.Unmarshal(want.Application[run], &app); err != nil || app != Payloads2004[i] || app.In != p.In || app.Out != p.Out {
+			t.Errorf("run %s: octets %+v, %+v, want %+v, %v", run, Payloads2004[i], p, app, err)
+		}
+		d := Discoveries2004[i]
+		if d.MPA != want.Discovery[run]["mpa"] || d.Bergen != want.Discovery[run]["bergen"] || d.MPA != p.DiscoverS {
+			t.Errorf("run %s: discovery %+v, want %v", run, d, want.Discovery[run])
+		}
+		if PipeSetups2004[i] != want.PipeSetup[run] || PipeSetups2004[i] != p.PipeSetupS {
+			t.Errorf("run %s: pipe set-up %v, want %v", run, PipeSetups2004[i], want.PipeSetup[run])
+		}
+		if b := Captures2004[2*i+1]; b.TotalS != p.TotalS || Payloads2004[i].Of != b.DataBytes {
+			t.Errorf("run %s: %v s, %d octets of data", run, b.TotalS, b.DataBytes)
+		}
+	}
+}
