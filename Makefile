@@ -5,7 +5,7 @@ GO       ?= go
 SUDO     := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null)
 PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev iproute2 ethtool tcpdump tshark procps \
-            openjdk-17-jdk-headless maven brotli p7zip-full zstd xz-utils
+            openjdk-17-jdk-headless maven brotli p7zip-full zstd xz-utils chromium-headless-shell fonts-dejavu-core
 FUZZTIME ?= 10s
 
 # Tests make network namespaces and mounts: the test programs run as root, what compiles them does not.

@@ -16,13 +16,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aldis/internal/config"
+	"aldis/internal/report"
 	"aldis/internal/trace"
 )
 
-const analyseAbout = `usage: gateway analyse CAPTURE [--edge ADDR] [--key FILE] [--json]
+const analyseAbout = `usage: gateway analyse CAPTURE [--edge ADDR] [--key FILE] [--json] [--html FILE]
 
 Reads a capture (pcap or pcapng; - is standard input) and prints the figures of the Blue Game report of 2004: what JXTA's
 connections, handshakes, retransmissions, discovery and pipes cost, and how little of it was the application's.
+
+With --html it writes a page as well: the tables beside those published, what it cost over time, queue and latency.
 
 With the net's key it opens what gateways say to each other, too: octets by kind as their airtime ledger has them.
 
@@ -35,6 +38,7 @@ func analyseCommand(args []string, stdout, stderr io.Writer) int {
 	keyFile := fs.String("key", "", "`file` with the net's key: opens the datagrams of gateways")
 	nodes := fs.String("nodes", "", "`ids` of the gateways, 1,300: needed where one is above 255 and says nothing back")
 	asJSON := fs.Bool("json", false, "print JSON, with the field names of the published figures")
+	page := fs.String("html", "", "`file` for a page with tables and plots, complete in itself; - prints it instead of the text")
 	rest, code, done := parse(fs, args, 1, analyseAbout, stdout, stderr)
 	if done {
 		return code
@@ -56,20 +60,27 @@ func analyseCommand(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "gateway analyse: %v\n", err)
 		return exitUsage
 	}
-	report, err := analyseFile(rest[0], opt, stderr)
+	figures, err := analyseFile(rest[0], opt, stderr)
 	if err != nil {
 		return fail(stderr, "analyse", fmt.Errorf("%s: %w", rest[0], err))
 	}
-	if *asJSON {
-		err = writeReportJSON(stdout, captureName(rest[0]), report)
-	} else {
-		err = report.WriteText(stdout, captureName(rest[0]))
+	if *page != "" {
+		if err := writeTo(*page, stdout, report.Analysis(captureName(rest[0]), figures).HTML); err != nil {
+			return fail(stderr, "analyse", fmt.Errorf("--html: %w", err))
+		}
+	}
+	switch {
+	case *page == "-": // the page is what is printed
+	case *asJSON:
+		err = writeReportJSON(stdout, captureName(rest[0]), figures)
+	default:
+		err = figures.WriteText(stdout, captureName(rest[0]))
 	}
 	if err != nil {
 		return fail(stderr, "analyse", err)
 	}
-	if report.Partial {
-		fmt.Fprintf(stderr, "gateway analyse: %s: the figures are partial: %s\n", rest[0], report.Problems[0])
+	if figures.Partial {
+		fmt.Fprintf(stderr, "gateway analyse: %s: the figures are partial: %s\n", rest[0], figures.Problems[0])
 		return exitRefused
 	}
 	return exitGood

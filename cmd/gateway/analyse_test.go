@@ -200,7 +200,7 @@ func same(t *testing.T, what string, got, want trace.Figures) {
 	}
 }
 
-func report(t *testing.T, file string) *trace.Report {
+func analysed(t *testing.T, file string) *trace.Report {
 	t.Helper()
 	r, err := analyseFile(file, trace.Options{}, io.Discard)
 	if err != nil {
@@ -215,10 +215,10 @@ func TestAnalyseAgreesWithTshark(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := write(t, b)
-			same(t, "as captured", report(t, file).Figures, theirs(t, file))
+			same(t, "as captured", analysed(t, file).Figures, theirs(t, file))
 			head, list := records(t, b)
 			file = write(t, head, bytes.Join(list[len(list)/2:], nil))
-			same(t, "from the middle", report(t, file).Figures, theirs(t, file))
+			same(t, "from the middle", analysed(t, file).Figures, theirs(t, file))
 			var short [][]byte
 			for _, r := range list {
 				r = bytes.Clone(r[:min(len(r), 16+80)])
@@ -226,7 +226,7 @@ func TestAnalyseAgreesWithTshark(t *testing.T) {
 				short = append(short, r)
 			}
 			file = write(t, head, bytes.Join(short, nil))
-			same(t, "80 octets of each packet", report(t, file).Figures, theirs(t, file))
+			same(t, "80 octets of each packet", analysed(t, file).Figures, theirs(t, file))
 			for seed := range uint64(4) {
 				random := rand.New(rand.NewPCG(seed, 7))
 				var out [][]byte
@@ -245,7 +245,7 @@ func TestAnalyseAgreesWithTshark(t *testing.T) {
 					out = append(out, r)
 				}
 				file := write(t, head, bytes.Join(out, nil))
-				same(t, fmt.Sprintf("damaged with seed %d", seed), report(t, file).Figures, theirs(t, file))
+				same(t, fmt.Sprintf("damaged with seed %d", seed), analysed(t, file).Figures, theirs(t, file))
 			}
 		})
 	}
@@ -432,7 +432,7 @@ func TestAnalyseAgreesWithAnotherDecoder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := write(t, b)
-			got := report(t, file)
+			got := analysed(t, file)
 			c := &tally{kinds: map[string]trace.Tally{}, elements: map[string]trace.Tally{}}
 			for i := range got.Figures.Connections {
 				var sides [2][]byte
@@ -496,7 +496,7 @@ func TestAnalyseAgreesWithDissector(t *testing.T) {
 			}
 		}
 		got := map[string]trace.Tally{}
-		for _, e := range report(t, file).Elements {
+		for _, e := range analysed(t, file).Elements {
 			n := e.Name[strings.LastIndexByte(e.Name, ':')+1:]
 			v := got[n]
 			got[n] = trace.Tally{Count: v.Count + e.Count, Octets: v.Octets + e.Octets}
@@ -525,6 +525,10 @@ func TestAnalyseCommand(t *testing.T) {
 		{"text", []string{good}, 0, []string{"5.10", "1000 / 4500", "edge 10.88.0.3 (it dialled most"}},
 		{"edge", []string{good, "--edge", "10.88.0.1"}, 0, []string{"4500 / 1000"}},
 		{"json", []string{good, "--json"}, 0, []string{`"retransmissions": 0`, `"data_bytes": 87056`, `"captures": {`, `"A": 13.202`}},
+		{"page", []string{good, "--html", filepath.Join(t.TempDir(), "a.html")}, 0, []string{"5.10"}},
+		{"page, printed", []string{good, "--html", "-"}, 0, []string{"<!DOCTYPE html>", "5.10", "Octets on the wire by kind"}},
+		{"page, nowhere", []string{good, "--html", "/nowhere/a.html"}, 1, []string{"--html", "no such file"}},
+		{"cut, page", []string{cut, "--html", "-"}, 1, []string{"The figures are partial", "the file ends in the middle of a packet", "5.10"}},
 		{"cut", []string{cut}, 1, []string{"partial", "the file ends in the middle of a packet", "5.10"}},
 		{"no capture", nil, 2, []string{"which capture"}},
 		{"two", []string{good, good}, 2, []string{"what is"}},

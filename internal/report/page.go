@@ -1,0 +1,166 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+	"unicode"
+)
+
+// Tone says how a verdict is meant.
+type Tone string
+
+// The tones.
+const (
+	Plain Tone = "plain"
+	Good  Tone = "good"
+	Warn  Tone = "warn"
+	Bad   Tone = "bad"
+)
+
+// Page is a report from top to bottom.
+type Page struct {
+	Title    string
+	Subtitle string
+	Tone     Tone
+	Verdict  string // the first line; empty: there is nothing to judge
+	Facts    []Fact // the few numbers that matter
+	Notes    []string
+	Sections []Section
+	Foot     []string
+}
+
+// Fact is a number with what it is.
+type Fact struct{ Label, Value, Note string }
+
+// Section is tables and plots under one heading.
+type Section struct {
+	Title  string
+	Text   []string
+	Tables []Table
+	Plots  []Plot
+}
+
+// Table is a caption over rows. The first column names the row.
+type Table struct {
+	Number  string // as in "5.1"; empty: none
+	Caption string
+	Columns []string
+	Rows    []Row
+	Foot    string
+}
+
+// Row is one line of a table.
+type Row struct {
+	Name   string
+	Cells  []string
+	Within *Within // where the first cell is among others; nil: not said
+}
+
+// Within places a value in the range of others.
+type Within struct{ Value, Least, Mean, Most float64 }
+
+// Plot is something that can be drawn.
+type Plot interface{ draw() drawing }
+
+const maxText = 160 // octets of a name
+
+// Clean makes what came from a network fit to be shown: no control or direction characters, no more than maxText octets.
+func Clean(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp) || r == unicode.ReplacementChar {
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+	if len(s) > maxText {
+		s = strings.ToValidUTF8(s[:maxText-3], "") + "..."
+	}
+	return s
+}
+
+//go:embed page.html
+var pageText string
+
+//go:embed page.css
+var style string
+
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"style": func() template.CSS { return template.CSS(style) }, // ours, without a value from outside
+	"draw":  func(p Plot) drawing { return p.draw() },
+	"spot":  spotOf,
+	"ranks": func(rows []Row) bool {
+		for _, r := range rows {
+			if r.Within != nil {
+				return true
+			}
+		}
+		return false
+	},
+	"numeric": numeric,
+	"id":      func() int { return 0 },
+}).Parse(pageText))
+
+// HTML writes the page as one file.
+func (p Page) HTML(w io.Writer) error {
+	ids := 0
+	return template.Must(pageTemplate.Clone()).Funcs(template.FuncMap{
+		"id": func() int { ids++; return ids },
+	}).Execute(w, p)
+}
+
+// numeric says whether a cell is set to the right.
+func numeric(s string) bool {
+	s = strings.TrimLeft(s, "-+<>≥≤ ")
+	return s == "" || s[0] >= '0' && s[0] <= '9'
+}
+
+// Count writes a whole number with commas between thousands.
+func Count(n int64) string {
+	s := fmt.Sprint(n)
+	digits := strings.TrimPrefix(s, "-")
+	var b strings.Builder
+	b.WriteString(s[:len(s)-len(digits)])
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
+}
+
+// Number writes a value with as many decimals as its size deserves, at most most.
+func Number(v float64, most int) string {
+	decimals := most
+	for limit := 10.0; decimals > 0 && (v >= limit || v <= -limit); limit *= 10 {
+		decimals--
+	}
+	whole := fmt.Sprintf("%.*f", decimals, v)
+	digits, fraction, _ := strings.Cut(whole, ".")
+	var n int64
+	if _, err := fmt.Sscan(digits, &n); err != nil || n == 0 {
+		return whole
+	}
+	if fraction != "" {
+		return Count(n) + "." + fraction
+	}
+	return Count(n)
+}
+
+// Seconds writes a time as a person says it.
+func Seconds(s float64) string {
+	switch {
+	case s < 0:
+		return "-" + Seconds(-s)
+	case s < 0.9995:
+		return fmt.Sprintf("%.0f ms", s*1000)
+	case s < 119.5:
+		return Number(s, 2) + " s"
+	case s < 2*3600:
+		return fmt.Sprintf("%d min %02d s", int(s+0.5)/60, int(s+0.5)%60)
+	}
+	return fmt.Sprintf("%d h %02d min", int(s/60+0.5)/60, int(s/60+0.5)%60)
+}
