@@ -30,6 +30,7 @@ import (
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lan"
 	"aldis/internal/norm"
+	"aldis/internal/normwire"
 	"aldis/internal/profile"
 	"aldis/internal/radio"
 	"aldis/internal/seal"
@@ -282,10 +283,9 @@ func normConfig(c *config.Config) norm.Config {
 	if bps == 0 {
 		bps = 100e6 // unlimited: the gateway's own pace decides
 	}
-	const frame = 8 // octets of a NORM frame beside its segment, at the most (norm-behind-the-seal.md)
-	overhead := profile.IPUDPOctets + seal.OverheadShort + frame + p.FrameOverhead
+	overhead := profile.IPUDPOctets + seal.OverheadShort + gateway.NormFrameOctets + p.FrameOverhead
 	return norm.Config{
-		Self: c.Node.ID, Segment: p.SegmentOctets, GRTT: p.GRTT, TxRate: norm.TxRate(float64(bps), p.SegmentOctets, overhead),
+		Self: c.Node.ID, Segment: p.SegmentOctets, GRTT: p.GRTT, TxRate: normwire.TxRate(float64(bps), p.SegmentOctets, overhead),
 		Command: func() *exec.Cmd { return exec.Command("/proc/self/exe", "norm-child") }, // also when the file was replaced
 	}
 }

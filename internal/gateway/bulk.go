@@ -112,6 +112,9 @@ func (g *Gateway) enqueueObject(now time.Time, p *peer, id custody.ID) {
 
 const objectHead = 2
 
+// NormFrameOctets is what a NORM frame has beside its segment, at the most (norm-behind-the-seal.md).
+const NormFrameOctets = 8
+
 // normPacket is what libnorm wants sent. Its FLUSHes stay here: the gateway sends its own when one is needed.
 func (g *Gateway) normPacket(now time.Time, ev NormPacket) {
 	p := g.byID[ev.Peer]

@@ -23,18 +23,10 @@ type Config struct {
 	Self    uint16        // node id of this gateway, 1..65535
 	Segment int           // octets, the same at all members
 	GRTT    time.Duration // the same at all members
-	TxRate  float64       // bits per second of NORM octets to each peer: see TxRate
+	TxRate  float64       // bits per second of NORM octets to each peer: see normwire.TxRate
 	// Command gives a child that has not been started: the gateway's own binary with the hidden subcommand that calls
 	// ChildMain.
 	Command func() *exec.Cmd
-}
-
-// TxRate is the rate to set so that DATA of a full segment leave just as fast as a link of so many bits per second
-// takes them. libnorm counts segment and NORM header; the link carries segment and overhead: frame, seal, IP and UDP,
-// octets per datagram.
-func TxRate(linkBps float64, segment, overhead int) float64 {
-	const header = 32 // NORM_DATA with FTI
-	return linkBps * float64(segment+header) / float64(segment+overhead)
 }
 
 const (

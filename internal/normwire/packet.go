@@ -74,9 +74,9 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("normwire: %s: %s %v", e.Unit, e.Field, e.Err) }
 func (e *Error) Unwrap() error { return e.Err }
 
-// layout is how NORM cuts an object into blocks (RFC 5740 5.1.1, as libnorm does it): the first blocks are one
-// segment longer than the rest when the segments do not divide evenly.
-type layout struct {
+// Layout is how NORM cuts an object into blocks (RFC 5052 9.1, as libnorm does it): the first blocks are one segment
+// longer than the rest when the segments do not divide evenly.
+type Layout struct {
 	size, segment int
 	segments      int
 	blocks        int
@@ -84,22 +84,27 @@ type layout struct {
 	small         int // segments of the other blocks
 }
 
-func layoutOf(size, segment int) layout {
+// LayoutOf is that of an object of size octets, at least 1, in segments of so many octets.
+func LayoutOf(size, segment int) Layout {
 	n := (size + segment - 1) / segment
 	b := (n + BlockLen - 1) / BlockLen
-	return layout{size: size, segment: segment, segments: n, blocks: b, large: n % b, small: n / b}
+	return Layout{size: size, segment: segment, segments: n, blocks: b, large: n % b, small: n / b}
 }
 
-func (l layout) blockLen(block int) int {
+// Blocks is how many there are.
+func (l Layout) Blocks() int { return l.blocks }
+
+// BlockLen is how many source symbols a block has; ParityLen more are parity.
+func (l Layout) BlockLen(block int) int {
 	if block < l.large {
 		return l.small + 1
 	}
 	return l.small
 }
 
-// payload gives the length of the symbol's payload, 0 when the object has no such symbol. Parity is always full.
-func (l layout) payload(block, symbol int) int {
-	if block >= l.blocks || symbol >= l.blockLen(block)+ParityLen {
+// Payload gives the length of the symbol's payload, 0 when the object has no such symbol. Parity is always full.
+func (l Layout) Payload(block, symbol int) int {
+	if block >= l.blocks || symbol >= l.BlockLen(block)+ParityLen {
 		return 0
 	}
 	if l.last() == (position{block, symbol}) {
@@ -108,7 +113,15 @@ func (l layout) payload(block, symbol int) int {
 	return l.segment
 }
 
-func (l layout) last() position { return position{l.blocks - 1, l.blockLen(l.blocks-1) - 1} }
+// Offset is where a source symbol is in its object; ok is false for parity, and where there is none.
+func (l Layout) Offset(block, symbol int) (octets int, ok bool) {
+	if block < 0 || block >= l.blocks || symbol < 0 || symbol >= l.BlockLen(block) {
+		return 0, false
+	}
+	return (block*l.small + min(block, l.large) + symbol) * l.segment, true
+}
+
+func (l Layout) last() position { return position{l.blocks - 1, l.BlockLen(l.blocks-1) - 1} }
 
 type position struct{ block, symbol int }
 

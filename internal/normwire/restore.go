@@ -115,7 +115,7 @@ func restore(dst, frame []byte, self, from uint16, segment int, grtt uint8) ([]b
 	if r.err != nil {
 		return dst[:start], Info{}, r.err
 	}
-	info := describe(dst[start:], segment)
+	info := Describe(dst[start:], segment)
 	info.Raw = first == kindRaw
 	return dst, info, nil
 }
@@ -129,7 +129,7 @@ func (r *reader) data(dst []byte, kind byte, from uint16, generation, grtt uint8
 	if r.err != nil {
 		return dst
 	}
-	if size == 0 || len(r.rest) == 0 || layoutOf(size, segment).payload(at.block, at.symbol) != len(r.rest) {
+	if size == 0 || len(r.rest) == 0 || LayoutOf(size, segment).Payload(at.block, at.symbol) != len(r.rest) {
 		r.fail("payload", ErrMismatch)
 		return dst
 	}
@@ -218,7 +218,7 @@ func (s *Session) marker() []byte {
 // Flush appends the FLUSH frame of an own object of so many octets (as given to the child, without prefix): the
 // peer's libnorm then asks for what it lacks of it and of the objects before it.
 func (s *Session) Flush(dst []byte, object uint16, octets int) []byte {
-	at := layoutOf(octets+PrefixOctets, s.cfg.Segment).last()
+	at := LayoutOf(octets+PrefixOctets, s.cfg.Segment).last()
 	kind := byte(kindFlushOne)
 	if at != (position{}) {
 		kind = kindFlush

@@ -33,6 +33,9 @@ type Info struct {
 	Generation uint8  // of the sender; in Nack and Ack of the sender that is asked or answered
 	Object     uint16 // transport id; 0 in Nack
 	Octets     int    // Data: payload
+	Size       int    // Data: of the whole object, prefix included; 0 when the packet does not say
+	Block      int    // Data
+	Symbol     int    // Data: from Layout.BlockLen(Block) on parity
 	Marker     bool   // Data of a one-octet object: never crosses the link
 	Last       bool   // Data: the last source symbol of its object
 	Repair     bool   // Data: parity, or sent before (only from Pack)
@@ -123,7 +126,7 @@ func (s *Session) Pack(dst, packet []byte) ([]byte, Info, error) {
 	if !ok {
 		out = append(append(out[:start], kindRaw), packet...)
 	}
-	info := describe(packet, s.cfg.Segment)
+	info := Describe(packet, s.cfg.Segment)
 	info.Raw = !ok
 	if info.Kind == Data {
 		at := uint64(info.Object)<<32 | position{uint24(packet[offBlock:]), int(packet[offSymbol])}.key()
@@ -215,8 +218,8 @@ func compactNack(dst, requests []byte) ([]byte, bool) {
 	return dst, true
 }
 
-// describe reads a packet that checkPacket has passed.
-func describe(p []byte, segment int) Info {
+// Describe says what a packet is that Restore gave or Pack took; segment is the session's.
+func Describe(p []byte, segment int) Info {
 	switch p[offType] & 0x0f {
 	case typeNack:
 		return Info{Kind: Nack, Generation: p[offNackInstance+1]}
@@ -238,10 +241,11 @@ func describe(p []byte, segment int) Info {
 		if size == 0 || size > MaxObject {
 			return info
 		}
-		l, at := layoutOf(int(size), segment), position{uint24(p[offBlock:]), int(p[offSymbol])}
+		l, at := LayoutOf(int(size), segment), position{uint24(p[offBlock:]), int(p[offSymbol])}
+		info.Size, info.Block, info.Symbol = int(size), at.block, at.symbol
 		info.Marker = size == 1
 		info.Last = at == l.last()
-		info.Repair = at.block >= l.blocks || at.symbol >= l.blockLen(at.block)
+		info.Repair = at.block >= l.blocks || at.symbol >= l.BlockLen(at.block)
 		return info
 	}
 	return Info{Kind: Other, Generation: p[offInstance+1]}

@@ -47,25 +47,25 @@ var captured = []struct {
 	info   Info
 }{
 	{"marker", 1, "12080000 00000001 0001 88 00 00 05 0000 00000000 4003 000000000001 0040 10 04 00", "01 01 00 00",
-		Info{Kind: Data, Generation: 1, Octets: 1, Marker: true, Last: true}},
+		Info{Kind: Data, Generation: 1, Octets: 1, Size: 1, Marker: true, Last: true}},
 	{"one segment", 1, "12080001 00000001 0001 88 00 00 05 0001 00000000 4003 00000000000e 0040 10 04" +
 		"0100013030303030303031 68656a", "01 01 01 0100013030303030303031 68656a",
-		Info{Kind: Data, Generation: 1, Object: 1, Octets: 14, Last: true}},
+		Info{Kind: Data, Generation: 1, Object: 1, Octets: 14, Size: 14, Last: true}},
 	{"first of two segments", 1, "12080002 00000001 0001 88 00 00 05 0002 000000 00 4003 00000000006f 0040 10 04" +
 		"0100023030303030303032" + strings.Repeat("4d", 53), "02 01 02 6f 00 0100023030303030303032" + strings.Repeat("4d", 53),
-		Info{Kind: Data, Generation: 1, Object: 2, Octets: 64}},
+		Info{Kind: Data, Generation: 1, Object: 2, Octets: 64, Size: 111}},
 	{"second of two segments", 1, "12080003 00000001 0001 88 00 00 05 0002 000000 01 4003 00000000006f 0040 10 04" +
 		strings.Repeat("1a", 47), "02 01 02 6f 01" + strings.Repeat("1a", 47),
-		Info{Kind: Data, Generation: 1, Object: 2, Octets: 47, Last: true}},
+		Info{Kind: Data, Generation: 1, Object: 2, Octets: 47, Size: 111, Symbol: 1, Last: true}},
 	{"parity", 1, "12080005 00000001 0001 88 00 00 05 0002 000000 02 4003 00000000006f 0040 10 04" +
 		strings.Repeat("e1", 64), "02 01 02 6f 02" + strings.Repeat("e1", 64),
-		Info{Kind: Data, Generation: 1, Object: 2, Octets: 64, Repair: true}},
+		Info{Kind: Data, Generation: 1, Object: 2, Octets: 64, Size: 111, Symbol: 2, Repair: true}},
 	{"second block", 1, "12080015 00000001 0001 88 00 00 05 0003 000001 00 4003 0000000007db 0040 10 04" +
 		strings.Repeat("dd", 64), "02 01 03 db0f 20" + strings.Repeat("dd", 64),
-		Info{Kind: Data, Generation: 1, Object: 3, Octets: 64}},
+		Info{Kind: Data, Generation: 1, Object: 3, Octets: 64, Size: 2011, Block: 1}},
 	{"end of second block", 1, "12080056 00000001 0001 88 00 00 05 0003 000001 0f 4003 0000000007db 0040 10 04" +
 		strings.Repeat("59", 27), "02 01 03 db0f 2f" + strings.Repeat("59", 27),
-		Info{Kind: Data, Generation: 1, Object: 3, Octets: 27, Last: true}},
+		Info{Kind: Data, Generation: 1, Object: 3, Octets: 27, Size: 2011, Block: 1, Symbol: 15, Last: true}},
 	{"FLUSH of the marker", 40000, "13050001 00009c40 0001 88 00 01 05 0000 00000000", "03 01 00",
 		Info{Kind: Flush, Generation: 1}},
 	{"FLUSH", 1, "1305004f 00000001 0001 88 00 01 05 0009 000000 06", "04 01 09 06",
@@ -297,9 +297,9 @@ func TestRepairAndLast(t *testing.T) {
 	a, _ := pair(t)
 	at := func(generation uint8, object uint16, size int, block, symbol int) Info {
 		t.Helper()
-		l := layoutOf(size, 64)
+		l := LayoutOf(size, 64)
 		p := appendData(nil, 1, generation, a.grtt, object, size, 64, position{block, symbol})
-		_, info, err := a.Pack(nil, append(p, make([]byte, l.payload(block, symbol))...))
+		_, info, err := a.Pack(nil, append(p, make([]byte, l.Payload(block, symbol))...))
 		if err != nil || info.Raw {
 			t.Fatalf("%+v, %v", info, err)
 		}
@@ -358,23 +358,26 @@ func TestFlush(t *testing.T) {
 // Every segment of objects of many sizes, against the rule of RFC 5740 5.1.1 written out plainly.
 func TestLayout(t *testing.T) {
 	for size := 1; size < 64*70; size += 7 {
-		l := layoutOf(size, 64)
+		l := LayoutOf(size, 64)
 		sum, segments := 0, 0
 		for b := range l.blocks {
-			n := l.blockLen(b)
-			if n < 1 || n > BlockLen || b > 0 && n > l.blockLen(b-1) || l.blockLen(0)-n > 1 {
+			n := l.BlockLen(b)
+			if n < 1 || n > BlockLen || b > 0 && n > l.BlockLen(b-1) || l.BlockLen(0)-n > 1 {
 				t.Fatalf("size %d: block %d of %d has %d segments", size, b, l.blocks, n)
 			}
 			for s := range n {
-				sum += l.payload(b, s)
+				if at, ok := l.Offset(b, s); !ok || at != sum {
+					t.Fatalf("size %d: symbol %d of block %d is at %d, want %d", size, s, b, at, sum)
+				}
+				sum += l.Payload(b, s)
 				segments++
 			}
 			for s := n; s < n+ParityLen; s++ {
-				if l.payload(b, s) != 64 {
-					t.Fatalf("size %d: parity of %d octets", size, l.payload(b, s))
+				if l.Payload(b, s) != 64 {
+					t.Fatalf("size %d: parity of %d octets", size, l.Payload(b, s))
 				}
 			}
-			if l.payload(b, n+ParityLen) != 0 {
+			if l.Payload(b, n+ParityLen) != 0 {
 				t.Fatalf("size %d: a symbol behind the parity", size)
 			}
 		}

@@ -1,8 +1,8 @@
 // Package sim plays whole gateways in virtual time: real Steps, the emulated link, a journal that survives crashes.
 // The same seed gives the same run. A Site stands for the LAN side: what it says is up to the test.
 //
-// libnorm has a thread and a clock of its own, so NORM is replaced by a carrier of whole objects with the link's rate
-// and delay; NORM's timing is tested with real processes.
+// libnorm has a thread and a clock of its own, so something takes its place here (norm.go) that sends the same packets at
+// the same rate and asks for repair as it does; libnorm itself is tested with real processes.
 package sim
 
 import (
@@ -38,7 +38,7 @@ type Node struct {
 	boot    uint32
 	due     time.Time
 	addr    netip.AddrPort
-	objects uint16 // of the present NORM carrier, of all peers: enough where each node has one peer with long messages
+	library *library
 }
 
 // Config of a World. Nodes[0] is ashore on an unlimited leg; the others are terminals with Profile.
@@ -139,7 +139,7 @@ func (w *World) start(n *Node) error {
 
 // Kill stops a gateway at once, as kill -9 does, and starts it again after d.
 func (w *World) Kill(n *Node, d time.Duration) {
-	n.GW, n.due = nil, time.Time{}
+	n.GW, n.due, n.library = nil, time.Time{}, nil
 	w.At(d, func() {
 		if n.GW == nil {
 			if err := w.start(n); err != nil {
@@ -294,35 +294,6 @@ func (w *World) named(name string) *Node {
 		}
 	}
 	panic("sim: no node " + name)
-}
-
-// norm carries whole objects with the link's rate and delay.
-func (w *World) norm(n *Node, c gateway.NormCommand) {
-	gw := n.GW
-	switch c := c.(type) {
-	case gateway.NormStart:
-		n.objects = 0
-		w.At(time.Millisecond, func() {
-			if n.GW == gw {
-				w.step(n, gateway.NormUp{Generation: c.Generation})
-			}
-		})
-	case gateway.NormEnqueue:
-		to := w.Nodes[c.Peer-1]
-		p := w.cfg.Profile
-		d := profile.Airtime(len(c.Data), p.Up.RateBps) + p.Up.Delay
-		n.objects++
-		object := n.objects
-		w.At(d, func() {
-			if n.GW != gw {
-				return
-			}
-			w.step(n, gateway.NormSent{Peer: c.Peer, Object: object})
-			if w.rng.IntN(4) > 0 {
-				w.step(to, gateway.NormObject{Peer: n.ID, Generation: 1, Object: object, Data: c.Data})
-			}
-		})
-	}
 }
 
 // Inject gives a node a datagram out of nowhere, from an address that nobody has.

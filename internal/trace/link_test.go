@@ -315,33 +315,6 @@ func checkLinkTimeline(t *testing.T, l *LinkReport, waiting int64) {
 	}
 }
 
-// Blocks of RFC 5052 9.1: every octet of an object has one place.
-func TestSourceOffset(t *testing.T) {
-	for _, size := range []int64{1, 64, 65, 1024, 1025, 64*16 + 1, 64 * 33, 64*33 + 5, 100000} {
-		const segment = 64
-		next := 0
-		for block := range 10000 {
-			any := false
-			for symbol := range 16 {
-				at, ok := sourceOffset(size, segment, block, symbol)
-				if !ok {
-					continue
-				}
-				if at != next {
-					t.Fatalf("size %d, block %d, symbol %d: at %d, want %d", size, block, symbol, at, next)
-				}
-				next, any = at+segment, true
-			}
-			if !any {
-				break
-			}
-		}
-		if int64(next) < size || int64(next) >= size+segment {
-			t.Errorf("size %d: %d octets have a place", size, next)
-		}
-	}
-}
-
 func FuzzLink(f *testing.F) {
 	f.Add(frame.Append(nil, frame.Receipt{Cumulative: 4, Bitmap: []byte{1}}, true))
 	f.Add(frame.Append(nil, frame.NORM{Body: []byte{1, 1, 0, 'a', 'b', 'c', 'd'}}, true))

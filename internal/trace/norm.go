@@ -21,15 +21,9 @@ type object struct {
 	missing int
 }
 
-// Offsets in a restored NORM DATA packet (reference norm-and-tshark.md 1): object_transport_id, FEC payload ID of block and
-// symbol, EXT_FTI with the object's size, then the payload.
 const (
-	normObjectID = 14
-	normBlock    = 16
-	normSymbol   = 19
-	normSize     = 22
-	normPayload  = 32
-	normNackKind = 5 // first octet of an elided NACK (package normwire)
+	normPayload  = 32 // octets of header of a restored NORM DATA packet (reference norm-and-tshark.md 1)
+	normNackKind = 5  // first octet of an elided NACK (package normwire)
 )
 
 // norm answers the ledger's kind of a NORM frame.
@@ -43,13 +37,10 @@ func (l *linkAnalyser) norm(d *direction, s *segment, body []byte, octets int) s
 	if info.Kind != normwire.Data || len(packet) < normPayload {
 		return "repair"
 	}
-	block := int(packet[normBlock])<<16 | int(binary.BigEndian.Uint16(packet[normBlock+1:]))
-	symbol := int(packet[normSymbol])
-	at := uint64(info.Generation)<<56 | uint64(info.Object)<<40 | uint64(block)<<8 | uint64(symbol) + 1
+	at := uint64(info.Generation)<<56 | uint64(info.Object)<<40 | uint64(info.Block)<<8 | uint64(info.Symbol) + 1
 	again := info.Repair || at <= d.sent && d.sent>>56 == at>>56
 	d.sent = max(d.sent, at)
-	size := int64(binary.BigEndian.Uint64(packet[normSize-2:]) & (1<<48 - 1))
-	l.assemble(d, s, info, size, block, symbol, packet[normPayload:])
+	l.assemble(d, s, info, packet[normPayload:])
 	if again {
 		return "repair"
 	}
@@ -93,7 +84,7 @@ func (d *direction) restore(body []byte) ([]byte, normwire.Info, error) {
 			continue
 		}
 		d.session = s
-		if len(packet) > normPayload && info.Kind == normwire.Data && info.Octets == segment && int64(segment) < int64(binary.BigEndian.Uint64(packet[normSize-2:])&(1<<48-1)) {
+		if len(packet) > normPayload && info.Kind == normwire.Data && info.Octets == segment && segment < info.Size {
 			d.segment = segment
 		}
 		return packet, info, nil
@@ -102,7 +93,8 @@ func (d *direction) restore(body []byte) ([]byte, normwire.Info, error) {
 }
 
 // assemble puts an object together from source symbols. What parity would have to restore stays unread.
-func (l *linkAnalyser) assemble(d *direction, s *segment, info normwire.Info, size int64, block, symbol int, payload []byte) {
+func (l *linkAnalyser) assemble(d *direction, s *segment, info normwire.Info, payload []byte) {
+	size := int64(info.Size)
 	if size <= 0 || size > maxAssembly || info.Octets != len(payload) {
 		return
 	}
@@ -126,7 +118,7 @@ func (l *linkAnalyser) assemble(d *direction, s *segment, info normwire.Info, si
 	if o.missing == 0 || int64(len(o.data)) != size {
 		return
 	}
-	at, ok := sourceOffset(size, max(d.segment, len(payload)), block, symbol)
+	at, ok := normwire.LayoutOf(info.Size, max(d.segment, len(payload))).Offset(info.Block, info.Symbol)
 	if !ok || o.have[at] || at+len(payload) > len(o.data) {
 		return
 	}
@@ -154,23 +146,3 @@ func (l *linkAnalyser) assemble(d *direction, s *segment, info normwire.Info, si
 
 // objectHead is what a gateway puts before an envelope in an object: its number.
 const objectHead = 2
-
-// sourceOffset is where a source symbol's payload is in its object, by the block partitioning of RFC 5052 9.1; parity
-// has none.
-func sourceOffset(size int64, segment, block, symbol int) (int, bool) {
-	symbols := int((size + int64(segment) - 1) / int64(segment))
-	blocks := (symbols + normwire.BlockLen - 1) / normwire.BlockLen
-	if block >= blocks {
-		return 0, false
-	}
-	large, small := (symbols+blocks-1)/blocks, symbols/blocks
-	n := symbols - small*blocks // blocks of the larger length
-	before, length := block*large, large
-	if block >= n {
-		before, length = n*large+(block-n)*small, small
-	}
-	if symbol >= length {
-		return 0, false
-	}
-	return (before + symbol) * segment, true
-}
