@@ -148,6 +148,15 @@ func (h *History) upTo(base uint64) int {
 	return to
 }
 
+// HeadOctets is how many octets of a code say what it was made after, at least.
+func HeadOctets(codec Codec) int {
+	switch codec {
+	case Learned, LearnedXML, Repeated:
+		return 1 + checkOctets
+	}
+	return 0
+}
+
 // window returns the messages to learn from, for a code made after base.
 func (h *History) window(base uint64) []entry {
 	to := h.upTo(base)

@@ -98,6 +98,8 @@ type Texts struct {
 	// it has none. Nil: the Coder does, without what came before.
 	Encode func(i int, data []byte) ([]byte, compact.Codec)
 	Decode func(flow uint32, i int, codec compact.Codec, code []byte, limit int) ([]byte, error)
+	// Seen, where it is set, is told of each element and document before it is expanded; octets include the codec's.
+	Seen func(document bool, codec compact.Codec, octets int)
 }
 
 func (t *Texts) encode(i int, e *jxta.Element) ([]byte, compact.Codec) {
@@ -113,6 +115,9 @@ func (t *Texts) decode(flow uint32, i int, coded []byte, limit int) ([]byte, err
 		return nil, fmt.Errorf("%w: an element without codec", ErrMalformed)
 	}
 	codec, code := compact.Codec(coded[0]), coded[1:]
+	if t != nil && t.Seen != nil {
+		t.Seen(false, codec, len(coded))
+	}
 	switch {
 	case t == nil:
 		return compact.Expand(codec, code, limit)
@@ -348,6 +353,9 @@ func itemIn(in *ItemDef, texts *Texts) (it jxtabridge.Item, err error) {
 		expand := compact.Expand
 		if texts != nil {
 			expand = texts.Coder.Expand // with its tables, that need not be made anew
+			if texts.Seen != nil {
+				texts.Seen(true, compact.Codec(in.Doc[0]), len(in.Doc))
+			}
 		}
 		if it.Doc, err = expand(compact.Codec(in.Doc[0]), in.Doc[1:], MaxDoc); err != nil {
 			return it, fmt.Errorf("%w: %v", ErrMalformed, err)

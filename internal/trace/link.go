@@ -42,6 +42,7 @@ type LinkReport struct {
 	Opened    int64     `json:"opened"`
 	Unopened  []Row     `json:"unopened"` // by reason
 	Ledger    []LinkRow `json:"ledger"`
+	Layers    []Row     `json:"layers"`    // every octet of the datagrams that were opened, outermost layer first
 	Frames    []Row     `json:"frames"`    // by what they are
 	Envelopes []Row     `json:"envelopes"` // messages under custody, each once, by what they hold; octets as they crossed
 	Messages  int64     `json:"messages"`  // under custody
@@ -78,6 +79,7 @@ type linkAnalyser struct {
 	boots    map[uint16]seal.PeerState // latest start of each node
 	dirs     map[nodePair]*direction
 	unopened map[string]*Tally
+	layers   [len(layerNames)]Tally
 	frames   map[string]*Tally
 	kinds    map[string]*Tally
 	wait     spread
@@ -191,6 +193,7 @@ func (l *linkAnalyser) datagram(s *segment) {
 		l.owing += d.unreceipted() + back.unreceipted()
 		l.line.wait(d.at, l.owing+l.pmul.owing)
 	}()
+	l.outside(s.ip, len(s.data), info.Long)
 	d.charge("header", profile.IPUDPOctets+seal.OverheadShort)
 	if extra := s.ip - len(s.data) - profile.IPUDPOctets; extra > 0 { // IPv6, IP options
 		d.charge("header", extra)
@@ -204,8 +207,10 @@ func (l *linkAnalyser) datagram(s *segment) {
 			tallyIn(l.frames, "(malformed)", len(body))
 			l.a.damaged("a malformed frame: does the gateway run another version?", s.number, err)
 			d.charge("unread", len(body))
+			l.layer(layerMalformed, len(body))
 			return
 		}
+		l.inside(f, len(body)-len(rest))
 		l.frame(d, s, f, len(body)-len(rest))
 		body = rest
 	}
@@ -419,6 +424,7 @@ func (l *linkAnalyser) data(d *direction, s *segment, f frame.Data) string {
 	}
 	if !d.first(frame.Direct, uint16(number), s.at) {
 		l.r.Repeats++
+		l.layer(layerAgain, len(f.Body))
 		return "repair"
 	}
 	l.r.Messages++
@@ -473,6 +479,8 @@ func (l *linkAnalyser) envelope(d *direction, s *segment, flows map[uint32]envel
 	texts := &envelope.Texts{Coder: &l.coder}
 	if custody != 0 {
 		texts.Decode = d.before.Decode(&l.coder, custody)
+		rest := l.measured(texts)
+		defer func() { rest(len(body)) }()
 	}
 	m, number, defined, err := envelope.ParseCoded(body, func(n uint32) (envelope.Flow, bool) {
 		f, ok := flows[n]
@@ -602,6 +610,7 @@ func (l *linkAnalyser) finish() *LinkReport {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(b.Octets, a.Octets), cmp.Compare(a.Kind, b.Kind))
 	})
 	r.Unopened, r.Frames, r.Envelopes = rowsOf(l.unopened), rowsOf(l.frames), rowsOf(l.kinds)
+	r.Layers = l.layerRows()
 	return r
 }
 

@@ -151,6 +151,13 @@ func TestLink(t *testing.T) {
 			if len(events) != 2 || events[0].Octets != 180 || events[1].Octets != 6 || events[0].Pipe != pipeID || events[0].From != nodeName(tt.idA) {
 				t.Errorf("events %+v", events)
 			}
+			var layers int64
+			for _, row := range l.Layers {
+				layers += row.Octets
+			}
+			if layers != l.Octets {
+				t.Errorf("the layers have %d octets of %d: %v", layers, l.Octets, l.Layers)
+			}
 			if l.MaxS != 2 {
 				t.Errorf("longest wait for a receipt %v s, want 2", l.MaxS)
 			}

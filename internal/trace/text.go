@@ -149,6 +149,12 @@ func (r *LinkReport) writeText(w *writer) {
 	if total > 0 {
 		w.f("       %-30s %10d\n", "all", total)
 	}
+	if len(r.Layers) > 0 {
+		w.f("\n%-51s %10s %12s %14s\n", "Layers of the datagrams opened", "number", "octets", "per datagram")
+		for _, row := range r.Layers {
+			w.f("       %-46s %8d %12d %14.2f\n", row.Name, row.Count, row.Octets, float64(row.Octets)/float64(max(r.Opened, 1)))
+		}
+	}
 	w.rows("Frames", "octets", r.Frames)
 	w.rows("Messages under custody", "octets", r.Envelopes)
 	if r.Messages > 0 {
