@@ -7,10 +7,10 @@
 //
 // # Layout
 //
-//	octet 0    version (high nibble, 1), bits 3..1 zero, bit 0: long form
-//	octet 1    low octet of the sender's node id: a hint, every peer that it fits is tried
-//	short      counter, its low 16 bits                       (header of 4 octets)
-//	long       boot number (4), salt (2), counter (4)         (header of 12 octets)
+//	octet 0    version (three high bits, 1), bit 4: long form, four low bits of the sender's node id: a hint, every
+//	           peer that it fits is tried
+//	short      counter, its low 16 bits                       (header of 3 octets)
+//	long       boot number (4), salt (2), counter (4)         (header of 11 octets)
 //	then       ciphertext, as long as the body, and a tag of 16 octets
 //
 // All integers are big endian. The key is crypto_kdf(net key, sender<<48 | boot<<16 | salt, "aldisdg1"), the nonce

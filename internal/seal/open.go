@@ -125,7 +125,7 @@ type Opener struct {
 	net     Key
 	self    uint16
 	boot    Boot
-	byHint  [256][]*peer // by the low octet of the id
+	byHint  [hintMask + 1][]*peer // by the low bits of the id
 	byID    map[uint16]*peer
 	scratch []byte
 }
@@ -143,7 +143,7 @@ func NewOpener(net Key, self uint16, boot Boot, peers map[uint16]PeerState) *Ope
 			p.key = subkey(&o.net, id, Boot{state.Boot, state.Salt})
 		}
 		o.byID[id] = p
-		o.byHint[byte(id)] = append(o.byHint[byte(id)], p)
+		o.byHint[id&hintMask] = append(o.byHint[id&hintMask], p)
 	}
 	for _, c := range o.byHint { // a map has no order: the same input must take the same road
 		slices.SortFunc(c, func(a, b *peer) int { return int(a.id) - int(b.id) })
@@ -176,10 +176,10 @@ func (o *Opener) Open(datagram []byte) (from uint16, body []byte, info OpenInfo,
 	if len(datagram) < OverheadShort {
 		return 0, nil, info, ErrShort
 	}
-	if datagram[0]&^flagLong != version<<4 {
+	if datagram[0]&^(flagLong|hintMask) != version {
 		return 0, nil, info, ErrVersion
 	}
-	candidates := o.byHint[datagram[1]]
+	candidates := o.byHint[datagram[0]&hintMask]
 	if datagram[0]&flagLong != 0 {
 		if len(datagram) < OverheadLong {
 			return 0, nil, info, ErrShort
@@ -190,7 +190,7 @@ func (o *Opener) Open(datagram []byte) (from uint16, body []byte, info OpenInfo,
 }
 
 func (o *Opener) openShort(candidates []*peer, datagram []byte) (uint16, []byte, OpenInfo, error) {
-	low := binary.BigEndian.Uint16(datagram[2:])
+	low := binary.BigEndian.Uint16(datagram[1:])
 	var unknown []*peer
 	for _, p := range candidates {
 		if p.state.Boot == 0 {
@@ -229,9 +229,9 @@ func (o *Opener) openShort(candidates []*peer, datagram []byte) (uint16, []byte,
 }
 
 func (o *Opener) openLong(candidates []*peer, datagram []byte) (uint16, []byte, OpenInfo, error) {
-	boot := Boot{binary.BigEndian.Uint32(datagram[2:]), binary.BigEndian.Uint16(datagram[6:])}
-	c := binary.BigEndian.Uint32(datagram[8:])
-	own := datagram[1] == byte(o.self)
+	boot := Boot{binary.BigEndian.Uint32(datagram[1:]), binary.BigEndian.Uint16(datagram[5:])}
+	c := binary.BigEndian.Uint32(datagram[7:])
+	own := datagram[0]&hintMask == byte(o.self)&hintMask
 	if len(candidates) == 0 && !own {
 		return 0, nil, OpenInfo{}, ErrUnknownPeer
 	}

@@ -11,11 +11,12 @@ import (
 )
 
 const (
-	version  = 1
-	flagLong = 0x01
+	version  = 1 << 5
+	flagLong = 1 << 4
+	hintMask = 1<<4 - 1 // of the sender's id
 
-	shortLen = 4
-	longLen  = 12
+	shortLen = 3
+	longLen  = 11
 
 	// OverheadShort and OverheadLong are the octets that sealing adds to a body.
 	OverheadShort = shortLen + tagLen
@@ -131,7 +132,7 @@ func (s *Sealer) Seal(dst []byte, to uint16, long bool, body []byte) ([]byte, er
 	}
 	s.counter++
 	var head [longLen]byte
-	h := append(head[:0], version<<4, byte(s.self))
+	h := append(head[:0], version|byte(s.self)&hintMask)
 	if long {
 		h[0] |= flagLong
 		h = binary.BigEndian.AppendUint32(h, s.boot.Number)

@@ -22,9 +22,10 @@ import (
 
 const (
 	maxWays   = 1024    // pairs of UDP ends that are looked at
-	maxSearch = 1 << 18 // datagrams tried in vain while looking for node ids
+	maxSearch = 1 << 16 // datagrams tried in vain while looking for node ids
 	maxFlows  = 1 << 16 // flows of one direction
-	idStep    = 256     // ids that share the hint in a datagram
+	smallIDs  = 256     // those that are tried of a node that has said nothing
+	idStep    = 16      // ids that share the hint in a datagram
 )
 
 // LinkRow is one account of the airtime ledger (design, decision 8): IP octets, of the direction from a node to another.
@@ -85,6 +86,7 @@ type linkAnalyser struct {
 	wait     spread
 	pmul     *mulSite
 	search   int
+	vain     error // what came of it when it was given up
 	// Objects that are being put together, oldest first, and their octets.
 	assembly  []*object
 	assembled int64
@@ -137,8 +139,8 @@ func newLink(a *Analyser) *linkAnalyser {
 	return l
 }
 
-// sealed says whether a payload may be a sealed datagram: version 1 and no bit set that must be zero (package seal).
-func sealed(b []byte) bool { return len(b) >= seal.OverheadShort && b[0]&0xfe == 0x10 }
+// sealed says whether a payload may be a sealed datagram: version 1 (package seal).
+func sealed(b []byte) bool { return len(b) >= seal.OverheadShort && b[0]>>5 == 1 }
 
 // udp takes in one datagram.
 func (a *Analyser) udp(s *segment) {
@@ -171,7 +173,7 @@ func (l *linkAnalyser) datagram(s *segment) {
 	}
 	w.datagrams++
 	w.octets += int64(s.ip)
-	w.hint, w.seen = s.data[1], true
+	w.hint, w.seen = s.data[0]%idStep, true
 	switch {
 	case l.a.opt.Key == nil:
 		tallyIn(l.unopened, "no key given", s.ip)
@@ -256,18 +258,26 @@ func (l *linkAnalyser) open(w, back *way, data []byte) (*direction, []byte, seal
 	if len(w.pairs) > 0 && last != errSearch { // it is of a pair that is known: a repeat, or of a start not heard of
 		return nil, nil, seal.OpenInfo{}, last
 	}
-	for from := range l.candidates(w) {
-		for to := range l.candidates(back) {
-			p := nodePair{from, to}
-			if from == to || slices.Contains(w.pairs, p) {
-				continue
-			}
-			if l.search++; l.search > maxSearch {
-				return nil, nil, seal.OpenInfo{}, errSearch
-			}
-			if d, body, info, ok := try(p); ok {
-				w.pairs = append(w.pairs, p)
-				return d, body, info, nil
+	if l.search > maxSearch {
+		return nil, nil, seal.OpenInfo{}, l.vain
+	}
+	// Small ids first, in squares that grow: as quick as the larger one of the two allows.
+	senders, receivers := slices.Collect(l.candidates(w)), slices.Collect(l.candidates(back))
+	for done, size := 0, 4; done < max(len(senders), len(receivers)); done, size = size, 2*size {
+		for i, from := range senders[:min(size, len(senders))] {
+			for j, to := range receivers[:min(size, len(receivers))] {
+				p := nodePair{from, to}
+				if i < done && j < done || from == to || slices.Contains(w.pairs, p) {
+					continue
+				}
+				if l.search++; l.search > maxSearch {
+					l.vain = last
+					return nil, nil, seal.OpenInfo{}, last
+				}
+				if d, body, info, ok := try(p); ok {
+					w.pairs = append(w.pairs, p)
+					return d, body, info, nil
+				}
 			}
 		}
 	}
@@ -296,14 +306,14 @@ func (l *linkAnalyser) candidates(w *way) func(yield func(uint16) bool) {
 	return func(yield func(uint16) bool) {
 		if len(l.nodes) > 0 {
 			for _, id := range l.nodes {
-				if (w == nil || !w.seen || byte(id) == w.hint) && !yield(id) {
+				if (w == nil || !w.seen || byte(id%idStep) == w.hint) && !yield(id) {
 					return
 				}
 			}
 			return
 		}
 		if w == nil || !w.seen {
-			for id := uint16(1); id < idStep; id++ {
+			for id := uint16(1); id < smallIDs; id++ {
 				if !yield(id) {
 					return
 				}
