@@ -307,8 +307,8 @@ func TestPMULSilent(t *testing.T) {
 	if b, err := os.ReadFile(got.File); err != nil || !bytes.Equal(b, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if met := n.tshark(t, 0, "0", "1", "2", "3"); met["0"] < 2*11 || met["0"]%11 != 0 {
-		t.Errorf("PDUs %v; want all 11 Data_PDUs, and all repeated blindly", met)
+	if met := n.tshark(t, 0, "0", "1", "2", "3"); met["0"] < 2*11 {
+		t.Errorf("PDUs %v; want all 11 Data_PDUs, and again blindly", met)
 	}
 }
 
