@@ -21,7 +21,7 @@ CHECK = bad=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$bad" ] || { echo "not 
 	$(GO) vet ./... && $(GO) vet -tags long ./...
 
 .NOTPARALLEL:
-.PHONY: build deps peers demo test test-long check bench fuzz sizes measure clean
+.PHONY: build deps peers demo test test-long check bench fuzz sizes measure transports clean
 .DEFAULT_GOAL := build
 
 build:
@@ -72,6 +72,10 @@ sizes: deps
 
 measure: deps build peers
 	$(SUDO) $(GO) run ./field-tests/road
+
+# docs/transports.md: P_Mul beside UFTP (Debian package uftp), NORM and TCP; half an hour for what has no result yet.
+transports: deps build
+	$(SUDO) $(GO) run ./field-tests/pmul
 
 clean:
 	@rm -rf bin

@@ -146,6 +146,7 @@ func pmulSend(args []string, stdout, stderr io.Writer) int {
 	to := f.fs.String("to", "", "recipients, node numbers with commas between")
 	expires := f.fs.Duration("expires", 24*time.Hour, "lifetime of the file, such as 90m")
 	priority := f.fs.Uint("priority", 0, "0 to 255, the greater goes first")
+	shore := f.fs.Bool("shore", false, "this node is the shore of a star: it sends at the profile's down rate")
 	silent := f.fs.String("silent", "", "recipients that may not transmit (EMCON), with commas between: the file is repeated to them blindly")
 	dynamic := f.fs.Bool("dynamic", false, "send in a group of its own: one of the 16 after GROUP that is free, announced to the recipients")
 	rest, code, done := parse(f.fs, args, 1, pmulSendAbout, stdout, stderr)
@@ -153,6 +154,7 @@ func pmulSend(args []string, stdout, stderr io.Writer) int {
 		return code
 	}
 	cfg := f.config(stderr)
+	cfg.Shore = *shore
 	job := pmulfile.Job{Priority: uint8(*priority), Dynamic: *dynamic, Expires: time.Now().Add(*expires)}
 	for _, s := range strings.Split(*to, ",") {
 		job.To = append(job.To, f.node("to", strings.TrimSpace(s)))

@@ -24,11 +24,13 @@ type HubNode struct {
 	ReceiveOnly bool
 }
 
-// HubConfig of an emulated link. With PcapDir set, <name>.pcap there has what passed the node's interface.
+// HubConfig of an emulated link. With PcapDir set, <name>.pcap there has what passed the node's interface. StaticGroups
+// keeps IGMP off the air: on a radio net everybody hears everybody, and a kernel's reports would each take a turn.
 type HubConfig struct {
-	Nodes   []HubNode
-	Seed    uint64
-	PcapDir string
+	Nodes        []HubNode
+	Seed         uint64
+	PcapDir      string
+	StaticGroups bool
 }
 
 // HubStats are the emulator's counters.
@@ -178,6 +180,9 @@ func (h *Hub) frame(o offered) linkemu.Event {
 		h.foreign++
 		return nil
 	}
+	if h.cfg.StaticGroups && o.data[9] == protoIGMP {
+		return nil
+	}
 	h.noteSYN(o)
 	f := linkemu.Frame{From: h.cfg.Nodes[o.node].Name, Octets: len(o.data), Data: o.data}
 	dst := netip.AddrFrom4([4]byte(o.data[16:20]))
@@ -189,6 +194,8 @@ func (h *Hub) frame(o offered) linkemu.Event {
 	}
 	return f
 }
+
+const protoIGMP = 2
 
 var broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
 

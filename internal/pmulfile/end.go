@@ -19,6 +19,7 @@ type Config struct {
 	Group   netip.Addr      // IPv4 multicast
 	ID      netip.Addr      // our node number
 	Profile profile.Profile // of the link: all timers and the pace come from it
+	Shore   bool            // the end that sends down a star: its pace is the profile's down rate
 	State   string          // directory of the journal
 	Runs    bool            // a receiver's missing lists may have runs: shorter, but not everybody reads them
 	Log     *slog.Logger    // what is dropped, at a bounded rate
@@ -64,6 +65,9 @@ func open(cfg Config, port uint16) (*end, []pmul.Record, error) {
 	e := &end{cfg: cfg, journal: j, from: map[pmul.NodeID]netip.Addr{}}
 	e.engine = pmul.ConfigFor(cfg.Profile, Node(cfg.ID), pmul.ACP142, 0, rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), uint64(Node(cfg.ID)))))
 	e.engine.Group, e.engine.Runs = pmul.GroupAddr(Node(cfg.Group)), cfg.Runs
+	if cfg.Shore {
+		e.engine.RateBps = cfg.Profile.Down.RateBps
+	}
 	for i := range dynamicGroups {
 		e.engine.GroupPool = append(e.engine.GroupPool, e.engine.Group+1+pmul.GroupAddr(i))
 	}
