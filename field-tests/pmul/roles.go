@@ -273,7 +273,7 @@ func newNorm(link string, self, peer uint16, packet func(p []byte, info normwire
 		return nil, err
 	}
 	n.sup, err = norm.New(norm.Config{Self: self, Segment: p.SegmentOctets, GRTT: p.GRTT,
-		TxRate:  0.95 * norm.TxRate(float64(p.Down.RateBps), p.SegmentOctets, overhead),
+		TxRate:  0.95 * normwire.TxRate(float64(p.Down.RateBps), p.SegmentOctets, overhead),
 		Command: func() *exec.Cmd { return exec.Command(program, "norm-child") },
 	}, func(ev gateway.Event) {
 		switch ev := ev.(type) {
