@@ -207,7 +207,7 @@ func (n *node) build() error {
 		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Group: c.Link.Group, Rules: c.Rules,
 		Bridge: func(memories []jxtabridge.Memory) (gateway.Bridge, error) {
 			n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: dialled(c.LAN.TCP), HTTP: dialled(c.LAN.HTTP), Identity: identity,
-				Multicast: dialled(c.LAN.Multicast), Hold: hold(c.Link.Profile)}, memories)
+				Multicast: dialled(c.LAN.Multicast), Hold: gateway.Hold(c.Link.Profile)}, memories)
 			return n.bridge, nil
 		},
 	}, records)
@@ -219,11 +219,6 @@ func (n *node) build() error {
 	n.lan = lan.New(bounds, n.daemon.PostLAN, n.reg, n.log)
 	n.norm, err = norm.New(normConfig(c), n.daemon.PostNorm)
 	return err
-}
-
-// hold is how long a propagate pipe's message waits for news of a listener: the news may have to be sent twice.
-func hold(p profile.Profile) time.Duration {
-	return max(15*time.Second, 5*p.RoundTripMax(p.DatagramOctets+profile.IPUDPOctets)/2)
 }
 
 // dialled is an address as routes name it; "" where it is not served.

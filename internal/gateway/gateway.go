@@ -140,6 +140,12 @@ func custodyConfig(p profile.Profile) custody.Config {
 	return c
 }
 
+// Hold is how long a bridge should keep a propagate pipe's message for news of a listener: the news may have to be sent
+// twice.
+func Hold(p profile.Profile) time.Duration {
+	return max(15*time.Second, 5*p.RoundTripMax(p.DatagramOctets+profile.IPUDPOctets)/2)
+}
+
 // Step brings the gateway to now and applies ev; a nil ev means that only time passed.
 func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	g.out, g.now = &out, now

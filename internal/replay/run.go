@@ -88,19 +88,11 @@ type player struct {
 	w     *sim.World
 	shore *sim.Node
 	ship  *sim.Node
-	lan   lan
+	lan   *lan
 	zero  time.Time // of the trace
 	res   *Result
 	prev  [2]map[string]int64 // ledgers at the end of the last bin
 	busy  [2]time.Duration
-}
-
-// lan is the peers of both sides.
-type lan interface {
-	configure(n *sim.Node, c *gateway.Config)
-	output(n *sim.Node, out gateway.Output)
-	begin(w *sim.World)
-	do(a *Action)
 }
 
 func newPlayer(s *Script, o Options) (*player, error) {
@@ -115,7 +107,7 @@ func newPlayer(s *Script, o Options) (*player, error) {
 	}
 	o.Drain = cmp.Or(o.Drain, drainMost)
 	p := &player{o: o, s: s, r: NewRecord(s)}
-	p.lan = newSeam(p)
+	p.lan = newLAN(p)
 	p.res = &Result{Mode: "sim", Profile: o.Profile.Name, Seed: o.Seed, BinS: round(o.Bin.Seconds())}
 	mul := o.Profile.Transport == profile.PMul
 	var err error
@@ -154,10 +146,10 @@ func (p *player) play(ctx Context) (*Result, error) {
 		p.w.Run(tick)
 	}
 	p.zero = p.w.Now
-	p.lan.begin(p.w)
+	p.lan.begin()
 	for i := range p.s.Actions {
 		a := &p.s.Actions[i]
-		p.w.At(a.At, func() { p.lan.do(a) })
+		p.w.At(a.At, func() { p.lan.cast.Do(p.at(), a) })
 	}
 	err := p.bins(ctx, p.s.Duration)
 	if err == nil {
