@@ -19,12 +19,14 @@ type Bridge struct {
 
 	conns map[ConnID]*conn
 	peers map[string]*peer
+	roster
 	cache *advcache.Cache
 	// sent is what far sites were told of a local advertisement, so that a mere renewal seldom travels and a
 	// withdrawal names the same item.
 	sent      map[advcache.Key]told
 	far       map[uint16]*site
-	questions []question
+	sites     []uint16 // of far, in order
+	questions questions
 	held      []held
 	heldSize  int
 	seen      *recent // propagation MessageIds, wire MsgIds, index values asked for
@@ -76,6 +78,7 @@ func New(cfg Config, memories []Memory) *Bridge {
 		far: map[uint16]*site{}, waiting: map[uint64]*delivery{}, seen: newRecent(8192),
 	}
 	b.stats.Refused = map[string]uint64{}
+	b.members, b.questions = map[string][]*peer{}, newQuestions()
 	b.cache = advcache.New(b.cfg.MaxAdverts, b.cfg.MaxAdvertOctets)
 	b.streamState = newStreamState()
 	b.ether = newEther()
@@ -150,21 +153,8 @@ func later(a, b time.Time) time.Time {
 
 // sweep ends what has ended.
 func (b *Bridge) sweep() {
-	for _, p := range b.sortedPeers() {
-		for g, l := range p.leases {
-			if !b.now.Before(l.expires) {
-				b.note("info", "lease ended", "peer", p.id, "group", g)
-				b.dropLease(p, g)
-			}
-		}
-		if p.wantsNudge() && !b.now.Before(p.nudge) {
-			p.nudge = b.now.Add(nudgeAgain)
-			b.disown(p, jxta.NetGroup)
-		}
-		b.pump(p)
-		b.prune(p)
-	}
-	b.questions = slices.DeleteFunc(b.questions, func(q question) bool { return !b.now.Before(q.until) })
+	b.sweepPeers()
+	b.questions.expire(b.now)
 	for len(b.held) > 0 && !b.now.Before(b.held[0].until) {
 		b.unhold()
 	}
@@ -177,19 +167,11 @@ func (b *Bridge) sweep() {
 
 func (b *Bridge) rearm() {
 	b.wake = time.Time{}
-	for _, p := range b.peers {
-		for _, l := range p.leases {
-			b.until(l.expires)
-		}
-		if p.wantsNudge() {
-			b.until(p.nudge)
-		}
-		if len(p.conns) > 0 && b.now.Before(p.next) && slices.ContainsFunc(p.queue, func(m *message) bool { return m.delivery != nil }) {
-			b.until(p.next)
-		}
+	if len(b.timers) > 0 {
+		b.until(b.timers[0].at)
 	}
-	for _, q := range b.questions {
-		b.until(q.until)
+	if t := b.questions.oldest(); !t.IsZero() {
+		b.until(t)
 	}
 	if len(b.held) > 0 {
 		b.until(b.held[0].until)

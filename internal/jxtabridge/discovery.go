@@ -19,9 +19,9 @@ func (b *Bridge) discoveryQuery(in inbound, rq jxta.ResolverQuery) error {
 		return err
 	}
 	b.stats.Queries++
-	q := question{peer: in.from.id, group: in.group, queryID: rq.QueryID, handler: jxta.HandlerDiscovery,
-		threshold: min(dq.Threshold, maxAnswers),
-		ask:       advcache.Question{Group: in.group, Type: uint8(dq.Type), Attr: dq.Attr, Value: dq.Value, Peer: in.dest}}
+	q := question{queryID: rq.QueryID, threshold: min(dq.Threshold, maxAnswers),
+		wish: wish{peer: in.from.id, group: in.group, handler: jxta.HandlerDiscovery,
+			ask: advcache.Question{Group: in.group, Type: uint8(dq.Type), Attr: dq.Attr, Value: dq.Value, Peer: in.dest}}}
 	var found []jxta.Found
 	if dq.Type == jxta.TypePeer {
 		if dq.Threshold <= 0 {
@@ -61,46 +61,49 @@ const peerLife = 2 * time.Hour
 // findPeers answers with peer advertisements: the gateway's own and those of all peers it speaks for.
 func (b *Bridge) findPeers(q *question) []jxta.Found {
 	var found []jxta.Found
-	add := func(id string, reduced []byte) {
-		if len(found) >= q.threshold || id == q.peer || q.ask.Peer != "" && q.ask.Peer != id || !peerMatches(reduced, q.ask) {
+	add := func(id string, reduced []byte, index []jxta.Field) {
+		if len(found) >= q.threshold || id == q.peer || q.ask.Peer != "" && q.ask.Peer != id || !peerMatches(index, q.ask) {
 			return
 		}
 		if doc, err := b.ghostPeerDoc(reduced); err == nil {
 			found = append(found, jxta.Found{Life: peerLife, Doc: string(doc)})
 		}
 	}
-	for _, p := range b.sortedPeers() {
-		if l := p.leases[q.group]; l != nil {
-			add(p.id, l.doc)
+	for _, p := range b.membersOf(q.group) {
+		if len(found) >= q.threshold {
+			return found
 		}
+		l := p.leases[q.group]
+		add(p.id, l.doc, l.index)
 	}
 	for _, s := range b.sortedSites() {
 		for _, it := range b.far[s].peersOf(q.group) {
-			add(it.Peer, it.Doc)
+			add(it.Peer, it.Doc, it.index)
 		}
 	}
-	if own := b.ownPeerDoc(q.group); len(found) < q.threshold && q.ask.Peer == "" && peerMatches(own, q.ask) {
+	if own := b.ownPeerDoc(q.group); len(found) < q.threshold && q.ask.Peer == "" && peerMatches(indexOf(own), q.ask) {
 		found = append(found, jxta.Found{Life: peerLife, Doc: string(own)})
 	}
 	return found
 }
 
-func peerMatches(doc []byte, ask advcache.Question) bool {
-	if ask.Attr == "" {
-		return true
-	}
+func peerMatches(index []jxta.Field, ask advcache.Question) bool {
+	ask.Peer = ""
+	return ask.Matches(&advcache.Entry{Key: advcache.Key{Group: ask.Group, Type: ask.Type}, Index: index})
+}
+
+// indexOf finds the index fields of a document of ours; what cannot be read has none.
+func indexOf(doc []byte) []jxta.Field {
 	n, err := jxta.ParseXML(doc, jxta.DefaultXML)
 	if err != nil {
-		return false
+		return nil
 	}
-	ask.Peer = ""
-	e := advcache.Entry{Key: advcache.Key{Group: ask.Group, Type: ask.Type}, Index: jxta.Describe(n).Index}
-	return ask.Matches(&e)
+	return jxta.Describe(n).Index
 }
 
 // peerKnown answers the questions for peers that a new one satisfies.
 func (b *Bridge) peerKnown(id, group string) {
-	b.questions = slices.DeleteFunc(b.questions, func(q question) bool {
+	b.questions.answer(func(q *question) bool {
 		if q.handler != jxta.HandlerDiscovery || q.ask.Type != jxta.TypePeer || q.group != group || q.peer == id {
 			return false
 		}
@@ -108,12 +111,12 @@ func (b *Bridge) peerKnown(id, group string) {
 		if asker == nil {
 			return true
 		}
-		found := b.findPeers(&q)
+		found := b.findPeers(q)
 		if len(found) == 0 {
 			return false
 		}
 		b.stats.LateAnswers++
-		b.answerDiscovery(asker, &q, found)
+		b.answerDiscovery(asker, q, found)
 		return true
 	})
 }
@@ -249,7 +252,7 @@ func (b *Bridge) advertGone(k advcache.Key) {
 func (b *Bridge) announce(e *advcache.Entry, except string) {
 	found := []jxta.Found{{Life: e.Expires.Sub(b.now), Doc: document(e.Doc)}}
 	answered := map[string]bool{}
-	b.questions = slices.DeleteFunc(b.questions, func(q question) bool {
+	b.questions.answer(func(q *question) bool {
 		if q.handler != jxta.HandlerDiscovery || q.group != e.Group || q.peer == except || !q.ask.Matches(e) {
 			return false
 		}
@@ -258,13 +261,13 @@ func (b *Bridge) announce(e *advcache.Entry, except string) {
 			return asker == nil
 		}
 		b.stats.LateAnswers++
-		b.answerDiscovery(asker, &q, found)
+		b.answerDiscovery(asker, q, found)
 		answered[q.peer] = true
 		return true
 	})
-	push := question{group: e.Group, ask: advcache.Question{Type: e.Type}}
-	for _, p := range b.sortedPeers() {
-		if p.leases[e.Group] == nil || p.id == except || answered[p.id] {
+	push := question{wish: wish{group: e.Group, ask: advcache.Question{Type: e.Type}}}
+	for _, p := range b.membersOf(e.Group) {
+		if p.id == except || answered[p.id] {
 			continue
 		}
 		b.stats.Pushed++

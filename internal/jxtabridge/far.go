@@ -12,14 +12,21 @@ import (
 
 // site is what is known of a sister gateway's LAN.
 type site struct {
-	peers map[string]map[string]Item // group, peer
+	peers map[string]map[string]farPeer // group, peer
+	ids   map[string]int                // groups that a peer is in
 	pipes map[pipeKey]map[string]uint8
 	count int // peers and pipes
 }
 
-func (s *site) peersOf(group string) []Item {
+// farPeer is a peer of another site.
+type farPeer struct {
+	Item
+	index []jxta.Field // of Doc, to find it by
+}
+
+func (s *site) peersOf(group string) []farPeer {
 	m := s.peers[group]
-	out := make([]Item, 0, len(m))
+	out := make([]farPeer, 0, len(m))
 	for _, id := range slices.Sorted(maps.Keys(m)) {
 		out = append(out, m[id])
 	}
@@ -28,20 +35,14 @@ func (s *site) peersOf(group string) []Item {
 
 func (s *site) pipeOwners(k pipeKey) []string { return slices.Sorted(maps.Keys(s.pipes[k])) }
 
-func (b *Bridge) sortedSites() []uint16 { return slices.Sorted(maps.Keys(b.far)) }
-
-// sortedPeers gives runs with the same events the same order.
-func (b *Bridge) sortedPeers() []*peer {
-	return slices.SortedFunc(maps.Values(b.peers), func(a, c *peer) int { return strings.Compare(a.id, c.id) })
-}
+// sortedSites are the numbers of the far sites, in order.
+func (b *Bridge) sortedSites() []uint16 { return b.sites }
 
 // farSite is the site where a peer has a lease, 0 if none.
 func (b *Bridge) farSite(peer string) uint16 {
 	for _, n := range b.sortedSites() {
-		for _, group := range b.far[n].peers {
-			if _, ok := group[peer]; ok {
-				return n
-			}
+		if b.far[n].ids[peer] > 0 {
+			return n
 		}
 	}
 	return 0
@@ -89,8 +90,9 @@ func (b *Bridge) farItem(ev FarItem) {
 	}
 	s := b.far[ev.Site]
 	if s == nil {
-		s = &site{peers: map[string]map[string]Item{}, pipes: map[pipeKey]map[string]uint8{}}
+		s = &site{peers: map[string]map[string]farPeer{}, ids: map[string]int{}, pipes: map[pipeKey]map[string]uint8{}}
 		b.far[ev.Site] = s
+		b.sites = slices.Sorted(maps.Keys(b.far))
 	}
 	if !it.Gone && s.count >= b.cfg.MaxFarItems && it.Kind != ItemAdv {
 		b.stats.Refused["far_items"]++
@@ -112,13 +114,17 @@ func (b *Bridge) farPeer(s *site, it Item) {
 	switch {
 	case it.Gone && had:
 		delete(m, it.Peer)
+		if s.ids[it.Peer]--; s.ids[it.Peer] == 0 {
+			delete(s.ids, it.Peer)
+		}
 		s.count--
 	case !it.Gone:
 		if m == nil {
-			m = map[string]Item{}
+			m = map[string]farPeer{}
 			s.peers[it.Group] = m
 		}
-		if m[it.Peer] = it; !had {
+		if m[it.Peer] = (farPeer{it, indexOf(it.Doc)}); !had {
+			s.ids[it.Peer]++
 			s.count++
 		}
 		b.peerKnown(it.Peer, it.Group)
@@ -183,6 +189,7 @@ func (b *Bridge) farAdvert(n uint16, it Item) {
 func (b *Bridge) siteLost(n uint16) {
 	b.siteLostStreams(n)
 	delete(b.far, n)
+	b.sites = slices.Sorted(maps.Keys(b.far))
 	b.cache.RemoveSite(n)
 	for i := range b.held { // when it comes back it knows nothing
 		b.held[i].sites = slices.DeleteFunc(slices.Clone(b.held[i].sites), func(s uint16) bool { return s == n })
@@ -236,7 +243,7 @@ type StreamStatus struct {
 
 // Status copies what is worth showing.
 func (b *Bridge) Status() Status {
-	st := Status{Gateway: b.me, Questions: len(b.questions), Held: len(b.held), Far: map[uint16]SiteStatus{}}
+	st := Status{Gateway: b.me, Questions: b.questions.count(), Held: len(b.held), Far: map[uint16]SiteStatus{}}
 	groups := map[string]bool{}
 	for _, p := range b.sortedPeers() {
 		ps := PeerStatus{Peer: p.id, Connections: len(p.conns), Leases: map[string]time.Time{}, Relay: p.relayUntil, Waiting: len(p.queue)}
@@ -271,17 +278,10 @@ func (b *Bridge) Status() Status {
 		for _, m := range s.pipes {
 			ss.Pipes += len(m)
 		}
+		ss.Adverts = b.cache.LenOf(n)
 		st.Far[n] = ss
 	}
-	b.cache.All(func(e *advcache.Entry) {
-		if e.Site == 0 {
-			st.Adverts++
-			return
-		}
-		ss := st.Far[e.Site]
-		ss.Adverts++
-		st.Far[e.Site] = ss
-	})
+	st.Adverts = b.cache.LenOf(0)
 	return st
 }
 

@@ -90,7 +90,7 @@ func (b *Bridge) recall(m Memory) {
 		}
 		p := &peer{id: id, signed: pm.Signed, known: pm.Known, leases: map[string]*lease{}, pipes: map[pipeKey]uint8{}, told: map[string]time.Time{}}
 		for _, l := range pm.Leases {
-			p.leases[l.Group] = &lease{l.Expires, l.Doc}
+			b.grant(p, l.Group, &lease{l.Expires, l.Doc, indexOf(l.Doc)})
 		}
 		for _, k := range pm.Pipes {
 			p.pipes[pipeKey{k.Group, k.Pipe}] = k.Kind
@@ -98,7 +98,8 @@ func (b *Bridge) recall(m Memory) {
 				b.untold[untoldPipe{id, pipeKey{k.Group, k.Pipe}}] = time.Unix(0, 0)
 			}
 		}
-		b.peers[id] = p
+		b.addPeer(p)
+		b.peerAt(p, p.due(time.Time{}))
 		return
 	}
 	rest, ok := strings.CutPrefix(m.Key, memAdv)

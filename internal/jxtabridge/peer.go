@@ -48,11 +48,14 @@ type peer struct {
 	queued     int       // octets
 	next       time.Time // when the next far payload may go out; see Config.Pace
 	nudge      time.Time // when it is told again that it has no lease, though it says nothing
+	at         time.Time // when it is looked after at the latest; zero: it need not be
+	place      int       // in timers, while at is set
 }
 
 type lease struct {
 	expires time.Time
-	doc     []byte // what far sites have to know of the peer in this group
+	doc     []byte       // what far sites have to know of the peer in this group
+	index   []jxta.Field // of doc, to find it by
 }
 
 type pipeKey struct{ group, pipe string }
@@ -128,7 +131,7 @@ func (b *Bridge) welcomed(ev Welcomed) {
 			return
 		}
 		p = &peer{id: unique, leases: map[string]*lease{}, pipes: map[pipeKey]uint8{}, told: map[string]time.Time{}}
-		b.peers[unique] = p
+		b.addPeer(p)
 	}
 	c.unique, c.peer = unique, p
 	// Before its first message: as it spoke last, else signed if the id is made of a certificate (ghosts section 2).
@@ -141,7 +144,7 @@ func (b *Bridge) welcomed(ev Welcomed) {
 	p.conns = append(p.conns, c)
 	if len(p.leases) == 0 && p.nudge.IsZero() {
 		p.nudge = b.now.Add(firstNudge)
-		b.until(p.nudge)
+		b.peerAt(p, p.nudge)
 	}
 	if a, err := jxta.ParseAddress(ev.Welcome.Dest); err == nil {
 		if _, service, param := jxta.Demangle(a.Service, a.Param); serviceIs(service, jxta.ClassRelay) {
@@ -211,7 +214,7 @@ func (p *peer) newest() *conn {
 func (b *Bridge) prune(p *peer) {
 	if len(p.conns) == 0 && len(p.leases) == 0 {
 		b.abandon(p, func(*message) bool { return true })
-		delete(b.peers, p.id)
+		b.removePeer(p)
 	}
 }
 
@@ -268,7 +271,11 @@ func (b *Bridge) enqueue(p *peer, m *message) {
 		}
 		p.queued -= p.queue[i].size
 		b.finish(p.queue[i])
-		p.queue = slices.Delete(p.queue, i, i+1)
+		if p.queue[i] = nil; i == 0 {
+			p.queue = p.queue[1:]
+		} else {
+			p.queue = slices.Delete(p.queue, i, i+1)
+		}
 	}
 }
 
@@ -294,8 +301,7 @@ func (b *Bridge) pump(p *peer) {
 	if c == nil {
 		return
 	}
-	var later []*message // payloads that keep their distance, in order; answers may pass them
-	n := 0
+	n, kept := 0, 0 // kept: payloads that keep their distance, in order; answers may pass them
 	for n < len(p.queue) && c.octets < b.cfg.Window {
 		m := p.queue[n]
 		n++
@@ -305,8 +311,9 @@ func (b *Bridge) pump(p *peer) {
 			if b.now.Before(m.expires) {
 				b.transmit(c, m, true)
 			}
-		case len(later) > 0 || b.now.Before(p.next):
-			later = append(later, m)
+		case kept > 0 || b.now.Before(p.next):
+			p.queue[kept] = m // every place before n is free
+			kept++
 		default:
 			p.queued -= m.size
 			b.transmit(c, m, true)
@@ -318,10 +325,12 @@ func (b *Bridge) pump(p *peer) {
 			p.next = b.now.Add(pace)
 		}
 	}
-	if len(later) > 0 {
-		b.until(p.next)
+	if kept > 0 {
+		b.peerAt(p, p.next)
 	}
-	p.queue = append(later, p.queue[n:]...)
+	copy(p.queue[n-kept:n], p.queue[:kept])
+	clear(p.queue[:n-kept])
+	p.queue = p.queue[n-kept:]
 }
 
 // shortBacklog is how many payloads may wait for a peer and still take their time.

@@ -107,8 +107,8 @@ func application(elements []jxta.Element) []jxta.Element {
 func (b *Bridge) fanOut(group string, elements []jxta.Element, w *jxta.WireHeader, h jxta.Propagate, to func(*peer) bool, d *delivery) int {
 	var all []jxta.Element
 	count := 0
-	for _, p := range b.sortedPeers() {
-		if p.leases[group] == nil || !to(p) {
+	for _, p := range b.membersOf(group) {
+		if !to(p) {
 			continue
 		}
 		if all == nil {

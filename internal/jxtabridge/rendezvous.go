@@ -17,6 +17,10 @@ func (b *Bridge) lease(in inbound) {
 	}
 	if e := find(in.elements, "Disconnect", ""); e != nil {
 		b.dropLease(in.from, in.group)
+		if p := in.from; p.wantsNudge() { // should it stay after all
+			p.nudge = later(p.nudge, b.now.Add(firstNudge))
+			b.peerAt(p, p.nudge)
+		}
 	}
 }
 
@@ -44,13 +48,13 @@ func (b *Bridge) connect(in inbound, doc []byte) {
 			return
 		}
 		l = &lease{}
-		p.leases[group] = l
+		b.grant(p, group, l)
 		b.note("info", "peer has a lease", "peer", p.id, "name", adv.Name, "group", group, "signed", p.signed)
 	}
 	l.expires = b.now.Add(b.cfg.Lease)
-	b.until(l.expires)
+	b.peerAt(p, l.expires)
 	if reduced := reducePeer(n); !bytes.Equal(l.doc, reduced) {
-		l.doc = reduced
+		l.doc, l.index = reduced, indexOf(reduced)
 		b.out.Items = append(b.out.Items, b.peerItem(p, group))
 		b.peerKnown(p.id, group)
 	}
@@ -78,7 +82,7 @@ func (b *Bridge) dropLease(p *peer, group string) {
 		}
 	}
 	b.edgeGone(p, group, "")
-	delete(p.leases, group)
+	b.revoke(p, group)
 	b.out.Items = append(b.out.Items, Item{Kind: ItemPeer, Group: group, Peer: p.id, Gone: true})
 	b.abandon(p, func(m *message) bool { return m.group == group && m.delivery != nil })
 	for _, c := range p.conns {
@@ -89,7 +93,7 @@ func (b *Bridge) dropLease(p *peer, group string) {
 			}
 		}
 	}
-	b.questions = slices.DeleteFunc(b.questions, func(q question) bool { return q.peer == p.id && q.group == group })
+	b.questions.forget(p.id, group)
 	b.rememberPeer(p)
 	b.prune(p)
 }

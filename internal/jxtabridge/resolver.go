@@ -3,9 +3,7 @@ package jxtabridge
 import (
 	"slices"
 	"strings"
-	"time"
 
-	"aldis/internal/advcache"
 	"aldis/internal/jxta"
 )
 
@@ -202,59 +200,6 @@ func pipeItem(peer string, k pipeKey, kind uint8) Item {
 	return Item{Kind: ItemPipe, Group: k.group, Peer: peer, ID: k.pipe, Sub: kind}
 }
 
-// question is a query that nothing was known for when it came.
-type question struct {
-	until   time.Time
-	peer    string // asker
-	group   string
-	queryID int
-	handler string // of the resolver
-	// discovery
-	ask       advcache.Question
-	threshold int
-	// pipe resolver
-	pipe string
-	kind string // pipe type as asked
-}
-
-func (q *question) sameAs(o *question) bool {
-	return q.peer == o.peer && q.group == o.group && q.handler == o.handler && q.ask == o.ask && q.pipe == o.pipe
-}
-
-const repeats = 4 // query ids remembered of one question: each has its own listener in the asking peer
-
-// remember keeps a question until somebody can answer it.
-func (b *Bridge) rememberQuestion(q question) {
-	if b.peers[q.peer] == nil {
-		return // a stranger's: it asks again, or takes a lease
-	}
-	q.until = b.now.Add(b.cfg.Question)
-	same, mine := 0, 0
-	for i := len(b.questions) - 1; i >= 0; i-- {
-		o := &b.questions[i]
-		if o.peer != q.peer {
-			continue
-		}
-		mine++
-		if !o.sameAs(&q) {
-			continue
-		}
-		if same++; o.queryID == q.queryID || same >= repeats {
-			b.questions = slices.Delete(b.questions, i, i+1)
-			mine--
-		}
-	}
-	if mine >= max(1, b.cfg.MaxQuestions/8) || len(b.questions) >= b.cfg.MaxQuestions {
-		i := 0
-		if mine >= max(1, b.cfg.MaxQuestions/8) {
-			i = slices.IndexFunc(b.questions, func(o question) bool { return o.peer == q.peer })
-		}
-		b.questions = slices.Delete(b.questions, i, i+1)
-	}
-	b.questions = append(b.questions, q)
-	b.until(q.until)
-}
-
 // pipeQuery answers who has a pipe open, in the owner's place (wire 8.2, ghosts 6.1).
 func (b *Bridge) pipeQuery(in inbound, rq jxta.ResolverQuery) error {
 	q, err := jxta.ParsePipeResolver([]byte(rq.Query))
@@ -279,8 +224,8 @@ func (b *Bridge) pipeQuery(in inbound, rq jxta.ResolverQuery) error {
 			}
 		}
 	default:
-		b.rememberQuestion(question{peer: in.from.id, group: in.group, queryID: rq.QueryID, handler: jxta.HandlerPipe,
-			pipe: q.Pipe, kind: q.Type})
+		b.rememberQuestion(question{queryID: rq.QueryID, kind: q.Type,
+			wish: wish{peer: in.from.id, group: in.group, handler: jxta.HandlerPipe, pipe: q.Pipe}})
 	}
 	return nil
 }
@@ -327,7 +272,7 @@ func (b *Bridge) pipeKnown(owner string, k pipeKey, kind uint8) {
 	if kind == PipePropagate {
 		return // nobody has to resolve one
 	}
-	b.questions = slices.DeleteFunc(b.questions, func(q question) bool {
+	b.questions.answer(func(q *question) bool {
 		if q.handler != jxta.HandlerPipe || q.group != k.group || q.pipe != k.pipe || q.peer == owner {
 			return false
 		}
