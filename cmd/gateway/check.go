@@ -11,21 +11,42 @@ import (
 	"aldis/internal/profile"
 )
 
-const checkAbout = `usage: gateway check [-c FILE]
+const checkAbout = `usage: gateway check [-c FILE] [--example WHAT [--json]]
 
 Reads a configuration with its profile and key, reports every mistake with file, line and key, and otherwise says what
-would run and what is odd about it. It changes nothing, needs no link, and may run beside the gateway.
+would run and what is odd about it. It changes nothing, needs no link, and may run beside the gateway. FILE may also
+stand without -c.
+
+With --example it says which [[filter]] rule takes something, and which condition each earlier rule misses. WHAT is a
+file with an advertisement, or a list of file, type, root, name, group, peer, pipe, size, direction and site:
+  gateway check --example adv.xml
+  gateway check --example 'type=pipe,name=ship track,size=400'
+  gateway check --example 'file=adv.xml,group=urn:jxta:uuid-…02,site=hq'
+Types: peer, group, pipe, class, spec, impl, other, listener (an open input pipe), message, question.
 `
 
 func checkCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("check", flag.ContinueOnError)
 	file := fs.String("c", defaultConfig, "configuration `file`")
-	if _, code, done := parse(fs, args, 0, checkAbout, stdout, stderr); done {
+	what := fs.String("example", "", "say which filter rule takes `WHAT`")
+	asJSON := fs.Bool("json", false, "with --example: answer as JSON")
+	rest, code, done := parse(fs, args, 1, checkAbout, stdout, stderr)
+	if done {
 		return code
+	}
+	if len(rest) == 1 {
+		*file = rest[0]
+	}
+	if *asJSON && *what == "" {
+		fmt.Fprint(stderr, "gateway check: --json goes with --example\n\n", checkAbout)
+		return exitUsage
 	}
 	cfg, err := config.Load(*file)
 	if err != nil {
 		return mistakes(stderr, err)
+	}
+	if *what != "" {
+		return explain(cfg, *what, *asJSON, stdout, stderr)
 	}
 	summary(stdout, cfg)
 	for _, w := range cfg.Warnings() {
@@ -69,8 +90,17 @@ func summary(out io.Writer, c *config.Config) {
 	} else {
 		fmt.Fprintln(w, "http\tnone: gateway status cannot ask")
 	}
+	fmt.Fprintf(w, "filters\t%s\n", filters(c))
 	fmt.Fprintf(w, "log\t%s, %s\n", c.Log.Level, c.Log.Format)
 	w.Flush()
+}
+
+// filters says how many rules there are.
+func filters(c *config.Config) string {
+	if len(c.Filters) == 0 {
+		return "no rules: what somebody uses or asks for crosses"
+	}
+	return fmt.Sprintf("%d rules, the first that fits decides; --example shows which", len(c.Filters))
 }
 
 // carrier says how messages travel.

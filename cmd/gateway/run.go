@@ -25,6 +25,7 @@ import (
 	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/daemon"
+	"aldis/internal/filter"
 	"aldis/internal/gateway"
 	"aldis/internal/journal"
 	"aldis/internal/jxtabridge"
@@ -202,12 +203,14 @@ func (n *node) build() error {
 	for i, p := range c.Link.Peers {
 		peers[i] = gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.Address}
 	}
+	rules := filter.New(c.Filters)
 	n.gateway, err = gateway.New(gateway.Config{
 		ID: c.Node.ID, Name: c.Node.Name, Peers: peers, Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
-		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Group: c.Link.Group, Rules: c.Rules,
+		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Group: c.Link.Group, Rules: c.Rules, Filter: rules,
 		Bridge: func(memories []jxtabridge.Memory) (gateway.Bridge, error) {
 			n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: dialled(c.LAN.TCP), HTTP: dialled(c.LAN.HTTP), Identity: identity,
-				Multicast: dialled(c.LAN.Multicast), Hold: gateway.Hold(c.Link.Profile)}, memories)
+				Multicast: dialled(c.LAN.Multicast), Hold: gateway.Hold(c.Link.Profile), Filter: rules,
+				AskAfter: gateway.AskAfter(c.Link.Profile)}, memories)
 			return n.bridge, nil
 		},
 	}, records)

@@ -130,6 +130,11 @@ func printStatus(out io.Writer, r control.Report, now time.Time) {
 	w.Flush()
 	fmt.Fprintln(out)
 	printLedger(out, r.Ledger)
+	for _, f := range r.Filters {
+		if f.Fits > 0 {
+			fmt.Fprintf(out, "%s, %s: took %d, of which %d waited and %d were dropped for its rate\n", ruleText(f.Label, f.Line), f.Action, f.Fits, f.Waited, f.Dropped)
+		}
+	}
 	for _, reason := range slices.Sorted(maps.Keys(r.Dropped)) {
 		if n := r.Dropped[reason]; n > 0 {
 			fmt.Fprintf(out, "dropped, %s: %d\n", reason, n)

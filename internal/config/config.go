@@ -19,6 +19,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"aldis/internal/compact"
+	"aldis/internal/filter"
 	"aldis/internal/profile"
 	"aldis/internal/seal"
 )
@@ -37,6 +38,8 @@ type Config struct {
 	// Rules say how hard the elements of messages are tried to be made smaller; the first that fits decides, after them
 	// those that are built in.
 	Rules []compact.Rule
+	// Filters say what may cross the link; the first that fits decides.
+	Filters []filter.Rule
 }
 
 // Node is this gateway.
@@ -176,6 +179,7 @@ var known = map[string][]string{
 	"link":         {"profile", "listen", "key_file", "end", "keepalive", "group", "group_interface"},
 	"link.peer":    {"id", "name", "address"},
 	"compact.rule": {"type", "name", "octets", "effort"},
+	"filter":       filterKeys,
 	"http":         {"listen"},
 	"log":          {"level", "format"},
 }
@@ -217,6 +221,7 @@ func (r *reader) read() {
 
 	r.readLink()
 	r.readRules()
+	r.readFilters()
 
 	http := section{r, r.tree.tables["http"], "http"}
 	c.HTTP.Listen = http.address("listen", false)

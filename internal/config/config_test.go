@@ -252,6 +252,14 @@ func TestMistakes(t *testing.T) {
 			`10: link.group: is of no use with profile iridium-directip`}},
 		{"rule", "[http]", "[[compact.rule]]\ntype = \"image/[\"\neffort = \"hard\"\nsize = 3\n[http]", []string{
 			`18: compact.rule.type: "image/[" is no pattern`, `19: compact.rule.effort: must be one of`, `20: compact.rule.size: there is no such key`}},
+		{"filter that is odd", "[http]", "[[filter]]\ntype = \"pipes\"\ngroup = \"ops\"\nsite = \"hk\"\nrate = \"fast\"\nsize = 3\n[http]", []string{
+			`17: filter.action: is missing`, `18: filter.type: must be one of "peer", "group"`, `19: filter.group: is no group id, like "urn:jxta:uuid-…02" or "net": "ops"`,
+			`20: filter.site: "hk" is neither name nor id of a [[link.peer]]; is hq meant?`, `21: filter.rate: must be a number and a time`, `22: filter.size: there is no such key`}},
+		{"a peer's id for a pipe's", "[http]", "[[filter]]\npipe = \"urn:jxta:uuid-AA03\"\naction = \"deny\"\n[http]", []string{`18: filter.pipe: is no pipe id`}},
+		{"filters that contradict", "[http]", "[[filter]]\nname = \"a*\"\naction = \"deny\"\n[[filter]]\nname = \"a*\"\naction = \"local\"\n[http]", []string{
+			`22: filter.action: "local" contradicts the rule of line 17, which has the same conditions and action "deny"`}},
+		{"a filter that never matches", "[http]", "[[filter]]\naction = \"deny\"\nsite = \"hq\"\n[[filter]]\naction = \"allow\"\nsite = \"1\"\ntype = \"pipe\"\n[[filter]]\noctets_min = 9\noctets_max = 8\naction = \"deny\"\n[http]", []string{
+			`21: filter.action: the rule can never match: that of line 17 comes first`, `25: filter.octets_min: the rule can never match: nothing has at least 9`}},
 		{"keepalive too short", "key_file", "keepalive = \"10ms\"\nkey_file", []string{`10: link.keepalive: must be "0s" or a time`}},
 		{"log", "[http]", "[log]\nlevel = \"loud\"\nformat = 3\n[http]", []string{"18: log.level: must be one of", "19: log.format: must be text"}},
 		{"profile's file", `"iridium-directip"`, `"lost.toml"`, []string{"8: link.profile: DIR/lost.toml cannot be read: no such file"}},

@@ -35,7 +35,9 @@ type tree struct {
 }
 
 // isArray names the sections that are written with two brackets.
-func isArray(path string) bool { return path == "link.peer" || path == "compact.rule" }
+func isArray(path string) bool {
+	return path == "link.peer" || path == "compact.rule" || path == "filter"
+}
 
 // parse reads data. A line that is no TOML is reported and taken as empty, so that the rest can be judged too.
 func parse(data []byte, fail func(line int, key, format string, args ...any)) *tree {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"aldis/internal/filter"
 	"aldis/internal/gateway"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/norm"
@@ -32,6 +33,7 @@ func sample() gateway.Status {
 		},
 		Ledger:  []gateway.LedgerRow{{Direction: "sent", Peer: "hq", Kind: "payload", Octets: 20_000}, {Direction: "received", Peer: "hq", Kind: "ack", Octets: 31}},
 		Dropped: map[string]uint64{"not_authentic": 9},
+		Filters: []filter.Status{{Label: "charts", Line: 30, Action: "local", Counts: filter.Counts{Fits: 3}}, {Line: 35, Action: "allow", Rate: "1/s", Counts: filter.Counts{Fits: 9, Waited: 2, Dropped: 1}}},
 	}
 }
 
@@ -142,6 +144,9 @@ func TestMetrics(t *testing.T) {
 		`aldis_replica_items 7`,
 		`aldis_replica_peer_items{peer="hq",state="far"} 8`,
 		`aldis_norm_up 1`,
+		`aldis_filter_total{action="local",event="fits",rule="charts"} 3`,
+		`aldis_filter_total{action="allow",event="waited",rule="line 35"} 2`,
+		`aldis_filter_total{action="allow",event="dropped",rule="line 35"} 1`,
 		`aldis_norm_starts_total 2`,
 		`aldis_norm_strange_packets_total 1`,
 		`aldis_jxta_peers{generation="signed"} 1`,

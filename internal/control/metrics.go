@@ -2,11 +2,13 @@ package control
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"aldis/internal/filter"
 	"aldis/internal/gateway"
 )
 
@@ -35,6 +37,10 @@ var (
 
 	descItems     = desc("replica_items", "Items of state (peers, advertisements, pipes) of this site.")
 	descPeerItems = desc("replica_peer_items", "Items: of this site known to be at the peer (held), on their way there (under_way), of the peer's site here (far).", "peer", "state")
+
+	descFilter = desc("filter_total",
+		"What the operator's rules took, by rule (its label, or its line in the configuration): fits, waited and dropped for its rate.",
+		"rule", "action", "event")
 
 	descNORM         = desc("norm_up", "1 when the child that runs libnorm works.")
 	descNORMFailures = desc("norm_failures_total", "Times that the child had to be replaced.")
@@ -72,7 +78,7 @@ func (collector) Describe(ch chan<- *prometheus.Desc) {
 		descCustody, descCustodyBytes, descItems, descPeerItems, descNORM, descNORMFailures,
 		descNORMStarts, descNORMStrange, descNORMCommands, descRadioDatagrams, descRadioBytes, descRadioDropped,
 		descPeers, descQueue, descAdverts, descQuestions, descJXTA, descRefused, descQueries, descAnswers, descPublished,
-		descPushed, descPayloads,
+		descPushed, descPayloads, descFilter,
 	} {
 		ch <- d
 	}
@@ -111,6 +117,15 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	for _, row := range r.Ledger {
 		count(descLink, row.Octets, row.Direction, row.Peer, row.Kind)
+	}
+	for i, f := range r.Filters {
+		rule := "line " + strconv.Itoa(f.Line)
+		if f.Label != "" && !slices.ContainsFunc(r.Filters[:i], func(o filter.Status) bool { return o.Label == f.Label }) {
+			rule = f.Label
+		}
+		count(descFilter, f.Fits, rule, f.Action, "fits")
+		count(descFilter, f.Waited, rule, f.Action, "waited")
+		count(descFilter, f.Dropped, rule, f.Action, "dropped")
 	}
 	for _, p := range r.Peers {
 		peer(p, count, gauge)
@@ -154,6 +169,7 @@ func lan(r Report, count counter, gauge gauger) {
 	count(descAnswers, s.LateAnswers, "late")
 	count(descPublished, s.Published)
 	count(descPushed, s.Pushed)
+	count(descQueries, s.Asked, "asked_afar")
 	for fate, n := range map[string]uint64{
 		"wire": s.WireIn, "carried": s.Carried, "carried_late": s.CarriedLate, "local_copy": s.LocalFanOut,
 		"far": s.FarPayloads, "undeliverable": s.FarUndeliverable, "abandoned": s.Abandoned,

@@ -335,7 +335,7 @@ func itemOut(coder *compact.Coder, it jxtabridge.Item) *ItemDef {
 
 func itemIn(in *ItemDef, texts *Texts) (it jxtabridge.Item, err error) {
 	it = jxtabridge.Item{Kind: jxtabridge.ItemKind(in.Kind), Sub: uint8(in.Sub), Signed: in.Signed, Gone: in.Gone}
-	if in.Kind == 0 || in.Kind > uint32(jxtabridge.ItemPipe) || in.Sub > 255 {
+	if in.Kind == 0 || in.Kind > uint32(jxtabridge.ItemAsk) || in.Sub > 255 {
 		return it, fmt.Errorf("%w: item kind %d, %d", ErrMalformed, in.Kind, in.Sub)
 	}
 	if it.Group, err = compact.ParseID(in.Group); err != nil {

@@ -41,7 +41,7 @@ func (g *Gateway) stepBridge(now time.Time, ev jxtabridge.Event) {
 		g.record(bucketBridge, []byte(m.Key), value)
 	}
 	for _, it := range bo.Items {
-		g.replica.Put(it)
+		g.put(now, it)
 		if it.Gone {
 			g.record(bucketOwn, []byte(it.Key()), nil)
 		} else if value, err := encodeItem(it); err == nil {
@@ -49,12 +49,16 @@ func (g *Gateway) stepBridge(now time.Time, ev jxtabridge.Event) {
 		}
 	}
 	for i := range bo.Carry {
+		sites, payload := bo.Carry[i].Sites, &bo.Carry[i].Payload
+		if !g.cfg.Filter.Empty() {
+			sites = slices.DeleteFunc(slices.Clone(sites), func(site uint16) bool { return !g.mayCarry(now, site, payload) })
+		}
 		if g.mul != nil {
-			g.submitPayload(now, bo.Carry[i].Sites, &bo.Carry[i].Payload)
+			g.submitPayload(now, sites, payload)
 			continue
 		}
-		for _, site := range bo.Carry[i].Sites {
-			g.accept(now, site, &bo.Carry[i].Payload)
+		for _, site := range sites {
+			g.accept(now, site, payload)
 		}
 	}
 	for _, t := range bo.Done {

@@ -10,6 +10,7 @@ import (
 
 	"aldis/internal/compact"
 	"aldis/internal/custody"
+	"aldis/internal/filter"
 	"aldis/internal/frame"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/profile"
@@ -46,6 +47,8 @@ type Config struct {
 	Group netip.AddrPort
 	Rand  *rand.Rand     // of P_Mul's random delays
 	Rules []compact.Rule // how hard elements are tried to make smaller; compact.DefaultRules come after
+	// Filter is what may cross; nil has no rules. The bridge has the same one, for what local peers may offer each other.
+	Filter *filter.Filter
 	// MaxWaiting bounds the octets that wait for one peer; 0 means DefaultMaxWaiting. What does not fit is refused.
 	MaxWaiting int
 	// Bridge makes the LAN side from what it asked to remember.
@@ -72,6 +75,7 @@ type Gateway struct {
 	seq       uint64 // of messages waiting
 	norm      normState
 	silence   silence
+	slow      slow
 	mul       *mul // nil unless the profile's transport is P_Mul
 	stats     Stats
 	nextPurge time.Time // of what has expired
@@ -81,6 +85,7 @@ type Gateway struct {
 	now          time.Time
 	bridgeDue    time.Time
 	carried      carriedQueue
+	restoredOwn  []jxtabridge.Item
 	restoredFar  []jxtabridge.FarItem
 	restoredMail []jxtabridge.FarPayload
 }
@@ -146,6 +151,11 @@ func Hold(p profile.Profile) time.Duration {
 	return max(15*time.Second, 5*p.RoundTripMax(p.DatagramOctets+profile.IPUDPOctets)/2)
 }
 
+// AskAfter is how long a bridge should wait for an answer to come by itself before it asks far sites: one may be on its way.
+func AskAfter(p profile.Profile) time.Duration {
+	return max(4*time.Second, p.RoundTripMax(p.DatagramOctets+profile.IPUDPOctets))
+}
+
 // Step brings the gateway to now and applies ev; a nil ev means that only time passed.
 func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	g.out, g.now = &out, now
@@ -180,6 +190,7 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	if !now.Before(g.nextPurge) {
 		g.purge(now)
 	}
+	g.stepSlow(now)
 	g.stepMul(now)
 	g.endSilence(now)
 	if !g.silence.on {
@@ -192,14 +203,17 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 // start is the first Step: everything known from the journal is told to the bridge before anything else happens.
 func (g *Gateway) start(now time.Time) {
 	g.started = true
+	for _, it := range g.restoredOwn { // before the bridge says anew which of them somebody uses
+		g.put(now, it)
+	}
 	g.stepBridge(now, nil)
 	for _, f := range g.restoredFar {
-		g.stepBridge(now, f)
+		g.farItem(now, f.Site, f.Item, false)
 	}
 	for _, m := range g.restoredMail {
 		g.stepBridge(now, m)
 	}
-	g.restoredFar, g.restoredMail = nil, nil
+	g.restoredOwn, g.restoredFar, g.restoredMail = nil, nil, nil
 	for _, p := range g.peers {
 		p.helloDue = now
 		if p.receiver.Cumulative(frame.Direct)+p.receiver.Cumulative(frame.Bulk) > 0 {
@@ -325,7 +339,7 @@ func (g *Gateway) ready(now time.Time, p *peer) (bool, time.Time) {
 
 // deadline is when Step wants to be called at the latest.
 func (g *Gateway) deadline(now time.Time) time.Time {
-	due := earlier(earlier(g.nextPurge, g.bridgeDue), g.norm.startAt)
+	due := earlier(earlier(earlier(g.nextPurge, g.bridgeDue), g.norm.startAt), g.slow.due)
 	if g.mul != nil {
 		due = earlier(due, g.mul.due())
 		for _, p := range g.peers {

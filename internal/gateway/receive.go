@@ -250,6 +250,7 @@ func (g *Gateway) resetReceiving(now time.Time, p *peer) {
 	}
 	p.far = map[string]jxtabridge.Item{}
 	g.recordPeer(p)
+	g.slowLost(p.ID)
 	g.stepBridge(now, jxtabridge.SiteLost{Site: p.ID})
 }
 
@@ -364,6 +365,10 @@ func (g *Gateway) open(now time.Time, p *peer, id custody.ID, body []byte) error
 		}
 		p.inFlows[number] = defined
 		g.record(bucketInFlow, flowKey(p.ID, number), []byte(defined))
+	}
+	if m.Payload != nil && !g.mayArrive(now, p.ID, m.Payload) {
+		g.stats.Dropped["filter"]++
+		return nil
 	}
 	if m.Payload != nil {
 		m.Payload.MsgID = messageID(p, id)

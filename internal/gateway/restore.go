@@ -123,7 +123,8 @@ func (g *Gateway) restore(records []Record) (memories []jxtabridge.Memory, state
 			if err != nil {
 				return nil, nil, fmt.Errorf("%w: %s %q", err, r.Bucket, r.Key)
 			}
-			g.replica.Put(it)
+			it.Home = it.Kind == jxtabridge.ItemAdv // until the bridge says who needs it; those that have it keep it
+			g.restoredOwn = append(g.restoredOwn, it)
 			continue
 		case bucketSilence:
 			if g.silence, err = parseSilence(r.Value); err != nil {

@@ -40,14 +40,14 @@ func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
 			p.far[key] = it
 			g.recordFar(p, key, it)
 		}
-		g.stepBridge(now, jxtabridge.FarItem{Site: p.ID, Item: it})
+		g.farItem(now, p.ID, it, true)
 	}
 	for _, h := range m.Void {
 		for key, it := range p.far {
 			if replica.HashOf(it) == h {
 				delete(p.far, key)
 				g.record(bucketFar, peerKey(p.ID, []byte(key)), nil)
-				g.stepBridge(now, jxtabridge.FarItem{Site: p.ID, Item: gone(it)})
+				g.farItem(now, p.ID, gone(it), true)
 				break
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/filter"
 	"aldis/internal/frame"
 	"aldis/internal/profile"
 	"aldis/internal/seal"
@@ -62,6 +63,7 @@ type PeerCounts struct {
 type Stats struct {
 	Dropped  map[string]uint64 // datagrams and packets, by reason
 	complain time.Time
+	filtered time.Time // when it was last said that messages are dropped
 }
 
 func newStats() Stats { return Stats{Dropped: map[string]uint64{}} }
@@ -81,6 +83,7 @@ type Status struct {
 	Peers      []PeerStatus      `json:"peers"`
 	Ledger     []LedgerRow       `json:"ledger"`
 	Dropped    map[string]uint64 `json:"dropped"`
+	Filters    []filter.Status   `json:"filters,omitempty"` // the operator's rules, in order
 }
 
 // NormStatus is the child that runs libnorm.
@@ -121,7 +124,7 @@ func (g *Gateway) Status(now time.Time) Status {
 		ID: g.cfg.ID, Name: g.cfg.Name, Profile: g.cfg.Profile.Name, End: "terminal",
 		Boot: g.cfg.Boot, BootNumber: g.cfg.Boot.Number,
 		NORM:  NormStatus{g.norm.up, g.norm.generation, g.norm.failures},
-		Items: len(g.replica.Own()), Dropped: map[string]uint64{},
+		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Dropped: map[string]uint64{},
 	}
 	if g.cfg.Shore {
 		s.End = "shore"

@@ -92,6 +92,7 @@ const (
 	ItemPeer ItemKind = 1 + iota // a peer that holds a lease here
 	ItemAdv                      // an advertisement that a local peer published
 	ItemPipe                     // an input pipe that a local peer has open
+	ItemAsk                      // what local peers look for: far sites tell what fits, though nobody there uses it
 )
 
 // Item is one piece of a site's state, as sister gateways replicate it. Two items with the same Key are versions of
@@ -100,8 +101,8 @@ type Item struct {
 	Kind  ItemKind
 	Group string // unique value of the group: "jxta-NetGroup", "uuid-...02"
 	Peer  string // unique value of the owner: "cbid-...03"
-	ID    string // ItemAdv: unique value of the advertisement, or "h-<hex>" where it has none; ItemPipe: pipe's unique value
-	// Sub is the discovery type of an ItemAdv (0 peer, 1 group, 2 other) and the PipeType of an ItemPipe.
+	ID    string // ItemAdv: unique value of the advertisement, or "h-<hex>" where it has none; ItemPipe: pipe's unique value; ItemAsk: "attribute=pattern"
+	// Sub is the discovery type of an ItemAdv or ItemAsk (0 peer, 1 group, 2 other) and the PipeType of an ItemPipe.
 	Sub uint8
 	// Doc is XML: the advertisement itself (ItemAdv), or what has to be known of the peer to rebuild its
 	// peer advertisement (ItemPeer: no route, no signature, no root certificate). Empty for ItemPipe.
@@ -111,6 +112,10 @@ type Item struct {
 	Expires time.Time
 	// Gone withdraws the item with this Key; only Kind, Group, Peer, ID and Sub matter then.
 	Gone bool
+	// Home keeps the item from all sites but those in To, and those that hold it already: those are told of changes.
+	// Both are of this site's own items alone and do not cross the link.
+	Home bool
+	To   []uint16
 }
 
 // Key is the same for all versions of one thing of one site.

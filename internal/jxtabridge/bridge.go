@@ -35,6 +35,7 @@ type Bridge struct {
 	wake      time.Time // when something of ours ends
 	streamState
 	ether ether
+	wanted
 	stats Stats
 }
 
@@ -51,6 +52,7 @@ type Stats struct {
 	PipeQueries      uint64
 	RouteQueries     uint64
 	Published        uint64 // advertisements that local peers published
+	Asked            uint64 // questions that far sites were told of
 	Pushed           uint64 // advertisements handed to peers that had not asked
 	WireIn           uint64 // propagate pipe messages of local peers
 	LocalFanOut      uint64 // copies for other local peers
@@ -82,6 +84,7 @@ func New(cfg Config, memories []Memory) *Bridge {
 	b.cache = advcache.New(b.cfg.MaxAdverts, b.cfg.MaxAdvertOctets)
 	b.streamState = newStreamState()
 	b.ether = newEther()
+	b.wanted = newWanted()
 	positions := map[streamKey][2]uint32{}
 	for _, m := range memories {
 		if !b.recallStream(m, positions) {
@@ -100,6 +103,7 @@ func (b *Bridge) Step(now time.Time, ev Event) Output {
 	if b.recalled {
 		b.wakeStreams()
 	}
+	b.restateUsed()
 	if !b.wake.IsZero() && !now.Before(b.wake) {
 		b.sweep()
 	}
@@ -162,6 +166,7 @@ func (b *Bridge) sweep() {
 		b.advertGone(k)
 	}
 	b.sweepStreams()
+	b.sweepAsks()
 	b.rearm()
 }
 
@@ -178,6 +183,9 @@ func (b *Bridge) rearm() {
 	}
 	if t := b.cache.Deadline(); !t.IsZero() {
 		b.until(later(t, b.now.Add(time.Millisecond))) // what is left of many that end together
+	}
+	for _, a := range b.later {
+		b.until(a.due)
 	}
 	b.rearmStreams()
 }

@@ -11,6 +11,7 @@ import (
 	"math/big"
 	"time"
 
+	"aldis/internal/filter"
 	"aldis/internal/jxta"
 )
 
@@ -28,6 +29,10 @@ type Config struct {
 	Hold       time.Duration // how long a propagate pipe's message waits for news of a listener; default 15 s
 	Question   time.Duration // how long an unanswered question is remembered; default 10 min
 	Linger     time.Duration // how long what is not custody waits for a peer that is re-dialling; default 60 s
+	// Filter is the operator's rules, which the gateway has too; nil: none.
+	Filter   *filter.Filter
+	Ask      time.Duration // how long far sites know what somebody here looked for; default 1 h
+	AskAfter time.Duration // how long an answer may come by itself before they are told; default 4 s
 	// Pace is the least distance of two far payloads to one peer, default 10 ms. JXSE 2.7 hands each message to another
 	// thread, so that of two which come together the second may overtake the first: seen with every other pair of a
 	// backlog at no distance, with one of 100 at 2 ms, and on a busy machine with one of 120 at 10 ms: so a backlog
@@ -46,6 +51,7 @@ type Config struct {
 	MaxQueueOctets  int // default 32 MiB
 	Window          int // octets handed to a connection and not written yet; default 512 KiB
 	MaxFarItems     int // items of one far site; default 65,536
+	MaxAsks         int // questions that far sites are told of, and that one far site may tell; default 256, of one peer an eighth of it
 	MaxStreams      int // BiDi pipes and sockets to far peers; default 1024, of one peer a quarter of it
 	// What of one stream may be under way to the far site before its sender has to wait; the sender's own window, up
 	// to 50 blocks, may come on top.
@@ -69,6 +75,8 @@ func (c Config) withDefaults() Config {
 	wait(&c.Hold, 15*time.Second)
 	wait(&c.Question, 10*time.Minute)
 	wait(&c.Linger, time.Minute)
+	wait(&c.Ask, time.Hour)
+	wait(&c.AskAfter, 4*time.Second)
 	wait(&c.Pace, 10*time.Millisecond)
 	def(&c.MaxPeers, 512)
 	def(&c.MaxPipes, 1024)
@@ -82,6 +90,7 @@ func (c Config) withDefaults() Config {
 	def(&c.MaxQueueOctets, 32<<20)
 	def(&c.Window, 512<<10)
 	def(&c.MaxFarItems, 65536)
+	def(&c.MaxAsks, 256)
 	def(&c.MaxStreams, 1024)
 	def(&c.StreamOctets, 256<<10)
 	def(&c.StreamBlocks, 100)

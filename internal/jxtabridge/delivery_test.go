@@ -340,7 +340,11 @@ func TestSubGroupMeets(t *testing.T) {
 	fa.silence("the pipe is open in another group")
 	fa.publish(ops, msa("x"), time.Hour)
 	join(a, b)
-	if r, d := fb.answer(fb.one(), ops); r.QueryID != 0 || len(d.Found) != 1 {
+	fb.silence("nobody has asked for it")
+	asked := fb.discover(ops, "x")
+	b.pass(time.Minute)
+	join(a, b)
+	if r, d := fb.answer(fb.one(), ops); r.QueryID != asked || len(d.Found) != 1 {
 		t.Errorf("%+v %+v", r, d)
 	}
 	fb.discover(jxta.NetGroup, "x")
@@ -414,6 +418,8 @@ func TestSplitHorizon(t *testing.T) {
 	fa, fb := a.peer("A", "cbid"), b.peer("B", "cbid")
 	join(a, b)
 	fa.publish(jxta.NetGroup, msa("x"), time.Hour)
+	fb.discover(jxta.NetGroup, "x")
+	b.pass(time.Minute)
 	join(a, b)
 	_, d := fb.answer(fb.one(), jxta.NetGroup)
 	fb.publish(jxta.NetGroup, d.Found[0].Doc, time.Hour)

@@ -41,6 +41,7 @@ func (b *Bridge) discoveryQuery(in inbound, rq jxta.ResolverQuery) error {
 			}
 		}
 	}
+	b.askFar(in.from, &q, len(found))
 	if len(found) > 0 {
 		b.stats.Answers++
 		b.answerDiscovery(in.from, &q, found)
@@ -170,8 +171,15 @@ func (b *Bridge) publish(in inbound, r jxta.DiscoveryResponse, asked bool) {
 		if b.cameFromAfar(&e, asked) || !b.mayPublish(in.from, advKey(e.Key), b.cache.Get(b.now, e.Key) != nil) {
 			continue
 		}
+		if b.denies(n, &e) {
+			continue
+		}
 		b.stats.Published++
+		b.usedBy(n, &e)
 		b.putLocal(e)
+		if b.cache.Get(b.now, e.Key) == nil {
+			b.unused(e.Key)
+		}
 	}
 }
 
@@ -215,9 +223,7 @@ func (b *Bridge) putLocal(e advcache.Entry) {
 	}
 	b.sent[e.Key] = told{e.Expires, last.peer}
 	b.rememberAdv(&e)
-	it := advItem(&e)
-	it.Peer = last.peer // whoever published it first stays its owner
-	b.out.Items = append(b.out.Items, it)
+	b.tellAdv(&e)
 	if changed {
 		b.announce(&e, e.Peer)
 	}
@@ -229,10 +235,6 @@ type told struct {
 	peer    string
 }
 
-func advItem(e *advcache.Entry) Item {
-	return Item{Kind: ItemAdv, Group: e.Group, Peer: e.Peer, ID: e.ID, Sub: e.Type, Doc: e.Doc, Expires: e.Expires}
-}
-
 // advertGone ends a local advertisement's life: far sites see its expiry themselves, so only an early end travels.
 func (b *Bridge) advertGone(k advcache.Key) {
 	if k.Site != 0 {
@@ -242,6 +244,7 @@ func (b *Bridge) advertGone(k advcache.Key) {
 	delete(b.sent, k)
 	b.forgetAdv(k)
 	delete(b.ether.adverts, advKey(k))
+	b.unused(k)
 	if known && b.now.Before(last.expires) {
 		b.out.Items = append(b.out.Items, Item{Kind: ItemAdv, Group: k.Group, Peer: last.peer, ID: k.ID, Sub: k.Type, Gone: true})
 	}

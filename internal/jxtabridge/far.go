@@ -15,6 +15,7 @@ type site struct {
 	peers map[string]map[string]farPeer // group, peer
 	ids   map[string]int                // groups that a peer is in
 	pipes map[pipeKey]map[string]uint8
+	asks  map[string]*ask
 	count int // peers and pipes
 }
 
@@ -90,11 +91,11 @@ func (b *Bridge) farItem(ev FarItem) {
 	}
 	s := b.far[ev.Site]
 	if s == nil {
-		s = &site{peers: map[string]map[string]farPeer{}, ids: map[string]int{}, pipes: map[pipeKey]map[string]uint8{}}
+		s = &site{peers: map[string]map[string]farPeer{}, ids: map[string]int{}, pipes: map[pipeKey]map[string]uint8{}, asks: map[string]*ask{}}
 		b.far[ev.Site] = s
 		b.sites = slices.Sorted(maps.Keys(b.far))
 	}
-	if !it.Gone && s.count >= b.cfg.MaxFarItems && it.Kind != ItemAdv {
+	if !it.Gone && s.count >= b.cfg.MaxFarItems && it.Kind != ItemAdv && it.Kind != ItemAsk {
 		b.stats.Refused["far_items"]++
 		return
 	}
@@ -105,6 +106,8 @@ func (b *Bridge) farItem(ev FarItem) {
 		b.farPipe(ev.Site, s, it)
 	case ItemAdv:
 		b.farAdvert(ev.Site, it)
+	case ItemAsk:
+		b.farAsk(ev.Site, s, it)
 	}
 }
 

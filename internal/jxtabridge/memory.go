@@ -94,6 +94,7 @@ func (b *Bridge) recall(m Memory) {
 		}
 		for _, k := range pm.Pipes {
 			p.pipes[pipeKey{k.Group, k.Pipe}] = k.Kind
+			b.openHere[k.Pipe]++
 			if k.Untold {
 				b.untold[untoldPipe{id, pipeKey{k.Group, k.Pipe}}] = time.Unix(0, 0)
 			}
@@ -119,6 +120,7 @@ func (b *Bridge) recall(m Memory) {
 	e := advcache.Entry{Key: advcache.Key{Group: f[1], Type: f[0][0] - '0', ID: f[2]}, Peer: am.Peer, Doc: am.Doc,
 		Index: d.Index, Expires: am.Expires, Signed: d.Signed}
 	b.cache.Put(time.Time{}, e)
+	b.usedBy(n, &e)
 	b.sent[e.Key] = told{e.Expires, e.Peer}
 }
 
@@ -138,9 +140,7 @@ func (b *Bridge) Items() []Item {
 	first := len(out)
 	b.cache.All(func(e *advcache.Entry) {
 		if e.Site == 0 {
-			it := advItem(e)
-			it.Expires, it.Peer = b.sent[e.Key].expires, b.sent[e.Key].peer
-			out = append(out, it)
+			out = append(out, b.advItem(e))
 		}
 	})
 	slices.SortFunc(out[first:], func(a, c Item) int { return strings.Compare(a.Key(), c.Key()) })

@@ -76,6 +76,9 @@ func (b *Bridge) wire(in inbound, h *jxta.Propagate) {
 		src = in.from.id
 	}
 	elements := keep(application(in.elements))
+	if b.deniesMessage(&Payload{Wire: true, Group: in.group, Pipe: w.Pipe, Src: src, Elements: elements}) {
+		return
+	}
 	if h == nil {
 		h = &jxta.Propagate{MessageID: w.MsgID, Service: svcWire, Param: in.group}
 	}

@@ -49,6 +49,7 @@ func (b *Bridge) connect(in inbound, doc []byte) {
 		}
 		l = &lease{}
 		b.grant(p, group, l)
+		b.inUse(useKey{true, group})
 		b.note("info", "peer has a lease", "peer", p.id, "name", adv.Name, "group", group, "signed", p.signed)
 	}
 	l.expires = b.now.Add(b.cfg.Lease)

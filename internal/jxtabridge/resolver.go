@@ -187,12 +187,17 @@ func pipeTypeName(kind uint8) string {
 func (b *Bridge) pipeUp(p *peer, k pipeKey, kind uint8) {
 	p.pipes[k] = kind
 	b.tellPipe(p, k, kind)
+	b.openHere[k.pipe]++
+	b.inUse(useKey{id: k.pipe})
 	b.pipeKnown(p.id, k, kind)
 }
 
 func (b *Bridge) pipeDown(p *peer, k pipeKey) {
 	b.withdrawPipe(p, k, p.pipes[k])
 	delete(p.pipes, k)
+	if b.openHere[k.pipe]--; b.openHere[k.pipe] <= 0 {
+		delete(b.openHere, k.pipe)
+	}
 	b.edgeGone(p, k.group, k.pipe)
 }
 

@@ -99,6 +99,9 @@ func (b *Bridge) unicast(in inbound) {
 	}
 	pl := Payload{Group: in.group, Src: in.from.id, Dst: in.dest, Service: in.service, Param: in.param,
 		Elements: b.outward(keep(in.elements))}
+	if b.deniesMessage(&pl) {
+		return
+	}
 	if local {
 		b.stats.LocalFanOut++
 		b.enqueue(p, b.ghostMessage(p, pl))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"aldis/internal/filter"
 	"aldis/internal/jxta"
 )
 
@@ -48,6 +49,10 @@ func (b *Bridge) openStream(in inbound, far uint16, kind streamKind) {
 	urn, id, name, err := parsePipeDoc(m.Find(kind.namespace(), "reqPipe").Data)
 	if err != nil {
 		b.complain(in.conn, "stream_open", err)
+		return
+	}
+	if !b.mayOpen(filter.Out, far, in.group, in.from.id, in.param) {
+		b.stats.Refused["stream_filter"]++
 		return
 	}
 	from := b.madeUpPipe(id, in.from.id, in.dest)
@@ -225,6 +230,9 @@ func (b *Bridge) openFar(ev FarPayload, key streamKey, rest []byte) {
 		} else if _, open := p.pipes[pipeKey{pl.Group, id}]; !open {
 			refuse = "no_pipe"
 		}
+	}
+	if refuse == "" && !b.mayOpen(filter.In, ev.Site, pl.Group, pl.Src, pl.Param) {
+		refuse = "filter"
 	}
 	if refuse != "" {
 		b.stats.Refused["stream_"+refuse]++

@@ -390,7 +390,9 @@ func (w *strait) settle() {
 				from = w.upAt
 			}
 			for _, it := range n.takeItems() { // state is not what is tested here
-				w.nodes[1-i].step(FarItem{n.site, it})
+				if !it.Home || slices.Contains(it.To, w.nodes[1-i].site) {
+					w.nodes[1-i].step(FarItem{n.site, it})
+				}
 				moved = true
 			}
 			for _, c := range n.takeCarry() {

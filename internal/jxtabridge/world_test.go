@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -141,7 +142,9 @@ func join(a, b *node) {
 	for len(a.items)+len(b.items)+len(a.carry)+len(b.carry) > 0 {
 		for _, x := range [][2]*node{{a, b}, {b, a}} {
 			for _, it := range x[0].takeItems() {
-				x[1].step(FarItem{x[0].site, it})
+				if !it.Home || slices.Contains(it.To, x[1].site) {
+					x[1].step(FarItem{x[0].site, it})
+				}
 			}
 			for _, c := range x[0].takeCarry() {
 				token++

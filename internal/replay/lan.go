@@ -42,7 +42,7 @@ func address(n *sim.Node) string { return fmt.Sprintf("10.20.%d.1:9701", n.ID) }
 // configure gives a node the real bridge. Its peers are unsigned, so its identity needs no key.
 func (l *lan) configure(n *sim.Node, c *gateway.Config) {
 	parts := jxta.IDParts{Kind: jxta.KindPeer, Group: jxta.WorldUUID, UUID: [16]byte{0xa1, 0xd1, 0x50, 14: byte(n.ID >> 8), 15: byte(n.ID)}}
-	cfg := jxtabridge.Config{Name: c.Name, Address: address(n), Identity: jxtabridge.Identity{Peer: parts.Unique()}, Hold: gateway.Hold(c.Profile)}
+	cfg := jxtabridge.Config{Name: c.Name, Address: address(n), Identity: jxtabridge.Identity{Peer: parts.Unique()}, Hold: gateway.Hold(c.Profile), AskAfter: gateway.AskAfter(c.Profile)}
 	c.Bridge = func(memories []jxtabridge.Memory) (gateway.Bridge, error) {
 		return &watched{jxtabridge.New(cfg, memories), l}, nil
 	}

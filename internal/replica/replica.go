@@ -50,12 +50,13 @@ type view struct {
 // Replica is one site's state and what its peers hold of it.
 type Replica struct {
 	own   map[string]jxtabridge.Item
+	deny  map[string][]uint16 // peers that must not have an own item
 	peers map[uint16]*view
 }
 
 // New starts with nothing held by the peers.
 func New(peers []uint16) *Replica {
-	r := &Replica{own: map[string]jxtabridge.Item{}, peers: map[uint16]*view{}}
+	r := &Replica{own: map[string]jxtabridge.Item{}, deny: map[string][]uint16{}, peers: map[uint16]*view{}}
 	for _, p := range peers {
 		r.peers[p] = newView()
 	}
@@ -67,14 +68,19 @@ func newView() *view {
 		queued: map[string]bool{}}
 }
 
-// Put takes a change of the site's own state; Gone withdraws. It says whether anything changed but a lifetime.
-func (r *Replica) Put(it jxtabridge.Item) bool {
+// Put takes a change of the site's own state; Gone withdraws. Peers in deny must not have it, and lose what they had.
+// It says whether anything changed but a lifetime.
+func (r *Replica) Put(it jxtabridge.Item, deny ...uint16) bool {
 	key := it.Key()
 	old, known := r.own[key]
+	delete(r.deny, key)
 	if it.Gone {
 		delete(r.own, key)
 	} else {
 		r.own[key] = it
+		if len(deny) > 0 {
+			r.deny[key] = deny
+		}
 	}
 	for _, v := range r.peers {
 		v.enqueue(key)
@@ -113,7 +119,7 @@ func (r *Replica) Next(now time.Time, peer uint16, n int) (items []jxtabridge.It
 			keep = append(keep, v.queue[i:]...)
 			break
 		}
-		it, dirty, later := r.dirty(now, v, key)
+		it, dirty, later := r.dirty(now, peer, v, key)
 		switch {
 		case dirty:
 			items = append(items, it)
@@ -129,13 +135,16 @@ func (r *Replica) Next(now time.Time, peer uint16, n int) (items []jxtabridge.It
 }
 
 // dirty says whether the peer must be told of key now, or perhaps later.
-func (r *Replica) dirty(now time.Time, v *view, key string) (it jxtabridge.Item, dirty, later bool) {
+func (r *Replica) dirty(now time.Time, peer uint16, v *view, key string) (it jxtabridge.Item, dirty, later bool) {
 	if _, flies := v.flying[key]; flies {
 		return it, false, true
 	}
 	it, own := r.own[key]
+	own = own && !slices.Contains(r.deny[key], peer)
 	held, has := v.held[key]
 	switch {
+	case own && it.Home && !has && !slices.Contains(it.To, peer):
+		return it, false, false
 	case own && !it.Expires.IsZero() && !now.Before(it.Expires):
 		return it, false, false
 	case !own && !has:
@@ -301,6 +310,7 @@ func (r *Replica) Purge(now time.Time) (own []string, held map[uint16][]string) 
 		if past(it.Expires) {
 			own = append(own, key)
 			delete(r.own, key)
+			delete(r.deny, key)
 		}
 	}
 	held = map[uint16][]string{}
@@ -331,6 +341,51 @@ func (r *Replica) Flying(peer uint16) int {
 		return len(v.flying)
 	}
 	return 0
+}
+
+// Place is how far an own item is on its way to a peer.
+type Place uint8
+
+const (
+	Stays    Place = iota // at home: nobody there asked for it
+	Denied                // it must not go there
+	Waits                 // it will be told when the link has room, an older version may be there
+	UnderWay              // told, not acknowledged
+	There                 // held, in this version
+)
+
+// PlaceOf says where an own item is at a peer, and whether an older version is there.
+func (r *Replica) PlaceOf(peer uint16, key string) (place Place, older bool) {
+	v, it := r.peers[peer], r.own[key]
+	if v == nil {
+		return Stays, false
+	}
+	held, has := v.held[key]
+	older = has && held.Hash != HashOf(it)
+	_, flies := v.flying[key]
+	switch {
+	case slices.Contains(r.deny[key], peer):
+		return Denied, has
+	case flies:
+		return UnderWay, older
+	case has && !older:
+		return There, false
+	case it.Home && !has && !slices.Contains(it.To, peer):
+		return Stays, false
+	}
+	return Waits, older
+}
+
+// Lacks says that somebody has to be told of this version of an own item.
+func (r *Replica) Lacks(it jxtabridge.Item, deny []uint16) bool {
+	key, hash := it.Key(), HashOf(it)
+	for peer, v := range r.peers {
+		held, has := v.held[key]
+		if (!has || held.Hash != hash) && !slices.Contains(deny, peer) && (has || !it.Home || slices.Contains(it.To, peer)) {
+			return true
+		}
+	}
+	return false
 }
 
 func sortedKeys[V any](m map[string]V) []string {

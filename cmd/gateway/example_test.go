@@ -1,0 +1,78 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestExample(t *testing.T) {
+	s := newSite(t, 2, "")
+	s.write(t, filepath.Join(s.dir, "data"), "1 127.0.0.1:7142", "3")
+	rules := `
+[[filter]]
+label = "no charts"
+type = "other"
+root = "x:Chart"
+octets_min = 100
+action = "local"
+[[filter]]
+site = "node3"
+type = "pipe"
+action = "deny"
+[[filter]]
+type = "message"
+action = "allow"
+rate = "10/min"
+`
+	text, err := os.ReadFile(s.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.file, append(text, rules...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	chart := filepath.Join(s.dir, "chart.xml")
+	if err := os.WriteFile(chart, []byte("<x:Chart><Name>coast</Name>"+strings.Repeat("<P>1</P>", 20)+"</x:Chart>"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		what string
+		code int
+		says []string
+	}{
+		{chart, 0, []string{`other "coast"`, "root x:Chart", `out to node1: local by rule "no charts"`, "served here, never sent"}},
+		{"file=" + chart + ",group=urn:jxta:uuid-AA02", 0, []string{"group uuid-AA02", `local by rule "no charts"`}},
+		{"type=pipe,name=x,size=300", 0, []string{"out to node1: allow by default", "out to node3: deny by the rule of line", "its type does not fit", "its site does not fit"}},
+		{"type=pipe,site=3,direction=in", 0, []string{"in from node3: deny"}},
+		{"type=message", 0, []string{"10/min; what is beyond that is dropped"}},
+		{"type=boat", 2, []string{"must be one of peer, group"}},
+		{"size=3", 2, []string{"type= is missing"}},
+		{"type=pipe,colour=red", 2, []string{`there is no key "colour"`}},
+		{"type=pipe,pipe=urn:jxta:uuid-AA03", 2, []string{"is an id of another kind"}},
+		{"type=pipe,site=here", 2, []string{"neither name nor id"}},
+		{"type=pipe,size=-1", 2, []string{"must be a number of octets"}},
+		{"/nowhere.xml", 2, []string{"no such file"}},
+		{s.file, 2, []string{"is no XML document"}},
+	} {
+		code, out, errs := run(t, "check", s.file, "--example", tt.what)
+		if tt.code != 0 {
+			out = errs
+		}
+		for _, want := range tt.says {
+			if code != tt.code || !strings.Contains(out, want) {
+				t.Errorf("%s: exit %d, no %q in\n%s%s", tt.what, code, want, out, errs)
+			}
+		}
+	}
+	var r exampleReport
+	_, out, _ := run(t, "check", "-c", s.file, "--example", "type=pipe,direction=out", "--json")
+	if err := json.Unmarshal([]byte(out), &r); err != nil || len(r.Verdicts) != 2 || r.Verdicts[1].Action != "deny" || r.Verdicts[1].Site != "node3" || len(r.Verdicts[0].Passed) != 3 {
+		t.Errorf("%v: %s", err, out)
+	}
+	if code, _, errs := run(t, "check", "-c", s.file, "--json"); code != 2 || !strings.Contains(errs, "--json goes with --example") {
+		t.Errorf("--json alone: %d %s", code, errs)
+	}
+}

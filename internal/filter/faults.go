@@ -1,0 +1,128 @@
+package filter
+
+import "fmt"
+
+// Fault is something wrong with the rules: the number of the rule, the key of the configuration, and why.
+type Fault struct {
+	Rule    int
+	Key     string
+	Problem string
+}
+
+// Check finds the rules that can never match and those that contradict an earlier one. Rules are taken one by one: one
+// that several earlier ones cover only together is not found, the directions excepted.
+func Check(rules []Rule) (faults []Fault) {
+	for i, r := range rules {
+		if f := impossible(r); f.Problem != "" {
+			f.Rule = i
+			faults = append(faults, f)
+			continue
+		}
+		if f, ok := shadowed(rules[:i], r); ok {
+			f.Rule = i
+			faults = append(faults, f)
+		}
+	}
+	return faults
+}
+
+// impossible says why nothing can meet the rule's own conditions.
+func impossible(r Rule) Fault {
+	can := func(key, format string, args ...any) Fault {
+		return Fault{Key: key, Problem: "the rule can never match: " + fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case r.Most != 0 && r.Least > r.Most:
+		return can("octets_min", "nothing has at least %d and at most %d octets", r.Least, r.Most)
+	case r.Root != "" && r.Type != "" && r.Type != TypeOf(r.Root):
+		return can("root", "a document %s is of type %q, not %q", r.Root, TypeOf(r.Root), r.Type)
+	case r.Name != "" && !named(r.Type):
+		return can("name", "a %s has no name: ask for its pipe", r.Type)
+	case r.Pipe != "" && !piped(r.Type):
+		return can("pipe", "only type pipe, spec, listener and message have one, not %q", r.Type)
+	case r.Pipe != "" && r.Root != "" && !piped(TypeOf(r.Root)):
+		return can("pipe", "a document %s has none", r.Root)
+	case r.Pipe != "" && r.Name != "" && r.Type == "" && r.Root == "":
+		return Fault{}
+	case r.Least > 0 && (r.Type == Listener || r.Type == Question):
+		return can("octets_min", "a %s has no size", r.Type)
+	case r.Action == Local && r.Direction == In:
+		return Fault{Key: "action", Problem: "\"local\" is about what local peers offer; what comes in is served here and goes no further: write \"allow\" or \"deny\""}
+	case r.Rate.Count != 0 && r.Action != Allow:
+		return Fault{Key: "rate", Problem: fmt.Sprintf("is of no use with action %q: nothing passes", r.Action)}
+	}
+	return Fault{}
+}
+
+// shadowed says which earlier rule takes everything that r fits.
+func shadowed(earlier []Rule, r Rule) (Fault, bool) {
+	for _, e := range earlier {
+		if impossible(e).Problem != "" {
+			continue
+		}
+		switch {
+		case e.covers(r) && r.covers(e) && e.Action != r.Action:
+			return Fault{Key: "action", Problem: fmt.Sprintf("%q contradicts the rule of line %d, which has the same conditions and action %q",
+				r.Action, e.Line, e.Action)}, true
+		case e.covers(r) && r.covers(e):
+			return Fault{Key: "action", Problem: fmt.Sprintf("the rule can never match: that of line %d has the same conditions", e.Line)}, true
+		case e.covers(r):
+			return Fault{Key: "action", Problem: fmt.Sprintf("the rule can never match: that of line %d comes first and takes all that it fits", e.Line)}, true
+		}
+	}
+	if r.Direction != Both {
+		return Fault{}, false
+	}
+	var lines []int
+	for _, d := range []Direction{Out, In} {
+		half := r
+		half.Direction = d
+		for _, e := range earlier {
+			if impossible(e).Problem == "" && e.covers(half) {
+				lines = append(lines, e.Line)
+				break
+			}
+		}
+	}
+	if len(lines) < 2 {
+		return Fault{}, false
+	}
+	return Fault{Key: "action", Problem: fmt.Sprintf("the rule can never match: those of lines %d and %d come first and take all that it fits",
+		lines[0], lines[1])}, true
+}
+
+// covers says that e fits everything that r fits.
+func (e Rule) covers(r Rule) bool {
+	e, r = e.plain(), r.plain()
+	within := func(wide, narrow string) bool { return wide == "" || wide == narrow }
+	return (e.Direction == Both || e.Direction == r.Direction) && (e.Site == 0 || e.Site == r.Site) &&
+		within(e.Type, r.Type) && within(e.Root, r.Root) && within(e.Group, r.Group) && within(e.Peer, r.Peer) && within(e.Pipe, r.Pipe) &&
+		(e.Name == "" || r.Name != "" && patternCovers(e.Name, r.Name)) &&
+		e.Least <= r.Least && (e.Most == 0 || r.Most != 0 && r.Most <= e.Most)
+}
+
+// plain writes a rule for a document with a type of its own as one for that type.
+func (r Rule) plain() Rule {
+	if r.Root != "" {
+		r.Type = TypeOf(r.Root)
+		if r.Type != Other {
+			r.Root = ""
+		}
+	}
+	return r
+}
+
+// patternCovers says that wide matches all that narrow matches: narrow's "*" is taken as an octet that only a "*"
+// matches.
+func patternCovers(wide, narrow string) bool {
+	const star = "\x00"
+	text := ""
+	for _, c := range narrow {
+		if c == '*' {
+			text += star
+		} else {
+			text += string(c)
+		}
+	}
+	return Match(wide, text)
+}

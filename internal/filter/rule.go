@@ -1,0 +1,231 @@
+package filter
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"aldis/internal/jxta"
+)
+
+// Action is what becomes of something that a rule fits.
+type Action uint8
+
+const (
+	Allow Action = iota // it crosses, asked for or not
+	Deny                // it is neither served here nor sent
+	Local               // it is served here and never sent
+)
+
+func (a Action) String() string { return [...]string{"allow", "deny", "local"}[a] }
+
+// Direction is where something is going.
+type Direction uint8
+
+const (
+	Both Direction = iota
+	Out            // of a local peer, to the link
+	In             // from the link
+)
+
+func (d Direction) String() string { return [...]string{"both", "out", "in"}[d] }
+
+// Types of what is filtered: advertisements, the last three excepted.
+const (
+	Peer     = "peer"     // a peer with a lease: told to far sites, never withheld from local ones
+	Group    = "group"    // jxta:PGA
+	Pipe     = "pipe"     // jxta:PipeAdvertisement
+	Class    = "class"    // jxta:MCA
+	Spec     = "spec"     // jxta:MSA
+	Impl     = "impl"     // jxta:MIA
+	Other    = "other"    // any other document
+	Listener = "listener" // an open input pipe
+	Message  = "message"  // an application's message on a pipe
+	Question = "question" // what a peer of this site looks for, as far sites are told
+)
+
+// Types lists them all.
+var Types = []string{Peer, Group, Pipe, Class, Spec, Impl, Other, Listener, Message, Question}
+
+var roots = map[string]string{
+	"jxta:PA": Peer, "jxta:PGA": Group, "jxta:PipeAdvertisement": Pipe, "jxta:MCA": Class, "jxta:MSA": Spec, "jxta:MIA": Impl,
+}
+
+// TypeOf is the type of an advertisement with this root tag.
+func TypeOf(root string) string { return cmp.Or(roots[root], Other) }
+
+// Subject is one thing that wants to pass. Ids are unique values; what is not known is empty.
+type Subject struct {
+	Direction Direction // Out or In
+	Site      uint16    // it goes to, or comes from; 0: local peers are served
+	Type      string
+	Root      string // tag of the document
+	Group     string
+	Name      string
+	Peer      string // who published or sent it
+	Pipe      string // that it names, is, or goes to
+	Octets    int
+}
+
+// Describe makes a subject of an advertisement's document; direction, site, group and peer are the caller's. Group
+// is that in which it was published.
+func Describe(n *jxta.Node, octets int) Subject {
+	d := jxta.Describe(n)
+	s := Subject{Type: TypeOf(d.Root), Root: d.Root, Name: n.KidValue("Name"), Octets: octets, Pipe: PipeOf(n)}
+	if d.Root == "jxta:PA" {
+		s.Peer = d.ID
+	}
+	return s
+}
+
+// PipeOf is the unique value of the pipe that an advertisement is of, or that its service listens to; "" without one.
+func PipeOf(n *jxta.Node) string {
+	root := n.Name
+	if roots[root] == "" {
+		root = n.AttrValue("type")
+	}
+	switch root {
+	case "jxta:PipeAdvertisement":
+	case "jxta:MSA": // beside the other fields, or inside Parm
+		spec := n
+		n = nil
+		spec.Walk(func(k *jxta.Node) bool {
+			if k.Name == "jxta:PipeAdvertisement" || k.AttrValue("type") == "jxta:PipeAdvertisement" {
+				n = k
+			}
+			return n == nil
+		})
+		if n == nil {
+			return ""
+		}
+	default:
+		return ""
+	}
+	id, err := jxta.ParseURN(n.KidValue("Id"))
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+// Rate is how much may pass: Count at once, and as much in Per again. The zero value is no limit.
+type Rate struct {
+	Count int
+	Per   time.Duration
+}
+
+func (r Rate) String() string {
+	if r.Count == 0 {
+		return ""
+	}
+	for word, d := range perWords {
+		if d == r.Per && len(word) == 1 || word == "min" && d == r.Per {
+			return fmt.Sprintf("%d/%s", r.Count, word)
+		}
+	}
+	return fmt.Sprintf("%d/%s", r.Count, r.Per)
+}
+
+var perWords = map[string]time.Duration{"s": time.Second, "min": time.Minute, "h": time.Hour}
+
+// ParseRate reads "10/min", "1/s", "100/h" or "5/90s". Errors are for operators.
+func ParseRate(text string) (Rate, error) {
+	count, per, ok := strings.Cut(text, "/")
+	n, err := strconv.Atoi(strings.TrimSpace(count))
+	per = strings.TrimSpace(per)
+	if !ok || err != nil || n < 1 || n > 1_000_000 {
+		return Rate{}, fmt.Errorf("must be a number and a time, like \"10/min\", is %q", text)
+	}
+	d, ok := perWords[per]
+	if !ok {
+		if d, err = time.ParseDuration(per); err != nil || d < time.Second || d > 24*time.Hour {
+			return Rate{}, fmt.Errorf("must be so many per s, min, h, or a time from 1s to 24h, like \"10/min\", is %q", text)
+		}
+	}
+	return Rate{n, d}, nil
+}
+
+// Rule is one of the operator's. Empty conditions fit everything.
+type Rule struct {
+	Label     string // for people; may be empty
+	Line      int    // of the configuration
+	Direction Direction
+	Site      uint16
+	Type      string
+	Root      string // of documents whose type is Other
+	Group     string
+	Name      string // pattern: "*" stands for anything
+	Peer      string
+	Pipe      string
+	Least     int // octets
+	Most      int // octets, 0: any
+	Action    Action
+	Rate      Rate
+}
+
+func (r Rule) String() string {
+	if r.Label != "" {
+		return fmt.Sprintf("%q (line %d)", r.Label, r.Line)
+	}
+	return fmt.Sprintf("line %d", r.Line)
+}
+
+// Misses says which condition of the rule s does not meet, by its key in the configuration; "" when it fits.
+func (r *Rule) Misses(s *Subject) string {
+	switch {
+	case r.Direction != Both && r.Direction != s.Direction:
+		return "direction"
+	case r.Site != 0 && r.Site != s.Site:
+		return "site"
+	case r.Type != "" && r.Type != s.Type:
+		return "type"
+	case r.Root != "" && r.Root != s.Root:
+		return "root"
+	case r.Group != "" && r.Group != s.Group:
+		return "group"
+	case r.Name != "" && (!named(s.Type) || !Match(r.Name, s.Name)):
+		return "name"
+	case r.Peer != "" && r.Peer != s.Peer:
+		return "peer"
+	case r.Pipe != "" && r.Pipe != s.Pipe:
+		return "pipe"
+	case s.Octets < r.Least:
+		return "octets_min"
+	case r.Most != 0 && s.Octets > r.Most:
+		return "octets_max"
+	}
+	return ""
+}
+
+// named says whether things of a type have a name that rules may ask for.
+func named(kind string) bool { return kind != Listener && kind != Message }
+
+// piped says whether things of a type can have a pipe.
+func piped(kind string) bool {
+	return kind == "" || kind == Pipe || kind == Spec || kind == Listener || kind == Message
+}
+
+// Match says whether value is what pattern stands for: "*" in it stands for anything, case counts.
+func Match(pattern, value string) bool {
+	head, rest, some := strings.Cut(pattern, "*")
+	if !some {
+		return pattern == value
+	}
+	value, ok := strings.CutPrefix(value, head)
+	if !ok {
+		return false
+	}
+	for {
+		part, after, more := strings.Cut(rest, "*")
+		if !more {
+			return strings.HasSuffix(value, part)
+		}
+		i := strings.Index(value, part)
+		if i < 0 {
+			return false
+		}
+		value, rest = value[i+len(part):], after
+	}
+}

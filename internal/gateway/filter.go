@@ -1,0 +1,257 @@
+package gateway
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"aldis/internal/filter"
+	"aldis/internal/jxta"
+	"aldis/internal/jxtabridge"
+)
+
+// slow holds what a rule's rate makes wait: items of this site, and of others that local peers have not seen yet.
+type slow struct {
+	queues map[int]*slowQueue // by rule
+	due    time.Time
+}
+
+type slowQueue struct {
+	order []string // keys, oldest first; some may be gone from items
+	items map[string]slowItem
+	next  time.Time
+}
+
+type slowItem struct {
+	from    uint16 // 0: of this site
+	item    jxtabridge.Item
+	deny    []uint16
+	verdict filter.Verdict
+}
+
+func slowKey(from uint16, key string) string { return string(peerKey(from, []byte(key))) }
+
+// put takes a change of this site's state past the rules: which peers must not have it, and which get it unasked.
+func (g *Gateway) put(now time.Time, it jxtabridge.Item) {
+	f := g.cfg.Filter
+	if f.Empty() {
+		g.replica.Put(it)
+		return
+	}
+	g.unslow(slowKey(0, it.Key()))
+	if it.Gone {
+		g.replica.Put(it)
+		return
+	}
+	it, deny, v := g.judgeItem(it)
+	if v.Action == filter.Allow && f.Limited(v) && g.replica.Lacks(it, deny) {
+		if ok, at := f.Take(now, v); !ok {
+			g.wait(slowItem{item: it, deny: deny, verdict: v}, at)
+			return
+		}
+	}
+	if g.replica.Put(it, deny...) {
+		f.Count(v)
+	}
+}
+
+// judgeItem applies the rules to an own item. The verdict is the first rule's that decided for any peer.
+func (g *Gateway) judgeItem(it jxtabridge.Item) (out jxtabridge.Item, deny []uint16, first filter.Verdict) {
+	s, first := subjectOf(it), filter.Default
+	s.Direction = filter.Out
+	allowed := 0
+	for i, p := range g.peers {
+		s.Site = p.ID
+		v := first
+		if i == 0 || g.cfg.Filter.BySite() {
+			v = g.cfg.Filter.Judge(&s)
+		}
+		if first.Rule < 0 {
+			first = v
+		}
+		switch {
+		case v.Stays():
+			deny = append(deny, p.ID)
+		case v.Rule >= 0:
+			if allowed++; it.Home && !slices.Contains(it.To, p.ID) {
+				it.To = append(slices.Clone(it.To), p.ID)
+			}
+		}
+	}
+	if allowed == len(g.peers) {
+		it.Home = false
+	}
+	return it, deny, first
+}
+
+// subjectOf describes an item to the rules.
+func subjectOf(it jxtabridge.Item) filter.Subject {
+	s := filter.Subject{Group: it.Group, Peer: it.Peer, Octets: len(it.Doc)}
+	switch it.Kind {
+	case jxtabridge.ItemPipe:
+		s.Type, s.Pipe = filter.Listener, it.ID
+	case jxtabridge.ItemAsk:
+		s.Type = filter.Question
+		_, s.Name, _ = strings.Cut(it.ID, "=")
+	default:
+		n, err := jxta.ParseXML(it.Doc, jxta.DefaultXML)
+		if err != nil {
+			s.Type = filter.Other
+			return s
+		}
+		peer := s.Peer
+		s = filter.Describe(n, len(it.Doc))
+		s.Group, s.Peer = it.Group, peer
+		if it.Kind == jxtabridge.ItemPeer {
+			s.Type, s.Root = filter.Peer, "jxta:PA"
+		}
+	}
+	return s
+}
+
+// farItem hands an item of a peer's site to the bridge, if the rules let it. At a start it is not news, and no rate
+// holds it.
+func (g *Gateway) farItem(now time.Time, from uint16, it jxtabridge.Item, news bool) {
+	f := g.cfg.Filter
+	if !f.Empty() {
+		key := slowKey(from, it.Key())
+		g.unslow(key)
+		if !it.Gone {
+			s := subjectOf(it)
+			s.Direction, s.Site = filter.In, from
+			v := f.Judge(&s)
+			f.Count(v)
+			if v.Stays() {
+				it = gone(it) // an earlier version may have passed
+			} else if news && f.Limited(v) {
+				if ok, at := f.Take(now, v); !ok {
+					g.wait(slowItem{from: from, item: it, verdict: v}, at)
+					return
+				}
+			}
+		}
+	}
+	g.stepBridge(now, jxtabridge.FarItem{Site: from, Item: it})
+}
+
+// wait puts an item off until its rule's rate lets it pass.
+func (g *Gateway) wait(it slowItem, at time.Time) {
+	q := g.slow.queues[it.verdict.Rule]
+	if q == nil {
+		q = &slowQueue{items: map[string]slowItem{}}
+		if g.slow.queues == nil {
+			g.slow.queues = map[int]*slowQueue{}
+		}
+		g.slow.queues[it.verdict.Rule] = q
+	}
+	g.cfg.Filter.Count(it.verdict)
+	g.cfg.Filter.Waits(it.verdict)
+	key := slowKey(it.from, it.item.Key())
+	q.order = append(q.order, key)
+	q.items[key] = it
+	if q.next.IsZero() {
+		q.next = at
+	}
+	g.slow.due = earlier(g.slow.due, q.next)
+}
+
+// unslow forgets an item that waits, because a newer version is there.
+func (g *Gateway) unslow(key string) {
+	for _, q := range g.slow.queues {
+		delete(q.items, key)
+		if len(q.order) > 2*len(q.items)+16 {
+			q.order = slices.DeleteFunc(q.order, func(k string) bool { _, ok := q.items[k]; return !ok })
+		}
+	}
+}
+
+// slowLost: all that is known of a site is void.
+func (g *Gateway) slowLost(site uint16) {
+	for _, q := range g.slow.queues {
+		for key, it := range q.items {
+			if it.from == site {
+				delete(q.items, key)
+			}
+		}
+	}
+}
+
+// stepSlow lets pass what has waited for its rule's rate.
+func (g *Gateway) stepSlow(now time.Time) {
+	if g.slow.due.IsZero() || now.Before(g.slow.due) {
+		return
+	}
+	g.slow.due = time.Time{}
+	for rule := range len(g.cfg.Filter.Status()) { // in a certain order
+		q := g.slow.queues[rule]
+		if q == nil {
+			continue
+		}
+		q.next = time.Time{}
+		for len(q.order) > 0 {
+			key := q.order[0]
+			it, ok := q.items[key]
+			if ok {
+				ok, at := g.cfg.Filter.Take(now, it.verdict)
+				if !ok {
+					q.next = at
+					break
+				}
+				delete(q.items, key)
+				if it.from != 0 {
+					g.stepBridge(now, jxtabridge.FarItem{Site: it.from, Item: it.item})
+				} else {
+					g.replica.Put(it.item, it.deny...)
+				}
+			}
+			q.order = q.order[1:]
+		}
+		g.slow.due = earlier(g.slow.due, q.next)
+	}
+}
+
+// mayCarry says whether the rules let a message of a local peer go to a site. Those of streams were judged when the
+// stream was opened.
+func (g *Gateway) mayCarry(now time.Time, site uint16, payload *jxtabridge.Payload) bool {
+	if g.cfg.Filter.Empty() || jxtabridge.OfStream(payload) {
+		return true
+	}
+	s := jxtabridge.Subject(payload)
+	s.Direction, s.Site = filter.Out, site
+	if g.passes(now, &s) {
+		return true
+	}
+	if p := g.byID[site]; p != nil {
+		p.count.Refused++
+	}
+	g.ended(payload, true)
+	return false
+}
+
+// mayArrive is mayCarry for a message of a far peer.
+func (g *Gateway) mayArrive(now time.Time, site uint16, payload *jxtabridge.Payload) bool {
+	if g.cfg.Filter.Empty() || jxtabridge.OfStream(payload) {
+		return true
+	}
+	s := jxtabridge.Subject(payload)
+	s.Direction, s.Site = filter.In, site
+	return g.passes(now, &s)
+}
+
+func (g *Gateway) passes(now time.Time, s *filter.Subject) bool {
+	f := g.cfg.Filter
+	v := f.Judge(s)
+	f.Count(v)
+	if v.Stays() {
+		return false
+	}
+	ok, _ := f.Take(now, v)
+	if !ok {
+		f.Drops(v)
+		if now.Sub(g.stats.filtered) > time.Minute {
+			g.stats.filtered = now
+			g.note("warn", "messages are dropped: a rule's rate is used up", "rule", f.Rule(v.Rule).String(), "pipe", s.Pipe, "peer", s.Peer)
+		}
+	}
+	return ok
+}

@@ -1,0 +1,190 @@
+package jxtabridge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/filter"
+	"aldis/internal/jxta"
+)
+
+// specOf is a module specification that names a pipe.
+func specOf(name, pipe string) string {
+	return fmt.Sprintf(`<jxta:MSA><MSID>urn:jxta:uuid-%032X%032X06</MSID><Name>%s</Name><jxta:PipeAdvertisement><Id>%s</Id><Type>JxtaPropagate</Type><Name>%[3]s</Name></jxta:PipeAdvertisement></jxta:MSA>`,
+		7, len(name), name, jxta.URN(pipe))
+}
+
+// crossed are the advertisements and questions among items that go to a site.
+func crossed(items []Item, site uint16) (names []string) {
+	for _, it := range items {
+		if it.Gone || it.Home && !slices.Contains(it.To, site) {
+			continue
+		}
+		switch it.Kind {
+		case ItemAsk:
+			names = append(names, "?"+it.ID)
+		case ItemAdv:
+			_, rest, _ := strings.Cut(string(it.Doc), "<Name>")
+			name, _, _ := strings.Cut(rest, "<")
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func TestWhatNobodyUsesStaysHome(t *testing.T) {
+	n := newNode(t, 1)
+	f := n.peer("A", "cbid")
+	n.takeItems()
+	f.publish(jxta.NetGroup, specOf("track", pipe1), time.Hour)
+	f.publish(jxta.NetGroup, "<x:Chart><Name>coast</Name></x:Chart>", time.Hour)
+	f.publish(jxta.NetGroup, "<jxta:PGA><GID>"+jxta.URN(ops)+"</GID><Name>ops</Name></jxta:PGA>", time.Hour)
+	if got := crossed(n.takeItems(), 2); got != nil {
+		t.Errorf("nobody uses it, and yet it goes: %v", got)
+	}
+	f.pipe(jxta.NetGroup, pipe1, jxta.PipeTypePropagate, true)
+	if got := crossed(n.takeItems(), 2); !slices.Equal(got, []string{"track"}) {
+		t.Errorf("the pipe is open: %v", got)
+	}
+	f.connect(ops)
+	if got := crossed(n.takeItems(), 2); !slices.Equal(got, []string{"ops"}) {
+		t.Errorf("the group has a member: %v", got)
+	}
+	f.pipe(jxta.NetGroup, pipe1, jxta.PipeTypePropagate, false)
+	f.pipe(jxta.NetGroup, pipe1, jxta.PipeTypePropagate, true)
+	if got := crossed(n.takeItems(), 2); got != nil {
+		t.Errorf("told twice: %v", got)
+	}
+	// A restart says anew what is in use; a peer that comes later asks for the rest.
+	n.restart()
+	n.step(nil)
+	if got := crossed(n.takeItems(), 2); !slices.Equal(got, []string{"ops", "track"}) {
+		t.Errorf("after a restart: %v", got)
+	}
+	n.step(FarItem{2, Item{Kind: ItemAsk, Group: jxta.NetGroup, Sub: jxta.TypeAdv, ID: "Name=co*", Expires: n.now.Add(time.Hour)}})
+	items := n.takeItems()
+	if got := crossed(items, 2); !slices.Equal(got, []string{"coast"}) {
+		t.Errorf("asked for: %v", got)
+	}
+	if got := crossed(items, 3); got != nil {
+		t.Errorf("another site did not ask: %v", got)
+	}
+	f.redial("")
+	f.publish(jxta.NetGroup, "<x:Chart><Name>cove</Name></x:Chart>", time.Hour)
+	if got := crossed(n.takeItems(), 2); !slices.Equal(got, []string{"cove"}) {
+		t.Errorf("published after it was asked for: %v", got)
+	}
+	n.now = n.now.Add(61 * time.Minute)
+	f.publish(jxta.NetGroup, "<x:Chart><Name>coat</Name></x:Chart>", time.Hour)
+	if got := crossed(n.takeItems(), 2); got != nil {
+		t.Errorf("published when nobody asks any more: %v", got)
+	}
+}
+
+func TestAsking(t *testing.T) {
+	n := newNode(t, 1)
+	n.cfg.MaxAsks = 16 // two of one peer
+	n.restart()
+	f := n.peer("A", "cbid")
+	n.takeItems()
+	asked := func(after time.Duration) []string {
+		t.Helper()
+		n.pass(after)
+		return crossed(n.takeItems(), 2)
+	}
+	f.discover(jxta.NetGroup, "track")
+	if got := asked(3 * time.Second); got != nil {
+		t.Errorf("an answer may come by itself: %v", got)
+	}
+	f.discover(jxta.NetGroup, "track")
+	if got := asked(2 * time.Second); !slices.Equal(got, []string{"?Name=track"}) {
+		t.Errorf("asked %v", got)
+	}
+	for range 5 {
+		f.discover(jxta.NetGroup, "track")
+		if got := asked(5 * time.Minute); got != nil {
+			t.Errorf("asked again: %v", got)
+		}
+	}
+	n.pass(10 * time.Minute)
+	f.discover(jxta.NetGroup, "track")
+	if got := asked(5 * time.Second); len(got) != 1 {
+		t.Errorf("still looked for after half an hour: %v", got)
+	}
+	f.discover(jxta.NetGroup, "a*")
+	f.discover(jxta.NetGroup, "b*")
+	f.discover(jxta.NetGroup, "c*")
+	if got := asked(time.Minute); !slices.Equal(got, []string{"?Name=a*"}) || n.b.Stats().Refused["asks"] != 2 {
+		t.Errorf("one peer may have two: %v, %v", got, n.b.Stats().Refused)
+	}
+	f.discover(jxta.NetGroup, strings.Repeat("x", 300)+"*")
+	if got := asked(time.Minute); got != nil || n.b.Stats().Refused["ask"] != 1 {
+		t.Errorf("a long one: %v", got)
+	}
+}
+
+// Nothing is asked of far sites that is known here or comes by itself.
+func TestNotAsked(t *testing.T) {
+	n := newNode(t, 1)
+	f, g := n.peer("A", "cbid"), n.peer("B", "cbid")
+	g.publish(jxta.NetGroup, "<x:Chart><Name>coast</Name></x:Chart>", time.Hour)
+	n.takeItems()
+	f.discover(jxta.NetGroup, "coast")
+	f.discover(jxta.NetGroup, "track")
+	n.step(FarItem{2, Item{Kind: ItemAdv, Group: jxta.NetGroup, Sub: jxta.TypeAdv, ID: "uuid-0A06", Doc: []byte(specOf("track", pipe1)), Expires: n.now.Add(time.Hour)}})
+	n.pass(time.Minute)
+	if got := crossed(n.takeItems(), 2); got != nil {
+		t.Errorf("asked %v", got)
+	}
+}
+
+// What a far site may make this one remember, and tell, is bounded.
+func TestHostileAsks(t *testing.T) {
+	n := newNode(t, 1)
+	f := n.peer("A", "cbid")
+	for i := range 300 {
+		f.publish(jxta.NetGroup, fmt.Sprintf("<x:Chart><Name>c%d</Name></x:Chart>", i), time.Hour)
+	}
+	n.takeItems()
+	n.step(FarItem{2, Item{Kind: ItemAsk, Group: jxta.NetGroup, Sub: jxta.TypeAdv, Expires: n.now.Add(1000 * time.Hour)}})
+	if got := crossed(n.takeItems(), 2); len(got) != maxGiven {
+		t.Errorf("%d given for one question, want %d", len(got), maxGiven)
+	}
+	for i := range 1000 {
+		n.step(FarItem{2, Item{Kind: ItemAsk, Group: jxta.NetGroup, Sub: jxta.TypeAdv, ID: fmt.Sprintf("a=%d", i)}})
+	}
+	if got := len(n.b.far[2].asks); got != 256 || n.b.Stats().Refused["far_asks"] != 745 {
+		t.Errorf("%d questions kept, %v", got, n.b.Stats().Refused)
+	}
+	n.pass(2 * time.Hour)
+	n.step(FarItem{2, Item{Kind: ItemAsk, Group: jxta.NetGroup, Sub: jxta.TypeAdv, ID: "late=1", Expires: n.now.Add(time.Hour)}})
+	if got := len(n.b.far[2].asks); got != 1 {
+		t.Errorf("%d questions kept when their time is over", got)
+	}
+}
+
+func TestDenied(t *testing.T) {
+	n := newNode(t, 1)
+	n.cfg.Filter = filter.New([]filter.Rule{{Root: "x:Chart", Action: filter.Deny}, {Type: filter.Message, Pipe: pipe1, Action: filter.Deny},
+		{Type: filter.Message, Pipe: pipe2, Action: filter.Local}})
+	n.restart()
+	f, g := n.peer("A", "cbid"), n.peer("B", "cbid")
+	for _, p := range []string{pipe1, pipe2} {
+		g.pipe(jxta.NetGroup, p, jxta.PipeTypePropagate, true)
+	}
+	n.takeItems()
+	g.take()
+	f.publish(jxta.NetGroup, "<x:Chart><Name>coast</Name></x:Chart>", time.Hour)
+	f.wire(jxta.NetGroup, pipe1, "m-1", body("denied"))
+	g.silence("denied")
+	f.wire(jxta.NetGroup, pipe2, "m-2", body("here"))
+	if h := g.one(); string(h.find("trk:body")) != "here" {
+		t.Errorf("served here: %s", h.body)
+	}
+	if it := n.takeItems(); len(it) != 0 || n.b.Status().Adverts != 0 || n.b.Stats().Refused["filter"] != 2 {
+		t.Errorf("%+v, %v", it, n.b.Stats().Refused)
+	}
+}
