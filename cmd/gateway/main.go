@@ -39,6 +39,7 @@ Lets JXTA peers of two or more sites meet over a narrow link.
   replay    play a trace through gateways: what it would cost on which link
   synth     make a trace of a run of the Blue Game of 2004
   status    what the running gateway on this machine does
+  adverts   the advertisements that it has, and why one does not travel
   silence   transmit nothing (EMCON), and end that
   profiles  the links that are known by name
   compact   what crosses the link for a file
@@ -62,6 +63,7 @@ var commands = map[string]command{
 	"replay":   replayCommand,
 	"synth":    synthCommand,
 	"silence":  silenceCommand,
+	"adverts":  advertsCommand,
 	"profiles": profilesCommand,
 	"compact":  compactCommand,
 	"corpus":   corpusCommand,

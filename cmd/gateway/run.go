@@ -313,7 +313,7 @@ func (n *node) run(ctx context.Context) error {
 	}
 	if n.httpSock != nil {
 		handler := control.Handler(control.Source{
-			Order:   n.daemon.PostOrder,
+			Order: n.daemon.PostOrder, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
 			Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.daemon.Trouble, Radio: n.radio.Stats, NORM: n.norm.Stats,
 		}, n.reg)
 		go func() {
@@ -339,6 +339,16 @@ func (n *node) commit(records []gateway.Record) error {
 		ops[i] = journal.Op(r)
 	}
 	return n.journal.Commit(ops)
+}
+
+func (n *node) advertKeys(ctx context.Context) (keys []jxtabridge.AdvertKey, err error) {
+	err = n.daemon.Do(ctx, func(time.Time) { keys = n.bridge.AdvertKeys() })
+	return keys, err
+}
+
+func (n *node) advertRows(ctx context.Context, keys []jxtabridge.AdvertKey) (rows []gateway.AdvertRow, err error) {
+	err = n.daemon.Do(ctx, func(now time.Time) { rows = n.gateway.AdvertRows(now, n.bridge.Adverts(now, keys)) })
+	return rows, err
 }
 
 func (n *node) snapshot(ctx context.Context) (s control.Snapshot, err error) {

@@ -62,13 +62,7 @@ func ask(at netip.AddrPort) ([]byte, error) { return talk(at, "GET", "/status", 
 
 // talk asks the gateway that answers at this address. One that listens everywhere is asked on loopback.
 func talk(at netip.AddrPort, method, path string, body []byte) ([]byte, error) {
-	if at.Addr().IsUnspecified() {
-		loopback := netip.IPv6Loopback()
-		if at.Addr().Is4() {
-			loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
-		}
-		at = netip.AddrPortFrom(loopback, at.Port())
-	}
+	at = dialable(at)
 	client := http.Client{Timeout: 10 * time.Second}
 	req, err := http.NewRequest(method, "http://"+at.String()+path, bytes.NewReader(body))
 	if err != nil {
@@ -88,6 +82,18 @@ func talk(at netip.AddrPort, method, path string, body []byte) ([]byte, error) {
 		err = fmt.Errorf("the gateway at %s says: %s", at, strings.TrimSpace(string(answer)))
 	}
 	return answer, err
+}
+
+// dialable is where one that listens at this address is asked.
+func dialable(at netip.AddrPort) netip.AddrPort {
+	if !at.Addr().IsUnspecified() {
+		return at
+	}
+	loopback := netip.IPv6Loopback()
+	if at.Addr().Is4() {
+		loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return netip.AddrPortFrom(loopback, at.Port())
 }
 
 func printStatus(out io.Writer, r control.Report, now time.Time) {

@@ -31,6 +31,9 @@ type Source struct {
 	Radio    func() radio.Stats
 	NORM     func() norm.Stats
 	Order    func(gateway.Event) // hands the loop an operator's order
+	// AdvertKeys are those of the whole cache, AdvertRows what is to be said of some; both between two turns of the loop.
+	AdvertKeys func(context.Context) ([]jxtabridge.AdvertKey, error)
+	AdvertRows func(context.Context, []jxtabridge.AdvertKey) ([]gateway.AdvertRow, error)
 }
 
 // Snapshot is what the loop's state machines say of one moment.
@@ -88,9 +91,10 @@ func Handler(src Source, reg *prometheus.Registry) http.Handler {
 			fmt.Fprintln(w, "ok")
 		}
 	})
+	mux.HandleFunc("GET /adverts", func(w http.ResponseWriter, r *http.Request) { src.adverts(w, r) })
 	mux.HandleFunc("POST /silence", func(w http.ResponseWriter, r *http.Request) { src.silence(w, r) })
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintln(w, "aldis gateway: /status /metrics /healthz; gateway silence speaks to /silence")
+		fmt.Fprintln(w, "aldis gateway: /status /adverts /metrics /healthz; gateway silence speaks to /silence")
 	})
 	return mux
 }

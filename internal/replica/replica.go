@@ -356,8 +356,9 @@ const (
 
 // PlaceOf says where an own item is at a peer, and whether an older version is there.
 func (r *Replica) PlaceOf(peer uint16, key string) (place Place, older bool) {
-	v, it := r.peers[peer], r.own[key]
-	if v == nil {
+	v := r.peers[peer]
+	it, own := r.own[key]
+	if v == nil || !own {
 		return Stays, false
 	}
 	held, has := v.held[key]

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"aldis/internal/gateway"
+)
+
+func TestAdvertPrinter(t *testing.T) {
+	rows := []gateway.AdvertRow{
+		{Origin: "local", Group: "jxta-NetGroup", Type: "pipe", Name: "ship track", ID: "uuid-04", Octets: 334, LifetimeS: 3540,
+			Sites: []gateway.Travel{{Site: "hq", State: "held"}, {Site: "buoy", State: "stays", Why: "not asked for, and not in use here"}}},
+		{Origin: "hq", Group: "uuid-02", Type: "spec", ID: "uuid-06", LifetimeS: 60, Sites: []gateway.Travel{}},
+	}
+	var text, list bytes.Buffer
+	for _, p := range []*advertPrinter{{out: &text, total: 7}, {out: &list, json: true, total: 7}} {
+		for _, r := range rows {
+			if err := p.row(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.end(true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{`"ship track", net, uuid-04; hq: held, buoy: stays (not asked for, and not in use here)`, "59m0s", "2 shown, the cache has 7: --limit 0 shows all"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, text.String())
+		}
+	}
+	var got []gateway.AdvertRow
+	if err := json.Unmarshal(list.Bytes(), &got); err != nil || len(got) != 2 || got[0].Sites[1].Site != "buoy" {
+		t.Errorf("%v: %s", err, list.String())
+	}
+	var none bytes.Buffer
+	(&advertPrinter{out: &none, json: true}).end(false)
+	if none.String() != "[]\n" {
+		t.Errorf("an empty list is %q", none.String())
+	}
+}
+
+func TestAdvertsCommand(t *testing.T) {
+	s := newSite(t, 2, "")
+	s.write(t, filepath.Join(s.dir, "data"), "1 127.0.0.1:7142")
+	for _, tt := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"-h", 0, "usage: gateway adverts"},
+		{"-c " + s.file, 1, "no gateway answers at"},
+		{"-c " + s.file + " --type boat", 2, "must be one of group, pipe"},
+		{"-c " + s.file + " --group urn:jxta:uuid-AA03", 2, "is an id of another kind"},
+	} {
+		code, out, errs := run(t, append([]string{"adverts"}, strings.Fields(tt.args)...)...)
+		if code != tt.code || !strings.Contains(out+errs, tt.says) {
+			t.Errorf("%s: exit %d: %s%s", tt.args, code, out, errs)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package gateway
+
+import (
+	"fmt"
+	"time"
+
+	"aldis/internal/filter"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/replica"
+)
+
+// AdvertRow is one advertisement of the cache as an operator sees it.
+type AdvertRow struct {
+	Origin    string   `json:"origin"` // "local", or the name of the far site
+	Group     string   `json:"group"`
+	Type      string   `json:"type"` // as in filter rules
+	Root      string   `json:"root,omitempty"`
+	Name      string   `json:"name,omitempty"`
+	ID        string   `json:"id"`
+	Peer      string   `json:"peer,omitempty"` // that published it
+	Pipe      string   `json:"pipe,omitempty"` // that it names
+	Octets    int      `json:"octets"`         // of its XML as it is kept
+	Signed    bool     `json:"signed,omitempty"`
+	LifetimeS int64    `json:"lifetime_s"` // left
+	Sites     []Travel `json:"sites"`      // of a local one: how far it is to each far site
+}
+
+// Travel says how far an advertisement is on its way to a far site.
+type Travel struct {
+	Site  string `json:"site"`
+	State string `json:"state"`         // "held", "under way", "waits", "stays"
+	Why   string `json:"why,omitempty"` // it waits or stays
+}
+
+// AdvertRows describes advertisements of the cache.
+func (g *Gateway) AdvertRows(now time.Time, adverts []jxtabridge.Advert) []AdvertRow {
+	rows := make([]AdvertRow, len(adverts))
+	for i, a := range adverts {
+		s := a.Subject
+		rows[i] = AdvertRow{Origin: "local", Group: a.Group, Type: s.Type, Root: s.Root, Name: s.Name, ID: a.ID, Peer: s.Peer, Pipe: s.Pipe,
+			Octets: s.Octets, Signed: a.Signed, LifetimeS: int64(a.Expires.Sub(now) / time.Second), Sites: []Travel{}}
+		if a.Site != 0 {
+			rows[i].Origin = fmt.Sprintf("node-%d", a.Site)
+			if p := g.byID[a.Site]; p != nil {
+				rows[i].Origin = p.Name
+			}
+			continue
+		}
+		s.Direction = filter.Out
+		for _, p := range g.peers {
+			s.Site = p.ID
+			rows[i].Sites = append(rows[i].Sites, g.travel(p, a.Item.Key(), &s))
+		}
+	}
+	return rows
+}
+
+// travel says where an own item is, seen from one peer, and why it is not there.
+func (g *Gateway) travel(p *peer, key string, s *filter.Subject) Travel {
+	t := Travel{Site: p.Name, State: "waits"}
+	v := g.cfg.Filter.Judge(s)
+	place, older := g.replica.PlaceOf(p.ID, key)
+	waits := g.slowRule(slowKey(0, key))
+	switch {
+	case v.Stays():
+		t.State, t.Why = "stays", fmt.Sprintf("rule %s: %s", g.cfg.Filter.Rule(v.Rule), v.Action)
+	case waits >= 0:
+		t.Why = fmt.Sprintf("the rate of rule %s", g.cfg.Filter.Rule(waits))
+	case place == replica.There:
+		t.State = "held"
+	case place == replica.UnderWay:
+		t.State = "under way"
+	case place == replica.Stays:
+		t.State, t.Why = "stays", "not asked for, and not in use here"
+	case place == replica.Denied:
+		t.State, t.Why = "stays", "a rule"
+	case g.silence.on:
+		t.Why = "this gateway is silent"
+	case p.lastHeard.IsZero():
+		t.Why = "the site was not heard in this run"
+	case p.sender.Dead():
+		t.Why = "the link is down"
+	case p.sender.IsListening():
+		t.Why = "the site is silent"
+	default:
+		t.Why = "others go first"
+	}
+	if older && t.State != "held" {
+		if t.Why != "" {
+			t.Why += "; "
+		}
+		t.Why += "an older version is there"
+	}
+	return t
+}
+
+// slowRule is the rule whose rate an item waits for; -1 when it does not.
+func (g *Gateway) slowRule(key string) int {
+	for rule, q := range g.slow.queues {
+		if _, ok := q.items[key]; ok {
+			return rule
+		}
+	}
+	return -1
+}
