@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -16,16 +17,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aldis/internal/config"
+	"aldis/internal/lab"
 	"aldis/internal/profile"
 	"aldis/internal/replay"
 	"aldis/internal/trace"
 )
 
-const replayAbout = `usage: gateway replay TRACE [--profile P] [--gateways FILE[,FILE]] [--seed N] [--json]
+const replayAbout = `usage: gateway replay TRACE [--profile P] [--gateways FILE[,FILE]] [--seed N] [--from T] [--to T] [--live] [--json]
 
-Plays a trace (gateway record, gateway synth) through whole gateways over an emulated link in virtual time, and prints what
-it would have cost and how long it would have taken, beside what the trace has of itself. The same trace, settings and seed
-give the same figures.
+Plays a trace (gateway record, gateway synth) through whole gateways over an emulated link, and prints what it would have
+cost and how long it would have taken, beside what the trace has of itself. In virtual time a half-hour trace takes a second
+or two; the same trace, settings and seed give the same figures. With --live it takes as long as it is: gateways as
+processes in network namespaces, peers on TCP sockets, the emulator between; that needs root.
 
 --gateways takes ordinary configurations of gateways: one for both sides, or two, of which the one with end = "shore" (or
 else the first) is ashore. Of them count the rules of compaction, keepalive, the name, and the profile unless --profile
@@ -40,61 +43,94 @@ func replayCommand(args []string, stdout, stderr io.Writer) int {
 	gateways := fs.String("gateways", "", "configuration `file`s of the gateways, one or two with a comma between")
 	seed := fs.Uint64("seed", 1, "of losses, jitter, and of what the trace does not say")
 	content := fs.String("content", trace.ContentXML, "of messages that have only sizes: xml, text or random")
+	from := fs.Duration("from", 0, "leave out what is before; what was published and opened by then is done at the start")
+	to := fs.Duration("to", 0, "leave out what is after (default: the trace's end)")
+	live := fs.Bool("live", false, "real gateways, real time")
+	keep := fs.String("keep", "", "with --live: `directory` that gets configurations, logs and captures of the link")
 	asJSON := fs.Bool("json", false, "print JSON")
 	rest, code, done := parse(fs, args, 1, replayAbout, stdout, stderr)
 	if done {
 		return code
 	}
 	var err error
-	o := replay.Options{Seed: *seed, Content: *content}
 	switch {
 	case len(rest) == 0:
 		err = errors.New("which trace?")
 	case *content != trace.ContentXML && *content != trace.ContentText && *content != trace.ContentRandom:
 		err = fmt.Errorf("--content: %q is none of xml, text, random", *content)
+	case *from < 0 || *to < 0 || *to > 0 && *to <= *from:
+		err = fmt.Errorf("--from %v and --to %v leave nothing", *from, *to)
+	case *keep != "" && !*live:
+		err = errors.New("--keep: only a live replay has files")
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "gateway replay: %v\n\n%s", err, replayAbout)
 		return exitUsage
 	}
-	if err := replaySettings(&o, *profileName, *gateways); err != nil {
+	o := replay.Options{Seed: *seed, Content: *content}
+	link, err := replaySettings(&o, *profileName, *gateways)
+	if err != nil {
 		return mistakes(stderr, err)
 	}
 	f, err := readTrace(rest[0])
 	if err != nil {
 		return fail(stderr, "replay", fmt.Errorf("%s: %w", rest[0], err))
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	if *from > 0 || *to > 0 {
+		f = replay.Window(f, *from, *to)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	p := newClockProgress(stderr)
-	o.Progress = p.show
-	res, err := replay.Run(ctx, f, o)
-	p.clear()
+	var res *replay.Result
+	if *live {
+		res, err = replayLive(ctx, f, o, link, *keep, stderr)
+	} else {
+		p := newClockProgress(stderr)
+		o.Progress = p.show
+		res, err = replay.Run(ctx, f, o)
+		p.clear()
+	}
 	if res == nil {
 		return fail(stderr, "replay", fmt.Errorf("%s: %w", rest[0], err))
 	}
-	if *asJSON {
+	return replayed(res, err, rest[0], *asJSON, stdout, stderr)
+}
+
+// replayLive plays through sockets and real gateways.
+func replayLive(ctx context.Context, f *trace.File, o replay.Options, link, keep string, stderr io.Writer) (*replay.Result, error) {
+	s, err := replay.NewScript(f, o.Content, o.Seed)
+	if err != nil {
+		return nil, err
+	}
+	return lab.Replay(ctx, s, lab.ReplayOptions{
+		Profile: link, Terminal: o.Profile, Ship: o.Ship, Shore: o.Shore, Seed: o.Seed, Keep: keep, Progress: stderr,
+	})
+}
+
+// replayed prints a result, and why it is not whole.
+func replayed(res *replay.Result, err error, name string, asJSON bool, stdout, stderr io.Writer) int {
+	var werr error
+	if asJSON {
 		var b []byte
-		b, werr := json.MarshalIndent(res, "", "  ")
-		if werr == nil {
+		if b, werr = json.MarshalIndent(res, "", "  "); werr == nil {
 			_, werr = stdout.Write(append(b, '\n'))
 		}
-		err = errors.Join(err, werr)
 	} else {
-		err = errors.Join(err, res.WriteText(stdout))
+		werr = res.WriteText(stdout)
 	}
-	if err != nil {
-		return fail(stderr, "replay", fmt.Errorf("%s: %w", rest[0], err))
+	if err = errors.Join(err, werr); err != nil {
+		return fail(stderr, "replay", fmt.Errorf("%s: %w", name, err))
 	}
 	if res.Partial {
-		fmt.Fprintf(stderr, "gateway replay: %s: the figures are partial: %s\n", rest[0], res.Problems[0])
+		fmt.Fprintf(stderr, "gateway replay: %s: the figures are partial: %s\n", name, res.Problems[0])
 		return exitRefused
 	}
 	return exitGood
 }
 
-// replaySettings reads what the profile and the gateways' configurations say.
-func replaySettings(o *replay.Options, profileName, gateways string) error {
+// replaySettings reads what the profile and the gateways' configurations say, and answers how a gateway's configuration
+// would name the profile.
+func replaySettings(o *replay.Options, profileName, gateways string) (link string, err error) {
 	var configs []*config.Config
 	for file := range strings.SplitSeq(gateways, ",") {
 		if gateways == "" {
@@ -102,7 +138,7 @@ func replaySettings(o *replay.Options, profileName, gateways string) error {
 		}
 		c, err := config.Load(strings.TrimSpace(file))
 		if err != nil {
-			return err
+			return "", err
 		}
 		configs = append(configs, c)
 	}
@@ -119,22 +155,24 @@ func replaySettings(o *replay.Options, profileName, gateways string) error {
 		if ship.Link.Shore && !shore.Link.Shore {
 			shore, ship = ship, shore
 		}
-		if profileName == "" && shore.Link.ProfileName != ship.Link.ProfileName {
-			return fmt.Errorf("%s has profile %s, %s has %s: both ends of a link need the same; say which with --profile",
+		if profileName == "" && shore.Link.Profile != ship.Link.Profile {
+			return "", fmt.Errorf("%s has profile %s, %s has %s: both ends of a link need the same; say which with --profile",
 				shore.File, shore.Link.ProfileName, ship.File, ship.Link.ProfileName)
 		}
 		o.Ship, o.Shore = gatewayOf(ship), gatewayOf(shore)
-		configs[0] = ship
 	default:
-		return fmt.Errorf("--gateways: %d configurations; a trace has two sides", len(configs))
+		return "", fmt.Errorf("--gateways: %d configurations; a trace has two sides", len(configs))
 	}
 	if profileName == "" {
-		o.Profile = configs[0].Link.Profile
-		return nil
+		c := configs[0]
+		o.Profile, link = c.Link.Profile, c.Link.ProfileName
+		if strings.ContainsAny(link, "/.") && !filepath.IsAbs(link) {
+			link = filepath.Join(filepath.Dir(c.File), link)
+		}
+		return link, nil
 	}
-	var err error
 	o.Profile, err = profile.Load(profileName, os.ReadFile)
-	return err
+	return profileName, err
 }
 
 // gatewayOf is what of a configuration counts in a replay.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"aldis/internal/profile"
+	"aldis/internal/replay"
 )
 
 // published are the figures of the source documents that the project is held against.
@@ -107,6 +108,9 @@ type game struct {
 	kind string
 	say  func(format string, args ...any)
 	up   func() // the peers have started
+	// Of a replay: what the gateways are set to, by site, and whether the link is captured into dir even if nothing is kept.
+	settings []replay.Gateway
+	capture  bool
 
 	dir      string
 	w        *world
@@ -172,11 +176,14 @@ func (g *game) setUp(ctx context.Context) (err error) {
 		return err
 	}
 	cfg := HubConfig{Seed: g.o.Seed}
-	if g.o.Keep != "" {
+	if g.o.Keep != "" || g.capture {
 		cfg.PcapDir = g.dir
 	}
 	for i, name := range g.o.siteNames() {
 		s := &site{name: name, index: i, http: g.o.HTTP}
+		if i < len(g.settings) {
+			s.settings = g.settings[i]
+		}
 		if s.ns, err = g.w.add(name); err != nil {
 			return err
 		}

@@ -23,9 +23,10 @@ import (
 type gatewayProc struct {
 	name, binary, netns, config, logFile, lan string
 
-	cmd  *exec.Cmd
-	done chan struct{} // closed when the process has been waited for
-	err  error         // valid then
+	client *http.Client // of status
+	cmd    *exec.Cmd
+	done   chan struct{} // closed when the process has been waited for
+	err    error         // valid then
 }
 
 const (

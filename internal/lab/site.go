@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"aldis/internal/compact"
 	"aldis/internal/profile"
+	"aldis/internal/replay"
 )
 
 // linkAddr is the address of the i-th site on the link; 0 is HQ.
@@ -35,12 +37,13 @@ const (
 
 // site is HQ or a ship: a namespace on the link, and with a gateway one more for each peer.
 type site struct {
-	name    string
-	index   int // 0 is HQ; node id less one
-	ns      string
-	gateway *gatewayProc // nil: unaided
-	http    bool         // its peers use HTTP
-	peers   int          // started so far
+	name     string
+	index    int // 0 is HQ; node id less one
+	ns       string
+	gateway  *gatewayProc // nil: unaided
+	http     bool         // its peers use HTTP
+	peers    int          // started so far
+	settings replay.Gateway
 }
 
 // seed is what the site's peers are given as their only rendezvous and relay.
@@ -79,6 +82,9 @@ func (s *site) startPeer(ctx context.Context, w *world, cfg PeerConfig) (*Peer, 
 	return StartPeer(ctx, cfg)
 }
 
+// efforts are spelt as in a configuration.
+var efforts = map[compact.Effort]string{compact.Full: "full", compact.Light: "light", compact.None: "none"}
+
 // outfit gives the site a LAN, a data directory and a gateway's configuration.
 func (s *site) outfit(all []*site, p profile.Profile, profileArg, binary, keyFile, dir string) error {
 	if err := lan(s.ns, lanAddr(s.index, 1)); err != nil {
@@ -101,9 +107,21 @@ func (s *site) outfit(all []*site, p profile.Profile, profileArg, binary, keyFil
 	if s.index == 0 && !p.Shared {
 		fmt.Fprintf(&b, "end = \"shore\"\n")
 	}
+	if s.settings.Keepalive > 0 {
+		fmt.Fprintf(&b, "keepalive = %q\n", s.settings.Keepalive)
+	}
 	for _, o := range all {
 		if o != s {
 			fmt.Fprintf(&b, "\n[[link.peer]]\nid = %d\nname = %q\naddress = \"%s:%d\"\n", o.index+1, o.name, linkAddr(o.index).Addr(), radio)
+		}
+	}
+	for _, r := range s.settings.Rules {
+		fmt.Fprintf(&b, "\n[[compact.rule]]\noctets = %d\neffort = %q\n", r.Octets, efforts[r.Effort])
+		if r.Type != "" {
+			fmt.Fprintf(&b, "type = %q\n", r.Type)
+		}
+		if r.Name != "" {
+			fmt.Fprintf(&b, "name = %q\n", r.Name)
 		}
 	}
 	fmt.Fprintf(&b, "\n[http]\nlisten = %q\n", gatewayHTTP)

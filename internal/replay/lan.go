@@ -127,7 +127,7 @@ func (l *lan) output(n *sim.Node, out gateway.Output) {
 	for _, conn := range out.Close {
 		e := l.conns[conn]
 		w.At(0, func() {
-			l.p.res.problem("the gateway of the %s closed the connection of peer %s at %.1f s", n.Name, l.p.s.Peers[e.index].Name, l.p.at().Seconds())
+			l.p.res.Problem("the gateway of the %s closed the connection of peer %s at %.1f s", n.Name, l.p.s.Peers[e.index].Name, l.p.at().Seconds())
 			l.step(e, edgepeer.Lost{})
 		})
 	}

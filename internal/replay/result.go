@@ -96,6 +96,23 @@ type LedgerRow struct {
 	Octets int64  `json:"octets"`
 }
 
+// LinkCapture is what a capture of the link has of the gateways, beside their ledgers.
+type LinkCapture struct {
+	Packets    int64   `json:"packets"`
+	Octets     int64   `json:"octets"`       // IP octets of UDP
+	Other      int64   `json:"other_octets"` // of other protocols, which no gateway sent
+	Ledger     int64   `json:"ledger_octets"`
+	Difference float64 `json:"difference_percent"` // of the ledger from the capture
+}
+
+// SetCapture notes a capture of the link.
+func (res *Result) SetCapture(c *LinkCapture) {
+	if c.Octets > 0 {
+		c.Difference = math.Round(1e4*math.Abs(float64(c.Ledger-c.Octets))/float64(c.Octets)) / 100
+	}
+	res.Capture = c
+}
+
 // Result is what a replay showed.
 type Result struct {
 	Source   string   `json:"source,omitempty"` // of the trace
@@ -127,14 +144,15 @@ type Result struct {
 	Dropped     UpDown[int64]    `json:"link_packets_dropped"` // by full queues
 	Kinds       map[string]int64 `json:"kinds"`                // link octets by what they were for, both directions
 	Ledger      []LedgerRow      `json:"ledger"`
+	Capture     *LinkCapture     `json:"link_capture,omitempty"` // live only
 	Waiting     UpDown[Queue]    `json:"waiting_at_end"`
 	BinS        float64          `json:"bin_s"`
 	Bins        []Bin            `json:"bins"`
 	Samples     []Sample         `json:"samples"`
 }
 
-// Figures fills in what follows from a script and a record; the link's part is the caller's. end is how long it took.
-func (res *Result) Figures(r *Record, end time.Duration) {
+// figures fills in what follows from a script and a record. end is how long it took.
+func (res *Result) figures(r *Record, end time.Duration) {
 	s := r.s
 	res.Source, res.Notes = s.Header.Source, s.Notes
 	res.Partial = res.Partial || s.Totals.Partial
@@ -257,17 +275,18 @@ func (res *Result) messages(r *Record) {
 	res.Application.Replay.In, res.Application.Replay.Out = r.octetsIn, out
 	res.Application.Replay.Total = r.octetsIn + out
 	if r.refused > 0 {
-		res.problem("%d messages could not be sent by their peers", r.refused)
+		res.Problem("%d messages could not be sent by their peers", r.refused)
 	}
 }
 
-func (res *Result) problem(format string, args ...any) {
+// Problem notes why a result is partial.
+func (res *Result) Problem(format string, args ...any) {
 	res.Partial = true
 	res.Problems = append(res.Problems, fmt.Sprintf(format, args...))
 }
 
-// Link fills in what the link carried, once LinkBytes, LinkPackets and Ledger are set.
-func (res *Result) Link() {
+// link fills in what follows from LinkBytes, LinkPackets and Ledger.
+func (res *Result) link() {
 	total, packets := res.LinkBytes.Up+res.LinkBytes.Down, res.LinkPackets.Up+res.LinkPackets.Down
 	res.Captures.Replay.TotalBytes, res.Captures.Replay.Packets, res.Captures.Replay.DataBytes = &total, &packets, &total
 	res.Application.Replay.Of = total

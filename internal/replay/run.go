@@ -2,15 +2,12 @@ package replay
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	"aldis/internal/compact"
 	"aldis/internal/gateway"
-	"aldis/internal/linkemu"
 	"aldis/internal/profile"
 	"aldis/internal/sim"
 	"aldis/internal/trace"
@@ -40,19 +37,6 @@ type Options struct {
 	Drain       time.Duration // the most that is waited after the trace for what is under way; zero: an hour
 	// Progress is told how far the trace is; may be nil. It runs on the caller's goroutine.
 	Progress func(at, of time.Duration)
-}
-
-// OverloadError says that a profile cannot carry a trace, and by how much.
-type OverloadError struct {
-	Profile    string
-	Direction  string  // "ship to shore" or "shore to ship"
-	OfferedBps float64 // octets on the air and those that waited at the end, over the time that there was
-	RateBps    int
-}
-
-func (e *OverloadError) Error() string {
-	return fmt.Sprintf("profile %s cannot carry the trace: %s %.0f bit/s are offered and the link takes %d (%.1f times too much)",
-		e.Profile, e.Direction, e.OfferedBps, e.RateBps, e.OfferedBps/float64(e.RateBps))
 }
 
 const (
@@ -91,8 +75,7 @@ type player struct {
 	lan   *lan
 	zero  time.Time // of the trace
 	res   *Result
-	prev  [2]map[string]int64 // ledgers at the end of the last bin
-	busy  [2]time.Duration
+	meter *Meter
 }
 
 func newPlayer(s *Script, o Options) (*player, error) {
@@ -108,7 +91,9 @@ func newPlayer(s *Script, o Options) (*player, error) {
 	o.Drain = cmp.Or(o.Drain, drainMost)
 	p := &player{o: o, s: s, r: NewRecord(s)}
 	p.lan = newLAN(p)
-	p.res = &Result{Mode: "sim", Profile: o.Profile.Name, Seed: o.Seed, BinS: round(o.Bin.Seconds())}
+	p.meter = NewMeter(o.Profile)
+	p.res = p.meter.Result
+	*p.res = Result{Mode: "sim", Profile: o.Profile.Name, Seed: o.Seed, BinS: round(o.Bin.Seconds())}
 	mul := o.Profile.Transport == profile.PMul
 	var err error
 	p.w, err = sim.New(sim.Config{
@@ -156,13 +141,13 @@ func (p *player) play(ctx Context) (*Result, error) {
 		err = p.drain(ctx)
 	}
 	if err != nil {
-		p.res.problem("ended at %.0f s of %.0f s: %v", p.at().Seconds(), p.s.Duration.Seconds(), err)
+		p.res.Problem("ended at %.0f s of %.0f s: %v", p.at().Seconds(), p.s.Duration.Seconds(), err)
 	}
-	p.figures()
+	p.meter.Finish(p.r, p.at(), p.reading())
 	if err != nil {
 		return p.res, err
 	}
-	return p.res, p.overload()
+	return p.res, p.meter.Overload(p.s)
 }
 
 func (p *player) acquainted() bool {
@@ -183,7 +168,7 @@ func (p *player) bins(ctx Context, until time.Duration) error {
 		step := min(p.o.Bin, until-p.at())
 		from := p.at()
 		p.w.Run(step)
-		p.bin(from)
+		p.meter.Bin(from, p.reading())
 		if p.o.Progress != nil {
 			p.o.Progress(p.at(), p.s.Duration)
 		}
@@ -202,143 +187,11 @@ func (p *player) drain(ctx Context) error {
 }
 
 func (p *player) settled() bool {
-	if !p.r.Delivered() {
-		return false
-	}
-	for _, n := range p.w.Nodes {
-		q := queueOf(n.GW.Status(p.w.Now))
-		if q.Messages+q.UnderWay > 0 {
-			return false
-		}
-	}
-	return true
+	r := p.reading()
+	return p.r.Delivered() && r.Idle()
 }
 
-func queueOf(st gateway.Status) (q Queue) {
-	for _, peer := range st.Peers {
-		q.Messages += peer.Waiting
-		q.UnderWay += peer.UnderWay
-		q.Octets += peer.WaitingOctets
-	}
-	return q
-}
-
-// bin notes what happened since from.
-func (p *player) bin(from time.Duration) {
-	b := Bin{T: round(from.Seconds())}
-	kinds := [2]map[string]int64{{}, {}}
-	for i, n := range []*sim.Node{p.ship, p.shore} {
-		st := n.GW.Status(p.w.Now)
-		total := map[string]int64{}
-		for _, row := range st.Ledger {
-			if row.Direction == "sent" {
-				total[row.Kind] += int64(row.Octets)
-			}
-		}
-		for kind, octets := range total {
-			if d := octets - p.prev[i][kind]; d > 0 {
-				kinds[i][kind] = d
-			}
-		}
-		p.prev[i] = total
-		q := queueOf(st)
-		if i == 0 {
-			b.Queue.Up = q
-		} else {
-			b.Queue.Down = q
-		}
-	}
-	b.Octets = UpDown[map[string]int64]{kinds[0], kinds[1]}
-	up, down := p.counters()
-	b.BusyS = UpDown[float64]{round((up.Busy - p.busy[0]).Seconds()), round((down.Busy - p.busy[1]).Seconds())}
-	p.busy = [2]time.Duration{up.Busy, down.Busy}
-	p.res.Bins = append(p.res.Bins, b)
-}
-
-// figures draws the result.
-func (p *player) figures() {
-	up, down := p.counters()
-	res := p.res
-	res.LinkBytes = UpDown[int64]{up.OnAir.Octets, down.OnAir.Octets}
-	res.LinkPackets = UpDown[int64]{up.OnAir.Frames, down.OnAir.Frames}
-	res.Dropped = UpDown[int64]{up.DroppedQueue.Frames, down.DroppedQueue.Frames}
-	st := p.w.Link.Stats()
-	res.Lost = UpDown[int64]{up.DroppedLoss.Frames, down.DroppedLoss.Frames}
-	if p.o.Profile.Shared { // drawn where it is heard
-		res.Lost = UpDown[int64]{st.Node(p.shore.Name).Down.DroppedLoss.Frames, st.Node(p.ship.Name).Down.DroppedLoss.Frames}
-	}
-	ship, shore := p.ship.GW.Status(p.w.Now), p.shore.GW.Status(p.w.Now)
-	res.Ledger = slices.Concat(ledgerOf(ship, shore.Name), ledgerOf(shore, ship.Name))
-	res.Waiting = UpDown[Queue]{queueOf(ship), queueOf(shore)}
-	res.setRates(p.o.Profile, p.s, p.at())
-	res.BusyPct = UpDown[float64]{percent(int64(up.Busy), int64(p.at())), percent(int64(down.Busy), int64(p.at()))}
-	var repeated int64
-	for _, st := range []gateway.Status{ship, shore} {
-		for _, peer := range st.Peers {
-			repeated += int64(peer.Repeated)
-		}
-	}
-	res.Captures.Replay.Retransmissions = &repeated
-	res.Figures(p.r, p.at())
-	res.Link()
-}
-
-// setRates is what was offered beside what the link takes.
-func (res *Result) setRates(p profile.Profile, s *Script, _ time.Duration) {
-	res.RateBps = UpDown[int]{p.Up.RateBps, p.Down.RateBps}
-	var up, down int64
-	for _, m := range s.Messages {
-		switch {
-		case len(m.To) == 0:
-		case s.Peers[m.Peer].Edge:
-			up += int64(m.Octets)
-		default:
-			down += int64(m.Octets)
-		}
-	}
-	if d := s.Duration.Seconds(); d > 0 {
-		res.Offered = UpDown[float64]{round(float64(up) * 8 / d), round(float64(down) * 8 / d)}
-	}
-}
-
-// overload says whether the link was too thin: something was left at the end.
-func (p *player) overload() error {
-	if p.res.Messages.Lost == 0 {
-		return nil
-	}
-	if err := p.res.Overload(p.o.Profile, p.at()); err != nil {
-		p.res.problem("%v", err)
-		return err
-	}
-	return nil
-}
-
-// Overload is an *OverloadError when messages were left over because the link takes less than it was offered; elapsed is
-// how long it was given.
-func (res *Result) Overload(p profile.Profile, elapsed time.Duration) error {
-	var errs []error
-	for _, d := range []struct {
-		name   string
-		octets int64
-		rate   int
-	}{
-		{"ship to shore", res.LinkBytes.Up + int64(res.Waiting.Up.Octets), p.Up.RateBps},
-		{"shore to ship", res.LinkBytes.Down + int64(res.Waiting.Down.Octets), p.Down.RateBps},
-	} {
-		bps := float64(d.octets) * 8 / elapsed.Seconds()
-		if d.rate > 0 && bps > float64(d.rate) {
-			errs = append(errs, &OverloadError{p.Name, d.name, round(bps), d.rate})
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// counters are those of the ship's two directions; on a shared channel what each said.
-func (p *player) counters() (up, down linkemu.Counters) {
-	st := p.w.Link.Stats()
-	up, down = st.Node(p.ship.Name).Up, st.Node(p.ship.Name).Down
-	if p.o.Profile.Shared {
-		down = st.Node(p.shore.Name).Up
-	}
-	return up, down
+func (p *player) reading() Reading {
+	return Reading{Ship: p.ship.GW.Status(p.w.Now), Shore: p.shore.GW.Status(p.w.Now), Link: p.w.Link.Stats(),
+		ShipNode: p.ship.Name, ShoreNode: p.shore.Name}
 }

@@ -69,8 +69,11 @@ func (res *Result) WriteText(out io.Writer) error {
 	for _, kind := range kinds {
 		w.f("%-34s %12d\n", kind, res.Kinds[kind])
 	}
+	if c := res.Capture; c != nil {
+		w.f("\nCapture of the link: %d octets in %d datagrams; the ledgers have %d (%.2f %% off)\n", c.Octets, c.Packets, c.Ledger, c.Difference)
+	}
 	for _, n := range res.Notes {
-		w.f("\nNot in the trace: %s", n)
+		w.f("\nNote: %s", n)
 	}
 	if len(res.Notes) > 0 {
 		w.f("\n")

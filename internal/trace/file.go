@@ -163,7 +163,7 @@ func ReadFile(r io.Reader) (*File, error) {
 			edges[l.Peer] = l.Edge
 		case linePipe:
 		case EventSend:
-			sum.message(edges[l.Peer], l.Octets)
+			sum.Add(edges[l.Peer], l.Octets)
 			sum.Events++
 		default:
 			sum.Events++
@@ -191,7 +191,8 @@ func ReadFile(r io.Reader) (*File, error) {
 	return f, nil
 }
 
-func (t *TotalsOf) message(out bool, octets int) {
+// Add counts a message; out: an edge peer sent it.
+func (t *TotalsOf) Add(out bool, octets int) {
 	if out {
 		t.MessagesOut++
 		t.Out += int64(octets)
@@ -354,7 +355,7 @@ func (f *FileWriter) Write(l Line) {
 	}
 	f.totals.Events++
 	if l.Do == EventSend {
-		f.totals.message(f.edges[l.Peer], l.Octets)
+		f.totals.Add(f.edges[l.Peer], l.Octets)
 	}
 	f.json(l)
 }
