@@ -45,6 +45,7 @@ Lets JXTA peers of two or more sites meet over a narrow link.
   compact   what crosses the link for a file
   corpus    rebuild and check the model that compact uses
   pmul      send and receive files by plain P_Mul (ACP 142)
+  bench     measure this gateway beside JXSE 2.7
   lab       play gateways, peers and a link on this machine
   version   what this is
 
@@ -54,6 +55,7 @@ gateway COMMAND -h says more. Exit: 0 good, 1 refused or failed, 2 wrong usage.
 type command func(args []string, stdout, stderr io.Writer) int
 
 var commands = map[string]command{
+	"bench":    benchCommand,
 	"record":   recordCommand,
 	"run":      runCommand,
 	"analyse":  analyseCommand,

@@ -24,7 +24,7 @@ var Pure = []string{
 
 // Edge are the rooms with sockets, files, clocks and goroutines. Pure rooms never import them, seal excepted: it is
 // as deterministic as they are, and has C inside.
-var Edge = []string{"daemon", "lan", "radio", "norm", "seal", "journal", "control", "config", "lab", "house", "pmulfile", "edgenet"}
+var Edge = []string{"daemon", "lan", "radio", "norm", "seal", "journal", "control", "config", "lab", "house", "pmulfile", "edgenet", "bench"}
 
 // cgoFiles are the only files that speak C, by room.
 var cgoFiles = map[string]string{"seal": "sodium.go", "norm": "cgo.go"}

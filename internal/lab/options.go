@@ -130,7 +130,7 @@ func (o *Options) complete() (profile.Profile, error) {
 		}
 	}
 	if o.JarDir == "" {
-		if o.JarDir, err = findPeers(o.Peers); err != nil {
+		if o.JarDir, err = FindPeers(o.Peers); err != nil {
 			return p, err
 		}
 	}
@@ -149,8 +149,8 @@ func (o *Options) siteNames() []string {
 	return names
 }
 
-// findPeers looks for field-tests/peers upwards from the working directory and from the binary.
-func findPeers(kind string) (string, error) {
+// FindPeers looks for field-tests/peers upwards from the working directory and from the binary.
+func FindPeers(kind string) (string, error) {
 	jar := filepath.Join(strings.TrimSuffix(kind, "-unsigned"), "target", "peer.jar")
 	var starts []string
 	if wd, err := os.Getwd(); err == nil {

@@ -49,9 +49,10 @@ type PeerConfig struct {
 	HTTP  bool   // HTTP instead of TCP
 	// Multicast: UDP multicast on the interface of Host; then it needs no Seed. Adhoc (2.7): that and no rendezvous at all.
 	Multicast, Adhoc bool
-	Role             string // "edge" (also when empty) or "rdv"
-	JarDir           string // field-tests/peers of the source tree, built
-	Home             string // library's files and log; empty: a temporary directory, removed when the peer has ended
+	Role             string   // "edge" (also when empty) or "rdv"
+	JarDir           string   // field-tests/peers of the source tree, built
+	Home             string   // library's files and log; empty: a temporary directory, removed when the peer has ended
+	JVM              []string // options of the Java machine; nil: those that make a peer small and quick to start
 }
 
 // Event is one line of a peer's output. Which members an event has: field-tests/peers/README.md.
@@ -163,7 +164,10 @@ func peerArgs(cfg PeerConfig) ([]string, error) {
 		args = append(args, "ip", "netns", "exec", cfg.Netns)
 	}
 	args = append(args, "java")
-	args = append(args, peerJVM...)
+	if cfg.JVM == nil {
+		cfg.JVM = peerJVM
+	}
+	args = append(args, cfg.JVM...)
 	args = append(args, "-jar", jar, "--name", cfg.Name, "--host", cfg.Host, "--port", strconv.Itoa(cfg.Port))
 	if cfg.Seed != "" {
 		args = append(args, "--seed", cfg.Seed)

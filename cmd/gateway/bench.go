@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"aldis/internal/bench"
+	"aldis/internal/lab"
+)
+
+// benchAbout is completed with the benchmarks there are.
+func benchAbout() string {
+	var b strings.Builder
+	b.WriteString(`usage: gateway bench [--json] [--only LIST] [--quick] [--write FILE]
+
+Measures this gateway as rendezvous and relay of JXTA peers, beside JXSE 2.7 with the same load in the same run, and the
+published figures of 2004 and 2005. Everything runs on loopback, in processes of its own. Takes a few minutes, with --quick
+less than one. The benchmarks:
+
+`)
+	names, about := bench.Names()
+	for i, n := range names {
+		fmt.Fprintf(&b, "  %-10s %s\n", n, about[i])
+	}
+	b.WriteString(`
+Exit: 0 all measured and nothing lost, 1 the gateway lost something or a benchmark failed, 2 wrong usage.
+`)
+	return b.String()
+}
+
+func benchCommand(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
+	asJSON := fs.Bool("json", false, "print JSON")
+	only := fs.String("only", "", "measure only these, a `list` with commas")
+	quick := fs.Bool("quick", false, "a tenth of the load: to see that all works, not to quote")
+	write := fs.String("write", "", "write the figures as a page of Markdown to `file` as well")
+	binary := fs.String("gateway", "", "`path` of the gateway under test (default this one)")
+	jars := fs.String("peers-dir", "", "`directory` of the built JXTA peers (default field-tests/peers above here); none: the gateway alone")
+	if _, code, done := parse(fs, args, 0, benchAbout(), stdout, stderr); done {
+		return code
+	}
+	cfg := bench.Config{Gateway: *binary, Jars: *jars, Quick: *quick}
+	if *only != "" {
+		cfg.Only = strings.Split(*only, ",")
+	}
+	var err error
+	if cfg.Gateway == "" {
+		if cfg.Gateway, err = os.Executable(); err != nil {
+			return fail(stderr, "bench", err)
+		}
+	}
+	switch cfg.Jars {
+	case "none":
+		cfg.Jars = ""
+	case "":
+		if cfg.Jars, err = lab.FindPeers(lab.KindJXSE27); err != nil {
+			return fail(stderr, "bench", fmt.Errorf("%w; --peers-dir none measures the gateway alone", err))
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	began := time.Now()
+	cfg.Progress = func(text string) {
+		fmt.Fprintf(stderr, "%4.0f s  %s\n", time.Since(began).Seconds(), text)
+	}
+	report, err := bench.Run(ctx, cfg)
+	var usage *bench.UsageError
+	if errors.As(err, &usage) {
+		fmt.Fprintf(stderr, "gateway bench: %v\n", err)
+		return exitUsage
+	}
+	if ctx.Err() != nil {
+		return fail(stderr, "bench", errors.New("interrupted; nothing is left behind"))
+	}
+	if report == nil {
+		return fail(stderr, "bench", err)
+	}
+	if *asJSON {
+		e := json.NewEncoder(stdout)
+		e.SetIndent("", "  ")
+		err = errors.Join(err, e.Encode(report))
+	} else {
+		err = errors.Join(err, report.WriteText(stdout))
+	}
+	if err == nil && *write != "" {
+		err = writeTo(*write, stdout, func(w io.Writer) error {
+			return report.WriteMarkdown(w, "gateway bench "+strings.Join(args, " "))
+		})
+	}
+	if err != nil {
+		return fail(stderr, "bench", err)
+	}
+	if n := report.Lost(); n > 0 {
+		return fail(stderr, "bench", fmt.Errorf("%d messages or answers were lost by the gateway", n))
+	}
+	return exitGood
+}

@@ -1,0 +1,168 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Machine is where a run took place.
+type Machine struct {
+	Processor string  `json:"processor"`
+	Cores     int     `json:"cores"`
+	MemoryGB  float64 `json:"memory_gb"`
+	Kernel    string  `json:"kernel"`
+	Go        string  `json:"go"`
+	Java      string  `json:"java,omitempty"`
+	Gateway   string  `json:"gateway"` // its version
+}
+
+func (m Machine) String() string {
+	s := fmt.Sprintf("%d cores of %s, %.0f GB, Linux %s, %s", m.Cores, m.Processor, m.MemoryGB, m.Kernel, m.Go)
+	if m.Java != "" {
+		s += ", " + m.Java
+	}
+	return s + ", gateway " + m.Gateway
+}
+
+func thisMachine(ctx context.Context, cfg Config) Machine {
+	m := Machine{Processor: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version()}
+	if v := field("/proc/cpuinfo", "model name"); v != "" {
+		m.Processor = v
+	}
+	if kb, err := strconv.ParseFloat(strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"), 64); err == nil {
+		m.MemoryGB = kb * 1024 / 1e9
+	}
+	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		m.Kernel = strings.TrimSpace(string(b))
+	}
+	first := func(name string, args ...string) string {
+		out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+		if err != nil {
+			return ""
+		}
+		line, _, _ := strings.Cut(string(out), "\n")
+		return strings.TrimSpace(line)
+	}
+	if cfg.Jars != "" {
+		m.Java = first("java", "-version")
+	}
+	m.Gateway, _, _ = strings.Cut(strings.TrimPrefix(first(cfg.Gateway, "version"), "aldis gateway "), " ")
+	return m
+}
+
+// field is the value of the first line "name : value" of a file.
+func field(file, name string) string {
+	f, err := os.Open(file)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if k, v, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(k) == name {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
+
+func number(v float64) string {
+	switch {
+	case v >= 1000:
+		s := strconv.FormatFloat(v, 'f', 0, 64)
+		for i := len(s) - 3; i > 0; i -= 3 {
+			s = s[:i] + "," + s[i:]
+		}
+		return s
+	case v >= 100:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case v >= 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case v == 0:
+		return "0"
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+func (f *Figure) cell(unit string) string {
+	if f == nil {
+		return "-"
+	}
+	s := number(f.Value)
+	if f.Lost > 0 {
+		s += fmt.Sprintf(" (%d lost)", f.Lost)
+	}
+	return s
+}
+
+func (r Row) goals() string {
+	if r.Must == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s; %s", number(r.Must), number(r.Aim))
+}
+
+// WriteText writes the report for people.
+func (r *Report) WriteText(w io.Writer) error {
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "%s\n%s, took %s\n", r.Machine, r.Began.Format(time.DateOnly), r.Took.Round(time.Second))
+	bench := ""
+	for _, row := range r.Rows {
+		if row.Bench != bench {
+			bench = row.Bench
+			fmt.Fprintf(b, "\n%-62s %7s %18s %18s %15s %s\n", bench, "unit", "JXSE 2.7", "gateway", "must; aim", "published")
+		}
+		fmt.Fprintf(b, "  %-60s %7s %18s %18s %15s %s\n", row.What, row.Unit, row.Direct.cell(row.Unit), row.Gateway.cell(row.Unit),
+			row.goals(), row.Published)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteMarkdown writes the page docs/bench.md; command is what made it.
+func (r *Report) WriteMarkdown(w io.Writer, command string) error {
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "# Bench\n\nMade by `%s` on %s in %s; not written by hand. %s.\n\n", command, r.Began.Format("2 January 2006"), r.Took.Round(time.Second), r.Machine)
+	b.WriteString(preface)
+	bench := ""
+	names, about := Names()
+	for _, row := range r.Rows {
+		if row.Bench != bench {
+			bench = row.Bench
+			for i, n := range names {
+				if n == bench {
+					fmt.Fprintf(b, "\n## %s\n\n%s.\n\n", strings.ToUpper(bench[:1])+bench[1:], strings.ToUpper(about[i][:1])+about[i][1:])
+				}
+			}
+			b.WriteString("| | unit | JXSE 2.7 | gateway | must; aim | published |\n|---|---|---|---|---|---|\n")
+		}
+		cell := func(f *Figure) string {
+			s := f.cell(row.Unit)
+			if f != nil && f.Note != "" {
+				s += "<br>" + f.Note
+			}
+			return s
+		}
+		goals := row.goals()
+		if v := row.Verdict(); v != "" {
+			goals += ": **" + map[string]string{"aim": "aim", "must": "must", "missed": "missed"}[v] + "**"
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", row.What, row.Unit, cell(row.Direct), cell(row.Gateway), goals, row.Published)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+const preface = `The rendezvous and relay of JXSE 2.7 and the gateway have the same load in the same run, one after the other, each in
+a fresh process on loopback. Load generator and server share the machine. Load comes from edge peers of internal/edgenet
+(unsigned) where the figure is the server's, from unmodified JXSE 2.7 peers where it is a peer's. Published figures are of the
+performance model of 2004 (JXTA 2.0, 800 MHz machines) and of the benchmark of 2005 (JXTA-J2SE 2.x and JXTA-C 2.x, gigabit
+network); times to the answer count from when a question was due.
+`
