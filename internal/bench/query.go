@@ -141,8 +141,8 @@ func advName(i int) string { return fmt.Sprintf("bench-adv-%05d", i) }
 
 // stock publishes advertisements through the server and makes sure that it has each of them: what it does not find is
 // published again.
-func (r *run) stock(ctx context.Context, s *server, n int) (publisher *edgenet.Peer, err error) {
-	publisher, err = join(ctx, s, "publisher", nil)
+func (r *run) stock(ctx context.Context, s *server, n int) (_ *edgenet.Peer, err error) {
+	publisher, err := join(ctx, s, "publisher", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -374,7 +374,7 @@ func (c *crew) open(ctx context.Context, rate int, d time.Duration) (outcome, er
 
 func queries(ctx context.Context, r *run) ([]Row, error) {
 	n := r.quick(adverts, 500)
-	window := time.Duration(r.quick(8000, 1000)) * time.Millisecond
+	window := time.Duration(r.quick(8000, 400)) * time.Millisecond
 	rows := []Row{
 		{What: fmt.Sprintf("questions answered, %d peers, %d advertisements", askers, n), Unit: "1/s", Must: 2000, Aim: 10000, Published: "4 to 16 (2004)"},
 		{What: "the same, half of the questions unanswerable", Unit: "1/s"},

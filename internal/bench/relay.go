@@ -25,10 +25,11 @@ type pair struct {
 	there, back string // pipes
 	a, b        *edgenet.Peer
 	atA, atB    atomic.Pointer[func(edgepeer.Message)]
+	limit       time.Duration // after that a message is lost
 }
 
 func newPair() *pair {
-	return &pair{there: edgepeer.NamedPipe("bench-there"), back: edgepeer.NamedPipe("bench-back")}
+	return &pair{there: edgepeer.NamedPipe("bench-there"), back: edgepeer.NamedPipe("bench-back"), limit: pairLimit}
 }
 
 func hearing(at *atomic.Pointer[func(edgepeer.Message)]) func(*edgenet.Peer, edgepeer.Notice) {
@@ -112,8 +113,8 @@ func (c *pair) pings(ctx context.Context, size int) (mean time.Duration, all tim
 		select {
 		case <-back:
 			return time.Since(began), nil
-		case <-time.After(pairLimit):
-			return 0, fmt.Errorf("no answer to message %d within %v", i, pairLimit)
+		case <-time.After(c.limit):
+			return 0, fmt.Errorf("no answer to message %d within %v", i, c.limit)
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		}
@@ -159,13 +160,13 @@ func (c *pair) flow(ctx context.Context, size, ahead int, d time.Duration) (rate
 	}
 	began := time.Now()
 	sent := 0
-	patience := time.NewTimer(pairLimit)
+	patience := time.NewTimer(c.limit)
 	defer patience.Stop()
 	for time.Since(began) < d {
 		select {
 		case room <- struct{}{}:
 		default:
-			patience.Reset(pairLimit)
+			patience.Reset(c.limit)
 			select {
 			case room <- struct{}{}:
 			case <-patience.C: // everything under way is lost: make room for as much again
@@ -187,7 +188,7 @@ func (c *pair) flow(ctx context.Context, size, ahead int, d time.Duration) (rate
 	}
 	window := time.Since(began)
 	got := int(received.Load())
-	for end := time.Now().Add(pairLimit); int(received.Load()) < sent && time.Now().Before(end); {
+	for end := time.Now().Add(c.limit); int(received.Load()) < sent && time.Now().Before(end); {
 		select {
 		case <-time.After(time.Millisecond):
 		case <-ctx.Done():
@@ -223,7 +224,7 @@ func (c *pair) bursts(ctx context.Context, size, many int) (took times, lost int
 			}
 		}
 		got := 0
-		for late := time.After(pairLimit); got < burst; {
+		for late := time.After(c.limit); got < burst; {
 			select {
 			case <-arrived:
 				got++
