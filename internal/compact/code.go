@@ -35,6 +35,10 @@ const (
 	LearnedXML  = learnedXML + ModelVersion<<4
 	Repeated    = repeated + ModelVersion<<4 // a message of the history, once more
 	Bulk        = bulk + ModelVersion<<4     // as Modelled, with fewer contexts: for long texts
+
+	// Alike is Learned or LearnedXML, whichever the newest message has that the code was made after. No coder answers
+	// it: it is for those who need not tell which of the two (Alike of History).
+	Alike Codec = 0xff
 )
 
 const (

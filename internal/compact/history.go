@@ -151,7 +151,7 @@ func (h *History) upTo(base uint64) int {
 // HeadOctets is how many octets of a code say what it was made after, at least.
 func HeadOctets(codec Codec) int {
 	switch codec {
-	case Learned, LearnedXML, Repeated:
+	case Learned, LearnedXML, Repeated, Alike:
 		return 1 + checkOctets
 	}
 	return 0
@@ -253,22 +253,50 @@ func (c *Coder) learned(window []entry) *model {
 	return m
 }
 
-// ExpandAfter undoes AppendAfter. h is what this end holds of the flow; nothing in it newer than the code matters.
-func (c *Coder) ExpandAfter(codec Codec, b []byte, h *History, number uint64, limit int) ([]byte, error) {
-	switch codec {
-	case Learned, LearnedXML, Repeated:
-	default:
-		return c.Expand(codec, b, limit)
-	}
+// cutHead reads of what a code says how far back the newest message is that it was made after, and how many; code begins
+// with the check.
+func cutHead(b []byte) (back uint64, count int, code []byte, ok bool) {
 	if len(b) < 1+checkOctets {
-		return nil, ErrCorrupt
+		return 0, 0, nil, false
 	}
-	back, count, code := uint64(b[0]>>3)+1, int(b[0]&7)+1, b[1:]
+	back, count, code = uint64(b[0]>>3)+1, int(b[0]&7)+1, b[1:]
 	if back > shortBack {
 		back += uint64(code[0])
 		code = code[1:]
 	}
-	if len(code) < checkOctets || back >= number {
+	return back, count, code, len(code) >= checkOctets
+}
+
+// codec is that of a message like e.
+func (e entry) codec() Codec {
+	if e.tokens {
+		return LearnedXML
+	}
+	return Learned
+}
+
+// Alike says whether a code that AppendAfter made of message number expands as Alike too.
+func (h *History) Alike(codec Codec, b []byte, number uint64) bool {
+	if codec != Learned && codec != LearnedXML {
+		return false
+	}
+	back, _, _, ok := cutHead(b)
+	to := 0
+	if ok && back < number {
+		to = h.upTo(number - back)
+	}
+	return to > 0 && h.held[to-1].codec() == codec
+}
+
+// ExpandAfter undoes AppendAfter. h is what this end holds of the flow; nothing in it newer than the code matters.
+func (c *Coder) ExpandAfter(codec Codec, b []byte, h *History, number uint64, limit int) ([]byte, error) {
+	switch codec {
+	case Learned, LearnedXML, Repeated, Alike:
+	default:
+		return c.Expand(codec, b, limit)
+	}
+	back, count, code, ok := cutHead(b)
+	if !ok || back >= number {
 		return nil, ErrCorrupt
 	}
 	sum := [checkOctets]byte(code)
@@ -278,6 +306,9 @@ func (c *Coder) ExpandAfter(codec Codec, b []byte, h *History, number uint64, li
 		return nil, ErrHistory
 	}
 	window := h.held[to-count : to]
+	if codec == Alike {
+		codec = window[count-1].codec()
+	}
 	var text []byte
 	if codec == Repeated {
 		i := len(window) - 1

@@ -16,12 +16,14 @@ import (
 //	1 to 127       Protocol Buffers
 //	128 to 255     brief: the messages of a flow that is known, which is nearly all there is on a busy link
 //
-// A brief envelope has the flow's number in the low seven bits (127: an unsigned varint with it follows), then of each
-// element codec and code, before all but the last an unsigned varint with the octets of both.
+// A brief envelope has the flow's number in the low six bits (63: an unsigned varint with it follows), then of each
+// element codec and code, before all but the last an unsigned varint with the octets of both. With formAlike no codec is
+// there: each is compact.Alike.
 const (
 	formDeflated = 0x00
 	formBrief    = 0x80
-	longFlow     = 0x7f
+	formAlike    = 0x40
+	longFlow     = 0x3f
 )
 
 // MaxEnvelope bounds what one envelope is expanded to, in octets; lan's own limit for a message is no higher.
@@ -53,8 +55,9 @@ func unpack(b []byte) ([]byte, error) {
 	return out, nil
 }
 
-// appendBrief appends e in brief form; false where it says more than that can hold.
-func appendBrief(dst []byte, e *Envelope) ([]byte, bool) {
+// appendBrief appends e in brief form; false where it says more than that can hold. alike says of which element the
+// codec need not be told; nil: of none.
+func appendBrief(dst []byte, e *Envelope, alike func(i int, codec compact.Codec, code []byte) bool) ([]byte, bool) {
 	coded := e.Coded
 	if len(coded) == 0 {
 		for _, d := range e.Data {
@@ -64,12 +67,25 @@ func appendBrief(dst []byte, e *Envelope) ([]byte, bool) {
 	if e.Flow == 0 || proto.Size(e) != proto.Size(&Envelope{Flow: e.Flow, Data: e.Data, Coded: e.Coded}) {
 		return dst, false
 	}
+	form := byte(formBrief)
+	if alike != nil && len(coded) > 0 {
+		all := true
+		for i, c := range coded {
+			all = all && alike(i, compact.Codec(c[0]), c[1:])
+		}
+		if all {
+			form |= formAlike
+		}
+	}
 	if e.Flow < longFlow {
-		dst = append(dst, formBrief|byte(e.Flow))
+		dst = append(dst, form|byte(e.Flow))
 	} else {
-		dst = binary.AppendUvarint(append(dst, formBrief|longFlow), uint64(e.Flow))
+		dst = binary.AppendUvarint(append(dst, form|longFlow), uint64(e.Flow))
 	}
 	for i, c := range coded {
+		if form&formAlike != 0 {
+			c = c[1:]
+		}
 		if i < len(coded)-1 {
 			dst = binary.AppendUvarint(dst, uint64(len(c)))
 		}
@@ -80,7 +96,8 @@ func appendBrief(dst []byte, e *Envelope) ([]byte, bool) {
 
 // parseBrief is the inverse of appendBrief; lookup says how many elements the flow's messages have.
 func parseBrief(b []byte, lookup func(number uint32) (Flow, bool)) (*Envelope, error) {
-	e := &Envelope{Flow: uint32(b[0] &^ formBrief)}
+	e := &Envelope{Flow: uint32(b[0] & longFlow)}
+	alike := b[0]&formAlike != 0
 	b = b[1:]
 	if e.Flow == longFlow {
 		flow, n := binary.Uvarint(b)
@@ -111,7 +128,11 @@ func parseBrief(b []byte, lookup func(number uint32) (Flow, bool)) (*Envelope, e
 			c = b[n : n+int(size)]
 			b = b[n:]
 		}
-		e.Coded, b = append(e.Coded, c), b[len(c):]
+		b = b[len(c):]
+		if alike {
+			c = append([]byte{byte(compact.Alike)}, c...)
+		}
+		e.Coded = append(e.Coded, c)
 	}
 	if len(b) > 0 {
 		return nil, fmt.Errorf("%w: %d octets behind a message", ErrMalformed, len(b))

@@ -3,6 +3,7 @@ package envelope
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -32,9 +33,9 @@ func TestBrief(t *testing.T) {
 		most   int
 	}{
 		{"random octets", noise, 7, 0x87, 202},
-		{"126", noise, 126, 0xfe, 202},
-		{"127", noise, 127, 0xff, 203},
-		{"a large number", noise, 1 << 31, 0xff, 207},
+		{"62", noise, 62, 0xbe, 202},
+		{"63", noise, 63, 0xbf, 203},
+		{"a large number", noise, 1 << 31, 0xbf, 207},
 		{"three elements", two, 9, 0x89, 230},
 	} {
 		m := Message{Payload: tt.p}
@@ -80,10 +81,10 @@ func TestBriefMalformed(t *testing.T) {
 		want error
 	}{
 		{"flow 0", []byte{0x80, 0, 'x'}, ErrUnknownFlow},
-		{"no flow number", []byte{0xff}, ErrMalformed},
-		{"a flow number without end", bytes.Repeat([]byte{0xff}, 12), ErrMalformed},
-		{"a flow number above 32 bits", []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, ErrMalformed},
-		{"a small number in the long form", []byte{0xff, 1, 0, 'x'}, ErrMalformed},
+		{"no flow number", []byte{0xbf}, ErrMalformed},
+		{"a flow number without end", bytes.Repeat([]byte{0xbf}, 12), ErrMalformed},
+		{"a flow number above 32 bits", []byte{0xbf, 0xff, 0xff, 0xff, 0xff, 0x7f}, ErrMalformed},
+		{"a small number in the long form", []byte{0xbf, 1, 0, 'x'}, ErrMalformed},
 		{"a definition that is none", []byte{0x84, 0}, ErrMalformed},
 		{"no codec", []byte{0x81}, ErrMalformed},
 		{"an element without length", []byte{0x83}, ErrMalformed},
@@ -127,5 +128,38 @@ func TestPack(t *testing.T) {
 	}
 	if got := Pack(&c, []byte{0x81, 0, 'x'}); got[0] != 0x81 {
 		t.Errorf("a brief one is packed: %x", got)
+	}
+}
+
+// Messages like the ones before do not say how they are coded; one that is not does.
+func TestBriefAlike(t *testing.T) {
+	var coder compact.Coder
+	var sender, receiver Histories
+	lookup := func(uint32) (Flow, bool) { return FlowOf(track(1)), true }
+	for n := uint64(1); n < 30; n++ {
+		p := track(1)
+		p.Elements[0].Data = fmt.Appendf(nil, "<track><id>7</id><lat>%d.5</lat></track>", 50+n)
+		if n%10 == 9 {
+			p.Elements[0].Data = fmt.Appendf(nil, "no XML this time, %d, as it happens", n)
+		}
+		texts := &Texts{Coder: &coder}
+		sender.Encode(texts, 5, n)
+		b, err := AppendCoded(nil, Message{Payload: p}, 5, false, texts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if alike := b[0]&formAlike != 0; n > 1 && alike == (n%10 == 9 || n%10 == 0) {
+			t.Errorf("message %d begins with %#x", n, b[0])
+		}
+		texts = &Texts{Coder: &coder, Decode: receiver.Decode(&coder, n)}
+		got, _, _, err := ParseCoded(b, lookup, texts)
+		if err != nil || !bytes.Equal(got.Payload.Elements[0].Data, p.Elements[0].Data) {
+			t.Fatalf("message %d: %v", n, err)
+		}
+		sender.Add(5, n, p)
+		receiver.Add(5, n, p)
+	}
+	if _, _, _, err := ParseCoded([]byte{0xc5, 0, 1, 2, 3}, lookup, nil); err == nil {
+		t.Error("a code made after others is read without them")
 	}
 }

@@ -86,12 +86,16 @@ func (h *Histories) Decode(coder *compact.Coder, number uint64) func(uint32, int
 	}
 }
 
-// Encode codes an element of message number of a flow; it is for Texts.
-func (h *Histories) Encode(coder *compact.Coder, flow uint32, number uint64) func(int, []byte) ([]byte, compact.Codec) {
-	return func(i int, data []byte) ([]byte, compact.Codec) {
+// Encode lets texts code message number of a flow after those that h has.
+func (h *Histories) Encode(texts *Texts, flow uint32, number uint64) {
+	texts.Encode = func(i int, data []byte) ([]byte, compact.Codec) {
 		if hist := h.Of(flow, i); hist != nil {
-			return coder.AppendAfter(nil, data, hist, number)
+			return texts.Coder.AppendAfter(nil, data, hist, number)
 		}
-		return coder.Append(nil, data)
+		return texts.Coder.Append(nil, data)
+	}
+	texts.Alike = func(i int, codec compact.Codec, code []byte) bool {
+		hist := h.Of(flow, i)
+		return hist != nil && hist.Alike(codec, code, number)
 	}
 }

@@ -97,6 +97,8 @@ type Texts struct {
 	// Encode codes element number i of a payload, Decode expands it; flow is the number of the payload's flow, 0 where
 	// it has none. Nil: the Coder does, without what came before.
 	Encode func(i int, data []byte) ([]byte, compact.Codec)
+	// Alike says whether the far end finds out by itself which codec Encode answered; nil: it does not.
+	Alike  func(i int, codec compact.Codec, code []byte) bool
 	Decode func(flow uint32, i int, codec compact.Codec, code []byte, limit int) ([]byte, error)
 	// Seen, where it is set, is told of each element and document before it is expanded; octets include the codec's.
 	Seen func(document bool, codec compact.Codec, octets int)
@@ -175,7 +177,7 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 	}
 	e.Void = joinHashes(m.Void)
 	if texts != nil {
-		if brief, ok := appendBrief(dst, e); ok {
+		if brief, ok := appendBrief(dst, e, texts.Alike); ok {
 			return brief, nil
 		}
 	}
@@ -358,7 +360,7 @@ func itemIn(in *ItemDef, texts *Texts) (it jxtabridge.Item, err error) {
 			}
 		}
 		if it.Doc, err = expand(compact.Codec(in.Doc[0]), in.Doc[1:], MaxDoc); err != nil {
-			return it, fmt.Errorf("%w: %v", ErrMalformed, err)
+			return it, fmt.Errorf("%w: %w", ErrMalformed, err)
 		}
 	}
 	if in.Expires != 0 {

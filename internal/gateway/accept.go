@@ -153,6 +153,9 @@ func (g *Gateway) laneOf(p *peer, m *message) frame.Lane {
 // too if this message is the first of it.
 func (g *Gateway) encode(p *peer, id custody.ID, m *message) []byte {
 	texts := g.texts(p)
+	if p.model == 0 && !m.gone { // it has not said yet: most likely ours. If not, it refuses and says so
+		texts = &envelope.Texts{Coder: &g.coder, Rules: g.cfg.Rules}
+	}
 	if m.content.Payload == nil {
 		return envelope.Pack(&g.coder, g.append(m.content, 0, true, texts))
 	}
@@ -164,7 +167,7 @@ func (g *Gateway) encode(p *peer, id custody.ID, m *message) []byte {
 		p.flows[name] = f
 	}
 	if !m.gone && texts != nil { // one that goes again is coded by itself: should the ends differ, it arrives
-		texts.Encode = p.sentBefore.Encode(&g.coder, f.number, id.Number)
+		p.sentBefore.Encode(texts, f.number, id.Number)
 	}
 	return envelope.Pack(&g.coder, g.append(m.content, f.number, f.definer == 0 || f.definer == id.Number, texts))
 }

@@ -69,7 +69,13 @@ func (l *linkAnalyser) inside(f frame.Frame, octets int) {
 func (l *linkAnalyser) measured(texts *envelope.Texts) (rest func(octets int)) {
 	inside := 0
 	texts.Seen = func(document bool, codec compact.Codec, octets int) {
-		head := min(1+compact.HeadOctets(codec), octets)
+		if codec == compact.Alike { // it is not there
+			octets--
+		}
+		head := min(compact.HeadOctets(codec), octets)
+		if codec != compact.Alike {
+			head = min(head+1, octets)
+		}
 		l.layer(layerCodec, head)
 		if document {
 			l.layer(layerDocuments, octets-head)

@@ -227,7 +227,8 @@ func TestLinkHistory(t *testing.T) {
 		if n >= first+lag {
 			held.Add(2, n-lag, sent[n-lag-first])
 		}
-		texts := &envelope.Texts{Coder: &coder, Encode: held.Encode(&coder, 2, n)}
+		texts := &envelope.Texts{Coder: &coder}
+		held.Encode(texts, 2, n)
 		b, err := envelope.AppendCoded(nil, envelope.Message{Payload: p}, 2, n == first, texts)
 		if err != nil {
 			t.Fatal(err)
