@@ -73,6 +73,9 @@ func summary(out io.Writer, c *config.Config) {
 	}
 	fmt.Fprintf(w, "node\t%d %q, data in %s\n", c.Node.ID, c.Node.Name, c.Node.DataDir)
 	fmt.Fprintf(w, "lan\tJXTA peers dial %s, at most %d connections\n", strings.Join(c.LAN.Seeds(), " or "), c.LAN.MaxConnections)
+	if c.LAN.Multicast.IsValid() {
+		fmt.Fprintf(w, "\tpeers without a seed find it by multicast, %s\n", c.LAN.Multicast)
+	}
 	fmt.Fprintf(w, "link\tUDP %s, key %s\n", c.Link.Listen, c.Link.KeyFile)
 	fmt.Fprintf(w, "profile\t%s (%s), this end is the %s\n", p.Name, p.Summary, end)
 	fmt.Fprintf(w, "\tup %s, down %s bit/s, datagrams of %d octets, window %d, acknowledgements ride for %v, keepalive %s\n",

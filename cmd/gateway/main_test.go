@@ -165,7 +165,12 @@ func (r *running) logged() string {
 // start runs a site's gateway until the test ends, and returns when it is well.
 func (s *site) start(t *testing.T) *running {
 	t.Helper()
-	r := &running{site: s, cmd: gatewayCommand("run", "-c", s.file), ended: make(chan struct{})}
+	return s.startCommand(t, gatewayCommand("run", "-c", s.file))
+}
+
+func (s *site) startCommand(t *testing.T, cmd *exec.Cmd) *running {
+	t.Helper()
+	r := &running{site: s, cmd: cmd, ended: make(chan struct{})}
 	r.cmd.Stderr = r
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)

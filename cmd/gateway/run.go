@@ -37,19 +37,29 @@ import (
 	"aldis/internal/seal"
 )
 
-const runAbout = `usage: gateway run [-c FILE]
+const runAbout = `usage: gateway run [-c FILE] [--keep-socket]
 
 Runs the gateway until SIGINT or SIGTERM. JXTA peers of this LAN name lan.tcp or lan.http as their seed rendezvous and
 relay.
 Logs go to standard error: text on a terminal, JSON elsewhere, unless log.format says otherwise. What was accepted
-survives any end, kill -9 included. gateway check -c FILE tells beforehand whether the configuration is right.
+survives any end, kill -9 included. With --keep-socket a second process holds the listening sockets and starts the
+gateway again when it dies, so that no peer finds a closed door; SIGHUP to it restarts the gateway with the program and
+the configuration as they are then. Under systemd use a socket unit instead (docs/operate.md). gateway check -c FILE tells beforehand whether the configuration is right.
 `
 
 func runCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("run", flag.ContinueOnError)
 	file := fs.String("c", defaultConfig, "configuration `file`")
+	keepSocket := fs.Bool("keep-socket", false, "hold the listening sockets in a process of their own, and start the gateway again when it dies")
 	if _, code, done := parse(fs, args, 0, runAbout, stdout, stderr); done {
 		return code
+	}
+	if *keepSocket {
+		return keep(*file, stderr)
+	}
+	have, err := inherited()
+	if err != nil {
+		return fail(stderr, "run", err)
 	}
 	cfg, err := config.Load(*file)
 	if err != nil {
@@ -61,7 +71,7 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, cfg, log); err != nil {
+	if err := serve(ctx, cfg, have, log); err != nil {
 		log.Error("the gateway cannot run", "error", err)
 		return exitRefused
 	}
@@ -102,7 +112,8 @@ type node struct {
 }
 
 // serve wires the rooms, runs the loop until ctx ends, and takes everything down again.
-func serve(ctx context.Context, cfg *config.Config, log *slog.Logger) (err error) {
+// Listening sockets of have are taken where the configuration asks for their address.
+func serve(ctx context.Context, cfg *config.Config, have map[netip.AddrPort]net.Listener, log *slog.Logger) (err error) {
 	n := &node{cfg: cfg, log: log, started: time.Now(), reg: prometheus.NewRegistry()}
 	n.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	n.daemon = daemon.New(log, n.reg)
@@ -110,7 +121,7 @@ func serve(ctx context.Context, cfg *config.Config, log *slog.Logger) (err error
 		return err
 	}
 	defer n.journal.Close()
-	if err := n.listen(); err != nil {
+	if err := n.listen(have); err != nil {
 		return err
 	}
 	defer n.close()
@@ -121,31 +132,24 @@ func serve(ctx context.Context, cfg *config.Config, log *slog.Logger) (err error
 }
 
 // listen opens all sockets, so that a port in use is told before anything has begun.
-func (n *node) listen() (err error) {
+func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 	defer func() {
 		if err != nil {
 			n.close()
 		}
 	}()
 	c := n.cfg
-	if c.LAN.TCP.IsValid() {
-		if n.lanSock, err = lan.Listen(c.LAN.TCP.String()); err != nil {
-			return listenError("lan.tcp", "TCP", c.LAN.TCP, err)
-		}
+	open, err := sockets(c, have)
+	if err != nil {
+		return err
 	}
-	if c.LAN.HTTP.IsValid() {
-		if n.pollSock, err = lan.Listen(c.LAN.HTTP.String()); err != nil {
-			return listenError("lan.http", "TCP", c.LAN.HTTP, err)
-		}
+	n.lanSock, n.pollSock, n.httpSock = open["lan.tcp"], open["lan.http"], open["http.listen"]
+	if odd := strays(have); odd != "" {
+		n.log.Warn("inherited sockets that the configuration does not name were closed", "addresses", odd)
 	}
 	if c.LAN.Multicast.IsValid() {
 		if n.etherSock, err = lan.ListenMulticast(c.LAN.Multicast, cmp.Or(c.LAN.TCP, c.LAN.HTTP).Addr()); err != nil {
 			return listenError("lan.multicast", "UDP", c.LAN.Multicast, err)
-		}
-	}
-	if c.HTTP.Listen.IsValid() {
-		if n.httpSock, err = net.Listen("tcp", c.HTTP.Listen.String()); err != nil {
-			return listenError("http.listen", "TCP", c.HTTP.Listen, err)
 		}
 	}
 	if n.radio, err = radio.Open(c.Link.Listen, n.daemon.PostAir); err != nil {

@@ -88,11 +88,11 @@ func New(cfg Config, post func(jxtabridge.Event), reg prometheus.Registerer, log
 
 // Listen opens a listening socket for Serve, with TCP keepalive for what it accepts: JXTA has none of its own.
 func Listen(address string) (net.Listener, error) {
-	lc := net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{
-		Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 3,
-	}}
+	lc := net.ListenConfig{KeepAliveConfig: keepAlive}
 	return lc.Listen(noCancel, "tcp", address)
 }
+
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 3}
 
 // Serve accepts peers over TCP until the listener is closed, by Shutdown or from outside; then it answers nil.
 func (l *LAN) Serve(ln net.Listener) error {
@@ -117,6 +117,9 @@ func (l *LAN) Serve(ln net.Listener) error {
 func (l *LAN) accept(ln net.Listener) (net.Conn, error) {
 	for {
 		c, err := ln.Accept()
+		if t, ok := c.(*net.TCPConn); ok {
+			t.SetKeepAliveConfig(keepAlive) // the listening socket may have been somebody else's before
+		}
 		if err == nil || errors.Is(err, net.ErrClosed) {
 			return c, err
 		}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// greeting dials the LAN's address and waits for the welcome line, as a JXTA peer does, which gives up after 5 s.
+func greeting(address string) (string, error) {
+	c, err := net.DialTimeout("tcp", address, 5*time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(5 * time.Second))
+	return bufio.NewReader(c).ReadString('\n')
+}
+
+// children are the processes that a process has made.
+func children(t *testing.T, pid int) (pids []int) {
+	t.Helper()
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, task.Name()))
+		if err != nil {
+			continue // the thread has ended meanwhile
+		}
+		for _, f := range strings.Fields(string(b)) {
+			n, err := strconv.Atoi(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pids = append(pids, n)
+		}
+	}
+	return pids
+}
+
+// A gateway whose sockets are kept may be killed, restarted or die again and again: whoever dials is taken in, at any
+// moment, and gets his welcome within the 5 s that a peer waits.
+func TestKeptSocketSurvivesTheGateway(t *testing.T) {
+	s := newSite(t, 1, "")
+	r := s.startCommand(t, gatewayCommand("run", "-c", s.file, "--keep-socket"))
+	first, err := greeting(s.lan)
+	if err != nil || !strings.HasPrefix(first, "JXTAHELLO") {
+		t.Fatalf("%q, %v", first, err)
+	}
+	stop, refused := make(chan bool), make(chan error, 1)
+	go func() { // somebody dials all the time
+		defer close(refused)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			c, err := net.Dial("tcp", s.lan)
+			if err != nil {
+				refused <- err
+				return
+			}
+			c.Close()
+			<-time.After(5 * time.Millisecond)
+		}
+	}()
+	for _, tt := range []struct {
+		name   string
+		signal syscall.Signal
+		keeper bool
+	}{{"the gateway is killed", syscall.SIGKILL, false}, {"it is ended", syscall.SIGTERM, false}, {"the keeper restarts it", syscall.SIGHUP, true}} {
+		old := children(t, r.cmd.Process.Pid)
+		if len(old) != 1 {
+			t.Fatalf("%s: children %v", tt.name, old)
+		}
+		target := old[0]
+		if tt.keeper {
+			target = r.cmd.Process.Pid
+		}
+		if err := syscall.Kill(target, tt.signal); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		line, err := greeting(s.lan)
+		for strings.HasPrefix(line, "JXTAHELLO") && err == nil && time.Since(begun) < patience {
+			if now := children(t, r.cmd.Process.Pid); len(now) == 1 && now[0] != old[0] {
+				break // it is the new one's
+			}
+			line, err = greeting(s.lan)
+		}
+		// One that the old gateway had taken in ends with it, as every connection does; the next is the new one's.
+		if err != nil {
+			line, err = greeting(s.lan)
+		}
+		// Source addresses differ: the gateway's own peer id must not.
+		if f, g := strings.Fields(first), strings.Fields(line); err != nil || len(g) < 4 || g[3] != f[3] {
+			t.Errorf("%s: %q, %v; before it was %q", tt.name, line, err, first)
+		}
+		t.Logf("%s: a welcome after %v", tt.name, time.Since(begun).Round(time.Millisecond))
+	}
+	close(stop)
+	if err := <-refused; err != nil {
+		t.Errorf("a closed door: %v", err)
+	}
+	r.until(t, "it is healthy", func() bool { code, _ := r.get("/healthz"); return code == 200 })
+	if code := r.stop(t, syscall.SIGTERM); code != 0 {
+		t.Errorf("exit %d after SIGTERM: %s", code, r.logged())
+	}
+	if _, err := net.Dial("tcp", s.lan); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("after the end the socket is still open: %v", err)
+	}
+}
+
+// A keeper that is killed takes its gateway along: whoever started it may start it again.
+func TestKilledKeeperLeavesNothing(t *testing.T) {
+	s := newSite(t, 1, "")
+	r := s.startCommand(t, gatewayCommand("run", "-c", s.file, "--keep-socket"))
+	child := children(t, r.cmd.Process.Pid)
+	r.cmd.Process.Kill()
+	<-r.ended
+	deadline := time.Now().Add(patience)
+	for {
+		c, err := net.Dial("tcp", s.lan)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			break
+		}
+		if err == nil {
+			c.Close()
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the gateway %v lives on", child)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	s.start(t) // with the same journal
+}
+
+// A mistake ends the keeper at once; it does not try it again and again.
+func TestKeeperAndMistakes(t *testing.T) {
+	s := newSite(t, 1, "")
+	taken, err := net.Listen("tcp", s.lan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := run(t, "run", "-c", s.file, "--keep-socket"); code != exitRefused || !strings.Contains(errs, "lan.tcp") {
+		t.Errorf("port in use: exit %d: %s", code, errs)
+	}
+	taken.Close()
+	link, err := net.ListenPacket("udp", s.link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer link.Close()
+	if code, _, errs := run(t, "run", "-c", s.file, "--keep-socket"); code != exitRefused || !strings.Contains(errs, "link.listen") {
+		t.Errorf("the gateway's own mistake: exit %d: %s", code, errs)
+	}
+	if code, _, errs := run(t, "run", "-c", s.file+".none", "--keep-socket"); code != exitRefused || !strings.Contains(errs, "cannot be read") {
+		t.Errorf("no configuration: exit %d: %s", code, errs)
+	}
+}
+
+// Sockets come from systemd in the way of sd_listen_fds(3); what is not in the configuration is closed and told.
+func TestInheritedSockets(t *testing.T) {
+	s := newSite(t, 1, "")
+	ours, err := net.Listen("tcp", s.lan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stray, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := gatewayCommand()
+	exe, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", "LISTEN_PID=$$ LISTEN_FDS=2 exec " + exe + " run -c " + s.file}
+	for _, ln := range []net.Listener{ours, stray} {
+		f, err := ln.(*net.TCPListener).File()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ln.Close()
+		defer f.Close()
+		cmd.ExtraFiles = append(cmd.ExtraFiles, f)
+	}
+	// A peer that dials before the gateway runs waits for it.
+	early := make(chan error, 1)
+	go func() {
+		line, err := greeting(s.lan)
+		if err == nil && !strings.HasPrefix(line, "JXTAHELLO") {
+			err = fmt.Errorf("%q", line)
+		}
+		early <- err
+	}()
+	r := s.startCommand(t, cmd)
+	if err := <-early; err != nil {
+		t.Errorf("who dialled early: %v", err)
+	}
+	if !strings.Contains(r.logged(), stray.Addr().String()) || strings.Contains(r.logged(), "used by another program") {
+		t.Errorf("log: %s", r.logged())
+	}
+}
