@@ -37,6 +37,7 @@ type LAN interface {
 	Send(jxtabridge.Send)
 	Close(jxtabridge.ConnID)
 	Shout(jxtabridge.Shout)
+	Dial(jxtabridge.Dial)
 }
 
 // Parts are what the loop drives. None of its functions may wait for anything but the disk.
@@ -350,7 +351,7 @@ func size(out gateway.Output) int {
 	for _, s := range out.Shout {
 		n += each + len(s.Body)
 	}
-	n += each * (len(out.Welcome) + len(out.Close))
+	n += each * (len(out.Welcome) + len(out.Close) + len(out.Dial))
 	for _, c := range out.Norm {
 		n += each
 		switch c := c.(type) {
@@ -383,6 +384,9 @@ func (d *Daemon) actLAN(out gateway.Output) {
 	}
 	for _, s := range out.Shout {
 		d.parts.LAN.Shout(s)
+	}
+	for _, a := range out.Dial {
+		d.parts.LAN.Dial(a)
 	}
 	for _, c := range out.Close {
 		d.parts.LAN.Close(c)

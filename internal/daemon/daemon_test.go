@@ -75,6 +75,7 @@ func (w *world) Welcome(o jxtabridge.WelcomeOut) { w.wrote("welcome %d", o.Conn)
 func (w *world) Send(o jxtabridge.Send)          { w.wrote("send %d %.20s", o.Conn, o.Body) }
 func (w *world) Close(id jxtabridge.ConnID)      { w.wrote("close %d", id) }
 func (w *world) Shout(s jxtabridge.Shout)        { w.wrote("shout %d", s.Message) }
+func (w *world) Dial(a jxtabridge.Dial)          { w.wrote("dial %s", a.Address) }
 
 func newWorld(step func(time.Time, gateway.Event) gateway.Output) *world {
 	w := &world{engine: &engine{step: step}, reg: prometheus.NewRegistry(), logged: new(bytes.Buffer), ended: make(chan error, 1)}

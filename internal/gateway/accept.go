@@ -32,6 +32,7 @@ func (g *Gateway) stepBridge(now time.Time, ev jxtabridge.Event) {
 	g.out.Send = append(g.out.Send, bo.Send...)
 	g.out.Close = append(g.out.Close, bo.Close...)
 	g.out.Shout = append(g.out.Shout, bo.Shout...)
+	g.out.Dial = append(g.out.Dial, bo.Dial...)
 	g.out.Notes = append(g.out.Notes, bo.Notes...)
 	for _, m := range bo.Remember {
 		value := m.Value

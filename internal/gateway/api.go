@@ -112,6 +112,7 @@ type Output struct {
 	Send      []jxtabridge.Send
 	Close     []jxtabridge.ConnID
 	Shout     []jxtabridge.Shout
+	Dial      []jxtabridge.Dial
 	Datagrams []Datagram // to send
 	Norm      []NormCommand
 	Notes     []jxtabridge.Note

@@ -173,6 +173,7 @@ type Output struct {
 	Welcome []WelcomeOut
 	Send    []Send
 	Shout   []Shout // by multicast
+	Dial    []Dial
 	Close   []ConnID
 	Items   []Item   // the local site's state changed
 	Carry   []Carry  // to other sites

@@ -36,7 +36,8 @@ type Bridge struct {
 	streamState
 	ether ether
 	wanted
-	stats Stats
+	called bool // those that were remembered
+	stats  Stats
 }
 
 // Stats count since the start of the process.
@@ -51,6 +52,7 @@ type Stats struct {
 	LateAnswers      uint64 // discovery and pipe, when the answer came later
 	PipeQueries      uint64
 	RouteQueries     uint64
+	Calls            uint64 // to peers that had no connection
 	Published        uint64 // advertisements that local peers published
 	Asked            uint64 // questions that far sites were told of
 	Pushed           uint64 // advertisements handed to peers that had not asked
@@ -102,6 +104,10 @@ func (b *Bridge) Step(now time.Time, ev Event) Output {
 	b.now, b.out = now, &out
 	if b.recalled {
 		b.wakeStreams()
+	}
+	if !b.called {
+		b.called = true
+		b.callAll()
 	}
 	b.restateUsed()
 	if !b.wake.IsZero() && !now.Before(b.wake) {

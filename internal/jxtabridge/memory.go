@@ -23,6 +23,7 @@ type peerMemory struct {
 	Known  bool          `json:"known"`
 	Leases []leaseMemory `json:"leases"`
 	Pipes  []pipeMemory  `json:"pipes"`
+	At     string        `json:"at,omitempty"` // "ip:port" where it takes connections
 }
 
 type leaseMemory struct {
@@ -58,7 +59,7 @@ func (b *Bridge) rememberPeer(p *peer) {
 		b.out.Remember = append(b.out.Remember, Memory{Key: memPeer + p.id})
 		return
 	}
-	m := peerMemory{Signed: p.signed, Known: p.known}
+	m := peerMemory{Signed: p.signed, Known: p.known, At: p.address}
 	for _, g := range slices.Sorted(maps.Keys(p.leases)) {
 		m.Leases = append(m.Leases, leaseMemory{g, p.leases[g].expires, p.leases[g].doc})
 	}
@@ -88,7 +89,7 @@ func (b *Bridge) recall(m Memory) {
 		if json.Unmarshal(m.Value, &pm) != nil || len(pm.Leases) == 0 {
 			return
 		}
-		p := &peer{id: id, signed: pm.Signed, known: pm.Known, leases: map[string]*lease{}, pipes: map[pipeKey]uint8{}, told: map[string]time.Time{}}
+		p := &peer{id: id, signed: pm.Signed, known: pm.Known, address: pm.At, leases: map[string]*lease{}, pipes: map[pipeKey]uint8{}, told: map[string]time.Time{}}
 		for _, l := range pm.Leases {
 			b.grant(p, l.Group, &lease{l.Expires, l.Doc, indexOf(l.Doc)})
 		}

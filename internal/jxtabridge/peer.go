@@ -47,6 +47,9 @@ type peer struct {
 	queue      []*message
 	queued     int       // octets
 	next       time.Time // when the next far payload may go out; see Config.Pace
+	address    string    // where it takes connections; "" when that is not known
+	callAt     time.Time // when it is called next, should it have no connection then
+	calls      int       // since it had one
 	nudge      time.Time // when it is told again that it has no lease, though it says nothing
 	at         time.Time // when it is looked after at the latest; zero: it need not be
 	place      int       // in timers, while at is set
@@ -142,6 +145,7 @@ func (b *Bridge) welcomed(ev Welcomed) {
 		c.version = 1
 	}
 	p.conns = append(p.conns, c)
+	b.learnAddress(c, ev.Welcome)
 	if len(p.leases) == 0 && p.nudge.IsZero() {
 		p.nudge = b.now.Add(firstNudge)
 		b.peerAt(p, p.nudge)
@@ -168,6 +172,7 @@ func (b *Bridge) closed(ev Closed) {
 	p.conns = slices.DeleteFunc(p.conns, func(x *conn) bool { return x == c })
 	p.unwritten(c)
 	b.pump(p)
+	b.lost(p)
 	b.prune(p)
 }
 

@@ -83,6 +83,9 @@ func (p *peer) due(now time.Time) (at time.Time) {
 	if p.wantsNudge() {
 		first(p.nudge)
 	}
+	if p.absent() && !p.callAt.IsZero() {
+		first(p.callAt)
+	}
 	if len(p.conns) > 0 && now.Before(p.next) && slices.ContainsFunc(p.queue, func(m *message) bool { return m.delivery != nil }) {
 		first(p.next)
 	}
@@ -109,6 +112,7 @@ func (b *Bridge) sweepPeers() {
 			b.disown(p, jxta.NetGroup)
 		}
 		b.pump(p)
+		b.callBack(p)
 		b.prune(p)
 		if at := p.due(b.now); !at.IsZero() && b.peers[p.id] == p {
 			b.timers.set(p, at)

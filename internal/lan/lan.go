@@ -1,10 +1,12 @@
 package lan
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"maps"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,6 +21,7 @@ import (
 // Config bounds the room. Zero values mean the defaults.
 type Config struct {
 	Peer               string        // the gateway's own unique value, for who asks over HTTP
+	From               netip.Addr    // own address of calls to peers; zero: the kernel's choice
 	MaxConns           int           // connections in all, over HTTP also peers; default 1024
 	MaxConnsPerAddress int           // connections of one IP address, over HTTP also peers; default 256
 	MaxBody            int           // octets of one body; default 16 MiB
@@ -74,13 +77,19 @@ type LAN struct {
 	listeners map[net.Listener]bool
 	web       // peers over HTTP
 	ether     ether
-	closed    bool
+
+	life    context.Context // of calls to peers
+	end     context.CancelFunc
+	dialing int
+	closed  bool
 }
 
 // New makes the room. Events go to post, in order for each connection: Opened, Welcomed, Received..., Closed, with
 // Written in between, and over HTTP perhaps Quiet; nothing after Closed. Heard belongs to none.
 func New(cfg Config, post func(jxtabridge.Event), reg prometheus.Registerer, log *slog.Logger) *LAN {
+	life, end := context.WithCancel(noCancel)
 	return &LAN{
+		life: life, end: end,
 		cfg: cfg.withDefaults(), post: post, log: log, metrics: newMetrics(reg),
 		conns: map[jxtabridge.ConnID]*outbox{}, byAddress: map[string]int{}, listeners: map[net.Listener]bool{}, web: newWeb(),
 	}
@@ -239,6 +248,7 @@ func (l *LAN) Close(id jxtabridge.ConnID) {
 func (l *LAN) Shutdown() {
 	l.mu.Lock()
 	l.closed = true // nothing is added any more
+	l.end()
 	l.mu.Unlock()
 	for ln := range l.listeners {
 		ln.Close()

@@ -16,6 +16,7 @@ type Metrics struct {
 	Refused     *prometheus.CounterVec // by reason
 	Octets      *prometheus.CounterVec // by direction, framing included
 	Messages    *prometheus.CounterVec // by direction
+	Dials       *prometheus.CounterVec // by result
 }
 
 func newMetrics(reg prometheus.Registerer) *Metrics {
@@ -33,8 +34,10 @@ func newMetrics(reg prometheus.Registerer) *Metrics {
 		Messages: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "aldis_lan_messages_total", Help: "JXTA messages exchanged with peers."}, []string{"direction"}),
 	}
+	m.Dials = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "aldis_lan_dials_total", Help: "Calls to JXTA peers that had a lease and no connection, by result."}, []string{"result"})
 	if reg != nil {
-		reg.MustRegister(m.Connections, m.Polls, m.Accepted, m.Refused, m.Octets, m.Messages)
+		reg.MustRegister(m.Dials, m.Connections, m.Polls, m.Accepted, m.Refused, m.Octets, m.Messages)
 	}
 	return m
 }

@@ -161,6 +161,10 @@ func (s *side) run(b *jxtabridge.Bridge) {
 			s.describe("out", m)
 			s.lan.Send(m)
 		}
+		for _, d := range out.Dial {
+			s.say("dial %s", d.Address)
+			s.lan.Dial(d)
+		}
 		for _, m := range out.Shout {
 			s.describe("out", m)
 			s.lan.Shout(m)
@@ -406,35 +410,38 @@ var (
 	nets  int
 )
 
+// newSide makes a LAN: a namespace for its peers, and the gateway's address on this side of it.
+func newSide(t *testing.T, name string, number uint16) *side {
+	t.Helper()
+	netMu.Lock()
+	nets++
+	n := nets
+	netMu.Unlock()
+	tag := fmt.Sprintf("aldis-jx-%x-%d", os.Getpid()&0xffff, n)
+	link := fmt.Sprintf("ajx%x-%d", os.Getpid()&0xffff, n)
+	ip(t, "netns", "add", tag)
+	t.Cleanup(func() { exec.Command("ip", "netns", "del", tag).Run() })
+	ip(t, "-n", tag, "link", "set", "lo", "up")
+	ip(t, "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", tag)
+	t.Cleanup(func() { exec.Command("ip", "link", "del", link).Run() })
+	net := fmt.Sprintf("10.%d.%d", 200+os.Getpid()&31, n)
+	ip(t, "addr", "add", net+".1/24", "dev", link)
+	ip(t, "link", "set", link, "up")
+	ip(t, "-n", tag, "addr", "add", net+".2/24", "dev", "eth0")
+	ip(t, "-n", tag, "link", "set", "eth0", "up")
+	id, err := jxtabridge.NewIdentity(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &side{t: t, name: name, number: number, ns: tag, host: net + ".2", gateway: net + ".1",
+		cfg:     jxtabridge.Config{Name: "gw-" + name, Address: net + ".1:9701", HTTP: net + ".1:9700", Identity: id},
+		pending: map[uint64]jxtabridge.FarPayload{}, memory: map[string][]byte{}, octets: map[string]int{}, crossed: map[string]int{}}
+}
+
 // pair makes two LANs that see each other's gateways only through the bridges.
 func pair(t *testing.T, configure ...func(*jxtabridge.Config)) (a, b *side) {
 	t.Helper()
-	make1 := func(name string, number uint16) *side {
-		netMu.Lock()
-		nets++
-		n := nets
-		netMu.Unlock()
-		tag := fmt.Sprintf("aldis-jx-%x-%d", os.Getpid()&0xffff, n)
-		link := fmt.Sprintf("ajx%x-%d", os.Getpid()&0xffff, n)
-		ip(t, "netns", "add", tag)
-		t.Cleanup(func() { exec.Command("ip", "netns", "del", tag).Run() })
-		ip(t, "-n", tag, "link", "set", "lo", "up")
-		ip(t, "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", tag)
-		t.Cleanup(func() { exec.Command("ip", "link", "del", link).Run() })
-		net := fmt.Sprintf("10.%d.%d", 200+os.Getpid()&31, n)
-		ip(t, "addr", "add", net+".1/24", "dev", link)
-		ip(t, "link", "set", link, "up")
-		ip(t, "-n", tag, "addr", "add", net+".2/24", "dev", "eth0")
-		ip(t, "-n", tag, "link", "set", "eth0", "up")
-		id, err := jxtabridge.NewIdentity(rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &side{t: t, name: name, number: number, ns: tag, host: net + ".2", gateway: net + ".1",
-			cfg:     jxtabridge.Config{Name: "gw-" + name, Address: net + ".1:9701", HTTP: net + ".1:9700", Identity: id},
-			pending: map[uint64]jxtabridge.FarPayload{}, memory: map[string][]byte{}, octets: map[string]int{}, crossed: map[string]int{}}
-	}
-	a, b = make1("A", 1), make1("B", 2)
+	a, b = newSide(t, "A", 1), newSide(t, "B", 2)
 	a.other, b.other = b, a
 	for _, f := range configure {
 		f(&a.cfg)

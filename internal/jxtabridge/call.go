@@ -1,0 +1,87 @@
+package jxtabridge
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+
+	"aldis/internal/jxta"
+)
+
+// A peer with a lease whose connections are gone is called back where it said that it listens, as JXTA's own
+// rendezvous do: an idle JXSE 2.7 looks after its relay only every 30 s, so that after a restart of the gateway it
+// would hear nothing for so long. One that cannot be called comes back by itself.
+
+// Dial asks for a connection to a peer. It ends in Opened, or in nothing.
+type Dial struct{ Address string } // "ip:port"
+
+const (
+	callFirst  = 500 * time.Millisecond // after its last connection was lost: most peers are back by then
+	callSpread = 10 * time.Millisecond  // between two peers after a restart
+	callMost   = time.Minute            // between two calls to one peer, 1 s at first and doubled each time
+)
+
+// listens is the address of the welcome line where the peer takes connections; "" when it says none, or one that is
+// not the host's it dials from: nobody makes the gateway call a third party.
+func listens(w jxta.Welcome, remote string) string {
+	a, err := jxta.ParseAddress(w.Public)
+	if err != nil || a.Scheme != "tcp" {
+		return ""
+	}
+	at, err := netip.ParseAddrPort(a.Host)
+	from, err2 := netip.ParseAddrPort(remote)
+	if err != nil || err2 != nil || at.Addr().Unmap() != from.Addr().Unmap() || at.Port() == 0 {
+		return ""
+	}
+	return strings.Clone(a.Host)
+}
+
+// learnAddress keeps where a peer can be called, also over a restart.
+func (b *Bridge) learnAddress(c *conn, w jxta.Welcome) {
+	p := c.peer
+	p.calls = 0
+	at := listens(w, c.remote)
+	if c.scheme != "tcp" || at == "" || at == p.address {
+		return
+	}
+	p.address = at
+	if len(p.leases) > 0 {
+		b.rememberPeer(p)
+	}
+}
+
+// absent reports whether a peer would be called: it has a lease, and nothing that can be written to.
+func (p *peer) absent() bool {
+	return p.address != "" && len(p.leases) > 0 && len(p.conns) == 0
+}
+
+// lost plans the first call to a peer that has just lost a connection.
+func (b *Bridge) lost(p *peer) {
+	if p.absent() {
+		p.calls, p.callAt = 0, b.now.Add(callFirst)
+		b.peerAt(p, p.callAt)
+	}
+}
+
+// callBack calls the peers whose time has come.
+func (b *Bridge) callBack(p *peer) {
+	if !p.absent() || b.now.Before(p.callAt) {
+		return
+	}
+	b.stats.Calls++
+	b.out.Dial = append(b.out.Dial, Dial{p.address})
+	p.callAt = b.now.Add(min(callMost, time.Second<<min(p.calls, 6)))
+	p.calls++
+}
+
+// callAll plans calls to all peers that were remembered.
+func (b *Bridge) callAll() {
+	at := b.now
+	for _, p := range b.sortedPeers() {
+		if p.absent() && p.callAt.IsZero() {
+			p.callAt = at
+			b.peerAt(p, at)
+			at = at.Add(callSpread)
+		}
+	}
+}
