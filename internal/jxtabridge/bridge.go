@@ -311,10 +311,18 @@ func (b *Bridge) open(c *conn, m jxta.Message) (inbound, error) {
 	}
 	group, service, param := jxta.Demangle(dest.Service, dest.Param)
 	if group != "" {
+		if !isGroup(group) {
+			return in, &jxta.ParseError{What: "message", Field: "group", Err: jxta.ErrMismatch}
+		}
 		in.group = group
 	}
 	in.service, in.param = service, param
 	return in, nil
+}
+
+// isGroup reports whether an id is that of a peer group: of the world's, the net's, or one that somebody made (wire 1.2).
+func isGroup(id string) bool {
+	return id == jxta.NetGroup || id == worldGroup || jxta.IDKind(id) == jxta.KindGroup
 }
 
 // serviceIs compares a service name with a class, URN or unique value, in whatever case.

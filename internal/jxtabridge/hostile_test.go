@@ -165,6 +165,41 @@ func TestHostileMessages(t *testing.T) {
 	f.one() // and the peer is served as ever
 }
 
+// A group id that is none: no lease in it, nothing addressed to it, nothing of it on the link.
+func TestGroupThatIsNone(t *testing.T) {
+	n := newNode(t, 1)
+	f := n.peer("A", "uuid")
+	n.takeItems()
+	for _, group := range []string{f.id, pipe1, "uuid-0105", "nonsense", "", strings.Repeat("uuid-", 1000)} {
+		before := n.b.Stats()
+		doc := jxta.AppendDocument(nil, jxta.PeerAdvertisement{Peer: f.id, Group: group, Name: "A"}.Node())
+		f.send("EndpointService:jxta-NetGroup", jxta.URN(jxta.ClassRendezvous)+"/jxta-NetGroup", xmlElement("Connect", doc))
+		f.connect(group)
+		f.pipe(group, pipe1, jxta.PipeTypePropagate, true)
+		f.wire(group, pipe1, "m-"+group, body("x"))
+		f.publish(group, msa("x"), time.Hour)
+		after := n.b.Stats()
+		refused := 0
+		for reason, count := range after.Refused {
+			refused += int(count - before.Refused[reason])
+		}
+		if leases := len(n.b.peers[f.id].leases); leases != 1 || len(n.b.peers[f.id].pipes) != 0 || after.Grants != before.Grants {
+			t.Errorf("%.40q: %d leases, %d grants", group, leases, after.Grants-before.Grants)
+		}
+		if it, c := n.takeItems(), n.takeCarry(); len(it)+len(c) != 0 {
+			t.Errorf("%.40q: items %+v, carried %+v", group, it, c)
+		}
+		if group != "" && refused < 2 {
+			t.Errorf("%.40q: %d refusals counted: %v", group, refused, after.Refused)
+		}
+	}
+	f.take()
+	f.connect(ops)
+	if f.one(); len(n.b.peers[f.id].leases) != 2 {
+		t.Error("a group that is one has no lease")
+	}
+}
+
 func TestTablesAreBounded(t *testing.T) {
 	n := newNode(t, 1)
 	n.cfg.MaxPeers, n.cfg.MaxPipes, n.cfg.MaxGroups, n.cfg.MaxQuestions, n.cfg.MaxFarItems, n.cfg.MaxAdverts = 5, 6, 3, 32, 10, 8

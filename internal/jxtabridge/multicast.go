@@ -114,8 +114,6 @@ func (b *Bridge) heard(ev Heard) {
 	case in.param == worldGroup: // of the platform below the net peer group: nothing there is for a gateway
 	case known != nil && len(known.conns) > 0 && known.leases[in.group] != nil:
 		b.stats.MulticastCopies++
-	case jxta.IDKind(in.group) != jxta.KindGroup && in.group != jxta.NetGroup:
-		b.complain(c, "multicast_group", nil)
 	case !b.meet(src, in.group):
 		b.stats.Refused["multicast_strangers"]++
 	case in.service == svcPeerView:

@@ -231,7 +231,7 @@ func TestForgedMulticast(t *testing.T) {
 			t.Errorf("%s: carried %+v", tt.name, c)
 		}
 	}
-	for _, reason := range []string{"multicast_state", "multicast_service", "multicast_forged", "multicast_message", "multicast_source", "multicast_group"} {
+	for _, reason := range []string{"multicast_state", "multicast_service", "multicast_forged", "multicast_message", "multicast_source", "multicast_address"} {
 		if n.b.stats.Refused[reason] == 0 {
 			t.Errorf("%s was not counted: %v", reason, n.b.stats.Refused)
 		}

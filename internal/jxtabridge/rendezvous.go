@@ -40,6 +40,10 @@ func (b *Bridge) connect(in inbound, doc []byte) {
 		b.complain(in.conn, "lease", errForeign)
 		return
 	}
+	if !isGroup(adv.Group) {
+		b.complain(in.conn, "group", nil)
+		return
+	}
 	group := adv.Group
 	l := p.leases[group]
 	if l == nil {

@@ -34,11 +34,25 @@ type socket struct {
 	// Requests begun and requests understood; where they differ at the end net/http has refused one. Only the
 	// connection's own goroutine touches them.
 	begun, understood int
+
+	reading sync.Mutex // net/http reads in a goroutine of its own while a request is answered
+	heads   heads
+	bad     bool // a head was refused
 }
 
 func (s *socket) Read(b []byte) (int, error) {
 	n, err := s.Conn.Read(b)
 	s.lan.metrics.Octets.WithLabelValues("in").Add(float64(n))
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if s.bad {
+		return 0, io.EOF
+	}
+	if wrong := s.heads.read(b[:n]); wrong != nil {
+		s.bad = true
+		s.lan.refuse("http_head", s.RemoteAddr().String(), wrong)
+		return 0, wrong // net/http answers 400 and closes
+	}
 	return n, err
 }
 
@@ -122,7 +136,10 @@ func (l *LAN) state(c net.Conn, st http.ConnState) {
 	case http.StateActive:
 		s.begun++
 	case http.StateClosed:
-		if s.begun > s.understood {
+		s.reading.Lock()
+		counted := s.bad
+		s.reading.Unlock()
+		if s.begun > s.understood && !counted {
 			l.refuse("http_request", s.RemoteAddr().String(), nil)
 		}
 		s.Close()

@@ -272,11 +272,11 @@ func TestPollsComeAndGo(t *testing.T) {
 	if want := []jxtabridge.ConnID{second, first, first, third}; !slices.Equal(heard, want) {
 		t.Errorf("received on %v, want %v", heard, want)
 	}
-	w.lan.mu.Lock()
-	if len(w.lan.sessions)+len(w.lan.owners)+len(w.lan.callers) != 0 {
-		t.Error("something of the session is left")
-	}
-	w.lan.mu.Unlock()
+	w.await("nothing of the session left", func([]jxtabridge.Event) bool { // it goes just after Closed is told
+		w.lan.mu.Lock()
+		defer w.lan.mu.Unlock()
+		return len(w.lan.sessions)+len(w.lan.owners)+len(w.lan.callers) == 0
+	})
 }
 
 // A message without a poll, as after a restart of this gateway, is taken in; nothing is ever sent that way.
@@ -378,12 +378,22 @@ func TestHTTPRefusals(t *testing.T) {
 		{"other method", "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", "http_method", "405", false},
 		{"poll with a body", get + "Content-Length: 30\r\n\r\nPOST / HTTP/1.1\r\nHost: x\r\n\r\n", "http_body", "400", false},
 		{"poll with chunks", get + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "http_body", "400", false},
-		{"two lengths", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n" + good, "http_request", "400", false},
-		{"length and chunks", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n" + get + "\r\n", "http_length", "411", false},
-		{"length and odd coding", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: xchunked\r\n\r\n", "http_request", "501", false},
+		{"two lengths", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n" + good, "http_head", "400", false},
+		{"one length twice", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\ncontent-length:5\r\n\r\nhello", "http_head", "400", false},
+		{"a list of lengths", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5, 5\r\n\r\nhello", "http_head", "400", false},
+		{"length and chunks", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n" + get + "\r\n", "http_head", "400", false},
+		{"chunks and length", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n5\r\nhello\r\n0\r\n\r\n" + get + "\r\n", "http_head", "400", false},
+		{"length and odd coding", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: xchunked\r\n\r\n", "http_head", "400", false},
+		{"odd coding", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n", "http_request", "501", false},
+		{"bare LF", strings.ReplaceAll(get, "\r\n", "\n") + "\n", "http_head", "400", false},
+		{"one bare LF", "GET / HTTP/1.1\r\nHost: x\nX: y\r\n\r\n", "http_head", "400", false},
+		{"bare CR", "GET / HTTP/1.1\r\nHost: x\rContent-Length: 30\r\n\r\n", "http_head", "400", false},
+		{"folded header", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length:\r\n 5\r\n\r\nhello", "http_head", "400", false},
+		{"folded behind another", "POST / HTTP/1.1\r\nHost: x\r\n\tTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\nhello", "http_head", "400", false},
+		{"blank before the colon", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length : 5\r\n\r\nhello", "http_request", "400", false},
 		{"endless chunks", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + strings.Repeat("5\r\nhello\r\n", 1000), "http_length", "411", false},
 		{"no length", "POST / HTTP/1.1\r\nHost: x\r\n\r\n" + good, "http_message", "400", false},
-		{"negative length", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n", "http_request", "400", false},
+		{"negative length", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n", "http_head", "400", false},
 		{"4 GiB announced", postHead(4 << 30), "body_too_long", "413", false},
 		{"slow body", postHead(len(good)) + good[:20], "body_timeout", "408", false},
 		{"hangs up in a body", postHead(len(good)) + good[:20], "body_cut", "400", true},
