@@ -36,6 +36,7 @@ type LAN interface {
 	Welcome(jxtabridge.WelcomeOut)
 	Send(jxtabridge.Send)
 	Close(jxtabridge.ConnID)
+	Gate(jxtabridge.Gate)
 	Shout(jxtabridge.Shout)
 	Dial(jxtabridge.Dial)
 }
@@ -351,7 +352,7 @@ func size(out gateway.Output) int {
 	for _, s := range out.Shout {
 		n += each + len(s.Body)
 	}
-	n += each * (len(out.Welcome) + len(out.Close) + len(out.Dial))
+	n += each * (len(out.Welcome) + len(out.Close) + len(out.Dial) + len(out.Gates))
 	for _, c := range out.Norm {
 		n += each
 		switch c := c.(type) {
@@ -390,6 +391,9 @@ func (d *Daemon) actLAN(out gateway.Output) {
 	}
 	for _, c := range out.Close {
 		d.parts.LAN.Close(c)
+	}
+	for _, g := range out.Gates {
+		d.parts.LAN.Gate(g)
 	}
 }
 

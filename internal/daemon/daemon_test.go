@@ -73,6 +73,7 @@ func (w *world) setFull(full bool) {
 
 func (w *world) Welcome(o jxtabridge.WelcomeOut) { w.wrote("welcome %d", o.Conn) }
 func (w *world) Send(o jxtabridge.Send)          { w.wrote("send %d %.20s", o.Conn, o.Body) }
+func (w *world) Gate(g jxtabridge.Gate)          { w.wrote("gate %d %v", g.Conn, g.Shut) }
 func (w *world) Close(id jxtabridge.ConnID)      { w.wrote("close %d", id) }
 func (w *world) Shout(s jxtabridge.Shout)        { w.wrote("shout %d", s.Message) }
 func (w *world) Dial(a jxtabridge.Dial)          { w.wrote("dial %s", a.Address) }

@@ -31,6 +31,7 @@ func (g *Gateway) stepBridge(now time.Time, ev jxtabridge.Event) {
 	g.out.Welcome = append(g.out.Welcome, bo.Welcome...)
 	g.out.Send = append(g.out.Send, bo.Send...)
 	g.out.Close = append(g.out.Close, bo.Close...)
+	g.out.Gates = append(g.out.Gates, bo.Gates...)
 	g.out.Shout = append(g.out.Shout, bo.Shout...)
 	g.out.Dial = append(g.out.Dial, bo.Dial...)
 	g.out.Notes = append(g.out.Notes, bo.Notes...)

@@ -111,6 +111,7 @@ type Output struct {
 	Welcome   []jxtabridge.WelcomeOut
 	Send      []jxtabridge.Send
 	Close     []jxtabridge.ConnID
+	Gates     []jxtabridge.Gate
 	Shout     []jxtabridge.Shout
 	Dial      []jxtabridge.Dial
 	Datagrams []Datagram // to send

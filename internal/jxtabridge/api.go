@@ -175,6 +175,7 @@ type Output struct {
 	Shout   []Shout // by multicast
 	Dial    []Dial
 	Close   []ConnID
+	Gates   []Gate
 	Items   []Item   // the local site's state changed
 	Carry   []Carry  // to other sites
 	Done    []uint64 // Tokens of FarPayload that are finished

@@ -12,10 +12,11 @@ import (
 
 // Bridge is one gateway's JXTA side. Step is its only way in.
 type Bridge struct {
-	cfg Config
-	me  string // unique value
-	now time.Time
-	out *Output
+	cfg    Config
+	me     string // unique value
+	now    time.Time
+	out    *Output
+	source *conn // of the message being handled
 
 	conns map[ConnID]*conn
 	peers map[string]*peer
@@ -62,6 +63,8 @@ type Stats struct {
 	CarriedLate      uint64 // of them held until a listener became known
 	FarPayloads      uint64
 	FarUndeliverable uint64 // payloads of far peers for whom nobody was here
+	Throttled        uint64 // times that a peer was not read from because another takes too little
+	Overrun          uint64 // messages between local peers lost because the receiver takes too little
 	Abandoned        uint64 // payloads given up because a peer's queue was full
 	Streams          uint64 // of BiDi pipes and sockets between a local and a far peer
 	StreamBlocks     uint64 // of local peers, carried
@@ -241,6 +244,8 @@ func (b *Bridge) received(ev Received) {
 		return
 	}
 	b.stats.Received++
+	b.source = c
+	defer func() { b.source = nil }()
 	m, rest, err := jxta.ParseMessage(ev.Body, jxta.DefaultLimits)
 	if err == nil && len(rest) > 0 {
 		var t jxta.Trailer

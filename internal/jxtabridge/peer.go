@@ -23,6 +23,7 @@ type conn struct {
 	inflight   []flight
 	octets     int // of inflight
 	complaints int
+	feeds      map[*peer]bool // whose queues are too full for more from here
 }
 
 // flight is a message that was handed to a connection and not written yet.
@@ -45,7 +46,8 @@ type peer struct {
 	relayUntil time.Time
 	told       map[string]time.Time // when it was last sent Disconnect, by group
 	queue      []*message
-	queued     int       // octets
+	queued     int // octets
+	jam        jam
 	next       time.Time // when the next far payload may go out; see Config.Pace
 	address    string    // where it takes connections; "" when that is not known
 	callAt     time.Time // when it is called next, should it have no connection then
@@ -165,6 +167,7 @@ func (b *Bridge) closed(ev Closed) {
 		return
 	}
 	delete(b.conns, ev.Conn)
+	b.unfeed(c)
 	p := c.peer
 	if p == nil {
 		return
@@ -219,6 +222,7 @@ func (p *peer) newest() *conn {
 func (b *Bridge) prune(p *peer) {
 	if len(p.conns) == 0 && len(p.leases) == 0 {
 		b.abandon(p, func(*message) bool { return true })
+		b.letGo(p)
 		b.removePeer(p)
 	}
 }
@@ -267,12 +271,16 @@ func (b *Bridge) enqueue(p *peer, m *message) {
 	p.queue = append(p.queue, m)
 	p.queued += m.size
 	b.pump(p)
+	b.throttle(p)
 	for len(p.queue) > b.cfg.MaxQueue || p.queued > b.cfg.MaxQueueOctets {
 		i := slices.IndexFunc(p.queue, func(m *message) bool { return m.delivery == nil })
 		if i < 0 {
 			i = 0
 			b.stats.Abandoned++
 			b.note("warn", "payload given up: too much waits for this peer", "peer", p.id, "octets", p.queued)
+		}
+		if p.queue[i].delivery == nil {
+			b.stats.Overrun++
 		}
 		p.queued -= p.queue[i].size
 		b.finish(p.queue[i])
@@ -304,6 +312,7 @@ func (b *Bridge) pump(p *peer) {
 	}
 	c := p.out
 	if c == nil {
+		b.unjam(p)
 		return
 	}
 	n, kept := 0, 0 // kept: payloads that keep their distance, in order; answers may pass them
@@ -336,6 +345,7 @@ func (b *Bridge) pump(p *peer) {
 	copy(p.queue[n-kept:n], p.queue[:kept])
 	clear(p.queue[:n-kept])
 	p.queue = p.queue[n-kept:]
+	b.unjam(p)
 }
 
 // shortBacklog is how many payloads may wait for a peer and still take their time.

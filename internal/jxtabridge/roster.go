@@ -86,6 +86,9 @@ func (p *peer) due(now time.Time) (at time.Time) {
 	if p.absent() && !p.callAt.IsZero() {
 		first(p.callAt)
 	}
+	if !p.jam.until.IsZero() {
+		first(p.jam.until)
+	}
 	if len(p.conns) > 0 && now.Before(p.next) && slices.ContainsFunc(p.queue, func(m *message) bool { return m.delivery != nil }) {
 		first(p.next)
 	}
@@ -113,6 +116,7 @@ func (b *Bridge) sweepPeers() {
 		}
 		b.pump(p)
 		b.callBack(p)
+		b.jammed(p)
 		b.prune(p)
 		if at := p.due(b.now); !at.IsZero() && b.peers[p.id] == p {
 			b.timers.set(p, at)

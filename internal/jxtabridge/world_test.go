@@ -43,6 +43,7 @@ type node struct {
 	done   []uint64
 	notes  []Note
 	closed []ConnID
+	gated  []Gate
 	stuck  bool // sockets swallow nothing: no Written
 	secret []string
 }
@@ -77,6 +78,7 @@ func (n *node) step(ev Event) Output {
 	n.done = append(n.done, out.Done...)
 	n.notes = append(n.notes, out.Notes...)
 	n.closed = append(n.closed, out.Close...)
+	n.gated = append(n.gated, out.Gates...)
 	for _, w := range out.Welcome {
 		n.peers[w.Conn].greeted = w.Line
 	}

@@ -42,7 +42,7 @@ func (n *conn) run() {
 }
 
 func (n *conn) write() {
-	defer n.net.Close()
+	defer n.close() // the reader may be waiting for its gate
 	for {
 		batch := n.take()
 		if batch == nil {
@@ -89,6 +89,7 @@ func (n *conn) read() {
 	}
 	n.lan.post(jxtabridge.Welcomed{Conn: n.id, Welcome: w})
 	for {
+		n.wait()
 		size, err := n.header(r)
 		if err != nil {
 			n.report("header", err)

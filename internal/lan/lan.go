@@ -244,6 +244,14 @@ func (l *LAN) Close(id jxtabridge.ConnID) {
 	}
 }
 
+// Gate has a connection read no more, or go on. Over HTTP, where a peer waits for an answer to each message, there is
+// none.
+func (l *LAN) Gate(g jxtabridge.Gate) {
+	if n := l.conn(g.Conn); n != nil {
+		n.gate(g.Shut)
+	}
+}
+
 // Shutdown closes listeners and connections and waits until every Closed was posted.
 func (l *LAN) Shutdown() {
 	l.mu.Lock()

@@ -398,3 +398,58 @@ func TestShutdownPostsEveryClosed(t *testing.T) {
 	w.lan.Send(jxtabridge.Send{Conn: 1, Body: body(1)})
 	w.lan.Close(1)
 }
+
+// Behind a shut gate nothing is read; a connection ends all the same, whoever ends it.
+func TestGate(t *testing.T) {
+	w := start(t, Config{})
+	for _, end := range []string{"peer", "gateway"} {
+		c, err := net.Dial("tcp", w.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		before := count[jxtabridge.Welcomed](w.all())
+		closed := count[jxtabridge.Closed](w.all())
+		io.WriteString(c, hello1)
+		w.await("Welcomed", func(e []jxtabridge.Event) bool { return count[jxtabridge.Welcomed](e) > before })
+		var id jxtabridge.ConnID
+		for _, ev := range w.all() {
+			if o, ok := ev.(jxtabridge.Welcomed); ok {
+				id = o.Conn
+			}
+		}
+		received := func(e []jxtabridge.Event) (n int) {
+			for _, ev := range e {
+				if r, ok := ev.(jxtabridge.Received); ok && r.Conn == id {
+					n++
+				}
+			}
+			return n
+		}
+		send := func() {
+			if _, err := c.Write(append(jxta.AppendPackageHeader(nil, 3), "abc"...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.lan.Gate(jxtabridge.Gate{Conn: id, Shut: true})
+		send() // the read that is under way may still take one
+		send()
+		w.lan.Gate(jxtabridge.Gate{Conn: id, Shut: false})
+		w.await("both", func(e []jxtabridge.Event) bool { return received(e) == 2 })
+		w.lan.Gate(jxtabridge.Gate{Conn: id, Shut: true})
+		send()
+		send()
+		w.await("the one that is read", func(e []jxtabridge.Event) bool { return received(e) >= 3 })
+		if end == "peer" {
+			c.Close()
+			w.lan.Gate(jxtabridge.Gate{Conn: id, Shut: false})
+		} else {
+			w.lan.Close(id)
+		}
+		w.closed(closed + 1)
+		if n := received(w.all()); end == "gateway" && n != 3 {
+			t.Errorf("%d packages read, one of them behind a shut gate", n)
+		}
+	}
+	w.lan.Gate(jxtabridge.Gate{Conn: 999, Shut: true}) // gone already
+}

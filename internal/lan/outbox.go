@@ -36,11 +36,13 @@ type outbox struct {
 	octets   int  // of waiting and of what is being written
 	finished bool // write what waits, then close
 	closed   bool
+	shut     bool      // nothing is to be read
+	opened   sync.Cond // it may be read again, or has closed
 }
 
 func (b *outbox) init(l *LAN, id jxtabridge.ConnID, remote string, cut func()) {
 	b.lan, b.id, b.remote, b.cut = l, id, remote, cut
-	b.more.L = &b.mu
+	b.more.L, b.opened.L = &b.mu, &b.mu
 }
 
 // close ends both directions at once.
@@ -48,6 +50,7 @@ func (b *outbox) close() {
 	b.mu.Lock()
 	b.closed = true
 	b.more.Signal()
+	b.opened.Signal()
 	b.mu.Unlock()
 	b.cut()
 }
@@ -57,6 +60,23 @@ func (b *outbox) finish() {
 	b.mu.Lock()
 	b.finished = true
 	b.more.Signal()
+	b.mu.Unlock()
+}
+
+// gate shuts or opens the reading side.
+func (b *outbox) gate(shut bool) {
+	b.mu.Lock()
+	b.shut = shut
+	b.opened.Signal()
+	b.mu.Unlock()
+}
+
+// wait returns when the connection may be read.
+func (b *outbox) wait() {
+	b.mu.Lock()
+	for b.shut && !b.closed {
+		b.opened.Wait()
+	}
 	b.mu.Unlock()
 }
 

@@ -1,0 +1,102 @@
+package jxtabridge
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Between local peers nothing is in custody: what is relayed waits in the receiver's queue alone. When a sender is
+// faster than its receiver, the gateway reads no more from it until the queue has gone down, so that TCP slows it and
+// nothing is lost. A receiver that takes too little for jamMost stops nobody any longer: then what is oldest for it
+// goes, as a rendezvous that is overrun has always done, and what it costs is counted.
+const (
+	jamMost = 5 * time.Second
+	// Shares of a peer's queue (Config.MaxQueue, MaxQueueOctets) from which senders wait, and below which they go on. What
+	// lan has read already comes on top of the first.
+	jamFrom, jamTo = 8, 16
+)
+
+// Gate tells the LAN to read no more from a connection, or to go on.
+type Gate struct {
+	Conn ConnID
+	Shut bool
+}
+
+// jam is a peer's queue when senders have to wait for it.
+type jam struct {
+	feeders map[*conn]bool // that wait
+	until   time.Time      // how long they do; zero: nobody waits
+	slow    bool           // they have waited for long enough: nobody does until the queue has gone down
+}
+
+func (b *Bridge) above(p *peer, share int) bool {
+	return len(p.queue) > b.cfg.MaxQueue/share || p.queued > b.cfg.MaxQueueOctets/share
+}
+
+// throttle makes the sender of the message being handled wait if too much waits for p.
+func (b *Bridge) throttle(p *peer) {
+	c := b.source
+	if c == nil || c.scheme != "tcp" || p.jam.slow || p.jam.feeders[c] || !b.above(p, jamFrom) || p.newest() == nil {
+		return
+	}
+	if p.jam.feeders == nil {
+		p.jam.feeders = map[*conn]bool{}
+	}
+	if c.feeds == nil {
+		c.feeds = map[*peer]bool{}
+	}
+	p.jam.feeders[c] = true
+	if c.feeds[p] = true; len(c.feeds) == 1 {
+		b.stats.Throttled++
+		b.out.Gates = append(b.out.Gates, Gate{c.id, true})
+	}
+	if p.jam.until.IsZero() {
+		p.jam.until = b.now.Add(jamMost)
+		b.peerAt(p, p.jam.until)
+	}
+}
+
+// unjam lets the senders go on when there is room again, or nobody to wait for.
+func (b *Bridge) unjam(p *peer) {
+	if !p.jam.slow && len(p.jam.feeders) == 0 {
+		return
+	}
+	if !b.above(p, jamTo) {
+		p.jam.slow = false
+	} else if p.newest() != nil {
+		return
+	}
+	b.letGo(p)
+}
+
+// jammed ends the senders' waiting when it has lasted.
+func (b *Bridge) jammed(p *peer) {
+	if p.jam.until.IsZero() || b.now.Before(p.jam.until) {
+		return
+	}
+	p.jam.slow = true
+	b.note("warn", "a peer takes too little: its senders wait no longer, and what is oldest is lost", "peer", p.id, "waiting", len(p.queue), "octets", p.queued)
+	b.letGo(p)
+}
+
+func (b *Bridge) letGo(p *peer) {
+	for _, c := range slices.SortedFunc(maps.Keys(p.jam.feeders), func(x, y *conn) int { return cmp.Compare(x.id, y.id) }) {
+		if delete(c.feeds, p); len(c.feeds) == 0 {
+			b.out.Gates = append(b.out.Gates, Gate{c.id, false})
+		}
+	}
+	clear(p.jam.feeders)
+	p.jam.until = time.Time{}
+}
+
+// unfeed forgets a connection that has closed.
+func (b *Bridge) unfeed(c *conn) {
+	for p := range c.feeds {
+		if delete(p.jam.feeders, c); len(p.jam.feeders) == 0 {
+			p.jam.until = time.Time{}
+		}
+	}
+	c.feeds = nil
+}
