@@ -60,7 +60,7 @@ var (
 	descPublished = desc("jxta_published_total", "Advertisements that local peers published.")
 	descPushed    = desc("jxta_pushed_total", "Advertisements of far peers handed to local peers that had not asked.")
 	descPayloads  = desc("jxta_payloads_total",
-		"Applications' messages. Of local peers: wire (propagate pipe), carried (given to the link), carried_late (held for a listener first), local_copy. Of far peers: far, undeliverable, abandoned.",
+		"Applications' messages. Of local peers: wire (propagate pipe), carried (given to the link), carried_late (held for a listener first), local_copy. Of far peers: far, undeliverable, abandoned. Between local peers: overrun (lost, the receiver takes too little).",
 		"fate")
 
 	descRadioDatagrams = desc("radio_datagrams_total", "UDP datagrams of the link's socket, authentic or not.", "direction")
@@ -172,7 +172,7 @@ func lan(r Report, count counter, gauge gauger) {
 	count(descQueries, s.Asked, "asked_afar")
 	for fate, n := range map[string]uint64{
 		"wire": s.WireIn, "carried": s.Carried, "carried_late": s.CarriedLate, "local_copy": s.LocalFanOut,
-		"far": s.FarPayloads, "undeliverable": s.FarUndeliverable, "abandoned": s.Abandoned,
+		"far": s.FarPayloads, "undeliverable": s.FarUndeliverable, "abandoned": s.Abandoned, "overrun": s.Overrun,
 	} {
 		count(descPayloads, n, fate)
 	}
