@@ -16,8 +16,8 @@ import (
 //	1 to 127       Protocol Buffers
 //	128 to 255     brief: the messages of a flow that is known, which is nearly all there is on a busy link
 //
-// A brief envelope has the flow's number in the low six bits (63: an unsigned varint with it follows), then of each
-// element codec and code, before all but the last an unsigned varint with the octets of both. With formAlike no codec is
+// A brief envelope has the flow's number in the low six bits (63: an unsigned varint with it follows), in flows whose
+// messages have a key three octets of that, then of each element codec and code, before all but the last an unsigned varint with the octets of both. With formAlike no codec is
 // there: each is compact.Alike.
 const (
 	formDeflated = 0x00
@@ -64,7 +64,7 @@ func appendBrief(dst []byte, e *Envelope, alike func(i int, codec compact.Codec,
 			coded = append(coded, append([]byte{byte(compact.Stored)}, d...))
 		}
 	}
-	if e.Flow == 0 || proto.Size(e) != proto.Size(&Envelope{Flow: e.Flow, Data: e.Data, Coded: e.Coded}) {
+	if e.Flow == 0 || proto.Size(e) != proto.Size(&Envelope{Flow: e.Flow, Data: e.Data, Coded: e.Coded, Key: e.Key}) {
 		return dst, false
 	}
 	form := byte(formBrief)
@@ -81,6 +81,9 @@ func appendBrief(dst []byte, e *Envelope, alike func(i int, codec compact.Codec,
 		dst = append(dst, form|byte(e.Flow))
 	} else {
 		dst = binary.AppendUvarint(append(dst, form|longFlow), uint64(e.Flow))
+	}
+	if e.Key != 0 {
+		dst = append(dst, byte(e.Key>>16), byte(e.Key>>8), byte(e.Key))
 	}
 	for i, c := range coded {
 		if form&formAlike != 0 {
@@ -117,6 +120,12 @@ func parseBrief(b []byte, lookup func(number uint32) (Flow, bool)) (*Envelope, e
 	var def FlowDef
 	if err := proto.Unmarshal([]byte(flow), &def); err != nil {
 		return nil, fmt.Errorf("%w: flow %d: %v", ErrMalformed, e.Flow, err)
+	}
+	if def.Keyed {
+		if len(b) < 3 {
+			return nil, fmt.Errorf("%w: key cut short", ErrMalformed)
+		}
+		e.Key, b = uint32(b[0])<<16|uint32(b[1])<<8|uint32(b[2]), b[3:]
 	}
 	for i := range def.Shape {
 		c := b

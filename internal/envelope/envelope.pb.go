@@ -37,6 +37,8 @@ type Envelope struct {
 	Void          []byte     `protobuf:"bytes,6,opt,name=void,proto3" json:"void,omitempty"`                          // 4-octet hashes of items that the sender's site does not have
 	HaveNone      bool       `protobuf:"varint,7,opt,name=have_none,json=haveNone,proto3" json:"have_none,omitempty"` // have is present and empty
 	Coded         [][]byte   `protobuf:"bytes,8,rep,name=coded,proto3" json:"coded,omitempty"`                        // instead of data: codec (package compact) and code of each element
+	Key           uint32     `protobuf:"varint,9,opt,name=key,proto3" json:"key,omitempty"`                           // 24 bits of a hash: a later message of the flow with the same one takes this one's place; 0: none does
+	Expires       uint32     `protobuf:"varint,10,opt,name=expires,proto3" json:"expires,omitempty"`                  // seconds since 1970 UTC, 0 for never; in the journal alone
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -127,6 +129,20 @@ func (x *Envelope) GetCoded() [][]byte {
 	return nil
 }
 
+func (x *Envelope) GetKey() uint32 {
+	if x != nil {
+		return x.Key
+	}
+	return 0
+}
+
+func (x *Envelope) GetExpires() uint32 {
+	if x != nil {
+		return x.Expires
+	}
+	return 0
+}
+
 // What the messages of one flow have in common: everything but the data.
 type FlowDef struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -138,6 +154,8 @@ type FlowDef struct {
 	Param         string                 `protobuf:"bytes,6,opt,name=param,proto3" json:"param,omitempty"`
 	Shape         []*Shape               `protobuf:"bytes,7,rep,name=shape,proto3" json:"shape,omitempty"`
 	ParamPipe     []byte                 `protobuf:"bytes,8,opt,name=param_pipe,json=paramPipe,proto3" json:"param_pipe,omitempty"` // param is this pipe's URN
+	Precedence    uint32                 `protobuf:"varint,9,opt,name=precedence,proto3" json:"precedence,omitempty"`               // 0 routine, 1 priority, 2 immediate, 3 flash, 4 override, 5 deferred
+	Keyed         bool                   `protobuf:"varint,10,opt,name=keyed,proto3" json:"keyed,omitempty"`                        // its messages have a key
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -226,6 +244,20 @@ func (x *FlowDef) GetParamPipe() []byte {
 		return x.ParamPipe
 	}
 	return nil
+}
+
+func (x *FlowDef) GetPrecedence() uint32 {
+	if x != nil {
+		return x.Precedence
+	}
+	return 0
+}
+
+func (x *FlowDef) GetKeyed() bool {
+	if x != nil {
+		return x.Keyed
+	}
+	return false
 }
 
 type Shape struct {
@@ -416,7 +448,7 @@ var File_internal_envelope_envelope_proto protoreflect.FileDescriptor
 
 const file_internal_envelope_envelope_proto_rawDesc = "" +
 	"\n" +
-	" internal/envelope/envelope.proto\x12\x0ealdis.envelope\"\xed\x01\n" +
+	" internal/envelope/envelope.proto\x12\x0ealdis.envelope\"\x99\x02\n" +
 	"\bEnvelope\x12\x12\n" +
 	"\x04flow\x18\x01 \x01(\rR\x04flow\x12\x12\n" +
 	"\x04data\x18\x02 \x03(\fR\x04data\x12/\n" +
@@ -425,7 +457,10 @@ const file_internal_envelope_envelope_proto_rawDesc = "" +
 	"\x04have\x18\x05 \x01(\fR\x04have\x12\x12\n" +
 	"\x04void\x18\x06 \x01(\fR\x04void\x12\x1b\n" +
 	"\thave_none\x18\a \x01(\bR\bhaveNone\x12\x14\n" +
-	"\x05coded\x18\b \x03(\fR\x05coded\"\xd3\x01\n" +
+	"\x05coded\x18\b \x03(\fR\x05coded\x12\x10\n" +
+	"\x03key\x18\t \x01(\rR\x03key\x12\x18\n" +
+	"\aexpires\x18\n" +
+	" \x01(\rR\aexpires\"\x89\x02\n" +
 	"\aFlowDef\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\fR\x05group\x12\x12\n" +
 	"\x04pipe\x18\x02 \x01(\fR\x04pipe\x12\x10\n" +
@@ -435,7 +470,12 @@ const file_internal_envelope_envelope_proto_rawDesc = "" +
 	"\x05param\x18\x06 \x01(\tR\x05param\x12+\n" +
 	"\x05shape\x18\a \x03(\v2\x15.aldis.envelope.ShapeR\x05shape\x12\x1d\n" +
 	"\n" +
-	"param_pipe\x18\b \x01(\fR\tparamPipe\"\x81\x01\n" +
+	"param_pipe\x18\b \x01(\fR\tparamPipe\x12\x1e\n" +
+	"\n" +
+	"precedence\x18\t \x01(\rR\n" +
+	"precedence\x12\x14\n" +
+	"\x05keyed\x18\n" +
+	" \x01(\bR\x05keyed\"\x81\x01\n" +
 	"\x05Shape\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +

@@ -60,6 +60,7 @@ func FlowOf(p *jxtabridge.Payload) Flow {
 			f.Param = p.Param
 		}
 	}
+	f.Precedence, f.Keyed = uint32(p.Precedence), p.Key != 0
 	for _, e := range flat(p.Elements) {
 		f.Shape = append(f.Shape, &Shape{Namespace: e.Namespace, Name: e.Name, Type: e.Type, Encoding: e.Encoding,
 			Signed: e.Signature != nil})
@@ -78,6 +79,11 @@ func flat(elements []jxta.Element) (list []*jxta.Element) {
 }
 
 const urn = "urn:jxta:"
+
+const (
+	maxKey        = 1<<24 - 1
+	maxPrecedence = 5
+)
 
 var deterministic = proto.MarshalOptions{Deterministic: true}
 
@@ -147,7 +153,10 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 		if !valid(p) {
 			return dst, fmt.Errorf("%w: a name is not UTF-8", ErrMalformed)
 		}
-		e.Flow = number
+		e.Flow, e.Key = number, p.Key&maxKey
+		if texts == nil && !p.Expires.IsZero() {
+			e.Expires = uint32(p.Expires.Unix())
+		}
 		elements := flat(p.Elements)
 		for _, el := range elements {
 			e.Data = append(e.Data, el.Data)
@@ -235,6 +244,10 @@ func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts)
 		if m.Payload, err = payloadIn(flow, e.Data); err != nil {
 			return Message{}, e.Flow, "", err
 		}
+		m.Payload.Key = e.Key & maxKey
+		if e.Expires != 0 {
+			m.Payload.Expires = time.Unix(int64(e.Expires), 0).UTC()
+		}
 		number = e.Flow
 		if e.Define != nil {
 			defined = Flow(marshal(nil, e.Define))
@@ -272,7 +285,10 @@ func payloadIn(f *FlowDef, data [][]byte) (*jxtabridge.Payload, error) {
 	if len(data) != len(f.Shape) {
 		return nil, fmt.Errorf("%w: %d elements for a flow of %d", ErrMalformed, len(data), len(f.Shape))
 	}
-	p := &jxtabridge.Payload{Wire: len(f.Pipe) > 0}
+	if f.Precedence > maxPrecedence {
+		return nil, fmt.Errorf("%w: precedence %d", ErrMalformed, f.Precedence)
+	}
+	p := &jxtabridge.Payload{Wire: len(f.Pipe) > 0, Precedence: uint8(f.Precedence)}
 	if p.Wire { // what a routed message has besides would be noise
 		f.Dst, f.Service, f.Param, f.ParamPipe = nil, "", "", nil
 	}

@@ -145,6 +145,13 @@ type Payload struct {
 	// the same whenever it delivers this message again.
 	MsgID    string
 	Elements []jxta.Element
+	// Precedence, Key and Expires are the gateway's, by the operator's rules (package sched). Key is not 0 for a message
+	// that a later one of the same key may replace: 24 bits of Supersedes' hash, which alone crosses the link. Expires,
+	// when it is not sent any more (zero: never), stays here too.
+	Precedence uint8
+	Key        uint32
+	Supersedes string
+	Expires    time.Time
 	// Token of a Carry to one site asks for Carried. It does not cross the link and ends with the process; 0: not asked.
 	Token uint64
 }
