@@ -36,6 +36,7 @@ Lets JXTA peers of two or more sites meet over a narrow link.
   record    make a trace of a capture: what the applications did
   check     read a configuration, report every mistake, say what would run
   keys new  make a net's key
+  rehearse  say beforehand what a trace would do on a link, and cost
   replay    play a trace through gateways: what it would cost on which link
   synth     make a trace of a run of the Blue Game of 2004
   status    what the running gateway on this machine does
@@ -62,6 +63,7 @@ var commands = map[string]command{
 	"check":    checkCommand,
 	"keys":     keysCommand,
 	"status":   statusCommand,
+	"rehearse": rehearseCommand,
 	"replay":   replayCommand,
 	"synth":    synthCommand,
 	"silence":  silenceCommand,

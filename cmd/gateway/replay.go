@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,10 +19,12 @@ import (
 	"aldis/internal/lab"
 	"aldis/internal/profile"
 	"aldis/internal/replay"
+	"aldis/internal/report"
 	"aldis/internal/trace"
 )
 
 const replayAbout = `usage: gateway replay TRACE [--profile P] [--gateways FILE[,FILE]] [--seed N] [--from T] [--to T] [--live] [--json]
+                      [--html FILE]
 
 Plays a trace (gateway record, gateway synth) through whole gateways over an emulated link, and prints what it would have
 cost and how long it would have taken, beside what the trace has of itself. In virtual time a half-hour trace takes a second
@@ -48,6 +49,7 @@ func replayCommand(args []string, stdout, stderr io.Writer) int {
 	live := fs.Bool("live", false, "real gateways, real time")
 	keep := fs.String("keep", "", "with --live: `directory` that gets configurations, logs and captures of the link")
 	asJSON := fs.Bool("json", false, "print JSON")
+	page := fs.String("html", "", "`file` for a page with plots, complete in itself; - prints it instead of the text")
 	rest, code, done := parse(fs, args, 1, replayAbout, stdout, stderr)
 	if done {
 		return code
@@ -93,7 +95,7 @@ func replayCommand(args []string, stdout, stderr io.Writer) int {
 	if res == nil {
 		return fail(stderr, "replay", fmt.Errorf("%s: %w", rest[0], err))
 	}
-	return replayed(res, err, rest[0], *asJSON, stdout, stderr)
+	return replayed(res, err, rest[0], *page, *asJSON, stdout, stderr)
 }
 
 // replayLive plays through sockets and real gateways.
@@ -108,15 +110,19 @@ func replayLive(ctx context.Context, f *trace.File, o replay.Options, link, keep
 }
 
 // replayed prints a result, and why it is not whole.
-func replayed(res *replay.Result, err error, name string, asJSON bool, stdout, stderr io.Writer) int {
+func replayed(res *replay.Result, err error, name, page string, asJSON bool, stdout, stderr io.Writer) int {
 	var werr error
-	if asJSON {
-		var b []byte
-		if b, werr = json.MarshalIndent(res, "", "  "); werr == nil {
-			_, werr = stdout.Write(append(b, '\n'))
+	if page != "" {
+		if werr = writeTo(page, stdout, report.Replay(res).HTML); werr != nil {
+			werr = fmt.Errorf("--html: %w", werr)
 		}
-	} else {
-		werr = res.WriteText(stdout)
+	}
+	switch {
+	case page == "-": // the page is what is printed
+	case asJSON:
+		werr = errors.Join(werr, printJSON(stdout, res))
+	default:
+		werr = errors.Join(werr, res.WriteText(stdout))
 	}
 	if err = errors.Join(err, werr); err != nil {
 		return fail(stderr, "replay", fmt.Errorf("%s: %w", name, err))

@@ -148,7 +148,9 @@ type Result struct {
 	Waiting     UpDown[Queue]    `json:"waiting_at_end"`
 	BinS        float64          `json:"bin_s"`
 	Bins        []Bin            `json:"bins"`
-	Samples     []Sample         `json:"samples"`
+	// Datagrams are those that were sent, by octets of UDP payload; a live run does not know them.
+	Datagrams UpDown[map[int]int64] `json:"datagrams_by_octets,omitzero"`
+	Samples   []Sample              `json:"samples"`
 }
 
 // figures fills in what follows from a script and a record. end is how long it took.

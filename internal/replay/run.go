@@ -97,7 +97,7 @@ func newPlayer(s *Script, o Options) (*player, error) {
 	mul := o.Profile.Transport == profile.PMul
 	var err error
 	p.w, err = sim.New(sim.Config{
-		Nodes: 2, Profile: o.Profile, Wire: o.Wire, Seed: o.Seed, Group: mul && o.Profile.Shared, LAN: p.lan.output,
+		Nodes: 2, Profile: o.Profile, Wire: o.Wire, Seed: o.Seed, Group: mul && o.Profile.Shared, LAN: p.output,
 		Configure: func(n *sim.Node, c *gateway.Config) {
 			g, name := o.Shore, "hq"
 			if n.ID != 1 {

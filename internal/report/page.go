@@ -100,6 +100,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 		return false
 	},
 	"numeric": numeric,
+	"words":   words,
 	"id":      func() int { return 0 },
 }).Parse(pageText))
 
@@ -109,6 +110,11 @@ func (p Page) HTML(w io.Writer) error {
 	return template.Must(pageTemplate.Clone()).Funcs(template.FuncMap{
 		"id": func() int { ids++; return ids },
 	}).Execute(w, p)
+}
+
+// words says whether a column holds text: by its first cell.
+func words(t Table, column int) bool {
+	return column > 0 && len(t.Rows) > 0 && column <= len(t.Rows[0].Cells) && !numeric(t.Rows[0].Cells[column-1])
 }
 
 // numeric says whether a cell is set to the right.

@@ -12,7 +12,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"aldis/internal/profile"
+	"aldis/internal/rehearse"
+	"aldis/internal/replay"
 	"aldis/internal/trace"
 )
 
@@ -105,6 +109,17 @@ func TestInBrowser(t *testing.T) {
 		"jxta22-http-iridium": Analysis("jxta22-http-iridium", analysed(t, "jxta22-http-iridium")),
 		"hostile":             Analysis(evil[0], hostile()),
 	}
+	good, late := played(t, "iridium-directip-shore"), played(t, "hf-300")
+	pages["replay"] = Replay(good)
+	pages["rehearsal"] = Rehearsal(rehearse.Judge([]*replay.Result{good}, rehearse.Options{Profile: link(t, "iridium-directip-shore"), Deadline: time.Minute,
+		Tariff: rehearse.Tariff{Currency: "EUR", Minute: 1.1, Credit: 0.05, Megabyte: 7}}))
+	for i := range late.Samples {
+		late.Samples[i].From, late.Samples[i].To = evil[i%len(evil)], evil[(i+1)%len(evil)]
+	}
+	late.Source, late.Notes = evil[1], evil
+	r := rehearse.Judge([]*replay.Result{late}, rehearse.Options{Profile: link(t, "hf-300"), Deadline: time.Minute, Tariff: rehearse.Tariff{Currency: "<b>", Minute: 1e9}})
+	r.Compare([]rehearse.Other{{Profile: "hf-2400", Summary: "HF", Verdict: rehearse.Go}})
+	pages["rehearsal, hostile"] = Rehearsal(r)
 	for name, p := range pages {
 		file := write(t, p)
 		for _, v := range views {
@@ -151,6 +166,54 @@ func TestInBrowser(t *testing.T) {
 	b.call("Page.printToPDF", map[string]any{"paperWidth": 8.27, "paperHeight": 11.69}, &pdf)
 	if len(pdf.Data) < 10000 {
 		t.Errorf("a PDF of %d octets", len(pdf.Data))
+	}
+}
+
+func link(t testing.TB, name string) profile.Profile {
+	t.Helper()
+	p, err := profile.Load(name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// played is run 3 of the Blue Game on a link.
+func played(t testing.TB, name string) *replay.Result {
+	t.Helper()
+	var b bytes.Buffer
+	if _, err := trace.Synth(&b, 3, 1, trace.ContentXML); err != nil {
+		t.Fatal(err)
+	}
+	f, err := trace.ReadFile(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := replay.Run(t.Context(), f, replay.Options{Profile: link(t, name), Seed: 1})
+	if res == nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// On a terminal the verdict is the first line, and no line is broken by a name.
+func TestText(t *testing.T) {
+	res := played(t, "hf-300")
+	for i := range res.Samples {
+		res.Samples[i].From = evil[i%len(evil)]
+	}
+	var b bytes.Buffer
+	r := rehearse.Judge([]*replay.Result{res}, rehearse.Options{Profile: link(t, "hf-300"), Deadline: time.Minute})
+	if err := Rehearsal(r).Text(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(b.String(), "LATE. ") || strings.ContainsAny(b.String(), "\x00\x1b\u202e") {
+		t.Errorf("%s", b.String())
+	}
+	for _, want := range []string{"In time", "SBD", "What would help", "messages waiting when the trace ends"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ type Stack struct {
 	Label  string  // of the limit
 }
 
-// Steps is one value over time: how much is waiting. It is drawn from slot to slot.
+// Steps is one count over time: how much is waiting. It is drawn from slot to slot.
 type Steps struct {
 	Title, Unit string
 	SlotS       float64
@@ -196,7 +196,11 @@ func (d *drawing) axes(x, y scale, xTick, yTick func(float64) string, xName, yNa
 func (d *drawing) limit(y scale, v float64, label string) {
 	if v > 0 && v <= y.max {
 		d.Lines = append(d.Lines, line{"mark", at(left), at(y.y(v)), at(width - right), at(y.y(v))})
-		d.Texts = append(d.Texts, text{"label", at(width - right - 4), at(y.y(v) - 5), "end", "", label})
+		place := y.y(v) - 5
+		if place < top+12 {
+			place = y.y(v) + 15 // below, where it is not cut off
+		}
+		d.Texts = append(d.Texts, text{"label", at(width - right - 4), at(place), "end", "", label})
 	}
 }
 
@@ -353,7 +357,7 @@ func (p Steps) draw() drawing {
 	}
 	d.Empty = ""
 	x, xUnit, xName := clock(float64(slots) * p.SlotS)
-	y := linear(max(most, min(p.Limit, 2*most)), 5)
+	y := linear(max(most, min(p.Limit, 2*most), 5), 5) // no ticks between 0 and 1
 	d.axes(x, y, func(t float64) string { return short(t / xUnit) }, ticks(y.max), "time, "+xName, p.Unit)
 	var b strings.Builder
 	fmt.Fprintf(&b, "M%s %s", at(left), at(y.y(0)))

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"aldis/internal/replay"
+)
+
+// play is one replay to be made.
+type play struct {
+	script  *replay.Script
+	options replay.Options
+}
+
+// played is what came of one. A link that cannot carry the trace is no error here: the result says it.
+type played struct {
+	result *replay.Result
+	err    error
+}
+
+// playAll makes replays on all cores and answers them in the order asked, so that the number of cores changes nothing but
+// the time. done is told of each that is over; it may be nil.
+func playAll(ctx context.Context, plays []play, done func()) []played {
+	out := make([]played, len(plays))
+	next := make(chan int, len(plays))
+	for i := range plays {
+		next <- i
+	}
+	close(next)
+	var workers sync.WaitGroup
+	var mu sync.Mutex
+	for range min(len(plays), runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for i := range next {
+				res, err := replay.RunScript(ctx, plays[i].script, plays[i].options)
+				var overload *replay.OverloadError
+				if errors.As(err, &overload) {
+					err = nil
+				}
+				out[i] = played{res, err}
+				if done != nil {
+					mu.Lock()
+					done()
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return out
+}
+
+// counted is a line on a terminal that tells how many plays are over.
+type counted struct {
+	w     io.Writer // nil: nobody looks
+	what  string
+	n, of int
+	start time.Time
+	shown bool
+}
+
+func newCounted(w io.Writer, what string, of int) *counted {
+	c := &counted{what: what, of: of, start: time.Now()}
+	if f, ok := w.(*os.File); ok {
+		if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS); err == nil {
+			c.w = w
+		}
+	}
+	return c
+}
+
+func (c *counted) one() {
+	c.n++
+	if c.w != nil && time.Since(c.start) > time.Second {
+		c.shown = true
+		fmt.Fprintf(c.w, "\r%-70s", fmt.Sprintf("%s: %d of %d", c.what, c.n, c.of))
+	}
+}
+
+func (c *counted) clear() {
+	if c.shown {
+		fmt.Fprintf(c.w, "\r%-70s\r", "")
+	}
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"aldis/internal/profile"
+	"aldis/internal/rehearse"
+	"aldis/internal/replay"
+	"aldis/internal/report"
+	"aldis/internal/trace"
+)
+
+const rehearseAbout = `usage: gateway rehearse --profile P --trace T [--deadline 60s] [--tariff PRICES] [--html FILE] [--json]
+
+Says beforehand what a trace (gateway record, gateway synth) would do on a link: whether everything arrives in time, minutes
+on the air, octets, the carrier's units and their cost, what would be late and why, what would still be waiting at the end,
+and what would help. The trace is played several times with other losses; what is promised holds in the worst play.
+
+PRICES are yours: minute=1.10,credit=0.05,megabyte=7,currency=EUR, any of them: of a call's started minute, of an Iridium
+SBD credit (50 octets), of a million octets.
+
+Exit: 0 everything arrives in time, 1 it does not, 2 wrong usage.
+`
+
+func rehearseCommand(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("rehearse", flag.ContinueOnError)
+	profileName := fs.String("profile", "", "link: `name` or file")
+	traceFile := fs.String("trace", "", "`file`; - is standard input")
+	deadline := fs.Duration("deadline", time.Minute, "after which a message that has not arrived has expired")
+	prices := fs.String("tariff", "", "`prices`: minute=,credit=,megabyte=,currency=")
+	plays := fs.Int("plays", 5, "`number` of plays with other losses, 1 to 100")
+	seed := fs.Uint64("seed", 1, "of the first play; the others follow")
+	gateways := fs.String("gateways", "", "configuration `file`s of the gateways, as for replay")
+	content := fs.String("content", trace.ContentXML, "of messages that have only sizes: xml, text or random")
+	alone := fs.Bool("alone", false, "do not try other links when this one does not do")
+	asJSON := fs.Bool("json", false, "print JSON")
+	page := fs.String("html", "", "`file` for a page with plots, complete in itself; - prints it instead of the text")
+	_, code, done := parse(fs, args, 0, rehearseAbout, stdout, stderr)
+	if done {
+		return code
+	}
+	tariff, err := rehearse.ParseTariff(*prices)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("--tariff: %w", err)
+	case *traceFile == "":
+		err = errors.New("which trace? --trace FILE")
+	case *profileName == "" && *gateways == "":
+		err = errors.New("which link? --profile NAME; gateway profiles lists them")
+	case *deadline <= 0:
+		err = errors.New("--deadline: must be longer than nothing")
+	case *plays < 1 || *plays > 100:
+		err = fmt.Errorf("--plays: %d is not from 1 to 100", *plays)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "gateway rehearse: %v\n\n%s", err, rehearseAbout)
+		return exitUsage
+	}
+	o := replay.Options{Seed: *seed, Content: *content}
+	if _, err := replaySettings(&o, *profileName, *gateways); err != nil {
+		return mistakes(stderr, err)
+	}
+	f, err := readTrace(*traceFile)
+	if err != nil {
+		return fail(stderr, "rehearse", fmt.Errorf("%s: %w", *traceFile, err))
+	}
+	script, err := replay.NewScript(f, o.Content, o.Seed)
+	if err != nil {
+		return fail(stderr, "rehearse", fmt.Errorf("%s: %w", *traceFile, err))
+	}
+	o.Bin = min(time.Minute, max(time.Second, (script.Duration/240).Round(time.Second)))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	r, err := rehearsal(ctx, script, o, *plays, rehearse.Options{Profile: o.Profile, Deadline: *deadline, Tariff: tariff}, stderr)
+	if err == nil && r.Verdict != rehearse.Go && !*alone {
+		err = otherLinks(ctx, r, script, o, *deadline, stderr)
+	}
+	if err != nil {
+		return fail(stderr, "rehearse", fmt.Errorf("%s: %w", *traceFile, err))
+	}
+	p := report.Rehearsal(r)
+	if *page != "" {
+		if err := writeTo(*page, stdout, p.HTML); err != nil {
+			return fail(stderr, "rehearse", fmt.Errorf("--html: %w", err))
+		}
+	}
+	switch {
+	case *page == "-":
+	case *asJSON:
+		err = printJSON(stdout, r)
+	default:
+		err = p.Text(stdout)
+	}
+	if err != nil {
+		return fail(stderr, "rehearse", err)
+	}
+	if r.Verdict != rehearse.Go {
+		return exitRefused
+	}
+	return exitGood
+}
+
+func printJSON(w io.Writer, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err == nil {
+		_, err = w.Write(append(b, '\n'))
+	}
+	return err
+}
+
+// rehearsal plays a script several times and judges that.
+func rehearsal(ctx context.Context, script *replay.Script, o replay.Options, plays int, ro rehearse.Options, stderr io.Writer) (*rehearse.Rehearsal, error) {
+	var list []play
+	for i := range plays {
+		o.Seed++
+		if i == 0 {
+			o.Seed--
+		}
+		list = append(list, play{script, o})
+	}
+	c := newCounted(stderr, "plays", plays)
+	out := playAll(ctx, list, c.one)
+	c.clear()
+	var results []*replay.Result
+	for _, p := range out {
+		if p.err != nil {
+			return nil, p.err
+		}
+		results = append(results, p.result)
+	}
+	return rehearse.Judge(results, ro), nil
+}
+
+// otherLinks plays the script once on each other link that is known by name.
+func otherLinks(ctx context.Context, r *rehearse.Rehearsal, script *replay.Script, o replay.Options, deadline time.Duration, stderr io.Writer) error {
+	var list []play
+	own := o.Profile.Name
+	for _, name := range profile.Names() {
+		p, err := profile.Load(name, nil)
+		if err != nil {
+			return err
+		}
+		if name != own && name != "wire" {
+			o.Profile = p
+			list = append(list, play{script, o})
+		}
+	}
+	c := newCounted(stderr, "other links", len(list))
+	out := playAll(ctx, list, c.one)
+	c.clear()
+	var others []rehearse.Other
+	for i, p := range out {
+		if p.err != nil {
+			return p.err
+		}
+		of := list[i].options.Profile
+		j := rehearse.Judge([]*replay.Result{p.result}, rehearse.Options{Profile: of, Deadline: deadline})
+		others = append(others, rehearse.Other{Profile: of.Name, Summary: of.Summary, Verdict: j.Verdict, WorstS: j.MaxS.Worst,
+			Octets: p.result.LinkBytes.Up + p.result.LinkBytes.Down})
+	}
+	r.Compare(others)
+	return nil
+}
