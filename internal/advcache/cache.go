@@ -151,6 +151,32 @@ func (c *Cache) replace(it *item, e Entry, changed bool) {
 	heap.Fix(&c.queue, it.place)
 }
 
+// Share makes an entry that is to be kept small: group, field names and id take no octets of their own where the cache
+// has them already, or the entry itself has them twice.
+func (c *Cache) Share(e *Entry) {
+	s := c.shelves[list{e.Group, e.Type}]
+	if s != nil {
+		e.Group = s.first.Group
+	}
+	for i := range e.Index {
+		f := &e.Index[i]
+		if s != nil {
+			if x := s.fields[f.Name]; x != nil {
+				f.Name = x.name
+			}
+		}
+		if len(f.Value) == len(urnPrefix)+len(e.ID) && strings.HasPrefix(f.Value, urnPrefix) && strings.HasSuffix(f.Value, e.ID) {
+			e.ID = f.Value[len(urnPrefix):]
+		}
+	}
+	e.Index = slices.Clip(e.Index)
+	if cap(e.Doc) > len(e.Doc)+len(e.Doc)/8 {
+		e.Doc = bytes.Clone(e.Doc)
+	}
+}
+
+const urnPrefix = "urn:jxta:"
+
 // item finds by key; nil if there is none.
 func (c *Cache) item(k Key) *item {
 	s := c.shelves[list{k.Group, k.Type}]
@@ -234,7 +260,7 @@ func (q Question) field(e *Entry) int {
 
 // sameURN lets the upper-cased ids of 2.2 (baseline 6) find theirs.
 func sameURN(a, b string) bool {
-	return len(a) == len(b) && len(a) > 9 && strings.EqualFold(a[:9], "urn:jxta:") && strings.EqualFold(a, b)
+	return len(a) == len(b) && len(a) > 9 && strings.EqualFold(a[:len(urnPrefix)], urnPrefix) && strings.EqualFold(a, b)
 }
 
 // Find answers up to limit entries that live and match, in order of arrival, each id once: what is local wins, then what

@@ -15,7 +15,10 @@ type shelf struct {
 }
 
 // field is one index field of a shelf: every value of it, in both orders.
-type field struct{ forward, backward sorted }
+type field struct {
+	name              string
+	forward, backward sorted
+}
 
 // ownerField stands in the index for the publisher. No field of an advertisement has an empty name.
 const ownerField = ""
@@ -62,8 +65,8 @@ func (s *shelf) index(it *item) {
 	for n := range it.Index {
 		f := s.fields[it.Index[n].Name]
 		if f == nil {
-			f = &field{}
-			s.fields[it.Index[n].Name] = f
+			f = &field{name: it.Index[n].Name}
+			s.fields[f.name] = f
 		}
 		r := ref{it, int32(n)}
 		f.forward.insert(r, compareForward)

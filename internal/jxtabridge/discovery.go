@@ -168,6 +168,7 @@ func (b *Bridge) publish(in inbound, r jxta.DiscoveryResponse, asked bool) {
 		}
 		e := advcache.Entry{Key: advcache.Key{Group: in.group, Type: d.Type, ID: d.ID}, Peer: in.from.id,
 			Doc: canonical(n, f.Doc, d.Signed), Index: d.Index, Expires: b.now.Add(f.Life), Signed: d.Signed}
+		b.cache.Share(&e)
 		if b.cameFromAfar(&e, asked) || !b.mayPublish(in.from, advKey(e.Key), b.cache.Get(b.now, e.Key) != nil) {
 			continue
 		}

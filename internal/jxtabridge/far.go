@@ -178,6 +178,7 @@ func (b *Bridge) farAdvert(n uint16, it Item) {
 	}
 	d := jxta.Describe(doc)
 	e := advcache.Entry{Key: k, Peer: it.Peer, Doc: it.Doc, Index: d.Index, Expires: expires, Signed: d.Signed}
+	b.cache.Share(&e)
 	changed, put := b.cache.Put(b.now, e)
 	for _, gone := range put {
 		b.advertGone(gone)

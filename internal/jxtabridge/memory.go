@@ -120,6 +120,7 @@ func (b *Bridge) recall(m Memory) {
 	d := jxta.Describe(n)
 	e := advcache.Entry{Key: advcache.Key{Group: f[1], Type: f[0][0] - '0', ID: f[2]}, Peer: am.Peer, Doc: am.Doc,
 		Index: d.Index, Expires: am.Expires, Signed: d.Signed}
+	b.cache.Share(&e)
 	b.cache.Put(time.Time{}, e)
 	b.usedBy(n, &e)
 	b.sent[e.Key] = told{e.Expires, e.Peer}

@@ -40,7 +40,7 @@ type ownAsk struct {
 
 type wanted struct {
 	uses     map[advcache.Key]useKey // of local advertisements
-	usedAs   map[useKey]map[advcache.Key]bool
+	usedAs   map[useKey]keySet
 	toAll    map[advcache.Key]bool     // told to all sites
 	to       map[advcache.Key][]uint16 // told to those that asked
 	openHere map[string]int            // local peers that have a pipe open
@@ -50,8 +50,47 @@ type wanted struct {
 }
 
 func newWanted() wanted {
-	return wanted{uses: map[advcache.Key]useKey{}, usedAs: map[useKey]map[advcache.Key]bool{}, toAll: map[advcache.Key]bool{},
+	return wanted{uses: map[advcache.Key]useKey{}, usedAs: map[useKey]keySet{}, toAll: map[advcache.Key]bool{},
 		to: map[advcache.Key][]uint16{}, openHere: map[string]int{}, asked: map[string]ownAsk{}, later: map[string]laterAsk{}}
+}
+
+// keySet is a set of keys, nearly always of one: a map for each advertisement would take more than the advertisement.
+type keySet struct {
+	one  advcache.Key
+	more map[advcache.Key]bool // nil: one is the only member
+}
+
+func (s *keySet) add(k advcache.Key) {
+	switch {
+	case s.more != nil:
+		s.more[k] = true
+	case s.one == advcache.Key{}:
+		s.one = k
+	case s.one != k:
+		s.more = map[advcache.Key]bool{s.one: true, k: true}
+	}
+}
+
+func (s *keySet) remove(k advcache.Key) {
+	if s.more != nil {
+		delete(s.more, k)
+	} else if s.one == k {
+		s.one = advcache.Key{}
+	}
+}
+
+func (s *keySet) count() int {
+	if s.more == nil && s.one != (advcache.Key{}) {
+		return 1
+	}
+	return len(s.more)
+}
+
+func (s keySet) all() map[advcache.Key]bool {
+	if s.more == nil && s.one != (advcache.Key{}) {
+		return map[advcache.Key]bool{s.one: true}
+	}
+	return s.more
 }
 
 // usedBy notes what would make a local advertisement useful.
@@ -66,18 +105,22 @@ func (b *Bridge) usedBy(n *jxta.Node, e *advcache.Entry) {
 	if u.id == "" {
 		return
 	}
-	b.uses[e.Key] = u
-	if b.usedAs[u] == nil {
-		b.usedAs[u] = map[advcache.Key]bool{}
+	if u.id == e.ID {
+		u.id = e.ID // the same octets
 	}
-	b.usedAs[u][e.Key] = true
+	b.uses[e.Key] = u
+	s := b.usedAs[u]
+	s.add(e.Key)
+	b.usedAs[u] = s
 }
 
 func (b *Bridge) unuse(k advcache.Key, u useKey) {
 	delete(b.uses, k)
-	delete(b.usedAs[u], k)
-	if len(b.usedAs[u]) == 0 {
+	s := b.usedAs[u]
+	if s.remove(k); s.count() == 0 {
 		delete(b.usedAs, u)
+	} else {
+		b.usedAs[u] = s
 	}
 }
 
@@ -92,17 +135,12 @@ func (b *Bridge) isUsed(u useKey) bool {
 	if !u.group {
 		return u.id != "" && b.openHere[u.id] > 0
 	}
-	for _, p := range b.peers {
-		if p.leases[u.id] != nil {
-			return true
-		}
-	}
-	return false
+	return len(b.members[u.id]) > 0
 }
 
 // inUse tells all sites of the advertisements that have just become useful.
 func (b *Bridge) inUse(u useKey) {
-	for _, k := range sortedKeys(b.usedAs[u]) {
+	for _, k := range sortedKeys(b.usedAs[u].all()) {
 		if e := b.cache.Get(b.now, k); e != nil && !b.toAll[k] {
 			b.tellAdv(e)
 		}
@@ -124,7 +162,7 @@ func (b *Bridge) restateUsed() {
 	used := map[advcache.Key]bool{}
 	for u, keys := range b.usedAs {
 		if b.isUsed(u) {
-			maps.Copy(used, keys)
+			maps.Copy(used, keys.all())
 		}
 	}
 	for _, k := range sortedKeys(used) {
