@@ -23,7 +23,10 @@ type Config struct {
 type Figure struct {
 	Value float64 `json:"value"`
 	Lost  int     `json:"lost,omitempty"` // messages or answers that never came
-	Note  string  `json:"note,omitempty"` // what the value alone does not say
+	// ByPeers: messages that never came between two unmodified peers, whoever lost them. That a gateway did not is seen
+	// in its counters.
+	ByPeers int    `json:"lost_by_peers,omitempty"`
+	Note    string `json:"note,omitempty"` // what the value alone does not say
 }
 
 // Row is one line of the report: the same thing with the reference rendezvous and with the gateway.
@@ -81,6 +84,8 @@ var benchmarks = []struct {
 	name, about string
 	run         func(ctx context.Context, r *run) ([]Row, error)
 }{
+	{"ops", "operations of an unmodified 2.7 peer", operations},
+	{"pipe", "a pipe between two unmodified 2.7 peers: round trip, messages and data per second", pipes},
 	{"query", "discovery questions of 32 peers about 10,000 advertisements", queries},
 	{"relay", "a pipe between two peers of one LAN: round trip, messages and data per second", relay},
 	{"propagate", "a propagate pipe with eight listeners", propagate},

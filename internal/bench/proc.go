@@ -1,11 +1,14 @@
 package bench
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,8 +31,36 @@ const (
 type server struct {
 	name    string // "JXSE 2.7" or "gateway"
 	address string // "ip:port" of its LAN over TCP
+	http    string // where a gateway tells its counters; "" for the reference
 	pid     int
 	stop    func() error
+}
+
+// counters are what a gateway tells of itself, by the name and the labels of each: nothing for the reference.
+func (s *server) counters(ctx context.Context) (map[string]float64, error) {
+	found := map[string]float64{}
+	if s.http == "" {
+		return found, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, serverStop)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.http+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(io.LimitReader(resp.Body, 4<<20))
+	for lines.Scan() {
+		name, value, ok := strings.Cut(lines.Text(), " ")
+		if v, err := strconv.ParseFloat(value, 64); ok && err == nil {
+			found[name] = v
+		}
+	}
+	return found, lines.Err()
 }
 
 // cost is what a process has used so far.
@@ -87,7 +118,7 @@ type site struct {
 
 // gateway starts `gateway run` on loopback and waits until it takes connections.
 func (r *run) gateway(ctx context.Context, s site) (*server, error) {
-	tcp, err := freePorts("tcp", 1)
+	tcp, err := freePorts("tcp", 2)
 	if err == nil && s.radio == 0 {
 		var udp []int
 		if udp, err = freePorts("udp", 1); err == nil {
@@ -111,6 +142,8 @@ func (r *run) gateway(ctx context.Context, s site) (*server, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[node]\nid = %d\nname = \"bench-%d\"\ndata_dir = %q\n\n[lan]\ntcp = %q\n", s.id, s.id, filepath.Join(dir, "data"), address)
 	fmt.Fprintf(&b, "\n[link]\nprofile = %q\nlisten = \"127.0.0.1:%d\"\nkey_file = %q\n", s.profile, s.radio, key)
+	status := fmt.Sprintf("127.0.0.1:%d", tcp[1])
+	fmt.Fprintf(&b, "\n[http]\nlisten = %q\n", status)
 	for id, at := range s.peers {
 		fmt.Fprintf(&b, "\n[[link.peer]]\nid = %d\naddress = %q\n", id, at)
 	}
@@ -143,7 +176,7 @@ func (r *run) gateway(ctx context.Context, s site) (*server, error) {
 	if err := <-started; err != nil {
 		return nil, err
 	}
-	srv := &server{name: "gateway", address: address, pid: cmd.Process.Pid}
+	srv := &server{name: "gateway", address: address, http: status, pid: cmd.Process.Pid}
 	srv.stop = func() error {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
 		select {

@@ -91,13 +91,16 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-func (f *Figure) cell(unit string) string {
+func (f *Figure) cell() string {
 	if f == nil {
 		return "-"
 	}
 	s := number(f.Value)
 	if f.Lost > 0 {
 		s += fmt.Sprintf(" (%d lost)", f.Lost)
+	}
+	if f.ByPeers > 0 {
+		s += fmt.Sprintf(" (peers lost %d)", f.ByPeers)
 	}
 	return s
 }
@@ -117,9 +120,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	for _, row := range r.Rows {
 		if row.Bench != bench {
 			bench = row.Bench
-			fmt.Fprintf(b, "\n%-62s %7s %18s %18s %15s %s\n", bench, "unit", "JXSE 2.7", "gateway", "must; aim", "published")
+			fmt.Fprintf(b, "\n%-62s %7s %24s %24s %15s %s\n", bench, "unit", "JXSE 2.7", "gateway", "must; aim", "published")
 		}
-		fmt.Fprintf(b, "  %-60s %7s %18s %18s %15s %s\n", row.What, row.Unit, row.Direct.cell(row.Unit), row.Gateway.cell(row.Unit),
+		fmt.Fprintf(b, "  %-60s %7s %24s %24s %15s %s\n", row.What, row.Unit, row.Direct.cell(), row.Gateway.cell(),
 			row.goals(), row.Published)
 	}
 	_, err := io.WriteString(w, b.String())
@@ -144,7 +147,7 @@ func (r *Report) WriteMarkdown(w io.Writer, command string) error {
 			b.WriteString("| | unit | JXSE 2.7 | gateway | must; aim | published |\n|---|---|---|---|---|---|\n")
 		}
 		cell := func(f *Figure) string {
-			s := f.cell(row.Unit)
+			s := f.cell()
 			if f != nil && f.Note != "" {
 				s += "<br>" + f.Note
 			}
@@ -164,5 +167,6 @@ const preface = `The rendezvous and relay of JXSE 2.7 and the gateway have the s
 a fresh process on loopback. Load generator and server share the machine. Load comes from edge peers of internal/edgenet
 (unsigned) where the figure is the server's, from unmodified JXSE 2.7 peers where it is a peer's. Published figures are of the
 performance model of 2004 (JXTA 2.0, 800 MHz machines) and of the benchmark of 2005 (JXTA-J2SE 2.x and JXTA-C 2.x, gigabit
-network); times to the answer count from when a question was due.
+network). Times to the answer count from when a question was due. "peers lost": between two unmodified peers, in their own
+library: the gateway's counters show that all it took in went out.
 `

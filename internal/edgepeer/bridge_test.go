@@ -37,6 +37,7 @@ type lan struct {
 	carry []jxtabridge.Carry
 	conns jxtabridge.ConnID
 	site  uint16
+	spy   func(to *edge, body []byte)
 }
 
 // edge is a peer and its connection.
@@ -104,6 +105,9 @@ func (l *lan) step(ev jxtabridge.Event) {
 		return l.peers[slices.IndexFunc(l.peers, func(e *edge) bool { return e.conn == c })]
 	}
 	for _, s := range out.Send {
+		if l.spy != nil {
+			l.spy(at(s.Conn), slices.Clone(s.Body))
+		}
 		at(s.Conn).do(edgepeer.Received{Body: slices.Clone(s.Body)})
 		l.step(jxtabridge.Written{Conn: s.Conn, Token: s.Token})
 	}

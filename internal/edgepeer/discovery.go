@@ -71,19 +71,21 @@ func (p *Peer) ask(ev Query) {
 		threshold = 1
 	}
 	q := jxta.DiscoveryQuery{Type: ev.Type, Threshold: threshold, Attr: ev.Attr, Value: ev.Value}
-	p.out.QueryID = p.question(groupOf(ev.Group), jxta.HandlerDiscovery, string(q.Append(nil)))
+	p.out.QueryID = p.nextQuery()
+	p.question(groupOf(ev.Group), p.discoveryDoc(p.out.QueryID, q))
+}
+
+// nextQuery is the number of a new question.
+func (p *Peer) nextQuery() int {
+	if p.query++; p.query == markQuery {
+		p.query = 1
+	}
+	return p.query
 }
 
 // question sends a resolver query to the group.
-func (p *Peer) question(group, handler, query string) int {
-	p.query++
-	if p.query > 1<<30 {
-		p.query = 1
-	}
-	route := p.Route()
-	q := jxta.ResolverQuery{Handler: handler, QueryID: p.query, Src: p.id, Route: &route, Query: query}
-	p.propagate(group, jxta.URN(jxta.ClassResolver), group+"ORes", xmlElement(group+"ORes", q.Append(nil)))
-	return p.query
+func (p *Peer) question(group string, doc []byte) {
+	p.propagate(group, jxta.URN(jxta.ClassResolver), group+"ORes", xmlElement(group+"ORes", doc))
 }
 
 // respond answers a resolver query, through the rendezvous.

@@ -25,19 +25,20 @@ type Peer struct {
 	out   *Output
 	stats Stats
 
-	rdv     jxta.AccessPoint // of the present connection; Peer empty before its welcome
-	remote  string
-	ready   bool // welcomes are exchanged
-	leases  map[string]*lease
-	groups  []string // keys of leases, in order of joining
-	pipes   map[pipeKey]string
-	opened  []pipeKey // keys of pipes, in order of opening
-	docs    []*own
-	targets map[pipeKey]*target
-	seen    recent
-	query   int
-	print   []byte              // element EndpointRouterMsg-fingerprint; nil: unsigned
-	cached  map[routeKey][]byte // router elements of frequent destinations
+	rdv       jxta.AccessPoint // of the present connection; Peer empty before its welcome
+	remote    string
+	ready     bool // welcomes are exchanged
+	leases    map[string]*lease
+	groups    []string // keys of leases, in order of joining
+	pipes     map[pipeKey]string
+	opened    []pipeKey // keys of pipes, in order of opening
+	docs      []*own
+	targets   map[pipeKey]*target
+	seen      recent
+	query     int
+	print     []byte                   // element EndpointRouterMsg-fingerprint; nil: unsigned
+	templates map[templateKey]template // of this connection
+	cached    map[routeKey][]byte      // router elements of frequent destinations
 
 }
 
@@ -57,7 +58,7 @@ func New(cfg Config) *Peer {
 		cfg.MaxDocs = 16384
 	}
 	p := &Peer{cfg: cfg, id: cfg.ID, leases: map[string]*lease{}, pipes: map[pipeKey]string{}, targets: map[pipeKey]*target{},
-		seen: newRecent(1024), cached: map[routeKey][]byte{}}
+		seen: newRecent(1024), cached: map[routeKey][]byte{}, templates: map[templateKey]template{}}
 	if p.id == "" && cfg.Cert != nil {
 		p.id, _ = jxta.CertPeer(cfg.Cert) // what is no certificate gives no id, and a random one is drawn
 	}
@@ -194,6 +195,7 @@ func (p *Peer) welcomed(w jxta.Welcome) {
 	p.rdv = jxta.AccessPoint{Peer: unique, Addresses: []string{"tcp://" + p.remote}}
 	p.ready = true
 	clear(p.cached)
+	clear(p.templates)
 	for _, l := range p.leases {
 		l.ask = p.now
 	}

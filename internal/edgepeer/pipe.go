@@ -107,7 +107,8 @@ func (p *Peer) askPipe(t *target) {
 	}
 	t.ask = p.now.Add(resolveAgain)
 	q := jxta.PipeResolver{Pipe: t.key.pipe, Type: t.kind}
-	t.query = p.question(t.key.group, jxta.HandlerPipe, string(q.Append(nil)))
+	t.query = p.nextQuery()
+	p.question(t.key.group, p.questionDoc(t.query, jxta.HandlerPipe, string(q.Append(nil))))
 }
 
 // wakeTargets repeats questions for pipes and gives up those that nobody answers.
@@ -140,9 +141,8 @@ func (p *Peer) send(ev Send) {
 		if id == "" {
 			id = p.uuid()
 		}
-		w := jxta.WireHeader{Src: p.id, Pipe: ev.Pipe, MsgID: id, TTL: walkTTL}
 		all := make([]jxta.Element, 0, len(ev.Elements)+5)
-		all = append(append(all, ev.Elements...), xmlElement(elWire, w.Append(nil)))
+		all = append(append(all, ev.Elements...), xmlElement(elWire, p.wireDoc(ev.Pipe, id)))
 		p.propagate(group, svcWire, group, all...)
 		return
 	}

@@ -84,9 +84,8 @@ func (p *Peer) say(to, group, service, param string, elements ...jxta.Element) {
 
 // propagate sends to the whole group, through the rendezvous (wire 5.3).
 func (p *Peer) propagate(group, service, param string, elements ...jxta.Element) {
-	h := jxta.Propagate{MessageID: p.uuid(), Service: service, Param: param, TTL: walkTTL, Path: []string{p.id}}
 	all := make([]jxta.Element, 0, len(elements)+4)
-	all = append(append(all, elements...), xmlElement(elPropagate+group, h.Append(nil)))
+	all = append(append(all, elements...), xmlElement(elPropagate+group, p.propagateDoc(p.uuid(), service, param)))
 	p.say(p.rdv.Peer, group, svcPropagate, group, all...)
 }
 

@@ -60,6 +60,9 @@ final class Peer {
             room.adverts();
             return;
         }
+        if (verb.startsWith("bench-") && !words.isEmpty() && Bench.command(room, verb, words)) {
+            return;
+        }
         if (words.isEmpty()) {
             Events.error("unknown command or no name: " + line, null, null);
             return;
