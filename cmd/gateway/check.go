@@ -94,6 +94,9 @@ func summary(out io.Writer, c *config.Config) {
 		fmt.Fprintln(w, "http\tnone: gateway status cannot ask")
 	}
 	fmt.Fprintf(w, "filters\t%s\n", filters(c))
+	if n := len(c.Messages); n > 0 {
+		fmt.Fprintf(w, "messages\t%d rules of precedence, lifetime and supersession; those that none fits are routine\n", n)
+	}
 	fmt.Fprintf(w, "log\t%s, %s\n", c.Log.Level, c.Log.Format)
 	w.Flush()
 }

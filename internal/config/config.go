@@ -21,6 +21,7 @@ import (
 	"aldis/internal/compact"
 	"aldis/internal/filter"
 	"aldis/internal/profile"
+	"aldis/internal/sched"
 	"aldis/internal/seal"
 )
 
@@ -40,6 +41,8 @@ type Config struct {
 	Rules []compact.Rule
 	// Filters say what may cross the link; the first that fits decides.
 	Filters []filter.Rule
+	// Messages say how urgent applications' messages are; the first that fits decides.
+	Messages []sched.Rule
 }
 
 // Node is this gateway.
@@ -180,6 +183,7 @@ var known = map[string][]string{
 	"link.peer":    {"id", "name", "address"},
 	"compact.rule": {"type", "name", "octets", "effort"},
 	"filter":       filterKeys,
+	"message":      messageKeys,
 	"http":         {"listen"},
 	"log":          {"level", "format"},
 }
@@ -222,6 +226,7 @@ func (r *reader) read() {
 	r.readLink()
 	r.readRules()
 	r.readFilters()
+	r.readMessages()
 
 	http := section{r, r.tree.tables["http"], "http"}
 	c.HTTP.Listen = http.address("listen", false)

@@ -133,7 +133,7 @@ func TestLoadOptional(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	w := strings.Join(c.Warnings(), "\n")
-	for _, want := range []string{"http.listen [::]:9142", "link.keepalive 2m0s: about 35280 octets", "mode 0755"} {
+	for _, want := range []string{"http.listen [::]:9142", "link.keepalive 2m0s: about 34560 octets", "mode 0755"} {
 		if !strings.Contains(w, want) {
 			t.Errorf("warnings %q lack %q", w, want)
 		}

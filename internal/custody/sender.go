@@ -91,8 +91,11 @@ func (s *Sender) UnderWay(l frame.Lane) int { return len(s.flight[l]) }
 func (s *Sender) Dead() bool { return s.dead }
 
 // Room says whether another message of the lane may go.
-func (s *Sender) Room(l frame.Lane) bool {
-	window := s.cfg.Window[l]
+func (s *Sender) Room(l frame.Lane) bool { return s.RoomFor(l, 0) }
+
+// RoomFor is Room with a window that is larger by extra, for messages that must not wait for receipts.
+func (s *Sender) RoomFor(l frame.Lane, extra int) bool {
+	window := s.cfg.Window[l] + extra
 	if s.listening {
 		window = MaxAhead // receipts come when its silence ends
 	}

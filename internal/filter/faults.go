@@ -97,7 +97,7 @@ func (e Rule) covers(r Rule) bool {
 	within := func(wide, narrow string) bool { return wide == "" || wide == narrow }
 	return (e.Direction == Both || e.Direction == r.Direction) && (e.Site == 0 || e.Site == r.Site) &&
 		within(e.Type, r.Type) && within(e.Root, r.Root) && within(e.Group, r.Group) && within(e.Peer, r.Peer) && within(e.Pipe, r.Pipe) &&
-		(e.Name == "" || r.Name != "" && patternCovers(e.Name, r.Name)) &&
+		(e.Name == "" || r.Name != "" && PatternCovers(e.Name, r.Name)) &&
 		e.Least <= r.Least && (e.Most == 0 || r.Most != 0 && r.Most <= e.Most)
 }
 
@@ -112,9 +112,9 @@ func (r Rule) plain() Rule {
 	return r
 }
 
-// patternCovers says that wide matches all that narrow matches: narrow's "*" is taken as an octet that only a "*"
+// PatternCovers says that wide matches all that narrow matches: narrow's "*" is taken as an octet that only a "*"
 // matches.
-func patternCovers(wide, narrow string) bool {
+func PatternCovers(wide, narrow string) bool {
 	const star = "\x00"
 	text := ""
 	for _, c := range narrow {

@@ -11,6 +11,7 @@ import (
 	"aldis/internal/envelope"
 	"aldis/internal/frame"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/sched"
 	"aldis/internal/seal"
 )
 
@@ -52,6 +53,7 @@ func (g *Gateway) stepBridge(now time.Time, ev jxtabridge.Event) {
 	}
 	for i := range bo.Carry {
 		sites, payload := bo.Carry[i].Sites, &bo.Carry[i].Payload
+		sched.Mark(g.cfg.Messages, now, payload)
 		if !g.cfg.Filter.Empty() {
 			sites = slices.DeleteFunc(slices.Clone(sites), func(site uint16) bool { return !g.mayCarry(now, site, payload) })
 		}
@@ -122,15 +124,30 @@ func (g *Gateway) enqueue(p *peer, m *message) bool {
 		return g.submit(g.now, []*peer{p}, m.content, m.kind)
 	}
 	full, err := envelope.Append(nil, m.content, 0, true)
-	if err != nil || p.octets+len(full) > g.cfg.MaxWaiting {
+	if err != nil {
 		return false
 	}
-	g.seq++
-	m.seq, m.full = g.seq, full
+	older := p.latest[m.supersedes()]
+	octets := len(full)
+	if older != nil {
+		octets -= len(older.full)
+	}
+	if !g.makeRoom(p, m, octets) {
+		return false
+	}
+	if older = p.latest[m.supersedes()]; older != nil { // it may have made room
+		// The newer one takes its place, and keeps it after a restart: otherwise what changes often would never go.
+		m.seq = older.seq
+		g.drop(p, older)
+		p.count.Superseded++
+	} else {
+		g.seq++
+		m.seq = g.seq
+	}
+	m.full = full
+	m.lane = g.laneOf(p, m)
 	g.record(bucketWaiting, seqKey(p.ID, m.seq), full)
-	lane := g.laneOf(p, m)
-	p.waiting[lane] = append(p.waiting[lane], m)
-	p.octets += len(full)
+	p.push(m)
 	return true
 }
 

@@ -89,9 +89,12 @@ func (g *Gateway) normDown(now time.Time, reason string) {
 
 // startBulk gives libnorm the long messages that the window has room for.
 func (g *Gateway) startBulk(now time.Time, p *peer) {
-	for g.norm.up && p.sender.Room(frame.Bulk) && len(p.waiting[frame.Bulk]) > 0 {
-		m := p.waiting[frame.Bulk][0]
-		p.waiting[frame.Bulk] = p.waiting[frame.Bulk][1:]
+	for g.norm.up {
+		m := p.first(frame.Bulk)
+		if m == nil {
+			return
+		}
+		p.shift(frame.Bulk)
 		id := custody.ID{Lane: frame.Bulk, Number: p.sender.Next(frame.Bulk)}
 		g.assign(p, id, m)
 		g.enqueueObject(now, p, id)

@@ -180,7 +180,8 @@ const mostDirect = 4
 
 // addMessages fills l: what was lost, what waits, state, and NORM when none of these is there or it has waited enough.
 func (g *Gateway) addMessages(now time.Time, p *peer, l *letter) {
-	if len(p.normOut) > 0 && p.direct >= mostDirect && g.addNORM(now, p, l) {
+	urgent := p.first(frame.Direct)
+	if (urgent == nil || urgent.rank() <= routine) && len(p.normOut) > 0 && p.direct >= mostDirect && g.addNORM(now, p, l) {
 		return
 	}
 	any := false
@@ -192,13 +193,13 @@ func (g *Gateway) addMessages(now time.Time, p *peer, l *letter) {
 		any = true
 		p.count.Repeated++
 	}
-	for p.sender.Room(frame.Direct) && len(p.waiting[frame.Direct]) > 0 {
-		m := p.waiting[frame.Direct][0]
+	// Behind what was lost, however urgent: the lane is read in order, so nothing is read before that.
+	for m := p.first(frame.Direct); m != nil; m = p.first(frame.Direct) {
 		id := custody.ID{Lane: frame.Direct, Number: p.sender.Next(frame.Direct)}
 		if !g.addData(now, p, l, id, m, m.kind) {
 			break
 		}
-		p.waiting[frame.Direct] = p.waiting[frame.Direct][1:]
+		p.shift(frame.Direct)
 		any = true
 	}
 	for p.sender.Room(frame.Direct) && g.addState(now, p, l) {

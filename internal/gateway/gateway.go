@@ -15,6 +15,7 @@ import (
 	"aldis/internal/jxtabridge"
 	"aldis/internal/profile"
 	"aldis/internal/replica"
+	"aldis/internal/sched"
 	"aldis/internal/seal"
 )
 
@@ -49,6 +50,8 @@ type Config struct {
 	Rules []compact.Rule // how hard elements are tried to make smaller; compact.DefaultRules come after
 	// Filter is what may cross; nil has no rules. The bridge has the same one, for what local peers may offer each other.
 	Filter *filter.Filter
+	// Messages say how urgent a message is, how long it is worth sending, and what it replaces; the first that fits decides.
+	Messages []sched.Rule
 	// MaxWaiting bounds the octets that wait for one peer; 0 means DefaultMaxWaiting. What does not fit is refused.
 	MaxWaiting int
 	// Bridge makes the LAN side from what it asked to remember.
@@ -191,6 +194,7 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		g.purge(now)
 	}
 	g.stepSlow(now)
+	g.expire(now)
 	g.stepMul(now)
 	g.endSilence(now)
 	if !g.silence.on {
@@ -322,8 +326,8 @@ func (g *Gateway) ready(now time.Time, p *peer) (bool, time.Time) {
 	if !p.sender.Dead() {
 		switch {
 		case len(p.sender.Lost(now)) > 0, len(p.normOut) > 0,
-			len(p.waiting[frame.Bulk]) > 0 && p.sender.Room(frame.Bulk) && g.norm.up,
-			p.sender.Room(frame.Direct) && (len(p.waiting[frame.Direct]) > 0 || g.mul == nil && len(g.replica.Next(now, p.ID, 1)) > 0):
+			p.first(frame.Direct) != nil, g.norm.up && p.first(frame.Bulk) != nil,
+			p.sender.Room(frame.Direct) && g.mul == nil && len(g.replica.Next(now, p.ID, 1)) > 0:
 			return true, time.Time{}
 		}
 		if at(g.bulkDeadline(p)) {
@@ -345,6 +349,9 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 		for _, p := range g.peers {
 			due = earlier(due, p.order.due(g.mulPatience()))
 		}
+	}
+	for _, p := range g.peers {
+		due = earlier(due, p.expiry)
 	}
 	if g.silence.on {
 		return earlier(due, g.silence.until)

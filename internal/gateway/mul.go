@@ -18,6 +18,7 @@ import (
 	"aldis/internal/pmul"
 	"aldis/internal/profile"
 	"aldis/internal/replica"
+	"aldis/internal/sched"
 	"aldis/internal/seal"
 )
 
@@ -331,8 +332,15 @@ func (g *Gateway) submit(now time.Time, to []*peer, content envelope.Message, ki
 	}
 	m.ref++
 	m.answer = pmul.Accepted{}
-	g.mulSender(now, pmul.Submit{Ref: m.ref, Payload: slices.Clone(envelope.Pack(&g.coder, body)), To: nodes, Expires: now.Add(mulLifetime),
-		Priority: uint8(0)}, msg)
+	expires, priority := now.Add(mulLifetime), uint8(0)
+	if pl := content.Payload; pl != nil {
+		if !pl.Expires.IsZero() {
+			expires = earlier(expires, pl.Expires)
+		}
+		priority = uint8(max(0, sched.Precedence(pl.Precedence).Rank()-routine)) // deferred goes as routine: 0 is the least
+	}
+	g.mulSender(now, pmul.Submit{Ref: m.ref, Payload: slices.Clone(envelope.Pack(&g.coder, body)), To: nodes, Expires: expires,
+		Priority: priority}, msg)
 	if m.answer.Ref != m.ref || m.answer.Err != nil {
 		if now.Sub(g.stats.complain) > time.Minute {
 			g.stats.complain = now

@@ -53,7 +53,17 @@ func (g *Gateway) mulInOrder(now time.Time, p *peer, d pmul.Message) {
 	if o.next == 0 {
 		o.next = d.Sequence
 	}
-	switch ahead := int32(d.Sequence - o.next); {
+	ahead := int32(d.Sequence - o.next)
+	if ahead > 0 && d.Priority > 0 && len(o.held) < maxMulHeld { // urgent: it waits for nothing, and its place is noted
+		if o.held == nil {
+			o.held = map[uint32]mulHeld{}
+		}
+		o.held[d.Sequence] = mulHeld{at: now, message: d.Message}
+		g.record(bucketMulEarly, earlyKey(p.ID, d.Sequence), binary.BigEndian.AppendUint32(nil, uint32(d.Message)))
+		g.mulOpen(now, p, d.Message, d.Payload)
+		return
+	}
+	switch {
 	case ahead > 0 && len(o.held) < maxMulHeld:
 		if o.held == nil {
 			o.held = map[uint32]mulHeld{}
@@ -81,7 +91,9 @@ func (g *Gateway) mulDrain(now time.Time, p *peer) {
 		}
 		delete(o.held, o.next)
 		g.record(bucketMulEarly, earlyKey(p.ID, o.next), nil)
-		g.mulOpen(now, p, h.message, h.payload)
+		if len(h.payload) > 0 { // otherwise it was delivered before its turn
+			g.mulOpen(now, p, h.message, h.payload)
+		}
 		o.next++
 	}
 	g.record(bucketMulNext, peerKey(p.ID, nil), binary.BigEndian.AppendUint32(nil, o.next))
@@ -124,7 +136,7 @@ func (g *Gateway) restoreOrder(r Record) error {
 		p.order.next = binary.BigEndian.Uint32(r.Value)
 		return nil
 	}
-	if len(r.Key) != 6 || len(r.Value) < 5 {
+	if len(r.Key) != 6 {
 		return bad
 	}
 	if p.order.held == nil {

@@ -35,7 +35,9 @@ type peer struct {
 	helloTries int
 	answers    []uint8 // probes to be answered
 
-	waiting  [frame.Lanes][]*message
+	waiting  [frame.Lanes][]*message // the most urgent first
+	latest   map[string]*message     // of those, by what they supersede
+	expiry   time.Time               // of the first of them; zero: none has one
 	underWay map[custody.ID]*message
 	octets   int // of all messages waiting and under way
 
@@ -60,15 +62,17 @@ type peer struct {
 
 	order mulOrder // of P_Mul's messages from it
 
-	air       air
-	readyAt   time.Time
-	lastSent  time.Time
-	lastHeard time.Time
-	announce  bool      // it has to be told that we go silent
-	complain  time.Time // of something that anybody could provoke
-	stale     time.Time // when a datagram of an earlier start came in
-	ledger    ledger
-	count     PeerCounts
+	air         air
+	readyAt     time.Time
+	lastSent    time.Time
+	lastHeard   time.Time
+	announce    bool      // it has to be told that we go silent
+	complain    time.Time // of something that anybody could provoke
+	expired     int       // since it was last said
+	expiredSaid time.Time
+	stale       time.Time // when a datagram of an earlier start came in
+	ledger      ledger
+	count       PeerCounts
 }
 
 // flow is what a number towards a peer means. Its definer spells it out in every transmission; the lane is read in
@@ -80,6 +84,7 @@ type flow struct {
 
 // message is what custody holds for a peer. full is its envelope with everything spelt out, as the journal has it.
 type message struct {
+	lane    frame.Lane
 	seq     uint64 // of waiting; 0 for state made when there was air
 	full    []byte
 	content envelope.Message
@@ -92,7 +97,8 @@ func (g *Gateway) newPeer(pc PeerConfig) (*peer, error) {
 		PeerConfig: pc, addr: pc.Addr, stream: 1, nextFlow: 1,
 		underWay: map[custody.ID]*message{}, flows: map[envelope.Flow]*flow{}, inFlows: map[uint32]envelope.Flow{},
 		held: map[custody.ID][]byte{}, settled: map[uint64]*message{}, gotNumbers: map[string][]uint64{}, far: map[string]jxtabridge.Item{},
-		bulk: map[uint64]*bulk{}, ledger: ledger{},
+		latest: map[string]*message{},
+		bulk:   map[uint64]*bulk{}, ledger: ledger{},
 	}
 	p.sender = custody.NewSender(g.custody, [frame.Lanes]uint64{1, 1})
 	p.receiver = custody.NewReceiver(g.custody, [frame.Lanes]uint64{})

@@ -277,6 +277,7 @@ func (g *Gateway) resetSending(p *peer) {
 	p.sentBefore, p.settled, p.learnFrom = envelope.Histories{}, map[uint64]*message{}, 1
 	g.mulForget(p)
 	p.waiting, p.underWay, p.octets = [frame.Lanes][]*message{}, map[custody.ID]*message{}, 0
+	p.latest, p.expiry = map[string]*message{}, time.Time{}
 	for _, m := range again {
 		if m.content.Payload != nil { // state is told afresh
 			g.enqueue(p, &message{content: m.content, kind: m.kind})

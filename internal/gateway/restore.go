@@ -13,6 +13,7 @@ import (
 	"aldis/internal/frame"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/replica"
+	"aldis/internal/sched"
 	"aldis/internal/seal"
 )
 
@@ -168,9 +169,11 @@ func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
 		}
 		m.seq = binary.BigEndian.Uint64(key)
 		g.seq = max(g.seq, m.seq)
-		lane := g.laneOf(p, m)
-		p.waiting[lane] = append(p.waiting[lane], m)
-		p.octets += len(m.full)
+		m.lane = g.laneOf(p, m)
+		if m.content.Payload != nil {
+			sched.Remark(g.cfg.Messages, m.content.Payload)
+		}
+		p.push(m)
 		g.replica.Sent(p.ID, waitingState|m.seq, m.content.Items)
 	case bucketOut:
 		m, err := parseMessage(value)

@@ -45,7 +45,9 @@ func (l *ledger) add(direction int, kind ledgerKind, octets int) {
 type PeerCounts struct {
 	Accepted          uint64 `json:"accepted"`    // messages of local peers taken into custody for this peer
 	Refused           uint64 `json:"refused"`     // not taken: no room, or not encodable
-	Expired           uint64 `json:"expired"`     // of those accepted, not acknowledged in their lifetime (P_Mul)
+	Expired           uint64 `json:"expired"`     // of those accepted, not sent in their lifetime; over P_Mul, not acknowledged
+	Superseded        uint64 `json:"superseded"`  // of those accepted, replaced by a newer one before they were sent
+	Withdrawn         uint64 `json:"withdrawn"`   // of those accepted, given up for a more urgent one when the bound was reached
 	Delivered         uint64 `json:"delivered"`   // of those accepted, acknowledged by the peer as durable
 	Repeated          uint64 `json:"repeated"`    // transmissions again
 	Received          uint64 `json:"received"`    // messages of the peer for local peers, each once

@@ -1,0 +1,49 @@
+package config
+
+import (
+	"math"
+	"time"
+
+	"aldis/internal/jxta"
+	"aldis/internal/sched"
+)
+
+var messageKeys = []string{"group", "pipe", "peer", "element", "type", "octets_min", "octets_max", "precedence", "expires", "supersede", "supersede_pattern"}
+
+// readMessages reads how urgent messages are, how long they are worth sending, and what they replace.
+func (r *reader) readMessages() {
+	for i, t := range r.tree.arrays["message"] {
+		s := section{r, t, "message"}
+		if i == maxFilters {
+			r.fail(t.line, "message", "there are more than %d rules", maxFilters)
+			return
+		}
+		rule := sched.Rule{
+			Line: t.line, Group: filterID(s, "group", "group", jxta.KindGroup), Peer: filterID(s, "peer", "peer", jxta.KindPeer),
+			Pipe: filterID(s, "pipe", "pipe", jxta.KindPipe), Element: s.text("element", false), Type: s.text("type", false),
+			Least: s.integer("octets_min", 0, 1, math.MaxInt32), Most: s.integer("octets_max", 0, 1, math.MaxInt32),
+			Expires: s.duration("expires", 0, time.Second, 365*24*time.Hour), Supersede: s.text("supersede", false),
+		}
+		if rule.Most != 0 && rule.Least > rule.Most {
+			s.fail("octets_min", "the rule can never match: nothing has at least %d and at most %d octets", rule.Least, rule.Most)
+		}
+		rule.Precedence, _ = sched.ParsePrecedence(s.choice("precedence", "routine", sched.Precedences...))
+		if text := s.text("supersede_pattern", false); text != "" {
+			var err error
+			if rule.Pattern, err = sched.ParsePattern(text); err != nil {
+				s.fail("supersede_pattern", "%q %v; like \"TRK;{key};*\"", text, err)
+			}
+			if rule.Supersede == "" {
+				s.fail("supersede_pattern", "needs supersede: the name of the element that it is for")
+			}
+		}
+		for _, e := range r.cfg.Messages {
+			if !e.Covers(rule) {
+				continue
+			}
+			r.fail(t.line, "message", "the rule can never match: that of line %d comes first and takes all that it fits", e.Line)
+			break
+		}
+		r.cfg.Messages = append(r.cfg.Messages, rule)
+	}
+}

@@ -1,0 +1,160 @@
+package gateway
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"aldis/internal/frame"
+	"aldis/internal/sched"
+)
+
+// What waits for a peer is in order of precedence, each precedence in the order of acceptance. A message has no number
+// yet, so it can be dropped, replaced and overtaken; docs/decisions/precedence.md.
+
+// urgentRoom is how many messages above routine may be under way beyond the window.
+const urgentRoom = 4
+
+var routine = sched.Routine.Rank()
+
+// rank is how urgent a message is; state is routine.
+func (m *message) rank() int {
+	if m.content.Payload == nil {
+		return routine
+	}
+	return sched.Precedence(m.content.Payload.Precedence).Rank()
+}
+
+// expires is when the message is not sent any more; zero: never.
+func (m *message) expires() time.Time {
+	if m.content.Payload == nil {
+		return time.Time{}
+	}
+	return m.content.Payload.Expires
+}
+
+// supersedes names what the message is about; "" when it replaces nothing.
+func (m *message) supersedes() string {
+	if m.content.Payload == nil {
+		return ""
+	}
+	return m.content.Payload.Supersedes
+}
+
+// push puts a message that has its seq and lane among those that wait.
+func (p *peer) push(m *message) {
+	q := p.waiting[m.lane]
+	// Behind all that are as urgent; seq differs from the order of arrival where it was taken over from an older message.
+	at, _ := slices.BinarySearchFunc(q, m, func(a, b *message) int {
+		return cmp.Or(cmp.Compare(b.rank(), a.rank()), cmp.Compare(a.seq, b.seq))
+	})
+	p.waiting[m.lane] = slices.Insert(q, at, m)
+	p.octets += len(m.full)
+	if key := m.supersedes(); key != "" {
+		p.latest[key] = m
+	}
+	p.expiry = earlier(p.expiry, m.expires())
+}
+
+// first is the next message of a lane; nil when none waits, or there is no room for it under way.
+func (p *peer) first(lane frame.Lane) *message {
+	if len(p.waiting[lane]) == 0 {
+		return nil
+	}
+	m := p.waiting[lane][0]
+	extra := 0
+	if m.rank() > routine {
+		extra = urgentRoom
+	}
+	if !p.sender.RoomFor(lane, extra) {
+		return nil
+	}
+	return m
+}
+
+// shift takes the first message of a lane, which has got its number, out of those that wait. Its octets are counted on.
+func (p *peer) shift(lane frame.Lane) {
+	m := p.waiting[lane][0]
+	p.waiting[lane][0] = nil
+	p.waiting[lane] = p.waiting[lane][1:]
+	if key := m.supersedes(); p.latest[key] == m {
+		delete(p.latest, key)
+	}
+}
+
+// drop takes a message that waits out for good; the caller says what has become of it.
+func (g *Gateway) drop(p *peer, m *message) {
+	p.waiting[m.lane] = slices.DeleteFunc(p.waiting[m.lane], func(x *message) bool { return x == m })
+	p.octets -= len(m.full)
+	if key := m.supersedes(); p.latest[key] == m {
+		delete(p.latest, key)
+	}
+	g.record(bucketWaiting, seqKey(p.ID, m.seq), nil)
+	g.ended(m.content.Payload, true)
+}
+
+// makeRoom drops what is less urgent than m, the least urgent and newest first, until octets more have room. It drops
+// nothing when that would not do.
+func (g *Gateway) makeRoom(p *peer, m *message, octets int) bool {
+	over := p.octets + octets - g.cfg.MaxWaiting
+	if over <= 0 {
+		return true
+	}
+	var less []*message
+	for _, q := range p.waiting {
+		for _, o := range q {
+			if o.rank() < m.rank() && o.content.Payload != nil {
+				less = append(less, o)
+			}
+		}
+	}
+	slices.SortFunc(less, func(a, b *message) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(b.seq, a.seq))
+	})
+	n := 0
+	for ; n < len(less) && over > 0; n++ {
+		over -= len(less[n].full)
+	}
+	if over > 0 {
+		return false
+	}
+	for _, o := range less[:n] {
+		g.drop(p, o)
+		p.count.Withdrawn++
+	}
+	g.note("warn", "messages that waited were given up for a more urgent one: what waits for the peer is at its bound",
+		"peer", p.Name, "given_up", n, "waiting_octets", p.octets)
+	return true
+}
+
+// expire drops what is not worth sending any more.
+func (g *Gateway) expire(now time.Time) {
+	for _, p := range g.peers {
+		if p.expiry.IsZero() || now.Before(p.expiry) {
+			continue
+		}
+		p.expiry = time.Time{}
+		var over []*message
+		for _, q := range p.waiting {
+			for _, m := range q {
+				switch at := m.expires(); {
+				case at.IsZero():
+				case now.Before(at):
+					p.expiry = earlier(p.expiry, at)
+				default:
+					over = append(over, m)
+				}
+			}
+		}
+		for _, m := range over {
+			g.drop(p, m)
+			p.count.Expired++
+			p.expired++
+		}
+		if p.expired > 0 && now.Sub(p.expiredSaid) >= time.Minute {
+			g.note("warn", "messages were not worth sending any more when their turn came", "peer", p.Name, "expired", p.expired)
+			p.expired, p.expiredSaid = 0, now
+		}
+	}
+	g.tellCarried(now)
+}
