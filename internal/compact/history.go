@@ -16,6 +16,9 @@ var ErrHistory = errors.New("compact: coded after messages not held here")
 // MaxLearned is the most octets of a message that is learned from.
 const MaxLearned = 8 << 10
 
+// MostBefore is the most messages that one is coded after.
+const MostBefore = windowMessages
+
 // Bounds of a history, the same at both ends.
 const (
 	maxBack        = shortBack + 256                // numbers from a message back to the newest it may be coded after
@@ -72,11 +75,7 @@ func (h *History) Add(number uint64, text []byte) (gone []uint64) {
 	if len(text) > MaxLearned {
 		return gone
 	}
-	e := entry{number: number, text: bytes.Clone(text)}
-	if e.stream, e.tokens = tokenizeXML(e.text); !e.tokens {
-		e.stream = e.text
-	}
-	h.held = append(h.held, e)
+	h.held = append(h.held, newEntry(number, text))
 	if drop := len(h.held) - maxHeld; drop > 0 {
 		for _, e := range h.held[:drop] {
 			gone = append(gone, e.number)
@@ -84,6 +83,35 @@ func (h *History) Add(number uint64, text []byte) (gone []uint64) {
 		h.held = slices.Delete(h.held, 0, drop)
 	}
 	return gone
+}
+
+// Insert takes a message that both ends hold in its place, wherever that is: for flows whose messages come out of order,
+// and keeps the newest ones, keep messages and about so many octets at most. It returns the numbers of those that are not
+// kept any more. Base and window of a code must then be messages that follow each other at both ends.
+func (h *History) Insert(number uint64, text []byte, keep, octets int) (gone []uint64) {
+	at, held := slices.BinarySearchFunc(h.held, number, func(e entry, n uint64) int { return cmp.Compare(e.number, n) })
+	if held || len(text) > MaxLearned {
+		return nil
+	}
+	h.held = slices.Insert(h.held, at, newEntry(number, text))
+	for i := len(h.held) - 1; i >= 0; i-- {
+		if octets -= len(h.held[i].text); (octets < 0 || len(h.held)-i > keep) && i < len(h.held)-windowMessages {
+			for _, e := range h.held[:i+1] {
+				gone = append(gone, e.number)
+			}
+			h.held = slices.Delete(h.held, 0, i+1)
+			break
+		}
+	}
+	return gone
+}
+
+func newEntry(number uint64, text []byte) entry {
+	e := entry{number: number, text: bytes.Clone(text)}
+	if e.stream, e.tokens = tokenizeXML(e.text); !e.tokens {
+		e.stream = e.text
+	}
+	return e
 }
 
 // Sent tells the sender's history that the next message of the flow has got its number. Once it is told of one it has

@@ -21,6 +21,8 @@ type historyKey struct {
 // The sender's get a message when its receipt and those of all before it have come, the receiver's when it is delivered:
 // both in order of number. The zero value is empty.
 type Histories struct {
+	Complete bool // as of each compact.History
+
 	of map[historyKey]*compact.History
 }
 
@@ -34,7 +36,7 @@ func (h *Histories) Of(flow uint32, element int) *compact.History {
 		h.of = map[historyKey]*compact.History{}
 	}
 	if h.of[k] == nil {
-		h.of[k] = &compact.History{}
+		h.of[k] = &compact.History{Complete: h.Complete}
 	}
 	return h.of[k]
 }
@@ -62,6 +64,15 @@ func (h *Histories) AddElement(flow uint32, element int, number uint64, data []b
 	if hist := h.Of(flow, element); hist != nil {
 		hist.Add(number, data)
 	}
+}
+
+// InsertElement takes one element of a message that may come out of order, and keeps so many and about so many octets of
+// its flow and place; it returns the numbers of those that are not kept any more.
+func (h *Histories) InsertElement(flow uint32, element int, number uint64, data []byte, keep, octets int) (gone []uint64) {
+	if hist := h.Of(flow, element); hist != nil {
+		return hist.Insert(number, data, keep, octets)
+	}
+	return nil
 }
 
 // Elements calls f with each element of a payload that is learned from.

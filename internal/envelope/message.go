@@ -35,9 +35,10 @@ type Hash [4]byte
 type Message struct {
 	Payload *jxtabridge.Payload // MsgID does not travel
 	Items   []jxtabridge.Item
-	Asks    bool   // Have is meant, even when empty
-	Have    []Hash // items held from the receiver's site
-	Void    []Hash // items that the sender's site does not have
+	Asks    bool     // Have is meant, even when empty
+	Have    []Hash   // items held from the receiver's site
+	Void    []Hash   // items that the sender's site does not have
+	Again   []uint32 // P_Mul messages of the receiver that the sender has and cannot read
 }
 
 // Flow is the canonical encoding of what the messages of one flow have in common. Equal flows have equal octets.
@@ -184,7 +185,7 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 	if m.Asks {
 		e.Have, e.HaveNone = joinHashes(m.Have), len(m.Have) == 0
 	}
-	e.Void = joinHashes(m.Void)
+	e.Void, e.Again = joinHashes(m.Void), m.Again
 	if texts != nil {
 		if brief, ok := appendBrief(dst, e, texts.Alike); ok {
 			return brief, nil
@@ -221,7 +222,7 @@ func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts)
 	} else if err := proto.Unmarshal(b, e); err != nil {
 		return m, 0, "", fmt.Errorf("%w: %v", ErrMalformed, err)
 	}
-	if len(e.Data) > MaxElements || len(e.Coded) > MaxElements || len(e.Items) > MaxItems {
+	if len(e.Data) > MaxElements || len(e.Coded) > MaxElements || len(e.Items) > MaxItems || len(e.Again) > MaxItems {
 		return m, 0, "", ErrLimit
 	}
 	if len(e.Coded) > 0 {
@@ -266,7 +267,7 @@ func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts)
 	if m.Void, err = splitHashes(e.Void); err != nil {
 		return Message{}, 0, "", err
 	}
-	m.Asks = e.HaveNone || len(m.Have) > 0
+	m.Asks, m.Again = e.HaveNone || len(m.Have) > 0, e.Again
 	return m, number, defined, nil
 }
 

@@ -37,6 +37,7 @@ func messages() map[string]Message {
 		"asks, nothing": {Asks: true},
 		"asks":          {Asks: true, Have: []Hash{{1, 2, 3, 4}, {5, 6, 7, 8}}},
 		"void":          {Void: []Hash{{9, 9, 9, 9}}},
+		"again":         {Again: []uint32{1, 1 << 31}},
 		"items": {Items: []jxtabridge.Item{
 			{Kind: jxtabridge.ItemPeer, Group: "jxta-NetGroup", Peer: peerA, Signed: true, Doc: []byte("<jxta:PA>" + strings.Repeat("abc ", 40))},
 			{Kind: jxtabridge.ItemAdv, Group: "jxta-NetGroup", Peer: peerA, ID: "uuid-0102", Sub: 2, Doc: []byte("x"),

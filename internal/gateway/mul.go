@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"aldis/internal/compact"
 	"aldis/internal/custody"
 	"aldis/internal/envelope"
 	"aldis/internal/frame"
@@ -38,6 +39,7 @@ type mul struct {
 	telling  int           // own messages with state that have not ended
 	ledger   ledger        // of what went to the group
 	kinds    map[pmul.MessageID]ledgerKind
+	ended    endedMessages
 }
 
 // mulMessage is a message of ours that has not ended for everybody.
@@ -52,6 +54,7 @@ type mulMessage struct {
 type mulFlow struct {
 	number uint32
 	known  map[uint16]bool
+	sent   []*mulSent // in this run, the newest last
 }
 
 const (
@@ -140,7 +143,7 @@ func (m *mul) restoreFlow(r Record) error {
 		return fmt.Errorf("%w: %s %x", errRecord, r.Bucket, r.Key)
 	}
 	number := binary.BigEndian.Uint32(r.Key)
-	m.flows[envelope.Flow(flow)] = &mulFlow{number, known}
+	m.flows[envelope.Flow(flow)] = &mulFlow{number: number, known: known}
 	m.nextFlow = max(m.nextFlow, number+1)
 	return nil
 }
@@ -209,6 +212,7 @@ func (g *Gateway) mulForget(p *peer) {
 	if g.mul == nil {
 		return
 	}
+	g.mulUnlearn(p)
 	for _, name := range slices.Sorted(maps.Keys(g.mul.flows)) {
 		if f := g.mul.flows[name]; f.known[p.ID] {
 			delete(f.known, p.ID)
@@ -308,7 +312,7 @@ func (g *Gateway) submit(now time.Time, to []*peer, content envelope.Message, ki
 	if name != "" {
 		f := m.flows[name]
 		if f == nil {
-			f = &mulFlow{m.nextFlow, map[uint16]bool{}}
+			f = &mulFlow{number: m.nextFlow, known: map[uint16]bool{}}
 			m.nextFlow++
 			m.flows[name] = f
 			g.recordMulFlow(name, f)
@@ -322,9 +326,13 @@ func (g *Gateway) submit(now time.Time, to []*peer, content envelope.Message, ki
 		}
 	}
 	full, err := envelope.Append(nil, content, number, true)
+	texts := g.texts(to...)
+	if f := m.flows[name]; f != nil {
+		g.learned(texts, f, m.sender.Next(now), to)
+	}
 	var body []byte
 	if err == nil {
-		body, err = envelope.AppendCoded(nil, content, number, define, g.texts(to...))
+		body, err = envelope.AppendCoded(nil, content, number, define, texts)
 	}
 	if err != nil {
 		g.note("warn", "a message cannot be encoded and was refused", "error", err)
@@ -347,6 +355,9 @@ func (g *Gateway) submit(now time.Time, to []*peer, content envelope.Message, ki
 			g.note("warn", "a message was refused by P_Mul", "error", m.answer.Err)
 		}
 		return false
+	}
+	if f := m.flows[name]; f != nil {
+		f.learnable(m.answer.Message, msg.to, content.Payload)
 	}
 	flag := byte(0)
 	if msg.flow != "" {
@@ -407,6 +418,11 @@ func (g *Gateway) mulFate(now time.Time, f pmul.Fate) {
 			fl.known[p.ID] = true
 			g.recordMulFlow(m.flow, fl)
 		}
+		if m.content.Payload != nil {
+			if fl := g.mul.flows[envelope.FlowOf(m.content.Payload)]; fl != nil {
+				fl.acknowledged(f.Message, p.ID)
+			}
+		}
 		for _, h := range g.replica.Acked(p.ID, mulKey(f.Message)) {
 			g.recordHeld(p, h.Key, h.Gone, h.Version)
 		}
@@ -427,6 +443,7 @@ func (g *Gateway) mulFate(now time.Time, f pmul.Fate) {
 		g.mul.telling--
 	}
 	defer g.tellCarried(now)
+	g.mul.ended.add(f.Message, m.content.Payload)
 	delete(g.mul.out, f.Message)
 	delete(g.mul.kinds, f.Message)
 	g.record(bucketMulOut, mulOutKey(f.Message), nil)
@@ -441,10 +458,21 @@ func (g *Gateway) mulDeliver(now time.Time, d pmul.Message) {
 	g.mulInOrder(now, p, d)
 }
 
-// mulOpen reads a message in its turn.
+// mulOpen reads a message in its turn. P_Mul has acknowledged it: one that was coded after what is not here any more, or
+// with another model, is asked for again.
 func (g *Gateway) mulOpen(now time.Time, p *peer, message pmul.MessageID, payload []byte) {
-	id := custody.ID{Lane: mulLane, Number: uint64(message)}
-	if err := g.open(now, p, id, payload); err != nil {
+	err := g.open(now, p, custody.ID{Lane: mulLane, Number: uint64(message)}, payload)
+	switch {
+	case err == nil:
+	case errors.Is(err, compact.ErrHistory), errors.Is(err, compact.ErrModel), errors.Is(err, envelope.ErrUnknownFlow):
+		g.note("info", "a message coded after others that are not here is asked for again", "peer", p.Name, "message", message, "error", err)
+		p.owesHello, p.helloDue = true, earlier(p.helloDue, now)
+		if errors.Is(err, compact.ErrHistory) {
+			p.forgot++
+			g.recordPeer(p)
+		}
+		g.submit(now, []*peer{p}, envelope.Message{Again: []uint32{uint32(message)}}, kindState)
+	default:
 		p.count.Unreadable++
 		g.note("error", "a message of a peer cannot be read and is dropped: does it run another version?",
 			"peer", p.Name, "message", message, "error", err)

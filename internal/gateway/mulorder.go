@@ -27,7 +27,7 @@ const (
 	bucketMulNext  = "mul-next"  // peer -> next Message_Sequence_Number
 	bucketMulEarly = "mul-early" // peer, Message_Sequence_Number -> Message_ID, payload
 
-	maxMulHeld = 1024 // more than that before their turn: order is given up
+	maxMulHeld = 1024 // more than that before their turn: what is missing is waited for no more
 )
 
 // mulPatience is how long a gap is waited for: time enough for a sender to find a loss, by receipts that ride, and repair it.
@@ -72,7 +72,11 @@ func (g *Gateway) mulInOrder(now time.Time, p *peer, d pmul.Message) {
 		value := append(binary.BigEndian.AppendUint32(nil, uint32(d.Message)), d.Payload...)
 		g.record(bucketMulEarly, earlyKey(p.ID, d.Sequence), value)
 		return
-	case ahead != 0: // its turn is over, or order is given up
+	case ahead > 0: // those that wait have waited enough
+		g.mulSkip(now, p)
+		g.mulInOrder(now, p, d)
+		return
+	case ahead < 0: // its turn is over
 		g.mulOpen(now, p, d.Message, d.Payload)
 		return
 	}

@@ -216,6 +216,7 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello) {
 	if h.Forgot != p.heForgot {
 		p.heForgot = h.Forgot
 		p.sentBefore, p.learnFrom = envelope.Histories{}, p.sender.Next(frame.Direct)
+		g.mulUnlearn(p)
 		g.recordPeer(p)
 	}
 	knew := p.knowsUs
@@ -350,15 +351,19 @@ func (g *Gateway) open(now time.Time, p *peer, id custody.ID, body []byte) error
 		return f, ok
 	}
 	texts := &envelope.Texts{Coder: &g.coder}
-	if id.Lane == frame.Direct {
+	if id.Lane == frame.Direct || id.Lane == mulLane {
 		texts.Decode = p.gotBefore.Decode(&g.coder, id.Number)
 	}
 	m, number, defined, err := envelope.ParseCoded(body, lookup, texts)
 	if err != nil {
 		return err
 	}
-	if m.Payload != nil && id.Lane == frame.Direct {
+	switch {
+	case m.Payload == nil:
+	case id.Lane == frame.Direct:
 		g.learn(p, number, id.Number, m.Payload)
+	case id.Lane == mulLane:
+		g.learnLate(p, number, id.Number, m.Payload)
 	}
 	if defined != "" && number != 0 && p.inFlows[number] != defined {
 		if len(p.inFlows) >= maxFlows {
@@ -385,6 +390,7 @@ func (g *Gateway) open(now time.Time, p *peer, id custody.ID, body []byte) error
 		g.stepBridge(now, jxtabridge.FarPayload{Site: p.ID, Token: t, Payload: *m.Payload})
 	}
 	g.openState(now, p, m)
+	g.mulAgain(now, p, m.Again)
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"aldis/internal/envelope"
 	"aldis/internal/frame"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/profile"
 	"aldis/internal/replica"
 	"aldis/internal/sched"
 	"aldis/internal/seal"
@@ -227,6 +228,10 @@ func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
 			return errRecord
 		}
 		number := binary.BigEndian.Uint64(key[5:])
+		if g.cfg.Profile.Transport == profile.PMul {
+			g.insertBefore(p, binary.BigEndian.Uint32(key), int(key[4]), number, value[1:])
+			break
+		}
 		p.gotBefore.AddElement(binary.BigEndian.Uint32(key), int(key[4]), number, value[1:])
 		name := string(peerKey(p.ID, key[:5]))
 		p.gotNumbers[name] = append(p.gotNumbers[name], number)

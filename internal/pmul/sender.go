@@ -265,8 +265,14 @@ func (s *Sender) room(now time.Time, ev Submit) bool {
 	return true
 }
 
-// number takes the next Message_ID. What is given out lies below a mark in the journal.
-func (s *Sender) number(now time.Time) MessageID {
+// Next is the Message_ID that a message submitted now gets.
+func (s *Sender) Next(now time.Time) MessageID {
+	s.firstNumber(now)
+	return s.next
+}
+
+// firstNumber sets the first Message_ID.
+func (s *Sender) firstNumber(now time.Time) {
 	if !s.numbered {
 		s.numbered = true
 		s.next = s.cfg.FirstMessage
@@ -275,6 +281,11 @@ func (s *Sender) number(now time.Time) MessageID {
 		}
 		s.reserved = s.next
 	}
+}
+
+// number takes the next Message_ID. What is given out lies below a mark in the journal.
+func (s *Sender) number(now time.Time) MessageID {
+	s.firstNumber(now)
 	if s.next == s.reserved {
 		s.reserved += idBlock
 		s.out.record(bucketNode, []byte(keyNextMessage), messageKey(s.reserved))

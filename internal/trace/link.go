@@ -438,7 +438,7 @@ func (l *linkAnalyser) data(d *direction, s *segment, f frame.Data) string {
 		return "repair"
 	}
 	l.r.Messages++
-	return l.envelope(d, s, d.flows, f.Body, number)
+	return l.envelope(d, s, d.flows, f.Body, &d.before, number)
 }
 
 // earlier is a message that later ones may be coded after: its flow, and what it carries, nil when that is no payload.
@@ -451,6 +451,12 @@ type earlier struct {
 const (
 	firstNumbers = 64  // a capture whose first number is no higher begins with the numbers
 	maxEarly     = 256 // when more wait, what is missing is taken for lost
+)
+
+// Of what messages over P_Mul may be coded after, of a flow and element: as many as a gateway keeps.
+const (
+	lateKept       = 256
+	lateKeptOctets = 64 << 10
 )
 
 // settle adds messages to what later ones are coded after, in the order of their numbers, as the receiver does.
@@ -482,13 +488,15 @@ func (d *direction) settle(number uint64, e earlier) {
 	}
 }
 
-// envelope reads a message under custody and answers the ledger's kind. flows are those of its sender. custody is its
-// number in the direct lane, 0 for another: there a message may be coded after those before it, and is read as long as
-// the capture has these, in whatever order.
-func (l *linkAnalyser) envelope(d *direction, s *segment, flows map[uint32]envelope.Flow, body []byte, custody uint64) string {
+// envelope reads a message under custody and answers the ledger's kind. flows are those of its sender. before is what it
+// may be coded after, nil for a lane where none is, and custody its number there: it is read as long as the capture has
+// these, in whatever order.
+func (l *linkAnalyser) envelope(d *direction, s *segment, flows map[uint32]envelope.Flow, body []byte, before *envelope.Histories, custody uint64) string {
 	texts := &envelope.Texts{Coder: &l.coder}
-	if custody != 0 {
-		texts.Decode = d.before.Decode(&l.coder, custody)
+	if before != nil {
+		texts.Decode = before.Decode(&l.coder, custody)
+	}
+	if before == &d.before {
 		rest := l.measured(texts)
 		defer func() { rest(len(body)) }()
 	}
@@ -496,8 +504,13 @@ func (l *linkAnalyser) envelope(d *direction, s *segment, flows map[uint32]envel
 		f, ok := flows[n]
 		return f, ok
 	}, texts)
-	if custody != 0 {
+	switch {
+	case before == &d.before:
 		d.settle(custody, earlier{number, m.Payload})
+	case before != nil && m.Payload != nil:
+		envelope.Elements(number, m.Payload, func(i int, data []byte) {
+			before.InsertElement(number, i, custody, data, lateKept, lateKeptOctets)
+		})
 	}
 	if defined != "" && number != 0 && flows != nil && len(flows) < maxFlows {
 		flows[number] = defined

@@ -141,7 +141,7 @@ func (l *linkAnalyser) assemble(d *direction, s *segment, info normwire.Info, pa
 		return
 	}
 	l.r.Messages++
-	l.envelope(d, s, d.flows, data[objectHead:], 0)
+	l.envelope(d, s, d.flows, data[objectHead:], nil, 0)
 }
 
 // objectHead is what a gateway puts before an envelope in an object: its number.

@@ -18,6 +18,7 @@ type mulID struct {
 
 // mulMessage is a P_Mul message that is being put together.
 type mulMessage struct {
+	id       pmul.MessageID
 	at       int64
 	total    int // Data_PDUs; 0: no Address_PDU seen
 	data     map[uint16][]byte
@@ -40,10 +41,12 @@ type mulSite struct {
 	octets   int
 	owing    int64 // messages that nobody has acknowledged
 	flows    map[pmul.NodeID]map[uint32]envelope.Flow
+	before   map[pmul.NodeID]*envelope.Histories
 }
 
 func newMulSite() *mulSite {
-	return &mulSite{messages: map[mulID]*mulMessage{}, flows: map[pmul.NodeID]map[uint32]envelope.Flow{}}
+	return &mulSite{messages: map[mulID]*mulMessage{}, flows: map[pmul.NodeID]map[uint32]envelope.Flow{},
+		before: map[pmul.NodeID]*envelope.Histories{}}
 }
 
 // message answers what is kept of a message; the oldest make room.
@@ -61,7 +64,7 @@ func (m *mulSite) message(id mulID, at int64) *mulMessage {
 		m.order = m.order[1:]
 	}
 	m.owing++
-	k = &mulMessage{at: at, data: map[uint16][]byte{}, owed: map[*direction]int64{}}
+	k = &mulMessage{id: id.message, at: at, data: map[uint16][]byte{}, owed: map[*direction]int64{}}
 	m.messages[id] = k
 	m.order = append(m.order, id)
 	return k
@@ -166,8 +169,9 @@ func (l *linkAnalyser) whole(source pmul.NodeID, d *direction, s *segment, k *mu
 		if flows == nil && len(l.pmul.flows) < maxWays {
 			flows = map[uint32]envelope.Flow{}
 			l.pmul.flows[source] = flows
+			l.pmul.before[source] = &envelope.Histories{}
 		}
-		kind = l.envelope(d, s, flows, body, 0)
+		kind = l.envelope(d, s, flows, body, l.pmul.before[source], uint64(k.id))
 	}
 	k.settle(l.pmul, kind)
 }
