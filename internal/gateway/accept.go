@@ -43,6 +43,7 @@ func (g *Gateway) stepBridge(now time.Time, ev jxtabridge.Event) {
 		}
 		g.record(bucketBridge, []byte(m.Key), value)
 	}
+	g.touched = g.touched || len(bo.Items)+len(bo.Carry)+len(bo.Done) > 0
 	for _, it := range bo.Items {
 		g.put(now, it)
 		if it.Gone {

@@ -83,7 +83,11 @@ type Gateway struct {
 	stats     Stats
 	nextPurge time.Time // of what has expired
 
+	linkDue time.Time // when the link wants a Step, as the last one found that looked at it
+	looked  bool      // at the link, in any Step
+
 	// Of one Step.
+	touched      bool // something was done that concerns the link
 	out          *Output
 	now          time.Time
 	bridgeDue    time.Time
@@ -161,7 +165,7 @@ func AskAfter(p profile.Profile) time.Duration {
 
 // Step brings the gateway to now and applies ev; a nil ev means that only time passed.
 func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
-	g.out, g.now = &out, now
+	g.out, g.now, g.touched = &out, now, false
 	defer func() { g.out = nil }()
 	if !g.started {
 		g.start(now)
@@ -169,6 +173,10 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	switch ev := ev.(type) {
 	case LAN:
 		g.stepBridge(now, ev.Event)
+		if g.idle(now) {
+			out.Deadline = earlier(g.linkDue, g.bridgeDue)
+			return out
+		}
 	case Datagram:
 		g.receive(now, ev)
 	case Silence:
@@ -200,8 +208,16 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	if !g.silence.on {
 		g.pump(now)
 	}
-	out.Deadline = g.deadline(now)
+	g.linkDue, g.looked = g.deadline(now), true
+	out.Deadline = earlier(g.linkDue, g.bridgeDue)
 	return out
+}
+
+// idle says that an event of the LAN has left the link as it was, and that nothing is due there: most of what local
+// peers say to the gateway and to each other.
+func (g *Gateway) idle(now time.Time) bool {
+	due := func(t time.Time) bool { return !t.IsZero() && !now.Before(t) }
+	return g.looked && !g.touched && !due(g.linkDue) && !due(g.bridgeDue)
 }
 
 // start is the first Step: everything known from the journal is told to the bridge before anything else happens.
@@ -229,10 +245,13 @@ func (g *Gateway) start(now time.Time) {
 	g.purge(now)
 }
 
+// purgeMost is how much of a kind one turn of the loop forgets: a turn must stay short.
+const purgeMost = 500
+
 // purge forgets what has expired here and at the peers.
 func (g *Gateway) purge(now time.Time) {
 	g.nextPurge = now.Add(time.Minute)
-	own, held := g.replica.Purge(now)
+	own, held, more := g.replica.Purge(now, purgeMost)
 	for _, key := range own {
 		g.record(bucketOwn, []byte(key), nil)
 	}
@@ -240,12 +259,21 @@ func (g *Gateway) purge(now time.Time) {
 		for _, key := range held[p.ID] {
 			g.record(bucketHeld, peerKey(p.ID, []byte(key)), nil)
 		}
-		for key, it := range p.far {
-			if !it.Expires.IsZero() && !now.Before(it.Expires) {
+		due := p.farEnds.Due(now, purgeMost)
+		more = more || len(due) == purgeMost
+		for _, key := range due {
+			switch it, known := p.far[key]; {
+			case !known || it.Expires.IsZero():
+			case !now.Before(it.Expires):
 				delete(p.far, key)
 				g.record(bucketFar, peerKey(p.ID, []byte(key)), nil)
+			case it.Expires.Sub(now) < time.Minute:
+				p.farEnds.Add(it.Expires, key)
 			}
 		}
+	}
+	if more {
+		g.nextPurge = now.Add(10 * time.Millisecond)
 	}
 }
 
@@ -343,7 +371,7 @@ func (g *Gateway) ready(now time.Time, p *peer) (bool, time.Time) {
 
 // deadline is when Step wants to be called at the latest.
 func (g *Gateway) deadline(now time.Time) time.Time {
-	due := earlier(earlier(earlier(g.nextPurge, g.bridgeDue), g.norm.startAt), g.slow.due)
+	due := earlier(earlier(g.nextPurge, g.norm.startAt), g.slow.due)
 	if g.mul != nil {
 		due = earlier(due, g.mul.due())
 		for _, p := range g.peers {

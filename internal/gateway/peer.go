@@ -12,6 +12,7 @@ import (
 	"aldis/internal/frame"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/normwire"
+	"aldis/internal/replica"
 )
 
 // peer is all that is known of a sister gateway.
@@ -52,7 +53,8 @@ type peer struct {
 	gotBefore  envelope.Histories  // messages delivered from the peer
 	gotNumbers map[string][]uint64 // of those, by journal key without number
 
-	far map[string]jxtabridge.Item // the state of its site, as it told us
+	far     map[string]jxtabridge.Item // the state of its site, as it told us
+	farEnds replica.Calendar
 
 	normwire *normwire.Session
 	normOut  []normFrame

@@ -241,6 +241,7 @@ func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
 			return err
 		}
 		p.far[it.Key()] = it
+		p.farEnds.Add(it.Expires, it.Key())
 		g.restoredFar = append(g.restoredFar, jxtabridge.FarItem{Site: p.ID, Item: it})
 	}
 	return nil

@@ -38,6 +38,7 @@ func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
 			g.record(bucketFar, peerKey(p.ID, []byte(key)), nil)
 		} else {
 			p.far[key] = it
+			p.farEnds.Add(it.Expires, key)
 			g.recordFar(p, key, it)
 		}
 		g.farItem(now, p.ID, it, true)

@@ -43,8 +43,10 @@ type view struct {
 	held   map[string]Version           // acknowledged
 	flying map[string]uint64            // key -> the message that carries its newest version
 	sent   map[uint64][]jxtabridge.Item // message -> what it carries
-	queue  []string                     // keys that may be dirty, oldest change first
+	queue  []string                     // keys that may be dirty, oldest change first; none of those that fly
 	queued map[string]bool
+	renew  renewals // keys of which only the lifetime differs, until that is worth the air
+	ends   Calendar // of held
 }
 
 // Replica is one site's state and what its peers hold of it.
@@ -52,6 +54,7 @@ type Replica struct {
 	own   map[string]jxtabridge.Item
 	deny  map[string][]uint16 // peers that must not have an own item
 	peers map[uint16]*view
+	ends  Calendar // of own
 }
 
 // New starts with nothing held by the peers.
@@ -65,7 +68,7 @@ func New(peers []uint16) *Replica {
 
 func newView() *view {
 	return &view{held: map[string]Version{}, flying: map[string]uint64{}, sent: map[uint64][]jxtabridge.Item{},
-		queued: map[string]bool{}}
+		queued: map[string]bool{}, renew: renewals{at: map[string]time.Time{}}}
 }
 
 // Put takes a change of the site's own state; Gone withdraws. Peers in deny must not have it, and lose what they had.
@@ -78,6 +81,9 @@ func (r *Replica) Put(it jxtabridge.Item, deny ...uint16) bool {
 		delete(r.own, key)
 	} else {
 		r.own[key] = it
+		if !known || !it.Expires.Equal(old.Expires) {
+			r.ends.Add(it.Expires, key)
+		}
 		if len(deny) > 0 {
 			r.deny[key] = deny
 		}
@@ -94,9 +100,17 @@ func (r *Replica) Own() map[string]jxtabridge.Item { return r.own }
 // RestoreHeld says, at start, what a peer holds.
 func (r *Replica) RestoreHeld(peer uint16, key string, held Version) {
 	if v := r.peers[peer]; v != nil {
-		v.held[key] = held
+		v.hold(key, held)
 		v.enqueue(key)
 	}
+}
+
+// hold notes what the peer has.
+func (v *view) hold(key string, held Version) {
+	if old, has := v.held[key]; !has || !old.Expires.Equal(held.Expires) {
+		v.ends.Add(held.Expires, key)
+	}
+	v.held[key] = held
 }
 
 func (v *view) enqueue(key string) {
@@ -113,55 +127,61 @@ func (r *Replica) Next(now time.Time, peer uint16, n int) (items []jxtabridge.It
 	if v == nil {
 		return nil
 	}
-	keep := v.queue[:0]
-	for i, key := range v.queue {
-		if len(items) == n {
-			keep = append(keep, v.queue[i:]...)
-			break
-		}
-		it, dirty, later := r.dirty(now, peer, v, key)
-		switch {
-		case dirty:
+	for key := v.renew.next(now); key != ""; key = v.renew.next(now) {
+		v.enqueue(key)
+	}
+	seen, keep := 0, 0 // of the queue; what is kept moves to its head
+	for seen < len(v.queue) && len(items) < n {
+		key := v.queue[seen]
+		seen++
+		it, dirty, renew := r.dirty(now, peer, v, key)
+		if dirty {
 			items = append(items, it)
-			keep = append(keep, key)
-		case later:
-			keep = append(keep, key)
-		default:
-			delete(v.queued, key)
+			v.queue[keep] = key
+			keep++
+			continue
+		}
+		delete(v.queued, key)
+		if !renew.IsZero() {
+			v.renew.add(renew, key)
 		}
 	}
-	v.queue = keep
+	copy(v.queue[seen-keep:seen], v.queue[:keep])
+	clear(v.queue[:seen-keep])
+	v.queue = v.queue[seen-keep:]
 	return items
 }
 
-// dirty says whether the peer must be told of key now, or perhaps later.
-func (r *Replica) dirty(now time.Time, peer uint16, v *view, key string) (it jxtabridge.Item, dirty, later bool) {
+// dirty says whether the peer must be told of key now; if not, renew is when its lifetime alone will be worth it (zero:
+// never). What is on its way is looked at again when that has arrived.
+func (r *Replica) dirty(now time.Time, peer uint16, v *view, key string) (it jxtabridge.Item, dirty bool, renew time.Time) {
 	if _, flies := v.flying[key]; flies {
-		return it, false, true
+		return it, false, renew
 	}
 	it, own := r.own[key]
 	own = own && !slices.Contains(r.deny[key], peer)
 	held, has := v.held[key]
 	switch {
 	case own && it.Home && !has && !slices.Contains(it.To, peer):
-		return it, false, false
+		return it, false, renew
 	case own && !it.Expires.IsZero() && !now.Before(it.Expires):
-		return it, false, false
+		return it, false, renew
 	case !own && !has:
-		return it, false, false
+		return it, false, renew
 	case !own:
 		if !held.Expires.IsZero() && !now.Before(held.Expires) {
-			return it, false, false // forgotten there too
+			return it, false, renew // forgotten there too
 		}
-		return goneItem(key), true, false
+		return goneItem(key), true, renew
 	case !has || held.Hash != HashOf(it):
-		return it, true, false
+		return it, true, renew
 	case it.Expires.Equal(held.Expires):
-		return it, false, false
+		return it, false, renew
 	case it.Expires.IsZero() || held.Expires.IsZero() || held.Expires.Sub(now) < it.Expires.Sub(now)/2:
-		return it, true, false // only the lifetime, and it is worth the air now
+		return it, true, renew // only the lifetime, and it is worth the air now
 	}
-	return it, false, true
+	// From here on less than half of what it could be is left at the peer.
+	return it, false, held.Expires.Add(-it.Expires.Sub(held.Expires)).Add(2)
 }
 
 // goneItem withdraws the item with this key: the inverse of Item.Key.
@@ -185,7 +205,6 @@ func (r *Replica) Sent(peer uint16, message uint64, items []jxtabridge.Item) {
 	v.sent[message] = items
 	for _, it := range items {
 		v.flying[it.Key()] = message
-		v.enqueue(it.Key())
 	}
 }
 
@@ -210,7 +229,7 @@ func (r *Replica) Acked(peer uint16, message uint64) (changes []Held) {
 		if it.Gone {
 			delete(v.held, key)
 		} else {
-			v.held[key] = VersionOf(it)
+			v.hold(key, VersionOf(it))
 		}
 		v.enqueue(key)
 		changes = append(changes, Held{key, it.Gone, v.held[key]})
@@ -278,7 +297,7 @@ func (r *Replica) Mend(now time.Time, peer uint16, have []envelope.Hash) (void [
 		known[hash] = true
 		if theirs[hash] {
 			if _, has := v.held[key]; !has {
-				v.held[key] = VersionOf(it)
+				v.hold(key, VersionOf(it))
 				changes = append(changes, Held{key, false, v.held[key]})
 			}
 			continue
@@ -303,28 +322,41 @@ func (r *Replica) Mend(now time.Time, peer uint16, have []envelope.Hash) (void [
 	return void, changes
 }
 
-// Purge forgets what has expired, and says which own items and which of the peers' copies those were.
-func (r *Replica) Purge(now time.Time) (own []string, held map[uint16][]string) {
+// Purge forgets what has expired, up to most of each kind, and says which own items and which of the peers' copies those
+// were; more says that there are others.
+func (r *Replica) Purge(now time.Time, most int) (own []string, held map[uint16][]string, more bool) {
 	past := func(t time.Time) bool { return !t.IsZero() && !now.Before(t) }
-	for key, it := range r.own {
-		if past(it.Expires) {
+	due := r.ends.Due(now, most)
+	more = len(due) == most
+	for _, key := range due {
+		it, known := r.own[key]
+		switch {
+		case known && past(it.Expires):
 			own = append(own, key)
 			delete(r.own, key)
 			delete(r.deny, key)
+		case known && minuteOf(it.Expires) <= minuteOf(now):
+			r.ends.Add(it.Expires, key)
 		}
 	}
 	held = map[uint16][]string{}
 	for peer, v := range r.peers {
-		for key, h := range v.held {
-			if past(h.Expires) {
+		due := v.ends.Due(now, most)
+		more = more || len(due) == most
+		for _, key := range due {
+			h, has := v.held[key]
+			switch {
+			case has && past(h.Expires):
 				held[peer] = append(held[peer], key)
 				delete(v.held, key)
+			case has && minuteOf(h.Expires) <= minuteOf(now):
+				v.ends.Add(h.Expires, key)
 			}
 		}
 		slices.Sort(held[peer])
 	}
 	slices.Sort(own)
-	return own, held
+	return own, held, more
 }
 
 // HeldBy counts what a peer holds of this site, and Waiting what it has still to be told or is being told.

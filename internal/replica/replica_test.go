@@ -170,11 +170,76 @@ func TestPurge(t *testing.T) {
 	r.Put(b)
 	r.Sent(1, 1, r.Next(epoch, 1, 9))
 	r.Acked(1, 1)
-	own, held := r.Purge(epoch.Add(time.Minute))
+	own, held, more := r.Purge(epoch.Add(time.Minute), 10)
 	if want := []string{a.Key()}; !reflect.DeepEqual(own, want) || !reflect.DeepEqual(held[1], want) {
 		t.Errorf("Purge = %v, %v; want %v of both", own, held, want)
 	}
+	if more {
+		t.Error("Purge has more to do, and nothing else has expired")
+	}
 	if r.Next(epoch.Add(time.Minute), 1, 9) != nil || r.HeldBy(1) != 1 {
 		t.Error("what expired is still told or counted")
+	}
+}
+
+// Many that end together are purged bit by bit, renewed ones not before their new end.
+func TestPurgeTakesItsTime(t *testing.T) {
+	r := New([]uint16{1})
+	for i := range 100 {
+		r.Put(adv(fmt.Sprint(i), "1", epoch.Add(90*time.Second)))
+	}
+	r.Sent(1, 1, r.Next(epoch, 1, 100))
+	r.Acked(1, 1)
+	r.Put(adv("7", "1", epoch.Add(3*time.Minute)))
+	if own, held, _ := r.Purge(epoch.Add(80*time.Second), 1000); own != nil || held[1] != nil {
+		t.Errorf("too early: %d and %d gone", len(own), len(held[1]))
+	}
+	gone, copies, rounds := 0, 0, 0
+	for more := true; more; rounds++ {
+		var own []string
+		var held map[uint16][]string
+		own, held, more = r.Purge(epoch.Add(90*time.Second), 10)
+		gone, copies = gone+len(own), copies+len(held[1])
+		if len(own) > 10 {
+			t.Fatalf("%d at once", len(own))
+		}
+	}
+	if gone != 99 || copies != 100 || len(r.Own()) != 1 {
+		t.Errorf("%d own and %d copies gone in %d rounds, %d left", gone, copies, rounds, len(r.Own()))
+	}
+	if own, _, _ := r.Purge(epoch.Add(24*time.Hour), 10); len(own) != 1 || len(r.Own()) != 0 {
+		t.Errorf("the renewed one: %v", own)
+	}
+}
+
+// A hundred thousand items that wait for their renewal, and as many that wait for the air, cost the next one nothing.
+func BenchmarkNext(b *testing.B) {
+	r := New([]uint16{1})
+	for i := range 100000 {
+		it := adv(fmt.Sprintf("uuid-%08d04", i), "1", epoch.Add(time.Hour))
+		r.Put(it)
+	}
+	for i := uint64(1); ; i++ {
+		items := r.Next(epoch, 1, 100)
+		if items == nil {
+			break
+		}
+		r.Sent(1, i, items)
+		if i <= 500 {
+			r.Acked(1, i)
+		}
+	}
+	for i := range 100000 {
+		r.Put(adv(fmt.Sprintf("uuid-%08d04", i), "1", epoch.Add(time.Hour+time.Minute)))
+	}
+	for i := range 50000 {
+		r.Put(adv(fmt.Sprintf("uuid-%08d05", i), "1", epoch.Add(time.Hour)))
+	}
+	r.Next(epoch, 1, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		if len(r.Next(epoch, 1, 1)) != 1 {
+			b.Fatal("nothing waits")
+		}
 	}
 }
