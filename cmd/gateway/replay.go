@@ -32,8 +32,8 @@ or two; the same trace, settings and seed give the same figures. With --live it 
 processes in network namespaces, peers on TCP sockets, the emulator between; that needs root.
 
 --gateways takes ordinary configurations of gateways: one for both sides, or two, of which the one with end = "shore" (or
-else the first) is ashore. Of them count the rules of compaction, keepalive, the name, and the profile unless --profile
-says otherwise.
+else the first) is ashore. Of them count the rules of compaction, filters, keepalive, the name, and the profile unless
+--profile says otherwise.
 
 Exit: 0 played to its end; 1 not, or the link cannot carry it: the figures are then as far as it went.
 `
@@ -74,9 +74,9 @@ func replayCommand(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return mistakes(stderr, err)
 	}
-	f, err := readTrace(rest[0])
-	if err != nil {
-		return fail(stderr, "replay", fmt.Errorf("%s: %w", rest[0], err))
+	f, damage := readTrace(rest[0])
+	if f == nil {
+		return fail(stderr, "replay", fmt.Errorf("%s: %w", rest[0], damage))
 	}
 	if *from > 0 || *to > 0 {
 		f = replay.Window(f, *from, *to)
@@ -92,8 +92,14 @@ func replayCommand(args []string, stdout, stderr io.Writer) int {
 		res, err = replay.Run(ctx, f, o)
 		p.clear()
 	}
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
+	}
 	if res == nil {
 		return fail(stderr, "replay", fmt.Errorf("%s: %w", rest[0], err))
+	}
+	if damage != nil {
+		res.Problem("%v", damage)
 	}
 	return replayed(res, err, rest[0], *page, *asJSON, stdout, stderr)
 }
@@ -154,7 +160,7 @@ func replaySettings(o *replay.Options, profileName, gateways string) (link strin
 	switch len(configs) {
 	case 0:
 	case 1:
-		o.Ship, o.Shore = gatewayOf(configs[0]), gatewayOf(configs[0])
+		o.Ship, o.Shore = gatewayOf(configs[0], nil, shoreSite), gatewayOf(configs[0], nil, shipSite)
 		o.Ship.Name, o.Shore.Name = "", "" // one name cannot be both
 	case 2:
 		shore, ship := configs[0], configs[1]
@@ -165,7 +171,7 @@ func replaySettings(o *replay.Options, profileName, gateways string) (link strin
 			return "", fmt.Errorf("%s has profile %s, %s has %s: both ends of a link need the same; say which with --profile",
 				shore.File, shore.Link.ProfileName, ship.File, ship.Link.ProfileName)
 		}
-		o.Ship, o.Shore = gatewayOf(ship), gatewayOf(shore)
+		o.Ship, o.Shore = gatewayOf(ship, shore, shoreSite), gatewayOf(shore, ship, shipSite)
 	default:
 		return "", fmt.Errorf("--gateways: %d configurations; a trace has two sides", len(configs))
 	}
@@ -181,12 +187,33 @@ func replaySettings(o *replay.Options, profileName, gateways string) (link strin
 	return profileName, err
 }
 
-// gatewayOf is what of a configuration counts in a replay.
-func gatewayOf(c *config.Config) replay.Gateway {
-	return replay.Gateway{Name: c.Node.Name, Rules: c.Rules, Keepalive: c.Link.Keepalive, Group: c.Link.Group}
+// Sites of a replay, as filters name them.
+const shoreSite, shipSite = 1, 2
+
+// gatewayOf is what of a configuration counts in a replay. Rules about one site hold for the other side when that is the
+// site meant: the node of far, or the first peer where only one configuration is given.
+func gatewayOf(c, far *config.Config, site uint16) replay.Gateway {
+	g := replay.Gateway{Name: c.Node.Name, Rules: c.Rules, Keepalive: c.Link.Keepalive}
+	var meant uint16
+	switch {
+	case far != nil:
+		meant = far.Node.ID
+	case len(c.Link.Peers) > 0:
+		meant = c.Link.Peers[0].ID
+	}
+	for _, r := range c.Filters {
+		if r.Site != 0 && r.Site != meant {
+			continue
+		}
+		if r.Site != 0 {
+			r.Site = site
+		}
+		g.Filters = append(g.Filters, r)
+	}
+	return g
 }
 
-// readTrace reads a trace file; - is standard input.
+// readTrace reads a trace file; - is standard input. A trace that is cut off comes with the error.
 func readTrace(path string) (*trace.File, error) {
 	if path == "-" {
 		return trace.ReadFile(os.Stdin)

@@ -31,7 +31,8 @@ const MaxEnvelope = 32 << 20
 
 // Pack returns an envelope as it crosses the link, deflated where that is shorter; that is valid until coder's next use.
 func Pack(coder *compact.Coder, b []byte) []byte {
-	if len(b) == 0 || b[0]&formBrief != 0 { // nothing is left to gain
+	const modelled = formBrief | formAlike
+	if len(b) == 0 || b[0]&modelled == modelled { // nothing is left to gain
 		return b
 	}
 	if out, ok := coder.Deflate(b); ok && len(out)+1 < len(b) {

@@ -47,6 +47,18 @@ type mulMessage struct {
 	content envelope.Message
 	flow    envelope.Flow // that it defines
 	to      map[uint16]bool
+	octets  int // as journalled
+}
+
+// waitingFor counts what a peer has not acknowledged, and its octets.
+func (m *mul) waitingFor(peer uint16) (messages, octets int) {
+	for _, msg := range m.out {
+		if msg.to[peer] {
+			messages++
+			octets += msg.octets
+		}
+	}
+	return messages, octets
 }
 
 // mulFlow is a number that all peers read alike. Messages may overtake each other, so it is spelt out until everybody
@@ -158,7 +170,7 @@ func (g *Gateway) restoreMulOut(r Record) error {
 		return fmt.Errorf("%w: %s %x: %v", errRecord, r.Bucket, r.Key, err)
 	}
 	id := pmul.MessageID(binary.BigEndian.Uint32(r.Key))
-	m := &mulMessage{content: content, to: to}
+	m := &mulMessage{content: content, to: to, octets: len(rest) - 1}
 	if rest[0] != 0 {
 		m.flow = defined
 	}
@@ -338,6 +350,7 @@ func (g *Gateway) submit(now time.Time, to []*peer, content envelope.Message, ki
 		g.note("warn", "a message cannot be encoded and was refused", "error", err)
 		return false
 	}
+	msg.octets = len(full)
 	m.ref++
 	m.answer = pmul.Accepted{}
 	expires, priority := now.Add(mulLifetime), uint8(0)

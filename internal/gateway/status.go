@@ -150,6 +150,11 @@ func (g *Gateway) Status(now time.Time) Status {
 			ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far),
 			PeerCounts: p.count,
 		}
+		if g.mul != nil {
+			messages, octets := g.mul.waitingFor(p.ID)
+			ps.UnderWay += messages
+			ps.WaitingOctets += octets
+		}
 		if p.addr.IsValid() {
 			ps.Address = p.addr.String()
 		}

@@ -45,7 +45,6 @@ const (
 	acquainted   = 5 * time.Minute // for the gateways to get to know each other
 	settledFor   = 2               // readings of the ledger in a row that must be the same
 	settleEvery  = 500 * time.Millisecond
-	settleAtMost = time.Minute
 	replayDialIn = 20 * time.Second
 )
 
@@ -153,7 +152,7 @@ func (r *liveReplay) play(ctx context.Context) (res *replay.Result, err error) {
 	}
 	end := time.Since(r.zero)
 	if err != nil {
-		r.meter.Result.Problem("ended at %.0f s of %.0f s: %v", end.Seconds(), r.s.Duration.Seconds(), err)
+		r.meter.Result.Problem("ended early, after %.0f s of %.0f s", end.Seconds(), r.s.Duration.Seconds())
 	}
 	return r.finish(end, err)
 }
@@ -289,14 +288,15 @@ func (r *liveReplay) actions(ctx context.Context) error {
 	return r.until(ctx, r.s.Duration)
 }
 
-// drain waits until all has arrived, is acknowledged, and the link is silent.
+// drain waits until all has arrived, is acknowledged, and the link is silent; or until nothing is under way any more.
 func (r *liveReplay) drain(ctx context.Context) error {
 	r.say("the trace is over")
-	end := time.Since(r.zero) + r.o.Drain
+	begin := time.Since(r.zero)
+	quiet := begin
 	var last [2]int64
 	same := 0
-	for time.Since(r.zero) < end && same < settledFor {
-		if err := r.until(ctx, time.Since(r.zero)+settleEvery); err != nil {
+	for now := begin; now < begin+r.o.Drain && same < settledFor; now = time.Since(r.zero) {
+		if err := r.until(ctx, now+settleEvery); err != nil {
 			return err
 		}
 		reading, err := r.reading(ctx)
@@ -305,7 +305,10 @@ func (r *liveReplay) drain(ctx context.Context) error {
 		}
 		st := reading.Link
 		sum := [2]int64{sentBy(reading.Ship) + sentBy(reading.Shore), st.Node("ship").Up.OnAir.Octets + st.Node("hq").Up.OnAir.Octets}
-		if r.record.Delivered() && reading.Idle() && sum == last {
+		if !reading.Idle() || sum != last {
+			quiet = now
+		}
+		if reading.Idle() && sum == last && (r.record.Delivered() || now-quiet >= replay.QuietFor) {
 			same++
 		} else {
 			same = 0

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"aldis/internal/compact"
+	"aldis/internal/filter"
 	"aldis/internal/profile"
 	"aldis/internal/replay"
 )
@@ -124,6 +125,9 @@ func (s *site) outfit(all []*site, p profile.Profile, profileArg, binary, keyFil
 			fmt.Fprintf(&b, "name = %q\n", r.Name)
 		}
 	}
+	for _, r := range s.settings.Filters {
+		b.WriteString(filterTOML(r, all))
+	}
 	fmt.Fprintf(&b, "\n[http]\nlisten = %q\n", gatewayHTTP)
 	config := filepath.Join(dir, s.name+".toml")
 	if err := os.WriteFile(config, []byte(b.String()), 0o600); err != nil {
@@ -134,4 +138,39 @@ func (s *site) outfit(all []*site, p profile.Profile, profileArg, binary, keyFil
 		lan: fmt.Sprintf("%s:%d", lanAddr(s.index, 1).Addr(), seedPort),
 	}
 	return nil
+}
+
+// filterTOML writes a rule as a configuration has it; a site by its node id.
+func filterTOML(r filter.Rule, all []*site) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n[[filter]]\naction = %q\n", r.Action)
+	text := func(key, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%s = %q\n", key, value)
+		}
+	}
+	number := func(key string, n int) {
+		if n != 0 {
+			fmt.Fprintf(&b, "%s = %d\n", key, n)
+		}
+	}
+	text("label", r.Label)
+	text("direction", r.Direction.String())
+	if r.Site != 0 {
+		for _, s := range all {
+			if s.index+1 == int(r.Site) {
+				text("site", s.name)
+			}
+		}
+	}
+	text("type", r.Type)
+	text("root", r.Root)
+	text("group", r.Group)
+	text("name", r.Name)
+	text("peer", r.Peer)
+	text("pipe", r.Pipe)
+	number("octets_min", r.Least)
+	number("octets_max", r.Most)
+	text("rate", r.Rate.String())
+	return b.String()
 }

@@ -127,7 +127,7 @@ func (m *Meter) offered(s *Script) {
 type OverloadError struct {
 	Profile    string
 	Direction  string  // "ship to shore", "shore to ship", or "both ways" where they share a channel
-	OfferedBps float64 // what all messages would take on the link, by what those took that came, over the trace's duration
+	OfferedBps float64 // what went on the air and what still waited at the end, over the trace's duration
 	RateBps    int
 }
 
@@ -143,34 +143,30 @@ func (m *Meter) Overload(s *Script) error {
 	if s.Duration <= 0 {
 		return nil
 	}
-	var octets, came [2]int64
+	// What waits is counted by its own size: it goes on the air as much smaller as that did which came.
+	smaller := 1.0
+	var came int64
 	for _, x := range res.Samples {
-		way := 1
-		if x.Up && !m.p.Shared {
-			way = 0
-		}
-		octets[way] += int64(x.Octets)
 		if x.ArrivedS != nil {
-			came[way] += int64(x.Octets)
+			came += int64(x.Octets)
 		}
 	}
+	if came > 0 {
+		smaller = min(1, float64(res.Kinds["payload"])/float64(came))
+	}
 	type direction struct {
-		name         string
-		link, queued int64
-		rate         int
+		name      string
+		link, put int64
+		rate      int
 	}
 	list := []direction{{"ship to shore", res.LinkBytes.Up, int64(res.Waiting.Up.Octets), m.p.Up.RateBps},
 		{"shore to ship", res.LinkBytes.Down, int64(res.Waiting.Down.Octets), m.p.Down.RateBps}}
 	if m.p.Shared {
-		list = []direction{{}, {"both ways", res.LinkBytes.Up + res.LinkBytes.Down, int64(res.Waiting.Up.Octets + res.Waiting.Down.Octets), m.p.Up.RateBps}}
+		list = []direction{{"both ways", res.LinkBytes.Up + res.LinkBytes.Down, int64(res.Waiting.Up.Octets + res.Waiting.Down.Octets), m.p.Up.RateBps}}
 	}
 	var errs []error
-	for way, d := range list {
-		all := float64(d.link + d.queued)
-		if came[way] > 0 {
-			all = float64(d.link) * float64(octets[way]) / float64(came[way])
-		}
-		bps := all * 8 / s.Duration.Seconds()
+	for _, d := range list {
+		bps := (float64(d.link) + smaller*float64(d.put)) * 8 / s.Duration.Seconds()
 		if d.rate > 0 && bps > float64(d.rate) {
 			errs = append(errs, &OverloadError{m.p.Name, d.name, round(bps), d.rate})
 		}

@@ -126,6 +126,7 @@ type Result struct {
 	Captures     Beside[Capture]                `json:"captures"`
 	DiscoveryS   Beside[map[string]float64]     `json:"discovery_s"` // the edge's, by service
 	ShoreFindsS  Beside[map[string]float64]     `json:"discovery_ashore_s"`
+	FindWaitS    *float64                       `json:"discovery_wait_s"` // from when a service was both published and asked for until it was found, at worst
 	PipeSetupS   Beside[*float64]               `json:"pipe_setup_s"`
 	PipeKnownS   *float64                       `json:"pipe_known_s"` // from a peer's open until the other side's gateway knows of it, at worst
 	Application  Beside[trace.ApplicationBytes] `json:"application_bytes"`
@@ -215,7 +216,18 @@ func (res *Result) traceTimes(s *Script) {
 func (res *Result) times(r *Record) {
 	s := r.s
 	res.DiscoveryS.Replay, res.ShoreFindsS.Replay = map[string]float64{}, map[string]float64{}
+	published := map[string]time.Duration{}
+	for _, a := range s.Actions {
+		if a.Do == Publish {
+			first(published, a.Name, a.At)
+		}
+	}
 	for k, at := range r.found {
+		if asked, ok := r.asked[k]; ok {
+			if d := round((at - max(asked, published[k.name])).Seconds()); res.FindWaitS == nil || d > *res.FindWaitS {
+				res.FindWaitS = &d
+			}
+		}
 		m := res.ShoreFindsS.Replay
 		if s.Peers[k.peer].Edge {
 			m = res.DiscoveryS.Replay

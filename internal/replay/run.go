@@ -3,10 +3,10 @@ package replay
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"aldis/internal/compact"
+	"aldis/internal/filter"
 	"aldis/internal/gateway"
 	"aldis/internal/profile"
 	"aldis/internal/sim"
@@ -21,8 +21,8 @@ type Context interface{ Err() error }
 type Gateway struct {
 	Name      string
 	Rules     []compact.Rule
+	Filters   []filter.Rule // their Site is 1 for the shore, 2 for the ship, 0 for any
 	Keepalive time.Duration
-	Group     netip.AddrPort
 }
 
 // Options of a replay.
@@ -39,10 +39,19 @@ type Options struct {
 	Progress func(at, of time.Duration)
 }
 
+// The nodes on the emulated link, as in the lab: so the same seed has the same losses and delays for both.
+const (
+	ShoreNode = "hq"
+	ShipNode  = "ship"
+)
+
 const (
 	warmUp    = 10 * time.Minute // at most, for the gateways to get to know each other
 	drainMost = time.Hour
-	tick      = time.Second // how finely the end is looked for
+	tick      = time.Second
+	// QuietFor is how long nothing must be under way between the gateways until what has not arrived is given up: peers wait
+	// a minute for a pipe's listener, bridges a quarter for a propagate pipe's.
+	QuietFor = 90 * time.Second
 )
 
 // Run plays a trace in virtual time. When ctx ends before the trace does, the Result holds what there was until then,
@@ -97,14 +106,14 @@ func newPlayer(s *Script, o Options) (*player, error) {
 	mul := o.Profile.Transport == profile.PMul
 	var err error
 	p.w, err = sim.New(sim.Config{
-		Nodes: 2, Profile: o.Profile, Wire: o.Wire, Seed: o.Seed, Group: mul && o.Profile.Shared, LAN: p.output,
+		Nodes: 2, Names: []string{ShoreNode, ShipNode}, Profile: o.Profile, Wire: o.Wire, Seed: o.Seed, Group: mul && o.Profile.Shared, LAN: p.output,
 		Configure: func(n *sim.Node, c *gateway.Config) {
-			g, name := o.Shore, "hq"
+			g := o.Shore
 			if n.ID != 1 {
-				g, name = o.Ship, "ship"
+				g = o.Ship
 			}
-			c.Name = cmp.Or(g.Name, name)
-			c.Rules, c.Keepalive = g.Rules, g.Keepalive
+			c.Name = cmp.Or(g.Name, n.Name)
+			c.Rules, c.Keepalive, c.Filter = g.Rules, g.Keepalive, filter.New(g.Filters)
 			p.lan.configure(n, c)
 		},
 	})
@@ -141,7 +150,7 @@ func (p *player) play(ctx Context) (*Result, error) {
 		err = p.drain(ctx)
 	}
 	if err != nil {
-		p.res.Problem("ended at %.0f s of %.0f s: %v", p.at().Seconds(), p.s.Duration.Seconds(), err)
+		p.res.Problem("ended early, after %.0f s of %.0f s", p.at().Seconds(), p.s.Duration.Seconds())
 	}
 	p.meter.Finish(p.r, p.at(), p.reading())
 	if err != nil {
@@ -176,19 +185,22 @@ func (p *player) bins(ctx Context, until time.Duration) error {
 	return nil
 }
 
-// drain waits until everything has arrived and is acknowledged.
+// drain waits until everything has arrived and is acknowledged, or nothing is under way any more.
 func (p *player) drain(ctx Context) error {
-	for end := p.at() + p.o.Drain; p.at() < end && !p.settled(); {
+	quiet := p.at()
+	for end := p.at() + p.o.Drain; p.at() < end; {
+		r := p.reading()
+		switch {
+		case !r.Idle():
+			quiet = p.at()
+		case p.r.Delivered() || p.at()-quiet >= QuietFor:
+			return nil
+		}
 		if err := p.bins(ctx, min(end, p.at()+p.o.Bin)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (p *player) settled() bool {
-	r := p.reading()
-	return p.r.Delivered() && r.Idle()
 }
 
 func (p *player) reading() Reading {

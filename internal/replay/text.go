@@ -36,8 +36,9 @@ func (res *Result) WriteText(out io.Writer) error {
 	for _, name := range names(res.ShoreFindsS.Trace, res.ShoreFindsS.Replay) {
 		row("shore finds "+name+", s", at(res.ShoreFindsS.Trace, name), at(res.ShoreFindsS.Replay, name), at(res.ShoreFindsS.Published, name))
 	}
+	row("published and asked to found, s", "", opt(res.FindWaitS), "")
 	row("pipe set-up, s", opt(res.PipeSetupS.Trace), opt(res.PipeSetupS.Replay), opt(res.PipeSetupS.Published))
-	row("a listener known at the other end, s", "", opt(res.PipeKnownS), "")
+	row("listener known at the other end, s", "", opt(res.PipeKnownS), "")
 	a := res.Application
 	row("application octets in", fmt.Sprint(a.Trace.In), fmt.Sprint(a.Replay.In), fmt.Sprint(a.Published.In))
 	row("application octets out", fmt.Sprint(a.Trace.Out), fmt.Sprint(a.Replay.Out), fmt.Sprint(a.Published.Out))

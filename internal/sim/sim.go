@@ -51,6 +51,7 @@ type Config struct {
 	CrashBeforeCommit, CrashAfterCommit float64
 	Down                                time.Duration // how long a crashed gateway stays down
 	Group                               bool          // the channel has a group's address
+	Names                               []string      // of the nodes; nil: hq, ship1, ship2... The link's fates follow from seed and name
 	// Configure may change what a node's gateway is made of, its bridge above all: without that the LAN side is a Site.
 	Configure func(n *Node, c *gateway.Config)
 	// LAN is given what a committed Step of a node wants done towards its peers; nil: there are none.
@@ -87,6 +88,9 @@ func New(cfg Config) (*World, error) {
 			if cfg.Profile.Shared {
 				p = cfg.Profile
 			}
+		}
+		if cfg.Names != nil {
+			n.Name = cfg.Names[i]
 		}
 		n.Site.Node = n
 		link.Nodes = append(link.Nodes, linkemu.Node{Name: n.Name, Profile: p})

@@ -120,7 +120,7 @@ type File struct {
 	Totals TotalsOf
 }
 
-// ReadFile reads a trace. After ErrNoEnd and ErrTotals what was read is returned as well.
+// ReadFile reads a trace. After ErrNoEnd and ErrTotals what was read is returned as well, with totals of its own.
 func ReadFile(r io.Reader) (*File, error) {
 	s := bufio.NewScanner(r)
 	s.Buffer(make([]byte, 0, 64<<10), maxLineLen)
@@ -181,12 +181,15 @@ func ReadFile(r io.Reader) (*File, error) {
 		return nil, err
 	case n == 0:
 		return fail(ErrNoTrace, "it is empty")
+	}
+	told := f.Totals
+	sum.Partial = told.Partial
+	f.Totals = sum
+	switch {
 	case !ended:
 		return f, &FileError{n, "", ErrNoEnd}
-	}
-	sum.Partial = f.Totals.Partial
-	if sum != f.Totals {
-		return f, &FileError{n, fmt.Sprintf("%+v, the events make %+v", f.Totals, sum), ErrTotals}
+	case sum != told:
+		return f, &FileError{n, fmt.Sprintf("%+v, the events make %+v", told, sum), ErrTotals}
 	}
 	return f, nil
 }
