@@ -129,6 +129,14 @@ func TestPack(t *testing.T) {
 	if got := Pack(&c, []byte{0x81, 0, 'x'}); got[0] != 0x81 {
 		t.Errorf("a brief one is packed: %x", got)
 	}
+	// A brief one that no model has made smaller is no longer than with its flow spelt out.
+	brief, err := AppendCoded(nil, m, 7, false, &Texts{Coder: &c, Rules: []compact.Rule{{Effort: compact.None}}})
+	if err != nil || brief[0]&formBrief == 0 {
+		t.Fatalf("%v: begins with %#x", err, brief[0])
+	}
+	if got := Pack(&c, brief); len(got) > len(packed) || got[0] != formDeflated {
+		t.Errorf("a brief one has %d octets, spelt out it has %d", len(got), len(packed))
+	}
 }
 
 // Messages like the ones before do not say how they are coded; one that is not does.

@@ -197,7 +197,11 @@ func (g *Gateway) addMessages(now time.Time, p *peer, l *letter) {
 	for m := p.first(frame.Direct); m != nil; m = p.first(frame.Direct) {
 		id := custody.ID{Lane: frame.Direct, Number: p.sender.Next(frame.Direct)}
 		if !g.addData(now, p, l, id, m, m.kind) {
-			break
+			if len(l.frames) > 0 {
+				break
+			}
+			p.toBulk(m) // it fits no datagram, though laneOf thought so: it must not stop those behind it
+			continue
 		}
 		p.shift(frame.Direct)
 		any = true

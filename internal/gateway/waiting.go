@@ -82,6 +82,14 @@ func (p *peer) shift(lane frame.Lane) {
 	}
 }
 
+// toBulk moves the first of the direct lane, which is m, to the other one.
+func (p *peer) toBulk(m *message) {
+	p.shift(m.lane)
+	p.octets -= len(m.full) // push counts it again
+	m.lane = frame.Bulk
+	p.push(m)
+}
+
 // drop takes a message that waits out for good; the caller says what has become of it.
 func (g *Gateway) drop(p *peer, m *message) {
 	p.waiting[m.lane] = slices.DeleteFunc(p.waiting[m.lane], func(x *message) bool { return x == m })

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/compact"
 	"aldis/internal/trace"
 )
 
@@ -145,6 +146,19 @@ func TestWindow(t *testing.T) {
 	res, err := Run(context.Background(), f, Options{Profile: load(t, "iridium-dialup"), Seed: 1})
 	if err != nil || res.Messages.Delivered != 8 || res.Application.Replay.In != f.Totals.In {
 		t.Errorf("%v: %+v", err, res)
+	}
+}
+
+// TestNoCompaction: a message that is stored as it is fits fewer datagrams than one whose flow is spelt out and deflated; none
+// waits for ever.
+func TestNoCompaction(t *testing.T) {
+	plain := Gateway{Rules: []compact.Rule{{Effort: compact.None}}}
+	for _, name := range []string{"geo-satcom-128k", "iridium-dialup", "hf-2400"} {
+		f := Window(blueGame(t, 3, trace.ContentText), 600*time.Second, 900*time.Second)
+		res, err := Run(context.Background(), f, Options{Profile: load(t, name), Seed: 1, Ship: plain, Shore: plain})
+		if err != nil || res.Messages.Delivered != 16 || res.Messages.Expected != 16 {
+			t.Errorf("%s: %v: %+v", name, err, res.Messages)
+		}
 	}
 }
 
