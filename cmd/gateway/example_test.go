@@ -76,3 +76,46 @@ rate = "10/min"
 		t.Errorf("--json alone: %d %s", code, errs)
 	}
 }
+
+// The rules in docs/operate.md work as they stand there.
+func TestExamplesOfTheManual(t *testing.T) {
+	manual, err := os.ReadFile("../../docs/operate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules strings.Builder
+	for block := range strings.SplitSeq(string(manual), "\n## ") {
+		in := false
+		for line := range strings.Lines(block) {
+			code := strings.HasPrefix(line, "    ")
+			in = code && (in || strings.HasPrefix(line, "    [["))
+			if in || strings.TrimSpace(line) == "" {
+				rules.WriteString(strings.TrimPrefix(line, "    "))
+			}
+		}
+	}
+	if n := strings.Count(rules.String(), "[[filter]]") + strings.Count(rules.String(), "[[message]]"); n != 7 {
+		t.Errorf("%d rules in the manual:\n%s", n, rules.String())
+	}
+	s := newSite(t, 2, "")
+	s.write(t, filepath.Join(s.dir, "data"), "1 127.0.0.1:7142")
+	text, err := os.ReadFile(s.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.file, append(append(text, '\n'), rules.String()...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := run(t, "check", "-c", s.file); code != 0 {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	for what, want := range map[string]string{
+		"type=spec,name=draft of a plan,size=600": `deny by rule "no drafts"`,
+		"root=x:Chart,size=5000":                  `out: local by rule "charts stay here"`,
+		"type=question,name=x*":                   "10/min; what is beyond that waits",
+	} {
+		if _, out, errs := run(t, "check", "-c", s.file, "--example", what); !strings.Contains(out, want) {
+			t.Errorf("%s: no %q in %s%s", what, want, out, errs)
+		}
+	}
+}

@@ -136,6 +136,12 @@ func printStatus(out io.Writer, r control.Report, now time.Time) {
 	w.Flush()
 	fmt.Fprintln(out)
 	printLedger(out, r.Ledger)
+	for _, p := range r.Peers {
+		if p.Expired+p.Superseded+p.Withdrawn > 0 {
+			fmt.Fprintf(out, "messages for %s that were not sent: %d expired, %d replaced by newer ones, %d given up for more urgent ones\n",
+				p.Name, p.Expired, p.Superseded, p.Withdrawn)
+		}
+	}
 	for _, f := range r.Filters {
 		if f.Fits > 0 {
 			fmt.Fprintf(out, "%s, %s: took %d, of which %d waited and %d were dropped for its rate\n", ruleText(f.Label, f.Line), f.Action, f.Fits, f.Waited, f.Dropped)

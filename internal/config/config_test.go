@@ -252,6 +252,11 @@ func TestMistakes(t *testing.T) {
 			`10: link.group: is of no use with profile iridium-directip`}},
 		{"rule", "[http]", "[[compact.rule]]\ntype = \"image/[\"\neffort = \"hard\"\nsize = 3\n[http]", []string{
 			`18: compact.rule.type: "image/[" is no pattern`, `19: compact.rule.effort: must be one of`, `20: compact.rule.size: there is no such key`}},
+		{"message rule", "[http]", "[[message]]\nprecedence = \"urgent\"\nexpires = \"10\"\nsupersede_pattern = \"TRK;*\"\noctets_min = 9\noctets_max = 8\n[http]", []string{
+			`18: message.precedence: must be one of "deferred", "routine", "priority", "immediate", "flash", "override", is "urgent"`, `19: message.expires: must be "0s" or a time`,
+			`20: message.supersede_pattern: "TRK;*" has no {key}; like "TRK;{key};*"`, `20: message.supersede_pattern: needs supersede`, `21: message.octets_min: the rule can never match`}},
+		{"message rule that never matches", "[http]", "[[message]]\nelement = \"a*\"\n[[message]]\nelement = \"ab\"\nprecedence = \"flash\"\n[http]", []string{
+			`19: message: the rule can never match: that of line 17 comes first`}},
 		{"filter that is odd", "[http]", "[[filter]]\ntype = \"pipes\"\ngroup = \"ops\"\nsite = \"hk\"\nrate = \"fast\"\nsize = 3\n[http]", []string{
 			`17: filter.action: is missing`, `18: filter.type: must be one of "peer", "group"`, `19: filter.group: is no group id, like "urn:jxta:uuid-…02" or "net": "ops"`,
 			`20: filter.site: "hk" is neither name nor id of a [[link.peer]]; is hq meant?`, `21: filter.rate: must be a number and a time`, `22: filter.size: there is no such key`}},
