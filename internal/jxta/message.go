@@ -3,6 +3,7 @@ package jxta
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 // Limits bound what ParseMessage accepts.
@@ -58,21 +59,49 @@ func AppendMessage(b []byte, m Message) ([]byte, error) {
 // nameTable collects names in order of first use; "" and "jxta" have fixed places.
 type nameTable struct {
 	list []string
-	ids  map[string]int
+	more map[string]int // of list, when it is long
 }
 
-func newNameTable() *nameTable { return &nameTable{ids: map[string]int{"": 0, "jxta": 1}} }
+const fewNames = 8 // are looked through
+
+func (t *nameTable) id(s string) (id int, known bool) {
+	switch {
+	case s == "":
+		return 0, true
+	case s == "jxta":
+		return 1, true
+	case t.more != nil:
+		id, known = t.more[s]
+		return id, known
+	}
+	i := slices.Index(t.list, s)
+	return 2 + i, i >= 0
+}
 
 func (t *nameTable) add(s string) {
-	if _, ok := t.ids[s]; !ok {
-		t.ids[s] = 2 + len(t.list)
-		t.list = append(t.list, s)
+	if _, known := t.id(s); known {
+		return
 	}
+	t.list = append(t.list, s)
+	if len(t.list) > fewNames && t.more == nil {
+		t.more = map[string]int{}
+		for i, name := range t.list {
+			t.more[name] = 2 + i
+		}
+	} else if t.more != nil {
+		t.more[s] = 1 + len(t.list)
+	}
+}
+
+// at is the number of a name that was added.
+func (t *nameTable) at(s string) int {
+	id, _ := t.id(s)
+	return id
 }
 
 func appendMessage0(b []byte, m Message) ([]byte, error) {
 	start := len(b)
-	names := newNameTable()
+	names := &nameTable{}
 	for i := range m.Elements {
 		for e := &m.Elements[i]; e != nil; e = e.Signature {
 			names.add(e.Namespace)
@@ -111,7 +140,7 @@ func appendElement0(b []byte, e *Element, names *nameTable) ([]byte, error) {
 	if e.Signature != nil {
 		flags |= flagSignature
 	}
-	b = append(b, 'j', 'x', 'e', 'l', byte(names.ids[e.Namespace]), flags)
+	b = append(b, 'j', 'x', 'e', 'l', byte(names.at(e.Namespace)), flags)
 	b, err := appendString(b, e.Name)
 	if err == nil && e.Type != "" {
 		b, err = appendString(b, e.Type)
@@ -131,7 +160,7 @@ func appendElement0(b []byte, e *Element, names *nameTable) ([]byte, error) {
 
 func appendMessage1(b []byte, m Message) ([]byte, error) {
 	start := len(b)
-	names := newNameTable()
+	names := &nameTable{}
 	for i := range m.Elements {
 		for e := &m.Elements[i]; e != nil; e = e.Signature {
 			if e.Encoding != "" {
@@ -163,12 +192,12 @@ func appendMessage1(b []byte, m Message) ([]byte, error) {
 				flags |= flag1Signature
 			}
 			b = append(b, 'j', 'x', 'e', 'l', flags)
-			b = binary.BigEndian.AppendUint16(b, uint16(names.ids[e.Namespace]))
+			b = binary.BigEndian.AppendUint16(b, uint16(names.at(e.Namespace)))
 			if b, err = appendString(b, e.Name); err != nil {
 				return b[:start], err
 			}
 			if e.Type != "" {
-				b = binary.BigEndian.AppendUint16(b, uint16(names.ids[e.Type]))
+				b = binary.BigEndian.AppendUint16(b, uint16(names.at(e.Type)))
 			}
 			if len(e.Data) > math.MaxInt32 {
 				return b[:start], fail("message", "dataLen", ErrTooLong)
@@ -270,7 +299,11 @@ func (r *messageReader) str(field string) string {
 	if r.err == nil && n > min(r.lim.Name, maxString) {
 		r.err = fail("message", field, ErrTooLong)
 	}
-	return string(r.take(n, field))
+	b := r.take(n, field)
+	if s, ok := wellKnown[string(b)]; ok {
+		return s
+	}
+	return string(b)
 }
 
 // name reads a reference of wire version 1.

@@ -128,12 +128,6 @@ func ParseResolverResponse(b []byte) (ResolverResponse, error) {
 	return r, err
 }
 
-// Append appends the document.
-func (r ResolverResponse) Append(b []byte) []byte {
-	return AppendDocument(b, rootEl("jxta:ResolverResponse", Leaf("HandlerName", r.Handler),
-		Leaf("QueryID", strconv.Itoa(r.QueryID)), Leaf("Response", r.Response)))
-}
-
 // ResolverSRDI is a jxta:ResolverSRDI.
 type ResolverSRDI struct{ Handler, Payload string }
 
@@ -246,23 +240,6 @@ func ParseDiscoveryResponse(b []byte) (DiscoveryResponse, error) {
 		r.Found = append(r.Found, Found{life, k.Value()})
 	}
 	return r, nil
-}
-
-// Append appends the document.
-func (r DiscoveryResponse) Append(b []byte) []byte {
-	n := rootEl("jxta:DiscoveryResponse", Leaf("Count", strconv.Itoa(len(r.Found))), Leaf("Type", strconv.Itoa(r.Type)))
-	if r.PeerAdv != "" {
-		n.Kids = append(n.Kids, Leaf("PeerAdv", r.PeerAdv))
-	}
-	if r.Attr != "" {
-		n.Kids = append(n.Kids, Leaf("Attr", r.Attr), Leaf("Value", r.Value))
-	}
-	for _, f := range r.Found {
-		k := Leaf("Response", f.Doc)
-		k.Attr = []Attr{{"Expiration", formatLife(f.Life)}}
-		n.Kids = append(n.Kids, k)
-	}
-	return AppendDocument(b, n)
 }
 
 // parseLife reads relative milliseconds; "forever" and beyond become MaxLife.

@@ -12,23 +12,6 @@ type RouterMessage struct {
 	Route *Route // the sender's own route, at first contact
 }
 
-// Append appends the document in compact layout.
-func (m RouterMessage) Append(b []byte) []byte {
-	n := rootEl("jxta:ERM", Leaf("Src", PeerAddress(m.Src)), Leaf("Dest", m.Dest.String()), Leaf("Last", PeerAddress(m.Last)))
-	fwd, rvs := El("Fwd"), El("Rvs")
-	for _, a := range m.Fwd {
-		fwd.Kids = append(fwd.Kids, a.Node())
-	}
-	for _, a := range m.Rvs {
-		rvs.Kids = append(rvs.Kids, a.Node())
-	}
-	n.Kids = append(n.Kids, fwd, rvs)
-	if m.Route != nil {
-		n.Kids = append(n.Kids, m.Route.Node())
-	}
-	return AppendDocument(b, n)
-}
-
 // ParseRouterMessage reads the element's data.
 func ParseRouterMessage(b []byte) (RouterMessage, error) {
 	var m RouterMessage
@@ -148,16 +131,6 @@ type Propagate struct {
 	Param     string // DestSParam
 	TTL       int
 	Path      []string // peers visited, unique values, sender first
-}
-
-// Append appends the document.
-func (p Propagate) Append(b []byte) []byte {
-	n := rootEl("jxta:RendezVousPropagateMessage", Leaf("MessageId", p.MessageID), Leaf("DestSName", p.Service),
-		Leaf("DestSParam", p.Param), Leaf("TTL", strconv.Itoa(p.TTL)))
-	for _, v := range p.Path {
-		n.Kids = append(n.Kids, Leaf("Path", URN(v)))
-	}
-	return AppendDocument(b, n)
 }
 
 // ParsePropagate reads the element's data.

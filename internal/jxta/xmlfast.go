@@ -281,7 +281,7 @@ func (p *plain) text(end byte) (string, bool) {
 	return s.String(), true
 }
 
-// wellKnown are names and texts that nearly every message has; they are not made anew each time.
+// wellKnown are names, types and texts that nearly every message has; they are not made anew each time.
 var wellKnown = func() map[string]string {
 	m := map[string]string{}
 	for _, s := range strings.Fields(`jxta:ERM Src Dest Last Fwd Rvs jxta:RA jxta:APA DstPID Dst Hops PID EA
@@ -293,6 +293,9 @@ var wellKnown = func() map[string]string {
 		Rdv RootCert isOn isOff Addr Flags Rtr Dbg RdvGroupId RdvPeerId RdvServiceName RdvRoute XMLSignature
 		XMLSignatureInfo xml:space xmlns:jxta preserve http://jxta.org default type Answer true false
 		JxtaPropagate JxtaUnicast JxtaUnicastSecure JxtaPipeResolver EndpointRouter jxta-NetGroup urn:jxta:jxta-NetGroup
+		EndpointSourceAddress EndpointDestinationAddress EndpointRouterMsg JxtaWireHeader text/xml text/plain
+		text/xml;charset=UTF-8 text/plain;charset=UTF-8 text/xml;charset="UTF-8" text/plain;charset="UTF-8"
+		RendezVousPropagatejxta-NetGroup jxta-NetGroupORes jxta-NetGroupIRes jxta-NetGroupSrdi jxta relay
 		urn:jxta:uuid-DEADBEEFDEAFBABAFEEDBABE0000000305 urn:jxta:uuid-DEADBEEFDEAFBABAFEEDBABE0000000205
 		urn:jxta:uuid-DEADBEEFDEAFBABAFEEDBABE0000000605 jxta.service.wirepipe 0 1 2 200`) {
 		m[s] = s

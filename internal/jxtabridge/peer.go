@@ -363,7 +363,11 @@ func (b *Bridge) transmit(c *conn, m *message, again bool) {
 	dest := jxta.Address{Scheme: c.scheme, Host: c.remote, Service: service, Param: param}
 	full := jxta.Message{Version: c.version, Elements: append(slices.Clip(m.elements),
 		text(elSource, jxta.PeerAddress(m.source)), text(elDestination, dest.String()))}
-	body, err := jxta.AppendMessage(make([]byte, 0, m.size+2048), full)
+	room := m.size + 512
+	if c.signed {
+		room += 1024
+	}
+	body, err := jxta.AppendMessage(make([]byte, 0, room), full)
 	if err == nil && c.signed {
 		body, err = jxta.SignMessage(body, b.cfg.Identity.Key, b.cfg.Identity.Cert, jxta.URN(m.source))
 	}
