@@ -23,8 +23,17 @@ func (r *Receiver) owe(now time.Time, f *finished, nodes int, wait time.Duration
 		f.most = now.Add(8 * wait)
 	case r.cfg.completeWait(nodes, f.total) == r.cfg.AckHold: // asked, and nothing for others follows
 		f.ackAt = earlier(f.ackAt, at)
+	default:
+		r.putOff(now, f)
 	}
 	r.owing[f.key] = f
+}
+
+// putOff: a re-transmission for others is under way, and they are heard first.
+func (r *Receiver) putOff(now time.Time, f *finished) {
+	if !f.ackAt.IsZero() && f.most.After(f.ackAt) {
+		f.ackAt = earlier(f.most, later(f.ackAt, now.Add(r.cfg.completeWait(f.nodes, f.total)+r.jitter(f.nodes))))
+	}
 }
 
 // settle notes that no Ack is owed.
@@ -89,8 +98,7 @@ func (r *Receiver) acknowledge(now time.Time) {
 			m.reported = e.Missing[len(e.Missing)-1].To
 			m.nackAt, m.idleAt, m.askAt = time.Time{}, time.Time{}, time.Time{}
 			if m.asked < 4 { // then the sender has to ask
-				again := 2*r.cfg.oneWay() + 2*r.cfg.Turnaround + 2*r.cfg.ackAir() + 2*r.cfg.fullAir() + r.cfg.spread(m.nodes) + r.cfg.queue(m.nodes)
-				m.askAt = now.Add(again<<m.asked + r.jitter(m.nodes))
+				m.askAt = now.Add(r.again(m)<<max(m.asked-1, 0) + r.jitter(m.nodes))
 				m.asked++
 			}
 			entries = append(entries, e)
@@ -100,6 +108,11 @@ func (r *Receiver) acknowledge(now time.Time) {
 		r.stats.AcksSent += len(packets)
 		r.stats.AckEntries += len(entries)
 	}
+}
+
+// again is ACK_PDU_TIME: by then a missing list would have been answered.
+func (r *Receiver) again(m *incoming) time.Duration {
+	return 2*r.cfg.oneWay() + 2*r.cfg.Turnaround + 2*r.cfg.ackAir() + 2*r.cfg.fullAir() + r.cfg.spread(m.nodes) + r.cfg.queue(m.nodes)
 }
 
 // ride takes the acknowledgements of complete messages that wait, as many as fit. They need no datagram of their own.

@@ -16,6 +16,7 @@ func (s *Sender) ack(now time.Time, p AckPDU) {
 		return
 	}
 	s.slow = max(s.slow-1, 0)
+	s.interrupted(now)
 	touched := map[MessageID]*outgoing{}
 	var proof time.Time // what was sent to it before this has arrived or is lost
 	for _, e := range p.Entries {
@@ -59,17 +60,58 @@ func (s *Sender) ack(now time.Time, p AckPDU) {
 		s.review(now, m)
 	}
 	s.late -= s.late / 64
-	if !s.cfg.Reorder && s.cfg.Coding == Compact {
-		s.passedBy(now, from, proof)
+	s.passedBy(now, p.Source, from, proof)
+}
+
+// interrupted: an Ack_PDU came while we should be talking. On a shared channel its node has had a turn then, and what we
+// have handed to the radio leaves later than we thought.
+func (s *Sender) interrupted(now time.Time) {
+	began := now.Add(-s.cfg.oneWay() - s.cfg.ackAir())
+	if s.cfg.Turnaround == 0 || !s.airAt.After(began) {
+		return
+	}
+	shift := 2*s.cfg.Turnaround + s.cfg.ackAir()
+	if began.Sub(s.brokenAt) < shift { // the same interruption
+		shift = s.cfg.Turnaround + s.cfg.ackAir()
+	}
+	s.brokenAt = now
+	move := func(at *time.Time) {
+		if at.After(began) {
+			*at = at.Add(shift)
+		}
+	}
+	move(&s.airAt)
+	for _, id := range s.Messages() {
+		m := s.messages[id]
+		if m.closed || !m.begun || m.passEnd.Before(began) && m.idle() {
+			continue
+		}
+		for n := range m.sentEnd {
+			move(&m.sentEnd[n])
+		}
+		for i := range m.parityEnd {
+			move(&m.parityEnd[i])
+		}
+		move(&m.passEnd)
+		move(&m.pollAt)
+		for _, d := range m.dests {
+			move(&d.dueAt)
+		}
+		s.arm(m)
 	}
 }
 
 // passedBy: a node acknowledges all that is complete, so short messages that it got before the one it acknowledges, and
 // does not name, are lost, or their Ack was. They go again, or are asked for, without waiting for a timer.
-func (s *Sender) passedBy(now time.Time, from *peer, proof time.Time) {
+func (s *Sender) passedBy(now time.Time, node NodeID, from *peer, proof time.Time) {
+	if s.cfg.Reorder || s.cfg.Coding != Compact {
+		return
+	}
 	for _, m := range from.waiting { // in any order: the timers put it right
 		if m.total() == 1 && m.idle() && !m.passEnd.IsZero() && m.passEnd.Before(proof) && m.pollAt.After(now) {
-			m.pollAt, m.again = now, true
+			// Long ago: an Ack of its own must have come since, and more likely that was lost.
+			m.pollAt, m.again, m.dest(node).dueAt = now, now.Sub(m.passEnd) < s.cfg.ackWait(1, 1), now
+			m.bare = !m.again
 			s.arm(m)
 		}
 	}
@@ -84,6 +126,16 @@ func (s *Sender) heard(now time.Time, n NodeID, p *peer) {
 	} else if again {
 		s.wakePeer(now, n)
 	}
+	if again || now.Before(p.burst) {
+		p.burst = now.Add(s.cfg.settle() + 2*s.cfg.fullAir())
+		for _, m := range p.waiting { // in any order: nothing is asked while answers come
+			if d := m.dest(n); m.begun && m.idle() && d.dueAt.Before(p.burst) {
+				d.dueAt = p.burst
+				m.pollAt = later(m.pollAt, s.pollTime(m))
+				s.arm(m)
+			}
+		}
+	}
 }
 
 // wakePeer sets the question for all messages that a node has not acknowledged.
@@ -92,6 +144,7 @@ func (s *Sender) wakePeer(now time.Time, n NodeID) {
 		m := s.messages[id]
 		if m.begun {
 			m.pollAt = now.Add(s.cfg.ackWait(1, 1) + s.late)
+			m.dest(n).dueAt = m.pollAt
 		} else {
 			m.pollAt = now
 		}
@@ -101,12 +154,13 @@ func (s *Sender) wakePeer(now time.Time, n NodeID) {
 
 // apply takes one entry.
 func (s *Sender) apply(now time.Time, m *outgoing, d *destination, e AckEntry) {
-	d.answered = true
 	if len(e.Missing) == 0 {
 		s.final(now, m, d, Delivered)
 		return
 	}
+	d.dueAt = now.Add(s.cfg.repairWait(1))
 	before := d.missing
+	heard := s.heardOf(m, d, e)
 	d.missing, d.lost = newSet(len(m.fragments)), newSet(len(m.fragments))
 	var above int
 	for _, r := range e.Missing {
@@ -117,7 +171,7 @@ func (s *Sender) apply(now time.Time, m *outgoing, d *destination, e AckEntry) {
 				break
 			}
 			d.missing.add(uint16(n))
-			if !s.underWay(now, m, uint16(n)) {
+			if stale := !m.idle() && !m.first && s.cfg.Turnaround > 0 && m.sentEnd[n].After(later(m.passBegan, heard)); !stale && !s.underWay(now, m, uint16(n)) {
 				d.lost.add(uint16(n))
 			}
 		}
@@ -132,6 +186,23 @@ func (s *Sender) apply(now time.Time, m *outgoing, d *destination, e AckEntry) {
 			d.missing.add(uint16(n))
 		}
 	}
+}
+
+// heardOf is the last transmission that an Ack_PDU knows of, by what its node said before that it misses and has now. On
+// a shared channel it may have waited for its turn since before the pass under way, and know nothing of that.
+func (s *Sender) heardOf(m *outgoing, d *destination, e AckEntry) (at time.Time) {
+	listed := newSet(len(m.fragments))
+	for _, r := range e.Missing {
+		for n := int(r.From); n <= min(int(r.To), len(m.fragments)); n++ {
+			listed.add(uint16(n))
+		}
+	}
+	for _, n := range d.missing.numbers() {
+		if !listed.has(n) {
+			at = later(at, m.sentEnd[n])
+		}
+	}
+	return at
 }
 
 // underWay: it will be sent in this pass, or was so lately that the Ack_PDU cannot know of it.
@@ -172,15 +243,20 @@ func (s *Sender) review(now time.Time, m *outgoing) {
 	}
 	if m.lost() {
 		m.repairAt = now // answers that follow while it runs add to it
+		if s.cfg.Turnaround > 0 {
+			m.repairAt = now.Add(2 * s.cfg.ackAir()) // what waited for its turn may have company that knows more
+		}
 		if s.active(m) > few {
 			m.repairAt = now.Add(s.cfg.settle()) // too many could follow, from before it began
 		}
 	}
-	if active := s.active(m); active > 0 {
-		m.pollAt = later(m.passEnd.Add(s.cfg.ackWait(active, m.total())+s.late), now.Add(2*s.cfg.settle()))
-	} else {
-		m.pollAt = s.probeTime(m)
+	for _, d := range m.dests {
+		if !s.waits(d) {
+			continue
+		}
+		d.dueAt = later(d.dueAt, now.Add(s.cfg.settle()+s.cfg.slack())) // others may wait for their turn
 	}
+	m.pollAt = s.pollTime(m)
 	s.arm(m)
 }
 

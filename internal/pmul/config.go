@@ -161,7 +161,7 @@ func (c *Config) completeWait(nodes int, fragments uint16) time.Duration {
 	if nodes < 2 || fragments < 4 {
 		return c.AckHold
 	}
-	return c.AckHold + c.spread(nodes) + 2*c.oneWay() + 2*c.Turnaround + 2*c.ackAir() + c.slack()
+	return c.AckHold + c.spread(nodes) + 2*c.oneWay() + c.turns(nodes) + c.Turnaround + c.fullAir() + c.slack()
 }
 
 // reorderWait is how long a gap may be a late arrival.
@@ -175,7 +175,25 @@ func (c *Config) reorderWait() time.Duration {
 // ackWait is ACK_RE-TRANSMISSION_TIME for the first answer: from the end of the last PDU until Ack_PDUs must have come.
 // Further Ack_PDUs extend it by settle each.
 func (c *Config) ackWait(nodes int, fragments uint16) time.Duration {
-	return 2*c.oneWay() + c.reorderWait() + c.completeWait(nodes, fragments) + 2*c.spread(nodes) + c.Turnaround + c.ackAir() + c.slack()
+	return 2*c.oneWay() + c.reorderWait() + c.completeWait(nodes, fragments) + 2*c.spread(nodes) + c.turns(nodes) + c.slack()
+}
+
+// turns is how long so many nodes need to answer one after the other; of more than few the answers extend the wait.
+func (c *Config) turns(nodes int) time.Duration {
+	return time.Duration(min(nodes, few)) * (c.Turnaround + c.ackAir())
+}
+
+// repairWait is the same for nodes that said what they missed, and that it was sent for: they answer at once.
+func (c *Config) repairWait(nodes int) time.Duration {
+	return 2*c.oneWay() + c.reorderWait() + c.idle(1) + c.spread(nodes) + c.turns(nodes) + c.slack()
+}
+
+// questionAir is what a question costs that brings a missing list and nothing else: two changes of talker and the way.
+func (c *Config) questionAir() time.Duration { return 2 * (c.Turnaround + c.oneWay()) }
+
+// fragmentAir is the airtime of a message's first fragment.
+func (c *Config) fragmentAir(m *outgoing) time.Duration {
+	return c.air(len(m.fragments[0]) + dataHeader)
 }
 
 // idleMost bounds for how many missing PDUs in a row a receiver waits.

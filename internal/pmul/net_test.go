@@ -49,10 +49,10 @@ func TestTransfer(t *testing.T) {
 		coding        pmul.Coding
 		median, worst float64
 	}{
-		{"hf-2400", 20000, pmul.ACP142, 1.35, 2.0},
-		{"hf-2400", 20000, pmul.Compact, 1.35, 2.0},
+		{"hf-2400", 20000, pmul.ACP142, 1.3, 1.95},
+		{"hf-2400", 20000, pmul.Compact, 1.3, 1.95},
 		{"hf-2400", 200, pmul.ACP142, 1.3, 20},
-		{"hf-2400", 200, pmul.Compact, 1.15, 15},
+		{"hf-2400", 200, pmul.Compact, 1.15, 10},
 		{"hf-300", 200, pmul.ACP142, 1.5, 16},
 		{"hf-300", 200, pmul.Compact, 1.25, 10},
 	}
@@ -169,8 +169,8 @@ func TestResent(t *testing.T) {
 				}
 				ratio := float64(again) / float64(max(lost, 1))
 				t.Logf("%2d receivers, %2.0f %% loss, bursty %v: resent %d, lost %d: %.2f", receivers, pct, bursty, again, lost, ratio)
-				if again > 0 && ratio > 2 {
-					t.Errorf("%d receivers, %.0f %% loss, bursty %v: resent over lost %.2f, want 2.0", receivers, pct, bursty, ratio)
+				if again > 0 && ratio > 1.5 {
+					t.Errorf("%d receivers, %.0f %% loss, bursty %v: resent over lost %.2f, want 1.5", receivers, pct, bursty, ratio)
 				}
 			}
 		}
@@ -244,7 +244,7 @@ func TestAckStorm(t *testing.T) {
 // 421 octets per message, worst delivery 8 to 99 s).
 func TestThreeNodes(t *testing.T) {
 	p := load(t, "hf-2400")
-	for _, hold := range []time.Duration{0, p.AckDelay} {
+	for _, hold := range []time.Duration{0, p.AckDelay / 2, p.AckDelay} {
 		for _, ride := range []bool{false, true} {
 			octets, messages, worst := 0, 0, time.Duration(0)
 			for seed := uint64(1); seed <= 3; seed++ {
@@ -276,7 +276,7 @@ func TestThreeNodes(t *testing.T) {
 				}
 			}
 			t.Logf("Acks held %v, riding %v: %d octets per message to two, worst delivery %v", hold, ride, octets/messages, worst.Round(time.Second/10))
-			if ride && hold > 0 && (octets/messages > 300 || worst > time.Minute) {
+			if ride && hold == p.AckDelay/2 && (octets/messages > 300 || worst > time.Minute) {
 				t.Errorf("%d octets per message, worst delivery %v; want 300 and a minute", octets/messages, worst)
 			}
 		}

@@ -32,19 +32,22 @@ type outgoing struct {
 	parityNext uint16      // the first that was never queued
 	parityEnd  []time.Time // of those that were sent: end of transmission
 
-	sentEnd  []time.Time // of each fragment: end of its last transmission; zero: never
-	passEnd  time.Time   // of the last pass; zero while one is under way
-	firstEnd time.Time   // of the first pass
-	heard    time.Time   // last Ack_PDU about it
-	again    bool        // a question comes with the fragment: it is lost
-	polls    int         // questions since
-	repeats  int         // for silent nodes
-	repairAt time.Time   // send again what is lost
-	pollAt   time.Time   // ask those who have not answered
-	repeatAt time.Time   // repeat for silent nodes
-	wakeAt   time.Time   // where it is in the timer heap
-	index    int         // in the timer heap; -1: not there
-	ready    bool        // in the list of what has something to send
+	sentEnd   []time.Time // of each fragment: end of its last transmission; zero: never
+	passBegan time.Time   // of the pass under way, or the last
+	passEnd   time.Time   // of the last pass; zero while one is under way
+	firstEnd  time.Time   // of the first pass
+	heard     time.Time   // last Ack_PDU about it
+	again     bool        // the next question comes with the fragment: it is lost
+	bare      bool        // and this one without: its Ack is
+	polls     int         // questions since
+	rounds    int         // of repair
+	repeats   int         // for silent nodes
+	repairAt  time.Time   // send again what is lost
+	pollAt    time.Time   // ask those who have not answered
+	repeatAt  time.Time   // repeat for silent nodes
+	wakeAt    time.Time   // where it is in the timer heap
+	index     int         // in the timer heap; -1: not there
+	ready     bool        // in the list of what has something to send
 }
 
 // destination is one recipient of a message.
@@ -52,9 +55,10 @@ type destination struct {
 	node     NodeID
 	sequence uint32
 	state    State
-	answered bool // since the last pass
-	missing  set  // what it has not acknowledged; nil: it never said anything
-	lost     set  // what it said it misses and that is not on its way
+	named    bool      // in the last pass
+	dueAt    time.Time // its answer must have come; it is asked then
+	missing  set       // what it has not acknowledged; nil: it never said anything
+	lost     set       // what it said it misses and that is not on its way
 }
 
 // set of Sequence_Numbers.
@@ -132,9 +136,9 @@ func (c *Config) addressPDUs(m *outgoing, dests []*destination) (out []AddressPD
 	return out
 }
 
-// next takes the next datagram of the pass under way. The compact coding fills it with more than one PDU.
-func (m *outgoing) next(c *Config) (p Packet, numbers []uint16, parity int) {
-	p = Packet{Group: m.group, Port: DataPort}
+// next puts what comes next of the pass under way into a datagram: one PDU, or in the compact coding all that fit behind
+// those of other messages.
+func (m *outgoing) next(c *Config, p *Packet) (numbers []uint16, parity int) {
 	take := func() bool {
 		var pdu PDU
 		var n uint16
@@ -177,10 +181,9 @@ func (m *outgoing) next(c *Config) (p Packet, numbers []uint16, parity int) {
 		}
 		return true
 	}
-	take()
-	for c.Coding == Compact && take() {
+	for take() && c.Coding == Compact {
 	}
-	return p, numbers, parity
+	return numbers, parity
 }
 
 // timers is a heap of messages by wakeAt.

@@ -40,17 +40,20 @@ func (s *Sender) begin(now time.Time, m *outgoing) {
 func (s *Sender) pass(m *outgoing, named func(*destination) bool, numbers []uint16) {
 	var dests []*destination
 	for _, d := range m.dests {
-		if d.state == Waiting && named(d) {
+		d.named = d.state == Waiting && named(d)
+		if d.named {
 			dests = append(dests, d)
-			d.answered = false
 		}
 	}
 	if len(dests) == 0 {
 		m.shards = nil
 		return
 	}
+	if s.cfg.Coding == ACP142 { // who is not named takes it that its Ack has come
+		dests = slices.DeleteFunc(slices.Clone(m.dests), func(d *destination) bool { return d.state != Waiting })
+	}
 	m.address, m.numbers = s.cfg.addressPDUs(m, dests), numbers
-	m.passEnd = time.Time{}
+	m.passBegan, m.passEnd = time.Time{}, time.Time{}
 	m.repairAt, m.pollAt = time.Time{}, time.Time{}
 	s.stats.Passes++
 	s.enqueue(m)
@@ -97,21 +100,58 @@ func (s *Sender) transmit(now time.Time) {
 		if s.silent || len(s.ready) == 0 || now.Before(s.freeAt) {
 			return
 		}
-		m := s.ready[0]
-		p, numbers, parity := m.next(&s.cfg)
+		p, parts := s.datagram()
 		octets := s.cfg.octets(p)
 		air := profile.Airtime(octets+s.cfg.Overhead, s.cfg.RateBps)
 		s.freeAt = now.Add(air << s.slow)
 		s.out.Send = append(s.out.Send, p)
-		s.count(m, p, numbers, parity, now.Add(air))
-		if m.idle() {
-			s.dequeue(m)
-			s.passed(now.Add(air), m)
+		s.airAt = later(s.airAt, now).Add(air)
+		for _, part := range parts {
+			m := part.m
+			if m.passBegan.IsZero() {
+				m.passBegan = now
+			}
+			s.count(m, part.pdus, part.numbers, part.parity, s.airAt)
+			if m.idle() {
+				s.dequeue(m)
+				s.passed(s.airAt, m)
+			}
 		}
 	}
 }
 
-func (s *Sender) count(m *outgoing, p Packet, numbers []uint16, parity int, end time.Time) {
+// part of a datagram is of one message.
+type part struct {
+	m       *outgoing
+	pdus    []PDU
+	numbers []uint16
+	parity  int
+}
+
+// bundle is of how many messages at most one datagram is.
+const bundle = 8
+
+// datagram takes what goes next: of the first message, and in the compact coding of others of its priority too, as long
+// as all fits; short ones share what is around a datagram.
+func (s *Sender) datagram() (Packet, []part) {
+	first := s.ready[0]
+	p := Packet{Group: first.group, Port: DataPort}
+	var parts []part
+	for _, m := range s.ready[:min(bundle, len(s.ready))] {
+		if m.group != first.group || m.priority != first.priority || len(parts) > 0 && s.cfg.Coding != Compact {
+			break
+		}
+		n := len(p.PDUs)
+		numbers, parity := m.next(&s.cfg, &p)
+		if len(p.PDUs) == n {
+			break
+		}
+		parts = append(parts, part{m, p.PDUs[n:], numbers, parity})
+	}
+	return p, parts
+}
+
+func (s *Sender) count(m *outgoing, pdus []PDU, numbers []uint16, parity int, end time.Time) {
 	if !m.begun && !m.closed && m.dynamicReady() {
 		m.begun = true
 		s.out.record(bucketBegun, messageKey(m.id), []byte{})
@@ -135,7 +175,7 @@ func (s *Sender) count(m *outgoing, p Packet, numbers []uint16, parity int, end 
 		s.stats.DataAgain += parity
 		s.stats.AgainOctets += parity * m.size
 	}
-	for _, pdu := range p.PDUs {
+	for _, pdu := range pdus {
 		switch pdu.(type) {
 		case AddressPDU:
 			s.stats.AddressSent++
@@ -159,15 +199,26 @@ func (s *Sender) passed(end time.Time, m *outgoing) {
 		m.first, m.firstEnd = false, end
 	}
 	m.passEnd = end
-	if active := s.active(m); active > 0 {
-		wait := s.cfg.ackWait(active, m.total()) + s.late
-		m.pollAt = end.Add(wait << min(max(m.polls-1, 0), 6))
-		if m.lost() {
-			m.repairAt = end.Add(s.cfg.settle())
+	active, reported := s.active(m), 0
+	for _, d := range m.dests {
+		if s.waits(d) && d.named && d.missing != nil {
+			reported++
 		}
-	} else {
-		m.pollAt = s.probeTime(m)
 	}
+	for _, d := range m.dests {
+		if !s.waits(d) {
+			continue
+		}
+		wait := s.cfg.ackWait(active, m.total())
+		if d.named && d.missing != nil {
+			wait = s.cfg.repairWait(reported)
+		}
+		d.dueAt = end.Add((wait + s.late) << min(max(m.polls-1, 0), 6))
+	}
+	if m.lost() {
+		m.repairAt = end.Add(s.cfg.settle())
+	}
+	m.pollAt = s.pollTime(m)
 	if s.anySilent(m) && m.repeatAt.IsZero() && m.repeats < s.cfg.RepeatCount {
 		m.repeatAt = end.Add(s.repeatEvery(end, m))
 	}
@@ -202,6 +253,19 @@ func (s *Sender) anySilent(m *outgoing) bool {
 
 func (m *outgoing) lost() bool {
 	return slices.ContainsFunc(m.dests, func(d *destination) bool { return d.state == Waiting && !d.lost.empty() })
+}
+
+// pollTime is when the first answer is overdue, or a node that does not answer may be asked again.
+func (s *Sender) pollTime(m *outgoing) (at time.Time) {
+	for _, d := range m.dests {
+		if s.waits(d) {
+			at = earlier(at, d.dueAt)
+		}
+	}
+	if at.IsZero() {
+		at = s.probeTime(m)
+	}
+	return at
 }
 
 // probeTime is when a node that does not answer may be asked about this message.
@@ -254,11 +318,16 @@ func (s *Sender) repair(m *outgoing) {
 	}
 	m.repairAt = time.Time{}
 	numbers := union.numbers()
-	if parityFor(&s.cfg, len(m.fragments)) && m.takeParity(most) {
+	m.rounds++
+	if parityFor(&s.cfg, len(m.fragments)) && m.takeParity(most+m.spare(most)) {
 		numbers = nil
 	}
 	s.pass(m, s.waits, numbers)
 }
+
+// spare is how many shards more than the worst receiver lacks a repair sends: a fifth, as what was lost tells of what will
+// be, and one more each round. A shard costs a fifth of the turn that it may save.
+func (m *outgoing) spare(most int) int { return most/5 + min(m.rounds-1, 8) }
 
 // repeat is blind repetition for silent nodes.
 func (s *Sender) repeat(m *outgoing) {
@@ -286,50 +355,57 @@ func (s *Sender) repeat(m *outgoing) {
 	s.pass(m, func(d *destination) bool { return s.peer(d.node).silent }, numbers)
 }
 
-// poll asks those who have not answered: an Address_PDU that names them, after the first time with a fragment, for
-// receivers that answer to nothing else. The rate falls.
+// poll asks those whose answer is overdue: an Address_PDU that names them, with a little of what they may have lost
+// where that is cheaper than one more turn, and after the first time in any case, for receivers that answer to nothing
+// else. The rate falls.
 func (s *Sender) poll(now time.Time, m *outgoing) {
 	m.pollAt = time.Time{}
 	asked := map[NodeID]bool{}
-	var numbers []uint16
-	silence := true
+	send, most := newSet(len(m.fragments)), 0
 	for _, d := range m.dests {
 		p := s.peer(d.node)
-		if d.state != Waiting || p.silent || p.dead() && !due(now, p.probeAt) {
+		if d.state != Waiting || p.silent || p.dead() && !due(now, p.probeAt) || !p.dead() && now.Before(d.dueAt) {
 			continue
 		}
 		asked[d.node] = true
-		if d.answered {
-			silence = false
-			continue
-		}
-		if !now.Before(p.askedAt) { // questions that overlap are one
+		bare := m.bare || p.unanswered%2 == 1 || p.unanswered > 0 && s.cfg.Coding == Compact // what was sent along last time was lost, or its answer was: this time nothing is risked
+		if !now.Before(p.askedAt) {                                                          // questions that overlap are one
 			p.unanswered++
 			p.askedAt = now.Add(s.cfg.ackWait(1, 1))
 			if p.dead() {
 				p.probeAt = now.Add(s.probeInterval(p))
 			}
 		}
-		if (m.polls > 0 || m.again) && len(numbers) == 0 {
-			n := m.total()
-			for d.missing != nil && n > 1 && !d.missing.has(n) {
-				n--
+		lacks := d.missing.numbers()
+		if d.missing == nil && (m.total() == 1 || m.polls > 0) {
+			lacks = []uint16{m.total()}
+		}
+		if len(lacks) > 1 && time.Duration(len(lacks))*s.cfg.fullAir() > s.cfg.questionAir() {
+			lacks = lacks[len(lacks)-1:]
+		}
+		if !bare && (m.polls > 0 || m.again || s.cfg.fragmentAir(m) <= s.cfg.questionAir()) {
+			for _, n := range lacks {
+				send.add(n)
 			}
-			numbers = append(numbers, n)
+			most = max(most, len(lacks))
 		}
 	}
 	if len(asked) == 0 {
-		m.pollAt = s.probeTime(m)
+		m.pollAt = s.pollTime(m)
 		return
 	}
-	if silence && m.polls > 0 {
+	if m.polls > 0 {
 		s.slow = min(s.slow+1, 3)
 	}
 	m.polls++
-	m.again = false
+	m.again, m.bare = false, false
 	s.stats.Polls++
 	if m.dynamic != nil { // who never said anything may not be in the group
 		s.announce(m, func(d *destination) bool { return asked[d.node] && d.missing == nil })
+	}
+	numbers := send.numbers()
+	if most > 0 && parityFor(&s.cfg, len(m.fragments)) && m.takeParity(most) {
+		numbers = nil
 	}
 	s.pass(m, func(d *destination) bool { return asked[d.node] }, numbers)
 }

@@ -216,7 +216,7 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 		switch {
 		case mine >= 0:
 			r.owe(now, f, len(p.Destinations), 0)
-		case p.MAP == 0: // the sender has our Ack
+		case p.MAP == 0 && r.cfg.Coding == ACP142: // the sender has our Ack; the compact coding names whom it asks
 			r.settle(f)
 		}
 		return
@@ -273,9 +273,7 @@ func (r *Receiver) data(now time.Time, p DataPDU) {
 	key := Key{p.Source, p.Message}
 	if f := r.done[key]; f != nil {
 		r.stats.Duplicates++
-		if !f.ackAt.IsZero() && f.most.After(f.ackAt) { // a re-transmission for others: they are heard first
-			f.ackAt = earlier(f.most, later(f.ackAt, now.Add(r.cfg.completeWait(f.nodes, f.total)+r.jitter(f.nodes))))
-		}
+		r.putOff(now, f)
 		return
 	}
 	if m := r.in[key]; m != nil {
@@ -331,7 +329,11 @@ func (r *Receiver) fragment(now time.Time, m *incoming, n uint16, b []byte) {
 		}
 		r.out.record(bucketFragment, fragmentKey(m.key, n), b)
 	}
-	m.asked, m.askAt, m.nackAt = 0, time.Time{}, time.Time{}
+	if known && m.asked > 0 && n != m.reported { // for others: our list waits for its turn of the channel, or ours follows
+		m.askAt = later(m.askAt, now.Add(r.again(m)))
+	} else {
+		m.asked, m.askAt, m.nackAt = 0, time.Time{}, time.Time{}
+	}
 	after := 0 // of what is missing and may follow: senders go through a message in order
 	for i := int(n) + 1; i <= int(m.total) && after < idleMost; i++ {
 		if _, have := m.fragments[uint16(i)]; !have {
@@ -431,9 +433,14 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 	r.used(m.key.Source).remembered++
 	f.owed = r.silent
 	r.out.record(bucketDone, keyOctets(f.key), f.encode())
-	if !r.silent {
-		r.owe(now, f, m.nodes, r.cfg.completeWait(m.nodes, m.total))
+	if r.silent {
+		return
 	}
+	wait := r.cfg.completeWait(m.nodes, m.total)
+	if m.reported > 0 { // it asked for what came now: the sender waits for its word, and silence means one more loss
+		wait = min(wait, r.cfg.AckHold)
+	}
+	r.owe(now, f, m.nodes, wait)
 }
 
 // drop forgets an incomplete message.

@@ -39,6 +39,7 @@ type peer struct {
 	unanswered int       // questions since it was heard
 	askedAt    time.Time // until then a further question is the same one
 	probeAt    time.Time // dead: when to ask again
+	burst      time.Time // it says all that it owed: until then the next Ack_PDU of that must come
 	waiting    map[MessageID]*outgoing
 }
 
@@ -70,6 +71,8 @@ type Sender struct {
 	fates    map[fateID]Fate
 	order    []fateID // of fates, oldest first
 	freeAt   time.Time
+	airAt    time.Time     // when what was handed over has left, others' turns counted
+	brokenAt time.Time     // when others last spoke between two datagrams of ours
 	slow     int           // the rate is divided by 2^slow: acknowledgements stay away
 	late     time.Duration // by how much Ack_PDUs came after ackWait, lately
 	rejectAt time.Time     // not before it another Reject_PDU
