@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"strings"
@@ -38,14 +39,14 @@ Exit: 0 all measured and nothing lost, 1 the gateway lost something or a benchma
 }
 
 func benchCommand(args []string, stdout, stderr io.Writer) int {
-	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
-	asJSON := fs.Bool("json", false, "print JSON")
-	only := fs.String("only", "", "measure only these, a `list` with commas")
-	quick := fs.Bool("quick", false, "a tenth of the load: to see that all works, not to quote")
-	write := fs.String("write", "", "write the figures as a page of Markdown to `file` as well")
-	binary := fs.String("gateway", "", "`path` of the gateway under test (default this one)")
-	jars := fs.String("peers-dir", "", "`directory` of the built JXTA peers (default field-tests/peers above here); none: the gateway alone")
-	if _, code, done := parse(fs, args, 0, benchAbout(), stdout, stderr); done {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	asJSON := flags.Bool("json", false, "print JSON")
+	only := flags.String("only", "", "measure only these, a `list` with commas")
+	quick := flags.Bool("quick", false, "a tenth of the load: to see that all works, not to quote")
+	write := flags.String("write", "", "put the figures into a page of Markdown as well; what `file` holds of benchmarks that were not run now stays")
+	binary := flags.String("gateway", "", "`path` of the gateway under test (default this one)")
+	jars := flags.String("peers-dir", "", "`directory` of the built JXTA peers (default field-tests/peers above here); none: the gateway alone")
+	if _, code, done := parse(flags, args, 0, benchAbout(), stdout, stderr); done {
 		return code
 	}
 	cfg := bench.Config{Gateway: *binary, Jars: *jars, Quick: *quick}
@@ -92,9 +93,16 @@ func benchCommand(args []string, stdout, stderr io.Writer) int {
 		err = errors.Join(err, report.WriteText(stdout))
 	}
 	if err == nil && *write != "" {
-		err = writeTo(*write, stdout, func(w io.Writer) error {
-			return report.WriteMarkdown(w, "gateway bench "+strings.Join(args, " "))
-		})
+		var old []byte
+		if old, err = os.ReadFile(*write); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		if err == nil {
+			err = writeTo(*write, stdout, func(w io.Writer) error {
+				_, err := io.WriteString(w, report.Page(string(old), "gateway bench "+strings.Join(args, " ")))
+				return err
+			})
+		}
 	}
 	if err != nil {
 		return fail(stderr, "bench", err)

@@ -15,12 +15,15 @@ import (
 	"time"
 )
 
+var built string // directory of the gateway under test, removed at the end
+
 // binary is the gateway under test.
 var binary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "aldis-bench-test-")
 	if err != nil {
 		return "", err
 	}
+	built = dir
 	file := filepath.Join(dir, "gateway")
 	out, err := exec.Command("go", "build", "-o", file, "../../cmd/gateway").CombinedOutput()
 	if err != nil {
@@ -31,8 +34,8 @@ var binary = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if file, err := binary(); err == nil {
-		os.RemoveAll(filepath.Dir(file))
+	if built != "" {
+		os.RemoveAll(built)
 	}
 	os.Exit(code)
 }
@@ -79,13 +82,14 @@ func TestQuick(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(temp, "aldis-bench-*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	var text, page, again bytes.Buffer
-	if err := errors.Join(report.WriteText(&text), report.WriteMarkdown(&page, "gateway bench"), json.NewEncoder(&again).Encode(report)); err != nil {
+	var text, again bytes.Buffer
+	if err := errors.Join(report.WriteText(&text), json.NewEncoder(&again).Encode(report)); err != nil {
 		t.Fatal(err)
 	}
+	page := report.Page("", "gateway bench")
 	for _, want := range []string{"messages of 1 kB, smooth", "JXSE 2.7", report.Machine.Processor} {
-		if !strings.Contains(text.String(), want) || !strings.Contains(page.String(), want) {
-			t.Errorf("%q is not in\n%s\nor\n%s", want, text.String(), page.String())
+		if !strings.Contains(text.String(), want) || !strings.Contains(page, want) {
+			t.Errorf("%q is not in\n%s\nor\n%s", want, text.String(), page)
 		}
 	}
 }
@@ -174,6 +178,19 @@ func TestWireCounts(t *testing.T) {
 	defer w.mu.Unlock()
 	if w.count != 2 || w.octets != [2]int{38, 48} {
 		t.Errorf("%d datagrams of %v octets", w.count, w.octets)
+	}
+}
+
+// A page keeps what was not measured now, in the order of the benchmarks.
+func TestPage(t *testing.T) {
+	first := (&Report{Rows: []Row{{Bench: "relay", What: "r1", Gateway: &Figure{Value: 1}}, {Bench: "query", What: "q1", Gateway: &Figure{Value: 2}}}}).Page("", "one")
+	second := (&Report{Rows: []Row{{Bench: "query", What: "q2", Gateway: &Figure{Value: 3, Lost: 4, Note: "note"}}}}).Page(first, "two")
+	if second != (&Report{}).Page(second, "three") {
+		t.Error("a page without news changes")
+	}
+	q, r := strings.Index(second, "| q2 |"), strings.Index(second, "| r1 |")
+	if q < 0 || r < q || strings.Contains(second, "q1") || !strings.Contains(second, "3 (4 lost)<br>note") || strings.Count(second, "`two`") != 1 {
+		t.Errorf("page:\n%s", second)
 	}
 }
 

@@ -163,7 +163,9 @@ func (r *run) stock(ctx context.Context, s *server, n int) (_ *edgenet.Peer, err
 		return err
 	}
 	for first := 0; first < n; first += loadBatch {
-		r.say("%s: %d of %d advertisements published", s.name, first, n)
+		if first%(20*loadBatch) == 0 {
+			r.say("%s: %d of %d advertisements published", s.name, first, n)
+		}
 		missing := map[string]int{}
 		for i := first; i < min(n, first+loadBatch); i++ {
 			missing[advName(i)] = i

@@ -129,21 +129,40 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// WriteMarkdown writes the page docs/bench.md; command is what made it.
-func (r *Report) WriteMarkdown(w io.Writer, command string) error {
-	b := &strings.Builder{}
-	fmt.Fprintf(b, "# Bench\n\nMade by `%s` on %s in %s; not written by hand. %s.\n\n", command, r.Began.Format("2 January 2006"), r.Took.Round(time.Second), r.Machine)
-	b.WriteString(preface)
-	bench := ""
+// Page answers the page docs/bench.md with this report's figures in place of older ones of the same benchmarks; what was
+// not measured now stays as it is in old, which may be empty. command is what made the report.
+func (r *Report) Page(old, command string) string {
+	sections := map[string]string{}
+	for _, s := range strings.Split(old, sectionMark)[1:] {
+		name, _, _ := strings.Cut(s, "\n")
+		sections[name] = sectionMark + strings.TrimRight(s, "\n") + "\n"
+	}
 	names, about := Names()
+	b := &strings.Builder{}
+	b.WriteString(preface)
+	for i, name := range names {
+		if s := r.section(name, about[i], command); s != "" {
+			sections[name] = s
+		}
+		if s := sections[name]; s != "" {
+			b.WriteString("\n" + s)
+		}
+	}
+	return b.String()
+}
+
+const sectionMark = "## "
+
+// section is the part of the page about one benchmark, "" if it was not run.
+func (r *Report) section(name, about, command string) string {
+	b := &strings.Builder{}
 	for _, row := range r.Rows {
-		if row.Bench != bench {
-			bench = row.Bench
-			for i, n := range names {
-				if n == bench {
-					fmt.Fprintf(b, "\n## %s\n\n%s.\n\n", strings.ToUpper(bench[:1])+bench[1:], strings.ToUpper(about[i][:1])+about[i][1:])
-				}
-			}
+		if row.Bench != name {
+			continue
+		}
+		if b.Len() == 0 {
+			fmt.Fprintf(b, "%s%s\n\n%s. `%s`, %s: %s.\n\n", sectionMark, name, strings.ToUpper(about[:1])+about[1:], command,
+				r.Began.Format("2 January 2006"), r.Machine)
 			b.WriteString("| | unit | JXSE 2.7 | gateway | must; aim | published |\n|---|---|---|---|---|---|\n")
 		}
 		cell := func(f *Figure) string {
@@ -155,18 +174,22 @@ func (r *Report) WriteMarkdown(w io.Writer, command string) error {
 		}
 		goals := row.goals()
 		if v := row.Verdict(); v != "" {
-			goals += ": **" + map[string]string{"aim": "aim", "must": "must", "missed": "missed"}[v] + "**"
+			goals += ": **" + v + "**"
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", row.What, row.Unit, cell(row.Direct), cell(row.Gateway), goals, row.Published)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
-const preface = `The rendezvous and relay of JXSE 2.7 and the gateway have the same load in the same run, one after the other, each in
-a fresh process on loopback. Load generator and server share the machine. Load comes from edge peers of internal/edgenet
-(unsigned) where the figure is the server's, from unmodified JXSE 2.7 peers where it is a peer's. Published figures are of the
-performance model of 2004 (JXTA 2.0, 800 MHz machines) and of the benchmark of 2005 (JXTA-J2SE 2.x and JXTA-C 2.x, gigabit
-network). Times to the answer count from when a question was due. "peers lost": between two unmodified peers, in their own
-library: the gateway's counters show that all it took in went out.
+const preface = `# Bench
+
+Made by ` + "`gateway bench --write docs/bench.md`" + `, with --only one benchmark at a time; not by hand. Each section says how and where it was made.
+
+The rendezvous and relay of JXSE 2.7 and the gateway have the same load in the same run, one after the other, each in a fresh
+process on loopback, with load generators and peers on the same machine. Load comes from edge peers of internal/edgenet
+(unsigned) where the figure is the server's, from unmodified signed JXSE 2.7 peers where it is a peer's. A rendezvous of JXSE lets
+such peers talk directly once they know each other; the gateway stays between them. "peers lost": between two
+unmodified peers, in their own library; the gateway's counters show that all it took in went out. Times to the answer count
+from when a question was due. Published figures: the performance model of 2004 (JXTA 2.0, 800 MHz machines, 100 Mbit/s) and the
+benchmark of 2005 (JXTA-J2SE 2.x and JXTA-C 2.x, gigabit network).
 `

@@ -154,10 +154,10 @@ func matches(d jxta.Description, q jxta.DiscoveryQuery) bool {
 // Specification is a module specification advertisement of that name with a pipe advertisement inside: what
 // applications publish to be found (wire 9.1). Pipe and name decide its id.
 func Specification(name, pipe, kind string) string {
-	parts, _ := jxta.SplitID(pipe) // of another format: all zero, which is an id too
-	parts.Kind, parts.CBID = jxta.KindSpec, false
-	parts.Group, parts.UUID = parts.UUID, parts.Group
-	n := jxta.El("jxta:MSA", jxta.Leaf("MSID", jxta.URN(parts.Unique())), jxta.Leaf("Name", name), jxta.Leaf("Crtr", "aldis"),
+	sum := sha256.Sum256([]byte(pipe + " " + name))
+	sum[31] |= 1 // an id does not end in a zero octet
+	id := jxta.IDParts{Kind: jxta.KindSpec, Group: [16]byte(sum[:16]), UUID: [16]byte(sum[16:])}.Unique()
+	n := jxta.El("jxta:MSA", jxta.Leaf("MSID", jxta.URN(id)), jxta.Leaf("Name", name), jxta.Leaf("Crtr", "aldis"),
 		jxta.Leaf("SURI", "urn:aldis"), jxta.Leaf("Vers", "1"),
 		jxta.El("jxta:PipeAdvertisement", jxta.Leaf("Id", jxta.URN(pipe)), jxta.Leaf("Type", kind), jxta.Leaf("Name", name)))
 	n.Attr = []jxta.Attr{{Name: "xml:space", Value: "default"}, {Name: "xmlns:jxta", Value: "http://jxta.org"}}
