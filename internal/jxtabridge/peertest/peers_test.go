@@ -63,16 +63,24 @@ func TestPeersOfAllGenerationsMeet(t *testing.T) {
 	}
 }
 
+// A sub-group has its own lease, discovery and pipes across the gateways: of one generation and of both, with and
+// without signatures, over TCP and HTTP, whatever its membership service is, which asks nothing of a gateway.
 func TestSubGroup(t *testing.T) {
 	t.Parallel()
+	const pse, none, null = "PSEMembershipService", "NoneMembershipService", "NullMembershipService"
 	tests := []struct {
-		name, kind string
+		name, a, b string
 		polls      bool
+		option     string
+		membership [2]string // of A and B
 	}{
-		{"2.7", lab.KindJXSE27, false},
-		{"2.2", lab.KindJXTA22, false},
-		{"2.7 over HTTP", lab.KindJXSE27, true},
-		{"2.2 over HTTP", lab.KindJXTA22, true},
+		{"2.7", lab.KindJXSE27, lab.KindJXSE27, false, "", [2]string{pse, pse}},
+		{"2.2", lab.KindJXTA22, lab.KindJXTA22, false, "", [2]string{null, null}},
+		{"2.7, None", lab.KindJXSE27, lab.KindJXSE27, false, " none", [2]string{none, none}},
+		{"2.2 and 2.7 signed", lab.KindJXTA22, lab.KindJXSE27, false, "", [2]string{null, pse}},
+		{"2.7 signed and unsigned, None", lab.KindJXSE27, lab.KindJXSE27Unsigned, false, " none", [2]string{none, none}},
+		{"2.7 over HTTP", lab.KindJXSE27, lab.KindJXSE27, true, "", [2]string{pse, pse}},
+		{"2.2 over HTTP", lab.KindJXTA22, lab.KindJXTA22, true, "", [2]string{null, null}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -83,19 +91,26 @@ func TestSubGroup(t *testing.T) {
 			if tt.polls {
 				start = w.pollingPeer
 			}
-			a, b := start(sa, tt.kind, "A", 9702), start(sb, tt.kind, "B", 9703)
-			w.tell(a, "newgroup ops", "publish a-svc group ops", "publish a-uni unicast group ops", "find b-svc 1000 group ops", "listen b-svc group ops")
-			w.tell(b, "joingroup ops", "publish b-svc group ops", "find a-svc 1000 group ops", "listen a-svc group ops", "find a-uni 1000 group ops")
+			a, b := start(sa, tt.a, "A", 9702), start(sb, tt.b, "B", 9703)
+			w.tell(a, "newgroup ops"+tt.option, "publish a-svc group ops", "publish a-uni unicast group ops", "find b-svc 1000 group ops", "listen b-svc group ops", "find b-uni 1000 group ops")
+			w.tell(b, "joingroup ops"+tt.option, "publish b-svc group ops", "publish b-uni unicast group ops", "find a-svc 1000 group ops", "listen a-svc group ops", "find a-uni 1000 group ops")
+			for i, p := range []*lab.Peer{a, b} {
+				if e := w.await(p, "joined", "ops"); !strings.Contains(e.Kind, tt.membership[i]) {
+					t.Errorf("%s: membership %s, want %s", p.Name(), e.Kind, tt.membership[i])
+				}
+			}
 			w.await(a, "discovered", "b-svc")
 			w.await(b, "discovered", "a-svc")
 			w.await(b, "discovered", "a-uni")
+			w.await(a, "discovered", "b-uni")
 			w.await(a, "pipe_ready", "b-svc")
 			w.await(b, "pipe_ready", "a-svc")
-			w.tell(a, "send a-svc 200 3 0.2 group ops")
+			w.tell(a, "send a-svc 200 3 0.2 group ops", "send b-uni 300 3 0.1 group ops")
 			w.tell(b, "send b-svc 200 3 0.2 group ops", "send a-uni 300 3 0.1 group ops")
 			w.receives(b, "a-svc", "A", 3, 200, 1)
 			w.receives(a, "b-svc", "B", 3, 200, 1)
 			w.receives(a, "a-uni", "B", 3, 300, 1)
+			w.receives(b, "b-uni", "A", 3, 300, 1)
 			for _, s := range []*side{sa, sb} {
 				st, stats := s.status()
 				if len(st.Groups) != 2 || stats.BadMessages != 0 || len(stats.Refused) != 0 {
@@ -103,6 +118,55 @@ func TestSubGroup(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Signed and unsigned peers of one LAN, of both generations, meet in a sub-group and in the net peer group, and a far
+// one too; what is said in the sub-group stays in it.
+func TestSubGroupOnOneLAN(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 120*time.Second)
+	sa, sb := pair(t)
+	peers := []*lab.Peer{w.peer(sa, lab.KindJXSE27, "A", 9702), w.peer(sa, lab.KindJXSE27Unsigned, "C", 9704),
+		w.peer(sa, lab.KindJXTA22, "D", 9705), w.peer(sb, lab.KindJXSE27, "B", 9703)}
+	outside := w.peer(sa, lab.KindJXSE27Unsigned, "E", 9706)
+	names := []string{"A", "C", "D", "B"}
+	svc := func(n string) string { return strings.ToLower(n) + "-svc" }
+	for i, p := range peers {
+		w.tell(p, "joingroup ops", "publish "+svc(names[i])+" group ops")
+		for _, n := range names {
+			if n != names[i] {
+				w.tell(p, "find "+svc(n)+" 1000 group ops", "listen "+svc(n)+" group ops")
+			}
+		}
+	}
+	w.tell(outside, "find a-svc 2", "publish e-svc") // the name is of another group
+	for i, p := range peers {
+		for _, n := range names {
+			if n != names[i] {
+				w.await(p, "pipe_ready", svc(n))
+			}
+		}
+	}
+	for i, p := range peers {
+		w.tell(p, "send "+svc(names[i])+" 200 3 0.2 group ops")
+	}
+	for i, p := range peers {
+		for _, n := range names {
+			if n != names[i] {
+				w.receives(p, svc(n), n, 3, 200, 1)
+			}
+		}
+	}
+	for _, e := range outside.Events() {
+		if e.Ev == "discovered" || e.Ev == "received" {
+			t.Errorf("a peer outside the group: %+v", e)
+		}
+	}
+	for _, s := range []*side{sa, sb} {
+		if _, stats := s.status(); stats.BadMessages != 0 || len(stats.Refused) != 0 {
+			t.Errorf("%s: %+v", s.name, stats)
+		}
 	}
 }
 

@@ -82,8 +82,8 @@ final class Peer {
             case "open" -> room.service(name).open();
             case "send" -> send(room, line, words);
             case "stop" -> room.service(name).stop();
-            case "newgroup" -> join(name, true);
-            case "joingroup" -> join(name, false);
+            case "newgroup" -> join(name, true, word(words, 1, ""));
+            case "joingroup" -> join(name, false, word(words, 1, ""));
             default -> {
                 if (!Streams.command(room, verb, words)) {
                     Events.error("unknown command: " + line, null, null);
@@ -111,7 +111,7 @@ final class Peer {
         room.service(plain.get(0)).send(size, elements, (long) number(plain, 2, 1), number(plain, 3, 0));
     }
 
-    private void join(String name, boolean publish) {
+    private void join(String name, boolean publish, String membership) {
         Room room = new Room(name, options);
         if (rooms.putIfAbsent(name, room) != null) {
             Events.error("group is joined already", null, name);
@@ -119,8 +119,8 @@ final class Peer {
         }
         netRoom.whenReady(() -> joiner.execute(() -> {
             try {
-                PeerGroup group = Library.join(net, name, publish, options.rdv);
-                Events.emit("joined", "name", name, "id", group.getPeerGroupID().toString());
+                PeerGroup group = Library.join(net, name, publish, options.rdv, membership);
+                Events.emit("joined", "name", name, "id", group.getPeerGroupID().toString(), "kind", Library.membership(group));
                 room.begin(group);
             } catch (Throwable e) {
                 Events.error("join", e, name);

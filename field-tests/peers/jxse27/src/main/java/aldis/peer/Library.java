@@ -4,10 +4,17 @@ import java.io.File;
 import java.net.URI;
 import java.util.logging.Level;
 import java.util.logging.Logger;
+import net.jxta.document.AdvertisementFactory;
+import net.jxta.document.Element;
+import net.jxta.document.MimeMediaType;
 import net.jxta.id.IDFactory;
+import net.jxta.impl.membership.none.NoneMembershipService;
+import net.jxta.impl.peergroup.StdPeerGroupParamAdv;
+import net.jxta.membership.MembershipService;
 import net.jxta.peergroup.PeerGroup;
 import net.jxta.peergroup.PeerGroupID;
 import net.jxta.platform.NetworkConfigurator;
+import net.jxta.platform.ModuleSpecID;
 import net.jxta.platform.NetworkManager;
 import net.jxta.protocol.ModuleImplAdvertisement;
 
@@ -16,6 +23,8 @@ final class Library {
     static final String NAME = "jxse-2.7";
 
     private static final Logger ROOT = Logger.getLogger("");
+    /** The specification of an all-purpose group that everybody may join. */
+    private static final String OPEN_GROUP = "urn:jxta:uuid-DEADBEEFDEAFBABAFEEDBABE00000001A1D1500000000000000000000000000A06";
     private static NetworkManager manager;
 
     private Library() {
@@ -77,8 +86,23 @@ final class Library {
         manager.stopNetwork();
     }
 
-    static PeerGroup join(PeerGroup net, String name, boolean publish, boolean rdv) throws Exception {
+    static PeerGroup join(PeerGroup net, String name, boolean publish, boolean rdv, String membership) throws Exception {
         ModuleImplAdvertisement impl = net.getAllPurposePeerGroupImplAdvertisement();
+        if (membership.equals("none")) { // the library's own choice is PSE
+            StdPeerGroupParamAdv parts = new StdPeerGroupParamAdv(impl.getParam());
+            ModuleImplAdvertisement none = (ModuleImplAdvertisement)
+                    AdvertisementFactory.newAdvertisement(ModuleImplAdvertisement.getAdvertisementType());
+            none.setModuleSpecID(NoneMembershipService.noneMembershipSpecID);
+            none.setCompat(impl.getCompat());
+            none.setCode(NoneMembershipService.class.getName());
+            none.setUri(impl.getUri());
+            none.setProvider(impl.getProvider());
+            none.setDescription("None membership");
+            net.getDiscoveryService().publish(none); // else the library looks for it all over the net
+            parts.addService(PeerGroup.membershipClassID, NoneMembershipService.noneMembershipSpecID);
+            impl.setParam((Element<?>) parts.getDocument(MimeMediaType.XMLUTF8));
+            impl.setModuleSpecID((ModuleSpecID) IDFactory.fromURI(URI.create(OPEN_GROUP)));
+        }
         PeerGroup group = net.newGroup(groupID(name), impl, name, "field-test group " + name);
         if (publish) {
             net.getDiscoveryService().publish(impl);
@@ -90,6 +114,12 @@ final class Library {
             group.getRendezVousService().startRendezVous();
         }
         return group;
+    }
+
+    /** How one becomes a member of a group, by the name of the library's class. */
+    static String membership(PeerGroup group) {
+        MembershipService service = group.getMembershipService();
+        return service.getImplAdvertisement() instanceof ModuleImplAdvertisement impl ? impl.getCode() : "?";
     }
 
     private static PeerGroupID groupID(String name) throws Exception {

@@ -59,7 +59,7 @@ final class Library {
         net.unref();
     }
 
-    static PeerGroup join(PeerGroup net, String name, boolean publish, boolean rdv) throws Exception {
+    static PeerGroup join(PeerGroup net, String name, boolean publish, boolean rdv, String membership) throws Exception {
         ModuleImplAdvertisement impl = net.getAllPurposePeerGroupImplAdvertisement();
         PeerGroupID id = (PeerGroupID) IDFactory.fromURL(IDFactory.jxtaURL(GroupID.urn(name)));
         PeerGroup group = net.newGroup(id, impl, name, "field-test group " + name);
@@ -71,6 +71,11 @@ final class Library {
             group.getRendezVousService().startRendezVous();
         }
         return group;
+    }
+
+    /** How one becomes a member of a group, by the name of the library's class. An all-purpose group takes everybody. */
+    static String membership(PeerGroup group) {
+        return ((ModuleImplAdvertisement) group.getMembershipService().getImplAdvertisement()).getCode();
     }
 
     /** Writes what the library's configuration window would write. A peer ID that is there already is kept. */
