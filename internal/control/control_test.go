@@ -38,7 +38,7 @@ func sample() gateway.Status {
 }
 
 func sampleLAN() jxtabridge.Status {
-	return jxtabridge.Status{Gateway: "uuid-03", Adverts: 9, Questions: 1, Groups: []string{"jxta-NetGroup"}, Far: map[uint16]jxtabridge.SiteStatus{1: {Peers: 1}},
+	return jxtabridge.Status{Gateway: "uuid-03", Adverts: 9, Questions: 1, Groups: []string{"jxta-NetGroup"}, Streams: []jxtabridge.StreamStatus{{Kind: "bidi"}}, Far: map[uint16]jxtabridge.SiteStatus{1: {Peers: 1}},
 		Peers: []jxtabridge.PeerStatus{{Peer: "cbid-03", Name: "bridge console", Generation: "signed", Waiting: 2}, {Peer: "uuid-03", Generation: "2.2", Waiting: 1}}}
 }
 
@@ -60,7 +60,8 @@ func start(t *testing.T) *server {
 				return Snapshot{}, s.err
 			}
 			return Snapshot{s.status, sampleLAN(), jxtabridge.Stats{Received: 21, BadMessages: 2, Refused: map[string]uint64{"no_room": 4}, Queries: 5,
-				LateAnswers: 6, Carried: 8}}, nil
+				LateAnswers: 6, Carried: 8, Streams: 31, StreamsEnded: map[string]uint64{"closed_here": 30}, StreamOctetsOut: 32, StreamOctetsIn: 33,
+				StreamAcks: 34, StreamRepeats: 35, MulticastCopies: 36, Calls: 37}}, nil
 		},
 		NORM:    func() norm.Stats { return norm.Stats{Starts: 2, StrangePacket: 1} },
 		Trouble: func() string { return s.trouble },
@@ -161,6 +162,16 @@ func TestMetrics(t *testing.T) {
 		`aldis_jxta_queries_total{kind="discovery"} 5`,
 		`aldis_jxta_answers_total{when="late"} 6`,
 		`aldis_jxta_payloads_total{fate="carried"} 8`,
+		`aldis_jxta_streams{kind="bidi"} 1`,
+		`aldis_jxta_streams{kind="socket"} 0`,
+		`aldis_jxta_streams_opened_total 31`,
+		`aldis_jxta_streams_ended_total{reason="closed_here"} 30`,
+		`aldis_jxta_stream_bytes_total{direction="out"} 32`,
+		`aldis_jxta_stream_bytes_total{direction="in"} 33`,
+		`aldis_jxta_stream_local_total{event="acknowledgement"} 34`,
+		`aldis_jxta_stream_local_total{event="repeat"} 35`,
+		`aldis_jxta_multicast_total{event="copy"} 36`,
+		`aldis_jxta_calls_total 37`,
 		`aldis_norm_failures_total 3`,
 		`aldis_boot_number 1.7e+09`,
 		`aldis_loop_answers 1`,

@@ -63,6 +63,16 @@ var (
 		"Applications' messages. Of local peers: wire (propagate pipe), carried (given to the link), carried_late (held for a listener first), local_copy. Of far peers: far, undeliverable, abandoned. Between local peers: overrun (lost, the receiver takes too little).",
 		"fate")
 
+	descStreams       = desc("jxta_streams", "BiDi pipes and sockets between local and far peers that are open.", "kind")
+	descStreamsOpened = desc("jxta_streams_opened_total", "BiDi pipes and sockets opened between local and far peers.")
+	descStreamsEnded  = desc("jxta_streams_ended_total", "Those that ended, by reason: closed_here, closed_there, reset_there, refused, not_accepted, not_taken, overflow, encrypted.", "reason")
+	descStreamBytes   = desc("jxta_stream_bytes_total", "Octets of their blocks: out (taken from local peers), in (acknowledged by them).", "direction")
+	descStreamLocal   = desc("jxta_stream_local_total",
+		"What of their reliability layer stayed on the LAN: acknowledgements of local peers, duplicates of theirs, blocks they were sent again.", "event")
+	descMulticast = desc("jxta_multicast_total",
+		"Multicast datagrams: heard; of these copy (the peer says it to its gateway too); sent; withheld (for the rate, or too long).", "event")
+	descCalls = desc("jxta_calls_total", "Calls to leased peers that had no connection.")
+
 	descRadioDatagrams = desc("radio_datagrams_total", "UDP datagrams of the link's socket, authentic or not.", "direction")
 	descRadioBytes     = desc("radio_bytes_total", "UDP payload octets of the link's socket, authentic or not.", "direction")
 	descRadioDropped   = desc("radio_dropped_total", "Datagrams lost here: received while the inbox was full, or refused by the kernel when sent.", "direction")
@@ -78,7 +88,8 @@ func (collector) Describe(ch chan<- *prometheus.Desc) {
 		descCustody, descCustodyBytes, descItems, descPeerItems, descNORM, descNORMFailures,
 		descNORMStarts, descNORMStrange, descNORMCommands, descRadioDatagrams, descRadioBytes, descRadioDropped,
 		descPeers, descQueue, descAdverts, descQuestions, descJXTA, descRefused, descQueries, descAnswers, descPublished,
-		descPushed, descPayloads, descFilter,
+		descPushed, descPayloads, descFilter, descStreams, descStreamsOpened, descStreamsEnded, descStreamBytes,
+		descStreamLocal, descMulticast, descCalls,
 	} {
 		ch <- d
 	}
@@ -170,6 +181,26 @@ func lan(r Report, count counter, gauge gauger) {
 	count(descPublished, s.Published)
 	count(descPushed, s.Pushed)
 	count(descQueries, s.Asked, "asked_afar")
+	streams := map[string]int{"bidi": 0, "socket": 0}
+	for _, st := range r.LAN.Streams {
+		streams[st.Kind]++
+	}
+	for kind, n := range streams {
+		gauge(descStreams, float64(n), kind)
+	}
+	count(descStreamsOpened, s.Streams)
+	for reason, n := range s.StreamsEnded {
+		count(descStreamsEnded, n, reason)
+	}
+	count(descStreamBytes, s.StreamOctetsOut, "out")
+	count(descStreamBytes, s.StreamOctetsIn, "in")
+	for event, n := range map[string]uint64{"acknowledgement": s.StreamAcks, "duplicate": s.StreamDuplicates, "repeat": s.StreamRepeats} {
+		count(descStreamLocal, n, event)
+	}
+	for event, n := range map[string]uint64{"heard": s.MulticastHeard, "copy": s.MulticastCopies, "sent": s.MulticastSent, "withheld": s.MulticastWithheld} {
+		count(descMulticast, n, event)
+	}
+	count(descCalls, s.Calls)
 	for fate, n := range map[string]uint64{
 		"wire": s.WireIn, "carried": s.Carried, "carried_late": s.CarriedLate, "local_copy": s.LocalFanOut,
 		"far": s.FarPayloads, "undeliverable": s.FarUndeliverable, "abandoned": s.Abandoned, "overrun": s.Overrun,

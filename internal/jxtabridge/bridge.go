@@ -72,6 +72,10 @@ type Stats struct {
 	StreamAcks       uint64 // of local peers, kept here
 	StreamDelivered  uint64 // blocks of far peers that a local one has acknowledged
 	StreamRepeats    uint64 // blocks sent to a local peer again
+	StreamOctetsOut  uint64 // of blocks of local peers
+	StreamOctetsIn   uint64 // of blocks that local peers have acknowledged
+	// StreamsEnded is why: closed_here, closed_there (the far peer), reset_there (its gateway), or what went wrong.
+	StreamsEnded map[string]uint64
 	// Multicast datagrams: heard; of those, copies of what a leased peer says over its connection; sent; not sent, for
 	// the rate or their size.
 	MulticastHeard, MulticastCopies, MulticastSent, MulticastWithheld uint64
@@ -84,7 +88,7 @@ func New(cfg Config, memories []Memory) *Bridge {
 		conns: map[ConnID]*conn{}, peers: map[string]*peer{}, sent: map[advcache.Key]told{},
 		far: map[uint16]*site{}, waiting: map[uint64]*delivery{}, seen: newRecent(8192),
 	}
-	b.stats.Refused = map[string]uint64{}
+	b.stats.Refused, b.stats.StreamsEnded = map[string]uint64{}, map[string]uint64{}
 	b.members, b.questions = map[string][]*peer{}, newQuestions()
 	b.cache = advcache.New(b.cfg.MaxAdverts, b.cfg.MaxAdvertOctets)
 	b.streamState = newStreamState()

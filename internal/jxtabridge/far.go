@@ -243,6 +243,11 @@ type StreamStatus struct {
 	Closed  bool   `json:"window_closed"` // the local peer has to wait
 	Taken   uint32 `json:"taken"`         // blocks of the far peer that the local one has
 	ToPeer  int    `json:"to_peer"`       // octets that wait for it
+	// Since this gateway's start: octets of blocks taken from the local peer, and acknowledged by it; blocks it was sent
+	// again, which never shows on the link.
+	OctetsOut uint64 `json:"octets_out"`
+	OctetsIn  uint64 `json:"octets_in"`
+	Repeats   uint64 `json:"repeats"`
 }
 
 // Status copies what is worth showing.
@@ -292,6 +297,6 @@ func (b *Bridge) Status() Status {
 // Stats copies the counters.
 func (b *Bridge) Stats() Stats {
 	s := b.stats
-	s.Refused = maps.Clone(s.Refused)
+	s.Refused, s.StreamsEnded = maps.Clone(s.Refused), maps.Clone(s.StreamsEnded)
 	return s
 }

@@ -97,6 +97,9 @@ type stream struct {
 	closes  int       // how often a socket was told to close
 	closeAt time.Time // when it is told again
 
+	in, out, repeats uint64 // octets the edge has acknowledged, octets taken from it, blocks it was sent again
+	why              string // the first reason for its end
+
 	open     uint64 // token of the opening, until the server accepts; 0: done
 	acceptBy time.Time
 	ended    bool      // kept for a while only to answer what is late
@@ -197,6 +200,7 @@ func (b *Bridge) edgeBlock(st *stream, in inbound, e *jxta.Element) {
 	b.acknowledge(st)
 	st.reopen = time.Time{}
 	if closes {
+		st.because("closed_here")
 		b.endStream(st)
 	}
 }
@@ -207,6 +211,8 @@ func (b *Bridge) take(st *stream, up upward) bool {
 	st.waiting += up.octets
 	st.blocks++
 	b.stats.StreamBlocks++
+	b.stats.StreamOctetsOut += uint64(up.octets)
+	st.out += uint64(up.octets)
 	b.carryStream(st, up.head, uint64(st.recv), up.elements, up.octets)
 	return up.closes
 }
@@ -278,6 +284,8 @@ func (b *Bridge) edgeAck(st *stream, in inbound, data []byte) {
 		closed = closed || d.closes
 		if d.token != 0 {
 			b.stats.StreamDelivered++
+			b.stats.StreamOctetsIn += uint64(len(d.data))
+			st.in += uint64(len(d.data))
 			b.out.Done = append(b.out.Done, d.token)
 		}
 	}
@@ -369,6 +377,7 @@ func (b *Bridge) sendBlock(st *stream, n uint32) {
 	}
 	if d.attempts++; d.attempts > 1 {
 		b.stats.StreamRepeats++
+		st.repeats++
 	}
 	data := d.data
 	if d.message && p.signed {
@@ -386,6 +395,7 @@ func (b *Bridge) sendBlock(st *stream, n uint32) {
 func (b *Bridge) edgeCloses(st *stream, value string) {
 	if value == "closeACK" {
 		if st.closes > 0 && !st.ended {
+			st.because("closed_there")
 			b.endStream(st)
 		}
 		return
@@ -401,6 +411,7 @@ func (b *Bridge) leave(st *stream) {
 	if st.ended {
 		return
 	}
+	st.because("closed_here")
 	closing := st.ending // by the far end, then it knows
 	for n, d := range st.queue {
 		closing = closing || d.closes && n <= st.sent
@@ -418,6 +429,7 @@ func (b *Bridge) reset(st *stream, why string) {
 	}
 	b.note("info", "stream ended", "peer", st.local, "far_peer", st.remote, "reason", why)
 	b.stats.Refused["stream_"+why]++
+	st.because(why)
 	b.carryStream(st, headReset, 0, nil, 0)
 	b.closeDown(st)
 }
@@ -464,7 +476,16 @@ func (b *Bridge) endStream(st *stream) {
 	st.due, st.paced, st.reopen, st.closeAt, st.acceptBy = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	st.ended, st.forget = true, b.now.Add(streamLinger)
 	b.until(st.forget)
+	st.because("closed_there")
+	b.stats.StreamsEnded[st.why]++
 	b.forgetStream(st)
+}
+
+// because notes why a stream ends; what comes first counts.
+func (st *stream) because(why string) {
+	if st.why == "" {
+		st.why = why
+	}
 }
 
 func sortedNumbers(m map[uint32]*downward) []uint32 {
@@ -599,6 +620,7 @@ func (b *Bridge) repeat(st *stream, here bool) {
 		if st.ending || st.queue[st.sent+1] != nil {
 			if !st.ending {
 				b.stats.Refused["stream_not_taken"]++
+				st.because("not_taken")
 				b.carryStream(st, headReset, 0, nil, 0)
 			}
 			if st.kind == streamSocket {

@@ -355,6 +355,45 @@ func TestStreamClosesBehindItsLastBlock(t *testing.T) {
 	})
 }
 
+// What an operator sees of streams: octets both ways, what stayed on the LAN, and why they ended.
+func TestStreamCounters(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind streamKind, signed bool) {
+		w := newStrait(t, time.Second)
+		server, client := meet(w, kind, signed)
+		client.write(texts("c", 1, 20)...)
+		server.write(texts("s", 1, 5)...)
+		w.pass(time.Minute)
+		server.has(texts("c", 1, 20))
+		for i, n := range w.nodes {
+			all := n.b.Status().Streams
+			if len(all) != 1 {
+				t.Fatalf("node %d: %d streams", i, len(all))
+			}
+			st, stats := all[0], n.b.Stats()
+			if st.OctetsOut == 0 || st.OctetsIn == 0 || st.OctetsOut != stats.StreamOctetsOut || st.OctetsIn != stats.StreamOctetsIn {
+				t.Errorf("node %d: %+v, %+v", i, st, stats)
+			}
+			if stats.StreamAcks == 0 || len(stats.StreamsEnded) != 0 {
+				t.Errorf("node %d: %+v", i, stats)
+			}
+		}
+		client.shut()
+		w.pass(time.Minute)
+		ended := map[string]uint64{}
+		for _, n := range w.nodes {
+			for why, count := range n.b.Stats().StreamsEnded {
+				ended[why] += count
+			}
+			if open := len(n.b.Status().Streams); open != 0 {
+				t.Errorf("%d streams are open", open)
+			}
+		}
+		if ended["closed_here"] != 1 || ended["closed_there"] != 1 || len(ended) != 2 {
+			t.Errorf("ended: %v", ended)
+		}
+	})
+}
+
 // In a sub-group everything is addressed with the group's name, and its pipes have another group in their ids.
 func TestStreamInASubGroup(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind streamKind, signed bool) {

@@ -148,11 +148,13 @@ func (b *Bridge) farStream(ev FarPayload) {
 		return
 	case head == headClose:
 		if n, w := binary.Uvarint(rest); w > 0 && n < 1<<31 && uint32(n) >= st.acked {
+			st.because("closed_there")
 			st.ending, st.final, st.stuck = true, uint32(n), b.now
 			b.rememberStream(st)
 			b.pumpStream(st)
 		}
 	case head == headReset:
+		st.because("reset_there")
 		b.note("info", "stream ended by the far side", "peer", st.local, "far_peer", st.remote)
 		b.closeDown(st)
 	case head == headHold || head == headGo:

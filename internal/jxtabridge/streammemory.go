@@ -189,7 +189,8 @@ func (b *Bridge) streamStatus() (all []StreamStatus) {
 			continue
 		}
 		s := StreamStatus{Peer: st.local, FarPeer: st.remote, Site: st.key.site, Kind: "socket", Pipe: st.server, Sent: st.recv,
-			ToLink: st.waiting, Closed: st.shut, Taken: st.acked, ToPeer: st.octets}
+			ToLink: st.waiting, Closed: st.shut, Taken: st.acked, ToPeer: st.octets,
+			OctetsOut: st.out, OctetsIn: st.in, Repeats: st.repeats}
 		if st.kind == streamBiDi {
 			s.Kind = "bidi"
 		}

@@ -63,6 +63,14 @@ final class Peer {
         if (verb.startsWith("bench-") && !words.isEmpty() && Bench.command(room, verb, words)) {
             return;
         }
+        if (verb.equals("certificate")) {
+            try {
+                Events.emit("certificate", "text", Library.certificate(net));
+            } catch (Exception e) {
+                Events.error(line, e, null);
+            }
+            return;
+        }
         if (words.isEmpty()) {
             Events.error("unknown command or no name: " + line, null, null);
             return;
@@ -71,8 +79,8 @@ final class Peer {
         switch (verb) {
             case "publish" -> {
                 String kind = word(words, 1, "propagate");
-                if (!kind.equals("propagate") && !kind.equals("unicast")) {
-                    Events.error(line + ": propagate or unicast", null, null);
+                if (!kind.equals("propagate") && !kind.equals("unicast") && !kind.equals("secure")) {
+                    Events.error(line + ": propagate, unicast or secure", null, null);
                     return;
                 }
                 room.service(name).publish(kind);
@@ -82,6 +90,14 @@ final class Peer {
             case "open" -> room.service(name).open();
             case "send" -> send(room, line, words);
             case "stop" -> room.service(name).stop();
+            case "trust" -> {
+                try {
+                    Library.trust(net, name);
+                    Events.emit("trusted");
+                } catch (Exception e) {
+                    Events.error("trust", e, null);
+                }
+            }
             case "newgroup" -> join(name, true, word(words, 1, ""));
             case "joingroup" -> join(name, false, word(words, 1, ""));
             default -> {

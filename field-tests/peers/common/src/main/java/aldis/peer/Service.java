@@ -191,7 +191,11 @@ final class Service {
         PipeAdvertisement p = (PipeAdvertisement)
                 AdvertisementFactory.newAdvertisement(PipeAdvertisement.getAdvertisementType());
         p.setPipeID(IDFactory.newPipeID(room.group().getPeerGroupID()));
-        p.setType(kind.equals("unicast") ? PipeService.UnicastType : PipeService.PropagateType);
+        p.setType(switch (kind) {
+            case "unicast" -> PipeService.UnicastType;
+            case "secure" -> PipeService.UnicastSecureType;
+            default -> PipeService.PropagateType;
+        });
         p.setName(name);
         ModuleSpecAdvertisement msa = (ModuleSpecAdvertisement)
                 AdvertisementFactory.newAdvertisement(ModuleSpecAdvertisement.getAdvertisementType());
@@ -264,7 +268,7 @@ final class Service {
                     "crc", Track.crc(body, attachments), "elements", elements, "group", room.groupName);
         } catch (Throwable e) {
             Events.error("send " + name + " " + n, e, room.groupName);
-            if (output != null && kind(pipe()).equals("unicast")) {
+            if (output != null && !kind(pipe()).equals("propagate")) {
                 // The library closes a unicast pipe whose way is lost; the next message opens it anew.
                 output.close();
                 output = null;
@@ -309,6 +313,9 @@ final class Service {
     }
 
     private static String kind(PipeAdvertisement p) {
+        if (PipeService.UnicastSecureType.equals(p.getType())) {
+            return "secure";
+        }
         return PipeService.UnicastType.equals(p.getType()) ? "unicast" : "propagate";
     }
 

@@ -1,19 +1,28 @@
 package aldis.peer;
 
+import java.io.ByteArrayInputStream;
 import java.io.File;
 import java.net.URI;
+import java.security.Security;
+import java.security.cert.CertificateFactory;
+import java.security.cert.X509Certificate;
+import java.util.Base64;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import net.jxta.document.AdvertisementFactory;
 import net.jxta.document.Element;
 import net.jxta.document.MimeMediaType;
 import net.jxta.id.IDFactory;
+import net.jxta.impl.access.always.AlwaysAccessService;
 import net.jxta.impl.membership.none.NoneMembershipService;
+import net.jxta.impl.membership.pse.PSEConfig;
+import net.jxta.impl.membership.pse.PSEMembershipService;
 import net.jxta.impl.peergroup.StdPeerGroupParamAdv;
 import net.jxta.membership.MembershipService;
 import net.jxta.peergroup.PeerGroup;
 import net.jxta.peergroup.PeerGroupID;
 import net.jxta.platform.NetworkConfigurator;
+import net.jxta.platform.ModuleClassID;
 import net.jxta.platform.ModuleSpecID;
 import net.jxta.platform.NetworkManager;
 import net.jxta.protocol.ModuleImplAdvertisement;
@@ -32,6 +41,9 @@ final class Library {
 
     /** Sets what must be set before a class of the library is loaded. */
     static void properties(Options options) {
+        // Its secure pipes speak TLS 1.0 with certificates of its own kind, which present machines forbid.
+        Security.setProperty("jdk.tls.disabledAlgorithms", "SSLv3");
+        Security.setProperty("jdk.certpath.disabledAlgorithms", "MD2");
         if (options.unsigned) {
             System.setProperty("net.jxta.endpoint.WireFormatMessageFactory.CBJX_DISABLE", "true");
         }
@@ -90,16 +102,11 @@ final class Library {
         ModuleImplAdvertisement impl = net.getAllPurposePeerGroupImplAdvertisement();
         if (membership.equals("none")) { // the library's own choice is PSE
             StdPeerGroupParamAdv parts = new StdPeerGroupParamAdv(impl.getParam());
-            ModuleImplAdvertisement none = (ModuleImplAdvertisement)
-                    AdvertisementFactory.newAdvertisement(ModuleImplAdvertisement.getAdvertisementType());
-            none.setModuleSpecID(NoneMembershipService.noneMembershipSpecID);
-            none.setCompat(impl.getCompat());
-            none.setCode(NoneMembershipService.class.getName());
-            none.setUri(impl.getUri());
-            none.setProvider(impl.getProvider());
-            none.setDescription("None membership");
-            net.getDiscoveryService().publish(none); // else the library looks for it all over the net
-            parts.addService(PeerGroup.membershipClassID, NoneMembershipService.noneMembershipSpecID);
+            replace(net, impl, parts, PeerGroup.membershipClassID, NoneMembershipService.noneMembershipSpecID,
+                    NoneMembershipService.class);
+            // The library's access service works with PSE alone.
+            replace(net, impl, parts, PeerGroup.accessClassID, PeerGroup.refAccessSpecID,
+                    AlwaysAccessService.class);
             impl.setParam((Element<?>) parts.getDocument(MimeMediaType.XMLUTF8));
             impl.setModuleSpecID((ModuleSpecID) IDFactory.fromURI(URI.create(OPEN_GROUP)));
         }
@@ -114,6 +121,41 @@ final class Library {
             group.getRendezVousService().startRendezVous();
         }
         return group;
+    }
+
+    /** Another service in a group's specification, published here: else the library looks for it all over the net. */
+    private static void replace(PeerGroup net, ModuleImplAdvertisement group, StdPeerGroupParamAdv parts,
+            ModuleClassID role, ModuleSpecID spec, Class<?> code) throws Exception {
+        ModuleImplAdvertisement service = (ModuleImplAdvertisement)
+                AdvertisementFactory.newAdvertisement(ModuleImplAdvertisement.getAdvertisementType());
+        service.setModuleSpecID(spec);
+        service.setCompat(group.getCompat());
+        service.setCode(code.getName());
+        service.setUri(group.getUri());
+        service.setProvider(group.getProvider());
+        service.setDescription(code.getSimpleName());
+        net.getDiscoveryService().publish(service);
+        parts.addService(role, spec);
+    }
+
+    /** The certificate that others must trust before this peer takes part in secure pipes with them; base 64. */
+    static String certificate(PeerGroup net) throws Exception {
+        return Base64.getEncoder().encodeToString(pse(net).getTrustedCertificate(net.getPeerID()).getEncoded());
+    }
+
+    /** Trusts the certificate of another peer, in the groups whose TLS transport carries secure pipes. */
+    static void trust(PeerGroup net, String base64) throws Exception {
+        X509Certificate cert = (X509Certificate) CertificateFactory.getInstance("X.509")
+                .generateCertificate(new ByteArrayInputStream(Base64.getDecoder().decode(base64)));
+        for (PeerGroup g = net; g != null; g = g.getParentGroup()) {
+            if (g.getMembershipService() instanceof PSEMembershipService) {
+                pse(g).setTrustedCertificate(IDFactory.newCodatID(net.getPeerGroupID()), cert);
+            }
+        }
+    }
+
+    private static PSEConfig pse(PeerGroup group) {
+        return ((PSEMembershipService) group.getMembershipService()).getPSEConfig();
     }
 
     /** How one becomes a member of a group, by the name of the library's class. */

@@ -73,6 +73,15 @@ final class Library {
         return group;
     }
 
+    /** Nobody's: this peer does no TLS. */
+    static String certificate(PeerGroup net) {
+        return "";
+    }
+
+    static void trust(PeerGroup net, String base64) {
+        throw new UnsupportedOperationException("no secure pipes");
+    }
+
     /** How one becomes a member of a group, by the name of the library's class. An all-purpose group takes everybody. */
     static String membership(PeerGroup group) {
         return ((ModuleImplAdvertisement) group.getMembershipService().getImplAdvertisement()).getCode();
