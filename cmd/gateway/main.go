@@ -39,6 +39,7 @@ Lets JXTA peers of two or more sites meet over a narrow link.
   rehearse  say beforehand what a trace would do on a link, and cost
   replay    play a trace through gateways: what it would cost on which link
   synth     make a trace of a run of the Blue Game of 2004
+  tune      look for better settings of a profile for such traces
   status    what the running gateway on this machine does
   adverts   the advertisements that it has, and why one does not travel
   silence   transmit nothing (EMCON), and end that
@@ -64,6 +65,7 @@ var commands = map[string]command{
 	"keys":     keysCommand,
 	"status":   statusCommand,
 	"rehearse": rehearseCommand,
+	"tune":     tuneCommand,
 	"replay":   replayCommand,
 	"synth":    synthCommand,
 	"silence":  silenceCommand,

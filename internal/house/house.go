@@ -19,7 +19,7 @@ const module = "aldis/"
 // Pure are the rooms that are state machines and codecs: (now, event) in, values out.
 var Pure = []string{
 	"jxta", "jxtabridge", "advcache", "compact", "envelope", "frame", "custody", "sched", "replica", "profile",
-	"linkemu", "gateway", "normwire", "pmul", "report", "rehearse", "sim", "trace", "replay", "edgepeer", "filter",
+	"linkemu", "gateway", "normwire", "pmul", "report", "rehearse", "sim", "trace", "tune", "replay", "edgepeer", "filter",
 }
 
 // Edge are the rooms with sockets, files, clocks and goroutines. Pure rooms never import them, seal excepted: it is

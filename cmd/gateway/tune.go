@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"aldis/internal/profile"
+	"aldis/internal/replay"
+	"aldis/internal/trace"
+	"aldis/internal/tune"
+)
+
+const tuneAbout = `usage: gateway tune --profile P --trace T [--trace T2] [--out FILE] [--time-limit D] [--seed N] [--json]
+
+Looks for settings of a profile's [gateway] section that serve such traces better: fewer octets on the link or messages that
+arrive sooner, neither at the other's cost, and never a lost delivery. It replays the traces in virtual time on all cores,
+with several draws of losses and with peers that speak at somewhat other times, says what each change bought, and judges the
+outcome on plays that it made no decision on; what does not hold there is taken back.
+
+--out writes the profile with the changed values marked: name that file as link.profile at both ends. The same traces, profile
+and seed give the same settings on any number of cores. The time limit lets the round in hand be finished, and the judgement;
+then the settings are those found so far, and that is said.
+
+Exit: 0 better settings were found; 1 none were; 2 wrong usage.
+`
+
+// files is a flag that may be given several times.
+type files []string
+
+func (f *files) String() string     { return strings.Join(*f, ",") }
+func (f *files) Set(s string) error { *f = append(*f, s); return nil }
+
+const maxTuneTraces = 8
+
+func tuneCommand(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("tune", flag.ContinueOnError)
+	profileName := fs.String("profile", "", "link: `name` or file")
+	var traces files
+	fs.Var(&traces, "trace", "`file`; may be given several times")
+	out := fs.String("out", "", "`file` for the tuned profile; - is standard output, instead of the text")
+	name := fs.String("name", "", "`name` of the tuned profile (default: the profile's, with -tuned)")
+	limit := fs.Duration("time-limit", 10*time.Minute, "after which no new round is begun; 0: none")
+	seed := fs.Uint64("seed", 1, "of losses and of how the traces are varied")
+	content := fs.String("content", trace.ContentXML, "of messages that have only sizes: xml, text or random")
+	asJSON := fs.Bool("json", false, "print JSON")
+	_, code, done := parse(fs, args, 0, tuneAbout, stdout, stderr)
+	if done {
+		return code
+	}
+	var err error
+	switch {
+	case *profileName == "":
+		err = errors.New("which link? --profile NAME; gateway profiles lists them")
+	case len(traces) == 0:
+		err = errors.New("which trace? --trace FILE")
+	case len(traces) > maxTuneTraces:
+		err = fmt.Errorf("--trace: %d traces, at most %d", len(traces), maxTuneTraces)
+	case *limit < 0:
+		err = fmt.Errorf("--time-limit: %v", *limit)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "gateway tune: %v\n\n%s", err, tuneAbout)
+		return exitUsage
+	}
+	p, source, err := profileWithSource(*profileName)
+	if err != nil {
+		return mistakes(stderr, err)
+	}
+	t := tuner{seed: *seed, stderr: stderr, variants: map[variantKey]*replay.Script{}}
+	if *limit > 0 {
+		t.until = time.Now().Add(*limit)
+	}
+	for _, file := range traces {
+		f, err := readTrace(file)
+		var script *replay.Script
+		if err == nil {
+			script, err = replay.NewScript(f, *content, *seed)
+		}
+		if err != nil {
+			return fail(stderr, "tune", fmt.Errorf("%s: %w", file, err))
+		}
+		t.scripts = append(t.scripts, script)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	res, err := t.search(ctx, p)
+	if err != nil {
+		return fail(stderr, "tune", err)
+	}
+	if *name == "" {
+		*name = strings.TrimSuffix(p.Name, "-tuned") + "-tuned"
+	}
+	if *out != "" && len(res.Steps) > 0 {
+		head := []string{
+			"Tuned: gateway tune " + strings.Join(args, " "),
+			fmt.Sprintf("on %s, seed %d. On plays that no decision was made on: octets %+.1f %%, 95 %% of latency %+.1f %%,", traces.String(), *seed, res.Unseen.OctetsPct, res.Unseen.P95Pct),
+			"the slowest " + fmt.Sprintf("%+.1f %%. Both ends of the link need this profile.", res.Unseen.TailPct), "",
+		}
+		text, err := tune.Write(source, p, res.Profile, *name, head)
+		if err == nil {
+			err = writeTo(*out, stdout, func(w io.Writer) error { _, err := w.Write(text); return err })
+		}
+		if err != nil {
+			return fail(stderr, "tune", fmt.Errorf("--out: %w", err))
+		}
+	}
+	switch {
+	case *out == "-":
+	case *asJSON:
+		err = printJSON(stdout, tuned(p, res))
+	default:
+		err = printTuned(stdout, p, res, *out)
+	}
+	if err != nil {
+		return fail(stderr, "tune", err)
+	}
+	if len(res.Steps) == 0 {
+		return exitRefused
+	}
+	return exitGood
+}
+
+// profileWithSource loads a profile and the text of its file.
+func profileWithSource(nameOrPath string) (profile.Profile, []byte, error) {
+	var source []byte
+	p, err := profile.Load(nameOrPath, func(file string) ([]byte, error) {
+		b, err := os.ReadFile(file)
+		source = b
+		return b, err
+	})
+	if err == nil && source == nil {
+		source, err = profile.Source(nameOrPath)
+	}
+	return p, source, err
+}
+
+// tuner makes the plays that a search wants.
+type tuner struct {
+	scripts  []*replay.Script
+	variants map[variantKey]*replay.Script
+	seed     uint64
+	until    time.Time // zero: no limit
+	stderr   io.Writer
+}
+
+type variantKey struct {
+	trace   int
+	variant tune.Number
+}
+
+func (t *tuner) search(ctx context.Context, p profile.Profile) (tune.Result, error) {
+	s := tune.New(tune.Config{Profile: p, Traces: len(t.scripts), Seed: t.seed})
+	for {
+		trials := s.Next()
+		if len(trials) == 0 {
+			return s.Result(), nil
+		}
+		var plays []play
+		for _, trial := range trials {
+			k := variantKey{trial.Trace, trial.Variant}
+			if t.variants[k] == nil {
+				t.variants[k] = tune.Variant(t.scripts[k.trace], k.variant, t.seed)
+			}
+			// What is under way an hour after the trace's end is lost either way; bins are not looked at.
+			plays = append(plays, play{t.variants[k], replay.Options{Profile: trial.Profile, Seed: trial.Seed, Bin: time.Minute}})
+		}
+		c := newCounted(t.stderr, s.Phase(), len(plays))
+		out := playAll(ctx, plays, c.one)
+		c.clear()
+		var figures []tune.Figures
+		for _, o := range out {
+			if err := ctx.Err(); err != nil {
+				return tune.Result{}, errors.New("interrupted; nothing was written")
+			}
+			f := tune.Figures{}
+			if o.result != nil {
+				f = tune.FiguresOf(o.result)
+			}
+			if o.err != nil {
+				f.Err = o.err.Error()
+			}
+			figures = append(figures, f)
+		}
+		if !t.until.IsZero() && time.Now().After(t.until) {
+			s.Stop()
+		}
+		s.Tell(figures)
+	}
+}
+
+// tuned is what --json prints.
+func tuned(p profile.Profile, res tune.Result) any {
+	return struct {
+		Profile string `json:"profile"`
+		tune.Result
+	}{p.Name, res}
+}
+
+func printTuned(w io.Writer, p profile.Profile, res tune.Result, out string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d plays in %d rounds on %d cores", p.Name, res.Plays, res.Rounds, runtime.GOMAXPROCS(0))
+	if res.Cut {
+		b.WriteString("; the time limit ended the search before it was through")
+	}
+	b.WriteString("\n")
+	if res.Problem != "" {
+		fmt.Fprintf(&b, "The profile as it is cannot be played: %s\n", res.Problem)
+	}
+	steps := func(title string, list []tune.Step) {
+		if len(list) == 0 {
+			return
+		}
+		fmt.Fprintf(&b, "\n%-30s %10s %10s %12s %12s\n", title, "was", "now", "octets", "latency 95 %")
+		for _, s := range list {
+			for _, c := range s.Changes {
+				fmt.Fprintf(&b, "%-30s %10d %10d %+10.1f %% %+10.1f %%\n", c.Key, c.Was, c.Now, c.OctetsPct, c.P95Pct)
+			}
+			if len(s.Changes) > 1 {
+				fmt.Fprintf(&b, "%-30s %10s %10s %+10.1f %% %+10.1f %%\n", "  together", "", "", s.OctetsPct, s.P95Pct)
+			}
+		}
+	}
+	steps("Changed", res.Steps)
+	steps("Taken back: did not hold", res.Taken)
+	if len(res.Steps) == 0 && res.Problem == "" {
+		b.WriteString("\nNothing better was found: the profile fits these traces as it is.\n")
+	}
+	judged := func(title string, j tune.Judgement) {
+		if j.Plays > 0 {
+			fmt.Fprintf(&b, "%-34s %4d plays: octets %.0f, %+.1f %%; 95 %% within %.2f s, %+.1f %%; slowest twentieth %.2f s, %+.1f %%; %d lost\n",
+				title, j.Plays, j.Octets, j.OctetsPct, j.P95S, j.P95Pct, j.TailS, j.TailPct, j.Lost)
+		}
+	}
+	if len(res.Steps) > 0 {
+		b.WriteString("\n")
+		judged("Where it decided", res.Seen)
+		judged("Where it had not looked", res.Unseen)
+	}
+	if len(res.Idle) > 0 {
+		fmt.Fprintf(&b, "\nWithout any effect on these traces: %s\n", strings.Join(res.Idle, ", "))
+	}
+	if out != "" && len(res.Steps) > 0 {
+		fmt.Fprintf(&b, "\nWritten to %s: name it as link.profile at both ends; gateway check reads it.\n", out)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
