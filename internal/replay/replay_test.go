@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"sync"
 	"testing"
 
 	"aldis/internal/profile"
@@ -65,6 +66,37 @@ func TestSameSeedSameResult(t *testing.T) {
 	}
 	if run(2) == first {
 		t.Error("another seed, the same result")
+	}
+}
+
+// TestManyAtOnce: runs of one script share nothing that they change.
+func TestManyAtOnce(t *testing.T) {
+	s, err := NewScript(talk(t, trace.Header{Content: "data"}, 8), "", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Profile: load(t, "iridium-dialup"), Seed: 2}
+	results := make([]string, 4)
+	var all sync.WaitGroup
+	for i := range results {
+		all.Go(func() {
+			res, err := RunScript(context.Background(), s, o)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			b, err := json.Marshal(res)
+			if err != nil {
+				t.Error(err)
+			}
+			results[i] = string(b)
+		})
+	}
+	all.Wait()
+	for _, r := range results[1:] {
+		if r != results[0] {
+			t.Fatalf("side by side, another result:\n%s\n%s", results[0], r)
+		}
 	}
 }
 
