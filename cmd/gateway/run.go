@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -65,6 +66,9 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return mistakes(stderr, err)
 	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	log := newLogger(cfg, stderr)
 	for _, w := range cfg.Warnings() {
 		log.Warn("odd setting: " + w)
@@ -78,6 +82,9 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 	log.Info("stopped")
 	return exitGood
 }
+
+// gcPercent makes the collector run when the heap has grown by half: memory is dearer on a ship than processors.
+const gcPercent = 50
 
 // listenError says in words why a socket cannot be had. key is what to change in the configuration.
 func listenError(key, network string, at netip.AddrPort, err error) error {

@@ -221,7 +221,7 @@ func (r *reader) read() {
 		lan.fail("http", "is the address of lan.tcp: each needs a port of its own")
 	}
 	r.readMulticast(lan)
-	c.LAN.MaxConnections = lan.integer("max_connections", 1024, 4, 20_000)
+	c.LAN.MaxConnections = lan.integer("max_connections", 4096, 4, 20_000)
 
 	r.readLink()
 	r.readRules()

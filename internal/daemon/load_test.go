@@ -38,12 +38,13 @@ type rig struct {
 	journal *journal.Journal
 	gateway *gateway.Gateway
 	peers   atomic.Int64
+	buffer  int // of each direction of a load peer, octets
 }
 
 func newRig(tb testing.TB, profileName string) *rig {
 	tb.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	r := &rig{TB: tb, Daemon: daemon.New(log, nil)}
+	r := &rig{TB: tb, Daemon: daemon.New(log, nil), buffer: 256 << 10}
 	must := func(err error) {
 		if err != nil {
 			tb.Helper()
@@ -65,8 +66,7 @@ func newRig(tb testing.TB, profileName string) *rig {
 		ID: 1, Name: "ship", Profile: link, Boot: seal.Boot{Number: 1}, Store: j.StoreID(), Rand: mrand.New(mrand.NewPCG(1, 2)),
 		Peers: []gateway.PeerConfig{{ID: 2, Name: "shore", Addr: netip.MustParseAddrPort("127.0.0.2:9")}},
 		Bridge: func(memories []jxtabridge.Memory) (gateway.Bridge, error) {
-			r.bridge = jxtabridge.New(jxtabridge.Config{Name: "ship", Address: r.address, Identity: identity, MaxPeers: 2048,
-				MaxAdverts: 200_000, MaxAdvertOctets: 512 << 20}, memories)
+			r.bridge = jxtabridge.New(jxtabridge.Config{Name: "ship", Address: r.address, Identity: identity}, memories)
 			return r.bridge, nil
 		},
 	}, nil)
@@ -115,10 +115,11 @@ func (r *rig) dial() (*loader, error) {
 }
 
 func (p *loader) redial() (err error) {
+	r := p.rig
 	if p.conn, err = net.Dial("tcp", p.rig.address); err != nil {
 		return err
 	}
-	p.r, p.w = bufio.NewReaderSize(p.conn, 256<<10), bufio.NewWriterSize(p.conn, 256<<10)
+	p.r, p.w = bufio.NewReaderSize(p.conn, r.buffer), bufio.NewWriterSize(p.conn, r.buffer)
 	if _, err := p.r.ReadSlice('\n'); err != nil {
 		return err
 	}

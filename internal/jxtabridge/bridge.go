@@ -28,6 +28,7 @@ type Bridge struct {
 	far       map[uint16]*site
 	sites     []uint16 // of far, in order
 	questions questions
+	pushes    pushes
 	held      []held
 	heldSize  int
 	seen      *recent // propagation MessageIds, wire MsgIds, index values asked for
@@ -57,6 +58,7 @@ type Stats struct {
 	Published        uint64 // advertisements that local peers published
 	Asked            uint64 // questions that far sites were told of
 	Pushed           uint64 // advertisements handed to peers that had not asked
+	Unpushed         uint64 // of those, given up before all peers had them: more was published than could be handed out
 	WireIn           uint64 // propagate pipe messages of local peers
 	LocalFanOut      uint64 // copies for other local peers
 	Carried          uint64 // payloads given to the gateway
@@ -109,6 +111,7 @@ func New(cfg Config, memories []Memory) *Bridge {
 func (b *Bridge) Step(now time.Time, ev Event) Output {
 	var out Output
 	b.now, b.out = now, &out
+	b.pushes.room = pushPortion
 	if b.recalled {
 		b.wakeStreams()
 	}
@@ -178,6 +181,9 @@ func (b *Bridge) sweep() {
 	for _, k := range b.cache.Expire(b.now, sweepAdverts) {
 		b.advertGone(k)
 	}
+	if !b.pushes.at.IsZero() && !b.now.Before(b.pushes.at) {
+		b.pushOn()
+	}
 	b.sweepStreams()
 	b.sweepAsks()
 	b.rearm()
@@ -193,6 +199,9 @@ func (b *Bridge) rearm() {
 	}
 	if len(b.held) > 0 {
 		b.until(b.held[0].until)
+	}
+	if !b.pushes.at.IsZero() {
+		b.until(b.pushes.at)
 	}
 	if t := b.cache.Deadline(); !t.IsZero() {
 		b.until(later(t, b.now.Add(time.Millisecond))) // what is left of many that end together

@@ -39,11 +39,11 @@ type Config struct {
 	// that is soon over keeps fifteenfold distance.
 	Pace time.Duration
 
-	MaxPeers        int // peers with a lease or a connection; default 512
+	MaxPeers        int // peers with a lease or a connection; default 4096
 	MaxPipes        int // open pipes of one peer; default 1024
 	MaxGroups       int // groups of one peer; default 64
-	MaxAdverts      int // advertisements; default 20,000
-	MaxAdvertOctets int // default 32 MiB
+	MaxAdverts      int // advertisements; default 131,072
+	MaxAdvertOctets int // of these in memory, indexes included; default 192 MiB
 	MaxQuestions    int // remembered questions; default 2048, of one peer an eighth of it
 	MaxHeld         int // messages held; default 1024
 	MaxHeldOctets   int // default 8 MiB
@@ -78,11 +78,11 @@ func (c Config) withDefaults() Config {
 	wait(&c.Ask, time.Hour)
 	wait(&c.AskAfter, 4*time.Second)
 	wait(&c.Pace, 10*time.Millisecond)
-	def(&c.MaxPeers, 512)
+	def(&c.MaxPeers, 4096)
 	def(&c.MaxPipes, 1024)
 	def(&c.MaxGroups, 64)
-	def(&c.MaxAdverts, 20000)
-	def(&c.MaxAdvertOctets, 32<<20)
+	def(&c.MaxAdverts, 131072)
+	def(&c.MaxAdvertOctets, 192<<20)
 	def(&c.MaxQuestions, 2048)
 	def(&c.MaxHeld, 1024)
 	def(&c.MaxHeldOctets, 8<<20)

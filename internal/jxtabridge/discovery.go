@@ -269,14 +269,7 @@ func (b *Bridge) announce(e *advcache.Entry, except string) {
 		answered[q.peer] = true
 		return true
 	})
-	push := question{wish: wish{group: e.Group, ask: advcache.Question{Type: e.Type}}}
-	for _, p := range b.membersOf(e.Group) {
-		if p.id == except || answered[p.id] {
-			continue
-		}
-		b.stats.Pushed++
-		b.answerDiscovery(p, &push, found)
-	}
+	b.push(e, found, except, answered)
 }
 
 // indexed looks through a 2.2 peer's index for advertisements not seen yet and asks the peer for them.

@@ -22,8 +22,8 @@ import (
 type Config struct {
 	Peer               string        // the gateway's own unique value, for who asks over HTTP
 	From               netip.Addr    // own address of calls to peers; zero: the kernel's choice
-	MaxConns           int           // connections in all, over HTTP also peers; default 1024
-	MaxConnsPerAddress int           // connections of one IP address, over HTTP also peers; default 256
+	MaxConns           int           // connections in all, over HTTP also peers; default 4096
+	MaxConnsPerAddress int           // connections of one IP address, over HTTP also peers; default 1024
 	MaxBody            int           // octets of one body; default 16 MiB
 	MaxReading         int           // octets of bodies under way on all connections together; default 64 MiB
 	MaxQueue           int           // octets waiting to be written to one peer; default 32 MiB
@@ -41,8 +41,8 @@ func (c Config) withDefaults() Config {
 			*v = d
 		}
 	}
-	def(&c.MaxConns, 1024)
-	def(&c.MaxConnsPerAddress, 256)
+	def(&c.MaxConns, 4096)
+	def(&c.MaxConnsPerAddress, 1024)
 	def(&c.MaxBody, jxta.DefaultLimits.Total)
 	def(&c.MaxReading, 64<<20)
 	def(&c.MaxQueue, 32<<20)

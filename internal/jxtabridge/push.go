@@ -1,0 +1,88 @@
+package jxtabridge
+
+import (
+	"slices"
+	"time"
+
+	"aldis/internal/advcache"
+	"aldis/internal/jxta"
+)
+
+// A rendezvous hands what is published to all its peers, unasked (ghosts 5). With a thousand of them that is a thousand
+// messages, so they go in portions between which the loop sees to other things. What waits is bounded: nobody has asked
+// for it, and who does is answered from the cache.
+const (
+	pushPortion = 128 // messages of one Step
+	pushPause   = time.Millisecond
+	maxPushes   = 1024 // advertisements that wait to be handed out
+)
+
+// push is one advertisement on its way to the members of a group.
+type push struct {
+	key      advcache.Key
+	except   string          // its publisher
+	answered map[string]bool // those who had asked
+	element  jxta.Element    // the same for all
+	after    string          // the id of the last peer that has it
+}
+
+type pushes struct {
+	queue []*push
+	at    time.Time // when the next portion may go; zero: nothing waits
+	room  int       // messages that may still go in this Step
+}
+
+// push hands an advertisement to the peers of its group.
+func (b *Bridge) push(e *advcache.Entry, found []jxta.Found, except string, answered map[string]bool) {
+	if len(b.membersOf(e.Group)) == 0 {
+		return
+	}
+	d := jxta.DiscoveryResponse{Type: int(e.Type), Found: found}
+	r := jxta.ResolverResponse{Handler: jxta.HandlerDiscovery, Response: string(d.Append(nil))}
+	if len(b.pushes.queue) == maxPushes {
+		b.stats.Unpushed++
+		b.pushes.queue = slices.Delete(b.pushes.queue, 0, 1)
+	}
+	b.pushes.queue = append(b.pushes.queue, &push{key: e.Key, except: except, answered: answered, element: xmlElement(e.Group+"IRes", r.Append(nil))})
+	b.pushOn()
+}
+
+// pushOn sends what this Step has room for.
+func (b *Bridge) pushOn() {
+	q := &b.pushes
+	for len(q.queue) > 0 && q.room > 0 {
+		x := q.queue[0]
+		if b.pushPortion(x) {
+			q.queue[0] = nil
+			q.queue = q.queue[1:]
+		}
+	}
+	if q.at = (time.Time{}); len(q.queue) > 0 {
+		q.at = b.now.Add(pushPause)
+		b.until(q.at)
+	}
+}
+
+// pushPortion sends one advertisement to further members, and reports whether all have it.
+func (b *Bridge) pushPortion(x *push) bool {
+	if b.cache.Get(b.now, x.key) == nil {
+		return true // it has gone meanwhile
+	}
+	group := x.key.Group
+	members := b.membersOf(group)
+	at, found := slices.BinarySearchFunc(members, x.after, byID)
+	if found {
+		at++
+	}
+	elements := []jxta.Element{x.element}
+	for ; at < len(members) && b.pushes.room > 0; at++ {
+		p := members[at]
+		if x.after = p.id; p.id == x.except || x.answered[p.id] {
+			continue
+		}
+		b.pushes.room--
+		b.stats.Pushed++
+		b.enqueue(p, b.routed(p, b.me, group, jxta.URN(jxta.ClassResolver), group+"IRes", elements))
+	}
+	return at == len(members)
+}
