@@ -18,10 +18,12 @@ would run and what is odd about it. It changes nothing, needs no link, and may r
 stand without -c.
 
 With --example it says which [[filter]] rule takes something, and which condition each earlier rule misses. WHAT is a
-file with an advertisement, or a list of file, type, root, name, group, peer, pipe, size, direction and site:
+file with an advertisement, or a list of file, type, root, name, group, peer, pipe, size, direction and site, and for a
+message, of which it also says what the [[message]] rules make, element and mime:
   gateway check --example adv.xml
   gateway check --example 'type=pipe,name=ship track,size=400'
   gateway check --example 'file=adv.xml,group=urn:jxta:uuid-…02,site=hq'
+  gateway check --example 'type=message,element=track,mime=text/plain,size=200'
 Types: peer, group, pipe, class, spec, impl, other, listener (an open input pipe), message, question.
 `
 

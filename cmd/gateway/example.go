@@ -11,6 +11,8 @@ import (
 	"aldis/internal/config"
 	"aldis/internal/filter"
 	"aldis/internal/jxta"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/sched"
 )
 
 // maxExample is the size in octets of the largest document that is read as an example.
@@ -44,16 +46,44 @@ type exampleReport struct {
 	Pipe     string    `json:"pipe,omitempty"`
 	Octets   int       `json:"octets"`
 	Verdicts []verdict `json:"verdicts"`
+	Mark     *mark     `json:"mark,omitempty"` // of a message that is sent
+}
+
+// mark is what the [[message]] rules make of an example.
+type mark struct {
+	Line       int    `json:"line,omitempty"` // absent: no rule fits
+	Precedence string `json:"precedence"`
+	Expires    string `json:"expires,omitempty"`
+	Supersede  string `json:"supersede,omitempty"` // the element that the key is taken from
+}
+
+func markOf(cfg *config.Config, s filter.Subject, e jxta.Element) *mark {
+	e.Data = make([]byte, s.Octets)
+	pl := jxtabridge.Payload{Wire: true, Group: s.Group, Pipe: s.Pipe, Src: s.Peer, Elements: []jxta.Element{e}}
+	i := sched.Judge(cfg.Messages, &pl)
+	if i < 0 {
+		return &mark{Precedence: sched.Routine.String()}
+	}
+	r := cfg.Messages[i]
+	m := &mark{Line: r.Line, Precedence: r.Precedence.String(), Supersede: r.Supersede}
+	if r.Expires > 0 {
+		m.Expires = r.Expires.String()
+	}
+	return m
 }
 
 // explain says which rule takes an example.
 func explain(cfg *config.Config, text string, asJSON bool, stdout, stderr io.Writer) int {
-	s, err := example(cfg, text)
+	var element jxta.Element
+	s, err := example(cfg, text, &element)
 	if err != nil {
 		fmt.Fprintf(stderr, "gateway check: --example: %v\n", err)
 		return exitUsage
 	}
 	r := exampleReport{Type: s.Type, Root: s.Root, Group: s.Group, Name: s.Name, Peer: s.Peer, Pipe: s.Pipe, Octets: s.Octets}
+	if s.Type == filter.Message && s.Direction != filter.In {
+		r.Mark = markOf(cfg, s, element)
+	}
 	f := filter.New(cfg.Filters)
 	directions := []filter.Direction{filter.Out, filter.In}
 	if s.Direction != filter.Both {
@@ -154,6 +184,19 @@ func printExample(out io.Writer, r exampleReport) {
 		}
 	}
 	fmt.Fprintln(out)
+	if m := r.Mark; m != nil {
+		text := m.Precedence + " by default"
+		if m.Line != 0 {
+			text = m.Precedence + " by " + ruleText("", m.Line)
+		}
+		if m.Expires != "" {
+			text += ", not sent when it has waited " + m.Expires
+		}
+		if m.Supersede != "" {
+			text += fmt.Sprintf(", replaces one that waits with the same key in element %q", m.Supersede)
+		}
+		fmt.Fprintln(out, "sent:", text)
+	}
 	for _, v := range r.Verdicts {
 		way := v.Direction
 		if v.Site != "" {
@@ -178,7 +221,7 @@ func ruleText(label string, line int) string {
 }
 
 // example is a document in a file, or a list of what it would be: type=pipe,name=…,size=….
-func example(cfg *config.Config, text string) (s filter.Subject, err error) {
+func example(cfg *config.Config, text string, e *jxta.Element) (s filter.Subject, err error) {
 	s.Group = jxta.NetGroup
 	if !strings.Contains(text, "=") {
 		return s, exampleFile(text, &s)
@@ -188,6 +231,14 @@ func example(cfg *config.Config, text string) (s filter.Subject, err error) {
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		if !ok || value == "" {
 			return s, fmt.Errorf("%q is not KEY=VALUE", part)
+		}
+		switch key {
+		case "element":
+			e.Name = value
+			continue
+		case "mime":
+			e.Type = value
+			continue
 		}
 		if err := exampleKey(cfg, &s, key, value); err != nil {
 			return s, err
@@ -245,7 +296,7 @@ func exampleKey(cfg *config.Config, s *filter.Subject, key, value string) (err e
 		}
 		return fmt.Errorf("site=%s: is neither name nor id of a [[link.peer]]", value)
 	default:
-		return fmt.Errorf("there is no key %q: file, type, root, name, group, peer, pipe, size, direction, site", key)
+		return fmt.Errorf("there is no key %q: file, type, root, name, group, peer, pipe, size, direction, site; of a message element and mime", key)
 	}
 	return nil
 }

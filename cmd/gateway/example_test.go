@@ -113,6 +113,10 @@ func TestExamplesOfTheManual(t *testing.T) {
 		"type=spec,name=draft of a plan,size=600": `deny by rule "no drafts"`,
 		"root=x:Chart,size=5000":                  `out: local by rule "charts stay here"`,
 		"type=question,name=x*":                   "10/min; what is beyond that waits",
+		"type=message,element=track,size=200":     "priority by the rule of line",
+		"type=message,mime=image/png,size=20000":  "deferred by the rule of line",
+		"type=message,element=alarm":              "flash by the rule of line",
+		"type=message,element=track,size=2000":    "routine by default",
 	} {
 		if _, out, errs := run(t, "check", "-c", s.file, "--example", what); !strings.Contains(out, want) {
 			t.Errorf("%s: no %q in %s%s", what, want, out, errs)

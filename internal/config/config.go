@@ -508,10 +508,13 @@ func (s section) id() uint16 {
 	return uint16(s.integer("id", 0, 1, 65535))
 }
 
-func (s section) name(required bool) string {
-	name := s.text("name", required)
+func (s section) name(required bool) string { return s.printable("name", required) }
+
+// printable is a short text for people.
+func (s section) printable(key string, required bool) string {
+	name := s.text(key, required)
 	if len(name) > 64 || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
-		s.fail("name", "must be at most 64 printable octets, is %q", name)
+		s.fail(key, "must be at most 64 printable octets, is %q", name)
 		return ""
 	}
 	return name

@@ -42,7 +42,7 @@ func (r *reader) readFilters() {
 }
 
 func (r *reader) filterRule(s section) filter.Rule {
-	rule := filter.Rule{Line: s.t.line, Label: s.text("label", false), Name: s.text("name", false)}
+	rule := filter.Rule{Line: s.t.line, Label: s.printable("label", false), Name: s.text("name", false)}
 	rule.Direction = map[string]filter.Direction{"out": filter.Out, "in": filter.In}[s.choice("direction", "both", "both", "out", "in")]
 	if site := s.text("site", false); site != "" {
 		rule.Site = r.site(s, site)

@@ -33,7 +33,8 @@ func sample() gateway.Status {
 		},
 		Ledger:  []gateway.LedgerRow{{Direction: "sent", Peer: "hq", Kind: "payload", Octets: 20_000}, {Direction: "received", Peer: "hq", Kind: "ack", Octets: 31}},
 		Dropped: map[string]uint64{"not_authentic": 9},
-		Filters: []filter.Status{{Label: "charts", Line: 30, Action: "local", Counts: filter.Counts{Fits: 3}}, {Line: 35, Action: "allow", Rate: "1/s", Counts: filter.Counts{Fits: 9, Waited: 2, Dropped: 1}}},
+		Filters: []filter.Status{{Label: "charts", Line: 30, Action: "local", Counts: filter.Counts{Fits: 3}}, {Line: 35, Action: "allow", Rate: "1/s", Counts: filter.Counts{Fits: 9, Waited: 2, Dropped: 1}},
+			{Label: "charts", Line: 40, Action: "deny"}, {Label: "line 35", Line: 45, Action: "deny"}},
 	}
 }
 
@@ -147,6 +148,8 @@ func TestMetrics(t *testing.T) {
 		`aldis_norm_up 1`,
 		`aldis_filter_total{action="local",event="fits",rule="charts"} 3`,
 		`aldis_filter_total{action="allow",event="waited",rule="line 35"} 2`,
+		`aldis_filter_total{action="deny",event="fits",rule="charts, line 40"} 0`,
+		`aldis_filter_total{action="deny",event="fits",rule="line 35, line 45"} 0`,
 		`aldis_filter_total{action="allow",event="dropped",rule="line 35"} 1`,
 		`aldis_norm_starts_total 2`,
 		`aldis_norm_strange_packets_total 1`,

@@ -1,14 +1,13 @@
 package control
 
 import (
+	"cmp"
 	"context"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"aldis/internal/filter"
 	"aldis/internal/gateway"
 )
 
@@ -129,11 +128,14 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	for _, row := range r.Ledger {
 		count(descLink, row.Octets, row.Direction, row.Peer, row.Kind)
 	}
-	for i, f := range r.Filters {
-		rule := "line " + strconv.Itoa(f.Line)
-		if f.Label != "" && !slices.ContainsFunc(r.Filters[:i], func(o filter.Status) bool { return o.Label == f.Label }) {
-			rule = f.Label
+	named := map[string]bool{}
+	for _, f := range r.Filters {
+		line := "line " + strconv.Itoa(f.Line)
+		rule := cmp.Or(f.Label, line)
+		if named[rule] { // a label is the operator's, and may be there twice
+			rule += ", " + line
 		}
+		named[rule] = true
 		count(descFilter, f.Fits, rule, f.Action, "fits")
 		count(descFilter, f.Waited, rule, f.Action, "waited")
 		count(descFilter, f.Dropped, rule, f.Action, "dropped")

@@ -34,6 +34,14 @@ func New(rules []Rule) *Filter {
 // Empty says that no rule is there.
 func (f *Filter) Empty() bool { return f == nil || len(f.rules) == 0 }
 
+// Len is the number of rules.
+func (f *Filter) Len() int {
+	if f == nil {
+		return 0
+	}
+	return len(f.rules)
+}
+
 // BySite says that verdicts may differ between far sites.
 func (f *Filter) BySite() bool { return f != nil && f.sites }
 

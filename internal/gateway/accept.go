@@ -133,7 +133,7 @@ func (g *Gateway) enqueue(p *peer, m *message) bool {
 	if older != nil {
 		octets -= len(older.full)
 	}
-	if !g.makeRoom(p, m, octets) {
+	if !g.makeRoom(g.now, p, m, octets) {
 		return false
 	}
 	if older = p.latest[m.supersedes()]; older != nil { // it may have made room

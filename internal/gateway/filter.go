@@ -182,7 +182,7 @@ func (g *Gateway) stepSlow(now time.Time) {
 		return
 	}
 	g.slow.due = time.Time{}
-	for rule := range len(g.cfg.Filter.Status()) { // in a certain order
+	for rule := range g.cfg.Filter.Len() { // in a certain order
 		q := g.slow.queues[rule]
 		if q == nil {
 			continue

@@ -72,6 +72,8 @@ type peer struct {
 	complain    time.Time // of something that anybody could provoke
 	expired     int       // since it was last said
 	expiredSaid time.Time
+	gaveUp      int // for more urgent ones, the same
+	gaveUpSaid  time.Time
 	stale       time.Time // when a datagram of an earlier start came in
 	ledger      ledger
 	count       PeerCounts

@@ -43,17 +43,21 @@ func (m *message) supersedes() string {
 
 // push puts a message that has its seq and lane among those that wait.
 func (p *peer) push(m *message) {
-	q := p.waiting[m.lane]
 	// Behind all that are as urgent; seq differs from the order of arrival where it was taken over from an older message.
-	at, _ := slices.BinarySearchFunc(q, m, func(a, b *message) int {
-		return cmp.Or(cmp.Compare(b.rank(), a.rank()), cmp.Compare(a.seq, b.seq))
-	})
-	p.waiting[m.lane] = slices.Insert(q, at, m)
+	at, _ := p.place(m)
+	p.waiting[m.lane] = slices.Insert(p.waiting[m.lane], at, m)
 	p.octets += len(m.full)
 	if key := m.supersedes(); key != "" {
 		p.latest[key] = m
 	}
 	p.expiry = earlier(p.expiry, m.expires())
+}
+
+// place is where m is, or would be, among those that wait in its lane.
+func (p *peer) place(m *message) (at int, there bool) {
+	return slices.BinarySearchFunc(p.waiting[m.lane], m, func(a, b *message) int {
+		return cmp.Or(cmp.Compare(b.rank(), a.rank()), cmp.Compare(a.seq, b.seq))
+	})
 }
 
 // first is the next message of a lane; nil when none waits, or there is no room for it under way.
@@ -92,7 +96,14 @@ func (p *peer) toBulk(m *message) {
 
 // drop takes a message that waits out for good; the caller says what has become of it.
 func (g *Gateway) drop(p *peer, m *message) {
-	p.waiting[m.lane] = slices.DeleteFunc(p.waiting[m.lane], func(x *message) bool { return x == m })
+	if at, there := p.place(m); there {
+		p.waiting[m.lane] = slices.Delete(p.waiting[m.lane], at, at+1)
+	}
+	g.forget(p, m)
+}
+
+// forget is drop for a message that has been taken out of its lane.
+func (g *Gateway) forget(p *peer, m *message) {
 	p.octets -= len(m.full)
 	if key := m.supersedes(); p.latest[key] == m {
 		delete(p.latest, key)
@@ -103,35 +114,46 @@ func (g *Gateway) drop(p *peer, m *message) {
 
 // makeRoom drops what is less urgent than m, the least urgent and newest first, until octets more have room. It drops
 // nothing when that would not do.
-func (g *Gateway) makeRoom(p *peer, m *message, octets int) bool {
+func (g *Gateway) makeRoom(now time.Time, p *peer, m *message, octets int) bool {
 	over := p.octets + octets - g.cfg.MaxWaiting
 	if over <= 0 {
 		return true
 	}
-	var less []*message
-	for _, q := range p.waiting {
-		for _, o := range q {
-			if o.rank() < m.rank() && o.content.Payload != nil {
-				less = append(less, o)
+	var less []*message // from the ends of both lanes
+	var end [frame.Lanes]int
+	for lane, q := range p.waiting {
+		end[lane] = len(q)
+	}
+	for over > 0 {
+		var least *message
+		for lane, q := range p.waiting {
+			for end[lane] > 0 && q[end[lane]-1].content.Payload == nil { // state stays
+				end[lane]--
+			}
+			if end[lane] == 0 {
+				continue
+			}
+			o := q[end[lane]-1]
+			if o.rank() < m.rank() && (least == nil || o.rank() < least.rank() || o.rank() == least.rank() && o.seq > least.seq) {
+				least = o
 			}
 		}
+		if least == nil {
+			return false
+		}
+		less = append(less, least)
+		end[least.lane]--
+		over -= len(least.full)
 	}
-	slices.SortFunc(less, func(a, b *message) int {
-		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(b.seq, a.seq))
-	})
-	n := 0
-	for ; n < len(less) && over > 0; n++ {
-		over -= len(less[n].full)
-	}
-	if over > 0 {
-		return false
-	}
-	for _, o := range less[:n] {
+	for _, o := range less {
 		g.drop(p, o)
 		p.count.Withdrawn++
 	}
-	g.note("warn", "messages that waited were given up for a more urgent one: what waits for the peer is at its bound",
-		"peer", p.Name, "given_up", n, "waiting_octets", p.octets)
+	if p.gaveUp += len(less); now.Sub(p.gaveUpSaid) >= time.Minute {
+		g.note("warn", "messages that waited were given up for more urgent ones: what waits for the peer is at its bound",
+			"peer", p.Name, "given_up", p.gaveUp, "waiting_octets", p.octets)
+		p.gaveUp, p.gaveUpSaid = 0, now
+	}
 	return true
 }
 
@@ -143,19 +165,19 @@ func (g *Gateway) expire(now time.Time) {
 		}
 		p.expiry = time.Time{}
 		var over []*message
-		for _, q := range p.waiting {
-			for _, m := range q {
-				switch at := m.expires(); {
-				case at.IsZero():
-				case now.Before(at):
+		for lane, q := range p.waiting {
+			p.waiting[lane] = slices.DeleteFunc(q, func(m *message) bool {
+				at := m.expires()
+				if at.IsZero() || now.Before(at) {
 					p.expiry = earlier(p.expiry, at)
-				default:
-					over = append(over, m)
+					return false
 				}
-			}
+				over = append(over, m)
+				return true
+			})
 		}
 		for _, m := range over {
-			g.drop(p, m)
+			g.forget(p, m)
 			p.count.Expired++
 			p.expired++
 		}

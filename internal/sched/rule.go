@@ -3,6 +3,7 @@ package sched
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,26 +97,29 @@ const maxKey = 256
 // Mark gives a message what the first rule that fits says. Those of streams keep their order and all of their blocks:
 // they are routine.
 func Mark(rules []Rule, now time.Time, pl *jxtabridge.Payload) {
-	if len(rules) == 0 || jxtabridge.OfStream(pl) {
+	i := Judge(rules, pl)
+	if i < 0 {
 		return
+	}
+	r := &rules[i]
+	pl.Precedence = uint8(r.Precedence)
+	if r.Expires > 0 {
+		pl.Expires = now.Add(r.Expires)
+	}
+	pl.Supersedes, pl.Key = "", 0
+	if key, ok := r.key(pl); ok {
+		pl.Supersedes = key
+		pl.Key = hash(key)
+	}
+}
+
+// Judge answers which rule takes a message; -1: none.
+func Judge(rules []Rule, pl *jxtabridge.Payload) int {
+	if len(rules) == 0 || jxtabridge.OfStream(pl) {
+		return -1
 	}
 	octets := jxtabridge.Subject(pl).Octets
-	for i := range rules {
-		r := &rules[i]
-		if !r.fits(pl, octets) {
-			continue
-		}
-		pl.Precedence = uint8(r.Precedence)
-		if r.Expires > 0 {
-			pl.Expires = now.Add(r.Expires)
-		}
-		pl.Supersedes, pl.Key = "", 0
-		if key, ok := r.key(pl); ok {
-			pl.Supersedes = key
-			pl.Key = hash(key)
-		}
-		return
-	}
+	return slices.IndexFunc(rules, func(r Rule) bool { return r.fits(pl, octets) })
 }
 
 // Remark finds the text of a key again that is known by its hash alone, as after a start.
