@@ -30,7 +30,7 @@ func TestDial(t *testing.T) {
 	peer.Close()
 	w.lan.Dial(jxtabridge.Dial{Address: gone})
 	w.lan.Dial(jxtabridge.Dial{Address: "nonsense"})
-	w.await("two failures", func([]jxtabridge.Event) bool { return w.metric("aldis_lan_dials_total", "failed") == 2 })
+	w.until("two failures", func() bool { return w.metric("aldis_lan_dials_total", "failed") == 2 })
 	if n := count[jxtabridge.Opened](w.all()); n != 1 {
 		t.Errorf("%d connections were opened", n)
 	}

@@ -272,7 +272,7 @@ func TestPollsComeAndGo(t *testing.T) {
 	if want := []jxtabridge.ConnID{second, first, first, third}; !slices.Equal(heard, want) {
 		t.Errorf("received on %v, want %v", heard, want)
 	}
-	w.await("nothing of the session left", func([]jxtabridge.Event) bool { // it goes just after Closed is told
+	w.until("nothing of the session is left", func() bool { // it goes just after Closed is told
 		w.lan.mu.Lock()
 		defer w.lan.mu.Unlock()
 		return len(w.lan.sessions)+len(w.lan.owners)+len(w.lan.callers) == 0

@@ -128,6 +128,19 @@ func (w *world) metric(name, label string) float64 {
 	return 0
 }
 
+// until waits for what no event tells.
+func (w *world) until(what string, ok func() bool) {
+	w.Helper()
+	limit := time.After(10 * time.Second)
+	for !ok() {
+		select {
+		case <-time.After(2 * time.Millisecond):
+		case <-limit:
+			w.Fatal("not so: " + what)
+		}
+	}
+}
+
 func labelled(m *dto.Metric, value string) bool {
 	for _, l := range m.Label {
 		if l.GetValue() == value {
