@@ -97,6 +97,7 @@ func (g *Gateway) newMul(records []Record) error {
 	m.cfg.DatagramOctets -= mulMargin
 	m.cfg.AckHold = g.cfg.Profile.AckDelay / 2 // for something to ride on: docs/decisions/pmul-carrier.md
 	m.cfg.Group = mulGroup
+	m.cfg.AckGroup = g.cfg.Group.IsValid() // else a datagram to all is a copy to each
 	for _, p := range g.peers {
 		m.cfg.Peers = append(m.cfg.Peers, pmul.NodeID(p.ID))
 	}

@@ -57,14 +57,18 @@ func (r *Receiver) Owed(now time.Time) (acks, datagrams, octets int) {
 	for _, key := range sortedKeys(r.in) {
 		all[key.Source] = append(all[key.Source], r.missing(r.in[key]))
 	}
-	for node, entries := range all {
-		acks += len(entries)
-		for _, p := range r.pack(node, entries) {
-			datagrams++
-			octets += r.cfg.octets(p) + r.cfg.Overhead
-		}
+	var packets []Packet
+	for _, node := range slices.Sorted(maps.Keys(all)) {
+		acks += len(all[node])
+		packets = append(packets, r.pack(node, all[node])...)
 	}
-	return acks, datagrams, octets
+	if r.cfg.AckGroup {
+		packets = r.merge(packets)
+	}
+	for _, p := range packets {
+		octets += r.cfg.octets(p) + r.cfg.Overhead
+	}
+	return acks, len(packets), octets
 }
 
 // acknowledge sends the Ack_PDUs that are due, joined by sender: with one that is due go all of complete messages.
@@ -83,7 +87,13 @@ func (r *Receiver) acknowledge(now time.Time) {
 			lists[key.Source] = append(lists[key.Source], m)
 		}
 	}
+	if len(nodes) > 0 && r.cfg.AckGroup { // one datagram to all takes along what is owed to others
+		for key := range r.owing {
+			nodes = append(nodes, key.Source)
+		}
+	}
 	slices.Sort(nodes)
+	first := len(r.out.Send)
 	for _, node := range slices.Compact(nodes) {
 		var entries []AckEntry
 		for _, key := range sortedKeys(r.owing) {
@@ -105,9 +115,27 @@ func (r *Receiver) acknowledge(now time.Time) {
 		}
 		packets := r.pack(node, entries)
 		r.out.Send = append(r.out.Send, packets...)
-		r.stats.AcksSent += len(packets)
 		r.stats.AckEntries += len(entries)
 	}
+	if sent := r.out.Send[first:]; r.cfg.AckGroup && len(sent) > 1 {
+		r.out.Send = append(r.out.Send[:first:first], r.merge(sent)...)
+	}
+	r.stats.AcksSent += len(r.out.Send) - first
+}
+
+// merge puts Ack_PDUs to several nodes into datagrams to the group.
+func (r *Receiver) merge(packets []Packet) (merged []Packet) {
+	for _, p := range packets {
+		if n := len(merged); n > 0 {
+			both := Packet{Group: r.cfg.Group, Port: AckPort, PDUs: append(slices.Clone(merged[n-1].PDUs), p.PDUs...)}
+			if r.cfg.octets(both) <= r.cfg.DatagramOctets {
+				merged[n-1] = both
+				continue
+			}
+		}
+		merged = append(merged, p)
+	}
+	return merged
 }
 
 // again is ACK_PDU_TIME: by then a missing list would have been answered.

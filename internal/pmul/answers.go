@@ -51,16 +51,23 @@ func (s *Sender) ack(now time.Time, p AckPDU) {
 	s.heard(now, p.Source, from)
 	for _, id := range slices.Sorted(maps.Keys(touched)) {
 		m := touched[id]
-		if !m.passEnd.IsZero() { // how late it was: the profile may promise too much
-			if over := now.Sub(m.passEnd) - s.cfg.ackWait(s.active(m)+1, m.total()); over > 0 && m.polls > 0 {
-				s.late = min(max(s.late, over), 10*time.Minute)
-			}
-		}
+		s.learnLate(now, m)
 		m.heard, m.polls = now, 0
 		s.review(now, m)
 	}
-	s.late -= s.late / 64
+	s.late -= s.late / 256
 	s.passedBy(now, p.Source, from, proof)
+}
+
+// learnLate: how much later than it should an Ack_PDU came, if we have asked in vain meanwhile: others use the channel too,
+// and the profile may promise too much. One that comes sooner than the question could bring it answers what was before.
+func (s *Sender) learnLate(now time.Time, m *outgoing) {
+	if m.polls == 0 || m.askedEnd.IsZero() || !m.passEnd.IsZero() && now.After(m.passEnd.Add(2*s.cfg.Delay+s.cfg.ackAir())) {
+		return
+	}
+	if over := now.Sub(m.askedEnd) - s.cfg.ackWait(s.active(m)+1, m.total()); over > 0 {
+		s.late = min(max(s.late, over+over/4+s.cfg.slack()), 10*time.Minute)
+	}
 }
 
 // interrupted: an Ack_PDU came while we should be talking. On a shared channel its node has had a turn then, and what we

@@ -34,6 +34,7 @@ type Config struct {
 	Reorder        bool          // a datagram may overtake another by up to Jitter
 
 	// Procedures.
+	AckGroup     bool          // compact coding: Ack_PDUs to several nodes share a datagram to the group
 	AckHold      time.Duration // a complete Ack waits so long for others to the same sender
 	ProbeEvery   time.Duration // between questions to a node that does not answer
 	Parity       bool          // compact coding: erasure coding for repairs and repetitions
@@ -175,12 +176,12 @@ func (c *Config) reorderWait() time.Duration {
 // ackWait is ACK_RE-TRANSMISSION_TIME for the first answer: from the end of the last PDU until Ack_PDUs must have come.
 // Further Ack_PDUs extend it by settle each.
 func (c *Config) ackWait(nodes int, fragments uint16) time.Duration {
-	return 2*c.oneWay() + c.reorderWait() + c.completeWait(nodes, fragments) + 2*c.spread(nodes) + c.turns(nodes) + c.slack()
+	return 2*c.oneWay() + c.reorderWait() + c.completeWait(nodes, fragments) + 2*c.spread(nodes) + c.turns(nodes+1) + c.slack()
 }
 
 // turns is how long so many nodes need to answer one after the other; of more than few the answers extend the wait.
 func (c *Config) turns(nodes int) time.Duration {
-	return time.Duration(min(nodes, few)) * (c.Turnaround + c.ackAir())
+	return time.Duration(min(nodes, few+1)) * (c.Turnaround + c.ackAir())
 }
 
 // repairWait is the same for nodes that said what they missed, and that it was sent for: they answer at once.

@@ -52,7 +52,7 @@ func TestTransfer(t *testing.T) {
 		{"hf-2400", 20000, pmul.ACP142, 1.3, 1.95},
 		{"hf-2400", 20000, pmul.Compact, 1.3, 1.95},
 		{"hf-2400", 200, pmul.ACP142, 1.3, 20},
-		{"hf-2400", 200, pmul.Compact, 1.15, 10},
+		{"hf-2400", 200, pmul.Compact, 1.15, 12},
 		{"hf-300", 200, pmul.ACP142, 1.5, 16},
 		{"hf-300", 200, pmul.Compact, 1.25, 10},
 	}
@@ -248,7 +248,7 @@ func TestThreeNodes(t *testing.T) {
 		for _, ride := range []bool{false, true} {
 			octets, messages, worst := 0, 0, time.Duration(0)
 			for seed := uint64(1); seed <= 3; seed++ {
-				w := newWorld(t, setup{nodes: 3, p: p, coding: pmul.Compact, seed: seed, change: func(c *pmul.Config) { c.AckHold = hold }})
+				w := newWorld(t, setup{nodes: 3, p: p, coding: pmul.Compact, seed: seed, change: func(c *pmul.Config) { c.AckHold, c.AckGroup = hold, true }})
 				w.ride = ride
 				sent := map[pmul.Key]time.Time{}
 				for i := range 90 {

@@ -35,6 +35,7 @@ type outgoing struct {
 	sentEnd   []time.Time // of each fragment: end of its last transmission; zero: never
 	passBegan time.Time   // of the pass under way, or the last
 	passEnd   time.Time   // of the last pass; zero while one is under way
+	askedEnd  time.Time   // of the one before
 	firstEnd  time.Time   // of the first pass
 	heard     time.Time   // last Ack_PDU about it
 	again     bool        // the next question comes with the fragment: it is lost

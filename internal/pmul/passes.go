@@ -53,7 +53,7 @@ func (s *Sender) pass(m *outgoing, named func(*destination) bool, numbers []uint
 		dests = slices.DeleteFunc(slices.Clone(m.dests), func(d *destination) bool { return d.state != Waiting })
 	}
 	m.address, m.numbers = s.cfg.addressPDUs(m, dests), numbers
-	m.passBegan, m.passEnd = time.Time{}, time.Time{}
+	m.askedEnd, m.passBegan, m.passEnd = m.passEnd, time.Time{}, time.Time{}
 	m.repairAt, m.pollAt = time.Time{}, time.Time{}
 	s.stats.Passes++
 	s.enqueue(m)

@@ -43,7 +43,10 @@ type Receiver struct {
 }
 
 // usage is what one Source_ID has of the limits.
-type usage struct{ incoming, octets, orphans, remembered int }
+type usage struct {
+	incoming, octets, orphans, remembered int
+	sequence                              uint32 // highest Message_Sequence_Number of what was complete; 0: unknown
+}
 
 // incoming is a message begun and not complete.
 type incoming struct {
@@ -437,10 +440,27 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 		return
 	}
 	wait := r.cfg.completeWait(m.nodes, m.total)
-	if m.reported > 0 { // it asked for what came now: the sender waits for its word, and silence means one more loss
-		wait = min(wait, r.cfg.AckHold)
+	if gap := r.gap(m); gap || m.reported > 0 { // it asked for what came now: the sender waits for its word
+		wait = 0
 	}
 	r.owe(now, f, m.nodes, wait)
+}
+
+// gap tells whether a message before this one never came, by the Message_Sequence_Number; the sender, whose messages go
+// out in order, sees it by what an Ack at once leaves out.
+func (r *Receiver) gap(m *incoming) bool {
+	u := r.used(m.key.Source)
+	last := u.sequence
+	u.sequence = max(last, m.sequence)
+	if last == 0 || m.sequence <= last+1 || r.cfg.Coding != Compact || r.cfg.Reorder {
+		return false
+	}
+	for key, o := range r.in {
+		if key.Source == m.key.Source && o.sequence > last && o.sequence < m.sequence {
+			return false
+		}
+	}
+	return true
 }
 
 // drop forgets an incomplete message.
@@ -547,7 +567,7 @@ func (r *Receiver) sweep(now time.Time) {
 		}
 	}
 	for n, u := range r.use {
-		if *u == (usage{}) {
+		if *u == (usage{sequence: u.sequence}) {
 			delete(r.use, n)
 		}
 	}
