@@ -2,7 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -60,5 +66,35 @@ func TestAdvertsCommand(t *testing.T) {
 		if code != tt.code || !strings.Contains(out+errs, tt.says) {
 			t.Errorf("%s: exit %d: %s%s", tt.args, code, out, errs)
 		}
+	}
+}
+
+// A gateway that stops answering in the middle, and an operator who has seen enough.
+func TestAdvertsCutShort(t *testing.T) {
+	row := `{"origin":"local","group":"jxta-NetGroup","type":"pipe","id":"uuid-04","octets":3,"lifetime_s":1,"sites":[]}` + "\n"
+	for _, tt := range []struct{ name, answer, says string }{
+		{"loop", row + `{"error":"the loop does not answer"}` + "\n", "ends after 1: the loop does not answer"},
+		{"nonsense", row + "{", "ends in the middle, after 1"},
+		{"limit", row + `{"error":"limit"}` + "\n", ""},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, tt.answer) }))
+		var out bytes.Buffer
+		err := adverts(t.Context(), netip.MustParseAddrPort(s.Listener.Addr().String()), nil, &advertPrinter{out: &out})
+		if (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		s.Close()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, row)
+		w.(http.Flusher).Flush()
+		cancel()
+		<-r.Context().Done()
+	}))
+	defer s.Close()
+	p := advertPrinter{out: io.Discard}
+	if err := adverts(ctx, netip.MustParseAddrPort(s.Listener.Addr().String()), nil, &p); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
 	}
 }

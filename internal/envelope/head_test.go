@@ -69,3 +69,27 @@ func TestHead(t *testing.T) {
 		t.Errorf("a precedence that there is not: %v", err)
 	}
 }
+
+// Whatever can be parsed has the head that its content has.
+func FuzzHead(f *testing.F) {
+	p := flash()
+	texts := &Texts{Coder: &compact.Coder{}}
+	for _, define := range []bool{true, false} {
+		b, _ := AppendCoded(nil, Message{Payload: p}, 7, define, texts)
+		f.Add(b)
+	}
+	lookup := func(n uint32) (Flow, bool) { return FlowOf(p), n%2 == 1 }
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, _, _, err := ParseCoded(b, lookup, texts)
+		h, headErr := ReadHead(b, lookup)
+		if err != nil {
+			return
+		}
+		if headErr != nil || h.Payload != (m.Payload != nil) {
+			t.Fatalf("%+v, %v; the message is %+v", h, headErr, m)
+		}
+		if p := m.Payload; p != nil && h != (Head{Payload: true, Group: p.Group, Pipe: p.Pipe, Src: p.Src, Dst: p.Dst, Precedence: p.Precedence, Key: p.Key}) {
+			t.Errorf("%+v of %+v", h, p)
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/filter"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
 )
@@ -137,4 +138,23 @@ func TestCovers(t *testing.T) {
 			t.Errorf("%d: %v", i, got)
 		}
 	}
+}
+
+func FuzzPattern(f *testing.F) {
+	f.Add("TRK;{key};*", "TRK;A-101;seq=17")
+	f.Add("*<id>{key}</id>*", "<t><id>4711</id></t>")
+	f.Fuzz(func(t *testing.T, pattern, data string) {
+		p, err := ParsePattern(pattern)
+		if err != nil {
+			return
+		}
+		key, ok := p.Key([]byte(data))
+		if !ok {
+			return
+		}
+		// What was found, put in the pattern's place for it, must fit the data.
+		if whole := strings.Replace(pattern, "{key}", string(key), 1); !strings.Contains(string(key), "*") && !filter.Match(whole, data) {
+			t.Errorf("%q of %q: %q, which does not fit", pattern, data, key)
+		}
+	})
 }
