@@ -26,7 +26,8 @@ const (
 
 	strangerStays = 5 * time.Minute // after its last datagram
 	maxStrangers  = 256
-	maxOverheard  = 1024 // message ids heard by multicast; adverts taken from strangers
+	everyStranger = "strangers" // one peer in the accounts: ids by multicast cost nothing
+	maxOverheard  = 1024        // message ids heard by multicast; adverts taken from strangers
 	// Datagrams a second, and at once. JXTA peers ask every 15 s; fifty that start together get their answers within 2 s.
 	shoutRate, shoutBurst         = 20, 40
 	strangerRate, strangerBurst   = 5, 20 // of these, answers to one stranger
@@ -207,6 +208,9 @@ func (b *Bridge) listened(group string) bool {
 // fresh reports whether a propagated message is new. One that came by multicast and over a connection of the same
 // peer is one message; what a stranger says in another's name cannot make that other's message look old.
 func (b *Bridge) fresh(from *peer, key string) bool {
+	if b.cfg.Multicast == "" {
+		return b.seen.add(key)
+	}
 	if from.stranger {
 		return !b.seen.in[key] && b.ether.overheard.add(from.id+" "+key)
 	}

@@ -103,7 +103,7 @@ func TestStrangerIsAnsweredByMulticast(t *testing.T) {
 	if e := ms[0].Find("jxta", elHeaderSrc); e == nil || string(e.Data) != jxta.URN(n.cfg.Identity.Peer) {
 		t.Error("receivers cannot know their own datagrams")
 	}
-	// What nobody knows is not answered, not remembered, and not asked over the link.
+	// What nobody knows is not answered and not remembered; the far sites are asked once, as for a peer with a lease.
 	out = n.hear(everybody(t, id, jxta.NetGroup, jxta.URN(jxta.ClassResolver), ores, asked(id, 78, jxta.DiscoveryQuery{Type: jxta.TypeAdv, Threshold: 5, Attr: "Name", Value: "none"})))
 	if len(out.Shout) != 0 || n.b.Status().Questions != 0 || len(n.takeCarry()) != 0 {
 		t.Errorf("%+v", out)
@@ -245,6 +245,18 @@ func TestForgedMulticast(t *testing.T) {
 	count := n.b.stats.Refused["multicast_forged"]
 	if n.hear(forged); n.b.stats.Refused["multicast_forged"] != count+1 {
 		t.Error("a trailer made with another key is believed")
+	}
+	// A flood of questions: far sites hear of few.
+	for i := range 5000 {
+		who := peerName("uuid", 20000+i%200)
+		n.hear(everybody(t, who, jxta.NetGroup, resolver, ores, asked(who, i, jxta.DiscoveryQuery{Type: jxta.TypeAdv, Threshold: 5, Attr: "Name", Value: fmt.Sprint("no", i)})))
+	}
+	if asks := len(n.b.later) + len(n.b.asked); asks > carriesBurst || len(n.takeItems()) > carriesBurst {
+		t.Errorf("far sites are asked %d questions of strangers", asks)
+	}
+	n.pass(time.Minute)
+	if items := len(n.takeItems()); items > carriesBurst {
+		t.Errorf("far sites are told of %d questions of strangers", items)
 	}
 	// A flood in one second, each datagram of a new peer, with a new message and a new advertisement.
 	for i := range 5000 {

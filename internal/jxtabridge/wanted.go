@@ -286,11 +286,15 @@ func (b *Bridge) askFar(p *peer, q *question, found int) {
 	if _, ok := b.later[key]; ok {
 		return
 	}
-	if !b.roomToAsk(p.id) {
+	asker := p.id
+	if p.stranger {
+		asker = everyStranger
+	}
+	if !b.roomToAsk(asker) || !b.mayCarry(p) {
 		b.stats.Refused["asks"]++
 		return
 	}
-	b.later[key] = laterAsk{b.now.Add(b.cfg.AskAfter), p.id, it, q.ask}
+	b.later[key] = laterAsk{b.now.Add(b.cfg.AskAfter), asker, it, q.ask}
 	b.until(b.later[key].due)
 }
 
