@@ -69,13 +69,12 @@ type Daemon struct {
 	deadline time.Time
 	events   []gateway.Event
 	outputs  []gateway.Output
-	records  []gateway.Record
 
-	held       []gateway.Output // not committed
-	heldOctets int
-	failing    bool
-	failedAt   time.Duration // monotonic
-	retryAt    time.Duration // monotonic
+	waits    waiting
+	written  chan error // the result of the commit that is under way
+	failing  bool
+	failedAt time.Duration // monotonic
+	retryAt  time.Duration // monotonic
 }
 
 // New makes the inboxes; Run starts the loop. reg may be nil.
@@ -86,7 +85,8 @@ func New(log *slog.Logger, reg prometheus.Registerer) *Daemon {
 		lan:  make(chan gateway.Event, lanInbox),
 		norm: make(chan gateway.Event, normInbox),
 		air:  make(chan gateway.Event, airInbox),
-		asks: make(chan func(time.Time)), stopped: make(chan struct{}),
+		asks: make(chan func(time.Time)), stopped: make(chan struct{}), written: make(chan error, 1),
+		waits: waiting{blocked: map[jxtabridge.ConnID]int{}},
 		readers: func() (time.Duration, time.Time) {
 			now := time.Now()
 			return now.Sub(start), now.Round(0) // Round drops the monotonic reading
@@ -153,6 +153,13 @@ func (d *Daemon) Run(ctx context.Context, parts Parts) error {
 	d.clock = newClock(d.readers())
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	arm := func(wait time.Duration) {
+		if wait > 0 {
+			timer.Reset(wait)
+		} else {
+			timer.Stop()
+		}
+	}
 	for {
 		lan, norm, air := d.lan, d.norm, d.air
 		if d.full() {
@@ -166,6 +173,11 @@ func (d *Daemon) Run(ctx context.Context, parts Parts) error {
 			now, _ := d.now()
 			ask(now)
 			continue
+		case err := <-d.written:
+			now, mono := d.now()
+			d.wrote(mono, err)
+			arm(d.untilNext(now, mono))
+			continue
 		case ev := <-lan:
 			d.events = append(d.events, ev)
 		case ev := <-norm:
@@ -177,15 +189,11 @@ func (d *Daemon) Run(ctx context.Context, parts Parts) error {
 		if !d.full() {
 			d.drain()
 		}
-		if wait := d.turn(); wait > 0 {
-			timer.Reset(wait)
-		} else {
-			timer.Stop()
-		}
+		arm(d.turn())
 	}
 }
 
-func (d *Daemon) full() bool { return d.heldOctets > heldMax }
+func (d *Daemon) full() bool { return d.waits.octets > heldMax }
 
 // drain takes what else is there; select is fair among inboxes.
 func (d *Daemon) drain() {
@@ -258,113 +266,6 @@ func (d *Daemon) untilNext(now time.Time, mono time.Duration) time.Duration {
 	return wait
 }
 
-// settle commits the turn's records, then acts on its outputs, or keeps them.
-func (d *Daemon) settle(mono time.Duration) {
-	if d.failing && mono < d.retryAt {
-		d.keep()
-		return
-	}
-	d.records = d.records[:0]
-	for _, out := range d.held {
-		d.records = append(d.records, out.Records...)
-	}
-	for _, out := range d.outputs {
-		d.records = append(d.records, out.Records...)
-	}
-	if len(d.records) > 0 {
-		if err := d.commit(); err != nil {
-			d.fail(mono, err)
-			d.keep()
-			return
-		}
-	}
-	if d.failing {
-		d.recover(mono)
-	}
-	for _, out := range d.outputs {
-		d.act(out)
-	}
-}
-
-func (d *Daemon) commit() error {
-	began := time.Now()
-	err := d.parts.Commit(d.records)
-	d.metrics.commit.Observe(time.Since(began).Seconds())
-	clear(d.records)
-	return err
-}
-
-func (d *Daemon) fail(mono time.Duration, err error) {
-	d.metrics.commitFailures.Inc()
-	d.retryAt = mono + retryEvery
-	reason := err.Error()
-	d.trouble.Store(&reason)
-	if d.failing {
-		return // said already
-	}
-	d.failing, d.failedAt = true, mono
-	d.log.Error("the journal cannot write: nothing accepted is lost, but the link is silent until it can; free space on its disk",
-		"error", err, "retry", retryEvery)
-}
-
-func (d *Daemon) recover(mono time.Duration) {
-	d.log.Info("the journal writes again", "after", mono-d.failedAt, "kept", d.heldOctets)
-	for _, out := range d.held {
-		d.act(out)
-	}
-	d.held, d.heldOctets, d.failing = nil, 0, false
-	d.metrics.held.Set(0)
-	d.trouble.Store(nil)
-}
-
-// keep puts off the turn's outputs behind those that wait for the journal already. See the package comment for what
-// is done at once and what is lost.
-func (d *Daemon) keep() {
-	for _, out := range d.outputs {
-		if len(out.Records) == 0 && len(d.held) == 0 {
-			d.act(out) // nothing before it is in doubt
-			continue
-		}
-		d.metrics.datagramsLost.Add(float64(len(out.Datagrams)))
-		out.Datagrams = nil
-		if len(out.Records) == 0 {
-			d.actLAN(out)
-			out = gateway.Output{Norm: out.Norm}
-		}
-		if n := size(out); n > 0 {
-			d.held = append(d.held, out)
-			d.heldOctets += n
-		}
-	}
-	d.metrics.held.Set(float64(d.heldOctets))
-}
-
-// size is about what a kept output takes in memory, in octets.
-func size(out gateway.Output) int {
-	const each = 64
-	n := 0
-	for _, r := range out.Records {
-		n += each + len(r.Bucket) + len(r.Key) + len(r.Value)
-	}
-	for _, s := range out.Send {
-		n += each + len(s.Body)
-	}
-	for _, s := range out.Shout {
-		n += each + len(s.Body)
-	}
-	n += each * (len(out.Welcome) + len(out.Close) + len(out.Dial) + len(out.Gates))
-	for _, c := range out.Norm {
-		n += each
-		switch c := c.(type) {
-		case gateway.NormEnqueue:
-			n += len(c.Data)
-		case gateway.NormInject:
-			n += len(c.Data)
-		}
-	}
-	return n
-}
-
 // act does what an output wants whose records are durable.
 func (d *Daemon) act(out gateway.Output) {
 	d.actLAN(out)
@@ -405,20 +306,4 @@ func (d *Daemon) note(notes []jxtabridge.Note) {
 		}
 		d.log.Log(context.Background(), level, n.Text, n.Attrs...)
 	}
-}
-
-// finish tries once more to write what is kept.
-func (d *Daemon) finish() error {
-	if !d.failing {
-		return nil
-	}
-	d.outputs = d.outputs[:0]
-	_, mono := d.now()
-	d.retryAt = mono
-	d.settle(mono)
-	if d.failing {
-		return fmt.Errorf("daemon: stopped with %d octets not written, messages that local peers had just sent may be among them: %s",
-			d.heldOctets, d.Trouble())
-	}
-	return nil
 }

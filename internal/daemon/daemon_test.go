@@ -46,7 +46,8 @@ type world struct {
 
 	mu   sync.Mutex
 	did  []string
-	full bool // the disk
+	full bool          // the disk
+	slow chan struct{} // when not nil a commit waits for it
 }
 
 func (w *world) wrote(format string, args ...any) {
@@ -96,6 +97,9 @@ func (w *world) start() {
 		},
 		Norm: func(c gateway.NormCommand) { w.wrote("%T", c) },
 		Commit: func(rs []gateway.Record) error {
+			if w.slow != nil {
+				<-w.slow
+			}
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			if w.full {

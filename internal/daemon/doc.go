@@ -5,8 +5,14 @@
 // # Inboxes
 //
 // Three, all bounded: the LAN's and libnorm's make the poster wait (so lan stops reading its sockets), the link's
-// answers that it is full (so radio drops and counts). One turn takes what is there, up to a batch, and commits the
-// records of all its Steps in one transaction.
+// answers that it is full (so radio drops and counts). One turn takes what is there, up to a batch.
+//
+// # The journal
+//
+// writes beside the loop, so that a slow disk does not keep local peers waiting: an output with records, and everything
+// for the link behind it, waits in order until its commit is done; a commit takes whatever has gathered since the last.
+// What is for local peers alone and needs no record goes at once, but never past something that waits for the same
+// connection: docs/decisions/commits.md.
 //
 // # When the journal cannot write
 //

@@ -1,0 +1,225 @@
+package daemon
+
+import (
+	"fmt"
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/jxtabridge"
+)
+
+// waiting are outputs whose records, or those of an output before them, are not durable yet. The journal writes beside
+// the loop, one commit at a time, and takes with each what has gathered since the last.
+type waiting struct {
+	queue   []gateway.Output
+	octets  int                       // about what the queue takes
+	blocked map[jxtabridge.ConnID]int // outputs in the queue that concern a connection
+	covered int                       // outputs at the head whose records are being committed
+	writing bool                      // a commit is under way
+}
+
+// settle acts on what does not depend on the journal, and has it write what does.
+func (d *Daemon) settle(mono time.Duration) {
+	for _, out := range d.outputs {
+		if len(d.waits.queue) > 0 && d.failing {
+			out = d.withoutDatagrams(out)
+		}
+		if len(out.Records) == 0 {
+			switch {
+			case len(d.waits.queue) == 0:
+				d.act(out)
+				continue
+			case d.free(out) && len(out.Datagrams) == 0:
+				d.actLAN(out)
+				out = gateway.Output{Norm: out.Norm}
+			}
+		}
+		d.put(out)
+	}
+	d.write(mono)
+}
+
+// free says whether what an output has for local peers may go before those that wait: nothing that waits is for the same
+// connections. What a peer is told stays in order, and the acknowledgement of something twice received does not
+// overtake the commit of the first.
+func (d *Daemon) free(out gateway.Output) bool {
+	for _, w := range out.Welcome {
+		if d.waits.blocked[w.Conn] > 0 {
+			return false
+		}
+	}
+	for _, s := range out.Send {
+		if d.waits.blocked[s.Conn] > 0 {
+			return false
+		}
+	}
+	for _, c := range out.Close {
+		if d.waits.blocked[c] > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// block counts the connections of an output in the queue, or no longer there.
+func (d *Daemon) block(out gateway.Output, by int) {
+	count := func(c jxtabridge.ConnID) {
+		if d.waits.blocked[c] += by; d.waits.blocked[c] == 0 {
+			delete(d.waits.blocked, c)
+		}
+	}
+	for _, w := range out.Welcome {
+		count(w.Conn)
+	}
+	for _, s := range out.Send {
+		count(s.Conn)
+	}
+	for _, c := range out.Close {
+		count(c)
+	}
+}
+
+func (d *Daemon) put(out gateway.Output) {
+	n := size(out)
+	if n == 0 {
+		return
+	}
+	d.waits.queue = append(d.waits.queue, out)
+	d.waits.octets += n
+	d.block(out, 1)
+	d.metrics.held.Set(float64(d.waits.octets))
+}
+
+func (d *Daemon) withoutDatagrams(out gateway.Output) gateway.Output {
+	d.metrics.datagramsLost.Add(float64(len(out.Datagrams)))
+	out.Datagrams = nil
+	return out
+}
+
+// write begins a commit of everything that waits, unless one is under way or the journal is left alone for a while.
+func (d *Daemon) write(mono time.Duration) {
+	if d.waits.writing || len(d.waits.queue) == 0 || d.failing && mono < d.retryAt {
+		return
+	}
+	d.waits.writing, d.waits.covered = true, len(d.waits.queue)
+	records := d.records() // of this commit alone: the loop goes on meanwhile
+	go func() { d.written <- d.commit(records) }()
+}
+
+func (d *Daemon) records() (all []gateway.Record) {
+	for _, out := range d.waits.queue[:d.waits.covered] {
+		all = append(all, out.Records...)
+	}
+	return all
+}
+
+func (d *Daemon) commit(records []gateway.Record) error {
+	began := time.Now()
+	err := d.parts.Commit(records)
+	d.metrics.commit.Observe(time.Since(began).Seconds())
+	return err
+}
+
+// wrote takes the result of a commit.
+func (d *Daemon) wrote(mono time.Duration, err error) {
+	d.waits.writing = false
+	if err != nil {
+		d.fail(mono, err)
+		return
+	}
+	if d.failing {
+		d.recover(mono)
+	}
+	n := d.waits.covered
+	for n < len(d.waits.queue) && len(d.waits.queue[n].Records) == 0 {
+		n++ // it only waited for those before it
+	}
+	for i, out := range d.waits.queue[:n] {
+		d.waits.octets -= size(out)
+		d.block(out, -1)
+		d.act(out)
+		d.waits.queue[i] = gateway.Output{}
+	}
+	if d.waits.queue = d.waits.queue[n:]; len(d.waits.queue) == 0 {
+		d.waits.queue, d.waits.octets = nil, 0
+	}
+	d.metrics.held.Set(float64(d.waits.octets))
+	d.write(mono)
+}
+
+func (d *Daemon) fail(mono time.Duration, err error) {
+	d.metrics.commitFailures.Inc()
+	d.retryAt = mono + retryEvery
+	reason := err.Error()
+	d.trouble.Store(&reason)
+	for i, out := range d.waits.queue {
+		d.waits.octets -= size(out)
+		d.waits.queue[i] = d.withoutDatagrams(out)
+		d.waits.octets += size(d.waits.queue[i])
+	}
+	if d.failing {
+		return // said already
+	}
+	d.failing, d.failedAt = true, mono
+	d.log.Error("the journal cannot write: nothing accepted is lost, but the link is silent until it can; free space on its disk",
+		"error", err, "retry", retryEvery)
+}
+
+func (d *Daemon) recover(mono time.Duration) {
+	d.log.Info("the journal writes again", "after", mono-d.failedAt, "kept", d.waits.octets)
+	d.failing = false
+	d.trouble.Store(nil)
+}
+
+// finish waits for the commit that is under way, and writes what has gathered meanwhile; where the journal fails it
+// tries once more.
+func (d *Daemon) finish() error {
+	_, mono := d.now()
+	if d.waits.writing {
+		d.wrote(mono, <-d.written)
+	}
+	for tries := 2; len(d.waits.queue) > 0 && tries > 0; tries-- {
+		if !d.waits.writing {
+			d.retryAt = mono
+			d.write(mono)
+		}
+		d.wrote(mono, <-d.written)
+		if d.failing {
+			break
+		}
+	}
+	if len(d.waits.queue) > 0 {
+		return fmt.Errorf("daemon: stopped with %d octets not written, messages that local peers had just sent may be among them: %s",
+			d.waits.octets, d.Trouble())
+	}
+	return nil
+}
+
+// size is about what an output takes in memory, in octets; 0: there is nothing in it.
+func size(out gateway.Output) int {
+	const each = 64
+	n := 0
+	for _, r := range out.Records {
+		n += each + len(r.Bucket) + len(r.Key) + len(r.Value)
+	}
+	for _, s := range out.Send {
+		n += each + len(s.Body)
+	}
+	for _, s := range out.Shout {
+		n += each + len(s.Body)
+	}
+	for _, g := range out.Datagrams {
+		n += each + len(g.Data)
+	}
+	n += each * (len(out.Welcome) + len(out.Close) + len(out.Dial) + len(out.Gates))
+	for _, c := range out.Norm {
+		n += each
+		switch c := c.(type) {
+		case gateway.NormEnqueue:
+			n += len(c.Data)
+		case gateway.NormInject:
+			n += len(c.Data)
+		}
+	}
+	return n
+}

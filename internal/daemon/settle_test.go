@@ -1,0 +1,55 @@
+package daemon
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/jxtabridge"
+)
+
+// While the disk is slow local peers are answered, in order for each of them, and the link waits; the next commit takes
+// all that has gathered.
+func TestSlowDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(func(now time.Time, ev gateway.Event) gateway.Output {
+			out := byConn(now, ev)
+			if e, ok := ev.(gateway.LAN); ok && e.Event.(jxtabridge.Opened).Remote == "lan" {
+				out.Datagrams = nil
+			}
+			return out
+		})
+		w.slow = make(chan struct{})
+		w.start()
+		local := func(n int) {
+			w.PostLAN(jxtabridge.Opened{Conn: jxtabridge.ConnID(n), Remote: "lan"})
+		}
+		w.PostLAN(opened(100))
+		expect(t, w.take())
+		local(1)
+		expect(t, w.take(), "send 1 body")
+		w.PostLAN(opened(2)) // for the link as well
+		local(2)             // not before it
+		local(3)
+		expect(t, w.take(), "send 3 body")
+		w.PostLAN(opened(101))
+		w.PostLAN(jxtabridge.Opened{Conn: 100, Remote: "again"})
+		local(4)
+		expect(t, w.take(), "send 4 body")
+		w.slow <- struct{}{}
+		expect(t, w.take(), "commit 100", "send 100 body", "datagram 100", "gateway.NormStart",
+			"send 2 body", "datagram 2", "send 2 body")
+		local(2)
+		expect(t, w.take(), "send 2 body")
+		w.slow <- struct{}{}
+		expect(t, w.take(), "commit 101 100", "send 101 body", "datagram 101", "gateway.NormStart", "send 100 body", "datagram 100", "gateway.NormStart")
+		w.PostLAN(opened(102))
+		synctest.Wait()
+		w.PostLAN(opened(103))
+		synctest.Wait()
+		close(w.slow)
+		w.end(t) // what is under way is waited for
+		expect(t, w.take(), "commit 102", "send 102 body", "datagram 102", "gateway.NormStart", "commit 103", "send 103 body", "datagram 103", "gateway.NormStart")
+	})
+}
