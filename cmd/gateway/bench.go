@@ -99,7 +99,7 @@ func benchCommand(args []string, stdout, stderr io.Writer) int {
 		}
 		if err == nil {
 			err = writeTo(*write, stdout, func(w io.Writer) error {
-				_, err := io.WriteString(w, report.Page(string(old), "gateway bench "+strings.Join(args, " ")))
+				_, err := io.WriteString(w, report.Page(string(old)))
 				return err
 			})
 		}

@@ -86,7 +86,7 @@ func TestQuick(t *testing.T) {
 	if err := errors.Join(report.WriteText(&text), json.NewEncoder(&again).Encode(report)); err != nil {
 		t.Fatal(err)
 	}
-	page := report.Page("", "gateway bench")
+	page := report.Page("")
 	for _, want := range []string{"messages of 1 kB, smooth", "JXSE 2.7", report.Machine.Processor} {
 		if !strings.Contains(text.String(), want) || !strings.Contains(page, want) {
 			t.Errorf("%q is not in\n%s\nor\n%s", want, text.String(), page)
@@ -183,13 +183,13 @@ func TestWireCounts(t *testing.T) {
 
 // A page keeps what was not measured now, in the order of the benchmarks.
 func TestPage(t *testing.T) {
-	first := (&Report{Rows: []Row{{Bench: "relay", What: "r1", Gateway: &Figure{Value: 1}}, {Bench: "query", What: "q1", Gateway: &Figure{Value: 2}}}}).Page("", "one")
-	second := (&Report{Rows: []Row{{Bench: "query", What: "q2", Gateway: &Figure{Value: 3, Lost: 4, Note: "note"}}}}).Page(first, "two")
-	if second != (&Report{}).Page(second, "three") {
+	first := (&Report{Rows: []Row{{Bench: "relay", What: "r1", Gateway: &Figure{Value: 1}}, {Bench: "query", What: "q1", Gateway: &Figure{Value: 2}}}}).Page("")
+	second := (&Report{Rows: []Row{{Bench: "query", What: "q2", Gateway: &Figure{Value: 3, Lost: 4, Note: "note"}}}, Only: []string{"query"}, Machine: Machine{Nice: -5}}).Page(first)
+	if second != (&Report{}).Page(second) {
 		t.Error("a page without news changes")
 	}
 	q, r := strings.Index(second, "| q2 |"), strings.Index(second, "| r1 |")
-	if q < 0 || r < q || strings.Contains(second, "q1") || !strings.Contains(second, "3 (4 lost)<br>note") || strings.Count(second, "`two`") != 1 {
+	if q < 0 || r < q || strings.Contains(second, "q1") || !strings.Contains(second, "3 (4 lost)<br>note") || strings.Count(second, "`nice -n -5 gateway bench --only query`") != 1 {
 		t.Errorf("page:\n%s", second)
 	}
 }

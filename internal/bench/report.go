@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -21,7 +22,8 @@ type Machine struct {
 	Kernel    string  `json:"kernel"`
 	Go        string  `json:"go"`
 	Java      string  `json:"java,omitempty"`
-	Gateway   string  `json:"gateway"` // its version
+	Gateway   string  `json:"gateway"`        // its version
+	Nice      int     `json:"nice,omitempty"` // of all processes of the run: how much other work on the machine disturbs it
 }
 
 func (m Machine) String() string {
@@ -34,6 +36,9 @@ func (m Machine) String() string {
 
 func thisMachine(ctx context.Context, cfg Config) Machine {
 	m := Machine{Processor: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version()}
+	if v, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0); err == nil {
+		m.Nice = 20 - v // as the system call returns it
+	}
 	if v := field("/proc/cpuinfo", "model name"); v != "" {
 		m.Processor = v
 	}
@@ -130,8 +135,8 @@ func (r *Report) WriteText(w io.Writer) error {
 }
 
 // Page answers the page docs/bench.md with this report's figures in place of older ones of the same benchmarks; what was
-// not measured now stays as it is in old, which may be empty. command is what made the report.
-func (r *Report) Page(old, command string) string {
+// not measured now stays as it is in old, which may be empty.
+func (r *Report) Page(old string) string {
 	sections := map[string]string{}
 	for _, s := range strings.Split(old, sectionMark)[1:] {
 		name, _, _ := strings.Cut(s, "\n")
@@ -141,7 +146,7 @@ func (r *Report) Page(old, command string) string {
 	b := &strings.Builder{}
 	b.WriteString(preface)
 	for i, name := range names {
-		if s := r.section(name, about[i], command); s != "" {
+		if s := r.section(name, about[i]); s != "" {
 			sections[name] = s
 		}
 		if s := sections[name]; s != "" {
@@ -151,17 +156,32 @@ func (r *Report) Page(old, command string) string {
 	return b.String()
 }
 
+// command makes such a report again.
+func (r *Report) command() string {
+	s := "gateway bench"
+	if r.Machine.Nice != 0 {
+		s = fmt.Sprintf("nice -n %d %s", r.Machine.Nice, s)
+	}
+	if len(r.Only) > 0 {
+		s += " --only " + strings.Join(r.Only, ",")
+	}
+	if r.Quick {
+		s += " --quick"
+	}
+	return s
+}
+
 const sectionMark = "## "
 
 // section is the part of the page about one benchmark, "" if it was not run.
-func (r *Report) section(name, about, command string) string {
+func (r *Report) section(name, about string) string {
 	b := &strings.Builder{}
 	for _, row := range r.Rows {
 		if row.Bench != name {
 			continue
 		}
 		if b.Len() == 0 {
-			fmt.Fprintf(b, "%s%s\n\n%s. `%s`, %s: %s.\n\n", sectionMark, name, strings.ToUpper(about[:1])+about[1:], command,
+			fmt.Fprintf(b, "%s%s\n\n%s. `%s`, %s: %s.\n\n", sectionMark, name, strings.ToUpper(about[:1])+about[1:], r.command(),
 				r.Began.Format("2 January 2006"), r.Machine)
 			b.WriteString("| | unit | JXSE 2.7 | gateway | must; aim | published |\n|---|---|---|---|---|---|\n")
 		}
