@@ -49,6 +49,8 @@ func thisMachine(ctx context.Context, cfg Config) Machine {
 		m.Kernel = strings.TrimSpace(string(b))
 	}
 	first := func(name string, args ...string) string {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
 		out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
 		if err != nil {
 			return ""
