@@ -88,12 +88,10 @@ func number(v float64) string {
 			s = s[:i] + "," + s[i:]
 		}
 		return s
-	case v >= 100:
+	case v >= 100 || v == float64(int(v)):
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	case v >= 10:
 		return strconv.FormatFloat(v, 'f', 1, 64)
-	case v == 0:
-		return "0"
 	}
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
