@@ -160,7 +160,7 @@ func Hold(p profile.Profile) time.Duration {
 
 // AskAfter is how long a bridge should wait for an answer to come by itself before it asks far sites: one may be on its way.
 func AskAfter(p profile.Profile) time.Duration {
-	return max(4*time.Second, p.RoundTripMax(p.DatagramOctets+profile.IPUDPOctets))
+	return max(3*time.Second, p.RoundTripMax(p.DatagramOctets+profile.IPUDPOctets))
 }
 
 // Step brings the gateway to now and applies ev; a nil ev means that only time passed.
