@@ -32,7 +32,7 @@ or two; the same trace, settings and seed give the same figures. With --live it 
 processes in network namespaces, peers on TCP sockets, the emulator between; that needs root.
 
 --gateways takes ordinary configurations of gateways: one for both sides, or two, of which the one with end = "shore" (or
-else the first) is ashore. Of them count the rules of compaction, filters, keepalive, the name, and the profile unless
+else the first) is ashore. Of them count the rules of compaction, filters, message rules, keepalive, the name, and the profile unless
 --profile says otherwise.
 
 Exit: 0 played to its end; 1 not, or the link cannot carry it: the figures are then as far as it went.
@@ -193,7 +193,7 @@ const shoreSite, shipSite = 1, 2
 // gatewayOf is what of a configuration counts in a replay. Rules about one site hold for the other side when that is the
 // site meant: the node of far, or the first peer where only one configuration is given.
 func gatewayOf(c, far *config.Config, site uint16) replay.Gateway {
-	g := replay.Gateway{Name: c.Node.Name, Rules: c.Rules, Keepalive: c.Link.Keepalive}
+	g := replay.Gateway{Name: c.Node.Name, Rules: c.Rules, Messages: c.Messages, Keepalive: c.Link.Keepalive}
 	var meant uint16
 	switch {
 	case far != nil:

@@ -37,7 +37,7 @@ type HubConfig struct {
 type HubStats struct {
 	Link    linkemu.Stats
 	TCP     map[string]int // TCP connections opened over the link, by the node that asked (SYN without ACK, repeats once)
-	Foreign int64          // packets for no node, or not IPv4: dropped
+	Foreign int64          // packets for no node, not IPv4, or IGMP: dropped
 	LateMax time.Duration  // by how much an event was handled after it was due, at worst
 }
 
@@ -176,7 +176,8 @@ func (h *Hub) loop() {
 // frame makes an event of a packet, nil when it is for nobody.
 func (h *Hub) frame(o offered) linkemu.Event {
 	h.caps[o.node].packet(o.at, o.data)
-	if len(o.data) < 20 || o.data[0]>>4 != 4 {
+	const protoIGMP = 2 // is between a host and its router, which a modem is not
+	if len(o.data) < 20 || o.data[0]>>4 != 4 || o.data[9] == protoIGMP {
 		h.foreign++
 		return nil
 	}

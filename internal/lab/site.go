@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"aldis/internal/compact"
-	"aldis/internal/filter"
 	"aldis/internal/profile"
 	"aldis/internal/replay"
 )
@@ -83,9 +81,6 @@ func (s *site) startPeer(ctx context.Context, w *world, cfg PeerConfig) (*Peer, 
 	return StartPeer(ctx, cfg)
 }
 
-// efforts are spelt as in a configuration.
-var efforts = map[compact.Effort]string{compact.Full: "full", compact.Light: "light", compact.None: "none"}
-
 // outfit gives the site a LAN, a data directory and a gateway's configuration.
 func (s *site) outfit(all []*site, p profile.Profile, profileArg, binary, keyFile, dir string) error {
 	if err := lan(s.ns, lanAddr(s.index, 1)); err != nil {
@@ -116,18 +111,7 @@ func (s *site) outfit(all []*site, p profile.Profile, profileArg, binary, keyFil
 			fmt.Fprintf(&b, "\n[[link.peer]]\nid = %d\nname = %q\naddress = \"%s:%d\"\n", o.index+1, o.name, linkAddr(o.index).Addr(), radio)
 		}
 	}
-	for _, r := range s.settings.Rules {
-		fmt.Fprintf(&b, "\n[[compact.rule]]\noctets = %d\neffort = %q\n", r.Octets, efforts[r.Effort])
-		if r.Type != "" {
-			fmt.Fprintf(&b, "type = %q\n", r.Type)
-		}
-		if r.Name != "" {
-			fmt.Fprintf(&b, "name = %q\n", r.Name)
-		}
-	}
-	for _, r := range s.settings.Filters {
-		b.WriteString(filterTOML(r, all))
-	}
+	b.WriteString(rulesTOML(s.settings, all))
 	fmt.Fprintf(&b, "\n[http]\nlisten = %q\n", gatewayHTTP)
 	config := filepath.Join(dir, s.name+".toml")
 	if err := os.WriteFile(config, []byte(b.String()), 0o600); err != nil {
@@ -138,39 +122,4 @@ func (s *site) outfit(all []*site, p profile.Profile, profileArg, binary, keyFil
 		lan: fmt.Sprintf("%s:%d", lanAddr(s.index, 1).Addr(), seedPort),
 	}
 	return nil
-}
-
-// filterTOML writes a rule as a configuration has it; a site by its node id.
-func filterTOML(r filter.Rule, all []*site) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n[[filter]]\naction = %q\n", r.Action)
-	text := func(key, value string) {
-		if value != "" {
-			fmt.Fprintf(&b, "%s = %q\n", key, value)
-		}
-	}
-	number := func(key string, n int) {
-		if n != 0 {
-			fmt.Fprintf(&b, "%s = %d\n", key, n)
-		}
-	}
-	text("label", r.Label)
-	text("direction", r.Direction.String())
-	if r.Site != 0 {
-		for _, s := range all {
-			if s.index+1 == int(r.Site) {
-				text("site", s.name)
-			}
-		}
-	}
-	text("type", r.Type)
-	text("root", r.Root)
-	text("group", r.Group)
-	text("name", r.Name)
-	text("peer", r.Peer)
-	text("pipe", r.Pipe)
-	number("octets_min", r.Least)
-	number("octets_max", r.Most)
-	text("rate", r.Rate.String())
-	return b.String()
 }

@@ -100,6 +100,15 @@ func (m *Meter) Finish(rec *Record, elapsed time.Duration, r Reading) {
 		}
 	}
 	res.Captures.Replay.Retransmissions = &repeated
+	for _, st := range []gateway.Status{r.Ship, r.Shore} {
+		for _, peer := range st.Peers {
+			res.Messages.Expired += int(peer.Expired)
+			res.Messages.Superseded += int(peer.Superseded)
+			res.Messages.Withdrawn += int(peer.Withdrawn)
+			res.Messages.Refused += int(peer.Refused)
+		}
+		res.Messages.Stopped += int(st.Dropped["filter"])
+	}
 	m.offered(rec.s)
 	res.figures(rec, elapsed)
 	res.link()
@@ -174,11 +183,14 @@ func (m *Meter) Overload(s *Script) error {
 	err := errors.Join(errs...)
 	switch {
 	case err == nil:
-		if res.Messages.Lost > 0 {
+		if m := res.Messages; m.Lost > 0 && m.explained() {
+			res.Notes = append(slices.Clone(res.Notes), fmt.Sprintf("%d messages were not carried: %d expired, %d replaced by newer ones, %d given up for more urgent ones, %d refused, by filters or for want of room, %d not let in by filters",
+				m.Lost, m.Expired, m.Superseded, m.Withdrawn, m.Refused, m.Stopped))
+		} else if m.Lost > 0 {
 			res.Problem("%d messages had not arrived %.0f s after the end of the trace", res.Messages.Lost, res.Captures.Replay.TotalS-s.Duration.Seconds())
 		}
 		return nil
-	case res.Messages.Lost == 0:
+	case res.Messages.Lost == 0 || res.Messages.explained():
 		res.Notes = append(slices.Clone(res.Notes), fmt.Sprintf("%v: the last message came %.0f s after the end of the trace", err, lastCame(res)-s.Duration.Seconds()))
 		return nil
 	}

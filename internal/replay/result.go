@@ -39,6 +39,18 @@ type Messages struct {
 	OutOfOrder int `json:"out_of_order"`
 	Unheard    int `json:"unheard"` // sent while nobody of the other side listened; not expected
 	Local      int `json:"local"`   // deliveries to peers of the sender's own side
+	// Of those lost, by the gateways' rules and bounds: expired, replaced by a newer one, given up for a more urgent one,
+	// refused (filters, no room), and not let in by the other side's filters.
+	Expired    int `json:"expired,omitempty"`
+	Superseded int `json:"superseded,omitempty"`
+	Withdrawn  int `json:"withdrawn,omitempty"`
+	Refused    int `json:"refused,omitempty"`
+	Stopped    int `json:"stopped,omitempty"`
+}
+
+// explained says whether all that was lost was lost by rule.
+func (m Messages) explained() bool {
+	return m.Lost <= m.Expired+m.Superseded+m.Withdrawn+m.Refused+m.Stopped
 }
 
 // Latency of what was delivered, from the send to the listener.

@@ -9,6 +9,7 @@ import (
 	"aldis/internal/filter"
 	"aldis/internal/gateway"
 	"aldis/internal/profile"
+	"aldis/internal/sched"
 	"aldis/internal/sim"
 	"aldis/internal/trace"
 )
@@ -22,6 +23,7 @@ type Gateway struct {
 	Name      string
 	Rules     []compact.Rule
 	Filters   []filter.Rule // their Site is 1 for the shore, 2 for the ship, 0 for any
+	Messages  []sched.Rule
 	Keepalive time.Duration
 }
 
@@ -113,7 +115,7 @@ func newPlayer(s *Script, o Options) (*player, error) {
 				g = o.Ship
 			}
 			c.Name = cmp.Or(g.Name, n.Name)
-			c.Rules, c.Keepalive, c.Filter = g.Rules, g.Keepalive, filter.New(g.Filters)
+			c.Rules, c.Messages, c.Keepalive, c.Filter = g.Rules, g.Messages, g.Keepalive, filter.New(g.Filters)
 			p.lan.configure(n, c)
 		},
 	})

@@ -177,6 +177,21 @@ type part struct {
 
 const keyWord = "{key}"
 
+// String is the pattern as a configuration has it.
+func (p *Pattern) String() (text string) {
+	for i, x := range p.parts {
+		switch {
+		case i == p.key:
+			text += keyWord
+		case x.wild:
+			text += "*"
+		default:
+			text += x.literal
+		}
+	}
+	return text
+}
+
 // maxPattern is the longest pattern, in octets.
 const maxPattern = 256
 
