@@ -40,6 +40,7 @@ type mul struct {
 	ledger   ledger        // of what went to the group
 	kinds    map[pmul.MessageID]ledgerKind
 	ended    endedMessages
+	latest   map[string]pmul.MessageID // by what they supersede
 }
 
 // mulMessage is a message of ours that has not ended for everybody.
@@ -92,7 +93,7 @@ func (g *Gateway) newMul(records []Record) error {
 	if rng == nil {
 		rng = rand.New(rand.NewPCG(uint64(g.cfg.ID), uint64(g.cfg.Boot.Number)))
 	}
-	m := &mul{out: map[pmul.MessageID]*mulMessage{}, flows: map[envelope.Flow]*mulFlow{}, nextFlow: 1, kinds: map[pmul.MessageID]ledgerKind{}}
+	m := &mul{out: map[pmul.MessageID]*mulMessage{}, flows: map[envelope.Flow]*mulFlow{}, nextFlow: 1, kinds: map[pmul.MessageID]ledgerKind{}, latest: map[string]pmul.MessageID{}}
 	m.cfg = pmul.ConfigFor(g.cfg.Profile, pmul.NodeID(g.cfg.ID), pmul.Compact, seal.OverheadLong, rng)
 	m.cfg.DatagramOctets -= mulMargin
 	m.cfg.AckHold = g.cfg.Profile.AckDelay / 2 // for something to ride on: docs/decisions/pmul-carrier.md
@@ -176,6 +177,10 @@ func (g *Gateway) restoreMulOut(r Record) error {
 		m.flow = defined
 	}
 	g.mul.keep(id, m)
+	if content.Payload != nil {
+		sched.Remark(g.cfg.Messages, content.Payload)
+		g.mul.newest(id, content.Payload)
+	}
 	for peer := range to {
 		g.replica.Sent(peer, mulKey(id), content.Items)
 	}
@@ -340,8 +345,13 @@ func (g *Gateway) submit(now time.Time, to []*peer, content envelope.Message, ki
 	}
 	full, err := envelope.Append(nil, content, number, true)
 	texts := g.texts(to...)
+	older, old := g.mulOlder(msg)
 	if f := m.flows[name]; f != nil {
-		g.learned(texts, f, m.sender.Next(now), to)
+		id := m.sender.Next(now)
+		if old != nil {
+			id = older
+		}
+		g.learned(texts, f, id, to)
 	}
 	var body []byte
 	if err == nil {
@@ -361,8 +371,12 @@ func (g *Gateway) submit(now time.Time, to []*peer, content envelope.Message, ki
 		}
 		priority = uint8(max(0, sched.Precedence(pl.Precedence).Rank()-routine)) // deferred goes as routine: 0 is the least
 	}
-	g.mulSender(now, pmul.Submit{Ref: m.ref, Payload: slices.Clone(envelope.Pack(&g.coder, body)), To: nodes, Expires: expires,
-		Priority: priority}, msg)
+	packed := slices.Clone(envelope.Pack(&g.coder, body))
+	if old != nil {
+		g.mulSender(now, pmul.Replace{Ref: m.ref, Message: older, Payload: packed, Expires: expires}, msg)
+	} else {
+		g.mulSender(now, pmul.Submit{Ref: m.ref, Payload: packed, To: nodes, Expires: expires, Priority: priority}, msg)
+	}
 	if m.answer.Ref != m.ref || m.answer.Err != nil {
 		if now.Sub(g.stats.complain) > time.Minute {
 			g.stats.complain = now
@@ -370,9 +384,19 @@ func (g *Gateway) submit(now time.Time, to []*peer, content envelope.Message, ki
 		}
 		return false
 	}
+	if old != nil {
+		if f := m.flows[envelope.FlowOf(old.content.Payload)]; f != nil {
+			f.unlearnable(older)
+		}
+		g.ended(old.content.Payload, true)
+		for _, p := range to {
+			p.count.Superseded++
+		}
+	}
 	if f := m.flows[name]; f != nil {
 		f.learnable(m.answer.Message, msg.to, content.Payload)
 	}
+	m.newest(m.answer.Message, content.Payload)
 	flag := byte(0)
 	if msg.flow != "" {
 		flag = 1
@@ -458,6 +482,7 @@ func (g *Gateway) mulFate(now time.Time, f pmul.Fate) {
 	}
 	defer g.tellCarried(now)
 	g.mul.ended.add(f.Message, m.content.Payload)
+	g.mul.noLonger(f.Message, m.content.Payload)
 	delete(g.mul.out, f.Message)
 	delete(g.mul.kinds, f.Message)
 	g.record(bucketMulOut, mulOutKey(f.Message), nil)

@@ -40,7 +40,8 @@ func (f *mulFlow) learnable(id pmul.MessageID, to map[uint16]bool, payload *jxta
 	}
 	m := &mulSent{id: id, to: maps.Clone(to), has: map[uint16]bool{}, payload: payload}
 	envelope.Elements(f.number, payload, func(_ int, data []byte) { m.octets = max(m.octets, len(data)) })
-	f.sent = append(f.sent, m)
+	at, _ := slices.BinarySearchFunc(f.sent, id, byID) // at the end, but for one that has taken an older one's place
+	f.sent = slices.Insert(f.sent, at, m)
 	octets := 0
 	for i := len(f.sent) - 1; i >= 0; i-- {
 		if octets += f.sent[i].octets; octets > mulBackOctets || len(f.sent)-i > mulBack {
@@ -50,9 +51,14 @@ func (f *mulFlow) learnable(id pmul.MessageID, to map[uint16]bool, payload *jxta
 	}
 }
 
+// unlearnable: a message that was noted never goes.
+func (f *mulFlow) unlearnable(id pmul.MessageID) {
+	f.sent = slices.DeleteFunc(f.sent, func(m *mulSent) bool { return m.id == id })
+}
+
 // acknowledged: a peer holds a message.
 func (f *mulFlow) acknowledged(id pmul.MessageID, peer uint16) {
-	i, ok := slices.BinarySearchFunc(f.sent, id, func(m *mulSent, id pmul.MessageID) int { return int(int32(m.id - id)) })
+	i, ok := slices.BinarySearchFunc(f.sent, id, byID)
 	if ok {
 		f.sent[i].has[peer] = true
 	}
@@ -64,6 +70,8 @@ func (f *mulFlow) unlearn(peer uint16) {
 		delete(m.has, peer)
 	}
 }
+
+func byID(m *mulSent, id pmul.MessageID) int { return int(int32(m.id - id)) }
 
 // before is what all these peers hold, newest last: messages that follow each other at every one of them.
 func (f *mulFlow) before(to []*peer) (list []*mulSent) {
@@ -94,7 +102,7 @@ back:
 
 // learned lets texts code message id of a flow after what all these peers hold.
 func (g *Gateway) learned(texts *envelope.Texts, f *mulFlow, id pmul.MessageID, to []*peer) {
-	list := f.before(to)
+	list := slices.DeleteFunc(f.before(to), func(m *mulSent) bool { return byID(m, id) >= 0 }) // it may have taken an older one's place
 	if texts == nil || len(list) == 0 {
 		return
 	}

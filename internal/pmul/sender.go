@@ -145,6 +145,8 @@ func (s *Sender) Step(now time.Time, ev Event) Output {
 	switch ev := ev.(type) {
 	case Submit:
 		s.submit(now, ev)
+	case Replace:
+		s.replace(now, ev)
 	case Withdraw:
 		if m := s.messages[ev.Message]; m != nil {
 			s.end(now, m, Withdrawn)

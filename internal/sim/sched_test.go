@@ -280,3 +280,35 @@ func TestFlashOverPMul(t *testing.T) {
 		}
 	}
 }
+
+// A silent ship's tracks wait in P_Mul: the newest of each goes out when silence ends, whatever crashed meanwhile.
+func TestNewestPictureAfterSilence(t *testing.T) {
+	w := mulWorld(t, 3, 26, urgency(t))
+	hq, other, ship := w.Nodes[0], w.Nodes[1], w.Nodes[2]
+	w.Run(2 * time.Minute)
+	order(w, ship, gateway.Silence{On: true, Until: w.Now.Add(time.Hour)})
+	for update := range 10 {
+		for id := range 20 {
+			w.At(time.Duration(update*120+id)*time.Second, func() {
+				ship.Site.Send(w, named("track", fmt.Sprintf("TRK;T-%03d;update=%d;", id, update), 80), 1, 2)
+			})
+		}
+	}
+	w.At(10*time.Minute, func() { w.Kill(ship, time.Second) })
+	w.Run(3 * time.Hour)
+	for _, n := range []*Node{hq, other} {
+		if len(n.Site.Got) != 20 {
+			t.Errorf("%s has %d messages, want the newest of twenty tracks\n%s", n.Name, len(n.Site.Got), tail(w.Notes))
+		}
+		for _, g := range n.Site.Got {
+			if !bytes.Contains(g.Payload.Elements[0].Data, []byte("update=9;")) {
+				t.Errorf("%s has %q", n.Name, g.Payload.Elements[0].Data[:24])
+			}
+		}
+	}
+	for _, p := range ship.GW.Status(w.Now).Peers {
+		if p.Delivered != 20 || p.Superseded == 0 {
+			t.Errorf("%+v", p.PeerCounts)
+		}
+	}
+}

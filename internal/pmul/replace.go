@@ -1,0 +1,60 @@
+package pmul
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Replace puts another payload in the place of a message that nothing of has been on the air: it keeps its Message_ID, its
+// Message_Sequence_Numbers, its destinations and its Priority. Output.Accepted has the answer under the same Ref.
+type Replace struct {
+	Ref     uint64
+	Message MessageID
+	Payload []byte    // kept as that of Submit
+	Expires time.Time // rounded down to a second
+}
+
+// ErrBegun says that a message cannot be replaced any more.
+var ErrBegun = errors.New("it has ended, or has been on the air")
+
+// Waits says that nothing of a message has been on the air, so that it may be replaced.
+func (s *Sender) Waits(id MessageID) bool {
+	m := s.messages[id]
+	return m != nil && !m.begun && !m.closed && m.dynamic == nil
+}
+
+func (s *Sender) replace(now time.Time, ev Replace) {
+	s.out.Accepted = append(s.out.Accepted, Accepted{ev.Ref, ev.Message, s.exchange(now, ev)})
+}
+
+// exchange checks a payload as accept does, and lets the message begin with it.
+func (s *Sender) exchange(now time.Time, ev Replace) error {
+	m := s.messages[ev.Message]
+	expiry := time.Unix(ev.Expires.Unix(), 0).UTC()
+	switch size := s.cfg.FragmentOctets(); {
+	case !s.Waits(ev.Message):
+		return fmt.Errorf("pmul: message %v: %w", ev.Message, ErrBegun)
+	case !expiry.After(now) || expiry.Unix() > 1<<32-1:
+		return fmt.Errorf("pmul: expires %v: %w", expiry, ErrExpired)
+	case len(ev.Payload) > size*(1<<16-1):
+		return fmt.Errorf("pmul: %d octets in fragments of %d: %w", len(ev.Payload), size, ErrTooLarge)
+	case s.octets-m.octets+len(ev.Payload) > s.cfg.Limits.Octets:
+		return fmt.Errorf("pmul: %d octets: %w", s.octets, ErrFull)
+	default:
+		s.dequeue(m)
+		s.octets -= m.octets
+		timer := m.index
+		m.fragments = nil
+		m.cut(ev.Payload, size)
+		m.index = timer // cut is for a new one
+		m.expiry = expiry
+		m.address, m.numbers, m.shards, m.closing = nil, nil, nil, nil
+		m.parity, m.parityNext, m.parityEnd = nil, 0, nil
+	}
+	s.octets += m.octets
+	s.out.record(bucketOutgoing, messageKey(m.id), m.encode())
+	s.begin(now, m)
+	s.arm(m)
+	return nil
+}
