@@ -40,8 +40,8 @@ func (d *Daemon) settle(mono time.Duration) {
 }
 
 // free says whether what an output has for local peers may go before those that wait: nothing that waits is for the same
-// connections. What a peer is told stays in order, and the acknowledgement of something twice received does not
-// overtake the commit of the first.
+// connections, and it confirms nothing. So what a peer is told stays in order, and the acknowledgement of something twice
+// received does not overtake the commit of the first, which may have come over another connection.
 func (d *Daemon) free(out gateway.Output) bool {
 	for _, w := range out.Welcome {
 		if d.waits.blocked[w.Conn] > 0 {
@@ -49,7 +49,7 @@ func (d *Daemon) free(out gateway.Output) bool {
 		}
 	}
 	for _, s := range out.Send {
-		if d.waits.blocked[s.Conn] > 0 {
+		if s.Confirms || d.waits.blocked[s.Conn] > 0 {
 			return false
 		}
 	}

@@ -15,8 +15,13 @@ func TestSlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(func(now time.Time, ev gateway.Event) gateway.Output {
 			out := byConn(now, ev)
-			if e, ok := ev.(gateway.LAN); ok && e.Event.(jxtabridge.Opened).Remote == "lan" {
-				out.Datagrams = nil
+			if e, ok := ev.(gateway.LAN); ok {
+				switch e.Event.(jxtabridge.Opened).Remote {
+				case "lan":
+					out.Datagrams = nil
+				case "confirm":
+					out.Datagrams, out.Send[0].Confirms = nil, true
+				}
 			}
 			return out
 		})
@@ -32,6 +37,7 @@ func TestSlowDisk(t *testing.T) {
 		w.PostLAN(opened(2)) // for the link as well
 		local(2)             // not before it
 		local(3)
+		w.PostLAN(jxtabridge.Opened{Conn: 5, Remote: "confirm"}) // not before any commit
 		expect(t, w.take(), "send 3 body")
 		w.PostLAN(opened(101))
 		w.PostLAN(jxtabridge.Opened{Conn: 100, Remote: "again"})
@@ -39,7 +45,7 @@ func TestSlowDisk(t *testing.T) {
 		expect(t, w.take(), "send 4 body")
 		w.slow <- struct{}{}
 		expect(t, w.take(), "commit 100", "send 100 body", "datagram 100", "gateway.NormStart",
-			"send 2 body", "datagram 2", "send 2 body")
+			"send 2 body", "datagram 2", "send 2 body", "send 5 body")
 		local(2)
 		expect(t, w.take(), "send 2 body")
 		w.slow <- struct{}{}

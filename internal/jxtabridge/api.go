@@ -167,6 +167,9 @@ type Send struct {
 	Conn  ConnID
 	Body  []byte
 	Token uint64
+	// Confirms: the peer may forget what this acknowledges, so it must not go before the records of earlier Steps are
+	// durable: the block may have come twice, the first time over another connection.
+	Confirms bool
 }
 
 // WelcomeOut is the line that answers Opened.

@@ -75,6 +75,7 @@ type message struct {
 	expires  time.Time // when it is no longer worth sending; zero: while the lease lasts
 	group    string
 	delivery *delivery
+	confirms bool // Send.Confirms
 }
 
 // delivery is a FarPayload on its way to one or more local peers.
@@ -385,7 +386,7 @@ func (b *Bridge) transmit(c *conn, m *message, again bool) {
 	c.inflight = append(c.inflight, f)
 	c.octets += len(body)
 	b.stats.Sent++
-	b.out.Send = append(b.out.Send, Send{Conn: c.id, Body: body, Token: b.token})
+	b.out.Send = append(b.out.Send, Send{Conn: c.id, Body: body, Token: b.token, Confirms: m.confirms})
 }
 
 // learnFormat mirrors the peer's own way to end a message (wire 2.5).

@@ -235,16 +235,22 @@ func (b *Bridge) acknowledge(st *stream) {
 	for range n {
 		data = binary.BigEndian.AppendUint32(data, st.recv)
 	}
-	b.toEdge(st, p, jxta.Element{Namespace: nsRel, Name: relAck, Type: mimeAck, Data: data})
+	m := b.edgeMessage(st, p, jxta.Element{Namespace: nsRel, Name: relAck, Type: mimeAck, Data: data})
+	m.confirms = true
+	b.enqueue(p, m)
 }
 
 // toEdge sends to the edge as the ghost.
 func (b *Bridge) toEdge(st *stream, p *peer, elements ...jxta.Element) {
+	b.enqueue(p, b.edgeMessage(st, p, elements...))
+}
+
+func (b *Bridge) edgeMessage(st *stream, p *peer, elements ...jxta.Element) *message {
 	m := b.routed(p, st.remote, st.group, svcPipe, st.to, elements)
 	if p.leases[st.group] == nil {
 		m.group = p.anyGroup()
 	}
-	b.enqueue(p, m)
+	return m
 }
 
 // roomAgain opens the edge's window when enough of what waited has reached the far site.
