@@ -24,7 +24,10 @@ import (
 const pmulAbout = `usage: gateway pmul send|receive [flags]
 
 Plain P_Mul, ACP 142, over UDP multicast: reliable file transfer to many receivers over a slow link, for use with
-other equipment and for tests. It needs no gateway and no configuration. Nothing is encrypted or authenticated.
+other equipment and for tests. It needs no gateway and no configuration. Nothing is encrypted or authenticated: whoever
+reaches the group can forge a Discard, which makes a receiver forget what it has of one message until it is sent again,
+or an Ack, which makes one message count as delivered to one recipient. What one sender, and all, may make a receiver
+hold is bounded by the profile (section [p_mul]).
 
   send      send a file and say what became of it at each recipient
   receive   write what is sent to this node into a directory
@@ -107,6 +110,11 @@ func (f *pmulFlags) config(stderr io.Writer) (cfg pmulfile.Config) {
 	}
 	cfg.Log = slog.New(slog.NewTextHandler(stderr, nil))
 	return cfg
+}
+
+// warn says what interoperability mode lacks, each time.
+func (f *pmulFlags) warn(stderr io.Writer) {
+	fmt.Fprintf(stderr, "warning: plain ACP 142: nothing is encrypted or authenticated; gateway pmul -h says what can be forged\n")
 }
 
 // mistakes tells all of them at once.
@@ -197,6 +205,7 @@ func pmulSend(args []string, stdout, stderr io.Writer) int {
 	if cfg.State, err = pmulState(cfg.ID); err != nil {
 		return fail(stderr, f.fs.Name(), err)
 	}
+	f.warn(stderr)
 	show := &pmulShow{stdout: stdout, stderr: stderr, json: *f.json, live: isTerminal(stderr), told: map[netip.Addr]bool{}}
 	job.Report = show.progress
 	ctx, stop := untilSignal()
@@ -331,6 +340,7 @@ func pmulReceive(args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	cfg.State, cfg.Runs = filepath.Join(*into, ".aldis-pmul"), *runs
+	f.warn(stderr)
 	lines := json.NewEncoder(stdout)
 	live, drawn, last := isTerminal(stderr) && !*f.json, false, ""
 	wipe := func() {

@@ -299,7 +299,7 @@ func TestPMULSilent(t *testing.T) {
 	n := newPMULNet(t, 3, 5, fmt.Sprintf(pmulFast, 0))
 	name, want := n.pmulPayload(t, 5000)
 	r := n.receive(t, 1)
-	code, j := n.send(t, patience, "--to", "10.77.0.2,10.77.0.3", "--silent", "10.77.0.3", "--expires", "4s", name)
+	code, j := n.send(t, patience, "--to", "10.77.0.2,10.77.0.3", "--silent", "10.77.0.3", "--expires", "9s", name)
 	if code != exitRefused || len(j.To) != 2 || j.To[0].State != "delivered" || j.To[1].State != "expired" {
 		t.Errorf("exit %d: %+v", code, j)
 	}

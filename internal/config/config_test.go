@@ -133,7 +133,8 @@ func TestLoadOptional(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	w := strings.Join(c.Warnings(), "\n")
-	for _, want := range []string{"http.listen [::]:9142", "link.keepalive 2m0s: about 34560 octets", "mode 0755"} {
+	for _, want := range []string{"http.listen [::]:9142", "link.keepalive 2m0s: about 34560 octets", "mode 0755",
+		"gateway pmul on this link is interoperability mode", "A forged Discard_Message_PDU makes one receiver forget"} {
 		if !strings.Contains(w, want) {
 			t.Errorf("warnings %q lack %q", w, want)
 		}

@@ -29,6 +29,12 @@ func (c *Config) Warnings() []string {
 	if c.Link.Profile.Transport == profile.PMul && !c.Link.Group.IsValid() && len(c.Link.Peers) > 1 {
 		warn("no link.group: every peer gets a copy of its own of what is for several")
 	}
+	if c.Link.Profile.Transport == profile.PMul {
+		warn("gateway pmul on this link is interoperability mode, ACP 142 as it is: nothing of it is sealed or authenticated. " +
+			"A forged Discard_Message_PDU makes one receiver forget what it has of the one message named, which then goes again; " +
+			"a forged Ack_PDU makes one message count as delivered to one recipient; forged Source_IDs fill what [p_mul] of the profile lets them. " +
+			"This gateway's own messages are sealed and not touched by any of it")
+	}
 	if info, err := os.Stat(c.Node.DataDir); err == nil && info.Mode().Perm()&0o077 != 0 {
 		warn("node.data_dir %s has mode %04o: others can look at what it holds; 0700 is usual", c.Node.DataDir, info.Mode().Perm())
 	}

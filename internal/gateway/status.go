@@ -142,6 +142,14 @@ func (g *Gateway) Status(now time.Time) Status {
 	for reason, n := range g.stats.Dropped {
 		s.Dropped[reason] = n
 	}
+	if g.mul != nil {
+		r := g.mul.receiver.Stats()
+		for reason, n := range map[string]int{"p_mul_full": r.Full, "p_mul_illegal": r.Illegal, "p_mul_changed": r.Changed, "p_mul_conflict": r.Conflict} {
+			if n > 0 {
+				s.Dropped[reason] = uint64(n)
+			}
+		}
+	}
 	for _, p := range g.peers {
 		ps := PeerStatus{
 			ID: p.ID, Name: p.Name, Link: "unknown", Knows: p.knowsUs,

@@ -20,7 +20,7 @@ func (r *Receiver) owe(now time.Time, f *finished, nodes int, wait time.Duration
 	switch {
 	case f.ackAt.IsZero() || wait > 0:
 		f.ackAt = at
-		f.most = now.Add(8 * wait)
+		f.most = now.Add(4 * wait)
 	case r.cfg.completeWait(nodes, f.total) == r.cfg.AckHold: // asked, and nothing for others follows
 		f.ackAt = earlier(f.ackAt, at)
 	default:

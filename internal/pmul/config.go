@@ -1,6 +1,7 @@
 package pmul
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"time"
 
@@ -79,6 +80,11 @@ func ConfigFor(p profile.Profile, self NodeID, coding Coding, seal int, rng *ran
 			Incoming: 256, IncomingSource: 64, IncomingOctets: 16 << 20, Orphans: 1024, Remembered: 1 << 16},
 		Rand: rng,
 	}
+	u, l := p.PMulUse, &c.Limits
+	c.RepeatCount, c.RepeatEvery = cmp.Or(u.RepeatCount, c.RepeatCount), cmp.Or(u.RepeatEvery, c.RepeatEvery)
+	l.Messages, l.Octets = cmp.Or(u.Messages, l.Messages), cmp.Or(u.Octets, l.Octets)
+	l.Incoming, l.IncomingOctets = cmp.Or(u.Incoming, l.Incoming), cmp.Or(u.IncomingOctets, l.IncomingOctets)
+	l.IncomingSource = max(1, l.Incoming/4)
 	return c
 }
 

@@ -57,8 +57,10 @@ func Receive(ctx context.Context, cfg Config, into string, w Watch) (c Counters,
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	var ev pmul.Event
+	var before pmul.ReceiverStats
 	for {
 		out := receiver.Step(time.Now(), ev)
+		e.odd(&before, receiver.Stats())
 		var files []File
 		for _, m := range out.Deliver { // on disk before the journal says so, and that before the Ack
 			f, err := write(into, m)
@@ -99,6 +101,26 @@ func Receive(ctx context.Context, cfg Config, into string, w Watch) (c Counters,
 			ev = pdu
 		}
 	}
+}
+
+// odd logs what should not happen on a net: two senders with one Source_ID, forged PDUs, limits that are reached.
+func (e *end) odd(before *pmul.ReceiverStats, now pmul.ReceiverStats) {
+	for _, c := range []struct {
+		what     string
+		was, now int
+	}{
+		{"a PDU with our own node number: two nodes have it", before.Twin, now.Twin},
+		{"a Data_PDU with other octets under a number that is known: two senders have one node number", before.Conflict, now.Conflict},
+		{"an Address_PDU says otherwise than the first of its message: two senders have one node number, or it is forged", before.Changed, now.Changed},
+		{"a message was discarded by its sender, or in its name", before.Discarded, now.Discarded},
+		{"a PDU with a value that makes no sense", before.Illegal, now.Illegal},
+		{"a limit is reached, and a PDU was refused", before.Full, now.Full},
+	} {
+		if c.now > c.was {
+			e.log(c.what, "times", c.now)
+		}
+	}
+	*before = now
 }
 
 // write puts a message into its file: whole or not at all, and the same again if it comes again after a crash.

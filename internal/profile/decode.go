@@ -158,6 +158,7 @@ func (d *decoder) walk(p *Profile, tree map[string]any) {
 	known := map[string]func(map[string]any){
 		"link":    func(t map[string]any) { d.fields("link.", t, linkFields(p)) },
 		"gateway": func(t map[string]any) { d.fields("gateway.", t, gatewayFields(p)) },
+		"p_mul":   func(t map[string]any) { d.fields("p_mul.", t, pmulFields(&p.PMulUse)) },
 		"both": func(t map[string]any) {
 			d.fields("both.", t, directionFields(&p.Up))
 			p.Down = p.Up
@@ -171,7 +172,7 @@ func (d *decoder) walk(p *Profile, tree map[string]any) {
 		}
 	}
 	d.fields("", top, map[string]any{"name": &p.Name, "summary": &p.Summary})
-	for _, section := range []string{"link", "both", "up", "down", "gateway"} {
+	for _, section := range []string{"link", "both", "up", "down", "gateway", "p_mul"} {
 		switch t := tree[section].(type) {
 		case nil:
 		case map[string]any:
@@ -202,6 +203,13 @@ func gatewayFields(p *Profile) map[string]any {
 		"datagram_octets": &p.DatagramOctets, "segment_octets": &p.SegmentOctets, "window": &p.Window,
 		"ack_delay_ms": &p.AckDelay, "probe_interval_ms": &p.ProbeInterval, "hole_age_ms": &p.HoleAge,
 		"grtt_ms": &p.GRTT, "bundle_ms": &p.Bundle, "transport": &p.Transport,
+	}
+}
+
+func pmulFields(u *PMulUse) map[string]any {
+	return map[string]any{
+		"repeat_count": &u.RepeatCount, "repeat_every_ms": &u.RepeatEvery, "messages": &u.Messages, "octets": &u.Octets,
+		"incoming": &u.Incoming, "incoming_octets": &u.IncomingOctets,
 	}
 }
 

@@ -45,6 +45,17 @@ type Profile struct {
 	HoleAge        time.Duration // a hole under an acknowledged number is sent again when so old
 	GRTT           time.Duration // fixed for NORM, the same at all members
 	Bundle         time.Duration // what becomes ready within it shares a datagram
+	PMulUse        PMulUse
+}
+
+// PMulUse is the optional section [p_mul]: how P_Mul repeats for silent nodes, and what it may hold. Zero is the default.
+type PMulUse struct {
+	RepeatCount    int           // blind repetitions for nodes that may not answer, 1..100; 4
+	RepeatEvery    time.Duration // least time between them; ten minutes
+	Messages       int           // that a sender holds; 8192
+	Octets         int           // of them; 64 MiB
+	Incoming       int           // incomplete messages that a receiver holds, a quarter of them of one sender; 256
+	IncomingOctets int           // of them, and of fragments without Address_PDU; 16 MiB
 }
 
 // The transports of a profile.

@@ -185,6 +185,11 @@ ack_delay_ms = 1.5
 probe_interval_ms = 0
 hole_age_ms = 1
 grtt_ms = 100000000000
+[p_mul]
+repeat_count = 101
+incoming = 3
+octets = 1.5
+ships = 4
 `
 	_, err := Decode("bad.toml", []byte(src))
 	want := []string{
@@ -206,6 +211,10 @@ grtt_ms = 100000000000
 		"bad.toml:21: gateway.probe_interval_ms: ",
 		"bad.toml:23: gateway.grtt_ms: ",
 		"bad.toml: gateway.bundle_ms: is missing",
+		"bad.toml:25: p_mul.repeat_count: ",
+		"bad.toml:26: p_mul.incoming: ",
+		"bad.toml:27: p_mul.octets: ",
+		"bad.toml:28: p_mul.ships: is not a key",
 	}
 	lines := strings.Split(fmt.Sprint(err), "\n")
 	for _, w := range want {
@@ -264,4 +273,19 @@ func FuzzDecode(f *testing.F) {
 			t.Error("Decode accepts what Validate refuses")
 		}
 	})
+}
+
+// TestPMulSection: what P_Mul may hold and how it repeats is the profile's, if it says so.
+func TestPMulSection(t *testing.T) {
+	src, err := Source("hf-2400")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Decode("own.toml", append(src, "[p_mul]\nrepeat_count = 6\nrepeat_every_ms = 1_800_000\nmessages = 100\noctets = 1_000_000\nincoming = 16\nincoming_octets = 500_000\n"...))
+	if want := (PMulUse{6, 30 * time.Minute, 100, 1_000_000, 16, 500_000}); err != nil || p.PMulUse != want {
+		t.Errorf("%+v, %v; want %+v", p.PMulUse, err, want)
+	}
+	if p := load(t, "hf-2400"); p.PMulUse != (PMulUse{}) {
+		t.Errorf("hf-2400 sets %+v", p.PMulUse)
+	}
 }

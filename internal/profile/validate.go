@@ -109,5 +109,11 @@ func (p Profile) problems() []problem {
 	check(p.HoleAge > 0, "gateway.hole_age_ms", "must be positive")
 	check(p.GRTT >= time.Millisecond && p.GRTT <= time.Minute, "gateway.grtt_ms", "%v is not from 1 ms to 1 minute", p.GRTT)
 	check(p.Bundle <= time.Minute, "gateway.bundle_ms", "%v is over a minute", p.Bundle)
+	u := p.PMulUse
+	check(u.RepeatCount <= 100, "p_mul.repeat_count", "%d is over 100", u.RepeatCount)
+	check(u.Messages <= 1<<20, "p_mul.messages", "%d is over %d", u.Messages, 1<<20)
+	check(u.Octets <= 1<<30, "p_mul.octets", "%d is over %d", u.Octets, 1<<30)
+	check(u.Incoming == 0 || u.Incoming >= 4 && u.Incoming <= 1<<16, "p_mul.incoming", "%d is not from 4 to %d", u.Incoming, 1<<16)
+	check(u.IncomingOctets <= 1<<30, "p_mul.incoming_octets", "%d is over %d", u.IncomingOctets, 1<<30)
 	return list
 }
