@@ -61,6 +61,15 @@ func (m *model) train(text []byte, tokens bool) {
 	}
 }
 
+// skim takes a message into the history and learns nothing of it.
+func (m *model) skim(text []byte, tokens bool) {
+	m.begin(tokens)
+	for _, c := range text {
+		m.put(c)
+		m.follow()
+	}
+}
+
 // A binary arithmetic coder: [low, high] is cut where the probability says. Octets that both bounds share are output.
 type encoder struct {
 	low, high uint32

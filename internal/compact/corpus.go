@@ -32,6 +32,14 @@ func generateCorpus() []part {
 	m := NewMaker(corpusSeed, corpusWords)
 	var parts []part
 	one := func(name string, doc []byte) { parts = append(parts, part{name, [][]byte{doc}}) }
+	for shape := range 3 {
+		picture := m.Picture(shape, []int{4, 4, 1}[shape])
+		p := part{name: "picture"}
+		for range 8 {
+			p.messages = append(p.messages, picture.Next())
+		}
+		parts = append(parts, p)
+	}
 	for i := range 24 {
 		for layout := range layouts {
 			one("pipe", m.Pipe(layout, i%3 == 0))

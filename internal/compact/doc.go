@@ -9,8 +9,9 @@
 //     and base64 are octets, ids seen before in the document are counted, indentation is relative to the depth. Unknown
 //     elements are spelled once. What tokens cannot give back octet for octet is not made tokens.
 //   - Tokens and other texts are coded by a model (model.go, scan.go) that predicts each bit from what came before: by
-//     the last one to six octets, by word, by element, by what stood at the same place in the messages before, by the
-//     number that goes on from those, and by the longest match. An arithmetic coder (arith.go) writes what the
+//     the last one to six octets, by word, by element, by what stood at the same place in the messages before or in the
+//     same record wherever it was (records.go), by the number that goes on from those, by the longest match, and by a
+//     checksum of the text itself (sums.go). An arithmetic coder (arith.go) writes what the
 //     predictions leave open. What is always the same, defaults and fixed texts, costs next to nothing: the model has
 //     learned it from a corpus (corpus.go) that our own generators make (generate.go).
 //   - Deflate with a dictionary is for what is too long for the model, and where the model is of another version.
@@ -28,7 +29,7 @@
 //
 // Sizes are octets. Expanding is bounded by the caller's limit, by MaxModelled for what the model coded, and by about
 // thousandfold growth; time by a few microseconds for each octet that comes out. A Coder takes 3 MB with its model, a
-// History at most 650 kB. Nothing here keeps state between calls but what a Coder reuses and a History is told.
+// History at most 1 MB. Nothing here keeps state between calls but what a Coder reuses and a History is told.
 //
 // The layouts of the documents are in reference jxta-wire.md, section 9; the sizes aimed at and how they compare in
 // library-choices.md, section 4, and docs/sizes.md.

@@ -24,8 +24,10 @@ const (
 	maxBack        = shortBack + 256                // numbers from a message back to the newest it may be coded after
 	shortBack      = 31                             // 5 bits of one octet; more take another
 	maxHeld        = shortBack + 1 + windowMessages // messages of a flow: the window behind those under way
-	windowMessages = 8                              // 3 bits: learned from, at most
-	windowOctets   = 800                            // of text or tokens learned from, at most, but for the newest
+	windowMessages = 32                             // that a code is made after, at most
+	windowOctets   = 16 << 10                       // of text or tokens in these, at most, but for the newest
+	learnedOctets  = 800                            // of those learned from; the older ones are looked at, for numbers and repeats
+	learnedAlone   = 6 << 10                        // of the newest, if it is the only one
 	checkOctets    = 2
 )
 
@@ -42,7 +44,8 @@ const (
 //
 // A code says which messages it was made after and carries a hash of those and of the text itself: without the same
 // messages it does not expand. A sender that lost its history starts with none: codes are longer then, never wrong.
-// The zero value is ready. A History takes at most 40 times 16 kB.
+// The zero value is ready. A History takes at most 64 times 16 kB. Package envelope keeps
+// one for each element of each flow.
 type History struct {
 	// Complete says that every message of the flow is added as soon as it has its number: then one may be coded after
 	// the last however far back that is. Else others may be under way between, of which the receiver keeps only so many:
@@ -185,18 +188,23 @@ func HeadOctets(codec Codec) int {
 	return 0
 }
 
-// window returns the messages to learn from, for a code made after base.
-func (h *History) window(base uint64) []entry {
+// windowCounts are the lengths of a window that 3 bits name.
+var windowCounts = [8]int{1, 2, 3, 4, 6, 10, 18, windowMessages}
+
+// window returns the messages that a code is made after whose newest is base, and the name of how many they are.
+func (h *History) window(base uint64) (window []entry, name int) {
 	to := h.upTo(base)
 	if to == 0 {
-		return nil
+		return nil, 0
 	}
 	from, octets := to-1, len(h.held[to-1].stream)
-	for from > 0 && to-from < windowMessages && octets+len(h.held[from-1].stream) <= windowOctets {
+	for from > 0 && octets+len(h.held[from-1].stream) <= windowOctets {
 		from--
 		octets += len(h.held[from].stream)
 	}
-	return h.held[from:to]
+	for name = len(windowCounts) - 1; windowCounts[name] > to-from; name-- {
+	}
+	return h.held[to-windowCounts[name] : to], name
 }
 
 // check hashes what a code was made after, and the text.
@@ -233,10 +241,10 @@ func (c *Coder) AppendAfter(dst, text []byte, h *History, number uint64) ([]byte
 	if !ok || c.NoModel || len(text) == 0 || len(text) > MaxLearned {
 		return c.Append(dst, text)
 	}
-	window := h.window(base)
+	window, name := h.window(base)
 	sum := check(window, text)
 	back := number - base
-	head := []byte{byte(min(back-1, shortBack))<<3 | byte(len(window)-1)}
+	head := []byte{byte(min(back-1, shortBack))<<3 | byte(name)}
 	if back > shortBack {
 		head = append(head, byte(back-shortBack-1))
 	}
@@ -275,8 +283,19 @@ func (c *Coder) smallestWithout(text []byte, ok bool, octets int) ([]byte, Codec
 // learned returns the model after the window.
 func (c *Coder) learned(window []entry) *model {
 	m := c.primed()
-	for _, e := range window {
-		m.train(e.stream, e.tokens)
+	from, octets := len(window), 0
+	for from > 0 {
+		if octets += len(window[from-1].stream); octets > learnedOctets && (from < len(window) || octets > learnedAlone) {
+			break
+		}
+		from--
+	}
+	for i, e := range window {
+		if i < from {
+			m.skim(e.stream, e.tokens)
+		} else {
+			m.train(e.stream, e.tokens)
+		}
 	}
 	return m
 }
@@ -287,7 +306,7 @@ func cutHead(b []byte) (back uint64, count int, code []byte, ok bool) {
 	if len(b) < 1+checkOctets {
 		return 0, 0, nil, false
 	}
-	back, count, code = uint64(b[0]>>3)+1, int(b[0]&7)+1, b[1:]
+	back, count, code = uint64(b[0]>>3)+1, windowCounts[b[0]&7], b[1:]
 	if back > shortBack {
 		back += uint64(code[0])
 		code = code[1:]
@@ -363,86 +382,4 @@ func (c *Coder) ExpandAfter(codec Codec, b []byte, h *History, number uint64, li
 		return nil, ErrHistory
 	}
 	return text, nil
-}
-
-// Histories are those of the flows of one lane to or from one peer. A flow of which nothing was heard for maxBack
-// numbers is forgotten at both ends alike, so that they are never many. The zero value is ready.
-type Histories struct {
-	Complete bool // as of each History
-
-	flows  map[string]*History
-	newest uint64
-}
-
-// Held names a message of a flow's history.
-type Held struct {
-	Flow   string
-	Number uint64
-}
-
-// Of returns the flow's history, to code or expand with; it is empty for a flow that is not known.
-func (h *Histories) Of(flow string) *History {
-	if f := h.flows[flow]; f != nil {
-		return f
-	}
-	return new(History)
-}
-
-// Sent is History.Sent for a message of the flow.
-func (h *Histories) Sent(flow string, number uint64) {
-	h.of(flow).Sent(number)
-	h.newest = max(h.newest, number)
-}
-
-// of is the flow's history, made where there is none.
-func (h *Histories) of(flow string) *History {
-	if h.flows == nil {
-		h.flows = map[string]*History{}
-	}
-	f := h.flows[flow]
-	if f == nil {
-		f = &History{Complete: h.Complete}
-		h.flows[flow] = f
-	}
-	return f
-}
-
-// Add takes the next message of the lane, and returns those that are not needed any more, in the order of flow and number.
-func (h *Histories) Add(flow string, number uint64, text []byte) (gone []Held) {
-	f := h.of(flow)
-	left := func(flow string, numbers []uint64) {
-		for _, n := range numbers {
-			gone = append(gone, Held{flow, n})
-		}
-	}
-	left(flow, f.Add(number, text))
-	h.newest = max(h.newest, number)
-	for name, f := range h.flows {
-		if n := len(f.held); (n == 0 || f.held[n-1].number+maxBack < h.newest) && len(f.sent) == 0 {
-			left(name, f.Reset())
-			delete(h.flows, name)
-		}
-	}
-	slices.SortFunc(gone, func(a, b Held) int { return cmp.Or(cmp.Compare(a.Flow, b.Flow), cmp.Compare(a.Number, b.Number)) })
-	return gone
-}
-
-// Reset forgets everything and returns what that was, in no order.
-func (h *Histories) Reset() (gone []Held) {
-	for name, f := range h.flows {
-		for _, n := range f.Reset() {
-			gone = append(gone, Held{name, n})
-		}
-	}
-	*h = Histories{Complete: h.Complete}
-	return gone
-}
-
-// Octets is the room that all take.
-func (h *Histories) Octets() int {
-	n := 0
-	for _, f := range h.flows {
-		n += f.Octets()
-	}
-	return n
 }

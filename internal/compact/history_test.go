@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"unsafe"
 )
@@ -230,55 +229,6 @@ func TestManyFlowsUnderWay(t *testing.T) {
 		if _, ok := out.base(n); ok != (n-2 <= shortBack) {
 			t.Errorf("message %d after the first: %v", n, ok)
 		}
-	}
-}
-
-// Flows that take turns: each is coded after its own last message, near or far back, and one that was not heard of for
-// long is forgotten at both ends.
-func TestHistories(t *testing.T) {
-	m := NewMaker(24, testWords)
-	var tracks []*Track
-	for range 60 {
-		tracks = append(tracks, m.Track())
-	}
-	out := Histories{Complete: true}
-	var in Histories
-	var sender, receiver Coder
-	number := uint64(0)
-	send := func(flow string, text []byte) Codec {
-		t.Helper()
-		number++
-		coded, codec := sender.AppendAfter(nil, text, out.Of(flow), number)
-		back, err := receiver.ExpandAfter(codec, coded, in.Of(flow), number, len(text))
-		if err != nil || !bytes.Equal(back, text) {
-			t.Fatalf("%s %d, %v: %v", flow, number, codec, err)
-		}
-		if a, b := out.Add(flow, number, text), in.Add(flow, number, text); !slices.Equal(a, b) {
-			t.Fatalf("%d: %v and %v are gone", number, a, b)
-		}
-		return codec
-	}
-	for round := range 6 {
-		for i, track := range tracks {
-			if codec := send(fmt.Sprint("flow ", i), track.XML()); round > 0 && codec != LearnedXML {
-				t.Errorf("round %d, flow %d: %v", round, i, codec)
-			}
-		}
-	}
-	for range maxBack + 1 {
-		send("noise", []byte("x"))
-	}
-	if n := len(out.flows); n != 1 {
-		t.Errorf("%d flows are kept", n)
-	}
-	if codec := send("flow 0", tracks[0].XML()); codec != ModelledXML {
-		t.Errorf("after a long time: %v", codec)
-	}
-	if codec := send("flow 0", tracks[0].XML()); codec != LearnedXML {
-		t.Errorf("then: %v", codec)
-	}
-	if gone := in.Reset(); len(gone) == 0 || in.Octets() != 0 {
-		t.Errorf("%v are gone, %d octets left", gone, in.Octets())
 	}
 }
 

@@ -8,9 +8,10 @@ const (
 	light      = 5 // the first of them, for bulk
 	atV1       = 8 // the contexts of expectations
 	atV2       = 9
-	others     = 5 // inputs before those of the contexts: a constant, two of the match, two guesses
+	others     = 6 // inputs before those of the contexts: a constant, two of the match, three guesses
 	inputs     = others + contexts
-	guesses    = 2
+	guesses    = 3
+	bySum      = 2 // the guess that a checksum makes
 	guessSlots = 1024
 
 	// A counter is a probability of 16 bits, a count of 8 and a check of 8. A line holds those of the four bits of
@@ -20,12 +21,15 @@ const (
 
 	smSlots    = 8 * 32
 	matchSlots = 128
-	setMatch   = 6 * 4 * 16
+	setMatch   = 6*4*16 + 1
+	setSum     = 6 * 4 * 16 // the last of them: where a checksum says what comes
 	setNode    = 256
 	setKey     = 1024
 	mixes      = 3
 	apmSteps   = 33
 	apmSlots   = 1024
+	agreements = 3 * 3 * 3 * 5 // of guesses and match on the bit
+	quiet      = 96            // error of a mixer, of 65536, that it does not learn from
 	matchBits  = 15
 	matchMin   = 5
 	matchMost  = 32 // of a match, what counts
@@ -43,6 +47,7 @@ type tables struct {
 	MixEnd  [setNode * mixes]int32
 	ApmA    [apmSlots * apmSteps]uint16
 	ApmB    [apmSlots * apmSteps]uint16
+	ApmC    [agreements * apmSteps]uint16
 	Endings [endSlots]uint32
 }
 
@@ -75,7 +80,7 @@ type model struct {
 	mixed [mixes]int32
 	sum   int32 // as probability, what the mixers say
 	// The weights and map entries of this bit.
-	wa, wb, wc, we, pa, pb int
+	wa, wb, wc, we, pa, pb, pc int
 
 	matchAt    int // where in the history the match goes on; 0 for nowhere
 	matchLen   int
@@ -152,6 +157,9 @@ func newModel() *model {
 	for i := range m.ApmA {
 		p := squash((i%apmSteps - apmSteps/2) * (2 * stretchMax / (apmSteps - 1)))
 		m.ApmA[i], m.ApmB[i] = uint16(p), uint16(p)
+		if i < len(m.ApmC) {
+			m.ApmC[i] = uint16(p)
+		}
 	}
 	for i := range m.Endings {
 		m.Endings[i] = 64 << 16
@@ -169,6 +177,7 @@ func (m *model) forget() {
 // begin starts a message behind those in the history.
 func (m *model) begin(tokens bool) {
 	last := m.start
+	m.alone = m.used == light
 	m.scan.begin(tokens)
 	if m.matchAt = 0; last < m.start { // a message like the last one is likely
 		m.matchAt, m.matchLen, m.missed = last, 1, 1
@@ -263,6 +272,9 @@ func (m *model) guesses(v1, exp, next uint32, i int) {
 		m.guess[1] = 0x100 | (c - 1)
 		left := min(int(m.v1.to-m.v1.from)-i, 8) - 1
 		m.guessKind[1] = (uint32(left)<<3|common|v1>>9)<<2 | uint32(btoi(m.expN > 0))<<1 | uint32(btoi(m.some))
+	}
+	if c, kind := m.sums.checksum(); c > 0 {
+		m.guess[bySum], m.guessKind[bySum] = 0x100|uint32(c), kind
 	}
 }
 
@@ -367,6 +379,9 @@ func (m *model) predict() int {
 	m.predictGuesses()
 	oks := btoi(m.v1OK || m.v2OK) + 2*btoi(m.expOK) + 4*btoi(m.exact) + 8*btoi(m.doubt)
 	m.wa = ((seen*4+bucket)*16 + oks) * inputs
+	if m.guess[bySum] > 0 {
+		m.wa = setSum * inputs
+	}
 	m.wb = int(m.node) * inputs
 	m.wc = int(m.kind|uint32(min(m.nth, 3))) * inputs
 	m.we = int(m.node) * mixes
@@ -434,13 +449,35 @@ func (m *model) mix() int {
 	step, part := pos/width, pos%width
 	m.pa = int((m.node|m.kind<<6)%apmSlots)*apmSteps + step
 	m.pb = int(mix32(m.c4&0xffff, m.node)>>22)*apmSteps + step
+	m.pc = m.agreement()*apmSteps + step
+	pc := (int(m.ApmC[m.pc])*(width-part) + int(m.ApmC[m.pc+1])*part) / width
 	pa := (int(m.ApmA[m.pa])*(width-part) + int(m.ApmA[m.pa+1])*part) / width
 	pb := (int(m.ApmB[m.pb])*(width-part) + int(m.ApmB[m.pb+1])*part) / width
 	if part > width/2 {
 		m.pa++
 		m.pb++
+		m.pc++
 	}
-	return min(max((2*sum+pa+pb+2)>>2, 1), 65535)
+	return min(max((sum+pa+pb+pc+2)>>2, 1), 65535)
+}
+
+// agreement is what the guesses and the match say of the bit, as one number.
+func (m *model) agreement() int {
+	a := 0
+	for _, g := range m.guess {
+		a *= 3
+		if g > 0 {
+			a += 1 + int(g>>(7-m.nth)&1)
+		}
+	}
+	a *= 5
+	if m.matchIn >= 0 {
+		a += 1 + int(m.matchByte>>(7-m.nth)&1)
+		if m.matchLen >= 16 {
+			a += 2
+		}
+	}
+	return a
 }
 
 func clamp(x int64) int32 { return int32(min(max(x, -stretchMax), stretchMax)) }
@@ -453,7 +490,7 @@ func (m *model) update(bit int) {
 		if m.some && j != atV1 && j != atV2 {
 			continue
 		}
-		count := v >> 8 & 0xff
+		count := min(v>>8&0xff, m.limit)
 		p := int32(v >> 16)
 		p += int32(int64(target-p) * int64(rates[count]) >> 16)
 		if count < m.limit {
@@ -479,20 +516,23 @@ func (m *model) update(bit int) {
 		}
 	}
 	y := int32(bit) << 16
-	ea, eb, ec := int64(y-m.mixed[0])*m.rate, int64(y-m.mixed[1])*m.rate, int64(y-m.mixed[2])*m.rate
-	in := m.in[:others+m.used]
-	wa, wb, wc := m.MixA[m.wa:][:len(in)], m.MixB[m.wb:][:len(in)], m.MixC[m.wc:][:len(in)]
-	for i, x := range in {
-		wa[i] += int32((int64(x)*ea + 1<<19) >> 20)
-		wb[i] += int32((int64(x)*eb + 1<<19) >> 20)
-		wc[i] += int32((int64(x)*ec + 1<<19) >> 20)
+	ea, eb, ec := int64(y-m.mixed[0]), int64(y-m.mixed[1]), int64(y-m.mixed[2])
+	if max(ea, -ea, eb, -eb, ec, -ec) > quiet { // there is nothing to learn from what was foreseen, and it takes time
+		ea, eb, ec = ea*m.rate, eb*m.rate, ec*m.rate
+		in := m.in[:others+m.used]
+		wa, wb, wc := m.MixA[m.wa:][:len(in)], m.MixB[m.wb:][:len(in)], m.MixC[m.wc:][:len(in)]
+		for i, x := range in {
+			wa[i] += int32((int64(x)*ea + 1<<19) >> 20)
+			wb[i] += int32((int64(x)*eb + 1<<19) >> 20)
+			wc[i] += int32((int64(x)*ec + 1<<19) >> 20)
+		}
 	}
 	e := int64(y-m.sum) * 2
 	we := m.MixEnd[m.we : m.we+mixes]
 	for i, x := range m.out {
 		we[i] += int32((int64(x)*e + 1<<19) >> 20)
 	}
-	for _, p := range [...]*uint16{&m.ApmA[m.pa], &m.ApmB[m.pb]} {
+	for _, p := range [...]*uint16{&m.ApmA[m.pa], &m.ApmB[m.pb], &m.ApmC[m.pc]} {
 		q := int32(*p)
 		*p = uint16(q + (target-q)>>6)
 	}

@@ -8,7 +8,7 @@ import (
 
 // ModelVersion is the version of the model in model.bin; it is part of every codec number that needs the model. A
 // change of the model, its corpus or its contexts is a new version.
-const ModelVersion = 1
+const ModelVersion = 2
 
 //go:embed model.bin
 var modelImage string
@@ -50,6 +50,6 @@ func (m *model) prime() {
 	}
 	*m.counters = primed.counters
 	m.tables = primed.tables
-	m.limit, m.rate, m.used = 127, 10, contexts
+	m.limit, m.rate, m.used = 30, 14, contexts
 	m.forget()
 }

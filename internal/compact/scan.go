@@ -1,5 +1,7 @@
 package compact
 
+import "slices"
+
 // Octets below space are no XML text; a token stream (tokens.go) uses them as marks. Tab and line feed stay text.
 const (
 	tokID      = 0x01 // "urn:jxta:", then as tokBareID
@@ -80,14 +82,19 @@ type scan struct {
 	expOK, v1OK, v2OK bool // the value so far is as expected, as at this place before, as under this key before
 	v1, v2            span
 	lastLen           int // of the message before
+	sums              sums
+	records           records
+	inAttr            bool // the value is an attribute's
+	alone             bool // a long text with nothing before it: records and checksums are not followed
 }
 
 func (s *scan) reset() {
-	hist, now, past, local := s.hist[:0], s.now[:0], s.past, s.local[:0]
+	hist, now, past, local, chain := s.hist[:0], s.now[:0], s.past, s.local[:0], s.records.chain[:0]
 	for i := range past {
 		past[i] = past[i][:0]
 	}
 	*s = scan{hist: hist, now: now, past: past, local: local}
+	s.records.chain = chain
 }
 
 // begin starts a message behind those in the history.
@@ -98,11 +105,14 @@ func (s *scan) begin(tokens bool) {
 	spare := s.past[pastMessages-1][:0]
 	copy(s.past[1:], s.past[:pastMessages-1])
 	s.past[0], s.now = s.now, spare
+	s.sums.begin(s.hist[s.start:])
 	s.tokens = tokens
 	s.start = len(s.hist)
 	s.c4, s.c8, s.word, s.last, s.side, s.sep = 0, 0, 0, 0, 0, 0
 	s.mode, s.left, s.depth, s.done, s.mark, s.noise = inText, 0, 0, 0, 0, 0
 	s.local = s.local[:0]
+	s.records.begin()
+	s.inAttr = false
 	s.key = 1
 	s.open()
 }
@@ -120,9 +130,20 @@ func (s *scan) open() {
 	s.field = 0
 	s.v1, s.v2 = span{}, s.recent[s.key%valueSlots]
 	s.expN, s.exact = 0, false
+	at := s.known()
+	if at > 0 {
+		s.v2 = s.records.chain[at-1].span
+	}
 	if n := len(s.now); n < len(s.past[0]) {
 		s.v1 = s.past[0][n]
-		s.extrapolate(n)
+		if at == 0 || s.v2 == s.v1 {
+			s.extrapolate(n)
+		}
+	}
+	if at > 0 && s.expN == 0 && s.v2 != s.v1 {
+		if y, decimals, ok := s.forecast(at); ok {
+			s.expected(y, decimals, s.v2)
+		}
 	}
 	s.v1OK, s.v2OK, s.expOK = s.v1.to > s.v1.from, s.v2.to > s.v2.from, s.expN > 0
 }
@@ -134,6 +155,7 @@ func (s *scan) shut() {
 		s.now = append(s.now, v)
 	}
 	if v.to > v.from {
+		s.say(v)
 		s.recent[s.key%valueSlots] = v
 		s.side = s.field
 	}
@@ -158,20 +180,16 @@ func (s *scan) extrapolate(place int) {
 	if have < 2 {
 		return
 	}
-	b := s.v1
 	e := 2*y[0] - y[1]
 	s.exact = have > 2 && y[0]-y[1] == y[1]-y[2]
 	if have > 2 && !s.exact {
-		// The line through y[have-1] ... y[0] at 0 ... have-1, taken one further.
-		k := int64(have)
-		var sum, moment int64
-		for i, v := range y[:have] {
-			sum += v
-			moment += (k - 1 - int64(i)) * v
-		}
-		// slope = (12 moment - 6 (k-1) sum) / (k (k^2-1)); e = sum/k + slope (k+1)/2
-		e = (2*sum*(k-1) + 12*moment - 6*(k-1)*sum) / (2 * k * (k - 1))
+		e = further(y[:have])
 	}
+	s.expected(e, yd, s.v1)
+}
+
+// expected sets exp to a number with yd decimals, written as b is.
+func (s *scan) expected(e int64, yd int, b span) {
 	neg := e < 0
 	if neg {
 		e = -e
@@ -215,6 +233,53 @@ func (s *scan) extrapolate(place int) {
 		s.exp[i] = rev[n-1-i]
 	}
 	s.expN = n
+}
+
+// further is where values, the last one first and at least three, will be next: on the line that fits them best, or on the
+// one through most of them where that has foretold the last two better: clocks that are late now and then.
+func further(y []int64) int64 {
+	if len(y) > 4 {
+		var fit, most int64
+		for i := range int64(2) {
+			fit += distance(y[i], fitted(y[i+1:]))
+			most += distance(y[i], median(y[i+1:]))
+		}
+		if most < fit {
+			return median(y)
+		}
+	}
+	return fitted(y)
+}
+
+func distance(a, b int64) int64 { return max(a-b, b-a) }
+
+// fitted is on the line through y[k-1] ... y[0] at 0 ... k-1, one further.
+func fitted(y []int64) int64 {
+	k := int64(len(y))
+	var sum, moment int64
+	for i, v := range y {
+		sum += v
+		moment += (k - 1 - int64(i)) * v
+	}
+	// slope = (12 moment - 6 (k-1) sum) / (k (k^2-1)); e = sum/k + slope (k+1)/2
+	return (2*sum*(k-1) + 12*moment - 6*(k-1)*sum) / (2 * k * (k - 1))
+}
+
+// median goes on with the median step from where the median of all then is.
+func median(y []int64) int64 {
+	var d [pastMessages]int64
+	steps := d[:len(y)-1]
+	for i := range steps {
+		steps[i] = y[i] - y[i+1]
+	}
+	slices.Sort(steps)
+	step := steps[len(steps)/2]
+	at := d[:len(y)]
+	for i, v := range y {
+		at[i] = v + step*int64(i+1)
+	}
+	slices.Sort(at)
+	return at[len(at)/2]
 }
 
 func letter(c byte) bool { return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' }
@@ -265,6 +330,9 @@ func (s *scan) put(c byte) {
 		s.expOK = s.expOK && i < s.expN && s.exp[i] == c
 	}
 	s.hist = append(s.hist, c)
+	if !s.tokens && !s.alone {
+		s.sums.put(c)
+	}
 	s.c8 = s.c8<<8 | s.c4>>24
 	s.c4 = s.c4<<8 | uint32(c)
 	s.field = mix32(s.field, uint32(c)+1)
@@ -373,6 +441,9 @@ func (s *scan) delimiter(c byte) {
 		s.key = mix32(s.key, uint32(c))
 	}
 	s.hasName = c == '='
+	if c == '\n' {
+		s.records.newLine()
+	}
 	s.open()
 }
 
@@ -384,7 +455,7 @@ func (s *scan) text() {
 }
 
 func (s *scan) token(c byte) {
-	s.mark = c
+	s.mark, s.inAttr = c, false
 	switch c {
 	case tokOpen, tokAttr, tokIndent, tokProlog:
 		s.mode = inArg
@@ -424,6 +495,10 @@ func (s *scan) push(tag uint32) {
 	}
 	s.depth++
 	s.key = key
+	if s.depth <= maxDepth {
+		s.records.names[s.depth] = 0
+	}
+	s.inAttr = false
 }
 
 func (s *scan) pop() {
@@ -451,6 +526,7 @@ func (s *scan) argument(c byte) {
 			name = s.local[c-localTag]
 		}
 		s.key = mix32(s.parent(), name|1<<31)
+		s.inAttr, s.attr = c >= localTag, name
 	}
 	s.open()
 }
@@ -465,6 +541,7 @@ func (s *scan) named() {
 		s.push(s.attr)
 	} else {
 		s.key = mix32(s.parent(), s.attr|1<<31)
+		s.inAttr = true
 	}
 	s.open()
 }

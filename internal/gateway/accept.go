@@ -261,7 +261,7 @@ func (g *Gateway) settle(p *peer, id custody.ID, m *message) {
 }
 
 // mostBefore is how many messages of a flow the journal keeps to read later ones after: no code needs more.
-const mostBefore = 48
+const mostBefore = 64
 
 // learn keeps what later messages of the flow may be coded after.
 func (g *Gateway) learn(p *peer, flow uint32, number uint64, payload *jxtabridge.Payload) {
