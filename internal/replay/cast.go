@@ -15,6 +15,8 @@ type Cast struct {
 	do    func(peer int, ev edgepeer.Event)
 	parts []part
 	pipes map[string]int // unique value -> index
+	// services are those that are published.
+	services map[service]bool
 }
 
 // part is one peer's.
@@ -25,9 +27,14 @@ type part struct {
 
 // NewCast is a cast that waits for its peers' leases. do gives a peer an event.
 func NewCast(s *Script, r *Record, do func(peer int, ev edgepeer.Event)) *Cast {
-	c := &Cast{s: s, r: r, do: do, parts: make([]part, len(s.Peers)), pipes: map[string]int{}}
+	c := &Cast{s: s, r: r, do: do, parts: make([]part, len(s.Peers)), pipes: map[string]int{}, services: map[service]bool{}}
 	for i, p := range s.Pipes {
 		c.pipes[p.ID] = i
+	}
+	for i := range s.Actions {
+		if a := &s.Actions[i]; a.Do == Publish {
+			c.services[service{a.Name, s.Peers[a.Peer].Edge}] = true
+		}
 	}
 	return c
 }
@@ -120,11 +127,11 @@ func (c *Cast) Hear(at time.Duration, peer int, n edgepeer.Notice) {
 
 // foreign says whether a service is published by a peer of the other side.
 func (c *Cast) foreign(peer int, name string) bool {
-	for i := range c.s.Actions {
-		a := &c.s.Actions[i]
-		if a.Do == Publish && a.Name == name && c.s.Peers[a.Peer].Edge != c.s.Peers[peer].Edge {
-			return true
-		}
-	}
-	return false
+	return c.services[service{name, !c.s.Peers[peer].Edge}]
+}
+
+// service is a name that a side publishes.
+type service struct {
+	name string
+	edge bool
 }

@@ -30,7 +30,7 @@ type Record struct {
 	sends   map[string][]int // messages sent, by content, in order
 	sent    []time.Duration  // by message; never: notSent
 	got     map[delivery]time.Duration
-	heard   map[heardKey]int // how often a peer has had a content
+	heard   map[heardKey]int // how far a peer is in the sends of a content
 	order   map[wayOf]int    // the latest message that came
 	ready   map[int]time.Duration
 	asked   map[nameOf]time.Duration // first query
@@ -115,22 +115,17 @@ func (r *Record) Sent(message int, at time.Duration) {
 func (r *Record) Got(peer, pipe int, elements []jxta.Element, at time.Duration) {
 	key := contentKey(r.s.Pipes[pipe].ID, elements)
 	h := heardKey{key, peer}
-	n := r.heard[h]
-	r.heard[h]++
-	// Equal messages: the n-th that came is the n-th that this peer could get.
-	for _, i := range r.sends[key] {
-		m := &r.s.Messages[i]
-		if m.Peer == peer {
+	list := r.sends[key]
+	// Of equal messages the next one that this peer has not had.
+	for i := r.heard[h]; i < len(list); i++ {
+		if r.s.Messages[list[i]].Peer == peer {
 			continue
 		}
-		if n > 0 {
-			n--
-			continue
-		}
-		r.arrived(i, peer, at)
+		r.heard[h] = i + 1
+		r.arrived(list[i], peer, at)
 		return
 	}
-	if len(r.sends[key]) > 0 {
+	if len(list) > 0 {
 		r.duplicates++
 	} else {
 		r.strange++
