@@ -439,3 +439,22 @@ func ExampleLoad() {
 	fmt.Println(err)
 	// Output: testdata/lost.toml: cannot be read: no such file or directory
 }
+
+func TestWideFilterIsOdd(t *testing.T) {
+	for rule, odd := range map[string]bool{
+		"type = \"listener\"\naction = \"deny\"":                 true,
+		"direction = \"out\"\naction = \"local\"":                true,
+		"type = \"listener\"\nsite = \"hq\"\naction = \"deny\"":  true,
+		"type = \"pipe\"\naction = \"deny\"":                     false,
+		"group = \"net\"\naction = \"deny\"":                     false,
+		"type = \"peer\"\naction = \"allow\"\nrate = \"50/min\"": false,
+	} {
+		cfg, err := Load(write(t, strings.Replace(good, "[http]", "[[filter]]\n"+rule+"\n[http]", 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(strings.Join(cfg.Warnings(), "\n"), "line 17 keeps all peers or open pipes"); got != odd {
+			t.Errorf("%s: odd %v, want %v", rule, got, odd)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/filter"
 	"aldis/internal/profile"
 	"aldis/internal/seal"
 )
@@ -25,6 +26,12 @@ func (c *Config) Warnings() []string {
 	if k := c.Link.Keepalive; k > 0 {
 		const datagram = 28 + seal.OverheadShort + 1 // IP, UDP, seal, one frame octet
 		warn("link.keepalive %v: about %d octets of air a day and peer", k, int64(24*time.Hour/k)*datagram)
+	}
+	for _, r := range c.Filters {
+		wide := r.Root == "" && r.Group == "" && r.Name == "" && r.Peer == "" && r.Pipe == "" && r.Least == 0 && r.Most == 0
+		if wide && r.Action != filter.Allow && (r.Type == "" || r.Type == filter.Peer || r.Type == filter.Listener) {
+			warn("the filter rule in line %d keeps all peers or open pipes to their own site: no message can be sent to them", r.Line)
+		}
 	}
 	if c.Link.Profile.Transport == profile.PMul && !c.Link.Group.IsValid() && len(c.Link.Peers) > 1 {
 		warn("no link.group: every peer gets a copy of its own of what is for several")

@@ -32,7 +32,7 @@ type Config struct {
 	// Filter is the operator's rules, which the gateway has too; nil: none.
 	Filter   *filter.Filter
 	Ask      time.Duration // how long far sites know what somebody here looked for; default 1 h
-	AskAfter time.Duration // how long an answer may come by itself before they are told; default 4 s
+	AskAfter time.Duration // how long an answer may come by itself before they are told; default 4 s (gateway.AskAfter knows the link)
 	// Pace is the least distance of two far payloads to one peer, default 10 ms. JXSE 2.7 hands each message to another
 	// thread, so that of two which come together the second may overtake the first: seen with every other pair of a
 	// backlog at no distance, with one of 100 at 2 ms, and on a busy machine with one of 120 at 10 ms: so a backlog
