@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -19,12 +21,13 @@ import (
 	"aldis/internal/tune"
 )
 
-const tuneAbout = `usage: gateway tune --profile P --trace T [--trace T2] [--out FILE] [--time-limit D] [--seed N] [--json]
+const tuneAbout = `usage: gateway tune --profile P --trace T [--trace T2] [--proof T3] [--out FILE] [--time-limit D] [--seed N] [--json]
 
 Looks for settings of a profile's [gateway] section that serve such traces better: fewer octets on the link or messages that
 arrive sooner, neither at the other's cost, and never a lost delivery. It replays the traces in virtual time on all cores,
 with several draws of losses and with peers that speak at somewhat other times, says what each change bought, and judges the
-outcome on plays that it made no decision on; what does not hold there is taken back.
+outcome on plays that it made no decision on; what does not hold there is taken back. Traces of --proof are played at the very
+end with the old settings and the new; nothing follows from them.
 
 --out writes the profile with the changed values marked: name that file as link.profile at both ends. The same traces, profile
 and seed give the same settings on any number of cores. The time limit lets the round in hand be finished, and the judgement;
@@ -46,6 +49,8 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 	profileName := fs.String("profile", "", "link: `name` or file")
 	var traces files
 	fs.Var(&traces, "trace", "`file`; may be given several times")
+	var proof files
+	fs.Var(&proof, "proof", "`file` of a trace that no decision is made on; may be given several times")
 	out := fs.String("out", "", "`file` for the tuned profile; - is standard output, instead of the text")
 	name := fs.String("name", "", "`name` of the tuned profile (default: the profile's, with -tuned)")
 	limit := fs.Duration("time-limit", 10*time.Minute, "after which no new round is begun; 0: none")
@@ -62,8 +67,8 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 		err = errors.New("which link? --profile NAME; gateway profiles lists them")
 	case len(traces) == 0:
 		err = errors.New("which trace? --trace FILE")
-	case len(traces) > maxTuneTraces:
-		err = fmt.Errorf("--trace: %d traces, at most %d", len(traces), maxTuneTraces)
+	case len(traces)+len(proof) > maxTuneTraces:
+		err = fmt.Errorf("%d traces, at most %d", len(traces)+len(proof), maxTuneTraces)
 	case *limit < 0:
 		err = fmt.Errorf("--time-limit: %v", *limit)
 	}
@@ -79,7 +84,7 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 	if *limit > 0 {
 		t.until = time.Now().Add(*limit)
 	}
-	for _, file := range traces {
+	for _, file := range slices.Concat(traces, proof) {
 		f, err := readTrace(file)
 		var script *replay.Script
 		if err == nil {
@@ -92,7 +97,7 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	res, err := t.search(ctx, p)
+	res, err := t.search(ctx, p, len(proof))
 	if err != nil {
 		return fail(stderr, "tune", err)
 	}
@@ -103,7 +108,7 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 		head := []string{
 			"Tuned: gateway tune " + strings.Join(args, " "),
 			fmt.Sprintf("on %s, seed %d. On plays that no decision was made on: octets %+.1f %%, 95 %% of latency %+.1f %%,", traces.String(), *seed, res.Unseen.OctetsPct, res.Unseen.P95Pct),
-			"the slowest " + fmt.Sprintf("%+.1f %%. Both ends of the link need this profile.", res.Unseen.TailPct), "",
+			fmt.Sprintf("mean latency %+.1f %%. Both ends of the link need this profile.", res.Unseen.MeanPct), "",
 		}
 		text, err := tune.Write(source, p, res.Profile, *name, head)
 		if err == nil {
@@ -118,7 +123,7 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 	case *asJSON:
 		err = printJSON(stdout, tuned(p, res))
 	default:
-		err = printTuned(stdout, p, res, *out)
+		err = printTuned(stdout, p, res, *out, proof)
 	}
 	if err != nil {
 		return fail(stderr, "tune", err)
@@ -157,8 +162,8 @@ type variantKey struct {
 	variant tune.Number
 }
 
-func (t *tuner) search(ctx context.Context, p profile.Profile) (tune.Result, error) {
-	s := tune.New(tune.Config{Profile: p, Traces: len(t.scripts), Seed: t.seed})
+func (t *tuner) search(ctx context.Context, p profile.Profile, proof int) (tune.Result, error) {
+	s := tune.New(tune.Config{Profile: p, Traces: len(t.scripts) - proof, Proof: proof, Seed: t.seed})
 	for {
 		trials := s.Next()
 		if len(trials) == 0 {
@@ -205,7 +210,7 @@ func tuned(p profile.Profile, res tune.Result) any {
 	}{p.Name, res}
 }
 
-func printTuned(w io.Writer, p profile.Profile, res tune.Result, out string) error {
+func printTuned(w io.Writer, p profile.Profile, res tune.Result, out string, proof []string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d plays in %d rounds on %d cores", p.Name, res.Plays, res.Rounds, runtime.GOMAXPROCS(0))
 	if res.Cut {
@@ -236,14 +241,17 @@ func printTuned(w io.Writer, p profile.Profile, res tune.Result, out string) err
 	}
 	judged := func(title string, j tune.Judgement) {
 		if j.Plays > 0 {
-			fmt.Fprintf(&b, "%-34s %4d plays: octets %.0f, %+.1f %%; 95 %% within %.2f s, %+.1f %%; slowest twentieth %.2f s, %+.1f %%; %d lost\n",
-				title, j.Plays, j.Octets, j.OctetsPct, j.P95S, j.P95Pct, j.TailS, j.TailPct, j.Lost)
+			fmt.Fprintf(&b, "%-24s %5d %9d %9.0f %+7.1f %% %8.2f %+7.1f %% %8.2f %+7.1f %% %8.2f %+7.1f %% %5d\n",
+				title, j.Plays, j.Messages, j.Octets, j.OctetsPct, j.MedianS, j.MedianPct, j.P95S, j.P95Pct, j.MeanS, j.MeanPct, j.Lost)
 		}
 	}
 	if len(res.Steps) > 0 {
-		b.WriteString("\n")
+		fmt.Fprintf(&b, "\n%-24s %5s %9s %19s %18s %18s %18s %5s\n", "Before, and what changed", "plays", "messages", "octets", "median, s", "95 %, s", "mean, s", "lost")
 		judged("Where it decided", res.Seen)
 		judged("Where it had not looked", res.Unseen)
+		for i, j := range res.Proof {
+			judged("On "+filepath.Base(proof[i]), j)
+		}
 	}
 	if len(res.Idle) > 0 {
 		fmt.Fprintf(&b, "\nWithout any effect on these traces: %s\n", strings.Join(res.Idle, ", "))

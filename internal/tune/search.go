@@ -10,10 +10,11 @@ import (
 
 // Rules of the search.
 const (
-	slack      = 0.005 // neither octets nor latency may grow by more for a change to count
-	tailSlack  = 0.10  // nor the mean of the slowest twentieth by more
+	slack      = 0.01  // neither octets nor p95 may grow by more for a change to count
+	meanSlack  = 0.10  // nor mean latency, in which every repair counts
+	tailSlack  = 0.50  // nor the mean of the slowest twentieth: few messages, so only what is plain
 	gain       = 0.005 // a change must be worth so much: half of the relative savings in octets and in p95
-	most       = 2.0 / 3
+	most       = 0.5   // of the plays taken one by one must be no worse
 	maxRounds  = 8
 	promising  = 6    // candidates of a round that are played a second time
 	tooDear    = 3    // %: what costs so many octets more at first sight is not
@@ -22,6 +23,7 @@ const (
 	screenings = 3    // variants of a trace that those that look promising on the first are played on
 	decisions  = 6    // variants that decisions are made on, those included
 	unseen     = 6    // variants for the judgement at the end
+	proofs     = 2    // variants of a trace that is for the proof alone, the first of them the trace itself
 	firstOfEnd = 1 << 20
 )
 
@@ -38,10 +40,8 @@ type Number int
 
 // Figures are what came of a play.
 type Figures struct {
-	Octets    int64   // on the link, both directions
-	P95       float64 // of latency, s
-	Mean      float64
-	Tail      float64 // mean of the slowest twentieth, s
+	Octets    int64     // on the link, both directions
+	Times     []float64 // latencies of what arrived, s, ascending
 	Expected  int
 	Delivered int
 	Wrong     int // twice, changed
@@ -51,7 +51,8 @@ type Figures struct {
 // Config of a search.
 type Config struct {
 	Profile profile.Profile
-	Traces  int
+	Traces  int // that decisions are made on
+	Proof   int // further ones, played at the end with the untouched profile and with the outcome; nothing follows from them
 	Seed    uint64
 }
 
@@ -79,19 +80,24 @@ type Tried struct {
 	Key       string  `json:"key"`
 	Value     int     `json:"value"`
 	OctetsPct float64 `json:"octets_percent"`
+	MedianPct float64 `json:"median_percent"`
 	P95Pct    float64 `json:"p95_percent"`
-	TailPct   float64 `json:"tail_percent"`
 	Lost      int     `json:"lost_more"`
 }
 
 // Judgement compares two profiles over the same plays; percents are of the second against the first.
 type Judgement struct {
 	Plays     int     `json:"plays"`
-	Octets    float64 `json:"octets"` // mean of the first
+	Messages  int     `json:"messages"`
+	Octets    float64 `json:"octets"` // of the first, mean of the plays; latencies are over the messages of all plays
+	MedianS   float64 `json:"median_s"`
 	P95S      float64 `json:"p95_s"`
+	MeanS     float64 `json:"mean_s"`
 	TailS     float64 `json:"tail_s"` // mean of the slowest twentieth
 	OctetsPct float64 `json:"octets_percent"`
+	MedianPct float64 `json:"median_percent"`
 	P95Pct    float64 `json:"p95_percent"`
+	MeanPct   float64 `json:"mean_percent"`
 	TailPct   float64 `json:"tail_percent"`
 	Lost      int     `json:"lost_more"` // deliveries that the second lacks
 }
@@ -103,6 +109,7 @@ type Result struct {
 	Taken   []Step          `json:"taken_back,omitempty"` // did not hold on unseen variants
 	Seen    Judgement       `json:"seen"`
 	Unseen  Judgement       `json:"unseen"`
+	Proof   []Judgement     `json:"proof,omitempty"` // by trace
 	Plays   int             `json:"plays"`
 	Rounds  int             `json:"rounds"`
 	Cut     bool            `json:"cut"`            // the time limit ended the search before it had nothing more to try
@@ -120,6 +127,7 @@ const (
 	screening
 	confirming
 	judging
+	proving
 	over
 )
 
@@ -172,6 +180,9 @@ func (s *Search) Phase() string {
 	case confirming:
 		return fmt.Sprintf("round %d, the best again", s.res.Rounds)
 	}
+	if s.phase == proving {
+		return "proof on other traces"
+	}
 	return "judgement on what it has not seen"
 }
 
@@ -198,6 +209,11 @@ func (s *Search) Next() []Trial {
 		}
 	case judging:
 		list = append(s.plays(s.cfg.Profile, firstOfEnd, unseen), s.plays(s.current, firstOfEnd, unseen)...)
+	case proving:
+		for t := range s.cfg.Proof {
+			list = append(list, s.proof(s.cfg.Profile, t)...)
+			list = append(list, s.proof(s.current, t)...)
+		}
 	}
 	var fresh []Trial
 	asked := map[playKey]bool{}
@@ -242,6 +258,14 @@ func (s *Search) plays(p profile.Profile, from Number, n int) (list []Trial) {
 	return list
 }
 
+// proof are the plays of a profile on one of the traces that are for the proof.
+func (s *Search) proof(p profile.Profile, t int) (list []Trial) {
+	for v := range Number(proofs) {
+		list = append(list, Trial{p, s.cfg.Traces + t, v, s.cfg.Seed*1_000_003 + uint64(v)})
+	}
+	return list
+}
+
 // advance goes on with what was played.
 func (s *Search) advance() {
 	s.asked = nil
@@ -260,6 +284,8 @@ func (s *Search) advance() {
 		s.confirm()
 	case judging:
 		s.judge()
+	case proving:
+		s.finish()
 	}
 }
 
@@ -295,12 +321,12 @@ func (s *Search) looked() {
 	var list []candidate
 	for _, c := range s.tries {
 		j := s.compare(s.current, c.profile, 0, 1)
-		s.res.Tried = append(s.res.Tried, Tried{s.res.Rounds, c.knob.Key, c.value, j.OctetsPct, j.P95Pct, j.TailPct, j.Lost})
+		s.res.Tried = append(s.res.Tried, Tried{s.res.Rounds, c.knob.Key, c.value, j.OctetsPct, j.MedianPct, j.P95Pct, j.Lost})
 		if s.same(s.current, c.profile, 1) {
 			continue
 		}
 		moved[c.knob.Key] = true
-		if j.Lost == 0 && j.OctetsPct <= tooDear && worth(j) > 0 {
+		if j.Lost == 0 && j.OctetsPct <= tooDear && promise(j) > 0 {
 			list = append(list, c)
 		}
 	}
@@ -311,7 +337,7 @@ func (s *Search) looked() {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b candidate) int {
-		return cmp.Compare(worth(s.compare(s.current, b.profile, 0, 1)), worth(s.compare(s.current, a.profile, 0, 1)))
+		return cmp.Compare(promise(s.compare(s.current, b.profile, 0, 1)), promise(s.compare(s.current, a.profile, 0, 1)))
 	})
 	if s.tries = list[:min(len(list), promising)]; len(s.tries) == 0 {
 		s.phase = judging
@@ -409,14 +435,16 @@ func (s *Search) knob(key string) *Knob {
 // judge compares with the untouched profile where nothing was decided, and takes back what does not hold.
 func (s *Search) judge() {
 	j := s.compare(s.cfg.Profile, s.current, firstOfEnd, unseen)
-	if len(s.res.Steps) > 0 && (j.Lost > 0 || j.OctetsPct > 100*maxLoss || j.P95Pct > 100*maxLoss || j.TailPct > 100*tailSlack) {
+	if len(s.res.Steps) > 0 && (j.Lost > 0 || j.OctetsPct > 100*maxLoss || j.P95Pct > 100*maxLoss || j.MeanPct > 100*meanSlack || j.TailPct > 100*tailSlack) {
 		last := s.res.Steps[len(s.res.Steps)-1]
 		s.res.Steps = s.res.Steps[:len(s.res.Steps)-1]
 		s.res.Taken = append(s.res.Taken, last)
 		s.current = last.before
 		return // and again with what is left
 	}
-	s.finish()
+	if s.phase = proving; s.cfg.Proof == 0 || len(s.res.Steps) == 0 {
+		s.finish()
+	}
 }
 
 func (s *Search) finish() {
@@ -426,6 +454,11 @@ func (s *Search) finish() {
 		s.res.Seen = s.compare(s.cfg.Profile, s.current, 0, decisions)
 	}
 	s.res.Unseen = s.compare(s.cfg.Profile, s.current, firstOfEnd, unseen)
+	if len(s.res.Steps) > 0 {
+		for t := range s.cfg.Proof {
+			s.res.Proof = append(s.res.Proof, s.over(s.proof(s.cfg.Profile, t), s.current))
+		}
+	}
 }
 
 func (s *Search) known(p profile.Profile, n int) bool {
@@ -438,30 +471,35 @@ func (s *Search) known(p profile.Profile, n int) bool {
 }
 
 // compare is b against a over variants; what was not played of either is left out.
-func (s *Search) compare(a, b profile.Profile, from Number, n int) (j Judgement) {
-	var octets, p95, tail float64
-	for _, t := range s.plays(a, from, n) {
-		x, okx := s.played[playKey{a, t.Trace, t.Variant}]
+func (s *Search) compare(a, b profile.Profile, from Number, n int) Judgement {
+	return s.over(s.plays(a, from, n), b)
+}
+
+// over is b against the profiles of trials.
+func (s *Search) over(trials []Trial, b profile.Profile) (j Judgement) {
+	var octets float64
+	var first, second []float64
+	for _, t := range trials {
+		x, okx := s.played[playKey{t.Profile, t.Trace, t.Variant}]
 		y, oky := s.played[playKey{b, t.Trace, t.Variant}]
 		if !okx || !oky {
 			continue
 		}
 		j.Plays++
 		j.Octets += float64(x.Octets)
-		j.P95S += x.P95
-		j.TailS += x.Tail
 		octets += float64(y.Octets)
-		p95 += y.P95
-		tail += y.Tail
+		first, second = append(first, x.Times...), append(second, y.Times...)
 		j.Lost += max(0, x.Delivered-y.Delivered) + max(0, y.Wrong-x.Wrong)
 		if y.Err != "" {
 			j.Lost += y.Expected + 1
 		}
 	}
-	j.OctetsPct, j.P95Pct, j.TailPct = change(j.Octets, octets), change(j.P95S, p95), change(j.TailS, tail)
-	if n := float64(j.Plays); n > 0 {
-		j.Octets, j.P95S, j.TailS = j.Octets/n, j.P95S/n, j.TailS/n
-	}
+	slices.Sort(first)
+	slices.Sort(second)
+	j.Messages, j.MedianS, j.P95S, j.MeanS, j.TailS = len(first), quantile(first, 0.5), quantile(first, 0.95), mean(first), tail(first)
+	j.OctetsPct, j.MedianPct, j.P95Pct = change(j.Octets, octets), change(j.MedianS, quantile(second, 0.5)), change(j.P95S, quantile(second, 0.95))
+	j.MeanPct, j.TailPct = change(j.MeanS, mean(second)), change(j.TailS, tail(second))
+	j.Octets /= float64(max(1, j.Plays))
 	return j
 }
 
@@ -474,11 +512,15 @@ func change(from, to float64) float64 {
 
 // acceptable: nothing lost, and nothing worse than the rules allow.
 func acceptable(j Judgement) bool {
-	return j.Plays > 0 && j.Lost == 0 && j.OctetsPct <= 100*slack && j.P95Pct <= 100*slack && j.TailPct <= 100*tailSlack
+	return j.Plays > 0 && j.Lost == 0 && j.OctetsPct <= 100*slack && j.P95Pct <= 100*slack &&
+		j.MeanPct <= 100*meanSlack && j.TailPct <= 100*tailSlack
 }
 
 // worth is half of what is saved of octets and of p95, as parts of one.
 func worth(j Judgement) float64 { return -(j.OctetsPct + j.P95Pct) / 200 }
+
+// promise is worth at first sight: of one play p95 hangs on what happens to be lost, the median does not.
+func promise(j Judgement) float64 { return -(j.OctetsPct + j.MedianPct) / 200 }
 
 // mostly says whether a profile is no worse than the current one in most of the plays taken one by one.
 func (s *Search) mostly(p profile.Profile) bool {
@@ -486,7 +528,7 @@ func (s *Search) mostly(p profile.Profile) bool {
 	for _, t := range s.plays(p, 0, decisions) {
 		x, y := s.played[playKey{s.current, t.Trace, t.Variant}], s.played[playKey{p, t.Trace, t.Variant}]
 		n++
-		if change(float64(x.Octets), float64(y.Octets))+change(x.P95, y.P95) <= 0 {
+		if change(float64(x.Octets), float64(y.Octets))+change(quantile(x.Times, 0.95), quantile(y.Times, 0.95)) <= 0 {
 			good++
 		}
 	}
@@ -496,7 +538,8 @@ func (s *Search) mostly(p profile.Profile) bool {
 // same says whether a change of profile changed nothing in any play.
 func (s *Search) same(a, b profile.Profile, n int) bool {
 	for _, t := range s.plays(a, 0, n) {
-		if s.played[playKey{a, t.Trace, t.Variant}] != s.played[playKey{b, t.Trace, t.Variant}] {
+		x, y := s.played[playKey{a, t.Trace, t.Variant}], s.played[playKey{b, t.Trace, t.Variant}]
+		if x.Octets != y.Octets || x.Delivered != y.Delivered || x.Wrong != y.Wrong || x.Err != y.Err || !slices.Equal(x.Times, y.Times) {
 			return false
 		}
 	}

@@ -49,6 +49,19 @@ func run(t *testing.T, cfg Config, link func(Trial) Figures, stopAfter int) Resu
 	}
 }
 
+// spread are the latencies of a hundred messages with a 95 % quantile, the slowest four of another.
+func spread(p95, slowest float64) (times []float64) {
+	for i := range 100 {
+		switch {
+		case i >= 96:
+			times = append(times, slowest)
+		default:
+			times = append(times, p95*(0.5+0.5*float64(i)/95))
+		}
+	}
+	return times
+}
+
 // plain is a link on which a longer delay of receipts saves octets and larger datagrams save time, with noise of 1 %.
 func plain(trial Trial) Figures {
 	p := trial.Profile
@@ -56,7 +69,7 @@ func plain(trial Trial) Figures {
 	noise := 1 + 0.01*random.Float64()
 	octets := 10000 + 3000*6/p.AckDelay.Seconds()
 	p95 := 1 + 500/float64(p.DatagramOctets)
-	return Figures{Octets: int64(octets * noise), P95: p95 * noise, Mean: p95, Tail: 2 * p95, Expected: 50, Delivered: 50}
+	return Figures{Octets: int64(octets * noise), Times: spread(p95*noise, 2*p95*noise), Expected: 50, Delivered: 50}
 }
 
 func TestSearchFindsAndRepeats(t *testing.T) {
@@ -96,21 +109,25 @@ func TestSearchRefuses(t *testing.T) {
 	cfg := Config{Profile: load(t, "iridium-directip-shore"), Traces: 1, Seed: 1}
 	changed := func(trial Trial) bool { return trial.Profile != cfg.Profile }
 	tests := map[string]func(*Figures, Trial){
-		"a lost delivery":      func(f *Figures, trial Trial) { f.Delivered-- },
-		"a message twice":      func(f *Figures, trial Trial) { f.Wrong++ },
-		"the slowest":          func(f *Figures, trial Trial) { f.Tail *= 1.5 },
-		"octets":               func(f *Figures, trial Trial) { f.Octets = 11000; f.P95 = 0.5 },
-		"latency":              func(f *Figures, trial Trial) { f.Octets = 5000; f.P95 = 1.1 },
-		"one variant":          func(f *Figures, trial Trial) { f.P95 = map[bool]float64{true: 0.5, false: 1.05}[trial.Variant == 0] },
-		"a play that fails":    func(f *Figures, trial Trial) { *f = Figures{Err: "no"} },
-		"nothing is different": func(f *Figures, trial Trial) { *f = Figures{Octets: 10000, P95: 1, Tail: 1, Expected: 9, Delivered: 9} },
+		"a lost delivery": func(f *Figures, trial Trial) { f.Delivered-- },
+		"a message twice": func(f *Figures, trial Trial) { f.Wrong++ },
+		"the slowest":     func(f *Figures, trial Trial) { f.Times = spread(0.9, 3) },
+		"octets":          func(f *Figures, trial Trial) { f.Octets, f.Times = 11000, spread(0.5, 1) },
+		"latency":         func(f *Figures, trial Trial) { f.Octets, f.Times = 5000, spread(1.1, 2) },
+		"one variant": func(f *Figures, trial Trial) {
+			f.Octets, f.Times = 10000, spread(map[bool]float64{true: 0.5, false: 1.05}[trial.Variant == 0], 1)
+		},
+		"a play that fails": func(f *Figures, trial Trial) { *f = Figures{Err: "no"} },
+		"nothing is different": func(f *Figures, trial Trial) {
+			*f = Figures{Octets: 10000, Times: spread(1, 1), Expected: 9, Delivered: 9}
+		},
 	}
 	for name, spoil := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := run(t, cfg, func(trial Trial) Figures {
-				f := Figures{Octets: 10000, P95: 1, Tail: 1, Expected: 9, Delivered: 9}
+				f := Figures{Octets: 10000, Times: spread(1, 1), Expected: 9, Delivered: 9}
 				if changed(trial) {
-					f.Octets, f.P95 = 9000, 0.9
+					f.Octets, f.Times = 9000, spread(0.9, 1)
 					spoil(&f, trial)
 				}
 				return f
@@ -259,7 +276,8 @@ func TestFiguresOf(t *testing.T) {
 		res.Samples = append(res.Samples, replay.Sample{ArrivedS: &at})
 	}
 	res.Samples = append(res.Samples, replay.Sample{})
-	if f := FiguresOf(res); f != (Figures{Octets: 7, P95: 95, Mean: 50.5, Tail: 98, Expected: 101, Delivered: 100, Wrong: 3}) {
+	f := FiguresOf(res)
+	if f.Octets != 7 || f.Expected != 101 || f.Delivered != 100 || f.Wrong != 3 || quantile(f.Times, 0.95) != 95 || tail(f.Times) != 98 || quantile(f.Times, 0.5) != 50 {
 		t.Errorf("%+v", f)
 	}
 }
@@ -272,5 +290,28 @@ func TestNice(t *testing.T) {
 	}
 	if d := time.Duration(nice(8100)) * time.Millisecond; d != 8100*time.Millisecond {
 		t.Error(d)
+	}
+}
+
+// Traces for the proof are played when all is decided, and nothing follows from them.
+func TestSearchProof(t *testing.T) {
+	cfg := Config{Profile: load(t, "iridium-directip-shore"), Traces: 1, Seed: 7}
+	want := run(t, cfg, plain, 0)
+	cfg.Proof = 2
+	var others []Trial
+	r := run(t, cfg, func(trial Trial) Figures {
+		f := plain(trial)
+		if trial.Trace >= cfg.Traces {
+			others = append(others, trial)
+			if trial.Profile != cfg.Profile {
+				f.Octets *= 3 // it would be taken back, did it count
+			}
+		} else if len(others) > 0 {
+			t.Errorf("%+v is wanted after the proof has begun", trial)
+		}
+		return f
+	}, 0)
+	if len(others) != 2*2*proofs || r.Profile != want.Profile || len(r.Proof) != 2 || r.Proof[1].Plays != proofs || r.Proof[0].OctetsPct < 50 {
+		t.Errorf("%d plays, proof %+v", len(others), r.Proof)
 	}
 }

@@ -58,21 +58,35 @@ func Variant(s *replay.Script, n Number, seed uint64) *replay.Script {
 func FiguresOf(res *replay.Result) Figures {
 	f := Figures{Octets: res.LinkBytes.Up + res.LinkBytes.Down, Expected: res.Messages.Expected, Delivered: res.Messages.Delivered,
 		Wrong: res.Messages.Duplicates + res.Messages.Corrupted}
-	var times []float64
+
 	for _, s := range res.Samples {
 		if v, ok := s.Latency(); ok {
-			times = append(times, v)
-			f.Mean += v
+			f.Times = append(f.Times, v)
 		}
 	}
-	if n := len(times); n > 0 {
-		slices.Sort(times)
-		f.Mean /= float64(n)
-		f.P95 = times[int(math.Ceil(0.95*float64(n)))-1]
-		slowest := times[n-max(1, n/20):]
-		for _, v := range slowest {
-			f.Tail += v / float64(len(slowest))
-		}
-	}
+	slices.Sort(f.Times)
 	return f
+}
+
+// quantile of sorted values: the least that a share of all does not exceed; 0 of none.
+func quantile(sorted []float64, q float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
+}
+
+func mean(values []float64) (m float64) {
+	for _, v := range values {
+		m += v / float64(len(values))
+	}
+	return m
+}
+
+// tail is the mean of the slowest twentieth, one at least.
+func tail(sorted []float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return mean(sorted[len(sorted)-max(1, len(sorted)/20):])
 }
