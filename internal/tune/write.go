@@ -15,7 +15,7 @@ func Write(source []byte, from, to profile.Profile, name string, head []string) 
 	to.Name = name
 	var out strings.Builder
 	for _, line := range head {
-		fmt.Fprintf(&out, "# %s\n", strings.Map(printable, line))
+		out.WriteString(strings.TrimSpace("# "+strings.Map(printable, line)) + "\n")
 	}
 	section := ""
 	done := map[string]bool{}
