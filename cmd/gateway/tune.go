@@ -252,6 +252,9 @@ func printTuned(w io.Writer, p profile.Profile, res tune.Result, out string, pro
 		for i, j := range res.Proof {
 			judged("On "+filepath.Base(proof[i]), j)
 		}
+		if len(res.Proof) > 1 {
+			judged("On all of these", *res.Proven)
+		}
 	}
 	if len(res.Idle) > 0 {
 		fmt.Fprintf(&b, "\nWithout any effect on these traces: %s\n", strings.Join(res.Idle, ", "))

@@ -110,6 +110,7 @@ type Result struct {
 	Seen    Judgement       `json:"seen"`
 	Unseen  Judgement       `json:"unseen"`
 	Proof   []Judgement     `json:"proof,omitempty"` // by trace
+	Proven  *Judgement      `json:"proof_together,omitempty"`
 	Plays   int             `json:"plays"`
 	Rounds  int             `json:"rounds"`
 	Cut     bool            `json:"cut"`            // the time limit ended the search before it had nothing more to try
@@ -455,8 +456,15 @@ func (s *Search) finish() {
 	}
 	s.res.Unseen = s.compare(s.cfg.Profile, s.current, firstOfEnd, unseen)
 	if len(s.res.Steps) > 0 {
+		var all []Trial
 		for t := range s.cfg.Proof {
-			s.res.Proof = append(s.res.Proof, s.over(s.proof(s.cfg.Profile, t), s.current))
+			trials := s.proof(s.cfg.Profile, t)
+			s.res.Proof = append(s.res.Proof, s.over(trials, s.current))
+			all = append(all, trials...)
+		}
+		if len(all) > 0 {
+			j := s.over(all, s.current)
+			s.res.Proven = &j
 		}
 	}
 }

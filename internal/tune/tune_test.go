@@ -311,7 +311,7 @@ func TestSearchProof(t *testing.T) {
 		}
 		return f
 	}, 0)
-	if len(others) != 2*2*proofs || r.Profile != want.Profile || len(r.Proof) != 2 || r.Proof[1].Plays != proofs || r.Proof[0].OctetsPct < 50 {
+	if len(others) != 2*2*proofs || r.Profile != want.Profile || len(r.Proof) != 2 || r.Proof[1].Plays != proofs || r.Proven.Plays != 2*proofs || r.Proof[0].OctetsPct < 50 {
 		t.Errorf("%d plays, proof %+v", len(others), r.Proof)
 	}
 }
