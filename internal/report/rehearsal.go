@@ -19,7 +19,7 @@ func Rehearsal(r *rehearse.Rehearsal) Page {
 		Tone:     map[string]Tone{rehearse.Go: Good, rehearse.Late: Warn, rehearse.No: Bad}[r.Verdict],
 		Foot: []string{
 			"Typical is the median of the plays, worst the largest of them. Octets are IP octets. A credit is one started 50 octets of a datagram without its IP and UDP headers, one SBD message each.",
-			"A call on demand begins with the first octet and is ended after 30 s of silence; setting it up is not counted. The plays are in virtual time over an emulated link: docs/traces.md says how far they were right.",
+			"A call on demand begins with the first octet and is ended after 30 s of silence; setting it up is not counted. The plays are in virtual time over an emulated link: docs/replay.md says how far that was right.",
 		},
 	}
 	c := r.Cost
