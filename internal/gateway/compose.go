@@ -142,13 +142,21 @@ func (g *Gateway) post(now time.Time, p *peer, l *letter, long, hello bool) (int
 	if err != nil {
 		return 0, err
 	}
+	state, payload := 0, false
 	for i, n := range sizes {
 		if d, ok := l.frames[i].(frame.Data); ok && d.Rides {
 			p.ledger.add(sent, kindAck, 1)
 			n--
 		}
 		p.ledger.add(sent, l.kinds[i], n)
+		switch l.kinds[i] {
+		case kindState, kindAdvertisement:
+			state += n
+		case kindPayload:
+			payload = true
+		}
 	}
+	g.told(now, p, state, payload)
 	p.ledger.add(sent, kindHeader, profile.IPUDPOctets+seal.OverheadShort)
 	if long {
 		p.ledger.add(sent, kindKey, seal.OverheadLong-seal.OverheadShort)
@@ -206,8 +214,10 @@ func (g *Gateway) addMessages(now time.Time, p *peer, l *letter) {
 		p.shift(frame.Direct)
 		any = true
 	}
-	for p.sender.Room(frame.Direct) && g.addState(now, p, l) {
-		any = true
+	if may, _ := g.mayTell(now, p); may {
+		for p.sender.Room(frame.Direct) && g.addState(now, p, l) {
+			any = true
+		}
 	}
 	if any {
 		p.direct++

@@ -354,9 +354,13 @@ func (g *Gateway) ready(now time.Time, p *peer) (bool, time.Time) {
 	if !p.sender.Dead() {
 		switch {
 		case len(p.sender.Lost(now)) > 0, len(p.normOut) > 0,
-			p.first(frame.Direct) != nil, g.norm.up && p.first(frame.Bulk) != nil,
-			p.sender.Room(frame.Direct) && g.mul == nil && len(g.replica.Next(now, p.ID, 1)) > 0:
+			p.first(frame.Direct) != nil, g.norm.up && p.first(frame.Bulk) != nil:
 			return true, time.Time{}
+		case p.sender.Room(frame.Direct) && g.mul == nil && len(g.replica.Next(now, p.ID, 1)) > 0:
+			may, when := g.mayTell(now, p)
+			if may || at(when) {
+				return true, time.Time{}
+			}
 		}
 		if at(g.bulkDeadline(p)) {
 			return true, time.Time{}

@@ -65,6 +65,7 @@ type peer struct {
 	order mulOrder // of P_Mul's messages from it
 
 	air         air
+	news        news
 	readyAt     time.Time
 	lastSent    time.Time
 	lastHeard   time.Time

@@ -49,12 +49,14 @@ func (c *crowd) join() *member {
 	return m
 }
 
-func (c *crowd) lease(m *member) {
+func (c *crowd) lease(m *member) { c.step(Received{m.conn, c.connectBody(m)}) }
+
+func (c *crowd) connectBody(m *member) []byte {
 	route := jxta.Route{Dest: m.id, Access: jxta.AccessPoint{Peer: m.id, Addresses: []string{"tcp://" + m.addr}}}
 	adv := jxta.PeerAdvertisement{Peer: m.id, Group: jxta.NetGroup, Name: "peer " + m.addr, Services: []jxta.Service{
 		{Class: jxta.ClassEndpoint, Node: jxta.ServiceNode(jxta.ClassEndpoint, route.Node())}}}
 	service, param := jxta.Mangle(jxta.NetGroup, jxta.URN(jxta.ClassRendezvous), jxta.NetGroup)
-	c.step(Received{m.conn, c.body(m, service, param, xmlElement("Connect", jxta.AppendDocument(nil, adv.Node())))})
+	return c.body(m, service, param, xmlElement("Connect", jxta.AppendDocument(nil, adv.Node())))
 }
 
 func (c *crowd) step(ev Event) Output {

@@ -106,8 +106,14 @@ func Decode(file string, data []byte) (Profile, error) {
 		d.errs = append(d.errs, d.unreported(p.problems())...)
 		return Profile{}, join(d.errs)
 	}
+	if p.StateShare == 0 {
+		p.StateShare = defaultStateShare
+	}
 	return p, p.Validate(file, d.lines)
 }
+
+// defaultStateShare leaves three quarters of a link to messages. More delays them, less keeps new peers waiting.
+const defaultStateShare = 25
 
 // required are the keys without a default. A direction's key may stand in [both] instead.
 var required = []string{
@@ -203,6 +209,7 @@ func gatewayFields(p *Profile) map[string]any {
 		"datagram_octets": &p.DatagramOctets, "segment_octets": &p.SegmentOctets, "window": &p.Window,
 		"ack_delay_ms": &p.AckDelay, "probe_interval_ms": &p.ProbeInterval, "hole_age_ms": &p.HoleAge,
 		"grtt_ms": &p.GRTT, "bundle_ms": &p.Bundle, "transport": &p.Transport,
+		"state_share_percent": &p.StateShare,
 	}
 }
 

@@ -45,6 +45,7 @@ type Profile struct {
 	HoleAge        time.Duration // a hole under an acknowledged number is sent again when so old
 	GRTT           time.Duration // fixed for NORM, the same at all members
 	Bundle         time.Duration // what becomes ready within it shares a datagram
+	StateShare     float64       // percent of the rate that news of the sites may take while messages flow; default 25
 	PMulUse        PMulUse
 }
 

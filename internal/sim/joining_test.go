@@ -1,0 +1,84 @@
+package sim
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"aldis/internal/jxtabridge"
+)
+
+// fifty are the items that fifty peers bring when they join: each itself and an open pipe.
+func fifty() (items []jxtabridge.Item) {
+	for i := range 50 {
+		id := fmt.Sprintf("cbid-59616261646162614A78746150325033%08X155EBF440C2B9C89E114D3E203", 0x9E3779B1*uint32(i+1))
+		doc := fmt.Sprintf("<jxta:PA><PID>urn:jxta:%s</PID><GID>urn:jxta:jxta-NetGroup</GID><Name>console %d</Name></jxta:PA>", id, i)
+		items = append(items,
+			jxtabridge.Item{Kind: jxtabridge.ItemPeer, Group: "jxta-NetGroup", Peer: id, Doc: []byte(doc), Signed: true},
+			jxtabridge.Item{Kind: jxtabridge.ItemPipe, Group: "jxta-NetGroup", Peer: id, Sub: jxtabridge.PipeUnicast,
+				ID: fmt.Sprintf("uuid-59616261646162614E50472050325033%032X04", uint64(i+1)*0x9E3779B97F4A7C15)})
+	}
+	return items
+}
+
+func stateOctets(n *Node, now time.Time) (octets uint64) {
+	for _, row := range n.GW.Status(now).Ledger {
+		if row.Direction == "sent" && (row.Kind == "state" || row.Kind == "advertisement") {
+			octets += row.Octets
+		}
+	}
+	return octets
+}
+
+// Fifty peers that join a ship's LAN within one second while reports flow: every report arrives, once and in order, none
+// is held up by much, and what the news of them takes of the air is bounded by the profile's share, until all is told.
+func TestFiftyJoinWhileDataFlows(t *testing.T) {
+	for _, name := range []string{"iridium-directip", "vhf-cnr-16k"} {
+		t.Run(name, func(t *testing.T) {
+			w := world(t, 2, name, 50)
+			hq, ship := w.Nodes[0], w.Nodes[1]
+			hq.Site.Put(w, pipeItem(1, pipeHQ))
+			w.Run(2 * time.Minute)
+			quiet := tracks(w, ship, []uint16{1}, 60, 200, 5*time.Second)
+			w.Run(6 * time.Minute)
+			calm := once(t, w, hq.Site, 2, *quiet)
+			hq.Site.Got = nil
+
+			before := stateOctets(ship, w.Now)
+			began := w.Now
+			busy := tracks(w, ship, []uint16{1}, 60, 200, 5*time.Second)
+			items := fifty()
+			for i, it := range items {
+				w.At(20*time.Second+time.Duration(i)*10*time.Millisecond, func() { ship.Site.Put(w, it) })
+			}
+			p := load(t, name)
+			share := uint64(p.StateShare * float64(p.Up.RateBps) / 8 / 100)
+			limit := func(d time.Duration) uint64 { // and what one datagram may be ahead
+				return uint64(d/time.Second)*share + 2*uint64(p.DatagramOctets)
+			}
+			var told time.Duration
+			for w.Now.Sub(began) < 6*time.Minute {
+				w.Run(time.Second)
+				joined := w.Now.Sub(began) - 20*time.Second
+				if got, most := stateOctets(ship, w.Now)-before, limit(max(0, joined)); got > most {
+					t.Fatalf("%v after the first join state has taken %d octets, the share is %d", joined, got, most)
+				}
+				if told == 0 && len(hq.Site.Far[2]) == len(items) {
+					told = w.Now.Sub(began) - 20*time.Second
+				}
+			}
+			latency := once(t, w, hq.Site, 2, *busy)
+			worst := func(l []time.Duration) time.Duration { return l[len(l)-1] }
+			median := func(l []time.Duration) time.Duration { return l[len(l)/2] }
+			t.Logf("reports: median %v, worst %v; while fifty join: median %v, worst %v; %d octets of state, all told after %v",
+				median(calm), worst(calm), median(latency), worst(latency), stateOctets(ship, w.Now)-before, told)
+			if told == 0 || told > 4*time.Minute {
+				t.Errorf("%d of %d items told, after %v", len(hq.Site.Far[2]), len(items), told)
+			}
+			// A datagram of state before it, and what that costs a half-duplex channel.
+			if more := median(latency) - median(calm); more > 2*time.Second {
+				t.Errorf("reports take %v longer while fifty join", more)
+			}
+		})
+	}
+}
