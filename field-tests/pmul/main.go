@@ -45,6 +45,7 @@ type result struct {
 	Known    float64 `json:"known_s,omitempty"` // when the sender knew, where it says so
 	Lost     int64   `json:"frames_lost"`
 	LateMS   float64 `json:"emulator_late_ms"`
+	Version  string  `json:"version,omitempty"` // of the gateway
 	err      error
 }
 
@@ -141,12 +142,12 @@ func measure(binary, dir, out, only string, parallel int) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() { <-signals; close(stop) }()
-	all := play(binary, dir, only, parallel, stop)
 	version, err := exec.Command(binary, "version").Output()
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(out, []byte(tables(all, strings.TrimSpace(string(version)))), 0o644); err != nil {
+	all := play(binary, strings.TrimSpace(string(version)), dir, only, parallel, stop)
+	if err := os.WriteFile(out, []byte(tables(all)), 0o644); err != nil {
 		return err
 	}
 	fmt.Println("wrote", out)
@@ -163,7 +164,7 @@ func wanted(name, only string) bool {
 }
 
 // play runs what is missing, so many at a time. Closing stop ends the runs under way and cleans up after them.
-func play(binary, dir, only string, parallel int, stop <-chan struct{}) []result {
+func play(binary, version, dir, only string, parallel int, stop <-chan struct{}) []result {
 	runs := matrix()
 	all := make([]result, len(runs))
 	slots := make(chan struct{}, parallel)
@@ -191,6 +192,7 @@ func play(binary, dir, only string, parallel int, stop <-chan struct{}) []result
 				fmt.Println(r.name(), "failed:", err)
 				return
 			}
+			res.Version = version
 			b, err := json.MarshalIndent(res, "", "  ")
 			if err == nil {
 				err = os.WriteFile(file, append(b, '\n'), 0o644)

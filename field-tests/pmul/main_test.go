@@ -9,13 +9,13 @@ import (
 // TestTables: medians, ranges, runs that did not finish and runs that were not played.
 func TestTables(t *testing.T) {
 	r := func(transport string, seed uint64, complete int, seconds float64) result {
-		return result{run: run{"hf-2400", transport, 200, seed}, Complete: complete, Seconds: seconds, Limit: 2, Data: 300 + int64(seed), Return: 52}
+		return result{run: run{"hf-2400", transport, 200, seed}, Complete: complete, Seconds: seconds, Limit: 2, Data: 300 + int64(seed), Return: 52, Version: "gateway v1"}
 	}
 	all := []result{r("p_mul", 1, 4, 2.5), r("p_mul", 2, 4, 9), r("p_mul", 3, 4, 3), r("uftp", 1, 4, 37), r("uftp", 2, 2, 0), r("uftp", 3, 1, 0),
 		{run: run{"hf-2400", "tcp", 200, 1}, err: errors.New("no file")}}
-	text := tables(all, "gateway v1")
+	text := tables(all)
 	for _, want := range []string{
-		"gateway v1",
+		"P_Mul is that of gateway v1.",
 		"| p_mul | 3 | 3 | 3.0 (2.5-9.0) | 1.50 (1.25-4.50) | 302 (301-303) | 52 |",
 		"| uftp | 3 | 1 | never (37.0-never) |",
 		"| tcp | not played |",

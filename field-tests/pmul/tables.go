@@ -7,13 +7,19 @@ import (
 )
 
 // tables writes docs/transports.md.
-func tables(all []result, version string) string {
+func tables(all []result) string {
 	var b strings.Builder
+	var versions []string // of the rows that depend on it
+	for _, r := range all {
+		if r.err == nil && r.Transport == "p_mul" && !slices.Contains(versions, r.Version) {
+			versions = append(versions, r.Version)
+		}
+	}
 	fmt.Fprintf(&b, `# P_Mul beside UFTP, NORM and TCP
 
 Written by `+"`go run ./field-tests/pmul`"+` (after `+"`make build`"+`, as root, with the Debian package uftp; about half an hour), never
 by hand. One file from one node to four over the emulated link, real processes in network namespaces; the JSON of each
-run is in field-tests/pmul/results/. Group membership is static: no IGMP goes on the air. Measured with %s.
+run is in field-tests/pmul/results/. Group membership is static: no IGMP goes on the air. P_Mul is that of %s.
 
 - **p_mul**: `+"`gateway pmul`"+`, ACP 142 byte by byte; every recipient's acknowledgement is in the octets.
 - **norm**: libnorm 1.5.9 in our child process, its packets as they are over UDP multicast: fixed rate, segments and GRTT
@@ -25,7 +31,7 @@ Seconds are from handing the file over to the whole file at the last receiver: m
 The limit is octets x 8 / rate + mean delay: one copy on the air, no header, no loss, no turn of talkers. Octets are IP octets
 on the air from then until a minute after the last has the file; on the star the mean of the four terminals, each of
 which has a link of its own. hf-2400 loses per frame, so a transport with larger frames meets fewer bursts.
-`, version)
+`, strings.Join(versions, ", "))
 	for _, link := range links {
 		for _, octets := range sizes {
 			fmt.Fprintf(&b, "\n## %s, %d octets to %d\n\n", link, octets, receivers)
