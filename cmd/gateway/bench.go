@@ -24,8 +24,8 @@ func benchAbout() string {
 	b.WriteString(`usage: gateway bench [--json] [--only LIST] [--quick] [--write FILE]
 
 Measures this gateway as rendezvous and relay of JXTA peers, beside JXSE 2.7 with the same load in the same run, and the
-published figures of 2004 and 2005. Everything runs on loopback, in processes of its own. Takes a few minutes, with --quick
-less than one. The benchmarks:
+published figures of 2004 and 2005. Everything runs on loopback, in processes of its own. Takes about ten minutes, with
+--quick two. Other work on the machine is in the figures; nice -n -15 gateway bench keeps most of it out. The benchmarks:
 
 `)
 	names, about := bench.Names()
