@@ -23,6 +23,7 @@ type Machine struct {
 	Go        string  `json:"go"`
 	Java      string  `json:"java,omitempty"`
 	Gateway   string  `json:"gateway"` // its version
+	Load      float64 `json:"load"`    // of other work: runnable tasks in the minute before the run
 	// Of all processes of the run, and of their session where the kernel groups by sessions: how much other work on the
 	// machine disturbs it.
 	Nice      int `json:"nice,omitempty"`
@@ -34,11 +35,15 @@ func (m Machine) String() string {
 	if m.Java != "" {
 		s += ", " + m.Java
 	}
-	return s + ", gateway " + m.Gateway
+	return s + fmt.Sprintf(", gateway %s; load of the machine before the run %.1f", m.Gateway, m.Load)
 }
 
 func thisMachine(ctx context.Context, cfg Config) Machine {
 	m := Machine{Processor: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version()}
+	if b, err := os.ReadFile("/proc/loadavg"); err == nil {
+		first, _, _ := strings.Cut(string(b), " ")
+		m.Load, _ = strconv.ParseFloat(first, 64) // 0 where it cannot be read
+	}
 	if v, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0); err == nil {
 		m.Nice = 20 - v // as the system call returns it
 	}
