@@ -72,5 +72,5 @@ func TestCorpus(t *testing.T) {
 	if code != 0 || errs != "" {
 		t.Errorf("exit %d: %s", code, errs)
 	}
-	wants(t, out, "version 1", "the same")
+	wants(t, out, "version 2", "the same")
 }

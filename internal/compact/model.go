@@ -59,9 +59,11 @@ type model struct {
 	scan
 	tables
 	counters *counters
-	used     int    // contexts looked at: all, or light
-	limit    uint32 // of counts: from there on old and new weigh alike
-	rate     int64  // of the mixers
+	dirty    [1 << primedLines]bool // lines of counters that may have changed since the model was primed, and
+	touched  []uint32               // their list
+	used     int                    // contexts looked at: all, or light
+	limit    uint32                 // of counts: from there on old and new weigh alike
+	rate     int64                  // of the mixers
 
 	node  uint32 // a one and the bits of the octet so far
 	half  uint32 // the same of its half
@@ -333,7 +335,12 @@ func (m *model) follow() {
 
 func (m *model) findLines(half uint32) {
 	for j, h := range m.hash[:m.used] {
-		m.line[j] = mix32(h, half) * lineSlots & slotMask
+		at := mix32(h, half) * lineSlots & slotMask
+		m.line[j] = at
+		if at /= lineSlots; !m.dirty[at] {
+			m.dirty[at] = true
+			m.touched = append(m.touched, at)
+		}
 	}
 }
 

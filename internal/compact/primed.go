@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/binary"
+	"slices"
 )
 
 // ModelVersion is the version of the model in model.bin; it is part of every codec number that needs the model. A
@@ -48,7 +49,17 @@ func (m *model) prime() {
 		m.counters = new(counters)
 		m.matchTable = make([]int32, 1<<matchBits)
 	}
-	*m.counters = primed.counters
+	if m.touched == nil || len(m.touched) > len(m.dirty)/2 {
+		*m.counters = primed.counters
+		clear(m.dirty[:])
+	} else {
+		for _, line := range m.touched {
+			at := line * lineSlots
+			*(*[lineSlots]uint32)(m.counters[at:]) = [lineSlots]uint32(primed.counters[at:])
+			m.dirty[line] = false
+		}
+	}
+	m.touched = slices.Grow(m.touched[:0], 1)
 	m.tables = primed.tables
 	m.limit, m.rate, m.used = 30, 14, contexts
 	m.forget()
