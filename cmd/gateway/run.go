@@ -29,6 +29,7 @@ import (
 	"aldis/internal/filter"
 	"aldis/internal/gateway"
 	"aldis/internal/journal"
+	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lan"
 	"aldis/internal/norm"
@@ -219,7 +220,7 @@ func (n *node) build() error {
 		ID: c.Node.ID, Name: c.Node.Name, Peers: peers, Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
 		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
 		Bridge: func(memories []jxtabridge.Memory) (gateway.Bridge, error) {
-			n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: dialled(c.LAN.TCP), HTTP: dialled(c.LAN.HTTP), Identity: identity,
+			n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: dialled(c.LAN.TCP), HTTP: dialled(c.LAN.HTTP), Identity: identity, SignLater: true,
 				Multicast: dialled(c.LAN.Multicast), Hold: gateway.Hold(c.Link.Profile), Filter: rules,
 				AskAfter: gateway.AskAfter(c.Link.Profile)}, memories)
 			return n.bridge, nil
@@ -230,6 +231,9 @@ func (n *node) build() error {
 	}
 	// One host that opens all it can leaves three quarters to the others.
 	bounds := lan.Config{Peer: identity.Peer, From: c.LAN.TCP.Addr(), MaxConns: c.LAN.MaxConnections, MaxConnsPerAddress: c.LAN.MaxConnections / 4}
+	bounds.Sign = func(message []byte, source string) ([]byte, error) {
+		return jxta.SignMessage(message, identity.Key, identity.Cert, source)
+	}
 	n.lan = lan.New(bounds, n.daemon.PostLAN, n.reg, n.log)
 	n.norm, err = norm.New(normConfig(c), n.daemon.PostNorm)
 	return err

@@ -66,12 +66,14 @@ func newRig(tb testing.TB, profileName string) *rig {
 		ID: 1, Name: "ship", Profile: link, Boot: seal.Boot{Number: 1}, Store: j.StoreID(), Rand: mrand.New(mrand.NewPCG(1, 2)),
 		Peers: []gateway.PeerConfig{{ID: 2, Name: "shore", Addr: netip.MustParseAddrPort("127.0.0.2:9")}},
 		Bridge: func(memories []jxtabridge.Memory) (gateway.Bridge, error) {
-			r.bridge = jxtabridge.New(jxtabridge.Config{Name: "ship", Address: r.address, Identity: identity}, memories)
+			r.bridge = jxtabridge.New(jxtabridge.Config{Name: "ship", Address: r.address, Identity: identity, SignLater: true}, memories)
 			return r.bridge, nil
 		},
 	}, nil)
 	must(err)
-	l := lan.New(lan.Config{Peer: identity.Peer, MaxConns: 4096, MaxConnsPerAddress: 4096}, r.PostLAN, nil, log)
+	l := lan.New(lan.Config{Peer: identity.Peer, Sign: func(m []byte, source string) ([]byte, error) {
+		return jxta.SignMessage(m, identity.Key, identity.Cert, source)
+	}, MaxConns: 4096, MaxConnsPerAddress: 4096}, r.PostLAN, nil, log)
 	ctx, cancel := context.WithCancel(context.Background())
 	var ended sync.WaitGroup
 	ended.Go(func() { l.Serve(ln) })

@@ -1,6 +1,7 @@
 package jxta
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/rsa"
 	"crypto/sha1"
@@ -84,28 +85,51 @@ func SignMessage(message []byte, key *rsa.PrivateKey, cert []byte, source string
 
 // Verify checks the trailer's signature over message with the key in the enclosed certificate. The certificate
 // itself proves nothing: it is self-signed.
-func (t Trailer) Verify(message []byte) error {
-	spki, err := certKey(t.Cert)
-	if err != nil {
-		return err
-	}
-	pub, err := x509.ParsePKIXPublicKey(spki)
-	if err != nil {
-		return fmt.Errorf("jxta: trailer: key: %w", err)
-	}
-	key, ok := pub.(*rsa.PublicKey)
-	if !ok || key.N.BitLen() > maxModulusLen {
-		return fail("trailer", "key", ErrMismatch)
+func (t Trailer) Verify(message []byte) error { return new(Verifier).Verify(t, message) }
+
+// Verifier remembers the key of the last certificate: a peer signs everything with the same.
+type Verifier struct {
+	cert []byte
+	key  *rsa.PublicKey
+}
+
+// Verify is Trailer.Verify.
+func (v *Verifier) Verify(t Trailer, message []byte) error {
+	if v.key == nil || !bytes.Equal(t.Cert, v.cert) {
+		key, err := trailerKey(t.Cert)
+		if err != nil {
+			return err
+		}
+		v.cert, v.key = bytes.Clone(t.Cert), key
 	}
 	h := sha256.New()
 	h.Write(message)
 	h.Write(t.Cert)
 	h.Write([]byte(t.Source))
-	if err := rsa.VerifyPKCS1v15(key, crypto.SHA256, h.Sum(nil), t.Sig); err != nil {
+	if err := rsa.VerifyPKCS1v15(v.key, crypto.SHA256, h.Sum(nil), t.Sig); err != nil {
 		return fmt.Errorf("jxta: trailer: signature: %w", err)
 	}
 	return nil
 }
+
+func trailerKey(cert []byte) (*rsa.PublicKey, error) {
+	spki, err := certKey(cert)
+	if err != nil {
+		return nil, err
+	}
+	pub, err := x509.ParsePKIXPublicKey(spki)
+	if err != nil {
+		return nil, fmt.Errorf("jxta: trailer: key: %w", err)
+	}
+	key, ok := pub.(*rsa.PublicKey)
+	if !ok || key.N.BitLen() > maxModulusLen {
+		return nil, fail("trailer", "key", ErrMismatch)
+	}
+	return key, nil
+}
+
+// TrailerRoom is about what the trailer of a gateway or peer takes, in octets.
+const TrailerRoom = 1024
 
 // CertPeer is the peer id that belongs to a certificate: the first 16 octets of SHA-1 over its public key, in the
 // world group (wire 1.3).

@@ -164,8 +164,10 @@ type Carry struct {
 
 // Send hands one body (message and trailer) to a connection. A non-zero Token asks for Written.
 type Send struct {
-	Conn  ConnID
-	Body  []byte
+	Conn ConnID
+	Body []byte
+	// Sign is the source to sign for (jxta.SignMessage) before Body goes out; empty: it goes as it is.
+	Sign  string
 	Token uint64
 	// Confirms: the peer may forget what this acknowledges, so it must not go before the records of earlier Steps are
 	// durable: the block may have come twice, the first time over another connection.

@@ -263,7 +263,7 @@ func (b *Bridge) received(ev Received) {
 	if err == nil && len(rest) > 0 {
 		var t jxta.Trailer
 		if t, err = jxta.ParseTrailer(rest); err == nil {
-			err = t.Verify(ev.Body[:len(ev.Body)-len(rest)])
+			err = c.verifier.Verify(t, ev.Body[:len(ev.Body)-len(rest)])
 		}
 	}
 	if err != nil {

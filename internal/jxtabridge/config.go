@@ -24,6 +24,9 @@ type Config struct {
 	Multicast string
 	Identity  Identity
 
+	// SignLater leaves signing to whoever carries out Send: it takes longer than all the rest of a message.
+	SignLater bool
+
 	Lease      time.Duration // rendezvous lease; default 20 min, as JXTA's own (ghosts section 10: 2.2 hates short ones)
 	RelayLease time.Duration // most that a relay client gets; default 1 h
 	Hold       time.Duration // how long a propagate pipe's message waits for news of a listener; default 15 s

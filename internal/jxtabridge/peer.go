@@ -23,6 +23,7 @@ type conn struct {
 	inflight   []flight
 	octets     int // of inflight
 	complaints int
+	verifier   jxta.Verifier
 	feeds      map[*peer]bool // whose queues are too full for more from here
 }
 
@@ -366,10 +367,15 @@ func (b *Bridge) transmit(c *conn, m *message, again bool) {
 		text(elSource, jxta.PeerAddress(m.source)), text(elDestination, dest.String()))}
 	room := m.size + 512
 	if c.signed {
-		room += 1024
+		room += jxta.TrailerRoom
 	}
 	body, err := jxta.AppendMessage(make([]byte, 0, room), full)
-	if err == nil && c.signed {
+	sign := ""
+	switch {
+	case err != nil || !c.signed:
+	case b.cfg.SignLater:
+		sign = jxta.URN(m.source)
+	default:
 		body, err = jxta.SignMessage(body, b.cfg.Identity.Key, b.cfg.Identity.Cert, jxta.URN(m.source))
 	}
 	if err != nil { // a far payload that no JXTA message can hold
@@ -386,7 +392,7 @@ func (b *Bridge) transmit(c *conn, m *message, again bool) {
 	c.inflight = append(c.inflight, f)
 	c.octets += len(body)
 	b.stats.Sent++
-	b.out.Send = append(b.out.Send, Send{Conn: c.id, Body: body, Token: b.token, Confirms: m.confirms})
+	b.out.Send = append(b.out.Send, Send{Conn: c.id, Body: body, Sign: sign, Token: b.token, Confirms: m.confirms})
 }
 
 // learnFormat mirrors the peer's own way to end a message (wire 2.5).

@@ -20,8 +20,10 @@ import (
 
 // Config bounds the room. Zero values mean the defaults.
 type Config struct {
-	Peer               string        // the gateway's own unique value, for who asks over HTTP
-	From               netip.Addr    // own address of calls to peers; zero: the kernel's choice
+	Peer string     // the gateway's own unique value, for who asks over HTTP
+	From netip.Addr // own address of calls to peers; zero: the kernel's choice
+	// Sign appends to a message its trailer for a source (jxta.SignMessage); needed where Sends ask for it.
+	Sign               func(message []byte, source string) ([]byte, error)
 	MaxConns           int           // connections in all, over HTTP also peers; default 4096
 	MaxConnsPerAddress int           // connections of one IP address, over HTTP also peers; default 1024
 	MaxBody            int           // octets of one body; default 16 MiB
@@ -221,7 +223,7 @@ func (l *LAN) Send(s jxtabridge.Send) {
 	if n == nil {
 		return
 	}
-	o := outgoing{octets: s.Body, token: s.Token, message: true}
+	o := outgoing{octets: s.Body, sign: s.Sign, unsigned: len(s.Body), token: s.Token, message: true}
 	if !n.bare {
 		o.header = jxta.AppendPackageHeader(nil, len(s.Body))
 	}

@@ -466,3 +466,40 @@ func TestGate(t *testing.T) {
 	}
 	w.lan.Gate(jxtabridge.Gate{Conn: 999, Shut: true}) // gone already
 }
+
+// What is to be signed is signed on its way out, its length told with the trailer, and the queue is empty afterwards.
+func TestSignedOnTheWayOut(t *testing.T) {
+	w := start(t, Config{Sign: func(m []byte, source string) ([]byte, error) {
+		if source == "" {
+			return nil, errors.New("no source")
+		}
+		return append(m, source...), nil
+	}})
+	c := w.dial()
+	defer c.Close()
+	io.WriteString(c, hello1)
+	w.await("Welcomed", func(e []jxtabridge.Event) bool { return count[jxtabridge.Welcomed](e) == 1 })
+	id := w.all()[0].(jxtabridge.Opened).Conn
+	w.lan.Send(jxtabridge.Send{Conn: id, Body: []byte("signed by "), Sign: "urn:a", Token: 1})
+	w.lan.Send(jxtabridge.Send{Conn: id, Body: []byte("not"), Token: 2})
+	want := append(jxta.AppendPackageHeader(nil, 15), "signed by urn:a"...)
+	want = append(append(want, jxta.AppendPackageHeader(nil, 3)...), "not"...)
+	got := make([]byte, 0, 512)
+	buf := make([]byte, 512)
+	for !bytes.HasSuffix(got, want) && len(got) < 512 {
+		n, err := c.Read(buf)
+		if got = append(got, buf[:n]...); err != nil {
+			t.Fatalf("%v after %q", err, got)
+		}
+	}
+	w.await("both written", func(e []jxtabridge.Event) bool {
+		last, ok := e[len(e)-1].(jxtabridge.Written)
+		return ok && last.Token == 2
+	})
+	n := w.lan.conn(id)
+	n.mu.Lock()
+	if n.octets != 0 {
+		t.Errorf("%d octets seem to wait", n.octets)
+	}
+	n.mu.Unlock()
+}

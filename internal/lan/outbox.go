@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
 )
 
@@ -15,11 +16,22 @@ const (
 // outgoing is one body with its header block, or a bare line. Over HTTP a body has no header block.
 type outgoing struct {
 	header, octets []byte
+	sign           string // source of the trailer that is still to be made; empty: none
 	token          uint64
 	message        bool
+	signed         bool
+	unsigned       int // size before it was signed
 }
 
 func (o outgoing) size() int { return len(o.header) + len(o.octets) }
+
+// cost is what it counts for while it waits: the same with its trailer and without.
+func (o outgoing) cost() int {
+	if o.signed || o.sign != "" {
+		return o.unsigned + jxta.TrailerRoom
+	}
+	return o.size()
+}
 
 // outbox is what waits to be written to one connection or poll.
 type outbox struct {
@@ -86,10 +98,10 @@ func (b *outbox) queue(o outgoing) {
 		b.mu.Unlock()
 		return
 	}
-	full := b.octets+o.size() > b.lan.cfg.MaxQueue
+	full := b.octets+o.cost() > b.lan.cfg.MaxQueue
 	if !full {
 		b.waiting = append(b.waiting, o)
-		b.octets += o.size()
+		b.octets += o.cost()
 		b.more.Signal()
 	}
 	b.mu.Unlock()
@@ -99,8 +111,29 @@ func (b *outbox) queue(o outgoing) {
 	}
 }
 
-// take waits for something to write; nil is the end.
+// take waits for something to write; nil is the end. What is to be signed it signs: here, in a goroutine of each
+// connection, so that a fan-out keeps all processors busy and not the loop.
 func (b *outbox) take() []outgoing {
+	batch := b.wanted()
+	for i := range batch {
+		o := &batch[i]
+		if o.sign == "" {
+			continue
+		}
+		body, err := b.lan.cfg.Sign(o.octets, o.sign)
+		if err != nil { // the key is ours: only a broken one does that
+			b.lan.refuse("own_signature", b.remote, err)
+			b.close()
+			return nil
+		}
+		if o.octets, o.sign, o.signed = body, "", true; o.header != nil {
+			o.header = jxta.AppendPackageHeader(nil, len(body))
+		}
+	}
+	return batch
+}
+
+func (b *outbox) wanted() []outgoing {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for len(b.waiting) == 0 && !b.closed && !b.finished {
@@ -114,8 +147,8 @@ func (b *outbox) take() []outgoing {
 	if b.single {
 		most = 1
 	}
-	for count < len(b.waiting) && count < most && (count == 0 || size+b.waiting[count].size() <= batchSize) {
-		size += b.waiting[count].size()
+	for count < len(b.waiting) && count < most && (count == 0 || size+b.waiting[count].cost() <= batchSize) {
+		size += b.waiting[count].cost()
 		count++
 	}
 	batch := slices.Clone(b.waiting[:count])
@@ -129,9 +162,10 @@ func (b *outbox) take() []outgoing {
 // written tells of a batch that the peer's socket has taken, and answers its octets.
 func (b *outbox) written(batch []outgoing) (size int) {
 	var token uint64
-	bodies := 0
+	bodies, cost := 0, 0
 	for _, o := range batch {
 		size += o.size()
+		cost += o.cost()
 		if o.message {
 			bodies++
 		}
@@ -141,7 +175,7 @@ func (b *outbox) written(batch []outgoing) (size int) {
 	}
 	b.lan.metrics.Messages.WithLabelValues("out").Add(float64(bodies))
 	b.mu.Lock()
-	b.octets -= size
+	b.octets -= cost
 	b.mu.Unlock()
 	if token != 0 {
 		b.lan.post(jxtabridge.Written{Conn: b.id, Token: token})
