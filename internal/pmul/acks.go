@@ -105,6 +105,13 @@ func (r *Receiver) acknowledge(now time.Time) {
 		}
 		for _, m := range lists[node] {
 			e := r.missing(m)
+			if r.cfg.ownReturn() && !due(now, m.idleAt) && !due(now, m.askAt) { // only gaps, while more is coming
+				m.nackAt, m.gapsTo = time.Time{}, m.top
+				if e = e.below(m.top); len(e.Missing) > 0 {
+					entries = append(entries, e)
+				}
+				continue
+			}
 			m.reported = e.Missing[len(e.Missing)-1].To
 			m.nackAt, m.idleAt, m.askAt = time.Time{}, time.Time{}, time.Time{}
 			if m.asked < 4 { // then the sender has to ask
@@ -112,6 +119,9 @@ func (r *Receiver) acknowledge(now time.Time) {
 				m.asked++
 			}
 			entries = append(entries, e)
+		}
+		if len(entries) == 0 {
+			continue
 		}
 		packets := r.pack(node, entries)
 		r.out.Send = append(r.out.Send, packets...)
@@ -168,6 +178,16 @@ func (r *Receiver) ride(room int) {
 		}
 		owing = owing[n:]
 	}
+}
+
+// below is the part of a missing list under a number, cut there: nothing is said of what is higher.
+func (e AckEntry) below(top uint16) AckEntry {
+	n := 0
+	for n < len(e.Missing) && e.Missing[n].To < top {
+		n++
+	}
+	e.Missing, e.Cut = e.Missing[:n], n > 0
+	return e
 }
 
 // missing is the entry of an incomplete message, as much of it as fits a datagram.

@@ -203,6 +203,10 @@ func (c *Config) fragmentAir(m *outgoing) time.Duration {
 	return c.air(len(m.fragments[0]) + dataHeader)
 }
 
+// ownReturn tells that an Ack_PDU costs the sender no turn and that a gap is a loss: then it is told while the message is
+// still going out.
+func (c *Config) ownReturn() bool { return c.Turnaround == 0 && !c.Reorder && c.RateBps > 0 }
+
 // idleMost bounds for how many missing PDUs in a row a receiver waits.
 const idleMost = 16
 

@@ -282,3 +282,32 @@ func TestThreeNodes(t *testing.T) {
 		}
 	}
 }
+
+// TestGapToldAtOnce: where an Ack_PDU costs the sender no turn, a gap is told while the message is still going out.
+func TestGapToldAtOnce(t *testing.T) {
+	p := lossy(load(t, "iridium-directip"), 0, false)
+	w := newWorld(t, setup{nodes: 3, p: p, seed: 1})
+	lost := 0
+	w.tap = func(_, to *node, data []byte) bool {
+		if d, err := pmul.ParseData(data); err == nil && to == w.nodes[1] && (d.Number == 5 || d.Number == 6) && lost < 2 {
+			lost++
+			return false
+		}
+		return true
+	}
+	var order []uint16
+	w.sent = func(_ *node, data []byte) {
+		if d, err := pmul.ParseData(data); err == nil {
+			order = append(order, d.Number)
+		}
+	}
+	w.send(w.nodes[0], content(20000, 1), 0, time.Hour, w.nodes[1:]...)
+	w.run(time.Hour, func() bool { return len(w.nodes[0].fates) == 2 })
+	again := slices.Index(order[6:], 5) + 6
+	if len(order) != 43 || again < 7 || again > 20 || order[again+1] != 6 {
+		t.Errorf("Data_PDUs in the order %v; want 5 and 6 again in the middle, and nothing else", order)
+	}
+	if st := w.nodes[0].sender.Stats(); st.DataAgain != 2 {
+		t.Errorf("%+v, want 2 fragments again", st)
+	}
+}

@@ -61,6 +61,8 @@ type incoming struct {
 	last      int               // octets of the last fragment, as the shards say
 	octets    int
 	reported  uint16    // highest number of the last missing list
+	top       uint16    // highest number that came
+	gapsTo    uint16    // gaps below it have been told
 	nackAt    time.Time // an Ack_PDU with a missing list is due
 	idleAt    time.Time // what should follow has not come
 	asked     int       // missing lists since something came
@@ -344,6 +346,10 @@ func (r *Receiver) fragment(now time.Time, m *incoming, n uint16, b []byte) {
 		}
 	}
 	m.idleAt = now.Add(r.cfg.idle(after) + r.jitter(m.nodes))
+	if gap := n > m.top+1 && n > m.gapsTo+1; gap && r.cfg.ownReturn() && m.nackAt.IsZero() {
+		m.nackAt = now.Add(r.jitter(m.nodes))
+	}
+	m.top = max(m.top, n)
 	// The last that could come of this round; what is known is for others, and ours may follow out of order.
 	if after == 0 && (!known || m.reported == 0) || n == m.reported {
 		m.nackAt = now.Add(r.cfg.reorderWait() + r.jitter(m.nodes))
@@ -440,7 +446,7 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 		return
 	}
 	wait := r.cfg.completeWait(m.nodes, m.total)
-	if gap := r.gap(m); gap || m.reported > 0 { // it asked for what came now: the sender waits for its word
+	if gap := r.gap(m); gap || m.reported > 0 || m.gapsTo > 0 { // it asked for what came now: the sender waits for its word
 		wait = 0
 	}
 	r.owe(now, f, m.nodes, wait)
