@@ -11,15 +11,16 @@ import (
 // Rules of the search.
 const (
 	slack      = 0.01  // neither octets nor p95 may grow by more for a change to count
-	meanSlack  = 0.10  // nor mean latency, in which every repair counts
-	tailSlack  = 0.50  // nor the mean of the slowest twentieth: few messages, so only what is plain
+	meanSlack  = 0.15  // nor mean latency, in which every repair counts
+	tailSlack  = 0.75  // nor the mean of the slowest twentieth: few messages, so only what is plain
 	gain       = 0.005 // a change must be worth so much: half of the relative savings in octets and in p95
 	most       = 0.5   // of the plays taken one by one must be no worse
 	maxRounds  = 8
 	promising  = 6    // candidates of a round that are played a second time
 	tooDear    = 3    // %: what costs so many octets more at first sight is not
 	confirmed  = 3    // candidates that are played on all variants in a round
-	maxLoss    = 0.02 // on unseen variants nothing may be worse by more
+	maxLoss    = 0.02 // on unseen variants neither octets nor p95 may be worse by more
+	endSlack   = 2    // times as much as for a decision for mean and tail: there are no more plays to level them
 	screenings = 3    // variants of a trace that those that look promising on the first are played on
 	decisions  = 6    // variants that decisions are made on, those included
 	unseen     = 6    // variants for the judgement at the end
@@ -436,7 +437,7 @@ func (s *Search) knob(key string) *Knob {
 // judge compares with the untouched profile where nothing was decided, and takes back what does not hold.
 func (s *Search) judge() {
 	j := s.compare(s.cfg.Profile, s.current, firstOfEnd, unseen)
-	if len(s.res.Steps) > 0 && (j.Lost > 0 || j.OctetsPct > 100*maxLoss || j.P95Pct > 100*maxLoss || j.MeanPct > 100*meanSlack || j.TailPct > 100*tailSlack) {
+	if len(s.res.Steps) > 0 && (j.Lost > 0 || j.OctetsPct > 100*maxLoss || j.P95Pct > 100*maxLoss || j.MeanPct > 100*endSlack*meanSlack || j.TailPct > 100*endSlack*tailSlack) {
 		last := s.res.Steps[len(s.res.Steps)-1]
 		s.res.Steps = s.res.Steps[:len(s.res.Steps)-1]
 		s.res.Taken = append(s.res.Taken, last)
