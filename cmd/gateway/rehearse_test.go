@@ -46,7 +46,7 @@ func TestRehearseCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	slow := filepath.Join(t.TempDir(), "slow.toml")
-	if err := os.WriteFile(slow, bytes.Replace(thin, []byte("rate_bps = 300"), []byte("rate_bps = 75"), 1), 0o600); err != nil {
+	if err := os.WriteFile(slow, bytes.Replace(thin, []byte("rate_bps = 300"), []byte("rate_bps = 20"), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	tests := []struct {
@@ -57,7 +57,7 @@ func TestRehearseCommand(t *testing.T) {
 	}{
 		{"go", []string{"--profile", "iridium-directip-shore", "--trace", file, "--plays", "2", "--tariff", "credit=0.05,currency=EUR"}, 0, []string{"GO. All 36 messages", "36 of 36", "credits", "EUR"}},
 		{"late", []string{"--profile", "hf-2400", "--trace", file, "--plays", "1", "--deadline", "2s", "--alone"}, 1, []string{"LATE. ", "miss 2.0 s", "A deadline of", "What is late"}},
-		{"too much", []string{"--profile", slow, "--trace", file, "--plays", "1"}, 1, []string{"times what it takes", "75: ", "Links that would do: ", "Send less"}},
+		{"too much", []string{"--profile", slow, "--trace", file, "--plays", "1"}, 1, []string{"times what it takes", "20: ", "Links that would do: ", "Send less"}},
 		{"page", []string{"--profile", "vhf-cnr-16k", "--trace", file, "--plays", "1", "--html", "-"}, 0, []string{"<!DOCTYPE html>", "GO. "}},
 		{"no trace", []string{"--profile", "hf-2400"}, 2, []string{"which trace"}},
 		{"no link", []string{"--trace", file}, 2, []string{"which link"}},
@@ -86,7 +86,7 @@ func TestRehearseCommand(t *testing.T) {
 	var out bytes.Buffer
 	rehearseCommand([]string{"--profile", slow, "--trace", file, "--plays", "1", "--alone", "--json"}, &out, &out)
 	var r rehearse.Rehearsal
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil || r.Verdict == rehearse.Go || len(r.Overload) != 1 || r.Overload[0].RateBps != 75 || r.First == nil {
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil || r.Verdict == rehearse.Go || len(r.Overload) != 1 || r.Overload[0].RateBps != 20 || r.First == nil {
 		t.Errorf("%v, %+v", err, r)
 	}
 }

@@ -203,7 +203,7 @@ func TestText(t *testing.T) {
 		res.Samples[i].From = evil[i%len(evil)]
 	}
 	var b bytes.Buffer
-	r := rehearse.Judge([]*replay.Result{res}, rehearse.Options{Profile: link(t, "hf-300"), Deadline: time.Minute})
+	r := rehearse.Judge([]*replay.Result{res}, rehearse.Options{Profile: link(t, "hf-300"), Deadline: time.Second})
 	if err := Rehearsal(r).Text(&b); err != nil {
 		t.Fatal(err)
 	}
