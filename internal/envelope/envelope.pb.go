@@ -40,6 +40,7 @@ type Envelope struct {
 	Key           uint32     `protobuf:"varint,9,opt,name=key,proto3" json:"key,omitempty"`                           // 24 bits of a hash: a later message of the flow with the same one takes this one's place; 0: none does
 	Expires       uint32     `protobuf:"varint,10,opt,name=expires,proto3" json:"expires,omitempty"`                  // seconds since 1970 UTC, 0 for never; in the journal alone
 	Again         []uint32   `protobuf:"fixed32,11,rep,packed,name=again,proto3" json:"again,omitempty"`              // numbers of P_Mul messages of the receiver that the sender cannot read
+	Renew         []byte     `protobuf:"bytes,12,opt,name=renew,proto3" json:"renew,omitempty"`                       // of items that the receiver holds: 4-octet hash, and 16 bits of the minutes since 1970 UTC when it expires now
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -147,6 +148,13 @@ func (x *Envelope) GetExpires() uint32 {
 func (x *Envelope) GetAgain() []uint32 {
 	if x != nil {
 		return x.Again
+	}
+	return nil
+}
+
+func (x *Envelope) GetRenew() []byte {
+	if x != nil {
+		return x.Renew
 	}
 	return nil
 }
@@ -456,7 +464,7 @@ var File_internal_envelope_envelope_proto protoreflect.FileDescriptor
 
 const file_internal_envelope_envelope_proto_rawDesc = "" +
 	"\n" +
-	" internal/envelope/envelope.proto\x12\x0ealdis.envelope\"\xaf\x02\n" +
+	" internal/envelope/envelope.proto\x12\x0ealdis.envelope\"\xc5\x02\n" +
 	"\bEnvelope\x12\x12\n" +
 	"\x04flow\x18\x01 \x01(\rR\x04flow\x12\x12\n" +
 	"\x04data\x18\x02 \x03(\fR\x04data\x12/\n" +
@@ -469,7 +477,8 @@ const file_internal_envelope_envelope_proto_rawDesc = "" +
 	"\x03key\x18\t \x01(\rR\x03key\x12\x18\n" +
 	"\aexpires\x18\n" +
 	" \x01(\rR\aexpires\x12\x14\n" +
-	"\x05again\x18\v \x03(\aR\x05again\"\x89\x02\n" +
+	"\x05again\x18\v \x03(\aR\x05again\x12\x14\n" +
+	"\x05renew\x18\f \x01(\fR\x05renew\"\x89\x02\n" +
 	"\aFlowDef\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\fR\x05group\x12\x12\n" +
 	"\x04pipe\x18\x02 \x01(\fR\x04pipe\x12\x10\n" +

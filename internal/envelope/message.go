@@ -35,10 +35,11 @@ type Hash [4]byte
 type Message struct {
 	Payload *jxtabridge.Payload // MsgID does not travel
 	Items   []jxtabridge.Item
-	Asks    bool     // Have is meant, even when empty
-	Have    []Hash   // items held from the receiver's site
-	Void    []Hash   // items that the sender's site does not have
-	Again   []uint32 // P_Mul messages of the receiver that the sender has and cannot read
+	Asks    bool      // Have is meant, even when empty
+	Have    []Hash    // items held from the receiver's site
+	Void    []Hash    // items that the sender's site does not have
+	Again   []uint32  // P_Mul messages of the receiver that the sender has and cannot read
+	Renew   []Renewal // items that the receiver holds and that live longer now
 }
 
 // Flow is the canonical encoding of what the messages of one flow have in common. Equal flows have equal octets.
@@ -185,7 +186,7 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 	if m.Asks {
 		e.Have, e.HaveNone = joinHashes(m.Have), len(m.Have) == 0
 	}
-	e.Void, e.Again = joinHashes(m.Void), m.Again
+	e.Void, e.Again, e.Renew = joinHashes(m.Void), m.Again, joinRenewals(m.Renew)
 	if texts != nil {
 		if brief, ok := appendBrief(dst, e, texts.Alike); ok {
 			return brief, nil
@@ -265,6 +266,9 @@ func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts)
 		return Message{}, 0, "", err
 	}
 	if m.Void, err = splitHashes(e.Void); err != nil {
+		return Message{}, 0, "", err
+	}
+	if m.Renew, err = splitRenewals(e.Renew); err != nil {
 		return Message{}, 0, "", err
 	}
 	m.Asks, m.Again = e.HaveNone || len(m.Have) > 0, e.Again

@@ -38,6 +38,7 @@ func messages() map[string]Message {
 		"asks":          {Asks: true, Have: []Hash{{1, 2, 3, 4}, {5, 6, 7, 8}}},
 		"void":          {Void: []Hash{{9, 9, 9, 9}}},
 		"again":         {Again: []uint32{1, 1 << 31}},
+		"renewals":      {Renew: []Renewal{{Hash{1, 2, 3, 4}, 0}, {Hash{5, 6, 7, 8}, 0xffff}}},
 		"items": {Items: []jxtabridge.Item{
 			{Kind: jxtabridge.ItemPeer, Group: "jxta-NetGroup", Peer: peerA, Signed: true, Doc: []byte("<jxta:PA>" + strings.Repeat("abc ", 40))},
 			{Kind: jxtabridge.ItemAdv, Group: "jxta-NetGroup", Peer: peerA, ID: "uuid-0102", Sub: 2, Doc: []byte("x"),
@@ -158,4 +159,20 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%+v %+v comes back as %+v, %v", m, m.Payload, again.Payload, err)
 		}
 	})
+}
+
+// An expiry is the same at both ends, whatever their clocks say within a day, up to forty days ahead.
+func TestRenewal(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0).UTC()
+	for _, ahead := range []time.Duration{time.Minute, time.Hour, 24 * time.Hour, RenewalMost} {
+		want := now.Add(ahead).Truncate(time.Minute)
+		for _, clock := range []time.Duration{-20 * time.Hour, 0, 20 * time.Hour} {
+			if got := RenewalOf(Hash{}, want).Expires(now.Add(clock)); !got.Equal(want) {
+				t.Errorf("%v ahead, the clock %v off: %v, want %v", ahead, clock, got, want)
+			}
+		}
+	}
+	if _, _, _, err := Parse([]byte{12<<3 | 2, 3, 1, 2, 3}, nil); !errors.Is(err, ErrMalformed) {
+		t.Errorf("half a renewal: %v", err)
+	}
 }

@@ -275,7 +275,8 @@ func (g *Gateway) addState(now time.Time, p *peer, l *letter) bool {
 		if len(items) == 0 {
 			return false
 		}
-		m := &message{content: envelope.Message{Items: items}, kind: kindOf(items)}
+		content, items := g.stateMessage(now, p, items)
+		m := &message{content: content, kind: kindOf(content.Items)}
 		full, err := envelope.Append(nil, m.content, 0, true)
 		if err != nil {
 			g.note("warn", "an item of this site cannot be told to its peers", "peer", p.Name, "error", err)

@@ -43,6 +43,7 @@ func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
 		}
 		g.farItem(now, p.ID, it, true)
 	}
+	g.renew(now, p, m.Renew)
 	for _, h := range m.Void {
 		for key, it := range p.far {
 			if replica.HashOf(it) == h {
@@ -90,8 +91,16 @@ func (g *Gateway) compare(now time.Time, p *peer, digest uint32) {
 	if digest == 0 || p.asking() {
 		return
 	}
-	d := replica.NewDigest()
-	var have []envelope.Hash
+	have, d := g.have(now, p)
+	if d.Sum() == digest {
+		return
+	}
+	g.ask(p, have)
+}
+
+// have is what we hold of a peer's site.
+func (g *Gateway) have(now time.Time, p *peer) (have []envelope.Hash, d *replica.Digest) {
+	d = replica.NewDigest()
 	for _, it := range p.far {
 		if it.Expires.IsZero() || now.Before(it.Expires) {
 			h := replica.HashOf(it)
@@ -99,10 +108,12 @@ func (g *Gateway) compare(now time.Time, p *peer, digest uint32) {
 			d.Add(h)
 		}
 	}
-	if d.Sum() == digest {
-		return
-	}
 	slices.SortFunc(have, func(a, b envelope.Hash) int { return bytes.Compare(a[:], b[:]) })
+	return have, d
+}
+
+// ask asks a peer for what we lack of its site.
+func (g *Gateway) ask(p *peer, have []envelope.Hash) {
 	g.note("info", "our copy of a peer's state differs: asking for what is missing", "peer", p.Name, "held", len(have))
 	g.enqueue(p, &message{content: envelope.Message{Asks: true, Have: have}, kind: kindState})
 }

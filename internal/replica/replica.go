@@ -196,6 +196,15 @@ func goneItem(key string) jxtabridge.Item {
 	return jxtabridge.Item{Kind: jxtabridge.ItemKind(key[0]), Sub: key[1], Group: parts[0], Peer: parts[1], ID: parts[2], Gone: true}
 }
 
+// Holds is the version of an item that the peer is known to hold.
+func (r *Replica) Holds(peer uint16, key string) (Version, bool) {
+	if v := r.peers[peer]; v != nil {
+		held, has := v.held[key]
+		return held, has
+	}
+	return Version{}, false
+}
+
 // Sent notes that message carries items to the peer; also used at start for messages that were under way.
 func (r *Replica) Sent(peer uint16, message uint64, items []jxtabridge.Item) {
 	v := r.peers[peer]

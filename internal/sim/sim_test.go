@@ -399,6 +399,44 @@ func TestStateFollowsChanges(t *testing.T) {
 	}
 }
 
+// An advertisement that its peer publishes again every few minutes is told again for what is new: its lifetime, now and
+// then, in six octets and the datagram around them.
+func TestRepublishedAdvertisement(t *testing.T) {
+	w := world(t, 2, "iridium-dialup", 5)
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	adv := jxtabridge.Item{Kind: jxtabridge.ItemAdv, Group: "jxta-NetGroup", Peer: peerID(1), ID: "uuid-0102", Sub: 2,
+		Doc: track(1, pipeHQ, 1, 900).Elements[0].Data, To: []uint16{2}, Home: true}
+	again := func() {
+		adv.Expires = w.Now.Add(2 * time.Hour)
+		hq.Site.Put(w, adv)
+	}
+	again()
+	w.Run(time.Minute)
+	up, _ := w.Octets(hq)
+	for i := range 100 {
+		w.At(time.Duration(i)*5*time.Minute, again)
+	}
+	for i := range 50 {
+		w.Run(10 * time.Minute)
+		it, ok := ship.Site.Far[1][adv.Key()]
+		if !ok || !it.Expires.After(w.Now.Add(50*time.Minute)) || it.Expires.After(adv.Expires) || !bytes.Equal(it.Doc, adv.Doc) {
+			t.Fatalf("after %v the ship has it %v until %v", w.Now.Sub(Epoch), ok, it.Expires)
+		}
+		if i == 25 {
+			w.Kill(hq, time.Second)
+		}
+	}
+	now, _ := w.Octets(hq)
+	t.Logf("%d octets in 500 minutes for an advertisement of %d octets that was published 100 times", now-up, len(adv.Doc))
+	if now-up > 800 {
+		t.Errorf("%d octets from HQ, want at most 800", now-up)
+	}
+	w.Run(2*time.Hour + 2*time.Minute)
+	if _, ok := ship.Site.Far[1][adv.Key()]; ok && w.Now.Before(ship.Site.Far[1][adv.Key()].Expires) {
+		t.Error("it outlives its last publication")
+	}
+}
+
 func TestSameSeedSameRun(t *testing.T) {
 	run := func() ([]string, []Got) {
 		w := world(t, 3, "iridium-directip", 5, func(c *Config) { c.CrashAfterCommit = 0.01 })
