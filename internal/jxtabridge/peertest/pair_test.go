@@ -313,7 +313,11 @@ func (s *side) start() {
 		case <-stop:
 		}
 	}
-	s.lan = lan.New(lan.Config{Peer: s.cfg.Identity.Peer}, post, nil, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	s.cfg.SignLater = true // as gateway run has it
+	sign := func(m []byte, source string) ([]byte, error) {
+		return jxta.SignMessage(m, s.cfg.Identity.Key, s.cfg.Identity.Cert, source)
+	}
+	s.lan = lan.New(lan.Config{Peer: s.cfg.Identity.Peer, Sign: sign}, post, nil, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	var memories []jxtabridge.Memory
 	for k, v := range s.memory {
 		memories = append(memories, jxtabridge.Memory{Key: k, Value: v})
