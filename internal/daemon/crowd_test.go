@@ -95,9 +95,9 @@ func BenchmarkCrowd(b *testing.B) {
 		p := peers[i*7919%len(peers)]
 		var body []byte
 		switch {
-		case i%50 == 49:
+		case i%200 == 199:
 			body = p.publication(pipeAdv(100_000 + i))
-		case i%10 == 9:
+		case i%50 == 9:
 			body = p.renewal()
 		default:
 			body = p.question("Name", adName(i*31%100_000))
