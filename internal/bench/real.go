@@ -168,7 +168,7 @@ func pipes(ctx context.Context, r *run) ([]Row, error) {
 		{What: "message of 1 octet and its acknowledgement", Unit: "ms", Published: "J2SE 0.711 (2005, one way, gigabit)"},
 		{What: "message of 1 kB and its acknowledgement", Unit: "ms"},
 		{What: "messages of 1 kB, smooth", Unit: "1/s", Published: "115 (JXTA 1.0, 2004)"},
-		{What: "burst of 50 messages of 1 kB until all are there", Unit: "ms", Published: "179 messages/s bursty (JXTA 2.0, 2004)"},
+		{What: "burst of 50 messages of 1 kB until the last that comes", Unit: "ms", Published: "179 messages/s bursty (JXTA 2.0, 2004)"},
 		{What: "data in messages of 64 kB", Unit: "MB/s", Published: "J2SE endpoint 101 (2005, gigabit)"},
 	}
 	err := r.bothReal(ctx, func(ctx context.Context, s *server, p *real) error {
