@@ -228,5 +228,6 @@ process on loopback, with load generators and peers on the same machine. Load co
 such peers talk directly once they know each other; the gateway stays between them. "peers lost": between two
 unmodified peers, in their own library; the gateway's counters show that all it took in went out. Times to the answer count
 from when a question was due. Published figures: the performance model of 2004 (JXTA 2.0, 800 MHz machines, 100 Mbit/s) and the
-benchmark of 2005 (JXTA-J2SE 2.x and JXTA-C 2.x, gigabit network).
+benchmark of 2005 (JXTA-J2SE 2.x and JXTA-C 2.x, gigabit network). Other work on the machine is in the figures, above all in the
+99th percentiles: its load stands with each section, and the processor time of the server in the cells is free of it.
 `
