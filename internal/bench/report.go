@@ -229,5 +229,6 @@ such peers talk directly once they know each other; the gateway stays between th
 unmodified peers, in their own library; the gateway's counters show that all it took in went out. Times to the answer count
 from when a question was due. Published figures: the performance model of 2004 (JXTA 2.0, 800 MHz machines, 100 Mbit/s) and the
 benchmark of 2005 (JXTA-J2SE 2.x and JXTA-C 2.x, gigabit network). Other work on the machine is in the figures, above all in the
-99th percentiles: its load stands with each section, and the processor time of the server in the cells is free of it.
+99th percentiles (runs say what load they found; those that do not found 15 runnable tasks for 2 cores); the processor time
+of the server in the cells is nearly free of it.
 `
