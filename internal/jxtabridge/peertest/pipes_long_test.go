@@ -253,17 +253,20 @@ func cross(t *testing.T, binary, name, kindA, kindB string, pipes []string) {
 	// The ledger: its octets are the link's, to the octet, and none is for anything but what is named there.
 	sum, carried := 0, 0
 	kinds := map[string]uint64{}
+	for done := false; !done; { // the receipt of a long message may be under way still
+		if w.ctx.Err() != nil {
+			t.Fatal("not every message has its receipt")
+		}
+		m.quiet(8 * time.Second)
+		done = true
+		for i := range gw {
+			for _, p := range report(t, status[i]).Peers {
+				done = done && p.Accepted == p.Delivered
+			}
+		}
+	}
 	for i := range gw {
-		var r control.Report
-		resp, err := http.Get("http://" + status[i] + "/status")
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = json.NewDecoder(resp.Body).Decode(&r)
-		resp.Body.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := report(t, status[i])
 		for _, row := range r.Ledger {
 			if row.Direction == "sent" {
 				sum += int(row.Octets)
@@ -292,6 +295,19 @@ func cross(t *testing.T, binary, name, kindA, kindB string, pipes []string) {
 		t.Errorf("%d messages were carried, the applications sent %d in %d streams", carried, messages, opened)
 	}
 	t.Logf("\n%s%s: %d messages of applications, %d carried, %d octets on the link: %v", table.String(), name, messages, carried, sum, kinds)
+}
+
+func report(t *testing.T, address string) (r control.Report) {
+	t.Helper()
+	resp, err := http.Get("http://" + address + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&r); err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // all waits for the messages of one direction, and checks that each came once and whole.
