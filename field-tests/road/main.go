@@ -131,7 +131,8 @@ type figures struct {
 type result struct {
 	run
 	figures
-	err error
+	gateway string // what was measured
+	err     error
 }
 
 func main() {
@@ -146,12 +147,7 @@ func main() {
 		os.Exit(1)
 	}
 	all := play(*binary, *results, *only, *parallel)
-	version, err := exec.Command(*binary, "version").Output()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	if err := os.WriteFile(*out, []byte(tables(all, strings.TrimSpace(string(version)))), 0o644); err != nil {
+	if err := os.WriteFile(*out, []byte(tables(all)), 0o644); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -210,7 +206,8 @@ func read(r run, file string) result {
 		return result{run: r, err: err}
 	}
 	var doc struct {
-		Runs map[string]figures `json:"runs"`
+		Gateway string             `json:"gateway"`
+		Runs    map[string]figures `json:"runs"`
 	}
 	if err := json.Unmarshal(b, &doc); err != nil {
 		return result{run: r, err: err}
@@ -223,7 +220,7 @@ func read(r run, file string) result {
 	if !ok {
 		return result{run: r, err: errors.New("no run " + which)}
 	}
-	return result{run: r, figures: f}
+	return result{run: r, figures: f, gateway: doc.Gateway}
 }
 
 func num(p *float64, format string) string {
@@ -233,7 +230,7 @@ func num(p *float64, format string) string {
 	return fmt.Sprintf(format, *p)
 }
 
-func tables(all []result, version string) string {
+func tables(all []result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Measured
 
@@ -242,20 +239,28 @@ Written by `+"`go run ./field-tests/road`"+` (after `+"`make build peers`"+`, as
 Its JSON is in field-tests/road/results/. Seconds count from the start of the ship's peer process; link octets are IP octets.
 Tracks are readable text of 200 octets and each costs what is new in it, so application octets exceed link octets.
 Out of order counts what JXSE 2.7, which hands each message to a thread of its own, told its application late on a busy
-machine; the gateway writes them in order and apart. Measured with %s; two cores, eight runs at a time.
+machine; the gateway writes them in order and apart. Two cores, eight runs at a time. Under each table stands which
+gateway it is of.
 
-`, version)
+`)
 	group := func(title, head string, names []string, row func(result) string) {
 		fmt.Fprintf(&b, "## %s\n\n%s\n%s\n", title, head, rule(head))
+		var of []string
 		for _, r := range all {
 			if !slices.Contains(names, r.group) {
 				continue
+			}
+			if r.gateway != "" && !slices.Contains(of, r.gateway) {
+				of = append(of, r.gateway)
 			}
 			if r.err != nil {
 				fmt.Fprintf(&b, "| %s | %s | %d | not played |\n", r.profile, r.peers, r.seed)
 				continue
 			}
 			fmt.Fprintf(&b, "| %s | %s | %d | %s |\n", r.profile, r.peers, r.seed, row(r))
+		}
+		if len(of) > 0 {
+			fmt.Fprintf(&b, "\n%s\n", strings.Join(of, ", "))
 		}
 		fmt.Fprintln(&b)
 	}

@@ -107,7 +107,6 @@ type node struct {
 
 func leaf(name, text string) node         { return node{name: name, text: text} }
 func tree(name string, kids ...node) node { return node{name: name, kids: kids} }
-func (n node) with(attr string) node      { n.attr = attr; return n }
 func escape(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;").Replace(s)
 }

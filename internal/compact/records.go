@@ -26,11 +26,6 @@ const (
 	lineStart = 0x6c696e65
 )
 
-func (r *records) reset() {
-	chain := r.chain[:0]
-	*r = records{chain: chain}
-}
-
 // begin starts a message.
 func (r *records) begin() {
 	r.serial++

@@ -175,15 +175,6 @@ var pipeTypes = map[string]uint8{
 	jxta.PipeTypePropagate: PipePropagate, jxta.PipeTypeUnicast: PipeUnicast, jxta.PipeTypeSecure: PipeUnicastSecure,
 }
 
-func pipeTypeName(kind uint8) string {
-	for name, k := range pipeTypes {
-		if k == kind {
-			return name
-		}
-	}
-	return jxta.PipeTypeUnicast
-}
-
 func (b *Bridge) pipeUp(p *peer, k pipeKey, kind uint8) {
 	p.pipes[k] = kind
 	b.tellPipe(p, k, kind)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,6 +57,11 @@ func BlueGame(ctx context.Context, o Options) (*Result, error) {
 	}
 	if o.Only != "unaided" {
 		kinds = append(kinds, "gateway")
+		version, err := exec.CommandContext(ctx, o.Gateway, "version").Output()
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("lab: %s version: %w", o.Gateway, err), ctx.Err())
+		}
+		res.Gateway = strings.TrimSpace(string(version))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

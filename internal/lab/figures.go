@@ -9,6 +9,7 @@ import (
 
 // Result is what `gateway lab blue-game --json` writes.
 type Result struct {
+	Gateway   string          `json:"gateway,omitempty"` // what the gateway under test says that it is
 	Profile   string          `json:"profile"`
 	Seed      uint64          `json:"seed"`
 	DurationS float64         `json:"duration_s"`
