@@ -121,7 +121,7 @@ func TestReplayGateways(t *testing.T) {
 			t.Errorf("the filter let pass %+v", s)
 		}
 	}
-	if lost == 0 || both.Messages.Lost != lost || !both.Partial {
+	if lost == 0 || both.Messages.Lost != lost || both.Messages.Refused != lost || both.Partial || !strings.Contains(fmt.Sprint(both.Notes), "refused, by filters") {
 		t.Errorf("the filter took %d messages: %+v", lost, both.Messages)
 	}
 	if one := played("--gateways", ship.file); one.LinkBytes.Down < plain.LinkBytes.Down*5/4 || one.Messages.Lost != 0 {
