@@ -36,6 +36,7 @@ type Bridge struct {
 	token     uint64
 	wake      time.Time // when something of ours ends
 	streamState
+	tlsState
 	ether ether
 	wanted
 	called bool // those that were remembered
@@ -76,6 +77,10 @@ type Stats struct {
 	StreamRepeats    uint64 // blocks sent to a local peer again
 	StreamOctetsOut  uint64 // of blocks of local peers
 	StreamOctetsIn   uint64 // of blocks that local peers have acknowledged
+	// Secure pipes between a local and a far peer: connections that were seen to begin here, blocks of local peers that
+	// were carried, blocks that were here before, acknowledgements of local peers, kept here, blocks that local peers have
+	// acknowledged, blocks sent to them again.
+	SecureConnections, SecureBlocks, SecureDuplicates, SecureAcks, SecureDelivered, SecureRepeats uint64
 	// StreamsEnded is why: closed_here, closed_there (the far peer), reset_there (its gateway), or what went wrong.
 	StreamsEnded map[string]uint64
 	// Multicast datagrams: heard; of those, copies of what a leased peer says over its connection; sent; not sent, for
@@ -94,11 +99,12 @@ func New(cfg Config, memories []Memory) *Bridge {
 	b.members, b.questions = map[string][]*peer{}, newQuestions()
 	b.cache = advcache.New(b.cfg.MaxAdverts, b.cfg.MaxAdvertOctets)
 	b.streamState = newStreamState()
+	b.tlsState = newTLSState()
 	b.ether = newEther()
 	b.wanted = newWanted()
 	positions := map[streamKey][2]uint32{}
 	for _, m := range memories {
-		if !b.recallStream(m, positions) {
+		if !b.recallStream(m, positions) && !b.recallTLS(m) {
 			b.recall(m)
 		}
 	}
@@ -146,6 +152,7 @@ func (b *Bridge) Step(now time.Time, ev Event) Output {
 		b.siteLost(ev.Site)
 	case Carried:
 		b.carried(ev)
+		b.tlsCarried(ev)
 	}
 	out.Deadline = b.wake
 	b.out = nil
@@ -185,6 +192,7 @@ func (b *Bridge) sweep() {
 		b.pushOn()
 	}
 	b.sweepStreams()
+	b.sweepTLS()
 	b.sweepAsks()
 	b.rearm()
 }
@@ -210,6 +218,9 @@ func (b *Bridge) rearm() {
 		b.until(a.due)
 	}
 	b.rearmStreams()
+	if !b.tlsWake.IsZero() {
+		b.until(b.tlsWake)
+	}
 }
 
 func (b *Bridge) note(level, text string, attrs ...any) {

@@ -161,6 +161,7 @@ func (b *Bridge) welcomed(ev Welcomed) {
 	}
 	b.pump(p)
 	b.edgeIsBack(p)
+	b.tlsEdgeIsBack(p)
 }
 
 func (b *Bridge) closed(ev Closed) {

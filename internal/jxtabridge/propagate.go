@@ -226,6 +226,10 @@ func (b *Bridge) farPayload(ev FarPayload) {
 		b.farStream(ev)
 		return
 	}
+	if pl.Service == svcTLS && !pl.Wire && pl.Dst != "" {
+		b.farTLS(ev)
+		return
+	}
 	d := &delivery{token: ev.Token}
 	if pl.Dst != "" && !pl.Wire {
 		if p := b.peers[pl.Dst]; p != nil && len(p.leases) > 0 {

@@ -94,7 +94,7 @@ func (b *Bridge) unicast(in inbound) {
 	// A peer that went from here to another site may still have its lease here.
 	p := b.peers[in.dest]
 	local := p != nil && (len(p.conns) > 0 || far == 0)
-	if !local && b.stream(in, far) {
+	if !local && (b.stream(in, far) || b.tls(in, far)) {
 		return
 	}
 	pl := Payload{Group: in.group, Src: in.from.id, Dst: in.dest, Service: in.service, Param: in.param,

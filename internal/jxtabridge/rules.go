@@ -22,8 +22,11 @@ func Subject(pl *Payload) filter.Subject {
 	return s
 }
 
-// OfStream says that a payload belongs to a BiDi pipe or socket, which the rules judge as a whole when it is opened.
-func OfStream(pl *Payload) bool { return !pl.Wire && pl.Service == svcStream }
+// OfStream says that a payload belongs to a BiDi pipe, a socket or the secure pipes of two peers, which the rules judge
+// as a whole when it is opened.
+func OfStream(pl *Payload) bool {
+	return !pl.Wire && (pl.Service == svcStream || pl.Service == svcTLS)
+}
 
 // mayOpen judges a stream that a peer opens to a pipe, as a message without octets.
 func (b *Bridge) mayOpen(d filter.Direction, site uint16, group, src, param string) bool {

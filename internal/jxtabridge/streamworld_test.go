@@ -24,6 +24,7 @@ type strait struct {
 	token   uint64
 	pending [2]map[uint64]FarPayload
 	edges   []*edge
+	secure  []*tlsEdge
 	crossed []Payload
 	end     time.Time
 }
@@ -377,6 +378,9 @@ func (w *strait) settle() {
 		for _, e := range w.edges {
 			moved = e.hear() || moved
 		}
+		for _, e := range w.secure {
+			moved = e.hear() || moved
+		}
 		for i, n := range w.nodes {
 			for _, t := range n.done {
 				if _, ok := w.pending[i][t]; !ok {
@@ -435,6 +439,9 @@ func (w *strait) pass(d time.Duration) {
 		for _, e := range w.edges {
 			earlier(e.next())
 		}
+		for _, e := range w.secure {
+			earlier(e.next())
+		}
 		first := -1
 		for i, tr := range w.transit {
 			if first < 0 || tr.due.Before(w.transit[first].due) {
@@ -462,6 +469,9 @@ func (w *strait) pass(d time.Duration) {
 			}
 		}
 		for _, e := range w.edges {
+			e.tick()
+		}
+		for _, e := range w.secure {
 			e.tick()
 		}
 		if !next.Before(end) {
@@ -498,6 +508,11 @@ func (w *strait) restart(side int, away time.Duration) {
 	}
 	w.pass(away)
 	for _, e := range w.edges {
+		if e.n == n && e.gone {
+			e.redial("")
+		}
+	}
+	for _, e := range w.secure {
 		if e.n == n && e.gone {
 			e.redial("")
 		}

@@ -89,7 +89,7 @@ func (n *node) step(ev Event) Output {
 				n.Errorf("%s is told the address %s of another peer: %q", f.id, addr, s.Body)
 			}
 		}
-		if s.Confirms != bytes.Contains(s.Body, []byte(mimeAck)) {
+		if s.Confirms != (bytes.Contains(s.Body, []byte(mimeAck)) || bytes.Contains(s.Body, []byte(mimeTLSAck))) {
 			n.Errorf("to %s: confirms something: %t: %q", f.id, s.Confirms, s.Body)
 		}
 		f.read(s.Body)
