@@ -81,6 +81,7 @@ type Stats struct {
 	// were carried, blocks that were here before, acknowledgements of local peers, kept here, blocks that local peers have
 	// acknowledged, blocks sent to them again.
 	SecureConnections, SecureBlocks, SecureDuplicates, SecureAcks, SecureDelivered, SecureRepeats uint64
+	SecureCrossed                                                                                 uint64 // connections that both peers opened at once, of which one was kept
 	// StreamsEnded is why: closed_here, closed_there (the far peer), reset_there (its gateway), or what went wrong.
 	StreamsEnded map[string]uint64
 	// Multicast datagrams: heard; of those, copies of what a leased peer says over its connection; sent; not sent, for

@@ -68,9 +68,9 @@ type tlsPair struct {
 
 	// down
 	id     tlsID
-	before tlsID // the connection before
-	void   bool  // what still comes of id is dropped
-	server bool  // the far peer has opened it: the edge answers
+	before [4]tlsID // connections before
+	void   bool     // what still comes of id is dropped
+	server bool     // the far peer has opened it: the edge answers
 	acked  uint32
 	sent   uint32
 	queue  map[uint32]*downward // beyond acked
@@ -79,6 +79,8 @@ type tlsPair struct {
 	rto    time.Duration
 	due    time.Time // of the next repeat
 	stuck  time.Time // since when the edge has acknowledged nothing that it was sent
+
+	tlsCross
 }
 
 type tlsCarrying struct {
@@ -188,10 +190,12 @@ func (b *Bridge) tlsBlock(in inbound, far uint16, e *jxta.Element) {
 		}
 		t.first, t.base, t.recv, t.early = first, n-1, n-1, nil
 		b.stats.SecureConnections++
+		hello := n == 1 && clientHello(e.Data)
 		// What is left of the connection before would garble the new one; but when both open at once, each has to see that.
-		if n == 1 && clientHello(e.Data) && (!t.server || t.acked > 1) {
+		if hello && (!t.server || t.acked > 1) {
 			b.tlsVoid(t)
 		}
+		b.tlsBegins(t, hello)
 	}
 	if n > t.recv+1 {
 		if len(t.early) >= tlsReorder {
@@ -220,6 +224,9 @@ func clientHello(data []byte) bool { return len(data) > 5 && data[0] == 22 && da
 // the block.
 func (b *Bridge) tlsTake(t *tlsPair, far uint16, block []byte) {
 	t.recv++
+	if t.mute {
+		return
+	}
 	t.waiting += len(block)
 	t.blocks++
 	b.stats.SecureBlocks++
@@ -291,13 +298,17 @@ func (b *Bridge) farTLS(ev FarPayload) {
 	}
 	if t != nil && id != t.id {
 		switch {
-		case id == t.before:
+		case slices.Contains(t.before[:], id):
 			refuse = "tls_late"
 		case !b.mayOpen(filter.In, ev.Site, pl.Group, pl.Src, pl.Param):
 			refuse = "tls_filter"
+		case b.tlsCrosses(t, id, n == 1 && clientHello(block)):
+			refuse = "tls_crossed"
+			b.rememberTLS(t)
 		default:
 			b.tlsVoid(t)
-			t.before, t.id, t.void, t.server = t.id, id, false, false
+			t.past(t.id)
+			t.id, t.void, t.server = id, false, false
 			t.acked, t.sent = base, base
 			b.rememberTLS(t)
 		}
@@ -326,7 +337,13 @@ func (b *Bridge) farTLS(ev FarPayload) {
 	t.queue[n] = &downward{token: ev.Token, data: slices.Clone(block)}
 	t.octets += len(block)
 	t.server = t.server || n == 1 && clientHello(block)
-	b.tlsPump(t)
+	switch {
+	case t.yielding && n == 1:
+		t.stuck = b.now
+		b.tlsYield(t)
+	case !t.alert:
+		b.tlsPump(t)
+	}
 }
 
 func parseTLS(pl *Payload) (id tlsID, base, n uint32, block []byte, err error) {
@@ -353,6 +370,7 @@ func (b *Bridge) tlsVoid(t *tlsPair) {
 	}
 	clear(t.queue)
 	t.void, t.octets, t.extra, t.rto, t.due = true, 0, 0, streamRTO, time.Time{}
+	t.alert, t.yields = false, 0
 }
 
 // tlsPump sends the edge what its window allows, in order.
@@ -365,7 +383,7 @@ func (b *Bridge) tlsPump(t *tlsPair) {
 		b.tlsSend(t, t.sent)
 	}
 	if t.due.IsZero() && t.sent > t.acked {
-		t.due = b.now.Add(t.rto)
+		t.due = b.now.Add(t.tlsAgain())
 		b.tlsAt(t.due)
 	}
 }
@@ -393,7 +411,7 @@ func (b *Bridge) tlsAcked(in inbound, data []byte) {
 	}
 	b.stats.SecureAcks++
 	t, n := b.tlsPairs[tlsKey{in.from.id, in.dest}], binary.BigEndian.Uint32(data)
-	if t == nil || n <= t.acked {
+	if t == nil || b.tlsYielded(t, n) || n <= t.acked {
 		return
 	}
 	for m := t.acked + 1; m <= n; m++ {
@@ -411,12 +429,9 @@ func (b *Bridge) tlsAcked(in inbound, data []byte) {
 	}
 	t.sent, t.used = max(t.sent, t.acked), b.now
 	t.extra, t.rto, t.stuck, t.due = 0, streamRTO, b.now, time.Time{}
+	t.yielding, t.yields = false, 0
 	b.rememberTLS(t)
 	b.tlsPump(t)
-	if t.due.IsZero() && t.sent > t.acked {
-		t.due = b.now.Add(t.rto)
-		b.tlsAt(t.due)
-	}
 }
 
 // tlsAt asks to be woken for the pairs.
@@ -472,12 +487,21 @@ func (b *Bridge) tlsRepeat(t *tlsPair, here bool) {
 		b.tlsVoid(t)
 		return
 	}
-	t.extra++
+	if t.alert {
+		t.rto = min(2*t.rto, streamRTOMax)
+		b.tlsYield(t)
+		return
+	}
+	if t.yields > 0 {
+		t.yields--
+	} else {
+		t.extra++
+		t.rto = min(2*t.rto, streamRTOMax)
+	}
 	for n := t.acked + 1; n <= t.sent; n++ { // it may have the first, which it does not say again, and not the others
 		b.tlsSend(t, n)
 	}
-	t.rto = min(2*t.rto, streamRTOMax)
-	t.due = b.now.Add(t.rto)
+	t.due = b.now.Add(t.tlsAgain())
 	b.tlsPump(t)
 }
 
@@ -494,7 +518,10 @@ func (b *Bridge) tlsEdgeIsBack(p *peer) {
 // rememberTLS keeps both positions of a pair, in the transaction that keeps a block or lets it go anyway.
 func (b *Bridge) rememberTLS(t *tlsPair) {
 	v := append(make([]byte, 0, 40), t.first[:]...)
-	v = append(append(v, t.id[:]...), t.before[:]...)
+	v = append(v, t.id[:]...)
+	for _, id := range t.before {
+		v = append(v, id[:]...)
+	}
 	for _, n := range [...]uint32{t.base, t.recv, t.acked} {
 		v = binary.AppendUvarint(v, uint64(n))
 	}
@@ -520,7 +547,9 @@ func (b *Bridge) recallTLS(m Memory) bool {
 	r := bytes.NewReader(m.Value)
 	r.Read(t.first[:])
 	r.Read(t.id[:])
-	r.Read(t.before[:])
+	for i := range t.before {
+		r.Read(t.before[i][:])
+	}
 	for _, n := range [...]*uint32{&t.base, &t.recv, &t.acked} {
 		v, err := binary.ReadUvarint(r)
 		ok = ok && err == nil && v < 1<<31

@@ -29,6 +29,11 @@ type tlsEdge struct {
 	acks   int
 	deaf   bool // acknowledges nothing, takes nothing
 	mute   bool // its acknowledgements are lost
+
+	opens  bool // waits for the answer to its ClientHello
+	failed int
+	letGo  time.Time // when a connection that has failed is gone; until then nothing new is taken
+	retry  time.Time // when it opens again, unless the other side has
 }
 
 func secureEdges(w *strait) (a, b *tlsEdge) {
@@ -103,8 +108,24 @@ func (e *tlsEdge) hear() bool {
 func (e *tlsEdge) block(el jxta.Element) {
 	n64, _ := strconv.ParseUint(el.Name, 10, 32)
 	n := uint32(n64)
+	if e.n.now.Before(e.letGo) {
+		return
+	}
+	if e.opens && n == 1 {
+		if e.opens = false; el.Data[0] == 21 || clientHello(el.Data) {
+			e.tell(jxta.Element{Namespace: nsTLS, Name: tlsAck, Type: mimeTLSAck, Data: []byte{0, 0, 0, 1}})
+			e.reset()
+			e.failed++
+			e.letGo, e.retry = e.n.now.Add(4*time.Millisecond), e.n.now.Add(20*time.Millisecond)
+			return
+		}
+	}
 	if n == 1 && clientHello(el.Data) && !slices.Contains(e.read, string(el.Data)) {
 		e.reset() // its server side has been idle for long enough
+	}
+	if n == 1 && clientHello(el.Data) && !e.retry.IsZero() {
+		e.retry = time.Time{}
+		defer e.write("server hello")
 	}
 	if _, have := e.in[n]; n <= e.taken || have {
 		e.dups++ // 2.7 does not answer it
@@ -122,6 +143,9 @@ func (e *tlsEdge) block(el jxta.Element) {
 }
 
 func (e *tlsEdge) next() (t time.Time) {
+	if t = e.retry; e.gone {
+		return time.Time{}
+	}
 	for _, u := range e.retr {
 		if at := u.at.Add(edgeRTO); t.IsZero() || at.Before(t) {
 			t = at
@@ -131,6 +155,10 @@ func (e *tlsEdge) next() (t time.Time) {
 }
 
 func (e *tlsEdge) tick() {
+	if !e.retry.IsZero() && !e.n.now.Before(e.retry) {
+		e.retry, e.opens = time.Time{}, true
+		e.begin(fmt.Sprint(e.name, " again ", e.failed))
+	}
 	for _, u := range e.retr {
 		if e.n.now.Sub(u.at) >= edgeRTO {
 			u.at = e.n.now
@@ -218,6 +246,29 @@ func TestSecureNewConnection(t *testing.T) {
 	}
 	if s := w.nodes[1].b.Stats(); s.SecureConnections != 3 || s.SecureDuplicates != 1 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// Both open at once: one connection is kept, and the other edge is told, once, before it hears of that.
+func TestSecureCrossed(t *testing.T) {
+	for _, delay := range []time.Duration{time.Second, 35 * time.Second} {
+		for _, apart := range []time.Duration{0, 300 * time.Millisecond} {
+			w := newStrait(t, delay)
+			a, b := secureEdges(w) // a's id sorts first
+			a.opens, b.opens = true, true
+			b.begin("b")
+			w.pass(apart)
+			a.begin("a")
+			w.pass(3 * delay)
+			a.write("a 1")
+			b.write("b 1")
+			w.pass(2*delay + time.Minute)
+			b.once(hello("a"), "a 1")
+			a.once("server hello", "b 1")
+			if a.failed != 0 || b.failed != 1 {
+				t.Errorf("%v: %d and %d attempts failed", delay, a.failed, b.failed)
+			}
+		}
 	}
 }
 
