@@ -68,6 +68,8 @@ var (
 	descStreamBytes   = desc("jxta_stream_bytes_total", "Octets of their blocks: out (taken from local peers), in (acknowledged by them).", "direction")
 	descStreamLocal   = desc("jxta_stream_local_total",
 		"What of their reliability layer stayed on the LAN: acknowledgements of local peers, duplicates of theirs, blocks they were sent again.", "event")
+	descSecure = desc("jxta_secure_blocks_total",
+		"Blocks of secure pipes to far peers: carried; delivered (a local peer has acknowledged it); duplicate (it was here before); repeat (to a local peer). Of connections: crossed (both peers opened one, one was kept).", "event")
 	descMulticast = desc("jxta_multicast_total",
 		"Multicast datagrams: heard; of these copy (the peer says it to its gateway too); sent; withheld (for the rate, or too long).", "event")
 	descCalls = desc("jxta_calls_total", "Calls to leased peers that had no connection.")
@@ -88,7 +90,7 @@ func (collector) Describe(ch chan<- *prometheus.Desc) {
 		descNORMStarts, descNORMStrange, descNORMCommands, descRadioDatagrams, descRadioBytes, descRadioDropped,
 		descPeers, descQueue, descAdverts, descQuestions, descJXTA, descRefused, descQueries, descAnswers, descPublished,
 		descPushed, descPayloads, descFilter, descStreams, descStreamsOpened, descStreamsEnded, descStreamBytes,
-		descStreamLocal, descMulticast, descCalls,
+		descStreamLocal, descSecure, descMulticast, descCalls,
 	} {
 		ch <- d
 	}
@@ -198,6 +200,9 @@ func lan(r Report, count counter, gauge gauger) {
 	count(descStreamBytes, s.StreamOctetsIn, "in")
 	for event, n := range map[string]uint64{"acknowledgement": s.StreamAcks, "duplicate": s.StreamDuplicates, "repeat": s.StreamRepeats} {
 		count(descStreamLocal, n, event)
+	}
+	for event, n := range map[string]uint64{"carried": s.SecureBlocks, "delivered": s.SecureDelivered, "duplicate": s.SecureDuplicates, "repeat": s.SecureRepeats, "crossed": s.SecureCrossed} {
+		count(descSecure, n, event)
 	}
 	for event, n := range map[string]uint64{"heard": s.MulticastHeard, "copy": s.MulticastCopies, "sent": s.MulticastSent, "withheld": s.MulticastWithheld} {
 		count(descMulticast, n, event)
