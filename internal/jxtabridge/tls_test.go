@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/filter"
 	"aldis/internal/jxta"
 )
 
@@ -446,4 +447,20 @@ func TestSecureLocal(t *testing.T) {
 		t.Errorf("%q", h.body)
 	}
 	a.silence("nobody answers for B")
+}
+
+// A rule judges a connection as a whole, on either side; what it keeps back is not acknowledged.
+func TestSecureDenied(t *testing.T) {
+	for side, direction := range []filter.Direction{filter.Out, filter.In} {
+		w := newStrait(t, time.Second)
+		w.nodes[side].cfg.Filter = filter.New([]filter.Rule{{Type: filter.Message, Direction: direction, Action: filter.Deny}})
+		w.nodes[side].b = New(w.nodes[side].cfg, nil)
+		a, b := secureEdges(w)
+		a.begin("1")
+		w.pass(10 * time.Second)
+		b.once()
+		if got := w.nodes[side].b.Stats().Refused["tls_filter"]; got == 0 || (a.acks > 0) != (direction == filter.In) || len(w.crossed) != side {
+			t.Errorf("%v: refused %d times, %d acknowledgements, %d crossed", direction, got, a.acks, len(w.crossed))
+		}
+	}
 }
