@@ -277,7 +277,7 @@ func TestGarbageOnTheLink(t *testing.T) {
 func TestHostileHostOnTheLAN(t *testing.T) {
 	s := newSite(t, 1, "")
 	r := s.start(t)
-	welcome := "JXTAHELLO tcp://" + s.lan + " tcp://127.0.0.1:9 urn:jxta:uuid-59616261646162614A787461503250330000000000000000000000000000000103 1 3.0\r\n"
+	welcome := "JXTAHELLO tcp://" + s.lan + " tcp://127.0.0.1:9 urn:jxta:uuid-59616261646162614A787461503250330000000000000000000000000000000103 0 1 3.0\r\n"
 	for _, text := range []string{
 		"GET / HTTP/1.1\r\n\r\n", strings.Repeat("x", 100_000), "JXTAHELLO\r\n",
 		welcome + "\x0econtent-length\x00\x08\x00\x00\x00\x01\x00\x00\x00\x00\x00", // 2^32 octets
