@@ -240,19 +240,6 @@ func (b *Bridge) acknowledge(st *stream) {
 	b.enqueue(p, m)
 }
 
-// toEdge sends to the edge as the ghost.
-func (b *Bridge) toEdge(st *stream, p *peer, elements ...jxta.Element) {
-	b.enqueue(p, b.edgeMessage(st, p, elements...))
-}
-
-func (b *Bridge) edgeMessage(st *stream, p *peer, elements ...jxta.Element) *message {
-	m := b.routed(p, st.remote, st.group, svcPipe, st.to, elements)
-	if p.leases[st.group] == nil {
-		m.group = p.anyGroup()
-	}
-	return m
-}
-
 // roomAgain opens the edge's window when enough of what waited has reached the far site.
 func (b *Bridge) roomAgain(st *stream) {
 	if !st.shut || st.held || st.ended || st.waiting > b.cfg.StreamOctets/2 || st.blocks > b.cfg.StreamBlocks/2 {

@@ -398,3 +398,16 @@ func parsePacked(b []byte, server string) (string, []byte, error) {
 	}
 	return "", nil, errStreamHead
 }
+
+// toEdge sends to the edge as the ghost.
+func (b *Bridge) toEdge(st *stream, p *peer, elements ...jxta.Element) {
+	b.enqueue(p, b.edgeMessage(st, p, elements...))
+}
+
+func (b *Bridge) edgeMessage(st *stream, p *peer, elements ...jxta.Element) *message {
+	m := b.routed(p, st.remote, st.group, svcPipe, st.to, elements)
+	if p.leases[st.group] == nil {
+		m.group = p.anyGroup()
+	}
+	return m
+}
