@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"iter"
 	"time"
 
 	"aldis/internal/gateway"
@@ -43,17 +44,12 @@ func (d *Daemon) settle(mono time.Duration) {
 // connections, and it confirms nothing. So what a peer is told stays in order, and the acknowledgement of something twice
 // received does not overtake the commit of the first, which may have come over another connection.
 func (d *Daemon) free(out gateway.Output) bool {
-	for _, w := range out.Welcome {
-		if d.waits.blocked[w.Conn] > 0 {
-			return false
-		}
-	}
 	for _, s := range out.Send {
-		if s.Confirms || d.waits.blocked[s.Conn] > 0 {
+		if s.Confirms {
 			return false
 		}
 	}
-	for _, c := range out.Close {
+	for c := range concerns(out) {
 		if d.waits.blocked[c] > 0 {
 			return false
 		}
@@ -61,21 +57,33 @@ func (d *Daemon) free(out gateway.Output) bool {
 	return true
 }
 
+// concerns gives the connections that an output has something for, as often as it has.
+func concerns(out gateway.Output) iter.Seq[jxtabridge.ConnID] {
+	return func(yield func(jxtabridge.ConnID) bool) {
+		for _, w := range out.Welcome {
+			if !yield(w.Conn) {
+				return
+			}
+		}
+		for _, s := range out.Send {
+			if !yield(s.Conn) {
+				return
+			}
+		}
+		for _, c := range out.Close {
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
 // block counts the connections of an output in the queue, or no longer there.
 func (d *Daemon) block(out gateway.Output, by int) {
-	count := func(c jxtabridge.ConnID) {
+	for c := range concerns(out) {
 		if d.waits.blocked[c] += by; d.waits.blocked[c] == 0 {
 			delete(d.waits.blocked, c)
 		}
-	}
-	for _, w := range out.Welcome {
-		count(w.Conn)
-	}
-	for _, s := range out.Send {
-		count(s.Conn)
-	}
-	for _, c := range out.Close {
-		count(c)
 	}
 }
 

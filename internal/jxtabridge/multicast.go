@@ -40,34 +40,14 @@ type ether struct {
 	strangers map[string]*stranger
 	overheard *recent
 	adverts   map[string]bool // items taken from strangers
-	shouts    bucket
-	carries   bucket
+	shouts    Bucket
+	carries   Bucket
 }
 
 // stranger is a peer that was heard by multicast and has no lease.
 type stranger struct {
 	groups map[string]time.Time // last datagram
-	shouts bucket
-}
-
-// bucket is a token bucket.
-type bucket struct {
-	tokens float64
-	at     time.Time
-}
-
-func (k *bucket) take(now time.Time, rate, burst float64) bool {
-	if k.at.IsZero() {
-		k.tokens = burst
-	} else if d := now.Sub(k.at); d > 0 {
-		k.tokens = min(burst, k.tokens+rate*d.Seconds())
-	}
-	k.at = now
-	if k.tokens < 1 {
-		return false
-	}
-	k.tokens--
-	return true
+	shouts Bucket
 }
 
 func newEther() ether {
@@ -219,7 +199,7 @@ func (b *Bridge) fresh(from *peer, key string) bool {
 
 // mayCarry reports whether a message of this peer may cross the link: the air is not a stranger's to spend.
 func (b *Bridge) mayCarry(from *peer) bool {
-	if !from.stranger || b.ether.carries.take(b.now, strangerCarries, carriesBurst) {
+	if !from.stranger || b.ether.carries.Take(b.now, strangerCarries, carriesBurst) {
 		return true
 	}
 	b.stats.Refused["multicast_rate"]++
@@ -248,7 +228,7 @@ func (b *Bridge) mayPublish(from *peer, key string, there bool) bool {
 // shoutAnswer sends something to a stranger by multicast, as far as its share reaches.
 func (b *Bridge) shoutAnswer(to, group, service, param string, elements []jxta.Element) {
 	s := b.ether.strangers[to]
-	if s == nil || !s.shouts.take(b.now, strangerRate, strangerBurst) {
+	if s == nil || !s.shouts.Take(b.now, strangerRate, strangerBurst) {
 		b.stats.MulticastWithheld++
 		return
 	}
@@ -275,7 +255,7 @@ func (b *Bridge) shout(group, service, param string, elements []jxta.Element) {
 	if b.cfg.Multicast == "" {
 		return
 	}
-	if !b.ether.shouts.take(b.now, shoutRate, shoutBurst) {
+	if !b.ether.shouts.Take(b.now, shoutRate, shoutBurst) {
 		b.stats.MulticastWithheld++
 		return
 	}

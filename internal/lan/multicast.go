@@ -34,28 +34,9 @@ type ether struct {
 	group netip.AddrPort
 
 	// The receiver's own.
-	hosts  map[netip.Addr]*bucket
-	all    bucket
+	hosts  map[netip.Addr]*jxtabridge.Bucket
+	all    jxtabridge.Bucket
 	logged time.Time
-}
-
-type bucket struct {
-	tokens float64
-	at     time.Time
-}
-
-func (k *bucket) take(now time.Time, rate, burst float64) bool {
-	if k.at.IsZero() {
-		k.tokens = burst
-	} else if d := now.Sub(k.at); d > 0 {
-		k.tokens = min(burst, k.tokens+rate*d.Seconds())
-	}
-	k.at = now
-	if k.tokens < 1 {
-		return false
-	}
-	k.tokens--
-	return true
 }
 
 // ListenMulticast joins an IPv4 group on the interface that has the address at. Other programs of this machine may have
@@ -135,7 +116,7 @@ func (l *LAN) ServeMulticast(conn *net.UDPConn, group netip.AddrPort) error {
 		return nil
 	}
 	defer l.wait.Done()
-	l.ether.hosts = map[netip.Addr]*bucket{}
+	l.ether.hosts = map[netip.Addr]*jxtabridge.Bucket{}
 	buf := make([]byte, jxta.MaxDatagram+1)
 	for {
 		n, from, err := conn.ReadFromUDPAddrPort(buf)
@@ -153,7 +134,7 @@ func (l *LAN) ServeMulticast(conn *net.UDPConn, group netip.AddrPort) error {
 func (l *LAN) datagram(b []byte, from netip.AddrPort) {
 	l.metrics.Octets.WithLabelValues("in").Add(float64(len(b)))
 	now := time.Now()
-	if !l.host(from.Addr(), now).take(now, hostRate, hostBurst) || !l.ether.all.take(now, allRate, allBurst) {
+	if !l.host(from.Addr(), now).Take(now, hostRate, hostBurst) || !l.ether.all.Take(now, allRate, allBurst) {
 		l.refuseDatagram(now, "multicast_rate", from, nil)
 		return
 	}
@@ -168,12 +149,12 @@ func (l *LAN) datagram(b []byte, from netip.AddrPort) {
 }
 
 // host is the account of one source address.
-func (l *LAN) host(a netip.Addr, now time.Time) *bucket {
+func (l *LAN) host(a netip.Addr, now time.Time) *jxtabridge.Bucket {
 	h := l.ether.hosts[a]
 	if h == nil {
 		if len(l.ether.hosts) >= maxHosts {
 			for k, b := range l.ether.hosts {
-				if now.Sub(b.at) > hostBurst/hostRate*time.Second { // full again
+				if b.Idle(now) > hostBurst/hostRate*time.Second { // full again
 					delete(l.ether.hosts, k)
 				}
 			}
@@ -184,7 +165,7 @@ func (l *LAN) host(a netip.Addr, now time.Time) *bucket {
 				return h
 			}
 		}
-		h = &bucket{}
+		h = &jxtabridge.Bucket{}
 		l.ether.hosts[a] = h
 	}
 	return h

@@ -116,7 +116,7 @@ func TestMulticastFlood(t *testing.T) {
 	events := 0
 	w := &world{T: t, reg: prometheus.NewRegistry()}
 	l := New(Config{}, func(jxtabridge.Event) { events++ }, w.reg, slog.New(slog.NewTextHandler(io.Discard, nil)))
-	l.ether.hosts = map[netip.Addr]*bucket{}
+	l.ether.hosts = map[netip.Addr]*jxtabridge.Bucket{}
 	good, err := jxta.AppendDatagram(nil, []byte("jxmg"), 4)
 	if err != nil {
 		t.Fatal(err)
