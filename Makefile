@@ -13,10 +13,10 @@ ROOT := $(if $(SUDO),-exec "sudo -E env PATH=$(PATH)")
 # Goroutines and locks are at home in these: they run with the race detector.
 RACE := ./internal/control ./internal/daemon ./internal/journal ./internal/lan ./internal/radio
 # Real processes, sockets and clocks: one after the other, with the machine to themselves.
-REAL := ./cmd/... ./field-tests/... ./internal/pmulfile/... ./internal/jxtabridge/peertest/... ./internal/lab/... ./internal/norm/...
+REAL := ./cmd/... ./field-tests/... ./internal/pmul/pmulfile/... ./internal/jxtabridge/peertest/... ./internal/lab/field/... ./internal/norm/...
 REST  = $(filter-out $(shell $(GO) list $(RACE) $(REAL)),$(shell $(GO) list ./...))
 
-# What needs no run: format and vet; the borders of the house are tests of internal/house.
+# What needs no run: format and vet; the borders of the house are tests of internal/borders.
 CHECK = bad=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$bad" ] || { echo "not as gofmt writes it: $$bad"; false; } && \
 	$(GO) vet ./... && $(GO) vet -tags long ./...
 
@@ -68,7 +68,7 @@ fuzz: deps
 
 # docs/sizes.md and docs/measured.md, never by hand. The second plays every run that has no result yet: about an hour.
 sizes: deps
-	@nice $(GO) test -count 1 -run 'TestTable$$' ./internal/compact -args -write
+	@nice $(GO) test -count 1 -run 'TestTable$$' ./internal/link/compact -args -write
 
 measure: deps build peers
 	$(SUDO) $(GO) run ./field-tests/road

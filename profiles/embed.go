@@ -1,4 +1,4 @@
-// Package profiles holds one data file per link, with where its numbers came from. internal/profile reads them.
+// Package profiles holds one data file per link, with where its numbers came from. internal/link/profile reads them.
 package profiles
 
 import "embed"

@@ -19,9 +19,9 @@ import (
 
 	"aldis/internal/config"
 	"aldis/internal/control"
-	"aldis/internal/filter"
 	"aldis/internal/gateway"
 	"aldis/internal/jxta"
+	"aldis/internal/rules/filter"
 )
 
 const advertsAbout = `usage: gateway adverts [-c FILE] [--type TYPE] [--name PATTERN] [--group ID] [--limit N] [--json]

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aldis/internal/config"
-	"aldis/internal/report"
-	"aldis/internal/trace"
+	"aldis/internal/lab/report"
+	"aldis/internal/lab/trace"
 )
 
 const analyseAbout = `usage: gateway analyse CAPTURE [--edge ADDR] [--key FILE] [--json] [--html FILE]

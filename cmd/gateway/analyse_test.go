@@ -24,14 +24,14 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/lab"
-	"aldis/internal/trace"
+	"aldis/internal/lab/field"
+	"aldis/internal/lab/trace"
 )
 
-// captures unpacks those of internal/trace (described there in testdata/README.md).
+// captures unpacks those of internal/lab/trace (described there in testdata/README.md).
 func captures(t *testing.T) map[string][]byte {
 	t.Helper()
-	files, err := filepath.Glob("../../internal/trace/testdata/*.pcap.gz")
+	files, err := filepath.Glob("../../internal/lab/trace/testdata/*.pcap.gz")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no captures: %v", err)
 	}
@@ -634,7 +634,7 @@ func TestAnalyseAgreesWithLedger(t *testing.T) {
 		t.Run(tt.profile, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			_, err := lab.BlueGame(context.Background(), lab.Options{
+			_, err := field.BlueGame(context.Background(), field.Options{
 				Profile: tt.profile, Only: "gateway", Gateway: binary, Keep: dir, Seed: 3,
 				Duration: 40 * time.Second, Rate: 2 * time.Second, Bulk: 6000, BulkAt: 20 * time.Second, Idle: time.Second, Drain: 20 * time.Second,
 			})

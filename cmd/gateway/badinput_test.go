@@ -21,7 +21,7 @@ import (
 
 	"aldis/internal/config"
 	"aldis/internal/gateway"
-	"aldis/internal/seal"
+	"aldis/internal/link/seal"
 )
 
 // refused runs a site's gateway, which must not start, and returns what it says.

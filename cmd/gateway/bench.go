@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"aldis/internal/bench"
-	"aldis/internal/lab"
+	"aldis/internal/lab/bench"
+	"aldis/internal/lab/field"
 )
 
 // benchAbout is completed with the benchmarks there are.
@@ -63,7 +63,7 @@ func benchCommand(args []string, stdout, stderr io.Writer) int {
 	case "none":
 		cfg.Jars = ""
 	case "":
-		if cfg.Jars, err = lab.FindPeers(lab.KindJXSE27); err != nil {
+		if cfg.Jars, err = field.FindPeers(field.KindJXSE27); err != nil {
 			return fail(stderr, "bench", fmt.Errorf("%w; --peers-dir none measures the gateway alone", err))
 		}
 	}

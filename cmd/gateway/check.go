@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 
 	"aldis/internal/config"
-	"aldis/internal/profile"
+	"aldis/internal/link/profile"
 )
 
 const checkAbout = `usage: gateway check [-c FILE] [--example WHAT [--json]]

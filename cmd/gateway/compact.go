@@ -11,7 +11,7 @@ import (
 	"os"
 	"text/tabwriter"
 
-	"aldis/internal/compact"
+	"aldis/internal/link/compact"
 )
 
 const compactAbout = `usage: gateway compact FILE... [--json] [--sequence] [--equivalent]

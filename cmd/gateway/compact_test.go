@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"aldis/internal/compact"
+	"aldis/internal/link/compact"
 )
 
 func TestCompact(t *testing.T) {

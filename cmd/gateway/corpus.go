@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"aldis/internal/compact"
+	"aldis/internal/link/compact"
 )
 
 const corpusAbout = `usage: gateway corpus [--write DIR]
@@ -22,7 +22,7 @@ whose model has another version or hash do not read each other's modelled codes.
 
 func corpusCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("corpus", flag.ContinueOnError)
-	write := fs.String("write", "", "`directory` to write model.bin, testdata/corpus.txt and testdata/vectors.txt to: internal/compact of the source")
+	write := fs.String("write", "", "`directory` to write model.bin, testdata/corpus.txt and testdata/vectors.txt to: internal/link/compact of the source")
 	_, code, done := parse(fs, args, 0, corpusAbout, stdout, stderr)
 	if done {
 		return code

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"aldis/internal/config"
-	"aldis/internal/filter"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
-	"aldis/internal/sched"
+	"aldis/internal/rules/filter"
+	"aldis/internal/rules/mark"
 )
 
 // maxExample is the size in octets of the largest document that is read as an example.
@@ -46,26 +46,26 @@ type exampleReport struct {
 	Pipe     string    `json:"pipe,omitempty"`
 	Octets   int       `json:"octets"`
 	Verdicts []verdict `json:"verdicts"`
-	Mark     *mark     `json:"mark,omitempty"` // of a message that is sent
+	Mark     *marking  `json:"mark,omitempty"` // of a message that is sent
 }
 
-// mark is what the [[message]] rules make of an example.
-type mark struct {
+// marking is what the [[message]] rules make of an example.
+type marking struct {
 	Line       int    `json:"line,omitempty"` // absent: no rule fits
 	Precedence string `json:"precedence"`
 	Expires    string `json:"expires,omitempty"`
 	Supersede  string `json:"supersede,omitempty"` // the element that the key is taken from
 }
 
-func markOf(cfg *config.Config, s filter.Subject, e jxta.Element) *mark {
+func markOf(cfg *config.Config, s filter.Subject, e jxta.Element) *marking {
 	e.Data = make([]byte, s.Octets)
 	pl := jxtabridge.Payload{Wire: true, Group: s.Group, Pipe: s.Pipe, Src: s.Peer, Elements: []jxta.Element{e}}
-	i := sched.Judge(cfg.Messages, &pl)
+	i := mark.Judge(cfg.Messages, &pl)
 	if i < 0 {
-		return &mark{Precedence: sched.Routine.String()}
+		return &marking{Precedence: mark.Routine.String()}
 	}
 	r := cfg.Messages[i]
-	m := &mark{Line: r.Line, Precedence: r.Precedence.String(), Supersede: r.Supersede}
+	m := &marking{Line: r.Line, Precedence: r.Precedence.String(), Supersede: r.Supersede}
 	if r.Expires > 0 {
 		m.Expires = r.Expires.String()
 	}

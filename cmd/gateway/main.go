@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"aldis/internal/lab"
+	"aldis/internal/lab/field"
 	"aldis/internal/norm"
 )
 
@@ -74,7 +74,7 @@ var commands = map[string]command{
 	"compact":  compactCommand,
 	"corpus":   corpusCommand,
 	"pmul":     pmulCommand,
-	"lab":      lab.Main,
+	"lab":      field.Main,
 	"version":  versionCommand,
 	// The child that runs libnorm, started by run.
 	"norm-child": func(args []string, _, _ io.Writer) int { return norm.ChildMain(args) },

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"aldis/internal/replay"
+	"aldis/internal/lab/replay"
 )
 
 // play is one replay to be made.

@@ -16,9 +16,9 @@ import (
 	"syscall"
 	"time"
 
+	"aldis/internal/link/profile"
 	"aldis/internal/pmul"
-	"aldis/internal/pmulfile"
-	"aldis/internal/profile"
+	"aldis/internal/pmul/pmulfile"
 )
 
 const pmulAbout = `usage: gateway pmul send|receive [flags]

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/profile"
+	"aldis/internal/link/profile"
 )
 
 // TestPMULOverHF: 20 kB to four receivers over hf-2400 as it is, real processes, five seeds, beside

@@ -19,8 +19,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"aldis/internal/lab"
-	"aldis/internal/profile"
+	"aldis/internal/lab/field"
+	"aldis/internal/link/profile"
 )
 
 // pmulNet is nodes in network namespaces on an emulated link; node i is 10.77.0.(i+1).
@@ -28,7 +28,7 @@ type pmulNet struct {
 	spaces []string
 	dir    string // of captures and files
 	file   string // of the profile
-	hub    *lab.Hub
+	hub    *field.Hub
 	p      profile.Profile
 }
 
@@ -53,7 +53,7 @@ func newPMULNet(t *testing.T, nodes int, seed uint64, text string) *pmulNet {
 		t.Fatal(err)
 	}
 	n.p = p
-	cfg := lab.HubConfig{Seed: seed, PcapDir: n.dir}
+	cfg := field.HubConfig{Seed: seed, PcapDir: n.dir}
 	for i := range nodes {
 		ns := fmt.Sprintf("aldis-pm-%d-%d-%d", os.Getpid(), seed, i)
 		if err := ipCommand("netns", "add", ns); err != nil {
@@ -71,10 +71,10 @@ func newPMULNet(t *testing.T, nodes int, seed uint64, text string) *pmulNet {
 		if err := exec.Command("ip", "netns", "exec", ns, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1").Run(); err != nil {
 			t.Fatal(err) // its neighbour discovery would be counted on the link
 		}
-		cfg.Nodes = append(cfg.Nodes, lab.HubNode{Name: fmt.Sprintf("node%d", i), Netns: ns, Profile: p,
+		cfg.Nodes = append(cfg.Nodes, field.HubNode{Name: fmt.Sprintf("node%d", i), Netns: ns, Profile: p,
 			Addr: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 77, 0, byte(i + 1)}), 24)})
 	}
-	if n.hub, err = lab.StartHub(cfg); err != nil {
+	if n.hub, err = field.StartHub(cfg); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { n.hub.Close() }) // the second time does nothing

@@ -6,7 +6,7 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"aldis/internal/profile"
+	"aldis/internal/link/profile"
 )
 
 const profilesAbout = `usage: gateway profiles [NAME]

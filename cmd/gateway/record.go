@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"aldis/internal/trace"
+	"aldis/internal/lab/trace"
 )
 
 const recordAbout = `usage: gateway record CAPTURE -o TRACE [--anonymise | --sizes] [--edge ADDR] [--key FILE]

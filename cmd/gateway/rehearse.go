@@ -12,11 +12,11 @@ import (
 	"syscall"
 	"time"
 
-	"aldis/internal/profile"
-	"aldis/internal/rehearse"
-	"aldis/internal/replay"
-	"aldis/internal/report"
-	"aldis/internal/trace"
+	"aldis/internal/lab/forecast"
+	"aldis/internal/lab/replay"
+	"aldis/internal/lab/report"
+	"aldis/internal/lab/trace"
+	"aldis/internal/link/profile"
 )
 
 const rehearseAbout = `usage: gateway rehearse --profile P --trace T [--deadline 60s] [--tariff PRICES] [--html FILE] [--json]
@@ -48,7 +48,7 @@ func rehearseCommand(args []string, stdout, stderr io.Writer) int {
 	if done {
 		return code
 	}
-	tariff, err := rehearse.ParseTariff(*prices)
+	tariff, err := forecast.ParseTariff(*prices)
 	switch {
 	case err != nil:
 		err = fmt.Errorf("--tariff: %w", err)
@@ -80,8 +80,8 @@ func rehearseCommand(args []string, stdout, stderr io.Writer) int {
 	o.Bin = min(time.Minute, max(time.Second, (script.Duration/240).Round(time.Second)))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	r, err := rehearsal(ctx, script, o, *plays, rehearse.Options{Profile: o.Profile, Deadline: *deadline, Tariff: tariff}, stderr)
-	if err == nil && r.Verdict != rehearse.Go && !*alone {
+	r, err := rehearsal(ctx, script, o, *plays, forecast.Options{Profile: o.Profile, Deadline: *deadline, Tariff: tariff}, stderr)
+	if err == nil && r.Verdict != forecast.Go && !*alone {
 		err = otherLinks(ctx, r, script, o, *deadline, stderr)
 	}
 	if err != nil {
@@ -103,7 +103,7 @@ func rehearseCommand(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, "rehearse", err)
 	}
-	if r.Verdict != rehearse.Go {
+	if r.Verdict != forecast.Go {
 		return exitRefused
 	}
 	return exitGood
@@ -118,7 +118,7 @@ func printJSON(w io.Writer, v any) error {
 }
 
 // rehearsal plays a script several times and judges that.
-func rehearsal(ctx context.Context, script *replay.Script, o replay.Options, plays int, ro rehearse.Options, stderr io.Writer) (*rehearse.Rehearsal, error) {
+func rehearsal(ctx context.Context, script *replay.Script, o replay.Options, plays int, ro forecast.Options, stderr io.Writer) (*forecast.Rehearsal, error) {
 	var list []play
 	for i := range plays {
 		o.Seed++
@@ -137,11 +137,11 @@ func rehearsal(ctx context.Context, script *replay.Script, o replay.Options, pla
 		}
 		results = append(results, p.result)
 	}
-	return rehearse.Judge(results, ro), nil
+	return forecast.Judge(results, ro), nil
 }
 
 // otherLinks plays the script once on each other link that is known by name.
-func otherLinks(ctx context.Context, r *rehearse.Rehearsal, script *replay.Script, o replay.Options, deadline time.Duration, stderr io.Writer) error {
+func otherLinks(ctx context.Context, r *forecast.Rehearsal, script *replay.Script, o replay.Options, deadline time.Duration, stderr io.Writer) error {
 	var list []play
 	own := o.Profile.Name
 	for _, name := range profile.Names() {
@@ -157,14 +157,14 @@ func otherLinks(ctx context.Context, r *rehearse.Rehearsal, script *replay.Scrip
 	c := newCounted(stderr, "other links", len(list))
 	out := playAll(ctx, list, c.one)
 	c.clear()
-	var others []rehearse.Other
+	var others []forecast.Other
 	for i, p := range out {
 		if p.err != nil {
 			return p.err
 		}
 		of := list[i].options.Profile
-		j := rehearse.Judge([]*replay.Result{p.result}, rehearse.Options{Profile: of, Deadline: deadline})
-		others = append(others, rehearse.Other{Profile: of.Name, Summary: of.Summary, Verdict: j.Verdict, WorstS: j.MaxS.Worst,
+		j := forecast.Judge([]*replay.Result{p.result}, forecast.Options{Profile: of, Deadline: deadline})
+		others = append(others, forecast.Other{Profile: of.Name, Summary: of.Summary, Verdict: j.Verdict, WorstS: j.MaxS.Worst,
 			Octets: p.result.LinkBytes.Up + p.result.LinkBytes.Down})
 	}
 	r.Compare(others)

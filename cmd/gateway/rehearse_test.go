@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"aldis/internal/rehearse"
-	"aldis/internal/trace"
+	"aldis/internal/lab/forecast"
+	"aldis/internal/lab/trace"
 )
 
 // synthetic writes the trace of a run of the Blue Game.
@@ -85,8 +85,8 @@ func TestRehearseCommand(t *testing.T) {
 	}
 	var out bytes.Buffer
 	rehearseCommand([]string{"--profile", slow, "--trace", file, "--plays", "1", "--alone", "--json"}, &out, &out)
-	var r rehearse.Rehearsal
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil || r.Verdict == rehearse.Go || len(r.Overload) != 1 || r.Overload[0].RateBps != 20 || r.First == nil {
+	var r forecast.Rehearsal
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil || r.Verdict == forecast.Go || len(r.Overload) != 1 || r.Overload[0].RateBps != 20 || r.First == nil {
 		t.Errorf("%v, %+v", err, r)
 	}
 }

@@ -16,11 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aldis/internal/config"
-	"aldis/internal/lab"
-	"aldis/internal/profile"
-	"aldis/internal/replay"
-	"aldis/internal/report"
-	"aldis/internal/trace"
+	"aldis/internal/lab/field"
+	"aldis/internal/lab/replay"
+	"aldis/internal/lab/report"
+	"aldis/internal/lab/trace"
+	"aldis/internal/link/profile"
 )
 
 const replayAbout = `usage: gateway replay TRACE [--profile P] [--gateways FILE[,FILE]] [--seed N] [--from T] [--to T] [--live] [--json]
@@ -110,7 +110,7 @@ func replayLive(ctx context.Context, f *trace.File, o replay.Options, link, keep
 	if err != nil {
 		return nil, err
 	}
-	return lab.Replay(ctx, s, lab.ReplayOptions{
+	return field.Replay(ctx, s, field.ReplayOptions{
 		Profile: link, Terminal: o.Profile, Ship: o.Ship, Shore: o.Shore, Seed: o.Seed, Keep: keep, Progress: stderr,
 	})
 }

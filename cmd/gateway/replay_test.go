@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"aldis/internal/replay"
-	"aldis/internal/trace"
+	"aldis/internal/lab/replay"
+	"aldis/internal/lab/trace"
 )
 
 // synthTrace is a trace file of a run.

@@ -26,17 +26,17 @@ import (
 	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/daemon"
-	"aldis/internal/filter"
 	"aldis/internal/gateway"
 	"aldis/internal/journal"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lan"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
 	"aldis/internal/norm"
-	"aldis/internal/normwire"
-	"aldis/internal/profile"
+	"aldis/internal/norm/elide"
 	"aldis/internal/radio"
-	"aldis/internal/seal"
+	"aldis/internal/rules/filter"
 )
 
 const runAbout = `usage: gateway run [-c FILE] [--keep-socket]
@@ -298,7 +298,7 @@ func normConfig(c *config.Config) norm.Config {
 	}
 	overhead := profile.IPUDPOctets + seal.OverheadShort + gateway.NormFrameOctets + p.FrameOverhead
 	return norm.Config{
-		Self: c.Node.ID, Segment: p.SegmentOctets, GRTT: p.GRTT, TxRate: normwire.TxRate(float64(bps), p.SegmentOctets, overhead),
+		Self: c.Node.ID, Segment: p.SegmentOctets, GRTT: p.GRTT, TxRate: elide.TxRate(float64(bps), p.SegmentOctets, overhead),
 		Command: func() *exec.Cmd { return exec.Command("/proc/self/exe", "norm-child") }, // also when the file was replaced
 	}
 }

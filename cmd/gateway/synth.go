@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"aldis/internal/trace"
+	"aldis/internal/lab/trace"
 )
 
 const synthAbout = `usage: gateway synth blue-game --run 1..5 [--seed N] [--content xml|text|random] [-o TRACE]

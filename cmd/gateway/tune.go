@@ -15,10 +15,10 @@ import (
 	"syscall"
 	"time"
 
-	"aldis/internal/profile"
-	"aldis/internal/replay"
-	"aldis/internal/trace"
-	"aldis/internal/tune"
+	"aldis/internal/lab/replay"
+	"aldis/internal/lab/trace"
+	"aldis/internal/lab/tune"
+	"aldis/internal/link/profile"
 )
 
 const tuneAbout = `usage: gateway tune --profile P --trace T [--trace T2] [--proof T3] [--out FILE] [--time-limit D] [--seed N] [--json]

@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"aldis/internal/tune"
+	"aldis/internal/lab/tune"
 )
 
 // Tuned on run 3 of the Blue Game, judged on the others: never worse than 2 % in octets or in 95 % of latency, over the four

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"aldis/internal/profile"
-	"aldis/internal/trace"
-	"aldis/internal/tune"
+	"aldis/internal/lab/trace"
+	"aldis/internal/lab/tune"
+	"aldis/internal/link/profile"
 )
 
 // chatter is a short trace: two peers, a few small messages each way, each answered four seconds later.

@@ -26,9 +26,9 @@ import (
 	"syscall"
 	"time"
 
-	"aldis/internal/lab"
-	"aldis/internal/profile"
-	"aldis/internal/trace"
+	"aldis/internal/lab/field"
+	"aldis/internal/lab/trace"
+	"aldis/internal/link/profile"
 )
 
 const (
@@ -100,7 +100,7 @@ func play(ctx context.Context, o options) (err error) {
 }
 
 // network makes two namespaces and the satellite hop between them.
-func network(o options, prefix string) (*lab.Hub, error) {
+func network(o options, prefix string) (*field.Hub, error) {
 	ship, err := profile.Load(o.profile, os.ReadFile)
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func network(o options, prefix string) (*lab.Hub, error) {
 			return nil, fmt.Errorf("ip link: %w: %s", err, out)
 		}
 	}
-	return lab.StartHub(lab.HubConfig{Seed: o.seed, PcapDir: o.out, Nodes: []lab.HubNode{
+	return field.StartHub(field.HubConfig{Seed: o.seed, PcapDir: o.out, Nodes: []field.HubNode{
 		{Name: "hq", Netns: prefix + "hq", Addr: netip.MustParsePrefix(shoreAddr + "/24"), Profile: wire},
 		{Name: "ship", Netns: prefix + "ship", Addr: netip.MustParsePrefix(shipAddr + "/24"), Profile: ship},
 	}})
@@ -177,19 +177,19 @@ func (g *game) say(format string, args ...any) {
 }
 
 // start starts a peer with HTTP as its transport.
-func (g *game) start(ctx context.Context, name, site, host string, port int, role string) (*lab.Peer, error) {
-	cfg := lab.PeerConfig{
+func (g *game) start(ctx context.Context, name, site, host string, port int, role string) (*field.Peer, error) {
+	cfg := field.PeerConfig{
 		Netns: g.prefix + site, Kind: g.o.kind, Name: name, Host: host, Port: port, Role: role, JarDir: g.o.peers, HTTP: true,
 	}
 	if role == "edge" {
 		cfg.Seed = fmt.Sprintf("http://%s:%d", shoreAddr, httpPort)
 	}
-	return lab.StartPeer(ctx, cfg)
+	return field.StartPeer(ctx, cfg)
 }
 
 func (g *game) play(ctx context.Context) (err error) {
 	g.began = time.Now()
-	var peers []*lab.Peer
+	var peers []*field.Peer
 	defer func() {
 		for _, p := range peers {
 			err = errors.Join(err, p.Stop(), g.keep(p))
@@ -220,7 +220,7 @@ func (g *game) play(ctx context.Context) (err error) {
 	end, stop := context.WithDeadline(ctx, g.began.Add(g.o.duration))
 	defer stop()
 	done := make(chan struct{}, 2)
-	for _, pair := range [][2]*lab.Peer{{mpa, bergen}, {bergen, mpa}} {
+	for _, pair := range [][2]*field.Peer{{mpa, bergen}, {bergen, mpa}} {
 		own, far := pair[0], pair[1]
 		lines := []string{"publish " + own.Name() + " propagate", "find " + far.Name() + " 30", "listen " + far.Name(), "open " + far.Name()}
 		for _, line := range lines {
@@ -239,15 +239,15 @@ func (g *game) play(ctx context.Context) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for _, p := range []*lab.Peer{mpa, bergen} {
+	for _, p := range []*field.Peer{mpa, bergen} {
 		g.say("%s: %d sent, %d received of the other", p.Name(), count(p, "sent", ""), count(p, "received", p.Name()))
 	}
 	return nil
 }
 
 // talk sends a peer's tracks. As in 2004 nothing is sent before all pipes are there.
-func (g *game) talk(end context.Context, own, far *lab.Peer) {
-	for _, pair := range [][2]*lab.Peer{{own, far}, {far, own}} {
+func (g *game) talk(end context.Context, own, far *field.Peer) {
+	for _, pair := range [][2]*field.Peer{{own, far}, {far, own}} {
 		if _, err := pair[0].Wait(end, is("opened", pair[1].Name())); err != nil {
 			g.say("%s never had its pipe", pair[0].Name())
 			return
@@ -271,12 +271,12 @@ func (g *game) talk(end context.Context, own, far *lab.Peer) {
 }
 
 // is matches an event, of any name when name is empty.
-func is(ev, name string) func(lab.Event) bool {
-	return func(e lab.Event) bool { return e.Ev == ev && (name == "" || e.Name == name) }
+func is(ev, name string) func(field.Event) bool {
+	return func(e field.Event) bool { return e.Ev == ev && (name == "" || e.Name == name) }
 }
 
 // count counts a peer's events, without messages from not.
-func count(p *lab.Peer, ev, not string) (n int) {
+func count(p *field.Peer, ev, not string) (n int) {
 	for _, e := range p.Events() {
 		if e.Ev == ev && (not == "" || e.From != not) {
 			n++
@@ -286,7 +286,7 @@ func count(p *lab.Peer, ev, not string) (n int) {
 }
 
 // keep writes what a peer said, one event a line.
-func (g *game) keep(p *lab.Peer) error {
+func (g *game) keep(p *field.Peer) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	for _, e := range p.Events() {

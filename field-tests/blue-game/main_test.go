@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"aldis/internal/trace"
+	"aldis/internal/lab/trace"
 )
 
 // What the peers are told to send is what was published, and nothing of it is too small for a peer's message (64 octets).

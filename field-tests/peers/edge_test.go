@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/edgenet"
-	"aldis/internal/edgepeer"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
-	"aldis/internal/lab"
+	"aldis/internal/lab/edgepeer"
+	"aldis/internal/lab/edgepeer/tcp"
+	"aldis/internal/lab/field"
 )
 
 // freePort is one that nobody listens on now.
@@ -28,8 +28,8 @@ func freePort(t *testing.T) int {
 	return ln.Addr().(*net.TCPAddr).Port
 }
 
-// goEdge is a peer of internal/edgepeer behind a rendezvous, and what it hears.
-func goEdge(t *testing.T, ctx context.Context, address, name string, signed bool) (*edgenet.Peer, chan edgepeer.Notice) {
+// goEdge is a peer of internal/lab/edgepeer behind a rendezvous, and what it hears.
+func goEdge(t *testing.T, ctx context.Context, address, name string, signed bool) (*tcp.Peer, chan edgepeer.Notice) {
 	t.Helper()
 	heard := make(chan edgepeer.Notice, 1024)
 	cfg := edgepeer.Config{Name: name, Rand: mrand.New(mrand.NewPCG(uint64(len(name)), uint64(name[0])))}
@@ -40,7 +40,7 @@ func goEdge(t *testing.T, ctx context.Context, address, name string, signed bool
 		}
 		cfg.Key, cfg.Cert = id.Key, id.Cert
 	}
-	p, err := edgenet.Dial(ctx, edgenet.Config{Address: address, Edge: cfg, Hear: func(_ *edgenet.Peer, n edgepeer.Notice) {
+	p, err := tcp.Dial(ctx, tcp.Config{Address: address, Edge: cfg, Hear: func(_ *tcp.Peer, n edgepeer.Notice) {
 		if m, ok := n.(edgepeer.Message); ok { // valid only now
 			m.Elements = append([]jxta.Element(nil), m.Elements...)
 			for i := range m.Elements {
@@ -79,32 +79,32 @@ func hears[T edgepeer.Notice](t *testing.T, ctx context.Context, who string, hea
 	}
 }
 
-func do(t *testing.T, p *edgenet.Peer, ev edgepeer.Event) {
+func do(t *testing.T, p *tcp.Peer, ev edgepeer.Event) {
 	t.Helper()
 	if _, err := p.Do(ev); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Edge peers of internal/edgepeer behind an unmodified rendezvous, with an unmodified edge beside them.
+// Edge peers of internal/lab/edgepeer behind an unmodified rendezvous, with an unmodified edge beside them.
 func TestEdgePeer(t *testing.T) {
-	for _, kind := range []string{lab.KindJXSE27Unsigned, lab.KindJXSE27} {
+	for _, kind := range []string{field.KindJXSE27Unsigned, field.KindJXSE27} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 			t.Cleanup(cancel)
 			w := world{t, ctx}
 			port := freePort(t)
-			rdv := w.start(lab.PeerConfig{Kind: kind, Name: "R", Host: "127.0.0.1", Port: port, Role: "rdv"})
+			rdv := w.start(field.PeerConfig{Kind: kind, Name: "R", Host: "127.0.0.1", Port: port, Role: "rdv"})
 			w.await(rdv, "ready", "", nil)
 			address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-			java := w.start(lab.PeerConfig{Kind: kind, Name: "J", Host: "127.0.0.1", Port: freePort(t), Seed: "tcp://" + address})
+			java := w.start(field.PeerConfig{Kind: kind, Name: "J", Host: "127.0.0.1", Port: freePort(t), Seed: "tcp://" + address})
 			w.tell(java, "publish j-svc", "publish j-uni unicast", "find a-svc 1", "listen a-svc", "find a-uni 1")
 			signed := !strings.HasSuffix(kind, "unsigned")
 			a, heardA := goEdge(t, ctx, address, "a", signed)
 			b, heardB := goEdge(t, ctx, address, "b", signed)
 			wire, uni := edgepeer.NamedPipe("a-svc"), edgepeer.NamedPipe("a-uni")
-			for _, p := range []*edgenet.Peer{a, b} {
+			for _, p := range []*tcp.Peer{a, b} {
 				do(t, p, edgepeer.Listen{Pipe: wire, Kind: jxta.PipeTypePropagate})
 			}
 			do(t, b, edgepeer.Listen{Pipe: uni, Kind: jxta.PipeTypeUnicast})
@@ -116,7 +116,7 @@ func TestEdgePeer(t *testing.T) {
 			for heard := false; !heard; { // the rendezvous knows of the pipe a moment after its peer says so
 				do(t, a, edgepeer.Send{Pipe: wire, Kind: jxta.PipeTypePropagate, Elements: []jxta.Element{{Namespace: "trk", Name: "body", Data: []byte("hello")}}})
 				soon, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
-				_, err := java.Wait(soon, func(e lab.Event) bool { return e.Ev == "received" && e.Name == "a-svc" })
+				_, err := java.Wait(soon, func(e field.Event) bool { return e.Ev == "received" && e.Name == "a-svc" })
 				cancel()
 				if heard = err == nil; ctx.Err() != nil {
 					t.Fatal(err)
@@ -138,7 +138,7 @@ func TestEdgePeer(t *testing.T) {
 					return err == nil && len(found) == 1 && strings.Contains(found[0].Doc, name)
 				})
 			}
-			for _, p := range []*edgenet.Peer{a, b} {
+			for _, p := range []*tcp.Peer{a, b} {
 				if s := p.Stats(); s.Bad+s.Unsent > 0 {
 					t.Errorf("%+v", s)
 				}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/lab"
+	"aldis/internal/lab/field"
 )
 
 func TestMain(m *testing.M) {
@@ -61,10 +61,10 @@ type world struct {
 	ctx context.Context
 }
 
-func (w world) start(cfg lab.PeerConfig) *lab.Peer {
+func (w world) start(cfg field.PeerConfig) *field.Peer {
 	w.t.Helper()
 	cfg.JarDir = "."
-	p, err := lab.StartPeer(w.ctx, cfg)
+	p, err := field.StartPeer(w.ctx, cfg)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func (w world) start(cfg lab.PeerConfig) *lab.Peer {
 	return p
 }
 
-func transcript(p *lab.Peer) string {
+func transcript(p *field.Peer) string {
 	var b strings.Builder
 	for _, e := range p.Events() {
 		fmt.Fprintf(&b, "%+v\n", e)
@@ -87,7 +87,7 @@ func transcript(p *lab.Peer) string {
 	return b.String()
 }
 
-func (w world) tell(p *lab.Peer, lines ...string) {
+func (w world) tell(p *field.Peer, lines ...string) {
 	w.t.Helper()
 	for _, line := range lines {
 		if err := p.Command(line); err != nil {
@@ -97,9 +97,9 @@ func (w world) tell(p *lab.Peer, lines ...string) {
 }
 
 // await waits for an event of a name ("" for any) for which more, when given, is true.
-func (w world) await(p *lab.Peer, ev, name string, more func(lab.Event) bool) lab.Event {
+func (w world) await(p *field.Peer, ev, name string, more func(field.Event) bool) field.Event {
 	w.t.Helper()
-	e, err := p.Wait(w.ctx, func(e lab.Event) bool {
+	e, err := p.Wait(w.ctx, func(e field.Event) bool {
 		return e.Ev == ev && (name == "" || e.Name == name) && (more == nil || more(e))
 	})
 	if err != nil {
@@ -109,9 +109,9 @@ func (w world) await(p *lab.Peer, ev, name string, more func(lab.Event) bool) la
 }
 
 // receives waits until p has message seq of from on a pipe, and checks it.
-func (w world) receives(p *lab.Peer, name, from string, seq int64, size, elements int) {
+func (w world) receives(p *field.Peer, name, from string, seq int64, size, elements int) {
 	w.t.Helper()
-	e := w.await(p, "received", name, func(e lab.Event) bool { return e.From == from && e.Seq == seq })
+	e := w.await(p, "received", name, func(e field.Event) bool { return e.From == from && e.Seq == seq })
 	if !e.OK || e.Size != size || e.Elements != elements || e.At().Before(e.SentAt()) {
 		w.t.Errorf("%s received %+v; want it intact, %d octets, %d elements", p.Name(), e, size, elements)
 	}
@@ -119,11 +119,11 @@ func (w world) receives(p *lab.Peer, name, from string, seq int64, size, element
 
 // receivesSome waits until p has n messages of from on a pipe, whichever, and checks them. JXTA promises no delivery, and
 // 2.7 loses one now and then when several come together: who waits for one of many must not name it.
-func (w world) receivesSome(p *lab.Peer, name, from string, n, size, elements int) {
+func (w world) receivesSome(p *field.Peer, name, from string, n, size, elements int) {
 	w.t.Helper()
 	seen := map[int64]bool{}
 	for len(seen) < n {
-		e := w.await(p, "received", name, func(e lab.Event) bool { return e.From == from && !seen[e.Seq] })
+		e := w.await(p, "received", name, func(e field.Event) bool { return e.From == from && !seen[e.Seq] })
 		if seen[e.Seq] = true; !e.OK || e.Size != size || e.Elements != elements || e.At().Before(e.SentAt()) {
 			w.t.Errorf("%s received %+v; want it intact, %d octets, %d elements", p.Name(), e, size, elements)
 		}
@@ -131,7 +131,7 @@ func (w world) receivesSome(p *lab.Peer, name, from string, n, size, elements in
 }
 
 func TestPeers(t *testing.T) {
-	for _, kind := range []string{lab.KindJXSE27, lab.KindJXSE27Unsigned, lab.KindJXTA22} {
+	for _, kind := range []string{field.KindJXSE27, field.KindJXSE27Unsigned, field.KindJXTA22} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			ns := lan(t, strings.TrimPrefix(kind, "jx"), 3)
@@ -139,13 +139,13 @@ func TestPeers(t *testing.T) {
 			t.Cleanup(cancel)
 			w := world{t, ctx}
 			seed := "tcp://10.99.0.1:9701"
-			rdv := w.start(lab.PeerConfig{Netns: ns[0], Kind: kind, Name: "R", Host: "10.99.0.1", Port: 9701, Role: "rdv"})
+			rdv := w.start(field.PeerConfig{Netns: ns[0], Kind: kind, Name: "R", Host: "10.99.0.1", Port: 9701, Role: "rdv"})
 			w.await(rdv, "ready", "", nil)
-			a := w.start(lab.PeerConfig{Netns: ns[1], Kind: kind, Name: "A", Host: "10.99.0.2", Port: 9702, Seed: seed})
-			b := w.start(lab.PeerConfig{Netns: ns[2], Kind: kind, Name: "B", Host: "10.99.0.3", Port: 9703, Seed: seed})
+			a := w.start(field.PeerConfig{Netns: ns[1], Kind: kind, Name: "A", Host: "10.99.0.2", Port: 9702, Seed: seed})
+			b := w.start(field.PeerConfig{Netns: ns[2], Kind: kind, Name: "B", Host: "10.99.0.3", Port: 9703, Seed: seed})
 			w.tell(a, "publish a-svc", "publish a-uni unicast", "find b-svc 1", "listen b-svc")
 			w.tell(b, "publish b-svc", "find a-svc 1", "find a-uni 1", "listen a-svc")
-			for _, p := range []*lab.Peer{a, b} {
+			for _, p := range []*field.Peer{a, b} {
 				e := w.await(p, "rendezvous", "", nil)
 				t.Logf("%s %s: rendezvous %.1f s after start", kind, p.Name(), e.At().Sub(p.Started).Seconds())
 			}
@@ -163,7 +163,7 @@ func TestPeers(t *testing.T) {
 			w.receivesSome(a, "b-svc", "B", 2, 1000, 6)
 			w.receivesSome(a, "a-uni", "B", 2, 300, 3)
 			w.tell(b, "adverts")
-			w.await(b, "adverts", "", func(e lab.Event) bool { return len(e.Names) == 3 })
+			w.await(b, "adverts", "", func(e field.Event) bool { return len(e.Names) == 3 })
 		})
 	}
 }
@@ -174,19 +174,19 @@ func TestGroup(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	t.Cleanup(cancel)
 	w := world{t, ctx}
-	rdv := w.start(lab.PeerConfig{Netns: ns[0], Kind: lab.KindJXSE27, Name: "R", Host: "10.99.0.1", Port: 9701, Role: "rdv"})
+	rdv := w.start(field.PeerConfig{Netns: ns[0], Kind: field.KindJXSE27, Name: "R", Host: "10.99.0.1", Port: 9701, Role: "rdv"})
 	w.tell(rdv, "joingroup Blue")
 	r := w.await(rdv, "joined", "Blue", nil)
-	var edges []*lab.Peer
+	var edges []*field.Peer
 	for i, name := range []string{"A", "B"} {
-		edges = append(edges, w.start(lab.PeerConfig{
-			Netns: ns[i+1], Kind: lab.KindJXSE27, Name: name, Host: fmt.Sprintf("10.99.0.%d", i+2), Port: 9702, Seed: "tcp://10.99.0.1:9701",
+		edges = append(edges, w.start(field.PeerConfig{
+			Netns: ns[i+1], Kind: field.KindJXSE27, Name: name, Host: fmt.Sprintf("10.99.0.%d", i+2), Port: 9702, Seed: "tcp://10.99.0.1:9701",
 		}))
 	}
 	a, b := edges[0], edges[1]
 	w.tell(a, "newgroup Blue", "publish g-svc group Blue")
 	w.tell(b, "joingroup Blue", "find g-svc 1 group Blue", "listen g-svc group Blue", "find g-svc 1")
-	inGroup := func(e lab.Event) bool { return e.Group == "Blue" }
+	inGroup := func(e field.Event) bool { return e.Group == "Blue" }
 	for _, p := range edges {
 		if e := w.await(p, "joined", "Blue", nil); e.ID != r.ID {
 			t.Errorf("%s joined %s; the rendezvous %s", p.Name(), e.ID, r.ID)
@@ -206,18 +206,18 @@ func TestPeerEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	peerCtx, kill := context.WithCancel(ctx)
-	p, err := lab.StartPeer(peerCtx, lab.PeerConfig{
-		Kind: lab.KindJXSE27, Name: "R", Host: "127.0.0.1", Port: 19701, Role: "rdv", JarDir: ".",
+	p, err := field.StartPeer(peerCtx, field.PeerConfig{
+		Kind: field.KindJXSE27, Name: "R", Host: "127.0.0.1", Port: 19701, Role: "rdv", JarDir: ".",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Wait(ctx, func(e lab.Event) bool { return e.Ev == "ready" }); err != nil {
+	if _, err := p.Wait(ctx, func(e field.Event) bool { return e.Ev == "ready" }); err != nil {
 		t.Fatal(err)
 	}
 	kill()
-	if _, err := p.Wait(ctx, func(e lab.Event) bool { return e.Ev == "bye" }); !errors.Is(err, lab.ErrPeerEnded) {
-		t.Errorf("Wait after the context's end: %v; want %v", err, lab.ErrPeerEnded)
+	if _, err := p.Wait(ctx, func(e field.Event) bool { return e.Ev == "bye" }); !errors.Is(err, field.ErrPeerEnded) {
+		t.Errorf("Wait after the context's end: %v; want %v", err, field.ErrPeerEnded)
 	}
 	if err := p.Command("adverts"); err == nil {
 		t.Error("Command to a killed peer: no error")

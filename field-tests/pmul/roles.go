@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aldis/internal/gateway"
+	"aldis/internal/link/profile"
 	"aldis/internal/norm"
-	"aldis/internal/normwire"
-	"aldis/internal/profile"
+	"aldis/internal/norm/elide"
 )
 
 const (
@@ -32,7 +32,7 @@ const (
 )
 
 // receiver starts a node's receiver and waits until it listens.
-func (f *field) receiver(node int) error {
+func (f *grid) receiver(node int) error {
 	dir := filepath.Join(f.dir, fmt.Sprint("in", node))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -80,7 +80,7 @@ func uftpID(node int) string {
 }
 
 // uftpListens waits for the daemon's socket.
-func (f *field) uftpListens(node int) error {
+func (f *grid) uftpListens(node int) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); <-tick.C {
@@ -92,7 +92,7 @@ func (f *field) uftpListens(node int) error {
 }
 
 // sender makes the sender ready and gives what hands the file over. uftp runs with the settings of the baseline.
-func (f *field) sender(res *result) (func() error, error) {
+func (f *grid) sender(res *result) (func() error, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -253,17 +253,17 @@ func tcpSend(file string, to []string) error {
 // normNode is libnorm in a child process, and its packets as they are on a UDP socket: what others would see of it.
 type normNode struct {
 	sup  *norm.Supervisor
-	wire *normwire.Session
+	wire *elide.Session
 	up   chan struct{}
 }
 
-func newNorm(link string, self, peer uint16, packet func(p []byte, info normwire.Info), object func([]byte)) (*normNode, error) {
+func newNorm(link string, self, peer uint16, packet func(p []byte, info elide.Info), object func([]byte)) (*normNode, error) {
 	p, err := profile.Load(link, os.ReadFile)
 	if err != nil {
 		return nil, err
 	}
 	const overhead = profile.IPUDPOctets + 32 // NORM_DATA with the object's size in every segment
-	wire, err := normwire.NewSession(normwire.Config{Self: self, Peer: peer, Segment: p.SegmentOctets, GRTT: p.GRTT})
+	wire, err := elide.NewSession(elide.Config{Self: self, Peer: peer, Segment: p.SegmentOctets, GRTT: p.GRTT})
 	if err != nil {
 		return nil, err
 	}
@@ -273,7 +273,7 @@ func newNorm(link string, self, peer uint16, packet func(p []byte, info normwire
 		return nil, err
 	}
 	n.sup, err = norm.New(norm.Config{Self: self, Segment: p.SegmentOctets, GRTT: p.GRTT,
-		TxRate:  0.95 * normwire.TxRate(float64(p.Down.RateBps), p.SegmentOctets, overhead),
+		TxRate:  0.95 * elide.TxRate(float64(p.Down.RateBps), p.SegmentOctets, overhead),
 		Command: func() *exec.Cmd { return exec.Command(program, "norm-child") },
 	}, func(ev gateway.Event) {
 		switch ev := ev.(type) {
@@ -332,8 +332,8 @@ func normSend(link, file string) error {
 		return err
 	}
 	flushes := 0
-	n, err := newNorm(link, 1, 2, func(p []byte, info normwire.Info) {
-		if info.Kind == normwire.Flush {
+	n, err := newNorm(link, 1, 2, func(p []byte, info elide.Info) {
+		if info.Kind == elide.Flush {
 			if flushes++; flushes > 4 {
 				return
 			}
@@ -372,8 +372,8 @@ func normReceive(link string, id uint16, dir string) error {
 	if err != nil {
 		return err
 	}
-	n, err := newNorm(link, id, 1, func(p []byte, info normwire.Info) {
-		if info.Kind != normwire.Flush && info.Kind != normwire.Data { // a receiver has nothing of its own
+	n, err := newNorm(link, id, 1, func(p []byte, info elide.Info) {
+		if info.Kind != elide.Flush && info.Kind != elide.Data { // a receiver has nothing of its own
 			_, _ = back.Write(p) // ICMP of an earlier one
 		}
 	}, func(b []byte) {

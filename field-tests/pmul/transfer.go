@@ -17,8 +17,8 @@ import (
 	"syscall"
 	"time"
 
-	"aldis/internal/lab"
-	"aldis/internal/profile"
+	"aldis/internal/lab/field"
+	"aldis/internal/link/profile"
 )
 
 // tail is how long the link is watched after the last receiver has the file: octets that come then count too.
@@ -27,14 +27,14 @@ const tail = 60 * time.Second
 // settle is how long all wait before the file is handed over, as in the baseline.
 const settle = 20 * time.Second
 
-// field is one run's namespaces, link, files and processes; node 0 sends.
-type field struct {
+// grid is one run's namespaces, link, files and processes; node 0 sends.
+type grid struct {
 	run
 	dir    string
 	binary string
 	p      profile.Profile
 	spaces []string
-	hub    *lab.Hub
+	hub    *field.Hub
 	want   []byte
 	ctx    context.Context
 	done   chan int // a receiver has the file
@@ -53,7 +53,7 @@ func ip(args ...string) error {
 
 // transfer plays one run and cleans up.
 func transfer(r run, serial int, binary string, stop <-chan struct{}) (res result, err error) {
-	f := &field{run: r, binary: binary, done: make(chan int, receivers)}
+	f := &grid{run: r, binary: binary, done: make(chan int, receivers)}
 	ctx, cancel := context.WithTimeout(context.Background(), giveUp(r.Octets)+settle+2*tail)
 	f.ctx = ctx
 	go func() {
@@ -92,7 +92,7 @@ func transfer(r run, serial int, binary string, stop <-chan struct{}) (res resul
 }
 
 // lay makes the namespaces and the link between them. On a star node 0 is the shore, without a radio of its own.
-func (f *field) lay(serial int) (err error) {
+func (f *grid) lay(serial int) (err error) {
 	if f.p, err = profile.Load(f.Link, os.ReadFile); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (f *field) lay(serial int) (err error) {
 	if err != nil {
 		return err
 	}
-	cfg := lab.HubConfig{Seed: f.Seed, StaticGroups: true}
+	cfg := field.HubConfig{Seed: f.Seed, StaticGroups: true}
 	for i := range receivers + 1 {
 		ns := fmt.Sprintf("aldis-tp-%d-%d-%d", os.Getpid(), serial, i)
 		if err := ip("netns", "add", ns); err != nil {
@@ -111,7 +111,7 @@ func (f *field) lay(serial int) (err error) {
 		if i == 0 && !p.Shared {
 			p = wire
 		}
-		cfg.Nodes = append(cfg.Nodes, lab.HubNode{Name: fmt.Sprint("node", i), Netns: ns, Profile: p, Addr: netip.PrefixFrom(netip.MustParseAddr(addr(i)), 24)})
+		cfg.Nodes = append(cfg.Nodes, field.HubNode{Name: fmt.Sprint("node", i), Netns: ns, Profile: p, Addr: netip.PrefixFrom(netip.MustParseAddr(addr(i)), 24)})
 		if out, err := exec.Command("ip", "netns", "exec", ns, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1").CombinedOutput(); err != nil {
 			return fmt.Errorf("sysctl: %w: %s", err, out)
 		}
@@ -119,7 +119,7 @@ func (f *field) lay(serial int) (err error) {
 			return err
 		}
 	}
-	if f.hub, err = lab.StartHub(cfg); err != nil {
+	if f.hub, err = field.StartHub(cfg); err != nil {
 		return err
 	}
 	for _, ns := range f.spaces {
@@ -131,7 +131,7 @@ func (f *field) lay(serial int) (err error) {
 }
 
 // command is a program in a node's namespace; it ends with the run.
-func (f *field) command(node int, args ...string) *exec.Cmd {
+func (f *grid) command(node int, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(f.ctx, "ip", append([]string{"netns", "exec", f.spaces[node]}, args...)...)
 	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(f.dir, "state"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -140,7 +140,7 @@ func (f *field) command(node int, args ...string) *exec.Cmd {
 }
 
 // start runs a program and gives each line it says.
-func (f *field) start(node int, said func(line string), args ...string) error {
+func (f *grid) start(node int, said func(line string), args ...string) error {
 	cmd := f.command(node, args...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -165,7 +165,7 @@ func (f *field) start(node int, said func(line string), args ...string) error {
 }
 
 // expect starts a receiver and waits until it listens. Its program says ready, and file NAME for a file that is whole.
-func (f *field) expect(node int, args ...string) error {
+func (f *grid) expect(node int, args ...string) error {
 	listening := make(chan struct{})
 	var once, got sync.Once
 	err := f.start(node, func(line string) {
@@ -206,7 +206,7 @@ func received(line string) (what, name string) {
 }
 
 // play starts receivers and sender and measures.
-func (f *field) play() (res result, err error) {
+func (f *grid) play() (res result, err error) {
 	res = result{run: f.run}
 	rate, delay := f.p.Down.RateBps, f.p.Down.Delay+f.p.Down.Jitter/2
 	res.Limit = (profile.Airtime(f.Octets, rate) + delay).Seconds()
@@ -260,7 +260,7 @@ func (f *field) play() (res result, err error) {
 type counted struct{ data, back, lost int64 }
 
 // count is the octets on the air: on a star the mean of the four terminals, each of which has its own link.
-func (f *field) count() (c counted) {
+func (f *grid) count() (c counted) {
 	stats := f.hub.Stats()
 	for i := range receivers + 1 {
 		n := stats.Link.Node(fmt.Sprint("node", i))

@@ -18,11 +18,11 @@ import (
 
 	"github.com/pelletier/go-toml/v2/unstable"
 
-	"aldis/internal/compact"
-	"aldis/internal/filter"
-	"aldis/internal/profile"
-	"aldis/internal/sched"
-	"aldis/internal/seal"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
+	"aldis/internal/rules/filter"
+	"aldis/internal/rules/mark"
 )
 
 // maxFile is the size in octets of the largest configuration read.
@@ -42,7 +42,7 @@ type Config struct {
 	// Filters say what may cross the link; the first that fits decides.
 	Filters []filter.Rule
 	// Messages say how urgent applications' messages are; the first that fits decides.
-	Messages []sched.Rule
+	Messages []mark.Rule
 }
 
 // Node is this gateway.

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/profile"
-	"aldis/internal/seal"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
 )
 
 const good = `[node]

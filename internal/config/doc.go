@@ -2,5 +2,5 @@
 // mistake at once: file, line, key, and what to do about it. One edit then mends the file.
 //
 // Times are durations with a unit ("20s"), addresses are "ip:port". Relative paths count from the directory of the
-// configuration file. The format of a key file is that of internal/seal, profiles are those of internal/profile.
+// configuration file. The format of a key file is that of internal/link/seal, profiles are those of internal/link/profile.
 package config

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"aldis/internal/filter"
 	"aldis/internal/jxta"
+	"aldis/internal/rules/filter"
 )
 
 var filterKeys = []string{"label", "direction", "site", "type", "root", "group", "name", "peer", "pipe", "octets_min", "octets_max", "action", "rate"}

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"aldis/internal/seal"
+	"aldis/internal/link/seal"
 )
 
 // maxKeyFile is the size in octets of the largest key file read; a key takes 61.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
-	"aldis/internal/sched"
+	"aldis/internal/rules/mark"
 )
 
 var messageKeys = []string{"group", "pipe", "peer", "element", "type", "octets_min", "octets_max", "precedence", "expires", "supersede", "supersede_pattern"}
@@ -18,7 +18,7 @@ func (r *reader) readMessages() {
 			r.fail(t.line, "message", "there are more than %d rules", maxFilters)
 			return
 		}
-		rule := sched.Rule{
+		rule := mark.Rule{
 			Line: t.line, Group: filterID(s, "group", "group", jxta.KindGroup), Peer: filterID(s, "peer", "peer", jxta.KindPeer),
 			Pipe: filterID(s, "pipe", "pipe", jxta.KindPipe), Element: s.text("element", false), Type: s.text("type", false),
 			Least: s.integer("octets_min", 0, 1, math.MaxInt32), Most: s.integer("octets_max", 0, 1, math.MaxInt32),
@@ -27,10 +27,10 @@ func (r *reader) readMessages() {
 		if rule.Most != 0 && rule.Least > rule.Most {
 			s.fail("octets_min", "the rule can never match: nothing has at least %d and at most %d octets", rule.Least, rule.Most)
 		}
-		rule.Precedence, _ = sched.ParsePrecedence(s.choice("precedence", "routine", sched.Precedences...))
+		rule.Precedence, _ = mark.ParsePrecedence(s.choice("precedence", "routine", mark.Precedences...))
 		if text := s.text("supersede_pattern", false); text != "" {
 			var err error
-			if rule.Pattern, err = sched.ParsePattern(text); err != nil {
+			if rule.Pattern, err = mark.ParsePattern(text); err != nil {
 				s.fail("supersede_pattern", "%q %v; like \"TRK;{key};*\"", text, err)
 			}
 			if rule.Supersede == "" {

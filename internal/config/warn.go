@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/filter"
-	"aldis/internal/profile"
-	"aldis/internal/seal"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
+	"aldis/internal/rules/filter"
 )
 
 // Warnings names what is allowed but seldom meant, one sentence each.

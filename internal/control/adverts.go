@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"time"
 
-	"aldis/internal/filter"
 	"aldis/internal/gateway"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/rules/filter"
 )
 
 // A question for the cache holds the loop up for one look at all keys, and then for a batch of rows at a time.

@@ -15,11 +15,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"aldis/internal/filter"
 	"aldis/internal/gateway"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/norm"
 	"aldis/internal/radio"
+	"aldis/internal/rules/filter"
 )
 
 func sample() gateway.Status {

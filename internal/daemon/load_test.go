@@ -24,8 +24,8 @@ import (
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lan"
-	"aldis/internal/profile"
-	"aldis/internal/seal"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
 )
 
 // rig is a whole gateway but for the link: real sockets, loop, bridge and journal. Its one sister never answers.

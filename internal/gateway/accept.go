@@ -6,13 +6,13 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/compact"
-	"aldis/internal/custody"
-	"aldis/internal/envelope"
-	"aldis/internal/frame"
 	"aldis/internal/jxtabridge"
-	"aldis/internal/sched"
-	"aldis/internal/seal"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/custody"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/seal"
+	"aldis/internal/rules/mark"
 )
 
 // Octets of a datagram that a message of the direct lane must leave free: the long form, a hello, a receipt without
@@ -54,7 +54,7 @@ func (g *Gateway) stepBridge(now time.Time, ev jxtabridge.Event) {
 	}
 	for i := range bo.Carry {
 		sites, payload := bo.Carry[i].Sites, &bo.Carry[i].Payload
-		sched.Mark(g.cfg.Messages, now, payload)
+		mark.Mark(g.cfg.Messages, now, payload)
 		if !g.cfg.Filter.Empty() {
 			sites = slices.DeleteFunc(slices.Clone(sites), func(site uint16) bool { return !g.mayCarry(now, site, payload) })
 		}

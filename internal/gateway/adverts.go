@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"aldis/internal/filter"
 	"aldis/internal/jxtabridge"
-	"aldis/internal/replica"
+	"aldis/internal/link/replica"
+	"aldis/internal/rules/filter"
 )
 
 // AdvertRow is one advertisement of the cache as an operator sees it.

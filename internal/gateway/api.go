@@ -76,7 +76,7 @@ type (
 		Peers      []uint16
 	}
 	// NormEnqueue sends Data to a peer as one object. In each generation the objects to a peer are numbered 1, 2, 3...
-	// in this order (0 is the marker). The child puts normwire.PrefixOctets before Data.
+	// in this order (0 is the marker). The child puts elide.PrefixOctets before Data.
 	NormEnqueue struct {
 		Peer uint16
 		Data []byte

@@ -4,11 +4,11 @@ import (
 	"encoding/binary"
 	"time"
 
-	"aldis/internal/custody"
-	"aldis/internal/envelope"
-	"aldis/internal/frame"
-	"aldis/internal/normwire"
-	"aldis/internal/profile"
+	"aldis/internal/link/custody"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
+	"aldis/internal/norm/elide"
 )
 
 const (
@@ -40,7 +40,7 @@ type bulk struct {
 
 type normFrame struct {
 	body []byte
-	info normwire.Info
+	info elide.Info
 }
 
 // startNorm starts a child of the next generation. On a shared channel too every peer has a session of its own.
@@ -128,10 +128,10 @@ func (g *Gateway) normPacket(now time.Time, ev NormPacket) {
 	switch {
 	case err != nil:
 		g.stats.Dropped["norm_local"]++
-	case info.Marker || info.Kind == normwire.Flush || info.Kind == normwire.Ack:
+	case info.Marker || info.Kind == elide.Flush || info.Kind == elide.Ack:
 	case len(p.normOut) >= maxNormOut:
 		g.stats.Dropped["norm_queue"]++
-	case info.Kind == normwire.Nack: // what it asks for should be on its way soon
+	case info.Kind == elide.Nack: // what it asks for should be on its way soon
 		p.normOut = append([]normFrame{{body, info}}, p.normOut...)
 	default:
 		p.normOut = append(p.normOut, normFrame{body, info})
@@ -160,7 +160,7 @@ func (p *peer) bulkOf(object uint16) (uint64, *bulk) {
 func (g *Gateway) addNORM(now time.Time, p *peer, l *letter) bool {
 	for len(p.normOut) > 0 {
 		f := p.normOut[0]
-		isData := f.info.Kind == normwire.Data
+		isData := f.info.Kind == elide.Data
 		number, b := p.bulkOf(f.info.Object)
 		if isData && (b == nil || f.info.Generation != g.norm.generation) { // acknowledged meanwhile
 			p.normOut = p.normOut[1:]
@@ -221,7 +221,7 @@ func (g *Gateway) addFlush(p *peer, l *letter, b *bulk) bool {
 // normMore says whether data of the object waits for air.
 func (p *peer) normMore(object uint16) bool {
 	for _, f := range p.normOut {
-		if f.info.Kind == normwire.Data && f.info.Object == object {
+		if f.info.Kind == elide.Data && f.info.Object == object {
 			return true
 		}
 	}
@@ -277,11 +277,11 @@ func (g *Gateway) receiveNORM(now time.Time, p *peer, body []byte, octets int) {
 		return
 	}
 	kind := kindPayload
-	if info.Kind != normwire.Data || info.Repair {
+	if info.Kind != elide.Data || info.Repair {
 		kind = kindRepair
 	}
 	p.ledger.add(received, kind, octets)
-	if info.Kind == normwire.Flush {
+	if info.Kind == elide.Flush {
 		p.receiver.Probed(now) // it may be that only our receipt was lost
 	}
 	if !g.norm.up {

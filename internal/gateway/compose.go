@@ -3,12 +3,12 @@ package gateway
 import (
 	"time"
 
-	"aldis/internal/custody"
-	"aldis/internal/envelope"
-	"aldis/internal/frame"
 	"aldis/internal/jxtabridge"
-	"aldis/internal/profile"
-	"aldis/internal/seal"
+	"aldis/internal/link/custody"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
 )
 
 // helloLimit is the longest that a peer which does not answer waits for the next hello.

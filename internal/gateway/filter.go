@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/filter"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/rules/filter"
 )
 
 // slow holds what a rule's rate makes wait: items of this site, and of others that local peers have not seen yet.

@@ -8,15 +8,15 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/compact"
-	"aldis/internal/custody"
-	"aldis/internal/filter"
-	"aldis/internal/frame"
 	"aldis/internal/jxtabridge"
-	"aldis/internal/profile"
-	"aldis/internal/replica"
-	"aldis/internal/sched"
-	"aldis/internal/seal"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/custody"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/replica"
+	"aldis/internal/link/seal"
+	"aldis/internal/rules/filter"
+	"aldis/internal/rules/mark"
 )
 
 // Bridge is the LAN side of a gateway: jxtabridge.Bridge, or a load that a simulation makes. Items that it told in an
@@ -51,7 +51,7 @@ type Config struct {
 	// Filter is what may cross; nil has no rules. The bridge has the same one, for what local peers may offer each other.
 	Filter *filter.Filter
 	// Messages say how urgent a message is, how long it is worth sending, and what it replaces; the first that fits decides.
-	Messages []sched.Rule
+	Messages []mark.Rule
 	// MaxWaiting bounds the octets that wait for one peer; 0 means DefaultMaxWaiting. What does not fit is refused.
 	MaxWaiting int
 	// Bridge makes the LAN side from what it asked to remember.

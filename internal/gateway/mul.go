@@ -11,16 +11,16 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/compact"
-	"aldis/internal/custody"
-	"aldis/internal/envelope"
-	"aldis/internal/frame"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/custody"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/replica"
+	"aldis/internal/link/seal"
 	"aldis/internal/pmul"
-	"aldis/internal/profile"
-	"aldis/internal/replica"
-	"aldis/internal/sched"
-	"aldis/internal/seal"
+	"aldis/internal/rules/mark"
 )
 
 // mul is the P_Mul carrier: with it every message, state included, is one P_Mul message to all that it is for. Its
@@ -178,7 +178,7 @@ func (g *Gateway) restoreMulOut(r Record) error {
 	}
 	g.mul.keep(id, m)
 	if content.Payload != nil {
-		sched.Remark(g.cfg.Messages, content.Payload)
+		mark.Remark(g.cfg.Messages, content.Payload)
 		g.mul.newest(id, content.Payload)
 	}
 	for peer := range to {
@@ -369,7 +369,7 @@ func (g *Gateway) submit(now time.Time, to []*peer, content envelope.Message, ki
 		if !pl.Expires.IsZero() {
 			expires = earlier(expires, pl.Expires)
 		}
-		priority = uint8(max(0, sched.Precedence(pl.Precedence).Rank()-routine)) // deferred goes as routine: 0 is the least
+		priority = uint8(max(0, mark.Precedence(pl.Precedence).Rank()-routine)) // deferred goes as routine: 0 is the least
 	}
 	packed := slices.Clone(envelope.Pack(&g.coder, body))
 	if old != nil {

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/compact"
-	"aldis/internal/envelope"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/envelope"
 	"aldis/internal/pmul"
 )
 

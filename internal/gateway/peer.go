@@ -7,12 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/custody"
-	"aldis/internal/envelope"
-	"aldis/internal/frame"
 	"aldis/internal/jxtabridge"
-	"aldis/internal/normwire"
-	"aldis/internal/replica"
+	"aldis/internal/link/custody"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/replica"
+	"aldis/internal/norm/elide"
 )
 
 // peer is all that is known of a sister gateway.
@@ -56,7 +56,7 @@ type peer struct {
 	far     map[string]jxtabridge.Item // the state of its site, as it told us
 	farEnds replica.Calendar
 
-	normwire *normwire.Session
+	normwire *elide.Session
 	normOut  []normFrame
 	objects  uint16           // of the present child, enqueued so far
 	bulk     map[uint64]*bulk // bulk number -> how far it is
@@ -108,7 +108,7 @@ func (g *Gateway) newPeer(pc PeerConfig) (*peer, error) {
 	p.sender = custody.NewSender(g.custody, [frame.Lanes]uint64{1, 1})
 	p.receiver = custody.NewReceiver(g.custody, [frame.Lanes]uint64{})
 	var err error
-	p.normwire, err = normwire.NewSession(normwire.Config{
+	p.normwire, err = elide.NewSession(elide.Config{
 		Self: g.cfg.ID, Peer: pc.ID, Segment: g.cfg.Profile.SegmentOctets, GRTT: g.cfg.Profile.GRTT})
 	return p, err
 }

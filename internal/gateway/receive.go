@@ -8,13 +8,13 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/compact"
-	"aldis/internal/custody"
-	"aldis/internal/envelope"
-	"aldis/internal/frame"
 	"aldis/internal/jxtabridge"
-	"aldis/internal/profile"
-	"aldis/internal/seal"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/custody"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
 )
 
 // receive opens a datagram; what is not authentic is counted and gone.

@@ -3,9 +3,9 @@ package gateway
 import (
 	"time"
 
-	"aldis/internal/envelope"
 	"aldis/internal/jxtabridge"
-	"aldis/internal/replica"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/replica"
 )
 
 // stateMessage is what to tell a peer of items that it lacks or holds otherwise, and as what it will hold them. Where

@@ -8,14 +8,14 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/custody"
-	"aldis/internal/envelope"
-	"aldis/internal/frame"
 	"aldis/internal/jxtabridge"
-	"aldis/internal/profile"
-	"aldis/internal/replica"
-	"aldis/internal/sched"
-	"aldis/internal/seal"
+	"aldis/internal/link/custody"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/replica"
+	"aldis/internal/link/seal"
+	"aldis/internal/rules/mark"
 )
 
 var errRecord = errors.New("gateway: journal record of another format")
@@ -172,7 +172,7 @@ func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
 		g.seq = max(g.seq, m.seq)
 		m.lane = g.laneOf(p, m)
 		if m.content.Payload != nil {
-			sched.Remark(g.cfg.Messages, m.content.Payload)
+			mark.Remark(g.cfg.Messages, m.content.Payload)
 		}
 		p.push(m)
 		g.replica.Sent(p.ID, waitingState|m.seq, m.content.Items)

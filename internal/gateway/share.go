@@ -3,7 +3,7 @@ package gateway
 import (
 	"time"
 
-	"aldis/internal/frame"
+	"aldis/internal/link/frame"
 )
 
 // While messages flow to a peer, news of this site gets a share of the rate (profile, state_share_percent) and half of

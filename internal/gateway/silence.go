@@ -4,10 +4,10 @@ import (
 	"encoding/binary"
 	"time"
 
-	"aldis/internal/frame"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
 	"aldis/internal/pmul"
-	"aldis/internal/profile"
-	"aldis/internal/seal"
 )
 
 // silence is EMCON of this node: it transmits nothing at all, receives, keeps and delivers to its own LAN. What it owes

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/custody"
-	"aldis/internal/envelope"
 	"aldis/internal/jxtabridge"
-	"aldis/internal/replica"
+	"aldis/internal/link/custody"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/replica"
 )
 
 // stateKeyOf is the name under which the replica knows a message.

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/filter"
-	"aldis/internal/frame"
-	"aldis/internal/profile"
-	"aldis/internal/seal"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
+	"aldis/internal/rules/filter"
 )
 
 // ledgerKind is what an octet on the air was for (design, decision 8).

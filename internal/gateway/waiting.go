@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/frame"
-	"aldis/internal/sched"
+	"aldis/internal/link/frame"
+	"aldis/internal/rules/mark"
 )
 
 // What waits for a peer is in order of precedence, each precedence in the order of acceptance. A message has no number
@@ -15,14 +15,14 @@ import (
 // urgentRoom is how many messages above routine may be under way beyond the window.
 const urgentRoom = 4
 
-var routine = sched.Routine.Rank()
+var routine = mark.Routine.Rank()
 
 // rank is how urgent a message is; state is routine.
 func (m *message) rank() int {
 	if m.content.Payload == nil {
 		return routine
 	}
-	return sched.Precedence(m.content.Payload.Precedence).Rank()
+	return mark.Precedence(m.content.Payload.Precedence).Rank()
 }
 
 // expires is when the message is not sent any more; zero: never.

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"aldis/internal/advcache"
-	"aldis/internal/filter"
 	"aldis/internal/jxta"
+	"aldis/internal/rules/filter"
 )
 
 // AdvertKey names an advertisement of the cache.

@@ -11,8 +11,8 @@ import (
 	"math/big"
 	"time"
 
-	"aldis/internal/filter"
 	"aldis/internal/jxta"
+	"aldis/internal/rules/filter"
 )
 
 // Config of one bridge. Zero values of the bounds mean the defaults.

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"aldis/internal/advcache"
-	"aldis/internal/filter"
 	"aldis/internal/jxta"
+	"aldis/internal/rules/filter"
 )
 
 // Subject is what the operator's rules see of an application's message; direction and site are the caller's.

@@ -39,7 +39,7 @@ var (
 )
 
 // carryStream gives a payload of a stream to the gateway. Flows are named by sender, receiver, service and shape, so that
-// all streams of two peers share them (internal/envelope).
+// all streams of two peers share them (internal/link/envelope).
 func (b *Bridge) carryStream(st *stream, head byte, number uint64, more []jxta.Element, octets int) {
 	data := b.streamHead(st.key, head)
 	switch head {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/filter"
 	"aldis/internal/jxta"
+	"aldis/internal/rules/filter"
 )
 
 // stream takes what belongs to a stream out of the traffic to a ghost; it reports whether it did.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/filter"
 	"aldis/internal/jxta"
+	"aldis/internal/rules/filter"
 )
 
 // tlsEdge is a peer's TLS over the endpoint as JXSE 2.7 has it (impl/endpoint/tls): blocks, acknowledgements, repeats.

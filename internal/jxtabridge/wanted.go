@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 
 	"aldis/internal/advcache"
-	"aldis/internal/filter"
 	"aldis/internal/jxta"
+	"aldis/internal/rules/filter"
 )
 
 // Advertisements stay home until somebody needs them (docs/decisions/asked-for.md): those of a pipe that is open here, and

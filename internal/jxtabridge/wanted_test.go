@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/filter"
 	"aldis/internal/jxta"
+	"aldis/internal/rules/filter"
 )
 
 // specOf is a module specification that names a pipe.

@@ -26,7 +26,7 @@ import (
 	"time"
 	"unsafe"
 
-	"aldis/internal/normwire"
+	"aldis/internal/norm/elide"
 )
 
 // legConfig is one star leg as libnorm sees it.
@@ -106,7 +106,7 @@ func (l *library) addLeg(c legConfig) error {
 		return fmt.Errorf("norm: receiver on %s:%d does not start", c.Bind, c.Port)
 	}
 	if !C.NormStartSender(s, C.NormSessionId(c.Generation), bufferOctets, C.UINT16(c.Segment),
-		normwire.BlockLen, normwire.ParityLen, 0) {
+		elide.BlockLen, elide.ParityLen, 0) {
 		return fmt.Errorf("norm: sender on %s:%d does not start", c.Bind, c.TxPort)
 	}
 	l.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"aldis/internal/normwire"
+	"aldis/internal/norm/elide"
 )
 
 // beatInterval is how often a child shows that libnorm's thread is alive.
@@ -115,7 +115,7 @@ func (c *child) feed(leg int) {
 	defer c.mu.Unlock()
 	for len(c.wait[leg]) > 0 {
 		data := c.wait[leg][0]
-		object := normwire.AppendPrefix(make([]byte, 0, normwire.PrefixOctets+len(data)), c.cfg.Generation,
+		object := elide.AppendPrefix(make([]byte, 0, elide.PrefixOctets+len(data)), c.cfg.Generation,
 			uint16(c.lib.nextID(leg)))
 		if c.lib.enqueue(leg, append(object, data...)) {
 			return

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/normwire"
+	"aldis/internal/norm/elide"
 )
 
 // slowLink is a full-duplex link with a gateway's queues before it: short messages first, then repairs, then the rest.
@@ -96,7 +96,7 @@ func TestLink(t *testing.T) {
 				c.eager, seed), func(t *testing.T) {
 				t.Parallel()
 				const overhead = 28 + 20 + 1
-				n := newNet(t, 0, seed, 4*time.Second, c.segment, c.factor*normwire.TxRate(rate, c.segment, 7+overhead), 1, 2)
+				n := newNet(t, 0, seed, 4*time.Second, c.segment, c.factor*elide.TxRate(rate, c.segment, 7+overhead), 1, 2)
 				n.run(20*time.Second, n.allUp)
 				n.loss, n.eager = c.loss, c.eager
 				l := &slowLink{n: n, rate: rate, delay: delay, overhead: overhead, legs: map[*end]*direction{}}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
-	"aldis/internal/normwire"
+	"aldis/internal/norm/elide"
 )
 
 const childCommand = "norm-child"
@@ -29,7 +29,7 @@ type end struct {
 	id         uint16
 	net        *net2
 	sup        *Supervisor
-	wire       map[uint16]*normwire.Session
+	wire       map[uint16]*elide.Session
 	generation uint8
 	up         bool
 	ups, downs int
@@ -72,22 +72,22 @@ type net2 struct {
 	octets  int
 	lost    int
 	raw     int
-	packed  map[normwire.Kind]int
+	packed  map[elide.Kind]int
 	seen    map[string]bool // delivered: from, to, number
 	mu      sync.Mutex
 }
 
 func newNet(t testing.TB, loss float64, seed uint64, grtt time.Duration, segment int, rate float64, ids ...uint16) *net2 {
 	n := &net2{t: t, in: make(chan input, 1024), ends: map[uint16]*end{}, loss: loss, rnd: rand.New(rand.NewPCG(seed, 1)),
-		overdue: 4 * grtt, packed: map[normwire.Kind]int{}, seen: map[string]bool{}}
+		overdue: 4 * grtt, packed: map[elide.Kind]int{}, seen: map[string]bool{}}
 	n.carry = n.arrive
 	for _, id := range ids {
-		e := &end{id: id, net: n, wire: map[uint16]*normwire.Session{}, out: map[uint16][]*object{}, ids: map[uint16]uint16{}}
+		e := &end{id: id, net: n, wire: map[uint16]*elide.Session{}, out: map[uint16][]*object{}, ids: map[uint16]uint16{}}
 		for _, peer := range ids {
 			if peer == id || (id != ids[0] && peer != ids[0]) { // a star: the first is its centre
 				continue
 			}
-			w, err := normwire.NewSession(normwire.Config{Self: id, Peer: peer, Segment: segment, GRTT: grtt})
+			w, err := elide.NewSession(elide.Config{Self: id, Peer: peer, Segment: segment, GRTT: grtt})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -182,17 +182,17 @@ func (e *end) handle(ev gateway.Event) {
 			e.net.raw++
 			e.net.t.Logf("raw: %x", frame[:min(len(frame), 64)])
 		}
-		if info.Generation != e.generation && info.Kind != normwire.Nack {
+		if info.Generation != e.generation && info.Kind != elide.Nack {
 			e.net.t.Errorf("end %d: packet of generation %d in %d", e.id, info.Generation, e.generation)
 		}
-		if info.Marker || info.Kind == normwire.Flush {
+		if info.Marker || info.Kind == elide.Flush {
 			return
 		}
 		frames := [][]byte{frame}
-		if info.Kind == normwire.Data && e.net.eager {
+		if info.Kind == elide.Data && e.net.eager {
 			frames = e.withFlush(ev.Peer, frames, info)
 		}
-		e.transmit(ev.Peer, info.Repair || info.Kind != normwire.Data, frames...)
+		e.transmit(ev.Peer, info.Repair || info.Kind != elide.Data, frames...)
 	case gateway.NormSent:
 		for _, o := range e.out[ev.Peer] {
 			if o.id == ev.Object {
@@ -225,7 +225,7 @@ func (e *end) handle(ev gateway.Event) {
 }
 
 // withFlush lets the last segment of an object, and each repair after it, ask at once for what is missing.
-func (e *end) withFlush(to uint16, frames [][]byte, info normwire.Info) [][]byte {
+func (e *end) withFlush(to uint16, frames [][]byte, info elide.Info) [][]byte {
 	for _, o := range e.out[to] {
 		if o.id == info.Object {
 			o.complete = o.complete || info.Last
@@ -388,7 +388,7 @@ func TestGRTTOctet(t *testing.T) {
 		n.carry = func(_, _ *end, f [][]byte, _ bool) { frame = f[0] }
 		n.ends[1].send(2, 1, []byte("hej"))
 		n.run(5*time.Second, func() bool { return frame != nil })
-		if want := 3 + normwire.PrefixOctets + 8 + 3; len(frame) != want { // head, prefix, number, data
+		if want := 3 + elide.PrefixOctets + 8 + 3; len(frame) != want { // head, prefix, number, data
 			t.Errorf("GRTT %v: frame of %d octets, want %d: %x", grtt, len(frame), want, frame)
 		}
 	}

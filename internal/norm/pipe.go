@@ -8,7 +8,7 @@ import (
 	"io"
 	"time"
 
-	"aldis/internal/normwire"
+	"aldis/internal/norm/elide"
 )
 
 // A record on the pipe: length of the rest (4 octets, big-endian), type (1), leg (1), object (2), data.
@@ -34,7 +34,7 @@ const (
 
 const (
 	recordHead = 8
-	maxRecord  = normwire.MaxObject + recordHead
+	maxRecord  = elide.MaxObject + recordHead
 )
 
 var errRecord = errors.New("norm: malformed record on the pipe")

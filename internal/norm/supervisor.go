@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
-	"aldis/internal/normwire"
+	"aldis/internal/norm/elide"
 )
 
 // Config is the profile's part and how to start a child.
@@ -23,7 +23,7 @@ type Config struct {
 	Self    uint16        // node id of this gateway, 1..65535
 	Segment int           // octets, the same at all members
 	GRTT    time.Duration // the same at all members
-	TxRate  float64       // bits per second of NORM octets to each peer: see normwire.TxRate
+	TxRate  float64       // bits per second of NORM octets to each peer: see elide.TxRate
 	// Command gives a child that has not been started: the gateway's own binary with the hidden subcommand that calls
 	// ChildMain.
 	Command func() *exec.Cmd
@@ -50,7 +50,7 @@ type Stats struct {
 // peer, from several goroutines. post may block for a while: the child then waits. It must return
 // before Close can.
 //
-// An object that was canceled before libnorm had it, or is longer than normwire.MaxObject allows, goes out empty, so
+// An object that was canceled before libnorm had it, or is longer than elide.MaxObject allows, goes out empty, so
 // that the numbers of those behind it hold; at the far end it is a NormObject without Data.
 //
 // Events of a child come between its NormUp and NormDown (or the NormUp of the next). After NormDown all commands are
@@ -74,8 +74,8 @@ func New(cfg Config, post func(gateway.Event)) (*Supervisor, error) {
 	switch {
 	case cfg.Self == 0:
 		return nil, errors.New("norm: node id 0")
-	case cfg.Segment < 64 || cfg.Segment > normwire.MaxSegment:
-		return nil, fmt.Errorf("norm: segment of %d octets: 64..%d", cfg.Segment, normwire.MaxSegment)
+	case cfg.Segment < 64 || cfg.Segment > elide.MaxSegment:
+		return nil, fmt.Errorf("norm: segment of %d octets: 64..%d", cfg.Segment, elide.MaxSegment)
 	case cfg.GRTT < time.Millisecond || cfg.GRTT > 900*time.Second:
 		return nil, fmt.Errorf("norm: GRTT %v: 1ms..900s", cfg.GRTT)
 	case !(cfg.TxRate >= 1):
@@ -322,7 +322,7 @@ func (p *process) obey(c gateway.NormCommand) error {
 		return nil
 	case gateway.NormEnqueue:
 		peer, r = c.Peer, record{kind: recEnqueue, data: c.Data}
-		if len(c.Data) > normwire.MaxObject-normwire.PrefixOctets {
+		if len(c.Data) > elide.MaxObject-elide.PrefixOctets {
 			p.s.dropped.Add(1)
 			r.data = nil // empty, for its number is promised
 		}
@@ -408,7 +408,7 @@ func (p *process) read(out io.Reader, start gateway.NormStart) {
 		case r.kind == recSent:
 			p.postEvent(gateway.NormSent{Peer: peer, Object: r.object})
 		case r.kind == recObject:
-			if generation, id, data, ok := normwire.CutPrefix(r.data); ok {
+			if generation, id, data, ok := elide.CutPrefix(r.data); ok {
 				p.postEvent(gateway.NormObject{Peer: peer, Generation: generation, Object: id, Data: data})
 			}
 		}

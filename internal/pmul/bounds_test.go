@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/linkemu"
+	"aldis/internal/lab/linkemu"
+	"aldis/internal/link/profile"
 	"aldis/internal/pmul"
-	"aldis/internal/profile"
 )
 
 // heardBy is which of the sender's first frames each of the other nodes hears, with this seed and nobody else talking:

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"aldis/internal/profile"
+	"aldis/internal/link/profile"
 )
 
 // Coding is how PDUs are written.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/link/profile"
 	"aldis/internal/pmul"
-	"aldis/internal/profile"
 )
 
 // TestForgedDiscard: what anybody can do to plain ACP 142. A receiver forgets what it had of the one message that is

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/link/profile"
 	"aldis/internal/pmul"
-	"aldis/internal/profile"
 )
 
 // transfer sends one message to everybody and says how long the last receiver waited.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/link/profile"
 	"aldis/internal/pmul"
-	"aldis/internal/profile"
 )
 
 // silence orders a node to be silent or lifts the order, and tells others.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/profile"
+	"aldis/internal/link/profile"
 )
 
 // begin starts the first pass, unless nobody would hear it.

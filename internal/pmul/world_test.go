@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/linkemu"
+	"aldis/internal/lab/linkemu"
+	"aldis/internal/link/profile"
 	"aldis/internal/pmul"
-	"aldis/internal/profile"
 )
 
 // epoch is when every world begins.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
-	"aldis/internal/lab"
+	"aldis/internal/lab/field"
 )
 
 // Two real gateways with rules at one of them, and unmodified 2.7 peers: what a rule keeps here is found here alone, what
@@ -51,8 +51,8 @@ func TestRulesWithRealPeers(t *testing.T) {
 		})
 	}
 	w := newWorld(t, 4*time.Minute)
-	start := func(name string, gateway, port int) *lab.Peer {
-		return w.start(&side{host: "127.0.0.1"}, lab.PeerConfig{Kind: lab.KindJXSE27, Name: name, Port: 21750 + port + 10*(os.Getpid()%500), Seed: "tcp://" + gw[gateway].lan})
+	start := func(name string, gateway, port int) *field.Peer {
+		return w.start(&side{host: "127.0.0.1"}, field.PeerConfig{Kind: field.KindJXSE27, Name: name, Port: 21750 + port + 10*(os.Getpid()%500), Seed: "tcp://" + gw[gateway].lan})
 	}
 	a, near, far := start("A", 0, 0), start("near", 0, 1), start("far", 1, 2)
 	names := []string{"open", "home-waters", "secret-plan"}
@@ -69,10 +69,10 @@ func TestRulesWithRealPeers(t *testing.T) {
 	w.await(near, "discovered", "home-waters")
 	// Six questions each: three times as long as an answer across the link takes.
 	for _, x := range []struct {
-		p    *lab.Peer
+		p    *field.Peer
 		name string
 	}{{far, "home-waters"}, {far, "secret-plan"}, {near, "secret-plan"}} {
-		if _, err := x.p.Wait(w.ctx, func(e lab.Event) bool { return e.Ev == "query" && e.Name == x.name && e.N >= 6 }); err != nil {
+		if _, err := x.p.Wait(w.ctx, func(e field.Event) bool { return e.Ev == "query" && e.Name == x.name && e.N >= 6 }); err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range x.p.Events() {

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/lab"
+	"aldis/internal/lab/field"
 )
 
 // cable carries the datagrams of two gateways with a delay, counts their IP octets, and can be cut.
@@ -162,9 +162,9 @@ func TestStreamsThroughRealGateways(t *testing.T) {
 		})
 	}
 	w := newWorld(t, 12*time.Minute)
-	var peers [2]*lab.Peer
+	var peers [2]*field.Peer
 	for i, name := range []string{"A", "B"} {
-		peers[i] = w.start(&side{host: "127.0.0.1"}, lab.PeerConfig{Kind: lab.KindJXSE27, Name: name, Port: 21700 + i + 10*(os.Getpid()%500), Seed: "tcp://" + gw[i].lan})
+		peers[i] = w.start(&side{host: "127.0.0.1"}, field.PeerConfig{Kind: field.KindJXSE27, Name: name, Port: 21700 + i + 10*(os.Getpid()%500), Seed: "tcp://" + gw[i].lan})
 	}
 	a, b := peers[0], peers[1]
 	w.tell(a, "bidi-listen chat", "sock-listen file", "publish tracks unicast")
@@ -173,7 +173,7 @@ func TestStreamsThroughRealGateways(t *testing.T) {
 	w.await(b, "discovered", "file")
 	w.await(b, "discovered", "tracks")
 	c.quiet(20 * time.Second)
-	measure := func(what string, p *lab.Peer, lines ...string) {
+	measure := func(what string, p *field.Peer, lines ...string) {
 		t.Helper()
 		before, n := c.total()
 		w.tell(p, lines...)
@@ -216,11 +216,11 @@ func TestStreamsThroughRealGateways(t *testing.T) {
 	c.mu.Unlock()
 	begun := time.Now()
 	for _, x := range []struct {
-		to         *lab.Peer
+		to         *field.Peer
 		name, from string
 		last       int64
 	}{{a, "chat", "B", 35 + 110}, {a, "file", "B", 3 + 110}, {b, "chat", "A", 2 + 110}, {b, "file", "A", 110}} {
-		if _, err := x.to.Wait(w.ctx, func(e lab.Event) bool {
+		if _, err := x.to.Wait(w.ctx, func(e field.Event) bool {
 			return e.Ev == "received" && e.Name == x.name && e.From == x.from && e.Seq == x.last
 		}); err != nil {
 			t.Errorf("%s %s: %v", x.to.Name(), x.name, err)

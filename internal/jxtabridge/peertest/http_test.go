@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/lab"
+	"aldis/internal/lab/field"
 )
 
 // Peers over HTTP, the transport of 2004, meet each other, and one over TCP: rendezvous, discovery, propagate and
@@ -15,10 +15,10 @@ func TestPeersOverHTTP(t *testing.T) {
 		name, a, b string
 		tcp        bool // B
 	}{
-		{"2.7 signed", lab.KindJXSE27, lab.KindJXSE27, false},
-		{"2.7 unsigned", lab.KindJXSE27Unsigned, lab.KindJXSE27Unsigned, false},
-		{"2.2", lab.KindJXTA22, lab.KindJXTA22, false},
-		{"2.2 with 2.7 signed over TCP", lab.KindJXTA22, lab.KindJXSE27, true},
+		{"2.7 signed", field.KindJXSE27, field.KindJXSE27, false},
+		{"2.7 unsigned", field.KindJXSE27Unsigned, field.KindJXSE27Unsigned, false},
+		{"2.2", field.KindJXTA22, field.KindJXTA22, false},
+		{"2.2 with 2.7 signed over TCP", field.KindJXTA22, field.KindJXSE27, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestPeersOverHTTP(t *testing.T) {
 			a, b := w.pollingPeer(sa, tt.a, "A", 9702), start(sb, tt.b, "B", 9703)
 			w.tell(a, "publish a-svc", "publish a-uni unicast", "find b-svc 1000", "listen b-svc", "find b-uni 1000", "find b-late 1000", "listen b-late")
 			w.tell(b, "publish b-svc", "publish b-uni unicast", "find a-svc 1000", "listen a-svc", "find a-uni 1000")
-			for _, p := range []*lab.Peer{a, b} {
+			for _, p := range []*field.Peer{a, b} {
 				e := w.await(p, "rendezvous", "")
 				t.Logf("%s: rendezvous %.1f s after start", p.Name(), e.At().Sub(p.Started).Seconds())
 			}
@@ -70,12 +70,12 @@ func TestPeersOverHTTP(t *testing.T) {
 // before it polled again is taken in.
 func TestGatewayRestartOverHTTP(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{lab.KindJXSE27, lab.KindJXTA22} {
+	for _, kind := range []string{field.KindJXSE27, field.KindJXTA22} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 150*time.Second)
 			sa, sb := pair(t)
-			a, b := w.pollingPeer(sa, kind, "A", 9702), w.peer(sb, lab.KindJXSE27, "B", 9703)
+			a, b := w.pollingPeer(sa, kind, "A", 9702), w.peer(sb, field.KindJXSE27, "B", 9703)
 			w.tell(a, "find svc 1000", "listen svc", "publish a-svc")
 			w.tell(b, "publish svc", "find a-svc 1000", "listen a-svc")
 			w.await(a, "pipe_ready", "svc")
@@ -87,9 +87,9 @@ func TestGatewayRestartOverHTTP(t *testing.T) {
 			down := time.Now()
 			w.tell(b, "send svc 200 5")
 			w.tell(a, "send a-svc 300 0 2")
-			after := func(p *lab.Peer, from string, seq int64) {
+			after := func(p *field.Peer, from string, seq int64) {
 				t.Helper()
-				if _, err := p.Wait(w.ctx, func(e lab.Event) bool {
+				if _, err := p.Wait(w.ctx, func(e field.Event) bool {
 					return e.Ev == "received" && e.From == from && e.Seq >= seq && e.SentAt().After(down)
 				}); err != nil {
 					t.Fatalf("%s hears nothing of %s: %v", p.Name(), from, err)

@@ -2,6 +2,6 @@
 
 package peertest
 
-import "aldis/internal/lab"
+import "aldis/internal/lab/field"
 
-var multicastKinds = []string{lab.KindJXSE27, lab.KindJXSE27Unsigned, lab.KindJXTA22}
+var multicastKinds = []string{field.KindJXSE27, field.KindJXSE27Unsigned, field.KindJXTA22}

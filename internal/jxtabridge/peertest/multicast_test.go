@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"aldis/internal/jxtabridge"
-	"aldis/internal/lab"
+	"aldis/internal/lab/field"
 )
 
 func multicast(c *jxtabridge.Config) { c.Multicast = "224.0.1.85:1234" }
@@ -19,8 +19,8 @@ func TestPeersFindTheGatewayByMulticast(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 90*time.Second)
 			sa, sb := pair(t, multicast)
-			a := w.start(sa, lab.PeerConfig{Kind: kind, Name: "A", Port: 9702, Multicast: true})
-			b := w.peer(sb, lab.KindJXSE27, "B", 9703)
+			a := w.start(sa, field.PeerConfig{Kind: kind, Name: "A", Port: 9702, Multicast: true})
+			b := w.peer(sb, field.KindJXSE27, "B", 9703)
 			w.tell(a, "publish a-svc", "publish a-uni unicast", "find b-svc 1000", "listen b-svc")
 			w.tell(b, "publish b-svc", "find a-svc 1000", "listen a-svc", "find a-uni 1000")
 			e := w.await(a, "rendezvous", "")
@@ -53,10 +53,10 @@ func TestAdhocPeerDiscoversFarService(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 60*time.Second)
 	sa, sb := pair(t, multicast)
-	b := w.peer(sb, lab.KindJXSE27, "B", 9703)
+	b := w.peer(sb, field.KindJXSE27, "B", 9703)
 	w.tell(b, "publish b-svc")
 	w.await(b, "pipe_ready", "b-svc")
-	a := w.start(sa, lab.PeerConfig{Kind: lab.KindJXSE27, Name: "A", Port: 9702, Adhoc: true})
+	a := w.start(sa, field.PeerConfig{Kind: field.KindJXSE27, Name: "A", Port: 9702, Adhoc: true})
 	w.tell(a, "find b-svc 3")
 	e := w.await(a, "discovered", "b-svc")
 	t.Logf("the far service is known %.1f s after start", e.At().Sub(a.Started).Seconds())

@@ -20,7 +20,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
-	"aldis/internal/lab"
+	"aldis/internal/lab/field"
 	"aldis/internal/lan"
 )
 
@@ -474,21 +474,21 @@ func newWorld(t *testing.T, limit time.Duration) world {
 	return world{t, ctx}
 }
 
-func (w world) peer(s *side, kind, name string, port int) *lab.Peer {
+func (w world) peer(s *side, kind, name string, port int) *field.Peer {
 	w.Helper()
-	return w.start(s, lab.PeerConfig{Kind: kind, Name: name, Port: port, Seed: "tcp://" + s.cfg.Address})
+	return w.start(s, field.PeerConfig{Kind: kind, Name: name, Port: port, Seed: "tcp://" + s.cfg.Address})
 }
 
 // pollingPeer is a peer over HTTP.
-func (w world) pollingPeer(s *side, kind, name string, port int) *lab.Peer {
+func (w world) pollingPeer(s *side, kind, name string, port int) *field.Peer {
 	w.Helper()
-	return w.start(s, lab.PeerConfig{Kind: kind, Name: name, Port: port, Seed: "http://" + s.cfg.HTTP, HTTP: true})
+	return w.start(s, field.PeerConfig{Kind: kind, Name: name, Port: port, Seed: "http://" + s.cfg.HTTP, HTTP: true})
 }
 
-func (w world) start(s *side, cfg lab.PeerConfig) *lab.Peer {
+func (w world) start(s *side, cfg field.PeerConfig) *field.Peer {
 	w.Helper()
 	cfg.JarDir, cfg.Netns, cfg.Host = jars, s.ns, s.host
-	p, err := lab.StartPeer(w.ctx, cfg)
+	p, err := field.StartPeer(w.ctx, cfg)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -507,7 +507,7 @@ func (w world) start(s *side, cfg lab.PeerConfig) *lab.Peer {
 	return p
 }
 
-func (w world) tell(p *lab.Peer, lines ...string) {
+func (w world) tell(p *field.Peer, lines ...string) {
 	w.Helper()
 	for _, line := range lines {
 		if err := p.Command(line); err != nil {
@@ -516,9 +516,9 @@ func (w world) tell(p *lab.Peer, lines ...string) {
 	}
 }
 
-func (w world) await(p *lab.Peer, ev, name string) lab.Event {
+func (w world) await(p *field.Peer, ev, name string) field.Event {
 	w.Helper()
-	e, err := p.Wait(w.ctx, func(e lab.Event) bool { return e.Ev == ev && (name == "" || e.Name == name) })
+	e, err := p.Wait(w.ctx, func(e field.Event) bool { return e.Ev == ev && (name == "" || e.Name == name) })
 	if err != nil {
 		w.Fatalf("%s: no %s %s: %v", p.Name(), ev, name, err)
 	}
@@ -527,14 +527,14 @@ func (w world) await(p *lab.Peer, ev, name string) lab.Event {
 
 // inTime is what a peer said in the order of its stamps, which listeners make; printed is it after the content was
 // checked, and threads may overtake there.
-func inTime(p *lab.Peer) []lab.Event {
-	return slices.SortedStableFunc(slices.Values(p.Events()), func(a, b lab.Event) int { return cmp.Compare(a.T, b.T) })
+func inTime(p *field.Peer) []field.Event {
+	return slices.SortedStableFunc(slices.Values(p.Events()), func(a, b field.Event) int { return cmp.Compare(a.T, b.T) })
 }
 
 // receives waits until p has messages 1 to n of from, and checks that each came once, in order, unchanged.
-func (w world) receives(p *lab.Peer, name, from string, n int64, size, elements int) {
+func (w world) receives(p *field.Peer, name, from string, n int64, size, elements int) {
 	w.Helper()
-	if _, err := p.Wait(w.ctx, func(e lab.Event) bool {
+	if _, err := p.Wait(w.ctx, func(e field.Event) bool {
 		return e.Ev == "received" && e.Name == name && e.From == from && e.Seq == n
 	}); err != nil {
 		w.Fatalf("%s: message %d of %s on %s: %v", p.Name(), n, from, name, err)

@@ -7,17 +7,17 @@ import (
 	"time"
 
 	"aldis/internal/jxtabridge"
-	"aldis/internal/lab"
+	"aldis/internal/lab/field"
 )
 
 func TestPeersOfAllGenerationsMeet(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, a, b string }{
-		{"2.7 signed", lab.KindJXSE27, lab.KindJXSE27},
-		{"2.7 unsigned", lab.KindJXSE27Unsigned, lab.KindJXSE27Unsigned},
-		{"2.2", lab.KindJXTA22, lab.KindJXTA22},
-		{"2.2 with 2.7 signed", lab.KindJXTA22, lab.KindJXSE27},
-		{"2.7 unsigned with signed", lab.KindJXSE27Unsigned, lab.KindJXSE27},
+		{"2.7 signed", field.KindJXSE27, field.KindJXSE27},
+		{"2.7 unsigned", field.KindJXSE27Unsigned, field.KindJXSE27Unsigned},
+		{"2.2", field.KindJXTA22, field.KindJXTA22},
+		{"2.2 with 2.7 signed", field.KindJXTA22, field.KindJXSE27},
+		{"2.7 unsigned with signed", field.KindJXSE27Unsigned, field.KindJXSE27},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestPeersOfAllGenerationsMeet(t *testing.T) {
 			// B asks once for what A publishes much later: only a remembered question or a push can answer it.
 			w.tell(a, "publish a-svc", "publish a-uni unicast", "find b-svc 1000", "listen b-svc", "find b-uni 1000", "find b-late 1000", "listen b-late")
 			w.tell(b, "publish b-svc", "publish b-uni unicast", "find a-svc 1000", "listen a-svc", "find a-uni 1000")
-			for _, p := range []*lab.Peer{a, b} {
+			for _, p := range []*field.Peer{a, b} {
 				e := w.await(p, "rendezvous", "")
 				t.Logf("%s: rendezvous %.1f s after start", p.Name(), e.At().Sub(p.Started).Seconds())
 			}
@@ -74,13 +74,13 @@ func TestSubGroup(t *testing.T) {
 		option     string
 		membership [2]string // of A and B
 	}{
-		{"2.7", lab.KindJXSE27, lab.KindJXSE27, false, "", [2]string{pse, pse}},
-		{"2.2", lab.KindJXTA22, lab.KindJXTA22, false, "", [2]string{null, null}},
-		{"2.7, None", lab.KindJXSE27, lab.KindJXSE27, false, " none", [2]string{none, none}},
-		{"2.2 and 2.7 signed", lab.KindJXTA22, lab.KindJXSE27, false, "", [2]string{null, pse}},
-		{"2.7 signed and unsigned, None", lab.KindJXSE27, lab.KindJXSE27Unsigned, false, " none", [2]string{none, none}},
-		{"2.7 over HTTP", lab.KindJXSE27, lab.KindJXSE27, true, "", [2]string{pse, pse}},
-		{"2.2 over HTTP", lab.KindJXTA22, lab.KindJXTA22, true, "", [2]string{null, null}},
+		{"2.7", field.KindJXSE27, field.KindJXSE27, false, "", [2]string{pse, pse}},
+		{"2.2", field.KindJXTA22, field.KindJXTA22, false, "", [2]string{null, null}},
+		{"2.7, None", field.KindJXSE27, field.KindJXSE27, false, " none", [2]string{none, none}},
+		{"2.2 and 2.7 signed", field.KindJXTA22, field.KindJXSE27, false, "", [2]string{null, pse}},
+		{"2.7 signed and unsigned, None", field.KindJXSE27, field.KindJXSE27Unsigned, false, " none", [2]string{none, none}},
+		{"2.7 over HTTP", field.KindJXSE27, field.KindJXSE27, true, "", [2]string{pse, pse}},
+		{"2.2 over HTTP", field.KindJXTA22, field.KindJXTA22, true, "", [2]string{null, null}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestSubGroup(t *testing.T) {
 			a, b := start(sa, tt.a, "A", 9702), start(sb, tt.b, "B", 9703)
 			w.tell(a, "newgroup ops"+tt.option, "publish a-svc group ops", "publish a-uni unicast group ops", "find b-svc 1000 group ops", "listen b-svc group ops", "find b-uni 1000 group ops")
 			w.tell(b, "joingroup ops"+tt.option, "publish b-svc group ops", "publish b-uni unicast group ops", "find a-svc 1000 group ops", "listen a-svc group ops", "find a-uni 1000 group ops")
-			for i, p := range []*lab.Peer{a, b} {
+			for i, p := range []*field.Peer{a, b} {
 				if e := w.await(p, "joined", "ops"); !strings.Contains(e.Kind, tt.membership[i]) {
 					t.Errorf("%s: membership %s, want %s", p.Name(), e.Kind, tt.membership[i])
 				}
@@ -127,9 +127,9 @@ func TestSubGroupOnOneLAN(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 120*time.Second)
 	sa, sb := pair(t)
-	peers := []*lab.Peer{w.peer(sa, lab.KindJXSE27, "A", 9702), w.peer(sa, lab.KindJXSE27Unsigned, "C", 9704),
-		w.peer(sa, lab.KindJXTA22, "D", 9705), w.peer(sb, lab.KindJXSE27, "B", 9703)}
-	outside := w.peer(sa, lab.KindJXSE27Unsigned, "E", 9706)
+	peers := []*field.Peer{w.peer(sa, field.KindJXSE27, "A", 9702), w.peer(sa, field.KindJXSE27Unsigned, "C", 9704),
+		w.peer(sa, field.KindJXTA22, "D", 9705), w.peer(sb, field.KindJXSE27, "B", 9703)}
+	outside := w.peer(sa, field.KindJXSE27Unsigned, "E", 9706)
 	names := []string{"A", "C", "D", "B"}
 	svc := func(n string) string { return strings.ToLower(n) + "-svc" }
 	for i, p := range peers {
@@ -176,8 +176,8 @@ func TestTwoLocalPeersAndAFarOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 90*time.Second)
 	sa, sb := pair(t)
-	a, c := w.peer(sa, lab.KindJXSE27, "A", 9702), w.peer(sa, lab.KindJXTA22, "D", 9704)
-	b := w.peer(sb, lab.KindJXSE27Unsigned, "B", 9703)
+	a, c := w.peer(sa, field.KindJXSE27, "A", 9702), w.peer(sa, field.KindJXTA22, "D", 9704)
+	b := w.peer(sb, field.KindJXSE27Unsigned, "B", 9703)
 	w.tell(a, "publish svc", "publish a-uni unicast")
 	w.tell(c, "find svc 1000", "listen svc", "find a-uni 1000", "publish c-uni unicast")
 	w.tell(b, "find svc 1000", "listen svc", "find c-uni 1000")
@@ -228,12 +228,12 @@ func connections(t *testing.T, s *side) string {
 // delivered when they dial in again, and they need no new start.
 func TestGatewayRestart(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{lab.KindJXSE27, lab.KindJXTA22} {
+	for _, kind := range []string{field.KindJXSE27, field.KindJXTA22} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 150*time.Second)
 			sa, sb := pair(t)
-			a, b := w.peer(sa, kind, "A", 9702), w.peer(sb, lab.KindJXSE27, "B", 9703)
+			a, b := w.peer(sa, kind, "A", 9702), w.peer(sb, field.KindJXSE27, "B", 9703)
 			w.tell(a, "find svc 1000", "listen svc")
 			w.tell(b, "publish svc")
 			w.await(a, "pipe_ready", "svc")
@@ -244,7 +244,7 @@ func TestGatewayRestart(t *testing.T) {
 			down := time.Now()
 			w.tell(b, "send svc 200 5")
 			w.tell(a, "send svc 300 1")
-			if _, err := a.Wait(w.ctx, func(e lab.Event) bool { return e.Ev == "received" && e.From == "B" && e.Seq == 6 }); err != nil {
+			if _, err := a.Wait(w.ctx, func(e field.Event) bool { return e.Ev == "received" && e.From == "B" && e.Seq == 6 }); err != nil {
 				t.Fatalf("what came during the restart: %v", err)
 			}
 			t.Logf("%s: all delivered %.1f s after the restart", kind, time.Since(down).Seconds())
@@ -263,13 +263,13 @@ func TestGatewayRestart(t *testing.T) {
 func TestBacklogStaysInOrder(t *testing.T) {
 	w := newWorld(t, 60*time.Second)
 	sa, sb := pair(t, func(c *jxtabridge.Config) { c.Pace = 30 * time.Millisecond })
-	a, b := w.peer(sa, lab.KindJXSE27, "A", 9702), w.peer(sb, lab.KindJXSE27, "B", 9703)
+	a, b := w.peer(sa, field.KindJXSE27, "A", 9702), w.peer(sb, field.KindJXSE27, "B", 9703)
 	w.tell(a, "find svc 1000", "listen svc")
 	w.tell(b, "publish svc")
 	w.await(a, "pipe_ready", "svc")
 	sb.link(false)
 	w.tell(b, "send svc 200 20 0.02")
-	if _, err := b.Wait(w.ctx, func(e lab.Event) bool { return e.Ev == "sent" && e.Seq == 20 }); err != nil {
+	if _, err := b.Wait(w.ctx, func(e field.Event) bool { return e.Ev == "sent" && e.Seq == 20 }); err != nil {
 		t.Fatal(err)
 	}
 	sb.settle(20)
@@ -280,12 +280,12 @@ func TestBacklogStaysInOrder(t *testing.T) {
 // A gateway that came back with nothing, not even its peers' leases, gets them all again without a restart of theirs.
 func TestGatewayThatForgot(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{lab.KindJXSE27, lab.KindJXTA22} {
+	for _, kind := range []string{field.KindJXSE27, field.KindJXTA22} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 150*time.Second)
 			sa, sb := pair(t)
-			a, b := w.peer(sa, kind, "A", 9702), w.peer(sb, lab.KindJXSE27, "B", 9703)
+			a, b := w.peer(sa, kind, "A", 9702), w.peer(sb, field.KindJXSE27, "B", 9703)
 			w.tell(a, "find svc 1000", "listen svc", "publish a-svc")
 			w.tell(b, "publish svc", "find a-svc 1000", "listen a-svc")
 			w.await(a, "pipe_ready", "svc")
@@ -298,9 +298,9 @@ func TestGatewayThatForgot(t *testing.T) {
 			sa.restart()
 			down := time.Now()
 			w.tell(b, "send svc 200 0 2") // A says nothing by itself
-			after := func(p *lab.Peer, from string) {
+			after := func(p *field.Peer, from string) {
 				t.Helper()
-				if _, err := p.Wait(w.ctx, func(e lab.Event) bool { return e.Ev == "received" && e.From == from && e.SentAt().After(down) }); err != nil {
+				if _, err := p.Wait(w.ctx, func(e field.Event) bool { return e.Ev == "received" && e.From == from && e.SentAt().After(down) }); err != nil {
 					t.Fatalf("%s hears nothing of %s: %v", p.Name(), from, err)
 				}
 				t.Logf("%s: %s hears %s %.1f s after the restart", kind, p.Name(), from, time.Since(down).Seconds())

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"aldis/internal/control"
-	"aldis/internal/lab"
-	"aldis/internal/linkemu"
-	"aldis/internal/profile"
+	"aldis/internal/lab/field"
+	"aldis/internal/lab/linkemu"
+	"aldis/internal/link/profile"
 )
 
 // modem is the emulated link of two gateways on this machine: HQ on the wire, the ship behind its satellite.
@@ -136,11 +136,11 @@ func TestPipesAcrossIridium(t *testing.T) {
 		name, a, b string
 		pipes      []string
 	}{
-		{"2.7 signed", lab.KindJXSE27, lab.KindJXSE27, []string{"propagate", "unicast", "bidi", "socket"}},
-		{"2.7 signed, TLS", lab.KindJXSE27, lab.KindJXSE27, []string{"secure"}},
-		{"2.7 unsigned", lab.KindJXSE27Unsigned, lab.KindJXSE27Unsigned, []string{"propagate", "unicast", "bidi", "socket"}},
-		{"2.2", lab.KindJXTA22, lab.KindJXTA22, []string{"propagate", "unicast", "socket"}},
-		{"2.2 and 2.7 signed", lab.KindJXTA22, lab.KindJXSE27, []string{"propagate", "unicast", "socket"}},
+		{"2.7 signed", field.KindJXSE27, field.KindJXSE27, []string{"propagate", "unicast", "bidi", "socket"}},
+		{"2.7 signed, TLS", field.KindJXSE27, field.KindJXSE27, []string{"secure"}},
+		{"2.7 unsigned", field.KindJXSE27Unsigned, field.KindJXSE27Unsigned, []string{"propagate", "unicast", "bidi", "socket"}},
+		{"2.2", field.KindJXTA22, field.KindJXTA22, []string{"propagate", "unicast", "socket"}},
+		{"2.2 and 2.7 signed", field.KindJXTA22, field.KindJXSE27, []string{"propagate", "unicast", "socket"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -237,7 +237,7 @@ func cross(t *testing.T, binary, name, kindA, kindB string, pipes []string) {
 		w.tell(b, verb+toA+" 200 4 0.2", verb+toA+" 20000 1")
 		last := begun
 		for _, x := range []struct {
-			to         *lab.Peer
+			to         *field.Peer
 			name, from string
 		}{{b, toB, "A"}, {a, toA, "B"}} {
 			if e := all(w, x.to, x.name, x.from); e.At().After(last) {
@@ -314,13 +314,13 @@ func report(t *testing.T, address string) (r control.Report) {
 }
 
 // all waits for the messages of one direction, and checks that each came once and whole.
-func all(w world, p *lab.Peer, name, from string) lab.Event {
+func all(w world, p *field.Peer, name, from string) field.Event {
 	w.Helper()
-	if _, err := p.Wait(w.ctx, func(lab.Event) bool { return len(heard(p, name, from)) >= 5 }); err != nil {
+	if _, err := p.Wait(w.ctx, func(field.Event) bool { return len(heard(p, name, from)) >= 5 }); err != nil {
 		w.Fatalf("%s has %d of 5 messages of %s on %s: %v", p.Name(), len(heard(p, name, from)), from, name, err)
 	}
 	seen, sizes := map[int64]bool{}, map[int]int{}
-	var last lab.Event
+	var last field.Event
 	for _, e := range heard(p, name, from) {
 		if seen[e.Seq] || !e.OK {
 			w.Errorf("%s received %+v, want it whole and once", p.Name(), e)
@@ -337,7 +337,7 @@ func all(w world, p *lab.Peer, name, from string) lab.Event {
 	return last
 }
 
-func heard(p *lab.Peer, name, from string) (es []lab.Event) {
+func heard(p *field.Peer, name, from string) (es []field.Event) {
 	for _, e := range p.Events() {
 		if e.Ev == "received" && e.Name == name && e.From == from {
 			es = append(es, e)

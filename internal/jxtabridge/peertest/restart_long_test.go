@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/lab"
+	"aldis/internal/lab/field"
 )
 
 // kept is a real gateway whose listening sockets this test holds, as systemd or gateway run --keep-socket does.
@@ -85,19 +85,19 @@ func TestServedAgainAfterRestart(t *testing.T) {
 		})
 	}
 	w := newWorld(t, 15*time.Minute)
-	b := w.peer(sides[1], lab.KindJXSE27, "B", 9703)
+	b := w.peer(sides[1], field.KindJXSE27, "B", 9703)
 	w.tell(b, "publish b-svc")
 	type served struct {
 		what, kind string
 		http, send bool
-		peer       *lab.Peer
+		peer       *field.Peer
 		in, out    []time.Duration // until it heard, and was heard, of each run
 	}
 	all := []*served{
-		{what: "2.7, idle", kind: lab.KindJXSE27}, {what: "2.7, sending", kind: lab.KindJXSE27, send: true},
-		{what: "2.2, idle", kind: lab.KindJXTA22}, {what: "2.2, sending", kind: lab.KindJXTA22, send: true},
-		{what: "2.7 over HTTP, sending", kind: lab.KindJXSE27, http: true, send: true},
-		{what: "2.2 over HTTP, sending", kind: lab.KindJXTA22, http: true, send: true},
+		{what: "2.7, idle", kind: field.KindJXSE27}, {what: "2.7, sending", kind: field.KindJXSE27, send: true},
+		{what: "2.2, idle", kind: field.KindJXTA22}, {what: "2.2, sending", kind: field.KindJXTA22, send: true},
+		{what: "2.7 over HTTP, sending", kind: field.KindJXSE27, http: true, send: true},
+		{what: "2.2 over HTTP, sending", kind: field.KindJXTA22, http: true, send: true},
 	}
 	for i, s := range all {
 		start := w.peer
@@ -175,9 +175,9 @@ func spell(ds []time.Duration) string {
 }
 
 // first waits for the first message of a peer that was sent and received after a time.
-func first(w world, p *lab.Peer, from string, after time.Time) lab.Event {
+func first(w world, p *field.Peer, from string, after time.Time) field.Event {
 	w.Helper()
-	e, err := p.Wait(w.ctx, func(e lab.Event) bool {
+	e, err := p.Wait(w.ctx, func(e field.Event) bool {
 		return e.Ev == "received" && e.From == from && e.At().After(after) && e.SentAt().After(after)
 	})
 	if err != nil {
@@ -187,7 +187,7 @@ func first(w world, p *lab.Peer, from string, after time.Time) lab.Event {
 }
 
 // settled waits until a peer has heard messages for a while.
-func settled(w world, p *lab.Peer, d time.Duration) {
+func settled(w world, p *field.Peer, d time.Duration) {
 	w.Helper()
 	until := time.Now().Add(d)
 	first(w, p, "B", until)

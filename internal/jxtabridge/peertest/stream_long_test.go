@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/lab"
+	"aldis/internal/lab/field"
 )
 
 // An outage longer than the minute after which 2.7 gives a stream up that acknowledges nothing. Both ends keep sending:
 // they have to wait, and then everything arrives, in order. After that the gateway of one end is killed and comes back.
 func TestStreamsWaitThroughAnOutage(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{lab.KindJXSE27, lab.KindJXSE27Unsigned} {
+	for _, kind := range []string{field.KindJXSE27, field.KindJXSE27Unsigned} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			const blocks = 400
@@ -37,7 +37,7 @@ func TestStreamsWaitThroughAnOutage(t *testing.T) {
 			w.tell(b, fmt.Sprintf("bidi-send chat 1000 %d", blocks), fmt.Sprintf("sock-send file 1000 %d", blocks))
 			w.tell(a, fmt.Sprintf("bidi-send chat 1000 %d", blocks), fmt.Sprintf("sock-send file 1000 %d", blocks))
 			<-time.After(150 * time.Second)
-			for _, p := range []*lab.Peer{a, b} {
+			for _, p := range []*field.Peer{a, b} {
 				sent := map[string]int{}
 				for _, e := range p.Events() {
 					if e.Ev == "sent" {
@@ -60,7 +60,7 @@ func TestStreamsWaitThroughAnOutage(t *testing.T) {
 			once := func(count int64) {
 				t.Helper()
 				for _, x := range []struct {
-					to         *lab.Peer
+					to         *field.Peer
 					name, from string
 				}{{a, "chat", "B"}, {a, "file", "B"}, {b, "chat", "A"}, {b, "file", "A"}} {
 					w.receives(x.to, x.name, x.from, count, 1000, 1)

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/lab"
+	"aldis/internal/lab/field"
 )
 
 // BiDi pipes and sockets over a delay that breaks them when every acknowledgement has to cross (ghosts 6.4): both ways,
@@ -16,10 +16,10 @@ func TestStreamsOverADelay(t *testing.T) {
 		a, b  string
 		delay time.Duration
 	}{
-		{lab.KindJXSE27, lab.KindJXSE27, 50 * time.Millisecond},
-		{lab.KindJXSE27, lab.KindJXSE27Unsigned, 6 * time.Second},
-		{lab.KindJXSE27Unsigned, lab.KindJXSE27, 20 * time.Second},
-		{lab.KindJXSE27, lab.KindJXSE27, 35 * time.Second},
+		{field.KindJXSE27, field.KindJXSE27, 50 * time.Millisecond},
+		{field.KindJXSE27, field.KindJXSE27Unsigned, 6 * time.Second},
+		{field.KindJXSE27Unsigned, field.KindJXSE27, 20 * time.Second},
+		{field.KindJXSE27, field.KindJXSE27, 35 * time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%s with %s, %v", tt.a, tt.b, tt.delay), func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestStreamsOverADelay(t *testing.T) {
 			w.await(a, "opened", "chat")
 			w.await(a, "opened", "file")
 			w.tell(a, "bidi-send chat 200 5 0.2", "bidi-send chat 20000 2 0.2", "sock-send file 200 5 0.2", "sock-send file 20000 2 0.2")
-			for _, p := range []*lab.Peer{a, b} {
+			for _, p := range []*field.Peer{a, b} {
 				from := "A"
 				if p == a {
 					from = "B"
@@ -69,9 +69,9 @@ func TestStreamsOverADelay(t *testing.T) {
 }
 
 // stream checks that p got short messages of 200 octets and then long ones of 20,000, each once, in order, unchanged.
-func (w world) stream(p *lab.Peer, name, from string, short, long int64) {
+func (w world) stream(p *field.Peer, name, from string, short, long int64) {
 	w.Helper()
-	if _, err := p.Wait(w.ctx, func(e lab.Event) bool {
+	if _, err := p.Wait(w.ctx, func(e field.Event) bool {
 		return e.Ev == "received" && e.Name == name && e.From == from && e.Seq == short+long
 	}); err != nil {
 		w.Fatalf("%s: message %d of %s on %s: %v", p.Name(), short+long, from, name, err)
@@ -98,7 +98,7 @@ func (w world) stream(p *lab.Peer, name, from string, short, long int64) {
 // Sockets of 2.2, which are older and end without an acknowledgement, with each other and with 2.7.
 func TestSocketsOf22(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ a, b string }{{lab.KindJXTA22, lab.KindJXTA22}, {lab.KindJXSE27, lab.KindJXTA22}, {lab.KindJXTA22, lab.KindJXSE27}} {
+	for _, tt := range []struct{ a, b string }{{field.KindJXTA22, field.KindJXTA22}, {field.KindJXSE27, field.KindJXTA22}, {field.KindJXTA22, field.KindJXSE27}} {
 		t.Run(tt.a+" serves "+tt.b, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 2*time.Minute)

@@ -1,0 +1,183 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"aldis/internal/jxta"
+	"aldis/internal/lab/edgepeer"
+)
+
+const (
+	datagramHeaders = 28 // IPv4 and UDP, octets
+	batchSize       = 16
+	// quietFor without a datagram means that everything has been said: the profile lets a receipt wait for 6 s.
+	quietFor   = 7 * time.Second
+	quietLimit = time.Minute
+)
+
+// wire carries datagrams between two gateways on loopback and counts them.
+type wire struct {
+	ends    [2]*net.UDPConn // where gateway 0 and gateway 1 think the other is
+	targets [2]netip.AddrPort
+	mu      sync.Mutex
+	count   int
+	octets  [2]int // by sender, IP and UDP headers included
+	last    time.Time
+	done    sync.WaitGroup
+}
+
+// newWire answers it and the addresses under which gateway 0 finds gateway 1 and the other way round.
+func newWire(radio [2]int) (*wire, [2]string, error) {
+	w := &wire{last: time.Now()}
+	var at [2]string
+	for i := range w.ends {
+		c, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
+		if err != nil {
+			w.close()
+			return nil, at, err
+		}
+		w.ends[i], at[i] = c, c.LocalAddr().String()
+		w.targets[i] = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(radio[i]))
+	}
+	for i := range w.ends { // what gateway i sends comes in at end i and goes out of the other end, so that it seems to come from there
+		w.done.Add(1)
+		go func() {
+			defer w.done.Done()
+			buf := make([]byte, 64<<10)
+			for {
+				n, err := w.ends[i].Read(buf)
+				if err != nil {
+					return
+				}
+				w.mu.Lock()
+				w.count++
+				w.octets[i] += n + datagramHeaders
+				w.last = time.Now()
+				w.mu.Unlock()
+				_, _ = w.ends[1-i].WriteToUDPAddrPort(buf[:n], w.targets[1-i]) // a link may lose
+			}
+		}()
+	}
+	return w, at, nil
+}
+
+func (w *wire) close() {
+	for _, c := range w.ends {
+		if c != nil {
+			c.Close()
+		}
+	}
+	w.done.Wait()
+}
+
+// settle waits until nothing has crossed for a while and answers what has crossed since the last time.
+func (w *wire) settle(ctx context.Context) (datagrams int, octets [2]int, err error) {
+	w.mu.Lock()
+	w.last = time.Now() // what was asked for now may still be on its way to the link
+	w.mu.Unlock()
+	for end := time.Now().Add(quietLimit); ; {
+		w.mu.Lock()
+		quiet := time.Since(w.last)
+		if quiet >= quietFor {
+			datagrams, octets, w.count, w.octets = w.count, w.octets, 0, [2]int{}
+			w.mu.Unlock()
+			return datagrams, octets, nil
+		}
+		w.mu.Unlock()
+		if time.Now().After(end) {
+			return 0, octets, errors.New("the link does not become quiet")
+		}
+		pause(ctx, quietFor-quiet)
+		if ctx.Err() != nil {
+			return 0, octets, ctx.Err()
+		}
+	}
+}
+
+// octets measures what one octet of payload on a pipe costs on the link, both directions, receipts and all.
+func octets(ctx context.Context, r *run) ([]Row, error) {
+	var rows []Row
+	for _, kind := range []string{"propagate", "unicast"} {
+		published := "unicast pipe 877, socket 913, JXTA-C pipe 834, on a LAN (2005)"
+		rows = append(rows,
+			Row{What: "message of 1 octet on a " + kind + " pipe, alone", Unit: "octets", Must: 100, Aim: 60, Less: true, Published: published},
+			Row{What: "with its receipt, which nothing took along", Unit: "octets"},
+			Row{What: fmt.Sprintf("each of %d at once on a %s pipe", batchSize, kind), Unit: "octets", Must: 24, Aim: 16, Less: true},
+			Row{What: "with their receipts, which nothing took along", Unit: "octets"})
+	}
+	r.say("two gateways and a counted link")
+	radio, err := freePorts("udp", 2)
+	if err != nil {
+		return rows, err
+	}
+	w, at, err := newWire([2]int(radio))
+	if err != nil {
+		return rows, err
+	}
+	defer w.close()
+	var gateways [2]*server
+	for i := range gateways {
+		gateways[i], err = r.gateway(ctx, site{id: i + 1, profile: "iridium-directip", radio: radio[i], peers: map[int]string{2 - i: at[i]}})
+		if err != nil {
+			return rows, err
+		}
+		defer gateways[i].stop()
+	}
+	c, err := behind(ctx, gateways[0], gateways[1])
+	if err != nil {
+		return rows, err
+	}
+	defer c.close()
+	wirePipe := edgepeer.NamedPipe("bench-wire")
+	if _, err := c.b.Do(edgepeer.Listen{Pipe: wirePipe, Kind: jxta.PipeTypePropagate}); err != nil {
+		return rows, err
+	}
+	var got atomic.Int64
+	count := func(edgepeer.Message) { got.Add(1) }
+	c.atB.Store(&count)
+	r.say("first contact of the gateways")
+	if _, _, err := w.settle(ctx); err != nil {
+		return rows, err
+	}
+	number := 0
+	for i, send := range []edgepeer.Send{{Pipe: wirePipe, Kind: jxta.PipeTypePropagate}, {Pipe: c.there}} {
+		for j, many := range []int{1, batchSize} {
+			r.say("%s: %d at a time", map[int]string{0: "propagate pipe", 1: "unicast pipe"}[i], many)
+			trials := r.quick(3, 1)
+			sum, back, datagrams, lost := 0, 0, 0, 0
+			for trial := range trials + 1 {
+				got.Store(0)
+				for range many {
+					number++
+					send.Elements = []jxta.Element{{Namespace: "trk", Name: "body", Data: []byte{byte(number)}}}
+					if _, err := c.a.Do(send); err != nil {
+						return rows, err
+					}
+				}
+				for end := time.Now().Add(quietLimit); got.Load() < int64(many) && time.Now().Before(end); {
+					pause(ctx, time.Millisecond) // the gateway hands a backlog over at a pace
+				}
+				n, o, err := w.settle(ctx)
+				if err != nil {
+					return rows, err
+				}
+				if trial == 0 {
+					continue // the first names the pipe and its peers; later ones refer to that
+				}
+				lost += many - int(got.Load())
+				sum, back, datagrams = sum+o[0]+o[1], back+o[1], datagrams+n
+			}
+			per := float64(trials * many)
+			rows[4*i+2*j].Gateway = &Figure{Value: float64(sum-back) / per, Lost: lost, Note: "headers of IP and UDP included"}
+			rows[4*i+2*j+1].Gateway = &Figure{Value: float64(sum) / per, Note: fmt.Sprintf("%.2f datagrams", float64(datagrams)/per)}
+		}
+	}
+	return rows, nil
+}

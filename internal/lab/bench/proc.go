@@ -1,0 +1,263 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"aldis/internal/lab/field"
+)
+
+const (
+	serverReady = 30 * time.Second // to take connections
+	serverStop  = 10 * time.Second // from SIGTERM to SIGKILL
+	pollEvery   = 10 * time.Millisecond
+)
+
+// server is a rendezvous under test.
+type server struct {
+	name    string // "JXSE 2.7" or "gateway"
+	address string // "ip:port" of its LAN over TCP
+	http    string // where a gateway tells its counters; "" for the reference
+	pid     int
+	stop    func() error
+}
+
+// counters are what a gateway tells of itself, by the name and the labels of each: nothing for the reference.
+func (s *server) counters(ctx context.Context) (map[string]float64, error) {
+	found := map[string]float64{}
+	if s.http == "" {
+		return found, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, serverStop)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.http+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(io.LimitReader(resp.Body, 4<<20))
+	for lines.Scan() {
+		name, value, ok := strings.Cut(lines.Text(), " ")
+		if v, err := strconv.ParseFloat(value, 64); ok && err == nil {
+			found[name] = v
+		}
+	}
+	return found, lines.Err()
+}
+
+// cost is what a process has used so far.
+type cost struct {
+	cpu      time.Duration
+	resident float64 // MB
+}
+
+// cost reads it from /proc; zero where there is none.
+func (s *server) cost() cost {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.pid))
+	if err != nil {
+		return cost{}
+	}
+	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // the name before may hold anything
+	number := func(i int) float64 { v, _ := strconv.ParseFloat(f[i], 64); return v }
+	if len(f) < 22 {
+		return cost{}
+	}
+	const tick = 100 // USER_HZ, the same on every Linux
+	return cost{time.Duration((number(11) + number(12)) / tick * 1e9), number(21) * float64(os.Getpagesize()) / 1e6}
+}
+
+// freePorts finds ports of loopback that nobody listens on now, for TCP or UDP.
+func freePorts(network string, n int) ([]int, error) {
+	var ports []int
+	for range n {
+		switch network {
+		case "tcp":
+			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				return nil, err
+			}
+			defer ln.Close()
+			ports = append(ports, ln.Addr().(*net.TCPAddr).Port)
+		default:
+			c, err := net.ListenPacket("udp", "127.0.0.1:0")
+			if err != nil {
+				return nil, err
+			}
+			defer c.Close()
+			ports = append(ports, c.LocalAddr().(*net.UDPAddr).Port)
+		}
+	}
+	return ports, nil
+}
+
+// site is what a gateway under test is told.
+type site struct {
+	id      int
+	profile string
+	radio   int            // its UDP port on loopback; 0: any, and nobody is there to talk to
+	peers   map[int]string // other gateways, by node id
+}
+
+// gateway starts `gateway run` on loopback and waits until it takes connections.
+func (r *run) gateway(ctx context.Context, s site) (*server, error) {
+	tcp, err := freePorts("tcp", 2)
+	if err == nil && s.radio == 0 {
+		var udp []int
+		if udp, err = freePorts("udp", 1); err == nil {
+			s.radio = udp[0]
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	key := filepath.Join(r.dir, "net.key")
+	if _, err := os.Stat(key); err != nil {
+		if out, err := exec.CommandContext(ctx, r.Gateway, "keys", "new", "-o", key).CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("gateway keys new: %w: %s", err, bytes.TrimSpace(out))
+		}
+	}
+	dir, err := os.MkdirTemp(r.dir, "gateway-")
+	if err != nil {
+		return nil, err
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", tcp[0])
+	var b strings.Builder
+	fmt.Fprintf(&b, "[node]\nid = %d\nname = \"bench-%d\"\ndata_dir = %q\n\n[lan]\ntcp = %q\n", s.id, s.id, filepath.Join(dir, "data"), address)
+	fmt.Fprintf(&b, "\n[link]\nprofile = %q\nlisten = \"127.0.0.1:%d\"\nkey_file = %q\n", s.profile, s.radio, key)
+	status := fmt.Sprintf("127.0.0.1:%d", tcp[1])
+	fmt.Fprintf(&b, "\n[http]\nlisten = %q\n", status)
+	for id, at := range s.peers {
+		fmt.Fprintf(&b, "\n[[link.peer]]\nid = %d\naddress = %q\n", id, at)
+	}
+	config, logFile := filepath.Join(dir, "gateway.toml"), filepath.Join(dir, "gateway.log")
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "data"), 0o700), os.WriteFile(config, []byte(b.String()), 0o600)); err != nil {
+		return nil, err
+	}
+	log, err := os.Create(logFile)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd := exec.Command(r.Gateway, "run", "-c", config)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
+	done, ended, err := field.StartBound(cmd)
+	if err != nil {
+		return nil, err
+	}
+	srv := &server{name: "gateway", address: address, http: status, pid: cmd.Process.Pid}
+	srv.stop = func() error {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
+		select {
+		case <-done:
+		case <-time.After(serverStop):
+			_ = cmd.Process.Kill()
+			<-done
+			return fmt.Errorf("the gateway did not end within %v of SIGTERM", serverStop)
+		}
+		if err := ended(); err != nil {
+			return fmt.Errorf("the gateway ended: %w: %s", err, lastLine(logFile))
+		}
+		return nil
+	}
+	if err := answers(ctx, address, done); err != nil {
+		return nil, errors.Join(err, srv.stop(), errors.New(lastLine(logFile)))
+	}
+	return srv, nil
+}
+
+// answers waits until somebody takes connections there.
+func answers(ctx context.Context, address string, done <-chan struct{}) error {
+	ctx, cancel := context.WithTimeout(ctx, serverReady)
+	defer cancel()
+	var d net.Dialer
+	for {
+		c, err := d.DialContext(ctx, "tcp", address)
+		if err == nil {
+			return c.Close()
+		}
+		select {
+		case <-done:
+			return errors.New("it ended at its start")
+		case <-ctx.Done():
+			return fmt.Errorf("no connection on %s: %w", address, err)
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+func lastLine(file string) string {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	b = bytes.TrimSpace(b)
+	return string(b[bytes.LastIndexByte(b, '\n')+1:])
+}
+
+// serverJVM lets a rendezvous have what it wants of the machine.
+var serverJVM = []string{"-Xmx1g", "-Djava.security.egd=file:/dev/urandom"}
+
+// rendezvous starts the reference, JXSE 2.7 as rendezvous and relay.
+func (r *run) rendezvous(ctx context.Context, kind string) (*server, error) {
+	ports, err := freePorts("tcp", 1)
+	if err != nil {
+		return nil, err
+	}
+	p, err := field.StartPeer(ctx, field.PeerConfig{Kind: kind, Name: "bench-rdv", Host: "127.0.0.1", Port: ports[0], Role: "rdv", JarDir: r.Jars, JVM: serverJVM})
+	if err != nil {
+		return nil, err
+	}
+	wait, cancel := context.WithTimeout(ctx, serverReady)
+	defer cancel()
+	if _, err := p.Wait(wait, func(e field.Event) bool { return e.Ev == "ready" }); err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	return &server{name: "JXSE 2.7", address: fmt.Sprintf("127.0.0.1:%d", ports[0]), pid: p.Events()[0].PID, stop: p.Stop}, nil
+}
+
+// both runs a measurement with the reference and with a gateway, one after the other, each in a fresh process.
+func (r *run) both(ctx context.Context, measure func(ctx context.Context, s *server) error) error {
+	if r.Jars != "" {
+		s, err := r.rendezvous(ctx, field.KindJXSE27Unsigned)
+		if err == nil {
+			err = errors.Join(measure(ctx, s), s.stop())
+		}
+		if err != nil {
+			return fmt.Errorf("JXSE 2.7: %w", err)
+		}
+	}
+	s, err := r.gateway(ctx, site{id: 1, profile: "wire"})
+	if err == nil {
+		err = errors.Join(measure(ctx, s), s.stop())
+	}
+	if err != nil {
+		return fmt.Errorf("gateway: %w", err)
+	}
+	return nil
+}
+
+// put files a figure under its server.
+func (row *Row) put(s *server, f Figure) {
+	if s.name == "gateway" {
+		row.Gateway = &f
+	} else {
+		row.Direct = &f
+	}
+}

@@ -1,0 +1,16 @@
+// Package edgepeer is a minimal JXTA edge peer: it takes a lease from a rendezvous, publishes, asks, listens on pipes
+// and sends on them, as unmodified peers of JXSE 2.7 and JXTA 2.2 do towards a gateway or a rendezvous of their own.
+// It plays the other side of internal/jxtabridge in tests, replays and benchmarks; no gateway runs it.
+//
+// Everything goes over one connection to one rendezvous, which is also the way to every other peer: the peer has no
+// address of its own that anybody could dial. internal/lab/edgepeer/tcp gives it a TCP socket; in virtual time the caller hands
+// Output.Send to jxtabridge.Received and jxtabridge's Sends back as Received.
+//
+// It follows reference/jxta-wire.md and jxta-ghosts.md, cited as wire and ghosts with their sections. Not spoken: HTTP
+// polling, multicast, BiDi pipes and sockets, TLS.
+//
+// # Time and units
+//
+// Callers pass now; nothing here reads a clock. Sizes are octets. Peers, groups and pipes are named by their unique
+// values in normal form ("uuid-...04"); an empty group is the net peer group.
+package edgepeer

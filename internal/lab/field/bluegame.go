@@ -1,0 +1,620 @@
+package field
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"aldis/internal/lab/replay"
+	"aldis/internal/link/profile"
+)
+
+// published are the figures of the source documents that the project is held against.
+//
+//go:embed published.json
+var published []byte
+
+const (
+	hqReady      = 90 * time.Second // HQ's peer has its rendezvous and has published
+	progress     = 10 * time.Second // between two lines while the game is on
+	drainTick    = 500 * time.Millisecond
+	askerLead    = 40 * time.Second // the second local peer is started so long before the outage: JXTA 2.2 needs 14 s
+	deafFrom     = 40 * time.Second // by then the state has been told to the ship without a listener
+	unaidedDrain = 20 * time.Second
+	killWait     = time.Minute // for a peer to have its rendezvous again after its gateway was killed
+)
+
+// BlueGame plays the game of 2004: HQ's peer first, then the ships' with empty caches, each publishes a service with a
+// propagate pipe, opens the other side's and sends tracks. It returns when everything is measured and removed; a run
+// whose gateways lose messages is a result, not an error. The error is a *UsageError for Options that cannot be played.
+func BlueGame(ctx context.Context, o Options) (*Result, error) {
+	p, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	res := &Result{
+		Profile: p.Name, Seed: o.Seed, DurationS: o.Duration.Seconds(), RateS: o.Rate.Seconds(), Size: o.Size, Peers: o.Peers,
+		Ships: o.Ships, Transport: o.transport(), Runs: map[string]*Run{}, Published: published,
+	}
+	if o.ShipPeer != o.Peers {
+		res.ShipPeers = o.ShipPeer
+	}
+	// Both at once, so that they take no longer than one. The second starts when the first one's peers are up:
+	// starting is what costs processor time.
+	var kinds []string
+	if o.Unaided && o.Only == "" || o.Only == "unaided" {
+		kinds = append(kinds, "unaided")
+	}
+	if o.Only != "unaided" {
+		kinds = append(kinds, "gateway")
+		version, err := exec.CommandContext(ctx, o.Gateway, "version").Output()
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("lab: %s version: %w", o.Gateway, err), ctx.Err())
+		}
+		res.Gateway = strings.TrimSpace(string(version))
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	prog := &progressLog{w: o.Progress, begin: time.Now()}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	errs := make([]error, len(kinds))
+	turn := make(chan struct{})
+	close(turn)
+	for i, kind := range kinds {
+		mine, next := turn, make(chan struct{})
+		turn = next
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			up := sync.OnceFunc(func() { close(next) })
+			defer up()
+			select {
+			case <-mine:
+			case <-ctx.Done():
+				errs[i] = ctx.Err()
+				return
+			}
+			g := &game{o: o, p: p, kind: kind, say: prog.label(kind), up: up}
+			run, err := g.play(ctx)
+			if err != nil {
+				errs[i] = fmt.Errorf("%s run: %w", kind, err)
+				cancel()
+				return
+			}
+			mu.Lock()
+			res.Runs[kind] = run
+			mu.Unlock()
+		}()
+	}
+	all.Wait()
+	for _, err := range errs {
+		// The first failure cancels the others: report the cause.
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return nil, err
+		}
+	}
+	return res, errors.Join(errs...)
+}
+
+// game is one run.
+type game struct {
+	o    Options
+	p    profile.Profile
+	kind string
+	say  func(format string, args ...any)
+	up   func() // the peers have started
+	// Of a replay: what the gateways are set to, by site, and whether the link is captured into dir even if nothing is kept.
+	settings []replay.Gateway
+	capture  bool
+
+	dir      string
+	w        *world
+	hub      *Hub
+	sites    []*site
+	hq       *Peer
+	ships    []*Peer
+	asker    *Peer
+	askedAt  time.Time
+	zero     time.Time // start of the last ship's peer
+	begin    time.Time // of the outage
+	end      time.Time
+	kill     *Killed
+	deaf     *Deaf
+	quiet    *Silence
+	deafEars *Peer
+	redialed time.Time
+	mu       sync.Mutex // guards kill.BackS
+}
+
+func (g *game) play(ctx context.Context) (run *Run, err error) {
+	peersCtx, killPeers := context.WithCancel(ctx)
+	defer func() {
+		g.say("removing namespaces and processes")
+		run, err = g.tearDown(run, err, killPeers)
+	}()
+	if err := g.setUp(ctx); err != nil {
+		return nil, err
+	}
+	if err := g.startHQ(ctx, peersCtx); err != nil {
+		return nil, err
+	}
+	if err := g.startShips(ctx, peersCtx); err != nil {
+		return nil, err
+	}
+	if err := g.sail(ctx, peersCtx); err != nil {
+		return nil, err
+	}
+	return g.finish(ctx)
+}
+
+// setUp makes the sites and the link between them.
+func (g *game) setUp(ctx context.Context) (err error) {
+	if g.w, err = newWorld(); err != nil {
+		return err
+	}
+	if g.o.Keep != "" {
+		g.dir = filepath.Join(g.o.Keep, g.kind)
+		err = os.MkdirAll(g.dir, 0o755)
+	} else {
+		g.dir = g.w.workDir()
+		err = os.Mkdir(g.dir, 0o700)
+	}
+	if err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	if g.dir, err = filepath.Abs(g.dir); err != nil { // the gateways run elsewhere
+		return fmt.Errorf("lab: %w", err)
+	}
+	g.say("run %s: %d sites on %s, seed %d, peers %s over %s", g.w.id, g.o.Ships+1, g.p.Name, g.o.Seed, g.o.Peers, g.o.transport())
+	wire, err := profile.Load("wire", nil)
+	if err != nil {
+		return err
+	}
+	cfg := HubConfig{Seed: g.o.Seed}
+	if g.o.Keep != "" || g.capture {
+		cfg.PcapDir = g.dir
+	}
+	for i, name := range g.o.siteNames() {
+		s := &site{name: name, index: i, http: g.o.HTTP}
+		if i < len(g.settings) {
+			s.settings = g.settings[i]
+		}
+		if s.ns, err = g.w.add(name); err != nil {
+			return err
+		}
+		g.sites = append(g.sites, s)
+		p := g.p
+		if i == 0 && !p.Shared {
+			p = wire // the satellite's leg belongs to the terminal
+		}
+		cfg.Nodes = append(cfg.Nodes, HubNode{Name: name, Netns: s.ns, Addr: linkAddr(i), Profile: p})
+	}
+	if g.hub, err = StartHub(cfg); err != nil {
+		return err
+	}
+	if g.kind == "unaided" {
+		return nil
+	}
+	key := filepath.Join(g.dir, "net.key")
+	_ = os.Remove(key) // of an earlier run into the same directory
+	if err := newKey(ctx, g.o.Gateway, key); err != nil {
+		return err
+	}
+	profileArg := g.o.Profile
+	if strings.ContainsAny(profileArg, "/.") {
+		if profileArg, err = filepath.Abs(profileArg); err != nil {
+			return fmt.Errorf("lab: %w", err)
+		}
+	}
+	for _, s := range g.sites {
+		_ = os.RemoveAll(filepath.Join(g.dir, s.name+"-data")) // empty caches
+		if err := s.outfit(g.sites, g.p, profileArg, g.o.Gateway, key, g.dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *game) peer(ctx context.Context, s *site, name string) (*Peer, error) {
+	kind := g.o.Peers
+	if s.index > 0 {
+		kind = g.o.ShipPeer
+	}
+	home := filepath.Join(g.dir, name+"-peer")
+	if err := os.RemoveAll(home); err != nil {
+		return nil, fmt.Errorf("lab: %w", err)
+	}
+	if err := os.Mkdir(home, 0o755); err != nil {
+		return nil, fmt.Errorf("lab: %w", err)
+	}
+	return s.startPeer(ctx, g.w, PeerConfig{Kind: kind, Name: name, Seed: s.seed(), JarDir: g.o.JarDir, Home: home})
+}
+
+// startHQ brings HQ up until its service is published.
+func (g *game) startHQ(ctx, peersCtx context.Context) error {
+	hq := g.sites[0]
+	wait, cancel := context.WithTimeout(ctx, hqReady)
+	defer cancel()
+	if hq.gateway != nil {
+		if err := hq.gateway.start(ctx); err != nil {
+			return err
+		}
+		g.say("gateway of hq takes connections")
+	} else {
+		home := filepath.Join(g.dir, "rdv-peer")
+		if err := errors.Join(os.RemoveAll(home), os.Mkdir(home, 0o755)); err != nil {
+			return fmt.Errorf("lab: %w", err)
+		}
+		rdv, err := StartPeer(peersCtx, PeerConfig{
+			Netns: hq.ns, Kind: g.o.Peers, Name: "rdv", Host: linkAddr(0).Addr().String(), Port: seedPort, Role: "rdv", HTTP: g.o.HTTP,
+			JarDir: g.o.JarDir, Home: home,
+		})
+		if err != nil {
+			return err
+		}
+		if _, err := rdv.Wait(wait, is("ready", "")); err != nil {
+			return err
+		}
+		g.say("JXTA rendezvous at hq is up")
+	}
+	var err error
+	if g.hq, err = g.peer(peersCtx, hq, "hq"); err != nil {
+		return err
+	}
+	lines := []string{"publish " + service("hq") + " propagate"}
+	for _, s := range g.talking() {
+		lines = append(lines, "find "+service(s.name)+" 30", "listen "+service(s.name))
+	}
+	lines = append(lines, fmt.Sprintf("send %s %d 0 %g", service("hq"), g.o.Size, g.o.Rate.Seconds()))
+	if err := tell(g.hq, lines...); err != nil {
+		return err
+	}
+	if _, err := g.hq.Wait(wait, is("published", service("hq"))); err != nil {
+		return err
+	}
+	g.say("peer of hq has its rendezvous and has published its service")
+	return nil
+}
+
+// talking are the ships that take part, in order.
+func (g *game) talking() []*site {
+	return slices.DeleteFunc(slices.Clone(g.sites[1:]), func(s *site) bool { return s.name == g.o.Deaf })
+}
+
+func tell(p *Peer, lines ...string) error {
+	for _, l := range lines {
+		if err := p.Command(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startShips starts the ships' gateways and then the second peers, whose start is what the figures count from.
+func (g *game) startShips(ctx, peersCtx context.Context) error {
+	for _, s := range g.sites[1:] {
+		if s.gateway != nil {
+			if err := s.gateway.start(ctx); err != nil {
+				return err
+			}
+			g.say("gateway of %s takes connections", s.name)
+		}
+	}
+	if g.o.Deaf != "" {
+		i := slices.Index(g.o.siteNames(), g.o.Deaf)
+		var err error
+		if g.deafEars, err = g.peer(peersCtx, g.sites[i], g.o.Deaf); err != nil {
+			return err
+		}
+		g.say("peer of %s is starting; it will do nothing", g.o.Deaf)
+	}
+	for _, s := range g.talking() {
+		p, err := g.peer(peersCtx, s, s.name)
+		if err != nil {
+			return err
+		}
+		g.ships = append(g.ships, p)
+		g.zero = p.Started
+		err = tell(p, "publish "+service(s.name)+" propagate", "find "+service("hq")+" 30", "listen "+service("hq"),
+			fmt.Sprintf("send %s %d 0 %g", service(s.name), g.o.Size, g.o.Rate.Seconds()))
+		if err != nil {
+			return err
+		}
+		g.say("peer of %s is starting: time counts from here", s.name)
+		for _, step := range []struct{ ev, name, text string }{
+			{"ready", "", "has loaded its library"},
+			{"rendezvous", "", "has its rendezvous"},
+			{"discovered", service("hq"), "has discovered hq's service"},
+			{"pipe_ready", service("hq"), "listens to hq's pipe"},
+			{"received", service("hq"), "has hq's first message"},
+		} {
+			go g.tellWhen(peersCtx, p, step.ev, step.name, step.text)
+		}
+		go g.tellWhen(peersCtx, g.hq, "received", service(s.name), "has the first message of "+s.name)
+	}
+	for _, p := range g.ships {
+		start, cancel := context.WithTimeout(ctx, hqReady)
+		_, err := p.Wait(start, is("ready", ""))
+		cancel()
+		if err != nil {
+			return err
+		}
+	}
+	g.up()
+	return nil
+}
+
+func (g *game) tellWhen(ctx context.Context, p *Peer, ev, name, text string) {
+	if e, err := p.Wait(ctx, is(ev, name)); err == nil {
+		g.say("%s %s (%.1f s)", p.Name(), text, e.At().Sub(g.zero).Seconds())
+	}
+}
+
+// action is something that happens at a time of the game.
+type action struct {
+	at   time.Duration
+	what func() error
+}
+
+// sail lets the game go on until Duration, with what the options want to happen meanwhile.
+func (g *game) sail(ctx, peersCtx context.Context) error {
+	var plan []action
+	for d := progress; d < g.o.Duration; d += progress {
+		plan = append(plan, action{d, func() error { g.report(); return nil }})
+	}
+	plan = append(plan, g.scenario(ctx, peersCtx)...)
+	plan = append(plan, action{g.o.Duration, func() error {
+		g.say("the peers stop sending")
+		return g.stopSending()
+	}})
+	slices.SortStableFunc(plan, func(a, b action) int { return int(a.at - b.at) })
+	for _, a := range plan {
+		if err := g.until(ctx, g.zero.Add(a.at)); err != nil {
+			return err
+		}
+		if err := a.what(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *game) stopSending() error {
+	err := tell(g.hq, "stop "+service("hq"))
+	for _, p := range g.ships {
+		err = errors.Join(err, tell(p, "stop "+service(p.Name())))
+	}
+	return err
+}
+
+// until waits for a time, or for what ends the game early.
+func (g *game) until(ctx context.Context, at time.Time) error {
+	t := time.NewTimer(time.Until(at))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-g.hq.Done():
+		return fmt.Errorf("peer of hq has ended: %w", ErrPeerEnded)
+	case <-g.ships[0].Done():
+		return fmt.Errorf("peer of %s has ended: %w", g.ships[0].Name(), ErrPeerEnded)
+	}
+}
+
+func (g *game) records() (hq *record, ships []*record) {
+	hq = &record{"hq", g.hq.Started, g.hq.Events()}
+	for _, p := range g.ships {
+		ships = append(ships, &record{p.Name(), p.Started, p.Events()})
+	}
+	return hq, ships
+}
+
+// look assesses what has happened so far.
+func (g *game) look() (*Run, []message) {
+	run := &Run{}
+	hq, ships := g.records()
+	return run, assess(run, hq, ships, g.zero, g.o.Bulk)
+}
+
+// report tells how it goes.
+func (g *game) report() {
+	run, _ := g.look()
+	up, down := g.traffic()
+	text := fmt.Sprintf("%d of %d messages arrived", run.MessagesDelivered, run.MessagesSent)
+	if m := run.Latency.Median; m != nil {
+		text += fmt.Sprintf(", median %.1f s", *m)
+	}
+	left := g.o.Duration - time.Since(g.zero)
+	g.say("%s; link %.1f kB up, %.1f kB down; %v to go", text, float64(up.Octets)/1000, float64(down.Octets)/1000, left.Round(time.Second))
+}
+
+// traffic is what was on the air between the ships and HQ.
+type traffic struct {
+	Octets, Frames, Dropped, Lost int64
+}
+
+func (g *game) traffic() (up, down traffic) {
+	st := g.hub.Stats().Link
+	for _, s := range g.sites[1:] {
+		n := st.Node(s.name)
+		up.Octets += n.Up.OnAir.Octets
+		up.Frames += n.Up.OnAir.Frames
+		up.Dropped += n.Up.DroppedQueue.Frames
+		up.Lost += n.Up.DroppedLoss.Frames + n.Up.DroppedOutage.Frames
+		if !g.p.Shared {
+			down.Octets += n.Down.OnAir.Octets
+			down.Frames += n.Down.OnAir.Frames
+			down.Dropped += n.Down.DroppedQueue.Frames
+		}
+		down.Lost += n.Down.DroppedLoss.Frames + n.Down.DroppedOutage.Frames
+	}
+	if g.p.Shared { // what HQ said was said once to all
+		n := st.Node("hq")
+		down.Octets, down.Frames, down.Dropped = n.Up.OnAir.Octets, n.Up.OnAir.Frames, n.Up.DroppedQueue.Frames
+		up.Lost = n.Down.DroppedLoss.Frames + n.Down.DroppedOutage.Frames
+	}
+	return up, down
+}
+
+// finish waits for what is under way, then for silence, and draws the figures.
+func (g *game) finish(ctx context.Context) (*Run, error) {
+	drain := g.o.Drain
+	switch {
+	case drain > 0:
+	case g.kind == "unaided":
+		drain = unaidedDrain // a queue of minutes does not empty soon, and nobody waits for it
+	default:
+		drain = time.Minute + 4*g.p.RoundTripMax(g.p.MTU)
+	}
+	deadline := time.Now().Add(drain)
+	for {
+		run, _ := g.look()
+		if run.MessagesSent > 0 && run.MessagesDelivered == run.MessagesSent || !time.Now().Before(deadline) {
+			g.say("%d of %d messages have arrived", run.MessagesDelivered, run.MessagesSent)
+			break
+		}
+		if err := g.until(ctx, time.Now().Add(drainTick)); err != nil {
+			return nil, err
+		}
+	}
+	// The last receipts belong to the messages, not to the background.
+	settle := g.p.AckDelay + g.p.RoundTripMax(g.p.MTU)
+	g.say("silence: %v, of which the last %v are measured", (settle + g.o.Idle).Round(time.Second), g.o.Idle)
+	if err := g.until(ctx, time.Now().Add(settle)); err != nil {
+		return nil, err
+	}
+	up, down := g.traffic()
+	quiet := time.Now()
+	if err := g.until(ctx, quiet.Add(g.o.Idle)); err != nil {
+		return nil, err
+	}
+	up2, down2 := g.traffic()
+	run, all := g.look()
+	run.LinkBytes, run.LinkPackets = UpDown{up.Octets, down.Octets}, UpDown{up.Frames, down.Frames}
+	run.DroppedPackets, run.LostPackets = UpDown{up.Dropped, down.Dropped}, UpDown{up.Lost, down.Lost}
+	if sum := up.Octets + down.Octets; sum > 0 {
+		run.PayloadRatio = round(100*float64(run.ApplicationBytes)/float64(sum), 2)
+	}
+	run.Idle = &Idle{
+		Seconds: *seconds(time.Since(quiet)),
+		Bytes:   UpDown{up2.Octets - up.Octets, down2.Octets - down.Octets},
+		Packets: UpDown{up2.Frames - up.Frames, down2.Frames - down.Frames},
+	}
+	run.Background = round(float64(run.Idle.Bytes.Up+run.Idle.Bytes.Down)/run.Idle.Seconds, 2)
+	if bps := g.p.SlowerBps(); bps > 0 {
+		run.Idle.Percent = round(100*run.Background*8/float64(bps), 3)
+	}
+	st := g.hub.Stats()
+	for _, n := range st.TCP {
+		run.TCPConnections += n
+	}
+	run.EmulatorLateMS = round(float64(st.LateMax.Microseconds())/1000, 2)
+	if g.o.Bulk > 0 {
+		run.Bulk = bulkFigures(all, g.o.Bulk, g.limit)
+	}
+	if !g.begin.IsZero() {
+		hq, ships := g.records()
+		run.Outage = outageFigures(all, append(ships, hq), g.zero, g.begin, g.end)
+		run.Outage.AnswerMS = g.answer()
+	}
+	g.mu.Lock()
+	run.Kill = g.kill
+	g.mu.Unlock()
+	run.Deaf = g.deaf
+	if g.quiet != nil {
+		g.liveFigures(g.records())
+		run.Silence = g.quiet
+	}
+	if !g.redialed.IsZero() {
+		run.Redial = redialFigures(all, g.sites[1].name, g.zero, g.redialed)
+	}
+	for i := range run.Sites {
+		n := st.Link.Node(run.Sites[i].Name)
+		run.Sites[i].LinkBytes = UpDown{n.Up.OnAir.Octets, n.Down.OnAir.Octets}
+	}
+	return run, nil
+}
+
+func round(x float64, digits int) float64 {
+	f := math.Pow10(digits)
+	return math.Round(x*f) / f
+}
+
+// tearDown ends all processes and removes what was made, whatever happened before.
+func (g *game) tearDown(run *Run, err error, killPeers func()) (*Run, error) {
+	for _, s := range g.sites {
+		if s.gateway == nil {
+			continue
+		}
+		if g.o.Keep != "" && run != nil {
+			if serr := s.gateway.snapshot(context.Background()); serr != nil {
+				run.GatewayErrors = append(run.GatewayErrors, serr.Error())
+			}
+		}
+		if serr := s.gateway.stop(); serr != nil && run != nil {
+			run.GatewayErrors = append(run.GatewayErrors, serr.Error())
+		}
+	}
+	killPeers()
+	var errs []error
+	for _, p := range append([]*Peer{g.hq, g.asker, g.deafEars}, g.ships...) {
+		if p == nil {
+			continue
+		}
+		<-p.Done()
+		if g.o.Keep != "" {
+			errs = append(errs, writeEvents(filepath.Join(g.dir, p.Name()+"-events.json"), p.Events()))
+		}
+	}
+	if g.hub != nil {
+		errs = append(errs, g.hub.Close())
+	}
+	if g.w != nil {
+		errs = append(errs, g.w.close())
+	}
+	if cerr := errors.Join(errs...); cerr != nil {
+		return nil, errors.Join(err, cerr)
+	}
+	return run, err
+}
+
+// writeEvents keeps what a peer said, one event a line.
+func writeEvents(path string, events []Event) error {
+	var b []byte
+	for _, e := range events {
+		line, err := json.Marshal(e)
+		if err != nil {
+			return fmt.Errorf("lab: %w", err)
+		}
+		b = append(append(b, line...), '\n')
+	}
+	return os.WriteFile(path, b, 0o644)
+}
+
+// progressLog writes lines with the time since the beginning.
+type progressLog struct {
+	mu    sync.Mutex
+	w     interface{ Write([]byte) (int, error) }
+	begin time.Time
+}
+
+func (l *progressLog) label(kind string) func(string, ...any) {
+	return func(format string, args ...any) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		fmt.Fprintf(l.w, "%5.0f s  %-8s %s\n", time.Since(l.begin).Seconds(), kind, fmt.Sprintf(format, args...))
+	}
+}

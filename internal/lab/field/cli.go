@@ -1,0 +1,228 @@
+package field
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const usage = `usage: gateway lab blue-game [flags]
+
+Makes HQ and ships on this machine: network namespaces joined by the link emulator, gateways, and unmodified JXTA
+peers. Each peer publishes a service with a propagate pipe, opens the other side's, and sends track messages. Figures
+are measured at the emulator and in the peers. Needs root; Ctrl-C removes everything.
+
+`
+
+const overview = `usage: gateway lab LAB [flags]
+
+  blue-game  HQ and ships on a satellite link, as in the exercise of 2004
+  hf-net     HQ and ships on one half-duplex HF channel, some of them silent for the first part
+
+Both make namespaces, the link emulator, gateways and unmodified JXTA peers on this machine, and take the same flags.
+gateway lab LAB -h says more.
+`
+
+const usageHF = `usage: gateway lab hf-net [flags]
+
+Makes HQ and ships on this machine, all on one half-duplex channel with a group's address: network namespaces joined
+by the link emulator, gateways, and unmodified JXTA peers that publish, discover and send track messages. Some ships
+are ordered to transmit nothing from the first minute on for half of the time (gateway silence). Figures are measured
+at the emulator and in the peers. Needs root; Ctrl-C removes everything.
+
+`
+
+const usageEnd = `
+Times of scenarios count from the start of the ship's peer, and must be before the end of --duration.
+Examples:
+  gateway lab blue-game --unaided                       with and without gateways, side by side, about four minutes
+  gateway lab blue-game --peers jxta22 --http           the peers and the transport of 2004
+  gateway lab blue-game --profile hf-2400 --rate 20s --duration 5m
+  gateway lab blue-game --outage 60s@60s --asker --bulk 20000@140s --duration 4m
+  gateway lab blue-game --idle 10m --json -
+Exit: 0 every message that counts arrived once and unchanged, 1 not so or the game could not be played, 2 wrong usage.
+`
+
+// Main is `gateway lab`: args are what comes after "lab". It returns the exit code.
+func Main(args []string, stdout, stderr io.Writer) int {
+	lab := ""
+	if len(args) > 0 {
+		lab = args[0]
+	}
+	switch lab {
+	case "-h", "--help", "help":
+		fmt.Fprint(stdout, overview)
+		return 0
+	case "blue-game", "hf-net":
+	default:
+		fmt.Fprintf(stderr, "gateway lab: say which\n\n%s", overview)
+		return 2
+	}
+	o, jsonFile, err := parseFlags(lab, args[1:], stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintf(stderr, "gateway lab %s: %v\n", lab, err)
+		return 2
+	}
+	o.Progress = stdout
+	if jsonFile == "-" {
+		o.Progress = stderr
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	res, err := BlueGame(ctx, o)
+	if err == nil {
+		err = write(res, jsonFile, stdout, o.Progress)
+	}
+	var bad *UsageError
+	switch {
+	case errors.As(err, &bad):
+		fmt.Fprintf(stderr, "gateway lab %s: %v\n", lab, err)
+		return 2
+	case err != nil && ctx.Err() != nil:
+		fmt.Fprintf(stderr, "gateway lab %s: interrupted; everything is removed\n", lab)
+		return 1
+	case err != nil:
+		fmt.Fprintf(stderr, "gateway lab %s: %v\n", lab, err)
+		return 1
+	}
+	if faults := res.Runs["gateway"].faults(); faults != "" {
+		fmt.Fprintf(stderr, "gateway lab %s: %s\n", lab, faults)
+		return 1
+	}
+	return 0
+}
+
+// faults says what is not as it must be with gateways; empty when all is well or there was no such run.
+func (r *Run) faults() string {
+	if r == nil {
+		return ""
+	}
+	var list []string
+	check := func(bad bool, format string, args ...any) {
+		if bad {
+			list = append(list, fmt.Sprintf(format, args...))
+		}
+	}
+	check(r.MessagesSent == 0, "no peer ever had the other side's pipe open")
+	check(r.MessagesDelivered < r.MessagesSent, "%d messages did not arrive", r.MessagesSent-r.MessagesDelivered)
+	check(r.Duplicates > 0, "%d messages came twice", r.Duplicates)
+	check(r.Corrupted > 0, "%d messages came changed", r.Corrupted)
+	check(len(r.GatewayErrors) > 0, "%s", strings.Join(r.GatewayErrors, "; "))
+	return strings.Join(list, "; ")
+}
+
+func write(res *Result, jsonFile string, stdout, text io.Writer) error {
+	if err := scoreboard(text, res); err != nil {
+		return err
+	}
+	if jsonFile == "" {
+		return nil
+	}
+	b, err := json.MarshalIndent(res, "", "  ")
+	if err != nil {
+		return err
+	}
+	b = append(b, '\n')
+	if jsonFile == "-" {
+		_, err = stdout.Write(b)
+		return err
+	}
+	return os.WriteFile(jsonFile, b, 0o644)
+}
+
+// timed is "WHAT@TIME".
+type timed struct {
+	set func(what string) error
+	at  *time.Duration
+}
+
+func (t timed) String() string { return "" }
+
+func (t timed) Set(s string) error {
+	what, at, ok := strings.Cut(s, "@")
+	if ok {
+		d, err := time.ParseDuration(at)
+		if err != nil {
+			return err
+		}
+		*t.at = d
+	}
+	return t.set(what)
+}
+
+// defaults are what differs between the labs.
+func defaults(lab string) Options {
+	if lab == "hf-net" {
+		return Options{Profile: "hf-2400", Duration: 10 * time.Minute, Rate: 20 * time.Second, Ships: 3, Silent: 1}
+	}
+	return Options{Profile: "iridium-directip", Duration: 150 * time.Second, Rate: 5 * time.Second, Ships: 1}
+}
+
+func flags(lab string, o *Options) (*flag.FlagSet, *string) {
+	fs := flag.NewFlagSet("gateway lab "+lab, flag.ContinueOnError)
+	d := defaults(lab)
+	fs.StringVar(&o.Profile, "profile", d.Profile, "`name` of a link profile, or a path (gateway profiles lists them)")
+	fs.DurationVar(&o.Duration, "duration", d.Duration, "the peers send until so long after the ship's peer was started")
+	fs.DurationVar(&o.Rate, "rate", d.Rate, "between two messages of a peer")
+	fs.IntVar(&o.Size, "size", 200, "octets of a message")
+	fs.Uint64Var(&o.Seed, "seed", 1, "of the link's losses and delays")
+	fs.StringVar(&o.Peers, "peers", KindJXSE27, "`kind` of the peers: jxse27 (signed), jxse27-unsigned or jxta22")
+	fs.StringVar(&o.ShipPeer, "ship-peers", "", "`kind` of the ships' peers, when another")
+	fs.BoolVar(&o.HTTP, "http", false, "the peers use HTTP instead of TCP, as in 2004")
+	fs.IntVar(&o.Ships, "ships", d.Ships, "number of ships, 1 to 20")
+	fs.BoolVar(&o.Unaided, "unaided", false, "play it without gateways as well, at the same time")
+	fs.StringVar(&o.Only, "only", "", "play only this `run`: gateway or unaided")
+	fs.DurationVar(&o.Idle, "idle", 20*time.Second, "length of the silence at the end that is measured")
+	fs.DurationVar(&o.Drain, "drain", 0, "wait at most so long for what is under way at the end (default 60 s and four round trips, unaided 20 s)")
+	fs.Var(timed{func(s string) (err error) { o.OutageFor, err = time.ParseDuration(s); return err }, &o.OutageAt}, "outage", "take the link down, `60s@120s` is for 60 s at 120 s")
+	fs.BoolVar(&o.Asker, "asker", false, "a second peer on the ship asks for HQ's service during the outage")
+	fs.Var(timed{func(s string) (err error) { o.Bulk, err = strconv.Atoi(s); return err }, &o.BulkAt}, "bulk", "one long message each way, `20000@60s` is so many octets at 60 s")
+	fs.DurationVar(&o.RedialAt, "redial", 0, "the first ship's link gets another address `then`, as behind NAT")
+	fs.IntVar(&o.Silent, "silent", d.Silent, "`number` of ships, the last ones, that transmit nothing for the first part (from a minute on, half of --duration)")
+	fs.StringVar(&o.Deaf, "deaf", "", "`ship3`: that ship's peer publishes, opens and sends nothing")
+	fs.Var(timed{func(s string) error { o.Kill = s; return nil }, &o.KillAt}, "kill", "kill -9 a site's gateway and start it again, `ship@100s`")
+	fs.StringVar(&o.Gateway, "gateway", "", "`path` of the gateway under test (default this one)")
+	fs.StringVar(&o.JarDir, "peers-dir", "", "`directory` of the built JXTA peers (default field-tests/peers above here)")
+	fs.StringVar(&o.Keep, "keep", "", "`directory` for logs, configurations and captures of the link")
+	file := fs.String("json", "", "write the figures to `file`; - is standard output, and text goes to standard error")
+	fs.Usage = func() {
+		w := fs.Output()
+		if lab == "hf-net" {
+			fmt.Fprint(w, usageHF)
+			fs.PrintDefaults()
+			return
+		}
+		fmt.Fprint(w, usage)
+		fs.PrintDefaults()
+		fmt.Fprint(w, usageEnd)
+	}
+	return fs, file
+}
+
+// parseFlags prints help to w when asked for; wrong flags come back as an error without it.
+func parseFlags(lab string, args []string, w io.Writer) (Options, string, error) {
+	var o Options
+	fs, file := flags(lab, &o)
+	fs.SetOutput(io.Discard)
+	err := fs.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fs.SetOutput(w)
+		fs.Usage()
+	case err == nil && fs.NArg() > 0:
+		err = fmt.Errorf("%q is no flag", fs.Arg(0))
+	}
+	return o, *file, err
+}

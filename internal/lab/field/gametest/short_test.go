@@ -1,0 +1,115 @@
+package gametest
+
+import (
+	"testing"
+	"time"
+
+	"aldis/internal/lab/field"
+)
+
+// short is a game that is over soon.
+func short(profile, peers string, seed uint64) field.Options {
+	return field.Options{Profile: profile, Peers: peers, Seed: seed, Duration: time.Minute, Idle: time.Second}
+}
+
+// TestSigned: JXSE 2.7 as it comes, two satellite hops. It plays alone: its peers' start is measured.
+func TestSigned(t *testing.T) {
+	play(t, short("iridium-directip", field.KindJXSE27, 1), directip)
+}
+
+// TestGenerations: a peer of 2003 at sea and a signed one of 2013 at HQ, which cannot talk to each other on one LAN.
+func TestGenerations(t *testing.T) {
+	t.Parallel()
+	o := short("iridium-dialup", field.KindJXSE27, 2)
+	o.ShipPeer = field.KindJXTA22
+	play(t, o, promise{median: dialup.median})
+}
+
+// TestOverHTTP: the peers, the transport and the link of 2004.
+func TestOverHTTP(t *testing.T) {
+	t.Parallel()
+	o := short("iridium-directip", field.KindJXTA22, 6)
+	o.HTTP = true
+	atMost(t, "rendezvous over HTTP", play(t, o, promise{}).RendezvousS, 30)
+}
+
+// TestThreeShips: every message reaches every listener, and none crosses to a ship without one.
+func TestThreeShips(t *testing.T) {
+	t.Parallel()
+	o := short("iridium-directip", field.KindJXSE27Unsigned, 3)
+	o.Ships, o.Deaf, o.Duration = 4, "ship4", 80*time.Second
+	r := play(t, o, promise{})
+	for _, s := range r.Sites {
+		if s.FirstDataS == nil {
+			t.Errorf("%s has received nothing", s.Name)
+		}
+	}
+	if d := r.Deaf; d == nil || d.Bytes.Down != 0 {
+		t.Errorf("to a ship without a listener: %+v, must be 0 octets", d)
+	}
+}
+
+// TestOutage: the link goes away for half a minute; a second peer of the ship asks meanwhile.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	o := short("iridium-directip", field.KindJXSE27, 4)
+	o.Duration, o.OutageAt, o.OutageFor, o.Asker = 100*time.Second, 40*time.Second, 30*time.Second, true
+	checkOutage(t, play(t, o, promise{}))
+}
+
+func checkOutage(t *testing.T, r *field.Run) {
+	t.Helper()
+	out := r.Outage
+	if out == nil || out.Sent == 0 || out.Delivered != out.Sent {
+		t.Fatalf("outage: %+v", out)
+	}
+	if out.LocalDisconnects != 0 {
+		t.Errorf("%d local disconnects", out.LocalDisconnects)
+	}
+	atMost(t, "answer to a second local peer, ms", out.AnswerMS, 50)
+}
+
+// TestBulk: one long message each way among the short ones, of which there is one a second: at one in 5 s so few would go
+// beside the long one that their median were that of the link's jitter.
+func TestBulk(t *testing.T) {
+	t.Parallel()
+	o := short("iridium-directip", field.KindJXSE27, 5)
+	o.Duration, o.Rate, o.Bulk, o.BulkAt = 80*time.Second, time.Second, 20000, 30*time.Second
+	checkBulk(t, play(t, o, promise{median: 3.5}), 0.9)
+}
+
+// checkBulk: fragment is the airtime in seconds of one fragment in the slower direction.
+func checkBulk(t *testing.T, r *field.Run, fragment float64) {
+	t.Helper()
+	if len(r.Bulk) != 2 {
+		t.Fatalf("bulk: %+v", r.Bulk)
+	}
+	for _, b := range r.Bulk {
+		atMost(t, b.From+": long message over the limit", b.OverLimit, 1.3)
+		if b.ShortMedian != nil && b.OtherMedian != nil {
+			atMost(t, b.From+": short ones beside the long one", b.ShortMedian, *b.OtherMedian+fragment)
+		}
+	}
+}
+
+// TestRadioNet: one channel with a group's address, P_Mul, and a ship that transmits nothing for a while.
+func TestRadioNet(t *testing.T) {
+	t.Parallel()
+	o := short("vhf-cnr-16k", field.KindJXSE27, 6)
+	o.Ships, o.Silent, o.SilentAt, o.SilentFor, o.Duration = 2, 1, 30*time.Second, 30*time.Second, 90*time.Second
+	checkSilence(t, play(t, o, promise{}))
+}
+
+func checkSilence(t *testing.T, r *field.Run) {
+	t.Helper()
+	q := r.Silence
+	if q == nil || q.Sent == 0 {
+		t.Fatalf("silence: %+v", q)
+	}
+	if q.Packets != 0 {
+		t.Errorf("%v sent %d packets of %d octets while silent", q.Ships, q.Packets, q.Bytes)
+	}
+	if q.Live < q.Sent-1 { // one may have been lost and wait for its repetition
+		t.Errorf("peers of silent ships saw %d of %d messages as they came", q.Live, q.Sent)
+	}
+}

@@ -1,0 +1,152 @@
+package field
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// gatewayProc is a gateway under test: a process in its site's namespace.
+type gatewayProc struct {
+	name, binary, netns, config, logFile, lan string
+
+	client *http.Client // of status
+	cmd    *exec.Cmd
+	done   <-chan struct{} // closed when the process has been waited for
+	ended  func() error    // what came of it then
+}
+
+const (
+	gatewayReady = 30 * time.Second // to take connections on the LAN
+	gatewayStop  = 10 * time.Second // from SIGTERM to SIGKILL
+	pollEvery    = 20 * time.Millisecond
+	gatewayHTTP  = "127.0.0.1:9142"
+)
+
+// start runs the gateway and waits until it takes connections.
+func (g *gatewayProc) start(ctx context.Context) error {
+	log, err := os.OpenFile(g.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	defer log.Close()
+	cmd := exec.Command("ip", "netns", "exec", g.netns, g.binary, "run", "-c", g.config)
+	cmd.Dir = filepath.Dir(g.config)
+	cmd.Stdout, cmd.Stderr = log, log
+	done, ended, err := StartBound(cmd)
+	if err != nil {
+		g.cmd = nil
+		return fmt.Errorf("lab: gateway of %s: %w", g.name, err)
+	}
+	g.cmd, g.done, g.ended = cmd, done, ended
+	ctx, cancel := context.WithTimeout(ctx, gatewayReady)
+	defer cancel()
+	for {
+		conn, err := dialIn(ctx, g.netns, g.lan)
+		if err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-done:
+			return fmt.Errorf("lab: gateway of %s ended at start: %v\n%s", g.name, g.ended(), g.tail())
+		case <-ctx.Done():
+			return fmt.Errorf("lab: gateway of %s takes no connections on %s: %w\n%s", g.name, g.lan, err, g.tail())
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// kill ends it as a power cut would, the libnorm child too: that one is the gateway's own affair.
+func (g *gatewayProc) kill() {
+	if g.cmd != nil {
+		_ = g.cmd.Process.Kill() // it may have ended already
+		<-g.done
+	}
+}
+
+// stop ends it in good order and says what was wrong.
+func (g *gatewayProc) stop() error {
+	if g.cmd == nil {
+		return nil
+	}
+	select {
+	case <-g.done:
+		return fmt.Errorf("gateway of %s had ended: %v: %s", g.name, g.ended(), lastLine(g.tail()))
+	default:
+	}
+	_ = g.cmd.Process.Signal(unix.SIGTERM) // it may end in this very moment
+	select {
+	case <-g.done:
+	case <-time.After(gatewayStop):
+		g.kill()
+		return fmt.Errorf("gateway of %s did not end within %v of SIGTERM", g.name, gatewayStop)
+	}
+	if err := g.ended(); err != nil {
+		return fmt.Errorf("gateway of %s: %w: %s", g.name, err, lastLine(g.tail()))
+	}
+	return nil
+}
+
+// snapshot keeps what the gateway says of itself beside its log, for people: no figure is taken from it.
+func (g *gatewayProc) snapshot(ctx context.Context) error {
+	client := http.Client{
+		Timeout: gatewayStop,
+		Transport: &http.Transport{
+			DisableKeepAlives: true,
+			DialContext:       func(ctx context.Context, _, addr string) (net.Conn, error) { return dialIn(ctx, g.netns, addr) },
+		},
+	}
+	var errs []error
+	for _, page := range []string{"metrics", "status"} {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+gatewayHTTP+"/"+page, nil)
+		if err != nil {
+			return err
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("gateway of %s: %w", g.name, err))
+			continue
+		}
+		body, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
+		resp.Body.Close()
+		if err == nil {
+			err = os.WriteFile(strings.TrimSuffix(g.logFile, "gateway.log")+page, body, 0o644)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// tail is the end of its log.
+func (g *gatewayProc) tail() string {
+	b, err := os.ReadFile(g.logFile)
+	if err != nil {
+		return ""
+	}
+	if len(b) > 4096 {
+		b = b[len(b)-4096:]
+	}
+	return strings.TrimSpace(string(b))
+}
+
+func lastLine(s string) string { return s[strings.LastIndexByte(s, '\n')+1:] }
+
+// newKey makes the net's key file with the gateway itself.
+func newKey(ctx context.Context, binary, file string) error {
+	out, err := exec.CommandContext(ctx, binary, "keys", "new", "-o", file).CombinedOutput()
+	if err != nil {
+		return errors.Join(fmt.Errorf("lab: gateway keys new: %w: %s", err, bytes.TrimSpace(out)), ctx.Err())
+	}
+	return nil
+}

@@ -1,0 +1,316 @@
+package field
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"aldis/internal/lab/linkemu"
+	"aldis/internal/link/profile"
+)
+
+// HubNode is a station of the emulated link: a namespace that gets the interface link0 with this address.
+type HubNode struct {
+	Name        string
+	Netns       string
+	Addr        netip.Prefix
+	Profile     profile.Profile
+	ReceiveOnly bool
+}
+
+// HubConfig of an emulated link. With PcapDir set, <name>.pcap there has what passed the node's interface. StaticGroups
+// keeps IGMP off the air: on a radio net everybody hears everybody, and a kernel's reports would each take a turn.
+type HubConfig struct {
+	Nodes        []HubNode
+	Seed         uint64
+	PcapDir      string
+	StaticGroups bool
+}
+
+// HubStats are the emulator's counters.
+type HubStats struct {
+	Link    linkemu.Stats
+	TCP     map[string]int // TCP connections opened over the link, by the node that asked (SYN without ACK, repeats once)
+	Foreign int64          // packets for no node, not IPv4, or IGMP: dropped
+	LateMax time.Duration  // by how much an event was handled after it was due, at worst
+}
+
+// Hub is the link emulator between network namespaces: real packets, the model of internal/lab/linkemu, the real clock.
+type Hub struct {
+	cfg     HubConfig
+	link    *linkemu.Link
+	tuns    []*os.File
+	caps    []*capture
+	byAddr  map[netip.Addr]int
+	byName  map[string]int
+	inbox   chan offered
+	calls   chan func(time.Time)
+	stop    chan struct{}
+	stopped chan struct{}
+	readers sync.WaitGroup
+	once    sync.Once
+	err     error // of close
+
+	// Owned by the loop.
+	foreign int64
+	late    time.Duration
+	syns    map[synKey]bool
+	tcp     map[string]int
+}
+
+type offered struct {
+	node int
+	at   time.Time
+	data []byte
+}
+
+// synKey is one attempt to connect; a repeated SYN has the same sequence number.
+type synKey struct {
+	src, dst netip.AddrPort
+	seq      uint32
+}
+
+// synMax bounds the memory for SYNs that have been seen; a real link carries a few dozen.
+const synMax = 1 << 16
+
+// StartHub opens the interfaces and starts to carry packets.
+func StartHub(cfg HubConfig) (*Hub, error) {
+	h := &Hub{
+		cfg: cfg, byAddr: map[netip.Addr]int{}, byName: map[string]int{}, inbox: make(chan offered, 256),
+		calls: make(chan func(time.Time)), stop: make(chan struct{}), stopped: make(chan struct{}),
+		syns: map[synKey]bool{}, tcp: map[string]int{},
+	}
+	var nodes []linkemu.Node
+	for i, n := range cfg.Nodes {
+		nodes = append(nodes, linkemu.Node{Name: n.Name, Profile: n.Profile, ReceiveOnly: n.ReceiveOnly})
+		h.byAddr[n.Addr.Addr()] = i
+		h.byName[n.Name] = i
+	}
+	var err error
+	if h.link, err = linkemu.New(linkemu.Config{Nodes: nodes, Seed: cfg.Seed}); err != nil {
+		return nil, err
+	}
+	for _, n := range cfg.Nodes {
+		tun, err := openTUN(n.Netns, "link0", n.Addr, n.Profile.MTU)
+		if err != nil {
+			h.closeFiles()
+			return nil, err
+		}
+		h.tuns = append(h.tuns, tun)
+		var c *capture
+		if cfg.PcapDir != "" {
+			if c, err = newCapture(filepath.Join(cfg.PcapDir, n.Name+".pcap")); err != nil {
+				h.closeFiles()
+				return nil, fmt.Errorf("lab: %w", err)
+			}
+		}
+		h.caps = append(h.caps, c)
+	}
+	for i := range h.tuns {
+		h.readers.Add(1)
+		go h.read(i)
+	}
+	go h.loop()
+	return h, nil
+}
+
+func (h *Hub) read(node int) {
+	defer h.readers.Done()
+	buf := make([]byte, 65536)
+	for {
+		n, err := h.tuns[node].Read(buf)
+		if err != nil {
+			return // closed, or the namespace is gone
+		}
+		data := make([]byte, n)
+		copy(data, buf)
+		select {
+		case h.inbox <- offered{node, time.Now(), data}:
+		case <-h.stop:
+			return
+		}
+	}
+}
+
+// loop owns the model.
+func (h *Hub) loop() {
+	defer close(h.stopped)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	var deadline time.Time
+	for {
+		var at time.Time
+		var ev linkemu.Event
+		select {
+		case <-h.stop:
+			return
+		case f := <-h.calls:
+			f(time.Now())
+			at = time.Now()
+		case o := <-h.inbox:
+			at, ev = o.at, h.frame(o)
+		case <-timer.C:
+			at = time.Now()
+			h.late = max(h.late, at.Sub(deadline))
+		}
+		out, err := h.link.Step(at, ev)
+		if err != nil {
+			h.foreign++
+		}
+		h.deliver(out.Deliver)
+		deadline = out.Deadline
+		if deadline.IsZero() {
+			timer.Reset(time.Hour)
+		} else {
+			timer.Reset(time.Until(deadline))
+		}
+	}
+}
+
+// frame makes an event of a packet, nil when it is for nobody.
+func (h *Hub) frame(o offered) linkemu.Event {
+	h.caps[o.node].packet(o.at, o.data)
+	const protoIGMP = 2 // is between a host and its router, which a modem is not
+	if len(o.data) < 20 || o.data[0]>>4 != 4 || o.data[9] == protoIGMP {
+		h.foreign++
+		return nil
+	}
+	if h.cfg.StaticGroups && o.data[9] == protoIGMP {
+		return nil
+	}
+	h.noteSYN(o)
+	f := linkemu.Frame{From: h.cfg.Nodes[o.node].Name, Octets: len(o.data), Data: o.data}
+	dst := netip.AddrFrom4([4]byte(o.data[16:20]))
+	if to, ok := h.byAddr[dst]; ok {
+		f.To = h.cfg.Nodes[to].Name
+	} else if !dst.IsMulticast() && dst != broadcast {
+		h.foreign++
+		return nil
+	}
+	return f
+}
+
+const protoIGMP = 2
+
+var broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
+
+// noteSYN counts attempts to open a TCP connection.
+func (h *Hub) noteSYN(o offered) {
+	b := o.data
+	head := int(b[0]&15) * 4
+	const protoTCP, flagSYN, flagACK = 6, 0x02, 0x10
+	fragment := binary.BigEndian.Uint16(b[6:])&0x1fff != 0
+	if b[9] != protoTCP || fragment || len(b) < head+14 || b[head+13]&(flagSYN|flagACK) != flagSYN || len(h.syns) >= synMax {
+		return
+	}
+	port := func(i int) uint16 { return binary.BigEndian.Uint16(b[head+i:]) }
+	key := synKey{
+		netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[12:16])), port(0)),
+		netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[16:20])), port(2)),
+		binary.BigEndian.Uint32(b[head+4:]),
+	}
+	if !h.syns[key] {
+		h.syns[key] = true
+		h.tcp[h.cfg.Nodes[o.node].Name]++
+	}
+}
+
+func (h *Hub) deliver(list []linkemu.Delivery) {
+	for _, d := range list {
+		i := h.byName[d.Node]
+		h.caps[i].packet(d.At, d.Frame.Data)
+		// A full or closed interface loses the packet, as any interface would.
+		_, _ = h.tuns[i].Write(d.Frame.Data)
+	}
+}
+
+// call runs f in the loop; false when the hub has been closed.
+func (h *Hub) call(f func(now time.Time)) bool {
+	done := make(chan struct{})
+	select {
+	case h.calls <- func(now time.Time) { f(now); close(done) }:
+		<-done
+		return true
+	case <-h.stopped:
+		return false
+	}
+}
+
+// Outage takes a node off the air, or puts it back.
+func (h *Hub) Outage(node string, down bool) error {
+	err := fs.ErrClosed
+	h.call(func(now time.Time) {
+		var out linkemu.Output
+		out, err = h.link.Step(now, linkemu.Outage{Node: node, Down: down})
+		h.deliver(out.Deliver)
+	})
+	return err
+}
+
+// Redial gives a node another address on the link, as a carrier behind NAT does when the terminal dials in again. What
+// is sent to the old one goes nowhere from then on.
+func (h *Hub) Redial(node string, addr netip.Prefix) error {
+	i, ok := h.byName[node] // never changed after the start
+	if !ok {
+		return fmt.Errorf("lab: no node %q", node)
+	}
+	ns := h.cfg.Nodes[i].Netns
+	if err := ip("-n", ns, "addr", "flush", "dev", "link0"); err != nil {
+		return err
+	}
+	if err := ip("-n", ns, "addr", "add", addr.String(), "dev", "link0"); err != nil {
+		return err
+	}
+	h.call(func(time.Time) {
+		for old, n := range h.byAddr {
+			if n == i {
+				delete(h.byAddr, old)
+			}
+		}
+		h.byAddr[addr.Addr()] = i
+	})
+	return nil
+}
+
+// Stats copies the counters; also after Close.
+func (h *Hub) Stats() HubStats {
+	var s HubStats
+	read := func(time.Time) {
+		s = HubStats{Link: h.link.Stats(), Foreign: h.foreign, LateMax: h.late, TCP: map[string]int{}}
+		for k, v := range h.tcp {
+			s.TCP[k] = v
+		}
+	}
+	if !h.call(read) {
+		read(time.Time{}) // nobody else uses the model any more
+	}
+	return s
+}
+
+// Close stops carrying and closes the interfaces. More than one call is one.
+func (h *Hub) Close() error {
+	h.once.Do(func() {
+		close(h.stop)
+		<-h.stopped
+		h.err = h.closeFiles()
+		h.readers.Wait()
+	})
+	return h.err
+}
+
+func (h *Hub) closeFiles() error {
+	var errs []error
+	for _, t := range h.tuns {
+		errs = append(errs, t.Close())
+	}
+	for _, c := range h.caps {
+		errs = append(errs, c.close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,174 @@
+package field
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"aldis/internal/link/profile"
+)
+
+// Options of a Blue Game. The zero value of a field means its default; Duration and the times of scenarios count from
+// the start of the (last) ship's peer.
+type Options struct {
+	Profile  string        // name or path; iridium-directip
+	Duration time.Duration // the peers send until then; 150 s
+	Rate     time.Duration // between two messages of a peer; 5 s
+	Size     int           // octets of a message's body element; 200
+	Seed     uint64        // of the emulator
+	Peers    string        // KindJXSE27, KindJXSE27Unsigned or KindJXTA22; JXSE 2.7 signed
+	ShipPeer string        // kind of the ships' peers when it is another one
+	HTTP     bool          // the peers use HTTP instead of TCP, as in 2004
+	Ships    int           // 1 to 20; 1
+	Unaided  bool          // the same peers over the same link without gateways as well
+	Only     string        // "gateway" or "unaided": that run only
+
+	Drain time.Duration // at most so long after Duration for what is under way; 60 s and four round trips, unaided 20 s
+	Idle  time.Duration // silence after that, for the background; 20 s
+
+	OutageAt, OutageFor time.Duration // every ship's link is down
+	Asker               bool          // during the outage a second peer on the first ship asks for HQ's service
+	Bulk                int           // octets of one long message each way, besides the short ones
+	BulkAt              time.Duration // a third of Duration
+	RedialAt            time.Duration // the first ship's link gets another address; 0: never
+	Silent              int           // so many ships, the last ones, transmit nothing for a while (EMCON)
+	SilentAt, SilentFor time.Duration // a minute, and half of Duration
+	Deaf                string        // ship whose peer publishes, opens and sends nothing
+	Kill                string        // site whose gateway gets kill -9 and is started again
+	KillAt              time.Duration
+
+	Gateway  string    // the binary under test; this one
+	JarDir   string    // field-tests/peers; found from the working directory and the binary
+	Keep     string    // directory for logs, configurations and captures of the link; removed otherwise
+	Progress io.Writer // a line of text now and then; nil: none
+}
+
+// UsageError is a mistake in the Options.
+type UsageError struct{ Problem string }
+
+func (e *UsageError) Error() string { return "lab: " + e.Problem }
+
+// transport is what the peers use.
+func (o *Options) transport() string {
+	if o.HTTP {
+		return "http"
+	}
+	return "tcp"
+}
+
+// complete fills in the defaults and reports what cannot be played.
+func (o *Options) complete() (profile.Profile, error) {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	if o.Profile == "" {
+		o.Profile = "iridium-directip"
+	}
+	p, err := profile.Load(o.Profile, os.ReadFile)
+	if err != nil {
+		return p, err
+	}
+	set(&o.Duration, 150*time.Second)
+	set(&o.Rate, 5*time.Second)
+	set(&o.Idle, 20*time.Second)
+	set(&o.BulkAt, o.Duration/3)
+	if o.Silent > 0 {
+		set(&o.SilentAt, time.Minute)
+		set(&o.SilentFor, o.Duration/2)
+	}
+	if o.Size == 0 {
+		o.Size = 200
+	}
+	if o.Ships == 0 {
+		o.Ships = 1
+	}
+	if o.Peers == "" {
+		o.Peers = KindJXSE27
+	}
+	if o.ShipPeer == "" {
+		o.ShipPeer = o.Peers
+	}
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	var bad []string
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			bad = append(bad, fmt.Sprintf(format, args...))
+		}
+	}
+	kinds := []string{KindJXSE27, KindJXSE27Unsigned, KindJXTA22}
+	check(slices.Contains(kinds, o.Peers) && slices.Contains(kinds, o.ShipPeer), "peers: %s or %s is none of %s", o.Peers, o.ShipPeer, strings.Join(kinds, ", "))
+	check(o.Duration >= 10*time.Second, "duration %v is shorter than 10 s: the peers would hardly have started", o.Duration)
+	check(o.Rate >= 10*time.Millisecond, "rate %v is shorter than 10 ms", o.Rate)
+	check(o.Size >= 64 && o.Size <= 4<<20, "size %d is not from 64 to %d octets", o.Size, 4<<20)
+	check(o.Bulk == 0 || o.Bulk >= 64 && o.Bulk <= 4<<20 && o.Bulk != o.Size, "bulk %d is not from 64 to %d octets, or the size of the short messages", o.Bulk, 4<<20)
+	check(o.Ships >= 1 && o.Ships <= 20, "%d ships: 1 to 20", o.Ships)
+	check(o.Only == "" || o.Only == "gateway" || o.Only == "unaided", "only %q", o.Only)
+	for what, at := range map[string]time.Duration{"outage": o.OutageAt, "bulk": o.BulkAt, "kill": o.KillAt, "redial": o.RedialAt} {
+		check(at >= 0 && at < o.Duration, "%s at %v: the peers send until %v", what, at, o.Duration)
+	}
+	check(o.OutageFor >= 0 && o.OutageAt+o.OutageFor <= o.Duration, "the outage ends after the peers stopped sending")
+	check(!o.Asker || o.OutageFor > 0, "nobody can ask during an outage without an outage")
+	check(o.Silent >= 0 && o.Silent <= o.Ships && (o.Silent == 0 || o.Deaf == "" && o.Only != "unaided"), "%d silent ships of %d: with gateways, and none of them deaf", o.Silent, o.Ships)
+	check(o.Silent == 0 || o.SilentFor > 5*silenceSettles && o.SilentAt+o.SilentFor < o.Duration, "silence of %v at %v: more than %v, and over before %v",
+		o.SilentFor, o.SilentAt, 5*silenceSettles, o.Duration)
+	check(o.Deaf == "" || o.Ships > 1 && slices.Contains(o.siteNames()[2:], o.Deaf), "deaf %q: one of several ships, not the first", o.Deaf)
+	check(o.Kill == "" || slices.Contains(o.siteNames(), o.Kill), "kill %q: there are %s", o.Kill, strings.Join(o.siteNames(), ", "))
+	if len(bad) > 0 {
+		return p, &UsageError{strings.Join(bad, "\nlab: ")}
+	}
+	if o.Gateway == "" {
+		if o.Gateway, err = os.Executable(); err != nil {
+			return p, fmt.Errorf("lab: %w", err)
+		}
+	}
+	if o.JarDir == "" {
+		if o.JarDir, err = FindPeers(o.Peers); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// siteNames are HQ and the ships, in the order of their node ids.
+func (o *Options) siteNames() []string {
+	names := []string{"hq"}
+	if o.Ships == 1 {
+		return append(names, "ship")
+	}
+	for i := range o.Ships {
+		names = append(names, fmt.Sprintf("ship%d", i+1))
+	}
+	return names
+}
+
+// FindPeers looks for field-tests/peers upwards from the working directory and from the binary.
+func FindPeers(kind string) (string, error) {
+	jar := filepath.Join(strings.TrimSuffix(kind, "-unsigned"), "target", "peer.jar")
+	var starts []string
+	if wd, err := os.Getwd(); err == nil {
+		starts = append(starts, wd)
+	}
+	if exe, err := os.Executable(); err == nil {
+		starts = append(starts, filepath.Dir(exe))
+	}
+	for _, dir := range starts {
+		for ; ; dir = filepath.Dir(dir) {
+			peers := filepath.Join(dir, "field-tests", "peers")
+			if _, err := os.Stat(filepath.Join(peers, jar)); err == nil {
+				return peers, nil
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	return "", fmt.Errorf("lab: the JXTA peers are not built: no field-tests/peers/%s above %s; run make -C field-tests/peers, or say where with --peers-dir", jar, strings.Join(starts, " or "))
+}

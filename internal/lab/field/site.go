@@ -1,0 +1,125 @@
+package field
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"aldis/internal/lab/replay"
+	"aldis/internal/link/profile"
+)
+
+// linkAddr is the address of the i-th site on the link; 0 is HQ.
+func linkAddr(i int) netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 77, 0, byte(i + 1)}), 24)
+}
+
+// redialAddr is what the i-th site gets when it dials in again.
+func redialAddr(i int) netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 77, 0, byte(100 + i)}), 24)
+}
+
+// lanAddr is the host-th address of the LAN of the i-th site; the gateway's is host 1.
+func lanAddr(i, host int) netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 20, byte(i), byte(host)}), 24)
+}
+
+const (
+	seedPort = 9701 // the gateway's over TCP, or the unaided rendezvous's
+	httpPort = 9700 // the gateway's over HTTP
+	edgePort = 9702 // a site's first peer; its next has the next port
+	radio    = 7142
+)
+
+// site is HQ or a ship: a namespace on the link, and with a gateway one more for each peer.
+type site struct {
+	name     string
+	index    int // 0 is HQ; node id less one
+	ns       string
+	gateway  *gatewayProc // nil: unaided
+	http     bool         // its peers use HTTP
+	peers    int          // started so far
+	settings replay.Gateway
+}
+
+// seed is what the site's peers are given as their only rendezvous and relay.
+func (s *site) seed() string {
+	addr, scheme, port := linkAddr(0).Addr(), "tcp", seedPort
+	if s.http {
+		scheme = "http"
+	}
+	if s.gateway != nil {
+		addr = lanAddr(s.index, 1).Addr()
+		if s.http {
+			port = httpPort
+		}
+	}
+	return fmt.Sprintf("%s://%s:%d", scheme, addr, port)
+}
+
+// startPeer starts the site's next peer: behind its gateway on the LAN, or unaided straight on the link.
+func (s *site) startPeer(ctx context.Context, w *world, cfg PeerConfig) (*Peer, error) {
+	n := s.peers
+	s.peers++
+	cfg.Port, cfg.HTTP = edgePort+n, s.http
+	if s.gateway == nil {
+		cfg.Netns, cfg.Host = s.ns, linkAddr(s.index).Addr().String()
+		return StartPeer(ctx, cfg)
+	}
+	ns, err := w.add(fmt.Sprintf("%s-p%d", s.name, n+1))
+	if err != nil {
+		return nil, err
+	}
+	addr := lanAddr(s.index, 11+n)
+	if err := plug(s.ns, ns, fmt.Sprintf("p%d", n+1), addr); err != nil {
+		return nil, err
+	}
+	cfg.Netns, cfg.Host = ns, addr.Addr().String()
+	return StartPeer(ctx, cfg)
+}
+
+// outfit gives the site a LAN, a data directory and a gateway's configuration.
+func (s *site) outfit(all []*site, p profile.Profile, profileArg, binary, keyFile, dir string) error {
+	if err := lan(s.ns, lanAddr(s.index, 1)); err != nil {
+		return err
+	}
+	data := filepath.Join(dir, s.name+"-data")
+	if err := os.Mkdir(data, 0o700); err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "[node]\nid = %d\nname = %q\ndata_dir = %q\n", s.index+1, s.name, data)
+	fmt.Fprintf(&b, "\n[lan]\ntcp = \"%s:%d\"\n", lanAddr(s.index, 1).Addr(), seedPort)
+	if s.http {
+		fmt.Fprintf(&b, "http = \"%s:%d\"\n", lanAddr(s.index, 1).Addr(), httpPort)
+	}
+	fmt.Fprintf(&b, "\n[link]\nprofile = %q\nlisten = \"0.0.0.0:%d\"\nkey_file = %q\n", profileArg, radio, keyFile)
+	if p.Shared && p.Transport == profile.PMul {
+		fmt.Fprintf(&b, "group = \"239.1.1.1:%d\"\n", radio)
+	}
+	if s.index == 0 && !p.Shared {
+		fmt.Fprintf(&b, "end = \"shore\"\n")
+	}
+	if s.settings.Keepalive > 0 {
+		fmt.Fprintf(&b, "keepalive = %q\n", s.settings.Keepalive)
+	}
+	for _, o := range all {
+		if o != s {
+			fmt.Fprintf(&b, "\n[[link.peer]]\nid = %d\nname = %q\naddress = \"%s:%d\"\n", o.index+1, o.name, linkAddr(o.index).Addr(), radio)
+		}
+	}
+	b.WriteString(rulesTOML(s.settings, all))
+	fmt.Fprintf(&b, "\n[http]\nlisten = %q\n", gatewayHTTP)
+	config := filepath.Join(dir, s.name+".toml")
+	if err := os.WriteFile(config, []byte(b.String()), 0o600); err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	s.gateway = &gatewayProc{
+		name: s.name, binary: binary, netns: s.ns, config: config, logFile: filepath.Join(dir, s.name+"-gateway.log"),
+		lan: fmt.Sprintf("%s:%d", lanAddr(s.index, 1).Addr(), seedPort),
+	}
+	return nil
+}

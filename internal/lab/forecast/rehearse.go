@@ -1,0 +1,457 @@
+package forecast
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"aldis/internal/lab/replay"
+	"aldis/internal/link/profile"
+)
+
+// The verdicts.
+const (
+	Go   = "go"   // everything arrives in time, in every play
+	Late = "late" // everything arrives, but not all of it in time
+	No   = "no"   // something does not arrive at all
+)
+
+const (
+	maxMissed = 1000             // messages that are named
+	hangUp    = 30 * time.Second // of silence, after which a call on demand is ended
+	crowded   = 0.7              // of the time between a message's sending and its arrival: more is a busy link
+)
+
+// Options of a judgement.
+type Options struct {
+	Profile  profile.Profile
+	Deadline time.Duration // a message that takes longer has expired
+	Tariff   Tariff
+}
+
+// Spread is a figure of several plays.
+type Spread struct {
+	Typical float64 `json:"typical"` // the median play's
+	Worst   float64 `json:"worst"`   // the largest
+}
+
+// Missed is a message that is not there by its deadline.
+type Missed struct {
+	From     string   `json:"from"`
+	To       string   `json:"to"`
+	Octets   int      `json:"octets"`
+	SentS    float64  `json:"sent_s"`
+	ArrivedS *float64 `json:"arrived_s"` // null: never
+	Busy     bool     `json:"link_busy"` // it waited for others; else it was lost on the air and sent again
+}
+
+// Waiting are messages that were sent and have not arrived, and the application's octets in them.
+type Waiting struct {
+	Messages int   `json:"messages"`
+	Octets   int64 `json:"octets"`
+}
+
+// Overload is a direction that was offered more than it takes.
+type Overload struct {
+	Direction  string  `json:"direction"`
+	OfferedBps float64 `json:"offered_bps"`
+	RateBps    int     `json:"rate_bps"`
+}
+
+// Cost is what the carrier counts, and the money where a price is known.
+type Cost struct {
+	AirMinutesUp   Spread `json:"air_minutes_up"` // transmitter on, ship to shore
+	AirMinutesDown Spread `json:"air_minutes_down"`
+	Octets         Spread `json:"octets"` // IP octets, both directions
+	Datagrams      Spread `json:"datagrams"`
+	Credits        Spread `json:"sbd_credits"`     // if each datagram were one SBD message
+	HeldMinutes    Spread `json:"call_minutes"`    // a call from beginning to end, started minutes
+	Calls          Spread `json:"calls_on_demand"` // a call whenever there is something to send, ended after 30 s of silence
+	CallMinutes    Spread `json:"call_minutes_on_demand"`
+	Money          []Sum  `json:"money,omitempty"`
+}
+
+// Sum is money for one way to pay, of the worst play.
+type Sum struct {
+	For      string  `json:"for"`
+	Amount   float64 `json:"amount"`
+	Currency string  `json:"currency"`
+}
+
+// Other is how another link would do.
+type Other struct {
+	Profile string  `json:"profile"`
+	Summary string  `json:"summary"`
+	Verdict string  `json:"verdict"`
+	WorstS  float64 `json:"worst_s"` // of what arrived
+	Octets  int64   `json:"octets"`
+}
+
+// Rehearsal is what is to be expected.
+type Rehearsal struct {
+	Source    string  `json:"source,omitempty"`
+	Profile   string  `json:"profile"`
+	Summary   string  `json:"summary"`
+	Verdict   string  `json:"verdict"`
+	Line      string  `json:"line"` // the verdict in words
+	Plays     int     `json:"plays"`
+	DeadlineS float64 `json:"deadline_s"`
+	TraceS    float64 `json:"trace_s"`
+	Messages  int     `json:"messages"` // in each play; one that two listen to counts twice
+	OnTime    Spread  `json:"on_time"`  // worst: the fewest
+	Expired   Spread  `json:"expired"`
+	Never     Spread  `json:"never_arrived"`
+	MedianS   Spread  `json:"median_s"`
+	P95S      Spread  `json:"p95_s"`
+	MaxS      Spread  `json:"max_s"`
+	Cost      Cost    `json:"cost"`
+
+	First        *Missed                `json:"first_missed"` // of the worst play; null: none
+	Missed       []Missed               `json:"missed,omitempty"`
+	WaitingAtEnd replay.UpDown[Waiting] `json:"waiting_at_end_of_trace"` // of the worst play
+	WaitingAfter replay.UpDown[Waiting] `json:"waiting_after_all"`       // up to an hour later
+	BusyPct      replay.UpDown[Spread]  `json:"busy_percent"`
+	Overload     []Overload             `json:"overload,omitempty"`
+	Reasons      []string               `json:"reasons,omitempty"`
+	WaysOut      []string               `json:"ways_out,omitempty"`
+	Others       []Other                `json:"other_links,omitempty"`
+	Notes        []string               `json:"notes,omitempty"`
+
+	Worst *replay.Result `json:"-"` // the play that the missed are of
+	Cuts  []string       `json:"problems,omitempty"`
+}
+
+// Judge says what several plays of one trace on one link amount to. There is at least one.
+func Judge(plays []*replay.Result, o Options) *Rehearsal {
+	deadline := o.Deadline.Seconds()
+	worst := slices.MaxFunc(plays, func(a, b *replay.Result) int {
+		ea, na := late(a, deadline)
+		eb, nb := late(b, deadline)
+		return cmp.Or(cmp.Compare(na, nb), cmp.Compare(ea, eb), cmp.Compare(orZero(a.Latency.Max), orZero(b.Latency.Max)))
+	})
+	r := &Rehearsal{
+		Source: worst.Source, Profile: o.Profile.Name, Summary: o.Profile.Summary, Plays: len(plays), DeadlineS: deadline,
+		TraceS: worst.Captures.Trace.TotalS, Messages: worst.Messages.Expected, Worst: worst, Notes: worst.Notes,
+		WaitingAfter: WaitingAt(worst, math.Inf(1)), WaitingAtEnd: WaitingAt(worst, worst.Captures.Trace.TotalS),
+	}
+	of := func(f func(p *replay.Result) float64) Spread { return spreadOf(plays, f) }
+	r.Expired = of(func(p *replay.Result) float64 { e, _ := late(p, deadline); return float64(e) })
+	r.Never = of(func(p *replay.Result) float64 { _, n := late(p, deadline); return float64(n) })
+	r.OnTime = of(func(p *replay.Result) float64 {
+		e, _ := late(p, deadline)
+		return float64(p.Messages.Expected - e)
+	})
+	r.OnTime.Worst = float64(r.Messages) - r.Expired.Worst
+	r.MedianS = of(func(p *replay.Result) float64 { return orZero(p.Latency.Median) })
+	r.P95S = of(func(p *replay.Result) float64 { return orZero(p.Latency.P95) })
+	r.MaxS = of(func(p *replay.Result) float64 { return orZero(p.Latency.Max) })
+	r.BusyPct = replay.UpDown[Spread]{
+		Up: of(func(p *replay.Result) float64 { return p.BusyPct.Up }), Down: of(func(p *replay.Result) float64 { return p.BusyPct.Down }),
+	}
+	r.cost(plays, o.Tariff)
+	r.missed(worst, deadline, o.Profile.Shared)
+	up, down := worst.LinkBytes.Up+int64(worst.Waiting.Up.Octets), worst.LinkBytes.Down+int64(worst.Waiting.Down.Octets)
+	if o.Profile.Shared {
+		r.overload("the channel", up+down, worst.RateBps.Up)
+	} else {
+		r.overload("ship to shore", up, worst.RateBps.Up)
+		r.overload("shore to ship", down, worst.RateBps.Down)
+	}
+	r.judge(o.Profile)
+	for _, p := range plays {
+		for _, problem := range p.Problems {
+			if !slices.Contains(r.Cuts, problem) && len(r.Cuts) < 20 {
+				r.Cuts = append(r.Cuts, problem)
+			}
+		}
+	}
+	return r
+}
+
+// overload notes when octets are more than a rate takes over the time that the trace has for them.
+func (r *Rehearsal) overload(direction string, octets int64, rate int) {
+	if bps := 8 * float64(octets) / max(1, r.TraceS); rate > 0 && bps > float64(rate) {
+		r.Overload = append(r.Overload, Overload{direction, math.Round(bps), rate})
+	}
+}
+
+func orZero(v *float64) float64 {
+	if v == nil {
+		return 0
+	}
+	return *v
+}
+
+// late counts the messages of a play that are not there by their deadline, and of these those that never are.
+func late(p *replay.Result, deadline float64) (expired, never int) {
+	for _, s := range p.Samples {
+		switch seconds, ok := s.Latency(); {
+		case !ok:
+			expired, never = expired+1, never+1
+		case seconds > deadline:
+			expired++
+		}
+	}
+	return expired, never
+}
+
+func spreadOf(plays []*replay.Result, f func(*replay.Result) float64) Spread {
+	var values []float64
+	for _, p := range plays {
+		values = append(values, f(p))
+	}
+	slices.Sort(values)
+	return Spread{Typical: values[(len(values)-1)/2], Worst: values[len(values)-1]}
+}
+
+// WaitingAt is what was under way at a time of a play.
+func WaitingAt(p *replay.Result, t float64) (q replay.UpDown[Waiting]) {
+	for _, s := range p.Samples {
+		if s.SentS > t || s.ArrivedS != nil && *s.ArrivedS <= t {
+			continue
+		}
+		w := &q.Down
+		if s.Up {
+			w = &q.Up
+		}
+		w.Messages++
+		w.Octets += int64(s.Octets)
+	}
+	return q
+}
+
+// cost counts what carriers count.
+func (r *Rehearsal) cost(plays []*replay.Result, t Tariff) {
+	of := func(f func(p *replay.Result) float64) Spread { return spreadOf(plays, f) }
+	busy := func(p *replay.Result, way func(replay.UpDown[float64]) float64) (s float64) {
+		for _, b := range p.Bins {
+			s += way(b.BusyS)
+		}
+		return s / 60
+	}
+	r.Cost = Cost{
+		AirMinutesUp: of(func(p *replay.Result) float64 {
+			return busy(p, func(b replay.UpDown[float64]) float64 { return b.Up })
+		}),
+		AirMinutesDown: of(func(p *replay.Result) float64 {
+			return busy(p, func(b replay.UpDown[float64]) float64 { return b.Down })
+		}),
+		Octets:      of(func(p *replay.Result) float64 { return float64(p.LinkBytes.Up + p.LinkBytes.Down) }),
+		Datagrams:   of(func(p *replay.Result) float64 { return float64(p.LinkPackets.Up + p.LinkPackets.Down) }),
+		Credits:     of(func(p *replay.Result) float64 { return float64(Credits(p.Datagrams.Up) + Credits(p.Datagrams.Down)) }),
+		HeldMinutes: of(func(p *replay.Result) float64 { return math.Ceil(p.Captures.Replay.TotalS / 60) }),
+		Calls:       of(func(p *replay.Result) float64 { n, _ := calls(p); return float64(n) }),
+		CallMinutes: of(func(p *replay.Result) float64 { _, m := calls(p); return float64(m) }),
+	}
+	add := func(name string, price, units float64) {
+		if price > 0 {
+			r.Cost.Money = append(r.Cost.Money, Sum{name, math.Round(100*price*units) / 100, t.Currency})
+		}
+	}
+	add("a call from beginning to end", t.Minute, r.Cost.HeldMinutes.Worst)
+	add("calls on demand", t.Minute, r.Cost.CallMinutes.Worst)
+	add("SBD credits", t.Credit, r.Cost.Credits.Worst)
+	add("octets", t.Megabyte, r.Cost.Octets.Worst/1e6)
+}
+
+// calls are those made when there is something to send and ended after a silence, and their started minutes. The play's
+// bins are as fine as it gets.
+func calls(p *replay.Result) (n, minutes int) {
+	var from, until float64 // of the present call
+	open := false
+	hang := func() {
+		if open {
+			n, minutes = n+1, minutes+int(math.Ceil((until+hangUp.Seconds()-from)/60))
+		}
+		open = false
+	}
+	for _, b := range p.Bins {
+		if b.BusyS.Up+b.BusyS.Down == 0 && len(b.Octets.Up)+len(b.Octets.Down) == 0 {
+			continue
+		}
+		if open && b.T > until+hangUp.Seconds() {
+			hang()
+		}
+		if !open {
+			open, from = true, b.T
+		}
+		until = b.T + p.BinS
+	}
+	hang()
+	return n, minutes
+}
+
+// missed names the messages of a play that are late, and why.
+func (r *Rehearsal) missed(p *replay.Result, deadline float64, shared bool) {
+	var list []Missed
+	for _, s := range p.Samples {
+		if seconds, ok := s.Latency(); ok && seconds <= deadline {
+			continue
+		}
+		until := s.SentS + deadline
+		if s.ArrivedS != nil {
+			until = *s.ArrivedS
+		}
+		busy, span := 0.0, 0.0
+		for _, b := range p.Bins {
+			if b.T+p.BinS <= s.SentS || b.T >= until {
+				continue
+			}
+			span += p.BinS
+			if s.Up || shared {
+				busy += b.BusyS.Up
+			}
+			if !s.Up || shared {
+				busy += b.BusyS.Down
+			}
+		}
+		list = append(list, Missed{s.From, s.To, s.Octets, s.SentS, s.ArrivedS, span > 0 && busy/span >= crowded})
+	}
+	slices.SortStableFunc(list, func(a, b Missed) int { return cmp.Compare(a.SentS, b.SentS) })
+	if len(list) > 0 {
+		first := list[0]
+		r.First = &first
+	}
+	busy := 0
+	for _, m := range list {
+		if m.Busy {
+			busy++
+		}
+	}
+	if n := len(list); n > 0 {
+		switch {
+		case busy == n:
+			r.reason("The link was busy: each of the %d waited for others to be sent.", n)
+		case busy > 0:
+			r.reason("%d waited because the link was busy with others; %d were lost on the air and sent again, or waited for their turn to speak.", busy, n-busy)
+		default:
+			r.reason("The link was not full: the %d were lost on the air and sent again, or waited for their turn to speak.", n)
+		}
+	}
+	r.Missed = list[:min(len(list), maxMissed)]
+}
+
+func (r *Rehearsal) reason(format string, args ...any) {
+	r.Reasons = append(r.Reasons, fmt.Sprintf(format, args...))
+}
+
+func (r *Rehearsal) wayOut(format string, args ...any) {
+	r.WaysOut = append(r.WaysOut, fmt.Sprintf(format, args...))
+}
+
+// judge finds the verdict, its reasons and what would help.
+func (r *Rehearsal) judge(p profile.Profile) {
+	worst := r.Worst
+	switch {
+	case r.Never.Worst > 0:
+		r.Verdict = No
+		r.Line = fmt.Sprintf("NO. %.0f of %d messages never arrive on %s", r.Never.Worst, r.Messages, p.Name)
+	case r.Expired.Worst > 0:
+		r.Verdict = Late
+		r.Line = fmt.Sprintf("LATE. %.0f of %d messages miss %s on %s", r.Expired.Worst, r.Messages, Duration(r.DeadlineS), p.Name)
+	default:
+		r.Verdict = Go
+		r.Line = fmt.Sprintf("GO. All %d messages arrive within %s on %s; the slowest takes %s.", r.Messages, Duration(r.DeadlineS), p.Name, Duration(r.MaxS.Worst))
+	}
+	for _, o := range r.Overload {
+		by := o.OfferedBps / float64(o.RateBps)
+		if r.Verdict != Go {
+			r.Line += fmt.Sprintf(": %s is offered %.1f times what it takes", o.Direction, by)
+		}
+		r.reason("%s: %.0f bit/s are offered over the time of the trace, the link takes %d: %.1f times too much.", o.Direction, o.OfferedBps, o.RateBps, by)
+		r.wayOut("Send less: of what the trace sends, at most %.0f %% fits (%s), and that without any reserve.", 100/by, o.Direction)
+	}
+	if r.Verdict == Go {
+		return
+	}
+	if len(r.Overload) == 0 && r.First != nil {
+		r.Line += fmt.Sprintf("; the first is the one of %s", Duration(r.First.SentS))
+	}
+	r.Line += "."
+	if r.Plays > 1 && r.Verdict == Late && r.Expired.Typical == 0 {
+		r.reason("It depends on what is lost on the air: in the typical play of %d everything is in time.", r.Plays)
+	}
+	if n := worst.Dropped.Up + worst.Dropped.Down; n > 0 {
+		r.reason("%d datagrams were dropped by full queues of the link.", n)
+	}
+	if n := r.WaitingAtEnd.Up.Messages + r.WaitingAtEnd.Down.Messages; n > 0 {
+		r.reason("When the trace ended, %d messages were not through yet.", n)
+	}
+	most := max(r.BusyPct.Up.Worst, r.BusyPct.Down.Worst)
+	if p.Shared {
+		most = r.BusyPct.Up.Worst + r.BusyPct.Down.Worst // turnarounds come on top
+	}
+	if most > 60 && len(r.Overload) == 0 {
+		r.reason("The link is busy %.0f %% of the time: what is lost or comes together has to wait.", most)
+	}
+	if r.Never.Worst == 0 {
+		r.wayOut("A deadline of %s would be met by all, in each of the %d plays.", Duration(roundUp(r.MaxS.Worst)), r.Plays)
+	}
+	if len(r.Overload) == 0 {
+		r.wayOut("gateway tune --profile %s --trace TRACE looks for better settings for such a trace.", p.Name)
+	}
+}
+
+// Compare adds how other links would do, those first that carry everything in time, the fewest octets first.
+func (r *Rehearsal) Compare(others []Other) {
+	rank := map[string]int{Go: 0, Late: 1, No: 2}
+	slices.SortStableFunc(others, func(a, b Other) int {
+		return cmp.Or(cmp.Compare(rank[a.Verdict], rank[b.Verdict]), cmp.Compare(a.Octets, b.Octets), cmp.Compare(a.Profile, b.Profile))
+	})
+	r.Others = others
+	var names []string
+	for _, o := range others {
+		if o.Verdict == Go {
+			names = append(names, fmt.Sprintf("%s (slowest %s)", o.Profile, Duration(o.WorstS)))
+		}
+	}
+	switch {
+	case len(names) > 4:
+		r.wayOut("Links that would do: %s, and %d more.", list(names[:4]), len(names)-4)
+	case len(names) > 0:
+		r.wayOut("Links that would do: %s.", list(names))
+	case len(others) > 0:
+		r.wayOut("No other link that is known by name carries this in time either: send less, or give it more time.")
+	}
+}
+
+func list(names []string) string {
+	s := ""
+	for i, n := range names {
+		if i > 0 {
+			s += ", "
+		}
+		s += n
+	}
+	return s
+}
+
+// roundUp is a time that a person would set.
+func roundUp(s float64) float64 {
+	for _, step := range []float64{1, 5, 10, 30, 60, 300, 600, 1800, 3600} {
+		if v := math.Ceil(s/step) * step; v <= 20*step {
+			return v
+		}
+	}
+	return math.Ceil(s/3600) * 3600
+}
+
+// Duration writes seconds as a person says them.
+func Duration(s float64) string {
+	switch {
+	case s < 9.95:
+		return fmt.Sprintf("%.1f s", s)
+	case s < 119.5:
+		return fmt.Sprintf("%.0f s", s)
+	case s < 2*3600:
+		n := int(math.Round(s))
+		if n%60 == 0 {
+			return fmt.Sprintf("%d min", n/60)
+		}
+		return fmt.Sprintf("%d min %02d s", n/60, n%60)
+	}
+	n := int(math.Round(s / 60))
+	return fmt.Sprintf("%d h %02d min", n/60, n%60)
+}

@@ -1,0 +1,138 @@
+package forecast
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/lab/replay"
+	"aldis/internal/link/profile"
+)
+
+// aPlay is one with messages to shore of 100 octets every 10 s that take so long; a negative time is never.
+func aPlay(latencies ...float64) *replay.Result {
+	p := &replay.Result{BinS: 10, RateBps: replay.UpDown[int]{Up: 100, Down: 100}, Messages: replay.Messages{Expected: len(latencies)}}
+	p.Captures.Trace.TotalS = 10 * float64(len(latencies))
+	p.Captures.Replay.TotalS = p.Captures.Trace.TotalS
+	most := 0.0
+	for i, l := range latencies {
+		s := replay.Sample{From: "a", To: "b", Up: true, Octets: 100, SentS: 10 * float64(i)}
+		if l >= 0 {
+			at := s.SentS + l
+			s.ArrivedS = &at
+		}
+		most = max(most, l)
+		p.Samples = append(p.Samples, s)
+		p.Bins = append(p.Bins, replay.Bin{T: s.SentS})
+	}
+	p.Latency.Max = &most
+	return p
+}
+
+func judge(shared bool, plays ...*replay.Result) *Rehearsal {
+	return Judge(plays, Options{Profile: profile.Profile{Name: "p", Shared: shared}, Deadline: time.Minute})
+}
+
+func TestVerdicts(t *testing.T) {
+	tests := []struct {
+		name             string
+		plays            []*replay.Result
+		verdict, line    string
+		onTime, expired  float64
+		first            float64 // -1: none is missed
+		waiting, waitEnd int
+		help             string
+	}{
+		{"all in time", []*replay.Result{aPlay(1, 2, 3), aPlay(1, 60, 1)}, Go, "GO. All 3 messages arrive within 60 s on p; the slowest takes 60 s.", 3, 0, -1, 0, 1, ""},
+		{"one late in one play of three", []*replay.Result{aPlay(1, 2, 3), aPlay(1, 61, 1), aPlay(1, 2, 3)}, Late, "LATE. 1 of 3 messages miss 60 s on p; the first is the one of 10 s.", 2, 1, 10, 0, 1, "A deadline of 65 s would be met by all, in each of the 3 plays."},
+		{"one never", []*replay.Result{aPlay(1, 70, 70), aPlay(-1, 2, 3)}, No, "NO. 1 of 3 messages never arrive on p; the first is the one of 0.0 s.", 1, 2, 0, 1, 1, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := judge(false, tt.plays...)
+			if r.Verdict != tt.verdict || r.Line != tt.line || r.OnTime.Worst != tt.onTime || r.Expired.Worst != tt.expired {
+				t.Errorf("%s %q, in time %v, expired %v", r.Verdict, r.Line, r.OnTime, r.Expired)
+			}
+			if (r.First == nil) != (tt.first < 0) || r.First != nil && r.First.SentS != tt.first {
+				t.Errorf("first missed %+v", r.First)
+			}
+			if r.WaitingAfter.Up.Messages != tt.waiting || r.WaitingAtEnd.Up.Messages != tt.waitEnd && tt.verdict == No {
+				t.Errorf("waiting %+v, at the end of the trace %+v", r.WaitingAfter, r.WaitingAtEnd)
+			}
+			if tt.help != "" && !strings.Contains(strings.Join(r.WaysOut, "\n"), tt.help) {
+				t.Errorf("ways out %q", r.WaysOut)
+			}
+		})
+	}
+}
+
+// By how much a link is too thin, and that messages waited for it.
+func TestOverload(t *testing.T) {
+	p := aPlay(1, 300, 300)
+	p.LinkBytes.Up, p.LinkBytes.Down = 750, 375 // in 30 s: 200 and 100 bit/s of 100
+	for i := range p.Bins {
+		p.Bins[i].BusyS.Up = 10
+	}
+	r := judge(false, p)
+	if len(r.Overload) != 1 || r.Overload[0] != (Overload{"ship to shore", 200, 100}) || !strings.HasSuffix(r.Line, ": ship to shore is offered 2.0 times what it takes.") {
+		t.Errorf("%+v, %q", r.Overload, r.Line)
+	}
+	if all := strings.Join(append(r.Reasons, r.WaysOut...), "\n"); !strings.Contains(all, "each of the 2 waited") || !strings.Contains(all, "at most 50 % fits (ship to shore)") {
+		t.Errorf("%s", all)
+	}
+	if r := judge(true, p); len(r.Overload) != 1 || r.Overload[0].OfferedBps != 300 {
+		t.Errorf("a shared channel: %+v", r.Overload)
+	}
+	p.LinkBytes.Up, p.LinkBytes.Down = 75, 0
+	if r := judge(false, aPlay(1, 300)); len(r.Overload) != 0 || !strings.Contains(r.Reasons[0], "not full") {
+		t.Errorf("%+v %q", r.Overload, r.Reasons)
+	}
+}
+
+func TestCost(t *testing.T) {
+	p := aPlay(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)
+	p.LinkBytes.Up = 2_000_000
+	p.Datagrams.Up, p.Datagrams.Down = map[int]int64{1: 1, 50: 1, 51: 2}, map[int]int64{0: 1, 500: 3}
+	for _, i := range []int{0, 1, 3, 9} { // calls: 0 to 40 s and its silence, 90 to 100 s and its silence
+		p.Bins[i].BusyS.Up = 6
+	}
+	r := Judge([]*replay.Result{p}, Options{Profile: profile.Profile{Name: "p"}, Deadline: time.Minute, Tariff: Tariff{Currency: "EUR", Minute: 2, Credit: 0.1, Megabyte: 7}})
+	c := r.Cost
+	if c.Credits.Worst != 37 || c.HeldMinutes.Worst != 2 || c.Calls.Worst != 2 || c.CallMinutes.Worst != 3 || c.AirMinutesUp.Worst != 0.4 {
+		t.Errorf("%+v", c)
+	}
+	want := []Sum{{"a call from beginning to end", 4, "EUR"}, {"calls on demand", 6, "EUR"}, {"SBD credits", 3.7, "EUR"}, {"octets", 14, "EUR"}}
+	if len(c.Money) != len(want) {
+		t.Fatalf("%+v", c.Money)
+	}
+	for i := range want {
+		if c.Money[i] != want[i] {
+			t.Errorf("%+v, want %+v", c.Money[i], want[i])
+		}
+	}
+}
+
+func TestParseTariff(t *testing.T) {
+	got, err := ParseTariff(" minute=1.1, credit=0.05,megabyte=7,currency=€ ")
+	if err != nil || got != (Tariff{"€", 1.1, 0.05, 7}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := ParseTariff(""); err != nil || got != (Tariff{}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, s := range []string{"minute", "minute=", "minute=-1", "minute=NaN", "minute=1e99", "hour=3", "currency=", "currency=<b>", "currency=moneymoney"} {
+		var te *TariffError
+		if _, err := ParseTariff(s); !errors.As(err, &te) || te.Part != s {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	r := judge(false, aPlay(99))
+	r.Compare([]Other{{Profile: "slow", Verdict: Late, Octets: 1}, {Profile: "dear", Verdict: Go, Octets: 9}, {Profile: "cheap", Verdict: Go, Octets: 5, WorstS: 3}})
+	if r.Others[0].Profile != "cheap" || r.Others[2].Profile != "slow" || r.WaysOut[len(r.WaysOut)-1] != "Links that would do: cheap (slowest 3.0 s), dear (slowest 0.0 s)." {
+		t.Errorf("%+v %q", r.Others, r.WaysOut)
+	}
+}

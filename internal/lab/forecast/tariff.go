@@ -1,0 +1,69 @@
+package forecast
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// CreditOctets is what one credit of Iridium Short Burst Data pays for; a message takes as many as it has started, one at
+// least (issue's unit; the carrier bills SBD in steps of 50 octets).
+const CreditOctets = 50
+
+// Tariff is what a user pays. Zero prices are not known.
+type Tariff struct {
+	Currency string  `json:"currency,omitempty"`
+	Minute   float64 `json:"per_minute,omitempty"`   // of a call, each started one
+	Credit   float64 `json:"per_credit,omitempty"`   // of CreditOctets
+	Megabyte float64 `json:"per_megabyte,omitempty"` // of 1,000,000 IP octets, both directions
+}
+
+// TariffError says what of a tariff cannot be read.
+type TariffError struct{ Part, Problem string }
+
+func (e *TariffError) Error() string { return fmt.Sprintf("tariff: %q: %s", e.Part, e.Problem) }
+
+// ParseTariff reads "minute=1.10,credit=0.05,megabyte=7,currency=EUR", any of them.
+func ParseTariff(s string) (t Tariff, err error) {
+	for part := range strings.SplitSeq(s, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		name, text, ok := strings.Cut(part, "=")
+		if !ok {
+			return Tariff{}, &TariffError{part, "is not NAME=PRICE"}
+		}
+		if name == "currency" {
+			if len(text) == 0 || len(text) > 8 || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.Is(unicode.Sc, r) }) {
+				return Tariff{}, &TariffError{part, "a currency is up to 8 letters or a sign"}
+			}
+			t.Currency = text
+			continue
+		}
+		price, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(price >= 0) || math.IsInf(price, 0) || price > 1e6 {
+			return Tariff{}, &TariffError{part, "a price is a number from 0 to 1,000,000"}
+		}
+		switch name {
+		case "minute":
+			t.Minute = price
+		case "credit":
+			t.Credit = price
+		case "megabyte":
+			t.Megabyte = price
+		default:
+			return Tariff{}, &TariffError{part, "there is minute, credit, megabyte and currency"}
+		}
+	}
+	return t, nil
+}
+
+// Credits are those that datagrams take, sent as one SBD message each: sizes are of sealed datagrams, for SBD has no IP.
+func Credits(datagrams map[int]int64) (n int64) {
+	for octets, count := range datagrams {
+		n += count * int64(max(1, (octets+CreditOctets-1)/CreditOctets))
+	}
+	return n
+}

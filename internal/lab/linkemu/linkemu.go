@@ -1,0 +1,315 @@
+// Package linkemu is a link as arithmetic: (now, frame) -> arrivals. Rate, delay, loss, queues, half duplex, outages.
+//
+// The model is that of the baselines (link-profiles.md, "Model"), so that figures can stand beside them:
+//
+//   - Star: frame -> up queue of the sender (drop-tail) -> serialised at the up rate -> loss -> delay and jitter ->
+//     hub -> copied to the down pipe of each receiver -> queue, serialisation, loss, delay -> arrival.
+//   - Shared half-duplex channel: one talker at a time, ideal arbitration in turns. All nodes hear; loss is drawn for
+//     each on its own down direction, also for frames meant for someone else.
+//
+// The same seed, node names and k-th frame on a pipe give the same fate: every pipe has its own generator and draws a
+// fixed count per frame.
+//
+// # Time and units
+//
+// Callers pass now; nothing here reads a clock. Sizes are IP octets, rates bits per second. internal/lab/sim uses it in
+// virtual time, internal/lab/field between network namespaces.
+package linkemu
+
+import (
+	"container/heap"
+	"errors"
+	"fmt"
+	"time"
+
+	"aldis/internal/link/profile"
+)
+
+// Node is one station. Its profile is its own leg of the star, or the channel, which must then be the same at all.
+type Node struct {
+	Name        string
+	Profile     profile.Profile
+	ReceiveOnly bool // its frames never reach the air; it still receives
+}
+
+// Config of a link. Seed decides every loss and every jitter.
+type Config struct {
+	Nodes []Node
+	Seed  uint64
+}
+
+// Event is what happens to a link: a Frame, an Outage or a Window.
+type Event interface{ linkEvent() }
+
+type (
+	// Frame is offered by node From. To is a node's name, or "" for all others. Octets counts IP octets, headers
+	// included: a UDP payload of n has n+28. Data is passed on as it is; the link neither reads nor copies it.
+	Frame struct {
+		From, To string
+		Octets   int
+		Data     []byte
+	}
+	// Outage switches a node off the air (Down) or back on, now. What is being serialised to or from it is lost;
+	// queues go on and spend their airtime into the void, as a modem's do that does not notice.
+	Outage struct {
+		Node string
+		Down bool
+	}
+	// Window is an outage with a beginning and an end, made known in advance. Windows may overlap.
+	Window struct {
+		Node        string
+		From, Until time.Time
+	}
+)
+
+func (Frame) linkEvent()  {}
+func (Outage) linkEvent() {}
+func (Window) linkEvent() {}
+
+// Delivery is a frame that arrives at a node at a time, which is never after the now of the Step that returns it.
+type Delivery struct {
+	Node  string
+	At    time.Time
+	Frame Frame
+}
+
+// Output of one Step. Deliver is in order of arrival.
+type Output struct {
+	Deliver  []Delivery
+	Deadline time.Time // when Step must be called again; zero: nothing is under way
+}
+
+// Errors of New and Step.
+var (
+	ErrConfig  = errors.New("linkemu: bad configuration")
+	ErrUnknown = errors.New("linkemu: no such node")
+)
+
+// Link is the state of one emulated link. It is not safe for concurrent use.
+type Link struct {
+	nodes  []*node
+	byName map[string]*node
+	chann  *channel // nil for a star
+	events eventHeap
+	serial uint64
+	now    time.Time
+	out    []Delivery
+}
+
+// node is one station's state.
+type node struct {
+	Node
+	index    int
+	up, down *pipe
+	off      int       // reasons to be off the air: windows that are open, and the switch
+	switched bool      // the switch's part of off
+	lastOff  time.Time // when it last was off; zero: never
+	upStats  Counters
+	dnStats  Counters
+}
+
+// New checks the configuration: names are unique and not empty, media are not mixed, a channel is the same at all.
+func New(cfg Config) (*Link, error) {
+	if len(cfg.Nodes) < 2 {
+		return nil, fmt.Errorf("%w: a link needs two nodes, has %d", ErrConfig, len(cfg.Nodes))
+	}
+	l := &Link{byName: map[string]*node{}}
+	first := cfg.Nodes[0].Profile
+	for i, n := range cfg.Nodes {
+		p := n.Profile
+		switch {
+		case n.Name == "":
+			return nil, fmt.Errorf("%w: node %d has no name", ErrConfig, i)
+		case l.byName[n.Name] != nil:
+			return nil, fmt.Errorf("%w: two nodes are called %q", ErrConfig, n.Name)
+		case p.Shared != first.Shared:
+			return nil, fmt.Errorf("%w: %s (%s) and %s (%s) are different media", ErrConfig, cfg.Nodes[0].Name, first.Name, n.Name, p.Name)
+		case p.Shared && (p.Up != first.Up || p.Turnaround != first.Turnaround || p.MaxHold != first.MaxHold || p.KeyUp != first.KeyUp || p.FrameOverhead != first.FrameOverhead):
+			return nil, fmt.Errorf("%w: %s and %s describe different channels", ErrConfig, first.Name, p.Name)
+		case p.Shared && p.Up.RateBps <= 0:
+			return nil, fmt.Errorf("%w: %s: a shared channel needs a rate", ErrConfig, p.Name)
+		}
+		nd := &node{Node: n, index: i}
+		nd.up = newPipe(nd, p.Up, cfg.Seed, "up", &nd.upStats)
+		nd.down = newPipe(nd, p.Down, cfg.Seed, "down", &nd.dnStats)
+		l.nodes = append(l.nodes, nd)
+		l.byName[n.Name] = nd
+	}
+	if first.Shared {
+		l.chann = newChannel(first)
+	}
+	return l, nil
+}
+
+// Step brings the link to now and applies ev; a nil ev means that only time passed. Time never goes back: an earlier
+// now counts as the latest one seen. The error wraps ErrUnknown when ev names a node that does not exist; the link is
+// unharmed.
+func (l *Link) Step(now time.Time, ev Event) (Output, error) {
+	l.out = nil
+	l.run(now)
+	if now.After(l.now) {
+		l.now = now
+	}
+	err := l.apply(ev)
+	l.run(l.now) // what takes no time happens in the same Step
+	out := Output{Deliver: l.out}
+	if len(l.events) > 0 {
+		out.Deadline = l.events[0].at
+	}
+	return out, err
+}
+
+func (l *Link) apply(ev Event) error {
+	switch ev := ev.(type) {
+	case nil:
+	case Frame:
+		from := l.byName[ev.From]
+		if from == nil {
+			return fmt.Errorf("%w: %q", ErrUnknown, ev.From)
+		}
+		if ev.To != "" && l.byName[ev.To] == nil {
+			from.upStats.DroppedNoRoute.add(ev.Octets)
+			return fmt.Errorf("%w: %q", ErrUnknown, ev.To)
+		}
+		l.offer(from, ev)
+	case Outage:
+		n := l.byName[ev.Node]
+		if n == nil {
+			return fmt.Errorf("%w: %q", ErrUnknown, ev.Node)
+		}
+		if ev.Down != n.switched {
+			n.switched = ev.Down
+			l.turn(n, ev.Down)
+		}
+	case Window:
+		n := l.byName[ev.Node]
+		if n == nil {
+			return fmt.Errorf("%w: %q", ErrUnknown, ev.Node)
+		}
+		if ev.Until.After(ev.From) {
+			l.schedule(ev.From, func() { l.turn(n, true) })
+			l.schedule(ev.Until, func() { l.turn(n, false) })
+		}
+	}
+	return nil
+}
+
+// turn opens or closes one reason to be off the air.
+func (l *Link) turn(n *node, off bool) {
+	if off {
+		n.off++
+	} else {
+		n.off--
+	}
+	n.lastOff = l.now
+}
+
+// heardSince tells whether the node was on the air all the time from start until now.
+func (l *Link) heardSince(n *node, start time.Time) bool {
+	return n.off == 0 && (n.lastOff.IsZero() || !n.lastOff.After(start))
+}
+
+// offer is a frame at the sender's interface.
+func (l *Link) offer(from *node, f Frame) {
+	st := &from.upStats
+	switch {
+	case from.ReceiveOnly:
+		st.DroppedSilent.add(f.Octets)
+	case f.Octets > from.Profile.MTU:
+		st.DroppedMTU.add(f.Octets)
+	case l.chann != nil:
+		if from.up.enqueue(f) {
+			l.grant()
+		}
+	default:
+		if from.up.enqueue(f) {
+			l.serve(from.up, l.atHub)
+		}
+	}
+}
+
+// serve puts the next frame of a star's pipe on the air when the pipe is free; when its last octet is out, the frame
+// suffers loss and delay and then goes to arrive.
+func (l *Link) serve(p *pipe, arrive func(*pipe, Frame)) {
+	if p.busy || len(p.queue) == 0 {
+		return
+	}
+	f := p.dequeue()
+	p.busy = true
+	start := l.now
+	air := p.node.Profile.Airtime(p.dir, f.Octets)
+	l.schedule(start.Add(air), func() {
+		p.busy = false
+		p.stats.sent(f.Octets, air)
+		at, fate := p.fate(l.now, f.Octets)
+		switch {
+		case !l.heardSince(p.node, start):
+			p.stats.DroppedOutage.add(f.Octets)
+		case fate == lost:
+			p.stats.DroppedLoss.add(f.Octets)
+		default:
+			l.schedule(at, func() { arrive(p, f) })
+		}
+		l.serve(p, arrive)
+	})
+}
+
+// atHub copies a frame to the down pipe of each receiver.
+func (l *Link) atHub(up *pipe, f Frame) {
+	for _, n := range l.nodes {
+		if n == up.node || f.To != "" && f.To != n.Name {
+			continue
+		}
+		if n.down.enqueue(f) {
+			l.serve(n.down, l.atNode)
+		}
+	}
+}
+
+// atNode is the end of a frame's way.
+func (l *Link) atNode(down *pipe, f Frame) {
+	down.stats.Delivered.add(f.Octets)
+	l.out = append(l.out, Delivery{Node: down.node.Name, At: l.now, Frame: f})
+}
+
+// run lets everything happen that is due by then, each at its own time.
+func (l *Link) run(until time.Time) {
+	for len(l.events) > 0 && !l.events[0].at.After(until) {
+		e := heap.Pop(&l.events).(event)
+		if e.at.After(l.now) {
+			l.now = e.at
+		}
+		e.do()
+	}
+}
+
+func (l *Link) schedule(at time.Time, do func()) {
+	l.serial++
+	heap.Push(&l.events, event{at, l.serial, do})
+}
+
+// event is something that will happen; serial keeps the order of what happens at one time.
+type event struct {
+	at     time.Time
+	serial uint64
+	do     func()
+}
+
+type eventHeap []event
+
+func (h eventHeap) Len() int { return len(h) }
+func (h eventHeap) Less(i, j int) bool {
+	if h[i].at.Equal(h[j].at) {
+		return h[i].serial < h[j].serial
+	}
+	return h[i].at.Before(h[j].at)
+}
+func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *eventHeap) Push(x any)   { *h = append(*h, x.(event)) }
+func (h *eventHeap) Pop() any {
+	old := *h
+	e := old[len(old)-1]
+	old[len(old)-1] = event{}
+	*h = old[:len(old)-1]
+	return e
+}

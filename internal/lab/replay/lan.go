@@ -1,0 +1,134 @@
+package replay
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/jxta"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/lab/edgepeer"
+	"aldis/internal/lab/sim"
+)
+
+// lan is both sides' edge peers before the bridges of a World. A LAN takes no time.
+type lan struct {
+	p     *player
+	cast  *Cast
+	peers []*edge
+	conns map[jxtabridge.ConnID]*edge // of both sides: numbers are never used twice
+}
+
+// edge is one peer and its only connection.
+type edge struct {
+	index int
+	peer  *edgepeer.Peer
+	node  *sim.Node
+	conn  jxtabridge.ConnID
+	due   time.Time // the next wake-up that is planned
+}
+
+func newLAN(p *player) *lan {
+	l := &lan{p: p, conns: map[jxtabridge.ConnID]*edge{}}
+	l.cast = NewCast(p.s, p.r, func(peer int, ev edgepeer.Event) { l.step(l.peers[peer], ev) })
+	return l
+}
+
+// address is a gateway's on its LAN.
+func address(n *sim.Node) string { return fmt.Sprintf("10.20.%d.1:9701", n.ID) }
+
+// configure gives a node the real bridge. Its peers are unsigned, so its identity needs no key.
+func (l *lan) configure(n *sim.Node, c *gateway.Config) {
+	parts := jxta.IDParts{Kind: jxta.KindPeer, Group: jxta.WorldUUID, UUID: [16]byte{0xa1, 0xd1, 0x50, 14: byte(n.ID >> 8), 15: byte(n.ID)}}
+	cfg := jxtabridge.Config{Name: c.Name, Address: address(n), Identity: jxtabridge.Identity{Peer: parts.Unique()}, Hold: gateway.Hold(c.Profile), AskAfter: gateway.AskAfter(c.Profile)}
+	c.Bridge = func(memories []jxtabridge.Memory) (gateway.Bridge, error) {
+		return &watched{jxtabridge.New(cfg, memories), l}, nil
+	}
+}
+
+// watched is a bridge that tells when it learns of a far listener.
+type watched struct {
+	*jxtabridge.Bridge
+	l *lan
+}
+
+func (b *watched) Step(now time.Time, ev jxtabridge.Event) jxtabridge.Output {
+	if far, ok := ev.(jxtabridge.FarItem); ok && far.Item.Kind == jxtabridge.ItemPipe && !far.Item.Gone {
+		b.l.known(far.Item)
+	}
+	return b.Bridge.Step(now, ev)
+}
+
+func (l *lan) known(it jxtabridge.Item) {
+	pipe := slices.IndexFunc(l.p.s.Pipes, func(p Pipe) bool { return p.ID == it.ID })
+	peer := slices.IndexFunc(l.p.s.Peers, func(p Peer) bool { return p.ID == it.Peer })
+	if pipe >= 0 && peer >= 0 {
+		l.p.r.Known(peer, pipe, l.p.at())
+	}
+}
+
+// begin lets all peers dial in.
+func (l *lan) begin() {
+	for i, peer := range l.p.s.Peers {
+		e := &edge{index: i, node: l.p.node(peer.Edge), conn: jxtabridge.ConnID(i + 1)}
+		e.peer = edgepeer.New(edgepeer.Config{ID: peer.ID, Name: peer.Name, Rand: rand.New(rand.NewPCG(l.p.o.Seed, uint64(i)))})
+		l.peers = append(l.peers, e)
+		l.conns[e.conn] = e
+	}
+	for i, e := range l.peers {
+		local := fmt.Sprintf("10.20.%d.%d:%d", e.node.ID, 2+i%250, 4711+i/250)
+		l.p.w.Tell(e.node, jxtabridge.Opened{Conn: e.conn, Remote: local})
+		l.step(e, edgepeer.Dialled{Remote: address(e.node), Local: local})
+	}
+}
+
+// step gives a peer an event and carries out what it wants.
+func (l *lan) step(e *edge, ev edgepeer.Event) {
+	w := l.p.w
+	out := e.peer.Step(w.Now, ev)
+	if line := out.Welcome; line != nil {
+		w.At(0, func() { w.Tell(e.node, jxtabridge.Welcomed{Conn: e.conn, Welcome: *line}) })
+	}
+	for _, body := range out.Send {
+		w.At(0, func() { w.Tell(e.node, jxtabridge.Received{Conn: e.conn, Body: body}) })
+	}
+	if at := out.Deadline; !at.IsZero() && !at.Equal(e.due) {
+		e.due = at
+		w.At(max(0, at.Sub(w.Now)), func() {
+			if e.due.Equal(at) {
+				e.due = time.Time{}
+				l.step(e, nil)
+			}
+		})
+	}
+	for _, n := range out.Notices {
+		l.cast.Hear(l.p.at(), e.index, n)
+	}
+}
+
+// output carries out what a bridge wants done towards its peers.
+func (l *lan) output(n *sim.Node, out gateway.Output) {
+	w := l.p.w
+	for _, line := range out.Welcome {
+		e := l.conns[line.Conn]
+		w.At(0, func() { l.step(e, edgepeer.Welcomed{Welcome: line.Line}) })
+	}
+	for _, s := range out.Send {
+		e, body := l.conns[s.Conn], slices.Clone(s.Body)
+		w.At(0, func() {
+			l.step(e, edgepeer.Received{Body: body})
+			if s.Token != 0 {
+				w.Tell(n, jxtabridge.Written{Conn: s.Conn, Token: s.Token})
+			}
+		})
+	}
+	for _, conn := range out.Close {
+		e := l.conns[conn]
+		w.At(0, func() {
+			l.p.res.Problem("the gateway of the %s closed the connection of peer %s at %.1f s", n.Name, l.p.s.Peers[e.index].Name, l.p.at().Seconds())
+			l.step(e, edgepeer.Lost{})
+		})
+	}
+}

@@ -1,0 +1,209 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/lab/linkemu"
+	"aldis/internal/link/profile"
+)
+
+// Reading is what both gateways and the emulator say at one moment.
+type Reading struct {
+	Ship, Shore         gateway.Status
+	Link                linkemu.Stats
+	ShipNode, ShoreNode string // their names in Link
+}
+
+// counters are those of the ship's two directions; on a shared channel what each of the two said.
+func (r *Reading) counters(shared bool) (up, down linkemu.Counters) {
+	up, down = r.Link.Node(r.ShipNode).Up, r.Link.Node(r.ShipNode).Down
+	if shared {
+		down = r.Link.Node(r.ShoreNode).Up
+	}
+	return up, down
+}
+
+// Meter draws the link's part of a Result from readings.
+type Meter struct {
+	Result *Result
+	p      profile.Profile
+	prev   [2]map[string]int64 // ledgers at the end of the last bin
+	busy   [2]time.Duration
+}
+
+// NewMeter is one for a link of this profile.
+func NewMeter(p profile.Profile) *Meter { return &Meter{Result: &Result{}, p: p} }
+
+func queueOf(st gateway.Status) (q Queue) {
+	for _, peer := range st.Peers {
+		q.Messages += peer.Waiting
+		q.UnderWay += peer.UnderWay
+		q.Octets += peer.WaitingOctets
+	}
+	return q
+}
+
+// Idle says whether nothing is under way between the gateways.
+func (r *Reading) Idle() bool {
+	a, b := queueOf(r.Ship), queueOf(r.Shore)
+	return a.Messages+a.UnderWay+b.Messages+b.UnderWay == 0
+}
+
+// Bin notes what happened since from.
+func (m *Meter) Bin(from time.Duration, r Reading) {
+	kinds := [2]map[string]int64{{}, {}}
+	for i, st := range []gateway.Status{r.Ship, r.Shore} {
+		total := map[string]int64{}
+		for _, row := range st.Ledger {
+			if row.Direction == "sent" {
+				total[row.Kind] += int64(row.Octets)
+			}
+		}
+		for kind, octets := range total {
+			if d := octets - m.prev[i][kind]; d > 0 {
+				kinds[i][kind] = d
+			}
+		}
+		m.prev[i] = total
+	}
+	up, down := r.counters(m.p.Shared)
+	m.Result.Bins = append(m.Result.Bins, Bin{
+		T: round(from.Seconds()), Octets: UpDown[map[string]int64]{kinds[0], kinds[1]},
+		BusyS: UpDown[float64]{round((up.Busy - m.busy[0]).Seconds()), round((down.Busy - m.busy[1]).Seconds())},
+		Queue: UpDown[Queue]{queueOf(r.Ship), queueOf(r.Shore)},
+	})
+	m.busy = [2]time.Duration{up.Busy, down.Busy}
+}
+
+// Finish fills in all figures; elapsed is how long it took from the trace's beginning.
+func (m *Meter) Finish(rec *Record, elapsed time.Duration, r Reading) {
+	res := m.Result
+	up, down := r.counters(m.p.Shared)
+	res.LinkBytes = UpDown[int64]{up.OnAir.Octets, down.OnAir.Octets}
+	res.LinkPackets = UpDown[int64]{up.OnAir.Frames, down.OnAir.Frames}
+	res.Dropped = UpDown[int64]{up.DroppedQueue.Frames, down.DroppedQueue.Frames}
+	res.Lost = UpDown[int64]{up.DroppedLoss.Frames, down.DroppedLoss.Frames}
+	if m.p.Shared { // drawn where it is heard
+		res.Lost = UpDown[int64]{r.Link.Node(r.ShoreNode).Down.DroppedLoss.Frames, r.Link.Node(r.ShipNode).Down.DroppedLoss.Frames}
+	}
+	res.Ledger = slices.Concat(ledgerOf(r.Ship, r.Shore.Name), ledgerOf(r.Shore, r.Ship.Name))
+	res.Waiting = UpDown[Queue]{queueOf(r.Ship), queueOf(r.Shore)}
+	res.BusyPct = UpDown[float64]{percent(int64(up.Busy), int64(elapsed)), percent(int64(down.Busy), int64(elapsed))}
+	var repeated int64
+	for _, st := range []gateway.Status{r.Ship, r.Shore} {
+		for _, peer := range st.Peers {
+			repeated += int64(peer.Repeated)
+		}
+	}
+	res.Captures.Replay.Retransmissions = &repeated
+	for _, st := range []gateway.Status{r.Ship, r.Shore} {
+		for _, peer := range st.Peers {
+			res.Messages.Expired += int(peer.Expired)
+			res.Messages.Superseded += int(peer.Superseded)
+			res.Messages.Withdrawn += int(peer.Withdrawn)
+			res.Messages.Refused += int(peer.Refused)
+		}
+		res.Messages.Stopped += int(st.Dropped["filter"])
+	}
+	m.offered(rec.s)
+	res.figures(rec, elapsed)
+	res.link()
+}
+
+// offered is what the applications wanted carried beside what the link takes.
+func (m *Meter) offered(s *Script) {
+	m.Result.RateBps = UpDown[int]{m.p.Up.RateBps, m.p.Down.RateBps}
+	var up, down int64
+	for _, x := range s.Messages {
+		switch {
+		case len(x.To) == 0:
+		case s.Peers[x.Peer].Edge:
+			up += int64(x.Octets)
+		default:
+			down += int64(x.Octets)
+		}
+	}
+	if d := s.Duration.Seconds(); d > 0 {
+		m.Result.Offered = UpDown[float64]{round(float64(up) * 8 / d), round(float64(down) * 8 / d)}
+	}
+}
+
+// OverloadError says that a profile cannot carry a trace, and by how much.
+type OverloadError struct {
+	Profile    string
+	Direction  string  // "ship to shore", "shore to ship", or "both ways" where they share a channel
+	OfferedBps float64 // what went on the air and what still waited at the end, over the trace's duration
+	RateBps    int
+}
+
+func (e *OverloadError) Error() string {
+	return fmt.Sprintf("profile %s cannot carry the trace: %s %.0f bit/s are offered, the link takes %d (%.1f times too much)",
+		e.Profile, e.Direction, e.OfferedBps, e.RateBps, e.OfferedBps/float64(e.RateBps))
+}
+
+// Overload is an *OverloadError when messages were left over because the link takes less than was offered, and makes that
+// a problem of the result. When all came in the end, it is noted only.
+func (m *Meter) Overload(s *Script) error {
+	res := m.Result
+	if s.Duration <= 0 {
+		return nil
+	}
+	// What waits is counted by its own size: it goes on the air as much smaller as that did which came.
+	smaller := 1.0
+	var came int64
+	for _, x := range res.Samples {
+		if x.ArrivedS != nil {
+			came += int64(x.Octets)
+		}
+	}
+	if came > 0 {
+		smaller = min(1, float64(res.Kinds["payload"])/float64(came))
+	}
+	type direction struct {
+		name      string
+		link, put int64
+		rate      int
+	}
+	list := []direction{{"ship to shore", res.LinkBytes.Up, int64(res.Waiting.Up.Octets), m.p.Up.RateBps},
+		{"shore to ship", res.LinkBytes.Down, int64(res.Waiting.Down.Octets), m.p.Down.RateBps}}
+	if m.p.Shared {
+		list = []direction{{"both ways", res.LinkBytes.Up + res.LinkBytes.Down, int64(res.Waiting.Up.Octets + res.Waiting.Down.Octets), m.p.Up.RateBps}}
+	}
+	var errs []error
+	for _, d := range list {
+		bps := (float64(d.link) + smaller*float64(d.put)) * 8 / s.Duration.Seconds()
+		if d.rate > 0 && bps > float64(d.rate) {
+			errs = append(errs, &OverloadError{m.p.Name, d.name, round(bps), d.rate})
+		}
+	}
+	err := errors.Join(errs...)
+	switch {
+	case err == nil:
+		if m := res.Messages; m.Lost > 0 && m.explained() {
+			res.Notes = append(slices.Clone(res.Notes), fmt.Sprintf("%d messages were not carried: %d expired, %d replaced by newer ones, %d given up for more urgent ones, %d refused, by filters or for want of room, %d not let in by filters",
+				m.Lost, m.Expired, m.Superseded, m.Withdrawn, m.Refused, m.Stopped))
+		} else if m.Lost > 0 {
+			res.Problem("%d messages had not arrived %.0f s after the end of the trace", res.Messages.Lost, res.Captures.Replay.TotalS-s.Duration.Seconds())
+		}
+		return nil
+	case res.Messages.Lost == 0 || res.Messages.explained():
+		res.Notes = append(slices.Clone(res.Notes), fmt.Sprintf("%v: the last message came %.0f s after the end of the trace", err, lastCame(res)-s.Duration.Seconds()))
+		return nil
+	}
+	res.Problem("%v", err)
+	return err
+}
+
+// lastCame is when the last message came.
+func lastCame(res *Result) (last float64) {
+	for _, x := range res.Samples {
+		if x.ArrivedS != nil {
+			last = max(last, *x.ArrivedS)
+		}
+	}
+	return last
+}

@@ -1,0 +1,211 @@
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/lab/sim"
+	"aldis/internal/lab/trace"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/profile"
+	"aldis/internal/rules/filter"
+	"aldis/internal/rules/mark"
+)
+
+// Context is what Run needs of a context.Context: why it should end, if it should.
+type Context interface{ Err() error }
+
+// Gateway is what an operator's configuration says of the gateway of one side. The zero value is a gateway without
+// settings of its own.
+type Gateway struct {
+	Name      string
+	Rules     []compact.Rule
+	Filters   []filter.Rule // their Site is 1 for the shore, 2 for the ship, 0 for any
+	Messages  []mark.Rule
+	Keepalive time.Duration
+}
+
+// Options of a replay.
+type Options struct {
+	Profile profile.Profile // of the ship's terminal, every value of it counts
+	Wire    profile.Profile // of the shore's leg of a star; zero: the profile called wire
+	Seed    uint64          // of losses and jitter, and of what the trace does not say
+	// Ship and Shore are the gateways' configurations.
+	Ship, Shore Gateway
+	Content     string        // of messages that have only sizes: trace.ContentXML (the default), ContentText, ContentRandom
+	Bin         time.Duration // of Result.Bins; zero: a 120th of the trace, a second at least
+	Drain       time.Duration // the most that is waited after the trace for what is under way; zero: an hour
+	// Progress is told how far the trace is; may be nil. It runs on the caller's goroutine.
+	Progress func(at, of time.Duration)
+}
+
+// The nodes on the emulated link, as in the lab: so the same seed has the same losses and delays for both.
+const (
+	ShoreNode = "hq"
+	ShipNode  = "ship"
+)
+
+const (
+	warmUp    = 10 * time.Minute // at most, for the gateways to get to know each other
+	drainMost = time.Hour
+	tick      = time.Second
+	// QuietFor is how long nothing must be under way between the gateways until what has not arrived is given up: peers wait
+	// a minute for a pipe's listener, bridges a quarter for a propagate pipe's.
+	QuietFor = 90 * time.Second
+)
+
+// Run plays a trace in virtual time. When ctx ends before the trace does, the Result holds what there was until then,
+// is marked partial, and the error is the context's. An *OverloadError comes with the whole Result.
+func Run(ctx Context, f *trace.File, o Options) (*Result, error) {
+	s, err := NewScript(f, o.Content, o.Seed)
+	if err != nil {
+		return nil, err
+	}
+	return RunScript(ctx, s, o)
+}
+
+// RunScript is Run for a trace that has been read before. The script is not changed: many runs may share it.
+func RunScript(ctx Context, s *Script, o Options) (*Result, error) {
+	p, err := newPlayer(s, o)
+	if err != nil {
+		return nil, err
+	}
+	return p.play(ctx)
+}
+
+// player is one replay in virtual time.
+type player struct {
+	o     Options
+	s     *Script
+	r     *Record
+	w     *sim.World
+	shore *sim.Node
+	ship  *sim.Node
+	lan   *lan
+	zero  time.Time // of the trace
+	res   *Result
+	meter *Meter
+}
+
+func newPlayer(s *Script, o Options) (*player, error) {
+	if o.Wire.Name == "" {
+		var err error
+		if o.Wire, err = profile.Load("wire", nil); err != nil {
+			return nil, err
+		}
+	}
+	if o.Bin == 0 {
+		o.Bin = max(time.Second, (s.Duration / 120).Round(time.Second))
+	}
+	o.Drain = cmp.Or(o.Drain, drainMost)
+	p := &player{o: o, s: s, r: NewRecord(s)}
+	p.lan = newLAN(p)
+	p.meter = NewMeter(o.Profile)
+	p.res = p.meter.Result
+	*p.res = Result{Mode: "sim", Profile: o.Profile.Name, Seed: o.Seed, BinS: round(o.Bin.Seconds())}
+	mul := o.Profile.Transport == profile.PMul
+	var err error
+	p.w, err = sim.New(sim.Config{
+		Nodes: 2, Names: []string{ShoreNode, ShipNode}, Profile: o.Profile, Wire: o.Wire, Seed: o.Seed, Group: mul && o.Profile.Shared, LAN: p.output,
+		Configure: func(n *sim.Node, c *gateway.Config) {
+			g := o.Shore
+			if n.ID != 1 {
+				g = o.Ship
+			}
+			c.Name = cmp.Or(g.Name, n.Name)
+			c.Rules, c.Messages, c.Keepalive, c.Filter = g.Rules, g.Messages, g.Keepalive, filter.New(g.Filters)
+			p.lan.configure(n, c)
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	p.shore, p.ship = p.w.Nodes[0], p.w.Nodes[1]
+	return p, nil
+}
+
+func (p *player) node(edge bool) *sim.Node {
+	if edge {
+		return p.ship
+	}
+	return p.shore
+}
+
+// at is the time since the trace's beginning.
+func (p *player) at() time.Duration { return p.w.Now.Sub(p.zero) }
+
+// play runs to the end, or as far as ctx allows.
+func (p *player) play(ctx Context) (*Result, error) {
+	for w := time.Duration(0); w < warmUp && !p.acquainted(); w += tick {
+		p.w.Run(tick)
+	}
+	p.zero = p.w.Now
+	p.lan.begin()
+	for i := range p.s.Actions {
+		a := &p.s.Actions[i]
+		p.w.At(a.At, func() { p.lan.cast.Do(p.at(), a) })
+	}
+	err := p.bins(ctx, p.s.Duration)
+	if err == nil {
+		err = p.drain(ctx)
+	}
+	if err != nil {
+		p.res.Problem("ended early, after %.0f s of %.0f s", p.at().Seconds(), p.s.Duration.Seconds())
+	}
+	p.meter.Finish(p.r, p.at(), p.reading())
+	if err != nil {
+		return p.res, err
+	}
+	return p.res, p.meter.Overload(p.s)
+}
+
+func (p *player) acquainted() bool {
+	for _, n := range p.w.Nodes {
+		if !n.GW.Status(p.w.Now).Peers[0].Knows {
+			return false
+		}
+	}
+	return true
+}
+
+// bins plays until a time of the trace.
+func (p *player) bins(ctx Context, until time.Duration) error {
+	for p.at() < until {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		step := min(p.o.Bin, until-p.at())
+		from := p.at()
+		p.w.Run(step)
+		p.meter.Bin(from, p.reading())
+		if p.o.Progress != nil {
+			p.o.Progress(p.at(), p.s.Duration)
+		}
+	}
+	return nil
+}
+
+// drain waits until everything has arrived and is acknowledged, or nothing is under way any more.
+func (p *player) drain(ctx Context) error {
+	quiet := p.at()
+	for end := p.at() + p.o.Drain; p.at() < end; {
+		r := p.reading()
+		switch {
+		case !r.Idle():
+			quiet = p.at()
+		case p.r.Delivered() || p.at()-quiet >= QuietFor:
+			return nil
+		}
+		if err := p.bins(ctx, min(end, p.at()+p.o.Bin)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *player) reading() Reading {
+	return Reading{Ship: p.ship.GW.Status(p.w.Now), Shore: p.shore.GW.Status(p.w.Now), Link: p.w.Link.Stats(),
+		ShipNode: p.ship.Name, ShoreNode: p.shore.Name}
+}

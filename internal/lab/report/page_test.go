@@ -1,0 +1,283 @@
+package report
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/lab/forecast"
+	"aldis/internal/lab/replay"
+	"aldis/internal/lab/trace"
+	"aldis/internal/link/profile"
+)
+
+func linearised(c int) float64 {
+	v := float64(c) / 255
+	if v <= 0.04045 {
+		return v / 12.92
+	}
+	return math.Pow((v+0.055)/1.055, 2.4)
+}
+
+// analysed reads one of the captures of internal/lab/trace.
+func analysed(t testing.TB, name string) *trace.Report {
+	t.Helper()
+	f, err := os.Open(filepath.Join("../trace/testdata", name+".pcap.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := trace.NewReader(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := trace.New(trace.Options{})
+	for {
+		p, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return a.Finish()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Add(p)
+	}
+}
+
+func write(t testing.TB, p Page) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := p.HTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// evil are names that a capture may hold.
+var evil = []string{
+	`</title><script>window.pwned=1</script>`, `"><img src=x onerror=window.pwned=1>`, `</svg></style><script>pwned=1</script>`,
+	"line\nbreak\x00\x1b[31m", "right\u202eto left", strings.Repeat("x", 5000), "{{.}} javascript:pwned=1", "\xff\xfe", "'); window.pwned=1; ('",
+	strings.Repeat("WWWWWWWW", 20),
+}
+
+// hostile is a report of a capture whose every name is evil, with more rows than a page shows.
+func hostile() *trace.Report {
+	r := &trace.Report{Partial: true, Edge: evil[1], Problems: evil, Setups: 3, CapturedPackets: math.MaxInt64}
+	r.Figures = trace.Figures{Connections: math.MaxInt64, TotalS: 1e-9, Packets: 9, DataBytes: math.MaxInt64, SetupMaxS: math.MaxFloat64}
+	r.Timeline = &trace.Timeline{SlotS: 1e9, Waiting: []int64{math.MaxInt64, 0}}
+	r.SetupS = &trace.Distribution{N: 2, Sorted: []float64{1e-12, 1e12}}
+	for i := range 200 {
+		name := evil[i%len(evil)]
+		r.Discovery = append(r.Discovery, trace.Service{Name: name, S: -float64(i)})
+		r.Kinds = append(r.Kinds, trace.Row{Name: name, Tally: trace.Tally{Count: 1, Octets: math.MaxInt64}})
+		r.Elements = append(r.Elements, trace.Row{Name: name})
+		r.Timeline.Series = append(r.Timeline.Series, trace.Series{Name: name, Octets: []int64{math.MaxInt64, int64(i)}})
+	}
+	r.Link = &trace.LinkReport{Frames: r.Kinds, Envelopes: r.Kinds, Unopened: r.Kinds, Timeline: r.Timeline, ReceiptS: r.SetupS}
+	for range 200 {
+		r.Link.Ledger = append(r.Link.Ledger, trace.LinkRow{From: evil[0], To: evil[2], Kind: evil[1]})
+	}
+	return r
+}
+
+// Pages in a real browser: on a desk, on a telephone, in the dark, on paper.
+func TestInBrowser(t *testing.T) {
+	b := startBrowser(t)
+	views := []struct {
+		name          string
+		width         int
+		media, scheme string
+	}{{"desk", 1000, "screen", "light"}, {"dark", 1000, "screen", "dark"}, {"telephone", 390, "screen", "light"}, {"paper", 718, "print", "dark"}}
+	pages := map[string]Page{
+		"jxta22-http-iridium": Analysis("jxta22-http-iridium", analysed(t, "jxta22-http-iridium")),
+		"hostile":             Analysis(evil[0], hostile()),
+	}
+	good, late := played(t, "iridium-directip-shore"), played(t, "hf-300")
+	pages["replay"] = Replay(good)
+	pages["rehearsal"] = Rehearsal(forecast.Judge([]*replay.Result{good}, forecast.Options{Profile: link(t, "iridium-directip-shore"), Deadline: time.Minute,
+		Tariff: forecast.Tariff{Currency: "EUR", Minute: 1.1, Credit: 0.05, Megabyte: 7}}))
+	for i := range late.Samples {
+		late.Samples[i].From, late.Samples[i].To = evil[i%len(evil)], evil[(i+1)%len(evil)]
+	}
+	late.Source, late.Notes = evil[1], evil
+	r := forecast.Judge([]*replay.Result{late}, forecast.Options{Profile: link(t, "hf-300"), Deadline: time.Minute, Tariff: forecast.Tariff{Currency: "<b>", Minute: 1e9}})
+	r.Compare([]forecast.Other{{Profile: "hf-2400", Summary: "HF", Verdict: forecast.Go}})
+	pages["rehearsal, hostile"] = Rehearsal(r)
+	for name, p := range pages {
+		file := write(t, p)
+		for _, v := range views {
+			s := b.check(file, name+"-"+v.name, v.width, v.media, v.scheme)
+			if s.Title != p.Title || len(s.Headings) != len(p.Sections) || s.Verdict != p.Verdict {
+				t.Errorf("%s, %s: title %q, headings %q, verdict %q", name, v.name, s.Title, s.Headings, s.Verdict)
+			}
+			if (s.Paper == "rgb(255, 255, 255)") != (v.name != "dark") {
+				t.Errorf("%s, %s: the paper is %s", name, v.name, s.Paper)
+			}
+		}
+	}
+	file := write(t, pages["jxta22-http-iridium"])
+	s := b.check(file, "again", 1000, "screen", "light")
+	if len(s.Plots) != 3 || s.Tables != 18 {
+		t.Errorf("%d plots and %d tables, want 3 and 18", len(s.Plots), s.Tables)
+	}
+	for i := range 10 { // the ten tables in their order
+		if want := "5." + Count(int64(i+1)); !strings.HasPrefix(s.Captions[i], want) || s.Captions[i][len(want)] < 'A' {
+			t.Errorf("table %d is %q", i+1, s.Captions[i])
+		}
+	}
+	for _, want := range []string{"2,132", "39", "133", "567.0", "62,472", "893", "127", "10.89.0.2"} { // published, and here
+		if !strings.Contains(s.Text, want) {
+			t.Errorf("%q is not on the page", want)
+		}
+	}
+	var tree struct {
+		Nodes []struct {
+			Role, Name struct{ Value any }
+		}
+	}
+	b.call("Accessibility.getFullAXTree", nil, &tree)
+	named := map[string]int{}
+	for _, n := range tree.Nodes {
+		if role, _ := n.Role.Value.(string); n.Name.Value != "" && n.Name.Value != nil {
+			named[role]++
+		}
+	}
+	if named["image"] != 3 || named["table"] < 15 || named["columnheader"] < 60 || named["rowheader"] < 50 {
+		t.Errorf("a reader aloud finds %v", named)
+	}
+	var pdf struct{ Data string }
+	b.call("Page.printToPDF", map[string]any{"paperWidth": 8.27, "paperHeight": 11.69}, &pdf)
+	if len(pdf.Data) < 10000 {
+		t.Errorf("a PDF of %d octets", len(pdf.Data))
+	}
+}
+
+func link(t testing.TB, name string) profile.Profile {
+	t.Helper()
+	p, err := profile.Load(name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// played is run 3 of the Blue Game on a link.
+func played(t testing.TB, name string) *replay.Result {
+	t.Helper()
+	var b bytes.Buffer
+	if _, err := trace.Synth(&b, 3, 1, trace.ContentXML); err != nil {
+		t.Fatal(err)
+	}
+	f, err := trace.ReadFile(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := replay.Run(t.Context(), f, replay.Options{Profile: link(t, name), Seed: 1})
+	if res == nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// On a terminal the verdict is the first line, and no line is broken by a name.
+func TestText(t *testing.T) {
+	res := played(t, "hf-300")
+	for i := range res.Samples {
+		res.Samples[i].From = evil[i%len(evil)]
+	}
+	var b bytes.Buffer
+	r := forecast.Judge([]*replay.Result{res}, forecast.Options{Profile: link(t, "hf-300"), Deadline: time.Second})
+	if err := Rehearsal(r).Text(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(b.String(), "LATE. ") || strings.ContainsAny(b.String(), "\x00\x1b\u202e") {
+		t.Errorf("%s", b.String())
+	}
+	for _, want := range []string{"In time", "SBD", "What would help", "messages waiting when the trace ends"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
+func TestClean(t *testing.T) {
+	for _, s := range evil {
+		got := Clean(s)
+		if len(got) > maxText || strings.ContainsAny(got, "\x00\x1b\n\u202e\ufffd") {
+			t.Errorf("%q becomes %q", s, got)
+		}
+	}
+	if got := Clean("Bergen æøå 航跡"); got != "Bergen æøå 航跡" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for _, tt := range []struct{ got, want string }{
+		{Count(0), "0"}, {Count(999), "999"}, {Count(-1234567), "-1,234,567"}, {Count(math.MinInt64), "-9,223,372,036,854,775,808"},
+		{Number(1234.56, 2), "1,235"}, {Number(12.345, 2), "12.3"}, {Number(0.05, 2), "0.05"}, {Number(-0.5, 1), "-0.5"}, {Number(99.999, 1), "100"},
+		{short(0), "0"}, {short(0.05), "0.05"}, {short(20000), "20,000"}, {short(2.5), "2.5"},
+		{Seconds(0.0421), "42 ms"}, {Seconds(1.5), "1.50 s"}, {Seconds(119.7), "2 min 00 s"}, {Seconds(7260), "2 h 01 min"}, {Seconds(-3), "-3.00 s"},
+		{value(1186.2, 3), "1,186.200"}, {value(0.9, 2), "0.90"}, {value(12.6, -1), "13"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%q, want %q", tt.got, tt.want)
+		}
+	}
+}
+
+// Any values give a drawing whose every number is one, within its frame.
+func TestPlotsOfAnything(t *testing.T) {
+	odd := []float64{0, 1, -1, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, math.SmallestNonzeroFloat64, 1e-9, 1e15, 3600, 86400}
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 5))
+		values := func() (list []float64) {
+			for range random.IntN(12) {
+				list = append(list, odd[random.IntN(len(odd))])
+			}
+			return list
+		}
+		slot := odd[random.IntN(len(odd))]
+		stack := Stack{Title: "a", Unit: "octets", SlotS: slot, PerS: seed%2 == 0, Limit: odd[random.IntN(len(odd))], Label: "b"}
+		for range random.IntN(12) {
+			stack.Series = append(stack.Series, Series{"s", values()})
+		}
+		times := values()
+		slices.Sort(times)
+		for _, p := range []Plot{stack, Steps{Title: "q", SlotS: slot, Values: values()}, Curves{Title: "l", Of: []Sample{{"x", times}}, LimitS: slot}} {
+			d := p.draw()
+			var b bytes.Buffer
+			if err := (Page{Sections: []Section{{Plots: []Plot{p}}}}).HTML(&b); err != nil {
+				t.Fatal(err)
+			}
+			if d.Empty != "" {
+				continue
+			}
+			for _, bad := range []string{"NaN", "Inf", "ZgotmplZ"} {
+				if strings.Contains(b.String(), bad) {
+					t.Fatalf("seed %d: %s in %T %+v", seed, bad, p, p)
+				}
+			}
+			if len(b.String()) > 100_000 {
+				t.Fatalf("seed %d: %d octets", seed, b.Len())
+			}
+		}
+	}
+}

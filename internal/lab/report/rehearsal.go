@@ -1,0 +1,161 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"aldis/internal/lab/forecast"
+	"aldis/internal/lab/replay"
+)
+
+const maxLate = 10 // messages that are named
+
+// Rehearsal is the page that a duty officer reads: the verdict, what it costs, why, and what would help.
+func Rehearsal(r *forecast.Rehearsal) Page {
+	p := Page{
+		Title:    "Rehearsal: " + Clean(r.Source) + " on " + r.Profile,
+		Subtitle: fmt.Sprintf("%s. %s of trace, played %d times with other losses; what is said first holds in the worst play.", r.Summary, forecast.Duration(r.TraceS), r.Plays),
+		Verdict:  Clean(r.Line),
+		Tone:     map[string]Tone{forecast.Go: Good, forecast.Late: Warn, forecast.No: Bad}[r.Verdict],
+		Foot: []string{
+			"Typical is the median of the plays, worst the largest of them. Octets are IP octets. A credit is one started 50 octets of a datagram without its IP and UDP headers, one SBD message each.",
+			"A call on demand begins with the first octet and is ended after 30 s of silence; setting it up is not counted. The plays are in virtual time over an emulated link: docs/replay.md says how far that was right.",
+		},
+	}
+	c := r.Cost
+	p.Facts = []Fact{
+		{"In time", fmt.Sprintf("%.0f of %d", r.OnTime.Worst, r.Messages), "within " + forecast.Duration(r.DeadlineS)},
+		{"Slowest", forecast.Duration(r.MaxS.Worst), "median " + forecast.Duration(r.MedianS.Typical) + ", 95 % within " + forecast.Duration(r.P95S.Worst)},
+		{"On the air", Number(c.AirMinutesUp.Worst+c.AirMinutesDown.Worst, 2) + " min", Number(c.AirMinutesUp.Worst, 2) + " to shore, " + Number(c.AirMinutesDown.Worst, 2) + " to the ship"},
+		{"Octets", Count(int64(c.Octets.Worst)), Count(int64(c.Datagrams.Worst)) + " datagrams"},
+		{"Iridium SBD", Count(int64(c.Credits.Worst)) + " credits", "of 50 octets"},
+		{"A call", Count(int64(c.HeldMinutes.Worst)) + " min", fmt.Sprintf("held throughout; on demand %.0f calls, %.0f min", c.Calls.Worst, c.CallMinutes.Worst)},
+	}
+	for _, m := range c.Money {
+		p.Facts = append(p.Facts, Fact{"Cost, " + m.For, Clean(fmt.Sprintf("%.2f %s", m.Amount, m.Currency)), ""})
+	}
+	for _, problem := range r.Cuts {
+		p.Notes = append(p.Notes, Clean(problem))
+	}
+	for _, n := range r.Notes {
+		p.Notes = append(p.Notes, "not in the trace: "+Clean(n))
+	}
+	if len(r.Reasons) > 0 {
+		p.Sections = append(p.Sections, Section{Title: "Why", Text: r.Reasons})
+	}
+	if len(r.WaysOut) > 0 {
+		p.Sections = append(p.Sections, Section{Title: "What would help", Text: r.WaysOut})
+	}
+	if len(r.Missed) > 0 {
+		p.Sections = append(p.Sections, missedSection(r))
+	}
+	p.Sections = append(p.Sections, Section{Title: "Figures", Tables: []Table{spreads(r)}})
+	if len(r.Others) > 0 {
+		t := Table{Caption: "The same trace on other links, played once", Columns: []string{"link", "verdict", "slowest", "octets", ""}}
+		for _, o := range r.Others {
+			t.Rows = append(t.Rows, Row{Name: o.Profile, Cells: []string{o.Verdict, forecast.Duration(o.WorstS), Count(o.Octets), o.Summary}})
+		}
+		p.Sections = append(p.Sections, Section{Title: "Other links", Tables: []Table{t}})
+	}
+	plots := Section{Title: "The worst play over time", Plots: replayPlots(r.Worst)}
+	for i := range plots.Plots {
+		if c, ok := plots.Plots[i].(Curves); ok {
+			c.LimitS, c.Label = r.DeadlineS, "deadline"
+			plots.Plots[i] = c
+		}
+	}
+	p.Sections = append(p.Sections, plots)
+	return p
+}
+
+func missedSection(r *forecast.Rehearsal) Section {
+	t := Table{Caption: "Messages that miss their deadline in the worst play, the first ones", Columns: []string{"sent after", "octets", "takes", "from", "to", "because"}}
+	for _, m := range r.Missed[:min(len(r.Missed), maxLate)] {
+		takes, why := "never arrives", "lost, or waited to speak"
+		if m.ArrivedS != nil {
+			takes = forecast.Duration(*m.ArrivedS - m.SentS)
+		}
+		if m.Busy {
+			why = "the link was busy"
+		}
+		t.Rows = append(t.Rows, Row{Name: forecast.Duration(m.SentS), Cells: []string{Count(int64(m.Octets)), takes, Clean(m.From), Clean(m.To), why}})
+	}
+	if more := int(r.Expired.Worst) - len(t.Rows); more > 0 {
+		t.Foot = fmt.Sprintf("%s more are in --json.", Count(int64(more)))
+	}
+	return Section{Title: "What is late", Tables: []Table{t}}
+}
+
+func spreads(r *forecast.Rehearsal) Table {
+	t := Table{Columns: []string{"", "typical", "worst"}}
+	row := func(name string, s forecast.Spread, show func(float64) string) {
+		t.Rows = append(t.Rows, Row{Name: name, Cells: []string{show(s.Typical), show(s.Worst)}})
+	}
+	whole := func(v float64) string { return Count(int64(math.Round(v))) }
+	two := func(v float64) string { return Number(v, 2) }
+	row("messages in time", r.OnTime, whole)
+	row("late or never", r.Expired, whole)
+	row("never", r.Never, whole)
+	row("latency, median, s", r.MedianS, two)
+	row("latency, 95 %, s", r.P95S, two)
+	row("latency, slowest, s", r.MaxS, two)
+	c := r.Cost
+	row("on the air to shore, min", c.AirMinutesUp, two)
+	row("on the air to the ship, min", c.AirMinutesDown, two)
+	row("link busy to shore, %", r.BusyPct.Up, two)
+	row("link busy to the ship, %", r.BusyPct.Down, two)
+	row("octets", c.Octets, whole)
+	row("datagrams", c.Datagrams, whole)
+	row("Iridium SBD credits", c.Credits, whole)
+	row("call held throughout, min", c.HeldMinutes, whole)
+	row("calls on demand", c.Calls, whole)
+	row("calls on demand, min", c.CallMinutes, whole)
+	waiting := func(when string, q replay.UpDown[forecast.Waiting]) {
+		t.Rows = append(t.Rows, Row{Name: "messages waiting " + when, Cells: []string{"", Count(int64(q.Up.Messages + q.Down.Messages))}},
+			Row{Name: "their octets", Cells: []string{"", Count(q.Up.Octets + q.Down.Octets)}})
+	}
+	waiting("when the trace ends", r.WaitingAtEnd)
+	waiting("after all", r.WaitingAfter)
+	return t
+}
+
+// replayPlots are octets, queue and latency of a play.
+func replayPlots(res *replay.Result) []Plot {
+	if res == nil {
+		return nil
+	}
+	kinds := map[string][]float64{}
+	var order []string
+	waiting := Steps{Title: "Queue: messages sent and not arrived, both directions", Unit: "messages", SlotS: res.BinS}
+	for i, b := range res.Bins {
+		for _, m := range []map[string]int64{b.Octets.Up, b.Octets.Down} {
+			for kind, n := range m {
+				if kinds[kind] == nil {
+					kinds[kind] = make([]float64, len(res.Bins))
+					order = append(order, kind)
+				}
+				kinds[kind][i] += float64(n)
+			}
+		}
+		q := forecast.WaitingAt(res, b.T+res.BinS)
+		waiting.Values = append(waiting.Values, float64(q.Up.Messages+q.Down.Messages))
+	}
+	air := Stack{Title: "Airtime: octets on the link by what they were for", Unit: "octets", SlotS: res.BinS, PerS: true}
+	for _, kind := range sorted(order) {
+		air.Series = append(air.Series, Series{kind, kinds[kind]})
+	}
+	if up, down := res.RateBps.Up, res.RateBps.Down; up > 0 && down > 0 {
+		air.Limit, air.Label = float64(min(up, down))/8, "what the slower direction takes"
+	}
+	var up, down []float64
+	for _, s := range res.Samples {
+		if v, ok := s.Latency(); ok && s.Up {
+			up = append(up, v)
+		} else if ok {
+			down = append(down, v)
+		}
+	}
+	latency := Curves{Title: "Latency: from a message's sending to its arrival", What: "messages",
+		Of: []Sample{{"to shore", sorted(up)}, {"to the ship", sorted(down)}}}
+	return []Plot{air, waiting, latency}
+}

@@ -1,0 +1,175 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/jxta"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/lab/edgepeer"
+	"aldis/internal/rules/filter"
+)
+
+// seafarer is an edge peer at a node, in front of the real bridge.
+type seafarer struct {
+	*edgepeer.Peer
+	w       *World
+	n       *Node
+	conn    jxtabridge.ConnID
+	due     time.Time
+	answers map[string]time.Time // name of what was found -> when first
+}
+
+// peopled is a world of two gateways with real bridges, and a peer at each.
+func peopled(t *testing.T, name string, rules func(id uint16) []filter.Rule) (w *World, hq, ship *seafarer) {
+	t.Helper()
+	var peers [2]*seafarer
+	w = world(t, 2, name, 31, func(c *Config) {
+		c.Configure = func(n *Node, g *gateway.Config) {
+			parts := jxta.IDParts{Kind: jxta.KindPeer, Group: jxta.WorldUUID, UUID: [16]byte{0xa1, 0xd1, 15: byte(n.ID)}}
+			g.Filter = filter.New(rules(n.ID))
+			cfg := jxtabridge.Config{Name: n.Name, Address: fmt.Sprintf("10.20.%d.1:9701", n.ID), Identity: jxtabridge.Identity{Peer: parts.Unique()},
+				Hold: gateway.Hold(c.Profile), AskAfter: gateway.AskAfter(c.Profile), Filter: g.Filter}
+			g.Bridge = func(memories []jxtabridge.Memory) (gateway.Bridge, error) { return jxtabridge.New(cfg, memories), nil }
+		}
+		c.LAN = func(n *Node, out gateway.Output) {
+			p := peers[n.ID-1]
+			for _, line := range out.Welcome {
+				p.w.At(0, func() { p.step(edgepeer.Welcomed{Welcome: line.Line}) })
+			}
+			for _, s := range out.Send {
+				body := slices.Clone(s.Body)
+				p.w.At(0, func() {
+					p.step(edgepeer.Received{Body: body})
+					p.w.Tell(n, jxtabridge.Written{Conn: s.Conn, Token: s.Token})
+				})
+			}
+		}
+	})
+	for i, n := range w.Nodes {
+		p := &seafarer{w: w, n: n, conn: jxtabridge.ConnID(i + 1), answers: map[string]time.Time{}}
+		p.Peer = edgepeer.New(edgepeer.Config{ID: peerID(n.ID), Name: n.Name, Rand: rand.New(rand.NewPCG(31, uint64(i)))})
+		peers[i] = p
+		local := fmt.Sprintf("10.20.%d.2:4711", n.ID)
+		w.Tell(n, jxtabridge.Opened{Conn: p.conn, Remote: local})
+		p.step(edgepeer.Dialled{Remote: fmt.Sprintf("10.20.%d.1:9701", n.ID), Local: local})
+	}
+	w.Run(2 * time.Minute)
+	return w, peers[0], peers[1]
+}
+
+func (p *seafarer) step(ev edgepeer.Event) {
+	out := p.Step(p.w.Now, ev)
+	if line := out.Welcome; line != nil {
+		p.w.At(0, func() { p.w.Tell(p.n, jxtabridge.Welcomed{Conn: p.conn, Welcome: *line}) })
+	}
+	for _, body := range out.Send {
+		p.w.At(0, func() { p.w.Tell(p.n, jxtabridge.Received{Conn: p.conn, Body: body}) })
+	}
+	if at := out.Deadline; !at.IsZero() && !at.Equal(p.due) {
+		p.due = at
+		p.w.At(max(0, at.Sub(p.w.Now)), func() {
+			if p.due.Equal(at) {
+				p.due = time.Time{}
+				p.step(nil)
+			}
+		})
+	}
+	for _, n := range out.Notices {
+		a, ok := n.(edgepeer.Answer)
+		if !ok {
+			continue
+		}
+		found, err := a.Found()
+		if err != nil {
+			panic(err)
+		}
+		for _, f := range found {
+			_, rest, _ := strings.Cut(f.Doc, "<Name>")
+			name, _, _ := strings.Cut(rest, "</Name>")
+			if _, known := p.answers[name]; !known {
+				p.answers[name] = p.w.Now
+			}
+		}
+	}
+}
+
+func (p *seafarer) publish(doc string) {
+	p.step(edgepeer.Publish{Doc: doc, Life: 2 * time.Hour})
+}
+
+// look asks as an application does, every 30 s, until found or d is over, and answers how long it took; 0: not found.
+func (p *seafarer) look(value string, d time.Duration) time.Duration {
+	begun := p.w.Now
+	for p.w.Now.Sub(begun) < d {
+		p.step(edgepeer.Query{Type: jxta.TypeAdv, Attr: "Name", Value: value, Threshold: 10})
+		p.w.Run(30 * time.Second)
+		for name, at := range p.answers {
+			if filter.Match(value, name) {
+				return max(time.Millisecond, at.Sub(begun))
+			}
+		}
+	}
+	return 0
+}
+
+// What nobody uses is found by a far peer that asks for it, what is in use is there before; the rules decide otherwise.
+func TestFoundWhenAskedFor(t *testing.T) {
+	none := func(uint16) []filter.Rule { return nil }
+	for _, tt := range []struct {
+		profile string
+		within  time.Duration // what nobody uses, from the question
+	}{{"iridium-directip", 12 * time.Second}, {"iridium-dialup", 12 * time.Second}, {"hf-2400", 25 * time.Second}} {
+		w, hq, ship := peopled(t, tt.profile, none)
+		hq.publish(edgepeer.Specification("used", pipeHQ, jxta.PipeTypePropagate))
+		hq.step(edgepeer.Listen{Pipe: pipeHQ, Kind: jxta.PipeTypePropagate})
+		for i := range 20 {
+			hq.publish(edgepeer.Specification(fmt.Sprintf("unused %d", i), specPipe(i), jxta.PipeTypePropagate))
+		}
+		w.Run(time.Minute)
+		if _, ok := ship.answers["used"]; !ok || len(ship.answers) != 1 {
+			t.Fatalf("%s: unasked the ship has %v", tt.profile, ship.answers)
+		}
+		exact := ship.look("unused 7", 2*time.Minute)
+		if exact == 0 || exact > tt.within || len(ship.answers) != 2 {
+			t.Errorf("%s: found after %v; the ship has %d", tt.profile, exact, len(ship.answers))
+		}
+		pattern := ship.look("unused 1*", 2*time.Minute) // unused 1, 10 to 19
+		w.Run(time.Minute)
+		if pattern == 0 || len(ship.answers) != 13 {
+			t.Errorf("%s: by pattern after %v; the ship has %d", tt.profile, pattern, len(ship.answers))
+		}
+		t.Logf("%s: what nobody uses is found %v after the question", tt.profile, exact)
+		if missing := ship.look("nowhere", time.Minute); missing != 0 {
+			t.Errorf("%s: found what is not there", tt.profile)
+		}
+	}
+	w, hq, ship := peopled(t, "iridium-dialup", func(id uint16) []filter.Rule {
+		if id != 1 {
+			return nil
+		}
+		return []filter.Rule{{Name: "home*", Action: filter.Local}, {Name: "push*", Type: filter.Spec}}
+	})
+	for _, name := range []string{"home port", "push it", "plain"} {
+		hq.publish(edgepeer.Specification(name, specPipe(len(name)), jxta.PipeTypePropagate))
+	}
+	w.Run(time.Minute)
+	if _, ok := ship.answers["push it"]; !ok || len(ship.answers) != 1 {
+		t.Errorf("unasked the ship has %v", ship.answers)
+	}
+	if d := ship.look("home port", 2*time.Minute); d != 0 {
+		t.Errorf("what a rule keeps at home was found after %v", d)
+	}
+	if d := ship.look("plain", time.Minute); d == 0 {
+		t.Error("what no rule is about was not found")
+	}
+}
+
+func specPipe(i int) string {
+	return fmt.Sprintf("uuid-59616261646162614E50472050325033%030X%02X04", 0xABCDEF, i+1)
+}

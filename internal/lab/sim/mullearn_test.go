@@ -1,0 +1,166 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/jxta"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/link/compact"
+)
+
+var trackWords = &compact.Words{Services: []string{"x"}, Units: []string{"x"}, Places: []string{"x"}, First: []string{"x"}, Last: []string{"x"}, Titles: []string{"x"}}
+
+// recordTracks lets from send n texts of 200 octets to to: records of three tracks, each like those in the text before.
+func recordTracks(w *World, from *Node, to []uint16, n int, every time.Duration) *[]offered {
+	m := compact.NewMaker(uint64(from.ID), trackWords)
+	list := []*compact.Track{m.Track(), m.Track(), m.Track()}
+	sent := &[]offered{}
+	for i := range n {
+		p := jxtabridge.Payload{Wire: true, Group: "jxta-NetGroup", Pipe: pipeHQ, Src: peerID(from.ID), MsgID: fmt.Sprint(from.ID, i),
+			Elements: []jxta.Element{{Namespace: "trk", Name: "body", Data: compact.Texts(list, 200)}}}
+		w.At(time.Duration(i)*every+time.Second, func() {
+			*sent = append(*sent, offered{w.Now, p})
+			from.Site.Send(w, p, to...)
+		})
+	}
+	return sent
+}
+
+func aired(w *World) (octets int64) {
+	for _, n := range w.Nodes {
+		up, _ := w.Octets(n)
+		octets += up
+	}
+	return octets
+}
+
+// eachOnce is once where order may suffer: a gap is not waited for for ever.
+func eachOnce(t *testing.T, w *World, at *Site, from uint16, sent []offered) {
+	t.Helper()
+	want := map[string]int{}
+	for _, o := range sent {
+		want[string(o.payload.Elements[0].Data)]++
+	}
+	n := 0
+	for _, g := range at.Got {
+		if g.From == from {
+			n++
+			want[string(g.Payload.Elements[0].Data)]--
+		}
+	}
+	for text, left := range want {
+		if left != 0 {
+			t.Errorf("%s: a message of node %d came %d times too few: %.40q\n%s", at.Node.Name, from, left, text, tail(w.Notes))
+			return
+		}
+	}
+	if n != len(sent) {
+		t.Errorf("%s: %d messages of node %d, want %d", at.Node.Name, n, from, len(sent))
+	}
+}
+
+func allRead(t *testing.T, w *World) {
+	t.Helper()
+	for _, n := range w.Nodes {
+		for _, p := range n.GW.Status(w.Now).Peers {
+			if p.Unreadable != 0 {
+				t.Errorf("%s could not read %d messages of %s\n%s", n.Name, p.Unreadable, p.Name, tail(w.Notes))
+			}
+		}
+	}
+}
+
+// A message to a group costs what is new in it: three nodes on hf-2400, each sends 200 octets to both others every 20 s.
+func TestMulGroupLearns(t *testing.T) {
+	for seed := range uint64(3) {
+		w := mulWorld(t, 3, seed+1)
+		hq, a, b := w.Nodes[0], w.Nodes[1], w.Nodes[2]
+		w.Run(3 * time.Minute)
+		before := aired(w)
+		const n = 45
+		of1 := recordTracks(w, hq, []uint16{2, 3}, n, 20*time.Second)
+		of2 := recordTracks(w, a, []uint16{1, 3}, n, 20*time.Second)
+		of3 := recordTracks(w, b, []uint16{1, 2}, n, 20*time.Second)
+		w.Run(30 * time.Minute)
+		for _, x := range []struct {
+			at   *Node
+			from uint16
+			sent *[]offered
+		}{{hq, 2, of2}, {hq, 3, of3}, {a, 1, of1}, {a, 3, of3}, {b, 1, of1}, {b, 2, of2}} {
+			once(t, w, x.at.Site, x.from, *x.sent)
+		}
+		allRead(t, w)
+		mean := float64(aired(w)-before) / (3 * n)
+		t.Logf("seed %d: %.1f octets on the air for each message of 200 to two others, receipts and repeats counted", seed+1, mean)
+		if mean > 265 { // 288 to 293 where nothing is learned; most is headers of receipts
+			t.Errorf("%.1f octets for each message, want at most 265", mean)
+		}
+	}
+}
+
+// Loss, crashes, a silent ship, one that joins late and one that loses its store: every message arrives once and whole.
+func TestMulLearningSurvivesEverything(t *testing.T) {
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			w := mulWorld(t, 4, seed, func(c *Config) { c.CrashAfterCommit, c.CrashBeforeCommit = 0.005, 0.005 })
+			hq, a, quiet, late := w.Nodes[0], w.Nodes[1], w.Nodes[2], w.Nodes[3]
+			rng := rand.New(rand.NewPCG(seed, 9))
+			begun := w.Now
+			w.Tap = func(from, to *Node, data []byte) [][]byte {
+				if rng.IntN(8) == 0 || (from == late || to == late) && w.Now.Sub(begun) < 10*time.Minute {
+					return nil
+				}
+				return [][]byte{data}
+			}
+			w.Run(3 * time.Minute)
+			order(w, quiet, gateway.Silence{On: true, Until: w.Now.Add(time.Hour), Announce: true})
+			all := recordTracks(w, hq, []uint16{2, 3, 4}, 60, 30*time.Second)
+			w.Run(9 * time.Minute)
+			two := recordTracks(w, a, []uint16{1, 4}, 60, 20*time.Second)
+			w.Run(40 * time.Minute)
+			w.cfg.CrashAfterCommit, w.cfg.CrashBeforeCommit = 0, 0
+			w.Tap = nil
+			w.Run(8 * time.Hour)
+			for _, n := range []*Node{a, quiet, late} {
+				eachOnce(t, w, n.Site, 1, *all)
+			}
+			eachOnce(t, w, hq.Site, 2, *two)
+			eachOnce(t, w, late.Site, 2, *two)
+
+			w.LoseStore(late)
+			w.Kill(late, time.Second)
+			w.Run(10 * time.Minute)
+			for _, n := range w.Nodes {
+				n.Site.Got = nil
+			}
+			all = recordTracks(w, hq, []uint16{2, 3, 4}, 20, 20*time.Second)
+			w.Run(30 * time.Minute)
+			for _, n := range []*Node{a, quiet, late} {
+				eachOnce(t, w, n.Site, 1, *all)
+			}
+			allRead(t, w)
+		})
+	}
+}
+
+// A message that a recipient has acknowledged and cannot read, because what it was coded after is gone, is asked for
+// again and arrives.
+func TestMulForgottenHistory(t *testing.T) {
+	w := mulWorld(t, 2, 4)
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	sent := recordTracks(w, hq, []uint16{2}, 30, 20*time.Second)
+	w.Run(5*time.Minute + 5*time.Second)
+	w.LoseBucket(ship, "before")
+	w.Kill(ship, time.Second)
+	w.Run(30 * time.Minute)
+	if !strings.Contains(strings.Join(w.Notes, "\n"), "asked for again") {
+		t.Error("nothing was asked for again: the test shows nothing")
+	}
+	once(t, w, ship.Site, 1, *sent)
+	allRead(t, w)
+}

@@ -1,0 +1,346 @@
+// Package sim plays whole gateways in virtual time: real Steps, the emulated link, a journal that survives crashes.
+// The same seed gives the same run. A Site stands for the LAN side: what it says is up to the test.
+//
+// libnorm has a thread and a clock of its own, so something takes its place here (norm.go) that sends the same packets at
+// the same rate and asks for repair as it does; libnorm itself is tested with real processes.
+package sim
+
+import (
+	"container/heap"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/lab/linkemu"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
+)
+
+var group = netip.MustParseAddrPort("239.1.1.1:7142")
+
+// Epoch is when every World begins.
+var Epoch = time.Unix(1_800_000_000, 0).UTC()
+
+// Node is one gateway in a World.
+type Node struct {
+	ID   uint16
+	Name string
+	Site *Site
+	GW   *gateway.Gateway // nil while it is down
+
+	cfg     gateway.Config
+	journal map[string]gateway.Record
+	boot    uint32
+	due     time.Time
+	addr    netip.AddrPort
+	library *library
+}
+
+// Config of a World. Nodes[0] is ashore on an unlimited leg; the others are terminals with Profile.
+type Config struct {
+	Nodes   int
+	Profile profile.Profile
+	Wire    profile.Profile
+	Seed    uint64
+	// CrashBeforeCommit and CrashAfterCommit are chances, per Step that has records, of a kill -9 at that point.
+	CrashBeforeCommit, CrashAfterCommit float64
+	Down                                time.Duration // how long a crashed gateway stays down
+	Group                               bool          // the channel has a group's address
+	Names                               []string      // of the nodes; nil: hq, ship1, ship2... The link's fates follow from seed and name
+	// Configure may change what a node's gateway is made of, its bridge above all: without that the LAN side is a Site.
+	Configure func(n *Node, c *gateway.Config)
+	// LAN is given what a committed Step of a node wants done towards its peers; nil: there are none.
+	LAN func(n *Node, out gateway.Output)
+}
+
+// World is gateways on a link.
+type World struct {
+	Now   time.Time
+	Nodes []*Node
+	Link  *linkemu.Link
+	Notes []string
+	// Tap, when set, stands in the air: what it returns for a datagram arrives instead of it.
+	Tap func(from, to *Node, data []byte) [][]byte
+
+	cfg    Config
+	rng    *rand.Rand
+	events eventHeap
+	serial int
+	linkAt time.Time
+	byAddr map[netip.AddrPort]*Node
+}
+
+// New builds the world; every gateway starts at Epoch.
+func New(cfg Config) (*World, error) {
+	w := &World{Now: Epoch, cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 2004)), byAddr: map[netip.AddrPort]*Node{}}
+	link := linkemu.Config{Seed: cfg.Seed}
+	for i := range cfg.Nodes {
+		n := &Node{ID: uint16(i + 1), Name: fmt.Sprintf("ship%d", i), Site: &Site{}, journal: map[string]gateway.Record{},
+			addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 77, 0, byte(i + 1)}), 7142)}
+		p := cfg.Profile
+		if i == 0 {
+			n.Name, p = "hq", cfg.Wire
+			if cfg.Profile.Shared {
+				p = cfg.Profile
+			}
+		}
+		if cfg.Names != nil {
+			n.Name = cfg.Names[i]
+		}
+		n.Site.Node = n
+		link.Nodes = append(link.Nodes, linkemu.Node{Name: n.Name, Profile: p})
+		w.Nodes = append(w.Nodes, n)
+		w.byAddr[n.addr] = n
+	}
+	var err error
+	if w.Link, err = linkemu.New(link); err != nil {
+		return nil, err
+	}
+	for _, n := range w.Nodes {
+		n.cfg = gateway.Config{ID: n.ID, Name: n.Name, Profile: cfg.Profile, Shore: n.ID == 1 && !cfg.Profile.Shared,
+			Key: seal.Key{1, 2, 3}, Store: w.rng.Uint32(),
+			Bridge: func([]jxtabridge.Memory) (gateway.Bridge, error) { n.Site.restated = false; return n.Site, nil }}
+		if cfg.Group {
+			n.cfg.Group = group
+		}
+		n.cfg.Rand = rand.New(rand.NewPCG(cfg.Seed, uint64(n.ID)))
+		for _, p := range w.Nodes {
+			if p != n {
+				n.cfg.Peers = append(n.cfg.Peers, gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.addr})
+			}
+		}
+		if cfg.Configure != nil {
+			cfg.Configure(n, &n.cfg)
+		}
+		if err := w.start(n); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// start boots a gateway from its journal.
+func (w *World) start(n *Node) error {
+	n.boot = max(n.boot+1, uint32(w.Now.Unix()))
+	n.cfg.Boot = seal.Boot{Number: n.boot, Salt: uint16(w.rng.Uint32())}
+	var records []gateway.Record
+	for _, key := range slices.Sorted(maps.Keys(n.journal)) {
+		records = append(records, n.journal[key])
+	}
+	gw, err := gateway.New(n.cfg, records)
+	if err != nil {
+		return err
+	}
+	n.GW = gw
+	w.step(n, nil)
+	return nil
+}
+
+// Kill stops a gateway at once, as kill -9 does, and starts it again after d.
+func (w *World) Kill(n *Node, d time.Duration) {
+	n.GW, n.due, n.library = nil, time.Time{}, nil
+	w.At(d, func() {
+		if n.GW == nil {
+			if err := w.start(n); err != nil {
+				panic(err) // a journal of our own that we cannot read
+			}
+		}
+	})
+}
+
+// LoseStore makes the next start of n one with an empty journal.
+func (w *World) LoseStore(n *Node) {
+	n.journal = map[string]gateway.Record{}
+	n.cfg.Store = w.rng.Uint32()
+}
+
+// LoseBucket makes the next start of n one without some of its journal.
+func (w *World) LoseBucket(n *Node, bucket string) {
+	for key, r := range n.journal {
+		if r.Bucket == bucket {
+			delete(n.journal, key)
+		}
+	}
+}
+
+// At calls f at a time from now.
+func (w *World) At(d time.Duration, f func()) {
+	w.serial++
+	heap.Push(&w.events, event{w.Now.Add(d), w.serial, f})
+}
+
+// Run plays d of virtual time.
+func (w *World) Run(d time.Duration) {
+	until := w.Now.Add(d)
+	for {
+		next := until
+		for _, n := range w.Nodes {
+			if !n.due.IsZero() && n.due.Before(next) {
+				next = n.due
+			}
+		}
+		if len(w.events) > 0 && w.events[0].at.Before(next) {
+			next = w.events[0].at
+		}
+		if !w.linkAt.IsZero() && w.linkAt.Before(next) {
+			next = w.linkAt
+		}
+		if next.After(w.Now) {
+			w.Now = next
+		}
+		if !next.Before(until) {
+			return
+		}
+		if len(w.events) > 0 && !w.events[0].at.After(w.Now) {
+			heap.Pop(&w.events).(event).do()
+			continue
+		}
+		if !w.linkAt.IsZero() && !w.linkAt.After(w.Now) {
+			w.link(nil)
+			continue
+		}
+		for _, n := range w.Nodes {
+			if n.GW != nil && !n.due.IsZero() && !n.due.After(w.Now) {
+				w.step(n, nil)
+				break
+			}
+		}
+	}
+}
+
+// step gives n an event and carries out what it says, as the daemon does.
+func (w *World) step(n *Node, ev gateway.Event) {
+	if n.GW == nil {
+		return
+	}
+	out := n.GW.Step(w.Now, ev)
+	if len(out.Records) > 0 && w.rng.Float64() < w.cfg.CrashBeforeCommit {
+		n.Site.forget()
+		w.Kill(n, w.cfg.Down)
+		return
+	}
+	for _, r := range out.Records {
+		key := r.Bucket + "\x00" + string(r.Key)
+		if r.Value == nil {
+			delete(n.journal, key)
+		} else {
+			n.journal[key] = r
+		}
+	}
+	n.Site.commit()
+	if len(out.Records) > 0 && w.rng.Float64() < w.cfg.CrashAfterCommit {
+		w.Kill(n, w.cfg.Down)
+		return
+	}
+	n.due = out.Deadline
+	for _, note := range out.Notes {
+		w.Notes = append(w.Notes, fmt.Sprintf("%8.3f %s %s: %s %v", w.Now.Sub(Epoch).Seconds(), n.Name, note.Level, note.Text, note.Attrs))
+	}
+	for _, d := range out.Datagrams {
+		if len(d.Data) > n.cfg.Profile.DatagramOctets {
+			panic(fmt.Sprintf("sim: %s sent a datagram of %d octets, the profile allows %d", n.Name, len(d.Data), n.cfg.Profile.DatagramOctets))
+		}
+		if d.Addr == group {
+			w.link(linkemu.Frame{From: n.Name, Octets: len(d.Data) + profile.IPUDPOctets, Data: d.Data})
+			continue
+		}
+		to := w.byAddr[d.Addr]
+		if to == nil {
+			continue
+		}
+		w.link(linkemu.Frame{From: n.Name, To: to.Name, Octets: len(d.Data) + profile.IPUDPOctets, Data: d.Data})
+	}
+	for _, c := range out.Norm {
+		w.norm(n, c)
+	}
+	if w.cfg.LAN != nil {
+		w.cfg.LAN(n, out)
+	}
+}
+
+// Tell gives a node's bridge an event of its LAN, now.
+func (w *World) Tell(n *Node, ev jxtabridge.Event) { w.step(n, gateway.LAN{Event: ev}) }
+
+// link steps the emulator and delivers.
+func (w *World) link(ev linkemu.Event) {
+	out, err := w.Link.Step(w.Now, ev)
+	if err != nil {
+		panic(err) // a node that New did not make
+	}
+	w.linkAt = out.Deadline
+	for _, d := range out.Deliver {
+		from, to := w.named(d.Frame.From), w.named(d.Node)
+		arriving := [][]byte{d.Frame.Data}
+		if w.Tap != nil {
+			arriving = w.Tap(from, to, d.Frame.Data)
+		}
+		for _, data := range arriving {
+			w.At(0, func() { w.step(to, gateway.Datagram{Addr: from.addr, Data: data}) })
+		}
+	}
+}
+
+// Outage takes a node off the air for d from now.
+func (w *World) Outage(n *Node, d time.Duration) {
+	w.link(linkemu.Outage{Node: n.Name, Down: true})
+	w.At(d, func() { w.link(linkemu.Outage{Node: n.Name, Down: false}) })
+}
+
+func (w *World) named(name string) *Node {
+	for _, n := range w.Nodes {
+		if n.Name == name {
+			return n
+		}
+	}
+	panic("sim: no node " + name)
+}
+
+// Inject gives a node a datagram out of nowhere, from an address that nobody has.
+func (w *World) Inject(to *Node, data []byte) {
+	stranger := netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, 1}), 9)
+	w.At(0, func() { w.step(to, gateway.Datagram{Addr: stranger, Data: data}) })
+}
+
+// Late gives a node a datagram of another that was held up.
+func (w *World) Late(from, to *Node, data []byte) {
+	w.step(to, gateway.Datagram{Addr: from.addr, Data: data})
+}
+
+// Redial gives a node a new address; what is sent to the old one is lost.
+func (w *World) Redial(n *Node) {
+	delete(w.byAddr, n.addr)
+	n.addr = netip.AddrPortFrom(n.addr.Addr(), n.addr.Port()+1)
+	w.byAddr[n.addr] = n
+}
+
+// Octets is what a node sent and was sent on the air, in IP octets.
+func (w *World) Octets(n *Node) (up, down int64) {
+	s := w.Link.Stats().Node(n.Name)
+	return s.Up.OnAir.Octets, s.Down.OnAir.Octets
+}
+
+type event struct {
+	at     time.Time
+	serial int
+	do     func()
+}
+
+type eventHeap []event
+
+func (h eventHeap) Len() int { return len(h) }
+func (h eventHeap) Less(i, j int) bool {
+	return h[i].at.Before(h[j].at) || h[i].at.Equal(h[j].at) && h[i].serial < h[j].serial
+}
+func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *eventHeap) Push(x any)   { *h = append(*h, x.(event)) }
+func (h *eventHeap) Pop() any {
+	old := *h
+	e := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return e
+}

@@ -1,0 +1,658 @@
+package trace
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"aldis/internal/jxtabridge"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
+	"aldis/internal/norm/elide"
+)
+
+const (
+	maxWays   = 1024    // pairs of UDP ends that are looked at
+	maxSearch = 1 << 16 // datagrams tried in vain while looking for node ids
+	maxFlows  = 1 << 16 // flows of one direction
+	smallIDs  = 256     // those that are tried of a node that has said nothing
+	idStep    = 16      // ids that share the hint in a datagram
+)
+
+// LinkRow is one account of the airtime ledger (design, decision 8): IP octets, of the direction from a node to another.
+type LinkRow struct {
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Kind   string `json:"kind"`
+	Octets int64  `json:"octets"`
+}
+
+// LinkReport is what gateways said to each other.
+type LinkReport struct {
+	Datagrams int64     `json:"datagrams"`
+	Octets    int64     `json:"octets"` // IP octets
+	Opened    int64     `json:"opened"`
+	Unopened  []Row     `json:"unopened"` // by reason
+	Ledger    []LinkRow `json:"ledger"`
+	Layers    []Row     `json:"layers"`    // every octet of the datagrams that were opened, outermost layer first
+	Frames    []Row     `json:"frames"`    // by what they are
+	Envelopes []Row     `json:"envelopes"` // messages under custody, each once, by what they hold; octets as they crossed
+	Messages  int64     `json:"messages"`  // under custody
+	Repeats   int64     `json:"repeats"`   // DATA frames of a number that was there before
+	Receipted int64     `json:"receipted"` // messages whose receipt is in the capture
+	MeanS     float64   `json:"receipt_mean_s"`
+	MaxS      float64   `json:"receipt_max_s"`
+	Objects   int64     `json:"norm_objects"` // put together
+	Unread    int64     `json:"envelopes_unread"`
+
+	Timeline *Timeline     `json:"timeline,omitempty"` // by the ledger's kinds
+	ReceiptS *Distribution `json:"receipt_s,omitempty"`
+}
+
+type nodePair struct{ from, to uint16 }
+
+type wayKey struct{ src, dst netip.AddrPort }
+
+// way is one direction between two UDP ends.
+type way struct {
+	datagrams, octets int64
+	hint              byte // of the sender's id
+	seen              bool
+	pairs             []nodePair // whose openers opened something of it
+}
+
+// linkAnalyser reads what gateways say to each other.
+type linkAnalyser struct {
+	a        *Analyser
+	key      seal.Key
+	nodes    []uint16 // that there are; empty: find out
+	ways     map[wayKey]*way
+	openers  map[nodePair]*seal.Opener
+	boots    map[uint16]seal.PeerState // latest start of each node
+	dirs     map[nodePair]*direction
+	unopened map[string]*Tally
+	layers   [len(layerNames)]Tally
+	frames   map[string]*Tally
+	kinds    map[string]*Tally
+	wait     spread
+	pmul     *mulSite
+	search   int
+	vain     error // what came of it when it was given up
+	// Objects that are being put together, oldest first, and their octets.
+	assembly  []*object
+	assembled int64
+	coder     compact.Coder
+	line      timeline
+	receipts  samples
+	owing     int64 // messages without a receipt
+	r         LinkReport
+}
+
+// direction is what one node says to another.
+type direction struct {
+	nodes   nodePair
+	line    *timeline
+	at      int64 // of the datagram that is read, from the capture's beginning
+	ledger  map[string]int64
+	numbers [frame.Lanes]map[uint16]bool  // that were there
+	waiting [frame.Lanes]map[uint16]int64 // of those without a receipt: when they were first there
+	stream  uint16                        // of its Hello, +1; 0: not heard
+	store   uint32
+	flows   map[uint32]envelope.Flow
+	before  envelope.Histories // messages that later ones are coded after
+	last    uint64             // highest number of the direct lane, in full
+	next    uint64             // the first that is not in before
+	early   map[uint64]earlier // those that came before their turn
+	session *elide.Session
+	segment int
+	sent    uint64 // generation, object and position of the highest DATA
+	objects map[uint32]*object
+}
+
+func tallyIn(m map[string]*Tally, name string, octets int) {
+	t := m[name]
+	if t == nil {
+		t = &Tally{}
+		m[name] = t
+	}
+	t.add(octets)
+}
+
+func newLink(a *Analyser) *linkAnalyser {
+	l := &linkAnalyser{
+		a: a, nodes: a.opt.Nodes, ways: map[wayKey]*way{}, dirs: map[nodePair]*direction{},
+		openers: map[nodePair]*seal.Opener{}, boots: map[uint16]seal.PeerState{}, unopened: map[string]*Tally{},
+		frames: map[string]*Tally{}, kinds: map[string]*Tally{}, pmul: newMulSite(),
+	}
+	if a.opt.Key != nil {
+		l.key = *a.opt.Key
+	}
+	return l
+}
+
+// sealed says whether a payload may be a sealed datagram: version 1 (package seal).
+func sealed(b []byte) bool { return len(b) >= seal.OverheadShort && b[0]>>5 == 1 }
+
+// udp takes in one datagram.
+func (a *Analyser) udp(s *segment) {
+	if !sealed(s.data) {
+		a.other++
+		return
+	}
+	if a.link == nil {
+		a.link = newLink(a)
+	}
+	a.link.datagram(s)
+}
+
+func (l *linkAnalyser) datagram(s *segment) {
+	if l.r.Datagrams == 0 && l.a.totals.packets == 0 {
+		l.a.start = s.at
+	}
+	l.a.end = max(l.a.end, s.at)
+	l.r.Datagrams++
+	l.r.Octets += int64(s.ip)
+	key := wayKey{s.src, s.dst}
+	w := l.ways[key]
+	if w == nil {
+		if len(l.ways) >= maxWays {
+			tallyIn(l.unopened, "too many senders", s.ip)
+			return
+		}
+		w = &way{}
+		l.ways[key] = w
+	}
+	w.datagrams++
+	w.octets += int64(s.ip)
+	w.hint, w.seen = s.data[0]%idStep, true
+	switch {
+	case l.a.opt.Key == nil:
+		tallyIn(l.unopened, "no key given", s.ip)
+		return
+	case len(s.data) < s.length:
+		tallyIn(l.unopened, "cut by the snap length", s.ip)
+		return
+	}
+	d, body, info, err := l.open(w, l.ways[wayKey{s.dst, s.src}], s.data)
+	if err != nil {
+		tallyIn(l.unopened, reason(err), s.ip)
+		return
+	}
+	l.r.Opened++
+	d.at = s.at - l.a.start
+	back := l.dirs[nodePair{d.nodes.to, d.nodes.from}]
+	l.owing -= d.unreceipted() + back.unreceipted()
+	defer func() {
+		l.owing += d.unreceipted() + back.unreceipted()
+		l.line.wait(d.at, l.owing+l.pmul.owing)
+	}()
+	l.outside(s.ip, len(s.data), info.Long)
+	d.charge("header", profile.IPUDPOctets+seal.OverheadShort)
+	if extra := s.ip - len(s.data) - profile.IPUDPOctets; extra > 0 { // IPv6, IP options
+		d.charge("header", extra)
+	}
+	if info.Long {
+		d.charge("key", seal.OverheadLong-seal.OverheadShort)
+	}
+	for len(body) > 0 {
+		f, rest, err := frame.Parse(body)
+		if err != nil {
+			tallyIn(l.frames, "(malformed)", len(body))
+			l.a.damaged("a malformed frame: does the gateway run another version?", s.number, err)
+			d.charge("unread", len(body))
+			l.layer(layerMalformed, len(body))
+			return
+		}
+		l.inside(f, len(body)-len(rest))
+		l.frame(d, s, f, len(body)-len(rest))
+		body = rest
+	}
+}
+
+var errSearch = errors.New("no node ids fit")
+
+// open opens a datagram with an opener that opened something of its way before, or looks for the two node ids.
+func (l *linkAnalyser) open(w, back *way, data []byte) (*direction, []byte, seal.OpenInfo, error) {
+	last := errSearch
+	try := func(p nodePair) (*direction, []byte, seal.OpenInfo, bool) {
+		o := l.openers[p]
+		fresh := o == nil
+		if fresh {
+			o = l.newOpener(p)
+		}
+		_, body, info, err := o.Open(data)
+		if err != nil {
+			if !errors.Is(err, seal.ErrAuth) && !errors.Is(err, seal.ErrUnknownPeer) && (!fresh || !errors.Is(err, seal.ErrUnknownBoot) || last == errSearch) {
+				last = err
+			}
+			return nil, nil, info, false
+		}
+		l.openers[p] = o
+		if info.NewBoot {
+			l.booted(p.from, o.State(p.from))
+		}
+		if info.Group {
+			p.to = seal.Group
+		}
+		d := l.dirs[p]
+		if d == nil {
+			d = newDirection(p, &l.line)
+			l.dirs[p] = d
+		}
+		return d, body, info, true
+	}
+	for _, p := range w.pairs {
+		if d, body, info, ok := try(p); ok {
+			return d, body, info, nil
+		}
+	}
+	if len(w.pairs) > 0 && last != errSearch { // it is of a pair that is known: a repeat, or of a start not heard of
+		return nil, nil, seal.OpenInfo{}, last
+	}
+	if l.search > maxSearch {
+		return nil, nil, seal.OpenInfo{}, l.vain
+	}
+	// Small ids first, in squares that grow: as quick as the larger one of the two allows.
+	senders, receivers := slices.Collect(l.candidates(w)), slices.Collect(l.candidates(back))
+	for done, size := 0, 4; done < max(len(senders), len(receivers)); done, size = size, 2*size {
+		for i, from := range senders[:min(size, len(senders))] {
+			for j, to := range receivers[:min(size, len(receivers))] {
+				p := nodePair{from, to}
+				if i < done && j < done || from == to || slices.Contains(w.pairs, p) {
+					continue
+				}
+				if l.search++; l.search > maxSearch {
+					l.vain = last
+					return nil, nil, seal.OpenInfo{}, last
+				}
+				if d, body, info, ok := try(p); ok {
+					w.pairs = append(w.pairs, p)
+					return d, body, info, nil
+				}
+			}
+		}
+	}
+	return nil, nil, seal.OpenInfo{}, last
+}
+
+// newOpener makes what opens datagrams of one node for another, knowing of the first what is known. Its own boot is
+// never compared with one on the air.
+func (l *linkAnalyser) newOpener(p nodePair) *seal.Opener {
+	return seal.NewOpener(l.key, p.to, seal.Boot{Number: 1}, map[uint16]seal.PeerState{p.from: l.boots[p.from]})
+}
+
+// booted tells the other openers of a node's datagrams of its new start: its long forms may have been for one alone.
+func (l *linkAnalyser) booted(from uint16, state seal.PeerState) {
+	l.boots[from] = seal.PeerState{Boot: state.Boot, Salt: state.Salt}
+	for p, o := range l.openers {
+		if s := o.State(from); p.from == from && (s.Boot != state.Boot || s.Salt != state.Salt) {
+			l.openers[p] = l.newOpener(p)
+		}
+	}
+}
+
+// candidates are the node ids that the sender of a way may have, small ones first. Of a way that was not seen yet only
+// ids below 256 are tried.
+func (l *linkAnalyser) candidates(w *way) func(yield func(uint16) bool) {
+	return func(yield func(uint16) bool) {
+		if len(l.nodes) > 0 {
+			for _, id := range l.nodes {
+				if (w == nil || !w.seen || byte(id%idStep) == w.hint) && !yield(id) {
+					return
+				}
+			}
+			return
+		}
+		if w == nil || !w.seen {
+			for id := uint16(1); id < smallIDs; id++ {
+				if !yield(id) {
+					return
+				}
+			}
+			return
+		}
+		for id := int(w.hint); id <= 0xffff; id += idStep {
+			if id != 0 && !yield(uint16(id)) {
+				return
+			}
+		}
+	}
+}
+
+func newDirection(p nodePair, line *timeline) *direction {
+	d := &direction{nodes: p, line: line, ledger: map[string]int64{}}
+	d.forget()
+	return d
+}
+
+// forget: the sender counts its messages from 1 again.
+func (d *direction) forget() {
+	for lane := range d.numbers {
+		d.numbers[lane], d.waiting[lane] = map[uint16]bool{}, map[uint16]int64{}
+	}
+	d.flows = map[uint32]envelope.Flow{}
+	d.before, d.last, d.next, d.early = envelope.Histories{}, 0, 0, map[uint64]earlier{}
+	d.objects, d.sent = map[uint32]*object{}, 0
+}
+
+func (d *direction) charge(kind string, octets int) {
+	d.ledger[kind] += int64(octets)
+	d.line.spend(d.at, kind, int64(octets))
+}
+
+func reason(err error) string {
+	switch {
+	case errors.Is(err, seal.ErrUnknownBoot):
+		return "before the first that tells the sender's boot"
+	case errors.Is(err, seal.ErrReplay), errors.Is(err, seal.ErrTooOld), errors.Is(err, seal.ErrStaleBoot):
+		return "captured twice, or sent again by a stranger"
+	case errors.Is(err, seal.ErrAuth), errors.Is(err, seal.ErrUnknownPeer), errors.Is(err, errSearch):
+		return "not of this key"
+	}
+	return err.Error()
+}
+
+// frame charges one frame as the sender's airtime ledger does, and looks into it.
+func (l *linkAnalyser) frame(d *direction, s *segment, f frame.Frame, octets int) {
+	switch f := f.(type) {
+	case frame.Hello:
+		tallyIn(l.frames, "hello", octets)
+		d.charge("key", octets)
+		if d.store != f.Store || d.stream != uint16(f.Stream)+1 {
+			if d.stream != 0 {
+				d.forget()
+			}
+			d.store, d.stream = f.Store, uint16(f.Stream)+1
+		}
+	case frame.Receipt:
+		tallyIn(l.frames, "receipt", octets)
+		d.charge("ack", octets)
+		l.receipt(d, s, f)
+	case frame.Data:
+		if f.Rides {
+			octets--
+			tallyIn(l.frames, "receipt", 1)
+			d.charge("ack", 1)
+			if number, ok := l.riding(d, f.Cumulative); ok {
+				l.receipt(d, s, frame.Receipt{Cumulative: number})
+			}
+		}
+		tallyIn(l.frames, "data", octets)
+		d.charge(l.data(d, s, f), octets)
+	case frame.PMul:
+		l.mul(d, s, f, octets)
+	case frame.NORM:
+		d.charge(l.norm(d, s, f.Body, octets), octets)
+	default:
+		tallyIn(l.frames, frameName(f), octets)
+		d.charge("ack", octets)
+	}
+}
+
+func frameName(f frame.Frame) string {
+	switch f.(type) {
+	case frame.Probe:
+		return "probe"
+	case frame.Answer:
+		return "answer"
+	}
+	return fmt.Sprintf("%T", f)[len("frame."):]
+}
+
+// first notes a custody number and says whether it is new. Numbers are 16 bits; those half a round away are forgotten.
+func (d *direction) first(lane frame.Lane, number uint16, at int64) bool {
+	m := d.numbers[lane]
+	if m[number] {
+		return false
+	}
+	if len(m) >= 1<<14 {
+		for n := range m {
+			if number-n > 1<<13 {
+				delete(m, n)
+				delete(d.waiting[lane], n)
+			}
+		}
+	}
+	m[number], d.waiting[lane][number] = true, at
+	return true
+}
+
+// data answers the ledger's kind of a DATA frame.
+func (l *linkAnalyser) data(d *direction, s *segment, f frame.Data) string {
+	number := d.last + 1 + uint64(int64(int16(f.Number-uint16(d.last+1)))) // the nearest to the one after the last
+	if f.Short {
+		number = d.last + 1 + uint64(int64(int8(uint8(f.Number)-uint8(d.last+1))))
+	}
+	if !d.first(frame.Direct, uint16(number), s.at) {
+		l.r.Repeats++
+		l.layer(layerAgain, len(f.Body))
+		return "repair"
+	}
+	l.r.Messages++
+	return l.envelope(d, s, d.flows, f.Body, &d.before, number)
+}
+
+// earlier is a message that later ones may be coded after: its flow, and what it carries, nil when that is no payload.
+type earlier struct {
+	flow    uint32
+	payload *jxtabridge.Payload
+}
+
+// Of messages before their turn.
+const (
+	firstNumbers = 64  // a capture whose first number is no higher begins with the numbers
+	maxEarly     = 256 // when more wait, what is missing is taken for lost
+)
+
+// Of what messages over P_Mul may be coded after, of a flow and element: as many as a gateway keeps.
+const (
+	lateKept       = 256
+	lateKeptOctets = 64 << 10
+)
+
+// settle adds messages to what later ones are coded after, in the order of their numbers, as the receiver does.
+func (d *direction) settle(number uint64, e earlier) {
+	if d.next == 0 {
+		d.next = 1
+		if number > firstNumbers {
+			d.next = number
+		}
+	}
+	d.last = max(d.last, number)
+	if number < d.next {
+		return
+	}
+	d.early[number] = e
+	if len(d.early) > maxEarly {
+		d.next = slices.Min(slices.Collect(maps.Keys(d.early)))
+	}
+	for {
+		e, ok := d.early[d.next]
+		if !ok {
+			return
+		}
+		if e.payload != nil {
+			d.before.Add(e.flow, d.next, e.payload)
+		}
+		delete(d.early, d.next)
+		d.next++
+	}
+}
+
+// envelope reads a message under custody and answers the ledger's kind. flows are those of its sender. before is what it
+// may be coded after, nil for a lane where none is, and custody its number there: it is read as long as the capture has
+// these, in whatever order.
+func (l *linkAnalyser) envelope(d *direction, s *segment, flows map[uint32]envelope.Flow, body []byte, before *envelope.Histories, custody uint64) string {
+	texts := &envelope.Texts{Coder: &l.coder}
+	if before != nil {
+		texts.Decode = before.Decode(&l.coder, custody)
+	}
+	if before == &d.before {
+		rest := l.measured(texts)
+		defer func() { rest(len(body)) }()
+	}
+	m, number, defined, err := envelope.ParseCoded(body, func(n uint32) (envelope.Flow, bool) {
+		f, ok := flows[n]
+		return f, ok
+	}, texts)
+	switch {
+	case before == &d.before:
+		d.settle(custody, earlier{number, m.Payload})
+	case before != nil && m.Payload != nil:
+		envelope.Elements(number, m.Payload, func(i int, data []byte) {
+			before.InsertElement(number, i, custody, data, lateKept, lateKeptOctets)
+		})
+	}
+	if defined != "" && number != 0 && flows != nil && len(flows) < maxFlows {
+		flows[number] = defined
+	}
+	if err != nil {
+		l.r.Unread++
+		if l.r.Unread == 1 && !errors.Is(err, envelope.ErrUnknownFlow) && !errors.Is(err, compact.ErrHistory) { // those began before the capture
+			l.a.damaged("a message under custody that cannot be read", s.number, err)
+		}
+		tallyIn(l.kinds, "unread", len(body))
+		return "payload"
+	}
+	kind := "state"
+	switch {
+	case m.Payload != nil:
+		kind = "payload"
+		l.payload(d, s, m.Payload)
+	case slices.ContainsFunc(m.Items, func(it jxtabridge.Item) bool { return it.Kind == jxtabridge.ItemAdv }):
+		kind = "advertisement"
+		l.services(d, s, m.Items)
+	}
+	tallyIn(l.kinds, kind, len(body))
+	return kind
+}
+
+// services tells of the services that a site has.
+func (l *linkAnalyser) services(d *direction, s *segment, items []jxtabridge.Item) {
+	for _, it := range items {
+		if name := field(it.Doc, "Name"); it.Kind == jxtabridge.ItemAdv && name != "" && bytes.Contains(it.Doc, msaName) {
+			l.a.emit(Event{
+				Event: EventPublish, From: nodeName(d.nodes.from), To: nodeName(d.nodes.to), Origin: it.Peer, at: s.at, Name: name,
+				ID: it.ID, Pipe: unique(field(it.Doc, "Id")), Kind: "propagate", Octets: len(it.Doc),
+			})
+		}
+	}
+}
+
+// payload tells of an application's message.
+func (l *linkAnalyser) payload(d *direction, s *segment, p *jxtabridge.Payload) {
+	ev := Event{Event: EventSend, From: nodeName(d.nodes.from), To: nodeName(d.nodes.to), Origin: p.Src, Pipe: p.Pipe, Kind: "propagate", at: s.at}
+	if !p.Wire {
+		ev.Kind, ev.Pipe = "unicast", unique(p.Param)
+	}
+	for i := range p.Elements {
+		e := &p.Elements[i]
+		name := e.Name
+		if e.Namespace != "" {
+			name = e.Namespace + ":" + name
+		}
+		ev.add(name, e.Type, e.Data)
+	}
+	l.a.emit(ev)
+}
+
+// riding is the cumulative number of a receipt of which 8 bits rode with a message: of what the other end has said.
+func (l *linkAnalyser) riding(d *direction, low uint8) (uint16, bool) {
+	back := l.dirs[nodePair{d.nodes.to, d.nodes.from}]
+	if back == nil {
+		return 0, false
+	}
+	return uint16(back.last) - uint16(uint8(back.last)-low), true
+}
+
+// receipt notes which messages of the other direction are now durable.
+func (l *linkAnalyser) receipt(d *direction, s *segment, f frame.Receipt) {
+	back := l.dirs[nodePair{d.nodes.to, d.nodes.from}]
+	if back == nil || f.Lane >= frame.Lanes {
+		return
+	}
+	for number, at := range back.waiting[f.Lane] {
+		ahead := number - f.Cumulative
+		durable := int16(ahead) <= 0
+		if i := int(ahead) - 1; !durable && i/8 < len(f.Bitmap) {
+			durable = f.Bitmap[i/8]>>(i%8)&1 == 1
+		}
+		if durable {
+			delete(back.waiting[f.Lane], number)
+			l.receipted(s.at - at)
+		}
+	}
+}
+
+func (l *linkAnalyser) receipted(after int64) {
+	l.r.Receipted++
+	l.wait.add(float64(after) / 1e9)
+	l.receipts.add(float64(after) / 1e9)
+}
+
+// unreceipted are the messages of a direction, which may be nil, whose receipt has not been seen.
+func (d *direction) unreceipted() (n int64) {
+	if d != nil {
+		for _, w := range d.waiting {
+			n += int64(len(w))
+		}
+	}
+	return n
+}
+
+func nodeName(id uint16) string {
+	if id == seal.Group {
+		return "all nodes"
+	}
+	return fmt.Sprintf("node %d", id)
+}
+
+// finish adds what was collected to a report.
+func (l *linkAnalyser) finish() *LinkReport {
+	r := &l.r
+	for _, k := range l.pmul.messages {
+		k.settle(l.pmul, "payload")
+	}
+	r.MeanS, r.MaxS = l.wait.mean(), l.wait.max
+	r.Timeline, r.ReceiptS = l.line.result(), l.receipts.result()
+	for p, d := range l.dirs {
+		for kind, octets := range d.ledger {
+			r.Ledger = append(r.Ledger, LinkRow{nodeName(p.from), nodeName(p.to), kind, octets})
+		}
+	}
+	slices.SortFunc(r.Ledger, func(a, b LinkRow) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(b.Octets, a.Octets), cmp.Compare(a.Kind, b.Kind))
+	})
+	r.Unopened, r.Frames, r.Envelopes = rowsOf(l.unopened), rowsOf(l.frames), rowsOf(l.kinds)
+	r.Layers = l.layerRows()
+	return r
+}
+
+// Edge is the node that is taken for the edge of a trace: the one with the largest id, for shore is set up first.
+func (r *LinkReport) Edge() string {
+	edge, best := "", 0
+	for _, row := range r.Ledger {
+		if id, err := strconv.Atoi(strings.TrimPrefix(row.From, "node ")); err == nil && id > best {
+			edge, best = row.From, id
+		}
+	}
+	return edge
+}
+
+func rowsOf(m map[string]*Tally) []Row {
+	rows := []Row{}
+	for name, t := range m {
+		rows = append(rows, Row{name, *t})
+	}
+	slices.SortFunc(rows, func(a, b Row) int { return cmp.Or(cmp.Compare(b.Octets, a.Octets), cmp.Compare(a.Name, b.Name)) })
+	return rows
+}

@@ -1,0 +1,189 @@
+package trace
+
+import (
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+	"aldis/internal/pmul"
+)
+
+const (
+	maxMulMessages = 4096
+	maxMulOctets   = 32 << 20 // of the fragments that are kept
+)
+
+type mulID struct {
+	source  pmul.NodeID
+	message pmul.MessageID
+}
+
+// mulMessage is a P_Mul message that is being put together.
+type mulMessage struct {
+	id       pmul.MessageID
+	at       int64
+	total    int // Data_PDUs; 0: no Address_PDU seen
+	data     map[uint16][]byte
+	octets   int
+	kind     string               // the ledger's; empty: not whole yet
+	owed     map[*direction]int64 // octets that wait for kind
+	spent    []spending           // the same for the timeline
+	answered bool
+}
+
+// spending is octets and when they were sent.
+type spending struct{ at, octets int64 }
+
+const maxSpent = 64 // spendings of one message; what comes after them is told with the last
+
+// mulSite is what is known of P_Mul on the link.
+type mulSite struct {
+	messages map[mulID]*mulMessage
+	order    []mulID
+	octets   int
+	owing    int64 // messages that nobody has acknowledged
+	flows    map[pmul.NodeID]map[uint32]envelope.Flow
+	before   map[pmul.NodeID]*envelope.Histories
+}
+
+func newMulSite() *mulSite {
+	return &mulSite{messages: map[mulID]*mulMessage{}, flows: map[pmul.NodeID]map[uint32]envelope.Flow{},
+		before: map[pmul.NodeID]*envelope.Histories{}}
+}
+
+// message answers what is kept of a message; the oldest make room.
+func (m *mulSite) message(id mulID, at int64) *mulMessage {
+	k := m.messages[id]
+	if k != nil {
+		return k
+	}
+	for len(m.order) >= maxMulMessages || m.octets > maxMulOctets && len(m.order) > 0 {
+		if k := m.messages[m.order[0]]; !k.answered {
+			m.owing--
+		}
+		m.messages[m.order[0]].settle(m, "payload")
+		delete(m.messages, m.order[0])
+		m.order = m.order[1:]
+	}
+	m.owing++
+	k = &mulMessage{id: id.message, at: at, data: map[uint16][]byte{}, owed: map[*direction]int64{}}
+	m.messages[id] = k
+	m.order = append(m.order, id)
+	return k
+}
+
+// settle charges what waited for a message's kind, and drops its fragments.
+func (k *mulMessage) settle(m *mulSite, kind string) {
+	if k.kind == "" {
+		k.kind = kind
+	}
+	for d, octets := range k.owed {
+		d.ledger[k.kind] += octets
+		for _, s := range k.spent {
+			d.line.spend(s.at, k.kind, s.octets)
+		}
+		k.spent = nil
+	}
+	m.octets -= k.octets
+	k.owed, k.data, k.octets = nil, nil, 0
+}
+
+// mul charges a frame of P_Mul as its sender does: to what its first message holds, to repair when that is a parity shard,
+// else to acknowledgement.
+func (l *linkAnalyser) mul(d *direction, s *segment, f frame.PMul, octets int) {
+	pdus, err := pmul.ParseCompact(f.Body, pmul.NodeID(d.nodes.from), pmul.NodeID(d.nodes.to))
+	if err != nil {
+		tallyIn(l.frames, "p_mul (unread)", octets)
+		d.charge("ack", octets)
+		return
+	}
+	var about *mulMessage
+	repair := false
+	name := ""
+	for _, pdu := range pdus {
+		if name == "" {
+			name = "p_mul " + pdu.Kind().String()
+		}
+		switch pdu := pdu.(type) {
+		case pmul.AddressPDU:
+			k := l.pmul.message(mulID{pdu.Source, pdu.Message}, s.at)
+			if pdu.Total > 0 {
+				k.total = int(pdu.Total)
+			}
+			about = first(about, k)
+			l.whole(pdu.Source, d, s, k)
+		case pmul.DataPDU:
+			k := l.pmul.message(mulID{pdu.Source, pdu.Message}, s.at)
+			about = first(about, k)
+			if k.kind == "" && k.data[pdu.Number] == nil {
+				k.data[pdu.Number] = append([]byte{}, pdu.Fragment...)
+				k.octets += len(pdu.Fragment) + chunkCost
+				l.pmul.octets += len(pdu.Fragment) + chunkCost
+			}
+			l.whole(pdu.Source, d, s, k)
+		case pmul.ParityPDU:
+			repair = repair || about == nil
+		case pmul.AckPDU:
+			l.acknowledged(pdu, s.at)
+		}
+	}
+	tallyIn(l.frames, name, octets)
+	switch {
+	case repair:
+		d.charge("repair", octets)
+	case about == nil:
+		d.charge("ack", octets)
+	case about.kind != "":
+		d.charge(about.kind, octets)
+	default:
+		about.owed[d] += int64(octets)
+		if len(about.spent) < maxSpent {
+			about.spent = append(about.spent, spending{d.at, 0})
+		}
+		about.spent[len(about.spent)-1].octets += int64(octets)
+	}
+}
+
+func first(a, b *mulMessage) *mulMessage {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// whole reads a message when all its fragments are there. What erasure coding would have to restore stays unread.
+func (l *linkAnalyser) whole(source pmul.NodeID, d *direction, s *segment, k *mulMessage) {
+	if k.kind != "" || k.total == 0 || len(k.data) < k.total {
+		return
+	}
+	var body []byte
+	for n := 1; n <= k.total; n++ {
+		part, ok := k.data[uint16(n)]
+		if !ok {
+			return
+		}
+		body = append(body, part...)
+	}
+	kind := "payload"
+	if len(body) > 0 {
+		l.r.Messages++
+		flows := l.pmul.flows[source]
+		if flows == nil && len(l.pmul.flows) < maxWays {
+			flows = map[uint32]envelope.Flow{}
+			l.pmul.flows[source] = flows
+			l.pmul.before[source] = &envelope.Histories{}
+		}
+		kind = l.envelope(d, s, flows, body, l.pmul.before[source], uint64(k.id))
+	}
+	k.settle(l.pmul, kind)
+}
+
+// acknowledged notes messages that a receiver has whole.
+func (l *linkAnalyser) acknowledged(pdu pmul.AckPDU, at int64) {
+	for _, e := range pdu.Entries {
+		k := l.pmul.messages[mulID{e.Source, e.Message}]
+		if k != nil && len(e.Missing) == 0 && !e.Cut && !k.answered {
+			k.answered = true
+			l.pmul.owing--
+			l.receipted(at - k.at)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package compact
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// modelHashes pins what each version's model.bin is. A model that differs is another version: gateways of the two
+// cannot read each other's codes.
+var modelHashes = map[int]string{
+	1: "417950221eb84706",
+	2: "8c346efc1088a872",
+}
+
+const rebuild = "run: go run ./cmd/gateway corpus --write internal/link/compact, and raise ModelVersion when one was released"
+
+func TestModelIsItsVersion(t *testing.T) {
+	hash := ModelHash()
+	if got := hex.EncodeToString(hash[:8]); got != modelHashes[ModelVersion] {
+		t.Errorf("model.bin is %s, version %d is %s; %s", got, ModelVersion, modelHashes[ModelVersion], rebuild)
+	}
+	if !bytes.Equal(BuildModel(), ModelImage()) {
+		t.Errorf("model.bin is not what the corpus makes; %s", rebuild)
+	}
+	file, err := os.ReadFile("testdata/corpus.txt")
+	if err != nil || !bytes.Equal(file, Corpus()) {
+		t.Errorf("testdata/corpus.txt (%v) is not what the generators make; %s", err, rebuild)
+	}
+}
+
+// Known codes: the same on every CPU and in every later release of this model version.
+func TestVectors(t *testing.T) {
+	file, err := os.ReadFile("testdata/vectors.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for block := range strings.SplitSeq(strings.TrimSpace(string(file)), "\n\n") {
+		line := strings.Split(block, "\n")
+		if len(line) != 4 {
+			t.Fatalf("%d lines: %.40s", len(line), block)
+		}
+		codec, code, text := unhex(t, line[1]), unhex(t, line[2]), unhex(t, line[3])
+		var c Coder
+		got, k := c.Append(nil, text)
+		if byte(k) != codec[0] || !bytes.Equal(got, code) {
+			t.Errorf("%s: %v %x, want %x %x", line[0], k, got, codec, code)
+		}
+		back, err := Expand(Codec(codec[0]), code, len(text))
+		if err != nil || !bytes.Equal(back, text) {
+			t.Errorf("%s: expands to %q, %v", line[0], back, err)
+		}
+		n++
+	}
+	if n != len(vectors()) {
+		t.Errorf("%d vectors", n)
+	}
+}
+
+// Codes of flows, by their hash.
+func TestLearnedVectors(t *testing.T) {
+	m := NewMaker(2, corpusWords)
+	track, tracks := m.Track(), []*Track{m.Track(), m.Track()}
+	var c Coder
+	h := map[string]*History{"xml": {}, "text": {}, "plot": {}}
+	sum := sha256.New()
+	for i := range 24 {
+		flow, text := "xml", track.XML()
+		switch i % 4 {
+		case 1:
+			flow, text = "text", Texts(tracks, 200)
+		case 2:
+			flow, text = "plot", track.Plot(1.5e9+float64(i), 200)
+		}
+		coded, codec := c.AppendAfter(nil, text, h[flow], uint64(i+1))
+		h[flow].Add(uint64(i+1), text)
+		sum.Write(append([]byte{byte(codec), byte(len(coded))}, coded...))
+	}
+	if got, want := hex.EncodeToString(sum.Sum(nil)[:8]), "a02bf7df901f4895"; got != want {
+		t.Errorf("codes are %s, want %s: a change of what is learned is another model version", got, want)
+	}
+}
+
+func TestCorpusRoundTrip(t *testing.T) {
+	var c Coder
+	for i, p := range generateCorpus() {
+		for _, text := range p.messages {
+			coded, codec := c.Append(nil, text)
+			back, err := c.Expand(codec, coded, len(text))
+			if err != nil || !bytes.Equal(back, text) {
+				t.Fatalf("part %d %s, %v: %v", i, p.name, codec, err)
+			}
+		}
+	}
+}
+
+// What the sizes are measured with has nothing of the corpus: none of its names, none of its documents.
+func TestCorpusKnowsNoTestNames(t *testing.T) {
+	corpus := string(Corpus())
+	for _, names := range [][]string{testWords.Services, testWords.Units, testWords.Places, testWords.First, testWords.Last, testWords.Titles} {
+		for _, n := range names {
+			if strings.Contains(corpus, n) {
+				t.Errorf("the corpus has %q", n)
+			}
+		}
+	}
+	for _, d := range capturedDocs(t) {
+		if strings.Contains(corpus, string(d.text)) {
+			t.Errorf("the corpus has %s", d.name)
+		}
+	}
+	sum := sha256.Sum256([]byte(corpus))
+	t.Logf("corpus: %d octets, %s", len(corpus), fmt.Sprintf("%x", sum[:4]))
+}
+
+// The logistic tables against each other: every probability goes there and back within a step.
+func TestLogistic(t *testing.T) {
+	if squash(0) != 32768 || squash(stretchMax) < 65530 || squash(-stretchMax) > 5 {
+		t.Errorf("squash: %d %d %d", squash(-stretchMax), squash(0), squash(stretchMax))
+	}
+	for x := -stretchMax + 1; x <= stretchMax; x++ {
+		if squash(x) < squash(x-1) {
+			t.Fatalf("squash falls at %d", x)
+		}
+	}
+	for p := 8; p < 65536-8; p++ {
+		back := squash(stretch(p))
+		if d, most := back-p, 16+min(p, 65536-p)/128; d > most || -d > most {
+			t.Fatalf("%d comes back as %d", p, back)
+		}
+	}
+}

@@ -1,0 +1,328 @@
+package custody
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"aldis/internal/link/frame"
+)
+
+var epoch = time.Unix(1_800_000_000, 0)
+
+var cfg = Config{
+	Window: [frame.Lanes]int{8, 2}, RoundTrip: 5 * time.Second, AckDelay: 6 * time.Second,
+	ProbeInterval: 15 * time.Second,
+}
+
+func at(s float64) time.Time { return epoch.Add(time.Duration(s * float64(time.Second))) }
+
+func d(n ...uint64) (ids []ID) {
+	for _, n := range n {
+		ids = append(ids, ID{frame.Direct, n})
+	}
+	return ids
+}
+
+func sendN(s *Sender, now time.Time, n int) {
+	for range n {
+		s.Sent(now, ID{frame.Direct, s.Assign(frame.Direct)})
+	}
+}
+
+func TestReceiptFindsTheHole(t *testing.T) {
+	s := NewSender(cfg, [frame.Lanes]uint64{1, 1})
+	sendN(s, at(0), 5)
+	if got := s.Receipt(at(3), frame.Receipt{Cumulative: 1, Bitmap: []byte{0b0110}}); !reflect.DeepEqual(got, d(1, 3, 4)) {
+		t.Errorf("acknowledged %v, want 1 3 4", got)
+	}
+	if got := s.Lost(at(0)); !reflect.DeepEqual(got, d(2)) { // 5 went after 4 and may be on its way
+		t.Errorf("lost %v, want 2", got)
+	}
+	s.Sent(at(3), ID{frame.Direct, 2})
+	if got := s.Receipt(at(4), frame.Receipt{Cumulative: 1, Bitmap: []byte{0b1110}}); !reflect.DeepEqual(got, d(5)) {
+		t.Errorf("acknowledged %v, want 5", got)
+	}
+	if got := s.Lost(at(0)); got != nil { // the repeat went after 5
+		t.Errorf("lost %v, want none", got)
+	}
+	for _, r := range []frame.Receipt{{Cumulative: 0xfff0}, {Cumulative: 400}, {Lane: frame.Bulk, Cumulative: 1}} {
+		if got := s.Receipt(at(5), r); got != nil {
+			t.Errorf("%+v acknowledged %v, want none", r, got)
+		}
+	}
+	if got := s.Receipt(at(6), frame.Receipt{Cumulative: 5}); !reflect.DeepEqual(got, d(2)) || s.UnderWay(frame.Direct) != 0 {
+		t.Errorf("acknowledged %v, %d under way; want 2 and none", got, s.UnderWay(frame.Direct))
+	}
+}
+
+func TestWindow(t *testing.T) {
+	s := NewSender(cfg, [frame.Lanes]uint64{1 << 20, 1})
+	sendN(s, at(0), 8)
+	if s.Room(frame.Direct) || !s.Room(frame.Bulk) {
+		t.Error("eight under way: want no room for more, and room in the other lane")
+	}
+	s.Receipt(at(1), frame.Receipt{Cumulative: 0xffff, Bitmap: []byte{0xfe}}) // all but the first
+	if !s.Room(frame.Direct) {
+		t.Error("one under way: want room")
+	}
+	for s.Room(frame.Direct) {
+		n := s.Assign(frame.Direct)
+		s.Sent(at(2), ID{frame.Direct, n})
+		if n > 1<<20 {
+			s.Receipt(at(2), frame.Receipt{Cumulative: 0xffff, Bitmap: bitAt(int(n - 1<<20))})
+		}
+	}
+	if ahead := s.Next(frame.Direct) - 1<<20; ahead > MaxAhead {
+		t.Errorf("%d numbers ahead of the oldest, want at most %d", ahead, MaxAhead)
+	}
+}
+
+func bitAt(n int) []byte {
+	b := make([]byte, n/8+1)
+	b[n/8] = 1 << (n % 8)
+	return b
+}
+
+func TestProbeInsteadOfRepeats(t *testing.T) {
+	s := NewSender(cfg, [frame.Lanes]uint64{1, 1})
+	sendN(s, at(0), 2)
+	if s.ProbeDue(at(10.9)) || !s.Deadline().Equal(at(11)) {
+		t.Errorf("deadline %v, want 11 s", s.Deadline().Sub(epoch))
+	}
+	if !s.ProbeDue(at(11)) {
+		t.Fatal("want a probe 11 s after the first message")
+	}
+	s.ProbeSent(at(11))
+	var probes []float64
+	for now := 11.0; now < 100; now += 0.5 {
+		if s.ProbeDue(at(now)) {
+			s.ProbeSent(at(now))
+			probes = append(probes, now)
+		}
+	}
+	if want := []float64{26, 41, 56, 71, 86}; !slices.Equal(probes, want) {
+		t.Errorf("probes at %v, want %v", probes, want)
+	}
+	if !s.Dead() || s.Room(frame.Direct) || s.Lost(at(0)) != nil {
+		t.Error("a link that does not answer: want dead, no room, nothing repeated")
+	}
+	s.Heard(at(100))
+	s.Answer(at(100), 6)
+	if got := s.Lost(at(0)); s.Dead() || !reflect.DeepEqual(got, d(1, 2)) || s.ProbeDue(at(100)) {
+		t.Errorf("after the answer: lost %v, want 1 2 and no further probe", got)
+	}
+}
+
+func TestPromptMessageGoesAgainOnce(t *testing.T) {
+	c := cfg
+	c.Prompt = 4 * time.Second
+	s := NewSender(c, [frame.Lanes]uint64{1, 1})
+	s.SentPrompt(at(0), ID{frame.Direct, s.Assign(frame.Direct)})
+	if !s.Deadline().Equal(at(4)) || s.Lost(at(3.9)) != nil {
+		t.Errorf("deadline %v, want 4 s and nothing lost before", s.Deadline().Sub(epoch))
+	}
+	if got := s.Lost(at(4)); !reflect.DeepEqual(got, d(1)) {
+		t.Fatalf("after 4 s lost %v, want 1", got)
+	}
+	s.SentPrompt(at(4), ID{frame.Direct, 1})
+	if got := s.Lost(at(14)); got != nil || !s.Deadline().Equal(at(15)) {
+		t.Errorf("lost %v, deadline %v; want no second repeat by time but a probe at 15 s", got, s.Deadline().Sub(epoch))
+	}
+	s.Again()
+	if got := s.Lost(at(14)); !reflect.DeepEqual(got, d(1)) {
+		t.Errorf("the peer has begun anew: lost %v, want 1", got)
+	}
+}
+
+func TestRestoredMessagesAreAskedFor(t *testing.T) {
+	s := NewSender(cfg, [frame.Lanes]uint64{10, 1})
+	s.Restore(ID{frame.Direct, 11})
+	s.Restore(ID{frame.Direct, 9})
+	if s.Next(frame.Direct) != 12 || s.Lost(at(0)) != nil || !s.ProbeDue(at(0)) {
+		t.Fatal("want the next number 12, nothing lost yet, and a probe at once")
+	}
+	id := s.ProbeSent(at(0))
+	s.Heard(at(2))
+	s.Receipt(at(2), frame.Receipt{Cumulative: 9})
+	s.Answer(at(2), id)
+	if got := s.Lost(at(0)); !reflect.DeepEqual(got, d(11)) {
+		t.Errorf("lost %v, want 11", got)
+	}
+}
+
+func TestReceiver(t *testing.T) {
+	r := NewReceiver(cfg, [frame.Lanes]uint64{0xfffe, 0})
+	steps := []struct {
+		low   uint16
+		want  uint64
+		fresh Fresh
+		due   float64
+	}{
+		{0xffff, 0xffff, New, 6},
+		{0xffff, 0xffff, Duplicate, 6},
+		{0xfff0, 0xfff0, Duplicate, 6},
+		{1, 0x10001, New, 0}, // 0x10000 is missing: at once
+		{0x0200, 0x10200, Beyond, 0},
+	}
+	for _, st := range steps {
+		id, fresh := r.Accept(at(0), frame.Direct, st.low, false)
+		if id.Number != st.want || fresh != st.fresh || !r.Due().Equal(at(st.due)) {
+			t.Errorf("Accept(%x) = %x %d, due %v; want %x %d, %v s", st.low, id.Number, fresh, r.Due().Sub(epoch), st.want, st.fresh, st.due)
+		}
+		if st.low == 0xffff && st.fresh == New {
+			if id, ok := r.Advance(frame.Direct); !ok || id.Number != 0xffff {
+				t.Errorf("Advance = %v %v, want 0xffff", id, ok)
+			}
+		}
+	}
+	if _, ok := r.Advance(frame.Direct); ok {
+		t.Error("Advance moved over a hole")
+	}
+	if got, want := r.Receipts(), []frame.Receipt{{Lane: frame.Direct, Cumulative: 0xffff, Bitmap: []byte{0b10}}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("receipts %+v, want %+v", got, want)
+	}
+	r.Settle()
+	if r.Receipts() != nil || !r.Due().IsZero() {
+		t.Error("settled, and still something owed")
+	}
+}
+
+// TestExactlyOnce plays ten thousand messages over a link that loses a quarter of all datagrams, with outages and
+// restarts of either side, and wants every message once and in order.
+func TestExactlyOnce(t *testing.T) {
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 142))
+			s, r := NewSender(cfg, [frame.Lanes]uint64{1, 1}), NewReceiver(cfg, [frame.Lanes]uint64{})
+			type packet struct {
+				at       time.Time
+				toSender bool
+				number   uint16
+				data     bool
+				receipts []frame.Receipt
+				probe    uint8
+			}
+			var air []packet
+			var got []uint64
+			out := map[uint64]bool{} // numbers under way, as the journal knows them
+			offered, now := 0, epoch
+			delay := func() time.Duration { return time.Second + time.Duration(now.UnixNano()%7) }
+			carry := func(p packet) {
+				minute := now.Sub(epoch) / time.Minute
+				if rng.IntN(4) == 0 || minute%10 == 5 {
+					return
+				}
+				p.at = now.Add(delay())
+				air = append(air, p)
+			}
+			const total = 2000
+			for len(got) < total || s.UnderWay(frame.Direct) > 0 {
+				now = now.Add(100 * time.Millisecond)
+				if now.Sub(epoch) > 24*time.Hour {
+					t.Fatalf("after a day: %d of %d delivered, %d under way", len(got), total, s.UnderWay(frame.Direct))
+				}
+				for len(air) > 0 && !air[0].at.After(now) {
+					p := air[0]
+					air = air[1:]
+					if p.toSender {
+						s.Heard(now)
+						for _, rec := range p.receipts {
+							for _, id := range s.Receipt(now, rec) {
+								delete(out, id.Number)
+							}
+						}
+						if p.probe != 0 {
+							s.Answer(now, p.probe)
+						}
+						continue
+					}
+					if p.data {
+						r.Accept(now, frame.Direct, p.number, p.number%5 == 0)
+						for id, ok := r.Advance(frame.Direct); ok; id, ok = r.Advance(frame.Direct) {
+							got = append(got, id.Number)
+						}
+					}
+					if p.probe != 0 {
+						r.Probed(now)
+						carry(packet{toSender: true, receipts: r.Receipts(), probe: p.probe})
+						r.Settle()
+					}
+				}
+				if due := r.Due(); !due.IsZero() && !now.Before(due) {
+					carry(packet{toSender: true, receipts: r.Receipts()})
+					r.Settle()
+				}
+				for _, id := range s.Lost(now) {
+					s.Sent(now, id)
+					carry(packet{number: uint16(id.Number), data: true})
+				}
+				if s.ProbeDue(now) {
+					carry(packet{probe: s.ProbeSent(now)})
+				}
+				if offered < total && rng.IntN(10) == 0 && s.Room(frame.Direct) {
+					n := s.Assign(frame.Direct)
+					out[n] = true
+					offered++
+					s.Sent(now, ID{frame.Direct, n})
+					carry(packet{number: uint16(n), data: true})
+				}
+				if rng.IntN(5000) == 0 { // the sender restarts
+					s = NewSender(cfg, [frame.Lanes]uint64{s.Next(frame.Direct), 1})
+					for n := range out {
+						s.Restore(ID{frame.Direct, n})
+					}
+				}
+				if rng.IntN(5000) == 0 { // the receiver restarts
+					held := r.held[frame.Direct]
+					r = NewReceiver(cfg, [frame.Lanes]uint64{r.Cumulative(frame.Direct), 0})
+					for n := range held {
+						r.Restore(ID{frame.Direct, n})
+					}
+				}
+			}
+			for i, n := range got {
+				if n != uint64(i+1) {
+					t.Fatalf("delivery %d was message %d", i+1, n)
+				}
+			}
+		})
+	}
+}
+
+// Eight bits of a number or of a receipt mean the same at both ends, whatever is under way and wherever it begins.
+func TestShortNumbers(t *testing.T) {
+	for _, start := range []uint64{1, 100, 250, 65500, 1 << 20} {
+		s := NewSender(Config{Window: [frame.Lanes]int{MaxAhead, 1}}, [frame.Lanes]uint64{start, 1})
+		for s.Room(frame.Direct) {
+			id := ID{frame.Direct, s.Assign(frame.Direct)}
+			if ahead := id.Number - start; s.Short(id) != (ahead < shortAhead) {
+				t.Fatalf("%d ahead of the oldest: short %v", ahead, s.Short(id))
+			}
+		}
+		next := s.Next(frame.Direct)
+		if next-start != MaxAhead {
+			t.Fatalf("%d under way, want %d", next-start, MaxAhead)
+		}
+		for cum := start - 1; cum < next; cum++ {
+			if got := s.Widen(frame.Direct, uint8(cum)); got != uint16(cum) {
+				t.Fatalf("receipt up to %d of %d to %d is understood as %d", cum, start, next-1, got)
+			}
+		}
+		for cum := start - 1; cum < start+shortAhead; cum++ {
+			r := NewReceiver(Config{}, [frame.Lanes]uint64{cum, 0})
+			for n := start; n < start+shortAhead; n++ {
+				if got := r.Widen(frame.Direct, uint8(n)); got != uint16(n) {
+					t.Fatalf("message %d is understood as %d by one that has all up to %d", n, got, cum)
+				}
+			}
+		}
+	}
+	s := NewSender(Config{Reorder: true}, [frame.Lanes]uint64{1, 1})
+	if s.Short(ID{frame.Direct, 1}) {
+		t.Error("a short number on a link that does not keep order")
+	}
+}

@@ -1,0 +1,144 @@
+package custody
+
+import (
+	"time"
+
+	"aldis/internal/link/frame"
+)
+
+// Fresh says what Accept found.
+type Fresh uint8
+
+const (
+	New       Fresh = iota // keep it, then Advance
+	Duplicate              // known; its receipt is owed again
+	Beyond                 // further ahead than anybody may send: drop it
+)
+
+// Receiver is the receiving half of one peer.
+type Receiver struct {
+	ackDelay time.Duration
+	cum      [frame.Lanes]uint64
+	held     [frame.Lanes]map[uint64]bool // above cum
+	owed     [frame.Lanes]bool
+	due      time.Time // when what is owed goes alone; zero: nothing owed
+}
+
+// NewReceiver starts with all numbers up to cum of each lane received.
+func NewReceiver(cfg Config, cum [frame.Lanes]uint64) *Receiver {
+	r := &Receiver{ackDelay: cfg.AckDelay, cum: cum}
+	for l := range r.held {
+		r.held[l] = map[uint64]bool{}
+	}
+	return r
+}
+
+// Restore adds a message that had arrived before its turn when the gateway stopped.
+func (r *Receiver) Restore(id ID) {
+	if id.Number > r.cum[id.Lane] {
+		r.held[id.Lane][id.Number] = true
+	}
+}
+
+// Cumulative is the number up to which everything of the lane was delivered.
+func (r *Receiver) Cumulative(l frame.Lane) uint64 { return r.cum[l] }
+
+// Widen finds the number of which the low 8 bits came, in a datagram newer than all others.
+func (r *Receiver) Widen(l frame.Lane, low uint8) uint16 {
+	return uint16(r.cum[l]) + uint16(int16(int8(low-uint8(r.cum[l]))))
+}
+
+// Accept looks at the low 16 bits of a number. After New the caller keeps the message and calls Advance. prompt: its
+// sender wants the receipt at once.
+func (r *Receiver) Accept(now time.Time, l frame.Lane, low uint16, prompt bool) (ID, Fresh) {
+	ahead := int16(low - uint16(r.cum[l]))
+	id := ID{l, r.cum[l] + uint64(int64(ahead))}
+	switch {
+	case ahead <= 0 || r.held[l][id.Number]:
+		if prompt {
+			r.owe(now, l, 0)
+		} else {
+			r.owe(now, l, r.ackDelay)
+		}
+		return id, Duplicate
+	case ahead > MaxAhead:
+		return id, Beyond
+	}
+	r.held[l][id.Number] = true
+	delay := r.ackDelay
+	if l == frame.Bulk || ahead > 1 || prompt {
+		delay = 0 // something before it is missing: the sender should know at once; a long message is worth a datagram
+	}
+	r.owe(now, l, delay)
+	return id, New
+}
+
+// Advance moves past the next message in order if it is there, and says which it was.
+func (r *Receiver) Advance(l frame.Lane) (ID, bool) {
+	n := r.cum[l] + 1
+	if !r.held[l][n] {
+		return ID{}, false
+	}
+	delete(r.held[l], n)
+	r.cum[l] = n
+	return ID{l, n}, true
+}
+
+// Next says which message Advance would move past.
+func (r *Receiver) Next(l frame.Lane) (ID, bool) {
+	n := r.cum[l] + 1
+	return ID{l, n}, r.held[l][n]
+}
+
+// Reject takes back that a message has arrived: it cannot be used as it is, and its sender shall send it again.
+func (r *Receiver) Reject(now time.Time, id ID) {
+	delete(r.held[id.Lane], id.Number)
+	r.owe(now, id.Lane, 0)
+}
+
+func (r *Receiver) owe(now time.Time, l frame.Lane, delay time.Duration) {
+	r.owed[l] = true
+	if due := now.Add(delay); r.due.IsZero() || due.Before(r.due) {
+		r.due = due
+	}
+}
+
+// Probed: the peer asks; receipts of both lanes are owed at once.
+func (r *Receiver) Probed(now time.Time) {
+	r.owe(now, frame.Direct, 0)
+	r.owed[frame.Bulk] = r.owed[frame.Bulk] || r.cum[frame.Bulk] > 0 || len(r.held[frame.Bulk]) > 0
+}
+
+// Due is when the receipts owed should go alone; zero when none is owed.
+func (r *Receiver) Due() time.Time { return r.due }
+
+// Receipts returns the receipts that are owed; Settle says that they went out.
+func (r *Receiver) Receipts() (receipts []frame.Receipt) {
+	for l, owed := range r.owed {
+		if owed {
+			receipts = append(receipts, r.receipt(frame.Lane(l)))
+		}
+	}
+	return receipts
+}
+
+// Settle notes that everything owed went out.
+func (r *Receiver) Settle() {
+	r.owed = [frame.Lanes]bool{}
+	r.due = time.Time{}
+}
+
+func (r *Receiver) receipt(l frame.Lane) frame.Receipt {
+	out := frame.Receipt{Lane: l, Cumulative: uint16(r.cum[l])}
+	for n := range r.held[l] {
+		bit := int(n - r.cum[l] - 1)
+		if bit/8 >= frame.MaxBitmap {
+			continue // told once those before it have arrived
+		}
+		for len(out.Bitmap) <= bit/8 {
+			out.Bitmap = append(out.Bitmap, 0)
+		}
+		out.Bitmap[bit/8] |= 1 << (bit % 8)
+	}
+	return out
+}

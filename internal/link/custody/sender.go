@@ -1,0 +1,336 @@
+package custody
+
+import (
+	"slices"
+	"time"
+
+	"aldis/internal/link/frame"
+)
+
+// Config derives from the link's profile.
+type Config struct {
+	Window        [frame.Lanes]int // messages under way and not acknowledged, 1..MaxAhead
+	RoundTrip     time.Duration    // the longest that a datagram and its answer take, queues included
+	Prompt        time.Duration    // the same without queues: a prompt message goes again, once, when it has passed
+	AckDelay      time.Duration    // a receipt may wait so long at the receiver for something to ride on
+	HoleAge       time.Duration    // 0, or how far the link may reorder: a hole is believed when so old
+	Reorder       bool             // the link does not keep order: numbers and receipts in full
+	ProbeInterval time.Duration    // between probes into silence
+}
+
+// MaxAhead bounds how far a number may be ahead of the oldest that is not acknowledged: 8 bits of a cumulative number are
+// enough then.
+const MaxAhead = 255
+
+// shortAhead is the same where 8 bits of a message's number are enough.
+const shortAhead = 127
+
+// After probeSteady probes without an answer the interval grows, by one ProbeInterval each, to maxProbeInterval of them.
+const (
+	maxProbeInterval = 4
+	probeSteady      = 20
+)
+
+// ID names a message of a peer.
+type ID struct {
+	Lane   frame.Lane
+	Number uint64
+}
+
+type flight struct {
+	sent    time.Time // last transmission; zero: never since the start
+	firstTx uint64
+	lastTx  uint64
+	lost    bool      // to be sent again
+	asked   bool      // a prompt receipt was waited for already
+	prompt  time.Time // when it goes again if the receipt that was asked for has not come; zero: not by time
+}
+
+// Sender is the sending half towards one peer.
+type Sender struct {
+	cfg    Config
+	next   [frame.Lanes]uint64 // to be assigned
+	flight [frame.Lanes]map[uint64]*flight
+	tx     uint64 // transmissions so far, of anything that a receipt can answer
+
+	heard      time.Time // last authentic datagram of the peer
+	dead       bool      // a probe was not answered in time
+	listening  bool      // the peer has said that it will be silent: it hears us and does not answer
+	ask        bool      // probe at the next chance
+	probing    bool      // a probe is out
+	probeID    uint8
+	probeTx    uint64
+	probeSent  time.Time
+	probeCount int // since something was heard
+}
+
+// NewSender starts with no message under way; next says the next number of each lane (at least 1).
+func NewSender(cfg Config, next [frame.Lanes]uint64) *Sender {
+	s := &Sender{cfg: cfg, next: next}
+	for l := range s.flight {
+		s.flight[l] = map[uint64]*flight{}
+	}
+	return s
+}
+
+// Restore adds a message that was under way when the gateway stopped. It counts as lost until a receipt says otherwise;
+// whether it arrived is asked first.
+func (s *Sender) Restore(id ID) {
+	s.flight[id.Lane][id.Number] = &flight{}
+	s.next[id.Lane] = max(s.next[id.Lane], id.Number+1)
+	s.ask = true
+}
+
+// Next is the number that Assign would give.
+func (s *Sender) Next(l frame.Lane) uint64 { return s.next[l] }
+
+// UnderWay counts the messages of a lane that are not acknowledged.
+func (s *Sender) UnderWay(l frame.Lane) int { return len(s.flight[l]) }
+
+// Dead says that the link does not answer: nothing but probes is worth its air.
+func (s *Sender) Dead() bool { return s.dead }
+
+// Room says whether another message of the lane may go.
+func (s *Sender) Room(l frame.Lane) bool { return s.RoomFor(l, 0) }
+
+// RoomFor is Room with a window that is larger by extra, for messages that must not wait for receipts.
+func (s *Sender) RoomFor(l frame.Lane, extra int) bool {
+	window := s.cfg.Window[l] + extra
+	if s.listening {
+		window = MaxAhead // receipts come when its silence ends
+	}
+	return !s.dead && len(s.flight[l]) < window && s.next[l]-s.base(l) < MaxAhead
+}
+
+// Listening says that the peer will be silent (EMCON) from now on: messages go out once and are kept, nothing is asked,
+// and silence is no sign of a dead link. It ends with the first datagram that the peer sends.
+func (s *Sender) Listening() {
+	s.listening, s.dead, s.probing, s.ask = true, false, false, false
+}
+
+// IsListening says whether the peer is believed to be silent.
+func (s *Sender) IsListening() bool { return s.listening }
+
+// base is the oldest number not acknowledged, or next.
+func (s *Sender) base(l frame.Lane) uint64 {
+	b := s.next[l]
+	for n := range s.flight[l] {
+		b = min(b, n)
+	}
+	return b
+}
+
+// Assign takes the next number of the lane. The caller makes it durable before the message goes out.
+func (s *Sender) Assign(l frame.Lane) uint64 {
+	n := s.next[l]
+	s.next[l]++
+	s.flight[l][n] = &flight{}
+	return n
+}
+
+// Short says whether the low 8 bits of a message's number name it: all that is under way is near, and the link keeps
+// order, so that nothing older comes in behind what is newer.
+func (s *Sender) Short(id ID) bool {
+	return !s.cfg.Reorder && max(s.next[id.Lane], id.Number+1)-min(s.base(id.Lane), id.Number) <= shortAhead
+}
+
+// Widen finds the cumulative number of which a datagram newer than all others had the low 8 bits.
+func (s *Sender) Widen(l frame.Lane, low uint8) uint16 {
+	base := s.base(l)
+	return uint16(base-1) + uint16(low-uint8(base-1))
+}
+
+// Sent notes that the message went out, for the first time or again.
+func (s *Sender) Sent(now time.Time, id ID) {
+	f := s.flight[id.Lane][id.Number]
+	if f == nil {
+		return
+	}
+	s.tx++
+	if f.firstTx == 0 {
+		f.firstTx = s.tx
+	}
+	f.sent, f.lastTx, f.lost, f.prompt = now, s.tx, false, time.Time{}
+}
+
+// SentPrompt is Sent for a message whose receipt was asked for at once: it goes again by itself, once.
+func (s *Sender) SentPrompt(now time.Time, id ID) {
+	f := s.flight[id.Lane][id.Number]
+	s.Sent(now, id)
+	if f != nil && !f.asked && !s.listening {
+		f.asked, f.prompt = true, now.Add(s.cfg.Prompt)
+	}
+}
+
+// Again says that the peer has begun anew: what it has not acknowledged by now never reached it, or its receipt is on
+// its way. All of it goes again.
+func (s *Sender) Again() {
+	for _, f := range s.flight[frame.Direct] {
+		f.lost, f.asked = true, false
+	}
+}
+
+// Heard notes an authentic datagram of the peer: the link is there.
+func (s *Sender) Heard(now time.Time) {
+	s.heard = now
+	s.probeCount = 0
+	if s.dead || s.listening {
+		s.dead, s.listening = false, false
+		s.ask = true // what was under way when it died is either there or lost; Answer settles it if it is in here
+	}
+}
+
+// Receipt applies a receipt and returns what it acknowledges for the first time, in order.
+func (s *Sender) Receipt(now time.Time, r frame.Receipt) (acked []ID) {
+	l := r.Lane
+	if int(l) >= frame.Lanes || len(s.flight[l]) == 0 {
+		return nil
+	}
+	base := s.base(l)
+	// The cumulative number lies between base-1 and next-1; whatever else it says is of another time.
+	cum := base - 1 + uint64(r.Cumulative-uint16(base-1))
+	if cum >= s.next[l] {
+		return nil
+	}
+	var latest uint64 // transmission that the receipt proves to have arrived
+	take := func(n uint64) {
+		if f := s.flight[l][n]; f != nil {
+			latest = max(latest, f.firstTx)
+			delete(s.flight[l], n)
+			acked = append(acked, ID{l, n})
+		}
+	}
+	for n := base; n <= cum; n++ {
+		take(n)
+	}
+	for i, octet := range r.Bitmap {
+		for bit := range 8 {
+			if octet>>bit&1 != 0 {
+				take(cum + 1 + uint64(i*8+bit))
+			}
+		}
+	}
+	if l == frame.Direct { // the link keeps order: what went out before is lost
+		s.loseBefore(now, latest)
+	}
+	return acked
+}
+
+// loseBefore marks the direct messages that were last sent before transmission tx.
+func (s *Sender) loseBefore(now time.Time, tx uint64) {
+	for _, f := range s.flight[frame.Direct] {
+		if f.lastTx < tx && now.Sub(f.sent) >= s.cfg.HoleAge {
+			f.lost = true
+		}
+	}
+}
+
+// Answer applies the answer to a probe: the receipts before it in the same datagram tell all that had arrived.
+func (s *Sender) Answer(now time.Time, id uint8) {
+	if s.probing && id == s.probeID {
+		s.probing, s.ask = false, false
+		s.loseBefore(now, s.probeTx)
+	}
+}
+
+// Lost returns the direct messages that have to go again, oldest first; none while the link is dead.
+func (s *Sender) Lost(now time.Time) []ID {
+	if s.dead {
+		return nil
+	}
+	var ids []ID
+	for n, f := range s.flight[frame.Direct] {
+		if f.lost || !f.prompt.IsZero() && !now.Before(f.prompt) {
+			ids = append(ids, ID{frame.Direct, n})
+		}
+	}
+	slices.SortFunc(ids, func(a, b ID) int { return int(int64(a.Number - b.Number)) })
+	return ids
+}
+
+// overdue is when the oldest message without receipt should have had one; zero when none waits.
+func (s *Sender) overdue() time.Time {
+	var oldest time.Time
+	for l := range s.flight {
+		for _, f := range s.flight[l] {
+			if !f.sent.IsZero() && !f.lost && (oldest.IsZero() || f.sent.Before(oldest)) {
+				oldest = f.sent
+			}
+		}
+	}
+	if oldest.IsZero() {
+		return oldest
+	}
+	return oldest.Add(s.cfg.RoundTrip + s.cfg.AckDelay)
+}
+
+// Deadline is when ProbeDue or Lost may change by themselves; zero when nothing waits.
+func (s *Sender) Deadline() time.Time {
+	due := s.probeDeadline()
+	if s.dead {
+		return due
+	}
+	for _, f := range s.flight[frame.Direct] {
+		if !f.prompt.IsZero() && (due.IsZero() || f.prompt.Before(due)) {
+			due = f.prompt
+		}
+	}
+	return due
+}
+
+func (s *Sender) probeDeadline() time.Time {
+	if s.listening {
+		return time.Time{}
+	}
+	if s.probing {
+		if !s.dead {
+			return s.probeSent.Add(s.cfg.RoundTrip)
+		}
+		return s.probeSent.Add(s.interval())
+	}
+	due := s.overdue()
+	if due.IsZero() {
+		return due
+	}
+	if again := s.probeSent.Add(s.cfg.ProbeInterval); again.After(due) {
+		due = again // a receiver that answers and still lacks the message gets it again, not another probe
+	}
+	return due
+}
+
+func (s *Sender) interval() time.Duration {
+	if s.probeCount <= probeSteady {
+		return s.cfg.ProbeInterval
+	}
+	return time.Duration(min(1+s.probeCount-probeSteady, maxProbeInterval)) * s.cfg.ProbeInterval
+}
+
+// ProbeDue says whether to send a probe now; it also notices that the last one was not answered.
+func (s *Sender) ProbeDue(now time.Time) bool {
+	if s.listening {
+		return false
+	}
+	if s.probing && !s.dead && !now.Before(s.probeSent.Add(s.cfg.RoundTrip)) {
+		s.probing = false
+		if s.heard.Before(s.probeSent) {
+			s.dead, s.probing = true, true
+		} // else the probe or its answer was lost on a link that is there: ask again below
+	}
+	if s.dead {
+		return !now.Before(s.probeSent.Add(s.interval()))
+	}
+	if s.ask {
+		return true
+	}
+	due := s.probeDeadline()
+	return !s.probing && !due.IsZero() && !now.Before(due)
+}
+
+// ProbeSent notes that a probe goes out and returns its number.
+func (s *Sender) ProbeSent(now time.Time) uint8 {
+	s.tx++
+	s.probeID++
+	s.probeCount++
+	s.probing, s.ask, s.probeSent, s.probeTx = true, false, now, s.tx
+	return s.probeID
+}

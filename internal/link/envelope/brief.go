@@ -1,0 +1,151 @@
+package envelope
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"aldis/internal/link/compact"
+)
+
+// The first octet of an envelope on the link says which of three forms it has. A Protocol Buffers tag is neither 0 nor,
+// for the fields below 16 that an Envelope has, above 127:
+//
+//	0              deflated: an envelope of another form follows, as compact.Deflated
+//	1 to 127       Protocol Buffers
+//	128 to 255     brief: the messages of a flow that is known, which is nearly all there is on a busy link
+//
+// A brief envelope has the flow's number in the low six bits (63: an unsigned varint with it follows), in flows whose
+// messages have a key three octets of that, then of each element codec and code, before all but the last an unsigned varint with the octets of both. With formAlike no codec is
+// there: each is compact.Alike.
+const (
+	formDeflated = 0x00
+	formBrief    = 0x80
+	formAlike    = 0x40
+	longFlow     = 0x3f
+)
+
+// MaxEnvelope bounds what one envelope is expanded to, in octets; lan's own limit for a message is no higher.
+const MaxEnvelope = 32 << 20
+
+// Pack returns an envelope as it crosses the link, deflated where that is shorter; that is valid until coder's next use.
+func Pack(coder *compact.Coder, b []byte) []byte {
+	const modelled = formBrief | formAlike
+	if len(b) == 0 || b[0]&modelled == modelled { // nothing is left to gain
+		return b
+	}
+	if out, ok := coder.Deflate(b); ok && len(out)+1 < len(b) {
+		return append([]byte{formDeflated}, out...)
+	}
+	return b
+}
+
+// unpack undoes Pack.
+func unpack(b []byte) ([]byte, error) {
+	if len(b) == 0 || b[0] != formDeflated {
+		return b, nil
+	}
+	out, err := compact.Expand(compact.Deflated, b[1:], MaxEnvelope)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrMalformed, err)
+	}
+	if len(out) > 0 && out[0] == formDeflated {
+		return nil, fmt.Errorf("%w: deflated twice", ErrMalformed)
+	}
+	return out, nil
+}
+
+// appendBrief appends e in brief form; false where it says more than that can hold. alike says of which element the
+// codec need not be told; nil: of none.
+func appendBrief(dst []byte, e *Envelope, alike func(i int, codec compact.Codec, code []byte) bool) ([]byte, bool) {
+	coded := e.Coded
+	if len(coded) == 0 {
+		for _, d := range e.Data {
+			coded = append(coded, append([]byte{byte(compact.Stored)}, d...))
+		}
+	}
+	if e.Flow == 0 || proto.Size(e) != proto.Size(&Envelope{Flow: e.Flow, Data: e.Data, Coded: e.Coded, Key: e.Key}) {
+		return dst, false
+	}
+	form := byte(formBrief)
+	if alike != nil && len(coded) > 0 {
+		all := true
+		for i, c := range coded {
+			all = all && alike(i, compact.Codec(c[0]), c[1:])
+		}
+		if all {
+			form |= formAlike
+		}
+	}
+	if e.Flow < longFlow {
+		dst = append(dst, form|byte(e.Flow))
+	} else {
+		dst = binary.AppendUvarint(append(dst, form|longFlow), uint64(e.Flow))
+	}
+	if e.Key != 0 {
+		dst = append(dst, byte(e.Key>>16), byte(e.Key>>8), byte(e.Key))
+	}
+	for i, c := range coded {
+		if form&formAlike != 0 {
+			c = c[1:]
+		}
+		if i < len(coded)-1 {
+			dst = binary.AppendUvarint(dst, uint64(len(c)))
+		}
+		dst = append(dst, c...)
+	}
+	return dst, true
+}
+
+// parseBrief is the inverse of appendBrief; lookup says how many elements the flow's messages have.
+func parseBrief(b []byte, lookup func(number uint32) (Flow, bool)) (*Envelope, error) {
+	e := &Envelope{Flow: uint32(b[0] & longFlow)}
+	alike := b[0]&formAlike != 0
+	b = b[1:]
+	if e.Flow == longFlow {
+		flow, n := binary.Uvarint(b)
+		if n <= 0 || flow < longFlow || flow > 1<<32-1 {
+			return nil, fmt.Errorf("%w: flow number", ErrMalformed)
+		}
+		e.Flow, b = uint32(flow), b[n:]
+	}
+	var flow Flow
+	known := false
+	if lookup != nil {
+		flow, known = lookup(e.Flow)
+	}
+	if !known || e.Flow == 0 {
+		return nil, fmt.Errorf("%w: %d", ErrUnknownFlow, e.Flow)
+	}
+	var def FlowDef
+	if err := proto.Unmarshal([]byte(flow), &def); err != nil {
+		return nil, fmt.Errorf("%w: flow %d: %v", ErrMalformed, e.Flow, err)
+	}
+	if def.Keyed {
+		if len(b) < 3 {
+			return nil, fmt.Errorf("%w: key cut short", ErrMalformed)
+		}
+		e.Key, b = uint32(b[0])<<16|uint32(b[1])<<8|uint32(b[2]), b[3:]
+	}
+	for i := range def.Shape {
+		c := b
+		if i < len(def.Shape)-1 {
+			size, n := binary.Uvarint(b)
+			if n <= 0 || size > uint64(len(b)-n) {
+				return nil, fmt.Errorf("%w: element %d cut short", ErrMalformed, i)
+			}
+			c = b[n : n+int(size)]
+			b = b[n:]
+		}
+		b = b[len(c):]
+		if alike {
+			c = append([]byte{byte(compact.Alike)}, c...)
+		}
+		e.Coded = append(e.Coded, c)
+	}
+	if len(b) > 0 {
+		return nil, fmt.Errorf("%w: %d octets behind a message", ErrMalformed, len(b))
+	}
+	return e, nil
+}

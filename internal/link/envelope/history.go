@@ -1,0 +1,112 @@
+package envelope
+
+import (
+	"aldis/internal/jxtabridge"
+	"aldis/internal/link/compact"
+)
+
+// Only so many flows of a lane, by number, and so many elements of their messages are coded after the messages before:
+// both ends hold these in memory and in their journals.
+const (
+	HistoryFlows    = 64
+	HistoryElements = 8
+)
+
+type historyKey struct {
+	flow    uint32
+	element int
+}
+
+// Histories are the messages of one direction of the direct lane that both ends are known to hold, by flow and element.
+// The sender's get a message when its receipt and those of all before it have come, the receiver's when it is delivered:
+// both in order of number. The zero value is empty.
+type Histories struct {
+	Complete bool // as of each compact.History
+
+	of map[historyKey]*compact.History
+}
+
+// Of is the history of an element; nil where none is kept.
+func (h *Histories) Of(flow uint32, element int) *compact.History {
+	if flow == 0 || flow > HistoryFlows || element >= HistoryElements {
+		return nil
+	}
+	k := historyKey{flow, element}
+	if h.of == nil {
+		h.of = map[historyKey]*compact.History{}
+	}
+	if h.of[k] == nil {
+		h.of[k] = &compact.History{Complete: h.Complete}
+	}
+	return h.of[k]
+}
+
+// Add takes a message that both ends hold.
+func (h *Histories) Add(flow uint32, number uint64, p *jxtabridge.Payload) {
+	for i, e := range flat(p.Elements) {
+		if hist := h.Of(flow, i); hist != nil {
+			hist.Add(number, e.Data)
+		}
+	}
+}
+
+// Sent tells the sender's histories that message number of a flow goes out, before later ones are coded.
+func (h *Histories) Sent(flow uint32, number uint64, p *jxtabridge.Payload) {
+	for i := range flat(p.Elements) {
+		if hist := h.Of(flow, i); hist != nil {
+			hist.Sent(number)
+		}
+	}
+}
+
+// AddElement is Add for one element.
+func (h *Histories) AddElement(flow uint32, element int, number uint64, data []byte) {
+	if hist := h.Of(flow, element); hist != nil {
+		hist.Add(number, data)
+	}
+}
+
+// InsertElement takes one element of a message that may come out of order, and keeps so many and about so many octets of
+// its flow and place; it returns the numbers of those that are not kept any more.
+func (h *Histories) InsertElement(flow uint32, element int, number uint64, data []byte, keep, octets int) (gone []uint64) {
+	if hist := h.Of(flow, element); hist != nil {
+		return hist.Insert(number, data, keep, octets)
+	}
+	return nil
+}
+
+// Elements calls f with each element of a payload that is learned from.
+func Elements(flow uint32, p *jxtabridge.Payload, f func(element int, data []byte)) {
+	if flow == 0 || flow > HistoryFlows {
+		return
+	}
+	for i, e := range flat(p.Elements) {
+		if i < HistoryElements && len(e.Data) <= compact.MaxLearned {
+			f(i, e.Data)
+		}
+	}
+}
+
+// Decode expands an element of message number; it is for Texts.
+func (h *Histories) Decode(coder *compact.Coder, number uint64) func(uint32, int, compact.Codec, []byte, int) ([]byte, error) {
+	return func(flow uint32, i int, codec compact.Codec, code []byte, limit int) ([]byte, error) {
+		if hist := h.Of(flow, i); hist != nil {
+			return coder.ExpandAfter(codec, code, hist, number, limit)
+		}
+		return coder.Expand(codec, code, limit)
+	}
+}
+
+// Encode lets texts code message number of a flow after those that h has.
+func (h *Histories) Encode(texts *Texts, flow uint32, number uint64) {
+	texts.Encode = func(i int, data []byte) ([]byte, compact.Codec) {
+		if hist := h.Of(flow, i); hist != nil {
+			return texts.Coder.AppendAfter(nil, data, hist, number)
+		}
+		return texts.Coder.Append(nil, data)
+	}
+	texts.Alike = func(i int, codec compact.Codec, code []byte) bool {
+		hist := h.Of(flow, i)
+		return hist != nil && hist.Alike(codec, code, number)
+	}
+}

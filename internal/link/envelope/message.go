@@ -1,0 +1,425 @@
+package envelope
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
+
+	"aldis/internal/jxta"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/link/compact"
+)
+
+// Limits of what Parse accepts.
+const (
+	MaxElements = 4096      // elements of one message; lan's own limit is no higher
+	MaxDoc      = 256 << 10 // octets of one document, expanded
+	MaxItems    = 4096      // items of one message
+	MaxExpanded = 32 << 20  // octets of all elements of one message, expanded
+)
+
+var (
+	ErrMalformed   = errors.New("envelope: malformed")
+	ErrLimit       = errors.New("envelope: beyond a limit")
+	ErrUnknownFlow = errors.New("envelope: flow number not known here")
+)
+
+// Hash names one version of an item: the first octets of a SHA-256 over it (package replica).
+type Hash [4]byte
+
+// Message is one message under custody. Payload, or any of the rest.
+type Message struct {
+	Payload *jxtabridge.Payload // MsgID does not travel
+	Items   []jxtabridge.Item
+	Asks    bool      // Have is meant, even when empty
+	Have    []Hash    // items held from the receiver's site
+	Void    []Hash    // items that the sender's site does not have
+	Again   []uint32  // P_Mul messages of the receiver that the sender has and cannot read
+	Renew   []Renewal // items that the receiver holds and that live longer now
+}
+
+// Flow is the canonical encoding of what the messages of one flow have in common. Equal flows have equal octets.
+type Flow string
+
+// FlowOf returns the flow that p belongs to.
+func FlowOf(p *jxtabridge.Payload) Flow {
+	f := &FlowDef{
+		Group: compact.AppendID(nil, p.Group),
+		Src:   compact.AppendID(nil, p.Src),
+	}
+	if p.Wire {
+		f.Pipe = compact.AppendID(nil, p.Pipe)
+	} else {
+		f.Dst = compact.AppendID(nil, p.Dst)
+		f.Service = p.Service
+		if id, ok := strings.CutPrefix(p.Param, urn); ok {
+			f.ParamPipe = compact.AppendID(nil, id)
+		} else {
+			f.Param = p.Param
+		}
+	}
+	f.Precedence, f.Keyed = uint32(p.Precedence), p.Key != 0
+	for _, e := range flat(p.Elements) {
+		f.Shape = append(f.Shape, &Shape{Namespace: e.Namespace, Name: e.Name, Type: e.Type, Encoding: e.Encoding,
+			Signed: e.Signature != nil})
+	}
+	return Flow(marshal(nil, f))
+}
+
+// flat lists elements, each followed by its signature element if it has one.
+func flat(elements []jxta.Element) (list []*jxta.Element) {
+	for i := range elements {
+		for e := &elements[i]; e != nil; e = e.Signature {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+const urn = "urn:jxta:"
+
+const (
+	maxKey        = 1<<24 - 1
+	maxPrecedence = 5
+)
+
+var deterministic = proto.MarshalOptions{Deterministic: true}
+
+func marshal(dst []byte, m proto.Message) []byte {
+	out, err := deterministic.MarshalAppend(dst, m)
+	if err != nil { // only for text that is not UTF-8, which Append has made sure of
+		panic("envelope: " + err.Error())
+	}
+	return out
+}
+
+// Texts codes the data of elements and the documents of items, which is where the octets are. Nil leaves data as it is
+// and expands what needs no messages before it.
+type Texts struct {
+	Coder *compact.Coder
+	Rules []compact.Rule // how hard elements are tried, by MIME type, name and size; nil: all as hard as can be
+	// Encode codes element number i of a payload, Decode expands it; flow is the number of the payload's flow, 0 where
+	// it has none. Nil: the Coder does, without what came before.
+	Encode func(i int, data []byte) ([]byte, compact.Codec)
+	// Alike says whether the far end finds out by itself which codec Encode answered; nil: it does not.
+	Alike  func(i int, codec compact.Codec, code []byte) bool
+	Decode func(flow uint32, i int, codec compact.Codec, code []byte, limit int) ([]byte, error)
+	// Seen, where it is set, is told of each element and document before it is expanded; octets include the codec's.
+	Seen func(document bool, codec compact.Codec, octets int)
+}
+
+func (t *Texts) encode(i int, e *jxta.Element) ([]byte, compact.Codec) {
+	effort := compact.EffortFor(t.Rules, e.Type, e.Name, len(e.Data))
+	if t.Encode != nil && effort == compact.Full {
+		return t.Encode(i, e.Data)
+	}
+	return t.Coder.AppendElement(nil, e.Data, effort)
+}
+
+func (t *Texts) decode(flow uint32, i int, coded []byte, limit int) ([]byte, error) {
+	if len(coded) == 0 {
+		return nil, fmt.Errorf("%w: an element without codec", ErrMalformed)
+	}
+	codec, code := compact.Codec(coded[0]), coded[1:]
+	if t != nil && t.Seen != nil {
+		t.Seen(false, codec, len(coded))
+	}
+	switch {
+	case t == nil:
+		return compact.Expand(codec, code, limit)
+	case t.Decode != nil:
+		return t.Decode(flow, i, codec, code, limit)
+	}
+	return t.Coder.Expand(codec, code, limit)
+}
+
+// Append is AppendCoded with nothing coded, as a journal keeps it.
+func Append(dst []byte, m Message, number uint32, define bool) ([]byte, error) {
+	return AppendCoded(dst, m, number, define, nil)
+}
+
+// Parse is ParseCoded without messages before it.
+func Parse(b []byte, lookup func(number uint32) (Flow, bool)) (m Message, number uint32, defined Flow, err error) {
+	return ParseCoded(b, lookup, nil)
+}
+
+// AppendCoded appends m in wire form (brief.go). number is what m.Payload's flow is known by; with define, its meaning goes along.
+// The error is ErrMalformed for texts that are not UTF-8.
+func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts) ([]byte, error) {
+	e := &Envelope{}
+	if p := m.Payload; p != nil {
+		if !valid(p) {
+			return dst, fmt.Errorf("%w: a name is not UTF-8", ErrMalformed)
+		}
+		e.Flow, e.Key = number, p.Key&maxKey
+		if texts == nil && !p.Expires.IsZero() {
+			e.Expires = uint32(p.Expires.Unix())
+		}
+		elements := flat(p.Elements)
+		for _, el := range elements {
+			e.Data = append(e.Data, el.Data)
+		}
+		if texts != nil {
+			e.code(texts, elements)
+		}
+		if define {
+			e.Define = &FlowDef{}
+			if err := proto.Unmarshal([]byte(FlowOf(p)), e.Define); err != nil {
+				return dst, fmt.Errorf("%w: %v", ErrMalformed, err)
+			}
+		}
+	}
+	var coder *compact.Coder
+	if texts != nil {
+		coder = texts.Coder
+	}
+	for _, it := range m.Items {
+		if it.Doc != nil && len(it.Doc) > MaxDoc {
+			return dst, fmt.Errorf("%w: document of %d octets", ErrLimit, len(it.Doc))
+		}
+		e.Items = append(e.Items, itemOut(coder, it))
+	}
+	if m.Asks {
+		e.Have, e.HaveNone = joinHashes(m.Have), len(m.Have) == 0
+	}
+	e.Void, e.Again, e.Renew = joinHashes(m.Void), m.Again, joinRenewals(m.Renew)
+	if texts != nil {
+		if brief, ok := appendBrief(dst, e, texts.Alike); ok {
+			return brief, nil
+		}
+	}
+	return marshal(dst, e), nil
+}
+
+// code replaces Data by Coded where that is shorter.
+func (e *Envelope) code(texts *Texts, elements []*jxta.Element) {
+	saved := -len(elements)
+	coded := make([][]byte, len(elements))
+	for i, el := range elements {
+		code, codec := texts.encode(i, el)
+		coded[i] = append([]byte{byte(codec)}, code...)
+		saved += len(el.Data) - len(code)
+	}
+	if saved > 0 {
+		e.Data, e.Coded = nil, coded
+	}
+}
+
+// ParseCoded is the inverse of AppendCoded, and of Pack behind it. lookup says which flow a number means when the message does not define it.
+// Returned slices alias b, except documents.
+func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts) (m Message, number uint32, defined Flow, err error) {
+	if b, err = unpack(b); err != nil {
+		return m, 0, "", err
+	}
+	e := &Envelope{}
+	if len(b) > 0 && b[0]&formBrief != 0 {
+		if e, err = parseBrief(b, lookup); err != nil {
+			return m, 0, "", err
+		}
+	} else if err := proto.Unmarshal(b, e); err != nil {
+		return m, 0, "", fmt.Errorf("%w: %v", ErrMalformed, err)
+	}
+	if len(e.Data) > MaxElements || len(e.Coded) > MaxElements || len(e.Items) > MaxItems || len(e.Again) > MaxItems {
+		return m, 0, "", ErrLimit
+	}
+	if len(e.Coded) > 0 {
+		if e.Data, err = expandAll(e.Flow, e.Coded, texts); err != nil {
+			return m, e.Flow, "", err
+		}
+	}
+	if e.Flow != 0 || e.Define != nil {
+		flow := e.Define
+		if flow == nil {
+			known, ok := lookup(e.Flow)
+			if !ok {
+				return m, e.Flow, "", fmt.Errorf("%w: %d", ErrUnknownFlow, e.Flow)
+			}
+			flow = &FlowDef{}
+			if err := proto.Unmarshal([]byte(known), flow); err != nil {
+				return m, e.Flow, "", fmt.Errorf("%w: flow %d: %v", ErrMalformed, e.Flow, err)
+			}
+		}
+		if m.Payload, err = payloadIn(flow, e.Data); err != nil {
+			return Message{}, e.Flow, "", err
+		}
+		m.Payload.Key = e.Key & maxKey
+		if e.Expires != 0 {
+			m.Payload.Expires = time.Unix(int64(e.Expires), 0).UTC()
+		}
+		number = e.Flow
+		if e.Define != nil {
+			defined = Flow(marshal(nil, e.Define))
+		}
+	}
+	for _, it := range e.Items {
+		item, err := itemIn(it, texts)
+		if err != nil {
+			return Message{}, 0, "", err
+		}
+		m.Items = append(m.Items, item)
+	}
+	if m.Have, err = splitHashes(e.Have); err != nil {
+		return Message{}, 0, "", err
+	}
+	if m.Void, err = splitHashes(e.Void); err != nil {
+		return Message{}, 0, "", err
+	}
+	if m.Renew, err = splitRenewals(e.Renew); err != nil {
+		return Message{}, 0, "", err
+	}
+	m.Asks, m.Again = e.HaveNone || len(m.Have) > 0, e.Again
+	return m, number, defined, nil
+}
+
+// valid says whether every text of p can travel as a Protocol Buffers string.
+func valid(p *jxtabridge.Payload) bool {
+	ok := utf8.ValidString(p.Service) && utf8.ValidString(p.Param)
+	for _, e := range flat(p.Elements) {
+		for _, s := range [...]string{e.Namespace, e.Name, e.Type, e.Encoding} {
+			ok = ok && utf8.ValidString(s)
+		}
+	}
+	return ok
+}
+
+func payloadIn(f *FlowDef, data [][]byte) (*jxtabridge.Payload, error) {
+	if len(data) != len(f.Shape) {
+		return nil, fmt.Errorf("%w: %d elements for a flow of %d", ErrMalformed, len(data), len(f.Shape))
+	}
+	if f.Precedence > maxPrecedence {
+		return nil, fmt.Errorf("%w: precedence %d", ErrMalformed, f.Precedence)
+	}
+	p := &jxtabridge.Payload{Wire: len(f.Pipe) > 0, Precedence: uint8(f.Precedence)}
+	if p.Wire { // what a routed message has besides would be noise
+		f.Dst, f.Service, f.Param, f.ParamPipe = nil, "", "", nil
+	}
+	p.Service, p.Param = f.Service, f.Param
+	ids := []struct {
+		to   *string
+		from []byte
+	}{{&p.Group, f.Group}, {&p.Src, f.Src}, {&p.Pipe, f.Pipe}, {&p.Dst, f.Dst}, {&p.Param, f.ParamPipe}}
+	for _, id := range ids {
+		if len(id.from) == 0 {
+			continue
+		}
+		text, err := compact.ParseID(id.from)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %v", ErrMalformed, err)
+		}
+		*id.to = text
+	}
+	if len(f.ParamPipe) > 0 {
+		p.Param = urn + p.Param
+	}
+	var signed *jxta.Element // waits for its signature
+	for i, s := range f.Shape {
+		e := &jxta.Element{Namespace: s.Namespace, Name: s.Name, Type: s.Type, Encoding: s.Encoding, Data: data[i]}
+		if signed != nil {
+			signed.Signature = e
+		} else {
+			p.Elements = append(p.Elements, *e)
+			e = &p.Elements[len(p.Elements)-1]
+		}
+		if signed = nil; s.Signed {
+			signed = e
+		}
+	}
+	if signed != nil {
+		return nil, fmt.Errorf("%w: an element's signature is missing", ErrMalformed)
+	}
+	return p, nil
+}
+
+func itemOut(coder *compact.Coder, it jxtabridge.Item) *ItemDef {
+	out := &ItemDef{
+		Kind: uint32(it.Kind), Sub: uint32(it.Sub), Signed: it.Signed, Gone: it.Gone,
+		Group: compact.AppendID(nil, it.Group),
+		Peer:  compact.AppendID(nil, it.Peer),
+	}
+	if it.ID != "" {
+		out.Id = compact.AppendID(nil, it.ID)
+	}
+	if len(it.Doc) > 0 && coder == nil {
+		out.Doc = append([]byte{byte(compact.Stored)}, it.Doc...)
+	} else if len(it.Doc) > 0 {
+		doc, codec := coder.Append([]byte{0}, it.Doc)
+		doc[0] = byte(codec)
+		out.Doc = doc
+	}
+	if !it.Expires.IsZero() {
+		out.Expires = uint32(it.Expires.Unix())
+	}
+	return out
+}
+
+func itemIn(in *ItemDef, texts *Texts) (it jxtabridge.Item, err error) {
+	it = jxtabridge.Item{Kind: jxtabridge.ItemKind(in.Kind), Sub: uint8(in.Sub), Signed: in.Signed, Gone: in.Gone}
+	if in.Kind == 0 || in.Kind > uint32(jxtabridge.ItemAsk) || in.Sub > 255 {
+		return it, fmt.Errorf("%w: item kind %d, %d", ErrMalformed, in.Kind, in.Sub)
+	}
+	if it.Group, err = compact.ParseID(in.Group); err != nil {
+		return it, fmt.Errorf("%w: %v", ErrMalformed, err)
+	}
+	if it.Peer, err = compact.ParseID(in.Peer); err != nil {
+		return it, fmt.Errorf("%w: %v", ErrMalformed, err)
+	}
+	if len(in.Id) > 0 {
+		if it.ID, err = compact.ParseID(in.Id); err != nil {
+			return it, fmt.Errorf("%w: %v", ErrMalformed, err)
+		}
+	}
+	if len(in.Doc) > 0 {
+		expand := compact.Expand
+		if texts != nil {
+			expand = texts.Coder.Expand // with its tables, that need not be made anew
+			if texts.Seen != nil {
+				texts.Seen(true, compact.Codec(in.Doc[0]), len(in.Doc))
+			}
+		}
+		if it.Doc, err = expand(compact.Codec(in.Doc[0]), in.Doc[1:], MaxDoc); err != nil {
+			return it, fmt.Errorf("%w: %w", ErrMalformed, err)
+		}
+	}
+	if in.Expires != 0 {
+		it.Expires = time.Unix(int64(in.Expires), 0).UTC()
+	}
+	return it, nil
+}
+
+// expandAll expands the elements of a payload, all together to MaxExpanded at the most.
+func expandAll(flow uint32, coded [][]byte, texts *Texts) ([][]byte, error) {
+	data := make([][]byte, len(coded))
+	left := MaxExpanded
+	for i, c := range coded {
+		d, err := texts.decode(flow, i, c, left)
+		if err != nil {
+			return nil, fmt.Errorf("envelope: element %d: %w", i, err)
+		}
+		data[i] = d
+		left -= len(d)
+	}
+	return data, nil
+}
+
+func joinHashes(hashes []Hash) []byte {
+	var b []byte
+	for _, h := range hashes {
+		b = append(b, h[:]...)
+	}
+	return b
+}
+
+func splitHashes(b []byte) ([]Hash, error) {
+	if len(b)%len(Hash{}) != 0 {
+		return nil, fmt.Errorf("%w: %d octets of hashes", ErrMalformed, len(b))
+	}
+	var hashes []Hash
+	for ; len(b) > 0; b = b[len(Hash{}):] {
+		hashes = append(hashes, Hash(b[:len(Hash{})]))
+	}
+	return hashes, nil
+}

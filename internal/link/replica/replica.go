@@ -1,0 +1,457 @@
+// Package replica keeps sister gateways' copies of this site's state equal to it, by sending only what changed: which
+// items a site has, what each peer is known to hold, what is on its way. After an outage or a lost store a digest of
+// four octets tells whether the copies agree, and a list of hashes mends them if not. Design, decision 1.
+//
+// Times are arguments; an item's lifetime travels as absolute expiry and both ends forget it then without a word.
+package replica
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"aldis/internal/jxtabridge"
+	"aldis/internal/link/envelope"
+)
+
+// HashOf names the version of an item. The lifetime is no part of it: a refreshed item is the same item.
+func HashOf(it jxtabridge.Item) envelope.Hash {
+	h := sha256.New()
+	key := it.Key()
+	h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(key))))
+	h.Write([]byte(key))
+	if it.Signed {
+		h.Write([]byte{1})
+	} else {
+		h.Write([]byte{0})
+	}
+	h.Write(it.Doc)
+	return envelope.Hash(h.Sum(nil)[:4])
+}
+
+// Version is what a peer holds of an item.
+type Version struct {
+	Hash    envelope.Hash
+	Expires time.Time // zero: until withdrawn
+}
+
+// VersionOf is the version that it is.
+func VersionOf(it jxtabridge.Item) Version { return Version{HashOf(it), it.Expires} }
+
+type view struct {
+	held   map[string]Version           // acknowledged
+	flying map[string]uint64            // key -> the message that carries its newest version
+	sent   map[uint64][]jxtabridge.Item // message -> what it carries
+	queue  []string                     // keys that may be dirty, oldest change first; none of those that fly
+	queued map[string]bool
+	renew  renewals // keys of which only the lifetime differs, until that is worth the air
+	ends   Calendar // of held
+}
+
+// Replica is one site's state and what its peers hold of it.
+type Replica struct {
+	own   map[string]jxtabridge.Item
+	deny  map[string][]uint16 // peers that must not have an own item
+	peers map[uint16]*view
+	ends  Calendar // of own
+}
+
+// New starts with nothing held by the peers.
+func New(peers []uint16) *Replica {
+	r := &Replica{own: map[string]jxtabridge.Item{}, deny: map[string][]uint16{}, peers: map[uint16]*view{}}
+	for _, p := range peers {
+		r.peers[p] = newView()
+	}
+	return r
+}
+
+func newView() *view {
+	return &view{held: map[string]Version{}, flying: map[string]uint64{}, sent: map[uint64][]jxtabridge.Item{},
+		queued: map[string]bool{}, renew: renewals{at: map[string]time.Time{}}}
+}
+
+// Put takes a change of the site's own state; Gone withdraws. Peers in deny must not have it, and lose what they had.
+// It says whether anything changed but a lifetime.
+func (r *Replica) Put(it jxtabridge.Item, deny ...uint16) bool {
+	key := it.Key()
+	old, known := r.own[key]
+	delete(r.deny, key)
+	if it.Gone {
+		delete(r.own, key)
+	} else {
+		r.own[key] = it
+		if !known || !it.Expires.Equal(old.Expires) {
+			r.ends.Add(it.Expires, key)
+		}
+		if len(deny) > 0 {
+			r.deny[key] = deny
+		}
+	}
+	for _, v := range r.peers {
+		v.enqueue(key)
+	}
+	return known == it.Gone || !it.Gone && HashOf(old) != HashOf(it)
+}
+
+// Own returns the site's items, in no order.
+func (r *Replica) Own() map[string]jxtabridge.Item { return r.own }
+
+// RestoreHeld says, at start, what a peer holds.
+func (r *Replica) RestoreHeld(peer uint16, key string, held Version) {
+	if v := r.peers[peer]; v != nil {
+		v.hold(key, held)
+		v.enqueue(key)
+	}
+}
+
+// hold notes what the peer has.
+func (v *view) hold(key string, held Version) {
+	if old, has := v.held[key]; !has || !old.Expires.Equal(held.Expires) {
+		v.ends.Add(held.Expires, key)
+	}
+	v.held[key] = held
+}
+
+func (v *view) enqueue(key string) {
+	if !v.queued[key] {
+		v.queued[key] = true
+		v.queue = append(v.queue, key)
+	}
+}
+
+// Next returns up to n items that the peer lacks, or holds in another version; withdrawn ones with Gone set. Sent says
+// that they go. An item on its way in an older version waits until that one has arrived.
+func (r *Replica) Next(now time.Time, peer uint16, n int) (items []jxtabridge.Item) {
+	v := r.peers[peer]
+	if v == nil {
+		return nil
+	}
+	for key := v.renew.next(now); key != ""; key = v.renew.next(now) {
+		v.enqueue(key)
+	}
+	seen, keep := 0, 0 // of the queue; what is kept moves to its head
+	for seen < len(v.queue) && len(items) < n {
+		key := v.queue[seen]
+		seen++
+		it, dirty, renew := r.dirty(now, peer, v, key)
+		if dirty {
+			items = append(items, it)
+			v.queue[keep] = key
+			keep++
+			continue
+		}
+		delete(v.queued, key)
+		if !renew.IsZero() {
+			v.renew.add(renew, key)
+		}
+	}
+	copy(v.queue[seen-keep:seen], v.queue[:keep])
+	clear(v.queue[:seen-keep])
+	v.queue = v.queue[seen-keep:]
+	return items
+}
+
+// dirty says whether the peer must be told of key now; if not, renew is when its lifetime alone will be worth it (zero:
+// never). What is on its way is looked at again when that has arrived.
+func (r *Replica) dirty(now time.Time, peer uint16, v *view, key string) (it jxtabridge.Item, dirty bool, renew time.Time) {
+	if _, flies := v.flying[key]; flies {
+		return it, false, renew
+	}
+	it, own := r.own[key]
+	own = own && !slices.Contains(r.deny[key], peer)
+	held, has := v.held[key]
+	switch {
+	case own && it.Home && !has && !slices.Contains(it.To, peer):
+		return it, false, renew
+	case own && !it.Expires.IsZero() && !now.Before(it.Expires):
+		return it, false, renew
+	case !own && !has:
+		return it, false, renew
+	case !own:
+		if !held.Expires.IsZero() && !now.Before(held.Expires) {
+			return it, false, renew // forgotten there too
+		}
+		return goneItem(key), true, renew
+	case !has || held.Hash != HashOf(it):
+		return it, true, renew
+	case it.Expires.Equal(held.Expires):
+		return it, false, renew
+	case it.Expires.IsZero() || held.Expires.IsZero() || held.Expires.Sub(now) < it.Expires.Sub(now)/2:
+		return it, true, renew // only the lifetime, and it is worth the air now
+	}
+	// From here on less than half of what it could be is left at the peer.
+	return it, false, held.Expires.Add(-it.Expires.Sub(held.Expires)).Add(2)
+}
+
+// goneItem withdraws the item with this key: the inverse of Item.Key.
+func goneItem(key string) jxtabridge.Item {
+	parts := [3]string{}
+	rest := key[2:]
+	for i := range 2 {
+		at := slices.Index([]byte(rest), 0)
+		parts[i], rest = rest[:at], rest[at+1:]
+	}
+	parts[2] = rest
+	return jxtabridge.Item{Kind: jxtabridge.ItemKind(key[0]), Sub: key[1], Group: parts[0], Peer: parts[1], ID: parts[2], Gone: true}
+}
+
+// Holds is the version of an item that the peer is known to hold.
+func (r *Replica) Holds(peer uint16, key string) (Version, bool) {
+	if v := r.peers[peer]; v != nil {
+		held, has := v.held[key]
+		return held, has
+	}
+	return Version{}, false
+}
+
+// Sent notes that message carries items to the peer; also used at start for messages that were under way.
+func (r *Replica) Sent(peer uint16, message uint64, items []jxtabridge.Item) {
+	v := r.peers[peer]
+	if v == nil || len(items) == 0 {
+		return
+	}
+	v.sent[message] = items
+	for _, it := range items {
+		v.flying[it.Key()] = message
+	}
+}
+
+// Held is one change of what a peer holds, to be kept in the journal.
+type Held struct {
+	Key     string
+	Gone    bool
+	Version Version
+}
+
+// Acked notes that message has arrived, and returns what that changes.
+func (r *Replica) Acked(peer uint16, message uint64) (changes []Held) {
+	v := r.peers[peer]
+	if v == nil {
+		return nil
+	}
+	for _, it := range v.sent[message] {
+		key := it.Key()
+		if v.flying[key] == message {
+			delete(v.flying, key)
+		}
+		if it.Gone {
+			delete(v.held, key)
+		} else {
+			v.hold(key, VersionOf(it))
+		}
+		v.enqueue(key)
+		changes = append(changes, Held{key, it.Gone, v.held[key]})
+	}
+	delete(v.sent, message)
+	return changes
+}
+
+// Unsent notes that message will not arrive: what it carried is to be told again.
+func (r *Replica) Unsent(peer uint16, message uint64) {
+	v := r.peers[peer]
+	if v == nil {
+		return
+	}
+	for _, it := range v.sent[message] {
+		if key := it.Key(); v.flying[key] == message {
+			delete(v.flying, key)
+			v.enqueue(key)
+		}
+	}
+	delete(v.sent, message)
+}
+
+// Forget: the peer holds nothing any more (a new store). Everything is to be told again.
+func (r *Replica) Forget(peer uint16) {
+	if r.peers[peer] == nil {
+		return
+	}
+	r.peers[peer] = newView()
+	for _, key := range sortedKeys(r.own) {
+		r.peers[peer].enqueue(key)
+	}
+}
+
+// Digest is of what the peer is believed to hold; 0 when that is not settled because something is on its way.
+func (r *Replica) Digest(now time.Time, peer uint16) uint32 {
+	v := r.peers[peer]
+	if v == nil || len(v.flying) > 0 {
+		return 0
+	}
+	d := NewDigest()
+	for _, held := range v.held {
+		if held.Expires.IsZero() || now.Before(held.Expires) {
+			d.Add(held.Hash)
+		}
+	}
+	return d.Sum()
+}
+
+// Mend applies a peer's list of all it holds of this site. What is missing there becomes dirty; void lists hashes that
+// this site does not have.
+func (r *Replica) Mend(now time.Time, peer uint16, have []envelope.Hash) (void []envelope.Hash, changes []Held) {
+	v := r.peers[peer]
+	if v == nil {
+		return nil, nil
+	}
+	theirs := map[envelope.Hash]bool{}
+	for _, h := range have {
+		theirs[h] = true
+	}
+	known := map[envelope.Hash]bool{}
+	for _, key := range sortedKeys(r.own) {
+		it := r.own[key]
+		hash := HashOf(it)
+		known[hash] = true
+		if theirs[hash] {
+			if _, has := v.held[key]; !has {
+				v.hold(key, VersionOf(it))
+				changes = append(changes, Held{key, false, v.held[key]})
+			}
+			continue
+		}
+		if _, has := v.held[key]; has {
+			delete(v.held, key)
+			changes = append(changes, Held{Key: key, Gone: true})
+		}
+		v.enqueue(key)
+	}
+	for _, key := range sortedKeys(v.held) {
+		if _, own := r.own[key]; !own && !theirs[v.held[key].Hash] {
+			delete(v.held, key) // withdrawn here, and not there any more
+			changes = append(changes, Held{Key: key, Gone: true})
+		}
+	}
+	for _, h := range have {
+		if !known[h] {
+			void = append(void, h)
+		}
+	}
+	return void, changes
+}
+
+// Purge forgets what has expired, up to most of each kind, and says which own items and which of the peers' copies those
+// were; more says that there are others.
+func (r *Replica) Purge(now time.Time, most int) (own []string, held map[uint16][]string, more bool) {
+	past := func(t time.Time) bool { return !t.IsZero() && !now.Before(t) }
+	due := r.ends.Due(now, most)
+	more = len(due) == most
+	for _, key := range due {
+		it, known := r.own[key]
+		switch {
+		case known && past(it.Expires):
+			own = append(own, key)
+			delete(r.own, key)
+			delete(r.deny, key)
+		case known && minuteOf(it.Expires) <= minuteOf(now):
+			r.ends.Add(it.Expires, key)
+		}
+	}
+	held = map[uint16][]string{}
+	for peer, v := range r.peers {
+		due := v.ends.Due(now, most)
+		more = more || len(due) == most
+		for _, key := range due {
+			h, has := v.held[key]
+			switch {
+			case has && past(h.Expires):
+				held[peer] = append(held[peer], key)
+				delete(v.held, key)
+			case has && minuteOf(h.Expires) <= minuteOf(now):
+				v.ends.Add(h.Expires, key)
+			}
+		}
+		slices.Sort(held[peer])
+	}
+	slices.Sort(own)
+	return own, held, more
+}
+
+// HeldBy counts what a peer holds of this site, and Waiting what it has still to be told or is being told.
+func (r *Replica) HeldBy(peer uint16) int {
+	if v := r.peers[peer]; v != nil {
+		return len(v.held)
+	}
+	return 0
+}
+
+// Flying counts items on their way to the peer.
+func (r *Replica) Flying(peer uint16) int {
+	if v := r.peers[peer]; v != nil {
+		return len(v.flying)
+	}
+	return 0
+}
+
+// Place is how far an own item is on its way to a peer.
+type Place uint8
+
+const (
+	Stays    Place = iota // at home: nobody there asked for it
+	Denied                // it must not go there
+	Waits                 // it will be told when the link has room, an older version may be there
+	UnderWay              // told, not acknowledged
+	There                 // held, in this version
+)
+
+// PlaceOf says where an own item is at a peer, and whether an older version is there.
+func (r *Replica) PlaceOf(peer uint16, key string) (place Place, older bool) {
+	v := r.peers[peer]
+	it, own := r.own[key]
+	if v == nil || !own {
+		return Stays, false
+	}
+	held, has := v.held[key]
+	older = has && held.Hash != HashOf(it)
+	_, flies := v.flying[key]
+	switch {
+	case slices.Contains(r.deny[key], peer):
+		return Denied, has
+	case flies:
+		return UnderWay, older
+	case has && !older:
+		return There, false
+	case it.Home && !has && !slices.Contains(it.To, peer):
+		return Stays, false
+	}
+	return Waits, older
+}
+
+// Lacks says that somebody has to be told of this version of an own item.
+func (r *Replica) Lacks(it jxtabridge.Item, deny []uint16) bool {
+	key, hash := it.Key(), HashOf(it)
+	for peer, v := range r.peers {
+		held, has := v.held[key]
+		if (!has || held.Hash != hash) && !slices.Contains(deny, peer) && (has || !it.Home || slices.Contains(it.To, peer)) {
+			return true
+		}
+	}
+	return false
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Digest of a set of items; the order of Add does not matter.
+type Digest struct{ sum uint32 }
+
+// NewDigest is the digest of nothing.
+func NewDigest() *Digest { return &Digest{0x9e3779b9} }
+
+// Add adds an item.
+func (d *Digest) Add(h envelope.Hash) { d.sum ^= binary.BigEndian.Uint32(h[:]) }
+
+// Sum is never 0, which on the wire means that nothing is said.
+func (d *Digest) Sum() uint32 {
+	if d.sum == 0 {
+		return 1
+	}
+	return d.sum
+}

@@ -1,0 +1,280 @@
+package mark
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"aldis/internal/jxta"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/rules/filter"
+)
+
+// Precedence is one of the military six, numbered as on the link: routine needs no octets there.
+type Precedence uint8
+
+const (
+	Routine Precedence = iota
+	Priority
+	Immediate
+	Flash
+	Override
+	Deferred
+)
+
+// Precedences are their names, lowest first.
+var Precedences = []string{"deferred", "routine", "priority", "immediate", "flash", "override"}
+
+// Rank orders them: the greater goes first. Deferred is 0, override 5.
+func (p Precedence) Rank() int {
+	if p >= Deferred {
+		return 0
+	}
+	return int(p) + 1
+}
+
+func (p Precedence) String() string { return Precedences[p.Rank()] }
+
+// ParsePrecedence reads a name.
+func ParsePrecedence(name string) (Precedence, bool) {
+	for i, n := range Precedences {
+		if n == name {
+			return Precedence((i + 5) % 6), true
+		}
+	}
+	return Routine, false
+}
+
+// Rule is one of the operator's: conditions, of which empty ones fit everything, and what they give a message.
+type Rule struct {
+	Line    int    // of the configuration
+	Group   string // unique values
+	Pipe    string
+	Peer    string // that sends
+	Element string // pattern of an element's name; it and Type must fit the same element
+	Type    string // pattern of an element's MIME type
+	Least   int    // octets
+	Most    int    // 0: any
+
+	Precedence Precedence
+	Expires    time.Duration // 0: never
+	Supersede  string        // name of the element that the key is taken from; "": nothing is replaced
+	Pattern    *Pattern      // of that element's data; nil: all of it is the key
+}
+
+// fits says whether the rule is about a message.
+func (r *Rule) fits(pl *jxtabridge.Payload, octets int) bool {
+	pipe := pl.Pipe
+	if !pl.Wire {
+		pipe, _ = strings.CutPrefix(pl.Param, jxta.URN(""))
+	}
+	if r.Group != "" && r.Group != pl.Group || r.Pipe != "" && r.Pipe != pipe || r.Peer != "" && r.Peer != pl.Src ||
+		octets < r.Least || r.Most != 0 && octets > r.Most {
+		return false
+	}
+	if r.Element == "" && r.Type == "" {
+		return true
+	}
+	for _, e := range pl.Elements {
+		if (r.Element == "" || filter.Match(r.Element, e.Name)) && (r.Type == "" || filter.Match(r.Type, mime(e.Type))) {
+			return true
+		}
+	}
+	return false
+}
+
+// mime is a type without parameters.
+func mime(t string) string {
+	t, _, _ = strings.Cut(t, ";")
+	return strings.TrimSpace(t)
+}
+
+// maxKey is the longest key, in octets; a longer one is none: it would be text, not a name.
+const maxKey = 256
+
+// Mark gives a message what the first rule that fits says. Those of streams keep their order and all of their blocks:
+// they are routine.
+func Mark(rules []Rule, now time.Time, pl *jxtabridge.Payload) {
+	i := Judge(rules, pl)
+	if i < 0 {
+		return
+	}
+	r := &rules[i]
+	pl.Precedence = uint8(r.Precedence)
+	if r.Expires > 0 {
+		pl.Expires = now.Add(r.Expires)
+	}
+	pl.Supersedes, pl.Key = "", 0
+	if key, ok := r.key(pl); ok {
+		pl.Supersedes = key
+		pl.Key = hash(key)
+	}
+}
+
+// Judge answers which rule takes a message; -1: none.
+func Judge(rules []Rule, pl *jxtabridge.Payload) int {
+	if len(rules) == 0 || jxtabridge.OfStream(pl) {
+		return -1
+	}
+	octets := jxtabridge.Subject(pl).Octets
+	return slices.IndexFunc(rules, func(r Rule) bool { return r.fits(pl, octets) })
+}
+
+// Remark finds the text of a key again that is known by its hash alone, as after a start.
+func Remark(rules []Rule, pl *jxtabridge.Payload) {
+	if pl.Key == 0 {
+		return
+	}
+	again := *pl
+	if Mark(rules, time.Time{}, &again); again.Key == pl.Key {
+		pl.Supersedes = again.Supersedes
+	}
+}
+
+// key names what the message is about: of one sender on one pipe, the same key is the same thing.
+func (r *Rule) key(pl *jxtabridge.Payload) (string, bool) {
+	if r.Supersede == "" {
+		return "", false
+	}
+	for _, e := range pl.Elements {
+		if e.Name != r.Supersede {
+			continue
+		}
+		key := e.Data
+		if r.Pattern != nil {
+			var ok bool
+			if key, ok = r.Pattern.Key(e.Data); !ok {
+				return "", false
+			}
+		}
+		if len(key) == 0 || len(key) > maxKey {
+			return "", false
+		}
+		return strings.Join([]string{pl.Group, pl.Pipe, pl.Src, pl.Dst, pl.Service, pl.Param, string(key)}, "\x00"), true
+	}
+	return "", false
+}
+
+// hash is 24 bits, never 0, which means no key.
+func hash(key string) uint32 {
+	h := sha256.Sum256([]byte(key))
+	return max(1, uint32(h[0])<<16|uint32(h[1])<<8|uint32(h[2]))
+}
+
+// Pattern finds a key in an element's data: text that must be there, "*" for anything, and once "{key}". Each takes as
+// little as it can; the pattern is for the whole data, so it usually ends in "*".
+type Pattern struct {
+	parts []part // in order; literals and wildcards
+	key   int    // the part that is the key
+}
+
+type part struct {
+	literal string
+	wild    bool // "*" or "{key}"
+}
+
+const keyWord = "{key}"
+
+// String is the pattern as a configuration has it.
+func (p *Pattern) String() (text string) {
+	for i, x := range p.parts {
+		switch {
+		case i == p.key:
+			text += keyWord
+		case x.wild:
+			text += "*"
+		default:
+			text += x.literal
+		}
+	}
+	return text
+}
+
+// maxPattern is the longest pattern, in octets.
+const maxPattern = 256
+
+// ParsePattern reads "TRK;{key};*" or "*<id>{key}</id>*".
+func ParsePattern(text string) (*Pattern, error) {
+	before, after, some := strings.Cut(text, keyWord)
+	switch {
+	case !some:
+		return nil, fmt.Errorf("has no {key}")
+	case strings.Contains(after, keyWord):
+		return nil, fmt.Errorf("has more than one {key}")
+	case len(text) > maxPattern:
+		return nil, fmt.Errorf("is longer than %d octets", maxPattern)
+	case strings.HasSuffix(before, "*") || strings.HasPrefix(after, "*"):
+		return nil, fmt.Errorf("has * beside {key}: where would the key begin or end?")
+	}
+	p := &Pattern{}
+	add := func(text string) {
+		for i, literal := range strings.Split(text, "*") {
+			if i > 0 {
+				p.parts = append(p.parts, part{wild: true})
+			}
+			if literal != "" {
+				p.parts = append(p.parts, part{literal: literal})
+			}
+		}
+	}
+	add(before)
+	p.key = len(p.parts)
+	p.parts = append(p.parts, part{wild: true})
+	add(after)
+	return p, nil
+}
+
+// Key finds the key. It takes time in proportion to the data, or that times the pattern at the worst.
+func (p *Pattern) Key(data []byte) ([]byte, bool) {
+	text := string(data)
+	var key string
+	for i := 0; i < len(p.parts); i++ {
+		if !p.parts[i].wild {
+			rest, ok := strings.CutPrefix(text, p.parts[i].literal)
+			if !ok {
+				return nil, false
+			}
+			text = rest
+			continue
+		}
+		at, next := len(text), ""
+		last := i == len(p.parts)-1
+		if !last && !p.parts[i+1].wild {
+			next = p.parts[i+1].literal
+			if i+1 == len(p.parts)-1 { // the end of the data must be it
+				if !strings.HasSuffix(text, next) {
+					return nil, false
+				}
+				at = len(text) - len(next)
+				if i == p.key { // the key is as short as it can be: up to its first occurrence, which must be the last
+					if strings.Index(text, next) != at {
+						return nil, false
+					}
+				}
+			} else if at = strings.Index(text, next); at < 0 {
+				return nil, false
+			}
+		} else if !last {
+			at = 0
+		}
+		if i == p.key {
+			key = text[:at]
+		}
+		text = text[at:]
+	}
+	return []byte(key), text == ""
+}
+
+// Covers says that r fits every message that o fits.
+func (r Rule) Covers(o Rule) bool {
+	within := func(wide, narrow string) bool { return wide == "" || wide == narrow }
+	pattern := func(wide, narrow string) bool {
+		return wide == "" || narrow != "" && filter.PatternCovers(wide, narrow)
+	}
+	// Two patterns must fit one element, so one of them alone says nothing about a rule that has the other.
+	elements := r.Element == "" && r.Type == "" || pattern(r.Element, o.Element) && pattern(r.Type, o.Type)
+	return within(r.Group, o.Group) && within(r.Pipe, o.Pipe) && within(r.Peer, o.Peer) && elements &&
+		r.Least <= o.Least && (r.Most == 0 || o.Most != 0 && o.Most <= r.Most)
+}

@@ -1,0 +1,160 @@
+package mark
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/jxta"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/rules/filter"
+)
+
+var now = time.Unix(1_800_000_000, 0).UTC()
+
+func payload(name, data string) *jxtabridge.Payload {
+	return &jxtabridge.Payload{Wire: true, Group: jxta.NetGroup, Pipe: "uuid-AA04", Src: "uuid-BB03",
+		Elements: []jxta.Element{{Namespace: "trk", Name: name, Type: "text/plain;charset=UTF-8", Data: []byte(data)}}}
+}
+
+func TestPrecedences(t *testing.T) {
+	last := -1
+	for _, name := range Precedences {
+		p, ok := ParsePrecedence(name)
+		if !ok || p.String() != name || p.Rank() != last+1 {
+			t.Errorf("%s: %d, %v, rank %d", name, p, ok, p.Rank())
+		}
+		last = p.Rank()
+	}
+	if p, _ := ParsePrecedence("routine"); p != 0 {
+		t.Errorf("routine is %d on the link, and would cost octets", p)
+	}
+	if _, ok := ParsePrecedence("urgent"); ok {
+		t.Error("a precedence that there is not")
+	}
+}
+
+func TestPattern(t *testing.T) {
+	for _, tt := range []struct{ pattern, data, key string }{
+		{"TRK;{key};*", "TRK;A-101;seq=17;lat=68", "A-101"},
+		{"*;{key};*", "TRK;A-101;seq=17", "A-101"},
+		{"*<id>{key}</id>*", "<t><n>x</n><id>4711</id><id>2</id></t>", "4711"},
+		{"{key};*", "A;B", "A"},
+		{"*;{key}", "A;B", "B"},
+		{"{key}", "all of it", "all of it"},
+		{"id={key}.", "id=7.", "7"},
+		{"id={key}.", "id=7.8.", ""},
+		{"TRK;{key};*", "ALR;A;B", ""},
+		{"TRK;{key};*", "TRK;A", ""},
+		{"TRK;{key};*", "TRK;;x", ""},
+		{"a*b{key}c*d", "a1b2c3d", "2"},
+		{"a*b{key}c*d", "a1b2c3e", ""},
+	} {
+		p, err := ParsePattern(tt.pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if key, ok := p.Key([]byte(tt.data)); string(key) != tt.key || ok && tt.key == "" && len(key) > 0 {
+			t.Errorf("%s of %s: %q, %v", tt.pattern, tt.data, key, ok)
+		}
+	}
+	for _, bad := range []string{"", "TRK;*", "{key}{key}", "*{key};", ";{key}*", strings.Repeat("x", 300) + "{key}"} {
+		if _, err := ParsePattern(bad); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+	p, _ := ParsePattern(strings.Repeat("a*", 100) + "b{key}c*")
+	if _, ok := p.Key([]byte(strings.Repeat("a", 1<<20))); ok {
+		t.Error("found")
+	}
+}
+
+func TestMark(t *testing.T) {
+	track, _ := ParsePattern("TRK;{key};*")
+	rules := []Rule{
+		{Element: "alarm", Precedence: Flash},
+		{Type: "image/*", Precedence: Deferred, Expires: time.Hour},
+		{Pipe: "uuid-AA04", Element: "body", Most: 100, Precedence: Priority, Expires: 10 * time.Minute, Supersede: "body", Pattern: track},
+		{Least: 1000, Precedence: Deferred},
+	}
+	mark := func(p *jxtabridge.Payload) *jxtabridge.Payload { Mark(rules, now, p); return p }
+	if p := mark(payload("alarm", "x")); Precedence(p.Precedence) != Flash || p.Key != 0 || !p.Expires.IsZero() {
+		t.Errorf("%+v", p)
+	}
+	a, b := mark(payload("body", "TRK;A-101;1")), mark(payload("body", "TRK;A-101;2"))
+	if Precedence(a.Precedence) != Priority || a.Key == 0 || a.Key != b.Key || a.Supersedes != b.Supersedes || !a.Expires.Equal(now.Add(10*time.Minute)) {
+		t.Errorf("%+v\n%+v", a, b)
+	}
+	if c := mark(payload("body", "TRK;A-102;1")); c.Supersedes == a.Supersedes {
+		t.Error("another track, the same key")
+	}
+	other := payload("body", "TRK;A-101;1")
+	other.Src = "uuid-CC03"
+	if mark(other); other.Supersedes == a.Supersedes {
+		t.Error("another sender, the same key")
+	}
+	if p := mark(payload("body", "no track")); Precedence(p.Precedence) != Priority || p.Key != 0 {
+		t.Errorf("without a key: %+v", p)
+	}
+	if p := mark(payload("body", "TRK;"+strings.Repeat("k", 300)+";")); p.Key != 0 {
+		t.Errorf("a key of 300 octets: %+v", p)
+	}
+	if p := mark(payload("body", strings.Repeat("k", 1000))); Precedence(p.Precedence) != Deferred {
+		t.Errorf("by size: %+v", p)
+	}
+	if p := mark(payload("other", "x")); p.Precedence != 0 || p.Key != 0 || !p.Expires.IsZero() {
+		t.Errorf("no rule: %+v", p)
+	}
+	stream := payload("body", "TRK;A-101;1")
+	stream.Wire, stream.Pipe, stream.Dst, stream.Service = false, "", "uuid-DD03", "jxtarel"
+	if mark(stream); stream.Precedence != 0 || stream.Key != 0 {
+		t.Errorf("a stream's: %+v", stream)
+	}
+	// After a start only the hash is known.
+	back := *a
+	back.Supersedes = ""
+	if Remark(rules, &back); back.Supersedes != a.Supersedes {
+		t.Error("the key is not found again")
+	}
+	if Remark(rules[:2], &back); back.Key != a.Key {
+		t.Error("the hash is not what was accepted")
+	}
+}
+
+func TestCovers(t *testing.T) {
+	for i, tt := range []struct {
+		a, b Rule
+		want bool
+	}{
+		{Rule{}, Rule{Pipe: "x"}, true},
+		{Rule{Pipe: "x"}, Rule{}, false},
+		{Rule{Element: "a*"}, Rule{Element: "ab"}, true},
+		{Rule{Element: "a*"}, Rule{Element: "ab", Type: "text/plain"}, true},
+		{Rule{Element: "a*", Type: "text/*"}, Rule{Element: "ab"}, false},
+		{Rule{Most: 10}, Rule{Most: 9}, true},
+		{Rule{Most: 10}, Rule{Least: 1}, false},
+	} {
+		if got := tt.a.Covers(tt.b); got != tt.want {
+			t.Errorf("%d: %v", i, got)
+		}
+	}
+}
+
+func FuzzPattern(f *testing.F) {
+	f.Add("TRK;{key};*", "TRK;A-101;seq=17")
+	f.Add("*<id>{key}</id>*", "<t><id>4711</id></t>")
+	f.Fuzz(func(t *testing.T, pattern, data string) {
+		p, err := ParsePattern(pattern)
+		if err != nil {
+			return
+		}
+		key, ok := p.Key([]byte(data))
+		if !ok {
+			return
+		}
+		// What was found, put in the pattern's place for it, must fit the data.
+		if whole := strings.Replace(pattern, "{key}", string(key), 1); !strings.Contains(string(key), "*") && !filter.Match(whole, data) {
+			t.Errorf("%q of %q: %q, which does not fit", pattern, data, key)
+		}
+	})
+}
