@@ -25,7 +25,7 @@ import (
 )
 
 // refused runs a site's gateway, which must not start, and returns what it says.
-func refused(t *testing.T, s *site) string {
+func refused(t *testing.T, s *testSite) string {
 	t.Helper()
 	code, out, errs := run(t, "run", "-c", s.file)
 	if code != 1 || out != "" {
@@ -209,7 +209,7 @@ func TestKillAndRestart(t *testing.T) {
 	a, b := two(t)
 	before := a.status(t)
 	a.stop(t, syscall.SIGKILL)
-	again := a.site.start(t)
+	again := a.testSite.start(t)
 	if after := again.status(t); after.BootNumber <= before.BootNumber {
 		t.Errorf("boot number %d after %d", after.BootNumber, before.BootNumber)
 	}

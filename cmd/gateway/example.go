@@ -13,6 +13,7 @@ import (
 	"aldis/internal/jxtabridge"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
+	"aldis/internal/site"
 )
 
 // maxExample is the size in octets of the largest document that is read as an example.
@@ -57,12 +58,13 @@ type marking struct {
 	Supersede  string `json:"supersede,omitempty"` // the element that the key is taken from
 }
 
-func markOf(cfg *config.Config, s filter.Subject, e jxta.Element) *marking {
+func markOf(cfg *config.Config, s site.Subject, e jxta.Element) *marking {
 	e.Data = make([]byte, s.Octets)
-	pl := jxtabridge.Payload{Wire: true, Group: s.Group, Pipe: s.Pipe, Src: s.Peer, Elements: []jxta.Element{e}}
-	i := mark.Judge(cfg.Messages, &pl)
+	pl := site.Message{Published: true, Scope: s.Scope, Topic: s.Topic, From: s.Owner, Parts: []jxta.Element{e}}
+	described := jxtabridge.DescribeMessage(&pl)
+	i := mark.Judge(cfg.Messages, &pl, &described)
 	if i < 0 {
-		return &marking{Precedence: mark.Routine.String()}
+		return &marking{Precedence: site.Routine.String()}
 	}
 	r := cfg.Messages[i]
 	m := &marking{Line: r.Line, Precedence: r.Precedence.String(), Supersede: r.Supersede}
@@ -80,14 +82,14 @@ func explain(cfg *config.Config, text string, asJSON bool, stdout, stderr io.Wri
 		fmt.Fprintf(stderr, "gateway check: --example: %v\n", err)
 		return exitUsage
 	}
-	r := exampleReport{Type: s.Type, Root: s.Root, Group: s.Group, Name: s.Name, Peer: s.Peer, Pipe: s.Pipe, Octets: s.Octets}
-	if s.Type == filter.Message && s.Direction != filter.In {
+	r := exampleReport{Type: s.Type, Root: s.Root, Group: s.Scope, Name: s.Name, Peer: s.Owner, Pipe: s.Topic, Octets: s.Octets}
+	if s.Type == filter.Message && s.Direction != site.In {
 		r.Mark = markOf(cfg, s, element)
 	}
 	f := filter.New(cfg.Filters)
-	directions := []filter.Direction{filter.Out, filter.In}
-	if s.Direction != filter.Both {
-		directions = []filter.Direction{s.Direction}
+	directions := []site.Direction{site.Out, site.In}
+	if s.Direction != site.Both {
+		directions = []site.Direction{s.Direction}
 	}
 	for _, d := range directions {
 		s.Direction = d
@@ -111,7 +113,7 @@ func explain(cfg *config.Config, text string, asJSON bool, stdout, stderr io.Wri
 	return exitGood
 }
 
-func judge(cfg *config.Config, f *filter.Filter, s filter.Subject) verdict {
+func judge(cfg *config.Config, f *filter.Filter, s site.Subject) verdict {
 	v := f.Judge(&s)
 	out := verdict{Direction: s.Direction.String(), Action: v.Action.String(), Passed: []passed{}}
 	for _, p := range cfg.Link.Peers {
@@ -135,8 +137,8 @@ func judge(cfg *config.Config, f *filter.Filter, s filter.Subject) verdict {
 }
 
 // meaning says what comes of a verdict, in words.
-func meaning(v filter.Verdict, s filter.Subject, rate string) string {
-	out := s.Direction == filter.Out
+func meaning(v filter.Verdict, s site.Subject, rate string) string {
+	out := s.Direction == site.Out
 	text := ""
 	switch {
 	case v.Action == filter.Deny && s.Type == filter.Message && out:
@@ -221,8 +223,8 @@ func ruleText(label string, line int) string {
 }
 
 // example is a document in a file, or a list of what it would be: type=pipe,name=…,size=….
-func example(cfg *config.Config, text string, e *jxta.Element) (s filter.Subject, err error) {
-	s.Group = jxta.NetGroup
+func example(cfg *config.Config, text string, e *jxta.Element) (s site.Subject, err error) {
+	s.Scope = jxta.NetGroup
 	if !strings.Contains(text, "=") {
 		return s, exampleFile(text, &s)
 	}
@@ -250,7 +252,7 @@ func example(cfg *config.Config, text string, e *jxta.Element) (s filter.Subject
 	return s, nil
 }
 
-func exampleKey(cfg *config.Config, s *filter.Subject, key, value string) (err error) {
+func exampleKey(cfg *config.Config, s *site.Subject, key, value string) (err error) {
 	id := func(to *string, kind byte) error {
 		if *to, err = config.ParseID(value, kind); err != nil {
 			return fmt.Errorf("%s=%s: %w", key, value, err)
@@ -273,18 +275,18 @@ func exampleKey(cfg *config.Config, s *filter.Subject, key, value string) (err e
 	case "name":
 		s.Name = value
 	case "group":
-		return id(&s.Group, jxta.KindGroup)
+		return id(&s.Scope, jxta.KindGroup)
 	case "peer":
-		return id(&s.Peer, jxta.KindPeer)
+		return id(&s.Owner, jxta.KindPeer)
 	case "pipe":
-		return id(&s.Pipe, jxta.KindPipe)
+		return id(&s.Topic, jxta.KindPipe)
 	case "size", "octets":
 		if s.Octets, err = strconv.Atoi(value); err != nil || s.Octets < 0 {
 			return fmt.Errorf("%s=%s: must be a number of octets", key, value)
 		}
 	case "direction":
-		s.Direction = map[string]filter.Direction{"out": filter.Out, "in": filter.In}[value]
-		if s.Direction == filter.Both {
+		s.Direction = map[string]site.Direction{"out": site.Out, "in": site.In}[value]
+		if s.Direction == site.Both {
 			return fmt.Errorf("direction=%s: must be out or in", value)
 		}
 	case "site":
@@ -302,7 +304,7 @@ func exampleKey(cfg *config.Config, s *filter.Subject, key, value string) (err e
 }
 
 // exampleFile reads an advertisement.
-func exampleFile(name string, s *filter.Subject) error {
+func exampleFile(name string, s *site.Subject) error {
 	info, err := os.Stat(name)
 	if err != nil {
 		return fmt.Errorf("%w (an example is a file, or like 'type=pipe,name=ship track,size=400')", err)
@@ -318,11 +320,11 @@ func exampleFile(name string, s *filter.Subject) error {
 	if err != nil {
 		return fmt.Errorf("%s is no XML document that a peer may publish: %w", name, err)
 	}
-	group, site, direction, peer := s.Group, s.Site, s.Direction, s.Peer
-	*s = filter.Describe(n, len(jxta.AppendXML(nil, n)))
-	s.Group, s.Site, s.Direction = group, site, direction
+	group, siteID, direction, peer := s.Scope, s.Site, s.Direction, s.Owner
+	*s = jxtabridge.Describe(n, len(jxta.AppendXML(nil, n)))
+	s.Scope, s.Site, s.Direction = group, siteID, direction
 	if peer != "" {
-		s.Peer = peer
+		s.Owner = peer
 	}
 	return nil
 }

@@ -16,8 +16,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"aldis/internal/control"
 )
 
 // asGateway makes the test binary the gateway: tests run it as an operator would.
@@ -61,7 +59,7 @@ func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 }
 
 // site is a directory with a configuration and the net's key.
-type site struct {
+type testSite struct {
 	dir, file, http, link, lan string
 	id                         int
 	more                       string // lines of [link]
@@ -87,10 +85,10 @@ func freeAddress(t *testing.T, network string) string {
 }
 
 // newSite makes a site in a net; key "" draws a new net key.
-func newSite(t *testing.T, id int, key string) *site {
+func newSite(t *testing.T, id int, key string) *testSite {
 	t.Helper()
 	dir := t.TempDir()
-	s := &site{dir: dir, id: id, file: filepath.Join(dir, "gateway.toml"),
+	s := &testSite{dir: dir, id: id, file: filepath.Join(dir, "gateway.toml"),
 		http: freeAddress(t, "tcp"), lan: freeAddress(t, "tcp"), link: freeAddress(t, "udp")}
 	if key == "" {
 		if code, _, errs := run(t, "keys", "new", "-o", s.key()); code != 0 {
@@ -109,10 +107,10 @@ func newSite(t *testing.T, id int, key string) *site {
 	return s
 }
 
-func (s *site) key() string { return filepath.Join(s.dir, "net.key") }
+func (s *testSite) key() string { return filepath.Join(s.dir, "net.key") }
 
 // write writes the configuration; peers are "id address" or "id".
-func (s *site) write(t *testing.T, dataDir string, peers ...string) {
+func (s *testSite) write(t *testing.T, dataDir string, peers ...string) {
 	t.Helper()
 	text := fmt.Sprintf(`[node]
 id = %d
@@ -142,7 +140,7 @@ listen = %q
 
 // running is a gateway that runs.
 type running struct {
-	*site
+	*testSite
 	cmd   *exec.Cmd
 	ended chan struct{}
 
@@ -163,14 +161,14 @@ func (r *running) logged() string {
 }
 
 // start runs a site's gateway until the test ends, and returns when it is well.
-func (s *site) start(t *testing.T) *running {
+func (s *testSite) start(t *testing.T) *running {
 	t.Helper()
 	return s.startCommand(t, gatewayCommand("run", "-c", s.file))
 }
 
-func (s *site) startCommand(t *testing.T, cmd *exec.Cmd) *running {
+func (s *testSite) startCommand(t *testing.T, cmd *exec.Cmd) *running {
 	t.Helper()
-	r := &running{site: s, cmd: cmd, ended: make(chan struct{})}
+	r := &running{testSite: s, cmd: cmd, ended: make(chan struct{})}
 	r.cmd.Stderr = r
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -215,7 +213,7 @@ func (r *running) get(path string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-func (r *running) status(t *testing.T) (report control.Report) {
+func (r *running) status(t *testing.T) (report statusReport) {
 	t.Helper()
 	code, body := r.get("/status")
 	if err := json.Unmarshal([]byte(body), &report); err != nil || code != 200 {

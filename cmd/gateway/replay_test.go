@@ -91,7 +91,7 @@ func TestReplayGateways(t *testing.T) {
 	hq.more = "end = \"shore\"\n[[link.peer]]\nid = 2\nname = \"ship\"\n[[link.peer]]\nid = 9\nname = \"other\"\n" +
 		"[[filter]]\nsite = \"other\"\naction = \"deny\"\n[[filter]]\nsite = \"ship\"\ndirection = \"out\"\ntype = \"message\"\noctets_max = 700\naction = \"deny\"\n"
 	ship.more = "[[compact.rule]]\neffort = \"none\"\n"
-	for _, s := range []*site{hq, ship} {
+	for _, s := range []*testSite{hq, ship} {
 		s.write(t, filepath.Join(s.dir, "data"))
 	}
 	played := func(args ...string) (res replay.Result) {

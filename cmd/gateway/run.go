@@ -37,6 +37,7 @@ import (
 	"aldis/internal/norm/elide"
 	"aldis/internal/radio"
 	"aldis/internal/rules/filter"
+	"aldis/internal/site"
 )
 
 const runAbout = `usage: gateway run [-c FILE] [--keep-socket]
@@ -219,11 +220,13 @@ func (n *node) build() error {
 	n.gateway, err = gateway.New(gateway.Config{
 		ID: c.Node.ID, Name: c.Node.Name, Peers: peers, Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
 		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
-		Bridge: func(memories []jxtabridge.Memory) (gateway.Bridge, error) {
-			n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: dialled(c.LAN.TCP), HTTP: dialled(c.LAN.HTTP), Identity: identity, SignLater: true,
-				Multicast: dialled(c.LAN.Multicast), Hold: gateway.Hold(c.Link.Profile), Filter: rules,
-				AskAfter: gateway.AskAfter(c.Link.Profile)}, memories)
-			return n.bridge, nil
+		Faces: map[site.Face]func([]site.Memory) (gateway.Face, error){
+			site.JXTA: func(memories []site.Memory) (gateway.Face, error) {
+				n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: dialled(c.LAN.TCP), HTTP: dialled(c.LAN.HTTP), Identity: identity, SignLater: true,
+					Multicast: dialled(c.LAN.Multicast), Hold: gateway.Hold(c.Link.Profile), Filter: rules,
+					AskAfter: gateway.AskAfter(c.Link.Profile)}, memories)
+				return n.bridge, nil
+			},
 		},
 	}, records)
 	if err != nil {
@@ -234,7 +237,7 @@ func (n *node) build() error {
 	bounds.Sign = func(message []byte, source string) ([]byte, error) {
 		return jxta.SignMessage(message, identity.Key, identity.Cert, source)
 	}
-	n.lan = lan.New(bounds, n.daemon.PostLAN, n.reg, n.log)
+	n.lan = lan.New(bounds, n.daemon.PostLAN(site.JXTA), n.reg, n.log)
 	n.norm, err = norm.New(normConfig(c), n.daemon.PostNorm)
 	return err
 }
@@ -340,12 +343,19 @@ func (n *node) run(ctx context.Context) error {
 	n.log.Info("running", "version", versionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.Seeds(), "link", n.cfg.Link.Listen,
 		"profile", n.cfg.Link.Profile.Name, "peers", len(n.cfg.Link.Peers), "journal_bytes", n.journal.Size())
 	err := n.daemon.Run(ctx, daemon.Parts{
-		Engine: n.gateway, LAN: n.lan, Radio: n.radio.Send, Norm: n.norm.Do, Commit: n.commit,
+		Engine: n.gateway, LAN: n.order, Radio: n.radio.Send, Norm: n.norm.Do, Commit: n.commit,
 	})
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
 	}
 	return err
+}
+
+// order has a face's LAN room carry out what the face wants.
+func (n *node) order(o gateway.LANOrder) {
+	if o.Face == site.JXTA {
+		n.lan.Do(o.Order)
+	}
 }
 
 func (n *node) commit(records []gateway.Record) error {
@@ -356,19 +366,20 @@ func (n *node) commit(records []gateway.Record) error {
 	return n.journal.Commit(ops)
 }
 
-func (n *node) advertKeys(ctx context.Context) (keys []jxtabridge.AdvertKey, err error) {
-	err = n.daemon.Do(ctx, func(time.Time) { keys = n.bridge.AdvertKeys() })
+func (n *node) advertKeys(ctx context.Context) (keys []site.EntryKey, err error) {
+	err = n.daemon.Do(ctx, func(time.Time) { keys = n.bridge.EntryKeys() })
 	return keys, err
 }
 
-func (n *node) advertRows(ctx context.Context, keys []jxtabridge.AdvertKey) (rows []gateway.AdvertRow, err error) {
-	err = n.daemon.Do(ctx, func(now time.Time) { rows = n.gateway.AdvertRows(now, n.bridge.Adverts(now, keys)) })
+func (n *node) advertRows(ctx context.Context, keys []site.EntryKey) (rows []gateway.AdvertRow, err error) {
+	err = n.daemon.Do(ctx, func(now time.Time) { rows = n.gateway.AdvertRows(now, n.bridge.Entries(now, keys)) })
 	return rows, err
 }
 
 func (n *node) snapshot(ctx context.Context) (s control.Snapshot, err error) {
 	err = n.daemon.Do(ctx, func(now time.Time) {
-		s = control.Snapshot{Gateway: n.gateway.Status(now), LAN: n.bridge.Status(), Counts: n.bridge.Stats()}
+		lan := n.bridge.Status()
+		s = control.Snapshot{Gateway: n.gateway.Status(now), LAN: lan, Metrics: jxtabridge.Metrics(lan, n.bridge.Stats())}
 	})
 	return s, err
 }

@@ -37,7 +37,7 @@ func TestSilence(t *testing.T) {
 	a.until(t, "the peer knows", func() bool { return a.peer(t).Link == "listening" })
 	sent := b.peer(t).DatagramsSent
 	b.stop(t, syscall.SIGKILL)
-	b = b.site.start(t)
+	b = b.testSite.start(t)
 	code, out, _ = run(t, "silence", "status", "-c", b.file, "--json")
 	if code != 0 {
 		t.Errorf("status: exit %d", code)

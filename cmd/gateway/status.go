@@ -19,6 +19,7 @@ import (
 	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/gateway"
+	"aldis/internal/jxtabridge"
 )
 
 const statusAbout = `usage: gateway status [-c FILE] [--json]
@@ -42,7 +43,7 @@ func statusCommand(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, "status", err)
 	}
-	var r control.Report
+	var r statusReport
 	if err := json.Unmarshal(body, &r); err != nil {
 		return fail(stderr, "status", fmt.Errorf("%s answers, but not as this version of the gateway does: %w", at, err))
 	}
@@ -55,6 +56,12 @@ func statusCommand(args []string, stdout, stderr io.Writer) int {
 		return exitRefused
 	}
 	return exitGood
+}
+
+// statusReport is what /status says, the JXTA face's part read as that face writes it.
+type statusReport struct {
+	control.Report
+	LAN jxtabridge.Status `json:"lan"`
 }
 
 // ask fetches /status.
@@ -96,7 +103,7 @@ func dialable(at netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(loopback, at.Port())
 }
 
-func printStatus(out io.Writer, r control.Report, now time.Time) {
+func printStatus(out io.Writer, r statusReport, now time.Time) {
 	fmt.Fprintf(out, "node %d %q, version %s, up %s\n", r.ID, r.Name, r.Version, now.Sub(r.Started).Round(time.Second))
 	if r.Trouble != "" {
 		fmt.Fprintf(out, "TROUBLE: %s\n", r.Trouble)

@@ -18,7 +18,7 @@ const module = "aldis/"
 
 // Pure are the rooms that are state machines and codecs: (now, event) in, values out.
 var Pure = []string{
-	"jxta", "jxtabridge", "advcache", "gateway", "pmul", "norm/elide", "rules/filter", "rules/mark",
+	"site", "jxta", "jxtabridge", "advcache", "gateway", "pmul", "norm/elide", "rules/filter", "rules/mark",
 	"link/compact", "link/envelope", "link/frame", "link/custody", "link/replica", "link/profile",
 	"lab/linkemu", "lab/sim", "lab/edgepeer", "lab/trace", "lab/replay", "lab/forecast", "lab/tune", "lab/report",
 }

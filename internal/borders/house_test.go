@@ -125,10 +125,10 @@ func TestNotice(t *testing.T) {
 func TestCheckTree(t *testing.T) {
 	root := t.TempDir()
 	for file, text := range map[string]string{
-		"internal/attic/a.go":          "package attic\n",
+		"internal/attic/a.go":               "package attic\n",
 		"internal/rules/mark/s.go":          "package mark\nimport \"os\"\n",
 		"internal/rules/mark/testdata/x.go": "package x\nimport \"os\"\n",
-		"internal/lan/l.go":            "package lan\nimport \"os\"\n",
+		"internal/lan/l.go":                 "package lan\nimport \"os\"\n",
 	} {
 		file = filepath.Join(root, file)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

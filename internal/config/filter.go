@@ -9,6 +9,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/rules/filter"
+	"aldis/internal/site"
 )
 
 var filterKeys = []string{"label", "direction", "site", "type", "root", "group", "name", "peer", "pipe", "octets_min", "octets_max", "action", "rate"}
@@ -43,9 +44,9 @@ func (r *reader) readFilters() {
 
 func (r *reader) filterRule(s section) filter.Rule {
 	rule := filter.Rule{Line: s.t.line, Label: s.printable("label", false), Name: s.text("name", false)}
-	rule.Direction = map[string]filter.Direction{"out": filter.Out, "in": filter.In}[s.choice("direction", "both", "both", "out", "in")]
-	if site := s.text("site", false); site != "" {
-		rule.Site = r.site(s, site)
+	rule.Direction = map[string]site.Direction{"out": site.Out, "in": site.In}[s.choice("direction", "both", "both", "out", "in")]
+	if siteID := s.text("site", false); siteID != "" {
+		rule.Site = r.site(s, siteID)
 	}
 	rule.Type = s.choice("type", "", filter.Types...)
 	if rule.Root = s.text("root", false); strings.ContainsAny(rule.Root, "<>&\"' \t*") {

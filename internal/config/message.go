@@ -6,6 +6,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/rules/mark"
+	"aldis/internal/site"
 )
 
 var messageKeys = []string{"group", "pipe", "peer", "element", "type", "octets_min", "octets_max", "precedence", "expires", "supersede", "supersede_pattern"}
@@ -27,7 +28,7 @@ func (r *reader) readMessages() {
 		if rule.Most != 0 && rule.Least > rule.Most {
 			s.fail("octets_min", "the rule can never match: nothing has at least %d and at most %d octets", rule.Least, rule.Most)
 		}
-		rule.Precedence, _ = mark.ParsePrecedence(s.choice("precedence", "routine", mark.Precedences...))
+		rule.Precedence, _ = site.ParsePrecedence(s.choice("precedence", "routine", site.Precedences...))
 		if text := s.text("supersede_pattern", false); text != "" {
 			var err error
 			if rule.Pattern, err = mark.ParsePattern(text); err != nil {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
-	"aldis/internal/jxtabridge"
 	"aldis/internal/rules/filter"
+	"aldis/internal/site"
 )
 
 // A question for the cache holds the loop up for one look at all keys, and then for a batch of rows at a time.
@@ -44,7 +44,7 @@ func (s Source) adverts(w http.ResponseWriter, r *http.Request) {
 		defer cancel()
 		return f(ctx)
 	}
-	var keys []jxtabridge.AdvertKey
+	var keys []site.EntryKey
 	if err := ask(func(ctx context.Context) (err error) { keys, err = s.AdvertKeys(ctx); return err }); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
@@ -52,10 +52,10 @@ func (s Source) adverts(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.Header().Set(AdvertTotal, strconv.Itoa(len(keys)))
 	if group := q.Get("group"); group != "" {
-		keys = slices.DeleteFunc(keys, func(k jxtabridge.AdvertKey) bool { return k.Group != group })
+		keys = slices.DeleteFunc(keys, func(k site.EntryKey) bool { return k.Scope != group })
 	}
-	slices.SortFunc(keys, func(a, b jxtabridge.AdvertKey) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Type, b.Type), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Site, b.Site))
+	slices.SortFunc(keys, func(a, b site.EntryKey) int {
+		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Type, b.Type), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Site, b.Site))
 	})
 	out := json.NewEncoder(w)
 	control := http.NewResponseController(w)

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"aldis/internal/gateway"
-	"aldis/internal/jxtabridge"
+	"aldis/internal/site"
 )
 
 // cache serves a cache of n advertisements; after failAfter batches the loop does not answer.
@@ -20,14 +20,14 @@ func cache(t *testing.T, n, failAfter int) *httptest.Server {
 	largest, batches := 0, 0
 	s := httptest.NewServer(Handler(Source{
 		Snapshot: func(context.Context) (Snapshot, error) { return Snapshot{}, nil },
-		AdvertKeys: func(context.Context) ([]jxtabridge.AdvertKey, error) {
-			keys := make([]jxtabridge.AdvertKey, n)
+		AdvertKeys: func(context.Context) ([]site.EntryKey, error) {
+			keys := make([]site.EntryKey, n)
 			for i := range keys {
-				keys[i] = jxtabridge.AdvertKey{Group: "g", Type: 2, ID: fmt.Sprintf("%06d", n-1-i)}
+				keys[i] = site.EntryKey{Scope: "g", Type: 2, ID: fmt.Sprintf("%06d", n-1-i)}
 			}
 			return keys, nil
 		},
-		AdvertRows: func(_ context.Context, keys []jxtabridge.AdvertKey) (rows []gateway.AdvertRow, err error) {
+		AdvertRows: func(_ context.Context, keys []site.EntryKey) (rows []gateway.AdvertRow, err error) {
 			if batches++; batches > failAfter {
 				return nil, errors.New("the loop does not answer")
 			}

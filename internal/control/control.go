@@ -13,9 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"aldis/internal/gateway"
-	"aldis/internal/jxtabridge"
 	"aldis/internal/norm"
 	"aldis/internal/radio"
+	"aldis/internal/site"
 )
 
 // patience is how long the loop may take to come to a question.
@@ -32,15 +32,15 @@ type Source struct {
 	NORM     func() norm.Stats
 	Order    func(gateway.Event) // hands the loop an operator's order
 	// AdvertKeys are those of the whole cache, AdvertRows what is to be said of some; both between two turns of the loop.
-	AdvertKeys func(context.Context) ([]jxtabridge.AdvertKey, error)
-	AdvertRows func(context.Context, []jxtabridge.AdvertKey) ([]gateway.AdvertRow, error)
+	AdvertKeys func(context.Context) ([]site.EntryKey, error)
+	AdvertRows func(context.Context, []site.EntryKey) ([]gateway.AdvertRow, error)
 }
 
 // Snapshot is what the loop's state machines say of one moment.
 type Snapshot struct {
 	Gateway gateway.Status
-	LAN     jxtabridge.Status
-	Counts  jxtabridge.Stats
+	LAN     any           // the JXTA face's status: it goes into the report as it is
+	Metrics []site.Metric // of all faces
 }
 
 // Report is what /status says.
@@ -50,10 +50,10 @@ type Report struct {
 	// Trouble is what keeps the gateway from working now.
 	Trouble string `json:"trouble,omitempty"`
 	gateway.Status
-	LAN   jxtabridge.Status `json:"lan"`
-	Radio radio.Stats       `json:"radio"`
+	LAN   any         `json:"lan"`
+	Radio radio.Stats `json:"radio"`
 
-	counts jxtabridge.Stats
+	metrics []site.Metric
 }
 
 func (s Source) report(ctx context.Context) (Report, error) {
@@ -61,7 +61,7 @@ func (s Source) report(ctx context.Context) (Report, error) {
 	defer cancel()
 	now, err := s.Snapshot(ctx)
 	return Report{Version: s.Version, Started: s.Started, Trouble: s.Trouble(), Radio: s.Radio(),
-		Status: now.Gateway, LAN: now.LAN, counts: now.Counts}, err
+		Status: now.Gateway, LAN: now.LAN, metrics: now.Metrics}, err
 }
 
 // Handler answers for src. Its metrics join those that are in reg already.

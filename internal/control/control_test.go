@@ -60,9 +60,9 @@ func start(t *testing.T) *server {
 			if s.err != nil {
 				return Snapshot{}, s.err
 			}
-			return Snapshot{s.status, sampleLAN(), jxtabridge.Stats{Received: 21, BadMessages: 2, Refused: map[string]uint64{"no_room": 4}, Queries: 5,
+			return Snapshot{s.status, sampleLAN(), jxtabridge.Metrics(sampleLAN(), jxtabridge.Stats{Received: 21, BadMessages: 2, Refused: map[string]uint64{"no_room": 4}, Queries: 5,
 				LateAnswers: 6, Carried: 8, Streams: 31, StreamsEnded: map[string]uint64{"closed_here": 30}, StreamOctetsOut: 32, StreamOctetsIn: 33,
-				StreamAcks: 34, StreamRepeats: 35, MulticastCopies: 36, Calls: 37}}, nil
+				StreamAcks: 34, StreamRepeats: 35, MulticastCopies: 36, Calls: 37})}, nil
 		},
 		NORM:    func() norm.Stats { return norm.Stats{Starts: 2, StrangePacket: 1} },
 		Trouble: func() string { return s.trouble },
@@ -93,7 +93,10 @@ func (s *server) get(t *testing.T, path string) (int, string) {
 func TestStatus(t *testing.T) {
 	s := start(t)
 	code, body := s.get(t, "/status")
-	var got Report
+	var got struct {
+		Report
+		LAN jxtabridge.Status `json:"lan"`
+	}
 	if err := json.Unmarshal([]byte(body), &got); err != nil || code != 200 {
 		t.Fatalf("%d, %v: %s", code, err, body)
 	}

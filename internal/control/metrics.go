@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"aldis/internal/gateway"
+	"aldis/internal/site"
 )
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -48,32 +49,6 @@ var (
 	descNORMStrange  = desc("norm_strange_packets_total", "Packets at libnorm's loopback sockets that were neither ours nor libnorm's: dropped.")
 	descNORMCommands = desc("norm_commands_dropped_total", "Commands for a child that was down.")
 
-	descPeers     = desc("jxta_peers", "Local peers with a lease or a connection, by generation: signed, unsigned, 2.2.", "generation")
-	descQueue     = desc("jxta_waiting_messages", "Messages waiting for local peers.")
-	descAdverts   = desc("jxta_adverts", "Advertisements of local peers.")
-	descQuestions = desc("jxta_open_questions", "Questions of local peers that are remembered until an answer comes.")
-	descJXTA      = desc("jxta_messages_total", "JXTA messages exchanged with local peers.", "direction")
-	descRefused   = desc("jxta_refused_total", "Messages of local peers that were refused, by reason.", "reason")
-	descQueries   = desc("jxta_queries_total", "Queries of local peers, by kind: discovery, pipe, route.", "kind")
-	descAnswers   = desc("jxta_answers_total", "Answers to local peers, by when: at_once, late (when the answer became known).", "when")
-	descPublished = desc("jxta_published_total", "Advertisements that local peers published.")
-	descPushed    = desc("jxta_pushed_total", "Advertisements of far peers handed to local peers that had not asked.")
-	descPayloads  = desc("jxta_payloads_total",
-		"Applications' messages. Of local peers: wire (propagate pipe), carried (given to the link), carried_late (held for a listener first), local_copy. Of far peers: far, undeliverable, abandoned. Between local peers: overrun (lost, the receiver takes too little).",
-		"fate")
-
-	descStreams       = desc("jxta_streams", "BiDi pipes and sockets between local and far peers that are open.", "kind")
-	descStreamsOpened = desc("jxta_streams_opened_total", "BiDi pipes and sockets opened between local and far peers.")
-	descStreamsEnded  = desc("jxta_streams_ended_total", "Those that ended, by reason: closed_here, closed_there, reset_there, refused, not_accepted, not_taken, overflow, encrypted.", "reason")
-	descStreamBytes   = desc("jxta_stream_bytes_total", "Octets of their blocks: out (taken from local peers), in (acknowledged by them).", "direction")
-	descStreamLocal   = desc("jxta_stream_local_total",
-		"What of their reliability layer stayed on the LAN: acknowledgements of local peers, duplicates of theirs, blocks they were sent again.", "event")
-	descSecure = desc("jxta_secure_blocks_total",
-		"Blocks of secure pipes to far peers: carried; delivered (a local peer has acknowledged it); duplicate (it was here before); repeat (to a local peer). Of connections: crossed (both peers opened one, one was kept).", "event")
-	descMulticast = desc("jxta_multicast_total",
-		"Multicast datagrams: heard; of these copy (the peer says it to its gateway too); sent; withheld (for the rate, or too long).", "event")
-	descCalls = desc("jxta_calls_total", "Calls to leased peers that had no connection.")
-
 	descRadioDatagrams = desc("radio_datagrams_total", "UDP datagrams of the link's socket, authentic or not.", "direction")
 	descRadioBytes     = desc("radio_bytes_total", "UDP payload octets of the link's socket, authentic or not.", "direction")
 	descRadioDropped   = desc("radio_dropped_total", "Datagrams lost here: received while the inbox was full, or refused by the kernel when sent.", "direction")
@@ -88,9 +63,7 @@ func (collector) Describe(ch chan<- *prometheus.Desc) {
 		descInfo, descUp, descBoot, descLink, descLinkDatagrams, descLinkDropped, descLinkUp, descLastHeard, descMessages,
 		descCustody, descCustodyBytes, descItems, descPeerItems, descNORM, descNORMFailures,
 		descNORMStarts, descNORMStrange, descNORMCommands, descRadioDatagrams, descRadioBytes, descRadioDropped,
-		descPeers, descQueue, descAdverts, descQuestions, descJXTA, descRefused, descQueries, descAnswers, descPublished,
-		descPushed, descPayloads, descFilter, descStreams, descStreamsOpened, descStreamsEnded, descStreamBytes,
-		descStreamLocal, descSecure, descMulticast, descCalls,
+		descFilter,
 	} {
 		ch <- d
 	}
@@ -145,7 +118,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	for _, p := range r.Peers {
 		peer(p, count, gauge)
 	}
-	lan(r, count, gauge)
+	for _, m := range r.metrics {
+		face(ch, m)
+	}
 }
 
 type (
@@ -153,67 +128,17 @@ type (
 	gauger  func(d *prometheus.Desc, v float64, labels ...string)
 )
 
-// lan tells of the local peers.
-func lan(r Report, count counter, gauge gauger) {
-	generations := map[string]int{"signed": 0, "unsigned": 0, "2.2": 0}
-	waiting := 0
-	for _, p := range r.LAN.Peers {
-		generations[p.Generation]++
-		waiting += p.Waiting
+// face sends a number of a face, whose description comes with it.
+func face(ch chan<- prometheus.Metric, m site.Metric) {
+	kind := prometheus.CounterValue
+	if m.Gauge {
+		kind = prometheus.GaugeValue
 	}
-	for g, n := range generations {
-		gauge(descPeers, float64(n), g)
+	names, values := make([]string, len(m.Labels)), make([]string, len(m.Labels))
+	for i, l := range m.Labels {
+		names[i], values[i] = l.Name, l.Value
 	}
-	gauge(descQueue, float64(waiting))
-	gauge(descAdverts, float64(r.LAN.Adverts))
-	gauge(descQuestions, float64(r.LAN.Questions))
-	s := r.counts
-	count(descJXTA, s.Received, "received")
-	count(descJXTA, s.Sent, "sent")
-	count(descRefused, s.BadMessages, "unreadable")
-	count(descRefused, s.Disconnects, "no_lease")
-	for reason, n := range s.Refused {
-		if reason != "unreadable" && reason != "no_lease" {
-			count(descRefused, n, reason)
-		}
-	}
-	for kind, n := range map[string]uint64{"discovery": s.Queries, "pipe": s.PipeQueries, "route": s.RouteQueries} {
-		count(descQueries, n, kind)
-	}
-	count(descAnswers, s.Answers, "at_once")
-	count(descAnswers, s.LateAnswers, "late")
-	count(descPublished, s.Published)
-	count(descPushed, s.Pushed)
-	count(descQueries, s.Asked, "asked_afar")
-	streams := map[string]int{"bidi": 0, "socket": 0}
-	for _, st := range r.LAN.Streams {
-		streams[st.Kind]++
-	}
-	for kind, n := range streams {
-		gauge(descStreams, float64(n), kind)
-	}
-	count(descStreamsOpened, s.Streams)
-	for reason, n := range s.StreamsEnded {
-		count(descStreamsEnded, n, reason)
-	}
-	count(descStreamBytes, s.StreamOctetsOut, "out")
-	count(descStreamBytes, s.StreamOctetsIn, "in")
-	for event, n := range map[string]uint64{"acknowledgement": s.StreamAcks, "duplicate": s.StreamDuplicates, "repeat": s.StreamRepeats} {
-		count(descStreamLocal, n, event)
-	}
-	for event, n := range map[string]uint64{"carried": s.SecureBlocks, "delivered": s.SecureDelivered, "duplicate": s.SecureDuplicates, "repeat": s.SecureRepeats, "crossed": s.SecureCrossed} {
-		count(descSecure, n, event)
-	}
-	for event, n := range map[string]uint64{"heard": s.MulticastHeard, "copy": s.MulticastCopies, "sent": s.MulticastSent, "withheld": s.MulticastWithheld} {
-		count(descMulticast, n, event)
-	}
-	count(descCalls, s.Calls)
-	for fate, n := range map[string]uint64{
-		"wire": s.WireIn, "carried": s.Carried, "carried_late": s.CarriedLate, "local_copy": s.LocalFanOut,
-		"far": s.FarPayloads, "undeliverable": s.FarUndeliverable, "abandoned": s.Abandoned, "overrun": s.Overrun,
-	} {
-		count(descPayloads, n, fate)
-	}
+	ch <- prometheus.MustNewConstMetric(desc(m.Name, m.Help, names...), kind, m.Value, values...)
 }
 
 // peer tells of a sister gateway.

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"aldis/internal/gateway"
-	"aldis/internal/jxtabridge"
+	"aldis/internal/site"
 )
 
 const (
@@ -31,22 +31,13 @@ type Engine interface {
 	Step(now time.Time, ev gateway.Event) gateway.Output
 }
 
-// LAN is lan.LAN. Its methods do not wait.
-type LAN interface {
-	Welcome(jxtabridge.WelcomeOut)
-	Send(jxtabridge.Send)
-	Close(jxtabridge.ConnID)
-	Gate(jxtabridge.Gate)
-	Shout(jxtabridge.Shout)
-	Dial(jxtabridge.Dial)
-}
-
 // Parts are what the loop drives. None of its functions may wait for anything but the disk.
 type Parts struct {
 	Engine Engine
-	LAN    LAN
-	Radio  func([]gateway.Datagram)
-	Norm   func(gateway.NormCommand)
+	// LAN carries out orders of the faces.
+	LAN   func(gateway.LANOrder)
+	Radio func([]gateway.Datagram)
+	Norm  func(gateway.NormCommand)
 	// Commit makes records durable, all or none; after an error the same may be tried again.
 	Commit func([]gateway.Record) error
 }
@@ -86,7 +77,7 @@ func New(log *slog.Logger, reg prometheus.Registerer) *Daemon {
 		norm: make(chan gateway.Event, normInbox),
 		air:  make(chan gateway.Event, airInbox),
 		asks: make(chan func(time.Time)), stopped: make(chan struct{}), written: make(chan error, 1),
-		waits: waiting{blocked: map[jxtabridge.ConnID]int{}},
+		waits: waiting{blocked: map[connection]int{}},
 		readers: func() (time.Duration, time.Time) {
 			now := time.Now()
 			return now.Sub(start), now.Round(0) // Round drops the monotonic reading
@@ -94,8 +85,11 @@ func New(log *slog.Logger, reg prometheus.Registerer) *Daemon {
 	}
 }
 
-// PostLAN hands over an event of the LAN and waits for room. After the loop has ended it does nothing.
-func (d *Daemon) PostLAN(ev jxtabridge.Event) { d.wait(d.lan, gateway.LAN{Event: ev}) }
+// PostLAN is for the LAN room of a face: what it returns hands over an event and waits for room. After the loop has ended
+// it does nothing.
+func (d *Daemon) PostLAN(face site.Face) func(site.Event) {
+	return func(ev site.Event) { d.wait(d.lan, gateway.LAN{Face: face, Event: ev}) }
+}
 
 // PostNorm hands over an event of libnorm's and waits for room. After the loop has ended it does nothing.
 func (d *Daemon) PostNorm(ev gateway.Event) { d.wait(d.norm, ev) }
@@ -278,27 +272,12 @@ func (d *Daemon) act(out gateway.Output) {
 }
 
 func (d *Daemon) actLAN(out gateway.Output) {
-	for _, w := range out.Welcome {
-		d.parts.LAN.Welcome(w)
-	}
-	for _, s := range out.Send {
-		d.parts.LAN.Send(s)
-	}
-	for _, s := range out.Shout {
-		d.parts.LAN.Shout(s)
-	}
-	for _, a := range out.Dial {
-		d.parts.LAN.Dial(a)
-	}
-	for _, c := range out.Close {
-		d.parts.LAN.Close(c)
-	}
-	for _, g := range out.Gates {
-		d.parts.LAN.Gate(g)
+	for _, o := range out.LAN {
+		d.parts.LAN(o)
 	}
 }
 
-func (d *Daemon) note(notes []jxtabridge.Note) {
+func (d *Daemon) note(notes []site.Note) {
 	for _, n := range notes {
 		var level slog.Level
 		if level.UnmarshalText([]byte(n.Level)) != nil {

@@ -19,6 +19,7 @@ import (
 
 	"aldis/internal/gateway"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/site"
 )
 
 // engine answers each event by a function and notes when it was stepped.
@@ -72,12 +73,28 @@ func (w *world) setFull(full bool) {
 	w.full = full
 }
 
-func (w *world) Welcome(o jxtabridge.WelcomeOut) { w.wrote("welcome %d", o.Conn) }
-func (w *world) Send(o jxtabridge.Send)          { w.wrote("send %d %.20s", o.Conn, o.Body) }
-func (w *world) Gate(g jxtabridge.Gate)          { w.wrote("gate %d %v", g.Conn, g.Shut) }
-func (w *world) Close(id jxtabridge.ConnID)      { w.wrote("close %d", id) }
-func (w *world) Shout(s jxtabridge.Shout)        { w.wrote("shout %d", s.Message) }
-func (w *world) Dial(a jxtabridge.Dial)          { w.wrote("dial %s", a.Address) }
+// lan carries out an order of a face.
+func (w *world) lan(o gateway.LANOrder) {
+	switch o := o.Order.(type) {
+	case jxtabridge.Welcome:
+		w.wrote("welcome %d", o.Conn)
+	case jxtabridge.Send:
+		w.wrote("send %d %.20s", o.Conn, o.Body)
+	case jxtabridge.Close:
+		w.wrote("close %d", o.Conn)
+	}
+}
+
+// post hands over an event of the JXTA face's LAN.
+func (w *world) post(ev site.Event) { w.PostLAN(site.JXTA)(ev) }
+
+// orders are those of the JXTA face.
+func orders(list ...site.Order) (out []gateway.LANOrder) {
+	for _, o := range list {
+		out = append(out, gateway.LANOrder{Face: site.JXTA, Order: o})
+	}
+	return out
+}
 
 func newWorld(step func(time.Time, gateway.Event) gateway.Output) *world {
 	w := &world{engine: &engine{step: step}, reg: prometheus.NewRegistry(), logged: new(bytes.Buffer), ended: make(chan error, 1)}
@@ -89,7 +106,7 @@ func (w *world) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.stop = cancel
 	parts := Parts{
-		Engine: w.engine, LAN: w,
+		Engine: w.engine, LAN: w.lan,
 		Radio: func(ds []gateway.Datagram) {
 			for _, d := range ds {
 				w.wrote("datagram %.20s", d.Data)
@@ -139,7 +156,7 @@ func expect(t *testing.T, got []string, want ...string) {
 }
 
 // opened is an event named by a number.
-func opened(n int) jxtabridge.Event { return jxtabridge.Opened{Conn: jxtabridge.ConnID(n)} }
+func opened(n int) site.Event { return jxtabridge.Opened{Conn: site.ConnID(n)} }
 
 // byConn answers opened(n): n >= 100 wants a record named after it; all want a datagram and a body on the connection.
 func byConn(now time.Time, ev gateway.Event) (out gateway.Output) {
@@ -152,7 +169,7 @@ func byConn(now time.Time, ev gateway.Event) (out gateway.Output) {
 		out.Records = []gateway.Record{{Bucket: "b", Key: fmt.Append(nil, n), Value: []byte{1}}}
 		out.Norm = []gateway.NormCommand{gateway.NormStart{}}
 	}
-	out.Send = []jxtabridge.Send{{Conn: n, Body: []byte("body")}}
+	out.LAN = orders(jxtabridge.Send{Conn: n, Body: []byte("body")})
 	out.Datagrams = []gateway.Datagram{{Data: fmt.Append(nil, n)}}
 	return out
 }
@@ -161,14 +178,14 @@ func TestCommitComesFirstAndOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(func(now time.Time, ev gateway.Event) gateway.Output {
 			out := byConn(now, ev)
-			if len(out.Send) > 0 {
-				out.Welcome = []jxtabridge.WelcomeOut{{Conn: out.Send[0].Conn}}
-				out.Close = []jxtabridge.ConnID{out.Send[0].Conn}
+			if len(out.LAN) > 0 {
+				send := out.LAN[0].Order.(jxtabridge.Send)
+				out.LAN = orders(jxtabridge.Welcome{Conn: send.Conn}, send, jxtabridge.Close{Conn: send.Conn})
 			}
 			return out
 		})
 		for _, n := range []int{100, 1, 101} {
-			w.PostLAN(opened(n))
+			w.post(opened(n))
 		}
 		w.start()
 		got := w.take()
@@ -179,7 +196,7 @@ func TestCommitComesFirstAndOnce(t *testing.T) {
 			"welcome 100", "send 100 body", "close 100", "datagram 100", "gateway.NormStart",
 			"welcome 1", "send 1 body", "close 1", "datagram 1",
 			"welcome 101", "send 101 body", "close 101", "datagram 101", "gateway.NormStart")
-		w.PostLAN(opened(2)) // without records the journal is left alone
+		w.post(opened(2)) // without records the journal is left alone
 		expect(t, w.take(), "welcome 2", "send 2 body", "close 2", "datagram 2")
 		w.end(t)
 	})
@@ -205,7 +222,7 @@ func TestDeadlines(t *testing.T) {
 		if want := []time.Duration{0, 6 * time.Hour, 6*time.Hour + leastWait}; !slices.Equal(due, want) {
 			t.Errorf("steps after %v, want %v", due, want)
 		}
-		w.PostLAN(opened(1))
+		w.post(opened(1))
 		synctest.Wait()
 		if len(due) != 4 || due[3] != 24*time.Hour {
 			t.Errorf("steps after %v", due)
@@ -220,14 +237,14 @@ func TestFullDisk(t *testing.T) {
 		w.start()
 		w.take()
 		w.setFull(true)
-		w.PostLAN(opened(100))
+		w.post(opened(100))
 		expect(t, w.take(), "full")
 		if s := w.Trouble(); !strings.Contains(s, "no space left on device") {
 			t.Errorf("trouble: %q", s)
 		}
-		w.PostLAN(opened(1)) // a local peer's question is answered meanwhile; the link is silent
+		w.post(opened(1)) // a local peer's question is answered meanwhile; the link is silent
 		expect(t, w.take(), "send 1 body")
-		w.PostLAN(opened(101))
+		w.post(opened(101))
 		expect(t, w.take())
 		pass(2500 * time.Millisecond)
 		expect(t, w.take(), "full", "full")
@@ -237,7 +254,7 @@ func TestFullDisk(t *testing.T) {
 		if s := w.Trouble(); s != "" {
 			t.Errorf("trouble: %q", s)
 		}
-		w.PostLAN(opened(102))
+		w.post(opened(102))
 		expect(t, w.take(), "commit 102", "send 102 body", "datagram 102", "gateway.NormStart")
 		pass(time.Minute)
 		expect(t, w.take())
@@ -290,7 +307,7 @@ func TestFullDiskAndALotToWrite(t *testing.T) {
 		posted := make(chan int, posts)
 		go func() {
 			for i := range posts {
-				w.PostLAN(opened(i))
+				w.post(opened(i))
 				posted <- i
 			}
 		}()
@@ -327,7 +344,7 @@ func TestStopWithAFullDisk(t *testing.T) {
 			w := newWorld(byConn)
 			w.setFull(true)
 			w.start()
-			w.PostLAN(opened(100))
+			w.post(opened(100))
 			w.take()
 			w.setFull(full)
 			w.stop()
@@ -363,7 +380,7 @@ func TestDo(t *testing.T) {
 		if err := w.Do(context.Background(), nil); !errors.Is(err, ErrStopped) {
 			t.Errorf("after the end: %v", err)
 		}
-		w.PostLAN(opened(1)) // must not wait for ever
+		w.post(opened(1)) // must not wait for ever
 		w.PostNorm(gateway.NormDown{})
 	})
 }
@@ -371,7 +388,7 @@ func TestDo(t *testing.T) {
 func TestNotes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(func(time.Time, gateway.Event) gateway.Output {
-			return gateway.Output{Notes: []jxtabridge.Note{
+			return gateway.Output{Notes: []site.Note{
 				{Level: "debug", Text: "one", Attrs: []any{"peer", 3}}, {Level: "warn", Text: "two"}, {Level: "loud", Text: "three"}}}
 		})
 		w.start()
@@ -388,7 +405,7 @@ func TestNotes(t *testing.T) {
 func TestSourcesAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(nil)
-		w.PostLAN(opened(1))
+		w.post(opened(1))
 		w.PostNorm(gateway.NormUp{})
 		w.PostNorm(gateway.NormDown{})
 		w.PostAir(gateway.Datagram{})

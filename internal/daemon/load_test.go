@@ -26,6 +26,7 @@ import (
 	"aldis/internal/lan"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
+	"aldis/internal/site"
 )
 
 // rig is a whole gateway but for the link: real sockets, loop, bridge and journal. Its one sister never answers.
@@ -65,20 +66,20 @@ func newRig(tb testing.TB, profileName string) *rig {
 	r.gateway, err = gateway.New(gateway.Config{
 		ID: 1, Name: "ship", Profile: link, Boot: seal.Boot{Number: 1}, Store: j.StoreID(), Rand: mrand.New(mrand.NewPCG(1, 2)),
 		Peers: []gateway.PeerConfig{{ID: 2, Name: "shore", Addr: netip.MustParseAddrPort("127.0.0.2:9")}},
-		Bridge: func(memories []jxtabridge.Memory) (gateway.Bridge, error) {
+		Faces: map[site.Face]func([]site.Memory) (gateway.Face, error){site.JXTA: func(memories []site.Memory) (gateway.Face, error) {
 			r.bridge = jxtabridge.New(jxtabridge.Config{Name: "ship", Address: r.address, Identity: identity, SignLater: true}, memories)
 			return r.bridge, nil
-		},
+		}},
 	}, nil)
 	must(err)
 	l := lan.New(lan.Config{Peer: identity.Peer, Sign: func(m []byte, source string) ([]byte, error) {
 		return jxta.SignMessage(m, identity.Key, identity.Cert, source)
-	}, MaxConns: 4096, MaxConnsPerAddress: 4096}, r.PostLAN, nil, log)
+	}, MaxConns: 4096, MaxConnsPerAddress: 4096}, r.PostLAN(site.JXTA), nil, log)
 	ctx, cancel := context.WithCancel(context.Background())
 	var ended sync.WaitGroup
 	ended.Go(func() { l.Serve(ln) })
 	ended.Go(func() {
-		err := r.Run(ctx, daemon.Parts{Engine: r.gateway, LAN: l, Radio: func([]gateway.Datagram) {}, Norm: func(gateway.NormCommand) {},
+		err := r.Run(ctx, daemon.Parts{Engine: r.gateway, LAN: func(o gateway.LANOrder) { l.Do(o.Order) }, Radio: func([]gateway.Datagram) {}, Norm: func(gateway.NormCommand) {},
 			Commit: func(records []gateway.Record) error {
 				ops := make([]journal.Op, len(records))
 				for i, rec := range records {

@@ -2,21 +2,20 @@ package daemon
 
 import (
 	"fmt"
-	"iter"
 	"time"
 
 	"aldis/internal/gateway"
-	"aldis/internal/jxtabridge"
+	"aldis/internal/site"
 )
 
 // waiting are outputs whose records, or those of an output before them, are not durable yet. The journal writes beside
 // the loop, one commit at a time, and takes with each what has gathered since the last.
 type waiting struct {
 	queue   []gateway.Output
-	octets  int                       // about what the queue takes
-	blocked map[jxtabridge.ConnID]int // outputs in the queue that concern a connection
-	covered int                       // outputs at the head whose records are being committed
-	writing bool                      // a commit is under way
+	octets  int                // about what the queue takes
+	blocked map[connection]int // outputs in the queue that concern a connection
+	covered int                // outputs at the head whose records are being committed
+	writing bool               // a commit is under way
 }
 
 // settle acts on what does not depend on the journal, and has it write what does.
@@ -44,43 +43,28 @@ func (d *Daemon) settle(mono time.Duration) {
 // connections, and it confirms nothing. So what a peer is told stays in order, and the acknowledgement of something twice
 // received does not overtake the commit of the first, which may have come over another connection.
 func (d *Daemon) free(out gateway.Output) bool {
-	for _, s := range out.Send {
-		if s.Confirms {
-			return false
-		}
-	}
-	for c := range concerns(out) {
-		if d.waits.blocked[c] > 0 {
+	for _, o := range out.LAN {
+		if conn, confirms := o.Concerns(); confirms || d.waits.blocked[connection{o.Face, conn}] > 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// concerns gives the connections that an output has something for, as often as it has.
-func concerns(out gateway.Output) iter.Seq[jxtabridge.ConnID] {
-	return func(yield func(jxtabridge.ConnID) bool) {
-		for _, w := range out.Welcome {
-			if !yield(w.Conn) {
-				return
-			}
-		}
-		for _, s := range out.Send {
-			if !yield(s.Conn) {
-				return
-			}
-		}
-		for _, c := range out.Close {
-			if !yield(c) {
-				return
-			}
-		}
-	}
+// connection is one of a face's LAN.
+type connection struct {
+	face site.Face
+	conn site.ConnID
 }
 
 // block counts the connections of an output in the queue, or no longer there.
 func (d *Daemon) block(out gateway.Output, by int) {
-	for c := range concerns(out) {
+	for _, o := range out.LAN {
+		conn, _ := o.Concerns()
+		if conn == 0 {
+			continue
+		}
+		c := connection{o.Face, conn}
 		if d.waits.blocked[c] += by; d.waits.blocked[c] == 0 {
 			delete(d.waits.blocked, c)
 		}
@@ -210,16 +194,12 @@ func size(out gateway.Output) int {
 	for _, r := range out.Records {
 		n += each + len(r.Bucket) + len(r.Key) + len(r.Value)
 	}
-	for _, s := range out.Send {
-		n += each + len(s.Body)
-	}
-	for _, s := range out.Shout {
-		n += each + len(s.Body)
+	for _, o := range out.LAN {
+		n += o.Octets()
 	}
 	for _, g := range out.Datagrams {
 		n += each + len(g.Data)
 	}
-	n += each * (len(out.Welcome) + len(out.Close) + len(out.Dial) + len(out.Gates))
 	for _, c := range out.Norm {
 		n += each
 		switch c := c.(type) {

@@ -7,6 +7,7 @@ import (
 
 	"aldis/internal/gateway"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/site"
 )
 
 // While the disk is slow local peers are answered, in order for each of them, and the link waits; the next commit takes
@@ -20,7 +21,9 @@ func TestSlowDisk(t *testing.T) {
 				case "lan":
 					out.Datagrams = nil
 				case "confirm":
-					out.Datagrams, out.Send[0].Confirms = nil, true
+					send := out.LAN[0].Order.(jxtabridge.Send)
+					send.Confirms = true
+					out.Datagrams, out.LAN = nil, orders(send)
 				}
 			}
 			return out
@@ -28,19 +31,19 @@ func TestSlowDisk(t *testing.T) {
 		w.slow = make(chan struct{})
 		w.start()
 		local := func(n int) {
-			w.PostLAN(jxtabridge.Opened{Conn: jxtabridge.ConnID(n), Remote: "lan"})
+			w.post(jxtabridge.Opened{Conn: site.ConnID(n), Remote: "lan"})
 		}
-		w.PostLAN(opened(100))
+		w.post(opened(100))
 		expect(t, w.take())
 		local(1)
 		expect(t, w.take(), "send 1 body")
-		w.PostLAN(opened(2)) // for the link as well
-		local(2)             // not before it
+		w.post(opened(2)) // for the link as well
+		local(2)          // not before it
 		local(3)
-		w.PostLAN(jxtabridge.Opened{Conn: 5, Remote: "confirm"}) // not before any commit
+		w.post(jxtabridge.Opened{Conn: 5, Remote: "confirm"}) // not before any commit
 		expect(t, w.take(), "send 3 body")
-		w.PostLAN(opened(101))
-		w.PostLAN(jxtabridge.Opened{Conn: 100, Remote: "again"})
+		w.post(opened(101))
+		w.post(jxtabridge.Opened{Conn: 100, Remote: "again"})
 		local(4)
 		expect(t, w.take(), "send 4 body")
 		w.slow <- struct{}{}
@@ -50,9 +53,9 @@ func TestSlowDisk(t *testing.T) {
 		expect(t, w.take(), "send 2 body")
 		w.slow <- struct{}{}
 		expect(t, w.take(), "commit 101 100", "send 101 body", "datagram 101", "gateway.NormStart", "send 100 body", "datagram 100", "gateway.NormStart")
-		w.PostLAN(opened(102))
+		w.post(opened(102))
 		synctest.Wait()
-		w.PostLAN(opened(103))
+		w.post(opened(103))
 		synctest.Wait()
 		close(w.slow)
 		w.end(t) // what is under way is waited for

@@ -6,13 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/jxtabridge"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/custody"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/seal"
-	"aldis/internal/rules/mark"
+	"aldis/internal/site"
 )
 
 // Octets of a datagram that a message of the direct lane must leave free: the long form, a hello, a receipt without
@@ -25,83 +24,9 @@ const minDatagram = directReserve + 100
 // maxDirect is the largest coded envelope that goes without segments.
 func (g *Gateway) maxDirect() int { return g.cfg.Profile.DatagramOctets - directReserve }
 
-// stepBridge gives the bridge an event and sees to what it wants done.
-func (g *Gateway) stepBridge(now time.Time, ev jxtabridge.Event) {
-	g.carried.inBridge = true
-	bo := g.bridge.Step(now, ev)
-	g.out.Welcome = append(g.out.Welcome, bo.Welcome...)
-	g.out.Send = append(g.out.Send, bo.Send...)
-	g.out.Close = append(g.out.Close, bo.Close...)
-	g.out.Gates = append(g.out.Gates, bo.Gates...)
-	g.out.Shout = append(g.out.Shout, bo.Shout...)
-	g.out.Dial = append(g.out.Dial, bo.Dial...)
-	g.out.Notes = append(g.out.Notes, bo.Notes...)
-	for _, m := range bo.Remember {
-		value := m.Value
-		if len(value) == 0 {
-			value = nil
-		}
-		g.record(bucketBridge, []byte(m.Key), value)
-	}
-	g.touched = g.touched || len(bo.Items)+len(bo.Carry)+len(bo.Done) > 0
-	for _, it := range bo.Items {
-		g.put(now, it)
-		if it.Gone {
-			g.record(bucketOwn, []byte(it.Key()), nil)
-		} else if value, err := encodeItem(it); err == nil {
-			g.record(bucketOwn, []byte(it.Key()), value)
-		}
-	}
-	for i := range bo.Carry {
-		sites, payload := bo.Carry[i].Sites, &bo.Carry[i].Payload
-		mark.Mark(g.cfg.Messages, now, payload)
-		if !g.cfg.Filter.Empty() {
-			sites = slices.DeleteFunc(slices.Clone(sites), func(site uint16) bool { return !g.mayCarry(now, site, payload) })
-		}
-		if g.mul != nil {
-			g.submitPayload(now, sites, payload)
-			continue
-		}
-		for _, site := range sites {
-			g.accept(now, site, payload)
-		}
-	}
-	for _, t := range bo.Done {
-		g.record(bucketDeliver, tokenKey(t), nil)
-		if p := g.byID[uint16(t>>48)]; p != nil {
-			p.count.HandedOver++
-			p.count.Pending--
-		}
-	}
-	g.bridgeDue = bo.Deadline
-	g.carried.inBridge = false
-	g.tellCarried(now)
-}
-
-// carriedQueue holds what the bridge is to be told of payloads that asked for it, until it is not being stepped.
-type carriedQueue struct {
-	inBridge bool
-	waiting  []jxtabridge.Carried
-}
-
-// ended notes that a payload has reached its site, or never will.
-func (g *Gateway) ended(payload *jxtabridge.Payload, refused bool) {
-	if payload != nil && payload.Token != 0 {
-		g.carried.waiting = append(g.carried.waiting, jxtabridge.Carried{Token: payload.Token, Refused: refused})
-	}
-}
-
-func (g *Gateway) tellCarried(now time.Time) {
-	for !g.carried.inBridge && len(g.carried.waiting) > 0 {
-		c := g.carried.waiting[0]
-		g.carried.waiting = g.carried.waiting[1:]
-		g.stepBridge(now, c)
-	}
-}
-
 // accept takes a payload into custody for a site.
-func (g *Gateway) accept(now time.Time, site uint16, payload *jxtabridge.Payload) {
-	p := g.byID[site]
+func (g *Gateway) accept(now time.Time, siteID uint16, payload *site.Message) {
+	p := g.byID[siteID]
 	if p == nil {
 		return
 	}
@@ -264,7 +189,7 @@ func (g *Gateway) settle(p *peer, id custody.ID, m *message) {
 const mostBefore = 64
 
 // learn keeps what later messages of the flow may be coded after.
-func (g *Gateway) learn(p *peer, flow uint32, number uint64, payload *jxtabridge.Payload) {
+func (g *Gateway) learn(p *peer, flow uint32, number uint64, payload *site.Message) {
 	envelope.Elements(flow, payload, func(element int, data []byte) {
 		p.gotBefore.AddElement(flow, element, number, data)
 		key := beforeKey(p.ID, flow, element)

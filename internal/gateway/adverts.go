@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"aldis/internal/jxtabridge"
 	"aldis/internal/link/replica"
-	"aldis/internal/rules/filter"
+	"aldis/internal/site"
 )
 
 // AdvertRow is one advertisement of the cache as an operator sees it.
@@ -32,12 +31,12 @@ type Travel struct {
 	Why   string `json:"why,omitempty"` // it waits or stays
 }
 
-// AdvertRows describes advertisements of the cache.
-func (g *Gateway) AdvertRows(now time.Time, adverts []jxtabridge.Advert) []AdvertRow {
-	rows := make([]AdvertRow, len(adverts))
-	for i, a := range adverts {
+// AdvertRows describes entries of a face's directory.
+func (g *Gateway) AdvertRows(now time.Time, entries []site.Entry) []AdvertRow {
+	rows := make([]AdvertRow, len(entries))
+	for i, a := range entries {
 		s := a.Subject
-		rows[i] = AdvertRow{Origin: "local", Group: a.Group, Type: s.Type, Root: s.Root, Name: s.Name, ID: a.ID, Peer: s.Peer, Pipe: s.Pipe,
+		rows[i] = AdvertRow{Origin: "local", Group: a.Scope, Type: s.Type, Root: s.Root, Name: s.Name, ID: a.ID, Peer: s.Owner, Pipe: s.Topic,
 			Octets: s.Octets, Signed: a.Signed, LifetimeS: int64(a.Expires.Sub(now) / time.Second), Sites: []Travel{}}
 		if a.Site != 0 {
 			rows[i].Origin = fmt.Sprintf("node-%d", a.Site)
@@ -46,7 +45,7 @@ func (g *Gateway) AdvertRows(now time.Time, adverts []jxtabridge.Advert) []Adver
 			}
 			continue
 		}
-		s.Direction = filter.Out
+		s.Direction = site.Out
 		for _, p := range g.peers {
 			s.Site = p.ID
 			rows[i].Sites = append(rows[i].Sites, g.travel(p, a.Item.Key(), &s))
@@ -56,7 +55,7 @@ func (g *Gateway) AdvertRows(now time.Time, adverts []jxtabridge.Advert) []Adver
 }
 
 // travel says where an own item is, seen from one peer, and why it is not there.
-func (g *Gateway) travel(p *peer, key string, s *filter.Subject) Travel {
+func (g *Gateway) travel(p *peer, key string, s *site.Subject) Travel {
 	t := Travel{Site: p.Name, State: "waits"}
 	v := g.cfg.Filter.Judge(s)
 	place, older := g.replica.PlaceOf(p.ID, key)

@@ -4,15 +4,18 @@ import (
 	"net/netip"
 	"time"
 
-	"aldis/internal/jxtabridge"
+	"aldis/internal/site"
 )
 
 // Event is what the edges tell the gateway: one of the types below. A nil Event means that only time passed.
 type Event interface{ gatewayEvent() }
 
 type (
-	// LAN carries an event of the LAN room to the bridge.
-	LAN struct{ Event jxtabridge.Event }
+	// LAN carries an event of a LAN room to its face.
+	LAN struct {
+		Face  site.Face
+		Event site.Event
+	}
 	// Datagram is one UDP payload of the link and its far address. Coming in, nothing of it is trusted yet.
 	Datagram struct {
 		Addr netip.AddrPort
@@ -104,18 +107,19 @@ func (NormInject) normCommand()  {}
 func (NormRequeue) normCommand() {}
 func (NormCancel) normCommand()  {}
 
+// LANOrder is an order of a face to its LAN room.
+type LANOrder struct {
+	Face site.Face
+	site.Order
+}
+
 // Output is what one Step wants done, in this order: commit Records; then the rest. When the commit fails nothing
 // else of it may be done.
 type Output struct {
 	Records   []Record
-	Welcome   []jxtabridge.WelcomeOut
-	Send      []jxtabridge.Send
-	Close     []jxtabridge.ConnID
-	Gates     []jxtabridge.Gate
-	Shout     []jxtabridge.Shout
-	Dial      []jxtabridge.Dial
+	LAN       []LANOrder
 	Datagrams []Datagram // to send
 	Norm      []NormCommand
-	Notes     []jxtabridge.Note
+	Notes     []site.Note
 	Deadline  time.Time // zero: nothing to wait for
 }

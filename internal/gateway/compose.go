@@ -3,12 +3,12 @@ package gateway
 import (
 	"time"
 
-	"aldis/internal/jxtabridge"
 	"aldis/internal/link/custody"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
+	"aldis/internal/site"
 )
 
 // helloLimit is the longest that a peer which does not answer waits for the next hello.
@@ -281,7 +281,7 @@ func (g *Gateway) addState(now time.Time, p *peer, l *letter) bool {
 		if err != nil {
 			g.note("warn", "an item of this site cannot be told to its peers", "peer", p.Name, "error", err)
 			for _, it := range items {
-				g.replica.Put(gone(it))
+				g.replica.Put(it.Withdrawal())
 			}
 			return false
 		}
@@ -315,15 +315,11 @@ func stateKey(id custody.ID) uint64 { return uint64(id.Lane)<<56 | id.Number }
 
 const waitingState = 1 << 60
 
-func kindOf(items []jxtabridge.Item) ledgerKind {
+func kindOf(items []site.Item) ledgerKind {
 	for _, it := range items {
-		if it.Kind == jxtabridge.ItemAdv {
+		if it.Kind == site.Document {
 			return kindAdvertisement
 		}
 	}
 	return kindState
-}
-
-func gone(it jxtabridge.Item) jxtabridge.Item {
-	return jxtabridge.Item{Kind: it.Kind, Group: it.Group, Peer: it.Peer, ID: it.ID, Sub: it.Sub, Gone: true}
 }

@@ -2,12 +2,10 @@ package gateway
 
 import (
 	"slices"
-	"strings"
 	"time"
 
-	"aldis/internal/jxta"
-	"aldis/internal/jxtabridge"
 	"aldis/internal/rules/filter"
+	"aldis/internal/site"
 )
 
 // slow holds what a rule's rate makes wait: items of this site, and of others that local peers have not seen yet.
@@ -24,7 +22,7 @@ type slowQueue struct {
 
 type slowItem struct {
 	from    uint16 // 0: of this site
-	item    jxtabridge.Item
+	item    site.Item
 	deny    []uint16
 	verdict filter.Verdict
 }
@@ -32,7 +30,7 @@ type slowItem struct {
 func slowKey(from uint16, key string) string { return string(peerKey(from, []byte(key))) }
 
 // put takes a change of this site's state past the rules: which peers must not have it, and which get it unasked.
-func (g *Gateway) put(now time.Time, it jxtabridge.Item) {
+func (g *Gateway) put(now time.Time, it site.Item) {
 	f := g.cfg.Filter
 	if f.Empty() {
 		g.replica.Put(it)
@@ -56,9 +54,9 @@ func (g *Gateway) put(now time.Time, it jxtabridge.Item) {
 }
 
 // judgeItem applies the rules to an own item. The verdict is the first rule's that decided for any peer.
-func (g *Gateway) judgeItem(it jxtabridge.Item) (out jxtabridge.Item, deny []uint16, first filter.Verdict) {
-	s, first := subjectOf(it), filter.Default
-	s.Direction = filter.Out
+func (g *Gateway) judgeItem(it site.Item) (out site.Item, deny []uint16, first filter.Verdict) {
+	s, first := g.faces.describeItem(it), filter.Default
+	s.Direction = site.Out
 	allowed := 0
 	for i, p := range g.peers {
 		s.Site = p.ID
@@ -84,45 +82,28 @@ func (g *Gateway) judgeItem(it jxtabridge.Item) (out jxtabridge.Item, deny []uin
 	return it, deny, first
 }
 
-// subjectOf describes an item to the rules.
-func subjectOf(it jxtabridge.Item) filter.Subject {
-	s := filter.Subject{Group: it.Group, Peer: it.Peer, Octets: len(it.Doc)}
-	switch it.Kind {
-	case jxtabridge.ItemPipe:
-		s.Type, s.Pipe = filter.Listener, it.ID
-	case jxtabridge.ItemAsk:
-		s.Type = filter.Question
-		_, s.Name, _ = strings.Cut(it.ID, "=")
-	default:
-		n, err := jxta.ParseXML(it.Doc, jxta.DefaultXML)
-		if err != nil {
-			s.Type = filter.Other
-			return s
-		}
-		peer := s.Peer
-		s = filter.Describe(n, len(it.Doc))
-		s.Group, s.Peer = it.Group, peer
-		if it.Kind == jxtabridge.ItemPeer {
-			s.Type, s.Root = filter.Peer, "jxta:PA"
-		}
+// describe is what the rules see of an item.
+func (fs *faces) describeItem(it site.Item) site.Subject {
+	if f := fs.of(it.Face); f != nil {
+		return f.DescribeItem(it)
 	}
-	return s
+	return site.Subject{Type: filter.Other, Scope: it.Scope, Owner: it.Owner, Octets: len(it.Doc)}
 }
 
 // farItem hands an item of a peer's site to the bridge, if the rules let it. At a start it is not news, and no rate
 // holds it.
-func (g *Gateway) farItem(now time.Time, from uint16, it jxtabridge.Item, news bool) {
+func (g *Gateway) farItem(now time.Time, from uint16, it site.Item, news bool) {
 	f := g.cfg.Filter
 	if !f.Empty() {
 		key := slowKey(from, it.Key())
 		g.unslow(key)
 		if !it.Gone {
-			s := subjectOf(it)
-			s.Direction, s.Site = filter.In, from
+			s := g.faces.describeItem(it)
+			s.Direction, s.Site = site.In, from
 			v := f.Judge(&s)
 			f.Count(v)
 			if v.Stays() {
-				it = gone(it) // an earlier version may have passed
+				it = it.Withdrawal() // an earlier version may have passed
 			} else if news && f.Limited(v) {
 				if ok, at := f.Take(now, v); !ok {
 					g.wait(slowItem{from: from, item: it, verdict: v}, at)
@@ -131,7 +112,7 @@ func (g *Gateway) farItem(now time.Time, from uint16, it jxtabridge.Item, news b
 			}
 		}
 	}
-	g.stepBridge(now, jxtabridge.FarItem{Site: from, Item: it})
+	g.stepFace(now, it.Face, site.FarItem{Site: from, Item: it})
 }
 
 // wait puts an item off until its rule's rate lets it pass.
@@ -166,10 +147,10 @@ func (g *Gateway) unslow(key string) {
 }
 
 // slowLost: all that is known of a site is void.
-func (g *Gateway) slowLost(site uint16) {
+func (g *Gateway) slowLost(siteID uint16) {
 	for _, q := range g.slow.queues {
 		for key, it := range q.items {
-			if it.from == site {
+			if it.from == siteID {
 				delete(q.items, key)
 			}
 		}
@@ -199,7 +180,7 @@ func (g *Gateway) stepSlow(now time.Time) {
 				}
 				delete(q.items, key)
 				if it.from != 0 {
-					g.stepBridge(now, jxtabridge.FarItem{Site: it.from, Item: it.item})
+					g.stepFace(now, it.item.Face, site.FarItem{Site: it.from, Item: it.item})
 				} else {
 					g.replica.Put(it.item, it.deny...)
 				}
@@ -212,16 +193,15 @@ func (g *Gateway) stepSlow(now time.Time) {
 
 // mayCarry says whether the rules let a message of a local peer go to a site. Those of streams were judged when the
 // stream was opened.
-func (g *Gateway) mayCarry(now time.Time, site uint16, payload *jxtabridge.Payload) bool {
-	if g.cfg.Filter.Empty() || jxtabridge.OfStream(payload) {
+func (g *Gateway) mayCarry(now time.Time, siteID uint16, payload *site.Message, s site.Subject) bool {
+	if s.Stream {
 		return true
 	}
-	s := jxtabridge.Subject(payload)
-	s.Direction, s.Site = filter.Out, site
+	s.Direction, s.Site = site.Out, siteID
 	if g.passes(now, &s) {
 		return true
 	}
-	if p := g.byID[site]; p != nil {
+	if p := g.byID[siteID]; p != nil {
 		p.count.Refused++
 	}
 	g.ended(payload, true)
@@ -229,16 +209,19 @@ func (g *Gateway) mayCarry(now time.Time, site uint16, payload *jxtabridge.Paylo
 }
 
 // mayArrive is mayCarry for a message of a far peer.
-func (g *Gateway) mayArrive(now time.Time, site uint16, payload *jxtabridge.Payload) bool {
-	if g.cfg.Filter.Empty() || jxtabridge.OfStream(payload) {
+func (g *Gateway) mayArrive(now time.Time, siteID uint16, payload *site.Message) bool {
+	if g.cfg.Filter.Empty() {
 		return true
 	}
-	s := jxtabridge.Subject(payload)
-	s.Direction, s.Site = filter.In, site
+	s := g.faces.describe(payload)
+	if s.Stream {
+		return true
+	}
+	s.Direction, s.Site = site.In, siteID
 	return g.passes(now, &s)
 }
 
-func (g *Gateway) passes(now time.Time, s *filter.Subject) bool {
+func (g *Gateway) passes(now time.Time, s *site.Subject) bool {
 	f := g.cfg.Filter
 	v := f.Judge(s)
 	f.Count(v)
@@ -250,7 +233,7 @@ func (g *Gateway) passes(now time.Time, s *filter.Subject) bool {
 		f.Drops(v)
 		if now.Sub(g.stats.filtered) > time.Minute {
 			g.stats.filtered = now
-			g.note("warn", "messages are dropped: a rule's rate is used up", "rule", f.Rule(v.Rule).String(), "pipe", s.Pipe, "peer", s.Peer)
+			g.note("warn", "messages are dropped: a rule's rate is used up", "rule", f.Rule(v.Rule).String(), "pipe", s.Topic, "peer", s.Owner)
 		}
 	}
 	return ok

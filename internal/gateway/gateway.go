@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/jxtabridge"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/custody"
 	"aldis/internal/link/frame"
@@ -17,12 +16,18 @@ import (
 	"aldis/internal/link/seal"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
+	"aldis/internal/site"
 )
 
-// Bridge is the LAN side of a gateway: jxtabridge.Bridge, or a load that a simulation makes. Items that it told in an
-// earlier run count until it withdraws them or they expire.
-type Bridge interface {
-	Step(now time.Time, ev jxtabridge.Event) jxtabridge.Output
+// Face is the LAN side of a gateway for one kind of software: jxtabridge.Bridge, or a load that a simulation makes. Items
+// that it told in an earlier run count until it withdraws them or they expire.
+type Face interface {
+	// Step brings the face to now and applies ev; a nil ev means that only time passed.
+	Step(now time.Time, ev site.Event) site.Output
+	// DescribeItem and DescribeMessage say what the operator's rules may go by, also of what came from other sites.
+	// Direction and Site are the caller's. They neither change the face nor depend on what it has seen.
+	DescribeItem(site.Item) site.Subject
+	DescribeMessage(*site.Message) site.Subject
 }
 
 // PeerConfig is a sister gateway.
@@ -54,8 +59,8 @@ type Config struct {
 	Messages []mark.Rule
 	// MaxWaiting bounds the octets that wait for one peer; 0 means DefaultMaxWaiting. What does not fit is refused.
 	MaxWaiting int
-	// Bridge makes the LAN side from what it asked to remember.
-	Bridge func(memories []jxtabridge.Memory) (Bridge, error)
+	// Faces make the LAN sides, each from what it asked to remember.
+	Faces map[site.Face]func(memories []site.Memory) (Face, error)
 }
 
 // DefaultMaxWaiting is 64 MiB: at 9,600 bit/s more than fifteen hours of air.
@@ -65,7 +70,7 @@ const DefaultMaxWaiting = 64 << 20
 type Gateway struct {
 	cfg       Config
 	custody   custody.Config // timers and windows of the link
-	bridge    Bridge
+	faces     faces
 	sealer    *seal.Sealer
 	opener    *seal.Opener
 	coder     compact.Coder
@@ -90,11 +95,9 @@ type Gateway struct {
 	touched      bool // something was done that concerns the link
 	out          *Output
 	now          time.Time
-	bridgeDue    time.Time
-	carried      carriedQueue
-	restoredOwn  []jxtabridge.Item
-	restoredFar  []jxtabridge.FarItem
-	restoredMail []jxtabridge.FarPayload
+	restoredOwn  []site.Item
+	restoredFar  []site.FarItem
+	restoredMail []site.FarMessage
 }
 
 // New starts from what the journal holds; nil for a new node. The error says what in restore cannot be understood.
@@ -123,7 +126,10 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 	}
 	slices.SortFunc(g.peers, func(a, b *peer) int { return int(a.ID) - int(b.ID) })
 	g.replica = replica.New(ids)
-	memories, states, err := g.restore(restore)
+	if err := g.faces.make(cfg.Faces, restore); err != nil {
+		return nil, err
+	}
+	states, err := g.restore(restore)
 	if err != nil {
 		return nil, err
 	}
@@ -132,8 +138,7 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 	}
 	g.sealer = seal.NewSealer(cfg.Key, cfg.ID, cfg.Boot)
 	g.opener = seal.NewOpener(cfg.Key, cfg.ID, cfg.Boot, states)
-	g.bridge, err = cfg.Bridge(memories)
-	return g, err
+	return g, nil
 }
 
 // custodyConfig derives the timers of custody from the link.
@@ -172,9 +177,9 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	}
 	switch ev := ev.(type) {
 	case LAN:
-		g.stepBridge(now, ev.Event)
+		g.stepFace(now, ev.Face, ev.Event)
 		if g.idle(now) {
-			out.Deadline = earlier(g.linkDue, g.bridgeDue)
+			out.Deadline = earlier(g.linkDue, g.faces.due())
 			return out
 		}
 	case Datagram:
@@ -195,8 +200,10 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	if !g.norm.startAt.IsZero() && !now.Before(g.norm.startAt) {
 		g.startNorm(now)
 	}
-	if !g.bridgeDue.IsZero() && !now.Before(g.bridgeDue) {
-		g.stepBridge(now, nil)
+	for _, f := range g.faces.list {
+		if !f.due.IsZero() && !now.Before(f.due) {
+			g.stepFace(now, f.number, nil)
+		}
 	}
 	if !now.Before(g.nextPurge) {
 		g.purge(now)
@@ -209,7 +216,7 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		g.pump(now)
 	}
 	g.linkDue, g.looked = g.deadline(now), true
-	out.Deadline = earlier(g.linkDue, g.bridgeDue)
+	out.Deadline = earlier(g.linkDue, g.faces.due())
 	return out
 }
 
@@ -217,21 +224,23 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 // peers say to the gateway and to each other.
 func (g *Gateway) idle(now time.Time) bool {
 	due := func(t time.Time) bool { return !t.IsZero() && !now.Before(t) }
-	return g.looked && !g.touched && !due(g.linkDue) && !due(g.bridgeDue)
+	return g.looked && !g.touched && !due(g.linkDue) && !due(g.faces.due())
 }
 
-// start is the first Step: everything known from the journal is told to the bridge before anything else happens.
+// start is the first Step: everything known from the journal is told to the faces before anything else happens.
 func (g *Gateway) start(now time.Time) {
 	g.started = true
-	for _, it := range g.restoredOwn { // before the bridge says anew which of them somebody uses
+	for _, it := range g.restoredOwn { // before a face says anew which of them somebody uses
 		g.put(now, it)
 	}
-	g.stepBridge(now, nil)
+	for _, f := range g.faces.list {
+		g.stepFace(now, f.number, nil)
+	}
 	for _, f := range g.restoredFar {
 		g.farItem(now, f.Site, f.Item, false)
 	}
 	for _, m := range g.restoredMail {
-		g.stepBridge(now, m)
+		g.deliver(now, m)
 	}
 	g.restoredOwn, g.restoredFar, g.restoredMail = nil, nil, nil
 	for _, p := range g.peers {
@@ -278,7 +287,7 @@ func (g *Gateway) purge(now time.Time) {
 }
 
 func (g *Gateway) note(level, text string, attrs ...any) {
-	g.out.Notes = append(g.out.Notes, jxtabridge.Note{Level: level, Text: text, Attrs: attrs})
+	g.out.Notes = append(g.out.Notes, site.Note{Level: level, Text: text, Attrs: attrs})
 }
 
 func (g *Gateway) record(bucket string, key, value []byte) {

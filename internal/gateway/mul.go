@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/jxtabridge"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/custody"
 	"aldis/internal/link/envelope"
@@ -20,7 +19,7 @@ import (
 	"aldis/internal/link/replica"
 	"aldis/internal/link/seal"
 	"aldis/internal/pmul"
-	"aldis/internal/rules/mark"
+	"aldis/internal/site"
 )
 
 // mul is the P_Mul carrier: with it every message, state included, is one P_Mul message to all that it is for. Its
@@ -178,7 +177,7 @@ func (g *Gateway) restoreMulOut(r Record) error {
 	}
 	g.mul.keep(id, m)
 	if content.Payload != nil {
-		mark.Remark(g.cfg.Messages, content.Payload)
+		g.remark(content.Payload)
 		g.mul.newest(id, content.Payload)
 	}
 	for peer := range to {
@@ -285,17 +284,17 @@ func (g *Gateway) tell(now time.Time) bool {
 	return false
 }
 
-func sameItems(a, b []jxtabridge.Item) bool {
-	return slices.EqualFunc(a, b, func(x, y jxtabridge.Item) bool {
+func sameItems(a, b []site.Item) bool {
+	return slices.EqualFunc(a, b, func(x, y site.Item) bool {
 		return x.Gone == y.Gone && x.Expires.Equal(y.Expires) && replica.HashOf(x) == replica.HashOf(y)
 	})
 }
 
 // submitPayload takes a payload into custody for several sites at once.
-func (g *Gateway) submitPayload(now time.Time, sites []uint16, payload *jxtabridge.Payload) {
+func (g *Gateway) submitPayload(now time.Time, sites []uint16, payload *site.Message) {
 	var to []*peer
-	for _, site := range sites {
-		if p := g.byID[site]; p != nil {
+	for _, siteID := range sites {
+		if p := g.byID[siteID]; p != nil {
 			to = append(to, p)
 		}
 	}
@@ -369,7 +368,7 @@ func (g *Gateway) submit(now time.Time, to []*peer, content envelope.Message, ki
 		if !pl.Expires.IsZero() {
 			expires = earlier(expires, pl.Expires)
 		}
-		priority = uint8(max(0, mark.Precedence(pl.Precedence).Rank()-routine)) // deferred goes as routine: 0 is the least
+		priority = uint8(max(0, site.Precedence(pl.Precedence).Rank()-routine)) // deferred goes as routine: 0 is the least
 	}
 	packed := slices.Clone(envelope.Pack(&g.coder, body))
 	if old != nil {
@@ -480,7 +479,7 @@ func (g *Gateway) mulFate(now time.Time, f pmul.Fate) {
 	if m.content.Payload == nil {
 		g.mul.telling--
 	}
-	defer g.tellCarried(now)
+	defer g.tellFates(now)
 	g.mul.ended.add(f.Message, m.content.Payload)
 	g.mul.noLonger(f.Message, m.content.Payload)
 	delete(g.mul.out, f.Message)

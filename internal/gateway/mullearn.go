@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/jxtabridge"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/envelope"
 	"aldis/internal/pmul"
+	"aldis/internal/site"
 )
 
 // Learning on a group: a message over P_Mul is coded after those of its flow that every one of its recipients is known
@@ -21,7 +21,7 @@ type mulSent struct {
 	id      pmul.MessageID
 	to, has map[uint16]bool
 	octets  int
-	payload *jxtabridge.Payload
+	payload *site.Message
 }
 
 // How far back a message may be that another is coded after, and what a recipient keeps of a flow and element: more, for
@@ -34,7 +34,7 @@ const (
 )
 
 // learnable notes a message of a flow that goes to some peers.
-func (f *mulFlow) learnable(id pmul.MessageID, to map[uint16]bool, payload *jxtabridge.Payload) {
+func (f *mulFlow) learnable(id pmul.MessageID, to map[uint16]bool, payload *site.Message) {
 	if f.number > envelope.HistoryFlows {
 		return
 	}
@@ -124,7 +124,7 @@ func (g *Gateway) mulUnlearn(p *peer) {
 }
 
 // learnLate is learn for messages that may come out of order.
-func (g *Gateway) learnLate(p *peer, flow uint32, number uint64, payload *jxtabridge.Payload) {
+func (g *Gateway) learnLate(p *peer, flow uint32, number uint64, payload *site.Message) {
 	envelope.Elements(flow, payload, func(element int, data []byte) {
 		key := beforeKey(p.ID, flow, element)
 		g.record(bucketBefore, binary.BigEndian.AppendUint64(slices.Clone(key), number), append([]byte{0}, data...))
@@ -154,23 +154,23 @@ const (
 
 type endedMessages struct {
 	order    []pmul.MessageID
-	payloads map[pmul.MessageID]*jxtabridge.Payload
+	payloads map[pmul.MessageID]*site.Message
 	octets   int
 }
 
-func payloadOctets(p *jxtabridge.Payload) (n int) {
-	for i := range p.Elements {
-		n += len(p.Elements[i].Data)
+func payloadOctets(p *site.Message) (n int) {
+	for i := range p.Parts {
+		n += len(p.Parts[i].Data)
 	}
 	return n
 }
 
-func (e *endedMessages) add(id pmul.MessageID, p *jxtabridge.Payload) {
+func (e *endedMessages) add(id pmul.MessageID, p *site.Message) {
 	if p == nil || payloadOctets(p) > maxEndedOctets {
 		return
 	}
 	if e.payloads == nil {
-		e.payloads = map[pmul.MessageID]*jxtabridge.Payload{}
+		e.payloads = map[pmul.MessageID]*site.Message{}
 	}
 	e.payloads[id] = p
 	e.order = append(e.order, id)

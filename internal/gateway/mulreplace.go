@@ -3,8 +3,8 @@ package gateway
 import (
 	"maps"
 
-	"aldis/internal/jxtabridge"
 	"aldis/internal/pmul"
+	"aldis/internal/site"
 )
 
 // mulOlder is the message that msg takes the place of: one with the same key, precedence and recipients, of which nothing
@@ -24,14 +24,14 @@ func (g *Gateway) mulOlder(msg *mulMessage) (pmul.MessageID, *mulMessage) {
 }
 
 // newest notes the last message of a key.
-func (m *mul) newest(id pmul.MessageID, pl *jxtabridge.Payload) {
+func (m *mul) newest(id pmul.MessageID, pl *site.Message) {
 	if pl != nil && pl.Supersedes != "" {
 		m.latest[pl.Supersedes] = id
 	}
 }
 
 // noLonger forgets a message that has ended.
-func (m *mul) noLonger(id pmul.MessageID, pl *jxtabridge.Payload) {
+func (m *mul) noLonger(id pmul.MessageID, pl *site.Message) {
 	if pl != nil && m.latest[pl.Supersedes] == id {
 		delete(m.latest, pl.Supersedes)
 	}

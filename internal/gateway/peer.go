@@ -7,12 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/jxtabridge"
 	"aldis/internal/link/custody"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/replica"
 	"aldis/internal/norm/elide"
+	"aldis/internal/site"
 )
 
 // peer is all that is known of a sister gateway.
@@ -53,7 +53,7 @@ type peer struct {
 	gotBefore  envelope.Histories  // messages delivered from the peer
 	gotNumbers map[string][]uint64 // of those, by journal key without number
 
-	far     map[string]jxtabridge.Item // the state of its site, as it told us
+	far     map[string]site.Item // the state of its site, as it told us
 	farEnds replica.Calendar
 
 	normwire *elide.Session
@@ -101,7 +101,7 @@ func (g *Gateway) newPeer(pc PeerConfig) (*peer, error) {
 	p := &peer{
 		PeerConfig: pc, addr: pc.Addr, stream: 1, nextFlow: 1,
 		underWay: map[custody.ID]*message{}, flows: map[envelope.Flow]*flow{}, inFlows: map[uint32]envelope.Flow{},
-		held: map[custody.ID][]byte{}, settled: map[uint64]*message{}, gotNumbers: map[string][]uint64{}, far: map[string]jxtabridge.Item{},
+		held: map[custody.ID][]byte{}, settled: map[uint64]*message{}, gotNumbers: map[string][]uint64{}, far: map[string]site.Item{},
 		latest: map[string]*message{},
 		bulk:   map[uint64]*bulk{}, ledger: ledger{},
 	}
@@ -155,7 +155,8 @@ const (
 	bucketBefore  = "before"  // peer, flow, element, number -> data of a message delivered from it
 	bucketFar     = "far"     // peer, item key -> envelope with the item
 	bucketOwn     = "own"     // item key -> envelope with the item
-	bucketBridge  = "bridge"  // the bridge's memories
+	bucketBridge  = "bridge"  // memories of the JXTA face
+	bucketFace    = "face"    // face, key -> memories of the others
 	bucketNorm    = "norm"    // "generation"
 	bucketSilence = "silence" // "self" -> when it ends (appendSilence)
 )

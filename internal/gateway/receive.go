@@ -8,13 +8,13 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/jxtabridge"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/custody"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
+	"aldis/internal/site"
 )
 
 // receive opens a datagram; what is not authentic is counted and gone.
@@ -249,10 +249,10 @@ func (g *Gateway) resetReceiving(now time.Time, p *peer) {
 	for key := range p.far {
 		g.record(bucketFar, peerKey(p.ID, []byte(key)), nil)
 	}
-	p.far = map[string]jxtabridge.Item{}
+	p.far = map[string]site.Item{}
 	g.recordPeer(p)
 	g.slowLost(p.ID)
-	g.stepBridge(now, jxtabridge.SiteLost{Site: p.ID})
+	g.siteLost(now, p.ID)
 }
 
 // resetSending: the peer knows nothing of what we sent. What it has not acknowledged goes again under new numbers.
@@ -300,7 +300,7 @@ func (g *Gateway) acked(now time.Time, p *peer, id custody.ID) {
 	if m.content.Payload != nil {
 		p.count.Delivered++
 		g.ended(m.content.Payload, false)
-		defer g.tellCarried(now)
+		defer g.tellFates(now)
 	}
 	for _, h := range g.replica.Acked(p.ID, stateKeyOf(m, id)) {
 		g.recordHeld(p, h.Key, h.Gone, h.Version)
@@ -377,7 +377,7 @@ func (g *Gateway) open(now time.Time, p *peer, id custody.ID, body []byte) error
 		return nil
 	}
 	if m.Payload != nil {
-		m.Payload.MsgID = messageID(p, id)
+		m.Payload.ID = messageID(p, id)
 		full, err := envelope.Append(nil, m, 0, true)
 		if err != nil {
 			return err
@@ -387,7 +387,7 @@ func (g *Gateway) open(now time.Time, p *peer, id custody.ID, body []byte) error
 		p.count.Received++
 		p.count.Pending++
 		p.count.lastKind = kindPayload
-		g.stepBridge(now, jxtabridge.FarPayload{Site: p.ID, Token: t, Payload: *m.Payload})
+		g.deliver(now, site.FarMessage{Site: p.ID, Token: t, Message: *m.Payload})
 	}
 	g.openState(now, p, m)
 	g.mulAgain(now, p, m.Again)

@@ -3,15 +3,15 @@ package gateway
 import (
 	"time"
 
-	"aldis/internal/jxtabridge"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/replica"
+	"aldis/internal/site"
 )
 
 // stateMessage is what to tell a peer of items that it lacks or holds otherwise, and as what it will hold them. Where
 // it holds the documents and only lifetimes have changed, those go in six octets each; else what is new goes first.
-func (g *Gateway) stateMessage(now time.Time, p *peer, items []jxtabridge.Item) (m envelope.Message, told []jxtabridge.Item) {
-	var renewed []jxtabridge.Item
+func (g *Gateway) stateMessage(now time.Time, p *peer, items []site.Item) (m envelope.Message, told []site.Item) {
+	var renewed []site.Item
 	var renewals []envelope.Renewal
 	for _, it := range items {
 		held, has := g.replica.Holds(p.ID, it.Key())

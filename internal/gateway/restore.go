@@ -8,14 +8,13 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/jxtabridge"
 	"aldis/internal/link/custody"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/replica"
 	"aldis/internal/link/seal"
-	"aldis/internal/rules/mark"
+	"aldis/internal/site"
 )
 
 var errRecord = errors.New("gateway: journal record of another format")
@@ -102,7 +101,7 @@ func (g *Gateway) recordHeld(p *peer, key string, gone bool, v replica.Version) 
 }
 
 // restore rebuilds what the journal holds. Records of peers that are configured no more are left where they are.
-func (g *Gateway) restore(records []Record) (memories []jxtabridge.Memory, states map[uint16]seal.PeerState, err error) {
+func (g *Gateway) restore(records []Record) (states map[uint16]seal.PeerState, err error) {
 	states = map[uint16]seal.PeerState{}
 	for id := range g.byID {
 		states[id] = seal.PeerState{}
@@ -117,31 +116,30 @@ func (g *Gateway) restore(records []Record) (memories []jxtabridge.Memory, state
 	})
 	for _, r := range records {
 		switch r.Bucket {
-		case bucketBridge:
-			memories = append(memories, jxtabridge.Memory{Key: string(r.Key), Value: r.Value})
+		case bucketBridge, bucketFace: // their faces have read them
 			continue
 		case bucketOwn:
 			it, err := parseItem(r.Value)
 			if err != nil {
-				return nil, nil, fmt.Errorf("%w: %s %q", err, r.Bucket, r.Key)
+				return nil, fmt.Errorf("%w: %s %q", err, r.Bucket, r.Key)
 			}
-			it.Home = it.Kind == jxtabridge.ItemAdv // until the bridge says who needs it; those that have it keep it
+			it.Home = it.Kind == site.Document // until a face says who needs it; those that have it keep it
 			g.restoredOwn = append(g.restoredOwn, it)
 			continue
 		case bucketSilence:
 			if g.silence, err = parseSilence(r.Value); err != nil {
-				return nil, nil, fmt.Errorf("%w: %s %q", err, r.Bucket, r.Key)
+				return nil, fmt.Errorf("%w: %s %q", err, r.Bucket, r.Key)
 			}
 			continue
 		case bucketNorm:
 			if len(r.Value) != 1 {
-				return nil, nil, fmt.Errorf("%w: %s %q", errRecord, r.Bucket, r.Key)
+				return nil, fmt.Errorf("%w: %s %q", errRecord, r.Bucket, r.Key)
 			}
 			g.norm.generation = r.Value[0]
 			continue
 		}
 		if len(r.Key) < 2 {
-			return nil, nil, fmt.Errorf("%w: %s %q", errRecord, r.Bucket, r.Key)
+			return nil, fmt.Errorf("%w: %s %q", errRecord, r.Bucket, r.Key)
 		}
 		p := g.byID[binary.BigEndian.Uint16(r.Key)]
 		if p == nil {
@@ -153,10 +151,10 @@ func (g *Gateway) restore(records []Record) (memories []jxtabridge.Memory, state
 			err = g.restorePeer(p, r.Bucket, r.Key[2:], r.Value)
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("%w (bucket %s, key %x)", err, r.Bucket, r.Key)
+			return nil, fmt.Errorf("%w (bucket %s, key %x)", err, r.Bucket, r.Key)
 		}
 	}
-	return memories, states, nil
+	return states, nil
 }
 
 func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
@@ -172,7 +170,7 @@ func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
 		g.seq = max(g.seq, m.seq)
 		m.lane = g.laneOf(p, m)
 		if m.content.Payload != nil {
-			mark.Remark(g.cfg.Messages, m.content.Payload)
+			g.remark(m.content.Payload)
 		}
 		p.push(m)
 		g.replica.Sent(p.ID, waitingState|m.seq, m.content.Items)
@@ -210,9 +208,9 @@ func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
 		}
 		t := binary.BigEndian.Uint64(append(binary.BigEndian.AppendUint16(nil, p.ID), key...))
 		id := custody.ID{Lane: frame.Lane(key[0]), Number: t & (1<<40 - 1)}
-		m.content.Payload.MsgID = messageID(p, id)
+		m.content.Payload.ID = messageID(p, id)
 		p.count.Pending++
-		g.restoredMail = append(g.restoredMail, jxtabridge.FarPayload{Site: p.ID, Token: t, Payload: *m.content.Payload})
+		g.restoredMail = append(g.restoredMail, site.FarMessage{Site: p.ID, Token: t, Message: *m.content.Payload})
 	case bucketFlow:
 		if len(key) != 4 || len(value) < 8 {
 			return errRecord
@@ -242,7 +240,7 @@ func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
 		}
 		p.far[it.Key()] = it
 		p.farEnds.Add(it.Expires, it.Key())
-		g.restoredFar = append(g.restoredFar, jxtabridge.FarItem{Site: p.ID, Item: it})
+		g.restoredFar = append(g.restoredFar, site.FarItem{Site: p.ID, Item: it})
 	}
 	return nil
 }

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/jxtabridge"
 	"aldis/internal/link/custody"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/replica"
+	"aldis/internal/site"
 )
 
 // stateKeyOf is the name under which the replica knows a message.
@@ -28,7 +28,7 @@ func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
 	for _, it := range m.Items {
 		key := it.Key()
 		if !it.Expires.IsZero() && !now.Before(it.Expires) {
-			it = gone(it) // it died on its way
+			it = it.Withdrawal() // it died on its way
 		}
 		if it.Gone {
 			if _, had := p.far[key]; !had {
@@ -49,7 +49,7 @@ func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
 			if replica.HashOf(it) == h {
 				delete(p.far, key)
 				g.record(bucketFar, peerKey(p.ID, []byte(key)), nil)
-				g.farItem(now, p.ID, gone(it), true)
+				g.farItem(now, p.ID, it.Withdrawal(), true)
 				break
 			}
 		}
@@ -65,7 +65,7 @@ func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
 	}
 }
 
-func (g *Gateway) recordFar(p *peer, key string, it jxtabridge.Item) {
+func (g *Gateway) recordFar(p *peer, key string, it site.Item) {
 	value, err := encodeItem(it)
 	if err != nil { // it came in an envelope
 		panic("gateway: " + err.Error())
@@ -74,14 +74,14 @@ func (g *Gateway) recordFar(p *peer, key string, it jxtabridge.Item) {
 }
 
 // encodeItem is an item as the journal has it.
-func encodeItem(it jxtabridge.Item) ([]byte, error) {
-	return envelope.Append(nil, envelope.Message{Items: []jxtabridge.Item{it}}, 0, true)
+func encodeItem(it site.Item) ([]byte, error) {
+	return envelope.Append(nil, envelope.Message{Items: []site.Item{it}}, 0, true)
 }
 
-func parseItem(value []byte) (jxtabridge.Item, error) {
+func parseItem(value []byte) (site.Item, error) {
 	m, _, _, err := envelope.Parse(value, nil)
 	if err != nil || len(m.Items) != 1 {
-		return jxtabridge.Item{}, errors.Join(errRecord, err)
+		return site.Item{}, errors.Join(errRecord, err)
 	}
 	return m.Items[0], nil
 }

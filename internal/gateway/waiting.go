@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"aldis/internal/link/frame"
-	"aldis/internal/rules/mark"
+	"aldis/internal/site"
 )
 
 // What waits for a peer is in order of precedence, each precedence in the order of acceptance. A message has no number
@@ -15,14 +15,14 @@ import (
 // urgentRoom is how many messages above routine may be under way beyond the window.
 const urgentRoom = 4
 
-var routine = mark.Routine.Rank()
+var routine = site.Routine.Rank()
 
 // rank is how urgent a message is; state is routine.
 func (m *message) rank() int {
 	if m.content.Payload == nil {
 		return routine
 	}
-	return mark.Precedence(m.content.Payload.Precedence).Rank()
+	return site.Precedence(m.content.Payload.Precedence).Rank()
 }
 
 // expires is when the message is not sent any more; zero: never.
@@ -186,5 +186,5 @@ func (g *Gateway) expire(now time.Time) {
 			p.expired, p.expiredSaid = 0, now
 		}
 	}
-	g.tellCarried(now)
+	g.tellFates(now)
 }

@@ -1,14 +1,10 @@
 package jxta
 
-// Element is one element of a JXTA message (jxta-wire.md 2.3). Data aliases the parsed packet.
-type Element struct {
-	Namespace string // "" (applications), "jxta", or any other
-	Name      string
-	Type      string // MIME type; "" means application/octet-stream and is not written
-	Encoding  string // never seen; kept
-	Data      []byte
-	Signature *Element // the element's own signature element, if flag 4 was set
-}
+import "aldis/internal/site"
+
+// Element is one element of a JXTA message (jxta-wire.md 2.3): Namespace is "" (applications), "jxta", or any other; an
+// encoding was never seen, and is kept; Signature is there if flag 4 was set. Data aliases the parsed packet.
+type Element = site.Part
 
 // Message is a binary message without addresses taken out; elements in order, duplicates kept.
 type Message struct {

@@ -8,6 +8,7 @@ import (
 
 	"aldis/internal/advcache"
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 // Bridge is one gateway's JXTA side. Step is its only way in.
@@ -15,17 +16,17 @@ type Bridge struct {
 	cfg    Config
 	me     string // unique value
 	now    time.Time
-	out    *Output
+	out    *output
 	source *conn // of the message being handled
 
-	conns map[ConnID]*conn
+	conns map[site.ConnID]*conn
 	peers map[string]*peer
 	roster
 	cache *advcache.Cache
 	// sent is what far sites were told of a local advertisement, so that a mere renewal seldom travels and a
 	// withdrawal names the same item.
 	sent      map[advcache.Key]told
-	far       map[uint16]*site
+	far       map[uint16]*farSite
 	sites     []uint16 // of far, in order
 	questions questions
 	pushes    pushes
@@ -90,11 +91,11 @@ type Stats struct {
 }
 
 // New makes a bridge that remembers what an earlier one asked to keep. What cannot be read of it is left out.
-func New(cfg Config, memories []Memory) *Bridge {
+func New(cfg Config, memories []site.Memory) *Bridge {
 	b := &Bridge{
 		cfg: cfg.withDefaults(), me: cfg.Identity.Peer,
-		conns: map[ConnID]*conn{}, peers: map[string]*peer{}, sent: map[advcache.Key]told{},
-		far: map[uint16]*site{}, waiting: map[uint64]*delivery{}, seen: newRecent(8192),
+		conns: map[site.ConnID]*conn{}, peers: map[string]*peer{}, sent: map[advcache.Key]told{},
+		far: map[uint16]*farSite{}, waiting: map[uint64]*delivery{}, seen: newRecent(8192),
 	}
 	b.stats.Refused, b.stats.StreamsEnded = map[string]uint64{}, map[string]uint64{}
 	b.members, b.questions = map[string][]*peer{}, newQuestions()
@@ -115,8 +116,8 @@ func New(cfg Config, memories []Memory) *Bridge {
 }
 
 // Step brings the bridge to now and applies ev; a nil ev means only time passed.
-func (b *Bridge) Step(now time.Time, ev Event) Output {
-	var out Output
+func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
+	var out output
 	b.now, b.out = now, &out
 	b.pushes.room = pushPortion
 	if b.recalled {
@@ -145,19 +146,19 @@ func (b *Bridge) Step(now time.Time, ev Event) Output {
 		b.closed(ev)
 	case Written:
 		b.written(ev)
-	case FarItem:
+	case site.FarItem:
 		b.farItem(ev)
-	case FarPayload:
+	case site.FarMessage:
 		b.farPayload(ev)
-	case SiteLost:
+	case site.SiteLost:
 		b.siteLost(ev.Site)
-	case Carried:
+	case site.Fate:
 		b.carried(ev)
 		b.tlsCarried(ev)
 	}
 	out.Deadline = b.wake
 	b.out = nil
-	return out
+	return out.done()
 }
 
 func (p *peer) wantsNudge() bool { return len(p.leases) == 0 && len(p.conns) > 0 && !p.nudge.IsZero() }
@@ -225,7 +226,7 @@ func (b *Bridge) rearm() {
 }
 
 func (b *Bridge) note(level, text string, attrs ...any) {
-	b.out.Notes = append(b.out.Notes, Note{level, text, attrs})
+	b.out.Notes = append(b.out.Notes, site.Note{Level: level, Text: text, Attrs: attrs})
 }
 
 // complain counts what a peer got wrong; the log shows the first few of each connection.

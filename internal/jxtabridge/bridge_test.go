@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 func TestLease(t *testing.T) {
@@ -36,7 +37,7 @@ func TestLease(t *testing.T) {
 	items := n.takeItems()
 	want := "<jxta:PA><PID>" + jxta.URN(f.id) + "</PID><GID>urn:jxta:jxta-NetGroup</GID><Name>A</Name><Svc><MCID>urn:jxta:uuid-0123456789ABCDEF0123456789ABCDEF05</MCID><Parm><Own>kept</Own></Parm></Svc></jxta:PA>"
 	last := items[len(items)-1]
-	if last.Kind != ItemPeer || last.Peer != f.id || !last.Signed || string(last.Doc) != want {
+	if last.Kind != site.Endpoint || last.Owner != f.id || !last.Variant || string(last.Doc) != want {
 		t.Errorf("item %+v\n%s", last, last.Doc)
 	}
 	f.connect(jxta.NetGroup) // renewal
@@ -78,7 +79,7 @@ func TestLeaseOfASubGroup(t *testing.T) {
 	n.pass(pipeSettles)
 	f.disconnect(ops)
 	it := n.takeItems()
-	if len(it) != 4 || it[1].ID != pipe2 || !it[2].Gone || it[2].ID != pipe1 || !it[3].Gone || it[3].Group != ops {
+	if len(it) != 4 || it[1].ID != pipe2 || !it[2].Gone || it[2].ID != pipe1 || !it[3].Gone || it[3].Scope != ops {
 		t.Errorf("items %+v", it)
 	}
 	st := n.b.Status()
@@ -135,7 +136,7 @@ func TestPeerView(t *testing.T) {
 	check(f.one(), jxta.NetGroup, svcPeerView, jxta.NetGroup)
 	f.connect(jxta.NetGroup)
 	f.take()
-	n.step(FarItem{2, Item{Kind: ItemPipe, Group: jxta.NetGroup, Peer: peerName("uuid", 900), ID: pipe1, Sub: PipePropagate}})
+	n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Listener, Scope: jxta.NetGroup, Owner: peerName("uuid", 900), ID: pipe1, Sub: PipePropagate}})
 	f.wire(jxta.NetGroup, pipe1, "probe-1", probe(ops)) // carried by a propagate pipe: ghosts 9
 	check(f.one(), ops, "EndpointService:"+ops, svcPeerView+"/"+ops)
 	if len(n.carry) != 0 {
@@ -167,7 +168,7 @@ func TestTrailerIsMirrored(t *testing.T) {
 	if f.one().trailer == nil {
 		t.Error("signed again: no trailer")
 	}
-	if it := n.takeItems(); len(it) != 1 || !it[0].Signed {
+	if it := n.takeItems(); len(it) != 1 || !it[0].Variant {
 		t.Errorf("far sites should hear of it: %+v", it)
 	}
 	if g := n.dial("B", "uuid", relay); g.one().trailer != nil {
@@ -198,12 +199,12 @@ func TestDiscovery(t *testing.T) {
 	fa.publish(jxta.NetGroup, msa("ship track"), 2*time.Hour)
 	fa.silence("own advertisement")
 	it := a.takeItems()
-	if len(it) != 1 || it[0].Kind != ItemAdv || it[0].Sub != jxta.TypeAdv || !it[0].Expires.Equal(t0.Add(2*time.Hour)) || it[0].Peer != fa.id ||
+	if len(it) != 1 || it[0].Kind != site.Document || it[0].Sub != jxta.TypeAdv || !it[0].Expires.Equal(t0.Add(2*time.Hour)) || it[0].Owner != fa.id ||
 		!strings.HasPrefix(string(it[0].Doc), `<jxta:MSA xmlns:jxta="http://jxta.org"><MSID>urn:jxta:uuid-`) {
 		t.Fatalf("items %+v", it)
 	}
 	b.now = b.now.Add(time.Minute)
-	b.step(FarItem{1, it[0]})
+	b.step(site.FarItem{Site: 1, Item: it[0]})
 	// The question is answered with its own QueryID, the peer that had not asked gets QueryID 0 (ghosts 5).
 	r, d := fb.answer(fb.one(), jxta.NetGroup)
 	if r.QueryID != early || len(d.Found) != 1 || d.Attr != "Name" || d.Value != "ship*" || d.Found[0].Life != 119*time.Minute ||
@@ -214,7 +215,7 @@ func TestDiscovery(t *testing.T) {
 	if r.QueryID != 0 || len(d.Found) != 1 || d.Attr != "" {
 		t.Errorf("push %+v %+v", r, d)
 	}
-	b.step(FarItem{1, it[0]})
+	b.step(site.FarItem{Site: 1, Item: it[0]})
 	fb.silence("the same again")
 	fc.silence("the same again")
 	// From the copy, at once, and with the life that is left.
@@ -229,7 +230,7 @@ func TestDiscovery(t *testing.T) {
 	fa.discover(jxta.NetGroup, "ship track")
 	fa.silence("the asker's own advertisement")
 	for _, it := range b.takeItems() {
-		if it.Kind != ItemAsk {
+		if it.Kind != site.Question {
 			t.Errorf("something came back over the link: %+v", it)
 		}
 	}
@@ -263,7 +264,7 @@ func TestRepeatedPublicationIsCheap(t *testing.T) {
 	}
 	g.one()
 	f.publish(jxta.NetGroup, msa("x"), 0)
-	if it := n.takeItems(); len(it) != 1 || !it[0].Gone || it[0].Peer != f.id {
+	if it := n.takeItems(); len(it) != 1 || !it[0].Gone || it[0].Owner != f.id {
 		t.Errorf("withdrawn: %+v", it)
 	}
 }
@@ -396,11 +397,11 @@ func TestUnicast(t *testing.T) {
 	}
 	fb.say(fa.id, jxta.NetGroup, "PipeService", jxta.URN(pipe1), slices.Clone(app)...)
 	c := a.takeCarry()
-	if c = b.takeCarry(); len(c) != 1 || !slices.Equal(c[0].Sites, []uint16{1}) || c[0].Payload.Dst != fa.id || c[0].Payload.Src != fb.id ||
-		c[0].Payload.Service != "PipeService" || c[0].Payload.Param != jxta.URN(pipe1) || len(c[0].Payload.Elements) != 3 {
+	if c = b.takeCarry(); len(c) != 1 || !slices.Equal(c[0].Sites, []uint16{1}) || c[0].Message.To != fa.id || c[0].Message.From != fb.id ||
+		c[0].Message.Service != "PipeService" || c[0].Message.Param != jxta.URN(pipe1) || len(c[0].Message.Parts) != 3 {
 		t.Fatalf("carry %+v", c)
 	}
-	a.step(FarPayload{2, 1, c[0].Payload})
+	a.step(site.FarMessage{Site: 2, Token: 1, Message: c[0].Message})
 	check(fa, fb)
 	if !slices.Equal(a.done, []uint64{1}) {
 		t.Errorf("done %v", a.done)
@@ -430,8 +431,8 @@ func TestRemotePeerInAnOpening(t *testing.T) {
 	fa, fb := a.peer("A", "cbid"), b.peer("B", "cbid")
 	join(a, b)
 	fb.say(fa.id, jxta.NetGroup, "PipeService", jxta.URN(pipe1), jxta.Element{Namespace: "JXTABIP", Name: "remPeer", Data: fb.advertisement(jxta.NetGroup)})
-	if c := b.carry; len(c) != 1 || bytes.Contains(c[0].Payload.Elements[0].Data, []byte("RA")) {
-		t.Errorf("carried %q", c[0].Payload.Elements[0].Data)
+	if c := b.carry; len(c) != 1 || bytes.Contains(c[0].Message.Parts[0].Data, []byte("RA")) {
+		t.Errorf("carried %q", c[0].Message.Parts[0].Data)
 	}
 	join(a, b)
 	if got := string(fa.one().find("JXTABIP:remPeer")); !strings.Contains(got, "<EA>tcp://10.0.1.1:9701</EA>") || !strings.Contains(got, fb.id) {

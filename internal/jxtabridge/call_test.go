@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 // calls lets time go by and counts the calls to peers.
@@ -13,7 +14,7 @@ func (n *node) calls(d time.Duration) (addresses []string) {
 	end := n.now.Add(d)
 	for !n.wake.IsZero() && !n.wake.After(end) {
 		n.now = n.wake
-		for _, a := range n.step(nil).Dial {
+		for _, a := range site.Only[Dial](n.step(nil).Orders) {
 			addresses = append(addresses, a.Address)
 		}
 	}
@@ -50,7 +51,7 @@ func TestAbsentPeerIsCalledBack(t *testing.T) {
 		t.Errorf("called: %q", c)
 	}
 	n.restart()
-	c := n.step(nil).Dial
+	c := site.Only[Dial](n.step(nil).Orders)
 	if len(c) != 1 || c[0].Address != a.addr {
 		t.Errorf("after a restart %v is called, want %s alone", c, a.addr)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 // A day of peers that come, take leases, publish, open pipes, ask, talk to each other, go, die without a word and come
@@ -17,7 +18,7 @@ func TestDayOfChurn(t *testing.T) {
 	rng := rand.New(rand.NewPCG(24, 1))
 	c := newCrowd(t, Config{Lease: 10 * time.Minute}, 0)
 	memory := map[string]bool{}
-	remember := func(out Output) {
+	remember := func(out site.Output) {
 		for _, m := range out.Remember {
 			if memory[m.Key] = true; len(m.Value) == 0 {
 				delete(memory, m.Key)
@@ -29,7 +30,7 @@ func TestDayOfChurn(t *testing.T) {
 	for range peers {
 		c.peers = append(c.peers, &member{id: peerName("uuid", len(c.peers)+1), addr: fmt.Sprintf("10.1.0.%d:9702", len(c.peers)+1)})
 	}
-	conns := ConnID(1000)
+	conns := site.ConnID(1000)
 	say := func(m *member, body []byte) { remember(c.step(Received{m.conn, c.next(body)})) }
 	dial := func(m *member) {
 		if conns++; open[m] {

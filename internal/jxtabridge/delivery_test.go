@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 func TestPropagatePipe(t *testing.T) {
@@ -34,14 +35,14 @@ func TestPropagatePipe(t *testing.T) {
 	if len(c) != 1 || !slices.Equal(c[0].Sites, []uint16{2}) {
 		t.Fatalf("carry %+v", c)
 	}
-	pl := c[0].Payload
-	if !pl.Wire || pl.Group != jxta.NetGroup || pl.Pipe != pipe1 || pl.Src != fa.id || pl.MsgID != "m-1" || len(pl.Elements) != 1 || pl.Elements[0].Name != "body" {
+	pl := c[0].Message
+	if !pl.Published || pl.Scope != jxta.NetGroup || pl.Topic != pipe1 || pl.From != fa.id || pl.ID != "m-1" || len(pl.Parts) != 1 || pl.Parts[0].Name != "body" {
 		t.Errorf("payload %+v", pl)
 	}
-	pl.MsgID = "5e0c1b1e-0000-4000-8000-000000000001"
-	b.step(FarPayload{1, 41, pl})
+	pl.ID = "5e0c1b1e-0000-4000-8000-000000000001"
+	b.step(site.FarMessage{Site: 1, Token: 41, Message: pl})
 	h = fb.one()
-	if w, err = jxta.ParseWireHeader(h.find(elWire)); err != nil || w.MsgID != pl.MsgID || w.Src != fa.id || w.Pipe != pipe1 || w.TTL < 1 {
+	if w, err = jxta.ParseWireHeader(h.find(elWire)); err != nil || w.MsgID != pl.ID || w.Src != fa.id || w.Pipe != pipe1 || w.TTL < 1 {
 		t.Errorf("wire header there %+v, %v", w, err)
 	}
 	if p, err = jxta.ParsePropagate(h.find("RendezVousPropagatejxta-NetGroup")); err != nil || p.TTL != 1 || !slices.Equal(p.Path, []string{b.cfg.Identity.Peer}) {
@@ -62,12 +63,12 @@ func TestPropagatePipe(t *testing.T) {
 func TestHeldForAListenerThatIsComing(t *testing.T) {
 	n := newNode(t, 1)
 	f := n.peer("A", "cbid")
-	up := func(site uint16, pipe string) {
-		n.step(FarItem{site, Item{Kind: ItemPipe, Group: jxta.NetGroup, Peer: peerName("cbid", 800+int(site)), ID: pipe, Sub: PipePropagate}})
+	up := func(siteID uint16, pipe string) {
+		n.step(site.FarItem{Site: siteID, Item: site.Item{Kind: site.Listener, Scope: jxta.NetGroup, Owner: peerName("cbid", 800+int(siteID)), ID: pipe, Sub: PipePropagate}})
 	}
 	texts := func() (out []string) {
 		for _, c := range n.takeCarry() {
-			out = append(out, fmt.Sprintf("%v %s", c.Sites, c.Payload.Elements[0].Data))
+			out = append(out, fmt.Sprintf("%v %s", c.Sites, c.Message.Parts[0].Data))
 		}
 		return out
 	}
@@ -95,12 +96,12 @@ func TestHeldForAListenerThatIsComing(t *testing.T) {
 	if got := texts(); got != nil || n.b.Status().Held != 0 {
 		t.Errorf("too late: %q, %d held", got, n.b.Status().Held)
 	}
-	n.step(FarItem{2, Item{Kind: ItemPipe, Group: jxta.NetGroup, Peer: peerName("cbid", 802), ID: pipe1, Sub: PipePropagate, Gone: true}})
+	n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Listener, Scope: jxta.NetGroup, Owner: peerName("cbid", 802), ID: pipe1, Sub: PipePropagate, Gone: true}})
 	f.wire(jxta.NetGroup, pipe1, "m-5", body("five"))
 	if got := texts(); !slices.Equal(got, []string{"[3] five"}) {
 		t.Errorf("a site that closed the pipe: %q", got)
 	}
-	n.step(SiteLost{3})
+	n.step(site.SiteLost{Site: 3})
 	f.wire(jxta.NetGroup, pipe1, "m-6", body("six"))
 	if got := texts(); got != nil {
 		t.Errorf("no site left: %q", got)
@@ -135,9 +136,9 @@ func TestHeldIsBounded(t *testing.T) {
 }
 
 // farWire is a payload for pipe1 from a far peer.
-func farWire(token uint64, s string) FarPayload {
-	return FarPayload{2, token, Payload{Wire: true, Group: jxta.NetGroup, Pipe: pipe1, Src: peerName("cbid", 777),
-		MsgID: fmt.Sprintf("00000000-0000-4000-8000-%012x", token), Elements: []jxta.Element{body(s)}}}
+func farWire(token uint64, s string) site.FarMessage {
+	return site.FarMessage{Site: 2, Token: token, Message: site.Message{Published: true, Scope: jxta.NetGroup, Topic: pipe1, From: peerName("cbid", 777),
+		ID: fmt.Sprintf("00000000-0000-4000-8000-%012x", token), Parts: []jxta.Element{body(s)}}}
 }
 
 func TestListenerThatIsRedialling(t *testing.T) {
@@ -200,7 +201,7 @@ func TestLeaseThatEndsFinishesWhatWaits(t *testing.T) {
 	f.pipe(jxta.NetGroup, pipe1, jxta.PipeTypePropagate, true)
 	f.hangUp()
 	n.step(farWire(1, "a"))
-	n.step(FarPayload{2, 2, Payload{Group: jxta.NetGroup, Src: peerName("cbid", 777), Dst: f.id, Service: "PipeService", Elements: []jxta.Element{body("b")}}})
+	n.step(site.FarMessage{Site: 2, Token: 2, Message: site.Message{Scope: jxta.NetGroup, From: peerName("cbid", 777), To: f.id, Service: "PipeService", Parts: []jxta.Element{body("b")}}})
 	if len(n.done) != 0 {
 		t.Fatalf("done %v", n.done)
 	}
@@ -209,7 +210,7 @@ func TestLeaseThatEndsFinishesWhatWaits(t *testing.T) {
 		t.Errorf("done %v, %+v", n.done, n.b.Status())
 	}
 	n.step(farWire(3, "c"))
-	n.step(FarPayload{2, 4, Payload{Group: jxta.NetGroup, Dst: f.id, Service: "PipeService"}})
+	n.step(site.FarMessage{Site: 2, Token: 4, Message: site.Message{Scope: jxta.NetGroup, To: f.id, Service: "PipeService"}})
 	if !slices.Equal(n.done, []uint64{1, 2, 3, 4}) || n.b.Stats().FarUndeliverable != 2 {
 		t.Errorf("nobody is here: done %v", n.done)
 	}
@@ -220,7 +221,7 @@ func TestPace(t *testing.T) {
 	n := newNode(t, 1)
 	f := n.peer("A", "cbid")
 	f.pipe(jxta.NetGroup, pipe1, jxta.PipeTypePropagate, true)
-	n.step(FarItem{2, Item{Kind: ItemAdv, Group: jxta.NetGroup, Sub: jxta.TypeAdv, ID: "uuid-0A06", Doc: []byte("<x:A><Name>x</Name></x:A>"), Expires: t0.Add(time.Hour)}})
+	n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Document, Scope: jxta.NetGroup, Sub: jxta.TypeAdv, ID: "uuid-0A06", Doc: []byte("<x:A><Name>x</Name></x:A>"), Expires: t0.Add(time.Hour)}})
 	f.take()
 	for i := range 50 {
 		n.step(farWire(uint64(i+1), fmt.Sprint(i)))
@@ -269,7 +270,7 @@ func TestWindowAndQueueAreBounded(t *testing.T) {
 	if st := n.b.Stats(); st.Abandoned == 0 || int(st.Abandoned) != len(n.done) {
 		t.Errorf("%d given up, %d done", st.Abandoned, len(n.done))
 	}
-	if !slices.ContainsFunc(n.notes, func(x Note) bool { return x.Level == "warn" }) {
+	if !slices.ContainsFunc(n.notes, func(x site.Note) bool { return x.Level == "warn" }) {
 		t.Error("the operator is not told")
 	}
 }
@@ -314,7 +315,7 @@ func TestRestart(t *testing.T) {
 	if st := n.b.Status(); st.Adverts != 0 || len(st.Groups) != 0 || len(n.memory) != 0 {
 		t.Errorf("a day later %+v, memory %v", st, n.memory)
 	}
-	b := New(n.cfg, []Memory{{"peer/x", []byte("{")}, {"adv/2/x", nil}, {"adv/2/g/i", []byte("{}")}, {"", nil}, {"other", nil}})
+	b := New(n.cfg, []site.Memory{{Key: "peer/x", Value: []byte("{")}, {Key: "adv/2/x", Value: nil}, {Key: "adv/2/g/i", Value: []byte("{}")}, {Key: "", Value: nil}, {Key: "other", Value: nil}})
 	if len(b.Items()) != 0 {
 		t.Error("nonsense remembered")
 	}
@@ -389,12 +390,12 @@ func TestIndexOf22IsFollowed(t *testing.T) {
 		f.propagate(jxta.NetGroup, jxta.URN(jxta.ClassResolver), jxta.NetGroup+"Srdi", xmlElement("jxta-NetGroupSrdi", r.Append(nil)))
 	}
 	// What it found at another site stands in its index too: no news, and nothing that goes back.
-	far := Item{Kind: ItemAdv, Group: jxta.NetGroup, Sub: jxta.TypeAdv, ID: "uuid-0A06", Doc: []byte("<x:A><Name>x</Name></x:A>"), Expires: t0.Add(time.Hour)}
-	n.step(FarItem{2, far})
+	far := site.Item{Kind: site.Document, Scope: jxta.NetGroup, Sub: jxta.TypeAdv, ID: "uuid-0A06", Doc: []byte("<x:A><Name>x</Name></x:A>"), Expires: t0.Add(time.Hour)}
+	n.step(site.FarItem{Site: 2, Item: far})
 	f.take()
 	index()
 	f.silence("known from afar")
-	n.step(FarItem{2, Item{Kind: ItemAdv, Group: far.Group, Sub: far.Sub, ID: far.ID, Gone: true}})
+	n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Document, Scope: far.Scope, Sub: far.Sub, ID: far.ID, Gone: true}})
 	index()
 	h := f.one()
 	q, err := jxta.ParseResolverQuery(h.find("jxta-NetGroupORes"))
@@ -405,7 +406,7 @@ func TestIndexOf22IsFollowed(t *testing.T) {
 		{Life: time.Hour, Doc: "<jxta:PipeAdvertisement><Id>" + jxta.URN(pipe1) + "</Id></jxta:PipeAdvertisement>"}}}
 	r := jxta.ResolverResponse{Handler: jxta.HandlerDiscovery, QueryID: q.QueryID, Response: string(d.Append(nil))}
 	f.say(n.cfg.Identity.Peer, jxta.NetGroup, jxta.URN(jxta.ClassResolver), "jxta-NetGroupIRes", xmlElement("jxta-NetGroupIRes", r.Append(nil)))
-	if it := n.takeItems(); len(it) != 1 || it[0].Kind != ItemAdv {
+	if it := n.takeItems(); len(it) != 1 || it[0].Kind != site.Document {
 		t.Errorf("%+v", it)
 	}
 	index()

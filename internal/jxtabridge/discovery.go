@@ -8,6 +8,7 @@ import (
 
 	"aldis/internal/advcache"
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 const maxAnswers = 50 // JXTA's own cap (wire 7)
@@ -79,7 +80,7 @@ func (b *Bridge) findPeers(q *question) []jxta.Found {
 	}
 	for _, s := range b.sortedSites() {
 		for _, it := range b.far[s].peersOf(q.group) {
-			add(it.Peer, it.Doc, it.index)
+			add(it.Owner, it.Doc, it.index)
 		}
 	}
 	if own := b.ownPeerDoc(q.group); len(found) < q.threshold && q.ask.Peer == "" && peerMatches(indexOf(own), q.ask) {
@@ -247,7 +248,7 @@ func (b *Bridge) advertGone(k advcache.Key) {
 	delete(b.ether.adverts, advKey(k))
 	b.unused(k)
 	if known && b.now.Before(last.expires) {
-		b.out.Items = append(b.out.Items, Item{Kind: ItemAdv, Group: k.Group, Peer: last.peer, ID: k.ID, Sub: k.Type, Gone: true})
+		b.out.Items = append(b.out.Items, site.Item{Kind: site.Document, Scope: k.Group, Owner: last.peer, ID: k.ID, Sub: k.Type, Gone: true})
 	}
 }
 

@@ -8,10 +8,11 @@ import (
 
 	"aldis/internal/advcache"
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 // site is what is known of a sister gateway's LAN.
-type site struct {
+type farSite struct {
 	peers map[string]map[string]farPeer // group, peer
 	ids   map[string]int                // groups that a peer is in
 	pipes map[pipeKey]map[string]uint8
@@ -21,11 +22,11 @@ type site struct {
 
 // farPeer is a peer of another site.
 type farPeer struct {
-	Item
+	site.Item
 	index []jxta.Field // of Doc, to find it by
 }
 
-func (s *site) peersOf(group string) []farPeer {
+func (s *farSite) peersOf(group string) []farPeer {
 	m := s.peers[group]
 	out := make([]farPeer, 0, len(m))
 	for _, id := range slices.Sorted(maps.Keys(m)) {
@@ -34,7 +35,7 @@ func (s *site) peersOf(group string) []farPeer {
 	return out
 }
 
-func (s *site) pipeOwners(k pipeKey) []string { return slices.Sorted(maps.Keys(s.pipes[k])) }
+func (s *farSite) pipeOwners(k pipeKey) []string { return slices.Sorted(maps.Keys(s.pipes[k])) }
 
 // sortedSites are the numbers of the far sites, in order.
 func (b *Bridge) sortedSites() []uint16 { return b.sites }
@@ -84,63 +85,63 @@ func (b *Bridge) peerDoc(id, group string) []byte {
 	return jxta.AppendXML(nil, jxta.PeerAdvertisement{Peer: id, Group: group}.Node())
 }
 
-func (b *Bridge) farItem(ev FarItem) {
+func (b *Bridge) farItem(ev site.FarItem) {
 	it := ev.Item
 	if ev.Site == 0 {
 		return
 	}
 	s := b.far[ev.Site]
 	if s == nil {
-		s = &site{peers: map[string]map[string]farPeer{}, ids: map[string]int{}, pipes: map[pipeKey]map[string]uint8{}, asks: map[string]*ask{}}
+		s = &farSite{peers: map[string]map[string]farPeer{}, ids: map[string]int{}, pipes: map[pipeKey]map[string]uint8{}, asks: map[string]*ask{}}
 		b.far[ev.Site] = s
 		b.sites = slices.Sorted(maps.Keys(b.far))
 	}
-	if !it.Gone && s.count >= b.cfg.MaxFarItems && it.Kind != ItemAdv && it.Kind != ItemAsk {
+	if !it.Gone && s.count >= b.cfg.MaxFarItems && it.Kind != site.Document && it.Kind != site.Question {
 		b.stats.Refused["far_items"]++
 		return
 	}
 	switch it.Kind {
-	case ItemPeer:
+	case site.Endpoint:
 		b.farPeer(s, it)
-	case ItemPipe:
+	case site.Listener:
 		b.farPipe(ev.Site, s, it)
-	case ItemAdv:
+	case site.Document:
 		b.farAdvert(ev.Site, it)
-	case ItemAsk:
+	case site.Question:
 		b.farAsk(ev.Site, s, it)
 	}
 }
 
-func (b *Bridge) farPeer(s *site, it Item) {
-	m := s.peers[it.Group]
-	_, had := m[it.Peer]
+func (b *Bridge) farPeer(s *farSite, it site.Item) {
+	m := s.peers[it.Scope]
+	_, had := m[it.Owner]
 	switch {
 	case it.Gone && had:
-		delete(m, it.Peer)
-		if s.ids[it.Peer]--; s.ids[it.Peer] == 0 {
-			delete(s.ids, it.Peer)
+		delete(m, it.Owner)
+		if s.ids[it.Owner]--; s.ids[it.Owner] == 0 {
+			delete(s.ids, it.Owner)
 		}
 		s.count--
 	case !it.Gone:
 		if m == nil {
 			m = map[string]farPeer{}
-			s.peers[it.Group] = m
+			s.peers[it.Scope] = m
 		}
-		if m[it.Peer] = (farPeer{it, indexOf(it.Doc)}); !had {
-			s.ids[it.Peer]++
+		if m[it.Owner] = (farPeer{it, indexOf(it.Doc)}); !had {
+			s.ids[it.Owner]++
 			s.count++
 		}
-		b.peerKnown(it.Peer, it.Group)
+		b.peerKnown(it.Owner, it.Scope)
 	}
 }
 
-func (b *Bridge) farPipe(n uint16, s *site, it Item) {
-	k := pipeKey{it.Group, it.ID}
+func (b *Bridge) farPipe(n uint16, s *farSite, it site.Item) {
+	k := pipeKey{it.Scope, it.ID}
 	m := s.pipes[k]
-	_, had := m[it.Peer]
+	_, had := m[it.Owner]
 	switch {
 	case it.Gone && had:
-		delete(m, it.Peer)
+		delete(m, it.Owner)
 		s.count--
 		if len(m) == 0 {
 			delete(s.pipes, k)
@@ -150,19 +151,19 @@ func (b *Bridge) farPipe(n uint16, s *site, it Item) {
 			m = map[string]uint8{}
 			s.pipes[k] = m
 		}
-		if m[it.Peer] = it.Sub; had {
+		if m[it.Owner] = it.Sub; had {
 			return
 		}
 		s.count++
 		if it.Sub == PipePropagate {
-			b.release(n, it.Group, it.ID)
+			b.release(n, it.Scope, it.ID)
 		}
-		b.pipeKnown(it.Peer, k, it.Sub)
+		b.pipeKnown(it.Owner, k, it.Sub)
 	}
 }
 
-func (b *Bridge) farAdvert(n uint16, it Item) {
-	k := advcache.Key{Group: it.Group, Type: it.Sub, ID: it.ID, Site: n}
+func (b *Bridge) farAdvert(n uint16, it site.Item) {
+	k := advcache.Key{Group: it.Scope, Type: it.Sub, ID: it.ID, Site: n}
 	expires := it.Expires
 	if expires.IsZero() {
 		expires = b.now.Add(jxta.MaxLife)
@@ -177,7 +178,7 @@ func (b *Bridge) farAdvert(n uint16, it Item) {
 		return
 	}
 	d := jxta.Describe(doc)
-	e := advcache.Entry{Key: k, Peer: it.Peer, Doc: it.Doc, Index: d.Index, Expires: expires, Signed: d.Signed}
+	e := advcache.Entry{Key: k, Peer: it.Owner, Doc: it.Doc, Index: d.Index, Expires: expires, Signed: d.Signed}
 	b.cache.Share(&e)
 	changed, put := b.cache.Put(b.now, e)
 	for _, gone := range put {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 // captured is what a real peer sent to a gateway whose id was gateway.
@@ -59,13 +60,13 @@ func TestCapturedConversation(t *testing.T) {
 			if len(g) != 1 || g[0].find("ConnectedLease") == nil || (g[0].trailer != nil) != (gen == "jxse27") {
 				t.Fatalf("no lease: %s", describe(g))
 			}
-			if it := n.takeItems(); len(it) == 0 || it[0].Kind != ItemPeer || bytes.Contains(it[0].Doc, []byte("tcp://")) || bytes.Contains(it[0].Doc, []byte("RootCert")) || len(it[0].Doc) > 900 {
+			if it := n.takeItems(); len(it) == 0 || it[0].Kind != site.Endpoint || bytes.Contains(it[0].Doc, []byte("tcp://")) || bytes.Contains(it[0].Doc, []byte("RootCert")) || len(it[0].Doc) > 900 {
 				t.Errorf("peer item %+v", it)
 			}
 			for _, srdi := range map[string][]string{"jxse27": {"jxse27-srdi"}, "jxta22": {"jxta22-srdi-pipe"}}[gen] {
 				hear(srdi)
 				n.pass(pipeSettles)
-				if it := n.takeItems(); len(it) != 1 || it[0].Kind != ItemPipe {
+				if it := n.takeItems(); len(it) != 1 || it[0].Kind != site.Listener {
 					t.Errorf("%s: %+v", srdi, it)
 				}
 			}
@@ -73,20 +74,20 @@ func TestCapturedConversation(t *testing.T) {
 				t.Errorf("a question without an answer: %s", describe(g))
 			}
 			hear(gen + "-publish")
-			if it := n.takeItems(); len(it) != 1 || it[0].Kind != ItemAdv || !bytes.HasPrefix(it[0].Doc, []byte("<jxta:MSA ")) {
+			if it := n.takeItems(); len(it) != 1 || it[0].Kind != site.Document || !bytes.HasPrefix(it[0].Doc, []byte("<jxta:MSA ")) {
 				t.Errorf("published %+v", it)
 			}
 			if g = hear(gen + "-pipe-query"); len(g) != 0 || n.b.Status().Questions != 2 {
 				t.Errorf("pipe query: %s", describe(g))
 			}
 			hear(gen + "-wire")
-			if n.b.Status().Held != 1 || n.b.held[0].payload.Src != peer || len(n.b.held[0].payload.Elements) != 1 {
+			if n.b.Status().Held != 1 || n.b.held[0].payload.From != peer || len(n.b.held[0].payload.Parts) != 1 {
 				t.Errorf("wire message %+v", n.b.held)
 			}
 			b, _, dest := captured(t, gen+"-unicast")
-			n.step(FarItem{2, Item{Kind: ItemPeer, Group: jxta.NetGroup, Peer: dest, Doc: []byte("<jxta:PA/>")}})
+			n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Endpoint, Scope: jxta.NetGroup, Owner: dest, Doc: []byte("<jxta:PA/>")}})
 			n.step(Received{f.conn, b})
-			if c := n.takeCarry(); len(c) != 1 || c[0].Payload.Dst != dest || c[0].Payload.Service != "PipeService" || len(c[0].Payload.Elements) != 5 {
+			if c := n.takeCarry(); len(c) != 1 || c[0].Message.To != dest || c[0].Message.Service != "PipeService" || len(c[0].Message.Parts) != 5 {
 				t.Errorf("unicast %+v", c)
 			}
 			if g = hear(gen + "-relay"); len(g) > 1 {
@@ -156,7 +157,7 @@ func TestHostileMessages(t *testing.T) {
 		st.Refused["response"] == 0 || st.Refused["srdi"] == 0 || st.Refused["wire"] != 1 {
 		t.Errorf("%+v", st)
 	}
-	if warned := len(slices.DeleteFunc(n.notes, func(x Note) bool { return x.Level != "warn" })); warned > 5+4 {
+	if warned := len(slices.DeleteFunc(n.notes, func(x site.Note) bool { return x.Level != "warn" })); warned > 5+4 {
 		t.Errorf("%d warnings for one connection: a flood", warned)
 	}
 	f.take()
@@ -212,8 +213,8 @@ func TestTablesAreBounded(t *testing.T) {
 		f.discover(jxta.NetGroup, fmt.Sprint("name", i))
 		f.discover(jxta.NetGroup, "same")
 		f.publish(jxta.NetGroup, fmt.Sprintf("<x:A><Name>%d</Name></x:A>", i), time.Hour)
-		n.step(FarItem{2, Item{Kind: ItemPeer, Group: jxta.NetGroup, Peer: peerName("cbid", 500+i), Doc: []byte("<x/>")}})
-		n.step(FarItem{2, Item{Kind: ItemPipe, Group: jxta.NetGroup, Peer: peerName("cbid", 500+i), ID: pipe1, Sub: PipeUnicast}})
+		n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Endpoint, Scope: jxta.NetGroup, Owner: peerName("cbid", 500+i), Doc: []byte("<x/>")}})
+		n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Listener, Scope: jxta.NetGroup, Owner: peerName("cbid", 500+i), ID: pipe1, Sub: PipeUnicast}})
 	}
 	st := n.b.Status()
 	if len(st.Peers) != 5 || len(st.Peers[0].Pipes) > 6 || len(st.Groups) != 3 || st.Questions > 4 || st.Adverts != 8 || st.Far[2].Peers+st.Far[2].Pipes != 10 {
@@ -225,7 +226,7 @@ func TestTablesAreBounded(t *testing.T) {
 	if len(n.b.sent) != 8 || len(n.memory) != 1+8 {
 		t.Errorf("%d told, %d remembered", len(n.b.sent), len(n.memory))
 	}
-	n.step(FarItem{2, Item{Kind: ItemAdv, Group: jxta.NetGroup, ID: "uuid-0106", Doc: []byte("no XML")}})
+	n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Document, Scope: jxta.NetGroup, ID: "uuid-0106", Doc: []byte("no XML")}})
 	if n.b.Stats().Refused["far_advertisement"] != 1 {
 		t.Error("a far advertisement that is none")
 	}
@@ -288,17 +289,17 @@ func FuzzReceived(f *testing.F) {
 		b.Step(t0, Welcomed{1, jxta.Welcome{Dest: "tcp://10.0.0.1:9701", Public: "tcp://10.0.0.2:1", Peer: jxta.URN(peer), Version: "1.1"}})
 		connect, _, _ := captured(t, "jxta22-connect")
 		b.Step(t0, Received{1, connect})
-		b.Step(t0, FarItem{2, Item{Kind: ItemPipe, Group: jxta.NetGroup, Peer: peerName("cbid", 1), ID: pipe1, Sub: PipePropagate}})
+		b.Step(t0, site.FarItem{Site: 2, Item: site.Item{Kind: site.Listener, Scope: jxta.NetGroup, Owner: peerName("cbid", 1), ID: pipe1, Sub: PipePropagate}})
 		out := b.Step(t0, Received{1, body})
-		for _, s := range out.Send {
+		for _, s := range site.Only[Send](out.Orders) {
 			if _, _, err := jxta.ParseMessage(s.Body, jxta.DefaultLimits); s.Conn != 1 || err != nil {
 				t.Errorf("sent %d %q: %v", s.Conn, s.Body, err)
 			}
 		}
 		for _, c := range out.Carry {
-			for _, site := range c.Sites {
-				if site != 2 {
-					t.Errorf("carry to %d", site)
+			for _, siteID := range c.Sites {
+				if siteID != 2 {
+					t.Errorf("carry to %d", siteID)
 				}
 			}
 		}
@@ -311,7 +312,7 @@ func BenchmarkDiscoveryQuery(b *testing.B) {
 	n := newNode(t, 1)
 	f := n.peer("A", "cbid")
 	for i := range 5000 {
-		n.step(FarItem{2, Item{Kind: ItemAdv, Group: jxta.NetGroup, Sub: jxta.TypeAdv, ID: fmt.Sprintf("uuid-%032X%032X06", 1, i+1),
+		n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Document, Scope: jxta.NetGroup, Sub: jxta.TypeAdv, ID: fmt.Sprintf("uuid-%032X%032X06", 1, i+1),
 			Doc: []byte(fmt.Sprintf("<x:A><Name>service %d</Name></x:A>", i)), Expires: t0.Add(24 * time.Hour)}})
 		f.take()
 	}

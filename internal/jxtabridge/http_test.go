@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 // poll opens a back channel as internal/lan tells of it.
-func (f *fake) poll(dest string) ConnID {
+func (f *fake) poll(dest string) site.ConnID {
 	f.n.Helper()
 	f.n.conns++
 	id := f.n.conns
@@ -65,13 +66,13 @@ func TestTwoPollsAndThenNone(t *testing.T) {
 	second := f.poll("http://" + n.cfg.HTTP)
 	f.connect(jxta.NetGroup)
 	f.take()
-	var carrier []ConnID
+	var carrier []site.ConnID
 	deliver := func(s string) {
 		n.Helper()
 		from := peerName("cbid", 7777)
-		n.step(FarItem{2, Item{Kind: ItemPeer, Group: jxta.NetGroup, Peer: from, Doc: reducePeer(mustXML(t, f.advertisement(jxta.NetGroup)))}})
-		out := n.step(FarPayload{2, uint64(len(carrier) + 1), Payload{Group: jxta.NetGroup, Src: from, Dst: f.id, Service: "PipeService", Param: jxta.URN(pipe1), Elements: []jxta.Element{body(s)}}})
-		for _, s := range out.Send {
+		n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Endpoint, Scope: jxta.NetGroup, Owner: from, Doc: reducePeer(mustXML(t, f.advertisement(jxta.NetGroup)))}})
+		out := n.step(site.FarMessage{Site: 2, Token: uint64(len(carrier) + 1), Message: site.Message{Scope: jxta.NetGroup, From: from, To: f.id, Service: "PipeService", Param: jxta.URN(pipe1), Parts: []jxta.Element{body(s)}}})
+		for _, s := range site.Only[Send](out.Orders) {
 			carrier = append(carrier, s.Conn)
 		}
 		n.now = n.now.Add(n.b.cfg.Pace * 16)
@@ -79,7 +80,7 @@ func TestTwoPollsAndThenNone(t *testing.T) {
 	deliver("one")
 	n.stuck = true
 	deliver("two")
-	if !slices.Equal(carrier, []ConnID{second, second}) || !slices.Equal(f.bodies(), []string{"one", "two"}) {
+	if !slices.Equal(carrier, []site.ConnID{second, second}) || !slices.Equal(f.bodies(), []string{"one", "two"}) {
 		t.Errorf("carried by %v, want the newest, %d", carrier, second)
 	}
 	n.step(Closed{second}) // "two" was not written

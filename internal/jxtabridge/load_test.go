@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 // crowd is a bridge under load: many peers of one format in the net peer group, whose sockets take everything at once.
@@ -25,7 +26,7 @@ type crowd struct {
 
 type member struct {
 	id, addr string
-	conn     ConnID
+	conn     site.ConnID
 }
 
 func newCrowd(tb testing.TB, cfg Config, peers int) *crowd {
@@ -41,7 +42,7 @@ func newCrowd(tb testing.TB, cfg Config, peers int) *crowd {
 // member number i comes with a connection and a lease.
 func (c *crowd) join() *member {
 	i := len(c.peers) + 1
-	m := &member{id: peerName("uuid", i), addr: fmt.Sprintf("10.1.%d.%d:9702", i/250, i%250), conn: ConnID(i)}
+	m := &member{id: peerName("uuid", i), addr: fmt.Sprintf("10.1.%d.%d:9702", i/250, i%250), conn: site.ConnID(i)}
 	c.peers = append(c.peers, m)
 	c.step(Opened{Conn: m.conn, Remote: m.addr})
 	c.step(Welcomed{m.conn, jxta.Welcome{Dest: "tcp://" + c.cfg.Address, Public: "tcp://" + m.addr, Peer: jxta.URN(m.id), Version: "1.1"}})
@@ -59,11 +60,11 @@ func (c *crowd) connectBody(m *member) []byte {
 	return c.body(m, service, param, xmlElement("Connect", jxta.AppendDocument(nil, adv.Node())))
 }
 
-func (c *crowd) step(ev Event) Output {
+func (c *crowd) step(ev site.Event) site.Output {
 	out := c.b.Step(c.now, ev)
 	c.wake = out.Deadline
 	var last Written // a socket tells once of what it took together
-	for _, s := range out.Send {
+	for _, s := range site.Only[Send](out.Orders) {
 		c.heard++
 		c.bytes += len(s.Body)
 		if last.Conn != s.Conn && last.Conn != 0 {
@@ -132,10 +133,10 @@ func pipeAdv(i int) string {
 }
 
 // fill gives the bridge advertisements of a far site, before there are peers to push them to, or of its first peer.
-func (c *crowd) fill(first, count int, site uint16, life time.Duration) {
+func (c *crowd) fill(first, count int, siteID uint16, life time.Duration) {
 	for i := first; i < first+count; i++ {
-		if site != 0 {
-			c.step(FarItem{site, Item{Kind: ItemAdv, Group: jxta.NetGroup, Peer: peerName("cbid", 9000+i%50), Sub: jxta.TypeAdv,
+		if siteID != 0 {
+			c.step(site.FarItem{Site: siteID, Item: site.Item{Kind: site.Document, Scope: jxta.NetGroup, Owner: peerName("cbid", 9000+i%50), Sub: jxta.TypeAdv,
 				ID: fmt.Sprintf("uuid-59616261646162614E50472050325033%032X04", i+1), Doc: []byte(pipeAdv(i)), Expires: c.now.Add(life)}})
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 
 	"aldis/internal/advcache"
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 // What a restarted gateway has to know: its peers with leases and pipes, and what they published. Far items come
@@ -51,12 +52,12 @@ func (b *Bridge) remember(key string, v any) {
 	if err != nil {
 		panic("jxtabridge: memory of plain values: " + err.Error())
 	}
-	b.out.Remember = append(b.out.Remember, Memory{key, value})
+	b.out.Remember = append(b.out.Remember, site.Memory{Key: key, Value: value})
 }
 
 func (b *Bridge) rememberPeer(p *peer) {
 	if len(p.leases) == 0 {
-		b.out.Remember = append(b.out.Remember, Memory{Key: memPeer + p.id})
+		b.out.Remember = append(b.out.Remember, site.Memory{Key: memPeer + p.id})
 		return
 	}
 	m := peerMemory{Signed: p.signed, Known: p.known, At: p.address}
@@ -79,11 +80,11 @@ func (b *Bridge) rememberAdv(e *advcache.Entry) {
 }
 
 func (b *Bridge) forgetAdv(k advcache.Key) {
-	b.out.Remember = append(b.out.Remember, Memory{Key: advKey(k)})
+	b.out.Remember = append(b.out.Remember, site.Memory{Key: advKey(k)})
 }
 
 // recall restores one memory; what is not understood is left out.
-func (b *Bridge) recall(m Memory) {
+func (b *Bridge) recall(m site.Memory) {
 	if id, ok := strings.CutPrefix(m.Key, memPeer); ok {
 		var pm peerMemory
 		if json.Unmarshal(m.Value, &pm) != nil || len(pm.Leases) == 0 {
@@ -127,8 +128,8 @@ func (b *Bridge) recall(m Memory) {
 }
 
 // Items is the local site's whole state, for a gateway that lost its own copy or compares digests.
-func (b *Bridge) Items() []Item {
-	var out []Item
+func (b *Bridge) Items() []site.Item {
+	var out []site.Item
 	for _, p := range b.sortedPeers() {
 		for _, g := range slices.Sorted(maps.Keys(p.leases)) {
 			out = append(out, b.peerItem(p, g))
@@ -145,6 +146,6 @@ func (b *Bridge) Items() []Item {
 			out = append(out, b.advItem(e))
 		}
 	})
-	slices.SortFunc(out[first:], func(a, c Item) int { return strings.Compare(a.Key(), c.Key()) })
+	slices.SortFunc(out[first:], func(a, c site.Item) int { return strings.Compare(a.Key(), c.Key()) })
 	return out
 }

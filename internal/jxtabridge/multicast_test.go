@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 const mcastGroup = "224.0.1.85:1234"
@@ -32,7 +33,7 @@ func datagram(t *testing.T, id, group, service, param string, elements ...jxta.E
 	return body
 }
 
-func (n *node) hear(b []byte) Output { return n.step(Heard{"10.9.1.7:1234", b}) }
+func (n *node) hear(b []byte) site.Output { return n.step(Heard{"10.9.1.7:1234", b}) }
 
 var etherMessage int
 
@@ -62,9 +63,9 @@ func wired(id, msgID string) []jxta.Element {
 var ores, ires = jxta.NetGroup + "ORes", jxta.NetGroup + "IRes"
 
 // shouted reads the datagrams of an output as a signed 2.7 peer does, which checks the trailer.
-func (n *node) shouted(out Output) (ms []jxta.Message) {
+func (n *node) shouted(out site.Output) (ms []jxta.Message) {
 	n.Helper()
-	for _, s := range out.Shout {
+	for _, s := range site.Only[Shout](out.Orders) {
 		m, rest, err := jxta.ParseMessage(s.Body, jxta.DefaultLimits)
 		if err != nil {
 			n.Fatal(err)
@@ -84,13 +85,13 @@ func (n *node) shouted(out Output) (ms []jxta.Message) {
 // A stranger's question is answered by multicast from what is known of the far side, with the question's own number.
 func TestStrangerIsAnsweredByMulticast(t *testing.T) {
 	n := etherNode(t)
-	n.step(FarItem{2, Item{Kind: ItemAdv, Group: jxta.NetGroup, Peer: peerName("cbid", 900), ID: "h-1", Sub: jxta.TypeAdv,
+	n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Document, Scope: jxta.NetGroup, Owner: peerName("cbid", 900), ID: "h-1", Sub: jxta.TypeAdv,
 		Doc: []byte(msa("far-svc")), Expires: n.now.Add(time.Hour)}})
 	id := peerName("uuid", 901)
 	out := n.hear(everybody(t, id, jxta.NetGroup, jxta.URN(jxta.ClassResolver), ores, asked(id, 77, jxta.DiscoveryQuery{Type: jxta.TypeAdv, Threshold: 5, Attr: "Name", Value: "far-svc"})))
 	ms := n.shouted(out)
-	if len(ms) != 1 || len(out.Send) != 0 {
-		t.Fatalf("%d datagrams, %d messages", len(ms), len(out.Send))
+	if len(ms) != 1 || len(site.Only[Send](out.Orders)) != 0 {
+		t.Fatalf("%d datagrams, %d messages", len(ms), len(site.Only[Send](out.Orders)))
 	}
 	r, err := jxta.ParseResolverResponse(ms[0].Find("jxta", ires).Data)
 	if err != nil || r.QueryID != 77 || !strings.Contains(r.Response, "far-svc") {
@@ -105,7 +106,7 @@ func TestStrangerIsAnsweredByMulticast(t *testing.T) {
 	}
 	// What nobody knows is not answered and not remembered; the far sites are asked once, as for a peer with a lease.
 	out = n.hear(everybody(t, id, jxta.NetGroup, jxta.URN(jxta.ClassResolver), ores, asked(id, 78, jxta.DiscoveryQuery{Type: jxta.TypeAdv, Threshold: 5, Attr: "Name", Value: "none"})))
-	if len(out.Shout) != 0 || n.b.Status().Questions != 0 || len(n.takeCarry()) != 0 {
+	if len(site.Only[Shout](out.Orders)) != 0 || n.b.Status().Questions != 0 || len(n.takeCarry()) != 0 {
 		t.Errorf("%+v", out)
 	}
 	// A peer that looks for a rendezvous finds the gateway, by discovery (2.7) and by a probe (2.2).
@@ -127,7 +128,7 @@ func TestStrangerIsAnsweredByMulticast(t *testing.T) {
 		if i >= 500 {
 			who = peerName("uuid", 1000+i)
 		}
-		answers += len(n.hear(datagram(t, who, jxta.NetGroup, svcPeerView, jxta.NetGroup, probe)).Shout)
+		answers += len(site.Only[Shout](n.hear(datagram(t, who, jxta.NetGroup, svcPeerView, jxta.NetGroup, probe)).Orders))
 	}
 	if answers > shoutBurst {
 		t.Errorf("%d answers at once", answers)
@@ -136,7 +137,7 @@ func TestStrangerIsAnsweredByMulticast(t *testing.T) {
 		t.Errorf("%d strangers", len(n.b.ether.strangers))
 	}
 	n.pass(strangerStays + time.Second)
-	if out = n.hear(datagram(t, peerName("uuid", 5000), jxta.NetGroup, svcPeerView, jxta.NetGroup, probe)); len(out.Shout) != 1 {
+	if out = n.hear(datagram(t, peerName("uuid", 5000), jxta.NetGroup, svcPeerView, jxta.NetGroup, probe)); len(site.Only[Shout](out.Orders)) != 1 {
 		t.Error("the gone still keep others out")
 	}
 }
@@ -145,7 +146,7 @@ func TestStrangerIsAnsweredByMulticast(t *testing.T) {
 // datagrams and those of the platform's world group are none.
 func TestMulticastAndConnectionAreOneMessage(t *testing.T) {
 	n := etherNode(t)
-	n.step(FarItem{2, Item{Kind: ItemPipe, Group: jxta.NetGroup, Peer: peerName("cbid", 900), ID: pipe1, Sub: PipePropagate}})
+	n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Listener, Scope: jxta.NetGroup, Owner: peerName("cbid", 900), ID: pipe1, Sub: PipePropagate}})
 	a, other := n.peer("A", "uuid"), n.peer("B", "uuid")
 	n.takeItems()
 	n.hear(everybody(t, a.id, jxta.NetGroup, svcWire, jxta.NetGroup, wired(a.id, "m1")...)) // the copy comes first
@@ -176,13 +177,13 @@ func TestMulticastAndConnectionAreOneMessage(t *testing.T) {
 	if n.b.stats.MulticastSent != 1 {
 		t.Errorf("%d datagrams", n.b.stats.MulticastSent)
 	}
-	own := n.step(FarPayload{2, 5, Payload{Wire: true, Group: jxta.NetGroup, Pipe: pipe1, Src: peerName("cbid", 900), MsgID: "m4", Elements: []jxta.Element{body("far")}}})
-	if len(own.Shout) != 1 {
-		t.Fatalf("%d datagrams of a far message", len(own.Shout))
+	own := n.step(site.FarMessage{Site: 2, Token: 5, Message: site.Message{Published: true, Scope: jxta.NetGroup, Topic: pipe1, From: peerName("cbid", 900), ID: "m4", Parts: []jxta.Element{body("far")}}})
+	if len(site.Only[Shout](own.Orders)) != 1 {
+		t.Fatalf("%d datagrams of a far message", len(site.Only[Shout](own.Orders)))
 	}
 	n.takeCarry()
 	before := n.b.stats
-	if out := n.hear(own.Shout[0].Body); len(out.Shout)+len(out.Send)+len(out.Carry) != 0 || n.b.stats.WireIn != before.WireIn {
+	if out := n.hear(site.Only[Shout](own.Orders)[0].Body); len(out.Orders)+len(out.Carry) != 0 || n.b.stats.WireIn != before.WireIn {
 		t.Errorf("its own datagram: %+v", out)
 	}
 	n.hear(datagram(t, s.id, jxta.NetGroup, svcPropagate, worldGroup))
@@ -194,7 +195,7 @@ func TestMulticastAndConnectionAreOneMessage(t *testing.T) {
 // Forged datagrams change nothing of what a leased peer has, spend little of the link, and take bounded memory.
 func TestForgedMulticast(t *testing.T) {
 	n := etherNode(t)
-	n.step(FarItem{2, Item{Kind: ItemPipe, Group: jxta.NetGroup, Peer: peerName("cbid", 900), ID: pipe1, Sub: PipePropagate}})
+	n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Listener, Scope: jxta.NetGroup, Owner: peerName("cbid", 900), ID: pipe1, Sub: PipePropagate}})
 	a, signed := n.peer("A", "uuid"), n.peer("S", "cbid")
 	signed.pipe(jxta.NetGroup, pipe2, jxta.PipeTypePropagate, true) // its format is known
 	a.publish(jxta.NetGroup, msa("svc"), time.Hour)

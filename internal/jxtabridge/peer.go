@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 // conn is one TCP connection, or one poll over HTTP.
 type conn struct {
-	id         ConnID
+	id         site.ConnID
 	remote     string
 	scheme     string // of the peer's address: tcp or http
 	quiet      bool   // nothing can be written
@@ -92,7 +93,7 @@ func (b *Bridge) opened(ev Opened) {
 		c.scheme = "http"
 		return
 	}
-	b.out.Welcome = append(b.out.Welcome, WelcomeOut{ev.Conn, jxta.Welcome{
+	b.out.welcome = append(b.out.welcome, Welcome{ev.Conn, jxta.Welcome{
 		Dest: "tcp://" + ev.Remote, Public: "tcp://" + b.cfg.Address, Peer: jxta.URN(b.me), Version: "1.1"}})
 }
 
@@ -124,7 +125,7 @@ func (b *Bridge) welcomed(ev Welcomed) {
 	unique, err := jxta.ParseURN(ev.Welcome.Peer)
 	if err != nil || unique == b.me || jxta.IDKind(unique) != jxta.KindPeer {
 		b.complain(c, "peer_id", err)
-		b.out.Close = append(b.out.Close, c.id)
+		b.out.close = append(b.out.close, Close{c.id})
 		return
 	}
 	p := b.peers[unique]
@@ -134,7 +135,7 @@ func (b *Bridge) welcomed(ev Welcomed) {
 		}
 		if len(b.peers) >= b.cfg.MaxPeers {
 			b.complain(c, "peers", nil)
-			b.out.Close = append(b.out.Close, c.id)
+			b.out.close = append(b.out.close, Close{c.id})
 			return
 		}
 		p = &peer{id: unique, leases: map[string]*lease{}, pipes: map[pipeKey]uint8{}, told: map[string]time.Time{}}
@@ -393,7 +394,7 @@ func (b *Bridge) transmit(c *conn, m *message, again bool) {
 	c.inflight = append(c.inflight, f)
 	c.octets += len(body)
 	b.stats.Sent++
-	b.out.Send = append(b.out.Send, Send{Conn: c.id, Body: body, Sign: sign, Token: b.token, Confirms: m.confirms})
+	b.out.send = append(b.out.send, Send{Conn: c.id, Body: body, Sign: sign, Token: b.token, Confirms: m.confirms})
 }
 
 // learnFormat mirrors the peer's own way to end a message (wire 2.5).

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 const (
@@ -76,7 +77,7 @@ func (b *Bridge) wire(in inbound, h *jxta.Propagate) {
 		src = in.from.id
 	}
 	elements := keep(application(in.elements))
-	if b.deniesMessage(&Payload{Wire: true, Group: in.group, Pipe: w.Pipe, Src: src, Elements: elements}) {
+	if b.deniesMessage(&site.Message{Published: true, Scope: in.group, Topic: w.Pipe, From: src, Parts: elements}) {
 		return
 	}
 	if h == nil {
@@ -90,7 +91,7 @@ func (b *Bridge) wire(in inbound, h *jxta.Propagate) {
 	if !b.mayCarry(in.from) {
 		return
 	}
-	b.carryWire(Payload{Wire: true, Group: in.group, Pipe: w.Pipe, Src: src, MsgID: w.MsgID, Elements: elements})
+	b.carryWire(site.Message{Published: true, Scope: in.group, Topic: w.Pipe, From: src, ID: w.MsgID, Parts: elements})
 }
 
 // application takes out what the far gateway makes anew.
@@ -149,14 +150,14 @@ func (b *Bridge) shoutPropagated(group string, elements []jxta.Element, w *jxta.
 // groupMessage passes on what some other service propagates in its group. Payload.Dst stays empty.
 func (b *Bridge) groupMessage(in inbound, h *jxta.Propagate) {
 	elements := b.outward(keep(application(in.elements)))
-	pl := Payload{Group: in.group, Src: in.from.id, Service: h.Service, Param: h.Param, MsgID: h.MessageID, Elements: elements}
-	b.fanOut(in.group, b.inward(pl.Src, elements), nil, *h, func(p *peer) bool { return p.id != in.from.id }, nil)
+	pl := site.Message{Scope: in.group, From: in.from.id, Service: h.Service, Param: h.Param, ID: h.MessageID, Parts: elements}
+	b.fanOut(in.group, b.inward(pl.From, elements), nil, *h, func(p *peer) bool { return p.id != in.from.id }, nil)
 	if !b.mayCarry(in.from) {
 		return
 	}
 	if sites := b.sitesWithGroup(in.group); len(sites) > 0 {
 		b.stats.Carried++
-		b.out.Carry = append(b.out.Carry, Carry{Sites: sites, Payload: pl})
+		b.out.Carry = append(b.out.Carry, site.Carry{Sites: sites, Message: pl})
 	}
 }
 
@@ -165,18 +166,18 @@ type held struct {
 	until   time.Time
 	size    int
 	sites   []uint16 // that have it
-	payload Payload
+	payload site.Message
 }
 
 // carryWire gives a message to the sites that listen and holds it for those that will: the news of an opened pipe
 // may still be under way.
-func (b *Bridge) carryWire(pl Payload) {
-	sites := b.sitesWithPipe(pl.Group, pl.Pipe)
+func (b *Bridge) carryWire(pl site.Message) {
+	sites := b.sitesWithPipe(pl.Scope, pl.Topic)
 	if len(sites) > 0 {
 		b.stats.Carried++
-		b.out.Carry = append(b.out.Carry, Carry{Sites: sites, Payload: pl})
+		b.out.Carry = append(b.out.Carry, site.Carry{Sites: sites, Message: pl})
 	}
-	h := held{b.now.Add(b.cfg.Hold), sizeOf(pl.Elements), sites, pl}
+	h := held{b.now.Add(b.cfg.Hold), sizeOf(pl.Parts), sites, pl}
 	if h.size > b.cfg.MaxHeldOctets {
 		return
 	}
@@ -195,46 +196,46 @@ func (b *Bridge) unhold() {
 }
 
 // release carries what is held for a pipe to a site that has just opened it.
-func (b *Bridge) release(site uint16, group, pipe string) {
+func (b *Bridge) release(siteID uint16, group, pipe string) {
 	for i := range b.held {
 		h := &b.held[i]
-		if h.payload.Group != group || h.payload.Pipe != pipe || !b.now.Before(h.until) {
+		if h.payload.Scope != group || h.payload.Topic != pipe || !b.now.Before(h.until) {
 			continue
 		}
 		had := false
 		for _, s := range h.sites {
-			had = had || s == site
+			had = had || s == siteID
 		}
 		if had {
 			continue
 		}
-		h.sites = append(h.sites[:len(h.sites):len(h.sites)], site)
+		h.sites = append(h.sites[:len(h.sites):len(h.sites)], siteID)
 		b.stats.Carried++
 		b.stats.CarriedLate++
-		b.out.Carry = append(b.out.Carry, Carry{Sites: []uint16{site}, Payload: h.payload})
+		b.out.Carry = append(b.out.Carry, site.Carry{Sites: []uint16{siteID}, Message: h.payload})
 	}
 }
 
 // farPayload re-creates a far peer's message for the local peers that wait for it.
-func (b *Bridge) farPayload(ev FarPayload) {
+func (b *Bridge) farPayload(ev site.FarMessage) {
 	if b.waiting[ev.Token] != nil {
 		return // handed in again, and still under way
 	}
 	b.stats.FarPayloads++
-	pl := ev.Payload
-	if pl.Service == svcStream && !pl.Wire && pl.Dst != "" {
+	pl := ev.Message
+	if pl.Service == svcStream && !pl.Published && pl.To != "" {
 		b.farStream(ev)
 		return
 	}
-	if pl.Service == svcTLS && !pl.Wire && pl.Dst != "" {
+	if pl.Service == svcTLS && !pl.Published && pl.To != "" {
 		b.farTLS(ev)
 		return
 	}
 	d := &delivery{token: ev.Token}
-	if pl.Dst != "" && !pl.Wire {
-		if p := b.peers[pl.Dst]; p != nil && len(p.leases) > 0 {
+	if pl.To != "" && !pl.Published {
+		if p := b.peers[pl.To]; p != nil && len(p.leases) > 0 {
 			m := b.ghostMessage(p, pl)
-			if p.leases[pl.Group] == nil { // some messages of a group come before its lease: keep them for the peer
+			if p.leases[pl.Scope] == nil { // some messages of a group come before its lease: keep them for the peer
 				m.group = p.anyGroup()
 			}
 			m.delivery, d.waiting = d, 1
@@ -246,22 +247,22 @@ func (b *Bridge) farPayload(ev FarPayload) {
 		b.out.Done = append(b.out.Done, ev.Token)
 		return
 	}
-	id := pl.MsgID
+	id := pl.ID
 	if id == "" {
 		id = fmt.Sprintf("%08x-%04x-4000-8000-%012x", ev.Token>>32, ev.Site, ev.Token&0xffffffff)
 	}
 	b.waiting[d.token] = d
 	d.waiting++ // so that it is not done before all have it
 	var count int
-	if pl.Wire {
-		w := &jxta.WireHeader{Src: pl.Src, Pipe: pl.Pipe, MsgID: id, TTL: 200}
-		h := jxta.Propagate{MessageID: id, Service: svcWire, Param: pl.Group}
-		listens := func(p *peer) bool { _, ok := p.pipes[pipeKey{pl.Group, pl.Pipe}]; return ok }
-		count = b.fanOut(pl.Group, pl.Elements, w, h, listens, d)
-		b.shoutPropagated(pl.Group, pl.Elements, w, h)
+	if pl.Published {
+		w := &jxta.WireHeader{Src: pl.From, Pipe: pl.Topic, MsgID: id, TTL: 200}
+		h := jxta.Propagate{MessageID: id, Service: svcWire, Param: pl.Scope}
+		listens := func(p *peer) bool { _, ok := p.pipes[pipeKey{pl.Scope, pl.Topic}]; return ok }
+		count = b.fanOut(pl.Scope, pl.Parts, w, h, listens, d)
+		b.shoutPropagated(pl.Scope, pl.Parts, w, h)
 	} else {
 		h := jxta.Propagate{MessageID: id, Service: pl.Service, Param: pl.Param}
-		count = b.fanOut(pl.Group, b.inward(pl.Src, pl.Elements), nil, h, func(*peer) bool { return true }, d)
+		count = b.fanOut(pl.Scope, b.inward(pl.From, pl.Parts), nil, h, func(*peer) bool { return true }, d)
 	}
 	if count == 0 {
 		b.stats.FarUndeliverable++

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 // The reliability layer of JxtaBiDiPipe and JxtaSocket (wire 8.6) ends here for streams between a peer of this site
@@ -512,7 +513,7 @@ func (b *Bridge) sortedStreams() []*stream {
 }
 
 // carried: the far site has what was given with this token, or never will.
-func (b *Bridge) carried(ev Carried) {
+func (b *Bridge) carried(ev site.Fate) {
 	c, ok := b.carrying[ev.Token]
 	if !ok {
 		return
@@ -592,7 +593,7 @@ func (b *Bridge) sweepStreams() {
 	for _, key := range b.sortedStrays() {
 		if s := b.strays[key]; due(s.until) {
 			b.dropStray(key, s)
-			b.answerReset(key, s.payloads[0].Payload)
+			b.answerReset(key, s.payloads[0].Message)
 		}
 	}
 }

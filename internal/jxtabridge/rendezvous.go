@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 // lease answers the rendezvous lease protocol, for whatever group asks (wire 5.1, ghosts 9).
@@ -72,8 +73,8 @@ func (b *Bridge) connect(in inbound, doc []byte) {
 	}))
 }
 
-func (b *Bridge) peerItem(p *peer, group string) Item {
-	return Item{Kind: ItemPeer, Group: group, Peer: p.id, Doc: p.leases[group].doc, Signed: p.signed}
+func (b *Bridge) peerItem(p *peer, group string) site.Item {
+	return site.Item{Kind: site.Endpoint, Scope: group, Owner: p.id, Doc: p.leases[group].doc, Variant: p.signed}
 }
 
 // dropLease forgets a peer in a group: its pipes close, what waited for it there is finished.
@@ -88,7 +89,7 @@ func (b *Bridge) dropLease(p *peer, group string) {
 	}
 	b.edgeGone(p, group, "")
 	b.revoke(p, group)
-	b.out.Items = append(b.out.Items, Item{Kind: ItemPeer, Group: group, Peer: p.id, Gone: true})
+	b.out.Items = append(b.out.Items, site.Item{Kind: site.Endpoint, Scope: group, Owner: p.id, Gone: true})
 	b.abandon(p, func(m *message) bool { return m.group == group && m.delivery != nil })
 	for _, c := range p.conns {
 		for i, f := range c.inflight { // handed to the socket: nothing more can be done for it

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 // resolver handles queries, responses and SRDI, propagated (h set), sent to the gateway, or directed to a peer of
@@ -192,8 +193,8 @@ func (b *Bridge) pipeDown(p *peer, k pipeKey) {
 	b.edgeGone(p, k.group, k.pipe)
 }
 
-func pipeItem(peer string, k pipeKey, kind uint8) Item {
-	return Item{Kind: ItemPipe, Group: k.group, Peer: peer, ID: k.pipe, Sub: kind}
+func pipeItem(peer string, k pipeKey, kind uint8) site.Item {
+	return site.Item{Kind: site.Listener, Scope: k.group, Owner: peer, ID: k.pipe, Sub: kind}
 }
 
 // pipeQuery answers who has a pipe open, in the owner's place (wire 8.2, ghosts 6.1).

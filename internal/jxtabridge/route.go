@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 // access is the gateway's own access point, with its addresses: the only ones that are ever handed out.
@@ -97,8 +98,8 @@ func (b *Bridge) unicast(in inbound) {
 	if !local && (b.stream(in, far) || b.tls(in, far)) {
 		return
 	}
-	pl := Payload{Group: in.group, Src: in.from.id, Dst: in.dest, Service: in.service, Param: in.param,
-		Elements: b.outward(keep(in.elements))}
+	pl := site.Message{Scope: in.group, From: in.from.id, To: in.dest, Service: in.service, Param: in.param,
+		Parts: b.outward(keep(in.elements))}
 	if b.deniesMessage(&pl) {
 		return
 	}
@@ -108,12 +109,12 @@ func (b *Bridge) unicast(in inbound) {
 		return
 	}
 	b.stats.Carried++
-	b.out.Carry = append(b.out.Carry, Carry{Sites: []uint16{far}, Payload: pl})
+	b.out.Carry = append(b.out.Carry, site.Carry{Sites: []uint16{far}, Message: pl})
 }
 
 // ghostMessage re-creates a routed payload for a local peer.
-func (b *Bridge) ghostMessage(p *peer, pl Payload) *message {
-	return b.routed(p, pl.Src, pl.Group, pl.Service, pl.Param, b.inward(pl.Src, pl.Elements))
+func (b *Bridge) ghostMessage(p *peer, pl site.Message) *message {
+	return b.routed(p, pl.From, pl.Scope, pl.Service, pl.Param, b.inward(pl.From, pl.Parts))
 }
 
 // outward takes addresses of this site out of what leaves it: peer advertisements of BiDi and socket openings and

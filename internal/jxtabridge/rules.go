@@ -6,15 +6,16 @@ import (
 	"aldis/internal/advcache"
 	"aldis/internal/jxta"
 	"aldis/internal/rules/filter"
+	"aldis/internal/site"
 )
 
-// Subject is what the operator's rules see of an application's message; direction and site are the caller's.
-func Subject(pl *Payload) filter.Subject {
-	s := filter.Subject{Type: filter.Message, Group: pl.Group, Peer: pl.Src, Pipe: pl.Pipe}
-	if !pl.Wire {
-		s.Pipe, _ = strings.CutPrefix(pl.Param, jxta.URN(""))
+// DescribeMessage is what the operator's rules see of an application's message; direction and site are the caller's.
+func DescribeMessage(m *site.Message) site.Subject {
+	s := site.Subject{Type: filter.Message, Scope: m.Scope, Owner: m.From, Topic: m.Topic, Stream: ofStream(m)}
+	if !m.Published {
+		s.Topic, _ = strings.CutPrefix(m.Param, jxta.URN(""))
 	}
-	for _, e := range pl.Elements {
+	for _, e := range m.Parts {
 		for p := &e; p != nil; p = p.Signature {
 			s.Octets += len(p.Data)
 		}
@@ -22,19 +23,49 @@ func Subject(pl *Payload) filter.Subject {
 	return s
 }
 
-// OfStream says that a payload belongs to a BiDi pipe, a socket or the secure pipes of two peers, which the rules judge
+// ofStream says that a message belongs to a BiDi pipe, a socket or the secure pipes of two peers, which the rules judge
 // as a whole when it is opened.
-func OfStream(pl *Payload) bool {
-	return !pl.Wire && (pl.Service == svcStream || pl.Service == svcTLS)
+func ofStream(m *site.Message) bool {
+	return !m.Published && (m.Service == svcStream || m.Service == svcTLS)
 }
 
+// DescribeItem is what the operator's rules see of an item; direction and site are the caller's.
+func DescribeItem(it site.Item) site.Subject {
+	s := site.Subject{Scope: it.Scope, Owner: it.Owner, Octets: len(it.Doc)}
+	switch it.Kind {
+	case site.Listener:
+		s.Type, s.Topic = filter.Listener, it.ID
+	case site.Question:
+		s.Type = filter.Question
+		_, s.Name, _ = strings.Cut(it.ID, "=")
+	default:
+		n, err := jxta.ParseXML(it.Doc, jxta.DefaultXML)
+		if err != nil {
+			s.Type = filter.Other
+			return s
+		}
+		s = Describe(n, len(it.Doc))
+		s.Scope, s.Owner = it.Scope, it.Owner
+		if it.Kind == site.Endpoint {
+			s.Type, s.Root = filter.Peer, "jxta:PA"
+		}
+	}
+	return s
+}
+
+// DescribeItem is DescribeItem, for the road.
+func (b *Bridge) DescribeItem(it site.Item) site.Subject { return DescribeItem(it) }
+
+// DescribeMessage is DescribeMessage, for the road.
+func (b *Bridge) DescribeMessage(m *site.Message) site.Subject { return DescribeMessage(m) }
+
 // mayOpen judges a stream that a peer opens to a pipe, as a message without octets.
-func (b *Bridge) mayOpen(d filter.Direction, site uint16, group, src, param string) bool {
+func (b *Bridge) mayOpen(d site.Direction, siteID uint16, group, src, param string) bool {
 	if b.cfg.Filter.Empty() {
 		return true
 	}
-	s := filter.Subject{Direction: d, Site: site, Type: filter.Message, Group: group, Peer: src}
-	s.Pipe, _ = strings.CutPrefix(param, jxta.URN(""))
+	s := site.Subject{Direction: d, Site: siteID, Type: filter.Message, Scope: group, Owner: src}
+	s.Topic, _ = strings.CutPrefix(param, jxta.URN(""))
 	v := b.cfg.Filter.Judge(&s)
 	b.cfg.Filter.Count(v)
 	return !v.Stays()
@@ -45,22 +76,22 @@ func (b *Bridge) denies(n *jxta.Node, e *advcache.Entry) bool {
 	if b.cfg.Filter.Empty() {
 		return false
 	}
-	s := filter.Describe(n, len(e.Doc))
-	s.Direction, s.Group, s.Peer = filter.Out, e.Group, e.Peer
+	s := Describe(n, len(e.Doc))
+	s.Direction, s.Scope, s.Owner = site.Out, e.Group, e.Peer
 	return b.denied(&s)
 }
 
 // deniesMessage is denies for a message, which may be for other local peers.
-func (b *Bridge) deniesMessage(pl *Payload) bool {
+func (b *Bridge) deniesMessage(pl *site.Message) bool {
 	if b.cfg.Filter.Empty() {
 		return false
 	}
-	s := Subject(pl)
-	s.Direction = filter.Out
+	s := DescribeMessage(pl)
+	s.Direction = site.Out
 	return b.denied(&s)
 }
 
-func (b *Bridge) denied(s *filter.Subject) bool {
+func (b *Bridge) denied(s *site.Subject) bool {
 	v := b.cfg.Filter.Judge(s)
 	if v.Action != filter.Deny {
 		return false // counted when it is about to cross

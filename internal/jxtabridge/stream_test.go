@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 func (e *edge) has(want []string) {
@@ -317,13 +318,13 @@ func TestStreamThatIsRefused(t *testing.T) {
 			server, client := meet(w, kind, signed)
 			w.pass(10 * time.Second)
 			items := w.nodes[1].b.Items()
-			w.nodes[0].step(SiteLost{2})
+			w.nodes[0].step(site.SiteLost{Site: 2})
 			w.settle()
 			if server.closed.IsZero() {
 				t.Error("server is not closed")
 			}
 			for _, it := range items {
-				w.nodes[0].step(FarItem{2, it})
+				w.nodes[0].step(site.FarItem{Site: 2, Item: it})
 			}
 			client.write("c 1") // the other gateway did not notice
 			w.pass(streamStray + time.Minute)
@@ -446,7 +447,7 @@ func TestStreamPipesAreNotTold(t *testing.T) {
 	}
 	w.restart(1, time.Second)
 	for _, it := range w.nodes[1].b.Items() {
-		if it.Kind == ItemPipe {
+		if it.Kind == site.Listener {
 			t.Errorf("after the restart far sites are told of %s", it.ID)
 		}
 	}
@@ -478,7 +479,7 @@ func TestStreamOverhead(t *testing.T) {
 	server.write(strings.Repeat("y", 200))
 	w.pass(10 * time.Second)
 	for _, pl := range w.crossed {
-		if len(pl.Elements) != 2 || len(pl.Elements[0].Data) != 3 || len(pl.Elements[1].Data) != 200 || pl.Param != "" {
+		if len(pl.Parts) != 2 || len(pl.Parts[0].Data) != 3 || len(pl.Parts[1].Data) != 200 || pl.Param != "" {
 			t.Errorf("crossed %+v", pl)
 		}
 	}

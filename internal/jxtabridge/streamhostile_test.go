@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 func rel(name, mime string, data []byte) jxta.Element {
@@ -101,9 +102,9 @@ func TestStreamTablesAreBounded(t *testing.T) {
 	token := uint64(1 << 32)
 	send := func(d []byte) {
 		token++
-		w.pending[0][token] = FarPayload{}
-		n.step(FarPayload{2, token, Payload{Group: jxta.NetGroup, Src: client.id, Dst: server.id, Service: svcStream,
-			Elements: []jxta.Element{{Namespace: nsRel, Data: d}}}})
+		w.pending[0][token] = site.FarMessage{}
+		n.step(site.FarMessage{Site: 2, Token: token, Message: site.Message{Scope: jxta.NetGroup, From: client.id, To: server.id, Service: svcStream,
+			Parts: []jxta.Element{{Namespace: nsRel, Data: d}}}})
 	}
 	for i := range 1000 {
 		send(data(100+i%400, 1+i/400))
@@ -120,7 +121,7 @@ func TestStreamTablesAreBounded(t *testing.T) {
 		}
 	}
 	for i := range maxCredentials + 10 {
-		n.b.out = &Output{}
+		n.b.out = &output{}
 		n.b.learnCredential(credentialKey{2, fmt.Sprint(i)}, []byte("<c/>"))
 	}
 	if len(n.b.credentials) > maxCredentials {
@@ -150,7 +151,7 @@ func TestStreamCredentialCrossesOnce(t *testing.T) {
 		w.pass(5 * time.Second)
 	}
 	for _, pl := range w.crossed {
-		for _, e := range pl.Elements {
+		for _, e := range pl.Parts {
 			if e.Name == "Cred" {
 				creds++
 			}
@@ -172,10 +173,10 @@ func FuzzFarStream(f *testing.F) {
 		p := n.peer("A", "uuid")
 		pipe := pipeURN(1)
 		p.pipe(jxta.NetGroup, strings.TrimPrefix(pipe, "urn:jxta:"), jxta.PipeTypeUnicast, true)
-		n.step(FarItem{2, Item{Kind: ItemPeer, Group: jxta.NetGroup, Peer: peerName("uuid", 999), Doc: nil}})
+		n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Endpoint, Scope: jxta.NetGroup, Owner: peerName("uuid", 999), Doc: nil}})
 		say := func(token uint64, data []byte) {
-			n.step(FarPayload{2, token, Payload{Group: jxta.NetGroup, Src: peerName("uuid", 999), Dst: p.id, Service: svcStream, Param: pipe,
-				Elements: []jxta.Element{{Namespace: nsRel, Data: data}, {Namespace: "JXTABIP", Name: name, Data: []byte("<x/>")}}}})
+			n.step(site.FarMessage{Site: 2, Token: token, Message: site.Message{Scope: jxta.NetGroup, From: peerName("uuid", 999), To: p.id, Service: svcStream, Param: pipe,
+				Parts: []jxta.Element{{Namespace: nsRel, Data: data}, {Namespace: "JXTABIP", Name: name, Data: []byte("<x/>")}}}})
 		}
 		say(1, append(append([]byte{headOpen, 1, openBiDi, 0}, make([]byte, 16)...), 0))
 		say(2, head)

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 // svcStream is the service of payloads that bridges send each other about streams. No peer has one of that name.
@@ -51,7 +52,7 @@ func (b *Bridge) carryStream(st *stream, head byte, number uint64, more []jxta.E
 	}
 	b.carryToken++
 	b.carrying[b.carryToken] = carrying{st.key, octets}
-	b.giveStream(st.key.site, b.carryToken, Payload{Group: st.group, Src: st.local, Dst: st.remote}, data, more)
+	b.giveStream(st.key.site, b.carryToken, site.Message{Scope: st.group, From: st.local, To: st.remote}, data, more)
 }
 
 func (b *Bridge) streamHead(key streamKey, head byte) []byte {
@@ -61,12 +62,12 @@ func (b *Bridge) streamHead(key streamKey, head byte) []byte {
 	return binary.AppendUvarint([]byte{head}, key.number)
 }
 
-func (b *Bridge) giveStream(site uint16, token uint64, pl Payload, data []byte, more []jxta.Element) {
+func (b *Bridge) giveStream(siteID uint16, token uint64, pl site.Message, data []byte, more []jxta.Element) {
 	pl.Service = svcStream
-	pl.Elements = append([]jxta.Element{{Namespace: nsRel, Data: data}}, more...)
+	pl.Parts = append([]jxta.Element{{Namespace: nsRel, Data: data}}, more...)
 	b.stats.Carried++
 	pl.Token = token
-	b.out.Carry = append(b.out.Carry, Carry{Sites: []uint16{site}, Payload: pl})
+	b.out.Carry = append(b.out.Carry, site.Carry{Sites: []uint16{siteID}, Message: pl})
 }
 
 // upward turns a block of the edge into what crosses the link. A BiDi block is a whole message: its signature stays
@@ -117,7 +118,7 @@ func utf8Names(elements []jxta.Element) bool {
 }
 
 // farStream handles what the far gateway says about a stream.
-func (b *Bridge) farStream(ev FarPayload) {
+func (b *Bridge) farStream(ev site.FarMessage) {
 	head, key, rest, err := parseStreamHead(ev)
 	if err != nil {
 		b.stats.Refused["stream_head"]++
@@ -137,12 +138,12 @@ func (b *Bridge) farStream(ev FarPayload) {
 	case st == nil && b.streamsOver.in[b.overKey(key)]:
 	case st == nil && key.mine:
 		if head != headReset {
-			b.answerReset(key, ev.Payload)
+			b.answerReset(key, ev.Message)
 		}
 	case st == nil:
 		b.stray(ev, key, head)
 		return
-	case st.local != ev.Payload.Dst || st.remote != ev.Payload.Src || st.ended:
+	case st.local != ev.Message.To || st.remote != ev.Message.From || st.ended:
 	case head == headBlock || head == headMessage:
 		b.farBlock(st, ev, head, rest)
 		return
@@ -166,7 +167,7 @@ func (b *Bridge) farStream(ev FarPayload) {
 }
 
 // farBlock puts a block in its place; long ones may come behind short ones that were sent later.
-func (b *Bridge) farBlock(st *stream, ev FarPayload, head byte, rest []byte) {
+func (b *Bridge) farBlock(st *stream, ev site.FarMessage, head byte, rest []byte) {
 	n64, w := binary.Uvarint(rest)
 	d := &downward{token: ev.Token, message: st.kind == streamBiDi}
 	var err error
@@ -174,7 +175,7 @@ func (b *Bridge) farBlock(st *stream, ev FarPayload, head byte, rest []byte) {
 	case w <= 0 || n64 == 0 || n64 > 1<<31-2:
 		err = errStreamHead
 	case head == headMessage:
-		m := jxta.Message{Elements: ev.Payload.Elements[1:]}
+		m := jxta.Message{Elements: ev.Message.Parts[1:]}
 		d.closes = m.Find("JXTABIP", "close") != nil
 		d.data, err = jxta.AppendMessage(nil, m)
 	default:
@@ -221,8 +222,8 @@ const (
 )
 
 // stray keeps what came before its stream's opening.
-func (b *Bridge) stray(ev FarPayload, key streamKey, head byte) {
-	size := sizeOf(ev.Payload.Elements)
+func (b *Bridge) stray(ev site.FarMessage, key streamKey, head byte) {
+	size := sizeOf(ev.Message.Parts)
 	s := b.strays[key]
 	switch {
 	case head == headHold || head == headGo || head == headReset:
@@ -234,7 +235,7 @@ func (b *Bridge) stray(ev FarPayload, key streamKey, head byte) {
 		if s != nil {
 			b.dropStray(key, s)
 		}
-		b.answerReset(key, ev.Payload)
+		b.answerReset(key, ev.Message)
 		return
 	case s == nil:
 		s = &strays{until: b.now.Add(streamStray)}
@@ -266,9 +267,9 @@ func (b *Bridge) sortedStrays() []streamKey {
 }
 
 // answerReset tells the far gateway, once, that there is no such stream here.
-func (b *Bridge) answerReset(key streamKey, pl Payload) {
+func (b *Bridge) answerReset(key streamKey, pl site.Message) {
 	if b.streamsOver.add(b.overKey(key)) {
-		b.giveStream(key.site, 0, Payload{Group: pl.Group, Src: pl.Dst, Dst: pl.Src}, b.streamHead(key, headReset), nil)
+		b.giveStream(key.site, 0, site.Message{Scope: pl.Scope, From: pl.To, To: pl.From}, b.streamHead(key, headReset), nil)
 	}
 }
 
@@ -278,19 +279,19 @@ func (b *Bridge) learnCredential(key credentialKey, doc []byte) {
 	}
 	if len(b.credentials) >= maxCredentials {
 		for k := range b.credentials {
-			b.out.Remember = append(b.out.Remember, Memory{Key: k.memory()})
+			b.out.Remember = append(b.out.Remember, site.Memory{Key: k.memory()})
 		}
 		clear(b.credentials)
 	}
 	b.credentials[key] = slices.Clone(doc)
-	b.out.Remember = append(b.out.Remember, Memory{key.memory(), b.credentials[key]})
+	b.out.Remember = append(b.out.Remember, site.Memory{Key: key.memory(), Value: b.credentials[key]})
 }
 
 // siteLostStreams ends the streams with a site that has forgotten them. Their numbers may come again.
-func (b *Bridge) siteLostStreams(site uint16) {
-	b.siteEpochs[site]++
+func (b *Bridge) siteLostStreams(siteID uint16) {
+	b.siteEpochs[siteID]++
 	for _, st := range b.sortedStreams() {
-		if st.key.site != site {
+		if st.key.site != siteID {
 			continue
 		}
 		b.forgetStream(st)
@@ -303,23 +304,23 @@ func (b *Bridge) siteLostStreams(site uint16) {
 		}
 	}
 	for _, key := range b.sortedStrays() {
-		if key.site == site {
+		if key.site == siteID {
 			b.dropStray(key, b.strays[key])
 		}
 	}
 	for k := range b.credentialsTold {
-		if k.site == site {
+		if k.site == siteID {
 			delete(b.credentialsTold, k)
 		}
 	}
 }
 
-func parseStreamHead(ev FarPayload) (head byte, key streamKey, rest []byte, err error) {
-	pl := &ev.Payload
-	if len(pl.Elements) == 0 || pl.Elements[0].Namespace != nsRel || len(pl.Elements[0].Data) == 0 {
+func parseStreamHead(ev site.FarMessage) (head byte, key streamKey, rest []byte, err error) {
+	pl := &ev.Message
+	if len(pl.Parts) == 0 || pl.Parts[0].Namespace != nsRel || len(pl.Parts[0].Data) == 0 {
 		return 0, key, nil, errStreamHead
 	}
-	data := pl.Elements[0].Data
+	data := pl.Parts[0].Data
 	head = data[0]
 	n, w := binary.Uvarint(data[1:])
 	if w <= 0 {

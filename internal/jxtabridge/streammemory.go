@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 // streamState is the bridge's part for streams.
@@ -31,7 +32,7 @@ type streamState struct {
 type strays struct {
 	until    time.Time
 	octets   int
-	payloads []FarPayload
+	payloads []site.FarMessage
 }
 
 func newStreamState() streamState {
@@ -70,9 +71,9 @@ func parseStreamKey(s string) (k streamKey, ok bool) {
 	if len(f) != 3 || f[1] != "mine" && f[1] != "far" {
 		return k, false
 	}
-	site, err := strconv.ParseUint(f[0], 10, 16)
+	siteID, err := strconv.ParseUint(f[0], 10, 16)
 	number, err2 := strconv.ParseUint(f[2], 10, 64)
-	return streamKey{uint16(site), f[1] == "mine", number}, err == nil && err2 == nil
+	return streamKey{uint16(siteID), f[1] == "mine", number}, err == nil && err2 == nil
 }
 
 // streamMemory is what a restarted gateway knows of a stream, besides its position.
@@ -102,22 +103,22 @@ func (b *Bridge) rememberStream(st *stream) {
 // rememberStreamPosition costs a few octets in the transaction that keeps the block, or lets it go, anyway.
 func (b *Bridge) rememberStreamPosition(st *stream) {
 	value := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(st.recv)), uint64(st.acked))
-	b.out.Remember = append(b.out.Remember, Memory{memStreamAt + st.key.memory(), value})
+	b.out.Remember = append(b.out.Remember, site.Memory{Key: memStreamAt + st.key.memory(), Value: value})
 }
 
 func (b *Bridge) forgetStream(st *stream) {
-	b.out.Remember = append(b.out.Remember, Memory{Key: memStream + st.key.memory()}, Memory{Key: memStreamAt + st.key.memory()})
+	b.out.Remember = append(b.out.Remember, site.Memory{Key: memStream + st.key.memory()}, site.Memory{Key: memStreamAt + st.key.memory()})
 }
 
 // recallStream restores one memory of a stream; it reports whether m is one. A stream's position may come before it.
-func (b *Bridge) recallStream(m Memory, positions map[streamKey][2]uint32) bool {
+func (b *Bridge) recallStream(m site.Memory, positions map[streamKey][2]uint32) bool {
 	if m.Key == memStreamNext {
 		b.streamNumber, _ = strconv.ParseUint(string(m.Value), 10, 64)
 		return true
 	}
 	if s, ok := strings.CutPrefix(m.Key, memCredential); ok {
-		site, peer, _ := strings.Cut(s, "/")
-		if n, err := strconv.ParseUint(site, 10, 16); err == nil {
+		siteID, peer, _ := strings.Cut(s, "/")
+		if n, err := strconv.ParseUint(siteID, 10, 16); err == nil {
 			b.credentials[credentialKey{uint16(n), peer}] = m.Value
 		}
 		return true

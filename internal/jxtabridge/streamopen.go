@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
-	"aldis/internal/rules/filter"
+	"aldis/internal/site"
 )
 
 // stream takes what belongs to a stream out of the traffic to a ghost; it reports whether it did.
@@ -51,7 +51,7 @@ func (b *Bridge) openStream(in inbound, far uint16, kind streamKind) {
 		b.complain(in.conn, "stream_open", err)
 		return
 	}
-	if !b.mayOpen(filter.Out, far, in.group, in.from.id, in.param) {
+	if !b.mayOpen(site.Out, far, in.group, in.from.id, in.param) {
 		b.stats.Refused["stream_filter"]++
 		return
 	}
@@ -71,7 +71,7 @@ func (b *Bridge) openStream(in inbound, far uint16, kind streamKind) {
 	b.addStream(st)
 	b.hush(st)
 	b.stats.Streams++
-	b.out.Remember = append(b.out.Remember, Memory{memStreamNext, strconv.AppendUint(nil, b.streamNumber, 10)})
+	b.out.Remember = append(b.out.Remember, site.Memory{Key: memStreamNext, Value: strconv.AppendUint(nil, b.streamNumber, 10)})
 	b.rememberStream(st)
 	b.acceptLocally(st)
 
@@ -104,7 +104,7 @@ func (b *Bridge) openStream(in inbound, far uint16, kind streamKind) {
 	data = append(data, digest...)
 	b.carryToken++
 	b.carrying[b.carryToken] = carrying{st.key, 0}
-	b.giveStream(far, b.carryToken, Payload{Group: st.group, Src: st.local, Dst: st.remote, Param: st.server}, data, more)
+	b.giveStream(far, b.carryToken, site.Message{Scope: st.group, From: st.local, To: st.remote, Param: st.server}, data, more)
 }
 
 // streamCount counts the streams that are not over, and those of one peer among them.
@@ -200,8 +200,8 @@ func (b *Bridge) acceptLocally(st *stream) {
 }
 
 // openFar opens a stream for a far client at the local server.
-func (b *Bridge) openFar(ev FarPayload, key streamKey, rest []byte) {
-	pl := ev.Payload
+func (b *Bridge) openFar(ev site.FarMessage, key streamKey, rest []byte) {
+	pl := ev.Message
 	if st := b.streams[key]; st != nil { // handed in again
 		if st.open == 0 && !st.ended && st.to == "" {
 			st.open = ev.Token
@@ -211,8 +211,8 @@ func (b *Bridge) openFar(ev FarPayload, key streamKey, rest []byte) {
 		return
 	}
 	flags, urn, name, digest, err := parseOpen(rest, pl.Param)
-	p := b.peers[pl.Dst]
-	all, own := b.streamCount(pl.Dst)
+	p := b.peers[pl.To]
+	all, own := b.streamCount(pl.To)
 	refuse := ""
 	switch {
 	case b.streamsOver.in[b.overKey(key)]:
@@ -227,11 +227,11 @@ func (b *Bridge) openFar(ev FarPayload, key streamKey, rest []byte) {
 	default:
 		if id, err := jxta.ParseURN(pl.Param); err != nil {
 			refuse = "malformed"
-		} else if _, open := p.pipes[pipeKey{pl.Group, id}]; !open {
+		} else if _, open := p.pipes[pipeKey{pl.Scope, id}]; !open {
 			refuse = "no_pipe"
 		}
 	}
-	if refuse == "" && !b.mayOpen(filter.In, ev.Site, pl.Group, pl.Src, pl.Param) {
+	if refuse == "" && !b.mayOpen(site.In, ev.Site, pl.Scope, pl.From, pl.Param) {
 		refuse = "filter"
 	}
 	if refuse != "" {
@@ -244,13 +244,13 @@ func (b *Bridge) openFar(ev FarPayload, key streamKey, rest []byte) {
 	if flags&openBiDi != 0 {
 		kind = streamBiDi
 	}
-	st := &stream{key: key, kind: kind, group: pl.Group, local: pl.Dst, remote: pl.Src, server: pl.Param, name: name, from: urn,
+	st := &stream{key: key, kind: kind, group: pl.Scope, local: pl.To, remote: pl.From, server: pl.Param, name: name, from: urn,
 		queue: map[uint32]*downward{}, rto: streamRTO, open: ev.Token, acceptBy: b.now.Add(streamAccept)}
 	b.until(st.acceptBy)
 	b.addStream(st)
 	b.stats.Streams++
 	b.rememberStream(st)
-	b.offer(st, p, flags, digest, pl.Elements[1:])
+	b.offer(st, p, flags, digest, pl.Parts[1:])
 	if s := b.strays[key]; s != nil {
 		delete(b.strays, key)
 		b.strayOctets -= s.octets

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 // strait is two bridges with a link of some delay between them, in virtual time. Payloads stay handed in until Done and
@@ -22,24 +23,24 @@ type strait struct {
 	upAt    time.Time
 	transit []transit
 	token   uint64
-	pending [2]map[uint64]FarPayload
+	pending [2]map[uint64]site.FarMessage
 	edges   []*edge
 	secure  []*tlsEdge
-	crossed []Payload
+	crossed []site.Message
 	end     time.Time
 }
 
 type transit struct {
 	due time.Time
 	to  int
-	ev  Event
+	ev  site.Event
 }
 
 func newStrait(t *testing.T, delay time.Duration) *strait {
 	w := &strait{T: t, delay: delay}
 	for i := range w.nodes {
 		w.nodes[i] = patient(t, uint16(i+1))
-		w.pending[i] = map[uint64]FarPayload{}
+		w.pending[i] = map[uint64]site.FarMessage{}
 	}
 	return w
 }
@@ -395,7 +396,7 @@ func (w *strait) settle() {
 			}
 			for _, it := range n.takeItems() { // state is not what is tested here
 				if !it.Home || slices.Contains(it.To, w.nodes[1-i].site) {
-					w.nodes[1-i].step(FarItem{n.site, it})
+					w.nodes[1-i].step(site.FarItem{Site: n.site, Item: it})
 				}
 				moved = true
 			}
@@ -406,12 +407,12 @@ func (w *strait) settle() {
 				if w.shuffle && w.token%3 == 0 {
 					late *= 3
 				}
-				w.crossed = append(w.crossed, c.Payload)
-				ev := FarPayload{n.site, w.token, c.Payload}
-				ev.Payload.Token = 0
+				w.crossed = append(w.crossed, c.Message)
+				ev := site.FarMessage{Site: n.site, Token: w.token, Message: c.Message}
+				ev.Message.Token = 0
 				w.transit = append(w.transit, transit{from.Add(late), 1 - i, ev})
-				if c.Payload.Token != 0 {
-					w.transit = append(w.transit, transit{from.Add(late + w.delay), i, Carried{Token: c.Payload.Token}})
+				if c.Message.Token != 0 {
+					w.transit = append(w.transit, transit{from.Add(late + w.delay), i, site.Fate{Token: c.Message.Token}})
 				}
 			}
 		}
@@ -457,7 +458,7 @@ func (w *strait) pass(d time.Duration) {
 		if first >= 0 && !w.transit[first].due.After(next) {
 			tr := w.transit[first]
 			w.transit = slices.Delete(w.transit, first, first+1)
-			if f, ok := tr.ev.(FarPayload); ok {
+			if f, ok := tr.ev.(site.FarMessage); ok {
 				w.pending[tr.to][f.Token] = f
 			}
 			w.nodes[tr.to].step(tr.ev)
@@ -490,13 +491,13 @@ func (w *strait) restart(side int, away time.Duration) {
 	n.restart()
 	kept := w.transit[:0]
 	for _, tr := range w.transit {
-		if _, ok := tr.ev.(Carried); !ok || tr.to != side {
+		if _, ok := tr.ev.(site.Fate); !ok || tr.to != side {
 			kept = append(kept, tr)
 		}
 	}
 	w.transit = kept
 	for _, it := range w.nodes[1-side].b.Items() {
-		n.step(FarItem{w.nodes[1-side].site, it})
+		n.step(site.FarItem{Site: w.nodes[1-side].site, Item: it})
 	}
 	tokens := make([]uint64, 0)
 	for t := range w.pending[side] {
@@ -524,7 +525,7 @@ func (w *strait) restart(side int, away time.Duration) {
 func (w *strait) bare() {
 	w.Helper()
 	for _, pl := range w.crossed {
-		for _, e := range pl.Elements {
+		for _, e := range pl.Parts {
 			if e.Namespace == nsRel && e.Name != "" || e.Name == "remPeer" || e.Name == "remPipe" || e.Name == "reqPipe" {
 				w.Errorf("%s:%s crosses the link", e.Namespace, e.Name)
 			}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
-	"aldis/internal/rules/filter"
+	"aldis/internal/site"
 )
 
 // The reliability layer under JxtaUnicastSecure (TLS over the endpoint, ghosts 7) ends here between a peer of this site
@@ -184,7 +184,7 @@ func (b *Bridge) tlsBlock(in inbound, far uint16, e *jxta.Element) {
 		return
 	}
 	if begins {
-		if !b.mayOpen(filter.Out, far, in.group, in.from.id, in.param) {
+		if !b.mayOpen(site.Out, far, in.group, in.from.id, in.param) {
 			b.stats.Refused["tls_filter"]++
 			return
 		}
@@ -236,12 +236,12 @@ func (b *Bridge) tlsTake(t *tlsPair, far uint16, block []byte) {
 	b.carryToken++
 	b.tlsCarrying[b.carryToken] = tlsCarrying{t.tlsKey, len(block)}
 	b.stats.Carried++
-	b.out.Carry = append(b.out.Carry, Carry{Sites: []uint16{far}, Payload: Payload{Group: t.group, Src: t.local, Dst: t.remote,
-		Service: svcTLS, Param: t.param, Elements: []jxta.Element{{Namespace: nsTLS, Data: data}}, Token: b.carryToken}})
+	b.out.Carry = append(b.out.Carry, site.Carry{Sites: []uint16{far}, Message: site.Message{Scope: t.group, From: t.local, To: t.remote,
+		Service: svcTLS, Param: t.param, Parts: []jxta.Element{{Namespace: nsTLS, Data: data}}, Token: b.carryToken}})
 }
 
 // tlsCarried: the far site has a block, or will never get it.
-func (b *Bridge) tlsCarried(ev Carried) {
+func (b *Bridge) tlsCarried(ev site.Fate) {
 	c, ok := b.tlsCarrying[ev.Token]
 	if !ok {
 		return
@@ -279,10 +279,10 @@ func (b *Bridge) tlsMessage(t *tlsPair, elements ...jxta.Element) *message {
 }
 
 // farTLS takes a block of a far peer.
-func (b *Bridge) farTLS(ev FarPayload) {
-	pl := &ev.Payload
+func (b *Bridge) farTLS(ev site.FarMessage) {
+	pl := &ev.Message
 	id, base, n, block, err := parseTLS(pl)
-	p := b.peers[pl.Dst]
+	p := b.peers[pl.To]
 	refuse := ""
 	var t *tlsPair
 	switch {
@@ -292,7 +292,7 @@ func (b *Bridge) farTLS(ev FarPayload) {
 		b.stats.FarUndeliverable++
 		refuse = "tls_no_peer"
 	default:
-		if t = b.tlsPair(tlsKey{pl.Dst, pl.Src}, pl.Group, pl.Param); t == nil {
+		if t = b.tlsPair(tlsKey{pl.To, pl.From}, pl.Scope, pl.Param); t == nil {
 			refuse = "tls_pairs"
 		}
 	}
@@ -300,7 +300,7 @@ func (b *Bridge) farTLS(ev FarPayload) {
 		switch {
 		case slices.Contains(t.before[:], id):
 			refuse = "tls_late"
-		case !b.mayOpen(filter.In, ev.Site, pl.Group, pl.Src, pl.Param):
+		case !b.mayOpen(site.In, ev.Site, pl.Scope, pl.From, pl.Param):
 			refuse = "tls_filter"
 		case b.tlsCrosses(t, id, n == 1 && clientHello(block)):
 			refuse = "tls_crossed"
@@ -346,11 +346,11 @@ func (b *Bridge) farTLS(ev FarPayload) {
 	}
 }
 
-func parseTLS(pl *Payload) (id tlsID, base, n uint32, block []byte, err error) {
-	if len(pl.Elements) != 1 || pl.Elements[0].Namespace != nsTLS || len(pl.Elements[0].Data) < len(id) {
+func parseTLS(pl *site.Message) (id tlsID, base, n uint32, block []byte, err error) {
+	if len(pl.Parts) != 1 || pl.Parts[0].Namespace != nsTLS || len(pl.Parts[0].Data) < len(id) {
 		return id, 0, 0, nil, errStreamHead
 	}
-	rest := pl.Elements[0].Data[copy(id[:], pl.Elements[0].Data):]
+	rest := pl.Parts[0].Data[copy(id[:], pl.Parts[0].Data):]
 	b64, w := binary.Uvarint(rest)
 	if w <= 0 {
 		return id, 0, 0, nil, errStreamHead
@@ -464,7 +464,7 @@ func (b *Bridge) sweepTLS() {
 			b.tlsVoid(t)
 		case len(t.queue) == 0 && !b.now.Before(t.used.Add(tlsForget)):
 			delete(b.tlsPairs, t.tlsKey)
-			b.out.Remember = append(b.out.Remember, Memory{Key: t.memory()})
+			b.out.Remember = append(b.out.Remember, site.Memory{Key: t.memory()})
 			continue
 		}
 		if !t.due.IsZero() && !b.now.Before(t.due) {
@@ -533,11 +533,11 @@ func (b *Bridge) rememberTLS(t *tlsPair) {
 		flags |= tlsMemServer
 	}
 	v = append(v, flags)
-	b.out.Remember = append(b.out.Remember, Memory{t.memory(), v})
+	b.out.Remember = append(b.out.Remember, site.Memory{Key: t.memory(), Value: v})
 }
 
 // recallTLS restores one pair; it reports whether m is of one.
-func (b *Bridge) recallTLS(m Memory) bool {
+func (b *Bridge) recallTLS(m site.Memory) bool {
 	s, ok := strings.CutPrefix(m.Key, memTLS)
 	if !ok {
 		return false

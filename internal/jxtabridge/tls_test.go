@@ -11,6 +11,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/rules/filter"
+	"aldis/internal/site"
 )
 
 // tlsEdge is a peer's TLS over the endpoint as JXSE 2.7 has it (impl/endpoint/tls): blocks, acknowledgements, repeats.
@@ -177,10 +178,10 @@ func (e *tlsEdge) once(want ...string) {
 	}
 	seen := map[string]bool{}
 	for _, pl := range e.w.crossed {
-		if pl.Service == svcTransport || pl.Service == svcTLS && seen[string(pl.Elements[0].Data)+pl.Src] {
-			e.n.Errorf("%q crosses twice, or as it is", pl.Elements[0].Data)
+		if pl.Service == svcTransport || pl.Service == svcTLS && seen[string(pl.Parts[0].Data)+pl.From] {
+			e.n.Errorf("%q crosses twice, or as it is", pl.Parts[0].Data)
 		}
-		seen[string(pl.Elements[0].Data)+pl.Src] = true
+		seen[string(pl.Parts[0].Data)+pl.From] = true
 	}
 	for i := range e.w.nodes {
 		if len(e.w.pending[i]) > 0 {
@@ -405,19 +406,19 @@ func TestHostileSecure(t *testing.T) {
 		t.Errorf("%d blocks kept, %d taken, %d acknowledged", len(p.early), p.recv, a.acks)
 	}
 	// From the link.
-	payload := func(data string) Payload {
-		return Payload{Group: jxta.NetGroup, Src: a.id, Dst: b.id, Service: svcTLS, Elements: []jxta.Element{{Namespace: nsTLS, Data: []byte(data)}}}
+	payload := func(data string) site.Message {
+		return site.Message{Scope: jxta.NetGroup, From: a.id, To: b.id, Service: svcTLS, Parts: []jxta.Element{{Namespace: nsTLS, Data: []byte(data)}}}
 	}
 	far := w.nodes[1]
 	many := payload("abc\x00\x02x")
-	many.Elements = append(many.Elements, many.Elements...)
+	many.Parts = append(many.Parts, many.Parts...)
 	nobody := payload("abc\x00\x02x")
-	nobody.Dst = peerName("uuid", 4444)
-	for i, pl := range []Payload{payload(""), payload("ab"), payload("abc"), payload("abc\x00"), payload("abc\x00\x01"), payload("abc\x05\x05x"),
+	nobody.To = peerName("uuid", 4444)
+	for i, pl := range []site.Message{payload(""), payload("ab"), payload("abc"), payload("abc\x00"), payload("abc\x00\x01"), payload("abc\x05\x05x"),
 		payload("\x00\x00\x00\x00\x01x"), payload("abc\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"), payload("abc\x00\xff\xff\xff\xff\xff\xff\xff\x01x"),
 		payload("abc\x00\xff\xff\x03x"), many, nobody} {
 		far.done = nil
-		far.step(FarPayload{1, uint64(1e6 + i), pl})
+		far.step(site.FarMessage{Site: 1, Token: uint64(1e6 + i), Message: pl})
 		if !slices.Equal(far.done, []uint64{uint64(1e6 + i)}) {
 			t.Errorf("payload %d: done %v", i, far.done)
 		}
@@ -451,7 +452,7 @@ func TestSecureLocal(t *testing.T) {
 
 // A rule judges a connection as a whole, on either side; what it keeps back is not acknowledged.
 func TestSecureDenied(t *testing.T) {
-	for side, direction := range []filter.Direction{filter.Out, filter.In} {
+	for side, direction := range []site.Direction{site.Out, site.In} {
 		w := newStrait(t, time.Second)
 		w.nodes[side].cfg.Filter = filter.New([]filter.Rule{{Type: filter.Message, Direction: direction, Action: filter.Deny}})
 		w.nodes[side].b = New(w.nodes[side].cfg, nil)
@@ -459,7 +460,7 @@ func TestSecureDenied(t *testing.T) {
 		a.begin("1")
 		w.pass(10 * time.Second)
 		b.once()
-		if got := w.nodes[side].b.Stats().Refused["tls_filter"]; got == 0 || (a.acks > 0) != (direction == filter.In) || len(w.crossed) != side {
+		if got := w.nodes[side].b.Stats().Refused["tls_filter"]; got == 0 || (a.acks > 0) != (direction == site.In) || len(w.crossed) != side {
 			t.Errorf("%v: refused %d times, %d acknowledgements, %d crossed", direction, got, a.acks, len(w.crossed))
 		}
 	}

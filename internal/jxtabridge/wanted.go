@@ -9,7 +9,7 @@ import (
 
 	"aldis/internal/advcache"
 	"aldis/internal/jxta"
-	"aldis/internal/rules/filter"
+	"aldis/internal/site"
 )
 
 // Advertisements stay home until somebody needs them (docs/decisions/asked-for.md): those of a pipe that is open here, and
@@ -95,7 +95,7 @@ func (s keySet) all() map[advcache.Key]bool {
 
 // usedBy notes what would make a local advertisement useful.
 func (b *Bridge) usedBy(n *jxta.Node, e *advcache.Entry) {
-	u := useKey{id: filter.PipeOf(n)}
+	u := useKey{id: PipeOf(n)}
 	if e.Type == jxta.TypeGroup {
 		u = useKey{true, e.ID}
 	}
@@ -190,27 +190,27 @@ func (b *Bridge) tellAdv(e *advcache.Entry) {
 }
 
 // give lets a site have what it asked for, and says whether that is new.
-func (b *Bridge) give(site uint16, a *ask, e *advcache.Entry) bool {
-	if a.given >= maxGiven || slices.Contains(b.to[e.Key], site) {
+func (b *Bridge) give(siteID uint16, a *ask, e *advcache.Entry) bool {
+	if a.given >= maxGiven || slices.Contains(b.to[e.Key], siteID) {
 		return false
 	}
 	a.given++
-	b.to[e.Key] = append(slices.Clone(b.to[e.Key]), site)
+	b.to[e.Key] = append(slices.Clone(b.to[e.Key]), siteID)
 	return true
 }
 
 // advItem is a local advertisement as it was told last.
-func (b *Bridge) advItem(e *advcache.Entry) Item {
-	it := Item{Kind: ItemAdv, Group: e.Group, Peer: e.Peer, ID: e.ID, Sub: e.Type, Doc: e.Doc, Expires: e.Expires}
+func (b *Bridge) advItem(e *advcache.Entry) site.Item {
+	it := site.Item{Kind: site.Document, Scope: e.Group, Owner: e.Peer, ID: e.ID, Sub: e.Type, Doc: e.Doc, Expires: e.Expires}
 	if last, ok := b.sent[e.Key]; ok {
-		it.Peer, it.Expires = last.peer, last.expires // whoever published it first stays its owner
+		it.Owner, it.Expires = last.peer, last.expires // whoever published it first stays its owner
 	}
 	it.Home, it.To = !b.toAll[e.Key], b.to[e.Key]
 	return it
 }
 
 // farAsk learns what peers of a site look for, and tells it what is here.
-func (b *Bridge) farAsk(n uint16, s *site, it Item) {
+func (b *Bridge) farAsk(n uint16, s *farSite, it site.Item) {
 	key := it.Key()
 	if it.Gone || !it.Expires.IsZero() && !b.now.Before(it.Expires) {
 		delete(s.asks, key)
@@ -239,11 +239,11 @@ func (b *Bridge) farAsk(n uint16, s *site, it Item) {
 }
 
 // questionOf reads an ItemAsk: attribute and pattern, or the id that the attribute must have in Peer.
-func questionOf(it Item) advcache.Question {
-	q := advcache.Question{Group: it.Group, Type: it.Sub}
+func questionOf(it site.Item) advcache.Question {
+	q := advcache.Question{Group: it.Scope, Type: it.Sub}
 	q.Attr, q.Value, _ = strings.Cut(it.ID, "=")
-	if it.Peer != "" {
-		q.Value = jxta.URN(it.Peer)
+	if it.Owner != "" {
+		q.Value = jxta.URN(it.Owner)
 	}
 	return q
 }
@@ -256,7 +256,7 @@ const maxAskText = 200
 type laterAsk struct {
 	due      time.Time
 	peer     string
-	item     Item
+	item     site.Item
 	question advcache.Question
 }
 
@@ -265,12 +265,12 @@ func (b *Bridge) askFar(p *peer, q *question, found int) {
 	if q.threshold <= 0 || found >= q.threshold || q.ask.Type == jxta.TypePeer || q.ask.Peer != "" || found > 0 && exact(q.ask) {
 		return
 	}
-	it := Item{Kind: ItemAsk, Group: q.group, Sub: q.ask.Type}
+	it := site.Item{Kind: site.Question, Scope: q.group, Sub: q.ask.Type}
 	if q.ask.Attr != "" {
 		it.ID = q.ask.Attr + "=" + q.ask.Value
 	}
 	if id, err := jxta.ParseURN(q.ask.Value); err == nil && exact(q.ask) {
-		it.ID, it.Peer = q.ask.Attr+"=", id
+		it.ID, it.Owner = q.ask.Attr+"=", id
 	}
 	switch {
 	case strings.HasPrefix(q.ask.Attr, "Rdv"), q.ask.Attr == "DstPID": // routes and rendezvous of other sites are of no use here

@@ -9,6 +9,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/rules/filter"
+	"aldis/internal/site"
 )
 
 // specOf is a module specification that names a pipe.
@@ -18,15 +19,15 @@ func specOf(name, pipe string) string {
 }
 
 // crossed are the advertisements and questions among items that go to a site.
-func crossed(items []Item, site uint16) (names []string) {
+func crossed(items []site.Item, siteID uint16) (names []string) {
 	for _, it := range items {
-		if it.Gone || it.Home && !slices.Contains(it.To, site) {
+		if it.Gone || it.Home && !slices.Contains(it.To, siteID) {
 			continue
 		}
 		switch it.Kind {
-		case ItemAsk:
+		case site.Question:
 			names = append(names, "?"+it.ID)
-		case ItemAdv:
+		case site.Document:
 			_, rest, _ := strings.Cut(string(it.Doc), "<Name>")
 			name, _, _ := strings.Cut(rest, "<")
 			names = append(names, name)
@@ -64,7 +65,7 @@ func TestWhatNobodyUsesStaysHome(t *testing.T) {
 	if got := crossed(n.takeItems(), 2); !slices.Equal(got, []string{"ops", "track"}) {
 		t.Errorf("after a restart: %v", got)
 	}
-	n.step(FarItem{2, Item{Kind: ItemAsk, Group: jxta.NetGroup, Sub: jxta.TypeAdv, ID: "Name=co*", Expires: n.now.Add(time.Hour)}})
+	n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Question, Scope: jxta.NetGroup, Sub: jxta.TypeAdv, ID: "Name=co*", Expires: n.now.Add(time.Hour)}})
 	items := n.takeItems()
 	if got := crossed(items, 2); !slices.Equal(got, []string{"coast"}) {
 		t.Errorf("asked for: %v", got)
@@ -134,7 +135,7 @@ func TestNotAsked(t *testing.T) {
 	n.takeItems()
 	f.discover(jxta.NetGroup, "coast")
 	f.discover(jxta.NetGroup, "track")
-	n.step(FarItem{2, Item{Kind: ItemAdv, Group: jxta.NetGroup, Sub: jxta.TypeAdv, ID: "uuid-0A06", Doc: []byte(specOf("track", pipe1)), Expires: n.now.Add(time.Hour)}})
+	n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Document, Scope: jxta.NetGroup, Sub: jxta.TypeAdv, ID: "uuid-0A06", Doc: []byte(specOf("track", pipe1)), Expires: n.now.Add(time.Hour)}})
 	n.pass(time.Minute)
 	if got := crossed(n.takeItems(), 2); got != nil {
 		t.Errorf("asked %v", got)
@@ -149,18 +150,18 @@ func TestHostileAsks(t *testing.T) {
 		f.publish(jxta.NetGroup, fmt.Sprintf("<x:Chart><Name>c%d</Name></x:Chart>", i), time.Hour)
 	}
 	n.takeItems()
-	n.step(FarItem{2, Item{Kind: ItemAsk, Group: jxta.NetGroup, Sub: jxta.TypeAdv, Expires: n.now.Add(1000 * time.Hour)}})
+	n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Question, Scope: jxta.NetGroup, Sub: jxta.TypeAdv, Expires: n.now.Add(1000 * time.Hour)}})
 	if got := crossed(n.takeItems(), 2); len(got) != maxGiven {
 		t.Errorf("%d given for one question, want %d", len(got), maxGiven)
 	}
 	for i := range 1000 {
-		n.step(FarItem{2, Item{Kind: ItemAsk, Group: jxta.NetGroup, Sub: jxta.TypeAdv, ID: fmt.Sprintf("a=%d", i)}})
+		n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Question, Scope: jxta.NetGroup, Sub: jxta.TypeAdv, ID: fmt.Sprintf("a=%d", i)}})
 	}
 	if got := len(n.b.far[2].asks); got != 256 || n.b.Stats().Refused["far_asks"] != 745 {
 		t.Errorf("%d questions kept, %v", got, n.b.Stats().Refused)
 	}
 	n.pass(2 * time.Hour)
-	n.step(FarItem{2, Item{Kind: ItemAsk, Group: jxta.NetGroup, Sub: jxta.TypeAdv, ID: "late=1", Expires: n.now.Add(time.Hour)}})
+	n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Question, Scope: jxta.NetGroup, Sub: jxta.TypeAdv, ID: "late=1", Expires: n.now.Add(time.Hour)}})
 	if got := len(n.b.far[2].asks); got != 1 {
 		t.Errorf("%d questions kept when their time is over", got)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 var t0 = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -33,38 +34,38 @@ type node struct {
 	cfg   Config
 	now   time.Time
 	site  uint16
-	conns ConnID
-	peers map[ConnID]*fake
+	conns site.ConnID
+	peers map[site.ConnID]*fake
 	wake  time.Time
 
 	memory map[string][]byte
-	items  []Item
-	carry  []Carry
+	items  []site.Item
+	carry  []site.Carry
 	done   []uint64
-	notes  []Note
-	closed []ConnID
+	notes  []site.Note
+	closed []site.ConnID
 	gated  []Gate
 	stuck  bool // sockets swallow nothing: no Written
 	secret []string
 }
 
-func newNode(t *testing.T, site uint16) *node {
-	n := &node{T: t, site: site, now: t0, peers: map[ConnID]*fake{}, memory: map[string][]byte{}}
-	n.cfg = Config{Name: fmt.Sprintf("gw%d", site), Address: fmt.Sprintf("10.0.%d.1:9701", site), Identity: identities()[site]}
+func newNode(t *testing.T, siteID uint16) *node {
+	n := &node{T: t, site: siteID, now: t0, peers: map[site.ConnID]*fake{}, memory: map[string][]byte{}}
+	n.cfg = Config{Name: fmt.Sprintf("gw%d", siteID), Address: fmt.Sprintf("10.0.%d.1:9701", siteID), Identity: identities()[siteID]}
 	n.b = New(n.cfg, nil)
 	return n
 }
 
 // patient is newNode with leases that outlast the test.
-func patient(t *testing.T, site uint16) *node {
-	n := newNode(t, site)
+func patient(t *testing.T, siteID uint16) *node {
+	n := newNode(t, siteID)
 	n.cfg.Lease = 24 * time.Hour
 	n.b = New(n.cfg, nil)
 	return n
 }
 
 // step gives the bridge an event and carries out what it wants done; fake peers read at once.
-func (n *node) step(ev Event) Output {
+func (n *node) step(ev site.Event) site.Output {
 	n.Helper()
 	out := n.b.Step(n.now, ev)
 	n.wake = out.Deadline
@@ -77,12 +78,14 @@ func (n *node) step(ev Event) Output {
 	n.carry = append(n.carry, out.Carry...)
 	n.done = append(n.done, out.Done...)
 	n.notes = append(n.notes, out.Notes...)
-	n.closed = append(n.closed, out.Close...)
-	n.gated = append(n.gated, out.Gates...)
-	for _, w := range out.Welcome {
+	for _, c := range site.Only[Close](out.Orders) {
+		n.closed = append(n.closed, c.Conn)
+	}
+	n.gated = append(n.gated, site.Only[Gate](out.Orders)...)
+	for _, w := range site.Only[Welcome](out.Orders) {
 		n.peers[w.Conn].greeted = w.Line
 	}
-	for _, s := range out.Send {
+	for _, s := range site.Only[Send](out.Orders) {
 		f := n.peers[s.Conn]
 		for _, addr := range n.secret {
 			if bytes.Contains(s.Body, []byte(addr)) && !strings.HasPrefix(addr, f.addr) {
@@ -95,7 +98,7 @@ func (n *node) step(ev Event) Output {
 		f.read(s.Body)
 	}
 	if !n.stuck {
-		for _, s := range out.Send {
+		for _, s := range site.Only[Send](out.Orders) {
 			n.step(Written{s.Conn, s.Token})
 		}
 	}
@@ -118,9 +121,9 @@ func (n *node) pass(d time.Duration) {
 }
 
 func (n *node) restart() {
-	var ms []Memory
+	var ms []site.Memory
 	for k, v := range n.memory {
-		ms = append(ms, Memory{k, v})
+		ms = append(ms, site.Memory{Key: k, Value: v})
 	}
 	n.b = New(n.cfg, ms)
 	for _, f := range n.peers {
@@ -129,13 +132,13 @@ func (n *node) restart() {
 }
 
 // takeItems empties the list.
-func (n *node) takeItems() []Item {
+func (n *node) takeItems() []site.Item {
 	it := n.items
 	n.items = nil
 	return it
 }
 
-func (n *node) takeCarry() []Carry {
+func (n *node) takeCarry() []site.Carry {
 	c := n.carry
 	n.carry = nil
 	return c
@@ -148,16 +151,16 @@ func join(a, b *node) {
 		for _, x := range [][2]*node{{a, b}, {b, a}} {
 			for _, it := range x[0].takeItems() {
 				if !it.Home || slices.Contains(it.To, x[1].site) {
-					x[1].step(FarItem{x[0].site, it})
+					x[1].step(site.FarItem{Site: x[0].site, Item: it})
 				}
 			}
 			for _, c := range x[0].takeCarry() {
 				token++
-				pl := c.Payload
-				if pl.MsgID != "" {
-					pl.MsgID = fmt.Sprintf("00000000-0000-4000-8000-%012x", token)
+				pl := c.Message
+				if pl.ID != "" {
+					pl.ID = fmt.Sprintf("00000000-0000-4000-8000-%012x", token)
 				}
-				x[1].step(FarPayload{x[0].site, token, pl})
+				x[1].step(site.FarMessage{Site: x[0].site, Token: token, Message: pl})
 			}
 		}
 	}
@@ -166,7 +169,7 @@ func join(a, b *node) {
 // fake is a JXTA peer as the references describe it, on one connection.
 type fake struct {
 	n       *node
-	conn    ConnID
+	conn    site.ConnID
 	id      string
 	name    string
 	addr    string

@@ -10,6 +10,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/site"
 )
 
 const readBuffer = 16 << 10 // octets
@@ -20,7 +21,7 @@ type conn struct {
 	host string // IP address of the peer
 }
 
-func newConn(l *LAN, id jxtabridge.ConnID, c net.Conn, host string) *conn {
+func newConn(l *LAN, id site.ConnID, c net.Conn, host string) *conn {
 	n := &conn{net: c, host: host}
 	n.outbox.init(l, id, c.RemoteAddr().String(), func() { c.Close() })
 	return n

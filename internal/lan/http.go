@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
-	"aldis/internal/jxtabridge"
+	"aldis/internal/site"
 )
 
 const (
@@ -340,7 +340,7 @@ func (l *LAN) poll(w http.ResponseWriter, r *http.Request, sock *socket, unique 
 		return
 	}
 	p := &poll{session: s}
-	p.outbox.init(l, jxtabridge.ConnID(l.nextID.Add(1)), r.RemoteAddr, func() { sock.Close() })
+	p.outbox.init(l, site.ConnID(l.nextID.Add(1)), r.RemoteAddr, func() { sock.Close() })
 	p.bare, p.single = true, t.more < 0
 	s.open(p, t.dest)
 	s.order.Unlock()

@@ -18,6 +18,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/site"
 )
 
 const (
@@ -61,8 +62,8 @@ func startHTTP(t *testing.T, cfg Config) *world {
 func (w *world) consistent() {
 	w.Helper()
 	const opened, welcomed, quiet, closed = 1, 2, 4, 8
-	state := map[jxtabridge.ConnID]int{}
-	step := func(id jxtabridge.ConnID, allowed bool, set int, ev jxtabridge.Event) {
+	state := map[site.ConnID]int{}
+	step := func(id site.ConnID, allowed bool, set int, ev site.Event) {
 		if !allowed {
 			w.Errorf("%T of connection %d in state %d", ev, id, state[id])
 		}
@@ -100,9 +101,9 @@ func (w *world) pollRaw(unique, query string) (net.Conn, *bufio.Reader) {
 }
 
 // opened waits for the nth poll and answers its connection.
-func (w *world) opened(n int) (id jxtabridge.ConnID) {
+func (w *world) opened(n int) (id site.ConnID) {
 	w.Helper()
-	w.await("Welcomed", func(e []jxtabridge.Event) bool {
+	w.await("Welcomed", func(e []site.Event) bool {
 		seen := 0
 		for _, ev := range e {
 			if h, ok := ev.(jxtabridge.Welcomed); ok {
@@ -192,7 +193,7 @@ func TestPollAndPost(t *testing.T) {
 	if _, err := io.ReadFull(resp.Body, got); err != nil || !bytes.Equal(got, big) {
 		t.Fatalf("second message: %d octets, %v", len(got), err)
 	}
-	w.await("Written", func(e []jxtabridge.Event) bool { return count[jxtabridge.Written](e) == 2 })
+	w.await("Written", func(e []site.Event) bool { return count[jxtabridge.Written](e) == 2 })
 	// Three ways to say who sends; the router message's Last wins.
 	for _, m := range [][]byte{from(peerUnique, "", 10), from("", peerUnique, 200_000), from(otherPeer, peerUnique, 30)} {
 		if resp := w.mail(m); resp.StatusCode != 200 || resp.ContentLength != 0 {
@@ -254,7 +255,7 @@ func TestPollsComeAndGo(t *testing.T) {
 	if _, err := io.ReadAll(resp.Body); err != nil {
 		t.Errorf("end of a poll: %v", err)
 	}
-	w.await("Quiet", func(e []jxtabridge.Event) bool { return count[jxtabridge.Quiet](e) == 1 })
+	w.await("Quiet", func(e []site.Event) bool { return count[jxtabridge.Quiet](e) == 1 })
 	w.lan.Send(jxtabridge.Send{Conn: first, Body: body(9)}) // swallowed
 	w.mail(from(peerUnique, "", 3))
 	c3, _ := w.pollRaw(peerUnique, "120000,120000,"+relayDest)
@@ -262,14 +263,14 @@ func TestPollsComeAndGo(t *testing.T) {
 	w.closed(2)
 	w.mail(from(peerUnique, "", 4))
 	c3.Close()
-	w.await("the session's end", func(e []jxtabridge.Event) bool { return count[jxtabridge.Closed](e) == 3 })
-	var heard []jxtabridge.ConnID
+	w.await("the session's end", func(e []site.Event) bool { return count[jxtabridge.Closed](e) == 3 })
+	var heard []site.ConnID
 	for _, ev := range w.all() {
 		if r, ok := ev.(jxtabridge.Received); ok {
 			heard = append(heard, r.Conn)
 		}
 	}
-	if want := []jxtabridge.ConnID{second, first, first, third}; !slices.Equal(heard, want) {
+	if want := []site.ConnID{second, first, first, third}; !slices.Equal(heard, want) {
 		t.Errorf("received on %v, want %v", heard, want)
 	}
 	w.until("nothing of the session is left", func() bool { // it goes just after Closed is told
@@ -509,7 +510,7 @@ func TestHTTPLimits(t *testing.T) {
 	for range 30 {
 		w.dial()
 	}
-	w.await("refusals", func([]jxtabridge.Event) bool { return true })
+	w.await("refusals", func([]site.Event) bool { return true })
 	limit := time.After(5 * time.Second)
 	for w.refused("connections_per_address") == 0 {
 		select {

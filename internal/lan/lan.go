@@ -3,6 +3,7 @@ package lan
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net"
@@ -16,6 +17,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/site"
 )
 
 // Config bounds the room. Zero values mean the defaults.
@@ -65,7 +67,7 @@ func (c Config) withDefaults() Config {
 // LAN holds the connections. Its methods may be called from any goroutine and never wait on a peer.
 type LAN struct {
 	cfg     Config
-	post    func(jxtabridge.Event)
+	post    func(site.Event)
 	log     *slog.Logger
 	metrics *Metrics
 	nextID  atomic.Uint64
@@ -73,7 +75,7 @@ type LAN struct {
 	wait    sync.WaitGroup
 
 	mu        sync.Mutex
-	conns     map[jxtabridge.ConnID]*outbox
+	conns     map[site.ConnID]*outbox
 	sockets   int
 	byAddress map[string]int
 	listeners map[net.Listener]bool
@@ -88,12 +90,12 @@ type LAN struct {
 
 // New makes the room. Events go to post, in order for each connection: Opened, Welcomed, Received..., Closed, with
 // Written in between, and over HTTP perhaps Quiet; nothing after Closed. Heard belongs to none.
-func New(cfg Config, post func(jxtabridge.Event), reg prometheus.Registerer, log *slog.Logger) *LAN {
+func New(cfg Config, post func(site.Event), reg prometheus.Registerer, log *slog.Logger) *LAN {
 	life, end := context.WithCancel(noCancel)
 	return &LAN{
 		life: life, end: end,
 		cfg: cfg.withDefaults(), post: post, log: log, metrics: newMetrics(reg),
-		conns: map[jxtabridge.ConnID]*outbox{}, byAddress: map[string]int{}, listeners: map[net.Listener]bool{}, web: newWeb(),
+		conns: map[site.ConnID]*outbox{}, byAddress: map[string]int{}, listeners: map[net.Listener]bool{}, web: newWeb(),
 	}
 }
 
@@ -182,7 +184,7 @@ func (l *LAN) admit(c net.Conn) {
 		l.refuse(reason, c.RemoteAddr().String(), nil)
 		return
 	}
-	n := newConn(l, jxtabridge.ConnID(l.nextID.Add(1)), c, host)
+	n := newConn(l, site.ConnID(l.nextID.Add(1)), c, host)
 	l.conns[n.id] = &n.outbox
 	l.wait.Add(1)
 	l.mu.Unlock()
@@ -196,14 +198,34 @@ func (l *LAN) forget(n *conn) {
 	l.mu.Unlock()
 }
 
-func (l *LAN) conn(id jxtabridge.ConnID) *outbox {
+func (l *LAN) conn(id site.ConnID) *outbox {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.conns[id]
 }
 
+// Do carries out an order of the bridge; what is no order of the bridge's is a mistake of the program.
+func (l *LAN) Do(o site.Order) {
+	switch o := o.(type) {
+	case jxtabridge.Welcome:
+		l.Welcome(o)
+	case jxtabridge.Send:
+		l.Send(o)
+	case jxtabridge.Close:
+		l.Close(o.Conn)
+	case jxtabridge.Gate:
+		l.Gate(o)
+	case jxtabridge.Shout:
+		l.Shout(o)
+	case jxtabridge.Dial:
+		l.Dial(o)
+	default:
+		panic(fmt.Sprintf("lan: order %T", o))
+	}
+}
+
 // Welcome queues the gateway's welcome line; HTTP has none.
-func (l *LAN) Welcome(w jxtabridge.WelcomeOut) {
+func (l *LAN) Welcome(w jxtabridge.Welcome) {
 	n := l.conn(w.Conn)
 	if n == nil || n.bare {
 		return
@@ -231,7 +253,7 @@ func (l *LAN) Send(s jxtabridge.Send) {
 }
 
 // Close cuts a connection once what is queued has been written, or at once if the peer does not read.
-func (l *LAN) Close(id jxtabridge.ConnID) {
+func (l *LAN) Close(id site.ConnID) {
 	l.mu.Lock()
 	n, s := l.conns[id], l.owners[id]
 	if s != nil {

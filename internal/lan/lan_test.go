@@ -17,6 +17,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/site"
 )
 
 const (
@@ -33,7 +34,7 @@ type world struct {
 
 	mu      sync.Mutex
 	changed chan struct{}
-	events  []jxtabridge.Event
+	events  []site.Event
 	block   chan bool // post waits here when set
 }
 
@@ -56,7 +57,7 @@ func start(t *testing.T, cfg Config) *world {
 	return w
 }
 
-func (w *world) post(ev jxtabridge.Event) {
+func (w *world) post(ev site.Event) {
 	w.mu.Lock()
 	block := w.block
 	w.mu.Unlock()
@@ -64,7 +65,7 @@ func (w *world) post(ev jxtabridge.Event) {
 		<-block
 	}
 	if o, ok := ev.(jxtabridge.Opened); ok && !o.HTTP { // as the bridge does
-		w.lan.Welcome(jxtabridge.WelcomeOut{Conn: o.Conn, Line: jxta.Welcome{Dest: "tcp://" + o.Remote, Public: "tcp://" + w.addr, Peer: peerID}})
+		w.lan.Welcome(jxtabridge.Welcome{Conn: o.Conn, Line: jxta.Welcome{Dest: "tcp://" + o.Remote, Public: "tcp://" + w.addr, Peer: peerID}})
 	}
 	w.mu.Lock()
 	w.events = append(w.events, ev)
@@ -74,7 +75,7 @@ func (w *world) post(ev jxtabridge.Event) {
 }
 
 // await waits until cond holds for the events so far.
-func (w *world) await(what string, cond func([]jxtabridge.Event) bool) {
+func (w *world) await(what string, cond func([]site.Event) bool) {
 	w.Helper()
 	limit := time.After(20 * time.Second)
 	for {
@@ -92,13 +93,13 @@ func (w *world) await(what string, cond func([]jxtabridge.Event) bool) {
 	}
 }
 
-func (w *world) all() []jxtabridge.Event {
+func (w *world) all() []site.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]jxtabridge.Event(nil), w.events...)
+	return append([]site.Event(nil), w.events...)
 }
 
-func count[T any](events []jxtabridge.Event) (n int) {
+func count[T any](events []site.Event) (n int) {
 	for _, ev := range events {
 		if _, ok := ev.(T); ok {
 			n++
@@ -109,7 +110,7 @@ func count[T any](events []jxtabridge.Event) (n int) {
 
 func (w *world) closed(n int) {
 	w.Helper()
-	w.await("Closed", func(e []jxtabridge.Event) bool { return count[jxtabridge.Closed](e) >= n })
+	w.await("Closed", func(e []site.Event) bool { return count[jxtabridge.Closed](e) >= n })
 }
 
 func (w *world) metric(name, label string) float64 {
@@ -187,7 +188,7 @@ func TestConversation(t *testing.T) {
 		w.say(c, all[:n])
 		all = all[n:]
 	}
-	w.await("two bodies", func(e []jxtabridge.Event) bool { return count[jxtabridge.Received](e) == 2 })
+	w.await("two bodies", func(e []site.Event) bool { return count[jxtabridge.Received](e) == 2 })
 	ev := w.all()
 	o, ok := ev[0].(jxtabridge.Opened)
 	if !ok || o.Conn != 1 || o.Remote != c.LocalAddr().String() {
@@ -292,7 +293,7 @@ func TestAnnouncedLengthCostsNothing(t *testing.T) {
 		c := w.dial()
 		w.say(c, []byte(hello1), jxta.AppendPackageHeader(nil, 16<<20), body(1000))
 	}
-	w.await("50 welcomes", func(e []jxtabridge.Event) bool { return count[jxtabridge.Welcomed](e) == 50 })
+	w.await("50 welcomes", func(e []site.Event) bool { return count[jxtabridge.Welcomed](e) == 50 })
 	runtime.ReadMemStats(&after)
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 20<<20 {
 		t.Errorf("%d octets for 50 kB", grown)
@@ -317,7 +318,7 @@ func TestPeerThatNeverReads(t *testing.T) {
 	w := start(t, Config{WriteStall: 300 * time.Millisecond, MaxQueue: 64 << 20})
 	c := w.dial()
 	w.say(c, []byte(hello1))
-	w.await("welcome", func(e []jxtabridge.Event) bool { return count[jxtabridge.Welcomed](e) == 1 })
+	w.await("welcome", func(e []site.Event) bool { return count[jxtabridge.Welcomed](e) == 1 })
 	for i := range 32 {
 		w.lan.Send(jxtabridge.Send{Conn: 1, Body: body(1 << 20), Token: uint64(i + 1)})
 	}
@@ -334,7 +335,7 @@ func TestQueueIsBounded(t *testing.T) {
 	w := start(t, Config{MaxQueue: 1 << 20})
 	c := w.dial()
 	w.say(c, []byte(hello1))
-	w.await("welcome", func(e []jxtabridge.Event) bool { return count[jxtabridge.Welcomed](e) == 1 })
+	w.await("welcome", func(e []site.Event) bool { return count[jxtabridge.Welcomed](e) == 1 })
 	for range 20 {
 		w.lan.Send(jxtabridge.Send{Conn: 1, Body: body(900 << 10)})
 	}
@@ -366,7 +367,7 @@ func TestBackPressure(t *testing.T) {
 		}
 	}
 	close(block)
-	w.await("what was sent before", func(e []jxtabridge.Event) bool { return count[jxtabridge.Received](e) == sent/len(p) })
+	w.await("what was sent before", func(e []site.Event) bool { return count[jxtabridge.Received](e) == sent/len(p) })
 }
 
 func TestConnectionLimits(t *testing.T) {
@@ -378,9 +379,9 @@ func TestConnectionLimits(t *testing.T) {
 			first = c
 		}
 	}
-	w.await("refusals", func(e []jxtabridge.Event) bool { return count[jxtabridge.Opened](e) == 5 })
+	w.await("refusals", func(e []site.Event) bool { return count[jxtabridge.Opened](e) == 5 })
 	w.say(first, []byte(hello1), pack(body(3)))
-	w.await("a message among the flood", func(e []jxtabridge.Event) bool { return count[jxtabridge.Received](e) == 1 })
+	w.await("a message among the flood", func(e []site.Event) bool { return count[jxtabridge.Received](e) == 1 })
 	limit := time.After(10 * time.Second)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -395,7 +396,7 @@ func TestConnectionLimits(t *testing.T) {
 	w.closed(1)
 	c := w.dial()
 	w.say(c, []byte(hello1))
-	w.await("a place that became free", func(e []jxtabridge.Event) bool { return count[jxtabridge.Welcomed](e) == 2 })
+	w.await("a place that became free", func(e []site.Event) bool { return count[jxtabridge.Welcomed](e) == 2 })
 }
 
 func TestShutdownPostsEveryClosed(t *testing.T) {
@@ -403,7 +404,7 @@ func TestShutdownPostsEveryClosed(t *testing.T) {
 	for range 5 {
 		w.say(w.dial(), []byte(hello1))
 	}
-	w.await("welcomes", func(e []jxtabridge.Event) bool { return count[jxtabridge.Welcomed](e) == 5 })
+	w.await("welcomes", func(e []site.Event) bool { return count[jxtabridge.Welcomed](e) == 5 })
 	w.lan.Shutdown()
 	if n := count[jxtabridge.Closed](w.all()); n != 5 {
 		t.Errorf("%d Closed after Shutdown, want 5", n)
@@ -424,14 +425,14 @@ func TestGate(t *testing.T) {
 		before := count[jxtabridge.Welcomed](w.all())
 		closed := count[jxtabridge.Closed](w.all())
 		io.WriteString(c, hello1)
-		w.await("Welcomed", func(e []jxtabridge.Event) bool { return count[jxtabridge.Welcomed](e) > before })
-		var id jxtabridge.ConnID
+		w.await("Welcomed", func(e []site.Event) bool { return count[jxtabridge.Welcomed](e) > before })
+		var id site.ConnID
 		for _, ev := range w.all() {
 			if o, ok := ev.(jxtabridge.Welcomed); ok {
 				id = o.Conn
 			}
 		}
-		received := func(e []jxtabridge.Event) (n int) {
+		received := func(e []site.Event) (n int) {
 			for _, ev := range e {
 				if r, ok := ev.(jxtabridge.Received); ok && r.Conn == id {
 					n++
@@ -448,11 +449,11 @@ func TestGate(t *testing.T) {
 		send() // the read that is under way may still take one
 		send()
 		w.lan.Gate(jxtabridge.Gate{Conn: id, Shut: false})
-		w.await("both", func(e []jxtabridge.Event) bool { return received(e) == 2 })
+		w.await("both", func(e []site.Event) bool { return received(e) == 2 })
 		w.lan.Gate(jxtabridge.Gate{Conn: id, Shut: true})
 		send()
 		send()
-		w.await("the one that is read", func(e []jxtabridge.Event) bool { return received(e) >= 3 })
+		w.await("the one that is read", func(e []site.Event) bool { return received(e) >= 3 })
 		if end == "peer" {
 			c.Close()
 			w.lan.Gate(jxtabridge.Gate{Conn: id, Shut: false})
@@ -478,7 +479,7 @@ func TestSignedOnTheWayOut(t *testing.T) {
 	c := w.dial()
 	defer c.Close()
 	io.WriteString(c, hello1)
-	w.await("Welcomed", func(e []jxtabridge.Event) bool { return count[jxtabridge.Welcomed](e) == 1 })
+	w.await("Welcomed", func(e []site.Event) bool { return count[jxtabridge.Welcomed](e) == 1 })
 	id := w.all()[0].(jxtabridge.Opened).Conn
 	w.lan.Send(jxtabridge.Send{Conn: id, Body: []byte("signed by "), Sign: "urn:a", Token: 1})
 	w.lan.Send(jxtabridge.Send{Conn: id, Body: []byte("not"), Token: 2})
@@ -492,7 +493,7 @@ func TestSignedOnTheWayOut(t *testing.T) {
 			t.Fatalf("%v after %q", err, got)
 		}
 	}
-	w.await("both written", func(e []jxtabridge.Event) bool {
+	w.await("both written", func(e []site.Event) bool {
 		last, ok := e[len(e)-1].(jxtabridge.Written)
 		return ok && last.Token == 2
 	})

@@ -14,12 +14,13 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/site"
 )
 
 var etherGroup = netip.MustParseAddrPort("239.77.13.7:12340")
 
 // etherLAN is a room that hears the group on an interface of its own.
-func etherLAN(t *testing.T) (*LAN, *world, chan jxtabridge.Event, *net.UDPConn) {
+func etherLAN(t *testing.T) (*LAN, *world, chan site.Event, *net.UDPConn) {
 	t.Helper()
 	w := &world{T: t, reg: prometheus.NewRegistry()}
 	const name, at = "ajl-ether", "10.199.77.1"
@@ -30,8 +31,8 @@ func etherLAN(t *testing.T) (*LAN, *world, chan jxtabridge.Event, *net.UDPConn) 
 		}
 	}
 	t.Cleanup(func() { exec.Command("ip", "link", "del", name).Run() })
-	events := make(chan jxtabridge.Event, 4*hostBurst)
-	l := New(Config{Peer: "uuid-1"}, func(ev jxtabridge.Event) { events <- ev }, w.reg, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	events := make(chan site.Event, 4*hostBurst)
+	l := New(Config{Peer: "uuid-1"}, func(ev site.Event) { events <- ev }, w.reg, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	conn, err := ListenMulticast(etherGroup, netip.MustParseAddr(at))
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +53,7 @@ func etherLAN(t *testing.T) (*LAN, *world, chan jxtabridge.Event, *net.UDPConn) 
 	return l, w, events, peer
 }
 
-func next(t *testing.T, events chan jxtabridge.Event) jxtabridge.Heard {
+func next(t *testing.T, events chan site.Event) jxtabridge.Heard {
 	t.Helper()
 	select {
 	case ev := <-events:
@@ -115,7 +116,7 @@ func TestMulticastBothWays(t *testing.T) {
 func TestMulticastFlood(t *testing.T) {
 	events := 0
 	w := &world{T: t, reg: prometheus.NewRegistry()}
-	l := New(Config{}, func(jxtabridge.Event) { events++ }, w.reg, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	l := New(Config{}, func(site.Event) { events++ }, w.reg, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	l.ether.hosts = map[netip.Addr]*jxtabridge.Bucket{}
 	good, err := jxta.AppendDatagram(nil, []byte("jxmg"), 4)
 	if err != nil {

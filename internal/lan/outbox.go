@@ -6,6 +6,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/site"
 )
 
 const (
@@ -36,7 +37,7 @@ func (o outgoing) cost() int {
 // outbox is what waits to be written to one connection or poll.
 type outbox struct {
 	lan    *LAN
-	id     jxtabridge.ConnID
+	id     site.ConnID
 	remote string // address of the peer with port
 	bare   bool   // bodies go without a header block
 	single bool   // one body a batch
@@ -52,7 +53,7 @@ type outbox struct {
 	opened   sync.Cond // it may be read again, or has closed
 }
 
-func (b *outbox) init(l *LAN, id jxtabridge.ConnID, remote string, cut func()) {
+func (b *outbox) init(l *LAN, id site.ConnID, remote string, cut func()) {
 	b.lan, b.id, b.remote, b.cut = l, id, remote, cut
 	b.more.L, b.opened.L = &b.mu, &b.mu
 }

@@ -7,6 +7,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/site"
 )
 
 // maxPolls is how many polls of one peer stay open. JXSE 2.7 has two at once, and one more while it replaces one
@@ -18,12 +19,12 @@ type web struct {
 	servers  map[*http.Server]bool
 	sessions map[caller]*session
 	callers  map[string]int // sessions by host
-	owners   map[jxtabridge.ConnID]*session
+	owners   map[site.ConnID]*session
 }
 
 func newWeb() web {
 	return web{servers: map[*http.Server]bool{}, sessions: map[caller]*session{}, callers: map[string]int{},
-		owners: map[jxtabridge.ConnID]*session{}}
+		owners: map[site.ConnID]*session{}}
 }
 
 // caller is a peer at one host.
@@ -40,7 +41,7 @@ type session struct {
 	// wait, so nobody who is called by the bridge may take it.
 	order sync.Mutex
 	polls []*poll // open, oldest first
-	quiet jxtabridge.ConnID
+	quiet site.ConnID
 	until time.Time // when it ends without a poll
 	timer *time.Timer
 	ended bool
@@ -78,7 +79,7 @@ func (l *LAN) session(c caller) (s *session, reason string) {
 }
 
 // greet makes a connection of this session known to the bridge. The order is held.
-func (s *session) greet(id jxtabridge.ConnID, remote, dest string, quiet bool) {
+func (s *session) greet(id site.ConnID, remote, dest string, quiet bool) {
 	l := s.lan
 	l.mu.Lock()
 	l.owners[id] = s
@@ -92,7 +93,7 @@ func (s *session) greet(id jxtabridge.ConnID, remote, dest string, quiet bool) {
 }
 
 // part is the end of one connection. The order is held.
-func (s *session) part(id jxtabridge.ConnID) {
+func (s *session) part(id site.ConnID) {
 	s.lan.mu.Lock()
 	delete(s.lan.owners, id)
 	s.lan.mu.Unlock()
@@ -163,7 +164,7 @@ func (s *session) linger() {
 
 // received posts a message of the peer's. The order is held.
 func (s *session) received(body []byte, remote, dest string) {
-	var id jxtabridge.ConnID
+	var id site.ConnID
 	switch {
 	case len(s.polls) > 0:
 		id = s.polls[len(s.polls)-1].id
@@ -171,7 +172,7 @@ func (s *session) received(body []byte, remote, dest string) {
 		id = s.quiet
 		s.linger()
 	default: // its first message has overtaken its poll, or this gateway was restarted
-		id = jxtabridge.ConnID(s.lan.nextID.Add(1))
+		id = site.ConnID(s.lan.nextID.Add(1))
 		s.quiet = id
 		s.greet(id, remote, dest, true)
 		s.linger()

@@ -22,6 +22,7 @@ import (
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/field"
 	"aldis/internal/lan"
+	"aldis/internal/site"
 )
 
 const jars = "../../../field-tests/peers"
@@ -48,7 +49,7 @@ type side struct {
 	gateway string // address of the gateway
 	lan     *lan.LAN
 	cfg     jxtabridge.Config
-	inbox   chan jxtabridge.Event
+	inbox   chan site.Event
 	ask     chan func(*jxtabridge.Bridge)
 	stop    chan bool
 	ended   chan bool
@@ -57,11 +58,11 @@ type side struct {
 	mu      sync.Mutex
 	trace   []string
 	token   uint64
-	pending map[uint64]jxtabridge.FarPayload // not done
+	pending map[uint64]site.FarMessage // not done
 	memory  map[string][]byte
 	slowest time.Duration // of one Step
 	down    bool          // the way to the other side
-	late    []jxtabridge.Event
+	late    []site.Event
 	delay   time.Duration // of that way; set before anything crosses
 	wire    chan crossing
 	octets  map[string]int // of payloads' elements given to the link, by service
@@ -72,7 +73,7 @@ type side struct {
 type crossing struct {
 	due time.Time
 	to  *side
-	ev  jxtabridge.Event
+	ev  site.Event
 }
 
 // slow makes the way between two sides take a while in both directions.
@@ -98,7 +99,7 @@ func slow(a, b *side, delay time.Duration) {
 }
 
 // post hands an event to a side after the way's delay.
-func (s *side) post(to *side, ev jxtabridge.Event) {
+func (s *side) post(to *side, ev site.Event) {
 	s.mu.Lock()
 	delay := s.delay
 	if delay > 0 {
@@ -122,7 +123,7 @@ func (s *side) run(b *jxtabridge.Bridge) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		var ev jxtabridge.Event
+		var ev site.Event
 		select {
 		case <-s.stop:
 			return
@@ -136,8 +137,8 @@ func (s *side) run(b *jxtabridge.Bridge) {
 		now := time.Now()
 		out := b.Step(now, ev)
 		took := time.Since(now)
-		if f, ok := ev.(jxtabridge.FarPayload); ok && f.Payload.Token != 0 {
-			go s.post(s.other, jxtabridge.Carried{Token: f.Payload.Token}) // as the far gateway's receipt
+		if f, ok := ev.(site.FarMessage); ok && f.Message.Token != 0 {
+			go s.post(s.other, site.Fate{Token: f.Message.Token}) // as the far gateway's receipt
 		}
 		s.mu.Lock()
 		s.slowest = max(s.slowest, took)
@@ -154,27 +155,20 @@ func (s *side) run(b *jxtabridge.Bridge) {
 		for _, n := range out.Notes {
 			s.say("note %s %s %v", n.Level, n.Text, n.Attrs)
 		}
-		for _, w := range out.Welcome {
-			s.lan.Welcome(w)
-		}
-		for _, m := range out.Send {
-			s.describe("out", m)
-			s.lan.Send(m)
-		}
-		for _, d := range out.Dial {
-			s.say("dial %s", d.Address)
-			s.lan.Dial(d)
-		}
-		for _, m := range out.Shout {
-			s.describe("out", m)
-			s.lan.Shout(m)
-		}
-		for _, c := range out.Close {
-			s.lan.Close(c)
+		for _, o := range out.Orders {
+			switch o := o.(type) {
+			case jxtabridge.Send:
+				s.describe("out", o)
+			case jxtabridge.Dial:
+				s.say("dial %s", o.Address)
+			case jxtabridge.Shout:
+				s.describe("out", o)
+			}
+			s.lan.Do(o)
 		}
 		for _, it := range out.Items {
-			s.say("item %d %q %q %q gone=%v", it.Kind, it.Group, it.Peer, it.ID, it.Gone)
-			s.tell(jxtabridge.FarItem{Site: s.number, Item: it})
+			s.say("item %d %q %q %q gone=%v", it.Kind, it.Scope, it.Owner, it.ID, it.Gone)
+			s.tell(site.FarItem{Site: s.number, Item: it})
 		}
 		for _, c := range out.Carry {
 			s.carry(c)
@@ -185,40 +179,40 @@ func (s *side) run(b *jxtabridge.Bridge) {
 	}
 }
 
-func (s *side) carry(c jxtabridge.Carry) {
+func (s *side) carry(c site.Carry) {
 	for _, n := range c.Sites {
 		if n != s.other.number {
 			s.t.Errorf("%s: payload for site %d, which does not exist", s.name, n)
 			continue
 		}
 		o := s.other
-		pl := c.Payload
+		pl := c.Message
 		o.mu.Lock()
 		o.token++
 		token := o.token
-		o.pending[token] = jxtabridge.FarPayload{Site: s.number, Token: token, Payload: pl}
+		o.pending[token] = site.FarMessage{Site: s.number, Token: token, Message: pl}
 		o.mu.Unlock()
-		if pl.MsgID != "" {
-			pl.MsgID = fmt.Sprintf("%08x-0000-4000-8000-%012x", s.number, token)
+		if pl.ID != "" {
+			pl.ID = fmt.Sprintf("%08x-0000-4000-8000-%012x", s.number, token)
 		}
-		for _, e := range pl.Elements {
+		for _, e := range pl.Parts {
 			if e.Namespace == "jxta" && !strings.HasSuffix(e.Name, "Res") {
 				s.t.Errorf("%s: hop element %s crosses the link", s.name, e.Name)
 			}
 		}
 		s.mu.Lock()
 		s.crossed[pl.Service]++
-		for _, e := range pl.Elements {
+		for _, e := range pl.Parts {
 			s.octets[pl.Service] += len(e.Data)
 		}
 		s.mu.Unlock()
-		s.say("carry %s %s->%s %s/%s %d elements", pl.Pipe, pl.Src, pl.Dst, pl.Service, pl.Param, len(pl.Elements))
-		s.tell(jxtabridge.FarPayload{Site: s.number, Token: token, Payload: pl})
+		s.say("carry %s %s->%s %s/%s %d elements", pl.Topic, pl.From, pl.To, pl.Service, pl.Param, len(pl.Parts))
+		s.tell(site.FarMessage{Site: s.number, Token: token, Message: pl})
 	}
 }
 
 // tell hands an event to the other side.
-func (s *side) tell(ev jxtabridge.Event) {
+func (s *side) tell(ev site.Event) {
 	o := s.other
 	s.mu.Lock()
 	down := s.down
@@ -243,7 +237,7 @@ func (s *side) link(up bool) {
 	}
 }
 
-func (o *side) give(ev jxtabridge.Event) {
+func (o *side) give(ev site.Event) {
 	select {
 	case o.inbox <- ev:
 	case <-o.stop:
@@ -251,7 +245,7 @@ func (o *side) give(ev jxtabridge.Event) {
 }
 
 func (s *side) describe(dir string, v any) {
-	var conn jxtabridge.ConnID
+	var conn site.ConnID
 	var body []byte
 	switch v := v.(type) {
 	case nil:
@@ -269,7 +263,7 @@ func (s *side) describe(dir string, v any) {
 		return
 	case jxtabridge.Written:
 		return
-	case jxtabridge.FarItem, jxtabridge.FarPayload:
+	case site.FarItem, site.FarMessage:
 		return
 	default:
 		s.say("%s %T %+v", dir, v, v)
@@ -303,11 +297,11 @@ func (s *side) start() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.inbox = make(chan jxtabridge.Event, 64)
+	s.inbox = make(chan site.Event, 64)
 	s.ask = make(chan func(*jxtabridge.Bridge))
 	s.stop, s.ended = make(chan bool), make(chan bool)
 	stop, inbox := s.stop, s.inbox
-	post := func(ev jxtabridge.Event) {
+	post := func(ev site.Event) {
 		select {
 		case inbox <- ev:
 		case <-stop:
@@ -318,9 +312,9 @@ func (s *side) start() {
 		return jxta.SignMessage(m, s.cfg.Identity.Key, s.cfg.Identity.Cert, source)
 	}
 	s.lan = lan.New(lan.Config{Peer: s.cfg.Identity.Peer, Sign: sign}, post, nil, slog.New(slog.NewTextHandler(io.Discard, nil)))
-	var memories []jxtabridge.Memory
+	var memories []site.Memory
 	for k, v := range s.memory {
-		memories = append(memories, jxtabridge.Memory{Key: k, Value: v})
+		memories = append(memories, site.Memory{Key: k, Value: v})
 	}
 	if s.cfg.Multicast != "" {
 		group := netip.MustParseAddrPort(s.cfg.Multicast)
@@ -346,7 +340,7 @@ func (s *side) halt() {
 // restart starts a halted gateway again and lets the other side tell it what a gateway keeps of far sites.
 func (s *side) restart() {
 	s.t.Helper()
-	var items []jxtabridge.Item
+	var items []site.Item
 	done := make(chan bool)
 	s.other.ask <- func(b *jxtabridge.Bridge) {
 		items = b.Items()
@@ -355,10 +349,10 @@ func (s *side) restart() {
 	<-done
 	s.start()
 	for _, it := range items {
-		s.inbox <- jxtabridge.FarItem{Site: s.other.number, Item: it}
+		s.inbox <- site.FarItem{Site: s.other.number, Item: it}
 	}
 	s.mu.Lock()
-	pending := slices.SortedFunc(maps.Values(s.pending), func(a, b jxtabridge.FarPayload) int { return cmp.Compare(a.Token, b.Token) })
+	pending := slices.SortedFunc(maps.Values(s.pending), func(a, b site.FarMessage) int { return cmp.Compare(a.Token, b.Token) })
 	s.mu.Unlock()
 	for _, f := range pending {
 		s.inbox <- f
@@ -375,7 +369,7 @@ func (s *side) settle(n int) {
 		count := 0
 		s.mu.Lock()
 		for _, ev := range s.late {
-			if _, ok := ev.(jxtabridge.FarPayload); ok {
+			if _, ok := ev.(site.FarMessage); ok {
 				count++
 			}
 		}
@@ -439,7 +433,7 @@ func newSide(t *testing.T, name string, number uint16) *side {
 	}
 	return &side{t: t, name: name, number: number, ns: tag, host: net + ".2", gateway: net + ".1",
 		cfg:     jxtabridge.Config{Name: "gw-" + name, Address: net + ".1:9701", HTTP: net + ".1:9700", Identity: id},
-		pending: map[uint64]jxtabridge.FarPayload{}, memory: map[string][]byte{}, octets: map[string]int{}, crossed: map[string]int{}}
+		pending: map[uint64]site.FarMessage{}, memory: map[string][]byte{}, octets: map[string]int{}, crossed: map[string]int{}}
 }
 
 // pair makes two LANs that see each other's gateways only through the bridges.

@@ -8,6 +8,7 @@ import (
 
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/field"
+	"aldis/internal/site"
 )
 
 func TestPeersOfAllGenerationsMeet(t *testing.T) {
@@ -294,7 +295,7 @@ func TestGatewayThatForgot(t *testing.T) {
 			w.receives(a, "svc", "B", 1, 200, 1)
 			sa.halt()
 			clear(sa.memory)
-			sb.inbox <- jxtabridge.SiteLost{Site: sa.number}
+			sb.inbox <- site.SiteLost{Site: sa.number}
 			sa.restart()
 			down := time.Now()
 			w.tell(b, "send svc 200 0 2") // A says nothing by itself

@@ -13,6 +13,7 @@ import (
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/edgepeer"
+	"aldis/internal/site"
 )
 
 var t0 = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -33,9 +34,9 @@ type lan struct {
 	now   time.Time
 	peers []*edge
 	wake  time.Time
-	items []jxtabridge.Item
-	carry []jxtabridge.Carry
-	conns jxtabridge.ConnID
+	items []site.Item
+	carry []site.Carry
+	conns site.ConnID
 	site  uint16
 	spy   func(to *edge, body []byte)
 }
@@ -44,14 +45,14 @@ type lan struct {
 type edge struct {
 	*edgepeer.Peer
 	lan     *lan
-	conn    jxtabridge.ConnID
+	conn    site.ConnID
 	wake    time.Time
 	notices []edgepeer.Notice
 }
 
-func newLAN(t *testing.T, site uint16) *lan {
-	l := &lan{T: t, now: t0, site: site, cfg: jxtabridge.Config{Name: "gw", Address: fmt.Sprintf("10.0.%d.1:9701", site), Identity: identity()}}
-	l.cfg.Identity.Peer = fmt.Sprintf("uuid-59616261646162614A78746150325033%030X%02X03", 0xABC, site+1)
+func newLAN(t *testing.T, siteID uint16) *lan {
+	l := &lan{T: t, now: t0, site: siteID, cfg: jxtabridge.Config{Name: "gw", Address: fmt.Sprintf("10.0.%d.1:9701", siteID), Identity: identity()}}
+	l.cfg.Identity.Peer = fmt.Sprintf("uuid-59616261646162614A78746150325033%030X%02X03", 0xABC, siteID+1)
 	l.b = jxtabridge.New(l.cfg, nil)
 	return l
 }
@@ -73,7 +74,7 @@ func (e *edge) dial() {
 	local := fmt.Sprintf("10.0.%d.%d:4711", l.site, 10+len(l.peers))
 	out := e.Step(l.now, edgepeer.Dialled{Remote: l.cfg.Address, Local: local})
 	line := *out.Welcome
-	greeting := l.b.Step(l.now, jxtabridge.Opened{Conn: e.conn, Remote: local}).Welcome[0].Line
+	greeting := site.Only[jxtabridge.Welcome](l.b.Step(l.now, jxtabridge.Opened{Conn: e.conn, Remote: local}).Orders)[0].Line
 	l.step(jxtabridge.Welcomed{Conn: e.conn, Welcome: line})
 	e.do(edgepeer.Welcomed{Welcome: greeting})
 }
@@ -90,7 +91,7 @@ func (e *edge) do(ev edgepeer.Event) int {
 	return out.QueryID
 }
 
-func (l *lan) step(ev jxtabridge.Event) {
+func (l *lan) step(ev site.Event) {
 	l.Helper()
 	out := l.b.Step(l.now, ev)
 	l.wake = out.Deadline
@@ -101,10 +102,10 @@ func (l *lan) step(ev jxtabridge.Event) {
 			l.Errorf("the bridge complains: %s %v", n.Text, n.Attrs)
 		}
 	}
-	at := func(c jxtabridge.ConnID) *edge {
+	at := func(c site.ConnID) *edge {
 		return l.peers[slices.IndexFunc(l.peers, func(e *edge) bool { return e.conn == c })]
 	}
-	for _, s := range out.Send {
+	for _, s := range site.Only[jxtabridge.Send](out.Orders) {
 		if l.spy != nil {
 			l.spy(at(s.Conn), slices.Clone(s.Body))
 		}
@@ -148,12 +149,12 @@ func join(a, b *lan) {
 			items, carry := x[0].items, x[0].carry
 			x[0].items, x[0].carry = nil, nil
 			for _, it := range items {
-				x[1].step(jxtabridge.FarItem{Site: x[0].site, Item: it})
+				x[1].step(site.FarItem{Site: x[0].site, Item: it})
 			}
 			for _, c := range carry {
 				token++
-				c.Payload.MsgID = ""
-				x[1].step(jxtabridge.FarPayload{Site: x[0].site, Token: token, Payload: c.Payload})
+				c.Message.ID = ""
+				x[1].step(site.FarMessage{Site: x[0].site, Token: token, Message: c.Message})
 			}
 		}
 	}
@@ -253,7 +254,7 @@ func TestDisownedAsksAgain(t *testing.T) {
 	a.dial()
 	l.pass(time.Second) // far sites are told of a unicast pipe a moment later
 	take[edgepeer.Leased](a)
-	if it := l.items[len(l.items)-1]; it.Kind != jxtabridge.ItemPipe || it.ID != uniPipe || it.Gone {
+	if it := l.items[len(l.items)-1]; it.Kind != site.Listener || it.ID != uniPipe || it.Gone {
 		t.Errorf("the pipe is not said again: %+v", l.items)
 	}
 	a.do(edgepeer.Leave{})

@@ -121,7 +121,7 @@ type game struct {
 	dir      string
 	w        *world
 	hub      *Hub
-	sites    []*site
+	sites    []*lanSite
 	hq       *Peer
 	ships    []*Peer
 	asker    *Peer
@@ -186,7 +186,7 @@ func (g *game) setUp(ctx context.Context) (err error) {
 		cfg.PcapDir = g.dir
 	}
 	for i, name := range g.o.siteNames() {
-		s := &site{name: name, index: i, http: g.o.HTTP}
+		s := &lanSite{name: name, index: i, http: g.o.HTTP}
 		if i < len(g.settings) {
 			s.settings = g.settings[i]
 		}
@@ -226,7 +226,7 @@ func (g *game) setUp(ctx context.Context) (err error) {
 	return nil
 }
 
-func (g *game) peer(ctx context.Context, s *site, name string) (*Peer, error) {
+func (g *game) peer(ctx context.Context, s *lanSite, name string) (*Peer, error) {
 	kind := g.o.Peers
 	if s.index > 0 {
 		kind = g.o.ShipPeer
@@ -288,8 +288,8 @@ func (g *game) startHQ(ctx, peersCtx context.Context) error {
 }
 
 // talking are the ships that take part, in order.
-func (g *game) talking() []*site {
-	return slices.DeleteFunc(slices.Clone(g.sites[1:]), func(s *site) bool { return s.name == g.o.Deaf })
+func (g *game) talking() []*lanSite {
+	return slices.DeleteFunc(slices.Clone(g.sites[1:]), func(s *lanSite) bool { return s.name == g.o.Deaf })
 }
 
 func tell(p *Peer, lines ...string) error {

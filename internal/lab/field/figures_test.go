@@ -243,13 +243,13 @@ func TestConfig(t *testing.T) {
 	w := testWorld(t)
 	dir := t.TempDir()
 	o := Options{Ships: 2}
-	var sites []*site
+	var sites []*lanSite
 	for i, name := range o.siteNames() {
 		ns, err := w.add(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sites = append(sites, &site{name: name, index: i, ns: ns, http: i == 2})
+		sites = append(sites, &lanSite{name: name, index: i, ns: ns, http: i == 2})
 	}
 	for _, s := range sites {
 		if err := s.outfit(sites, load(t, "iridium-dialup"), "iridium-dialup", "/bin/true", "net.key", dir); err != nil {
@@ -273,7 +273,7 @@ func TestConfig(t *testing.T) {
 	if strings.Contains(string(hq), "10.20.0.1:9700") || !strings.Contains(string(ship), "[lan]\ntcp = \"10.20.2.1:9701\"\nhttp = \"10.20.2.1:9700\"\n") {
 		t.Errorf("http in\n%s\n%s", hq, ship)
 	}
-	seeds := []string{sites[0].seed(), sites[2].seed(), (&site{}).seed(), (&site{http: true}).seed()}
+	seeds := []string{sites[0].seed(), sites[2].seed(), (&lanSite{}).seed(), (&lanSite{http: true}).seed()}
 	if want := []string{"tcp://10.20.0.1:9701", "http://10.20.2.1:9700", "tcp://10.77.0.1:9701", "http://10.77.0.1:9701"}; !slices.Equal(seeds, want) {
 		t.Errorf("seeds %q, want %q", seeds, want)
 	}

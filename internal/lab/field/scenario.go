@@ -93,7 +93,7 @@ func (g *game) switchLink(down bool) error {
 
 // killGateway is a power cut at one site, and the gateway coming back at once.
 func (g *game) killGateway(ctx context.Context) error {
-	i := slices.IndexFunc(g.sites, func(s *site) bool { return s.name == g.o.Kill })
+	i := slices.IndexFunc(g.sites, func(s *lanSite) bool { return s.name == g.o.Kill })
 	s, p := g.sites[i], g.hq
 	for _, ship := range g.ships {
 		if ship.Name() == s.name {

@@ -28,7 +28,7 @@ type Silence struct {
 }
 
 // silent are the ships that are ordered to be silent: the last ones.
-func (g *game) silent() []*site {
+func (g *game) silent() []*lanSite {
 	all := g.talking()
 	return all[len(all)-g.o.Silent:]
 }

@@ -35,7 +35,7 @@ const (
 )
 
 // site is HQ or a ship: a namespace on the link, and with a gateway one more for each peer.
-type site struct {
+type lanSite struct {
 	name     string
 	index    int // 0 is HQ; node id less one
 	ns       string
@@ -46,7 +46,7 @@ type site struct {
 }
 
 // seed is what the site's peers are given as their only rendezvous and relay.
-func (s *site) seed() string {
+func (s *lanSite) seed() string {
 	addr, scheme, port := linkAddr(0).Addr(), "tcp", seedPort
 	if s.http {
 		scheme = "http"
@@ -61,7 +61,7 @@ func (s *site) seed() string {
 }
 
 // startPeer starts the site's next peer: behind its gateway on the LAN, or unaided straight on the link.
-func (s *site) startPeer(ctx context.Context, w *world, cfg PeerConfig) (*Peer, error) {
+func (s *lanSite) startPeer(ctx context.Context, w *world, cfg PeerConfig) (*Peer, error) {
 	n := s.peers
 	s.peers++
 	cfg.Port, cfg.HTTP = edgePort+n, s.http
@@ -82,7 +82,7 @@ func (s *site) startPeer(ctx context.Context, w *world, cfg PeerConfig) (*Peer, 
 }
 
 // outfit gives the site a LAN, a data directory and a gateway's configuration.
-func (s *site) outfit(all []*site, p profile.Profile, profileArg, binary, keyFile, dir string) error {
+func (s *lanSite) outfit(all []*lanSite, p profile.Profile, profileArg, binary, keyFile, dir string) error {
 	if err := lan(s.ns, lanAddr(s.index, 1)); err != nil {
 		return err
 	}

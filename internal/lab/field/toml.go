@@ -12,7 +12,7 @@ import (
 var efforts = map[compact.Effort]string{compact.Full: "full", compact.Light: "light", compact.None: "none"}
 
 // rulesTOML writes an operator's rules as a configuration has them; sites are named as in the lab.
-func rulesTOML(g replay.Gateway, all []*site) string {
+func rulesTOML(g replay.Gateway, all []*lanSite) string {
 	var b strings.Builder
 	text := func(key, value string) {
 		if value != "" {

@@ -13,6 +13,7 @@ import (
 	"aldis/internal/link/compact"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
+	"aldis/internal/site"
 )
 
 // TestRulesTOML: what a gateway reads is what its replay was given.
@@ -25,8 +26,8 @@ func TestRulesTOML(t *testing.T) {
 	g := replay.Gateway{
 		Rules: []compact.Rule{{Type: "image/*", Effort: compact.None}, {Name: "trk", Octets: 900, Effort: compact.Light}, {Effort: compact.Full}},
 		Filters: []filter.Rule{
-			{Label: "a \"label\"", Direction: filter.Out, Site: 2, Type: filter.Message, Pipe: pipe, Least: 5, Most: 90, Action: filter.Allow, Rate: filter.Rate{Count: 3, Per: time.Minute}},
-			{Direction: filter.In, Type: filter.Spec, Name: "x*", Action: filter.Deny}, {Action: filter.Local, Group: "jxta-NetGroup"},
+			{Label: "a \"label\"", Direction: site.Out, Site: 2, Type: filter.Message, Pipe: pipe, Least: 5, Most: 90, Action: filter.Allow, Rate: filter.Rate{Count: 3, Per: time.Minute}},
+			{Direction: site.In, Type: filter.Spec, Name: "x*", Action: filter.Deny}, {Action: filter.Local, Group: "jxta-NetGroup"},
 		},
 		Messages: []mark.Rule{{Element: "trk*", Least: 3, Precedence: precedence(t, "flash"), Expires: 90 * time.Second, Supersede: "trk:body", Pattern: pattern}, {Pipe: pipe, Precedence: precedence(t, "routine")}},
 	}
@@ -36,7 +37,7 @@ func TestRulesTOML(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := fmt.Sprintf("[node]\nid = 1\nname = \"hq\"\ndata_dir = %q\n[lan]\ntcp = \"10.20.0.1:9701\"\n[link]\nprofile = \"hf-300\"\nlisten = \"0.0.0.0:7142\"\nkey_file = %q\n"+
-		"[[link.peer]]\nid = 2\nname = \"ship\"\n", dir, key) + rulesTOML(g, []*site{{name: "hq"}, {name: "ship", index: 1}})
+		"[[link.peer]]\nid = 2\nname = \"ship\"\n", dir, key) + rulesTOML(g, []*lanSite{{name: "hq"}, {name: "ship", index: 1}})
 	file := filepath.Join(dir, "hq.toml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -57,9 +58,9 @@ func TestRulesTOML(t *testing.T) {
 	}
 }
 
-func precedence(t *testing.T, name string) mark.Precedence {
+func precedence(t *testing.T, name string) site.Precedence {
 	t.Helper()
-	p, ok := mark.ParsePrecedence(name)
+	p, ok := site.ParsePrecedence(name)
 	if !ok {
 		t.Fatal(name)
 	}

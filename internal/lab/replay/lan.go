@@ -11,6 +11,7 @@ import (
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/edgepeer"
 	"aldis/internal/lab/sim"
+	"aldis/internal/site"
 )
 
 // lan is both sides' edge peers before the bridges of a World. A LAN takes no time.
@@ -18,7 +19,7 @@ type lan struct {
 	p     *player
 	cast  *Cast
 	peers []*edge
-	conns map[jxtabridge.ConnID]*edge // of both sides: numbers are never used twice
+	conns map[site.ConnID]*edge // of both sides: numbers are never used twice
 }
 
 // edge is one peer and its only connection.
@@ -26,12 +27,12 @@ type edge struct {
 	index int
 	peer  *edgepeer.Peer
 	node  *sim.Node
-	conn  jxtabridge.ConnID
+	conn  site.ConnID
 	due   time.Time // the next wake-up that is planned
 }
 
 func newLAN(p *player) *lan {
-	l := &lan{p: p, conns: map[jxtabridge.ConnID]*edge{}}
+	l := &lan{p: p, conns: map[site.ConnID]*edge{}}
 	l.cast = NewCast(p.s, p.r, func(peer int, ev edgepeer.Event) { l.step(l.peers[peer], ev) })
 	return l
 }
@@ -43,9 +44,10 @@ func address(n *sim.Node) string { return fmt.Sprintf("10.20.%d.1:9701", n.ID) }
 func (l *lan) configure(n *sim.Node, c *gateway.Config) {
 	parts := jxta.IDParts{Kind: jxta.KindPeer, Group: jxta.WorldUUID, UUID: [16]byte{0xa1, 0xd1, 0x50, 14: byte(n.ID >> 8), 15: byte(n.ID)}}
 	cfg := jxtabridge.Config{Name: c.Name, Address: address(n), Identity: jxtabridge.Identity{Peer: parts.Unique()}, Hold: gateway.Hold(c.Profile), AskAfter: gateway.AskAfter(c.Profile)}
-	c.Bridge = func(memories []jxtabridge.Memory) (gateway.Bridge, error) {
-		return &watched{jxtabridge.New(cfg, memories), l}, nil
-	}
+	c.Faces = map[site.Face]func([]site.Memory) (gateway.Face, error){
+		site.JXTA: func(memories []site.Memory) (gateway.Face, error) {
+			return &watched{jxtabridge.New(cfg, memories), l}, nil
+		}}
 }
 
 // watched is a bridge that tells when it learns of a far listener.
@@ -54,16 +56,16 @@ type watched struct {
 	l *lan
 }
 
-func (b *watched) Step(now time.Time, ev jxtabridge.Event) jxtabridge.Output {
-	if far, ok := ev.(jxtabridge.FarItem); ok && far.Item.Kind == jxtabridge.ItemPipe && !far.Item.Gone {
+func (b *watched) Step(now time.Time, ev site.Event) site.Output {
+	if far, ok := ev.(site.FarItem); ok && far.Item.Kind == site.Listener && !far.Item.Gone {
 		b.l.known(far.Item)
 	}
 	return b.Bridge.Step(now, ev)
 }
 
-func (l *lan) known(it jxtabridge.Item) {
+func (l *lan) known(it site.Item) {
 	pipe := slices.IndexFunc(l.p.s.Pipes, func(p Pipe) bool { return p.ID == it.ID })
-	peer := slices.IndexFunc(l.p.s.Peers, func(p Peer) bool { return p.ID == it.Peer })
+	peer := slices.IndexFunc(l.p.s.Peers, func(p Peer) bool { return p.ID == it.Owner })
 	if pipe >= 0 && peer >= 0 {
 		l.p.r.Known(peer, pipe, l.p.at())
 	}
@@ -72,7 +74,7 @@ func (l *lan) known(it jxtabridge.Item) {
 // begin lets all peers dial in.
 func (l *lan) begin() {
 	for i, peer := range l.p.s.Peers {
-		e := &edge{index: i, node: l.p.node(peer.Edge), conn: jxtabridge.ConnID(i + 1)}
+		e := &edge{index: i, node: l.p.node(peer.Edge), conn: site.ConnID(i + 1)}
 		e.peer = edgepeer.New(edgepeer.Config{ID: peer.ID, Name: peer.Name, Rand: rand.New(rand.NewPCG(l.p.o.Seed, uint64(i)))})
 		l.peers = append(l.peers, e)
 		l.conns[e.conn] = e
@@ -111,24 +113,25 @@ func (l *lan) step(e *edge, ev edgepeer.Event) {
 // output carries out what a bridge wants done towards its peers.
 func (l *lan) output(n *sim.Node, out gateway.Output) {
 	w := l.p.w
-	for _, line := range out.Welcome {
-		e := l.conns[line.Conn]
-		w.At(0, func() { l.step(e, edgepeer.Welcomed{Welcome: line.Line}) })
-	}
-	for _, s := range out.Send {
-		e, body := l.conns[s.Conn], slices.Clone(s.Body)
-		w.At(0, func() {
-			l.step(e, edgepeer.Received{Body: body})
-			if s.Token != 0 {
-				w.Tell(n, jxtabridge.Written{Conn: s.Conn, Token: s.Token})
-			}
-		})
-	}
-	for _, conn := range out.Close {
+	for _, o := range out.LAN {
+		conn, _ := o.Concerns()
 		e := l.conns[conn]
-		w.At(0, func() {
-			l.p.res.Problem("the gateway of the %s closed the connection of peer %s at %.1f s", n.Name, l.p.s.Peers[e.index].Name, l.p.at().Seconds())
-			l.step(e, edgepeer.Lost{})
-		})
+		switch o := o.Order.(type) {
+		case jxtabridge.Welcome:
+			w.At(0, func() { l.step(e, edgepeer.Welcomed{Welcome: o.Line}) })
+		case jxtabridge.Send:
+			body := slices.Clone(o.Body)
+			w.At(0, func() {
+				l.step(e, edgepeer.Received{Body: body})
+				if o.Token != 0 {
+					w.Tell(n, jxtabridge.Written{Conn: o.Conn, Token: o.Token})
+				}
+			})
+		case jxtabridge.Close:
+			w.At(0, func() {
+				l.p.res.Problem("the gateway of the %s closed the connection of peer %s at %.1f s", n.Name, l.p.s.Peers[e.index].Name, l.p.at().Seconds())
+				l.step(e, edgepeer.Lost{})
+			})
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/edgepeer"
 	"aldis/internal/rules/filter"
+	"aldis/internal/site"
 )
 
 // seafarer is an edge peer at a node, in front of the real bridge.
@@ -20,7 +21,7 @@ type seafarer struct {
 	*edgepeer.Peer
 	w       *World
 	n       *Node
-	conn    jxtabridge.ConnID
+	conn    site.ConnID
 	due     time.Time
 	answers map[string]time.Time // name of what was found -> when first
 }
@@ -35,24 +36,26 @@ func peopled(t *testing.T, name string, rules func(id uint16) []filter.Rule) (w 
 			g.Filter = filter.New(rules(n.ID))
 			cfg := jxtabridge.Config{Name: n.Name, Address: fmt.Sprintf("10.20.%d.1:9701", n.ID), Identity: jxtabridge.Identity{Peer: parts.Unique()},
 				Hold: gateway.Hold(c.Profile), AskAfter: gateway.AskAfter(c.Profile), Filter: g.Filter}
-			g.Bridge = func(memories []jxtabridge.Memory) (gateway.Bridge, error) { return jxtabridge.New(cfg, memories), nil }
+			g.Faces[site.JXTA] = func(memories []site.Memory) (gateway.Face, error) { return jxtabridge.New(cfg, memories), nil }
 		}
 		c.LAN = func(n *Node, out gateway.Output) {
 			p := peers[n.ID-1]
-			for _, line := range out.Welcome {
-				p.w.At(0, func() { p.step(edgepeer.Welcomed{Welcome: line.Line}) })
-			}
-			for _, s := range out.Send {
-				body := slices.Clone(s.Body)
-				p.w.At(0, func() {
-					p.step(edgepeer.Received{Body: body})
-					p.w.Tell(n, jxtabridge.Written{Conn: s.Conn, Token: s.Token})
-				})
+			for _, o := range out.LAN {
+				switch o := o.Order.(type) {
+				case jxtabridge.Welcome:
+					p.w.At(0, func() { p.step(edgepeer.Welcomed{Welcome: o.Line}) })
+				case jxtabridge.Send:
+					body := slices.Clone(o.Body)
+					p.w.At(0, func() {
+						p.step(edgepeer.Received{Body: body})
+						p.w.Tell(n, jxtabridge.Written{Conn: o.Conn, Token: o.Token})
+					})
+				}
 			}
 		}
 	})
 	for i, n := range w.Nodes {
-		p := &seafarer{w: w, n: n, conn: jxtabridge.ConnID(i + 1), answers: map[string]time.Time{}}
+		p := &seafarer{w: w, n: n, conn: site.ConnID(i + 1), answers: map[string]time.Time{}}
 		p.Peer = edgepeer.New(edgepeer.Config{ID: peerID(n.ID), Name: n.Name, Rand: rand.New(rand.NewPCG(31, uint64(i)))})
 		peers[i] = p
 		local := fmt.Sprintf("10.20.%d.2:4711", n.ID)

@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
-	"aldis/internal/jxtabridge"
 	"aldis/internal/rules/filter"
+	"aldis/internal/site"
 )
 
-func specItem(i int) jxtabridge.Item {
+func specItem(i int) site.Item {
 	doc := fmt.Sprintf(`<jxta:MSA><MSID>urn:jxta:uuid-%032X%032X06</MSID><Name>JXTASPEC:track service %d</Name><Crtr>aldis</Crtr>`+
 		`<SURI>urn:track</SURI><Vers>1.0</Vers><jxta:PipeAdvertisement><Id>urn:jxta:uuid-59616261646162614E50472050325033%032X04</Id>`+
 		`<Type>JxtaPropagate</Type><Name>track %d</Name></jxta:PipeAdvertisement></jxta:MSA>`, i*7919+1, i*104729+3, i, i*15485863+5, i)
-	return jxtabridge.Item{Kind: jxtabridge.ItemAdv, Group: "jxta-NetGroup", Peer: peerID(1), ID: fmt.Sprintf("uuid-%032X%032X06", i*7919+1, i*104729+3),
+	return site.Item{Kind: site.Document, Scope: "jxta-NetGroup", Owner: peerID(1), ID: fmt.Sprintf("uuid-%032X%032X06", i*7919+1, i*104729+3),
 		Sub: 2, Doc: []byte(doc), Expires: Epoch.Add(2 * time.Hour)}
 }
 
@@ -42,7 +42,7 @@ func TestWhatNobodyUsesCostsNothing(t *testing.T) {
 		w.Run(time.Minute)
 		want := map[string]int{"all": 200, "asked": 1}[name]
 		if name == "asked" {
-			ship.Site.Put(w, jxtabridge.Item{Kind: jxtabridge.ItemAsk, Group: "jxta-NetGroup", ID: "Name=JXTASPEC:track service 7", Sub: 2, Expires: Epoch.Add(time.Hour)})
+			ship.Site.Put(w, site.Item{Kind: site.Question, Scope: "jxta-NetGroup", ID: "Name=JXTASPEC:track service 7", Sub: 2, Expires: Epoch.Add(time.Hour)})
 			w.Run(30 * time.Second)
 			if len(hq.Site.Far[2]) != 1 {
 				t.Fatal("the question has not arrived")
@@ -65,7 +65,7 @@ func TestWhatNobodyUsesCostsNothing(t *testing.T) {
 }
 
 func TestRuleKeepsItemsFromOneSite(t *testing.T) {
-	w := world(t, 3, "iridium-dialup", 12, rules(filter.Rule{Direction: filter.Out, Site: 2, Type: filter.Spec, Action: filter.Local}))
+	w := world(t, 3, "iridium-dialup", 12, rules(filter.Rule{Direction: site.Out, Site: 2, Type: filter.Spec, Action: filter.Local}))
 	hq := w.Nodes[0]
 	hq.Site.Put(w, specItem(1))
 	hq.Site.Put(w, pipeItem(1, pipeHQ))
@@ -74,7 +74,7 @@ func TestRuleKeepsItemsFromOneSite(t *testing.T) {
 		t.Errorf("the sites know %d and %d items, want 1 and 2", a, b)
 	}
 	// Another rule at the next start takes back what has crossed.
-	hq.cfg.Filter = filter.New([]filter.Rule{{Direction: filter.Out, Site: 3, Type: filter.Spec, Action: filter.Deny}})
+	hq.cfg.Filter = filter.New([]filter.Rule{{Direction: site.Out, Site: 3, Type: filter.Spec, Action: filter.Deny}})
 	w.Kill(hq, time.Second)
 	w.Run(5 * time.Minute)
 	if a, b := len(w.Nodes[1].Site.Far[1]), len(w.Nodes[2].Site.Far[1]); a != 2 || b != 1 {
@@ -113,8 +113,8 @@ func TestRateOfARuleHoldsItems(t *testing.T) {
 func TestRulesForMessages(t *testing.T) {
 	w := world(t, 2, "iridium-dialup", 14, rules(
 		filter.Rule{Type: filter.Message, Pipe: pipeShip, Action: filter.Local},
-		filter.Rule{Direction: filter.In, Type: filter.Message, Least: 300, Action: filter.Deny},
-		filter.Rule{Direction: filter.Out, Type: filter.Message, Rate: filter.Rate{Count: 5, Per: time.Minute}},
+		filter.Rule{Direction: site.In, Type: filter.Message, Least: 300, Action: filter.Deny},
+		filter.Rule{Direction: site.Out, Type: filter.Message, Rate: filter.Rate{Count: 5, Per: time.Minute}},
 	))
 	hq, ship := w.Nodes[0], w.Nodes[1]
 	w.Run(10 * time.Second)

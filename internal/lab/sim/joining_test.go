@@ -6,16 +6,17 @@ import (
 	"time"
 
 	"aldis/internal/jxtabridge"
+	"aldis/internal/site"
 )
 
 // fifty are the items that fifty peers bring when they join: each itself and an open pipe.
-func fifty() (items []jxtabridge.Item) {
+func fifty() (items []site.Item) {
 	for i := range 50 {
 		id := fmt.Sprintf("cbid-59616261646162614A78746150325033%08X155EBF440C2B9C89E114D3E203", 0x9E3779B1*uint32(i+1))
 		doc := fmt.Sprintf("<jxta:PA><PID>urn:jxta:%s</PID><GID>urn:jxta:jxta-NetGroup</GID><Name>console %d</Name></jxta:PA>", id, i)
 		items = append(items,
-			jxtabridge.Item{Kind: jxtabridge.ItemPeer, Group: "jxta-NetGroup", Peer: id, Doc: []byte(doc), Signed: true},
-			jxtabridge.Item{Kind: jxtabridge.ItemPipe, Group: "jxta-NetGroup", Peer: id, Sub: jxtabridge.PipeUnicast,
+			site.Item{Kind: site.Endpoint, Scope: "jxta-NetGroup", Owner: id, Doc: []byte(doc), Variant: true},
+			site.Item{Kind: site.Listener, Scope: "jxta-NetGroup", Owner: id, Sub: jxtabridge.PipeUnicast,
 				ID: fmt.Sprintf("uuid-59616261646162614E50472050325033%032X04", uint64(i+1)*0x9E3779B97F4A7C15)})
 	}
 	return items

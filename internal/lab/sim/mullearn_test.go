@@ -9,8 +9,8 @@ import (
 
 	"aldis/internal/gateway"
 	"aldis/internal/jxta"
-	"aldis/internal/jxtabridge"
 	"aldis/internal/link/compact"
+	"aldis/internal/site"
 )
 
 var trackWords = &compact.Words{Services: []string{"x"}, Units: []string{"x"}, Places: []string{"x"}, First: []string{"x"}, Last: []string{"x"}, Titles: []string{"x"}}
@@ -21,8 +21,8 @@ func recordTracks(w *World, from *Node, to []uint16, n int, every time.Duration)
 	list := []*compact.Track{m.Track(), m.Track(), m.Track()}
 	sent := &[]offered{}
 	for i := range n {
-		p := jxtabridge.Payload{Wire: true, Group: "jxta-NetGroup", Pipe: pipeHQ, Src: peerID(from.ID), MsgID: fmt.Sprint(from.ID, i),
-			Elements: []jxta.Element{{Namespace: "trk", Name: "body", Data: compact.Texts(list, 200)}}}
+		p := site.Message{Published: true, Scope: "jxta-NetGroup", Topic: pipeHQ, From: peerID(from.ID), ID: fmt.Sprint(from.ID, i),
+			Parts: []jxta.Element{{Namespace: "trk", Name: "body", Data: compact.Texts(list, 200)}}}
 		w.At(time.Duration(i)*every+time.Second, func() {
 			*sent = append(*sent, offered{w.Now, p})
 			from.Site.Send(w, p, to...)
@@ -44,13 +44,13 @@ func eachOnce(t *testing.T, w *World, at *Site, from uint16, sent []offered) {
 	t.Helper()
 	want := map[string]int{}
 	for _, o := range sent {
-		want[string(o.payload.Elements[0].Data)]++
+		want[string(o.payload.Parts[0].Data)]++
 	}
 	n := 0
 	for _, g := range at.Got {
 		if g.From == from {
 			n++
-			want[string(g.Payload.Elements[0].Data)]--
+			want[string(g.Payload.Parts[0].Data)]--
 		}
 	}
 	for text, left := range want {

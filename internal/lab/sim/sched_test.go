@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
-	"aldis/internal/jxtabridge"
 	"aldis/internal/rules/mark"
+	"aldis/internal/site"
 )
 
 // urgency gives every gateway rules: pipeShip's messages are flash; text that begins with TRK; is of a track; what begins
@@ -23,26 +23,26 @@ func urgency(t *testing.T) func(*Config) {
 	return func(c *Config) {
 		c.Configure = func(n *Node, g *gateway.Config) {
 			g.Messages = []mark.Rule{
-				{Pipe: pipeShip, Precedence: mark.Flash},
+				{Pipe: pipeShip, Precedence: site.Flash},
 				{Element: "old", Expires: time.Minute},
-				{Element: "low", Precedence: mark.Deferred},
-				{Element: "track", Precedence: mark.Priority, Supersede: "track", Pattern: pattern},
+				{Element: "low", Precedence: site.Deferred},
+				{Element: "track", Precedence: site.Priority, Supersede: "track", Pattern: pattern},
 			}
 		}
 	}
 }
 
 // named is a message whose only element has this name and begins with text.
-func named(name, text string, octets int) jxtabridge.Payload {
+func named(name, text string, octets int) site.Message {
 	p := track(1, pipeHQ, len(text)+7*int(text[len(text)-1]), octets)
-	p.Elements[0].Name = name
-	copy(p.Elements[0].Data, text)
+	p.Parts[0].Name = name
+	copy(p.Parts[0].Data, text)
 	return p
 }
 
 func arrivals(n *Node, name string) (got []Got) {
 	for _, g := range n.Site.Got {
-		if g.Payload.Elements[0].Name == name {
+		if g.Payload.Parts[0].Name == name {
 			got = append(got, g)
 		}
 	}
@@ -73,7 +73,7 @@ func TestFlashOvertakes(t *testing.T) {
 			}
 			place := 0
 			for i, g := range hq.Site.Got {
-				if g.Payload.Pipe == pipeShip {
+				if g.Payload.Topic == pipeShip {
 					place = i
 					t.Logf("%s: after %v, behind %d of 40; the last routine one after %v", tt.profile, g.At.Sub(sent), i, hq.Site.Got[40].At.Sub(sent))
 					if g.At.Sub(sent) > tt.within {
@@ -83,7 +83,7 @@ func TestFlashOvertakes(t *testing.T) {
 			}
 			routine := append(append([]Got(nil), hq.Site.Got[:place]...), hq.Site.Got[place+1:]...)
 			for i, g := range routine {
-				if !bytes.HasPrefix(g.Payload.Elements[0].Data, fmt.Appendf(nil, "2;%d;", i)) {
+				if !bytes.HasPrefix(g.Payload.Parts[0].Data, fmt.Appendf(nil, "2;%d;", i)) {
 					t.Fatalf("the routine ones are out of order at %d", i)
 				}
 			}
@@ -112,7 +112,7 @@ func TestNewestPictureAfterAnOutage(t *testing.T) {
 	for _, g := range hq.Site.Got {
 		var id string
 		var update int
-		fmt.Sscanf(string(g.Payload.Elements[0].Data), "TRK;%5s;update=%d;", &id, &update)
+		fmt.Sscanf(string(g.Payload.Parts[0].Data), "TRK;%5s;update=%d;", &id, &update)
 		if last, ok := newest[id]; ok && last >= update {
 			t.Errorf("%s: update %d behind %d", id, update, last)
 		}
@@ -188,7 +188,7 @@ func TestFullStore(t *testing.T) {
 	s := ship.GW.Status(w.Now).Peers[0]
 	flashes := 0
 	for _, g := range hq.Site.Got {
-		if g.Payload.Pipe == pipeShip {
+		if g.Payload.Topic == pipeShip {
 			flashes++
 		}
 	}
@@ -224,7 +224,7 @@ func TestCrashesOfTheQueue(t *testing.T) {
 		w.Run(40 * time.Minute)
 		last, count := map[string]int{}, map[string]int{} // of each kind, and of each track
 		for _, g := range hq.Site.Got {
-			e := g.Payload.Elements[0]
+			e := g.Payload.Parts[0]
 			fields := strings.Split(string(e.Data), ";")
 			what, number := e.Name, fields[1]
 			if e.Name == "track" {
@@ -271,7 +271,7 @@ func TestFlashOverPMul(t *testing.T) {
 			t.Fatalf("%d of 41 arrived\n%s", len(hq.Site.Got), tail(w.Notes))
 		}
 		for i, g := range hq.Site.Got {
-			if g.Payload.Pipe == pipeShip {
+			if g.Payload.Topic == pipeShip {
 				t.Logf("after %v, behind %d of 40; the last routine one after %v", g.At.Sub(sent), i, hq.Site.Got[40].At.Sub(sent))
 				if i > 20 {
 					t.Errorf("flash behind %d of 40", i)
@@ -301,8 +301,8 @@ func TestNewestPictureAfterSilence(t *testing.T) {
 			t.Errorf("%s has %d messages, want the newest of twenty tracks\n%s", n.Name, len(n.Site.Got), tail(w.Notes))
 		}
 		for _, g := range n.Site.Got {
-			if !bytes.Contains(g.Payload.Elements[0].Data, []byte("update=9;")) {
-				t.Errorf("%s has %q", n.Name, g.Payload.Elements[0].Data[:24])
+			if !bytes.Contains(g.Payload.Parts[0].Data, []byte("update=9;")) {
+				t.Errorf("%s has %q", n.Name, g.Payload.Parts[0].Data[:24])
 			}
 		}
 	}

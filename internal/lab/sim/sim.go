@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
-	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/linkemu"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
+	"aldis/internal/site"
 )
 
 var group = netip.MustParseAddrPort("239.1.1.1:7142")
@@ -104,7 +104,8 @@ func New(cfg Config) (*World, error) {
 	for _, n := range w.Nodes {
 		n.cfg = gateway.Config{ID: n.ID, Name: n.Name, Profile: cfg.Profile, Shore: n.ID == 1 && !cfg.Profile.Shared,
 			Key: seal.Key{1, 2, 3}, Store: w.rng.Uint32(),
-			Bridge: func([]jxtabridge.Memory) (gateway.Bridge, error) { n.Site.restated = false; return n.Site, nil }}
+			Faces: map[site.Face]func([]site.Memory) (gateway.Face, error){
+				site.JXTA: func([]site.Memory) (gateway.Face, error) { n.Site.restated = false; return n.Site, nil }}}
 		if cfg.Group {
 			n.cfg.Group = group
 		}
@@ -263,8 +264,13 @@ func (w *World) step(n *Node, ev gateway.Event) {
 	}
 }
 
-// Tell gives a node's bridge an event of its LAN, now.
-func (w *World) Tell(n *Node, ev jxtabridge.Event) { w.step(n, gateway.LAN{Event: ev}) }
+// Tell gives a node's JXTA face an event of its LAN, now.
+func (w *World) Tell(n *Node, ev site.Event) { w.TellFace(n, site.JXTA, ev) }
+
+// TellFace gives one of a node's faces an event of its LAN, now.
+func (w *World) TellFace(n *Node, face site.Face, ev site.Event) {
+	w.step(n, gateway.LAN{Face: face, Event: ev})
+}
 
 // link steps the emulator and delivers.
 func (w *World) link(ev linkemu.Event) {

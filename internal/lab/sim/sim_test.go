@@ -12,6 +12,7 @@ import (
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/link/profile"
+	"aldis/internal/site"
 )
 
 const (
@@ -23,7 +24,7 @@ func peerID(n uint16) string {
 	return fmt.Sprintf("cbid-59616261646162614A78746150325033%02X569155EBF440C2B9C89E114D3E269303", n)
 }
 
-func track(from uint16, pipe string, i, octets int) jxtabridge.Payload {
+func track(from uint16, pipe string, i, octets int) site.Message {
 	body := bytes.Repeat([]byte{'x'}, octets)
 	rng := uint32(i)*2654435761 + uint32(from)
 	for k := range body { // incompressible, so that the figures are those of any text
@@ -31,20 +32,20 @@ func track(from uint16, pipe string, i, octets int) jxtabridge.Payload {
 		body[k] = byte(rng >> 24)
 	}
 	copy(body, fmt.Sprintf("%d;%d;", from, i))
-	return jxtabridge.Payload{Wire: true, Group: "jxta-NetGroup", Pipe: pipe, Src: peerID(from), MsgID: fmt.Sprint(from, i),
-		Elements: []jxta.Element{{Namespace: "trk", Name: "body", Data: body}}}
+	return site.Message{Published: true, Scope: "jxta-NetGroup", Topic: pipe, From: peerID(from), ID: fmt.Sprint(from, i),
+		Parts: []jxta.Element{{Namespace: "trk", Name: "body", Data: body}}}
 }
 
 // textTrack is a report as a ship would send it: readable, and like the one before.
-func textTrack(from uint16, pipe string, i int) jxtabridge.Payload {
+func textTrack(from uint16, pipe string, i int) site.Message {
 	p := track(from, pipe, i, 1)
-	p.Elements[0].Data = fmt.Appendf(nil, "TRK;ship%d;%06d;2026-11-20T12:%02d:%02dZ;N59.%04d;E005.%04d;course=%03d;speed=%02d.%d;depth=%d;status=under way using engine;source=own sensor;remark=none to report",
+	p.Parts[0].Data = fmt.Appendf(nil, "TRK;ship%d;%06d;2026-11-20T12:%02d:%02dZ;N59.%04d;E005.%04d;course=%03d;speed=%02d.%d;depth=%d;status=under way using engine;source=own sensor;remark=none to report",
 		from, i, i/12%60, i*5%60, 1234+7*i, 4321+11*i, (45+i)%360, 12+i%3, i%10, 80+i%17)
 	return p
 }
 
-func pipeItem(n uint16, pipe string) jxtabridge.Item {
-	return jxtabridge.Item{Kind: jxtabridge.ItemPipe, Group: "jxta-NetGroup", Peer: peerID(n), ID: pipe, Sub: jxtabridge.PipePropagate}
+func pipeItem(n uint16, pipe string) site.Item {
+	return site.Item{Kind: site.Listener, Scope: "jxta-NetGroup", Owner: peerID(n), ID: pipe, Sub: jxtabridge.PipePropagate}
 }
 
 func load(t *testing.T, name string) profile.Profile {
@@ -71,7 +72,7 @@ func world(t *testing.T, nodes int, name string, seed uint64, change ...func(*Co
 
 type offered struct {
 	at      time.Time
-	payload jxtabridge.Payload
+	payload site.Message
 }
 
 // tracks lets from send n tracks to to, one every interval, and returns what it will have sent.
@@ -102,7 +103,7 @@ func once(t *testing.T, w *World, at *Site, from uint16, sent []offered) []time.
 	var latency []time.Duration
 	for i, g := range got {
 		want := sent[i].payload
-		want.MsgID = g.Payload.MsgID
+		want.ID = g.Payload.ID
 		if !reflect.DeepEqual(g.Payload, want) {
 			t.Fatalf("message %d of node %d arrived as %+v", i, from, g.Payload)
 		}
@@ -208,7 +209,7 @@ func TestTracksCostWhatChanged(t *testing.T) {
 	once(t, w, hq.Site, 2, *up)
 	up1, down1 := w.Octets(ship)
 	each := (up1 - up0 + down1 - down0) / 120
-	t.Logf("%d octets up, %d down, %d for each message of %d with IP, UDP, seal and receipts", up1-up0, down1-down0, each, len((*up)[5].payload.Elements[0].Data))
+	t.Logf("%d octets up, %d down, %d for each message of %d with IP, UDP, seal and receipts", up1-up0, down1-down0, each, len((*up)[5].payload.Parts[0].Data))
 	if each > 100 {
 		t.Errorf("%d octets for each message, want at most 100", each)
 	}
@@ -379,7 +380,7 @@ func TestThreeShips(t *testing.T) {
 func TestStateFollowsChanges(t *testing.T) {
 	w := world(t, 2, "iridium-dialup", 3)
 	hq, ship := w.Nodes[0], w.Nodes[1]
-	adv := jxtabridge.Item{Kind: jxtabridge.ItemAdv, Group: "jxta-NetGroup", Peer: peerID(1), ID: "uuid-0102", Sub: 2,
+	adv := site.Item{Kind: site.Document, Scope: "jxta-NetGroup", Owner: peerID(1), ID: "uuid-0102", Sub: 2,
 		Doc: bytes.Repeat([]byte("<Desc>a service</Desc>"), 200), Expires: Epoch.Add(2 * time.Hour)}
 	hq.Site.Put(w, adv)
 	hq.Site.Put(w, pipeItem(1, pipeHQ))
@@ -404,8 +405,8 @@ func TestStateFollowsChanges(t *testing.T) {
 func TestRepublishedAdvertisement(t *testing.T) {
 	w := world(t, 2, "iridium-dialup", 5)
 	hq, ship := w.Nodes[0], w.Nodes[1]
-	adv := jxtabridge.Item{Kind: jxtabridge.ItemAdv, Group: "jxta-NetGroup", Peer: peerID(1), ID: "uuid-0102", Sub: 2,
-		Doc: track(1, pipeHQ, 1, 900).Elements[0].Data, To: []uint16{2}, Home: true}
+	adv := site.Item{Kind: site.Document, Scope: "jxta-NetGroup", Owner: peerID(1), ID: "uuid-0102", Sub: 2,
+		Doc: track(1, pipeHQ, 1, 900).Parts[0].Data, To: []uint16{2}, Home: true}
 	again := func() {
 		adv.Expires = w.Now.Add(2 * time.Hour)
 		hq.Site.Put(w, adv)

@@ -3,38 +3,38 @@ package sim
 import (
 	"time"
 
-	"aldis/internal/gateway"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/site"
 )
 
 // Got is a message that a Site was handed.
 type Got struct {
 	At      time.Time
 	From    uint16
-	Payload jxtabridge.Payload
+	Payload site.Message
 }
 
 // Site is the LAN side of a Node: its items, what it wants carried, what it was told and handed. It outlives crashes
 // of the gateway, as peers do.
 type Site struct {
 	Node  *Node
-	Items map[string]jxtabridge.Item            // what this site has
-	Far   map[uint16]map[string]jxtabridge.Item // what it was told of others
+	Items map[string]site.Item            // what this site has
+	Far   map[uint16]map[string]site.Item // what it was told of others
 	Got   []Got
 	// Keep holds back Done: the messages wait for local peers until Release.
 	Keep bool
 
 	restated bool
-	pending  jxtabridge.Output
+	pending  site.Output
 	news     []Got // handed over by a Step that is not committed
-	offered  jxtabridge.Output
+	offered  site.Output
 	kept     []uint64
 }
 
 // Put changes an item of the site.
-func (s *Site) Put(w *World, it jxtabridge.Item) {
+func (s *Site) Put(w *World, it site.Item) {
 	if s.Items == nil {
-		s.Items = map[string]jxtabridge.Item{}
+		s.Items = map[string]site.Item{}
 	}
 	if it.Gone {
 		delete(s.Items, it.Key())
@@ -46,8 +46,8 @@ func (s *Site) Put(w *World, it jxtabridge.Item) {
 }
 
 // Send hands the gateway a message for other sites. Until the gateway has it durably, the peer offers it again.
-func (s *Site) Send(w *World, p jxtabridge.Payload, sites ...uint16) {
-	s.pending.Carry = append(s.pending.Carry, jxtabridge.Carry{Sites: sites, Payload: p})
+func (s *Site) Send(w *World, p site.Message, sites ...uint16) {
+	s.pending.Carry = append(s.pending.Carry, site.Carry{Sites: sites, Message: p})
 	s.poke(w)
 }
 
@@ -60,12 +60,23 @@ func (s *Site) Release(w *World) {
 }
 
 func (s *Site) poke(w *World) {
-	w.At(0, func() { w.step(s.Node, gateway.LAN{Event: jxtabridge.Closed{}}) })
+	w.At(0, func() { w.Tell(s.Node, poked{}) })
 }
 
+// poked: the site has something to say.
+type poked struct{}
+
+func (poked) FaceEvent() {}
+
+// DescribeItem is what the rules see of an item: JXTA's, for the words of a Site are those of JXTA peers.
+func (s *Site) DescribeItem(it site.Item) site.Subject { return jxtabridge.DescribeItem(it) }
+
+// DescribeMessage is what the rules see of a message.
+func (s *Site) DescribeMessage(m *site.Message) site.Subject { return jxtabridge.DescribeMessage(m) }
+
 // Step is the gateway's view of the site.
-func (s *Site) Step(now time.Time, ev jxtabridge.Event) (out jxtabridge.Output) {
-	out, s.pending = s.pending, jxtabridge.Output{}
+func (s *Site) Step(now time.Time, ev site.Event) (out site.Output) {
+	out, s.pending = s.pending, site.Output{}
 	s.offered.Carry = append(s.offered.Carry, out.Carry...)
 	if !s.restated {
 		s.restated = true
@@ -75,26 +86,26 @@ func (s *Site) Step(now time.Time, ev jxtabridge.Event) (out jxtabridge.Output) 
 		}
 	}
 	switch ev := ev.(type) {
-	case jxtabridge.FarPayload:
-		s.news = append(s.news, Got{now, ev.Site, ev.Payload})
+	case site.FarMessage:
+		s.news = append(s.news, Got{now, ev.Site, ev.Message})
 		if s.Keep {
 			s.kept = append(s.kept, ev.Token)
 		} else {
 			out.Done = append(out.Done, ev.Token)
 		}
-	case jxtabridge.FarItem:
+	case site.FarItem:
 		if s.Far == nil {
-			s.Far = map[uint16]map[string]jxtabridge.Item{}
+			s.Far = map[uint16]map[string]site.Item{}
 		}
 		if s.Far[ev.Site] == nil {
-			s.Far[ev.Site] = map[string]jxtabridge.Item{}
+			s.Far[ev.Site] = map[string]site.Item{}
 		}
 		if ev.Item.Gone {
 			delete(s.Far[ev.Site], ev.Item.Key())
 		} else {
 			s.Far[ev.Site][ev.Item.Key()] = ev.Item
 		}
-	case jxtabridge.SiteLost:
+	case site.SiteLost:
 		delete(s.Far, ev.Site)
 	}
 	return out
@@ -106,17 +117,17 @@ func (s *Site) commit() {
 		s.Got = append(s.Got, s.news...)
 	} else {
 		for _, g := range s.news { // handed over once each, however often the gateway restarts
-			if !s.has(g.Payload.MsgID) {
+			if !s.has(g.Payload.ID) {
 				s.Got = append(s.Got, g)
 			}
 		}
 	}
-	s.news, s.offered = nil, jxtabridge.Output{}
+	s.news, s.offered = nil, site.Output{}
 }
 
 func (s *Site) has(id string) bool {
 	for _, g := range s.Got {
-		if g.Payload.MsgID == id {
+		if g.Payload.ID == id {
 			return true
 		}
 	}
@@ -126,5 +137,5 @@ func (s *Site) has(id string) bool {
 // forget: the last Step never happened; the local peers offer again what they offered.
 func (s *Site) forget() {
 	s.pending.Carry = append(s.offered.Carry, s.pending.Carry...)
-	s.news, s.offered, s.kept = nil, jxtabridge.Output{}, nil
+	s.news, s.offered, s.kept = nil, site.Output{}, nil
 }

@@ -11,13 +11,13 @@ import (
 	"strconv"
 	"strings"
 
-	"aldis/internal/jxtabridge"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
 	"aldis/internal/norm/elide"
+	"aldis/internal/site"
 )
 
 const (
@@ -444,7 +444,7 @@ func (l *linkAnalyser) data(d *direction, s *segment, f frame.Data) string {
 // earlier is a message that later ones may be coded after: its flow, and what it carries, nil when that is no payload.
 type earlier struct {
 	flow    uint32
-	payload *jxtabridge.Payload
+	payload *site.Message
 }
 
 // Of messages before their turn.
@@ -528,7 +528,7 @@ func (l *linkAnalyser) envelope(d *direction, s *segment, flows map[uint32]envel
 	case m.Payload != nil:
 		kind = "payload"
 		l.payload(d, s, m.Payload)
-	case slices.ContainsFunc(m.Items, func(it jxtabridge.Item) bool { return it.Kind == jxtabridge.ItemAdv }):
+	case slices.ContainsFunc(m.Items, func(it site.Item) bool { return it.Kind == site.Document }):
 		kind = "advertisement"
 		l.services(d, s, m.Items)
 	}
@@ -537,11 +537,11 @@ func (l *linkAnalyser) envelope(d *direction, s *segment, flows map[uint32]envel
 }
 
 // services tells of the services that a site has.
-func (l *linkAnalyser) services(d *direction, s *segment, items []jxtabridge.Item) {
+func (l *linkAnalyser) services(d *direction, s *segment, items []site.Item) {
 	for _, it := range items {
-		if name := field(it.Doc, "Name"); it.Kind == jxtabridge.ItemAdv && name != "" && bytes.Contains(it.Doc, msaName) {
+		if name := field(it.Doc, "Name"); it.Kind == site.Document && name != "" && bytes.Contains(it.Doc, msaName) {
 			l.a.emit(Event{
-				Event: EventPublish, From: nodeName(d.nodes.from), To: nodeName(d.nodes.to), Origin: it.Peer, at: s.at, Name: name,
+				Event: EventPublish, From: nodeName(d.nodes.from), To: nodeName(d.nodes.to), Origin: it.Owner, at: s.at, Name: name,
 				ID: it.ID, Pipe: unique(field(it.Doc, "Id")), Kind: "propagate", Octets: len(it.Doc),
 			})
 		}
@@ -549,13 +549,13 @@ func (l *linkAnalyser) services(d *direction, s *segment, items []jxtabridge.Ite
 }
 
 // payload tells of an application's message.
-func (l *linkAnalyser) payload(d *direction, s *segment, p *jxtabridge.Payload) {
-	ev := Event{Event: EventSend, From: nodeName(d.nodes.from), To: nodeName(d.nodes.to), Origin: p.Src, Pipe: p.Pipe, Kind: "propagate", at: s.at}
-	if !p.Wire {
+func (l *linkAnalyser) payload(d *direction, s *segment, p *site.Message) {
+	ev := Event{Event: EventSend, From: nodeName(d.nodes.from), To: nodeName(d.nodes.to), Origin: p.From, Pipe: p.Topic, Kind: "propagate", at: s.at}
+	if !p.Published {
 		ev.Kind, ev.Pipe = "unicast", unique(p.Param)
 	}
-	for i := range p.Elements {
-		e := &p.Elements[i]
+	for i := range p.Parts {
+		e := &p.Parts[i]
 		name := e.Name
 		if e.Namespace != "" {
 			name = e.Namespace + ":" + name

@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
-	"aldis/internal/jxtabridge"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
 	"aldis/internal/pmul"
+	"aldis/internal/site"
 )
 
 var linkKey = seal.Key{1, 2, 3}
@@ -73,9 +73,9 @@ const pipeID = "uuid-59616261646162614E504720503250330D0AABCDEF1234567890ABCDEF1
 
 func track(t *testing.T, text string, flow uint32, define bool) []byte {
 	t.Helper()
-	m := envelope.Message{Payload: &jxtabridge.Payload{
-		Group: "jxta-NetGroup", Wire: true, Pipe: pipeID, Src: "uuid-59616261646162614A7874615032503301234567890123456789012345678901" + "03",
-		Elements: []jxta.Element{{Namespace: "trk", Name: "body", Data: []byte(text)}},
+	m := envelope.Message{Payload: &site.Message{
+		Scope: "jxta-NetGroup", Published: true, Topic: pipeID, From: "uuid-59616261646162614A7874615032503301234567890123456789012345678901" + "03",
+		Parts: []jxta.Element{{Namespace: "trk", Name: "body", Data: []byte(text)}},
 	}}
 	b, err := envelope.Append(nil, m, flow, define)
 	if err != nil {
@@ -217,11 +217,11 @@ func TestLinkHistory(t *testing.T) {
 	const first, end, lag = 3, 60, 3 // receipts come so many messages later
 	var coder compact.Coder
 	var held envelope.Histories
-	var sent []*jxtabridge.Payload
+	var sent []*site.Message
 	for n := uint64(first); n < end; n++ {
-		p := &jxtabridge.Payload{
-			Group: "jxta-NetGroup", Wire: true, Pipe: pipeID, Src: "uuid-59616261646162614A78746150325033" + strings.Repeat("AB", 16) + "03",
-			Elements: []jxta.Element{{Namespace: "trk", Name: "body", Data: fmt.Appendf(nil, "TRK;ship;%d;N59.12%02d;E005.43%02d;steady as she goes", n, n, n)}},
+		p := &site.Message{
+			Scope: "jxta-NetGroup", Published: true, Topic: pipeID, From: "uuid-59616261646162614A78746150325033" + strings.Repeat("AB", 16) + "03",
+			Parts: []jxta.Element{{Namespace: "trk", Name: "body", Data: fmt.Appendf(nil, "TRK;ship;%d;N59.12%02d;E005.43%02d;steady as she goes", n, n, n)}},
 		}
 		sent = append(sent, p)
 		if n >= first+lag {

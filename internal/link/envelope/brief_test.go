@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"aldis/internal/jxta"
-	"aldis/internal/jxtabridge"
 	"aldis/internal/link/compact"
+	"aldis/internal/site"
 )
 
 // A message of a known flow costs its flow's number, one codec for each element, and what the codec makes of it.
@@ -22,12 +22,12 @@ func TestBrief(t *testing.T) {
 		random[i] = byte(i*i*7 + i>>3*91)
 	}
 	two := track(100)
-	two.Elements = append(two.Elements, jxta.Element{Namespace: "trk", Name: "more", Data: random}, jxta.Element{Namespace: "trk", Name: "none", Data: []byte{}})
+	two.Parts = append(two.Parts, jxta.Element{Namespace: "trk", Name: "more", Data: random}, jxta.Element{Namespace: "trk", Name: "none", Data: []byte{}})
 	noise := track(200)
-	noise.Elements[0].Data = random
+	noise.Parts[0].Data = random
 	for _, tt := range []struct {
 		name   string
-		p      *jxtabridge.Payload
+		p      *site.Message
 		number uint32
 		first  byte
 		most   int
@@ -65,7 +65,7 @@ func TestBrief(t *testing.T) {
 
 func TestBriefMalformed(t *testing.T) {
 	one, three := track(1), track(1)
-	three.Elements = append(three.Elements, jxta.Element{Name: "b"}, jxta.Element{Name: "c"})
+	three.Parts = append(three.Parts, jxta.Element{Name: "b"}, jxta.Element{Name: "c"})
 	lookup := func(n uint32) (Flow, bool) {
 		switch n {
 		case 1:
@@ -146,9 +146,9 @@ func TestBriefAlike(t *testing.T) {
 	lookup := func(uint32) (Flow, bool) { return FlowOf(track(1)), true }
 	for n := uint64(1); n < 30; n++ {
 		p := track(1)
-		p.Elements[0].Data = fmt.Appendf(nil, "<track><id>7</id><lat>%d.5</lat></track>", 50+n)
+		p.Parts[0].Data = fmt.Appendf(nil, "<track><id>7</id><lat>%d.5</lat></track>", 50+n)
 		if n%10 == 9 {
-			p.Elements[0].Data = fmt.Appendf(nil, "no XML this time, %d, as it happens", n)
+			p.Parts[0].Data = fmt.Appendf(nil, "no XML this time, %d, as it happens", n)
 		}
 		texts := &Texts{Coder: &coder}
 		sender.Encode(texts, 5, n)
@@ -161,7 +161,7 @@ func TestBriefAlike(t *testing.T) {
 		}
 		texts = &Texts{Coder: &coder, Decode: receiver.Decode(&coder, n)}
 		got, _, _, err := ParseCoded(b, lookup, texts)
-		if err != nil || !bytes.Equal(got.Payload.Elements[0].Data, p.Elements[0].Data) {
+		if err != nil || !bytes.Equal(got.Payload.Parts[0].Data, p.Parts[0].Data) {
 			t.Fatalf("message %d: %v", n, err)
 		}
 		sender.Add(5, n, p)

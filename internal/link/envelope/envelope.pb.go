@@ -2,7 +2,7 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        v3.21.12
-// source: internal/envelope/envelope.proto
+// source: internal/link/envelope/envelope.proto
 
 // What one message under custody says. Field numbers 1 to 15 cost one octet; those that every track message
 // carries come first. Rules for changing this file are in doc.go.
@@ -10,11 +10,12 @@
 package envelope
 
 import (
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
+
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (
@@ -47,7 +48,7 @@ type Envelope struct {
 
 func (x *Envelope) Reset() {
 	*x = Envelope{}
-	mi := &file_internal_envelope_envelope_proto_msgTypes[0]
+	mi := &file_internal_link_envelope_envelope_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -59,7 +60,7 @@ func (x *Envelope) String() string {
 func (*Envelope) ProtoMessage() {}
 
 func (x *Envelope) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_envelope_envelope_proto_msgTypes[0]
+	mi := &file_internal_link_envelope_envelope_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -72,7 +73,7 @@ func (x *Envelope) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Envelope.ProtoReflect.Descriptor instead.
 func (*Envelope) Descriptor() ([]byte, []int) {
-	return file_internal_envelope_envelope_proto_rawDescGZIP(), []int{0}
+	return file_internal_link_envelope_envelope_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *Envelope) GetFlow() uint32 {
@@ -172,13 +173,14 @@ type FlowDef struct {
 	ParamPipe     []byte                 `protobuf:"bytes,8,opt,name=param_pipe,json=paramPipe,proto3" json:"param_pipe,omitempty"` // param is this pipe's URN
 	Precedence    uint32                 `protobuf:"varint,9,opt,name=precedence,proto3" json:"precedence,omitempty"`               // 0 routine, 1 priority, 2 immediate, 3 flash, 4 override, 5 deferred
 	Keyed         bool                   `protobuf:"varint,10,opt,name=keyed,proto3" json:"keyed,omitempty"`                        // its messages have a key
+	Face          uint32                 `protobuf:"varint,11,opt,name=face,proto3" json:"face,omitempty"`                          // kind of LAN software (package site); 0, JXTA, takes no octet
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FlowDef) Reset() {
 	*x = FlowDef{}
-	mi := &file_internal_envelope_envelope_proto_msgTypes[1]
+	mi := &file_internal_link_envelope_envelope_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -190,7 +192,7 @@ func (x *FlowDef) String() string {
 func (*FlowDef) ProtoMessage() {}
 
 func (x *FlowDef) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_envelope_envelope_proto_msgTypes[1]
+	mi := &file_internal_link_envelope_envelope_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -203,7 +205,7 @@ func (x *FlowDef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowDef.ProtoReflect.Descriptor instead.
 func (*FlowDef) Descriptor() ([]byte, []int) {
-	return file_internal_envelope_envelope_proto_rawDescGZIP(), []int{1}
+	return file_internal_link_envelope_envelope_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *FlowDef) GetGroup() []byte {
@@ -276,6 +278,13 @@ func (x *FlowDef) GetKeyed() bool {
 	return false
 }
 
+func (x *FlowDef) GetFace() uint32 {
+	if x != nil {
+		return x.Face
+	}
+	return 0
+}
+
 type Shape struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Namespace     string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
@@ -289,7 +298,7 @@ type Shape struct {
 
 func (x *Shape) Reset() {
 	*x = Shape{}
-	mi := &file_internal_envelope_envelope_proto_msgTypes[2]
+	mi := &file_internal_link_envelope_envelope_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -301,7 +310,7 @@ func (x *Shape) String() string {
 func (*Shape) ProtoMessage() {}
 
 func (x *Shape) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_envelope_envelope_proto_msgTypes[2]
+	mi := &file_internal_link_envelope_envelope_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -314,7 +323,7 @@ func (x *Shape) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shape.ProtoReflect.Descriptor instead.
 func (*Shape) Descriptor() ([]byte, []int) {
-	return file_internal_envelope_envelope_proto_rawDescGZIP(), []int{2}
+	return file_internal_link_envelope_envelope_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Shape) GetNamespace() string {
@@ -363,13 +372,14 @@ type ItemDef struct {
 	Signed        bool                   `protobuf:"varint,7,opt,name=signed,proto3" json:"signed,omitempty"`
 	Expires       uint32                 `protobuf:"varint,8,opt,name=expires,proto3" json:"expires,omitempty"` // seconds since 1970 UTC, 0 for none
 	Gone          bool                   `protobuf:"varint,9,opt,name=gone,proto3" json:"gone,omitempty"`
+	Face          uint32                 `protobuf:"varint,10,opt,name=face,proto3" json:"face,omitempty"` // as FlowDef's
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ItemDef) Reset() {
 	*x = ItemDef{}
-	mi := &file_internal_envelope_envelope_proto_msgTypes[3]
+	mi := &file_internal_link_envelope_envelope_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -381,7 +391,7 @@ func (x *ItemDef) String() string {
 func (*ItemDef) ProtoMessage() {}
 
 func (x *ItemDef) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_envelope_envelope_proto_msgTypes[3]
+	mi := &file_internal_link_envelope_envelope_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -394,7 +404,7 @@ func (x *ItemDef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemDef.ProtoReflect.Descriptor instead.
 func (*ItemDef) Descriptor() ([]byte, []int) {
-	return file_internal_envelope_envelope_proto_rawDescGZIP(), []int{3}
+	return file_internal_link_envelope_envelope_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ItemDef) GetKind() uint32 {
@@ -460,11 +470,18 @@ func (x *ItemDef) GetGone() bool {
 	return false
 }
 
-var File_internal_envelope_envelope_proto protoreflect.FileDescriptor
+func (x *ItemDef) GetFace() uint32 {
+	if x != nil {
+		return x.Face
+	}
+	return 0
+}
 
-const file_internal_envelope_envelope_proto_rawDesc = "" +
+var File_internal_link_envelope_envelope_proto protoreflect.FileDescriptor
+
+const file_internal_link_envelope_envelope_proto_rawDesc = "" +
 	"\n" +
-	" internal/envelope/envelope.proto\x12\x0ealdis.envelope\"\xc5\x02\n" +
+	"%internal/link/envelope/envelope.proto\x12\x0ealdis.envelope\"\xc5\x02\n" +
 	"\bEnvelope\x12\x12\n" +
 	"\x04flow\x18\x01 \x01(\rR\x04flow\x12\x12\n" +
 	"\x04data\x18\x02 \x03(\fR\x04data\x12/\n" +
@@ -478,7 +495,7 @@ const file_internal_envelope_envelope_proto_rawDesc = "" +
 	"\aexpires\x18\n" +
 	" \x01(\rR\aexpires\x12\x14\n" +
 	"\x05again\x18\v \x03(\aR\x05again\x12\x14\n" +
-	"\x05renew\x18\f \x01(\fR\x05renew\"\x89\x02\n" +
+	"\x05renew\x18\f \x01(\fR\x05renew\"\x9d\x02\n" +
 	"\aFlowDef\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\fR\x05group\x12\x12\n" +
 	"\x04pipe\x18\x02 \x01(\fR\x04pipe\x12\x10\n" +
@@ -493,13 +510,14 @@ const file_internal_envelope_envelope_proto_rawDesc = "" +
 	"precedence\x18\t \x01(\rR\n" +
 	"precedence\x12\x14\n" +
 	"\x05keyed\x18\n" +
-	" \x01(\bR\x05keyed\"\x81\x01\n" +
+	" \x01(\bR\x05keyed\x12\x12\n" +
+	"\x04face\x18\v \x01(\rR\x04face\"\x81\x01\n" +
 	"\x05Shape\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x03 \x01(\tR\x04type\x12\x1a\n" +
 	"\bencoding\x18\x04 \x01(\tR\bencoding\x12\x16\n" +
-	"\x06signed\x18\x05 \x01(\bR\x06signed\"\xc1\x01\n" +
+	"\x06signed\x18\x05 \x01(\bR\x06signed\"\xd5\x01\n" +
 	"\aItemDef\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\fR\x05group\x12\x12\n" +
@@ -509,28 +527,30 @@ const file_internal_envelope_envelope_proto_rawDesc = "" +
 	"\x03doc\x18\x06 \x01(\fR\x03doc\x12\x16\n" +
 	"\x06signed\x18\a \x01(\bR\x06signed\x12\x18\n" +
 	"\aexpires\x18\b \x01(\rR\aexpires\x12\x12\n" +
-	"\x04gone\x18\t \x01(\bR\x04goneB\x19Z\x17aldis/internal/envelopeb\x06proto3"
+	"\x04gone\x18\t \x01(\bR\x04gone\x12\x12\n" +
+	"\x04face\x18\n" +
+	" \x01(\rR\x04faceB\x1eZ\x1caldis/internal/link/envelopeb\x06proto3"
 
 var (
-	file_internal_envelope_envelope_proto_rawDescOnce sync.Once
-	file_internal_envelope_envelope_proto_rawDescData []byte
+	file_internal_link_envelope_envelope_proto_rawDescOnce sync.Once
+	file_internal_link_envelope_envelope_proto_rawDescData []byte
 )
 
-func file_internal_envelope_envelope_proto_rawDescGZIP() []byte {
-	file_internal_envelope_envelope_proto_rawDescOnce.Do(func() {
-		file_internal_envelope_envelope_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_internal_envelope_envelope_proto_rawDesc), len(file_internal_envelope_envelope_proto_rawDesc)))
+func file_internal_link_envelope_envelope_proto_rawDescGZIP() []byte {
+	file_internal_link_envelope_envelope_proto_rawDescOnce.Do(func() {
+		file_internal_link_envelope_envelope_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_internal_link_envelope_envelope_proto_rawDesc), len(file_internal_link_envelope_envelope_proto_rawDesc)))
 	})
-	return file_internal_envelope_envelope_proto_rawDescData
+	return file_internal_link_envelope_envelope_proto_rawDescData
 }
 
-var file_internal_envelope_envelope_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
-var file_internal_envelope_envelope_proto_goTypes = []any{
+var file_internal_link_envelope_envelope_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_internal_link_envelope_envelope_proto_goTypes = []any{
 	(*Envelope)(nil), // 0: aldis.envelope.Envelope
 	(*FlowDef)(nil),  // 1: aldis.envelope.FlowDef
 	(*Shape)(nil),    // 2: aldis.envelope.Shape
 	(*ItemDef)(nil),  // 3: aldis.envelope.ItemDef
 }
-var file_internal_envelope_envelope_proto_depIdxs = []int32{
+var file_internal_link_envelope_envelope_proto_depIdxs = []int32{
 	1, // 0: aldis.envelope.Envelope.define:type_name -> aldis.envelope.FlowDef
 	3, // 1: aldis.envelope.Envelope.items:type_name -> aldis.envelope.ItemDef
 	2, // 2: aldis.envelope.FlowDef.shape:type_name -> aldis.envelope.Shape
@@ -541,26 +561,26 @@ var file_internal_envelope_envelope_proto_depIdxs = []int32{
 	0, // [0:3] is the sub-list for field type_name
 }
 
-func init() { file_internal_envelope_envelope_proto_init() }
-func file_internal_envelope_envelope_proto_init() {
-	if File_internal_envelope_envelope_proto != nil {
+func init() { file_internal_link_envelope_envelope_proto_init() }
+func file_internal_link_envelope_envelope_proto_init() {
+	if File_internal_link_envelope_envelope_proto != nil {
 		return
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_envelope_envelope_proto_rawDesc), len(file_internal_envelope_envelope_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_link_envelope_envelope_proto_rawDesc), len(file_internal_link_envelope_envelope_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
-		GoTypes:           file_internal_envelope_envelope_proto_goTypes,
-		DependencyIndexes: file_internal_envelope_envelope_proto_depIdxs,
-		MessageInfos:      file_internal_envelope_envelope_proto_msgTypes,
+		GoTypes:           file_internal_link_envelope_envelope_proto_goTypes,
+		DependencyIndexes: file_internal_link_envelope_envelope_proto_depIdxs,
+		MessageInfos:      file_internal_link_envelope_envelope_proto_msgTypes,
 	}.Build()
-	File_internal_envelope_envelope_proto = out.File
-	file_internal_envelope_envelope_proto_goTypes = nil
-	file_internal_envelope_envelope_proto_depIdxs = nil
+	File_internal_link_envelope_envelope_proto = out.File
+	file_internal_link_envelope_envelope_proto_goTypes = nil
+	file_internal_link_envelope_envelope_proto_depIdxs = nil
 }

@@ -1,8 +1,8 @@
 package envelope
 
 import (
-	"aldis/internal/jxtabridge"
 	"aldis/internal/link/compact"
+	"aldis/internal/site"
 )
 
 // Only so many flows of a lane, by number, and so many elements of their messages are coded after the messages before:
@@ -42,8 +42,8 @@ func (h *Histories) Of(flow uint32, element int) *compact.History {
 }
 
 // Add takes a message that both ends hold.
-func (h *Histories) Add(flow uint32, number uint64, p *jxtabridge.Payload) {
-	for i, e := range flat(p.Elements) {
+func (h *Histories) Add(flow uint32, number uint64, p *site.Message) {
+	for i, e := range flat(p.Parts) {
 		if hist := h.Of(flow, i); hist != nil {
 			hist.Add(number, e.Data)
 		}
@@ -51,8 +51,8 @@ func (h *Histories) Add(flow uint32, number uint64, p *jxtabridge.Payload) {
 }
 
 // Sent tells the sender's histories that message number of a flow goes out, before later ones are coded.
-func (h *Histories) Sent(flow uint32, number uint64, p *jxtabridge.Payload) {
-	for i := range flat(p.Elements) {
+func (h *Histories) Sent(flow uint32, number uint64, p *site.Message) {
+	for i := range flat(p.Parts) {
 		if hist := h.Of(flow, i); hist != nil {
 			hist.Sent(number)
 		}
@@ -76,11 +76,11 @@ func (h *Histories) InsertElement(flow uint32, element int, number uint64, data 
 }
 
 // Elements calls f with each element of a payload that is learned from.
-func Elements(flow uint32, p *jxtabridge.Payload, f func(element int, data []byte)) {
+func Elements(flow uint32, p *site.Message, f func(element int, data []byte)) {
 	if flow == 0 || flow > HistoryFlows {
 		return
 	}
-	for i, e := range flat(p.Elements) {
+	for i, e := range flat(p.Parts) {
 		if i < HistoryElements && len(e.Data) <= compact.MaxLearned {
 			f(i, e.Data)
 		}

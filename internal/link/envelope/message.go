@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"aldis/internal/jxta"
-	"aldis/internal/jxtabridge"
 	"aldis/internal/link/compact"
+	"aldis/internal/site"
 )
 
 // Limits of what Parse accepts.
@@ -33,8 +33,8 @@ type Hash [4]byte
 
 // Message is one message under custody. Payload, or any of the rest.
 type Message struct {
-	Payload *jxtabridge.Payload // MsgID does not travel
-	Items   []jxtabridge.Item
+	Payload *site.Message // MsgID does not travel
+	Items   []site.Item
 	Asks    bool      // Have is meant, even when empty
 	Have    []Hash    // items held from the receiver's site
 	Void    []Hash    // items that the sender's site does not have
@@ -46,15 +46,16 @@ type Message struct {
 type Flow string
 
 // FlowOf returns the flow that p belongs to.
-func FlowOf(p *jxtabridge.Payload) Flow {
+func FlowOf(p *site.Message) Flow {
 	f := &FlowDef{
-		Group: compact.AppendID(nil, p.Group),
-		Src:   compact.AppendID(nil, p.Src),
+		Face:  uint32(p.Face),
+		Group: compact.AppendID(nil, p.Scope),
+		Src:   compact.AppendID(nil, p.From),
 	}
-	if p.Wire {
-		f.Pipe = compact.AppendID(nil, p.Pipe)
+	if p.Published {
+		f.Pipe = compact.AppendID(nil, p.Topic)
 	} else {
-		f.Dst = compact.AppendID(nil, p.Dst)
+		f.Dst = compact.AppendID(nil, p.To)
 		f.Service = p.Service
 		if id, ok := strings.CutPrefix(p.Param, urn); ok {
 			f.ParamPipe = compact.AppendID(nil, id)
@@ -63,7 +64,7 @@ func FlowOf(p *jxtabridge.Payload) Flow {
 		}
 	}
 	f.Precedence, f.Keyed = uint32(p.Precedence), p.Key != 0
-	for _, e := range flat(p.Elements) {
+	for _, e := range flat(p.Parts) {
 		f.Shape = append(f.Shape, &Shape{Namespace: e.Namespace, Name: e.Name, Type: e.Type, Encoding: e.Encoding,
 			Signed: e.Signature != nil})
 	}
@@ -159,7 +160,7 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 		if texts == nil && !p.Expires.IsZero() {
 			e.Expires = uint32(p.Expires.Unix())
 		}
-		elements := flat(p.Elements)
+		elements := flat(p.Parts)
 		for _, el := range elements {
 			e.Data = append(e.Data, el.Data)
 		}
@@ -276,9 +277,9 @@ func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts)
 }
 
 // valid says whether every text of p can travel as a Protocol Buffers string.
-func valid(p *jxtabridge.Payload) bool {
+func valid(p *site.Message) bool {
 	ok := utf8.ValidString(p.Service) && utf8.ValidString(p.Param)
-	for _, e := range flat(p.Elements) {
+	for _, e := range flat(p.Parts) {
 		for _, s := range [...]string{e.Namespace, e.Name, e.Type, e.Encoding} {
 			ok = ok && utf8.ValidString(s)
 		}
@@ -286,22 +287,25 @@ func valid(p *jxtabridge.Payload) bool {
 	return ok
 }
 
-func payloadIn(f *FlowDef, data [][]byte) (*jxtabridge.Payload, error) {
+func payloadIn(f *FlowDef, data [][]byte) (*site.Message, error) {
 	if len(data) != len(f.Shape) {
 		return nil, fmt.Errorf("%w: %d elements for a flow of %d", ErrMalformed, len(data), len(f.Shape))
 	}
 	if f.Precedence > maxPrecedence {
 		return nil, fmt.Errorf("%w: precedence %d", ErrMalformed, f.Precedence)
 	}
-	p := &jxtabridge.Payload{Wire: len(f.Pipe) > 0, Precedence: uint8(f.Precedence)}
-	if p.Wire { // what a routed message has besides would be noise
+	if f.Face > uint32(site.MaxFace) {
+		return nil, fmt.Errorf("%w: face %d", ErrMalformed, f.Face)
+	}
+	p := &site.Message{Face: site.Face(f.Face), Published: len(f.Pipe) > 0, Mark: site.Mark{Precedence: site.Precedence(f.Precedence)}}
+	if p.Published { // what a routed message has besides would be noise
 		f.Dst, f.Service, f.Param, f.ParamPipe = nil, "", "", nil
 	}
 	p.Service, p.Param = f.Service, f.Param
 	ids := []struct {
 		to   *string
 		from []byte
-	}{{&p.Group, f.Group}, {&p.Src, f.Src}, {&p.Pipe, f.Pipe}, {&p.Dst, f.Dst}, {&p.Param, f.ParamPipe}}
+	}{{&p.Scope, f.Group}, {&p.From, f.Src}, {&p.Topic, f.Pipe}, {&p.To, f.Dst}, {&p.Param, f.ParamPipe}}
 	for _, id := range ids {
 		if len(id.from) == 0 {
 			continue
@@ -321,8 +325,8 @@ func payloadIn(f *FlowDef, data [][]byte) (*jxtabridge.Payload, error) {
 		if signed != nil {
 			signed.Signature = e
 		} else {
-			p.Elements = append(p.Elements, *e)
-			e = &p.Elements[len(p.Elements)-1]
+			p.Parts = append(p.Parts, *e)
+			e = &p.Parts[len(p.Parts)-1]
 		}
 		if signed = nil; s.Signed {
 			signed = e
@@ -334,11 +338,12 @@ func payloadIn(f *FlowDef, data [][]byte) (*jxtabridge.Payload, error) {
 	return p, nil
 }
 
-func itemOut(coder *compact.Coder, it jxtabridge.Item) *ItemDef {
+func itemOut(coder *compact.Coder, it site.Item) *ItemDef {
 	out := &ItemDef{
-		Kind: uint32(it.Kind), Sub: uint32(it.Sub), Signed: it.Signed, Gone: it.Gone,
-		Group: compact.AppendID(nil, it.Group),
-		Peer:  compact.AppendID(nil, it.Peer),
+		Face: uint32(it.Face),
+		Kind: uint32(it.Kind), Sub: uint32(it.Sub), Signed: it.Variant, Gone: it.Gone,
+		Group: compact.AppendID(nil, it.Scope),
+		Peer:  compact.AppendID(nil, it.Owner),
 	}
 	if it.ID != "" {
 		out.Id = compact.AppendID(nil, it.ID)
@@ -356,15 +361,18 @@ func itemOut(coder *compact.Coder, it jxtabridge.Item) *ItemDef {
 	return out
 }
 
-func itemIn(in *ItemDef, texts *Texts) (it jxtabridge.Item, err error) {
-	it = jxtabridge.Item{Kind: jxtabridge.ItemKind(in.Kind), Sub: uint8(in.Sub), Signed: in.Signed, Gone: in.Gone}
-	if in.Kind == 0 || in.Kind > uint32(jxtabridge.ItemAsk) || in.Sub > 255 {
+func itemIn(in *ItemDef, texts *Texts) (it site.Item, err error) {
+	it = site.Item{Face: site.Face(in.Face), Kind: site.Kind(in.Kind), Sub: uint8(in.Sub), Variant: in.Signed, Gone: in.Gone}
+	if in.Kind == 0 || in.Kind > uint32(site.Question) || in.Sub > 255 {
 		return it, fmt.Errorf("%w: item kind %d, %d", ErrMalformed, in.Kind, in.Sub)
 	}
-	if it.Group, err = compact.ParseID(in.Group); err != nil {
+	if in.Face > uint32(site.MaxFace) {
+		return it, fmt.Errorf("%w: face %d", ErrMalformed, in.Face)
+	}
+	if it.Scope, err = compact.ParseID(in.Group); err != nil {
 		return it, fmt.Errorf("%w: %v", ErrMalformed, err)
 	}
-	if it.Peer, err = compact.ParseID(in.Peer); err != nil {
+	if it.Owner, err = compact.ParseID(in.Peer); err != nil {
 		return it, fmt.Errorf("%w: %v", ErrMalformed, err)
 	}
 	if len(in.Id) > 0 {

@@ -10,6 +10,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/site"
 )
 
 const (
@@ -18,32 +19,32 @@ const (
 	pipeA = "uuid-59616261646162614E504720503250336A0F7D3C91E84B5C8D2E1F3A4B5C6D7E04"
 )
 
-func track(n int) *jxtabridge.Payload {
-	return &jxtabridge.Payload{Wire: true, Group: "jxta-NetGroup", Pipe: pipeA, Src: peerA,
-		Elements: []jxta.Element{{Namespace: "trk", Name: "body", Data: bytes.Repeat([]byte{'x'}, n)}}}
+func track(n int) *site.Message {
+	return &site.Message{Published: true, Scope: "jxta-NetGroup", Topic: pipeA, From: peerA,
+		Parts: []jxta.Element{{Namespace: "trk", Name: "body", Data: bytes.Repeat([]byte{'x'}, n)}}}
 }
 
 func messages() map[string]Message {
 	return map[string]Message{
 		"track": {Payload: track(200)},
-		"routed": {Payload: &jxtabridge.Payload{Group: "jxta-NetGroup", Src: peerA, Dst: peerB, Service: "PipeService",
-			Param: "urn:jxta:" + pipeA, Elements: []jxta.Element{
+		"routed": {Payload: &site.Message{Scope: "jxta-NetGroup", From: peerA, To: peerB, Service: "PipeService",
+			Param: "urn:jxta:" + pipeA, Parts: []jxta.Element{
 				{Namespace: "a", Name: "one", Type: "text/xml;charset=UTF-8", Data: []byte("<x/>")},
 				{Namespace: "a", Name: "one", Data: []byte{0, 1, 255}, Signature: &jxta.Element{Name: "sig", Type: "x/y", Data: []byte("s"),
 					Signature: &jxta.Element{Name: "sig of sig", Data: []byte("t")}}},
 				{Name: "", Type: "application/gzip", Encoding: "x", Data: []byte{}},
 			}}},
-		"no elements":   {Payload: &jxtabridge.Payload{Group: "uuid-0102", Src: peerA, Dst: peerB, Service: "x", Param: "y"}},
+		"no elements":   {Payload: &site.Message{Scope: "uuid-0102", From: peerA, To: peerB, Service: "x", Param: "y"}},
 		"asks, nothing": {Asks: true},
 		"asks":          {Asks: true, Have: []Hash{{1, 2, 3, 4}, {5, 6, 7, 8}}},
 		"void":          {Void: []Hash{{9, 9, 9, 9}}},
 		"again":         {Again: []uint32{1, 1 << 31}},
 		"renewals":      {Renew: []Renewal{{Hash{1, 2, 3, 4}, 0}, {Hash{5, 6, 7, 8}, 0xffff}}},
-		"items": {Items: []jxtabridge.Item{
-			{Kind: jxtabridge.ItemPeer, Group: "jxta-NetGroup", Peer: peerA, Signed: true, Doc: []byte("<jxta:PA>" + strings.Repeat("abc ", 40))},
-			{Kind: jxtabridge.ItemAdv, Group: "jxta-NetGroup", Peer: peerA, ID: "uuid-0102", Sub: 2, Doc: []byte("x"),
+		"items": {Items: []site.Item{
+			{Kind: site.Endpoint, Scope: "jxta-NetGroup", Owner: peerA, Variant: true, Doc: []byte("<jxta:PA>" + strings.Repeat("abc ", 40))},
+			{Kind: site.Document, Scope: "jxta-NetGroup", Owner: peerA, ID: "uuid-0102", Sub: 2, Doc: []byte("x"),
 				Expires: time.Unix(1_800_000_000, 0).UTC()},
-			{Kind: jxtabridge.ItemPipe, Group: "jxta-NetGroup", Peer: peerA, ID: pipeA, Sub: jxtabridge.PipePropagate, Gone: true},
+			{Kind: site.Listener, Scope: "jxta-NetGroup", Owner: peerA, ID: pipeA, Sub: jxtabridge.PipePropagate, Gone: true},
 		}},
 	}
 }
@@ -81,10 +82,10 @@ func TestRoundTrip(t *testing.T) {
 func normal(m Message) Message {
 	if m.Payload != nil {
 		p := *m.Payload
-		p.Elements = nil
-		for _, e := range m.Payload.Elements {
+		p.Parts = nil
+		for _, e := range m.Payload.Parts {
 			e.Data = append([]byte{}, e.Data...)
-			p.Elements = append(p.Elements, e)
+			p.Parts = append(p.Parts, e)
 		}
 		m.Payload = &p
 	}
@@ -100,7 +101,7 @@ func TestSizes(t *testing.T) {
 	}{
 		{"200 octets, flow known", Message{Payload: track(200)}, false, 205},
 		{"200 octets, first of its flow", Message{Payload: track(200)}, true, 263},
-		{"pipe opened", Message{Items: []jxtabridge.Item{{Kind: jxtabridge.ItemPipe, Group: "jxta-NetGroup", Peer: peerA, ID: pipeA, Sub: 1}}}, false, 49},
+		{"pipe opened", Message{Items: []site.Item{{Kind: site.Listener, Scope: "jxta-NetGroup", Owner: peerA, ID: pipeA, Sub: 1}}}, false, 49},
 	}
 	for _, tt := range tests {
 		b, err := Append(nil, tt.m, 7, tt.define)
@@ -114,7 +115,7 @@ func TestParseRefuses(t *testing.T) {
 	known := FlowOf(track(1))
 	lookup := func(n uint32) (Flow, bool) { return known, n == 7 }
 	bad, _ := Append(nil, Message{Payload: track(1)}, 8, false)
-	two := &jxtabridge.Payload{Elements: []jxta.Element{{}, {}}}
+	two := &site.Message{Parts: []jxta.Element{{}, {}}}
 	shape, _ := Append(nil, Message{Payload: two}, 7, false)
 	tests := []struct {
 		name string
@@ -134,7 +135,7 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
 		}
 	}
-	if _, err := Append(nil, Message{Payload: &jxtabridge.Payload{Service: "\xff"}}, 1, false); !errors.Is(err, ErrMalformed) {
+	if _, err := Append(nil, Message{Payload: &site.Message{Service: "\xff"}}, 1, false); !errors.Is(err, ErrMalformed) {
 		t.Errorf("a service that is not UTF-8: %v, want ErrMalformed", err)
 	}
 }

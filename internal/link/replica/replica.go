@@ -11,17 +11,17 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/jxtabridge"
 	"aldis/internal/link/envelope"
+	"aldis/internal/site"
 )
 
 // HashOf names the version of an item. The lifetime is no part of it: a refreshed item is the same item.
-func HashOf(it jxtabridge.Item) envelope.Hash {
+func HashOf(it site.Item) envelope.Hash {
 	h := sha256.New()
 	key := it.Key()
 	h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(key))))
 	h.Write([]byte(key))
-	if it.Signed {
+	if it.Variant {
 		h.Write([]byte{1})
 	} else {
 		h.Write([]byte{0})
@@ -37,13 +37,13 @@ type Version struct {
 }
 
 // VersionOf is the version that it is.
-func VersionOf(it jxtabridge.Item) Version { return Version{HashOf(it), it.Expires} }
+func VersionOf(it site.Item) Version { return Version{HashOf(it), it.Expires} }
 
 type view struct {
-	held   map[string]Version           // acknowledged
-	flying map[string]uint64            // key -> the message that carries its newest version
-	sent   map[uint64][]jxtabridge.Item // message -> what it carries
-	queue  []string                     // keys that may be dirty, oldest change first; none of those that fly
+	held   map[string]Version     // acknowledged
+	flying map[string]uint64      // key -> the message that carries its newest version
+	sent   map[uint64][]site.Item // message -> what it carries
+	queue  []string               // keys that may be dirty, oldest change first; none of those that fly
 	queued map[string]bool
 	renew  renewals // keys of which only the lifetime differs, until that is worth the air
 	ends   Calendar // of held
@@ -51,7 +51,7 @@ type view struct {
 
 // Replica is one site's state and what its peers hold of it.
 type Replica struct {
-	own   map[string]jxtabridge.Item
+	own   map[string]site.Item
 	deny  map[string][]uint16 // peers that must not have an own item
 	peers map[uint16]*view
 	ends  Calendar // of own
@@ -59,7 +59,7 @@ type Replica struct {
 
 // New starts with nothing held by the peers.
 func New(peers []uint16) *Replica {
-	r := &Replica{own: map[string]jxtabridge.Item{}, deny: map[string][]uint16{}, peers: map[uint16]*view{}}
+	r := &Replica{own: map[string]site.Item{}, deny: map[string][]uint16{}, peers: map[uint16]*view{}}
 	for _, p := range peers {
 		r.peers[p] = newView()
 	}
@@ -67,13 +67,13 @@ func New(peers []uint16) *Replica {
 }
 
 func newView() *view {
-	return &view{held: map[string]Version{}, flying: map[string]uint64{}, sent: map[uint64][]jxtabridge.Item{},
+	return &view{held: map[string]Version{}, flying: map[string]uint64{}, sent: map[uint64][]site.Item{},
 		queued: map[string]bool{}, renew: renewals{at: map[string]time.Time{}}}
 }
 
 // Put takes a change of the site's own state; Gone withdraws. Peers in deny must not have it, and lose what they had.
 // It says whether anything changed but a lifetime.
-func (r *Replica) Put(it jxtabridge.Item, deny ...uint16) bool {
+func (r *Replica) Put(it site.Item, deny ...uint16) bool {
 	key := it.Key()
 	old, known := r.own[key]
 	delete(r.deny, key)
@@ -95,7 +95,7 @@ func (r *Replica) Put(it jxtabridge.Item, deny ...uint16) bool {
 }
 
 // Own returns the site's items, in no order.
-func (r *Replica) Own() map[string]jxtabridge.Item { return r.own }
+func (r *Replica) Own() map[string]site.Item { return r.own }
 
 // RestoreHeld says, at start, what a peer holds.
 func (r *Replica) RestoreHeld(peer uint16, key string, held Version) {
@@ -122,7 +122,7 @@ func (v *view) enqueue(key string) {
 
 // Next returns up to n items that the peer lacks, or holds in another version; withdrawn ones with Gone set. Sent says
 // that they go. An item on its way in an older version waits until that one has arrived.
-func (r *Replica) Next(now time.Time, peer uint16, n int) (items []jxtabridge.Item) {
+func (r *Replica) Next(now time.Time, peer uint16, n int) (items []site.Item) {
 	v := r.peers[peer]
 	if v == nil {
 		return nil
@@ -154,7 +154,7 @@ func (r *Replica) Next(now time.Time, peer uint16, n int) (items []jxtabridge.It
 
 // dirty says whether the peer must be told of key now; if not, renew is when its lifetime alone will be worth it (zero:
 // never). What is on its way is looked at again when that has arrived.
-func (r *Replica) dirty(now time.Time, peer uint16, v *view, key string) (it jxtabridge.Item, dirty bool, renew time.Time) {
+func (r *Replica) dirty(now time.Time, peer uint16, v *view, key string) (it site.Item, dirty bool, renew time.Time) {
 	if _, flies := v.flying[key]; flies {
 		return it, false, renew
 	}
@@ -185,7 +185,7 @@ func (r *Replica) dirty(now time.Time, peer uint16, v *view, key string) (it jxt
 }
 
 // goneItem withdraws the item with this key: the inverse of Item.Key.
-func goneItem(key string) jxtabridge.Item {
+func goneItem(key string) site.Item {
 	parts := [3]string{}
 	rest := key[2:]
 	for i := range 2 {
@@ -193,7 +193,7 @@ func goneItem(key string) jxtabridge.Item {
 		parts[i], rest = rest[:at], rest[at+1:]
 	}
 	parts[2] = rest
-	return jxtabridge.Item{Kind: jxtabridge.ItemKind(key[0]), Sub: key[1], Group: parts[0], Peer: parts[1], ID: parts[2], Gone: true}
+	return site.Item{Kind: site.Kind(key[0]), Sub: key[1], Scope: parts[0], Owner: parts[1], ID: parts[2], Gone: true}
 }
 
 // Holds is the version of an item that the peer is known to hold.
@@ -206,7 +206,7 @@ func (r *Replica) Holds(peer uint16, key string) (Version, bool) {
 }
 
 // Sent notes that message carries items to the peer; also used at start for messages that were under way.
-func (r *Replica) Sent(peer uint16, message uint64, items []jxtabridge.Item) {
+func (r *Replica) Sent(peer uint16, message uint64, items []site.Item) {
 	v := r.peers[peer]
 	if v == nil || len(items) == 0 {
 		return
@@ -419,7 +419,7 @@ func (r *Replica) PlaceOf(peer uint16, key string) (place Place, older bool) {
 }
 
 // Lacks says that somebody has to be told of this version of an own item.
-func (r *Replica) Lacks(it jxtabridge.Item, deny []uint16) bool {
+func (r *Replica) Lacks(it site.Item, deny []uint16) bool {
 	key, hash := it.Key(), HashOf(it)
 	for peer, v := range r.peers {
 		held, has := v.held[key]

@@ -7,18 +7,18 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/jxtabridge"
 	"aldis/internal/link/envelope"
+	"aldis/internal/site"
 )
 
 var epoch = time.Unix(1_800_000_000, 0)
 
-func adv(id, doc string, expires time.Time) jxtabridge.Item {
-	return jxtabridge.Item{Kind: jxtabridge.ItemAdv, Group: "jxta-NetGroup", Peer: "cbid-01", ID: id, Sub: 2, Doc: []byte(doc), Expires: expires}
+func adv(id, doc string, expires time.Time) site.Item {
+	return site.Item{Kind: site.Document, Scope: "jxta-NetGroup", Owner: "cbid-01", ID: id, Sub: 2, Doc: []byte(doc), Expires: expires}
 }
 
-func gone(it jxtabridge.Item) jxtabridge.Item {
-	return jxtabridge.Item{Kind: it.Kind, Group: it.Group, Peer: it.Peer, ID: it.ID, Sub: it.Sub, Gone: true}
+func gone(it site.Item) site.Item {
+	return site.Item{Kind: it.Kind, Scope: it.Scope, Owner: it.Owner, ID: it.ID, Sub: it.Sub, Gone: true}
 }
 
 func TestOnlyChangesTravel(t *testing.T) {
@@ -26,10 +26,10 @@ func TestOnlyChangesTravel(t *testing.T) {
 	hour := epoch.Add(time.Hour)
 	a := adv("a", "one", hour)
 	r.Put(a)
-	if got := r.Next(epoch, 1, 9); !reflect.DeepEqual(got, []jxtabridge.Item{a}) {
+	if got := r.Next(epoch, 1, 9); !reflect.DeepEqual(got, []site.Item{a}) {
 		t.Fatalf("new item: Next = %v", got)
 	}
-	r.Sent(1, 1, []jxtabridge.Item{a})
+	r.Sent(1, 1, []site.Item{a})
 	if got := r.Next(epoch, 1, 9); got != nil {
 		t.Errorf("on its way: Next = %v, want nothing", got)
 	}
@@ -42,10 +42,10 @@ func TestOnlyChangesTravel(t *testing.T) {
 		t.Error("something flies: the digest must not speak")
 	}
 	r.Acked(1, 1)
-	if got := r.Next(epoch, 1, 9); !reflect.DeepEqual(got, []jxtabridge.Item{b}) {
+	if got := r.Next(epoch, 1, 9); !reflect.DeepEqual(got, []site.Item{b}) {
 		t.Errorf("the older version has arrived: Next = %v, want the newer", got)
 	}
-	r.Sent(1, 2, []jxtabridge.Item{b})
+	r.Sent(1, 2, []site.Item{b})
 	r.Acked(1, 2)
 	r.Put(adv("a", "two", hour.Add(10*time.Minute)))
 	if got := r.Next(epoch, 1, 9); got != nil {
@@ -55,7 +55,7 @@ func TestOnlyChangesTravel(t *testing.T) {
 		t.Errorf("nine minutes left of nineteen: Next = %v, want the lifetime renewed", got)
 	}
 	r.Put(gone(a))
-	if got := r.Next(epoch, 1, 9); !reflect.DeepEqual(got, []jxtabridge.Item{gone(a)}) {
+	if got := r.Next(epoch, 1, 9); !reflect.DeepEqual(got, []site.Item{gone(a)}) {
 		t.Errorf("withdrawn: Next = %v", got)
 	}
 	if got := r.Next(hour, 1, 9); got != nil {
@@ -67,7 +67,7 @@ func TestPutSaysWhatChanged(t *testing.T) {
 	r := New(nil)
 	a := adv("a", "one", epoch)
 	for i, step := range []struct {
-		it   jxtabridge.Item
+		it   site.Item
 		want bool
 	}{{gone(a), false}, {a, true}, {a, false}, {adv("a", "one", epoch.Add(1)), false}, {adv("a", "two", epoch), true}, {gone(a), true}} {
 		if got := r.Put(step.it); got != step.want {
@@ -83,11 +83,11 @@ func TestCopiesBecomeEqual(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 1))
 			r := New([]uint16{1})
-			copied := map[string]jxtabridge.Item{}
+			copied := map[string]site.Item{}
 			now, number := epoch, uint64(0)
 			type message struct {
 				number uint64
-				items  []jxtabridge.Item
+				items  []site.Item
 			}
 			var air []message
 			deliver := func() {
@@ -128,7 +128,7 @@ func TestCopiesBecomeEqual(t *testing.T) {
 				a := adv(fmt.Sprint(rng.IntN(12)), fmt.Sprint(rng.IntN(3)), time.Time{})
 				switch rng.IntN(40) {
 				case 0:
-					copied, air = map[string]jxtabridge.Item{}, nil // the peer lost its store
+					copied, air = map[string]site.Item{}, nil // the peer lost its store
 					r.Forget(1)
 				case 1:
 					r.Put(gone(a))

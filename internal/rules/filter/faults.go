@@ -1,6 +1,9 @@
 package filter
 
-import "fmt"
+import (
+	"aldis/internal/site"
+	"fmt"
+)
 
 // Fault is something wrong with the rules: the number of the rule, the key of the configuration, and why.
 type Fault struct {
@@ -46,7 +49,7 @@ func impossible(r Rule) Fault {
 		return Fault{}
 	case r.Least > 0 && (r.Type == Listener || r.Type == Question):
 		return can("octets_min", "a %s has no size", r.Type)
-	case r.Action == Local && r.Direction == In:
+	case r.Action == Local && r.Direction == site.In:
 		return Fault{Key: "action", Problem: "\"local\" is about what local peers offer; what comes in is served here and goes no further: write \"allow\" or \"deny\""}
 	case r.Rate.Count != 0 && r.Action != Allow:
 		return Fault{Key: "rate", Problem: fmt.Sprintf("is of no use with action %q: nothing passes", r.Action)}
@@ -70,11 +73,11 @@ func shadowed(earlier []Rule, r Rule) (Fault, bool) {
 			return Fault{Key: "action", Problem: fmt.Sprintf("the rule can never match: that of line %d comes first and takes all that it fits", e.Line)}, true
 		}
 	}
-	if r.Direction != Both {
+	if r.Direction != site.Both {
 		return Fault{}, false
 	}
 	var lines []int
-	for _, d := range []Direction{Out, In} {
+	for _, d := range []site.Direction{site.Out, site.In} {
 		half := r
 		half.Direction = d
 		for _, e := range earlier {
@@ -95,7 +98,7 @@ func shadowed(earlier []Rule, r Rule) (Fault, bool) {
 func (e Rule) covers(r Rule) bool {
 	e, r = e.plain(), r.plain()
 	within := func(wide, narrow string) bool { return wide == "" || wide == narrow }
-	return (e.Direction == Both || e.Direction == r.Direction) && (e.Site == 0 || e.Site == r.Site) &&
+	return (e.Direction == site.Both || e.Direction == r.Direction) && (e.Site == 0 || e.Site == r.Site) &&
 		within(e.Type, r.Type) && within(e.Root, r.Root) && within(e.Group, r.Group) && within(e.Peer, r.Peer) && within(e.Pipe, r.Pipe) &&
 		(e.Name == "" || r.Name != "" && PatternCovers(e.Name, r.Name)) &&
 		e.Least <= r.Least && (e.Most == 0 || r.Most != 0 && r.Most <= e.Most)

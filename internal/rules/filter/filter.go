@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"aldis/internal/site"
 	"time"
 )
 
@@ -58,7 +59,7 @@ var Default = Verdict{Rule: -1}
 func (v Verdict) Stays() bool { return v.Action != Allow }
 
 // Judge answers which rule takes s, and counts nothing.
-func (f *Filter) Judge(s *Subject) Verdict {
+func (f *Filter) Judge(s *site.Subject) Verdict {
 	if f == nil {
 		return Default
 	}

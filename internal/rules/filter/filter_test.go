@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 const (
@@ -14,24 +14,6 @@ const (
 		`</Id><Type>JxtaUnicast</Type><Name>ship track</Name></jxta:PipeAdvertisement>`
 	specXML = `<jxta:MSA><MSID>urn:jxta:uuid-DEADBEEFDEAFBABAFEEDBABE0000000106</MSID><Name>JXTASPEC:track</Name><Parm>` + pipeXML + `</Parm></jxta:MSA>`
 )
-
-func TestDescribe(t *testing.T) {
-	for _, tt := range []struct{ doc, kind, name, pipe string }{
-		{pipeXML, Pipe, "ship track", pipeID},
-		{specXML, Spec, "JXTASPEC:track", pipeID},
-		{`<x:Chart><Name>coast</Name></x:Chart>`, Other, "coast", ""},
-		{`<jxta:PGA><GID>urn:jxta:uuid-AA02</GID><Name>g</Name></jxta:PGA>`, Group, "g", ""},
-	} {
-		n, err := jxta.ParseXML([]byte(tt.doc), jxta.DefaultXML)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := Describe(n, len(tt.doc))
-		if s.Type != tt.kind || s.Name != tt.name || s.Pipe != tt.pipe || s.Octets != len(tt.doc) {
-			t.Errorf("%s: %+v", tt.doc, s)
-		}
-	}
-}
 
 func TestMatch(t *testing.T) {
 	for _, tt := range []struct {
@@ -60,25 +42,25 @@ func TestFirstRuleThatFitsDecides(t *testing.T) {
 	f := New([]Rule{
 		{Line: 1, Type: Pipe, Name: "secret*", Action: Deny},
 		{Line: 2, Type: Other, Root: "x:Chart", Least: 1000, Action: Local},
-		{Line: 3, Direction: In, Site: 7, Action: Deny},
+		{Line: 3, Direction: site.In, Site: 7, Action: Deny},
 		{Line: 4, Group: "uuid-AA02", Action: Local},
 		{Line: 5, Name: "*", Peer: "uuid-0103", Action: Deny},
 	})
 	for _, tt := range []struct {
 		name string
-		s    Subject
+		s    site.Subject
 		rule int
 	}{
-		{"by name", Subject{Type: Pipe, Name: "secret lair"}, 0},
-		{"name of another type", Subject{Type: Spec, Name: "secret lair"}, -1},
-		{"large chart", Subject{Type: Other, Root: "x:Chart", Octets: 1000}, 1},
-		{"small chart", Subject{Type: Other, Root: "x:Chart", Octets: 999}, -1},
-		{"from a site", Subject{Direction: In, Site: 7, Type: Message}, 2},
-		{"to that site", Subject{Direction: Out, Site: 7, Type: Message}, -1},
-		{"the earlier of two", Subject{Type: Pipe, Name: "secret", Group: "uuid-AA02"}, 0},
-		{"group, whatever it is", Subject{Type: Message, Group: "uuid-AA02"}, 3},
-		{"any name is no name of a message", Subject{Type: Message, Peer: "uuid-0103"}, -1},
-		{"any name", Subject{Type: Group, Peer: "uuid-0103"}, 4},
+		{"by name", site.Subject{Type: Pipe, Name: "secret lair"}, 0},
+		{"name of another type", site.Subject{Type: Spec, Name: "secret lair"}, -1},
+		{"large chart", site.Subject{Type: Other, Root: "x:Chart", Octets: 1000}, 1},
+		{"small chart", site.Subject{Type: Other, Root: "x:Chart", Octets: 999}, -1},
+		{"from a site", site.Subject{Direction: site.In, Site: 7, Type: Message}, 2},
+		{"to that site", site.Subject{Direction: site.Out, Site: 7, Type: Message}, -1},
+		{"the earlier of two", site.Subject{Type: Pipe, Name: "secret", Scope: "uuid-AA02"}, 0},
+		{"group, whatever it is", site.Subject{Type: Message, Scope: "uuid-AA02"}, 3},
+		{"any name is no name of a message", site.Subject{Type: Message, Owner: "uuid-0103"}, -1},
+		{"any name", site.Subject{Type: Group, Owner: "uuid-0103"}, 4},
 	} {
 		if got := f.Judge(&tt.s); got.Rule != tt.rule {
 			t.Errorf("%s: rule %d, want %d", tt.name, got.Rule, tt.rule)
@@ -103,9 +85,9 @@ func TestCheck(t *testing.T) {
 		{"everything first", []Rule{{Line: 2}, {Type: Message, Group: "uuid-02"}}, "action: the rule can never match: that of line 2"},
 		{"sizes within", []Rule{{Least: 10, Most: 100}, {Least: 20, Most: 99, Type: Other}}, "action: the rule can never match"},
 		{"sizes beyond", []Rule{{Least: 10, Most: 100}, {Least: 20, Most: 101}}, ""},
-		{"both directions, one each", []Rule{r(Rule{Direction: Out}, 3), r(Rule{Direction: In, Type: Pipe}, 5), r(Rule{Type: Pipe}, 7)},
+		{"both directions, one each", []Rule{r(Rule{Direction: site.Out}, 3), r(Rule{Direction: site.In, Type: Pipe}, 5), r(Rule{Type: Pipe}, 7)},
 			"action: the rule can never match: those of lines 3 and 5"},
-		{"one direction only", []Rule{{Direction: Out}, {Type: Pipe}}, ""},
+		{"one direction only", []Rule{{Direction: site.Out}, {Type: Pipe}}, ""},
 		{"a root is a type", []Rule{{Type: Spec}, {Root: "jxta:MSA"}}, "action: the rule can never match"},
 		{"a type is a root", []Rule{{Root: "jxta:MSA"}, {Type: Spec, Name: "x"}}, "action: the rule can never match"},
 		{"other roots", []Rule{{Root: "x:A"}, {Type: Other}}, ""},
@@ -113,7 +95,7 @@ func TestCheck(t *testing.T) {
 		{"root against type", []Rule{{Type: Pipe, Root: "jxta:MSA"}}, `root: the rule can never match: a document jxta:MSA is of type "spec"`},
 		{"name of a message", []Rule{{Type: Message, Name: "a*"}}, "name: the rule can never match"},
 		{"pipe of a group", []Rule{{Type: Group, Pipe: "uuid-04"}}, "pipe: the rule can never match"},
-		{"local from the link", []Rule{{Direction: In, Action: Local}}, `action: "local" is about what local peers offer`},
+		{"local from the link", []Rule{{Direction: site.In, Action: Local}}, `action: "local" is about what local peers offer`},
 		{"rate of nothing", []Rule{{Action: Deny, Rate: Rate{1, time.Second}}}, "rate: is of no use"},
 		{"an impossible one shadows nothing", []Rule{{Least: 2, Most: 1}, {Least: 2, Most: 1, Type: Pipe}}, "octets_min: 2"},
 	} {
@@ -134,7 +116,7 @@ func TestCheck(t *testing.T) {
 func TestRate(t *testing.T) {
 	start := time.Unix(1_000_000, 0)
 	f := New([]Rule{{Rate: Rate{3, time.Minute}}})
-	v := f.Judge(&Subject{})
+	v := f.Judge(&site.Subject{})
 	for i := range 3 {
 		if ok, _ := f.Take(start, v); !ok {
 			t.Fatalf("%d of a full bucket refused", i)

@@ -1,13 +1,12 @@
 package filter
 
 import (
+	"aldis/internal/site"
 	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
-
-	"aldis/internal/jxta"
 )
 
 // Action is what becomes of something that a rule fits.
@@ -20,17 +19,6 @@ const (
 )
 
 func (a Action) String() string { return [...]string{"allow", "deny", "local"}[a] }
-
-// Direction is where something is going.
-type Direction uint8
-
-const (
-	Both Direction = iota
-	Out            // of a local peer, to the link
-	In             // from the link
-)
-
-func (d Direction) String() string { return [...]string{"both", "out", "in"}[d] }
 
 // Types of what is filtered: advertisements, the last three excepted.
 const (
@@ -55,60 +43,6 @@ var roots = map[string]string{
 
 // TypeOf is the type of an advertisement with this root tag.
 func TypeOf(root string) string { return cmp.Or(roots[root], Other) }
-
-// Subject is one thing that wants to pass. Ids are unique values; what is not known is empty.
-type Subject struct {
-	Direction Direction // Out or In
-	Site      uint16    // it goes to, or comes from; 0: local peers are served
-	Type      string
-	Root      string // tag of the document
-	Group     string
-	Name      string
-	Peer      string // who published or sent it
-	Pipe      string // that it names, is, or goes to
-	Octets    int
-}
-
-// Describe makes a subject of an advertisement's document; direction, site, group and peer are the caller's. Group
-// is that in which it was published.
-func Describe(n *jxta.Node, octets int) Subject {
-	d := jxta.Describe(n)
-	s := Subject{Type: TypeOf(d.Root), Root: d.Root, Name: n.KidValue("Name"), Octets: octets, Pipe: PipeOf(n)}
-	if d.Root == "jxta:PA" {
-		s.Peer = d.ID
-	}
-	return s
-}
-
-// PipeOf is the unique value of the pipe that an advertisement is of, or that its service listens to; "" without one.
-func PipeOf(n *jxta.Node) string {
-	root := n.Name
-	if roots[root] == "" {
-		root = n.AttrValue("type")
-	}
-	switch root {
-	case "jxta:PipeAdvertisement":
-	case "jxta:MSA": // beside the other fields, or inside Parm
-		spec := n
-		n = nil
-		spec.Walk(func(k *jxta.Node) bool {
-			if k.Name == "jxta:PipeAdvertisement" || k.AttrValue("type") == "jxta:PipeAdvertisement" {
-				n = k
-			}
-			return n == nil
-		})
-		if n == nil {
-			return ""
-		}
-	default:
-		return ""
-	}
-	id, err := jxta.ParseURN(n.KidValue("Id"))
-	if err != nil {
-		return ""
-	}
-	return id
-}
 
 // Rate is how much may pass: Count at once, and as much in Per again. The zero value is no limit.
 type Rate struct {
@@ -151,7 +85,7 @@ func ParseRate(text string) (Rate, error) {
 type Rule struct {
 	Label     string // for people; may be empty
 	Line      int    // of the configuration
-	Direction Direction
+	Direction site.Direction
 	Site      uint16
 	Type      string
 	Root      string // of documents whose type is Other
@@ -173,9 +107,9 @@ func (r Rule) String() string {
 }
 
 // Misses says which condition of the rule s does not meet, by its key in the configuration; "" when it fits.
-func (r *Rule) Misses(s *Subject) string {
+func (r *Rule) Misses(s *site.Subject) string {
 	switch {
-	case r.Direction != Both && r.Direction != s.Direction:
+	case r.Direction != site.Both && r.Direction != s.Direction:
 		return "direction"
 	case r.Site != 0 && r.Site != s.Site:
 		return "site"
@@ -183,13 +117,13 @@ func (r *Rule) Misses(s *Subject) string {
 		return "type"
 	case r.Root != "" && r.Root != s.Root:
 		return "root"
-	case r.Group != "" && r.Group != s.Group:
+	case r.Group != "" && r.Group != s.Scope:
 		return "group"
 	case r.Name != "" && (!named(s.Type) || !Match(r.Name, s.Name)):
 		return "name"
-	case r.Peer != "" && r.Peer != s.Peer:
+	case r.Peer != "" && r.Peer != s.Owner:
 		return "peer"
-	case r.Pipe != "" && r.Pipe != s.Pipe:
+	case r.Pipe != "" && r.Pipe != s.Topic:
 		return "pipe"
 	case s.Octets < r.Least:
 		return "octets_min"

@@ -7,45 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/jxta"
-	"aldis/internal/jxtabridge"
 	"aldis/internal/rules/filter"
+	"aldis/internal/site"
 )
-
-// Precedence is one of the military six, numbered as on the link: routine needs no octets there.
-type Precedence uint8
-
-const (
-	Routine Precedence = iota
-	Priority
-	Immediate
-	Flash
-	Override
-	Deferred
-)
-
-// Precedences are their names, lowest first.
-var Precedences = []string{"deferred", "routine", "priority", "immediate", "flash", "override"}
-
-// Rank orders them: the greater goes first. Deferred is 0, override 5.
-func (p Precedence) Rank() int {
-	if p >= Deferred {
-		return 0
-	}
-	return int(p) + 1
-}
-
-func (p Precedence) String() string { return Precedences[p.Rank()] }
-
-// ParsePrecedence reads a name.
-func ParsePrecedence(name string) (Precedence, bool) {
-	for i, n := range Precedences {
-		if n == name {
-			return Precedence((i + 5) % 6), true
-		}
-	}
-	return Routine, false
-}
 
 // Rule is one of the operator's: conditions, of which empty ones fit everything, and what they give a message.
 type Rule struct {
@@ -58,26 +22,22 @@ type Rule struct {
 	Least   int    // octets
 	Most    int    // 0: any
 
-	Precedence Precedence
+	Precedence site.Precedence
 	Expires    time.Duration // 0: never
 	Supersede  string        // name of the element that the key is taken from; "": nothing is replaced
 	Pattern    *Pattern      // of that element's data; nil: all of it is the key
 }
 
 // fits says whether the rule is about a message.
-func (r *Rule) fits(pl *jxtabridge.Payload, octets int) bool {
-	pipe := pl.Pipe
-	if !pl.Wire {
-		pipe, _ = strings.CutPrefix(pl.Param, jxta.URN(""))
-	}
-	if r.Group != "" && r.Group != pl.Group || r.Pipe != "" && r.Pipe != pipe || r.Peer != "" && r.Peer != pl.Src ||
-		octets < r.Least || r.Most != 0 && octets > r.Most {
+func (r *Rule) fits(pl *site.Message, s *site.Subject) bool {
+	if r.Group != "" && r.Group != pl.Scope || r.Pipe != "" && r.Pipe != s.Topic || r.Peer != "" && r.Peer != pl.From ||
+		s.Octets < r.Least || r.Most != 0 && s.Octets > r.Most {
 		return false
 	}
 	if r.Element == "" && r.Type == "" {
 		return true
 	}
-	for _, e := range pl.Elements {
+	for _, e := range pl.Parts {
 		if (r.Element == "" || filter.Match(r.Element, e.Name)) && (r.Type == "" || filter.Match(r.Type, mime(e.Type))) {
 			return true
 		}
@@ -94,15 +54,15 @@ func mime(t string) string {
 // maxKey is the longest key, in octets; a longer one is none: it would be text, not a name.
 const maxKey = 256
 
-// Mark gives a message what the first rule that fits says. Those of streams keep their order and all of their blocks:
-// they are routine.
-func Mark(rules []Rule, now time.Time, pl *jxtabridge.Payload) {
-	i := Judge(rules, pl)
+// Mark gives a message what the first rule that fits says; s is what its face says of it. Those of streams keep their
+// order and all of their blocks: they are routine.
+func Mark(rules []Rule, now time.Time, pl *site.Message, s *site.Subject) {
+	i := Judge(rules, pl, s)
 	if i < 0 {
 		return
 	}
 	r := &rules[i]
-	pl.Precedence = uint8(r.Precedence)
+	pl.Precedence = r.Precedence
 	if r.Expires > 0 {
 		pl.Expires = now.Add(r.Expires)
 	}
@@ -114,31 +74,30 @@ func Mark(rules []Rule, now time.Time, pl *jxtabridge.Payload) {
 }
 
 // Judge answers which rule takes a message; -1: none.
-func Judge(rules []Rule, pl *jxtabridge.Payload) int {
-	if len(rules) == 0 || jxtabridge.OfStream(pl) {
+func Judge(rules []Rule, pl *site.Message, s *site.Subject) int {
+	if len(rules) == 0 || s.Stream {
 		return -1
 	}
-	octets := jxtabridge.Subject(pl).Octets
-	return slices.IndexFunc(rules, func(r Rule) bool { return r.fits(pl, octets) })
+	return slices.IndexFunc(rules, func(r Rule) bool { return r.fits(pl, s) })
 }
 
 // Remark finds the text of a key again that is known by its hash alone, as after a start.
-func Remark(rules []Rule, pl *jxtabridge.Payload) {
+func Remark(rules []Rule, pl *site.Message, s *site.Subject) {
 	if pl.Key == 0 {
 		return
 	}
 	again := *pl
-	if Mark(rules, time.Time{}, &again); again.Key == pl.Key {
+	if Mark(rules, time.Time{}, &again, s); again.Key == pl.Key {
 		pl.Supersedes = again.Supersedes
 	}
 }
 
 // key names what the message is about: of one sender on one pipe, the same key is the same thing.
-func (r *Rule) key(pl *jxtabridge.Payload) (string, bool) {
+func (r *Rule) key(pl *site.Message) (string, bool) {
 	if r.Supersede == "" {
 		return "", false
 	}
-	for _, e := range pl.Elements {
+	for _, e := range pl.Parts {
 		if e.Name != r.Supersede {
 			continue
 		}
@@ -152,7 +111,7 @@ func (r *Rule) key(pl *jxtabridge.Payload) (string, bool) {
 		if len(key) == 0 || len(key) > maxKey {
 			return "", false
 		}
-		return strings.Join([]string{pl.Group, pl.Pipe, pl.Src, pl.Dst, pl.Service, pl.Param, string(key)}, "\x00"), true
+		return strings.Join([]string{pl.Scope, pl.Topic, pl.From, pl.To, pl.Service, pl.Param, string(key)}, "\x00"), true
 	}
 	return "", false
 }

@@ -8,28 +8,35 @@ import (
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/rules/filter"
+	"aldis/internal/site"
 )
 
 var now = time.Unix(1_800_000_000, 0).UTC()
 
-func payload(name, data string) *jxtabridge.Payload {
-	return &jxtabridge.Payload{Wire: true, Group: jxta.NetGroup, Pipe: "uuid-AA04", Src: "uuid-BB03",
-		Elements: []jxta.Element{{Namespace: "trk", Name: name, Type: "text/plain;charset=UTF-8", Data: []byte(data)}}}
+func payload(name, data string) *site.Message {
+	return &site.Message{Published: true, Scope: jxta.NetGroup, Topic: "uuid-AA04", From: "uuid-BB03",
+		Parts: []jxta.Element{{Namespace: "trk", Name: name, Type: "text/plain;charset=UTF-8", Data: []byte(data)}}}
+}
+
+// subject is what a face says of a message.
+func subject(m *site.Message) *site.Subject {
+	s := jxtabridge.DescribeMessage(m)
+	return &s
 }
 
 func TestPrecedences(t *testing.T) {
 	last := -1
-	for _, name := range Precedences {
-		p, ok := ParsePrecedence(name)
+	for _, name := range site.Precedences {
+		p, ok := site.ParsePrecedence(name)
 		if !ok || p.String() != name || p.Rank() != last+1 {
 			t.Errorf("%s: %d, %v, rank %d", name, p, ok, p.Rank())
 		}
 		last = p.Rank()
 	}
-	if p, _ := ParsePrecedence("routine"); p != 0 {
+	if p, _ := site.ParsePrecedence("routine"); p != 0 {
 		t.Errorf("routine is %d on the link, and would cost octets", p)
 	}
-	if _, ok := ParsePrecedence("urgent"); ok {
+	if _, ok := site.ParsePrecedence("urgent"); ok {
 		t.Error("a precedence that there is not")
 	}
 }
@@ -72,51 +79,51 @@ func TestPattern(t *testing.T) {
 func TestMark(t *testing.T) {
 	track, _ := ParsePattern("TRK;{key};*")
 	rules := []Rule{
-		{Element: "alarm", Precedence: Flash},
-		{Type: "image/*", Precedence: Deferred, Expires: time.Hour},
-		{Pipe: "uuid-AA04", Element: "body", Most: 100, Precedence: Priority, Expires: 10 * time.Minute, Supersede: "body", Pattern: track},
-		{Least: 1000, Precedence: Deferred},
+		{Element: "alarm", Precedence: site.Flash},
+		{Type: "image/*", Precedence: site.Deferred, Expires: time.Hour},
+		{Pipe: "uuid-AA04", Element: "body", Most: 100, Precedence: site.Priority, Expires: 10 * time.Minute, Supersede: "body", Pattern: track},
+		{Least: 1000, Precedence: site.Deferred},
 	}
-	mark := func(p *jxtabridge.Payload) *jxtabridge.Payload { Mark(rules, now, p); return p }
-	if p := mark(payload("alarm", "x")); Precedence(p.Precedence) != Flash || p.Key != 0 || !p.Expires.IsZero() {
+	mark := func(p *site.Message) *site.Message { Mark(rules, now, p, subject(p)); return p }
+	if p := mark(payload("alarm", "x")); site.Precedence(p.Precedence) != site.Flash || p.Key != 0 || !p.Expires.IsZero() {
 		t.Errorf("%+v", p)
 	}
 	a, b := mark(payload("body", "TRK;A-101;1")), mark(payload("body", "TRK;A-101;2"))
-	if Precedence(a.Precedence) != Priority || a.Key == 0 || a.Key != b.Key || a.Supersedes != b.Supersedes || !a.Expires.Equal(now.Add(10*time.Minute)) {
+	if site.Precedence(a.Precedence) != site.Priority || a.Key == 0 || a.Key != b.Key || a.Supersedes != b.Supersedes || !a.Expires.Equal(now.Add(10*time.Minute)) {
 		t.Errorf("%+v\n%+v", a, b)
 	}
 	if c := mark(payload("body", "TRK;A-102;1")); c.Supersedes == a.Supersedes {
 		t.Error("another track, the same key")
 	}
 	other := payload("body", "TRK;A-101;1")
-	other.Src = "uuid-CC03"
+	other.From = "uuid-CC03"
 	if mark(other); other.Supersedes == a.Supersedes {
 		t.Error("another sender, the same key")
 	}
-	if p := mark(payload("body", "no track")); Precedence(p.Precedence) != Priority || p.Key != 0 {
+	if p := mark(payload("body", "no track")); site.Precedence(p.Precedence) != site.Priority || p.Key != 0 {
 		t.Errorf("without a key: %+v", p)
 	}
 	if p := mark(payload("body", "TRK;"+strings.Repeat("k", 300)+";")); p.Key != 0 {
 		t.Errorf("a key of 300 octets: %+v", p)
 	}
-	if p := mark(payload("body", strings.Repeat("k", 1000))); Precedence(p.Precedence) != Deferred {
+	if p := mark(payload("body", strings.Repeat("k", 1000))); site.Precedence(p.Precedence) != site.Deferred {
 		t.Errorf("by size: %+v", p)
 	}
 	if p := mark(payload("other", "x")); p.Precedence != 0 || p.Key != 0 || !p.Expires.IsZero() {
 		t.Errorf("no rule: %+v", p)
 	}
 	stream := payload("body", "TRK;A-101;1")
-	stream.Wire, stream.Pipe, stream.Dst, stream.Service = false, "", "uuid-DD03", "jxtarel"
+	stream.Published, stream.Topic, stream.To, stream.Service = false, "", "uuid-DD03", "jxtarel"
 	if mark(stream); stream.Precedence != 0 || stream.Key != 0 {
 		t.Errorf("a stream's: %+v", stream)
 	}
 	// After a start only the hash is known.
 	back := *a
 	back.Supersedes = ""
-	if Remark(rules, &back); back.Supersedes != a.Supersedes {
+	if Remark(rules, &back, subject(&back)); back.Supersedes != a.Supersedes {
 		t.Error("the key is not found again")
 	}
-	if Remark(rules[:2], &back); back.Key != a.Key {
+	if Remark(rules[:2], &back, subject(&back)); back.Key != a.Key {
 		t.Error("the hash is not what was accepted")
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"aldis/internal/lab/edgepeer"
 	"aldis/internal/lab/edgepeer/tcp"
 	"aldis/internal/lan"
+	"aldis/internal/site"
 )
 
 // gateway is the LAN side of one: sockets and a bridge. It answers its address.
@@ -33,8 +34,8 @@ func gateway(t *testing.T) string {
 		t.Fatal(err)
 	}
 	address := ln.Addr().String()
-	inbox, stop, ended := make(chan jxtabridge.Event, 1024), make(chan bool), make(chan bool)
-	l := lan.New(lan.Config{}, func(ev jxtabridge.Event) {
+	inbox, stop, ended := make(chan site.Event, 1024), make(chan bool), make(chan bool)
+	l := lan.New(lan.Config{}, func(ev site.Event) {
 		select {
 		case inbox <- ev:
 		case <-ended:
@@ -49,11 +50,8 @@ func gateway(t *testing.T) string {
 				return
 			case ev := <-inbox:
 				out := b.Step(time.Now(), ev)
-				for _, w := range out.Welcome {
-					l.Welcome(w)
-				}
-				for _, s := range out.Send {
-					l.Send(s)
+				for _, o := range out.Orders {
+					l.Do(o)
 				}
 				for _, n := range out.Notes {
 					if n.Level != "info" && n.Level != "debug" {

@@ -6,21 +6,22 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/site"
 )
 
 func TestAdvertsAreDescribed(t *testing.T) {
 	n := newNode(t, 1)
 	f := n.peer("A", "cbid")
 	f.publish(jxta.NetGroup, specOf("track", pipe1), time.Hour)
-	n.step(FarItem{2, Item{Kind: ItemAdv, Group: jxta.NetGroup, Sub: jxta.TypeAdv, ID: "uuid-0A06", Doc: []byte("<x:A><Name>x</Name></x:A>"), Expires: n.now.Add(time.Hour)}})
-	keys := n.b.AdvertKeys()
+	n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Document, Scope: jxta.NetGroup, Sub: jxta.TypeAdv, ID: "uuid-0A06", Doc: []byte("<x:A><Name>x</Name></x:A>"), Expires: n.now.Add(time.Hour)}})
+	keys := n.b.EntryKeys()
 	if len(keys) != 2 {
 		t.Fatalf("%d keys", len(keys))
 	}
-	for _, a := range n.b.Adverts(n.now, keys) {
+	for _, a := range n.b.Entries(n.now, keys) {
 		switch a.Site {
 		case 0:
-			if s := a.Subject; s.Type != "spec" || s.Name != "track" || s.Pipe != pipe1 || s.Peer != f.id || !a.Item.Home || a.Item.Peer != f.id {
+			if s := a.Subject; s.Type != "spec" || s.Name != "track" || s.Topic != pipe1 || s.Owner != f.id || !a.Item.Home || a.Item.Owner != f.id {
 				t.Errorf("local: %+v", a)
 			}
 		case 2:
@@ -29,7 +30,7 @@ func TestAdvertsAreDescribed(t *testing.T) {
 			}
 		}
 	}
-	if got := n.b.Adverts(n.now.Add(2*time.Hour), keys); len(got) != 0 {
+	if got := n.b.Entries(n.now.Add(2*time.Hour), keys); len(got) != 0 {
 		t.Errorf("%d dead ones are described", len(got))
 	}
 }
@@ -39,18 +40,18 @@ func BenchmarkAdverts(b *testing.B) {
 	const many = 100_000
 	bridge := New(Config{Name: "gw", Address: "10.0.0.1:9701", Identity: identities()[0], MaxAdverts: many, MaxAdvertOctets: 1 << 30}, nil)
 	for i := range many {
-		bridge.Step(t0, FarItem{2, Item{Kind: ItemAdv, Group: jxta.NetGroup, Sub: jxta.TypeAdv, ID: fmt.Sprintf("uuid-%030X06", i),
+		bridge.Step(t0, site.FarItem{Site: 2, Item: site.Item{Kind: site.Document, Scope: jxta.NetGroup, Sub: jxta.TypeAdv, ID: fmt.Sprintf("uuid-%030X06", i),
 			Doc: []byte(fmt.Sprintf("<x:A><Id>%d</Id><Name>advertisement %d</Name><Desc>of something</Desc></x:A>", i, i)), Expires: t0.Add(time.Hour)}})
 	}
-	var keys []AdvertKey
+	var keys []site.EntryKey
 	b.Run("keys", func(b *testing.B) {
 		for b.Loop() {
-			keys = bridge.AdvertKeys()
+			keys = bridge.EntryKeys()
 		}
 	})
 	b.Run("rows", func(b *testing.B) {
 		for b.Loop() {
-			if len(bridge.Adverts(t0, keys[:200])) != 200 {
+			if len(bridge.Entries(t0, keys[:200])) != 200 {
 				b.Fatal("not all are there")
 			}
 		}

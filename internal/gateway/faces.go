@@ -1,0 +1,195 @@
+package gateway
+
+import (
+	"slices"
+	"time"
+
+	"aldis/internal/rules/mark"
+	"aldis/internal/site"
+)
+
+// faces are the LAN sides of this gateway.
+type faces struct {
+	list    []*face // by number
+	stepped bool    // one of them is being stepped: what it is to be told waits
+	fates   []fateOf
+}
+
+// face is one of them.
+type face struct {
+	Face
+	number site.Face
+	due    time.Time // when it wants a Step
+}
+
+// fateOf is what a face is to be told of a message that it asked about.
+type fateOf struct {
+	face site.Face
+	site.Fate
+}
+
+// make makes them from the journal.
+func (fs *faces) make(makers map[site.Face]func([]site.Memory) (Face, error), records []Record) error {
+	memories := map[site.Face][]site.Memory{}
+	records = slices.SortedStableFunc(slices.Values(records), func(a, b Record) int { return slices.Compare(a.Key, b.Key) })
+	for _, r := range records {
+		switch {
+		case r.Bucket == bucketBridge:
+			memories[site.JXTA] = append(memories[site.JXTA], site.Memory{Key: string(r.Key), Value: r.Value})
+		case r.Bucket == bucketFace && len(r.Key) > 0:
+			number := site.Face(r.Key[0])
+			memories[number] = append(memories[number], site.Memory{Key: string(r.Key[1:]), Value: r.Value})
+		}
+	}
+	for number, maker := range makers {
+		f, err := maker(memories[number])
+		if err != nil {
+			return err
+		}
+		fs.list = append(fs.list, &face{Face: f, number: number})
+	}
+	slices.SortFunc(fs.list, func(a, b *face) int { return int(a.number) - int(b.number) })
+	return nil
+}
+
+// of is the face with this number; nil when this gateway has none.
+func (fs *faces) of(number site.Face) *face {
+	for _, f := range fs.list {
+		if f.number == number {
+			return f
+		}
+	}
+	return nil
+}
+
+// due is when the first of them wants a Step; zero: none does.
+func (fs *faces) due() (due time.Time) {
+	for _, f := range fs.list {
+		due = earlier(due, f.due)
+	}
+	return due
+}
+
+// describe is what the rules see of a message.
+func (fs *faces) describe(m *site.Message) site.Subject {
+	if f := fs.of(m.Face); f != nil {
+		return f.DescribeMessage(m)
+	}
+	return site.Subject{Scope: m.Scope, Owner: m.From, Topic: m.Topic}
+}
+
+// remark finds the key of a message again that came from the journal.
+func (g *Gateway) remark(m *site.Message) {
+	if m.Key != 0 {
+		s := g.faces.describe(m)
+		mark.Remark(g.cfg.Messages, m, &s)
+	}
+}
+
+// stepFace gives a face an event and sees to what it wants done.
+func (g *Gateway) stepFace(now time.Time, number site.Face, ev site.Event) {
+	f := g.faces.of(number)
+	if f == nil {
+		return
+	}
+	g.faces.stepped = true
+	fo := f.Step(now, ev)
+	for _, o := range fo.Orders {
+		g.out.LAN = append(g.out.LAN, LANOrder{number, o})
+	}
+	g.out.Notes = append(g.out.Notes, fo.Notes...)
+	for _, m := range fo.Remember {
+		g.remember(number, m)
+	}
+	g.touched = g.touched || len(fo.Items)+len(fo.Carry)+len(fo.Done) > 0
+	for _, it := range fo.Items {
+		it.Face = number
+		g.put(now, it)
+		if it.Gone {
+			g.record(bucketOwn, []byte(it.Key()), nil)
+		} else if value, err := encodeItem(it); err == nil {
+			g.record(bucketOwn, []byte(it.Key()), value)
+		}
+	}
+	for i := range fo.Carry {
+		fo.Carry[i].Message.Face = number
+		g.carry(now, f, fo.Carry[i].Sites, &fo.Carry[i].Message)
+	}
+	for _, t := range fo.Done {
+		g.done(t)
+	}
+	f.due = fo.Deadline
+	g.faces.stepped = false
+	g.tellFates(now)
+}
+
+// remember keeps what a face wants to find again.
+func (g *Gateway) remember(number site.Face, m site.Memory) {
+	bucket, key, value := bucketBridge, []byte(m.Key), m.Value
+	if number != site.JXTA {
+		bucket, key = bucketFace, append([]byte{byte(number)}, m.Key...)
+	}
+	if len(value) == 0 {
+		value = nil
+	}
+	g.record(bucket, key, value)
+}
+
+// carry takes a message of this site into custody for those sites that the rules let it go to.
+func (g *Gateway) carry(now time.Time, f *face, sites []uint16, m *site.Message) {
+	if len(g.cfg.Messages) > 0 || !g.cfg.Filter.Empty() {
+		s := f.DescribeMessage(m)
+		mark.Mark(g.cfg.Messages, now, m, &s)
+		if !g.cfg.Filter.Empty() {
+			sites = slices.DeleteFunc(slices.Clone(sites), func(siteID uint16) bool { return !g.mayCarry(now, siteID, m, s) })
+		}
+	}
+	if g.mul != nil {
+		g.submitPayload(now, sites, m)
+		return
+	}
+	for _, siteID := range sites {
+		g.accept(now, siteID, m)
+	}
+}
+
+// deliver hands a message of a far site to its face. Where there is none here, nobody waits for it.
+func (g *Gateway) deliver(now time.Time, m site.FarMessage) {
+	if g.faces.of(m.Message.Face) == nil {
+		g.stats.Dropped["face"]++
+		g.done(m.Token)
+		return
+	}
+	g.stepFace(now, m.Message.Face, m)
+}
+
+// done: nobody here waits for a message of a far site any more.
+func (g *Gateway) done(token uint64) {
+	g.record(bucketDeliver, tokenKey(token), nil)
+	if p := g.byID[uint16(token>>48)]; p != nil {
+		p.count.HandedOver++
+		p.count.Pending--
+	}
+}
+
+// siteLost tells every face that all it knows of a site is void.
+func (g *Gateway) siteLost(now time.Time, siteID uint16) {
+	for _, f := range g.faces.list {
+		g.stepFace(now, f.number, site.SiteLost{Site: siteID})
+	}
+}
+
+// ended notes that a message has reached its site, or never will.
+func (g *Gateway) ended(m *site.Message, refused bool) {
+	if m != nil && m.Token != 0 {
+		g.faces.fates = append(g.faces.fates, fateOf{m.Face, site.Fate{Token: m.Token, Refused: refused}})
+	}
+}
+
+func (g *Gateway) tellFates(now time.Time) {
+	for !g.faces.stepped && len(g.faces.fates) > 0 {
+		f := g.faces.fates[0]
+		g.faces.fates = g.faces.fates[1:]
+		g.stepFace(now, f.face, f.Fate)
+	}
+}

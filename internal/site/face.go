@@ -1,0 +1,102 @@
+package site
+
+import "time"
+
+// Event is what happens to a face: one of the types below, or one that its own LAN room tells. A nil Event means that
+// only time passed.
+type Event interface{ FaceEvent() }
+
+// What the road tells a face.
+type (
+	// FarItem: a sister gateway's site has, or no longer has, this.
+	FarItem struct {
+		Site uint16
+		Item Item
+	}
+	// FarMessage: somebody at another site said this; it is to be re-created for those here. Token comes back in
+	// Output.Done when nobody here waits for it any more; until then the gateway keeps the message in its journal and
+	// hands it in again after a restart.
+	FarMessage struct {
+		Site    uint16
+		Token   uint64
+		Message Message
+	}
+	// SiteLost: all that is known of this site is void (the node left the net's configuration, or lost its store).
+	SiteLost struct{ Site uint16 }
+	// Fate: the far site has stored the message with this Token or, Refused, will never get it.
+	Fate struct {
+		Token   uint64
+		Refused bool
+	}
+)
+
+func (FarItem) FaceEvent()    {}
+func (FarMessage) FaceEvent() {}
+func (SiteLost) FaceEvent()   {}
+func (Fate) FaceEvent()       {}
+
+// ConnID names one connection of a LAN for the life of the process; never reused, never 0.
+type ConnID uint64
+
+// Order is something that a face wants its LAN room to do. What it is, those two alone know.
+type Order interface {
+	// Concerns is the connection that the order is for: orders for one connection stay in order; 0: for none. An order
+	// that confirms lets the other end forget something, so that it must not go before the records of earlier Steps are
+	// durable.
+	Concerns() (conn ConnID, confirms bool)
+	// Octets is about what the order takes in memory while it waits.
+	Octets() int
+}
+
+// Only returns the orders of one type, in their order.
+func Only[T Order](orders []Order) (list []T) {
+	for _, o := range orders {
+		if o, ok := o.(T); ok {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// Carry asks the gateway to take a message into custody for the named sites.
+type Carry struct {
+	Sites   []uint16
+	Message Message
+}
+
+// Memory is one record that a face wants to find again after a restart.
+type Memory struct {
+	Key   string
+	Value []byte
+}
+
+// Note is something that the operator's log should say; pure rooms log nothing themselves.
+type Note struct {
+	Level string // "debug", "info", "warn", "error"
+	Text  string
+	Attrs []any // slog style: key, value, key, value
+}
+
+// Output is what one Step of a face wants done. Order within each slice matters; the gateway commits what it must before
+// it acts.
+type Output struct {
+	Orders []Order
+	Items  []Item   // the local site's state changed
+	Carry  []Carry  // to other sites
+	Done   []uint64 // Tokens of FarMessages that are finished
+	// Remember asks the gateway to keep Value under Key in the journal across restarts; an empty Value forgets it.
+	Remember []Memory
+	Notes    []Note
+	Deadline time.Time // zero: nothing to wait for
+}
+
+// Metric is one number of a face, for the operator's graphs.
+type Metric struct {
+	Name, Help string
+	Gauge      bool // it may fall; otherwise it counts since the start of the process
+	Labels     []Label
+	Value      float64
+}
+
+// Label tells metrics of one name apart.
+type Label struct{ Name, Value string }

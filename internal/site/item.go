@@ -1,0 +1,86 @@
+package site
+
+import "time"
+
+// Face is the number of a kind of LAN software, the same in all gateways of a net. On the link an item and a flow name
+// theirs; JXTA, the first, costs no octet.
+type Face uint8
+
+// JXTA is the face of package jxtabridge.
+const JXTA Face = 0
+
+// MaxFace is the highest number of a face.
+const MaxFace Face = 63
+
+// Kind says what an Item is.
+type Kind uint8
+
+// Kinds of items.
+const (
+	Endpoint Kind = 1 + iota // somebody who is here: a peer with a lease, a client that has logged in
+	Document                 // something published here: an advertisement
+	Listener                 // somebody here listens to a topic: an open input pipe
+	Question                 // somebody here looks for documents: far sites tell what fits, though nobody there uses it
+)
+
+// Item is one piece of a site's state, as sister gateways replicate it. Two items with the same Key are versions of
+// one thing; the newer replaces the older. Items are values: the receiver of one never changes Doc.
+type Item struct {
+	Face  Face
+	Kind  Kind
+	Scope string // in which its names are meant: a JXTA group's unique value
+	Owner string // whose it is: a JXTA peer's unique value
+	// ID is its name: of a Document, of a Listener's topic, or a Question's "attribute=pattern".
+	ID string
+	// Sub divides a kind further. What it means is the face's own.
+	Sub uint8
+	// Doc is what has to be known of it, as the face writes it, at most envelope.MaxDoc octets.
+	Doc []byte
+	// Variant tells two forms of one thing apart. What it means is the face's own; a change of it is a new version.
+	Variant bool
+	// Expires is when it dies by itself; zero: it lives until withdrawn.
+	Expires time.Time
+	// Gone withdraws the item with this Key; only what the Key is made of matters then.
+	Gone bool
+	// Home keeps the item from all sites but those in To, and those that hold it already: those are told of changes.
+	// Both are of this site's own items alone and do not cross the link.
+	Home bool
+	To   []uint16
+}
+
+// Key is the same for all versions of one thing of one site. Keys of different faces differ: those of JXTA begin with
+// the kind, which is never 0, all others with 0 and the face.
+func (it Item) Key() string {
+	head := []byte{byte(it.Kind), it.Sub}
+	if it.Face != JXTA {
+		head = []byte{0, byte(it.Face), byte(it.Kind), it.Sub}
+	}
+	return string(head) + it.Scope + "\x00" + it.Owner + "\x00" + it.ID
+}
+
+// Withdrawal is what withdraws the item.
+func (it Item) Withdrawal() Item {
+	return Item{Face: it.Face, Kind: it.Kind, Scope: it.Scope, Owner: it.Owner, ID: it.ID, Sub: it.Sub, Gone: true}
+}
+
+// WithdrawalOf is what withdraws the item with this key, which Item.Key made.
+func WithdrawalOf(key string) Item {
+	it := Item{Gone: true}
+	if key[0] == 0 {
+		it.Face, key = Face(key[1]), key[2:]
+	}
+	it.Kind, it.Sub, key = Kind(key[0]), key[1], key[2:]
+	it.Scope, key = cut(key)
+	it.Owner, it.ID = cut(key)
+	return it
+}
+
+// cut takes what is before the first octet 0.
+func cut(text string) (head, rest string) {
+	for i := range len(text) {
+		if text[i] == 0 {
+			return text[:i], text[i+1:]
+		}
+	}
+	return text, ""
+}

@@ -1,0 +1,82 @@
+package site
+
+import "time"
+
+// Message is what an application said, without everything that a hop of its own protocol adds.
+type Message struct {
+	Face Face
+	// Published: it is for every listener of Topic. To, Service and Param are empty.
+	// Otherwise it is for the endpoint To; Service and Param say which part of it, in the face's words.
+	Published bool
+	Scope     string // in which its names are meant
+	Topic     string // of a published message alone
+	From      string // the endpoint that said it
+	To        string
+	Service   string
+	Param     string
+	// ID names the message on a LAN. It does not cross the link: the far gateway makes one of its own, which is the same
+	// whenever it delivers this message again.
+	ID    string
+	Parts []Part
+	Mark
+	// Token of a Carry to one site asks for its Fate. It does not cross the link and ends with the process; 0: not asked.
+	Token uint64
+}
+
+// Part is one part of a message: named data. Messages whose parts agree in all but Data belong to one flow, and cross in
+// few octets. Whoever receives a part never changes Data.
+type Part struct {
+	Namespace string
+	Name      string
+	Type      string // MIME type; "" means application/octet-stream
+	Encoding  string
+	Data      []byte
+	Signature *Part // over this part; nil: it has none
+}
+
+// Mark is what the operator's rules made of a message (internal/rules/mark).
+type Mark struct {
+	Precedence Precedence
+	// Key is not 0 for a message that a later one of the same key may replace: 24 bits of Supersedes' hash, which alone
+	// crosses the link.
+	Key        uint32
+	Supersedes string
+	// Expires is when the message is not sent any more; zero: never. It does not cross the link.
+	Expires time.Time
+}
+
+// Precedence is one of the military six, numbered as on the link: routine needs no octets there.
+type Precedence uint8
+
+// The six, by their numbers on the link; Rank orders them.
+const (
+	Routine Precedence = iota
+	Priority
+	Immediate
+	Flash
+	Override
+	Deferred
+)
+
+// Precedences are their names, lowest first.
+var Precedences = []string{"deferred", "routine", "priority", "immediate", "flash", "override"}
+
+// Rank orders them: the greater goes first. Deferred is 0, override 5.
+func (p Precedence) Rank() int {
+	if p >= Deferred {
+		return 0
+	}
+	return int(p) + 1
+}
+
+func (p Precedence) String() string { return Precedences[p.Rank()] }
+
+// ParsePrecedence reads a name.
+func ParsePrecedence(name string) (Precedence, bool) {
+	for i, n := range Precedences {
+		if n == name {
+			return Precedence((i + 5) % 6), true
+		}
+	}
+	return Routine, false
+}

@@ -1,0 +1,47 @@
+package site
+
+import "time"
+
+// Direction is where something is going.
+type Direction uint8
+
+// Directions; a rule may mean both.
+const (
+	Both Direction = iota
+	Out            // from this LAN to the link
+	In             // from the link
+)
+
+func (d Direction) String() string { return [...]string{"both", "out", "in"}[d] }
+
+// Subject is one thing that wants to pass, as the operator's rules see it. What is not known is empty.
+type Subject struct {
+	Direction Direction // Out or In
+	Site      uint16    // it goes to, or comes from; 0: the LAN is served
+	Type      string    // a word of the rules (package filter)
+	Root      string    // tag of the document
+	Scope     string
+	Name      string
+	Owner     string // who published or sent it
+	Topic     string // that it names, is, or goes to
+	Octets    int    // of the document, or of all data of a message
+	// Stream: a message that belongs to a stream, which the rules judged as a whole when it was opened.
+	Stream bool
+}
+
+// EntryKey names an entry of a face's directory.
+type EntryKey struct {
+	Scope string
+	Type  uint8 // the face's own
+	ID    string
+	Site  uint16 // 0: published at this site
+}
+
+// Entry is one document of a face's directory, for people.
+type Entry struct {
+	EntryKey
+	Subject Subject // direction and site are not set
+	Expires time.Time
+	Signed  bool
+	Item    Item // as far sites are told of it, when it is this site's
+}
