@@ -27,7 +27,7 @@ var Pure = []string{
 // as deterministic as they are, and has C inside.
 var Edge = []string{
 	"daemon", "lan", "radio", "norm", "link/seal", "journal", "control", "config", "lab/field", "borders", "pmul/pmulfile",
-	"lab/edgepeer/tcp", "lab/bench",
+	"lab/edgepeer/tcp", "lab/bench", "lab/wait",
 }
 
 // cgoFiles are the only files that speak C, by room.
