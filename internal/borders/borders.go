@@ -134,7 +134,10 @@ func Check(root string) ([]Fault, error) {
 	for _, f := range files {
 		faults = append(faults, f.check(Rooms)...)
 	}
-	return faults, nil
+	faults = append(faults, comments(files)...)
+	faults = append(faults, lists(files)...)
+	_, lost, err := citations(root, files)
+	return append(faults, lost...), err
 }
 
 // check judges what one file alone shows.

@@ -56,6 +56,8 @@ func TestCheckTree(t *testing.T) {
 		"internal/lan/l.go:4: the table of rooms does not let lan import radio",
 		"internal/lan/l_test.go:3: a test sleeps: wait for the condition, or use virtual time",
 		"internal/rules/mark/s.go:2: a pure room imports os",
+		"internal/lan/l.go:5: the comment of f begins with \"g\"",
+		"internal/lan/l.go:6: the comment names internal/attic/b.go, which does not exist",
 	})
 }
 

@@ -7,6 +7,9 @@
 // # Files
 //
 //   - borders.go: Check, and the reading of the tree
+//   - citations.go: paths and make targets that comments name
+//   - comments.go: doc comments begin with the declared name
+//   - lists.go: the list of files in a package comment
 //   - page.go: the generated part of docs/house.md
 //   - pure.go: what a pure room may not do
 //   - rooms.go: the table of rooms and districts
