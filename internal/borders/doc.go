@@ -9,6 +9,7 @@
 //   - borders.go: Check, and the reading of the tree
 //   - citations.go: paths and make targets that comments name
 //   - comments.go: doc comments begin with the declared name
+//   - figures.go: the largest receivers and structs, and the source lines
 //   - lists.go: the list of files in a package comment
 //   - page.go: the generated part of docs/house.md
 //   - pure.go: what a pure room may not do
