@@ -2,6 +2,8 @@ package borders
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -11,13 +13,13 @@ const (
 )
 
 // page replaces what stands between the two marks of docs/house.md by the table of rooms.
-func page(old string, rooms table) (string, error) {
+func page(old string, rooms table, upward map[string][]string) (string, error) {
 	before, rest, ok := strings.Cut(old, pageBegins)
 	_, after, ends := strings.Cut(rest, pageEnds)
 	if !ok || !ends {
 		return "", fmt.Errorf("the page lacks the line %q or, behind it, %q", pageBegins, pageEnds)
 	}
-	return before + pageBegins + "\n" + districts(rooms) + pageEnds + after, nil
+	return before + pageBegins + "\n" + districts(rooms) + exceptions(upward) + pageEnds + after, nil
 }
 
 // districts writes one table for each district.
@@ -45,4 +47,16 @@ func districts(rooms table) string {
 		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// exceptions writes the imports that go up the districts for now; nothing when there are none.
+func exceptions(upward map[string][]string) string {
+	if len(upward) == 0 {
+		return ""
+	}
+	var list []string
+	for _, from := range slices.Sorted(maps.Keys(upward)) {
+		list = append(list, fmt.Sprintf("%s imports %s", from, strings.Join(upward[from], ", ")))
+	}
+	return "Exceptions from the order of districts, for now: " + strings.Join(list, "; ") + ".\n\n"
 }

@@ -19,7 +19,7 @@ func TestMap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now, err := page(string(old), Rooms)
+	now, err := page(string(old), Rooms, Upward)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,12 +39,12 @@ func TestPage(t *testing.T) {
 		{"jxta", Pure, "JXTA", true, "Formats.", nil}, {"lan", Edge, "edges", false, "Sockets.", []string{"jxta", "site"}},
 		{"cmd/gateway", Edge, "programs", false, "The binary.", []string{anyRoom}},
 	}
-	got, err := page("before\n"+pageBegins+"old\n"+pageEnds+"after\n", rooms)
+	got, err := page("before\n"+pageBegins+"old\n"+pageEnds+"after\n", rooms, map[string][]string{"jxta": {"lan", "site"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"before\n" + pageBegins, "| internal/jxta | pure, face | Formats | - |\n",
-		"| internal/lan | edge | Sockets | jxta, site |\n", "| cmd/gateway | edge | The binary | every room |\n", pageEnds + "after\n"} {
+		"| internal/lan | edge | Sockets | jxta, site |\n", "| cmd/gateway | edge | The binary | every room |\n", "jxta imports lan, site.\n\n" + pageEnds + "after\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q lacks %q", got, want)
 		}
@@ -53,7 +53,7 @@ func TestPage(t *testing.T) {
 		t.Errorf("the old table stays: %q", got)
 	}
 	for _, old := range []string{"", pageBegins, pageEnds + pageBegins} {
-		if _, err := page(old, rooms); err == nil {
+		if _, err := page(old, rooms, nil); err == nil {
 			t.Errorf("a page without its marks is taken: %q", old)
 		}
 	}
