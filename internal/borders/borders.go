@@ -136,7 +136,7 @@ func Check(root string) ([]Fault, error) {
 	}
 	faults = append(faults, comments(files)...)
 	faults = append(faults, lists(files)...)
-	_, lost, err := citations(root, files)
+	_, lost, err := paths(root, files)
 	return append(faults, lost...), err
 }
 

@@ -7,11 +7,11 @@
 // # Files
 //
 //   - borders.go: Check, and the reading of the tree
-//   - citations.go: paths and make targets that comments name
 //   - comments.go: doc comments begin with the declared name
 //   - figures.go: the largest receivers and structs, and the source lines
 //   - lists.go: the list of files in a package comment
 //   - page.go: the generated part of docs/house.md
+//   - paths.go: paths and make targets that comments name
 //   - pure.go: what a pure room may not do
 //   - rooms.go: the table of rooms and districts
 //   - sleep.go: tests wait for conditions, not for time

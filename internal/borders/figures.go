@@ -16,10 +16,10 @@ type Figure struct {
 
 // Figures measure the source: no tests, no generated files.
 type Figures struct {
-	Methods   []Figure // of each type, those that it gets from what it embeds included; most first
-	Fields    []Figure // of each struct that is not exempt; an embedded type counts as one; most first
-	Lines     int      // below internal/
-	Citations int      // paths and make targets in comments that exist
+	Methods []Figure // of each type, those that it gets from what it embeds included; most first
+	Fields  []Figure // of each struct that is not exempt; an embedded type counts as one; most first
+	Lines   int      // below internal/
+	Cited   int      // paths and make targets in comments that exist
 }
 
 // plain are the endings of the names of structs that are lists of values: nobody has to understand how their fields

@@ -27,7 +27,7 @@ func TestFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	fig, faults := measure(files)
-	if fig.Citations, _, err = citations(root, files); err != nil {
+	if fig.Cited, _, err = paths(root, files); err != nil {
 		t.Fatal(err)
 	}
 	for _, list := range []struct {
@@ -46,7 +46,7 @@ func TestFigures(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d source lines below internal/, %d citations resolved", fig.Lines, fig.Citations)
+	t.Logf("%d source lines below internal/, %d paths and make targets in comments resolved", fig.Lines, fig.Cited)
 	for _, f := range faults {
 		if *otherTree == "" {
 			t.Error(f)

@@ -16,9 +16,9 @@ var (
 	aTarget     = regexp.MustCompile(`(?m)^([a-z][\w-]*(?: [a-z][\w-]*)*):(?:[^=]|$)`)
 )
 
-// citations finds the paths below internal, cmd, docs, field-tests and profiles and the make targets that comments
+// paths finds the paths below internal, cmd, docs, field-tests and profiles and the make targets that comments
 // name, and says how many of them exist. A target is named at the start of a line, in backquotes or in parentheses.
-func citations(root string, files []*file) (resolved int, faults []Fault, err error) {
+func paths(root string, files []*file) (resolved int, faults []Fault, err error) {
 	targets := map[string]bool{}
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	if err != nil {

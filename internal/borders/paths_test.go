@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestCitations(t *testing.T) {
+func TestPaths(t *testing.T) {
 	root := t.TempDir()
 	for _, dir := range []string{"internal/lan", "docs/decisions"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
@@ -40,7 +40,7 @@ func TestCitations(t *testing.T) {
 		{"make sizes writes", 0, "make sizes"},
 	} {
 		for _, source := range []string{"package a\n// " + tt.comment + "\n", "package a\nvar a int // " + tt.comment + "\n"} {
-			resolved, faults, err := citations(root, tree(t, map[string]string{"internal/lan/a.go": source}))
+			resolved, faults, err := paths(root, tree(t, map[string]string{"internal/lan/a.go": source}))
 			if err != nil {
 				t.Fatal(err)
 			}
