@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"aldis/internal/lab/wait"
 )
 
 // greeting dials the LAN's address and waits for the welcome line, as a JXTA peer does, which gives up after 5 s.
@@ -60,18 +62,17 @@ func TestKeptSocketSurvivesTheGateway(t *testing.T) {
 	go func() { // somebody dials all the time
 		defer close(refused)
 		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
 			c, err := net.Dial("tcp", s.lan)
 			if err != nil {
 				refused <- err
 				return
 			}
 			c.Close()
-			<-time.After(5 * time.Millisecond)
+			select {
+			case <-stop:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
 		}
 	}()
 	for _, tt := range []struct {
@@ -128,20 +129,13 @@ func TestKilledKeeperLeavesNothing(t *testing.T) {
 	child := children(t, r.cmd.Process.Pid)
 	r.cmd.Process.Kill()
 	<-r.ended
-	deadline := time.Now().Add(patience)
-	for {
+	wait.Until(t, patience, fmt.Sprintf("the gateway %v ends with its keeper", child), func() bool {
 		c, err := net.Dial("tcp", s.lan)
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			break
-		}
 		if err == nil {
 			c.Close()
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the gateway %v lives on", child)
-		}
-		<-time.After(20 * time.Millisecond)
-	}
+		return errors.Is(err, syscall.ECONNREFUSED)
+	})
 	s.start(t) // with the same journal
 }
 

@@ -1,4 +1,30 @@
 // Command gateway is the Aldis daemon and what an operator does with it.
+//
+// # Files
+//
+//   - adverts.go: `adverts`: the advertisements that a running gateway has
+//   - analyse.go: `analyse`: figures of captures
+//   - bench.go: `bench`: load on a running gateway
+//   - check.go: `check`: a configuration and what it means
+//   - compact.go: `compact`: how small documents become
+//   - corpus.go: `corpus`: documents of the compression model
+//   - example.go: what the rules make of an example message
+//   - keep.go: the keeper: holds the LAN's sockets while gateways come and go
+//   - keys.go: `keys`: key files
+//   - log.go: the log, with a limit on repeats
+//   - main.go: the list of commands, exit codes
+//   - plays.go: several plays at once
+//   - pmul.go: `pmul`: files by plain ACP 142
+//   - profiles.go: `profiles`: the link profiles
+//   - record.go: `record`: a trace from a capture
+//   - rehearse.go: `rehearse`: a verdict before the mission
+//   - replay.go: `replay`: a trace played again
+//   - run.go: `run`: joins the rooms of a gateway
+//   - silence.go: `silence`: radio silence on and off
+//   - sockets.go: listening sockets, own or inherited
+//   - status.go: `status`: a running gateway's state
+//   - synth.go: `synth`: traces of published runs
+//   - tune.go: `tune`: better values of a profile
 package main
 
 import (

@@ -58,7 +58,7 @@ func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// site is a directory with a configuration and the net's key.
+// testSite is a directory with a configuration and the net's key.
 type testSite struct {
 	dir, file, http, link, lan string
 	id                         int

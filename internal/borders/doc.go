@@ -1,4 +1,19 @@
-// Package borders holds the borders of the rooms (docs of the layout: README and doc.go of each room) by reading their
-// source: Check tells where a pure room reads a clock, does I/O, starts a goroutine, locks, draws from a global random
-// source or imports a room or a package that it may not. Its test runs over the whole tree.
+// Package borders holds the borders of the rooms. It reads the source of the whole module and reports what breaks a
+// rule; its tests run over the tree, so that a broken rule fails `make test`.
+//
+// The table Rooms is the map: every package, its kind, its district and what it may import. docs/house.md shows it;
+// `go test ./internal/borders -run TestMap -args -write` writes that page.
+//
+// # Files
+//
+//   - borders.go: Check, and the reading of the tree
+//   - comments.go: doc comments begin with the declared name
+//   - figures.go: the largest receivers and structs, and the source lines
+//   - lists.go: the list of files in a package comment
+//   - page.go: the generated part of docs/house.md
+//   - paths.go: paths and make targets that comments name
+//   - pure.go: what a pure room may not do
+//   - rooms.go: the table of rooms and districts
+//   - sleep.go: tests wait for conditions, not for time
+//   - walls.go: imports against the table
 package borders

@@ -106,7 +106,11 @@ func BenchmarkCrowd(b *testing.B) {
 			b.Fatal(err)
 		}
 		if ahead := time.Duration(i)*time.Millisecond - time.Since(began); ahead > 0 {
-			<-time.After(ahead)
+			select { // the pace of the load
+			case <-time.After(ahead):
+			case <-ctx.Done():
+				b.Fatal(ctx.Err())
+			}
 		}
 	}
 	b.StopTimer()

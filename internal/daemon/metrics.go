@@ -21,7 +21,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "aldis_loop_events_total", Help: "Events that the loop stepped through, by source: lan, link, norm, timer."}, []string{"source"}),
 		turn: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "aldis_loop_turn_seconds", Help: "Time of one turn of the loop, its commit included.",
+			Name: "aldis_loop_turn_seconds", Help: "Time of one turn of the loop. The commit runs beside it and is not included.",
 			Buckets: prometheus.ExponentialBuckets(1e-5, 10, 7)}),
 		commit: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "aldis_journal_commit_seconds", Help: "Time of one durable commit to the journal, failed ones included.",

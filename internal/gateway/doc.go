@@ -1,8 +1,10 @@
 // Package gateway is the road: one Step joins the bridge, the replica, custody, envelope, frames and the seal into a
 // node that talks to its sister gateways. It is pure: edges give it events and carry out its Output, in its order.
 //
-//	peer -> lan -> jxtabridge -> accept -> journal -> compose (custody, envelope, frame, seal) -> radio
-//	radio -> open -> frames -> custody -> envelope -> journal -> jxtabridge -> lan -> peer
+//	peer -> lan -> jxtabridge -> accept -> compose (custody, envelope, frame, seal) -> journal -> radio -> air
+//	air -> radio -> open (seal) -> frame -> custody -> envelope -> jxtabridge -> journal -> lan -> peer
+//
+// One Step makes the way from lan or radio to journal. The loop (internal/daemon) commits and then sends.
 //
 // Files: gateway.go Step; accept.go what the bridge wants carried; compose.go what goes into the next datagram;
 // receive.go what came in; bulk.go the NORM carrier; state.go replication; restore.go start from the journal;

@@ -28,8 +28,8 @@ type fateOf struct {
 	site.Fate
 }
 
-// make makes them from the journal.
-func (fs *faces) make(makers map[site.Face]func([]site.Memory) (Face, error), records []Record) error {
+// start makes them from the journal.
+func (fs *faces) start(makers map[site.Face]func([]site.Memory) (Face, error), records []Record) error {
 	memories := map[site.Face][]site.Memory{}
 	records = slices.SortedStableFunc(slices.Values(records), func(a, b Record) int { return slices.Compare(a.Key, b.Key) })
 	for _, r := range records {

@@ -82,7 +82,7 @@ func (g *Gateway) judgeItem(it site.Item) (out site.Item, deny []uint16, first f
 	return it, deny, first
 }
 
-// describe is what the rules see of an item.
+// describeItem is what the rules see of an item.
 func (fs *faces) describeItem(it site.Item) site.Subject {
 	if f := fs.of(it.Face); f != nil {
 		return f.DescribeItem(it)

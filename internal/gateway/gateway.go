@@ -126,7 +126,7 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 	}
 	slices.SortFunc(g.peers, func(a, b *peer) int { return int(a.ID) - int(b.ID) })
 	g.replica = replica.New(ids)
-	if err := g.faces.make(cfg.Faces, restore); err != nil {
+	if err := g.faces.start(cfg.Faces, restore); err != nil {
 		return nil, err
 	}
 	states, err := g.restore(restore)

@@ -237,7 +237,7 @@ type Description struct {
 	Signed bool // carries an XMLSignature: octets count (wire 9.2)
 }
 
-// known documents: where the id is and what is indexed (wire 9.1).
+// documents are the known ones, by root element: where the ID is and which elements are indexed (wire 9.1).
 var documents = map[string]struct {
 	kind  uint8
 	id    string

@@ -10,4 +10,22 @@
 //
 // Sizes are octets. Lifetimes in documents are milliseconds on the wire and time.Duration in Go. IDs in structs are
 // unique values in normal form ("uuid-...03"): what follows "urn:jxta:" (see Normalize).
+//
+// # Files
+//
+//   - address.go: endpoint addresses
+//   - adv.go: advertisements, routes and access points
+//   - api.go: messages, elements and the welcome as values
+//   - datagram.go: multicast datagrams
+//   - errors.go: ParseError
+//   - frame.go: package headers
+//   - id.go: IDs in normal form and as URN
+//   - message.go: binary messages, versions 0 and 1
+//   - resolver.go: resolver, discovery, SRDI and rendezvous documents
+//   - router.go: endpoint router messages and route queries
+//   - trailer.go: the CBJX trailer of JXSE 2.7
+//   - welcome.go: the welcome line
+//   - write.go: documents of every message, written without a tree
+//   - xml.go: XML documents as a tree of Nodes
+//   - xmlfast.go: a faster parser for the documents that peers write
 package jxta

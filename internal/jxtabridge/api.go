@@ -81,7 +81,7 @@ type Welcome struct {
 // Close ends a connection, after what was sent to it.
 type Close struct{ Conn site.ConnID }
 
-// Orders that concern no connection in particular may overtake others.
+// Concerns is as site.Order says: an order that concerns no connection in particular may overtake others.
 func (o Welcome) Concerns() (site.ConnID, bool) { return o.Conn, false }
 func (o Send) Concerns() (site.ConnID, bool)    { return o.Conn, o.Confirms }
 func (o Close) Concerns() (site.ConnID, bool)   { return o.Conn, false }

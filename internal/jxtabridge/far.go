@@ -11,7 +11,7 @@ import (
 	"aldis/internal/site"
 )
 
-// site is what is known of a sister gateway's LAN.
+// farSite is what is known of a sister gateway's LAN.
 type farSite struct {
 	peers map[string]map[string]farPeer // group, peer
 	ids   map[string]int                // groups that a peer is in

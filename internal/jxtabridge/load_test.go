@@ -39,7 +39,7 @@ func newCrowd(tb testing.TB, cfg Config, peers int) *crowd {
 	return c
 }
 
-// member number i comes with a connection and a lease.
+// join adds the next member, with a connection and a lease.
 func (c *crowd) join() *member {
 	i := len(c.peers) + 1
 	m := &member{id: peerName("uuid", i), addr: fmt.Sprintf("10.1.%d.%d:9702", i/250, i%250), conn: site.ConnID(i)}

@@ -9,7 +9,7 @@ import (
 	"aldis/internal/jxta"
 )
 
-// jammed is a node with a sender and a receiver whose socket takes nothing, and a queue for 160 messages.
+// jammedNode is a node with a sender and a receiver whose socket takes nothing, and a queue for 160 messages.
 func jammedNode(t *testing.T) (n *node, from, to *fake) {
 	n = newNode(t, 1)
 	n.cfg.MaxQueue = 160

@@ -135,7 +135,7 @@ func (e *edge) tell(elements ...jxta.Element) {
 	}
 }
 
-// send is what an application does: it waits while the window is closed.
+// write is what an application does: it waits while the window is closed.
 func (e *edge) write(texts ...string) {
 	e.app = append(e.app, texts...)
 	e.push()

@@ -5,4 +5,17 @@
 //
 // Each connection has one goroutine that reads and one that writes. Events go to a callback that may block: then
 // nothing more is read from that peer, which is the back-pressure. Sizes are octets.
+//
+// # Files
+//
+//   - body.go: message bodies, within the memory bound
+//   - conn.go: one TCP connection: welcome, read, write
+//   - dial.go: calls to peers
+//   - head.go: HTTP heads, before net/http sees them
+//   - http.go: the HTTP listener and its requests
+//   - lan.go: LAN: listeners, events and outputs
+//   - metrics.go: counters
+//   - multicast.go: multicast datagrams
+//   - outbox.go: what waits to be written to a connection
+//   - session.go: HTTP sessions: polls and their deadlines
 package lan

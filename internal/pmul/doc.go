@@ -19,4 +19,24 @@
 //
 // Callers pass now; nothing here reads a clock. Delays are time.Duration, sizes octets, rates bits per second.
 // Expiry_Time is seconds since 1970 UTC on the wire and nowhere else.
+//
+// # Files
+//
+//   - ack.go: Ack_PDU
+//   - acks.go: a receiver's Acks: when and for what
+//   - answers.go: a sender takes Acks
+//   - api.go: events, states and outputs
+//   - checksum.go: Fletcher and Internet checksums
+//   - codec.go: the other PDUs of ACP 142
+//   - compact.go: the compact coding inside sealed datagrams
+//   - config.go: configuration, limits and derived times
+//   - groups.go: dynamic multicast groups
+//   - outgoing.go: one message of a sender
+//   - parity.go: Reed-Solomon shards
+//   - passes.go: passes, questions and repeats of a sender
+//   - pdu.go: PDUs as values
+//   - receiver.go: Receiver: messages put together
+//   - record.go: journal records
+//   - replace.go: a message that replaces one under way
+//   - sender.go: Sender and its Step
 package pmul

@@ -38,8 +38,8 @@ type outgoing struct {
 	askedEnd  time.Time   // of the one before
 	firstEnd  time.Time   // of the first pass
 	heard     time.Time   // last Ack_PDU about it
-	again     bool        // the next question comes with the fragment: it is lost
-	bare      bool        // and this one without: its Ack is
+	again     bool        // the message is presumed lost: the next question repeats a fragment
+	bare      bool        // only its Ack_PDU is presumed lost: the next question goes without a fragment
 	polls     int         // questions since
 	rounds    int         // of repair
 	repeats   int         // for silent nodes
@@ -113,7 +113,7 @@ func (m *outgoing) idle() bool {
 	return len(m.address) == 0 && len(m.numbers) == 0 && len(m.shards) == 0 && len(m.closing) == 0
 }
 
-// later orders what goes first: the greater priority, then the older message.
+// compare orders messages by what is sent first: the greater priority, then the lower Message_ID, which is the older.
 func (m *outgoing) compare(o *outgoing) int {
 	return cmp.Or(cmp.Compare(o.priority, m.priority), cmp.Compare(m.id, o.id))
 }

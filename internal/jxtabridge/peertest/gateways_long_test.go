@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"aldis/internal/lab/field"
+	"aldis/internal/lab/wait"
 )
 
 // cable carries the datagrams of two gateways with a delay, counts their IP octets, and can be cut.
@@ -60,8 +61,9 @@ func newCable(t *testing.T, gateways [2]string, delay time.Duration) *cable {
 				due := time.Now().Add(c.delay)
 				if !cut {
 					queue <- func() {
-						<-time.After(time.Until(due))
-						c.ends[1-i].WriteToUDP(b[:n], c.to[1-i])
+						if arrives(t.Context(), due) {
+							c.ends[1-i].WriteToUDP(b[:n], c.to[1-i])
+						}
 					}
 				}
 			}
@@ -82,14 +84,9 @@ func (c *cable) total() (octets, datagrams int) {
 }
 
 // quiet waits until nothing has crossed for a while.
-func (c *cable) quiet(d time.Duration) {
-	last, since := -1, time.Now()
-	for time.Since(since) < d {
-		if n, _ := c.total(); n != last {
-			last, since = n, time.Now()
-		}
-		<-time.After(50 * time.Millisecond)
-	}
+func (c *cable) quiet(t *testing.T, d time.Duration) {
+	t.Helper()
+	wait.Still(t, d, 5*time.Minute, "what has crossed", func() int { n, _ := c.total(); return n })
 }
 
 func free(t *testing.T, network string) string {
@@ -172,13 +169,13 @@ func TestStreamsThroughRealGateways(t *testing.T) {
 	w.await(b, "discovered", "chat")
 	w.await(b, "discovered", "file")
 	w.await(b, "discovered", "tracks")
-	c.quiet(20 * time.Second)
+	c.quiet(t, 20*time.Second)
 	measure := func(what string, p *field.Peer, lines ...string) {
 		t.Helper()
 		before, n := c.total()
 		w.tell(p, lines...)
-		<-time.After(2 * time.Second)
-		c.quiet(8 * time.Second) // receipts wait 6 s
+		wait.Until(t, time.Minute, what+" crosses", func() bool { _, m := c.total(); return m > n })
+		c.quiet(t, 8*time.Second) // receipts wait 6 s
 		after, m := c.total()
 		t.Logf("%s: %d octets in %d datagrams", what, after-before, m-n)
 	}
@@ -206,11 +203,21 @@ func TestStreamsThroughRealGateways(t *testing.T) {
 	for _, p := range peers {
 		w.tell(p, "bidi-send chat 300 110 0.02", "sock-send file 300 110 0.02")
 	}
-	<-time.After(15 * time.Second)
+	wait.Still(t, 10*time.Second, time.Minute, "what the peers' writers have sent", func() (n int) {
+		for _, p := range peers {
+			for _, e := range p.Events() {
+				if e.Ev == "sent" {
+					n++
+				}
+			}
+		}
+		return n
+	})
+	closed := func(e field.Event) bool { return e.Ev == "closed" }
 	gw[0].kill()
-	<-time.After(3 * time.Second)
+	w.never(3*time.Second, "a stream ends", closed, peers[:]...)
 	gw[0].start(t)
-	<-time.After(60 * time.Second)
+	w.never(60*time.Second, "a stream ends", closed, peers[:]...)
 	c.mu.Lock()
 	c.cut = false
 	c.mu.Unlock()

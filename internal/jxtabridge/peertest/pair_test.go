@@ -85,8 +85,9 @@ func slow(a, b *side, delay time.Duration) {
 		s.mu.Unlock()
 		go func() {
 			for c := range s.wire {
-				<-time.After(time.Until(c.due))
-				c.to.give(c.ev)
+				if arrives(s.t.Context(), c.due) {
+					c.to.give(c.ev)
+				}
 			}
 		}()
 		s.t.Cleanup(func() {
@@ -95,6 +96,16 @@ func slow(a, b *side, delay time.Duration) {
 			s.delay = 0
 			close(s.wire)
 		})
+	}
+}
+
+// arrives waits for the time at which something on its way has arrived, and is false when the test ends before.
+func arrives(ctx context.Context, due time.Time) bool {
+	select {
+	case <-time.After(time.Until(due)):
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -507,6 +518,29 @@ func (w world) tell(p *field.Peer, lines ...string) {
 		if err := p.Command(line); err != nil {
 			w.Fatal(err)
 		}
+	}
+}
+
+// never watches the peers for as long as d, and fails at once when one has had an event that must not come, or ends.
+func (w world) never(d time.Duration, what string, match func(field.Event) bool, peers ...*field.Peer) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, d)
+	defer cancel()
+	var group sync.WaitGroup
+	for _, p := range peers {
+		group.Go(func() {
+			if e, err := p.Wait(ctx, match); err == nil {
+				w.Errorf("%s: %s: %+v", p.Name(), what, e)
+				cancel()
+			} else if ctx.Err() == nil {
+				w.Errorf("%s: %v", p.Name(), err)
+				cancel()
+			}
+		})
+	}
+	group.Wait()
+	if w.Failed() {
+		w.FailNow()
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"aldis/internal/control"
 	"aldis/internal/lab/field"
 	"aldis/internal/lab/linkemu"
+	"aldis/internal/lab/wait"
 	"aldis/internal/link/profile"
 )
 
@@ -114,14 +115,9 @@ func (m *modem) total() int {
 }
 
 // quiet waits until nothing has been offered for longer than a receipt waits.
-func (m *modem) quiet(d time.Duration) {
-	last, since := -1, time.Now()
-	for time.Since(since) < d {
-		if n := m.total(); n != last {
-			last, since = n, time.Now()
-		}
-		<-time.After(50 * time.Millisecond)
-	}
+func (m *modem) quiet(t *testing.T, d time.Duration) {
+	t.Helper()
+	wait.Still(t, d, 5*time.Minute, "what is offered to the link", m.total)
 }
 
 // Every type of pipe in both directions across iridium-directip, 200 and 20,000 octets: all octets, once. What crosses
@@ -224,7 +220,7 @@ func cross(t *testing.T, binary, name, kindA, kindB string, pipes []string) {
 			w.await(b, "discovered", toA)
 		}
 		if messages == 0 {
-			m.quiet(7 * time.Second) // what the peers published and looked for
+			m.quiet(t, 7*time.Second) // what the peers published and looked for
 		}
 		before := m.total()
 		if p == "bidi" || p == "socket" {
@@ -244,7 +240,7 @@ func cross(t *testing.T, binary, name, kindA, kindB string, pipes []string) {
 				last = e.At()
 			}
 		}
-		m.quiet(8 * time.Second) // receipts wait 6 s
+		m.quiet(t, 8*time.Second) // receipts wait 6 s
 		messages += 2 * 5
 		row := fmt.Sprintf("| %s | %s | 4 of 4, 4 of 4 | 1 of 1, 1 of 1 | %.1f | %d |", p, name, last.Sub(begun).Seconds(), m.total()-before)
 		t.Log(row)
@@ -257,7 +253,7 @@ func cross(t *testing.T, binary, name, kindA, kindB string, pipes []string) {
 		if w.ctx.Err() != nil {
 			t.Fatal("not every message has its receipt")
 		}
-		m.quiet(8 * time.Second)
+		m.quiet(t, 8*time.Second)
 		done = true
 		for i := range gw {
 			for _, p := range report(t, status[i]).Peers {

@@ -109,7 +109,9 @@ func TestServedAgainAfterRestart(t *testing.T) {
 		w.tell(s.peer, "find b-svc 1000", "listen b-svc", "publish "+svc)
 		w.tell(b, "find "+svc+" 1000", "listen "+svc)
 	}
+	var peers []*field.Peer
 	for i, s := range all {
+		peers = append(peers, s.peer)
 		w.await(s.peer, "pipe_ready", "b-svc")
 		w.await(b, "pipe_ready", fmt.Sprint("p", i))
 	}
@@ -136,7 +138,9 @@ func TestServedAgainAfterRestart(t *testing.T) {
 			}
 			gw[0].cmd.Wait()
 			dead := time.Now()
-			<-time.After(down - time.Since(begun))
+			w.never(down-time.Since(begun), "somebody hears through a gateway that is down", func(e field.Event) bool {
+				return e.Ev == "received" && e.From == "B" && e.SentAt().After(dead)
+			}, peers...)
 			gw[0].start(t)
 			var group sync.WaitGroup
 			for i, s := range all {

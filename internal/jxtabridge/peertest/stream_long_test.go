@@ -36,7 +36,7 @@ func TestStreamsWaitThroughAnOutage(t *testing.T) {
 			sb.link(false)
 			w.tell(b, fmt.Sprintf("bidi-send chat 1000 %d", blocks), fmt.Sprintf("sock-send file 1000 %d", blocks))
 			w.tell(a, fmt.Sprintf("bidi-send chat 1000 %d", blocks), fmt.Sprintf("sock-send file 1000 %d", blocks))
-			<-time.After(150 * time.Second)
+			w.never(150*time.Second, "a stream ends", func(e field.Event) bool { return e.Ev == "closed" || e.Ev == "error" }, a, b)
 			for _, p := range []*field.Peer{a, b} {
 				sent := map[string]int{}
 				for _, e := range p.Events() {

@@ -6,4 +6,16 @@
 // Everything runs on loopback: processes, sockets and files of its own, taken down again in every case.
 //
 // Units: rates per second, times as the row says, MB are 10^6 octets.
+//
+// # Files
+//
+//   - bench.go: one run and its rows
+//   - load.go: load peers: joining and times
+//   - octets.go: octets on the link between two gateways
+//   - proc.go: the server under test as a process: its counters and its cost
+//   - propagate.go: one sender and several listeners of a propagate pipe
+//   - query.go: discovery queries
+//   - real.go: unmodified peers: how long their operations take
+//   - relay.go: messages over unicast pipes
+//   - report.go: the machine and the report
 package bench

@@ -95,7 +95,7 @@ func (p *Peer) respond(group string, q jxta.ResolverQuery, response string) {
 	p.say(q.Src, group, jxta.URN(jxta.ClassResolver), group+"IRes", xmlElement(group+"IRes", r.Append(nil)))
 }
 
-// question from somebody else: the rendezvous passes it to the owner of an index entry, or to all (wire 6, 7).
+// asked takes a question of another peer: the rendezvous passes it to the owner of an index entry, or to all (wire 6, 7).
 func (p *Peer) asked(group string, data []byte) {
 	data, err := jxta.Gunzip(data)
 	if err != nil {

@@ -13,4 +13,14 @@
 //
 // Callers pass now; nothing here reads a clock. Sizes are octets. Peers, groups and pipes are named by their unique
 // values in normal form ("uuid-...04"); an empty group is the net peer group.
+//
+// # Files
+//
+//   - api.go: configuration, events, outputs, notices
+//   - discovery.go: advertisements: publish, ask, answer
+//   - hear.go: messages that come in
+//   - peer.go: Peer, Step and the lease
+//   - pipe.go: pipes: listen, resolve, send
+//   - say.go: messages that go out
+//   - template.go: documents of which only marked places change
 package edgepeer

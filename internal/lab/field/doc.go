@@ -4,4 +4,23 @@
 // Needs root, iproute2, Java 17 and the built peers of field-tests/peers. Sizes are IP octets, times seconds in the
 // figures and time.Duration in Go. Everything that a run makes has the prefix aldis-<4 hex digits>- and is removed at
 // the end; what a killed run left behind is removed by the next one.
+//
+// # Files
+//
+//   - bluegame.go: the Blue Game from the first namespace to the figures
+//   - bound.go: programs that must not outlive this one
+//   - cli.go: the command `gateway lab`
+//   - figures.go: results of a run
+//   - gatewayproc.go: a gateway as a process in its namespace
+//   - hub.go: the emulator between the namespaces
+//   - netns.go: namespaces, and what killed runs left behind
+//   - options.go: options and their checks
+//   - pcap.go: capture files
+//   - peer.go: unmodified JXTA peers as processes
+//   - replay.go: a trace in real time
+//   - scenario.go: outages, power cuts and rate limits
+//   - scoreboard.go: the results beside those of 2004
+//   - silent.go: ships under EMCON
+//   - site.go: addresses and parts of a site
+//   - toml.go: rules in the form of a configuration
 package field

@@ -34,7 +34,7 @@ const (
 	radio    = 7142
 )
 
-// site is HQ or a ship: a namespace on the link, and with a gateway one more for each peer.
+// lanSite is HQ or a ship: a namespace on the link, and with a gateway one more for each peer.
 type lanSite struct {
 	name     string
 	index    int // 0 is HQ; node id less one

@@ -377,7 +377,7 @@ type bodyReader struct {
 
 func (r *bodyReader) partial() bool { return len(r.buf) > 0 || r.broken }
 
-// add takes in octets of a body.
+// bodyData takes in octets of a body.
 func (d *dialog) bodyData(side int, s *stream, b []byte, last bool) {
 	r := &s.body
 	r.buf = append(r.buf, b...)

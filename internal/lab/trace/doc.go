@@ -11,4 +11,26 @@
 // Times are nanoseconds since 1970 UTC (int64) as the capture has them; nothing here reads a clock. Sizes are octets. What is kept
 // does not grow with the file: connections, segments out of order, message bodies and names all have limits, and what
 // does not fit is counted and makes the report partial. Hostile files give errors or counters, never a panic.
+//
+// # Files
+//
+//   - analyse.go: Analyser: takes in packets
+//   - capture.go: pcap and pcapng files
+//   - dialog.go: both directions of a connection as messages
+//   - event.go: what applications did
+//   - file.go: trace files
+//   - http.go: HTTP heads and bodies
+//   - layers.go: octets of our link's datagrams by layer
+//   - link.go: our link: who sent what kind of octets
+//   - message.go: JXTA messages by kind
+//   - norm.go: NORM on our link
+//   - packet.go: IP, TCP and UDP headers
+//   - pmul.go: P_Mul on our link
+//   - published.go: figures of the report of 2004
+//   - record.go: Recorder: a capture's events as a trace
+//   - report.go: Figures of one capture
+//   - synth.go: traces of the five published runs
+//   - tcp.go: TCP streams and retransmissions
+//   - text.go: the report as JSON and text
+//   - timeline.go: octets over time
 package trace

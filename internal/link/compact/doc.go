@@ -33,4 +33,24 @@
 //
 // The layouts of the documents are in reference jxta-wire.md, section 9; the sizes aimed at and how they compare in
 // library-choices.md, section 4, and docs/sizes.md.
+//
+// # Files
+//
+//   - arith.go: the arithmetic coder
+//   - canonical.go: documents in the layout that JXTA peers treat as equal
+//   - code.go: Codec, Coder: the smallest code of a text
+//   - corpus.go: the corpus from which the model is primed
+//   - detokens.go: tokens back to XML
+//   - generate.go: documents and messages made for the corpus and for tests
+//   - history.go: earlier messages of a flow
+//   - id.go: IDs in compact form
+//   - logistic.go: probabilities in the logistic domain
+//   - model.go: the model: counters, contexts, mixing
+//   - policy.go: which codec an operator's rules try
+//   - primed.go: the primed model and its hash
+//   - records.go: values of records, predicted from those before
+//   - scan.go: the place in the text: words, elements, columns
+//   - sums.go: checksums of the text inside the text
+//   - text.go: IDs in texts that are no XML
+//   - tokens.go: XML to tokens
 package compact

@@ -35,7 +35,7 @@ func (r *records) begin() {
 
 func (r *records) newLine() { r.line, r.values = [2]uint32{}, 0 }
 
-// keys are what a value is remembered by, the more exact one first; 0: by none.
+// recordKeys are what a value is remembered by, the more exact one first; 0: by none.
 func (s *scan) recordKeys() [2]uint32 {
 	r := &s.records
 	if s.alone {

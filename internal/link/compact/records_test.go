@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// coded is what each message of a flow costs after those before; all come back.
+// codedFlow is what each message of a flow costs after those before; all come back.
 func codedFlow(t *testing.T, messages [][]byte) (octets []int) {
 	t.Helper()
 	var c Coder

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// make sizes writes the document; the test compares.
+// writeSizes is set by `make sizes`: the test then writes the document instead of comparing it.
 var writeSizes = flag.Bool("write", false, "write docs/sizes.md")
 
 const sizesFile = "../../../docs/sizes.md"

@@ -5,7 +5,7 @@
 //
 // A field's number and type never change and a number is never used again. New fields are optional and an old
 // gateway that skips them still does something right; otherwise the frame's version changes. Fields that every
-// track message carries keep numbers below 16. Generated code is made by `make generate` and kept in the tree.
+// track message carries keep numbers below 16. Generated code is made by `go generate ./internal/link/envelope` and kept in the tree.
 //
 // A message of a known flow crosses in a form of its own without Protocol Buffers (brief.go): five octets fewer.
 //

@@ -1,0 +1,62 @@
+package borders
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+const (
+	pageBegins = "<!-- Written by: go test ./internal/borders -run TestMap -args -write -->\n"
+	pageEnds   = "<!-- End of the table. -->\n"
+)
+
+// page replaces what stands between the two marks of docs/house.md by the table of rooms.
+func page(old string, rooms table, upward map[string][]string) (string, error) {
+	before, rest, ok := strings.Cut(old, pageBegins)
+	_, after, ends := strings.Cut(rest, pageEnds)
+	if !ok || !ends {
+		return "", fmt.Errorf("the page lacks the line %q or, behind it, %q", pageBegins, pageEnds)
+	}
+	return before + pageBegins + "\n" + districts(rooms) + exceptions(upward) + pageEnds + after, nil
+}
+
+// districts writes one table for each district.
+func districts(rooms table) string {
+	var b strings.Builder
+	for _, d := range Districts {
+		fmt.Fprintf(&b, "### %s: %s\n\n| room | kind | what it does | may import |\n|---|---|---|---|\n", d.Name, d.What)
+		for _, r := range rooms {
+			if r.District != d.Name {
+				continue
+			}
+			may := strings.Join(r.May, ", ")
+			switch may {
+			case "":
+				may = "-"
+			case anyRoom:
+				may = "every room"
+			}
+			kind := string(r.Kind)
+			if r.Face {
+				kind += ", face"
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", r.dir(), kind, strings.TrimSuffix(r.What, "."), may)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// exceptions writes the imports that go up the districts for now; nothing when there are none.
+func exceptions(upward map[string][]string) string {
+	if len(upward) == 0 {
+		return ""
+	}
+	var list []string
+	for _, from := range slices.Sorted(maps.Keys(upward)) {
+		list = append(list, fmt.Sprintf("%s imports %s", from, strings.Join(upward[from], ", ")))
+	}
+	return "Exceptions from the order of districts, for now: " + strings.Join(list, "; ") + ".\n\n"
+}

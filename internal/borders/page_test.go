@@ -1,0 +1,78 @@
+package borders
+
+import (
+	"flag"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var writePage = flag.Bool("write", false, "write the table of docs/house.md")
+
+const pageFile = "../../docs/house.md"
+
+// docs/house.md shows the table of rooms as it is.
+func TestMap(t *testing.T) {
+	old, err := os.ReadFile(pageFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := page(string(old), Rooms, Upward)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now == string(old) {
+		return
+	}
+	if !*writePage {
+		t.Fatal("docs/house.md is stale: go test ./internal/borders -run TestMap -args -write")
+	}
+	if err := os.WriteFile(pageFile, []byte(now), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPage(t *testing.T) {
+	rooms := table{
+		{"jxta", Pure, "JXTA", true, "Formats.", nil}, {"lan", Edge, "edges", false, "Sockets.", []string{"jxta", "site"}},
+		{"cmd/gateway", Edge, "programs", false, "The binary.", []string{anyRoom}},
+	}
+	got, err := page("before\n"+pageBegins+"old\n"+pageEnds+"after\n", rooms, map[string][]string{"jxta": {"lan", "site"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"before\n" + pageBegins, "| internal/jxta | pure, face | Formats | - |\n",
+		"| internal/lan | edge | Sockets | jxta, site |\n", "| cmd/gateway | edge | The binary | every room |\n", "jxta imports lan, site.\n\n" + pageEnds + "after\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q lacks %q", got, want)
+		}
+	}
+	if strings.Contains(got, "old") {
+		t.Errorf("the old table stays: %q", got)
+	}
+	for _, old := range []string{"", pageBegins, pageEnds + pageBegins} {
+		if _, err := page(old, rooms, nil); err == nil {
+			t.Errorf("a page without its marks is taken: %q", old)
+		}
+	}
+}
+
+// The road is drawn in docs/house.md and in the gateway's package comment: the same in both.
+func TestRoad(t *testing.T) {
+	road := regexp.MustCompile(`(?m)^(?:    |//\t)(.* -> .* -> .*)$`)
+	var drawn [2][]string
+	for i, name := range []string{pageFile, "../gateway/doc.go"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range road.FindAllStringSubmatch(string(text), -1) {
+			drawn[i] = append(drawn[i], m[1])
+		}
+	}
+	if len(drawn[0]) != 2 || !slices.Equal(drawn[0], drawn[1]) {
+		t.Errorf("docs/house.md draws\n%s\nand gateway/doc.go\n%s", strings.Join(drawn[0], "\n"), strings.Join(drawn[1], "\n"))
+	}
+}

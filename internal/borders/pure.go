@@ -1,0 +1,99 @@
+package borders
+
+import (
+	"go/ast"
+	"go/token"
+	"path"
+	"slices"
+	"strings"
+)
+
+// cgoFiles are the only files that speak C, by room.
+var cgoFiles = map[string]string{"link/seal": "sodium.go", "norm": "cgo.go"}
+
+// forbidden are packages whose business is not a pure room's; a trailing slash takes all below.
+var forbidden = []string{
+	"C", "os", "os/", "net", "net/http", "net/http/", "net/rpc", "net/rpc/", "net/smtp", "net/textproto", "syscall", "log", "log/",
+	"sync", "sync/", "runtime", "runtime/", "context", "plugin", "crypto/rand", "crypto/tls", "io/ioutil", "math/rand",
+	"testing", "testing/", "time/tzdata", "golang.org/x/sys/", "golang.org/x/net/", "go.etcd.io/", "github.com/prometheus/",
+}
+
+// clocks are what of package time reads or waits for the wall clock.
+var clocks = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
+
+// ownRandom is what of math/rand/v2 needs no global source.
+var ownRandom = []string{"New", "NewPCG", "NewChaCha8", "NewZipf", "Rand", "Source", "PCG", "ChaCha8", "Zipf"}
+
+func (f *file) speaksC() (faults []Fault) {
+	for _, spec := range f.tree.Imports {
+		if importPath(spec) == "C" && cgoFiles[f.room] != path.Base(f.path) {
+			faults = append(faults, f.fault(spec, "C is spoken in internal/link/seal/sodium.go and internal/norm/cgo.go alone"))
+		}
+	}
+	return faults
+}
+
+// impure finds what the source of a pure room may not do.
+func (f *file) impure(rooms table) (faults []Fault) {
+	if room, _ := rooms.find(f.room); !room.pure() || !f.source() {
+		return nil
+	}
+	for _, spec := range f.tree.Imports {
+		p := importPath(spec)
+		if below(p, forbidden) {
+			faults = append(faults, f.fault(spec, "a pure room imports %s", p))
+		}
+		if spec.Name != nil && spec.Name.Name == "." {
+			faults = append(faults, f.fault(spec, "a dot import hides where names come from"))
+		}
+		if own, ok := rooms.find(pathOf(strings.TrimPrefix(p, module))); ok && strings.HasPrefix(p, module) && own.Kind == Edge {
+			faults = append(faults, f.fault(spec, "a pure room imports the edge room %s", own.Path))
+		}
+	}
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		if why := f.impurity(n); why != "" {
+			faults = append(faults, f.fault(n, "%s", why))
+		}
+		return true
+	})
+	return faults
+}
+
+func below(p string, list []string) bool {
+	return slices.ContainsFunc(list, func(f string) bool {
+		return p == f || strings.HasSuffix(f, "/") && strings.HasPrefix(p, f)
+	})
+}
+
+// impurity says what is wrong with a node in a pure room; "" when nothing is.
+func (f *file) impurity(n ast.Node) string {
+	if pkg, name, ok := f.selector(n); ok {
+		switch {
+		case pkg == "time" && slices.Contains(clocks, name):
+			return "a pure room uses time." + name + ": now is an argument"
+		case pkg == "math/rand/v2" && !slices.Contains(ownRandom, name):
+			return "a pure room draws from the global random source: rand." + name
+		case pkg == "fmt" && (strings.HasPrefix(name, "Print") || strings.HasPrefix(name, "Scan")):
+			return "a pure room does I/O: fmt." + name
+		}
+	}
+	switch n := n.(type) {
+	case *ast.GoStmt:
+		return "a pure room starts a goroutine"
+	case *ast.ChanType, *ast.SelectStmt, *ast.SendStmt:
+		return "a pure room uses channels"
+	case *ast.UnaryExpr:
+		if n.Op == token.ARROW {
+			return "a pure room uses channels"
+		}
+	case *ast.CallExpr:
+		if id, ok := n.Fun.(*ast.Ident); ok && (id.Name == "print" || id.Name == "println") {
+			return "a pure room does I/O: " + id.Name
+		}
+	case *ast.FuncDecl:
+		if n.Name.Name == "init" && n.Recv == nil {
+			return "a pure room has an init function"
+		}
+	}
+	return ""
+}

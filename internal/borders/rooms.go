@@ -1,0 +1,153 @@
+package borders
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Kind says what a room's source may do.
+type Kind string
+
+const (
+	Pure  Kind = "pure"  // a state machine or a codec: no clock, I/O, goroutine, lock or global random source
+	Words Kind = "words" // types and data that other rooms share: as pure, and it decides nothing
+	C     Kind = "C"     // C inside, but as deterministic as a pure room, which may import it
+	Edge  Kind = "edge"  // sockets, files, clocks, goroutines
+)
+
+// Room is one package of the module.
+type Room struct {
+	Path     string // below internal/; for packages elsewhere below the module's directory
+	Kind     Kind
+	District string   // one of Districts
+	Face     bool     // speaks with clients of one protocol; it and the rooms below it import no other face
+	What     string   // one sentence for docs/house.md
+	May      []string // the rooms that its source imports, as Path
+}
+
+// District is a group of rooms.
+type District struct{ Name, What string }
+
+// Districts are listed from the ground up: a room imports rooms of its own district and of those before it.
+var Districts = []District{
+	{"words", "what faces and the road say to each other"},
+	{"JXTA", "the formats of JXTA peers"},
+	{"link", "what both ends of a link share"},
+	{"rules", "the operator's rules"},
+	{"carriers", "protocols that carry messages to several or silent receivers, or long messages"},
+	{"faces", "the conversation with local clients"},
+	{"road", "the gateway as one state machine"},
+	{"edges", "sockets, files, the clock, and the loop that joins them"},
+	{"lab", "the workshop: it stays ashore, and no gateway runs it"},
+	{"programs", "commands, field tests and checks"},
+}
+
+// anyRoom stands in May for every room.
+const anyRoom = "*"
+
+// Rooms is the map. Check fails when the source disagrees with it.
+var Rooms = []Room{
+	{"site", Words, "words", false, "The words of a site: items, messages, marks, fates, orders to a LAN, notes.", nil},
+
+	{"jxta", Pure, "JXTA", false, "IDs, addresses, binary messages, framing, XML documents: Append and Parse.", []string{"site"}},
+	{"advcache", Pure, "JXTA", false, "Keeps advertisements by group, type and ID, with lifetimes, and finds those that match a query.", []string{"jxta"}},
+
+	{"profiles", Words, "link", false, "One data file per link type, embedded in the binary.", nil},
+	{"link/profile", Pure, "link", false, "Link profiles: what a link does to packets and how a gateway uses it.", []string{"profiles"}},
+	{"link/seal", C, "link", false, "Encrypts and authenticates datagrams with libsodium; counters, boot numbers, replay window.", nil},
+	{"link/frame", Pure, "link", false, "The frames inside a sealed datagram.", nil},
+	{"link/custody", Pure, "link", false, "Delivers every message exactly once: numbers, receipts, window, loss detection, probes.", []string{"link/frame"}},
+	{"link/compact", Pure, "link", false, "Compresses documents and messages with tokens, a primed model and earlier messages of the flow.", []string{"jxta"}},
+	{"link/envelope", Pure, "link", false, "The content of one message on the link. It alone imports Protocol Buffers.", []string{"jxta", "link/compact", "site"}},
+	{"link/replica", Pure, "link", false, "What each peer gateway holds of this site's state, and which changes to send.", []string{"link/envelope", "site"}},
+
+	{"rules/filter", Pure, "rules", false, "Decides which items and messages may cross the link, and how often.", []string{"site"}},
+	{"rules/mark", Pure, "rules", false, "Gives a message its precedence, lifetime and the message that it replaces.", []string{"rules/filter", "site"}},
+
+	{"pmul", Pure, "carriers", false, "P_Mul (ACP 142): PDUs, sender, receiver, silent receivers (EMCON).", []string{"link/profile"}},
+	{"norm/elide", Pure, "carriers", false, "Shortens NORM packets for the link and restores them; builds the FLUSH.", nil},
+
+	{"jxtabridge", Pure, "faces", true, "Serves JXTA peers: rendezvous, relay, discovery, pipes; stands for the peers of other sites.", []string{"advcache", "jxta", "rules/filter", "site"}},
+	{"jxtabridge/peertest", Edge, "faces", false, "Tests of two joined bridges with unmodified JXTA peers; no source.", nil},
+
+	{"gateway", Pure, "road", false, "The whole way of a message in one Step: bridge, replication, carriers, datagrams.", []string{
+		"link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/replica", "link/seal", "norm/elide",
+		"pmul", "rules/filter", "rules/mark", "site"}},
+
+	{"lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"jxta", "jxtabridge", "site"}},
+	{"radio", Edge, "edges", false, "The only socket on the link.", []string{"gateway"}},
+	{"norm", Edge, "edges", false, "Runs libnorm in a child process behind loopback addresses.", []string{"gateway", "norm/elide"}},
+	{"journal", Edge, "edges", false, "Durable keys and values in one bbolt file; one commit at a time.", nil},
+	{"config", Edge, "edges", false, "Reads TOML and key files and reports every mistake at once.", []string{"jxta", "link/compact", "link/profile", "link/seal", "rules/filter", "rules/mark", "site"}},
+	{"daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway", "site"}},
+	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, and the order for radio silence.", []string{"gateway", "norm", "radio", "rules/filter", "site"}},
+	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
+
+	{"lab/wait", Edge, "lab", false, "Tests wait here for conditions: until one holds, while one holds, until a value is still.", nil},
+	{"lab/linkemu", Pure, "lab", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages.", []string{"link/profile"}},
+	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{"gateway", "jxtabridge", "lab/linkemu", "link/profile", "link/seal", "norm/elide", "site"}},
+	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer: the other side of the bridge in tests, replays and benchmarks.", []string{"jxta"}},
+	{"lab/edgepeer/tcp", Edge, "lab", false, "Puts edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},
+	{"lab/trace", Pure, "lab", false, "Analyses captures, and reads and writes trace files.", []string{
+		"jxta", "link/compact", "link/envelope", "link/frame", "link/profile", "link/seal", "norm/elide", "pmul", "site"}},
+	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways with edge peers, and reports the figures.", []string{
+		"gateway", "jxta", "jxtabridge", "lab/edgepeer", "lab/linkemu", "lab/sim", "lab/trace", "link/compact", "link/profile",
+		"rules/filter", "rules/mark", "site"}},
+	{"lab/forecast", Pure, "lab", false, "Predicts from several plays whether a trace arrives in time on a link, at what cost, and what would help.", []string{"lab/replay", "link/profile"}},
+	{"lab/tune", Pure, "lab", false, "Searches the free values of a profile for those that serve a trace best.", []string{"lab/replay", "link/profile"}},
+	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/forecast", "lab/replay", "lab/trace"}},
+	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers.", []string{
+		"gateway", "jxta", "lab/edgepeer", "lab/edgepeer/tcp", "lab/linkemu", "lab/replay", "lab/trace", "link/compact", "link/profile"}},
+	{"lab/field/gametest", Edge, "lab", false, "Tests that play whole Blue Games in the field trial; no source.", nil},
+	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
+		"jxta", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field"}},
+
+	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},
+	{"cmd/gateway", Edge, "programs", false, "The binary: subcommands that join rooms.", []string{anyRoom}},
+	{"field-tests/blue-game", Edge, "programs", false, "Checks a game's capture and writes its results.", []string{"lab/field", "lab/trace", "link/profile"}},
+	{"field-tests/peers", Edge, "programs", false, "Unmodified JXTA peers (Java) and their tests.", nil},
+	{"field-tests/pmul", Edge, "programs", false, "Measures P_Mul beside UFTP, NORM and TCP: docs/transports.md.", []string{
+		"gateway", "lab/field", "link/profile", "norm", "norm/elide"}},
+	{"field-tests/road", Edge, "programs", false, "Plays every run of docs/measured.md.", nil},
+}
+
+// Upward are the imports that go from a district to a later one for now. An entry without such an import is a fault.
+var Upward = map[string][]string{}
+
+// dir is the room's directory below the module's.
+func (r Room) dir() string {
+	if first, _, _ := strings.Cut(r.Path, "/"); slices.Contains(outside, first) {
+		return r.Path
+	}
+	return "internal/" + r.Path
+}
+
+// outside are the directories of packages that are not below internal/.
+var outside = []string{"cmd", "field-tests", "profiles"}
+
+// pathOf is the Path of the room in a directory.
+func pathOf(dir string) string { return strings.TrimPrefix(dir, "internal/") }
+
+// table is a map of rooms: Rooms, or a sample in a test.
+type table []Room
+
+func (t table) find(p string) (r Room, ok bool) {
+	if i := slices.IndexFunc(t, func(r Room) bool { return r.Path == p }); i >= 0 {
+		return t[i], true
+	}
+	return Room{}, false
+}
+
+// pure says whether a room's source must be free of clocks, I/O and goroutines.
+func (r Room) pure() bool { return r.Kind == Pure || r.Kind == Words }
+
+// face is the Path of the face that a room is or belongs to, "" when it belongs to none.
+func (t table) face(p string) string {
+	for ; p != "." && p != ""; p = path.Dir(p) {
+		if r, ok := t.find(p); ok && r.Face {
+			return p
+		}
+	}
+	return ""
+}
