@@ -28,7 +28,7 @@ import (
 	"aldis/internal/lab/trace"
 )
 
-// captures unpacks those of internal/lab/trace (described there in testdata/README.md).
+// captures unpacks those of internal/lab/trace (a README beside them says what they are).
 func captures(t *testing.T) map[string][]byte {
 	t.Helper()
 	files, err := filepath.Glob("../../internal/lab/trace/testdata/*.pcap.gz")

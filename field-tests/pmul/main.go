@@ -74,7 +74,7 @@ func matrix() (runs []run) {
 	return runs
 }
 
-// giveUp is how long a run may take: the baseline's values, and for TCP, which never finishes, a little less.
+// giveUp is how long a run may take: the baseline's values (transport 1), and for TCP, which never finishes, a little less.
 func giveUp(octets int) time.Duration {
 	switch {
 	case octets <= 200:

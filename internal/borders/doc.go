@@ -7,6 +7,7 @@
 // # Files
 //
 //   - borders.go: Check, and the reading of the tree
+//   - cite.go: citations of docs/reference, each resolved to a heading
 //   - comments.go: doc comments begin with the declared name
 //   - figures.go: the largest receivers and structs, and the source lines
 //   - lists.go: the list of files in a package comment

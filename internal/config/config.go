@@ -245,7 +245,7 @@ func (r *reader) read() {
 	c.Log.Format = log.choice("format", "auto", "auto", "text", "json")
 }
 
-// JXTAGroup is where JXTA peers of both generations send and listen unless told otherwise (jxta-wire.md 2.7).
+// JXTAGroup is where JXTA peers of both generations send and listen unless told otherwise (wire 2.7).
 var JXTAGroup = netip.AddrPortFrom(netip.AddrFrom4([4]byte{224, 0, 1, 85}), 1234)
 
 func (r *reader) readMulticast(lan section) {

@@ -115,7 +115,7 @@ func (g *Gateway) enqueueObject(now time.Time, p *peer, id custody.ID) {
 
 const objectHead = 2
 
-// NormFrameOctets is what a NORM frame has beside its segment, at the most (norm-behind-the-seal.md).
+// NormFrameOctets is what a NORM frame has beside its segment, at the most (norm-seal 4).
 const NormFrameOctets = 8
 
 // normPacket is what libnorm wants sent. Its FLUSHes stay here: the gateway sends its own when one is needed.

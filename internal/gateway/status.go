@@ -11,7 +11,7 @@ import (
 	"aldis/internal/rules/filter"
 )
 
-// ledgerKind is what an octet on the air was for (design, decision 8).
+// ledgerKind is what an octet on the air was for (design 8).
 type ledgerKind uint8
 
 const (

@@ -2,7 +2,7 @@ package jxta
 
 import "aldis/internal/site"
 
-// Element is one element of a JXTA message (jxta-wire.md 2.3): Namespace is "" (applications), "jxta", or any other; an
+// Element is one element of a JXTA message (wire 2.3): Namespace is "" (applications), "jxta", or any other; an
 // encoding was never seen, and is kept; Signature is there if flag 4 was set. Data aliases the parsed packet.
 type Element = site.Part
 
@@ -12,7 +12,7 @@ type Message struct {
 	Elements []Element
 }
 
-// Welcome is the line that opens a TCP connection (jxta-wire.md 2.1).
+// Welcome is the line that opens a TCP connection (wire 2.1).
 type Welcome struct {
 	Dest        string // address dialled, with service and parameter
 	Public      string

@@ -78,7 +78,7 @@ func TestIDParts(t *testing.T) {
 	}
 }
 
-// The trap of ghosts section 2: an id that ends in a zero octet is drawn again.
+// An id that ends in a zero octet is drawn again (ghosts 2).
 func TestNewIDAvoidsTrailingZero(t *testing.T) {
 	r := bytes.NewReader(append(make([]byte, 16), bytes.Repeat([]byte{7}, 16)...))
 	id, err := NewID(KindPeer, WorldUUID, r)
@@ -128,7 +128,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// Lines of wire 2.1 and baseline 2.
+// Lines of real peers (wire 2.1; baseline 2).
 func TestWelcome(t *testing.T) {
 	dial := "tcp://10.66.0.1:9701/EndpointService:jxta-NetGroup/uuid-DEADBEEFDEAFBABAFEEDBABE0000000F05/connect,3600000,keep,true"
 	tests := []struct {
@@ -171,7 +171,7 @@ func TestWelcome(t *testing.T) {
 	}
 }
 
-// The 63 octets of wire 2.2, and the same in the order of 2.2.
+// The 63 octets of a header (wire 2.2), and the same in the order of JXTA 2.2.
 func TestPackageHeader(t *testing.T) {
 	length := "0e 636f6e74656e742d6c656e677468 0008 0000000000000b16"
 	kind := "0c 636f6e74656e742d74797065 0016 6170706c69636174696f6e2f782d6a7874612d6d7367"

@@ -2,8 +2,8 @@
 // framing, binary messages of wire version 0 and 1 with the CBJX trailer of JXSE 2.7, and the XML documents inside.
 // The conversation itself is in internal/jxtabridge, the sockets are in internal/lan.
 //
-// It follows reference/jxta-wire.md (cited as "wire" with a section), corrected by jxta-baseline.md and
-// jxta-ghosts.md. Everything is an Append and Parse pair. Parse answers a value or an error, never panics, and
+// It follows docs/reference/jxta-wire.md, corrected by docs/reference/jxta-baseline.md and docs/reference/jxta-ghosts.md.
+// Everything is an Append and Parse pair. Parse answers a value or an error, never panics, and
 // bounds memory and time by limits that are arguments or constants beside it.
 //
 // # Units

@@ -62,7 +62,7 @@ func ParseURN(s string) (string, error) {
 }
 
 // Normalize brings a unique value into the form in which ids are compared: hex digits in upper case, trailing zero
-// octets before the type octet left out (wire 1.2; ghosts section 2: one random id in 256 has them), the well-known
+// octets before the type octet left out (wire 1.2; ghosts 2: one random id in 256 has them), the well-known
 // ids in their own spelling. Ids of unknown formats stay as they are.
 func Normalize(unique string) (string, error) {
 	if len(unique) > maxIDLength {
@@ -190,7 +190,7 @@ func (p IDParts) Unique() string {
 }
 
 // NewID draws a random uuid id of that kind in that group. It never ends in a zero octet, which peers of 2.2 would
-// cut off (ghosts section 2).
+// cut off (ghosts 2).
 func NewID(kind byte, group [16]byte, rand io.Reader) (string, error) {
 	p := IDParts{Kind: kind, Group: group}
 	for p.UUID[15] == 0 {

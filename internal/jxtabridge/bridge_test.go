@@ -137,7 +137,7 @@ func TestPeerView(t *testing.T) {
 	f.connect(jxta.NetGroup)
 	f.take()
 	n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Listener, Scope: jxta.NetGroup, Owner: peerName("uuid", 900), ID: pipe1, Sub: PipePropagate}})
-	f.wire(jxta.NetGroup, pipe1, "probe-1", probe(ops)) // carried by a propagate pipe: ghosts 9
+	f.wire(jxta.NetGroup, pipe1, "probe-1", probe(ops)) // carried by a propagate pipe (ghosts 9)
 	check(f.one(), ops, "EndpointService:"+ops, svcPeerView+"/"+ops)
 	if len(n.carry) != 0 {
 		t.Error("the probe crossed the link")

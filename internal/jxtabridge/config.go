@@ -27,7 +27,7 @@ type Config struct {
 	// SignLater leaves signing to whoever carries out Send: it takes longer than all the rest of a message.
 	SignLater bool
 
-	Lease      time.Duration // rendezvous lease; default 20 min, as JXTA's own (ghosts section 10: 2.2 hates short ones)
+	Lease      time.Duration // rendezvous lease; default 20 min, as JXTA's own (ghosts 10: 2.2 hates short ones)
 	RelayLease time.Duration // most that a relay client gets; default 1 h
 	Hold       time.Duration // how long a propagate pipe's message waits for news of a listener; default 15 s
 	Question   time.Duration // how long an unanswered question is remembered; default 10 min
@@ -100,7 +100,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Identity is what the gateway is to its peers. It has to stay the same over restarts (ghosts section 2).
+// Identity is what the gateway is to its peers. It has to stay the same over restarts (ghosts 2).
 type Identity struct {
 	Peer string // unique value, format uuid
 	Key  *rsa.PrivateKey

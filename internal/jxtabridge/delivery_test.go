@@ -379,7 +379,7 @@ func TestForeignServices(t *testing.T) {
 	}
 }
 
-// 2.2 pushes an index, not its advertisements: the gateway asks for them (wire 0.8 is about 2.7 only).
+// 2.2 pushes an index, not its advertisements: the gateway asks for them (wire 0.8: 2.7 only).
 func TestIndexOf22IsFollowed(t *testing.T) {
 	n := newNode(t, 1)
 	f := n.peer("A", "uuid")

@@ -6,8 +6,8 @@
 // BiDi pipes and sockets between a local peer and a ghost have their reliability layer ended here, for reasons and with
 // limits that docs/decisions/streams.md gives.
 //
-// It follows reference/jxta-ghosts.md, jxta-baseline.md and jxta-wire.md, cited as ghosts, baseline and wire with
-// their sections. Formats are in internal/jxta, sockets in internal/lan.
+// It follows docs/reference/jxta-ghosts.md, docs/reference/jxta-baseline.md and docs/reference/jxta-wire.md.
+// Formats are in internal/jxta, sockets in internal/lan.
 //
 // # Time and units
 //

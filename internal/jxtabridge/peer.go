@@ -142,7 +142,7 @@ func (b *Bridge) welcomed(ev Welcomed) {
 		b.addPeer(p)
 	}
 	c.unique, c.peer = unique, p
-	// Before its first message: as it spoke last, else signed if the id is made of a certificate (ghosts section 2).
+	// Before its first message: as it spoke last, else signed if the id is made of a certificate (ghosts 2).
 	if c.signed = p.signed; !p.known {
 		c.signed = strings.HasPrefix(unique, "cbid-")
 	}

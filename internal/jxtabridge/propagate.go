@@ -107,7 +107,7 @@ func application(elements []jxta.Element) []jxta.Element {
 }
 
 // fanOut sends a propagated message to every peer with a lease in the group that to accepts, and answers how many.
-// The form is ghosts section 4: TTL 1, the gateway in the path, the gateway as sender.
+// The form (ghosts 4): TTL 1, the gateway in the path, the gateway as sender.
 func (b *Bridge) fanOut(group string, elements []jxta.Element, w *jxta.WireHeader, h jxta.Propagate, to func(*peer) bool, d *delivery) int {
 	var all []jxta.Element
 	count := 0

@@ -225,7 +225,7 @@ func (b *Bridge) ghostPeerDoc(reduced []byte) ([]byte, error) {
 	return jxta.AppendDocument(nil, p.Node()), nil
 }
 
-// ownPeerDoc is the gateway's peer advertisement in a group: what baseline 6 found to be needed, no more.
+// ownPeerDoc is the gateway's peer advertisement in a group: what was found to be needed (baseline 6), no more.
 func (b *Bridge) ownPeerDoc(group string) []byte {
 	p := jxta.PeerAdvertisement{Peer: b.me, Group: group, Name: b.cfg.Name, Services: []jxta.Service{
 		{Class: jxta.ClassRendezvous, Node: jxta.ServiceNode(jxta.ClassRendezvous, jxta.Leaf("Rdv", "true"))},

@@ -145,7 +145,7 @@ func (b *Bridge) madeUpPipe(client, local, remote string) string {
 	}
 	p.CBID, p.Kind = false, jxta.KindPipe
 	copy(p.UUID[:], sum[:])
-	p.UUID[15] |= 1 // ghosts section 2: zeros at the end would be cut off
+	p.UUID[15] |= 1 // zeros at the end would be cut off (ghosts 2)
 	return p.Unique()
 }
 

@@ -1,6 +1,6 @@
-// Package lan is the edge towards JXTA peers: TCP listeners, the welcome line and package framing of
-// reference/jxta-wire.md sections 2.1 and 2.2, the classic HTTP polling transport of section 3.1 and
-// reference/jxta-ghosts.md section 8, UDP multicast of wire 2.7, deadlines and bounds. What is said is decided in internal/jxtabridge;
+// Package lan is the edge towards JXTA peers: TCP listeners, the welcome line and package framing
+// (wire 2.1, 2.2), the classic HTTP polling transport (wire 3.1; ghosts 8), UDP multicast (wire 2.7), deadlines and
+// bounds. What is said is decided in internal/jxtabridge;
 // this room only turns octets into its events and its answers into octets.
 //
 // Each connection has one goroutine that reads and one that writes. Events go to a callback that may block: then

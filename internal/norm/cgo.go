@@ -3,7 +3,7 @@ package norm
 /*
 #cgo pkg-config: norm
 // normApi.h of libnorm 1.5.9 is not valid C in two prototypes that are not used here; as function-like macros they
-// become harmless (reference/norm-and-tshark.md 2).
+// become harmless (libraries 2).
 #define NormGetRxBindAddress(a, b, c, d) normGetRxBindAddressUnused(void)
 #define NormStreamGetVacancy(a, b) normStreamGetVacancyUnused(void)
 #include <errno.h>
@@ -40,7 +40,7 @@ type legConfig struct {
 	TxRateBps     float64 // NORM octets x 8, without IP, UDP and frame
 }
 
-// Settings that no profile changes (reference/norm-behind-the-seal.md, "Calls, in order").
+// Settings that no profile changes (norm-seal 3).
 const (
 	bufferOctets = 256 << 10
 	groupSize    = 10

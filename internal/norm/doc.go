@@ -3,7 +3,7 @@
 // sends comes out as gateway.NormPacket, what arrives for it goes in with gateway.NormInject. A child that dies or
 // hangs costs seconds and no process of ours: a Supervisor kills it and reports gateway.NormDown.
 //
-// Why a child, why aliases, which settings: reference/norm-behind-the-seal.md and docs/decisions/norm-child.md.
+// Why a child, why aliases, which settings: docs/reference/norm-behind-the-seal.md and docs/decisions/norm-child.md.
 // cgo.go is the only file with C.
 //
 // # Addresses

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// AppendAck appends an Ack_PDU, p-mul.md 2.3. Runs must ascend and not touch 0.
+// AppendAck appends an Ack_PDU (p-mul 2.3). Runs must ascend and not touch 0.
 func AppendAck(b []byte, p AckPDU, sum Checksum) ([]byte, error) {
 	if len(p.Entries) > math.MaxUint16 {
 		return b, pduErr(KindAck, "Count_of_Ack_Info_Entries", ErrTooLong)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ack applies an Ack_PDU: p-mul.md 6.4 and 6.6.
+// ack applies an Ack_PDU (p-mul 6.4, 6.6).
 func (s *Sender) ack(now time.Time, p AckPDU) {
 	s.stats.Acks++
 	from := s.peers[p.Source]

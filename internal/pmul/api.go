@@ -13,7 +13,7 @@ type (
 		Payload  []byte // kept until the message has ended; the caller does not change it
 		To       []NodeID
 		Group    GroupAddr // 0: the group of the Config
-		Dynamic  bool      // ask for a group of its own first: p-mul.md 8; Group is then the first one asked for
+		Dynamic  bool      // ask for a group of its own first (p-mul 8); Group is then the first one asked for
 		Priority uint8     // the greater goes first
 		Expires  time.Time // rounded down to a second
 	}
@@ -78,7 +78,7 @@ type Record struct {
 	Value  []byte
 }
 
-// Port is one of the four UDP ports, p-mul.md 3.
+// Port is one of the four UDP ports (p-mul 3).
 type Port uint8
 
 const (

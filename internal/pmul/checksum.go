@@ -2,7 +2,7 @@ package pmul
 
 import "encoding/binary"
 
-// Checksum is an algorithm of the Checksum field, p-mul.md 4.
+// Checksum is an algorithm of the Checksum field (p-mul 4).
 type Checksum uint8
 
 const (

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Fixed sizes, octets: p-mul.md 2.
+// Fixed sizes, octets (p-mul 2).
 const (
 	dataHeader     = 16
 	ackHeader      = 14
@@ -24,7 +24,7 @@ const (
 
 func pduErr(k Kind, field string, err error) error { return &PDUError{k.String(), field, err} }
 
-// start appends the first 16 octets (12 for an Ack_PDU): p-mul.md 2. Length and checksum come with finish.
+// start appends the first 16 octets (12 for an Ack_PDU; p-mul 2). Length and checksum come with finish.
 func start(b []byte, priority uint8, m MAP, k Kind, four uint16, source NodeID) []byte {
 	b = append(b, 0, 0, priority, byte(m)|byte(k))
 	b = binary.BigEndian.AppendUint16(b, four)
@@ -135,7 +135,7 @@ func open(b []byte, fixed int, kinds ...Kind) (Kind, error) {
 	return k, nil
 }
 
-// AppendData appends a Data_PDU, p-mul.md 2.2.
+// AppendData appends a Data_PDU (p-mul 2.2).
 func AppendData(b []byte, p DataPDU, sum Checksum) ([]byte, error) {
 	if p.Number == 0 {
 		return b, pduErr(KindData, "Sequence_Number", ErrValue)
@@ -160,7 +160,7 @@ func ParseData(b []byte) (DataPDU, error) {
 	return p, nil
 }
 
-// AppendAddress appends an Address_PDU of any of the four kinds, p-mul.md 2.1.
+// AppendAddress appends an Address_PDU of any of the four kinds (p-mul 2.1).
 func AppendAddress(b []byte, p AddressPDU, sum Checksum) ([]byte, error) {
 	k := p.Kind()
 	if len(p.Destinations) > math.MaxUint16 {
@@ -240,7 +240,7 @@ func ParseAddress(b []byte) (AddressPDU, error) {
 	return p, nil
 }
 
-// AppendDiscard appends a Discard_Message_PDU, p-mul.md 2.4.
+// AppendDiscard appends a Discard_Message_PDU (p-mul 2.4).
 func AppendDiscard(b []byte, p DiscardPDU, sum Checksum) ([]byte, error) {
 	at := len(b)
 	b = start(b, p.Priority, 0, KindDiscard, 0, p.Source)
@@ -259,7 +259,7 @@ func ParseDiscard(b []byte) (DiscardPDU, error) {
 	return DiscardPDU{b[2], NodeID(binary.BigEndian.Uint32(b[8:])), MessageID(binary.BigEndian.Uint32(b[12:]))}, nil
 }
 
-// AppendAnnounce appends an Announce_PDU, p-mul.md 2.4.
+// AppendAnnounce appends an Announce_PDU (p-mul 2.4).
 func AppendAnnounce(b []byte, p AnnouncePDU, sum Checksum) ([]byte, error) {
 	if announceHeader+4*len(p.Destinations) > math.MaxUint16 {
 		return b, pduErr(KindAnnounce, "Count_of_Destination_IDs", ErrTooLong)
@@ -298,7 +298,7 @@ func ParseAnnounce(b []byte) (AnnouncePDU, error) {
 	return p, nil
 }
 
-// AppendRequest appends a Request_PDU, p-mul.md 2.4.
+// AppendRequest appends a Request_PDU (p-mul 2.4).
 func AppendRequest(b []byte, p RequestPDU, sum Checksum) ([]byte, error) {
 	return appendGroup(b, KindRequest, p, sum)
 }
@@ -306,7 +306,7 @@ func AppendRequest(b []byte, p RequestPDU, sum Checksum) ([]byte, error) {
 // ParseRequest reads a Request_PDU.
 func ParseRequest(b []byte) (RequestPDU, error) { return parseGroup(b, KindRequest) }
 
-// AppendReject appends a Reject_PDU, p-mul.md 2.4.
+// AppendReject appends a Reject_PDU (p-mul 2.4).
 func AppendReject(b []byte, p RejectPDU, sum Checksum) ([]byte, error) {
 	return appendGroup(b, KindReject, RequestPDU(p), sum)
 }
@@ -317,7 +317,7 @@ func ParseReject(b []byte) (RejectPDU, error) {
 	return RejectPDU(p), err
 }
 
-// AppendRelease appends a Release_PDU, p-mul.md 2.4.
+// AppendRelease appends a Release_PDU (p-mul 2.4).
 func AppendRelease(b []byte, p ReleasePDU, sum Checksum) ([]byte, error) {
 	return appendGroup(b, KindRelease, RequestPDU(p), sum)
 }

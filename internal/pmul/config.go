@@ -134,7 +134,7 @@ func (c *Config) knows(n NodeID) bool {
 	return false
 }
 
-// The timers of p-mul.md 5, computed from the link.
+// The timers (p-mul 5), computed from the link.
 
 func (c *Config) air(octets int) time.Duration { return profile.Airtime(octets+c.Overhead, c.RateBps) }
 

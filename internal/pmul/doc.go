@@ -1,6 +1,6 @@
 // Package pmul implements the P_Mul transport of ACP 142 and 142(A): one message to many receivers, some of them silent
-// under EMCON for hours, delivery proved per recipient. Layouts, procedures and vectors: reference p-mul.md, cited here
-// as "p-mul.md" and a section. Sockets and files of plain P_Mul are in internal/pmul/pmulfile.
+// under EMCON for hours, delivery proved per recipient. Layouts, procedures and vectors: docs/reference/p-mul.md.
+// Sockets and files of plain P_Mul are in internal/pmul/pmulfile.
 //
 // # What the reference could not confirm
 //

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// negotiation of a dynamic group for one message: p-mul.md 8. It costs two turns; fixed groups cost none.
+// negotiation of a dynamic group for one message (p-mul 8). It costs two turns; fixed groups cost none.
 type negotiation struct {
 	settled   bool // the group is ours and announced
 	asked     bool

@@ -72,7 +72,7 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
-// TestOctets: all octets on the air of one transfer to four, beside transport-baseline.md.
+// TestOctets: all octets on the air of one transfer to four, beside TCP, UFTP and NORM (transport 3.2).
 func TestOctets(t *testing.T) {
 	p := load(t, "hf-2400")
 	for _, octets := range []int{200, 2000, 20000} {
@@ -240,7 +240,7 @@ func TestAckStorm(t *testing.T) {
 	}
 }
 
-// TestThreeNodes: 200 octets from each every 20 s to both others, acknowledged, beside norm-behind-the-seal.md (275 to
+// TestThreeNodes: 200 octets from each every 20 s to both others, acknowledged, beside libnorm (norm-seal 5.2: 275 to
 // 421 octets per message, worst delivery 8 to 99 s).
 func TestThreeNodes(t *testing.T) {
 	p := load(t, "hf-2400")

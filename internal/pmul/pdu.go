@@ -21,7 +21,7 @@ func (g GroupAddr) String() string { return NodeID(g).String() }
 // MessageID is unique within one Source_ID.
 type MessageID uint32
 
-// Key names a message everywhere: p-mul.md 1.
+// Key names a message everywhere (p-mul 1).
 type Key struct {
 	Source  NodeID
 	Message MessageID
@@ -30,7 +30,7 @@ type Key struct {
 // Kind is a PDU_Type.
 type Kind uint8
 
-// PDU types, p-mul.md 2.
+// PDU types (p-mul 2).
 const (
 	KindData            Kind = 0x00
 	KindAck             Kind = 0x01
@@ -61,7 +61,7 @@ func (k Kind) String() string {
 // MAP places an Address_PDU or Announce_PDU in a set of several.
 type MAP uint8
 
-// The two bits of MAP, p-mul.md 2: only one PDU 0, first of several NotLast, middle both, last NotFirst.
+// The two bits of MAP (p-mul 2): only one PDU 0, first of several NotLast, middle both, last NotFirst.
 const (
 	NotFirst MAP = 0x80
 	NotLast  MAP = 0x40

@@ -29,7 +29,7 @@ var year2030 = time.Unix(0x70dbd880, 0).UTC()
 
 func to(n NodeID, seq uint32) Destination { return Destination{Node: n, Sequence: seq} }
 
-// vectors are V01 to V25 of p-mul.md 12; the negative ones are in TestRefused.
+// vectors are V01 to V25 (p-mul 12); the negative ones are in TestRefused.
 var vectors = []struct {
 	name, hex string
 	want      PDU
@@ -202,7 +202,7 @@ func TestAppendRefuses(t *testing.T) {
 	}
 }
 
-// TestFletcherIsALineCheck: 00 and FF are equal modulo 255, p-mul.md 4. Integrity comes from the seal.
+// TestFletcherIsALineCheck: 00 and FF are equal modulo 255 (p-mul 4). Integrity comes from the seal.
 func TestFletcherIsALineCheck(t *testing.T) {
 	b := unhex(t, vectors[4].hex)
 	b[4] = 0xff // Sequence_Number 0x0001 becomes 0xff01

@@ -206,7 +206,7 @@ func (r *Receiver) hold(u *usage, octets int) {
 	r.octets += octets
 }
 
-// address: p-mul.md 7, "Address_PDU".
+// address takes an Address_PDU (p-mul 7).
 func (r *Receiver) address(now time.Time, p AddressPDU) {
 	if p.FEC != nil || p.Extra {
 		r.stats.PassedBy++
@@ -273,7 +273,7 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 	}
 }
 
-// data: p-mul.md 7, "Data_PDU".
+// data takes a Data_PDU (p-mul 7).
 func (r *Receiver) data(now time.Time, p DataPDU) {
 	key := Key{p.Source, p.Message}
 	if f := r.done[key]; f != nil {
@@ -508,7 +508,7 @@ func (r *Receiver) discard(key Key) {
 	}
 }
 
-// emcon: p-mul.md 7, "EMCON on" and "EMCON off".
+// emcon begins or ends silence: EMCON on, EMCON off (p-mul 7).
 func (r *Receiver) emcon(now time.Time, silent bool) {
 	if r.silent == silent {
 		return
@@ -590,7 +590,7 @@ func (r *Receiver) deadline() {
 	}
 }
 
-// announce joins a group for a message: p-mul.md 8. A silent node does not: its host would report the membership.
+// announce joins a group for a message (p-mul 8). A silent node does not: its host would report the membership.
 func (r *Receiver) announce(now time.Time, p AnnouncePDU) {
 	switch {
 	case r.silent, !slices.Contains(p.Destinations, r.cfg.Self), now.After(p.Expiry.Add(r.cfg.ClockError)):

@@ -1,6 +1,6 @@
 // Package bench measures a running gateway beside the rendezvous and relay that people know, JXSE 2.7, with the same
-// load in the same run: the performance model of 2004 (halepovic, chapter 5: peer operations, pipes, rendezvous, relay)
-// and the message-and-acknowledgement pairs of 2005 (antoniu, section 3). Load comes from edge peers of
+// load in the same run: the performance model of 2004 (published 2: peer operations, pipes, rendezvous, relay)
+// and the message-and-acknowledgement pairs of 2005 (published 3). Load comes from edge peers of
 // internal/lab/edgepeer/tcp where the figure is the server's, from unmodified JXTA peers (field-tests/peers) where it is a peer's.
 //
 // Everything runs on loopback: processes, sockets and files of its own, taken down again in every case.

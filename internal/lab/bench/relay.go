@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	warmUp    = 1000 // pairs before anything is measured (antoniu section 3)
+	warmUp    = 1000 // pairs before anything is measured (published 3)
 	series    = 5
 	pairs     = 100             // of one series
 	pairLimit = 5 * time.Second // after that the message is lost

@@ -6,7 +6,7 @@
 // address of its own that anybody could dial. internal/lab/edgepeer/tcp gives it a TCP socket; in virtual time the caller hands
 // Output.Send to jxtabridge.Received and jxtabridge's Sends back as Received.
 //
-// It follows reference/jxta-wire.md and jxta-ghosts.md, cited as wire and ghosts with their sections. Not spoken: HTTP
+// It follows docs/reference/jxta-wire.md and docs/reference/jxta-ghosts.md. Not spoken: HTTP
 // polling, multicast, BiDi pipes and sockets, TLS.
 //
 // # Time and units

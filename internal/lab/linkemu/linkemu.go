@@ -1,6 +1,6 @@
 // Package linkemu is a link as arithmetic: (now, frame) -> arrivals. Rate, delay, loss, queues, half duplex, outages.
 //
-// The model is that of the baselines (link-profiles.md, "Model"), so that figures can stand beside them:
+// The model is that of the baselines (links 1), so that figures can stand beside them:
 //
 //   - Star: frame -> up queue of the sender (drop-tail) -> serialised at the up rate -> loss -> delay and jitter ->
 //     hub -> copied to the down pipe of each receiver -> queue, serialisation, loss, delay -> arrival.

@@ -86,7 +86,7 @@ func (l *lab) to(node string) (list []Delivery) {
 
 func frame(from, to string, octets int) Frame { return Frame{From: from, To: to, Octets: octets} }
 
-// TestPing: link-profiles.md, check 1: 84 octets of IP to a wire and back.
+// TestPing: the first check (links 3): 84 octets of IP to a wire and back.
 func TestPing(t *testing.T) {
 	p := prof(t, "iridium-directip")
 	l := newLab(t, 1, Node{Name: "hq", Profile: prof(t, "wire")}, Node{Name: "b", Profile: p})

@@ -12,7 +12,7 @@ import (
 
 // library stands in for the libnorm of one node: objects go out in segments at the rate that the child sets, a receiver
 // asks for what it lacks when a later block, object or a FLUSH tells it so, and gets as many parity segments, as measured
-// with libnorm 1.5.9 (norm-behind-the-seal.md). Parity has no content here: what is whole is taken from its sender.
+// with libnorm 1.5.9 (norm-seal 5; transport 4.5). Parity has no content here: what is whole is taken from its sender.
 type library struct {
 	generation uint8
 	send       map[uint16]*normSender   // by peer

@@ -154,7 +154,7 @@ func TestTracksOverIridium(t *testing.T) {
 	}
 }
 
-// TestLedgerAgreesWithTheAir: every octet on the link has a cause (design, decision 8).
+// TestLedgerAgreesWithTheAir: every octet on the link has a cause (design 8).
 func TestLedgerAgreesWithTheAir(t *testing.T) {
 	w := world(t, 3, "iridium-dialup", 11)
 	hq, ship := w.Nodes[0], w.Nodes[1]

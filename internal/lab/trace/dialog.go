@@ -20,9 +20,9 @@ type state uint8
 const (
 	atStart   state = iota
 	atScan          // lost: look for something known
-	atWelcome       // JXTA over TCP, wire 2.1
-	atPackage       // wire 2.2
-	atHead          // JXTA over HTTP, wire 3.1
+	atWelcome       // JXTA over TCP (wire 2.1)
+	atPackage       // a package (wire 2.2)
+	atHead          // JXTA over HTTP (wire 3.1)
 	atBody
 	atChunk    // line with the length of a chunk
 	atChunkEnd // line end behind a chunk

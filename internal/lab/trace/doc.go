@@ -2,8 +2,8 @@
 // gateways said, and the figures of the 2004 experiment's report (tables 5.1 to 5.10). It also writes and reads trace
 // files, which hold the application's part of a timeline, and makes such traces for the five published runs.
 //
-// What the layers look like: reference jxta-wire.md 2 and 3 (cited as "wire"), jxta-baseline.md 2 and 7; which figures
-// and their names: seed-figures.json. Trace files are described in docs/traces.md. TCP segments are judged as tshark
+// What the layers look like: (wire 2, 3; baseline 2, 7). Which figures, and their names: (published 1).
+// Trace files are described in docs/traces.md. TCP segments are judged as tshark
 // 4.0 judges them, so that "retransmission" means the same in both.
 //
 // # Time, units, bounds

@@ -28,7 +28,7 @@ const (
 	idStep    = 16      // ids that share the hint in a datagram
 )
 
-// LinkRow is one account of the airtime ledger (design, decision 8): IP octets, of the direction from a node to another.
+// LinkRow is one account of the airtime ledger (design 8): IP octets, of the direction from a node to another.
 type LinkRow struct {
 	From   string `json:"from"`
 	To     string `json:"to"`

@@ -22,7 +22,7 @@ type object struct {
 }
 
 const (
-	normPayload  = 32 // octets of header of a restored NORM DATA packet (reference norm-and-tshark.md 1)
+	normPayload  = 32 // octets of header of a restored NORM DATA packet (norm 1)
 	normNackKind = 5  // first octet of an elided NACK (package normwire)
 )
 

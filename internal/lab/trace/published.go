@@ -7,7 +7,7 @@ type Capture2004 struct {
 }
 
 // Captures2004 are tables 5.1 to 5.7 of the report (R. Haakseth, Evaluating the Performance of JXTA over SATCOM,
-// FFI/RAPPORT-2004/02843), as in reference seed-figures.json, blue_game_2004. The sum of 3a is 27 less than its parts, as printed.
+// FFI/RAPPORT-2004/02843; published 1). The sum of 3a is 27 less than its parts, as printed.
 var Captures2004 = []Capture2004{
 	{"1a", Figures{
 		Connections: 39, TotalS: 1327, ConnMinS: 16.1254, ConnMaxS: 1307.915, ConnAvgS: 142.5863,

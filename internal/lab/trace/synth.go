@@ -10,7 +10,7 @@ import (
 )
 
 // Published is one run of the Blue Game of 2004 as the report has it of the capture at the Iridium peer (b): tables 5.1
-// and 5.8 to 5.10; the same figures are in seed-figures.json.
+// and 5.8 to 5.10 (published 1).
 type Published struct {
 	Run        int
 	TotalS     float64 // table 5.1

@@ -115,7 +115,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// The published figures against a copy of the part of seed-figures.json that they were taken from.
+// The published figures against a copy of those that they were taken from (published 1).
 func TestPublished(t *testing.T) {
 	b, err := os.ReadFile("testdata/published-2004.json")
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // Canonical returns a document in the layout that package jxta writes: without the white space between elements. Every
-// JXTA peer takes it for the same (jxta-wire.md 9.3). It answers false, and the caller keeps the octets, for what is no
-// JXTA document, for one that a signature inside covers (9.2), and for what package jxta does not parse.
+// JXTA peer takes it for the same (wire 9.3). It answers false, and the caller keeps the octets, for what is no
+// JXTA document, for one that a signature inside covers (wire 9.2), and for what package jxta does not parse.
 func Canonical(text []byte) ([]byte, bool) {
 	root, err := jxta.ParseXML(text, jxta.DefaultXML)
 	if err != nil || !strings.HasPrefix(root.Name, "jxta:") || root.Name == "jxta:SA" {

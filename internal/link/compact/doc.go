@@ -31,8 +31,7 @@
 // thousandfold growth; time by a few microseconds for each octet that comes out. A Coder takes 3 MB with its model, a
 // History at most 1 MB. Nothing here keeps state between calls but what a Coder reuses and a History is told.
 //
-// The layouts of the documents are in reference jxta-wire.md, section 9; the sizes aimed at and how they compare in
-// library-choices.md, section 4, and docs/sizes.md.
+// The layouts of the documents: (wire 9). The sizes aimed at, and how they compare: (libraries 4) and docs/sizes.md.
 //
 // # Files
 //

@@ -90,7 +90,7 @@ func (m *Maker) invent() string {
 	return word
 }
 
-// The generation of the peer that writes: layouts and ids differ (jxta-wire.md 9.3).
+// The generation of the peer that writes: layouts and ids differ (wire 9.3).
 const (
 	Compact = iota // JXSE 2.7, xml:space preserve
 	Pretty         // JXSE 2.7, xml:space default

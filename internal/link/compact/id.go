@@ -9,7 +9,7 @@ import (
 // ErrID is returned for octets that are no identifier in compact form.
 var ErrID = errors.New("compact: malformed identifier")
 
-// Well-known leading octets of ids (jxta-wire.md 1.2, 1.4), in the order of their number on the wire: 1, 2, 3.
+// Well-known leading octets of ids (wire 1.2, 1.4), in the order of their number on the wire: 1, 2, 3.
 var prefixes = [...]string{
 	"59616261646162614A78746150325033",         // world group: every peer id
 	"59616261646162614E50472050325033",         // net group: its pipes

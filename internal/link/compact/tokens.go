@@ -47,7 +47,7 @@ var prologs = [...]string{
 	"<?xml version=\"1.0\" encoding=\"UTF-8\"?>",
 }
 
-// Elements and attributes of JXTA documents (jxta-wire.md, section 9.1), by number. Only appended to.
+// Elements and attributes of JXTA documents (wire 9.1), by number. Only appended to.
 var knownTags = [...]string{
 	"jxta:PA", "PID", "GID", "Name", "Desc", "Svc", "MCID", "Parm", "jxta:PGA", "MSID", "jxta:MCA", "jxta:MSA", "Crtr",
 	"SURI", "Vers", "jxta:PipeAdvertisement", "Proxy", "Auth", "jxta:MIA", "Comp", "Code", "PURI", "Prov", "Id", "Type",

@@ -1,7 +1,6 @@
 // Package custody keeps the promise that every message reaches its recipient once: numbers, receipts, a window, loss
 // found by what was acknowledged behind it, and a rare probe instead of repeats on a link that is dead.
-// Decisions 3 and 6 of the design; figures and rules in reference norm-behind-the-seal.md, "Acknowledgement: ours" and
-// "Outages".
+// Why so: (design 3, 6). Figures and rules: (norm-seal 5, 7).
 //
 // A Sender and a Receiver serve one peer. They hold numbers, never messages: the gateway keeps those in its journal and
 // makes durable what Sender and Receiver say before it acts on it.

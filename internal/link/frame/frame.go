@@ -4,7 +4,7 @@
 // answers say their own length. DATA and NORM frames run to the end of the datagram unless flagMore is set; then an
 // unsigned varint with the length of the body follows. So the long one goes last and needs no length. A DATA frame has
 // 8 bits of its message's number where those are enough, and often a receipt in one octet more.
-// Reference norm-behind-the-seal.md, "Datagram and header elision".
+// Why so: (norm-seal 4).
 //
 // Append and Parse are inverse; Parse aliases its input and never panics. Sizes are octets. Only what was opened by
 // the seal gets here.

@@ -22,7 +22,7 @@ func load(t *testing.T, name string) Profile {
 	return p
 }
 
-// TestLinkValues holds the embedded files against the table of link-profiles.md, "Profiles".
+// TestLinkValues holds the embedded files against their table (links 2).
 func TestLinkValues(t *testing.T) {
 	const ms = time.Millisecond
 	tests := []struct {

@@ -14,7 +14,7 @@ import (
 var nameForm = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // sealOctets and frameOctets are what a NORM segment needs around it in a sealed datagram: clear header and tag, and
-// the longest elided DATA header (norm-behind-the-seal.md, "Datagram and header elision").
+// the longest elided DATA header (norm-seal 4).
 const (
 	sealOctets  = 20
 	frameOctets = 8

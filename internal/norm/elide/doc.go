@@ -2,7 +2,7 @@
 // leaves out every header field that both ends know and restores the same packet at the far end. It also holds what
 // a gateway must know about NORM to keep libnorm's chatter off the air: what a packet is, which object it belongs
 // to, the FLUSH that a gateway builds itself, and the marker that synchronises a receiver.
-// Recipe and measurements: reference/norm-behind-the-seal.md; packet layouts: reference/norm-and-tshark.md 1.
+// Recipe and measurements: docs/reference/norm-behind-the-seal.md; packet layouts: (norm 1).
 //
 // A Session is one link between two members. NORM node ids are the gateways' ids, 1..65535. Every frame is complete
 // by itself: a lost frame desynchronises nothing.

@@ -22,7 +22,7 @@ const (
 	symbolShift = 5 // position = block<<symbolShift + symbol
 )
 
-// Octet offsets (reference/norm-and-tshark.md 1).
+// Octet offsets (norm 1).
 const (
 	offType     = 0
 	offHdrLen   = 1
@@ -158,7 +158,7 @@ func uint24(b []byte) int       { return int(b[0])<<16 | int(b[1])<<8 | int(b[2]
 
 // checkPacket says whether a packet may pass as it is: NORM version 1, from source, with the header that its type
 // needs. Commands that this profile never sends (congestion control probes) are refused: libnorm reads
-// lists in them without enough care (reference/transport-baseline.md, "Hostile packets").
+// lists in them without enough care (transport 5).
 func checkPacket(p []byte, source, server uint16) error {
 	bad := func(field string, err error) error { return &Error{"NORM packet", field, err} }
 	if len(p) < offInstance {

@@ -387,7 +387,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// Values that libnorm 1.5.9 put on the wire (norm-behind-the-seal.md and the capture above), and the table's ends.
+// Values that libnorm 1.5.9 put on the wire (norm-seal 4, and the capture above), and the table's ends.
 // internal/norm asks the library itself.
 func TestAdvertised(t *testing.T) {
 	for d, want := range map[time.Duration]uint8{

@@ -3,7 +3,8 @@
 //
 // # On the wire
 //
-// The ports are those of p-mul.md 3: 2751 Request, Reject and Release, 2752 Announce, 2753 Address, Data and
+// The ports are those that were met elsewhere (p-mul 3):
+// 2751 Request, Reject and Release, 2752 Announce, 2753 Address, Data and
 // Discard_Message, 2754 Ack; a Discard_Message on 2754 is taken too. The group of all nodes is 239.1.1.1. Acks go to
 // where the PDUs of their Source_ID came from last. Nothing is authenticated: use it where the network is trusted.
 //

@@ -15,7 +15,7 @@ import (
 	"aldis/internal/pmul"
 )
 
-// UDP ports, p-mul.md 3.
+// UDP ports (p-mul 3).
 const (
 	requestPort  = 2751 // TPORT
 	announcePort = 2752 // RPORT
