@@ -1,0 +1,5 @@
+//go:build long
+
+package replay
+
+const allOctets = true
