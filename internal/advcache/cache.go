@@ -3,11 +3,11 @@ package advcache
 import (
 	"bytes"
 	"cmp"
-	"container/heap"
 	"slices"
 	"strings"
 	"time"
 
+	"aldis/internal/due"
 	"aldis/internal/jxta"
 )
 
@@ -41,7 +41,7 @@ type Cache struct {
 	arrivals            uint64
 	shelves             map[list]*shelf
 	bySite              map[uint16]int // entries
-	queue               queue          // by expiry
+	queue               due.Heap[*item]
 	stats               Stats
 }
 
@@ -53,7 +53,7 @@ type list struct {
 type item struct {
 	Entry
 	arrival       uint64
-	place         int   // in queue
+	place         int   // in the queue
 	before, after *item // in order of arrival
 	twin          *item // a further copy of the same id
 }
@@ -108,7 +108,7 @@ func (c *Cache) Put(now time.Time, e Entry) (changed bool, put []Key) {
 	for c.count > c.maxCount || c.octets > c.maxOctets {
 		victim := c.queue[0]
 		if victim.Key == e.Key { // what has just come stays
-			victim = c.queue.second()
+			victim = second(c.queue)
 		}
 		put = append(put, victim.Key)
 		c.Remove(victim.Key)
@@ -127,7 +127,7 @@ func (c *Cache) add(e Entry) {
 	c.arrivals++
 	it := &item{Entry: e, arrival: c.arrivals}
 	s.add(it)
-	heap.Push(&c.queue, it)
+	c.queue.Push(it)
 	c.octets += cost(&e)
 	c.count++
 	c.bySite[e.Site]++
@@ -148,7 +148,7 @@ func (c *Cache) replace(it *item, e Entry, changed bool) {
 	if again {
 		s.index(it)
 	}
-	heap.Fix(&c.queue, it.place)
+	c.queue.Set(it, it.place)
 }
 
 // Share makes an entry that is to be kept small: group, field names and id take no octets of their own where the cache
@@ -205,7 +205,7 @@ func (c *Cache) Remove(k Key) bool {
 	if it == nil {
 		return false
 	}
-	heap.Remove(&c.queue, it.place)
+	c.queue.Remove(it.place)
 	c.octets -= cost(&it.Entry)
 	c.count--
 	if c.bySite[k.Site]--; c.bySite[k.Site] == 0 {
@@ -355,31 +355,13 @@ func (c *Cache) Deadline() time.Time {
 	return c.queue[0].Expires
 }
 
-// queue is a heap by expiry.
-type queue []*item
-
-func (q queue) Len() int           { return len(q) }
-func (q queue) Less(i, j int) bool { return q[i].Expires.Before(q[j].Expires) }
-func (q queue) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].place, q[j].place = i, j
-}
-func (q *queue) Push(x any) {
-	it := x.(*item)
-	it.place = len(*q)
-	*q = append(*q, it)
-}
-func (q *queue) Pop() any {
-	old := *q
-	it := old[len(old)-1]
-	old[len(old)-1] = nil
-	*q = old[:len(old)-1]
-	return it
-}
+// Before puts in front of the queue what dies first.
+func (it *item) Before(o *item) bool { return it.Expires.Before(o.Expires) }
+func (it *item) Placed(n int)        { it.place = n }
 
 // second is the one that dies next after the first; there is one whenever the bounds are passed.
-func (q queue) second() *item {
-	if len(q) > 2 && q.Less(2, 1) {
+func second(q due.Heap[*item]) *item {
+	if len(q) > 2 && q[2].Before(q[1]) {
 		return q[2]
 	}
 	return q[1]

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// AppendAck appends an Ack_PDU (p-mul 2.3). Runs must ascend and not touch 0.
-func AppendAck(b []byte, p AckPDU, sum Checksum) ([]byte, error) {
+// appendAck appends an Ack_PDU (p-mul 2.3). Runs must ascend and not touch 0.
+func appendAck(b []byte, p AckPDU, sum Checksum) ([]byte, error) {
 	if len(p.Entries) > math.MaxUint16 {
 		return b, pduErr(KindAck, "Count_of_Ack_Info_Entries", ErrTooLong)
 	}
@@ -47,8 +47,8 @@ func AppendAck(b []byte, p AckPDU, sum Checksum) ([]byte, error) {
 	return finish(b, at, KindAck, sum)
 }
 
-// ParseAck reads an Ack_PDU.
-func ParseAck(b []byte) (AckPDU, error) {
+// parseAck reads an Ack_PDU.
+func parseAck(b []byte) (AckPDU, error) {
 	if _, err := open(b, ackHeader, KindAck); err != nil {
 		return AckPDU{}, err
 	}

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"aldis/internal/due"
 )
 
 // owe makes the Ack of a complete message due.
@@ -16,13 +18,13 @@ func (r *Receiver) owe(now time.Time, f *finished, nodes int, wait time.Duration
 		}
 		return
 	}
-	at := later(now.Add(wait+r.jitter(nodes)), f.sent.Add(2*r.cfg.oneWay())) // whoever forges questions gets few answers
+	at := due.Latest(now.Add(wait+r.jitter(nodes)), f.sent.Add(2*r.cfg.oneWay())) // whoever forges questions gets few answers
 	switch {
 	case f.ackAt.IsZero() || wait > 0:
 		f.ackAt = at
 		f.most = now.Add(4 * wait)
 	case r.cfg.completeWait(nodes, f.total) == r.cfg.AckHold: // asked, and nothing for others follows
-		f.ackAt = earlier(f.ackAt, at)
+		f.ackAt = due.Earliest(f.ackAt, at)
 	default:
 		r.putOff(now, f)
 	}
@@ -32,7 +34,7 @@ func (r *Receiver) owe(now time.Time, f *finished, nodes int, wait time.Duration
 // putOff: a re-transmission for others is under way, and they are heard first.
 func (r *Receiver) putOff(now time.Time, f *finished) {
 	if !f.ackAt.IsZero() && f.most.After(f.ackAt) {
-		f.ackAt = earlier(f.most, later(f.ackAt, now.Add(r.cfg.completeWait(f.nodes, f.total)+r.jitter(f.nodes))))
+		f.ackAt = due.Earliest(f.most, due.Latest(f.ackAt, now.Add(r.cfg.completeWait(f.nodes, f.total)+r.jitter(f.nodes))))
 	}
 }
 
@@ -75,14 +77,14 @@ func (r *Receiver) Owed(now time.Time) (acks, datagrams, octets int) {
 func (r *Receiver) acknowledge(now time.Time) {
 	var nodes []NodeID
 	for key, f := range r.owing {
-		if due(now, f.ackAt) {
+		if due.Reached(now, f.ackAt) {
 			nodes = append(nodes, key.Source)
 		}
 	}
 	lists := map[NodeID][]*incoming{}
 	for _, key := range sortedKeys(r.in) {
 		m := r.in[key]
-		if due(now, m.nackAt) || due(now, m.idleAt) || due(now, m.askAt) {
+		if due.Reached(now, m.nackAt) || due.Reached(now, m.idleAt) || due.Reached(now, m.askAt) {
 			nodes = append(nodes, key.Source)
 			lists[key.Source] = append(lists[key.Source], m)
 		}
@@ -105,7 +107,7 @@ func (r *Receiver) acknowledge(now time.Time) {
 		}
 		for _, m := range lists[node] {
 			e := r.missing(m)
-			if r.cfg.ownReturn() && !due(now, m.idleAt) && !due(now, m.askAt) { // only gaps, while more is coming
+			if r.cfg.ownReturn() && !due.Reached(now, m.idleAt) && !due.Reached(now, m.askAt) { // only gaps, while more is coming
 				m.nackAt, m.gapsTo = time.Time{}, m.top
 				if e = e.below(m.top); len(e.Missing) > 0 {
 					entries = append(entries, e)

@@ -1,10 +1,11 @@
 package pmul
 
 import (
-	"container/heap"
 	"maps"
 	"slices"
 	"time"
+
+	"aldis/internal/due"
 )
 
 // ack applies an Ack_PDU (p-mul 6.4, 6.6).
@@ -34,14 +35,14 @@ func (s *Sender) ack(now time.Time, p AckPDU) {
 			s.stats.Unknown++
 			continue
 		}
-		d := m.dest(p.Source)
+		d := m.dests.of(p.Source)
 		if d == nil {
 			s.stats.Strangers++
 			continue
 		}
 		s.apply(now, m, d, e)
 		if d.state == Delivered {
-			proof = later(proof, m.firstEnd)
+			proof = due.Latest(proof, m.firstEnd)
 		}
 		touched[m.id] = m
 	}
@@ -52,11 +53,13 @@ func (s *Sender) ack(now time.Time, p AckPDU) {
 	for _, id := range slices.Sorted(maps.Keys(touched)) {
 		m := touched[id]
 		s.learnLate(now, m)
-		m.heard, m.polls = now, 0
+		m.polls = 0
 		s.review(now, m)
 	}
 	s.late -= s.late / 256
-	s.passedBy(now, p.Source, from, proof)
+	if !s.cfg.Reorder && s.cfg.Coding == Compact {
+		s.passedBy(now, p.Source, from, proof)
+	}
 }
 
 // learnLate: how much later than it should an Ack_PDU came, if we have asked in vain meanwhile: others use the channel too,
@@ -65,7 +68,7 @@ func (s *Sender) learnLate(now time.Time, m *outgoing) {
 	if m.polls == 0 || m.askedEnd.IsZero() || !m.passEnd.IsZero() && now.After(m.passEnd.Add(2*s.cfg.Delay+s.cfg.ackAir())) {
 		return
 	}
-	if over := now.Sub(m.askedEnd) - s.cfg.ackWait(s.active(m)+1, m.total()); over > 0 {
+	if over := now.Sub(m.askedEnd) - s.cfg.ackWait(m.dests.active()+1, m.total()); over > 0 {
 		s.late = min(max(s.late, over+over/4+s.cfg.slack()), 10*time.Minute)
 	}
 }
@@ -82,43 +85,25 @@ func (s *Sender) interrupted(now time.Time) {
 		shift = s.cfg.Turnaround + s.cfg.ackAir()
 	}
 	s.brokenAt = now
-	move := func(at *time.Time) {
-		if at.After(began) {
-			*at = at.Add(shift)
-		}
-	}
-	move(&s.airAt)
+	s.airAt = s.airAt.Add(shift)
 	for _, id := range s.Messages() {
-		m := s.messages[id]
-		if m.closed || !m.begun || m.passEnd.Before(began) && m.idle() {
-			continue
+		if m := s.messages[id]; !m.closed && m.begun && (!m.idle() || !m.passEnd.Before(began)) {
+			m.shift(began, shift)
+			s.arm(m)
 		}
-		for n := range m.sentEnd {
-			move(&m.sentEnd[n])
-		}
-		for i := range m.parityEnd {
-			move(&m.parityEnd[i])
-		}
-		move(&m.passEnd)
-		move(&m.pollAt)
-		for _, d := range m.dests {
-			move(&d.dueAt)
-		}
-		s.arm(m)
 	}
 }
 
 // passedBy: a node acknowledges all that is complete, so short messages that it got before the one it acknowledges, and
 // does not name, are lost, or their Ack was. They go again, or are asked for, without waiting for a timer.
 func (s *Sender) passedBy(now time.Time, node NodeID, from *peer, proof time.Time) {
-	if s.cfg.Reorder || s.cfg.Coding != Compact {
-		return
-	}
 	for _, m := range from.waiting { // in any order: the timers put it right
 		if m.total() == 1 && m.idle() && !m.passEnd.IsZero() && m.passEnd.Before(proof) && m.pollAt.After(now) {
-			// Long ago: an Ack of its own must have come since, and more likely that was lost.
-			m.pollAt, m.again, m.dest(node).dueAt = now, now.Sub(m.passEnd) < s.cfg.ackWait(1, 1), now
-			m.bare = !m.again
+			m.pollAt, m.dests.of(node).dueAt = now, now
+			m.carry = carryLost
+			if now.Sub(m.passEnd) >= s.cfg.ackWait(1, 1) { // an Ack_PDU of its own must have been sent since
+				m.carry = carryNothing
+			}
 			s.arm(m)
 		}
 	}
@@ -136,9 +121,9 @@ func (s *Sender) heard(now time.Time, n NodeID, p *peer) {
 	if again || now.Before(p.burst) {
 		p.burst = now.Add(s.cfg.settle() + 2*s.cfg.fullAir())
 		for _, m := range p.waiting { // in any order: nothing is asked while answers come
-			if d := m.dest(n); m.begun && m.idle() && d.dueAt.Before(p.burst) {
+			if d := m.dests.of(n); m.begun && m.idle() && d.dueAt.Before(p.burst) {
 				d.dueAt = p.burst
-				m.pollAt = later(m.pollAt, s.pollTime(m))
+				m.pollAt = due.Latest(m.pollAt, m.dests.pollTime())
 				s.arm(m)
 			}
 		}
@@ -151,7 +136,7 @@ func (s *Sender) wakePeer(now time.Time, n NodeID) {
 		m := s.messages[id]
 		if m.begun {
 			m.pollAt = now.Add(s.cfg.ackWait(1, 1) + s.late)
-			m.dest(n).dueAt = m.pollAt
+			m.dests.of(n).dueAt = m.pollAt
 		} else {
 			m.pollAt = now
 		}
@@ -167,7 +152,8 @@ func (s *Sender) apply(now time.Time, m *outgoing, d *destination, e AckEntry) {
 	}
 	d.dueAt = now.Add(s.cfg.repairWait(1))
 	before := d.missing
-	heard := s.heardOf(m, d, e)
+	heard := m.heardBy(d, e)
+	unheard := s.cfg.unheard(m.dests.active())
 	d.missing, d.lost = newSet(len(m.fragments)), newSet(len(m.fragments))
 	var above int
 	for _, r := range e.Missing {
@@ -178,12 +164,12 @@ func (s *Sender) apply(now time.Time, m *outgoing, d *destination, e AckEntry) {
 				break
 			}
 			d.missing.add(uint16(n))
-			if stale := !m.idle() && !m.first && s.cfg.Turnaround > 0 && m.sentEnd[n].After(later(m.passBegan, heard)); !stale && !s.underWay(now, m, uint16(n)) {
+			if stale := !m.idle() && !m.first && s.cfg.Turnaround > 0 && m.sentEnd[n].After(due.Latest(m.passBegan, heard)); !stale && !m.underWay(now, uint16(n), unheard) {
 				d.lost.add(uint16(n))
 			}
 		}
 	}
-	for i := len(m.parityEnd) - 1; i >= 0 && now.Before(m.parityEnd[i].Add(s.unheard(m))); i-- {
+	for i := len(m.parityEnd) - 1; i >= 0 && now.Before(m.parityEnd[i].Add(unheard)); i-- {
 		if n := d.lost.numbers(); len(n) > 0 { // a shard under way stands for any
 			d.lost.remove(n[0])
 		}
@@ -195,9 +181,9 @@ func (s *Sender) apply(now time.Time, m *outgoing, d *destination, e AckEntry) {
 	}
 }
 
-// heardOf is the last transmission that an Ack_PDU knows of, by what its node said before that it misses and has now. On
+// heardBy is the last transmission that an Ack_PDU knows of, by what its node said before that it misses and has now. On
 // a shared channel it may have waited for its turn since before the pass under way, and know nothing of that.
-func (s *Sender) heardOf(m *outgoing, d *destination, e AckEntry) (at time.Time) {
+func (m *outgoing) heardBy(d *destination, e AckEntry) (at time.Time) {
 	listed := newSet(len(m.fragments))
 	for _, r := range e.Missing {
 		for n := int(r.From); n <= min(int(r.To), len(m.fragments)); n++ {
@@ -206,78 +192,76 @@ func (s *Sender) heardOf(m *outgoing, d *destination, e AckEntry) (at time.Time)
 	}
 	for _, n := range d.missing.numbers() {
 		if !listed.has(n) {
-			at = later(at, m.sentEnd[n])
+			at = due.Latest(at, m.sentEnd[n])
 		}
 	}
 	return at
 }
 
 // underWay: it will be sent in this pass, or was so lately that the Ack_PDU cannot know of it.
-func (s *Sender) underWay(now time.Time, m *outgoing, n uint16) bool {
+func (m *outgoing) underWay(now time.Time, n uint16, unheard time.Duration) bool {
 	_, queued := slices.BinarySearch(m.numbers, n)
-	return queued || m.sentEnd[n].IsZero() || now.Before(m.sentEnd[n].Add(s.unheard(m)))
+	return queued || m.sentEnd[n].IsZero() || now.Before(m.sentEnd[n].Add(unheard))
 }
-
-// unheard is how long after a transmission an Ack_PDU cannot know of it.
-func (s *Sender) unheard(m *outgoing) time.Duration { return 2*s.cfg.Delay + s.cfg.queue(s.active(m)) }
 
 // review decides what an Ack_PDU means for a message.
 func (s *Sender) review(now time.Time, m *outgoing) {
 	if m.closed || s.ended(m) {
 		return
 	}
-	if !m.idle() { // a pass is under way: what is lost goes with it
-		for _, d := range m.dests {
-			if d.state == Waiting {
-				if len(m.shards) > 0 { // parity: it serves all, if it is enough
-					if more := d.lost.count() - len(m.shards); more <= 0 || m.takeParity(more) {
-						d.lost = nil
-						continue
-					}
-				}
-				for _, n := range d.lost.numbers() {
-					if i, queued := slices.BinarySearch(m.numbers, n); !queued {
-						m.numbers = slices.Insert(slices.Clone(m.numbers), i, n)
-					}
-				}
-				d.lost = nil
-			}
-		}
+	if !m.idle() {
+		m.extend()
 		return
 	}
 	if m.passEnd.IsZero() {
 		return
 	}
-	if m.lost() {
+	if m.dests.any((*destination).misses) {
 		m.repairAt = now // answers that follow while it runs add to it
 		if s.cfg.Turnaround > 0 {
 			m.repairAt = now.Add(2 * s.cfg.ackAir()) // what waited for its turn may have company that knows more
 		}
-		if s.active(m) > few {
+		if m.dests.active() > few {
 			m.repairAt = now.Add(s.cfg.settle()) // too many could follow, from before it began
 		}
 	}
 	for _, d := range m.dests {
-		if !s.waits(d) {
+		if d.answers() {
+			d.dueAt = due.Latest(d.dueAt, now.Add(s.cfg.settle()+s.cfg.slack())) // others may wait for their turn
+		}
+	}
+	m.pollAt = m.dests.pollTime()
+	s.arm(m)
+}
+
+// extend puts what is lost into the pass under way. Parity serves all, if it is enough.
+func (m *outgoing) extend() {
+	for _, d := range m.dests {
+		if !d.lacks() {
 			continue
 		}
-		d.dueAt = later(d.dueAt, now.Add(s.cfg.settle()+s.cfg.slack())) // others may wait for their turn
+		lost := d.lost
+		d.lost = nil
+		if more := lost.count() - len(m.shards); len(m.shards) > 0 && (more <= 0 || m.takeParity(more)) {
+			continue
+		}
+		for _, n := range lost.numbers() {
+			m.pass.add(n)
+		}
 	}
-	m.pollAt = s.pollTime(m)
-	s.arm(m)
 }
 
 // ended finishes a message that waits for nobody.
 func (s *Sender) ended(m *outgoing) bool {
-	if slices.ContainsFunc(m.dests, func(d *destination) bool { return d.state == Waiting }) {
+	if m.dests.any((*destination).lacks) {
 		return false
 	}
-	delivered := !slices.ContainsFunc(m.dests, func(d *destination) bool { return d.state != Delivered })
-	m.address, m.numbers, m.shards, m.closing = nil, nil, nil, nil
+	delivered := !m.dests.any(func(d *destination) bool { return d.state != Delivered })
+	m.pass.clear()
 	switch {
 	case !m.begun:
 	case delivered && s.cfg.AckAck:
-		m.closing = append(m.closing, AddressPDU{Priority: m.priority, Total: m.total(), Source: s.cfg.Self, Message: m.id, Expiry: m.expiry})
+		m.closing = append(m.closing, m.addressPDU(s.cfg.Self))
 	case !delivered:
 		m.closing = append(m.closing, DiscardPDU{m.priority, s.cfg.Self, m.id})
 	}
@@ -288,20 +272,18 @@ func (s *Sender) ended(m *outgoing) bool {
 	m.closed = true
 	s.release(m)
 	if m.idle() || s.silent { // what a silent node would have said is of no use later
-		s.dequeue(m)
+		s.queue.remove(m)
 		s.forget(m)
 		return true
 	}
-	s.enqueue(m)
+	s.queue.put(m)
 	s.arm(m)
 	return true
 }
 
 // forget lets go of a message that has ended.
 func (s *Sender) forget(m *outgoing) {
-	if m.index >= 0 {
-		heap.Remove(&s.timers, m.index)
-	}
+	s.timers.Remove(m.place)
 	if s.messages[m.id] == m {
 		delete(s.messages, m.id)
 		s.octets -= m.octets
@@ -314,22 +296,22 @@ func (s *Sender) end(now time.Time, m *outgoing, state State) {
 		return
 	}
 	for _, d := range m.dests {
-		if d.state == Waiting {
+		if d.lacks() {
 			s.final(now, m, d, state)
 		}
 	}
-	s.dequeue(m)
+	s.queue.remove(m)
 	s.ended(m)
 }
 
 // final gives a destination its one final state.
 func (s *Sender) final(now time.Time, m *outgoing, d *destination, state State) {
 	d.state, d.missing, d.lost = state, nil, nil
-	delete(s.peer(d.node).waiting, m.id)
+	delete(d.peer.waiting, m.id)
 	f := Fate{m.id, d.node, state, now}
 	s.out.Fates = append(s.out.Fates, f)
 	s.out.record(bucketFate, fateKey(f.Message, f.To), appendTime([]byte{byte(state)}, now))
-	s.keepFate(f)
+	s.ends.keep(f)
 	for len(s.order) > s.cfg.Limits.Fates {
 		old := s.order[0]
 		s.order = s.order[1:]
@@ -338,8 +320,19 @@ func (s *Sender) final(now time.Time, m *outgoing, d *destination, state State) 
 	}
 }
 
-func (s *Sender) keepFate(f Fate) {
+// ends are the fates that can be asked for.
+type ends struct {
+	fates map[fateID]Fate
+	order []fateID // oldest first
+}
+
+type fateID struct {
+	message MessageID
+	node    NodeID
+}
+
+func (e *ends) keep(f Fate) {
 	id := fateID{f.Message, f.To}
-	s.fates[id] = f
-	s.order = append(s.order, id)
+	e.fates[id] = f
+	e.order = append(e.order, id)
 }

@@ -1,6 +1,10 @@
 package pmul
 
-import "time"
+import (
+	"time"
+
+	"aldis/internal/due"
+)
 
 // Event is what happens to a Sender or a Receiver: one of the types below, or a PDU of this package as it came in. A nil
 // Event means that only time passed.
@@ -114,21 +118,4 @@ func (o *Output) record(bucket string, key, value []byte) {
 }
 
 // wake makes the deadline at or earlier; a zero at changes nothing.
-func (o *Output) wake(at time.Time) { o.Deadline = earlier(o.Deadline, at) }
-
-// earlier of two times; a zero time is never.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-func due(now, at time.Time) bool { return !at.IsZero() && !now.Before(at) }
+func (o *Output) wake(at time.Time) { o.Deadline = due.Earliest(o.Deadline, at) }

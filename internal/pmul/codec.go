@@ -57,21 +57,21 @@ func expiryAt(b []byte) time.Time { return time.Unix(int64(binary.BigEndian.Uint
 func Append(b []byte, p PDU, sum Checksum) ([]byte, error) {
 	switch p := p.(type) {
 	case DataPDU:
-		return AppendData(b, p, sum)
+		return appendData(b, p, sum)
 	case AckPDU:
-		return AppendAck(b, p, sum)
+		return appendAck(b, p, sum)
 	case AddressPDU:
-		return AppendAddress(b, p, sum)
+		return appendAddress(b, p, sum)
 	case DiscardPDU:
-		return AppendDiscard(b, p, sum)
+		return appendDiscard(b, p, sum)
 	case AnnouncePDU:
-		return AppendAnnounce(b, p, sum)
+		return appendAnnounce(b, p, sum)
 	case RequestPDU:
-		return AppendRequest(b, p, sum)
+		return appendGroup(b, KindRequest, p, sum)
 	case RejectPDU:
-		return AppendReject(b, p, sum)
+		return appendGroup(b, KindReject, RequestPDU(p), sum)
 	case ReleasePDU:
-		return AppendRelease(b, p, sum)
+		return appendGroup(b, KindRelease, RequestPDU(p), sum)
 	}
 	return b, &PDUError{"PDU", "PDU_Type", ErrType}
 }
@@ -87,21 +87,17 @@ func Parse(b []byte) (PDU, Checksum, error) {
 	var err error
 	switch k := Kind(b[3] & typeMask); k {
 	case KindData:
-		p, err = ParseData(b)
+		p, err = parseData(b)
 	case KindAck:
-		p, err = ParseAck(b)
+		p, err = parseAck(b)
 	case KindAddress, KindFECAddress, KindExtraAddress, KindExtraFECAddress:
-		p, err = ParseAddress(b)
+		p, err = parseAddress(b)
 	case KindDiscard:
-		p, err = ParseDiscard(b)
+		p, err = parseDiscard(b)
 	case KindAnnounce:
-		p, err = ParseAnnounce(b)
-	case KindRequest:
-		p, err = ParseRequest(b)
-	case KindReject:
-		p, err = ParseReject(b)
-	case KindRelease:
-		p, err = ParseRelease(b)
+		p, err = parseAnnounce(b)
+	case KindRequest, KindReject, KindRelease:
+		p, err = parseGroup(b, k)
 	default:
 		err = pduErr(k, "PDU_Type", ErrType)
 	}
@@ -135,8 +131,8 @@ func open(b []byte, fixed int, kinds ...Kind) (Kind, error) {
 	return k, nil
 }
 
-// AppendData appends a Data_PDU (p-mul 2.2).
-func AppendData(b []byte, p DataPDU, sum Checksum) ([]byte, error) {
+// appendData appends a Data_PDU (p-mul 2.2).
+func appendData(b []byte, p DataPDU, sum Checksum) ([]byte, error) {
 	if p.Number == 0 {
 		return b, pduErr(KindData, "Sequence_Number", ErrValue)
 	}
@@ -147,8 +143,8 @@ func AppendData(b []byte, p DataPDU, sum Checksum) ([]byte, error) {
 	return finish(b, at, KindData, sum)
 }
 
-// ParseData reads a Data_PDU. Fragment aliases b.
-func ParseData(b []byte) (DataPDU, error) {
+// parseData reads a Data_PDU. Fragment aliases b.
+func parseData(b []byte) (DataPDU, error) {
 	if _, err := open(b, dataHeader, KindData); err != nil {
 		return DataPDU{}, err
 	}
@@ -160,8 +156,8 @@ func ParseData(b []byte) (DataPDU, error) {
 	return p, nil
 }
 
-// AppendAddress appends an Address_PDU of any of the four kinds (p-mul 2.1).
-func AppendAddress(b []byte, p AddressPDU, sum Checksum) ([]byte, error) {
+// appendAddress appends an Address_PDU of any of the four kinds (p-mul 2.1).
+func appendAddress(b []byte, p AddressPDU, sum Checksum) ([]byte, error) {
 	k := p.Kind()
 	if len(p.Destinations) > math.MaxUint16 {
 		return b, pduErr(k, "Count_of_Destination_Entries", ErrTooLong)
@@ -199,8 +195,8 @@ func AppendAddress(b []byte, p AddressPDU, sum Checksum) ([]byte, error) {
 	return finish(b, at, k, sum)
 }
 
-// ParseAddress reads an Address_PDU of any of the four kinds.
-func ParseAddress(b []byte) (AddressPDU, error) {
+// parseAddress reads an Address_PDU of any of the four kinds.
+func parseAddress(b []byte) (AddressPDU, error) {
 	k, err := open(b, addressHeader, KindAddress, KindExtraAddress, KindFECAddress, KindExtraFECAddress)
 	if err != nil {
 		return AddressPDU{}, err
@@ -240,16 +236,16 @@ func ParseAddress(b []byte) (AddressPDU, error) {
 	return p, nil
 }
 
-// AppendDiscard appends a Discard_Message_PDU (p-mul 2.4).
-func AppendDiscard(b []byte, p DiscardPDU, sum Checksum) ([]byte, error) {
+// appendDiscard appends a Discard_Message_PDU (p-mul 2.4).
+func appendDiscard(b []byte, p DiscardPDU, sum Checksum) ([]byte, error) {
 	at := len(b)
 	b = start(b, p.Priority, 0, KindDiscard, 0, p.Source)
 	b = binary.BigEndian.AppendUint32(b, uint32(p.Message))
 	return finish(b, at, KindDiscard, sum)
 }
 
-// ParseDiscard reads a Discard_Message_PDU.
-func ParseDiscard(b []byte) (DiscardPDU, error) {
+// parseDiscard reads a Discard_Message_PDU.
+func parseDiscard(b []byte) (DiscardPDU, error) {
 	if _, err := open(b, discardLen, KindDiscard); err != nil {
 		return DiscardPDU{}, err
 	}
@@ -259,8 +255,8 @@ func ParseDiscard(b []byte) (DiscardPDU, error) {
 	return DiscardPDU{b[2], NodeID(binary.BigEndian.Uint32(b[8:])), MessageID(binary.BigEndian.Uint32(b[12:]))}, nil
 }
 
-// AppendAnnounce appends an Announce_PDU (p-mul 2.4).
-func AppendAnnounce(b []byte, p AnnouncePDU, sum Checksum) ([]byte, error) {
+// appendAnnounce appends an Announce_PDU (p-mul 2.4).
+func appendAnnounce(b []byte, p AnnouncePDU, sum Checksum) ([]byte, error) {
 	if announceHeader+4*len(p.Destinations) > math.MaxUint16 {
 		return b, pduErr(KindAnnounce, "Count_of_Destination_IDs", ErrTooLong)
 	}
@@ -278,8 +274,8 @@ func AppendAnnounce(b []byte, p AnnouncePDU, sum Checksum) ([]byte, error) {
 	return finish(b, at, KindAnnounce, sum)
 }
 
-// ParseAnnounce reads an Announce_PDU.
-func ParseAnnounce(b []byte) (AnnouncePDU, error) {
+// parseAnnounce reads an Announce_PDU.
+func parseAnnounce(b []byte) (AnnouncePDU, error) {
 	if _, err := open(b, announceHeader, KindAnnounce); err != nil {
 		return AnnouncePDU{}, err
 	}
@@ -298,37 +294,7 @@ func ParseAnnounce(b []byte) (AnnouncePDU, error) {
 	return p, nil
 }
 
-// AppendRequest appends a Request_PDU (p-mul 2.4).
-func AppendRequest(b []byte, p RequestPDU, sum Checksum) ([]byte, error) {
-	return appendGroup(b, KindRequest, p, sum)
-}
-
-// ParseRequest reads a Request_PDU.
-func ParseRequest(b []byte) (RequestPDU, error) { return parseGroup(b, KindRequest) }
-
-// AppendReject appends a Reject_PDU (p-mul 2.4).
-func AppendReject(b []byte, p RejectPDU, sum Checksum) ([]byte, error) {
-	return appendGroup(b, KindReject, RequestPDU(p), sum)
-}
-
-// ParseReject reads a Reject_PDU.
-func ParseReject(b []byte) (RejectPDU, error) {
-	p, err := parseGroup(b, KindReject)
-	return RejectPDU(p), err
-}
-
-// AppendRelease appends a Release_PDU (p-mul 2.4).
-func AppendRelease(b []byte, p ReleasePDU, sum Checksum) ([]byte, error) {
-	return appendGroup(b, KindRelease, RequestPDU(p), sum)
-}
-
-// ParseRelease reads a Release_PDU.
-func ParseRelease(b []byte) (ReleasePDU, error) {
-	p, err := parseGroup(b, KindRelease)
-	return ReleasePDU(p), err
-}
-
-// appendGroup and parseGroup: Request, Reject and Release have one layout.
+// appendGroup and parseGroup: Request, Reject and Release have one layout (p-mul 2.4).
 func appendGroup(b []byte, k Kind, p RequestPDU, sum Checksum) ([]byte, error) {
 	at := len(b)
 	b = start(b, 0, 0, k, 0, p.Source)
@@ -337,12 +303,19 @@ func appendGroup(b []byte, k Kind, p RequestPDU, sum Checksum) ([]byte, error) {
 	return finish(b, at, k, sum)
 }
 
-func parseGroup(b []byte, k Kind) (RequestPDU, error) {
+func parseGroup(b []byte, k Kind) (PDU, error) {
 	if _, err := open(b, groupLen, k); err != nil {
-		return RequestPDU{}, err
+		return nil, err
 	}
 	if len(b) > groupLen {
-		return RequestPDU{}, pduErr(k, "Length_of_PDU", ErrTooLong)
+		return nil, pduErr(k, "Length_of_PDU", ErrTooLong)
 	}
-	return RequestPDU{NodeID(binary.BigEndian.Uint32(b[8:])), MessageID(binary.BigEndian.Uint32(b[12:])), GroupAddr(binary.BigEndian.Uint32(b[16:]))}, nil
+	p := RequestPDU{NodeID(binary.BigEndian.Uint32(b[8:])), MessageID(binary.BigEndian.Uint32(b[12:])), GroupAddr(binary.BigEndian.Uint32(b[16:]))}
+	switch k {
+	case KindReject:
+		return RejectPDU(p), nil
+	case KindRelease:
+		return ReleasePDU(p), nil
+	}
+	return p, nil
 }

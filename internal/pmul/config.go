@@ -203,6 +203,15 @@ func (c *Config) fragmentAir(m *outgoing) time.Duration {
 	return c.air(len(m.fragments[0]) + dataHeader)
 }
 
+// repeatEvery is EMCON_RTI: not below four times the message's own airtime, and all repetitions before it expires.
+func (c *Config) repeatEvery(now time.Time, m *outgoing) time.Duration {
+	own := time.Duration(len(m.fragments)+1) * c.fullAir()
+	return min(max(c.RepeatEvery, 4*own), m.expiry.Sub(now)/time.Duration(c.RepeatCount-m.repeats+1))
+}
+
+// unheard is how long after a transmission an Ack_PDU of one of so many nodes cannot know of it.
+func (c *Config) unheard(nodes int) time.Duration { return 2*c.Delay + c.queue(nodes) }
+
 // ownReturn tells that an Ack_PDU costs the sender no turn and that a gap is a loss: then it is told while the message is
 // still going out.
 func (c *Config) ownReturn() bool { return c.Turnaround == 0 && !c.Reorder && c.RateBps > 0 }

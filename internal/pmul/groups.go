@@ -16,8 +16,8 @@ type negotiation struct {
 // announceCount is ANNOUNCE_CT.
 const announceCount = 2
 
-// dynamicReady: what goes out now is the message, not its negotiation.
-func (m *outgoing) dynamicReady() bool { return m.dynamic == nil || m.dynamic.settled }
+// ready: what goes out now is the message, not its negotiation.
+func (n *negotiation) ready() bool { return n == nil || n.settled }
 
 // negotiate takes the next step of a message's group: Request, wait for a Reject, Announce, wait, send.
 func (s *Sender) negotiate(now time.Time, m *outgoing) {
@@ -32,11 +32,11 @@ func (s *Sender) negotiate(now time.Time, m *outgoing) {
 		}
 		g.asked = true
 		m.pollAt = now.Add(wait)
-		s.control(m, Packet{Port: RequestPort, PDUs: []PDU{RequestPDU{s.cfg.Self, m.id, m.group}}})
+		s.control(Packet{Port: RequestPort, PDUs: []PDU{RequestPDU{s.cfg.Self, m.id, m.group}}})
 	case g.announced < announceCount:
 		g.announced++
 		m.pollAt = now.Add(s.cfg.oneWay() + s.cfg.air(announceHeader+4*len(m.dests)) + s.cfg.slack())
-		s.announce(m, func(*destination) bool { return true })
+		s.announce(m, (*destination).lacks)
 	default:
 		g.settled = true
 		m.pollAt = time.Time{}
@@ -46,30 +46,25 @@ func (s *Sender) negotiate(now time.Time, m *outgoing) {
 
 // announce asks destinations to join the message's group, in as many PDUs as they need.
 func (s *Sender) announce(m *outgoing, named func(*destination) bool) {
-	most := max(1, (s.cfg.DatagramOctets-announceHeader)/4)
 	var pdus []AnnouncePDU
-	for _, d := range m.dests {
-		if d.state != Waiting || !named(d) {
-			continue
+	for some := range slices.Chunk(m.dests.which(func(d *destination) bool { return d.lacks() && named(d) }), max(1, (s.cfg.DatagramOctets-announceHeader)/4)) {
+		p := AnnouncePDU{Source: s.cfg.Self, Message: m.id, Expiry: m.expiry, Group: m.group}
+		for _, d := range some {
+			p.Destinations = append(p.Destinations, d.node)
 		}
-		if n := len(pdus); n == 0 || len(pdus[n-1].Destinations) == most {
-			p := AnnouncePDU{Source: s.cfg.Self, Message: m.id, Expiry: m.expiry, Group: m.group}
-			if n > 0 {
-				p.MAP = NotFirst
-				pdus[n-1].MAP |= NotLast
-			}
-			pdus = append(pdus, p)
+		if n := len(pdus); n > 0 {
+			p.MAP = NotFirst
+			pdus[n-1].MAP |= NotLast
 		}
-		p := &pdus[len(pdus)-1]
-		p.Destinations = append(p.Destinations, d.node)
+		pdus = append(pdus, p)
 	}
 	for _, p := range pdus {
-		s.control(m, Packet{Port: AnnouncePort, PDUs: []PDU{p}})
+		s.control(Packet{Port: AnnouncePort, PDUs: []PDU{p}})
 	}
 }
 
 // control sends a PDU of few octets beside the pace of the messages.
-func (s *Sender) control(m *outgoing, p Packet) {
+func (s *Sender) control(p Packet) {
 	if !s.silent {
 		s.out.Send = append(s.out.Send, p)
 	}
@@ -132,7 +127,7 @@ func (s *Sender) rejected(now time.Time, p RejectPDU) {
 		if g := m.dynamic; g == nil || !g.asked || g.announced > 0 || m.group != p.Group && m.id != p.Message {
 			continue
 		}
-		s.control(m, Packet{Port: RequestPort, PDUs: []PDU{ReleasePDU{s.cfg.Self, m.id, m.group}}})
+		s.control(Packet{Port: RequestPort, PDUs: []PDU{ReleasePDU{s.cfg.Self, m.id, m.group}}})
 		m.dynamic.asked = false
 		m.dynamic.tried++
 		wait := time.Duration(min(m.dynamic.tried, 16)) * (s.cfg.Turnaround + s.cfg.ackAir())
@@ -150,7 +145,7 @@ func (s *Sender) release(m *outgoing) {
 			return o != m && !o.closed && o.dynamic != nil && o.group == m.group
 		})
 		if !shared {
-			s.control(m, Packet{Port: RequestPort, PDUs: []PDU{ReleasePDU{s.cfg.Self, m.id, m.group}}})
+			s.control(Packet{Port: RequestPort, PDUs: []PDU{ReleasePDU{s.cfg.Self, m.id, m.group}}})
 		}
 	}
 }

@@ -28,9 +28,9 @@ func TestLongLists(t *testing.T) {
 		}
 		return b
 	}
-	address := must(AppendAddress(nil, AddressPDU{Total: 1, Source: 1, Message: 1, Expiry: expiry, Destinations: []Destination{{Node: 2}}}, Fletcher))
-	ack := must(AppendAck(nil, AckPDU{Source: 2, Entries: []AckEntry{{Source: 1, Message: 1, Missing: []Run{{1, 1}}}}}, Fletcher))
-	announce := must(AppendAnnounce(nil, AnnouncePDU{Source: 1, Message: 1, Expiry: expiry, Group: 0xef000001, Destinations: []NodeID{2}}, Fletcher))
+	address := must(appendAddress(nil, AddressPDU{Total: 1, Source: 1, Message: 1, Expiry: expiry, Destinations: []Destination{{Node: 2}}}, Fletcher))
+	ack := must(appendAck(nil, AckPDU{Source: 2, Entries: []AckEntry{{Source: 1, Message: 1, Missing: []Run{{1, 1}}}}}, Fletcher))
+	announce := must(appendAnnounce(nil, AnnouncePDU{Source: 1, Message: 1, Expiry: expiry, Group: 0xef000001, Destinations: []NodeID{2}}, Fletcher))
 	for _, tt := range []struct {
 		name, field string
 		pdu         []byte
@@ -55,8 +55,8 @@ func TestLongLists(t *testing.T) {
 		long.Missing = append(long.Missing, Run{uint16(2 * n), uint16(2 * n)})
 	}
 	long.Missing = long.Missing[:32_000]
-	b := must(AppendAck(nil, AckPDU{Source: 2, Entries: []AckEntry{long}}, Fletcher))
-	p, err := ParseAck(b)
+	b := must(appendAck(nil, AckPDU{Source: 2, Entries: []AckEntry{long}}, Fletcher))
+	p, err := parseAck(b)
 	if err != nil || len(p.Entries[0].Missing) != 32_000 {
 		t.Fatalf("%d missing, %v", len(p.Entries[0].Missing), err)
 	}
@@ -81,8 +81,8 @@ func TestLongLists(t *testing.T) {
 		all = append(all, Destination{Node: n + 10})
 	}
 	self := all[len(all)-1].Node
-	b = must(AppendAddress(nil, AddressPDU{Total: 1, Source: 1, Message: 1, Expiry: expiry, Destinations: all}, Fletcher))
-	a, err := ParseAddress(b)
+	b = must(appendAddress(nil, AddressPDU{Total: 1, Source: 1, Message: 1, Expiry: expiry, Destinations: all}, Fletcher))
+	a, err := parseAddress(b)
 	if err != nil || len(a.Destinations) != len(all) {
 		t.Fatalf("%d destinations, %v", len(a.Destinations), err)
 	}

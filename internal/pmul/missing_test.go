@@ -40,7 +40,7 @@ func TestMissing(t *testing.T) {
 			if !reflect.DeepEqual(e.Missing, tt.want) || e.Cut != tt.cut {
 				t.Errorf("missing %v, cut %v; want %v, %v", e.Missing, e.Cut, tt.want, tt.cut)
 			}
-			if b, err := AppendAck(nil, AckPDU{Entries: []AckEntry{e}}, Fletcher); err != nil || len(b) > tt.datagram {
+			if b, err := appendAck(nil, AckPDU{Entries: []AckEntry{e}}, Fletcher); err != nil || len(b) > tt.datagram {
 				t.Errorf("%d octets, %v", len(b), err)
 			}
 		})

@@ -15,11 +15,6 @@ const (
 	shardsMost      = 256 // fragments and parity shards of a message, by the field
 )
 
-// parityFor tells whether a message of so many fragments has parity.
-func parityFor(c *Config, fragments int) bool {
-	return c.Coding == Compact && c.Parity && fragments >= 2 && fragments <= parityFragments
-}
-
 // codec codes so many fragments with so many parity shards. The rows of the first parity shards are the same however
 // many there are.
 func codec(fragments, parity int) reedsolomon.Encoder {
@@ -31,7 +26,7 @@ func codec(fragments, parity int) reedsolomon.Encoder {
 }
 
 // shard is a parity shard of the message; they are made in batches.
-func (m *outgoing) shard(index uint16) []byte {
+func (m *content) shard(index uint16) []byte {
 	k := len(m.fragments)
 	for int(index) >= len(m.parity) {
 		count := min(len(m.parity)+16, shardsMost-k)
@@ -61,6 +56,16 @@ func (m *outgoing) takeParity(n int) bool {
 		m.parityNext++
 	}
 	return true
+}
+
+// orParity queues so many shards in the place of fragments, where the message has parity and enough of it is left; else
+// the fragments are still to be sent.
+func (m *outgoing) orParity(c *Config, numbers []uint16, shards int) []uint16 {
+	k := len(m.fragments)
+	if c.Coding == Compact && c.Parity && k >= 2 && k <= parityFragments && m.takeParity(shards) {
+		return nil
+	}
+	return numbers
 }
 
 // recover makes the fragments that are missing of what is held; false when it does not fit together.

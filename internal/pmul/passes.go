@@ -1,31 +1,39 @@
 package pmul
 
 import (
-	"container/heap"
-	"slices"
 	"time"
 
+	"aldis/internal/due"
 	"aldis/internal/link/profile"
 )
 
+// pace is when the Sender may transmit, and what it has learnt of how the link differs from its profile.
+type pace struct {
+	freeAt   time.Time     // when the next datagram may go
+	airAt    time.Time     // when what was handed over has left, others' turns counted
+	brokenAt time.Time     // when others last spoke between two datagrams of ours
+	slow     int           // the rate is divided by 2^slow: acknowledgements stay away
+	late     time.Duration // by how much Ack_PDUs came after ackWait, lately
+}
+
+// take gives a datagram its airtime and returns when its last octet leaves.
+func (p *pace) take(now time.Time, air time.Duration) time.Time {
+	p.freeAt = now.Add(air << p.slow)
+	p.airAt = due.Latest(p.airAt, now).Add(air)
+	return p.airAt
+}
+
 // begin starts the first pass, unless nobody would hear it.
 func (s *Sender) begin(now time.Time, m *outgoing) {
-	var probe time.Time
-	for _, d := range m.dests {
-		p := s.peer(d.node)
-		if p.silent || !p.dead() || due(now, p.probeAt) {
-			probe = time.Time{}
-			break
-		}
-		probe = earlier(probe, p.probeAt)
-	}
-	if !probe.IsZero() {
-		m.pollAt = probe
+	if !m.dests.any(func(d *destination) bool {
+		return d.peer.silent || !d.peer.dead() || due.Reached(now, d.peer.probeAt)
+	}) {
+		m.pollAt = m.dests.pollTime()
 		return
 	}
 	for _, d := range m.dests {
-		if p := s.peer(d.node); p.dead() {
-			p.probeAt = now.Add(s.probeInterval(p)) // this message is the probe
+		if d.peer.dead() {
+			d.peer.probe(now, &s.cfg) // this message is the probe
 		}
 	}
 	all := make([]uint16, len(m.fragments))
@@ -33,155 +41,107 @@ func (s *Sender) begin(now time.Time, m *outgoing) {
 		all[i] = uint16(i + 1)
 	}
 	m.first = true
-	s.pass(m, func(*destination) bool { return true }, all)
+	s.pass(m, (*destination).lacks, all)
 }
 
 // pass starts a pass: Address_PDUs that name some destinations, then fragments.
 func (s *Sender) pass(m *outgoing, named func(*destination) bool, numbers []uint16) {
-	var dests []*destination
 	for _, d := range m.dests {
-		d.named = d.state == Waiting && named(d)
-		if d.named {
-			dests = append(dests, d)
-		}
+		d.named = d.lacks() && named(d)
 	}
-	if len(dests) == 0 {
+	some := m.dests.which(func(d *destination) bool { return d.named })
+	if len(some) == 0 {
 		m.shards = nil
 		return
 	}
 	if s.cfg.Coding == ACP142 { // who is not named takes it that its Ack has come
-		dests = slices.DeleteFunc(slices.Clone(m.dests), func(d *destination) bool { return d.state != Waiting })
+		some = m.dests.which((*destination).lacks)
 	}
-	m.address, m.numbers = s.cfg.addressPDUs(m, dests), numbers
+	m.address, m.numbers = m.addressPDUs(&s.cfg, some), numbers
 	m.askedEnd, m.passBegan, m.passEnd = m.passEnd, time.Time{}, time.Time{}
 	m.repairAt, m.pollAt = time.Time{}, time.Time{}
 	s.stats.Passes++
-	s.enqueue(m)
-}
-
-func (s *Sender) enqueue(m *outgoing) {
-	if !m.ready {
-		m.ready = true
-		i, _ := slices.BinarySearchFunc(s.ready, m, (*outgoing).compare)
-		s.ready = slices.Insert(s.ready, i, m)
-	}
-}
-
-func (s *Sender) dequeue(m *outgoing) {
-	if m.ready {
-		m.ready = false
-		i, _ := slices.BinarySearchFunc(s.ready, m, (*outgoing).compare)
-		s.ready = slices.Delete(s.ready, i, i+1)
-	}
+	s.queue.put(m)
 }
 
 // arm puts the message where its next timer belongs.
 func (s *Sender) arm(m *outgoing) {
-	at := m.expiry
+	m.wakeAt = m.expiry
 	if m.closed {
-		at = time.Time{}
+		m.wakeAt = time.Time{}
 	} else if m.idle() && !s.silent {
-		at = earlier(earlier(at, m.repairAt), earlier(m.pollAt, m.repeatAt))
+		m.wakeAt = due.Earliest(m.expiry, m.timers.earliest())
 	}
-	m.wakeAt = at
-	switch {
-	case m.index >= 0 && at.IsZero():
-		heap.Remove(&s.timers, m.index)
-	case m.index >= 0:
-		heap.Fix(&s.timers, m.index)
-	case !at.IsZero():
-		heap.Push(&s.timers, m)
+	if m.wakeAt.IsZero() {
+		s.timers.Remove(m.place)
+	} else {
+		s.timers.Set(m, m.place)
 	}
 }
 
 // transmit sends what the rate allows: a PDU of the message that goes first, then look again.
 func (s *Sender) transmit(now time.Time) {
 	for range 64 { // a bound for links without a rate
-		if s.silent || len(s.ready) == 0 || now.Before(s.freeAt) {
+		if s.silent || len(s.queue) == 0 || now.Before(s.freeAt) {
 			return
 		}
-		p, parts := s.datagram()
+		p, parts := s.queue.datagram(&s.cfg)
 		octets := s.cfg.octets(p)
-		air := profile.Airtime(octets+s.cfg.Overhead, s.cfg.RateBps)
-		s.freeAt = now.Add(air << s.slow)
+		end := s.take(now, profile.Airtime(octets+s.cfg.Overhead, s.cfg.RateBps))
 		s.out.Send = append(s.out.Send, p)
-		s.airAt = later(s.airAt, now).Add(air)
 		for _, part := range parts {
 			m := part.m
 			if m.passBegan.IsZero() {
 				m.passBegan = now
 			}
-			s.count(m, part.pdus, part.numbers, part.parity, s.airAt)
+			if !m.begun && !m.closed && m.dynamic.ready() {
+				m.begun = true
+				s.out.record(bucketBegun, messageKey(m.id), []byte{})
+			}
+			for _, pdu := range part.pdus {
+				s.stats.sent(pdu, m.left(pdu, end))
+			}
 			if m.idle() {
-				s.dequeue(m)
-				s.passed(s.airAt, m)
+				s.queue.remove(m)
+				s.passed(end, m)
 			}
 		}
 	}
 }
 
-// part of a datagram is of one message.
-type part struct {
-	m       *outgoing
-	pdus    []PDU
-	numbers []uint16
-	parity  int
+// left notes when a PDU's last octet leaves, and tells whether it goes again.
+func (s *sent) left(pdu PDU, end time.Time) (again bool) {
+	switch pdu := pdu.(type) {
+	case DataPDU:
+		again = !s.sentEnd[pdu.Number].IsZero()
+		s.sentEnd[pdu.Number] = end
+	case ParityPDU:
+		again = true
+		s.parityEnd = append(s.parityEnd, end)
+	}
+	return again
 }
 
-// bundle is of how many messages at most one datagram is.
-const bundle = 8
-
-// datagram takes what goes next: of the first message, and in the compact coding of others of its priority too, as long
-// as all fits; short ones share what is around a datagram.
-func (s *Sender) datagram() (Packet, []part) {
-	first := s.ready[0]
-	p := Packet{Group: first.group, Port: DataPort}
-	var parts []part
-	for _, m := range s.ready[:min(bundle, len(s.ready))] {
-		if m.group != first.group || m.priority != first.priority || len(parts) > 0 && s.cfg.Coding != Compact {
-			break
-		}
-		n := len(p.PDUs)
-		numbers, parity := m.next(&s.cfg, &p)
-		if len(p.PDUs) == n {
-			break
-		}
-		parts = append(parts, part{m, p.PDUs[n:], numbers, parity})
+// sent counts a PDU.
+func (s *SenderStats) sent(pdu PDU, again bool) {
+	octets := 0
+	switch pdu := pdu.(type) {
+	case AddressPDU:
+		s.AddressSent++
+		return
+	case DiscardPDU:
+		s.DiscardSent++
+		return
+	case DataPDU:
+		octets = len(pdu.Fragment)
+	case ParityPDU:
+		octets = len(pdu.Shard)
 	}
-	return p, parts
-}
-
-func (s *Sender) count(m *outgoing, pdus []PDU, numbers []uint16, parity int, end time.Time) {
-	if !m.begun && !m.closed && m.dynamicReady() {
-		m.begun = true
-		s.out.record(bucketBegun, messageKey(m.id), []byte{})
-	}
-	for _, n := range numbers {
-		octets := len(m.fragments[n-1])
-		s.stats.DataSent++
-		s.stats.DataOctets += octets
-		if !m.sentEnd[n].IsZero() {
-			s.stats.DataAgain++
-			s.stats.AgainOctets += octets
-		}
-		m.sentEnd[n] = end
-	}
-	for range parity {
-		m.parityEnd = append(m.parityEnd, end)
-	}
-	if parity > 0 {
-		s.stats.DataSent += parity
-		s.stats.DataOctets += parity * m.size
-		s.stats.DataAgain += parity
-		s.stats.AgainOctets += parity * m.size
-	}
-	for _, pdu := range pdus {
-		switch pdu.(type) {
-		case AddressPDU:
-			s.stats.AddressSent++
-		case DiscardPDU:
-			s.stats.DiscardSent++
-		}
+	s.DataSent++
+	s.DataOctets += octets
+	if again {
+		s.DataAgain++
+		s.AgainOctets += octets
 	}
 }
 
@@ -191,7 +151,7 @@ func (s *Sender) passed(end time.Time, m *outgoing) {
 		s.forget(m)
 		return
 	}
-	if m.dynamic != nil && !m.dynamic.settled {
+	if !m.dynamic.ready() {
 		s.arm(m) // its next step has a time
 		return
 	}
@@ -199,104 +159,42 @@ func (s *Sender) passed(end time.Time, m *outgoing) {
 		m.first, m.firstEnd = false, end
 	}
 	m.passEnd = end
-	active, reported := s.active(m), 0
+	repaired := func(d *destination) bool { return d.answers() && d.named && d.missing != nil }
+	answer, repair := s.cfg.ackWait(m.dests.active(), m.total()), s.cfg.repairWait(len(m.dests.which(repaired)))
 	for _, d := range m.dests {
-		if s.waits(d) && d.named && d.missing != nil {
-			reported++
-		}
-	}
-	for _, d := range m.dests {
-		if !s.waits(d) {
+		if !d.answers() {
 			continue
 		}
-		wait := s.cfg.ackWait(active, m.total())
-		if d.named && d.missing != nil {
-			wait = s.cfg.repairWait(reported)
+		wait := answer
+		if repaired(d) {
+			wait = repair
 		}
 		d.dueAt = end.Add((wait + s.late) << min(max(m.polls-1, 0), 6))
 	}
-	if m.lost() {
+	if m.dests.any((*destination).misses) {
 		m.repairAt = end.Add(s.cfg.settle())
 	}
-	m.pollAt = s.pollTime(m)
-	if s.anySilent(m) && m.repeatAt.IsZero() && m.repeats < s.cfg.RepeatCount {
-		m.repeatAt = end.Add(s.repeatEvery(end, m))
+	m.pollAt = m.dests.pollTime()
+	if m.dests.any((*destination).deaf) && m.repeatAt.IsZero() && m.repeats < s.cfg.RepeatCount {
+		m.repeatAt = end.Add(s.cfg.repeatEvery(end, m))
 	}
 	s.arm(m)
-}
-
-// repeatEvery is EMCON_RTI: not below four times the message's own airtime, and all repetitions before it expires.
-func (s *Sender) repeatEvery(now time.Time, m *outgoing) time.Duration {
-	own := time.Duration(len(m.fragments)+1) * s.cfg.fullAir()
-	every := max(s.cfg.RepeatEvery, 4*own)
-	return min(every, m.expiry.Sub(now)/time.Duration(s.cfg.RepeatCount-m.repeats+1))
-}
-
-// waits tells whether a destination is expected to answer.
-func (s *Sender) waits(d *destination) bool {
-	p := s.peer(d.node)
-	return d.state == Waiting && !p.silent && !p.dead()
-}
-
-func (s *Sender) active(m *outgoing) (n int) {
-	for _, d := range m.dests {
-		if s.waits(d) {
-			n++
-		}
-	}
-	return n
-}
-
-func (s *Sender) anySilent(m *outgoing) bool {
-	return slices.ContainsFunc(m.dests, func(d *destination) bool { return d.state == Waiting && s.peer(d.node).silent })
-}
-
-func (m *outgoing) lost() bool {
-	return slices.ContainsFunc(m.dests, func(d *destination) bool { return d.state == Waiting && !d.lost.empty() })
-}
-
-// pollTime is when the first answer is overdue, or a node that does not answer may be asked again.
-func (s *Sender) pollTime(m *outgoing) (at time.Time) {
-	for _, d := range m.dests {
-		if s.waits(d) {
-			at = earlier(at, d.dueAt)
-		}
-	}
-	if at.IsZero() {
-		at = s.probeTime(m)
-	}
-	return at
-}
-
-// probeTime is when a node that does not answer may be asked about this message.
-func (s *Sender) probeTime(m *outgoing) (at time.Time) {
-	for _, d := range m.dests {
-		if p := s.peer(d.node); d.state == Waiting && !p.silent && p.dead() {
-			at = earlier(at, p.probeAt)
-		}
-	}
-	return at
-}
-
-func (s *Sender) probeInterval(p *peer) time.Duration {
-	every := max(s.cfg.ProbeEvery, s.cfg.ackWait(1, 1))
-	return every * time.Duration(1+min(p.unanswered/4, 7))
 }
 
 // expire handles the timers of one message.
 func (s *Sender) expire(now time.Time, m *outgoing) {
 	switch {
-	case due(now, m.expiry):
+	case due.Reached(now, m.expiry):
 		s.end(now, m, Expired)
 		return
-	case m.dynamic != nil && !m.dynamic.settled:
+	case !m.dynamic.ready():
 		s.negotiate(now, m)
 	case !m.begun:
 		m.pollAt = time.Time{}
 		s.begin(now, m)
-	case due(now, m.repairAt):
+	case due.Reached(now, m.repairAt):
 		s.repair(m)
-	case due(now, m.repeatAt):
+	case due.Reached(now, m.repeatAt):
 		s.repeat(m)
 	default:
 		s.poll(now, m)
@@ -308,7 +206,7 @@ func (s *Sender) expire(now time.Time, m *outgoing) {
 func (s *Sender) repair(m *outgoing) {
 	union, most := newSet(len(m.fragments)), 0
 	for _, d := range m.dests {
-		if d.state == Waiting {
+		if d.lacks() {
 			for i, w := range d.lost {
 				union[i] |= w
 			}
@@ -317,17 +215,12 @@ func (s *Sender) repair(m *outgoing) {
 		}
 	}
 	m.repairAt = time.Time{}
-	numbers := union.numbers()
 	m.rounds++
-	if parityFor(&s.cfg, len(m.fragments)) && m.takeParity(most+m.spare(most)) {
-		numbers = nil
-	}
-	s.pass(m, s.waits, numbers)
+	// More shards than the worst receiver lacks: a fifth, as what was lost tells of what will be, and one more each round.
+	// A shard costs a fifth of the turn that it may save.
+	spare := most/5 + min(m.rounds-1, 8)
+	s.pass(m, (*destination).answers, m.orParity(&s.cfg, union.numbers(), most+spare))
 }
-
-// spare is how many shards more than the worst receiver lacks a repair sends: a fifth, as what was lost tells of what will
-// be, and one more each round. A shard costs a fifth of the turn that it may save.
-func (m *outgoing) spare(most int) int { return most/5 + min(m.rounds-1, 8) }
 
 // repeat is blind repetition for silent nodes.
 func (s *Sender) repeat(m *outgoing) {
@@ -338,10 +231,7 @@ func (s *Sender) repeat(m *outgoing) {
 	m.repeats++
 	s.stats.Repeats++
 	union := newSet(len(m.fragments))
-	for _, d := range m.dests {
-		if d.state != Waiting || !s.peer(d.node).silent {
-			continue
-		}
+	for _, d := range m.dests.which((*destination).deaf) {
 		for n := uint16(1); n <= m.total(); n++ {
 			if d.missing == nil || d.missing.has(n) {
 				union.add(n)
@@ -349,10 +239,10 @@ func (s *Sender) repeat(m *outgoing) {
 		}
 	}
 	numbers := union.numbers()
-	if n := max(2, int(s.cfg.ParityShare*float64(len(m.fragments))+0.999)); parityFor(&s.cfg, len(m.fragments)) && n < len(numbers) && m.takeParity(n) {
-		numbers = nil
+	if n := max(2, int(s.cfg.ParityShare*float64(len(m.fragments))+0.999)); n < len(numbers) {
+		numbers = m.orParity(&s.cfg, numbers, n)
 	}
-	s.pass(m, func(d *destination) bool { return s.peer(d.node).silent }, numbers)
+	s.pass(m, (*destination).deaf, numbers)
 }
 
 // poll asks those whose answer is overdue: an Address_PDU that names them, with a little of what they may have lost
@@ -360,21 +250,19 @@ func (s *Sender) repeat(m *outgoing) {
 // else. The rate falls.
 func (s *Sender) poll(now time.Time, m *outgoing) {
 	m.pollAt = time.Time{}
-	asked := map[NodeID]bool{}
+	asked := map[*destination]bool{}
 	send, most := newSet(len(m.fragments)), 0
 	for _, d := range m.dests {
-		p := s.peer(d.node)
-		if d.state != Waiting || p.silent || p.dead() && !due(now, p.probeAt) || !p.dead() && now.Before(d.dueAt) {
+		p := d.peer
+		if !d.lacks() || p.silent || p.dead() && !due.Reached(now, p.probeAt) || !p.dead() && now.Before(d.dueAt) {
 			continue
 		}
-		asked[d.node] = true
-		bare := m.bare || p.unanswered%2 == 1 || p.unanswered > 0 && s.cfg.Coding == Compact // what was sent along last time was lost, or its answer was: this time nothing is risked
-		if !now.Before(p.askedAt) {                                                          // questions that overlap are one
-			p.unanswered++
-			p.askedAt = now.Add(s.cfg.ackWait(1, 1))
-			if p.dead() {
-				p.probeAt = now.Add(s.probeInterval(p))
-			}
+		asked[d] = true
+		// What the last question carried was lost, or the answer to it was: this time nothing is risked.
+		bare := m.carry == carryNothing || p.unanswered%2 == 1 || p.unanswered > 0 && s.cfg.Coding == Compact
+		p.asked(now, &s.cfg)
+		if bare || m.polls == 0 && m.carry != carryLost && s.cfg.fragmentAir(m) > s.cfg.questionAir() {
+			continue
 		}
 		lacks := d.missing.numbers()
 		if d.missing == nil && (m.total() == 1 || m.polls > 0) {
@@ -383,29 +271,23 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 		if len(lacks) > 1 && time.Duration(len(lacks))*s.cfg.fullAir() > s.cfg.questionAir() {
 			lacks = lacks[len(lacks)-1:]
 		}
-		if !bare && (m.polls > 0 || m.again || s.cfg.fragmentAir(m) <= s.cfg.questionAir()) {
-			for _, n := range lacks {
-				send.add(n)
-			}
-			most = max(most, len(lacks))
+		for _, n := range lacks {
+			send.add(n)
 		}
+		most = max(most, len(lacks))
 	}
 	if len(asked) == 0 {
-		m.pollAt = s.pollTime(m)
+		m.pollAt = m.dests.pollTime()
 		return
 	}
 	if m.polls > 0 {
 		s.slow = min(s.slow+1, 3)
 	}
 	m.polls++
-	m.again, m.bare = false, false
+	m.carry = carryCheap
 	s.stats.Polls++
 	if m.dynamic != nil { // who never said anything may not be in the group
-		s.announce(m, func(d *destination) bool { return asked[d.node] && d.missing == nil })
+		s.announce(m, func(d *destination) bool { return asked[d] && d.missing == nil })
 	}
-	numbers := send.numbers()
-	if most > 0 && parityFor(&s.cfg, len(m.fragments)) && m.takeParity(most) {
-		numbers = nil
-	}
-	s.pass(m, func(d *destination) bool { return asked[d.node] }, numbers)
+	s.pass(m, func(d *destination) bool { return asked[d] }, m.orParity(&s.cfg, send.numbers(), most))
 }

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"aldis/internal/due"
 )
 
 // ReceiverStats count since the start.
@@ -122,7 +124,7 @@ func (r *Receiver) Incoming() (list []Incoming) {
 // Step brings the receiver to now and applies ev.
 func (r *Receiver) Step(now time.Time, ev Event) Output {
 	r.out = Output{}
-	if r.sweepAt.IsZero() || due(now, r.sweepAt) {
+	if r.sweepAt.IsZero() || due.Reached(now, r.sweepAt) {
 		r.sweep(now)
 	}
 	switch ev := ev.(type) {
@@ -335,7 +337,7 @@ func (r *Receiver) fragment(now time.Time, m *incoming, n uint16, b []byte) {
 		r.out.record(bucketFragment, fragmentKey(m.key, n), b)
 	}
 	if known && m.asked > 0 && n != m.reported { // for others: our list waits for its turn of the channel, or ours follows
-		m.askAt = later(m.askAt, now.Add(r.again(m)))
+		m.askAt = due.Latest(m.askAt, now.Add(r.again(m)))
 	} else {
 		m.asked, m.askAt, m.nackAt = 0, time.Time{}, time.Time{}
 	}
@@ -437,7 +439,7 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 	r.stats.Delivered++
 	delete(m.fragments, last) // it was never in the journal
 	r.drop(m)
-	f := &finished{key: m.key, nodes: m.nodes, total: m.total, forget: earlier(m.expiry.Add(2*r.cfg.ClockError), now.Add(r.cfg.RememberFor))}
+	f := &finished{key: m.key, nodes: m.nodes, total: m.total, forget: due.Earliest(m.expiry.Add(2*r.cfg.ClockError), now.Add(r.cfg.RememberFor))}
 	r.done[m.key] = f
 	r.used(m.key.Source).remembered++
 	f.owed = r.silent
@@ -548,13 +550,13 @@ func (r *Receiver) sweep(now time.Time) {
 		}
 	}
 	for _, key := range sortedKeys(r.orphans) {
-		if o := r.orphans[key]; due(now, o.until) {
+		if o := r.orphans[key]; due.Reached(now, o.until) {
 			r.loosen(key, o)
 		}
 	}
 	var old []Key
 	for key, f := range r.done {
-		if due(now, f.forget) {
+		if due.Reached(now, f.forget) {
 			old = append(old, key)
 		}
 	}
@@ -609,7 +611,7 @@ func (r *Receiver) announce(now time.Time, p AnnouncePDU) {
 	users := r.groups[p.Group]
 	key := Key{p.Source, p.Message}
 	if _, known := users[key]; known || len(users) < r.cfg.Limits.Incoming {
-		users[key] = earlier(p.Expiry.Add(r.cfg.ClockError), now.Add(r.cfg.RememberFor))
+		users[key] = due.Earliest(p.Expiry.Add(r.cfg.ClockError), now.Add(r.cfg.RememberFor))
 	}
 }
 

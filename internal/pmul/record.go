@@ -173,13 +173,14 @@ func (s *Sender) restore(journal []Record) error {
 			if size == 0 || len(v) < 14+8*count || count == 0 {
 				return bad
 			}
-			m := &outgoing{id: MessageID(binary.BigEndian.Uint32(k)), priority: v[0], group: GroupAddr(binary.BigEndian.Uint32(v[4:])),
-				expiry: time.Unix(int64(binary.BigEndian.Uint32(v[8:])), 0).UTC()}
+			m := &outgoing{content: content{id: MessageID(binary.BigEndian.Uint32(k)), priority: v[0], group: GroupAddr(binary.BigEndian.Uint32(v[4:])),
+				expiry: time.Unix(int64(binary.BigEndian.Uint32(v[8:])), 0).UTC()}}
 			if v[1]&flagDynamic != 0 {
 				m.dynamic = &negotiation{}
 			}
 			for v = v[14:]; count > 0; count, v = count-1, v[8:] {
-				m.dests = append(m.dests, &destination{node: NodeID(binary.BigEndian.Uint32(v)), sequence: binary.BigEndian.Uint32(v[4:])})
+				n := NodeID(binary.BigEndian.Uint32(v))
+				m.dests = append(m.dests, &destination{node: n, peer: s.peer(n), sequence: binary.BigEndian.Uint32(v[4:])})
 			}
 			m.cut(append([]byte{}, v...), size) // as before: receivers hold fragments
 			s.messages[m.id] = m
@@ -194,14 +195,14 @@ func (s *Sender) restore(journal []Record) error {
 				return bad
 			}
 			f := Fate{MessageID(binary.BigEndian.Uint32(k)), NodeID(binary.BigEndian.Uint32(k[4:])), State(v[0]), timeAt(v[1:])}
-			s.keepFate(f)
+			s.ends.keep(f)
 		case bucketNode:
 			switch key := string(k); {
 			case key == keySilentSender:
 				s.silent = true
 			case key == keyNextMessage && len(v) == 4:
-				s.reserved = MessageID(binary.BigEndian.Uint32(v))
-				s.next, s.numbered = s.reserved, true
+				next := MessageID(binary.BigEndian.Uint32(v))
+				s.numbers = numbering{next, next, true}
 			case len(k) == len(keySequence)+4 && key[:len(keySequence)] == keySequence && len(v) == 4:
 				s.peer(NodeID(binary.BigEndian.Uint32(k[len(keySequence):]))).sequence = binary.BigEndian.Uint32(v)
 			case len(k) == len(keyPeerSilent)+4 && key[:len(keyPeerSilent)] == keyPeerSilent:
@@ -211,15 +212,15 @@ func (s *Sender) restore(journal []Record) error {
 	}
 	for f, state := range s.fates {
 		if m := s.messages[f.message]; m != nil {
-			if d := m.dest(f.node); d != nil {
+			if d := m.dests.of(f.node); d != nil {
 				d.state = state.State
 			}
 		}
 	}
 	for _, m := range s.messages {
 		for _, d := range m.dests {
-			if d.state == Waiting {
-				s.peer(d.node).waiting[m.id] = m
+			if d.lacks() {
+				d.peer.waiting[m.id] = m
 			}
 		}
 	}

@@ -42,15 +42,10 @@ func (s *Sender) exchange(now time.Time, ev Replace) error {
 	case s.octets-m.octets+len(ev.Payload) > s.cfg.Limits.Octets:
 		return fmt.Errorf("pmul: %d octets: %w", s.octets, ErrFull)
 	default:
-		s.dequeue(m)
+		s.queue.remove(m)
 		s.octets -= m.octets
-		timer := m.index
-		m.fragments = nil
 		m.cut(ev.Payload, size)
-		m.index = timer // cut is for a new one
 		m.expiry = expiry
-		m.address, m.numbers, m.shards, m.closing = nil, nil, nil, nil
-		m.parity, m.parityNext, m.parityEnd = nil, 0, nil
 	}
 	s.octets += m.octets
 	s.out.record(bucketOutgoing, messageKey(m.id), m.encode())

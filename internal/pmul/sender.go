@@ -1,11 +1,14 @@
 package pmul
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
+
+	"aldis/internal/due"
 )
 
 // Why a Submit is refused; Accepted.Err wraps one of these.
@@ -32,50 +35,22 @@ type SenderStats struct {
 	Rejected, PassedBy, DiscardSent int
 }
 
-// peer is what is known of another node.
-type peer struct {
-	sequence   uint32    // last Message_Sequence_Number
-	silent     bool      // EMCON
-	unanswered int       // questions since it was heard
-	askedAt    time.Time // until then a further question is the same one
-	probeAt    time.Time // dead: when to ask again
-	burst      time.Time // it says all that it owed: until then the next Ack_PDU of that must come
-	waiting    map[MessageID]*outgoing
-}
-
-// dead after so many questions without an answer: only a rare probe is worth its air.
-const dead = 3
-
-func (p *peer) dead() bool { return p.unanswered >= dead }
-
 // few nodes may be interrupted by a repair while they answer; of more the answers are collected first.
 const few = 4
-
-type fateID struct {
-	message MessageID
-	node    NodeID
-}
 
 // Sender is the sending half of a node: all its messages.
 type Sender struct {
 	cfg      Config
 	silent   bool
-	next     MessageID
-	reserved MessageID
-	numbered bool // next is known
+	numbers  numbering
 	messages map[MessageID]*outgoing
 	octets   int
-	ready    []*outgoing // with something to send, what goes first in front
-	timers   timers
+	queue    queue
+	timers   due.Heap[*outgoing]
 	peers    map[NodeID]*peer
-	fates    map[fateID]Fate
-	order    []fateID // of fates, oldest first
-	freeAt   time.Time
-	airAt    time.Time     // when what was handed over has left, others' turns counted
-	brokenAt time.Time     // when others last spoke between two datagrams of ours
-	slow     int           // the rate is divided by 2^slow: acknowledgements stay away
-	late     time.Duration // by how much Ack_PDUs came after ackWait, lately
-	rejectAt time.Time     // not before it another Reject_PDU
+	ends
+	pace
+	rejectAt time.Time // not before it another Reject_PDU
 	restored bool
 	stats    SenderStats
 	out      Output
@@ -84,7 +59,7 @@ type Sender struct {
 // NewSender starts from what an earlier one recorded; records of other buckets are passed by. What was on the air is
 // asked for before it is sent again.
 func NewSender(cfg Config, journal []Record) (*Sender, error) {
-	s := &Sender{cfg: cfg, messages: map[MessageID]*outgoing{}, peers: map[NodeID]*peer{}, fates: map[fateID]Fate{}}
+	s := &Sender{cfg: cfg, messages: map[MessageID]*outgoing{}, peers: map[NodeID]*peer{}, ends: ends{fates: map[fateID]Fate{}}}
 	if err := s.restore(journal); err != nil {
 		return nil, err
 	}
@@ -103,7 +78,7 @@ func (s *Sender) Fate(m MessageID, n NodeID) (State, bool) {
 	if f, ok := s.fates[fateID{m, n}]; ok {
 		return f.State, true
 	}
-	if o := s.messages[m]; o != nil && o.dest(n) != nil {
+	if o := s.messages[m]; o != nil && o.dests.of(n) != nil {
 		return Waiting, true
 	}
 	return Waiting, false
@@ -125,7 +100,7 @@ func (s *Sender) Progress(id MessageID, n NodeID) (has, sent, fragments int) {
 			sent++
 		}
 	}
-	if d := m.dest(n); d != nil && d.state == Delivered {
+	if d := m.dests.of(n); d != nil && d.state == Delivered {
 		has = fragments
 	} else if d != nil && d.missing != nil {
 		has = fragments - len(d.missing.numbers())
@@ -168,15 +143,15 @@ func (s *Sender) Step(now time.Time, ev Event) Output {
 	case PDU:
 		s.stats.PassedBy++
 	}
-	for len(s.timers) > 0 && due(now, s.timers[0].wakeAt) {
+	for len(s.timers) > 0 && due.Reached(now, s.timers[0].wakeAt) {
 		s.expire(now, s.timers[0])
 	}
 	s.transmit(now)
 	if len(s.timers) > 0 {
 		s.out.wake(s.timers[0].wakeAt)
 	}
-	if len(s.ready) > 0 && !s.silent {
-		s.out.wake(later(s.freeAt, now.Add(time.Nanosecond)))
+	if len(s.queue) > 0 && !s.silent {
+		s.out.wake(due.Latest(s.freeAt, now.Add(time.Nanosecond)))
 	}
 	return s.out
 }
@@ -227,10 +202,11 @@ func (s *Sender) accept(now time.Time, ev Submit) (MessageID, error) {
 	case !s.room(now, ev):
 		return 0, fmt.Errorf("pmul: %d messages, %d octets: %w", len(s.messages), s.octets, ErrFull)
 	}
-	m := &outgoing{id: s.number(now), priority: ev.Priority, expiry: expiry, group: ev.Group}
-	if m.group == 0 {
-		m.group = s.cfg.Group
+	id, reserved := s.numbers.take(now, s.cfg.FirstMessage)
+	if reserved {
+		s.out.record(bucketNode, []byte(keyNextMessage), messageKey(s.numbers.reserved))
 	}
+	m := &outgoing{content: content{id: id, priority: ev.Priority, expiry: expiry, group: cmp.Or(ev.Group, s.cfg.Group)}}
 	if ev.Dynamic {
 		m.dynamic = &negotiation{}
 	}
@@ -239,7 +215,7 @@ func (s *Sender) accept(now time.Time, ev Submit) (MessageID, error) {
 		p := s.peer(n)
 		p.sequence++
 		p.waiting[m.id] = m
-		m.dests = append(m.dests, &destination{node: n, sequence: p.sequence})
+		m.dests = append(m.dests, &destination{node: n, peer: p, sequence: p.sequence})
 		s.out.record(bucketNode, nodeKey(keySequence, n), messageKey(MessageID(p.sequence)))
 	}
 	s.out.record(bucketOutgoing, messageKey(m.id), m.encode())
@@ -271,33 +247,32 @@ func (s *Sender) room(now time.Time, ev Submit) bool {
 }
 
 // Next is the Message_ID that a message submitted now gets.
-func (s *Sender) Next(now time.Time) MessageID {
-	s.firstNumber(now)
-	return s.next
+func (s *Sender) Next(now time.Time) MessageID { return s.numbers.peek(now, s.cfg.FirstMessage) }
+
+// numbering gives out Message_IDs. Those given out lie below a mark in the journal.
+type numbering struct {
+	next     MessageID
+	reserved MessageID // the mark
+	known    bool      // there is a next one
 }
 
-// firstNumber sets the first Message_ID.
-func (s *Sender) firstNumber(now time.Time) {
-	if !s.numbered {
-		s.numbered = true
-		s.next = s.cfg.FirstMessage
-		if s.next == 0 {
-			s.next = MessageID(now.UnixMilli() / 100) // 13 years until it comes round
-		}
-		s.reserved = s.next
+// peek is the next Message_ID; of a new store the first, or 0 to take it from the clock.
+func (n *numbering) peek(now time.Time, first MessageID) MessageID {
+	if !n.known {
+		n.next = cmp.Or(first, MessageID(now.UnixMilli()/100)) // 13 years until it comes round
+		n.reserved, n.known = n.next, true
 	}
+	return n.next
 }
 
-// number takes the next Message_ID. What is given out lies below a mark in the journal.
-func (s *Sender) number(now time.Time) MessageID {
-	s.firstNumber(now)
-	if s.next == s.reserved {
-		s.reserved += idBlock
-		s.out.record(bucketNode, []byte(keyNextMessage), messageKey(s.reserved))
+// take gives out the next Message_ID, and tells whether the mark is to be recorded.
+func (n *numbering) take(now time.Time, first MessageID) (id MessageID, mark bool) {
+	id = n.peek(now, first)
+	if mark = id == n.reserved; mark {
+		n.reserved += idBlock
 	}
-	id := s.next
-	s.next++
-	return id
+	n.next++
+	return id, mark
 }
 
 // resume starts a message, or goes on with it after a restart.
@@ -308,7 +283,7 @@ func (s *Sender) resume(now time.Time, m *outgoing) {
 		for n := range m.sentEnd {
 			m.sentEnd[n] = time.Unix(0, 0)
 		}
-		if s.anySilent(m) {
+		if m.dests.any((*destination).deaf) {
 			m.repeatAt = now
 		}
 	case m.dynamic != nil:
@@ -333,7 +308,7 @@ func (s *Sender) emcon(now time.Time, silent bool) {
 	for _, id := range s.Messages() {
 		m := s.messages[id]
 		if !silent && m.begun && m.idle() && !m.pollAt.IsZero() {
-			m.pollAt = later(m.pollAt, now.Add(s.cfg.ackWait(1, 1))) // answers that waited for nobody come first
+			m.pollAt = due.Latest(m.pollAt, now.Add(s.cfg.ackWait(1, 1))) // answers that waited for nobody come first
 		}
 		s.arm(m)
 	}
@@ -357,8 +332,8 @@ func (s *Sender) peerEMCON(now time.Time, n NodeID, silent bool) {
 	s.out.record(bucketNode, nodeKey(keyPeerSilent, n), []byte{1})
 	for _, id := range s.Messages() {
 		m := s.messages[id]
-		if d := m.dest(n); d != nil && d.state == Waiting && m.begun && m.idle() && m.repeatAt.IsZero() {
-			m.repeatAt = now.Add(s.repeatEvery(now, m))
+		if d := m.dests.of(n); d != nil && d.lacks() && m.begun && m.idle() && m.repeatAt.IsZero() {
+			m.repeatAt = now.Add(s.cfg.repeatEvery(now, m))
 			s.arm(m)
 		}
 	}

@@ -27,39 +27,49 @@ type Result struct {
 // several ships the first four are the slowest ship's. Bytes and packets are IP octets and packets on the air at the
 // emulator from the start of the run until the last message had arrived or was given up; with several ships their sum.
 type Run struct {
-	RendezvousS       *float64 `json:"rendezvous_s"`
-	DiscoveryS        *float64 `json:"discovery_s"`
-	PipeReadyS        *float64 `json:"pipe_ready_s"`
-	FirstDataS        *float64 `json:"first_data_s"`
-	MessagesSent      int      `json:"messages_sent"`      // after the far end had its pipe open; per message and listener
-	MessagesDelivered int      `json:"messages_delivered"` // of those
-	Duplicates        int      `json:"duplicates"`
-	Corrupted         int      `json:"corrupted"`
-	OutOfOrder        int      `json:"out_of_order"` // short messages that came after a younger one
-	Latency           Latency  `json:"latency_s"`    // send call to listener
-	LinkBytes         UpDown   `json:"link_bytes"`
-	LinkPackets       UpDown   `json:"link_packets"`
-	TCPConnections    int      `json:"tcp_connections_on_link"`
-	ApplicationBytes  int64    `json:"application_bytes"`        // of all messages that arrived, each once per listener
-	PayloadRatio      float64  `json:"payload_ratio_percent"`    // application_bytes of link_bytes, both directions
-	Background        float64  `json:"background_bytes_per_s"`   // on the link, both directions, when nobody has anything to say
-	AllSent           int      `json:"messages_sent_all"`        // also before the far end had its pipe open
-	AllDelivered      int      `json:"messages_delivered_all"`   // of those
-	LocalDisconnects  int      `json:"local_disconnects"`        // times a peer lost its rendezvous while the game was on
-	DroppedPackets    UpDown   `json:"link_packets_dropped"`     // by full queues
-	LostPackets       UpDown   `json:"link_packets_lost"`        // by the medium or an outage
-	EmulatorLateMS    float64  `json:"emulator_late_max_ms"`     // at worst
-	Sites             []Site   `json:"sites"`                    // every peer's own start
-	Idle              *Idle    `json:"idle,omitempty"`           // the silence at the end
-	Bulk              []Bulk   `json:"bulk,omitempty"`           // one long message each way
-	Outage            *Outage  `json:"outage,omitempty"`         // link down and back
-	Kill              *Killed  `json:"kill,omitempty"`           // a gateway was killed and started again
-	Redial            *Redial  `json:"redial,omitempty"`         // a ship's address on the link changed
-	Silence           *Silence `json:"silence,omitempty"`        // of ships that transmitted nothing
-	Deaf              *Deaf    `json:"deaf,omitempty"`           // a ship without a listener
-	Missing           []Missed `json:"missing,omitempty"`        // of messages_sent; the first 20
-	PeerErrors        []string `json:"peer_errors,omitempty"`    // said by the peers; the first 20
-	GatewayErrors     []string `json:"gateway_errors,omitempty"` // a gateway that ended by itself, or badly
+	Start
+	MessagesSent      int     `json:"messages_sent"`      // after the far end had its pipe open; per message and listener
+	MessagesDelivered int     `json:"messages_delivered"` // of those
+	Duplicates        int     `json:"duplicates"`
+	Corrupted         int     `json:"corrupted"`
+	OutOfOrder        int     `json:"out_of_order"` // short messages that came after a younger one
+	Latency           Latency `json:"latency_s"`    // send call to listener
+	LinkBytes         UpDown  `json:"link_bytes"`
+	LinkPackets       UpDown  `json:"link_packets"`
+	TCPConnections    int     `json:"tcp_connections_on_link"`
+	ApplicationBytes  int64   `json:"application_bytes"`      // of all messages that arrived, each once per listener
+	PayloadRatio      float64 `json:"payload_ratio_percent"`  // application_bytes of link_bytes, both directions
+	Background        float64 `json:"background_bytes_per_s"` // on the link, both directions, when nobody has anything to say
+	AllSent           int     `json:"messages_sent_all"`      // also before the far end had its pipe open
+	AllDelivered      int     `json:"messages_delivered_all"` // of those
+	LocalDisconnects  int     `json:"local_disconnects"`      // times a peer lost its rendezvous while the game was on
+	DroppedPackets    UpDown  `json:"link_packets_dropped"`   // by full queues
+	LostPackets       UpDown  `json:"link_packets_lost"`      // by the medium or an outage
+	EmulatorLateMS    float64 `json:"emulator_late_max_ms"`   // at worst
+	Sites             []Site  `json:"sites"`                  // every peer's own start
+	Incidents
+	Missing       []Missed `json:"missing,omitempty"`        // of messages_sent; the first 20
+	PeerErrors    []string `json:"peer_errors,omitempty"`    // said by the peers; the first 20
+	GatewayErrors []string `json:"gateway_errors,omitempty"` // a gateway that ended by itself, or badly
+}
+
+// Start is how far a peer has come, and when.
+type Start struct {
+	RendezvousS *float64 `json:"rendezvous_s"`
+	DiscoveryS  *float64 `json:"discovery_s"`
+	PipeReadyS  *float64 `json:"pipe_ready_s"`
+	FirstDataS  *float64 `json:"first_data_s"`
+}
+
+// Incidents are what was done to the game; nil is nothing of the kind.
+type Incidents struct {
+	Idle    *Idle    `json:"idle,omitempty"`    // the silence at the end
+	Bulk    []Bulk   `json:"bulk,omitempty"`    // one long message each way
+	Outage  *Outage  `json:"outage,omitempty"`  // link down and back
+	Kill    *Killed  `json:"kill,omitempty"`    // a gateway was killed and started again
+	Redial  *Redial  `json:"redial,omitempty"`  // a ship's address on the link changed
+	Silence *Silence `json:"silence,omitempty"` // of ships that transmitted nothing
+	Deaf    *Deaf    `json:"deaf,omitempty"`    // a ship without a listener
 }
 
 // Latency of what was delivered, of messages_sent.
@@ -77,14 +87,11 @@ type UpDown struct {
 
 // Site is one peer; times count from the start of its own process.
 type Site struct {
-	Name           string   `json:"name"`
-	RendezvousS    *float64 `json:"rendezvous_s"`
-	DiscoveryS     *float64 `json:"discovery_s"`
-	PipeReadyS     *float64 `json:"pipe_ready_s"`
-	FirstDataS     *float64 `json:"first_data_s"`
-	Sent           int      `json:"sent"`
-	RendezvousLost int      `json:"rendezvous_lost"`
-	LinkBytes      UpDown   `json:"link_bytes"` // a ship's own leg; on a shared channel what it said, and what was said to it
+	Name string `json:"name"`
+	Start
+	Sent           int    `json:"sent"`
+	RendezvousLost int    `json:"rendezvous_lost"`
+	LinkBytes      UpDown `json:"link_bytes"` // a ship's own leg; on a shared channel what it said, and what was said to it
 }
 
 // Idle is the link during a silence.
@@ -267,8 +274,8 @@ func assess(run *Run, hq *record, ships []*record, zero time.Time, bulk int) []m
 			far = service(ships[0].name)
 		}
 		s := Site{
-			Name: r.name, RendezvousS: r.after(is("rendezvous", "")), DiscoveryS: r.after(is("discovered", far)),
-			PipeReadyS: r.after(is("pipe_ready", far)), FirstDataS: r.after(is("received", far)),
+			Name: r.name, Start: Start{r.after(is("rendezvous", "")), r.after(is("discovered", far)),
+				r.after(is("pipe_ready", far)), r.after(is("received", far))},
 			Sent: r.count(is("sent", service(r.name))), RendezvousLost: r.count(is("rendezvous_lost", "")),
 		}
 		run.Sites = append(run.Sites, s)

@@ -172,7 +172,7 @@ func TestResultShape(t *testing.T) {
 
 func TestScoreboard(t *testing.T) {
 	sec := 3.14
-	res := &Result{Profile: "p", Runs: map[string]*Run{"gateway": {DiscoveryS: &sec, MessagesSent: 4, MessagesDelivered: 3}}}
+	res := &Result{Profile: "p", Runs: map[string]*Run{"gateway": {Start: Start{DiscoveryS: &sec}, MessagesSent: 4, MessagesDelivered: 3}}}
 	var b strings.Builder
 	if err := scoreboard(&b, res); err != nil {
 		t.Fatal(err)

@@ -17,11 +17,11 @@
 package linkemu
 
 import (
-	"container/heap"
 	"errors"
 	"fmt"
 	"time"
 
+	"aldis/internal/due"
 	"aldis/internal/link/profile"
 )
 
@@ -90,7 +90,7 @@ type Link struct {
 	nodes  []*node
 	byName map[string]*node
 	chann  *channel // nil for a star
-	events eventHeap
+	events due.Heap[event]
 	serial uint64
 	now    time.Time
 	out    []Delivery
@@ -275,7 +275,7 @@ func (l *Link) atNode(down *pipe, f Frame) {
 // run lets everything happen that is due by then, each at its own time.
 func (l *Link) run(until time.Time) {
 	for len(l.events) > 0 && !l.events[0].at.After(until) {
-		e := heap.Pop(&l.events).(event)
+		e := l.events.Pop()
 		if e.at.After(l.now) {
 			l.now = e.at
 		}
@@ -285,7 +285,7 @@ func (l *Link) run(until time.Time) {
 
 func (l *Link) schedule(at time.Time, do func()) {
 	l.serial++
-	heap.Push(&l.events, event{at, l.serial, do})
+	l.events.Push(event{at, l.serial, do})
 }
 
 // event is something that will happen; serial keeps the order of what happens at one time.
@@ -295,21 +295,7 @@ type event struct {
 	do     func()
 }
 
-type eventHeap []event
-
-func (h eventHeap) Len() int { return len(h) }
-func (h eventHeap) Less(i, j int) bool {
-	if h[i].at.Equal(h[j].at) {
-		return h[i].serial < h[j].serial
-	}
-	return h[i].at.Before(h[j].at)
+func (e event) Before(o event) bool {
+	return e.at.Before(o.at) || e.at.Equal(o.at) && e.serial < o.serial
 }
-func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *eventHeap) Push(x any)   { *h = append(*h, x.(event)) }
-func (h *eventHeap) Pop() any {
-	old := *h
-	e := old[len(old)-1]
-	old[len(old)-1] = event{}
-	*h = old[:len(old)-1]
-	return e
-}
+func (e event) Placed(int) {}

@@ -25,50 +25,148 @@ type Options struct {
 
 // Analyser takes in the packets of one capture.
 type Analyser struct {
-	opt       Options
-	packets   int64
-	start     int64 // time of the first packet that counts
-	end       int64
-	lastAt    int64
-	conns     map[connKey]*conn
-	order     []*conn
-	connCount int64
-	jumped    bool // the clock did
-	services  int  // in hosts
-	held      int  // octets kept out of order
-	bodies    int  // octets of unfinished messages
+	opt Options
+	captured
+	connections
+	streams
+	contents
+	accounts
+	problems
+	link *linkAnalyser
+}
 
+// captured is what was seen of the capture, whatever its packets are.
+type captured struct {
+	packets     int64
+	start, end  int64 // times of the first packet that counts, and of the last
+	lastAt      int64
+	backwards   int64 // packets that are earlier than the one before
+	jumped      bool  // the clock did
+	other       int64
+	unknownLink map[LinkType]int64
+}
+
+// clock notes the time of a packet, and answers by how much it is now the first time that the clock has jumped back.
+func (c *captured) clock(at int64) (back int64) {
+	if c.lastAt != 0 && at < c.lastAt {
+		if c.backwards++; c.lastAt-at > maxDisorder && !c.jumped {
+			c.jumped, back = true, c.lastAt-at
+		}
+	}
+	c.lastAt = at
+	return back
+}
+
+// connections are those of TCP, and figures of all that there were.
+type connections struct {
+	conns        map[connKey]*conn
+	order        []*conn
+	connCount    int64
 	totals       totals
 	duration     spread
 	perConn      spread
 	setup        spread
+	setups       samples
 	opened       map[netip.Addr]int64
 	halfSeen     int64
 	failedSetups int64
-
-	streamOctets, unread, httpOctets, welcomeOctets int64
-	framing, trailers, trailerCount                 int64
-	httpRequests, httpAnswers, welcomes             int64
-	gaps, cutMessages, foreign, damages             int64
-	fragments, cut, bad, backwards, other           int64
-	unknownLink                                     map[LinkType]int64
-	kinds                                           map[Kind]*Tally
-	elements                                        map[string]*Tally
-	hosts                                           map[netip.Addr]*host
-	link                                            *linkAnalyser
-
-	line    timeline
-	charged charged // of it, so far
-	setups  samples
-	kept    int64 // octets of segments that wait for others
-	unacked int64 // octets
-
-	problems []string
-	unsaid   int64
 }
 
-// charged are counters of streams at the time when the timeline was last told.
+// ended adds a connection to the figures.
+func (l *connections) ended(c *conn) {
+	if l.conns[c.key] == c {
+		delete(l.conns, c.key)
+	}
+	l.duration.add(float64(c.last-c.first) / 1e9)
+	l.perConn.add(float64(c.packets))
+	if c.setup >= 0 {
+		l.setup.add(float64(c.setup) / 1e9)
+		l.setups.add(float64(c.setup) / 1e9)
+	}
+	if c.opener < 0 {
+		l.halfSeen++
+		return
+	}
+	l.opened[c.opening().Addr()]++
+	if c.setup < 0 {
+		l.failedSetups++
+	}
+}
+
+// forgetEnded keeps the order short: connections that are over for good leave it.
+func (l *connections) forgetEnded() {
+	live := make([]*conn, 0, len(l.conns))
+	for _, c := range l.order {
+		if l.conns[c.key] == c {
+			live = append(live, c)
+		}
+	}
+	l.order = live
+}
+
+// streams counts what connections carry below the messages, in octets where nothing else is said.
+type streams struct {
+	read         charged
+	framing      int64
+	trailers     int64
+	trailerCount int64 // trailers
+	httpRequests int64 // requests
+	gaps         int64 // places
+	cutMessages  int64 // messages
+	foreign      int64 // streams
+	held         int   // kept out of order, with what keeping costs
+	bodies       int   // of unfinished messages
+}
+
+// contents is what the messages hold.
+type contents struct {
+	kinds    map[Kind]*Tally
+	elements map[string]*Tally
+	hosts    map[netip.Addr]*host
+	services int // in hosts
+}
+
+// accounts are of what the timeline is told.
+type accounts struct {
+	line    timeline
+	charged charged // so far
+	unacked int64   // octets
+}
+
+// charged are octets of streams by what was read in them; kept is of segments that wait for others.
 type charged struct{ stream, kept, http, welcome, unread int64 }
+
+// settle tells the timeline what was read since it was last told.
+func (c *accounts) settle(at int64, read charged) {
+	c.line.spend(at, spentHTTP, read.http-c.charged.http)
+	c.line.spend(at, spentWelcome, read.welcome-c.charged.welcome)
+	c.line.spend(at, spentUnread, read.unread-c.charged.unread)
+	c.charged = read
+}
+
+// problems are what makes the report partial.
+type problems struct {
+	said   []string
+	unsaid int64
+	once   map[verdict]bool
+}
+
+// problem notes one.
+func (p *problems) problem(format string, args ...any) {
+	if len(p.said) >= maxProblems {
+		p.unsaid++
+		return
+	}
+	p.said = append(p.said, fmt.Sprintf(format, args...))
+}
+
+// first notes what is wrong with a packet, unless one before it had the same.
+func (p *problems) first(v verdict, format string, args ...any) {
+	if !p.once[v] {
+		p.once[v] = true
+		p.problem(format, args...)
+	}
+}
 
 type totals struct {
 	first, last                              int64 // times
@@ -111,38 +209,29 @@ func (s *spread) mean() float64 {
 // New makes an Analyser.
 func New(opt Options) *Analyser {
 	return &Analyser{
-		opt: opt, conns: map[connKey]*conn{}, opened: map[netip.Addr]int64{}, unknownLink: map[LinkType]int64{},
-		kinds: map[Kind]*Tally{}, elements: map[string]*Tally{}, hosts: map[netip.Addr]*host{},
+		opt: opt, captured: captured{unknownLink: map[LinkType]int64{}}, problems: problems{once: map[verdict]bool{}},
+		connections: connections{conns: map[connKey]*conn{}, opened: map[netip.Addr]int64{}},
+		contents:    contents{kinds: map[Kind]*Tally{}, elements: map[string]*Tally{}, hosts: map[netip.Addr]*host{}},
 	}
 }
 
 // Add takes in the next packet.
 func (a *Analyser) Add(p Packet) {
 	a.packets++
-	if a.lastAt != 0 && p.At < a.lastAt {
-		if a.backwards++; a.lastAt-p.At > maxDisorder && !a.jumped {
-			a.jumped = true
-			a.problem("packet %d: the clock runs backwards by %.6f s", p.Number, float64(a.lastAt-p.At)/1e9)
-		}
+	if back := a.clock(p.At); back > 0 {
+		a.problem("packet %d: the clock runs backwards by %.6f s", p.Number, float64(back)/1e9)
 	}
-	a.lastAt = p.At
 	var s segment
 	switch decode(p, &s) {
 	case isTransport:
 	case isFragment:
-		if a.fragments++; a.fragments == 1 {
-			a.problem("packet %d: an IP fragment, which is not put together", p.Number)
-		}
+		a.first(isFragment, "packet %d: an IP fragment, which is not put together", p.Number)
 		return
 	case isCut:
-		if a.cut++; a.cut == 1 {
-			a.problem("packet %d: cut within its headers", p.Number)
-		}
+		a.first(isCut, "packet %d: cut within its headers", p.Number)
 		return
 	case isBad:
-		if a.bad++; a.bad == 1 {
-			a.problem("packet %d: its headers contradict themselves", p.Number)
-		}
+		a.first(isBad, "packet %d: its headers contradict themselves", p.Number)
 		return
 	case isUnknownLink:
 		if len(a.unknownLink) < 16 || a.unknownLink[p.Link] > 0 {
@@ -169,44 +258,21 @@ func (a *Analyser) Add(p Packet) {
 	a.totals.last = max(a.totals.last, s.at)
 	a.end = max(a.end, s.at)
 	if len(s.data) < s.length && s.length > 0 {
-		if a.cut++; a.cut == 1 {
-			a.problem("packet %d: %d of %d octets of TCP payload were captured (snap length)", p.Number, len(s.data), s.length)
-		}
+		a.first(isCut, "packet %d: %d of %d octets of TCP payload were captured (snap length)", p.Number, len(s.data), s.length)
 	}
 	a.tcp(&s)
 	if len(a.order) > 2*len(a.conns)+1024 {
-		a.compactOrder()
+		a.forgetEnded()
 	}
-}
-
-// compactOrder forgets connections that are over for good.
-func (a *Analyser) compactOrder() {
-	live := make([]*conn, 0, len(a.conns))
-	for _, c := range a.order {
-		if a.conns[c.key] == c {
-			live = append(live, c)
-		}
-	}
-	a.order = live
-}
-
-// problem notes what makes the report partial.
-func (a *Analyser) problem(format string, args ...any) {
-	if len(a.problems) >= maxProblems {
-		a.unsaid++
-		return
-	}
-	a.problems = append(a.problems, fmt.Sprintf(format, args...))
 }
 
 // damaged notes something in a stream that could not be read.
-func (a *Analyser) damaged(what string, packet int64, err error) {
-	a.damages++
+func (p *problems) damaged(what string, packet int64, err error) {
 	if err != nil {
-		a.problem("packet %d: %s: %v", packet, what, err)
+		p.problem("packet %d: %s: %v", packet, what, err)
 		return
 	}
-	a.problem("packet %d: %s", packet, what)
+	p.problem("packet %d: %s", packet, what)
 }
 
 // Broken notes that the capture could not be read to its end.
@@ -219,12 +285,12 @@ func (a *Analyser) Finish() *Report {
 			a.retire(c)
 		}
 	}
-	a.settle(a.end - a.start)
+	a.settle(a.end-a.start, a.read)
 	for link, n := range a.unknownLink {
 		a.problem("%d packets of link type %d, which is not read", n, link)
 	}
 	if a.unsaid > 0 {
-		a.problems = append(a.problems, fmt.Sprintf("and %d problems more", a.unsaid))
+		a.said = append(a.said, fmt.Sprintf("and %d problems more", a.unsaid))
 	}
 	return a.report()
 }

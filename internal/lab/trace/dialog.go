@@ -64,16 +64,16 @@ func (d *dialog) init(c *conn, a *Analyser) { d.c, d.a = c, a }
 // data takes in the next octets of a direction.
 func (d *dialog) data(side int, b []byte, at, number int64) {
 	s := &d.dir[side]
-	d.a.streamOctets += int64(len(b))
+	d.a.read.stream += int64(len(b))
 	s.at, s.number = at, number
 	if s.skip > 0 {
 		n := min(s.skip, len(b))
 		s.skip -= n
 		b = b[n:]
-		d.a.unread += int64(n)
+		d.a.read.unread += int64(n)
 	}
 	if s.state == atForeign {
-		d.a.unread += int64(len(b))
+		d.a.read.unread += int64(len(b))
 		return
 	}
 	s.buf = append(s.buf, b...)
@@ -108,7 +108,7 @@ func (d *dialog) account(s *stream) {
 	s.held = n
 	if d.a.bodies > maxBodies {
 		d.a.problem("unfinished messages of more than %d octets together: the one of packet %d is not read", maxBodies, s.number)
-		d.a.unread += int64(n)
+		d.a.read.unread += int64(n)
 		s.lose()
 		d.a.bodies -= s.held
 		s.held = 0
@@ -139,7 +139,7 @@ func (d *dialog) gap(side int, octets int) {
 	if len(s.buf)+len(s.body.buf) > 0 || s.body.partial() {
 		d.a.cutMessages++
 	}
-	d.a.unread += int64(len(s.buf) + len(s.body.buf))
+	d.a.read.unread += int64(len(s.buf) + len(s.body.buf))
 	s.skip = 0
 	s.lose()
 	d.account(s)
@@ -151,7 +151,7 @@ func (d *dialog) end(side int) {
 	if s.jxta {
 		d.endBody(side, s)
 	}
-	d.a.unread += int64(len(s.buf))
+	d.a.read.unread += int64(len(s.buf))
 	if s.state != atForeign && s.state != atScan && len(s.buf) > 0 {
 		d.a.cutMessages++
 	}
@@ -194,7 +194,7 @@ func (d *dialog) step(side int, s *stream, b []byte) (used int, more bool) {
 	case atChunk, atChunkEnd, atTrailer:
 		return d.line(side, s, b)
 	case atForeign:
-		d.a.unread += int64(len(b))
+		d.a.read.unread += int64(len(b))
 		return len(b), false
 	}
 	return 0, false
@@ -253,18 +253,18 @@ func (d *dialog) scan(s *stream, b []byte) (int, bool) {
 	}
 	if at < 0 {
 		used := max(0, len(b)-keepInScan)
-		d.a.unread += int64(used)
+		d.a.read.unread += int64(used)
 		if s.seen += used; s.seen > maxScan && !d.tcp && !d.http {
 			s.state = atForeign
 			d.a.foreign++
-			d.a.unread += int64(len(b) - used)
+			d.a.read.unread += int64(len(b) - used)
 			return len(b), false
 		}
 		s.need = len(b) - used + 1
 		return used, false
 	}
 	s.seen = 0
-	d.a.unread += int64(at)
+	d.a.read.unread += int64(at)
 	if &found[0] != &markMessage[0] {
 		s.state = d.stateAt(found)
 		return at, true
@@ -320,7 +320,7 @@ func parseHex(b []byte) (int64, bool) {
 // pass gives up on what stands at the front of a stream and looks for the next thing that is known.
 func (d *dialog) pass(s *stream, what string, err error) (int, bool) {
 	d.a.damaged(what, s.number, err)
-	d.a.unread++
+	d.a.read.unread++
 	s.state = atScan
 	return 1, true
 }
@@ -356,7 +356,7 @@ func (d *dialog) packaged(side int, s *stream, b []byte) (int, bool) {
 		d.a.damaged("a message of more than 16 MiB", s.number, nil)
 		used := min(len(b), n+int(h.Length))
 		s.skip = n + int(h.Length) - used
-		d.a.unread += int64(used)
+		d.a.read.unread += int64(used)
 		return used, true
 	case uint64(len(b)-n) < h.Length:
 		s.need = n + int(h.Length)
@@ -390,11 +390,11 @@ func (d *dialog) bodyData(side int, s *stream, b []byte, last bool) {
 			i := bytes.Index(rest, markMessage)
 			if i < 0 {
 				keep := min(len(rest), len(markMessage)-1)
-				d.a.unread += int64(len(rest) - keep)
+				d.a.read.unread += int64(len(rest) - keep)
 				rest = rest[len(rest)-keep:]
 				break
 			}
-			d.a.unread += int64(i)
+			d.a.read.unread += int64(i)
 			rest, r.broken = rest[i:], false
 		}
 		if r.after && rest[0] != 'j' { // lengths of a trailer begin with a zero octet
@@ -416,7 +416,7 @@ func (d *dialog) bodyData(side int, s *stream, b []byte, last bool) {
 			d.a.damaged("a message that cannot be read", s.number, nil)
 			r.broken = true
 			rest = rest[1:]
-			d.a.unread++
+			d.a.read.unread++
 			continue
 		}
 		if need > len(rest) {
@@ -441,7 +441,7 @@ func (d *dialog) endBody(side int, s *stream) {
 	if s.jxta {
 		d.bodyData(side, s, nil, true)
 		if len(s.body.buf) > 0 {
-			d.a.unread += int64(len(s.body.buf))
+			d.a.read.unread += int64(len(s.body.buf))
 			d.a.cutMessages++
 		}
 	}

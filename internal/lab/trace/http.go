@@ -34,14 +34,13 @@ func (d *dialog) head(side int, s *stream, b []byte) (int, bool) {
 	if len(words) < 2 || !answer && (len(words) != 3 || !strings.HasPrefix(words[2], "HTTP/")) {
 		return d.pass(s, "an HTTP head that cannot be read", nil)
 	}
-	d.a.httpOctets += int64(end)
+	d.a.read.http += int64(end)
 	s.left, s.chunked, s.jxta, s.body = 0, false, false, bodyReader{}
 	if answer {
 		s.left = -1
 		if len(words[1]) == 3 && (words[1][0] == '1' || words[1] == "204" || words[1] == "304") {
 			s.left = 0
 		}
-		d.a.httpAnswers++
 	} else {
 		d.a.request(d, side, s, words[0], words[1])
 	}
@@ -87,7 +86,7 @@ func (d *dialog) inBody(side int, s *stream, b []byte) (int, bool) {
 	if s.jxta {
 		d.bodyData(side, s, b[:n], s.left == 0 && !s.chunked)
 	} else {
-		d.a.httpOctets += int64(n)
+		d.a.read.http += int64(n)
 	}
 	if s.left != 0 {
 		return n, n < len(b)
@@ -112,11 +111,11 @@ func (d *dialog) line(side int, s *stream, b []byte) (int, bool) {
 	}
 	line := bytes.TrimRight(b[:end], "\r")
 	end++
-	d.a.httpOctets += int64(end)
+	d.a.read.http += int64(end)
 	switch s.state {
 	case atChunkEnd:
 		if len(line) != 0 {
-			d.a.httpOctets -= int64(end)
+			d.a.read.http -= int64(end)
 			return d.badChunk(side, s)
 		}
 		s.state = atChunk
@@ -124,7 +123,7 @@ func (d *dialog) line(side int, s *stream, b []byte) (int, bool) {
 		n, ok := parseHex(bytes.TrimSpace(line))
 		switch {
 		case !ok:
-			d.a.httpOctets -= int64(end)
+			d.a.read.http -= int64(end)
 			return d.badChunk(side, s)
 		case n == 0:
 			s.state = atTrailer

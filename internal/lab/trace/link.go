@@ -118,7 +118,7 @@ type direction struct {
 	objects map[uint32]*object
 }
 
-func tallyIn(m map[string]*Tally, name string, octets int) {
+func tallyIn[K comparable](m map[K]*Tally, name K, octets int) {
 	t := m[name]
 	if t == nil {
 		t = &Tally{}

@@ -72,8 +72,7 @@ func (a *Analyser) host(addr netip.Addr) *host {
 
 // welcome takes in a welcome line.
 func (a *Analyser) welcome(d *dialog, side int, s *stream, w jxta.Welcome, octets int) {
-	a.welcomes++
-	a.welcomeOctets += int64(octets)
+	a.read.welcome += int64(octets)
 	a.host(d.c.sender(side).Addr()).peer = s.peer
 }
 
@@ -95,12 +94,12 @@ func (a *Analyser) request(d *dialog, side int, _ *stream, method, target string
 func (a *Analyser) trailer(s *stream, b []byte) {
 	if _, err := jxta.ParseTrailer(b); err != nil {
 		a.damaged("a CBJX trailer that cannot be read", s.number, err)
-		a.unread += int64(len(b))
+		a.read.unread += int64(len(b))
 		return
 	}
 	t := a.kinds[s.kind]
 	if t == nil { // the message before it could not be read
-		a.unread += int64(len(b))
+		a.read.unread += int64(len(b))
 		return
 	}
 	t.Octets += int64(len(b))
@@ -114,7 +113,7 @@ func (a *Analyser) body(d *dialog, side int, s *stream, b []byte, framing int) {
 	m, rest, err := jxta.ParseMessage(b, jxta.DefaultLimits)
 	if err != nil {
 		a.damaged("a message that cannot be read", s.number, err)
-		a.unread += int64(len(b) + framing)
+		a.read.unread += int64(len(b) + framing)
 		s.kind = ""
 		return
 	}
@@ -127,12 +126,7 @@ func (a *Analyser) body(d *dialog, side int, s *stream, b []byte, framing int) {
 	}
 	a.framing += int64(framing)
 	kind := classify(&m)
-	t := a.kinds[kind]
-	if t == nil {
-		t = &Tally{}
-		a.kinds[kind] = t
-	}
-	t.add(len(b) + framing)
+	tallyIn(a.kinds, kind, len(b)+framing)
 	a.line.spend(s.at-a.start, string(kind), int64(len(b)+framing))
 	s.kind = kind
 	for i := range m.Elements {
@@ -148,17 +142,10 @@ func (a *Analyser) element(e *jxta.Element) {
 	if e.Namespace != "" {
 		name = e.Namespace + ":" + name
 	}
-	t := a.elements[name]
-	if t == nil {
-		if len(a.elements) >= maxNames {
-			name = "(others)"
-		}
-		if t = a.elements[name]; t == nil {
-			t = &Tally{}
-			a.elements[name] = t
-		}
+	if a.elements[name] == nil && len(a.elements) >= maxNames {
+		name = "(others)"
 	}
-	t.add(len(e.Data))
+	tallyIn(a.elements, name, len(e.Data))
 }
 
 // classify finds what a message is for by its elements, and within resolver messages by the handler.

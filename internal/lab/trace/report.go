@@ -120,12 +120,12 @@ func (a *Analyser) report() *Report {
 		Setups: a.setup.n, FailedSetups: a.failedSetups, MidConnections: a.halfSeen,
 		DataPacketsPct: percent(t.dataPackets, t.packets), DataBytesPct: percent(t.dataOctets, t.octets),
 		RetransmitPct: percent(t.retransmissions, t.packets), CapturedPackets: a.packets,
-		StreamBytes: a.streamOctets, WelcomeBytes: a.welcomeOctets, HTTPBytes: a.httpOctets, HTTPRequests: a.httpRequests,
-		FramingBytes: a.framing, TrailerBytes: a.trailers, Trailers: a.trailerCount, UnreadBytes: a.unread,
+		StreamBytes: a.read.stream, WelcomeBytes: a.read.welcome, HTTPBytes: a.read.http, HTTPRequests: a.httpRequests,
+		FramingBytes: a.framing, TrailerBytes: a.trailers, Trailers: a.trailerCount, UnreadBytes: a.read.unread,
 		CutMessages: a.cutMessages, Gaps: a.gaps, Foreign: a.foreign, OtherPackets: a.other, BackwardsTime: a.backwards,
 		start: a.start, end: a.end,
 		Timeline: a.line.result(), SetupS: a.setups.result(),
-		Problems: a.problems, Partial: len(a.problems) > 0, Discovery: []Service{}, Kinds: []Row{}, Elements: []Row{},
+		Problems: a.said, Partial: len(a.said) > 0, Discovery: []Service{}, Kinds: []Row{}, Elements: []Row{},
 	}
 	if r.Figures.TotalS > 0 {
 		r.ConnsPerMinute = float64(a.connCount) * 60 / r.Figures.TotalS

@@ -260,11 +260,10 @@ func (a *Analyser) tcp(s *segment) {
 // account tells the timeline what a segment was and what is under way.
 func (a *Analyser) account(c *conn, s *segment) {
 	at := s.at - a.start
-	stream, kept := a.streamOctets, a.kept
 	a.line.spend(at, spentHeaders, int64(s.frame-s.length))
 	a.line.spend(at, spentCut, int64(s.length-len(s.data)))
-	a.line.spend(at, spentAgain, int64(len(s.data))-(stream-a.charged.stream)-(kept-a.charged.kept))
-	a.settle(at)
+	a.line.spend(at, spentAgain, int64(len(s.data))-(a.read.stream-a.charged.stream)-(a.read.kept-a.charged.kept))
+	a.settle(at, a.read)
 	a.unacked -= c.unacked
 	c.unacked = c.side[0].unacked(&c.side[1]) + c.side[1].unacked(&c.side[0])
 	if c.over {
@@ -272,15 +271,6 @@ func (a *Analyser) account(c *conn, s *segment) {
 	}
 	a.unacked += c.unacked
 	a.line.wait(at, a.unacked)
-}
-
-// settle tells the timeline what was read of streams since it was last told.
-func (a *Analyser) settle(at int64) {
-	now := charged{a.streamOctets, a.kept, a.httpOctets, a.welcomeOctets, a.unread}
-	a.line.spend(at, spentHTTP, now.http-a.charged.http)
-	a.line.spend(at, spentWelcome, now.welcome-a.charged.welcome)
-	a.line.spend(at, spentUnread, now.unread-a.charged.unread)
-	a.charged = now
 }
 
 // unacked are the octets that a direction sent beyond what the other acknowledged.
@@ -363,7 +353,7 @@ func (c *conn) take(a *Analyser, side int, k chunk) {
 		k.data = slices.Clone(k.data)
 		f.pending = slices.Insert(f.pending, i, k)
 		f.held += len(k.data) + chunkCost
-		a.kept += int64(len(k.data))
+		a.read.kept += int64(len(k.data))
 		a.held += len(k.data) + chunkCost
 		return
 	}
@@ -402,7 +392,7 @@ func (c *conn) drain(a *Analyser, side int) {
 		}
 		n++
 		f.held -= len(k.data) + chunkCost
-		a.kept -= int64(len(k.data))
+		a.read.kept -= int64(len(k.data))
 		a.held -= len(k.data) + chunkCost
 		if before(f.expect, k.seq+uint32(k.length)) {
 			c.deliver(side, k)
@@ -455,24 +445,7 @@ func (a *Analyser) retire(c *conn) {
 	c.finish(a)
 	a.unacked -= c.unacked
 	c.unacked = 0
-	if a.conns[c.key] == c {
-		delete(a.conns, c.key)
-	}
-	seconds := float64(c.last-c.first) / 1e9
-	a.duration.add(seconds)
-	a.perConn.add(float64(c.packets))
-	if c.setup >= 0 {
-		a.setup.add(float64(c.setup) / 1e9)
-		a.setups.add(float64(c.setup) / 1e9)
-	}
-	if c.opener >= 0 {
-		a.opened[c.opening().Addr()]++
-	} else {
-		a.halfSeen++
-	}
-	if c.opener >= 0 && c.setup < 0 {
-		a.failedSetups++
-	}
+	a.ended(c)
 }
 
 // opening is the end that sent the first SYN.

@@ -65,8 +65,7 @@ func (m *model) train(text []byte, tokens bool) {
 func (m *model) skim(text []byte, tokens bool) {
 	m.begin(tokens)
 	for _, c := range text {
-		m.put(c)
-		m.follow()
+		m.take(c)
 	}
 }
 

@@ -65,33 +65,59 @@ type model struct {
 	limit    uint32                 // of counts: from there on old and new weigh alike
 	rate     int64                  // of the mixers
 
-	node  uint32 // a one and the bits of the octet so far
-	half  uint32 // the same of its half
-	nth   uint   // bit of the octet, from 0
+	octet
 	kind  uint32 // chooses weights
+	doubt bool   // the number expected and the value before differ here
+	some  bool   // only the contexts of expectations count: the octet is as good as random
+	looked
+	mixer
+	match
+	guessed
+}
+
+// octet is what is known of the one that comes: its first bits.
+type octet struct {
+	node uint32 // a one and the bits so far
+	half uint32 // the same of its half
+	nth  uint   // of the next, from 0
+}
+
+// says is what the octet o, with a leading one, has as the next bit; false when the bits so far are not its.
+func (b *octet) says(o uint32) (bit int, ok bool) {
+	return int(o>>(7-b.nth)) & 1, o>>(8-b.nth) == b.node
+}
+
+// looked is where the contexts of the octet and of the bit lead.
+type looked struct {
 	hash  [contexts]uint32
 	line  [contexts]uint32
-	doubt bool // the number expected and the value before differ here
-	some  bool // only the contexts of expectations count: the octet is as good as random
-
-	at    [contexts]uint32 // the bit's counters
-	value [contexts]uint32
+	slot  [contexts]uint32 // of the bit's counters
+	count [contexts]uint32 // the counters
 	smAt  [contexts]int32
+}
+
+// mixer weighs what is said of the bit.
+type mixer struct {
 	in    [inputs]int32
 	out   [mixes]int32
 	mixed [mixes]int32
 	sum   int32 // as probability, what the mixers say
 	// The weights and map entries of this bit.
 	wa, wb, wc, we, pa, pb, pc int
+}
 
+// match is the last place with the same octets before it.
+type match struct {
 	matchAt    int // where in the history the match goes on; 0 for nowhere
 	matchLen   int
 	missed     int
 	matchByte  uint32 // the octet it predicts, with a leading one; 0 once it is wrong
 	matchIn    int    // its entry in Match, -1 when it says nothing
 	matchTable []int32
+}
 
-	// Octets guessed from values before, with a leading one, 0 once wrong; and what they are guessed from.
+// guessed are octets guessed from values before, with a leading one, 0 once wrong; and what they are guessed from.
+type guessed struct {
 	guess, guessKind, guessIn [guesses]uint32
 }
 
@@ -136,7 +162,7 @@ func makeCountBucket() (b [256]int32) {
 }
 
 func newModel() *model {
-	m := &model{counters: new(counters), used: contexts, matchTable: make([]int32, 1<<matchBits)}
+	m := &model{counters: new(counters), used: contexts, match: match{matchTable: make([]int32, 1<<matchBits)}}
 	for i := range m.Sm {
 		m.Sm[i] = uint16(squash((i%32*2 - 31) * stretchMax / 32))
 	}
@@ -173,7 +199,7 @@ func newModel() *model {
 func (m *model) forget() {
 	m.scan.reset()
 	clear(m.matchTable)
-	m.matchAt, m.matchLen, m.missed = 0, 0, 0
+	m.match.at(0, 0, 0)
 }
 
 // begin starts a message behind those in the history.
@@ -182,7 +208,7 @@ func (m *model) begin(tokens bool) {
 	m.alone = m.used == light
 	m.scan.begin(tokens)
 	if m.matchAt = 0; last < m.start { // a message like the last one is likely
-		m.matchAt, m.matchLen, m.missed = last, 1, 1
+		m.match.at(last, 1, 1)
 	}
 	if last == 0 {
 		m.matchAt = 0
@@ -287,24 +313,34 @@ func (m *model) predictGuesses() {
 		if m.guess[g] == 0 {
 			continue
 		}
-		if m.guess[g]>>(8-m.nth) != m.node {
+		bit, ok := m.says(m.guess[g])
+		if !ok {
 			m.guess[g] = 0
 			continue
 		}
 		m.guessIn[g] = (m.guessKind[g]<<2 | uint32(min(m.nth>>1, 3))) & (guessSlots - 1)
 		st := int32(stretch(int(m.Guess[g][m.guessIn[g]])))
-		if m.guess[g]>>(7-m.nth)&1 == 0 {
+		if bit == 0 {
 			st = -st
 		}
 		m.in[3+g] = st
 	}
 }
 
-// follow moves the match on, or finds one: the last place with the same octets before it.
-func (m *model) follow() {
-	n := len(m.hist)
+// take adds the octet c to the history.
+func (m *model) take(c byte) {
+	m.put(c)
+	m.match.follow(m.hist, mix32(m.c4, m.c8&0xff))
+}
+
+// at sets where the match goes on.
+func (m *match) at(at, length, missed int) { m.matchAt, m.matchLen, m.missed = at, length, missed }
+
+// follow moves the match on, or finds one. The table is asked by the hash of the last octets.
+func (m *match) follow(hist []byte, hash uint32) {
+	n := len(hist)
 	if m.matchAt > 0 {
-		if m.hist[m.matchAt] == m.hist[n-1] {
+		if hist[m.matchAt] == hist[n-1] {
 			m.matchLen++
 			if m.matchLen > 16 {
 				m.missed = 0
@@ -314,20 +350,20 @@ func (m *model) follow() {
 			m.missed++
 		}
 		if m.matchAt++; m.missed > matchMiss {
-			m.matchAt, m.matchLen, m.missed = 0, 0, 0
+			m.at(0, 0, 0)
 		}
 	}
 	if n < matchMin {
 		return
 	}
-	c := mix32(m.c4, m.c8&0xff) >> (32 - matchBits)
+	c := hash >> (32 - matchBits)
 	if at := int(m.matchTable[c]); m.matchLen < matchMin && at > 0 {
 		l := 0
-		for l < matchMost && l < at && m.hist[at-1-l] == m.hist[n-1-l] {
+		for l < matchMost && l < at && hist[at-1-l] == hist[n-1-l] {
 			l++
 		}
 		if l >= matchMin {
-			m.matchAt, m.matchLen, m.missed = at, l, 0
+			m.at(at, l, 0)
 		}
 	}
 	m.matchTable[c] = int32(n)
@@ -369,11 +405,11 @@ func (m *model) predict() int {
 		}
 		count := v >> 8 & 0xff
 		if count == 0 { // none was here yet
-			m.at[j], m.value[j] = at, 0x8000<<16|check
+			m.slot[j], m.count[j] = at, 0x8000<<16|check
 			m.in[others+j], m.smAt[j] = 0, -1
 			continue
 		}
-		m.at[j], m.value[j] = at, v
+		m.slot[j], m.count[j] = at, v
 		if 1 <= j && j <= 5 {
 			seen++
 		}
@@ -398,7 +434,8 @@ func (m *model) predict() int {
 // predictMatch sets what the match model says, and returns how sure it is, from 0 to 3.
 func (m *model) predictMatch() int {
 	m.matchIn = -1
-	if m.matchByte>>(8-m.nth) != m.node {
+	bit, ok := m.says(m.matchByte)
+	if !ok {
 		m.matchByte = 0
 		m.in[1], m.in[2] = 0, 0
 		return 0
@@ -413,7 +450,7 @@ func (m *model) predictMatch() int {
 	}
 	m.matchIn = (bucket*2 + btoi(m.mode >= inIDOctets)) & (matchSlots - 1)
 	st := int32(stretch(int(m.Match[m.matchIn])))
-	if m.matchByte>>(7-m.nth)&1 == 0 {
+	if bit == 0 {
 		st = -st
 	}
 	m.in[1], m.in[2] = st, 0
@@ -493,7 +530,7 @@ func clamp(x int64) int32 { return int32(min(max(x, -stretchMax), stretchMax)) }
 func (m *model) update(bit int) {
 	target := int32(bit) * 65535
 	c := m.counters
-	for j, v := range m.value[:m.used] {
+	for j, v := range m.count[:m.used] {
 		if m.some && j != atV1 && j != atV2 {
 			continue
 		}
@@ -503,7 +540,7 @@ func (m *model) update(bit int) {
 		if count < m.limit {
 			count++
 		}
-		c[m.at[j]&slotMask] = uint32(p)<<16 | count<<8 | v&0xff
+		c[m.slot[j]&slotMask] = uint32(p)<<16 | count<<8 | v&0xff
 		if at := m.smAt[j]; at >= 0 {
 			q := int32(m.Sm[at])
 			m.Sm[at] = uint16(q + (target-q)>>6)
@@ -549,8 +586,7 @@ func (m *model) update(bit int) {
 		m.findLines(m.half)
 		m.half = 1
 	case 8:
-		m.put(byte(m.node))
-		m.follow()
+		m.take(byte(m.node))
 		m.choose()
 	}
 }

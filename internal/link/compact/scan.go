@@ -49,43 +49,62 @@ type span struct{ from, to int32 }
 // plaintext alone, so that both ends see the same. No input can make it fail.
 type scan struct {
 	tokens bool // a token stream; else text
+	alone  bool // a long text with nothing before it: records and checksums are not followed
 	hist   []byte
 	start  int // where this message begins in hist
+	tail
+	run
+	elements
 
+	value   int    // where the value begins in hist
+	key     uint32 // names the value: its tag, or the text before '='
+	hasName bool   // the value has a name before it: name=value
+	field   uint32 // hash of the value so far
+	side    uint32 // hash of the value before
+	outlook
+
+	now     []span               // values of this message, by their place
+	past    [pastMessages][]span // and of those before, the last one first
+	recent  [valueSlots]span
+	lastLen int // of the message before
+	sums    sums
+	records records
+}
+
+// tail is the last octets of the stream.
+type tail struct {
 	c4, c8     uint32
 	word, last uint32 // hashes of this word and of the one before
 	sep        byte
-	hasName    bool   // the value has a name before it: name=value
-	field      uint32 // hash of the value so far
-	key        uint32 // names the value: its tag, or the text before '='
-	side       uint32 // hash of the value before
-	value      int    // where the value begins in hist
-	mode       int
-	left       int // octets of the binary run to come
-	at         int // octets of the run done
-	mark       byte
-	form       byte
+}
 
-	stack [maxDepth]uint32
-	depth int
-	local []uint32 // keys of the document's own tags
-	attr  uint32
-	done  int // where in hist the root was closed; 0 before
+// run is what the octets to come are.
+type run struct {
+	mode  int
+	left  int // octets of the binary run to come
+	at    int // octets of the run done
+	mark  byte
+	form  byte
 	noise int // octets to come in a certificate that are as good as random
+}
 
-	now               []span               // values of this message, by their place
-	past              [pastMessages][]span // and of those before, the last one first
-	recent            [valueSlots]span
+// elements are those open in a document.
+type elements struct {
+	stack  [maxDepth]uint32
+	depth  int
+	local  []uint32 // keys of the document's own tags
+	attr   uint32
+	inAttr bool // the value is an attribute's
+	done   int  // where in hist the root was closed; 0 before
+}
+
+// outlook is what values before let expect of this one.
+type outlook struct {
+	v1, v2            span              // at this place in the message before, and the last under this key
 	exp               [maxExpected]byte // what number to expect
 	expN              int
 	exact             bool // the last three lie on a line
-	expOK, v1OK, v2OK bool // the value so far is as expected, as at this place before, as under this key before
-	v1, v2            span
-	lastLen           int // of the message before
-	sums              sums
-	records           records
-	inAttr            bool // the value is an attribute's
-	alone             bool // a long text with nothing before it: records and checksums are not followed
+	expOK, v1OK, v2OK bool // the value so far is as each has it
 }
 
 func (s *scan) reset() {
@@ -93,7 +112,7 @@ func (s *scan) reset() {
 	for i := range past {
 		past[i] = past[i][:0]
 	}
-	*s = scan{hist: hist, now: now, past: past, local: local}
+	*s = scan{hist: hist, now: now, past: past, elements: elements{local: local}}
 	s.records.chain = chain
 }
 
@@ -108,7 +127,7 @@ func (s *scan) begin(tokens bool) {
 	s.sums.begin(s.hist[s.start:])
 	s.tokens = tokens
 	s.start = len(s.hist)
-	s.c4, s.c8, s.word, s.last, s.side, s.sep = 0, 0, 0, 0, 0, 0
+	s.tail, s.side = tail{}, 0
 	s.mode, s.left, s.depth, s.done, s.mark, s.noise = inText, 0, 0, 0, 0, 0
 	s.local = s.local[:0]
 	s.records.begin()
@@ -128,8 +147,8 @@ func mix32(a, b uint32) uint32 {
 func (s *scan) open() {
 	s.value = len(s.hist)
 	s.field = 0
-	s.v1, s.v2 = span{}, s.recent[s.key%valueSlots]
-	s.expN, s.exact = 0, false
+	s.outlook.clear()
+	s.v2 = s.recent[s.key%valueSlots]
 	at := s.known()
 	if at > 0 {
 		s.v2 = s.records.chain[at-1].span
@@ -142,7 +161,7 @@ func (s *scan) open() {
 	}
 	if at > 0 && s.expN == 0 && s.v2 != s.v1 {
 		if y, decimals, ok := s.forecast(at); ok {
-			s.expected(y, decimals, s.v2)
+			s.expected(y, decimals, s.hist[s.v2.from:s.v2.to])
 		}
 	}
 	s.v1OK, s.v2OK, s.expOK = s.v1.to > s.v1.from, s.v2.to > s.v2.from, s.expN > 0
@@ -185,11 +204,26 @@ func (s *scan) extrapolate(place int) {
 	if have > 2 && !s.exact {
 		e = further(y[:have])
 	}
-	s.expected(e, yd, s.v1)
+	s.expected(e, yd, s.hist[s.v1.from:s.v1.to])
 }
 
-// expected sets exp to a number with yd decimals, written as b is.
-func (s *scan) expected(e int64, yd int, b span) {
+// clear expects nothing.
+func (o *outlook) clear() {
+	o.v1, o.v2, o.expN, o.exact = span{}, span{}, 0, false
+	o.expOK, o.v1OK, o.v2OK = false, false, false
+}
+
+// follow compares octet c at place i of the value.
+func (o *outlook) follow(hist []byte, i int, c byte) {
+	if o.v1OK || o.v2OK || o.expOK {
+		o.v1OK = o.v1OK && i < int(o.v1.to-o.v1.from) && hist[int(o.v1.from)+i] == c
+		o.v2OK = o.v2OK && i < int(o.v2.to-o.v2.from) && hist[int(o.v2.from)+i] == c
+		o.expOK = o.expOK && i < o.expN && o.exp[i] == c
+	}
+}
+
+// expected sets exp to a number with yd decimals, written as text is.
+func (o *outlook) expected(e int64, yd int, text []byte) {
 	neg := e < 0
 	if neg {
 		e = -e
@@ -205,13 +239,12 @@ func (s *scan) expected(e int64, yd int, b span) {
 		n++
 		e /= 10
 	}
-	text := s.hist[b.from:b.to]
 	var sign byte
 	if letter(text[0]) {
 		sign = text[0]
 		text = text[1:]
 	}
-	if text[0] == '0' { // leading zeros as in b
+	if text[0] == '0' { // leading zeros as there
 		for n < len(text) && n < len(rev)-2 {
 			rev[n] = '0'
 			n++
@@ -230,9 +263,9 @@ func (s *scan) expected(e int64, yd int, b span) {
 		n++
 	}
 	for i := range n {
-		s.exp[i] = rev[n-1-i]
+		o.exp[i] = rev[n-1-i]
 	}
-	s.expN = n
+	o.expN = n
 }
 
 // further is where values, the last one first and at least three, will be next: on the line that fits them best, or on the
@@ -320,31 +353,32 @@ func (s *scan) number(v span) (value int64, decimals int, ok bool) {
 }
 
 // put adds the octet c.
+func (t *tail) put(c byte) {
+	t.c8 = t.c8<<8 | t.c4>>24
+	t.c4 = t.c4<<8 | uint32(c)
+	switch {
+	case 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c >= 0x80:
+		t.word = mix32(t.word, uint32(c))
+	default:
+		if t.word != 0 {
+			t.last, t.word = t.word, 0
+		}
+		t.sep = c
+	}
+}
+
+// put adds the octet c.
 func (s *scan) put(c byte) {
 	if s.mode == inText && s.ends(c) {
 		s.shut()
 	}
-	if i := len(s.hist) - s.value; s.v1OK || s.v2OK || s.expOK {
-		s.v1OK = s.v1OK && i < int(s.v1.to-s.v1.from) && s.hist[int(s.v1.from)+i] == c
-		s.v2OK = s.v2OK && i < int(s.v2.to-s.v2.from) && s.hist[int(s.v2.from)+i] == c
-		s.expOK = s.expOK && i < s.expN && s.exp[i] == c
-	}
+	s.follow(s.hist, len(s.hist)-s.value, c)
 	s.hist = append(s.hist, c)
 	if !s.tokens && !s.alone {
 		s.sums.put(c)
 	}
-	s.c8 = s.c8<<8 | s.c4>>24
-	s.c4 = s.c4<<8 | uint32(c)
+	s.tail.put(c)
 	s.field = mix32(s.field, uint32(c)+1)
-	switch {
-	case 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c >= 0x80:
-		s.word = mix32(s.word, uint32(c))
-	default:
-		if s.word != 0 {
-			s.last, s.word = s.word, 0
-		}
-		s.sep = c
-	}
 	switch s.mode {
 	case inText:
 		if s.tokens && c < ' ' && c != '\n' && c != '\t' {
@@ -472,20 +506,27 @@ func (s *scan) token(c byte) {
 		s.open()
 	}
 	if s.mode != inText {
-		s.value, s.v1, s.v2, s.expN = len(s.hist), span{}, span{}, 0
-		s.exact = false
-		s.v1OK, s.v2OK, s.expOK = false, false, false
+		s.value = len(s.hist)
+		s.outlook.clear()
 		if c == tokID || c == tokBareID || c == tokBase64 {
 			s.open()
 		}
 	}
 }
 
-func (s *scan) parent() uint32 {
-	if s.depth == 0 {
+func (e *elements) parent() uint32 {
+	if e.depth == 0 {
 		return 0
 	}
-	return s.stack[min(s.depth, maxDepth)-1]
+	return e.stack[min(e.depth, maxDepth)-1]
+}
+
+// name is a tag or an attribute's name by the octet that stands for it, and whether it is the document's own.
+func (e *elements) name(c byte) (name uint32, own bool) {
+	if own = c >= localTag; own && int(c-localTag) < len(e.local) {
+		return e.local[c-localTag], true
+	}
+	return uint32(c), own
 }
 
 func (s *scan) push(tag uint32) {
@@ -515,18 +556,11 @@ func (s *scan) pop() {
 func (s *scan) argument(c byte) {
 	switch s.mark {
 	case tokOpen:
-		tag := uint32(c)
-		if c >= localTag && int(c-localTag) < len(s.local) {
-			tag = s.local[c-localTag]
-		}
+		tag, _ := s.name(c)
 		s.push(tag)
 	case tokAttr:
-		name := uint32(c)
-		if c >= localTag && int(c-localTag) < len(s.local) {
-			name = s.local[c-localTag]
-		}
-		s.key = mix32(s.parent(), name|1<<31)
-		s.inAttr, s.attr = c >= localTag, name
+		s.attr, s.inAttr = s.name(c)
+		s.key = mix32(s.parent(), s.attr|1<<31)
 	}
 	s.open()
 }

@@ -1,20 +1,24 @@
 package replica
 
 import (
-	"container/heap"
 	"time"
+
+	"aldis/internal/due"
 )
 
 // renewals are keys that wait for a time, each once.
 type renewals struct {
-	heap waits
-	at   map[string]time.Time
+	queue due.Heap[renewal]
+	at    map[string]time.Time // the one of a key that counts
 }
 
-type wait struct {
+type renewal struct {
 	at  time.Time
 	key string
 }
+
+func (r renewal) Before(o renewal) bool { return r.at.Before(o.at) }
+func (r renewal) Placed(int)            {}
 
 // add has next answer key at that time, or earlier if it waits already.
 func (r *renewals) add(at time.Time, key string) {
@@ -22,31 +26,17 @@ func (r *renewals) add(at time.Time, key string) {
 		return
 	}
 	r.at[key] = at
-	heap.Push(&r.heap, wait{at, key})
+	r.queue.Push(renewal{at, key})
 }
 
 // next takes out a key whose time has come; "" is none.
 func (r *renewals) next(now time.Time) string {
-	for len(r.heap) > 0 && !now.Before(r.heap[0].at) {
-		w := heap.Pop(&r.heap).(wait)
+	for len(r.queue) > 0 && !now.Before(r.queue[0].at) {
+		w := r.queue.Pop()
 		if at, waits := r.at[w.key]; waits && at.Equal(w.at) { // else it was to come earlier, and did
 			delete(r.at, w.key)
 			return w.key
 		}
 	}
 	return ""
-}
-
-type waits []wait
-
-func (w waits) Len() int           { return len(w) }
-func (w waits) Less(i, j int) bool { return w[i].at.Before(w[j].at) }
-func (w waits) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
-func (w *waits) Push(x any)        { *w = append(*w, x.(wait)) }
-func (w *waits) Pop() any {
-	old := *w
-	x := old[len(old)-1]
-	old[len(old)-1] = wait{}
-	*w = old[:len(old)-1]
-	return x
 }

@@ -3,7 +3,6 @@ package seal
 import (
 	"encoding/binary"
 	"errors"
-	"math"
 	"slices"
 )
 
@@ -21,19 +20,15 @@ var (
 	ErrTooOld      = errors.New("seal: older than the replay window")
 )
 
-// WindowLen is how many counters below the highest are told apart from replays.
-const WindowLen = 1024
-
 // PeerState is what an Opener knows of a peer. The zero value knows nothing.
 type PeerState struct {
-	Boot    uint32 // 0: not known
-	Salt    uint16
-	Highest uint32                 // highest counter received in this boot; 0: none
-	Window  [WindowLen / 64]uint64 // bit counter mod WindowLen: received, for Highest-WindowLen < counter <= Highest
+	Boot uint32 // 0: not known
+	Salt uint16
+	window
 }
 
 // peerStateLen is the length of a PeerState in octets.
-const peerStateLen = 1 + 4 + 2 + 4 + WindowLen/8
+const peerStateLen = 1 + 4 + 2 + 4 + windowLen/8
 
 // ErrPeerState says that octets from the journal are no PeerState.
 var ErrPeerState = errors.New("seal: not a peer state")
@@ -43,8 +38,8 @@ func (p *PeerState) Append(b []byte) []byte {
 	b = append(b, 1) // format
 	b = binary.BigEndian.AppendUint32(b, p.Boot)
 	b = binary.BigEndian.AppendUint16(b, p.Salt)
-	b = binary.BigEndian.AppendUint32(b, p.Highest)
-	for _, w := range p.Window {
+	b = binary.BigEndian.AppendUint32(b, p.highest)
+	for _, w := range p.received {
 		b = binary.BigEndian.AppendUint64(b, w)
 	}
 	return b
@@ -58,57 +53,11 @@ func ParsePeerState(b []byte) (PeerState, error) {
 	}
 	p.Boot = binary.BigEndian.Uint32(b[1:])
 	p.Salt = binary.BigEndian.Uint16(b[5:])
-	p.Highest = binary.BigEndian.Uint32(b[7:])
-	for i := range p.Window {
-		p.Window[i] = binary.BigEndian.Uint64(b[11+8*i:])
+	p.highest = binary.BigEndian.Uint32(b[7:])
+	for i := range p.received {
+		p.received[i] = binary.BigEndian.Uint64(b[11+8*i:])
 	}
 	return p, nil
-}
-
-// check tells whether counter is new to p.
-func (p *PeerState) check(counter uint32) error {
-	switch {
-	case counter > p.Highest:
-		return nil
-	case p.Highest-counter >= WindowLen:
-		return ErrTooOld
-	case p.Window[counter%WindowLen/64]>>(counter%64)&1 == 1:
-		return ErrReplay
-	}
-	return nil
-}
-
-// mark enters counter, which check let pass.
-func (p *PeerState) mark(counter uint32) {
-	if counter > p.Highest {
-		if counter-p.Highest >= WindowLen {
-			p.Window = [WindowLen / 64]uint64{}
-		} else {
-			for c := p.Highest + 1; c != counter; c++ {
-				p.Window[c%WindowLen/64] &^= 1 << (c % 64)
-			}
-		}
-		p.Highest = counter
-	}
-	p.Window[counter%WindowLen/64] |= 1 << (counter % 64)
-}
-
-// expand finds the counter whose low 16 bits are low and that is nearest to the one after highest (RFC 9000 A.3).
-// It answers 0, which no datagram has, where there is none.
-func expand(highest uint32, low uint16) uint32 {
-	const window, half = 1 << 16, 1 << 15
-	expected := int64(highest) + 1
-	c := expected&^(window-1) | int64(low)
-	switch {
-	case c <= expected-half && c < math.MaxUint32+1-window:
-		c += window
-	case c > expected+half && c >= window:
-		c -= window
-	}
-	if c > math.MaxUint32 {
-		return 0
-	}
-	return uint32(c)
 }
 
 type peer struct {
@@ -197,7 +146,7 @@ func (o *Opener) openShort(candidates []*peer, datagram []byte) (uint16, []byte,
 			unknown = append(unknown, p)
 			continue
 		}
-		c := expand(p.state.Highest, low)
+		c := p.state.expand(low)
 		if c == 0 {
 			continue
 		}
@@ -212,7 +161,7 @@ func (o *Opener) openShort(candidates []*peer, datagram []byte) (uint16, []byte,
 		if p.old.Boot == 0 {
 			continue
 		}
-		c := expand(p.old.Highest, low)
+		c := p.old.expand(low)
 		if _, group, ok := o.decrypt(datagram, shortLen, p.id, c, &p.oldKey); ok {
 			return p.id, nil, OpenInfo{Group: group, Boot: Boot{p.old.Boot, p.old.Salt}, Counter: c}, ErrStaleBoot
 		}
@@ -281,7 +230,7 @@ func (p *peer) accept(body []byte, info OpenInfo) (uint16, []byte, OpenInfo, err
 	if err := p.state.check(info.Counter); err != nil {
 		return p.id, nil, info, err
 	}
-	info.Newest = info.Counter > p.state.Highest
+	info.Newest = info.Counter > p.state.highest
 	p.state.mark(info.Counter)
 	return p.id, slices.Clone(body), info, nil
 }

@@ -1,0 +1,103 @@
+// Package due has what state machines do with the times at which something is due: the earlier and the later of two, and
+// a heap of what waits. A zero time is never.
+package due
+
+import "time"
+
+// Earliest of two times; never is later than any.
+func Earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// Latest of two times; any is later than never.
+func Latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// Reached tells whether it is now at or past it; never is not reached.
+func Reached(now, at time.Time) bool { return !at.IsZero() && !now.Before(at) }
+
+// Item is what a Heap orders.
+type Item[T any] interface {
+	Before(T) bool
+	Placed(int) // told where it stands in the heap, from 1; 0: no longer there. Who needs no Set and Remove ignores it
+}
+
+// Heap is a binary heap: its element 0 is before all others, which are in no order. The zero value is empty. It does what
+// container/heap does, step by step, without boxing what it holds.
+type Heap[T Item[T]] []T
+
+// Push adds an item.
+func (h *Heap[T]) Push(x T) {
+	*h = append(*h, x)
+	h.up(len(*h) - 1)
+}
+
+// Pop takes out the first.
+func (h *Heap[T]) Pop() T {
+	x := (*h)[0]
+	h.Remove(1)
+	return x
+}
+
+// Set puts an item at its place where it is new there (place 0) or its order has changed.
+func (h *Heap[T]) Set(x T, place int) {
+	if place == 0 {
+		h.Push(x)
+	} else if i := place - 1; !h.down(i) {
+		h.up(i)
+	}
+}
+
+// Remove takes out the item at a place; with 0 it does nothing.
+func (h *Heap[T]) Remove(place int) {
+	if place == 0 {
+		return
+	}
+	i, n := place-1, len(*h)-1
+	x := (*h)[i]
+	(*h)[i] = (*h)[n]
+	clear((*h)[n:])
+	if *h = (*h)[:n]; i < n && !h.down(i) {
+		h.up(i)
+	}
+	x.Placed(0)
+}
+
+// up moves element i towards the front while it is before what stands there.
+func (h *Heap[T]) up(i int) {
+	list, x := *h, (*h)[i]
+	for i > 0 && x.Before(list[(i-1)/2]) {
+		list[i] = list[(i-1)/2]
+		list[i].Placed(i + 1)
+		i = (i - 1) / 2
+	}
+	list[i] = x
+	x.Placed(i + 1)
+}
+
+// down moves element i back while something is before it, and tells whether it moved.
+func (h *Heap[T]) down(i int) bool {
+	list, x, from := *h, (*h)[i], i
+	for {
+		next := 2*i + 1
+		if next+1 < len(list) && list[next+1].Before(list[next]) {
+			next++
+		}
+		if next >= len(list) || !list[next].Before(x) {
+			break
+		}
+		list[i] = list[next]
+		list[i].Placed(i + 1)
+		i = next
+	}
+	list[i] = x
+	x.Placed(i + 1)
+	return i > from
+}

@@ -1,0 +1,138 @@
+package pmul
+
+import (
+	"math/bits"
+	"slices"
+	"time"
+
+	"aldis/internal/due"
+)
+
+// peer is what is known of another node.
+type peer struct {
+	sequence   uint32    // last Message_Sequence_Number
+	silent     bool      // EMCON
+	unanswered int       // questions since it was heard
+	askedAt    time.Time // until then a further question is the same one
+	probeAt    time.Time // dead: when to ask again
+	burst      time.Time // it says all that it owed: until then the next Ack_PDU of that must come
+	waiting    map[MessageID]*outgoing
+}
+
+// dead after so many questions without an answer: only a rare probe is worth its air.
+const dead = 3
+
+func (p *peer) dead() bool { return p.unanswered >= dead }
+
+// asked counts a question to the node. Questions that overlap are one.
+func (p *peer) asked(now time.Time, c *Config) {
+	if now.Before(p.askedAt) {
+		return
+	}
+	p.unanswered++
+	p.askedAt = now.Add(c.ackWait(1, 1))
+	if p.dead() {
+		p.probe(now, c)
+	}
+}
+
+// probe puts the next question to a dead node off, the longer the more it left unanswered.
+func (p *peer) probe(now time.Time, c *Config) {
+	p.probeAt = now.Add(max(c.ProbeEvery, c.ackWait(1, 1)) * time.Duration(1+min(p.unanswered/4, 7)))
+}
+
+// destination is one recipient of a message.
+type destination struct {
+	node     NodeID
+	peer     *peer
+	sequence uint32
+	state    State
+	named    bool      // in the last pass
+	dueAt    time.Time // its answer must have come; it is asked then
+	missing  set       // what it has not acknowledged; nil: it never said anything
+	lost     set       // what it said it misses and that is not on its way
+}
+
+// answers tells whether an answer is expected of it.
+func (d *destination) answers() bool { return d.lacks() && !d.peer.silent && !d.peer.dead() }
+
+// lacks tells whether it does not have the message yet, and may still get it.
+func (d *destination) lacks() bool { return d.state == Waiting }
+
+// deaf tells whether it needs the message and is silent.
+func (d *destination) deaf() bool { return d.lacks() && d.peer.silent }
+
+// misses tells whether it has said that fragments were lost.
+func (d *destination) misses() bool { return d.lacks() && !d.lost.empty() }
+
+// dests are all recipients of a message.
+type dests []*destination
+
+func (l dests) of(n NodeID) *destination {
+	if i := slices.IndexFunc(l, func(d *destination) bool { return d.node == n }); i >= 0 {
+		return l[i]
+	}
+	return nil
+}
+
+func (l dests) any(is func(*destination) bool) bool { return slices.ContainsFunc(l, is) }
+
+// which are the recipients for whom it is true.
+func (l dests) which(is func(*destination) bool) (some dests) {
+	for _, d := range l {
+		if is(d) {
+			some = append(some, d)
+		}
+	}
+	return some
+}
+
+// active counts those of whom an answer is expected.
+func (l dests) active() (n int) {
+	for _, d := range l {
+		if d.answers() {
+			n++
+		}
+	}
+	return n
+}
+
+// pollTime is when the first answer is overdue, or a node that does not answer may be asked again.
+func (l dests) pollTime() (at time.Time) {
+	for _, d := range l {
+		if d.answers() {
+			at = due.Earliest(at, d.dueAt)
+		}
+	}
+	if at.IsZero() {
+		for _, d := range l {
+			if d.lacks() && !d.peer.silent && d.peer.dead() {
+				at = due.Earliest(at, d.peer.probeAt)
+			}
+		}
+	}
+	return at
+}
+
+// set of Sequence_Numbers.
+type set []uint64
+
+func newSet(most int) set       { return make(set, most/64+1) }
+func (s set) has(n uint16) bool { return s != nil && s[n/64]>>(n%64)&1 != 0 }
+func (s set) add(n uint16)      { s[n/64] |= 1 << (n % 64) }
+func (s set) remove(n uint16)   { s[n/64] &^= 1 << (n % 64) }
+func (s set) empty() bool       { return !slices.ContainsFunc(s, func(w uint64) bool { return w != 0 }) }
+func (s set) count() (n int) {
+	for _, w := range s {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}
+func (s set) numbers() (n []uint16) {
+	for i := range len(s) * 64 {
+		if s.has(uint16(i)) {
+			n = append(n, uint16(i))
+		}
+	}
+	return n
+}

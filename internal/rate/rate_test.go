@@ -1,0 +1,46 @@
+package rate_test
+
+import (
+	"testing"
+	"time"
+
+	"aldis/internal/rate"
+)
+
+func TestBucketHoldsABurstAndRefills(t *testing.T) {
+	now := time.Unix(1000, 0)
+	var b rate.Bucket
+	take := func() (n int) {
+		for b.Take(now, 2, 5) {
+			n++
+		}
+		return n
+	}
+	for _, c := range []struct {
+		wait time.Duration
+		want int
+	}{{0, 5}, {0, 0}, {time.Second, 2}, {250 * time.Millisecond, 0}, {250 * time.Millisecond, 1}, {time.Hour, 5}} {
+		now = now.Add(c.wait)
+		if got := take(); got != c.want {
+			t.Errorf("after %v: %d tokens, want %d", c.wait, got, c.want)
+		}
+	}
+}
+
+func TestBucketIsNotFilledByAClockThatGoesBack(t *testing.T) {
+	now := time.Unix(1000, 0)
+	var b rate.Bucket
+	b.Take(now, 1, 1)
+	if b.Take(now.Add(-time.Hour), 1, 1) {
+		t.Error("an earlier time brought a token")
+	}
+}
+
+func TestIdle(t *testing.T) {
+	now := time.Unix(1000, 0)
+	var b rate.Bucket
+	b.Take(now, 1, 1)
+	if got := b.Idle(now.Add(time.Minute)); got != time.Minute {
+		t.Errorf("Idle = %v, want a minute", got)
+	}
+}
