@@ -31,6 +31,7 @@ type District struct{ Name, What string }
 
 // Districts are listed from the ground up: a room imports rooms of its own district and of those before it.
 var Districts = []District{
+	{"ground", "arithmetic that any room may use"},
 	{"words", "what faces and the road say to each other"},
 	{"JXTA", "the formats of JXTA peers"},
 	{"link", "what both ends of a link share"},
@@ -48,10 +49,13 @@ const anyRoom = "*"
 
 // Rooms is the map. Check fails when the source disagrees with it.
 var Rooms = []Room{
+	{"due", Pure, "ground", false, "Times at which something is due: the earliest, and a heap of them.", nil},
+	{"rate", Pure, "ground", false, "A token bucket: so many at once, and so many a second.", nil},
+
 	{"site", Words, "words", false, "The words of a site: items, messages, marks, fates, orders to a LAN, notes.", nil},
 
 	{"jxta", Pure, "JXTA", false, "IDs, addresses, binary messages, framing, XML documents: Append and Parse.", []string{"site"}},
-	{"advcache", Pure, "JXTA", false, "Keeps advertisements by group, type and ID, with lifetimes, and finds those that match a query.", []string{"jxta"}},
+	{"advcache", Pure, "JXTA", false, "Keeps advertisements by group, type and ID, with lifetimes, and finds those that match a query.", []string{"due", "jxta"}},
 
 	{"profiles", Words, "link", false, "One data file per link type, embedded in the binary.", nil},
 	{"link/profile", Pure, "link", false, "Link profiles: what a link does to packets and how a gateway uses it.", []string{"profiles"}},
@@ -60,12 +64,12 @@ var Rooms = []Room{
 	{"link/custody", Pure, "link", false, "Delivers every message exactly once: numbers, receipts, window, loss detection, probes.", []string{"link/frame"}},
 	{"link/compact", Pure, "link", false, "Compresses documents and messages with tokens, a primed model and earlier messages of the flow.", []string{"jxta"}},
 	{"link/envelope", Pure, "link", false, "The content of one message on the link. It alone imports Protocol Buffers.", []string{"jxta", "link/compact", "site"}},
-	{"link/replica", Pure, "link", false, "What each peer gateway holds of this site's state, and which changes to send.", []string{"link/envelope", "site"}},
+	{"link/replica", Pure, "link", false, "What each peer gateway holds of this site's state, and which changes to send.", []string{"due", "link/envelope", "site"}},
 
 	{"rules/filter", Pure, "rules", false, "Decides which items and messages may cross the link, and how often.", []string{"site"}},
 	{"rules/mark", Pure, "rules", false, "Gives a message its precedence, lifetime and the message that it replaces.", []string{"rules/filter", "site"}},
 
-	{"pmul", Pure, "carriers", false, "P_Mul (ACP 142): PDUs, sender, receiver, silent receivers (EMCON).", []string{"link/profile"}},
+	{"pmul", Pure, "carriers", false, "P_Mul (ACP 142): PDUs, sender, receiver, silent receivers (EMCON).", []string{"due", "link/profile"}},
 	{"norm/elide", Pure, "carriers", false, "Shortens NORM packets for the link and restores them; builds the FLUSH.", nil},
 
 	{"jxtabridge", Pure, "faces", true, "Serves JXTA peers: rendezvous, relay, discovery, pipes; stands for the peers of other sites.", []string{"advcache", "jxta", "rules/filter", "site"}},
@@ -85,7 +89,7 @@ var Rooms = []Room{
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 
 	{"lab/wait", Edge, "lab", false, "Tests wait here for conditions: until one holds, while one holds, until a value is still.", nil},
-	{"lab/linkemu", Pure, "lab", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages.", []string{"link/profile"}},
+	{"lab/linkemu", Pure, "lab", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages.", []string{"due", "link/profile"}},
 	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{"gateway", "jxtabridge", "lab/linkemu", "link/profile", "link/seal", "norm/elide", "site"}},
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer: the other side of the bridge in tests, replays and benchmarks.", []string{"jxta"}},
 	{"lab/edgepeer/tcp", Edge, "lab", false, "Puts edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},

@@ -30,6 +30,7 @@
 //   - codec.go: the other PDUs of ACP 142
 //   - compact.go: the compact coding inside sealed datagrams
 //   - config.go: configuration, limits and derived times
+//   - destination.go: what a sender knows of another node
 //   - groups.go: dynamic multicast groups
 //   - outgoing.go: one message of a sender
 //   - parity.go: Reed-Solomon shards
