@@ -172,7 +172,7 @@ func (r *Replica) dirty(now time.Time, peer uint16, v *view, key string) (it sit
 		if !held.Expires.IsZero() && !now.Before(held.Expires) {
 			return it, false, renew // forgotten there too
 		}
-		return goneItem(key), true, renew
+		return site.WithdrawalOf(key), true, renew
 	case !has || held.Hash != HashOf(it):
 		return it, true, renew
 	case it.Expires.Equal(held.Expires):
@@ -182,18 +182,6 @@ func (r *Replica) dirty(now time.Time, peer uint16, v *view, key string) (it sit
 	}
 	// From here on less than half of what it could be is left at the peer.
 	return it, false, held.Expires.Add(-it.Expires.Sub(held.Expires)).Add(2)
-}
-
-// goneItem withdraws the item with this key: the inverse of Item.Key.
-func goneItem(key string) site.Item {
-	parts := [3]string{}
-	rest := key[2:]
-	for i := range 2 {
-		at := slices.Index([]byte(rest), 0)
-		parts[i], rest = rest[:at], rest[at+1:]
-	}
-	parts[2] = rest
-	return site.Item{Kind: site.Kind(key[0]), Sub: key[1], Scope: parts[0], Owner: parts[1], ID: parts[2], Gone: true}
 }
 
 // Holds is the version of an item that the peer is known to hold.
