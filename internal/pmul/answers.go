@@ -19,7 +19,7 @@ func (s *Sender) ack(now time.Time, p AckPDU) {
 	s.slow = max(s.slow-1, 0)
 	s.interrupted(now)
 	touched := map[MessageID]*outgoing{}
-	var proof time.Time // what was sent to it before this has arrived or is lost
+	var proof time.Time // what ended before it has arrived at this node, or is lost
 	for _, e := range p.Entries {
 		s.stats.AckEntries++
 		m := s.messages[e.Message]
@@ -62,8 +62,9 @@ func (s *Sender) ack(now time.Time, p AckPDU) {
 	}
 }
 
-// learnLate: how much later than it should an Ack_PDU came, if we have asked in vain meanwhile: others use the channel too,
-// and the profile may promise too much. One that comes sooner than the question could bring it answers what was before.
+// learnLate measures by how much an Ack_PDU came too late, where the Sender has asked in vain meanwhile: others use the
+// channel too, or the profile promises too much. An Ack_PDU that comes sooner than the last question could bring it answers
+// the question before.
 func (s *Sender) learnLate(now time.Time, m *outgoing) {
 	if m.polls == 0 || m.askedEnd.IsZero() || !m.passEnd.IsZero() && now.After(m.passEnd.Add(2*s.cfg.Delay+s.cfg.ackAir())) {
 		return
@@ -73,8 +74,8 @@ func (s *Sender) learnLate(now time.Time, m *outgoing) {
 	}
 }
 
-// interrupted: an Ack_PDU came while we should be talking. On a shared channel its node has had a turn then, and what we
-// have handed to the radio leaves later than we thought.
+// interrupted notes that an Ack_PDU came while the Sender was transmitting. On a shared channel its node has had a turn
+// then, and what the radio still holds leaves later than expected.
 func (s *Sender) interrupted(now time.Time) {
 	began := now.Add(-s.cfg.oneWay() - s.cfg.ackAir())
 	if s.cfg.Turnaround == 0 || !s.airAt.After(began) {
@@ -94,8 +95,9 @@ func (s *Sender) interrupted(now time.Time) {
 	}
 }
 
-// passedBy: a node acknowledges all that is complete, so short messages that it got before the one it acknowledges, and
-// does not name, are lost, or their Ack was. They go again, or are asked for, without waiting for a timer.
+// passedBy finds messages that an Ack_PDU leaves out. A node acknowledges all messages that are complete; a short message
+// sent before one that it acknowledges, and not named, is lost, or its Ack_PDU is. The Sender repeats it, or asks for it,
+// without waiting for a timer.
 func (s *Sender) passedBy(now time.Time, node NodeID, from *peer, proof time.Time) {
 	for _, m := range from.waiting { // in any order: the timers put it right
 		if m.total() == 1 && m.idle() && !m.passEnd.IsZero() && m.passEnd.Before(proof) && m.pollAt.After(now) {
@@ -109,7 +111,7 @@ func (s *Sender) passedBy(now time.Time, node NodeID, from *peer, proof time.Tim
 	}
 }
 
-// heard: a node that answers is neither dead nor silent. What else was sent to it is asked for soon.
+// heard notes that a node answers: it is neither dead nor silent, and is soon asked about its other messages.
 func (s *Sender) heard(now time.Time, n NodeID, p *peer) {
 	again := p.silent || p.dead()
 	p.unanswered, p.probeAt = 0, time.Time{}

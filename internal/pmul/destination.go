@@ -13,13 +13,13 @@ type peer struct {
 	sequence   uint32    // last Message_Sequence_Number
 	silent     bool      // EMCON
 	unanswered int       // questions since it was heard
-	askedAt    time.Time // until then a further question is the same one
-	probeAt    time.Time // dead: when to ask again
-	burst      time.Time // it says all that it owed: until then the next Ack_PDU of that must come
+	askedAt    time.Time // further questions until then count as the same one
+	probeAt    time.Time // when a dead node is asked again
+	burst      time.Time // it is sending all Ack_PDUs that it owed; the next of them arrives by then
 	waiting    map[MessageID]*outgoing
 }
 
-// dead after so many questions without an answer: only a rare probe is worth its air.
+// dead is the number of unanswered questions after which a node is only probed now and then.
 const dead = 3
 
 func (p *peer) dead() bool { return p.unanswered >= dead }
@@ -36,7 +36,7 @@ func (p *peer) asked(now time.Time, c *Config) {
 	}
 }
 
-// probe puts the next question to a dead node off, the longer the more it left unanswered.
+// probe sets the time of the next question to a dead node: the more questions it left unanswered, the later.
 func (p *peer) probe(now time.Time, c *Config) {
 	p.probeAt = now.Add(max(c.ProbeEvery, c.ackWait(1, 1)) * time.Duration(1+min(p.unanswered/4, 7)))
 }
@@ -48,9 +48,9 @@ type destination struct {
 	sequence uint32
 	state    State
 	named    bool      // in the last pass
-	dueAt    time.Time // its answer must have come; it is asked then
+	dueAt    time.Time // when it is asked, unless its answer has come
 	missing  set       // what it has not acknowledged; nil: it never said anything
-	lost     set       // what it said it misses and that is not on its way
+	lost     set       // what it reported missing and what is not being sent again
 }
 
 // answers tells whether an answer is expected of it.

@@ -17,7 +17,7 @@ type outgoing struct {
 	dests   dests
 	dynamic *negotiation // of a group of its own
 	begun   bool         // its first pass has been on the air, or a part of it
-	closed  bool         // all destinations have ended: only closing is left of the pass
+	closed  bool         // all destinations have ended; of the pass only closing is still to be sent
 
 	polls   int // questions since its last Ack_PDU
 	carry   carry
@@ -32,9 +32,9 @@ type outgoing struct {
 type carry uint8
 
 const (
-	carryCheap   carry = iota // where that costs less than one more turn
+	carryCheap   carry = iota // it does where that costs less than one more turn
 	carryLost                 // it does: the message is presumed lost
-	carryNothing              // it does not: the message is presumed to have arrived, and its Ack_PDU to be lost
+	carryNothing              // it does not: only the Ack_PDU of the message is presumed lost
 )
 
 // content is what a message consists of.
@@ -182,7 +182,7 @@ func (m *outgoing) next(c *Config, p *Packet) {
 	}
 }
 
-// shift moves all that ends after a time: the radio has been kept from sending.
+// shift puts off what was to end after a time, because the radio could not send meanwhile.
 func (m *outgoing) shift(after time.Time, by time.Duration) {
 	move := func(at *time.Time) {
 		if at.After(after) {
@@ -213,7 +213,7 @@ func (m *outgoing) Before(o *outgoing) bool {
 }
 func (m *outgoing) Placed(n int) { m.place = n }
 
-// bundle is of how many messages at most one datagram is.
+// bundle is the most messages that share a datagram.
 const bundle = 8
 
 // queue is the messages that have something to send, the one that goes first in front.

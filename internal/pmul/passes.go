@@ -258,7 +258,7 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 			continue
 		}
 		asked[d] = true
-		// What the last question carried was lost, or the answer to it was: this time nothing is risked.
+		// The fragments of the last question were lost, or its answer was: this question goes without any.
 		bare := m.carry == carryNothing || p.unanswered%2 == 1 || p.unanswered > 0 && s.cfg.Coding == Compact
 		p.asked(now, &s.cfg)
 		if bare || m.polls == 0 && m.carry != carryLost && s.cfg.fragmentAir(m) > s.cfg.questionAir() {

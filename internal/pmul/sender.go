@@ -35,7 +35,7 @@ type SenderStats struct {
 	Rejected, PassedBy, DiscardSent int
 }
 
-// few nodes may be interrupted by a repair while they answer; of more the answers are collected first.
+// few is the most answering nodes among which a repair starts at once; of more the Sender collects the answers first.
 const few = 4
 
 // Sender is the sending half of a node: all its messages.
@@ -50,7 +50,7 @@ type Sender struct {
 	peers    map[NodeID]*peer
 	ends
 	pace
-	rejectAt time.Time // not before it another Reject_PDU
+	rejectAt time.Time // the earliest time of another Reject_PDU
 	restored bool
 	stats    SenderStats
 	out      Output
