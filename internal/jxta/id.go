@@ -122,19 +122,6 @@ func normalizeHex(format, value string) (string, error) {
 	return format + "-" + n, nil
 }
 
-// SameID reports whether two unique values name the same thing.
-func SameID(a, b string) bool {
-	if a == b {
-		return true
-	}
-	na, err := Normalize(a)
-	if err != nil {
-		return false
-	}
-	nb, err := Normalize(b)
-	return err == nil && na == nb
-}
-
 // IDKind is the type octet of a uuid or cbid id, 0 for other formats.
 func IDKind(unique string) byte {
 	p, ok := SplitID(unique)

@@ -25,11 +25,6 @@ const (
 	keyPeerSilent     = "peer"         // and a node: the operator says that it is silent
 )
 
-// Buckets are the names of all buckets that records may have.
-func Buckets() []string {
-	return []string{bucketIncoming, bucketFragment, bucketParity, bucketDone, bucketOutgoing, bucketBegun, bucketFate, bucketNode}
-}
-
 // ErrJournal is wrapped when a record cannot be read.
 var ErrJournal = errors.New("pmul: broken record in the journal")
 

@@ -40,7 +40,6 @@ type Radio struct {
 
 	receivedDatagrams, receivedOctets, dropped atomic.Uint64
 	sentDatagrams, sentOctets, unsent          atomic.Uint64
-	lastSendError                              atomic.Value // error
 }
 
 // Open binds listen and hands every datagram to post, which must not wait; it answers false when it has no room.
@@ -88,19 +87,14 @@ func (r *Radio) receive(conn *net.UDPConn, done chan struct{}, post func(gateway
 // Send hands datagrams to the kernel, in order. What it does not take at once is lost, as on any link.
 func (r *Radio) Send(datagrams []gateway.Datagram) {
 	for _, d := range datagrams {
-		err := r.send(d)
-		if err != nil {
+		if err := r.send(d); err != nil {
 			r.unsent.Add(1)
-			r.lastSendError.Store(sendError{fmt.Errorf("radio: %d octets to %s: %w", len(d.Data), d.Addr, err)})
 			continue
 		}
 		r.sentDatagrams.Add(1)
 		r.sentOctets.Add(uint64(len(d.Data)))
 	}
 }
-
-// sendError gives errors of all types one type, as atomic.Value wants it.
-type sendError struct{ error }
 
 // send asks the kernel once; net.UDPConn would wait for room.
 func (r *Radio) send(d gateway.Datagram) error {
@@ -139,12 +133,6 @@ func (r *Radio) sockaddr(a netip.AddrPort) (unix.Sockaddr, error) {
 
 // Addr is where the socket listens.
 func (r *Radio) Addr() netip.AddrPort { return r.conn.LocalAddr().(*net.UDPAddr).AddrPort() }
-
-// LastSendError is why the latest datagram was not sent that was not; nil when all were.
-func (r *Radio) LastSendError() error {
-	e, _ := r.lastSendError.Load().(sendError)
-	return e.error
-}
 
 // Stats are the counts so far; safe from every goroutine.
 func (r *Radio) Stats() Stats {

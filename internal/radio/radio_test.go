@@ -105,9 +105,6 @@ func TestFullInbox(t *testing.T) {
 func TestWhatCannotBeSent(t *testing.T) {
 	_, post := inbox(1)
 	r := open(t, "127.0.0.1:0", post)
-	if err := r.LastSendError(); err != nil {
-		t.Errorf("before: %v", err)
-	}
 	for name, d := range map[string]gateway.Datagram{
 		"too long":   {Addr: r.Addr(), Data: make([]byte, 70_000)},
 		"no address": {Data: []byte("x")},
@@ -115,8 +112,8 @@ func TestWhatCannotBeSent(t *testing.T) {
 	} {
 		before := r.Stats().UnsentDatagrams
 		r.Send([]gateway.Datagram{d})
-		if r.Stats().UnsentDatagrams != before+1 || r.LastSendError() == nil {
-			t.Errorf("%s: %+v, %v", name, r.Stats(), r.LastSendError())
+		if r.Stats().UnsentDatagrams != before+1 {
+			t.Errorf("%s: %+v", name, r.Stats())
 		}
 	}
 }

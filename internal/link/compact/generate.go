@@ -1,7 +1,6 @@
 package compact
 
 import (
-	"encoding/base64"
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
@@ -608,6 +607,3 @@ func Texts(tracks []*Track, size int) []byte {
 	}
 	return b[:size]
 }
-
-// Base64 is text of random octets.
-func (m *Maker) Base64(n int) string { return base64.StdEncoding.EncodeToString(m.Octets(n)) }

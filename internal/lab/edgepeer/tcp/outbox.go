@@ -67,7 +67,6 @@ func (b *outbox) drain(p *Peer, wait bool) error {
 }
 
 func (b *outbox) write(p *Peer, bodies [][]byte) error {
-	octets := 0
 	b.scratch = b.scratch[:0]
 	flush := func(more ...[]byte) error {
 		parts := net.Buffers(append([][]byte{b.scratch}, more...))
@@ -76,9 +75,7 @@ func (b *outbox) write(p *Peer, bodies [][]byte) error {
 		return err
 	}
 	for _, body := range bodies {
-		start := len(b.scratch)
 		b.scratch = jxta.AppendPackageHeader(b.scratch, len(body))
-		octets += len(b.scratch) - start + len(body)
 		if len(body) >= small {
 			if err := flush(body); err != nil {
 				return err
@@ -91,7 +88,6 @@ func (b *outbox) write(p *Peer, bodies [][]byte) error {
 			}
 		}
 	}
-	p.out.Add(uint64(octets))
 	if len(b.scratch) == 0 {
 		return nil
 	}

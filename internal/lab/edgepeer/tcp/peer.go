@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"aldis/internal/jxta"
@@ -46,9 +45,8 @@ type Peer struct {
 	armed time.Time
 	lease chan struct{} // closed and replaced when one is granted
 
-	in, out atomic.Uint64 // octets on the socket
-	done    chan struct{} // closed when the connection has ended
-	err     error         // why; valid then
+	done chan struct{} // closed when the connection has ended
+	err  error         // why; valid then
 }
 
 // ErrClosed is what ends a peer that was closed here.
@@ -95,12 +93,10 @@ func (p *Peer) greet(ctx context.Context, r *bufio.Reader) (jxta.Welcome, error)
 	if _, err := p.conn.Write(line); err != nil {
 		return jxta.Welcome{}, err
 	}
-	p.out.Add(uint64(len(line)))
 	answer, err := r.ReadSlice('\n') // the buffer bounds it
 	if err != nil {
 		return jxta.Welcome{}, err
 	}
-	p.in.Add(uint64(len(answer)))
 	w, err := jxta.ParseWelcome(answer)
 	if err != nil {
 		return w, err
@@ -163,7 +159,7 @@ func (p *Peer) read(r *bufio.Reader) {
 func (p *Peer) packages(r *bufio.Reader) error {
 	var body []byte
 	for {
-		h, size, err := header(r)
+		h, err := header(r)
 		if err != nil {
 			return err
 		}
@@ -177,28 +173,27 @@ func (p *Peer) packages(r *bufio.Reader) error {
 		if _, err := io.ReadFull(r, body); err != nil {
 			return err
 		}
-		p.in.Add(uint64(size) + h.Length)
 		p.post(edgepeer.Received{Body: body})
 	}
 }
 
 // header reads one header block.
-func header(r *bufio.Reader) (jxta.PackageHeader, int, error) {
+func header(r *bufio.Reader) (jxta.PackageHeader, error) {
 	for want := 1; ; {
 		if _, err := r.Peek(want); err != nil {
-			return jxta.PackageHeader{}, 0, err
+			return jxta.PackageHeader{}, err
 		}
 		block, err := r.Peek(min(r.Buffered(), jxta.MaxPackageHeader))
 		if err != nil {
-			return jxta.PackageHeader{}, 0, err
+			return jxta.PackageHeader{}, err
 		}
 		h, size, err := jxta.ParsePackageHeader(block)
 		if err == nil {
 			_, err = r.Discard(size)
-			return h, size, err
+			return h, err
 		}
 		if !errors.Is(err, jxta.ErrShort) || len(block) == jxta.MaxPackageHeader {
-			return h, 0, err
+			return h, err
 		}
 		want = len(block) + 1
 	}
@@ -231,18 +226,6 @@ func (p *Peer) Stats() edgepeer.Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.edge.Stats()
-}
-
-// Octets are those read and written so far, framing included, TCP and IP not.
-func (p *Peer) Octets() (in, out uint64) { return p.in.Load(), p.out.Load() }
-
-// Done is closed when the connection has ended.
-func (p *Peer) Done() <-chan struct{} { return p.done }
-
-// Err is why the connection has ended; call it when it has.
-func (p *Peer) Err() error {
-	<-p.done
-	return p.err
 }
 
 // Close ends the connection without a word, as a dead peer does.
