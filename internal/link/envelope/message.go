@@ -179,7 +179,7 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 		coder = texts.Coder
 	}
 	for _, it := range m.Items {
-		if it.Doc != nil && len(it.Doc) > MaxDoc {
+		if len(it.Doc) > MaxDoc {
 			return dst, fmt.Errorf("%w: document of %d octets", ErrLimit, len(it.Doc))
 		}
 		e.Items = append(e.Items, itemOut(coder, it))
