@@ -396,8 +396,9 @@ func TestUnicast(t *testing.T) {
 		}
 	}
 	fb.say(fa.id, jxta.NetGroup, "PipeService", jxta.URN(pipe1), slices.Clone(app)...)
-	c := a.takeCarry()
-	if c = b.takeCarry(); len(c) != 1 || !slices.Equal(c[0].Sites, []uint16{1}) || c[0].Message.To != fa.id || c[0].Message.From != fb.id ||
+	a.takeCarry()
+	c := b.takeCarry()
+	if len(c) != 1 || !slices.Equal(c[0].Sites, []uint16{1}) || c[0].Message.To != fa.id || c[0].Message.From != fb.id ||
 		c[0].Message.Service != "PipeService" || c[0].Message.Param != jxta.URN(pipe1) || len(c[0].Message.Parts) != 3 {
 		t.Fatalf("carry %+v", c)
 	}

@@ -27,7 +27,6 @@ type strait struct {
 	edges   []*edge
 	secure  []*tlsEdge
 	crossed []site.Message
-	end     time.Time
 }
 
 type transit struct {

@@ -38,7 +38,6 @@ type end struct {
 	ids        map[uint16]uint16    // last object id by peer
 	got        [][]byte
 	duplicates int
-	child      *os.Process
 	cmd        *exec.Cmd
 }
 

@@ -248,10 +248,10 @@ func (s *side) link(up bool) {
 	}
 }
 
-func (o *side) give(ev site.Event) {
+func (s *side) give(ev site.Event) {
 	select {
-	case o.inbox <- ev:
-	case <-o.stop:
+	case s.inbox <- ev:
+	case <-s.stop:
 	}
 }
 

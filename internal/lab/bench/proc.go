@@ -254,10 +254,10 @@ func (r *run) both(ctx context.Context, measure func(ctx context.Context, s *ser
 }
 
 // put files a figure under its server.
-func (row *Row) put(s *server, f Figure) {
+func (r *Row) put(s *server, f Figure) {
 	if s.name == "gateway" {
-		row.Gateway = &f
+		r.Gateway = &f
 	} else {
-		row.Direct = &f
+		r.Direct = &f
 	}
 }

@@ -221,7 +221,7 @@ type message struct {
 }
 
 // messages matches what was sent with what arrived. Problems are counted in run.
-func (run *Run) messages(p pair, bulk int) []message {
+func (r *Run) messages(p pair, bulk int) []message {
 	svc := service(p.from.name)
 	open, isOpen := p.to.first(is("pipe_ready", svc))
 	var list []message
@@ -241,11 +241,11 @@ func (run *Run) messages(p pair, bulk int) []message {
 		}
 		i, known := index[e.Seq]
 		if !e.OK || !known || crc[e.Seq] != e.CRC {
-			run.Corrupted++
+			r.Corrupted++
 			continue
 		}
 		if !list[i].arrived.IsZero() {
-			run.Duplicates++
+			r.Duplicates++
 			continue
 		}
 		list[i].arrived = e.At()
@@ -253,7 +253,7 @@ func (run *Run) messages(p pair, bulk int) []message {
 			continue // a long one may come when it likes
 		}
 		if e.Seq < last {
-			run.OutOfOrder++
+			r.OutOfOrder++
 		}
 		last = max(last, e.Seq)
 	}

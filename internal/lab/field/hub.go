@@ -196,8 +196,6 @@ func (h *Hub) frame(o offered) linkemu.Event {
 	return f
 }
 
-const protoIGMP = 2
-
 var broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
 
 // noteSYN counts attempts to open a TCP connection.

@@ -11,7 +11,6 @@ import (
 // endless is a capture of any size: the same packets again and again, every time between other ports and later.
 type endless struct {
 	list  []Packet
-	head  []byte
 	left  int64 // octets still to come
 	round uint16
 	next  int

@@ -94,14 +94,14 @@ func shadowed(earlier []Rule, r Rule) (Fault, bool) {
 		lines[0], lines[1])}, true
 }
 
-// covers says that e fits everything that r fits.
-func (e Rule) covers(r Rule) bool {
-	e, r = e.plain(), r.plain()
+// covers says that r fits everything that n fits.
+func (r Rule) covers(n Rule) bool {
+	r, n = r.plain(), n.plain()
 	within := func(wide, narrow string) bool { return wide == "" || wide == narrow }
-	return (e.Direction == site.Both || e.Direction == r.Direction) && (e.Site == 0 || e.Site == r.Site) &&
-		within(e.Type, r.Type) && within(e.Root, r.Root) && within(e.Group, r.Group) && within(e.Peer, r.Peer) && within(e.Pipe, r.Pipe) &&
-		(e.Name == "" || r.Name != "" && PatternCovers(e.Name, r.Name)) &&
-		e.Least <= r.Least && (e.Most == 0 || r.Most != 0 && r.Most <= e.Most)
+	return (r.Direction == site.Both || r.Direction == n.Direction) && (r.Site == 0 || r.Site == n.Site) &&
+		within(r.Type, n.Type) && within(r.Root, n.Root) && within(r.Group, n.Group) && within(r.Peer, n.Peer) && within(r.Pipe, n.Pipe) &&
+		(r.Name == "" || n.Name != "" && PatternCovers(r.Name, n.Name)) &&
+		r.Least <= n.Least && (r.Most == 0 || n.Most != 0 && n.Most <= r.Most)
 }
 
 // plain writes a rule for a document with a type of its own as one for that type.

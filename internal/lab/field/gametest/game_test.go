@@ -58,13 +58,6 @@ var (
 	dialup   = promise{discovery: 15, firstData: 20, median: 5, payload: 60}
 )
 
-// slow22 allows for the start of JXTA 2.2, which takes 14 s on a LAN, less what JXSE 2.7 takes.
-func (p promise) slow22() promise {
-	p.discovery += 14
-	p.firstData += 14
-	return p
-}
-
 // play plays a game and checks what holds for every game: all that counts arrives, once, unchanged, in order, and no
 // TCP crosses the link.
 func play(t *testing.T, o field.Options, p promise) *field.Run {
