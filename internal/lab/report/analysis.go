@@ -78,11 +78,11 @@ func value(v float64, decimals int) string {
 		return fmt.Sprintf("%.4g", v)
 	}
 	if decimals < 0 {
-		return Count(int64(math.Round(v)))
+		return countText(int64(math.Round(v)))
 	}
 	whole, fraction, _ := strings.Cut(fmt.Sprintf("%.*f", decimals, v), ".")
 	if n, err := strconv.ParseInt(whole, 10, 64); err == nil && v >= 0 {
-		whole = Count(n)
+		whole = countText(n)
 	}
 	if fraction != "" {
 		return whole + "." + fraction
@@ -91,13 +91,13 @@ func value(v float64, decimals int) string {
 }
 
 // beside makes a row of a value beside those of the captures of 2004. here is false when the capture has no such value.
-func beside(name string, decimals int, v float64, here bool, of []float64) Row {
-	w := Within{Value: v, Least: math.Inf(1), Most: math.Inf(-1)}
+func beside(name string, decimals int, v float64, here bool, of []float64) tableRow {
+	w := within{Value: v, Least: math.Inf(1), Most: math.Inf(-1)}
 	for _, o := range of {
 		w.Least, w.Most, w.Mean = min(w.Least, o), max(w.Most, o), w.Mean+o/float64(len(of))
 	}
 	means := max(decimals, 0)
-	row := Row{Name: name, Cells: []string{"none", value(w.Least, decimals), value(w.Mean, means), value(w.Most, decimals)}}
+	row := tableRow{Name: name, Cells: []string{"none", value(w.Least, decimals), value(w.Mean, means), value(w.Most, decimals)}}
 	if here {
 		row.Cells[0], row.Within = value(v, decimals), &w
 	}
@@ -106,35 +106,35 @@ func beside(name string, decimals int, v float64, here bool, of []float64) Row {
 
 // Analysis is the page of one capture: what it cost over time, and the ten tables beside those published in 2004.
 func Analysis(name string, r *trace.Report) Page {
-	name = Clean(name)
+	name = clean(name)
 	p := Page{
 		Title:    "What JXTA cost: " + name,
-		Subtitle: fmt.Sprintf("%s packets captured in %s", Count(r.CapturedPackets), Seconds(r.Seconds())),
+		Subtitle: fmt.Sprintf("%s packets captured in %s", countText(r.CapturedPackets), secondsText(r.Seconds())),
 		Foot: []string{
 			"Published: R. Haakseth, Evaluating the Performance of JXTA over SATCOM, FFI/RAPPORT-2004/02843, tables 5.1 to 5.10: five runs of the Blue Game over Iridium, captured ashore and on board.",
 			"Made by gateway analyse --html. Retransmissions are what tshark 4.0 calls so. Octets are those on the wire with all headers that the capture has.",
 		},
 	}
 	if r.Edge != "" {
-		p.Subtitle += "; edge " + Clean(r.Edge)
+		p.Subtitle += "; edge " + clean(r.Edge)
 		if r.EdgeGuessed {
 			p.Subtitle += " (it dialled most)"
 		}
 	}
 	if r.Partial {
-		p.Tone, p.Verdict = Warn, "The figures are partial: the capture is incomplete or damaged."
+		p.Tone, p.Verdict = toneWarn, "The figures are partial: the capture is incomplete or damaged."
 		for _, problem := range r.Problems {
-			p.Notes = append(p.Notes, Clean(problem))
+			p.Notes = append(p.Notes, clean(problem))
 		}
 	}
 	f := r.Figures
 	if f.Packets > 0 {
 		p.Title = "What JXTA cost: " + name
 		p.Facts = append(p.Facts,
-			Fact{"On the wire", Count(f.TotalBytes) + " octets", Number(ratio(float64(f.TotalBytes)*60, f.TotalS), 0) + " octets a minute"},
-			Fact{"Of the application", Count(r.Application.Total) + " octets", fmt.Sprintf("%.2f %% of the data octets", r.PayloadPct)},
-			Fact{"Connections", Count(f.Connections), Number(r.ConnsPerMinute, 2) + " a minute"},
-			Fact{"Sent again", Count(f.Retransmissions) + " packets", fmt.Sprintf("%.2f %% of all", r.RetransmitPct)},
+			fact{"On the wire", countText(f.TotalBytes) + " octets", numberText(ratio(float64(f.TotalBytes)*60, f.TotalS), 0) + " octets a minute"},
+			fact{"Of the application", countText(r.Application.Total) + " octets", fmt.Sprintf("%.2f %% of the data octets", r.PayloadPct)},
+			fact{"Connections", countText(f.Connections), numberText(r.ConnsPerMinute, 2) + " a minute"},
+			fact{"Sent again", countText(f.Retransmissions) + " packets", fmt.Sprintf("%.2f %% of all", r.RetransmitPct)},
 		)
 		p.Sections = append(p.Sections, jxtaOverTime(r), tenTables(r), messages(r), allPublished())
 	}
@@ -143,43 +143,43 @@ func Analysis(name string, r *trace.Report) Page {
 			p.Title = "What gateways said: " + name
 		}
 		p.Facts = append(p.Facts,
-			Fact{"Between gateways", Count(r.Link.Octets) + " octets", Count(r.Link.Datagrams) + " datagrams"},
-			Fact{"Under custody", Count(r.Link.Messages) + " messages", Count(r.Link.Receipted) + " with their receipt in the capture"})
+			fact{"Between gateways", countText(r.Link.Octets) + " octets", countText(r.Link.Datagrams) + " datagrams"},
+			fact{"Under custody", countText(r.Link.Messages) + " messages", countText(r.Link.Receipted) + " with their receipt in the capture"})
 		p.Sections = append(linkSections(r.Link), p.Sections...)
 	}
 	return p
 }
 
 // overTimeOf are the plots of a timeline.
-func overTimeOf(t *trace.Timeline, title, waiting, unit string) []Plot {
+func overTimeOf(t *trace.Timeline, title, waiting, unit string) []plot {
 	if t == nil {
 		return nil
 	}
-	s := Stack{Title: title, Unit: "octets", SlotS: t.SlotS, PerS: true}
+	s := stackPlot{Title: title, Unit: "octets", SlotS: t.SlotS, PerS: true}
 	for _, series := range t.Series {
 		values := make([]float64, len(series.Octets))
 		for i, n := range series.Octets {
 			values[i] = float64(n)
 		}
-		s.Series = append(s.Series, Series{series.Name, values})
+		s.Series = append(s.Series, plotSeries{series.Name, values})
 	}
-	w := Steps{Title: waiting, Unit: unit, SlotS: t.SlotS}
+	w := stepPlot{Title: waiting, Unit: unit, SlotS: t.SlotS}
 	for _, n := range t.Waiting {
 		w.Values = append(w.Values, float64(n))
 	}
-	return []Plot{s, w}
+	return []plot{s, w}
 }
 
-func distribution(title, what, name string, d *trace.Distribution) Plot {
-	c := Curves{Title: title, What: what}
+func distribution(title, what, name string, d *trace.Distribution) plot {
+	c := curvePlot{Title: title, What: what}
 	if d != nil {
-		c.Of = []Sample{{name, d.Sorted}}
+		c.Of = []sample{{name, d.Sorted}}
 	}
 	return c
 }
 
-func jxtaOverTime(r *trace.Report) Section {
-	s := Section{Title: "Over time", Text: []string{
+func jxtaOverTime(r *trace.Report) section {
+	s := section{Title: "Over time", Text: []string{
 		"A message counts when it is whole. TCP/IP headers are those of all packets, empty ones included; sent again are octets that the capture had before.",
 	}}
 	s.Plots = overTimeOf(r.Timeline, "Octets on the wire by kind", "Queue: sent and not acknowledged, all TCP connections", "octets")
@@ -188,12 +188,12 @@ func jxtaOverTime(r *trace.Report) Section {
 }
 
 // tenTables are tables 5.1 to 5.10 of a capture beside those published.
-func tenTables(r *trace.Report) Section {
-	s := Section{Title: "The ten tables, beside those of 2004", Text: []string{
+func tenTables(r *trace.Report) section {
+	s := section{Title: "The ten tables, beside those of 2004", Text: []string{
 		"Least, mean and most are of the ten captures of 2004 (tables 5.8 to 5.10: of the five runs). The mark at the right shows where this capture is in that range; an arrow points out of it.",
 	}}
 	for _, t := range published {
-		table := Table{Number: t.number, Caption: t.caption, Columns: publishedColumns}
+		table := tableData{Number: t.number, Caption: t.caption, Columns: publishedColumns}
 		for _, row := range t.rows {
 			var of []float64
 			for _, c := range trace.Captures2004 {
@@ -206,18 +206,18 @@ func tenTables(r *trace.Report) Section {
 		case "5.2":
 			table.Foot = "The mean of 1b is 414.43 as printed in 2004; the other nine are between 142 and 246."
 		case "5.4":
-			table.Foot = fmt.Sprintf("Handshakes in this capture: %s seen, %s failed, %s connections begun before it.", Count(r.Setups), Count(r.FailedSetups), Count(r.MidConnections))
+			table.Foot = fmt.Sprintf("Handshakes in this capture: %s seen, %s failed, %s connections begun before it.", countText(r.Setups), countText(r.FailedSetups), countText(r.MidConnections))
 		}
 		s.Tables = append(s.Tables, table)
 	}
 	s.Tables = append(s.Tables, discovery(r))
-	pipe := Table{Number: "5.9", Caption: "Pipe set-up, seconds from a foreign service's advertisement to its first data", Columns: publishedColumns}
+	pipe := tableData{Number: "5.9", Caption: "Pipe set-up, seconds from a foreign service's advertisement to its first data", Columns: publishedColumns}
 	var seconds float64
 	if r.PipeSetupS != nil {
 		seconds = *r.PipeSetupS
 	}
-	pipe.Rows = []Row{beside("first data after", 1, seconds, r.PipeSetupS != nil, trace.PipeSetups2004)}
-	payload := Table{Number: "5.10", Caption: "Payload, application octets at the edge", Columns: publishedColumns}
+	pipe.Rows = []tableRow{beside("first data after", 1, seconds, r.PipeSetupS != nil, trace.PipeSetups2004)}
+	payload := tableData{Number: "5.10", Caption: "Payload, application octets at the edge", Columns: publishedColumns}
 	for _, row := range []struct {
 		name     string
 		decimals int
@@ -235,27 +235,27 @@ func tenTables(r *trace.Report) Section {
 		payload.Rows = append(payload.Rows, beside(row.name, row.decimals, row.of(r.Application), r.Edge != "", of))
 	}
 	if r.EchoedBytes > 0 {
-		payload.Foot = fmt.Sprintf("Of those in, %s octets are the edge's own, sent back to it.", Count(r.EchoedBytes))
+		payload.Foot = fmt.Sprintf("Of those in, %s octets are the edge's own, sent back to it.", countText(r.EchoedBytes))
 	}
 	s.Tables = append(s.Tables, pipe, payload)
 	return s
 }
 
-func discovery(r *trace.Report) Table {
-	t := Table{Number: "5.8", Caption: "Discovery of services, seconds from the first packet", Columns: publishedColumns}
+func discovery(r *trace.Report) tableData {
+	t := tableData{Number: "5.8", Caption: "Discovery of services, seconds from the first packet", Columns: publishedColumns}
 	var foreign, own []float64
 	for _, d := range trace.Discoveries2004 {
 		foreign, own = append(foreign, d.MPA), append(own, d.Bergen)
 	}
 	for i, s := range r.Discovery {
 		if i == maxServices {
-			t.Foot = fmt.Sprintf("%s more are in --json.", Count(int64(len(r.Discovery)-maxServices)))
+			t.Foot = fmt.Sprintf("%s more are in --json.", countText(int64(len(r.Discovery)-maxServices)))
 			break
 		}
 		if s.Own {
-			t.Rows = append(t.Rows, beside(Clean(s.Name)+" (its own)", 1, s.S, true, own))
+			t.Rows = append(t.Rows, beside(clean(s.Name)+" (its own)", 1, s.S, true, own))
 		} else {
-			t.Rows = append(t.Rows, beside(Clean(s.Name), 1, s.S, true, foreign))
+			t.Rows = append(t.Rows, beside(clean(s.Name), 1, s.S, true, foreign))
 		}
 	}
 	if len(r.Discovery) == 0 {
@@ -265,24 +265,24 @@ func discovery(r *trace.Report) Table {
 }
 
 // octetsOf is a table of names with numbers and octets, largest first.
-func octetsOf(caption, column string, rows []trace.Row) Table {
-	t := Table{Caption: caption, Columns: []string{column, "number", "octets", "mean"}}
+func octetsOf(caption, column string, rows []trace.Row) tableData {
+	t := tableData{Caption: caption, Columns: []string{column, "number", "octets", "mean"}}
 	var number, octets int64
 	for i, row := range rows {
 		if i >= maxKinds {
 			number, octets = number+row.Count, octets+row.Octets
 			continue
 		}
-		t.Rows = append(t.Rows, Row{Name: Clean(row.Name), Cells: []string{Count(row.Count), Count(row.Octets), Number(ratio(float64(row.Octets), float64(row.Count)), 1)}})
+		t.Rows = append(t.Rows, tableRow{Name: clean(row.Name), Cells: []string{countText(row.Count), countText(row.Octets), numberText(ratio(float64(row.Octets), float64(row.Count)), 1)}})
 	}
 	if len(rows) > maxKinds {
-		t.Foot = fmt.Sprintf("%s names more: %s, %s octets. All are in --json.", Count(int64(len(rows)-maxKinds)), Count(number), Count(octets))
+		t.Foot = fmt.Sprintf("%s names more: %s, %s octets. All are in --json.", countText(int64(len(rows)-maxKinds)), countText(number), countText(octets))
 	}
 	return t
 }
 
-func messages(r *trace.Report) Section {
-	beside := Table{Caption: "Where the octets of the streams went", Columns: []string{"", "octets"}}
+func messages(r *trace.Report) section {
+	beside := tableData{Caption: "Where the octets of the streams went", Columns: []string{"", "octets"}}
 	for _, row := range []struct {
 		name   string
 		octets int64
@@ -290,61 +290,61 @@ func messages(r *trace.Report) Section {
 		{"TCP payload, each octet once", r.StreamBytes}, {"HTTP", r.HTTPBytes}, {"welcome lines", r.WelcomeBytes}, {"framing of messages", r.FramingBytes},
 		{"signatures (CBJX)", r.TrailerBytes}, {"not read", r.UnreadBytes},
 	} {
-		beside.Rows = append(beside.Rows, Row{Name: row.name, Cells: []string{Count(row.octets)}})
+		beside.Rows = append(beside.Rows, tableRow{Name: row.name, Cells: []string{countText(row.octets)}})
 	}
-	return Section{Title: "Messages", Tables: []Table{
+	return section{Title: "Messages", Tables: []tableData{
 		octetsOf("Messages by what they are for, framing included", "kind", r.Kinds), octetsOf("Elements", "element", r.Elements), beside,
 	}}
 }
 
 // allPublished are the ten captures of 2004 in full.
-func allPublished() Section {
-	t := Table{Caption: "Captures of 2004: runs 1 to 5, a ashore at the rendezvous and relay, b on board", Columns: []string{""}}
+func allPublished() section {
+	t := tableData{Caption: "Captures of 2004: runs 1 to 5, a ashore at the rendezvous and relay, b on board", Columns: []string{""}}
 	for _, c := range trace.Captures2004 {
 		t.Columns = append(t.Columns, c.Name)
 	}
 	for _, group := range published {
 		for _, row := range group.rows {
-			line := Row{Name: group.number + " " + row.name}
+			line := tableRow{Name: group.number + " " + row.name}
 			for _, c := range trace.Captures2004 {
 				line.Cells = append(line.Cells, value(row.of(c.Figures), row.decimals))
 			}
 			t.Rows = append(t.Rows, line)
 		}
 	}
-	u := Table{Caption: "Runs of 2004 on board", Columns: []string{"", "1", "2", "3", "4", "5"}}
-	rows := []Row{{Name: "5.8 discovery of MPA, s"}, {Name: "5.8 discovery of Bergen, s"}, {Name: "5.9 pipe set-up, s"}, {Name: "5.10 application octets in"}, {Name: "5.10 out"}}
+	u := tableData{Caption: "Runs of 2004 on board", Columns: []string{"", "1", "2", "3", "4", "5"}}
+	rows := []tableRow{{Name: "5.8 discovery of MPA, s"}, {Name: "5.8 discovery of Bergen, s"}, {Name: "5.9 pipe set-up, s"}, {Name: "5.10 application octets in"}, {Name: "5.10 out"}}
 	for i, d := range trace.Discoveries2004 {
 		a := trace.Payloads2004[i]
 		for k, v := range []float64{d.MPA, d.Bergen, trace.PipeSetups2004[i], float64(a.In), float64(a.Out)} {
-			rows[k].Cells = append(rows[k].Cells, Count(int64(v)))
+			rows[k].Cells = append(rows[k].Cells, countText(int64(v)))
 		}
 	}
 	u.Rows = rows
-	return Section{Title: "What was published in 2004", Tables: []Table{t, u}}
+	return section{Title: "What was published in 2004", Tables: []tableData{t, u}}
 }
 
 // linkSections are about datagrams of gateways.
-func linkSections(l *trace.LinkReport) []Section {
-	s := Section{Title: "Between gateways, over time"}
+func linkSections(l *trace.LinkReport) []section {
+	s := section{Title: "Between gateways, over time"}
 	s.Plots = overTimeOf(l.Timeline, "Octets on the link by account of the airtime ledger", "Queue: messages under custody without a receipt", "messages")
 	s.Plots = append(s.Plots, distribution("Latency: from a message's first datagram to its receipt", "messages", "until the receipt", l.ReceiptS))
-	ledger := Table{Caption: "Airtime ledger, IP octets", Columns: []string{"from", "to", "account", "octets"}}
+	ledger := tableData{Caption: "Airtime ledger, IP octets", Columns: []string{"from", "to", "account", "octets"}}
 	for i, row := range l.Ledger {
 		if i == maxKinds {
-			ledger.Foot = fmt.Sprintf("%s accounts more are in --json.", Count(int64(len(l.Ledger)-maxKinds)))
+			ledger.Foot = fmt.Sprintf("%s accounts more are in --json.", countText(int64(len(l.Ledger)-maxKinds)))
 			break
 		}
-		ledger.Rows = append(ledger.Rows, Row{Name: row.From, Cells: []string{row.To, row.Kind, Count(row.Octets)}})
+		ledger.Rows = append(ledger.Rows, tableRow{Name: row.From, Cells: []string{row.To, row.Kind, countText(row.Octets)}})
 	}
-	custody := Table{Caption: "Custody", Columns: []string{"", ""}, Rows: []Row{
-		{Name: "messages", Cells: []string{Count(l.Messages)}}, {Name: "frames of a message that was there before", Cells: []string{Count(l.Repeats)}},
-		{Name: "messages with their receipt", Cells: []string{Count(l.Receipted)}}, {Name: "NORM objects put together", Cells: []string{Count(l.Objects)}},
-		{Name: "messages that could not be read", Cells: []string{Count(l.Unread)}},
+	custody := tableData{Caption: "Custody", Columns: []string{"", ""}, Rows: []tableRow{
+		{Name: "messages", Cells: []string{countText(l.Messages)}}, {Name: "frames of a message that was there before", Cells: []string{countText(l.Repeats)}},
+		{Name: "messages with their receipt", Cells: []string{countText(l.Receipted)}}, {Name: "NORM objects put together", Cells: []string{countText(l.Objects)}},
+		{Name: "messages that could not be read", Cells: []string{countText(l.Unread)}},
 	}}
-	tables := []Table{ledger, octetsOf("Frames", "frame", l.Frames), octetsOf("Messages under custody, expanded", "what they hold", l.Envelopes), custody}
+	tables := []tableData{ledger, octetsOf("Frames", "frame", l.Frames), octetsOf("Messages under custody, expanded", "what they hold", l.Envelopes), custody}
 	if len(l.Unopened) > 0 {
 		tables = append(tables, octetsOf("Datagrams that stayed closed", "why", l.Unopened))
 	}
-	return []Section{s, {Title: "Between gateways, in figures", Tables: tables}}
+	return []section{s, {Title: "Between gateways, in figures", Tables: tables}}
 }

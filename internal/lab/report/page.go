@@ -9,66 +9,66 @@ import (
 	"unicode"
 )
 
-// Tone says how a verdict is meant.
-type Tone string
+// tone says how a verdict is meant.
+type tone string
 
 // The tones.
 const (
-	Plain Tone = "plain"
-	Good  Tone = "good"
-	Warn  Tone = "warn"
-	Bad   Tone = "bad"
+	tonePlain tone = "plain"
+	toneGood  tone = "good"
+	toneWarn  tone = "warn"
+	toneBad   tone = "bad"
 )
 
 // Page is a report from top to bottom.
 type Page struct {
 	Title    string
 	Subtitle string
-	Tone     Tone
+	Tone     tone
 	Verdict  string // the first line; empty: there is nothing to judge
-	Facts    []Fact // the few numbers that matter
+	Facts    []fact // the few numbers that matter
 	Notes    []string
-	Sections []Section
+	Sections []section
 	Foot     []string
 }
 
-// Fact is a number with what it is.
-type Fact struct{ Label, Value, Note string }
+// fact is a number with what it is.
+type fact struct{ Label, Value, Note string }
 
-// Section is tables and plots under one heading.
-type Section struct {
+// section is tables and plots under one heading.
+type section struct {
 	Title  string
 	Text   []string
-	Tables []Table
-	Plots  []Plot
+	Tables []tableData
+	Plots  []plot
 }
 
-// Table is a caption over rows. The first column names the row.
-type Table struct {
+// tableData is a caption over rows. The first column names the row.
+type tableData struct {
 	Number  string // as in "5.1"; empty: none
 	Caption string
 	Columns []string
-	Rows    []Row
+	Rows    []tableRow
 	Foot    string
 }
 
-// Row is one line of a table.
-type Row struct {
+// tableRow is one line of a table.
+type tableRow struct {
 	Name   string
 	Cells  []string
-	Within *Within // where the first cell is among others; nil: not said
+	Within *within // where the first cell is among others; nil: not said
 }
 
-// Within places a value in the range of others.
-type Within struct{ Value, Least, Mean, Most float64 }
+// within places a value in the range of others.
+type within struct{ Value, Least, Mean, Most float64 }
 
-// Plot is something that can be drawn.
-type Plot interface{ draw() drawing }
+// plot is something that can be drawn.
+type plot interface{ draw() drawing }
 
 const maxText = 160 // octets of a name
 
-// Clean makes what came from a network fit to be shown: no control or direction characters, no more than maxText octets.
-func Clean(s string) string {
+// clean makes what came from a network fit to be shown: no control or direction characters, no more than maxText octets.
+func clean(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp) || r == unicode.ReplacementChar {
 			return '?'
@@ -89,9 +89,9 @@ var style string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"style": func() template.CSS { return template.CSS(style) }, // ours, without a value from outside
-	"draw":  func(p Plot) drawing { return p.draw() },
+	"draw":  func(p plot) drawing { return p.draw() },
 	"spot":  spotOf,
-	"ranks": func(rows []Row) bool {
+	"ranks": func(rows []tableRow) bool {
 		for _, r := range rows {
 			if r.Within != nil {
 				return true
@@ -113,7 +113,7 @@ func (p Page) HTML(w io.Writer) error {
 }
 
 // words says whether a column holds text: by its first cell.
-func words(t Table, column int) bool {
+func words(t tableData, column int) bool {
 	return column > 0 && len(t.Rows) > 0 && column <= len(t.Rows[0].Cells) && !numeric(t.Rows[0].Cells[column-1])
 }
 
@@ -123,8 +123,8 @@ func numeric(s string) bool {
 	return s == "" || s[0] >= '0' && s[0] <= '9'
 }
 
-// Count writes a whole number with commas between thousands.
-func Count(n int64) string {
+// countText writes a whole number with commas between thousands.
+func countText(n int64) string {
 	s := fmt.Sprint(n)
 	digits := strings.TrimPrefix(s, "-")
 	var b strings.Builder
@@ -138,8 +138,8 @@ func Count(n int64) string {
 	return b.String()
 }
 
-// Number writes a value with as many decimals as its size deserves, at most most.
-func Number(v float64, most int) string {
+// numberText writes a value with as many decimals as its size deserves, at most most.
+func numberText(v float64, most int) string {
 	decimals := most
 	for limit := 10.0; decimals > 0 && (v >= limit || v <= -limit); limit *= 10 {
 		decimals--
@@ -151,20 +151,20 @@ func Number(v float64, most int) string {
 		return whole
 	}
 	if fraction != "" {
-		return Count(n) + "." + fraction
+		return countText(n) + "." + fraction
 	}
-	return Count(n)
+	return countText(n)
 }
 
-// Seconds writes a time as a person says it.
-func Seconds(s float64) string {
+// secondsText writes a time as a person says it.
+func secondsText(s float64) string {
 	switch {
 	case s < 0:
-		return "-" + Seconds(-s)
+		return "-" + secondsText(-s)
 	case s < 0.9995:
 		return fmt.Sprintf("%.0f ms", s*1000)
 	case s < 119.5:
-		return Number(s, 2) + " s"
+		return numberText(s, 2) + " s"
 	case s < 2*3600:
 		return fmt.Sprintf("%d min %02d s", int(s+0.5)/60, int(s+0.5)%60)
 	}

@@ -138,7 +138,7 @@ func TestInBrowser(t *testing.T) {
 		t.Errorf("%d plots and %d tables, want 3 and 18", len(s.Plots), s.Tables)
 	}
 	for i := range 10 { // the ten tables in their order
-		if want := "5." + Count(int64(i+1)); !strings.HasPrefix(s.Captions[i], want) || s.Captions[i][len(want)] < 'A' {
+		if want := "5." + countText(int64(i+1)); !strings.HasPrefix(s.Captions[i], want) || s.Captions[i][len(want)] < 'A' {
 			t.Errorf("table %d is %q", i+1, s.Captions[i])
 		}
 	}
@@ -219,22 +219,22 @@ func TestText(t *testing.T) {
 
 func TestClean(t *testing.T) {
 	for _, s := range evil {
-		got := Clean(s)
+		got := clean(s)
 		if len(got) > maxText || strings.ContainsAny(got, "\x00\x1b\n\u202e\ufffd") {
 			t.Errorf("%q becomes %q", s, got)
 		}
 	}
-	if got := Clean("Bergen æøå 航跡"); got != "Bergen æøå 航跡" {
+	if got := clean("Bergen æøå 航跡"); got != "Bergen æøå 航跡" {
 		t.Errorf("%q", got)
 	}
 }
 
 func TestNumbers(t *testing.T) {
 	for _, tt := range []struct{ got, want string }{
-		{Count(0), "0"}, {Count(999), "999"}, {Count(-1234567), "-1,234,567"}, {Count(math.MinInt64), "-9,223,372,036,854,775,808"},
-		{Number(1234.56, 2), "1,235"}, {Number(12.345, 2), "12.3"}, {Number(0.05, 2), "0.05"}, {Number(-0.5, 1), "-0.5"}, {Number(99.999, 1), "100"},
+		{countText(0), "0"}, {countText(999), "999"}, {countText(-1234567), "-1,234,567"}, {countText(math.MinInt64), "-9,223,372,036,854,775,808"},
+		{numberText(1234.56, 2), "1,235"}, {numberText(12.345, 2), "12.3"}, {numberText(0.05, 2), "0.05"}, {numberText(-0.5, 1), "-0.5"}, {numberText(99.999, 1), "100"},
 		{short(0), "0"}, {short(0.05), "0.05"}, {short(20000), "20,000"}, {short(2.5), "2.5"},
-		{Seconds(0.0421), "42 ms"}, {Seconds(1.5), "1.50 s"}, {Seconds(119.7), "2 min 00 s"}, {Seconds(7260), "2 h 01 min"}, {Seconds(-3), "-3.00 s"},
+		{secondsText(0.0421), "42 ms"}, {secondsText(1.5), "1.50 s"}, {secondsText(119.7), "2 min 00 s"}, {secondsText(7260), "2 h 01 min"}, {secondsText(-3), "-3.00 s"},
 		{value(1186.2, 3), "1,186.200"}, {value(0.9, 2), "0.90"}, {value(12.6, -1), "13"},
 	} {
 		if tt.got != tt.want {
@@ -255,16 +255,16 @@ func TestPlotsOfAnything(t *testing.T) {
 			return list
 		}
 		slot := odd[random.IntN(len(odd))]
-		stack := Stack{Title: "a", Unit: "octets", SlotS: slot, PerS: seed%2 == 0, Limit: odd[random.IntN(len(odd))], Label: "b"}
+		stack := stackPlot{Title: "a", Unit: "octets", SlotS: slot, PerS: seed%2 == 0, Limit: odd[random.IntN(len(odd))], Label: "b"}
 		for range random.IntN(12) {
-			stack.Series = append(stack.Series, Series{"s", values()})
+			stack.Series = append(stack.Series, plotSeries{"s", values()})
 		}
 		times := values()
 		slices.Sort(times)
-		for _, p := range []Plot{stack, Steps{Title: "q", SlotS: slot, Values: values()}, Curves{Title: "l", Of: []Sample{{"x", times}}, LimitS: slot}} {
+		for _, p := range []plot{stack, stepPlot{Title: "q", SlotS: slot, Values: values()}, curvePlot{Title: "l", Of: []sample{{"x", times}}, LimitS: slot}} {
 			d := p.draw()
 			var b bytes.Buffer
-			if err := (Page{Sections: []Section{{Plots: []Plot{p}}}}).HTML(&b); err != nil {
+			if err := (Page{Sections: []section{{Plots: []plot{p}}}}).HTML(&b); err != nil {
 				t.Fatal(err)
 			}
 			if d.Empty != "" {

@@ -29,7 +29,7 @@ type drawing struct {
 	Dots          []dot
 	Texts         []text
 	Legend        []key
-	Table         Table
+	Table         tableData
 }
 
 type line struct {
@@ -41,25 +41,25 @@ type dot struct{ Class, X, Y string }
 type text struct{ Class, X, Y, Anchor, Turn, Text string }
 type key struct{ Class, Text string }
 
-// Series is one kind over time: a value for every slot.
-type Series struct {
+// plotSeries is one kind over time: a value for every slot.
+type plotSeries struct {
 	Name   string
 	Values []float64
 }
 
-// Stack is values over time, stacked. Slots are equal and begin at 0.
-type Stack struct {
+// stackPlot is values over time, stacked. Slots are equal and begin at 0.
+type stackPlot struct {
 	Title  string
 	Unit   string  // of the values, "octets"
 	SlotS  float64 // s
-	Series []Series
+	Series []plotSeries
 	PerS   bool    // the axis shows values per second
 	Limit  float64 // of the axis' unit: a line, such as what the link carries; 0: none
 	Label  string  // of the limit
 }
 
-// Steps is one count over time: how much is waiting. It is drawn from slot to slot.
-type Steps struct {
+// stepPlot is one count over time: how much is waiting. It is drawn from slot to slot.
+type stepPlot struct {
 	Title, Unit string
 	SlotS       float64
 	Values      []float64
@@ -67,17 +67,17 @@ type Steps struct {
 	Label       string
 }
 
-// Curves are distributions: how many of all are at most so long.
-type Curves struct {
+// curvePlot are distributions: how many of all are at most so long.
+type curvePlot struct {
 	Title  string
 	What   string // what the times are of, in the plural: "messages"
-	Of     []Sample
+	Of     []sample
 	LimitS float64 // a deadline, s; 0: none
 	Label  string
 }
 
-// Sample is times in seconds, in ascending order.
-type Sample struct {
+// sample is times in seconds, in ascending order.
+type sample struct {
 	Name   string
 	Sorted []float64
 }
@@ -224,7 +224,7 @@ func ticks(most float64) func(float64) string {
 
 // short writes a tick: no zeros behind the point.
 func short(v float64) string {
-	s := Number(v, 6)
+	s := numberText(v, 6)
 	if strings.Contains(s, ".") {
 		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
 	}
@@ -240,19 +240,19 @@ func sane(v float64) float64 {
 }
 
 // rest folds all series but the largest into one, so that there is a colour for each.
-func rest(series []Series, slots int) []Series {
-	sums := func(s Series) (n float64) {
+func rest(series []plotSeries, slots int) []plotSeries {
+	sums := func(s plotSeries) (n float64) {
 		for _, v := range s.Values {
 			n += sane(v)
 		}
 		return n
 	}
 	list := slices.Clone(series)
-	slices.SortStableFunc(list, func(a, b Series) int { return cmp.Compare(sums(b), sums(a)) })
+	slices.SortStableFunc(list, func(a, b plotSeries) int { return cmp.Compare(sums(b), sums(a)) })
 	if len(list) <= colours {
 		return list
 	}
-	others := Series{fmt.Sprintf("%d others", len(list)-colours+1), make([]float64, slots)}
+	others := plotSeries{fmt.Sprintf("%d others", len(list)-colours+1), make([]float64, slots)}
 	for _, s := range list[colours-1:] {
 		for i := range min(slots, len(s.Values)) {
 			others.Values[i] += sane(s.Values[i])
@@ -261,7 +261,7 @@ func rest(series []Series, slots int) []Series {
 	return append(list[:colours-1:colours-1], others)
 }
 
-func (p Stack) draw() drawing {
+func (p stackPlot) draw() drawing {
 	slots := 0
 	for _, s := range p.Series {
 		slots = max(slots, min(len(s.Values), maxBars))
@@ -310,37 +310,37 @@ func (p Stack) draw() drawing {
 		}
 		class := fmt.Sprintf("f%d", i)
 		d.Paths = append(d.Paths, path{class, b.String() + "Z"})
-		d.Legend = append(d.Legend, key{class, fmt.Sprintf("%s: %s %s, %.1f %%", Clean(series[i].Name), Number(totals[i], 0), p.Unit, 100*totals[i]/sum)})
+		d.Legend = append(d.Legend, key{class, fmt.Sprintf("%s: %s %s, %.1f %%", clean(series[i].Name), numberText(totals[i], 0), p.Unit, 100*totals[i]/sum)})
 	}
 	d.limit(y, p.Limit, p.Label)
-	d.Desc = fmt.Sprintf("Stacked over %s in steps of %s: %s %s in all, at most %s %s. Largest: %s.", Seconds(float64(slots)*p.SlotS), Seconds(p.SlotS),
-		Number(sum, 0), p.Unit, Number(most, 1), unit, Clean(series[0].Name))
+	d.Desc = fmt.Sprintf("Stacked over %s in steps of %s: %s %s in all, at most %s %s. Largest: %s.", secondsText(float64(slots)*p.SlotS), secondsText(p.SlotS),
+		numberText(sum, 0), p.Unit, numberText(most, 1), unit, clean(series[0].Name))
 	d.Table = overTime(p.Title, p.Unit, p.SlotS, slots, series, func(a, b float64) float64 { return a + b })
 	return d
 }
 
 // overTime is a table of series in a few rows; join makes one value of two slots.
-func overTime(title, unit string, slotS float64, slots int, series []Series, join func(a, b float64) float64) Table {
-	t := Table{Caption: title + ", " + unit, Columns: []string{"from"}}
+func overTime(title, unit string, slotS float64, slots int, series []plotSeries, join func(a, b float64) float64) tableData {
+	t := tableData{Caption: title + ", " + unit, Columns: []string{"from"}}
 	for _, s := range series {
-		t.Columns = append(t.Columns, Clean(s.Name))
+		t.Columns = append(t.Columns, clean(s.Name))
 	}
 	each := (slots + tableRows - 1) / tableRows
 	for from := 0; from < slots; from += each {
-		row := Row{Name: Seconds(float64(from) * slotS)}
+		row := tableRow{Name: secondsText(float64(from) * slotS)}
 		for _, s := range series {
 			v := 0.0
 			for i := from; i < min(from+each, slots, len(s.Values)); i++ {
 				v = join(v, sane(s.Values[i]))
 			}
-			row.Cells = append(row.Cells, Number(v, 0))
+			row.Cells = append(row.Cells, numberText(v, 0))
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
-func (p Steps) draw() drawing {
+func (p stepPlot) draw() drawing {
 	d := drawing{Title: p.Title, Empty: "Nothing was waiting."}
 	slots := min(len(p.Values), maxBars)
 	p.SlotS, p.Limit = sane(p.SlotS), sane(p.Limit)
@@ -367,16 +367,16 @@ func (p Steps) draw() drawing {
 	d.Paths = append(d.Paths, path{"f0", b.String() + "V" + at(y.y(0)) + "Z"})
 	d.limit(y, p.Limit, p.Label)
 	when := slices.Index(values, most)
-	d.Desc = fmt.Sprintf("At most %s %s, first after %s; %s at the end, after %s.", Number(most, 0), p.Unit, Seconds(float64(when)*p.SlotS),
-		Number(values[slots-1], 0), Seconds(float64(slots)*p.SlotS))
-	d.Table = overTime(p.Title, p.Unit, p.SlotS, slots, []Series{{"most", values}}, math.Max)
+	d.Desc = fmt.Sprintf("At most %s %s, first after %s; %s at the end, after %s.", numberText(most, 0), p.Unit, secondsText(float64(when)*p.SlotS),
+		numberText(values[slots-1], 0), secondsText(float64(slots)*p.SlotS))
+	d.Table = overTime(p.Title, p.Unit, p.SlotS, slots, []plotSeries{{"most", values}}, math.Max)
 	return d
 }
 
-func (p Curves) draw() drawing {
+func (p curvePlot) draw() drawing {
 	d := drawing{Title: p.Title, Empty: "There were none."}
 	least, most := math.Inf(1), 0.0
-	var shown []Sample
+	var shown []sample
 	for _, s := range p.Of {
 		if len(s.Sorted) == 0 || len(shown) == curves {
 			continue
@@ -401,7 +401,7 @@ func (p Curves) draw() drawing {
 	}
 	y := scale{max: 100, ticks: []float64{0, 25, 50, 75, 100}}
 	d.axes(x, y, ticks(x.max), short, "at most so many seconds", p.What+", %")
-	d.Table = Table{Caption: p.Title, Columns: []string{p.What, "number", "least, s", "median, s", "95 %, s", "most, s"}}
+	d.Table = tableData{Caption: p.Title, Columns: []string{p.What, "number", "least, s", "median, s", "95 %, s", "most, s"}}
 	var said []string
 	for i, s := range shown {
 		n := len(s.Sorted)
@@ -414,15 +414,15 @@ func (p Curves) draw() drawing {
 		b.WriteString("H" + at(width-right))
 		class := fmt.Sprintf("l%d", i)
 		d.Paths = append(d.Paths, path{class, b.String()})
-		cells := []string{Count(int64(n)), Number(s.Sorted[0], 3)}
+		cells := []string{countText(int64(n)), numberText(s.Sorted[0], 3)}
 		for _, q := range []float64{0.5, 0.95} {
 			v := s.Sorted[max(0, int(math.Ceil(q*float64(n)))-1)]
 			d.Dots = append(d.Dots, dot{fmt.Sprintf("f%d", i), at(x.x(max(v, x.min))), at(y.y(100 * q))})
-			cells = append(cells, Number(v, 3))
+			cells = append(cells, numberText(v, 3))
 		}
-		cells = append(cells, Number(s.Sorted[n-1], 3))
-		d.Table.Rows = append(d.Table.Rows, Row{Name: Clean(s.Name), Cells: cells})
-		said = append(said, fmt.Sprintf("%s: median %s s, 95 %% within %s s, most %s s", Clean(s.Name), cells[2], cells[3], cells[4]))
+		cells = append(cells, numberText(s.Sorted[n-1], 3))
+		d.Table.Rows = append(d.Table.Rows, tableRow{Name: clean(s.Name), Cells: cells})
+		said = append(said, fmt.Sprintf("%s: median %s s, 95 %% within %s s, most %s s", clean(s.Name), cells[2], cells[3], cells[4]))
 		d.Legend = append(d.Legend, key{fmt.Sprintf("f%d", i), said[i]})
 	}
 	if p.LimitS > 0 && p.LimitS >= x.min && p.LimitS <= x.max {
@@ -440,7 +440,7 @@ type spot struct {
 	Arrow   string // the value is outside: a path that points to where
 }
 
-func spotOf(w *Within) spot {
+func spotOf(w *within) spot {
 	const from, to = 12.0, 100.0
 	place := func(v float64) float64 {
 		if w.Most <= w.Least {

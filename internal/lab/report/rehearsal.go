@@ -13,53 +13,53 @@ const maxLate = 10 // messages that are named
 // Rehearsal is the page that a duty officer reads: the verdict, what it costs, why, and what would help.
 func Rehearsal(r *forecast.Rehearsal) Page {
 	p := Page{
-		Title:    "Rehearsal: " + Clean(r.Source) + " on " + r.Profile,
+		Title:    "Rehearsal: " + clean(r.Source) + " on " + r.Profile,
 		Subtitle: fmt.Sprintf("%s. %s of trace, played %d times with other losses; what is said first holds in the worst play.", r.Summary, forecast.Duration(r.TraceS), r.Plays),
-		Verdict:  Clean(r.Line),
-		Tone:     map[string]Tone{forecast.Go: Good, forecast.Late: Warn, forecast.No: Bad}[r.Verdict],
+		Verdict:  clean(r.Line),
+		Tone:     map[string]tone{forecast.Go: toneGood, forecast.Late: toneWarn, forecast.No: toneBad}[r.Verdict],
 		Foot: []string{
 			"Typical is the median of the plays, worst the largest of them. Octets are IP octets. A credit is one started 50 octets of a datagram without its IP and UDP headers, one SBD message each.",
 			"A call on demand begins with the first octet and is ended after 30 s of silence; setting it up is not counted. The plays are in virtual time over an emulated link: docs/replay.md says how far that was right.",
 		},
 	}
 	c := r.Cost
-	p.Facts = []Fact{
+	p.Facts = []fact{
 		{"In time", fmt.Sprintf("%.0f of %d", r.OnTime.Worst, r.Messages), "within " + forecast.Duration(r.DeadlineS)},
 		{"Slowest", forecast.Duration(r.MaxS.Worst), "median " + forecast.Duration(r.MedianS.Typical) + ", 95 % within " + forecast.Duration(r.P95S.Worst)},
-		{"On the air", Number(c.AirMinutesUp.Worst+c.AirMinutesDown.Worst, 2) + " min", Number(c.AirMinutesUp.Worst, 2) + " to shore, " + Number(c.AirMinutesDown.Worst, 2) + " to the ship"},
-		{"Octets", Count(int64(c.Octets.Worst)), Count(int64(c.Datagrams.Worst)) + " datagrams"},
-		{"Iridium SBD", Count(int64(c.Credits.Worst)) + " credits", "of 50 octets"},
-		{"A call", Count(int64(c.HeldMinutes.Worst)) + " min", fmt.Sprintf("held throughout; on demand %.0f calls, %.0f min", c.Calls.Worst, c.CallMinutes.Worst)},
+		{"On the air", numberText(c.AirMinutesUp.Worst+c.AirMinutesDown.Worst, 2) + " min", numberText(c.AirMinutesUp.Worst, 2) + " to shore, " + numberText(c.AirMinutesDown.Worst, 2) + " to the ship"},
+		{"Octets", countText(int64(c.Octets.Worst)), countText(int64(c.Datagrams.Worst)) + " datagrams"},
+		{"Iridium SBD", countText(int64(c.Credits.Worst)) + " credits", "of 50 octets"},
+		{"A call", countText(int64(c.HeldMinutes.Worst)) + " min", fmt.Sprintf("held throughout; on demand %.0f calls, %.0f min", c.Calls.Worst, c.CallMinutes.Worst)},
 	}
 	for _, m := range c.Money {
-		p.Facts = append(p.Facts, Fact{"Cost, " + m.For, Clean(fmt.Sprintf("%.2f %s", m.Amount, m.Currency)), ""})
+		p.Facts = append(p.Facts, fact{"Cost, " + m.For, clean(fmt.Sprintf("%.2f %s", m.Amount, m.Currency)), ""})
 	}
 	for _, problem := range r.Cuts {
-		p.Notes = append(p.Notes, Clean(problem))
+		p.Notes = append(p.Notes, clean(problem))
 	}
 	for _, n := range r.Notes {
-		p.Notes = append(p.Notes, "not in the trace: "+Clean(n))
+		p.Notes = append(p.Notes, "not in the trace: "+clean(n))
 	}
 	if len(r.Reasons) > 0 {
-		p.Sections = append(p.Sections, Section{Title: "Why", Text: r.Reasons})
+		p.Sections = append(p.Sections, section{Title: "Why", Text: r.Reasons})
 	}
 	if len(r.WaysOut) > 0 {
-		p.Sections = append(p.Sections, Section{Title: "What would help", Text: r.WaysOut})
+		p.Sections = append(p.Sections, section{Title: "What would help", Text: r.WaysOut})
 	}
 	if len(r.Missed) > 0 {
 		p.Sections = append(p.Sections, missedSection(r))
 	}
-	p.Sections = append(p.Sections, Section{Title: "Figures", Tables: []Table{spreads(r)}})
+	p.Sections = append(p.Sections, section{Title: "Figures", Tables: []tableData{spreads(r)}})
 	if len(r.Others) > 0 {
-		t := Table{Caption: "The same trace on other links, played once", Columns: []string{"link", "verdict", "slowest", "octets", ""}}
+		t := tableData{Caption: "The same trace on other links, played once", Columns: []string{"link", "verdict", "slowest", "octets", ""}}
 		for _, o := range r.Others {
-			t.Rows = append(t.Rows, Row{Name: o.Profile, Cells: []string{o.Verdict, forecast.Duration(o.WorstS), Count(o.Octets), o.Summary}})
+			t.Rows = append(t.Rows, tableRow{Name: o.Profile, Cells: []string{o.Verdict, forecast.Duration(o.WorstS), countText(o.Octets), o.Summary}})
 		}
-		p.Sections = append(p.Sections, Section{Title: "Other links", Tables: []Table{t}})
+		p.Sections = append(p.Sections, section{Title: "Other links", Tables: []tableData{t}})
 	}
-	plots := Section{Title: "The worst play over time", Plots: replayPlots(r.Worst)}
+	plots := section{Title: "The worst play over time", Plots: replayPlots(r.Worst)}
 	for i := range plots.Plots {
-		if c, ok := plots.Plots[i].(Curves); ok {
+		if c, ok := plots.Plots[i].(curvePlot); ok {
 			c.LimitS, c.Label = r.DeadlineS, "deadline"
 			plots.Plots[i] = c
 		}
@@ -68,8 +68,8 @@ func Rehearsal(r *forecast.Rehearsal) Page {
 	return p
 }
 
-func missedSection(r *forecast.Rehearsal) Section {
-	t := Table{Caption: "Messages that miss their deadline in the worst play, the first ones", Columns: []string{"sent after", "octets", "takes", "from", "to", "because"}}
+func missedSection(r *forecast.Rehearsal) section {
+	t := tableData{Caption: "Messages that miss their deadline in the worst play, the first ones", Columns: []string{"sent after", "octets", "takes", "from", "to", "because"}}
 	for _, m := range r.Missed[:min(len(r.Missed), maxLate)] {
 		takes, why := "never arrives", "lost, or waited to speak"
 		if m.ArrivedS != nil {
@@ -78,21 +78,21 @@ func missedSection(r *forecast.Rehearsal) Section {
 		if m.Busy {
 			why = "the link was busy"
 		}
-		t.Rows = append(t.Rows, Row{Name: forecast.Duration(m.SentS), Cells: []string{Count(int64(m.Octets)), takes, Clean(m.From), Clean(m.To), why}})
+		t.Rows = append(t.Rows, tableRow{Name: forecast.Duration(m.SentS), Cells: []string{countText(int64(m.Octets)), takes, clean(m.From), clean(m.To), why}})
 	}
 	if more := int(r.Expired.Worst) - len(t.Rows); more > 0 {
-		t.Foot = fmt.Sprintf("%s more are in --json.", Count(int64(more)))
+		t.Foot = fmt.Sprintf("%s more are in --json.", countText(int64(more)))
 	}
-	return Section{Title: "What is late", Tables: []Table{t}}
+	return section{Title: "What is late", Tables: []tableData{t}}
 }
 
-func spreads(r *forecast.Rehearsal) Table {
-	t := Table{Columns: []string{"", "typical", "worst"}}
+func spreads(r *forecast.Rehearsal) tableData {
+	t := tableData{Columns: []string{"", "typical", "worst"}}
 	row := func(name string, s forecast.Spread, show func(float64) string) {
-		t.Rows = append(t.Rows, Row{Name: name, Cells: []string{show(s.Typical), show(s.Worst)}})
+		t.Rows = append(t.Rows, tableRow{Name: name, Cells: []string{show(s.Typical), show(s.Worst)}})
 	}
-	whole := func(v float64) string { return Count(int64(math.Round(v))) }
-	two := func(v float64) string { return Number(v, 2) }
+	whole := func(v float64) string { return countText(int64(math.Round(v))) }
+	two := func(v float64) string { return numberText(v, 2) }
 	row("messages in time", r.OnTime, whole)
 	row("late or never", r.Expired, whole)
 	row("never", r.Never, whole)
@@ -111,8 +111,8 @@ func spreads(r *forecast.Rehearsal) Table {
 	row("calls on demand", c.Calls, whole)
 	row("calls on demand, min", c.CallMinutes, whole)
 	waiting := func(when string, q replay.UpDown[forecast.Waiting]) {
-		t.Rows = append(t.Rows, Row{Name: "messages waiting " + when, Cells: []string{"", Count(int64(q.Up.Messages + q.Down.Messages))}},
-			Row{Name: "their octets", Cells: []string{"", Count(q.Up.Octets + q.Down.Octets)}})
+		t.Rows = append(t.Rows, tableRow{Name: "messages waiting " + when, Cells: []string{"", countText(int64(q.Up.Messages + q.Down.Messages))}},
+			tableRow{Name: "their octets", Cells: []string{"", countText(q.Up.Octets + q.Down.Octets)}})
 	}
 	waiting("when the trace ends", r.WaitingAtEnd)
 	waiting("after all", r.WaitingAfter)
@@ -120,13 +120,13 @@ func spreads(r *forecast.Rehearsal) Table {
 }
 
 // replayPlots are octets, queue and latency of a play.
-func replayPlots(res *replay.Result) []Plot {
+func replayPlots(res *replay.Result) []plot {
 	if res == nil {
 		return nil
 	}
 	kinds := map[string][]float64{}
 	var order []string
-	waiting := Steps{Title: "Queue: messages sent and not arrived, both directions", Unit: "messages", SlotS: res.BinS}
+	waiting := stepPlot{Title: "Queue: messages sent and not arrived, both directions", Unit: "messages", SlotS: res.BinS}
 	for i, b := range res.Bins {
 		for _, m := range []map[string]int64{b.Octets.Up, b.Octets.Down} {
 			for kind, n := range m {
@@ -140,9 +140,9 @@ func replayPlots(res *replay.Result) []Plot {
 		q := forecast.WaitingAt(res, b.T+res.BinS)
 		waiting.Values = append(waiting.Values, float64(q.Up.Messages+q.Down.Messages))
 	}
-	air := Stack{Title: "Airtime: octets on the link by what they were for", Unit: "octets", SlotS: res.BinS, PerS: true}
+	air := stackPlot{Title: "Airtime: octets on the link by what they were for", Unit: "octets", SlotS: res.BinS, PerS: true}
 	for _, kind := range sorted(order) {
-		air.Series = append(air.Series, Series{kind, kinds[kind]})
+		air.Series = append(air.Series, plotSeries{kind, kinds[kind]})
 	}
 	if up, down := res.RateBps.Up, res.RateBps.Down; up > 0 && down > 0 {
 		air.Limit, air.Label = float64(min(up, down))/8, "what the slower direction takes"
@@ -155,7 +155,7 @@ func replayPlots(res *replay.Result) []Plot {
 			down = append(down, v)
 		}
 	}
-	latency := Curves{Title: "Latency: from a message's sending to its arrival", What: "messages",
-		Of: []Sample{{"to shore", sorted(up)}, {"to the ship", sorted(down)}}}
-	return []Plot{air, waiting, latency}
+	latency := curvePlot{Title: "Latency: from a message's sending to its arrival", What: "messages",
+		Of: []sample{{"to shore", sorted(up)}, {"to the ship", sorted(down)}}}
+	return []plot{air, waiting, latency}
 }

@@ -88,10 +88,10 @@ func (w *textWriter) fold(mark, text string) {
 }
 
 // table writes columns below each other, numbers to the right.
-func (w *textWriter) table(t Table) {
+func (w *textWriter) table(t tableData) {
 	rows := [][]string{t.Columns}
 	for _, r := range t.Rows {
-		rows = append(rows, append([]string{Clean(r.Name)}, r.Cells...))
+		rows = append(rows, append([]string{clean(r.Name)}, r.Cells...))
 	}
 	var widths []int
 	for _, r := range rows {

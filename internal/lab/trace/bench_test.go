@@ -21,8 +21,8 @@ func newEndless(b *testing.B, size int64, names ...string) *endless {
 	e := &endless{left: size}
 	for _, name := range names {
 		for _, p := range packets(b, load(b, name)) {
-			for p.Link == LinkEthernet { // raw IP throughout
-				p.Link, p.Data, p.Length = LinkRaw, p.Data[14:], p.Length-14
+			for p.Link == linkEthernet { // raw IP throughout
+				p.Link, p.Data, p.Length = linkRaw, p.Data[14:], p.Length-14
 			}
 			e.list = append(e.list, p)
 		}

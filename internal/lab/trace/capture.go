@@ -14,25 +14,25 @@ type LinkType uint16
 
 // Link types that are read.
 const (
-	LinkNull     LinkType = 0
-	LinkEthernet LinkType = 1
-	LinkPPP      LinkType = 9
+	linkNull     LinkType = 0
+	linkEthernet LinkType = 1
+	linkPPP      LinkType = 9
 	linkRawBSD   LinkType = 12
 	linkRawOpen  LinkType = 14
-	LinkPPPHDLC  LinkType = 50
-	LinkRaw      LinkType = 101
-	LinkLoop     LinkType = 108
-	LinkSLL      LinkType = 113
-	LinkPPPDir   LinkType = 204
-	LinkIPv4     LinkType = 228
-	LinkIPv6     LinkType = 229
-	LinkSLL2     LinkType = 276
+	linkPPPHDLC  LinkType = 50
+	linkRaw      LinkType = 101
+	linkLoop     LinkType = 108
+	linkSLL      LinkType = 113
+	linkPPPDir   LinkType = 204
+	linkIPv4     LinkType = 228
+	linkIPv6     LinkType = 229
+	linkSLL2     LinkType = 276
 )
 
 // Known says whether packets of this type can be read.
 func (l LinkType) Known() bool {
 	switch l {
-	case LinkNull, LinkEthernet, LinkPPP, linkRawBSD, linkRawOpen, LinkPPPHDLC, LinkRaw, LinkLoop, LinkSLL, LinkPPPDir, LinkIPv4, LinkIPv6, LinkSLL2:
+	case linkNull, linkEthernet, linkPPP, linkRawBSD, linkRawOpen, linkPPPHDLC, linkRaw, linkLoop, linkSLL, linkPPPDir, linkIPv4, linkIPv6, linkSLL2:
 		return true
 	}
 	return false
@@ -49,10 +49,10 @@ type Packet struct {
 
 // Why a capture cannot be read (further).
 var (
-	ErrEmpty     = errors.New("the file is empty")
-	ErrForeign   = errors.New("not a pcap or pcapng file")
-	ErrTruncated = errors.New("the file ends in the middle of a packet")
-	ErrDamaged   = errors.New("the file is damaged")
+	errEmpty     = errors.New("the file is empty")
+	errForeign   = errors.New("not a pcap or pcapng file")
+	errTruncated = errors.New("the file ends in the middle of a packet")
+	errDamaged   = errors.New("the file is damaged")
 )
 
 // CaptureError says where a capture could not be read further. Packets before it are good.
@@ -118,10 +118,10 @@ func (c *Reader) head() error {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return &CaptureError{Err: err}
 		}
-		return &CaptureError{Err: ErrEmpty}
+		return &CaptureError{Err: errEmpty}
 	}
 	if len(head) < 4 {
-		return &CaptureError{Err: ErrForeign, Detail: fmt.Sprintf("it has %d octets", len(head))}
+		return &CaptureError{Err: errForeign, Detail: fmt.Sprintf("it has %d octets", len(head))}
 	}
 	d := device{perSec: 1e6}
 	switch magic := binary.LittleEndian.Uint32(head); magic {
@@ -133,7 +133,7 @@ func (c *Reader) head() error {
 	case 0xd4c3b2a1, 0x4d3cb2a1, 0x34cdb2a1:
 		c.order = binary.BigEndian
 	default:
-		return &CaptureError{Err: ErrForeign, Detail: looksLike(head)}
+		return &CaptureError{Err: errForeign, Detail: looksLike(head)}
 	}
 	switch c.order.Uint32(head) {
 	case 0xa1b23c4d:
@@ -142,7 +142,7 @@ func (c *Reader) head() error {
 		c.extra = 8
 	}
 	if len(head) < 24 {
-		return &CaptureError{Err: ErrTruncated, Detail: "within the file's head"}
+		return &CaptureError{Err: errTruncated, Detail: "within the file's head"}
 	}
 	d.snap = c.order.Uint32(head[16:])
 	d.link = LinkType(c.order.Uint32(head[20:])) // the upper half says how long a frame check sequence is
@@ -193,7 +193,7 @@ func (c *Reader) peek(n int, end bool) ([]byte, error) {
 		c.err = io.EOF
 		return nil, io.EOF
 	}
-	return nil, c.fail(ErrTruncated, "%d of %d octets are there", len(b), n)
+	return nil, c.fail(errTruncated, "%d of %d octets are there", len(b), n)
 }
 
 // Next returns the next packet, io.EOF at the end, or a *CaptureError, which stays.
@@ -214,7 +214,7 @@ func (c *Reader) Next() (Packet, error) {
 	d := &c.devices[0]
 	sec, frac, size, wire := c.order.Uint32(h), c.order.Uint32(h[4:]), c.order.Uint32(h[8:]), c.order.Uint32(h[12:])
 	if size > maxPacket {
-		return Packet{}, c.fail(ErrDamaged, "a packet of %d octets", size)
+		return Packet{}, c.fail(errDamaged, "a packet of %d octets", size)
 	}
 	b, err := c.peek(n+int(size), false)
 	if err != nil {
@@ -257,37 +257,37 @@ func (c *Reader) nextBlock() (Packet, error) {
 			case 0x4d3c2b1a:
 				c.order = binary.BigEndian
 			default:
-				return Packet{}, c.fail(ErrDamaged, "a section without byte order")
+				return Packet{}, c.fail(errDamaged, "a section without byte order")
 			}
 			c.devices = nil
 		}
 		kind = c.order.Uint32(h)
 		size := c.order.Uint32(h[4:])
 		if size < 12 || size%4 != 0 || size > math.MaxInt32 {
-			return Packet{}, c.fail(ErrDamaged, "a block of %d octets", size)
+			return Packet{}, c.fail(errDamaged, "a block of %d octets", size)
 		}
 		switch kind {
 		case blockInterface, blockOld, blockSimple, blockEnhanced:
 		default: // names, statistics, comments
 			if size > 16<<20 {
-				return Packet{}, c.fail(ErrDamaged, "a block of %d octets", size)
+				return Packet{}, c.fail(errDamaged, "a block of %d octets", size)
 			}
 			n, err := c.b.Discard(int(size))
 			c.offset += int64(n)
 			if err != nil {
-				return Packet{}, c.fail(ErrTruncated, "%d of %d octets are there", n, size)
+				return Packet{}, c.fail(errTruncated, "%d of %d octets are there", n, size)
 			}
 			continue
 		}
 		if size > maxPacket {
-			return Packet{}, c.fail(ErrDamaged, "a block of %d octets", size)
+			return Packet{}, c.fail(errDamaged, "a block of %d octets", size)
 		}
 		b, err := c.peek(int(size), false)
 		if err != nil {
 			return Packet{}, err
 		}
 		if c.order.Uint32(b[size-4:]) != size {
-			return Packet{}, c.fail(ErrDamaged, "the two lengths of a block differ")
+			return Packet{}, c.fail(errDamaged, "the two lengths of a block differ")
 		}
 		body := b[8 : size-4]
 		if kind == blockInterface {
@@ -304,7 +304,7 @@ func (c *Reader) nextBlock() (Packet, error) {
 // device reads an interface description block.
 func (c *Reader) device(b []byte) error {
 	if len(b) < 8 || len(c.devices) >= maxInterfaces {
-		return c.fail(ErrDamaged, "an interface description of %d octets, the file's %d.", len(b), len(c.devices)+1)
+		return c.fail(errDamaged, "an interface description of %d octets, the file's %d.", len(b), len(c.devices)+1)
 	}
 	d := device{link: LinkType(c.order.Uint16(b)), snap: c.order.Uint32(b[4:]), perSec: 1e6}
 	for b = b[8:]; len(b) >= 4; {
@@ -324,7 +324,7 @@ func (c *Reader) device(b []byte) error {
 					d.perSec *= 10
 				}
 			} else {
-				return c.fail(ErrDamaged, "an interface's time resolution of %#x", b[0])
+				return c.fail(errDamaged, "an interface's time resolution of %#x", b[0])
 			}
 		case code == 14 && size >= 8: // if_tsoffset
 			d.shift = int64(c.order.Uint64(b))
@@ -342,7 +342,7 @@ func (c *Reader) blockPacket(kind uint32, b []byte, size int) (Packet, error) {
 		head = 20
 	}
 	if len(b) < head {
-		return Packet{}, c.fail(ErrDamaged, "a packet block of %d octets", size)
+		return Packet{}, c.fail(errDamaged, "a packet block of %d octets", size)
 	}
 	switch kind {
 	case blockEnhanced:
@@ -351,7 +351,7 @@ func (c *Reader) blockPacket(kind uint32, b []byte, size int) (Packet, error) {
 		index = uint32(c.order.Uint16(b))
 	}
 	if int64(index) >= int64(len(c.devices)) {
-		return Packet{}, c.fail(ErrDamaged, "a packet of interface %d, of which there are %d", index, len(c.devices))
+		return Packet{}, c.fail(errDamaged, "a packet of interface %d, of which there are %d", index, len(c.devices))
 	}
 	d := &c.devices[index]
 	if kind == blockSimple {
@@ -364,7 +364,7 @@ func (c *Reader) blockPacket(kind uint32, b []byte, size int) (Packet, error) {
 	}
 	captured, wire := c.order.Uint32(b[12:]), c.order.Uint32(b[16:])
 	if int64(captured) > int64(len(b)-20) {
-		return Packet{}, c.fail(ErrDamaged, "%d octets captured in a block of %d", captured, size)
+		return Packet{}, c.fail(errDamaged, "%d octets captured in a block of %d", captured, size)
 	}
 	units := uint64(c.order.Uint32(b[4:]))<<32 | uint64(c.order.Uint32(b[8:]))
 	sec, rest := units/d.perSec, units%d.perSec

@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Version is that of the trace files that are written and read. docs/traces.md describes it.
-const Version = 1
+// fileVersion is that of the trace files that are written and read. docs/traces.md describes it.
+const fileVersion = 1
 
 const (
 	maxLineLen = 32 << 20 // octets of a line of a trace: a message of 16 MiB in base64, and names
@@ -104,12 +104,12 @@ func (e *FileError) Unwrap() error { return e.Err }
 
 // Why a trace is not read.
 var (
-	ErrNoTrace   = errors.New("not a trace file")
-	ErrNewer     = errors.New("a trace of a newer version")
-	ErrLine      = errors.New("not a line of a trace")
-	ErrNoEnd     = errors.New("the trace has no end: it is cut off")
-	ErrTooLarge  = errors.New("the trace exceeds a limit")
-	ErrTotals    = errors.New("the totals at the end are not those of the events")
+	errNoTrace   = errors.New("not a trace file")
+	errNewer     = errors.New("a trace of a newer version")
+	errLine      = errors.New("not a line of a trace")
+	errNoEnd     = errors.New("the trace has no end: it is cut off")
+	errTooLarge  = errors.New("the trace exceeds a limit")
+	errTotals    = errors.New("the totals at the end are not those of the events")
 	errUndefined = errors.New("a label that no line before defines")
 )
 
@@ -134,22 +134,22 @@ func ReadFile(r io.Reader) (*File, error) {
 		n++
 		if n == 1 {
 			if err := json.Unmarshal(s.Bytes(), &f.Header); err != nil || f.Header.Version < 1 {
-				return fail(ErrNoTrace, `it does not begin with {"aldis_trace":`)
+				return fail(errNoTrace, `it does not begin with {"aldis_trace":`)
 			}
-			if f.Header.Version > Version {
-				return fail(ErrNewer, fmt.Sprintf("%d; this gateway reads %d", f.Header.Version, Version))
+			if f.Header.Version > fileVersion {
+				return fail(errNewer, fmt.Sprintf("%d; this gateway reads %d", f.Header.Version, fileVersion))
 			}
 			continue
 		}
 		if ended {
-			return fail(ErrLine, "something follows the end")
+			return fail(errLine, "something follows the end")
 		}
 		var l Line
 		if err := json.Unmarshal(s.Bytes(), &l); err != nil {
-			return fail(ErrLine, err.Error())
+			return fail(errLine, err.Error())
 		}
 		if math.IsNaN(l.T) || l.T < last || l.T > 1e9 {
-			return fail(ErrLine, fmt.Sprintf("time %v after %v", l.T, last))
+			return fail(errLine, fmt.Sprintf("time %v after %v", l.T, last))
 		}
 		last = l.T
 		if err := l.check(known); err != nil {
@@ -169,27 +169,27 @@ func ReadFile(r io.Reader) (*File, error) {
 			sum.Events++
 		}
 		if len(known) > 2*maxLabels || len(f.Lines) >= maxEvents {
-			return fail(ErrTooLarge, "")
+			return fail(errTooLarge, "")
 		}
 		f.Lines = append(f.Lines, l)
 	}
 	switch err := s.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
 		n++
-		return fail(ErrTooLarge, fmt.Sprintf("more than %d octets", maxLineLen))
+		return fail(errTooLarge, fmt.Sprintf("more than %d octets", maxLineLen))
 	case err != nil:
 		return nil, err
 	case n == 0:
-		return fail(ErrNoTrace, "it is empty")
+		return fail(errNoTrace, "it is empty")
 	}
 	told := f.Totals
 	sum.Partial = told.Partial
 	f.Totals = sum
 	switch {
 	case !ended:
-		return f, &FileError{n, "", ErrNoEnd}
+		return f, &FileError{n, "", errNoEnd}
 	case sum != told:
-		return f, &FileError{n, fmt.Sprintf("%+v, the events make %+v", told, sum), ErrTotals}
+		return f, &FileError{n, fmt.Sprintf("%+v, the events make %+v", told, sum), errTotals}
 	}
 	return f, nil
 }
@@ -218,13 +218,13 @@ func (l *Line) check(known map[string]bool) error {
 	switch l.Do {
 	case linePeer:
 		if l.Peer == "" || known["peer "+l.Peer] {
-			return ErrLine
+			return errLine
 		}
 		known["peer "+l.Peer] = true
 		return nil
 	case linePipe:
 		if l.Pipe == "" || known["pipe "+l.Pipe] {
-			return ErrLine
+			return errLine
 		}
 		known["pipe "+l.Pipe] = true
 		return nil
@@ -237,21 +237,21 @@ func (l *Line) check(known map[string]bool) error {
 		for i := range l.Parts {
 			p := &l.Parts[i]
 			if c := p.Content(); p.Octets < 0 || c != nil && len(c) != p.Octets || p.Text != nil && p.Data != nil {
-				return ErrLine
+				return errLine
 			}
 			sum += p.Octets
 		}
 		if l.Octets < 0 || len(l.Parts) > 0 && sum != l.Octets {
-			return ErrLine
+			return errLine
 		}
 		return needs("peer "+l.Peer, "pipe "+l.Pipe)
 	case lineEnd:
 		if l.Totals == nil {
-			return ErrLine
+			return errLine
 		}
 		return nil
 	}
-	return ErrLine
+	return errLine
 }
 
 // FileWriter writes a trace line by line. The first error stays and comes out of End.
@@ -269,7 +269,7 @@ type FileWriter struct {
 
 // NewFileWriter writes the first line.
 func NewFileWriter(w io.Writer, h Header) *FileWriter {
-	h.Version = Version
+	h.Version = fileVersion
 	if h.Anonymised {
 		h.Content, h.Start, h.Source = "size", "", ""
 	}

@@ -99,22 +99,22 @@ func TestReadFileRefuses(t *testing.T) {
 		err        error
 		says       string
 	}{
-		{"nothing", "", ErrNoTrace, "empty"},
-		{"a capture", "\xd4\xc3\xb2\xa1\n", ErrNoTrace, "line 1"},
-		{"other JSON", `{"captures":{}}`, ErrNoTrace, "line 1"},
-		{"a newer version", `{"aldis_trace":2}`, ErrNewer, "2; this gateway reads 1"},
-		{"no end", body, ErrNoEnd, "line 3"},
-		{"half a line", body + `{"t":1,"do":"se`, ErrLine, "line 4"},
-		{"an unknown event", body + `{"t":1,"do":"dance","peer":"p1"}`, ErrLine, "dance"},
+		{"nothing", "", errNoTrace, "empty"},
+		{"a capture", "\xd4\xc3\xb2\xa1\n", errNoTrace, "line 1"},
+		{"other JSON", `{"captures":{}}`, errNoTrace, "line 1"},
+		{"a newer version", `{"aldis_trace":2}`, errNewer, "2; this gateway reads 1"},
+		{"no end", body, errNoEnd, "line 3"},
+		{"half a line", body + `{"t":1,"do":"se`, errLine, "line 4"},
+		{"an unknown event", body + `{"t":1,"do":"dance","peer":"p1"}`, errLine, "dance"},
 		{"a peer nobody named", body + `{"t":1,"do":"query","peer":"p7"}`, errUndefined, "p7"},
 		{"a pipe nobody named", body + `{"t":1,"do":"open","peer":"p1","pipe":"q7"}`, errUndefined, "q7"},
-		{"time backwards", body + `{"t":2,"do":"query","peer":"p1"}` + "\n" + `{"t":1,"do":"query","peer":"p1"}`, ErrLine, "line 5"},
-		{"sizes that differ", body + `{"t":2,"do":"send","peer":"p1","pipe":"q1","octets":5,"parts":[{"name":"a","octets":4}]}`, ErrLine, "line 4"},
-		{"content of another size", body + `{"t":2,"do":"send","peer":"p1","pipe":"q1","octets":4,"parts":[{"name":"a","octets":4,"text":"abc"}]}`, ErrLine, "line 4"},
-		{"negative", body + `{"t":2,"do":"send","peer":"p1","pipe":"q1","octets":-4}`, ErrLine, "line 4"},
-		{"wrong totals", body + `{"t":2,"do":"end","totals":{"events":1}}`, ErrTotals, "line 4"},
-		{"after the end", body + `{"t":2,"do":"end","totals":{}}` + "\n" + `{"t":3,"do":"query","peer":"p1"}`, ErrLine, "line 5"},
-		{"a line without end", body + strings.Repeat(" ", maxLineLen+1), ErrTooLarge, "line 4"},
+		{"time backwards", body + `{"t":2,"do":"query","peer":"p1"}` + "\n" + `{"t":1,"do":"query","peer":"p1"}`, errLine, "line 5"},
+		{"sizes that differ", body + `{"t":2,"do":"send","peer":"p1","pipe":"q1","octets":5,"parts":[{"name":"a","octets":4}]}`, errLine, "line 4"},
+		{"content of another size", body + `{"t":2,"do":"send","peer":"p1","pipe":"q1","octets":4,"parts":[{"name":"a","octets":4,"text":"abc"}]}`, errLine, "line 4"},
+		{"negative", body + `{"t":2,"do":"send","peer":"p1","pipe":"q1","octets":-4}`, errLine, "line 4"},
+		{"wrong totals", body + `{"t":2,"do":"end","totals":{"events":1}}`, errTotals, "line 4"},
+		{"after the end", body + `{"t":2,"do":"end","totals":{}}` + "\n" + `{"t":3,"do":"query","peer":"p1"}`, errLine, "line 5"},
+		{"a line without end", body + strings.Repeat(" ", maxLineLen+1), errTooLarge, "line 4"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -50,7 +50,7 @@ func (s *sister) send(to uint16, long bool, kinds []string, frames ...frame.Fram
 		s.t.Fatal(err)
 	}
 	*s.late++
-	p := Packet{Number: int64(len(*s.list) + 1), At: *s.late * 1e9, Link: LinkRaw, Data: datagram(s.addr, s.to, data)}
+	p := Packet{Number: int64(len(*s.list) + 1), At: *s.late * 1e9, Link: linkRaw, Data: datagram(s.addr, s.to, data)}
 	p.Length = len(p.Data)
 	*s.list = append(*s.list, p)
 	return p
@@ -342,7 +342,7 @@ func FuzzLink(f *testing.F) {
 				t.Fatal(err)
 			}
 			p := datagram(ends[0], ends[1], b)
-			list = append(list, Packet{Link: LinkRaw, Data: p, Length: len(p)})
+			list = append(list, Packet{Link: linkRaw, Data: p, Length: len(p)})
 		}
 		r := analyse(list, Options{Key: &linkKey, Nodes: []uint16{1, 2}})
 		var sum int64

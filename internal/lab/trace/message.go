@@ -13,23 +13,23 @@ type Kind string
 
 // Kinds of messages.
 const (
-	KindLease             Kind = "lease"
-	KindRelay             Kind = "relay"
-	KindPeerView          Kind = "peer view"
-	KindDiscoveryQuery    Kind = "discovery query"
-	KindDiscoveryResponse Kind = "discovery response"
-	KindPipeQuery         Kind = "pipe query"
-	KindPipeAnswer        Kind = "pipe answer"
-	KindRouteQuery        Kind = "route query"
-	KindRouteResponse     Kind = "route response"
-	KindQuery             Kind = "resolver query"
-	KindResponse          Kind = "resolver response"
-	KindSRDI              Kind = "srdi"
-	KindPropagatePipe     Kind = "propagate pipe"
-	KindUnicastPipe       Kind = "unicast pipe"
-	KindTLS               Kind = "tls"
-	KindRouter            Kind = "router"
-	KindOther             Kind = "other"
+	kindLease             Kind = "lease"
+	kindRelay             Kind = "relay"
+	kindPeerView          Kind = "peer view"
+	kindDiscoveryQuery    Kind = "discovery query"
+	kindDiscoveryResponse Kind = "discovery response"
+	kindPipeQuery         Kind = "pipe query"
+	kindPipeAnswer        Kind = "pipe answer"
+	kindRouteQuery        Kind = "route query"
+	kindRouteResponse     Kind = "route response"
+	kindQuery             Kind = "resolver query"
+	kindResponse          Kind = "resolver response"
+	kindSRDI              Kind = "srdi"
+	kindPropagatePipe     Kind = "propagate pipe"
+	kindUnicastPipe       Kind = "unicast pipe"
+	kindTLS               Kind = "tls"
+	kindRouter            Kind = "router"
+	kindOther             Kind = "other"
 )
 
 // Element names and texts that decide (wire 4 to 10).
@@ -150,41 +150,41 @@ func (a *Analyser) element(e *jxta.Element) {
 
 // classify finds what a message is for by its elements, and within resolver messages by the handler.
 func classify(m *jxta.Message) Kind {
-	kind := KindOther
+	kind := kindOther
 	for i := range m.Elements {
 		e := &m.Elements[i]
 		switch e.Namespace {
 		case "relay":
-			return KindRelay
+			return kindRelay
 		case "jxtatls":
-			return KindTLS
+			return kindTLS
 		case "jxta":
 		default:
 			continue
 		}
 		switch {
 		case e.Name == elWire:
-			return KindPropagatePipe
+			return kindPropagatePipe
 		case strings.HasPrefix(e.Name, "PeerView."):
-			return KindPeerView
+			return kindPeerView
 		case e.Name == "Connect" || e.Name == "Disconnect" || e.Name == "ConnectedLease" || e.Name == "ConnectedPeer" || e.Name == "RdvAdvReply":
-			return KindLease
+			return kindLease
 		case strings.HasSuffix(e.Name, sufQuery):
-			return resolverKind(e.Data, KindDiscoveryQuery, KindPipeQuery, KindRouteQuery, KindQuery)
+			return resolverKind(e.Data, kindDiscoveryQuery, kindPipeQuery, kindRouteQuery, kindQuery)
 		case strings.HasSuffix(e.Name, sufResponse):
-			return resolverKind(e.Data, KindDiscoveryResponse, KindPipeAnswer, KindRouteResponse, KindResponse)
+			return resolverKind(e.Data, kindDiscoveryResponse, kindPipeAnswer, kindRouteResponse, kindResponse)
 		case strings.HasSuffix(e.Name, sufSRDI):
-			return KindSRDI
+			return kindSRDI
 		}
 	}
 	service, param := destination(m)
 	switch {
 	case service == servicePipe || strings.HasPrefix(param, servicePipe+"/"):
-		kind = KindUnicastPipe
+		kind = kindUnicastPipe
 	case service == serviceWire:
-		kind = KindPropagatePipe
+		kind = kindPropagatePipe
 	case m.Find("jxta", elRouter) != nil:
-		kind = KindRouter
+		kind = kindRouter
 	}
 	return kind
 }
@@ -248,15 +248,15 @@ func (a *Analyser) understand(d *dialog, side int, s *stream, kind Kind, m *jxta
 	from, to := d.c.sender(side).Addr(), d.c.sender(1-side).Addr()
 	src, dst := a.host(from), a.host(to)
 	switch kind {
-	case KindPropagatePipe, KindUnicastPipe:
+	case kindPropagatePipe, kindUnicastPipe:
 		a.payload(s, from, to, src, dst, kind, m)
-	case KindDiscoveryQuery:
+	case kindDiscoveryQuery:
 		a.query(s, from, to, m)
-	case KindDiscoveryResponse:
+	case kindDiscoveryResponse:
 		a.advertised(s, from, to, src, dst, m)
-	case KindPipeQuery:
+	case kindPipeQuery:
 		a.opens(s, from, to, m)
-	case KindSRDI:
+	case kindSRDI:
 		a.listens(s, from, to, m)
 	}
 }

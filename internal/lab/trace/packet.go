@@ -97,11 +97,11 @@ func network(p Packet) ([]byte, verdict) {
 		}
 	}
 	switch p.Link {
-	case LinkEthernet:
+	case linkEthernet:
 		return ether(12)
-	case LinkSLL:
+	case linkSLL:
 		return ether(14)
-	case LinkSLL2:
+	case linkSLL2:
 		if len(b) < 20 {
 			return nil, isCut
 		}
@@ -110,15 +110,15 @@ func network(p Packet) ([]byte, verdict) {
 			return b[20:], isTransport
 		}
 		return nil, isOther
-	case LinkRaw, linkRawBSD, linkRawOpen, LinkIPv4, LinkIPv6:
+	case linkRaw, linkRawBSD, linkRawOpen, linkIPv4, linkIPv6:
 		return b, isTransport
-	case LinkNull, LinkLoop:
+	case linkNull, linkLoop:
 		if len(b) < 4 {
 			return nil, isCut
 		}
 		return b[4:], isTransport // the IP version says what it is
-	case LinkPPP, LinkPPPHDLC, LinkPPPDir:
-		if p.Link == LinkPPPDir && len(b) > 0 {
+	case linkPPP, linkPPPHDLC, linkPPPDir:
+		if p.Link == linkPPPDir && len(b) > 0 {
 			b = b[1:]
 		}
 		if len(b) >= 2 && b[0] == 0xff && b[1] == 0x03 { // address and control

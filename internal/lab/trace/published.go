@@ -1,14 +1,14 @@
 package trace
 
-// Capture2004 is one of the ten captures of the Blue Game of 2004 with the figures that its report publishes.
-type Capture2004 struct {
+// capture2004 is one of the ten captures of the Blue Game of 2004 with the figures that its report publishes.
+type capture2004 struct {
 	Name string // run and side: a at the rendezvous and relay ashore, b at the ship's peer behind Iridium
 	Figures
 }
 
 // Captures2004 are tables 5.1 to 5.7 of the report (R. Haakseth, Evaluating the Performance of JXTA over SATCOM,
 // FFI/RAPPORT-2004/02843; published 1). The sum of 3a is 27 less than its parts, as printed.
-var Captures2004 = []Capture2004{
+var Captures2004 = []capture2004{
 	{"1a", Figures{
 		Connections: 39, TotalS: 1327, ConnMinS: 16.1254, ConnMaxS: 1307.915, ConnAvgS: 142.5863,
 		ConnMinPkts: 14, ConnMaxPkts: 499, Packets: 1852, ConnAvgPkts: 50.611,
@@ -71,14 +71,14 @@ var Captures2004 = []Capture2004{
 	}},
 }
 
-// Discovery2004 is when the peers of a run first saw a service, s from its beginning: table 5.8.
-type Discovery2004 struct {
+// discovery2004 is when the peers of a run first saw a service, s from its beginning: table 5.8.
+type discovery2004 struct {
 	MPA, Bergen float64
 }
 
 // Discoveries2004 and PipeSetups2004 (table 5.9, s) are of runs 1 to 5; Payloads2004 is table 5.10, octets at the ship's peer.
 var (
-	Discoveries2004 = []Discovery2004{{323, 379}, {95, 432}, {108, 465}, {402, 644}, {226, 381}}
+	Discoveries2004 = []discovery2004{{323, 379}, {95, 432}, {108, 465}, {402, 644}, {226, 381}}
 	PipeSetups2004  = []float64{127, 445, 567, 327, 239}
 	Payloads2004    = []ApplicationBytes{
 		{In: 41134, Out: 37714, Total: 78848, Of: 756563},

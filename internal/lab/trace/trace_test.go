@@ -345,18 +345,18 @@ func TestLinkTypes(t *testing.T) {
 		link LinkType
 		head []byte
 	}{
-		{LinkEthernet, ether},
-		{LinkEthernet, append(bytes.Repeat([]byte{2}, 12), 0x81, 0, 0, 7, 8, 0)},
-		{LinkEthernet, append(bytes.Repeat([]byte{2}, 12), 0x88, 0x64, 0x11, 0, 0, 1, 0, 40, 0, 0x21)},
-		{LinkSLL, append(make([]byte, 14), 8, 0)},
-		{LinkSLL2, append([]byte{8, 0}, make([]byte, 18)...)},
-		{LinkNull, []byte{2, 0, 0, 0}},
-		{LinkLoop, []byte{0, 0, 0, 2}},
-		{LinkPPP, []byte{0xff, 3, 0, 0x21}},
-		{LinkPPP, []byte{0x21}},
-		{LinkPPPHDLC, []byte{0xff, 3, 0, 0x21}},
-		{LinkPPPDir, []byte{1, 0xff, 3, 0, 0x21}},
-		{LinkIPv4, nil},
+		{linkEthernet, ether},
+		{linkEthernet, append(bytes.Repeat([]byte{2}, 12), 0x81, 0, 0, 7, 8, 0)},
+		{linkEthernet, append(bytes.Repeat([]byte{2}, 12), 0x88, 0x64, 0x11, 0, 0, 1, 0, 40, 0, 0x21)},
+		{linkSLL, append(make([]byte, 14), 8, 0)},
+		{linkSLL2, append([]byte{8, 0}, make([]byte, 18)...)},
+		{linkNull, []byte{2, 0, 0, 0}},
+		{linkLoop, []byte{0, 0, 0, 2}},
+		{linkPPP, []byte{0xff, 3, 0, 0x21}},
+		{linkPPP, []byte{0x21}},
+		{linkPPPHDLC, []byte{0xff, 3, 0, 0x21}},
+		{linkPPPDir, []byte{1, 0xff, 3, 0, 0x21}},
+		{linkIPv4, nil},
 		{linkRawBSD, nil},
 	}
 	for _, tt := range tests {
@@ -413,18 +413,18 @@ func TestBadFiles(t *testing.T) {
 		err     error
 		text    string
 	}{
-		{"nothing", nil, 0, ErrEmpty, "empty"},
-		{"three octets", []byte("abc"), 0, ErrForeign, "3 octets"},
-		{"text", []byte("hello, this is no capture at all"), 0, ErrForeign, "68 65 6c 6c"},
-		{"gzip", []byte{0x1f, 0x8b, 8, 0, 0, 0}, 0, ErrForeign, "unpack"},
-		{"snoop", []byte("snoop\x00\x00\x00\x00\x00\x00\x02"), 0, ErrForeign, "snoop"},
-		{"half a head", good[:20], 0, ErrTruncated, "head"},
+		{"nothing", nil, 0, errEmpty, "empty"},
+		{"three octets", []byte("abc"), 0, errForeign, "3 octets"},
+		{"text", []byte("hello, this is no capture at all"), 0, errForeign, "68 65 6c 6c"},
+		{"gzip", []byte{0x1f, 0x8b, 8, 0, 0, 0}, 0, errForeign, "unpack"},
+		{"snoop", []byte("snoop\x00\x00\x00\x00\x00\x00\x02"), 0, errForeign, "snoop"},
+		{"half a head", good[:20], 0, errTruncated, "head"},
 		{"no packets", good[:24], 0, nil, ""},
-		{"within a packet's head", good[:24+7], 0, ErrTruncated, "packet 1 "},
-		{"within a packet", good[:len(good)-10], len(list) - 1, ErrTruncated, fmt.Sprintf("packet %d ", len(list))},
-		{"a packet of 1 GiB", big, 0, ErrDamaged, "1073741824"},
-		{"pcapng within a block", ng[:len(ng)-9], len(list) - 1, ErrTruncated, fmt.Sprintf("packet %d ", len(list))},
-		{"pcapng, packet without interface", append(bytes.Clone(ng[:44]), ng[44+28:]...), 0, ErrDamaged, "interface 0"},
+		{"within a packet's head", good[:24+7], 0, errTruncated, "packet 1 "},
+		{"within a packet", good[:len(good)-10], len(list) - 1, errTruncated, fmt.Sprintf("packet %d ", len(list))},
+		{"a packet of 1 GiB", big, 0, errDamaged, "1073741824"},
+		{"pcapng within a block", ng[:len(ng)-9], len(list) - 1, errTruncated, fmt.Sprintf("packet %d ", len(list))},
+		{"pcapng, packet without interface", append(bytes.Clone(ng[:44]), ng[44+28:]...), 0, errDamaged, "interface 0"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

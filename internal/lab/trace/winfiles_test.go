@@ -32,8 +32,8 @@ func TestWindowsCaptures(t *testing.T) {
 		head = append(head, 0)
 	}
 	file := block(nil, blockSection, append(head, 0, 0, 0, 0))
-	file = block(file, blockInterface, []byte{byte(LinkEthernet), 0, 0, 0, 0, 0, 4, 0})
-	file = block(file, blockInterface, []byte{byte(LinkNull), 0, 0, 0, 0, 0, 4, 0, 9, 0, 1, 0, 7, 0, 0, 0, 0, 0, 0, 0})
+	file = block(file, blockInterface, []byte{byte(linkEthernet), 0, 0, 0, 0, 0, 4, 0})
+	file = block(file, blockInterface, []byte{byte(linkNull), 0, 0, 0, 0, 0, 4, 0, 9, 0, 1, 0, 7, 0, 0, 0, 0, 0, 0, 0})
 	ether := append(make([]byte, 12), 8, 0)
 	for i, p := range list {
 		interfaceID, units, link := uint32(i%2), uint64(p.At/1000), ether
