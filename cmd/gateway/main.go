@@ -33,8 +33,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
-	"runtime/debug"
 
 	"aldis/internal/lab/field"
 	"aldis/internal/norm"
@@ -49,9 +47,6 @@ const (
 
 // defaultConfig is where the configuration is when nobody says otherwise.
 const defaultConfig = "/etc/aldis/gateway.toml"
-
-// version is set by the Makefile.
-var version = ""
 
 const usage = `usage: gateway COMMAND [flags]
 
@@ -167,33 +162,4 @@ func parse(fs *flag.FlagSet, args []string, most int, about string, stdout, stde
 func fail(stderr io.Writer, name string, err error) int {
 	fmt.Fprintf(stderr, "gateway %s: %v\n", name, err)
 	return exitRefused
-}
-
-const versionAbout = `usage: gateway version
-
-Prints the version, the commit it was built from, and the platform.
-`
-
-func versionCommand(args []string, stdout, stderr io.Writer) int {
-	fs := flag.NewFlagSet("version", flag.ContinueOnError)
-	if _, code, done := parse(fs, args, 0, versionAbout, stdout, stderr); done {
-		return code
-	}
-	fmt.Fprintf(stdout, "aldis gateway %s (%s %s/%s)\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	return exitGood
-}
-
-// versionText is the version of the build, or at least its commit.
-func versionText() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-				return s.Value[:12]
-			}
-		}
-	}
-	return "unknown"
 }

@@ -253,7 +253,7 @@ func TestUsage(t *testing.T) {
 		{"lab -h", 0, "usage: gateway lab LAB"},
 		{"lab blue-game -h", 0, "usage: gateway lab blue-game"},
 		{"version -h", 0, "usage: gateway version"},
-		{"version", 0, "aldis gateway "},
+		{"version", 0, "aldis gateway " + Version},
 		{"version now", 2, `what is "now" for?`},
 		{"run -x", 2, "flag provided but not defined: -x"},
 		{"run here", 2, `what is "here" for?`},

@@ -75,7 +75,7 @@ func thisMachine(ctx context.Context, cfg Config) Machine {
 	if cfg.Jars != "" {
 		m.Java = first("java", "-version")
 	}
-	m.Gateway, _, _ = strings.Cut(strings.TrimPrefix(first(cfg.Gateway, "version"), "aldis gateway "), " ")
+	m.Gateway, _, _ = strings.Cut(strings.TrimPrefix(first(cfg.Gateway, "version"), "aldis gateway "), ", ") // without the platform
 	return m
 }
 
