@@ -8,20 +8,24 @@ import (
 	"aldis/internal/lab/field"
 )
 
+// streamDelay is a pair of peers and the link's delay between them.
+type streamDelay struct {
+	a, b  string
+	delay time.Duration
+}
+
+// streamDelays are the pairs that TestStreamsOverADelay plays. The longest takes two minutes and a half: delays_long_test.go.
+var streamDelays = []streamDelay{
+	{field.KindJXSE27, field.KindJXSE27, 50 * time.Millisecond},
+	{field.KindJXSE27, field.KindJXSE27Unsigned, 6 * time.Second},
+	{field.KindJXSE27Unsigned, field.KindJXSE27, 20 * time.Second},
+}
+
 // BiDi pipes and sockets over a delay that breaks them when every acknowledgement has to cross (ghosts 6.4): both ways,
 // short and long, each once and in order, and no acknowledgement on the link.
 func TestStreamsOverADelay(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		a, b  string
-		delay time.Duration
-	}{
-		{field.KindJXSE27, field.KindJXSE27, 50 * time.Millisecond},
-		{field.KindJXSE27, field.KindJXSE27Unsigned, 6 * time.Second},
-		{field.KindJXSE27Unsigned, field.KindJXSE27, 20 * time.Second},
-		{field.KindJXSE27, field.KindJXSE27, 35 * time.Second},
-	}
-	for _, tt := range tests {
+	for _, tt := range streamDelays {
 		t.Run(fmt.Sprintf("%s with %s, %v", tt.a, tt.b, tt.delay), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 4*time.Minute)

@@ -21,7 +21,7 @@ func TestTransportsCompared(t *testing.T) {
 				var octets int64
 				var latency []time.Duration
 				const n = 30
-				for seed := range uint64(3) {
+				for seed := range seeds(3) {
 					w := world(t, ships+1, name, seed, func(c *Config) {
 						c.Profile.Transport, c.Group = transport, transport == profile.PMul
 					})
@@ -51,7 +51,7 @@ func TestTransportsCompared(t *testing.T) {
 				slices.Sort(latency)
 				at := func(q float64) float64 { return latency[int(q*float64(len(latency)-1))].Seconds() }
 				t.Logf("%-12s %d ships %-5s: %6d octets a run; latency median %5.1f s, 95 %% %5.1f s, worst %6.1f s",
-					name, ships, transport, octets/3, at(.5), at(.95), at(1))
+					name, ships, transport, octets/int64(seeds(3)), at(.5), at(.95), at(1))
 			}
 		}
 	}

@@ -77,7 +77,7 @@ func allRead(t *testing.T, w *World) {
 
 // A message to a group costs what is new in it: three nodes on hf-2400, each sends 200 octets to both others every 20 s.
 func TestMulGroupLearns(t *testing.T) {
-	for seed := range uint64(3) {
+	for seed := range seeds(3) {
 		w := mulWorld(t, 3, seed+1)
 		hq, a, b := w.Nodes[0], w.Nodes[1], w.Nodes[2]
 		w.Run(3 * time.Minute)
@@ -105,7 +105,7 @@ func TestMulGroupLearns(t *testing.T) {
 
 // Loss, crashes, a silent ship, one that joins late and one that loses its store: every message arrives once and whole.
 func TestMulLearningSurvivesEverything(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range seeds(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := mulWorld(t, 4, seed, func(c *Config) { c.CrashAfterCommit, c.CrashBeforeCommit = 0.005, 0.005 })
 			hq, a, quiet, late := w.Nodes[0], w.Nodes[1], w.Nodes[2], w.Nodes[3]

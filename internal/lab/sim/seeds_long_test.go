@@ -1,0 +1,6 @@
+//go:build long
+
+package sim
+
+// seeds is how many seeds a test plays that computes for seconds with each.
+func seeds(all uint64) uint64 { return all }
