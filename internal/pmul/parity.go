@@ -26,24 +26,24 @@ func codec(fragments, parity int) reedsolomon.Encoder {
 }
 
 // shard is a parity shard of the message; they are made in batches.
-func (m *content) shard(index uint16) []byte {
-	k := len(m.fragments)
-	for int(index) >= len(m.parity) {
-		count := min(len(m.parity)+16, shardsMost-k)
+func (c *content) shard(index uint16) []byte {
+	k := len(c.fragments)
+	for int(index) >= len(c.parity) {
+		count := min(len(c.parity)+16, shardsMost-k)
 		shards := make([][]byte, k+count)
-		copy(shards, m.fragments)
-		last := make([]byte, m.size)
-		copy(last, m.fragments[k-1])
+		copy(shards, c.fragments)
+		last := make([]byte, c.size)
+		copy(last, c.fragments[k-1])
 		shards[k-1] = last
 		for i := k; i < len(shards); i++ {
-			shards[i] = make([]byte, m.size)
+			shards[i] = make([]byte, c.size)
 		}
 		if err := codec(k, count).Encode(shards); err != nil {
 			panic("pmul: " + err.Error()) // sizes are ours
 		}
-		m.parity = shards[k:]
+		c.parity = shards[k:]
 	}
-	return m.parity[index]
+	return c.parity[index]
 }
 
 // takeParity queues so many parity shards that were never sent; false when there are not so many left.

@@ -521,29 +521,6 @@ func (w world) tell(p *field.Peer, lines ...string) {
 	}
 }
 
-// never watches the peers for as long as d, and fails at once when one has had an event that must not come, or ends.
-func (w world) never(d time.Duration, what string, match func(field.Event) bool, peers ...*field.Peer) {
-	w.Helper()
-	ctx, cancel := context.WithTimeout(w.ctx, d)
-	defer cancel()
-	var group sync.WaitGroup
-	for _, p := range peers {
-		group.Go(func() {
-			if e, err := p.Wait(ctx, match); err == nil {
-				w.Errorf("%s: %s: %+v", p.Name(), what, e)
-				cancel()
-			} else if ctx.Err() == nil {
-				w.Errorf("%s: %v", p.Name(), err)
-				cancel()
-			}
-		})
-	}
-	group.Wait()
-	if w.Failed() {
-		w.FailNow()
-	}
-}
-
 func (w world) await(p *field.Peer, ev, name string) field.Event {
 	w.Helper()
 	e, err := p.Wait(w.ctx, func(e field.Event) bool { return e.Ev == ev && (name == "" || e.Name == name) })

@@ -8,13 +8,6 @@ import (
 	"aldis/internal/site"
 )
 
-const (
-	pipeID  = "uuid-59616261646162614E50472050325033AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA04"
-	pipeXML = `<jxta:PipeAdvertisement type="jxta:PipeAdvertisement"><Id>urn:jxta:` + pipeID +
-		`</Id><Type>JxtaUnicast</Type><Name>ship track</Name></jxta:PipeAdvertisement>`
-	specXML = `<jxta:MSA><MSID>urn:jxta:uuid-DEADBEEFDEAFBABAFEEDBABE0000000106</MSID><Name>JXTASPEC:track</Name><Parm>` + pipeXML + `</Parm></jxta:MSA>`
-)
-
 func TestMatch(t *testing.T) {
 	for _, tt := range []struct {
 		pattern, value string
