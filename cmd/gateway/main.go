@@ -25,6 +25,7 @@
 //   - status.go: `status`: a running gateway's state
 //   - synth.go: `synth`: traces of published runs
 //   - tune.go: `tune`: better values of a profile
+//   - version.go: `version`: the release and its commit
 package main
 
 import (
