@@ -18,7 +18,7 @@ func tables(all []result) string {
 	fmt.Fprintf(&b, `# P_Mul beside UFTP, NORM and TCP
 
 Written by `+"`go run ./field-tests/pmul`"+` (after `+"`make build`"+`, as root, with the Debian package uftp; about half an hour), never
-by hand. One file from one node to four over the emulated link, real processes in network namespaces; the JSON of each
+by hand. One file from one node to four over the emulated link, by real processes in network namespaces. The JSON of each
 run is in field-tests/pmul/results/. Group membership is static: no IGMP goes on the air. P_Mul is that of %s.
 
 - **p_mul**: `+"`gateway pmul`"+`, ACP 142 byte by byte; every recipient's acknowledgement is in the octets.
@@ -27,10 +27,10 @@ run is in field-tests/pmul/results/. Group membership is static: no IGMP goes on
 - **uftp** 4.10.2: `+"`uftp -R kbit/s -b 1000 -r 9:2:20 -s 10`"+` (5:2:20 on the star), closed group.
 - **tcp**: a connection to each receiver, all at once, CUBIC.
 
-Seconds are from handing the file over to the whole file at the last receiver: median over the seeds (lowest-highest).
-The limit is octets x 8 / rate + mean delay: one copy on the air, no header, no loss, no turn of talkers. Octets are IP octets
-on the air from then until a minute after the last has the file; on the star the mean of the four terminals, each of
-which has a link of its own. hf-2400 loses per frame, so a transport with larger frames meets fewer bursts.
+Seconds count from handing the file over until the last receiver has the whole file: median over the seeds (lowest-highest).
+The limit is octets x 8 / rate + mean delay: one copy on the air, no header, no loss, no change of talker. Octets are IP octets
+on the air from handing the file over until a minute after the last receiver has it. On the star they are the mean of the four
+terminals, each of which has a link of its own. hf-2400 loses per frame, so a transport with larger frames meets fewer bursts.
 `, strings.Join(versions, ", "))
 	for _, link := range links {
 		for _, octets := range sizes {

@@ -237,10 +237,10 @@ func tables(all []result) string {
 Written by `+"`go run ./field-tests/road`"+` (after `+"`make build peers`"+`, as root, about an hour), never by hand. Each row is one
 `+"`gateway lab blue-game`"+` with unmodified JXTA peers over the emulated link, measured at the emulator and in the peers.
 Its JSON is in field-tests/road/results/. Seconds count from the start of the ship's peer process; link octets are IP octets.
-Tracks are readable text of 200 octets and each costs what is new in it, so application octets exceed link octets.
-Out of order counts what JXSE 2.7, which hands each message to a thread of its own, told its application late on a busy
-machine; the gateway writes them in order and apart. Two cores, eight runs at a time. Under each table stands which
-gateway it is of.
+Tracks are readable text of 200 octets. Each costs only what is new in it, so application octets exceed link octets. Out of order
+counts messages that JXSE 2.7 delivered late to its application on a busy machine: it hands each message to a thread of its own.
+The gateway writes them in order and apart. Two cores, eight runs at a time. The line under each table names the gateway that
+was measured.
 
 `)
 	group := func(title, head string, names []string, row func(result) string) {

@@ -220,15 +220,15 @@ func (r *Report) section(name, about string) string {
 
 const preface = `# Bench
 
-Made by ` + "`gateway bench --write docs/bench.md`" + `, with --only one benchmark at a time; not by hand. Each section says how and where it was made.
+Made by ` + "`gateway bench --write docs/bench.md`" + `, with --only one benchmark at a time; never by hand. Each section says how and where it was made.
 
-The rendezvous and relay of JXSE 2.7 and the gateway have the same load in the same run, one after the other, each in a fresh
-process on loopback, with load generators and peers on the same machine. Load comes from edge peers of internal/lab/edgepeer/tcp
-(unsigned) where the figure is the server's, from unmodified signed JXSE 2.7 peers where it is a peer's. A rendezvous of JXSE lets
-such peers talk directly once they know each other; the gateway stays between them. "peers lost": between two
-unmodified peers, in their own library; the gateway's counters show that all it took in went out. Times to the answer count
-from when a question was due. Published figures: the performance model of 2004 (JXTA 2.0, 800 MHz machines, 100 Mbit/s) and the
-benchmark of 2005 (JXTA-J2SE 2.x and JXTA-C 2.x, gigabit network). Other work on the machine is in the figures, above all in the
-99th percentiles (runs say what load they found; those that do not found 15 runnable tasks for 2 cores); the processor time
-of the server in the cells is nearly free of it.
+The JXSE 2.7 rendezvous and relay and the gateway get the same load in the same run, one after the other. Each runs in a fresh
+process on loopback, with load generators and peers on the same machine. Where a figure is the server's, the load comes from edge
+peers of internal/lab/edgepeer/tcp (unsigned). Where it is a peer's, the load comes from unmodified signed JXSE 2.7 peers. A
+rendezvous of JXSE lets such peers talk directly once they know each other; the gateway stays between them. "peers lost" counts
+losses between two unmodified peers, in their own library; the gateway's counters show that everything it took in went out. Times
+to the answer count from when a question was due. Published figures: the performance model of 2004 (JXTA 2.0, 800 MHz machines,
+100 Mbit/s) and the benchmark of 2005 (JXTA-J2SE 2.x and JXTA-C 2.x, gigabit network). Other work on the machine affects the
+figures, above all the 99th percentiles. Runs say what load they found; those that do not found 15 runnable tasks for 2 cores. The
+processor time of the server in the cells is nearly free of that.
 `

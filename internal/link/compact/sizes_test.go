@@ -348,36 +348,37 @@ func output(t *testing.T, name string, args ...string) []byte {
 
 const sizesHead = `# What documents cost on the link
 
-Written by ` + "`make sizes`" + `; a test fails when it is not of the code in the tree. Octets, the one that names the codec
-included. Where a row has several documents their mean is given: 24 of each kind in the four layouts that occur (JXSE
-2.7 compact and pretty, JXTA 2.2, and our own), with names that the model's corpus does not have. Captured documents are
-those in internal/jxta/testdata. Every document is expanded again and compared octet for octet.
+Written by ` + "`make sizes`" + `; a test fails when this page does not match the code in the tree. Sizes are octets and include
+the one that names the codec. A row for several documents gives their mean: 24 of each kind in the four layouts that occur
+(JXSE 2.7 compact and pretty, JXTA 2.2, and our own), with names that are not in the model's corpus. Captured documents are
+those in internal/jxta/testdata. The test expands every document again and compares it octet for octet. "must" and "aim" are
+goals that this project set itself; "reached" says which of them the figure meets.
 
 `
 
 const sizesMiddle = `
-Rows of a flow (re-announcement, tenth and later) are coded after messages that both ends hold, with 3 octets of the
-code for which these are and that they agree.
+Rows of a flow (re-announcement, tenth and later) are coded after messages that both ends hold. 3 octets of such a code say
+which messages these are and check that both ends agree.
 
-What is missed: a certificate has 256 octets of modulus and signature and 10 of a random name, so that a peer
-advertisement of 1,923 octets with one in it cannot be ten times smaller. Once it has crossed, in whatever document of the
-peer, the next with it is coded after that one; gateways send none at all, they rebuild peers' own advertisements. The
-captured specification of 2.2 has 48 octets of random ids: ten times smaller leaves 10 octets for its six texts. A
-re-announcement costs nothing where the gateway knows that the far side has the document (package advcache); the row is of
-one that is sent all the same.
+Why some rows are missed. A certificate has 256 octets of modulus and signature and 10 of a random name, so a peer
+advertisement of 1,923 octets that contains one cannot be ten times smaller. Once the certificate has crossed, in whatever
+document of the peer, the next document with it is coded after that one. Gateways send none at all: they rebuild peers' own
+advertisements. The captured specification of 2.2 has 48 octets of random ids. Ten times smaller would leave 10 octets for its
+six texts. A re-announcement costs nothing where the gateway knows that the far side has the document (package advcache). The
+row is for one that is sent all the same.
 
 ## Side by side
 
 The same documents, each alone. zstd has a dictionary of 4096 octets trained on the model's corpus, and neither checksum
-nor dictionary number; of 7z the packed octets are counted, without its archive's headers; gzip and xz with their headers.
+nor dictionary number. 7z counts the packed octets without the archive's headers; gzip and xz count with their headers.
 
 `
 
 const sizesTail = `
 ## Where the names come from
 
-The employees are of the shape of figure 10 in Demmings and others (2007), with names that are not in the corpus; there
+The employees have the shape of figure 10 in Demmings and others (2007), with names that are not in the corpus. There
 gzip made 191, 1,532 and 19,589 octets of 254, 8,720 and 172,491, and XMLPPM 150, 1,097 and 10,198. Tracks move along
-a course with random last two decimals, speed and quality random; the field tests' have contacts that nobody can
-foresee, about 31 octets in each, and a CRC-32, which is foreseen (internal/link/compact/generate.go).
+a course; the last two decimals, speed and quality are random. The tracks of the field tests have contacts that nobody can
+predict, about 31 octets in each, and a CRC-32, which the model predicts (internal/link/compact/generate.go).
 `
