@@ -26,12 +26,12 @@ import (
 
 const advertsAbout = `usage: gateway adverts [-c FILE] [--type TYPE] [--name PATTERN] [--group ID] [--limit N] [--json]
 
-Lists the advertisements that the gateway on this machine has: of local peers and of far sites, with the lifetime left,
-the octets, and for local ones how far they are to each far site: held there, under way, waiting, or staying here, and
-why. FILE only tells where the gateway answers (http.listen).
+Lists the advertisements of local peers and of far sites that the gateway on this machine has, with remaining lifetime
+and octets. For a local one it shows the state at each far site (held there, under way, waiting, or staying here) and
+why. From FILE it reads only where the gateway answers (http.listen).
 
-TYPE is a word as in filter rules: group, pipe, class, spec, impl, other. PATTERN may have "*". ID is a group's, or net.
-With --json a list of all; otherwise at most N lines, 1000 unless --limit says more (0: all).
+TYPE is a word of the filter rules: group, pipe, class, spec, impl, other. PATTERN may have "*". ID is a group's, or net.
+With --json it prints all as a list; otherwise at most N lines, by default 1000 (0: all).
 Exit: 0 listed, 1 no gateway answers or it stopped answering.
 `
 
@@ -41,7 +41,7 @@ func advertsCommand(args []string, stdout, stderr io.Writer) int {
 	kind := fs.String("type", "", "only advertisements of this `type`")
 	name := fs.String("name", "", "only those whose name fits the `pattern`")
 	group := fs.String("group", "", "only those published in the group with this `id`")
-	limit := fs.Int("limit", -1, "list at most so `many`, 0 for all")
+	limit := fs.Int("limit", -1, "list at most this `many`, 0 for all")
 	asJSON := fs.Bool("json", false, "print a list in JSON")
 	if _, code, done := parse(fs, args, 0, advertsAbout, stdout, stderr); done {
 		return code

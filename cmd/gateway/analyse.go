@@ -23,20 +23,21 @@ import (
 const analyseAbout = `usage: gateway analyse CAPTURE [--edge ADDR] [--key FILE] [--json] [--html FILE]
 
 Reads a capture (pcap or pcapng; - is standard input) and prints the figures of the Blue Game report of 2004: what JXTA's
-connections, handshakes, retransmissions, discovery and pipes cost, and how little of it was the application's.
+connections, handshakes, retransmissions, discovery and pipes cost, and how little of that was the application's.
 
-With --html it writes a page as well: the tables beside those published, what it cost over time, queue and latency.
+With --html it also writes a page: the tables beside the published ones, octets over time, queue and latency.
 
-With the net's key it opens what gateways say to each other, too: octets by kind as their airtime ledger has them.
+With the net's key it also opens the datagrams of gateways, and shows octets by kind as in their airtime ledger.
 
-A capture that is cut, damaged or incomplete is read as far as it goes; what is missing is said, and the exit is 1.
+A capture that is cut, damaged or incomplete is read as far as it goes. analyse then reports what is missing and exits
+with 1.
 `
 
 func analyseCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("analyse", flag.ContinueOnError)
-	edge := fs.String("edge", "", "`address` of the peer whose discovery and payload are told; nothing but its packets counts (default: who dialled most, and all packets)")
+	edge := fs.String("edge", "", "`address` of the edge whose discovery and payload are shown; then only its packets count (default: the peer that dialled most, and all packets)")
 	keyFile := fs.String("key", "", "`file` with the net's key: opens the datagrams of gateways")
-	nodes := fs.String("nodes", "", "`ids` of the gateways, 1,300: needed where one is above 255 and says nothing back")
+	nodes := fs.String("nodes", "", "`ids` of the gateways, such as 1,300: needed if one is above 255 and sends nothing back")
 	asJSON := fs.Bool("json", false, "print JSON, with the field names of the published figures")
 	page := fs.String("html", "", "`file` for a page with tables and plots, complete in itself; - prints it instead of the text")
 	rest, code, done := parse(fs, args, 1, analyseAbout, stdout, stderr)

@@ -23,9 +23,10 @@ func benchAbout() string {
 	var b strings.Builder
 	b.WriteString(`usage: gateway bench [--json] [--only LIST] [--quick] [--write FILE]
 
-Measures this gateway as rendezvous and relay of JXTA peers, beside JXSE 2.7 with the same load in the same run, and the
-published figures of 2004 and 2005. Everything runs on loopback, in processes of its own. Takes about ten minutes, with
---quick two. Other work on the machine is in the figures; nice -n -15 gateway bench keeps most of it out. The benchmarks:
+Compares this gateway as rendezvous and relay of JXTA peers with JXSE 2.7, under the same load in the same run, and with
+the published figures of 2004 and 2005. Everything runs on loopback, in processes of its own. It takes about ten minutes,
+with --quick two. Other work on the machine affects the figures; nice -n -15 gateway bench keeps most of that out. The
+benchmarks:
 
 `)
 	names, about := bench.Names()
@@ -42,8 +43,8 @@ func benchCommand(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	asJSON := flags.Bool("json", false, "print JSON")
 	only := flags.String("only", "", "measure only these, a `list` with commas")
-	quick := flags.Bool("quick", false, "a tenth of the load: to see that all works, not to quote")
-	write := flags.String("write", "", "put the figures into a page of Markdown as well; what `file` holds of benchmarks that were not run now stays")
+	quick := flags.Bool("quick", false, "a tenth of the load: to see that everything works, not to quote")
+	write := flags.String("write", "", "write the figures into a page of Markdown too; `file` keeps its figures of benchmarks that were not run now")
 	binary := flags.String("gateway", "", "`path` of the gateway under test (default this one)")
 	jars := flags.String("peers-dir", "", "`directory` of the built JXTA peers (default field-tests/peers above here); none: the gateway alone")
 	if _, code, done := parse(flags, args, 0, benchAbout(), stdout, stderr); done {

@@ -13,13 +13,13 @@ import (
 
 const checkAbout = `usage: gateway check [-c FILE] [--example WHAT [--json]]
 
-Reads a configuration with its profile and key, reports every mistake with file, line and key, and otherwise says what
-would run and what is odd about it. It changes nothing, needs no link, and may run beside the gateway. FILE may also
+Reads a configuration with its profile and key, and reports every mistake with file, line and key. If there is none, it
+prints what would run, and warnings. It changes nothing, needs no link, and may run beside the gateway. FILE may also
 stand without -c.
 
-With --example it says which [[filter]] rule takes something, and which condition each earlier rule misses. WHAT is a
-file with an advertisement, or a list of file, type, root, name, group, peer, pipe, size, direction and site, and for a
-message, of which it also says what the [[message]] rules make, element and mime:
+With --example it shows which [[filter]] rule takes an example, and which condition each earlier rule misses. WHAT is a
+file with an advertisement, or a list of file, type, root, name, group, peer, pipe, size, direction and site. A message
+may also have element and mime; for a message check also shows what the [[message]] rules make of it:
   gateway check --example adv.xml
   gateway check --example 'type=pipe,name=ship track,size=400'
   gateway check --example 'file=adv.xml,group=urn:jxta:uuid-…02,site=hq'
@@ -30,7 +30,7 @@ Types: peer, group, pipe, class, spec, impl, other, listener (an open input pipe
 func checkCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("check", flag.ContinueOnError)
 	file := fs.String("c", defaultConfig, "configuration `file`")
-	what := fs.String("example", "", "say which filter rule takes `WHAT`")
+	what := fs.String("example", "", "show which filter rule takes `WHAT`")
 	asJSON := fs.Bool("json", false, "with --example: answer as JSON")
 	rest, code, done := parse(fs, args, 1, checkAbout, stdout, stderr)
 	if done {
@@ -97,7 +97,7 @@ func summary(out io.Writer, c *config.Config) {
 	}
 	fmt.Fprintf(w, "filters\t%s\n", filters(c))
 	if n := len(c.Messages); n > 0 {
-		fmt.Fprintf(w, "messages\t%d rules of precedence, lifetime and supersession; those that none fits are routine\n", n)
+		fmt.Fprintf(w, "messages\t%d rules of precedence, lifetime and supersession; a message that fits none is routine\n", n)
 	}
 	fmt.Fprintf(w, "log\t%s, %s\n", c.Log.Level, c.Log.Format)
 	w.Flush()

@@ -16,11 +16,11 @@ import (
 
 const compactAbout = `usage: gateway compact FILE... [--json] [--sequence] [--equivalent]
 
-Shows what crosses the link for each file (- is standard input): the codec that makes it smallest, the octets, one for
-the codec among them, and what the other codecs would have made of it.
+Shows what crosses the link for each file (- is standard input): the codec that makes the file smallest, the octets (one
+of them names the codec), and what the other codecs would have made of it.
 
-Each file is coded alone, as the first of its flow. With --sequence they are messages of one flow, in this order, and
-each is coded after those before it, which the far end is taken to hold.
+Each file is coded alone, as the first message of its flow. With --sequence the files are messages of one flow, in this
+order, and each is coded after those before it, as if the far end held them.
 `
 
 // mostFile is the most octets of one file that the command reads.
@@ -44,7 +44,7 @@ func compactCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("compact", flag.ContinueOnError)
 	asJSON := fs.Bool("json", false, "print JSON: a list with one object for each file")
 	sequence := fs.Bool("sequence", false, "learn along the list, as a link would")
-	equivalent := fs.Bool("equivalent", false, "JXTA documents may change their layout, as where no signature covers them")
+	equivalent := fs.Bool("equivalent", false, "JXTA documents may change their layout, as they may where no signature covers them")
 	files, code, done := parse(fs, args, math.MaxInt, compactAbout, stdout, stderr)
 	if done {
 		return code

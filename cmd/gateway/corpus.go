@@ -16,8 +16,8 @@ import (
 
 const corpusAbout = `usage: gateway corpus [--write DIR]
 
-Makes the corpus and primes the model with it, and checks that the model built into this gateway is the same. Gateways
-whose model has another version or hash do not read each other's modelled codes.
+Makes the corpus, primes the model with it, and checks that the model built into this gateway is the same. Gateways
+whose models differ in version or hash cannot read each other's modelled codes.
 `
 
 func corpusCommand(args []string, stdout, stderr io.Writer) int {

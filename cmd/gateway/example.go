@@ -152,7 +152,7 @@ func meaning(v filter.Verdict, s site.Subject, rate string) string {
 	case v.Action == filter.Local:
 		text = "served here, never sent"
 	case v.Rule < 0 && out && asked(s.Type):
-		text = "no rule fits: served here; sent to sites that ask for it, and to all while its pipe is open here or its group has members here"
+		text = "no rule fits: served here; sent to sites that ask for it, and to all sites while its pipe is open here or its group has members here"
 	case v.Rule < 0:
 		text = "no rule fits: passes"
 	case out && asked(s.Type):

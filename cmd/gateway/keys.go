@@ -10,9 +10,9 @@ import (
 
 const keysAbout = `usage: gateway keys new -o FILE
 
-Makes a net's key and writes it to a new file that only its owner can read. Every gateway of the net has the same
-key: carry the file to each of them by a way that you trust, and name it as link.key_file. Whoever has it belongs to
-the net. An existing file is never overwritten.
+Makes the key of a net and writes it to a new file that only its owner can read. Every gateway of the net needs the
+same key: bring the file to each of them over a channel that you trust, and name it as link.key_file. Whoever has the
+key belongs to the net. An existing file is never overwritten.
 `
 
 func keysCommand(args []string, stdout, stderr io.Writer) int {

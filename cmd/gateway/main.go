@@ -51,27 +51,29 @@ const defaultConfig = "/etc/aldis/gateway.toml"
 
 const usage = `usage: gateway COMMAND [flags]
 
-Lets JXTA peers of two or more sites meet over a narrow link.
+Connects JXTA peers of two or more sites over a narrow link.
 
   run       run the gateway
-  analyse   what JXTA cost in a capture
-  record    make a trace of a capture: what the applications did
-  check     read a configuration, report every mistake, say what would run
-  keys new  make a net's key
-  rehearse  say beforehand what a trace would do on a link, and cost
-  replay    play a trace through gateways: what it would cost on which link
+  check     read a configuration and report every mistake
+  keys new  make the key of a net
+  status    show peers, queues and octets of the gateway on this machine
+  adverts   list its advertisements, and why one does not travel
+  silence   transmit nothing (EMCON), or end that
+  profiles  list the links that have a name
+
+  analyse   show what JXTA cost in a capture
+  record    make a trace from a capture: what the applications did
   synth     make a trace of a run of the Blue Game of 2004
-  tune      look for better settings of a profile for such traces
-  status    what the running gateway on this machine does
-  adverts   the advertisements that it has, and why one does not travel
-  silence   transmit nothing (EMCON), and end that
-  profiles  the links that are known by name
-  compact   what crosses the link for a file
+  replay    play a trace through gateways: what it would cost on which link
+  rehearse  judge a trace on a link: in time or not, and what it costs
+  tune      search a profile for better settings for your traces
+  compact   show how small a file becomes on the link
   corpus    rebuild and check the model that compact uses
+
   pmul      send and receive files by plain P_Mul (ACP 142)
-  bench     measure this gateway beside JXSE 2.7
+  bench     compare this gateway with JXSE 2.7
   lab       play gateways, peers and a link on this machine
-  version   what this is
+  version   print the version
 
 gateway COMMAND -h says more. Exit: 0 good, 1 refused or failed, 2 wrong usage.
 `

@@ -24,13 +24,15 @@ import (
 const pmulAbout = `usage: gateway pmul send|receive [flags]
 
 Plain P_Mul, ACP 142, over UDP multicast: reliable file transfer to many receivers over a slow link, for use with
-other equipment and for tests. It needs no gateway and no configuration. Nothing is encrypted or authenticated: whoever
-reaches the group can forge a Discard, which makes a receiver forget what it has of one message until it is sent again,
-or an Ack, which makes one message count as delivered to one recipient. What one sender, and all, may make a receiver
-hold is bounded by the profile (section [p_mul]).
+other equipment and for tests. It needs no gateway and no configuration. The profile (section [p_mul]) bounds what one
+sender, and all senders, may make a receiver hold.
 
-  send      send a file and say what became of it at each recipient
-  receive   write what is sent to this node into a directory
+Nothing is encrypted or authenticated. Whoever reaches the group can forge a Discard, which makes a receiver forget
+what it has of one message until that is sent again, or an Ack, which makes one message count as delivered to one
+recipient.
+
+  send      send a file and report what became of it at each recipient
+  receive   write the files for this node into a directory
 
 gateway pmul send -h and gateway pmul receive -h say more.
 `
@@ -39,17 +41,19 @@ const pmulSendAbout = `usage: gateway pmul send --group GROUP --id ID --to ID,..
 
 Sends FILE by P_Mul, ACP 142, to the nodes of --to. Node numbers are written as IPv4 addresses; this node's should be
 the address of the interface to the link. The pace and all timers come from the link profile (gateway profiles). The
-command ends when every recipient is known to have the file, or the file has expired; Ctrl-C withdraws it. Recipients
-named by --silent are not waited for: the file is repeated to them four times, ten minutes or more apart, and each
-counts as delivered when it acknowledges, hours later if need be; give --expires enough for that. UDP ports: 2751 to
-2754. Exit: 0 all recipients have it, 1 one of them does not or the command failed, 2 wrong usage.
+command ends when every recipient is known to have the file, or when the file has expired. Ctrl-C withdraws the file.
+
+Nothing waits for the recipients of --silent. The file is repeated to them four times, ten minutes or more apart, and
+each counts as delivered when it acknowledges, which may be hours later: choose --expires accordingly.
+
+UDP ports: 2751 to 2754. Exit: 0 all recipients have it, 1 one of them does not or the command failed, 2 wrong usage.
 `
 
 const pmulReceiveAbout = `usage: gateway pmul receive --group GROUP --id ID --into DIR --profile PROFILE [flags]
 
 Writes each file that is sent to this node by P_Mul, ACP 142, into DIR, under the name SENDER-MESSAGE: P_Mul carries
-no file names. A file is acknowledged when it is on disk; what is half received survives a restart, in
-DIR/.aldis-pmul. Ctrl-C ends it. UDP ports: 2751 to 2754. Exit: 0 ended by Ctrl-C or SIGTERM, 1 failed, 2 wrong usage.
+no file names. A file is acknowledged when it is on disk. A half-received file survives a restart, in
+DIR/.aldis-pmul. Ctrl-C ends the command. UDP ports: 2751 to 2754. Exit: 0 ended by Ctrl-C or SIGTERM, 1 failed, 2 wrong usage.
 `
 
 func pmulCommand(args []string, stdout, stderr io.Writer) int {
@@ -84,7 +88,7 @@ func newPMULFlags(name string) *pmulFlags {
 		group:   fs.String("group", "", "multicast group of the net, an IPv4 address"),
 		id:      fs.String("id", "", "node number of this node, written as an IPv4 address"),
 		profile: fs.String("profile", "", "link profile: a name or a file"),
-		json:    fs.Bool("json", false, "one JSON object a line on standard output"),
+		json:    fs.Bool("json", false, "print one JSON object a line on standard output"),
 	}
 }
 
@@ -153,7 +157,7 @@ func pmulSend(args []string, stdout, stderr io.Writer) int {
 	f := newPMULFlags("pmul send")
 	to := f.fs.String("to", "", "recipients, node numbers with commas between")
 	expires := f.fs.Duration("expires", 24*time.Hour, "lifetime of the file, such as 90m")
-	priority := f.fs.Uint("priority", 0, "0 to 255, the greater goes first")
+	priority := f.fs.Uint("priority", 0, "0 to 255, the greatest goes first")
 	shore := f.fs.Bool("shore", false, "this node is the shore of a star: it sends at the profile's down rate")
 	silent := f.fs.String("silent", "", "recipients that may not transmit (EMCON), with commas between: the file is repeated to them blindly")
 	dynamic := f.fs.Bool("dynamic", false, "send in a group of its own: one of the 16 after GROUP that is free, announced to the recipients")
@@ -326,8 +330,8 @@ type pmulReceiveJSON struct {
 
 func pmulReceive(args []string, stdout, stderr io.Writer) int {
 	f := newPMULFlags("pmul receive")
-	into := f.fs.String("into", "", "directory for the files; it is made if missing")
-	runs := f.fs.Bool("runs", false, "write what is missing as ranges: shorter acknowledgements, if the sender can read them (libjpmul cannot)")
+	into := f.fs.String("into", "", "directory for the files, made if it is missing")
+	runs := f.fs.Bool("runs", false, "list missing fragments as ranges: shorter acknowledgements, if the sender can read them (libjpmul cannot)")
 	_, code, done := parse(f.fs, args, 0, pmulReceiveAbout, stdout, stderr)
 	if done {
 		return code

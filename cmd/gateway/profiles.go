@@ -11,8 +11,8 @@ import (
 
 const profilesAbout = `usage: gateway profiles [NAME]
 
-Lists the links that link.profile can name. With NAME it prints that profile as it is, every number with its unit and
-where it came from: save it to a file, change it, and name the file's path as link.profile.
+Lists the links that link.profile can name. With NAME it prints that profile: every number with its unit and origin.
+To change one, save it to a file, edit it, and give the file's path as link.profile.
 `
 
 func profilesCommand(args []string, stdout, stderr io.Writer) int {

@@ -15,9 +15,9 @@ import (
 
 const recordAbout = `usage: gateway record CAPTURE -o TRACE [--anonymise | --sizes] [--edge ADDR] [--key FILE]
 
-Makes a trace of a capture: what the applications published, asked for, opened and sent, one line of JSON each
-(docs/traces.md). Each message is there once, however often it crosses the capture. With --anonymise no name, address,
-time of day or content is kept, only who did what, when, and how large it was.
+Makes a trace from a capture: what the applications published, asked for, opened and sent, one line of JSON each
+(docs/traces.md). The trace has each message once, however often the capture has it. With --anonymise it keeps no name,
+address, time of day or content, only who did what, when, and how large it was.
 `
 
 func recordCommand(args []string, stdout, stderr io.Writer) int {

@@ -21,12 +21,13 @@ import (
 
 const rehearseAbout = `usage: gateway rehearse --profile P --trace T [--deadline 60s] [--tariff PRICES] [--html FILE] [--json]
 
-Says beforehand what a trace (gateway record, gateway synth) would do on a link: whether everything arrives in time, minutes
-on the air, octets, the carrier's units and their cost, what would be late and why, what would still be waiting at the end,
-and what would help. The trace is played several times with other losses; what is promised holds in the worst play.
+Judges before a mission what a trace (gateway record, gateway synth) would do on a link: whether everything arrives in
+time, minutes on the air, octets, the carrier's units and their cost, which messages would be late and why, what would still
+wait at the end, and what would help. It plays the trace several times with different losses. The verdict holds for the
+worst play.
 
-PRICES are yours: minute=1.10,credit=0.05,megabyte=7,currency=EUR, any of them: of a call's started minute, of an Iridium
-SBD credit (50 octets), of a million octets.
+PRICES are yours, any of minute=1.10,credit=0.05,megabyte=7,currency=EUR: a started minute of a call, an Iridium SBD credit
+(50 octets), a million octets.
 
 Exit: 0 everything arrives in time, 1 it does not, 2 wrong usage.
 `
@@ -35,13 +36,13 @@ func rehearseCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("rehearse", flag.ContinueOnError)
 	profileName := fs.String("profile", "", "link: `name` or file")
 	traceFile := fs.String("trace", "", "`file`; - is standard input")
-	deadline := fs.Duration("deadline", time.Minute, "after which a message that has not arrived has expired")
+	deadline := fs.Duration("deadline", time.Minute, "a message that has not arrived by then is late")
 	prices := fs.String("tariff", "", "`prices`: minute=,credit=,megabyte=,currency=")
-	plays := fs.Int("plays", 5, "`number` of plays with other losses, 1 to 100")
+	plays := fs.Int("plays", 5, "`number` of plays with different losses, 1 to 100")
 	seed := fs.Uint64("seed", 1, "of the first play; the others follow")
 	gateways := fs.String("gateways", "", "configuration `file`s of the gateways, as for replay")
 	content := fs.String("content", trace.ContentXML, "of messages that have only sizes: xml, text or random")
-	alone := fs.Bool("alone", false, "do not try other links when this one does not do")
+	alone := fs.Bool("alone", false, "do not try other links if this one does not suffice")
 	asJSON := fs.Bool("json", false, "print JSON")
 	page := fs.String("html", "", "`file` for a page with plots, complete in itself; - prints it instead of the text")
 	_, code, done := parse(fs, args, 0, rehearseAbout, stdout, stderr)

@@ -26,26 +26,26 @@ import (
 const replayAbout = `usage: gateway replay TRACE [--profile P] [--gateways FILE[,FILE]] [--seed N] [--from T] [--to T] [--live] [--json]
                       [--html FILE]
 
-Plays a trace (gateway record, gateway synth) through whole gateways over an emulated link, and prints what it would have
-cost and how long it would have taken, beside what the trace has of itself. In virtual time a half-hour trace takes a second
-or two; the same trace, settings and seed give the same figures. With --live it takes as long as it is: gateways as
-processes in network namespaces, peers on TCP sockets, the emulator between; that needs root.
+Plays a trace (gateway record, gateway synth) through whole gateways over an emulated link. It prints the octets and times
+of the replay beside those of the trace. In virtual time a half-hour trace takes a second or two, and the same trace,
+settings and seed give the same figures. With --live it runs in real time: gateways as processes in network namespaces,
+peers on TCP sockets, the emulator between them. That needs root.
 
 --gateways takes ordinary configurations of gateways: one for both sides, or two, of which the one with end = "shore" (or
-else the first) is ashore. Of them count the rules of compaction, filters, message rules, keepalive, the name, and the profile unless
---profile says otherwise.
+else the first) is ashore. The replay uses their rules of compaction, filters, message rules, keepalive and name, and their
+profile unless --profile says otherwise.
 
-Exit: 0 played to its end; 1 not, or the link cannot carry it: the figures are then as far as it went.
+Exit: 0 played to its end; 1 not, or the link cannot carry the trace: the figures then show how far the replay came.
 `
 
 func replayCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("replay", flag.ContinueOnError)
 	profileName := fs.String("profile", "", "link: `name` or file (default: that of --gateways, else iridium-directip-shore)")
 	gateways := fs.String("gateways", "", "configuration `file`s of the gateways, one or two with a comma between")
-	seed := fs.Uint64("seed", 1, "of losses, jitter, and of what the trace does not say")
+	seed := fs.Uint64("seed", 1, "of losses, jitter, and everything that the trace leaves open")
 	content := fs.String("content", trace.ContentXML, "of messages that have only sizes: xml, text or random")
-	from := fs.Duration("from", 0, "leave out what is before; what was published and opened by then is done at the start")
-	to := fs.Duration("to", 0, "leave out what is after (default: the trace's end)")
+	from := fs.Duration("from", 0, "begin here; what was published and opened earlier is done at the start")
+	to := fs.Duration("to", 0, "end here (default: the trace's end)")
 	live := fs.Bool("live", false, "real gateways, real time")
 	keep := fs.String("keep", "", "with --live: `directory` that gets configurations, logs and captures of the link")
 	asJSON := fs.Bool("json", false, "print JSON")

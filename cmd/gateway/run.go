@@ -42,18 +42,19 @@ import (
 
 const runAbout = `usage: gateway run [-c FILE] [--keep-socket]
 
-Runs the gateway until SIGINT or SIGTERM. JXTA peers of this LAN name lan.tcp or lan.http as their seed rendezvous and
-relay.
-Logs go to standard error: text on a terminal, JSON elsewhere, unless log.format says otherwise. What was accepted
-survives any end, kill -9 included. With --keep-socket a second process holds the listening sockets and starts the
-gateway again when it dies, so that no peer finds a closed door; SIGHUP to it restarts the gateway with the program and
-the configuration as they are then. Under systemd use a socket unit instead (docs/operate.md). gateway check -c FILE tells beforehand whether the configuration is right.
+Runs the gateway until SIGINT or SIGTERM. JXTA peers of this LAN use lan.tcp or lan.http as their seed, rendezvous and
+relay. Logs go to standard error: text on a terminal, JSON elsewhere, unless log.format says otherwise. Accepted
+messages survive any end, kill -9 included. Check a configuration first: gateway check -c FILE.
+
+With --keep-socket a second process holds the listening sockets and restarts the gateway when it dies, so that no
+peer finds a closed port. SIGHUP to that process restarts the gateway with the program and configuration on disk.
+Under systemd use a socket unit instead (docs/operate.md).
 `
 
 func runCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("run", flag.ContinueOnError)
 	file := fs.String("c", defaultConfig, "configuration `file`")
-	keepSocket := fs.Bool("keep-socket", false, "hold the listening sockets in a process of their own, and start the gateway again when it dies")
+	keepSocket := fs.Bool("keep-socket", false, "hold the listening sockets in a process of their own, and restart the gateway when it dies")
 	if _, code, done := parse(fs, args, 0, runAbout, stdout, stderr); done {
 		return code
 	}

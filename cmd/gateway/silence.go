@@ -15,22 +15,23 @@ import (
 const silenceAbout = `usage: gateway silence on [--until TIME] [--announce] [-c FILE] [--json]
        gateway silence off | status [-c FILE] [--json]
 
-Silence (EMCON): the gateway on this machine transmits nothing at all on its link until TIME or until it is told to.
-It goes on receiving, and serves its LAN from what it knows. Local peers' messages wait in the journal. Silence
-survives a restart. status forecasts what goes out when it ends. FILE only tells where the gateway answers (http.listen).
+Silence (EMCON): the gateway on this machine transmits nothing at all on its link until TIME or until "silence off".
+It continues to receive, and it serves its LAN from what it knows. Messages of local peers wait in the journal. Silence
+survives a restart. status forecasts what leaves when the silence ends. From FILE it reads only where the gateway
+answers (http.listen).
 
-TIME is 2006-01-02T15:04:05Z (RFC 3339), 15:04 for the next such minute UTC, or how long: 6h30m.
-With --announce every peer is told in one last datagram, and goes on sending to a node that it knows to be silent:
-without it the peers take the link for dead and hold back what they have.
+TIME is 2006-01-02T15:04:05Z (RFC 3339), 15:04 for the next such minute UTC, or a duration: 6h30m.
+With --announce the gateway tells each far gateway in one last datagram, and these then send each message once and wait
+for the receipts. Without it they take the link for dead and hold messages back.
 
-Exit: 0 it is as ordered, 1 not so, 2 wrong usage.
+Exit: 0 the order is in force, 1 not so, 2 wrong usage.
 `
 
 func silenceCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("silence", flag.ContinueOnError)
 	file := fs.String("c", defaultConfig, "configuration `file`")
 	until := fs.String("until", "", "when silence ends by itself (`TIME`)")
-	announce := fs.Bool("announce", false, "tell the peers in one last datagram each")
+	announce := fs.Bool("announce", false, "tell each far gateway in one last datagram")
 	asJSON := fs.Bool("json", false, "print the gateway's answer as it is")
 	rest, code, done := parse(fs, args, 1, silenceAbout, stdout, stderr)
 	if done {

@@ -24,14 +24,14 @@ import (
 
 const statusAbout = `usage: gateway status [-c FILE] [--json]
 
-Asks the gateway that runs on this machine how it is: its peers, what waits for them, and what the link's octets were
-used for. FILE only tells where it answers (http.listen). Exit: 0 it runs and all is well, 1 not so.
+Shows the gateway that runs on this machine: its peers, what waits for them, and what the link's octets were used for.
+From FILE it reads only where the gateway answers (http.listen). Exit: 0 the gateway runs and all is well, 1 not so.
 `
 
 func statusCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("status", flag.ContinueOnError)
 	file := fs.String("c", defaultConfig, "configuration `file`")
-	asJSON := fs.Bool("json", false, "print what the gateway says, as it is")
+	asJSON := fs.Bool("json", false, "print the gateway's answer as JSON")
 	if _, code, done := parse(fs, args, 0, statusAbout, stdout, stderr); done {
 		return code
 	}

@@ -11,15 +11,15 @@ import (
 
 const synthAbout = `usage: gateway synth blue-game --run 1..5 [--seed N] [--content xml|text|random] [-o TRACE]
 
-Makes a trace of one of the five runs of the Blue Game of 2004: application octets in and out and the duration are those
-published (tables 5.1 and 5.10); when the peers found each other and when data began follow tables 5.8 and 5.9. What the
-report does not say, how many messages there were and what was in them, is drawn from the seed (docs/traces.md).
+Makes a trace of one of the five runs of the Blue Game of 2004. Application octets in and out and the duration are those
+published (tables 5.1 and 5.10). When the peers found each other and when data began follow tables 5.8 and 5.9. The report
+does not say how many messages there were and what they contained: the seed decides that (docs/traces.md).
 `
 
 func synthCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("synth", flag.ContinueOnError)
 	run := fs.Int("run", 0, "`number` of the run, 1 to 5")
-	seed := fs.Uint64("seed", 1, "of what the report does not say")
+	seed := fs.Uint64("seed", 1, "decides what the report does not say")
 	content := fs.String("content", trace.ContentXML, "of track messages: xml, text or random")
 	out := fs.String("o", "-", "`file` to write; - is standard output")
 	rest, code, done := parse(fs, args, 1, synthAbout, stdout, stderr)

@@ -23,15 +23,15 @@ import (
 
 const tuneAbout = `usage: gateway tune --profile P --trace T [--trace T2] [--proof T3] [--out FILE] [--time-limit D] [--seed N] [--json]
 
-Looks for settings of a profile's [gateway] section that serve such traces better: fewer octets on the link or messages that
-arrive sooner, neither at the other's cost, and never a lost delivery. It replays the traces in virtual time on all cores,
-with several draws of losses and with peers that speak at somewhat other times, says what each change bought, and judges the
-outcome on plays that it made no decision on; what does not hold there is taken back. Traces of --proof are played at the very
-end with the old settings and the new; nothing follows from them.
+Searches a profile's [gateway] section for settings that serve your traces better: fewer octets on the link, or messages
+that arrive sooner, neither at the cost of the other, and never a lost delivery. It replays the traces in virtual time on all
+cores, with different losses and with peers that speak at somewhat different times. It reports the gain of each change. At
+the end it judges the outcome on plays that no decision was made on, and takes back what fails there. It plays the traces
+of --proof last, with the old settings and the new, and draws no conclusion from them.
 
---out writes the profile with the changed values marked: name that file as link.profile at both ends. The same traces, profile
-and seed give the same settings on any number of cores. The time limit lets the round in hand be finished, and the judgement;
-then the settings are those found so far, and that is said.
+--out writes the profile with the changed values marked: give that file as link.profile at both ends. The same traces,
+profile and seed give the same settings on any number of cores. When the time limit is reached, tune finishes the present
+round and the judgement, prints that the search was cut, and gives the settings found so far.
 
 Exit: 0 better settings were found; 1 none were; 2 wrong usage.
 `
@@ -50,11 +50,11 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 	var traces files
 	fs.Var(&traces, "trace", "`file`; may be given several times")
 	var proof files
-	fs.Var(&proof, "proof", "`file` of a trace that no decision is made on; may be given several times")
+	fs.Var(&proof, "proof", "`file` of a trace that decides nothing, played at the end; may be given several times")
 	out := fs.String("out", "", "`file` for the tuned profile; - is standard output, instead of the text")
 	name := fs.String("name", "", "`name` of the tuned profile (default: the profile's, with -tuned)")
-	limit := fs.Duration("time-limit", 10*time.Minute, "after which no new round is begun; 0: none")
-	seed := fs.Uint64("seed", 1, "of losses and of how the traces are varied")
+	limit := fs.Duration("time-limit", 10*time.Minute, "begin no new round after this time; 0: no limit")
+	seed := fs.Uint64("seed", 1, "of losses and of the variants of the traces")
 	content := fs.String("content", trace.ContentXML, "of messages that have only sizes: xml, text or random")
 	asJSON := fs.Bool("json", false, "print JSON")
 	_, code, done := parse(fs, args, 0, tuneAbout, stdout, stderr)

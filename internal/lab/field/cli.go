@@ -17,9 +17,9 @@ import (
 
 const usage = `usage: gateway lab blue-game [flags]
 
-Makes HQ and ships on this machine: network namespaces joined by the link emulator, gateways, and unmodified JXTA
-peers. Each peer publishes a service with a propagate pipe, opens the other side's, and sends track messages. Figures
-are measured at the emulator and in the peers. Needs root; Ctrl-C removes everything.
+Plays HQ and ships on this machine: network namespaces joined by the link emulator, gateways, and unmodified JXTA
+peers. Each peer publishes a service with a propagate pipe, opens the other side's, and sends track messages. The
+figures are measured at the emulator and in the peers. It needs root. Ctrl-C removes everything.
 
 `
 
@@ -28,16 +28,17 @@ const overview = `usage: gateway lab LAB [flags]
   blue-game  HQ and ships on a satellite link, as in the exercise of 2004
   hf-net     HQ and ships on one half-duplex HF channel, some of them silent for the first part
 
-Both make namespaces, the link emulator, gateways and unmodified JXTA peers on this machine, and take the same flags.
+Both play with network namespaces, the link emulator, gateways and unmodified JXTA peers on this machine, and take the
+same flags.
 gateway lab LAB -h says more.
 `
 
 const usageHF = `usage: gateway lab hf-net [flags]
 
-Makes HQ and ships on this machine, all on one half-duplex channel with a group's address: network namespaces joined
-by the link emulator, gateways, and unmodified JXTA peers that publish, discover and send track messages. Some ships
-are ordered to transmit nothing from the first minute on for half of the time (gateway silence). Figures are measured
-at the emulator and in the peers. Needs root; Ctrl-C removes everything.
+Plays HQ and ships on this machine, all on one half-duplex channel with a group's address: network namespaces joined
+by the link emulator, gateways, and unmodified JXTA peers that publish, discover and send track messages. From the first
+minute on, and for half of the time, some ships must not transmit (gateway silence). The figures are measured at the
+emulator and in the peers. It needs root. Ctrl-C removes everything.
 
 `
 
@@ -174,7 +175,7 @@ func flags(lab string, o *Options) (*flag.FlagSet, *string) {
 	fs := flag.NewFlagSet("gateway lab "+lab, flag.ContinueOnError)
 	d := defaults(lab)
 	fs.StringVar(&o.Profile, "profile", d.Profile, "`name` of a link profile, or a path (gateway profiles lists them)")
-	fs.DurationVar(&o.Duration, "duration", d.Duration, "the peers send until so long after the ship's peer was started")
+	fs.DurationVar(&o.Duration, "duration", d.Duration, "how long the peers send, from the start of the ship's peer")
 	fs.DurationVar(&o.Rate, "rate", d.Rate, "between two messages of a peer")
 	fs.IntVar(&o.Size, "size", 200, "octets of a message")
 	fs.Uint64Var(&o.Seed, "seed", 1, "of the link's losses and delays")
@@ -182,10 +183,10 @@ func flags(lab string, o *Options) (*flag.FlagSet, *string) {
 	fs.StringVar(&o.ShipPeer, "ship-peers", "", "`kind` of the ships' peers, when another")
 	fs.BoolVar(&o.HTTP, "http", false, "the peers use HTTP instead of TCP, as in 2004")
 	fs.IntVar(&o.Ships, "ships", d.Ships, "number of ships, 1 to 20")
-	fs.BoolVar(&o.Unaided, "unaided", false, "play it without gateways as well, at the same time")
+	fs.BoolVar(&o.Unaided, "unaided", false, "also play without gateways, at the same time")
 	fs.StringVar(&o.Only, "only", "", "play only this `run`: gateway or unaided")
-	fs.DurationVar(&o.Idle, "idle", 20*time.Second, "length of the silence at the end that is measured")
-	fs.DurationVar(&o.Drain, "drain", 0, "wait at most so long for what is under way at the end (default 60 s and four round trips, unaided 20 s)")
+	fs.DurationVar(&o.Idle, "idle", 20*time.Second, "length of the idle time at the end that is measured")
+	fs.DurationVar(&o.Drain, "drain", 0, "wait at most this long for what is under way at the end (default 60 s and four round trips, unaided 20 s)")
 	fs.Var(timed{func(s string) (err error) { o.OutageFor, err = time.ParseDuration(s); return err }, &o.OutageAt}, "outage", "take the link down, `60s@120s` is for 60 s at 120 s")
 	fs.BoolVar(&o.Asker, "asker", false, "a second peer on the ship asks for HQ's service during the outage")
 	fs.Var(timed{func(s string) (err error) { o.Bulk, err = strconv.Atoi(s); return err }, &o.BulkAt}, "bulk", "one long message each way, `20000@60s` is so many octets at 60 s")
