@@ -1,6 +1,7 @@
 // Package control answers operators over HTTP: GET /status and /adverts (JSON), /metrics (Prometheus text) and /healthz.
-// POST /silence is the only request that changes the gateway; it is taken from this machine alone. Every answer comes from one Status value of the gateway, taken between two turns of the loop (design 9),
-// and from counters that rooms keep themselves. It knows no password: bind it to loopback or to a network of operators.
+// POST /silence is the only request that changes the gateway; it is accepted from this machine alone. Every answer comes
+// from one Status value of the gateway, taken between two turns of the loop (design 9), and from counters that rooms
+// keep themselves. There is no password: bind the listener to loopback or to a network of operators.
 //
 // Metrics are named aldis_…, in base units: seconds, octets (called bytes by Prometheus' convention). Octets of the
 // airtime ledger are IP octets.

@@ -1,31 +1,32 @@
-// Package daemon is the loop: the one goroutine that owns the gateway's state machine, the one place where events of
-// the LAN, the link, libnorm and the clock meet, and the one that keeps their order: what a Step wants remembered is
-// durable before anything else that it wants is done. It decides nothing about protocols.
+// Package daemon is the loop: the one goroutine that owns the gateway's state machine. Events of the LAN, the link,
+// libnorm and the clock meet here and nowhere else. The loop keeps their order: the records of a Step are durable
+// before the loop does anything else that the Step wants. It decides nothing about protocols.
 //
 // # Inboxes
 //
-// Three, all bounded: the LAN's and libnorm's make the poster wait (so lan stops reading its sockets), the link's
-// answers that it is full (so radio drops and counts). One turn takes what is there, up to a batch.
+// There are three, all bounded. Those of the LAN and of libnorm make the poster wait, so lan stops reading its sockets.
+// That of the link answers that it is full, so radio drops the datagram and counts it. One turn of the loop takes what
+// is there, up to a batch.
 //
 // # The journal
 //
-// writes beside the loop, so that a slow disk does not keep local peers waiting: an output with records, and everything
-// for the link behind it, waits in order until its commit is done; a commit takes whatever has gathered since the last.
-// What is for local peers alone and needs no record goes at once, but never past something that waits for the same
-// connection: docs/decisions/commits.md.
+// The journal writes beside the loop, so that local peers do not wait for a slow disk. An output with records, and
+// everything for the link behind it, waits in order until its commit is done. A commit takes whatever has gathered
+// since the last one. An output that is for local peers alone and has no record leaves at once, but never overtakes
+// something that waits for the same connection: docs/decisions/commits.md.
 //
 // # When the journal cannot write
 //
-// Say, the disk is full. Then nothing is acted on that depends on it: outputs with records are kept, in order, and
-// the commit is tried again every second. Until it works no datagram leaves, because a receipt could be inside for
-// something not yet durable; those made meanwhile are lost as on any link, and custody repairs that. Outputs without
-// records still go to the LAN, so local peers keep getting answers. When 4 MiB are kept the loop takes no more
-// events, and the LAN feels it.
+// While the journal cannot be written (for example, disk full), the loop holds back every output that depends on it.
+// It keeps outputs with records, in order, and tries the commit again every second. Until that works no datagram
+// leaves, because a datagram could contain a receipt for something that is not durable yet. Datagrams made in the
+// meantime are lost as on any link, and custody repairs that. Outputs without records still go to the LAN, so local
+// peers get their answers. When 4 MiB are held back the loop takes no more events, and the LAN feels it.
 //
 // # Time
 //
-// Step gets the machine's monotonic clock, set by the wall clock at the start: a wall clock that jumps moves no
-// timer. Because expiry times are absolute and cross the link, the two must not differ for good: after a jump the
-// loop's time runs up to 5 % faster or slower until it has caught up (an hour takes 20 hours), and never goes back. A
-// jump is logged and counted; a restart takes over the wall clock at once.
+// Step gets the machine's monotonic clock, which the loop sets by the wall clock at the start. A wall clock that jumps
+// therefore moves no timer. But expiry times are absolute and cross the link, so the two clocks must not differ for
+// good. After a jump the loop's time runs up to 5 % faster or slower until it has caught up (an hour takes 20 hours),
+// and never goes back. A jump is logged and counted. A restart takes over the wall clock at once.
 package daemon

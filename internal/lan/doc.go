@@ -1,10 +1,9 @@
-// Package lan is the edge towards JXTA peers: TCP listeners, the welcome line and package framing
-// (wire 2.1, 2.2), the classic HTTP polling transport (wire 3.1; ghosts 8), UDP multicast (wire 2.7), deadlines and
-// bounds. What is said is decided in internal/jxtabridge;
-// this room only turns octets into its events and its answers into octets.
+// Package lan is the edge towards JXTA peers: TCP listeners, the welcome line and package framing (wire 2.1, 2.2), the
+// classic HTTP polling transport (wire 3.1; ghosts 8), UDP multicast (wire 2.7), deadlines and bounds. It turns octets
+// into events for internal/jxtabridge, and orders of internal/jxtabridge into octets. It decides nothing that is said.
 //
-// Each connection has one goroutine that reads and one that writes. Events go to a callback that may block: then
-// nothing more is read from that peer, which is the back-pressure. Sizes are octets.
+// Each connection has one goroutine that reads and one that writes. Events go to a callback that may block. While it
+// blocks, lan reads nothing more from that peer; this is the back-pressure. Sizes are octets.
 //
 // # Files
 //

@@ -1,7 +1,7 @@
-// Package norm runs libnorm (NORM, RFC 5740) in a child process of the same binary and speaks with it: commands and
-// objects over the child's stdin and stdout, NORM packets over loopback aliases. libnorm never sees the link; what it
-// sends comes out as gateway.NormPacket, what arrives for it goes in with gateway.NormInject. A child that dies or
-// hangs costs seconds and no process of ours: a Supervisor kills it and reports gateway.NormDown.
+// Package norm runs libnorm (NORM, RFC 5740) in a child process of the same binary. Commands and objects pass over the
+// child's stdin and stdout, NORM packets over loopback aliases. libnorm never sees the link: its packets come out as
+// gateway.NormPacket, and packets for it go in with gateway.NormInject. When a child dies or hangs, a Supervisor kills
+// it and reports gateway.NormDown. That costs seconds, and the gateway's own process goes on.
 //
 // Why a child, why aliases, which settings: docs/reference/norm-behind-the-seal.md and docs/decisions/norm-child.md.
 // cgo.go is the only file with C.

@@ -1,14 +1,16 @@
-// Package pmul implements the P_Mul transport of ACP 142 and 142(A): one message to many receivers, some of them silent
-// under EMCON for hours, delivery proved per recipient. Layouts, procedures and vectors: docs/reference/p-mul.md.
+// Package pmul implements the P_Mul transport of ACP 142 and 142(A): one message goes to many receivers, some of which
+// may be silent under EMCON for hours, and delivery is proved for each. Layouts, procedures and vectors:
+// docs/reference/p-mul.md.
 // Sockets and files of plain P_Mul are in internal/pmul/pmulfile.
 //
 // # What the reference could not confirm
 //
-// Fletcher checksums are sent, Fletcher and Internet ones accepted. FEC and Extra kinds of Address_PDU are read, counted
-// and passed by. The word that ends a missing list early says that higher numbers are not acknowledged; a list that was
-// cut here always ends with it. The Ack timestamp is read and not sent. Message_Sequence_Number counts per sender and
-// destination and is the same in every re-transmission. A Reject_PDU is matched by group or by Message_ID, whoever is
-// its Source_ID; ours names ourselves. Discard_Message_PDUs go to the group's DPORT. The greater Priority goes first.
+// We send Fletcher checksums and accept Fletcher and Internet ones. We read and count FEC and Extra kinds of Address_PDU
+// and otherwise ignore them. The word that ends a missing list early says that higher numbers are not acknowledged; a
+// list that we cut always ends with it. We read the Ack timestamp and do not send it. Message_Sequence_Number counts per
+// sender and destination and is the same in every re-transmission. We match a Reject_PDU by group or by Message_ID,
+// whatever its Source_ID; ours names ourselves. We send Discard_Message_PDUs to the group's DPORT. The greatest Priority
+// goes first.
 //
 // # Authentication
 //

@@ -1,6 +1,6 @@
-// Package radio owns the only socket on the link: UDP payloads in and out, sealed by internal/link/seal before they come
-// here and opened after they left. It looks into none of them.
+// Package radio owns the only socket on the link. It sends and receives UDP payloads, which internal/link/seal has sealed
+// before and opens afterwards. It looks into none of them.
 //
-// Nothing here waits: what the inbox has no room for, and what the kernel does not take at once, is dropped and
-// counted. Sizes are octets of UDP payload.
+// Nothing here waits. If the inbox has no room for a payload, or the kernel does not take it at once, radio drops and
+// counts it. Sizes are octets of UDP payload.
 package radio

@@ -1,9 +1,10 @@
-// Package bench measures a running gateway beside the rendezvous and relay that people know, JXSE 2.7, with the same
-// load in the same run: the performance model of 2004 (published 2: peer operations, pipes, rendezvous, relay)
-// and the message-and-acknowledgement pairs of 2005 (published 3). Load comes from edge peers of
-// internal/lab/edgepeer/tcp where the figure is the server's, from unmodified JXTA peers (field-tests/peers) where it is a peer's.
+// Package bench compares a running gateway with the known rendezvous and relay, JXSE 2.7, under the same load in the
+// same run. It measures what the performance model of 2004 measured (published 2: peer operations, pipes, rendezvous,
+// relay) and the message-and-acknowledgement pairs of 2005 (published 3). Where a figure is the server's, the load comes
+// from edge peers of internal/lab/edgepeer/tcp. Where it is a peer's, the load comes from unmodified JXTA peers
+// (field-tests/peers).
 //
-// Everything runs on loopback: processes, sockets and files of its own, taken down again in every case.
+// Everything runs on loopback, with processes, sockets and files of its own, and is removed in every case.
 //
 // Units: rates per second, times as the row says, MB are 10^6 octets.
 //

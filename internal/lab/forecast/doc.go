@@ -1,7 +1,7 @@
-// Package forecast says beforehand what a trace would do on a link: whether everything arrives in time, how long the
-// transmitters are on the air, what it costs in the carrier's units, and if not, why not and what would help. It judges
-// several plays of one trace (internal/lab/replay), which differ only in what is lost and by how much packets jitter; what it
-// promises holds in the worst of them.
+// Package forecast judges before a mission what a trace would do on a link: whether everything arrives in time, how long
+// the transmitters are on the air, and what that costs in the carrier's units. If something is late, it gives the reason
+// and what would help. It judges several plays of one trace (internal/lab/replay), which differ only in losses and
+// jitter. The verdict holds for the worst of them.
 //
 // # Units
 //

@@ -1,9 +1,9 @@
-// Package replay plays a trace again: what the applications of a capture did, through whole gateways, and what that
-// costs on which link. Run plays it in virtual time (internal/lab/sim); a Script and a Record serve a live run as well
-// (internal/lab/field).
+// Package replay plays a trace again: peers do what the applications of a capture did, through whole gateways, and the
+// package measures what that costs on a link. Run plays in virtual time (internal/lab/sim). A Script and a Record serve
+// a live run as well (internal/lab/field).
 //
-// A Script says which peer does what when, a Record takes down what then happened, and a Result holds the figures of
-// both beside those that the trace has of itself, by the names of `gateway analyse` (docs/traces.md).
+// A Script says which peer does what when. A Record notes what then happened. A Result holds the figures of both beside
+// those of the trace, under the names of `gateway analyse` (docs/traces.md).
 //
 // # Time and units
 //

@@ -1,9 +1,9 @@
-// Package report writes pages: figures as one self-contained HTML file with plots, or as text for a terminal. What a page says
-// comes as data; nothing here reads a clock or a file. The HTML file has no script and asks for nothing from elsewhere (its
+// Package report writes pages: figures as one self-contained HTML file with plots, or as text for a terminal. The caller
+// passes the contents as data; nothing here reads a clock or a file. The HTML file has no script and loads nothing (its
 // own Content-Security-Policy forbids both), so that it can be mailed, printed and read in ten years.
 //
-// Names in captures and traces come from strangers: everything is escaped (html/template), control and direction
-// characters are replaced, long names and long tables are cut and say so.
+// Names in captures and traces come from strangers. Everything is escaped (html/template), control and direction
+// characters are replaced, and long names and long tables are cut and marked as cut.
 //
 // # Units
 //

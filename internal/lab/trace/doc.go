@@ -3,14 +3,14 @@
 // files, which hold the application's part of a timeline, and makes such traces for the five published runs.
 //
 // What the layers look like: (wire 2, 3; baseline 2, 7). Which figures, and their names: (published 1).
-// Trace files are described in docs/traces.md. TCP segments are judged as tshark
-// 4.0 judges them, so that "retransmission" means the same in both.
+// docs/traces.md describes trace files. TCP segments are judged as tshark 4.0 judges them, so that "retransmission" means
+// the same in both.
 //
 // # Time, units, bounds
 //
-// Times are nanoseconds since 1970 UTC (int64) as the capture has them; nothing here reads a clock. Sizes are octets. What is kept
-// does not grow with the file: connections, segments out of order, message bodies and names all have limits, and what
-// does not fit is counted and makes the report partial. Hostile files give errors or counters, never a panic.
+// Times are nanoseconds since 1970 UTC (int64) as the capture has them; nothing here reads a clock. Sizes are octets.
+// Memory does not grow with the file: connections, segments out of order, message bodies and names all have limits.
+// Whatever exceeds a limit is counted and makes the report partial. Hostile files give errors or counters, never a panic.
 //
 // # Files
 //

@@ -1,14 +1,14 @@
-// Package tune searches the free values of a profile for those that serve a trace better: fewer octets on the link, or
-// messages that arrive sooner, and neither at the cost of the other, of a lost message or of the slowest few. It only says
-// which plays it wants and learns how they went: New, then Next and Tell until Next wants no more. The same Config and the
-// same answers give the same result; who makes the plays, and on how many processors, does not matter.
+// Package tune searches a profile for values that serve a trace better: fewer octets on the link, or messages that arrive
+// sooner, and neither at the cost of the other, of a lost message or of the slowest few. It plays nothing itself: Next
+// says which plays it wants, Tell takes their results, until Next wants no more. The same Config and the same answers
+// give the same result, whoever makes the plays and on however many processors.
 //
 // # Against over-fitting
 //
-// Every candidate is played several times with other losses, and on traces whose peers speak at somewhat other times
-// (Variant): what serves only the rhythm of one trace does not serve these. A change counts when it is better over all of
-// them and in most of them. At the end the settings are played against the untouched profile on variants that no decision
-// was made on; changes that do not hold there are taken back.
+// Every candidate is played several times with different losses, and on traces whose peers speak at somewhat different
+// times (Variant). A value that fits only the rhythm of one trace fails there. A change counts when it is better over all
+// plays together and in most of them. At the end the settings are played against the untouched profile on variants that
+// no decision was made on. Changes that fail there are taken back.
 //
 // # Units
 //

@@ -90,7 +90,7 @@ func (r *Receiver) Next(l frame.Lane) (ID, bool) {
 	return ID{l, n}, r.held[l][n]
 }
 
-// Reject takes back that a message has arrived: it cannot be used as it is, and its sender shall send it again.
+// Reject marks a received message as missing again, so that the sender retransmits it.
 func (r *Receiver) Reject(now time.Time, id ID) {
 	delete(r.held[id.Lane], id.Number)
 	r.owe(now, id.Lane, 0)

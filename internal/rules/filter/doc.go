@@ -1,5 +1,6 @@
-// Package filter decides what may cross the link: rules of the operator, the first that fits decides. It holds the
-// rules' rates and counts what they took; what nobody asks for stays home without any rule (internal/jxtabridge).
+// Package filter decides by the operator's rules what may cross the link; the first rule that fits decides. It enforces
+// the rates of the rules and counts what each rule took. Without any rule, internal/jxtabridge keeps at home what nobody
+// asks for.
 //
 // # Time and units
 //

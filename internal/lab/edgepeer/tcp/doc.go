@@ -1,4 +1,4 @@
-// Package tcp puts an edge peer of internal/lab/edgepeer on a TCP socket, for benchmarks and live replays: many in one
-// process, each with a goroutine that reads and one that comes and goes with what there is to write. Nothing of a
-// gateway uses it.
+// Package tcp gives an edge peer of internal/lab/edgepeer a TCP socket, for benchmarks and live replays. Many peers run
+// in one process. Each has a goroutine that reads, and another that exists while there is something to write. No part
+// of a gateway uses this package.
 package tcp
