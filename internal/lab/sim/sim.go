@@ -1,8 +1,8 @@
 // Package sim plays whole gateways in virtual time: real Steps, the emulated link, a journal that survives crashes.
-// The same seed gives the same run. A Site stands for the LAN side: what it says is up to the test.
+// The same seed gives the same run. A Site stands for the LAN side; the test decides what it says.
 //
-// libnorm has a thread and a clock of its own, so something takes its place here (norm.go) that sends the same packets at
-// the same rate and asks for repair as it does; libnorm itself is tested with real processes.
+// libnorm has a thread and a clock of its own, so a model takes its place here (norm.go). The model sends the same packets
+// at the same rate and asks for repair as libnorm does. Tests with real processes test libnorm itself.
 package sim
 
 import (

@@ -1,35 +1,37 @@
-// Package compact shrinks what crosses the link: what the far side cannot know already, and little besides.
+// Package compact makes documents and messages small for the link, so that little more crosses than the far side cannot
+// know already.
 //
 // # Codecs
 //
-// Every text, document or message element takes the codec that makes it smallest; one octet, outside of the code, says
-// which (Codec). A code is never longer than the text.
+// Every text, document or message element gets the codec that makes it smallest. One octet outside of the code names the
+// codec (Codec). A code is never longer than the text.
 //
-//   - An XML document becomes tokens (tokens.go): elements and attributes of the JXTA advertisements are numbers, ids
-//     and base64 are octets, ids seen before in the document are counted, indentation is relative to the depth. Unknown
-//     elements are spelled once. What tokens cannot give back octet for octet is not made tokens.
-//   - Tokens and other texts are coded by a model (model.go, scan.go) that predicts each bit from what came before: by
-//     the last one to six octets, by word, by element, by what stood at the same place in the messages before or in the
-//     same record wherever it was (records.go), by the number that goes on from those, by the longest match, and by a
-//     checksum of the text itself (sums.go). An arithmetic coder (arith.go) writes what the
-//     predictions leave open. What is always the same, defaults and fixed texts, costs next to nothing: the model has
-//     learned it from a corpus (corpus.go) that our own generators make (generate.go).
-//   - Deflate with a dictionary is for what is too long for the model, and where the model is of another version.
+//   - An XML document becomes tokens (tokens.go). Elements and attributes of the JXTA advertisements are numbers, ids and
+//     base64 are octets, ids that occurred before in the document are counted, and indentation is relative to the depth.
+//     Unknown elements are spelled once. A document that tokens could not restore octet for octet is not made tokens.
+//   - A model (model.go, scan.go) codes tokens and other texts. It predicts each bit from what came before: by the last
+//     one to six octets, by word, by element, by what stood at the same place in earlier messages or in the same record
+//     wherever that was (records.go), by the number that continues those, by the longest match, and by a checksum of the
+//     text itself (sums.go). An arithmetic coder (arith.go) writes what the predictions leave open. Defaults and fixed
+//     texts cost next to nothing: the model has learned them from a corpus (corpus.go) that our own generators make
+//     (generate.go).
+//   - Deflate with a dictionary codes texts that are too long for the model, and is used where the far model has another
+//     version.
 //
-// The primed model (model.bin) is part of the protocol: its version is in the codec's octet, and tests pin its hash.
-// The arithmetic is of integers alone, so that every CPU gives the same codes; testdata/vectors.txt has some.
+// The primed model (model.bin) is part of the protocol: its version is in the codec's octet, and tests pin its hash. It
+// computes with integers alone, so that every CPU gives the same codes; testdata/vectors.txt has some.
 //
 // # Learning
 //
-// A History holds what both ends of a flow are known to have, and a message is coded after the last of these: a track
-// costs what changed. No octets are spent on teaching. A code carries a hash of what it was made after and of the text
-// itself, so that a history that differs gives ErrHistory, never another text (history.go).
+// A History holds messages that both ends of a flow are known to have. A new message is coded after the last of these, so
+// a track costs what changed in it. No octets are spent on teaching. A code carries a hash of the messages that it was
+// made after and of the text itself. A History that differs therefore gives ErrHistory, never another text (history.go).
 //
 // # Bounds
 //
-// Sizes are octets. Expanding is bounded by the caller's limit, by MaxModelled for what the model coded, and by about
-// thousandfold growth; time by a few microseconds for each octet that comes out. A Coder takes 3 MB with its model, a
-// History at most 1 MB. Nothing here keeps state between calls but what a Coder reuses and a History is told.
+// Sizes are octets. The caller's limit bounds expanding, as do MaxModelled for codes of the model and a growth of about
+// thousandfold. Expanding takes a few microseconds for each resulting octet. A Coder takes 3 MB with its model, a History
+// at most 1 MB. Nothing here keeps state between calls except the buffers of a Coder and the contents of a History.
 //
 // The layouts of the documents: (wire 9). The sizes aimed at, and how they compare: (libraries 4) and docs/sizes.md.
 //

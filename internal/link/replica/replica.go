@@ -1,8 +1,8 @@
-// Package replica keeps sister gateways' copies of this site's state equal to it, by sending only what changed: which
-// items a site has, what each peer is known to hold, what is on its way. After an outage or a lost store a digest of
-// four octets tells whether the copies agree, and a list of hashes mends them if not (design 1).
+// Package replica keeps the sister gateways' copies of this site's state up to date by sending only what changed. It
+// knows which items the site has, what each peer is known to hold, and what is on its way. After an outage or a lost
+// store a digest of four octets tells whether the copies agree, and a list of hashes mends them if not (design 1).
 //
-// Times are arguments; an item's lifetime travels as absolute expiry and both ends forget it then without a word.
+// Times are arguments; an item's lifetime travels as an absolute expiry, and both ends then forget the item without a message.
 package replica
 
 import (
