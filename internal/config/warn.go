@@ -34,7 +34,7 @@ func (c *Config) Warnings() []string {
 		}
 	}
 	if c.Link.Profile.Transport == profile.PMul && !c.Link.Group.IsValid() && len(c.Link.Peers) > 1 {
-		warn("no link.group: every peer gets a copy of its own of what is for several")
+		warn("no link.group: each peer gets its own copy of a message that is for several")
 	}
 	if c.Link.Profile.Transport == profile.PMul {
 		warn("gateway pmul on this link is interoperability mode, ACP 142 as it is: nothing of it is sealed or authenticated. " +

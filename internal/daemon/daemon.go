@@ -211,7 +211,7 @@ func (d *Daemon) now() (now time.Time, mono time.Duration) {
 	now, jump := d.clock.read(mono, wall)
 	if jump != 0 {
 		d.metrics.clockJumps.Inc()
-		d.log.Warn("the wall clock was set; timers are not touched, expiry times follow slowly, a restart takes it over at once",
+		d.log.Warn("the wall clock was set; timers are unaffected, expiry times follow slowly, a restart adopts the new time at once",
 			"by", jump, "wall", wall, "in use", now)
 	}
 	d.metrics.clockAhead.Set(d.clock.ahead.Seconds())
