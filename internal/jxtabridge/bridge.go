@@ -13,10 +13,7 @@ import (
 
 // Bridge is one gateway's JXTA side. Step is its only way in.
 type Bridge struct {
-	cfg    Config
-	me     string // unique value
-	now    time.Time
-	out    *output
+	*step
 	source *conn // of the message being handled
 
 	conns map[site.ConnID]*conn
@@ -34,14 +31,11 @@ type Bridge struct {
 	heldSize  int
 	seen      *recent // propagation MessageIds, wire MsgIds, index values asked for
 	waiting   map[uint64]*delivery
-	token     uint64
-	wake      time.Time // when something of ours ends
 	streamState
 	tlsState
 	ether ether
 	wanted
 	called bool // those that were remembered
-	stats  Stats
 }
 
 // Stats count since the start of the process.
@@ -93,7 +87,7 @@ type Stats struct {
 // New makes a bridge that remembers what an earlier one asked to keep. What cannot be read of it is left out.
 func New(cfg Config, memories []site.Memory) *Bridge {
 	b := &Bridge{
-		cfg: cfg.withDefaults(), me: cfg.Identity.Peer,
+		step:  &step{cfg: cfg.withDefaults(), me: cfg.Identity.Peer, fates: map[uint64]func(bool){}},
 		conns: map[site.ConnID]*conn{}, peers: map[string]*peer{}, sent: map[advcache.Key]told{},
 		far: map[uint16]*farSite{}, waiting: map[uint64]*delivery{}, seen: newRecent(8192),
 	}
@@ -117,7 +111,7 @@ func New(cfg Config, memories []site.Memory) *Bridge {
 
 // Step brings the bridge to now and applies ev; a nil ev means only time passed.
 func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
-	var out output
+	var out site.Output
 	b.now, b.out = now, &out
 	b.pushes.room = pushPortion
 	if b.recalled {
@@ -153,22 +147,14 @@ func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
 	case site.SiteLost:
 		b.siteLost(ev.Site)
 	case site.Fate:
-		b.carried(ev)
-		b.tlsCarried(ev)
+		b.fate(ev)
 	}
-	out.Deadline = b.wake
+	out.Orders, out.Deadline = b.ordered(), b.wake
 	b.out = nil
-	return out.done()
+	return out
 }
 
 func (p *peer) wantsNudge() bool { return len(p.leases) == 0 && len(p.conns) > 0 && !p.nudge.IsZero() }
-
-// until asks to be woken at t at the latest.
-func (b *Bridge) until(t time.Time) {
-	if b.wake.IsZero() || t.Before(b.wake) {
-		b.wake = t
-	}
-}
 
 // sweepAdverts is how many advertisements one sweep ends: a turn of the loop must stay short.
 const sweepAdverts = 1000
@@ -223,27 +209,6 @@ func (b *Bridge) rearm() {
 	if !b.tlsWake.IsZero() {
 		b.until(b.tlsWake)
 	}
-}
-
-func (b *Bridge) note(level, text string, attrs ...any) {
-	b.out.Notes = append(b.out.Notes, site.Note{Level: level, Text: text, Attrs: attrs})
-}
-
-// complain counts what a peer got wrong; the log shows the first few of each connection.
-func (b *Bridge) complain(c *conn, reason string, err error) {
-	b.stats.Refused[reason]++
-	const shown = 5
-	if c.complaints++; c.complaints > shown {
-		return
-	}
-	attrs := []any{"reason", reason, "peer", c.unique, "remote", c.remote}
-	if err != nil {
-		attrs = append(attrs, "error", err)
-	}
-	if c.complaints == shown {
-		attrs = append(attrs, "further", "only counted")
-	}
-	b.note("warn", "message refused", attrs...)
 }
 
 // inbound is a message on its way through the bridge, hop elements taken out.

@@ -69,7 +69,7 @@ func (b *Bridge) callBack(p *peer) {
 		return
 	}
 	b.stats.Calls++
-	b.out.dial = append(b.out.dial, Dial{p.address})
+	b.post(Dial{p.address})
 	p.callAt = b.now.Add(min(callMost, time.Second<<min(p.calls, 6)))
 	p.calls++
 }

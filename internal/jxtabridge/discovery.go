@@ -248,7 +248,7 @@ func (b *Bridge) advertGone(k advcache.Key) {
 	delete(b.ether.adverts, advKey(k))
 	b.unused(k)
 	if known && b.now.Before(last.expires) {
-		b.out.Items = append(b.out.Items, site.Item{Kind: site.Document, Scope: k.Group, Owner: last.peer, ID: k.ID, Sub: k.Type, Gone: true})
+		b.tell(site.Item{Kind: site.Document, Scope: k.Group, Owner: last.peer, ID: k.ID, Sub: k.Type, Gone: true})
 	}
 }
 

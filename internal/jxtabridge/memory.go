@@ -47,17 +47,9 @@ type advMemory struct {
 	Doc     []byte    `json:"doc"`
 }
 
-func (b *Bridge) remember(key string, v any) {
-	value, err := json.Marshal(v)
-	if err != nil {
-		panic("jxtabridge: memory of plain values: " + err.Error())
-	}
-	b.out.Remember = append(b.out.Remember, site.Memory{Key: key, Value: value})
-}
-
 func (b *Bridge) rememberPeer(p *peer) {
 	if len(p.leases) == 0 {
-		b.out.Remember = append(b.out.Remember, site.Memory{Key: memPeer + p.id})
+		b.forget(memPeer + p.id)
 		return
 	}
 	m := peerMemory{Signed: p.signed, Known: p.known, At: p.address}
@@ -80,7 +72,7 @@ func (b *Bridge) rememberAdv(e *advcache.Entry) {
 }
 
 func (b *Bridge) forgetAdv(k advcache.Key) {
-	b.out.Remember = append(b.out.Remember, site.Memory{Key: advKey(k)})
+	b.forget(advKey(k))
 }
 
 // recall restores one memory; what is not understood is left out.

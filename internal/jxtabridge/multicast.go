@@ -273,7 +273,7 @@ func (b *Bridge) shout(group, service, param string, elements []jxta.Element) {
 		return
 	}
 	b.stats.MulticastSent++
-	b.out.shout = append(b.out.shout, Shout{body, size})
+	b.post(Shout{body, size})
 }
 
 // ownService is the gateway's advertisement as a rendezvous or relay, for a peer that looks for one by discovery

@@ -93,7 +93,7 @@ func (b *Bridge) opened(ev Opened) {
 		c.scheme = "http"
 		return
 	}
-	b.out.welcome = append(b.out.welcome, Welcome{ev.Conn, jxta.Welcome{
+	b.post(Welcome{ev.Conn, jxta.Welcome{
 		Dest: "tcp://" + ev.Remote, Public: "tcp://" + b.cfg.Address, Peer: jxta.URN(b.me), Version: "1.1"}})
 }
 
@@ -125,7 +125,7 @@ func (b *Bridge) welcomed(ev Welcomed) {
 	unique, err := jxta.ParseURN(ev.Welcome.Peer)
 	if err != nil || unique == b.me || jxta.IDKind(unique) != jxta.KindPeer {
 		b.complain(c, "peer_id", err)
-		b.out.close = append(b.out.close, Close{c.id})
+		b.post(Close{c.id})
 		return
 	}
 	p := b.peers[unique]
@@ -135,7 +135,7 @@ func (b *Bridge) welcomed(ev Welcomed) {
 		}
 		if len(b.peers) >= b.cfg.MaxPeers {
 			b.complain(c, "peers", nil)
-			b.out.close = append(b.out.close, Close{c.id})
+			b.post(Close{c.id})
 			return
 		}
 		p = &peer{id: unique, leases: map[string]*lease{}, pipes: map[pipeKey]uint8{}, told: map[string]time.Time{}}
@@ -259,7 +259,7 @@ func (b *Bridge) finish(m *message) {
 	m.delivery = nil
 	if d.waiting--; d.waiting == 0 {
 		delete(b.waiting, d.token)
-		b.out.Done = append(b.out.Done, d.token)
+		b.done(d.token)
 	}
 }
 
@@ -394,7 +394,7 @@ func (b *Bridge) transmit(c *conn, m *message, again bool) {
 	c.inflight = append(c.inflight, f)
 	c.octets += len(body)
 	b.stats.Sent++
-	b.out.send = append(b.out.send, Send{Conn: c.id, Body: body, Sign: sign, Token: b.token, Confirms: m.confirms})
+	b.post(Send{Conn: c.id, Body: body, Sign: sign, Token: b.token, Confirms: m.confirms})
 }
 
 // learnFormat mirrors the peer's own way to end a message (wire 2.5).
@@ -411,7 +411,7 @@ func (b *Bridge) learnFormat(c *conn, signed bool) {
 	}
 	p.known, p.signed = true, signed
 	for g := range p.leases {
-		b.out.Items = append(b.out.Items, b.peerItem(p, g))
+		b.tell(b.peerItem(p, g))
 	}
 	b.rememberPeer(p)
 }

@@ -51,7 +51,7 @@ func (b *Bridge) throttle(p *peer) {
 	p.jam.feeders[c] = true
 	if c.feeds[p] = true; len(c.feeds) == 1 {
 		b.stats.Throttled++
-		b.out.gates = append(b.out.gates, Gate{c.id, true})
+		b.post(Gate{c.id, true})
 	}
 	if p.jam.until.IsZero() {
 		p.jam.until = b.now.Add(jamMost)
@@ -85,7 +85,7 @@ func (b *Bridge) jammed(p *peer) {
 func (b *Bridge) letGo(p *peer) {
 	for _, c := range slices.SortedFunc(maps.Keys(p.jam.feeders), func(x, y *conn) int { return cmp.Compare(x.id, y.id) }) {
 		if delete(c.feeds, p); len(c.feeds) == 0 {
-			b.out.gates = append(b.out.gates, Gate{c.id, false})
+			b.post(Gate{c.id, false})
 		}
 	}
 	clear(p.jam.feeders)

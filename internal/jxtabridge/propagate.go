@@ -156,8 +156,7 @@ func (b *Bridge) groupMessage(in inbound, h *jxta.Propagate) {
 		return
 	}
 	if sites := b.sitesWithGroup(in.group); len(sites) > 0 {
-		b.stats.Carried++
-		b.out.Carry = append(b.out.Carry, site.Carry{Sites: sites, Message: pl})
+		b.carry(sites, pl)
 	}
 }
 
@@ -174,8 +173,7 @@ type held struct {
 func (b *Bridge) carryWire(pl site.Message) {
 	sites := b.sitesWithPipe(pl.Scope, pl.Topic)
 	if len(sites) > 0 {
-		b.stats.Carried++
-		b.out.Carry = append(b.out.Carry, site.Carry{Sites: sites, Message: pl})
+		b.carry(sites, pl)
 	}
 	h := held{b.now.Add(b.cfg.Hold), sizeOf(pl.Parts), sites, pl}
 	if h.size > b.cfg.MaxHeldOctets {
@@ -210,9 +208,8 @@ func (b *Bridge) release(siteID uint16, group, pipe string) {
 			continue
 		}
 		h.sites = append(h.sites[:len(h.sites):len(h.sites)], siteID)
-		b.stats.Carried++
 		b.stats.CarriedLate++
-		b.out.Carry = append(b.out.Carry, site.Carry{Sites: []uint16{siteID}, Message: h.payload})
+		b.carry([]uint16{siteID}, h.payload)
 	}
 }
 
@@ -244,7 +241,7 @@ func (b *Bridge) farPayload(ev site.FarMessage) {
 			return
 		}
 		b.stats.FarUndeliverable++
-		b.out.Done = append(b.out.Done, ev.Token)
+		b.done(ev.Token)
 		return
 	}
 	id := pl.ID

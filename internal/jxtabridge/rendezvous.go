@@ -61,7 +61,7 @@ func (b *Bridge) connect(in inbound, doc []byte) {
 	b.peerAt(p, l.expires)
 	if reduced := reducePeer(n); !bytes.Equal(l.doc, reduced) {
 		l.doc, l.index = reduced, indexOf(reduced)
-		b.out.Items = append(b.out.Items, b.peerItem(p, group))
+		b.tell(b.peerItem(p, group))
 		b.peerKnown(p.id, group)
 	}
 	b.rememberPeer(p)
@@ -89,7 +89,7 @@ func (b *Bridge) dropLease(p *peer, group string) {
 	}
 	b.edgeGone(p, group, "")
 	b.revoke(p, group)
-	b.out.Items = append(b.out.Items, site.Item{Kind: site.Endpoint, Scope: group, Owner: p.id, Gone: true})
+	b.tell(site.Item{Kind: site.Endpoint, Scope: group, Owner: p.id, Gone: true})
 	b.abandon(p, func(m *message) bool { return m.group == group && m.delivery != nil })
 	for _, c := range p.conns {
 		for i, f := range c.inflight { // handed to the socket: nothing more can be done for it

@@ -108,8 +108,7 @@ func (b *Bridge) unicast(in inbound) {
 		b.enqueue(p, b.ghostMessage(p, pl))
 		return
 	}
-	b.stats.Carried++
-	b.out.Carry = append(b.out.Carry, site.Carry{Sites: []uint16{far}, Message: pl})
+	b.carry([]uint16{far}, pl)
 }
 
 // ghostMessage re-creates a routed payload for a local peer.

@@ -55,8 +55,8 @@ func TestHostileStream(t *testing.T) {
 		client.tell(rel(strconv.Itoa(2+i), mimeBlock, good))
 	}
 	w.settle()
-	if st := n.b.streams[streamKey{1, true, 1}]; client.acks != 0 || len(st.early) != streamReorder || n.b.Stats().Refused["stream_full"] == 0 {
-		t.Errorf("%d acknowledgements, %d blocks kept", client.acks, len(st.early))
+	if st := n.b.streams[streamKey{1, true, 1}]; client.acks != 0 || st.up.Early() != streamReorder || n.b.Stats().Refused["stream_full"] == 0 {
+		t.Errorf("%d acknowledgements, %d blocks kept", client.acks, st.up.Early())
 	}
 	// What does not belong to any stream ends here.
 	crossed := len(w.crossed)
@@ -116,12 +116,12 @@ func TestStreamTablesAreBounded(t *testing.T) {
 		send(data(1, 2+i))
 	}
 	for _, st := range n.b.streams {
-		if st.octets > maxStreamOctets || len(st.queue) > maxStreamBlocks {
-			t.Errorf("%d octets in %d blocks wait", st.octets, len(st.queue))
+		if st.down.Octets > maxStreamOctets || st.down.Len() > maxStreamBlocks {
+			t.Errorf("%d octets in %d blocks wait", st.down.Octets, st.down.Len())
 		}
 	}
 	for i := range maxCredentials + 10 {
-		n.b.out = &output{}
+		n.b.out = &site.Output{}
 		n.b.learnCredential(credentialKey{2, fmt.Sprint(i)}, []byte("<c/>"))
 	}
 	if len(n.b.credentials) > maxCredentials {

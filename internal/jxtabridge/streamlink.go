@@ -2,13 +2,14 @@ package jxtabridge
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"slices"
 	"unicode/utf8"
 
 	"aldis/internal/jxta"
+	"aldis/internal/jxtabridge/reliable"
 	"aldis/internal/site"
 )
 
@@ -42,7 +43,7 @@ var (
 // carryStream gives a payload of a stream to the gateway. Flows are named by sender, receiver, service and shape, so that
 // all streams of two peers share them (internal/link/envelope).
 func (b *Bridge) carryStream(st *stream, head byte, number uint64, more []jxta.Element, octets int) {
-	data := b.streamHead(st.key, head)
+	data := st.key.head(head)
 	switch head {
 	case headBlock: // its only element is the block
 		data = append(binary.AppendUvarint(data, number), more[0].Data...)
@@ -50,24 +51,26 @@ func (b *Bridge) carryStream(st *stream, head byte, number uint64, more []jxta.E
 	case headMessage, headClose:
 		data = binary.AppendUvarint(data, number)
 	}
-	b.carryToken++
-	b.carrying[b.carryToken] = carrying{st.key, octets}
-	b.giveStream(st.key.site, b.carryToken, site.Message{Scope: st.group, From: st.local, To: st.remote}, data, more)
+	if octets > 0 {
+		st.up.Give(octets)
+	}
+	key := st.key
+	b.give(key.site, streamMessage(site.Message{Scope: st.group, From: st.local, To: st.remote}, data, more),
+		func(refused bool) { b.streamFate(key, octets, refused) })
 }
 
-func (b *Bridge) streamHead(key streamKey, head byte) []byte {
-	if !key.mine {
+func (k streamKey) head(head byte) []byte {
+	if !k.mine {
 		head |= headYours
 	}
-	return binary.AppendUvarint([]byte{head}, key.number)
+	return binary.AppendUvarint([]byte{head}, k.number)
 }
 
-func (b *Bridge) giveStream(siteID uint16, token uint64, pl site.Message, data []byte, more []jxta.Element) {
-	pl.Service = svcStream
-	pl.Parts = append([]jxta.Element{{Namespace: nsRel, Data: data}}, more...)
-	b.stats.Carried++
-	pl.Token = token
-	b.out.Carry = append(b.out.Carry, site.Carry{Sites: []uint16{siteID}, Message: pl})
+// streamMessage completes what bridges say to each other about a stream.
+func streamMessage(m site.Message, data []byte, more []jxta.Element) site.Message {
+	m.Service = svcStream
+	m.Parts = append([]jxta.Element{{Namespace: nsRel, Data: data}}, more...)
+	return m
 }
 
 // upward turns a block of the edge into what crosses the link. A BiDi block is a whole message: its signature stays
@@ -122,12 +125,12 @@ func (b *Bridge) farStream(ev site.FarMessage) {
 	head, key, rest, err := parseStreamHead(ev)
 	if err != nil {
 		b.stats.Refused["stream_head"]++
-		b.out.Done = append(b.out.Done, ev.Token)
+		b.done(ev.Token)
 		return
 	}
 	if head == headOpen {
 		if key.mine {
-			b.out.Done = append(b.out.Done, ev.Token)
+			b.done(ev.Token)
 			return
 		}
 		b.openFar(ev, key, rest)
@@ -148,9 +151,9 @@ func (b *Bridge) farStream(ev site.FarMessage) {
 		b.farBlock(st, ev, head, rest)
 		return
 	case head == headClose:
-		if n, w := binary.Uvarint(rest); w > 0 && n < 1<<31 && uint32(n) >= st.acked {
+		if n, w := binary.Uvarint(rest); w > 0 && n < 1<<31 && uint32(n) >= st.down.Acked {
 			st.because("closed_there")
-			st.ending, st.final, st.stuck = true, uint32(n), b.now
+			st.closing.begun, st.closing.final, st.down.Stuck = true, uint32(n), b.now
 			b.rememberStream(st)
 			b.pumpStream(st)
 		}
@@ -163,48 +166,47 @@ func (b *Bridge) farStream(ev site.FarMessage) {
 		b.rememberStream(st)
 		b.roomAgain(st)
 	}
-	b.out.Done = append(b.out.Done, ev.Token)
+	b.done(ev.Token)
 }
 
 // farBlock puts a block in its place; long ones may come behind short ones that were sent later.
 func (b *Bridge) farBlock(st *stream, ev site.FarMessage, head byte, rest []byte) {
 	n64, w := binary.Uvarint(rest)
-	d := &downward{token: ev.Token, message: st.kind == streamBiDi}
+	d := &reliable.Block{Token: ev.Token}
 	var err error
 	switch {
 	case w <= 0 || n64 == 0 || n64 > 1<<31-2:
 		err = errStreamHead
 	case head == headMessage:
 		m := jxta.Message{Elements: ev.Message.Parts[1:]}
-		d.closes = m.Find("JXTABIP", "close") != nil
-		d.data, err = jxta.AppendMessage(nil, m)
+		d.Closes = m.Find("JXTABIP", "close") != nil
+		d.Data, err = jxta.AppendMessage(nil, m)
 	default:
-		d.data = slices.Clone(rest[w:])
+		d.Data = slices.Clone(rest[w:])
 	}
 	if err != nil {
 		b.stats.Refused["stream_head"]++
-		b.out.Done = append(b.out.Done, ev.Token)
+		b.done(ev.Token)
 		return
 	}
 	n := uint32(n64)
-	old := st.queue[n]
+	old := st.down.Block(n)
 	switch {
-	case n <= st.acked || st.ending && n > st.final || old != nil && old.token != ev.Token:
+	case n <= st.down.Acked || st.closing.begun && n > st.closing.final || old != nil && old.Token != ev.Token:
 		b.stats.StreamDuplicates++
-		b.out.Done = append(b.out.Done, ev.Token)
+		b.done(ev.Token)
 		return
 	case old != nil: // handed in again
 		return
 	}
-	if st.octets+len(d.data) > maxStreamOctets || len(st.queue) >= maxStreamBlocks {
-		b.out.Done = append(b.out.Done, ev.Token)
+	if st.down.Octets+len(d.Data) > maxStreamOctets || st.down.Len() >= maxStreamBlocks {
+		b.done(ev.Token)
 		b.reset(st, "overflow")
 		return
 	}
-	st.queue[n] = d
-	st.octets += len(d.data)
+	st.down.Put(n, d)
 	b.pumpStream(st)
-	if !st.holding && (len(st.queue) >= 2*b.cfg.StreamBlocks || st.octets >= 4*b.cfg.StreamOctets) {
+	if !st.holding && (st.down.Len() >= 2*b.cfg.StreamBlocks || st.down.Octets >= 4*b.cfg.StreamOctets) {
 		st.holding = true
 		b.rememberStream(st)
 		b.carryStream(st, headHold, 0, nil, 0)
@@ -227,10 +229,10 @@ func (b *Bridge) stray(ev site.FarMessage, key streamKey, head byte) {
 	s := b.strays[key]
 	switch {
 	case head == headHold || head == headGo || head == headReset:
-		b.out.Done = append(b.out.Done, ev.Token)
+		b.done(ev.Token)
 		return
 	case b.strayOctets+size > maxStrayOctets || s == nil && len(b.strays) >= maxStrays:
-		b.out.Done = append(b.out.Done, ev.Token)
+		b.done(ev.Token)
 		b.stats.Refused["stream_stray"]++
 		if s != nil {
 			b.dropStray(key, s)
@@ -251,25 +253,18 @@ func (b *Bridge) dropStray(key streamKey, s *strays) {
 	delete(b.strays, key)
 	b.strayOctets -= s.octets
 	for _, f := range s.payloads {
-		b.out.Done = append(b.out.Done, f.Token)
+		b.done(f.Token)
 	}
 }
 
 func (b *Bridge) sortedStrays() []streamKey {
-	keys := make([]streamKey, 0, len(b.strays))
-	for k := range b.strays {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(x, y streamKey) int {
-		return cmp.Or(cmp.Compare(x.site, y.site), cmp.Compare(x.number, y.number))
-	})
-	return keys
+	return slices.SortedFunc(maps.Keys(b.strays), streamKey.compare)
 }
 
 // answerReset tells the far gateway, once, that there is no such stream here.
-func (b *Bridge) answerReset(key streamKey, pl site.Message) {
+func (b *Bridge) answerReset(key streamKey, m site.Message) {
 	if b.streamsOver.add(b.overKey(key)) {
-		b.giveStream(key.site, 0, site.Message{Scope: pl.Scope, From: pl.To, To: pl.From}, b.streamHead(key, headReset), nil)
+		b.carry([]uint16{key.site}, streamMessage(site.Message{Scope: m.Scope, From: m.To, To: m.From}, key.head(headReset), nil))
 	}
 }
 
@@ -279,12 +274,12 @@ func (b *Bridge) learnCredential(key credentialKey, doc []byte) {
 	}
 	if len(b.credentials) >= maxCredentials {
 		for k := range b.credentials {
-			b.out.Remember = append(b.out.Remember, site.Memory{Key: k.memory()})
+			b.forget(k.memory())
 		}
 		clear(b.credentials)
 	}
 	b.credentials[key] = slices.Clone(doc)
-	b.out.Remember = append(b.out.Remember, site.Memory{Key: key.memory(), Value: b.credentials[key]})
+	b.record(key.memory(), b.credentials[key])
 }
 
 // siteLostStreams ends the streams with a site that has forgotten them. Their numbers may come again.
@@ -296,8 +291,8 @@ func (b *Bridge) siteLostStreams(siteID uint16) {
 		}
 		b.forgetStream(st)
 		delete(b.streams, st.key)
-		b.carryToken++
-		st.key.number = 1<<62 | b.carryToken
+		b.given++
+		st.key.number = 1<<62 | b.given
 		b.streams[st.key] = st
 		if !st.ended {
 			b.closeDown(st)

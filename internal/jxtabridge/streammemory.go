@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/jxtabridge/reliable"
 	"aldis/internal/site"
 )
 
@@ -18,8 +19,6 @@ type streamState struct {
 	streamsOver     *recent        // streams that ended or were refused, so that nothing late makes them anew
 	siteEpochs      map[uint16]int // how often a site has lost its store
 	streamNumber    uint64         // of the newest that a local peer opened
-	carrying        map[uint64]carrying
-	carryToken      uint64
 	strays          map[streamKey]*strays
 	strayOctets     int
 	credentials     map[credentialKey][]byte // documents of far peers
@@ -37,7 +36,7 @@ type strays struct {
 
 func newStreamState() streamState {
 	return streamState{streams: map[streamKey]*stream{}, streamAt: map[streamAddr]*stream{}, streamsOver: newRecent(8192),
-		siteEpochs: map[uint16]int{}, carrying: map[uint64]carrying{}, strays: map[streamKey]*strays{},
+		siteEpochs: map[uint16]int{}, strays: map[streamKey]*strays{},
 		untold: map[untoldPipe]time.Time{}, credentials: map[credentialKey][]byte{}, credentialsTold: map[credentialKey][]byte{}}
 }
 
@@ -97,17 +96,18 @@ func (b *Bridge) rememberStream(st *stream) {
 		return
 	}
 	b.remember(memStream+st.key.memory(), streamMemory{st.kind, st.group, st.local, st.remote, st.server, st.name, st.from, st.to,
-		st.held, st.holding, st.ending, st.final})
+		st.held, st.holding, st.closing.begun, st.closing.final})
 }
 
 // rememberStreamPosition costs a few octets in the transaction that keeps the block, or lets it go, anyway.
 func (b *Bridge) rememberStreamPosition(st *stream) {
-	value := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(st.recv)), uint64(st.acked))
-	b.out.Remember = append(b.out.Remember, site.Memory{Key: memStreamAt + st.key.memory(), Value: value})
+	value := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(st.up.Taken)), uint64(st.down.Acked))
+	b.record(memStreamAt+st.key.memory(), value)
 }
 
 func (b *Bridge) forgetStream(st *stream) {
-	b.out.Remember = append(b.out.Remember, site.Memory{Key: memStream + st.key.memory()}, site.Memory{Key: memStreamAt + st.key.memory()})
+	b.forget(memStream + st.key.memory())
+	b.forget(memStreamAt + st.key.memory())
 }
 
 // recallStream restores one memory of a stream; it reports whether m is one. A stream's position may come before it.
@@ -142,9 +142,9 @@ func (b *Bridge) recallStream(m site.Memory, positions map[streamKey][2]uint32) 
 	if !ok || json.Unmarshal(m.Value, &sm) != nil || sm.Kind > streamBiDi {
 		return true
 	}
-	st := &stream{key: key, kind: sm.Kind, group: sm.Group, local: sm.Local, remote: sm.Remote, server: sm.Server, name: sm.Name,
-		from: sm.From, to: sm.To, held: sm.Held, holding: sm.Holding, ending: sm.Ending, final: sm.Final,
-		queue: map[uint32]*downward{}, rto: streamRTO, shut: true}
+	st := &stream{key: key, kind: sm.Kind, held: sm.Held, holding: sm.Holding, edge: edgeWindow{shut: true},
+		closing: closing{begun: sm.Ending, final: sm.Final},
+		ends:    ends{group: sm.Group, local: sm.Local, remote: sm.Remote, server: sm.Server, name: sm.Name, from: sm.From, to: sm.To}}
 	st.toID, _ = jxta.ParseURN(st.to)
 	b.addStream(st)
 	return true
@@ -154,7 +154,8 @@ func (b *Bridge) recallStream(m site.Memory, positions map[streamKey][2]uint32) 
 func (b *Bridge) placeStreams(positions map[streamKey][2]uint32) {
 	for key, st := range b.streams {
 		at := positions[key]
-		st.recv, st.acked, st.sent = at[0], at[1], at[1]
+		st.up.Restart(at[0])
+		st.down = reliable.New(at[1])
 		if st.toID != "" {
 			b.untold[untoldPipe{st.local, pipeKey{st.group, st.toID}}] = time.Time{}
 		}
@@ -167,19 +168,18 @@ func (b *Bridge) placeStreams(positions map[streamKey][2]uint32) {
 func (b *Bridge) wakeStreams() {
 	b.recalled = false
 	for _, st := range b.sortedStreams() {
-		st.stuck = b.now
+		st.down.Stuck = b.now
 		if st.to == "" {
-			st.acceptBy = b.now.Add(streamAccept)
-			b.until(st.acceptBy)
+			st.accept = b.now.Add(streamAccept)
+			b.until(st.accept)
 		}
 		if !st.held {
-			st.shut, st.wait = false, streamReopen
-			st.reopen = b.now.Add(streamReopen)
-			b.until(st.reopen)
+			st.edge = edgeWindow{false, b.now.Add(streamReopen), streamReopen}
+			b.until(st.edge.reopen)
 		}
-		if st.ending && st.kind == streamSocket && st.acked >= st.final && st.to != "" {
-			st.closeAt = b.now.Add(closeAgain)
-			b.until(st.closeAt)
+		if st.closing.begun && st.kind == streamSocket && st.down.Acked >= st.closing.final && st.to != "" {
+			st.closing.again = b.now.Add(closeAgain)
+			b.until(st.closing.again)
 		}
 	}
 }
@@ -189,8 +189,8 @@ func (b *Bridge) streamStatus() (all []StreamStatus) {
 		if st.ended {
 			continue
 		}
-		s := StreamStatus{Peer: st.local, FarPeer: st.remote, Site: st.key.site, Kind: "socket", Pipe: st.server, Sent: st.recv,
-			ToLink: st.waiting, Closed: st.shut, Taken: st.acked, ToPeer: st.octets,
+		s := StreamStatus{Peer: st.local, FarPeer: st.remote, Site: st.key.site, Kind: "socket", Pipe: st.server, Sent: st.up.Taken,
+			ToLink: st.up.Waiting, Closed: st.edge.shut, Taken: st.down.Acked, ToPeer: st.down.Octets,
 			OctetsOut: st.out, OctetsIn: st.in, Repeats: st.repeats}
 		if st.kind == streamBiDi {
 			s.Kind = "bidi"

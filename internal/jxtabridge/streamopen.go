@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/jxtabridge/reliable"
 	"aldis/internal/site"
 )
 
@@ -66,16 +67,16 @@ func (b *Bridge) openStream(in inbound, far uint16, kind streamKind) {
 		return
 	}
 	b.streamNumber++
-	st := &stream{key: streamKey{far, true, b.streamNumber}, kind: kind, group: in.group, local: in.from.id, remote: in.dest,
-		server: in.param, name: name, from: addr.pipe, to: urn, toID: id, queue: map[uint32]*downward{}, rto: streamRTO}
+	st := &stream{key: streamKey{far, true, b.streamNumber}, kind: kind, ends: ends{group: in.group, local: in.from.id, remote: in.dest,
+		server: in.param, name: name, from: addr.pipe, to: urn, toID: id}, down: reliable.New(0)}
 	b.addStream(st)
 	b.hush(st)
 	b.stats.Streams++
-	b.out.Remember = append(b.out.Remember, site.Memory{Key: memStreamNext, Value: strconv.AppendUint(nil, b.streamNumber, 10)})
+	b.record(memStreamNext, strconv.AppendUint(nil, b.streamNumber, 10))
 	b.rememberStream(st)
 	b.acceptLocally(st)
 
-	data := b.streamHead(st.key, headOpen)
+	data := st.key.head(headOpen)
 	var more []jxta.Element
 	var digest []byte
 	flags := byte(0)
@@ -102,9 +103,9 @@ func (b *Bridge) openStream(in inbound, far uint16, kind streamKind) {
 	data = appendPacked(data, id, urn, in.param)
 	data = appendText(data, name)
 	data = append(data, digest...)
-	b.carryToken++
-	b.carrying[b.carryToken] = carrying{st.key, 0}
-	b.giveStream(far, b.carryToken, site.Message{Scope: st.group, From: st.local, To: st.remote, Param: st.server}, data, more)
+	key := st.key
+	b.give(far, streamMessage(site.Message{Scope: st.group, From: st.local, To: st.remote, Param: st.server}, data, more),
+		func(refused bool) { b.streamFate(key, 0, refused) })
 }
 
 // streamCount counts the streams that are not over, and those of one peer among them.
@@ -206,7 +207,7 @@ func (b *Bridge) openFar(ev site.FarMessage, key streamKey, rest []byte) {
 		if st.open == 0 && !st.ended && st.to == "" {
 			st.open = ev.Token
 		} else if st.open != ev.Token {
-			b.out.Done = append(b.out.Done, ev.Token)
+			b.done(ev.Token)
 		}
 		return
 	}
@@ -216,7 +217,7 @@ func (b *Bridge) openFar(ev site.FarMessage, key streamKey, rest []byte) {
 	refuse := ""
 	switch {
 	case b.streamsOver.in[b.overKey(key)]:
-		b.out.Done = append(b.out.Done, ev.Token)
+		b.done(ev.Token)
 		return
 	case err != nil:
 		refuse = "malformed"
@@ -236,7 +237,7 @@ func (b *Bridge) openFar(ev site.FarMessage, key streamKey, rest []byte) {
 	}
 	if refuse != "" {
 		b.stats.Refused["stream_"+refuse]++
-		b.out.Done = append(b.out.Done, ev.Token)
+		b.done(ev.Token)
 		b.answerReset(key, pl)
 		return
 	}
@@ -244,9 +245,9 @@ func (b *Bridge) openFar(ev site.FarMessage, key streamKey, rest []byte) {
 	if flags&openBiDi != 0 {
 		kind = streamBiDi
 	}
-	st := &stream{key: key, kind: kind, group: pl.Scope, local: pl.To, remote: pl.From, server: pl.Param, name: name, from: urn,
-		queue: map[uint32]*downward{}, rto: streamRTO, open: ev.Token, acceptBy: b.now.Add(streamAccept)}
-	b.until(st.acceptBy)
+	st := &stream{key: key, kind: kind, down: reliable.New(0), open: ev.Token, accept: b.now.Add(streamAccept),
+		ends: ends{group: pl.Scope, local: pl.To, remote: pl.From, server: pl.Param, name: name, from: urn}}
+	b.until(st.accept)
 	b.addStream(st)
 	b.stats.Streams++
 	b.rememberStream(st)
@@ -322,9 +323,7 @@ func (b *Bridge) accepted(st *stream, in inbound, doc []byte) {
 		if st.kind == streamSocket {
 			b.toEdge(st, p, closeElement(st.kind, "close"))
 		} else {
-			st.queue = map[uint32]*downward{1: {data: closeMessage(st.kind), message: true, closes: true}}
-			b.sendBlock(st, 1)
-			st.queue = nil
+			b.sender(st)(1, closeBlock())
 		}
 		return
 	case st.ended || st.toID != id:
@@ -334,9 +333,9 @@ func (b *Bridge) accepted(st *stream, in inbound, doc []byte) {
 		b.reset(st, "encrypted")
 		return
 	}
-	st.acceptBy = time.Time{}
+	st.accept = time.Time{}
 	if st.open != 0 {
-		b.out.Done = append(b.out.Done, st.open)
+		b.done(st.open)
 		st.open = 0
 	}
 	b.rememberStream(st)

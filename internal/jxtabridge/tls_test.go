@@ -402,8 +402,8 @@ func TestHostileSecure(t *testing.T) {
 	}
 	a.tell(jxta.Element{Namespace: nsTLS, Name: tlsAck, Type: mimeTLSAck, Data: []byte{0xff, 0xff, 0xff, 0xff}})
 	w.settle()
-	if p := n.b.tlsPairs[tlsKey{a.id, b.id}]; len(p.early) != tlsReorder || p.recv != 1 || a.acks != 1 {
-		t.Errorf("%d blocks kept, %d taken, %d acknowledged", len(p.early), p.recv, a.acks)
+	if p := n.b.tlsPairs[tlsKey{a.id, b.id}]; p.up.Early() != tlsReorder || p.up.Taken != 1 || a.acks != 1 {
+		t.Errorf("%d blocks kept, %d taken, %d acknowledged", p.up.Early(), p.up.Taken, a.acks)
 	}
 	// From the link.
 	payload := func(data string) site.Message {

@@ -19,7 +19,7 @@ type untoldPipe struct {
 // tellPipe tells far sites of an open pipe, a unicast one a moment later.
 func (b *Bridge) tellPipe(p *peer, k pipeKey, kind uint8) {
 	if kind != PipeUnicast {
-		b.out.Items = append(b.out.Items, pipeItem(p.id, k, kind))
+		b.tell(pipeItem(p.id, k, kind))
 		return
 	}
 	u := untoldPipe{p.id, k}
@@ -57,7 +57,7 @@ func (b *Bridge) withdrawPipe(p *peer, k pipeKey, kind uint8) {
 	}
 	it := pipeItem(p.id, k, kind)
 	it.Gone = true
-	b.out.Items = append(b.out.Items, it)
+	b.tell(it)
 }
 
 // sweepUntold tells of the pipes that turned out to be ordinary ones.
@@ -75,7 +75,7 @@ func (b *Bridge) sweepUntold() {
 		delete(b.untold, u)
 		if p := b.peers[u.peer]; p != nil {
 			if kind, open := p.pipes[u.pipeKey]; open {
-				b.out.Items = append(b.out.Items, pipeItem(u.peer, u.pipeKey, kind))
+				b.tell(pipeItem(u.peer, u.pipeKey, kind))
 				b.rememberPeer(p)
 			}
 		}

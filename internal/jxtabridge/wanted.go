@@ -181,16 +181,16 @@ func (b *Bridge) tellAdv(e *advcache.Entry) {
 		for _, n := range b.sortedSites() {
 			for _, a := range b.far[n].asks {
 				if b.now.Before(a.expires) && a.question.Matches(e) {
-					b.give(n, a, e)
+					b.allow(n, a, e)
 				}
 			}
 		}
 	}
-	b.out.Items = append(b.out.Items, b.advItem(e))
+	b.tell(b.advItem(e))
 }
 
-// give lets a site have what it asked for, and says whether that is new.
-func (b *Bridge) give(siteID uint16, a *ask, e *advcache.Entry) bool {
+// allow lets a site have what it asked for, and says whether that is new.
+func (b *Bridge) allow(siteID uint16, a *ask, e *advcache.Entry) bool {
 	if a.given >= maxGiven || slices.Contains(b.to[e.Key], siteID) {
 		return false
 	}
@@ -232,8 +232,8 @@ func (b *Bridge) farAsk(n uint16, s *farSite, it site.Item) {
 		a.expires = b.now.Add(b.cfg.Ask)
 	}
 	for _, e := range b.cache.Find(b.now, a.question, maxGiven) {
-		if e.Site == 0 && !b.toAll[e.Key] && b.give(n, a, e) {
-			b.out.Items = append(b.out.Items, b.advItem(e))
+		if e.Site == 0 && !b.toAll[e.Key] && b.allow(n, a, e) {
+			b.tell(b.advItem(e))
 		}
 	}
 }
@@ -316,7 +316,7 @@ func (b *Bridge) sweepAsks() {
 		a.item.Expires = b.now.Add(b.cfg.Ask)
 		b.asked[key] = ownAsk{a.peer, a.item.Expires}
 		b.stats.Asked++
-		b.out.Items = append(b.out.Items, a.item)
+		b.tell(a.item)
 	}
 }
 

@@ -3,12 +3,13 @@ package jxtabridge
 import (
 	"cmp"
 	"encoding/binary"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
 
 	"aldis/internal/jxta"
-	"aldis/internal/site"
+	"aldis/internal/jxtabridge/reliable"
 )
 
 // The reliability layer of JxtaBiDiPipe and JxtaSocket (wire 8.6) ends here for streams between a peer of this site
@@ -57,10 +58,29 @@ type streamKey struct {
 // streamAddr is where an edge sends what belongs to a stream.
 type streamAddr struct{ local, remote, pipe string }
 
-// stream is one connection between a local edge and a ghost. "up" is from the edge to the link, "down" the other way.
+// stream is one connection between a local edge and a ghost.
 type stream struct {
-	key    streamKey
-	kind   streamKind
+	key  streamKey
+	kind streamKind
+	ends
+	up      reliable.Up[upward]
+	down    reliable.Down
+	edge    edgeWindow
+	held    bool      // the far gateway has enough
+	holding bool      // the far gateway was told to hold
+	next    time.Time // before that a BiDi edge gets no new block; see Config.Pace
+	paced   time.Time // when one waits for next
+	open    uint64    // token of the opening, until the server accepts; 0: done
+	accept  time.Time // until when the server has to
+	closing closing
+	ended   bool      // kept for a while only to answer what is late
+	forget  time.Time // when ended
+
+	in, out, repeats uint64 // octets the edge has acknowledged, octets taken from it, blocks it was sent again
+}
+
+// ends are what a stream connects.
+type ends struct {
 	group  string
 	local  string // unique value of the edge
 	remote string // of the ghost
@@ -69,44 +89,25 @@ type stream struct {
 	from   string // URN of the ghost's pipe, to which the edge sends
 	to     string // URN of the edge's own pipe; empty until the server has accepted
 	toID   string // its unique value
-
-	// up
-	recv    uint32            // highest block that was taken, all before it too
-	early   map[uint32]upward // blocks beyond a gap
-	waiting int               // octets given to the gateway that the far site does not have yet
-	blocks  int               // and how many blocks
-	shut    bool              // the edge was told that our window is closed
-	held    bool              // the far gateway has enough
-	reopen  time.Time         // when the edge is told once more that the window is open
-	wait    time.Duration     // before that
-
-	// down
-	acked   uint32
-	sent    uint32
-	queue   map[uint32]*downward // beyond acked
-	octets  int                  // of queue
-	extra   uint32               // blocks let through beyond the window after repeats without an answer
-	recover uint32               // highest block sent before the last repeat
-	rto     time.Duration
-	due     time.Time // of the next repeat
-	next    time.Time // before that a BiDi edge gets no new block; see Config.Pace
-	paced   time.Time // when one waits for next
-	stuck   time.Time // since when the edge has acknowledged nothing that it was sent
-	holding bool      // the far gateway was told to hold
-	ending  bool      // no more comes than up to final; then the edge is closed
-	final   uint32
-	closes  int       // how often a socket was told to close
-	closeAt time.Time // when it is told again
-
-	in, out, repeats uint64 // octets the edge has acknowledged, octets taken from it, blocks it was sent again
-	why              string // the first reason for its end
-
-	open     uint64 // token of the opening, until the server accepts; 0: done
-	acceptBy time.Time
-	ended    bool      // kept for a while only to answer what is late
-	forget   time.Time // when ended
 }
 
+// edgeWindow is what the edge knows of our window.
+type edgeWindow struct {
+	shut   bool          // it was told that the window is closed
+	reopen time.Time     // when it is told once more that the window is open
+	wait   time.Duration // before that
+}
+
+// closing is how far the end of a stream is.
+type closing struct {
+	begun bool // no more comes than up to final; then the edge is closed
+	final uint32
+	told  int       // how often a socket was told to close
+	again time.Time // when it is told again
+	why   string    // the first reason
+}
+
+// upward is a block of the edge as it crosses the link.
 type upward struct {
 	head     byte
 	elements []jxta.Element // of the payload, behind its head
@@ -114,19 +115,8 @@ type upward struct {
 	closes   bool
 }
 
-type downward struct {
-	token    uint64 // 0: made here
-	data     []byte // of the block, without a signature of its own
-	message  bool   // data is a message, which a signed peer wants signed (ghosts 6.4)
-	closes   bool
-	attempts int
-}
-
 const (
-	streamReorder  = 64              // blocks beyond a gap that are kept
-	streamAhead    = 1024            // a number further ahead is no gap but a mistake
-	streamRTO      = 3 * time.Second // first repeat; doubled up to streamRTOMax
-	streamRTOMax   = time.Minute
+	streamReorder  = 64               // blocks beyond a gap that are kept
 	streamGiveUp   = 10 * time.Minute // an edge that is there and takes nothing for so long has lost its stream
 	streamAccept   = time.Minute      // as long as JxtaSocket waits for its connection
 	streamLinger   = 2 * time.Minute  // an ended stream answers late messages
@@ -159,24 +149,22 @@ func (b *Bridge) fromEdge(st *stream, in inbound) {
 // edgeBlock takes a block of the edge: in order, once, acknowledged at once, and given to the gateway in the same Step,
 // so that what is acknowledged is durable.
 func (b *Bridge) edgeBlock(st *stream, in inbound, e *jxta.Element) {
-	n64, err := strconv.ParseUint(e.Name, 10, 31)
-	n := uint32(n64)
-	if err == nil && (n == 0 || n > st.recv+streamAhead) {
+	n, err := blockNumber(e)
+	place := st.up.Look(n)
+	if err == nil && place == reliable.Wrong {
 		err = errJump
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		b.complain(in.conn, "stream_block", err)
 		return
-	}
-	if _, have := st.early[n]; n <= st.recv || have {
+	case place == reliable.Taken || place == reliable.Kept:
 		b.stats.StreamDuplicates++
 		b.acknowledge(st)
 		return
-	}
-	if st.ended {
+	case st.ended:
 		return
-	}
-	if st.waiting >= b.cfg.StreamOctets+streamHardPlus || st.blocks >= 4*b.cfg.StreamBlocks || n > st.recv+1 && len(st.early) >= streamReorder {
+	case st.up.Full(b.cfg.StreamOctets+streamHardPlus, 4*b.cfg.StreamBlocks) || place == reliable.Early && st.up.Early() >= streamReorder:
 		b.stats.Refused["stream_full"]++
 		return // it keeps it, and its window is closed
 	}
@@ -185,37 +173,32 @@ func (b *Bridge) edgeBlock(st *stream, in inbound, e *jxta.Element) {
 		b.complain(in.conn, "stream_block", err)
 		return
 	}
-	if n > st.recv+1 {
-		if st.early == nil {
-			st.early = map[uint32]upward{}
-		}
-		st.early[n] = up // not acknowledged, even selectively: the edge keeps it until it is durable here
+	if place == reliable.Early {
+		st.up.Keep(n, up)
 		return
 	}
-	closes := b.take(st, up)
-	for up, ok := st.early[st.recv+1]; ok && !closes; up, ok = st.early[st.recv+1] {
-		delete(st.early, st.recv+1)
-		closes = b.take(st, up)
-	}
+	closes := false
+	st.up.Take(up, func(up upward) bool {
+		closes = up.closes
+		b.stats.StreamBlocks++
+		b.stats.StreamOctetsOut += uint64(up.octets)
+		st.out += uint64(up.octets)
+		b.carryStream(st, up.head, uint64(st.up.Taken), up.elements, up.octets)
+		return !closes
+	})
 	b.rememberStreamPosition(st)
 	b.acknowledge(st)
-	st.reopen = time.Time{}
+	st.edge.reopen = time.Time{}
 	if closes {
 		st.because("closed_here")
 		b.endStream(st)
 	}
 }
 
-// take gives the next block to the gateway. It reports whether that was the edge's last.
-func (b *Bridge) take(st *stream, up upward) bool {
-	st.recv++
-	st.waiting += up.octets
-	st.blocks++
-	b.stats.StreamBlocks++
-	b.stats.StreamOctetsOut += uint64(up.octets)
-	st.out += uint64(up.octets)
-	b.carryStream(st, up.head, uint64(st.recv), up.elements, up.octets)
-	return up.closes
+// blockNumber is the number that a block has as its element's name.
+func blockNumber(e *jxta.Element) (uint32, error) {
+	n, err := strconv.ParseUint(e.Name, 10, 31)
+	return uint32(n), err
 }
 
 // acknowledge answers the edge as the ghost. A closed window is said with so many selective acknowledgements that JXSE
@@ -227,14 +210,14 @@ func (b *Bridge) acknowledge(st *stream) {
 	if p == nil || st.to == "" {
 		return
 	}
-	st.shut = !st.ended && (st.held || st.waiting >= b.cfg.StreamOctets || st.blocks >= b.cfg.StreamBlocks)
+	st.edge.shut = !st.ended && (st.held || st.up.Full(b.cfg.StreamOctets, b.cfg.StreamBlocks))
 	n := 1
-	if st.shut {
+	if st.edge.shut {
 		n += closedWindow
 	}
 	data := make([]byte, 0, 4*n)
 	for range n {
-		data = binary.BigEndian.AppendUint32(data, st.recv)
+		data = binary.BigEndian.AppendUint32(data, st.up.Taken)
 	}
 	m := b.edgeMessage(st, p, jxta.Element{Namespace: nsRel, Name: relAck, Type: mimeAck, Data: data})
 	m.confirms = true
@@ -243,13 +226,13 @@ func (b *Bridge) acknowledge(st *stream) {
 
 // roomAgain opens the edge's window when enough of what waited has reached the far site.
 func (b *Bridge) roomAgain(st *stream) {
-	if !st.shut || st.held || st.ended || st.waiting > b.cfg.StreamOctets/2 || st.blocks > b.cfg.StreamBlocks/2 {
+	if !st.edge.shut || st.held || st.ended || st.up.Waiting > b.cfg.StreamOctets/2 || st.up.Blocks > b.cfg.StreamBlocks/2 {
 		return
 	}
 	b.acknowledge(st)
-	st.wait = streamReopen // an edge that missed it would wait for ever
-	st.reopen = b.now.Add(st.wait)
-	b.until(st.reopen)
+	st.edge.wait = streamReopen // an edge that missed it would wait for ever
+	st.edge.reopen = b.now.Add(st.edge.wait)
+	b.until(st.edge.reopen)
 }
 
 // edgeAck frees what the edge has.
@@ -260,34 +243,25 @@ func (b *Bridge) edgeAck(st *stream, in inbound, data []byte) {
 	}
 	b.stats.StreamAcks++
 	n := binary.BigEndian.Uint32(data)
-	if n <= st.acked || st.ended {
+	if n <= st.down.Acked || st.ended {
 		return
 	}
-	// After a restart it may have more than we know to have sent, but never more than there is.
-	for m := st.acked + 1; m <= n; m++ {
-		if st.queue[m] == nil {
-			b.complain(in.conn, "stream_ack", errJump)
-			return
-		}
-	}
 	closed := false
-	for ; st.acked < n; st.acked++ {
-		d := st.queue[st.acked+1]
-		delete(st.queue, st.acked+1)
-		st.octets -= len(d.data)
-		closed = closed || d.closes
-		if d.token != 0 {
+	if !st.down.Ack(b.now, n, func(d *reliable.Block) {
+		closed = closed || d.Closes
+		if d.Token != 0 {
 			b.stats.StreamDelivered++
-			b.stats.StreamOctetsIn += uint64(len(d.data))
-			st.in += uint64(len(d.data))
-			b.out.Done = append(b.out.Done, d.token)
+			b.stats.StreamOctetsIn += uint64(len(d.Data))
+			st.in += uint64(len(d.Data))
+			b.done(d.Token)
 		}
+	}) {
+		b.complain(in.conn, "stream_ack", errJump)
+		return
 	}
-	st.sent = max(st.sent, st.acked)
-	st.extra, st.rto, st.stuck, st.due = 0, streamRTO, b.now, time.Time{}
 	if st.kind == streamBiDi { // it acknowledges a block before its listener has it
 		pace := b.cfg.Pace
-		if len(st.queue) < shortBacklog {
+		if st.down.Len() < shortBacklog {
 			pace *= 4
 		}
 		st.next = b.now.Add(pace)
@@ -297,11 +271,9 @@ func (b *Bridge) edgeAck(st *stream, in inbound, data []byte) {
 		return
 	}
 	b.rememberStreamPosition(st)
-	if st.acked < st.recover { // what came after the lost one is probably lost too
-		b.sendBlock(st, st.acked+1)
-	}
+	st.down.Fill(b.sender(st))
 	b.pumpStream(st)
-	if st.holding && len(st.queue) <= b.cfg.StreamBlocks && st.octets <= b.cfg.StreamOctets {
+	if st.holding && st.down.Len() <= b.cfg.StreamBlocks && st.down.Octets <= b.cfg.StreamOctets {
 		st.holding = false
 		b.rememberStream(st)
 		b.carryStream(st, headGo, 0, nil, 0)
@@ -314,39 +286,31 @@ func (b *Bridge) pumpStream(st *stream) {
 	if p == nil || st.to == "" || st.ended {
 		return
 	}
-	if st.ending && st.kind == streamBiDi && st.queue[st.final+1] == nil && st.acked <= st.final {
-		st.queue[st.final+1] = &downward{data: closeMessage(st.kind), message: true, closes: true}
+	end := &st.closing
+	if end.begun && st.kind == streamBiDi && st.down.Block(end.final+1) == nil && st.down.Acked <= end.final {
+		st.down.Put(end.final+1, closeBlock())
 	}
-	idle := st.sent == st.acked
-	for st.sent < st.acked+st.kind.window()+st.extra && st.queue[st.sent+1] != nil {
+	st.down.Pump(b.now, st.kind.window(), func() bool {
 		if b.now.Before(st.next) {
 			st.paced = st.next
 			b.until(st.paced)
-			break
+			return false
 		}
-		st.sent++
-		b.sendBlock(st, st.sent)
+		return true
+	}, b.sender(st))
+	if !st.down.Due.IsZero() {
+		b.until(st.down.Due)
 	}
-	if idle && st.sent > st.acked {
-		st.rto, st.stuck = streamRTO, b.now
-	}
-	switch {
-	case st.sent == st.acked:
-		st.due = time.Time{}
-	case st.due.IsZero():
-		st.due = b.now.Add(st.rto)
-		b.until(st.due)
-	}
-	if st.ending && st.kind == streamSocket && st.acked >= st.final && st.closes == 0 {
+	if end.begun && st.kind == streamSocket && st.down.Acked >= end.final && end.told == 0 {
 		b.closeSocket(st, p)
 	}
 }
 
 // closeSocket tells a socket that its other end has closed; its closeACK ends the stream.
 func (b *Bridge) closeSocket(st *stream, p *peer) {
-	st.closes++
-	st.closeAt = b.now.Add(closeAgain)
-	b.until(st.closeAt)
+	st.closing.told++
+	st.closing.again = b.now.Add(closeAgain)
+	b.until(st.closing.again)
 	b.toEdge(st, p, closeElement(st.kind, "close"))
 }
 
@@ -354,41 +318,40 @@ func closeElement(kind streamKind, value string) jxta.Element {
 	return jxta.Element{Namespace: kind.namespace(), Name: "close", Type: mimeText, Data: []byte(value)}
 }
 
-// closeMessage is what a BiDi pipe sends as its last block.
-func closeMessage(kind streamKind) []byte {
-	m, err := jxta.AppendMessage(nil, jxta.Message{Elements: []jxta.Element{closeElement(kind, "close")}})
+// closeBlock is what a BiDi pipe sends as its last block: a message of one element.
+func closeBlock() *reliable.Block {
+	data, err := jxta.AppendMessage(nil, jxta.Message{Elements: []jxta.Element{closeElement(streamBiDi, "close")}})
 	if err != nil {
 		panic("jxtabridge: a message of one element: " + err.Error())
 	}
-	return m
+	return &reliable.Block{Data: data, Closes: true}
 }
 
-// sendBlock hands one block to the edge as the ghost.
-func (b *Bridge) sendBlock(st *stream, n uint32) {
-	p, d := b.peers[st.local], st.queue[n]
-	if p == nil || d == nil {
-		return
-	}
-	if d.attempts++; d.attempts > 1 {
-		b.stats.StreamRepeats++
-		st.repeats++
-	}
-	data := d.data
-	if d.message && p.signed {
-		signed, err := jxta.SignMessage(slices.Clone(data), b.cfg.Identity.Key, b.cfg.Identity.Cert, jxta.URN(st.remote))
-		if err != nil {
-			b.note("error", "block cannot be signed", "peer", p.id, "error", err)
-		} else {
-			data = signed
+// sender hands blocks to the edge as the ghost.
+func (b *Bridge) sender(st *stream) reliable.Send {
+	p := b.peers[st.local]
+	return func(n uint32, d *reliable.Block) {
+		if d.Sent > 1 {
+			b.stats.StreamRepeats++
+			st.repeats++
 		}
+		data := d.Data
+		if st.kind == streamBiDi && p.signed { // its block is a message, which a signed peer wants signed (ghosts 6.4)
+			signed, err := jxta.SignMessage(slices.Clone(data), b.cfg.Identity.Key, b.cfg.Identity.Cert, jxta.URN(st.remote))
+			if err != nil {
+				b.note("error", "block cannot be signed", "peer", p.id, "error", err)
+			} else {
+				data = signed
+			}
+		}
+		b.toEdge(st, p, jxta.Element{Namespace: nsRel, Name: strconv.FormatUint(uint64(n), 10), Type: mimeBlock, Data: data})
 	}
-	b.toEdge(st, p, jxta.Element{Namespace: nsRel, Name: strconv.FormatUint(uint64(n), 10), Type: mimeBlock, Data: data})
 }
 
 // edgeCloses answers a socket's close at once; the far end hears of it behind the last block.
 func (b *Bridge) edgeCloses(st *stream, value string) {
 	if value == "closeACK" {
-		if st.closes > 0 && !st.ended {
+		if st.closing.told > 0 && !st.ended {
 			st.because("closed_there")
 			b.endStream(st)
 		}
@@ -406,12 +369,10 @@ func (b *Bridge) leave(st *stream) {
 		return
 	}
 	st.because("closed_here")
-	closing := st.ending // by the far end, then it knows
-	for n, d := range st.queue {
-		closing = closing || d.closes && n <= st.sent
-	}
-	if !closing {
-		b.carryStream(st, headClose, uint64(st.recv), nil, 0)
+	knows := st.closing.begun // by the far end
+	st.down.All(func(_ uint32, d *reliable.Block) { knows = knows || d.Closes && d.Sent > 0 })
+	if !knows {
+		b.carryStream(st, headClose, uint64(st.up.Taken), nil, 0)
 	}
 	b.endStream(st)
 }
@@ -434,24 +395,21 @@ func (b *Bridge) closeDown(st *stream) {
 		b.endStream(st)
 		return
 	}
-	st.ending, st.final = true, st.acked
-	for st.queue[st.final+1] != nil {
-		st.final++
-	}
-	for n, d := range st.queue {
-		if n > st.final {
-			b.drop(d)
-			delete(st.queue, n)
-		}
-	}
-	st.stuck = b.now
+	var cut []*reliable.Block
+	st.closing.begun = true
+	st.closing.final, cut = st.down.Cut()
+	b.drop(cut...)
+	st.down.Stuck = b.now
 	b.rememberStream(st)
 	b.pumpStream(st)
 }
 
-func (b *Bridge) drop(d *downward) {
-	if d.token != 0 {
-		b.out.Done = append(b.out.Done, d.token)
+// drop finishes the far messages of blocks that nobody will acknowledge.
+func (b *Bridge) drop(blocks ...*reliable.Block) {
+	for _, d := range blocks {
+		if d.Token != 0 {
+			b.done(d.Token)
+		}
 	}
 }
 
@@ -460,84 +418,56 @@ func (b *Bridge) endStream(st *stream) {
 	if st.ended {
 		return
 	}
-	for _, n := range sortedNumbers(st.queue) {
-		b.drop(st.queue[n])
-	}
+	b.drop(st.down.Clear()...)
 	if st.open != 0 {
-		b.out.Done = append(b.out.Done, st.open)
+		b.done(st.open)
 	}
-	st.queue, st.early, st.open, st.octets = nil, nil, 0, 0
-	st.due, st.paced, st.reopen, st.closeAt, st.acceptBy = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	st.up.Restart(st.up.Taken)
+	st.open, st.paced, st.edge.reopen, st.closing.again, st.accept = 0, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	st.ended, st.forget = true, b.now.Add(streamLinger)
 	b.until(st.forget)
 	st.because("closed_there")
-	b.stats.StreamsEnded[st.why]++
+	b.stats.StreamsEnded[st.closing.why]++
 	b.forgetStream(st)
 }
 
 // because notes why a stream ends; what comes first counts.
 func (st *stream) because(why string) {
-	if st.why == "" {
-		st.why = why
+	if st.closing.why == "" {
+		st.closing.why = why
 	}
-}
-
-func sortedNumbers(m map[uint32]*downward) []uint32 {
-	ns := make([]uint32, 0, len(m))
-	for n := range m {
-		ns = append(ns, n)
-	}
-	slices.Sort(ns)
-	return ns
 }
 
 // sortedStreams gives runs with the same events the same order.
 func (b *Bridge) sortedStreams() []*stream {
-	all := make([]*stream, 0, len(b.streams))
-	for _, st := range b.streams {
-		all = append(all, st)
-	}
-	slices.SortFunc(all, func(x, y *stream) int {
-		if c := cmp.Compare(x.key.site, y.key.site); c != 0 {
-			return c
-		}
-		if x.key.mine != y.key.mine {
-			if x.key.mine {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(x.key.number, y.key.number)
-	})
-	return all
+	return slices.SortedFunc(maps.Values(b.streams), func(x, y *stream) int { return x.key.compare(y.key) })
 }
 
-// carried: the far site has what was given with this token, or never will.
-func (b *Bridge) carried(ev site.Fate) {
-	c, ok := b.carrying[ev.Token]
-	if !ok {
-		return
+// compare puts the streams that we opened before those of the same site that it opened.
+func (k streamKey) compare(o streamKey) int {
+	if k.site == o.site && k.mine != o.mine {
+		if k.mine {
+			return -1
+		}
+		return 1
 	}
-	delete(b.carrying, ev.Token)
-	st := b.streams[c.stream]
+	return cmp.Or(cmp.Compare(k.site, o.site), cmp.Compare(k.number, o.number))
+}
+
+// streamFate: the far site has what was carried for a stream, or never will.
+func (b *Bridge) streamFate(key streamKey, octets int, refused bool) {
+	st := b.streams[key]
 	if st == nil || st.ended {
 		return
 	}
-	if ev.Refused {
+	if refused {
 		b.reset(st, "refused")
 		return
 	}
-	if c.octets > 0 {
-		st.waiting -= c.octets
-		st.blocks--
+	if octets > 0 {
+		st.up.Stored(octets)
 	}
 	b.roomAgain(st)
-}
-
-// carrying is a block on its way to the far site.
-type carrying struct {
-	stream streamKey
-	octets int
 }
 
 // sweepStreams does what is due.
@@ -552,8 +482,8 @@ func (b *Bridge) sweepStreams() {
 				b.removeStream(st)
 			}
 			continue
-		case due(st.acceptBy):
-			if st.acceptBy = b.now.Add(streamAccept); here {
+		case due(st.accept):
+			if st.accept = b.now.Add(streamAccept); here {
 				b.reset(st, "not_accepted")
 			}
 			continue
@@ -562,30 +492,21 @@ func (b *Bridge) sweepStreams() {
 			st.paced = time.Time{}
 			b.pumpStream(st)
 		}
-		if due(st.reopen) {
-			switch {
-			case !here:
-				st.reopen = b.now.Add(st.wait)
-			case st.shut || st.wait > streamRTOMax:
-				st.reopen = time.Time{}
-			default:
-				b.acknowledge(st)
-				st.wait *= 2
-				st.reopen = b.now.Add(st.wait)
-			}
+		if due(st.edge.reopen) {
+			b.reopen(st, here)
 		}
-		if due(st.closeAt) {
+		if due(st.closing.again) {
 			switch {
 			case !here:
-				st.closeAt = b.now.Add(closeAgain)
-			case st.closes < closeTimes:
+				st.closing.again = b.now.Add(closeAgain)
+			case st.closing.told < closeTimes:
 				b.closeSocket(st, p)
 			default:
 				b.endStream(st)
 				continue
 			}
 		}
-		if due(st.due) {
+		if due(st.down.Due) {
 			b.repeat(st, here)
 		}
 	}
@@ -598,41 +519,45 @@ func (b *Bridge) sweepStreams() {
 	}
 }
 
-// repeat sends the first block without an acknowledgement again and lets one more go: 2.7 does not answer a repeat that
-// it has already, only what is new (impl/util/pipe/reliable/ReliableInputStream).
+// reopen tells an edge that is there once more that the window is open.
+func (b *Bridge) reopen(st *stream, here bool) {
+	e := &st.edge
+	switch {
+	case !here:
+		e.reopen = b.now.Add(e.wait)
+	case e.shut || e.wait > reliable.LastRepeat:
+		e.reopen = time.Time{}
+	default:
+		b.acknowledge(st)
+		e.wait *= 2
+		e.reopen = b.now.Add(e.wait)
+	}
+}
+
+// repeat sends the first block without an acknowledgement again, or gives the edge up.
 func (b *Bridge) repeat(st *stream, here bool) {
 	if !here {
-		st.stuck, st.due = b.now, b.now.Add(st.rto)
+		st.down.Absent(b.now)
 		return
 	}
 	limit := streamGiveUp
-	if st.ending {
+	if st.closing.begun {
 		limit = streamAccept
 	}
-	if b.now.Sub(st.stuck) >= limit {
-		// Where nothing waits behind them, it may be their acknowledgement that was lost.
-		if st.ending || st.queue[st.sent+1] != nil {
-			if !st.ending {
-				b.stats.Refused["stream_not_taken"]++
-				st.because("not_taken")
-				b.carryStream(st, headReset, 0, nil, 0)
-			}
-			if st.kind == streamSocket {
-				b.toEdge(st, b.peers[st.local], closeElement(st.kind, "close"))
-			}
-			b.endStream(st)
-			return
-		}
+	// Where nothing waits behind them, it may be their acknowledgement that was lost.
+	if b.now.Sub(st.down.Stuck) < limit || !st.closing.begun && st.down.Block(st.down.Sent+1) == nil {
+		st.down.Repeat(b.now, st.kind.window(), 1, b.sender(st))
+		return
 	}
-	st.recover = st.sent
-	st.extra++
-	b.sendBlock(st, st.acked+1)
-	st.rto = min(2*st.rto, streamRTOMax)
-	for st.sent < st.acked+st.kind.window()+st.extra && st.queue[st.sent+1] != nil {
-		st.sent++
-		b.sendBlock(st, st.sent)
+	if !st.closing.begun {
+		b.stats.Refused["stream_not_taken"]++
+		st.because("not_taken")
+		b.carryStream(st, headReset, 0, nil, 0)
 	}
-	st.due = b.now.Add(st.rto)
+	if st.kind == streamSocket {
+		b.toEdge(st, b.peers[st.local], closeElement(st.kind, "close"))
+	}
+	b.endStream(st)
 }
 
 // rearmStreams asks to be woken for the streams.
@@ -641,7 +566,7 @@ func (b *Bridge) rearmStreams() {
 		b.until(time.Unix(0, 0)) // as soon as there is a time
 	}
 	for _, st := range b.streams {
-		for _, t := range [...]time.Time{st.forget, st.acceptBy, st.reopen, st.closeAt, st.due, st.paced} {
+		for _, t := range [...]time.Time{st.forget, st.accept, st.edge.reopen, st.closing.again, st.down.Due, st.paced} {
 			if !t.IsZero() {
 				b.until(t)
 			}
@@ -666,14 +591,13 @@ func (b *Bridge) edgeIsBack(p *peer) {
 		if st.local != p.id || st.ended {
 			continue
 		}
-		if st.sent > st.acked {
-			st.recover = st.sent
-			st.due = b.now.Add(streamReopen / 5)
-			b.until(st.due)
+		soon := b.now.Add(streamReopen / 5)
+		if st.down.Return(soon) {
+			b.until(soon)
 		}
-		if !st.reopen.IsZero() {
-			st.reopen = b.now.Add(streamReopen / 5)
-			b.until(st.reopen)
+		if !st.edge.reopen.IsZero() {
+			st.edge.reopen = soon
+			b.until(soon)
 		}
 	}
 }

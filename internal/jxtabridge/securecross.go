@@ -31,30 +31,30 @@ type tlsCross struct {
 
 // tlsBegins notes that the edge begins a connection.
 func (b *Bridge) tlsBegins(t *tlsPair, hello bool) {
-	t.mute, t.opening = false, time.Time{}
+	t.cross.mute, t.cross.opening = false, time.Time{}
 	switch {
-	case hello && t.yielding:
-		t.mute = true
+	case hello && t.cross.yielding:
+		t.cross.mute = true
 		b.tlsYield(t)
 	case hello:
-		t.opening = b.now.Add(tlsGiveUp)
+		t.cross.opening = b.now.Add(tlsGiveUp)
 	}
 }
 
 // tlsCrosses handles the first block of a far peer's connection when the edge has begun one too; it reports whether the
 // block is void.
 func (b *Bridge) tlsCrosses(t *tlsPair, id tlsID, hello bool) bool {
-	open := b.now.Before(t.opening)
+	open := b.now.Before(t.cross.opening)
 	switch {
 	case !hello:
-		t.opening = time.Time{} // the answer
+		t.cross.opening = time.Time{} // the answer
 	case open && t.local < t.remote:
 		b.stats.SecureCrossed++
 		t.past(id)
 		return true
 	case open:
 		b.stats.SecureCrossed++
-		t.yielding, t.mute, t.opening = true, true, time.Time{}
+		t.cross.yielding, t.cross.mute, t.cross.opening = true, true, time.Time{}
 	}
 	return false
 }
@@ -69,28 +69,28 @@ func (t *tlsPair) past(id tlsID) {
 
 // tlsYield tells the edge that its attempt has failed, until it has heard.
 func (b *Bridge) tlsYield(t *tlsPair) {
-	t.alert, t.sent = true, t.acked
+	t.cross.alert, t.down.Sent = true, t.down.Acked
 	if m := b.tlsMessage(t, jxta.Element{Namespace: nsTLS, Name: "1", Type: mimeTLSBlock, Data: tlsAlert}); m != nil {
 		b.enqueue(b.peers[t.local], m)
 	}
-	t.due = b.now.Add(t.rto)
-	b.tlsAt(t.due)
+	t.down.Due = b.now.Add(t.down.Wait)
+	b.tlsAt(t.down.Due)
 }
 
 // tlsYielded: the edge has heard the alert, and lets go of its connection.
 func (b *Bridge) tlsYielded(t *tlsPair, n uint32) bool {
-	if !t.alert || n == 0 {
+	if !t.cross.alert || n == 0 {
 		return false
 	}
-	t.alert, t.yields, t.stuck, t.due = false, tlsYieldTimes, b.now, time.Time{}
+	t.cross.alert, t.cross.yields, t.down.Stuck, t.down.Due = false, tlsYieldTimes, b.now, time.Time{}
 	b.tlsPump(t)
 	return true
 }
 
-// tlsAgain is the distance to the next repeat.
-func (t *tlsPair) tlsAgain() time.Duration {
-	if t.yields > 0 {
+// again is the distance to the next repeat.
+func (t *tlsPair) again() time.Duration {
+	if t.cross.yields > 0 {
 		return tlsYieldEvery
 	}
-	return t.rto
+	return t.down.Wait
 }

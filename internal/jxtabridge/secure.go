@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/jxtabridge/reliable"
 	"aldis/internal/site"
 )
 
@@ -31,9 +32,9 @@ const (
 const (
 	tlsBlock   = 64 << 10 // most octets of a block; a TLS record has 16 KiB and a little
 	tlsReorder = 32       // blocks beyond a gap that are kept
-	tlsAhead   = 1024     // a number further ahead is no gap but a mistake
 	tlsWindow  = 16       // blocks towards the edge without an acknowledgement
 	tlsQueue   = 4 << 20  // octets that wait for one edge
+	all        = 1 << 30  // blocks of one repeat
 	tlsForget  = time.Hour
 	tlsGiveUp  = 5 * time.Minute // JXSE closes a connection that acknowledges nothing for four
 )
@@ -58,45 +59,29 @@ type tlsPair struct {
 	group, param string
 	used         time.Time
 
-	// up
-	first   [8]byte // hash of the first block; zero: none yet
-	base    uint32  // number before the first block that was seen: 0 but for a connection older than our memory
-	recv    uint32  // highest block that was taken, all before it too
-	early   map[uint32][]byte
-	waiting int // octets and blocks that the far site does not have yet
-	blocks  int
+	// From the edge to the link.
+	first [8]byte // hash of the first block; zero: none yet
+	base  uint32  // number before the first block that was seen: 0 but for a connection older than our memory
+	up    reliable.Up[[]byte]
 
-	// down
+	// From the link to the edge.
 	id     tlsID
 	before [4]tlsID // connections before
 	void   bool     // what still comes of id is dropped
 	server bool     // the far peer has opened it: the edge answers
-	acked  uint32
-	sent   uint32
-	queue  map[uint32]*downward // beyond acked
-	octets int
-	extra  uint32 // let through beyond the window: 2.7 does not answer a repeat that it has already
-	rto    time.Duration
-	due    time.Time // of the next repeat
-	stuck  time.Time // since when the edge has acknowledged nothing that it was sent
+	down   reliable.Down
 
-	tlsCross
-}
-
-type tlsCarrying struct {
-	pair   tlsKey
-	octets int
+	cross tlsCross
 }
 
 // tlsState is the bridge's part for secure pipes.
 type tlsState struct {
-	tlsPairs    map[tlsKey]*tlsPair
-	tlsCarrying map[uint64]tlsCarrying
-	tlsWake     time.Time // when the first pair has something to do
+	tlsPairs map[tlsKey]*tlsPair
+	tlsWake  time.Time // when the first pair has something to do
 }
 
 func newTLSState() tlsState {
-	return tlsState{tlsPairs: map[tlsKey]*tlsPair{}, tlsCarrying: map[uint64]tlsCarrying{}}
+	return tlsState{tlsPairs: map[tlsKey]*tlsPair{}}
 }
 
 // tls takes blocks and acknowledgements of secure pipes out of the traffic to a ghost; it reports whether it did.
@@ -130,7 +115,7 @@ func (b *Bridge) tlsPair(k tlsKey, group, param string) *tlsPair {
 		if own, all := b.tlsRoom(k.local); own >= max(1, b.cfg.MaxStreams/4) || all >= b.cfg.MaxStreams {
 			return nil
 		}
-		t = &tlsPair{tlsKey: k, queue: map[uint32]*downward{}, rto: streamRTO}
+		t = &tlsPair{tlsKey: k, down: reliable.New(0)}
 		b.tlsPairs[k] = t
 	}
 	t.group, t.param, t.used = group, param, b.now
@@ -150,8 +135,7 @@ func (b *Bridge) tlsRoom(local string) (own, all int) {
 
 // tlsBlock takes a block of the edge: in order, once, acknowledged at once, and given to the gateway in the same Step.
 func (b *Bridge) tlsBlock(in inbound, far uint16, e *jxta.Element) {
-	n64, err := strconv.ParseUint(e.Name, 10, 31)
-	n := uint32(n64)
+	n, err := blockNumber(e)
 	if err == nil && (n == 0 || len(e.Data) == 0 || len(e.Data) > tlsBlock) {
 		err = errJump
 	}
@@ -167,19 +151,20 @@ func (b *Bridge) tlsBlock(in inbound, far uint16, e *jxta.Element) {
 	sum := sha256.Sum256(e.Data)
 	first := [8]byte(sum[:8])
 	begins := t.first == [8]byte{} || n == 1 && (first != t.first || t.base > 0)
-	switch {
+	switch place := t.up.Look(n); {
 	case begins:
-	case n > t.recv+tlsAhead:
+	case place == reliable.Wrong:
 		b.complain(in.conn, "tls_block", errJump)
 		return
-	case n <= t.recv || t.early[n] != nil:
+	case place == reliable.Taken:
 		b.stats.SecureDuplicates++
-		if n <= t.recv {
-			b.tlsAcknowledge(t)
-		}
+		b.tlsAcknowledge(t)
+		return
+	case place == reliable.Kept:
+		b.stats.SecureDuplicates++
 		return
 	}
-	if t.waiting >= b.cfg.StreamOctets || t.blocks >= b.cfg.StreamBlocks {
+	if t.up.Full(b.cfg.StreamOctets, b.cfg.StreamBlocks) {
 		b.stats.Refused["tls_full"]++ // not acknowledged: the edge keeps it and sends it again
 		return
 	}
@@ -188,31 +173,28 @@ func (b *Bridge) tlsBlock(in inbound, far uint16, e *jxta.Element) {
 			b.stats.Refused["tls_filter"]++
 			return
 		}
-		t.first, t.base, t.recv, t.early = first, n-1, n-1, nil
+		t.first, t.base = first, n-1
+		t.up.Restart(n - 1)
 		b.stats.SecureConnections++
 		hello := n == 1 && clientHello(e.Data)
 		// What is left of the connection before would garble the new one; but when both open at once, each has to see that.
-		if hello && (!t.server || t.acked > 1) {
+		if hello && (!t.server || t.down.Acked > 1) {
 			b.tlsVoid(t)
 		}
 		b.tlsBegins(t, hello)
 	}
-	if n > t.recv+1 {
-		if len(t.early) >= tlsReorder {
+	if t.up.Look(n) == reliable.Early {
+		if t.up.Early() >= tlsReorder {
 			b.stats.Refused["tls_full"]++
 			return
 		}
-		if t.early == nil {
-			t.early = map[uint32][]byte{}
-		}
-		t.early[n] = slices.Clone(e.Data)
+		t.up.Keep(n, slices.Clone(e.Data))
 		return
 	}
-	b.tlsTake(t, far, e.Data)
-	for data := t.early[t.recv+1]; data != nil; data = t.early[t.recv+1] {
-		delete(t.early, t.recv+1)
-		b.tlsTake(t, far, data)
-	}
+	t.up.Take(e.Data, func(block []byte) bool {
+		b.tlsTake(t, far, block)
+		return true
+	})
 	b.rememberTLS(t)
 	b.tlsAcknowledge(t)
 }
@@ -223,42 +205,29 @@ func clientHello(data []byte) bool { return len(data) > 5 && data[0] == 22 && da
 // tlsTake gives the next block to the gateway: the connection, the number before its first block, the block's own, and
 // the block.
 func (b *Bridge) tlsTake(t *tlsPair, far uint16, block []byte) {
-	t.recv++
-	if t.mute {
+	if t.cross.mute {
 		return
 	}
-	t.waiting += len(block)
-	t.blocks++
 	b.stats.SecureBlocks++
 	data := append(make([]byte, 0, 16+len(block)), t.first[:len(tlsID{})]...)
 	data = binary.AppendUvarint(data, uint64(t.base))
-	data = append(binary.AppendUvarint(data, uint64(t.recv)), block...)
-	b.carryToken++
-	b.tlsCarrying[b.carryToken] = tlsCarrying{t.tlsKey, len(block)}
-	b.stats.Carried++
-	b.out.Carry = append(b.out.Carry, site.Carry{Sites: []uint16{far}, Message: site.Message{Scope: t.group, From: t.local, To: t.remote,
-		Service: svcTLS, Param: t.param, Parts: []jxta.Element{{Namespace: nsTLS, Data: data}}, Token: b.carryToken}})
-}
-
-// tlsCarried: the far site has a block, or will never get it.
-func (b *Bridge) tlsCarried(ev site.Fate) {
-	c, ok := b.tlsCarrying[ev.Token]
-	if !ok {
-		return
-	}
-	delete(b.tlsCarrying, ev.Token)
-	if ev.Refused {
-		b.stats.Refused["tls_refused"]++
-	}
-	if t := b.tlsPairs[c.pair]; t != nil {
-		t.waiting = max(0, t.waiting-c.octets)
-		t.blocks = max(0, t.blocks-1)
-	}
+	data = append(binary.AppendUvarint(data, uint64(t.up.Taken)), block...)
+	key, octets := t.tlsKey, len(block)
+	t.up.Give(octets)
+	b.give(far, site.Message{Scope: t.group, From: t.local, To: t.remote,
+		Service: svcTLS, Param: t.param, Parts: []jxta.Element{{Namespace: nsTLS, Data: data}}}, func(refused bool) {
+		if refused {
+			b.stats.Refused["tls_refused"]++
+		}
+		if t := b.tlsPairs[key]; t != nil {
+			t.up.Stored(octets)
+		}
+	})
 }
 
 // tlsAcknowledge answers the edge as the ghost.
 func (b *Bridge) tlsAcknowledge(t *tlsPair) {
-	m := b.tlsMessage(t, jxta.Element{Namespace: nsTLS, Name: tlsAck, Type: mimeTLSAck, Data: binary.BigEndian.AppendUint32(nil, t.recv)})
+	m := b.tlsMessage(t, jxta.Element{Namespace: nsTLS, Name: tlsAck, Type: mimeTLSAck, Data: binary.BigEndian.AppendUint32(nil, t.up.Taken)})
 	if m != nil {
 		m.confirms = true
 		b.enqueue(b.peers[t.local], m)
@@ -309,39 +278,38 @@ func (b *Bridge) farTLS(ev site.FarMessage) {
 			b.tlsVoid(t)
 			t.past(t.id)
 			t.id, t.void, t.server = id, false, false
-			t.acked, t.sent = base, base
+			t.down.Restart(base)
 			b.rememberTLS(t)
 		}
 	}
 	if refuse == "" {
-		old := t.queue[n]
+		old := t.down.Block(n)
 		switch {
-		case old != nil && old.token == ev.Token:
+		case old != nil && old.Token == ev.Token:
 			return // handed in again
 		case t.void:
 			refuse = "tls_late"
-		case n <= t.acked || old != nil:
+		case n <= t.down.Acked || old != nil:
 			b.stats.SecureDuplicates++
-			b.out.Done = append(b.out.Done, ev.Token)
+			b.done(ev.Token)
 			return
-		case n > t.acked+maxStreamBlocks || t.octets+len(block) > tlsQueue:
+		case n > t.down.Acked+maxStreamBlocks || t.down.Octets+len(block) > tlsQueue:
 			refuse = "tls_full"
 			b.tlsVoid(t) // without this block the connection is dead
 		}
 	}
 	if refuse != "" {
 		b.stats.Refused[refuse]++
-		b.out.Done = append(b.out.Done, ev.Token)
+		b.done(ev.Token)
 		return
 	}
-	t.queue[n] = &downward{token: ev.Token, data: slices.Clone(block)}
-	t.octets += len(block)
+	t.down.Put(n, &reliable.Block{Token: ev.Token, Data: slices.Clone(block)})
 	t.server = t.server || n == 1 && clientHello(block)
 	switch {
-	case t.yielding && n == 1:
-		t.stuck = b.now
+	case t.cross.yielding && n == 1:
+		t.down.Stuck = b.now
 		b.tlsYield(t)
-	case !t.alert:
+	case !t.cross.alert:
 		b.tlsPump(t)
 	}
 }
@@ -365,41 +333,36 @@ func parseTLS(pl *site.Message) (id tlsID, base, n uint32, block []byte, err err
 
 // tlsVoid drops what is for the edge, and what still comes of the same connection.
 func (b *Bridge) tlsVoid(t *tlsPair) {
-	for _, n := range sortedNumbers(t.queue) {
-		b.drop(t.queue[n])
-	}
-	clear(t.queue)
-	t.void, t.octets, t.extra, t.rto, t.due = true, 0, 0, streamRTO, time.Time{}
-	t.alert, t.yields = false, 0
+	b.drop(t.down.Clear()...)
+	t.void, t.cross.alert, t.cross.yields = true, false, 0
 }
 
 // tlsPump sends the edge what its window allows, in order.
 func (b *Bridge) tlsPump(t *tlsPair) {
-	if t.sent == t.acked {
-		t.rto, t.stuck = streamRTO, b.now
-	}
-	for t.sent < t.acked+tlsWindow+t.extra && t.queue[t.sent+1] != nil {
-		t.sent++
-		b.tlsSend(t, t.sent)
-	}
-	if t.due.IsZero() && t.sent > t.acked {
-		t.due = b.now.Add(t.tlsAgain())
-		b.tlsAt(t.due)
+	waits := !t.down.Due.IsZero()
+	t.down.Pump(b.now, tlsWindow, nil, b.tlsSender(t))
+	if !waits && !t.down.Due.IsZero() {
+		b.tlsDue(t)
 	}
 }
 
-func (b *Bridge) tlsSend(t *tlsPair, n uint32) {
-	d := t.queue[n]
-	if d == nil {
-		return
-	}
-	elements := []jxta.Element{{Namespace: nsTLS, Name: strconv.FormatUint(uint64(n), 10), Type: mimeTLSBlock, Data: d.data}}
-	if d.attempts++; d.attempts > 1 {
-		b.stats.SecureRepeats++
-		elements = append(elements, jxta.Element{Namespace: nsTLS, Name: "MARKRetr", Type: mimeText, Data: []byte("TLSRET")})
-	}
-	if m := b.tlsMessage(t, elements...); m != nil {
-		b.enqueue(b.peers[t.local], m)
+// tlsDue plans the next repeat.
+func (b *Bridge) tlsDue(t *tlsPair) {
+	t.down.Due = b.now.Add(t.again())
+	b.tlsAt(t.down.Due)
+}
+
+// tlsSender hands blocks to the edge.
+func (b *Bridge) tlsSender(t *tlsPair) reliable.Send {
+	return func(n uint32, d *reliable.Block) {
+		elements := []jxta.Element{{Namespace: nsTLS, Name: strconv.FormatUint(uint64(n), 10), Type: mimeTLSBlock, Data: d.Data}}
+		if d.Sent > 1 {
+			b.stats.SecureRepeats++
+			elements = append(elements, jxta.Element{Namespace: nsTLS, Name: "MARKRetr", Type: mimeText, Data: []byte("TLSRET")})
+		}
+		if m := b.tlsMessage(t, elements...); m != nil {
+			b.enqueue(b.peers[t.local], m)
+		}
 	}
 }
 
@@ -411,25 +374,17 @@ func (b *Bridge) tlsAcked(in inbound, data []byte) {
 	}
 	b.stats.SecureAcks++
 	t, n := b.tlsPairs[tlsKey{in.from.id, in.dest}], binary.BigEndian.Uint32(data)
-	if t == nil || b.tlsYielded(t, n) || n <= t.acked {
+	if t == nil || b.tlsYielded(t, n) || n <= t.down.Acked {
 		return
 	}
-	for m := t.acked + 1; m <= n; m++ {
-		if t.queue[m] == nil { // of a connection that is over, or made up
-			b.stats.Refused["tls_ack"]++
-			return
-		}
-	}
-	for ; t.acked < n; t.acked++ {
-		d := t.queue[t.acked+1]
-		delete(t.queue, t.acked+1)
-		t.octets -= len(d.data)
+	if !t.down.Ack(b.now, n, func(d *reliable.Block) {
 		b.stats.SecureDelivered++
 		b.drop(d)
+	}) {
+		b.stats.Refused["tls_ack"]++ // of a connection that is over, or made up
+		return
 	}
-	t.sent, t.used = max(t.sent, t.acked), b.now
-	t.extra, t.rto, t.stuck, t.due = 0, streamRTO, b.now, time.Time{}
-	t.yielding, t.yields = false, 0
+	t.used, t.cross.yielding, t.cross.yields = b.now, false, 0
 	b.rememberTLS(t)
 	b.tlsPump(t)
 }
@@ -460,57 +415,47 @@ func (b *Bridge) sweepTLS() {
 		switch {
 		case t.used.IsZero(): // recalled
 			t.used = b.now
-		case p == nil && len(t.queue) > 0:
+		case p == nil && t.down.Len() > 0:
 			b.tlsVoid(t)
-		case len(t.queue) == 0 && !b.now.Before(t.used.Add(tlsForget)):
+		case t.down.Len() == 0 && !b.now.Before(t.used.Add(tlsForget)):
 			delete(b.tlsPairs, t.tlsKey)
-			b.out.Remember = append(b.out.Remember, site.Memory{Key: t.memory()})
+			b.forget(t.memory())
 			continue
 		}
-		if !t.due.IsZero() && !b.now.Before(t.due) {
+		if !t.down.Due.IsZero() && !b.now.Before(t.down.Due) {
 			b.tlsRepeat(t, here)
 		}
-		if !t.due.IsZero() {
-			b.tlsAt(t.due)
+		if !t.down.Due.IsZero() {
+			b.tlsAt(t.down.Due)
 		}
 		b.tlsAt(later(t.used.Add(tlsForget), b.now.Add(time.Minute)))
 	}
 }
 
 func (b *Bridge) tlsRepeat(t *tlsPair, here bool) {
-	if !here {
-		t.stuck, t.due = b.now, b.now.Add(t.rto)
-		return
-	}
-	if b.now.Sub(t.stuck) >= tlsGiveUp {
+	switch {
+	case !here:
+		t.down.Absent(b.now)
+	case b.now.Sub(t.down.Stuck) >= tlsGiveUp:
 		b.stats.Refused["tls_not_taken"]++
 		b.tlsVoid(t)
-		return
-	}
-	if t.alert {
-		t.rto = min(2*t.rto, streamRTOMax)
+	case t.cross.alert:
+		t.down.Wait = min(2*t.down.Wait, reliable.LastRepeat)
 		b.tlsYield(t)
-		return
+	case t.cross.yields > 0:
+		t.cross.yields--
+		t.down.Resend(b.now, tlsWindow, all, b.tlsSender(t))
+		b.tlsDue(t)
+	default: // it may have the first, which it does not say again, and not the others
+		t.down.Repeat(b.now, tlsWindow, all, b.tlsSender(t))
 	}
-	if t.yields > 0 {
-		t.yields--
-	} else {
-		t.extra++
-		t.rto = min(2*t.rto, streamRTOMax)
-	}
-	for n := t.acked + 1; n <= t.sent; n++ { // it may have the first, which it does not say again, and not the others
-		b.tlsSend(t, n)
-	}
-	t.due = b.now.Add(t.tlsAgain())
-	b.tlsPump(t)
 }
 
 // tlsEdgeIsBack sends a peer that has dialled in again what it may have lost.
 func (b *Bridge) tlsEdgeIsBack(p *peer) {
 	for _, t := range b.tlsPairs {
-		if t.local == p.id && t.sent > t.acked {
-			t.due = b.now.Add(streamReopen / 5)
-			b.tlsAt(t.due)
+		if t.local == p.id && t.down.Return(b.now.Add(streamReopen/5)) {
+			b.tlsAt(t.down.Due)
 		}
 	}
 }
@@ -522,7 +467,7 @@ func (b *Bridge) rememberTLS(t *tlsPair) {
 	for _, id := range t.before {
 		v = append(v, id[:]...)
 	}
-	for _, n := range [...]uint32{t.base, t.recv, t.acked} {
+	for _, n := range [...]uint32{t.base, t.up.Taken, t.down.Acked} {
 		v = binary.AppendUvarint(v, uint64(n))
 	}
 	flags := byte(0)
@@ -533,7 +478,7 @@ func (b *Bridge) rememberTLS(t *tlsPair) {
 		flags |= tlsMemServer
 	}
 	v = append(v, flags)
-	b.out.Remember = append(b.out.Remember, site.Memory{Key: t.memory(), Value: v})
+	b.record(t.memory(), v)
 }
 
 // recallTLS restores one pair; it reports whether m is of one.
@@ -543,20 +488,22 @@ func (b *Bridge) recallTLS(m site.Memory) bool {
 		return false
 	}
 	local, remote, ok := strings.Cut(s, "/")
-	t := &tlsPair{tlsKey: tlsKey{local, remote}, group: jxta.NetGroup, queue: map[uint32]*downward{}, rto: streamRTO}
+	t := &tlsPair{tlsKey: tlsKey{local, remote}, group: jxta.NetGroup}
+	var taken, acked uint32
 	r := bytes.NewReader(m.Value)
 	r.Read(t.first[:])
 	r.Read(t.id[:])
 	for i := range t.before {
 		r.Read(t.before[i][:])
 	}
-	for _, n := range [...]*uint32{&t.base, &t.recv, &t.acked} {
+	for _, n := range [...]*uint32{&t.base, &taken, &acked} {
 		v, err := binary.ReadUvarint(r)
 		ok = ok && err == nil && v < 1<<31
 		*n = uint32(v)
 	}
 	flags, err := r.ReadByte()
-	t.sent, t.void, t.server = t.acked, flags&tlsMemVoid != 0, flags&tlsMemServer != 0
+	t.void, t.server, t.down = flags&tlsMemVoid != 0, flags&tlsMemServer != 0, reliable.New(acked)
+	t.up.Restart(taken)
 	if ok && err == nil {
 		b.tlsPairs[t.tlsKey] = t
 		b.tlsAt(time.Unix(0, 0)) // as soon as there is a time
