@@ -11,15 +11,44 @@ import (
 	"aldis/internal/site"
 )
 
+// directory holds what is published here and at other sites, who looks for what, and who is to be told.
+type directory struct {
+	*step
+	outlets *outlets
+	ghosts  *ghosts
+	far     *far
+	ether   *ether
+	rules   *rules
+	cache   *advcache.Cache
+	// sent is what far sites were told of a local advertisement, so that a mere renewal seldom travels and a withdrawal
+	// names the same item.
+	sent      map[advcache.Key]told
+	questions questions // of local peers, that wait for an answer
+	pushes    pushes
+	asked     map[string]ownAsk         // questions that far sites were told of, by Item.Key
+	asking    map[string]laterAsk       // questions that they will be told of, by Item.Key
+	uses      map[advcache.Key]useKey   // of local advertisements
+	users     map[useKey]keySet         // the same, the other way round
+	toAll     map[advcache.Key]bool     // told to all sites
+	to        map[advcache.Key][]uint16 // told to those that asked
+}
+
+func newDirectory(s *step, o *outlets, g *ghosts, f *far, e *ether, r *rules) *directory {
+	return &directory{step: s, outlets: o, ghosts: g, far: f, ether: e, rules: r,
+		cache: advcache.New(s.cfg.MaxAdverts, s.cfg.MaxAdvertOctets), sent: map[advcache.Key]told{}, questions: newQuestions(),
+		asked: map[string]ownAsk{}, asking: map[string]laterAsk{}, uses: map[advcache.Key]useKey{}, users: map[useKey]keySet{},
+		toAll: map[advcache.Key]bool{}, to: map[advcache.Key][]uint16{}}
+}
+
 const maxAnswers = 50 // JXTA's own cap (wire 7)
 
 // discoveryQuery answers from local and far advertisements at once, or remembers the question.
-func (b *Bridge) discoveryQuery(in inbound, rq jxta.ResolverQuery) error {
+func (dir *directory) discoveryQuery(in inbound, rq jxta.ResolverQuery) error {
 	dq, err := jxta.ParseDiscoveryQuery([]byte(rq.Query))
 	if err != nil {
 		return err
 	}
-	b.stats.Queries++
+	dir.stats.Queries++
 	q := question{queryID: rq.QueryID, threshold: min(dq.Threshold, maxAnswers),
 		wish: wish{peer: in.from.id, group: in.group, handler: jxta.HandlerDiscovery,
 			ask: advcache.Question{Group: in.group, Type: uint8(dq.Type), Attr: dq.Attr, Value: dq.Value, Peer: in.dest}}}
@@ -28,62 +57,62 @@ func (b *Bridge) discoveryQuery(in inbound, rq jxta.ResolverQuery) error {
 		if dq.Threshold <= 0 {
 			q.threshold = maxAnswers // "every peer answers with its own"
 		}
-		found = b.findPeers(&q)
+		found = dir.findPeers(&q)
 	} else if q.threshold > 0 {
 		if dq.Attr == "RdvServiceName" && in.from.leases[in.group] == nil {
-			if own := b.ownService(in.group, dq.Value); own != nil {
+			if own := dir.ghosts.ownService(in.group, dq.Value); own != nil {
 				found = append(found, jxta.Found{Life: peerLife, Doc: string(own)})
 			}
 		}
 		// The asker's own are left out afterwards, so look for that many more.
-		for _, e := range b.cache.Find(b.now, q.ask, q.threshold+maxAnswers) {
+		for _, e := range dir.cache.Find(dir.now, q.ask, q.threshold+maxAnswers) {
 			if len(found) < q.threshold && (e.Site != 0 || e.Peer != in.from.id) {
-				found = append(found, jxta.Found{Life: e.Expires.Sub(b.now), Doc: document(e.Doc)})
+				found = append(found, jxta.Found{Life: e.Expires.Sub(dir.now), Doc: document(e.Doc)})
 			}
 		}
 	}
-	b.askFar(in.from, &q, len(found))
+	dir.askFar(in.from, &q, len(found))
 	if len(found) > 0 {
-		b.stats.Answers++
-		b.answerDiscovery(in.from, &q, found)
+		dir.stats.Answers++
+		dir.answer(in.from, &q, found)
 	} else if q.threshold > 0 && q.ask.Peer == "" {
-		b.rememberQuestion(q)
+		dir.await(q)
 	}
 	return nil
 }
 
-func (b *Bridge) answerDiscovery(p *peer, q *question, found []jxta.Found) {
+func (dir *directory) answer(p *peer, q *question, found []jxta.Found) {
 	r := jxta.DiscoveryResponse{Type: int(q.ask.Type), Attr: q.ask.Attr, Value: q.ask.Value, Found: found}
-	b.respond(p, b.me, q.group, jxta.ResolverResponse{Handler: jxta.HandlerDiscovery, QueryID: q.queryID, Response: string(r.Append(nil))})
+	dir.ether.respond(p, dir.me, q.group, jxta.ResolverResponse{Handler: jxta.HandlerDiscovery, QueryID: q.queryID, Response: string(r.Append(nil))})
 }
 
 // peerLife is what a far or local peer's advertisement lives in the asker's cache (wire 7).
 const peerLife = 2 * time.Hour
 
 // findPeers answers with peer advertisements: the gateway's own and those of all peers it speaks for.
-func (b *Bridge) findPeers(q *question) []jxta.Found {
+func (dir *directory) findPeers(q *question) []jxta.Found {
 	var found []jxta.Found
 	add := func(id string, reduced []byte, index []jxta.Field) {
 		if len(found) >= q.threshold || id == q.peer || q.ask.Peer != "" && q.ask.Peer != id || !peerMatches(index, q.ask) {
 			return
 		}
-		if doc, err := b.ghostPeerDoc(reduced); err == nil {
+		if doc, err := dir.ghosts.ghostPeerDoc(reduced); err == nil {
 			found = append(found, jxta.Found{Life: peerLife, Doc: string(doc)})
 		}
 	}
-	for _, p := range b.membersOf(q.group) {
+	for _, p := range dir.outlets.membersOf(q.group) {
 		if len(found) >= q.threshold {
 			return found
 		}
 		l := p.leases[q.group]
 		add(p.id, l.doc, l.index)
 	}
-	for _, s := range b.sortedSites() {
-		for _, it := range b.far[s].peersOf(q.group) {
+	for _, s := range dir.far.order {
+		for _, it := range dir.far.sites[s].peersOf(q.group) {
 			add(it.Owner, it.Doc, it.index)
 		}
 	}
-	if own := b.ownPeerDoc(q.group); len(found) < q.threshold && q.ask.Peer == "" && peerMatches(indexOf(own), q.ask) {
+	if own := dir.ghosts.ownPeerDoc(q.group); len(found) < q.threshold && q.ask.Peer == "" && peerMatches(indexOf(own), q.ask) {
 		found = append(found, jxta.Found{Life: peerLife, Doc: string(own)})
 	}
 	return found
@@ -104,21 +133,21 @@ func indexOf(doc []byte) []jxta.Field {
 }
 
 // peerKnown answers the questions for peers that a new one satisfies.
-func (b *Bridge) peerKnown(id, group string) {
-	b.questions.answer(func(q *question) bool {
+func (dir *directory) peerKnown(id, group string) {
+	dir.questions.answer(func(q *question) bool {
 		if q.handler != jxta.HandlerDiscovery || q.ask.Type != jxta.TypePeer || q.group != group || q.peer == id {
 			return false
 		}
-		asker := b.peers[q.peer]
+		asker := dir.outlets.peers[q.peer]
 		if asker == nil {
 			return true
 		}
-		found := b.findPeers(q)
+		found := dir.findPeers(q)
 		if len(found) == 0 {
 			return false
 		}
-		b.stats.LateAnswers++
-		b.answerDiscovery(asker, q, found)
+		dir.stats.LateAnswers++
+		dir.answer(asker, q, found)
 		return true
 	})
 }
@@ -151,11 +180,11 @@ func canonical(n *jxta.Node, doc string, signed bool) []byte {
 }
 
 // publish takes in what a local peer publishes remotely, or, asked, answers to a question of ours.
-func (b *Bridge) publish(in inbound, r jxta.DiscoveryResponse, asked bool) {
+func (dir *directory) publish(in inbound, r jxta.DiscoveryResponse, asked bool) {
 	for _, f := range r.Found {
 		n, err := jxta.ParseXML([]byte(f.Doc), jxta.DefaultXML)
 		if err != nil {
-			b.complain(in.conn, "advertisement", err)
+			dir.complain(in.conn, "advertisement", err)
 			continue
 		}
 		d := jxta.Describe(n)
@@ -168,66 +197,66 @@ func (b *Bridge) publish(in inbound, r jxta.DiscoveryResponse, asked bool) {
 			}
 		}
 		e := advcache.Entry{Key: advcache.Key{Group: in.group, Type: d.Type, ID: d.ID}, Peer: in.from.id,
-			Doc: canonical(n, f.Doc, d.Signed), Index: d.Index, Expires: b.now.Add(f.Life), Signed: d.Signed}
-		b.cache.Share(&e)
-		if b.cameFromAfar(&e, asked) || !b.mayPublish(in.from, advKey(e.Key), b.cache.Get(b.now, e.Key) != nil) {
+			Doc: canonical(n, f.Doc, d.Signed), Index: d.Index, Expires: dir.now.Add(f.Life), Signed: d.Signed}
+		dir.cache.Share(&e)
+		if dir.cameFromAfar(&e, asked) || !dir.ether.mayPublish(in.from, advKey(e.Key), dir.cache.Get(dir.now, e.Key) != nil) {
 			continue
 		}
-		if b.denies(n, &e) {
+		if dir.rules.denies(n, &e) {
 			continue
 		}
-		b.stats.Published++
-		b.usedBy(n, &e)
-		b.putLocal(e)
-		if b.cache.Get(b.now, e.Key) == nil {
-			b.unused(e.Key)
+		dir.stats.Published++
+		dir.use(n, &e)
+		dir.put(e)
+		if dir.cache.Get(dir.now, e.Key) == nil {
+			dir.removed(e.Key)
 		}
 	}
 }
 
 // cameFromAfar holds the split horizon: what a peer got from another site does not go back there in its name.
-func (b *Bridge) cameFromAfar(e *advcache.Entry, asked bool) bool {
-	if b.cache.Get(b.now, e.Key) != nil {
+func (dir *directory) cameFromAfar(e *advcache.Entry, asked bool) bool {
+	if dir.cache.Get(dir.now, e.Key) != nil {
 		return false // published here as well
 	}
 	k := e.Key
-	for k.Site = range b.far {
-		if old := b.cache.Get(b.now, k); old != nil && (asked || bytes.Equal(old.Doc, e.Doc)) {
+	for k.Site = range dir.far.sites {
+		if old := dir.cache.Get(dir.now, k); old != nil && (asked || bytes.Equal(old.Doc, e.Doc)) {
 			return true
 		}
 	}
 	return false
 }
 
-func (b *Bridge) putLocal(e advcache.Entry) {
-	changed, put := b.cache.Put(b.now, e)
-	if b.cache.Get(b.now, e.Key) == nil && !changed {
-		b.stats.Refused["advertisement_size"]++
+func (dir *directory) put(e advcache.Entry) {
+	changed, put := dir.cache.Put(dir.now, e)
+	if dir.cache.Get(dir.now, e.Key) == nil && !changed {
+		dir.stats.Refused["advertisement_size"]++
 		return
 	}
 	for _, k := range put {
-		b.advertGone(k)
+		dir.gone(k)
 	}
-	if !b.now.Before(e.Expires) {
+	if !dir.now.Before(e.Expires) {
 		if changed {
-			b.advertGone(e.Key)
+			dir.gone(e.Key)
 		}
 		return
 	}
-	b.until(e.Expires)
+	dir.until(e.Expires)
 	// A mere renewal crosses the link only when it has become worth it: a quarter of its life later.
-	last, known := b.sent[e.Key]
-	if !changed && known && e.Expires.Sub(last.expires) < e.Expires.Sub(b.now)/4 && !e.Expires.Before(last.expires) {
+	last, known := dir.sent[e.Key]
+	if !changed && known && e.Expires.Sub(last.expires) < e.Expires.Sub(dir.now)/4 && !e.Expires.Before(last.expires) {
 		return
 	}
 	if !known {
 		last.peer = e.Peer
 	}
-	b.sent[e.Key] = told{e.Expires, last.peer}
-	b.rememberAdv(&e)
-	b.tellAdv(&e)
+	dir.sent[e.Key] = told{e.Expires, last.peer}
+	dir.rememberAdv(&e)
+	dir.publishFar(&e)
 	if changed {
-		b.announce(&e, e.Peer)
+		dir.announce(&e, e.Peer)
 	}
 }
 
@@ -237,44 +266,44 @@ type told struct {
 	peer    string
 }
 
-// advertGone ends a local advertisement's life: far sites see its expiry themselves, so only an early end travels.
-func (b *Bridge) advertGone(k advcache.Key) {
+// gone ends a local advertisement's life: far sites see its expiry themselves, so only an early end travels.
+func (dir *directory) gone(k advcache.Key) {
 	if k.Site != 0 {
 		return
 	}
-	last, known := b.sent[k]
-	delete(b.sent, k)
-	b.forgetAdv(k)
-	delete(b.ether.adverts, advKey(k))
-	b.unused(k)
-	if known && b.now.Before(last.expires) {
-		b.tell(site.Item{Kind: site.Document, Scope: k.Group, Owner: last.peer, ID: k.ID, Sub: k.Type, Gone: true})
+	last, known := dir.sent[k]
+	delete(dir.sent, k)
+	dir.forgetAdv(k)
+	delete(dir.ether.adverts, advKey(k))
+	dir.removed(k)
+	if known && dir.now.Before(last.expires) {
+		dir.tell(site.Item{Kind: site.Document, Scope: k.Group, Owner: last.peer, ID: k.ID, Sub: k.Type, Gone: true})
 	}
 }
 
 // announce hands a new advertisement to the local peers of its group: as the answer to those who had asked, and
 // unasked to the others, as a rendezvous passes on what is published (ghosts 5).
-func (b *Bridge) announce(e *advcache.Entry, except string) {
-	found := []jxta.Found{{Life: e.Expires.Sub(b.now), Doc: document(e.Doc)}}
+func (dir *directory) announce(e *advcache.Entry, except string) {
+	found := []jxta.Found{{Life: e.Expires.Sub(dir.now), Doc: document(e.Doc)}}
 	answered := map[string]bool{}
-	b.questions.answer(func(q *question) bool {
+	dir.questions.answer(func(q *question) bool {
 		if q.handler != jxta.HandlerDiscovery || q.group != e.Group || q.peer == except || !q.ask.Matches(e) {
 			return false
 		}
-		asker := b.peers[q.peer]
-		if asker == nil || !b.now.Before(q.until) {
+		asker := dir.outlets.peers[q.peer]
+		if asker == nil || !dir.now.Before(q.until) {
 			return asker == nil
 		}
-		b.stats.LateAnswers++
-		b.answerDiscovery(asker, q, found)
+		dir.stats.LateAnswers++
+		dir.answer(asker, q, found)
 		answered[q.peer] = true
 		return true
 	})
-	b.push(e, found, except, answered)
+	dir.push(e, found, except, answered)
 }
 
 // indexed looks through a 2.2 peer's index for advertisements not seen yet and asks the peer for them.
-func (b *Bridge) indexed(p *peer, group string, s jxta.SRDI) {
+func (dir *directory) indexed(p *peer, group string, s jxta.SRDI) {
 	kind := -1
 	switch s.Key {
 	case "Groups":
@@ -286,21 +315,49 @@ func (b *Bridge) indexed(p *peer, group string, s jxta.SRDI) {
 	}
 	unknown := false
 	for _, entry := range s.Entries {
-		if entry.Life > 0 && entry.Key == "Name" && !b.cache.Has(group, uint8(kind), entry.Key, entry.Value) &&
-			b.seen.add(strings.ToUpper("i"+p.id+" "+group+" "+s.Key+" "+entry.Value)) {
+		if entry.Life > 0 && entry.Key == "Name" && !dir.cache.Has(group, uint8(kind), entry.Key, entry.Value) &&
+			dir.ether.seen.add(strings.ToUpper("i"+p.id+" "+group+" "+s.Key+" "+entry.Value)) {
 			unknown = true
 		}
 	}
 	if unknown { // values come in upper case, so one question for all of them
-		b.ask(p, group, jxta.DiscoveryQuery{Type: kind, Threshold: maxAnswers})
+		dir.askPeer(p, group, jxta.DiscoveryQuery{Type: kind, Threshold: maxAnswers})
 	}
 }
 
-// ask sends a discovery query to a local peer, from the gateway.
-func (b *Bridge) ask(p *peer, group string, q jxta.DiscoveryQuery) {
-	b.token++
-	rq := jxta.ResolverQuery{Handler: jxta.HandlerDiscovery, QueryID: int(b.token & 0x7fffffff), Src: b.me,
-		Route: b.ownRoute(), Query: string(q.Append(nil))}
+// askPeer sends a discovery query to a local peer, from the gateway.
+func (dir *directory) askPeer(p *peer, group string, q jxta.DiscoveryQuery) {
+	dir.token++
+	rq := jxta.ResolverQuery{Handler: jxta.HandlerDiscovery, QueryID: int(dir.token & 0x7fffffff), Src: dir.me,
+		Route: dir.ghosts.ownRoute(), Query: string(q.Append(nil))}
 	e := []jxta.Element{xmlElement(group+"ORes", rq.Append(nil))}
-	b.enqueue(p, b.routedHere(p, group, jxta.URN(jxta.ClassResolver), group+"ORes", e))
+	dir.outlets.enqueue(p, dir.ghosts.routedHere(p, group, jxta.URN(jxta.ClassResolver), group+"ORes", e))
+}
+
+func (dir *directory) learn(n uint16, it site.Item) {
+	k := advcache.Key{Group: it.Scope, Type: it.Sub, ID: it.ID, Site: n}
+	expires := it.Expires
+	if expires.IsZero() {
+		expires = dir.now.Add(jxta.MaxLife)
+	}
+	if it.Gone || !dir.now.Before(expires) {
+		dir.cache.Remove(k)
+		return
+	}
+	doc, err := jxta.ParseXML(it.Doc, jxta.DefaultXML)
+	if err != nil {
+		dir.stats.Refused["far_advertisement"]++
+		return
+	}
+	d := jxta.Describe(doc)
+	e := advcache.Entry{Key: k, Peer: it.Owner, Doc: it.Doc, Index: d.Index, Expires: expires, Signed: d.Signed}
+	dir.cache.Share(&e)
+	changed, put := dir.cache.Put(dir.now, e)
+	for _, gone := range put {
+		dir.gone(gone)
+	}
+	if changed && dir.cache.Get(dir.now, k) != nil {
+		dir.until(expires)
+		dir.announce(&e, "")
+	}
 }

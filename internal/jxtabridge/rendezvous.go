@@ -2,6 +2,7 @@ package jxtabridge
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,97 +12,107 @@ import (
 	"aldis/internal/site"
 )
 
+// leases is the rendezvous and relay towards local peers: who has a lease, and which pipes are open.
+type leases struct {
+	*step
+	outlets   *outlets
+	ghosts    *ghosts
+	ether     *ether
+	directory *directory
+	streams   *streams
+}
+
 // lease answers the rendezvous lease protocol, for whatever group asks (wire 5.1, ghosts 9).
-func (b *Bridge) lease(in inbound) {
+func (ls *leases) lease(in inbound) {
 	if e := find(in.elements, "Connect", ""); e != nil && e.Name == "Connect" {
-		b.connect(in, e.Data)
+		ls.connect(in, e.Data)
 	}
 	if e := find(in.elements, "Disconnect", ""); e != nil {
-		b.dropLease(in.from, in.group)
+		ls.drop(in.from, in.group)
 		if p := in.from; p.wantsNudge() { // should it stay after all
-			p.nudge = later(p.nudge, b.now.Add(firstNudge))
-			b.peerAt(p, p.nudge)
+			p.nudge = later(p.nudge, ls.now.Add(firstNudge))
+			ls.outlets.peerAt(p, p.nudge)
 		}
 	}
 }
 
-func (b *Bridge) connect(in inbound, doc []byte) {
+func (ls *leases) connect(in inbound, doc []byte) {
 	n, err := jxta.ParseXML(doc, jxta.DefaultXML)
 	if err != nil {
-		b.complain(in.conn, "lease", err)
+		ls.complain(in.conn, "lease", err)
 		return
 	}
 	adv, err := jxta.ParsePeerAdvertisement(n)
 	if err != nil {
-		b.complain(in.conn, "lease", err)
+		ls.complain(in.conn, "lease", err)
 		return
 	}
 	p := in.from
 	if adv.Peer != p.id {
-		b.complain(in.conn, "lease", errForeign)
+		ls.complain(in.conn, "lease", errForeign)
 		return
 	}
 	if !isGroup(adv.Group) {
-		b.complain(in.conn, "group", nil)
+		ls.complain(in.conn, "group", nil)
 		return
 	}
 	group := adv.Group
 	l := p.leases[group]
 	if l == nil {
-		if len(p.leases) >= b.cfg.MaxGroups {
-			b.complain(in.conn, "groups", nil)
+		if len(p.leases) >= ls.cfg.MaxGroups {
+			ls.complain(in.conn, "groups", nil)
 			return
 		}
 		l = &lease{}
-		b.grant(p, group, l)
-		b.inUse(useKey{true, group})
-		b.note("info", "peer has a lease", "peer", p.id, "name", adv.Name, "group", group, "signed", p.signed)
+		ls.outlets.grant(p, group, l)
+		ls.directory.nowUsed(useKey{true, group})
+		ls.note("info", "peer has a lease", "peer", p.id, "name", adv.Name, "group", group, "signed", p.signed)
 	}
-	l.expires = b.now.Add(b.cfg.Lease)
-	b.peerAt(p, l.expires)
+	l.expires = ls.now.Add(ls.cfg.Lease)
+	ls.outlets.peerAt(p, l.expires)
 	if reduced := reducePeer(n); !bytes.Equal(l.doc, reduced) {
 		l.doc, l.index = reduced, indexOf(reduced)
-		b.tell(b.peerItem(p, group))
-		b.peerKnown(p.id, group)
+		ls.tell(ls.outlets.peerItem(p, group))
+		ls.directory.peerKnown(p.id, group)
 	}
-	b.rememberPeer(p)
-	b.stats.Grants++
-	b.enqueue(p, b.routedHere(p, group, jxta.URN(jxta.ClassRendezvous), group, []jxta.Element{
-		xmlElement("RdvAdvReply", b.ownPeerDoc(group)),
-		text("ConnectedPeer", jxta.URN(b.me)),
-		text("ConnectedLease", strconv.FormatInt(b.cfg.Lease.Milliseconds(), 10)),
+	ls.outlets.rememberPeer(p)
+	ls.stats.Grants++
+	ls.outlets.enqueue(p, ls.ghosts.routedHere(p, group, jxta.URN(jxta.ClassRendezvous), group, []jxta.Element{
+		xmlElement("RdvAdvReply", ls.ghosts.ownPeerDoc(group)),
+		text("ConnectedPeer", jxta.URN(ls.me)),
+		text("ConnectedLease", strconv.FormatInt(ls.cfg.Lease.Milliseconds(), 10)),
 	}))
 }
 
-func (b *Bridge) peerItem(p *peer, group string) site.Item {
+func (o *outlets) peerItem(p *peer, group string) site.Item {
 	return site.Item{Kind: site.Endpoint, Scope: group, Owner: p.id, Doc: p.leases[group].doc, Variant: p.signed}
 }
 
-// dropLease forgets a peer in a group: its pipes close, what waited for it there is finished.
-func (b *Bridge) dropLease(p *peer, group string) {
+// drop forgets a peer in a group: its pipes close, what waited for it there is finished.
+func (ls *leases) drop(p *peer, group string) {
 	if p.leases[group] == nil {
 		return
 	}
 	for _, k := range p.pipeKeys() {
 		if k.group == group {
-			b.pipeDown(p, k)
+			ls.pipeDown(p, k)
 		}
 	}
-	b.edgeGone(p, group, "")
-	b.revoke(p, group)
-	b.tell(site.Item{Kind: site.Endpoint, Scope: group, Owner: p.id, Gone: true})
-	b.abandon(p, func(m *message) bool { return m.group == group && m.delivery != nil })
+	ls.streams.edgeGone(p, group, "")
+	ls.outlets.revoke(p, group)
+	ls.tell(site.Item{Kind: site.Endpoint, Scope: group, Owner: p.id, Gone: true})
+	ls.outlets.abandon(p, func(m *message) bool { return m.group == group && m.delivery != nil })
 	for _, c := range p.conns {
 		for i, f := range c.inflight { // handed to the socket: nothing more can be done for it
 			if f.msg != nil && f.msg.group == group {
-				b.finish(f.msg)
+				ls.outlets.finish(f.msg)
 				c.inflight[i].msg = nil
 			}
 		}
 	}
-	b.questions.forget(p.id, group)
-	b.rememberPeer(p)
-	b.prune(p)
+	ls.directory.questions.forget(p.id, group)
+	ls.outlets.rememberPeer(p)
+	ls.outlets.prune(p)
 }
 
 // pipeKeys are the peer's open pipes, in a stable order.
@@ -124,41 +135,41 @@ const (
 	nudgeAgain = time.Minute
 )
 
-// expectLease sends Disconnect to a peer that talks without a lease, which makes 2.7 ask for one within two seconds
+// expect sends Disconnect to a peer that talks without a lease, which makes 2.7 ask for one within two seconds
 // (ghosts 10). What it said is handled all the same.
-func (b *Bridge) expectLease(in inbound) {
+func (ls *leases) expect(in inbound) {
 	p := in.from
 	if p.leases[in.group] != nil {
 		return
 	}
-	if last, ok := p.told[in.group]; ok && b.now.Before(last.Add(tellAgain)) {
+	if last, ok := p.told[in.group]; ok && ls.now.Before(last.Add(tellAgain)) {
 		return
 	}
-	if len(p.told) >= b.cfg.MaxGroups {
+	if len(p.told) >= ls.cfg.MaxGroups {
 		clear(p.told)
 	}
-	p.told[in.group] = b.now
-	b.disown(p, in.group)
+	p.told[in.group] = ls.now
+	ls.disown(p, in.group)
 }
 
 // disown tells a peer that it has no lease in a group.
-func (b *Bridge) disown(p *peer, group string) {
-	b.stats.Disconnects++
-	b.enqueue(p, b.routedHere(p, group, jxta.URN(jxta.ClassRendezvous), group, []jxta.Element{
-		xmlElement("Disconnect", b.ownPeerDoc(group))}))
+func (ls *leases) disown(p *peer, group string) {
+	ls.stats.Disconnects++
+	ls.outlets.enqueue(p, ls.ghosts.routedHere(p, group, jxta.URN(jxta.ClassRendezvous), group, []jxta.Element{
+		xmlElement("Disconnect", ls.ghosts.ownPeerDoc(group))}))
 }
 
 // relay answers a relay request that comes as a message (wire 10).
-func (b *Bridge) relay(in inbound) {
+func (ls *leases) relay(in inbound) {
 	for _, e := range in.elements {
 		if e.Namespace == "relay" && e.Name == "request" {
-			b.relayRequest(in.conn, string(e.Data), false)
+			ls.relayRequest(in.conn, string(e.Data), false)
 		}
 	}
 }
 
 // relayRequest grants a relay lease on the connection that asked: connect,<lease ms>,<flush|keep>,<true|other>.
-func (b *Bridge) relayRequest(c *conn, request string, first bool) {
+func (ls *leases) relayRequest(c *conn, request string, first bool) {
 	f := strings.Split(strings.TrimSpace(request), ",")
 	switch f[0] {
 	case "connect":
@@ -166,44 +177,38 @@ func (b *Bridge) relayRequest(c *conn, request string, first bool) {
 		c.peer.relayUntil = time.Time{}
 		return
 	default:
-		b.complain(c, "relay", nil)
+		ls.complain(c, "relay", nil)
 		return
 	}
-	granted := b.cfg.RelayLease
+	granted := ls.cfg.RelayLease
 	if len(f) > 1 {
 		if ms, err := strconv.ParseInt(f[1], 10, 64); err == nil && ms > 0 && ms < granted.Milliseconds() {
 			granted = time.Duration(ms) * time.Millisecond
 		}
 	}
-	c.peer.relayUntil = b.now.Add(granted)
+	c.peer.relayUntil = ls.now.Add(granted)
 	relay := func(name, mime string, data []byte) jxta.Element {
 		return jxta.Element{Namespace: "relay", Name: name, Type: mime, Data: data}
 	}
-	m := &message{source: b.me, elements: []jxta.Element{
+	m := &message{source: ls.me, elements: []jxta.Element{
 		relay("response", mimeText, []byte("connected")),
 		relay("lease", mimeText, []byte(strconv.FormatInt(granted.Milliseconds(), 10))),
 	}}
 	if first {
-		m.elements = append(m.elements, relay("relayAdv", mimeXML, b.rdvDoc(jxta.NetGroup, jxta.ClassRelay)))
+		m.elements = append(m.elements, relay("relayAdv", mimeXML, ls.ghosts.rdvDoc(jxta.NetGroup, jxta.ClassRelay)))
 	}
-	m.service, m.param = jxta.Mangle(jxta.NetGroup, jxta.ClassRelay, b.me)
+	m.service, m.param = jxta.Mangle(jxta.NetGroup, jxta.ClassRelay, ls.me)
 	if c.quiet { // a renewal between two polls
-		b.enqueue(c.peer, m)
+		ls.outlets.enqueue(c.peer, m)
 		return
 	}
 	m.size = sizeOf(m.elements)
-	b.transmit(c, m, false)
-}
-
-// rdvDoc is the gateway's RdvAdvertisement.
-func (b *Bridge) rdvDoc(group, service string) []byte {
-	return jxta.AppendDocument(nil, jxta.RdvAdvertisement{Group: group, Peer: b.me, ServiceName: service,
-		Name: b.cfg.Name, Route: b.ownRoute()}.Node())
+	ls.outlets.transmit(c, m, false)
 }
 
 // peerView answers a probe of 2.2, which asks for no lease before (baseline 6). For a sub-group the probe comes
 // through a propagate pipe of the net peer group and names the group itself (ghosts 9).
-func (b *Bridge) peerView(in inbound) {
+func (ls *leases) peerView(in inbound) {
 	var probe *jxta.Element
 	for i, e := range in.elements {
 		if e.Namespace == "jxta" && e.Name == "PeerView.PeerAdv" {
@@ -215,23 +220,72 @@ func (b *Bridge) peerView(in inbound) {
 	}
 	n, err := jxta.ParseXML(probe.Data, jxta.DefaultXML)
 	if err != nil {
-		b.complain(in.conn, "peerview", err)
+		ls.complain(in.conn, "peerview", err)
 		return
 	}
 	adv, err := jxta.ParseRdvAdvertisement(n)
 	if err != nil {
-		b.complain(in.conn, "peerview", err)
+		ls.complain(in.conn, "peerview", err)
 		return
 	}
 	group := adv.Group
 	if group == "" {
 		group = in.group
 	}
-	doc := b.rdvDoc(group, jxta.URN(jxta.ClassRendezvous)+group)
+	doc := ls.ghosts.rdvDoc(group, jxta.URN(jxta.ClassRendezvous)+group)
 	answer := []jxta.Element{xmlElement("PeerView.PeerAdv.Response", doc)}
 	if in.from.stranger {
-		b.shoutAnswer(in.from.id, group, svcPeerView, group, answer)
+		ls.ether.shoutAnswer(in.from.id, group, svcPeerView, group, answer)
 		return
 	}
-	b.enqueue(in.from, b.routedHere(in.from, group, svcPeerView, group, answer))
+	ls.outlets.enqueue(in.from, ls.ghosts.routedHere(in.from, group, svcPeerView, group, answer))
+}
+
+// evict makes room for a new peer: the one goes that has no connection, waits for nothing and whose lease ends first.
+func (ls *leases) evict() {
+	var victim *peer
+	for _, p := range ls.outlets.sortedPeers() {
+		if len(p.conns) > 0 || len(p.queue) > 0 {
+			continue
+		}
+		if victim == nil || p.leases[p.anyGroup()].expires.Before(victim.leases[victim.anyGroup()].expires) {
+			victim = p
+		}
+	}
+	if victim == nil {
+		return
+	}
+	ls.stats.Refused["evicted"]++
+	for _, g := range slices.Sorted(maps.Keys(victim.leases)) {
+		ls.drop(victim, g)
+	}
+}
+
+// sweep does what is due for peers.
+func (ls *leases) sweep() {
+	var due []*peer
+	for len(ls.outlets.timers) > 0 && !ls.now.Before(ls.outlets.timers[0].at) {
+		due = append(due, ls.outlets.timers[0])
+		ls.outlets.timers.stop(ls.outlets.timers[0])
+	}
+	slices.SortFunc(due, func(x, y *peer) int { return strings.Compare(x.id, y.id) })
+	for _, p := range due {
+		for _, g := range slices.Sorted(maps.Keys(p.leases)) {
+			if !ls.now.Before(p.leases[g].expires) {
+				ls.note("info", "lease ended", "peer", p.id, "group", g)
+				ls.drop(p, g)
+			}
+		}
+		if p.wantsNudge() && !ls.now.Before(p.nudge) {
+			p.nudge = ls.now.Add(nudgeAgain)
+			ls.disown(p, jxta.NetGroup)
+		}
+		ls.outlets.pump(p)
+		ls.outlets.callBack(p)
+		ls.outlets.jammed(p)
+		ls.outlets.prune(p)
+		if at := p.due(ls.now); !at.IsZero() && ls.outlets.peers[p.id] == p {
+			ls.outlets.timers.set(p, at)
+		}
+	}
 }

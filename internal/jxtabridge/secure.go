@@ -74,18 +74,18 @@ type tlsPair struct {
 	cross tlsCross
 }
 
-// tlsState is the bridge's part for secure pipes.
-type tlsState struct {
-	tlsPairs map[tlsKey]*tlsPair
-	tlsWake  time.Time // when the first pair has something to do
+// secure holds the secure pipes between local and far peers.
+type secure struct {
+	*step
+	outlets *outlets
+	ghosts  *ghosts
+	rules   *rules
+	pairs   map[tlsKey]*tlsPair
+	wakeAt  time.Time // when the first pair has something to do
 }
 
-func newTLSState() tlsState {
-	return tlsState{tlsPairs: map[tlsKey]*tlsPair{}}
-}
-
-// tls takes blocks and acknowledgements of secure pipes out of the traffic to a ghost; it reports whether it did.
-func (b *Bridge) tls(in inbound, far uint16) bool {
+// take takes blocks and acknowledgements of secure pipes out of the traffic to a ghost; it reports whether it did.
+func (sec *secure) take(in inbound, far uint16) bool {
 	if in.service != svcTransport {
 		return false
 	}
@@ -96,56 +96,56 @@ func (b *Bridge) tls(in inbound, far uint16) bool {
 		case e.Namespace != nsTLS:
 		case e.Name == tlsAck:
 			known = true
-			b.tlsAcked(in, e.Data)
+			sec.edgeAck(in, e.Data)
 		case e.Type == mimeTLSBlock:
 			known = true
-			b.tlsBlock(in, far, e)
+			sec.edgeBlock(in, far, e)
 		} // "MARKRetr" only marks a repeated block
 	}
 	if !known {
-		b.complain(in.conn, "tls_block", nil)
+		sec.complain(in.conn, "tls_block", nil)
 	}
 	return true
 }
 
-// tlsPair finds or makes what is kept of a pair; nil: too many.
-func (b *Bridge) tlsPair(k tlsKey, group, param string) *tlsPair {
-	t := b.tlsPairs[k]
+// pair finds or makes what is kept of a pair; nil: too many.
+func (sec *secure) pair(k tlsKey, group, param string) *tlsPair {
+	t := sec.pairs[k]
 	if t == nil {
-		if own, all := b.tlsRoom(k.local); own >= max(1, b.cfg.MaxStreams/4) || all >= b.cfg.MaxStreams {
+		if own, all := sec.count(k.local); own >= max(1, sec.cfg.MaxStreams/4) || all >= sec.cfg.MaxStreams {
 			return nil
 		}
 		t = &tlsPair{tlsKey: k, down: reliable.New(0)}
-		b.tlsPairs[k] = t
+		sec.pairs[k] = t
 	}
-	t.group, t.param, t.used = group, param, b.now
-	b.tlsAt(b.now.Add(tlsForget))
+	t.group, t.param, t.used = group, param, sec.now
+	sec.at(sec.now.Add(tlsForget))
 	return t
 }
 
-// tlsRoom counts pairs, those of one peer and all.
-func (b *Bridge) tlsRoom(local string) (own, all int) {
-	for k := range b.tlsPairs {
+// count counts pairs, those of one peer and all.
+func (sec *secure) count(local string) (own, all int) {
+	for k := range sec.pairs {
 		if k.local == local {
 			own++
 		}
 	}
-	return own, len(b.tlsPairs)
+	return own, len(sec.pairs)
 }
 
-// tlsBlock takes a block of the edge: in order, once, acknowledged at once, and given to the gateway in the same Step.
-func (b *Bridge) tlsBlock(in inbound, far uint16, e *jxta.Element) {
+// edgeBlock takes a block of the edge: in order, once, acknowledged at once, and given to the gateway in the same Step.
+func (sec *secure) edgeBlock(in inbound, far uint16, e *jxta.Element) {
 	n, err := blockNumber(e)
 	if err == nil && (n == 0 || len(e.Data) == 0 || len(e.Data) > tlsBlock) {
 		err = errJump
 	}
 	if err != nil {
-		b.complain(in.conn, "tls_block", err)
+		sec.complain(in.conn, "tls_block", err)
 		return
 	}
-	t := b.tlsPair(tlsKey{in.from.id, in.dest}, in.group, in.param)
+	t := sec.pair(tlsKey{in.from.id, in.dest}, in.group, in.param)
 	if t == nil {
-		b.complain(in.conn, "tls_pairs", errStreams)
+		sec.complain(in.conn, "tls_pairs", errStreams)
 		return
 	}
 	sum := sha256.Sum256(e.Data)
@@ -154,114 +154,113 @@ func (b *Bridge) tlsBlock(in inbound, far uint16, e *jxta.Element) {
 	switch place := t.up.Look(n); {
 	case begins:
 	case place == reliable.Wrong:
-		b.complain(in.conn, "tls_block", errJump)
+		sec.complain(in.conn, "tls_block", errJump)
 		return
 	case place == reliable.Taken:
-		b.stats.SecureDuplicates++
-		b.tlsAcknowledge(t)
+		sec.stats.SecureDuplicates++
+		sec.acknowledge(t)
 		return
 	case place == reliable.Kept:
-		b.stats.SecureDuplicates++
+		sec.stats.SecureDuplicates++
 		return
 	}
-	if t.up.Full(b.cfg.StreamOctets, b.cfg.StreamBlocks) {
-		b.stats.Refused["tls_full"]++ // not acknowledged: the edge keeps it and sends it again
+	if t.up.Full(sec.cfg.StreamOctets, sec.cfg.StreamBlocks) {
+		sec.stats.Refused["tls_full"]++ // not acknowledged: the edge keeps it and sends it again
 		return
 	}
 	if begins {
-		if !b.mayOpen(site.Out, far, in.group, in.from.id, in.param) {
-			b.stats.Refused["tls_filter"]++
+		if !sec.rules.mayOpen(site.Out, far, in.group, in.from.id, in.param) {
+			sec.stats.Refused["tls_filter"]++
 			return
 		}
 		t.first, t.base = first, n-1
 		t.up.Restart(n - 1)
-		b.stats.SecureConnections++
+		sec.stats.SecureConnections++
 		hello := n == 1 && clientHello(e.Data)
 		// What is left of the connection before would garble the new one; but when both open at once, each has to see that.
 		if hello && (!t.server || t.down.Acked > 1) {
-			b.tlsVoid(t)
+			sec.void(t)
 		}
-		b.tlsBegins(t, hello)
+		sec.begins(t, hello)
 	}
 	if t.up.Look(n) == reliable.Early {
 		if t.up.Early() >= tlsReorder {
-			b.stats.Refused["tls_full"]++
+			sec.stats.Refused["tls_full"]++
 			return
 		}
 		t.up.Keep(n, slices.Clone(e.Data))
 		return
 	}
 	t.up.Take(e.Data, func(block []byte) bool {
-		b.tlsTake(t, far, block)
+		sec.say(t, far, block)
 		return true
 	})
-	b.rememberTLS(t)
-	b.tlsAcknowledge(t)
+	sec.save(t)
+	sec.acknowledge(t)
 }
 
 // clientHello says whether a first block opens a connection, and does not answer one.
 func clientHello(data []byte) bool { return len(data) > 5 && data[0] == 22 && data[5] == 1 }
 
-// tlsTake gives the next block to the gateway: the connection, the number before its first block, the block's own, and
+// say gives the next block to the gateway: the connection, the number before its first block, the block's own, and
 // the block.
-func (b *Bridge) tlsTake(t *tlsPair, far uint16, block []byte) {
+func (sec *secure) say(t *tlsPair, far uint16, block []byte) {
 	if t.cross.mute {
 		return
 	}
-	b.stats.SecureBlocks++
+	sec.stats.SecureBlocks++
 	data := append(make([]byte, 0, 16+len(block)), t.first[:len(tlsID{})]...)
 	data = binary.AppendUvarint(data, uint64(t.base))
 	data = append(binary.AppendUvarint(data, uint64(t.up.Taken)), block...)
 	key, octets := t.tlsKey, len(block)
 	t.up.Give(octets)
-	b.give(far, site.Message{Scope: t.group, From: t.local, To: t.remote,
+	sec.give(far, site.Message{Scope: t.group, From: t.local, To: t.remote,
 		Service: svcTLS, Param: t.param, Parts: []jxta.Element{{Namespace: nsTLS, Data: data}}}, func(refused bool) {
 		if refused {
-			b.stats.Refused["tls_refused"]++
+			sec.stats.Refused["tls_refused"]++
 		}
-		if t := b.tlsPairs[key]; t != nil {
+		if t := sec.pairs[key]; t != nil {
 			t.up.Stored(octets)
 		}
 	})
 }
 
-// tlsAcknowledge answers the edge as the ghost.
-func (b *Bridge) tlsAcknowledge(t *tlsPair) {
-	m := b.tlsMessage(t, jxta.Element{Namespace: nsTLS, Name: tlsAck, Type: mimeTLSAck, Data: binary.BigEndian.AppendUint32(nil, t.up.Taken)})
+// acknowledge answers the edge as the ghost.
+func (sec *secure) acknowledge(t *tlsPair) {
+	m := sec.message(t, jxta.Element{Namespace: nsTLS, Name: tlsAck, Type: mimeTLSAck, Data: binary.BigEndian.AppendUint32(nil, t.up.Taken)})
 	if m != nil {
 		m.confirms = true
-		b.enqueue(b.peers[t.local], m)
+		sec.outlets.enqueue(sec.outlets.peers[t.local], m)
 	}
 }
 
-// tlsMessage is for the edge, from the ghost; nil: the edge is gone.
-func (b *Bridge) tlsMessage(t *tlsPair, elements ...jxta.Element) *message {
-	p := b.peers[t.local]
+// message is for the edge, from the ghost; nil: the edge is gone.
+func (sec *secure) message(t *tlsPair, elements ...jxta.Element) *message {
+	p := sec.outlets.peers[t.local]
 	if p == nil || len(p.leases) == 0 && len(p.conns) == 0 {
 		return nil
 	}
-	m := b.routed(p, t.remote, t.group, svcTransport, t.param, elements)
-	if p.leases[t.group] == nil && len(p.leases) > 0 {
-		m.group = p.anyGroup()
+	if len(p.leases) == 0 {
+		return sec.ghosts.routed(p, t.remote, t.group, svcTransport, t.param, elements)
 	}
-	return m
+	return sec.ghosts.said(p, t.remote, t.group, svcTransport, t.param, elements)
 }
 
-// farTLS takes a block of a far peer.
-func (b *Bridge) farTLS(ev site.FarMessage) {
+// hear takes a block of a far peer.
+func (sec *secure) hear(ev site.FarMessage) {
 	pl := &ev.Message
 	id, base, n, block, err := parseTLS(pl)
-	p := b.peers[pl.To]
+	p := sec.outlets.peers[pl.To]
 	refuse := ""
 	var t *tlsPair
 	switch {
 	case err != nil:
 		refuse = "tls_head"
 	case p == nil || len(p.leases) == 0:
-		b.stats.FarUndeliverable++
+		sec.stats.FarUndeliverable++
 		refuse = "tls_no_peer"
 	default:
-		if t = b.tlsPair(tlsKey{pl.To, pl.From}, pl.Scope, pl.Param); t == nil {
+		if t = sec.pair(tlsKey{pl.To, pl.From}, pl.Scope, pl.Param); t == nil {
 			refuse = "tls_pairs"
 		}
 	}
@@ -269,17 +268,17 @@ func (b *Bridge) farTLS(ev site.FarMessage) {
 		switch {
 		case slices.Contains(t.before[:], id):
 			refuse = "tls_late"
-		case !b.mayOpen(site.In, ev.Site, pl.Scope, pl.From, pl.Param):
+		case !sec.rules.mayOpen(site.In, ev.Site, pl.Scope, pl.From, pl.Param):
 			refuse = "tls_filter"
-		case b.tlsCrosses(t, id, n == 1 && clientHello(block)):
+		case sec.crosses(t, id, n == 1 && clientHello(block)):
 			refuse = "tls_crossed"
-			b.rememberTLS(t)
+			sec.save(t)
 		default:
-			b.tlsVoid(t)
+			sec.void(t)
 			t.past(t.id)
 			t.id, t.void, t.server = id, false, false
 			t.down.Restart(base)
-			b.rememberTLS(t)
+			sec.save(t)
 		}
 	}
 	if refuse == "" {
@@ -290,27 +289,27 @@ func (b *Bridge) farTLS(ev site.FarMessage) {
 		case t.void:
 			refuse = "tls_late"
 		case n <= t.down.Acked || old != nil:
-			b.stats.SecureDuplicates++
-			b.done(ev.Token)
+			sec.stats.SecureDuplicates++
+			sec.done(ev.Token)
 			return
 		case n > t.down.Acked+maxStreamBlocks || t.down.Octets+len(block) > tlsQueue:
 			refuse = "tls_full"
-			b.tlsVoid(t) // without this block the connection is dead
+			sec.void(t) // without this block the connection is dead
 		}
 	}
 	if refuse != "" {
-		b.stats.Refused[refuse]++
-		b.done(ev.Token)
+		sec.stats.Refused[refuse]++
+		sec.done(ev.Token)
 		return
 	}
 	t.down.Put(n, &reliable.Block{Token: ev.Token, Data: slices.Clone(block)})
 	t.server = t.server || n == 1 && clientHello(block)
 	switch {
 	case t.cross.yielding && n == 1:
-		t.down.Stuck = b.now
-		b.tlsYield(t)
+		t.down.Stuck = sec.now
+		sec.yield(t)
 	case !t.cross.alert:
-		b.tlsPump(t)
+		sec.pump(t)
 	}
 }
 
@@ -331,137 +330,137 @@ func parseTLS(pl *site.Message) (id tlsID, base, n uint32, block []byte, err err
 	return id, uint32(b64), uint32(n64), block, nil
 }
 
-// tlsVoid drops what is for the edge, and what still comes of the same connection.
-func (b *Bridge) tlsVoid(t *tlsPair) {
-	b.drop(t.down.Clear()...)
+// void drops what is for the edge, and what still comes of the same connection.
+func (sec *secure) void(t *tlsPair) {
+	sec.drop(t.down.Clear()...)
 	t.void, t.cross.alert, t.cross.yields = true, false, 0
 }
 
-// tlsPump sends the edge what its window allows, in order.
-func (b *Bridge) tlsPump(t *tlsPair) {
+// pump sends the edge what its window allows, in order.
+func (sec *secure) pump(t *tlsPair) {
 	waits := !t.down.Due.IsZero()
-	t.down.Pump(b.now, tlsWindow, nil, b.tlsSender(t))
+	t.down.Pump(sec.now, tlsWindow, nil, sec.sender(t))
 	if !waits && !t.down.Due.IsZero() {
-		b.tlsDue(t)
+		sec.plan(t)
 	}
 }
 
-// tlsDue plans the next repeat.
-func (b *Bridge) tlsDue(t *tlsPair) {
-	t.down.Due = b.now.Add(t.again())
-	b.tlsAt(t.down.Due)
+// plan plans the next repeat.
+func (sec *secure) plan(t *tlsPair) {
+	t.down.Due = sec.now.Add(t.again())
+	sec.at(t.down.Due)
 }
 
-// tlsSender hands blocks to the edge.
-func (b *Bridge) tlsSender(t *tlsPair) reliable.Send {
+// sender hands blocks to the edge.
+func (sec *secure) sender(t *tlsPair) reliable.Send {
 	return func(n uint32, d *reliable.Block) {
 		elements := []jxta.Element{{Namespace: nsTLS, Name: strconv.FormatUint(uint64(n), 10), Type: mimeTLSBlock, Data: d.Data}}
 		if d.Sent > 1 {
-			b.stats.SecureRepeats++
+			sec.stats.SecureRepeats++
 			elements = append(elements, jxta.Element{Namespace: nsTLS, Name: "MARKRetr", Type: mimeText, Data: []byte("TLSRET")})
 		}
-		if m := b.tlsMessage(t, elements...); m != nil {
-			b.enqueue(b.peers[t.local], m)
+		if m := sec.message(t, elements...); m != nil {
+			sec.outlets.enqueue(sec.outlets.peers[t.local], m)
 		}
 	}
 }
 
-// tlsAcked frees what the edge has. Its selective acknowledgements are of no use: what it has early it sorts itself.
-func (b *Bridge) tlsAcked(in inbound, data []byte) {
+// edgeAck frees what the edge has. Its selective acknowledgements are of no use: what it has early it sorts itself.
+func (sec *secure) edgeAck(in inbound, data []byte) {
 	if len(data) < 4 || len(data)%4 != 0 {
-		b.complain(in.conn, "tls_ack", nil)
+		sec.complain(in.conn, "tls_ack", nil)
 		return
 	}
-	b.stats.SecureAcks++
-	t, n := b.tlsPairs[tlsKey{in.from.id, in.dest}], binary.BigEndian.Uint32(data)
-	if t == nil || b.tlsYielded(t, n) || n <= t.down.Acked {
+	sec.stats.SecureAcks++
+	t, n := sec.pairs[tlsKey{in.from.id, in.dest}], binary.BigEndian.Uint32(data)
+	if t == nil || sec.yielded(t, n) || n <= t.down.Acked {
 		return
 	}
-	if !t.down.Ack(b.now, n, func(d *reliable.Block) {
-		b.stats.SecureDelivered++
-		b.drop(d)
+	if !t.down.Ack(sec.now, n, func(d *reliable.Block) {
+		sec.stats.SecureDelivered++
+		sec.drop(d)
 	}) {
-		b.stats.Refused["tls_ack"]++ // of a connection that is over, or made up
+		sec.stats.Refused["tls_ack"]++ // of a connection that is over, or made up
 		return
 	}
-	t.used, t.cross.yielding, t.cross.yields = b.now, false, 0
-	b.rememberTLS(t)
-	b.tlsPump(t)
+	t.used, t.cross.yielding, t.cross.yields = sec.now, false, 0
+	sec.save(t)
+	sec.pump(t)
 }
 
-// tlsAt asks to be woken for the pairs.
-func (b *Bridge) tlsAt(at time.Time) {
-	if b.tlsWake.IsZero() || at.Before(b.tlsWake) {
-		b.tlsWake = at
+// at asks to be woken for the pairs.
+func (sec *secure) at(at time.Time) {
+	if sec.wakeAt.IsZero() || at.Before(sec.wakeAt) {
+		sec.wakeAt = at
 	}
-	b.until(at)
+	sec.until(at)
 }
 
-func (b *Bridge) sortedTLS() []*tlsPair {
-	return slices.SortedFunc(maps.Values(b.tlsPairs), func(x, y *tlsPair) int {
+func (sec *secure) sorted() []*tlsPair {
+	return slices.SortedFunc(maps.Values(sec.pairs), func(x, y *tlsPair) int {
 		return cmp.Or(cmp.Compare(x.local, y.local), cmp.Compare(x.remote, y.remote))
 	})
 }
 
-// sweepTLS repeats what is due and forgets pairs that are no longer used.
-func (b *Bridge) sweepTLS() {
-	if b.tlsWake.IsZero() || b.now.Before(b.tlsWake) {
+// sweep repeats what is due and forgets pairs that are no longer used.
+func (sec *secure) sweep() {
+	if sec.wakeAt.IsZero() || sec.now.Before(sec.wakeAt) {
 		return
 	}
-	b.tlsWake = time.Time{}
-	for _, t := range b.sortedTLS() {
-		p := b.peers[t.local]
+	sec.wakeAt = time.Time{}
+	for _, t := range sec.sorted() {
+		p := sec.outlets.peers[t.local]
 		here := p != nil && len(p.conns) > 0
 		switch {
 		case t.used.IsZero(): // recalled
-			t.used = b.now
+			t.used = sec.now
 		case p == nil && t.down.Len() > 0:
-			b.tlsVoid(t)
-		case t.down.Len() == 0 && !b.now.Before(t.used.Add(tlsForget)):
-			delete(b.tlsPairs, t.tlsKey)
-			b.forget(t.memory())
+			sec.void(t)
+		case t.down.Len() == 0 && !sec.now.Before(t.used.Add(tlsForget)):
+			delete(sec.pairs, t.tlsKey)
+			sec.forget(t.memory())
 			continue
 		}
-		if !t.down.Due.IsZero() && !b.now.Before(t.down.Due) {
-			b.tlsRepeat(t, here)
+		if !t.down.Due.IsZero() && !sec.now.Before(t.down.Due) {
+			sec.repeat(t, here)
 		}
 		if !t.down.Due.IsZero() {
-			b.tlsAt(t.down.Due)
+			sec.at(t.down.Due)
 		}
-		b.tlsAt(later(t.used.Add(tlsForget), b.now.Add(time.Minute)))
+		sec.at(later(t.used.Add(tlsForget), sec.now.Add(time.Minute)))
 	}
 }
 
-func (b *Bridge) tlsRepeat(t *tlsPair, here bool) {
+func (sec *secure) repeat(t *tlsPair, here bool) {
 	switch {
 	case !here:
-		t.down.Absent(b.now)
-	case b.now.Sub(t.down.Stuck) >= tlsGiveUp:
-		b.stats.Refused["tls_not_taken"]++
-		b.tlsVoid(t)
+		t.down.Absent(sec.now)
+	case sec.now.Sub(t.down.Stuck) >= tlsGiveUp:
+		sec.stats.Refused["tls_not_taken"]++
+		sec.void(t)
 	case t.cross.alert:
 		t.down.Wait = min(2*t.down.Wait, reliable.LastRepeat)
-		b.tlsYield(t)
+		sec.yield(t)
 	case t.cross.yields > 0:
 		t.cross.yields--
-		t.down.Resend(b.now, tlsWindow, all, b.tlsSender(t))
-		b.tlsDue(t)
+		t.down.Resend(sec.now, tlsWindow, all, sec.sender(t))
+		sec.plan(t)
 	default: // it may have the first, which it does not say again, and not the others
-		t.down.Repeat(b.now, tlsWindow, all, b.tlsSender(t))
+		t.down.Repeat(sec.now, tlsWindow, all, sec.sender(t))
 	}
 }
 
-// tlsEdgeIsBack sends a peer that has dialled in again what it may have lost.
-func (b *Bridge) tlsEdgeIsBack(p *peer) {
-	for _, t := range b.tlsPairs {
-		if t.local == p.id && t.down.Return(b.now.Add(streamReopen/5)) {
-			b.tlsAt(t.down.Due)
+// edgeIsBack sends a peer that has dialled in again what it may have lost.
+func (sec *secure) edgeIsBack(p *peer) {
+	for _, t := range sec.pairs {
+		if t.local == p.id && t.down.Return(sec.now.Add(streamReopen/5)) {
+			sec.at(t.down.Due)
 		}
 	}
 }
 
-// rememberTLS keeps both positions of a pair, in the transaction that keeps a block or lets it go anyway.
-func (b *Bridge) rememberTLS(t *tlsPair) {
+// save keeps both positions of a pair, in the transaction that keeps a block or lets it go anyway.
+func (sec *secure) save(t *tlsPair) {
 	v := append(make([]byte, 0, 40), t.first[:]...)
 	v = append(v, t.id[:]...)
 	for _, id := range t.before {
@@ -478,11 +477,11 @@ func (b *Bridge) rememberTLS(t *tlsPair) {
 		flags |= tlsMemServer
 	}
 	v = append(v, flags)
-	b.record(t.memory(), v)
+	sec.record(t.memory(), v)
 }
 
-// recallTLS restores one pair; it reports whether m is of one.
-func (b *Bridge) recallTLS(m site.Memory) bool {
+// recall restores one pair; it reports whether m is of one.
+func (sec *secure) recall(m site.Memory) bool {
 	s, ok := strings.CutPrefix(m.Key, memTLS)
 	if !ok {
 		return false
@@ -505,8 +504,8 @@ func (b *Bridge) recallTLS(m site.Memory) bool {
 	t.void, t.server, t.down = flags&tlsMemVoid != 0, flags&tlsMemServer != 0, reliable.New(acked)
 	t.up.Restart(taken)
 	if ok && err == nil {
-		b.tlsPairs[t.tlsKey] = t
-		b.tlsAt(time.Unix(0, 0)) // as soon as there is a time
+		sec.pairs[t.tlsKey] = t
+		sec.at(time.Unix(0, 0)) // as soon as there is a time
 	}
 	return true
 }

@@ -29,31 +29,31 @@ type tlsCross struct {
 	yields   int       // how often it may be sent that at short distance
 }
 
-// tlsBegins notes that the edge begins a connection.
-func (b *Bridge) tlsBegins(t *tlsPair, hello bool) {
+// begins notes that the edge begins a connection.
+func (sec *secure) begins(t *tlsPair, hello bool) {
 	t.cross.mute, t.cross.opening = false, time.Time{}
 	switch {
 	case hello && t.cross.yielding:
 		t.cross.mute = true
-		b.tlsYield(t)
+		sec.yield(t)
 	case hello:
-		t.cross.opening = b.now.Add(tlsGiveUp)
+		t.cross.opening = sec.now.Add(tlsGiveUp)
 	}
 }
 
-// tlsCrosses handles the first block of a far peer's connection when the edge has begun one too; it reports whether the
+// crosses handles the first block of a far peer's connection when the edge has begun one too; it reports whether the
 // block is void.
-func (b *Bridge) tlsCrosses(t *tlsPair, id tlsID, hello bool) bool {
-	open := b.now.Before(t.cross.opening)
+func (sec *secure) crosses(t *tlsPair, id tlsID, hello bool) bool {
+	open := sec.now.Before(t.cross.opening)
 	switch {
 	case !hello:
 		t.cross.opening = time.Time{} // the answer
 	case open && t.local < t.remote:
-		b.stats.SecureCrossed++
+		sec.stats.SecureCrossed++
 		t.past(id)
 		return true
 	case open:
-		b.stats.SecureCrossed++
+		sec.stats.SecureCrossed++
 		t.cross.yielding, t.cross.mute, t.cross.opening = true, true, time.Time{}
 	}
 	return false
@@ -67,23 +67,23 @@ func (t *tlsPair) past(id tlsID) {
 	}
 }
 
-// tlsYield tells the edge that its attempt has failed, until it has heard.
-func (b *Bridge) tlsYield(t *tlsPair) {
+// yield tells the edge that its attempt has failed, until it has heard.
+func (sec *secure) yield(t *tlsPair) {
 	t.cross.alert, t.down.Sent = true, t.down.Acked
-	if m := b.tlsMessage(t, jxta.Element{Namespace: nsTLS, Name: "1", Type: mimeTLSBlock, Data: tlsAlert}); m != nil {
-		b.enqueue(b.peers[t.local], m)
+	if m := sec.message(t, jxta.Element{Namespace: nsTLS, Name: "1", Type: mimeTLSBlock, Data: tlsAlert}); m != nil {
+		sec.outlets.enqueue(sec.outlets.peers[t.local], m)
 	}
-	t.down.Due = b.now.Add(t.down.Wait)
-	b.tlsAt(t.down.Due)
+	t.down.Due = sec.now.Add(t.down.Wait)
+	sec.at(t.down.Due)
 }
 
-// tlsYielded: the edge has heard the alert, and lets go of its connection.
-func (b *Bridge) tlsYielded(t *tlsPair, n uint32) bool {
+// yielded: the edge has heard the alert, and lets go of its connection.
+func (sec *secure) yielded(t *tlsPair, n uint32) bool {
 	if !t.cross.alert || n == 0 {
 		return false
 	}
-	t.cross.alert, t.cross.yields, t.down.Stuck, t.down.Due = false, tlsYieldTimes, b.now, time.Time{}
-	b.tlsPump(t)
+	t.cross.alert, t.cross.yields, t.down.Stuck, t.down.Due = false, tlsYieldTimes, sec.now, time.Time{}
+	sec.pump(t)
 	return true
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/jxtabridge/reliable"
 	"aldis/internal/site"
 )
 
@@ -39,9 +40,9 @@ func (s *step) next() uint64 {
 func (s *step) post(o site.Order) { s.out.Orders = append(s.out.Orders, o) }
 
 // ordered lists the orders of the Step by their kinds: a connection's last words go before its end.
-func (s *step) ordered() []site.Order {
-	slices.SortStableFunc(s.out.Orders, func(a, b site.Order) int { return cmp.Compare(rank(a), rank(b)) })
-	return s.out.Orders
+func ordered(orders []site.Order) []site.Order {
+	slices.SortStableFunc(orders, func(a, b site.Order) int { return cmp.Compare(rank(a), rank(b)) })
+	return orders
 }
 
 func rank(o site.Order) int {
@@ -103,6 +104,15 @@ func (s *step) record(key string, value []byte) {
 }
 
 func (s *step) forget(key string) { s.record(key, nil) }
+
+// drop finishes the far messages of blocks that nobody will acknowledge.
+func (s *step) drop(blocks ...*reliable.Block) {
+	for _, d := range blocks {
+		if d.Token != 0 {
+			s.done(d.Token)
+		}
+	}
+}
 
 func (s *step) note(level, text string, attrs ...any) {
 	s.out.Notes = append(s.out.Notes, site.Note{Level: level, Text: text, Attrs: attrs})

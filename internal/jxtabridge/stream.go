@@ -23,6 +23,29 @@ const (
 	mimeAck   = "application/x-jxta-reliable-ack"
 )
 
+// streams holds the BiDi pipes and sockets between local and far peers.
+type streams struct {
+	*step
+	outlets     *outlets
+	ghosts      *ghosts
+	far         *far
+	rules       *rules
+	credentials *credentials
+	strays      strays
+	all         map[streamKey]*stream
+	at          map[streamAddr]*stream
+	over        *recent        // streams that ended or were refused, so that nothing late makes them anew
+	epochs      map[uint16]int // how often a site has lost its store
+	number      uint64         // of the newest that a local peer opened
+	recalled    bool           // from an earlier start, and their clocks do not run yet
+}
+
+func newStreams(s *step, o *outlets, g *ghosts, f *far, r *rules) *streams {
+	return &streams{step: s, outlets: o, ghosts: g, far: f, rules: r, credentials: newCredentials(s),
+		strays: strays{of: map[streamKey]*stray{}}, all: map[streamKey]*stream{}, at: map[streamAddr]*stream{},
+		over: newRecent(8192), epochs: map[uint16]int{}}
+}
+
 // streamKind says which of the two a stream is; their blocks and their closing differ.
 type streamKind uint8
 
@@ -66,8 +89,8 @@ type stream struct {
 	up      reliable.Up[upward]
 	down    reliable.Down
 	edge    edgeWindow
-	held    bool      // the far gateway has enough
-	holding bool      // the far gateway was told to hold
+	paused  bool      // the far gateway has enough
+	pausing bool      // the far gateway was told to pause
 	next    time.Time // before that a BiDi edge gets no new block; see Config.Pace
 	paced   time.Time // when one waits for next
 	open    uint64    // token of the opening, until the server accepts; 0: done
@@ -129,26 +152,26 @@ const (
 )
 
 // fromEdge handles whatever an edge sends to the ghost's end of a stream.
-func (b *Bridge) fromEdge(st *stream, in inbound) {
+func (ss *streams) fromEdge(st *stream, in inbound) {
 	for i := range in.elements {
 		e := &in.elements[i]
 		switch {
 		case e.Namespace == st.kind.namespace() && e.Name == "remPipe":
-			b.accepted(st, in, e.Data)
+			ss.accepted(st, in, e.Data)
 		case e.Namespace == st.kind.namespace() && e.Name == "close":
-			b.edgeCloses(st, string(e.Data))
+			ss.edgeCloses(st, string(e.Data))
 		case e.Namespace != nsRel:
 		case e.Name == relAck || e.Type == mimeAck:
-			b.edgeAck(st, in, e.Data)
+			ss.edgeAck(st, in, e.Data)
 		case e.Type == mimeBlock:
-			b.edgeBlock(st, in, e)
+			ss.edgeBlock(st, in, e)
 		} // "retry" only marks a repeated block
 	}
 }
 
 // edgeBlock takes a block of the edge: in order, once, acknowledged at once, and given to the gateway in the same Step,
 // so that what is acknowledged is durable.
-func (b *Bridge) edgeBlock(st *stream, in inbound, e *jxta.Element) {
+func (ss *streams) edgeBlock(st *stream, in inbound, e *jxta.Element) {
 	n, err := blockNumber(e)
 	place := st.up.Look(n)
 	if err == nil && place == reliable.Wrong {
@@ -156,21 +179,21 @@ func (b *Bridge) edgeBlock(st *stream, in inbound, e *jxta.Element) {
 	}
 	switch {
 	case err != nil:
-		b.complain(in.conn, "stream_block", err)
+		ss.complain(in.conn, "stream_block", err)
 		return
 	case place == reliable.Taken || place == reliable.Kept:
-		b.stats.StreamDuplicates++
-		b.acknowledge(st)
+		ss.stats.StreamDuplicates++
+		ss.acknowledge(st)
 		return
 	case st.ended:
 		return
-	case st.up.Full(b.cfg.StreamOctets+streamHardPlus, 4*b.cfg.StreamBlocks) || place == reliable.Early && st.up.Early() >= streamReorder:
-		b.stats.Refused["stream_full"]++
+	case st.up.Full(ss.cfg.StreamOctets+streamHardPlus, 4*ss.cfg.StreamBlocks) || place == reliable.Early && st.up.Early() >= streamReorder:
+		ss.stats.Refused["stream_full"]++
 		return // it keeps it, and its window is closed
 	}
-	up, err := b.upward(st, in, e.Data)
+	up, err := streamBlock(st, in, e.Data)
 	if err != nil {
-		b.complain(in.conn, "stream_block", err)
+		ss.complain(in.conn, "stream_block", err)
 		return
 	}
 	if place == reliable.Early {
@@ -180,18 +203,18 @@ func (b *Bridge) edgeBlock(st *stream, in inbound, e *jxta.Element) {
 	closes := false
 	st.up.Take(up, func(up upward) bool {
 		closes = up.closes
-		b.stats.StreamBlocks++
-		b.stats.StreamOctetsOut += uint64(up.octets)
+		ss.stats.StreamBlocks++
+		ss.stats.StreamOctetsOut += uint64(up.octets)
 		st.out += uint64(up.octets)
-		b.carryStream(st, up.head, uint64(st.up.Taken), up.elements, up.octets)
+		ss.say(st, up.head, uint64(st.up.Taken), up.elements, up.octets)
 		return !closes
 	})
-	b.rememberStreamPosition(st)
-	b.acknowledge(st)
+	ss.savePosition(st)
+	ss.acknowledge(st)
 	st.edge.reopen = time.Time{}
 	if closes {
 		st.because("closed_here")
-		b.endStream(st)
+		ss.end(st)
 	}
 }
 
@@ -205,12 +228,12 @@ func blockNumber(e *jxta.Element) (uint32, error) {
 // sees a queue without room (impl/util/pipe/reliable: the free space is 100 less their number, and a sender waits while
 // it has more under way than twice that): it then waits with nothing under way, for as long as it takes, whereas a
 // block without an acknowledgement breaks the stream after 60 s. They repeat the highest block and acknowledge no other.
-func (b *Bridge) acknowledge(st *stream) {
-	p := b.peers[st.local]
+func (ss *streams) acknowledge(st *stream) {
+	p := ss.outlets.peers[st.local]
 	if p == nil || st.to == "" {
 		return
 	}
-	st.edge.shut = !st.ended && (st.held || st.up.Full(b.cfg.StreamOctets, b.cfg.StreamBlocks))
+	st.edge.shut = !st.ended && (st.paused || st.up.Full(ss.cfg.StreamOctets, ss.cfg.StreamBlocks))
 	n := 1
 	if st.edge.shut {
 		n += closedWindow
@@ -219,70 +242,70 @@ func (b *Bridge) acknowledge(st *stream) {
 	for range n {
 		data = binary.BigEndian.AppendUint32(data, st.up.Taken)
 	}
-	m := b.edgeMessage(st, p, jxta.Element{Namespace: nsRel, Name: relAck, Type: mimeAck, Data: data})
+	m := ss.ghosts.said(p, st.remote, st.group, svcPipe, st.to, []jxta.Element{{Namespace: nsRel, Name: relAck, Type: mimeAck, Data: data}})
 	m.confirms = true
-	b.enqueue(p, m)
+	ss.outlets.enqueue(p, m)
 }
 
 // roomAgain opens the edge's window when enough of what waited has reached the far site.
-func (b *Bridge) roomAgain(st *stream) {
-	if !st.edge.shut || st.held || st.ended || st.up.Waiting > b.cfg.StreamOctets/2 || st.up.Blocks > b.cfg.StreamBlocks/2 {
+func (ss *streams) roomAgain(st *stream) {
+	if !st.edge.shut || st.paused || st.ended || st.up.Waiting > ss.cfg.StreamOctets/2 || st.up.Blocks > ss.cfg.StreamBlocks/2 {
 		return
 	}
-	b.acknowledge(st)
+	ss.acknowledge(st)
 	st.edge.wait = streamReopen // an edge that missed it would wait for ever
-	st.edge.reopen = b.now.Add(st.edge.wait)
-	b.until(st.edge.reopen)
+	st.edge.reopen = ss.now.Add(st.edge.wait)
+	ss.until(st.edge.reopen)
 }
 
 // edgeAck frees what the edge has.
-func (b *Bridge) edgeAck(st *stream, in inbound, data []byte) {
+func (ss *streams) edgeAck(st *stream, in inbound, data []byte) {
 	if len(data) < 4 || len(data)%4 != 0 {
-		b.complain(in.conn, "stream_ack", nil)
+		ss.complain(in.conn, "stream_ack", nil)
 		return
 	}
-	b.stats.StreamAcks++
+	ss.stats.StreamAcks++
 	n := binary.BigEndian.Uint32(data)
 	if n <= st.down.Acked || st.ended {
 		return
 	}
 	closed := false
-	if !st.down.Ack(b.now, n, func(d *reliable.Block) {
+	if !st.down.Ack(ss.now, n, func(d *reliable.Block) {
 		closed = closed || d.Closes
 		if d.Token != 0 {
-			b.stats.StreamDelivered++
-			b.stats.StreamOctetsIn += uint64(len(d.Data))
+			ss.stats.StreamDelivered++
+			ss.stats.StreamOctetsIn += uint64(len(d.Data))
 			st.in += uint64(len(d.Data))
-			b.done(d.Token)
+			ss.done(d.Token)
 		}
 	}) {
-		b.complain(in.conn, "stream_ack", errJump)
+		ss.complain(in.conn, "stream_ack", errJump)
 		return
 	}
 	if st.kind == streamBiDi { // it acknowledges a block before its listener has it
-		pace := b.cfg.Pace
+		pace := ss.cfg.Pace
 		if st.down.Len() < shortBacklog {
 			pace *= 4
 		}
-		st.next = b.now.Add(pace)
+		st.next = ss.now.Add(pace)
 	}
 	if closed {
-		b.endStream(st)
+		ss.end(st)
 		return
 	}
-	b.rememberStreamPosition(st)
-	st.down.Fill(b.sender(st))
-	b.pumpStream(st)
-	if st.holding && st.down.Len() <= b.cfg.StreamBlocks && st.down.Octets <= b.cfg.StreamOctets {
-		st.holding = false
-		b.rememberStream(st)
-		b.carryStream(st, headGo, 0, nil, 0)
+	ss.savePosition(st)
+	st.down.Fill(ss.sender(st))
+	ss.pump(st)
+	if st.pausing && st.down.Len() <= ss.cfg.StreamBlocks && st.down.Octets <= ss.cfg.StreamOctets {
+		st.pausing = false
+		ss.save(st)
+		ss.say(st, headGo, 0, nil, 0)
 	}
 }
 
-// pumpStream sends the edge what its window allows, and closes it behind the last block.
-func (b *Bridge) pumpStream(st *stream) {
-	p := b.peers[st.local]
+// pump sends the edge what its window allows, and closes it behind the last block.
+func (ss *streams) pump(st *stream) {
+	p := ss.outlets.peers[st.local]
 	if p == nil || st.to == "" || st.ended {
 		return
 	}
@@ -290,28 +313,28 @@ func (b *Bridge) pumpStream(st *stream) {
 	if end.begun && st.kind == streamBiDi && st.down.Block(end.final+1) == nil && st.down.Acked <= end.final {
 		st.down.Put(end.final+1, closeBlock())
 	}
-	st.down.Pump(b.now, st.kind.window(), func() bool {
-		if b.now.Before(st.next) {
+	st.down.Pump(ss.now, st.kind.window(), func() bool {
+		if ss.now.Before(st.next) {
 			st.paced = st.next
-			b.until(st.paced)
+			ss.until(st.paced)
 			return false
 		}
 		return true
-	}, b.sender(st))
+	}, ss.sender(st))
 	if !st.down.Due.IsZero() {
-		b.until(st.down.Due)
+		ss.until(st.down.Due)
 	}
 	if end.begun && st.kind == streamSocket && st.down.Acked >= end.final && end.told == 0 {
-		b.closeSocket(st, p)
+		ss.closeSocket(st, p)
 	}
 }
 
 // closeSocket tells a socket that its other end has closed; its closeACK ends the stream.
-func (b *Bridge) closeSocket(st *stream, p *peer) {
+func (ss *streams) closeSocket(st *stream, p *peer) {
 	st.closing.told++
-	st.closing.again = b.now.Add(closeAgain)
-	b.until(st.closing.again)
-	b.toEdge(st, p, closeElement(st.kind, "close"))
+	st.closing.again = ss.now.Add(closeAgain)
+	ss.until(st.closing.again)
+	ss.toEdge(st, p, closeElement(st.kind, "close"))
 }
 
 func closeElement(kind streamKind, value string) jxta.Element {
@@ -328,43 +351,43 @@ func closeBlock() *reliable.Block {
 }
 
 // sender hands blocks to the edge as the ghost.
-func (b *Bridge) sender(st *stream) reliable.Send {
-	p := b.peers[st.local]
+func (ss *streams) sender(st *stream) reliable.Send {
+	p := ss.outlets.peers[st.local]
 	return func(n uint32, d *reliable.Block) {
 		if d.Sent > 1 {
-			b.stats.StreamRepeats++
+			ss.stats.StreamRepeats++
 			st.repeats++
 		}
 		data := d.Data
 		if st.kind == streamBiDi && p.signed { // its block is a message, which a signed peer wants signed (ghosts 6.4)
-			signed, err := jxta.SignMessage(slices.Clone(data), b.cfg.Identity.Key, b.cfg.Identity.Cert, jxta.URN(st.remote))
+			signed, err := jxta.SignMessage(slices.Clone(data), ss.cfg.Identity.Key, ss.cfg.Identity.Cert, jxta.URN(st.remote))
 			if err != nil {
-				b.note("error", "block cannot be signed", "peer", p.id, "error", err)
+				ss.note("error", "block cannot be signed", "peer", p.id, "error", err)
 			} else {
 				data = signed
 			}
 		}
-		b.toEdge(st, p, jxta.Element{Namespace: nsRel, Name: strconv.FormatUint(uint64(n), 10), Type: mimeBlock, Data: data})
+		ss.toEdge(st, p, jxta.Element{Namespace: nsRel, Name: strconv.FormatUint(uint64(n), 10), Type: mimeBlock, Data: data})
 	}
 }
 
 // edgeCloses answers a socket's close at once; the far end hears of it behind the last block.
-func (b *Bridge) edgeCloses(st *stream, value string) {
+func (ss *streams) edgeCloses(st *stream, value string) {
 	if value == "closeACK" {
 		if st.closing.told > 0 && !st.ended {
 			st.because("closed_there")
-			b.endStream(st)
+			ss.end(st)
 		}
 		return
 	}
-	if p := b.peers[st.local]; p != nil && st.to != "" {
-		b.toEdge(st, p, closeElement(st.kind, "closeACK"))
+	if p := ss.outlets.peers[st.local]; p != nil && st.to != "" {
+		ss.toEdge(st, p, closeElement(st.kind, "closeACK"))
 	}
-	b.leave(st)
+	ss.leave(st)
 }
 
 // leave ends a stream whose edge has gone; the far edge is closed behind the last block.
-func (b *Bridge) leave(st *stream) {
+func (ss *streams) leave(st *stream) {
 	if st.ended {
 		return
 	}
@@ -372,63 +395,54 @@ func (b *Bridge) leave(st *stream) {
 	knows := st.closing.begun // by the far end
 	st.down.All(func(_ uint32, d *reliable.Block) { knows = knows || d.Closes && d.Sent > 0 })
 	if !knows {
-		b.carryStream(st, headClose, uint64(st.up.Taken), nil, 0)
+		ss.say(st, headClose, uint64(st.up.Taken), nil, 0)
 	}
-	b.endStream(st)
+	ss.end(st)
 }
 
 // reset ends a stream that cannot go on, towards both sides.
-func (b *Bridge) reset(st *stream, why string) {
+func (ss *streams) reset(st *stream, why string) {
 	if st.ended {
 		return
 	}
-	b.note("info", "stream ended", "peer", st.local, "far_peer", st.remote, "reason", why)
-	b.stats.Refused["stream_"+why]++
+	ss.note("info", "stream ended", "peer", st.local, "far_peer", st.remote, "reason", why)
+	ss.stats.Refused["stream_"+why]++
 	st.because(why)
-	b.carryStream(st, headReset, 0, nil, 0)
-	b.closeDown(st)
+	ss.say(st, headReset, 0, nil, 0)
+	ss.closeDown(st)
 }
 
 // closeDown closes the edge behind what has arrived without a gap; the rest is void.
-func (b *Bridge) closeDown(st *stream) {
-	if st.to == "" || b.peers[st.local] == nil {
-		b.endStream(st)
+func (ss *streams) closeDown(st *stream) {
+	if st.to == "" || ss.outlets.peers[st.local] == nil {
+		ss.end(st)
 		return
 	}
 	var cut []*reliable.Block
 	st.closing.begun = true
 	st.closing.final, cut = st.down.Cut()
-	b.drop(cut...)
-	st.down.Stuck = b.now
-	b.rememberStream(st)
-	b.pumpStream(st)
+	ss.drop(cut...)
+	st.down.Stuck = ss.now
+	ss.save(st)
+	ss.pump(st)
 }
 
-// drop finishes the far messages of blocks that nobody will acknowledge.
-func (b *Bridge) drop(blocks ...*reliable.Block) {
-	for _, d := range blocks {
-		if d.Token != 0 {
-			b.done(d.Token)
-		}
-	}
-}
-
-// endStream finishes what waits; the stream stays a while to answer what is late.
-func (b *Bridge) endStream(st *stream) {
+// end finishes what waits; the stream stays a while to answer what is late.
+func (ss *streams) end(st *stream) {
 	if st.ended {
 		return
 	}
-	b.drop(st.down.Clear()...)
+	ss.drop(st.down.Clear()...)
 	if st.open != 0 {
-		b.done(st.open)
+		ss.done(st.open)
 	}
 	st.up.Restart(st.up.Taken)
 	st.open, st.paced, st.edge.reopen, st.closing.again, st.accept = 0, time.Time{}, time.Time{}, time.Time{}, time.Time{}
-	st.ended, st.forget = true, b.now.Add(streamLinger)
-	b.until(st.forget)
+	st.ended, st.forget = true, ss.now.Add(streamLinger)
+	ss.until(st.forget)
 	st.because("closed_there")
-	b.stats.StreamsEnded[st.closing.why]++
-	b.forgetStream(st)
+	ss.stats.StreamsEnded[st.closing.why]++
+	ss.erase(st)
 }
 
 // because notes why a stream ends; what comes first counts.
@@ -438,9 +452,9 @@ func (st *stream) because(why string) {
 	}
 }
 
-// sortedStreams gives runs with the same events the same order.
-func (b *Bridge) sortedStreams() []*stream {
-	return slices.SortedFunc(maps.Values(b.streams), func(x, y *stream) int { return x.key.compare(y.key) })
+// sorted gives runs with the same events the same order.
+func (ss *streams) sorted() []*stream {
+	return slices.SortedFunc(maps.Values(ss.all), func(x, y *stream) int { return x.key.compare(y.key) })
 }
 
 // compare puts the streams that we opened before those of the same site that it opened.
@@ -454,90 +468,91 @@ func (k streamKey) compare(o streamKey) int {
 	return cmp.Or(cmp.Compare(k.site, o.site), cmp.Compare(k.number, o.number))
 }
 
-// streamFate: the far site has what was carried for a stream, or never will.
-func (b *Bridge) streamFate(key streamKey, octets int, refused bool) {
-	st := b.streams[key]
+// carried: the far site has what was carried for a stream, or never will.
+func (ss *streams) carried(key streamKey, octets int, refused bool) {
+	st := ss.all[key]
 	if st == nil || st.ended {
 		return
 	}
 	if refused {
-		b.reset(st, "refused")
+		ss.reset(st, "refused")
 		return
 	}
 	if octets > 0 {
 		st.up.Stored(octets)
 	}
-	b.roomAgain(st)
+	ss.roomAgain(st)
 }
 
-// sweepStreams does what is due.
-func (b *Bridge) sweepStreams() {
-	due := func(t time.Time) bool { return !t.IsZero() && !b.now.Before(t) }
-	for _, st := range b.sortedStreams() {
-		p := b.peers[st.local]
+// sweep does what is due.
+func (ss *streams) sweep() {
+	due := func(t time.Time) bool { return !t.IsZero() && !ss.now.Before(t) }
+	for _, st := range ss.sorted() {
+		p := ss.outlets.peers[st.local]
 		here := p != nil && len(p.conns) > 0
 		switch {
 		case st.ended:
 			if due(st.forget) {
-				b.removeStream(st)
+				delete(ss.all, st.key)
+				delete(ss.at, streamAddr{st.local, st.remote, st.from})
+				ss.over.add(ss.overKey(st.key))
 			}
 			continue
 		case due(st.accept):
-			if st.accept = b.now.Add(streamAccept); here {
-				b.reset(st, "not_accepted")
+			if st.accept = ss.now.Add(streamAccept); here {
+				ss.reset(st, "not_accepted")
 			}
 			continue
 		}
 		if due(st.paced) {
 			st.paced = time.Time{}
-			b.pumpStream(st)
+			ss.pump(st)
 		}
 		if due(st.edge.reopen) {
-			b.reopen(st, here)
+			ss.reopen(st, here)
 		}
 		if due(st.closing.again) {
 			switch {
 			case !here:
-				st.closing.again = b.now.Add(closeAgain)
+				st.closing.again = ss.now.Add(closeAgain)
 			case st.closing.told < closeTimes:
-				b.closeSocket(st, p)
+				ss.closeSocket(st, p)
 			default:
-				b.endStream(st)
+				ss.end(st)
 				continue
 			}
 		}
 		if due(st.down.Due) {
-			b.repeat(st, here)
+			ss.repeat(st, here)
 		}
 	}
-	b.sweepUntold()
-	for _, key := range b.sortedStrays() {
-		if s := b.strays[key]; due(s.until) {
-			b.dropStray(key, s)
-			b.answerReset(key, s.payloads[0].Message)
+	for _, key := range ss.strays.sorted() {
+		if x := ss.strays.of[key]; due(x.until) {
+			ss.dropStray(key)
+			ss.answerReset(key, x.messages[0].Message)
 		}
 	}
 }
 
 // reopen tells an edge that is there once more that the window is open.
-func (b *Bridge) reopen(st *stream, here bool) {
+func (ss *streams) reopen(st *stream, here bool) {
 	e := &st.edge
 	switch {
 	case !here:
-		e.reopen = b.now.Add(e.wait)
+		e.reopen = ss.now.Add(e.wait)
 	case e.shut || e.wait > reliable.LastRepeat:
 		e.reopen = time.Time{}
 	default:
-		b.acknowledge(st)
+		ss.acknowledge(st)
 		e.wait *= 2
-		e.reopen = b.now.Add(e.wait)
+		e.reopen = ss.now.Add(e.wait)
 	}
 }
 
 // repeat sends the first block without an acknowledgement again, or gives the edge up.
-func (b *Bridge) repeat(st *stream, here bool) {
+func (ss *streams) repeat(st *stream, here bool) {
 	if !here {
-		st.down.Absent(b.now)
+		st.down.Absent(ss.now)
 		return
 	}
 	limit := streamGiveUp
@@ -545,71 +560,84 @@ func (b *Bridge) repeat(st *stream, here bool) {
 		limit = streamAccept
 	}
 	// Where nothing waits behind them, it may be their acknowledgement that was lost.
-	if b.now.Sub(st.down.Stuck) < limit || !st.closing.begun && st.down.Block(st.down.Sent+1) == nil {
-		st.down.Repeat(b.now, st.kind.window(), 1, b.sender(st))
+	if ss.now.Sub(st.down.Stuck) < limit || !st.closing.begun && st.down.Block(st.down.Sent+1) == nil {
+		st.down.Repeat(ss.now, st.kind.window(), 1, ss.sender(st))
 		return
 	}
 	if !st.closing.begun {
-		b.stats.Refused["stream_not_taken"]++
+		ss.stats.Refused["stream_not_taken"]++
 		st.because("not_taken")
-		b.carryStream(st, headReset, 0, nil, 0)
+		ss.say(st, headReset, 0, nil, 0)
 	}
 	if st.kind == streamSocket {
-		b.toEdge(st, b.peers[st.local], closeElement(st.kind, "close"))
+		ss.toEdge(st, ss.outlets.peers[st.local], closeElement(st.kind, "close"))
 	}
-	b.endStream(st)
+	ss.end(st)
 }
 
-// rearmStreams asks to be woken for the streams.
-func (b *Bridge) rearmStreams() {
-	if b.recalled {
-		b.until(time.Unix(0, 0)) // as soon as there is a time
+// rearm asks to be woken for the streams.
+func (ss *streams) rearm() {
+	if ss.recalled {
+		ss.until(time.Unix(0, 0)) // as soon as there is a time
 	}
-	for _, st := range b.streams {
+	for _, st := range ss.all {
 		for _, t := range [...]time.Time{st.forget, st.accept, st.edge.reopen, st.closing.again, st.down.Due, st.paced} {
 			if !t.IsZero() {
-				b.until(t)
+				ss.until(t)
 			}
 		}
 	}
-	for _, s := range b.strays {
-		b.until(s.until)
-	}
-	for _, t := range b.untold {
-		if !t.IsZero() {
-			b.until(t)
-		}
+	for _, x := range ss.strays.of {
+		ss.until(x.until)
 	}
 }
 
 // edgeIsBack sends a peer that has dialled in again what it may have lost.
-func (b *Bridge) edgeIsBack(p *peer) {
-	if len(b.streams) == 0 {
+func (ss *streams) edgeIsBack(p *peer) {
+	if len(ss.all) == 0 {
 		return
 	}
-	for _, st := range b.sortedStreams() {
+	for _, st := range ss.sorted() {
 		if st.local != p.id || st.ended {
 			continue
 		}
-		soon := b.now.Add(streamReopen / 5)
+		soon := ss.now.Add(streamReopen / 5)
 		if st.down.Return(soon) {
-			b.until(soon)
+			ss.until(soon)
 		}
 		if !st.edge.reopen.IsZero() {
 			st.edge.reopen = soon
-			b.until(soon)
+			ss.until(soon)
 		}
 	}
 }
 
 // edgeGone ends the streams of a peer in a group, or those of one pipe of it.
-func (b *Bridge) edgeGone(p *peer, group, pipe string) {
-	if len(b.streams) == 0 {
+func (ss *streams) edgeGone(p *peer, group, pipe string) {
+	if len(ss.all) == 0 {
 		return
 	}
-	for _, st := range b.sortedStreams() {
+	for _, st := range ss.sorted() {
 		if st.local == p.id && st.group == group && (pipe == "" || st.toID == pipe) {
-			b.leave(st)
+			ss.leave(st)
 		}
+	}
+}
+
+// ends reports whether a pipe is the end of a stream.
+func (ss *streams) ends(u untoldPipe) bool {
+	for _, st := range ss.all {
+		if st.local == u.peer && st.group == u.group && st.toID == u.pipe {
+			return true
+		}
+	}
+	return false
+}
+
+// hush keeps a stream's own pipe from far sites, if they were not told yet.
+func (o *outlets) hush(st *stream) {
+	u := untoldPipe{st.local, pipeKey{st.group, st.toID}}
+	if _, ok := o.untold[u]; ok {
+		o.untold[u] = time.Time{}
 	}
 }

@@ -1,0 +1,159 @@
+package jxtabridge
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"aldis/internal/jxta"
+	"aldis/internal/site"
+)
+
+// JXSE opens an input pipe of its own for each end of a BiDi pipe or socket and announces it like any other, some
+// milliseconds before it is named in an opening or an answer. Nobody resolves such a pipe: far sites are told of a unicast
+// pipe only when it has been open for a moment without becoming a stream's end.
+const pipeSettles = 500 * time.Millisecond
+
+type untoldPipe struct {
+	peer string
+	pipeKey
+}
+
+// tellPipe tells far sites of an open pipe, a unicast one a moment later.
+func (ls *leases) tellPipe(p *peer, k pipeKey, kind uint8) {
+	if kind != PipeUnicast {
+		ls.tell(pipeItem(p.id, k, kind))
+		return
+	}
+	u := untoldPipe{p.id, k}
+	if ls.streams.ends(u) {
+		ls.outlets.untold[u] = time.Time{}
+		return
+	}
+	ls.outlets.untold[u] = ls.now.Add(pipeSettles)
+	ls.until(ls.outlets.untold[u])
+}
+
+// withdrawPipe tells far sites that a pipe is closed, if they know it.
+func (ls *leases) withdrawPipe(p *peer, k pipeKey, kind uint8) {
+	u := untoldPipe{p.id, k}
+	if _, ok := ls.outlets.untold[u]; ok {
+		delete(ls.outlets.untold, u)
+		return
+	}
+	it := pipeItem(p.id, k, kind)
+	it.Gone = true
+	ls.tell(it)
+}
+
+// sweepUntold tells of the pipes that turned out to be ordinary ones.
+func (ls *leases) sweepUntold() {
+	var due []untoldPipe
+	for u, t := range ls.outlets.untold {
+		if !t.IsZero() && !ls.now.Before(t) {
+			due = append(due, u)
+		}
+	}
+	slices.SortFunc(due, func(x, y untoldPipe) int {
+		return cmp.Or(cmp.Compare(x.peer, y.peer), cmp.Compare(x.group, y.group), cmp.Compare(x.pipe, y.pipe))
+	})
+	for _, u := range due {
+		delete(ls.outlets.untold, u)
+		if p := ls.outlets.peers[u.peer]; p != nil {
+			if kind, open := p.pipes[u.pipeKey]; open {
+				ls.tell(pipeItem(u.peer, u.pipeKey, kind))
+				ls.outlets.rememberPeer(p)
+			}
+		}
+	}
+}
+
+// srdi learns which pipes a peer has open (wire 5.6). Indexes of 2.2 peers' advertisements make the gateway ask for
+// what it has not seen: those peers do not push the advertisements themselves.
+func (ls *leases) srdi(in inbound, e jxta.Element) {
+	m, err := jxta.ParseResolverSRDI(e.Data)
+	if err != nil {
+		ls.complain(in.conn, "srdi", err)
+		return
+	}
+	switch {
+	case m.Handler == jxta.HandlerPipe:
+	case strings.EqualFold(m.Handler, jxta.HandlerDiscovery):
+	default:
+		return
+	}
+	s, err := jxta.ParseSRDI([]byte(m.Payload))
+	if err == nil && s.Peer != in.from.id {
+		err = errForeign
+	}
+	if err != nil {
+		ls.complain(in.conn, "srdi", err)
+		return
+	}
+	p := in.from
+	if p.leases[in.group] == nil {
+		return // it will say so again when it has a lease
+	}
+	if m.Handler != jxta.HandlerPipe {
+		ls.directory.indexed(p, in.group, s)
+		return
+	}
+	kind, ok := pipeTypes[s.Key]
+	if !ok {
+		ls.stats.Refused["pipe_type"]++
+		return
+	}
+	changed := false
+	for _, entry := range s.Entries {
+		pipe, err := jxta.ParseURN(entry.Value)
+		if err != nil {
+			ls.complain(in.conn, "srdi", err)
+			continue
+		}
+		k := pipeKey{in.group, pipe}
+		_, open := p.pipes[k]
+		switch {
+		case entry.Life == 0 && open:
+			ls.pipeDown(p, k)
+			changed = true
+		case entry.Life > 0 && !open:
+			if len(p.pipes) >= ls.cfg.MaxPipes {
+				ls.complain(in.conn, "pipes", nil)
+				continue
+			}
+			ls.pipeUp(p, k, kind)
+			changed = true
+		}
+	}
+	if changed {
+		ls.outlets.rememberPeer(p)
+	}
+}
+
+var pipeTypes = map[string]uint8{
+	jxta.PipeTypePropagate: PipePropagate, jxta.PipeTypeUnicast: PipeUnicast, jxta.PipeTypeSecure: PipeUnicastSecure,
+}
+
+func (ls *leases) pipeUp(p *peer, k pipeKey, kind uint8) {
+	p.pipes[k] = kind
+	ls.tellPipe(p, k, kind)
+	ls.outlets.openHere[k.pipe]++
+	ls.directory.nowUsed(useKey{id: k.pipe})
+	if kind != PipePropagate { // which nobody has to resolve
+		ls.directory.pipeKnown(p.id, k)
+	}
+}
+
+func (ls *leases) pipeDown(p *peer, k pipeKey) {
+	ls.withdrawPipe(p, k, p.pipes[k])
+	delete(p.pipes, k)
+	if ls.outlets.openHere[k.pipe]--; ls.outlets.openHere[k.pipe] <= 0 {
+		delete(ls.outlets.openHere, k.pipe)
+	}
+	ls.streams.edgeGone(p, k.group, k.pipe)
+}
+
+func pipeItem(peer string, k pipeKey, kind uint8) site.Item {
+	return site.Item{Kind: site.Listener, Scope: k.group, Owner: peer, ID: k.pipe, Sub: kind}
+}
