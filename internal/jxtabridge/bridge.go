@@ -146,29 +146,11 @@ func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
 	return out
 }
 
-// sweepAdverts is how many advertisements one sweep ends: a turn of the loop must stay short.
-const sweepAdverts = 1000
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
 // sweep ends what has ended.
 func (b *Bridge) sweep() {
 	b.leases.sweep()
-	b.directory.questions.expire(b.now)
-	for len(b.propagation.held) > 0 && !b.now.Before(b.propagation.held[0].until) {
-		b.propagation.unhold()
-	}
-	for _, k := range b.directory.cache.Expire(b.now, sweepAdverts) {
-		b.directory.gone(k)
-	}
-	if !b.directory.pushes.at.IsZero() && !b.now.Before(b.directory.pushes.at) {
-		b.directory.pushOn()
-	}
+	b.propagation.sweep()
+	b.directory.sweep()
 	b.streams.sweep()
 	b.leases.sweepUntold()
 	b.secure.sweep()
@@ -176,35 +158,21 @@ func (b *Bridge) sweep() {
 	b.rearm()
 }
 
+// rearm finds out when something is due next.
 func (b *Bridge) rearm() {
 	b.wake = time.Time{}
+	b.directory.rearm()
 	if len(b.outlets.timers) > 0 {
 		b.until(b.outlets.timers[0].at)
 	}
-	if t := b.directory.questions.oldest(); !t.IsZero() {
+	for _, t := range b.outlets.untold {
 		b.until(t)
 	}
 	if len(b.propagation.held) > 0 {
 		b.until(b.propagation.held[0].until)
 	}
-	if !b.directory.pushes.at.IsZero() {
-		b.until(b.directory.pushes.at)
-	}
-	if t := b.directory.cache.Deadline(); !t.IsZero() {
-		b.until(later(t, b.now.Add(time.Millisecond))) // what is left of many that end together
-	}
-	for _, a := range b.directory.asking {
-		b.until(a.due)
-	}
-	for _, t := range b.outlets.untold {
-		if !t.IsZero() {
-			b.until(t)
-		}
-	}
 	b.streams.rearm()
-	if !b.secure.wakeAt.IsZero() {
-		b.until(b.secure.wakeAt)
-	}
+	b.until(b.secure.wakeAt)
 }
 
 // inbound is a message on its way through the bridge, hop elements taken out.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/due"
 	"aldis/internal/jxta"
 	"aldis/internal/site"
 )
@@ -87,7 +88,7 @@ func TestDayOfChurn(t *testing.T) {
 				c.now = end
 				break
 			}
-			c.now = later(c.wake, c.now.Add(time.Millisecond))
+			c.now = due.Latest(c.wake, c.now.Add(time.Millisecond))
 			remember(c.step(nil))
 		}
 	}

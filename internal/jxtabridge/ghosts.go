@@ -183,7 +183,7 @@ func (g *ghosts) ghostPeerDoc(reduced []byte) ([]byte, error) {
 	return jxta.AppendDocument(nil, p.Node()), nil
 }
 
-// ownPeerDoc is the gateway's peer advertisement in a group: what baseline 6 found to be needed, no more.
+// ownPeerDoc is the gateway's peer advertisement in a group: what was found to be needed (baseline 6), no more.
 func (g *ghosts) ownPeerDoc(group string) []byte {
 	p := jxta.PeerAdvertisement{Peer: g.me, Group: group, Name: g.cfg.Name, Services: []jxta.Service{
 		{Class: jxta.ClassRendezvous, Node: jxta.ServiceNode(jxta.ClassRendezvous, jxta.Leaf("Rdv", "true"))},

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/due"
 	"aldis/internal/jxta"
 	"aldis/internal/site"
 )
@@ -19,7 +20,7 @@ type outlets struct {
 	peers    map[string]*peer
 	order    []*peer                  // all
 	members  map[string][]*peer       // those with a lease, by group
-	timers   timers                   // those with a deadline
+	timers   due.Heap[*peer]          // those with a deadline
 	openHere map[string]int           // peers that have a pipe open
 	untold   map[untoldPipe]time.Time // when far sites are told of a pipe; zero: never, it ends a stream
 }
@@ -75,7 +76,7 @@ type peer struct {
 	calls      int       // since it had one
 	nudge      time.Time // when it is told again that it has no lease, though it says nothing
 	at         time.Time // when it is looked after at the latest; zero: it need not be
-	place      int       // in timers, while at is set
+	place      int       // in timers, from 1; 0: not there
 }
 
 func newPeer(id string) *peer {

@@ -1,10 +1,11 @@
 package jxtabridge
 
 import (
-	"container/heap"
 	"slices"
 	"strings"
 	"time"
+
+	"aldis/internal/due"
 )
 
 func byID(p *peer, id string) int { return strings.Compare(p.id, id) }
@@ -29,7 +30,7 @@ func (o *outlets) addPeer(p *peer) {
 func (o *outlets) removePeer(p *peer) {
 	delete(o.peers, p.id)
 	o.order = deletePeer(o.order, p)
-	o.timers.stop(p)
+	o.stopTimer(p)
 }
 
 // grant gives a peer a lease in a further group; revoke takes it away.
@@ -54,74 +55,42 @@ func (o *outlets) membersOf(group string) []*peer { return o.members[group] }
 // peerAt asks to be woken for a peer at t at the latest.
 func (o *outlets) peerAt(p *peer, t time.Time) {
 	if o.peers[p.id] == p && (p.at.IsZero() || t.Before(p.at)) {
-		o.timers.set(p, t)
+		o.setTimer(p, t)
 	}
 	o.until(t)
 }
 
+func (o *outlets) setTimer(p *peer, at time.Time) {
+	p.at = at
+	o.timers.Set(p, p.place)
+}
+
+func (o *outlets) stopTimer(p *peer) {
+	o.timers.Remove(p.place)
+	p.at = time.Time{}
+}
+
 // due is when the peer wants something to be done by itself; zero: never.
 func (p *peer) due(now time.Time) (at time.Time) {
-	first := func(t time.Time) {
-		if at.IsZero() || t.Before(at) {
-			at = t
-		}
-	}
 	for _, l := range p.leases {
-		first(l.expires)
+		at = due.Earliest(at, l.expires)
 	}
 	if p.wantsNudge() {
-		first(p.nudge)
+		at = due.Earliest(at, p.nudge)
 	}
-	if p.absent() && !p.callAt.IsZero() {
-		first(p.callAt)
+	if p.absent() {
+		at = due.Earliest(at, p.callAt)
 	}
-	if !p.jam.until.IsZero() {
-		first(p.jam.until)
-	}
+	at = due.Earliest(at, p.jam.until)
 	if len(p.conns) > 0 && now.Before(p.next) && slices.ContainsFunc(p.queue, func(m *message) bool { return m.delivery != nil }) {
-		first(p.next)
+		at = due.Earliest(at, p.next)
 	}
 	return at
 }
 
-// timers is a heap of peers by deadline.
-type timers []*peer
-
-func (t *timers) set(p *peer, at time.Time) {
-	if p.at.IsZero() {
-		p.at = at
-		heap.Push(t, p)
-		return
-	}
-	p.at = at
-	heap.Fix(t, p.place)
-}
-
-func (t *timers) stop(p *peer) {
-	if !p.at.IsZero() {
-		heap.Remove(t, p.place)
-		p.at = time.Time{}
-	}
-}
-
-func (t timers) Len() int           { return len(t) }
-func (t timers) Less(i, j int) bool { return t[i].at.Before(t[j].at) }
-func (t timers) Swap(i, j int) {
-	t[i], t[j] = t[j], t[i]
-	t[i].place, t[j].place = i, j
-}
-func (t *timers) Push(x any) {
-	p := x.(*peer)
-	p.place = len(*t)
-	*t = append(*t, p)
-}
-func (t *timers) Pop() any {
-	old := *t
-	p := old[len(old)-1]
-	old[len(old)-1] = nil
-	*t = old[:len(old)-1]
-	return p
-}
+// Before and Placed are for the heap of peers by deadline.
+func (p *peer) Before(q *peer) bool { return p.at.Before(q.at) }
+func (p *peer) Placed(place int)    { p.place = place }
 
 // anyGroup is the group of the peer's longest lease.
 func (p *peer) anyGroup() string {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"aldis/internal/due"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge/reliable"
 	"aldis/internal/site"
@@ -390,9 +391,7 @@ func (sec *secure) edgeAck(in inbound, data []byte) {
 
 // at asks to be woken for the pairs.
 func (sec *secure) at(at time.Time) {
-	if sec.wakeAt.IsZero() || at.Before(sec.wakeAt) {
-		sec.wakeAt = at
-	}
+	sec.wakeAt = due.Earliest(sec.wakeAt, at)
 	sec.until(at)
 }
 
@@ -404,7 +403,7 @@ func (sec *secure) sorted() []*tlsPair {
 
 // sweep repeats what is due and forgets pairs that are no longer used.
 func (sec *secure) sweep() {
-	if sec.wakeAt.IsZero() || sec.now.Before(sec.wakeAt) {
+	if !due.Reached(sec.now, sec.wakeAt) {
 		return
 	}
 	sec.wakeAt = time.Time{}
@@ -421,13 +420,11 @@ func (sec *secure) sweep() {
 			sec.forget(t.memory())
 			continue
 		}
-		if !t.down.Due.IsZero() && !sec.now.Before(t.down.Due) {
+		if due.Reached(sec.now, t.down.Due) {
 			sec.repeat(t, here)
 		}
-		if !t.down.Due.IsZero() {
-			sec.at(t.down.Due)
-		}
-		sec.at(later(t.used.Add(tlsForget), sec.now.Add(time.Minute)))
+		sec.at(t.down.Due)
+		sec.at(due.Latest(t.used.Add(tlsForget), sec.now.Add(time.Minute)))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/due"
 	"aldis/internal/jxtabridge/reliable"
 	"aldis/internal/site"
 )
@@ -24,11 +25,9 @@ type step struct {
 	fates map[uint64]func(refused bool)
 }
 
-// until asks to be woken at t at the latest.
+// until asks to be woken at t at the latest; zero: never.
 func (s *step) until(t time.Time) {
-	if s.wake.IsZero() || t.Before(s.wake) {
-		s.wake = t
-	}
+	s.wake = due.Earliest(s.wake, t)
 }
 
 // next is a token that was not used before.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/rate"
 )
 
 // Multicast is one more way in (wire 2.7): what a peer says there to everybody. A peer with a lease and a connection
@@ -44,14 +45,14 @@ type ether struct {
 	seen      *recent // propagation MessageIds, wire MsgIds, index values asked for
 	overheard *recent
 	adverts   map[string]bool // items taken from strangers
-	shouts    Bucket
-	carries   Bucket
+	shouts    rate.Bucket
+	carries   rate.Bucket
 }
 
 // stranger is a peer that was heard by multicast and has no lease.
 type stranger struct {
 	groups map[string]time.Time // last datagram
-	shouts Bucket
+	shouts rate.Bucket
 }
 
 func newEther(s *step, o *outlets, g *ghosts) *ether {

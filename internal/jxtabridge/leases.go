@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"aldis/internal/due"
 	"aldis/internal/jxta"
 	"aldis/internal/site"
 )
@@ -30,7 +31,7 @@ func (ls *leases) lease(in inbound) {
 	if e := find(in.elements, "Disconnect", ""); e != nil {
 		ls.drop(in.from, in.group)
 		if p := in.from; p.wantsNudge() { // should it stay after all
-			p.nudge = later(p.nudge, ls.now.Add(firstNudge))
+			p.nudge = due.Latest(p.nudge, ls.now.Add(firstNudge))
 			ls.outlets.peerAt(p, p.nudge)
 		}
 	}
@@ -266,7 +267,7 @@ func (ls *leases) sweep() {
 	var due []*peer
 	for len(ls.outlets.timers) > 0 && !ls.now.Before(ls.outlets.timers[0].at) {
 		due = append(due, ls.outlets.timers[0])
-		ls.outlets.timers.stop(ls.outlets.timers[0])
+		ls.outlets.stopTimer(ls.outlets.timers[0])
 	}
 	slices.SortFunc(due, func(x, y *peer) int { return strings.Compare(x.id, y.id) })
 	for _, p := range due {
@@ -285,7 +286,7 @@ func (ls *leases) sweep() {
 		ls.outlets.jammed(p)
 		ls.outlets.prune(p)
 		if at := p.due(ls.now); !at.IsZero() && ls.outlets.peers[p.id] == p {
-			ls.outlets.timers.set(p, at)
+			ls.outlets.setTimer(p, at)
 		}
 	}
 }

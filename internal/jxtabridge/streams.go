@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"aldis/internal/due"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge/reliable"
 )
@@ -321,9 +322,7 @@ func (ss *streams) pump(st *stream) {
 		}
 		return true
 	}, ss.sender(st))
-	if !st.down.Due.IsZero() {
-		ss.until(st.down.Due)
-	}
+	ss.until(st.down.Due)
 	if end.begun && st.kind == streamSocket && st.down.Acked >= end.final && end.told == 0 {
 		ss.closeSocket(st, p)
 	}
@@ -486,32 +485,31 @@ func (ss *streams) carried(key streamKey, octets int, refused bool) {
 
 // sweep does what is due.
 func (ss *streams) sweep() {
-	due := func(t time.Time) bool { return !t.IsZero() && !ss.now.Before(t) }
 	for _, st := range ss.sorted() {
 		p := ss.outlets.peers[st.local]
 		here := p != nil && len(p.conns) > 0
 		switch {
 		case st.ended:
-			if due(st.forget) {
+			if due.Reached(ss.now, st.forget) {
 				delete(ss.all, st.key)
 				delete(ss.at, streamAddr{st.local, st.remote, st.from})
 				ss.over.add(ss.overKey(st.key))
 			}
 			continue
-		case due(st.accept):
+		case due.Reached(ss.now, st.accept):
 			if st.accept = ss.now.Add(streamAccept); here {
 				ss.reset(st, "not_accepted")
 			}
 			continue
 		}
-		if due(st.paced) {
+		if due.Reached(ss.now, st.paced) {
 			st.paced = time.Time{}
 			ss.pump(st)
 		}
-		if due(st.edge.reopen) {
+		if due.Reached(ss.now, st.edge.reopen) {
 			ss.reopen(st, here)
 		}
-		if due(st.closing.again) {
+		if due.Reached(ss.now, st.closing.again) {
 			switch {
 			case !here:
 				st.closing.again = ss.now.Add(closeAgain)
@@ -522,12 +520,12 @@ func (ss *streams) sweep() {
 				continue
 			}
 		}
-		if due(st.down.Due) {
+		if due.Reached(ss.now, st.down.Due) {
 			ss.repeat(st, here)
 		}
 	}
 	for _, key := range ss.strays.sorted() {
-		if x := ss.strays.of[key]; due(x.until) {
+		if x := ss.strays.of[key]; due.Reached(ss.now, x.until) {
 			ss.dropStray(key)
 			ss.answerReset(key, x.messages[0].Message)
 		}
@@ -582,9 +580,7 @@ func (ss *streams) rearm() {
 	}
 	for _, st := range ss.all {
 		for _, t := range [...]time.Time{st.forget, st.accept, st.edge.reopen, st.closing.again, st.down.Due, st.paced} {
-			if !t.IsZero() {
-				ss.until(t)
-			}
+			ss.until(t)
 		}
 	}
 	for _, x := range ss.strays.of {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aldis/internal/advcache"
+	"aldis/internal/due"
 	"aldis/internal/jxta"
 	"aldis/internal/site"
 )
@@ -359,5 +360,30 @@ func (dir *directory) learn(n uint16, it site.Item) {
 	if changed && dir.cache.Get(dir.now, k) != nil {
 		dir.until(expires)
 		dir.announce(&e, "")
+	}
+}
+
+// sweepAdverts is how many advertisements one sweep ends: a turn of the loop must stay short.
+const sweepAdverts = 1000
+
+// sweep ends questions and advertisements that have ended, and hands out what waits for that.
+func (dir *directory) sweep() {
+	dir.questions.expire(dir.now)
+	for _, k := range dir.cache.Expire(dir.now, sweepAdverts) {
+		dir.gone(k)
+	}
+	if due.Reached(dir.now, dir.pushes.at) {
+		dir.pushOn()
+	}
+}
+
+func (dir *directory) rearm() {
+	dir.until(dir.questions.oldest())
+	dir.until(dir.pushes.at)
+	if t := dir.cache.Deadline(); !t.IsZero() {
+		dir.until(due.Latest(t, dir.now.Add(time.Millisecond))) // what is left of many that end together
+	}
+	for _, a := range dir.asking {
+		dir.until(a.due)
 	}
 }

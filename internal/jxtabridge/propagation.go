@@ -85,7 +85,7 @@ func application(elements []jxta.Element) []jxta.Element {
 }
 
 // fanOut sends a propagated message to every peer with a lease in the group that to accepts, and answers how many.
-// The form is ghosts 4: TTL 1, the gateway in the path, the gateway as sender.
+// The form (ghosts 4): TTL 1, the gateway in the path, the gateway as sender.
 func (pr *propagation) fanOut(group string, elements []jxta.Element, w *jxta.WireHeader, h jxta.Propagate, to func(*peer) bool, d *delivery) int {
 	var all []jxta.Element
 	count := 0
@@ -161,6 +161,13 @@ func (pr *propagation) carryWire(pl site.Message) {
 	pr.heldSize += h.size
 	pr.until(h.until)
 	for len(pr.held) > pr.cfg.MaxHeld || pr.heldSize > pr.cfg.MaxHeldOctets {
+		pr.unhold()
+	}
+}
+
+// sweep drops what nobody has opened the pipe for.
+func (pr *propagation) sweep() {
+	for len(pr.held) > 0 && !pr.now.Before(pr.held[0].until) {
 		pr.unhold()
 	}
 }
