@@ -28,8 +28,8 @@ type directory struct {
 	pushes    pushes
 	asked     map[string]ownAsk         // questions that far sites were told of, by Item.Key
 	asking    map[string]laterAsk       // questions that they will be told of, by Item.Key
-	uses      map[advcache.Key]useKey   // of local advertisements
-	users     map[useKey]keySet         // the same, the other way round
+	purposes  map[advcache.Key]purpose  // of local advertisements
+	serving   map[purpose]keySet        // the same, by purpose
 	toAll     map[advcache.Key]bool     // told to all sites
 	to        map[advcache.Key][]uint16 // told to those that asked
 }
@@ -37,7 +37,7 @@ type directory struct {
 func newDirectory(s *step, o *outlets, g *ghosts, f *far, e *ether, r *rules) *directory {
 	return &directory{step: s, outlets: o, ghosts: g, far: f, ether: e, rules: r,
 		cache: advcache.New(s.cfg.MaxAdverts, s.cfg.MaxAdvertOctets), sent: map[advcache.Key]told{}, questions: newQuestions(),
-		asked: map[string]ownAsk{}, asking: map[string]laterAsk{}, uses: map[advcache.Key]useKey{}, users: map[useKey]keySet{},
+		asked: map[string]ownAsk{}, asking: map[string]laterAsk{}, purposes: map[advcache.Key]purpose{}, serving: map[purpose]keySet{},
 		toAll: map[advcache.Key]bool{}, to: map[advcache.Key][]uint16{}}
 }
 
@@ -191,7 +191,7 @@ func (dir *directory) publish(in inbound, r jxta.DiscoveryResponse, asked bool) 
 		d := jxta.Describe(n)
 		switch d.Root {
 		case "jxta:PA", "jxta:RdvAdvertisement", "jxta:RA", "jxta:APA":
-			continue // peers travel as ItemPeer, routes and rendezvous of this site are of no use elsewhere
+			continue // peers travel as items of the kind site.Endpoint, routes and rendezvous of this site are of no use elsewhere
 		case "jxta:PipeAdvertisement", "jxta:MIA", "jxta:MCA":
 			if asked {
 				continue // the small change of a peer's own cache: not worth the air unless it publishes them itself
@@ -207,7 +207,7 @@ func (dir *directory) publish(in inbound, r jxta.DiscoveryResponse, asked bool) 
 			continue
 		}
 		dir.stats.Published++
-		dir.use(n, &e)
+		dir.assign(n, &e)
 		dir.put(e)
 		if dir.cache.Get(dir.now, e.Key) == nil {
 			dir.removed(e.Key)

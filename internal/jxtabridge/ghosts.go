@@ -78,8 +78,8 @@ func (g *ghosts) said(p *peer, src, group, service, param string, elements []jxt
 }
 
 // ghostMessage re-creates a routed payload for a local peer.
-func (g *ghosts) ghostMessage(p *peer, pl site.Message) *message {
-	return g.routed(p, pl.From, pl.Scope, pl.Service, pl.Param, g.inward(pl.From, pl.Parts))
+func (g *ghosts) ghostMessage(p *peer, m site.Message) *message {
+	return g.routed(p, m.From, m.Scope, m.Service, m.Param, g.inward(m.From, m.Parts))
 }
 
 // outward takes addresses of this site out of what leaves it: peer advertisements of BiDi and socket openings and

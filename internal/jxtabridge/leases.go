@@ -38,19 +38,17 @@ func (ls *leases) lease(in inbound) {
 }
 
 func (ls *leases) connect(in inbound, doc []byte) {
-	n, err := jxta.ParseXML(doc, jxta.DefaultXML)
-	if err != nil {
-		ls.complain(in.conn, "lease", err)
-		return
-	}
-	adv, err := jxta.ParsePeerAdvertisement(n)
-	if err != nil {
-		ls.complain(in.conn, "lease", err)
-		return
-	}
 	p := in.from
-	if adv.Peer != p.id {
-		ls.complain(in.conn, "lease", errForeign)
+	n, err := jxta.ParseXML(doc, jxta.DefaultXML)
+	var adv jxta.PeerAdvertisement
+	if err == nil {
+		adv, err = jxta.ParsePeerAdvertisement(n)
+	}
+	if err == nil && adv.Peer != p.id {
+		err = errForeign
+	}
+	if err != nil {
+		ls.complain(in.conn, "lease", err)
 		return
 	}
 	if !isGroup(adv.Group) {
@@ -66,7 +64,7 @@ func (ls *leases) connect(in inbound, doc []byte) {
 		}
 		l = &lease{}
 		ls.outlets.grant(p, group, l)
-		ls.directory.nowUsed(useKey{true, group})
+		ls.directory.nowWanted(purpose{true, group})
 		ls.note("info", "peer has a lease", "peer", p.id, "name", adv.Name, "group", group, "signed", p.signed)
 	}
 	l.expires = ls.now.Add(ls.cfg.Lease)
@@ -220,11 +218,10 @@ func (ls *leases) peerView(in inbound) {
 		return
 	}
 	n, err := jxta.ParseXML(probe.Data, jxta.DefaultXML)
-	if err != nil {
-		ls.complain(in.conn, "peerview", err)
-		return
+	var adv jxta.RdvAdvertisement
+	if err == nil {
+		adv, err = jxta.ParseRdvAdvertisement(n)
 	}
-	adv, err := jxta.ParseRdvAdvertisement(n)
 	if err != nil {
 		ls.complain(in.conn, "peerview", err)
 		return

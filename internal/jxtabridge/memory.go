@@ -112,7 +112,7 @@ func (dir *directory) recallAdv(key string, value []byte) {
 		Index: d.Index, Expires: am.Expires, Signed: d.Signed}
 	dir.cache.Share(&e)
 	dir.cache.Put(time.Time{}, e)
-	dir.use(n, &e)
+	dir.assign(n, &e)
 	dir.sent[e.Key] = told{e.Expires, e.Peer}
 }
 

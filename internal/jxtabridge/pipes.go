@@ -71,38 +71,34 @@ func (ls *leases) sweepUntold() {
 
 // srdi learns which pipes a peer has open (wire 5.6). Indexes of 2.2 peers' advertisements make the gateway ask for
 // what it has not seen: those peers do not push the advertisements themselves.
-func (ls *leases) srdi(in inbound, e jxta.Element) {
+func (ls *leases) srdi(in inbound, _ *jxta.Propagate, e jxta.Element) error {
 	m, err := jxta.ParseResolverSRDI(e.Data)
 	if err != nil {
-		ls.complain(in.conn, "srdi", err)
-		return
+		return err
 	}
-	switch {
-	case m.Handler == jxta.HandlerPipe:
-	case strings.EqualFold(m.Handler, jxta.HandlerDiscovery):
-	default:
-		return
+	ofPipes := m.Handler == jxta.HandlerPipe
+	if !ofPipes && !strings.EqualFold(m.Handler, jxta.HandlerDiscovery) {
+		return nil
 	}
 	s, err := jxta.ParseSRDI([]byte(m.Payload))
-	if err == nil && s.Peer != in.from.id {
-		err = errForeign
-	}
 	if err != nil {
-		ls.complain(in.conn, "srdi", err)
-		return
+		return err
 	}
 	p := in.from
-	if p.leases[in.group] == nil {
-		return // it will say so again when it has a lease
+	if s.Peer != p.id {
+		return errForeign
 	}
-	if m.Handler != jxta.HandlerPipe {
+	if p.leases[in.group] == nil {
+		return nil // it will say so again when it has a lease
+	}
+	if !ofPipes {
 		ls.directory.indexed(p, in.group, s)
-		return
+		return nil
 	}
 	kind, ok := pipeTypes[s.Key]
 	if !ok {
 		ls.stats.Refused["pipe_type"]++
-		return
+		return nil
 	}
 	changed := false
 	for _, entry := range s.Entries {
@@ -129,6 +125,7 @@ func (ls *leases) srdi(in inbound, e jxta.Element) {
 	if changed {
 		ls.outlets.rememberPeer(p)
 	}
+	return nil
 }
 
 var pipeTypes = map[string]uint8{
@@ -139,7 +136,7 @@ func (ls *leases) pipeUp(p *peer, k pipeKey, kind uint8) {
 	p.pipes[k] = kind
 	ls.tellPipe(p, k, kind)
 	ls.outlets.openHere[k.pipe]++
-	ls.directory.nowUsed(useKey{id: k.pipe})
+	ls.directory.nowWanted(purpose{id: k.pipe})
 	if kind != PipePropagate { // which nobody has to resolve
 		ls.directory.pipeKnown(p.id, k)
 	}

@@ -128,13 +128,13 @@ func (pr *propagation) shoutPropagated(group string, elements []jxta.Element, w 
 // group passes on what some other service propagates in its group. Payload.Dst stays empty.
 func (pr *propagation) group(in inbound, h *jxta.Propagate) {
 	elements := outward(keep(application(in.elements)))
-	pl := site.Message{Scope: in.group, From: in.from.id, Service: h.Service, Param: h.Param, ID: h.MessageID, Parts: elements}
-	pr.fanOut(in.group, pr.ghosts.inward(pl.From, elements), nil, *h, func(p *peer) bool { return p.id != in.from.id }, nil)
+	m := site.Message{Scope: in.group, From: in.from.id, Service: h.Service, Param: h.Param, ID: h.MessageID, Parts: elements}
+	pr.fanOut(in.group, pr.ghosts.inward(m.From, elements), nil, *h, func(p *peer) bool { return p.id != in.from.id }, nil)
 	if !pr.ether.mayCarry(in.from) {
 		return
 	}
 	if sites := pr.far.withGroup(in.group); len(sites) > 0 {
-		pr.carry(sites, pl)
+		pr.carry(sites, m)
 	}
 }
 
@@ -148,12 +148,12 @@ type heldMessage struct {
 
 // carryWire gives a message to the sites that listen and holds it for those that will: the news of an opened pipe
 // may still be under way.
-func (pr *propagation) carryWire(pl site.Message) {
-	sites := pr.far.withPipe(pl.Scope, pl.Topic)
+func (pr *propagation) carryWire(m site.Message) {
+	sites := pr.far.withPipe(m.Scope, m.Topic)
 	if len(sites) > 0 {
-		pr.carry(sites, pl)
+		pr.carry(sites, m)
 	}
-	h := heldMessage{pr.now.Add(pr.cfg.Hold), sizeOf(pl.Parts), sites, pl}
+	h := heldMessage{pr.now.Add(pr.cfg.Hold), sizeOf(m.Parts), sites, m}
 	if h.size > pr.cfg.MaxHeldOctets {
 		return
 	}

@@ -15,49 +15,47 @@ func (b *Bridge) resolver(in inbound, h *jxta.Propagate) {
 		if e.Namespace != "jxta" {
 			continue
 		}
+		what, handle := "", b.query
 		switch {
 		case strings.HasSuffix(e.Name, "ORes"):
-			b.query(in, h, e)
+			what = "query"
 		case strings.HasSuffix(e.Name, "IRes"):
-			b.response(in, h, e)
+			what, handle = "response", b.response
 		case strings.HasSuffix(e.Name, "Srdi"):
-			b.leases.srdi(in, e)
+			what, handle = "srdi", b.leases.srdi
 		default:
 			continue
+		}
+		if err := handle(in, h, e); err != nil {
+			b.complain(in.conn, what, err)
 		}
 		return
 	}
 	b.complain(in.conn, "resolver", nil)
 }
 
-func (b *Bridge) query(in inbound, h *jxta.Propagate, e jxta.Element) {
+func (b *Bridge) query(in inbound, h *jxta.Propagate, e jxta.Element) error {
 	data, err := jxta.Gunzip(e.Data)
 	if err != nil {
-		b.complain(in.conn, "query", err)
-		return
+		return err
 	}
 	q, err := jxta.ParseResolverQuery(data)
-	if err == nil && q.Src != in.from.id {
-		err = errForeign
-	}
-	if err != nil {
-		b.complain(in.conn, "query", err)
-		return
-	}
 	switch {
+	case err != nil:
+		return err
+	case q.Src != in.from.id:
+		return errForeign
 	case strings.EqualFold(q.Handler, jxta.HandlerDiscovery):
-		err = b.directory.discoveryQuery(in, q)
+		return b.directory.discoveryQuery(in, q)
 	case q.Handler == jxta.HandlerPipe:
-		err = b.directory.pipeQuery(in, q)
+		return b.directory.pipeQuery(in, q)
 	case q.Handler == jxta.HandlerRouter:
-		err = b.routeQuery(in, q)
+		return b.routeQuery(in, q)
 	case serviceIs(q.Handler, jxta.ClassPeerInfo): // optional, and about nothing that a far peer needs (wire 11.1)
 	default:
 		b.foreignHandler(in, h)
 	}
-	if err != nil {
-		b.complain(in.conn, "query", err)
-	}
+	return nil
 }
 
 // foreignHandler passes on what an application's own resolver handler says.
@@ -70,27 +68,21 @@ func (b *Bridge) foreignHandler(in inbound, h *jxta.Propagate) {
 	}
 }
 
-func (b *Bridge) response(in inbound, h *jxta.Propagate, e jxta.Element) {
+func (b *Bridge) response(in inbound, h *jxta.Propagate, e jxta.Element) error {
 	data, err := jxta.Gunzip(e.Data)
 	if err != nil {
-		b.complain(in.conn, "response", err)
-		return
+		return err
 	}
 	r, err := jxta.ParseResolverResponse(data)
-	if err != nil {
-		b.complain(in.conn, "response", err)
-		return
-	}
 	switch {
+	case err != nil:
+		return err
+	case strings.EqualFold(r.Handler, jxta.HandlerDiscovery) && in.dest != "":
+		b.unicast(in)
 	case strings.EqualFold(r.Handler, jxta.HandlerDiscovery):
-		if in.dest != "" {
-			b.unicast(in)
-			return
-		}
 		d, err := jxta.ParseDiscoveryResponse([]byte(r.Response))
 		if err != nil {
-			b.complain(in.conn, "response", err)
-			return
+			return err
 		}
 		b.directory.publish(in, d, r.QueryID != 0)
 	case r.Handler == jxta.HandlerPipe && in.dest == "", r.Handler == jxta.HandlerRouter:
@@ -98,6 +90,7 @@ func (b *Bridge) response(in inbound, h *jxta.Propagate, e jxta.Element) {
 	default:
 		b.foreignHandler(in, h)
 	}
+	return nil
 }
 
 // routeQuery answers how to reach a peer: always through the gateway (wire 4.6).
@@ -157,17 +150,17 @@ func (b *Bridge) unicast(in inbound) {
 	if !local && (b.streams.take(in, far) || b.secure.take(in, far)) {
 		return
 	}
-	pl := site.Message{Scope: in.group, From: in.from.id, To: in.dest, Service: in.service, Param: in.param,
+	m := site.Message{Scope: in.group, From: in.from.id, To: in.dest, Service: in.service, Param: in.param,
 		Parts: outward(keep(in.elements))}
-	if b.rules.deniesMessage(&pl) {
+	if b.rules.deniesMessage(&m) {
 		return
 	}
 	if local {
 		b.stats.LocalFanOut++
-		b.outlets.enqueue(p, b.ghosts.ghostMessage(p, pl))
+		b.outlets.enqueue(p, b.ghosts.ghostMessage(p, m))
 		return
 	}
-	b.carry([]uint16{far}, pl)
+	b.carry([]uint16{far}, m)
 }
 
 // unreachable tells the sender that the route is bad (wire 4.6, NACK), so that it asks again instead of waiting.

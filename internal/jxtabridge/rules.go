@@ -85,11 +85,11 @@ func (r *rules) denies(n *jxta.Node, e *advcache.Entry) bool {
 }
 
 // deniesMessage is denies for a message, which may be for other local peers.
-func (r *rules) deniesMessage(pl *site.Message) bool {
+func (r *rules) deniesMessage(m *site.Message) bool {
 	if r.cfg.Filter.Empty() {
 		return false
 	}
-	s := DescribeMessage(pl)
+	s := DescribeMessage(m)
 	s.Direction = site.Out
 	return r.denied(&s)
 }

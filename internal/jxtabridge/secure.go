@@ -249,9 +249,9 @@ func (sec *secure) message(t *tlsPair, elements ...jxta.Element) *message {
 
 // hear takes a block of a far peer.
 func (sec *secure) hear(ev site.FarMessage) {
-	pl := &ev.Message
-	id, base, n, block, err := parseTLS(pl)
-	p := sec.outlets.peers[pl.To]
+	m := &ev.Message
+	id, base, n, block, err := parseTLS(m)
+	p := sec.outlets.peers[m.To]
 	refuse := ""
 	var t *tlsPair
 	switch {
@@ -261,7 +261,7 @@ func (sec *secure) hear(ev site.FarMessage) {
 		sec.stats.FarUndeliverable++
 		refuse = "tls_no_peer"
 	default:
-		if t = sec.pair(tlsKey{pl.To, pl.From}, pl.Scope, pl.Param); t == nil {
+		if t = sec.pair(tlsKey{m.To, m.From}, m.Scope, m.Param); t == nil {
 			refuse = "tls_pairs"
 		}
 	}
@@ -269,7 +269,7 @@ func (sec *secure) hear(ev site.FarMessage) {
 		switch {
 		case slices.Contains(t.before[:], id):
 			refuse = "tls_late"
-		case !sec.rules.mayOpen(site.In, ev.Site, pl.Scope, pl.From, pl.Param):
+		case !sec.rules.mayOpen(site.In, ev.Site, m.Scope, m.From, m.Param):
 			refuse = "tls_filter"
 		case sec.crosses(t, id, n == 1 && clientHello(block)):
 			refuse = "tls_crossed"
@@ -314,11 +314,11 @@ func (sec *secure) hear(ev site.FarMessage) {
 	}
 }
 
-func parseTLS(pl *site.Message) (id tlsID, base, n uint32, block []byte, err error) {
-	if len(pl.Parts) != 1 || pl.Parts[0].Namespace != nsTLS || len(pl.Parts[0].Data) < len(id) {
+func parseTLS(m *site.Message) (id tlsID, base, n uint32, block []byte, err error) {
+	if len(m.Parts) != 1 || m.Parts[0].Namespace != nsTLS || len(m.Parts[0].Data) < len(id) {
 		return id, 0, 0, nil, errStreamHead
 	}
-	rest := pl.Parts[0].Data[copy(id[:], pl.Parts[0].Data):]
+	rest := m.Parts[0].Data[copy(id[:], m.Parts[0].Data):]
 	b64, w := binary.Uvarint(rest)
 	if w <= 0 {
 		return id, 0, 0, nil, errStreamHead

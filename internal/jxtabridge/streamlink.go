@@ -314,11 +314,11 @@ func (ss *streams) siteLost(siteID uint16) {
 }
 
 func parseStreamHead(ev site.FarMessage) (head byte, key streamKey, rest []byte, err error) {
-	pl := &ev.Message
-	if len(pl.Parts) == 0 || pl.Parts[0].Namespace != nsRel || len(pl.Parts[0].Data) == 0 {
+	m := &ev.Message
+	if len(m.Parts) == 0 || m.Parts[0].Namespace != nsRel || len(m.Parts[0].Data) == 0 {
 		return 0, key, nil, errStreamHead
 	}
-	data := pl.Parts[0].Data
+	data := m.Parts[0].Data
 	head = data[0]
 	n, w := binary.Uvarint(data[1:])
 	if w <= 0 {

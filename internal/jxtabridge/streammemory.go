@@ -101,7 +101,7 @@ func (ss *streams) recall(m site.Memory, positions map[streamKey][2]uint32) bool
 	}
 	st := &stream{key: key, kind: sm.Kind, paused: sm.Held, pausing: sm.Holding, edge: edgeWindow{shut: true},
 		closing: closing{begun: sm.Ending, final: sm.Final},
-		ends:    ends{group: sm.Group, local: sm.Local, remote: sm.Remote, server: sm.Server, name: sm.Name, from: sm.From, to: sm.To}}
+		group:   sm.Group, local: sm.Local, remote: sm.Remote, server: sm.Server, name: sm.Name, from: sm.From, to: sm.To}
 	st.toID, _ = jxta.ParseURN(st.to)
 	ss.add(st)
 	return true
@@ -127,8 +127,8 @@ func (ss *streams) start() {
 	for _, st := range ss.sorted() {
 		st.down.Stuck = ss.now
 		if st.to == "" {
-			st.accept = ss.now.Add(streamAccept)
-			ss.until(st.accept)
+			st.opening.until = ss.now.Add(streamAccept)
+			ss.until(st.opening.until)
 		}
 		if !st.paused {
 			st.edge = edgeWindow{false, ss.now.Add(streamReopen), streamReopen}
@@ -148,7 +148,7 @@ func (ss *streams) status() (all []StreamStatus) {
 		}
 		s := StreamStatus{Peer: st.local, FarPeer: st.remote, Site: st.key.site, Kind: "socket", Pipe: st.server, Sent: st.up.Taken,
 			ToLink: st.up.Waiting, Closed: st.edge.shut, Taken: st.down.Acked, ToPeer: st.down.Octets,
-			OctetsOut: st.out, OctetsIn: st.in, Repeats: st.repeats}
+			OctetsOut: st.tally.out, OctetsIn: st.tally.in, Repeats: st.tally.repeats}
 		if st.kind == streamBiDi {
 			s.Kind = "bidi"
 		}

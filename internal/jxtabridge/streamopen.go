@@ -67,8 +67,8 @@ func (ss *streams) open(in inbound, far uint16, kind streamKind) {
 		return
 	}
 	ss.number++
-	st := &stream{key: streamKey{far, true, ss.number}, kind: kind, ends: ends{group: in.group, local: in.from.id, remote: in.dest,
-		server: in.param, name: name, from: addr.pipe, to: urn, toID: id}, down: reliable.New(0)}
+	st := &stream{key: streamKey{far, true, ss.number}, kind: kind, group: in.group, local: in.from.id, remote: in.dest,
+		server: in.param, name: name, from: addr.pipe, to: urn, toID: id, down: reliable.New(0)}
 	ss.add(st)
 	ss.outlets.hush(st)
 	ss.stats.Streams++
@@ -191,18 +191,18 @@ func (ss *streams) acceptLocally(st *stream) {
 
 // openFar opens a stream for a far client at the local server.
 func (ss *streams) openFar(ev site.FarMessage, key streamKey, rest []byte) {
-	pl := ev.Message
+	m := ev.Message
 	if st := ss.all[key]; st != nil { // handed in again
-		if st.open == 0 && !st.ended && st.to == "" {
-			st.open = ev.Token
-		} else if st.open != ev.Token {
+		if st.opening.token == 0 && !st.ended && st.to == "" {
+			st.opening.token = ev.Token
+		} else if st.opening.token != ev.Token {
 			ss.done(ev.Token)
 		}
 		return
 	}
-	flags, urn, name, digest, err := parseOpen(rest, pl.Param)
-	p := ss.outlets.peers[pl.To]
-	all, own := ss.count(pl.To)
+	flags, urn, name, digest, err := parseOpen(rest, m.Param)
+	p := ss.outlets.peers[m.To]
+	all, own := ss.count(m.To)
 	refuse := ""
 	switch {
 	case ss.over.in[ss.overKey(key)]:
@@ -215,32 +215,32 @@ func (ss *streams) openFar(ev site.FarMessage, key streamKey, rest []byte) {
 	case all >= ss.cfg.MaxStreams || own >= max(1, ss.cfg.MaxStreams/4):
 		refuse = "streams"
 	default:
-		if id, err := jxta.ParseURN(pl.Param); err != nil {
+		if id, err := jxta.ParseURN(m.Param); err != nil {
 			refuse = "malformed"
-		} else if _, open := p.pipes[pipeKey{pl.Scope, id}]; !open {
+		} else if _, open := p.pipes[pipeKey{m.Scope, id}]; !open {
 			refuse = "no_pipe"
 		}
 	}
-	if refuse == "" && !ss.rules.mayOpen(site.In, ev.Site, pl.Scope, pl.From, pl.Param) {
+	if refuse == "" && !ss.rules.mayOpen(site.In, ev.Site, m.Scope, m.From, m.Param) {
 		refuse = "filter"
 	}
 	if refuse != "" {
 		ss.stats.Refused["stream_"+refuse]++
 		ss.done(ev.Token)
-		ss.answerReset(key, pl)
+		ss.answerReset(key, m)
 		return
 	}
 	kind := streamSocket
 	if flags&openBiDi != 0 {
 		kind = streamBiDi
 	}
-	st := &stream{key: key, kind: kind, down: reliable.New(0), open: ev.Token, accept: ss.now.Add(streamAccept),
-		ends: ends{group: pl.Scope, local: pl.To, remote: pl.From, server: pl.Param, name: name, from: urn}}
-	ss.until(st.accept)
+	st := &stream{key: key, kind: kind, down: reliable.New(0), opening: opening{ev.Token, ss.now.Add(streamAccept)},
+		group: m.Scope, local: m.To, remote: m.From, server: m.Param, name: name, from: urn}
+	ss.until(st.opening.until)
 	ss.add(st)
 	ss.stats.Streams++
 	ss.save(st)
-	ss.offer(st, p, flags, digest, pl.Parts[1:])
+	ss.offer(st, p, flags, digest, m.Parts[1:])
 	for _, f := range ss.strays.take(key) {
 		ss.hear(f)
 	}
@@ -314,10 +314,10 @@ func (ss *streams) accepted(st *stream, in inbound, doc []byte) {
 		ss.reset(st, "encrypted")
 		return
 	}
-	st.accept = time.Time{}
-	if st.open != 0 {
-		ss.done(st.open)
-		st.open = 0
+	st.opening.until = time.Time{}
+	if st.opening.token != 0 {
+		ss.done(st.opening.token)
+		st.opening.token = 0
 	}
 	ss.save(st)
 	ss.pump(st)

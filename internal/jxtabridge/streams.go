@@ -84,27 +84,8 @@ type streamAddr struct{ local, remote, pipe string }
 
 // stream is one connection between a local edge and a ghost.
 type stream struct {
-	key  streamKey
-	kind streamKind
-	ends
-	up      reliable.Up[upward]
-	down    reliable.Down
-	edge    edgeWindow
-	paused  bool      // the far gateway has enough
-	pausing bool      // the far gateway was told to pause
-	next    time.Time // before that a BiDi edge gets no new block; see Config.Pace
-	paced   time.Time // when one waits for next
-	open    uint64    // token of the opening, until the server accepts; 0: done
-	accept  time.Time // until when the server has to
-	closing closing
-	ended   bool      // kept for a while only to answer what is late
-	forget  time.Time // when ended
-
-	in, out, repeats uint64 // octets the edge has acknowledged, octets taken from it, blocks it was sent again
-}
-
-// ends are what a stream connects.
-type ends struct {
+	key    streamKey
+	kind   streamKind
 	group  string
 	local  string // unique value of the edge
 	remote string // of the ghost
@@ -113,7 +94,29 @@ type ends struct {
 	from   string // URN of the ghost's pipe, to which the edge sends
 	to     string // URN of the edge's own pipe; empty until the server has accepted
 	toID   string // its unique value
+
+	up      reliable.Up[upward]
+	down    reliable.Down
+	edge    edgeWindow
+	paused  bool      // the far gateway has enough
+	pausing bool      // the far gateway was told to pause
+	next    time.Time // before that a BiDi edge gets no new block; see Config.Pace
+	paced   time.Time // when one waits for next
+	opening opening
+	closing closing
+	ended   bool      // kept for a while only to answer what is late
+	forget  time.Time // when ended
+	tally   tally
 }
+
+// opening is what a far client's request waits for.
+type opening struct {
+	token uint64    // of the request, until the server accepts; 0: done
+	until time.Time // when the server has to have accepted
+}
+
+// tally counts for Status.
+type tally struct{ in, out, repeats uint64 } // octets the edge has acknowledged, octets taken from it, blocks it was sent again
 
 // edgeWindow is what the edge knows of our window.
 type edgeWindow struct {
@@ -206,7 +209,7 @@ func (ss *streams) edgeBlock(st *stream, in inbound, e *jxta.Element) {
 		closes = up.closes
 		ss.stats.StreamBlocks++
 		ss.stats.StreamOctetsOut += uint64(up.octets)
-		st.out += uint64(up.octets)
+		st.tally.out += uint64(up.octets)
 		ss.say(st, up.head, uint64(st.up.Taken), up.elements, up.octets)
 		return !closes
 	})
@@ -276,7 +279,7 @@ func (ss *streams) edgeAck(st *stream, in inbound, data []byte) {
 		if d.Token != 0 {
 			ss.stats.StreamDelivered++
 			ss.stats.StreamOctetsIn += uint64(len(d.Data))
-			st.in += uint64(len(d.Data))
+			st.tally.in += uint64(len(d.Data))
 			ss.done(d.Token)
 		}
 	}) {
@@ -355,7 +358,7 @@ func (ss *streams) sender(st *stream) reliable.Send {
 	return func(n uint32, d *reliable.Block) {
 		if d.Sent > 1 {
 			ss.stats.StreamRepeats++
-			st.repeats++
+			st.tally.repeats++
 		}
 		data := d.Data
 		if st.kind == streamBiDi && p.signed { // its block is a message, which a signed peer wants signed (ghosts 6.4)
@@ -432,11 +435,11 @@ func (ss *streams) end(st *stream) {
 		return
 	}
 	ss.drop(st.down.Clear()...)
-	if st.open != 0 {
-		ss.done(st.open)
+	if st.opening.token != 0 {
+		ss.done(st.opening.token)
 	}
 	st.up.Restart(st.up.Taken)
-	st.open, st.paced, st.edge.reopen, st.closing.again, st.accept = 0, time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	st.opening, st.paced, st.edge.reopen, st.closing.again = opening{}, time.Time{}, time.Time{}, time.Time{}
 	st.ended, st.forget = true, ss.now.Add(streamLinger)
 	ss.until(st.forget)
 	st.because("closed_there")
@@ -496,8 +499,8 @@ func (ss *streams) sweep() {
 				ss.over.add(ss.overKey(st.key))
 			}
 			continue
-		case due.Reached(ss.now, st.accept):
-			if st.accept = ss.now.Add(streamAccept); here {
+		case due.Reached(ss.now, st.opening.until):
+			if st.opening.until = ss.now.Add(streamAccept); here {
 				ss.reset(st, "not_accepted")
 			}
 			continue
@@ -579,7 +582,7 @@ func (ss *streams) rearm() {
 		ss.until(time.Unix(0, 0)) // as soon as there is a time
 	}
 	for _, st := range ss.all {
-		for _, t := range [...]time.Time{st.forget, st.accept, st.edge.reopen, st.closing.again, st.down.Due, st.paced} {
+		for _, t := range [...]time.Time{st.forget, st.opening.until, st.edge.reopen, st.closing.again, st.down.Due, st.paced} {
 			ss.until(t)
 		}
 	}

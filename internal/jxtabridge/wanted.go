@@ -14,10 +14,10 @@ import (
 
 // Advertisements stay home until somebody needs them (docs/decisions/asked-for.md): those of a pipe that is open here, and
 // of a group that has members here, are told to all far sites; what nobody uses, to the sites whose peers look for it.
-// What those look for travels as ItemAsk.
+// What those look for travels as an item of the kind site.Question.
 
-// useKey is what makes an advertisement useful: an open pipe, or a group with members.
-type useKey struct {
+// purpose is what makes an advertisement useful: an open pipe, or a group with members.
+type purpose struct {
 	group bool
 	id    string // unique value
 }
@@ -77,54 +77,56 @@ func (s keySet) all() map[advcache.Key]bool {
 	return s.more
 }
 
-// use notes what would make a local advertisement useful.
-func (dir *directory) use(n *jxta.Node, e *advcache.Entry) {
-	u := useKey{id: PipeOf(n)}
+// assign notes what would make a local advertisement useful.
+func (dir *directory) assign(n *jxta.Node, e *advcache.Entry) {
+	u := purpose{id: PipeOf(n)}
 	if e.Type == jxta.TypeGroup {
-		u = useKey{true, e.ID}
+		u = purpose{true, e.ID}
 	}
-	if old, ok := dir.uses[e.Key]; ok && old != u {
-		dir.unuse(e.Key, old)
+	if old, ok := dir.purposes[e.Key]; ok && old != u {
+		dir.unassign(e.Key, old)
 	}
 	if u.id == "" {
 		return
 	}
 	if u.id == e.ID {
-		u.id = e.ID // the same octets
+		u.id = e.ID // shares the memory of the entry's string
 	}
-	dir.uses[e.Key] = u
-	s := dir.users[u]
+	dir.purposes[e.Key] = u
+	s := dir.serving[u]
 	s.add(e.Key)
-	dir.users[u] = s
+	dir.serving[u] = s
 }
 
-func (dir *directory) unuse(k advcache.Key, u useKey) {
-	delete(dir.uses, k)
-	s := dir.users[u]
+// unassign takes the purpose of an advertisement back.
+func (dir *directory) unassign(k advcache.Key, u purpose) {
+	delete(dir.purposes, k)
+	s := dir.serving[u]
 	if s.remove(k); s.count() == 0 {
-		delete(dir.users, u)
+		delete(dir.serving, u)
 	} else {
-		dir.users[u] = s
+		dir.serving[u] = s
 	}
 }
 
 // removed forgets an advertisement that is gone.
 func (dir *directory) removed(k advcache.Key) {
-	dir.unuse(k, dir.uses[k])
+	dir.unassign(k, dir.purposes[k])
 	delete(dir.toAll, k)
 	delete(dir.to, k)
 }
 
-func (dir *directory) used(u useKey) bool {
+// wanted reports whether the pipe is open here, or the group has members here.
+func (dir *directory) wanted(u purpose) bool {
 	if !u.group {
 		return u.id != "" && dir.outlets.openHere[u.id] > 0
 	}
 	return len(dir.outlets.members[u.id]) > 0
 }
 
-// nowUsed tells all sites of the advertisements that have just become useful.
-func (dir *directory) nowUsed(u useKey) {
-	for _, k := range sortedKeys(dir.users[u].all()) {
+// nowWanted tells all sites of the advertisements that have just become useful.
+func (dir *directory) nowWanted(u purpose) {
+	for _, k := range sortedKeys(dir.serving[u].all()) {
 		if e := dir.cache.Get(dir.now, k); e != nil && !dir.toAll[k] {
 			dir.publishFar(e)
 		}
@@ -140,8 +142,8 @@ func sortedKeys(keys map[advcache.Key]bool) []advcache.Key {
 // restate says after a start which of the advertisements that are known from before are useful.
 func (dir *directory) restate() {
 	used := map[advcache.Key]bool{}
-	for u, keys := range dir.users {
-		if dir.used(u) {
+	for u, keys := range dir.serving {
+		if dir.wanted(u) {
 			maps.Copy(used, keys.all())
 		}
 	}
@@ -154,7 +156,7 @@ func (dir *directory) restate() {
 
 // publishFar gives a local advertisement to the gateway, with who is to have it.
 func (dir *directory) publishFar(e *advcache.Entry) {
-	if dir.toAll[e.Key] || dir.used(dir.uses[e.Key]) {
+	if dir.toAll[e.Key] || dir.wanted(dir.purposes[e.Key]) {
 		dir.toAll[e.Key] = true
 		delete(dir.to, e.Key)
 	} else {
@@ -218,7 +220,7 @@ func (dir *directory) farAsk(n uint16, s *farSite, it site.Item) {
 	}
 }
 
-// questionOf reads an ItemAsk: attribute and pattern, or the id that the attribute must have in Peer.
+// questionOf reads an item of the kind site.Question: attribute and pattern, or the id that the attribute must have in Peer.
 func questionOf(it site.Item) advcache.Question {
 	q := advcache.Question{Group: it.Scope, Type: it.Sub}
 	q.Attr, q.Value, _ = strings.Cut(it.ID, "=")
