@@ -18,7 +18,7 @@ import (
 )
 
 // The reliability layer under JxtaUnicastSecure (TLS over the endpoint, ghosts 7) ends here between a peer of this site
-// and one of another, as that of streams does (reliable.go): a block is acknowledged at once in the far peer's name,
+// and one of another, as that of streams does: a block is acknowledged at once in the far peer's name,
 // crosses once, and is delivered with its own number, repeats being this gateway's business. Two peers have one TLS
 // connection at a time for all their secure pipes, so that the pair is the key. What is inside a block is theirs.
 const (
