@@ -8,9 +8,9 @@ import (
 	"aldis/internal/jxta"
 )
 
-// A peer with a lease whose connections are gone is called back where it said that it listens, as JXTA's own
-// rendezvous do: an idle JXSE 2.7 looks after its relay only every 30 s, so that after a restart of the gateway it
-// would hear nothing for so long. One that cannot be called comes back by itself.
+// The gateway calls a peer that has a lease and no connection, at the address where the peer listens, as JXTA's own
+// rendezvous do. An idle JXSE 2.7 checks its relay only every 30 s, and would hear nothing for so long after a restart of
+// the gateway. A peer that cannot be called comes back by itself.
 
 // Dial asks for a connection to a peer. It ends in Opened, or in nothing.
 type Dial struct{ Address string } // "ip:port"

@@ -15,8 +15,8 @@ type outlets struct {
 	conns   map[site.ConnID]*conn
 	source  *conn // of the message being handled
 	waiting map[uint64]*delivery
-	// The peers are kept in order of their ids too, so that runs with the same events have the same order; and with a
-	// thousand of them a Step must touch those alone that it is about.
+	// Peers are also kept in order of their ids, so that a run can be repeated, by group and by deadline: with a thousand
+	// peers a Step must touch only those that it is about.
 	peers    map[string]*peer
 	order    []*peer                  // all
 	members  map[string][]*peer       // those with a lease, by group
@@ -151,8 +151,7 @@ func (o *outlets) quiet(ev Quiet) {
 	}
 }
 
-// unwritten takes back what a connection has not written: it goes out again on the next one, before everything that
-// waits.
+// unwritten takes back what a connection has not written. It goes out on the next connection, before what waits.
 func (p *peer) unwritten(c *conn) {
 	if p.out == c {
 		p.out = nil
@@ -206,7 +205,7 @@ func (o *outlets) written(ev Written) {
 	}
 }
 
-// finish counts one receiver of a far payload off.
+// finish counts one receiver of a far message off.
 func (o *outlets) finish(m *message) {
 	d := m.delivery
 	if d == nil {
@@ -264,8 +263,8 @@ func (o *outlets) abandon(p *peer, which func(*message) bool) {
 	})
 }
 
-// pump moves what waits to the peer's connection, as far as its window allows. One connection at a time carries
-// everything, so that the order stays; a newer one takes over when the older has nothing under way.
+// pump moves what waits to the peer's connection, as far as its window allows. One connection at a time carries all
+// messages, so that they stay in order. A newer one takes over when the older has nothing under way.
 func (o *outlets) pump(p *peer) {
 	if p.out == nil || len(p.out.inflight) == 0 {
 		p.out = p.newest()
@@ -308,10 +307,10 @@ func (o *outlets) pump(p *peer) {
 	o.unjam(p)
 }
 
-// shortBacklog is how many payloads may wait for a peer and still take their time.
+// shortBacklog is the number of waiting far messages below which they keep a longer distance.
 const shortBacklog = 16
 
-// pacedOctets of a payload give the next one a further millisecond of distance.
+// pacedOctets of a far message add a millisecond to the distance of the next.
 const pacedOctets = 4096
 
 // transmit encodes a message for one connection: addresses, version and trailer are that connection's (ghosts 4).

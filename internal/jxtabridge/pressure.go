@@ -9,10 +9,10 @@ import (
 	"aldis/internal/site"
 )
 
-// Between local peers nothing is in custody: what is relayed waits in the receiver's queue alone. When a sender is
-// faster than its receiver, the gateway reads no more from it until the queue has gone down, so that TCP slows it and
-// nothing is lost. A receiver that takes too little for jamMost stops nobody any longer: then what is oldest for it
-// goes, as a rendezvous that is overrun has always done, and what it costs is counted.
+// Between local peers nothing is in custody: a message waits in the receiver's queue alone. When a sender is faster than
+// its receiver, the gateway stops reading from the sender until the queue is shorter. TCP slows the sender, and nothing
+// is lost. Senders wait for jamMost at the longest. After that the gateway drops the oldest messages of a full queue, as
+// an overrun JXTA rendezvous does, and counts them.
 const (
 	jamMost = 5 * time.Second
 	// Shares of a peer's queue (Config.MaxQueue, MaxQueueOctets) from which senders wait, and below which they go on. What

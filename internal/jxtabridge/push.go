@@ -8,9 +8,9 @@ import (
 	"aldis/internal/jxta"
 )
 
-// A rendezvous hands what is published to all its peers, unasked (ghosts 5). With a thousand of them that is a thousand
-// messages, so they go in portions between which the loop sees to other things. What waits is bounded: nobody has asked
-// for it, and who does is answered from the cache.
+// A rendezvous hands what is published to all its peers, unasked (ghosts 5). With a thousand peers that is a thousand
+// messages, so they go in portions, and the loop handles other events between them. The queue is bounded: a peer that
+// asks for an advertisement is answered from the cache.
 const (
 	pushPortion = 128 // messages of one Step
 	pushPause   = time.Millisecond

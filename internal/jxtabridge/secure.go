@@ -18,9 +18,8 @@ import (
 )
 
 // The reliability layer under JxtaUnicastSecure (TLS over the endpoint, ghosts 7) ends here between a peer of this site
-// and one of another, as that of streams does: a block is acknowledged at once in the far peer's name,
-// crosses once, and is delivered with its own number, repeats being this gateway's business. Two peers have one TLS
-// connection at a time for all their secure pipes, so that the pair is the key. What is inside a block is theirs.
+// and one of another, as that of streams does (streams.go). Two peers have one TLS connection at a time for all their
+// secure pipes, so the pair of peers names it. The gateway does not read what is inside a block.
 const (
 	svcTLS       = "jxtatls" // of payloads between bridges; no peer has a service of that name
 	svcTransport = "TlsTransport"
@@ -35,7 +34,7 @@ const (
 	tlsReorder = 32       // blocks beyond a gap that are kept
 	tlsWindow  = 16       // blocks towards the edge without an acknowledgement
 	tlsQueue   = 4 << 20  // octets that wait for one edge
-	all        = 1 << 30  // blocks of one repeat
+	tlsAll     = 1 << 30  // a repeat sends all blocks under way
 	tlsForget  = time.Hour
 	tlsGiveUp  = 5 * time.Minute // JXSE closes a connection that acknowledges nothing for four
 )
@@ -54,7 +53,7 @@ const (
 // tlsID tells one connection of a pair from the next on the link: the beginning of its first block's hash.
 type tlsID [3]byte
 
-// tlsPair is what is known of the blocks of two peers; "up" is from the edge to the link.
+// tlsPair is the connection of a local and a far peer.
 type tlsPair struct {
 	tlsKey
 	group, param string
@@ -62,12 +61,12 @@ type tlsPair struct {
 
 	// From the edge to the link.
 	first [8]byte // hash of the first block; zero: none yet
-	base  uint32  // number before the first block that was seen: 0 but for a connection older than our memory
+	base  uint32  // number before the first block seen; not 0 if the connection is older than our memory
 	up    reliable.Up[[]byte]
 
 	// From the link to the edge.
 	id     tlsID
-	before [4]tlsID // connections before
+	before [4]tlsID // earlier connections: their late blocks are dropped
 	void   bool     // what still comes of id is dropped
 	server bool     // the far peer has opened it: the edge answers
 	down   reliable.Down
@@ -166,7 +165,7 @@ func (sec *secure) edgeBlock(in inbound, far uint16, e *jxta.Element) {
 		return
 	}
 	if t.up.Full(sec.cfg.StreamOctets, sec.cfg.StreamBlocks) {
-		sec.stats.Refused["tls_full"]++ // not acknowledged: the edge keeps it and sends it again
+		sec.stats.Refused["tls_full"]++ // the edge gets no acknowledgement and sends the block again
 		return
 	}
 	if begins {
@@ -178,7 +177,8 @@ func (sec *secure) edgeBlock(in inbound, far uint16, e *jxta.Element) {
 		t.up.Restart(n - 1)
 		sec.stats.SecureConnections++
 		hello := n == 1 && clientHello(e.Data)
-		// What is left of the connection before would garble the new one; but when both open at once, each has to see that.
+		// Blocks of the connection before would garble the new one. When both peers open at once, each has to see the
+		// other's ClientHello, so that one stays.
 		if hello && (!t.server || t.down.Acked > 1) {
 			sec.void(t)
 		}
@@ -200,7 +200,7 @@ func (sec *secure) edgeBlock(in inbound, far uint16, e *jxta.Element) {
 	sec.acknowledge(t)
 }
 
-// clientHello says whether a first block opens a connection, and does not answer one.
+// clientHello reports whether a first block opens a connection; otherwise it answers one.
 func clientHello(data []byte) bool { return len(data) > 5 && data[0] == 22 && data[5] == 1 }
 
 // say gives the next block to the gateway: the connection, the number before its first block, the block's own, and
@@ -366,7 +366,7 @@ func (sec *secure) sender(t *tlsPair) reliable.Send {
 	}
 }
 
-// edgeAck frees what the edge has. Its selective acknowledgements are of no use: what it has early it sorts itself.
+// edgeAck frees the blocks that the edge has. It ignores selective acknowledgements: the edge sorts early blocks itself.
 func (sec *secure) edgeAck(in inbound, data []byte) {
 	if len(data) < 4 || len(data)%4 != 0 {
 		sec.complain(in.conn, "tls_ack", nil)
@@ -440,10 +440,10 @@ func (sec *secure) repeat(t *tlsPair, here bool) {
 		sec.yield(t)
 	case t.cross.yields > 0:
 		t.cross.yields--
-		t.down.Resend(sec.now, tlsWindow, all, sec.sender(t))
+		t.down.Resend(sec.now, tlsWindow, tlsAll, sec.sender(t))
 		sec.plan(t)
-	default: // it may have the first, which it does not say again, and not the others
-		t.down.Repeat(sec.now, tlsWindow, all, sec.sender(t))
+	default: // all blocks: the edge does not acknowledge the first again if it has it
+		t.down.Repeat(sec.now, tlsWindow, tlsAll, sec.sender(t))
 	}
 }
 

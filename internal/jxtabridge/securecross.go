@@ -7,26 +7,27 @@ import (
 	"aldis/internal/jxta"
 )
 
-// Two peers that open a TLS connection to each other at the same time each hear a ClientHello where they wait for a
-// ServerHello, and both give up; over a link of seconds they meet again at the next try, and the library's pipe closes
-// (impl/pipe/NonBlockingOutputPipe allows one). So of two that cross, both gateways keep the one of the peer whose id
-// sorts first. The other's own gateway ends its attempt with an alert, and hands it the ClientHello as soon as it has
-// let go of it: 2.7 then answers as server, and its pipe, which tries again by itself, waits for that.
+// Two peers may open a TLS connection to each other at the same time. Each then gets a ClientHello where it waits for a
+// ServerHello, and both give up. Over a link of seconds the second try ends the same way, and the library closes the
+// pipe: it allows one further try (impl/pipe/NonBlockingOutputPipe). So both gateways keep the connection of the peer
+// whose id sorts first. The gateway of the other peer ends that peer's attempt with an alert. Once the peer has dropped
+// its attempt, the gateway hands it the ClientHello. The peer (2.7) answers as server, and its pipe, which tries again
+// by itself, waits for that connection.
 const (
-	tlsYieldEvery = 5 * time.Millisecond // it asks where the pipe is before it opens anew, which takes longer
+	tlsYieldEvery = 5 * time.Millisecond // shorter than the pipe query that the peer makes before it opens again
 	tlsYieldTimes = 30
 )
 
 // tlsAlert ends a handshake: fatal, handshake_failure (RFC 2246, 7.2).
 var tlsAlert = []byte{21, 3, 1, 0, 2, 2, 40}
 
-// tlsCross is what a pair has to know for that.
+// tlsCross is what a pair knows of crossing connections.
 type tlsCross struct {
 	opening  time.Time // until when a ClientHello of the edge waits for its answer
-	mute     bool      // what the edge says on the connection that it begun is not for the far peer
+	mute     bool      // blocks of the connection that the edge has begun do not cross
 	yielding bool      // the edge has to take the ClientHello of the far peer
-	alert    bool      // and first to give up its own
-	yields   int       // how often it may be sent that at short distance
+	alert    bool      // the edge has not acknowledged the alert yet
+	yields   int       // how many repeats are left at short distance
 }
 
 // begins notes that the edge begins a connection.

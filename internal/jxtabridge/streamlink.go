@@ -14,10 +14,10 @@ import (
 	"aldis/internal/site"
 )
 
-// svcStream is the service of payloads that bridges send each other about streams. No peer has one of that name.
+// svcStream is the service of messages between bridges about streams. No peer has a service of that name.
 const svcStream = "jxtarel"
 
-// First octet of the first element of such a payload; with headYours the stream's number is the receiver's.
+// First octet of the first element of such a message; with headYours the stream's number is the receiver's.
 // The number follows, then what the lines say; sizes and numbers are uvarints.
 const (
 	headOpen    = 1 + iota // flags, pipe id, name, digest of the credential

@@ -121,7 +121,7 @@ func (ss *streams) add(st *stream) {
 	ss.at[streamAddr{st.local, st.remote, st.from}] = st
 }
 
-// overKey names a stream in streamsOver. A site that lost its store counts from 1 again.
+// overKey names a stream in over. A site that lost its store counts from 1 again.
 func (ss *streams) overKey(k streamKey) string {
 	return fmt.Sprint(ss.epochs[k.site], " ", k.memory())
 }

@@ -13,9 +13,9 @@ import (
 	"aldis/internal/jxtabridge/reliable"
 )
 
-// The reliability layer of JxtaBiDiPipe and JxtaSocket (wire 8.6) ends here for streams between a peer of this site
-// and one of another (ghosts 6.4): blocks are acknowledged at once in the far peer's name, cross the link once, and
-// are delivered there with the same numbers, window and repeats being this gateway's business.
+// The reliability layer of JxtaBiDiPipe and JxtaSocket (wire 8.6) ends here for streams between a peer of this site (the
+// edge) and one of another (ghosts 6.4). The gateway acknowledges the edge's blocks at once in the far peer's name. Each
+// block crosses the link once. The far gateway delivers it with the same number and repeats it by itself.
 const (
 	svcPipe   = "PipeService"
 	nsRel     = "jxtarel"
@@ -35,10 +35,10 @@ type streams struct {
 	strays      strays
 	all         map[streamKey]*stream
 	at          map[streamAddr]*stream
-	over        *recent        // streams that ended or were refused, so that nothing late makes them anew
+	over        *recent        // keys of streams that ended or were refused: a late message does not open them again
 	epochs      map[uint16]int // how often a site has lost its store
 	number      uint64         // of the newest that a local peer opened
-	recalled    bool           // from an earlier start, and their clocks do not run yet
+	recalled    bool           // New restored streams, and no Step has started their timers
 }
 
 func newStreams(s *step, o *outlets, g *ghosts, f *far, r *rules) *streams {
@@ -100,12 +100,12 @@ type stream struct {
 	edge    edgeWindow
 	paused  bool      // the far gateway has enough
 	pausing bool      // the far gateway was told to pause
-	next    time.Time // before that a BiDi edge gets no new block; see Config.Pace
-	paced   time.Time // when one waits for next
+	next    time.Time // earliest time of the next new block to a BiDi edge; see Config.Pace
+	paced   time.Time // when a block that waits for next is sent; zero: none waits
 	opening opening
 	closing closing
-	ended   bool      // kept for a while only to answer what is late
-	forget  time.Time // when ended
+	ended   bool // it only answers late messages until forget
+	forget  time.Time
 	tally   tally
 }
 
@@ -121,13 +121,13 @@ type tally struct{ in, out, repeats uint64 } // octets the edge has acknowledged
 // edgeWindow is what the edge knows of our window.
 type edgeWindow struct {
 	shut   bool          // it was told that the window is closed
-	reopen time.Time     // when it is told once more that the window is open
-	wait   time.Duration // before that
+	reopen time.Time     // when it is told again that the window is open
+	wait   time.Duration // before the telling after that
 }
 
 // closing is how far the end of a stream is.
 type closing struct {
-	begun bool // no more comes than up to final; then the edge is closed
+	begun bool // final is the last block; behind it the edge is closed
 	final uint32
 	told  int       // how often a socket was told to close
 	again time.Time // when it is told again
@@ -193,7 +193,7 @@ func (ss *streams) edgeBlock(st *stream, in inbound, e *jxta.Element) {
 		return
 	case st.up.Full(ss.cfg.StreamOctets+streamHardPlus, 4*ss.cfg.StreamBlocks) || place == reliable.Early && st.up.Early() >= streamReorder:
 		ss.stats.Refused["stream_full"]++
-		return // it keeps it, and its window is closed
+		return // the edge keeps the block, and its window is closed
 	}
 	up, err := streamBlock(st, in, e.Data)
 	if err != nil {
@@ -228,10 +228,10 @@ func blockNumber(e *jxta.Element) (uint32, error) {
 	return uint32(n), err
 }
 
-// acknowledge answers the edge as the ghost. A closed window is said with so many selective acknowledgements that JXSE
-// sees a queue without room (impl/util/pipe/reliable: the free space is 100 less their number, and a sender waits while
-// it has more under way than twice that): it then waits with nothing under way, for as long as it takes, whereas a
-// block without an acknowledgement breaks the stream after 60 s. They repeat the highest block and acknowledge no other.
+// acknowledge answers the edge as the ghost. A block without an acknowledgement breaks the stream after 60 s, so a closed
+// window is told by selective acknowledgements, which all repeat the highest block. JXSE takes 100 less their number for
+// the receiver's free space (impl/util/pipe/reliable), and waits while it has more than twice that under way. With
+// closedWindow of them it waits with nothing under way, for as long as it takes.
 func (ss *streams) acknowledge(st *stream) {
 	p := ss.outlets.peers[st.local]
 	if p == nil || st.to == "" {
@@ -257,7 +257,7 @@ func (ss *streams) roomAgain(st *stream) {
 		return
 	}
 	ss.acknowledge(st)
-	st.edge.wait = streamReopen // an edge that missed it would wait for ever
+	st.edge.wait = streamReopen // if this acknowledgement is lost, the edge waits for the next
 	st.edge.reopen = ss.now.Add(st.edge.wait)
 	ss.until(st.edge.reopen)
 }
@@ -286,7 +286,7 @@ func (ss *streams) edgeAck(st *stream, in inbound, data []byte) {
 		ss.complain(in.conn, "stream_ack", errJump)
 		return
 	}
-	if st.kind == streamBiDi { // it acknowledges a block before its listener has it
+	if st.kind == streamBiDi { // the edge acknowledges a block before its listener has it
 		pace := ss.cfg.Pace
 		if st.down.Len() < shortBacklog {
 			pace *= 4
@@ -429,7 +429,7 @@ func (ss *streams) closeDown(st *stream) {
 	ss.pump(st)
 }
 
-// end finishes what waits; the stream stays a while to answer what is late.
+// end drops what waits. The stream stays for streamLinger to answer late messages.
 func (ss *streams) end(st *stream) {
 	if st.ended {
 		return
@@ -447,14 +447,14 @@ func (ss *streams) end(st *stream) {
 	ss.erase(st)
 }
 
-// because notes why a stream ends; what comes first counts.
+// because notes why a stream ends. The first reason stays.
 func (st *stream) because(why string) {
 	if st.closing.why == "" {
 		st.closing.why = why
 	}
 }
 
-// sorted gives runs with the same events the same order.
+// sorted lists the streams in one order, so that a run can be repeated.
 func (ss *streams) sorted() []*stream {
 	return slices.SortedFunc(maps.Values(ss.all), func(x, y *stream) int { return x.key.compare(y.key) })
 }
@@ -470,7 +470,7 @@ func (k streamKey) compare(o streamKey) int {
 	return cmp.Or(cmp.Compare(k.site, o.site), cmp.Compare(k.number, o.number))
 }
 
-// carried: the far site has what was carried for a stream, or never will.
+// carried counts a block off that the far site has stored; refused: the far site will never get it.
 func (ss *streams) carried(key streamKey, octets int, refused bool) {
 	st := ss.all[key]
 	if st == nil || st.ended {
@@ -560,7 +560,7 @@ func (ss *streams) repeat(st *stream, here bool) {
 	if st.closing.begun {
 		limit = streamAccept
 	}
-	// Where nothing waits behind them, it may be their acknowledgement that was lost.
+	// With nothing behind the sent blocks, perhaps only their acknowledgement was lost: the stream goes on.
 	if ss.now.Sub(st.down.Stuck) < limit || !st.closing.begun && st.down.Block(st.down.Sent+1) == nil {
 		st.down.Repeat(ss.now, st.kind.window(), 1, ss.sender(st))
 		return

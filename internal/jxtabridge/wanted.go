@@ -12,9 +12,9 @@ import (
 	"aldis/internal/site"
 )
 
-// Advertisements stay home until somebody needs them (docs/decisions/asked-for.md): those of a pipe that is open here, and
-// of a group that has members here, are told to all far sites; what nobody uses, to the sites whose peers look for it.
-// What those look for travels as an item of the kind site.Question.
+// Advertisements stay at their site until somebody needs them (docs/decisions/asked-for.md). All far sites are told of
+// the advertisement of a pipe that is open here or of a group that has members here. Of any other, only those sites are
+// told whose peers look for it. What they look for travels as an item of the kind site.Question.
 
 // purpose is what makes an advertisement useful: an open pipe, or a group with members.
 type purpose struct {
@@ -233,8 +233,8 @@ func questionOf(it site.Item) advcache.Question {
 // maxAskText bounds, in octets, what an attribute and a pattern may cost on the link.
 const maxAskText = 200
 
-// laterAsk is a question that far sites will be told of, unless the answer comes by itself: what is in use there is told
-// unasked.
+// laterAsk is a question that far sites will be told of, unless the answer comes first: they tell unasked what is wanted
+// there.
 type laterAsk struct {
 	due      time.Time
 	peer     string
@@ -242,7 +242,7 @@ type laterAsk struct {
 	question advcache.Question
 }
 
-// askFar notes what a local peer looks for and did not find, or asked for with a pattern, which may fit more elsewhere.
+// askFar plans to ask far sites for what a local peer did not find. A pattern is asked for in any case: it may fit more.
 func (dir *directory) askFar(p *peer, q *question, found int) {
 	if q.threshold <= 0 || found >= q.threshold || q.ask.Type == jxta.TypePeer || q.ask.Peer != "" || found > 0 && exact(q.ask) {
 		return
