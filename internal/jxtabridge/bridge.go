@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"aldis/internal/due"
 	"aldis/internal/jxta"
 	"aldis/internal/site"
 )
@@ -114,7 +115,7 @@ func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
 		b.outlets.callAll()
 		b.directory.restate()
 	}
-	if !b.wake.IsZero() && !now.Before(b.wake) {
+	if due.Reached(now, b.wake) {
 		b.sweep()
 	}
 	switch ev := ev.(type) {

@@ -274,7 +274,7 @@ func (dir *directory) gone(k advcache.Key) {
 	}
 	last, known := dir.sent[k]
 	delete(dir.sent, k)
-	dir.forgetAdv(k)
+	dir.forget(advKey(k))
 	delete(dir.ether.adverts, advKey(k))
 	dir.removed(k)
 	if known && dir.now.Before(last.expires) {

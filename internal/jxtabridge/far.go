@@ -70,23 +70,20 @@ func (f *far) home(peer string) uint16 {
 }
 
 func (f *far) withPipe(group, pipe string) []uint16 {
-	var out []uint16
-	for _, n := range f.order {
-		if len(f.sites[n].pipes[pipeKey{group, pipe}]) > 0 {
-			out = append(out, n)
-		}
-	}
-	return out
+	return f.where(func(s *farSite) bool { return len(s.pipes[pipeKey{group, pipe}]) > 0 })
 }
 
 func (f *far) withGroup(group string) []uint16 {
-	var out []uint16
+	return f.where(func(s *farSite) bool { return len(s.peers[group]) > 0 })
+}
+
+func (f *far) where(is func(*farSite) bool) (list []uint16) {
 	for _, n := range f.order {
-		if len(f.sites[n].peers[group]) > 0 {
-			out = append(out, n)
+		if is(f.sites[n]) {
+			list = append(list, n)
 		}
 	}
-	return out
+	return list
 }
 
 // peerDoc is the reduced peer advertisement of any peer, made up where only its id is known yet.

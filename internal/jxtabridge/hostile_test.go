@@ -81,7 +81,7 @@ func TestCapturedConversation(t *testing.T) {
 				t.Errorf("pipe query: %s", describe(g))
 			}
 			hear(gen + "-wire")
-			if n.b.Status().Held != 1 || n.b.propagation.held[0].payload.From != peer || len(n.b.propagation.held[0].payload.Parts) != 1 {
+			if n.b.Status().Held != 1 || n.b.propagation.held[0].message.From != peer || len(n.b.propagation.held[0].message.Parts) != 1 {
 				t.Errorf("wire message %+v", n.b.propagation.held)
 			}
 			b, _, dest := captured(t, gen+"-unicast")

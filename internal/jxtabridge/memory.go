@@ -71,10 +71,6 @@ func (dir *directory) rememberAdv(e *advcache.Entry) {
 	dir.remember(advKey(e.Key), advMemory{e.Peer, e.Expires, e.Doc})
 }
 
-func (dir *directory) forgetAdv(k advcache.Key) {
-	dir.forget(advKey(k))
-}
-
 // recallPeer restores one memory of a peer, recallAdv one of an advertisement; what is not understood is left out.
 func (o *outlets) recallPeer(id string, value []byte) {
 	var pm peerMemory

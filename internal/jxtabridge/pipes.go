@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"aldis/internal/due"
 	"aldis/internal/jxta"
 	"aldis/internal/site"
 )
@@ -49,16 +50,16 @@ func (ls *leases) withdrawPipe(p *peer, k pipeKey, kind uint8) {
 
 // sweepUntold tells of the pipes that turned out to be ordinary ones.
 func (ls *leases) sweepUntold() {
-	var due []untoldPipe
+	var settled []untoldPipe
 	for u, t := range ls.outlets.untold {
-		if !t.IsZero() && !ls.now.Before(t) {
-			due = append(due, u)
+		if due.Reached(ls.now, t) {
+			settled = append(settled, u)
 		}
 	}
-	slices.SortFunc(due, func(x, y untoldPipe) int {
+	slices.SortFunc(settled, func(x, y untoldPipe) int {
 		return cmp.Or(cmp.Compare(x.peer, y.peer), cmp.Compare(x.group, y.group), cmp.Compare(x.pipe, y.pipe))
 	})
-	for _, u := range due {
+	for _, u := range settled {
 		delete(ls.outlets.untold, u)
 		if p := ls.outlets.peers[u.peer]; p != nil {
 			if kind, open := p.pipes[u.pipeKey]; open {

@@ -2,6 +2,7 @@ package jxtabridge
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,7 +126,7 @@ func (pr *propagation) shoutPropagated(group string, elements []jxta.Element, w 
 	}
 }
 
-// group passes on what some other service propagates in its group. Payload.Dst stays empty.
+// group passes on what some other service propagates in its group. Message.To stays empty.
 func (pr *propagation) group(in inbound, h *jxta.Propagate) {
 	elements := outward(keep(application(in.elements)))
 	m := site.Message{Scope: in.group, From: in.from.id, Service: h.Service, Param: h.Param, ID: h.MessageID, Parts: elements}
@@ -143,11 +144,11 @@ type heldMessage struct {
 	until   time.Time
 	size    int
 	sites   []uint16 // that have it
-	payload site.Message
+	message site.Message
 }
 
-// carryWire gives a message to the sites that listen and holds it for those that will: the news of an opened pipe
-// may still be under way.
+// carryWire gives a message to the sites that listen. It holds the message for others: the news that a peer there has
+// opened the pipe may still be under way.
 func (pr *propagation) carryWire(m site.Message) {
 	sites := pr.far.withPipe(m.Scope, m.Topic)
 	if len(sites) > 0 {
@@ -165,7 +166,7 @@ func (pr *propagation) carryWire(m site.Message) {
 	}
 }
 
-// sweep drops what nobody has opened the pipe for.
+// sweep drops messages that were held for long enough.
 func (pr *propagation) sweep() {
 	for len(pr.held) > 0 && !pr.now.Before(pr.held[0].until) {
 		pr.unhold()
@@ -182,19 +183,12 @@ func (pr *propagation) unhold() {
 func (pr *propagation) release(siteID uint16, group, pipe string) {
 	for i := range pr.held {
 		h := &pr.held[i]
-		if h.payload.Scope != group || h.payload.Topic != pipe || !pr.now.Before(h.until) {
-			continue
-		}
-		had := false
-		for _, s := range h.sites {
-			had = had || s == siteID
-		}
-		if had {
+		if h.message.Scope != group || h.message.Topic != pipe || !pr.now.Before(h.until) || slices.Contains(h.sites, siteID) {
 			continue
 		}
 		h.sites = append(h.sites[:len(h.sites):len(h.sites)], siteID)
 		pr.stats.CarriedLate++
-		pr.carry([]uint16{siteID}, h.payload)
+		pr.carry([]uint16{siteID}, h.message)
 	}
 }
 

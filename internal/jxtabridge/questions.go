@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"aldis/internal/advcache"
+	"aldis/internal/due"
 	"aldis/internal/jxta"
 )
 
@@ -109,7 +110,7 @@ func (q *questions) oldest() time.Time {
 
 // expire drops what has waited long enough.
 func (q *questions) expire(now time.Time) {
-	for t := q.oldest(); !t.IsZero() && !now.Before(t); t = q.oldest() {
+	for due.Reached(now, q.oldest()) {
 		q.drop(q.all.Front().Value.(*question))
 	}
 }
@@ -196,8 +197,10 @@ func (dir *directory) pipeOwners(group, pipe, asker string, only []string) []str
 // pipeAnswer tells whether the owner has the pipe open.
 func (dir *directory) pipeAnswer(asker *peer, owner, group string, queryID int, q jxta.PipeResolver, open bool) {
 	a := jxta.PipeResolver{Answer: true, Pipe: q.Pipe, Type: q.Type, Peers: []string{owner}, Found: open}
-	if doc, err := dir.ghosts.ghostPeerDoc(dir.far.peerDoc(owner, group)); open && err == nil {
-		a.PeerAdv = string(doc)
+	if open {
+		if doc, err := dir.ghosts.ghostPeerDoc(dir.far.peerDoc(owner, group)); err == nil {
+			a.PeerAdv = string(doc)
+		}
 	}
 	dir.ether.respond(asker, owner, group, jxta.ResolverResponse{Handler: jxta.HandlerPipe, QueryID: queryID, Response: string(a.Append(nil))})
 }

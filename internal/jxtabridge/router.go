@@ -183,15 +183,9 @@ func (b *Bridge) propagated(in inbound) {
 		b.complain(in.conn, "propagate", err)
 		return
 	}
-	if h.TTL <= 0 || !b.ether.fresh(in.from, "p"+in.group+" "+h.MessageID) {
+	if h.TTL <= 0 || !b.ether.fresh(in.from, "p"+in.group+" "+h.MessageID) || slices.Contains(h.Path, b.me) {
 		b.stats.Refused["propagated_before"]++
 		return
-	}
-	for _, visited := range h.Path {
-		if visited == b.me {
-			b.stats.Refused["propagated_before"]++
-			return
-		}
 	}
 	switch {
 	case h.Service == svcWire:
