@@ -29,7 +29,7 @@ func (ls *leases) lease(in inbound) {
 		ls.connect(in, e.Data)
 	}
 	if e := find(in.elements, "Disconnect", ""); e != nil {
-		ls.drop(in.from, in.group)
+		ls.end(in.from, in.group)
 		if p := in.from; p.wantsNudge() { // should it stay after all
 			p.nudge = due.Latest(p.nudge, ls.now.Add(firstNudge))
 			ls.outlets.peerAt(p, p.nudge)
@@ -87,8 +87,8 @@ func (o *outlets) peerItem(p *peer, group string) site.Item {
 	return site.Item{Kind: site.Endpoint, Scope: group, Owner: p.id, Doc: p.leases[group].doc, Variant: p.signed}
 }
 
-// drop forgets a peer in a group: its pipes close, what waited for it there is finished.
-func (ls *leases) drop(p *peer, group string) {
+// end forgets a peer in a group: its pipes close, what waited for it there is finished.
+func (ls *leases) end(p *peer, group string) {
 	if p.leases[group] == nil {
 		return
 	}
@@ -255,23 +255,23 @@ func (ls *leases) evict() {
 	}
 	ls.stats.Refused["evicted"]++
 	for _, g := range slices.Sorted(maps.Keys(victim.leases)) {
-		ls.drop(victim, g)
+		ls.end(victim, g)
 	}
 }
 
 // sweep does what is due for peers.
 func (ls *leases) sweep() {
-	var due []*peer
+	var ready []*peer
 	for len(ls.outlets.timers) > 0 && !ls.now.Before(ls.outlets.timers[0].at) {
-		due = append(due, ls.outlets.timers[0])
+		ready = append(ready, ls.outlets.timers[0])
 		ls.outlets.stopTimer(ls.outlets.timers[0])
 	}
-	slices.SortFunc(due, func(x, y *peer) int { return strings.Compare(x.id, y.id) })
-	for _, p := range due {
+	slices.SortFunc(ready, func(x, y *peer) int { return strings.Compare(x.id, y.id) })
+	for _, p := range ready {
 		for _, g := range slices.Sorted(maps.Keys(p.leases)) {
 			if !ls.now.Before(p.leases[g].expires) {
 				ls.note("info", "lease ended", "peer", p.id, "group", g)
-				ls.drop(p, g)
+				ls.end(p, g)
 			}
 		}
 		if p.wantsNudge() && !ls.now.Before(p.nudge) {

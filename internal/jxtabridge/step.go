@@ -30,12 +30,6 @@ func (s *step) until(t time.Time) {
 	s.wake = due.Earliest(s.wake, t)
 }
 
-// next is a token that was not used before.
-func (s *step) next() uint64 {
-	s.token++
-	return s.token
-}
-
 func (s *step) post(o site.Order) { s.out.Orders = append(s.out.Orders, o) }
 
 // ordered lists the orders of the Step by their kinds: a connection's last words go before its end.
