@@ -72,14 +72,15 @@ var Rooms = []Room{
 	{"pmul", Pure, "carriers", false, "P_Mul (ACP 142): PDUs, sender, receiver, silent receivers (EMCON).", []string{"due", "link/profile"}},
 	{"norm/elide", Pure, "carriers", false, "Shortens NORM packets for the link and restores them; builds the FLUSH.", nil},
 
-	{"jxtabridge", Pure, "faces", true, "Serves JXTA peers: rendezvous, relay, discovery, pipes; stands for the peers of other sites.", []string{"advcache", "jxta", "rules/filter", "site"}},
+	{"jxtabridge", Pure, "faces", true, "Serves JXTA peers: rendezvous, relay, discovery, pipes; stands for the peers of other sites.", []string{"advcache", "due", "jxta", "jxtabridge/reliable", "rate", "rules/filter", "site"}},
+	{"jxtabridge/reliable", Pure, "faces", false, "One window for streams and secure pipes: blocks, acknowledgements, repeats.", nil},
 	{"jxtabridge/peertest", Edge, "faces", false, "Tests of two joined bridges with unmodified JXTA peers; no source.", nil},
 
 	{"gateway", Pure, "road", false, "The whole way of a message in one Step: bridge, replication, carriers, datagrams.", []string{
 		"link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/replica", "link/seal", "norm/elide",
 		"pmul", "rules/filter", "rules/mark", "site"}},
 
-	{"lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"jxta", "jxtabridge", "site"}},
+	{"lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"jxta", "jxtabridge", "rate", "site"}},
 	{"radio", Edge, "edges", false, "The only socket on the link.", []string{"gateway"}},
 	{"norm", Edge, "edges", false, "Runs libnorm in a child process behind loopback addresses.", []string{"gateway", "norm/elide"}},
 	{"journal", Edge, "edges", false, "Durable keys and values in one bbolt file; one commit at a time.", nil},

@@ -53,7 +53,7 @@ func (Quiet) FaceEvent()    {}
 func (Closed) FaceEvent()   {}
 func (Written) FaceEvent()  {}
 
-// PipeType is the type of a pipe as ItemPipe.Sub carries it.
+// PipeType is the type of a pipe as Item.Sub of a site.Listener carries it.
 const (
 	PipePropagate     uint8 = 1 // JxtaPropagate
 	PipeUnicast       uint8 = 2 // JxtaUnicast

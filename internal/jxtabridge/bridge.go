@@ -6,42 +6,25 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/advcache"
+	"aldis/internal/due"
 	"aldis/internal/jxta"
 	"aldis/internal/site"
 )
 
 // Bridge is one gateway's JXTA side. Step is its only way in.
 type Bridge struct {
-	cfg    Config
-	me     string // unique value
-	now    time.Time
-	out    *output
-	source *conn // of the message being handled
-
-	conns map[site.ConnID]*conn
-	peers map[string]*peer
-	roster
-	cache *advcache.Cache
-	// sent is what far sites were told of a local advertisement, so that a mere renewal seldom travels and a
-	// withdrawal names the same item.
-	sent      map[advcache.Key]told
-	far       map[uint16]*farSite
-	sites     []uint16 // of far, in order
-	questions questions
-	pushes    pushes
-	held      []held
-	heldSize  int
-	seen      *recent // propagation MessageIds, wire MsgIds, index values asked for
-	waiting   map[uint64]*delivery
-	token     uint64
-	wake      time.Time // when something of ours ends
-	streamState
-	tlsState
-	ether ether
-	wanted
-	called bool // those that were remembered
-	stats  Stats
+	*step
+	ghosts      *ghosts
+	outlets     *outlets
+	far         *far
+	ether       *ether
+	rules       *rules
+	directory   *directory
+	streams     *streams
+	secure      *secure
+	leases      *leases
+	propagation *propagation
+	begun       bool // there was a Step
 }
 
 // Stats count since the start of the process.
@@ -92,48 +75,52 @@ type Stats struct {
 
 // New makes a bridge that remembers what an earlier one asked to keep. What cannot be read of it is left out.
 func New(cfg Config, memories []site.Memory) *Bridge {
-	b := &Bridge{
-		cfg: cfg.withDefaults(), me: cfg.Identity.Peer,
-		conns: map[site.ConnID]*conn{}, peers: map[string]*peer{}, sent: map[advcache.Key]told{},
-		far: map[uint16]*farSite{}, waiting: map[uint64]*delivery{}, seen: newRecent(8192),
-	}
-	b.stats.Refused, b.stats.StreamsEnded = map[string]uint64{}, map[string]uint64{}
-	b.members, b.questions = map[string][]*peer{}, newQuestions()
-	b.cache = advcache.New(b.cfg.MaxAdverts, b.cfg.MaxAdvertOctets)
-	b.streamState = newStreamState()
-	b.tlsState = newTLSState()
-	b.ether = newEther()
-	b.wanted = newWanted()
-	positions := map[streamKey][2]uint32{}
-	for _, m := range memories {
-		if !b.recallStream(m, positions) && !b.recallTLS(m) {
-			b.recall(m)
-		}
-	}
-	b.placeStreams(positions)
+	s := &step{cfg: cfg.withDefaults(), me: cfg.Identity.Peer, fates: map[uint64]func(bool){}}
+	s.stats.Refused, s.stats.StreamsEnded = map[string]uint64{}, map[string]uint64{}
+	g, o, r := &ghosts{s}, newOutlets(s), &rules{s}
+	f := &far{step: s, outlets: o, sites: map[uint16]*farSite{}}
+	e := newEther(s, o, g)
+	d := newDirectory(s, o, g, f, e, r)
+	st := newStreams(s, o, g, f, r)
+	sec := &secure{step: s, outlets: o, ghosts: g, rules: r, pairs: map[tlsKey]*tlsPair{}}
+	l := &leases{s, o, g, e, d, st}
+	b := &Bridge{s, g, o, f, e, r, d, st, sec, l, &propagation{step: s, outlets: o, ghosts: g, far: f, ether: e, rules: r, leases: l}, false}
+	b.recall(memories)
 	b.rearm()
 	return b
 }
 
+func (b *Bridge) recall(memories []site.Memory) {
+	positions := map[streamKey][2]uint32{}
+	for _, m := range memories {
+		if id, ok := strings.CutPrefix(m.Key, memPeer); ok {
+			b.outlets.recallPeer(id, m.Value)
+		} else if key, ok := strings.CutPrefix(m.Key, memAdv); ok {
+			b.directory.recallAdv(key, m.Value)
+		} else if !b.streams.recall(m, positions) {
+			b.secure.recall(m)
+		}
+	}
+	b.streams.place(positions)
+}
+
 // Step brings the bridge to now and applies ev; a nil ev means only time passed.
 func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
-	var out output
+	var out site.Output
 	b.now, b.out = now, &out
-	b.pushes.room = pushPortion
-	if b.recalled {
-		b.wakeStreams()
+	b.directory.pushes.room = pushPortion
+	if !b.begun {
+		b.begun = true
+		b.streams.start()
+		b.outlets.callAll()
+		b.directory.restate()
 	}
-	if !b.called {
-		b.called = true
-		b.callAll()
-	}
-	b.restateUsed()
-	if !b.wake.IsZero() && !now.Before(b.wake) {
+	if due.Reached(now, b.wake) {
 		b.sweep()
 	}
 	switch ev := ev.(type) {
 	case Opened:
-		b.opened(ev)
+		b.outlets.opened(ev)
 	case Welcomed:
 		b.welcomed(ev)
 	case Received:
@@ -141,109 +128,52 @@ func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
 	case Heard:
 		b.heard(ev)
 	case Quiet:
-		b.quiet(ev)
+		b.outlets.quiet(ev)
 	case Closed:
-		b.closed(ev)
+		b.outlets.closed(ev)
 	case Written:
-		b.written(ev)
+		b.outlets.written(ev)
 	case site.FarItem:
 		b.farItem(ev)
 	case site.FarMessage:
-		b.farPayload(ev)
+		b.farMessage(ev)
 	case site.SiteLost:
 		b.siteLost(ev.Site)
 	case site.Fate:
-		b.carried(ev)
-		b.tlsCarried(ev)
+		b.fate(ev)
 	}
-	out.Deadline = b.wake
+	out.Orders, out.Deadline = ordered(out.Orders), b.wake
 	b.out = nil
-	return out.done()
-}
-
-func (p *peer) wantsNudge() bool { return len(p.leases) == 0 && len(p.conns) > 0 && !p.nudge.IsZero() }
-
-// until asks to be woken at t at the latest.
-func (b *Bridge) until(t time.Time) {
-	if b.wake.IsZero() || t.Before(b.wake) {
-		b.wake = t
-	}
-}
-
-// sweepAdverts is how many advertisements one sweep ends: a turn of the loop must stay short.
-const sweepAdverts = 1000
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+	return out
 }
 
 // sweep ends what has ended.
 func (b *Bridge) sweep() {
-	b.sweepPeers()
-	b.questions.expire(b.now)
-	for len(b.held) > 0 && !b.now.Before(b.held[0].until) {
-		b.unhold()
-	}
-	for _, k := range b.cache.Expire(b.now, sweepAdverts) {
-		b.advertGone(k)
-	}
-	if !b.pushes.at.IsZero() && !b.now.Before(b.pushes.at) {
-		b.pushOn()
-	}
-	b.sweepStreams()
-	b.sweepTLS()
-	b.sweepAsks()
+	b.leases.sweep()
+	b.propagation.sweep()
+	b.directory.sweep()
+	b.streams.sweep()
+	b.leases.sweepUntold()
+	b.secure.sweep()
+	b.directory.sweepAsks()
 	b.rearm()
 }
 
+// rearm finds out when something is due next.
 func (b *Bridge) rearm() {
 	b.wake = time.Time{}
-	if len(b.timers) > 0 {
-		b.until(b.timers[0].at)
+	b.directory.rearm()
+	if len(b.outlets.timers) > 0 {
+		b.until(b.outlets.timers[0].at)
 	}
-	if t := b.questions.oldest(); !t.IsZero() {
+	for _, t := range b.outlets.untold {
 		b.until(t)
 	}
-	if len(b.held) > 0 {
-		b.until(b.held[0].until)
+	if len(b.propagation.held) > 0 {
+		b.until(b.propagation.held[0].until)
 	}
-	if !b.pushes.at.IsZero() {
-		b.until(b.pushes.at)
-	}
-	if t := b.cache.Deadline(); !t.IsZero() {
-		b.until(later(t, b.now.Add(time.Millisecond))) // what is left of many that end together
-	}
-	for _, a := range b.later {
-		b.until(a.due)
-	}
-	b.rearmStreams()
-	if !b.tlsWake.IsZero() {
-		b.until(b.tlsWake)
-	}
-}
-
-func (b *Bridge) note(level, text string, attrs ...any) {
-	b.out.Notes = append(b.out.Notes, site.Note{Level: level, Text: text, Attrs: attrs})
-}
-
-// complain counts what a peer got wrong; the log shows the first few of each connection.
-func (b *Bridge) complain(c *conn, reason string, err error) {
-	b.stats.Refused[reason]++
-	const shown = 5
-	if c.complaints++; c.complaints > shown {
-		return
-	}
-	attrs := []any{"reason", reason, "peer", c.unique, "remote", c.remote}
-	if err != nil {
-		attrs = append(attrs, "error", err)
-	}
-	if c.complaints == shown {
-		attrs = append(attrs, "further", "only counted")
-	}
-	b.note("warn", "message refused", attrs...)
+	b.streams.rearm()
+	b.until(b.secure.wakeAt)
 }
 
 // inbound is a message on its way through the bridge, hop elements taken out.
@@ -264,14 +194,62 @@ const (
 	elFingerprint = "EndpointRouterMsg-fingerprint"
 )
 
+func (b *Bridge) welcomed(ev Welcomed) {
+	c := b.outlets.conns[ev.Conn]
+	if c == nil || c.peer != nil {
+		return
+	}
+	unique, err := jxta.ParseURN(ev.Welcome.Peer)
+	if err != nil || unique == b.me || jxta.IDKind(unique) != jxta.KindPeer {
+		b.complain(c, "peer_id", err)
+		b.post(Close{c.id})
+		return
+	}
+	p := b.outlets.peers[unique]
+	if p == nil {
+		if len(b.outlets.peers) >= b.cfg.MaxPeers {
+			b.leases.evict()
+		}
+		if len(b.outlets.peers) >= b.cfg.MaxPeers {
+			b.complain(c, "peers", nil)
+			b.post(Close{c.id})
+			return
+		}
+		p = newPeer(unique)
+		b.outlets.addPeer(p)
+	}
+	c.unique, c.peer = unique, p
+	// Before its first message: as it spoke last, else signed if the id is made of a certificate (ghosts 2).
+	if c.signed = p.signed; !p.known {
+		c.signed = strings.HasPrefix(unique, "cbid-")
+	}
+	if ev.Welcome.Version == "3.0" && ev.Welcome.MsgVersion == 1 {
+		c.version = 1
+	}
+	p.conns = append(p.conns, c)
+	b.outlets.learnAddress(c, ev.Welcome)
+	if len(p.leases) == 0 && p.nudge.IsZero() {
+		p.nudge = b.now.Add(firstNudge)
+		b.outlets.peerAt(p, p.nudge)
+	}
+	if a, err := jxta.ParseAddress(ev.Welcome.Dest); err == nil {
+		if _, service, param := jxta.Demangle(a.Service, a.Param); serviceIs(service, jxta.ClassRelay) {
+			b.leases.relayRequest(c, param, true) // the request hides in the address dialled (wire 10)
+		}
+	}
+	b.outlets.pump(p)
+	b.streams.edgeIsBack(p)
+	b.secure.edgeIsBack(p)
+}
+
 func (b *Bridge) received(ev Received) {
-	c := b.conns[ev.Conn]
+	c := b.outlets.conns[ev.Conn]
 	if c == nil || c.peer == nil {
 		return
 	}
 	b.stats.Received++
-	b.source = c
-	defer func() { b.source = nil }()
+	b.outlets.source = c
+	defer func() { b.outlets.source = nil }()
 	m, rest, err := jxta.ParseMessage(ev.Body, jxta.DefaultLimits)
 	if err == nil && len(rest) > 0 {
 		var t jxta.Trailer
@@ -284,7 +262,7 @@ func (b *Bridge) received(ev Received) {
 		b.complain(c, "message", err)
 		return
 	}
-	b.learnFormat(c, len(rest) > 0)
+	b.outlets.learnFormat(c, len(rest) > 0)
 	in, err := b.open(c, m)
 	if err != nil {
 		b.complain(c, "address", err)
@@ -372,20 +350,20 @@ const (
 func (b *Bridge) dispatch(in inbound) {
 	switch {
 	case serviceIs(in.service, jxta.ClassRendezvous):
-		b.lease(in)
+		b.leases.lease(in)
 	case serviceIs(in.service, jxta.ClassRelay):
-		b.relay(in)
+		b.leases.relay(in)
 	case in.service == svcPeerView:
-		b.peerView(in)
+		b.leases.peerView(in)
 	case in.service == svcPropagate:
-		b.expectLease(in)
+		b.leases.expect(in)
 		b.propagated(in)
 	case serviceIs(in.service, jxta.ClassResolver):
-		b.expectLease(in)
+		b.leases.expect(in)
 		b.resolver(in, nil)
 	case in.service == svcWire:
-		b.expectLease(in)
-		b.wire(in, nil)
+		b.leases.expect(in)
+		b.propagation.wire(in, nil)
 	default:
 		b.stats.Refused["service"]++
 	}

@@ -8,9 +8,9 @@ import (
 	"aldis/internal/jxta"
 )
 
-// A peer with a lease whose connections are gone is called back where it said that it listens, as JXTA's own
-// rendezvous do: an idle JXSE 2.7 looks after its relay only every 30 s, so that after a restart of the gateway it
-// would hear nothing for so long. One that cannot be called comes back by itself.
+// The gateway calls a peer that has a lease and no connection, at the address where the peer listens, as JXTA's own
+// rendezvous do. An idle JXSE 2.7 checks its relay only every 30 s, and would hear nothing for so long after a restart of
+// the gateway. A peer that cannot be called comes back by itself.
 
 // Dial asks for a connection to a peer. It ends in Opened, or in nothing.
 type Dial struct{ Address string } // "ip:port"
@@ -37,7 +37,7 @@ func listens(w jxta.Welcome, remote string) string {
 }
 
 // learnAddress keeps where a peer can be called, also over a restart.
-func (b *Bridge) learnAddress(c *conn, w jxta.Welcome) {
+func (o *outlets) learnAddress(c *conn, w jxta.Welcome) {
 	p := c.peer
 	p.calls = 0
 	at := listens(w, c.remote)
@@ -46,7 +46,7 @@ func (b *Bridge) learnAddress(c *conn, w jxta.Welcome) {
 	}
 	p.address = at
 	if len(p.leases) > 0 {
-		b.rememberPeer(p)
+		o.rememberPeer(p)
 	}
 }
 
@@ -56,31 +56,31 @@ func (p *peer) absent() bool {
 }
 
 // lost plans the first call to a peer that has just lost a connection.
-func (b *Bridge) lost(p *peer) {
+func (o *outlets) lost(p *peer) {
 	if p.absent() {
-		p.calls, p.callAt = 0, b.now.Add(callFirst)
-		b.peerAt(p, p.callAt)
+		p.calls, p.callAt = 0, o.now.Add(callFirst)
+		o.peerAt(p, p.callAt)
 	}
 }
 
 // callBack calls the peers whose time has come.
-func (b *Bridge) callBack(p *peer) {
-	if !p.absent() || b.now.Before(p.callAt) {
+func (o *outlets) callBack(p *peer) {
+	if !p.absent() || o.now.Before(p.callAt) {
 		return
 	}
-	b.stats.Calls++
-	b.out.dial = append(b.out.dial, Dial{p.address})
-	p.callAt = b.now.Add(min(callMost, time.Second<<min(p.calls, 6)))
+	o.stats.Calls++
+	o.post(Dial{p.address})
+	p.callAt = o.now.Add(min(callMost, time.Second<<min(p.calls, 6)))
 	p.calls++
 }
 
 // callAll plans calls to all peers that were remembered.
-func (b *Bridge) callAll() {
-	at := b.now
-	for _, p := range b.sortedPeers() {
+func (o *outlets) callAll() {
+	at := o.now
+	for _, p := range o.sortedPeers() {
 		if p.absent() && p.callAt.IsZero() {
 			p.callAt = at
-			b.peerAt(p, at)
+			o.peerAt(p, at)
 			at = at.Add(callSpread)
 		}
 	}

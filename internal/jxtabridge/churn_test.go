@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/due"
 	"aldis/internal/jxta"
 	"aldis/internal/site"
 )
@@ -87,14 +88,14 @@ func TestDayOfChurn(t *testing.T) {
 				c.now = end
 				break
 			}
-			c.now = later(c.wake, c.now.Add(time.Millisecond))
+			c.now = due.Latest(c.wake, c.now.Add(time.Millisecond))
 			remember(c.step(nil))
 		}
 	}
 	held := func() string {
 		b := c.b
 		return fmt.Sprintf("%d connections, %d peers in order, %d with a lease, %d timers, %d advertisements, %d questions, %d remembered",
-			len(b.conns), len(b.order), len(b.membersOf(jxta.NetGroup)), len(b.timers), b.cache.Len(), b.questions.count(), len(memory))
+			len(b.outlets.conns), len(b.outlets.order), len(b.outlets.membersOf(jxta.NetGroup)), len(b.outlets.timers), b.directory.cache.Len(), b.directory.questions.count(), len(memory))
 	}
 	heap := func() uint64 {
 		runtime.GC()
@@ -124,8 +125,8 @@ func TestDayOfChurn(t *testing.T) {
 	}
 	pass(3 * time.Hour)
 	b := c.b
-	if len(b.conns)+len(b.order)+len(b.peers)+len(b.members)+len(b.timers)+b.cache.Len()+b.questions.count()+len(memory)+len(b.sent)+len(b.uses)+len(b.usedAs)+len(b.openHere)+len(b.untold)+len(b.waiting)+len(b.held)+len(b.pushes.queue) != 0 {
-		t.Errorf("when all have gone: %s; told %d, used %d and %d, open %d, untold %d", held(), len(b.sent), len(b.uses), len(b.usedAs), len(b.openHere), len(b.untold))
+	if len(b.outlets.conns)+len(b.outlets.order)+len(b.outlets.peers)+len(b.outlets.members)+len(b.outlets.timers)+b.directory.cache.Len()+b.directory.questions.count()+len(memory)+len(b.directory.sent)+len(b.directory.purposes)+len(b.directory.serving)+len(b.outlets.openHere)+len(b.outlets.untold)+len(b.outlets.waiting)+len(b.propagation.held)+len(b.directory.pushes.queue) != 0 {
+		t.Errorf("when all have gone: %s; told %d, used %d and %d, open %d, untold %d", held(), len(b.directory.sent), len(b.directory.purposes), len(b.directory.serving), len(b.outlets.openHere), len(b.outlets.untold))
 	}
 	if !c.wake.IsZero() {
 		t.Errorf("nothing is left, and it asks to be woken at %v", c.wake)

@@ -2,6 +2,7 @@ package jxtabridge
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -63,40 +64,30 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	def := func(v *int, d int) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	wait := func(v *time.Duration, d time.Duration) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	wait(&c.Lease, 20*time.Minute)
-	wait(&c.RelayLease, time.Hour)
-	wait(&c.Hold, 15*time.Second)
-	wait(&c.Question, 10*time.Minute)
-	wait(&c.Linger, time.Minute)
-	wait(&c.Ask, time.Hour)
-	wait(&c.AskAfter, 4*time.Second)
-	wait(&c.Pace, 10*time.Millisecond)
-	def(&c.MaxPeers, 4096)
-	def(&c.MaxPipes, 1024)
-	def(&c.MaxGroups, 64)
-	def(&c.MaxAdverts, 131072)
-	def(&c.MaxAdvertOctets, 192<<20)
-	def(&c.MaxQuestions, 2048)
-	def(&c.MaxHeld, 1024)
-	def(&c.MaxHeldOctets, 8<<20)
-	def(&c.MaxQueue, 16384)
-	def(&c.MaxQueueOctets, 32<<20)
-	def(&c.Window, 512<<10)
-	def(&c.MaxFarItems, 65536)
-	def(&c.MaxAsks, 256)
-	def(&c.MaxStreams, 1024)
-	def(&c.StreamOctets, 256<<10)
-	def(&c.StreamBlocks, 100)
+	c.Lease = cmp.Or(c.Lease, 20*time.Minute)
+	c.RelayLease = cmp.Or(c.RelayLease, time.Hour)
+	c.Hold = cmp.Or(c.Hold, 15*time.Second)
+	c.Question = cmp.Or(c.Question, 10*time.Minute)
+	c.Linger = cmp.Or(c.Linger, time.Minute)
+	c.Ask = cmp.Or(c.Ask, time.Hour)
+	c.AskAfter = cmp.Or(c.AskAfter, 4*time.Second)
+	c.Pace = cmp.Or(c.Pace, 10*time.Millisecond)
+	c.MaxPeers = cmp.Or(c.MaxPeers, 4096)
+	c.MaxPipes = cmp.Or(c.MaxPipes, 1024)
+	c.MaxGroups = cmp.Or(c.MaxGroups, 64)
+	c.MaxAdverts = cmp.Or(c.MaxAdverts, 131072)
+	c.MaxAdvertOctets = cmp.Or(c.MaxAdvertOctets, 192<<20)
+	c.MaxQuestions = cmp.Or(c.MaxQuestions, 2048)
+	c.MaxHeld = cmp.Or(c.MaxHeld, 1024)
+	c.MaxHeldOctets = cmp.Or(c.MaxHeldOctets, 8<<20)
+	c.MaxQueue = cmp.Or(c.MaxQueue, 16384)
+	c.MaxQueueOctets = cmp.Or(c.MaxQueueOctets, 32<<20)
+	c.Window = cmp.Or(c.Window, 512<<10)
+	c.MaxFarItems = cmp.Or(c.MaxFarItems, 65536)
+	c.MaxAsks = cmp.Or(c.MaxAsks, 256)
+	c.MaxStreams = cmp.Or(c.MaxStreams, 1024)
+	c.StreamOctets = cmp.Or(c.StreamOctets, 256<<10)
+	c.StreamBlocks = cmp.Or(c.StreamBlocks, 100)
 	return c
 }
 

@@ -126,11 +126,11 @@ func TestHeldIsBounded(t *testing.T) {
 	for i := range 5 {
 		f.wire(jxta.NetGroup, pipe1, fmt.Sprint("n-", i), body(strings.Repeat("x", 9000)))
 	}
-	if n.b.heldSize > 20_000 || len(n.b.held) != 2 {
-		t.Errorf("%d held, %d octets", len(n.b.held), n.b.heldSize)
+	if n.b.propagation.heldSize > 20_000 || len(n.b.propagation.held) != 2 {
+		t.Errorf("%d held, %d octets", len(n.b.propagation.held), n.b.propagation.heldSize)
 	}
 	f.wire(jxta.NetGroup, pipe1, "huge", body(strings.Repeat("x", 30_000)))
-	if len(n.b.held) != 2 {
+	if len(n.b.propagation.held) != 2 {
 		t.Error("what is larger than the whole store put everything out")
 	}
 }
@@ -181,7 +181,7 @@ func TestConnectionThatBreaksBeforeItWasWritten(t *testing.T) {
 	if got := f.bodies(); len(got) != 3 || len(n.done) != 0 {
 		t.Fatalf("heard %q, done %v", got, n.done)
 	}
-	n.step(Written{f.conn, n.b.conns[f.conn].inflight[0].token})
+	n.step(Written{f.conn, n.b.outlets.conns[f.conn].inflight[0].token})
 	if !slices.Equal(n.done, []uint64{1}) {
 		t.Errorf("done %v", n.done)
 	}
@@ -206,7 +206,7 @@ func TestLeaseThatEndsFinishesWhatWaits(t *testing.T) {
 		t.Fatalf("done %v", n.done)
 	}
 	n.pass(21 * time.Minute)
-	if !slices.Equal(n.done, []uint64{1, 2}) || len(n.b.Status().Peers) != 0 || len(n.b.waiting) != 0 {
+	if !slices.Equal(n.done, []uint64{1, 2}) || len(n.b.Status().Peers) != 0 || len(n.b.outlets.waiting) != 0 {
 		t.Errorf("done %v, %+v", n.done, n.b.Status())
 	}
 	n.step(farWire(3, "c"))
@@ -263,7 +263,7 @@ func TestWindowAndQueueAreBounded(t *testing.T) {
 		n.step(farWire(uint64(i+1), strings.Repeat("x", 9000)))
 		n.pass(100 * time.Millisecond)
 	}
-	p := n.b.peers[f.id]
+	p := n.b.outlets.peers[f.id]
 	if p.out.octets > 70_000 || p.queued > 200_000 {
 		t.Errorf("%d octets under way, %d wait", p.out.octets, p.queued)
 	}

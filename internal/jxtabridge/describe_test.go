@@ -1,9 +1,10 @@
 package jxtabridge
 
 import (
+	"testing"
+
 	"aldis/internal/jxta"
 	"aldis/internal/rules/filter"
-	"testing"
 )
 
 const (

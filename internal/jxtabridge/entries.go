@@ -10,8 +10,8 @@ import (
 
 // EntryKeys are the keys of all advertisements in the cache, in no order.
 func (b *Bridge) EntryKeys() []site.EntryKey {
-	keys := make([]site.EntryKey, 0, b.cache.Len())
-	b.cache.All(func(e *advcache.Entry) {
+	keys := make([]site.EntryKey, 0, b.directory.cache.Len())
+	b.directory.cache.All(func(e *advcache.Entry) {
 		keys = append(keys, site.EntryKey{Scope: e.Group, Type: e.Type, ID: e.ID, Site: e.Site})
 	})
 	return keys
@@ -21,7 +21,7 @@ func (b *Bridge) EntryKeys() []site.EntryKey {
 func (b *Bridge) Entries(now time.Time, keys []site.EntryKey) []site.Entry {
 	out := make([]site.Entry, 0, len(keys))
 	for _, k := range keys {
-		e := b.cache.Get(now, advcache.Key{Group: k.Scope, Type: k.Type, ID: k.ID, Site: k.Site})
+		e := b.directory.cache.Get(now, advcache.Key{Group: k.Scope, Type: k.Type, ID: k.ID, Site: k.Site})
 		if e == nil {
 			continue
 		}
@@ -31,7 +31,7 @@ func (b *Bridge) Entries(now time.Time, keys []site.EntryKey) []site.Entry {
 		}
 		a.Subject.Scope, a.Subject.Owner = k.Scope, e.Peer
 		if k.Site == 0 {
-			a.Item = b.advItem(e)
+			a.Item = b.directory.item(e)
 		}
 		out = append(out, a)
 	}

@@ -81,8 +81,8 @@ func TestCapturedConversation(t *testing.T) {
 				t.Errorf("pipe query: %s", describe(g))
 			}
 			hear(gen + "-wire")
-			if n.b.Status().Held != 1 || n.b.held[0].payload.From != peer || len(n.b.held[0].payload.Parts) != 1 {
-				t.Errorf("wire message %+v", n.b.held)
+			if n.b.Status().Held != 1 || n.b.propagation.held[0].message.From != peer || len(n.b.propagation.held[0].message.Parts) != 1 {
+				t.Errorf("wire message %+v", n.b.propagation.held)
 			}
 			b, _, dest := captured(t, gen+"-unicast")
 			n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Endpoint, Scope: jxta.NetGroup, Owner: dest, Doc: []byte("<jxta:PA/>")}})
@@ -112,7 +112,7 @@ func TestHostileMessages(t *testing.T) {
 	n.step(Received{n.conns, []byte("before the welcome")})
 	for _, id := range []string{n.cfg.Identity.Peer, "jxta-NetGroup", pipe1, "nonsense"} {
 		n.step(Welcomed{n.conns, jxta.Welcome{Dest: "x", Peer: jxta.URN(id)}})
-		if len(n.closed) == 0 || n.b.conns[n.conns].peer != nil {
+		if len(n.closed) == 0 || n.b.outlets.conns[n.conns].peer != nil {
 			t.Errorf("%s was taken for a peer", id)
 		}
 		n.closed = nil
@@ -184,7 +184,7 @@ func TestGroupThatIsNone(t *testing.T) {
 		for reason, count := range after.Refused {
 			refused += int(count - before.Refused[reason])
 		}
-		if leases := len(n.b.peers[f.id].leases); leases != 1 || len(n.b.peers[f.id].pipes) != 0 || after.Grants != before.Grants {
+		if leases := len(n.b.outlets.peers[f.id].leases); leases != 1 || len(n.b.outlets.peers[f.id].pipes) != 0 || after.Grants != before.Grants {
 			t.Errorf("%.40q: %d leases, %d grants", group, leases, after.Grants-before.Grants)
 		}
 		if it, c := n.takeItems(), n.takeCarry(); len(it)+len(c) != 0 {
@@ -196,7 +196,7 @@ func TestGroupThatIsNone(t *testing.T) {
 	}
 	f.take()
 	f.connect(ops)
-	if f.one(); len(n.b.peers[f.id].leases) != 2 {
+	if f.one(); len(n.b.outlets.peers[f.id].leases) != 2 {
 		t.Error("a group that is one has no lease")
 	}
 }
@@ -223,8 +223,8 @@ func TestTablesAreBounded(t *testing.T) {
 	if s := n.b.Stats(); s.Refused["peers"] != 16 || s.Refused["pipes"] != 14 || s.Refused["groups"] == 0 || s.Refused["far_items"] == 0 {
 		t.Errorf("%+v", s)
 	}
-	if len(n.b.sent) != 8 || len(n.memory) != 1+8 {
-		t.Errorf("%d told, %d remembered", len(n.b.sent), len(n.memory))
+	if len(n.b.directory.sent) != 8 || len(n.memory) != 1+8 {
+		t.Errorf("%d told, %d remembered", len(n.b.directory.sent), len(n.memory))
 	}
 	n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Document, Scope: jxta.NetGroup, ID: "uuid-0106", Doc: []byte("no XML")}})
 	if n.b.Stats().Refused["far_advertisement"] != 1 {
@@ -243,7 +243,7 @@ func TestPeersThatCameAndWent(t *testing.T) {
 		n.peer(fmt.Sprint("P", i), "cbid").hangUp()
 	}
 	n.peer("new", "cbid")
-	if st := n.b.Status(); len(st.Peers) != 5 || n.b.peers[stays.id] == nil || len(n.memory) != 5 {
+	if st := n.b.Status(); len(st.Peers) != 5 || n.b.outlets.peers[stays.id] == nil || len(n.memory) != 5 {
 		t.Errorf("%+v, %d remembered", st, len(n.memory))
 	}
 }

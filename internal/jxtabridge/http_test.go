@@ -131,7 +131,7 @@ func TestQuietFromTheBeginning(t *testing.T) {
 	f.conn = stranger
 	f.connect(jxta.NetGroup)
 	f.one()
-	if c := n.b.peers[f.id]; len(c.conns) != 2 || c.out == nil || c.out.id != poll {
+	if c := n.b.outlets.peers[f.id]; len(c.conns) != 2 || c.out == nil || c.out.id != poll {
 		t.Errorf("answered over %+v, want the poll %d", c.out, poll)
 	}
 	n.step(Quiet{12345})

@@ -47,17 +47,9 @@ type advMemory struct {
 	Doc     []byte    `json:"doc"`
 }
 
-func (b *Bridge) remember(key string, v any) {
-	value, err := json.Marshal(v)
-	if err != nil {
-		panic("jxtabridge: memory of plain values: " + err.Error())
-	}
-	b.out.Remember = append(b.out.Remember, site.Memory{Key: key, Value: value})
-}
-
-func (b *Bridge) rememberPeer(p *peer) {
+func (o *outlets) rememberPeer(p *peer) {
 	if len(p.leases) == 0 {
-		b.out.Remember = append(b.out.Remember, site.Memory{Key: memPeer + p.id})
+		o.forget(memPeer + p.id)
 		return
 	}
 	m := peerMemory{Signed: p.signed, Known: p.known, At: p.address}
@@ -65,53 +57,46 @@ func (b *Bridge) rememberPeer(p *peer) {
 		m.Leases = append(m.Leases, leaseMemory{g, p.leases[g].expires, p.leases[g].doc})
 	}
 	for _, k := range p.pipeKeys() {
-		_, untold := b.untold[untoldPipe{p.id, k}]
+		_, untold := o.untold[untoldPipe{p.id, k}]
 		m.Pipes = append(m.Pipes, pipeMemory{k.group, k.pipe, p.pipes[k], untold})
 	}
-	b.remember(memPeer+p.id, m)
+	o.remember(memPeer+p.id, m)
 }
 
 func advKey(k advcache.Key) string {
 	return memAdv + string('0'+rune(k.Type)) + "/" + k.Group + "/" + k.ID
 }
 
-func (b *Bridge) rememberAdv(e *advcache.Entry) {
-	b.remember(advKey(e.Key), advMemory{e.Peer, e.Expires, e.Doc})
+func (dir *directory) rememberAdv(e *advcache.Entry) {
+	dir.remember(advKey(e.Key), advMemory{e.Peer, e.Expires, e.Doc})
 }
 
-func (b *Bridge) forgetAdv(k advcache.Key) {
-	b.out.Remember = append(b.out.Remember, site.Memory{Key: advKey(k)})
+// recallPeer restores one memory of a peer, recallAdv one of an advertisement; what is not understood is left out.
+func (o *outlets) recallPeer(id string, value []byte) {
+	var pm peerMemory
+	if json.Unmarshal(value, &pm) != nil || len(pm.Leases) == 0 {
+		return
+	}
+	p := newPeer(id)
+	p.signed, p.known, p.address = pm.Signed, pm.Known, pm.At
+	for _, l := range pm.Leases {
+		o.grant(p, l.Group, &lease{l.Expires, l.Doc, indexOf(l.Doc)})
+	}
+	for _, k := range pm.Pipes {
+		p.pipes[pipeKey{k.Group, k.Pipe}] = k.Kind
+		o.openHere[k.Pipe]++
+		if k.Untold {
+			o.untold[untoldPipe{id, pipeKey{k.Group, k.Pipe}}] = time.Unix(0, 0)
+		}
+	}
+	o.addPeer(p)
+	o.peerAt(p, p.due(time.Time{}))
 }
 
-// recall restores one memory; what is not understood is left out.
-func (b *Bridge) recall(m site.Memory) {
-	if id, ok := strings.CutPrefix(m.Key, memPeer); ok {
-		var pm peerMemory
-		if json.Unmarshal(m.Value, &pm) != nil || len(pm.Leases) == 0 {
-			return
-		}
-		p := &peer{id: id, signed: pm.Signed, known: pm.Known, address: pm.At, leases: map[string]*lease{}, pipes: map[pipeKey]uint8{}, told: map[string]time.Time{}}
-		for _, l := range pm.Leases {
-			b.grant(p, l.Group, &lease{l.Expires, l.Doc, indexOf(l.Doc)})
-		}
-		for _, k := range pm.Pipes {
-			p.pipes[pipeKey{k.Group, k.Pipe}] = k.Kind
-			b.openHere[k.Pipe]++
-			if k.Untold {
-				b.untold[untoldPipe{id, pipeKey{k.Group, k.Pipe}}] = time.Unix(0, 0)
-			}
-		}
-		b.addPeer(p)
-		b.peerAt(p, p.due(time.Time{}))
-		return
-	}
-	rest, ok := strings.CutPrefix(m.Key, memAdv)
-	f := strings.SplitN(rest, "/", 3)
-	if !ok || len(f) != 3 || len(f[0]) != 1 {
-		return
-	}
+func (dir *directory) recallAdv(key string, value []byte) {
 	var am advMemory
-	if json.Unmarshal(m.Value, &am) != nil {
+	f := strings.SplitN(key, "/", 3)
+	if len(f) != 3 || len(f[0]) != 1 || json.Unmarshal(value, &am) != nil {
 		return
 	}
 	n, err := jxta.ParseXML(am.Doc, jxta.DefaultXML)
@@ -121,29 +106,29 @@ func (b *Bridge) recall(m site.Memory) {
 	d := jxta.Describe(n)
 	e := advcache.Entry{Key: advcache.Key{Group: f[1], Type: f[0][0] - '0', ID: f[2]}, Peer: am.Peer, Doc: am.Doc,
 		Index: d.Index, Expires: am.Expires, Signed: d.Signed}
-	b.cache.Share(&e)
-	b.cache.Put(time.Time{}, e)
-	b.usedBy(n, &e)
-	b.sent[e.Key] = told{e.Expires, e.Peer}
+	dir.cache.Share(&e)
+	dir.cache.Put(time.Time{}, e)
+	dir.assign(n, &e)
+	dir.sent[e.Key] = told{e.Expires, e.Peer}
 }
 
 // Items is the local site's whole state, for a gateway that lost its own copy or compares digests.
 func (b *Bridge) Items() []site.Item {
 	var out []site.Item
-	for _, p := range b.sortedPeers() {
+	for _, p := range b.outlets.sortedPeers() {
 		for _, g := range slices.Sorted(maps.Keys(p.leases)) {
-			out = append(out, b.peerItem(p, g))
+			out = append(out, b.outlets.peerItem(p, g))
 		}
 		for _, k := range p.pipeKeys() {
-			if _, untold := b.untold[untoldPipe{p.id, k}]; !untold {
+			if _, untold := b.outlets.untold[untoldPipe{p.id, k}]; !untold {
 				out = append(out, pipeItem(p.id, k, p.pipes[k]))
 			}
 		}
 	}
 	first := len(out)
-	b.cache.All(func(e *advcache.Entry) {
+	b.directory.cache.All(func(e *advcache.Entry) {
 		if e.Site == 0 {
-			out = append(out, b.advItem(e))
+			out = append(out, b.directory.item(e))
 		}
 	})
 	slices.SortFunc(out[first:], func(a, c site.Item) int { return strings.Compare(a.Key(), c.Key()) })

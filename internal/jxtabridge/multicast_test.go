@@ -252,7 +252,7 @@ func TestForgedMulticast(t *testing.T) {
 		who := peerName("uuid", 20000+i%200)
 		n.hear(everybody(t, who, jxta.NetGroup, resolver, ores, asked(who, i, jxta.DiscoveryQuery{Type: jxta.TypeAdv, Threshold: 5, Attr: "Name", Value: fmt.Sprint("no", i)})))
 	}
-	if asks := len(n.b.later) + len(n.b.asked); asks > carriesBurst || len(n.takeItems()) > carriesBurst {
+	if asks := len(n.b.directory.asking) + len(n.b.directory.asked); asks > carriesBurst || len(n.takeItems()) > carriesBurst {
 		t.Errorf("far sites are asked %d questions of strangers", asks)
 	}
 	n.pass(time.Minute)

@@ -1,17 +1,18 @@
 package jxtabridge
 
 import (
-	"aldis/internal/site"
 	"cmp"
 	"maps"
 	"slices"
 	"time"
+
+	"aldis/internal/site"
 )
 
-// Between local peers nothing is in custody: what is relayed waits in the receiver's queue alone. When a sender is
-// faster than its receiver, the gateway reads no more from it until the queue has gone down, so that TCP slows it and
-// nothing is lost. A receiver that takes too little for jamMost stops nobody any longer: then what is oldest for it
-// goes, as a rendezvous that is overrun has always done, and what it costs is counted.
+// Between local peers nothing is in custody: a message waits in the receiver's queue alone. When a sender is faster than
+// its receiver, the gateway stops reading from the sender until the queue is shorter. TCP slows the sender, and nothing
+// is lost. Senders wait for jamMost at the longest. After that the gateway drops the oldest messages of a full queue, as
+// an overrun JXTA rendezvous does, and counts them.
 const (
 	jamMost = 5 * time.Second
 	// Shares of a peer's queue (Config.MaxQueue, MaxQueueOctets) from which senders wait, and below which they go on. What
@@ -32,14 +33,14 @@ type jam struct {
 	slow    bool           // they have waited for long enough: nobody does until the queue has gone down
 }
 
-func (b *Bridge) above(p *peer, share int) bool {
-	return len(p.queue) > b.cfg.MaxQueue/share || p.queued > b.cfg.MaxQueueOctets/share
+func (o *outlets) above(p *peer, share int) bool {
+	return len(p.queue) > o.cfg.MaxQueue/share || p.queued > o.cfg.MaxQueueOctets/share
 }
 
 // throttle makes the sender of the message being handled wait if too much waits for p.
-func (b *Bridge) throttle(p *peer) {
-	c := b.source
-	if c == nil || c.scheme != "tcp" || p.jam.slow || p.jam.feeders[c] || !b.above(p, jamFrom) || p.newest() == nil {
+func (o *outlets) throttle(p *peer) {
+	c := o.source
+	if c == nil || c.scheme != "tcp" || p.jam.slow || p.jam.feeders[c] || !o.above(p, jamFrom) || p.newest() == nil {
 		return
 	}
 	if p.jam.feeders == nil {
@@ -50,42 +51,42 @@ func (b *Bridge) throttle(p *peer) {
 	}
 	p.jam.feeders[c] = true
 	if c.feeds[p] = true; len(c.feeds) == 1 {
-		b.stats.Throttled++
-		b.out.gates = append(b.out.gates, Gate{c.id, true})
+		o.stats.Throttled++
+		o.post(Gate{c.id, true})
 	}
 	if p.jam.until.IsZero() {
-		p.jam.until = b.now.Add(jamMost)
-		b.peerAt(p, p.jam.until)
+		p.jam.until = o.now.Add(jamMost)
+		o.peerAt(p, p.jam.until)
 	}
 }
 
 // unjam lets the senders go on when there is room again, or nobody to wait for.
-func (b *Bridge) unjam(p *peer) {
+func (o *outlets) unjam(p *peer) {
 	if !p.jam.slow && len(p.jam.feeders) == 0 {
 		return
 	}
-	if !b.above(p, jamTo) {
+	if !o.above(p, jamTo) {
 		p.jam.slow = false
 	} else if p.newest() != nil {
 		return
 	}
-	b.letGo(p)
+	o.letGo(p)
 }
 
 // jammed ends the senders' waiting when it has lasted.
-func (b *Bridge) jammed(p *peer) {
-	if p.jam.until.IsZero() || b.now.Before(p.jam.until) {
+func (o *outlets) jammed(p *peer) {
+	if p.jam.until.IsZero() || o.now.Before(p.jam.until) {
 		return
 	}
 	p.jam.slow = true
-	b.note("warn", "a peer takes too little: its senders wait no longer, and what is oldest is lost", "peer", p.id, "waiting", len(p.queue), "octets", p.queued)
-	b.letGo(p)
+	o.note("warn", "a peer takes too little: its senders wait no longer, and what is oldest is lost", "peer", p.id, "waiting", len(p.queue), "octets", p.queued)
+	o.letGo(p)
 }
 
-func (b *Bridge) letGo(p *peer) {
+func (o *outlets) letGo(p *peer) {
 	for _, c := range slices.SortedFunc(maps.Keys(p.jam.feeders), func(x, y *conn) int { return cmp.Compare(x.id, y.id) }) {
 		if delete(c.feeds, p); len(c.feeds) == 0 {
-			b.out.gates = append(b.out.gates, Gate{c.id, false})
+			o.post(Gate{c.id, false})
 		}
 	}
 	clear(p.jam.feeders)
@@ -93,7 +94,7 @@ func (b *Bridge) letGo(p *peer) {
 }
 
 // unfeed forgets a connection that has closed.
-func (b *Bridge) unfeed(c *conn) {
+func (o *outlets) unfeed(c *conn) {
 	for p := range c.feeds {
 		if delete(p.jam.feeders, c); len(p.jam.feeders) == 0 {
 			p.jam.until = time.Time{}

@@ -82,8 +82,8 @@ func TestStalledReceiverStopsNobodyForLong(t *testing.T) {
 	if got := n.gates(); got != nil {
 		t.Errorf("it is slow, and nobody waits for it: gates %v", got)
 	}
-	if st := n.b.Stats(); st.Overrun == 0 || len(n.b.peers[to.id].queue) > n.cfg.MaxQueue {
-		t.Errorf("overrun %d, waiting %d", st.Overrun, len(n.b.peers[to.id].queue))
+	if st := n.b.Stats(); st.Overrun == 0 || len(n.b.outlets.peers[to.id].queue) > n.cfg.MaxQueue {
+		t.Errorf("overrun %d, waiting %d", st.Overrun, len(n.b.outlets.peers[to.id].queue))
 	}
 	for range 300 {
 		n.step(Written{to.conn, ^uint64(0)})
@@ -104,7 +104,7 @@ func TestStalledReceiverStopsNobodyForLong(t *testing.T) {
 	send(60)
 	n.gates()
 	from.hangUp()
-	if p := n.b.peers[to.id]; len(p.jam.feeders) != 0 || !p.jam.until.IsZero() {
+	if p := n.b.outlets.peers[to.id]; len(p.jam.feeders) != 0 || !p.jam.until.IsZero() {
 		t.Errorf("the sender has left: %+v", p.jam)
 	}
 	n.pass(time.Hour)

@@ -8,9 +8,9 @@ import (
 	"aldis/internal/jxta"
 )
 
-// A rendezvous hands what is published to all its peers, unasked (ghosts 5). With a thousand of them that is a thousand
-// messages, so they go in portions between which the loop sees to other things. What waits is bounded: nobody has asked
-// for it, and who does is answered from the cache.
+// A rendezvous hands what is published to all its peers, unasked (ghosts 5). With a thousand peers that is a thousand
+// messages, so they go in portions, and the loop handles other events between them. The queue is bounded: a peer that
+// asks for an advertisement is answered from the cache.
 const (
 	pushPortion = 128 // messages of one Step
 	pushPause   = time.Millisecond
@@ -33,56 +33,56 @@ type pushes struct {
 }
 
 // push hands an advertisement to the peers of its group.
-func (b *Bridge) push(e *advcache.Entry, found []jxta.Found, except string, answered map[string]bool) {
-	if len(b.membersOf(e.Group)) == 0 {
+func (dir *directory) push(e *advcache.Entry, found []jxta.Found, except string, answered map[string]bool) {
+	if len(dir.outlets.membersOf(e.Group)) == 0 {
 		return
 	}
 	d := jxta.DiscoveryResponse{Type: int(e.Type), Found: found}
 	r := jxta.ResolverResponse{Handler: jxta.HandlerDiscovery, Response: string(d.Append(nil))}
-	if len(b.pushes.queue) == maxPushes {
-		b.stats.Unpushed++
-		b.pushes.queue = slices.Delete(b.pushes.queue, 0, 1)
+	if len(dir.pushes.queue) == maxPushes {
+		dir.stats.Unpushed++
+		dir.pushes.queue = slices.Delete(dir.pushes.queue, 0, 1)
 	}
-	b.pushes.queue = append(b.pushes.queue, &push{key: e.Key, except: except, answered: answered, element: xmlElement(e.Group+"IRes", r.Append(nil))})
-	b.pushOn()
+	dir.pushes.queue = append(dir.pushes.queue, &push{key: e.Key, except: except, answered: answered, element: xmlElement(e.Group+"IRes", r.Append(nil))})
+	dir.pushOn()
 }
 
 // pushOn sends what this Step has room for.
-func (b *Bridge) pushOn() {
-	q := &b.pushes
+func (dir *directory) pushOn() {
+	q := &dir.pushes
 	for len(q.queue) > 0 && q.room > 0 {
 		x := q.queue[0]
-		if b.pushPortion(x) {
+		if dir.pushPortion(x) {
 			q.queue[0] = nil
 			q.queue = q.queue[1:]
 		}
 	}
 	if q.at = (time.Time{}); len(q.queue) > 0 {
-		q.at = b.now.Add(pushPause)
-		b.until(q.at)
+		q.at = dir.now.Add(pushPause)
+		dir.until(q.at)
 	}
 }
 
 // pushPortion sends one advertisement to further members, and reports whether all have it.
-func (b *Bridge) pushPortion(x *push) bool {
-	if b.cache.Get(b.now, x.key) == nil {
+func (dir *directory) pushPortion(x *push) bool {
+	if dir.cache.Get(dir.now, x.key) == nil {
 		return true // it has gone meanwhile
 	}
 	group := x.key.Group
-	members := b.membersOf(group)
+	members := dir.outlets.membersOf(group)
 	at, found := slices.BinarySearchFunc(members, x.after, byID)
 	if found {
 		at++
 	}
 	elements := []jxta.Element{x.element}
-	for ; at < len(members) && b.pushes.room > 0; at++ {
+	for ; at < len(members) && dir.pushes.room > 0; at++ {
 		p := members[at]
 		if x.after = p.id; p.id == x.except || x.answered[p.id] {
 			continue
 		}
-		b.pushes.room--
-		b.stats.Pushed++
-		b.enqueue(p, b.routed(p, b.me, group, jxta.URN(jxta.ClassResolver), group+"IRes", elements))
+		dir.pushes.room--
+		dir.stats.Pushed++
+		dir.outlets.enqueue(p, dir.ghosts.routed(p, dir.me, group, jxta.URN(jxta.ClassResolver), group+"IRes", elements))
 	}
 	return at == len(members)
 }

@@ -50,15 +50,15 @@ func TestPushedInPortions(t *testing.T) {
 	if got := had(peers[0]); len(got) != 0 {
 		t.Errorf("the publisher has %q", got)
 	}
-	for range maxPushes - len(n.b.pushes.queue) {
-		n.b.pushes.queue = append(n.b.pushes.queue, &push{}) // of advertisements that are gone
+	for range maxPushes - len(n.b.directory.pushes.queue) {
+		n.b.directory.pushes.queue = append(n.b.directory.pushes.queue, &push{}) // of advertisements that are gone
 	}
 	publish()
-	if len(n.b.pushes.queue) >= maxPushes || n.b.Stats().Unpushed != 1 {
-		t.Errorf("%d wait, %d given up", len(n.b.pushes.queue), n.b.Stats().Unpushed)
+	if len(n.b.directory.pushes.queue) >= maxPushes || n.b.Stats().Unpushed != 1 {
+		t.Errorf("%d wait, %d given up", len(n.b.directory.pushes.queue), n.b.Stats().Unpushed)
 	}
 	n.pass(time.Second)
-	if len(n.b.pushes.queue) != 0 || !n.b.pushes.at.IsZero() {
-		t.Errorf("%d still wait", len(n.b.pushes.queue))
+	if len(n.b.directory.pushes.queue) != 0 || !n.b.directory.pushes.at.IsZero() {
+		t.Errorf("%d still wait", len(n.b.directory.pushes.queue))
 	}
 }

@@ -2,9 +2,12 @@ package jxtabridge
 
 import (
 	"container/list"
+	"slices"
 	"time"
 
 	"aldis/internal/advcache"
+	"aldis/internal/due"
+	"aldis/internal/jxta"
 )
 
 // question is a query that nothing was known for when it came.
@@ -107,18 +110,18 @@ func (q *questions) oldest() time.Time {
 
 // expire drops what has waited long enough.
 func (q *questions) expire(now time.Time) {
-	for t := q.oldest(); !t.IsZero() && !now.Before(t); t = q.oldest() {
+	for due.Reached(now, q.oldest()) {
 		q.drop(q.all.Front().Value.(*question))
 	}
 }
 
-// rememberQuestion keeps a question until somebody can answer it.
-func (b *Bridge) rememberQuestion(x question) {
-	if b.peers[x.peer] == nil {
+// await keeps a question until somebody can answer it.
+func (dir *directory) await(x question) {
+	if dir.outlets.peers[x.peer] == nil {
 		return // a stranger's: it asks again, or takes a lease
 	}
-	q := &b.questions
-	x.until = b.now.Add(b.cfg.Question)
+	q := &dir.questions
+	x.until = dir.now.Add(dir.cfg.Question)
 	for _, o := range q.same[x.wish] {
 		if o.queryID == x.queryID {
 			q.drop(o)
@@ -128,11 +131,90 @@ func (b *Bridge) rememberQuestion(x question) {
 	if same := q.same[x.wish]; len(same) >= repeats {
 		q.drop(same[0])
 	}
-	if mine := q.byPeer[x.peer]; mine != nil && mine.Len() >= max(1, b.cfg.MaxQuestions/8) {
+	if mine := q.byPeer[x.peer]; mine != nil && mine.Len() >= max(1, dir.cfg.MaxQuestions/8) {
 		q.drop(mine.Front().Value.(*question))
-	} else if q.count() >= b.cfg.MaxQuestions {
+	} else if q.count() >= dir.cfg.MaxQuestions {
 		q.drop(q.all.Front().Value.(*question))
 	}
 	q.add(&x)
-	b.until(x.until)
+	dir.until(x.until)
+}
+
+// pipeQuery answers who has a pipe open, in the owner's place (wire 8.2, ghosts 6.1).
+func (dir *directory) pipeQuery(in inbound, rq jxta.ResolverQuery) error {
+	q, err := jxta.ParsePipeResolver([]byte(rq.Query))
+	if err != nil || q.Answer {
+		return err
+	}
+	dir.stats.PipeQueries++
+	only := q.Peers
+	if in.dest != "" {
+		only = []string{in.dest}
+	}
+	owners := dir.pipeOwners(in.group, q.Pipe, in.from.id, only)
+	for _, o := range owners {
+		dir.pipeAnswer(in.from, o, in.group, rq.QueryID, q, true)
+	}
+	switch {
+	case len(owners) > 0:
+	case len(only) > 0: // a directed question gets a no (wire 8.2), if it is about somebody we speak for
+		for _, peer := range only {
+			if peer != in.from.id && dir.far.knows(peer) {
+				dir.pipeAnswer(in.from, peer, in.group, rq.QueryID, q, false)
+			}
+		}
+	default:
+		dir.await(question{queryID: rq.QueryID, kind: q.Type,
+			wish: wish{peer: in.from.id, group: in.group, handler: jxta.HandlerPipe, pipe: q.Pipe}})
+	}
+	return nil
+}
+
+const maxOwners = 8 // answers to one pipe query
+
+// pipeOwners are the peers other than the asker that have the pipe open, local ones first; only restricts them.
+func (dir *directory) pipeOwners(group, pipe, asker string, only []string) []string {
+	k := pipeKey{group, pipe}
+	var owners []string
+	add := func(peer string) {
+		if peer != asker && len(owners) < maxOwners && !slices.Contains(owners, peer) && (len(only) == 0 || slices.Contains(only, peer)) {
+			owners = append(owners, peer)
+		}
+	}
+	for _, p := range dir.outlets.sortedPeers() {
+		if _, open := p.pipes[k]; open {
+			add(p.id)
+		}
+	}
+	for _, s := range dir.far.order {
+		for _, peer := range dir.far.sites[s].pipeOwners(k) {
+			add(peer)
+		}
+	}
+	return owners
+}
+
+// pipeAnswer tells whether the owner has the pipe open.
+func (dir *directory) pipeAnswer(asker *peer, owner, group string, queryID int, q jxta.PipeResolver, open bool) {
+	a := jxta.PipeResolver{Answer: true, Pipe: q.Pipe, Type: q.Type, Peers: []string{owner}, Found: open}
+	if open {
+		if doc, err := dir.ghosts.ghostPeerDoc(dir.far.peerDoc(owner, group)); err == nil {
+			a.PeerAdv = string(doc)
+		}
+	}
+	dir.ether.respond(asker, owner, group, jxta.ResolverResponse{Handler: jxta.HandlerPipe, QueryID: queryID, Response: string(a.Append(nil))})
+}
+
+// pipeKnown answers the questions that waited for this pipe.
+func (dir *directory) pipeKnown(owner string, k pipeKey) {
+	dir.questions.answer(func(q *question) bool {
+		if q.handler != jxta.HandlerPipe || q.group != k.group || q.pipe != k.pipe || q.peer == owner {
+			return false
+		}
+		if asker := dir.outlets.peers[q.peer]; asker != nil && dir.now.Before(q.until) {
+			dir.stats.LateAnswers++
+			dir.pipeAnswer(asker, owner, q.group, q.queryID, jxta.PipeResolver{Pipe: q.pipe, Type: q.kind}, true)
+		}
+		return true
+	})
 }

@@ -59,44 +59,47 @@ func (b *Bridge) DescribeItem(it site.Item) site.Subject { return DescribeItem(i
 // DescribeMessage is DescribeMessage, for the road.
 func (b *Bridge) DescribeMessage(m *site.Message) site.Subject { return DescribeMessage(m) }
 
+// rules asks the operator's rules what a peer may do here; what may cross the link is judged by the road.
+type rules struct{ *step }
+
 // mayOpen judges a stream that a peer opens to a pipe, as a message without octets.
-func (b *Bridge) mayOpen(d site.Direction, siteID uint16, group, src, param string) bool {
-	if b.cfg.Filter.Empty() {
+func (r *rules) mayOpen(d site.Direction, siteID uint16, group, src, param string) bool {
+	if r.cfg.Filter.Empty() {
 		return true
 	}
 	s := site.Subject{Direction: d, Site: siteID, Type: filter.Message, Scope: group, Owner: src}
 	s.Topic, _ = strings.CutPrefix(param, jxta.URN(""))
-	v := b.cfg.Filter.Judge(&s)
-	b.cfg.Filter.Count(v)
+	v := r.cfg.Filter.Judge(&s)
+	r.cfg.Filter.Count(v)
 	return !v.Stays()
 }
 
 // denies says whether a rule keeps a local peer's advertisement from everybody.
-func (b *Bridge) denies(n *jxta.Node, e *advcache.Entry) bool {
-	if b.cfg.Filter.Empty() {
+func (r *rules) denies(n *jxta.Node, e *advcache.Entry) bool {
+	if r.cfg.Filter.Empty() {
 		return false
 	}
 	s := Describe(n, len(e.Doc))
 	s.Direction, s.Scope, s.Owner = site.Out, e.Group, e.Peer
-	return b.denied(&s)
+	return r.denied(&s)
 }
 
 // deniesMessage is denies for a message, which may be for other local peers.
-func (b *Bridge) deniesMessage(pl *site.Message) bool {
-	if b.cfg.Filter.Empty() {
+func (r *rules) deniesMessage(m *site.Message) bool {
+	if r.cfg.Filter.Empty() {
 		return false
 	}
-	s := DescribeMessage(pl)
+	s := DescribeMessage(m)
 	s.Direction = site.Out
-	return b.denied(&s)
+	return r.denied(&s)
 }
 
-func (b *Bridge) denied(s *site.Subject) bool {
-	v := b.cfg.Filter.Judge(s)
+func (r *rules) denied(s *site.Subject) bool {
+	v := r.cfg.Filter.Judge(s)
 	if v.Action != filter.Deny {
 		return false // counted when it is about to cross
 	}
-	b.cfg.Filter.Count(v)
-	b.stats.Refused["filter"]++
+	r.cfg.Filter.Count(v)
+	r.stats.Refused["filter"]++
 	return true
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/jxtabridge/reliable"
 	"aldis/internal/site"
 )
 
@@ -74,8 +75,8 @@ func TestStreamOverAnyDelay(t *testing.T) {
 				w.pass(streamLinger)
 				w.bare()
 				for _, n := range w.nodes {
-					if len(n.b.streams)+len(n.b.streamAt)+len(n.b.carrying)+len(n.b.strays) != 0 {
-						t.Errorf("left behind: %d streams, %d addresses, %d under way, %d strays", len(n.b.streams), len(n.b.streamAt), len(n.b.carrying), len(n.b.strays))
+					if len(n.b.streams.all)+len(n.b.streams.at)+len(n.b.fates)+len(n.b.streams.strays.of) != 0 {
+						t.Errorf("left behind: %d streams, %d addresses, %d under way, %d strays", len(n.b.streams.all), len(n.b.streams.at), len(n.b.fates), len(n.b.streams.strays.of))
 					}
 					for k := range n.memory {
 						if strings.HasPrefix(k, memStream) || strings.HasPrefix(k, memStreamAt) {
@@ -225,7 +226,7 @@ func TestStreamRepeats(t *testing.T) {
 	}
 	w.pass(2 * time.Second)
 	server.has(texts("c", 1, 32))
-	if at := t0.Add(time.Second + streamRTO); len(server.when) < 12 || server.when[11].After(at) {
+	if at := t0.Add(time.Second + reliable.FirstRepeat); len(server.when) < 12 || server.when[11].After(at) {
 		t.Errorf("the lost blocks are there at %v, want %v", server.when, at)
 	}
 	w.pass(time.Minute)
@@ -437,7 +438,7 @@ func TestStreamPipesAreNotTold(t *testing.T) {
 	server.pipe(jxta.NetGroup, id(server), jxta.PipeTypeUnicast, true)
 	w.pass(10 * time.Second)
 	for _, n := range w.nodes {
-		for _, s := range n.b.far {
+		for _, s := range n.b.far.sites {
 			for k := range s.pipes {
 				if k.pipe != strings.TrimPrefix(server.server, "urn:jxta:") {
 					t.Errorf("far sites are told of %s", k.pipe)

@@ -55,8 +55,8 @@ func TestHostileStream(t *testing.T) {
 		client.tell(rel(strconv.Itoa(2+i), mimeBlock, good))
 	}
 	w.settle()
-	if st := n.b.streams[streamKey{1, true, 1}]; client.acks != 0 || len(st.early) != streamReorder || n.b.Stats().Refused["stream_full"] == 0 {
-		t.Errorf("%d acknowledgements, %d blocks kept", client.acks, len(st.early))
+	if st := n.b.streams.all[streamKey{1, true, 1}]; client.acks != 0 || st.up.Early() != streamReorder || n.b.Stats().Refused["stream_full"] == 0 {
+		t.Errorf("%d acknowledgements, %d blocks kept", client.acks, st.up.Early())
 	}
 	// What does not belong to any stream ends here.
 	crossed := len(w.crossed)
@@ -90,8 +90,8 @@ func TestStreamTablesAreBounded(t *testing.T) {
 	}
 	w.pass(5 * time.Second)
 	for i, n := range w.nodes {
-		if len(n.b.streams) != 5 {
-			t.Errorf("%d streams at node %d, want a quarter of 20 for one peer", len(n.b.streams), i)
+		if len(n.b.streams.all) != 5 {
+			t.Errorf("%d streams at node %d, want a quarter of 20 for one peer", len(n.b.streams.all), i)
 		}
 	}
 	// A far gateway gone mad.
@@ -109,28 +109,28 @@ func TestStreamTablesAreBounded(t *testing.T) {
 	for i := range 1000 {
 		send(data(100+i%400, 1+i/400))
 	}
-	if len(n.b.strays) > maxStrays || n.b.strayOctets > maxStrayOctets {
-		t.Errorf("%d strays, %d octets", len(n.b.strays), n.b.strayOctets)
+	if len(n.b.streams.strays.of) > maxStrays || n.b.streams.strays.octets > maxStrayOctets {
+		t.Errorf("%d strays, %d octets", len(n.b.streams.strays.of), n.b.streams.strays.octets)
 	}
 	for i := range 6000 {
 		send(data(1, 2+i))
 	}
-	for _, st := range n.b.streams {
-		if st.octets > maxStreamOctets || len(st.queue) > maxStreamBlocks {
-			t.Errorf("%d octets in %d blocks wait", st.octets, len(st.queue))
+	for _, st := range n.b.streams.all {
+		if st.down.Octets > maxStreamOctets || st.down.Len() > maxStreamBlocks {
+			t.Errorf("%d octets in %d blocks wait", st.down.Octets, st.down.Len())
 		}
 	}
 	for i := range maxCredentials + 10 {
-		n.b.out = &output{}
-		n.b.learnCredential(credentialKey{2, fmt.Sprint(i)}, []byte("<c/>"))
+		n.b.out = &site.Output{}
+		n.b.streams.credentials.learn(credentialKey{2, fmt.Sprint(i)}, []byte("<c/>"))
 	}
-	if len(n.b.credentials) > maxCredentials {
-		t.Errorf("%d credentials", len(n.b.credentials))
+	if len(n.b.streams.credentials.docs) > maxCredentials {
+		t.Errorf("%d credentials", len(n.b.streams.credentials.docs))
 	}
 	n.b.out = nil
 	w.pass(20 * time.Minute)
-	if len(n.b.strays) != 0 || n.b.strayOctets != 0 {
-		t.Errorf("strays stay: %d, %d octets", len(n.b.strays), n.b.strayOctets)
+	if len(n.b.streams.strays.of) != 0 || n.b.streams.strays.octets != 0 {
+		t.Errorf("strays stay: %d, %d octets", len(n.b.streams.strays.of), n.b.streams.strays.octets)
 	}
 }
 

@@ -2,20 +2,22 @@ package jxtabridge
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"slices"
+	"time"
 	"unicode/utf8"
 
 	"aldis/internal/jxta"
+	"aldis/internal/jxtabridge/reliable"
 	"aldis/internal/site"
 )
 
-// svcStream is the service of payloads that bridges send each other about streams. No peer has one of that name.
+// svcStream is the service of messages between bridges about streams. No peer has a service of that name.
 const svcStream = "jxtarel"
 
-// First octet of the first element of such a payload; with headYours the stream's number is the receiver's.
+// First octet of the first element of such a message; with headYours the stream's number is the receiver's.
 // The number follows, then what the lines say; sizes and numbers are uvarints.
 const (
 	headOpen    = 1 + iota // flags, pipe id, name, digest of the credential
@@ -39,10 +41,10 @@ var (
 	errStreams    = errors.New("too many streams")
 )
 
-// carryStream gives a payload of a stream to the gateway. Flows are named by sender, receiver, service and shape, so that
+// say gives a payload of a stream to the gateway. Flows are named by sender, receiver, service and shape, so that
 // all streams of two peers share them (internal/link/envelope).
-func (b *Bridge) carryStream(st *stream, head byte, number uint64, more []jxta.Element, octets int) {
-	data := b.streamHead(st.key, head)
+func (ss *streams) say(st *stream, head byte, number uint64, more []jxta.Element, octets int) {
+	data := st.key.head(head)
 	switch head {
 	case headBlock: // its only element is the block
 		data = append(binary.AppendUvarint(data, number), more[0].Data...)
@@ -50,29 +52,31 @@ func (b *Bridge) carryStream(st *stream, head byte, number uint64, more []jxta.E
 	case headMessage, headClose:
 		data = binary.AppendUvarint(data, number)
 	}
-	b.carryToken++
-	b.carrying[b.carryToken] = carrying{st.key, octets}
-	b.giveStream(st.key.site, b.carryToken, site.Message{Scope: st.group, From: st.local, To: st.remote}, data, more)
+	if octets > 0 {
+		st.up.Give(octets)
+	}
+	key := st.key
+	ss.give(key.site, streamMessage(site.Message{Scope: st.group, From: st.local, To: st.remote}, data, more),
+		func(refused bool) { ss.carried(key, octets, refused) })
 }
 
-func (b *Bridge) streamHead(key streamKey, head byte) []byte {
-	if !key.mine {
+func (k streamKey) head(head byte) []byte {
+	if !k.mine {
 		head |= headYours
 	}
-	return binary.AppendUvarint([]byte{head}, key.number)
+	return binary.AppendUvarint([]byte{head}, k.number)
 }
 
-func (b *Bridge) giveStream(siteID uint16, token uint64, pl site.Message, data []byte, more []jxta.Element) {
-	pl.Service = svcStream
-	pl.Parts = append([]jxta.Element{{Namespace: nsRel, Data: data}}, more...)
-	b.stats.Carried++
-	pl.Token = token
-	b.out.Carry = append(b.out.Carry, site.Carry{Sites: []uint16{siteID}, Message: pl})
+// streamMessage completes what bridges say to each other about a stream.
+func streamMessage(m site.Message, data []byte, more []jxta.Element) site.Message {
+	m.Service = svcStream
+	m.Parts = append([]jxta.Element{{Namespace: nsRel, Data: data}}, more...)
+	return m
 }
 
-// upward turns a block of the edge into what crosses the link. A BiDi block is a whole message: its signature stays
+// streamBlock turns a block of the edge into what crosses the link. A BiDi block is a whole message: its signature stays
 // here, its elements travel as elements, so that their names are in the flow and not in every block.
-func (b *Bridge) upward(st *stream, in inbound, data []byte) (upward, error) {
+func streamBlock(st *stream, in inbound, data []byte) (upward, error) {
 	up := upward{head: headBlock, octets: max(1, len(data))}
 	if st.kind == streamSocket {
 		up.elements = []jxta.Element{{Data: slices.Clone(data)}}
@@ -117,97 +121,96 @@ func utf8Names(elements []jxta.Element) bool {
 	return true
 }
 
-// farStream handles what the far gateway says about a stream.
-func (b *Bridge) farStream(ev site.FarMessage) {
+// hear handles what the far gateway says about a stream.
+func (ss *streams) hear(ev site.FarMessage) {
 	head, key, rest, err := parseStreamHead(ev)
 	if err != nil {
-		b.stats.Refused["stream_head"]++
-		b.out.Done = append(b.out.Done, ev.Token)
+		ss.stats.Refused["stream_head"]++
+		ss.done(ev.Token)
 		return
 	}
 	if head == headOpen {
 		if key.mine {
-			b.out.Done = append(b.out.Done, ev.Token)
+			ss.done(ev.Token)
 			return
 		}
-		b.openFar(ev, key, rest)
+		ss.openFar(ev, key, rest)
 		return
 	}
-	st := b.streams[key]
+	st := ss.all[key]
 	switch {
-	case st == nil && b.streamsOver.in[b.overKey(key)]:
+	case st == nil && ss.over.in[ss.overKey(key)]:
 	case st == nil && key.mine:
 		if head != headReset {
-			b.answerReset(key, ev.Message)
+			ss.answerReset(key, ev.Message)
 		}
 	case st == nil:
-		b.stray(ev, key, head)
+		ss.stray(ev, key, head)
 		return
 	case st.local != ev.Message.To || st.remote != ev.Message.From || st.ended:
 	case head == headBlock || head == headMessage:
-		b.farBlock(st, ev, head, rest)
+		ss.farBlock(st, ev, head, rest)
 		return
 	case head == headClose:
-		if n, w := binary.Uvarint(rest); w > 0 && n < 1<<31 && uint32(n) >= st.acked {
+		if n, w := binary.Uvarint(rest); w > 0 && n < 1<<31 && uint32(n) >= st.down.Acked {
 			st.because("closed_there")
-			st.ending, st.final, st.stuck = true, uint32(n), b.now
-			b.rememberStream(st)
-			b.pumpStream(st)
+			st.closing.begun, st.closing.final, st.down.Stuck = true, uint32(n), ss.now
+			ss.save(st)
+			ss.pump(st)
 		}
 	case head == headReset:
 		st.because("reset_there")
-		b.note("info", "stream ended by the far side", "peer", st.local, "far_peer", st.remote)
-		b.closeDown(st)
+		ss.note("info", "stream ended by the far side", "peer", st.local, "far_peer", st.remote)
+		ss.closeDown(st)
 	case head == headHold || head == headGo:
-		st.held = head == headHold
-		b.rememberStream(st)
-		b.roomAgain(st)
+		st.paused = head == headHold
+		ss.save(st)
+		ss.roomAgain(st)
 	}
-	b.out.Done = append(b.out.Done, ev.Token)
+	ss.done(ev.Token)
 }
 
 // farBlock puts a block in its place; long ones may come behind short ones that were sent later.
-func (b *Bridge) farBlock(st *stream, ev site.FarMessage, head byte, rest []byte) {
+func (ss *streams) farBlock(st *stream, ev site.FarMessage, head byte, rest []byte) {
 	n64, w := binary.Uvarint(rest)
-	d := &downward{token: ev.Token, message: st.kind == streamBiDi}
+	d := &reliable.Block{Token: ev.Token}
 	var err error
 	switch {
 	case w <= 0 || n64 == 0 || n64 > 1<<31-2:
 		err = errStreamHead
 	case head == headMessage:
 		m := jxta.Message{Elements: ev.Message.Parts[1:]}
-		d.closes = m.Find("JXTABIP", "close") != nil
-		d.data, err = jxta.AppendMessage(nil, m)
+		d.Closes = m.Find("JXTABIP", "close") != nil
+		d.Data, err = jxta.AppendMessage(nil, m)
 	default:
-		d.data = slices.Clone(rest[w:])
+		d.Data = slices.Clone(rest[w:])
 	}
 	if err != nil {
-		b.stats.Refused["stream_head"]++
-		b.out.Done = append(b.out.Done, ev.Token)
+		ss.stats.Refused["stream_head"]++
+		ss.done(ev.Token)
 		return
 	}
 	n := uint32(n64)
-	old := st.queue[n]
+	old := st.down.Block(n)
 	switch {
-	case n <= st.acked || st.ending && n > st.final || old != nil && old.token != ev.Token:
-		b.stats.StreamDuplicates++
-		b.out.Done = append(b.out.Done, ev.Token)
+	case n <= st.down.Acked || st.closing.begun && n > st.closing.final || old != nil && old.Token != ev.Token:
+		ss.stats.StreamDuplicates++
+		ss.done(ev.Token)
 		return
 	case old != nil: // handed in again
 		return
 	}
-	if st.octets+len(d.data) > maxStreamOctets || len(st.queue) >= maxStreamBlocks {
-		b.out.Done = append(b.out.Done, ev.Token)
-		b.reset(st, "overflow")
+	if st.down.Octets+len(d.Data) > maxStreamOctets || st.down.Len() >= maxStreamBlocks {
+		ss.done(ev.Token)
+		ss.reset(st, "overflow")
 		return
 	}
-	st.queue[n] = d
-	st.octets += len(d.data)
-	b.pumpStream(st)
-	if !st.holding && (len(st.queue) >= 2*b.cfg.StreamBlocks || st.octets >= 4*b.cfg.StreamOctets) {
-		st.holding = true
-		b.rememberStream(st)
-		b.carryStream(st, headHold, 0, nil, 0)
+	st.down.Put(n, d)
+	ss.pump(st)
+	if !st.pausing && (st.down.Len() >= 2*ss.cfg.StreamBlocks || st.down.Octets >= 4*ss.cfg.StreamOctets) {
+		st.pausing = true
+		ss.save(st)
+		ss.say(st, headHold, 0, nil, 0)
 	}
 }
 
@@ -217,110 +220,105 @@ const (
 	maxStreamBlocks = 4096
 	maxStrayOctets  = 4 << 20
 	maxStrays       = 256
-	maxCredentials  = 512
-	maxCredential   = 16 << 10
 )
 
 // stray keeps what came before its stream's opening.
-func (b *Bridge) stray(ev site.FarMessage, key streamKey, head byte) {
+func (ss *streams) stray(ev site.FarMessage, key streamKey, head byte) {
 	size := sizeOf(ev.Message.Parts)
-	s := b.strays[key]
 	switch {
 	case head == headHold || head == headGo || head == headReset:
-		b.out.Done = append(b.out.Done, ev.Token)
-		return
-	case b.strayOctets+size > maxStrayOctets || s == nil && len(b.strays) >= maxStrays:
-		b.out.Done = append(b.out.Done, ev.Token)
-		b.stats.Refused["stream_stray"]++
-		if s != nil {
-			b.dropStray(key, s)
-		}
-		b.answerReset(key, ev.Message)
-		return
-	case s == nil:
-		s = &strays{until: b.now.Add(streamStray)}
-		b.strays[key] = s
-		b.until(s.until)
+		ss.done(ev.Token)
+	case ss.strays.octets+size > maxStrayOctets || ss.strays.of[key] == nil && len(ss.strays.of) >= maxStrays:
+		ss.done(ev.Token)
+		ss.stats.Refused["stream_stray"]++
+		ss.dropStray(key)
+		ss.answerReset(key, ev.Message)
+	default:
+		ss.until(ss.strays.add(key, ev, size, ss.now.Add(streamStray)))
 	}
-	s.payloads = append(s.payloads, ev)
+}
+
+func (ss *streams) dropStray(key streamKey) {
+	for _, f := range ss.strays.take(key) {
+		ss.done(f.Token)
+	}
+}
+
+// strays are what came before its stream's opening.
+type strays struct {
+	of     map[streamKey]*stray
+	octets int
+}
+
+type stray struct {
+	until    time.Time
+	octets   int
+	messages []site.FarMessage
+}
+
+// add keeps a message of a stream, and answers until when its opening has to come.
+func (x *strays) add(key streamKey, ev site.FarMessage, size int, until time.Time) time.Time {
+	s := x.of[key]
+	if s == nil {
+		s = &stray{until: until}
+		x.of[key] = s
+	}
+	s.messages = append(s.messages, ev)
 	s.octets += size
-	b.strayOctets += size
+	x.octets += size
+	return s.until
 }
 
-func (b *Bridge) dropStray(key streamKey, s *strays) {
-	delete(b.strays, key)
-	b.strayOctets -= s.octets
-	for _, f := range s.payloads {
-		b.out.Done = append(b.out.Done, f.Token)
+// take takes out what came for a stream.
+func (x *strays) take(key streamKey) []site.FarMessage {
+	s := x.of[key]
+	if s == nil {
+		return nil
 	}
+	delete(x.of, key)
+	x.octets -= s.octets
+	return s.messages
 }
 
-func (b *Bridge) sortedStrays() []streamKey {
-	keys := make([]streamKey, 0, len(b.strays))
-	for k := range b.strays {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(x, y streamKey) int {
-		return cmp.Or(cmp.Compare(x.site, y.site), cmp.Compare(x.number, y.number))
-	})
-	return keys
-}
+func (x *strays) sorted() []streamKey { return slices.SortedFunc(maps.Keys(x.of), streamKey.compare) }
 
 // answerReset tells the far gateway, once, that there is no such stream here.
-func (b *Bridge) answerReset(key streamKey, pl site.Message) {
-	if b.streamsOver.add(b.overKey(key)) {
-		b.giveStream(key.site, 0, site.Message{Scope: pl.Scope, From: pl.To, To: pl.From}, b.streamHead(key, headReset), nil)
+func (ss *streams) answerReset(key streamKey, m site.Message) {
+	if ss.over.add(ss.overKey(key)) {
+		ss.carry([]uint16{key.site}, streamMessage(site.Message{Scope: m.Scope, From: m.To, To: m.From}, key.head(headReset), nil))
 	}
 }
 
-func (b *Bridge) learnCredential(key credentialKey, doc []byte) {
-	if len(doc) > maxCredential || bytes.Equal(b.credentials[key], doc) {
-		return
-	}
-	if len(b.credentials) >= maxCredentials {
-		for k := range b.credentials {
-			b.out.Remember = append(b.out.Remember, site.Memory{Key: k.memory()})
-		}
-		clear(b.credentials)
-	}
-	b.credentials[key] = slices.Clone(doc)
-	b.out.Remember = append(b.out.Remember, site.Memory{Key: key.memory(), Value: b.credentials[key]})
-}
-
-// siteLostStreams ends the streams with a site that has forgotten them. Their numbers may come again.
-func (b *Bridge) siteLostStreams(siteID uint16) {
-	b.siteEpochs[siteID]++
-	for _, st := range b.sortedStreams() {
+// siteLost ends the streams with a site that has forgotten them. Their numbers may come again.
+func (ss *streams) siteLost(siteID uint16) {
+	ss.epochs[siteID]++
+	for _, st := range ss.sorted() {
 		if st.key.site != siteID {
 			continue
 		}
-		b.forgetStream(st)
-		delete(b.streams, st.key)
-		b.carryToken++
-		st.key.number = 1<<62 | b.carryToken
-		b.streams[st.key] = st
+		ss.erase(st)
+		delete(ss.all, st.key)
+		ss.given++
+		st.key.number = 1<<62 | ss.given
+		ss.all[st.key] = st
 		if !st.ended {
-			b.closeDown(st)
+			ss.closeDown(st)
 		}
 	}
-	for _, key := range b.sortedStrays() {
+	for _, key := range ss.strays.sorted() {
 		if key.site == siteID {
-			b.dropStray(key, b.strays[key])
+			ss.dropStray(key)
 		}
 	}
-	for k := range b.credentialsTold {
-		if k.site == siteID {
-			delete(b.credentialsTold, k)
-		}
-	}
+	ss.credentials.siteLost(siteID)
 }
 
 func parseStreamHead(ev site.FarMessage) (head byte, key streamKey, rest []byte, err error) {
-	pl := &ev.Message
-	if len(pl.Parts) == 0 || pl.Parts[0].Namespace != nsRel || len(pl.Parts[0].Data) == 0 {
+	m := &ev.Message
+	if len(m.Parts) == 0 || m.Parts[0].Namespace != nsRel || len(m.Parts[0].Data) == 0 {
 		return 0, key, nil, errStreamHead
 	}
-	data := pl.Parts[0].Data
+	data := m.Parts[0].Data
 	head = data[0]
 	n, w := binary.Uvarint(data[1:])
 	if w <= 0 {
@@ -401,14 +399,6 @@ func parsePacked(b []byte, server string) (string, []byte, error) {
 }
 
 // toEdge sends to the edge as the ghost.
-func (b *Bridge) toEdge(st *stream, p *peer, elements ...jxta.Element) {
-	b.enqueue(p, b.edgeMessage(st, p, elements...))
-}
-
-func (b *Bridge) edgeMessage(st *stream, p *peer, elements ...jxta.Element) *message {
-	m := b.routed(p, st.remote, st.group, svcPipe, st.to, elements)
-	if p.leases[st.group] == nil {
-		m.group = p.anyGroup()
-	}
-	return m
+func (ss *streams) toEdge(st *stream, p *peer, elements ...jxta.Element) {
+	ss.outlets.enqueue(p, ss.ghosts.said(p, st.remote, st.group, svcPipe, st.to, elements))
 }

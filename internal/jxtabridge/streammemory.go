@@ -8,55 +8,15 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/jxtabridge/reliable"
 	"aldis/internal/site"
 )
-
-// streamState is the bridge's part for streams.
-type streamState struct {
-	streams         map[streamKey]*stream
-	streamAt        map[streamAddr]*stream
-	streamsOver     *recent        // streams that ended or were refused, so that nothing late makes them anew
-	siteEpochs      map[uint16]int // how often a site has lost its store
-	streamNumber    uint64         // of the newest that a local peer opened
-	carrying        map[uint64]carrying
-	carryToken      uint64
-	strays          map[streamKey]*strays
-	strayOctets     int
-	credentials     map[credentialKey][]byte // documents of far peers
-	credentialsTold map[credentialKey][]byte // digests of what far sites have of ours
-	untold          map[untoldPipe]time.Time // when far sites are told of a pipe; zero: never, it ends a stream
-	recalled        bool
-}
-
-// strays came before their stream's opening.
-type strays struct {
-	until    time.Time
-	octets   int
-	payloads []site.FarMessage
-}
-
-func newStreamState() streamState {
-	return streamState{streams: map[streamKey]*stream{}, streamAt: map[streamAddr]*stream{}, streamsOver: newRecent(8192),
-		siteEpochs: map[uint16]int{}, carrying: map[uint64]carrying{}, strays: map[streamKey]*strays{},
-		untold: map[untoldPipe]time.Time{}, credentials: map[credentialKey][]byte{}, credentialsTold: map[credentialKey][]byte{}}
-}
 
 const (
 	memStream     = "stream/"
 	memStreamAt   = "streamat/"
 	memStreamNext = "streamnext"
-	memCredential = "credential/"
 )
-
-// credentialKey is a peer of a far site or, in credentialsTold, a peer of ours and a site.
-type credentialKey struct {
-	site uint16
-	peer string
-}
-
-func (k credentialKey) memory() string {
-	return memCredential + strconv.Itoa(int(k.site)) + "/" + k.peer
-}
 
 func (k streamKey) memory() string {
 	side := "far"
@@ -92,35 +52,32 @@ type streamMemory struct {
 	Final   uint32     `json:"final,omitempty"`
 }
 
-func (b *Bridge) rememberStream(st *stream) {
+func (ss *streams) save(st *stream) {
 	if st.ended {
 		return
 	}
-	b.remember(memStream+st.key.memory(), streamMemory{st.kind, st.group, st.local, st.remote, st.server, st.name, st.from, st.to,
-		st.held, st.holding, st.ending, st.final})
+	ss.remember(memStream+st.key.memory(), streamMemory{st.kind, st.group, st.local, st.remote, st.server, st.name, st.from, st.to,
+		st.paused, st.pausing, st.closing.begun, st.closing.final})
 }
 
-// rememberStreamPosition costs a few octets in the transaction that keeps the block, or lets it go, anyway.
-func (b *Bridge) rememberStreamPosition(st *stream) {
-	value := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(st.recv)), uint64(st.acked))
-	b.out.Remember = append(b.out.Remember, site.Memory{Key: memStreamAt + st.key.memory(), Value: value})
+// savePosition costs a few octets in the transaction that keeps the block, or lets it go, anyway.
+func (ss *streams) savePosition(st *stream) {
+	value := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(st.up.Taken)), uint64(st.down.Acked))
+	ss.record(memStreamAt+st.key.memory(), value)
 }
 
-func (b *Bridge) forgetStream(st *stream) {
-	b.out.Remember = append(b.out.Remember, site.Memory{Key: memStream + st.key.memory()}, site.Memory{Key: memStreamAt + st.key.memory()})
+func (ss *streams) erase(st *stream) {
+	ss.forget(memStream + st.key.memory())
+	ss.forget(memStreamAt + st.key.memory())
 }
 
-// recallStream restores one memory of a stream; it reports whether m is one. A stream's position may come before it.
-func (b *Bridge) recallStream(m site.Memory, positions map[streamKey][2]uint32) bool {
+// recall restores one memory of a stream; it reports whether m is one. A stream's position may come before it.
+func (ss *streams) recall(m site.Memory, positions map[streamKey][2]uint32) bool {
 	if m.Key == memStreamNext {
-		b.streamNumber, _ = strconv.ParseUint(string(m.Value), 10, 64)
+		ss.number, _ = strconv.ParseUint(string(m.Value), 10, 64)
 		return true
 	}
-	if s, ok := strings.CutPrefix(m.Key, memCredential); ok {
-		siteID, peer, _ := strings.Cut(s, "/")
-		if n, err := strconv.ParseUint(siteID, 10, 16); err == nil {
-			b.credentials[credentialKey{uint16(n), peer}] = m.Value
-		}
+	if ss.credentials.recall(m) {
 		return true
 	}
 	if s, ok := strings.CutPrefix(m.Key, memStreamAt); ok {
@@ -142,56 +99,56 @@ func (b *Bridge) recallStream(m site.Memory, positions map[streamKey][2]uint32) 
 	if !ok || json.Unmarshal(m.Value, &sm) != nil || sm.Kind > streamBiDi {
 		return true
 	}
-	st := &stream{key: key, kind: sm.Kind, group: sm.Group, local: sm.Local, remote: sm.Remote, server: sm.Server, name: sm.Name,
-		from: sm.From, to: sm.To, held: sm.Held, holding: sm.Holding, ending: sm.Ending, final: sm.Final,
-		queue: map[uint32]*downward{}, rto: streamRTO, shut: true}
+	st := &stream{key: key, kind: sm.Kind, paused: sm.Held, pausing: sm.Holding, edge: edgeWindow{shut: true},
+		closing: closing{begun: sm.Ending, final: sm.Final},
+		group:   sm.Group, local: sm.Local, remote: sm.Remote, server: sm.Server, name: sm.Name, from: sm.From, to: sm.To}
 	st.toID, _ = jxta.ParseURN(st.to)
-	b.addStream(st)
+	ss.add(st)
 	return true
 }
 
-// placeStreams sets the recalled streams to where they were.
-func (b *Bridge) placeStreams(positions map[streamKey][2]uint32) {
-	for key, st := range b.streams {
+// place sets the recalled streams to where they were.
+func (ss *streams) place(positions map[streamKey][2]uint32) {
+	for key, st := range ss.all {
 		at := positions[key]
-		st.recv, st.acked, st.sent = at[0], at[1], at[1]
+		st.up.Restart(at[0])
+		st.down = reliable.New(at[1])
 		if st.toID != "" {
-			b.untold[untoldPipe{st.local, pipeKey{st.group, st.toID}}] = time.Time{}
+			ss.outlets.untold[untoldPipe{st.local, pipeKey{st.group, st.toID}}] = time.Time{}
 		}
 	}
-	b.recalled = len(b.streams) > 0
+	ss.recalled = len(ss.all) > 0
 }
 
-// wakeStreams starts the clocks of what New restored: only Step knows the time. Edges may wait for a window that was
+// start starts the clocks of what New restored: only Step knows the time. Edges may wait for a window that was
 // closed before the restart.
-func (b *Bridge) wakeStreams() {
-	b.recalled = false
-	for _, st := range b.sortedStreams() {
-		st.stuck = b.now
+func (ss *streams) start() {
+	ss.recalled = false
+	for _, st := range ss.sorted() {
+		st.down.Stuck = ss.now
 		if st.to == "" {
-			st.acceptBy = b.now.Add(streamAccept)
-			b.until(st.acceptBy)
+			st.opening.until = ss.now.Add(streamAccept)
+			ss.until(st.opening.until)
 		}
-		if !st.held {
-			st.shut, st.wait = false, streamReopen
-			st.reopen = b.now.Add(streamReopen)
-			b.until(st.reopen)
+		if !st.paused {
+			st.edge = edgeWindow{false, ss.now.Add(streamReopen), streamReopen}
+			ss.until(st.edge.reopen)
 		}
-		if st.ending && st.kind == streamSocket && st.acked >= st.final && st.to != "" {
-			st.closeAt = b.now.Add(closeAgain)
-			b.until(st.closeAt)
+		if st.closing.begun && st.kind == streamSocket && st.down.Acked >= st.closing.final && st.to != "" {
+			st.closing.again = ss.now.Add(closeAgain)
+			ss.until(st.closing.again)
 		}
 	}
 }
 
-func (b *Bridge) streamStatus() (all []StreamStatus) {
-	for _, st := range b.sortedStreams() {
+func (ss *streams) status() (all []StreamStatus) {
+	for _, st := range ss.sorted() {
 		if st.ended {
 			continue
 		}
-		s := StreamStatus{Peer: st.local, FarPeer: st.remote, Site: st.key.site, Kind: "socket", Pipe: st.server, Sent: st.recv,
-			ToLink: st.waiting, Closed: st.shut, Taken: st.acked, ToPeer: st.octets,
-			OctetsOut: st.out, OctetsIn: st.in, Repeats: st.repeats}
+		s := StreamStatus{Peer: st.local, FarPeer: st.remote, Site: st.key.site, Kind: "socket", Pipe: st.server, Sent: st.up.Taken,
+			ToLink: st.up.Waiting, Closed: st.edge.shut, Taken: st.down.Acked, ToPeer: st.down.Octets,
+			OctetsOut: st.tally.out, OctetsIn: st.tally.in, Repeats: st.tally.repeats}
 		if st.kind == streamBiDi {
 			s.Kind = "bidi"
 		}

@@ -9,30 +9,31 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/jxtabridge/reliable"
 	"aldis/internal/site"
 )
 
-// stream takes what belongs to a stream out of the traffic to a ghost; it reports whether it did.
-func (b *Bridge) stream(in inbound, far uint16) bool {
+// take takes what belongs to a stream out of the traffic to a ghost; it reports whether it did.
+func (ss *streams) take(in inbound, far uint16) bool {
 	if in.service != svcPipe {
 		return false
 	}
-	if st := b.streamAt[streamAddr{in.from.id, in.dest, in.param}]; st != nil {
-		b.fromEdge(st, in)
+	if st := ss.at[streamAddr{in.from.id, in.dest, in.param}]; st != nil {
+		ss.fromEdge(st, in)
 		return true
 	}
 	m := jxta.Message{Elements: in.elements}
 	switch {
 	case is(m.Find("JXTABIP", "reliable"), "true") && m.Find("JXTABIP", "reqPipe") != nil:
-		b.openStream(in, far, streamBiDi)
+		ss.open(in, far, streamBiDi)
 		return true
 	case is(m.Find("JXTASOC", "stream"), "true") && m.Find("JXTASOC", "reqPipe") != nil && m.Find("JXTASOC", "symmetricKey") == nil:
-		b.openStream(in, far, streamSocket)
+		ss.open(in, far, streamSocket)
 		return true
 	}
 	for _, e := range in.elements {
 		if e.Namespace == nsRel { // of a stream that is over, or never was
-			b.stats.Refused["stream_unknown"]++
+			ss.stats.Refused["stream_unknown"]++
 			return true
 		}
 	}
@@ -43,39 +44,39 @@ func is(e *jxta.Element, value string) bool {
 	return e != nil && strings.EqualFold(strings.TrimSpace(string(e.Data)), value)
 }
 
-// openStream accepts in the server's place, at once, and tells the far gateway (ghosts 6.4, local accept).
-func (b *Bridge) openStream(in inbound, far uint16, kind streamKind) {
+// open accepts in the server's place, at once, and tells the far gateway (ghosts 6.4, local accept).
+func (ss *streams) open(in inbound, far uint16, kind streamKind) {
 	m := jxta.Message{Elements: in.elements}
 	urn, id, name, err := parsePipeDoc(m.Find(kind.namespace(), "reqPipe").Data)
 	if err != nil {
-		b.complain(in.conn, "stream_open", err)
+		ss.complain(in.conn, "stream_open", err)
 		return
 	}
-	if !b.mayOpen(site.Out, far, in.group, in.from.id, in.param) {
-		b.stats.Refused["stream_filter"]++
+	if !ss.rules.mayOpen(site.Out, far, in.group, in.from.id, in.param) {
+		ss.stats.Refused["stream_filter"]++
 		return
 	}
-	from := b.madeUpPipe(id, in.from.id, in.dest)
+	from := madeUpPipe(ss.me, id, in.from.id, in.dest)
 	addr := streamAddr{in.from.id, in.dest, jxta.URN(from)}
-	if st := b.streamAt[addr]; st != nil { // asked twice
-		b.acceptLocally(st)
+	if st := ss.at[addr]; st != nil { // asked twice
+		ss.acceptLocally(st)
 		return
 	}
-	if all, own := b.streamCount(in.from.id); own >= max(1, b.cfg.MaxStreams/4) || all >= b.cfg.MaxStreams {
-		b.complain(in.conn, "streams", errStreams)
+	if all, own := ss.count(in.from.id); own >= max(1, ss.cfg.MaxStreams/4) || all >= ss.cfg.MaxStreams {
+		ss.complain(in.conn, "streams", errStreams)
 		return
 	}
-	b.streamNumber++
-	st := &stream{key: streamKey{far, true, b.streamNumber}, kind: kind, group: in.group, local: in.from.id, remote: in.dest,
-		server: in.param, name: name, from: addr.pipe, to: urn, toID: id, queue: map[uint32]*downward{}, rto: streamRTO}
-	b.addStream(st)
-	b.hush(st)
-	b.stats.Streams++
-	b.out.Remember = append(b.out.Remember, site.Memory{Key: memStreamNext, Value: strconv.AppendUint(nil, b.streamNumber, 10)})
-	b.rememberStream(st)
-	b.acceptLocally(st)
+	ss.number++
+	st := &stream{key: streamKey{far, true, ss.number}, kind: kind, group: in.group, local: in.from.id, remote: in.dest,
+		server: in.param, name: name, from: addr.pipe, to: urn, toID: id, down: reliable.New(0)}
+	ss.add(st)
+	ss.outlets.hush(st)
+	ss.stats.Streams++
+	ss.record(memStreamNext, strconv.AppendUint(nil, ss.number, 10))
+	ss.save(st)
+	ss.acceptLocally(st)
 
-	data := b.streamHead(st.key, headOpen)
+	data := st.key.head(headOpen)
 	var more []jxta.Element
 	var digest []byte
 	flags := byte(0)
@@ -86,12 +87,7 @@ func (b *Bridge) openStream(in inbound, far uint16, kind streamKind) {
 		flags |= openCredential
 		sum := sha256.Sum256(cred.Data)
 		digest = sum[:8]
-		told := credentialKey{far, in.from.id}
-		if !bytes.Equal(b.credentialsTold[told], digest) {
-			if len(b.credentialsTold) >= maxCredentials {
-				clear(b.credentialsTold)
-			}
-			b.credentialsTold[told] = digest
+		if ss.credentials.crosses(credentialKey{far, in.from.id}, digest) {
 			more = append(more, keep([]jxta.Element{*cred})...)
 		}
 	}
@@ -102,14 +98,14 @@ func (b *Bridge) openStream(in inbound, far uint16, kind streamKind) {
 	data = appendPacked(data, id, urn, in.param)
 	data = appendText(data, name)
 	data = append(data, digest...)
-	b.carryToken++
-	b.carrying[b.carryToken] = carrying{st.key, 0}
-	b.giveStream(far, b.carryToken, site.Message{Scope: st.group, From: st.local, To: st.remote, Param: st.server}, data, more)
+	key := st.key
+	ss.give(far, streamMessage(site.Message{Scope: st.group, From: st.local, To: st.remote, Param: st.server}, data, more),
+		func(refused bool) { ss.carried(key, 0, refused) })
 }
 
-// streamCount counts the streams that are not over, and those of one peer among them.
-func (b *Bridge) streamCount(peer string) (all, own int) {
-	for _, st := range b.streams {
+// count counts the streams that are not over, and those of one peer among them.
+func (ss *streams) count(peer string) (all, own int) {
+	for _, st := range ss.all {
 		if st.ended {
 			continue
 		}
@@ -120,25 +116,19 @@ func (b *Bridge) streamCount(peer string) (all, own int) {
 	return all, own
 }
 
-func (b *Bridge) addStream(st *stream) {
-	b.streams[st.key] = st
-	b.streamAt[streamAddr{st.local, st.remote, st.from}] = st
+func (ss *streams) add(st *stream) {
+	ss.all[st.key] = st
+	ss.at[streamAddr{st.local, st.remote, st.from}] = st
 }
 
-func (b *Bridge) removeStream(st *stream) {
-	delete(b.streams, st.key)
-	delete(b.streamAt, streamAddr{st.local, st.remote, st.from})
-	b.streamsOver.add(b.overKey(st.key))
-}
-
-// overKey names a stream in streamsOver. A site that lost its store counts from 1 again.
-func (b *Bridge) overKey(k streamKey) string {
-	return fmt.Sprint(b.siteEpochs[k.site], " ", k.memory())
+// overKey names a stream in over. A site that lost its store counts from 1 again.
+func (ss *streams) overKey(k streamKey) string {
+	return fmt.Sprint(ss.epochs[k.site], " ", k.memory())
 }
 
 // madeUpPipe is the server's end as the client sees it: always the same for the same client pipe.
-func (b *Bridge) madeUpPipe(client, local, remote string) string {
-	sum := sha256.Sum256([]byte("aldis stream\x00" + b.me + "\x00" + client + "\x00" + local + "\x00" + remote))
+func madeUpPipe(me, client, local, remote string) string {
+	sum := sha256.Sum256([]byte("aldis stream\x00" + me + "\x00" + client + "\x00" + local + "\x00" + remote))
 	p, ok := jxta.SplitID(client)
 	if !ok {
 		p = jxta.IDParts{Group: jxta.NetUUID}
@@ -176,15 +166,15 @@ func parsePipeDoc(doc []byte) (urn, id, name string, err error) {
 const maxStreamName = 512
 
 // acceptLocally is the server's answer, made here. No credential is needed (ghosts 6.4).
-func (b *Bridge) acceptLocally(st *stream) {
-	p := b.peers[st.local]
+func (ss *streams) acceptLocally(st *stream) {
+	p := ss.outlets.peers[st.local]
 	if p == nil {
 		return
 	}
 	ns := st.kind.namespace()
-	doc, err := b.ghostPeerDoc(b.peerDoc(st.remote, st.group))
+	doc, err := ss.ghosts.ghostPeerDoc(ss.far.peerDoc(st.remote, st.group))
 	if err != nil {
-		b.note("error", "a far peer's advertisement cannot be rebuilt", "peer", st.remote, "error", err)
+		ss.note("error", "a far peer's advertisement cannot be rebuilt", "peer", st.remote, "error", err)
 		return
 	}
 	pipe := jxta.Element{Namespace: ns, Name: "remPipe", Type: mimeXML, Data: pipeDoc(st.from, st.name)}
@@ -193,84 +183,80 @@ func (b *Bridge) acceptLocally(st *stream) {
 		return jxta.Element{Namespace: ns, Name: name, Type: mimeText, Data: []byte(value)}
 	}
 	if st.kind == streamBiDi {
-		b.toEdge(st, p, word("direct", "false"), pipe, peer)
+		ss.toEdge(st, p, word("direct", "false"), pipe, peer)
 	} else {
-		b.toEdge(st, p, pipe, peer, word("stream", "true"), word("encrypt", "false"))
+		ss.toEdge(st, p, pipe, peer, word("stream", "true"), word("encrypt", "false"))
 	}
 }
 
 // openFar opens a stream for a far client at the local server.
-func (b *Bridge) openFar(ev site.FarMessage, key streamKey, rest []byte) {
-	pl := ev.Message
-	if st := b.streams[key]; st != nil { // handed in again
-		if st.open == 0 && !st.ended && st.to == "" {
-			st.open = ev.Token
-		} else if st.open != ev.Token {
-			b.out.Done = append(b.out.Done, ev.Token)
+func (ss *streams) openFar(ev site.FarMessage, key streamKey, rest []byte) {
+	m := ev.Message
+	if st := ss.all[key]; st != nil { // handed in again
+		if st.opening.token == 0 && !st.ended && st.to == "" {
+			st.opening.token = ev.Token
+		} else if st.opening.token != ev.Token {
+			ss.done(ev.Token)
 		}
 		return
 	}
-	flags, urn, name, digest, err := parseOpen(rest, pl.Param)
-	p := b.peers[pl.To]
-	all, own := b.streamCount(pl.To)
+	flags, urn, name, digest, err := parseOpen(rest, m.Param)
+	p := ss.outlets.peers[m.To]
+	all, own := ss.count(m.To)
 	refuse := ""
 	switch {
-	case b.streamsOver.in[b.overKey(key)]:
-		b.out.Done = append(b.out.Done, ev.Token)
+	case ss.over.in[ss.overKey(key)]:
+		ss.done(ev.Token)
 		return
 	case err != nil:
 		refuse = "malformed"
 	case p == nil || len(p.leases) == 0:
 		refuse = "no_peer"
-	case all >= b.cfg.MaxStreams || own >= max(1, b.cfg.MaxStreams/4):
+	case all >= ss.cfg.MaxStreams || own >= max(1, ss.cfg.MaxStreams/4):
 		refuse = "streams"
 	default:
-		if id, err := jxta.ParseURN(pl.Param); err != nil {
+		if id, err := jxta.ParseURN(m.Param); err != nil {
 			refuse = "malformed"
-		} else if _, open := p.pipes[pipeKey{pl.Scope, id}]; !open {
+		} else if _, open := p.pipes[pipeKey{m.Scope, id}]; !open {
 			refuse = "no_pipe"
 		}
 	}
-	if refuse == "" && !b.mayOpen(site.In, ev.Site, pl.Scope, pl.From, pl.Param) {
+	if refuse == "" && !ss.rules.mayOpen(site.In, ev.Site, m.Scope, m.From, m.Param) {
 		refuse = "filter"
 	}
 	if refuse != "" {
-		b.stats.Refused["stream_"+refuse]++
-		b.out.Done = append(b.out.Done, ev.Token)
-		b.answerReset(key, pl)
+		ss.stats.Refused["stream_"+refuse]++
+		ss.done(ev.Token)
+		ss.answerReset(key, m)
 		return
 	}
 	kind := streamSocket
 	if flags&openBiDi != 0 {
 		kind = streamBiDi
 	}
-	st := &stream{key: key, kind: kind, group: pl.Scope, local: pl.To, remote: pl.From, server: pl.Param, name: name, from: urn,
-		queue: map[uint32]*downward{}, rto: streamRTO, open: ev.Token, acceptBy: b.now.Add(streamAccept)}
-	b.until(st.acceptBy)
-	b.addStream(st)
-	b.stats.Streams++
-	b.rememberStream(st)
-	b.offer(st, p, flags, digest, pl.Parts[1:])
-	if s := b.strays[key]; s != nil {
-		delete(b.strays, key)
-		b.strayOctets -= s.octets
-		for _, f := range s.payloads {
-			b.farStream(f)
-		}
+	st := &stream{key: key, kind: kind, down: reliable.New(0), opening: opening{ev.Token, ss.now.Add(streamAccept)},
+		group: m.Scope, local: m.To, remote: m.From, server: m.Param, name: name, from: urn}
+	ss.until(st.opening.until)
+	ss.add(st)
+	ss.stats.Streams++
+	ss.save(st)
+	ss.offer(st, p, flags, digest, m.Parts[1:])
+	for _, f := range ss.strays.take(key) {
+		ss.hear(f)
 	}
 }
 
 // offer sends the server the client's request as JXSE writes it.
-func (b *Bridge) offer(st *stream, p *peer, flags byte, digest []byte, more []jxta.Element) {
+func (ss *streams) offer(st *stream, p *peer, flags byte, digest []byte, more []jxta.Element) {
 	ns := st.kind.namespace()
 	m := jxta.Message{Elements: more}
 	var all []jxta.Element
 	if flags&openCredential != 0 {
 		key := credentialKey{st.key.site, st.remote}
 		if e := m.Find(ns, "Cred"); e != nil {
-			b.learnCredential(key, e.Data)
+			ss.credentials.learn(key, e.Data)
 		}
-		if doc := b.credentials[key]; doc != nil {
+		if doc := ss.credentials.docs[key]; doc != nil {
 			if sum := sha256.Sum256(doc); bytes.Equal(sum[:8], digest) {
 				all = append(all, jxta.Element{Namespace: ns, Name: "Cred", Type: mimeXML, Data: doc})
 			}
@@ -281,7 +267,7 @@ func (b *Bridge) offer(st *stream, p *peer, flags byte, digest []byte, more []jx
 	}
 	all = append(all, jxta.Element{Namespace: ns, Name: "reqPipe", Type: mimeXML, Data: pipeDoc(st.from, st.name)})
 	var peer []jxta.Element
-	if doc, err := b.ghostPeerDoc(b.peerDoc(st.remote, st.group)); err == nil {
+	if doc, err := ss.ghosts.ghostPeerDoc(ss.far.peerDoc(st.remote, st.group)); err == nil {
 		peer = append(peer, jxta.Element{Namespace: ns, Name: "remPeer", Type: mimeXML, Data: doc})
 	}
 	if st.kind == streamBiDi {
@@ -293,52 +279,46 @@ func (b *Bridge) offer(st *stream, p *peer, flags byte, digest []byte, more []jx
 	} else {
 		all = append(append(all, peer...), word("stream", "true"))
 	}
-	msg := b.routed(p, st.remote, st.group, svcPipe, st.server, all)
-	if p.leases[st.group] == nil {
-		msg.group = p.anyGroup()
-	}
-	b.enqueue(p, msg)
+	ss.outlets.enqueue(p, ss.ghosts.said(p, st.remote, st.group, svcPipe, st.server, all))
 }
 
 // accepted keeps the server's real answer: its pipe is where the blocks go that were held so far.
-func (b *Bridge) accepted(st *stream, in inbound, doc []byte) {
+func (ss *streams) accepted(st *stream, in inbound, doc []byte) {
 	if st.key.mine {
 		return
 	}
 	urn, id, _, err := parsePipeDoc(doc)
 	if err != nil {
-		b.complain(in.conn, "stream_accept", err)
+		ss.complain(in.conn, "stream_accept", err)
 		return
 	}
 	m := jxta.Message{Elements: in.elements}
 	late := st.ended && st.to == ""
 	if st.to == "" {
 		st.to, st.toID = urn, id
-		b.hush(st)
+		ss.outlets.hush(st)
 	}
 	switch {
 	case late: // refused already: say so now
-		p := b.peers[st.local]
+		p := ss.outlets.peers[st.local]
 		if st.kind == streamSocket {
-			b.toEdge(st, p, closeElement(st.kind, "close"))
+			ss.toEdge(st, p, closeElement(st.kind, "close"))
 		} else {
-			st.queue = map[uint32]*downward{1: {data: closeMessage(st.kind), message: true, closes: true}}
-			b.sendBlock(st, 1)
-			st.queue = nil
+			ss.sender(st)(1, closeBlock())
 		}
 		return
 	case st.ended || st.toID != id:
 		return
 	case is(m.Find(st.kind.namespace(), "encrypt"), "true"):
 		// The client was accepted without a key: the server's octets would be noise to it.
-		b.reset(st, "encrypted")
+		ss.reset(st, "encrypted")
 		return
 	}
-	st.acceptBy = time.Time{}
-	if st.open != 0 {
-		b.out.Done = append(b.out.Done, st.open)
-		st.open = 0
+	st.opening.until = time.Time{}
+	if st.opening.token != 0 {
+		ss.done(st.opening.token)
+		st.opening.token = 0
 	}
-	b.rememberStream(st)
-	b.pumpStream(st)
+	ss.save(st)
+	ss.pump(st)
 }

@@ -337,8 +337,8 @@ func TestSecureBounds(t *testing.T) {
 	}
 	w.pass(2 * time.Hour)
 	for i, n := range w.nodes {
-		if len(n.b.tlsPairs) > 0 {
-			t.Errorf("gateway %d keeps %d pairs", i, len(n.b.tlsPairs))
+		if len(n.b.secure.pairs) > 0 {
+			t.Errorf("gateway %d keeps %d pairs", i, len(n.b.secure.pairs))
 		}
 		for k := range n.memory {
 			if strings.HasPrefix(k, memTLS) {
@@ -402,8 +402,8 @@ func TestHostileSecure(t *testing.T) {
 	}
 	a.tell(jxta.Element{Namespace: nsTLS, Name: tlsAck, Type: mimeTLSAck, Data: []byte{0xff, 0xff, 0xff, 0xff}})
 	w.settle()
-	if p := n.b.tlsPairs[tlsKey{a.id, b.id}]; len(p.early) != tlsReorder || p.recv != 1 || a.acks != 1 {
-		t.Errorf("%d blocks kept, %d taken, %d acknowledged", len(p.early), p.recv, a.acks)
+	if p := n.b.secure.pairs[tlsKey{a.id, b.id}]; p.up.Early() != tlsReorder || p.up.Taken != 1 || a.acks != 1 {
+		t.Errorf("%d blocks kept, %d taken, %d acknowledged", p.up.Early(), p.up.Taken, a.acks)
 	}
 	// From the link.
 	payload := func(data string) site.Message {
@@ -433,8 +433,8 @@ func TestHostileSecure(t *testing.T) {
 		w.settle()
 		a.say(c.id, jxta.NetGroup, svcTransport, "", tlsElement(1, hello(c.id)))
 	}
-	if len(n.b.tlsPairs) != 2 || n.b.Stats().Refused["tls_pairs"] != 4 {
-		t.Errorf("%d pairs, %v", len(n.b.tlsPairs), n.b.Stats().Refused)
+	if len(n.b.secure.pairs) != 2 || n.b.Stats().Refused["tls_pairs"] != 4 {
+		t.Errorf("%d pairs, %v", len(n.b.secure.pairs), n.b.Stats().Refused)
 	}
 }
 

@@ -12,12 +12,12 @@ import (
 	"aldis/internal/site"
 )
 
-// Advertisements stay home until somebody needs them (docs/decisions/asked-for.md): those of a pipe that is open here, and
-// of a group that has members here, are told to all far sites; what nobody uses, to the sites whose peers look for it.
-// What those look for travels as ItemAsk.
+// Advertisements stay at their site until somebody needs them (docs/decisions/asked-for.md). All far sites are told of
+// the advertisement of a pipe that is open here or of a group that has members here. Of any other, only those sites are
+// told whose peers look for it. What they look for travels as an item of the kind site.Question.
 
-// useKey is what makes an advertisement useful: an open pipe, or a group with members.
-type useKey struct {
+// purpose is what makes an advertisement useful: an open pipe, or a group with members.
+type purpose struct {
 	group bool
 	id    string // unique value
 }
@@ -36,22 +36,6 @@ const maxGiven = 4 * maxAnswers
 type ownAsk struct {
 	peer    string
 	expires time.Time
-}
-
-type wanted struct {
-	uses     map[advcache.Key]useKey // of local advertisements
-	usedAs   map[useKey]keySet
-	toAll    map[advcache.Key]bool     // told to all sites
-	to       map[advcache.Key][]uint16 // told to those that asked
-	openHere map[string]int            // local peers that have a pipe open
-	asked    map[string]ownAsk         // by Item.Key
-	later    map[string]laterAsk       // by Item.Key
-	restated bool
-}
-
-func newWanted() wanted {
-	return wanted{uses: map[advcache.Key]useKey{}, usedAs: map[useKey]keySet{}, toAll: map[advcache.Key]bool{},
-		to: map[advcache.Key][]uint16{}, openHere: map[string]int{}, asked: map[string]ownAsk{}, later: map[string]laterAsk{}}
 }
 
 // keySet is a set of keys, nearly always of one: a map for each advertisement would take more than the advertisement.
@@ -93,56 +77,58 @@ func (s keySet) all() map[advcache.Key]bool {
 	return s.more
 }
 
-// usedBy notes what would make a local advertisement useful.
-func (b *Bridge) usedBy(n *jxta.Node, e *advcache.Entry) {
-	u := useKey{id: PipeOf(n)}
+// assign notes what would make a local advertisement useful.
+func (dir *directory) assign(n *jxta.Node, e *advcache.Entry) {
+	u := purpose{id: PipeOf(n)}
 	if e.Type == jxta.TypeGroup {
-		u = useKey{true, e.ID}
+		u = purpose{true, e.ID}
 	}
-	if old, ok := b.uses[e.Key]; ok && old != u {
-		b.unuse(e.Key, old)
+	if old, ok := dir.purposes[e.Key]; ok && old != u {
+		dir.unassign(e.Key, old)
 	}
 	if u.id == "" {
 		return
 	}
 	if u.id == e.ID {
-		u.id = e.ID // the same octets
+		u.id = e.ID // shares the memory of the entry's string
 	}
-	b.uses[e.Key] = u
-	s := b.usedAs[u]
+	dir.purposes[e.Key] = u
+	s := dir.serving[u]
 	s.add(e.Key)
-	b.usedAs[u] = s
+	dir.serving[u] = s
 }
 
-func (b *Bridge) unuse(k advcache.Key, u useKey) {
-	delete(b.uses, k)
-	s := b.usedAs[u]
+// unassign takes the purpose of an advertisement back.
+func (dir *directory) unassign(k advcache.Key, u purpose) {
+	delete(dir.purposes, k)
+	s := dir.serving[u]
 	if s.remove(k); s.count() == 0 {
-		delete(b.usedAs, u)
+		delete(dir.serving, u)
 	} else {
-		b.usedAs[u] = s
+		dir.serving[u] = s
 	}
 }
 
-// unused forgets an advertisement that is gone.
-func (b *Bridge) unused(k advcache.Key) {
-	b.unuse(k, b.uses[k])
-	delete(b.toAll, k)
-	delete(b.to, k)
+// removed forgets an advertisement that is gone.
+func (dir *directory) removed(k advcache.Key) {
+	dir.unassign(k, dir.purposes[k])
+	delete(dir.toAll, k)
+	delete(dir.to, k)
 }
 
-func (b *Bridge) isUsed(u useKey) bool {
+// wanted reports whether the pipe is open here, or the group has members here.
+func (dir *directory) wanted(u purpose) bool {
 	if !u.group {
-		return u.id != "" && b.openHere[u.id] > 0
+		return u.id != "" && dir.outlets.openHere[u.id] > 0
 	}
-	return len(b.members[u.id]) > 0
+	return len(dir.outlets.members[u.id]) > 0
 }
 
-// inUse tells all sites of the advertisements that have just become useful.
-func (b *Bridge) inUse(u useKey) {
-	for _, k := range sortedKeys(b.usedAs[u].all()) {
-		if e := b.cache.Get(b.now, k); e != nil && !b.toAll[k] {
-			b.tellAdv(e)
+// nowWanted tells all sites of the advertisements that have just become useful.
+func (dir *directory) nowWanted(u purpose) {
+	for _, k := range sortedKeys(dir.serving[u].all()) {
+		if e := dir.cache.Get(dir.now, k); e != nil && !dir.toAll[k] {
+			dir.publishFar(e)
 		}
 	}
 }
@@ -153,92 +139,88 @@ func sortedKeys(keys map[advcache.Key]bool) []advcache.Key {
 	})
 }
 
-// restateUsed says after a start which of the advertisements that are known from before are useful.
-func (b *Bridge) restateUsed() {
-	if b.restated {
-		return
-	}
-	b.restated = true
+// restate says after a start which of the advertisements that are known from before are useful.
+func (dir *directory) restate() {
 	used := map[advcache.Key]bool{}
-	for u, keys := range b.usedAs {
-		if b.isUsed(u) {
+	for u, keys := range dir.serving {
+		if dir.wanted(u) {
 			maps.Copy(used, keys.all())
 		}
 	}
 	for _, k := range sortedKeys(used) {
-		if e := b.cache.Get(b.now, k); e != nil {
-			b.tellAdv(e)
+		if e := dir.cache.Get(dir.now, k); e != nil {
+			dir.publishFar(e)
 		}
 	}
 }
 
-// tellAdv gives a local advertisement to the gateway, with who is to have it.
-func (b *Bridge) tellAdv(e *advcache.Entry) {
-	if b.toAll[e.Key] || b.isUsed(b.uses[e.Key]) {
-		b.toAll[e.Key] = true
-		delete(b.to, e.Key)
+// publishFar gives a local advertisement to the gateway, with who is to have it.
+func (dir *directory) publishFar(e *advcache.Entry) {
+	if dir.toAll[e.Key] || dir.wanted(dir.purposes[e.Key]) {
+		dir.toAll[e.Key] = true
+		delete(dir.to, e.Key)
 	} else {
-		for _, n := range b.sortedSites() {
-			for _, a := range b.far[n].asks {
-				if b.now.Before(a.expires) && a.question.Matches(e) {
-					b.give(n, a, e)
+		for _, n := range dir.far.order {
+			for _, a := range dir.far.sites[n].asks {
+				if dir.now.Before(a.expires) && a.question.Matches(e) {
+					dir.allow(n, a, e)
 				}
 			}
 		}
 	}
-	b.out.Items = append(b.out.Items, b.advItem(e))
+	dir.tell(dir.item(e))
 }
 
-// give lets a site have what it asked for, and says whether that is new.
-func (b *Bridge) give(siteID uint16, a *ask, e *advcache.Entry) bool {
-	if a.given >= maxGiven || slices.Contains(b.to[e.Key], siteID) {
+// allow lets a site have what it asked for, and says whether that is new.
+func (dir *directory) allow(siteID uint16, a *ask, e *advcache.Entry) bool {
+	if a.given >= maxGiven || slices.Contains(dir.to[e.Key], siteID) {
 		return false
 	}
 	a.given++
-	b.to[e.Key] = append(slices.Clone(b.to[e.Key]), siteID)
+	dir.to[e.Key] = append(slices.Clone(dir.to[e.Key]), siteID)
 	return true
 }
 
-// advItem is a local advertisement as it was told last.
-func (b *Bridge) advItem(e *advcache.Entry) site.Item {
+// item is a local advertisement as it was told last.
+func (dir *directory) item(e *advcache.Entry) site.Item {
 	it := site.Item{Kind: site.Document, Scope: e.Group, Owner: e.Peer, ID: e.ID, Sub: e.Type, Doc: e.Doc, Expires: e.Expires}
-	if last, ok := b.sent[e.Key]; ok {
+	if last, ok := dir.sent[e.Key]; ok {
 		it.Owner, it.Expires = last.peer, last.expires // whoever published it first stays its owner
 	}
-	it.Home, it.To = !b.toAll[e.Key], b.to[e.Key]
+	it.Home, it.To = !dir.toAll[e.Key], dir.to[e.Key]
 	return it
 }
 
 // farAsk learns what peers of a site look for, and tells it what is here.
-func (b *Bridge) farAsk(n uint16, s *farSite, it site.Item) {
+func (dir *directory) farAsk(n uint16, s *farSite, it site.Item) {
 	key := it.Key()
-	if it.Gone || !it.Expires.IsZero() && !b.now.Before(it.Expires) {
+	if it.Gone || !it.Expires.IsZero() && !dir.now.Before(it.Expires) {
 		delete(s.asks, key)
 		return
 	}
 	a := s.asks[key]
 	if a == nil {
-		if len(s.asks) >= b.cfg.MaxAsks {
-			maps.DeleteFunc(s.asks, func(_ string, a *ask) bool { return !b.now.Before(a.expires) })
+		if len(s.asks) >= dir.cfg.MaxAsks {
+			maps.DeleteFunc(s.asks, func(_ string, a *ask) bool { return !dir.now.Before(a.expires) })
 		}
-		if len(s.asks) >= b.cfg.MaxAsks {
-			b.stats.Refused["far_asks"]++
+		if len(s.asks) >= dir.cfg.MaxAsks {
+			dir.stats.Refused["far_asks"]++
 			return
 		}
 		a = &ask{question: questionOf(it)}
 		s.asks[key] = a
 	}
-	if a.expires = it.Expires; a.expires.IsZero() || a.expires.After(b.now.Add(2*b.cfg.Ask)) {
-		a.expires = b.now.Add(b.cfg.Ask)
+	if a.expires = it.Expires; a.expires.IsZero() || a.expires.After(dir.now.Add(2*dir.cfg.Ask)) {
+		a.expires = dir.now.Add(dir.cfg.Ask)
 	}
-	for _, e := range b.cache.Find(b.now, a.question, maxGiven) {
-		if e.Site == 0 && !b.toAll[e.Key] && b.give(n, a, e) {
-			b.out.Items = append(b.out.Items, b.advItem(e))
+	for _, e := range dir.cache.Find(dir.now, a.question, maxGiven) {
+		if e.Site == 0 && !dir.toAll[e.Key] && dir.allow(n, a, e) {
+			dir.tell(dir.item(e))
 		}
 	}
 }
 
-// questionOf reads an ItemAsk: attribute and pattern, or the id that the attribute must have in Peer.
+// questionOf reads an item of the kind site.Question: attribute and pattern, or the id that the attribute must have in Peer.
 func questionOf(it site.Item) advcache.Question {
 	q := advcache.Question{Group: it.Scope, Type: it.Sub}
 	q.Attr, q.Value, _ = strings.Cut(it.ID, "=")
@@ -251,8 +233,8 @@ func questionOf(it site.Item) advcache.Question {
 // maxAskText bounds, in octets, what an attribute and a pattern may cost on the link.
 const maxAskText = 200
 
-// laterAsk is a question that far sites will be told of, unless the answer comes by itself: what is in use there is told
-// unasked.
+// laterAsk is a question that far sites will be told of, unless the answer comes first: they tell unasked what is wanted
+// there.
 type laterAsk struct {
 	due      time.Time
 	peer     string
@@ -260,8 +242,8 @@ type laterAsk struct {
 	question advcache.Question
 }
 
-// askFar notes what a local peer looks for and did not find, or asked for with a pattern, which may fit more elsewhere.
-func (b *Bridge) askFar(p *peer, q *question, found int) {
+// askFar plans to ask far sites for what a local peer did not find. A pattern is asked for in any case: it may fit more.
+func (dir *directory) askFar(p *peer, q *question, found int) {
 	if q.threshold <= 0 || found >= q.threshold || q.ask.Type == jxta.TypePeer || q.ask.Peer != "" || found > 0 && exact(q.ask) {
 		return
 	}
@@ -276,64 +258,64 @@ func (b *Bridge) askFar(p *peer, q *question, found int) {
 	case strings.HasPrefix(q.ask.Attr, "Rdv"), q.ask.Attr == "DstPID": // routes and rendezvous of other sites are of no use here
 		return
 	case len(it.ID) > maxAskText || strings.Contains(it.ID, "\x00") || !utf8.ValidString(it.ID):
-		b.stats.Refused["ask"]++
+		dir.stats.Refused["ask"]++
 		return
 	}
 	key := it.Key()
-	if a, ok := b.asked[key]; ok && a.expires.Sub(b.now) > b.cfg.Ask/2 {
+	if a, ok := dir.asked[key]; ok && a.expires.Sub(dir.now) > dir.cfg.Ask/2 {
 		return
 	}
-	if _, ok := b.later[key]; ok {
+	if _, ok := dir.asking[key]; ok {
 		return
 	}
 	asker := p.id
 	if p.stranger {
 		asker = everyStranger
 	}
-	if !b.roomToAsk(asker) || !b.mayCarry(p) {
-		b.stats.Refused["asks"]++
+	if !dir.roomToAsk(asker) || !dir.ether.mayCarry(p) {
+		dir.stats.Refused["asks"]++
 		return
 	}
-	b.later[key] = laterAsk{b.now.Add(b.cfg.AskAfter), asker, it, q.ask}
-	b.until(b.later[key].due)
+	dir.asking[key] = laterAsk{dir.now.Add(dir.cfg.AskAfter), asker, it, q.ask}
+	dir.until(dir.asking[key].due)
 }
 
 // exact says that a question is for one name or id.
 func exact(q advcache.Question) bool { return q.Attr != "" && !strings.Contains(q.Value, "*") }
 
 // sweepAsks tells far sites the questions that nothing has answered by itself.
-func (b *Bridge) sweepAsks() {
-	for _, key := range slices.Sorted(maps.Keys(b.later)) {
-		a := b.later[key]
-		if b.now.Before(a.due) {
-			b.until(a.due)
+func (dir *directory) sweepAsks() {
+	for _, key := range slices.Sorted(maps.Keys(dir.asking)) {
+		a := dir.asking[key]
+		if dir.now.Before(a.due) {
+			dir.until(a.due)
 			continue
 		}
-		delete(b.later, key)
-		if exact(a.question) && len(b.cache.Find(b.now, a.question, 1)) > 0 {
+		delete(dir.asking, key)
+		if exact(a.question) && len(dir.cache.Find(dir.now, a.question, 1)) > 0 {
 			continue
 		}
-		a.item.Expires = b.now.Add(b.cfg.Ask)
-		b.asked[key] = ownAsk{a.peer, a.item.Expires}
-		b.stats.Asked++
-		b.out.Items = append(b.out.Items, a.item)
+		a.item.Expires = dir.now.Add(dir.cfg.Ask)
+		dir.asked[key] = ownAsk{a.peer, a.item.Expires}
+		dir.stats.Asked++
+		dir.tell(a.item)
 	}
 }
 
 // roomToAsk says whether far sites may be told of one more question, of a certain peer.
-func (b *Bridge) roomToAsk(peer string) bool {
+func (dir *directory) roomToAsk(peer string) bool {
 	mine, waiting := 0, 0
-	for _, a := range b.later {
+	for _, a := range dir.asking {
 		if waiting++; a.peer == peer {
 			mine++
 		}
 	}
-	for key, a := range b.asked {
-		if !b.now.Before(a.expires) {
-			delete(b.asked, key)
+	for key, a := range dir.asked {
+		if !dir.now.Before(a.expires) {
+			delete(dir.asked, key)
 		} else if a.peer == peer {
 			mine++
 		}
 	}
-	return len(b.asked)+waiting < b.cfg.MaxAsks && mine < max(1, b.cfg.MaxAsks/8)
+	return len(dir.asked)+waiting < dir.cfg.MaxAsks && mine < max(1, dir.cfg.MaxAsks/8)
 }

@@ -157,12 +157,12 @@ func TestHostileAsks(t *testing.T) {
 	for i := range 1000 {
 		n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Question, Scope: jxta.NetGroup, Sub: jxta.TypeAdv, ID: fmt.Sprintf("a=%d", i)}})
 	}
-	if got := len(n.b.far[2].asks); got != 256 || n.b.Stats().Refused["far_asks"] != 745 {
+	if got := len(n.b.far.sites[2].asks); got != 256 || n.b.Stats().Refused["far_asks"] != 745 {
 		t.Errorf("%d questions kept, %v", got, n.b.Stats().Refused)
 	}
 	n.pass(2 * time.Hour)
 	n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Question, Scope: jxta.NetGroup, Sub: jxta.TypeAdv, ID: "late=1", Expires: n.now.Add(time.Hour)}})
-	if got := len(n.b.far[2].asks); got != 1 {
+	if got := len(n.b.far.sites[2].asks); got != 1 {
 		t.Errorf("%d questions kept when their time is over", got)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/rate"
 )
 
 // What of multicast is read: datagrams a second, and at once, of one host and of all. A JXTA peer that starts sends some
@@ -34,8 +35,8 @@ type ether struct {
 	group netip.AddrPort
 
 	// The receiver's own.
-	hosts  map[netip.Addr]*jxtabridge.Bucket
-	all    jxtabridge.Bucket
+	hosts  map[netip.Addr]*rate.Bucket
+	all    rate.Bucket
 	logged time.Time
 }
 
@@ -116,7 +117,7 @@ func (l *LAN) ServeMulticast(conn *net.UDPConn, group netip.AddrPort) error {
 		return nil
 	}
 	defer l.wait.Done()
-	l.ether.hosts = map[netip.Addr]*jxtabridge.Bucket{}
+	l.ether.hosts = map[netip.Addr]*rate.Bucket{}
 	buf := make([]byte, jxta.MaxDatagram+1)
 	for {
 		n, from, err := conn.ReadFromUDPAddrPort(buf)
@@ -149,7 +150,7 @@ func (l *LAN) datagram(b []byte, from netip.AddrPort) {
 }
 
 // host is the account of one source address.
-func (l *LAN) host(a netip.Addr, now time.Time) *jxtabridge.Bucket {
+func (l *LAN) host(a netip.Addr, now time.Time) *rate.Bucket {
 	h := l.ether.hosts[a]
 	if h == nil {
 		if len(l.ether.hosts) >= maxHosts {
@@ -165,7 +166,7 @@ func (l *LAN) host(a netip.Addr, now time.Time) *jxtabridge.Bucket {
 				return h
 			}
 		}
-		h = &jxtabridge.Bucket{}
+		h = &rate.Bucket{}
 		l.ether.hosts[a] = h
 	}
 	return h

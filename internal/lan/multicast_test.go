@@ -14,6 +14,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/rate"
 	"aldis/internal/site"
 )
 
@@ -117,7 +118,7 @@ func TestMulticastFlood(t *testing.T) {
 	events := 0
 	w := &world{T: t, reg: prometheus.NewRegistry()}
 	l := New(Config{}, func(site.Event) { events++ }, w.reg, slog.New(slog.NewTextHandler(io.Discard, nil)))
-	l.ether.hosts = map[netip.Addr]*jxtabridge.Bucket{}
+	l.ether.hosts = map[netip.Addr]*rate.Bucket{}
 	good, err := jxta.AppendDatagram(nil, []byte("jxmg"), 4)
 	if err != nil {
 		t.Fatal(err)

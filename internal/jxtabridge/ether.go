@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/rate"
 )
 
 // Multicast is one more way in (wire 2.7): what a peer says there to everybody. A peer with a lease and a connection
@@ -34,24 +35,29 @@ const (
 	strangerCarries, carriesBurst = 5, 20 // messages and advertisements of strangers that may cross the link, a second
 )
 
-// ether is the bridge's side of multicast.
+// ether is the gateway's side of multicast.
 type ether struct {
+	*step
+	outlets   *outlets
+	ghosts    *ghosts
 	conn      *conn // for complaints
 	strangers map[string]*stranger
+	seen      *recent // propagation MessageIds, wire MsgIds, index values asked for
 	overheard *recent
 	adverts   map[string]bool // items taken from strangers
-	shouts    Bucket
-	carries   Bucket
+	shouts    rate.Bucket
+	carries   rate.Bucket
 }
 
 // stranger is a peer that was heard by multicast and has no lease.
 type stranger struct {
 	groups map[string]time.Time // last datagram
-	shouts Bucket
+	shouts rate.Bucket
 }
 
-func newEther() ether {
-	return ether{conn: &conn{scheme: "mcast"}, strangers: map[string]*stranger{}, overheard: newRecent(maxOverheard), adverts: map[string]bool{}}
+func newEther(s *step, o *outlets, g *ghosts) *ether {
+	return &ether{step: s, outlets: o, ghosts: g, conn: &conn{scheme: "mcast"}, strangers: map[string]*stranger{},
+		seen: newRecent(8192), overheard: newRecent(maxOverheard), adverts: map[string]bool{}}
 }
 
 func (b *Bridge) heard(ev Heard) {
@@ -76,7 +82,7 @@ func (b *Bridge) heard(ev Heard) {
 		return // our own
 	}
 	c.unique = src
-	known := b.peers[src]
+	known := b.outlets.peers[src]
 	if err := authentic(src, known, ev.Body[:len(ev.Body)-len(rest)], rest); err != nil {
 		b.complain(c, "multicast_forged", err)
 		return
@@ -95,10 +101,10 @@ func (b *Bridge) heard(ev Heard) {
 	case in.param == worldGroup: // of the platform below the net peer group: nothing there is for a gateway
 	case known != nil && len(known.conns) > 0 && known.leases[in.group] != nil:
 		b.stats.MulticastCopies++
-	case !b.meet(src, in.group):
+	case !b.ether.meet(src, in.group):
 		b.stats.Refused["multicast_strangers"]++
 	case in.service == svcPeerView:
-		b.peerView(in)
+		b.leases.peerView(in)
 	case in.service == svcPropagate:
 		b.propagated(in)
 	default:
@@ -145,22 +151,22 @@ func authentic(src string, known *peer, message, trailer []byte) error {
 }
 
 // meet notes that a stranger is there; false: there are too many.
-func (b *Bridge) meet(id, group string) bool {
-	s := b.ether.strangers[id]
+func (eth *ether) meet(id, group string) bool {
+	s := eth.strangers[id]
 	if s == nil {
-		if len(b.ether.strangers) >= maxStrangers {
-			maps.DeleteFunc(b.ether.strangers, func(_ string, s *stranger) bool { return !s.in("", b.now) })
+		if len(eth.strangers) >= maxStrangers {
+			maps.DeleteFunc(eth.strangers, func(_ string, s *stranger) bool { return !s.in("", eth.now) })
 		}
-		if len(b.ether.strangers) >= maxStrangers {
+		if len(eth.strangers) >= maxStrangers {
 			return false
 		}
 		s = &stranger{groups: map[string]time.Time{}}
-		b.ether.strangers[id] = s
+		eth.strangers[id] = s
 	}
-	if _, ok := s.groups[group]; !ok && len(s.groups) >= b.cfg.MaxGroups {
+	if _, ok := s.groups[group]; !ok && len(s.groups) >= eth.cfg.MaxGroups {
 		clear(s.groups)
 	}
-	s.groups[group] = b.now
+	s.groups[group] = eth.now
 	return true
 }
 
@@ -176,9 +182,9 @@ func (s *stranger) in(group string, now time.Time) bool {
 
 // listened reports whether a propagated message of a group has to go out by multicast too: somebody is there who
 // has no lease.
-func (b *Bridge) listened(group string) bool {
-	for id, s := range b.ether.strangers {
-		if p := b.peers[id]; s.in(group, b.now) && (p == nil || p.leases[group] == nil) {
+func (eth *ether) listened(group string) bool {
+	for id, s := range eth.strangers {
+		if p := eth.outlets.peers[id]; s.in(group, eth.now) && (p == nil || p.leases[group] == nil) {
 			return true
 		}
 	}
@@ -187,104 +193,101 @@ func (b *Bridge) listened(group string) bool {
 
 // fresh reports whether a propagated message is new. One that came by multicast and over a connection of the same
 // peer is one message; what a stranger says in another's name cannot make that other's message look old.
-func (b *Bridge) fresh(from *peer, key string) bool {
-	if b.cfg.Multicast == "" {
-		return b.seen.add(key)
+func (eth *ether) fresh(from *peer, key string) bool {
+	if eth.cfg.Multicast == "" {
+		return eth.seen.add(key)
 	}
 	if from.stranger {
-		return !b.seen.in[key] && b.ether.overheard.add(from.id+" "+key)
+		return !eth.seen.in[key] && eth.overheard.add(from.id+" "+key)
 	}
-	return b.seen.add(key) && !b.ether.overheard.in[from.id+" "+key]
+	return eth.seen.add(key) && !eth.overheard.in[from.id+" "+key]
 }
 
 // mayCarry reports whether a message of this peer may cross the link: the air is not a stranger's to spend.
-func (b *Bridge) mayCarry(from *peer) bool {
-	if !from.stranger || b.ether.carries.Take(b.now, strangerCarries, carriesBurst) {
+func (eth *ether) mayCarry(from *peer) bool {
+	if !from.stranger || eth.carries.Take(eth.now, strangerCarries, carriesBurst) {
 		return true
 	}
-	b.stats.Refused["multicast_rate"]++
+	eth.stats.Refused["multicast_rate"]++
 	return false
 }
 
 // mayPublish reports whether an advertisement of this peer is taken in. A stranger's is when there is none with its
 // key but a stranger's.
-func (b *Bridge) mayPublish(from *peer, key string, there bool) bool {
-	own := b.ether.adverts[key]
+func (eth *ether) mayPublish(from *peer, key string, there bool) bool {
+	own := eth.adverts[key]
 	if !from.stranger {
-		delete(b.ether.adverts, key)
+		delete(eth.adverts, key)
 		return true
 	}
-	if there && !own || !own && len(b.ether.adverts) >= maxOverheard {
-		b.stats.Refused["multicast_state"]++
+	if there && !own || !own && len(eth.adverts) >= maxOverheard {
+		eth.stats.Refused["multicast_state"]++
 		return false
 	}
-	if !b.mayCarry(from) {
+	if !eth.mayCarry(from) {
 		return false
 	}
-	b.ether.adverts[key] = true
+	eth.adverts[key] = true
 	return true
 }
 
 // shoutAnswer sends something to a stranger by multicast, as far as its share reaches.
-func (b *Bridge) shoutAnswer(to, group, service, param string, elements []jxta.Element) {
-	s := b.ether.strangers[to]
-	if s == nil || !s.shouts.Take(b.now, strangerRate, strangerBurst) {
-		b.stats.MulticastWithheld++
+func (eth *ether) shoutAnswer(to, group, service, param string, elements []jxta.Element) {
+	s := eth.strangers[to]
+	if s == nil || !s.shouts.Take(eth.now, strangerRate, strangerBurst) {
+		eth.stats.MulticastWithheld++
 		return
 	}
-	b.shout(group, service, param, elements)
+	eth.shout(group, service, param, elements)
+}
+
+// respond sends a resolver response to a local peer, from the gateway or as a ghost.
+func (eth *ether) respond(p *peer, src, group string, r jxta.ResolverResponse) {
+	if p.stranger {
+		eth.shoutResponse(p.id, group, r)
+		return
+	}
+	e := []jxta.Element{xmlElement(group+"IRes", r.Append(nil))}
+	eth.outlets.enqueue(p, eth.ghosts.routed(p, src, group, jxta.URN(jxta.ClassResolver), group+"IRes", e))
 }
 
 // shoutResponse is respond by multicast: a propagated message, as a peer without a rendezvous publishes remotely.
-func (b *Bridge) shoutResponse(to, group string, r jxta.ResolverResponse) {
-	h := b.ownHeader(jxta.URN(jxta.ClassResolver), group+"IRes")
-	b.shoutAnswer(to, group, svcPropagate, group, []jxta.Element{
+func (eth *ether) shoutResponse(to, group string, r jxta.ResolverResponse) {
+	h := eth.ownHeader(jxta.URN(jxta.ClassResolver), group+"IRes")
+	eth.shoutAnswer(to, group, svcPropagate, group, []jxta.Element{
 		xmlElement(group+"IRes", r.Append(nil)), xmlElement(elPropagate+group, h.Append(nil))})
 }
 
 // ownHeader is the propagation header of a message that the gateway itself starts.
-func (b *Bridge) ownHeader(service, param string) jxta.Propagate {
-	b.token++
-	id := fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(b.now.Unix()), b.token&0xffffffffffff)
-	return jxta.Propagate{MessageID: id, Service: service, Param: param, TTL: 1, Path: []string{b.me}}
+func (eth *ether) ownHeader(service, param string) jxta.Propagate {
+	eth.token++
+	id := fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(eth.now.Unix()), eth.token&0xffffffffffff)
+	return jxta.Propagate{MessageID: id, Service: service, Param: param, TTL: 1, Path: []string{eth.me}}
 }
 
 // shout writes a datagram in the form that all generations read: signed, for those that ask for it, with the length
 // of the message alone, so that the others stop before the trailer (wire 2.7).
-func (b *Bridge) shout(group, service, param string, elements []jxta.Element) {
-	if b.cfg.Multicast == "" {
+func (eth *ether) shout(group, service, param string, elements []jxta.Element) {
+	if eth.cfg.Multicast == "" {
 		return
 	}
-	if !b.ether.shouts.Take(b.now, shoutRate, shoutBurst) {
-		b.stats.MulticastWithheld++
+	if !eth.shouts.Take(eth.now, shoutRate, shoutBurst) {
+		eth.stats.MulticastWithheld++
 		return
 	}
 	service, param = jxta.Mangle(group, service, param)
-	dest := jxta.Address{Scheme: "mcast", Host: b.cfg.Multicast, Service: service, Param: param}
-	m := jxta.Message{Elements: append(slices.Clip(elements), text(elHeaderSrc, jxta.URN(b.me)),
-		text(elSource, jxta.PeerAddress(b.me)), text(elDestination, dest.String()))}
+	dest := jxta.Address{Scheme: "mcast", Host: eth.cfg.Multicast, Service: service, Param: param}
+	m := jxta.Message{Elements: append(slices.Clip(elements), text(elHeaderSrc, jxta.URN(eth.me)),
+		text(elSource, jxta.PeerAddress(eth.me)), text(elDestination, dest.String()))}
 	body, err := jxta.AppendMessage(nil, m)
 	size := len(body)
 	if err == nil {
-		body, err = jxta.SignMessage(body, b.cfg.Identity.Key, b.cfg.Identity.Cert, jxta.URN(b.me))
+		body, err = jxta.SignMessage(body, eth.cfg.Identity.Key, eth.cfg.Identity.Cert, jxta.URN(eth.me))
 	}
 	if err != nil || len(body)+128 > jxta.MaxDatagram {
-		b.stats.MulticastWithheld++
+		eth.stats.MulticastWithheld++
 		return
 	}
-	b.stats.MulticastSent++
-	b.out.shout = append(b.out.shout, Shout{body, size})
-}
-
-// ownService is the gateway's advertisement as a rendezvous or relay, for a peer that looks for one by discovery
-// (as JXSE 2.7 does without a seed); nil when it asks for something else.
-func (b *Bridge) ownService(group, service string) []byte {
-	for _, class := range []string{jxta.ClassRendezvous, jxta.ClassRelay} {
-		for _, name := range []string{jxta.URN(class) + group, jxta.URN(class), class} {
-			if strings.EqualFold(service, name) {
-				return b.rdvDoc(group, service)
-			}
-		}
-	}
-	return nil
+	eth.stats.MulticastSent++
+	eth.post(Shout{body, size})
 }

@@ -7,27 +7,30 @@ import (
 	"aldis/internal/site"
 )
 
+// ghosts writes messages as the gateway and as the far peers for which it stands, and what peers have to know of both.
+type ghosts struct{ *step }
+
 // access is the gateway's own access point, with its addresses: the only ones that are ever handed out.
-func (b *Bridge) access() jxta.AccessPoint {
-	a := jxta.AccessPoint{Peer: b.me}
-	if b.cfg.Address != "" {
-		a.Addresses = append(a.Addresses, "tcp://"+b.cfg.Address)
+func (g *ghosts) access() jxta.AccessPoint {
+	a := jxta.AccessPoint{Peer: g.me}
+	if g.cfg.Address != "" {
+		a.Addresses = append(a.Addresses, "tcp://"+g.cfg.Address)
 	}
-	if b.cfg.HTTP != "" {
-		a.Addresses = append(a.Addresses, "http://"+b.cfg.HTTP)
+	if g.cfg.HTTP != "" {
+		a.Addresses = append(a.Addresses, "http://"+g.cfg.HTTP)
 	}
 	return a
 }
 
 // ownRoute is the jxta:RA without which an edge never sends anything (wire 5.1).
-func (b *Bridge) ownRoute() *jxta.Route { return &jxta.Route{Dest: b.me, Access: b.access()} }
+func (g *ghosts) ownRoute() *jxta.Route { return &jxta.Route{Dest: g.me, Access: g.access()} }
 
 // ghostRoute leads to any other peer, far or local, through the gateway (ghosts 6.2).
-func (b *Bridge) ghostRoute(peer string) jxta.Route {
-	if peer == b.me {
-		return *b.ownRoute()
+func (g *ghosts) ghostRoute(peer string) jxta.Route {
+	if peer == g.me {
+		return *g.ownRoute()
 	}
-	return jxta.Route{Dest: peer, Access: jxta.AccessPoint{Peer: peer}, Hops: []jxta.AccessPoint{b.access()}}
+	return jxta.Route{Dest: peer, Access: jxta.AccessPoint{Peer: peer}, Hops: []jxta.AccessPoint{g.access()}}
 }
 
 // innerService names a service as router messages do: mangled for every group but the net peer group (ghosts 9).
@@ -41,85 +44,47 @@ func innerService(group, service, param string) (string, string) {
 // routed makes a message to a local peer, from the gateway itself (src = b.me) or as a ghost. A ghost's message
 // names the gateway in Rvs (ghosts 6.3), claims the ghost as its source and is signed with the gateway's key
 // (ghosts 6.1, the variant without fingerprint).
-func (b *Bridge) routed(p *peer, src, group, service, param string, elements []jxta.Element) *message {
+func (g *ghosts) routed(p *peer, src, group, service, param string, elements []jxta.Element) *message {
 	service, param = innerService(group, service, param)
-	r := jxta.RouterMessage{Src: src, Dest: jxta.Address{Scheme: "jxta", Host: p.id, Service: service, Param: param}, Last: b.me}
-	if src != b.me {
-		r.Rvs = []jxta.AccessPoint{{Peer: b.me}}
+	r := jxta.RouterMessage{Src: src, Dest: jxta.Address{Scheme: "jxta", Host: p.id, Service: service, Param: param}, Last: g.me}
+	if src != g.me {
+		r.Rvs = []jxta.AccessPoint{{Peer: g.me}}
 	}
-	return b.seal(src, group, elements, r)
+	return wrap(src, group, elements, r)
 }
 
 // routedHere is routed from the gateway itself, with its route: what a peer needs at first contact.
-func (b *Bridge) routedHere(p *peer, group, service, param string, elements []jxta.Element) *message {
+func (g *ghosts) routedHere(p *peer, group, service, param string, elements []jxta.Element) *message {
 	service, param = innerService(group, service, param)
-	return b.seal(b.me, group, elements, jxta.RouterMessage{Src: b.me, Last: b.me, Route: b.ownRoute(),
+	return wrap(g.me, group, elements, jxta.RouterMessage{Src: g.me, Last: g.me, Route: g.ownRoute(),
 		Dest: jxta.Address{Scheme: "jxta", Host: p.id, Service: service, Param: param}})
 }
 
-func (b *Bridge) seal(src, group string, elements []jxta.Element, r jxta.RouterMessage) *message {
+// wrap adds the router element.
+func wrap(src, group string, elements []jxta.Element, r jxta.RouterMessage) *message {
 	all := make([]jxta.Element, 0, len(elements)+1)
 	all = append(all, elements...)
 	all = append(all, xmlElement(elRouter, r.Append(nil)))
 	return &message{elements: all, source: src, group: group}
 }
 
-// forward handles what is routed to another peer: here, on another site, or nowhere.
-func (b *Bridge) forward(in inbound) {
-	far := b.farSite(in.dest)
-	local := b.peers[in.dest]
-	if local != nil && len(local.leases) == 0 && len(local.conns) == 0 {
-		local = nil
+// said is routed for a peer that may have its lease in another group: some messages of a group come before its lease.
+func (g *ghosts) said(p *peer, src, group, service, param string, elements []jxta.Element) *message {
+	m := g.routed(p, src, group, service, param, elements)
+	if p.leases[group] == nil {
+		m.group = p.anyGroup()
 	}
-	st := b.streamAt[streamAddr{in.from.id, in.dest, in.param}]
-	switch {
-	case local == in.from:
-		b.stats.Refused["own_message"]++
-	case local == nil && far == 0 && st != nil && in.service == svcPipe: // it has left, what it sent before has not all arrived
-		b.fromEdge(st, in)
-	case local == nil && far == 0:
-		b.complain(in.conn, "unknown_destination", nil)
-		b.unreachable(in)
-	case serviceIs(in.service, jxta.ClassResolver):
-		b.expectLease(in)
-		b.resolver(in, nil)
-	default:
-		b.expectLease(in)
-		b.unicast(in)
-	}
-}
-
-// unicast passes a message on as it is, to a local peer or into custody for the far site.
-func (b *Bridge) unicast(in inbound) {
-	far := b.farSite(in.dest)
-	// A peer that went from here to another site may still have its lease here.
-	p := b.peers[in.dest]
-	local := p != nil && (len(p.conns) > 0 || far == 0)
-	if !local && (b.stream(in, far) || b.tls(in, far)) {
-		return
-	}
-	pl := site.Message{Scope: in.group, From: in.from.id, To: in.dest, Service: in.service, Param: in.param,
-		Parts: b.outward(keep(in.elements))}
-	if b.deniesMessage(&pl) {
-		return
-	}
-	if local {
-		b.stats.LocalFanOut++
-		b.enqueue(p, b.ghostMessage(p, pl))
-		return
-	}
-	b.stats.Carried++
-	b.out.Carry = append(b.out.Carry, site.Carry{Sites: []uint16{far}, Message: pl})
+	return m
 }
 
 // ghostMessage re-creates a routed payload for a local peer.
-func (b *Bridge) ghostMessage(p *peer, pl site.Message) *message {
-	return b.routed(p, pl.From, pl.Scope, pl.Service, pl.Param, b.inward(pl.From, pl.Parts))
+func (g *ghosts) ghostMessage(p *peer, m site.Message) *message {
+	return g.routed(p, m.From, m.Scope, m.Service, m.Param, g.inward(m.From, m.Parts))
 }
 
 // outward takes addresses of this site out of what leaves it: peer advertisements of BiDi and socket openings and
 // the routes in resolver queries (ghosts 6.2).
-func (b *Bridge) outward(elements []jxta.Element) []jxta.Element {
+func outward(elements []jxta.Element) []jxta.Element {
 	for i := range elements {
 		e := &elements[i]
 		switch {
@@ -138,20 +103,20 @@ func (b *Bridge) outward(elements []jxta.Element) []jxta.Element {
 }
 
 // inward puts the gateway's route where outward took one out.
-func (b *Bridge) inward(src string, elements []jxta.Element) []jxta.Element {
+func (g *ghosts) inward(src string, elements []jxta.Element) []jxta.Element {
 	out := append([]jxta.Element(nil), elements...)
 	for i := range out {
 		e := &out[i]
 		switch {
 		case carriesPeerAdv(e):
 			if n, err := jxta.ParseXML(e.Data, jxta.DefaultXML); err == nil && n.Name == "jxta:PA" {
-				if doc, err := b.ghostPeerDoc(e.Data); err == nil {
+				if doc, err := g.ghostPeerDoc(e.Data); err == nil {
 					e.Data = doc
 				}
 			}
 		case carriesQuery(e):
 			if q, err := jxta.ParseResolverQuery(e.Data); err == nil {
-				r := b.ghostRoute(src)
+				r := g.ghostRoute(src)
 				q.Route = &r
 				e.Data = q.Append(nil)
 			}
@@ -166,13 +131,6 @@ func carriesPeerAdv(e *jxta.Element) bool {
 
 func carriesQuery(e *jxta.Element) bool {
 	return e.Namespace == "jxta" && strings.HasSuffix(e.Name, "ORes")
-}
-
-// unreachable tells the sender that the route is bad (wire 4.6, NACK), so that it asks again instead of waiting.
-func (b *Bridge) unreachable(in inbound) {
-	bad := b.ghostRoute(in.dest)
-	doc := jxta.RouteResponse{Dest: bad, Src: jxta.Route{Dest: b.me, Access: jxta.AccessPoint{Peer: b.me}}}.Append(nil)
-	b.respond(in.from, b.me, in.group, jxta.ResolverResponse{Handler: jxta.HandlerRouter, QueryID: -1, Response: string(doc)})
 }
 
 // reducePeer is what far sites have to know of a peer: no route, no certificate, no signature, no rendezvous flag.
@@ -210,7 +168,7 @@ func withoutRoutes(n *jxta.Node) *jxta.Node {
 }
 
 // ghostPeerDoc rebuilds a whole peer advertisement from a reduced one, routed through this gateway.
-func (b *Bridge) ghostPeerDoc(reduced []byte) ([]byte, error) {
+func (g *ghosts) ghostPeerDoc(reduced []byte) ([]byte, error) {
 	n, err := jxta.ParseXML(reduced, jxta.DefaultXML)
 	if err != nil {
 		return nil, err
@@ -219,17 +177,36 @@ func (b *Bridge) ghostPeerDoc(reduced []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	route := b.ghostRoute(p.Peer)
+	route := g.ghostRoute(p.Peer)
 	p.Services = append(p.Services, jxta.Service{Class: jxta.ClassEndpoint,
 		Node: jxta.ServiceNode(jxta.ClassEndpoint, route.Node())})
 	return jxta.AppendDocument(nil, p.Node()), nil
 }
 
 // ownPeerDoc is the gateway's peer advertisement in a group: what was found to be needed (baseline 6), no more.
-func (b *Bridge) ownPeerDoc(group string) []byte {
-	p := jxta.PeerAdvertisement{Peer: b.me, Group: group, Name: b.cfg.Name, Services: []jxta.Service{
+func (g *ghosts) ownPeerDoc(group string) []byte {
+	p := jxta.PeerAdvertisement{Peer: g.me, Group: group, Name: g.cfg.Name, Services: []jxta.Service{
 		{Class: jxta.ClassRendezvous, Node: jxta.ServiceNode(jxta.ClassRendezvous, jxta.Leaf("Rdv", "true"))},
-		{Class: jxta.ClassEndpoint, Node: jxta.ServiceNode(jxta.ClassEndpoint, b.ownRoute().Node())},
+		{Class: jxta.ClassEndpoint, Node: jxta.ServiceNode(jxta.ClassEndpoint, g.ownRoute().Node())},
 	}}
 	return jxta.AppendDocument(nil, p.Node())
+}
+
+// rdvDoc is the gateway's RdvAdvertisement.
+func (g *ghosts) rdvDoc(group, service string) []byte {
+	return jxta.AppendDocument(nil, jxta.RdvAdvertisement{Group: group, Peer: g.me, ServiceName: service,
+		Name: g.cfg.Name, Route: g.ownRoute()}.Node())
+}
+
+// ownService is the gateway's advertisement as a rendezvous or relay, for a peer that looks for one by discovery
+// (as JXSE 2.7 does without a seed); nil when it asks for something else.
+func (g *ghosts) ownService(group, service string) []byte {
+	for _, class := range []string{jxta.ClassRendezvous, jxta.ClassRelay} {
+		for _, name := range []string{jxta.URN(class) + group, jxta.URN(class), class} {
+			if strings.EqualFold(service, name) {
+				return g.rdvDoc(group, service)
+			}
+		}
+	}
+	return nil
 }

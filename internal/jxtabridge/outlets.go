@@ -1,14 +1,34 @@
 package jxtabridge
 
 import (
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
+	"aldis/internal/due"
 	"aldis/internal/jxta"
 	"aldis/internal/site"
 )
+
+// outlets are the ways to local peers: connections, what waits for each peer, and who is there.
+type outlets struct {
+	*step
+	conns   map[site.ConnID]*conn
+	source  *conn // of the message being handled
+	waiting map[uint64]*delivery
+	// Peers are also kept in order of their ids, so that a run can be repeated, by group and by deadline: with a thousand
+	// peers a Step must touch only those that it is about.
+	peers    map[string]*peer
+	order    []*peer                  // all
+	members  map[string][]*peer       // those with a lease, by group
+	timers   due.Heap[*peer]          // those with a deadline
+	openHere map[string]int           // peers that have a pipe open
+	untold   map[untoldPipe]time.Time // when far sites are told of a pipe; zero: never, it ends a stream
+}
+
+func newOutlets(s *step) *outlets {
+	return &outlets{step: s, conns: map[site.ConnID]*conn{}, waiting: map[uint64]*delivery{}, peers: map[string]*peer{},
+		members: map[string][]*peer{}, openHere: map[string]int{}, untold: map[untoldPipe]time.Time{}}
+}
 
 // conn is one TCP connection, or one poll over HTTP.
 type conn struct {
@@ -56,7 +76,11 @@ type peer struct {
 	calls      int       // since it had one
 	nudge      time.Time // when it is told again that it has no lease, though it says nothing
 	at         time.Time // when it is looked after at the latest; zero: it need not be
-	place      int       // in timers, while at is set
+	place      int       // in timers, from 1; 0: not there
+}
+
+func newPeer(id string) *peer {
+	return &peer{id: id, leases: map[string]*lease{}, pipes: map[pipeKey]uint8{}, told: map[string]time.Time{}}
 }
 
 type lease struct {
@@ -80,123 +104,54 @@ type message struct {
 	confirms bool // Send.Confirms
 }
 
-// delivery is a FarPayload on its way to one or more local peers.
+// delivery is a FarMessage on its way to one or more local peers.
 type delivery struct {
 	token   uint64
 	waiting int
 }
 
-func (b *Bridge) opened(ev Opened) {
+func (o *outlets) opened(ev Opened) {
 	c := &conn{id: ev.Conn, remote: ev.Remote, scheme: "tcp"}
-	b.conns[ev.Conn] = c
+	o.conns[ev.Conn] = c
 	if ev.HTTP {
 		c.scheme = "http"
 		return
 	}
-	b.out.welcome = append(b.out.welcome, Welcome{ev.Conn, jxta.Welcome{
-		Dest: "tcp://" + ev.Remote, Public: "tcp://" + b.cfg.Address, Peer: jxta.URN(b.me), Version: "1.1"}})
+	o.post(Welcome{ev.Conn, jxta.Welcome{
+		Dest: "tcp://" + ev.Remote, Public: "tcp://" + o.cfg.Address, Peer: jxta.URN(o.me), Version: "1.1"}})
 }
 
-// evict makes room for a new peer: the one goes that has no connection, waits for nothing and whose lease ends first.
-func (b *Bridge) evict() {
-	var victim *peer
-	for _, p := range b.sortedPeers() {
-		if len(p.conns) > 0 || len(p.queue) > 0 {
-			continue
-		}
-		if victim == nil || p.leases[p.anyGroup()].expires.Before(victim.leases[victim.anyGroup()].expires) {
-			victim = p
-		}
-	}
-	if victim == nil {
-		return
-	}
-	b.stats.Refused["evicted"]++
-	for _, g := range slices.Sorted(maps.Keys(victim.leases)) {
-		b.dropLease(victim, g)
-	}
-}
-
-func (b *Bridge) welcomed(ev Welcomed) {
-	c := b.conns[ev.Conn]
-	if c == nil || c.peer != nil {
-		return
-	}
-	unique, err := jxta.ParseURN(ev.Welcome.Peer)
-	if err != nil || unique == b.me || jxta.IDKind(unique) != jxta.KindPeer {
-		b.complain(c, "peer_id", err)
-		b.out.close = append(b.out.close, Close{c.id})
-		return
-	}
-	p := b.peers[unique]
-	if p == nil {
-		if len(b.peers) >= b.cfg.MaxPeers {
-			b.evict()
-		}
-		if len(b.peers) >= b.cfg.MaxPeers {
-			b.complain(c, "peers", nil)
-			b.out.close = append(b.out.close, Close{c.id})
-			return
-		}
-		p = &peer{id: unique, leases: map[string]*lease{}, pipes: map[pipeKey]uint8{}, told: map[string]time.Time{}}
-		b.addPeer(p)
-	}
-	c.unique, c.peer = unique, p
-	// Before its first message: as it spoke last, else signed if the id is made of a certificate (ghosts 2).
-	if c.signed = p.signed; !p.known {
-		c.signed = strings.HasPrefix(unique, "cbid-")
-	}
-	if ev.Welcome.Version == "3.0" && ev.Welcome.MsgVersion == 1 {
-		c.version = 1
-	}
-	p.conns = append(p.conns, c)
-	b.learnAddress(c, ev.Welcome)
-	if len(p.leases) == 0 && p.nudge.IsZero() {
-		p.nudge = b.now.Add(firstNudge)
-		b.peerAt(p, p.nudge)
-	}
-	if a, err := jxta.ParseAddress(ev.Welcome.Dest); err == nil {
-		if _, service, param := jxta.Demangle(a.Service, a.Param); serviceIs(service, jxta.ClassRelay) {
-			b.relayRequest(c, param, true) // the request hides in the address dialled (wire 10)
-		}
-	}
-	b.pump(p)
-	b.edgeIsBack(p)
-	b.tlsEdgeIsBack(p)
-}
-
-func (b *Bridge) closed(ev Closed) {
-	c := b.conns[ev.Conn]
+func (o *outlets) closed(ev Closed) {
+	c := o.conns[ev.Conn]
 	if c == nil {
 		return
 	}
-	delete(b.conns, ev.Conn)
-	b.unfeed(c)
+	delete(o.conns, ev.Conn)
+	o.unfeed(c)
 	p := c.peer
 	if p == nil {
 		return
 	}
 	p.conns = slices.DeleteFunc(p.conns, func(x *conn) bool { return x == c })
 	p.unwritten(c)
-	b.pump(p)
-	b.lost(p)
-	b.prune(p)
+	o.pump(p)
+	o.lost(p)
+	o.prune(p)
 }
 
-func (b *Bridge) quiet(ev Quiet) {
-	c := b.conns[ev.Conn]
+func (o *outlets) quiet(ev Quiet) {
+	c := o.conns[ev.Conn]
 	if c == nil {
 		return
 	}
 	c.quiet = true
 	if p := c.peer; p != nil {
 		p.unwritten(c)
-		b.pump(p)
+		o.pump(p)
 	}
 }
 
-// unwritten takes back what a connection has not written: it goes out again on the next one, before everything that
-// waits.
+// unwritten takes back what a connection has not written. It goes out on the next connection, before what waits.
 func (p *peer) unwritten(c *conn) {
 	if p.out == c {
 		p.out = nil
@@ -223,16 +178,16 @@ func (p *peer) newest() *conn {
 }
 
 // prune forgets a peer of whom nothing is left.
-func (b *Bridge) prune(p *peer) {
+func (o *outlets) prune(p *peer) {
 	if len(p.conns) == 0 && len(p.leases) == 0 {
-		b.abandon(p, func(*message) bool { return true })
-		b.letGo(p)
-		b.removePeer(p)
+		o.abandon(p, func(*message) bool { return true })
+		o.letGo(p)
+		o.removePeer(p)
 	}
 }
 
-func (b *Bridge) written(ev Written) {
-	c := b.conns[ev.Conn]
+func (o *outlets) written(ev Written) {
+	c := o.conns[ev.Conn]
 	if c == nil {
 		return
 	}
@@ -240,54 +195,54 @@ func (b *Bridge) written(ev Written) {
 	for n < len(c.inflight) && c.inflight[n].token <= ev.Token {
 		c.octets -= c.inflight[n].size
 		if m := c.inflight[n].msg; m != nil {
-			b.finish(m)
+			o.finish(m)
 		}
 		n++
 	}
 	c.inflight = slices.Delete(c.inflight, 0, n)
 	if c.peer != nil {
-		b.pump(c.peer)
+		o.pump(c.peer)
 	}
 }
 
-// finish counts one receiver of a far payload off.
-func (b *Bridge) finish(m *message) {
+// finish counts one receiver of a far message off.
+func (o *outlets) finish(m *message) {
 	d := m.delivery
 	if d == nil {
 		return
 	}
 	m.delivery = nil
 	if d.waiting--; d.waiting == 0 {
-		delete(b.waiting, d.token)
-		b.out.Done = append(b.out.Done, d.token)
+		delete(o.waiting, d.token)
+		o.done(d.token)
 	}
 }
 
 // enqueue hands a message to a peer, now or when it has dialled again. Its elements are not changed afterwards.
-func (b *Bridge) enqueue(p *peer, m *message) {
+func (o *outlets) enqueue(p *peer, m *message) {
 	if p.stranger {
 		return
 	}
 	m.size = sizeOf(m.elements)
 	if m.delivery == nil && m.expires.IsZero() {
-		m.expires = b.now.Add(b.cfg.Linger)
+		m.expires = o.now.Add(o.cfg.Linger)
 	}
 	p.queue = append(p.queue, m)
 	p.queued += m.size
-	b.pump(p)
-	b.throttle(p)
-	for len(p.queue) > b.cfg.MaxQueue || p.queued > b.cfg.MaxQueueOctets {
+	o.pump(p)
+	o.throttle(p)
+	for len(p.queue) > o.cfg.MaxQueue || p.queued > o.cfg.MaxQueueOctets {
 		i := slices.IndexFunc(p.queue, func(m *message) bool { return m.delivery == nil })
 		if i < 0 {
 			i = 0
-			b.stats.Abandoned++
-			b.note("warn", "payload given up: too much waits for this peer", "peer", p.id, "octets", p.queued)
+			o.stats.Abandoned++
+			o.note("warn", "payload given up: too much waits for this peer", "peer", p.id, "octets", p.queued)
 		}
 		if p.queue[i].delivery == nil {
-			b.stats.Overrun++
+			o.stats.Overrun++
 		}
 		p.queued -= p.queue[i].size
-		b.finish(p.queue[i])
+		o.finish(p.queue[i])
 		if p.queue[i] = nil; i == 0 {
 			p.queue = p.queue[1:]
 		} else {
@@ -297,69 +252,69 @@ func (b *Bridge) enqueue(p *peer, m *message) {
 }
 
 // abandon takes messages out of a peer's queue; their senders need not wait for them any more.
-func (b *Bridge) abandon(p *peer, which func(*message) bool) {
+func (o *outlets) abandon(p *peer, which func(*message) bool) {
 	p.queue = slices.DeleteFunc(p.queue, func(m *message) bool {
 		if !which(m) {
 			return false
 		}
 		p.queued -= m.size
-		b.finish(m)
+		o.finish(m)
 		return true
 	})
 }
 
-// pump moves what waits to the peer's connection, as far as its window allows. One connection at a time carries
-// everything, so that the order stays; a newer one takes over when the older has nothing under way.
-func (b *Bridge) pump(p *peer) {
+// pump moves what waits to the peer's connection, as far as its window allows. One connection at a time carries all
+// messages, so that they stay in order. A newer one takes over when the older has nothing under way.
+func (o *outlets) pump(p *peer) {
 	if p.out == nil || len(p.out.inflight) == 0 {
 		p.out = p.newest()
 	}
 	c := p.out
 	if c == nil {
-		b.unjam(p)
+		o.unjam(p)
 		return
 	}
 	n, kept := 0, 0 // kept: payloads that keep their distance, in order; answers may pass them
-	for n < len(p.queue) && c.octets < b.cfg.Window {
+	for n < len(p.queue) && c.octets < o.cfg.Window {
 		m := p.queue[n]
 		n++
 		switch {
 		case m.delivery == nil:
 			p.queued -= m.size
-			if b.now.Before(m.expires) {
-				b.transmit(c, m, true)
+			if o.now.Before(m.expires) {
+				o.transmit(c, m, true)
 			}
-		case kept > 0 || b.now.Before(p.next):
+		case kept > 0 || o.now.Before(p.next):
 			p.queue[kept] = m // every place before n is free
 			kept++
 		default:
 			p.queued -= m.size
-			b.transmit(c, m, true)
-			pace := b.cfg.Pace
+			o.transmit(c, m, true)
+			pace := o.cfg.Pace
 			if len(p.queue)-n < shortBacklog {
 				pace *= 15
 			}
 			pace += time.Duration(m.size/pacedOctets) * time.Millisecond
-			p.next = b.now.Add(pace)
+			p.next = o.now.Add(pace)
 		}
 	}
 	if kept > 0 {
-		b.peerAt(p, p.next)
+		o.peerAt(p, p.next)
 	}
 	copy(p.queue[n-kept:n], p.queue[:kept])
 	clear(p.queue[:n-kept])
 	p.queue = p.queue[n-kept:]
-	b.unjam(p)
+	o.unjam(p)
 }
 
-// shortBacklog is how many payloads may wait for a peer and still take their time.
+// shortBacklog is the number of waiting far messages below which they keep a longer distance.
 const shortBacklog = 16
 
-// pacedOctets of a payload give the next one a further millisecond of distance.
+// pacedOctets of a far message add a millisecond to the distance of the next.
 const pacedOctets = 4096
 
 // transmit encodes a message for one connection: addresses, version and trailer are that connection's (ghosts 4).
-func (b *Bridge) transmit(c *conn, m *message, again bool) {
+func (o *outlets) transmit(c *conn, m *message, again bool) {
 	service, param := m.service, m.param
 	if service == "" {
 		service, param = jxta.Mangle(jxta.NetGroup, svcRouter, "")
@@ -375,30 +330,30 @@ func (b *Bridge) transmit(c *conn, m *message, again bool) {
 	sign := ""
 	switch {
 	case err != nil || !c.signed:
-	case b.cfg.SignLater:
+	case o.cfg.SignLater:
 		sign = jxta.URN(m.source)
 	default:
-		body, err = jxta.SignMessage(body, b.cfg.Identity.Key, b.cfg.Identity.Cert, jxta.URN(m.source))
+		body, err = jxta.SignMessage(body, o.cfg.Identity.Key, o.cfg.Identity.Cert, jxta.URN(m.source))
 	}
 	if err != nil { // a far payload that no JXTA message can hold
-		b.stats.Refused["encode"]++
-		b.note("error", "message cannot be written", "peer", c.unique, "error", err)
-		b.finish(m)
+		o.stats.Refused["encode"]++
+		o.note("error", "message cannot be written", "peer", c.unique, "error", err)
+		o.finish(m)
 		return
 	}
-	b.token++
-	f := flight{token: b.token, size: len(body)}
+	o.token++
+	f := flight{token: o.token, size: len(body)}
 	if again {
 		f.msg = m
 	}
 	c.inflight = append(c.inflight, f)
 	c.octets += len(body)
-	b.stats.Sent++
-	b.out.send = append(b.out.send, Send{Conn: c.id, Body: body, Sign: sign, Token: b.token, Confirms: m.confirms})
+	o.stats.Sent++
+	o.post(Send{Conn: c.id, Body: body, Sign: sign, Token: o.token, Confirms: m.confirms})
 }
 
 // learnFormat mirrors the peer's own way to end a message (wire 2.5).
-func (b *Bridge) learnFormat(c *conn, signed bool) {
+func (o *outlets) learnFormat(c *conn, signed bool) {
 	c.known, c.signed = true, signed
 	p := c.peer
 	for _, x := range p.conns { // over HTTP a poll hears nothing itself
@@ -411,9 +366,9 @@ func (b *Bridge) learnFormat(c *conn, signed bool) {
 	}
 	p.known, p.signed = true, signed
 	for g := range p.leases {
-		b.out.Items = append(b.out.Items, b.peerItem(p, g))
+		o.tell(o.peerItem(p, g))
 	}
-	b.rememberPeer(p)
+	o.rememberPeer(p)
 }
 
 const (

@@ -1,0 +1,389 @@
+package jxtabridge
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"time"
+
+	"aldis/internal/advcache"
+	"aldis/internal/due"
+	"aldis/internal/jxta"
+	"aldis/internal/site"
+)
+
+// directory holds what is published here and at other sites, who looks for what, and who is to be told.
+type directory struct {
+	*step
+	outlets *outlets
+	ghosts  *ghosts
+	far     *far
+	ether   *ether
+	rules   *rules
+	cache   *advcache.Cache
+	// sent is what far sites were told of a local advertisement, so that a mere renewal seldom travels and a withdrawal
+	// names the same item.
+	sent      map[advcache.Key]told
+	questions questions // of local peers, that wait for an answer
+	pushes    pushes
+	asked     map[string]ownAsk         // questions that far sites were told of, by Item.Key
+	asking    map[string]laterAsk       // questions that they will be told of, by Item.Key
+	purposes  map[advcache.Key]purpose  // of local advertisements
+	serving   map[purpose]keySet        // the same, by purpose
+	toAll     map[advcache.Key]bool     // told to all sites
+	to        map[advcache.Key][]uint16 // told to those that asked
+}
+
+func newDirectory(s *step, o *outlets, g *ghosts, f *far, e *ether, r *rules) *directory {
+	return &directory{step: s, outlets: o, ghosts: g, far: f, ether: e, rules: r,
+		cache: advcache.New(s.cfg.MaxAdverts, s.cfg.MaxAdvertOctets), sent: map[advcache.Key]told{}, questions: newQuestions(),
+		asked: map[string]ownAsk{}, asking: map[string]laterAsk{}, purposes: map[advcache.Key]purpose{}, serving: map[purpose]keySet{},
+		toAll: map[advcache.Key]bool{}, to: map[advcache.Key][]uint16{}}
+}
+
+const maxAnswers = 50 // JXTA's own cap (wire 7)
+
+// discoveryQuery answers from local and far advertisements at once, or remembers the question.
+func (dir *directory) discoveryQuery(in inbound, rq jxta.ResolverQuery) error {
+	dq, err := jxta.ParseDiscoveryQuery([]byte(rq.Query))
+	if err != nil {
+		return err
+	}
+	dir.stats.Queries++
+	q := question{queryID: rq.QueryID, threshold: min(dq.Threshold, maxAnswers),
+		wish: wish{peer: in.from.id, group: in.group, handler: jxta.HandlerDiscovery,
+			ask: advcache.Question{Group: in.group, Type: uint8(dq.Type), Attr: dq.Attr, Value: dq.Value, Peer: in.dest}}}
+	var found []jxta.Found
+	if dq.Type == jxta.TypePeer {
+		if dq.Threshold <= 0 {
+			q.threshold = maxAnswers // "every peer answers with its own"
+		}
+		found = dir.findPeers(&q)
+	} else if q.threshold > 0 {
+		if dq.Attr == "RdvServiceName" && in.from.leases[in.group] == nil {
+			if own := dir.ghosts.ownService(in.group, dq.Value); own != nil {
+				found = append(found, jxta.Found{Life: peerLife, Doc: string(own)})
+			}
+		}
+		// The asker's own are left out afterwards, so look for that many more.
+		for _, e := range dir.cache.Find(dir.now, q.ask, q.threshold+maxAnswers) {
+			if len(found) < q.threshold && (e.Site != 0 || e.Peer != in.from.id) {
+				found = append(found, jxta.Found{Life: e.Expires.Sub(dir.now), Doc: document(e.Doc)})
+			}
+		}
+	}
+	dir.askFar(in.from, &q, len(found))
+	if len(found) > 0 {
+		dir.stats.Answers++
+		dir.answer(in.from, &q, found)
+	} else if q.threshold > 0 && q.ask.Peer == "" {
+		dir.await(q)
+	}
+	return nil
+}
+
+func (dir *directory) answer(p *peer, q *question, found []jxta.Found) {
+	r := jxta.DiscoveryResponse{Type: int(q.ask.Type), Attr: q.ask.Attr, Value: q.ask.Value, Found: found}
+	dir.ether.respond(p, dir.me, q.group, jxta.ResolverResponse{Handler: jxta.HandlerDiscovery, QueryID: q.queryID, Response: string(r.Append(nil))})
+}
+
+// peerLife is what a far or local peer's advertisement lives in the asker's cache (wire 7).
+const peerLife = 2 * time.Hour
+
+// findPeers answers with peer advertisements: the gateway's own and those of all peers it speaks for.
+func (dir *directory) findPeers(q *question) []jxta.Found {
+	var found []jxta.Found
+	add := func(id string, reduced []byte, index []jxta.Field) {
+		if len(found) >= q.threshold || id == q.peer || q.ask.Peer != "" && q.ask.Peer != id || !peerMatches(index, q.ask) {
+			return
+		}
+		if doc, err := dir.ghosts.ghostPeerDoc(reduced); err == nil {
+			found = append(found, jxta.Found{Life: peerLife, Doc: string(doc)})
+		}
+	}
+	for _, p := range dir.outlets.membersOf(q.group) {
+		if len(found) >= q.threshold {
+			return found
+		}
+		l := p.leases[q.group]
+		add(p.id, l.doc, l.index)
+	}
+	for _, s := range dir.far.order {
+		for _, it := range dir.far.sites[s].peersOf(q.group) {
+			add(it.Owner, it.Doc, it.index)
+		}
+	}
+	if own := dir.ghosts.ownPeerDoc(q.group); len(found) < q.threshold && q.ask.Peer == "" && peerMatches(indexOf(own), q.ask) {
+		found = append(found, jxta.Found{Life: peerLife, Doc: string(own)})
+	}
+	return found
+}
+
+func peerMatches(index []jxta.Field, ask advcache.Question) bool {
+	ask.Peer = ""
+	return ask.Matches(&advcache.Entry{Key: advcache.Key{Group: ask.Group, Type: ask.Type}, Index: index})
+}
+
+// indexOf finds the index fields of a document of ours; what cannot be read has none.
+func indexOf(doc []byte) []jxta.Field {
+	n, err := jxta.ParseXML(doc, jxta.DefaultXML)
+	if err != nil {
+		return nil
+	}
+	return jxta.Describe(n).Index
+}
+
+// peerKnown answers the questions for peers that a new one satisfies.
+func (dir *directory) peerKnown(id, group string) {
+	dir.questions.answer(func(q *question) bool {
+		if q.handler != jxta.HandlerDiscovery || q.ask.Type != jxta.TypePeer || q.group != group || q.peer == id {
+			return false
+		}
+		asker := dir.outlets.peers[q.peer]
+		if asker == nil {
+			return true
+		}
+		found := dir.findPeers(q)
+		if len(found) == 0 {
+			return false
+		}
+		dir.stats.LateAnswers++
+		dir.answer(asker, q, found)
+		return true
+	})
+}
+
+// document makes a whole document of what the cache holds: kept octets start with their own header.
+func document(doc []byte) string {
+	s := string(doc)
+	if strings.HasPrefix(s, "<?xml") || !strings.HasPrefix(s, "<") {
+		return s
+	}
+	root := strings.TrimLeft(s, "<")
+	if i := strings.IndexAny(root, " \t\n/>"); i >= 0 {
+		root = root[:i]
+	}
+	return `<?xml version="1.0" encoding="UTF-8"?>` + "\n<!DOCTYPE " + root + ">\n" + s + "\n"
+}
+
+// canonical is the form in which an advertisement is kept and crosses the link: compact and without routes, but
+// octet for octet where a signature covers it (wire 9.2). A signed one with routes loses the signature.
+func canonical(n *jxta.Node, doc string, signed bool) []byte {
+	routes := !n.Walk(func(k *jxta.Node) bool { return k.Name != "jxta:RA" && k.Name != "jxta:APA" })
+	if signed && !routes {
+		return []byte(doc)
+	}
+	if routes {
+		n = withoutRoutes(n)
+		n.Kids = slices.DeleteFunc(n.Kids, func(k *jxta.Node) bool { return k.Name == "XMLSignature" || k.Name == "XMLSignatureInfo" })
+	}
+	return jxta.AppendXML(nil, n)
+}
+
+// publish takes in what a local peer publishes remotely, or, asked, answers to a question of ours.
+func (dir *directory) publish(in inbound, r jxta.DiscoveryResponse, asked bool) {
+	for _, f := range r.Found {
+		n, err := jxta.ParseXML([]byte(f.Doc), jxta.DefaultXML)
+		if err != nil {
+			dir.complain(in.conn, "advertisement", err)
+			continue
+		}
+		d := jxta.Describe(n)
+		switch d.Root {
+		case "jxta:PA", "jxta:RdvAdvertisement", "jxta:RA", "jxta:APA":
+			continue // peers travel as items of the kind site.Endpoint, routes and rendezvous of this site are of no use elsewhere
+		case "jxta:PipeAdvertisement", "jxta:MIA", "jxta:MCA":
+			if asked {
+				continue // the small change of a peer's own cache: not worth the air unless it publishes them itself
+			}
+		}
+		e := advcache.Entry{Key: advcache.Key{Group: in.group, Type: d.Type, ID: d.ID}, Peer: in.from.id,
+			Doc: canonical(n, f.Doc, d.Signed), Index: d.Index, Expires: dir.now.Add(f.Life), Signed: d.Signed}
+		dir.cache.Share(&e)
+		if dir.cameFromAfar(&e, asked) || !dir.ether.mayPublish(in.from, advKey(e.Key), dir.cache.Get(dir.now, e.Key) != nil) {
+			continue
+		}
+		if dir.rules.denies(n, &e) {
+			continue
+		}
+		dir.stats.Published++
+		dir.assign(n, &e)
+		dir.put(e)
+		if dir.cache.Get(dir.now, e.Key) == nil {
+			dir.removed(e.Key)
+		}
+	}
+}
+
+// cameFromAfar holds the split horizon: what a peer got from another site does not go back there in its name.
+func (dir *directory) cameFromAfar(e *advcache.Entry, asked bool) bool {
+	if dir.cache.Get(dir.now, e.Key) != nil {
+		return false // published here as well
+	}
+	k := e.Key
+	for k.Site = range dir.far.sites {
+		if old := dir.cache.Get(dir.now, k); old != nil && (asked || bytes.Equal(old.Doc, e.Doc)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (dir *directory) put(e advcache.Entry) {
+	changed, put := dir.cache.Put(dir.now, e)
+	if dir.cache.Get(dir.now, e.Key) == nil && !changed {
+		dir.stats.Refused["advertisement_size"]++
+		return
+	}
+	for _, k := range put {
+		dir.gone(k)
+	}
+	if !dir.now.Before(e.Expires) {
+		if changed {
+			dir.gone(e.Key)
+		}
+		return
+	}
+	dir.until(e.Expires)
+	// A mere renewal crosses the link only when it has become worth it: a quarter of its life later.
+	last, known := dir.sent[e.Key]
+	if !changed && known && e.Expires.Sub(last.expires) < e.Expires.Sub(dir.now)/4 && !e.Expires.Before(last.expires) {
+		return
+	}
+	if !known {
+		last.peer = e.Peer
+	}
+	dir.sent[e.Key] = told{e.Expires, last.peer}
+	dir.rememberAdv(&e)
+	dir.publishFar(&e)
+	if changed {
+		dir.announce(&e, e.Peer)
+	}
+}
+
+// told is what far sites know of a local advertisement.
+type told struct {
+	expires time.Time
+	peer    string
+}
+
+// gone ends a local advertisement's life: far sites see its expiry themselves, so only an early end travels.
+func (dir *directory) gone(k advcache.Key) {
+	if k.Site != 0 {
+		return
+	}
+	last, known := dir.sent[k]
+	delete(dir.sent, k)
+	dir.forget(advKey(k))
+	delete(dir.ether.adverts, advKey(k))
+	dir.removed(k)
+	if known && dir.now.Before(last.expires) {
+		dir.tell(site.Item{Kind: site.Document, Scope: k.Group, Owner: last.peer, ID: k.ID, Sub: k.Type, Gone: true})
+	}
+}
+
+// announce hands a new advertisement to the local peers of its group: as the answer to those who had asked, and
+// unasked to the others, as a rendezvous passes on what is published (ghosts 5).
+func (dir *directory) announce(e *advcache.Entry, except string) {
+	found := []jxta.Found{{Life: e.Expires.Sub(dir.now), Doc: document(e.Doc)}}
+	answered := map[string]bool{}
+	dir.questions.answer(func(q *question) bool {
+		if q.handler != jxta.HandlerDiscovery || q.group != e.Group || q.peer == except || !q.ask.Matches(e) {
+			return false
+		}
+		asker := dir.outlets.peers[q.peer]
+		if asker == nil || !dir.now.Before(q.until) {
+			return asker == nil
+		}
+		dir.stats.LateAnswers++
+		dir.answer(asker, q, found)
+		answered[q.peer] = true
+		return true
+	})
+	dir.push(e, found, except, answered)
+}
+
+// indexed looks through a 2.2 peer's index for advertisements not seen yet and asks the peer for them.
+func (dir *directory) indexed(p *peer, group string, s jxta.SRDI) {
+	kind := -1
+	switch s.Key {
+	case "Groups":
+		kind = jxta.TypeGroup
+	case "Adv":
+		kind = jxta.TypeAdv
+	default:
+		return
+	}
+	unknown := false
+	for _, entry := range s.Entries {
+		if entry.Life > 0 && entry.Key == "Name" && !dir.cache.Has(group, uint8(kind), entry.Key, entry.Value) &&
+			dir.ether.seen.add(strings.ToUpper("i"+p.id+" "+group+" "+s.Key+" "+entry.Value)) {
+			unknown = true
+		}
+	}
+	if unknown { // values come in upper case, so one question for all of them
+		dir.askPeer(p, group, jxta.DiscoveryQuery{Type: kind, Threshold: maxAnswers})
+	}
+}
+
+// askPeer sends a discovery query to a local peer, from the gateway.
+func (dir *directory) askPeer(p *peer, group string, q jxta.DiscoveryQuery) {
+	dir.token++
+	rq := jxta.ResolverQuery{Handler: jxta.HandlerDiscovery, QueryID: int(dir.token & 0x7fffffff), Src: dir.me,
+		Route: dir.ghosts.ownRoute(), Query: string(q.Append(nil))}
+	e := []jxta.Element{xmlElement(group+"ORes", rq.Append(nil))}
+	dir.outlets.enqueue(p, dir.ghosts.routedHere(p, group, jxta.URN(jxta.ClassResolver), group+"ORes", e))
+}
+
+func (dir *directory) learn(n uint16, it site.Item) {
+	k := advcache.Key{Group: it.Scope, Type: it.Sub, ID: it.ID, Site: n}
+	expires := it.Expires
+	if expires.IsZero() {
+		expires = dir.now.Add(jxta.MaxLife)
+	}
+	if it.Gone || !dir.now.Before(expires) {
+		dir.cache.Remove(k)
+		return
+	}
+	doc, err := jxta.ParseXML(it.Doc, jxta.DefaultXML)
+	if err != nil {
+		dir.stats.Refused["far_advertisement"]++
+		return
+	}
+	d := jxta.Describe(doc)
+	e := advcache.Entry{Key: k, Peer: it.Owner, Doc: it.Doc, Index: d.Index, Expires: expires, Signed: d.Signed}
+	dir.cache.Share(&e)
+	changed, put := dir.cache.Put(dir.now, e)
+	for _, gone := range put {
+		dir.gone(gone)
+	}
+	if changed && dir.cache.Get(dir.now, k) != nil {
+		dir.until(expires)
+		dir.announce(&e, "")
+	}
+}
+
+// sweepAdverts is how many advertisements one sweep ends: a turn of the loop must stay short.
+const sweepAdverts = 1000
+
+// sweep ends questions and advertisements that have ended, and hands out what waits for that.
+func (dir *directory) sweep() {
+	dir.questions.expire(dir.now)
+	for _, k := range dir.cache.Expire(dir.now, sweepAdverts) {
+		dir.gone(k)
+	}
+	if due.Reached(dir.now, dir.pushes.at) {
+		dir.pushOn()
+	}
+}
+
+func (dir *directory) rearm() {
+	dir.until(dir.questions.oldest())
+	dir.until(dir.pushes.at)
+	if t := dir.cache.Deadline(); !t.IsZero() {
+		dir.until(due.Latest(t, dir.now.Add(time.Millisecond))) // what is left of many that end together
+	}
+	for _, a := range dir.asking {
+		dir.until(a.due)
+	}
+}

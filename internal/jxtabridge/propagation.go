@@ -1,0 +1,219 @@
+package jxtabridge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"aldis/internal/jxta"
+	"aldis/internal/site"
+)
+
+const (
+	elPropagate = "RendezVousPropagate" // + group
+	elIncarn    = "RdvIncarn"           // + group; 2.2 repeats it when it was given one
+	elWire      = "JxtaWireHeader"
+)
+
+// propagation passes on what is for a whole group or for whoever listens to a propagate pipe.
+type propagation struct {
+	*step
+	outlets  *outlets
+	ghosts   *ghosts
+	far      *far
+	ether    *ether
+	rules    *rules
+	leases   *leases
+	held     []heldMessage
+	heldSize int
+}
+
+// wire handles a propagate pipe's message: to every other local peer of the group at once, to the sites that have
+// the pipe open, and for a while to those that open it now.
+func (pr *propagation) wire(in inbound, h *jxta.Propagate) {
+	e := find(in.elements, elWire, "")
+	if e == nil {
+		pr.complain(in.conn, "wire", nil)
+		return
+	}
+	w, err := jxta.ParseWireHeader(e.Data)
+	if err != nil {
+		pr.complain(in.conn, "wire", err)
+		return
+	}
+	if find(in.elements, "PeerView.PeerAdv", "") != nil {
+		pr.leases.peerView(in) // 2.2 looking for rendezvous of a sub-group; not for other sites (ghosts 9)
+		return
+	}
+	if w.TTL <= 0 || !pr.ether.fresh(in.from, "w"+in.group+" "+w.Pipe+" "+w.MsgID) {
+		pr.stats.Refused["propagated_before"]++
+		return
+	}
+	pr.stats.WireIn++
+	src := w.Src
+	if src == "" {
+		src = in.from.id
+	}
+	elements := keep(application(in.elements))
+	if pr.rules.deniesMessage(&site.Message{Published: true, Scope: in.group, Topic: w.Pipe, From: src, Parts: elements}) {
+		return
+	}
+	if h == nil {
+		h = &jxta.Propagate{MessageID: w.MsgID, Service: svcWire, Param: in.group}
+	}
+	w.Src = src
+	pr.fanOut(in.group, elements, &w, *h, func(p *peer) bool { return p.id != in.from.id && p.id != src }, nil)
+	if !in.from.stranger { // whoever has no lease has heard a stranger itself
+		pr.shoutPropagated(in.group, elements, &w, *h)
+	}
+	if !pr.ether.mayCarry(in.from) {
+		return
+	}
+	pr.carryWire(site.Message{Published: true, Scope: in.group, Topic: w.Pipe, From: src, ID: w.MsgID, Parts: elements})
+}
+
+// application takes out what the far gateway makes anew.
+func application(elements []jxta.Element) []jxta.Element {
+	out := make([]jxta.Element, 0, len(elements))
+	for _, e := range elements {
+		if e.Namespace == "jxta" && (e.Name == elWire || strings.HasPrefix(e.Name, elPropagate) || strings.HasPrefix(e.Name, elIncarn)) {
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// fanOut sends a propagated message to every peer with a lease in the group that to accepts, and answers how many.
+// The form (ghosts 4): TTL 1, the gateway in the path, the gateway as sender.
+func (pr *propagation) fanOut(group string, elements []jxta.Element, w *jxta.WireHeader, h jxta.Propagate, to func(*peer) bool, d *delivery) int {
+	var all []jxta.Element
+	count := 0
+	for _, p := range pr.outlets.membersOf(group) {
+		if !to(p) {
+			continue
+		}
+		if all == nil {
+			all = pr.propagatedElements(group, elements, w, h)
+		}
+		count++
+		m := pr.ghosts.routed(p, pr.me, group, svcPropagate, group, all)
+		if m.delivery = d; d != nil {
+			d.waiting++
+		} else {
+			pr.stats.LocalFanOut++
+		}
+		pr.outlets.enqueue(p, m)
+	}
+	return count
+}
+
+func (pr *propagation) propagatedElements(group string, elements []jxta.Element, w *jxta.WireHeader, h jxta.Propagate) []jxta.Element {
+	all := append([]jxta.Element(nil), elements...)
+	if w != nil {
+		all = append(all, xmlElement(elWire, w.Append(nil)))
+	}
+	h.TTL = 1
+	h.Path = append(append([]string(nil), h.Path...), pr.me)
+	return append(all, xmlElement(elPropagate+group, h.Append(nil)))
+}
+
+// shoutPropagated is fanOut for those that have no lease, where there are some.
+func (pr *propagation) shoutPropagated(group string, elements []jxta.Element, w *jxta.WireHeader, h jxta.Propagate) {
+	if pr.ether.listened(group) {
+		pr.ether.shout(group, svcPropagate, group, pr.propagatedElements(group, elements, w, h))
+	}
+}
+
+// group passes on what some other service propagates in its group. Message.To stays empty.
+func (pr *propagation) group(in inbound, h *jxta.Propagate) {
+	elements := outward(keep(application(in.elements)))
+	m := site.Message{Scope: in.group, From: in.from.id, Service: h.Service, Param: h.Param, ID: h.MessageID, Parts: elements}
+	pr.fanOut(in.group, pr.ghosts.inward(m.From, elements), nil, *h, func(p *peer) bool { return p.id != in.from.id }, nil)
+	if !pr.ether.mayCarry(in.from) {
+		return
+	}
+	if sites := pr.far.withGroup(in.group); len(sites) > 0 {
+		pr.carry(sites, m)
+	}
+}
+
+// heldMessage is a propagate pipe's message that waits for sites to open the pipe.
+type heldMessage struct {
+	until   time.Time
+	size    int
+	sites   []uint16 // that have it
+	message site.Message
+}
+
+// carryWire gives a message to the sites that listen. It holds the message for others: the news that a peer there has
+// opened the pipe may still be under way.
+func (pr *propagation) carryWire(m site.Message) {
+	sites := pr.far.withPipe(m.Scope, m.Topic)
+	if len(sites) > 0 {
+		pr.carry(sites, m)
+	}
+	h := heldMessage{pr.now.Add(pr.cfg.Hold), sizeOf(m.Parts), sites, m}
+	if h.size > pr.cfg.MaxHeldOctets {
+		return
+	}
+	pr.held = append(pr.held, h)
+	pr.heldSize += h.size
+	pr.until(h.until)
+	for len(pr.held) > pr.cfg.MaxHeld || pr.heldSize > pr.cfg.MaxHeldOctets {
+		pr.unhold()
+	}
+}
+
+// sweep drops messages that were held for long enough.
+func (pr *propagation) sweep() {
+	for len(pr.held) > 0 && !pr.now.Before(pr.held[0].until) {
+		pr.unhold()
+	}
+}
+
+func (pr *propagation) unhold() {
+	pr.heldSize -= pr.held[0].size
+	pr.held[0] = heldMessage{}
+	pr.held = pr.held[1:]
+}
+
+// release carries what is held for a pipe to a site that has just opened it.
+func (pr *propagation) release(siteID uint16, group, pipe string) {
+	for i := range pr.held {
+		h := &pr.held[i]
+		if h.message.Scope != group || h.message.Topic != pipe || !pr.now.Before(h.until) || slices.Contains(h.sites, siteID) {
+			continue
+		}
+		h.sites = append(h.sites[:len(h.sites):len(h.sites)], siteID)
+		pr.stats.CarriedLate++
+		pr.carry([]uint16{siteID}, h.message)
+	}
+}
+
+// hear re-creates a far peer's message to a group or a propagate pipe.
+func (pr *propagation) hear(ev site.FarMessage) {
+	m := ev.Message
+	d := &delivery{token: ev.Token, waiting: 1} // so that it is not done before all have it
+	pr.outlets.waiting[d.token] = d
+	id := m.ID
+	if id == "" {
+		id = fmt.Sprintf("%08x-%04x-4000-8000-%012x", ev.Token>>32, ev.Site, ev.Token&0xffffffff)
+	}
+	var count int
+	if m.Published {
+		w := &jxta.WireHeader{Src: m.From, Pipe: m.Topic, MsgID: id, TTL: 200}
+		h := jxta.Propagate{MessageID: id, Service: svcWire, Param: m.Scope}
+		listens := func(p *peer) bool { _, ok := p.pipes[pipeKey{m.Scope, m.Topic}]; return ok }
+		count = pr.fanOut(m.Scope, m.Parts, w, h, listens, d)
+		pr.shoutPropagated(m.Scope, m.Parts, w, h)
+	} else {
+		h := jxta.Propagate{MessageID: id, Service: m.Service, Param: m.Param}
+		count = pr.fanOut(m.Scope, pr.ghosts.inward(m.From, m.Parts), nil, h, func(*peer) bool { return true }, d)
+	}
+	if count == 0 {
+		pr.stats.FarUndeliverable++
+	}
+	pr.outlets.finish(&message{delivery: d})
+}

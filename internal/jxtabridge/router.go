@@ -1,0 +1,273 @@
+package jxtabridge
+
+import (
+	"slices"
+	"strings"
+
+	"aldis/internal/jxta"
+	"aldis/internal/site"
+)
+
+// resolver handles queries, responses and SRDI, propagated (h set), sent to the gateway, or directed to a peer of
+// another site in whose place the gateway answers (wire 6).
+func (b *Bridge) resolver(in inbound, h *jxta.Propagate) {
+	for _, e := range in.elements {
+		if e.Namespace != "jxta" {
+			continue
+		}
+		what, handle := "", b.query
+		switch {
+		case strings.HasSuffix(e.Name, "ORes"):
+			what = "query"
+		case strings.HasSuffix(e.Name, "IRes"):
+			what, handle = "response", b.response
+		case strings.HasSuffix(e.Name, "Srdi"):
+			what, handle = "srdi", b.leases.srdi
+		default:
+			continue
+		}
+		if err := handle(in, h, e); err != nil {
+			b.complain(in.conn, what, err)
+		}
+		return
+	}
+	b.complain(in.conn, "resolver", nil)
+}
+
+func (b *Bridge) query(in inbound, h *jxta.Propagate, e jxta.Element) error {
+	data, err := jxta.Gunzip(e.Data)
+	if err != nil {
+		return err
+	}
+	q, err := jxta.ParseResolverQuery(data)
+	switch {
+	case err != nil:
+		return err
+	case q.Src != in.from.id:
+		return errForeign
+	case strings.EqualFold(q.Handler, jxta.HandlerDiscovery):
+		return b.directory.discoveryQuery(in, q)
+	case q.Handler == jxta.HandlerPipe:
+		return b.directory.pipeQuery(in, q)
+	case q.Handler == jxta.HandlerRouter:
+		return b.routeQuery(in, q)
+	case serviceIs(q.Handler, jxta.ClassPeerInfo): // optional, and about nothing that a far peer needs (wire 11.1)
+	default:
+		b.foreignHandler(in, h)
+	}
+	return nil
+}
+
+// foreignHandler passes on what an application's own resolver handler says.
+func (b *Bridge) foreignHandler(in inbound, h *jxta.Propagate) {
+	switch {
+	case in.dest != "":
+		b.unicast(in)
+	case h != nil:
+		b.propagation.group(in, h)
+	}
+}
+
+func (b *Bridge) response(in inbound, h *jxta.Propagate, e jxta.Element) error {
+	data, err := jxta.Gunzip(e.Data)
+	if err != nil {
+		return err
+	}
+	r, err := jxta.ParseResolverResponse(data)
+	switch {
+	case err != nil:
+		return err
+	case strings.EqualFold(r.Handler, jxta.HandlerDiscovery) && in.dest != "":
+		b.unicast(in)
+	case strings.EqualFold(r.Handler, jxta.HandlerDiscovery):
+		d, err := jxta.ParseDiscoveryResponse([]byte(r.Response))
+		if err != nil {
+			return err
+		}
+		b.directory.publish(in, d, r.QueryID != 0)
+	case r.Handler == jxta.HandlerPipe && in.dest == "", r.Handler == jxta.HandlerRouter:
+		// Pipes are known from SRDI and routes all lead here.
+	default:
+		b.foreignHandler(in, h)
+	}
+	return nil
+}
+
+// routeQuery answers how to reach a peer: always through the gateway (wire 4.6).
+func (b *Bridge) routeQuery(in inbound, rq jxta.ResolverQuery) error {
+	q, err := jxta.ParseRouteQuery([]byte(rq.Query))
+	if err != nil {
+		return err
+	}
+	b.stats.RouteQueries++
+	if q.Dest == in.from.id || !b.far.knows(q.Dest) {
+		return nil
+	}
+	dest := b.ghosts.ghostRoute(q.Dest)
+	dest.Hops = nil // the asker makes "via the answering peer" of it
+	doc := jxta.RouteResponse{Dest: dest, Src: *b.ghosts.ownRoute()}.Append(nil)
+	b.ether.respond(in.from, b.me, in.group, jxta.ResolverResponse{Handler: jxta.HandlerRouter, QueryID: rq.QueryID, Response: string(doc)})
+	return nil
+}
+
+// knows reports whether a peer can be reached from here.
+func (f *far) knows(peer string) bool {
+	p := f.outlets.peers[peer]
+	return peer == f.me || p != nil && len(p.leases) > 0 || f.home(peer) != 0
+}
+
+// forward handles what is routed to another peer: here, on another site, or nowhere.
+func (b *Bridge) forward(in inbound) {
+	far := b.far.home(in.dest)
+	local := b.outlets.peers[in.dest]
+	if local != nil && len(local.leases) == 0 && len(local.conns) == 0 {
+		local = nil
+	}
+	st := b.streams.at[streamAddr{in.from.id, in.dest, in.param}]
+	switch {
+	case local == in.from:
+		b.stats.Refused["own_message"]++
+	case local == nil && far == 0 && st != nil && in.service == svcPipe: // it has left, what it sent before has not all arrived
+		b.streams.fromEdge(st, in)
+	case local == nil && far == 0:
+		b.complain(in.conn, "unknown_destination", nil)
+		b.unreachable(in)
+	case serviceIs(in.service, jxta.ClassResolver):
+		b.leases.expect(in)
+		b.resolver(in, nil)
+	default:
+		b.leases.expect(in)
+		b.unicast(in)
+	}
+}
+
+// unicast passes a message on as it is, to a local peer or into custody for the far site.
+func (b *Bridge) unicast(in inbound) {
+	far := b.far.home(in.dest)
+	// A peer that went from here to another site may still have its lease here.
+	p := b.outlets.peers[in.dest]
+	local := p != nil && (len(p.conns) > 0 || far == 0)
+	if !local && (b.streams.take(in, far) || b.secure.take(in, far)) {
+		return
+	}
+	m := site.Message{Scope: in.group, From: in.from.id, To: in.dest, Service: in.service, Param: in.param,
+		Parts: outward(keep(in.elements))}
+	if b.rules.deniesMessage(&m) {
+		return
+	}
+	if local {
+		b.stats.LocalFanOut++
+		b.outlets.enqueue(p, b.ghosts.ghostMessage(p, m))
+		return
+	}
+	b.carry([]uint16{far}, m)
+}
+
+// unreachable tells the sender that the route is bad (wire 4.6, NACK), so that it asks again instead of waiting.
+func (b *Bridge) unreachable(in inbound) {
+	bad := b.ghosts.ghostRoute(in.dest)
+	doc := jxta.RouteResponse{Dest: bad, Src: jxta.Route{Dest: b.me, Access: jxta.AccessPoint{Peer: b.me}}}.Append(nil)
+	b.ether.respond(in.from, b.me, in.group, jxta.ResolverResponse{Handler: jxta.HandlerRouter, QueryID: -1, Response: string(doc)})
+}
+
+// propagated handles a message with a propagation header: resolver traffic, propagate pipes, anything else that is
+// for a whole group (wire 5.3).
+func (b *Bridge) propagated(in inbound) {
+	e := find(in.elements, elPropagate, "")
+	if e == nil {
+		b.complain(in.conn, "propagate", nil)
+		return
+	}
+	h, err := jxta.ParsePropagate(e.Data)
+	if err != nil {
+		b.complain(in.conn, "propagate", err)
+		return
+	}
+	if h.TTL <= 0 || !b.ether.fresh(in.from, "p"+in.group+" "+h.MessageID) || slices.Contains(h.Path, b.me) {
+		b.stats.Refused["propagated_before"]++
+		return
+	}
+	switch {
+	case h.Service == svcWire:
+		b.propagation.wire(in, &h)
+	case serviceIs(h.Service, jxta.ClassResolver):
+		b.resolver(in, &h)
+	case h.Service == svcPeerView:
+		b.leases.peerView(in)
+	default:
+		b.propagation.group(in, &h)
+	}
+}
+
+// farItem learns what another site has.
+func (b *Bridge) farItem(ev site.FarItem) {
+	it := ev.Item
+	if ev.Site == 0 {
+		return
+	}
+	s := b.far.siteOf(ev.Site)
+	if !it.Gone && s.count >= b.cfg.MaxFarItems && it.Kind != site.Document && it.Kind != site.Question {
+		b.stats.Refused["far_items"]++
+		return
+	}
+	switch it.Kind {
+	case site.Endpoint:
+		if s.farPeer(it); !it.Gone {
+			b.directory.peerKnown(it.Owner, it.Scope)
+		}
+	case site.Listener:
+		switch known := s.farPipe(it); {
+		case known && it.Sub == PipePropagate:
+			b.propagation.release(ev.Site, it.Scope, it.ID)
+		case known: // a propagate pipe, nobody has to resolve
+			b.directory.pipeKnown(it.Owner, pipeKey{it.Scope, it.ID})
+		}
+	case site.Document:
+		b.directory.learn(ev.Site, it)
+	case site.Question:
+		b.directory.farAsk(ev.Site, s, it)
+	}
+}
+
+// siteLost forgets a site.
+func (b *Bridge) siteLost(n uint16) {
+	b.streams.siteLost(n)
+	b.far.lose(n)
+	b.directory.cache.RemoveSite(n)
+	for i := range b.propagation.held { // when it comes back it knows nothing
+		b.propagation.held[i].sites = slices.DeleteFunc(slices.Clone(b.propagation.held[i].sites), func(s uint16) bool { return s == n })
+	}
+}
+
+// farMessage re-creates what was said at another site for the local peers that wait for it.
+func (b *Bridge) farMessage(ev site.FarMessage) {
+	if b.outlets.waiting[ev.Token] != nil {
+		return // handed in again, and still under way
+	}
+	b.stats.FarPayloads++
+	switch m := &ev.Message; {
+	case m.Published || m.To == "":
+		b.propagation.hear(ev)
+	case m.Service == svcStream:
+		b.streams.hear(ev)
+	case m.Service == svcTLS:
+		b.secure.hear(ev)
+	default:
+		b.farUnicast(ev)
+	}
+}
+
+// farUnicast is farMessage for one peer.
+func (b *Bridge) farUnicast(ev site.FarMessage) {
+	m := &ev.Message
+	p := b.outlets.peers[m.To]
+	if p == nil || len(p.leases) == 0 {
+		b.stats.FarUndeliverable++
+		b.done(ev.Token)
+		return
+	}
+	msg := b.ghosts.said(p, m.From, m.Scope, m.Service, m.Param, b.ghosts.inward(m.From, m.Parts))
+	msg.delivery = &delivery{ev.Token, 1}
+	b.outlets.waiting[ev.Token] = msg.delivery
+	b.outlets.enqueue(p, msg)
+}

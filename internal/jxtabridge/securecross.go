@@ -1,0 +1,97 @@
+package jxtabridge
+
+import (
+	"slices"
+	"time"
+
+	"aldis/internal/jxta"
+)
+
+// Two peers may open a TLS connection to each other at the same time. Each then gets a ClientHello where it waits for a
+// ServerHello, and both give up. Over a link of seconds the second try ends the same way, and the library closes the
+// pipe: it allows one further try (impl/pipe/NonBlockingOutputPipe). So both gateways keep the connection of the peer
+// whose id sorts first. The gateway of the other peer ends that peer's attempt with an alert. Once the peer has dropped
+// its attempt, the gateway hands it the ClientHello. The peer (2.7) answers as server, and its pipe, which tries again
+// by itself, waits for that connection.
+const (
+	tlsYieldEvery = 5 * time.Millisecond // shorter than the pipe query that the peer makes before it opens again
+	tlsYieldTimes = 30
+)
+
+// tlsAlert ends a handshake: fatal, handshake_failure (RFC 2246, 7.2).
+var tlsAlert = []byte{21, 3, 1, 0, 2, 2, 40}
+
+// tlsCross is what a pair knows of crossing connections.
+type tlsCross struct {
+	opening  time.Time // until when a ClientHello of the edge waits for its answer
+	mute     bool      // blocks of the connection that the edge has begun do not cross
+	yielding bool      // the edge has to take the ClientHello of the far peer
+	alert    bool      // the edge has not acknowledged the alert yet
+	yields   int       // how many repeats are left at short distance
+}
+
+// begins notes that the edge begins a connection.
+func (sec *secure) begins(t *tlsPair, hello bool) {
+	t.cross.mute, t.cross.opening = false, time.Time{}
+	switch {
+	case hello && t.cross.yielding:
+		t.cross.mute = true
+		sec.yield(t)
+	case hello:
+		t.cross.opening = sec.now.Add(tlsGiveUp)
+	}
+}
+
+// crosses handles the first block of a far peer's connection when the edge has begun one too; it reports whether the
+// block is void.
+func (sec *secure) crosses(t *tlsPair, id tlsID, hello bool) bool {
+	open := sec.now.Before(t.cross.opening)
+	switch {
+	case !hello:
+		t.cross.opening = time.Time{} // the answer
+	case open && t.local < t.remote:
+		sec.stats.SecureCrossed++
+		t.past(id)
+		return true
+	case open:
+		sec.stats.SecureCrossed++
+		t.cross.yielding, t.cross.mute, t.cross.opening = true, true, time.Time{}
+	}
+	return false
+}
+
+// past notes a connection of which nothing more is wanted.
+func (t *tlsPair) past(id tlsID) {
+	if id != (tlsID{}) && !slices.Contains(t.before[:], id) {
+		copy(t.before[1:], t.before[:])
+		t.before[0] = id
+	}
+}
+
+// yield tells the edge that its attempt has failed, until it has heard.
+func (sec *secure) yield(t *tlsPair) {
+	t.cross.alert, t.down.Sent = true, t.down.Acked
+	if m := sec.message(t, jxta.Element{Namespace: nsTLS, Name: "1", Type: mimeTLSBlock, Data: tlsAlert}); m != nil {
+		sec.outlets.enqueue(sec.outlets.peers[t.local], m)
+	}
+	t.down.Due = sec.now.Add(t.down.Wait)
+	sec.at(t.down.Due)
+}
+
+// yielded: the edge has heard the alert, and lets go of its connection.
+func (sec *secure) yielded(t *tlsPair, n uint32) bool {
+	if !t.cross.alert || n == 0 {
+		return false
+	}
+	t.cross.alert, t.cross.yields, t.down.Stuck, t.down.Due = false, tlsYieldTimes, sec.now, time.Time{}
+	sec.pump(t)
+	return true
+}
+
+// again is the distance to the next repeat.
+func (t *tlsPair) again() time.Duration {
+	if t.cross.yields > 0 {
+		return tlsYieldEvery
+	}
+	return t.down.Wait
+}
