@@ -1,4 +1,4 @@
-package sim
+package gateway_test
 
 import (
 	"bytes"
@@ -9,19 +9,20 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/lab/sim"
 	"aldis/internal/rules/mark"
 	"aldis/internal/site"
 )
 
 // urgency gives every gateway rules: pipeShip's messages are flash; text that begins with TRK; is of a track; what begins
 // with OLD; is worth a minute; what begins with LOW; is deferred, by its element's name.
-func urgency(t *testing.T) func(*Config) {
+func urgency(t *testing.T) func(*sim.Config) {
 	pattern, err := mark.ParsePattern("TRK;{key};*")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(c *Config) {
-		c.Configure = func(n *Node, g *gateway.Config) {
+	return func(c *sim.Config) {
+		c.Configure = func(n *sim.Node, g *gateway.Config) {
 			g.Messages = []mark.Rule{
 				{Pipe: pipeShip, Precedence: site.Flash},
 				{Element: "old", Expires: time.Minute},
@@ -40,7 +41,7 @@ func named(name, text string, octets int) site.Message {
 	return p
 }
 
-func arrivals(n *Node, name string) (got []Got) {
+func arrivals(n *sim.Node, name string) (got []sim.Got) {
 	for _, g := range n.Site.Got {
 		if g.Payload.Parts[0].Name == name {
 			got = append(got, g)
@@ -81,7 +82,7 @@ func TestFlashOvertakes(t *testing.T) {
 					}
 				}
 			}
-			routine := append(append([]Got(nil), hq.Site.Got[:place]...), hq.Site.Got[place+1:]...)
+			routine := append(append([]sim.Got(nil), hq.Site.Got[:place]...), hq.Site.Got[place+1:]...)
 			for i, g := range routine {
 				if !bytes.HasPrefix(g.Payload.Parts[0].Data, fmt.Appendf(nil, "2;%d;", i)) {
 					t.Fatalf("the routine ones are out of order at %d", i)
@@ -168,9 +169,9 @@ func TestExpiry(t *testing.T) {
 
 // When the store is full, the least urgent goes first, and the sender of as urgent ones is refused.
 func TestFullStore(t *testing.T) {
-	w := world(t, 2, "iridium-dialup", 24, urgency(t), func(c *Config) {
+	w := world(t, 2, "iridium-dialup", 24, urgency(t), func(c *sim.Config) {
 		before := c.Configure
-		c.Configure = func(n *Node, g *gateway.Config) { before(n, g); g.MaxWaiting = 20_000 }
+		c.Configure = func(n *sim.Node, g *gateway.Config) { before(n, g); g.MaxWaiting = 20_000 }
 	})
 	hq, ship := w.Nodes[0], w.Nodes[1]
 	w.Run(time.Minute)
@@ -204,7 +205,7 @@ func TestFullStore(t *testing.T) {
 // arrives, and what expires does so instead of arriving.
 func TestCrashesOfTheQueue(t *testing.T) {
 	for seed := range uint64(4) {
-		w := world(t, 2, "iridium-dialup", 300+seed, urgency(t), func(c *Config) { c.CrashBeforeCommit, c.CrashAfterCommit = 0.01, 0.01 })
+		w := world(t, 2, "iridium-dialup", 300+seed, urgency(t), func(c *sim.Config) { c.CrashBeforeCommit, c.CrashAfterCommit = 0.01, 0.01 })
 		hq, ship := w.Nodes[0], w.Nodes[1]
 		w.At(2*time.Minute, func() { w.Outage(ship, 4*time.Minute) })
 		for i := range 300 {
@@ -296,7 +297,7 @@ func TestNewestPictureAfterSilence(t *testing.T) {
 	}
 	w.At(10*time.Minute, func() { w.Kill(ship, time.Second) })
 	w.Run(3 * time.Hour)
-	for _, n := range []*Node{hq, other} {
+	for _, n := range []*sim.Node{hq, other} {
 		if len(n.Site.Got) != 20 {
 			t.Errorf("%s has %d messages, want the newest of twenty tracks\n%s", n.Name, len(n.Site.Got), tail(w.Notes))
 		}

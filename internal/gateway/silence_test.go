@@ -1,4 +1,4 @@
-package sim
+package gateway_test
 
 import (
 	"strings"
@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/lab/sim"
 )
 
 // order gives a node's gateway its operator's word.
-func order(w *World, n *Node, s gateway.Silence) {
-	w.At(0, func() { w.step(n, s) })
+func order(w *sim.World, n *sim.Node, s gateway.Silence) {
+	w.At(0, func() { w.Give(n, s) })
 	w.Run(time.Millisecond)
 }
 

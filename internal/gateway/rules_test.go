@@ -1,4 +1,4 @@
-package sim
+package gateway_test
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/lab/sim"
 	"aldis/internal/rules/filter"
 	"aldis/internal/site"
 )
@@ -15,12 +16,12 @@ func specItem(i int) site.Item {
 		`<SURI>urn:track</SURI><Vers>1.0</Vers><jxta:PipeAdvertisement><Id>urn:jxta:uuid-59616261646162614E50472050325033%032X04</Id>`+
 		`<Type>JxtaPropagate</Type><Name>track %d</Name></jxta:PipeAdvertisement></jxta:MSA>`, i*7919+1, i*104729+3, i, i*15485863+5, i)
 	return site.Item{Kind: site.Document, Scope: "jxta-NetGroup", Owner: peerID(1), ID: fmt.Sprintf("uuid-%032X%032X06", i*7919+1, i*104729+3),
-		Sub: 2, Doc: []byte(doc), Expires: Epoch.Add(2 * time.Hour)}
+		Sub: 2, Doc: []byte(doc), Expires: sim.Epoch.Add(2 * time.Hour)}
 }
 
-func rules(r ...filter.Rule) func(*Config) {
-	return func(c *Config) {
-		c.Configure = func(n *Node, g *gateway.Config) {
+func rules(r ...filter.Rule) func(*sim.Config) {
+	return func(c *sim.Config) {
+		c.Configure = func(n *sim.Node, g *gateway.Config) {
 			if n.ID == 1 {
 				g.Filter = filter.New(r)
 			}
@@ -42,7 +43,7 @@ func TestWhatNobodyUsesCostsNothing(t *testing.T) {
 		w.Run(time.Minute)
 		want := map[string]int{"all": 200, "asked": 1}[name]
 		if name == "asked" {
-			ship.Site.Put(w, site.Item{Kind: site.Question, Scope: "jxta-NetGroup", ID: "Name=JXTASPEC:track service 7", Sub: 2, Expires: Epoch.Add(time.Hour)})
+			ship.Site.Put(w, site.Item{Kind: site.Question, Scope: "jxta-NetGroup", ID: "Name=JXTASPEC:track service 7", Sub: 2, Expires: sim.Epoch.Add(time.Hour)})
 			w.Run(30 * time.Second)
 			if len(hq.Site.Far[2]) != 1 {
 				t.Fatal("the question has not arrived")
@@ -74,7 +75,9 @@ func TestRuleKeepsItemsFromOneSite(t *testing.T) {
 		t.Errorf("the sites know %d and %d items, want 1 and 2", a, b)
 	}
 	// Another rule at the next start takes back what has crossed.
-	hq.cfg.Filter = filter.New([]filter.Rule{{Direction: site.Out, Site: 3, Type: filter.Spec, Action: filter.Deny}})
+	w.Reconfigure(hq, func(c *gateway.Config) {
+		c.Filter = filter.New([]filter.Rule{{Direction: site.Out, Site: 3, Type: filter.Spec, Action: filter.Deny}})
+	})
 	w.Kill(hq, time.Second)
 	w.Run(5 * time.Minute)
 	if a, b := len(w.Nodes[1].Site.Far[1]), len(w.Nodes[2].Site.Far[1]); a != 2 || b != 1 {

@@ -1,4 +1,4 @@
-package sim
+package gateway_test
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"aldis/internal/jxtabridge"
+	"aldis/internal/lab/sim"
 	"aldis/internal/site"
 )
 
@@ -22,7 +23,7 @@ func fifty() (items []site.Item) {
 	return items
 }
 
-func stateOctets(n *Node, now time.Time) (octets uint64) {
+func stateOctets(n *sim.Node, now time.Time) (octets uint64) {
 	for _, row := range n.GW.Status(now).Ledger {
 		if row.Direction == "sent" && (row.Kind == "state" || row.Kind == "advertisement") {
 			octets += row.Octets
