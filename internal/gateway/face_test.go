@@ -29,7 +29,8 @@ const scope = "jxta-NetGroup" // JXTA's own: names of both faces are the same on
 func boardWorld(t *testing.T, nodes int, name string, without ...uint16) *boards {
 	t.Helper()
 	b := &boards{of: map[uint16]*toyface.Bulletin{}, told: map[uint16][]toyface.Told{}, seen: map[uint16][]toyface.Line{}}
-	b.World = faceWorld(t, nodes, name, func(c *sim.Config) {
+	b.World = world(t, nodes, name, 7, func(c *sim.Config) {
+		c.Group = c.Profile.Transport == profile.PMul
 		c.Configure = func(n *sim.Node, g *gateway.Config) {
 			if slices.Contains(without, n.ID) {
 				return
@@ -59,27 +60,6 @@ func boardWorld(t *testing.T, nodes int, name string, without ...uint16) *boards
 		}
 	})
 	return b
-}
-
-func faceWorld(t *testing.T, nodes int, name string, change func(*sim.Config)) *sim.World {
-	t.Helper()
-	cfg := sim.Config{Nodes: nodes, Seed: 7, Down: 3 * time.Second}
-	var err error
-	if cfg.Profile, err = profile.Load(name, nil); err != nil {
-		t.Fatal(err)
-	}
-	if cfg.Wire, err = profile.Load("wire", nil); err != nil {
-		t.Fatal(err)
-	}
-	cfg.Group = cfg.Profile.Transport == profile.PMul
-	if change != nil {
-		change(&cfg)
-	}
-	w, err := sim.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
 }
 
 func (b *boards) tell(n *sim.Node, ev site.Event) { b.TellFace(n, toyface.Number, ev) }
@@ -221,7 +201,7 @@ func TestFaceAfterAKill(t *testing.T) {
 func TestFacesDoNotCollide(t *testing.T) {
 	numbers := []site.Face{site.JXTA, toyface.Number, site.MaxFace}
 	of := map[uint16]map[site.Face]*toyface.Bulletin{1: {}, 2: {}}
-	w := faceWorld(t, 2, "iridium-dialup", func(c *sim.Config) {
+	w := world(t, 2, "iridium-dialup", 7, func(c *sim.Config) {
 		c.Configure = func(n *sim.Node, g *gateway.Config) {
 			for _, number := range numbers {
 				g.Faces[number] = func(memories []site.Memory) (gateway.Face, error) {
@@ -324,7 +304,7 @@ func TestSecondFaceCostsJXTANothing(t *testing.T) {
 		up, down := w.Octets(ship)
 		return figures{up, down, hq.Site.Got}
 	}
-	alone := play(faceWorld(t, 2, "iridium-dialup", nil), func(int) {})
+	alone := play(world(t, 2, "iridium-dialup", 7), func(int) {})
 	quiet := play(boardWorld(t, 2, "iridium-dialup").World, func(int) {})
 	if alone.up != quiet.up {
 		t.Errorf("the ship sends %d octets beside a face that says nothing, %d without it", quiet.up, alone.up)
