@@ -41,7 +41,6 @@ import (
 	"aldis/internal/gateway"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/profile"
-	"aldis/internal/link/seal"
 	"aldis/internal/rules/filter"
 	"aldis/internal/site"
 )
@@ -60,7 +59,7 @@ func TestScripts(t *testing.T) {
 				t.Fatal(err)
 			}
 			var now strings.Builder
-			p := &player{t: t, openers: map[uint16]*seal.Opener{}, far: map[uint16]map[uint16]map[string]site.Item{}, got: map[uint16]int{}}
+			p := &player{t: t, far: map[uint16]map[uint16]map[string]site.Item{}, got: map[uint16]int{}}
 			for _, block := range strings.Split(strings.TrimRight(string(text), "\n"), "\n\n") {
 				commands, want, _ := strings.Cut(block+"\n", "----\n")
 				p.out.Reset()
@@ -91,10 +90,10 @@ type player struct {
 	rules map[string][]filter.Rule // by node
 	air   bool
 
-	openers map[uint16]*seal.Opener                    // of who hears all that goes to a node
-	notes   int                                        // shown so far
-	got     map[uint16]int                             // the same, by node
-	far     map[uint16]map[uint16]map[string]site.Item // the same, by node and site
+	ears  ears
+	notes int                                        // shown so far
+	got   map[uint16]int                             // the same, by node
+	far   map[uint16]map[uint16]map[string]site.Item // the same, by node and site
 }
 
 // nameOf is the name that a world gives to a node.
@@ -226,15 +225,7 @@ func (p *player) rule(args map[string]string) {
 
 func (p *player) world(args map[string]string) {
 	nodes := p.number(args["nodes"], 2)
-	for id := uint16(1); id <= uint16(nodes); id++ {
-		peers := map[uint16]seal.PeerState{}
-		for other := uint16(1); other <= uint16(nodes); other++ {
-			if other != id {
-				peers[other] = seal.PeerState{}
-			}
-		}
-		p.openers[id] = seal.NewOpener(seal.Key{1, 2, 3}, id, seal.Boot{}, peers)
-	}
+	p.ears = newEars(nodes)
 	p.w = world(p.t, nodes, args["profile"], uint64(p.number(args["seed"], 1)), func(c *sim.Config) {
 		c.Group = c.Profile.Transport == profile.PMul
 		c.Configure = func(n *sim.Node, g *gateway.Config) {

@@ -14,6 +14,7 @@ import (
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
 	"aldis/internal/pmul"
 	"aldis/internal/site"
 )
@@ -33,7 +34,7 @@ func (p *player) stepped(n *sim.Node, out gateway.Output) {
 		text, _, _ := strings.Cut(string(data), "\x00")
 		p.show(at, n.Name, "is handed a message of %s, %s, %d octets: %q", nameOf(g.From), g.Payload.Precedence, len(data), text)
 	}
-	for from := uint16(1); int(from) <= len(p.openers); from++ {
+	for from := uint16(1); int(from) <= len(p.ears); from++ {
 		p.learned(at, n, from, n.Site.Far[from])
 	}
 	for _, d := range out.Datagrams {
@@ -68,29 +69,65 @@ func (p *player) learned(at time.Time, n *sim.Node, from uint16, items map[strin
 	p.far[n.ID][from] = maps.Clone(items)
 }
 
-// frames opens a datagram and says what is in it. The ear hears every datagram, those too that the air loses.
-func (p *player) frames(from *sim.Node, d gateway.Datagram) (text string) {
-	text = "cannot be opened"
-	for id := uint16(1); int(id) <= len(p.openers); id++ {
-		if ip := d.Addr.Addr().As4(); id == from.ID || ip[0] == 10 && uint16(ip[3]) != id {
+// ears hear every datagram that goes to a node, those too that the air loses.
+type ears map[uint16]*seal.Opener
+
+func newEars(nodes int) ears {
+	e := ears{}
+	for id := uint16(1); id <= uint16(nodes); id++ {
+		peers := map[uint16]seal.PeerState{}
+		for other := uint16(1); other <= uint16(nodes); other++ {
+			if other != id {
+				peers[other] = seal.PeerState{}
+			}
+		}
+		e[id] = seal.NewOpener(seal.Key{1, 2, 3}, id, seal.Boot{}, peers)
+	}
+	return e
+}
+
+// receiverOf is the node that a datagram is for; 0: all.
+func receiverOf(d gateway.Datagram) uint16 {
+	if ip := d.Addr.Addr().As4(); ip[0] == 10 {
+		return uint16(ip[3])
+	}
+	return 0
+}
+
+// open is what is in a datagram, and one node that can open it; 0 when none can.
+func (e ears) open(from uint16, d gateway.Datagram) (by uint16, long bool, frames []frame.Frame) {
+	for id, opener := range e {
+		if to := receiverOf(d); id == from || to != 0 && to != id {
 			continue
 		}
-		_, body, info, err := p.openers[id].Open(d.Data)
+		_, body, info, err := opener.Open(d.Data)
 		if err != nil {
 			continue
 		}
-		text = "short form"
-		if info.Long {
-			text = "long form"
-		}
+		by, long, frames = id, info.Long, nil
 		for len(body) > 0 {
 			f, rest, err := frame.Parse(body)
 			if err != nil {
-				return text + ", " + err.Error()
+				return 0, long, nil
 			}
-			text += ", " + describe(f, from.ID, id)
-			body = rest
+			frames, body = append(frames, f), rest
 		}
+	}
+	return by, long, frames
+}
+
+// frames says what is in a datagram.
+func (p *player) frames(from *sim.Node, d gateway.Datagram) string {
+	by, long, frames := p.ears.open(from.ID, d)
+	if by == 0 {
+		return "cannot be opened"
+	}
+	text := "short form"
+	if long {
+		text = "long form"
+	}
+	for _, f := range frames {
+		text += ", " + describe(f, from.ID, by)
 	}
 	return text
 }
@@ -126,8 +163,8 @@ func describe(f frame.Frame, from, to uint16) string {
 
 func (p *player) datagram(at time.Time, from *sim.Node, d gateway.Datagram) {
 	to := "all"
-	if ip := d.Addr.Addr().As4(); ip[0] == 10 {
-		to = nameOf(uint16(ip[3]))
+	if id := receiverOf(d); id != 0 {
+		to = nameOf(id)
 	}
 	p.show(at, from.Name, "-> %s %d octets: %s", to, len(d.Data)+profile.IPUDPOctets, p.frames(from, d))
 }
