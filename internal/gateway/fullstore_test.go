@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 )
 
@@ -35,9 +36,10 @@ func TestFullStore(t *testing.T) {
 			flashes++
 		}
 	}
-	if full.Refused == 0 || s.Refused != full.Refused || s.Withdrawn == 0 || flashes != 20 {
-		t.Errorf("%d refused, then %d; %d withdrawn; %d of 20 flashes", full.Refused, s.Refused, s.Withdrawn, flashes)
-	}
+	check.Differ(t, "full.Refused", full.Refused, 0)
+	check.Equal(t, "s.Refused", s.Refused, full.Refused)
+	check.Differ(t, "s.Withdrawn", s.Withdrawn, 0)
+	check.Equal(t, "flashes", flashes, 20)
 	if s.Accepted != s.Delivered+s.Withdrawn || int(s.Delivered) != len(hq.Site.Got) {
 		t.Errorf("%+v, %d arrived", s.PeerCounts, len(hq.Site.Got))
 	}

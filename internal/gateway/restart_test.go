@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 )
 
@@ -120,9 +121,11 @@ func TestCrashesOfTheQueue(t *testing.T) {
 				t.Errorf("seed %d: track %s ends with %d, want %d", seed, id, got, want)
 			}
 		}
-		if count["low"] != 75 || count["body"] != 75 || count["old"] >= 75 || count["old"] < 20 {
-			t.Errorf("seed %d: %v", seed, count)
-		}
+		in := check.In(t, "seed", seed)
+		check.Equal(in, `count["low"]`, count["low"], 75)
+		check.Equal(in, `count["body"]`, count["body"], 75)
+		check.True(in, `count["old"] < 75`, count["old"] < 75, count["old"])
+		check.True(in, `count["old"] >= 20`, count["old"] >= 20, count["old"])
 		if s := ship.GW.Status(w.Now).Peers[0]; s.Waiting+s.UnderWay > 0 {
 			t.Errorf("seed %d: %d waiting, %d under way at last", seed, s.Waiting, s.UnderWay)
 		}

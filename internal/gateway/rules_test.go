@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/rules/filter"
 	"aldis/internal/site"
@@ -133,10 +134,14 @@ func TestRulesForMessages(t *testing.T) {
 		t.Errorf("%d and %d messages arrived, want 5 and 1", len(ship.Site.Got), len(hq.Site.Got))
 	}
 	s := hq.GW.Status(w.Now)
-	if p := s.Peers[0]; p.Accepted != 5 || p.Delivered != 5 || p.Refused != 16 || s.Dropped["filter"] != 2 {
-		t.Errorf("%+v, %v", p.PeerCounts, s.Dropped)
-	}
-	if f := s.Filters; f[0].Fits != 1 || f[1].Fits != 2 || f[2].Fits != 20 || f[2].Dropped != 15 {
-		t.Errorf("%+v", f)
-	}
+	p := s.Peers[0]
+	check.Equal(t, "p.Accepted", p.Accepted, 5)
+	check.Equal(t, "p.Delivered", p.Delivered, 5)
+	check.Equal(t, "p.Refused", p.Refused, 16)
+	check.Equal(t, `s.Dropped["filter"]`, s.Dropped["filter"], 2)
+	f := s.Filters
+	check.Equal(t, "f[0].Fits", f[0].Fits, 1)
+	check.Equal(t, "f[1].Fits", f[1].Fits, 2)
+	check.Equal(t, "f[2].Fits", f[2].Fits, 20)
+	check.Equal(t, "f[2].Dropped", f[2].Dropped, 15)
 }

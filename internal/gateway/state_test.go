@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/site"
 )
@@ -54,9 +55,11 @@ func TestRepublishedAdvertisement(t *testing.T) {
 	for i := range 50 {
 		w.Run(10 * time.Minute)
 		it, ok := ship.Site.Far[1][adv.Key()]
-		if !ok || !it.Expires.After(w.Now.Add(50*time.Minute)) || it.Expires.After(adv.Expires) || !bytes.Equal(it.Doc, adv.Doc) {
-			t.Fatalf("after %v the ship has it %v until %v", w.Now.Sub(sim.Epoch), ok, it.Expires)
-		}
+		must := check.Fatal(check.In(t, "after", w.Now.Sub(sim.Epoch)))
+		check.True(must, "ok", ok)
+		check.True(must, "it.Expires.After(w.Now.Add(50*time.Minute))", it.Expires.After(w.Now.Add(50*time.Minute)), it.Expires)
+		check.True(must, "not it.Expires.After(adv.Expires)", !it.Expires.After(adv.Expires), it.Expires, adv.Expires)
+		check.True(must, "bytes.Equal(it.Doc, adv.Doc)", bytes.Equal(it.Doc, adv.Doc))
 		if i == 25 {
 			w.Kill(hq, time.Second)
 		}

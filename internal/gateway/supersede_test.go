@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 )
 
@@ -44,9 +45,10 @@ func TestNewestPictureAfterAnOutage(t *testing.T) {
 	}
 	s := ship.GW.Status(w.Now).Peers[0]
 	t.Logf("of 1,000 updates %d waited at the end of the outage and %d arrived; %d superseded", before.Waiting, len(hq.Site.Got), s.Superseded)
-	if before.Waiting > 100 || s.Accepted != 1000 || s.Delivered+s.Superseded != 1000 || int(s.Delivered) != len(hq.Site.Got) {
-		t.Errorf("%d waited; %+v", before.Waiting, s.PeerCounts)
-	}
+	check.True(t, "before.Waiting <= 100", before.Waiting <= 100, before.Waiting)
+	check.Equal(t, "s.Accepted", s.Accepted, 1000)
+	check.Equal(t, "s.Delivered+s.Superseded", s.Delivered+s.Superseded, 1000)
+	check.Equal(t, "int(s.Delivered)", int(s.Delivered), len(hq.Site.Got))
 }
 
 // A silent ship's tracks wait in P_Mul: the newest of each goes out when silence ends, whatever crashed meanwhile.

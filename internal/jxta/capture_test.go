@@ -96,7 +96,7 @@ func TestCapturedDocuments(t *testing.T) {
 				t.Fatal(err)
 			}
 			peer := r.Src
-			check.True(t, "strings.HasPrefix(peer, gen.format)", strings.HasPrefix(peer, gen.format), peer)
+			check.Prefix(t, "peer", peer, gen.format)
 			check.Equal(t, "r.Last", r.Last, peer)
 			check.True(check.Fatal(t), "r.Route", r.Route != nil)
 			check.Equal(t, "r.Route.Dest", r.Route.Dest, peer)
@@ -121,7 +121,7 @@ func TestCapturedDocuments(t *testing.T) {
 			check.NoError(check.Fatal(t), err)
 			check.Equal(t, "dq.Type", dq.Type, TypeAdv)
 			check.Equal(t, "dq.Attr", dq.Attr, "Name")
-			check.True(t, `strings.HasPrefix(dq.Value, "b-")`, strings.HasPrefix(dq.Value, "b-"), dq.Value)
+			check.Prefix(t, "dq.Value", dq.Value, "b-")
 			check.True(t, "dq.Threshold >= 1", dq.Threshold >= 1, dq.Threshold)
 			resp, err := ParseResolverResponse(el(gen.prefix+"-publish", "jxta-NetGroupIRes"))
 			if err != nil || resp.Handler != HandlerDiscovery || resp.QueryID != 0 {
@@ -144,7 +144,7 @@ func TestCapturedDocuments(t *testing.T) {
 			check.Equal(t, "d.Type", d.Type, TypeAdv)
 			check.Equal(t, "IDKind(d.ID)", IDKind(d.ID), KindSpec)
 			check.Equal(check.Fatal(t), "len(d.Index)", len(d.Index), 2)
-			check.True(t, `strings.HasPrefix(d.Index[0].Value, "a-")`, strings.HasPrefix(d.Index[0].Value, "a-"), d.Index[0].Value)
+			check.Prefix(t, "d.Index[0].Value", d.Index[0].Value, "a-")
 			w, err := ParseWireHeader(el(gen.prefix+"-wire", "JxtaWireHeader"))
 			check.NoError(check.Fatal(t), err)
 			check.True(t, `w.Src == peer || gen.prefix != "jxse27"`, w.Src == peer || gen.prefix != "jxse27", w.Src) // 2.2 leaves it out
@@ -202,6 +202,7 @@ func TestCapturedDocuments(t *testing.T) {
 	check.NoError(check.Fatal(t), err)
 	check.Equal(t, "rdv.Group", rdv.Group, NetGroup)
 	check.Differ(t, "rdv.Peer", rdv.Peer, "")
-	check.True(t, "strings.EqualFold(rdv.ServiceName, URN(ClassRendezvous)+NetGroup)", strings.EqualFold(rdv.ServiceName, URN(ClassRendezvous)+NetGroup), rdv.ServiceName)
+	service := URN(ClassRendezvous) + NetGroup
+	check.True(t, "rdv.ServiceName of the rendezvous", strings.EqualFold(rdv.ServiceName, service), rdv.ServiceName)
 	check.True(t, "rdv.Route", rdv.Route != nil)
 }

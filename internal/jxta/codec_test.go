@@ -197,7 +197,7 @@ func TestPackageHeader(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, n, err := ParsePackageHeader(unhex(t, tt.hex))
-			check.True(t, "errors.Is(err, tt.err)", errors.Is(err, tt.err), err)
+			check.ErrorIs(t, err, tt.err)
 			check.Equal(t, "n", n, tt.n)
 			check.True(t, "err != nil || got == tt.want", err != nil || got == tt.want)
 		})

@@ -100,7 +100,7 @@ func TestCompactRefused(t *testing.T) {
 			p, err := ParseCompact(unhex(t, tt.hex), hq, ship)
 			var e *PDUError
 			check.True(t, "no p", p == nil, p)
-			check.True(t, "errors.Is(err, tt.err)", errors.Is(err, tt.err), err)
+			check.ErrorIs(t, err, tt.err)
 			check.True(check.Fatal(t), "errors.As(err, &e)", errors.As(err, &e), err)
 			check.Equal(t, "e.Field", e.Field, tt.field)
 		})

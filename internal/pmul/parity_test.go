@@ -54,10 +54,10 @@ func TestParityIsStable(t *testing.T) {
 	m, _ := parityMessage(5000, 100)
 	o, _ := parityMessage(5000, 100)
 	late := o.shard(100)
-	check.True(t, "bytes.Equal(late, o.shard(100))", bytes.Equal(late, o.shard(100)), late)
-	check.True(t, "bytes.Equal(m.shard(0), o.shard(0))", bytes.Equal(m.shard(0), o.shard(0)), m.shard(0))
-	check.True(t, "bytes.Equal(m.shard(15), o.shard(15))", bytes.Equal(m.shard(15), o.shard(15)), m.shard(15))
-	check.True(t, "bytes.Equal(m.shard(100), late)", bytes.Equal(m.shard(100), late), m.shard(100))
+	check.True(t, "bytes.Equal(late, o.shard(100))", bytes.Equal(late, o.shard(100)))
+	check.True(t, "bytes.Equal(m.shard(0), o.shard(0))", bytes.Equal(m.shard(0), o.shard(0)))
+	check.True(t, "bytes.Equal(m.shard(15), o.shard(15))", bytes.Equal(m.shard(15), o.shard(15)))
+	check.True(t, "bytes.Equal(m.shard(100), late)", bytes.Equal(m.shard(100), late))
 }
 
 // TestParityRunsOut: a message has no more shards than the field.

@@ -10,8 +10,10 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 )
 
 // T is what the package needs of a *testing.T.
@@ -56,6 +58,46 @@ func NoError(t T, err error) bool {
 		t.Errorf("error %v, want none", err)
 	}
 	return err == nil
+}
+
+// ErrorIs wants an error that errors.Is takes for target; nil wants none.
+func ErrorIs(t T, err, target error) bool {
+	t.Helper()
+	ok := errors.Is(err, target)
+	if !ok {
+		t.Errorf("error %v, want %v", err, target)
+	}
+	return ok
+}
+
+// Contains wants part somewhere in text.
+func Contains(t T, what, text, part string) bool {
+	t.Helper()
+	ok := strings.Contains(text, part)
+	if !ok {
+		t.Errorf("%s is %q, want %q in it", what, text, part)
+	}
+	return ok
+}
+
+// Lacks wants part nowhere in text.
+func Lacks(t T, what, text, part string) bool {
+	t.Helper()
+	ok := !strings.Contains(text, part)
+	if !ok {
+		t.Errorf("%s is %q, want no %q in it", what, text, part)
+	}
+	return ok
+}
+
+// Prefix wants text to begin with part.
+func Prefix(t T, what, text, part string) bool {
+	t.Helper()
+	ok := strings.HasPrefix(text, part)
+	if !ok {
+		t.Errorf("%s is %q, want it to begin with %q", what, text, part)
+	}
+	return ok
 }
 
 // True wants what is described to hold; values are what it was found from.

@@ -6,6 +6,8 @@ import (
 	"testing"
 )
 
+var errNo = errors.New("no")
+
 // said collects what a test would have said.
 type said []string
 
@@ -31,7 +33,16 @@ func TestWhatFailuresSay(t *testing.T) {
 		{func(t T) bool { return Same(t, "list", []int{1}, []int{1}) }, ""},
 		{func(t T) bool { return Same(t, "list", []int{1}, []int{2}) }, "list is [1], want [2]"},
 		{func(t T) bool { return NoError(t, nil) }, ""},
-		{func(t T) bool { return NoError(t, errors.New("no")) }, "error no, want none"},
+		{func(t T) bool { return NoError(t, errNo) }, "error no, want none"},
+		{func(t T) bool { return ErrorIs(t, fmt.Errorf("open: %w", errNo), errNo) }, ""},
+		{func(t T) bool { return ErrorIs(t, nil, nil) }, ""},
+		{func(t T) bool { return ErrorIs(t, nil, errNo) }, "error <nil>, want no"},
+		{func(t T) bool { return Contains(t, "log", "abc", "b") }, ""},
+		{func(t T) bool { return Contains(t, "log", "abc", "d") }, `log is "abc", want "d" in it`},
+		{func(t T) bool { return Lacks(t, "log", "abc", "d") }, ""},
+		{func(t T) bool { return Lacks(t, "log", "abc", "b") }, `log is "abc", want no "b" in it`},
+		{func(t T) bool { return Prefix(t, "type", "text/plain", "text") }, ""},
+		{func(t T) bool { return Prefix(t, "type", "text/plain", "plain") }, `type is "text/plain", want it to begin with "plain"`},
 		{func(t T) bool { return True(t, "a < b", true, 3) }, ""},
 		{func(t T) bool { return True(t, "a < b", false, 3, "x") }, `want a < b, found 3, found "x"`},
 		{func(t T) bool { return Equal(Fatal(t), "len", 2, 3) }, "fatal: len is 2, want 3"},

@@ -154,7 +154,7 @@ func TestPublished(t *testing.T) {
 		var app ApplicationBytes
 		{
 			err := json.Unmarshal(want.Application[run], &app)
-			in := check.In(t, run)
+			in := check.In(t, "run", run)
 			check.NoError(check.Fatal(in), err)
 			check.Equal(in, "app", app, Payloads2004[i])
 			check.Equal(in, "app.In", app.In, p.In)

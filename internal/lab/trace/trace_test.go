@@ -329,10 +329,10 @@ func TestFormats(t *testing.T) {
 		}
 		for i := range got {
 			d := got[i].At - list[i].At
-			must := check.Fatal(check.In(t, name))
+			must := check.Fatal(check.In(t, name, "packet", i+1))
 			check.True(must, "d >= -1", d >= -1, d)
 			check.True(must, "d <= 1", d <= 1, d)
-			check.True(must, "bytes.Equal(got[i].Data, list[i].Data)", bytes.Equal(got[i].Data, list[i].Data), got[i].Data)
+			check.True(must, "bytes.Equal(got[i].Data, list[i].Data)", bytes.Equal(got[i].Data, list[i].Data))
 			check.Equal(must, "got[i].Link", got[i].Link, list[i].Link)
 			check.Equal(must, "got[i].Number", got[i].Number, int64(i+1))
 		}

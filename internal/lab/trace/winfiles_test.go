@@ -54,7 +54,7 @@ func TestWindowsCaptures(t *testing.T) {
 	r := analyse(got, Options{})
 	check.Same(t, "r.Kinds", r.Kinds, want.Kinds)
 	check.Equal(t, "r.Figures.Retransmissions", r.Figures.Retransmissions, want.Figures.Retransmissions)
-	check.True(t, "not r.Partial", !r.Partial)
+	check.True(t, "not r.Partial", !r.Partial, r.Problems)
 	check.Equal(t, "r.Seconds()", r.Seconds(), want.Seconds())
 	for i := range got {
 		if d := got[i].At - list[i].At; d < -1000 || d > 1000 {
