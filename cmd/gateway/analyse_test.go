@@ -24,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/field"
 	"aldis/internal/lab/trace"
 )
@@ -673,9 +674,13 @@ func checkLedger(t *testing.T, dir, site, node, frame string) {
 		t.Fatal(err)
 	}
 	l := r.Link
-	if l == nil || l.Opened != l.Datagrams || l.Unread != 0 || r.Partial || !slices.ContainsFunc(l.Frames, func(r trace.Row) bool { return r.Name == frame }) {
-		t.Fatalf("%s: %+v %v", site, l, r.Problems)
-	}
+	must := check.Fatal(check.In(t, site))
+	check.True(must, "l", l != nil)
+	check.Equal(must, "l.Opened", l.Opened, l.Datagrams)
+	check.Equal(must, "l.Unread", l.Unread, 0)
+	check.True(must, "not r.Partial", !r.Partial, r.Problems)
+	named := func(r trace.Row) bool { return r.Name == frame }
+	check.True(must, "frames of kind "+frame, slices.ContainsFunc(l.Frames, named), l.Frames)
 	want := map[string]int64{}
 	for _, row := range status.Ledger {
 		if row.Direction == "sent" && row.Octets > 0 {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/link/compact"
 )
 
@@ -37,9 +38,10 @@ func TestCompact(t *testing.T) {
 		t.Fatalf("%d and %d of %d", len(alone), len(after), len(files))
 	}
 	for i, c := range alone {
-		if c.File != files[i] || c.CodedOctets > c.Octets+1 || len(c.Stages) == 0 || c.Stages[0].CodedOctets != c.Octets+1 {
-			t.Errorf("%+v", c)
-		}
+		check.Equal(t, "c.File", c.File, files[i])
+		check.True(t, "c.CodedOctets <= c.Octets+1", c.CodedOctets <= c.Octets+1, c.CodedOctets, c.Octets+1)
+		check.Differ(check.Fatal(t), "len(c.Stages)", len(c.Stages), 0)
+		check.Equal(t, "c.Stages[0].CodedOctets", c.Stages[0].CodedOctets, c.Octets+1)
 	}
 	if alone[0].Codec != "modelled-xml" || alone[0].CodedOctets*6 > alone[0].Octets || alone[4].Codec != "stored" {
 		t.Errorf("%+v, %+v", alone[0], alone[4])

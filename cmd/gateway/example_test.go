@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"aldis/internal/lab/check"
 )
 
 func TestExample(t *testing.T) {
@@ -69,8 +71,14 @@ rate = "10/min"
 	}
 	var r exampleReport
 	_, out, _ := run(t, "check", "-c", s.file, "--example", "type=pipe,direction=out", "--json")
-	if err := json.Unmarshal([]byte(out), &r); err != nil || len(r.Verdicts) != 2 || r.Verdicts[1].Action != "deny" || r.Verdicts[1].Site != "node3" || len(r.Verdicts[0].Passed) != 3 {
-		t.Errorf("%v: %s", err, out)
+	{
+		err := json.Unmarshal([]byte(out), &r)
+		in := check.In(t, out)
+		check.NoError(check.Fatal(in), err)
+		check.Equal(check.Fatal(in), "len(r.Verdicts)", len(r.Verdicts), 2)
+		check.Equal(in, "r.Verdicts[1].Action", r.Verdicts[1].Action, "deny")
+		check.Equal(in, "r.Verdicts[1].Site", r.Verdicts[1].Site, "node3")
+		check.Equal(in, "len(r.Verdicts[0].Passed)", len(r.Verdicts[0].Passed), 3)
 	}
 	if code, _, errs := run(t, "check", "-c", s.file, "--json"); code != 2 || !strings.Contains(errs, "--json goes with --example") {
 		t.Errorf("--json alone: %d %s", code, errs)

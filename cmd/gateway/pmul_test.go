@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/field"
 	"aldis/internal/link/profile"
 )
@@ -280,9 +281,11 @@ func TestPMULTransfer(t *testing.T) {
 	}
 	for _, r := range receivers {
 		got := r.wait(t, "received")
-		if b, err := os.ReadFile(got.File); err != nil || !bytes.Equal(b, want) || got.From != "10.77.0.1" || got.Message != j.Message {
-			t.Errorf("%+v, %v", got, err)
-		}
+		b, err := os.ReadFile(got.File)
+		check.NoError(check.Fatal(t), err)
+		check.True(t, "bytes.Equal(b, want)", bytes.Equal(b, want))
+		check.Equal(t, "got.From", got.From, "10.77.0.1")
+		check.Equal(t, "got.Message", got.Message, j.Message)
 		if code := r.end(t); code != exitGood {
 			t.Errorf("receiver's exit %d", code)
 		}
@@ -300,9 +303,10 @@ func TestPMULSilent(t *testing.T) {
 	name, want := n.pmulPayload(t, 5000)
 	r := n.receive(t, 1)
 	code, j := n.send(t, patience, "--to", "10.77.0.2,10.77.0.3", "--silent", "10.77.0.3", "--expires", "9s", name)
-	if code != exitRefused || len(j.To) != 2 || j.To[0].State != "delivered" || j.To[1].State != "expired" {
-		t.Errorf("exit %d: %+v", code, j)
-	}
+	check.Equal(t, "code", code, exitRefused)
+	check.Equal(check.Fatal(t), "len(j.To)", len(j.To), 2)
+	check.Equal(t, "j.To[0].State", j.To[0].State, "delivered")
+	check.Equal(t, "j.To[1].State", j.To[1].State, "expired")
 	got := r.wait(t, "received")
 	if b, err := os.ReadFile(got.File); err != nil || !bytes.Equal(b, want) {
 		t.Errorf("%+v, %v", got, err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/forecast"
 	"aldis/internal/lab/trace"
 )
@@ -86,7 +87,12 @@ func TestRehearseCommand(t *testing.T) {
 	var out bytes.Buffer
 	rehearseCommand([]string{"--profile", slow, "--trace", file, "--plays", "1", "--alone", "--json"}, &out, &out)
 	var r forecast.Rehearsal
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil || r.Verdict == forecast.Go || len(r.Overload) != 1 || r.Overload[0].RateBps != 20 || r.First == nil {
-		t.Errorf("%v, %+v", err, r)
+	{
+		err := json.Unmarshal(out.Bytes(), &r)
+		check.NoError(check.Fatal(t), err)
+		check.Differ(t, "r.Verdict", r.Verdict, forecast.Go)
+		check.Equal(check.Fatal(t), "len(r.Overload)", len(r.Overload), 1)
+		check.Equal(t, "r.Overload[0].RateBps", r.Overload[0].RateBps, 20)
+		check.True(t, "r.First", r.First != nil)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/trace"
 )
@@ -39,9 +40,12 @@ func TestReplayCommand(t *testing.T) {
 	wants(t, out, "Blue Game 2004, run 3", "36 of 36 messages arrived", "764163", "28019", "latency median, s")
 	code, out, errs = call(replayCommand, file, "--profile", "iridium-dialup", "--json")
 	var res replay.Result
-	if err := json.Unmarshal([]byte(out), &res); code != 0 || err != nil || res.Profile != "iridium-dialup" || res.Messages.Delivered != 36 {
-		t.Fatalf("exit %d, %v: %s", code, err, errs)
-	}
+	err := json.Unmarshal([]byte(out), &res)
+	must := check.Fatal(check.In(t, errs))
+	check.Equal(must, "code", code, 0)
+	check.NoError(must, err)
+	check.Equal(must, "res.Profile", res.Profile, "iridium-dialup")
+	check.Equal(must, "res.Messages.Delivered", res.Messages.Delivered, 36)
 	code, out, _ = call(replayCommand, file, "--from", "11m", "--to", "13m")
 	if code != 0 || !strings.Contains(out, "8 of 8 messages arrived") {
 		t.Errorf("two minutes of it: exit %d\n%s", code, out)
@@ -51,9 +55,10 @@ func TestReplayCommand(t *testing.T) {
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	half := bytes.Join(lines[:40], nil)
 	code, out, errs = call(replayCommand, write(t, half))
-	if code != 1 || !strings.Contains(errs, "line 40") || !strings.Contains(errs, "cut off") || !strings.Contains(out, "messages arrived") {
-		t.Errorf("cut off: exit %d: %s\n%s", code, errs, out)
-	}
+	check.Equal(t, "code", code, 1)
+	check.Contains(t, "errs", errs, "line 40")
+	check.Contains(t, "errs", errs, "cut off")
+	check.Contains(t, "out", out, "messages arrived")
 	newer := append([]byte(`{"aldis_trace":2,"duration_s":1,"content":"data"}`+"\n"), bytes.Join(lines[1:], nil)...)
 	code, out, errs = call(replayCommand, write(t, newer))
 	if code != 1 || out != "" || !strings.Contains(errs, "newer version: 2") {
@@ -79,9 +84,10 @@ func TestReplayCommand(t *testing.T) {
 		t.Fatal(errs)
 	}
 	code, out, errs = call(replayCommand, random, "--profile", "hf-300")
-	if code != 1 || !strings.Contains(errs, "cannot carry the trace") || !strings.Contains(errs, "the link takes 300") || !strings.Contains(out, "partial") {
-		t.Errorf("too thin: exit %d: %s", code, errs)
-	}
+	check.Equal(t, "code", code, 1)
+	check.Contains(t, "errs", errs, "cannot carry the trace")
+	check.Contains(t, "errs", errs, "the link takes 300")
+	check.Contains(t, "out", out, "partial")
 }
 
 // TestReplayGateways: what configurations say counts: their profile, names, rules and filters.
@@ -121,9 +127,11 @@ func TestReplayGateways(t *testing.T) {
 			t.Errorf("the filter let pass %+v", s)
 		}
 	}
-	if lost == 0 || both.Messages.Lost != lost || both.Messages.Refused != lost || both.Partial || !strings.Contains(fmt.Sprint(both.Notes), "refused, by filters") {
-		t.Errorf("the filter took %d messages: %+v", lost, both.Messages)
-	}
+	check.Differ(t, "lost", lost, 0)
+	check.Equal(t, "both.Messages.Lost", both.Messages.Lost, lost)
+	check.Equal(t, "both.Messages.Refused", both.Messages.Refused, lost)
+	check.True(t, "not both.Partial", !both.Partial)
+	check.Contains(t, "fmt.Sprint(both.Notes)", fmt.Sprint(both.Notes), "refused, by filters")
 	if one := played("--gateways", ship.file); one.LinkBytes.Down < plain.LinkBytes.Down*5/4 || one.Messages.Lost != 0 {
 		t.Errorf("one configuration for both: %d octets to the ship, %+v", one.LinkBytes.Down, one.Messages)
 	}

@@ -4,6 +4,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"aldis/internal/lab/check"
 )
 
 func TestParseUntil(t *testing.T) {
@@ -19,8 +21,11 @@ func TestParseUntil(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got, err := parseUntil(tt.text, now)
-		if text := got.Format(time.RFC3339); err == nil && text != tt.want || err != nil && tt.want != "" {
-			t.Errorf("parseUntil(%q) = %s, %v; want %s", tt.text, text, err, tt.want)
+		in := check.In(t, tt.text)
+		if err == nil {
+			check.Equal(in, "parseUntil", got.Format(time.RFC3339), tt.want)
+		} else {
+			check.Equal(in, "the time wanted beside an error", tt.want, "")
 		}
 	}
 }

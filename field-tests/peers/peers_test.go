@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/field"
 )
 
@@ -112,9 +113,11 @@ func (w world) await(p *field.Peer, ev, name string, more func(field.Event) bool
 func (w world) receives(p *field.Peer, name, from string, seq int64, size, elements int) {
 	w.t.Helper()
 	e := w.await(p, "received", name, func(e field.Event) bool { return e.From == from && e.Seq == seq })
-	if !e.OK || e.Size != size || e.Elements != elements || e.At().Before(e.SentAt()) {
-		w.t.Errorf("%s received %+v; want it intact, %d octets, %d elements", p.Name(), e, size, elements)
-	}
+	in := check.In(w.t, p.Name())
+	check.True(in, "e.OK", e.OK)
+	check.Equal(in, "e.Size", e.Size, size)
+	check.Equal(in, "e.Elements", e.Elements, elements)
+	check.True(in, "not e.At().Before(e.SentAt())", !e.At().Before(e.SentAt()), e.SentAt())
 }
 
 // receivesSome waits until p has n messages of from on a pipe, whichever, and checks them. JXTA promises no delivery, and
@@ -124,9 +127,12 @@ func (w world) receivesSome(p *field.Peer, name, from string, n, size, elements 
 	seen := map[int64]bool{}
 	for len(seen) < n {
 		e := w.await(p, "received", name, func(e field.Event) bool { return e.From == from && !seen[e.Seq] })
-		if seen[e.Seq] = true; !e.OK || e.Size != size || e.Elements != elements || e.At().Before(e.SentAt()) {
-			w.t.Errorf("%s received %+v; want it intact, %d octets, %d elements", p.Name(), e, size, elements)
-		}
+		seen[e.Seq] = true
+		in := check.In(w.t, p.Name())
+		check.True(in, "e.OK", e.OK)
+		check.Equal(in, "e.Size", e.Size, size)
+		check.Equal(in, "e.Elements", e.Elements, elements)
+		check.True(in, "not e.At().Before(e.SentAt())", !e.At().Before(e.SentAt()), e.SentAt())
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"aldis/internal/lab/check"
 )
 
 // The check fires on each kind of fault, at its line, and on nothing else of the sample.
@@ -72,8 +74,11 @@ func TestOtherImpurities(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if tt.want == "" && len(faults) > 0 || tt.want != "" && (len(faults) != 1 || !strings.Contains(faults[0].Why, tt.want)) {
-			t.Errorf("%s %q: %v, want %q", tt.file, tt.source, faults, tt.want)
+		in := check.In(t, tt.file, tt.source)
+		if tt.want == "" {
+			check.Equal(in, "len(faults)", len(faults), 0)
+		} else if check.Equal(in, "len(faults)", len(faults), 1) {
+			check.Contains(in, "faults[0].Why", faults[0].Why, tt.want)
 		}
 	}
 }

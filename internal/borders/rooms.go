@@ -90,8 +90,10 @@ var Rooms = []Room{
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 
 	{"lab/wait", Edge, "lab", false, "Tests wait here for conditions: until one holds, while one holds, until a value is still.", nil},
+	{"lab/check", Pure, "lab", false, "One expectation of a test to each line, so that a failure says which one failed.", nil},
 	{"lab/linkemu", Pure, "lab", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages.", []string{"due", "link/profile"}},
 	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{"gateway", "jxtabridge", "lab/linkemu", "link/profile", "link/seal", "norm/elide", "site"}},
+	{"lab/toyface", Pure, "lab", true, "A second face, made up for tests: a bulletin board.", []string{"site"}},
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer: the other side of the bridge in tests, replays and benchmarks.", []string{"jxta"}},
 	{"lab/edgepeer/tcp", Edge, "lab", false, "Puts edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},
 	{"lab/trace", Pure, "lab", false, "Analyses captures, and reads and writes trace files.", []string{

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
 )
@@ -128,10 +129,13 @@ func TestLoadOptional(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !c.Link.Shore || c.Link.Keepalive != 2*time.Minute || c.LAN.MaxConnections != 10 || c.LAN.Multicast != JXTAGroup || c.Log.Level != slog.LevelDebug ||
-		c.Log.Format != "json" || c.Link.Profile.Name != "hf-2400" {
-		t.Errorf("%+v", c)
-	}
+	check.True(t, "c.Link.Shore", c.Link.Shore)
+	check.Equal(t, "c.Link.Keepalive", c.Link.Keepalive, 2*time.Minute)
+	check.Equal(t, "c.LAN.MaxConnections", c.LAN.MaxConnections, 10)
+	check.Equal(t, "c.LAN.Multicast", c.LAN.Multicast, JXTAGroup)
+	check.Equal(t, "c.Log.Level", c.Log.Level, slog.LevelDebug)
+	check.Equal(t, "c.Log.Format", c.Log.Format, "json")
+	check.Equal(t, "c.Link.Profile.Name", c.Link.Profile.Name, "hf-2400")
 	w := strings.Join(c.Warnings(), "\n")
 	for _, want := range []string{"http.listen [::]:9142", "link.keepalive 2m0s: about 34560 octets", "mode 0755",
 		"gateway pmul on this link is interoperability mode", "A forged Discard_Message_PDU makes one receiver forget"} {
@@ -154,9 +158,10 @@ peer = [ { id = 1, name = "hq" }, { id = 3 } ]
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Node.DataDir != "/var/lib/aldis" || c.LAN.TCP.Port() != 9701 || len(c.Link.Peers) != 2 || c.HTTP.Listen.IsValid() {
-		t.Errorf("%+v", c)
-	}
+	check.Equal(t, "c.Node.DataDir", c.Node.DataDir, "/var/lib/aldis")
+	check.Equal(t, "c.LAN.TCP.Port()", c.LAN.TCP.Port(), 9701)
+	check.Equal(t, "len(c.Link.Peers)", len(c.Link.Peers), 2)
+	check.True(t, "not c.HTTP.Listen.IsValid()", !c.HTTP.Listen.IsValid())
 	if w := c.Warnings(); len(w) != 1 || !strings.Contains(w[0], "no peer has an address") {
 		t.Errorf("warnings: %q", w)
 	}
@@ -342,8 +347,12 @@ func TestHTTPListen(t *testing.T) {
 		{"[http]\nlisten = 3", "", ":2: http.listen: must be text"},
 	} {
 		at, err := HTTPListen(write(t, tt.text))
-		if tt.err == "" && (err != nil || at.String() != tt.want) || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
-			t.Errorf("%q: %v, %v; want %s %s", tt.text, at, err, tt.want, tt.err)
+		in := check.In(t, tt.text)
+		if tt.err == "" {
+			check.NoError(in, err)
+			check.Equal(in, "at", at.String(), tt.want)
+		} else if check.True(in, "an error", err != nil) {
+			check.Contains(in, "err.Error()", err.Error(), tt.err)
 		}
 	}
 	if _, err := HTTPListen(t.TempDir() + "/lost"); err == nil || !strings.Contains(err.Error(), "no such file") {

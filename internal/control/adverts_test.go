@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"aldis/internal/gateway"
+	"aldis/internal/lab/check"
 	"aldis/internal/site"
 )
 
@@ -69,9 +70,10 @@ func TestAdverts(t *testing.T) {
 	const many = 100_000
 	s := cache(t, many, many)
 	rows, total := read(t, s, "")
-	if len(rows) != many || total != "100000" || rows[0].ID != "000000" || rows[many-1].ID != "099999" {
-		t.Errorf("%d rows of %s", len(rows), total)
-	}
+	check.Equal(check.Fatal(t), "len(rows)", len(rows), many)
+	check.Equal(t, "total", total, "100000")
+	check.Equal(t, "rows[0].ID", rows[0].ID, "000000")
+	check.Equal(t, "rows[many-1].ID", rows[many-1].ID, "099999")
 	rows, _ = read(t, s, "?limit=10")
 	if len(rows) != 11 || rows[10].Error != "limit" || rows[9].ID != "000009" {
 		t.Errorf("limited: %+v", rows)

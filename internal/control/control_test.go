@@ -17,6 +17,7 @@ import (
 
 	"aldis/internal/gateway"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/lab/check"
 	"aldis/internal/norm"
 	"aldis/internal/radio"
 	"aldis/internal/rules/filter"
@@ -100,9 +101,11 @@ func TestStatus(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &got); err != nil || code != 200 {
 		t.Fatalf("%d, %v: %s", code, err, body)
 	}
-	if !reflect.DeepEqual(got.Status, s.status) || got.Version != "v1" || !reflect.DeepEqual(got.LAN, sampleLAN()) || got.Radio.SentOctets != 2200 || got.Trouble != "" {
-		t.Errorf("%+v", got)
-	}
+	check.Same(t, "got.Status", got.Status, s.status)
+	check.Equal(t, "got.Version", got.Version, "v1")
+	check.Same(t, "got.LAN", got.LAN, sampleLAN())
+	check.Equal(t, "got.Radio.SentOctets", got.Radio.SentOctets, 2200)
+	check.Equal(t, "got.Trouble", got.Trouble, "")
 	s.err = errors.New("the loop does not answer")
 	if code, body := s.get(t, "/status"); code != 503 || !strings.Contains(body, "does not answer") {
 		t.Errorf("%d: %s", code, body)
@@ -198,10 +201,10 @@ func TestMetrics(t *testing.T) {
 	}
 	s.err = errors.New("the loop does not answer")
 	code, body := s.get(t, "/metrics")
-	if code != 200 || !strings.Contains(body, "aldis_loop_answers 0\n") || strings.Contains(body, "aldis_link_bytes_total") ||
-		!strings.Contains(body, `aldis_radio_bytes_total{direction="sent"} 2200`) {
-		t.Errorf("without a loop: %d\n%s", code, body)
-	}
+	check.Equal(t, "code", code, 200)
+	check.Contains(t, "body", body, "aldis_loop_answers 0\n")
+	check.Lacks(t, "body", body, "aldis_link_bytes_total")
+	check.Contains(t, "body", body, `aldis_radio_bytes_total{direction="sent"} 2200`)
 }
 
 func TestOtherPaths(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 
 	"aldis/internal/gateway"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/lab/check"
 	"aldis/internal/site"
 )
 
@@ -349,8 +350,9 @@ func TestStopWithAFullDisk(t *testing.T) {
 			w.setFull(full)
 			w.stop()
 			err := <-w.ended
-			if full && (err == nil || !strings.Contains(err.Error(), "not written") || !strings.Contains(err.Error(), "no space left")) {
-				t.Errorf("full: %v", err)
+			if full && check.True(t, "an error of a full disk", err != nil) {
+				check.Contains(t, "err.Error()", err.Error(), "not written")
+				check.Contains(t, "err.Error()", err.Error(), "no space left")
 			}
 			if !full {
 				expect(t, w.take(), "commit 100", "send 100 body", "gateway.NormStart")

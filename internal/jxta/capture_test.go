@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"aldis/internal/lab/check"
 )
 
 func captured(t testing.TB, name string) []byte {
@@ -94,59 +96,77 @@ func TestCapturedDocuments(t *testing.T) {
 				t.Fatal(err)
 			}
 			peer := r.Src
-			if !strings.HasPrefix(peer, gen.format) || r.Last != peer || r.Route == nil || r.Route.Dest != peer ||
-				r.Dest.Service != URN(ClassRendezvous) || r.Dest.Param != NetGroup {
-				t.Errorf("router message %+v", r)
-			}
+			check.Prefix(t, "peer", peer, gen.format)
+			check.Equal(t, "r.Last", r.Last, peer)
+			check.True(check.Fatal(t), "r.Route", r.Route != nil)
+			check.Equal(t, "r.Route.Dest", r.Route.Dest, peer)
+			check.Equal(t, "r.Dest.Service", r.Dest.Service, URN(ClassRendezvous))
+			check.Equal(t, "r.Dest.Param", r.Dest.Param, NetGroup)
 			n, err := ParseXML(el(gen.prefix+"-connect", "Connect"), DefaultXML)
 			if err != nil {
 				t.Fatal(err)
 			}
 			pa, err := ParsePeerAdvertisement(n)
-			if err != nil || pa.Peer != peer || pa.Group != NetGroup || pa.Name != "A" || len(pa.Services) < 2 {
-				t.Errorf("peer advertisement %+v, %v", pa, err)
-			}
+			check.NoError(check.Fatal(t), err)
+			check.Equal(t, "pa.Peer", pa.Peer, peer)
+			check.Equal(t, "pa.Group", pa.Group, NetGroup)
+			check.Equal(t, "pa.Name", pa.Name, "A")
+			check.True(t, "len(pa.Services) >= 2", len(pa.Services) >= 2, len(pa.Services))
 			q, err := ParseResolverQuery(el(gen.prefix+"-query", "jxta-NetGroupORes"))
-			if err != nil || q.Handler != HandlerDiscovery || q.Src != peer || q.HopCount != 0 {
-				t.Errorf("query %+v, %v", q, err)
-			}
+			check.NoError(check.Fatal(t), err)
+			check.Equal(t, "q.Handler", q.Handler, HandlerDiscovery)
+			check.Equal(t, "q.Src", q.Src, peer)
+			check.Equal(t, "q.HopCount", q.HopCount, 0)
 			dq, err := ParseDiscoveryQuery([]byte(q.Query))
-			if err != nil || dq.Type != TypeAdv || dq.Attr != "Name" || !strings.HasPrefix(dq.Value, "b-") || dq.Threshold < 1 {
-				t.Errorf("discovery query %+v, %v", dq, err)
-			}
+			check.NoError(check.Fatal(t), err)
+			check.Equal(t, "dq.Type", dq.Type, TypeAdv)
+			check.Equal(t, "dq.Attr", dq.Attr, "Name")
+			check.Prefix(t, "dq.Value", dq.Value, "b-")
+			check.True(t, "dq.Threshold >= 1", dq.Threshold >= 1, dq.Threshold)
 			resp, err := ParseResolverResponse(el(gen.prefix+"-publish", "jxta-NetGroupIRes"))
 			if err != nil || resp.Handler != HandlerDiscovery || resp.QueryID != 0 {
 				t.Errorf("response %+v, %v", resp, err)
 			}
 			dr, err := ParseDiscoveryResponse([]byte(resp.Response))
-			if err != nil || len(dr.Found) != 1 || dr.Type != TypeAdv || dr.Found[0].Life != 2*time.Hour {
-				t.Fatalf("discovery response %+v, %v", dr, err)
+			{
+				must := check.Fatal(t)
+				check.NoError(must, err)
+				check.Equal(must, "len(dr.Found)", len(dr.Found), 1)
+				check.Equal(must, "dr.Type", dr.Type, TypeAdv)
+				check.Equal(must, "dr.Found[0].Life", dr.Found[0].Life, 2*time.Hour)
 			}
 			adv, err := ParseXML([]byte(dr.Found[0].Doc), DefaultXML)
 			if err != nil {
 				t.Fatal(err)
 			}
 			d := Describe(adv)
-			if d.Root != "jxta:MSA" || d.Type != TypeAdv || IDKind(d.ID) != KindSpec || len(d.Index) != 2 || !strings.HasPrefix(d.Index[0].Value, "a-") {
-				t.Errorf("MSA: %+v", d)
-			}
+			check.Equal(t, "d.Root", d.Root, "jxta:MSA")
+			check.Equal(t, "d.Type", d.Type, TypeAdv)
+			check.Equal(t, "IDKind(d.ID)", IDKind(d.ID), KindSpec)
+			check.Equal(check.Fatal(t), "len(d.Index)", len(d.Index), 2)
+			check.Prefix(t, "d.Index[0].Value", d.Index[0].Value, "a-")
 			w, err := ParseWireHeader(el(gen.prefix+"-wire", "JxtaWireHeader"))
-			if err != nil || w.Src != peer && gen.prefix == "jxse27" || // 2.2 leaves it out
-				IDKind(w.Pipe) != KindPipe || len(w.MsgID) != 36 || w.TTL < 1 {
-				t.Errorf("wire header %+v, %v", w, err)
-			}
+			check.NoError(check.Fatal(t), err)
+			check.True(t, `w.Src == peer || gen.prefix != "jxse27"`, w.Src == peer || gen.prefix != "jxse27", w.Src) // 2.2 leaves it out
+			check.Equal(t, "IDKind(w.Pipe)", IDKind(w.Pipe), KindPipe)
+			check.Equal(t, "len(w.MsgID)", len(w.MsgID), 36)
+			check.True(t, "w.TTL >= 1", w.TTL >= 1, w.TTL)
 			p, err := ParsePropagate(el(gen.prefix+"-wire", "RendezVousPropagate"))
-			if err != nil || p.Service != "jxta.service.wirepipe" || p.Param != NetGroup || p.TTL < 1 || len(p.Path) != 1 || p.Path[0] != peer {
-				t.Errorf("propagation header %+v, %v", p, err)
-			}
+			check.NoError(check.Fatal(t), err)
+			check.Equal(t, "p.Service", p.Service, "jxta.service.wirepipe")
+			check.Equal(t, "p.Param", p.Param, NetGroup)
+			check.True(t, "p.TTL >= 1", p.TTL >= 1, p.TTL)
+			check.Equal(check.Fatal(t), "len(p.Path)", len(p.Path), 1)
+			check.Equal(t, "p.Path[0]", p.Path[0], peer)
 			pq, err := ParseResolverQuery(el(gen.prefix+"-pipe-query", "jxta-NetGroupORes"))
 			if err != nil || pq.Handler != HandlerPipe {
 				t.Errorf("pipe query %+v, %v", pq, err)
 			}
 			pr, err := ParsePipeResolver([]byte(pq.Query))
-			if err != nil || pr.Answer || pr.Type != PipeTypeUnicast || IDKind(pr.Pipe) != KindPipe {
-				t.Errorf("pipe resolver %+v, %v", pr, err)
-			}
+			check.NoError(check.Fatal(t), err)
+			check.True(t, "not pr.Answer", !pr.Answer)
+			check.Equal(t, "pr.Type", pr.Type, PipeTypeUnicast)
+			check.Equal(t, "IDKind(pr.Pipe)", IDKind(pr.Pipe), KindPipe)
 			u, err := ParseRouterMessage(el(gen.prefix+"-unicast", "EndpointRouterMsg"))
 			if err != nil || u.Dest.Service != "PipeService" || len(u.Fwd) != 1 {
 				t.Errorf("unicast %+v, %v", u, err)
@@ -159,13 +179,19 @@ func TestCapturedDocuments(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", name, m, err)
 		}
 		s, err := ParseSRDI([]byte(m.Payload))
-		if err != nil || IDKind(s.Peer) != KindPeer || len(s.Entries) == 0 || s.Entries[0].Life == 0 {
-			t.Errorf("%s: %+v, %v", name, s, err)
+		{
+			in := check.In(t, name)
+			check.NoError(check.Fatal(in), err)
+			check.Equal(in, "IDKind(s.Peer)", IDKind(s.Peer), KindPeer)
+			check.Differ(check.Fatal(in), "len(s.Entries)", len(s.Entries), 0)
+			check.Differ(in, "s.Entries[0].Life", s.Entries[0].Life, 0)
 		}
 		if want == HandlerPipe {
-			if id, err := ParseURN(s.Entries[0].Value); err != nil || IDKind(id) != KindPipe || s.Key != PipeTypeUnicast && s.Key != PipeTypePropagate {
-				t.Errorf("%s: %+v, %v", name, s, err)
-			}
+			id, err := ParseURN(s.Entries[0].Value)
+			in := check.In(t, name)
+			check.NoError(check.Fatal(in), err)
+			check.Equal(in, "IDKind(id)", IDKind(id), KindPipe)
+			check.True(in, "s.Key == PipeTypeUnicast || s.Key == PipeTypePropagate", s.Key == PipeTypeUnicast || s.Key == PipeTypePropagate, s.Key)
 		}
 	}
 	n, err := ParseXML(el("jxta22-peerview", "PeerView.PeerAdv"), DefaultXML)
@@ -173,7 +199,10 @@ func TestCapturedDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	rdv, err := ParseRdvAdvertisement(n)
-	if err != nil || rdv.Group != NetGroup || rdv.Peer == "" || !strings.EqualFold(rdv.ServiceName, URN(ClassRendezvous)+NetGroup) || rdv.Route == nil {
-		t.Errorf("RdvAdvertisement %+v, %v", rdv, err)
-	}
+	check.NoError(check.Fatal(t), err)
+	check.Equal(t, "rdv.Group", rdv.Group, NetGroup)
+	check.Differ(t, "rdv.Peer", rdv.Peer, "")
+	service := URN(ClassRendezvous) + NetGroup
+	check.True(t, "rdv.ServiceName of the rendezvous", strings.EqualFold(rdv.ServiceName, service), rdv.ServiceName)
+	check.True(t, "rdv.Route", rdv.Route != nil)
 }

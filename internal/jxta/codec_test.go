@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"aldis/internal/lab/check"
 )
 
 func unhex(t testing.TB, s string) []byte {
@@ -195,9 +197,9 @@ func TestPackageHeader(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, n, err := ParsePackageHeader(unhex(t, tt.hex))
-			if !errors.Is(err, tt.err) || n != tt.n || err == nil && got != tt.want {
-				t.Errorf("ParsePackageHeader = %+v, %d, %v; want %+v, %d, %v", got, n, err, tt.want, tt.n, tt.err)
-			}
+			check.ErrorIs(t, err, tt.err)
+			check.Equal(t, "n", n, tt.n)
+			check.True(t, "err != nil || got == tt.want", err != nil || got == tt.want)
 		})
 	}
 	if got := AppendPackageHeader(nil, 2838); !bytes.Equal(got, unhex(t, length+kind+"00")) {

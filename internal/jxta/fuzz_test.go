@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"aldis/internal/lab/check"
 )
 
 // seedMessages adds what real peers said.
@@ -98,8 +100,11 @@ func FuzzParsePackageHeader(f *testing.F) {
 	f.Add([]byte("\x03abc\x00\x01x"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		h, n, err := ParsePackageHeader(b)
-		if err == nil && (n < 1 || n > len(b) || n > MaxPackageHeader+1) {
-			t.Errorf("%x: %+v, %d octets", b, h, n)
+		if err == nil {
+			in := check.In(t, h)
+			check.True(in, "n >= 1", n >= 1, n)
+			check.True(in, "n <= len(b)", n <= len(b), n, len(b))
+			check.True(in, "n <= MaxPackageHeader+1", n <= MaxPackageHeader+1, n, MaxPackageHeader+1)
 		}
 	})
 }
@@ -191,18 +196,18 @@ func FuzzDocuments(f *testing.F) {
 		if len(b) > 32<<10 {
 			return
 		}
-		check(t, b, ParseRouterMessage)
-		check(t, b, ParsePropagate)
-		check(t, b, ParseWireHeader)
-		check(t, b, ParseResolverQuery)
-		check(t, b, ParseResolverResponse)
-		check(t, b, ParseResolverSRDI)
-		check(t, b, ParseDiscoveryQuery)
-		check(t, b, ParseDiscoveryResponse)
-		check(t, b, ParsePipeResolver)
-		check(t, b, ParseSRDI)
-		check(t, b, ParseRouteQuery)
-		check(t, b, ParseRouteResponse)
+		roundTrip(t, b, ParseRouterMessage)
+		roundTrip(t, b, ParsePropagate)
+		roundTrip(t, b, ParseWireHeader)
+		roundTrip(t, b, ParseResolverQuery)
+		roundTrip(t, b, ParseResolverResponse)
+		roundTrip(t, b, ParseResolverSRDI)
+		roundTrip(t, b, ParseDiscoveryQuery)
+		roundTrip(t, b, ParseDiscoveryResponse)
+		roundTrip(t, b, ParsePipeResolver)
+		roundTrip(t, b, ParseSRDI)
+		roundTrip(t, b, ParseRouteQuery)
+		roundTrip(t, b, ParseRouteResponse)
 		n, err := ParseXML(b, XMLLimits{32 << 10, 32, 2000})
 		if err != nil {
 			return
@@ -227,7 +232,7 @@ func FuzzDocuments(f *testing.F) {
 	})
 }
 
-func check[T interface{ Append([]byte) []byte }](t *testing.T, b []byte, parse func([]byte) (T, error)) {
+func roundTrip[T interface{ Append([]byte) []byte }](t *testing.T, b []byte, parse func([]byte) (T, error)) {
 	t.Helper()
 	v, err := parse(b)
 	if err != nil {

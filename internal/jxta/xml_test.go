@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"aldis/internal/lab/check"
 )
 
 func TestParseXMLRefuses(t *testing.T) {
@@ -57,9 +59,10 @@ func TestXMLLayouts(t *testing.T) {
 	if got := string(AppendXML(nil, n)); got != want {
 		t.Errorf("compact:\n%s\nwant\n%s", got, want)
 	}
-	if n.KidValue("Name") != "a & <b> A" || n.AttrValue("xmlns:jxta") != "http://jxta.org" || n.KidValue("Nothing") != "" || len(n.All("Type")) != 1 {
-		t.Error("values")
-	}
+	check.Equal(t, `n.KidValue("Name")`, n.KidValue("Name"), "a & <b> A")
+	check.Equal(t, `n.AttrValue("xmlns:jxta")`, n.AttrValue("xmlns:jxta"), "http://jxta.org")
+	check.Equal(t, `n.KidValue("Nothing")`, n.KidValue("Nothing"), "")
+	check.Equal(t, `len(n.All("Type"))`, len(n.All("Type")), 1)
 	doc := string(AppendDocument(nil, n))
 	if doc != "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE jxta:PipeAdvertisement>\n"+want+"\n" {
 		t.Errorf("document: %q", doc)

@@ -18,6 +18,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/lab/check"
 	"aldis/internal/site"
 )
 
@@ -156,9 +157,11 @@ func TestPing(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != 200 || string(b) != ownUnique || resp.ContentLength != 71 || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain") {
-		t.Errorf("ping: %d %v %q %v, length %d", resp.StatusCode, resp.Header, b, err, resp.ContentLength)
-	}
+	check.NoError(check.Fatal(t), err)
+	check.Equal(t, "resp.StatusCode", resp.StatusCode, 200)
+	check.Equal(t, "string(b)", string(b), ownUnique)
+	check.Equal(t, "resp.ContentLength", resp.ContentLength, 71)
+	check.Prefix(t, `resp.Header.Get("Content-Type")`, resp.Header.Get("Content-Type"), "text/plain")
 	if len(w.all()) != 0 {
 		t.Errorf("a ping made %+v", w.all())
 	}
@@ -287,9 +290,10 @@ func TestPostBeforePoll(t *testing.T) {
 		t.Errorf("%+v", resp)
 	}
 	e := w.all()
-	if len(e) != 4 || count[jxtabridge.Quiet](e[:2]) != 1 || count[jxtabridge.Welcomed](e[:3]) != 1 || count[jxtabridge.Received](e) != 1 {
-		t.Errorf("%+v", e)
-	}
+	check.Equal(check.Fatal(t), "len(e)", len(e), 4)
+	check.Equal(t, "count[jxtabridge.Quiet](e[:2])", count[jxtabridge.Quiet](e[:2]), 1)
+	check.Equal(t, "count[jxtabridge.Welcomed](e[:3])", count[jxtabridge.Welcomed](e[:3]), 1)
+	check.Equal(t, "count[jxtabridge.Received](e)", count[jxtabridge.Received](e), 1)
 	id := e[0].(jxtabridge.Opened).Conn
 	w.lan.Send(jxtabridge.Send{Conn: id, Body: body(1)})
 	w.lan.Close(id) // the bridge does not want this peer
@@ -354,9 +358,12 @@ func TestPollEnds(t *testing.T) {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
 		b, err := io.ReadAll(resp.Body)
-		if err != nil || resp.StatusCode != 200 || resp.ContentLength != tt.length || len(b) != tt.want && !(tt.length < 0 && len(b)%7 == 0 && len(b) > 0) {
-			t.Errorf("%s: %d, length %d, %d octets, %v", tt.name, resp.StatusCode, resp.ContentLength, len(b), err)
-		}
+		in := check.In(t, tt.name)
+		check.NoError(check.Fatal(in), err)
+		check.Equal(in, "resp.StatusCode", resp.StatusCode, 200)
+		check.Equal(in, "resp.ContentLength", resp.ContentLength, tt.length)
+		chunks := tt.length < 0 && len(b)%7 == 0 && len(b) > 0
+		check.True(in, "the octets wanted, or whole messages of 7", len(b) == tt.want || chunks, len(b))
 	}
 }
 
@@ -549,8 +556,12 @@ func FuzzTerms(f *testing.F) {
 	f.Add("-1,-1,")
 	f.Fuzz(func(t *testing.T, q string) {
 		g, err := parseTerms(q, time.Minute)
-		if err == nil && (g.first < 0 || g.first > time.Minute || g.more > time.Minute || strings.ContainsAny(g.dest, " \r\n")) {
-			t.Errorf("parseTerms(%q) = %+v", q, g)
+		if err == nil {
+			in := check.In(t, q)
+			check.True(in, "g.first >= 0", g.first >= 0, g.first)
+			check.True(in, "g.first <= time.Minute", g.first <= time.Minute, g.first)
+			check.True(in, "g.more <= time.Minute", g.more <= time.Minute, g.more)
+			check.True(in, `not strings.ContainsAny(g.dest, " \r\n")`, !strings.ContainsAny(g.dest, " \r\n"), g.dest)
 		}
 	})
 }
@@ -560,8 +571,9 @@ func FuzzSender(f *testing.F) {
 	f.Add(from("", "", 0))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		u, err := sender(b)
-		if n, nerr := jxta.Normalize(u); err == nil && u != "" && (nerr != nil || n != u) {
-			t.Errorf("sender = %q, not in normal form", u)
+		if n, nerr := jxta.Normalize(u); err == nil && u != "" {
+			check.True(t, "no nerr", nerr == nil, nerr)
+			check.Equal(t, "n", n, u)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/pmul"
 )
 
@@ -198,8 +199,10 @@ func TestSubmitRefused(t *testing.T) {
 			if len(out.Accepted) != 1 || out.Accepted[0].Ref != 9 || !errors.Is(out.Accepted[0].Err, tt.want) {
 				t.Errorf("%+v; want %v", out.Accepted, tt.want)
 			}
-			if tt.want != nil && (len(out.Records) > 0 || len(out.Send) > 0 || len(s.Messages()) > 0) {
-				t.Errorf("refused, and did %+v", out)
+			if tt.want != nil {
+				check.Equal(t, "len(out.Records)", len(out.Records), 0)
+				check.Equal(t, "len(out.Send)", len(out.Send), 0)
+				check.Equal(t, "len(s.Messages())", len(s.Messages()), 0)
 			}
 		})
 	}
@@ -215,9 +218,10 @@ func TestFullStore(t *testing.T) {
 	first := submit(2).Accepted[0].Message
 	low := submit(1).Accepted[0].Message
 	out := submit(5)
-	if len(out.Fates) != 1 || out.Fates[0].Message != low || out.Fates[0].State != pmul.Refused || out.Accepted[0].Err != nil {
-		t.Errorf("%+v, %+v; want message %d refused", out.Fates, out.Accepted, low)
-	}
+	check.Equal(check.Fatal(t), "len(out.Fates)", len(out.Fates), 1)
+	check.Equal(t, "out.Fates[0].Message", out.Fates[0].Message, low)
+	check.Equal(t, "out.Fates[0].State", out.Fates[0].State, pmul.Refused)
+	check.True(t, "no out.Accepted[0].Err", out.Accepted[0].Err == nil, out.Accepted[0].Err)
 	if out := submit(2); !errors.Is(out.Accepted[0].Err, pmul.ErrFull) {
 		t.Errorf("%+v", out.Accepted)
 	}
@@ -243,9 +247,13 @@ func TestSenderBadInput(t *testing.T) {
 	ack(origin, pmul.AckEntry{Source: self, Message: m, Missing: []pmul.Run{{From: 1, To: 65535}}})
 	s.Step(epoch, pmul.DataPDU{Source: self, Number: 1})
 	s.Step(epoch, pmul.RejectPDU{Source: other, Message: m})
-	if st := s.Stats(); st.Strangers != 1 || st.Unknown != 1 || st.PassedBy != 1 || st.Illegal != 1 || st.Twin != 1 || st.Rejected != 1 {
-		t.Errorf("%+v", st)
-	}
+	st := s.Stats()
+	check.Equal(t, "st.Strangers", st.Strangers, 1)
+	check.Equal(t, "st.Unknown", st.Unknown, 1)
+	check.Equal(t, "st.PassedBy", st.PassedBy, 1)
+	check.Equal(t, "st.Illegal", st.Illegal, 1)
+	check.Equal(t, "st.Twin", st.Twin, 1)
+	check.Equal(t, "st.Rejected", st.Rejected, 1)
 	if state, known := s.Fate(m, origin); !known || state != pmul.Waiting {
 		t.Errorf("%v, %v", state, known)
 	}
@@ -287,9 +295,12 @@ func TestEnds(t *testing.T) {
 			}
 			step(ev)
 		}
-		if len(fates) != 2 || fates[0].To != other || fates[0].State != pmul.Delivered || fates[1].To != origin || fates[1].State != want || discards != 1 {
-			t.Errorf("%+v, %d Discard_Message_PDUs; want %v", fates, discards, want)
-		}
+		check.Equal(check.Fatal(t), "len(fates)", len(fates), 2)
+		check.Equal(t, "fates[0].To", fates[0].To, other)
+		check.Equal(t, "fates[0].State", fates[0].State, pmul.Delivered)
+		check.Equal(t, "fates[1].To", fates[1].To, origin)
+		check.Equal(t, "fates[1].State", fates[1].State, want)
+		check.Equal(t, "discards", discards, 1)
 		if out := s.Step(now, nil); len(s.Messages()) != 0 || !out.Deadline.IsZero() {
 			t.Errorf("%d messages are left, deadline %v", len(s.Messages()), out.Deadline)
 		}
@@ -361,9 +372,11 @@ func TestDynamicGroup(t *testing.T) {
 		}
 	}
 	t.Logf("%v", kinds)
-	if kinds[pmul.KindReject] != 1 || kinds[pmul.KindRequest] != 3 || kinds[pmul.KindAnnounce] != 4 || kinds[pmul.KindRelease] != 3 || most == 0 {
-		t.Errorf("PDUs sent: %v; joined at most %d", kinds, most)
-	}
+	check.Equal(t, "kinds[pmul.KindReject]", kinds[pmul.KindReject], 1)
+	check.Equal(t, "kinds[pmul.KindRequest]", kinds[pmul.KindRequest], 3)
+	check.Equal(t, "kinds[pmul.KindAnnounce]", kinds[pmul.KindAnnounce], 4)
+	check.Equal(t, "kinds[pmul.KindRelease]", kinds[pmul.KindRelease], 3)
+	check.Differ(t, "most", most, 0)
 }
 
 // TestRide: acknowledgements take what room a datagram has, and never leave a silent node.

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"aldis/internal/lab/check"
 )
 
 const hq, ship NodeID = 1, 300
@@ -97,9 +99,10 @@ func TestCompactRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p, err := ParseCompact(unhex(t, tt.hex), hq, ship)
 			var e *PDUError
-			if p != nil || !errors.Is(err, tt.err) || !errors.As(err, &e) || e.Field != tt.field {
-				t.Errorf("ParseCompact = %+v, %v; want %s: %v", p, err, tt.field, tt.err)
-			}
+			check.True(t, "no p", p == nil, p)
+			check.ErrorIs(t, err, tt.err)
+			check.True(check.Fatal(t), "errors.As(err, &e)", errors.As(err, &e), err)
+			check.Equal(t, "e.Field", e.Field, tt.field)
 		})
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"aldis/internal/lab/check"
 )
 
 // parityMessage is a message and the same at a receiver that has nothing of it yet.
@@ -52,9 +54,10 @@ func TestParityIsStable(t *testing.T) {
 	m, _ := parityMessage(5000, 100)
 	o, _ := parityMessage(5000, 100)
 	late := o.shard(100)
-	if !bytes.Equal(late, o.shard(100)) || !bytes.Equal(m.shard(0), o.shard(0)) || !bytes.Equal(m.shard(15), o.shard(15)) || !bytes.Equal(m.shard(100), late) {
-		t.Error("shards differ")
-	}
+	check.True(t, "bytes.Equal(late, o.shard(100))", bytes.Equal(late, o.shard(100)))
+	check.True(t, "bytes.Equal(m.shard(0), o.shard(0))", bytes.Equal(m.shard(0), o.shard(0)))
+	check.True(t, "bytes.Equal(m.shard(15), o.shard(15))", bytes.Equal(m.shard(15), o.shard(15)))
+	check.True(t, "bytes.Equal(m.shard(100), late)", bytes.Equal(m.shard(100), late))
 }
 
 // TestParityRunsOut: a message has no more shards than the field.
@@ -96,8 +99,13 @@ func TestBadParity(t *testing.T) {
 	step(shard(3, 6, 2, 10)) // says otherwise than the first
 	step(DataPDU{Number: 1, Source: hq, Message: 1, Fragment: make([]byte, 7)})
 	out := step(DataPDU{Number: 2, Source: hq, Message: 1, Fragment: make([]byte, 7)}) // enough, but no length fits
-	if st := r.Stats(); len(out.Deliver) != 0 || st.Conflict != 1 || st.Full != 1 || st.Duplicates != 1 || st.Illegal != 6 {
-		t.Errorf("delivered %d, %+v", len(out.Deliver), st)
+	{
+		st := r.Stats()
+		check.Equal(t, "len(out.Deliver)", len(out.Deliver), 0)
+		check.Equal(t, "st.Conflict", st.Conflict, 1)
+		check.Equal(t, "st.Full", st.Full, 1)
+		check.Equal(t, "st.Duplicates", st.Duplicates, 1)
+		check.Equal(t, "st.Illegal", st.Illegal, 6)
 	}
 	if out = step(DataPDU{Number: 3, Source: hq, Message: 1, Fragment: make([]byte, 5)}); len(out.Deliver) != 1 {
 		t.Errorf("%+v", out)
@@ -161,9 +169,13 @@ func FuzzEngines(f *testing.F) {
 				act(r.Step(now, p))
 			}
 		}
-		if r.octets > 2000 || len(r.in) > 4 || r.loose > 8 || len(r.done) > 16 || len(s.fates) > 8 || len(s.messages) > 4 {
-			t.Fatalf("state outgrew its limits: %d octets, %d, %d, %d, %d, %d", r.octets, len(r.in), r.loose, len(r.done), len(s.fates), len(s.messages))
-		}
+		must := check.Fatal(t)
+		check.True(must, "r.octets <= 2000", r.octets <= 2000, r.octets)
+		check.True(must, "len(r.in) <= 4", len(r.in) <= 4, len(r.in))
+		check.True(must, "r.loose <= 8", r.loose <= 8, r.loose)
+		check.True(must, "len(r.done) <= 16", len(r.done) <= 16, len(r.done))
+		check.True(must, "len(s.fates) <= 8", len(s.fates) <= 8, len(s.fates))
+		check.True(must, "len(s.messages) <= 4", len(s.messages) <= 4, len(s.messages))
 		var records []Record
 		for _, rec := range journal {
 			records = append(records, rec)

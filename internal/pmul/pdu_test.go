@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"aldis/internal/lab/check"
 )
 
 func unhex(t testing.TB, s string) []byte {
@@ -162,9 +164,10 @@ func TestRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p, _, err := Parse(tt.b)
 			var e *PDUError
-			if p != nil || !errors.Is(err, tt.err) || !errors.As(err, &e) || e.Field != tt.field {
-				t.Errorf("Parse = %+v, %v; want %s: %v", p, err, tt.field, tt.err)
-			}
+			check.True(t, "no p", p == nil, p)
+			check.ErrorIs(t, err, tt.err)
+			check.True(check.Fatal(t), "errors.As(err, &e)", errors.As(err, &e), err)
+			check.Equal(t, "e.Field", e.Field, tt.field)
 		})
 	}
 }

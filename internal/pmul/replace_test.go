@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/pmul"
 )
 
@@ -23,8 +24,16 @@ func TestReplace(t *testing.T) {
 		return s.Step(epoch.Add(time.Minute), pmul.Replace{Ref: 7, Message: id, Payload: payload, Expires: epoch.Add(2 * time.Hour)})
 	}
 	out := replace(ids[1], long)
-	if a := out.Accepted; len(a) != 1 || a[0].Err != nil || a[0].Ref != 7 || a[0].Message != ids[1] || len(out.Records) == 0 || len(out.Fates) != 0 || !s.Waits(ids[1]) {
-		t.Fatalf("%+v", out)
+	{
+		a := out.Accepted
+		must := check.Fatal(t)
+		check.Equal(must, "len(a)", len(a), 1)
+		check.True(must, "no a[0].Err", a[0].Err == nil, a[0].Err)
+		check.Equal(must, "a[0].Ref", a[0].Ref, 7)
+		check.Equal(must, "a[0].Message", a[0].Message, ids[1])
+		check.Differ(must, "len(out.Records)", len(out.Records), 0)
+		check.Equal(must, "len(out.Fates)", len(out.Fates), 0)
+		check.True(must, "s.Waits(ids[1])", s.Waits(ids[1]), ids[1])
 	}
 	if a := replace(ids[2]+1, long).Accepted; !errors.Is(a[0].Err, pmul.ErrBegun) {
 		t.Errorf("no such message: %v", a[0].Err)

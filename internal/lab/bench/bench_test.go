@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"aldis/internal/lab/check"
 )
 
 var built string // directory of the gateway under test, removed at the end
@@ -189,9 +191,11 @@ func TestPage(t *testing.T) {
 		t.Error("a page without news changes")
 	}
 	q, r := strings.Index(second, "| q2 |"), strings.Index(second, "| r1 |")
-	if q < 0 || r < q || strings.Contains(second, "q1") || !strings.Contains(second, "3 (4 lost)<br>note") || strings.Count(second, "`nice -n -5 gateway bench --only query`") != 1 {
-		t.Errorf("page:\n%s", second)
-	}
+	check.True(t, "q >= 0", q >= 0, q)
+	check.True(t, "r >= q", r >= q, r, q)
+	check.Lacks(t, "second", second, "q1")
+	check.Contains(t, "second", second, "3 (4 lost)<br>note")
+	check.Equal(t, "times that the command stands there", strings.Count(second, "`nice -n -5 gateway bench --only query`"), 1)
 }
 
 func TestVerdict(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/edgepeer"
 	"aldis/internal/site"
 )
@@ -280,9 +281,12 @@ func TestPublishAndQuery(t *testing.T) {
 			id := b.do(edgepeer.Query{Type: jxta.TypeAdv, Attr: "Name", Value: "trk-1"})
 			got := one[edgepeer.Answer](b)
 			found, err := got.Found()
-			if err != nil || got.QueryID != id || len(found) != 1 || !strings.Contains(found[0].Doc, wirePipe) || found[0].Life > 2*time.Hour {
-				t.Errorf("index %v: %v, %v", index, got, err)
-			}
+			in := check.In(t, "index", index)
+			check.NoError(check.Fatal(in), err)
+			check.Equal(in, "got.QueryID", got.QueryID, id)
+			check.Equal(check.Fatal(in), "len(found)", len(found), 1)
+			check.Contains(in, "found[0].Doc", found[0].Doc, wirePipe)
+			check.True(in, "found[0].Life <= 2*time.Hour", found[0].Life <= 2*time.Hour, found[0].Life)
 			b.do(edgepeer.Query{Type: jxta.TypePeer, Attr: "Name", Value: "a"})
 			if found, err := one[edgepeer.Answer](b).Found(); err != nil || len(found) != 1 || !strings.Contains(found[0].Doc, a.ID()) {
 				t.Errorf("peer a: %v, %v", found, err)
@@ -313,9 +317,11 @@ func TestPropagatePipe(t *testing.T) {
 				t.Fatalf("%d messages, want 3", len(got))
 			}
 			for i, m := range got {
-				if m.Src != a.ID() || m.Pipe != wirePipe || len(m.Elements) != 1 || string(m.Elements[0].Data) != fmt.Sprint("track ", i) {
-					t.Errorf("message %d: %+v", i, m)
-				}
+				in := check.In(t, "message", i)
+				check.Equal(in, "m.Src", m.Src, a.ID())
+				check.Equal(in, "m.Pipe", m.Pipe, wirePipe)
+				check.Equal(check.Fatal(in), "len(m.Elements)", len(m.Elements), 1)
+				check.Equal(in, "string(m.Elements[0].Data)", string(m.Elements[0].Data), fmt.Sprint("track ", i))
 			}
 			e.do(edgepeer.Unlisten{Pipe: wirePipe})
 		}

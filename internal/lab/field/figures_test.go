@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"aldis/internal/lab/check"
 )
 
 var epoch = time.Date(2004, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -82,12 +84,14 @@ func TestAssess(t *testing.T) {
 	value(t, "pipe_ready_s", run.PipeReadyS, 5)
 	value(t, "first_data_s", run.FirstDataS, 6)
 	// HQ: 2, 3, 4; ship: 2, 3, 4, 5, 6, 7, 8.
-	if run.MessagesSent != 10 || run.MessagesDelivered != 6 || run.AllSent != 12 || run.AllDelivered != 7 {
-		t.Errorf("%d of %d, of all %d of %d; want 6 of 10, 7 of 12", run.MessagesDelivered, run.MessagesSent, run.AllDelivered, run.AllSent)
-	}
-	if run.Duplicates != 1 || run.Corrupted != 2 || run.OutOfOrder != 1 || run.LocalDisconnects != 1 {
-		t.Errorf("twice %d, changed %d, out of order %d, lost %d; want 1, 2, 1, 1", run.Duplicates, run.Corrupted, run.OutOfOrder, run.LocalDisconnects)
-	}
+	check.Equal(t, "run.MessagesSent", run.MessagesSent, 10)
+	check.Equal(t, "run.MessagesDelivered", run.MessagesDelivered, 6)
+	check.Equal(t, "run.AllSent", run.AllSent, 12)
+	check.Equal(t, "run.AllDelivered", run.AllDelivered, 7)
+	check.Equal(t, "run.Duplicates", run.Duplicates, 1)
+	check.Equal(t, "run.Corrupted", run.Corrupted, 2)
+	check.Equal(t, "run.OutOfOrder", run.OutOfOrder, 1)
+	check.Equal(t, "run.LocalDisconnects", run.LocalDisconnects, 1)
 	if want := int64(6*200 + 20000); run.ApplicationBytes != want {
 		t.Errorf("application_bytes %d, want %d", run.ApplicationBytes, want)
 	}
@@ -165,8 +169,12 @@ func TestResultShape(t *testing.T) {
 			}
 		}
 	}
-	if c, err := column2004(); err != nil || c["discovery"] != "231 s" || c["data"] != "572 s" || c["payload"] != "9.76 %" {
-		t.Errorf("Blue Game 2004: %v, %v", c, err)
+	{
+		c, err := column2004()
+		check.NoError(check.Fatal(t), err)
+		check.Equal(t, `c["discovery"]`, c["discovery"], "231 s")
+		check.Equal(t, `c["data"]`, c["data"], "572 s")
+		check.Equal(t, `c["payload"]`, c["payload"], "9.76 %")
 	}
 }
 
@@ -217,10 +225,14 @@ func TestFlags(t *testing.T) {
 		}
 	}
 	o, _, err := parseFlags("blue-game", strings.Fields("--outage 60s@120s --bulk 20000@70s --kill ship@100s --unaided"), io.Discard)
-	if err != nil || o.OutageFor != time.Minute || o.OutageAt != 2*time.Minute || o.Bulk != 20000 || o.BulkAt != 70*time.Second ||
-		o.Kill != "ship" || o.KillAt != 100*time.Second || !o.Unaided {
-		t.Errorf("%+v, %v", o, err)
-	}
+	check.NoError(check.Fatal(t), err)
+	check.Equal(t, "o.OutageFor", o.OutageFor, time.Minute)
+	check.Equal(t, "o.OutageAt", o.OutageAt, 2*time.Minute)
+	check.Equal(t, "o.Bulk", o.Bulk, 20000)
+	check.Equal(t, "o.BulkAt", o.BulkAt, 70*time.Second)
+	check.Equal(t, "o.Kill", o.Kill, "ship")
+	check.Equal(t, "o.KillAt", o.KillAt, 100*time.Second)
+	check.True(t, "o.Unaided", o.Unaided)
 }
 
 func TestFaults(t *testing.T) {

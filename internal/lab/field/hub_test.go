@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/link/profile"
 )
 
@@ -85,9 +86,10 @@ func TestPing(t *testing.T) {
 	}
 	st := h.Stats()
 	up, down := st.Link.Node("ship").Up, st.Link.Node("ship").Down
-	if up.OnAir.Frames != 3 || up.OnAir.Octets != 252 || down.OnAir.Octets != 252 || len(st.TCP) != 0 {
-		t.Errorf("ship up %+v\ndown %+v\ntcp %v, want 3 frames of 84 octets each way", up, down, st.TCP)
-	}
+	check.Equal(t, "up.OnAir.Frames", up.OnAir.Frames, 3)
+	check.Equal(t, "up.OnAir.Octets", up.OnAir.Octets, 252)
+	check.Equal(t, "down.OnAir.Octets", down.OnAir.Octets, 252)
+	check.Equal(t, "len(st.TCP)", len(st.TCP), 0)
 	// 2 x 90 ms, 84 octets at 48 and at 93 kbit/s.
 	_, text, _ := strings.Cut(string(out), "= ")
 	text, _, _ = strings.Cut(text, "/")

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/replay"
 	"aldis/internal/link/profile"
 )
@@ -51,9 +52,10 @@ func TestVerdicts(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := judge(false, tt.plays...)
-			if r.Verdict != tt.verdict || r.Line != tt.line || r.OnTime.Worst != tt.onTime || r.Expired.Worst != tt.expired {
-				t.Errorf("%s %q, in time %v, expired %v", r.Verdict, r.Line, r.OnTime, r.Expired)
-			}
+			check.Equal(t, "r.Verdict", r.Verdict, tt.verdict)
+			check.Equal(t, "r.Line", r.Line, tt.line)
+			check.Equal(t, "r.OnTime.Worst", r.OnTime.Worst, tt.onTime)
+			check.Equal(t, "r.Expired.Worst", r.Expired.Worst, tt.expired)
 			if (r.First == nil) != (tt.first < 0) || r.First != nil && r.First.SentS != tt.first {
 				t.Errorf("first missed %+v", r.First)
 			}
@@ -99,9 +101,11 @@ func TestCost(t *testing.T) {
 	}
 	r := Judge([]*replay.Result{p}, Options{Profile: profile.Profile{Name: "p"}, Deadline: time.Minute, Tariff: Tariff{Currency: "EUR", Minute: 2, Credit: 0.1, Megabyte: 7}})
 	c := r.Cost
-	if c.Credits.Worst != 37 || c.HeldMinutes.Worst != 2 || c.Calls.Worst != 2 || c.CallMinutes.Worst != 3 || c.AirMinutesUp.Worst != 0.4 {
-		t.Errorf("%+v", c)
-	}
+	check.Equal(t, "c.Credits.Worst", c.Credits.Worst, 37)
+	check.Equal(t, "c.HeldMinutes.Worst", c.HeldMinutes.Worst, 2)
+	check.Equal(t, "c.Calls.Worst", c.Calls.Worst, 2)
+	check.Equal(t, "c.CallMinutes.Worst", c.CallMinutes.Worst, 3)
+	check.Equal(t, "c.AirMinutesUp.Worst", c.AirMinutesUp.Worst, 0.4)
 	want := []Sum{{"a call from beginning to end", 4, "EUR"}, {"calls on demand", 6, "EUR"}, {"SBD credits", 3.7, "EUR"}, {"octets", 14, "EUR"}}
 	if len(c.Money) != len(want) {
 		t.Fatalf("%+v", c.Money)

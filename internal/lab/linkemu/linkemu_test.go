@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/link/profile"
 )
 
@@ -107,9 +108,10 @@ func TestPing(t *testing.T) {
 		}
 	}
 	air := profile.Airtime(84, 4800) + profile.Airtime(84, 9300)
-	if least < 1800*time.Millisecond+air || most > 4*time.Second+air || sum/time.Duration(n) < 3*time.Second || sum/time.Duration(n) > 3300*time.Millisecond {
-		t.Errorf("round trip %v to %v, mean %v; want 2.01 to 4.21 s, mean about 3.1 s", least, most, sum/time.Duration(n))
-	}
+	check.True(t, "least >= 1800*time.Millisecond+air", least >= 1800*time.Millisecond+air, least, 1800*time.Millisecond+air)
+	check.True(t, "most <= 4*time.Second+air", most <= 4*time.Second+air, most, 4*time.Second+air)
+	check.True(t, "sum/time.Duration(n) >= 3*time.Second", sum/time.Duration(n) >= 3*time.Second, sum/time.Duration(n))
+	check.True(t, "sum/time.Duration(n) <= 3300*time.Millisecond", sum/time.Duration(n) <= 3300*time.Millisecond, sum/time.Duration(n))
 	if n < 960 || n > 995 {
 		t.Errorf("%d of 1000 answered, want about 980", n)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/compact"
 )
@@ -57,18 +58,21 @@ func TestUnicast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := res.Messages; m.Expected != 40 || m.Delivered != 40 || m.Duplicates+m.Corrupted+m.OutOfOrder > 0 || res.Partial {
-		t.Errorf("%+v, problems %v", m, res.Problems)
-	}
+	m := res.Messages
+	check.Equal(t, "m.Expected", m.Expected, 40)
+	check.Equal(t, "m.Delivered", m.Delivered, 40)
+	check.Equal(t, "m.Duplicates+m.Corrupted+m.OutOfOrder", m.Duplicates+m.Corrupted+m.OutOfOrder, 0)
+	check.True(t, "not res.Partial", !res.Partial, res.Problems)
 	if a := res.Application; a.Replay.In != 40000 || a.Replay.Out != a.Trace.Out || a.Trace.In != 40000 {
 		t.Errorf("application octets: %+v", a)
 	}
 	if s := res.ShoreFindsS.Replay["orders"]; s <= 0.5 || s > 12 {
 		t.Errorf("the shore found the service after %v s", s)
 	}
-	if res.PipeSetupS.Replay == nil || *res.PipeSetupS.Replay != 0 || res.PipeKnownS == nil || *res.PipeKnownS <= 0 {
-		t.Errorf("pipe set-up %v, known %v", res.PipeSetupS.Replay, res.PipeKnownS)
-	}
+	check.True(check.Fatal(t), "res.PipeSetupS.Replay", res.PipeSetupS.Replay != nil)
+	check.Equal(t, "*res.PipeSetupS.Replay", *res.PipeSetupS.Replay, 0)
+	check.True(check.Fatal(t), "res.PipeKnownS", res.PipeKnownS != nil)
+	check.True(t, "*res.PipeKnownS > 0", *res.PipeKnownS > 0, *res.PipeKnownS)
 	if len(res.Notes) != 1 || !strings.Contains(res.Notes[0], "nobody of the other side is seen to open") {
 		t.Errorf("notes: %q", res.Notes)
 	}
@@ -85,8 +89,12 @@ func TestOnlySizes(t *testing.T) {
 		if m := res.Messages; m.Expected != 12 || m.Delivered != 12 || res.Application.Replay.In != 12000 {
 			t.Errorf("%s: %+v, in %d", content, m, res.Application.Replay.In)
 		}
-		if total := res.LinkBytes.Up + res.LinkBytes.Down; content == trace.ContentRandom && total < 13800 || content == trace.ContentText && total > 13800 {
-			t.Errorf("%s: %d octets on the link for 13815 of the application's", content, total)
+		total := res.LinkBytes.Up + res.LinkBytes.Down // for 13815 of the application's
+		switch content {
+		case trace.ContentRandom:
+			check.True(t, "random octets: total >= 13800", total >= 13800, total)
+		case trace.ContentText:
+			check.True(t, "text: total <= 13800", total <= 13800, total)
 		}
 	}
 }
@@ -108,12 +116,16 @@ func TestNothingToPlay(t *testing.T) {
 func TestTooThin(t *testing.T) {
 	res, err := Run(context.Background(), blueGame(t, 5, trace.ContentRandom), Options{Profile: load(t, "hf-300"), Seed: 1, Drain: 5 * time.Minute})
 	var over *OverloadError
-	if !errors.As(err, &over) || over.RateBps != 300 || over.OfferedBps < 400 || over.OfferedBps > 1200 {
-		t.Fatalf("error %v, want one that says how much too thin the link is", err)
-	}
-	if res == nil || !res.Partial || len(res.Problems) == 0 || res.Messages.Lost == 0 || res.Messages.Delivered == 0 {
-		t.Errorf("%+v", res)
-	}
+	must := check.Fatal(t)
+	check.True(must, "errors.As(err, &over)", errors.As(err, &over), err)
+	check.Equal(must, "over.RateBps", over.RateBps, 300)
+	check.True(must, "over.OfferedBps >= 400", over.OfferedBps >= 400, over.OfferedBps)
+	check.True(must, "over.OfferedBps <= 1200", over.OfferedBps <= 1200, over.OfferedBps)
+	check.True(check.Fatal(t), "res", res != nil)
+	check.True(t, "res.Partial", res.Partial)
+	check.Differ(t, "len(res.Problems)", len(res.Problems), 0)
+	check.Differ(t, "res.Messages.Lost", res.Messages.Lost, 0)
+	check.Differ(t, "res.Messages.Delivered", res.Messages.Delivered, 0)
 }
 
 // stopper ends a run after some looks.
@@ -130,12 +142,15 @@ func TestEndedEarly(t *testing.T) {
 	seen := time.Duration(0)
 	res, err := Run(&stopper{60}, blueGame(t, 3, trace.ContentText), Options{Profile: load(t, "iridium-directip-shore"), Seed: 1,
 		Progress: func(at, _ time.Duration) { seen = at }})
-	if !errors.Is(err, context.Canceled) || res == nil || !res.Partial || len(res.Problems) == 0 {
-		t.Fatalf("%v, %+v", err, res)
-	}
-	if len(res.Bins) != 60 || seen != 600*time.Second || res.Captures.Replay.TotalS != 600 || res.LinkBytes.Up == 0 {
-		t.Errorf("%d bins, progress up to %v, %v s, %d octets", len(res.Bins), seen, res.Captures.Replay.TotalS, res.LinkBytes.Up)
-	}
+	must := check.Fatal(t)
+	check.ErrorIs(must, err, context.Canceled)
+	check.True(must, "res", res != nil)
+	check.True(must, "res.Partial", res.Partial)
+	check.Differ(must, "len(res.Problems)", len(res.Problems), 0)
+	check.Equal(t, "len(res.Bins)", len(res.Bins), 60)
+	check.Equal(t, "seen", seen, 600*time.Second)
+	check.Equal(t, "res.Captures.Replay.TotalS", res.Captures.Replay.TotalS, 600)
+	check.Differ(t, "res.LinkBytes.Up", res.LinkBytes.Up, 0)
 }
 
 // TestWindow: what was published and opened before is there, what was said before is not.
@@ -166,9 +181,10 @@ func TestRecord(t *testing.T) {
 	r.Got(1, 0, same, 6) // message 2
 	r.Got(0, 0, same, 7) // message 1
 	r.Got(0, 0, []jxta.Element{{Namespace: "a", Name: "b", Data: []byte("other")}}, 8)
-	if r.duplicates != 1 || r.strange != 1 || r.delivered != 3 || !r.Delivered() {
-		t.Errorf("%+v", r)
-	}
+	check.Equal(t, "r.duplicates", r.duplicates, 1)
+	check.Equal(t, "r.strange", r.strange, 1)
+	check.Equal(t, "r.delivered", r.delivered, 3)
+	check.True(t, "r.Delivered()", r.Delivered())
 	for want, at := range map[delivery]time.Duration{{0, 1}: 3, {2, 1}: 6, {1, 0}: 7} {
 		if r.got[want] != at {
 			t.Errorf("message %d came at %d, want %d", want.message, r.got[want], at)

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"aldis/internal/lab/check"
 )
 
 // browser is a real one, without a window, spoken to through pipes in its debugging protocol (CDP). What pages asked for
@@ -255,9 +257,13 @@ func (b *browser) check(file, what string, width int, media, scheme string) seen
 		b.t.Errorf("%s: text that does not fit: %q", what, s.OverflowingText)
 	}
 	for _, p := range s.Plots {
-		if p.Width < 300 || p.Height < 100 || p.Title == "" || p.Desc == "" || p.Marks == 0 || p.Labels < 5 {
-			b.t.Errorf("%s: plot %+v", what, p)
-		}
+		in := check.In(b.t, what)
+		check.True(in, "p.Width >= 300", p.Width >= 300, p.Width)
+		check.True(in, "p.Height >= 100", p.Height >= 100, p.Height)
+		check.Differ(in, "p.Title", p.Title, "")
+		check.Differ(in, "p.Desc", p.Desc, "")
+		check.Differ(in, "p.Marks", p.Marks, 0)
+		check.True(in, "p.Labels >= 5", p.Labels >= 5, p.Labels)
 		if len(p.Outside) > 0 || len(p.Overlapping) > 0 {
 			b.t.Errorf("%s: %s: outside %q, on top of each other %q", what, p.Title, p.Outside, p.Overlapping)
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/forecast"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/trace"
@@ -159,9 +160,10 @@ func TestInBrowser(t *testing.T) {
 			named[role]++
 		}
 	}
-	if named["image"] != 3 || named["table"] < 15 || named["columnheader"] < 60 || named["rowheader"] < 50 {
-		t.Errorf("a reader aloud finds %v", named)
-	}
+	check.Equal(t, `named["image"]`, named["image"], 3)
+	check.True(t, `named["table"] >= 15`, named["table"] >= 15, named["table"])
+	check.True(t, `named["columnheader"] >= 60`, named["columnheader"] >= 60, named["columnheader"])
+	check.True(t, `named["rowheader"] >= 50`, named["rowheader"] >= 50, named["rowheader"])
 	var pdf struct{ Data string }
 	b.call("Page.printToPDF", map[string]any{"paperWidth": 8.27, "paperHeight": 11.69}, &pdf)
 	if len(pdf.Data) < 10000 {

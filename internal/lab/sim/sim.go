@@ -41,6 +41,12 @@ type Node struct {
 	library *library
 }
 
+// Addr is where the node is on the link.
+func (n *Node) Addr() netip.AddrPort { return n.addr }
+
+// Boot is the number of the node's present or last start.
+func (n *Node) Boot() uint32 { return n.boot }
+
 // Config of a World. Nodes[0] is ashore on an unlimited leg; the others are terminals with Profile.
 type Config struct {
 	Nodes   int
@@ -154,6 +160,12 @@ func (w *World) Kill(n *Node, d time.Duration) {
 	})
 }
 
+// EndCrashes: from now on no gateway crashes by chance.
+func (w *World) EndCrashes() { w.cfg.CrashAfterCommit, w.cfg.CrashBeforeCommit = 0, 0 }
+
+// Reconfigure changes what the next start of n is made of.
+func (w *World) Reconfigure(n *Node, change func(*gateway.Config)) { change(&n.cfg) }
+
 // LoseStore makes the next start of n one with an empty journal.
 func (w *World) LoseStore(n *Node) {
 	n.journal = map[string]gateway.Record{}
@@ -266,6 +278,9 @@ func (w *World) step(n *Node, ev gateway.Event) {
 
 // Tell gives a node's JXTA face an event of its LAN, now.
 func (w *World) Tell(n *Node, ev site.Event) { w.TellFace(n, site.JXTA, ev) }
+
+// Give gives a node's gateway an event that comes neither from its LAN nor from the link: its operator's word.
+func (w *World) Give(n *Node, ev gateway.Event) { w.step(n, ev) }
 
 // TellFace gives one of a node's faces an event of its LAN, now.
 func (w *World) TellFace(n *Node, face site.Face, ev site.Event) {

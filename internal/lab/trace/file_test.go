@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"aldis/internal/lab/check"
 )
 
 // recorded makes a trace of a capture as the command does.
@@ -41,9 +43,12 @@ func TestRecord(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if g := f.Totals; g.In != tt.in || g.Out != tt.out || g.MessagesIn != tt.n || g.MessagesOut != tt.n || g.Partial {
-				t.Errorf("totals %+v", g)
-			}
+			g := f.Totals
+			check.Equal(t, "g.In", g.In, tt.in)
+			check.Equal(t, "g.Out", g.Out, tt.out)
+			check.Equal(t, "g.MessagesIn", g.MessagesIn, tt.n)
+			check.Equal(t, "g.MessagesOut", g.MessagesOut, tt.n)
+			check.True(t, "not g.Partial", !g.Partial)
 			if r.Application.Out != tt.out {
 				t.Errorf("analyse says %d out", r.Application.Out)
 			}
@@ -55,9 +60,10 @@ func TestRecord(t *testing.T) {
 				}
 			}
 			// The services A and B of tests; the edge listens on both pipes.
-			if count[EventPublish] != 2 || count[EventQuery] < tt.queries || count[EventOpen] != 2 || count[linePipe] != 2 {
-				t.Errorf("events %v", count)
-			}
+			check.Equal(t, "count[EventPublish]", count[EventPublish], 2)
+			check.True(t, "count[EventQuery] >= tt.queries", count[EventQuery] >= tt.queries, count[EventQuery], tt.queries)
+			check.Equal(t, "count[EventOpen]", count[EventOpen], 2)
+			check.Equal(t, "count[linePipe]", count[linePipe], 2)
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
@@ -132,9 +133,14 @@ func TestLink(t *testing.T) {
 			var events []Event
 			r := analyse(list, Options{Key: &linkKey, Nodes: tt.nodes, Sink: func(e Event) { events = append(events, e) }})
 			l := r.Link
-			if l == nil || l.Opened != 5 || l.Messages != 3 || l.Repeats != 1 || l.Receipted != 2 || l.Unread != 0 || r.Partial {
-				t.Fatalf("%+v\n%v", l, r.Problems)
-			}
+			must := check.Fatal(t)
+			check.True(must, "l", l != nil)
+			check.Equal(must, "l.Opened", l.Opened, 5)
+			check.Equal(must, "l.Messages", l.Messages, 3)
+			check.Equal(must, "l.Repeats", l.Repeats, 1)
+			check.Equal(must, "l.Receipted", l.Receipted, 2)
+			check.Equal(must, "l.Unread", l.Unread, 0)
+			check.True(must, "not r.Partial", !r.Partial, r.Problems)
 			for _, row := range l.Ledger {
 				s := a
 				if row.From == nodeName(tt.idB) {
@@ -148,9 +154,11 @@ func TestLink(t *testing.T) {
 			if len(a.spent)+len(b.spent) != 0 {
 				t.Errorf("not in the ledger: %v %v", a.spent, b.spent)
 			}
-			if len(events) != 2 || events[0].Octets != 180 || events[1].Octets != 6 || events[0].Pipe != pipeID || events[0].From != nodeName(tt.idA) {
-				t.Errorf("events %+v", events)
-			}
+			check.Equal(check.Fatal(t), "len(events)", len(events), 2)
+			check.Equal(t, "events[0].Octets", events[0].Octets, 180)
+			check.Equal(t, "events[1].Octets", events[1].Octets, 6)
+			check.Equal(t, "events[0].Pipe", events[0].Pipe, pipeID)
+			check.Equal(t, "events[0].From", events[0].From, nodeName(tt.idA))
 			var layers int64
 			for _, row := range l.Layers {
 				layers += row.Octets
@@ -203,9 +211,11 @@ func TestLinkNotOpened(t *testing.T) {
 	}
 	for _, tt := range tests {
 		l := analyse(tt.list, tt.opt).Link
-		if l == nil || l.Opened != tt.opened || len(l.Unopened) == 0 || !strings.Contains(l.Unopened[0].Name, tt.reason) {
-			t.Errorf("%s: %+v", tt.name, l)
-		}
+		in := check.In(t, tt.name)
+		check.True(check.Fatal(in), "l", l != nil)
+		check.Equal(in, "l.Opened", l.Opened, tt.opened)
+		check.Differ(check.Fatal(in), "len(l.Unopened)", len(l.Unopened), 0)
+		check.Contains(in, "l.Unopened[0].Name", l.Unopened[0].Name, tt.reason)
 	}
 }
 
@@ -282,9 +292,13 @@ func TestLinkPMul(t *testing.T) {
 	b.send(1, false, []string{"ack"}, frame.PMul{Body: ack})
 	var events []Event
 	l := analyse(list, Options{Key: &linkKey, Sink: func(e Event) { events = append(events, e) }}).Link
-	if l.Opened != 12 || l.Messages != 4 || l.Receipted != 3 || l.Unread != 0 || len(events) != 3 || events[2].Octets != 1000 {
-		t.Fatalf("%+v, events %+v", l, events)
-	}
+	must := check.Fatal(t)
+	check.Equal(must, "l.Opened", l.Opened, 12)
+	check.Equal(must, "l.Messages", l.Messages, 4)
+	check.Equal(must, "l.Receipted", l.Receipted, 3)
+	check.Equal(must, "l.Unread", l.Unread, 0)
+	check.Equal(must, "len(events)", len(events), 3)
+	check.Equal(must, "events[2].Octets", events[2].Octets, 1000)
 	got := map[string]int64{}
 	for _, row := range l.Ledger {
 		got[row.From+row.Kind] += row.Octets

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"aldis/internal/lab/check"
 )
 
 // Octets in and out, and the duration, are those published: tables 5.1 and 5.10.
@@ -29,9 +31,10 @@ func TestSynth(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if f.Totals != totals || totals.In != w.in || totals.Out != w.out || f.Header.Duration != w.seconds {
-						t.Errorf("%+v, %v s, want %+v", totals, f.Header.Duration, w)
-					}
+					check.Equal(t, "f.Totals", f.Totals, totals)
+					check.Equal(t, "totals.In", totals.In, w.in)
+					check.Equal(t, "totals.Out", totals.Out, w.out)
+					check.Equal(t, "f.Header.Duration", f.Header.Duration, w.seconds)
 					checkSynth(t, f, content)
 					if _, err := Synth(&again, run, seed, content); err != nil || !bytes.Equal(b.Bytes(), again.Bytes()) {
 						t.Errorf("another trace for the same seed, %v", err)

@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"aldis/internal/lab/check"
 )
 
 func sumOf(s Series) (n int64) {
@@ -88,9 +90,11 @@ func TestTimelineJumps(t *testing.T) {
 	line.spend(3, "a", 4)
 	line.wait(math.MaxInt64, 7)
 	r := line.result()
-	if len(r.Waiting) > maxSlots || len(r.Series) != 2 || r.Series[0].Name != "a" || r.Series[0].Octets[0] != 5 || sumOf(r.Series[1]) != 2 {
-		t.Errorf("%+v", r)
-	}
+	check.True(check.Fatal(t), "len(r.Waiting) <= maxSlots", len(r.Waiting) <= maxSlots, len(r.Waiting), maxSlots)
+	check.Equal(check.Fatal(t), "len(r.Series)", len(r.Series), 2)
+	check.Equal(t, "r.Series[0].Name", r.Series[0].Name, "a")
+	check.Equal(t, "r.Series[0].Octets[0]", r.Series[0].Octets[0], 5)
+	check.Equal(t, "sumOf(r.Series[1])", sumOf(r.Series[1]), 2)
 	for i := range 1000 {
 		line.spend(0, string(rune('a'+i)), 1)
 	}
@@ -104,15 +108,22 @@ func TestSamples(t *testing.T) {
 	for i := range 100 {
 		s.add(float64(99 - i))
 	}
-	if d := s.result(); d.N != 100 || d.MedianS != 49 || d.P95S != 94 || d.MaxS != 99 || len(d.Sorted) != 100 {
-		t.Errorf("%+v", d)
+	{
+		d := s.result()
+		check.Equal(t, "d.N", d.N, 100)
+		check.Equal(t, "d.MedianS", d.MedianS, 49)
+		check.Equal(t, "d.P95S", d.P95S, 94)
+		check.Equal(t, "d.MaxS", d.MaxS, 99)
+		check.Equal(t, "len(d.Sorted)", len(d.Sorted), 100)
 	}
 	for i := range 1 << 20 {
 		s.add(float64(i % 1000))
 	}
-	if d := s.result(); d.N != 100+1<<20 || math.Abs(d.MedianS-500) > 10 || math.Abs(d.P95S-950) > 10 || len(d.Sorted) > maxSamples {
-		t.Errorf("%d of %d, median %v, p95 %v", len(d.Sorted), d.N, d.MedianS, d.P95S)
-	}
+	d := s.result()
+	check.Equal(t, "d.N", d.N, 100+1<<20)
+	check.True(t, "math.Abs(d.MedianS-500) <= 10", math.Abs(d.MedianS-500) <= 10, math.Abs(d.MedianS-500))
+	check.True(t, "math.Abs(d.P95S-950) <= 10", math.Abs(d.P95S-950) <= 10, math.Abs(d.P95S-950))
+	check.True(t, "len(d.Sorted) <= maxSamples", len(d.Sorted) <= maxSamples, len(d.Sorted), maxSamples)
 }
 
 // The published figures against a copy of those that they were taken from (published 1).
@@ -141,8 +152,13 @@ func TestPublished(t *testing.T) {
 	for i, p := range BlueGame {
 		run := string(rune('1' + i))
 		var app ApplicationBytes
-		if err := json.Unmarshal(want.Application[run], &app); err != nil || app != Payloads2004[i] || app.In != p.In || app.Out != p.Out {
-			t.Errorf("run %s: octets %+v, %+v, want %+v, %v", run, Payloads2004[i], p, app, err)
+		{
+			err := json.Unmarshal(want.Application[run], &app)
+			in := check.In(t, "run", run)
+			check.NoError(check.Fatal(in), err)
+			check.Equal(in, "app", app, Payloads2004[i])
+			check.Equal(in, "app.In", app.In, p.In)
+			check.Equal(in, "app.Out", app.Out, p.Out)
 		}
 		d := Discoveries2004[i]
 		if d.MPA != want.Discovery[run]["mpa"] || d.Bergen != want.Discovery[run]["bergen"] || d.MPA != p.DiscoverS {

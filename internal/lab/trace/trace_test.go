@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"aldis/internal/lab/check"
 )
 
 // captures are what testdata/README.md describes.
@@ -326,9 +328,13 @@ func TestFormats(t *testing.T) {
 			t.Fatalf("%s: %d packets, want %d", name, len(got), len(list))
 		}
 		for i := range got {
-			if d := got[i].At - list[i].At; d < -1 || d > 1 || !bytes.Equal(got[i].Data, list[i].Data) || got[i].Link != list[i].Link || got[i].Number != int64(i+1) {
-				t.Fatalf("%s: packet %d differs, its time by %d ns", name, i+1, d)
-			}
+			d := got[i].At - list[i].At
+			must := check.Fatal(check.In(t, name, "packet", i+1))
+			check.True(must, "d >= -1", d >= -1, d)
+			check.True(must, "d <= 1", d <= 1, d)
+			check.True(must, "bytes.Equal(got[i].Data, list[i].Data)", bytes.Equal(got[i].Data, list[i].Data))
+			check.Equal(must, "got[i].Link", got[i].Link, list[i].Link)
+			check.Equal(must, "got[i].Number", got[i].Number, int64(i+1))
 		}
 		if r := analyse(got, Options{}); !reflect.DeepEqual(r.Kinds, want.Kinds) || r.Partial {
 			t.Errorf("%s: other messages, or partial: %v", name, r.Problems)

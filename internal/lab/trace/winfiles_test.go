@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"reflect"
 	"testing"
+
+	"aldis/internal/lab/check"
 )
 
 // What Windows writes: pcapng of two interfaces at once, Ethernet in microseconds and Npcap's loopback (BSD null, address family in
@@ -50,9 +52,10 @@ func TestWindowsCaptures(t *testing.T) {
 	}
 	got := packets(t, file)
 	r := analyse(got, Options{})
-	if !reflect.DeepEqual(r.Kinds, want.Kinds) || r.Figures.Retransmissions != want.Figures.Retransmissions || r.Partial || r.Seconds() != want.Seconds() {
-		t.Errorf("two interfaces: other figures, or partial: %v", r.Problems)
-	}
+	check.Same(t, "r.Kinds", r.Kinds, want.Kinds)
+	check.Equal(t, "r.Figures.Retransmissions", r.Figures.Retransmissions, want.Figures.Retransmissions)
+	check.True(t, "not r.Partial", !r.Partial, r.Problems)
+	check.Equal(t, "r.Seconds()", r.Seconds(), want.Seconds())
 	for i := range got {
 		if d := got[i].At - list[i].At; d < -1000 || d > 1000 {
 			t.Fatalf("packet %d is %d ns off", i+1, d)

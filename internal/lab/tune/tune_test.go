@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
@@ -78,9 +79,10 @@ func TestSearchFindsAndRepeats(t *testing.T) {
 	if r.Profile.DatagramOctets <= cfg.Profile.DatagramOctets || r.Profile.AckDelay < 2*cfg.Profile.AckDelay || r.Cut {
 		t.Errorf("datagrams of %d octets, ack delay %v, cut %v", r.Profile.DatagramOctets, r.Profile.AckDelay, r.Cut)
 	}
-	if r.Unseen.OctetsPct > -10 || r.Unseen.P95Pct > -10 || r.Unseen.Plays != 2*unseen || r.Unseen.Lost != 0 {
-		t.Errorf("unseen %+v", r.Unseen)
-	}
+	check.True(t, "r.Unseen.OctetsPct <= -10", r.Unseen.OctetsPct <= -10, r.Unseen.OctetsPct)
+	check.True(t, "r.Unseen.P95Pct <= -10", r.Unseen.P95Pct <= -10, r.Unseen.P95Pct)
+	check.Equal(t, "r.Unseen.Plays", r.Unseen.Plays, 2*unseen)
+	check.Equal(t, "r.Unseen.Lost", r.Unseen.Lost, 0)
 	for _, idle := range []string{"window", "grtt_ms", "hole_age_ms"} {
 		if !slices.Contains(r.Idle, idle) {
 			t.Errorf("%s is not among %v", idle, r.Idle)
@@ -161,9 +163,10 @@ func TestSearchStopped(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	r := run(t, cfg, plain, 2)
-	if !r.Cut || len(r.Steps) != 1 || r.Rounds != 1 || r.Unseen.Plays != unseen {
-		t.Errorf("%+v", r)
-	}
+	check.True(t, "r.Cut", r.Cut)
+	check.Equal(t, "len(r.Steps)", len(r.Steps), 1)
+	check.Equal(t, "r.Rounds", r.Rounds, 1)
+	check.Equal(t, "r.Unseen.Plays", r.Unseen.Plays, unseen)
 }
 
 func TestSearchCannotPlay(t *testing.T) {
@@ -209,9 +212,12 @@ func TestVariant(t *testing.T) {
 				continue
 			}
 			m := v.Messages[a.Message]
-			if d := m.At - s.Messages[a.Message].At; d < -maxPhase-maxJitter || d > maxPhase+maxJitter || m.At != a.At || m.At > s.Duration {
-				t.Fatalf("variant %d: message %d moved by %v to %v", n, a.Message, d, m.At)
-			}
+			d := m.At - s.Messages[a.Message].At
+			must := check.Fatal(check.In(t, "variant", n))
+			check.True(must, "d >= -maxPhase-maxJitter", d >= -maxPhase-maxJitter, d, -maxPhase-maxJitter)
+			check.True(must, "d <= maxPhase+maxJitter", d <= maxPhase+maxJitter, d, maxPhase+maxJitter)
+			check.Equal(must, "m.At", m.At, a.At)
+			check.True(must, "m.At <= s.Duration", m.At <= s.Duration, m.At, s.Duration)
 			if a.Message < last[a.Peer] {
 				t.Fatalf("variant %d: messages of a peer changed places", n)
 			}
@@ -277,9 +283,13 @@ func TestFiguresOf(t *testing.T) {
 	}
 	res.Samples = append(res.Samples, replay.Sample{})
 	f := FiguresOf(res)
-	if f.Octets != 7 || f.Expected != 101 || f.Delivered != 100 || f.Wrong != 3 || quantile(f.Times, 0.95) != 95 || tail(f.Times) != 98 || quantile(f.Times, 0.5) != 50 {
-		t.Errorf("%+v", f)
-	}
+	check.Equal(t, "f.Octets", f.Octets, 7)
+	check.Equal(t, "f.Expected", f.Expected, 101)
+	check.Equal(t, "f.Delivered", f.Delivered, 100)
+	check.Equal(t, "f.Wrong", f.Wrong, 3)
+	check.Equal(t, "quantile(f.Times, 0.95)", quantile(f.Times, 0.95), 95)
+	check.Equal(t, "tail(f.Times)", tail(f.Times), 98)
+	check.Equal(t, "quantile(f.Times, 0.5)", quantile(f.Times, 0.5), 50)
 }
 
 func TestNice(t *testing.T) {
@@ -311,7 +321,10 @@ func TestSearchProof(t *testing.T) {
 		}
 		return f
 	}, 0)
-	if len(others) != 2*2*proofs || r.Profile != want.Profile || len(r.Proof) != 2 || r.Proof[1].Plays != proofs || r.Proven.Plays != 2*proofs || r.Proof[0].OctetsPct < 50 {
-		t.Errorf("%d plays, proof %+v", len(others), r.Proof)
-	}
+	check.Equal(check.Fatal(t), "len(others)", len(others), 2*2*proofs)
+	check.Equal(t, "r.Profile", r.Profile, want.Profile)
+	check.Equal(check.Fatal(t), "len(r.Proof)", len(r.Proof), 2)
+	check.Equal(t, "r.Proof[1].Plays", r.Proof[1].Plays, proofs)
+	check.Equal(t, "r.Proven.Plays", r.Proven.Plays, 2*proofs)
+	check.True(t, "r.Proof[0].OctetsPct >= 50", r.Proof[0].OctetsPct >= 50, r.Proof[0].OctetsPct)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
 	"aldis/internal/link/compact"
 	"aldis/internal/site"
 )
@@ -45,9 +46,11 @@ func TestBrief(t *testing.T) {
 		}
 		lookup := func(n uint32) (Flow, bool) { return FlowOf(tt.p), n == tt.number }
 		got, number, defined, err := ParseCoded(b, lookup, texts)
-		if err != nil || number != tt.number || defined != "" || !reflect.DeepEqual(normal(got), normal(m)) {
-			t.Errorf("%s: comes back as %+v, %d, %q, %v", tt.name, got, number, defined, err)
-		}
+		in := check.In(t, tt.name)
+		check.NoError(check.Fatal(in), err)
+		check.Equal(in, "number", number, tt.number)
+		check.Equal(in, "defined", defined, "")
+		check.Same(in, "normal(got)", normal(got), normal(m))
 		if _, _, _, err := ParseCoded(b, func(uint32) (Flow, bool) { return "", false }, texts); !errors.Is(err, ErrUnknownFlow) {
 			t.Errorf("%s: of no known flow: %v", tt.name, err)
 		}

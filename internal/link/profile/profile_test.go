@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"aldis/internal/lab/check"
 )
 
 func noFile(string) ([]byte, error) { return nil, os.ErrNotExist }
@@ -50,18 +52,26 @@ func TestLinkValues(t *testing.T) {
 		names = append(names, tt.name)
 		t.Run(tt.name, func(t *testing.T) {
 			p := load(t, tt.name)
-			if p.Name != tt.name || p.Shared != tt.shared || p.Turnaround != tt.turn || p.MaxHold != tt.hold {
-				t.Errorf("%+v, want %+v", p, tt)
-			}
+			check.Equal(t, "p.Name", p.Name, tt.name)
+			check.Equal(t, "p.Shared", p.Shared, tt.shared)
+			check.Equal(t, "p.Turnaround", p.Turnaround, tt.turn)
+			check.Equal(t, "p.MaxHold", p.MaxHold, tt.hold)
 			for dir, d := range map[string]struct {
 				Direction
 				rate, queue int
 			}{"up": {p.Up, tt.up, tt.queueUp}, "down": {p.Down, tt.down, tt.queueDn}} {
-				if d.RateBps != d.rate || d.Delay != tt.delay || d.Delay+d.Jitter != tt.most || d.LossPct != tt.lossPct || d.QueueOctets != d.queue || d.GEp != tt.gep {
-					t.Errorf("%s: %+v, want %+v", dir, d.Direction, tt)
-				}
-				if tt.gep > 0 && (d.GEr != 0.25 || d.GEBadPct != 80 || d.GEGoodPct != 0) {
-					t.Errorf("%s: burst loss %+v", dir, d.Direction)
+				in := check.In(t, dir)
+				check.Equal(in, "d.RateBps", d.RateBps, d.rate)
+				check.Equal(in, "d.Delay", d.Delay, tt.delay)
+				check.Equal(in, "d.Delay+d.Jitter", d.Delay+d.Jitter, tt.most)
+				check.Equal(in, "d.LossPct", d.LossPct, tt.lossPct)
+				check.Equal(in, "d.QueueOctets", d.QueueOctets, d.queue)
+				check.Equal(in, "d.GEp", d.GEp, tt.gep)
+				if tt.gep > 0 {
+					in := check.In(t, dir)
+					check.Equal(in, "d.GEr", d.GEr, 0.25)
+					check.Equal(in, "d.GEBadPct", d.GEBadPct, 80)
+					check.Equal(in, "d.GEGoodPct", d.GEGoodPct, 0)
 				}
 			}
 		})
@@ -103,10 +113,13 @@ func TestGatewayValuesFit(t *testing.T) {
 			t.Errorf("%s: window %d", name, p.Window)
 		}
 	}
-	if p := load(t, "iridium-directip"); p.DatagramOctets != 508 || p.SegmentOctets != 448 || p.AckDelay != 6*time.Second ||
-		p.ProbeInterval != 15*time.Second || p.GRTT != 4*time.Second || p.Bundle != 30*time.Millisecond {
-		t.Errorf("iridium-directip: %+v", p)
-	}
+	p := load(t, "iridium-directip")
+	check.Equal(t, "p.DatagramOctets", p.DatagramOctets, 508)
+	check.Equal(t, "p.SegmentOctets", p.SegmentOctets, 448)
+	check.Equal(t, "p.AckDelay", p.AckDelay, 6*time.Second)
+	check.Equal(t, "p.ProbeInterval", p.ProbeInterval, 15*time.Second)
+	check.Equal(t, "p.GRTT", p.GRTT, 4*time.Second)
+	check.Equal(t, "p.Bundle", p.Bundle, 30*time.Millisecond)
 }
 
 func TestTimes(t *testing.T) {

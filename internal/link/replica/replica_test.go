@@ -243,3 +243,19 @@ func BenchmarkNext(b *testing.B) {
 		}
 	}
 }
+
+// A withdrawal names the item's face: without that the far end could not read it.
+func TestWithdrawalKeepsItsFace(t *testing.T) {
+	r := New([]uint16{2})
+	it := site.Item{Face: 7, Kind: site.Document, Sub: 3, Scope: "s", ID: "notice"}
+	r.Put(it)
+	r.RestoreHeld(2, it.Key(), VersionOf(it))
+	r.Put(it.Withdrawal())
+	got := r.Next(time.Unix(1, 0), 2, 8)
+	if len(got) != 1 {
+		t.Fatalf("%d changes, want 1", len(got))
+	}
+	if want := it.Withdrawal(); !reflect.DeepEqual(got[0], want) {
+		t.Errorf("the peer is told %+v, want %+v", got[0], want)
+	}
+}

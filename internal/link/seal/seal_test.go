@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/chacha20poly1305"
+
+	"aldis/internal/lab/check"
 )
 
 func unhex(t *testing.T, s string) []byte {
@@ -208,8 +210,11 @@ func TestOpen(t *testing.T) {
 		if !errors.Is(err, wantErr) || (wantErr == nil) != (err == nil) {
 			t.Fatalf("Open = %v, want %v", err, wantErr)
 		}
-		if err == nil && (from != 2 || string(body) != wantBody || info != want) {
-			t.Fatalf("Open = %d, %q, %+v; want 2, %q, %+v", from, body, info, wantBody, want)
+		if err == nil {
+			must := check.Fatal(t)
+			check.Equal(must, "from", from, 2)
+			check.Equal(must, "string(body)", string(body), wantBody)
+			check.Equal(must, "info", info, want)
 		}
 	}
 	check(early, "", OpenInfo{}, ErrUnknownBoot)
@@ -248,9 +253,11 @@ func TestOpenBoots(t *testing.T) {
 		t.Fatalf("second boot again: %+v, %v", info, err)
 	}
 	for range 2 { // known for what it is, and never accepted
-		if from, info, err := open(late); !errors.Is(err, ErrStaleBoot) || from != 2 || info.Boot.Number != 100 || info.Counter != 2 {
-			t.Errorf("short form of the old boot: %d, %+v, %v", from, info, err)
-		}
+		from, info, err := open(late)
+		check.ErrorIs(t, err, ErrStaleBoot)
+		check.Equal(t, "from", from, 2)
+		check.Equal(t, "info.Boot.Number", info.Boot.Number, 100)
+		check.Equal(t, "info.Counter", info.Counter, 2)
 	}
 	before := o.State(2)
 	if from, _, err := open(mustSeal(t, s100, 1, true, "e")); !errors.Is(err, ErrStaleBoot) || from != 2 {

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"aldis/internal/lab/check"
 )
 
 // What a simulation sends is what libnorm sent in the captures, but for the sequence number.
@@ -28,8 +30,12 @@ func TestLibrary(t *testing.T) {
 				t.Errorf("%s: ParseNack = %+v, %v; want %+v", tt.name, list, err, nacks[tt.name])
 			}
 		case tt.name == "FLUSH":
-			if object, block, symbol, ok := FlushOf(packet); !ok || object != 9 || block != 0 || symbol != 6 {
-				t.Errorf("FlushOf = %d, %d, %d, %v", object, block, symbol, ok)
+			{
+				object, block, symbol, ok := FlushOf(packet)
+				check.True(t, "ok", ok)
+				check.Equal(t, "object", object, 9)
+				check.Equal(t, "block", block, 0)
+				check.Equal(t, "symbol", symbol, 6)
 			}
 			continue
 		default:

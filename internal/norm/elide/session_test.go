@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"aldis/internal/lab/check"
 )
 
 func unhex(t testing.TB, s string) []byte {
@@ -91,9 +93,10 @@ func TestCaptured(t *testing.T) {
 			}
 			packet, want := unhex(t, tt.packet), unhex(t, tt.frame)
 			frame, info, err := a.Pack([]byte("before"), packet)
-			if err != nil || string(frame[:6]) != "before" || !bytes.Equal(frame[6:], want) || info != tt.info {
-				t.Errorf("Pack = %x, %+v, %v\nwant   %x, %+v", frame[6:], info, err, want, tt.info)
-			}
+			check.NoError(check.Fatal(t), err)
+			check.Equal(t, "string(frame[:6])", string(frame[:6]), "before")
+			check.Equal(t, "frame[6:]", hex.EncodeToString(frame[6:]), hex.EncodeToString(want))
+			check.Equal(t, "info", info, tt.info)
 			got, back, err := b.Restore(frame[6:])
 			if err != nil || back != tt.info {
 				t.Fatalf("Restore = %+v, %v; want %+v", back, err, tt.info)
@@ -362,9 +365,11 @@ func TestLayout(t *testing.T) {
 		sum, segments := 0, 0
 		for b := range l.blocks {
 			n := l.BlockLen(b)
-			if n < 1 || n > BlockLen || b > 0 && n > l.BlockLen(b-1) || l.BlockLen(0)-n > 1 {
-				t.Fatalf("size %d: block %d of %d has %d segments", size, b, l.blocks, n)
-			}
+			must := check.Fatal(check.In(t, "size", size))
+			check.True(must, "n >= 1", n >= 1, n)
+			check.True(must, "n <= BlockLen", n <= BlockLen, n, BlockLen)
+			check.True(must, "b <= 0 || n <= l.BlockLen(b-1)", b <= 0 || n <= l.BlockLen(b-1), b)
+			check.True(must, "l.BlockLen(0)-n <= 1", l.BlockLen(0)-n <= 1, l.BlockLen(0)-n)
 			for s := range n {
 				if at, ok := l.Offset(b, s); !ok || at != sum {
 					t.Fatalf("size %d: symbol %d of block %d is at %d, want %d", size, s, b, at, sum)
@@ -402,8 +407,13 @@ func TestAdvertised(t *testing.T) {
 
 func TestPrefix(t *testing.T) {
 	b := append(AppendPrefix(nil, 200, 0x0102), "hej"...)
-	if g, id, data, ok := CutPrefix(b); g != 200 || id != 0x0102 || string(data) != "hej" || !ok || len(b) != PrefixOctets+3 {
-		t.Errorf("CutPrefix(%x) = %d, %d, %q, %v", b, g, id, data, ok)
+	{
+		g, id, data, ok := CutPrefix(b)
+		check.Equal(t, "g", g, 200)
+		check.Equal(t, "id", id, 0x0102)
+		check.Equal(t, "string(data)", string(data), "hej")
+		check.True(t, "ok", ok)
+		check.Equal(t, "len(b)", len(b), PrefixOctets+3)
 	}
 	if _, _, _, ok := CutPrefix([]byte{0}); ok {
 		t.Error("a marker has no prefix")

@@ -7,6 +7,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/lab/check"
 	"aldis/internal/rules/filter"
 	"aldis/internal/site"
 )
@@ -61,9 +62,10 @@ func TestPattern(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if key, ok := p.Key([]byte(tt.data)); string(key) != tt.key || ok && tt.key == "" && len(key) > 0 {
-			t.Errorf("%s of %s: %q, %v", tt.pattern, tt.data, key, ok)
-		}
+		key, ok := p.Key([]byte(tt.data))
+		in := check.In(t, tt.pattern, "of", tt.data)
+		check.Equal(in, "string(key)", string(key), tt.key)
+		check.True(in, `!ok || tt.key != "" || len(key) <= 0`, !ok || tt.key != "" || len(key) <= 0)
 	}
 	for _, bad := range []string{"", "TRK;*", "{key}{key}", "*{key};", ";{key}*", strings.Repeat("x", 300) + "{key}"} {
 		if _, err := ParsePattern(bad); err == nil {
@@ -89,9 +91,11 @@ func TestMark(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	a, b := mark(payload("body", "TRK;A-101;1")), mark(payload("body", "TRK;A-101;2"))
-	if site.Precedence(a.Precedence) != site.Priority || a.Key == 0 || a.Key != b.Key || a.Supersedes != b.Supersedes || !a.Expires.Equal(now.Add(10*time.Minute)) {
-		t.Errorf("%+v\n%+v", a, b)
-	}
+	check.Equal(t, "site.Precedence(a.Precedence)", site.Precedence(a.Precedence), site.Priority)
+	check.Differ(t, "a.Key", a.Key, 0)
+	check.Equal(t, "a.Key", a.Key, b.Key)
+	check.Equal(t, "a.Supersedes", a.Supersedes, b.Supersedes)
+	check.True(t, "a.Expires.Equal(now.Add(10*time.Minute))", a.Expires.Equal(now.Add(10*time.Minute)), now.Add(10*time.Minute))
 	if c := mark(payload("body", "TRK;A-102;1")); c.Supersedes == a.Supersedes {
 		t.Error("another track, the same key")
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/field"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/trace"
@@ -73,9 +74,12 @@ func TestReplayLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []*replay.Result{live, forecast} {
-		if m := r.Messages; m.Expected != 11 || m.Delivered != 11 || m.Duplicates+m.Corrupted+m.OutOfOrder > 0 || r.Partial {
-			t.Errorf("%s: %+v, %v\n%s", r.Mode, m, r.Problems, log)
-		}
+		m := r.Messages
+		in := check.In(t, r.Mode, log)
+		check.Equal(in, "m.Expected", m.Expected, 11)
+		check.Equal(in, "m.Delivered", m.Delivered, 11)
+		check.Equal(in, "m.Duplicates+m.Corrupted+m.OutOfOrder", m.Duplicates+m.Corrupted+m.OutOfOrder, 0)
+		check.True(in, "not r.Partial", !r.Partial, r.Problems)
 		if at, ok := r.DiscoveryS.Replay["tracks"]; !ok || at > 12 {
 			t.Errorf("%s: the ship found the service after %v s", r.Mode, at)
 		}

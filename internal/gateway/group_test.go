@@ -1,4 +1,4 @@
-package sim
+package gateway_test
 
 import (
 	"fmt"
@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/lab/sim"
 	"aldis/internal/link/profile"
 )
 
 // mulWorld is n nodes on a channel with a group's address and P_Mul.
-func mulWorld(t *testing.T, n int, seed uint64, change ...func(*Config)) *World {
-	return world(t, n, "hf-2400", seed, append([]func(*Config){func(c *Config) {
+func mulWorld(t *testing.T, n int, seed uint64, change ...func(*sim.Config)) *sim.World {
+	return world(t, n, "hf-2400", seed, append([]func(*sim.Config){func(c *sim.Config) {
 		c.Profile.Transport, c.Group = profile.PMul, true
 	}}, change...)...)
 }
@@ -93,13 +94,13 @@ func TestMulSilentShip(t *testing.T) {
 func TestMulCrashes(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			w := mulWorld(t, 3, seed, func(c *Config) { c.CrashAfterCommit, c.CrashBeforeCommit = 0.01, 0.01 })
+			w := mulWorld(t, 3, seed, func(c *sim.Config) { c.CrashAfterCommit, c.CrashBeforeCommit = 0.01, 0.01 })
 			hq, a, b := w.Nodes[0], w.Nodes[1], w.Nodes[2]
 			hq.Site.Put(w, pipeItem(1, pipeHQ))
 			down := tracks(w, hq, []uint16{2, 3}, 20, 200, 30*time.Second)
 			up := tracks(w, a, []uint16{1, 3}, 10, 700, time.Minute)
 			w.Run(time.Hour)
-			w.cfg.CrashAfterCommit, w.cfg.CrashBeforeCommit = 0, 0
+			w.EndCrashes()
 			w.Run(3 * time.Hour)
 			once(t, w, a.Site, 1, *down)
 			once(t, w, b.Site, 1, *down)

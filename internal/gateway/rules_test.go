@@ -1,4 +1,4 @@
-package sim
+package gateway_test
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/lab/check"
+	"aldis/internal/lab/sim"
 	"aldis/internal/rules/filter"
 	"aldis/internal/site"
 )
@@ -15,12 +17,12 @@ func specItem(i int) site.Item {
 		`<SURI>urn:track</SURI><Vers>1.0</Vers><jxta:PipeAdvertisement><Id>urn:jxta:uuid-59616261646162614E50472050325033%032X04</Id>`+
 		`<Type>JxtaPropagate</Type><Name>track %d</Name></jxta:PipeAdvertisement></jxta:MSA>`, i*7919+1, i*104729+3, i, i*15485863+5, i)
 	return site.Item{Kind: site.Document, Scope: "jxta-NetGroup", Owner: peerID(1), ID: fmt.Sprintf("uuid-%032X%032X06", i*7919+1, i*104729+3),
-		Sub: 2, Doc: []byte(doc), Expires: Epoch.Add(2 * time.Hour)}
+		Sub: 2, Doc: []byte(doc), Expires: sim.Epoch.Add(2 * time.Hour)}
 }
 
-func rules(r ...filter.Rule) func(*Config) {
-	return func(c *Config) {
-		c.Configure = func(n *Node, g *gateway.Config) {
+func rules(r ...filter.Rule) func(*sim.Config) {
+	return func(c *sim.Config) {
+		c.Configure = func(n *sim.Node, g *gateway.Config) {
 			if n.ID == 1 {
 				g.Filter = filter.New(r)
 			}
@@ -42,7 +44,7 @@ func TestWhatNobodyUsesCostsNothing(t *testing.T) {
 		w.Run(time.Minute)
 		want := map[string]int{"all": 200, "asked": 1}[name]
 		if name == "asked" {
-			ship.Site.Put(w, site.Item{Kind: site.Question, Scope: "jxta-NetGroup", ID: "Name=JXTASPEC:track service 7", Sub: 2, Expires: Epoch.Add(time.Hour)})
+			ship.Site.Put(w, site.Item{Kind: site.Question, Scope: "jxta-NetGroup", ID: "Name=JXTASPEC:track service 7", Sub: 2, Expires: sim.Epoch.Add(time.Hour)})
 			w.Run(30 * time.Second)
 			if len(hq.Site.Far[2]) != 1 {
 				t.Fatal("the question has not arrived")
@@ -74,7 +76,9 @@ func TestRuleKeepsItemsFromOneSite(t *testing.T) {
 		t.Errorf("the sites know %d and %d items, want 1 and 2", a, b)
 	}
 	// Another rule at the next start takes back what has crossed.
-	hq.cfg.Filter = filter.New([]filter.Rule{{Direction: site.Out, Site: 3, Type: filter.Spec, Action: filter.Deny}})
+	w.Reconfigure(hq, func(c *gateway.Config) {
+		c.Filter = filter.New([]filter.Rule{{Direction: site.Out, Site: 3, Type: filter.Spec, Action: filter.Deny}})
+	})
 	w.Kill(hq, time.Second)
 	w.Run(5 * time.Minute)
 	if a, b := len(w.Nodes[1].Site.Far[1]), len(w.Nodes[2].Site.Far[1]); a != 2 || b != 1 {
@@ -130,10 +134,14 @@ func TestRulesForMessages(t *testing.T) {
 		t.Errorf("%d and %d messages arrived, want 5 and 1", len(ship.Site.Got), len(hq.Site.Got))
 	}
 	s := hq.GW.Status(w.Now)
-	if p := s.Peers[0]; p.Accepted != 5 || p.Delivered != 5 || p.Refused != 16 || s.Dropped["filter"] != 2 {
-		t.Errorf("%+v, %v", p.PeerCounts, s.Dropped)
-	}
-	if f := s.Filters; f[0].Fits != 1 || f[1].Fits != 2 || f[2].Fits != 20 || f[2].Dropped != 15 {
-		t.Errorf("%+v", f)
-	}
+	p := s.Peers[0]
+	check.Equal(t, "p.Accepted", p.Accepted, 5)
+	check.Equal(t, "p.Delivered", p.Delivered, 5)
+	check.Equal(t, "p.Refused", p.Refused, 16)
+	check.Equal(t, `s.Dropped["filter"]`, s.Dropped["filter"], 2)
+	f := s.Filters
+	check.Equal(t, "f[0].Fits", f[0].Fits, 1)
+	check.Equal(t, "f[1].Fits", f[1].Fits, 2)
+	check.Equal(t, "f[2].Fits", f[2].Fits, 20)
+	check.Equal(t, "f[2].Dropped", f[2].Dropped, 15)
 }

@@ -1,4 +1,4 @@
-package sim
+package gateway_test
 
 import (
 	"math/rand/v2"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/lab/sim"
 	"aldis/internal/link/seal"
 )
 
@@ -14,27 +15,27 @@ import (
 func TestHostileAir(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var heard [][]byte
-	taps := map[string]func(w *World) func(from, to *Node, data []byte) [][]byte{
-		"truncated copies": func(*World) func(_, _ *Node, data []byte) [][]byte {
-			return func(_, _ *Node, data []byte) [][]byte {
+	taps := map[string]func(w *sim.World) func(from, to *sim.Node, data []byte) [][]byte{
+		"truncated copies": func(*sim.World) func(_, _ *sim.Node, data []byte) [][]byte {
+			return func(_, _ *sim.Node, data []byte) [][]byte {
 				return [][]byte{data[:rng.IntN(len(data))], data, data[:len(data)-1]}
 			}
 		},
-		"bits turned": func(*World) func(_, _ *Node, data []byte) [][]byte {
-			return func(_, _ *Node, data []byte) [][]byte {
+		"bits turned": func(*sim.World) func(_, _ *sim.Node, data []byte) [][]byte {
+			return func(_, _ *sim.Node, data []byte) [][]byte {
 				bad := slices.Clone(data)
 				bad[rng.IntN(len(bad))] ^= 1 << rng.IntN(8)
 				return [][]byte{bad, data}
 			}
 		},
-		"everything replayed, twice and later": func(*World) func(_, _ *Node, data []byte) [][]byte {
-			return func(_, _ *Node, data []byte) [][]byte {
+		"everything replayed, twice and later": func(*sim.World) func(_, _ *sim.Node, data []byte) [][]byte {
+			return func(_, _ *sim.Node, data []byte) [][]byte {
 				heard = append(heard, data)
 				return [][]byte{data, heard[rng.IntN(len(heard))], data, heard[0]}
 			}
 		},
-		"sent back to its sender": func(w *World) func(from, _ *Node, data []byte) [][]byte {
-			return func(from, _ *Node, data []byte) [][]byte {
+		"sent back to its sender": func(w *sim.World) func(from, _ *sim.Node, data []byte) [][]byte {
+			return func(from, _ *sim.Node, data []byte) [][]byte {
 				w.Inject(from, data)
 				return [][]byte{data}
 			}
@@ -61,7 +62,7 @@ func TestHostileAir(t *testing.T) {
 func TestReorderedDatagrams(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 3))
 	w := world(t, 2, "iridium-directip", 3)
-	w.Tap = func(from, to *Node, data []byte) [][]byte {
+	w.Tap = func(from, to *sim.Node, data []byte) [][]byte {
 		if rng.IntN(3) > 0 {
 			return [][]byte{data}
 		}
@@ -105,7 +106,7 @@ func TestGarbageIsNotAnswered(t *testing.T) {
 	if total != 2000 {
 		t.Errorf("%d datagrams counted as dropped, want 2000: %v", total, hq.GW.Status(w.Now).Dropped)
 	}
-	if addr := hq.GW.Status(w.Now).Peers[0].Address; addr != ship.addr.String() {
+	if addr := hq.GW.Status(w.Now).Peers[0].Address; addr != ship.Addr().String() {
 		t.Errorf("garbage moved the ship's address to %s", addr)
 	}
 }
@@ -114,7 +115,7 @@ func TestTwoNodesWithOneID(t *testing.T) {
 	w := world(t, 2, "iridium-directip", 5)
 	w.Run(time.Minute)
 	hq, ship := w.Nodes[0], w.Nodes[1]
-	twin := seal.NewSealer(seal.Key{1, 2, 3}, 2, seal.Boot{Number: ship.boot - 100, Salt: 7})
+	twin := seal.NewSealer(seal.Key{1, 2, 3}, 2, seal.Boot{Number: ship.Boot() - 100, Salt: 7})
 	hello, _ := twin.Seal(nil, 1, true, nil)
 	w.Inject(hq, hello)
 	w.Run(time.Second)

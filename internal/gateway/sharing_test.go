@@ -1,4 +1,4 @@
-package sim
+package gateway_test
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"aldis/internal/jxtabridge"
+	"aldis/internal/lab/sim"
 	"aldis/internal/site"
 )
 
@@ -22,7 +23,7 @@ func fifty() (items []site.Item) {
 	return items
 }
 
-func stateOctets(n *Node, now time.Time) (octets uint64) {
+func stateOctets(n *sim.Node, now time.Time) (octets uint64) {
 	for _, row := range n.GW.Status(now).Ledger {
 		if row.Direction == "sent" && (row.Kind == "state" || row.Kind == "advertisement") {
 			octets += row.Octets
@@ -80,6 +81,47 @@ func TestFiftyJoinWhileDataFlows(t *testing.T) {
 			if more := median(latency) - median(calm); more > 2*time.Second {
 				t.Errorf("reports take %v longer while fifty join", more)
 			}
+		})
+	}
+}
+
+// What news of a site may take of the air in ten seconds: its share while messages flow and for a minute after the last,
+// all of it otherwise.
+func TestShareOfNews(t *testing.T) {
+	const spell = 10 * time.Second
+	for _, tt := range []struct {
+		name    string
+		quiet   time.Duration // since the ship's last message; 0: they flow
+		limited bool
+	}{
+		{"messages flow", 0, true},
+		{"the last was half a minute ago", 30 * time.Second, true},
+		{"the last was two minutes ago", 2 * time.Minute, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := world(t, 2, "iridium-directip", 51)
+			ship := w.Nodes[1]
+			p := load(t, "iridium-directip")
+			w.Run(time.Minute)
+			tracks(w, ship, []uint16{1}, 5, 200, 2*time.Second)
+			w.Run(15*time.Second + tt.quiet)
+			if tt.quiet == 0 {
+				tracks(w, ship, []uint16{1}, 10, 200, time.Second)
+			}
+			before := stateOctets(ship, w.Now)
+			for _, it := range fifty() {
+				ship.Site.Put(w, it)
+			}
+			w.Run(spell)
+			got := stateOctets(ship, w.Now) - before
+			share := uint64(p.StateShare * float64(p.Up.RateBps) / 8 / 100 * spell.Seconds())
+			if tt.limited && got > share+2*uint64(p.DatagramOctets) {
+				t.Errorf("news took %d octets, its share is %d", got, share)
+			}
+			if !tt.limited && got < 2*share {
+				t.Errorf("news took %d octets though nothing else did, its share is %d", got, share)
+			}
+			t.Logf("%d octets of news, the share is %d", got, share)
 		})
 	}
 }

@@ -1,6 +1,6 @@
 //go:build !long
 
-package sim
+package gateway_test
 
 // seeds is how many seeds a test plays that computes for seconds with each: one, and with -tags long all of them.
 func seeds(uint64) uint64 { return 1 }

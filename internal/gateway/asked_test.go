@@ -1,4 +1,4 @@
-package sim
+package gateway_test
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/edgepeer"
+	"aldis/internal/lab/sim"
 	"aldis/internal/rules/filter"
 	"aldis/internal/site"
 )
@@ -19,26 +20,26 @@ import (
 // seafarer is an edge peer at a node, in front of the real bridge.
 type seafarer struct {
 	*edgepeer.Peer
-	w       *World
-	n       *Node
+	w       *sim.World
+	n       *sim.Node
 	conn    site.ConnID
 	due     time.Time
 	answers map[string]time.Time // name of what was found -> when first
 }
 
 // peopled is a world of two gateways with real bridges, and a peer at each.
-func peopled(t *testing.T, name string, rules func(id uint16) []filter.Rule) (w *World, hq, ship *seafarer) {
+func peopled(t *testing.T, name string, rules func(id uint16) []filter.Rule) (w *sim.World, hq, ship *seafarer) {
 	t.Helper()
 	var peers [2]*seafarer
-	w = world(t, 2, name, 31, func(c *Config) {
-		c.Configure = func(n *Node, g *gateway.Config) {
+	w = world(t, 2, name, 31, func(c *sim.Config) {
+		c.Configure = func(n *sim.Node, g *gateway.Config) {
 			parts := jxta.IDParts{Kind: jxta.KindPeer, Group: jxta.WorldUUID, UUID: [16]byte{0xa1, 0xd1, 15: byte(n.ID)}}
 			g.Filter = filter.New(rules(n.ID))
 			cfg := jxtabridge.Config{Name: n.Name, Address: fmt.Sprintf("10.20.%d.1:9701", n.ID), Identity: jxtabridge.Identity{Peer: parts.Unique()},
 				Hold: gateway.Hold(c.Profile), AskAfter: gateway.AskAfter(c.Profile), Filter: g.Filter}
 			g.Faces[site.JXTA] = func(memories []site.Memory) (gateway.Face, error) { return jxtabridge.New(cfg, memories), nil }
 		}
-		c.LAN = func(n *Node, out gateway.Output) {
+		c.LAN = func(n *sim.Node, out gateway.Output) {
 			p := peers[n.ID-1]
 			for _, o := range out.LAN {
 				switch o := o.Order.(type) {

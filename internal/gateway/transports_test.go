@@ -1,10 +1,11 @@
-package sim
+package gateway_test
 
 import (
 	"slices"
 	"testing"
 	"time"
 
+	"aldis/internal/lab/sim"
 	"aldis/internal/link/profile"
 )
 
@@ -22,7 +23,7 @@ func TestTransportsCompared(t *testing.T) {
 				var latency []time.Duration
 				const n = 30
 				for seed := range seeds(3) {
-					w := world(t, ships+1, name, seed, func(c *Config) {
+					w := world(t, ships+1, name, seed, func(c *sim.Config) {
 						c.Profile.Transport, c.Group = transport, transport == profile.PMul
 					})
 					hq := w.Nodes[0]

@@ -1,15 +1,16 @@
-package sim
+package gateway_test
 
 import (
 	"testing"
 	"time"
 
+	"aldis/internal/lab/sim"
 	"aldis/internal/link/profile"
 )
 
 // Three nodes on one half-duplex HF channel, without P_Mul: slower, but all of it arrives, long messages too.
 func TestSharedChannel(t *testing.T) {
-	w := world(t, 3, "hf-2400", 4, func(c *Config) { c.Profile.Transport = profile.NORM })
+	w := world(t, 3, "hf-2400", 4, func(c *sim.Config) { c.Profile.Transport = profile.NORM })
 	hq, a, b := w.Nodes[0], w.Nodes[1], w.Nodes[2]
 	hq.Site.Put(w, pipeItem(1, pipeHQ))
 	short := tracks(w, hq, []uint16{2, 3}, 20, 200, 20*time.Second)

@@ -1,6 +1,6 @@
 //go:build long
 
-package sim
+package gateway_test
 
 // seeds is how many seeds a test plays that computes for seconds with each.
 func seeds(all uint64) uint64 { return all }

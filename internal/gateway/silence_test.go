@@ -1,4 +1,4 @@
-package sim
+package gateway_test
 
 import (
 	"strings"
@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/lab/check"
+	"aldis/internal/lab/sim"
 )
 
 // order gives a node's gateway its operator's word.
-func order(w *World, n *Node, s gateway.Silence) {
-	w.At(0, func() { w.step(n, s) })
+func order(w *sim.World, n *sim.Node, s gateway.Silence) {
+	w.At(0, func() { w.Give(n, s) })
 	w.Run(time.Millisecond)
 }
 
@@ -36,9 +38,11 @@ func TestSilentShip(t *testing.T) {
 		if announced && (len(ship.Site.Got) < 50 || down2-down > 60*330) {
 			t.Errorf("%d messages there in %d octets; want most of 60, each sent once", len(ship.Site.Got), down2-down)
 		}
-		if f := ship.GW.Status(w.Now).Silence; !f.On || f.Receipts != 1 || f.Messages != 5 || f.AirtimeS <= 0 {
-			t.Errorf("forecast %+v, want silence, receipts for one peer and 5 messages", f)
-		}
+		f := ship.GW.Status(w.Now).Silence
+		check.True(t, "f.On", f.On)
+		check.Equal(t, "f.Receipts", f.Receipts, 1)
+		check.Equal(t, "f.Messages", f.Messages, 5)
+		check.True(t, "f.AirtimeS > 0", f.AirtimeS > 0, f.AirtimeS)
 		w.Run(10 * time.Minute)
 		once(t, w, ship.Site, 1, *sent)
 		once(t, w, hq.Site, 2, *late)

@@ -1,4 +1,4 @@
-package sim
+package gateway_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"aldis/internal/gateway"
 	"aldis/internal/jxta"
+	"aldis/internal/lab/sim"
 	"aldis/internal/link/compact"
 	"aldis/internal/site"
 )
@@ -16,7 +17,7 @@ import (
 var trackWords = &compact.Words{Services: []string{"x"}, Units: []string{"x"}, Places: []string{"x"}, First: []string{"x"}, Last: []string{"x"}, Titles: []string{"x"}}
 
 // recordTracks lets from send n texts of 200 octets to to: records of three tracks, each like those in the text before.
-func recordTracks(w *World, from *Node, to []uint16, n int, every time.Duration) *[]offered {
+func recordTracks(w *sim.World, from *sim.Node, to []uint16, n int, every time.Duration) *[]offered {
 	m := compact.NewMaker(uint64(from.ID), trackWords)
 	list := []*compact.Track{m.Track(), m.Track(), m.Track()}
 	sent := &[]offered{}
@@ -31,7 +32,7 @@ func recordTracks(w *World, from *Node, to []uint16, n int, every time.Duration)
 	return sent
 }
 
-func aired(w *World) (octets int64) {
+func aired(w *sim.World) (octets int64) {
 	for _, n := range w.Nodes {
 		up, _ := w.Octets(n)
 		octets += up
@@ -40,7 +41,7 @@ func aired(w *World) (octets int64) {
 }
 
 // eachOnce is once where order may suffer: a gap is not waited for for ever.
-func eachOnce(t *testing.T, w *World, at *Site, from uint16, sent []offered) {
+func eachOnce(t *testing.T, w *sim.World, at *sim.Site, from uint16, sent []offered) {
 	t.Helper()
 	want := map[string]int{}
 	for _, o := range sent {
@@ -64,7 +65,7 @@ func eachOnce(t *testing.T, w *World, at *Site, from uint16, sent []offered) {
 	}
 }
 
-func allRead(t *testing.T, w *World) {
+func allRead(t *testing.T, w *sim.World) {
 	t.Helper()
 	for _, n := range w.Nodes {
 		for _, p := range n.GW.Status(w.Now).Peers {
@@ -88,7 +89,7 @@ func TestMulGroupLearns(t *testing.T) {
 		of3 := recordTracks(w, b, []uint16{1, 2}, n, 20*time.Second)
 		w.Run(30 * time.Minute)
 		for _, x := range []struct {
-			at   *Node
+			at   *sim.Node
 			from uint16
 			sent *[]offered
 		}{{hq, 2, of2}, {hq, 3, of3}, {a, 1, of1}, {a, 3, of3}, {b, 1, of1}, {b, 2, of2}} {
@@ -107,11 +108,11 @@ func TestMulGroupLearns(t *testing.T) {
 func TestMulLearningSurvivesEverything(t *testing.T) {
 	for seed := range seeds(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			w := mulWorld(t, 4, seed, func(c *Config) { c.CrashAfterCommit, c.CrashBeforeCommit = 0.005, 0.005 })
+			w := mulWorld(t, 4, seed, func(c *sim.Config) { c.CrashAfterCommit, c.CrashBeforeCommit = 0.005, 0.005 })
 			hq, a, quiet, late := w.Nodes[0], w.Nodes[1], w.Nodes[2], w.Nodes[3]
 			rng := rand.New(rand.NewPCG(seed, 9))
 			begun := w.Now
-			w.Tap = func(from, to *Node, data []byte) [][]byte {
+			w.Tap = func(from, to *sim.Node, data []byte) [][]byte {
 				if rng.IntN(8) == 0 || (from == late || to == late) && w.Now.Sub(begun) < 10*time.Minute {
 					return nil
 				}
@@ -123,10 +124,10 @@ func TestMulLearningSurvivesEverything(t *testing.T) {
 			w.Run(9 * time.Minute)
 			two := recordTracks(w, a, []uint16{1, 4}, 60, 20*time.Second)
 			w.Run(40 * time.Minute)
-			w.cfg.CrashAfterCommit, w.cfg.CrashBeforeCommit = 0, 0
+			w.EndCrashes()
 			w.Tap = nil
 			w.Run(8 * time.Hour)
-			for _, n := range []*Node{a, quiet, late} {
+			for _, n := range []*sim.Node{a, quiet, late} {
 				eachOnce(t, w, n.Site, 1, *all)
 			}
 			eachOnce(t, w, hq.Site, 2, *two)
@@ -140,7 +141,7 @@ func TestMulLearningSurvivesEverything(t *testing.T) {
 			}
 			all = recordTracks(w, hq, []uint16{2, 3, 4}, 20, 20*time.Second)
 			w.Run(30 * time.Minute)
-			for _, n := range []*Node{a, quiet, late} {
+			for _, n := range []*sim.Node{a, quiet, late} {
 				eachOnce(t, w, n.Site, 1, *all)
 			}
 			allRead(t, w)

@@ -1,0 +1,47 @@
+package gateway_test
+
+import (
+	"testing"
+	"time"
+)
+
+// TestLedgerAgreesWithTheAir: every octet on the link has a cause (design 8).
+func TestLedgerAgreesWithTheAir(t *testing.T) {
+	w := world(t, 3, "iridium-dialup", 11)
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	hq.Site.Put(w, pipeItem(1, pipeHQ))
+	ship.Site.Put(w, pipeItem(2, pipeShip))
+	tracks(w, hq, []uint16{2, 3}, 60, 200, 3*time.Second)
+	tracks(w, ship, []uint16{1}, 60, 150, 2*time.Second)
+	w.At(time.Minute, func() { w.Outage(ship, 40*time.Second) })
+	w.Run(10 * time.Minute)
+	for _, n := range w.Nodes {
+		var sent, payload uint64
+		for _, row := range n.GW.Status(w.Now).Ledger {
+			if row.Direction == "sent" {
+				sent += row.Octets
+				if row.Kind == "payload" {
+					payload += row.Octets
+				}
+			}
+		}
+		if up, _ := w.Octets(n); sent != uint64(up) {
+			t.Errorf("%s: the ledger has %d octets sent, the air %d", n.Name, sent, up)
+		}
+		if n == ship && payload < 60*150 {
+			t.Errorf("the ship's ledger has %d octets of payload, want those of 60 messages of 150", payload)
+		}
+	}
+}
+
+func TestIdleCostsNothing(t *testing.T) {
+	w := world(t, 2, "iridium-directip", 1)
+	w.Nodes[0].Site.Put(w, pipeItem(1, pipeHQ))
+	w.Run(time.Minute)
+	up, down := w.Octets(w.Nodes[1])
+	w.Run(10 * time.Minute)
+	up2, down2 := w.Octets(w.Nodes[1])
+	if up2 != up || down2 != down {
+		t.Errorf("ten quiet minutes: %d octets up, %d down; want none\n%s", up2-up, down2-down, tail(w.Notes))
+	}
+}
