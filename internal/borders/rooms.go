@@ -76,9 +76,15 @@ var Rooms = []Room{
 	{"jxtabridge/reliable", Pure, "faces", false, "One window for streams and secure pipes: blocks, acknowledgements, repeats.", nil},
 	{"jxtabridge/peertest", Edge, "faces", false, "Tests of two joined bridges with unmodified JXTA peers; no source.", nil},
 
-	{"gateway", Pure, "road", false, "The whole way of a message in one Step: bridge, replication, carriers, datagrams.", []string{
-		"link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/replica", "link/seal", "norm/elide",
-		"pmul", "rules/filter", "rules/mark", "site"}},
+	{"gateway/mail", Pure, "road", false, "Custody: holds every message until it has ended for each recipient, whichever carrier moves it.", []string{
+		"due", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/seal", "site"}},
+	{"gateway/unicast", Pure, "road", false, "The carrier of datagrams to each peer: HELLOs, receipts, the direct lane, NORM.", []string{
+		"due", "gateway/mail", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/replica", "link/seal", "norm/elide"}},
+	{"gateway/group", Pure, "road", false, "The carrier of messages to several peers at once: P_Mul.", []string{
+		"due", "gateway/mail", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/replica", "link/seal", "pmul", "site"}},
+	{"gateway", Pure, "road", false, "The whole way of a message in one Step: faces, rules, replication, bearers.", []string{
+		"due", "gateway/group", "gateway/mail", "gateway/unicast", "link/compact", "link/custody", "link/envelope", "link/frame",
+		"link/profile", "link/replica", "link/seal", "rules/filter", "rules/mark", "site"}},
 
 	{"lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"jxta", "jxtabridge", "rate", "site"}},
 	{"radio", Edge, "edges", false, "The only socket on the link.", []string{"gateway"}},

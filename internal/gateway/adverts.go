@@ -59,7 +59,7 @@ func (g *Gateway) travel(p *peer, key string, s *site.Subject) Travel {
 	t := Travel{Site: p.Name, State: "waits"}
 	v := g.cfg.Filter.Judge(s)
 	place, older := g.replica.PlaceOf(p.ID, key)
-	waits := g.slowRule(slowKey(0, key))
+	waits := g.limited.rule(key)
 	switch {
 	case v.Stays():
 		t.State, t.Why = "stays", fmt.Sprintf("rule %s: %s", g.cfg.Filter.Rule(v.Rule), v.Action)
@@ -75,11 +75,11 @@ func (g *Gateway) travel(p *peer, key string, s *site.Subject) Travel {
 		t.State, t.Why = "stays", "a rule"
 	case g.silence.on:
 		t.Why = "this gateway is silent"
-	case p.lastHeard.IsZero():
+	case p.LastHeard.IsZero():
 		t.Why = "the site was not heard in this run"
-	case p.sender.Dead():
+	case p.bearer.lines.Dead(p.Peer):
 		t.Why = "the link is down"
-	case p.sender.IsListening():
+	case p.bearer.lines.Listening(p.Peer):
 		t.Why = "the site is silent"
 	default:
 		t.Why = "others go first"
@@ -91,14 +91,4 @@ func (g *Gateway) travel(p *peer, key string, s *site.Subject) Travel {
 		t.Why += "an older version is there"
 	}
 	return t
-}
-
-// slowRule is the rule whose rate an item waits for; -1 when it does not.
-func (g *Gateway) slowRule(key string) int {
-	for rule, q := range g.slow.queues {
-		if _, ok := q.items[key]; ok {
-			return rule
-		}
-	}
-	return -1
 }

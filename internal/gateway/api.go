@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"time"
 
+	"aldis/internal/gateway/mail"
+	"aldis/internal/gateway/unicast"
 	"aldis/internal/site"
 )
 
@@ -63,13 +65,9 @@ func (NormSent) gatewayEvent()   {}
 
 // Record is one change to the journal; a nil Value deletes. All Records of one Output are committed in one
 // transaction, before anything else in that Output is acted on.
-type Record struct {
-	Bucket string
-	Key    []byte
-	Value  []byte
-}
+type Record = mail.Record
 
-// NormCommand is an order to the norm room.
+// NormCommand is an order to the norm room; unicast.Libnorm says what each means.
 type NormCommand interface{ normCommand() }
 
 type (
@@ -78,8 +76,7 @@ type (
 		Generation uint8
 		Peers      []uint16
 	}
-	// NormEnqueue sends Data to a peer as one object. In each generation the objects to a peer are numbered 1, 2, 3...
-	// in this order (0 is the marker). The child puts elide.PrefixOctets before Data.
+	// NormEnqueue sends Data to a peer as one object.
 	NormEnqueue struct {
 		Peer uint16
 		Data []byte
@@ -89,7 +86,7 @@ type (
 		Peer   uint16
 		Object uint16
 	}
-	// NormCancel lets go of an object: nothing more of it is sent. Its number stays used.
+	// NormCancel lets go of an object.
 	NormCancel struct {
 		Peer   uint16
 		Object uint16
@@ -106,6 +103,21 @@ func (NormEnqueue) normCommand() {}
 func (NormInject) normCommand()  {}
 func (NormRequeue) normCommand() {}
 func (NormCancel) normCommand()  {}
+
+// libnorm puts a carrier's orders into the Output of this Step.
+type libnorm struct{ g *Gateway }
+
+func (n libnorm) order(c NormCommand) { n.g.out.Norm = append(n.g.out.Norm, c) }
+
+func (n libnorm) Start(generation uint8, peers []uint16) {
+	n.order(NormStart{Generation: generation, Peers: peers})
+}
+func (n libnorm) Enqueue(peer uint16, data []byte)  { n.order(NormEnqueue{Peer: peer, Data: data}) }
+func (n libnorm) Cancel(peer, object uint16)        { n.order(NormCancel{Peer: peer, Object: object}) }
+func (n libnorm) Inject(peer uint16, packet []byte) { n.order(NormInject{Peer: peer, Data: packet}) }
+
+// NormFrameOctets is what a NORM frame has beside its segment, at the most.
+const NormFrameOctets = unicast.NormFrameOctets
 
 // LANOrder is an order of a face to its LAN room.
 type LANOrder struct {

@@ -1,21 +1,22 @@
-// Package gateway is the road: one Step joins the bridge, the replica, custody, envelope, frames and the seal into a
-// node that talks to its sister gateways. It is pure: edges give it events and carry out its Output, in its order.
+// Package gateway is the road: one Step joins faces, rules, replication, custody and carriers into a node that talks to its
+// sister gateways. It is pure: edges give it events and carry out its Output, in its order.
 //
 //	peer -> lan -> jxtabridge -> accept -> compose (custody, envelope, frame, seal) -> journal -> radio -> air
 //	air -> radio -> open (seal) -> frame -> custody -> envelope -> jxtabridge -> journal -> lan -> peer
 //
 // One Step makes the way from lan or radio to journal. The loop (internal/daemon) commits and then sends.
 //
-// Files: gateway.go Step; accept.go what the bridge wants carried; compose.go what goes into the next datagram;
-// receive.go what came in; bulk.go the NORM carrier; state.go replication; restore.go start from the journal;
-// status.go what the operator is told.
+// A gateway has bearers (ways over the air), of length one today; a bearer has carriers, of which the first takes new
+// messages. Messages are held by internal/gateway/mail, whichever carrier moves them: docs/decisions/bearers.md.
 //
-// # Time and units
+// # Calls and units
 //
-// Callers pass now, which never goes back. Sizes are octets; the ledger counts IP octets, 28 of IP and UDP included.
+// New starts from the journal and fails with a sentence that names the record; Step, Status and AdvertRows are for one
+// goroutine. Callers pass now, which never goes back. Sizes are octets; the ledger counts IP octets, 28 of IP and UDP
+// included.
 //
-// # Order on the link
-//
-// A datagram goes out when the one before it has left the antenna at the profile's rate, so the modem's queue stays
-// empty and what is urgent waits for one datagram at the most. Inside a datagram small frames come first.
+// Files: api.go events and outputs; gateway.go New and Step; bearer.go ways over the air; faces.go the LAN sides; rules.go what the
+// operator lets cross; limited.go what waits for a rule's rate; state.go replication; far.go what we hold of a peer's
+// site; receive.go what came in; peer.go a sister gateway; silence.go EMCON; restore.go start from the journal; adopt.go
+// a journal of version 0.1; status.go what the operator is told; adverts.go where advertisements are.
 package gateway

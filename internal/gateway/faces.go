@@ -4,6 +4,9 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/due"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/envelope"
 	"aldis/internal/rules/mark"
 	"aldis/internal/site"
 )
@@ -63,11 +66,11 @@ func (fs *faces) of(number site.Face) *face {
 }
 
 // due is when the first of them wants a Step; zero: none does.
-func (fs *faces) due() (due time.Time) {
+func (fs *faces) due() (at time.Time) {
 	for _, f := range fs.list {
-		due = earlier(due, f.due)
+		at = due.Earliest(at, f.due)
 	}
-	return due
+	return at
 }
 
 // describe is what the rules see of a message.
@@ -106,9 +109,9 @@ func (g *Gateway) stepFace(now time.Time, number site.Face, ev site.Event) {
 		it.Face = number
 		g.put(now, it)
 		if it.Gone {
-			g.record(bucketOwn, []byte(it.Key()), nil)
+			g.Record(bucketOwn, []byte(it.Key()), nil)
 		} else if value, err := encodeItem(it); err == nil {
-			g.record(bucketOwn, []byte(it.Key()), value)
+			g.Record(bucketOwn, []byte(it.Key()), value)
 		}
 	}
 	for i := range fo.Carry {
@@ -120,7 +123,7 @@ func (g *Gateway) stepFace(now time.Time, number site.Face, ev site.Event) {
 	}
 	f.due = fo.Deadline
 	g.faces.stepped = false
-	g.tellFates(now)
+	g.TellFates(now)
 }
 
 // remember keeps what a face wants to find again.
@@ -132,7 +135,7 @@ func (g *Gateway) remember(number site.Face, m site.Memory) {
 	if len(value) == 0 {
 		value = nil
 	}
-	g.record(bucket, key, value)
+	g.Record(bucket, key, value)
 }
 
 // carry takes a message of this site into custody for those sites that the rules let it go to.
@@ -144,19 +147,32 @@ func (g *Gateway) carry(now time.Time, f *face, sites []uint16, m *site.Message)
 			sites = slices.DeleteFunc(slices.Clone(sites), func(siteID uint16) bool { return !g.mayCarry(now, siteID, m, s) })
 		}
 	}
-	if g.mul != nil {
-		g.submitPayload(now, sites, m)
-		return
-	}
-	for _, siteID := range sites {
-		g.accept(now, siteID, m)
+	for _, b := range g.bearers {
+		var to []*mail.Peer
+		for _, siteID := range sites {
+			if p := g.byID[siteID]; p != nil && p.bearer == b {
+				to = append(to, p.Peer)
+			}
+		}
+		if len(to) == 0 {
+			continue
+		}
+		refused := b.carrier().Accept(now, to, envelope.Message{Payload: m}, mail.Payload)
+		for _, p := range to {
+			if slices.Contains(refused, p) {
+				p.Counts.Refused++
+				g.faces.ended(m, true)
+			} else {
+				p.Counts.Accepted++
+			}
+		}
 	}
 }
 
 // deliver hands a message of a far site to its face. Where there is none here, nobody waits for it.
 func (g *Gateway) deliver(now time.Time, m site.FarMessage) {
 	if g.faces.of(m.Message.Face) == nil {
-		g.stats.Dropped["face"]++
+		g.Drop("face")
 		g.done(m.Token)
 		return
 	}
@@ -165,10 +181,10 @@ func (g *Gateway) deliver(now time.Time, m site.FarMessage) {
 
 // done: nobody here waits for a message of a far site any more.
 func (g *Gateway) done(token uint64) {
-	g.record(bucketDeliver, tokenKey(token), nil)
+	g.Record(bucketDeliver, tokenKey(token), nil)
 	if p := g.byID[uint16(token>>48)]; p != nil {
-		p.count.HandedOver++
-		p.count.Pending--
+		p.Counts.HandedOver++
+		p.Counts.Pending--
 	}
 }
 
@@ -180,13 +196,14 @@ func (g *Gateway) siteLost(now time.Time, siteID uint16) {
 }
 
 // ended notes that a message has reached its site, or never will.
-func (g *Gateway) ended(m *site.Message, refused bool) {
+func (fs *faces) ended(m *site.Message, refused bool) {
 	if m != nil && m.Token != 0 {
-		g.faces.fates = append(g.faces.fates, fateOf{m.Face, site.Fate{Token: m.Token, Refused: refused}})
+		fs.fates = append(fs.fates, fateOf{m.Face, site.Fate{Token: m.Token, Refused: refused}})
 	}
 }
 
-func (g *Gateway) tellFates(now time.Time) {
+// TellFates tells the faces what has become of their messages.
+func (g *Gateway) TellFates(now time.Time) {
 	for !g.faces.stepped && len(g.faces.fates) > 0 {
 		f := g.faces.fates[0]
 		g.faces.fates = g.faces.fates[1:]

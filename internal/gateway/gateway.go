@@ -1,16 +1,16 @@
 package gateway
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"time"
 
+	"aldis/internal/due"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/compact"
-	"aldis/internal/link/custody"
-	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/replica"
 	"aldis/internal/link/seal"
@@ -69,35 +69,27 @@ const DefaultMaxWaiting = 64 << 20
 // Gateway is one node. It is not for concurrent use.
 type Gateway struct {
 	cfg       Config
-	custody   custody.Config // timers and windows of the link
 	faces     faces
 	sealer    *seal.Sealer
 	opener    *seal.Opener
 	coder     compact.Coder
 	replica   *replica.Replica
+	mail      *mail.Store
 	peers     []*peer // by id
 	byID      map[uint16]*peer
-	air       air // of a terminal: one for all peers
-	turn      int // whose turn it is among peers that share the air
-	started   bool
-	seq       uint64 // of messages waiting
-	norm      normState
+	bearers   []*bearer
 	silence   silence
-	slow      slow
-	mul       *mul // nil unless the profile's transport is P_Mul
-	stats     Stats
-	nextPurge time.Time // of what has expired
+	limited   limited
+	dropped   map[string]uint64 // datagrams and packets, by reason
+	nextPurge time.Time         // of what has expired
 
-	linkDue time.Time // when the link wants a Step, as the last one found that looked at it
-	looked  bool      // at the link, in any Step
-
-	// Of one Step.
-	touched      bool // something was done that concerns the link
-	out          *Output
-	now          time.Time
-	restoredOwn  []site.Item
-	restoredFar  []site.FarItem
-	restoredMail []site.FarMessage
+	complained time.Time // of something that anybody could provoke
+	filtered   time.Time // when it was last said that messages are dropped
+	linkDue    time.Time // when the link wants a Step, as the last one found that looked at it
+	looked     bool      // at the link, in any Step
+	touched    bool      // in this Step something was done that concerns the link
+	restored   *restored // until the first Step
+	out        *Output   // of this Step
 }
 
 // New starts from what the journal holds; nil for a new node. The error says what in restore cannot be understood.
@@ -105,56 +97,48 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 	if cfg.MaxWaiting == 0 {
 		cfg.MaxWaiting = DefaultMaxWaiting
 	}
-	if cfg.Profile.DatagramOctets < minDatagram {
+	if cfg.Profile.DatagramOctets < unicast.MinDatagram {
 		return nil, fmt.Errorf("gateway: profile %s: datagrams of %d octets, at least %d needed",
-			cfg.Profile.Name, cfg.Profile.DatagramOctets, minDatagram)
+			cfg.Profile.Name, cfg.Profile.DatagramOctets, unicast.MinDatagram)
 	}
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
-	g := &Gateway{cfg: cfg, custody: custodyConfig(cfg.Profile), byID: map[uint16]*peer{}, stats: newStats()}
-	ids := []uint16{}
+	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &Output{}}
+	g.mail = mail.NewStore(g, cfg.Boot.Number, cfg.MaxWaiting, g.ended)
+	late := cfg.Profile.Transport == profile.PMul
 	for _, pc := range cfg.Peers {
 		if pc.ID == 0 || pc.ID == cfg.ID || g.byID[pc.ID] != nil {
 			return nil, fmt.Errorf("gateway: peer id %d is not unique in the net", pc.ID)
 		}
-		p, err := g.newPeer(pc)
-		if err != nil {
-			return nil, err
-		}
+		p := &peer{Peer: mail.NewPeer(pc.ID, pc.Name, pc.Addr, g, late)}
+		p.far = farCopy{peer: p.ID, road: g, items: map[string]site.Item{}}
 		g.byID[pc.ID] = p
 		g.peers = append(g.peers, p)
-		ids = append(ids, pc.ID)
 	}
 	slices.SortFunc(g.peers, func(a, b *peer) int { return int(a.ID) - int(b.ID) })
+	ids, reached := make([]uint16, len(g.peers)), make([]*mail.Peer, len(g.peers))
+	for i, p := range g.peers {
+		ids[i], reached[i] = p.ID, p.Peer
+	}
 	g.replica = replica.New(ids)
 	if err := g.faces.start(cfg.Faces, restore); err != nil {
 		return nil, err
+	}
+	b, err := g.newBearer(reached, restore)
+	if err != nil {
+		return nil, err
+	}
+	g.bearers = []*bearer{b}
+	for _, p := range g.peers {
+		p.bearer = b
 	}
 	states, err := g.restore(restore)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.newMul(restore); err != nil {
-		return nil, err
-	}
+	g.restored.records = g.out.Records
 	g.sealer = seal.NewSealer(cfg.Key, cfg.ID, cfg.Boot)
 	g.opener = seal.NewOpener(cfg.Key, cfg.ID, cfg.Boot, states)
 	return g, nil
-}
-
-// custodyConfig derives the timers of custody from the link.
-func custodyConfig(p profile.Profile) custody.Config {
-	c := custody.Config{
-		RoundTrip:     p.RoundTripMax(p.DatagramOctets+profile.IPUDPOctets) + p.OneWayMax(p.DatagramOctets+profile.IPUDPOctets)/2,
-		Prompt:        p.RoundTripMax(p.DatagramOctets + profile.IPUDPOctets),
-		AckDelay:      p.AckDelay,
-		ProbeInterval: p.ProbeInterval,
-	}
-	c.Window[frame.Direct] = p.Window
-	c.Window[frame.Bulk] = bulkWindow
-	if p.Reorder {
-		c.HoleAge, c.Reorder = p.HoleAge, true
-	}
-	return c
 }
 
 // Hold is how long a bridge should keep a propagate pipe's message for news of a listener: the news may have to be sent
@@ -170,87 +154,113 @@ func AskAfter(p profile.Profile) time.Duration {
 
 // Step brings the gateway to now and applies ev; a nil ev means that only time passed.
 func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
-	g.out, g.now, g.touched = &out, now, false
+	g.out, g.touched = &out, false
 	defer func() { g.out = nil }()
-	if !g.started {
+	if g.restored != nil {
 		g.start(now)
 	}
 	switch ev := ev.(type) {
 	case LAN:
 		g.stepFace(now, ev.Face, ev.Event)
 		if g.idle(now) {
-			out.Deadline = earlier(g.linkDue, g.faces.due())
+			out.Deadline = due.Earliest(g.linkDue, g.faces.due())
 			return out
 		}
 	case Datagram:
 		g.receive(now, ev)
 	case Silence:
 		g.setSilence(now, ev)
-	case NormUp:
-		g.normUp(now, ev.Generation)
-	case NormDown:
-		g.normDown(now, ev.Reason)
-	case NormPacket:
-		g.normPacket(now, ev)
-	case NormObject:
-		g.normObject(now, ev)
-	case NormSent:
-		g.normSent(now, ev)
-	}
-	if !g.norm.startAt.IsZero() && !now.Before(g.norm.startAt) {
-		g.startNorm(now)
+	default:
+		g.normEvent(now, ev)
 	}
 	for _, f := range g.faces.list {
-		if !f.due.IsZero() && !now.Before(f.due) {
+		if due.Reached(now, f.due) {
 			g.stepFace(now, f.number, nil)
 		}
 	}
 	if !now.Before(g.nextPurge) {
 		g.purge(now)
 	}
-	g.stepSlow(now)
-	g.expire(now)
-	g.stepMul(now)
+	g.limited.step(now, g.cfg.Filter, g.passed(now))
+	for _, p := range g.peers {
+		g.mail.Expire(now, p.Peer)
+	}
+	g.TellFates(now)
+	g.stepBearers(now)
 	g.endSilence(now)
 	if !g.silence.on {
-		g.pump(now)
+		for _, b := range g.bearers {
+			for _, c := range b.carriers {
+				c.Pump(now)
+			}
+		}
 	}
 	g.linkDue, g.looked = g.deadline(now), true
-	out.Deadline = earlier(g.linkDue, g.faces.due())
+	out.Deadline = due.Earliest(g.linkDue, g.faces.due())
 	return out
+}
+
+// normEvent gives the bearers what libnorm has said.
+func (g *Gateway) normEvent(now time.Time, ev Event) {
+	for _, b := range g.bearers {
+		switch ev := ev.(type) {
+		case NormUp:
+			b.lines.NormUp(now, ev.Generation)
+		case NormDown:
+			b.lines.NormDown(now, ev.Reason)
+		case NormPacket:
+			b.lines.NormPacket(ev.Peer, ev.Data)
+		case NormObject:
+			b.lines.NormObject(now, ev.Peer, ev.Generation, ev.Object, ev.Data)
+		case NormSent:
+			b.lines.NormSent(ev.Peer, ev.Object)
+		}
+	}
+}
+
+// stepBearers lets time pass in the carriers.
+func (g *Gateway) stepBearers(now time.Time) {
+	for _, b := range g.bearers {
+		for _, c := range b.carriers {
+			c.Step(now)
+		}
+	}
 }
 
 // idle says that an event of the LAN has left the link as it was, and that nothing is due there: most of what local
 // peers say to the gateway and to each other.
 func (g *Gateway) idle(now time.Time) bool {
-	due := func(t time.Time) bool { return !t.IsZero() && !now.Before(t) }
-	return g.looked && !g.touched && !due(g.linkDue) && !due(g.faces.due())
+	return g.looked && !g.touched && !due.Reached(now, g.linkDue) && !due.Reached(now, g.faces.due())
 }
 
 // start is the first Step: everything known from the journal is told to the faces before anything else happens.
 func (g *Gateway) start(now time.Time) {
-	g.started = true
-	for _, it := range g.restoredOwn { // before a face says anew which of them somebody uses
+	r := g.restored
+	g.restored = nil
+	g.out.Records = r.records
+	for _, it := range r.own { // before a face says anew which of them somebody uses
 		g.put(now, it)
 	}
 	for _, f := range g.faces.list {
 		g.stepFace(now, f.number, nil)
 	}
-	for _, f := range g.restoredFar {
+	for _, f := range r.far {
 		g.farItem(now, f.Site, f.Item, false)
 	}
-	for _, m := range g.restoredMail {
+	for _, m := range r.mail {
 		g.deliver(now, m)
 	}
-	g.restoredOwn, g.restoredFar, g.restoredMail = nil, nil, nil
-	for _, p := range g.peers {
-		p.helloDue = now
-		if p.receiver.Cumulative(frame.Direct)+p.receiver.Cumulative(frame.Bulk) > 0 {
-			p.receiver.Probed(now) // what was owed when we stopped is owed now
+	for _, b := range g.bearers {
+		for _, c := range b.carriers {
+			c.Start(now)
+			c.Silence(now, g.silence.on)
+			for _, p := range g.peers {
+				if b.lines.Listening(p.Peer) {
+					c.PeerSilent(now, p.Peer, true)
+				}
+			}
 		}
 	}
-	g.startNorm(now)
-	g.startMul(now)
 	g.purge(now)
 }
 
@@ -262,23 +272,14 @@ func (g *Gateway) purge(now time.Time) {
 	g.nextPurge = now.Add(time.Minute)
 	own, held, more := g.replica.Purge(now, purgeMost)
 	for _, key := range own {
-		g.record(bucketOwn, []byte(key), nil)
+		g.Record(bucketOwn, []byte(key), nil)
 	}
 	for _, p := range g.peers {
 		for _, key := range held[p.ID] {
-			g.record(bucketHeld, peerKey(p.ID, []byte(key)), nil)
+			g.Record(bucketCopy, peerKey(p.ID, []byte(key)), nil)
 		}
-		due := p.farEnds.Due(now, purgeMost)
-		more = more || len(due) == purgeMost
-		for _, key := range due {
-			switch it, known := p.far[key]; {
-			case !known || it.Expires.IsZero():
-			case !now.Before(it.Expires):
-				delete(p.far, key)
-				g.record(bucketFar, peerKey(p.ID, []byte(key)), nil)
-			case it.Expires.Sub(now) < time.Minute:
-				p.farEnds.Add(it.Expires, key)
-			}
+		if p.far.purge(now, purgeMost) {
+			more = true
 		}
 	}
 	if more {
@@ -286,145 +287,60 @@ func (g *Gateway) purge(now time.Time) {
 	}
 }
 
-func (g *Gateway) note(level, text string, attrs ...any) {
+// ended hears of each message and recipient once: who asked is told, and what a peer is known to hold follows.
+func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
+	switch fate {
+	case mail.Anew: // it goes on
+		return
+	case mail.Delivered:
+		for _, h := range g.replica.Acked(e.Peer.ID, e.ID) {
+			g.recordCopy(e.Peer.ID, h)
+		}
+	default:
+		g.replica.Unsent(e.Peer.ID, e.ID)
+	}
+	g.faces.ended(e.Content.Payload, fate != mail.Delivered)
+}
+
+// Note says something in the operator's log.
+func (g *Gateway) Note(level, text string, attrs ...any) {
 	g.out.Notes = append(g.out.Notes, site.Note{Level: level, Text: text, Attrs: attrs})
 }
 
-func (g *Gateway) record(bucket string, key, value []byte) {
-	g.out.Records = append(g.out.Records, Record{bucket, key, value})
+// Record changes the journal, with all else of this Step.
+func (g *Gateway) Record(bucket string, key, value []byte) {
+	g.out.Records = append(g.out.Records, Record{Bucket: bucket, Key: key, Value: value})
 }
 
-// air is a transmitter: free says when the last datagram has left it.
-type air struct{ free time.Time }
+// RecordPeer makes a peer's numbers durable.
+func (g *Gateway) RecordPeer(p *mail.Peer) { g.byID[p.ID].bearer.lines.RecordPeer(p) }
 
-// airOf is the transmitter that reaches p, and its rate in bits per second.
-func (g *Gateway) airOf(p *peer) (*air, int) {
-	switch {
-	case g.cfg.Shore: // every terminal has a leg of its own
-		return &p.air, g.cfg.Profile.Down.RateBps
-	default:
-		return &g.air, g.cfg.Profile.Up.RateBps
-	}
+// Drop counts a datagram or packet that came to nothing.
+func (g *Gateway) Drop(reason string) { g.dropped[reason]++ }
+
+// Seal makes a datagram of frames to a peer or seal.Group.
+func (g *Gateway) Seal(to uint16, long bool, frames []byte) ([]byte, error) {
+	return g.sealer.Seal(nil, to, long, frames)
 }
 
-// pump sends what is ready and has air.
-func (g *Gateway) pump(now time.Time) {
-	for sent := true; sent; {
-		sent = false
-		for i := range g.peers {
-			p := g.peers[(g.turn+i)%len(g.peers)]
-			air, rate := g.airOf(p)
-			if !p.addr.IsValid() || now.Before(air.free) || !g.bundled(now, p) {
-				continue
-			}
-			n, err := g.compose(now, p)
-			if errors.Is(err, seal.ErrSpent) {
-				g.note("error", "this start has sealed all the datagrams it may: restart the gateway")
-			}
-			if n == 0 {
-				continue
-			}
-			air.free = now.Add(profile.Airtime(n+g.cfg.Profile.FrameOverhead, rate))
-			g.turn = (g.turn + i + 1) % len(g.peers)
-			sent = true
-			break
-		}
-	}
-}
-
-// bundled says whether p has something to send that has waited long enough for company.
-func (g *Gateway) bundled(now time.Time, p *peer) bool {
-	if ready, _ := g.ready(now, p); !ready {
-		p.readyAt = time.Time{}
-		return false
-	}
-	if p.readyAt.IsZero() {
-		p.readyAt = now
-	}
-	return !now.Before(p.readyAt.Add(g.cfg.Profile.Bundle))
-}
-
-// ready says whether something could go to p now, and if not when that may change by itself (zero: it will not).
-func (g *Gateway) ready(now time.Time, p *peer) (bool, time.Time) {
-	var wake time.Time
-	at := func(t time.Time) bool {
-		if t.IsZero() {
-			return false
-		}
-		if !now.Before(t) {
-			return true
-		}
-		wake = earlier(wake, t)
-		return false
-	}
-	if p.sender.ProbeDue(now) || len(p.answers) > 0 || at(p.helloDue) || at(p.receiver.Due()) {
-		return true, time.Time{}
-	}
-	if !p.sender.Dead() {
-		switch {
-		case len(p.sender.Lost(now)) > 0, len(p.normOut) > 0,
-			p.first(frame.Direct) != nil, g.norm.up && p.first(frame.Bulk) != nil:
-			return true, time.Time{}
-		case p.sender.Room(frame.Direct) && g.mul == nil && len(g.replica.Next(now, p.ID, 1)) > 0:
-			may, when := g.mayTell(now, p)
-			if may || at(when) {
-				return true, time.Time{}
-			}
-		}
-		if at(g.bulkDeadline(p)) {
-			return true, time.Time{}
-		}
-	}
-	at(p.sender.Deadline())
-	if g.cfg.Keepalive > 0 && at(p.lastSent.Add(g.cfg.Keepalive)) {
-		return true, time.Time{}
-	}
-	return false, wake
+// Send puts a datagram on the air.
+func (g *Gateway) Send(to netip.AddrPort, data []byte) {
+	g.out.Datagrams = append(g.out.Datagrams, Datagram{Addr: to, Data: data})
 }
 
 // deadline is when Step wants to be called at the latest.
 func (g *Gateway) deadline(now time.Time) time.Time {
-	due := earlier(earlier(g.nextPurge, g.norm.startAt), g.slow.due)
-	if g.mul != nil {
-		due = earlier(due, g.mul.due())
-		for _, p := range g.peers {
-			due = earlier(due, p.order.due(g.mulPatience()))
-		}
-	}
+	at := due.Earliest(g.nextPurge, g.limited.due)
 	for _, p := range g.peers {
-		due = earlier(due, p.expiry)
+		at = due.Earliest(at, g.mail.Due(p.Peer))
 	}
 	if g.silence.on {
-		return earlier(due, g.silence.until)
+		at = due.Earliest(at, g.silence.until)
 	}
-	for _, p := range g.peers {
-		if !p.addr.IsValid() {
-			continue
+	for _, b := range g.bearers {
+		for _, c := range b.carriers {
+			at = due.Earliest(at, c.Due(now, g.silence.on))
 		}
-		ready, wake := g.ready(now, p)
-		if ready {
-			air, _ := g.airOf(p)
-			wake = later(air.free, p.readyAt.Add(g.cfg.Profile.Bundle))
-			if !wake.After(now) { // nothing came of it this time
-				wake = now.Add(time.Second)
-			}
-		}
-		due = earlier(due, wake)
 	}
-	return due
-}
-
-// earlier is the earlier of two times; a zero time means never.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+	return at
 }

@@ -4,10 +4,9 @@ import (
 	"encoding/binary"
 	"time"
 
+	"aldis/internal/due"
+	"aldis/internal/gateway/mail"
 	"aldis/internal/link/frame"
-	"aldis/internal/link/profile"
-	"aldis/internal/link/seal"
-	"aldis/internal/pmul"
 )
 
 // silence is EMCON of this node: it transmits nothing at all, receives, keeps and delivers to its own LAN. What it owes
@@ -15,52 +14,6 @@ import (
 type silence struct {
 	on    bool
 	until time.Time // zero: until the operator ends it
-}
-
-// setSilence obeys the operator. Ordered again, it only changes the end.
-func (g *Gateway) setSilence(now time.Time, ev Silence) {
-	if ev.On && !ev.Until.IsZero() && !ev.Until.After(now) {
-		g.note("warn", "a silence that ends before it begins was not begun", "until", ev.Until)
-		return
-	}
-	was := g.silence
-	g.silence = silence{on: ev.On, until: ev.Until}
-	if !ev.On {
-		g.silence.until = time.Time{}
-	}
-	g.record(bucketSilence, []byte("self"), appendSilence(nil, g.silence))
-	if ev.On && !was.on && ev.Announce {
-		g.announceSilence(now)
-	}
-	g.mulSilent(now, ev.On)
-	switch {
-	case ev.On && !was.on:
-		g.note("info", "silence begins: nothing is transmitted", "until", ev.Until, "announced", ev.Announce)
-	case !ev.On && was.on:
-		g.note("info", "silence ends")
-	}
-}
-
-// announceSilence tells the peers in one datagram for the group or for each, whatever the air is doing: the order is to
-// be quiet now.
-func (g *Gateway) announceSilence(now time.Time) {
-	if g.mul != nil && g.cfg.Group.IsValid() {
-		body := frame.Append(nil, frame.Silence{Until: g.silence.wire()}, true)
-		g.mulPost(now, seal.Group, g.cfg.Group, true, body, pmul.Packet{}, &g.mul.ledger)
-		return
-	}
-	for _, p := range g.peers {
-		if p.addr.IsValid() {
-			p.announce = true
-			g.compose(now, p)
-		}
-	}
-}
-
-func (g *Gateway) endSilence(now time.Time) {
-	if g.silence.on && !g.silence.until.IsZero() && !now.Before(g.silence.until) {
-		g.setSilence(now, Silence{})
-	}
 }
 
 // wire is the end of the silence as a frame has it.
@@ -71,20 +24,7 @@ func (s silence) wire() uint32 {
 	return uint32(s.until.Unix())
 }
 
-// peerSilent: the peer hears us and will not answer.
-func (g *Gateway) peerSilent(p *peer, f frame.Silence) {
-	p.sender.Listening()
-	g.mulPeerSilent(g.now, p, true)
-	var until time.Time // zero: it did not say
-	if f.Until != 0 {
-		until = time.Unix(int64(f.Until), 0).UTC()
-	}
-	p.helloDue = time.Time{}
-	g.recordPeer(p)
-	g.note("info", "a peer goes silent: what is for it goes out once and waits for its receipts", "peer", p.Name, "until", until)
-}
-
-func appendSilence(b []byte, s silence) []byte {
+func (s silence) append(b []byte) []byte {
 	on := byte(0)
 	if s.on {
 		on = 1
@@ -98,13 +38,61 @@ func appendSilence(b []byte, s silence) []byte {
 
 func parseSilence(b []byte) (silence, error) {
 	if len(b) != 9 {
-		return silence{}, errRecord
+		return silence{}, mail.ErrRecord
 	}
 	s := silence{on: b[0] != 0}
 	if ms := binary.BigEndian.Uint64(b[1:]); ms != 0 {
 		s.until = time.UnixMilli(int64(ms)).UTC()
 	}
 	return s, nil
+}
+
+// setSilence obeys the operator. Ordered again, it only changes the end.
+func (g *Gateway) setSilence(now time.Time, ev Silence) {
+	if ev.On && !ev.Until.IsZero() && !ev.Until.After(now) {
+		g.Note("warn", "a silence that ends before it begins was not begun", "until", ev.Until)
+		return
+	}
+	was := g.silence
+	g.silence = silence{on: ev.On, until: ev.Until}
+	if !ev.On {
+		g.silence.until = time.Time{}
+	}
+	g.Record(bucketSilence, []byte("self"), g.silence.append(nil))
+	for _, b := range g.bearers {
+		if ev.On && !was.on && ev.Announce {
+			b.announce(now, frame.Silence{Until: g.silence.wire()})
+		}
+		for _, c := range b.carriers {
+			c.Silence(now, ev.On)
+		}
+	}
+	switch {
+	case ev.On && !was.on:
+		g.Note("info", "silence begins: nothing is transmitted", "until", ev.Until, "announced", ev.Announce)
+	case !ev.On && was.on:
+		g.Note("info", "silence ends")
+	}
+}
+
+func (g *Gateway) endSilence(now time.Time) {
+	if g.silence.on && due.Reached(now, g.silence.until) {
+		g.setSilence(now, Silence{})
+	}
+}
+
+// peerSilent: the peer hears us and will not answer.
+func (g *Gateway) peerSilent(now time.Time, p *peer, f frame.Silence) {
+	for _, c := range p.bearer.carriers {
+		c.PeerSilent(now, p.Peer, true)
+	}
+	var until time.Time // zero: it did not say
+	if f.Until != 0 {
+		until = time.Unix(int64(f.Until), 0).UTC()
+	}
+	p.Met.Due = time.Time{}
+	g.RecordPeer(p.Peer)
+	g.Note("info", "a peer goes silent: what is for it goes out once and waits for its receipts", "peer", p.Name, "until", until)
 }
 
 // SilenceStatus is this node's EMCON and what will go out when it ends.
@@ -125,39 +113,16 @@ func (g *Gateway) forecast(now time.Time) SilenceStatus {
 	if !g.silence.until.IsZero() {
 		s.Until = g.silence.until.UTC().Format(time.RFC3339)
 	}
-	room := g.cfg.Profile.DatagramOctets - directReserve
-	if g.mul != nil {
-		acks, datagrams, octets := g.mul.receiver.Owed(now)
-		s.Receipts, s.Datagrams, s.Octets = acks, datagrams, octets+datagrams*(profile.IPUDPOctets+seal.OverheadShort)
-		s.AirtimeS = profile.Airtime(s.Octets, g.cfg.Profile.Up.RateBps).Seconds()
-	}
-	for _, p := range g.peers {
-		octets, n := 0, 0
-		if receipts := p.receiver.Receipts(); len(receipts) > 0 {
-			s.Receipts++
-			for _, r := range receipts {
-				octets += size(r)
-			}
+	for _, b := range g.bearers {
+		for _, c := range b.carriers {
+			o := c.Owed(now)
+			s.Receipts += o.Receipts
+			s.Messages += o.Messages
+			s.Items += o.Items
+			s.Octets += o.Octets
+			s.Datagrams += o.Datagrams
+			s.AirtimeS += o.Airtime.Seconds()
 		}
-		for _, waiting := range p.waiting {
-			n += len(waiting)
-		}
-		n += len(p.underWay)
-		items := g.replica.Next(now, p.ID, 1<<16)
-		for _, it := range items {
-			octets += 40 + len(it.Doc)/4 // what the dictionary usually makes of it
-		}
-		s.Messages += n
-		s.Items += len(items)
-		if octets += p.octets; octets == 0 {
-			continue
-		}
-		datagrams := octets/room + 1
-		s.Datagrams += datagrams
-		octets += datagrams * (profile.IPUDPOctets + seal.OverheadShort)
-		s.Octets += octets
-		_, rate := g.airOf(p)
-		s.AirtimeS += profile.Airtime(octets, rate).Seconds()
 	}
 	return s
 }

@@ -1,76 +1,53 @@
 package gateway
 
 import (
-	"bytes"
 	"errors"
-	"slices"
 	"time"
 
-	"aldis/internal/link/custody"
+	"aldis/internal/gateway/mail"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/replica"
 	"aldis/internal/site"
 )
 
-// stateKeyOf is the name under which the replica knows a message.
-func stateKeyOf(m *message, id custody.ID) uint64 {
-	if m.seq != 0 {
-		return waitingState | m.seq
-	}
-	return stateKey(id)
-}
-
 // openState applies what a peer says of its site, and what it asks of ours.
 func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
 	if len(m.Items) > 0 {
-		p.count.lastKind = kindOf(m.Items)
+		p.Opened = mail.KindOf(m.Items)
 	}
 	for _, it := range m.Items {
-		key := it.Key()
 		if !it.Expires.IsZero() && !now.Before(it.Expires) {
 			it = it.Withdrawal() // it died on its way
 		}
-		if it.Gone {
-			if _, had := p.far[key]; !had {
-				continue
-			}
-			delete(p.far, key)
-			g.record(bucketFar, peerKey(p.ID, []byte(key)), nil)
-		} else {
-			p.far[key] = it
-			p.farEnds.Add(it.Expires, key)
-			g.recordFar(p, key, it)
+		if !it.Gone {
+			p.far.keep(it)
+		} else if !p.far.drop(it.Key()) {
+			continue
 		}
 		g.farItem(now, p.ID, it, true)
 	}
 	g.renew(now, p, m.Renew)
 	for _, h := range m.Void {
-		for key, it := range p.far {
-			if replica.HashOf(it) == h {
-				delete(p.far, key)
-				g.record(bucketFar, peerKey(p.ID, []byte(key)), nil)
-				g.farItem(now, p.ID, it.Withdrawal(), true)
-				break
-			}
+		if key, ok := p.far.keys()[h]; ok {
+			it := p.far.items[key]
+			p.far.drop(key)
+			g.farItem(now, p.ID, it.Withdrawal(), true)
 		}
 	}
 	if m.Asks {
 		void, changes := g.replica.Mend(now, p.ID, m.Have)
 		for _, h := range changes {
-			g.recordHeld(p, h.Key, h.Gone, h.Version)
+			g.recordCopy(p.ID, h)
 		}
 		if len(void) > 0 {
-			g.enqueue(p, &message{content: envelope.Message{Void: void}, kind: kindState})
+			g.submit(now, p, envelope.Message{Void: void}, mail.State)
 		}
 	}
 }
 
-func (g *Gateway) recordFar(p *peer, key string, it site.Item) {
-	value, err := encodeItem(it)
-	if err != nil { // it came in an envelope
-		panic("gateway: " + err.Error())
-	}
-	g.record(bucketFar, peerKey(p.ID, []byte(key)), value)
+// submit hands the peer's carrier what is for it alone.
+func (g *Gateway) submit(now time.Time, p *peer, content envelope.Message, kind mail.Kind) {
+	p.bearer.carrier().Accept(now, []*mail.Peer{p.Peer}, content, kind)
 }
 
 // encodeItem is an item as the journal has it.
@@ -81,39 +58,73 @@ func encodeItem(it site.Item) ([]byte, error) {
 func parseItem(value []byte) (site.Item, error) {
 	m, _, _, err := envelope.Parse(value, nil)
 	if err != nil || len(m.Items) != 1 {
-		return site.Item{}, errors.Join(errRecord, err)
+		return site.Item{}, errors.Join(mail.ErrRecord, err)
 	}
 	return m.Items[0], nil
 }
 
 // compare holds the peer's digest against what we have of its site, and asks for a repair when they differ.
 func (g *Gateway) compare(now time.Time, p *peer, digest uint32) {
-	if digest == 0 || p.asking() {
+	if digest == 0 || p.Box.Asks() {
 		return
 	}
-	have, d := g.have(now, p)
-	if d.Sum() == digest {
-		return
+	if _, d := p.far.have(now); d.Sum() != digest {
+		g.ask(now, p)
 	}
-	g.ask(p, have)
-}
-
-// have is what we hold of a peer's site.
-func (g *Gateway) have(now time.Time, p *peer) (have []envelope.Hash, d *replica.Digest) {
-	d = replica.NewDigest()
-	for _, it := range p.far {
-		if it.Expires.IsZero() || now.Before(it.Expires) {
-			h := replica.HashOf(it)
-			have = append(have, h)
-			d.Add(h)
-		}
-	}
-	slices.SortFunc(have, func(a, b envelope.Hash) int { return bytes.Compare(a[:], b[:]) })
-	return have, d
 }
 
 // ask asks a peer for what we lack of its site.
-func (g *Gateway) ask(p *peer, have []envelope.Hash) {
-	g.note("info", "our copy of a peer's state differs: asking for what is missing", "peer", p.Name, "held", len(have))
-	g.enqueue(p, &message{content: envelope.Message{Asks: true, Have: have}, kind: kindState})
+func (g *Gateway) ask(now time.Time, p *peer) {
+	have, _ := p.far.have(now)
+	g.Note("info", "our copy of a peer's state differs: asking for what is missing", "peer", p.Name, "held", len(have))
+	g.submit(now, p, envelope.Message{Asks: true, Have: have}, mail.State)
+}
+
+// News is what to tell a peer of items that it lacks or holds otherwise, and as what it will hold them. Where it holds the
+// documents and only lifetimes have changed, those go in six octets each; else what is new goes first.
+func (g *Gateway) News(now time.Time, p *mail.Peer, items []site.Item) (m envelope.Message, told []site.Item) {
+	var renewed []site.Item
+	var renewals []envelope.Renewal
+	for _, it := range items {
+		held, has := g.replica.Holds(p.ID, it.Key())
+		expires := it.Expires.Truncate(time.Minute)
+		if has && !it.Gone && !it.Expires.IsZero() && !held.Expires.IsZero() && held.Hash == replica.HashOf(it) &&
+			held.Expires.After(now) && expires.After(held.Expires) && expires.Sub(now) <= envelope.RenewalMost {
+			it.Expires = expires
+			renewed = append(renewed, it)
+			renewals = append(renewals, envelope.RenewalOf(held.Hash, expires))
+			continue
+		}
+		told = append(told, it)
+	}
+	if len(told) > 0 {
+		return envelope.Message{Items: told}, told
+	}
+	return envelope.Message{Renew: renewals}, renewed
+}
+
+// renew lets items of a peer live longer. What is not here is asked for.
+func (g *Gateway) renew(now time.Time, p *peer, list []envelope.Renewal) {
+	if len(list) == 0 {
+		return
+	}
+	p.Opened = mail.State
+	keys := p.far.keys()
+	lacking := false
+	for _, r := range list {
+		key, ok := keys[r.Hash]
+		if !ok {
+			lacking = true
+			continue
+		}
+		it := p.far.items[key]
+		if expires := r.Expires(now); !it.Expires.IsZero() && expires.After(it.Expires) {
+			it.Expires = expires
+			p.far.keep(it)
+			g.farItem(now, p.ID, it, true)
+		}
+	}
+	if lacking && !p.Box.Asks() {
+		g.ask(now, p)
+	}
 }

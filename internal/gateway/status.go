@@ -1,74 +1,19 @@
 package gateway
 
 import (
-	"cmp"
-	"slices"
+	"maps"
 	"time"
 
+	"aldis/internal/gateway/mail"
+	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
 	"aldis/internal/rules/filter"
 )
 
-// ledgerKind is what an octet on the air was for (design 8).
-type ledgerKind uint8
-
-const (
-	kindPayload ledgerKind = iota
-	kindAdvertisement
-	kindState
-	kindAck
-	kindRepair
-	kindHeader
-	kindKey
-	ledgerKinds
-)
-
-func (k ledgerKind) String() string {
-	return [...]string{"payload", "advertisement", "state", "ack", "repair", "header", "key"}[k]
-}
-
-const (
-	sent = iota
-	received
-)
-
-// ledger is the IP octets of one peer, by direction and kind.
-type ledger [2][ledgerKinds]uint64
-
-func (l *ledger) add(direction int, kind ledgerKind, octets int) {
-	l[direction][kind] += uint64(octets)
-}
-
 // PeerCounts are totals since the start.
-type PeerCounts struct {
-	Accepted          uint64 `json:"accepted"`    // messages of local peers taken into custody for this peer
-	Refused           uint64 `json:"refused"`     // not taken: no room, or not encodable
-	Expired           uint64 `json:"expired"`     // of those accepted, not sent in their lifetime; over P_Mul, not acknowledged
-	Superseded        uint64 `json:"superseded"`  // of those accepted, replaced by a newer one before they were sent
-	Withdrawn         uint64 `json:"withdrawn"`   // of those accepted, given up for a more urgent one when the bound was reached
-	Delivered         uint64 `json:"delivered"`   // of those accepted, acknowledged by the peer as durable
-	Repeated          uint64 `json:"repeated"`    // transmissions again
-	Received          uint64 `json:"received"`    // messages of the peer for local peers, each once
-	HandedOver        uint64 `json:"handed_over"` // of those, done with: given to all local peers that wanted them
-	Duplicates        uint64 `json:"duplicates"`  // received again and dropped
-	Unreadable        uint64 `json:"unreadable"`
-	DatagramsSent     uint64 `json:"datagrams_sent"`
-	DatagramsReceived uint64 `json:"datagrams_received"`
-	Pending           int    `json:"pending"` // received, not yet handed over
-
-	lastKind ledgerKind // of the DATA frame being received
-}
-
-// Stats are the gateway's own counters since the start.
-type Stats struct {
-	Dropped  map[string]uint64 // datagrams and packets, by reason
-	complain time.Time
-	filtered time.Time // when it was last said that messages are dropped
-}
-
-func newStats() Stats { return Stats{Dropped: map[string]uint64{}} }
+type PeerCounts = mail.Counts
 
 // Status is everything an operator may be told; nothing in it is shared with the gateway.
 type Status struct {
@@ -89,11 +34,7 @@ type Status struct {
 }
 
 // NormStatus is the child that runs libnorm.
-type NormStatus struct {
-	Up         bool  `json:"up"`
-	Generation uint8 `json:"generation"`
-	Failures   int   `json:"failures"`
-}
+type NormStatus = unicast.NormStatus
 
 // PeerStatus is a sister gateway.
 type PeerStatus struct {
@@ -122,67 +63,49 @@ type LedgerRow struct {
 
 // Status describes the gateway at now.
 func (g *Gateway) Status(now time.Time) Status {
+	b := g.bearers[0]
 	s := Status{
-		ID: g.cfg.ID, Name: g.cfg.Name, Profile: g.cfg.Profile.Name, End: "terminal",
-		Boot: g.cfg.Boot, BootNumber: g.cfg.Boot.Number,
-		NORM:  NormStatus{g.norm.up, g.norm.generation, g.norm.failures},
-		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Dropped: map[string]uint64{},
+		ID: g.cfg.ID, Name: g.cfg.Name, Profile: b.profile.Name, End: "terminal", Boot: g.cfg.Boot, BootNumber: g.cfg.Boot.Number,
+		Transport: profile.NORM, NORM: b.lines.NormStatus(), Silence: g.forecast(now),
+		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Dropped: maps.Clone(g.dropped),
 	}
 	if g.cfg.Shore {
 		s.End = "shore"
 	}
-	s.Silence = g.forecast(now)
-	s.Transport = profile.NORM
-	if g.mul != nil {
-		s.Transport = profile.PMul
-		for kind, octets := range g.mul.ledger[sent] {
-			s.Ledger = append(s.Ledger, LedgerRow{"sent", "group", ledgerKind(kind).String(), octets})
-		}
+	if b.profile.Transport != "" {
+		s.Transport = b.profile.Transport
 	}
-	for reason, n := range g.stats.Dropped {
-		s.Dropped[reason] = n
-	}
-	if g.mul != nil {
-		r := g.mul.receiver.Stats()
-		for reason, n := range map[string]int{"p_mul_full": r.Full, "p_mul_illegal": r.Illegal, "p_mul_changed": r.Changed, "p_mul_conflict": r.Conflict} {
-			if n > 0 {
-				s.Dropped[reason] = uint64(n)
-			}
-		}
+	for _, c := range b.carriers {
+		c.Report(s.Dropped, func(who string, kind mail.Kind, octets uint64) {
+			s.Ledger = append(s.Ledger, LedgerRow{"sent", who, kind.String(), octets})
+		})
 	}
 	for _, p := range g.peers {
 		ps := PeerStatus{
-			ID: p.ID, Name: p.Name, Link: "unknown", Knows: p.knowsUs,
-			Waiting:  len(p.waiting[frame.Direct]) + len(p.waiting[frame.Bulk]),
-			UnderWay: len(p.underWay), WaitingOctets: p.octets,
-			ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far),
-			PeerCounts: p.count,
+			ID: p.ID, Name: p.Name, Link: "unknown", Knows: p.Met.KnowsUs,
+			ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far.items),
+			PeerCounts: p.Counts,
 		}
-		if g.mul != nil {
-			messages, octets := g.mul.waitingFor(p.ID)
-			ps.UnderWay += messages
-			ps.WaitingOctets += octets
+		ps.Waiting, ps.UnderWay, ps.WaitingOctets = p.Box.Held(frame.Direct, frame.Bulk, mail.Group)
+		if p.Addr.IsValid() {
+			ps.Address = p.Addr.String()
 		}
-		if p.addr.IsValid() {
-			ps.Address = p.addr.String()
-		}
-		if !p.lastHeard.IsZero() {
+		if !p.LastHeard.IsZero() {
 			ps.Link = "up"
-			ps.LastHeard = p.lastHeard.UTC().Format(time.RFC3339)
+			ps.LastHeard = p.LastHeard.UTC().Format(time.RFC3339)
 		}
 		switch {
-		case p.sender.Dead():
+		case b.lines.Dead(p.Peer):
 			ps.Link = "silent"
-		case p.sender.IsListening():
+		case b.lines.Listening(p.Peer):
 			ps.Link = "listening"
 		}
 		s.Peers = append(s.Peers, ps)
 		for direction, name := range [...]string{"sent", "received"} {
-			for kind, octets := range p.ledger[direction] {
-				s.Ledger = append(s.Ledger, LedgerRow{name, p.Name, ledgerKind(kind).String(), octets})
+			for kind, octets := range p.Ledger[direction] {
+				s.Ledger = append(s.Ledger, LedgerRow{name, p.Name, mail.Kind(kind).String(), octets})
 			}
 		}
 	}
-	slices.SortStableFunc(s.Peers, func(a, b PeerStatus) int { return cmp.Compare(a.ID, b.ID) })
 	return s
 }

@@ -8,27 +8,6 @@ import (
 	"aldis/internal/site"
 )
 
-// slow holds what a rule's rate makes wait: items of this site, and of others that local peers have not seen yet.
-type slow struct {
-	queues map[int]*slowQueue // by rule
-	due    time.Time
-}
-
-type slowQueue struct {
-	order []string // keys, oldest first; some may be gone from items
-	items map[string]slowItem
-	next  time.Time
-}
-
-type slowItem struct {
-	from    uint16 // 0: of this site
-	item    site.Item
-	deny    []uint16
-	verdict filter.Verdict
-}
-
-func slowKey(from uint16, key string) string { return string(peerKey(from, []byte(key))) }
-
 // put takes a change of this site's state past the rules: which peers must not have it, and which get it unasked.
 func (g *Gateway) put(now time.Time, it site.Item) {
 	f := g.cfg.Filter
@@ -36,7 +15,7 @@ func (g *Gateway) put(now time.Time, it site.Item) {
 		g.replica.Put(it)
 		return
 	}
-	g.unslow(slowKey(0, it.Key()))
+	g.limited.drop(0, it.Key())
 	if it.Gone {
 		g.replica.Put(it)
 		return
@@ -44,7 +23,7 @@ func (g *Gateway) put(now time.Time, it site.Item) {
 	it, deny, v := g.judgeItem(it)
 	if v.Action == filter.Allow && f.Limited(v) && g.replica.Lacks(it, deny) {
 		if ok, at := f.Take(now, v); !ok {
-			g.wait(slowItem{item: it, deny: deny, verdict: v}, at)
+			g.limited.add(f, limitedItem{item: it, deny: deny, verdict: v}, at)
 			return
 		}
 	}
@@ -95,8 +74,7 @@ func (fs *faces) describeItem(it site.Item) site.Subject {
 func (g *Gateway) farItem(now time.Time, from uint16, it site.Item, news bool) {
 	f := g.cfg.Filter
 	if !f.Empty() {
-		key := slowKey(from, it.Key())
-		g.unslow(key)
+		g.limited.drop(from, it.Key())
 		if !it.Gone {
 			s := g.faces.describeItem(it)
 			s.Direction, s.Site = site.In, from
@@ -106,89 +84,13 @@ func (g *Gateway) farItem(now time.Time, from uint16, it site.Item, news bool) {
 				it = it.Withdrawal() // an earlier version may have passed
 			} else if news && f.Limited(v) {
 				if ok, at := f.Take(now, v); !ok {
-					g.wait(slowItem{from: from, item: it, verdict: v}, at)
+					g.limited.add(f, limitedItem{from: from, item: it, verdict: v}, at)
 					return
 				}
 			}
 		}
 	}
 	g.stepFace(now, it.Face, site.FarItem{Site: from, Item: it})
-}
-
-// wait puts an item off until its rule's rate lets it pass.
-func (g *Gateway) wait(it slowItem, at time.Time) {
-	q := g.slow.queues[it.verdict.Rule]
-	if q == nil {
-		q = &slowQueue{items: map[string]slowItem{}}
-		if g.slow.queues == nil {
-			g.slow.queues = map[int]*slowQueue{}
-		}
-		g.slow.queues[it.verdict.Rule] = q
-	}
-	g.cfg.Filter.Count(it.verdict)
-	g.cfg.Filter.Waits(it.verdict)
-	key := slowKey(it.from, it.item.Key())
-	q.order = append(q.order, key)
-	q.items[key] = it
-	if q.next.IsZero() {
-		q.next = at
-	}
-	g.slow.due = earlier(g.slow.due, q.next)
-}
-
-// unslow forgets an item that waits, because a newer version is there.
-func (g *Gateway) unslow(key string) {
-	for _, q := range g.slow.queues {
-		delete(q.items, key)
-		if len(q.order) > 2*len(q.items)+16 {
-			q.order = slices.DeleteFunc(q.order, func(k string) bool { _, ok := q.items[k]; return !ok })
-		}
-	}
-}
-
-// slowLost: all that is known of a site is void.
-func (g *Gateway) slowLost(siteID uint16) {
-	for _, q := range g.slow.queues {
-		for key, it := range q.items {
-			if it.from == siteID {
-				delete(q.items, key)
-			}
-		}
-	}
-}
-
-// stepSlow lets pass what has waited for its rule's rate.
-func (g *Gateway) stepSlow(now time.Time) {
-	if g.slow.due.IsZero() || now.Before(g.slow.due) {
-		return
-	}
-	g.slow.due = time.Time{}
-	for rule := range g.cfg.Filter.Len() { // in a certain order
-		q := g.slow.queues[rule]
-		if q == nil {
-			continue
-		}
-		q.next = time.Time{}
-		for len(q.order) > 0 {
-			key := q.order[0]
-			it, ok := q.items[key]
-			if ok {
-				ok, at := g.cfg.Filter.Take(now, it.verdict)
-				if !ok {
-					q.next = at
-					break
-				}
-				delete(q.items, key)
-				if it.from != 0 {
-					g.stepFace(now, it.item.Face, site.FarItem{Site: it.from, Item: it.item})
-				} else {
-					g.replica.Put(it.item, it.deny...)
-				}
-			}
-			q.order = q.order[1:]
-		}
-		g.slow.due = earlier(g.slow.due, q.next)
-	}
 }
 
 // mayCarry says whether the rules let a message of a local peer go to a site. Those of streams were judged when the
@@ -202,9 +104,9 @@ func (g *Gateway) mayCarry(now time.Time, siteID uint16, payload *site.Message, 
 		return true
 	}
 	if p := g.byID[siteID]; p != nil {
-		p.count.Refused++
+		p.Counts.Refused++
 	}
-	g.ended(payload, true)
+	g.faces.ended(payload, true)
 	return false
 }
 
@@ -231,10 +133,21 @@ func (g *Gateway) passes(now time.Time, s *site.Subject) bool {
 	ok, _ := f.Take(now, v)
 	if !ok {
 		f.Drops(v)
-		if now.Sub(g.stats.filtered) > time.Minute {
-			g.stats.filtered = now
-			g.note("warn", "messages are dropped: a rule's rate is used up", "rule", f.Rule(v.Rule).String(), "pipe", s.Topic, "peer", s.Owner)
+		if now.Sub(g.filtered) > time.Minute {
+			g.filtered = now
+			g.Note("warn", "messages are dropped: a rule's rate is used up", "rule", f.Rule(v.Rule).String(), "pipe", s.Topic, "peer", s.Owner)
 		}
 	}
 	return ok
+}
+
+// passed: the rate of an item's rule lets it go on.
+func (g *Gateway) passed(now time.Time) func(limitedItem) {
+	return func(it limitedItem) {
+		if it.from != 0 {
+			g.stepFace(now, it.item.Face, site.FarItem{Site: it.from, Item: it.item})
+		} else {
+			g.replica.Put(it.item, it.deny...)
+		}
+	}
 }

@@ -1,0 +1,78 @@
+package gateway
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"time"
+
+	"aldis/internal/gateway/group"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/gateway/unicast"
+	"aldis/internal/link/custody"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
+)
+
+// bearer is a way over the air: a link's profile, an antenna, and what moves messages there.
+type bearer struct {
+	profile  profile.Profile
+	timing   custody.Config // timers and windows of the link
+	group    netip.AddrPort // of a radio net that all members share; invalid: it has none
+	air      mail.Air       // of a terminal: one for all peers
+	lines    *unicast.Carrier
+	carriers []mail.Carrier // the first takes new messages
+}
+
+// carrier is what takes new messages.
+func (b *bearer) carrier() mail.Carrier { return b.carriers[0] }
+
+// timingOf derives the timers of custody from the link.
+func timingOf(p profile.Profile) custody.Config {
+	c := custody.Config{
+		RoundTrip:     p.RoundTripMax(p.DatagramOctets+profile.IPUDPOctets) + p.OneWayMax(p.DatagramOctets+profile.IPUDPOctets)/2,
+		Prompt:        p.RoundTripMax(p.DatagramOctets + profile.IPUDPOctets),
+		AckDelay:      p.AckDelay,
+		ProbeInterval: p.ProbeInterval,
+	}
+	c.Window[frame.Direct] = p.Window
+	c.Window[frame.Bulk] = unicast.BulkWindow
+	if p.Reorder {
+		c.HoleAge, c.Reorder = p.HoleAge, true
+	}
+	return c
+}
+
+// newBearer makes the bearer that reaches these peers. Every one has lines, for HELLOs at least; on a shared channel
+// messages go to several peers at once.
+func (g *Gateway) newBearer(peers []*mail.Peer, records []Record) (b *bearer, err error) {
+	p := g.cfg.Profile
+	b = &bearer{profile: p, timing: timingOf(p), group: g.cfg.Group}
+	shared := p.Transport == profile.PMul
+	b.lines, err = unicast.New(unicast.Config{Self: g.cfg.ID, Profile: p, Timing: b.timing, Shore: g.cfg.Shore,
+		Keepalive: g.cfg.Keepalive, Messages: !shared, Peers: peers, Road: g, Store: g.mail, Replica: g.replica,
+		Coder: &g.coder, Air: &b.air, Norm: libnorm{g}})
+	if err != nil || !shared {
+		b.carriers = []mail.Carrier{b.lines}
+		return b, err
+	}
+	rng := g.cfg.Rand
+	if rng == nil {
+		rng = rand.New(rand.NewPCG(uint64(g.cfg.ID), uint64(g.cfg.Boot.Number)))
+	}
+	several, err := group.New(group.Config{Self: g.cfg.ID, Profile: p, Timing: b.timing, Group: b.group, Rand: rng, Peers: peers,
+		Road: g, Store: g.mail, Replica: g.replica, Coder: &g.coder, Air: &b.air}, records)
+	b.carriers = []mail.Carrier{several, b.lines}
+	return b, err
+}
+
+// announce tells the peers at once that this node goes silent.
+func (b *bearer) announce(now time.Time, f frame.Silence) {
+	for _, c := range b.carriers {
+		if c.Announce(now, f) {
+			return
+		}
+	}
+}
+
+// has says whether a carrier of the bearer moves messages in this lane.
+func (b *bearer) has(lane frame.Lane) bool { return lane < frame.Lanes || len(b.carriers) > 1 }

@@ -1,0 +1,576 @@
+package group
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"aldis/internal/due"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/custody"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/replica"
+	"aldis/internal/link/seal"
+	"aldis/internal/pmul"
+	"aldis/internal/site"
+)
+
+// Config is what a carrier is made of.
+type Config struct {
+	Self    uint16
+	Profile profile.Profile
+	Timing  custody.Config // timers of the link
+	Group   netip.AddrPort // of the members; invalid: each gets a copy
+	Rand    *rand.Rand     // of P_Mul's random delays
+	Peers   []*mail.Peer   // by id
+	Road    mail.Road
+	Store   *mail.Store
+	Replica *replica.Replica
+	Coder   *compact.Coder
+	Air     *mail.Air
+}
+
+// Carrier is the messages over P_Mul.
+type Carrier struct {
+	Config
+	engine   pmul.Config
+	sender   *pmul.Sender
+	receiver *pmul.Receiver
+	dues     [2]time.Time // of sender and receiver
+	peers    map[uint16]*mail.Peer
+	orders   map[uint16]*order
+	audience *mail.Audience
+	ref      uint64
+	answer   pmul.Accepted // of the Submit being stepped
+	out      map[pmul.MessageID]*mail.Message
+	telling  int         // own messages with state that have not ended
+	ledger   mail.Ledger // of what went to the group
+	ended    endedMessages
+	refused  time.Time // when the log last said so
+}
+
+const (
+	lifetime = 24 * time.Hour
+	telling  = 4 // messages with state under way
+
+	members pmul.GroupAddr = 1
+
+	// The frame's head, and what several PDUs in one datagram may come to beyond the engine's estimate.
+	margin = frame.NORMOverhead + 7
+
+	bucketFlow = "mul-flow" // number -> peers that know it, flow
+)
+
+// New starts the carrier; its engines find their records in the journal.
+func New(cfg Config, records []mail.Record) (*Carrier, error) {
+	c := &Carrier{Config: cfg, peers: map[uint16]*mail.Peer{}, orders: map[uint16]*order{}, out: map[pmul.MessageID]*mail.Message{},
+		audience: mail.NewAudience(cfg.Road, mail.Policy{Alike: true, Bucket: bucketFlow})}
+	c.engine = pmul.ConfigFor(cfg.Profile, pmul.NodeID(cfg.Self), pmul.Compact, seal.OverheadLong, cfg.Rand)
+	c.engine.DatagramOctets -= margin
+	c.engine.AckHold = cfg.Profile.AckDelay / 2 // for something to ride on: docs/decisions/pmul-carrier.md
+	c.engine.Group = members
+	c.engine.AckGroup = cfg.Group.IsValid() // else a datagram to all is a copy to each
+	for _, p := range cfg.Peers {
+		c.engine.Peers = append(c.engine.Peers, pmul.NodeID(p.ID))
+		c.peers[p.ID] = p
+		c.orders[p.ID] = &order{early: mail.Early{Peer: p.ID, Road: cfg.Road}}
+	}
+	var journal []pmul.Record
+	for _, r := range records {
+		if strings.HasPrefix(r.Bucket, "pmul-") {
+			journal = append(journal, pmul.Record{Bucket: r.Bucket, Key: r.Key, Value: r.Value})
+		}
+	}
+	var err error
+	if c.sender, err = pmul.NewSender(c.engine, journal); err != nil {
+		return nil, err
+	}
+	c.receiver, err = pmul.NewReceiver(c.engine, journal)
+	return c, err
+}
+
+// attempt is what custody calls a message of the engine.
+func attempt(id pmul.MessageID) mail.Attempt {
+	return mail.Attempt{Lane: mail.Group, Number: uint64(id)}
+}
+
+// Start has nothing to do: the gateway says next who is silent.
+func (c *Carrier) Start(time.Time) {}
+
+// Silence and PeerSilent tell the engines who is silent.
+func (c *Carrier) Silence(now time.Time, on bool) {
+	c.stepSender(now, pmul.EMCON{Silent: on})
+	c.stepReceiver(now, pmul.EMCON{Silent: on})
+}
+
+func (c *Carrier) PeerSilent(now time.Time, p *mail.Peer, on bool) {
+	c.stepSender(now, pmul.PeerEMCON{Node: pmul.NodeID(p.ID), Silent: on})
+}
+
+// Announce tells the group in one datagram that this node goes silent.
+func (c *Carrier) Announce(now time.Time, f frame.Silence) bool {
+	if c.Group.IsValid() {
+		c.post(now, seal.Group, c.Group, true, frame.Append(nil, f, true), pmul.Packet{}, &c.ledger)
+	}
+	return c.Group.IsValid()
+}
+
+// Step lets time pass in the engines, and tells the peers what changed here.
+func (c *Carrier) Step(now time.Time) {
+	if due.Reached(now, c.dues[0]) {
+		c.stepSender(now, nil)
+	}
+	if due.Reached(now, c.dues[1]) {
+		c.stepReceiver(now, nil)
+	}
+	for _, p := range c.Peers {
+		if o := c.orders[p.ID]; due.Reached(now, o.early.Due(c.patience())) {
+			c.skip(now, p, o)
+		}
+	}
+	for c.telling < telling && c.tell(now) {
+	}
+}
+
+// Pump has nothing to do: the engine sends in its own time.
+func (c *Carrier) Pump(time.Time) {}
+
+// Due is when an engine wants a Step, or a gap has been waited for long enough.
+func (c *Carrier) Due(time.Time, bool) time.Time {
+	at := due.Earliest(c.dues[0], c.dues[1])
+	for _, o := range c.orders {
+		at = due.Earliest(at, o.early.Due(c.patience()))
+	}
+	return at
+}
+
+// tell submits one message with state: what one peer lacks, to it and to all others that lack exactly the same.
+func (c *Carrier) tell(now time.Time) bool {
+	for _, p := range c.Peers {
+		if p.Met.Store == 0 { // never heard: it may not exist
+			continue
+		}
+		items := c.Replica.Next(now, p.ID, 8)
+		if len(items) == 0 {
+			continue
+		}
+		to := []*mail.Peer{p}
+		for _, q := range c.Peers {
+			if q != p && q.Met.Store != 0 && sameItems(items, c.Replica.Next(now, q.ID, 8)) {
+				to = append(to, q)
+			}
+		}
+		return len(c.Accept(now, to, envelope.Message{Items: items}, mail.KindOf(items))) == 0
+	}
+	return false
+}
+
+func sameItems(a, b []site.Item) bool {
+	return slices.EqualFunc(a, b, func(x, y site.Item) bool {
+		return x.Gone == y.Gone && x.Expires.Equal(y.Expires) && replica.HashOf(x) == replica.HashOf(y)
+	})
+}
+
+// Accept hands a message to P_Mul for all these peers at once. Where it is refused, the log says why.
+func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Message, kind mail.Kind) (refused []*mail.Peer) {
+	m, err := c.Store.New(content, kind)
+	old := c.older(m, to)
+	var body []byte
+	if err == nil {
+		body, err = c.encode(now, to, m, old)
+	}
+	if err != nil {
+		c.Road.Note("warn", "a message cannot be encoded and was refused", "error", err)
+		return to
+	}
+	expires, priority := now.Add(lifetime), uint8(0)
+	if pl := content.Payload; pl != nil {
+		expires = due.Earliest(expires, pl.Expires)
+		priority = uint8(max(0, m.Rank()-site.Routine.Rank())) // deferred goes as routine: 0 is the least
+	}
+	packed := slices.Clone(envelope.Pack(c.Coder, body))
+	c.ref++
+	c.answer = pmul.Accepted{}
+	s := &submission{Message: m, to: to, old: old}
+	if old != nil {
+		c.step(now, pmul.Replace{Ref: c.ref, Message: numberOf(old, to), Payload: packed, Expires: expires}, s)
+	} else {
+		nodes := make([]pmul.NodeID, len(to))
+		for i, p := range to {
+			nodes[i] = pmul.NodeID(p.ID)
+		}
+		c.step(now, pmul.Submit{Ref: c.ref, Payload: packed, To: nodes, Expires: expires, Priority: priority}, s)
+	}
+	if c.answer.Ref != c.ref || c.answer.Err != nil {
+		if now.Sub(c.refused) > time.Minute {
+			c.refused = now
+			c.Road.Note("warn", "a message was refused by P_Mul", "error", c.answer.Err)
+		}
+		return to
+	}
+	return nil
+}
+
+// submission is a message that the engine is being given, for whom, and the one whose place it takes.
+type submission struct {
+	*mail.Message
+	to  []*mail.Peer
+	old *mail.Message
+}
+
+// older is the message that m takes the place of: one of which nothing has been on the air.
+func (c *Carrier) older(m *mail.Message, to []*mail.Peer) *mail.Message {
+	if m == nil {
+		return nil
+	}
+	old := c.audience.Older(m, to)
+	if old == nil || !c.sender.Waits(numberOf(old, to)) {
+		return nil
+	}
+	return old
+}
+
+func numberOf(m *mail.Message, to []*mail.Peer) pmul.MessageID {
+	return pmul.MessageID(m.For(to[0].ID).At.Number)
+}
+
+// encode is the envelope of m, which notes whether its flow is spelt out.
+func (c *Carrier) encode(now time.Time, to []*mail.Peer, m, old *mail.Message) ([]byte, error) {
+	texts := c.Road.Texts(to...)
+	f := c.audience.Flow(m.Content.Payload)
+	if f == nil {
+		return envelope.AppendCoded(nil, m.Content, 0, false, texts)
+	}
+	id := c.sender.Next(now)
+	if old != nil {
+		id = numberOf(old, to)
+	}
+	m.Spelt = c.audience.Spells(f, uint64(id), to...)
+	c.audience.Encode(texts, f, uint64(id), to...)
+	return envelope.AppendCoded(nil, m.Content, f.Number, m.Spelt, texts)
+}
+
+// keep takes a message that the engine has accepted into custody, before anything of it is sent.
+func (c *Carrier) keep(s *submission, id pmul.MessageID) {
+	if s.old != nil {
+		c.audience.Unsent(uint64(id), s.old.Content.Payload)
+		for _, p := range s.to {
+			c.Store.End(s.old.For(p.ID), mail.Superseded)
+		}
+	}
+	for _, p := range s.to {
+		c.Store.Start(p, s.Message, attempt(id), c.audience)
+		c.Replica.Sent(p.ID, s.ID, s.Content.Items)
+	}
+	if f := c.audience.Flow(s.Content.Payload); f != nil {
+		c.audience.Sent(f, uint64(id), s.Message)
+	}
+	c.audience.Newest(s.Message)
+	c.hold(s.Message, id)
+}
+
+func (c *Carrier) hold(m *mail.Message, id pmul.MessageID) {
+	c.out[id] = m
+	if m.Content.Payload == nil {
+		c.telling++
+	}
+}
+
+func (c *Carrier) stepSender(now time.Time, ev pmul.Event) { c.step(now, ev, nil) }
+
+// step steps the sender; s is the message that a Submit or Replace is about.
+func (c *Carrier) step(now time.Time, ev pmul.Event, s *submission) {
+	out := c.sender.Step(now, ev)
+	for _, a := range out.Accepted {
+		c.answer = a
+		if a.Err == nil && s != nil {
+			c.keep(s, a.Message)
+		}
+	}
+	c.dues[0] = out.Deadline
+	c.obey(now, out)
+}
+
+func (c *Carrier) stepReceiver(now time.Time, ev pmul.Event) {
+	out := c.receiver.Step(now, ev)
+	c.dues[1] = out.Deadline
+	c.obey(now, out)
+}
+
+// obey does what an engine wants done.
+func (c *Carrier) obey(now time.Time, out pmul.Output) {
+	for _, r := range out.Records {
+		c.Road.Record(r.Bucket, r.Key, r.Value)
+	}
+	for _, f := range out.Fates {
+		c.fate(now, f)
+	}
+	for _, d := range out.Deliver {
+		if p := c.peers[uint16(d.Source)]; p != nil && len(d.Payload) > 0 {
+			c.inOrder(now, p, c.orders[p.ID], d)
+		}
+	}
+	for _, packet := range out.Send {
+		c.send(now, packet)
+	}
+}
+
+// fate: a message of ours has ended for one peer.
+func (c *Carrier) fate(now time.Time, f pmul.Fate) {
+	p, m := c.peers[uint16(f.To)], c.out[f.Message]
+	if p == nil || m == nil || m.For(p.ID) == nil {
+		return
+	}
+	if f.State == pmul.Delivered {
+		c.audience.Holds(p, uint64(f.Message), m, 0)
+		c.Store.End(m.For(p.ID), mail.Delivered)
+	} else {
+		c.Store.End(m.For(p.ID), mail.Expired)
+		c.Road.Note("warn", "a message has not reached a peer", "peer", p.Name, "message", f.Message, "state", f.State)
+	}
+	if !m.Ended() {
+		return
+	}
+	if m.Content.Payload == nil {
+		c.telling--
+	}
+	c.ended.add(f.Message, m.Content.Payload)
+	delete(c.out, f.Message)
+	c.Road.TellFates(now)
+}
+
+// open reads a message in its turn. P_Mul has acknowledged it: one that was coded after what is not here any more, or
+// with another model, is asked for again.
+func (c *Carrier) open(now time.Time, p *mail.Peer, message pmul.MessageID, payload []byte) {
+	err := c.Road.Open(now, p, attempt(message), payload)
+	switch {
+	case err == nil:
+	case errors.Is(err, compact.ErrHistory), errors.Is(err, compact.ErrModel), errors.Is(err, envelope.ErrUnknownFlow):
+		c.Road.Note("info", "a message coded after others that are not here is asked for again", "peer", p.Name, "message", message, "error", err)
+		p.Met.Owe(now)
+		if errors.Is(err, compact.ErrHistory) {
+			p.Met.Forgot++
+			c.Road.RecordPeer(p)
+		}
+		c.Accept(now, []*mail.Peer{p}, envelope.Message{Again: []uint32{uint32(message)}}, mail.State)
+	default:
+		p.Counts.Unreadable++
+		c.Road.Note("error", "a message of a peer cannot be read and is dropped: does it run another version?",
+			"peer", p.Name, "message", message, "error", err)
+	}
+}
+
+// Again sends messages to a peer that has acknowledged them and cannot read them: to it alone and coded by themselves.
+func (c *Carrier) Again(now time.Time, p *mail.Peer, numbers []uint32) {
+	for _, number := range numbers {
+		id := pmul.MessageID(number)
+		payload := c.ended.payloads[id]
+		if m := c.out[id]; m != nil && m.For(p.ID) == nil {
+			payload = m.Content.Payload
+		}
+		if payload == nil {
+			c.Road.Note("error", "a peer cannot read a message that is not kept any more", "peer", p.Name, "message", id)
+			continue
+		}
+		c.audience.Misread(p, payload)
+		again := *payload
+		again.Token = 0 // it has been reported
+		c.Accept(now, []*mail.Peer{p}, envelope.Message{Payload: &again}, mail.Repair)
+	}
+}
+
+// send seals a datagram of P_Mul: to one peer, to the group, or to every peer where there is no group's address.
+func (c *Carrier) send(now time.Time, packet pmul.Packet) {
+	if packet.To == 0 {
+		packet = c.ride(now, packet)
+	}
+	b, err := c.engine.Encode(nil, packet)
+	if err != nil {
+		c.Road.Note("error", "a P_Mul packet cannot be written", "error", err)
+		return
+	}
+	body := frame.Append(nil, frame.PMul{Body: b}, true)
+	to := c.Peers
+	switch {
+	case packet.To != 0:
+		to = nil
+		if p := c.peers[uint16(packet.To)]; p != nil {
+			to = []*mail.Peer{p}
+		}
+	case c.Group.IsValid():
+		long := slices.ContainsFunc(c.Peers, func(p *mail.Peer) bool { return !p.Met.KnowsUs })
+		c.post(now, seal.Group, c.Group, long, body, packet, &c.ledger)
+		return
+	}
+	for _, p := range to {
+		if p.Addr.IsValid() {
+			c.post(now, p.ID, p.Addr, !p.Met.KnowsUs, body, packet, &p.Ledger)
+			p.Counts.DatagramsSent++
+			p.LastSent = now
+		}
+	}
+}
+
+// ride puts receipts that are owed into a datagram that goes to all anyway.
+func (c *Carrier) ride(now time.Time, packet pmul.Packet) pmul.Packet {
+	b, err := c.engine.Encode(nil, packet)
+	if err != nil || len(b) >= c.engine.DatagramOctets {
+		return packet
+	}
+	out := c.receiver.Step(now, pmul.Ride{Octets: c.engine.DatagramOctets - len(b)})
+	c.dues[1] = out.Deadline
+	for _, r := range out.Records {
+		c.Road.Record(r.Bucket, r.Key, r.Value)
+	}
+	packet.PDUs = append(out.Ride, packet.PDUs...)
+	return packet
+}
+
+func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool, body []byte, packet pmul.Packet, l *mail.Ledger) {
+	data, err := c.Road.Seal(to, long, body)
+	if err != nil {
+		c.Road.Note("error", "this start has sealed all the datagrams it may: restart the gateway")
+		return
+	}
+	l.Head(mail.Sent, long)
+	l.Add(mail.Sent, c.kindOf(packet.PDUs), len(body))
+	air := profile.Airtime(profile.IPUDPOctets+len(data)+c.Profile.FrameOverhead, c.Profile.Up.RateBps)
+	c.Air.Free = due.Latest(c.Air.Free, now).Add(air)
+	c.Road.Send(addr, data)
+}
+
+// kindOf is what a datagram is charged to: what its message is, or acknowledgement.
+func (c *Carrier) kindOf(pdus []pmul.PDU) mail.Kind {
+	of := func(id pmul.MessageID) mail.Kind {
+		if m := c.out[id]; m != nil && m.Content.Payload == nil {
+			return mail.KindOf(m.Content.Items)
+		}
+		return mail.Payload
+	}
+	for _, pdu := range pdus {
+		switch pdu := pdu.(type) {
+		case pmul.DataPDU:
+			return of(pdu.Message)
+		case pmul.AddressPDU:
+			return of(pdu.Message)
+		case pmul.ParityPDU:
+			return mail.Repair
+		}
+	}
+	return mail.Ack
+}
+
+// Receive gives the engines what a peer sent.
+func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int, _ bool) bool {
+	body, ok := f.(frame.PMul)
+	if !ok {
+		return false
+	}
+	pdus, err := pmul.ParseCompact(body.Body, pmul.NodeID(p.ID), pmul.NodeID(c.Self))
+	if err != nil {
+		c.Road.Drop("p_mul")
+		return true
+	}
+	kind := mail.Payload
+	for _, pdu := range pdus {
+		switch pdu := pdu.(type) {
+		case pmul.AckPDU:
+			kind = mail.Ack
+			c.stepSender(now, pdu)
+		case pmul.RequestPDU, pmul.RejectPDU:
+			c.stepSender(now, pdu)
+		default:
+			c.stepReceiver(now, pdu)
+		}
+	}
+	p.Ledger.Add(mail.Received, kind, octets)
+	return true
+}
+
+// NewStore: what the peer has acknowledged it knows no more; what it has not, the engine goes on with.
+func (c *Carrier) NewStore(p *mail.Peer) []*mail.Entry {
+	c.audience.Forget(p)
+	return nil
+}
+
+// Unlearn codes nothing after what the peer has forgotten.
+func (c *Carrier) Unlearn(p *mail.Peer) { c.audience.Unlearn(p, 0) }
+
+// Resume goes on with a message that the engine has as well.
+func (c *Carrier) Resume(r mail.Restored, p *mail.Peer) bool {
+	if r.At.Lane != mail.Group {
+		return false
+	}
+	id := pmul.MessageID(r.At.Number)
+	if state, ok := c.sender.Fate(id, pmul.NodeID(p.ID)); r.Fresh && !(ok && state == pmul.Waiting) {
+		return true // version 0.1 kept those too for whom it had ended
+	}
+	e := c.Store.Resume(r, p, mail.Group, c.audience)
+	if c.out[id] == nil {
+		c.hold(e.Message, id)
+	}
+	c.audience.Newest(e.Message)
+	c.Replica.Sent(p.ID, e.ID, e.Content.Items)
+	return true
+}
+
+// Owed is what the receiver owes; what is for the peers the engine has not sent for good.
+func (c *Carrier) Owed(now time.Time) (o mail.Owed) {
+	o.Receipts, o.Datagrams, o.Octets = c.receiver.Owed(now)
+	o.Octets += o.Datagrams * (profile.IPUDPOctets + seal.OverheadShort)
+	o.Airtime = profile.Airtime(o.Octets, c.Profile.Up.RateBps)
+	return o
+}
+
+// Report adds what went to the group, and what the receiver had to drop.
+func (c *Carrier) Report(dropped map[string]uint64, ledger func(who string, kind mail.Kind, octets uint64)) {
+	for kind, octets := range c.ledger[mail.Sent] {
+		ledger("group", mail.Kind(kind), octets)
+	}
+	r := c.receiver.Stats()
+	for reason, n := range map[string]int{"p_mul_full": r.Full, "p_mul_illegal": r.Illegal, "p_mul_changed": r.Changed, "p_mul_conflict": r.Conflict} {
+		if n > 0 {
+			dropped[reason] = uint64(n)
+		}
+	}
+}
+
+// Messages that have ended are kept for a while, for a recipient that cannot read one of them.
+const (
+	maxEnded       = 256
+	maxEndedOctets = 1 << 20
+)
+
+type endedMessages struct {
+	order    []pmul.MessageID
+	payloads map[pmul.MessageID]*site.Message
+	octets   int
+}
+
+func payloadOctets(p *site.Message) (n int) {
+	for i := range p.Parts {
+		n += len(p.Parts[i].Data)
+	}
+	return n
+}
+
+func (e *endedMessages) add(id pmul.MessageID, p *site.Message) {
+	if p == nil || payloadOctets(p) > maxEndedOctets {
+		return
+	}
+	if e.payloads == nil {
+		e.payloads = map[pmul.MessageID]*site.Message{}
+	}
+	e.payloads[id] = p
+	e.order = append(e.order, id)
+	for e.octets += payloadOctets(p); e.octets > maxEndedOctets || len(e.order) > maxEnded; e.order = e.order[1:] {
+		e.octets -= payloadOctets(e.payloads[e.order[0]])
+		delete(e.payloads, e.order[0])
+	}
+}

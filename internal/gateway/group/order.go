@@ -1,0 +1,124 @@
+package group
+
+import (
+	"encoding/binary"
+	"time"
+
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/frame"
+	"aldis/internal/pmul"
+)
+
+// order puts the P_Mul messages of one peer into the order of their Message_Sequence_Number, which counts what that
+// peer has sent to us. A message before its turn is kept in the journal, for a while: what is missing may have expired.
+type order struct {
+	next  uint32 // 0: nothing heard yet, the first sets it
+	early mail.Early
+}
+
+const (
+	bucketNext     = "mul-next"  // peer -> next Message_Sequence_Number
+	bucketOldEarly = "mul-early" // of version 0.1: peer, Message_Sequence_Number -> Message_ID, payload
+
+	maxEarly = 1024 // more than that before their turn: what is missing is waited for no more
+)
+
+// patience is how long a gap is waited for: time enough for a sender to find a loss, by receipts that ride, and repair it.
+func (c *Carrier) patience() time.Duration { return 4*c.Timing.RoundTrip + 3*c.Profile.AckDelay }
+
+func place(sequence uint32) mail.Attempt {
+	return mail.Attempt{Lane: mail.Group, Number: uint64(sequence)}
+}
+
+// inOrder delivers d if its turn has come, and what follows it; otherwise it is kept.
+func (c *Carrier) inOrder(now time.Time, p *mail.Peer, o *order, d pmul.Message) {
+	if o.next == 0 {
+		o.next = d.Sequence
+	}
+	ahead := int32(d.Sequence - o.next)
+	a := mail.Arrival{Place: place(d.Sequence), Number: uint64(d.Message), Body: d.Payload, At: now}
+	switch {
+	case ahead > 0 && o.early.Len() >= maxEarly: // those that wait have waited enough
+		c.skip(now, p, o)
+		c.inOrder(now, p, o, d)
+	case ahead > 0 && d.Priority > 0: // urgent: it waits for nothing, and its place is noted
+		a.Body = nil
+		o.early.Keep(a, true)
+		c.open(now, p, d.Message, d.Payload)
+	case ahead > 0:
+		o.early.Keep(a, true)
+	case ahead < 0: // its turn is over
+		c.open(now, p, d.Message, d.Payload)
+	default:
+		c.open(now, p, d.Message, d.Payload)
+		o.next++
+		c.drain(now, p, o)
+	}
+}
+
+// drain delivers what is in order now, and notes how far that is.
+func (c *Carrier) drain(now time.Time, p *mail.Peer, o *order) {
+	for a, ok := o.early.Take(place(o.next), true); ok; a, ok = o.early.Take(place(o.next), true) {
+		if len(a.Body) > 0 { // otherwise it was delivered before its turn
+			c.open(now, p, pmul.MessageID(a.Number), a.Body)
+		}
+		o.next++
+	}
+	c.Road.Record(bucketNext, peerKey(p.ID), binary.BigEndian.AppendUint32(nil, o.next))
+}
+
+// skip gives up waiting for what is missing before the first message that waits.
+func (c *Carrier) skip(now time.Time, p *mail.Peer, o *order) {
+	if list := o.early.Places(); len(list) > 0 {
+		o.next = uint32(list[0].Number)
+	}
+	c.drain(now, p, o)
+}
+
+// NewNumbers: the peer counts from 1 again.
+func (c *Carrier) NewNumbers(p *mail.Peer) {
+	o := c.orders[p.ID]
+	o.early.Forget()
+	if o.next != 0 {
+		c.Road.Record(bucketNext, peerKey(p.ID), nil)
+	}
+	o.next = 0
+}
+
+func peerKey(id uint16) []byte { return binary.BigEndian.AppendUint16(nil, id) }
+
+// Restore takes a record of the carrier's buckets.
+func (c *Carrier) Restore(r mail.Record) (bool, error) {
+	if r.Bucket == bucketFlow {
+		return true, c.audience.Restore(r.Key, r.Value)
+	}
+	var o *order
+	if len(r.Key) >= 2 {
+		o = c.orders[binary.BigEndian.Uint16(r.Key)]
+	}
+	switch {
+	case r.Bucket == bucketNext && len(r.Key) == 2 && len(r.Value) == 4:
+		if o != nil {
+			o.next = binary.BigEndian.Uint32(r.Value)
+		}
+	case r.Bucket == bucketOldEarly && len(r.Key) == 6 && len(r.Value) >= 4:
+		if o != nil {
+			o.early.Keep(mail.Arrival{Place: place(binary.BigEndian.Uint32(r.Key[2:])),
+				Number: uint64(binary.BigEndian.Uint32(r.Value)), Body: r.Value[4:]}, true)
+			c.Road.Record(bucketOldEarly, r.Key, nil)
+		}
+	case r.Bucket == mail.BucketEarly && len(r.Key) > 2 && frame.Lane(r.Key[2]) == mail.Group:
+		a, err := mail.ParseEarly(r.Key[2:], r.Value)
+		if err != nil {
+			return true, err
+		}
+		if o != nil {
+			o.early.Keep(a, false)
+		}
+	case r.Bucket == bucketNext, r.Bucket == bucketOldEarly:
+		return true, mail.ErrRecord
+	default:
+		return false, nil
+	}
+	return true, nil
+}

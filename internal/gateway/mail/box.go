@@ -1,0 +1,211 @@
+package mail
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"aldis/internal/due"
+	"aldis/internal/link/custody"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+	"aldis/internal/site"
+)
+
+// Group is the lane of messages that go to several peers at once, beside the two of each peer.
+const (
+	Group frame.Lane = frame.Lanes
+	lanes            = frame.Lanes + 1
+)
+
+// Attempt is what a carrier calls a message while it is under way: its number in a lane.
+type Attempt = custody.ID
+
+// Message is held once, whoever it is for and whichever way it goes.
+type Message struct {
+	ID      uint64 // of the journal's life
+	Content envelope.Message
+	Full    []byte // the envelope with everything spelt out, as the journal has it
+	Kind    Kind
+	Spelt   bool // its flow went spelt out: who has it knows the flow's number
+
+	to      map[uint16]*Entry // for whom it has not ended
+	unknown int               // recipients that are configured no more
+}
+
+// Entry is a message on its way to one recipient.
+type Entry struct {
+	*Message
+	Peer  *Peer
+	Order uint64 // its place among those that wait; 0: it never waited
+	Lane  frame.Lane
+	At    Attempt // its number while it is under way; Number 0: it waits
+	Gone  bool    // it has been on the air, perhaps
+
+	audience *Audience
+}
+
+var routine = site.Routine.Rank()
+
+// Rank is how urgent a message is; state is routine.
+func (m *Message) Rank() int {
+	if m.Content.Payload == nil {
+		return routine
+	}
+	return m.Content.Payload.Precedence.Rank()
+}
+
+// Urgent says whether it goes beyond the window.
+func (m *Message) Urgent() bool { return m.Rank() > routine }
+
+// expires is when the message is not sent any more; zero: never.
+func (m *Message) expires() time.Time {
+	if m.Content.Payload == nil {
+		return time.Time{}
+	}
+	return m.Content.Payload.Expires
+}
+
+// supersedes names what the message is about; "" when it replaces nothing.
+func (m *Message) supersedes() string {
+	if m.Content.Payload == nil {
+		return ""
+	}
+	return m.Content.Payload.Supersedes
+}
+
+// For is the entry of a recipient; nil when the message has ended for it.
+func (m *Message) For(peer uint16) *Entry { return m.to[peer] }
+
+// Box is what is held for one peer: what waits, in order of precedence, each precedence in the order of acceptance, and
+// what is under way. What waits has no number yet, so it can be dropped, replaced and overtaken;
+// docs/decisions/precedence.md.
+type Box struct {
+	waiting  [frame.Lanes][]*Entry // the most urgent first
+	underWay map[Attempt]*Entry
+	expiry   time.Time // of the first that waits; zero: none ends
+	octets   [lanes]int
+	expired  tally
+	gaveUp   tally
+}
+
+// tally is how often something has happened since the log said so.
+type tally struct {
+	n    int
+	said time.Time
+}
+
+// push puts an entry that has its order and lane among those that wait.
+func (b *Box) push(e *Entry) {
+	// Behind all that are as urgent; Order differs from the order of arrival where it was taken over from an older one.
+	at, _ := b.place(e)
+	b.waiting[e.Lane] = slices.Insert(b.waiting[e.Lane], at, e)
+	b.octets[e.Lane] += len(e.Full)
+	b.expiry = due.Earliest(b.expiry, e.expires())
+}
+
+// place is where e is, or would be, among those that wait in its lane.
+func (b *Box) place(e *Entry) (at int, there bool) {
+	return slices.BinarySearchFunc(b.waiting[e.Lane], e, func(a, b *Entry) int {
+		return cmp.Or(cmp.Compare(b.Rank(), a.Rank()), cmp.Compare(a.Order, b.Order))
+	})
+}
+
+// pull takes an entry out, wherever it is.
+func (b *Box) pull(e *Entry) {
+	b.octets[e.Lane] -= len(e.Full)
+	if e.At.Number != 0 {
+		delete(b.underWay, e.At)
+	} else if at, there := b.place(e); there && b.waiting[e.Lane][at] == e {
+		b.waiting[e.Lane] = slices.Delete(b.waiting[e.Lane], at, at+1)
+	}
+}
+
+// First is the next that waits in a lane; nil: none does.
+func (b *Box) First(lane frame.Lane) *Entry {
+	if len(b.waiting[lane]) == 0 {
+		return nil
+	}
+	return b.waiting[lane][0]
+}
+
+// At is what is under way as this; nil: nothing is.
+func (b *Box) At(a Attempt) *Entry { return b.underWay[a] }
+
+// UnderWay lists what a carrier has under way in a lane, the oldest number first.
+func (b *Box) UnderWay(lane frame.Lane) (list []*Entry) {
+	for a, e := range b.underWay {
+		if a.Lane == lane {
+			list = append(list, e)
+		}
+	}
+	slices.SortFunc(list, func(a, b *Entry) int { return cmp.Compare(a.At.Number, b.At.Number) })
+	return list
+}
+
+// Oldest is the smallest number under way in a lane; next when none is.
+func (b *Box) Oldest(lane frame.Lane, next uint64) uint64 {
+	for a := range b.underWay {
+		if a.Lane == lane {
+			next = min(next, a.Number)
+		}
+	}
+	return next
+}
+
+// Flying counts the messages of state under way in a lane.
+func (b *Box) Flying(lane frame.Lane) (n int) {
+	for a, e := range b.underWay {
+		if a.Lane == lane && e.Content.Payload == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Asks says whether a question for the peer's state is under way or waits in a lane of the peer's own.
+func (b *Box) Asks() bool {
+	for a, e := range b.underWay {
+		if a.Lane != Group && e.Content.Asks {
+			return true
+		}
+	}
+	for _, waiting := range b.waiting {
+		for _, e := range waiting {
+			if e.Content.Asks {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Waiting counts what waits in some lanes.
+func (b *Box) Waiting(lanes ...frame.Lane) (n int) {
+	for _, lane := range lanes {
+		n += len(b.waiting[lane])
+	}
+	return n
+}
+
+// Held counts what waits and is under way in some lanes, and its octets as journalled.
+func (b *Box) Held(lanes ...frame.Lane) (waiting, underWay, octets int) {
+	for _, lane := range lanes {
+		octets += b.octets[lane]
+		if lane < frame.Lanes {
+			waiting += len(b.waiting[lane])
+		}
+	}
+	for a := range b.underWay {
+		if slices.Contains(lanes, a.Lane) {
+			underWay++
+		}
+	}
+	return waiting, underWay, octets
+}
+
+// own is the octets held for the peer in lanes of its own, which MaxWaiting bounds.
+func (b *Box) own() int { return b.octets[frame.Direct] + b.octets[frame.Bulk] }
+
+// Ended says that nobody waits for the message any more.
+func (m *Message) Ended() bool { return len(m.to) == 0 }

@@ -1,0 +1,96 @@
+package mail
+
+import (
+	"errors"
+	"net/netip"
+	"time"
+
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+	"aldis/internal/site"
+)
+
+// ErrRecord says that the journal holds what this version does not understand.
+var ErrRecord = errors.New("gateway: journal record of another format")
+
+// Record is one change to the journal; a nil Value deletes. All Records of one Output are committed in one
+// transaction, before anything else in that Output is acted on.
+type Record struct {
+	Bucket string
+	Key    []byte
+	Value  []byte
+}
+
+// Carrier moves messages to peers and promises nothing: custody is the Store's. It is pure, and for one bearer.
+type Carrier interface {
+	// Accept takes a message for some peers into custody, to go when there is air, and returns those for whom it was
+	// refused.
+	Accept(now time.Time, to []*Peer, content envelope.Message, kind Kind) (refused []*Peer)
+	// Receive takes a frame of a peer's datagram; false: it is for another carrier. newest says that no datagram with a
+	// higher counter came before.
+	Receive(now time.Time, p *Peer, f frame.Frame, octets int, newest bool) bool
+	// Start is the first Step of this run. Step does what is due, also while this node is silent; Pump sends what is ready
+	// and has air, and is not called then.
+	Start(now time.Time)
+	Step(now time.Time)
+	Pump(now time.Time)
+	// Due is when Step or Pump has something to do; zero: not by itself.
+	Due(now time.Time, silent bool) time.Time
+	// Silence says that this node is silent or not any more, PeerSilent the same of a peer.
+	Silence(now time.Time, on bool)
+	PeerSilent(now time.Time, p *Peer, on bool)
+	// Announce tells the peers at once that this node goes silent, whatever the air is doing; false: another carrier does.
+	Announce(now time.Time, f frame.Silence) bool
+	// NewStore: the peer knows nothing of what was sent to it. What is returned has ended and should be accepted again.
+	// NewNumbers: it counts what it sends from 1 again.
+	NewStore(p *Peer) (again []*Entry)
+	NewNumbers(p *Peer)
+	// Unlearn: the peer does not know any more what it was sent before, and cannot read what is coded after it.
+	Unlearn(p *Peer)
+	// Again sends messages once more that the peer has acknowledged and cannot read.
+	Again(now time.Time, p *Peer, numbers []uint32)
+	// Resume goes on with a message of the carrier's lanes; false: they are not its own. Restore does so with a record of
+	// the carrier's own buckets.
+	Resume(r Restored, p *Peer) bool
+	Restore(r Record) (bool, error)
+	// Owed is what will go out when a silence ends.
+	Owed(now time.Time) Owed
+	// Report adds what the carrier counts to a status.
+	Report(dropped map[string]uint64, ledger func(who string, kind Kind, octets uint64))
+}
+
+// Owed is what a carrier has to send, in IP octets, about: before deflating.
+type Owed struct {
+	Receipts  int // peers that wait for receipts
+	Messages  int // that wait or may have to go again
+	Items     int // of this site that some peer has not, each peer counted
+	Octets    int
+	Datagrams int
+	Airtime   time.Duration
+}
+
+// Road is what custody and the carriers have from the gateway above them.
+type Road interface {
+	// Record changes the journal, with all else of this Step. RecordPeer makes a peer's numbers durable.
+	Record(bucket string, key, value []byte)
+	RecordPeer(p *Peer)
+	// Note says something in the operator's log; Drop counts a datagram or packet that came to nothing.
+	Note(level, text string, attrs ...any)
+	Drop(reason string)
+	// Open reads a message of a peer in its turn and hands it on.
+	Open(now time.Time, p *Peer, at Attempt, body []byte) error
+	// TellFates tells the faces what has become of their messages.
+	TellFates(now time.Time)
+	// Hello is what a HELLO to a peer says now.
+	Hello(now time.Time, p *Peer) frame.Hello
+	// Texts codes for these peers; nil: one of them has another model, or none is known.
+	Texts(to ...*Peer) *envelope.Texts
+	// News is what to tell a peer of items that it lacks, and as what it will hold them.
+	News(now time.Time, p *Peer, items []site.Item) (envelope.Message, []site.Item)
+	// Seal makes a datagram of frames to a peer or seal.Group; Send puts it on the air.
+	Seal(to uint16, long bool, frames []byte) ([]byte, error)
+	Send(to netip.AddrPort, data []byte)
+}
+
+// Air is a transmitter: Free is when the last datagram has left it.
+type Air struct{ Free time.Time }

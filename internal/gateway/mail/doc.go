@@ -1,0 +1,19 @@
+// Package mail is custody: it holds every message of this site once, whoever it is for and whichever way it goes, until
+// it has ended for each recipient. A Message has an ID of the journal's life that belongs to no carrier; an Entry is the
+// message on its way to one recipient: it waits, or is under way as a number in a lane of a carrier (Attempt).
+//
+// The Store alone accepts, bounds, expires, replaces and ends messages, counts what became of them, and writes the journal.
+// An Audience has what those who read the same numbers of ours know: numbers of flows, messages to code later ones after,
+// the newest of a key. A Reader has the same of a peer's messages, Early what arrived before its turn. Carriers differ
+// from each other in values (Policy, lanes), not in types here.
+//
+// # Calls and units
+//
+// Carrier is what the gateway asks of a carrier, Road what a carrier asks of the gateway. All of it happens inside one Step
+// of the gateway: nothing here is for concurrent use, and now never goes back. Sizes are octets; those of the ledger are
+// IP octets.
+//
+// Files: carrier.go the seam, Carrier and Road; peer.go what all parts know of a sister gateway; box.go what is held for one
+// peer; store.go acceptance, fates, journal; audience.go flows and learning towards peers; reader.go the same from a
+// peer; early.go what came before its turn; ledger.go octets by cause.
+package mail

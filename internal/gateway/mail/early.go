@@ -1,0 +1,111 @@
+package mail
+
+import (
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"aldis/internal/due"
+	"aldis/internal/link/frame"
+)
+
+// Early keeps what arrives before its turn in the lanes of one peer, in memory and journal.
+type Early struct {
+	Peer uint16
+	Road Road
+	of   map[Attempt]Arrival // by place in their lane
+}
+
+// Arrival is a message that waits for its turn.
+type Arrival struct {
+	Place  Attempt
+	Number uint64    // the message's own, where its place is another
+	Body   []byte    // empty: it was delivered before its turn, and its place is noted
+	At     time.Time // zero after a restart: it has waited
+}
+
+const (
+	BucketEarly = "early" // peer, lane, place -> in lane Group the message's number; body
+)
+
+// Keep puts a message by. Where durable is false its turn has come, and Take follows.
+func (e *Early) Keep(a Arrival, durable bool) {
+	if e.of == nil {
+		e.of = map[Attempt]Arrival{}
+	}
+	e.of[a.Place] = a
+	if durable {
+		e.record(a)
+	}
+}
+
+func (e *Early) record(a Arrival) {
+	value := a.Body
+	if a.Place.Lane == Group {
+		value = append(binary.BigEndian.AppendUint64(nil, a.Number), a.Body...)
+	}
+	e.Road.Record(BucketEarly, e.key(a.Place), value)
+}
+
+// Take takes out what has this place; durable as it was kept.
+func (e *Early) Take(place Attempt, durable bool) (a Arrival, ok bool) {
+	a, ok = e.of[place]
+	if !ok {
+		return a, false
+	}
+	delete(e.of, place)
+	if durable {
+		e.Road.Record(BucketEarly, e.key(place), nil)
+	}
+	return a, true
+}
+
+// Len counts what waits.
+func (e *Early) Len() int { return len(e.of) }
+
+// Places are those taken, in the order of their numbers as 32 bits.
+func (e *Early) Places() (list []Attempt) {
+	for place := range e.of {
+		list = append(list, place)
+	}
+	slices.SortFunc(list, func(a, b Attempt) int { return int(int32(uint32(a.Number) - uint32(b.Number))) })
+	return list
+}
+
+// Due is when the oldest has waited long enough; zero when none waits.
+func (e *Early) Due(patience time.Duration) (at time.Time) {
+	for _, a := range e.of {
+		at = due.Earliest(at, a.At.Add(patience))
+	}
+	return at
+}
+
+// Forget: the peer counts anew.
+func (e *Early) Forget() {
+	for place := range e.of {
+		e.Road.Record(BucketEarly, e.key(place), nil)
+	}
+	e.of = nil
+}
+
+func (e *Early) key(place Attempt) []byte {
+	key := append(binary.BigEndian.AppendUint16(nil, e.Peer), byte(place.Lane))
+	return binary.BigEndian.AppendUint64(key, place.Number)
+}
+
+// ParseEarly reads a record of the bucket, its key without the peer.
+func ParseEarly(key, value []byte) (Arrival, error) {
+	if len(key) != 9 || key[0] >= lanes {
+		return Arrival{}, ErrRecord
+	}
+	a := Arrival{Place: Attempt{Lane: frame.Lane(key[0]), Number: binary.BigEndian.Uint64(key[1:])}, Body: value}
+	if a.Number = a.Place.Number; a.Place.Lane == Group {
+		if len(value) < 8 {
+			return a, ErrRecord
+		}
+		a.Number, a.Body = binary.BigEndian.Uint64(value), value[8:]
+	} else if len(value) == 0 {
+		return a, ErrRecord
+	}
+	return a, nil
+}

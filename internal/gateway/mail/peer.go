@@ -1,0 +1,101 @@
+package mail
+
+import (
+	"net/netip"
+	"time"
+
+	"aldis/internal/due"
+	"aldis/internal/link/frame"
+)
+
+// Peer is a sister gateway as custody and the carriers see it.
+type Peer struct {
+	ID     uint16
+	Name   string
+	Addr   netip.AddrPort // where its newest authentic datagram came from; invalid: not known
+	Met    Acquaintance
+	Box    Box
+	Reader Reader
+	Counts Counts
+	Ledger Ledger
+	Opened Kind // what the last message opened was
+
+	LastSent  time.Time
+	LastHeard time.Time
+}
+
+// NewPeer is a peer that was never heard.
+func NewPeer(id uint16, name string, addr netip.AddrPort, road Road, late bool) *Peer {
+	p := &Peer{ID: id, Name: name, Addr: addr, Met: Acquaintance{Stream: 1}}
+	p.Box.underWay = map[Attempt]*Entry{}
+	p.Reader = Reader{peer: id, road: road, late: late}
+	p.Reader.clear()
+	return p
+}
+
+// Acquaintance is what two gateways know of each other's state, as their HELLOs say.
+type Acquaintance struct {
+	Store    uint32    // of the peer; 0: never heard
+	Model    uint16    // of compaction, the peer's
+	Forgot   uint8     // raised whenever we could not read what was coded after messages of it
+	HeForgot uint8     // the same of the peer
+	Stream   uint8     // of our message numbers towards it
+	InStream uint8     // of its numbers towards us
+	KnowsUs  bool      // it has told that it knows our boot and stream: the short form will do
+	Owed     bool      // it does not know that we know it
+	Due      time.Time // of a hello; zero: none goes by itself
+	tries    int
+}
+
+// Owe makes a hello go at the latest then.
+func (a *Acquaintance) Owe(at time.Time) { a.Owed, a.Due = true, due.Earliest(a.Due, at) }
+
+// helloLimit is the longest that a peer which does not answer waits for the next hello.
+const helloLimit = 10 * time.Minute
+
+// Said notes that a hello went. One that gets no answer goes again: first after prompt, since the first may simply have
+// been lost, then ever later from interval on.
+func (a *Acquaintance) Said(now time.Time, prompt, interval time.Duration) {
+	a.Owed, a.Due = false, time.Time{}
+	if a.KnowsUs {
+		return
+	}
+	wait := prompt
+	if a.tries > 0 {
+		wait = interval << min(a.tries-1, 10)
+	}
+	a.Due = now.Add(min(wait, helloLimit))
+	a.tries++
+}
+
+// Answered takes from a hello whether the peer knows our start, which is boot.
+func (a *Acquaintance) Answered(now time.Time, h frame.Hello, boot uint32) {
+	knew := a.KnowsUs
+	a.KnowsUs = h.HeardBoot == boot && h.HeardStream == a.Stream
+	if a.KnowsUs {
+		a.tries = 0
+		if !a.Owed {
+			a.Due = time.Time{}
+		}
+	} else if knew {
+		a.Due = due.Earliest(a.Due, now)
+	}
+}
+
+// Counts are totals of a peer since the start.
+type Counts struct {
+	Accepted          uint64 `json:"accepted"`    // messages of local peers taken into custody for this peer
+	Refused           uint64 `json:"refused"`     // not taken: no room, or not encodable
+	Expired           uint64 `json:"expired"`     // of those accepted, not sent in their lifetime; over P_Mul, not acknowledged
+	Superseded        uint64 `json:"superseded"`  // of those accepted, replaced by a newer one before they were sent
+	Withdrawn         uint64 `json:"withdrawn"`   // of those accepted, given up for a more urgent one when the bound was reached
+	Delivered         uint64 `json:"delivered"`   // of those accepted, acknowledged by the peer as durable
+	Repeated          uint64 `json:"repeated"`    // transmissions again
+	Received          uint64 `json:"received"`    // messages of the peer for local peers, each once
+	HandedOver        uint64 `json:"handed_over"` // of those, done with: given to all local peers that wanted them
+	Duplicates        uint64 `json:"duplicates"`  // received again and dropped
+	Unreadable        uint64 `json:"unreadable"`
+	DatagramsSent     uint64 `json:"datagrams_sent"`
+	DatagramsReceived uint64 `json:"datagrams_received"`
+	Pending           int    `json:"pending"` // received, not yet handed over
+}

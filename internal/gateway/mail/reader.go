@@ -1,0 +1,146 @@
+package mail
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"aldis/internal/link/compact"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+	"aldis/internal/site"
+)
+
+// Reader reads what a peer says: it has the peer's numbers of flows and, of each flow, the messages that later ones may be
+// coded after.
+type Reader struct {
+	peer    uint16
+	road    Road
+	late    bool // messages may come out of order
+	flows   map[uint32]envelope.Flow
+	before  envelope.Histories
+	numbers map[string][]uint64 // of messages in before, by journal key without number
+}
+
+const (
+	bucketInFlow = "inflow" // peer, number -> flow from it
+	bucketBefore = "before" // peer, flow, element, number -> data of a message delivered from it
+
+	maxFlows = 1 << 16 // combinations of group, pipe, sender and shape of message that a peer may make us remember
+
+	kept       = 64       // messages of a flow to read later ones after: no code needs more
+	lateKept   = 2 * back // more, for one that is late is read after some that were sent behind it
+	lateOctets = 2 * backOctets
+)
+
+func (r *Reader) clear() {
+	r.flows, r.before, r.numbers = map[uint32]envelope.Flow{}, envelope.Histories{}, map[string][]uint64{}
+}
+
+// Read parses a message in its turn and keeps what later ones need.
+func (r *Reader) Read(coder *compact.Coder, at Attempt, body []byte) (envelope.Message, error) {
+	texts := &envelope.Texts{Coder: coder}
+	if at.Lane != frame.Bulk { // those spell everything out
+		texts.Decode = r.before.Decode(coder, at.Number)
+	}
+	m, number, defined, err := envelope.ParseCoded(body, func(number uint32) (envelope.Flow, bool) {
+		f, ok := r.flows[number]
+		return f, ok
+	}, texts)
+	if err != nil {
+		return m, err
+	}
+	if m.Payload != nil && at.Lane != frame.Bulk {
+		r.learn(number, at, m.Payload)
+	}
+	if defined != "" && number != 0 && r.flows[number] != defined {
+		if len(r.flows) >= maxFlows {
+			return m, fmt.Errorf("%w: more than %d flows", envelope.ErrLimit, maxFlows)
+		}
+		r.flows[number] = defined
+		r.road.Record(bucketInFlow, r.key(number), []byte(defined))
+	}
+	return m, nil
+}
+
+// learn keeps what later messages of the flow may be coded after.
+func (r *Reader) learn(flow uint32, at Attempt, payload *site.Message) {
+	envelope.Elements(flow, payload, func(element int, data []byte) {
+		key := append(r.key(flow), byte(element))
+		r.road.Record(bucketBefore, numbered(key, at.Number), append([]byte{0}, data...))
+		for _, old := range r.keep(flow, element, at.Number, data, at.Lane == Group) {
+			r.road.Record(bucketBefore, numbered(key, old), nil)
+		}
+	})
+}
+
+// keep takes an element of a message, and returns the numbers of those that are not kept any more.
+func (r *Reader) keep(flow uint32, element int, number uint64, data []byte, late bool) (gone []uint64) {
+	name := string(append(r.key(flow), byte(element)))
+	numbers := r.numbers[name]
+	if !late {
+		r.before.AddElement(flow, element, number, data)
+		numbers = append(numbers, number)
+		if over := len(numbers) - kept; over > 0 {
+			gone, numbers = numbers[:over:over], numbers[over:]
+		}
+	} else {
+		gone = r.before.InsertElement(flow, element, number, data, lateKept, lateOctets)
+		numbers = slices.DeleteFunc(numbers, func(n uint64) bool { return slices.Contains(gone, n) })
+		if !slices.Contains(gone, number) {
+			numbers = append(numbers, number)
+		}
+	}
+	r.numbers[name] = numbers
+	return gone
+}
+
+// Unlearn forgets the messages that later ones are coded after, also in the journal.
+func (r *Reader) Unlearn() {
+	for key, numbers := range r.numbers {
+		for _, number := range numbers {
+			r.road.Record(bucketBefore, numbered([]byte(key), number), nil)
+		}
+	}
+	r.before, r.numbers = envelope.Histories{}, map[string][]uint64{}
+}
+
+// Forget: the peer's numbers begin anew.
+func (r *Reader) Forget() {
+	for number := range r.flows {
+		r.road.Record(bucketInFlow, r.key(number), nil)
+	}
+	r.Unlearn()
+	r.clear()
+}
+
+func (r *Reader) key(flow uint32) []byte {
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(nil, r.peer), flow)
+}
+
+func numbered(key []byte, number uint64) []byte {
+	return binary.BigEndian.AppendUint64(slices.Clone(key), number)
+}
+
+// Restore takes a record of the reader's buckets, its key without the peer; false: it is none. Those of a flow and element
+// must come in order of number.
+func (r *Reader) Restore(bucket string, key, value []byte) (bool, error) {
+	switch {
+	case bucket == bucketInFlow && len(key) == 4:
+		r.flows[binary.BigEndian.Uint32(key)] = envelope.Flow(value)
+	case bucket == bucketBefore && len(key) == 13 && len(value) > 0:
+		flow, element, number := binary.BigEndian.Uint32(key), int(key[4]), binary.BigEndian.Uint64(key[5:])
+		if r.late {
+			r.keep(flow, element, number, value[1:], true)
+			break
+		}
+		r.before.AddElement(flow, element, number, value[1:])
+		name := string(append(r.key(flow), byte(element)))
+		r.numbers[name] = append(r.numbers[name], number)
+	case bucket == bucketInFlow, bucket == bucketBefore:
+		return true, ErrRecord
+	default:
+		return false, nil
+	}
+	return true, nil
+}

@@ -1,0 +1,340 @@
+package mail
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"aldis/internal/due"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+)
+
+// Fate is the final state of a message for one recipient.
+type Fate uint8
+
+// The fates: all but Delivered mean that the recipient will not get it.
+const (
+	Delivered  Fate = iota // the recipient has it in its store
+	Expired                // its time was over
+	Refused                // not accepted
+	Withdrawn              // given up for a more urgent one
+	Superseded             // a newer one has taken its place
+	Anew                   // the recipient has a new store: it begins again as another message
+)
+
+// Store holds every message of this site that has not ended for everybody. It is not for concurrent use.
+type Store struct {
+	road  Road
+	ended func(*Entry, Fate)
+	most  int    // octets for one peer in lanes of its own
+	next  uint64 // ID of the last message
+	byID  map[uint64]*Message
+}
+
+// NewStore makes a store whose IDs are those of this start: boot is new at every start. most bounds the octets held for
+// one peer, ended hears of each message and recipient once.
+func NewStore(road Road, boot uint32, most int, ended func(*Entry, Fate)) *Store {
+	return &Store{road: road, ended: ended, most: most, next: uint64(boot) << 32, byID: map[uint64]*Message{}}
+}
+
+// New makes a message of content. It is in custody from Wait or Start on.
+func (s *Store) New(content envelope.Message, kind Kind) (*Message, error) {
+	full, err := envelope.Append(nil, content, 0, true)
+	if err != nil {
+		return nil, err
+	}
+	s.next++
+	return &Message{ID: s.next, Content: content, Full: full, Kind: kind, to: map[uint16]*Entry{}}, nil
+}
+
+// Wait takes a message into custody for a peer that its carrier reaches in this lane, in the place of an older one of
+// the same key. False: there is no room for it.
+func (s *Store) Wait(now time.Time, p *Peer, m *Message, lane frame.Lane, a *Audience) bool {
+	e := &Entry{Message: m, Peer: p, Lane: lane, Order: m.ID, audience: a}
+	octets := len(m.Full)
+	if older := a.older(m, p); older != nil {
+		octets -= len(older.Full)
+	}
+	if !s.makeRoom(now, e, octets) {
+		return false
+	}
+	if older := a.older(m, p); older != nil { // it may have made room
+		// The newer one takes its place, and keeps it after a restart: otherwise what changes often would never go.
+		e.Order = older.Order
+		s.End(older, Superseded)
+	}
+	s.hold(e)
+	p.Box.push(e)
+	a.Newest(m)
+	s.record(e)
+	return true
+}
+
+// Start notes that a carrier has given a message its number towards a peer.
+func (s *Store) Start(p *Peer, m *Message, at Attempt, a *Audience) *Entry {
+	e := m.to[p.ID]
+	if e == nil {
+		e = &Entry{Message: m, Peer: p, audience: a}
+		s.hold(e)
+	} else {
+		p.Box.pull(e)
+		a.gone(m)
+	}
+	e.At, e.Lane = at, at.Lane
+	p.Box.underWay[at] = e
+	p.Box.octets[e.Lane] += len(m.Full)
+	s.record(e)
+	return e
+}
+
+// Move puts what waits into another lane.
+func (s *Store) Move(e *Entry, lane frame.Lane) {
+	e.Peer.Box.pull(e)
+	e.Lane = lane
+	e.Peer.Box.push(e)
+}
+
+// End is the one place where a message ends for a recipient: it is counted, forgotten, and told to who asked.
+func (s *Store) End(e *Entry, fate Fate) {
+	p, m := e.Peer, e.Message
+	p.Box.pull(e)
+	s.forget(e)
+	e.audience.gone(m)
+	switch {
+	case fate == Delivered && m.Content.Payload != nil:
+		p.Counts.Delivered++
+	case fate == Expired:
+		p.Counts.Expired++
+	case fate == Superseded:
+		p.Counts.Superseded++
+	case fate == Withdrawn:
+		p.Counts.Withdrawn++
+	}
+	s.ended(e, fate)
+}
+
+// Clear ends what is held for a peer in lanes of its own, since it knows nothing of it, and returns that in the order in
+// which it should go again.
+func (s *Store) Clear(p *Peer) (again []*Entry) {
+	for lane := range frame.Lane(frame.Lanes) {
+		again = append(again, p.Box.UnderWay(lane)...)
+		again = append(again, p.Box.waiting[lane]...)
+	}
+	for _, e := range again {
+		s.End(e, Anew)
+	}
+	p.Box.expiry = time.Time{}
+	return again
+}
+
+// makeRoom gives up what is less urgent than e, the least urgent and newest first, until octets more have room. It gives
+// up nothing when that would not do.
+func (s *Store) makeRoom(now time.Time, e *Entry, octets int) bool {
+	p, b := e.Peer, &e.Peer.Box
+	over := b.own() + octets - s.most
+	if over <= 0 {
+		return true
+	}
+	var less []*Entry // from the ends of both lanes
+	var end [frame.Lanes]int
+	for lane, q := range b.waiting {
+		end[lane] = len(q)
+	}
+	for over > 0 {
+		var least *Entry
+		for lane, q := range b.waiting {
+			for end[lane] > 0 && q[end[lane]-1].Content.Payload == nil { // state stays
+				end[lane]--
+			}
+			if end[lane] == 0 {
+				continue
+			}
+			o := q[end[lane]-1]
+			if o.Rank() < e.Rank() && (least == nil || o.Rank() < least.Rank() || o.Rank() == least.Rank() && o.Order > least.Order) {
+				least = o
+			}
+		}
+		if least == nil {
+			return false
+		}
+		less = append(less, least)
+		end[least.Lane]--
+		over -= len(least.Full)
+	}
+	for _, o := range less {
+		s.End(o, Withdrawn)
+	}
+	if b.gaveUp.n += len(less); now.Sub(b.gaveUp.said) >= time.Minute {
+		s.road.Note("warn", "messages that waited were given up for more urgent ones: what waits for the peer is at its bound",
+			"peer", p.Name, "given_up", b.gaveUp.n, "waiting_octets", b.own())
+		b.gaveUp = tally{said: now}
+	}
+	return true
+}
+
+// Expire ends what waits for a peer and is not worth sending any more. What has been on the air is carried through.
+func (s *Store) Expire(now time.Time, p *Peer) {
+	b := &p.Box
+	if !due.Reached(now, b.expiry) {
+		return
+	}
+	b.expiry = time.Time{}
+	var over []*Entry
+	for _, q := range b.waiting {
+		for _, e := range q {
+			if at := e.expires(); at.IsZero() || now.Before(at) {
+				b.expiry = due.Earliest(b.expiry, at)
+			} else {
+				over = append(over, e)
+			}
+		}
+	}
+	for _, e := range over {
+		s.End(e, Expired)
+	}
+	b.expired.n += len(over)
+	if b.expired.n > 0 && now.Sub(b.expired.said) >= time.Minute {
+		s.road.Note("warn", "messages were not worth sending any more when their turn came", "peer", p.Name, "expired", b.expired.n)
+		b.expired = tally{said: now}
+	}
+}
+
+// Due is when Expire has something to do for a peer; zero: never.
+func (s *Store) Due(p *Peer) time.Time { return p.Box.expiry }
+
+// Journal buckets of the store. A message is written once; what changes for a recipient is eighteen octets.
+const (
+	bucketMail = "mail" // id -> envelope in full
+	bucketTo   = "to"   // peer, id -> lane, number (0: it waits), order, flags
+)
+
+const flagSpelt = 1 << 0
+
+func (s *Store) hold(e *Entry) {
+	if len(e.to) == 0 {
+		s.byID[e.ID] = e.Message
+		s.road.Record(bucketMail, binary.BigEndian.AppendUint64(nil, e.ID), e.Full)
+	}
+	e.to[e.Peer.ID] = e
+}
+
+func (s *Store) forget(e *Entry) {
+	delete(e.to, e.Peer.ID)
+	s.road.Record(bucketTo, toKey(e), nil)
+	if len(e.to)+e.unknown == 0 {
+		delete(s.byID, e.ID)
+		s.road.Record(bucketMail, binary.BigEndian.AppendUint64(nil, e.ID), nil)
+	}
+}
+
+func toKey(e *Entry) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint16(nil, e.Peer.ID), e.ID)
+}
+
+func (s *Store) record(e *Entry) {
+	value := binary.BigEndian.AppendUint64([]byte{byte(e.Lane)}, e.At.Number)
+	value = binary.BigEndian.AppendUint64(value, e.Order)
+	flags := byte(0)
+	if e.Spelt {
+		flags |= flagSpelt
+	}
+	s.road.Record(bucketTo, toKey(e), append(value, flags))
+}
+
+// Restored is a message for a recipient as the journal has it.
+type Restored struct {
+	Peer  uint16
+	ID    uint64
+	At    Attempt // Number 0: it waits
+	Order uint64
+	Spelt bool
+	Fresh bool // it comes from a journal of version 0.1, under an ID that is new
+}
+
+// Restore takes the store's own records and returns what is for whom. Of each the caller says with Resume or Leave what
+// becomes of it.
+func (s *Store) Restore(records []Record) (list []Restored, err error) {
+	for _, r := range records {
+		bad := fmt.Errorf("%w: %s %x", ErrRecord, r.Bucket, r.Key)
+		switch {
+		case r.Bucket == bucketMail && len(r.Key) == 8:
+			err = s.recall(binary.BigEndian.Uint64(r.Key), r.Value)
+		case r.Bucket == bucketTo && len(r.Key) == 10 && len(r.Value) == 18 && r.Value[0] < lanes:
+			list = append(list, Restored{Peer: binary.BigEndian.Uint16(r.Key), ID: binary.BigEndian.Uint64(r.Key[2:]),
+				At:    Attempt{Lane: frame.Lane(r.Value[0]), Number: binary.BigEndian.Uint64(r.Value[1:])},
+				Order: binary.BigEndian.Uint64(r.Value[9:]), Spelt: r.Value[17]&flagSpelt != 0})
+		case r.Bucket == bucketMail, r.Bucket == bucketTo:
+			return nil, bad
+		}
+		if err != nil {
+			return nil, errors.Join(bad, err)
+		}
+	}
+	for _, r := range list {
+		if s.byID[r.ID] == nil {
+			return nil, fmt.Errorf("%w: a message for peer %d without content: %x", ErrRecord, r.Peer, r.ID)
+		}
+	}
+	return list, nil
+}
+
+// Adopt takes a message of a journal of version 0.1 and gives it an ID.
+func (s *Store) Adopt(full []byte) (id uint64, err error) {
+	s.next++
+	if err := s.recall(s.next, full); err != nil {
+		return 0, err
+	}
+	s.road.Record(bucketMail, binary.BigEndian.AppendUint64(nil, s.next), full)
+	return s.next, nil
+}
+
+func (s *Store) recall(id uint64, full []byte) error {
+	content, _, _, err := envelope.Parse(full, nil)
+	if err != nil {
+		return err
+	}
+	m := &Message{ID: id, Content: content, Full: full, to: map[uint16]*Entry{}}
+	if content.Payload == nil {
+		m.Kind = KindOf(content.Items)
+	}
+	s.byID[id] = m
+	return nil
+}
+
+// Content is what a restored message says.
+func (s *Store) Content(r Restored) *Message { return s.byID[r.ID] }
+
+// Resume goes on with a message: it waits in this lane, or is under way as before.
+func (s *Store) Resume(r Restored, p *Peer, lane frame.Lane, a *Audience) *Entry {
+	m := s.byID[r.ID]
+	m.Spelt = r.Spelt
+	e := &Entry{Message: m, Peer: p, Order: r.Order, Lane: lane, At: r.At, audience: a}
+	m.to[p.ID] = e
+	if e.At.Number == 0 {
+		p.Box.push(e)
+		a.Newest(m)
+	} else {
+		e.Gone = true // perhaps
+		p.Box.underWay[e.At] = e
+		p.Box.octets[lane] += len(m.Full)
+	}
+	if r.Fresh {
+		s.record(e)
+	}
+	return e
+}
+
+// Leave keeps a message in the journal for a recipient or a carrier that is not configured now.
+func (s *Store) Leave(r Restored) { s.byID[r.ID].unknown++ }
+
+// Restarted forgets what is for nobody; the last of a restart.
+func (s *Store) Restarted() {
+	for id, m := range s.byID {
+		if len(m.to)+m.unknown == 0 {
+			delete(s.byID, id)
+			s.road.Record(bucketMail, binary.BigEndian.AppendUint64(nil, id), nil)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package unicast
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/custody"
+	"aldis/internal/link/frame"
+)
+
+// Journal buckets.
+const (
+	bucketPeer = "peer" // peer -> numbers and address (AppendPeer)
+	bucketFlow = "flow" // peer, number -> its definer, flow towards it
+	bucketNorm = "norm" // "generation"
+)
+
+const peerRecordLen = 1 + 4 + 1 + 1 + 8*2*frame.Lanes + 4 + 1 + 1 + 2 + 1 + 2 + 2
+
+// flagListening is a flag of a peer's record.
+const flagListening = 1 << 0
+
+func peerKey(id uint16) []byte { return binary.BigEndian.AppendUint16(nil, id) }
+
+// RecordPeer makes a peer's numbers durable; due whenever one of them has changed.
+func (c *Carrier) RecordPeer(p *mail.Peer) {
+	c.Road.Record(bucketPeer, peerKey(p.ID), c.lines[p.ID].appendTo(nil))
+}
+
+// appendTo is the durable part of a line that has no records of its own.
+func (l *line) appendTo(b []byte) []byte {
+	b = append(b, 1) // format
+	b = binary.BigEndian.AppendUint32(b, l.Met.Store)
+	b = append(b, l.Met.Stream, l.Met.InStream)
+	for lane := range frame.Lane(frame.Lanes) {
+		b = binary.BigEndian.AppendUint64(b, l.sender.Next(lane))
+		b = binary.BigEndian.AppendUint64(b, l.receiver.Cumulative(lane))
+	}
+	b = binary.BigEndian.AppendUint32(b, l.audience.Next)
+	generation, contiguous, known := l.long.wire.Progress()
+	if known {
+		b = append(b, 1)
+	} else {
+		b = append(b, 0)
+	}
+	b = binary.BigEndian.AppendUint16(append(b, generation), contiguous)
+	flags := byte(0)
+	if l.sender.IsListening() {
+		flags |= flagListening
+	}
+	b = append(binary.BigEndian.AppendUint16(append(b, flags), l.Met.Model), l.Met.Forgot, l.Met.HeForgot)
+	if l.Addr.IsValid() {
+		b = append(b, l.Addr.String()...)
+	}
+	return b
+}
+
+// parse sets a line up from appendTo's record. An address in the configuration is older than a learned one.
+func (c *Carrier) parse(l *line, b []byte) error {
+	if len(b) < peerRecordLen || b[0] != 1 {
+		return mail.ErrRecord
+	}
+	l.Met.Store = binary.BigEndian.Uint32(b[1:])
+	l.Met.Stream, l.Met.InStream = b[5], b[6]
+	var next, cum [frame.Lanes]uint64
+	at := 7
+	for lane := range frame.Lanes {
+		next[lane], cum[lane] = binary.BigEndian.Uint64(b[at:]), binary.BigEndian.Uint64(b[at+8:])
+		at += 16
+	}
+	l.audience.Next = binary.BigEndian.Uint32(b[at:])
+	if b[at+4] != 0 {
+		l.long.wire.Recall(b[at+5], binary.BigEndian.Uint16(b[at+6:]))
+	}
+	if text := string(b[peerRecordLen:]); text != "" {
+		addr, err := netip.ParseAddrPort(text)
+		if err != nil {
+			return mail.ErrRecord
+		}
+		l.Addr = addr
+	}
+	l.audience.Since(next[frame.Direct])
+	l.sender = custody.NewSender(c.Timing, next)
+	l.receiver = custody.NewReceiver(c.Timing, cum)
+	if b[peerRecordLen-5]&flagListening != 0 {
+		l.sender.Listening()
+	}
+	l.Met.Model = binary.BigEndian.Uint16(b[peerRecordLen-4:])
+	l.Met.Forgot, l.Met.HeForgot = b[peerRecordLen-2], b[peerRecordLen-1]
+	return nil
+}
+
+// Restore takes a record of the carrier's buckets; that of a peer comes before all others of it.
+func (c *Carrier) Restore(r mail.Record) (bool, error) {
+	if r.Bucket == bucketNorm {
+		if len(r.Value) != 1 {
+			return true, mail.ErrRecord
+		}
+		c.norm.generation = r.Value[0]
+		return true, nil
+	}
+	if !slices.Contains([]string{bucketPeer, bucketFlow, mail.BucketEarly}, r.Bucket) {
+		return false, nil
+	}
+	if len(r.Key) < 2 {
+		return true, mail.ErrRecord
+	}
+	l := c.lines[binary.BigEndian.Uint16(r.Key)]
+	if l == nil {
+		return true, nil
+	}
+	switch r.Bucket {
+	case bucketPeer:
+		return true, c.parse(l, r.Value)
+	case bucketFlow:
+		return true, l.audience.Restore(r.Key[2:], r.Value)
+	}
+	a, err := mail.ParseEarly(r.Key[2:], r.Value)
+	if a.Place.Lane >= frame.Lanes {
+		return false, nil
+	}
+	if err == nil {
+		l.receiver.Restore(a.Place)
+		l.early.Keep(a, false)
+	}
+	return true, err
+}
+
+// Resume goes on with a message of the direct or the bulk lane.
+func (c *Carrier) Resume(r mail.Restored, p *mail.Peer) bool {
+	l := c.lines[p.ID]
+	switch {
+	case r.At.Number == 0:
+		m := c.Store.Content(r)
+		c.Store.Resume(r, p, c.laneOf(p, m), l.audience)
+		c.Replica.Sent(p.ID, m.ID, m.Content.Items)
+	case r.At.Lane < frame.Lanes:
+		e := c.Store.Resume(r, p, r.At.Lane, l.audience)
+		l.sender.Restore(e.At)
+		c.Replica.Sent(p.ID, e.ID, e.Content.Items)
+	default:
+		return false
+	}
+	return true
+}

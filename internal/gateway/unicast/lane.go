@@ -1,0 +1,160 @@
+package unicast
+
+import (
+	"time"
+
+	"aldis/internal/link/custody"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/seal"
+
+	"aldis/internal/gateway/mail"
+)
+
+// Octets of a datagram that a message of the direct lane must leave free: the long form, a hello, a receipt without
+// holes, and the frame's own head.
+const directReserve = seal.OverheadLong + 18 + 3 + frame.DataOverhead
+
+// MinDatagram is the smallest datagram that a profile may allow: it leaves a direct message a hundred octets.
+const MinDatagram = directReserve + 100
+
+// urgentRoom is how many messages above routine may be under way beyond the window.
+const urgentRoom = 4
+
+// maxModel is how many times shorter than itself a text may get.
+const maxModel = 50
+
+// maxDirect is the largest coded envelope that goes without segments.
+func (c *Carrier) maxDirect() int { return c.Profile.DatagramOctets - directReserve }
+
+// Accept puts a message among those that wait for each peer.
+func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Message, kind mail.Kind) (refused []*mail.Peer) {
+	m, err := c.Store.New(content, kind)
+	if err != nil {
+		c.Road.Note("warn", "a message cannot be encoded and was refused", "error", err)
+		return to
+	}
+	for _, p := range to {
+		l := c.lines[p.ID]
+		if c.Store.Wait(now, p, m, c.laneOf(p, m), l.audience) {
+			continue
+		}
+		refused = append(refused, p)
+		if _, _, octets := p.Box.Held(frame.Direct, frame.Bulk); now.Sub(l.refused) > time.Minute {
+			l.refused = now
+			c.Road.Note("warn", "a message was refused: what waits for the peer is at its bound, or the message cannot be encoded",
+				"peer", p.Name, "waiting_octets", octets)
+		}
+	}
+	return refused
+}
+
+// laneOf says how a message travels, by its size with its flow spelt out and nothing before it: as the later ones of its
+// flow only get shorter.
+func (c *Carrier) laneOf(p *mail.Peer, m *mail.Message) frame.Lane {
+	const number = 1 << 20 // as long as a flow's number ever gets
+	if len(m.Full)+4 <= c.maxDirect() {
+		return frame.Direct
+	}
+	if len(m.Full) > maxModel*c.maxDirect() { // no model makes that fit
+		return frame.Bulk
+	}
+	if len(c.pack(m, number, true, c.Road.Texts(p))) <= c.maxDirect() {
+		return frame.Direct
+	}
+	return frame.Bulk
+}
+
+// pack is the envelope of m as it crosses the link, valid until the coder's next use. What is packed has been encoded
+// before, so that no error is left.
+func (c *Carrier) pack(m *mail.Message, flow uint32, define bool, texts *envelope.Texts) []byte {
+	b, err := envelope.AppendCoded(nil, m.Content, flow, define, texts)
+	if err != nil {
+		panic("unicast: " + err.Error())
+	}
+	return envelope.Pack(c.Coder, b)
+}
+
+// encode is the envelope of e as it goes under a number of the direct lane: with its flow by number, and spelt out too
+// if this message is the first of it.
+func (c *Carrier) encode(l *line, at mail.Attempt, m *mail.Message, gone bool) []byte {
+	texts := c.Road.Texts(l.Peer)
+	if l.Met.Model == 0 && !gone { // it has not said yet: most likely ours. If not, it refuses and says so
+		texts = c.Road.Texts()
+	}
+	f := l.audience.Flow(m.Content.Payload)
+	if f == nil {
+		return c.pack(m, 0, true, texts)
+	}
+	if !gone { // one that goes again is coded by itself: should the ends differ, it arrives
+		l.audience.Encode(texts, f, at.Number)
+	}
+	return c.pack(m, f.Number, l.audience.Spells(f, at.Number), texts)
+}
+
+// first is the next message of a lane; nil when none waits, or there is no room for it under way.
+func (l *line) first(lane frame.Lane) *mail.Entry {
+	e := l.Box.First(lane)
+	if e == nil {
+		return nil
+	}
+	extra := 0
+	if e.Urgent() {
+		extra = urgentRoom
+	}
+	if !l.sender.RoomFor(lane, extra) {
+		return nil
+	}
+	return e
+}
+
+// assign gives m the next number of its lane, durably.
+func (c *Carrier) assign(l *line, at mail.Attempt, m *mail.Message) *mail.Entry {
+	if got := l.sender.Assign(at.Lane); got != at.Number {
+		panic("unicast: numbers out of step")
+	}
+	e := c.Store.Start(l.Peer, m, at, l.audience)
+	c.RecordPeer(l.Peer)
+	return e
+}
+
+// receipt: the peer has messages of ours in its store.
+func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt) {
+	for _, at := range l.sender.Receipt(now, r) {
+		e := l.Box.At(at)
+		if e == nil {
+			continue
+		}
+		c.Store.End(e, mail.Delivered)
+		c.bulkAcked(l, at)
+		if at.Lane == frame.Direct {
+			l.audience.Holds(l.Peer, at.Number, e.Message, l.Box.Oldest(frame.Direct, l.sender.Next(frame.Direct)))
+		}
+		if e.Content.Payload != nil {
+			c.Road.TellFates(now)
+		}
+	}
+}
+
+// NewStore begins anew with a peer that knows nothing of what was sent to it.
+func (c *Carrier) NewStore(p *mail.Peer) (again []*mail.Entry) {
+	l := c.lines[p.ID]
+	for _, e := range l.Box.UnderWay(frame.Bulk) {
+		c.bulkAcked(l, e.At)
+	}
+	l.long.out = nil
+	again = c.Store.Clear(p)
+	p.Met.Stream++
+	l.sender = custody.NewSender(c.Timing, [frame.Lanes]uint64{1, 1})
+	l.audience.Forget(p)
+	return again
+}
+
+// Unlearn codes nothing after what the peer has forgotten.
+func (c *Carrier) Unlearn(p *mail.Peer) {
+	l := c.lines[p.ID]
+	l.audience.Unlearn(p, l.sender.Next(frame.Direct))
+}
+
+// Again is for carriers whose messages are acknowledged before they are read.
+func (c *Carrier) Again(time.Time, *mail.Peer, []uint32) {}

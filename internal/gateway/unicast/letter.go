@@ -1,0 +1,233 @@
+package unicast
+
+import (
+	"slices"
+	"time"
+
+	"aldis/internal/due"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
+)
+
+// letter is a datagram being composed.
+type letter struct {
+	budget int // octets left for frames
+	frames []frame.Frame
+	kinds  []mail.Kind
+	ride   *frame.Receipt // room is kept for it: it goes with the first message, or else alone
+}
+
+// size is what f costs when another frame follows it.
+func size(f frame.Frame) int { return len(frame.Append(nil, f, false)) }
+
+// add puts f in if it fits: with another frame behind it, or at least as the last.
+func (l *letter) add(f frame.Frame, kind mail.Kind) bool {
+	switch n := size(f); {
+	case n <= l.budget:
+		l.budget -= n
+	case len(frame.Append(nil, f, true)) <= l.budget:
+		l.budget = 0
+	default:
+		return false
+	}
+	l.frames = append(l.frames, f)
+	l.kinds = append(l.kinds, kind)
+	return true
+}
+
+// addRiding is add for a message, which takes the receipt along that waits for one.
+func (l *letter) addRiding(f frame.Data, kind mail.Kind) bool {
+	r := l.ride
+	if r != nil {
+		f.Rides, f.Cumulative = true, uint8(r.Cumulative)
+		l.ride = nil
+		l.budget += size(*r)
+	}
+	if l.add(f, kind) {
+		return true
+	}
+	if r != nil {
+		l.ride = r
+		l.budget -= size(*r)
+	}
+	return false
+}
+
+// compose seals the next datagram for a peer and returns its IP octets; 0 when there is nothing that may go.
+func (c *Carrier) compose(now time.Time, l *line) (int, error) {
+	long := !l.Met.KnowsUs
+	overhead := seal.OverheadShort
+	if long {
+		overhead = seal.OverheadLong
+	}
+	to := &letter{budget: c.Profile.DatagramOctets - overhead}
+	probe := l.sender.ProbeDue(now)
+	if probe {
+		to.budget -= size(frame.Probe{})
+	}
+	if l.announce != nil {
+		to.budget -= size(*l.announce)
+	}
+	c.startBulk(now, l)
+
+	hello := long || l.Met.Owed
+	if hello {
+		to.add(c.Road.Hello(now, l.Peer), mail.Key)
+	}
+	for _, r := range l.receiver.Receipts() {
+		if r.Lane == frame.Direct && len(r.Bitmap) == 0 && len(l.answers) == 0 && !c.Timing.Reorder && size(r) <= to.budget {
+			to.ride = &r
+			to.budget -= size(r)
+			continue
+		}
+		to.add(r, mail.Ack)
+	}
+	for _, id := range l.answers {
+		to.add(frame.Answer{ID: id}, mail.Ack)
+	}
+	if !l.sender.Dead() {
+		c.addMessages(now, l, to)
+	}
+	if to.ride != nil {
+		to.precede(*to.ride)
+	}
+	if l.announce != nil {
+		to.precede(*l.announce)
+	}
+	if probe {
+		to.precede(frame.Probe{ID: l.sender.ProbeSent(now)})
+	}
+	keepalive := c.Keepalive > 0 && !now.Before(l.LastSent.Add(c.Keepalive))
+	if !(l.announce != nil || probe || len(l.answers) > 0 || due.Reached(now, l.Met.Due) || keepalive ||
+		due.Reached(now, l.receiver.Due()) || to.carriesData()) {
+		l.readyAt = time.Time{}
+		return 0, nil
+	}
+	return c.post(now, l, to, long, hello)
+}
+
+// precede puts a small frame that has its room before all others.
+func (l *letter) precede(f frame.Frame) {
+	l.frames = append([]frame.Frame{f}, l.frames...)
+	l.kinds = append([]mail.Kind{mail.Ack}, l.kinds...)
+}
+
+func (l *letter) carriesData() bool {
+	for _, f := range l.frames {
+		switch f.(type) {
+		case frame.Data, frame.NORM:
+			return true
+		}
+	}
+	return false
+}
+
+// post seals what a letter holds and notes that it went.
+func (c *Carrier) post(now time.Time, l *line, what *letter, long, hello bool) (int, error) {
+	var body []byte
+	sizes := make([]int, len(what.frames))
+	for i, f := range what.frames {
+		n := len(body)
+		body = frame.Append(body, f, i == len(what.frames)-1)
+		sizes[i] = len(body) - n
+	}
+	data, err := c.Road.Seal(l.ID, long, body)
+	if err != nil {
+		return 0, err
+	}
+	state, payload := 0, false
+	for i, n := range sizes {
+		if d, ok := what.frames[i].(frame.Data); ok && d.Rides {
+			l.Ledger.Add(mail.Sent, mail.Ack, 1)
+			n--
+		}
+		l.Ledger.Add(mail.Sent, what.kinds[i], n)
+		switch what.kinds[i] {
+		case mail.State, mail.Advertisement:
+			state += n
+		case mail.Payload:
+			payload = true
+		}
+	}
+	l.news.told(now, c.shareOf(l), state, payload)
+	l.Ledger.Head(mail.Sent, long)
+	l.Counts.DatagramsSent++
+	if hello {
+		l.Met.Said(now, c.Timing.Prompt, c.Profile.ProbeInterval)
+	}
+	l.receiver.Settle()
+	l.answers, l.announce, l.readyAt, l.LastSent = nil, nil, time.Time{}, now
+	c.Road.Send(l.Addr, data)
+	return profile.IPUDPOctets + len(data), nil
+}
+
+// mostDirect is how many datagrams without NORM may go while NORM waits.
+const mostDirect = 4
+
+// addMessages fills a letter: what was lost, what waits, state, and NORM when none of these is there or it has waited
+// enough.
+func (c *Carrier) addMessages(now time.Time, l *line, to *letter) {
+	urgent := l.first(frame.Direct)
+	if (urgent == nil || !urgent.Urgent()) && len(l.long.out) > 0 && l.long.passed >= mostDirect && c.addNORM(now, l, to) {
+		return
+	}
+	any := false
+	for _, at := range l.sender.Lost(now) {
+		e := l.Box.At(at)
+		if e == nil || !c.addData(now, l, to, at, e.Message, mail.Repair) {
+			break
+		}
+		any = true
+		l.Counts.Repeated++
+	}
+	// Behind what was lost, however urgent: the lane is read in order, so nothing is read before that.
+	for e := l.first(frame.Direct); e != nil; e = l.first(frame.Direct) {
+		if !c.addData(now, l, to, mail.Attempt{Lane: frame.Direct, Number: l.sender.Next(frame.Direct)}, e.Message, e.Kind) {
+			if len(to.frames) > 0 {
+				break
+			}
+			c.Store.Move(e, frame.Bulk) // it fits no datagram, though laneOf thought so: it must not stop those behind it
+			continue
+		}
+		any = true
+	}
+	if may, _ := c.mayTell(now, l); may {
+		for l.sender.Room(frame.Direct) && c.addNews(now, l, to) {
+			any = true
+		}
+	}
+	if any {
+		l.long.passed++
+		return
+	}
+	c.addNORM(now, l, to)
+}
+
+// addData puts one message into a letter if it fits, assigning its number if it has none.
+func (c *Carrier) addData(now time.Time, l *line, to *letter, at mail.Attempt, m *mail.Message, kind mail.Kind) bool {
+	e := l.Box.At(at)
+	body := c.encode(l, at, m, e != nil && e.Gone)
+	prompt := m.Content.Payload == nil // others wait for what a site has
+	f := frame.Data{Number: uint16(at.Number), Short: l.sender.Short(at), Prompt: prompt, Body: slices.Clone(body)}
+	if f.Short {
+		f.Number &= 0xff
+	}
+	if !to.addRiding(f, kind) {
+		return false
+	}
+	if e == nil {
+		e = c.assign(l, at, m)
+		if flow := l.audience.Flow(m.Content.Payload); flow != nil {
+			l.audience.Sent(flow, at.Number, m)
+		}
+	}
+	e.Gone = true
+	if prompt {
+		l.sender.SentPrompt(now, at)
+	} else {
+		l.sender.Sent(now, at)
+	}
+	return true
+}

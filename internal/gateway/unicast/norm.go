@@ -1,0 +1,324 @@
+package unicast
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+	"time"
+
+	"aldis/internal/due"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/custody"
+	"aldis/internal/link/frame"
+	"aldis/internal/norm/elide"
+)
+
+// BulkWindow is how many long messages may be under way to a peer.
+const BulkWindow = 2
+
+const (
+	maxNormOut  = 1024 // frames that wait for air; libnorm asks again for what is dropped
+	maxFlushes  = 3    // FLUSHes without an answer before an object is sent anew
+	normBackoff = time.Second
+	normMost    = time.Minute
+)
+
+// normState is the child that runs libnorm.
+type normState struct {
+	generation uint8
+	up         bool
+	failures   int       // since a child was last up for normMost
+	startAt    time.Time // of the next; zero while one runs
+	upSince    time.Time
+}
+
+// long is the long messages to one peer.
+type long struct {
+	wire    *elide.Session
+	out     []normFrame        // what libnorm wants sent
+	objects uint16             // of the present child, enqueued so far
+	under   map[uint64]*object // bulk number -> how far it is
+	passed  int                // datagrams without NORM since the last with it, while NORM waited
+}
+
+// object is one long message in libnorm's hands.
+type object struct {
+	id       uint16
+	octets   int
+	lastSent time.Time // a segment of it went out
+	drained  bool      // libnorm has nothing more of it to send
+	flushes  int
+	flushed  time.Time
+}
+
+type normFrame struct {
+	body []byte
+	info elide.Info
+}
+
+// startNorm starts a child of the next generation. On a shared channel too every peer has a session of its own.
+func (c *Carrier) startNorm(now time.Time) {
+	c.norm.startAt = time.Time{}
+	if len(c.order) == 0 || !c.Messages {
+		return
+	}
+	c.norm.generation++
+	c.Road.Record(bucketNorm, []byte("generation"), []byte{c.norm.generation})
+	ids := make([]uint16, len(c.order))
+	for i, l := range c.order {
+		ids[i] = l.ID
+	}
+	c.Norm.Start(c.norm.generation, ids)
+}
+
+// NormUp: a new libnorm knows nothing, so it gets all long messages that are under way.
+func (c *Carrier) NormUp(now time.Time, generation uint8) {
+	if generation != c.norm.generation {
+		return
+	}
+	c.norm.up, c.norm.upSince = true, now
+	for _, l := range c.order {
+		l.long.wire.Restarted(generation)
+		l.long.objects, l.long.out = 0, nil
+		for _, e := range l.Box.UnderWay(frame.Bulk) {
+			c.enqueueObject(now, l, e)
+		}
+	}
+}
+
+func (c *Carrier) NormDown(now time.Time, reason string) {
+	if c.norm.up && now.Sub(c.norm.upSince) > normMost {
+		c.norm.failures = 0
+	}
+	c.norm.up = false
+	wait := min(normBackoff<<min(c.norm.failures, 10), normMost)
+	if c.norm.failures == 0 {
+		wait = 0
+	}
+	c.norm.failures++
+	c.norm.startAt = now.Add(wait)
+	c.Road.Note("warn", "the NORM process ended; long messages wait for the next", "reason", reason, "next_in", wait)
+}
+
+// startBulk gives libnorm the long messages that the window has room for.
+func (c *Carrier) startBulk(now time.Time, l *line) {
+	for c.norm.up {
+		e := l.first(frame.Bulk)
+		if e == nil {
+			return
+		}
+		at := mail.Attempt{Lane: frame.Bulk, Number: l.sender.Next(frame.Bulk)}
+		c.enqueueObject(now, l, c.assign(l, at, e.Message))
+	}
+}
+
+// enqueueObject hands a long message to libnorm: number and envelope.
+func (c *Carrier) enqueueObject(now time.Time, l *line, e *mail.Entry) {
+	body := c.pack(e.Message, 0, true, c.Road.Texts(l.Peer)) // another lane: the flow is spelt out
+	data := binary.BigEndian.AppendUint16(make([]byte, 0, objectHead+len(body)), uint16(e.At.Number))
+	data = append(data, body...)
+	l.long.objects++
+	l.long.under[e.At.Number] = &object{id: l.long.objects, octets: len(data), lastSent: now}
+	l.sender.Sent(now, e.At)
+	c.Norm.Enqueue(l.ID, data)
+}
+
+const objectHead = 2
+
+// NormFrameOctets is what a NORM frame has beside its segment, at the most (norm-seal 4).
+const NormFrameOctets = 8
+
+// NormPacket takes what libnorm wants sent. Its FLUSHes stay here: the gateway sends its own when one is needed.
+func (c *Carrier) NormPacket(peer uint16, packet []byte) {
+	l := c.lines[peer]
+	if l == nil {
+		return
+	}
+	body, info, err := l.long.wire.Pack(nil, packet)
+	switch {
+	case err != nil:
+		c.Road.Drop("norm_local")
+	case info.Marker || info.Kind == elide.Flush || info.Kind == elide.Ack:
+	case len(l.long.out) >= maxNormOut:
+		c.Road.Drop("norm_queue")
+	case info.Kind == elide.Nack: // what it asks for should be on its way soon
+		l.long.out = append([]normFrame{{body, info}}, l.long.out...)
+	default:
+		l.long.out = append(l.long.out, normFrame{body, info})
+	}
+}
+
+func (c *Carrier) NormSent(peer, object uint16) {
+	if l := c.lines[peer]; l != nil {
+		if _, b := l.bulkOf(object); b != nil {
+			b.drained = true
+		}
+	}
+}
+
+// bulkOf is the long message that libnorm has as this object.
+func (l *line) bulkOf(object uint16) (uint64, *object) {
+	for number, b := range l.long.under {
+		if b.id == object {
+			return number, b
+		}
+	}
+	return 0, nil
+}
+
+// addNORM puts a frame of libnorm, or a FLUSH of our own that is due, into l.
+func (c *Carrier) addNORM(now time.Time, l *line, to *letter) bool {
+	for len(l.long.out) > 0 {
+		f := l.long.out[0]
+		isData := f.info.Kind == elide.Data
+		number, b := l.bulkOf(f.info.Object)
+		if isData && (b == nil || f.info.Generation != c.norm.generation) { // acknowledged meanwhile
+			l.long.out = l.long.out[1:]
+			continue
+		}
+		kind := mail.Payload
+		if f.info.Repair || !isData {
+			kind = mail.Repair
+		}
+		if !to.add(frame.NORM{Body: f.body}, kind) {
+			if len(to.frames) == 0 { // larger than any datagram of this profile
+				c.Road.Drop("norm_local")
+				l.long.out = l.long.out[1:]
+				continue
+			}
+			return false
+		}
+		l.long.out = l.long.out[1:]
+		l.long.passed = 0
+		if isData {
+			b.lastSent, b.flushes = now, 0
+			b.drained = b.drained || f.info.Last
+			l.sender.Sent(now, mail.Attempt{Lane: frame.Bulk, Number: number})
+			if b.drained && !l.normMore(f.info.Object) && c.addFlush(l, to, b) { // a few octets more, instead of a datagram later
+				b.flushed = now
+			}
+		}
+		return true
+	}
+	for _, number := range slices.Sorted(maps.Keys(l.long.under)) {
+		b := l.long.under[number]
+		if now.Before(c.flushDue(b)) {
+			continue
+		}
+		if b.flushes >= maxFlushes { // libnorm there does not know this object, or has forgotten it
+			c.Norm.Cancel(l.ID, b.id)
+			c.enqueueObject(now, l, l.Box.At(mail.Attempt{Lane: frame.Bulk, Number: number}))
+			l.Counts.Repeated++
+			return false
+		}
+		if !c.addFlush(l, to, b) {
+			return false
+		}
+		b.flushed = now
+		return true
+	}
+	return false
+}
+
+// addFlush asks the far libnorm for what it lacks of an object.
+func (c *Carrier) addFlush(l *line, to *letter, b *object) bool {
+	ok := to.add(frame.NORM{Body: l.long.wire.Flush(nil, b.id, b.octets)}, mail.Repair)
+	if ok {
+		b.flushes++
+	}
+	return ok
+}
+
+// normMore says whether data of the object waits for air.
+func (l *line) normMore(object uint16) bool {
+	for _, f := range l.long.out {
+		if f.info.Kind == elide.Data && f.info.Object == object {
+			return true
+		}
+	}
+	return false
+}
+
+// flushDue is when the far end is asked whether it lacks something of the object: when all has gone out and its
+// receipt should be here.
+func (c *Carrier) flushDue(b *object) time.Time {
+	trip := c.Timing.RoundTrip
+	if !b.drained {
+		trip *= 4 // libnorm may still be at it
+	}
+	return due.Latest(b.lastSent, b.flushed).Add(trip << min(b.flushes, 3))
+}
+
+// bulkDeadline is when a FLUSH is due; zero when none is.
+func (c *Carrier) bulkDeadline(l *line) (at time.Time) {
+	if !c.norm.up || len(l.long.out) > 0 {
+		return time.Time{}
+	}
+	for _, b := range l.long.under {
+		at = due.Earliest(at, c.flushDue(b))
+	}
+	return at
+}
+
+// bulkAcked takes a long message that has arrived out of libnorm's hands.
+func (c *Carrier) bulkAcked(l *line, id mail.Attempt) {
+	b := l.long.under[id.Number]
+	if id.Lane != frame.Bulk || b == nil {
+		return
+	}
+	delete(l.long.under, id.Number)
+	if c.norm.up {
+		c.Norm.Cancel(l.ID, b.id)
+	}
+}
+
+// receiveNORM gives libnorm what the peer's libnorm sent.
+func (c *Carrier) receiveNORM(now time.Time, l *line, body []byte, octets int) {
+	packets, info, err := l.long.wire.Restore(body)
+	if err != nil {
+		c.Road.Drop("norm")
+		return
+	}
+	kind := mail.Payload
+	if info.Kind != elide.Data || info.Repair {
+		kind = mail.Repair
+	}
+	l.Ledger.Add(mail.Received, kind, octets)
+	if info.Kind == elide.Flush {
+		l.receiver.Probed(now) // it may be that only our receipt was lost
+	}
+	if !c.norm.up {
+		return
+	}
+	for _, packet := range packets {
+		c.Norm.Inject(l.ID, packet)
+	}
+}
+
+// NormObject: libnorm has put a long message of a peer together.
+func (c *Carrier) NormObject(now time.Time, peer uint16, generation uint8, number uint16, data []byte) {
+	l := c.lines[peer]
+	if l == nil {
+		return
+	}
+	if len(data) < objectHead { // canceled by its sender, or too large for libnorm: nothing of ours
+		l.long.wire.Delivered(generation, number)
+		c.RecordPeer(l.Peer)
+		c.Road.Drop("norm_empty")
+		return
+	}
+	id, fresh := l.receiver.Accept(now, frame.Bulk, binary.BigEndian.Uint16(data), false)
+	switch fresh {
+	case custody.Beyond:
+		c.Road.Drop("beyond_window")
+		return
+	case custody.Duplicate:
+		l.Counts.Duplicates++
+	}
+	l.long.wire.Delivered(generation, number) // before arrived, which records it
+	if fresh == custody.New {
+		c.arrived(now, l, id, data[objectHead:])
+	} else {
+		c.RecordPeer(l.Peer)
+	}
+}

@@ -1,0 +1,106 @@
+package unicast
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/custody"
+	"aldis/internal/link/frame"
+)
+
+// Receive takes a frame of a peer's datagram.
+func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int, newest bool) bool {
+	l := c.lines[p.ID]
+	kind := mail.Ack
+	switch f := f.(type) {
+	case frame.Receipt:
+		c.receipt(now, l, f)
+	case frame.Probe:
+		l.receiver.Probed(now)
+		if len(l.answers) < 4 {
+			l.answers = append(l.answers, f.ID)
+		}
+	case frame.Answer:
+		l.sender.Answer(now, f.ID)
+	case frame.Data:
+		kind, octets = c.receiveData(now, l, f, octets, newest)
+	case frame.NORM:
+		c.receiveNORM(now, l, f.Body, octets)
+		return true
+	default:
+		return false
+	}
+	p.Ledger.Add(mail.Received, kind, octets)
+	return true
+}
+
+// receiveData takes a message of the direct lane. Numbers cut to 8 bits are understood in the order in which they were
+// sent: what comes in behind something newer counts as lost. It says what the frame's octets are charged to.
+func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, octets int, newest bool) (mail.Kind, int) {
+	if f.Rides {
+		l.Ledger.Add(mail.Received, mail.Ack, 1)
+		octets--
+		if newest {
+			c.receipt(now, l, frame.Receipt{Lane: frame.Direct, Cumulative: l.sender.Widen(frame.Direct, f.Cumulative)})
+		}
+	}
+	if f.Short {
+		if !newest {
+			c.Road.Drop("late")
+			return mail.Repair, octets
+		}
+		f.Number = l.receiver.Widen(frame.Direct, uint8(f.Number))
+	}
+	at, fresh := l.receiver.Accept(now, frame.Direct, f.Number, f.Prompt)
+	switch fresh {
+	case custody.New:
+		c.arrived(now, l, at, slices.Clone(f.Body))
+		return l.Opened, octets
+	case custody.Duplicate:
+		l.Counts.Duplicates++
+		return mail.Repair, octets
+	case custody.Beyond:
+		c.Road.Drop("beyond_window")
+	}
+	return mail.Payload, octets
+}
+
+// arrived keeps a message that is new and delivers what is in order now.
+func (c *Carrier) arrived(now time.Time, l *line, at mail.Attempt, body []byte) {
+	next, ok := l.receiver.Next(at.Lane)
+	l.early.Keep(mail.Arrival{Place: at, Number: at.Number, Body: body}, !ok || next != at)
+	l.Opened = mail.Payload
+	for ; ok; next, ok = l.receiver.Next(at.Lane) {
+		a, _ := l.early.Take(next, next != at)
+		err := c.Road.Open(now, l.Peer, next, a.Body)
+		if errors.Is(err, compact.ErrModel) || errors.Is(err, compact.ErrHistory) {
+			// Coded with what we do not have: its sender learns that from our HELLO, and codes it otherwise.
+			l.receiver.Reject(now, next)
+			l.Met.Owe(now)
+			if errors.Is(err, compact.ErrHistory) {
+				l.Met.Forgot++
+				l.Reader.Unlearn()
+			}
+			c.Road.Note("info", "a message coded with another model is asked for again", "peer", l.Name, "number", next.Number, "error", err)
+			break
+		}
+		l.receiver.Advance(at.Lane)
+		if err != nil {
+			l.Counts.Unreadable++
+			c.Road.Note("error", "a message of a peer cannot be read and is dropped: does it run another version?",
+				"peer", l.Name, "number", next.Number, "error", err)
+		}
+	}
+	c.RecordPeer(l.Peer)
+}
+
+// NewNumbers: the peer counts its messages from 1 again.
+func (c *Carrier) NewNumbers(p *mail.Peer) {
+	l := c.lines[p.ID]
+	l.early.Forget()
+	l.receiver = custody.NewReceiver(c.Timing, [frame.Lanes]uint64{})
+	l.long.wire.Forget()
+}

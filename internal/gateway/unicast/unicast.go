@@ -1,0 +1,268 @@
+package unicast
+
+import (
+	"errors"
+	"time"
+
+	"aldis/internal/due"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/custody"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/replica"
+	"aldis/internal/link/seal"
+	"aldis/internal/norm/elide"
+)
+
+// Config is what a carrier is made of.
+type Config struct {
+	Self      uint16
+	Profile   profile.Profile
+	Timing    custody.Config // timers and windows of the link
+	Shore     bool           // each peer's terminal has a leg of its own, and the profile is theirs
+	Keepalive time.Duration
+	// Messages: new messages and the site's state go by this carrier. Otherwise it has HELLOs, receipts, probes and what
+	// was under way.
+	Messages bool
+	Peers    []*mail.Peer // by id
+	Road     mail.Road
+	Store    *mail.Store
+	Replica  *replica.Replica
+	Coder    *compact.Coder
+	Air      *mail.Air // of a terminal: one for all peers
+	Norm     Libnorm
+}
+
+// Carrier is the datagrams to and from each peer.
+type Carrier struct {
+	Config
+	order []*line // by id
+	lines map[uint16]*line
+	turn  int // whose turn it is among peers that share the air
+	norm  normState
+}
+
+// line is the conversation with one peer.
+type line struct {
+	*mail.Peer
+	sender   *custody.Sender
+	receiver *custody.Receiver
+	audience *mail.Audience
+	early    mail.Early
+	answers  []uint8        // probes to be answered
+	announce *frame.Silence // it has to be told that we go silent
+	readyAt  time.Time
+	air      mail.Air
+	news     news
+	refused  time.Time // when the log last said so
+	long     long
+}
+
+// New makes a carrier for peers that know nothing yet.
+func New(cfg Config) (*Carrier, error) {
+	c := &Carrier{Config: cfg, lines: map[uint16]*line{}}
+	for _, p := range cfg.Peers {
+		l := &line{Peer: p, early: mail.Early{Peer: p.ID, Road: cfg.Road}, long: long{under: map[uint64]*object{}},
+			sender:   custody.NewSender(cfg.Timing, [frame.Lanes]uint64{1, 1}),
+			receiver: custody.NewReceiver(cfg.Timing, [frame.Lanes]uint64{}),
+			audience: mail.NewAudience(cfg.Road, mail.Policy{Ordered: true, Bucket: bucketFlow, Prefix: peerKey(p.ID)})}
+		var err error
+		l.long.wire, err = elide.NewSession(elide.Config{
+			Self: cfg.Self, Peer: p.ID, Segment: cfg.Profile.SegmentOctets, GRTT: cfg.Profile.GRTT})
+		if err != nil {
+			return nil, err
+		}
+		c.lines[p.ID] = l
+		c.order = append(c.order, l)
+	}
+	return c, nil
+}
+
+// Dead says that the link to a peer does not answer; Listening that the peer is believed to be silent.
+func (c *Carrier) Dead(p *mail.Peer) bool      { return c.lines[p.ID].sender.Dead() }
+func (c *Carrier) Listening(p *mail.Peer) bool { return c.lines[p.ID].sender.IsListening() }
+
+// Heard notes an authentic datagram of a peer. Restarted: it was the first of a start, and the receipts that it had to
+// give were in it.
+func (c *Carrier) Heard(now time.Time, p *mail.Peer)  { c.lines[p.ID].sender.Heard(now) }
+func (c *Carrier) Restarted(p *mail.Peer)             { c.lines[p.ID].sender.Again() }
+func (c *Carrier) Silence(now time.Time, silent bool) {}
+
+// PeerSilent says that a peer hears us and will not answer. It ends with the first datagram of the peer.
+func (c *Carrier) PeerSilent(_ time.Time, p *mail.Peer, silent bool) {
+	if l := c.lines[p.ID]; silent && !l.sender.IsListening() {
+		l.sender.Listening()
+	}
+}
+
+// Start greets the peers: what was owed when we stopped is owed now.
+func (c *Carrier) Start(now time.Time) {
+	for _, l := range c.order {
+		l.Met.Due = now
+		if l.receiver.Cumulative(frame.Direct)+l.receiver.Cumulative(frame.Bulk) > 0 {
+			l.receiver.Probed(now)
+		}
+	}
+	c.startNorm(now)
+}
+
+// Step starts the child of libnorm when its time has come.
+func (c *Carrier) Step(now time.Time) {
+	if due.Reached(now, c.norm.startAt) {
+		c.startNorm(now)
+	}
+}
+
+// airOf is the transmitter that reaches a peer, and its rate in bits per second.
+func (c *Carrier) airOf(l *line) (*mail.Air, int) {
+	if c.Shore {
+		return &l.air, c.Profile.Down.RateBps
+	}
+	return c.Air, c.Profile.Up.RateBps
+}
+
+// Pump sends what is ready and has air.
+func (c *Carrier) Pump(now time.Time) {
+	for sent := true; sent; {
+		sent = false
+		for i := range c.order {
+			l := c.order[(c.turn+i)%len(c.order)]
+			air, rate := c.airOf(l)
+			if !l.Addr.IsValid() || now.Before(air.Free) || !c.bundled(now, l) {
+				continue
+			}
+			n, err := c.compose(now, l)
+			if errors.Is(err, seal.ErrSpent) {
+				c.Road.Note("error", "this start has sealed all the datagrams it may: restart the gateway")
+			}
+			if n == 0 {
+				continue
+			}
+			air.Free = now.Add(profile.Airtime(n+c.Profile.FrameOverhead, rate))
+			c.turn = (c.turn + i + 1) % len(c.order)
+			sent = true
+			break
+		}
+	}
+}
+
+// bundled says whether a peer has something to be sent that has waited long enough for company.
+func (c *Carrier) bundled(now time.Time, l *line) bool {
+	if ready, _ := c.ready(now, l); !ready {
+		l.readyAt = time.Time{}
+		return false
+	}
+	if l.readyAt.IsZero() {
+		l.readyAt = now
+	}
+	return !now.Before(l.readyAt.Add(c.Profile.Bundle))
+}
+
+// ready says whether something could go to a peer now, and if not when that may change by itself (zero: it will not).
+func (c *Carrier) ready(now time.Time, l *line) (bool, time.Time) {
+	var wake time.Time
+	at := func(t time.Time) bool {
+		if due.Reached(now, t) {
+			return true
+		}
+		wake = due.Earliest(wake, t)
+		return false
+	}
+	if l.sender.ProbeDue(now) || len(l.answers) > 0 || at(l.Met.Due) || at(l.receiver.Due()) {
+		return true, time.Time{}
+	}
+	if !l.sender.Dead() {
+		switch {
+		case len(l.sender.Lost(now)) > 0, len(l.long.out) > 0,
+			l.first(frame.Direct) != nil, c.norm.up && l.first(frame.Bulk) != nil:
+			return true, time.Time{}
+		case c.Messages && l.sender.Room(frame.Direct) && len(c.Replica.Next(now, l.ID, 1)) > 0:
+			may, when := c.mayTell(now, l)
+			if may || at(when) {
+				return true, time.Time{}
+			}
+		}
+		if at(c.bulkDeadline(l)) {
+			return true, time.Time{}
+		}
+	}
+	at(l.sender.Deadline())
+	if c.Keepalive > 0 && at(l.LastSent.Add(c.Keepalive)) {
+		return true, time.Time{}
+	}
+	return false, wake
+}
+
+// Due is when a datagram is ready or the child of libnorm starts.
+func (c *Carrier) Due(now time.Time, silent bool) time.Time {
+	at := c.norm.startAt
+	if silent {
+		return at
+	}
+	for _, l := range c.order {
+		if !l.Addr.IsValid() {
+			continue
+		}
+		ready, wake := c.ready(now, l)
+		if ready {
+			air, _ := c.airOf(l)
+			wake = due.Latest(air.Free, l.readyAt.Add(c.Profile.Bundle))
+			if !wake.After(now) { // nothing came of it this time
+				wake = now.Add(time.Second)
+			}
+		}
+		at = due.Earliest(at, wake)
+	}
+	return at
+}
+
+// Announce tells every peer in one datagram that this node goes silent.
+func (c *Carrier) Announce(now time.Time, f frame.Silence) bool {
+	for _, l := range c.order {
+		if l.Addr.IsValid() {
+			l.announce = &f
+			c.compose(now, l)
+		}
+	}
+	return true
+}
+
+// Owed adds up what is owed to the peers.
+func (c *Carrier) Owed(now time.Time) (o mail.Owed) {
+	room := c.Profile.DatagramOctets - directReserve
+	for _, l := range c.order {
+		octets := 0
+		if receipts := l.receiver.Receipts(); len(receipts) > 0 {
+			o.Receipts++
+			for _, r := range receipts {
+				octets += size(r)
+			}
+		}
+		waiting, underWay, held := l.Box.Held(frame.Direct, frame.Bulk)
+		items := c.Replica.Next(now, l.ID, 1<<16)
+		for _, it := range items {
+			octets += 40 + len(it.Doc)/4 // what the dictionary usually makes of it
+		}
+		o.Messages += waiting + underWay
+		o.Items += len(items)
+		if octets += held; octets == 0 {
+			continue
+		}
+		datagrams := octets/room + 1
+		o.Datagrams += datagrams
+		octets += datagrams * (profile.IPUDPOctets + seal.OverheadShort)
+		o.Octets += octets
+		_, rate := c.airOf(l)
+		o.Airtime += profile.Airtime(octets, rate)
+	}
+	return o
+}
+
+// Report has nothing beside what the peers' own ledgers say.
+func (c *Carrier) Report(map[string]uint64, func(string, mail.Kind, uint64)) {}
+
+// NormStatus describes the child that runs libnorm.
+func (c *Carrier) NormStatus() NormStatus {
+	return NormStatus{c.norm.up, c.norm.generation, c.norm.failures}
+}
