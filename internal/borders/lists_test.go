@@ -6,6 +6,8 @@ import (
 )
 
 func TestLists(t *testing.T) {
+	defer func(rooms []string) { listsLater = rooms }(listsLater)
+	listsLater = []string{"later"}
 	room := func(path, doc string, names ...string) map[string]string {
 		files := map[string]string{path + "/doc.go": "// Package a is.\n" + doc + "package a\n"}
 		for _, n := range names {
