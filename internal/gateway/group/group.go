@@ -247,6 +247,10 @@ func (c *Carrier) encode(now time.Time, to []*mail.Peer, m, old *mail.Message) (
 	if f == nil {
 		return envelope.AppendCoded(nil, m.Content, 0, false, texts)
 	}
+	var err error
+	if m.Full, err = envelope.Append(nil, m.Content, f.Number, true); err != nil { // by its number, as version 0.1 counts it
+		return nil, err
+	}
 	id := c.sender.Next(now)
 	if old != nil {
 		id = numberOf(old, to)
