@@ -40,7 +40,7 @@ type (
 		Data []byte
 	}
 	// NormObject: libnorm has a whole object from that peer, of that generation and transport id of the peer's.
-	// Once it is committed, tell normwire (Session.Delivered).
+	// Once it is committed, tell elide (Session.Delivered).
 	NormObject struct {
 		Peer       uint16
 		Generation uint8

@@ -69,7 +69,7 @@ func (fs *faces) describeItem(it site.Item) site.Subject {
 	return site.Subject{Type: filter.Other, Scope: it.Scope, Owner: it.Owner, Octets: len(it.Doc)}
 }
 
-// farItem hands an item of a peer's site to the bridge, if the rules let it. At a start it is not news, and no rate
+// farItem hands an item of a peer's site to its face, if the rules let it. At a start it is not news, and no rate
 // holds it.
 func (g *Gateway) farItem(now time.Time, from uint16, it site.Item, news bool) {
 	f := g.cfg.Filter

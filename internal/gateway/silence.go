@@ -50,7 +50,7 @@ func parseSilence(b []byte) (silence, error) {
 // setSilence obeys the operator. Ordered again, it only changes the end.
 func (g *Gateway) setSilence(now time.Time, ev Silence) {
 	if ev.On && !ev.Until.IsZero() && !ev.Until.After(now) {
-		g.Note("warn", "a silence that ends before it begins was not begun", "until", ev.Until)
+		g.Note("warn", "silence refused: its end is in the past", "until", ev.Until)
 		return
 	}
 	was := g.silence
@@ -92,7 +92,7 @@ func (g *Gateway) peerSilent(now time.Time, p *peer, f frame.Silence) {
 	}
 	p.Met.Due = time.Time{}
 	g.RecordPeer(p.Peer)
-	g.Note("info", "a peer goes silent: what is for it goes out once and waits for its receipts", "peer", p.Name, "until", until)
+	g.Note("info", "a peer goes silent: each message for it goes out once and waits for the receipt", "peer", p.Name, "until", until)
 }
 
 // SilenceStatus is this node's EMCON and what will go out when it ends.

@@ -236,7 +236,7 @@ func (o *outlets) enqueue(p *peer, m *message) {
 		if i < 0 {
 			i = 0
 			o.stats.Abandoned++
-			o.note("warn", "payload given up: too much waits for this peer", "peer", p.id, "octets", p.queued)
+			o.note("warn", "a message was dropped: the queue for this JXTA peer is full", "peer", p.id, "octets", p.queued)
 		}
 		if p.queue[i].delivery == nil {
 			o.stats.Overrun++

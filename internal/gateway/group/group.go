@@ -356,7 +356,7 @@ func (c *Carrier) open(now time.Time, p *mail.Peer, message pmul.MessageID, payl
 	switch {
 	case err == nil:
 	case errors.Is(err, compact.ErrHistory), errors.Is(err, compact.ErrModel), errors.Is(err, envelope.ErrUnknownFlow):
-		c.Road.Note("info", "a message coded after others that are not here is asked for again", "peer", p.Name, "message", message, "error", err)
+		c.Road.Note("info", "a message refers to history that we do not have: it is asked for again", "peer", p.Name, "message", message, "error", err)
 		p.Met.Owe(now)
 		if errors.Is(err, compact.ErrHistory) {
 			p.Met.Forgot++
@@ -379,7 +379,7 @@ func (c *Carrier) Again(now time.Time, p *mail.Peer, numbers []uint32) {
 			payload = m.Content.Payload
 		}
 		if payload == nil {
-			c.Road.Note("error", "a peer cannot read a message that is not kept any more", "peer", p.Name, "message", id)
+			c.Road.Note("error", "a peer asks for a message that we no longer keep", "peer", p.Name, "message", id)
 			continue
 		}
 		c.audience.Misread(p, payload)
@@ -439,7 +439,7 @@ func (c *Carrier) ride(now time.Time, packet pmul.Packet) pmul.Packet {
 func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool, body []byte, packet pmul.Packet, l *mail.Ledger) {
 	data, err := c.Road.Seal(to, long, body)
 	if err != nil {
-		c.Road.Note("error", "this start has sealed all the datagrams it may: restart the gateway")
+		c.Road.Note("error", "datagram counter exhausted: restart the gateway to derive a new key")
 		return
 	}
 	l.Head(mail.Sent, long)

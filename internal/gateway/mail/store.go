@@ -167,7 +167,7 @@ func (s *Store) makeRoom(now time.Time, e *Entry, octets int) bool {
 		s.End(o, Withdrawn)
 	}
 	if b.gaveUp.n += len(less); now.Sub(b.gaveUp.said) >= time.Minute {
-		s.road.Note("warn", "messages that waited were given up for more urgent ones: what waits for the peer is at its bound",
+		s.road.Note("warn", "messages that waited were given up for more urgent ones: the queue for the peer is full",
 			"peer", p.Name, "given_up", b.gaveUp.n, "waiting_octets", b.own())
 		b.gaveUp = tally{said: now}
 	}

@@ -42,7 +42,7 @@ func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Messag
 		refused = append(refused, p)
 		if _, _, octets := p.Box.Held(frame.Direct, frame.Bulk); now.Sub(l.refused) > time.Minute {
 			l.refused = now
-			c.Road.Note("warn", "a message was refused: what waits for the peer is at its bound, or the message cannot be encoded",
+			c.Road.Note("warn", "a message was refused: the queue for the peer is full, or the message cannot be encoded",
 				"peer", p.Name, "waiting_octets", octets)
 		}
 	}

@@ -134,7 +134,7 @@ func (c *Carrier) Pump(now time.Time) {
 			}
 			n, err := c.compose(now, l)
 			if errors.Is(err, seal.ErrSpent) {
-				c.Road.Note("error", "this start has sealed all the datagrams it may: restart the gateway")
+				c.Road.Note("error", "datagram counter exhausted: restart the gateway to derive a new key")
 			}
 			if n == 0 {
 				continue
