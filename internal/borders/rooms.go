@@ -63,7 +63,7 @@ var Rooms = []Room{
 	{"link/frame", Pure, "link", false, "The frames inside a sealed datagram.", nil},
 	{"link/custody", Pure, "link", false, "Delivers every message exactly once: numbers, receipts, window, loss detection, probes.", []string{"link/frame"}},
 	{"link/compact", Pure, "link", false, "Compresses documents and messages with tokens, a primed model and earlier messages of the flow.", []string{"jxta"}},
-	{"link/envelope", Pure, "link", false, "The content of one message on the link. It alone imports Protocol Buffers.", []string{"jxta", "link/compact", "site"}},
+	{"link/envelope", Pure, "link", false, "The content of one message on the link. It alone imports Protocol Buffers.", []string{"link/compact", "site"}},
 	{"link/replica", Pure, "link", false, "What each peer gateway holds of this site's state, and which changes to send.", []string{"due", "link/envelope", "site"}},
 
 	{"rules/filter", Pure, "rules", false, "Decides which items and messages may cross the link, and how often.", []string{"site"}},

@@ -1,8 +1,8 @@
 // Package gateway is the road: one Step joins faces, rules, replication, custody and carriers into a node that talks to its
 // sister gateways. It is pure: edges give it events and carry out its Output, in its order.
 //
-//	peer -> lan -> jxtabridge -> accept -> compose (custody, envelope, frame, seal) -> journal -> radio -> air
-//	air -> radio -> open (seal) -> frame -> custody -> envelope -> jxtabridge -> journal -> lan -> peer
+//	peer -> lan -> jxtabridge -> rules -> mail (custody) -> carrier (envelope, frame, seal) -> journal -> radio -> air
+//	air -> radio -> seal -> frame -> carrier (custody) -> envelope -> rules -> jxtabridge -> journal -> lan -> peer
 //
 // One Step makes the way from lan or radio to journal. The loop (internal/daemon) commits and then sends.
 //

@@ -18,7 +18,9 @@ import (
 
 const (
 	fileName = "aldis.db"
-	format   = 1
+	// format is 2 since a message is written once for all its recipients (gateway/mail). Format 1 is that of version 0.1: it
+	// is read, and is 2 from then on, so that version 0.1 refuses what it would not find again.
+	format   = 2
 	lockWait = 500 * time.Millisecond
 )
 
@@ -142,9 +144,9 @@ func (j *Journal) claim(id Identity) error {
 		rand.Read(raw[:])
 		j.store = binary.BigEndian.Uint32(raw[:])
 	}
-	ops := []Op{{own, keyName, []byte(id.Name)}}
+	ops := []Op{{own, keyName, []byte(id.Name)}, {own, keyFormat, be32(format)}}
 	if fresh {
-		ops = append(ops, Op{own, keyFormat, be32(format)}, Op{own, keyNode, be32(uint32(id.Node))},
+		ops = append(ops, Op{own, keyNode, be32(uint32(id.Node))},
 			Op{own, keyStore, be32(j.store)}, Op{own, keyBoot, be32(0)})
 	}
 	return j.commit(ops)

@@ -32,6 +32,47 @@ func open(t *testing.T, dir string) *Journal {
 	return j
 }
 
+// raw changes a store behind the journal's back.
+func raw(t *testing.T, dir string, f func(*bolt.Tx) error) {
+	t.Helper()
+	db, err := bolt.Open(filepath.Join(dir, fileName), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Update(f); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A journal of format 1, version 0.1's, is read and is of format 2 from then on: version 0.1 then refuses it.
+func TestFormerFormat(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, dir)
+	commit(t, j, Op{"waiting", []byte("k"), []byte("v")})
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	raw(t, dir, func(tx *bolt.Tx) error { return tx.Bucket([]byte(own)).Put(keyFormat, be32(1)) })
+	j = open(t, dir)
+	var kept string
+	if err := j.Load(func(bucket string, key, value []byte) error { kept += bucket + string(key) + string(value); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if kept != "waitingkv" {
+		t.Errorf("%q is read", kept)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	raw(t, dir, func(tx *bolt.Tx) error {
+		if f, ok := number(tx.Bucket([]byte(own)), keyFormat); !ok || f != 2 {
+			t.Errorf("format %d, %v", f, ok)
+		}
+		return nil
+	})
+}
+
 func commit(t *testing.T, j *Journal, ops ...Op) {
 	t.Helper()
 	if err := j.Commit(ops); err != nil {
@@ -133,16 +174,6 @@ func TestOpenRefuses(t *testing.T) {
 		j.Close()
 		return dir
 	}
-	raw := func(t *testing.T, dir string, f func(*bolt.Tx) error) {
-		db, err := bolt.Open(filepath.Join(dir, fileName), 0o600, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
-		if err := db.Update(f); err != nil {
-			t.Fatal(err)
-		}
-	}
 	tests := []struct {
 		name  string
 		id    Identity
@@ -155,7 +186,7 @@ func TestOpenRefuses(t *testing.T) {
 			dir := made(t)
 			raw(t, dir, func(tx *bolt.Tx) error { return tx.Bucket([]byte(own)).Put(keyFormat, be32(9)) })
 			return dir
-		}, ErrNewer, []string{"format 9", "reads 1", "install"}},
+		}, ErrNewer, []string{"format 9", "reads 2", "install"}},
 		{"in use", ship, func(t *testing.T) string {
 			dir := made(t)
 			open(t, dir)

@@ -9,7 +9,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"aldis/internal/jxta"
 	"aldis/internal/link/compact"
 	"aldis/internal/site"
 )
@@ -72,7 +71,7 @@ func FlowOf(p *site.Message) Flow {
 }
 
 // flat lists elements, each followed by its signature element if it has one.
-func flat(elements []jxta.Element) (list []*jxta.Element) {
+func flat(elements []site.Part) (list []*site.Part) {
 	for i := range elements {
 		for e := &elements[i]; e != nil; e = e.Signature {
 			list = append(list, e)
@@ -113,7 +112,7 @@ type Texts struct {
 	Seen func(document bool, codec compact.Codec, octets int)
 }
 
-func (t *Texts) encode(i int, e *jxta.Element) ([]byte, compact.Codec) {
+func (t *Texts) encode(i int, e *site.Part) ([]byte, compact.Codec) {
 	effort := compact.EffortFor(t.Rules, e.Type, e.Name, len(e.Data))
 	if t.Encode != nil && effort == compact.Full {
 		return t.Encode(i, e.Data)
@@ -197,7 +196,7 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 }
 
 // code replaces Data by Coded where that is shorter.
-func (e *Envelope) code(texts *Texts, elements []*jxta.Element) {
+func (e *Envelope) code(texts *Texts, elements []*site.Part) {
 	saved := -len(elements)
 	coded := make([][]byte, len(elements))
 	for i, el := range elements {
@@ -319,9 +318,9 @@ func payloadIn(f *FlowDef, data [][]byte) (*site.Message, error) {
 	if len(f.ParamPipe) > 0 {
 		p.Param = urn + p.Param
 	}
-	var signed *jxta.Element // waits for its signature
+	var signed *site.Part // waits for its signature
 	for i, s := range f.Shape {
-		e := &jxta.Element{Namespace: s.Namespace, Name: s.Name, Type: s.Type, Encoding: s.Encoding, Data: data[i]}
+		e := &site.Part{Namespace: s.Namespace, Name: s.Name, Type: s.Type, Encoding: s.Encoding, Data: data[i]}
 		if signed != nil {
 			signed.Signature = e
 		} else {
