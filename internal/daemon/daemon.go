@@ -15,10 +15,11 @@ import (
 )
 
 const (
-	lanInbox  = 256
-	normInbox = 256
-	airInbox  = 1024
-	batchMax  = 64 // events of one turn
+	lanInbox   = 256
+	normInbox  = 256
+	orderInbox = 16
+	airInbox   = 1024
+	batchMax   = 64 // events of one turn
 
 	retryEvery = time.Second
 	heldMax    = 4 << 20 // octets kept while the journal cannot write
@@ -48,6 +49,7 @@ type Daemon struct {
 	metrics *metrics
 	lan     chan gateway.Event
 	norm    chan gateway.Event
+	orders  chan gateway.Event
 	air     chan gateway.Event
 	asks    chan func(now time.Time)
 	stopped chan struct{}
@@ -74,7 +76,7 @@ func New(log *slog.Logger, reg prometheus.Registerer) *Daemon {
 	return &Daemon{
 		log: log, metrics: newMetrics(reg),
 		lan:  make(chan gateway.Event, lanInbox),
-		norm: make(chan gateway.Event, normInbox),
+		norm: make(chan gateway.Event, normInbox), orders: make(chan gateway.Event, orderInbox),
 		air:  make(chan gateway.Event, airInbox),
 		asks: make(chan func(time.Time)), stopped: make(chan struct{}), written: make(chan error, 1),
 		waits: waiting{blocked: map[connection]int{}},
@@ -95,7 +97,7 @@ func (d *Daemon) PostLAN(face site.Face) func(site.Event) {
 func (d *Daemon) PostNorm(ev gateway.Event) { d.wait(d.norm, ev) }
 
 // PostOrder hands over an operator's order and waits for room. After the loop has ended it does nothing.
-func (d *Daemon) PostOrder(ev gateway.Event) { d.wait(d.norm, ev) }
+func (d *Daemon) PostOrder(ev gateway.Event) { d.wait(d.orders, ev) }
 
 func (d *Daemon) wait(inbox chan gateway.Event, ev gateway.Event) {
 	select {
@@ -155,9 +157,9 @@ func (d *Daemon) Run(ctx context.Context, parts Parts) error {
 		}
 	}
 	for {
-		lan, norm, air := d.lan, d.norm, d.air
+		lan, norm, orders, air := d.lan, d.norm, d.orders, d.air
 		if d.full() {
-			lan, norm, air = nil, nil, nil
+			lan, norm, orders, air = nil, nil, nil, nil
 		}
 		d.events = d.events[:0]
 		select {
@@ -173,6 +175,8 @@ func (d *Daemon) Run(ctx context.Context, parts Parts) error {
 			arm(d.untilNext(now, mono))
 			continue
 		case ev := <-lan:
+			d.events = append(d.events, ev)
+		case ev := <-orders:
 			d.events = append(d.events, ev)
 		case ev := <-norm:
 			d.events = append(d.events, ev)
@@ -194,6 +198,8 @@ func (d *Daemon) drain() {
 	for len(d.events) < batchMax {
 		select {
 		case ev := <-d.lan:
+			d.events = append(d.events, ev)
+		case ev := <-d.orders:
 			d.events = append(d.events, ev)
 		case ev := <-d.norm:
 			d.events = append(d.events, ev)

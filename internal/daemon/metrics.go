@@ -19,7 +19,7 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "aldis_loop_events_total", Help: "Events that the loop stepped through, by source: lan, link, norm, timer."}, []string{"source"}),
+			Name: "aldis_loop_events_total", Help: "Events that the loop stepped through, by source: lan, link, norm, order, timer."}, []string{"source"}),
 		turn: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "aldis_loop_turn_seconds", Help: "Time of one turn of the loop. The commit runs beside it and is not included.",
 			Buckets: prometheus.ExponentialBuckets(1e-5, 10, 7)}),
@@ -48,6 +48,8 @@ func (m *metrics) count(ev gateway.Event) {
 	switch ev.(type) {
 	case nil:
 		source = "timer"
+	case gateway.Silence:
+		source = "order"
 	case gateway.LAN:
 		source = "lan"
 	case gateway.Datagram:
