@@ -50,8 +50,8 @@ func (a AccessPoint) Node() *Node {
 
 const maxHops = 64 // access points of one list; more is an attack
 
-// ParseAccessPoint reads a jxta:APA.
-func ParseAccessPoint(n *Node) (AccessPoint, error) {
+// parseAccessPoint reads a jxta:APA.
+func parseAccessPoint(n *Node) (AccessPoint, error) {
 	var a AccessPoint
 	if pid := n.KidValue("PID"); pid != "" {
 		p, err := ParseURN(pid)
@@ -75,7 +75,7 @@ func parseAccessPoints(n *Node) ([]AccessPoint, error) {
 		if len(out) == maxHops {
 			return nil, fail("jxta:RA", "Hops", ErrTooLong)
 		}
-		a, err := ParseAccessPoint(k)
+		a, err := parseAccessPoint(k)
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +110,7 @@ func ParseRoute(n *Node) (Route, error) {
 		}
 	}
 	if apa := n.Kid("Dst").Kid("jxta:APA"); apa != nil {
-		if r.Access, err = ParseAccessPoint(apa); err != nil {
+		if r.Access, err = parseAccessPoint(apa); err != nil {
 			return r, err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 // Group ids whose text form is fixed (wire 1.1), as unique values.
 const (
-	NullID     = "jxta-Null"
+	nullID     = "jxta-Null"
 	WorldGroup = "jxta-WorldGroup"
 	NetGroup   = "jxta-NetGroup"
 )
@@ -74,7 +74,7 @@ func Normalize(unique string) (string, error) {
 	}
 	switch {
 	case strings.EqualFold(format, "jxta"):
-		for _, w := range []string{NullID, WorldGroup, NetGroup} {
+		for _, w := range []string{nullID, WorldGroup, NetGroup} {
 			if strings.EqualFold(unique, w) {
 				return w, nil
 			}

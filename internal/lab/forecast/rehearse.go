@@ -240,7 +240,7 @@ func (r *Rehearsal) cost(plays []*replay.Result, t Tariff) {
 		}),
 		Octets:      of(func(p *replay.Result) float64 { return float64(p.LinkBytes.Up + p.LinkBytes.Down) }),
 		Datagrams:   of(func(p *replay.Result) float64 { return float64(p.LinkPackets.Up + p.LinkPackets.Down) }),
-		Credits:     of(func(p *replay.Result) float64 { return float64(Credits(p.Datagrams.Up) + Credits(p.Datagrams.Down)) }),
+		Credits:     of(func(p *replay.Result) float64 { return float64(credits(p.Datagrams.Up) + credits(p.Datagrams.Down)) }),
 		HeldMinutes: of(func(p *replay.Result) float64 { return math.Ceil(p.Captures.Replay.TotalS / 60) }),
 		Calls:       of(func(p *replay.Result) float64 { n, _ := calls(p); return float64(n) }),
 		CallMinutes: of(func(p *replay.Result) float64 { _, m := calls(p); return float64(m) }),

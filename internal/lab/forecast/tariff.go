@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// CreditOctets is what one credit of Iridium Short Burst Data pays for; a message takes as many as it has started, one at
+// creditOctets is what one credit of Iridium Short Burst Data pays for; a message takes as many as it has started, one at
 // least (issue's unit; the carrier bills SBD in steps of 50 octets).
-const CreditOctets = 50
+const creditOctets = 50
 
 // Tariff is what a user pays. Zero prices are not known.
 type Tariff struct {
@@ -60,10 +60,10 @@ func ParseTariff(s string) (t Tariff, err error) {
 	return t, nil
 }
 
-// Credits are those that datagrams take, sent as one SBD message each: sizes are of sealed datagrams, for SBD has no IP.
-func Credits(datagrams map[int]int64) (n int64) {
+// credits are those that datagrams take, sent as one SBD message each: sizes are of sealed datagrams, for SBD has no IP.
+func credits(datagrams map[int]int64) (n int64) {
 	for octets, count := range datagrams {
-		n += count * int64(max(1, (octets+CreditOctets-1)/CreditOctets))
+		n += count * int64(max(1, (octets+creditOctets-1)/creditOctets))
 	}
 	return n
 }

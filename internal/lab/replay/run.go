@@ -43,8 +43,8 @@ type Options struct {
 
 // The nodes on the emulated link, as in the lab: so the same seed has the same losses and delays for both.
 const (
-	ShoreNode = "hq"
-	ShipNode  = "ship"
+	shoreNode = "hq"
+	shipNode  = "ship"
 )
 
 const (
@@ -108,7 +108,7 @@ func newPlayer(s *Script, o Options) (*player, error) {
 	mul := o.Profile.Transport == profile.PMul
 	var err error
 	p.w, err = sim.New(sim.Config{
-		Nodes: 2, Names: []string{ShoreNode, ShipNode}, Profile: o.Profile, Wire: o.Wire, Seed: o.Seed, Group: mul && o.Profile.Shared, LAN: p.output,
+		Nodes: 2, Names: []string{shoreNode, shipNode}, Profile: o.Profile, Wire: o.Wire, Seed: o.Seed, Group: mul && o.Profile.Shared, LAN: p.output,
 		Configure: func(n *sim.Node, c *gateway.Config) {
 			g := o.Shore
 			if n.ID != 1 {

@@ -7,8 +7,8 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// Knob is a value of a profile that may be changed, by its key in the file's [gateway] section.
-type Knob struct {
+// knob is a value of a profile that may be changed, by its key in the file's [gateway] section.
+type knob struct {
 	Key   string
 	get   func(*profile.Profile) int
 	set   func(*profile.Profile, int)
@@ -25,14 +25,14 @@ func millis(field func(*profile.Profile) *time.Duration) (get func(*profile.Prof
 }
 
 // knobs are those of every profile. Transport is none: which one fits is a question of who may transmit.
-func knobs() []Knob {
-	timer := func(key string, field func(*profile.Profile) *time.Duration, steps ...float64) Knob {
+func knobs() []knob {
+	timer := func(key string, field func(*profile.Profile) *time.Duration, steps ...float64) knob {
 		get, set := millis(field)
-		return Knob{Key: key, get: get, set: set, steps: steps}
+		return knob{Key: key, get: get, set: set, steps: steps}
 	}
 	bundle := timer("bundle_ms", func(p *profile.Profile) *time.Duration { return &p.Bundle })
 	bundle.among = []int{0, 30, 100, 300, 1000, 3000}
-	return []Knob{
+	return []knob{
 		{Key: "datagram_octets", get: func(p *profile.Profile) int { return p.DatagramOctets }, among: []int{256, 360, 508, 700, 900, 1084, 1400},
 			set: func(p *profile.Profile, v int) { p.DatagramOctets, p.SegmentOctets = v, v-segmentRoom }},
 		{Key: "segment_octets", get: func(p *profile.Profile) int { return p.SegmentOctets }, set: func(p *profile.Profile, v int) { p.SegmentOctets = v },
@@ -47,7 +47,7 @@ func knobs() []Knob {
 }
 
 // candidates are the values to try from a profile, in ascending order; those that it would be refused with are left out.
-func (k *Knob) candidates(p profile.Profile, wide bool) []int {
+func (k *knob) candidates(p profile.Profile, wide bool) []int {
 	now := k.get(&p)
 	var values []int
 	for _, f := range k.steps {

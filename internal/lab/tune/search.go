@@ -136,7 +136,7 @@ const (
 // Search is one search.
 type Search struct {
 	cfg     Config
-	knobs   []Knob
+	knobs   []knob
 	phase   phase
 	asked   []Trial
 	current profile.Profile
@@ -149,7 +149,7 @@ type Search struct {
 }
 
 type candidate struct {
-	knob    *Knob
+	knob    *knob
 	value   int
 	profile profile.Profile
 	changes []Change // one, or several tried together
@@ -429,8 +429,8 @@ func (s *Search) datagramChanged(c candidate) bool {
 	return c.profile.DatagramOctets != s.current.DatagramOctets
 }
 
-func (s *Search) knob(key string) *Knob {
-	i := slices.IndexFunc(s.knobs, func(k Knob) bool { return k.Key == key })
+func (s *Search) knob(key string) *knob {
+	i := slices.IndexFunc(s.knobs, func(k knob) bool { return k.Key == key })
 	return &s.knobs[i]
 }
 

@@ -26,8 +26,8 @@ const (
 	longFlow     = 0x3f
 )
 
-// MaxEnvelope bounds what one envelope is expanded to, in octets; lan's own limit for a message is no higher.
-const MaxEnvelope = 32 << 20
+// maxEnvelope bounds what one envelope is expanded to, in octets; lan's own limit for a message is no higher.
+const maxEnvelope = 32 << 20
 
 // Pack returns an envelope as it crosses the link, deflated where that is shorter; that is valid until coder's next use.
 func Pack(coder *compact.Coder, b []byte) []byte {
@@ -46,7 +46,7 @@ func unpack(b []byte) ([]byte, error) {
 	if len(b) == 0 || b[0] != formDeflated {
 		return b, nil
 	}
-	out, err := compact.Expand(compact.Deflated, b[1:], MaxEnvelope)
+	out, err := compact.Expand(compact.Deflated, b[1:], maxEnvelope)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrMalformed, err)
 	}

@@ -9,7 +9,7 @@ import (
 // both ends hold these in memory and in their journals.
 const (
 	HistoryFlows    = 64
-	HistoryElements = 8
+	historyElements = 8
 )
 
 type historyKey struct {
@@ -28,7 +28,7 @@ type Histories struct {
 
 // Of is the history of an element; nil where none is kept.
 func (h *Histories) Of(flow uint32, element int) *compact.History {
-	if flow == 0 || flow > HistoryFlows || element >= HistoryElements {
+	if flow == 0 || flow > HistoryFlows || element >= historyElements {
 		return nil
 	}
 	k := historyKey{flow, element}
@@ -81,7 +81,7 @@ func Elements(flow uint32, p *site.Message, f func(element int, data []byte)) {
 		return
 	}
 	for i, e := range flat(p.Parts) {
-		if i < HistoryElements && len(e.Data) <= compact.MaxLearned {
+		if i < historyElements && len(e.Data) <= compact.MaxLearned {
 			f(i, e.Data)
 		}
 	}

@@ -18,7 +18,7 @@ const (
 	MaxElements = 4096      // elements of one message; lan's own limit is no higher
 	MaxDoc      = 256 << 10 // octets of one document, expanded
 	MaxItems    = 4096      // items of one message
-	MaxExpanded = 32 << 20  // octets of all elements of one message, expanded
+	maxExpanded = 32 << 20  // octets of all elements of one message, expanded
 )
 
 var (
@@ -397,10 +397,10 @@ func itemIn(in *ItemDef, texts *Texts) (it site.Item, err error) {
 	return it, nil
 }
 
-// expandAll expands the elements of a payload, all together to MaxExpanded at the most.
+// expandAll expands the elements of a payload, all together to maxExpanded at the most.
 func expandAll(flow uint32, coded [][]byte, texts *Texts) ([][]byte, error) {
 	data := make([][]byte, len(coded))
-	left := MaxExpanded
+	left := maxExpanded
 	for i, c := range coded {
 		d, err := texts.decode(flow, i, c, left)
 		if err != nil {

@@ -36,8 +36,8 @@ type Version struct {
 	Expires time.Time // zero: until withdrawn
 }
 
-// VersionOf is the version that it is.
-func VersionOf(it site.Item) Version { return Version{HashOf(it), it.Expires} }
+// versionOf is the version that it is.
+func versionOf(it site.Item) Version { return Version{HashOf(it), it.Expires} }
 
 type view struct {
 	held   map[string]Version     // acknowledged
@@ -226,7 +226,7 @@ func (r *Replica) Acked(peer uint16, message uint64) (changes []Held) {
 		if it.Gone {
 			delete(v.held, key)
 		} else {
-			v.hold(key, VersionOf(it))
+			v.hold(key, versionOf(it))
 		}
 		v.enqueue(key)
 		changes = append(changes, Held{key, it.Gone, v.held[key]})
@@ -294,7 +294,7 @@ func (r *Replica) Mend(now time.Time, peer uint16, have []envelope.Hash) (void [
 		known[hash] = true
 		if theirs[hash] {
 			if _, has := v.held[key]; !has {
-				v.hold(key, VersionOf(it))
+				v.hold(key, versionOf(it))
 				changes = append(changes, Held{key, false, v.held[key]})
 			}
 			continue

@@ -249,7 +249,7 @@ func TestWithdrawalKeepsItsFace(t *testing.T) {
 	r := New([]uint16{2})
 	it := site.Item{Face: 7, Kind: site.Document, Sub: 3, Scope: "s", ID: "notice"}
 	r.Put(it)
-	r.RestoreHeld(2, it.Key(), VersionOf(it))
+	r.RestoreHeld(2, it.Key(), versionOf(it))
 	r.Put(it.Withdrawal())
 	got := r.Next(time.Unix(1, 0), 2, 8)
 	if len(got) != 1 {
