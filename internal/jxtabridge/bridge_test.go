@@ -8,22 +8,27 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
 	"aldis/internal/site"
 )
 
 func TestLease(t *testing.T) {
 	n := newNode(t, 1)
 	f := n.dial("A", "cbid", "")
-	if f.greeted.Peer != jxta.URN(n.cfg.Identity.Peer) || f.greeted.Public != "tcp://10.0.1.1:9701" || f.greeted.Dest != "tcp://"+f.addr || f.greeted.NoPropagate {
-		t.Errorf("welcome %+v", f.greeted)
-	}
+	check.Equal(t, "f.greeted.Peer", f.greeted.Peer, jxta.URN(n.cfg.Identity.Peer))
+	check.Equal(t, "f.greeted.Public", f.greeted.Public, "tcp://10.0.1.1:9701")
+	check.Equal(t, "f.greeted.Dest", f.greeted.Dest, "tcp://"+f.addr)
+	check.True(t, "a welcome that wants propagated messages", !f.greeted.NoPropagate)
 	f.connect(jxta.NetGroup)
 	h := f.one()
 	// The routed form with a route, without which a 2.7 edge never sends anything (wire 5.1).
-	if h.erm == nil || h.erm.Src != n.cfg.Identity.Peer || h.erm.Route == nil || h.erm.Route.Access.Addresses[0] != "tcp://10.0.1.1:9701" ||
-		h.erm.Dest.Service != jxta.URN(jxta.ClassRendezvous) || h.erm.Dest.Param != jxta.NetGroup {
-		t.Errorf("grant %+v", h.erm)
-	}
+	must := check.Fatal(t)
+	check.True(must, "a routed grant", h.erm != nil)
+	check.Equal(t, "h.erm.Src", h.erm.Src, n.cfg.Identity.Peer)
+	check.True(must, "a route in the grant", h.erm.Route != nil)
+	check.Equal(t, "h.erm.Route.Access.Addresses[0]", h.erm.Route.Access.Addresses[0], "tcp://10.0.1.1:9701")
+	check.Equal(t, "h.erm.Dest.Service", h.erm.Dest.Service, jxta.URN(jxta.ClassRendezvous))
+	check.Equal(t, "h.erm.Dest.Param", h.erm.Dest.Param, jxta.NetGroup)
 	if string(h.find("ConnectedLease")) != "1200000" || string(h.find("ConnectedPeer")) != jxta.URN(n.cfg.Identity.Peer) {
 		t.Errorf("lease %q of %q", h.find("ConnectedLease"), h.find("ConnectedPeer"))
 	}
@@ -37,9 +42,10 @@ func TestLease(t *testing.T) {
 	items := n.takeItems()
 	want := "<jxta:PA><PID>" + jxta.URN(f.id) + "</PID><GID>urn:jxta:jxta-NetGroup</GID><Name>A</Name><Svc><MCID>urn:jxta:uuid-0123456789ABCDEF0123456789ABCDEF05</MCID><Parm><Own>kept</Own></Parm></Svc></jxta:PA>"
 	last := items[len(items)-1]
-	if last.Kind != site.Endpoint || last.Owner != f.id || !last.Variant || string(last.Doc) != want {
-		t.Errorf("item %+v\n%s", last, last.Doc)
-	}
+	check.Equal(t, "last.Kind", last.Kind, site.Endpoint)
+	check.Equal(t, "last.Owner", last.Owner, f.id)
+	check.True(t, "last.Variant, for a peer that signs", last.Variant)
+	check.Equal(t, "string(last.Doc)", string(last.Doc), want)
 	f.connect(jxta.NetGroup) // renewal
 	f.one()
 	if it := n.takeItems(); len(it) != 0 {
@@ -79,13 +85,19 @@ func TestLeaseOfASubGroup(t *testing.T) {
 	n.pass(pipeSettles)
 	f.disconnect(ops)
 	it := n.takeItems()
-	if len(it) != 4 || it[1].ID != pipe2 || !it[2].Gone || it[2].ID != pipe1 || !it[3].Gone || it[3].Scope != ops {
-		t.Errorf("items %+v", it)
-	}
+	must := check.Fatal(t)
+	check.Equal(must, "len(it)", len(it), 4)
+	check.Equal(t, "it[1].ID", it[1].ID, pipe2)
+	check.True(t, "the pipe of the group that was left withdrawn", it[2].Gone, it[2])
+	check.Equal(t, "it[2].ID", it[2].ID, pipe1)
+	check.True(t, "the peer withdrawn from the group that was left", it[3].Gone, it[3])
+	check.Equal(t, "it[3].Scope", it[3].Scope, ops)
 	st := n.b.Status()
-	if len(st.Peers) != 1 || len(st.Peers[0].Leases) != 1 || len(st.Peers[0].Pipes) != 1 || st.Peers[0].Generation != "2.2" || st.Peers[0].Name != "A" {
-		t.Errorf("status %+v", st)
-	}
+	check.Equal(must, "len(st.Peers)", len(st.Peers), 1)
+	check.Equal(t, "len(st.Peers[0].Leases)", len(st.Peers[0].Leases), 1)
+	check.Equal(t, "len(st.Peers[0].Pipes)", len(st.Peers[0].Pipes), 1)
+	check.Equal(t, "st.Peers[0].Generation", st.Peers[0].Generation, "2.2")
+	check.Equal(t, "st.Peers[0].Name", st.Peers[0].Name, "A")
 }
 
 func TestRelay(t *testing.T) {
@@ -97,9 +109,10 @@ func TestRelay(t *testing.T) {
 		t.Fatalf("answer %q, %v", h.body, err)
 	}
 	rdv, err := jxta.ParseRdvAdvertisement(adv)
-	if err != nil || rdv.Peer != n.cfg.Identity.Peer || rdv.ServiceName != jxta.ClassRelay || rdv.Route == nil {
-		t.Errorf("relayAdv %+v, %v", rdv, err)
-	}
+	check.NoError(check.In(t, "relayAdv"), err)
+	check.Equal(t, "rdv.Peer", rdv.Peer, n.cfg.Identity.Peer)
+	check.Equal(t, "rdv.ServiceName", rdv.ServiceName, jxta.ClassRelay)
+	check.True(t, "a route in relayAdv", rdv.Route != nil)
 	// The client ignores an answer whose parameter is not the relay's unique value (wire 10).
 	if h.dest.Service != "EndpointService:jxta-NetGroup" || h.dest.Param != jxta.ClassRelay+"/"+n.cfg.Identity.Peer {
 		t.Errorf("answer to %+v", h.dest)
@@ -118,27 +131,30 @@ func TestPeerView(t *testing.T) {
 	probe := func(group string) jxta.Element {
 		return xmlElement("PeerView.PeerAdv", jxta.AppendDocument(nil, jxta.RdvAdvertisement{Group: group, Peer: f.id, ServiceName: "s", Name: "A"}.Node()))
 	}
-	check := func(h heard, group, service, param string) {
+	answered := func(h heard, group, service, param string) {
 		t.Helper()
 		r, err := jxta.ParseXML(h.find("PeerView.PeerAdv.Response"), jxta.DefaultXML)
 		if err != nil {
 			t.Fatal(err)
 		}
 		adv, err := jxta.ParseRdvAdvertisement(r)
-		if err != nil || adv.Group != group || adv.Peer != n.cfg.Identity.Peer || adv.ServiceName != jxta.URN(jxta.ClassRendezvous)+group {
-			t.Errorf("answer %+v, %v", adv, err)
-		}
-		if h.erm == nil || h.erm.Route == nil || h.erm.Dest.Service != service || h.erm.Dest.Param != param {
-			t.Errorf("answer to %+v", h.erm)
-		}
+		must, in := check.Fatal(check.In(t, group)), check.In(t, group)
+		check.NoError(must, err)
+		check.Equal(in, "adv.Group", adv.Group, group)
+		check.Equal(in, "adv.Peer", adv.Peer, n.cfg.Identity.Peer)
+		check.Equal(in, "adv.ServiceName", adv.ServiceName, jxta.URN(jxta.ClassRendezvous)+group)
+		check.True(must, "a routed answer", h.erm != nil)
+		check.True(in, "a route in the answer", h.erm.Route != nil)
+		check.Equal(in, "h.erm.Dest.Service", h.erm.Dest.Service, service)
+		check.Equal(in, "h.erm.Dest.Param", h.erm.Dest.Param, param)
 	}
 	f.send("EndpointService:jxta-NetGroup", svcPeerView+"/jxta-NetGroup", probe(jxta.NetGroup))
-	check(f.one(), jxta.NetGroup, svcPeerView, jxta.NetGroup)
+	answered(f.one(), jxta.NetGroup, svcPeerView, jxta.NetGroup)
 	f.connect(jxta.NetGroup)
 	f.take()
 	n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Listener, Scope: jxta.NetGroup, Owner: peerName("uuid", 900), ID: pipe1, Sub: PipePropagate}})
 	f.wire(jxta.NetGroup, pipe1, "probe-1", probe(ops)) // carried by a propagate pipe (ghosts 9)
-	check(f.one(), ops, "EndpointService:"+ops, svcPeerView+"/"+ops)
+	answered(f.one(), ops, "EndpointService:"+ops, svcPeerView+"/"+ops)
 	if len(n.carry) != 0 {
 		t.Error("the probe crossed the link")
 	}
@@ -199,18 +215,24 @@ func TestDiscovery(t *testing.T) {
 	fa.publish(jxta.NetGroup, msa("ship track"), 2*time.Hour)
 	fa.silence("own advertisement")
 	it := a.takeItems()
-	if len(it) != 1 || it[0].Kind != site.Document || it[0].Sub != jxta.TypeAdv || !it[0].Expires.Equal(t0.Add(2*time.Hour)) || it[0].Owner != fa.id ||
-		!strings.HasPrefix(string(it[0].Doc), `<jxta:MSA xmlns:jxta="http://jxta.org"><MSID>urn:jxta:uuid-`) {
-		t.Fatalf("items %+v", it)
-	}
+	must := check.Fatal(t)
+	check.Equal(must, "len(it)", len(it), 1)
+	check.Equal(must, "it[0].Kind", it[0].Kind, site.Document)
+	check.Equal(must, "it[0].Sub", it[0].Sub, jxta.TypeAdv)
+	check.True(must, "it[0].Expires two hours from now", it[0].Expires.Equal(t0.Add(2*time.Hour)), it[0].Expires)
+	check.Equal(must, "it[0].Owner", it[0].Owner, fa.id)
+	check.Prefix(must, "it[0].Doc", string(it[0].Doc), `<jxta:MSA xmlns:jxta="http://jxta.org"><MSID>urn:jxta:uuid-`)
 	b.now = b.now.Add(time.Minute)
 	b.step(site.FarItem{Site: 1, Item: it[0]})
 	// The question is answered with its own QueryID, the peer that had not asked gets QueryID 0 (ghosts 5).
 	r, d := fb.answer(fb.one(), jxta.NetGroup)
-	if r.QueryID != early || len(d.Found) != 1 || d.Attr != "Name" || d.Value != "ship*" || d.Found[0].Life != 119*time.Minute ||
-		!strings.HasPrefix(d.Found[0].Doc, "<?xml") || !strings.Contains(d.Found[0].Doc, "<Name>ship track</Name>") {
-		t.Errorf("late answer %+v %+v", r, d)
-	}
+	check.Equal(t, "r.QueryID", r.QueryID, early)
+	check.Equal(must, "len(d.Found)", len(d.Found), 1)
+	check.Equal(t, "d.Attr", d.Attr, "Name")
+	check.Equal(t, "d.Value", d.Value, "ship*")
+	check.Equal(t, "d.Found[0].Life", d.Found[0].Life, 119*time.Minute)
+	check.Prefix(t, "d.Found[0].Doc", d.Found[0].Doc, "<?xml")
+	check.Contains(t, "d.Found[0].Doc", d.Found[0].Doc, "<Name>ship track</Name>")
 	r, d = fc.answer(fc.one(), jxta.NetGroup)
 	if r.QueryID != 0 || len(d.Found) != 1 || d.Attr != "" {
 		t.Errorf("push %+v %+v", r, d)
@@ -306,14 +328,18 @@ func TestDiscoveryOfPeers(t *testing.T) {
 		t.Fatal(err)
 	}
 	pa, err := jxta.ParsePeerAdvertisement(n)
-	if err != nil || pa.Peer != fa.id || pa.Name != "A" || len(pa.Services) != 2 {
-		t.Fatalf("%+v, %v", pa, err)
-	}
+	must := check.Fatal(t)
+	check.NoError(must, err)
+	check.Equal(must, "pa.Peer", pa.Peer, fa.id)
+	check.Equal(must, "pa.Name", pa.Name, "A")
+	check.Equal(must, "len(pa.Services)", len(pa.Services), 2)
 	route, err := jxta.ParseRoute(pa.Services[1].Node.Kid("Parm").Kid("jxta:RA"))
-	if err != nil || route.Dest != fa.id || len(route.Access.Addresses) != 0 || len(route.Hops) != 1 || route.Hops[0].Peer != b.cfg.Identity.Peer ||
-		!slices.Equal(route.Hops[0].Addresses, []string{"tcp://10.0.2.1:9701"}) {
-		t.Errorf("route %+v, %v", route, err)
-	}
+	check.NoError(check.In(must, "the ghost's route"), err)
+	check.Equal(t, "route.Dest", route.Dest, fa.id)
+	check.Equal(t, "len(route.Access.Addresses)", len(route.Access.Addresses), 0)
+	check.Equal(must, "len(route.Hops)", len(route.Hops), 1)
+	check.Equal(t, "route.Hops[0].Peer", route.Hops[0].Peer, b.cfg.Identity.Peer)
+	check.Same(t, "route.Hops[0].Addresses", route.Hops[0].Addresses, []string{"tcp://10.0.2.1:9701"})
 	fb.ask(jxta.NetGroup, jxta.HandlerDiscovery, string(jxta.DiscoveryQuery{Type: jxta.TypePeer}.Append(nil)))
 	if _, d = fb.answer(fb.one(), jxta.NetGroup); len(d.Found) != 2 { // A and the gateway
 		t.Errorf("all peers: %+v", d)
@@ -327,13 +353,16 @@ func TestPipes(t *testing.T) {
 	query := func(peers ...string) string {
 		return string(jxta.PipeResolver{Pipe: pipe1, Type: jxta.PipeTypeUnicast, Peers: peers}.Append(nil))
 	}
-	check := func(h heard, qid int, found bool) {
+	answers := func(h heard, qid int, found bool) {
 		t.Helper()
 		r, _ := fb.answer(h, jxta.NetGroup)
 		p, err := jxta.ParsePipeResolver([]byte(r.Response))
-		if err != nil || r.QueryID != qid || !p.Answer || p.Pipe != pipe1 || p.Found != found || !slices.Equal(p.Peers, []string{fa.id}) {
-			t.Errorf("answer %+v %+v, %v", r, p, err)
-		}
+		check.NoError(check.Fatal(t), err)
+		check.Equal(t, "r.QueryID", r.QueryID, qid)
+		check.True(t, "an answer, no question", p.Answer)
+		check.Equal(t, "p.Pipe", p.Pipe, pipe1)
+		check.Equal(t, "p.Found", p.Found, found)
+		check.Same(t, "p.Peers", p.Peers, []string{fa.id})
 		if h.erm.Src != fa.id {
 			t.Errorf("answered by %s, want the ghost", h.erm.Src)
 		}
@@ -344,19 +373,19 @@ func TestPipes(t *testing.T) {
 	early := fb.ask(jxta.NetGroup, jxta.HandlerPipe, query())
 	fb.silence("nobody has it")
 	no := fb.ask(jxta.NetGroup, jxta.HandlerPipe, query(fa.id))
-	check(fb.one(), no, false)
+	answers(fb.one(), no, false)
 	fa.pipe(jxta.NetGroup, strings.ToUpper(pipe1[:4])+pipe1[4:], jxta.PipeTypeUnicast, true) // 2.2 upper-cases
 	join(a, b)
 	fb.silence("it may become a stream's end")
 	a.pass(pipeSettles)
 	join(a, b)
-	check(fb.one(), early, true)
+	answers(fb.one(), early, true)
 	now := fb.ask(jxta.NetGroup, jxta.HandlerPipe, query())
-	check(fb.one(), now, true)
+	answers(fb.one(), now, true)
 	// A question routed to the ghost itself is answered in its place.
 	q := jxta.ResolverQuery{Handler: jxta.HandlerPipe, QueryID: 77, Src: fb.id, Query: query()}
 	fb.say(fa.id, jxta.NetGroup, jxta.URN(jxta.ClassResolver), jxta.NetGroup+"ORes", xmlElement("jxta-NetGroupORes", q.Append(nil)))
-	check(fb.one(), 77, true)
+	answers(fb.one(), 77, true)
 	fa.pipe(jxta.NetGroup, pipe1, jxta.PipeTypeUnicast, false)
 	join(a, b)
 	fb.ask(jxta.NetGroup, jxta.HandlerPipe, query())
@@ -370,9 +399,12 @@ func TestRouteQuery(t *testing.T) {
 	qid := fb.ask(jxta.NetGroup, jxta.HandlerRouter, string(jxta.RouteQuery{Dest: fa.id}.Append(nil)))
 	r, _ := fb.answer(fb.one(), jxta.NetGroup)
 	e, err := jxta.ParseRouteResponse([]byte(r.Response))
-	if err != nil || r.QueryID != qid || e.Dest.Dest != fa.id || len(e.Dest.Access.Addresses) != 0 || e.Src.Dest != b.cfg.Identity.Peer || len(e.Src.Access.Addresses) != 1 {
-		t.Errorf("%+v %+v, %v", r, e, err)
-	}
+	check.NoError(check.Fatal(t), err)
+	check.Equal(t, "r.QueryID", r.QueryID, qid)
+	check.Equal(t, "e.Dest.Dest", e.Dest.Dest, fa.id)
+	check.Equal(t, "len(e.Dest.Access.Addresses)", len(e.Dest.Access.Addresses), 0)
+	check.Equal(t, "e.Src.Dest", e.Src.Dest, b.cfg.Identity.Peer)
+	check.Equal(t, "len(e.Src.Access.Addresses)", len(e.Src.Access.Addresses), 1)
 	fb.ask(jxta.NetGroup, jxta.HandlerRouter, string(jxta.RouteQuery{Dest: peerName("uuid", 999)}.Append(nil)))
 	fb.silence("a peer that nobody knows")
 }
@@ -382,15 +414,18 @@ func TestUnicast(t *testing.T) {
 	fa, fb, fc := a.peer("A", "uuid"), b.peer("B", "cbid"), b.peer("C", "uuid")
 	join(a, b)
 	app := []jxta.Element{body("hej"), {Namespace: "trk", Name: "att", Type: "image/png", Data: []byte{0, 1, 2}}, body("duplicate kept")}
-	check := func(to *fake, from *fake) {
+	arrives := func(to *fake, from *fake) {
 		t.Helper()
 		h := to.one()
-		if h.erm.Src != from.id || h.erm.Dest.Service != "PipeService" || h.erm.Dest.Param != jxta.URN(pipe1) || h.erm.Route != nil {
-			t.Errorf("router message %+v", h.erm)
-		}
-		if len(h.elements) != 3 || h.elements[1].Type != "image/png" || !bytes.Equal(h.elements[1].Data, []byte{0, 1, 2}) || string(h.elements[2].Data) != "duplicate kept" {
-			t.Errorf("elements %+v", h.elements)
-		}
+		in := check.In(t, from.name, "to", to.name)
+		check.Equal(in, "h.erm.Src", h.erm.Src, from.id)
+		check.Equal(in, "h.erm.Dest.Service", h.erm.Dest.Service, "PipeService")
+		check.Equal(in, "h.erm.Dest.Param", h.erm.Dest.Param, jxta.URN(pipe1))
+		check.True(in, "no route in the message", h.erm.Route == nil)
+		check.Equal(check.Fatal(in), "len(h.elements)", len(h.elements), 3)
+		check.Equal(in, "h.elements[1].Type", h.elements[1].Type, "image/png")
+		check.Equal(in, "h.elements[1].Data", string(h.elements[1].Data), "\x00\x01\x02")
+		check.Equal(in, "h.elements[2].Data", string(h.elements[2].Data), "duplicate kept")
 		if (h.trailer != nil) != to.signed {
 			t.Error("trailer")
 		}
@@ -398,19 +433,23 @@ func TestUnicast(t *testing.T) {
 	fb.say(fa.id, jxta.NetGroup, "PipeService", jxta.URN(pipe1), slices.Clone(app)...)
 	a.takeCarry()
 	c := b.takeCarry()
-	if len(c) != 1 || !slices.Equal(c[0].Sites, []uint16{1}) || c[0].Message.To != fa.id || c[0].Message.From != fb.id ||
-		c[0].Message.Service != "PipeService" || c[0].Message.Param != jxta.URN(pipe1) || len(c[0].Message.Parts) != 3 {
-		t.Fatalf("carry %+v", c)
-	}
+	must := check.Fatal(t)
+	check.Equal(must, "len(c)", len(c), 1)
+	check.Same(must, "c[0].Sites", c[0].Sites, []uint16{1})
+	check.Equal(must, "c[0].Message.To", c[0].Message.To, fa.id)
+	check.Equal(must, "c[0].Message.From", c[0].Message.From, fb.id)
+	check.Equal(must, "c[0].Message.Service", c[0].Message.Service, "PipeService")
+	check.Equal(must, "c[0].Message.Param", c[0].Message.Param, jxta.URN(pipe1))
+	check.Equal(must, "len(c[0].Message.Parts)", len(c[0].Message.Parts), 3)
 	a.step(site.FarMessage{Site: 2, Token: 1, Message: c[0].Message})
-	check(fa, fb)
+	arrives(fa, fb)
 	if !slices.Equal(a.done, []uint64{1}) {
 		t.Errorf("done %v", a.done)
 	}
 	fb.say(fc.id, jxta.NetGroup, "PipeService", jxta.URN(pipe1), slices.Clone(app)...) // signed to unsigned on one LAN
-	check(fc, fb)
+	arrives(fc, fb)
 	fc.say(fb.id, jxta.NetGroup, "PipeService", jxta.URN(pipe1), slices.Clone(app)...)
-	check(fb, fc)
+	arrives(fb, fc)
 	fa.say(fb.id, ops, "PipeService", jxta.URN(pipe1), slices.Clone(app)...)
 	fa.take() // Disconnect: it has no lease there
 	join(a, b)
@@ -446,9 +485,11 @@ func TestTalkingWithoutALease(t *testing.T) {
 	f := n.dial("A", "cbid", "")
 	f.discover(jxta.NetGroup, "x")
 	h := f.one()
-	if h.find("Disconnect") == nil || h.erm == nil || h.erm.Route == nil || h.erm.Dest.Service != jxta.URN(jxta.ClassRendezvous) {
-		t.Errorf("%q", h.body)
-	}
+	must := check.Fatal(t)
+	check.True(t, "a Disconnect", h.find("Disconnect") != nil, h.body)
+	check.True(must, "a routed answer", h.erm != nil, h.body)
+	check.True(t, "a route in the answer", h.erm.Route != nil, h.body)
+	check.Equal(t, "h.erm.Dest.Service", h.erm.Dest.Service, jxta.URN(jxta.ClassRendezvous))
 	f.discover(jxta.NetGroup, "x")
 	f.silence("told once")
 	n.pass(30 * time.Second)

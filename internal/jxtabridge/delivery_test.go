@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
 	"aldis/internal/site"
 )
 
@@ -21,30 +22,41 @@ func TestPropagatePipe(t *testing.T) {
 	fa.silence("no echo")
 	h := fc.one()
 	w, err := jxta.ParseWireHeader(h.find(elWire))
-	if err != nil || w.MsgID != "m-1" || w.Src != fa.id || w.Pipe != pipe1 {
-		t.Errorf("wire header here %+v, %v", w, err)
-	}
+	here, there := check.In(t, "the copy on this LAN"), check.In(t, "the copy on the far LAN")
+	check.NoError(check.Fatal(here), err)
+	check.Equal(here, "w.MsgID", w.MsgID, "m-1")
+	check.Equal(here, "w.Src", w.Src, fa.id)
+	check.Equal(here, "w.Pipe", w.Pipe, pipe1)
 	p, err := jxta.ParsePropagate(h.find("RendezVousPropagatejxta-NetGroup"))
-	if err != nil || p.TTL != 1 || !slices.Equal(p.Path, []string{fa.id, a.cfg.Identity.Peer}) || p.Service != svcWire {
-		t.Errorf("propagation header here %+v, %v", p, err)
-	}
-	if h.find("RdvIncarnjxta-NetGroup") != nil || h.erm.Dest.Service != svcPropagate || h.erm.Dest.Param != jxta.NetGroup || string(h.find("trk:body")) != "one" {
-		t.Errorf("%+v %+v", h.erm, h.elements)
-	}
+	check.NoError(check.Fatal(here), err)
+	check.Equal(here, "p.TTL", p.TTL, 1)
+	check.Same(here, "p.Path", p.Path, []string{fa.id, a.cfg.Identity.Peer})
+	check.Equal(here, "p.Service", p.Service, svcWire)
+	check.True(here, "no RdvIncarnjxta-NetGroup", h.find("RdvIncarnjxta-NetGroup") == nil)
+	check.Equal(here, "h.erm.Dest.Service", h.erm.Dest.Service, svcPropagate)
+	check.Equal(here, "h.erm.Dest.Param", h.erm.Dest.Param, jxta.NetGroup)
+	check.Equal(here, "trk:body", string(h.find("trk:body")), "one")
 	c := a.takeCarry()
 	if len(c) != 1 || !slices.Equal(c[0].Sites, []uint16{2}) {
 		t.Fatalf("carry %+v", c)
 	}
 	pl := c[0].Message
-	if !pl.Published || pl.Scope != jxta.NetGroup || pl.Topic != pipe1 || pl.From != fa.id || pl.ID != "m-1" || len(pl.Parts) != 1 || pl.Parts[0].Name != "body" {
-		t.Errorf("payload %+v", pl)
-	}
+	check.True(t, "pl.Published", pl.Published)
+	check.Equal(t, "pl.Scope", pl.Scope, jxta.NetGroup)
+	check.Equal(t, "pl.Topic", pl.Topic, pipe1)
+	check.Equal(t, "pl.From", pl.From, fa.id)
+	check.Equal(t, "pl.ID", pl.ID, "m-1")
+	check.Equal(check.Fatal(t), "len(pl.Parts)", len(pl.Parts), 1)
+	check.Equal(t, "pl.Parts[0].Name", pl.Parts[0].Name, "body")
 	pl.ID = "5e0c1b1e-0000-4000-8000-000000000001"
 	b.step(site.FarMessage{Site: 1, Token: 41, Message: pl})
 	h = fb.one()
-	if w, err = jxta.ParseWireHeader(h.find(elWire)); err != nil || w.MsgID != pl.ID || w.Src != fa.id || w.Pipe != pipe1 || w.TTL < 1 {
-		t.Errorf("wire header there %+v, %v", w, err)
-	}
+	w, err = jxta.ParseWireHeader(h.find(elWire))
+	check.NoError(check.Fatal(there), err)
+	check.Equal(there, "w.MsgID", w.MsgID, pl.ID)
+	check.Equal(there, "w.Src", w.Src, fa.id)
+	check.Equal(there, "w.Pipe", w.Pipe, pipe1)
+	check.True(there, "w.TTL >= 1", w.TTL >= 1, w.TTL)
 	if p, err = jxta.ParsePropagate(h.find("RendezVousPropagatejxta-NetGroup")); err != nil || p.TTL != 1 || !slices.Equal(p.Path, []string{b.cfg.Identity.Peer}) {
 		t.Errorf("propagation header there %+v, %v", p, err)
 	}
@@ -361,9 +373,13 @@ func TestForeignServices(t *testing.T) {
 	join(a, b)
 	h := fb.one()
 	q, err := jxta.ParseResolverQuery(h.find("jxta-NetGroupORes"))
-	if err != nil || q.Handler != "my.handler" || q.Src != fa.id || q.Query != "<q/>" || q.Route == nil || q.Route.Hops[0].Peer != b.cfg.Identity.Peer {
-		t.Errorf("%+v, %v", q, err)
-	}
+	must := check.Fatal(t)
+	check.NoError(must, err)
+	check.Equal(t, "q.Handler", q.Handler, "my.handler")
+	check.Equal(t, "q.Src", q.Src, fa.id)
+	check.Equal(t, "q.Query", q.Query, "<q/>")
+	check.True(must, "a route in the query", q.Route != nil)
+	check.Equal(t, "q.Route.Hops[0].Peer", q.Route.Hops[0].Peer, b.cfg.Identity.Peer)
 	r := jxta.ResolverResponse{Handler: "my.handler", QueryID: q.QueryID, Response: "<r/>"}
 	fb.say(fa.id, jxta.NetGroup, jxta.URN(jxta.ClassResolver), jxta.NetGroup+"IRes", xmlElement("jxta-NetGroupIRes", r.Append(nil)))
 	join(a, b)
@@ -374,9 +390,11 @@ func TestForeignServices(t *testing.T) {
 	join(a, b)
 	b.pass(time.Second)
 	h = fb.one()
-	if p, err := jxta.ParsePropagate(h.find("RendezVousPropagatejxta-NetGroup")); err != nil || p.Service != "my.service" || p.Param != "p" || string(h.find("trk:body")) != "for all" {
-		t.Errorf("%+v, %v", p, err)
-	}
+	p, err := jxta.ParsePropagate(h.find("RendezVousPropagatejxta-NetGroup"))
+	check.NoError(must, err)
+	check.Equal(t, "p.Service", p.Service, "my.service")
+	check.Equal(t, "p.Param", p.Param, "p")
+	check.Equal(t, "trk:body", string(h.find("trk:body")), "for all")
 }
 
 // 2.2 pushes an index, not its advertisements: the gateway asks for them (wire 0.8: 2.7 only).
@@ -399,9 +417,11 @@ func TestIndexOf22IsFollowed(t *testing.T) {
 	index()
 	h := f.one()
 	q, err := jxta.ParseResolverQuery(h.find("jxta-NetGroupORes"))
-	if err != nil || q.Src != n.cfg.Identity.Peer || q.QueryID == 0 || q.Route == nil {
-		t.Fatalf("%+v, %v", q, err)
-	}
+	must := check.Fatal(t)
+	check.NoError(must, err)
+	check.Equal(must, "q.Src", q.Src, n.cfg.Identity.Peer)
+	check.Differ(must, "q.QueryID", q.QueryID, 0)
+	check.True(must, "a route in the query", q.Route != nil)
 	d := jxta.DiscoveryResponse{Type: jxta.TypeAdv, Found: []jxta.Found{{Life: time.Hour, Doc: msa("x")},
 		{Life: time.Hour, Doc: "<jxta:PipeAdvertisement><Id>" + jxta.URN(pipe1) + "</Id></jxta:PipeAdvertisement>"}}}
 	r := jxta.ResolverResponse{Handler: jxta.HandlerDiscovery, QueryID: q.QueryID, Response: string(d.Append(nil))}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
 	"aldis/internal/rules/filter"
 )
 
@@ -26,8 +27,10 @@ func TestDescribe(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := Describe(n, len(tt.doc))
-		if s.Type != tt.kind || s.Name != tt.name || s.Topic != tt.pipe || s.Octets != len(tt.doc) {
-			t.Errorf("%s: %+v", tt.doc, s)
-		}
+		in := check.In(t, tt.doc)
+		check.Equal(in, "s.Type", s.Type, tt.kind)
+		check.Equal(in, "s.Name", s.Name, tt.name)
+		check.Equal(in, "s.Topic", s.Topic, tt.pipe)
+		check.Equal(in, "s.Octets", s.Octets, len(tt.doc))
 	}
 }

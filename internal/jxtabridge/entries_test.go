@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
 	"aldis/internal/site"
 )
 
@@ -21,9 +22,12 @@ func TestAdvertsAreDescribed(t *testing.T) {
 	for _, a := range n.b.Entries(n.now, keys) {
 		switch a.Site {
 		case 0:
-			if s := a.Subject; s.Type != "spec" || s.Name != "track" || s.Topic != pipe1 || s.Owner != f.id || !a.Item.Home || a.Item.Owner != f.id {
-				t.Errorf("local: %+v", a)
-			}
+			check.Equal(t, "a.Subject.Type", a.Subject.Type, "spec")
+			check.Equal(t, "a.Subject.Name", a.Subject.Name, "track")
+			check.Equal(t, "a.Subject.Topic", a.Subject.Topic, pipe1)
+			check.Equal(t, "a.Subject.Owner", a.Subject.Owner, f.id)
+			check.True(t, "the local entry kept at home", a.Item.Home)
+			check.Equal(t, "a.Item.Owner", a.Item.Owner, f.id)
 		case 2:
 			if a.Subject.Root != "x:A" || a.Item.Kind != 0 {
 				t.Errorf("far: %+v", a)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
 	"aldis/internal/site"
 )
 
@@ -60,9 +61,13 @@ func TestCapturedConversation(t *testing.T) {
 			if len(g) != 1 || g[0].find("ConnectedLease") == nil || (g[0].trailer != nil) != (gen == "jxse27") {
 				t.Fatalf("no lease: %s", describe(g))
 			}
-			if it := n.takeItems(); len(it) == 0 || it[0].Kind != site.Endpoint || bytes.Contains(it[0].Doc, []byte("tcp://")) || bytes.Contains(it[0].Doc, []byte("RootCert")) || len(it[0].Doc) > 900 {
-				t.Errorf("peer item %+v", it)
-			}
+			it := n.takeItems()
+			check.True(check.Fatal(t), "an item of the peer", len(it) > 0)
+			doc := string(it[0].Doc)
+			check.Equal(t, "it[0].Kind", it[0].Kind, site.Endpoint)
+			check.Lacks(t, "it[0].Doc", doc, "tcp://")
+			check.Lacks(t, "it[0].Doc", doc, "RootCert")
+			check.True(t, "len(it[0].Doc) <= 900", len(doc) <= 900, len(doc))
 			for _, srdi := range map[string][]string{"jxse27": {"jxse27-srdi"}, "jxta22": {"jxta22-srdi-pipe"}}[gen] {
 				hear(srdi)
 				n.pass(pipeSettles)
@@ -87,9 +92,11 @@ func TestCapturedConversation(t *testing.T) {
 			b, _, dest := captured(t, gen+"-unicast")
 			n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Endpoint, Scope: jxta.NetGroup, Owner: dest, Doc: []byte("<jxta:PA/>")}})
 			n.step(Received{f.conn, b})
-			if c := n.takeCarry(); len(c) != 1 || c[0].Message.To != dest || c[0].Message.Service != "PipeService" || len(c[0].Message.Parts) != 5 {
-				t.Errorf("unicast %+v", c)
-			}
+			c := n.takeCarry()
+			check.Equal(check.Fatal(t), "len(c)", len(c), 1)
+			check.Equal(t, "c[0].Message.To", c[0].Message.To, dest)
+			check.Equal(t, "c[0].Message.Service", c[0].Message.Service, "PipeService")
+			check.Equal(t, "len(c[0].Message.Parts)", len(c[0].Message.Parts), 5)
 			if g = hear(gen + "-relay"); len(g) > 1 {
 				t.Errorf("relay: %s", describe(g))
 			}
@@ -153,10 +160,14 @@ func TestHostileMessages(t *testing.T) {
 		t.Error("something of it went on")
 	}
 	st := n.b.Stats()
-	if st.BadMessages != 3 || st.Refused["lease"] != 4 || st.Refused["address"] != 2 || st.Refused["service"] != 1 || st.Refused["query"] == 0 ||
-		st.Refused["response"] == 0 || st.Refused["srdi"] == 0 || st.Refused["wire"] != 1 {
-		t.Errorf("%+v", st)
-	}
+	check.Equal(t, "st.BadMessages", st.BadMessages, 3)
+	check.Equal(t, `st.Refused["lease"]`, st.Refused["lease"], 4)
+	check.Equal(t, `st.Refused["address"]`, st.Refused["address"], 2)
+	check.Equal(t, `st.Refused["service"]`, st.Refused["service"], 1)
+	check.Differ(t, `st.Refused["query"]`, st.Refused["query"], 0)
+	check.Differ(t, `st.Refused["response"]`, st.Refused["response"], 0)
+	check.Differ(t, `st.Refused["srdi"]`, st.Refused["srdi"], 0)
+	check.Equal(t, `st.Refused["wire"]`, st.Refused["wire"], 1)
 	if warned := len(slices.DeleteFunc(n.notes, func(x site.Note) bool { return x.Level != "warn" })); warned > 5+4 {
 		t.Errorf("%d warnings for one connection: a flood", warned)
 	}
@@ -217,12 +228,17 @@ func TestTablesAreBounded(t *testing.T) {
 		n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Listener, Scope: jxta.NetGroup, Owner: peerName("cbid", 500+i), ID: pipe1, Sub: PipeUnicast}})
 	}
 	st := n.b.Status()
-	if len(st.Peers) != 5 || len(st.Peers[0].Pipes) > 6 || len(st.Groups) != 3 || st.Questions > 4 || st.Adverts != 8 || st.Far[2].Peers+st.Far[2].Pipes != 10 {
-		t.Errorf("%+v", st)
-	}
-	if s := n.b.Stats(); s.Refused["peers"] != 16 || s.Refused["pipes"] != 14 || s.Refused["groups"] == 0 || s.Refused["far_items"] == 0 {
-		t.Errorf("%+v", s)
-	}
+	check.Equal(check.Fatal(t), "len(st.Peers)", len(st.Peers), 5)
+	check.True(t, "len(st.Peers[0].Pipes) <= 6", len(st.Peers[0].Pipes) <= 6, len(st.Peers[0].Pipes))
+	check.Equal(t, "len(st.Groups)", len(st.Groups), 3)
+	check.True(t, "st.Questions <= 4", st.Questions <= 4, st.Questions)
+	check.Equal(t, "st.Adverts", st.Adverts, 8)
+	check.Equal(t, "st.Far[2].Peers+st.Far[2].Pipes", st.Far[2].Peers+st.Far[2].Pipes, 10)
+	s := n.b.Stats()
+	check.Equal(t, `s.Refused["peers"]`, s.Refused["peers"], 16)
+	check.Equal(t, `s.Refused["pipes"]`, s.Refused["pipes"], 14)
+	check.Differ(t, `s.Refused["groups"]`, s.Refused["groups"], 0)
+	check.Differ(t, `s.Refused["far_items"]`, s.Refused["far_items"], 0)
 	if len(n.b.directory.sent) != 8 || len(n.memory) != 1+8 {
 		t.Errorf("%d told, %d remembered", len(n.b.directory.sent), len(n.memory))
 	}
@@ -251,9 +267,10 @@ func TestPeersThatCameAndWent(t *testing.T) {
 func TestIdentityOnDisk(t *testing.T) {
 	id := identities()[1]
 	got, err := ParseIdentity(id.Marshal())
-	if err != nil || got.Peer != id.Peer || !got.Key.Equal(id.Key) || !bytes.Equal(got.Cert, id.Cert) {
-		t.Errorf("%+v, %v", got, err)
-	}
+	check.NoError(check.Fatal(t), err)
+	check.Equal(t, "got.Peer", got.Peer, id.Peer)
+	check.True(t, "the key that was written", got.Key.Equal(id.Key))
+	check.True(t, "the certificate that was written", bytes.Equal(got.Cert, id.Cert))
 	if jxta.IDKind(id.Peer) != jxta.KindPeer || !strings.HasPrefix(id.Peer, "uuid-") {
 		t.Errorf("peer id %s", id.Peer)
 	}

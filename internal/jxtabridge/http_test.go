@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
 	"aldis/internal/site"
 )
 
@@ -38,9 +39,10 @@ func TestPollIsRelayConnection(t *testing.T) {
 		t.Errorf("a welcome line over HTTP: %+v", f.greeted)
 	}
 	h := f.one()
-	if string(h.find("relay:response")) != "connected" || h.dest.Scheme != "http" || h.dest.Host != f.addr || h.trailer == nil {
-		t.Errorf("relay answer %q to %+v", h.body, h.dest)
-	}
+	check.Equal(t, "relay:response", string(h.find("relay:response")), "connected")
+	check.Equal(t, "h.dest.Scheme", h.dest.Scheme, "http")
+	check.Equal(t, "h.dest.Host", h.dest.Host, f.addr)
+	check.True(t, "a signed relay answer", h.trailer != nil)
 	f.connect(jxta.NetGroup)
 	h = f.one()
 	want := []string{"tcp://" + n.cfg.Address, "http://" + n.cfg.HTTP}
@@ -110,9 +112,11 @@ func TestTwoPollsAndThenNone(t *testing.T) {
 		}
 		granted = granted || h.find("ConnectedLease") != nil
 	}
-	if len(g) == 0 || string(g[0].find("relay:response")) != "connected" || !granted || !slices.Equal(bodies, []string{"two", "three"}) {
-		t.Errorf("after the next poll %q, %v; want the relay answer first, the lease, two and three", bodies, granted)
-	}
+	in := check.In(t, "what the next poll brings")
+	check.True(check.Fatal(in), "any message", len(g) > 0)
+	check.Equal(in, "relay:response of the first", string(g[0].find("relay:response")), "connected")
+	check.True(in, "the lease", granted)
+	check.Same(in, "bodies", bodies, []string{"two", "three"})
 	if !slices.Equal(n.done, []uint64{1, 2, 3}) || n.b.Status().Peers[0].Connections != 1 {
 		t.Errorf("done %v, status %+v", n.done, n.b.Status())
 	}

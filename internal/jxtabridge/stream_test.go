@@ -9,6 +9,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge/reliable"
+	"aldis/internal/lab/check"
 	"aldis/internal/site"
 )
 
@@ -61,9 +62,11 @@ func TestStreamOverAnyDelay(t *testing.T) {
 				if !shuffle && !server.when[30].Equal(at.Add(delay)) {
 					t.Errorf("%v: latency %v", delay, server.when[30].Sub(at))
 				}
-				if n := client.repeat + server.repeat + client.dups + server.dups; n > 0 && !shuffle || client.broken || server.broken {
-					t.Errorf("%v: %d repeats, broken %t %t", delay, n, client.broken, server.broken)
-				}
+				in := check.In(t, "a delay of", delay)
+				n := client.repeat + server.repeat + client.dups + server.dups
+				check.True(in, "no repeats while nothing overtakes", n == 0 || shuffle, n)
+				check.True(in, "the client's stream unbroken", !client.broken)
+				check.True(in, "the server's stream unbroken", !server.broken)
 				client.shut()
 				w.pass(4*delay + time.Minute)
 				if server.closed.IsZero() || !shuffle && !server.closed.Equal(w.nodes[0].now.Add(-3*delay-time.Minute)) {
@@ -372,9 +375,11 @@ func TestStreamCounters(t *testing.T) {
 				t.Fatalf("node %d: %d streams", i, len(all))
 			}
 			st, stats := all[0], n.b.Stats()
-			if st.OctetsOut == 0 || st.OctetsIn == 0 || st.OctetsOut != stats.StreamOctetsOut || st.OctetsIn != stats.StreamOctetsIn {
-				t.Errorf("node %d: %+v, %+v", i, st, stats)
-			}
+			in := check.In(t, "node", i)
+			check.Differ(in, "st.OctetsOut", st.OctetsOut, 0)
+			check.Differ(in, "st.OctetsIn", st.OctetsIn, 0)
+			check.Equal(in, "st.OctetsOut", st.OctetsOut, stats.StreamOctetsOut)
+			check.Equal(in, "st.OctetsIn", st.OctetsIn, stats.StreamOctetsIn)
 			if stats.StreamAcks == 0 || len(stats.StreamsEnded) != 0 {
 				t.Errorf("node %d: %+v", i, stats)
 			}
@@ -479,16 +484,23 @@ func TestStreamOverhead(t *testing.T) {
 	client.write(strings.Repeat("x", 200))
 	server.write(strings.Repeat("y", 200))
 	w.pass(10 * time.Second)
+	must := check.Fatal(t)
 	for _, pl := range w.crossed {
-		if len(pl.Parts) != 2 || len(pl.Parts[0].Data) != 3 || len(pl.Parts[1].Data) != 200 || pl.Param != "" {
-			t.Errorf("crossed %+v", pl)
-		}
+		check.Equal(must, "len(pl.Parts)", len(pl.Parts), 2)
+		check.Equal(t, "len(pl.Parts[0].Data)", len(pl.Parts[0].Data), 3)
+		check.Equal(t, "len(pl.Parts[1].Data)", len(pl.Parts[1].Data), 200)
+		check.Equal(t, "pl.Param", pl.Param, "")
 	}
 	if len(w.crossed) != 2 {
 		t.Errorf("%d payloads", len(w.crossed))
 	}
 	st := w.nodes[0].b.Status().Streams
-	if len(st) != 1 || st[0].Kind != "bidi" || st[0].Peer != server.id || st[0].FarPeer != client.id || st[0].Sent != 1 || st[0].Taken != 1 || st[0].ToLink+st[0].ToPeer != 0 || st[0].Closed {
-		t.Errorf("status %+v", st)
-	}
+	check.Equal(must, "len(st)", len(st), 1)
+	check.Equal(t, "st[0].Kind", st[0].Kind, "bidi")
+	check.Equal(t, "st[0].Peer", st[0].Peer, server.id)
+	check.Equal(t, "st[0].FarPeer", st[0].FarPeer, client.id)
+	check.Equal(t, "st[0].Sent", st[0].Sent, 1)
+	check.Equal(t, "st[0].Taken", st[0].Taken, 1)
+	check.Equal(t, "st[0].ToLink+st[0].ToPeer", st[0].ToLink+st[0].ToPeer, 0)
+	check.True(t, "an open window", !st[0].Closed)
 }

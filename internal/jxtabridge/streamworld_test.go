@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
 	"aldis/internal/site"
 )
 
@@ -525,9 +526,10 @@ func (w *strait) bare() {
 	w.Helper()
 	for _, pl := range w.crossed {
 		for _, e := range pl.Parts {
-			if e.Namespace == nsRel && e.Name != "" || e.Name == "remPeer" || e.Name == "remPipe" || e.Name == "reqPipe" {
-				w.Errorf("%s:%s crosses the link", e.Namespace, e.Name)
-			}
+			check.True(w, "of the reliability layer only blocks on the link", e.Namespace != nsRel || e.Name == "", e.Name)
+			check.Differ(w, "an element on the link", e.Name, "remPeer")
+			check.Differ(w, "an element on the link", e.Name, "remPipe")
+			check.Differ(w, "an element on the link", e.Name, "reqPipe")
 		}
 	}
 	for i := range w.nodes {

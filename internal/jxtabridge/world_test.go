@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
 	"aldis/internal/site"
 )
 
@@ -285,13 +286,19 @@ func (f *fake) read(body []byte) {
 		}
 	}
 	// What an unmodified signed 2.7 peer insists on (wire 0.1 to 0.3, ghosts 6.3).
-	if h.trailer != nil && (h.trailer.Source != "urn:jxta:"+strings.TrimPrefix(h.source, "jxta://") || h.erm != nil && h.erm.Src != strings.TrimPrefix(h.source, "jxta://")) {
-		t.Errorf("%s: address spoofing: trailer %s, source %s, router message %+v", f.name, h.trailer.Source, h.source, h.erm)
+	in, source := check.In(t, "what", f.name, "hears"), strings.TrimPrefix(h.source, "jxta://")
+	if h.trailer != nil {
+		check.Equal(in, "h.trailer.Source, which a peer holds against address spoofing,", h.trailer.Source, "urn:jxta:"+source)
+	}
+	if h.trailer != nil && h.erm != nil {
+		check.Equal(in, "h.erm.Src, which a peer holds against address spoofing,", h.erm.Src, source)
 	}
 	if h.erm != nil {
 		me := f.n.cfg.Identity.Peer
-		if h.erm.Dest.Host != f.id || h.erm.Last != me || h.erm.Src != me && (len(h.erm.Rvs) != 1 || h.erm.Rvs[0].Peer != me) {
-			t.Errorf("%s: router message %+v", f.name, h.erm)
+		check.Equal(in, "h.erm.Dest.Host", h.erm.Dest.Host, f.id)
+		check.Equal(in, "h.erm.Last", h.erm.Last, me)
+		if h.erm.Src != me && check.Equal(in, "len(h.erm.Rvs) of another's message", len(h.erm.Rvs), 1) {
+			check.Equal(in, "h.erm.Rvs[0].Peer", h.erm.Rvs[0].Peer, me)
 		}
 	}
 	f.got = append(f.got, h)

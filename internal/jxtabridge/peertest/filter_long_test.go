@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/field"
 )
 
@@ -95,8 +96,10 @@ func TestRulesWithRealPeers(t *testing.T) {
 			got[r.Name] = r.Sites[0]
 		}
 	}
-	if open, home := got["open"], got["home-waters"]; len(rows) != 2 || open.State != "held" || home.State != "stays" || home.Why == "" {
-		t.Errorf("gateway adverts: %s", out)
-	}
+	in := check.In(t, "gateway adverts:", string(out))
+	check.Equal(in, "len(rows)", len(rows), 2)
+	check.Equal(in, `got["open"].State`, got["open"].State, "held")
+	check.Equal(in, `got["home-waters"].State`, got["home-waters"].State, "stays")
+	check.Differ(in, `got["home-waters"].Why`, got["home-waters"].Why, "")
 	t.Logf("%s", out)
 }

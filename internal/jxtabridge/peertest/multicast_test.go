@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"aldis/internal/jxtabridge"
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/field"
 )
 
@@ -35,9 +36,11 @@ func TestPeersFindTheGatewayByMulticast(t *testing.T) {
 			w.receives(a, "a-uni", "B", 3, 300, 1)
 			st, stats := sa.status()
 			t.Logf("%+v", stats)
-			if len(st.Peers) != 1 || stats.BadMessages != 0 || len(stats.Refused) != 0 || stats.MulticastCopies == 0 || stats.MulticastSent > 40 {
-				t.Errorf("%+v", stats)
-			}
+			check.Equal(t, "len(st.Peers)", len(st.Peers), 1)
+			check.Equal(t, "stats.BadMessages", stats.BadMessages, 0)
+			check.Equal(t, "len(stats.Refused)", len(stats.Refused), 0)
+			check.Differ(t, "stats.MulticastCopies", stats.MulticastCopies, 0)
+			check.True(t, "stats.MulticastSent <= 40", stats.MulticastSent <= 40, stats.MulticastSent)
 			sa.mu.Lock()
 			defer sa.mu.Unlock()
 			if sa.crossed[""] != 5 {
@@ -63,8 +66,9 @@ func TestAdhocPeerDiscoversFarService(t *testing.T) {
 	w.tell(a, "send b-svc 200 5 0.2")
 	w.receives(b, "b-svc", "A", 5, 200, 1)
 	st, stats := sa.status()
-	if len(st.Peers) != 0 || stats.BadMessages != 0 || stats.MulticastCopies != 0 || stats.MulticastWithheld != 0 {
-		t.Errorf("%+v %+v", st, stats)
-	}
+	check.Equal(t, "len(st.Peers)", len(st.Peers), 0)
+	check.Equal(t, "stats.BadMessages", stats.BadMessages, 0)
+	check.Equal(t, "stats.MulticastCopies", stats.MulticastCopies, 0)
+	check.Equal(t, "stats.MulticastWithheld", stats.MulticastWithheld, 0)
 	t.Logf("%+v", stats)
 }

@@ -20,6 +20,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/field"
 	"aldis/internal/lan"
 	"aldis/internal/site"
@@ -549,9 +550,11 @@ func (w world) receives(p *field.Peer, name, from string, n int64, size, element
 		if e.Ev != "received" || e.Name != name || e.From != from {
 			continue
 		}
-		if e.Seq != next || !e.OK || e.Size != size || e.Elements != elements {
-			w.Errorf("%s received %+v; want number %d intact, %d octets, %d elements", p.Name(), e, next, size, elements)
-		}
+		in := check.In(w, p.Name(), "with message", next, "of", from, "on", name)
+		check.Equal(in, "e.Seq", e.Seq, next)
+		check.True(in, "the message unchanged", e.OK)
+		check.Equal(in, "e.Size", e.Size, size)
+		check.Equal(in, "e.Elements", e.Elements, elements)
 		next++
 	}
 }

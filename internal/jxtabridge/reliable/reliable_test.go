@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"aldis/internal/lab/check"
 )
 
 var t0 = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -204,13 +206,19 @@ func TestDownEnds(t *testing.T) {
 		t.Errorf("%d octets", l.Octets)
 	}
 	last, cut := l.Cut()
-	if last != 2 || len(cut) != 3 || cut[0].Token != 104 || cut[2].Token != 0 {
-		t.Errorf("cut behind %d: %d", last, len(cut))
-	}
+	must := check.Fatal(t)
+	check.Equal(t, "last", last, 2)
+	check.Equal(must, "len(cut)", len(cut), 3)
+	check.Equal(t, "cut[0].Token", cut[0].Token, 104)
+	check.Equal(t, "cut[2].Token", cut[2].Token, 0)
 	l.Repeat(t0, 2, 1, l.send)
-	if all := l.Clear(); len(all) != 2 || all[1].Token != 102 || l.Len() != 0 || l.Octets != 0 || !l.Due.IsZero() || l.Wait != FirstRepeat {
-		t.Errorf("%d were left, %+v", len(all), l.Down)
-	}
+	all := l.Clear()
+	check.Equal(must, "len(all)", len(all), 2)
+	check.Equal(t, "all[1].Token", all[1].Token, 102)
+	check.Equal(t, "l.Len()", l.Len(), 0)
+	check.Equal(t, "l.Octets", l.Octets, 0)
+	check.True(t, "nothing due", l.Due.IsZero(), l.Due)
+	check.Equal(t, "l.Wait", l.Wait, FirstRepeat)
 	l.Restart(20)
 	l.Put(21, &Block{Token: 1})
 	l.sent = nil
