@@ -194,7 +194,7 @@ func (c *Carrier) addMessages(now time.Time, l *line, to *letter) {
 		any = true
 	}
 	if may, _ := c.mayTell(now, l); may {
-		for l.sender.Room(frame.Direct) && c.addNews(now, l, to) {
+		for l.roomForNews() && c.addNews(now, l, to) {
 			any = true
 		}
 	}

@@ -177,7 +177,7 @@ func (c *Carrier) ready(now time.Time, l *line) (bool, time.Time) {
 		case len(l.sender.Lost(now)) > 0, len(l.long.out) > 0,
 			l.first(frame.Direct) != nil, c.norm.up && l.first(frame.Bulk) != nil:
 			return true, time.Time{}
-		case c.Messages && l.sender.Room(frame.Direct) && len(c.Replica.Next(now, l.ID, 1)) > 0:
+		case c.Messages && l.roomForNews() && len(c.Replica.Next(now, l.ID, 1)) > 0:
 			may, when := c.mayTell(now, l)
 			if may || at(when) {
 				return true, time.Time{}
