@@ -97,31 +97,38 @@ func (f *file) selector(n ast.Node) (pkg, name string, ok bool) {
 	return f.names[id.Name], s.Sel.Name, true
 }
 
-// read parses every Go file below root, the module's directory. Directories named testdata and hidden ones are left out.
+// read parses every Go file below root.
 func read(root string) (files []*file, err error) {
-	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && name != root && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".")) {
-			return fs.SkipDir
-		}
-		if d.IsDir() || !strings.HasSuffix(name, ".go") {
-			return nil
-		}
-		rel, err := filepath.Rel(root, name)
-		if err != nil {
-			return err
-		}
-		source, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		f, err := parse(filepath.ToSlash(rel), source)
+	err = walk(root, func(d fs.DirEntry) bool { return strings.HasSuffix(d.Name(), ".go") }, func(rel string, source []byte) error {
+		f, err := parse(rel, source)
 		files = append(files, f)
 		return err
 	})
 	return files, err
+}
+
+// walk hands over the files below root, the module's directory, that are wanted, by their path below it.
+// Directories named testdata and hidden ones are left out.
+func walk(root string, wanted func(fs.DirEntry) bool, each func(rel string, source []byte) error) error {
+	return filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && file != root && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".")):
+			return fs.SkipDir
+		case d.IsDir() || !wanted(d):
+			return nil
+		}
+		rel, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		source, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		return each(filepath.ToSlash(rel), source)
+	})
 }
 
 // Check reads every Go file below root, the module's directory, and returns what breaks a rule. The error is of reading.

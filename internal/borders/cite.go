@@ -25,27 +25,10 @@ func Citations(root string) ([]Fault, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && file != root && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".")) {
-			return fs.SkipDir
-		}
-		split := splitter(d)
-		if split == nil {
-			return nil
-		}
-		rel, err := filepath.Rel(root, file)
-		if err != nil {
-			return err
-		}
-		source, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		c.file = filepath.ToSlash(rel)
-		list, err := split(c.file, source)
+	wanted := func(d fs.DirEntry) bool { return d.Type().IsRegular() && splitter(d.Name()) != nil }
+	err = walk(root, wanted, func(rel string, source []byte) error {
+		c.file = rel
+		list, err := splitter(path.Base(rel))(rel, source)
 		for _, p := range list {
 			c.judge(p)
 		}
@@ -54,11 +37,10 @@ func Citations(root string) ([]Fault, error) {
 	return c.faults, err
 }
 
-// splitter answers how the passages of a file are found; nil if it has none.
-func splitter(d fs.DirEntry) func(string, []byte) ([]passage, error) {
-	name := d.Name()
+// splitter answers how the passages of a file of this name are found; nil if it has none.
+func splitter(name string) func(string, []byte) ([]passage, error) {
 	switch {
-	case !d.Type().IsRegular() || strings.HasSuffix(name, ".pb.go"):
+	case strings.HasSuffix(name, ".pb.go"):
 		return nil
 	case strings.HasSuffix(name, ".go"):
 		return goPassages
