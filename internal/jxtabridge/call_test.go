@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
-	"aldis/internal/site"
+	"aldis/internal/lab/check"
 )
 
 // calls lets time go by and counts the calls to peers.
@@ -14,7 +14,7 @@ func (n *node) calls(d time.Duration) (addresses []string) {
 	end := n.now.Add(d)
 	for !n.wake.IsZero() && !n.wake.After(end) {
 		n.now = n.wake
-		for _, a := range site.Only[Dial](n.step(nil).Orders) {
+		for _, a := range check.Only[Dial](n.step(nil).Orders) {
 			addresses = append(addresses, a.Address)
 		}
 	}
@@ -51,7 +51,7 @@ func TestAbsentPeerIsCalledBack(t *testing.T) {
 		t.Errorf("called: %q", c)
 	}
 	n.restart()
-	c := site.Only[Dial](n.step(nil).Orders)
+	c := check.Only[Dial](n.step(nil).Orders)
 	if len(c) != 1 || c[0].Address != a.addr {
 		t.Errorf("after a restart %v is called, want %s alone", c, a.addr)
 	}

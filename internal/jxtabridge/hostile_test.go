@@ -308,7 +308,7 @@ func FuzzReceived(f *testing.F) {
 		b.Step(t0, Received{1, connect})
 		b.Step(t0, site.FarItem{Site: 2, Item: site.Item{Kind: site.Listener, Scope: jxta.NetGroup, Owner: peerName("cbid", 1), ID: pipe1, Sub: PipePropagate}})
 		out := b.Step(t0, Received{1, body})
-		for _, s := range site.Only[Send](out.Orders) {
+		for _, s := range check.Only[Send](out.Orders) {
 			if _, _, err := jxta.ParseMessage(s.Body, jxta.DefaultLimits); s.Conn != 1 || err != nil {
 				t.Errorf("sent %d %q: %v", s.Conn, s.Body, err)
 			}

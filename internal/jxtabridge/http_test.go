@@ -74,7 +74,7 @@ func TestTwoPollsAndThenNone(t *testing.T) {
 		from := peerName("cbid", 7777)
 		n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Endpoint, Scope: jxta.NetGroup, Owner: from, Doc: reducePeer(mustXML(t, f.advertisement(jxta.NetGroup)))}})
 		out := n.step(site.FarMessage{Site: 2, Token: uint64(len(carrier) + 1), Message: site.Message{Scope: jxta.NetGroup, From: from, To: f.id, Service: "PipeService", Param: jxta.URN(pipe1), Parts: []jxta.Element{body(s)}}})
-		for _, s := range site.Only[Send](out.Orders) {
+		for _, s := range check.Only[Send](out.Orders) {
 			carrier = append(carrier, s.Conn)
 		}
 		n.now = n.now.Add(n.b.cfg.Pace * 16)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
 	"aldis/internal/site"
 )
 
@@ -64,7 +65,7 @@ func (c *crowd) step(ev site.Event) site.Output {
 	out := c.b.Step(c.now, ev)
 	c.wake = out.Deadline
 	var last Written // a socket tells once of what it took together
-	for _, s := range site.Only[Send](out.Orders) {
+	for _, s := range check.Only[Send](out.Orders) {
 		c.heard++
 		c.bytes += len(s.Body)
 		if last.Conn != s.Conn && last.Conn != 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
 	"aldis/internal/site"
 )
 
@@ -65,7 +66,7 @@ var ores, ires = jxta.NetGroup + "ORes", jxta.NetGroup + "IRes"
 // shouted reads the datagrams of an output as a signed 2.7 peer does, which checks the trailer.
 func (n *node) shouted(out site.Output) (ms []jxta.Message) {
 	n.Helper()
-	for _, s := range site.Only[Shout](out.Orders) {
+	for _, s := range check.Only[Shout](out.Orders) {
 		m, rest, err := jxta.ParseMessage(s.Body, jxta.DefaultLimits)
 		if err != nil {
 			n.Fatal(err)
@@ -90,8 +91,8 @@ func TestStrangerIsAnsweredByMulticast(t *testing.T) {
 	id := peerName("uuid", 901)
 	out := n.hear(everybody(t, id, jxta.NetGroup, jxta.URN(jxta.ClassResolver), ores, asked(id, 77, jxta.DiscoveryQuery{Type: jxta.TypeAdv, Threshold: 5, Attr: "Name", Value: "far-svc"})))
 	ms := n.shouted(out)
-	if len(ms) != 1 || len(site.Only[Send](out.Orders)) != 0 {
-		t.Fatalf("%d datagrams, %d messages", len(ms), len(site.Only[Send](out.Orders)))
+	if len(ms) != 1 || len(check.Only[Send](out.Orders)) != 0 {
+		t.Fatalf("%d datagrams, %d messages", len(ms), len(check.Only[Send](out.Orders)))
 	}
 	r, err := jxta.ParseResolverResponse(ms[0].Find("jxta", ires).Data)
 	if err != nil || r.QueryID != 77 || !strings.Contains(r.Response, "far-svc") {
@@ -106,7 +107,7 @@ func TestStrangerIsAnsweredByMulticast(t *testing.T) {
 	}
 	// What nobody knows is not answered and not remembered; the far sites are asked once, as for a peer with a lease.
 	out = n.hear(everybody(t, id, jxta.NetGroup, jxta.URN(jxta.ClassResolver), ores, asked(id, 78, jxta.DiscoveryQuery{Type: jxta.TypeAdv, Threshold: 5, Attr: "Name", Value: "none"})))
-	if len(site.Only[Shout](out.Orders)) != 0 || n.b.Status().Questions != 0 || len(n.takeCarry()) != 0 {
+	if len(check.Only[Shout](out.Orders)) != 0 || n.b.Status().Questions != 0 || len(n.takeCarry()) != 0 {
 		t.Errorf("%+v", out)
 	}
 	// A peer that looks for a rendezvous finds the gateway, by discovery (2.7) and by a probe (2.2).
@@ -128,7 +129,7 @@ func TestStrangerIsAnsweredByMulticast(t *testing.T) {
 		if i >= 500 {
 			who = peerName("uuid", 1000+i)
 		}
-		answers += len(site.Only[Shout](n.hear(datagram(t, who, jxta.NetGroup, svcPeerView, jxta.NetGroup, probe)).Orders))
+		answers += len(check.Only[Shout](n.hear(datagram(t, who, jxta.NetGroup, svcPeerView, jxta.NetGroup, probe)).Orders))
 	}
 	if answers > shoutBurst {
 		t.Errorf("%d answers at once", answers)
@@ -137,7 +138,7 @@ func TestStrangerIsAnsweredByMulticast(t *testing.T) {
 		t.Errorf("%d strangers", len(n.b.ether.strangers))
 	}
 	n.pass(strangerStays + time.Second)
-	if out = n.hear(datagram(t, peerName("uuid", 5000), jxta.NetGroup, svcPeerView, jxta.NetGroup, probe)); len(site.Only[Shout](out.Orders)) != 1 {
+	if out = n.hear(datagram(t, peerName("uuid", 5000), jxta.NetGroup, svcPeerView, jxta.NetGroup, probe)); len(check.Only[Shout](out.Orders)) != 1 {
 		t.Error("the gone still keep others out")
 	}
 }
@@ -178,12 +179,12 @@ func TestMulticastAndConnectionAreOneMessage(t *testing.T) {
 		t.Errorf("%d datagrams", n.b.stats.MulticastSent)
 	}
 	own := n.step(site.FarMessage{Site: 2, Token: 5, Message: site.Message{Published: true, Scope: jxta.NetGroup, Topic: pipe1, From: peerName("cbid", 900), ID: "m4", Parts: []jxta.Element{body("far")}}})
-	if len(site.Only[Shout](own.Orders)) != 1 {
-		t.Fatalf("%d datagrams of a far message", len(site.Only[Shout](own.Orders)))
+	if len(check.Only[Shout](own.Orders)) != 1 {
+		t.Fatalf("%d datagrams of a far message", len(check.Only[Shout](own.Orders)))
 	}
 	n.takeCarry()
 	before := n.b.stats
-	if out := n.hear(site.Only[Shout](own.Orders)[0].Body); len(out.Orders)+len(out.Carry) != 0 || n.b.stats.WireIn != before.WireIn {
+	if out := n.hear(check.Only[Shout](own.Orders)[0].Body); len(out.Orders)+len(out.Carry) != 0 || n.b.stats.WireIn != before.WireIn {
 		t.Errorf("its own datagram: %+v", out)
 	}
 	n.hear(datagram(t, s.id, jxta.NetGroup, svcPropagate, worldGroup))

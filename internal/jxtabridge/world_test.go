@@ -79,14 +79,14 @@ func (n *node) step(ev site.Event) site.Output {
 	n.carry = append(n.carry, out.Carry...)
 	n.done = append(n.done, out.Done...)
 	n.notes = append(n.notes, out.Notes...)
-	for _, c := range site.Only[Close](out.Orders) {
+	for _, c := range check.Only[Close](out.Orders) {
 		n.closed = append(n.closed, c.Conn)
 	}
-	n.gated = append(n.gated, site.Only[Gate](out.Orders)...)
-	for _, w := range site.Only[Welcome](out.Orders) {
+	n.gated = append(n.gated, check.Only[Gate](out.Orders)...)
+	for _, w := range check.Only[Welcome](out.Orders) {
 		n.peers[w.Conn].greeted = w.Line
 	}
-	for _, s := range site.Only[Send](out.Orders) {
+	for _, s := range check.Only[Send](out.Orders) {
 		f := n.peers[s.Conn]
 		for _, addr := range n.secret {
 			if bytes.Contains(s.Body, []byte(addr)) && !strings.HasPrefix(addr, f.addr) {
@@ -99,7 +99,7 @@ func (n *node) step(ev site.Event) site.Output {
 		f.read(s.Body)
 	}
 	if !n.stuck {
-		for _, s := range site.Only[Send](out.Orders) {
+		for _, s := range check.Only[Send](out.Orders) {
 			n.step(Written{s.Conn, s.Token})
 		}
 	}

@@ -48,16 +48,6 @@ type Order interface {
 	Octets() int
 }
 
-// Only returns the orders of one type, in their order.
-func Only[T Order](orders []Order) (list []T) {
-	for _, o := range orders {
-		if o, ok := o.(T); ok {
-			list = append(list, o)
-		}
-	}
-	return list
-}
-
 // Carry asks the gateway to take a message into custody for the named sites.
 type Carry struct {
 	Sites   []uint16

@@ -75,7 +75,7 @@ func (e *edge) dial() {
 	local := fmt.Sprintf("10.0.%d.%d:4711", l.site, 10+len(l.peers))
 	out := e.Step(l.now, edgepeer.Dialled{Remote: l.cfg.Address, Local: local})
 	line := *out.Welcome
-	greeting := site.Only[jxtabridge.Welcome](l.b.Step(l.now, jxtabridge.Opened{Conn: e.conn, Remote: local}).Orders)[0].Line
+	greeting := check.Only[jxtabridge.Welcome](l.b.Step(l.now, jxtabridge.Opened{Conn: e.conn, Remote: local}).Orders)[0].Line
 	l.step(jxtabridge.Welcomed{Conn: e.conn, Welcome: line})
 	e.do(edgepeer.Welcomed{Welcome: greeting})
 }
@@ -106,7 +106,7 @@ func (l *lan) step(ev site.Event) {
 	at := func(c site.ConnID) *edge {
 		return l.peers[slices.IndexFunc(l.peers, func(e *edge) bool { return e.conn == c })]
 	}
-	for _, s := range site.Only[jxtabridge.Send](out.Orders) {
+	for _, s := range check.Only[jxtabridge.Send](out.Orders) {
 		if l.spy != nil {
 			l.spy(at(s.Conn), slices.Clone(s.Body))
 		}
