@@ -318,9 +318,13 @@ func (g *Gateway) RecordPeer(p *mail.Peer) { g.byID[p.ID].bearer.lines.RecordPee
 // Drop counts a datagram or packet that came to nothing.
 func (g *Gateway) Drop(reason string) { g.dropped[reason]++ }
 
-// Seal makes a datagram of frames to a peer or seal.Group.
-func (g *Gateway) Seal(to uint16, long bool, frames []byte) ([]byte, error) {
-	return g.sealer.Seal(nil, to, long, frames)
+// Seal makes a datagram of frames to a peer or seal.Group; false: this start has no counter left, which it says.
+func (g *Gateway) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
+	data, err := g.sealer.Seal(nil, to, long, frames)
+	if err != nil {
+		g.Note("error", "datagram counter exhausted: restart the gateway to derive a new key")
+	}
+	return data, err == nil
 }
 
 // Send puts a datagram on the air.

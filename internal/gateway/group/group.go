@@ -437,9 +437,8 @@ func (c *Carrier) ride(now time.Time, packet pmul.Packet) pmul.Packet {
 }
 
 func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool, body []byte, packet pmul.Packet, l *mail.Ledger) {
-	data, err := c.Road.Seal(to, long, body)
-	if err != nil {
-		c.Road.Note("error", "datagram counter exhausted: restart the gateway to derive a new key")
+	data, ok := c.Road.Seal(to, long, body)
+	if !ok {
 		return
 	}
 	l.Head(mail.Sent, long)

@@ -87,8 +87,8 @@ type Road interface {
 	Texts(to ...*Peer) *envelope.Texts
 	// News is what to tell a peer of items that it lacks, and as what it will hold them.
 	News(now time.Time, p *Peer, items []site.Item) (envelope.Message, []site.Item)
-	// Seal makes a datagram of frames to a peer or seal.Group; Send puts it on the air.
-	Seal(to uint16, long bool, frames []byte) ([]byte, error)
+	// Seal makes a datagram of frames to a peer or seal.Group; false: it cannot, and the log says so. Send puts it on the air.
+	Seal(to uint16, long bool, frames []byte) ([]byte, bool)
 	Send(to netip.AddrPort, data []byte)
 }
 

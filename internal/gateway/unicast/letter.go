@@ -56,7 +56,7 @@ func (l *letter) addRiding(f frame.Data, kind mail.Kind) bool {
 }
 
 // compose seals the next datagram for a peer and returns its IP octets; 0 when there is nothing that may go.
-func (c *Carrier) compose(now time.Time, l *line) (int, error) {
+func (c *Carrier) compose(now time.Time, l *line) int {
 	long := !l.Met.KnowsUs
 	overhead := seal.OverheadShort
 	if long {
@@ -103,7 +103,7 @@ func (c *Carrier) compose(now time.Time, l *line) (int, error) {
 	if !(l.announce != nil || probe || len(l.answers) > 0 || due.Reached(now, l.Met.Due) || keepalive ||
 		due.Reached(now, l.receiver.Due()) || to.carriesData()) {
 		l.readyAt = time.Time{}
-		return 0, nil
+		return 0
 	}
 	return c.post(now, l, to, long, hello)
 }
@@ -124,8 +124,8 @@ func (l *letter) carriesData() bool {
 	return false
 }
 
-// post seals what a letter holds and notes that it went.
-func (c *Carrier) post(now time.Time, l *line, what *letter, long, hello bool) (int, error) {
+// post seals what a letter holds and notes that it went. It returns the datagram's IP octets, 0 when it did not go.
+func (c *Carrier) post(now time.Time, l *line, what *letter, long, hello bool) int {
 	var body []byte
 	sizes := make([]int, len(what.frames))
 	for i, f := range what.frames {
@@ -133,9 +133,9 @@ func (c *Carrier) post(now time.Time, l *line, what *letter, long, hello bool) (
 		body = frame.Append(body, f, i == len(what.frames)-1)
 		sizes[i] = len(body) - n
 	}
-	data, err := c.Road.Seal(l.ID, long, body)
-	if err != nil {
-		return 0, err
+	data, ok := c.Road.Seal(l.ID, long, body)
+	if !ok {
+		return 0
 	}
 	state, payload := 0, false
 	for i, n := range sizes {
@@ -160,7 +160,7 @@ func (c *Carrier) post(now time.Time, l *line, what *letter, long, hello bool) (
 	l.receiver.Settle()
 	l.answers, l.announce, l.readyAt, l.LastSent = nil, nil, time.Time{}, now
 	c.Road.Send(l.Addr, data)
-	return profile.IPUDPOctets + len(data), nil
+	return profile.IPUDPOctets + len(data)
 }
 
 // mostDirect is how many datagrams without NORM may go while NORM waits.

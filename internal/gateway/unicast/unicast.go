@@ -1,7 +1,6 @@
 package unicast
 
 import (
-	"errors"
 	"time"
 
 	"aldis/internal/due"
@@ -132,10 +131,7 @@ func (c *Carrier) Pump(now time.Time) {
 			if !l.Addr.IsValid() || now.Before(air.Free) || !c.bundled(now, l) {
 				continue
 			}
-			n, err := c.compose(now, l)
-			if errors.Is(err, seal.ErrSpent) {
-				c.Road.Note("error", "datagram counter exhausted: restart the gateway to derive a new key")
-			}
+			n := c.compose(now, l)
 			if n == 0 {
 				continue
 			}
