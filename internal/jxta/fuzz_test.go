@@ -191,6 +191,7 @@ func FuzzDocuments(f *testing.F) {
 	f.Add(RouteQuery{peerA, route(), nil}.Append(nil))
 	f.Add(RouteResponse{*route(), *route()}.Append(nil))
 	f.Add(PipeResolver{true, pipeA, PipeTypeUnicast, []string{peerA}, true, "<pa/>"}.Append(nil))
+	f.Add([]byte("<jxta:DiscoveryQuery><Type>2</Type><Attr></Attr><Value>b-uni</Value></jxta:DiscoveryQuery>"))
 	f.Add([]byte("<a>x]]&gt;<b c='&#13;\"'> y </b></a>"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) > 32<<10 {

@@ -154,10 +154,10 @@ type DiscoveryQuery struct {
 	Type        int // TypePeer, TypeGroup, TypeAdv
 	Threshold   int // most answers wanted
 	PeerAdv     string
-	Attr, Value string // both empty: anything
+	Attr, Value string // both empty: anything; no Value without an Attr
 }
 
-// ParseDiscoveryQuery reads the query of the discovery handler.
+// ParseDiscoveryQuery reads the query of the discovery handler. A Value without an Attr asks for nothing, so it is dropped.
 func ParseDiscoveryQuery(b []byte) (DiscoveryQuery, error) {
 	var q DiscoveryQuery
 	n, err := parseRoot(b, "jxta:DiscoveryQuery")
@@ -176,6 +176,9 @@ func ParseDiscoveryQuery(b []byte) (DiscoveryQuery, error) {
 	q.PeerAdv, q.Attr, q.Value = n.KidValue("PeerAdv"), n.KidValue("Attr"), n.KidValue("Value")
 	if len(q.Attr) > maxIndexValue || len(q.Value) > maxIndexValue {
 		return q, fail(n.Name, "Value", ErrTooLong)
+	}
+	if q.Attr == "" {
+		q.Value = ""
 	}
 	return q, nil
 }
