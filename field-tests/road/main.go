@@ -238,7 +238,7 @@ Written by `+"`go run ./field-tests/road`"+` (after `+"`make build peers`"+`, as
 `+"`gateway lab blue-game`"+` with unmodified JXTA peers over the emulated link, measured at the emulator and in the peers.
 Its JSON is in field-tests/road/results/. Seconds count from the start of the ship's peer process; link octets are IP octets.
 Tracks are readable text of 200 octets. Each costs only what is new in it, so application octets exceed link octets. Out of order
-counts messages that JXSE 2.7 delivered late to its application on a busy machine: it hands each message to a thread of its own.
+counts messages that came more than half a second after a younger one: JXSE 2.7 hands those that come together to threads of its own.
 The gateway writes them in order and apart. Two cores, eight runs at a time. The line under each table names the gateway that
 was measured.
 

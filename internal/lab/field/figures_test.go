@@ -33,6 +33,23 @@ func value(t *testing.T, what string, got *float64, want float64) {
 	}
 }
 
+// TestOrder: a message is out of order when it comes well after a younger one, however many came with it.
+func TestOrder(t *testing.T) {
+	hq, ship := &record{name: "hq"}, &record{name: "ship"}
+	for i := range 7 {
+		hq.events = append(hq.events, sent("hq-svc", int64(i), float64(i)))
+	}
+	for _, m := range []struct {
+		seq int64
+		at  float64
+	}{{1, 10}, {0, 10.4}, {4, 11}, {3, 11.4}, {2, 11.6}, {6, 12}, {5, 12.1}} {
+		ship.events = append(ship.events, got("hq-svc", "hq", m.seq, m.at))
+	}
+	run := &Run{}
+	run.messages(pair{hq, ship}, 0)
+	check.Equal(t, "run.OutOfOrder", run.OutOfOrder, 1)
+}
+
 func TestAssess(t *testing.T) {
 	changed := got("ship-svc", "ship", 4, 41)
 	changed.OK = false
