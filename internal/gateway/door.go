@@ -13,7 +13,7 @@ import (
 
 // door decides which datagrams count: docs/decisions/boots.md. It also says what an operator should know of the others.
 type door struct {
-	*Gateway
+	g      *Gateway
 	visits map[uint16]*visit
 }
 
@@ -24,7 +24,9 @@ type visit struct {
 	ran     seal.Boot            // an earlier start of which something new came in
 	counter uint32               // of that
 	signs   int                  // and how often
-	stream  uint8                // of a stranger's numbers, as its newest start says
+	// forgotten is how often the operator had the peer forgotten in this run.
+	forgotten int
+	stream    uint8 // of a stranger's numbers, as its newest start says
 }
 
 // earliest is a time before every gateway of this kind: a clock behind it is wrong.
@@ -37,8 +39,11 @@ const (
 	keySigns    = 3                // so many datagrams make a wrong key likely
 )
 
+// ForgetMost is how often a peer can be forgotten in one run.
+const ForgetMost = seal.ForgetMost
+
 func newDoor(g *Gateway) door {
-	d := door{Gateway: g, visits: map[uint16]*visit{}}
+	d := door{g: g, visits: map[uint16]*visit{}}
 	for id := range g.byID {
 		d.visits[id] = &visit{said: map[string]time.Time{}}
 	}
@@ -61,14 +66,14 @@ func unix(t time.Time) uint32 { return uint32(min(max(t.Unix(), 0), math.MaxUint
 // clockIsBehind says that starts of peers cannot be judged by this machine's clock: it shows a time before the first
 // gateway, or one before this node's own earlier starts.
 func (d door) clockIsBehind(now time.Time) bool {
-	return now.Before(earliest) || d.cfg.Boot.Number > unix(now.Add(clockSlack))
+	return now.Before(earliest) || d.g.cfg.Boot.Number > unix(now.Add(clockSlack))
 }
 
 // begin judges the clock at the first Step.
 func (d door) begin(now time.Time) {
 	if d.clockIsBehind(now) {
-		d.Note("warn", "the clock is behind, or was ahead at an earlier start: starts of peers are not judged by it, and peers whose clock is right may refuse this node; set the clock and restart, or have it forgotten there: gateway peer forget",
-			"clock", now.UTC(), "this_start", bootTime(d.cfg.Boot.Number))
+		d.g.Note("warn", "the clock is behind, or was ahead at an earlier start: starts of peers are not judged by it, and peers whose clock is right may refuse this node; set the clock and restart, or have it forgotten there: gateway peer forget",
+			"clock", now.UTC(), "this_start", bootTime(d.g.cfg.Boot.Number))
 	}
 }
 
@@ -77,14 +82,14 @@ func bootTime(number uint32) time.Time { return time.Unix(int64(number), 0).UTC(
 // open opens a datagram that counts; what does not is counted and gone. again says that what the peer has not
 // acknowledged should go again, for it has started anew.
 func (d door) open(now time.Time, dg Datagram) (p *peer, body []byte, info seal.OpenInfo, again, ok bool) {
-	d.opener.Bound(0)
+	d.g.opener.Bound(0)
 	if !d.clockIsBehind(now) {
-		d.opener.Bound(unix(now.Add(clockSlack)))
+		d.g.opener.Bound(unix(now.Add(clockSlack)))
 	}
-	from, body, info, err := d.opener.Open(dg.Data)
+	from, body, info, err := d.g.opener.Open(dg.Data)
 	again = info.NewBoot
 	if errors.Is(err, seal.ErrUnproven) {
-		if err = d.meet(now, d.byID[from], dg, body, info); err == nil {
+		if err = d.meet(now, d.g.byID[from], dg, body, info); err == nil {
 			info.NewBoot, info.Newest = true, true
 		}
 	}
@@ -97,15 +102,15 @@ func (d door) open(now time.Time, dg Datagram) (p *peer, body []byte, info seal.
 	if info.NewBoot {
 		v.signs = 0
 	}
-	return d.byID[from], body, info, again, true
+	return d.g.byID[from], body, info, again, true
 }
 
 // meet takes a datagram of a peer of which nothing is known. It counts when it answers this very start; until then only
 // what its hello says of that is looked at, and it gets a hello to answer.
 func (d door) meet(now time.Time, p *peer, dg Datagram, body []byte, info seal.OpenInfo) error {
 	hello, octets, more := helloOf(body)
-	if hello != nil && hello.HeardBoot == d.cfg.Boot.Number {
-		return d.opener.Confirm(p.ID, info)
+	if hello != nil && hello.HeardBoot == d.g.cfg.Boot.Number {
+		return d.g.opener.Confirm(p.ID, info)
 	}
 	v := d.visits[p.ID]
 	if hello != nil {
@@ -115,7 +120,7 @@ func (d door) meet(now time.Time, p *peer, dg Datagram, body []byte, info seal.O
 		d.overtaken(now, p, *hello)
 	}
 	if more || hello == nil {
-		d.Drop(dropReason(seal.ErrUnproven))
+		d.g.Drop(dropReason(seal.ErrUnproven))
 	}
 	if hello != nil && info.Newest {
 		v.stream = hello.Stream
@@ -124,16 +129,16 @@ func (d door) meet(now time.Time, p *peer, dg Datagram, body []byte, info seal.O
 	if info.NewBoot {
 		p.bearer.lines.Restarted(p.Peer)
 	}
-	every := d.cfg.Profile.ProbeInterval
+	every := d.g.cfg.Profile.ProbeInterval
 	switch {
-	case d.silence.on:
+	case d.g.silence.on:
 		if v.may(now, "silent", time.Hour) {
-			d.Note("warn", "nothing is known of a peer, and a silent node cannot ask it: what it sends is not taken until the silence ends", "peer", p.Name)
+			d.g.Note("warn", "nothing is known of a peer, and a silent node cannot ask it: what it sends is not taken until the silence ends", "peer", p.Name)
 		}
 	case info.Newest && dg.Addr == p.Addr: // what is for the peer goes there anyway
 		p.bearer.lines.Heard(now, p.Peer)
 		if !p.Met.Owed {
-			p.Met.Owe(now.Add(d.cfg.Profile.AckDelay))
+			p.Met.Owe(now.Add(d.g.cfg.Profile.AckDelay))
 		}
 	case info.NewBoot || info.Newest && v.may(now, "greeted", every) || !info.Newest && v.may(now, "lesser", lesserEvery):
 		v.said["greeted"] = now
@@ -147,7 +152,7 @@ var errMet = errors.New("gateway: a stranger's datagram")
 
 // greet answers an address that is not believed to be the peer's. heard is the start that the answer knows, its may be nil.
 func (d door) greet(now time.Time, p *peer, dg Datagram, heard uint32, its *frame.Hello) {
-	hello := d.Hello(now, p.Peer)
+	hello := d.g.Hello(now, p.Peer)
 	hello.HeardBoot = heard
 	if its != nil {
 		hello.HeardStream = its.Stream
@@ -157,8 +162,8 @@ func (d door) greet(now time.Time, p *peer, dg Datagram, heard uint32, its *fram
 
 // heardOf is what a hello to a peer says of its start and stream, proven or not.
 func (d door) heardOf(p *mail.Peer) (boot uint32, stream uint8) {
-	boot, stream = d.opener.HeardBoot(p.ID), p.Met.InStream
-	if d.opener.State(p.ID).Boot == 0 && boot != 0 {
+	boot, stream = d.g.opener.HeardBoot(p.ID), p.Met.InStream
+	if d.g.opener.State(p.ID).Boot == 0 && boot != 0 {
 		stream = d.visits[p.ID].stream
 	}
 	return boot, stream
@@ -183,9 +188,9 @@ func helloOf(body []byte) (hello *frame.Hello, octets int, more bool) {
 
 // overtaken says that a peer knows a later start of this node than this one, so that it refuses what this one sends.
 func (d door) overtaken(now time.Time, p *peer, h frame.Hello) {
-	if h.HeardBoot > d.cfg.Boot.Number && d.visits[p.ID].may(now, "overtaken", sayAgain) {
-		d.Note("error", "a peer has heard a later start of this node than this one, and refuses what it sends: another node runs with this id, or the store was lost or put back and the clock is behind; end the other node, or let the peer forget this one there: gateway peer forget",
-			"peer", p.Name, "id", d.cfg.ID, "this_start", bootTime(d.cfg.Boot.Number), "later_start", bootTime(h.HeardBoot))
+	if h.HeardBoot > d.g.cfg.Boot.Number && d.visits[p.ID].may(now, "overtaken", sayAgain) {
+		d.g.Note("error", "a peer has heard a later start of this node than this one, and refuses what it sends: another node runs with this id, or the store was lost or put back and the clock is behind; end the other node, or let the peer forget this one there: gateway peer forget",
+			"peer", p.Name, "id", d.g.cfg.ID, "this_start", bootTime(d.g.cfg.Boot.Number), "later_start", bootTime(h.HeardBoot))
 	}
 }
 
@@ -194,16 +199,16 @@ func (d door) refuse(now time.Time, from uint16, dg Datagram, body []byte, info 
 	if err == errMet {
 		return
 	}
-	d.Drop(dropReason(err))
-	p := d.byID[from]
+	d.g.Drop(dropReason(err))
+	p := d.g.byID[from]
 	switch {
 	case errors.Is(err, seal.ErrAuth):
 		d.otherKey(now, dg)
 	case errors.Is(err, seal.ErrOwnID):
-		if now.Sub(d.complained) >= time.Minute {
-			d.complained = now
-			d.Note("error", "two nodes with one id: another node of this net sends with our id; give one of them another",
-				"id", d.cfg.ID, "address", dg.Addr)
+		if now.Sub(d.g.complained) >= time.Minute {
+			d.g.complained = now
+			d.g.Note("error", "two nodes with one id: another node of this net sends with our id; give one of them another",
+				"id", d.g.cfg.ID, "address", dg.Addr)
 		}
 	case p == nil:
 	case errors.Is(err, seal.ErrUnknownBoot):
@@ -213,7 +218,7 @@ func (d door) refuse(now time.Time, from uint16, dg Datagram, body []byte, info 
 		}
 	case errors.Is(err, seal.ErrFarBoot):
 		if d.visits[from].may(now, "far", sayAgain) {
-			d.Note("error", "a peer's start lies ahead of this clock and is refused: set the clock that is wrong and restart there; to hear the peer all the same: gateway peer forget ID --any-start",
+			d.g.Note("error", "a peer's start lies ahead of this clock and is refused: set the clock that is wrong and restart there; to hear the peer all the same: gateway peer forget ID --any-start",
 				"peer", p.Name, "id", from, "its_start", bootTime(info.Boot.Number), "clock", now.UTC(), "address", dg.Addr)
 		}
 	case errors.Is(err, seal.ErrTwin):
@@ -227,9 +232,9 @@ func (d door) refuse(now time.Time, from uint16, dg Datagram, body []byte, info 
 func (d door) stale(now time.Time, p *peer, dg Datagram, body []byte, info seal.OpenInfo) {
 	v := d.visits[p.ID]
 	hello, _, _ := helloOf(body)
-	answers := hello != nil && hello.HeardBoot == d.cfg.Boot.Number
-	if hello != nil && (answers || hello.HeardBoot == 0) && !d.silence.on && v.may(now, "stale", sayAgain) {
-		d.greet(now, p, dg, d.opener.HeardBoot(p.ID), hello) // so that it can tell its operator
+	answers := hello != nil && hello.HeardBoot == d.g.cfg.Boot.Number
+	if hello != nil && (answers || hello.HeardBoot == 0) && !d.g.silence.on && v.may(now, "stale", sayAgain) {
+		d.greet(now, p, dg, d.g.opener.HeardBoot(p.ID), hello) // so that it can tell its operator
 	}
 	if !info.Alive && !(answers && (info.Boot != v.ran || info.Counter > v.counter)) {
 		return
@@ -242,7 +247,7 @@ func (d door) stale(now time.Time, p *peer, dg Datagram, body []byte, info seal.
 
 func (d door) twins(now time.Time, p *peer, dg Datagram) {
 	if d.visits[p.ID].may(now, "twins", time.Minute) {
-		d.Note("error", "two nodes with one id, or one that was put back to an old copy of its data: what the older one sends is dropped",
+		d.g.Note("error", "two nodes with one id, or one that was put back to an old copy of its data: what the older one sends is dropped",
 			"id", p.ID, "peer", p.Name, "address", dg.Addr)
 	}
 }
@@ -256,7 +261,7 @@ func (d door) otherKey(now time.Time, dg Datagram) {
 	v := d.visits[p.ID]
 	v.strange++
 	if v.strange >= keySigns && (p.LastHeard.IsZero() || now.Sub(p.LastHeard) >= time.Minute) && v.may(now, "key", sayAgain) {
-		d.Note("warn", "datagrams that seem to come from a peer do not authenticate: has it another net key?",
+		d.g.Note("warn", "datagrams that seem to come from a peer do not authenticate: has it another net key?",
 			"peer", p.Name, "address", dg.Addr, "datagrams", v.strange)
 	}
 }
@@ -264,7 +269,7 @@ func (d door) otherKey(now time.Time, dg Datagram) {
 // sender is the peer that a datagram seems to come from: by its address, or, of a peer without one, by what the datagram
 // says in the clear.
 func (d door) sender(now time.Time, dg Datagram) (one *peer) {
-	for _, p := range d.peers {
+	for _, p := range d.g.peers {
 		fits, boot := seal.Claims(dg.Data, p.ID)
 		if fits && p.Known(dg.Addr) {
 			return p
@@ -282,19 +287,19 @@ func (d door) sender(now time.Time, dg Datagram) (one *peer) {
 
 // forget obeys the operator: nothing is known of a peer's starts and addresses any more.
 func (d door) forget(now time.Time, ev Forget) {
-	p := d.byID[ev.Peer]
-	if p == nil || !d.opener.Forget(ev.Peer, ev.AnyStart) {
-		d.Note("warn", "a peer was not forgotten: there is none with this id, or it was forgotten too often since the start of this gateway: restart it", "id", ev.Peer)
+	p := d.g.byID[ev.Peer]
+	if p == nil || !d.g.opener.Forget(ev.Peer, ev.AnyStart) {
+		d.g.Note("warn", "a peer was not forgotten: there is none with this id, or it was forgotten too often since the start of this gateway: restart it", "id", ev.Peer)
 		return
 	}
-	d.Record(bucketSeal, peerKey(p.ID, nil), nil)
-	d.visits[p.ID] = &visit{said: map[string]time.Time{}}
+	d.g.Record(bucketSeal, peerKey(p.ID, nil), nil)
+	d.visits[p.ID] = &visit{said: map[string]time.Time{}, forgotten: d.visits[p.ID].forgotten + 1}
 	p.Paths.Forget()
 	p.bearer.lines.RecordPaths(p.Peer)
 	p.LastHeard = time.Time{}
 	p.Met.KnowsUs = false
 	p.Met.Owe(now)
-	d.Note("info", "a peer was forgotten: what it sends counts again when it has answered", "peer", p.Name, "id", p.ID, "any_start", ev.AnyStart)
+	d.g.Note("info", "a peer was forgotten: what it sends counts again when it has answered", "peer", p.Name, "id", p.ID, "any_start", ev.AnyStart)
 }
 
 func dropReason(err error) string {

@@ -28,6 +28,9 @@ func NewPaths(configured netip.AddrPort) Paths {
 	return Paths{Addr: configured, configured: configured, heard: configured}
 }
 
+// Configured is the address that the operator wrote; invalid: none.
+func (p *Paths) Configured() netip.AddrPort { return p.configured }
+
 // Known says whether an address is one of the peer's.
 func (p *Paths) Known(addr netip.AddrPort) bool { return slices.Contains(p.order(), addr) }
 

@@ -58,7 +58,7 @@ func (l *letter) addRiding(f frame.Data, kind mail.Kind) bool {
 // compose seals the next datagram for a peer and returns its IP octets; 0 when there is nothing that may go.
 func (c *Carrier) compose(now time.Time, l *line) int {
 	probe := l.sender.ProbeDue(now)
-	long := c.ask(now, l, probe) || !l.Met.KnowsUs
+	long := l.ask(now, c, probe) || !l.Met.KnowsUs
 	overhead := seal.OverheadShort
 	if long {
 		overhead = seal.OverheadLong

@@ -30,7 +30,7 @@ const strangeAfter = 20
 
 // ask notes that a question goes now, and turns to another address when the one before had no answer. It says whether the
 // question should introduce us anew.
-func (c *Carrier) ask(now time.Time, l *line, probe bool) (anew bool) {
+func (l *line) ask(now time.Time, c *Carrier, probe bool) (anew bool) {
 	q := &l.question
 	if q.hello && l.Met.KnowsUs {
 		q.asked = time.Time{}
@@ -56,7 +56,7 @@ func (c *Carrier) ask(now time.Time, l *line, probe bool) (anew bool) {
 }
 
 // answered notes that the peer has what went to an address.
-func (c *Carrier) answered(now time.Time, l *line, at netip.AddrPort) {
+func (l *line) answered(now time.Time, c *Carrier, at netip.AddrPort) {
 	l.asked = time.Time{}
 	if l.Answered(now, at) {
 		c.RecordPaths(l.Peer)
@@ -64,7 +64,7 @@ func (c *Carrier) answered(now time.Time, l *line, at netip.AddrPort) {
 }
 
 // readdressed makes the addresses durable with what the operator has written, and says when that is new.
-func (c *Carrier) readdressed(l *line) {
+func (l *line) readdressed(c *Carrier) {
 	if l.changed {
 		c.Road.Note("info", "the configured address of a peer has changed: it is used instead of the learned one", "peer", l.Name, "address", l.Addr)
 	}

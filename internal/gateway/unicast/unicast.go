@@ -100,7 +100,7 @@ func (c *Carrier) PeerSilent(_ time.Time, p *mail.Peer, silent bool) {
 func (c *Carrier) Start(now time.Time) {
 	for _, l := range c.order {
 		l.Met.Due = now
-		c.readdressed(l)
+		l.readdressed(c)
 		if l.receiver.Cumulative(frame.Direct)+l.receiver.Cumulative(frame.Bulk) > 0 {
 			l.receiver.Probed(now)
 		}

@@ -9,11 +9,12 @@ type stranger struct {
 	highest  uint32
 	heardKey [keyLen]byte
 	past     []PeerState // of this run, forgotten by order: their counters must not count again
+	times    int         // that it was forgotten
 	anyBoot  bool        // the operator takes the next start whatever its number is
 }
 
-// pastMost bounds stranger.past: so often an operator may have a peer forgotten in one run.
-const pastMost = 16
+// ForgetMost is how often a peer can be forgotten in one run. It bounds what is kept of it.
+const ForgetMost = 16
 
 // farAhead is how far a start may be ahead of one that already is beyond the bound, in seconds and starts.
 const farAhead = 24 * 60 * 60
@@ -104,12 +105,13 @@ func (o *Opener) Confirm(id uint16, info OpenInfo) error {
 // answers false for a peer that is not configured, or was forgotten too often in this run.
 func (o *Opener) Forget(id uint16, anyBoot bool) bool {
 	p := o.byID[id]
-	if p == nil || len(p.past) == pastMost {
+	if p == nil || p.times == ForgetMost {
 		return false
 	}
 	if p.state.Boot != 0 {
 		p.past = append(p.past, p.state)
 	}
+	p.times++
 	p.state = PeerState{}
 	p.heard, p.highest, p.anyBoot = Boot{}, 0, anyBoot
 	return true
