@@ -285,6 +285,13 @@ func (d door) sender(now time.Time, dg Datagram) (one *peer) {
 	return one
 }
 
+// close shuts out what a peer had sealed before it began to count its messages anew: its numbers mean others.
+func (d door) close(p *peer) {
+	d.g.opener.Close(p.ID)
+	state := d.g.opener.State(p.ID)
+	d.g.Record(bucketSeal, peerKey(p.ID, nil), state.Append(nil))
+}
+
 // forget obeys the operator: nothing is known of a peer's starts and addresses any more.
 func (d door) forget(now time.Time, ev Forget) {
 	p := d.g.byID[ev.Peer]

@@ -124,6 +124,7 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello) {
 
 // newNumbers: the peer counts its messages from 1 again.
 func (g *Gateway) newNumbers(now time.Time, p *peer) {
+	g.door.close(p)
 	p.Reader.Forget()
 	for _, c := range p.bearer.carriers {
 		c.NewNumbers(p.Peer)

@@ -593,3 +593,18 @@ func TestTwinsAreAlive(t *testing.T) {
 		t.Errorf("our own of yesterday: %v", err)
 	}
 }
+
+// Close shuts out what was sealed before the newest datagram, come in or not, and nothing behind it.
+func TestClose(t *testing.T) {
+	s, o := pair(Boot{100, 7})
+	early := mustSeal(t, s, 1, true, "early")
+	if _, _, _, err := o.Open(mustSeal(t, s, 1, true, "newest")); err != nil {
+		t.Fatal(err)
+	}
+	o.Close(2)
+	_, _, _, err := o.Open(early)
+	check.ErrorIs(t, err, ErrReplay)
+	if _, _, _, err := o.Open(mustSeal(t, s, 1, false, "behind it")); err != nil {
+		t.Error(err)
+	}
+}

@@ -101,6 +101,12 @@ func (o *Opener) Confirm(id uint16, info OpenInfo) error {
 	return nil
 }
 
+// Close says that nothing of a peer's present start counts any more which was sealed before its newest datagram.
+func (o *Opener) Close(id uint16) {
+	p := o.byID[id]
+	p.state.window = full(p.state.highest)
+}
+
 // Forget makes a stranger of a peer. With anyBoot the next of its starts that is confirmed may have any number. It
 // answers false for a peer that is not configured, or was forgotten too often in this run.
 func (o *Opener) Forget(id uint16, anyBoot bool) bool {
