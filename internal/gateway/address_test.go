@@ -1,6 +1,8 @@
 package gateway_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"testing"
 	"time"
@@ -138,4 +140,59 @@ func TestRedialsCostNothing(t *testing.T) {
 		check.Equal(t, "lines about other addresses", said(w, "its other address is tried"), 0)
 	}
 	check.True(t, "redials cost next to nothing", float64(octets[true]) < 1.05*float64(octets[false]), octets)
+}
+
+// Redials, restarts, outages, wrong clocks and replays of everything that was ever on the air, from anywhere: each message
+// arrives once, and the link ends up where the ship is.
+func TestMovesAndReplays(t *testing.T) {
+	for seed := range seeds(100) {
+		w := world(t, 2, "iridium-directip", 900+seed)
+		hq, ship := w.Nodes[0], w.Nodes[1]
+		rng := rand.New(rand.NewPCG(seed, 11))
+		var heard [2][][]byte // for HQ, for the ship
+		w.Tap = func(from, to *sim.Node, data []byte) [][]byte {
+			i := int(to.ID) - 1
+			heard[i] = append(heard[i], data)
+			if rng.IntN(12) == 0 {
+				return nil
+			}
+			return [][]byte{data}
+		}
+		down := tracks(w, hq, []uint16{2}, 60, 80, 25*time.Second)
+		up := tracks(w, ship, []uint16{1}, 60, 80, 25*time.Second)
+		for i := range 100 {
+			w.At(time.Duration(i)*16*time.Second+time.Duration(rng.IntN(16000))*time.Millisecond, func() {
+				n := w.Nodes[rng.IntN(2)]
+				switch rng.IntN(6) {
+				case 0:
+					w.Redial(ship)
+				case 1:
+					w.Kill(n, time.Duration(rng.IntN(20))*time.Second)
+				case 2:
+					w.Outage(ship, time.Duration(rng.IntN(60))*time.Second)
+				default: // recorded, and sent again from a stranger's address or from where it had come from
+					old := heard[n.ID-1]
+					for range min(len(old), 20) {
+						d := old[rng.IntN(len(old))]
+						if rng.IntN(2) == 0 {
+							w.Inject(n, d)
+						} else {
+							w.Late(w.Nodes[2-n.ID], n, d)
+						}
+					}
+				}
+			})
+		}
+		w.Run(30 * time.Minute)
+		w.Tap = nil
+		w.Run(20 * time.Minute)
+		ship.Site.Send(w, track(2, pipeHQ, 99, 60), 1) // it may have moved once more and said nothing
+		w.Run(time.Minute)
+		*up = append(*up, offered{w.Now, track(2, pipeHQ, 99, 60)})
+		eachOnce(t, w, ship.Site, 1, *down)
+		eachOnce(t, w, hq.Site, 2, *up)
+		check.Equal(t, fmt.Sprint("seed ", seed, ": HQ's address of the ship"), hq.GW.Status(w.Now).Peers[0].Address, ship.Addr().String())
+		check.Equal(t, fmt.Sprint("seed ", seed, ": lines about twins"), said(w, "two nodes with one id"), 0)
+		check.Equal(t, fmt.Sprint("seed ", seed, ": lines of the refused twin"), said(w, "has heard a later start"), 0)
+	}
 }
