@@ -151,11 +151,10 @@ func TestMovesAndReplays(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		var heard [2][][]byte // for HQ, for the ship
 		w.Tap = func(from, to *sim.Node, data []byte) [][]byte {
-			i := int(to.ID) - 1
-			heard[i] = append(heard[i], data)
 			if rng.IntN(12) == 0 {
 				return nil
 			}
+			heard[to.ID-1] = append(heard[to.ID-1], data)
 			return [][]byte{data}
 		}
 		down := tracks(w, hq, []uint16{2}, 60, 80, 25*time.Second)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"aldis/internal/gateway/mail"
@@ -22,8 +23,9 @@ type visit struct {
 	said    map[string]time.Time // by what was said or sent, when last
 	strange int                  // datagrams that no key of ours opens, since the last that one did
 	ran     seal.Boot            // an earlier start of which something new came in
-	counter uint32               // of that
-	signs   int                  // and how often
+	counter uint32               // of that, the highest
+	signs   int                  // and how much that says
+	counted []seal.Boot          // starts that counted in this run: what was recorded of them is no sign
 	// forgotten is how often the operator had the peer forgotten in this run.
 	forgotten int
 	stream    uint8 // of a stranger's numbers, as its newest start says
@@ -36,6 +38,7 @@ const (
 	clockSlack  = 24 * time.Hour   // how far the clocks of two nodes may differ
 	sayAgain    = 10 * time.Minute // between two log lines of one kind about one peer
 	lesserEvery = time.Minute      // between two answers to starts of a stranger that are not its newest
+	countedMost = 64               // starts of a peer that are remembered
 	keySigns    = 3                // so many datagrams make a wrong key likely
 )
 
@@ -45,7 +48,8 @@ const ForgetMost = seal.ForgetMost
 func newDoor(g *Gateway) door {
 	d := door{g: g, visits: map[uint16]*visit{}}
 	for id := range g.byID {
-		d.visits[id] = &visit{said: map[string]time.Time{}}
+		state := g.opener.State(id)
+		d.visits[id] = &visit{said: map[string]time.Time{}, counted: []seal.Boot{{Number: state.Boot, Salt: state.Salt}}}
 	}
 	g.opener.Strict()
 	return d
@@ -101,6 +105,8 @@ func (d door) open(now time.Time, dg Datagram) (p *peer, body []byte, info seal.
 	v.strange = 0
 	if info.NewBoot {
 		v.signs = 0
+		v.counted = append(v.counted, info.Boot)
+		v.counted = v.counted[max(0, len(v.counted)-countedMost):]
 	}
 	return d.g.byID[from], body, info, again, true
 }
@@ -232,15 +238,20 @@ func (d door) refuse(now time.Time, from uint16, dg Datagram, body []byte, info 
 func (d door) stale(now time.Time, p *peer, dg Datagram, body []byte, info seal.OpenInfo) {
 	v := d.visits[p.ID]
 	hello, _, _ := helloOf(body)
-	answers := hello != nil && hello.HeardBoot == d.g.cfg.Boot.Number
+	answers := hello != nil && hello.HeardBoot == d.g.cfg.Boot.Number && !slices.Contains(v.counted, info.Boot)
 	if hello != nil && (answers || hello.HeardBoot == 0) && !d.g.silence.on && v.may(now, "stale", sayAgain) {
 		d.greet(now, p, dg, d.g.opener.HeardBoot(p.ID), hello) // so that it can tell its operator
 	}
-	if !info.Alive && !(answers && (info.Boot != v.ran || info.Counter > v.counter)) {
+	switch {
+	case answers && (info.Boot != v.ran || info.Counter > v.counter):
+		v.ran, v.counter = info.Boot, info.Counter
+		v.signs += 2
+	case info.Alive:
+		v.signs++
+	default:
 		return
 	}
-	v.ran, v.counter = info.Boot, info.Counter
-	if v.signs++; v.signs > 1 { // one may have been late on its way
+	if v.signs > 2 { // one that answers, or two of the start before, may have been late on their way
 		d.twins(now, p, dg)
 	}
 }
@@ -300,7 +311,7 @@ func (d door) forget(now time.Time, ev Forget) {
 		return
 	}
 	d.g.Record(bucketSeal, peerKey(p.ID, nil), nil)
-	d.visits[p.ID] = &visit{said: map[string]time.Time{}, forgotten: d.visits[p.ID].forgotten + 1}
+	d.visits[p.ID] = &visit{said: map[string]time.Time{}, forgotten: d.visits[p.ID].forgotten + 1, counted: d.visits[p.ID].counted}
 	p.Paths.Forget()
 	p.bearer.lines.RecordPaths(p.Peer)
 	p.LastHeard = time.Time{}
