@@ -224,7 +224,7 @@ func (n *node) build() error {
 		Faces: map[site.Face]func([]site.Memory) (gateway.Face, error){
 			site.JXTA: func(memories []site.Memory) (gateway.Face, error) {
 				n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: dialled(c.LAN.TCP), HTTP: dialled(c.LAN.HTTP), Identity: identity, SignLater: true,
-					Multicast: dialled(c.LAN.Multicast), Hold: gateway.Hold(c.Link.Profile), Filter: rules,
+					Multicast: dialled(c.LAN.Multicast), MaxAway: c.LAN.MaxAway, Hold: gateway.Hold(c.Link.Profile), Filter: rules,
 					AskAfter: gateway.AskAfter(c.Link.Profile)}, memories)
 				return n.bridge, nil
 			},

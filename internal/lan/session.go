@@ -163,7 +163,7 @@ func (s *session) linger() {
 }
 
 // received posts a message of the peer's. The order is held.
-func (s *session) received(body []byte, remote, dest string) {
+func (s *session) received(body []byte, remote, dest string, d debt) {
 	var id site.ConnID
 	switch {
 	case len(s.polls) > 0:
@@ -177,6 +177,7 @@ func (s *session) received(body []byte, remote, dest string) {
 		s.greet(id, remote, dest, true)
 		s.linger()
 	}
+	s.lan.accounts.book(id, d)
 	s.lan.post(jxtabridge.Received{Conn: id, Body: body})
 }
 
