@@ -234,7 +234,7 @@ func (n *node) build() error {
 		return fmt.Errorf("%w (node.data_dir %s)", err, c.Node.DataDir)
 	}
 	// One host that opens all it can leaves three quarters to the others.
-	bounds := lan.Config{Peer: identity.Peer, From: c.LAN.TCP.Addr(), MaxConns: c.LAN.MaxConnections, MaxConnsPerAddress: c.LAN.MaxConnections / 4}
+	bounds := lan.Config{Peer: identity.Peer, From: c.LAN.TCP.Addr(), MaxConns: c.LAN.MaxConnections, MaxConnsPerAddress: c.LAN.MaxConnections / 4, Share: lan.DefaultShare}
 	bounds.Sign = func(message []byte, source string) ([]byte, error) {
 		return jxta.SignMessage(message, identity.Key, identity.Cert, source)
 	}
@@ -344,12 +344,19 @@ func (n *node) run(ctx context.Context) error {
 	n.log.Info("running", "version", versionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.Seeds(), "link", n.cfg.Link.Listen,
 		"profile", n.cfg.Link.Profile.Name, "peers", len(n.cfg.Link.Peers), "journal_bytes", n.journal.Size())
 	err := n.daemon.Run(ctx, daemon.Parts{
-		Engine: n.gateway, LAN: n.order, Radio: n.radio.Send, Norm: n.norm.Do, Commit: n.commit,
+		Engine: n.gateway, LAN: n.order, Radio: n.radio.Send, Norm: n.norm.Do, Commit: n.commit, Handled: n.handled,
 	})
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
 	}
 	return err
+}
+
+// handled tells a face's LAN room how long the loop was at work for one of its events.
+func (n *node) handled(ev gateway.LAN, took time.Duration) {
+	if ev.Face == site.JXTA {
+		n.lan.Handled(ev.Event, took)
+	}
 }
 
 // order has a face's LAN room carry out what the face wants.

@@ -17,6 +17,9 @@ import (
 // address took lately.
 
 const (
+	// DefaultShare keeps what others wait for one address within what a person calls at once.
+	DefaultShare = 10 * time.Millisecond
+
 	dearestHalves = 10 * time.Second // of what an address paid
 	firstGuess    = time.Millisecond // for a message of an address of which nothing is known
 

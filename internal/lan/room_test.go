@@ -8,6 +8,7 @@ import (
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/check"
+	"aldis/internal/lab/wait"
 	"aldis/internal/site"
 )
 
@@ -73,11 +74,11 @@ func TestRoomIsBoundedAndNobodyWaitsForEver(t *testing.T) {
 	check.NoError(f, r.take(a, most/2, never)) // the first may
 	taken := make(chan error)
 	go func() { taken <- r.take(b, most/8, never) }()
-	for waiting := false; !waiting; time.Sleep(time.Millisecond) {
+	wait.Until(t, 10*time.Second, "the second waits", func() bool {
 		r.mu.Lock()
-		waiting = b.waits
-		r.mu.Unlock()
-	}
+		defer r.mu.Unlock()
+		return b.waits
+	})
 	select {
 	case <-taken:
 		t.Fatal("the second has more than the address's share")

@@ -110,8 +110,8 @@ func (s *session) open(p *poll, dest string) {
 	if closed {
 		p.finish()
 	}
-	if len(s.polls) == maxPolls {
-		s.polls[0].finish()
+	for i := 0; len(s.polls)-i >= maxPolls; i++ { // some of these may have been told before, and not have ended yet
+		s.polls[i].finish()
 	}
 	s.polls = append(s.polls, p)
 	l.metrics.Polls.Inc()
