@@ -27,6 +27,7 @@ const (
 	proveFirst   = 5 * time.Second  // after which a connection without a proof is asked to say something again
 	proveMost    = time.Minute
 	maxSeconds   = 16 // second addresses of a peer that are remembered
+	maxOutside   = 32 // connections of a peer without standing
 
 	// What connections without standing have said, while it is found out: of one, of all together, in octets.
 	maxHeard, maxHeardAll = 128 << 10, 8 << 20
@@ -238,11 +239,40 @@ func (w *who) putOutside(c *conn) {
 	if slices.Contains(p.who.outside, c) {
 		return
 	}
+	if len(p.who.outside) >= maxOutside {
+		w.thin(p)
+	}
 	p.who.outside = append(p.who.outside, c)
 	if w.watch(p); w.unproven(c) && p.who.prove.IsZero() && len(p.conns) == 0 {
 		p.who.proofs, p.who.prove = 0, w.now.Add(proveFirst)
 		w.until(p.who.prove)
 	}
+}
+
+// thin closes the oldest of a peer's connections without standing, of the address that has most of them. Those of the
+// address where the peer was last are spared.
+func (w *who) thin(p *peer) {
+	of := map[string]int{}
+	for _, c := range p.who.outside {
+		of[hostOf(c.remote)]++
+	}
+	delete(of, p.who.host)
+	victim := p.who.outside[0]
+	for _, c := range p.who.outside {
+		if of[hostOf(c.remote)] > of[hostOf(victim.remote)] {
+			victim = c
+		}
+	}
+	w.stats.Refused["second_address"]++
+	w.expel(victim)
+}
+
+// expel ends a connection without standing.
+func (w *who) expel(c *conn) {
+	w.forget(c)
+	w.takeInside(c)
+	c.peer = nil
+	w.post(Close{c.id})
 }
 
 func (w *who) takeInside(c *conn) {
@@ -341,9 +371,7 @@ func (w *who) moved(p *peer) {
 	w.note("info", "a JXTA peer is at another address: the first does not answer any more", "peer", p.id, "first", p.conns[0].remote)
 	for _, c := range slices.Clone(p.conns) {
 		w.dismiss(c)
-		w.takeInside(c)
-		c.peer = nil
-		w.post(Close{c.id})
+		w.expel(c)
 	}
 	w.heir(p)
 }

@@ -229,16 +229,42 @@ func TestSameAddressIsServedAtOnce(t *testing.T) {
 	}
 }
 
+// Many connections in a peer's name do not keep the peer out, nor make the gateway talk to all of them for ever.
+func TestManyImpostorsKeepNobodyOut(t *testing.T) {
+	n := newNode(t, 1)
+	f := n.peer("A", "cbid")
+	f.hangUp()
+	f.far(1, "waits")
+	f.dead = true
+	f.redial("")
+	for i := range 300 {
+		x := f.impostor(false)
+		if i%2 == 0 {
+			x.addr = "10.66.1.1:9702"
+			x.redial("")
+		}
+	}
+	p := n.b.outlets.peers[f.id]
+	check.Equal(t, "connections without standing", len(p.who.outside), maxOutside)
+	sent := n.b.stats.Sent
+	n.pass(time.Hour / 6)
+	check.True(t, "questions in ten minutes <= 15 each", n.b.stats.Sent-sent <= 15*maxOutside, n.b.stats.Sent-sent)
+	f.connect(jxta.NetGroup)
+	check.Equal(t, "f.bodies()", strings.Join(f.bodies(), ","), "waits")
+}
+
 // What waits for a verdict is bounded.
 func TestWhoIsBounded(t *testing.T) {
 	n := newNode(t, 1)
-	f := n.peer("A", "uuid")
-	f.dead = true
 	n.stuck = true
-	for i := range 100 {
-		x := f.impostor(false)
-		for range 20 {
-			x.wire(jxta.NetGroup, pipe2, fmt.Sprint("x", i), body(strings.Repeat("x", 10<<10)))
+	for range 4 {
+		f := n.peer("A", "uuid")
+		f.dead = true
+		for i := range 50 {
+			x := f.impostor(false)
+			for range 20 {
+				x.wire(jxta.NetGroup, pipe2, fmt.Sprint("x", i), body(strings.Repeat("x", 10<<10)))
+			}
 		}
 	}
 	if n.b.who.heard > maxHeardAll || n.b.who.heard < maxHeardAll/2 {
