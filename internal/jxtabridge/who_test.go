@@ -151,15 +151,23 @@ func TestRestartRemembersWhoSigns(t *testing.T) {
 	check.Equal(t, "f.bodies()", strings.Join(f.bodies(), ","), "after the restart")
 }
 
-// While the first address answers, a second one with the same unsigned id gets nothing, and its words do not count.
+// While the first address answers, a second one with the same id gets nothing, and its words do not count: neither of an
+// unsigned peer nor of a signed one whose JXTA home was copied with its key.
 func TestSecondAddressGetsNothing(t *testing.T) {
+	for _, format := range []string{"uuid", "cbid"} {
+		t.Run(format, func(t *testing.T) { secondAddress(t, format) })
+	}
+}
+
+func secondAddress(t *testing.T, format string) {
 	n := newNode(t, 1)
-	f := n.peer("A", "uuid")
+	f := n.peer("A", format)
 	f.pipe(jxta.NetGroup, pipe1, jxta.PipeTypeUnicast, true)
 	n.pass(time.Second)
 	f.take()
 	n.takeItems()
 	x := f.impostor(false)
+	x.signed, x.signer = f.signed, f.signer
 	for i := range 54 {
 		f.far(uint64(i+1), fmt.Sprint(i))
 		if i%10 == 0 {
