@@ -235,7 +235,7 @@ func (n *node) build() error {
 		Faces: map[site.Face]func([]site.Memory) (gateway.Face, error){
 			site.JXTA: func(memories []site.Memory) (gateway.Face, error) {
 				n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: dialled(c.LAN.TCP), HTTP: dialled(c.LAN.HTTP), Identity: identity, SignLater: true,
-					Multicast: dialled(c.LAN.Multicast), Hold: gateway.Hold(c.Link.Profile), Filter: rules,
+					Multicast: dialled(c.LAN.Multicast), MaxAway: c.LAN.MaxAway, Hold: gateway.Hold(c.Link.Profile), Filter: rules,
 					AskAfter: gateway.AskAfter(c.Link.Profile)}, memories)
 				return n.bridge, nil
 			},
@@ -245,7 +245,7 @@ func (n *node) build() error {
 		return fmt.Errorf("%w (node.data_dir %s)", err, c.Node.DataDir)
 	}
 	// One host that opens all it can leaves three quarters to the others.
-	bounds := lan.Config{Peer: identity.Peer, From: c.LAN.TCP.Addr(), MaxConns: c.LAN.MaxConnections, MaxConnsPerAddress: c.LAN.MaxConnections / 4}
+	bounds := lan.Config{Peer: identity.Peer, From: c.LAN.TCP.Addr(), MaxConns: c.LAN.MaxConnections, MaxConnsPerAddress: c.LAN.MaxConnections / 4, Share: lan.DefaultShare}
 	bounds.Sign = func(message []byte, source string) ([]byte, error) {
 		return jxta.SignMessage(message, identity.Key, identity.Cert, source)
 	}
@@ -361,12 +361,19 @@ func (n *node) run(ctx context.Context) error {
 	n.log.Info("running", "version", versionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.Seeds(), "link", n.cfg.Link.Listen,
 		"profile", n.cfg.Link.Profile.Name, "peers", len(n.cfg.Link.Peers), "journal_bytes", n.journal.Size())
 	err := n.daemon.Run(ctx, daemon.Parts{
-		Engine: n.gateway, LAN: n.order, Radio: n.radio.Send, Norm: n.norm.Do, Commit: n.commit,
+		Engine: n.gateway, LAN: n.order, Radio: n.radio.Send, Norm: n.norm.Do, Commit: n.commit, Handled: n.handled,
 	})
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
 	}
 	return err
+}
+
+// handled tells a face's LAN room how long the loop was at work for one of its events.
+func (n *node) handled(ev gateway.LAN, took time.Duration) {
+	if ev.Face == site.JXTA {
+		n.lan.Handled(ev.Event, took)
+	}
 }
 
 // order has a face's LAN room carry out what the face wants.

@@ -24,6 +24,7 @@ type Bridge struct {
 	secure      *secure
 	leases      *leases
 	propagation *propagation
+	who         *who
 	begun       bool // there was a Step
 }
 
@@ -84,7 +85,9 @@ func New(cfg Config, memories []site.Memory) *Bridge {
 	st := newStreams(s, o, g, f, r)
 	sec := &secure{step: s, outlets: o, ghosts: g, rules: r, pairs: map[tlsKey]*tlsPair{}}
 	l := &leases{s, o, g, e, d, st}
-	b := &Bridge{s, g, o, f, e, r, d, st, sec, l, &propagation{step: s, outlets: o, ghosts: g, far: f, ether: e, rules: r, leases: l}, false}
+	w := &who{step: s, outlets: o, ghosts: g, leases: l, streams: st, secure: sec}
+	b := &Bridge{s, g, o, f, e, r, d, st, sec, l, &propagation{step: s, outlets: o, ghosts: g, far: f, ether: e, rules: r, leases: l}, w, false}
+	w.handle, o.gone = b.take, w.left
 	b.recall(memories)
 	b.rearm()
 	return b
@@ -149,6 +152,7 @@ func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
 
 // sweep ends what has ended.
 func (b *Bridge) sweep() {
+	b.who.sweep()
 	b.leases.sweep()
 	b.propagation.sweep()
 	b.directory.sweep()
@@ -172,6 +176,7 @@ func (b *Bridge) rearm() {
 	if len(b.propagation.held) > 0 {
 		b.until(b.propagation.held[0].until)
 	}
+	b.who.rearm()
 	b.streams.rearm()
 	b.until(b.secure.wakeAt)
 }
@@ -207,11 +212,8 @@ func (b *Bridge) welcomed(ev Welcomed) {
 	}
 	p := b.outlets.peers[unique]
 	if p == nil {
-		if len(b.outlets.peers) >= b.cfg.MaxPeers {
-			b.leases.evict()
-		}
-		if len(b.outlets.peers) >= b.cfg.MaxPeers {
-			b.complain(c, "peers", nil)
+		if reason := b.who.room(c); reason != "" {
+			b.complain(c, reason, nil)
 			b.post(Close{c.id})
 			return
 		}
@@ -226,20 +228,7 @@ func (b *Bridge) welcomed(ev Welcomed) {
 	if ev.Welcome.Version == "3.0" && ev.Welcome.MsgVersion == 1 {
 		c.version = 1
 	}
-	p.conns = append(p.conns, c)
-	b.outlets.learnAddress(c, ev.Welcome)
-	if len(p.leases) == 0 && p.nudge.IsZero() {
-		p.nudge = b.now.Add(firstNudge)
-		b.outlets.peerAt(p, p.nudge)
-	}
-	if a, err := jxta.ParseAddress(ev.Welcome.Dest); err == nil {
-		if _, service, param := jxta.Demangle(a.Service, a.Param); serviceIs(service, jxta.ClassRelay) {
-			b.leases.relayRequest(c, param, true) // the request hides in the address dialled (wire 10)
-		}
-	}
-	b.outlets.pump(p)
-	b.streams.edgeIsBack(p)
-	b.secure.edgeIsBack(p)
+	b.who.arrived(c, ev.Welcome)
 }
 
 func (b *Bridge) received(ev Received) {
@@ -248,18 +237,31 @@ func (b *Bridge) received(ev Received) {
 		return
 	}
 	b.stats.Received++
+	b.take(c, ev.Body)
+}
+
+// take handles a message that came over a connection.
+func (b *Bridge) take(c *conn, body []byte) {
+	if c.peer == nil {
+		return
+	}
+	before := b.outlets.source
 	b.outlets.source = c
-	defer func() { b.outlets.source = nil }()
-	m, rest, err := jxta.ParseMessage(ev.Body, jxta.DefaultLimits)
+	defer func() { b.outlets.source = before }()
+	m, rest, err := jxta.ParseMessage(body, jxta.DefaultLimits)
+	maker := ""
 	if err == nil && len(rest) > 0 {
 		var t jxta.Trailer
 		if t, err = jxta.ParseTrailer(rest); err == nil {
-			err = c.verifier.Verify(t, ev.Body[:len(ev.Body)-len(rest)])
+			maker, err = c.verifier.Verify(t, body[:len(body)-len(rest)])
 		}
 	}
 	if err != nil {
 		b.stats.BadMessages++
 		b.complain(c, "message", err)
+		return
+	}
+	if !b.who.believes(c, maker, body) {
 		return
 	}
 	b.outlets.learnFormat(c, len(rest) > 0)

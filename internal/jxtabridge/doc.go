@@ -22,6 +22,7 @@
 //	secure       secure pipes to far peers
 //	leases       rendezvous and relay leases; which pipes are open
 //	propagation  messages for a whole group or a propagate pipe
+//	who          which connections speak for a peer
 //
 // A message of a local peer goes from outlets (the connection) to Bridge.open and from there to one part. What that
 // part answers goes back through ghosts (form) and outlets (queue, window, connection); what is for other sites leaves
@@ -58,6 +59,7 @@
 //   - leases.go: leases begin, end and are missing
 //   - pipes.go: pipes open and close, and when other sites are told
 //   - propagation.go: propagate pipes and group messages, both ways
+//   - who.go: which connections speak for a peer; whom the gateway forgets first
 //   - memory.go: peers and advertisements over a restart
 //   - status.go: Status
 //   - entries.go: the directory for people
