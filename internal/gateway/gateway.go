@@ -73,6 +73,7 @@ type Gateway struct {
 	sealer    *seal.Sealer
 	opener    *seal.Opener
 	coder     compact.Coder
+	turn      mail.Turn
 	replica   *replica.Replica
 	mail      *mail.Store
 	peers     []*peer // by id

@@ -68,11 +68,11 @@ func (c *Carrier) laneOf(p *mail.Peer, m *mail.Message) frame.Lane {
 // pack is the envelope of m as it crosses the link, valid until the coder's next use. What is packed has been encoded
 // before, so that no error is left.
 func (c *Carrier) pack(m *mail.Message, flow uint32, define bool, texts *envelope.Texts) []byte {
-	b, err := envelope.AppendCoded(nil, m.Content, flow, define, texts)
+	b, err := envelope.Packed(c.Coder, m.Content, flow, define, texts)
 	if err != nil {
 		panic("unicast: " + err.Error())
 	}
-	return envelope.Pack(c.Coder, b)
+	return b
 }
 
 // encode is the envelope of e as it goes under a number of the direct lane: with its flow by number, and spelt out too

@@ -30,6 +30,7 @@ type Config struct {
 	Replica  *replica.Replica
 	Coder    *compact.Coder
 	Air      *mail.Air // of a terminal: one for all peers
+	Turn     *mail.Turn
 	Norm     Libnorm
 }
 
@@ -106,10 +107,18 @@ func (c *Carrier) Start(now time.Time) {
 	c.startNorm(now)
 }
 
-// Step starts the child of libnorm when its time has come.
+// Step starts the child of libnorm when its time has come, and reads what had no room in an earlier turn.
 func (c *Carrier) Step(now time.Time) {
 	if due.Reached(now, c.norm.startAt) {
 		c.startNorm(now)
+	}
+	for _, l := range c.order {
+		for lane := range frame.Lane(frame.Lanes) {
+			if _, ok := l.receiver.Next(lane); ok && c.Turn.Room(now) {
+				c.read(now, l, lane, mail.Attempt{})
+				c.RecordPeer(l.Peer)
+			}
+		}
 	}
 }
 
@@ -193,6 +202,13 @@ func (c *Carrier) ready(now time.Time, l *line) (bool, time.Time) {
 // Due is when a datagram is ready or the child of libnorm starts.
 func (c *Carrier) Due(now time.Time, silent bool) time.Time {
 	at := c.norm.startAt
+	for _, l := range c.order {
+		for lane := range frame.Lane(frame.Lanes) {
+			if _, ok := l.receiver.Next(lane); ok {
+				at = due.Earliest(at, c.Turn.Due())
+			}
+		}
+	}
 	if silent {
 		return at
 	}

@@ -47,6 +47,7 @@ func learnEnd(p *uint32, bit int) {
 // train learns a message without coding it.
 func (m *model) train(text []byte, tokens bool) {
 	m.begin(tokens)
+	m.work += uint64(len(text))
 	for _, c := range text {
 		if p := m.end(); p != nil {
 			learnEnd(p, 0)
@@ -158,6 +159,7 @@ func (m *model) encode(dst, text []byte, tokens bool, most int) (out []byte, ok 
 	e := encoder{high: 0xffffffff, out: dst, base: len(dst)}
 	m.begin(tokens)
 	for i, c := range text {
+		m.work++
 		if p := m.end(); p != nil {
 			e.bit(endProb(*p), 0)
 			learnEnd(p, 0)
@@ -213,6 +215,7 @@ func (m *model) decode(code []byte, tokens bool, limit int) ([]byte, error) {
 		if d.over > 4+mostZeros {
 			return nil, ErrCorrupt
 		}
+		m.work++
 		for range 8 {
 			m.update(d.bit(m.predict()))
 		}
