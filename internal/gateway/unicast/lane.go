@@ -92,20 +92,20 @@ func (c *Carrier) encode(l *line, at mail.Attempt, m *mail.Message, gone bool) [
 	return c.pack(m, f.Number, l.audience.Spells(f, at.Number), texts)
 }
 
-// first is the next message of a lane; nil when none waits, or there is no room for it under way.
+// first is the next message of a lane; nil when none waits, or there is no room for it under way. A source that fills the
+// window holds up no other: half a window more is for sources that have less than their share of it.
 func (l *line) first(lane frame.Lane) *mail.Entry {
 	e := l.Box.First(lane)
-	if e == nil {
+	switch {
+	case e == nil:
 		return nil
+	case l.sender.RoomFor(lane, 0), e.Urgent() && l.sender.RoomFor(lane, urgentRoom):
+		return e
 	}
-	extra := 0
-	if e.Urgent() {
-		extra = urgentRoom
+	if window := l.sender.Window(lane); l.sender.RoomFor(lane, max(1, window/2)) {
+		return l.Box.FirstBelow(lane, window)
 	}
-	if !l.sender.RoomFor(lane, extra) {
-		return nil
-	}
-	return e
+	return nil
 }
 
 // assign gives m the next number of its lane, durably.
