@@ -103,7 +103,8 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 			cfg.Profile.Name, cfg.Profile.DatagramOctets, unicast.MinDatagram)
 	}
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
-	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &Output{}}
+	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &Output{},
+		turn: mail.NewTurn(mail.ReadOctets)}
 	g.mail = mail.NewStore(g, cfg.Boot.Number, cfg.MaxWaiting, g.ended)
 	late := cfg.Profile.Transport == profile.PMul
 	for _, pc := range cfg.Peers {

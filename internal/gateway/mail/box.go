@@ -42,6 +42,9 @@ type Entry struct {
 	At    Attempt // its number while it is under way; Number 0: it waits
 	Gone  bool    // it has been on the air, perhaps
 
+	Unsized bool // it waits, and its carrier does not know yet whether its lane is the right one
+	Coded   bool // its texts have been coded for the link
+
 	audience *Audience
 }
 
@@ -129,8 +132,17 @@ func (b *Box) share(e *Entry, octets int) {
 	}
 }
 
-// First is the next that waits in a lane; nil: none does.
-func (b *Box) First(lane frame.Lane) *Entry { return b.waiting[lane].first() }
+// First is the next that waits in a lane and is sized; nil: none does.
+func (b *Box) First(lane frame.Lane) *Entry { return b.waiting[lane].first(false) }
+
+// Head is the next that waits in a lane, sized or not; nil: none does.
+func (b *Box) Head(lane frame.Lane) *Entry { return b.waiting[lane].first(true) }
+
+// FirstUnsized is the most urgent and oldest that waits unsized in a lane; nil: none does.
+func (b *Box) FirstUnsized(lane frame.Lane) *Entry { return b.waiting[lane].firstUnsized() }
+
+// Before says whether e is more urgent than another that waits, or older; other may be nil.
+func (e *Entry) Before(other *Entry) bool { return other == nil || byUrgency(e, other) < 0 }
 
 // FirstBelow is the next that waits in a lane of a source that has less under way there than its share of a window; nil:
 // none does.

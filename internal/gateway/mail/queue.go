@@ -2,6 +2,7 @@ package mail
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"aldis/internal/site"
@@ -135,11 +136,31 @@ func (l *level) idle(name string) {
 	}
 }
 
-// first is the next to go; nil: nothing waits.
-func (q *queue) first() *Entry {
+// first is the next to go; nil: nothing waits. Without unsized, a source whose turn that of an unsized one is sits out.
+func (q *queue) first(unsized bool) *Entry {
 	for rank := range slices.Backward(q.levels[:]) {
-		if e := q.levels[rank].first(); e != nil {
+		if e := q.levels[rank].first(unsized); e != nil {
 			return e
+		}
+	}
+	return nil
+}
+
+// firstUnsized is the most urgent and oldest that is not sized; nil: all are.
+func (q *queue) firstUnsized() (next *Entry) {
+	for rank := range slices.Backward(q.levels[:]) {
+		look := func(list []*Entry) {
+			at := slices.IndexFunc(list, func(e *Entry) bool { return e.Unsized })
+			if at >= 0 && (next == nil || list[at].Order < next.Order) {
+				next = list[at]
+			}
+		}
+		look(q.levels[rank].state)
+		for _, s := range q.levels[rank].sources {
+			look(s.list)
+		}
+		if next != nil {
+			return next
 		}
 	}
 	return nil
@@ -150,7 +171,7 @@ func (q *queue) firstOf(some func(*source) bool) (next *Entry) {
 	for rank := range slices.Backward(q.levels[:]) {
 		var of *source
 		for _, s := range q.levels[rank].sources {
-			if some(s) && (of == nil || s.tag < of.tag || s.tag == of.tag && s.list[0].Order < of.list[0].Order) {
+			if some(s) && !s.list[0].Unsized && (of == nil || s.tag < of.tag || s.tag == of.tag && s.list[0].Order < of.list[0].Order) {
 				of = s
 			}
 		}
@@ -161,16 +182,20 @@ func (q *queue) firstOf(some func(*source) bool) (next *Entry) {
 	return nil
 }
 
-func (l *level) first() (next *Entry) {
-	if len(l.sources) > 0 {
-		least := slices.MinFunc(l.sources, func(a, b *source) int { return cmp.Compare(a.tag, b.tag) }).tag
-		for _, s := range l.sources {
-			if s.tag <= least+aheadOctets && (next == nil || s.list[0].Order < next.Order) {
-				next = s.list[0]
-			}
+func (l *level) first(unsized bool) (next *Entry) {
+	goes := func(e *Entry) bool { return unsized || !e.Unsized }
+	least := uint64(math.MaxUint64 - aheadOctets)
+	for _, s := range l.sources {
+		if goes(s.list[0]) {
+			least = min(least, s.tag)
 		}
 	}
-	if len(l.state) > 0 && (next == nil || l.state[0].Order < next.Order) {
+	for _, s := range l.sources {
+		if e := s.list[0]; goes(e) && s.tag <= least+aheadOctets && (next == nil || e.Order < next.Order) {
+			next = e
+		}
+	}
+	if len(l.state) > 0 && goes(l.state[0]) && (next == nil || l.state[0].Order < next.Order) {
 		next = l.state[0]
 	}
 	return next

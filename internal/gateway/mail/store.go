@@ -51,15 +51,15 @@ func (s *Store) New(content envelope.Message, kind Kind) (*Message, error) {
 }
 
 // Wait takes a message into custody for a peer that its carrier reaches in this lane, in the place of an older one of
-// the same key. False: there is no room for it.
-func (s *Store) Wait(now time.Time, p *Peer, m *Message, lane frame.Lane, a *Audience) bool {
+// the same key. Nil: there is no room for it.
+func (s *Store) Wait(now time.Time, p *Peer, m *Message, lane frame.Lane, a *Audience) *Entry {
 	e := &Entry{Message: m, Peer: p, Lane: lane, Order: m.ID, audience: a}
 	octets := len(m.Full)
 	if older := a.older(m, p); older != nil {
 		octets -= len(older.Full)
 	}
 	if !s.makeRoom(now, e, octets) {
-		return false
+		return nil
 	}
 	if older := a.older(m, p); older != nil { // it may have made room
 		// The newer one takes its place, and keeps it after a restart: otherwise what changes often would never go.
@@ -70,7 +70,7 @@ func (s *Store) Wait(now time.Time, p *Peer, m *Message, lane frame.Lane, a *Aud
 	p.Box.push(e)
 	a.Newest(m)
 	s.record(e)
-	return true
+	return e
 }
 
 // Start notes that a carrier has given a message its number towards a peer.

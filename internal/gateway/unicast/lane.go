@@ -36,7 +36,9 @@ func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Messag
 	}
 	for _, p := range to {
 		l := c.lines[p.ID]
-		if c.Store.Wait(now, p, m, c.laneOf(p, m), l.audience) {
+		lane, known := c.laneAtOnce(m)
+		if e := c.Store.Wait(now, p, m, lane, l.audience); e != nil {
+			e.Unsized = !known
 			continue
 		}
 		refused = append(refused, p)
@@ -47,22 +49,6 @@ func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Messag
 		}
 	}
 	return refused
-}
-
-// laneOf says how a message travels, by its size with its flow spelt out and nothing before it: as the later ones of its
-// flow only get shorter.
-func (c *Carrier) laneOf(p *mail.Peer, m *mail.Message) frame.Lane {
-	const number = 1 << 20 // as long as a flow's number ever gets
-	if len(m.Full)+4 <= c.maxDirect() {
-		return frame.Direct
-	}
-	if len(m.Full) > maxModel*c.maxDirect() { // no model makes that fit
-		return frame.Bulk
-	}
-	if len(c.pack(m, number, true, c.Road.Texts(p))) <= c.maxDirect() {
-		return frame.Direct
-	}
-	return frame.Bulk
 }
 
 // pack is the envelope of m as it crosses the link, valid until the coder's next use. What is packed has been encoded
@@ -77,7 +63,7 @@ func (c *Carrier) pack(m *mail.Message, flow uint32, define bool, texts *envelop
 
 // encode is the envelope of e as it goes under a number of the direct lane: with its flow by number, and spelt out too
 // if this message is the first of it.
-func (c *Carrier) encode(l *line, at mail.Attempt, m *mail.Message, gone bool) []byte {
+func (c *Carrier) encode(now time.Time, l *line, at mail.Attempt, m *mail.Message, gone bool) []byte {
 	texts := c.Road.Texts(l.Peer)
 	if l.Met.Model == 0 && !gone { // it has not said yet: most likely ours. If not, it refuses and says so
 		texts = c.Road.Texts()
@@ -86,10 +72,15 @@ func (c *Carrier) encode(l *line, at mail.Attempt, m *mail.Message, gone bool) [
 	if f == nil {
 		return c.pack(m, 0, true, texts)
 	}
-	if !gone { // one that goes again is coded by itself: should the ends differ, it arrives
+	if !gone && c.mayLearn(now, m) { // one that goes again is coded by itself: should the ends differ, it arrives
 		l.audience.Encode(texts, f, at.Number)
 	}
-	return c.pack(m, f.Number, l.audience.Spells(f, at.Number), texts)
+	before := c.Coder.Work()
+	b := c.pack(m, f.Number, l.audience.Spells(f, at.Number), texts)
+	if len(m.Full) > longText {
+		c.work.after.Spent(c.Coder.Work()-before, 0)
+	}
+	return b
 }
 
 // first is the next message of a lane; nil when none waits, or there is no room for it under way. A source that fills the

@@ -40,6 +40,7 @@ type Carrier struct {
 	order []*line // by id
 	lines map[uint16]*line
 	turn  int // whose turn it is among peers that share the air
+	work  work
 	norm  normState
 }
 
@@ -61,7 +62,7 @@ type line struct {
 
 // New makes a carrier for peers that know nothing yet.
 func New(cfg Config) (*Carrier, error) {
-	c := &Carrier{Config: cfg, lines: map[uint16]*line{}}
+	c := &Carrier{Config: cfg, lines: map[uint16]*line{}, work: newWork()}
 	for _, p := range cfg.Peers {
 		l := &line{Peer: p, early: mail.Early{Peer: p.ID, Road: cfg.Road}, long: long{under: map[uint64]*object{}},
 			sender:   custody.NewSender(cfg.Timing, [frame.Lanes]uint64{1, 1}),
@@ -132,6 +133,11 @@ func (c *Carrier) airOf(l *line) (*mail.Air, int) {
 
 // Pump sends what is ready and has air.
 func (c *Carrier) Pump(now time.Time) {
+	for _, l := range c.order {
+		if l.Addr.IsValid() && !l.sender.Dead() {
+			c.size(now, l)
+		}
+	}
 	for sent := true; sent; {
 		sent = false
 		for i := range c.order {
@@ -180,7 +186,7 @@ func (c *Carrier) ready(now time.Time, l *line) (bool, time.Time) {
 	if !l.sender.Dead() {
 		switch {
 		case len(l.sender.Lost(now)) > 0, len(l.long.out) > 0,
-			l.first(frame.Direct) != nil, c.norm.up && l.first(frame.Bulk) != nil:
+			l.first(frame.Direct) != nil, c.norm.up && l.first(frame.Bulk) != nil && c.toCode(l) == nil:
 			return true, time.Time{}
 		case c.Messages && l.roomForNews() && len(c.Replica.Next(now, l.ID, 1)) > 0:
 			may, when := c.mayTell(now, l)
@@ -216,6 +222,7 @@ func (c *Carrier) Due(now time.Time, silent bool) time.Time {
 		if !l.Addr.IsValid() {
 			continue
 		}
+		at = due.Earliest(at, c.sizingDue(l))
 		ready, wake := c.ready(now, l)
 		if ready {
 			air, _ := c.airOf(l)

@@ -277,7 +277,7 @@ func (c *Coder) smallestWithout(text []byte, ok bool, octets int) ([]byte, Codec
 	if ok && octets*2 < len(text) {
 		return text, Stored
 	}
-	return c.smallest(text, nil)
+	return c.remembered(text)
 }
 
 // learned returns the model after the window.
