@@ -12,7 +12,9 @@ import (
 // both in slices: local peers wait for a slice at the most. docs/decisions/fairness.md.
 const (
 	sliceOctets = 1 << 10  // of text that one turn of the loop codes
-	afterOctets = 16 << 10 // of work for long texts after the messages before them, until the loop has had time for others
+	// afterOctets is of work for texts above longText after the messages before them: one such message in a turn, and until
+	// the loop has had as much time for others. Further ones are coded by themselves.
+	afterOctets = 4 << 10
 	longText    = 1 << 10
 )
 
