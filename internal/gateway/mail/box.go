@@ -43,7 +43,8 @@ type Entry struct {
 	Gone  bool    // it has been on the air, perhaps
 
 	Unsized bool // it waits, and its carrier does not know yet whether its lane is the right one
-	Coded   bool // its texts have been coded for the link
+	Coded   bool // its texts have been coded for the link,
+	Learned bool // and after the messages before it
 
 	audience *Audience
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway/mail"
+	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 )
 
@@ -11,7 +12,7 @@ import (
 // message waits unsized in the direct lane. It is sized when its turn comes, and a long one is coded before libnorm gets it,
 // both in slices: local peers wait for a slice at the most. docs/decisions/fairness.md.
 const (
-	sliceOctets = 1 << 10  // of text that one turn of the loop codes
+	sliceOctets = 1 << 10 // of text that one turn of the loop codes
 	// afterOctets is of work for texts above longText after the messages before them: one such message in a turn, and until
 	// the loop has had as much time for others. Further ones are coded by themselves.
 	afterOctets = 4 << 10
@@ -78,18 +79,38 @@ func (c *Carrier) toCode(l *line) *mail.Entry {
 	return nil
 }
 
+// toLearn is the next message of the direct lane where coding it after those before it takes long; nil: there is none.
+func (c *Carrier) toLearn(l *line) *mail.Entry {
+	if e := l.first(frame.Direct); e != nil && len(e.Full) > longText && e.Content.Payload != nil {
+		return e
+	}
+	return nil
+}
+
+// learning says that the next message of the direct lane is not coded yet.
+func (c *Carrier) learning(l *line) bool {
+	e := c.toLearn(l)
+	return e != nil && !e.Learned
+}
+
 // size sizes and codes what has to be, as much as this turn of the loop has room for.
 func (c *Carrier) size(now time.Time, l *line) {
 	for c.work.slices.Room(now) {
 		if e := c.toSize(l); e != nil {
-			if c.code(l, e) {
+			if c.code(e, c.Road.Texts(l.Peer)) {
 				e.Unsized = false
 				if c.laneOf(l.Peer, e.Message) == frame.Bulk {
 					c.Store.Move(e, frame.Bulk)
 				}
 			}
 		} else if e := c.toCode(l); e != nil {
-			e.Coded = c.code(l, e)
+			e.Coded = c.code(e, c.Road.Texts(l.Peer))
+		} else if e := c.toLearn(l); e != nil {
+			at := mail.Attempt{Lane: frame.Direct, Number: l.sender.Next(frame.Direct)}
+			texts, _ := c.textsOf(l, at, e.Message, true, false)
+			if e.Learned = c.code(e, texts); e.Learned {
+				return
+			}
 		} else {
 			return
 		}
@@ -97,9 +118,9 @@ func (c *Carrier) size(now time.Time, l *line) {
 }
 
 // code codes a slice of a message's texts; true: they are coded.
-func (c *Carrier) code(l *line, e *mail.Entry) (done bool) {
+func (c *Carrier) code(e *mail.Entry, texts *envelope.Texts) (done bool) {
 	before := c.Coder.Work()
-	done = c.Road.Texts(l.Peer).Prepare(e.Content, sliceOctets)
+	done = texts.Prepare(e.Content, sliceOctets)
 	octets := 0
 	if done {
 		octets = len(e.Full)
@@ -110,7 +131,7 @@ func (c *Carrier) code(l *line, e *mail.Entry) (done bool) {
 
 // sizingDue is when more can be sized or coded; zero: there is nothing.
 func (c *Carrier) sizingDue(l *line) (at time.Time) {
-	if l.sender.Dead() || c.toSize(l) == nil && c.toCode(l) == nil {
+	if l.sender.Dead() || c.toSize(l) == nil && c.toCode(l) == nil && !c.learning(l) {
 		return at
 	}
 	return c.work.slices.Due()

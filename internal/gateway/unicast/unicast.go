@@ -186,7 +186,7 @@ func (c *Carrier) ready(now time.Time, l *line) (bool, time.Time) {
 	if !l.sender.Dead() {
 		switch {
 		case len(l.sender.Lost(now)) > 0, len(l.long.out) > 0,
-			l.first(frame.Direct) != nil, c.norm.up && l.first(frame.Bulk) != nil && c.toCode(l) == nil:
+			l.first(frame.Direct) != nil && !c.learning(l), c.norm.up && l.first(frame.Bulk) != nil && c.toCode(l) == nil:
 			return true, time.Time{}
 		case c.Messages && l.roomForNews() && len(c.Replica.Next(now, l.ID, 1)) > 0:
 			may, when := c.mayTell(now, l)

@@ -47,6 +47,12 @@ func learnEnd(p *uint32, bit int) {
 // train learns a message without coding it.
 func (m *model) train(text []byte, tokens bool) {
 	m.begin(tokens)
+	m.trainOn(text)
+	m.trained()
+}
+
+// trainOn learns octets of a message that has begun.
+func (m *model) trainOn(text []byte) {
 	m.work += uint64(len(text))
 	for _, c := range text {
 		if p := m.end(); p != nil {
@@ -57,6 +63,10 @@ func (m *model) train(text []byte, tokens bool) {
 			m.update(int(c >> i & 1))
 		}
 	}
+}
+
+// trained learns that the message ends here.
+func (m *model) trained() {
 	if p := m.end(); p != nil {
 		learnEnd(p, 1)
 	}

@@ -3,12 +3,13 @@ package compact
 import (
 	"bytes"
 	"crypto/sha256"
+	"slices"
 )
 
 // A text that is coded beforehand: in slices by Prepare, or because it was coded a moment ago.
 const (
 	shortText   = 512     // texts of fewer octets are coded at once, again and again
-	mostMade    = 64      // codes that are kept
+	mostMade    = 256     // codes that are kept
 	mostOctets  = 1 << 20 // of these
 	lightOctets = 3       // octets with few contexts that take as long as one with all
 )
@@ -50,6 +51,7 @@ type slow struct {
 	codec Codec
 	tries []try // left; the first is under way once it has an encoding
 	last  bool  // deflate comes last
+	after bool  // it is coded after others: AppendAfter compares
 }
 
 // try is one way through the model.
@@ -57,6 +59,9 @@ type try struct {
 	codec    Codec
 	stream   []byte
 	tokens   bool
+	window   []entry // what is learned first: how far it is
+	learned  int     // messages of it,
+	at       int     // and octets of the next
 	encoding *encoding
 }
 
@@ -73,6 +78,11 @@ func (c *Coder) Prepare(text []byte, octets int) (done bool) {
 	if c.slow == nil || c.slow.sum != sum {
 		c.slow = c.begin(text, sum)
 	}
+	return c.workOn(octets)
+}
+
+// workOn codes about so many octets of the text that is being prepared; true: all of it.
+func (c *Coder) workOn(octets int) (done bool) {
 	s := c.slow
 	for octets > 0 && len(s.tries) > 0 {
 		octets -= c.advance(s, octets)
@@ -80,10 +90,13 @@ func (c *Coder) Prepare(text []byte, octets int) (done bool) {
 	if len(s.tries) > 0 {
 		return false
 	}
-	if s.last && len(s.best) >= len(text)/4*3 {
-		c.tryDeflate(text, s.take)
+	if s.after && s.codec == Stored {
+		s.best = nil
 	}
-	c.made.keep(sum, s.best, s.codec)
+	if s.last && len(s.best) >= len(s.text)/4*3 {
+		c.tryDeflate(s.text, s.take)
+	}
+	c.made.keep(s.sum, s.best, s.codec)
 	c.slow = nil
 	return true
 }
@@ -111,14 +124,67 @@ func (s *slow) take(codec Codec, out []byte, ok bool) {
 	}
 }
 
+// PrepareAfter is Prepare for the message of this number, where h says what the far end holds of its flow: AppendAfter
+// answers at once as long as that is the same.
+func (c *Coder) PrepareAfter(text []byte, h *History, number uint64, octets int) (done bool) {
+	base, ok := h.base(number)
+	if !ok || c.NoModel || len(text) > MaxLearned {
+		return c.Prepare(text, octets)
+	}
+	window, _ := h.window(base)
+	if len(text) < shortText || slices.ContainsFunc(window, func(e entry) bool { return bytes.Equal(e.text, text) }) {
+		return true
+	}
+	sum := sumAfter(window, text)
+	if _, ok := c.made.codes[sum]; ok {
+		return true
+	}
+	if c.slow == nil || c.slow.sum != sum {
+		t := try{codec: LearnedXML, window: slices.Clone(window)}
+		if t.stream, t.tokens = tokenizeXML(bytes.Clone(text)); !t.tokens {
+			t.codec, t.stream = Learned, bytes.Clone(text)
+		}
+		c.slow = &slow{text: text, sum: sum, codec: Stored, best: text, tries: []try{t}, after: true}
+	}
+	return c.workOn(octets)
+}
+
+// learn learns about so many octets of what comes before a try, and says how many that were; done: all of it.
+func (t *try) learn(m *model, octets int) (learned int, done bool) {
+	from := learnedFrom(t.window)
+	for ; t.learned < len(t.window); t.learned, t.at = t.learned+1, 0 {
+		e := t.window[t.learned]
+		if t.learned < from {
+			m.skim(e.stream, e.tokens)
+			continue
+		}
+		if t.at == 0 {
+			m.begin(e.tokens)
+		}
+		n := min(len(e.stream)-t.at, octets-learned)
+		m.trainOn(e.stream[t.at : t.at+n])
+		learned += n
+		if t.at += n; t.at < len(e.stream) {
+			return learned, false
+		}
+		m.trained()
+	}
+	return learned, true
+}
+
 // advance codes about so many octets more, and says how many that were.
 func (c *Coder) advance(s *slow, octets int) int {
 	t := &s.tries[0]
 	if t.encoding == nil {
-		if c.beside == nil {
-			c.beside = new(model)
+		if t.learned == 0 && t.at == 0 {
+			if c.beside == nil {
+				c.beside = new(model)
+			}
+			c.beside.prime()
 		}
-		c.beside.prime()
+		if learned, done := t.learn(c.beside, octets); !done || learned >= octets {
+			return max(1, learned)
+		}
 		if t.codec == Bulk {
 			c.beside.used = light
 		}

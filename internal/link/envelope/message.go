@@ -97,6 +97,8 @@ type Texts struct {
 	// Encode codes element number i of a payload, Decode expands it; flow is the number of the payload's flow, 0 where
 	// it has none. Nil: the Coder does, without what came before.
 	Encode func(i int, data []byte) ([]byte, compact.Codec)
+	// Ahead codes element number i beforehand (Prepare), as Encode will. Nil: the Coder does.
+	Ahead func(i int, data []byte, octets int) (done bool)
 	// Alike says whether the far end finds out by itself which codec Encode answered; nil: it does not.
 	Alike  func(i int, codec compact.Codec, code []byte) bool
 	Decode func(flow uint32, i int, codec compact.Codec, code []byte, limit int) ([]byte, error)

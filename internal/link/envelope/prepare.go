@@ -4,7 +4,7 @@ import (
 	"aldis/internal/link/compact"
 )
 
-// Prepare codes the texts of a message beforehand, each by itself, about so many octets of work in this call, so that
+// Prepare codes the texts of a message beforehand, about so many octets of work in this call, so that
 // AppendCoded answers at once. It says whether that is so now.
 func (t *Texts) Prepare(m Message, octets int) (done bool) {
 	if t == nil {
@@ -12,23 +12,26 @@ func (t *Texts) Prepare(m Message, octets int) (done bool) {
 	}
 	until := t.Coder.Work() + uint64(octets)
 	left := &room{maxExpanded, maxModelled}
-	prepare := func(effort compact.Effort, text []byte) bool {
+	prepare := func(effort compact.Effort, text []byte, how func(text []byte, octets int) bool) bool {
 		if effort != compact.Full || len(text) > left.modelled {
 			return true
 		}
 		left.modelled -= len(text) // at the most
-		work := t.Coder.Work()
-		return t.Coder.Prepare(text, max(0, int(int64(until-work))))
+		return how(text, max(0, int(int64(until-t.Coder.Work()))))
 	}
 	if m.Payload != nil {
-		for _, e := range flat(m.Payload.Parts) {
-			if !prepare(compact.EffortFor(t.Rules, e.Type, e.Name, len(e.Data)), e.Data) {
+		for i, e := range flat(m.Payload.Parts) {
+			how := t.Coder.Prepare
+			if t.Ahead != nil {
+				how = func(text []byte, octets int) bool { return t.Ahead(i, text, octets) }
+			}
+			if !prepare(compact.EffortFor(t.Rules, e.Type, e.Name, len(e.Data)), e.Data, how) {
 				return false
 			}
 		}
 	}
 	for i := range m.Items {
-		if !prepare(compact.Full, m.Items[i].Doc) {
+		if !prepare(compact.Full, m.Items[i].Doc, t.Coder.Prepare) {
 			return false
 		}
 	}
