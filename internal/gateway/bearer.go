@@ -50,7 +50,7 @@ func (g *Gateway) newBearer(peers []*mail.Peer, records []Record) (b *bearer, er
 	shared := p.Transport == profile.PMul
 	b.lines, err = unicast.New(unicast.Config{Self: g.cfg.ID, Profile: p, Timing: b.timing, Shore: g.cfg.Shore,
 		Keepalive: g.cfg.Keepalive, Messages: !shared, Peers: peers, Road: g, Store: g.mail, Replica: g.replica,
-		Coder: &g.coder, Air: &b.air, Turn: &g.turn, Norm: libnorm{g}})
+		Coder: &g.coder, Air: &b.air, Norm: libnorm{g}})
 	if err != nil || !shared {
 		b.carriers = []mail.Carrier{b.lines}
 		return b, err
@@ -60,7 +60,7 @@ func (g *Gateway) newBearer(peers []*mail.Peer, records []Record) (b *bearer, er
 		rng = rand.New(rand.NewPCG(uint64(g.cfg.ID), uint64(g.cfg.Boot.Number)))
 	}
 	several, err := group.New(group.Config{Self: g.cfg.ID, Profile: p, Timing: b.timing, Group: b.group, Rand: rng, Peers: peers,
-		Road: g, Store: g.mail, Replica: g.replica, Coder: &g.coder, Air: &b.air, Turn: &g.turn}, records)
+		Road: g, Store: g.mail, Replica: g.replica, Coder: &g.coder, Air: &b.air}, records)
 	b.carriers = []mail.Carrier{several, b.lines}
 	return b, err
 }

@@ -73,7 +73,6 @@ type Gateway struct {
 	sealer    *seal.Sealer
 	opener    *seal.Opener
 	coder     compact.Coder
-	turn      mail.Turn
 	replica   *replica.Replica
 	mail      *mail.Store
 	peers     []*peer // by id
@@ -103,8 +102,7 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 			cfg.Profile.Name, cfg.Profile.DatagramOctets, unicast.MinDatagram)
 	}
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
-	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &Output{},
-		turn: mail.NewTurn(mail.ReadOctets)}
+	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &Output{}}
 	g.mail = mail.NewStore(g, cfg.Boot.Number, cfg.MaxWaiting, g.ended)
 	late := cfg.Profile.Transport == profile.PMul
 	for _, pc := range cfg.Peers {

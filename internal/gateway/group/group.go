@@ -34,7 +34,6 @@ type Config struct {
 	Replica *replica.Replica
 	Coder   *compact.Coder
 	Air     *mail.Air
-	Turn    *mail.Turn
 }
 
 // Carrier is the messages over P_Mul.
@@ -135,7 +134,7 @@ func (c *Carrier) Step(now time.Time) {
 		if due.Reached(now, o.early.Due(c.patience())) {
 			c.skip(now, p, o)
 		}
-		if o.put && c.Turn.Room(now) {
+		if o.put && p.Turn.Room(now) {
 			c.drain(now, p, o)
 		}
 	}
@@ -149,10 +148,11 @@ func (c *Carrier) Pump(time.Time) {}
 // Due is when an engine wants a Step, or a gap has been waited for long enough.
 func (c *Carrier) Due(time.Time, bool) time.Time {
 	at := due.Earliest(c.dues[0], c.dues[1])
-	for _, o := range c.orders {
+	for _, p := range c.Peers {
+		o := c.orders[p.ID]
 		at = due.Earliest(at, o.early.Due(c.patience()))
 		if o.put {
-			at = due.Earliest(at, c.Turn.Due())
+			at = due.Earliest(at, p.Turn.Due())
 		}
 	}
 	return at

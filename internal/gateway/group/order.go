@@ -39,7 +39,9 @@ func (c *Carrier) inOrder(now time.Time, p *mail.Peer, o *order, d pmul.Message)
 	ahead := int32(d.Sequence - o.next)
 	a := mail.Arrival{Place: place(d.Sequence), Number: uint64(d.Message), Body: d.Payload, At: now}
 	switch {
-	case !c.Turn.Room(now) && o.early.Len() < 2*maxEarly:
+	case o.early.Has(a): // its sender was put back: another message has that place
+		c.open(now, p, d.Message, d.Payload)
+	case !p.Turn.Room(now) && o.early.Len() < 2*maxEarly:
 		o.early.Keep(a, true)
 		o.put = true
 	case ahead > 0 && o.early.Len() >= maxEarly: // those that wait have waited enough
@@ -67,7 +69,7 @@ func (c *Carrier) inOrder(now time.Time, p *mail.Peer, o *order, d pmul.Message)
 
 // drain delivers what is in order now while this turn of the loop has room, and notes how far that is.
 func (c *Carrier) drain(now time.Time, p *mail.Peer, o *order) {
-	for o.put && c.Turn.Room(now) {
+	for o.put && p.Turn.Room(now) {
 		late, ok := o.early.Before(o.next)
 		if !ok {
 			o.put = false
@@ -77,7 +79,7 @@ func (c *Carrier) drain(now time.Time, p *mail.Peer, o *order) {
 			c.open(now, p, pmul.MessageID(a.Number), a.Body)
 		}
 	}
-	for c.Turn.Room(now) {
+	for p.Turn.Room(now) {
 		a, ok := o.early.Take(place(o.next), true)
 		if !ok {
 			break
@@ -87,7 +89,7 @@ func (c *Carrier) drain(now time.Time, p *mail.Peer, o *order) {
 		}
 		o.next++
 	}
-	o.put = o.put || o.early.Has(place(o.next))
+	o.put = o.put || o.early.Kept(place(o.next))
 	c.Road.Record(bucketNext, peerKey(p.ID), binary.BigEndian.AppendUint32(nil, o.next))
 }
 

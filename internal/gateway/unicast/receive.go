@@ -17,7 +17,7 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 	kind := mail.Ack
 	switch f := f.(type) {
 	case frame.Receipt:
-		c.receipt(now, l, f)
+		c.receipt(now, l, f, newest)
 	case frame.Probe:
 		l.receiver.Probed(now)
 		if len(l.answers) < 4 {
@@ -28,6 +28,10 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 	case frame.Data:
 		kind, octets = c.receiveData(now, l, f, octets, newest)
 	case frame.NORM:
+		if l.Met.Refused != mail.Taken {
+			c.Road.Drop("refused_stream")
+			break
+		}
 		c.receiveNORM(now, l, f.Body, octets)
 		return true
 	default:
@@ -43,9 +47,17 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, octets int, 
 	if f.Rides {
 		l.Ledger.Add(mail.Received, mail.Ack, 1)
 		octets--
-		if newest {
-			c.receipt(now, l, frame.Receipt{Lane: frame.Direct, Cumulative: l.sender.Widen(frame.Direct, f.Cumulative)})
+		if newest && l.Met.Anew == mail.Taken && !l.Met.Ending { // otherwise its low 8 bits may mean another number
+			c.receipt(now, l, frame.Receipt{Lane: frame.Direct, Cumulative: l.sender.Widen(frame.Direct, f.Cumulative)}, true)
 		}
+	}
+	if l.Met.Refused != mail.Taken {
+		c.Road.Drop("refused_stream")
+		return mail.Payload, octets
+	}
+	if !l.Turn.Room(now) { // no receipt: its sender keeps it
+		c.Road.Drop("busy")
+		return mail.Payload, octets
 	}
 	if f.Short {
 		if !newest {
@@ -71,7 +83,7 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, octets int, 
 // arrived keeps a message that is new and delivers what is in order now. What this turn has no room for Step delivers.
 func (c *Carrier) arrived(now time.Time, l *line, at mail.Attempt, body []byte) {
 	next, ok := l.receiver.Next(at.Lane)
-	durable := !ok || next != at || !c.Turn.Room(now)
+	durable := !ok || next != at || !l.Turn.Room(now)
 	l.early.Keep(mail.Arrival{Place: at, Number: at.Number, Body: body}, durable)
 	l.Opened = mail.Payload
 	if durable {
@@ -83,7 +95,7 @@ func (c *Carrier) arrived(now time.Time, l *line, at mail.Attempt, body []byte) 
 
 // read delivers what is in order in a lane while this turn has room; fresh is not in the journal.
 func (c *Carrier) read(now time.Time, l *line, lane frame.Lane, fresh mail.Attempt) {
-	for next, ok := l.receiver.Next(lane); ok && c.Turn.Room(now); next, ok = l.receiver.Next(lane) {
+	for next, ok := l.receiver.Next(lane); ok && l.Turn.Room(now); next, ok = l.receiver.Next(lane) {
 		a, _ := l.early.Take(next, next != fresh)
 		err := c.Road.Open(now, l.Peer, next, a.Body)
 		if errors.Is(err, compact.ErrModel) || errors.Is(err, compact.ErrHistory) {

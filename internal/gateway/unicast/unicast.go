@@ -30,7 +30,6 @@ type Config struct {
 	Replica  *replica.Replica
 	Coder    *compact.Coder
 	Air      *mail.Air // of a terminal: one for all peers
-	Turn     *mail.Turn
 	Norm     Libnorm
 }
 
@@ -115,7 +114,7 @@ func (c *Carrier) Step(now time.Time) {
 	}
 	for _, l := range c.order {
 		for lane := range frame.Lane(frame.Lanes) {
-			if _, ok := l.receiver.Next(lane); ok && c.Turn.Room(now) {
+			if _, ok := l.receiver.Next(lane); ok && l.Turn.Room(now) {
 				c.read(now, l, lane, mail.Attempt{})
 				c.RecordPeer(l.Peer)
 			}
@@ -211,7 +210,7 @@ func (c *Carrier) Due(now time.Time, silent bool) time.Time {
 	for _, l := range c.order {
 		for lane := range frame.Lane(frame.Lanes) {
 			if _, ok := l.receiver.Next(lane); ok {
-				at = due.Earliest(at, c.Turn.Due())
+				at = due.Earliest(at, l.Turn.Due())
 			}
 		}
 	}
