@@ -150,7 +150,7 @@ func (c *Carrier) Resume(r mail.Restored, p *mail.Peer) bool {
 	switch {
 	case r.At.Number == 0:
 		m := c.Store.Content(r)
-		lane, known := c.laneAtOnce(m)
+		lane, known := sizing{c, l}.laneAtOnce(m)
 		if !known && r.At.Lane == frame.Bulk {
 			lane, known = frame.Bulk, true
 		}

@@ -24,20 +24,6 @@ const urgentRoom = 4
 // maxModel is how many times shorter than itself a text may get.
 const maxModel = 50
 
-// textsOf codes m under a number of the direct lane, after the messages before it where it learns from them. The flow is nil
-// for what has none.
-func (c *Carrier) textsOf(l *line, at mail.Attempt, m *mail.Message, learns, gone bool) (*envelope.Texts, *mail.Flow) {
-	texts := c.Road.Texts(l.Peer)
-	if l.Met.Model == 0 && !gone { // it has not said yet: most likely ours. If not, it refuses and says so
-		texts = c.Road.Texts()
-	}
-	f := l.audience.Flow(m.Content.Payload)
-	if f != nil && learns { // one that goes again is coded by itself: should the ends differ, it arrives
-		l.audience.Encode(texts, f, at.Number)
-	}
-	return texts, f
-}
-
 // maxDirect is the largest coded envelope that goes without segments.
 func (c *Carrier) maxDirect() int { return c.Profile.DatagramOctets - directReserve }
 
@@ -50,7 +36,7 @@ func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Messag
 	}
 	for _, p := range to {
 		l := c.lines[p.ID]
-		lane, known := c.laneAtOnce(m)
+		lane, known := sizing{c, l}.laneAtOnce(m)
 		if e := c.Store.Wait(now, p, m, lane, l.audience); e != nil {
 			e.Unsized = !known
 			continue
@@ -78,7 +64,7 @@ func (c *Carrier) pack(m *mail.Message, flow uint32, define bool, texts *envelop
 // encode is the envelope of e as it goes under a number of the direct lane: with its flow by number, and spelt out too
 // if this message is the first of it.
 func (c *Carrier) encode(now time.Time, l *line, at mail.Attempt, m *mail.Message, gone bool) []byte {
-	texts, f := c.textsOf(l, at, m, !gone && c.mayLearn(now, m), gone)
+	texts, f := sizing{c, l}.texts(at, m, !gone && c.work.mayLearn(now, m), gone)
 	if f == nil {
 		return c.pack(m, 0, true, texts)
 	}

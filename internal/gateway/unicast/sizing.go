@@ -23,16 +23,25 @@ const (
 type work struct {
 	slices mail.Turn
 	after  mail.Turn
+	turn   int // whose turn it is among the peers
 }
 
-func newWork() work { return work{mail.NewTurn(sliceOctets), mail.NewTurn(afterOctets)} }
+// sizing finds out how the messages of a line travel, and has them coded.
+type sizing struct {
+	c *Carrier
+	l *line
+}
+
+func newWork() work {
+	return work{slices: mail.NewTurn(sliceOctets), after: mail.NewTurn(afterOctets)}
+}
 
 // laneAtOnce is laneOf where that takes no coding.
-func (c *Carrier) laneAtOnce(m *mail.Message) (lane frame.Lane, known bool) {
+func (s sizing) laneAtOnce(m *mail.Message) (lane frame.Lane, known bool) {
 	switch {
-	case len(m.Full)+4 <= c.maxDirect():
+	case len(m.Full)+4 <= s.c.maxDirect():
 		return frame.Direct, true
-	case len(m.Full) > maxModel*c.maxDirect(): // no model makes that fit
+	case len(m.Full) > maxModel*s.c.maxDirect(): // no model makes that fit
 		return frame.Bulk, true
 	}
 	return frame.Direct, false
@@ -42,7 +51,7 @@ func (c *Carrier) laneAtOnce(m *mail.Message) (lane frame.Lane, known bool) {
 // flow only get shorter.
 func (c *Carrier) laneOf(p *mail.Peer, m *mail.Message) frame.Lane {
 	const number = 1 << 20 // as long as a flow's number ever gets
-	lane, known := c.laneAtOnce(m)
+	lane, known := sizing{c, c.lines[p.ID]}.laneAtOnce(m)
 	if known {
 		return lane
 	}
@@ -53,15 +62,15 @@ func (c *Carrier) laneOf(p *mail.Peer, m *mail.Message) frame.Lane {
 }
 
 // toSize is the next message of a peer whose lane has to be known now; nil: there is none.
-func (c *Carrier) toSize(l *line) *mail.Entry {
-	window := l.sender.Window(frame.Direct)
-	if l.sender.RoomFor(frame.Direct, max(urgentRoom, window/2)) {
-		if e := l.Box.Head(frame.Direct); e != nil && e.Unsized {
+func (s sizing) toSize() *mail.Entry {
+	window := s.l.sender.Window(frame.Direct)
+	if s.l.sender.RoomFor(frame.Direct, max(urgentRoom, window/2)) {
+		if e := s.l.Box.Head(frame.Direct); e != nil && e.Unsized {
 			return e
 		}
 	}
-	if c.norm.up && l.sender.RoomFor(frame.Bulk, 0) {
-		if e := l.Box.FirstUnsized(frame.Direct); e != nil && e.Before(l.Box.First(frame.Bulk)) {
+	if s.c.norm.up && s.l.sender.RoomFor(frame.Bulk, 0) {
+		if e := s.l.Box.FirstUnsized(frame.Direct); e != nil && e.Before(s.l.Box.First(frame.Bulk)) {
 			return e
 		}
 	}
@@ -69,75 +78,91 @@ func (c *Carrier) toSize(l *line) *mail.Entry {
 }
 
 // toCode is the next message of a peer that libnorm gets once it is coded; nil: there is none.
-func (c *Carrier) toCode(l *line) *mail.Entry {
-	if !c.norm.up {
+func (s sizing) toCode() *mail.Entry {
+	if !s.c.norm.up {
 		return nil
 	}
-	if e := l.first(frame.Bulk); e != nil && !e.Coded {
+	if e := s.l.first(frame.Bulk); e != nil && !e.Coded {
 		return e
 	}
 	return nil
 }
 
 // toLearn is the next message of the direct lane where coding it after those before it takes long; nil: there is none.
-func (c *Carrier) toLearn(l *line) *mail.Entry {
-	if e := l.first(frame.Direct); e != nil && len(e.Full) > longText && e.Content.Payload != nil {
+func (s sizing) toLearn() *mail.Entry {
+	if e := s.l.first(frame.Direct); e != nil && len(e.Full) > longText && e.Content.Payload != nil {
 		return e
 	}
 	return nil
 }
 
 // learning says that the next message of the direct lane is not coded yet.
-func (c *Carrier) learning(l *line) bool {
-	e := c.toLearn(l)
+func (s sizing) learning() bool {
+	e := s.toLearn()
 	return e != nil && !e.Learned
 }
 
-// size sizes and codes what has to be, as much as this turn of the loop has room for.
-func (c *Carrier) size(now time.Time, l *line) {
-	for c.work.slices.Room(now) {
-		if e := c.toSize(l); e != nil {
-			if c.code(e, c.Road.Texts(l.Peer)) {
-				e.Unsized = false
-				if c.laneOf(l.Peer, e.Message) == frame.Bulk {
-					c.Store.Move(e, frame.Bulk)
-				}
+// step sizes and codes what has to be, as much as this turn of the loop has room for. True: a text is coded in part.
+func (s sizing) step(now time.Time) (unfinished bool) {
+	for !unfinished && s.c.work.slices.Room(now) {
+		if e := s.toSize(); e != nil {
+			if unfinished = !s.code(e, s.c.Road.Texts(s.l.Peer)); unfinished {
+				break
 			}
-		} else if e := c.toCode(l); e != nil {
-			e.Coded = c.code(e, c.Road.Texts(l.Peer))
-		} else if e := c.toLearn(l); e != nil {
-			at := mail.Attempt{Lane: frame.Direct, Number: l.sender.Next(frame.Direct)}
-			texts, _ := c.textsOf(l, at, e.Message, true, false)
-			if e.Learned = c.code(e, texts); e.Learned {
-				return
+			e.Unsized = false
+			if s.c.laneOf(s.l.Peer, e.Message) == frame.Bulk {
+				s.c.Store.Move(e, frame.Bulk)
 			}
+		} else if e := s.toCode(); e != nil {
+			e.Coded = s.code(e, s.c.Road.Texts(s.l.Peer))
+			unfinished = !e.Coded
+		} else if e := s.toLearn(); e != nil {
+			at := mail.Attempt{Lane: frame.Direct, Number: s.l.sender.Next(frame.Direct)}
+			texts, _ := s.texts(at, e.Message, true, false)
+			e.Learned = s.code(e, texts)
+			return !e.Learned
 		} else {
-			return
+			break
 		}
 	}
+	return unfinished
 }
 
 // code codes a slice of a message's texts; true: they are coded.
-func (c *Carrier) code(e *mail.Entry, texts *envelope.Texts) (done bool) {
-	before := c.Coder.Work()
+func (s sizing) code(e *mail.Entry, texts *envelope.Texts) (done bool) {
+	before := s.c.Coder.Work()
 	done = texts.Prepare(e.Content, sliceOctets)
 	octets := 0
 	if done {
 		octets = len(e.Full)
 	}
-	c.work.slices.Spent(c.Coder.Work()-before, octets)
+	s.c.work.slices.Spent(s.c.Coder.Work()-before, octets)
 	return done
 }
 
-// sizingDue is when more can be sized or coded; zero: there is nothing.
-func (c *Carrier) sizingDue(l *line) (at time.Time) {
-	if l.sender.Dead() || c.toSize(l) == nil && c.toCode(l) == nil && !c.learning(l) {
+// due is when more can be sized or coded; zero: there is nothing.
+func (s sizing) due() (at time.Time) {
+	if s.l.sender.Dead() || s.toSize() == nil && s.toCode() == nil && !s.learning() {
 		return at
 	}
-	return c.work.slices.Due()
+	return s.c.work.slices.Due()
+}
+
+// texts codes m under a number of the direct lane, after the messages before it where it learns from them. The flow is nil
+// for what has none.
+func (s sizing) texts(at mail.Attempt, m *mail.Message, learns, gone bool) (*envelope.Texts, *mail.Flow) {
+	texts := s.c.Road.Texts(s.l.Peer)
+	if s.l.Met.Model == 0 && !gone { // it has not said yet: most likely ours. If not, it refuses and says so
+		texts = s.c.Road.Texts()
+	}
+	f := s.l.audience.Flow(m.Content.Payload)
+	if f != nil && learns { // one that goes again is coded by itself: should the ends differ, it arrives
+		s.l.audience.Encode(texts, f, at.Number)
+	}
+	return texts, f
 }
 
 // mayLearn says whether a message may be coded after those before it, which takes longer than by itself.
-func (c *Carrier) mayLearn(now time.Time, m *mail.Message) bool {
-	return len(m.Full) <= longText || c.work.after.Room(now)
+func (w *work) mayLearn(now time.Time, m *mail.Message) bool {
+	return len(m.Full) <= longText || w.after.Room(now)
 }

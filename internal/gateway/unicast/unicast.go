@@ -132,9 +132,13 @@ func (c *Carrier) airOf(l *line) (*mail.Air, int) {
 
 // Pump sends what is ready and has air.
 func (c *Carrier) Pump(now time.Time) {
-	for _, l := range c.order {
-		if l.Addr.IsValid() && !l.sender.Dead() {
-			c.size(now, l)
+	for range c.order {
+		l := c.order[c.work.turn%len(c.order)]
+		if l.Addr.IsValid() && !l.sender.Dead() && (sizing{c, l}).step(now) {
+			break // it goes on with this one
+		}
+		if c.work.turn++; !c.work.slices.Room(now) {
+			break
 		}
 	}
 	for sent := true; sent; {
@@ -185,7 +189,7 @@ func (c *Carrier) ready(now time.Time, l *line) (bool, time.Time) {
 	if !l.sender.Dead() {
 		switch {
 		case len(l.sender.Lost(now)) > 0, len(l.long.out) > 0,
-			l.first(frame.Direct) != nil && !c.learning(l), c.norm.up && l.first(frame.Bulk) != nil && c.toCode(l) == nil:
+			l.first(frame.Direct) != nil && !sizing{c, l}.learning(), c.norm.up && l.first(frame.Bulk) != nil && sizing{c, l}.toCode() == nil:
 			return true, time.Time{}
 		case c.Messages && l.roomForNews() && len(c.Replica.Next(now, l.ID, 1)) > 0:
 			may, when := c.mayTell(now, l)
@@ -221,7 +225,7 @@ func (c *Carrier) Due(now time.Time, silent bool) time.Time {
 		if !l.Addr.IsValid() {
 			continue
 		}
-		at = due.Earliest(at, c.sizingDue(l))
+		at = due.Earliest(at, sizing{c, l}.due())
 		ready, wake := c.ready(now, l)
 		if ready {
 			air, _ := c.airOf(l)
