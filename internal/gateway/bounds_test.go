@@ -171,7 +171,8 @@ func report(i, octets int) []byte {
 	return b[:octets]
 }
 
-// However many messages of 3 kB a local peer writes, a turn of the loop codes a slice of them, and most turns none.
+// However many messages of 3 kB a local peer writes, a turn of the loop codes a slice of them. Where two of
+// them share a datagram, the second is coded in one piece.
 func TestSizingIsBounded(t *testing.T) {
 	w, m := metered(t, "iridium-directip", 42, 2)
 	w.Run(time.Minute)
@@ -185,10 +186,10 @@ func TestSizingIsBounded(t *testing.T) {
 	}
 	w.Run(20 * time.Second)
 	slices.Sort(m.work)
-	median, p99, most := m.work[len(m.work)/2], m.work[len(m.work)*99/100], m.work[len(m.work)-1]
-	t.Logf("%d turns: median %d, the 99th of a hundred %d, at the most %d octets of the model's work", len(m.work), median, p99, most)
-	if p99 > 3<<10 || most > 16<<10 {
-		t.Errorf("the 99th turn of a hundred gave the model %d octets, one %d; at most %d and %d wanted", p99, most, 3<<10, 16<<10)
+	median, p95, most := m.work[len(m.work)/2], m.work[len(m.work)*95/100], m.work[len(m.work)-1]
+	t.Logf("%d turns: median %d, the 95th of a hundred %d, at the most %d octets of the model's work", len(m.work), median, p95, most)
+	if p95 > 2<<10 || most > 16<<10 {
+		t.Errorf("the 95th turn of a hundred gave the model %d octets, one %d; at most %d and %d wanted", p95, most, 2<<10, 16<<10)
 	}
 	w.Run(3 * time.Minute)
 	if n := len(w.Nodes[0].Site.Got); n < 50 {
