@@ -3,6 +3,7 @@ package gateway
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
@@ -183,7 +184,14 @@ func (g *Gateway) Texts(to ...*mail.Peer) *envelope.Texts {
 // Open reads a message in its turn and hands it to its face, or takes it as news of the peer's site.
 func (g *Gateway) Open(now time.Time, from *mail.Peer, at mail.Attempt, body []byte) error {
 	p := g.byID[from.ID]
+	work := g.coder.Work()
 	m, err := p.Reader.Read(&g.coder, at, body)
+	octets := m.Octets()
+	if errors.Is(err, envelope.ErrLimit) {
+		octets = envelope.MostExpanded(len(body))
+		g.Drop("beyond_limit")
+	}
+	p.Turn.Spent(g.coder.Work()-work, octets)
 	if err != nil {
 		return err
 	}

@@ -156,7 +156,11 @@ func (c *Carrier) Resume(r mail.Restored, p *mail.Peer) bool {
 	switch {
 	case r.At.Number == 0:
 		m := c.Store.Content(r)
-		c.Store.Resume(r, p, c.laneOf(p, m), l.audience)
+		lane, known := sizing{c, l}.laneAtOnce(m)
+		if !known && r.At.Lane == frame.Bulk {
+			lane, known = frame.Bulk, true
+		}
+		c.Store.Resume(r, p, lane, l.audience).Unsized = !known
 		c.Replica.Sent(p.ID, m.ID, m.Content.Items)
 	case r.At.Lane < frame.Lanes:
 		e := c.Store.Resume(r, p, r.At.Lane, l.audience)

@@ -220,7 +220,7 @@ func (c *Carrier) addMessages(now time.Time, l *line, to *letter) {
 // addData puts one message into a letter if it fits, assigning its number if it has none.
 func (c *Carrier) addData(now time.Time, l *line, to *letter, at mail.Attempt, m *mail.Message, kind mail.Kind) bool {
 	e := l.Box.At(at)
-	body := c.encode(l, at, m, e != nil && e.Gone)
+	body := c.encode(now, l, at, m, e != nil && e.Gone)
 	prompt := m.Content.Payload == nil // others wait for what a site has
 	f := frame.Data{Number: uint16(at.Number), Short: l.sender.Short(at), Prompt: prompt, Body: slices.Clone(body)}
 	if f.Short {

@@ -10,8 +10,13 @@
 //
 // A message of a known flow crosses in a form of its own without Protocol Buffers (brief.go), five octets shorter.
 //
-// Ids are in the compact form of package compact; documents carry their codec in front. Sizes are octets. MaxElements,
-// MaxItems and MaxDoc bound Parse.
+// Ids are in the compact form of package compact; documents carry their codec in front. Sizes are octets.
+//
+// # Bounds
+//
+// All that one message expands to, elements, documents and a deflated envelope, is bounded together, by its octets on the
+// link (MostExpanded). So are the octets that the slow model expands. What repeats is counted before it is parsed
+// (limit.go).
 package envelope
 
 //go:generate protoc --go_out=../../.. --go_opt=module=aldis -I ../../.. internal/link/envelope/envelope.proto
