@@ -3,7 +3,6 @@ package journal
 import (
 	"bytes"
 	"encoding/binary"
-	"path/filepath"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -115,5 +114,3 @@ func clone(r record) Op {
 	}
 	return Op{r.bucket, bytes.Clone(r.key), value}
 }
-
-func dirOf(path string) string { return filepath.Dir(path) }

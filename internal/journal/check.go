@@ -103,7 +103,7 @@ type record struct {
 	bucket     string
 	key, value []byte // value without its checksum, as far as it has one
 	serial     uint32
-	good       bool
+	good       bool // its checksum is right, or, in a format without, nothing is wrong with its page
 }
 
 // reader goes through a journal's file and makes its Report.
@@ -137,7 +137,7 @@ func (e *reader) record(r pages.Record) error {
 		e.own[string(r.Key)] = bytes.Clone(r.Value)
 		return nil
 	}
-	rec := record{bucket: r.Bucket, key: r.Key, value: r.Value, good: true}
+	rec := record{bucket: r.Bucket, key: r.Key, value: r.Value, good: r.Sure}
 	rep := &e.report
 	if e.checked() {
 		if rec.value, rec.good = unseal(r.Bucket, r.Key, r.Value); rec.good {
@@ -154,7 +154,7 @@ func (e *reader) record(r pages.Record) error {
 	if r.Bucket == aside {
 		rep.Aside++
 	}
-	if !rec.good {
+	if !rec.good && e.checked() { // else its page is named already
 		if rep.Bad++; rep.Bad <= MostDamaged {
 			rep.Damaged = append(rep.Damaged, Damaged{r.Bucket, bytes.Clone(r.Key), max(0, len(r.Value)-headLen), "its checksum is wrong"})
 		}

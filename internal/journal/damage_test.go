@@ -22,8 +22,8 @@ func spare(bucket string) bool {
 }
 
 // lived makes a journal of some 128 KiB as a gateway leaves it: messages that wait, numbers, leases, items, and the free
-// pages of a few hundred commits. It returns the file's octets and what it holds.
-func lived(t *testing.T, dir string) ([]byte, map[string]string) {
+// pages of a few hundred commits. It returns the file's octets, what it holds, and what it ever held.
+func lived(t *testing.T, dir string) (file []byte, want map[string]string, ever map[string][]string) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(7, 7))
 	value := func(n int) []byte {
@@ -34,12 +34,13 @@ func lived(t *testing.T, dir string) ([]byte, map[string]string) {
 		return b
 	}
 	j := open(t, dir)
+	ever = map[string][]string{}
 	id := func(i int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(i)|77<<32) }
 	for i := range 120 {
 		ops := []Op{{"mail", id(i), value(60 + r.IntN(240))}, {"to", append([]byte{0, 3}, id(i)...), value(18)},
 			{"peer", []byte{0, 3}, value(70)}, {"seal", []byte{0, 3}, value(139)}}
 		if i >= 36 {
-			ops = append(ops, Op{"mail", id(i - 36), nil}, Op{"to", append([]byte{0, 3}, id(i - 36)...), nil})
+			ops = append(ops, Op{"mail", id(i - 36), nil}, Op{"to", append([]byte{0, 3}, id(i-36)...), nil})
 		}
 		if i%7 == 0 {
 			key := []byte(fmt.Sprintf("item %d", i%5))
@@ -48,16 +49,22 @@ func lived(t *testing.T, dir string) ([]byte, map[string]string) {
 				Op{"deliver", append([]byte{0, 3}, id(i)[2:]...), value(400)})
 		}
 		commit(t, j, ops...)
+		for _, op := range ops {
+			ever[op.Bucket+"/"+string(op.Key)] = append(ever[op.Bucket+"/"+string(op.Key)], string(op.Value))
+		}
 	}
-	want := contents(t, j)
+	if err := j.SetBoot(1234); err != nil {
+		t.Fatal(err)
+	}
+	want = contents(t, j)
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile(filepath.Join(dir, fileName))
+	file, err := os.ReadFile(filepath.Join(dir, fileName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b, want
+	return file, want, ever
 }
 
 // outcome is what became of a damaged journal.
@@ -119,7 +126,7 @@ func tryDamaged(t *testing.T, dir, what string, file []byte, want map[string]str
 // the records that it names, or nothing happened. No value comes out changed and nothing crashes.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
-	whole, want := lived(t, dir)
+	whole, want, _ := lived(t, dir)
 	t.Logf("journal of %d octets with %d records", len(whole), len(want))
 	r := rand.New(rand.NewPCG(1, 500))
 	for _, kind := range []struct {

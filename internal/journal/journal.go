@@ -124,7 +124,9 @@ func diskError(err error) error {
 	return err
 }
 
-func opError(op Op, err error) error { return fmt.Errorf("bucket %q, key %x: %w", op.Bucket, op.Key, err) }
+func opError(op Op, err error) error {
+	return fmt.Errorf("bucket %q, key %x: %w", op.Bucket, op.Key, err)
+}
 
 // Load calls f for everything in the store, bucket by bucket, keys in the order of their octets. key and value are
 // good until f returns. The first error of f ends it and is returned.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -101,5 +102,5 @@ func (w *writer) migrate(f *os.File, size int64) error {
 	if err := w.finish(); err != nil {
 		return err
 	}
-	return errors.Join(os.Rename(w.path+unfinished, w.path), syncDir(dirOf(w.path)))
+	return errors.Join(os.Rename(w.path+unfinished, w.path), syncDir(filepath.Dir(w.path)))
 }

@@ -137,6 +137,9 @@ func (c *Carrier) Resume(r mail.Restored, p *mail.Peer) bool {
 		c.Store.Resume(r, p, c.laneOf(p, m), l.audience)
 		c.Replica.Sent(p.ID, m.ID, m.Content.Items)
 	case r.At.Lane < frame.Lanes:
+		if r.At.Lane == frame.Direct {
+			l.audience.Resumed(r.At.Number, c.Store.Content(r).Content.Payload)
+		}
 		e := c.Store.Resume(r, p, r.At.Lane, l.audience)
 		l.sender.Restore(e.At)
 		c.Replica.Sent(p.ID, e.ID, e.Content.Items)

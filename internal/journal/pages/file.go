@@ -103,6 +103,9 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	return f, ErrNotBolt
 }
 
+// Tx is the transaction of the newest tree that can be reached; 0: there is none.
+func (f *File) Tx() uint64 { return f.meta.Tx }
+
 // guessPageSize takes the size with which most of the first pages have their own number in front.
 func (f *File) guessPageSize() {
 	f.PageSize = 4096

@@ -12,6 +12,7 @@ type Record struct {
 	Bucket string
 	Key    []byte
 	Value  []byte
+	Sure   bool // nothing is wrong with its page
 }
 
 // Lost is a stretch of keys that the walk could not read, or not for certain.
@@ -59,7 +60,7 @@ func (f *File) Walk(visit func(Record) error) (Walked, error) {
 	w.Pages = int(f.size / int64(f.PageSize))
 	for i, m := range f.Metas {
 		if !m.Valid {
-			w.fault(Fault{uint64(i), "is damaged: the last transaction may be lost"}, Lost{All: true})
+			w.fault(Fault{uint64(i), "is damaged: the last transaction may be lost"})
 		}
 	}
 	w.most = f.meta.Pages
@@ -188,7 +189,7 @@ func (w *walk) tree(bucket string, id uint64, in bounds, depth int, list bool) e
 	if p.flags == flagBranch {
 		return w.children(bucket, &p, in, depth, list, why == "")
 	}
-	return w.leaf(bucket, &p, depth, list)
+	return w.leaf(bucket, &p, depth, list, why == "")
 }
 
 // order says what is wrong with the order of a page's keys; "" when nothing is.
@@ -233,7 +234,7 @@ func (w *walk) children(bucket string, p *page, in bounds, depth int, list, soun
 }
 
 // leaf visits the records of a page, or the buckets of one of the list.
-func (w *walk) leaf(bucket string, p *page, depth int, list bool) error {
+func (w *walk) leaf(bucket string, p *page, depth int, list, sure bool) error {
 	for i := range p.count {
 		e, _, _, ok := p.element(i)
 		if !ok {
@@ -246,7 +247,7 @@ func (w *walk) leaf(bucket string, p *page, depth int, list bool) error {
 		case list != e.bucket:
 			w.fault(Fault{p.id, "has a bucket where a value belongs, or a value where a bucket does"}, Lost{Bucket: bucket, All: list})
 		default:
-			err = w.visit(Record{bucket, e.key, e.value})
+			err = w.visit(Record{bucket, e.key, e.value, sure})
 		}
 		if err != nil {
 			return err
@@ -274,7 +275,7 @@ func (w *walk) bucket(name string, id uint64, value []byte, depth int) error {
 	if why != "" {
 		w.fault(Fault{id, fmt.Sprintf("has a bucket %q that %s", name, why)}, lost)
 	}
-	return w.leaf(name, &p, depth, false)
+	return w.leaf(name, &p, depth, false, why == "")
 }
 
 // inline reads what stands for a bucket on a page of the list: the page of its root, or a small page itself.
