@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"aldis/internal/gateway/mail"
+	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/seal"
 )
 
@@ -114,15 +115,21 @@ type Kept struct {
 	Waiting int // messages for a peer that go for the first time
 	Again   int // messages for a peer that were under way: they may arrive twice
 	Dropped int // records of numbers towards peers, which are not believed any more
-	Silent  bool
+	Silent  bool // it starts silent
+	Known   bool // to JXTA peers: its identity is there
 }
 
 // AsNewStore takes from the records of a journal what is bound to numbers that its peers count as well. With a new store
-// id the peers send anew what they hold, and messages of this site go under new numbers. doubt: an order of silence may be
-// among what is lost. Then the gateway is silent until somebody says otherwise.
-func AsNewStore(records []Record, doubt bool) (k Kept) {
+// id the peers send anew what they hold, and messages of this site go under new numbers. lost: records of a bucket may be
+// missing. Where that may be an order of silence the gateway is silent until somebody says otherwise.
+func AsNewStore(records []Record, lost func(bucket string) bool) (k Kept) {
 	ordered := false
+	met := map[uint16]bool{} // peers, and whether their record is there
 	for _, r := range records {
+		if len(r.Key) >= 2 && (r.Bucket == bucketSeal || r.Bucket == bucketFar || r.Bucket == "to") {
+			id := binary.BigEndian.Uint16(r.Key)
+			met[id] = met[id]
+		}
 		switch r.Bucket {
 		case "to":
 			if len(r.Key) != 10 {
@@ -142,7 +149,19 @@ func AsNewStore(records []Record, doubt bool) (k Kept) {
 			}
 			r.Bucket, r.Key = "waiting", slices.Concat(r.Key[:2], []byte{0, 0}, r.Key[2:3], r.Key[6:])
 			k.Again++
-		case "waiting", "mail", bucketOwn, bucketFar, bucketBridge, bucketFace, bucketDeliver, bucketIdentity:
+		case "waiting", "mail", bucketOwn, bucketFar, bucketBridge, bucketFace, bucketDeliver:
+		case bucketIdentity:
+			k.Known = true
+		case "peer":
+			value, ok := unicast.Renumbered(r.Value)
+			if !ok {
+				k.Dropped++
+				continue
+			}
+			r.Value = value
+			if len(r.Key) == 2 {
+				met[binary.BigEndian.Uint16(r.Key)] = true
+			}
 		case bucketSeal:
 			if _, err := seal.ParsePeerState(r.Value); err != nil {
 				k.Dropped++
@@ -160,7 +179,12 @@ func AsNewStore(records []Record, doubt bool) (k Kept) {
 		}
 		k.Records = append(k.Records, r)
 	}
-	if doubt && !ordered {
+	for id, there := range met {
+		if !there && lost("peer") {
+			k.Records = append(k.Records, Record{Bucket: "peer", Key: peerKey(id, nil), Value: unicast.Forgotten()})
+		}
+	}
+	if lost(bucketSilence) && !ordered {
 		k.Silent = true
 		k.Records = append(k.Records, Record{Bucket: bucketSilence, Key: []byte("self"), Value: silence{on: true}.append(nil)})
 	}
@@ -170,10 +194,9 @@ func AsNewStore(records []Record, doubt bool) (k Kept) {
 // waits is the record of a recipient whose message has no number: it keeps its place in the queue.
 func waits(r Record) []byte {
 	value := make([]byte, 18)
-	order := r.Key[2:] // what it was when the message was accepted
-	if len(r.Value) == 18 {
-		order = r.Value[9:17]
+	copy(value[9:], r.Key[2:]) // that in which messages were accepted
+	if len(r.Value) == 18 && binary.BigEndian.Uint64(r.Value[9:]) != 0 {
+		copy(value[9:], r.Value[9:17])
 	}
-	copy(value[9:], order)
 	return value
 }

@@ -26,8 +26,9 @@ func (d Damaged) String() string {
 
 // BucketStat is what a bucket holds.
 type BucketStat struct {
-	Name            string
-	Records, Octets int // octets of keys and values
+	Name    string `json:"name"`
+	Records int    `json:"records"`
+	Octets  int    `json:"octets"` // of keys and values
 }
 
 // MostDamaged bounds the damaged records that a Report names; it counts all.

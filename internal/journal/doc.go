@@ -19,6 +19,8 @@
 //   - journal.go: commit and load
 //   - mark.go: the file beside it that says that there is a journal
 //   - open.go: lock, check, claim
+//   - repair.go: what an operator does with a journal that no gateway uses
 //   - rewrite.go: a file written anew, and older formats
+//   - salvage.go: what can be read of a broken file
 //   - value.go: checksums and the tally
 package journal

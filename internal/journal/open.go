@@ -59,7 +59,7 @@ func openFile(f *os.File, dir string, id Identity, spare func(bucket string) boo
 		}
 		rep = &r.report
 	}
-	if err := rep.refusal(dir, id, spare); err != nil {
+	if err := rep.Refusal(dir, id, spare); err != nil {
 		return nil, err
 	}
 	os.Remove(f.Name() + unfinished) // of a start that was killed: nothing refers to it
@@ -128,8 +128,8 @@ func openError(dir string, err error) error {
 	return fmt.Errorf("journal: %s: %w", path, err)
 }
 
-// refusal says why a store cannot be used as it is; nil: it can.
-func (r *Report) refusal(dir string, id Identity, spare func(bucket string) bool) error {
+// Refusal says why a store in dir cannot be used as it is by this node; nil: it can.
+func (r *Report) Refusal(dir string, id Identity, spare func(bucket string) bool) error {
 	path := filepath.Join(dir, fileName)
 	switch {
 	case r.Fresh:

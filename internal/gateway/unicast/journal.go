@@ -57,6 +57,34 @@ func (l *line) appendTo(b []byte) []byte {
 	return b
 }
 
+// Renumbered is a peer's record for a store that is new: whom we know and where it is stays, numbers begin anew. false: it
+// is no such record.
+func Renumbered(b []byte) ([]byte, bool) {
+	if len(b) < peerRecordLen || b[0] != 1 {
+		return nil, false
+	}
+	b = slices.Clone(b)
+	b[5]++ // our stream; that of the peer stays, so that what it sends before it knows of the new store is forgotten then
+	at := 7
+	for range frame.Lanes {
+		binary.BigEndian.PutUint64(b[at:], 1)
+		binary.BigEndian.PutUint64(b[at+8:], 0)
+		at += 16
+	}
+	binary.BigEndian.PutUint32(b[at:], 1) // flows
+	clear(b[at+4 : at+8])                 // what NORM has sent
+	return b, true
+}
+
+// Forgotten is the record of a peer of which nobody knows any more what it was. Its next HELLO is that of another store, so
+// all begins anew.
+func Forgotten() []byte {
+	b := make([]byte, peerRecordLen)
+	b[0], b[1] = 1, 0xff
+	b, _ = Renumbered(b)
+	return b
+}
+
 // parse sets a line up from appendTo's record. An address in the configuration is older than a learned one.
 func (c *Carrier) parse(l *line, b []byte) error {
 	if len(b) < peerRecordLen || b[0] != 1 {

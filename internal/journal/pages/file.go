@@ -45,8 +45,8 @@ type Meta struct {
 
 // Fault is what cannot be in a file that bbolt has written.
 type Fault struct {
-	Page uint64
-	Why  string
+	Page uint64 `json:"page"`
+	Why  string `json:"why"`
 }
 
 func (f Fault) Error() string { return fmt.Sprintf("page %d %s", f.Page, f.Why) }
