@@ -112,9 +112,9 @@ func (c *Config) refuse(r Record, err error) error {
 // Kept is what AsNewStore leaves of a journal.
 type Kept struct {
 	Records []Record
-	Waiting int // messages for a peer that go for the first time
-	Again   int // messages for a peer that were under way: they may arrive twice
-	Dropped int // records of numbers towards peers, which are not believed any more
+	Waiting int  // messages for a peer that go for the first time
+	Again   int  // messages for a peer that were under way: they may arrive twice
+	Dropped int  // records of numbers towards peers, which are not believed any more
 	Silent  bool // it starts silent
 	Known   bool // to JXTA peers: its identity is there
 }

@@ -18,7 +18,9 @@ import (
 // missing names what was sent to a site and never arrived there.
 func missing(at *sim.Site, from uint16, sent []offered) (list []string) {
 	for _, o := range sent {
-		if !slices.ContainsFunc(at.Got, func(g sim.Got) bool { return g.From == from && bytes.Equal(g.Payload.Parts[0].Data, o.payload.Parts[0].Data) }) {
+		if !slices.ContainsFunc(at.Got, func(g sim.Got) bool {
+			return g.From == from && bytes.Equal(g.Payload.Parts[0].Data, o.payload.Parts[0].Data)
+		}) {
 			list = append(list, o.payload.ID)
 		}
 	}

@@ -423,3 +423,37 @@ func BenchmarkCommit(b *testing.B) {
 		}
 	}
 }
+
+// A start with a journal of 100 MB: what Open reads before bbolt maps the file, and all of it.
+func BenchmarkOpen100MB(b *testing.B) {
+	dir := b.TempDir()
+	j, err := Open(dir, ship)
+	if err != nil {
+		b.Fatal(err)
+	}
+	j.db.NoSync = true
+	value := make([]byte, 1000)
+	for i := range uint32(100) {
+		var ops []Op
+		for k := range uint32(1000) {
+			ops = append(ops, Op{"b", be32(i<<16 | k), value})
+		}
+		if err := j.Commit(ops); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := j.db.Sync(); err != nil {
+		b.Fatal(err)
+	}
+	j.Close()
+	for b.Loop() {
+		j, err := Open(dir, ship)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		b.ReportMetric(float64(j.Size())/1e6, "MB")
+		j.Close()
+		b.StartTimer()
+	}
+}
