@@ -17,10 +17,17 @@ const (
 	bucketNorm = "norm" // "generation"
 )
 
-const peerRecordLen = 1 + 4 + 1 + 1 + 8*2*frame.Lanes + 4 + 1 + 1 + 2 + 1 + 2 + 2
+// A peer's record is of format 2 since it has the last six octets before the address.
+const (
+	peerRecord1Len = 1 + 4 + 1 + 1 + 8*2*frame.Lanes + 4 + 1 + 1 + 2 + 1 + 2 + 2
+	peerRecordLen  = peerRecord1Len + 4 + 2
+)
 
-// flagListening is a flag of a peer's record.
-const flagListening = 1 << 0
+// The flags of a peer's record.
+const (
+	flagListening = 1 << 0
+	refusedShift  = 1 // two bits
+)
 
 func peerKey(id uint16) []byte { return binary.BigEndian.AppendUint16(nil, id) }
 
@@ -31,7 +38,7 @@ func (c *Carrier) RecordPeer(p *mail.Peer) {
 
 // appendTo is the durable part of a line that has no records of its own.
 func (l *line) appendTo(b []byte) []byte {
-	b = append(b, 1) // format
+	b = append(b, 2) // format
 	b = binary.BigEndian.AppendUint32(b, l.Met.Store)
 	b = append(b, l.Met.Stream, l.Met.InStream)
 	for lane := range frame.Lane(frame.Lanes) {
@@ -50,7 +57,9 @@ func (l *line) appendTo(b []byte) []byte {
 	if l.sender.IsListening() {
 		flags |= flagListening
 	}
+	flags |= byte(l.Met.Refused) << refusedShift
 	b = append(binary.BigEndian.AppendUint16(append(b, flags), l.Met.Model), l.Met.Forgot, l.Met.HeForgot)
+	b = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, l.Met.Compared), l.Met.Era)
 	if l.Addr.IsValid() {
 		b = append(b, l.Addr.String()...)
 	}
@@ -60,7 +69,8 @@ func (l *line) appendTo(b []byte) []byte {
 // Renumbered is a peer's record for a store that is new: whom we know and where it is stays, numbers begin anew. false: it
 // is no such record.
 func Renumbered(b []byte) ([]byte, bool) {
-	if len(b) < peerRecordLen || b[0] != 1 {
+	b, ok := current(b)
+	if !ok {
 		return nil, false
 	}
 	b = slices.Clone(b)
@@ -73,21 +83,36 @@ func Renumbered(b []byte) ([]byte, bool) {
 	}
 	binary.BigEndian.PutUint32(b[at:], 1) // flows
 	clear(b[at+4 : at+8])                 // what NORM has sent
+	b[peerRecord1Len-5] &= flagListening  // nothing is refused
+	clear(b[peerRecord1Len : peerRecord1Len+4])
+	era := b[peerRecord1Len+4:]
+	binary.BigEndian.PutUint16(era, binary.BigEndian.Uint16(era)+1)
 	return b, true
 }
 
 // Forgotten is the record of a peer of which nobody knows any more what it was. Its next HELLO is that of another store, so
-// all begins anew.
+// all begins anew. Its era is one that it hardly had.
 func Forgotten() []byte {
 	b := make([]byte, peerRecordLen)
-	b[0], b[1] = 1, 0xff
+	b[0], b[1] = 2, 0xff
+	binary.BigEndian.PutUint16(b[peerRecord1Len+4:], 0x2000)
 	b, _ = Renumbered(b)
 	return b
 }
 
+// current brings a peer's record to the newest form; false: it is none.
+func current(b []byte) ([]byte, bool) {
+	if len(b) > 0 && b[0] == 1 && len(b) >= peerRecord1Len { // of a gateway that compared no numbers
+		b = slices.Insert(slices.Clone(b), peerRecord1Len, make([]byte, peerRecordLen-peerRecord1Len)...)
+		b[0] = 2
+	}
+	return b, len(b) >= peerRecordLen && b[0] == 2
+}
+
 // parse sets a line up from appendTo's record. An address in the configuration is older than a learned one.
 func (c *Carrier) parse(l *line, b []byte) error {
-	if len(b) < peerRecordLen || b[0] != 1 {
+	b, ok := current(b)
+	if !ok {
 		return mail.ErrRecord
 	}
 	l.Met.Store = binary.BigEndian.Uint32(b[1:])
@@ -112,11 +137,14 @@ func (c *Carrier) parse(l *line, b []byte) error {
 	l.audience.Since(next[frame.Direct])
 	l.sender = custody.NewSender(c.Timing, next)
 	l.receiver = custody.NewReceiver(c.Timing, cum)
-	if b[peerRecordLen-5]&flagListening != 0 {
+	if b[peerRecord1Len-5]&flagListening != 0 {
 		l.sender.Listening()
 	}
-	l.Met.Model = binary.BigEndian.Uint16(b[peerRecordLen-4:])
-	l.Met.Forgot, l.Met.HeForgot = b[peerRecordLen-2], b[peerRecordLen-1]
+	l.Met.Refused = mail.Refusal(b[peerRecord1Len-5] >> refusedShift & 3)
+	l.Met.Model = binary.BigEndian.Uint16(b[peerRecord1Len-4:])
+	l.Met.Forgot, l.Met.HeForgot = b[peerRecord1Len-2], b[peerRecord1Len-1]
+	l.Met.Compared = binary.BigEndian.Uint32(b[peerRecord1Len:])
+	l.Met.Era = binary.BigEndian.Uint16(b[peerRecord1Len+4:])
 	return nil
 }
 
