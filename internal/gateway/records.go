@@ -180,9 +180,14 @@ func AsNewStore(records []Record, lost func(bucket string) bool) (k Kept) {
 		k.Records = append(k.Records, r)
 	}
 	for id, there := range met {
-		if !there && lost("peer") {
-			k.Records = append(k.Records, Record{Bucket: "peer", Key: peerKey(id, nil), Value: unicast.Forgotten()})
+		if there || !lost("peer") {
+			continue
 		}
+		// What was heard goes with the numbers: a peer that is known by its seal alone could send on in its old numbers.
+		k.Records = slices.DeleteFunc(k.Records, func(r Record) bool {
+			return r.Bucket == bucketSeal && slices.Equal(r.Key, peerKey(id, nil))
+		})
+		k.Records = append(k.Records, Record{Bucket: "peer", Key: peerKey(id, nil), Value: unicast.Forgotten()})
 	}
 	if lost(bucketSilence) && !ordered {
 		k.Silent = true

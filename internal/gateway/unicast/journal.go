@@ -90,11 +90,11 @@ func Renumbered(b []byte) ([]byte, bool) {
 	return b, true
 }
 
-// Forgotten is the record of a peer of which nobody knows any more what it was. Its next HELLO is that of another store, so
-// all begins anew. Its era is one that it hardly had.
+// Forgotten is the record of a peer of which nobody knows any more what it was: as one that was never heard, but for its
+// era, since messages of eras before may wait for local peers.
 func Forgotten() []byte {
 	b := make([]byte, peerRecordLen)
-	b[0], b[1] = 2, 0xff
+	b[0] = 2
 	binary.BigEndian.PutUint16(b[peerRecord1Len+4:], 0x2000)
 	b, _ = Renumbered(b)
 	return b
