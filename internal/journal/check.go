@@ -118,10 +118,10 @@ type reader struct {
 }
 
 // examine reads all of a file. visit sees each record but the journal's own, good until it returns; nil: nobody does.
-// The error is one of reading the file, or visit's.
+// The error is visit's.
 func examine(r io.ReaderAt, size int64, visit func(record) error) (*reader, error) {
 	file, err := pages.Open(r, size)
-	if err != nil && !errors.Is(err, pages.ErrNotBolt) {
+	if err != nil && !errors.Is(err, pages.ErrNotBolt) { // that is a fault of page 0 in the walk
 		return nil, err
 	}
 	e := &reader{file: file, own: map[string][]byte{}, visit: visit}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
@@ -268,5 +269,46 @@ func TestKilledMigration(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, fileName+unfinished)); err == nil {
 		t.Error("the unfinished file is still there")
+	}
+}
+
+// badDisk fails to read one stretch.
+type badDisk struct {
+	*bytes.Reader
+	from, to int64
+}
+
+func (d badDisk) ReadAt(b []byte, at int64) (int, error) {
+	if at < d.to && at+int64(len(b)) > d.from {
+		return 0, syscall.EIO
+	}
+	return d.Reader.ReadAt(b, at)
+}
+
+// A sector that the disk does not give is a fault of its page, wherever it is, and the rest is saved.
+func TestBadSector(t *testing.T) {
+	whole, want, _ := lived(t, t.TempDir())
+	least, faults := len(want), 0
+	for at := int64(0); at < int64(len(whole)); at += 4096 {
+		disk := badDisk{bytes.NewReader(whole), at + 512, at + 1024}
+		if at < 8192 { // the meta pages are read in part
+			disk.from = at
+		}
+		s, err := salvage(disk, int64(len(whole)), allBuckets, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range s.report.Faults {
+			if strings.Contains(f.Why, "cannot be read from the disk") || at < 8192 {
+				faults++
+			}
+		}
+		if s.report.Sound() && at < 8192 {
+			t.Errorf("page %d cannot be read, and nobody said so", at/4096)
+		}
+		least = min(least, len(s.records))
+	}
+	if least < len(want)*3/4 || faults < 5 {
+		t.Errorf("of %d records at least %d are read, with %d faults", len(want), least, faults)
 	}
 }

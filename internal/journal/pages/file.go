@@ -63,27 +63,21 @@ type File struct {
 	bufs  [][]byte // by depth
 }
 
-// Open reads the meta pages. The error is ErrNotBolt, with a File whose Loose works, or one of reading.
+// Open reads the meta pages. The error is ErrNotBolt, with a File whose Loose works.
 func Open(r io.ReaderAt, size int64) (*File, error) {
 	f := &File{r: r, size: size}
 	var first [leastPage]byte
-	if _, err := readAt(r, first[:], 0, size); err != nil {
-		return nil, err
-	}
+	readAt(r, first[:], 0, size) // what cannot be read is zero, and no meta page
 	m, page := parseMeta(first[:])
 	if m.Valid {
 		f.PageSize, f.Metas[0] = page, m
-		if _, err := readAt(r, first[:], int64(page), size); err != nil {
-			return nil, err
-		}
+		readAt(r, first[:], int64(page), size)
 		if second, p := parseMeta(first[:]); p == page {
 			f.Metas[1] = second
 		}
 	} else {
 		for page := leastPage; page <= mostPage && !f.Metas[1].Valid; page *= 2 {
-			if _, err := readAt(r, first[:], int64(page), size); err != nil {
-				return nil, err
-			}
+			readAt(r, first[:], int64(page), size)
 			if m, p := parseMeta(first[:]); m.Valid && p == page {
 				f.PageSize, f.Metas[1] = page, m
 			}
@@ -124,7 +118,7 @@ func (f *File) guessPageSize() {
 	}
 }
 
-// readAt reads what the file has of b; the rest is zero.
+// readAt reads what the file has of b; the rest is zero, and all of it when the disk fails.
 func readAt(r io.ReaderAt, b []byte, at, size int64) (n int, err error) {
 	clear(b)
 	if at >= size {
@@ -134,7 +128,11 @@ func readAt(r io.ReaderAt, b []byte, at, size int64) (n int, err error) {
 	if err == io.EOF {
 		err = nil
 	}
-	return n, err
+	if err != nil {
+		clear(b)
+		return 0, err
+	}
+	return n, nil
 }
 
 func parseMeta(b []byte) (Meta, int) {
@@ -159,7 +157,7 @@ type page struct {
 	data     []byte // head included
 }
 
-// load reads a page with what belongs to it. depth says which buffer holds it.
+// load reads a page with what belongs to it. depth says which buffer holds it. The error is a Fault.
 func (f *File) load(id, most uint64, depth int) (p page, err error) {
 	if id < 2 || id >= most {
 		return p, Fault{id, "does not exist, and the tree leads to it"}
@@ -170,7 +168,7 @@ func (f *File) load(id, most uint64, depth int) (p page, err error) {
 	at := int64(id) * int64(f.PageSize)
 	b := f.bufs[depth][:f.PageSize]
 	if n, err := readAt(f.r, b, at, f.size); err != nil {
-		return p, fmt.Errorf("page %d: %w", id, err)
+		return p, unreadable(id, err)
 	} else if n < f.PageSize {
 		return p, Fault{id, "is cut off"}
 	}
@@ -198,12 +196,17 @@ func (f *File) load(id, most uint64, depth int) (p page, err error) {
 	}
 	b = f.bufs[depth][:want]
 	if n, err := readAt(f.r, b[f.PageSize:], at+int64(f.PageSize), f.size); err != nil {
-		return p, fmt.Errorf("page %d: %w", id, err)
+		return p, unreadable(id, err)
 	} else if n < want-f.PageSize {
 		return p, Fault{id, "is cut off"}
 	}
 	p.data = b
 	return p, nil
+}
+
+// unreadable is the fault of a page that the disk does not give.
+func unreadable(id uint64, err error) Fault {
+	return Fault{id, fmt.Sprintf("cannot be read from the disk: %v", err)}
 }
 
 // element is one key of a page, with its value or child.

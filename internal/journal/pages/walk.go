@@ -49,8 +49,7 @@ type walk struct {
 }
 
 // Walk visits all that the newest tree holds, in the order of buckets and keys. It goes on behind a fault: what stands
-// on a page whose order is wrong is visited too, so that its own checksum can decide. The error is that of visit or of
-// reading the file.
+// on a page whose order is wrong is visited too, so that its own checksum can decide. The error is that of visit.
 func (f *File) Walk(visit func(Record) error) (Walked, error) {
 	w := &walk{File: f, visit: visit}
 	if !f.meta.Valid {
@@ -74,9 +73,7 @@ func (f *File) Walk(visit func(Record) error) (Walked, error) {
 	if err := w.tree("", f.meta.Root, bounds{}, 0, true); err != nil {
 		return w.Walked, err
 	}
-	if err := w.freelist(); err != nil {
-		return w.Walked, err
-	}
+	w.freelist()
 	for _, taken := range f.taken {
 		if !taken {
 			w.Free++
@@ -94,30 +91,32 @@ func (w *walk) fault(f Fault, lost ...Lost) {
 
 // freelist looks at the list of free pages, behind the tree. Journals have one only when another program has written to them
 // too: otherwise bbolt finds the free pages by itself.
-func (w *walk) freelist() error {
+func (w *walk) freelist() {
 	id := w.meta.Freelist
 	if id == noFreelist {
-		return nil
+		return
 	}
 	const bad = "should be the list of free pages, and is none"
 	var head [headLen]byte
 	if id < 2 || id >= w.most || w.taken[id] {
 		w.fault(Fault{id, bad})
-		return nil
+		return
 	}
 	at := int64(id) * int64(w.PageSize)
 	if _, err := readAt(w.r, head[:], at, w.size); err != nil {
-		return err
+		w.fault(unreadable(id, err))
+		return
 	}
 	le := binary.LittleEndian
 	pages := uint64(le.Uint32(head[12:])) + 1
 	if le.Uint64(head[:]) != id || le.Uint16(head[8:]) != flagFreelist || pages > w.most-id {
 		w.fault(Fault{id, bad})
-		return nil
+		return
 	}
 	b := make([]byte, int(pages)*w.PageSize-headLen)
 	if _, err := readAt(w.r, b, at+headLen, w.size); err != nil {
-		return err
+		w.fault(unreadable(id, err))
+		return
 	}
 	count := uint64(le.Uint16(head[10:]))
 	if count == 0xffff {
@@ -125,7 +124,7 @@ func (w *walk) freelist() error {
 	}
 	if count > uint64(len(b)/8) {
 		w.fault(Fault{id, bad})
-		return nil
+		return
 	}
 	for i := range pages {
 		if w.taken[id+i] {
@@ -138,11 +137,10 @@ func (w *walk) freelist() error {
 		free := le.Uint64(b[8*i:])
 		if free <= before || free >= w.most || w.taken[free] {
 			w.fault(Fault{id, "lists a page as free that is not"})
-			return nil
+			return
 		}
 		before = free
 	}
-	return nil
 }
 
 // bounds are between which keys a page stands.
