@@ -201,6 +201,32 @@ func TestJournalGone(t *testing.T) {
 	s.start(t).stop(t, syscall.SIGTERM)
 }
 
+// A journal that is removed while its gateway runs is told at once.
+func TestJournalRemovedWhileRunning(t *testing.T) {
+	s, _, db := journalOf(t)
+	r := s.start(t)
+	if code, body := r.get("/healthz"); code != 200 {
+		t.Errorf("healthz: %d %s", code, body)
+	}
+	if err := os.Rename(db, db+".taken"); err != nil {
+		t.Fatal(err)
+	}
+	code, body := r.get("/healthz")
+	if code != 503 || !strings.Contains(body, "was removed or replaced while the gateway runs") {
+		t.Errorf("healthz: %d %s", code, body)
+	}
+	if code, _, _ := run(t, "status", "-c", s.file); code != 1 {
+		t.Errorf("status: exit %d", code)
+	}
+	if err := os.Rename(db+".taken", db); err != nil {
+		t.Fatal(err)
+	}
+	if code, body := r.get("/healthz"); code != 200 {
+		t.Errorf("healthz with the journal again: %d %s", code, body)
+	}
+	r.stop(t, syscall.SIGTERM)
+}
+
 func TestJournalUsage(t *testing.T) {
 	for _, args := range [][]string{{"journal"}, {"journal", "mend"}, {"journal", "check", "--force"}, {"journal", "check", "twice"}} {
 		if code, _, errs := run(t, args...); code != exitUsage || !strings.Contains(errs, "usage: gateway journal") {

@@ -9,6 +9,7 @@
 //   - compact.go: `compact`: how small documents become
 //   - corpus.go: `corpus`: documents of the compression model
 //   - example.go: what the rules make of an example message
+//   - gone.go: the journal taken away while the gateway runs
 //   - journal.go: `journal`: a journal checked, repaired, exported
 //   - keep.go: the keeper: holds the LAN's sockets while gateways come and go
 //   - keys.go: `keys`: key files

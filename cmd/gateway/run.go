@@ -339,7 +339,7 @@ func (n *node) run(ctx context.Context) error {
 	if n.httpSock != nil {
 		handler := control.Handler(control.Source{
 			Order: n.daemon.PostOrder, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
-			Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.daemon.Trouble, Radio: n.radio.Stats, NORM: n.norm.Stats,
+			Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats,
 		}, n.reg)
 		go func() {
 			if err := control.Serve(ctx, n.httpSock, handler); err != nil {
@@ -347,6 +347,7 @@ func (n *node) run(ctx context.Context) error {
 			}
 		}()
 	}
+	go n.watchJournal(ctx)
 	n.log.Info("running", "version", versionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.Seeds(), "link", n.cfg.Link.Listen,
 		"profile", n.cfg.Link.Profile.Name, "peers", len(n.cfg.Link.Peers), "journal_bytes", n.journal.Size())
 	err := n.daemon.Run(ctx, daemon.Parts{

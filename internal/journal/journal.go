@@ -66,6 +66,7 @@ type Journal struct {
 	store uint32
 	boot  uint32
 	aside []Damaged
+	file  os.FileInfo // of the store, to know it again
 }
 
 func be32(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
@@ -157,6 +158,16 @@ func (j *Journal) Size() int64 {
 		return nil
 	})
 	return n
+}
+
+// Gone says that the store's file is not where it was: all that is committed goes into a file without a name, and is lost
+// when the process ends. Any goroutine may ask.
+func (j *Journal) Gone() error {
+	path := filepath.Join(j.dir, fileName)
+	if now, err := os.Stat(path); err == nil && os.SameFile(now, j.file) {
+		return nil
+	}
+	return fmt.Errorf("journal: %s was removed or replaced while the gateway runs: %w; whatever is accepted is lost when it stops", path, ErrGone)
 }
 
 // Close gives the directory free.

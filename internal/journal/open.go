@@ -72,7 +72,10 @@ func openFile(f *os.File, dir string, id Identity, spare func(bucket string) boo
 	} else if j.db, err = openBolt(f.Name(), func(string, int, os.FileMode) (*os.File, error) { return f, nil }); err != nil {
 		return nil, openError(dir, err)
 	}
-	if err := j.claim(id, rep); err != nil {
+	if j.file, err = os.Stat(filepath.Join(dir, fileName)); err == nil {
+		err = j.claim(id, rep)
+	}
+	if err != nil {
 		j.db.Close()
 		return nil, err
 	}
