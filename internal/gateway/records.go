@@ -127,8 +127,9 @@ func AsNewStore(records []Record, lost func(bucket string) bool) (k Kept) {
 	met := map[uint16]bool{} // peers, and whether their record is there
 	for _, r := range records {
 		if len(r.Key) >= 2 && (r.Bucket == bucketSeal || r.Bucket == bucketFar || r.Bucket == "to") {
-			id := binary.BigEndian.Uint16(r.Key)
-			met[id] = met[id]
+			if id := binary.BigEndian.Uint16(r.Key); !met[id] {
+				met[id] = false
+			}
 		}
 		switch r.Bucket {
 		case "to":
