@@ -24,7 +24,8 @@ var buckets = map[string]string{
 	bucketSilence:  "the order of silence",
 	"mail":         "a message of this site",
 	"to":           "that a message is for %s",
-	"peer":         "the numbers and the address of %s",
+	"peer":         "the numbers of %s",
+	"path":         "the addresses of %s",
 	"flow":         "a flow of messages to %s",
 	"norm":         "how often libnorm was started",
 	"early":        "a message from %s before its turn",
@@ -65,7 +66,7 @@ func Buckets() []string {
 // old datagrams, silence.
 func Spare(bucket string) bool {
 	switch bucket {
-	case "mail", bucketDeliver, bucketOwn, bucketFar, bucketCopy, bucketBridge, bucketFace:
+	case "mail", "path", bucketDeliver, bucketOwn, bucketFar, bucketCopy, bucketBridge, bucketFace:
 		return true
 	}
 	return false
@@ -150,7 +151,7 @@ func AsNewStore(records []Record, lost func(bucket string) bool) (k Kept) {
 			}
 			r.Bucket, r.Key = "waiting", slices.Concat(r.Key[:2], []byte{0, 0}, r.Key[2:3], r.Key[6:])
 			k.Again++
-		case "waiting", "mail", bucketOwn, bucketFar, bucketBridge, bucketFace, bucketDeliver:
+		case "waiting", "mail", "path", bucketOwn, bucketFar, bucketBridge, bucketFace, bucketDeliver:
 		case bucketIdentity:
 			k.Known = true
 		case "peer":
