@@ -9,6 +9,8 @@
 //   - compact.go: `compact`: how small documents become
 //   - corpus.go: `corpus`: documents of the compression model
 //   - example.go: what the rules make of an example message
+//   - gone.go: the journal taken away while the gateway runs
+//   - journal.go: `journal`: a journal checked, repaired, exported
 //   - keep.go: the keeper: holds the LAN's sockets while gateways come and go
 //   - keys.go: `keys`: key files
 //   - log.go: the log, with a limit on repeats
@@ -23,6 +25,7 @@
 //   - run.go: `run`: joins the rooms of a gateway
 //   - silence.go: `silence`: radio silence on and off
 //   - sockets.go: listening sockets, own or inherited
+//   - spared.go: records of the journal that a start goes on without
 //   - status.go: `status`: a running gateway's state
 //   - synth.go: `synth`: traces of published runs
 //   - tune.go: `tune`: better values of a profile
@@ -61,6 +64,7 @@ Connects JXTA peers of two or more sites over a narrow link.
   adverts   list its advertisements, and why one does not travel
   peer      list the far gateways, or forget what is known of one's starts
   silence   transmit nothing (EMCON), or end that
+  journal   check, repair or export the journal of a gateway that does not run
   profiles  list the links that have a name
 
   analyse   show what JXTA cost in a capture
@@ -88,6 +92,7 @@ var commands = map[string]command{
 	"run":      runCommand,
 	"analyse":  analyseCommand,
 	"check":    checkCommand,
+	"journal":  journalCommand,
 	"keys":     keysCommand,
 	"status":   statusCommand,
 	"rehearse": rehearseCommand,

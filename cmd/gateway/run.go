@@ -138,7 +138,7 @@ func serve(ctx context.Context, cfg *config.Config, have map[netip.AddrPort]net.
 	n := &node{cfg: cfg, byClock: byClock, log: log, started: time.Now(), reg: prometheus.NewRegistry()}
 	n.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	n.daemon = daemon.New(log, n.reg)
-	if n.journal, err = journal.Open(cfg.Node.DataDir, journal.Identity{Node: cfg.Node.ID, Name: cfg.Node.Name}); err != nil {
+	if n.journal, err = journal.OpenSparing(cfg.Node.DataDir, journal.Identity{Node: cfg.Node.ID, Name: cfg.Node.Name}, gateway.Spare); err != nil {
 		return err
 	}
 	defer n.journal.Close()
@@ -223,6 +223,8 @@ func (n *node) build() error {
 	if err != nil {
 		return err
 	}
+	spared := newSpared(n.log, records)
+	spared.damaged(n.journal.Aside())
 	c := n.cfg
 	peers := make([]gateway.PeerConfig, len(c.Link.Peers))
 	for i, p := range c.Link.Peers {
@@ -232,6 +234,7 @@ func (n *node) build() error {
 	n.gateway, err = gateway.New(gateway.Config{
 		ID: c.Node.ID, Name: c.Node.Name, Peers: peers, Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
 		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
+		Refused: spared.refused,
 		Faces: map[site.Face]func([]site.Memory) (gateway.Face, error){
 			site.JXTA: func(memories []site.Memory) (gateway.Face, error) {
 				n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: dialled(c.LAN.TCP), HTTP: dialled(c.LAN.HTTP), Identity: identity, SignLater: true,
@@ -243,6 +246,9 @@ func (n *node) build() error {
 	}, records)
 	if err != nil {
 		return fmt.Errorf("%w (node.data_dir %s)", err, c.Node.DataDir)
+	}
+	if err := n.journal.SetAside(spared.aside); err != nil {
+		return err
 	}
 	// One host that opens all it can leaves three quarters to the others.
 	bounds := lan.Config{Peer: identity.Peer, From: c.LAN.TCP.Addr(), MaxConns: c.LAN.MaxConnections, MaxConnsPerAddress: c.LAN.MaxConnections / 4, Share: lan.DefaultShare}
@@ -350,7 +356,7 @@ func (n *node) run(ctx context.Context) error {
 	if n.httpSock != nil {
 		handler := control.Handler(control.Source{
 			Order: n.daemon.PostOrder, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
-			Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.daemon.Trouble, Radio: n.radio.Stats, NORM: n.norm.Stats,
+			Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats,
 		}, n.reg)
 		go func() {
 			if err := control.Serve(ctx, n.httpSock, handler); err != nil {
@@ -358,6 +364,7 @@ func (n *node) run(ctx context.Context) error {
 			}
 		}()
 	}
+	go n.watchJournal(ctx)
 	n.log.Info("running", "version", versionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.Seeds(), "link", n.cfg.Link.Listen,
 		"profile", n.cfg.Link.Profile.Name, "peers", len(n.cfg.Link.Peers), "journal_bytes", n.journal.Size())
 	err := n.daemon.Run(ctx, daemon.Parts{

@@ -146,6 +146,22 @@ func HTTPListen(file string) (netip.AddrPort, error) {
 	return at, nil
 }
 
+// ReadNode reads only [node] of a configuration: who looks after a journal may do so while the rest has mistakes.
+func ReadNode(file string) (Node, error) {
+	data, err := readSmall(file)
+	if err != nil {
+		return Node{}, &profile.FieldError{File: file, Problem: readProblem(err)}
+	}
+	r := &reader{file: file}
+	r.tree = parse(data, func(int, string, string, ...any) {}) // gateway check tells the rest
+	node := section{r, r.tree.tables["node"], "node"}
+	n := Node{ID: node.id(), Name: node.name(true), DataDir: r.resolve(node.text("data_dir", true))}
+	if len(r.faults) > 0 {
+		return n, r.faults[0]
+	}
+	return n, nil
+}
+
 func boolInt(b bool) int {
 	if b {
 		return 1

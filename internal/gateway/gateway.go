@@ -59,6 +59,9 @@ type Config struct {
 	Messages []mark.Rule
 	// MaxWaiting bounds the octets that wait for one peer; 0 means DefaultMaxWaiting. What does not fit is refused.
 	MaxWaiting int
+	// Refused hears of each record of the journal that cannot be used and that the gateway can do without (Spare). nil: such
+	// a record is an error of New.
+	Refused func(r Record, why error)
 	// Faces make the LAN sides, each from what it asked to remember.
 	Faces map[site.Face]func(memories []site.Memory) (Face, error)
 }

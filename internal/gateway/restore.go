@@ -3,7 +3,6 @@ package gateway
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -60,10 +59,12 @@ func (g *Gateway) restore(records []Record) (states map[uint16]seal.PeerState, e
 			err = g.restoreRecord(r)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w (bucket %s, key %x)", err, r.Bucket, r.Key)
+			if err = g.cfg.refuse(r, err); err != nil {
+				return nil, err
+			}
 		}
 	}
-	list, err := g.mail.Restore(records)
+	list, err := g.mail.Restore(records, g.cfg.refuse)
 	if err != nil {
 		return nil, err
 	}
@@ -102,9 +103,11 @@ func (g *Gateway) restoreRecord(r Record) error {
 		return nil
 	case bucketOwn:
 		it, err := parseItem(r.Value)
+		if err != nil {
+			return err
+		}
 		it.Home = it.Kind == site.Document // until a face says who needs it; those that have it keep it
 		g.restored.own = append(g.restored.own, it)
-		return err
 	case bucketSilence:
 		s, err := parseSilence(r.Value)
 		g.silence = s

@@ -3,7 +3,6 @@ package mail
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -258,30 +257,57 @@ type Restored struct {
 }
 
 // Restore takes the store's own records and returns what is for whom. Of each the caller says with Resume or Leave what
-// becomes of it.
-func (s *Store) Restore(records []Record) (list []Restored, err error) {
+// becomes of it. refuse hears of a record that cannot be used; Restore goes on without it, unless refuse returns an error.
+func (s *Store) Restore(records []Record, refuse func(Record, error) error) (list []Restored, err error) {
+	var waits []Record // of list, those that may lack their content
 	for _, r := range records {
-		bad := fmt.Errorf("%w: %s %x", ErrRecord, r.Bucket, r.Key)
+		var err error
 		switch {
 		case r.Bucket == bucketMail && len(r.Key) == 8:
 			err = s.recall(binary.BigEndian.Uint64(r.Key), r.Value)
 		case r.Bucket == bucketTo && len(r.Key) == 10 && len(r.Value) == 18 && r.Value[0] < lanes:
-			list = append(list, Restored{Peer: binary.BigEndian.Uint16(r.Key), ID: binary.BigEndian.Uint64(r.Key[2:]),
+			list, waits = append(list, Restored{Peer: binary.BigEndian.Uint16(r.Key), ID: binary.BigEndian.Uint64(r.Key[2:]),
 				At:    Attempt{Lane: frame.Lane(r.Value[0]), Number: binary.BigEndian.Uint64(r.Value[1:])},
-				Order: binary.BigEndian.Uint64(r.Value[9:]), Spelt: r.Value[17]&flagSpelt != 0})
+				Order: binary.BigEndian.Uint64(r.Value[9:]), Spelt: r.Value[17]&flagSpelt != 0}), append(waits, r)
 		case r.Bucket == bucketMail, r.Bucket == bucketTo:
-			return nil, bad
+			err = ErrRecord
 		}
 		if err != nil {
-			return nil, errors.Join(bad, err)
+			if err = refuse(r, err); err != nil {
+				return nil, err
+			}
 		}
 	}
-	for _, r := range list {
-		if s.byID[r.ID] == nil {
-			return nil, fmt.Errorf("%w: a message for peer %d without content: %x", ErrRecord, r.Peer, r.ID)
+	whole := list[:0]
+	for i, r := range list {
+		switch {
+		case s.byID[r.ID] != nil:
+		case r.At.Number != 0:
+			s.fill(r.ID)
+		default:
+			if err := refuse(waits[i], ErrContent); err != nil {
+				return nil, err
+			}
+			continue
 		}
+		whole = append(whole, r)
 	}
-	return list, nil
+	return whole, nil
+}
+
+// ErrContent says that a message waits for a peer and its content is not there.
+var ErrContent = errors.New("gateway: the content of a message is lost")
+
+// fill puts an empty message in the place of one that is under way and whose content is lost: its peer waits for the
+// number.
+func (s *Store) fill(id uint64) {
+	full, err := envelope.Append(nil, envelope.Message{Void: []envelope.Hash{{}}}, 0, true)
+	if err != nil {
+		panic(err) // it has neither text nor document
+	}
+	if s.recall(id, full) == nil {
+		s.road.Record(bucketMail, binary.BigEndian.AppendUint64(nil, id), full)
+	}
 }
 
 // Adopt takes a message of a journal of version 0.1 and gives it an ID.

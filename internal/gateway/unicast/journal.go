@@ -68,13 +68,53 @@ func (l *line) appendTo(b []byte) []byte {
 	return binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, l.Met.Compared), l.Met.Era)
 }
 
-// parse sets a line up from appendTo's record. In version 0.1 a learned address stood behind it.
-func (c *Carrier) parse(l *line, b []byte) error {
+// Renumbered is a peer's record for a store that is new: whom we know and where it is stays, numbers begin anew. false: it
+// is no such record.
+func Renumbered(b []byte) ([]byte, bool) {
+	b, ok := current(b)
+	if !ok {
+		return nil, false
+	}
+	b = slices.Clone(b)
+	b[5]++ // our stream; that of the peer stays, so that what it sends before it knows of the new store is forgotten then
+	at := 7
+	for range frame.Lanes {
+		binary.BigEndian.PutUint64(b[at:], 1)
+		binary.BigEndian.PutUint64(b[at+8:], 0)
+		at += 16
+	}
+	binary.BigEndian.PutUint32(b[at:], 1) // flows
+	clear(b[at+4 : at+8])                 // what NORM has sent
+	b[peerRecord1Len-5] &= flagListening  // nothing is refused
+	clear(b[peerRecord1Len : peerRecord1Len+4])
+	era := b[peerRecord1Len+4:]
+	binary.BigEndian.PutUint16(era, binary.BigEndian.Uint16(era)+1)
+	return b, true
+}
+
+// Forgotten is the record of a peer of which nobody knows any more what it was: as one that was never heard, but for its
+// era, since messages of eras before may wait for local peers.
+func Forgotten() []byte {
+	b := make([]byte, peerRecordLen)
+	b[0] = 2
+	binary.BigEndian.PutUint16(b[peerRecord1Len+4:], 0x2000)
+	b, _ = Renumbered(b)
+	return b
+}
+
+// current brings a peer's record to the newest form; false: it is none.
+func current(b []byte) ([]byte, bool) {
 	if len(b) > 0 && b[0] == 1 && len(b) >= peerRecord1Len { // of a gateway that compared no numbers
 		b = slices.Insert(slices.Clone(b), peerRecord1Len, make([]byte, peerRecordLen-peerRecord1Len)...)
 		b[0] = 2
 	}
-	if len(b) < peerRecordLen || b[0] != 2 {
+	return b, len(b) >= peerRecordLen && b[0] == 2
+}
+
+// parse sets a line up from appendTo's record. In version 0.1 a learned address stood behind it.
+func (c *Carrier) parse(l *line, b []byte) error {
+	b, ok := current(b)
+	if !ok {
 		return mail.ErrRecord
 	}
 	l.Met.Store = binary.BigEndian.Uint32(b[1:])
@@ -163,6 +203,9 @@ func (c *Carrier) Resume(r mail.Restored, p *mail.Peer) bool {
 		c.Store.Resume(r, p, lane, l.audience).Unsized = !known
 		c.Replica.Sent(p.ID, m.ID, m.Content.Items)
 	case r.At.Lane < frame.Lanes:
+		if r.At.Lane == frame.Direct {
+			l.audience.Resumed(r.At.Number, c.Store.Content(r).Content.Payload)
+		}
 		e := c.Store.Resume(r, p, r.At.Lane, l.audience)
 		l.sender.Restore(e.At)
 		c.Replica.Sent(p.ID, e.ID, e.Content.Items)
