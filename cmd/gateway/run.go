@@ -239,7 +239,7 @@ func (n *node) build() error {
 		return jxta.SignMessage(message, identity.Key, identity.Cert, source)
 	}
 	n.lan = lan.New(bounds, n.daemon.PostLAN(site.JXTA), n.reg, n.log)
-	n.norm, err = norm.New(normConfig(c), n.daemon.PostNorm)
+	n.norm, err = norm.New(normConfig(c, n.log), n.daemon.PostNorm)
 	return err
 }
 
@@ -291,7 +291,7 @@ func (n *node) boot() (seal.Boot, error) {
 }
 
 // normConfig sets libnorm's pace to what this end of the link takes.
-func normConfig(c *config.Config) norm.Config {
+func normConfig(c *config.Config, log *slog.Logger) norm.Config {
 	p := c.Link.Profile
 	bps := p.Up.RateBps
 	if c.Link.Shore {
@@ -304,6 +304,9 @@ func normConfig(c *config.Config) norm.Config {
 	return norm.Config{
 		Self: c.Node.ID, Segment: p.SegmentOctets, GRTT: p.GRTT, TxRate: elide.TxRate(float64(bps), p.SegmentOctets, overhead),
 		Command: func() *exec.Cmd { return exec.Command("/proc/self/exe", "norm-child") }, // also when the file was replaced
+		Lacks: func(missing []string) {
+			log.Warn("this machine does not give the NORM process its whole cell (docs/operate.md says what to change)", "missing", missing)
+		},
 	}
 }
 

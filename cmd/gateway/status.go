@@ -113,6 +113,9 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 		normText = "up"
 	}
 	fmt.Fprintf(out, "link profile %s, this end is the %s; NORM %s, replaced %d times\n", r.Profile, r.End, normText, r.NORM.Failures)
+	if r.Cell != nil && !r.Cell.Whole {
+		fmt.Fprintf(out, "the NORM process is not in its whole cell; missing: %s\n", strings.Join(r.Cell.Missing, ", "))
+	}
 	if r.Silence.On {
 		printSilence(out, r.Silence)
 	}

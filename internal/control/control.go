@@ -52,6 +52,8 @@ type Report struct {
 	gateway.Status
 	LAN   any         `json:"lan"`
 	Radio radio.Stats `json:"radio"`
+	// Cell says what the child that runs libnorm has of its cell; nil before the first child.
+	Cell *norm.Cell `json:"norm_cell,omitempty"`
 
 	metrics []site.Metric
 }
@@ -60,7 +62,7 @@ func (s Source) report(ctx context.Context) (Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	now, err := s.Snapshot(ctx)
-	return Report{Version: s.Version, Started: s.Started, Trouble: s.Trouble(), Radio: s.Radio(),
+	return Report{Version: s.Version, Started: s.Started, Trouble: s.Trouble(), Radio: s.Radio(), Cell: s.NORM().Cell,
 		Status: now.Gateway, LAN: now.LAN, metrics: now.Metrics}, err
 }
 

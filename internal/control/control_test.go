@@ -65,7 +65,9 @@ func start(t *testing.T) *server {
 				LateAnswers: 6, Carried: 8, Streams: 31, StreamsEnded: map[string]uint64{"closed_here": 30}, StreamOctetsOut: 32, StreamOctetsIn: 33,
 				StreamAcks: 34, StreamRepeats: 35, MulticastCopies: 36, Calls: 37})}, nil
 		},
-		NORM:    func() norm.Stats { return norm.Stats{Starts: 2, StrangePacket: 1} },
+		NORM: func() norm.Stats {
+			return norm.Stats{Starts: 2, StrangePacket: 1, Cell: &norm.Cell{Missing: []string{"own network namespace"}}}
+		},
 		Trouble: func() string { return s.trouble },
 		Order: func(ev gateway.Event) {
 			s.ordered = append(s.ordered, ev)
@@ -106,6 +108,7 @@ func TestStatus(t *testing.T) {
 	check.Same(t, "got.LAN", got.LAN, sampleLAN())
 	check.Equal(t, "got.Radio.SentOctets", got.Radio.SentOctets, 2200)
 	check.Equal(t, "got.Trouble", got.Trouble, "")
+	check.Same(t, "got.Cell", got.Cell, &norm.Cell{Missing: []string{"own network namespace"}})
 	s.err = errors.New("the loop does not answer")
 	if code, body := s.get(t, "/status"); code != 503 || !strings.Contains(body, "does not answer") {
 		t.Errorf("%d: %s", code, body)
@@ -158,6 +161,7 @@ func TestMetrics(t *testing.T) {
 		`aldis_filter_total{action="deny",event="fits",rule="line 35, line 45"} 0`,
 		`aldis_filter_total{action="allow",event="dropped",rule="line 35"} 1`,
 		`aldis_norm_starts_total 2`,
+		`aldis_norm_cell 0`,
 		`aldis_norm_strange_packets_total 1`,
 		`aldis_jxta_peers{generation="signed"} 1`,
 		`aldis_jxta_peers{generation="2.2"} 1`,
