@@ -30,6 +30,9 @@ type (
 		Until    time.Time
 		Announce bool
 	}
+	// Clock says that only time passed, in a run in which the wall clock was set: Ran is how long the run has lasted,
+	// Set by how much the wall clock was set, in sum.
+	Clock struct{ Ran, Set time.Duration }
 	// NormUp: the child of this generation runs and takes commands.
 	NormUp struct{ Generation uint8 }
 	// NormDown: the child died or hung and was killed; what it held is gone.
@@ -57,6 +60,7 @@ type (
 func (LAN) gatewayEvent()        {}
 func (Datagram) gatewayEvent()   {}
 func (Silence) gatewayEvent()    {}
+func (Clock) gatewayEvent()      {}
 func (NormUp) gatewayEvent()     {}
 func (NormDown) gatewayEvent()   {}
 func (NormPacket) gatewayEvent() {}

@@ -48,6 +48,10 @@ type Config struct {
 	Boot      seal.Boot // new at every start; the caller made its number durable
 	Store     uint32    // of the journal, random at its creation
 	Keepalive time.Duration
+	// Silent is an order of the configuration's: nothing is ever transmitted, whatever the journal says.
+	Silent bool
+	// SinceLast is how long ago the last run on this journal began, by a clock that nobody sets; 0: nobody knows.
+	SinceLast time.Duration
 	// Group is the address of a radio net that all members share; with P_Mul what is for several goes there once.
 	// Invalid: every peer gets a copy.
 	Group netip.AddrPort
@@ -136,6 +140,7 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 		return nil, err
 	}
 	g.restored.records = g.out.Records
+	g.silence.fixed = cfg.Silent
 	g.sealer = seal.NewSealer(cfg.Key, cfg.ID, cfg.Boot)
 	g.opener = seal.NewOpener(cfg.Key, cfg.ID, cfg.Boot, states)
 	return g, nil
@@ -170,6 +175,8 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		g.receive(now, ev)
 	case Silence:
 		g.setSilence(now, ev)
+	case Clock:
+		g.silence.hear(now, ev)
 	default:
 		g.normEvent(now, ev)
 	}
@@ -188,7 +195,7 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	g.TellFates(now)
 	g.stepBearers(now)
 	g.endSilence(now)
-	if !g.silence.on {
+	if !g.silence.quiet() {
 		for _, b := range g.bearers {
 			for _, c := range b.carriers {
 				c.Pump(now)
@@ -238,6 +245,7 @@ func (g *Gateway) start(now time.Time) {
 	r := g.restored
 	g.restored = nil
 	g.out.Records = r.records
+	g.beginSilence(now)
 	for _, it := range r.own { // before a face says anew which of them somebody uses
 		g.put(now, it)
 	}
@@ -253,7 +261,7 @@ func (g *Gateway) start(now time.Time) {
 	for _, b := range g.bearers {
 		for _, c := range b.carriers {
 			c.Start(now)
-			c.Silence(now, g.silence.on)
+			c.Silence(now, g.silence.quiet())
 			for _, p := range g.peers {
 				if b.lines.Listening(p.Peer) {
 					c.PeerSilent(now, p.Peer, true)
@@ -338,12 +346,10 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 	for _, p := range g.peers {
 		at = due.Earliest(at, g.mail.Due(p.Peer))
 	}
-	if g.silence.on {
-		at = due.Earliest(at, g.silence.until)
-	}
+	at = due.Earliest(at, g.silence.due(now))
 	for _, b := range g.bearers {
 		for _, c := range b.carriers {
-			at = due.Earliest(at, c.Due(now, g.silence.on))
+			at = due.Earliest(at, c.Due(now, g.silence.quiet()))
 		}
 	}
 	return at
