@@ -1,10 +1,12 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -50,12 +52,14 @@ type server struct {
 	err     error
 	trouble string
 	ordered []gateway.Event
+	log     bytes.Buffer // read it when the answer is there
 	*httptest.Server
 }
 
 func start(t *testing.T) *server {
 	s := &server{status: sample()}
-	s.Server = httptest.NewServer(Handler(Source{
+	s.Server = httptest.NewServer(New(Source{
+		Authority: Authority{Group: -1, Token: token, Way: "go to the bridge"}, Log: slog.New(slog.NewTextHandler(&s.log, nil)), Names: []string{"ship.example"},
 		Version: "v1", Started: time.Unix(1_700_000_000, 0).UTC(),
 		Snapshot: func(context.Context) (Snapshot, error) {
 			if s.err != nil {
@@ -236,7 +240,8 @@ func TestServeEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- Serve(ctx, ln, http.NotFoundHandler()) }()
+	d := New(Source{Snapshot: func(context.Context) (Snapshot, error) { return Snapshot{}, nil }}, prometheus.NewRegistry())
+	go func() { ended <- d.Serve(ctx, ln) }()
 	r, err := http.Get("http://" + ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -248,7 +253,7 @@ func TestServeEnds(t *testing.T) {
 	}
 }
 
-// Orders are taken from this machine, as JSON, and answered with what came of them.
+// Orders are taken from who may give them, as JSON, and answered with what came of them.
 func TestSilenceOrder(t *testing.T) {
 	s := start(t)
 	tests := []struct {
@@ -261,13 +266,9 @@ func TestSilenceOrder(t *testing.T) {
 		{"unknown member", "application/json", `{"on":true,"for":"ever"}`, 400},
 	}
 	for _, tt := range tests {
-		resp, err := http.Post(s.URL+"/silence", tt.kind, strings.NewReader(tt.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		if resp.StatusCode != tt.code {
-			t.Errorf("%s: %d, want %d", tt.name, resp.StatusCode, tt.code)
+		code, _ := s.post(t, tt.kind, tt.body, "Bearer "+token, "")
+		if code != tt.code {
+			t.Errorf("%s: %d, want %d", tt.name, code, tt.code)
 		}
 	}
 	if want := []gateway.Event{gateway.Silence{On: true, Until: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)}}; !reflect.DeepEqual(s.ordered, want) {
