@@ -33,9 +33,10 @@ func peerKey(id uint16, rest []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, id), rest...)
 }
 
-// token names a received message for its face; numbers below 2^40 are enough for any store's life.
-func token(peer uint16, id custody.ID) uint64 {
-	return uint64(peer)<<48 | uint64(id.Lane)<<40 | id.Number&(1<<40-1)
+// token names a received message for its face: peer, era of its numbers (14 bits), lane, number. Messages of eras before
+// may wait for local peers yet.
+func token(p *peer, at custody.ID) uint64 {
+	return uint64(p.ID)<<48 | uint64(p.Met.Era)<<50>>16 | uint64(at.Lane)<<32 | at.Number&(1<<32-1)
 }
 
 func tokenKey(t uint64) []byte { return binary.BigEndian.AppendUint64(nil, t) }

@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway/mail"
-	"aldis/internal/link/custody"
 	"aldis/internal/link/envelope"
-	"aldis/internal/link/frame"
 	"aldis/internal/link/replica"
 	"aldis/internal/link/seal"
 	"aldis/internal/site"
@@ -145,7 +143,7 @@ func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
 			return errors.Join(mail.ErrRecord, err)
 		}
 		t := binary.BigEndian.Uint64(append(binary.BigEndian.AppendUint16(nil, p.ID), key...))
-		m.Payload.ID = messageID(p, custody.ID{Lane: frame.Lane(key[0]), Number: t & (1<<40 - 1)})
+		m.Payload.ID = messageID(p, t)
 		p.Counts.Pending++
 		g.restored.mail = append(g.restored.mail, site.FarMessage{Site: p.ID, Token: t, Message: *m.Payload})
 	case bucketFar:
