@@ -160,7 +160,11 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 	if odd := strays(have); odd != "" {
 		n.log.Warn("inherited sockets that the configuration does not name were closed", "addresses", odd)
 	}
-	if n.orderSock, err = control.ListenSocket(c.Control.Socket, c.Control.GID); err != nil {
+	n.orderSock, err = control.ListenSocket(c.Control.Socket, c.Control.GID)
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT): // messages that wait must go all the same
+		n.log.Error("no orders can be given until the gateway is started again: there is no room for the socket", "error", err)
+	case err != nil:
 		return err
 	}
 	if c.LAN.Multicast.IsValid() {

@@ -30,7 +30,9 @@ func ListenSocket(path string, group int) (net.Listener, error) {
 	mode := os.FileMode(0o600)
 	if group >= 0 {
 		mode = 0o660
-		err = os.Chown(path, -1, group)
+		if err = os.Chown(path, -1, group); err != nil {
+			err = fmt.Errorf("%w: the user that runs the gateway must be root or in control.group", err)
+		}
 	}
 	if err == nil {
 		err = os.Chmod(path, mode)
