@@ -108,6 +108,7 @@ func order[T any](s Source, name string, obey func(context.Context, T) (answer a
 		var no Refusal
 		switch {
 		case errors.As(err, &no):
+			s.Log.Warn("an order was not obeyed", "order", name, "error", no.Text)
 			http.Error(w, no.Text, no.Code)
 		case err != nil:
 			http.Error(w, "the order was given; the gateway has not said that it was obeyed: "+err.Error(), http.StatusServiceUnavailable)
