@@ -174,7 +174,7 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	case Datagram:
 		g.receive(now, ev)
 	case Silence:
-		g.setSilence(now, ev)
+		g.silence.obey(g, now, ev)
 	case Clock:
 		g.silence.hear(now, ev)
 	default:
@@ -194,7 +194,7 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	}
 	g.TellFates(now)
 	g.stepBearers(now)
-	g.endSilence(now)
+	g.silence.step(g, now)
 	if !g.silence.quiet() {
 		for _, b := range g.bearers {
 			for _, c := range b.carriers {
@@ -245,7 +245,7 @@ func (g *Gateway) start(now time.Time) {
 	r := g.restored
 	g.restored = nil
 	g.out.Records = r.records
-	g.beginSilence(now)
+	g.silence.resume(g, now)
 	for _, it := range r.own { // before a face says anew which of them somebody uses
 		g.put(now, it)
 	}

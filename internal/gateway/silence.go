@@ -161,9 +161,8 @@ func parseSilence(b []byte) (s silence, err error) {
 	return s, nil
 }
 
-// setSilence obeys the operator. Ordered again, it only changes the end.
-func (g *Gateway) setSilence(now time.Time, ev Silence) {
-	s := &g.silence
+// obey obeys the operator. Ordered again, it only changes the end.
+func (s *silence) obey(g *Gateway, now time.Time, ev Silence) {
 	switch {
 	case !ev.On && s.fixed:
 		g.Note("warn", "the configuration says node.silent = true: no order ends this silence")
@@ -172,12 +171,11 @@ func (g *Gateway) setSilence(now time.Time, ev Silence) {
 		g.Note("warn", "silence refused: its end is in the past", "until", ev.Until)
 		return
 	}
-	g.changeSilence(now, ev)
+	s.change(g, now, ev)
 }
 
-// changeSilence begins, prolongs or ends what an order began.
-func (g *Gateway) changeSilence(now time.Time, ev Silence) {
-	s := &g.silence
+// change begins, prolongs or ends what an order began.
+func (s *silence) change(g *Gateway, now time.Time, ev Silence) {
 	was := s.quiet()
 	if s.order(now, ev.Until); !ev.On {
 		s.on, s.until = false, time.Time{}
@@ -199,19 +197,17 @@ func (g *Gateway) changeSilence(now time.Time, ev Silence) {
 	}
 }
 
-// endSilence ends a silence that is over, and keeps account of one that is not.
-func (g *Gateway) endSilence(now time.Time) {
-	s := &g.silence
+// step ends a silence that is over, and keeps account of one that is not.
+func (s *silence) step(g *Gateway, now time.Time) {
 	if s.over(now) {
-		g.changeSilence(now, Silence{})
+		s.change(g, now, Silence{})
 	} else if s.on && !s.until.IsZero() && s.ran(now)-s.kept >= keepEvery {
 		g.Record(bucketSilence, []byte("self"), s.append(nil, now))
 	}
 }
 
-// beginSilence goes on with the silence that the journal or the configuration asks for.
-func (g *Gateway) beginSilence(now time.Time) {
-	s := &g.silence
+// resume goes on with the silence that the journal or the configuration asks for.
+func (s *silence) resume(g *Gateway, now time.Time) {
 	if late := s.begin(now, g.cfg.SinceLast); late > keepEvery {
 		g.Note("warn", "the silence lasts longer than its time: how long the node was off is not known, and a wall clock alone does not end a silence",
 			"until", s.until, "not_before", now.Add(s.left).UTC())
