@@ -41,6 +41,7 @@ import (
 )
 
 const runAbout = `usage: gateway run [-c FILE] [--keep-socket]
+       gateway run [-c FILE] --start-by-clock
 
 Runs the gateway until SIGINT or SIGTERM. JXTA peers of this LAN use lan.tcp or lan.http as their seed, rendezvous and
 relay. Logs go to standard error: text on a terminal, JSON elsewhere, unless log.format says otherwise. Accepted
@@ -51,14 +52,23 @@ peer finds a closed port. SIGHUP to that process restarts the gateway with the p
 that program has checked that configuration; with a mistake in it the gateway goes on as it is. Without --keep-socket
 SIGHUP ends the gateway.
 Under systemd use a socket unit instead (docs/operate.md).
+
+Each start has a number: the clock in seconds, and greater than that of the start before. With --start-by-clock it is the
+clock alone. Use it once, after a start with a clock that was far ahead, and only when the clock is right now. The
+far gateways know the greater number and refuse this node until each is told: gateway peer forget ID.
 `
 
 func runCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("run", flag.ContinueOnError)
 	file := fs.String("c", defaultConfig, "configuration `file`")
 	keepSocket := fs.Bool("keep-socket", false, "hold the listening sockets in a process of their own, and restart the gateway when it dies")
+	byClock := fs.Bool("start-by-clock", false, "number this start by the clock alone, whatever the start before was")
 	if _, code, done := parse(fs, args, 0, runAbout, stdout, stderr); done {
 		return code
+	}
+	if *keepSocket && *byClock {
+		fmt.Fprintf(stderr, "gateway run: --start-by-clock is for one start by hand, without --keep-socket\n\n%s", runAbout)
+		return exitUsage
 	}
 	if *keepSocket {
 		return keep(*file, stderr)
@@ -80,7 +90,7 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, cfg, have, log); err != nil {
+	if err := serve(ctx, cfg, have, *byClock, log); err != nil {
 		log.Error("the gateway cannot run", "error", err)
 		return exitRefused
 	}
@@ -107,6 +117,7 @@ func listenError(key, network string, at netip.AddrPort, err error) error {
 // node is the rooms of a running gateway. They end in the order opposite to how they began.
 type node struct {
 	cfg       *config.Config
+	byClock   bool // the operator wants this start numbered by the clock alone
 	log       *slog.Logger
 	started   time.Time
 	reg       *prometheus.Registry
@@ -126,8 +137,8 @@ type node struct {
 
 // serve wires the rooms, runs the loop until ctx ends, and takes everything down again.
 // Listening sockets of have are taken where the configuration asks for their address.
-func serve(ctx context.Context, cfg *config.Config, have map[netip.AddrPort]net.Listener, log *slog.Logger) (err error) {
-	n := &node{cfg: cfg, log: log, started: time.Now(), reg: prometheus.NewRegistry()}
+func serve(ctx context.Context, cfg *config.Config, have map[netip.AddrPort]net.Listener, byClock bool, log *slog.Logger) (err error) {
+	n := &node{cfg: cfg, byClock: byClock, log: log, started: time.Now(), reg: prometheus.NewRegistry()}
 	n.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	n.daemon = daemon.New(log, n.reg)
 	if n.journal, err = journal.Open(cfg.Node.DataDir, journal.Identity{Node: cfg.Node.ID, Name: cfg.Node.Name}); err != nil {
@@ -301,7 +312,13 @@ func (n *node) restore() (records []gateway.Record, id jxtabridge.Identity, last
 
 // boot is the name of this start, its number durable before anything is sealed with it.
 func (n *node) boot() (seal.Boot, error) {
-	number, err := seal.NextBoot(n.journal.Boot(), time.Now())
+	previous := n.journal.Boot()
+	if n.byClock {
+		n.log.Warn("this start is numbered by the clock alone: far gateways that know a later one must be told: gateway peer forget",
+			"start_before", time.Unix(int64(previous), 0).UTC(), "id", n.cfg.Node.ID)
+		previous = 0
+	}
+	number, err := seal.NextBoot(previous, time.Now())
 	if err != nil {
 		return seal.Boot{}, err
 	}

@@ -112,8 +112,9 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 	})
 	mux.HandleFunc("GET /adverts", func(w http.ResponseWriter, r *http.Request) { src.adverts(w, r) })
 	mux.HandleFunc("POST /silence", order(src, "silence", src.silence))
+	mux.HandleFunc("POST /peers/forget", order(src, "forget", src.forget))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintln(w, "aldis gateway: /status /adverts /metrics /healthz; gateway silence gives orders over control.socket")
+		fmt.Fprintln(w, "aldis gateway: /status /adverts /metrics /healthz; gateway silence and gateway peer give orders over control.socket")
 	})
 	return &Desk{sameHost(src.Names, mux), closed}
 }

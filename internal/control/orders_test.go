@@ -23,10 +23,16 @@ import (
 
 const token = "TCVkDPWmCbUzL0hM"
 
-// post gives an order over TCP.
+// post gives an order for silence over TCP.
 func (s *server) post(t *testing.T, kind, body, authorization, host string) (code int, answer string) {
 	t.Helper()
-	r, err := http.NewRequest("POST", s.URL+"/silence", strings.NewReader(body))
+	return s.postTo(t, "/silence", kind, body, authorization, host)
+}
+
+// postTo gives any order over TCP.
+func (s *server) postTo(t *testing.T, path, kind, body, authorization, host string) (code int, answer string) {
+	t.Helper()
+	r, err := http.NewRequest("POST", s.URL+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,10 @@ type PeerStatus struct {
 	ID            uint16 `json:"id"`
 	Name          string `json:"name"`
 	Address       string `json:"address,omitempty"`
-	Link          string `json:"link"` // "unknown": never heard in this run; "up"; "silent": does not answer; "listening": said that it will not
+	Configured    string `json:"configured_address,omitempty"`
+	Start         uint32 `json:"start"`               // boot number of its newest start that counts; 0: nothing of it counts yet
+	Forgotten     int    `json:"forgotten,omitempty"` // so often the operator had it forgotten in this run
+	Link          string `json:"link"`                // "unknown": never heard in this run; "up"; "silent": does not answer; "listening": said that it will not
 	LastHeard     string `json:"last_heard,omitempty"`
 	Knows         bool   `json:"knows_us"`
 	Waiting       int    `json:"waiting"`   // messages without a number
@@ -84,7 +87,10 @@ func (g *Gateway) Status(now time.Time) Status {
 		ps := PeerStatus{
 			ID: p.ID, Name: p.Name, Link: "unknown", Knows: p.Met.KnowsUs,
 			ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far.items),
-			PeerCounts: p.Counts,
+			Start: g.opener.State(p.ID).Boot, Forgotten: g.door.visits[p.ID].forgotten, PeerCounts: p.Counts,
+		}
+		if at := p.Configured(); at.IsValid() {
+			ps.Configured = at.String()
 		}
 		ps.Waiting, ps.UnderWay, ps.WaitingOctets = p.Box.Held(frame.Direct, frame.Bulk, mail.Group)
 		if p.Addr.IsValid() {

@@ -375,7 +375,7 @@ func (c *Carrier) Again(now time.Time, p *mail.Peer, numbers []uint32) {
 	for _, number := range numbers {
 		id := pmul.MessageID(number)
 		payload := c.ended.payloads[id]
-		if m := c.out[id]; m != nil && m.For(p.ID) == nil {
+		if m := c.out[id]; m != nil { // its receipt may still be on its way
 			payload = m.Content.Payload
 		}
 		if payload == nil {

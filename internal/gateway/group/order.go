@@ -20,6 +20,10 @@ const (
 	bucketNext     = "mul-next"  // peer -> next Message_Sequence_Number
 	bucketOldEarly = "mul-early" // of version 0.1: peer, Message_Sequence_Number -> Message_ID, payload
 
+	// A peer's first messages may have come before it was known and were not taken. They come again, so that a peer whose
+	// first message is one of so many is heard from its beginning.
+	firstFew = 16
+
 	maxEarly = 1024 // more than that before their turn: what is missing is waited for no more
 )
 
@@ -34,6 +38,9 @@ func place(sequence uint32) mail.Attempt {
 func (c *Carrier) inOrder(now time.Time, p *mail.Peer, o *order, d pmul.Message) {
 	if o.next == 0 {
 		o.next = d.Sequence
+		if d.Sequence <= firstFew {
+			o.next = 1
+		}
 	}
 	ahead := int32(d.Sequence - o.next)
 	a := mail.Arrival{Place: place(d.Sequence), Number: uint64(d.Message), Body: d.Payload, At: now}

@@ -13,7 +13,7 @@
 // of the gateway: nothing here is for concurrent use, and now never goes back. Sizes are octets; those of the ledger are
 // IP octets.
 //
-// Files: carrier.go the seam, Carrier and Road; peer.go what all parts know of a sister gateway; box.go what is held for one
+// Files: carrier.go the seam, Carrier and Road; peer.go what all parts know of a sister gateway; paths.go its addresses; box.go what is held for one
 // peer; store.go acceptance, fates, journal; audience.go flows and learning towards peers; reader.go the same from a
 // peer; early.go what came before its turn; ledger.go octets by cause.
 package mail

@@ -10,9 +10,9 @@ import (
 
 // Peer is a sister gateway as custody and the carriers see it.
 type Peer struct {
-	ID     uint16
-	Name   string
-	Addr   netip.AddrPort // where its newest authentic datagram came from; invalid: not known
+	ID   uint16
+	Name string
+	Paths
 	Met    Acquaintance
 	Box    Box
 	Reader Reader
@@ -26,7 +26,7 @@ type Peer struct {
 
 // NewPeer is a peer that was never heard.
 func NewPeer(id uint16, name string, addr netip.AddrPort, road Road, late bool) *Peer {
-	p := &Peer{ID: id, Name: name, Addr: addr, Met: Acquaintance{Stream: 1}}
+	p := &Peer{ID: id, Name: name, Paths: NewPaths(addr), Met: Acquaintance{Stream: 1}}
 	p.Box.underWay = map[Attempt]*Entry{}
 	p.Reader = Reader{peer: id, road: road, late: late}
 	p.Reader.clear()

@@ -136,6 +136,9 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 		}
 		c.Store.End(e, mail.Delivered)
 		c.bulkAcked(l, at)
+		if at.Lane == frame.Direct && at.Number >= l.since {
+			l.answered(now, c, l.there)
+		}
 		if at.Lane == frame.Direct {
 			l.audience.Holds(l.Peer, at.Number, e.Message, l.Box.Oldest(frame.Direct, l.sender.Next(frame.Direct)))
 		}

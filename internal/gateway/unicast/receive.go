@@ -25,6 +25,9 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 		}
 	case frame.Answer:
 		l.sender.Answer(now, f.ID)
+		if f.ID == l.probe && !l.asked.IsZero() {
+			l.answered(now, c, l.to)
+		}
 	case frame.Data:
 		kind, octets = c.receiveData(now, l, f, octets, newest)
 	case frame.NORM:

@@ -56,6 +56,7 @@ type line struct {
 	news     news
 	refused  time.Time // when the log last said so
 	long     long
+	question
 }
 
 // New makes a carrier for peers that know nothing yet.
@@ -99,6 +100,7 @@ func (c *Carrier) PeerSilent(_ time.Time, p *mail.Peer, silent bool) {
 func (c *Carrier) Start(now time.Time) {
 	for _, l := range c.order {
 		l.Met.Due = now
+		l.readdressed(c)
 		if l.receiver.Cumulative(frame.Direct)+l.receiver.Cumulative(frame.Bulk) > 0 {
 			l.receiver.Probed(now)
 		}
