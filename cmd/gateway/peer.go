@@ -17,7 +17,7 @@ const peerAbout = `usage: gateway peer list [-c FILE] [--json]
        gateway peer forget ID|NAME [--any-start] [-c FILE] [--json]
 
 list shows the far gateways of the gateway on this machine: whether each answers, at which address, and its newest start
-that counts. From FILE it reads only where the gateway answers (http.listen).
+that counts. From FILE it reads only where the gateway answers (control.socket).
 
 forget makes the gateway know nothing of a peer's starts and learned addresses any more. The configured address is used
 again, and what the peer sends counts when it has answered. Messages are not touched: none is lost, none arrives twice.
