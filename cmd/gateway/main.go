@@ -8,11 +8,13 @@
 //   - check.go: `check`: a configuration and what it means
 //   - compact.go: `compact`: how small documents become
 //   - corpus.go: `corpus`: documents of the compression model
+//   - desk.go: how commands speak to a running gateway
 //   - example.go: what the rules make of an example message
 //   - gone.go: the journal taken away while the gateway runs
 //   - journal.go: `journal`: a journal checked, repaired, exported
 //   - keep.go: the keeper: holds the LAN's sockets while gateways come and go
 //   - keys.go: `keys`: key files
+//   - lastrun.go: how long ago the last run began, whatever the wall clock says
 //   - log.go: the log, with a limit on repeats
 //   - main.go: the list of commands, exit codes
 //   - peer.go: `peer`: the far gateways, and what is known of them

@@ -5,12 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net/netip"
 	"strconv"
 	"text/tabwriter"
 	"time"
 
-	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/gateway"
 )
@@ -19,7 +17,7 @@ const peerAbout = `usage: gateway peer list [-c FILE] [--json]
        gateway peer forget ID|NAME [--any-start] [-c FILE] [--json]
 
 list shows the far gateways of the gateway on this machine: whether each answers, at which address, and its newest start
-that counts. From FILE it reads only where the gateway answers (http.listen).
+that counts. From FILE it reads only where the gateway answers (control.socket).
 
 forget makes the gateway know nothing of a peer's starts and learned addresses any more. The configured address is used
 again, and what the peer sends counts when it has answered. Messages are not touched: none is lost, none arrives twice.
@@ -46,13 +44,13 @@ func peerCommand(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "gateway peer: say list, or forget and one peer\n\n%s", peerAbout)
 		return exitUsage
 	}
-	at, err := config.HTTPListen(*file)
+	desk, err := deskOf(*file, "")
 	if err != nil {
 		return fail(stderr, "peer", err)
 	}
-	peers, err := peersAt(at)
+	peers, err := peersAt(desk)
 	if err == nil && forget {
-		peers, err = forgetPeer(at, peers, rest[1], *anyStart)
+		peers, err = forgetPeer(desk, peers, rest[1], *anyStart)
 	}
 	if err != nil {
 		return fail(stderr, "peer", err)
@@ -70,10 +68,10 @@ func peerCommand(args []string, stdout, stderr io.Writer) int {
 	return exitGood
 }
 
-// peersAt asks the gateway that answers at this address for its peers.
-func peersAt(at netip.AddrPort) ([]gateway.PeerStatus, error) {
+// peersAt asks the gateway that answers there for its peers.
+func peersAt(d desk) ([]gateway.PeerStatus, error) {
 	var r control.Report
-	answer, err := ask(at)
+	answer, err := d.talk("GET", "/status", nil)
 	if err == nil {
 		err = json.Unmarshal(answer, &r)
 	}
@@ -81,19 +79,19 @@ func peersAt(at netip.AddrPort) ([]gateway.PeerStatus, error) {
 }
 
 // forgetPeer has the gateway forget the one of its peers with this id or name, and returns what it knows of it then.
-func forgetPeer(at netip.AddrPort, peers []gateway.PeerStatus, who string, anyStart bool) ([]gateway.PeerStatus, error) {
+func forgetPeer(d desk, peers []gateway.PeerStatus, who string, anyStart bool) ([]gateway.PeerStatus, error) {
 	for _, p := range peers {
 		if p.Name != who && strconv.Itoa(int(p.ID)) != who {
 			continue
 		}
 		body, _ := json.Marshal(control.ForgetOrder{Peer: p.ID, AnyStart: anyStart})
-		answer, err := talk(at, "POST", "/peers/forget", body)
+		answer, err := d.talk("POST", "/peers/forget", body)
 		if err == nil {
 			err = json.Unmarshal(answer, &p)
 		}
 		return []gateway.PeerStatus{p}, err
 	}
-	return nil, fmt.Errorf("the gateway at %s has no peer with the id or name %q: gateway peer list", at, who)
+	return nil, fmt.Errorf("the gateway at %s has no peer with the id or name %q: gateway peer list", d.at, who)
 }
 
 func printPeers(out io.Writer, peers []gateway.PeerStatus, now time.Time) {

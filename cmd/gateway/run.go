@@ -48,7 +48,9 @@ relay. Logs go to standard error: text on a terminal, JSON elsewhere, unless log
 messages survive any end, kill -9 included. Check a configuration first: gateway check -c FILE.
 
 With --keep-socket a second process holds the listening sockets and restarts the gateway when it dies, so that no
-peer finds a closed port. SIGHUP to that process restarts the gateway with the program and configuration on disk.
+peer finds a closed port. SIGHUP to that process restarts the gateway with the program and configuration on disk, after
+that program has checked that configuration; with a mistake in it the gateway goes on as it is. Without --keep-socket
+SIGHUP ends the gateway.
 Under systemd use a socket unit instead (docs/operate.md).
 
 Each start has a number: the clock in seconds, and greater than that of the start before. With --start-by-clock it is the
@@ -124,6 +126,7 @@ type node struct {
 	pollSock  net.Listener // nil: no peers over HTTP
 	etherSock *net.UDPConn // nil: no multicast
 	httpSock  net.Listener
+	orderSock net.Listener
 	daemon    *daemon.Daemon
 	lan       *lan.LAN
 	norm      *norm.Supervisor
@@ -168,6 +171,13 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 	if odd := strays(have); odd != "" {
 		n.log.Warn("inherited sockets that the configuration does not name were closed", "addresses", odd)
 	}
+	n.orderSock, err = control.ListenSocket(c.Control.Socket, c.Control.GID)
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT): // messages that wait must go all the same
+		n.log.Error("no orders can be given until the gateway is started again: there is no room for the socket", "error", err)
+	case err != nil:
+		return err
+	}
 	if c.LAN.Multicast.IsValid() {
 		if n.etherSock, err = lan.ListenMulticast(c.LAN.Multicast, cmp.Or(c.LAN.TCP, c.LAN.HTTP).Addr()); err != nil {
 			return listenError("lan.multicast", "UDP", c.LAN.Multicast, err)
@@ -202,6 +212,9 @@ func (n *node) close() {
 	if n.httpSock != nil {
 		n.httpSock.Close()
 	}
+	if n.orderSock != nil {
+		n.orderSock.Close()
+	}
 	if n.lanSock != nil {
 		n.lanSock.Close()
 	}
@@ -215,7 +228,11 @@ func (n *node) close() {
 
 // build makes the gateway from the journal, and the rooms that it commands.
 func (n *node) build() error {
-	records, identity, err := n.restore()
+	records, identity, lastRun, err := n.restore()
+	if err != nil {
+		return err
+	}
+	sinceLast, err := begin(n.journal, lastRun)
 	if err != nil {
 		return err
 	}
@@ -233,7 +250,7 @@ func (n *node) build() error {
 	rules := filter.New(c.Filters)
 	n.gateway, err = gateway.New(gateway.Config{
 		ID: c.Node.ID, Name: c.Node.Name, Peers: peers, Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
-		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
+		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
 		Refused: spared.refused,
 		Faces: map[site.Face]func([]site.Memory) (gateway.Face, error){
 			site.JXTA: func(memories []site.Memory) (gateway.Face, error) {
@@ -256,7 +273,7 @@ func (n *node) build() error {
 		return jxta.SignMessage(message, identity.Key, identity.Cert, source)
 	}
 	n.lan = lan.New(bounds, n.daemon.PostLAN(site.JXTA), n.reg, n.log)
-	n.norm, err = norm.New(normConfig(c), n.daemon.PostNorm)
+	n.norm, err = norm.New(normConfig(c, n.log), n.daemon.PostNorm)
 	return err
 }
 
@@ -271,29 +288,32 @@ func dialled(at netip.AddrPort) string {
 // bucketIdentity holds who the gateway is to JXTA peers. It is ours, not the gateway room's.
 const bucketIdentity = "identity"
 
-// restore reads the journal, and makes an identity where there is none yet.
-func (n *node) restore() (records []gateway.Record, id jxtabridge.Identity, err error) {
+// restore reads the journal, and makes an identity where there is none yet. lastRun is what begin has left there.
+func (n *node) restore() (records []gateway.Record, id jxtabridge.Identity, lastRun []byte, err error) {
 	var kept []byte
 	err = n.journal.Load(func(bucket string, key, value []byte) error {
-		if bucket == bucketIdentity {
+		switch bucket {
+		case bucketIdentity:
 			kept = bytes.Clone(value)
-		} else {
+		case bucketRun:
+			lastRun = bytes.Clone(value)
+		default:
 			records = append(records, gateway.Record{Bucket: bucket, Key: bytes.Clone(key), Value: bytes.Clone(value)})
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, id, err
+		return nil, id, nil, err
 	}
 	if kept != nil {
 		id, err = jxtabridge.ParseIdentity(kept)
-		return records, id, err
+		return records, id, lastRun, err
 	}
 	if id, err = jxtabridge.NewIdentity(rand.Reader); err != nil {
-		return nil, id, err
+		return nil, id, nil, err
 	}
 	err = n.journal.Commit([]journal.Op{{Bucket: bucketIdentity, Key: []byte("self"), Value: id.Marshal()}})
-	return records, id, err
+	return records, id, lastRun, err
 }
 
 // boot is the name of this start, its number durable before anything is sealed with it.
@@ -314,7 +334,7 @@ func (n *node) boot() (seal.Boot, error) {
 }
 
 // normConfig sets libnorm's pace to what this end of the link takes.
-func normConfig(c *config.Config) norm.Config {
+func normConfig(c *config.Config, log *slog.Logger) norm.Config {
 	p := c.Link.Profile
 	bps := p.Up.RateBps
 	if c.Link.Shore {
@@ -327,6 +347,9 @@ func normConfig(c *config.Config) norm.Config {
 	return norm.Config{
 		Self: c.Node.ID, Segment: p.SegmentOctets, GRTT: p.GRTT, TxRate: elide.TxRate(float64(bps), p.SegmentOctets, overhead),
 		Command: func() *exec.Cmd { return exec.Command("/proc/self/exe", "norm-child") }, // also when the file was replaced
+		Lacks: func(missing []string) {
+			log.Warn("this machine does not give the NORM process its whole cell (docs/operate.md says what to change)", "missing", missing)
+		},
 	}
 }
 
@@ -353,16 +376,12 @@ func (n *node) run(ctx context.Context) error {
 			}
 		}()
 	}
-	if n.httpSock != nil {
-		handler := control.Handler(control.Source{
-			Order: n.daemon.PostOrder, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
-			Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats,
-		}, n.reg)
-		go func() {
-			if err := control.Serve(ctx, n.httpSock, handler); err != nil {
-				cancel(err)
-			}
-		}()
+	desk := control.New(control.Source{
+		Order: n.daemon.PostOrder, Authority: authority(n.cfg), Names: n.cfg.HTTP.Names, Log: n.log, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
+		Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats,
+	}, n.reg)
+	for _, ln := range []net.Listener{n.httpSock, n.orderSock} {
+		serve(ln, func(ln net.Listener) error { return desk.Serve(ctx, ln) })
 	}
 	go n.watchJournal(ctx)
 	n.log.Info("running", "version", versionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.Seeds(), "link", n.cfg.Link.Listen,
@@ -381,6 +400,19 @@ func (n *node) handled(ev gateway.LAN, took time.Duration) {
 	if ev.Face == site.JXTA {
 		n.lan.Handled(ev.Event, took)
 	}
+}
+
+// authority says who may give orders, and where.
+func authority(c *config.Config) control.Authority {
+	who := "as root or as the user that runs the gateway"
+	if c.Control.Group != "" {
+		who += ", or in the group " + c.Control.Group
+	}
+	way := fmt.Sprintf("give them on its machine with the gateway command, %s (over %s)", who, c.Control.Socket)
+	if c.HTTP.TokenFile != "" {
+		way += ", or over HTTP with the token of http.token_file"
+	}
+	return control.Authority{Group: c.Control.GID, Token: c.HTTP.Token, Way: way}
 }
 
 // order has a face's LAN room carry out what the face wants.

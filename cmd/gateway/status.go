@@ -1,18 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -65,31 +61,7 @@ type statusReport struct {
 }
 
 // ask fetches /status.
-func ask(at netip.AddrPort) ([]byte, error) { return talk(at, "GET", "/status", nil) }
-
-// talk asks the gateway that answers at this address. One that listens everywhere is asked on loopback.
-func talk(at netip.AddrPort, method, path string, body []byte) ([]byte, error) {
-	at = dialable(at)
-	client := http.Client{Timeout: 10 * time.Second}
-	req, err := http.NewRequest(method, "http://"+at.String()+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := client.Do(req)
-	if errors.Is(err, syscall.ECONNREFUSED) {
-		return nil, fmt.Errorf("no gateway answers at %s: it does not run, or runs with another http.listen", at)
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("the gateway at %s says: %s", at, strings.TrimSpace(string(answer)))
-	}
-	return answer, err
-}
+func ask(at netip.AddrPort) ([]byte, error) { return deskAt(at).talk("GET", "/status", nil) }
 
 // dialable is where one that listens at this address is asked.
 func dialable(at netip.AddrPort) netip.AddrPort {
@@ -113,8 +85,11 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 		normText = "up"
 	}
 	fmt.Fprintf(out, "link profile %s, this end is the %s; NORM %s, replaced %d times\n", r.Profile, r.End, normText, r.NORM.Failures)
+	if r.Cell != nil && !r.Cell.Whole {
+		fmt.Fprintf(out, "the NORM process is not in its whole cell; missing: %s\n", strings.Join(r.Cell.Missing, ", "))
+	}
 	if r.Silence.On {
-		printSilence(out, r.Silence)
+		printSilence(out, r.Silence, now)
 	}
 	fmt.Fprintf(out, "this site: %d local peers, %d advertisements, %d open questions\n", len(r.LAN.Peers), r.LAN.Adverts, r.LAN.Questions)
 	for _, p := range r.LAN.Peers {

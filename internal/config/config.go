@@ -35,7 +35,9 @@ type Config struct {
 	LAN  LAN
 	Link Link
 	HTTP HTTP
-	Log  Log
+	// Control is where orders come in.
+	Control Control
+	Log     Log
 	// Rules say how hard the elements of messages are tried to be made smaller; the first that fits decides, after them
 	// those that are built in.
 	Rules []compact.Rule
@@ -50,6 +52,7 @@ type Node struct {
 	ID      uint16 // 1..65535
 	Name    string
 	DataDir string
+	Silent  bool // nothing is ever transmitted on the link (EMCON), whatever the journal or an order says
 }
 
 // LAN is where JXTA peers dial in; one of both addresses may be zero: not served.
@@ -96,7 +99,10 @@ type Peer struct {
 
 // HTTP is where /metrics, /status and /healthz answer. A zero Listen: nowhere.
 type HTTP struct {
-	Listen netip.AddrPort
+	Listen    netip.AddrPort
+	Names     []string // host names under which it is asked, besides localhost and addresses
+	TokenFile string
+	Token     string // that an order over HTTP brings; "": there are none
 }
 
 // Log says how much is logged, and how.
@@ -130,36 +136,13 @@ func Load(file string) (*Config, error) {
 	return nil, errors.Join(errs...)
 }
 
-// HTTPListen reads only where the gateway of a configuration answers: the rest may be none of the asker's business,
-// the key above all.
-func HTTPListen(file string) (netip.AddrPort, error) {
-	data, err := readSmall(file)
-	if err != nil {
-		return netip.AddrPort{}, &profile.FieldError{File: file, Problem: readProblem(err)}
-	}
-	r := &reader{file: file}
-	r.tree = parse(data, func(int, string, string, ...any) {}) // gateway check tells the rest
-	at := section{r, r.tree.tables["http"], "http"}.address("listen", true)
-	if len(r.faults) > 0 {
-		return at, r.faults[0]
-	}
-	return at, nil
-}
-
 // ReadNode reads only [node] of a configuration: who looks after a journal may do so while the rest has mistakes.
-func ReadNode(file string) (Node, error) {
-	data, err := readSmall(file)
-	if err != nil {
-		return Node{}, &profile.FieldError{File: file, Problem: readProblem(err)}
-	}
-	r := &reader{file: file}
-	r.tree = parse(data, func(int, string, string, ...any) {}) // gateway check tells the rest
-	node := section{r, r.tree.tables["node"], "node"}
-	n := Node{ID: node.id(), Name: node.name(true), DataDir: r.resolve(node.text("data_dir", true))}
-	if len(r.faults) > 0 {
-		return n, r.faults[0]
-	}
-	return n, nil
+func ReadNode(file string) (n Node, err error) {
+	err = asked(file, func(r *reader) {
+		node := section{r, r.tree.tables["node"], "node"}
+		n = Node{ID: node.id(), Name: node.name(true), DataDir: r.resolve(node.text("data_dir", true))}
+	})
+	return n, err
 }
 
 func boolInt(b bool) int {
@@ -194,14 +177,15 @@ func readProblem(err error) string {
 // known lists the keys of every section.
 var known = map[string][]string{
 	"":             nil,
-	"node":         {"id", "name", "data_dir"},
+	"node":         {"id", "name", "data_dir", "silent"},
 	"lan":          {"tcp", "http", "max_connections", "max_away_per_address", "multicast", "multicast_group"},
 	"link":         {"profile", "listen", "key_file", "end", "keepalive", "group", "group_interface"},
 	"link.peer":    {"id", "name", "address"},
 	"compact.rule": {"type", "name", "octets", "effort"},
 	"filter":       filterKeys,
 	"message":      messageKeys,
-	"http":         {"listen"},
+	"http":         {"listen", "names", "token_file"},
+	"control":      {"socket", "group"},
 	"log":          {"level", "format"},
 }
 
@@ -224,6 +208,7 @@ func (r *reader) read() {
 	c.Node.Name = node.name(true)
 	c.Node.DataDir = r.resolve(node.text("data_dir", true))
 	r.checkDataDir(node)
+	c.Node.Silent = node.flag("silent")
 
 	lan := section{r, r.tree.tables["lan"], "lan"}
 	_, polling := lan.get("http")
@@ -255,6 +240,8 @@ func (r *reader) read() {
 	case at == c.LAN.HTTP:
 		http.fail("listen", "is the address of lan.http, where JXTA peers poll: each needs a port of its own")
 	}
+
+	r.readOrders(http)
 
 	log := section{r, r.tree.tables["log"], "log"}
 	if level := log.choice("level", "info", "debug", "info", "warn", "error"); level != "" {

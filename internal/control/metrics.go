@@ -45,6 +45,7 @@ var (
 	descNORM         = desc("norm_up", "1 when the child that runs libnorm works.")
 	descNORMFailures = desc("norm_failures_total", "Times that the child had to be replaced.")
 
+	descNORMCell     = desc("norm_cell", "1 when the child that runs libnorm has its whole cell; absent before the first child.")
 	descNORMStarts   = desc("norm_starts_total", "Children started to run libnorm.")
 	descNORMStrange  = desc("norm_strange_packets_total", "Packets at libnorm's loopback sockets that were neither ours nor libnorm's: dropped.")
 	descNORMCommands = desc("norm_commands_dropped_total", "Commands for a child that was down.")
@@ -62,7 +63,7 @@ func (collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descInfo, descUp, descBoot, descLink, descLinkDatagrams, descLinkDropped, descLinkUp, descLastHeard, descMessages,
 		descCustody, descCustodyBytes, descItems, descPeerItems, descNORM, descNORMFailures,
-		descNORMStarts, descNORMStrange, descNORMCommands, descRadioDatagrams, descRadioBytes, descRadioDropped,
+		descNORMCell, descNORMStarts, descNORMStrange, descNORMCommands, descRadioDatagrams, descRadioBytes, descRadioDropped,
 		descFilter,
 	} {
 		ch <- d
@@ -88,6 +89,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	count(descNORMStarts, child.Starts)
 	count(descNORMStrange, child.StrangePacket)
 	count(descNORMCommands, child.Dropped)
+	if child.Cell != nil {
+		gauge(descNORMCell, truth(child.Cell.Whole))
+	}
 	gauge(descUp, truth(err == nil))
 	if err != nil {
 		return

@@ -2,10 +2,8 @@ package control
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"aldis/internal/gateway"
@@ -17,73 +15,41 @@ type ForgetOrder struct {
 	AnyStart bool   `json:"any_start,omitempty"` // its next start may have any number
 }
 
-// forget takes the order of somebody on this machine.
-func (s Source) forget(w http.ResponseWriter, r *http.Request) {
-	var order ForgetOrder
-	if !takeOrder(w, r, &order) {
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
-	defer cancel()
-	before, ok := s.peer(ctx, w, order.Peer)
-	if !ok {
-		return
+// forget gives the gateway the order, and waits until its status shows that.
+func (s Source) forget(ctx context.Context, order ForgetOrder) (any, error) {
+	before, err := s.peer(ctx, order.Peer)
+	if err != nil {
+		return nil, err
 	}
 	if before.Forgotten == gateway.ForgetMost {
-		http.Error(w, fmt.Sprintf("peer %d was forgotten %d times since the gateway's start: restart it first", order.Peer, before.Forgotten), http.StatusConflict)
-		return
+		return nil, Refusal{http.StatusConflict, fmt.Sprintf("peer %d was forgotten %d times since the gateway's start: restart it first", order.Peer, before.Forgotten)}
 	}
 	s.Order(gateway.Forget{Peer: order.Peer, AnyStart: order.AnyStart})
-	for {
-		now, ok := s.peer(ctx, w, order.Peer)
-		if !ok {
-			return
+	for { // the loop takes orders and questions in no certain order
+		now, err := s.peer(ctx, order.Peer)
+		if err != nil {
+			return nil, err
 		}
 		if now.Forgotten > before.Forgotten {
-			w.Header().Set("Content-Type", "application/json")
-			json.NewEncoder(w).Encode(now)
-			return
+			return now, nil
 		}
-		select { // the loop takes orders and questions in no certain order
+		select {
 		case <-ctx.Done():
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }
 
-// peer is the status of a peer; where there is none it answers with an error.
-func (s Source) peer(ctx context.Context, w http.ResponseWriter, id uint16) (gateway.PeerStatus, bool) {
+// peer is the status of a peer.
+func (s Source) peer(ctx context.Context, id uint16) (gateway.PeerStatus, error) {
 	now, err := s.Snapshot(ctx)
 	if err != nil {
-		http.Error(w, "the gateway has not said that the order was obeyed: "+err.Error(), http.StatusServiceUnavailable)
-		return gateway.PeerStatus{}, false
+		return gateway.PeerStatus{}, err
 	}
 	for _, p := range now.Gateway.Peers {
 		if p.ID == id {
-			return p, true
+			return p, nil
 		}
 	}
-	http.Error(w, fmt.Sprintf("no [[link.peer]] has the id %d", id), http.StatusNotFound)
-	return gateway.PeerStatus{}, false
-}
-
-// takeOrder reads an order of somebody on this machine. A page in a browser here cannot give one: it may not send JSON to
-// another origin.
-func takeOrder(w http.ResponseWriter, r *http.Request, order any) bool {
-	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !from.Addr().Unmap().IsLoopback() {
-		http.Error(w, "orders are taken from this machine only", http.StatusForbidden)
-		return false
-	}
-	if r.Header.Get("Content-Type") != "application/json" {
-		http.Error(w, "an order is application/json", http.StatusUnsupportedMediaType)
-		return false
-	}
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4096))
-	d.DisallowUnknownFields()
-	if err := d.Decode(order); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return false
-	}
-	return true
+	return gateway.PeerStatus{}, Refusal{http.StatusNotFound, fmt.Sprintf("no [[link.peer]] has the id %d", id)}
 }

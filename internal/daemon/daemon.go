@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -233,8 +234,8 @@ func (d *Daemon) turn() time.Duration {
 	now, mono := d.now()
 	d.outputs = d.outputs[:0]
 	if !d.full() {
-		if len(d.events) == 0 {
-			d.events = append(d.events, nil)
+		if len(d.events) == 0 || d.clock.news {
+			d.events = slices.Insert(d.events, 0, d.clock.event())
 		}
 		for _, ev := range d.events {
 			d.metrics.count(ev)

@@ -30,6 +30,9 @@ type (
 		Until    time.Time
 		Announce bool
 	}
+	// Clock says that only time passed, in a run in which the wall clock was set: Ran is how long the run has lasted,
+	// Set by how much the wall clock was set, in sum.
+	Clock struct{ Ran, Set time.Duration }
 	// Forget is the operator's order to know nothing of a peer's starts and addresses any more: it is heard again when it
 	// has answered. With AnyStart its next start may have any number.
 	Forget struct {
@@ -63,6 +66,7 @@ type (
 func (LAN) gatewayEvent()        {}
 func (Datagram) gatewayEvent()   {}
 func (Silence) gatewayEvent()    {}
+func (Clock) gatewayEvent()      {}
 func (Forget) gatewayEvent()     {}
 func (NormUp) gatewayEvent()     {}
 func (NormDown) gatewayEvent()   {}

@@ -48,6 +48,10 @@ type Config struct {
 	Boot      seal.Boot // new at every start; the caller made its number durable
 	Store     uint32    // of the journal, random at its creation
 	Keepalive time.Duration
+	// Silent is an order of the configuration's: nothing is ever transmitted, whatever the journal says.
+	Silent bool
+	// SinceLast is how long ago the last run on this journal began, by a clock that nobody sets; 0: nobody knows.
+	SinceLast time.Duration
 	// Group is the address of a radio net that all members share; with P_Mul what is for several goes there once.
 	// Invalid: every peer gets a copy.
 	Group netip.AddrPort
@@ -140,6 +144,7 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 		return nil, err
 	}
 	g.restored.records = g.out.Records
+	g.silence.fixed = cfg.Silent
 	g.sealer = seal.NewSealer(cfg.Key, cfg.ID, cfg.Boot)
 	g.opener = seal.NewOpener(cfg.Key, cfg.ID, cfg.Boot, states)
 	g.door = newDoor(g)
@@ -174,7 +179,9 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	case Datagram:
 		g.receive(now, ev)
 	case Silence:
-		g.setSilence(now, ev)
+		g.silence.obey(g, now, ev)
+	case Clock:
+		g.silence.hear(now, ev)
 	case Forget:
 		g.door.forget(now, ev)
 	default:
@@ -194,8 +201,8 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	}
 	g.TellFates(now)
 	g.stepBearers(now)
-	g.endSilence(now)
-	if !g.silence.on {
+	g.silence.step(g, now)
+	if !g.silence.quiet() {
 		for _, b := range g.bearers {
 			for _, c := range b.carriers {
 				c.Pump(now)
@@ -245,6 +252,7 @@ func (g *Gateway) start(now time.Time) {
 	r := g.restored
 	g.restored = nil
 	g.out.Records = r.records
+	g.silence.resume(g, now)
 	g.door.begin(now)
 	for _, it := range r.own { // before a face says anew which of them somebody uses
 		g.put(now, it)
@@ -261,7 +269,7 @@ func (g *Gateway) start(now time.Time) {
 	for _, b := range g.bearers {
 		for _, c := range b.carriers {
 			c.Start(now)
-			c.Silence(now, g.silence.on)
+			c.Silence(now, g.silence.quiet())
 			for _, p := range g.peers {
 				if b.lines.Listening(p.Peer) {
 					c.PeerSilent(now, p.Peer, true)
@@ -346,12 +354,10 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 	for _, p := range g.peers {
 		at = due.Earliest(at, g.mail.Due(p.Peer))
 	}
-	if g.silence.on {
-		at = due.Earliest(at, g.silence.until)
-	}
+	at = due.Earliest(at, g.silence.due(now))
 	for _, b := range g.bearers {
 		for _, c := range b.carriers {
-			at = due.Earliest(at, c.Due(now, g.silence.on))
+			at = due.Earliest(at, c.Due(now, g.silence.quiet()))
 		}
 	}
 	return at

@@ -23,7 +23,7 @@ const (
 	bucketOwn     = "own"     // item key -> envelope with the item
 	bucketBridge  = "bridge"  // memories of the JXTA face
 	bucketFace    = "face"    // face, key -> memories of the others
-	bucketSilence = "silence" // "self" -> when it ends (silence.append)
+	bucketSilence = "silence" // "self" -> whether, until when, how long yet (silence.append)
 )
 
 func peerKey(id uint16, rest []byte) []byte {

@@ -193,7 +193,7 @@ func AsNewStore(records []Record, lost func(bucket string) bool) (k Kept) {
 	}
 	if lost(bucketSilence) && !ordered {
 		k.Silent = true
-		k.Records = append(k.Records, Record{Bucket: bucketSilence, Key: []byte("self"), Value: silence{on: true}.append(nil)})
+		k.Records = append(k.Records, Record{Bucket: bucketSilence, Key: []byte("self"), Value: silentUntilOrdered})
 	}
 	return k
 }
