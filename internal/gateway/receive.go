@@ -130,11 +130,11 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 func (g *Gateway) newNumbers(now time.Time, p *peer) {
 	g.door.close(p)
 	p.Met.Compared, p.Met.Refused = g.opener.State(p.ID).Boot, mail.Taken
+	for _, c := range p.bearer.carriers {
+		c.NewNumbers(now, p.Peer)
+	}
 	p.Met.Era++
 	p.Reader.Forget()
-	for _, c := range p.bearer.carriers {
-		c.NewNumbers(p.Peer)
-	}
 	p.far.clear()
 	g.RecordPeer(p.Peer)
 	g.limited.lost(p.ID)

@@ -112,9 +112,13 @@ func (c *Carrier) skip(now time.Time, p *mail.Peer, o *order) {
 }
 
 // NewNumbers: the peer counts from 1 again.
-func (c *Carrier) NewNumbers(p *mail.Peer) {
+func (c *Carrier) NewNumbers(now time.Time, p *mail.Peer) {
 	o := c.orders[p.ID]
-	o.early.Forget()
+	for _, at := range o.early.Places() {
+		if a, _ := o.early.Take(at, true); len(a.Body) > 0 {
+			c.open(now, p, pmul.MessageID(a.Number), a.Body)
+		}
+	}
 	if o.next != 0 {
 		c.Road.Record(bucketNext, peerKey(p.ID), nil)
 	}

@@ -40,7 +40,7 @@ func (e *Early) Keep(a Arrival, durable bool) {
 }
 
 func (e *Early) record(a Arrival) {
-	value := a.Body
+	value := append([]byte{}, a.Body...) // never nil: that would delete
 	if a.Place.Lane == Group {
 		value = append(binary.BigEndian.AppendUint64(nil, a.Number), a.Body...)
 	}
@@ -126,8 +126,6 @@ func ParseEarly(key, value []byte) (Arrival, error) {
 			return a, ErrRecord
 		}
 		a.Number, a.Body = binary.BigEndian.Uint64(value), value[8:]
-	} else if len(value) == 0 {
-		return a, ErrRecord
 	}
 	return a, nil
 }

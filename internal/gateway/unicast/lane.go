@@ -109,6 +109,9 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 			c.Numbers(l.Peer).end(now, lost)
 		}
 	}
+	if l.Met.Ending && l.Met.Anew == mail.Taken {
+		return // it may name what it cannot read any more; once it has ended the stream it names what it has read
+	}
 	acked := l.sender.Earlier(r)
 	if l.Met.KnowsUs {
 		acked = append(acked, l.sender.Receipt(now, r)...)

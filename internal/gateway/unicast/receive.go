@@ -122,8 +122,9 @@ func (c *Carrier) read(now time.Time, l *line, lane frame.Lane, fresh mail.Attem
 }
 
 // NewNumbers: the peer counts its messages from 1 again.
-func (c *Carrier) NewNumbers(p *mail.Peer) {
+func (c *Carrier) NewNumbers(now time.Time, p *mail.Peer) {
 	l := c.lines[p.ID]
+	c.Numbers(p).deliverHeld(now, false)
 	l.early.Forget()
 	l.receiver = custody.NewReceiver(c.Timing, [frame.Lanes]uint64{})
 	l.long.wire.Forget()
