@@ -24,6 +24,7 @@ type Bridge struct {
 	secure      *secure
 	leases      *leases
 	propagation *propagation
+	arrivals    *arrivals
 	begun       bool // there was a Step
 }
 
@@ -49,10 +50,10 @@ type Stats struct {
 	Carried          uint64 // payloads given to the gateway
 	CarriedLate      uint64 // of them held until a listener became known
 	FarPayloads      uint64
-	FarUndeliverable uint64 // payloads of far peers for whom nobody was here
+	FarUndeliverable uint64 // payloads of far peers that somebody here did not get, or for whom nobody was here
 	Throttled        uint64 // times that a peer was not read from because another takes too little
 	Overrun          uint64 // messages between local peers lost because the receiver takes too little
-	Abandoned        uint64 // payloads given up because a peer's queue was full
+	Abandoned        uint64 // payloads given up because the queue of a peer with a lease was full
 	Streams          uint64 // of BiDi pipes and sockets between a local and a far peer
 	StreamBlocks     uint64 // of local peers, carried
 	StreamDuplicates uint64 // blocks that were here before
@@ -83,8 +84,10 @@ func New(cfg Config, memories []site.Memory) *Bridge {
 	d := newDirectory(s, o, g, f, e, r)
 	st := newStreams(s, o, g, f, r)
 	sec := &secure{step: s, outlets: o, ghosts: g, rules: r, pairs: map[tlsKey]*tlsPair{}}
-	l := &leases{s, o, g, e, d, st}
-	b := &Bridge{s, g, o, f, e, r, d, st, sec, l, &propagation{step: s, outlets: o, ghosts: g, far: f, ether: e, rules: r, leases: l}, false}
+	a := &arrivals{step: s, outlets: o, ghosts: g, away: away{step: s, of: map[string]*absent{}}, left: map[uint64][]string{}, tallies: map[string]*endTally{}}
+	l := &leases{s, o, g, e, d, st, a}
+	b := &Bridge{s, g, o, f, e, r, d, st, sec, l, &propagation{step: s, outlets: o, ghosts: g, far: f, ether: e, rules: r, leases: l}, a, false}
+	a.propagation, o.arrivals = b.propagation, a
 	b.recall(memories)
 	b.rearm()
 	return b
@@ -97,6 +100,8 @@ func (b *Bridge) recall(memories []site.Memory) {
 			b.outlets.recallPeer(id, m.Value)
 		} else if key, ok := strings.CutPrefix(m.Key, memAdv); ok {
 			b.directory.recallAdv(key, m.Value)
+		} else if b.arrivals.recall(m) {
+			continue
 		} else if !b.streams.recall(m, positions) {
 			b.secure.recall(m)
 		}
@@ -112,6 +117,7 @@ func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
 	if !b.begun {
 		b.begun = true
 		b.streams.start()
+		b.arrivals.start()
 		b.outlets.callAll()
 		b.directory.restate()
 	}
@@ -150,6 +156,7 @@ func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
 // sweep ends what has ended.
 func (b *Bridge) sweep() {
 	b.leases.sweep()
+	b.arrivals.sweep()
 	b.propagation.sweep()
 	b.directory.sweep()
 	b.streams.sweep()
@@ -173,6 +180,7 @@ func (b *Bridge) rearm() {
 		b.until(b.propagation.held[0].until)
 	}
 	b.streams.rearm()
+	b.arrivals.rearm()
 	b.until(b.secure.wakeAt)
 }
 

@@ -43,6 +43,7 @@ type node struct {
 	items  []site.Item
 	carry  []site.Carry
 	done   []uint64
+	lost   []site.Undelivered
 	notes  []site.Note
 	closed []site.ConnID
 	gated  []Gate
@@ -78,6 +79,7 @@ func (n *node) step(ev site.Event) site.Output {
 	n.items = append(n.items, out.Items...)
 	n.carry = append(n.carry, out.Carry...)
 	n.done = append(n.done, out.Done...)
+	n.lost = append(n.lost, out.Undelivered...)
 	n.notes = append(n.notes, out.Notes...)
 	for _, c := range check.Only[Close](out.Orders) {
 		n.closed = append(n.closed, c.Conn)
