@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"aldis/internal/gateway/mail"
-	"aldis/internal/link/custody"
 )
 
 // peer is a sister gateway: what custody and the carriers know of it, and what the gateway itself does.
@@ -13,6 +12,7 @@ type peer struct {
 	*mail.Peer
 	bearer     *bearer // that reaches it
 	far        farCopy
+	ends       endings
 	complained time.Time // of something that anybody could provoke
 	stale      time.Time // when a datagram of an earlier start came in
 }
@@ -21,7 +21,7 @@ type peer struct {
 const (
 	bucketSeal    = "seal"    // peer -> seal.PeerState
 	bucketCopy    = "copy"    // peer, item key -> version that the peer holds
-	bucketDeliver = "deliver" // token -> envelope in full, for local peers
+	bucketDeliver = "deliver" // token -> for local peers: endings.go
 	bucketFar     = "far"     // peer, item key -> envelope with the item
 	bucketOwn     = "own"     // item key -> envelope with the item
 	bucketBridge  = "bridge"  // memories of the JXTA face
@@ -33,9 +33,6 @@ func peerKey(id uint16, rest []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, id), rest...)
 }
 
-// token names a received message for its face; numbers below 2^40 are enough for any store's life.
-func token(peer uint16, id custody.ID) uint64 {
-	return uint64(peer)<<48 | uint64(id.Lane)<<40 | id.Number&(1<<40-1)
-}
-
+// tokenKey is the key of a received message, which its face knows by the token: the peer in the highest 16 bits, a number
+// of ours below.
 func tokenKey(t uint64) []byte { return binary.BigEndian.AppendUint64(nil, t) }

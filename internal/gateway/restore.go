@@ -2,15 +2,12 @@ package gateway
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"aldis/internal/gateway/mail"
-	"aldis/internal/link/custody"
 	"aldis/internal/link/envelope"
-	"aldis/internal/link/frame"
 	"aldis/internal/link/replica"
 	"aldis/internal/link/seal"
 	"aldis/internal/site"
@@ -64,6 +61,9 @@ func (g *Gateway) restore(records []Record) (states map[uint16]seal.PeerState, e
 		if err != nil {
 			return nil, fmt.Errorf("%w (bucket %s, key %x)", err, r.Bucket, r.Key)
 		}
+	}
+	for _, p := range g.peers {
+		p.ends.sort()
 	}
 	list, err := g.mail.Restore(records)
 	if err != nil {
@@ -140,14 +140,9 @@ func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
 		}
 		g.replica.RestoreHeld(p.ID, string(key), v)
 	case bucketDeliver:
-		m, _, _, err := envelope.Parse(value, nil)
-		if err != nil || len(key) != 6 || m.Payload == nil {
-			return errors.Join(mail.ErrRecord, err)
-		}
-		t := binary.BigEndian.Uint64(append(binary.BigEndian.AppendUint16(nil, p.ID), key...))
-		m.Payload.ID = messageID(p, custody.ID{Lane: frame.Lane(key[0]), Number: t & (1<<40 - 1)})
-		p.Counts.Pending++
-		g.restored.mail = append(g.restored.mail, site.FarMessage{Site: p.ID, Token: t, Message: *m.Payload})
+		return p.ends.restore(key, value)
+	case bucketStored:
+		return p.ends.restoreStored(key, value)
 	case bucketFar:
 		it, err := parseItem(value)
 		if err != nil {

@@ -59,7 +59,7 @@ func (d *delivery) less(o *delivery) bool {
 func (ar *arrivals) hear(ev site.FarMessage) {
 	ar.count++
 	d := &delivery{token: ev.Token, message: ev.Message, octets: sizeOf(ev.Message.Parts), order: ar.count,
-		life: ev.Message.Expires, waiting: 1} // so that it does not end before all have it
+		life: ev.Until, waiting: 1} // so that it does not end before all have it
 	m := &d.message
 	if d.life.IsZero() {
 		d.life = ar.now.Add(ar.cfg.Wait)

@@ -20,7 +20,7 @@ func farUnicast(token uint64, to *fake, pipe, s string) site.FarMessage {
 
 // living is a far message with a life.
 func living(ev site.FarMessage, p site.Precedence, until time.Time) site.FarMessage {
-	ev.Message.Precedence, ev.Message.Expires = p, until
+	ev.Message.Precedence, ev.Until = p, until
 	return ev
 }
 
@@ -59,7 +59,7 @@ func TestAwayBeyondTheLease(t *testing.T) {
 				if i%2 == 0 {
 					ev = farUnicast(uint64(i), f, pipe2, fmt.Sprint(i))
 				}
-				ev.Message.Expires = n.now.Add(24 * time.Hour)
+				ev.Until = n.now.Add(24 * time.Hour)
 				all, want = append(all, ev), append(want, fmt.Sprint(i))
 				n.step(ev)
 			}

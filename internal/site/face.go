@@ -15,12 +15,13 @@ type (
 	}
 	// FarMessage: somebody at another site said this; it is to be re-created for those here. Token comes back in
 	// Output.Done when all of them were handed it, or in Output.Undelivered when one of them will not get it; until then
-	// the gateway keeps the message in its journal and hands it in again after a restart. Expires of its Mark is until
-	// when it waits for those who are away.
+	// the gateway keeps the message in its journal and hands it in again after a restart. Until is how long it waits for
+	// those who are away; zero: as the face thinks best.
 	FarMessage struct {
 		Site    uint16
 		Token   uint64
 		Message Message
+		Until   time.Time
 	}
 	// SiteLost: all that is known of this site is void (the node left the net's configuration, or lost its store).
 	SiteLost struct{ Site uint16 }

@@ -41,8 +41,7 @@ type Mark struct {
 	// crosses the link.
 	Key        uint32
 	Supersedes string
-	// Expires is when the message is not sent any more; zero: never. It does not cross the link. Of a far message it is
-	// when it ends for those here who are away.
+	// Expires is when the message is not sent any more; zero: never. It does not cross the link.
 	Expires time.Time
 }
 
