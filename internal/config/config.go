@@ -36,6 +36,8 @@ type Config struct {
 	Link Link
 	HTTP HTTP
 	Log  Log
+	// Delivery is what waits for local peers that are away.
+	Delivery Delivery
 	// Rules say how hard the elements of messages are tried to be made smaller; the first that fits decides, after them
 	// those that are built in.
 	Rules []compact.Rule
@@ -91,6 +93,13 @@ type Peer struct {
 	ID      uint16
 	Name    string
 	Address netip.AddrPort // zero: learned from its first authentic datagram
+}
+
+// Delivery says how far messages wait for local peers that are away.
+type Delivery struct {
+	Wait            time.Duration // where no message rule says otherwise
+	MaxOctets       int           // of all peers together
+	MaxOctetsOfPeer int
 }
 
 // HTTP is where /metrics, /status and /healthz answer. A zero Listen: nowhere.
@@ -186,6 +195,7 @@ var known = map[string][]string{
 	"message":      messageKeys,
 	"http":         {"listen"},
 	"log":          {"level", "format"},
+	"delivery":     {"wait", "max_octets", "max_octets_per_peer"},
 }
 
 type reader struct {
@@ -227,6 +237,7 @@ func (r *reader) read() {
 	r.readRules()
 	r.readFilters()
 	r.readMessages()
+	r.readDelivery()
 
 	http := section{r, r.tree.tables["http"], "http"}
 	c.HTTP.Listen = http.address("listen", false)

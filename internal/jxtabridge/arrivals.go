@@ -132,6 +132,8 @@ func (ar *arrivals) takes(p *peer, d *delivery) bool {
 	k, piped := pipeOf(m)
 	_, open := p.pipes[k]
 	switch {
+	case piped && p.gap.pipes[k]:
+		return false
 	case m.Published:
 		return open && p.leases[m.Scope] != nil
 	case m.To == "":
@@ -302,6 +304,7 @@ func (ar *arrivals) pipeLeft(p *peer, k pipeKey) {
 
 // back notes that a peer has a lease in a group, or has opened a pipe of it, and hands it what has waited for that.
 func (ar *arrivals) back(p *peer, k pipeKey) {
+	delete(p.gap.pipes, k)
 	if k.pipe == "" {
 		ar.away.returned(p.id, k.group)
 	} else {
@@ -318,12 +321,62 @@ func (ar *arrivals) back(p *peer, k pipeKey) {
 			}
 		}
 	}
+	ar.catchUp(p)
+}
+
+// catchUp hands a peer what has waited for it and can be handed over now.
+func (ar *arrivals) catchUp(p *peer) {
 	a := ar.away.of[p.id]
 	if a == nil || len(a.waiting) == 0 {
 		return
 	}
 	a.ready = slices.DeleteFunc(inOrder(a.waiting), func(w *parked) bool { return !ar.takes(p, w.delivery) })
 	ar.feed(p)
+}
+
+// gap is a time without a connection. Who comes back after a long one, within its lease, may be another process with the
+// same id, that has not opened its pipes yet: what is for a pipe waits until the peer says it again, or for a while.
+type gap struct {
+	since time.Time        // of the last connection's end
+	until time.Time        // when all pipes are trusted again; zero: they are
+	pipes map[pipeKey]bool // that it has not said again
+}
+
+const (
+	gapFrom  = 30 * time.Second // JXSE looks at its connections so often: who redials sooner has not started anew
+	gapTrust = 30 * time.Second // a peer that starts has its lease within 14 s (2.2; baseline 4), and opens its pipes then
+)
+
+// redialled notes that a peer without a connection has dialled in.
+func (ar *arrivals) redialled(p *peer) {
+	if len(p.conns) > 0 || p.gap.since.IsZero() || ar.now.Before(p.gap.since.Add(gapFrom)) {
+		return
+	}
+	p.gap = gap{pipes: map[pipeKey]bool{}}
+	for k := range p.pipes {
+		p.gap.pipes[k] = true
+	}
+	if len(p.gap.pipes) > 0 {
+		p.gap.until = ar.now.Add(gapTrust)
+		ar.outlets.peerAt(p, p.gap.until)
+		ar.leave(p)
+	}
+}
+
+// confirmed notes that a peer has said a pipe again.
+func (ar *arrivals) confirmed(p *peer, k pipeKey) {
+	if p.gap.pipes[k] {
+		delete(p.gap.pipes, k)
+		ar.catchUp(p)
+	}
+}
+
+// trust takes it that a peer has the pipes that it had before.
+func (ar *arrivals) trust(p *peer) {
+	if due.Reached(ar.now, p.gap.until) {
+		p.gap.until, p.gap.pipes = time.Time{}, nil
+		ar.catchUp(p)
+	}
 }
 
 // feedMost and feedOctets are how much of what has waited for a peer stands in its queue at once.

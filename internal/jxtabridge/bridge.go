@@ -49,6 +49,7 @@ type Stats struct {
 	LocalFanOut      uint64 // copies for other local peers
 	Carried          uint64 // payloads given to the gateway
 	CarriedLate      uint64 // of them held until a listener became known
+	Unheard          uint64 // messages of local peers on propagate pipes that no far site listened to while they were held
 	FarPayloads      uint64
 	FarUndeliverable uint64 // payloads of far peers that somebody here did not get, or for whom nobody was here
 	Throttled        uint64 // times that a peer was not read from because another takes too little
@@ -234,6 +235,7 @@ func (b *Bridge) welcomed(ev Welcomed) {
 	if ev.Welcome.Version == "3.0" && ev.Welcome.MsgVersion == 1 {
 		c.version = 1
 	}
+	b.arrivals.redialled(p)
 	p.conns = append(p.conns, c)
 	b.outlets.learnAddress(c, ev.Welcome)
 	if len(p.leases) == 0 && p.nudge.IsZero() {

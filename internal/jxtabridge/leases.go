@@ -273,6 +273,7 @@ func (ls *leases) sweep() {
 			p.nudge = ls.now.Add(nudgeAgain)
 			ls.disown(p, jxta.NetGroup)
 		}
+		ls.arrivals.trust(p)
 		ls.outlets.pump(p)
 		ls.arrivals.feed(p)
 		ls.outlets.callBack(p)

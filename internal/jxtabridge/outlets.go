@@ -78,6 +78,7 @@ type peer struct {
 	nudge      time.Time // when it is told again that it has no lease, though it says nothing
 	at         time.Time // when it is looked after at the latest; zero: it need not be
 	place      int       // in timers, from 1; 0: not there
+	gap        gap
 }
 
 func newPeer(id string) *peer {
@@ -132,6 +133,9 @@ func (o *outlets) closed(ev Closed) {
 	o.arrivals.leave(p) // its lease may be over
 	o.pump(p)
 	o.lost(p)
+	if len(p.conns) == 0 {
+		p.gap = gap{since: o.now}
+	}
 	o.prune(p)
 }
 

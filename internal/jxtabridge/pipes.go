@@ -122,6 +122,8 @@ func (ls *leases) srdi(in inbound, _ *jxta.Propagate, e jxta.Element) error {
 			}
 			ls.pipeUp(p, k, kind)
 			changed = true
+		case entry.Life > 0:
+			ls.arrivals.confirmed(p, k)
 		}
 	}
 	if changed {

@@ -166,6 +166,9 @@ func (pr *propagation) sweep() {
 
 func (pr *propagation) unhold() {
 	pr.heldSize -= pr.held[0].size
+	if len(pr.held[0].sites) == 0 {
+		pr.stats.Unheard++
+	}
 	pr.held[0] = heldMessage{}
 	pr.held = pr.held[1:]
 }
