@@ -39,9 +39,10 @@ type endings struct {
 	unnamed int // told, and we do not know what they said
 }
 
-// origin is how the sender of a message knows it.
+// origin is how the sender of a message knows it, and in which era of its numbers that was.
 type origin struct {
 	store  uint32
+	era    uint16
 	stream uint8
 	at     custody.ID
 }
@@ -66,11 +67,12 @@ const (
 const (
 	valueMessage = 0x00
 	valueEnded   = 0xff
-	originOctets = 4 + 1 + 1 + 8
+	originOctets = 4 + 2 + 1 + 1 + 8
 )
 
 func (o origin) append(b []byte) []byte {
-	b = append(binary.BigEndian.AppendUint32(b, o.store), o.stream, byte(o.at.Lane))
+	b = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, o.store), o.era)
+	b = append(b, o.stream, byte(o.at.Lane))
 	return binary.BigEndian.AppendUint64(b, o.at.Number)
 }
 
@@ -78,7 +80,8 @@ func parseOrigin(b []byte) (origin, []byte, bool) {
 	if len(b) < originOctets {
 		return origin{}, nil, false
 	}
-	return origin{binary.BigEndian.Uint32(b), b[4], custody.ID{Lane: frame.Lane(b[5]), Number: binary.BigEndian.Uint64(b[6:])}}, b[originOctets:], true
+	return origin{binary.BigEndian.Uint32(b), binary.BigEndian.Uint16(b[4:]), b[6],
+		custody.ID{Lane: frame.Lane(b[7]), Number: binary.BigEndian.Uint64(b[8:])}}, b[originOctets:], true
 }
 
 // maxToken is the greatest number of a token of one peer.
@@ -87,7 +90,7 @@ const maxToken = 1<<48 - 1
 // keep takes a message of the peer into custody for local peers.
 func (e *endings) keep(now time.Time, m envelope.Message, at custody.ID) (site.FarMessage, error) {
 	p := e.peer
-	o := origin{p.Met.Store, p.Met.InStream, at}
+	o := origin{p.Met.Store, p.Met.Era, p.Met.InStream, at}
 	m.Payload.ID = messageID(p.ID, o)
 	until := e.life(now, m.Payload)
 	kept := *m.Payload
@@ -123,7 +126,7 @@ func (e *endings) restore(key, value []byte) error {
 	t := binary.BigEndian.Uint64(append(binary.BigEndian.AppendUint16(nil, p.ID), key...))
 	e.last = max(e.last, t&maxToken)
 	ok := true
-	o := origin{p.Met.Store, p.Met.InStream, custody.ID{Lane: frame.Lane(key[0]), Number: t & (1<<40 - 1)}}
+	o := origin{p.Met.Store, 0, p.Met.InStream, custody.ID{Lane: frame.Lane(key[0]), Number: t & (1<<40 - 1)}}
 	switch value[0] {
 	case valueEnded:
 		u := untold{token: t}
@@ -231,7 +234,7 @@ func (e *endings) tell(now time.Time) {
 	for _, u := range list {
 		e.road.Record(bucketDeliver, tokenKey(u.token), nil)
 		l := envelope.Lost{Why: u.why, Stream: u.stream, Lane: uint8(u.at.Lane)}
-		named := u.store == e.peer.Met.Store
+		named := u.store == e.peer.Met.Store && u.era == e.peer.Met.Era
 		if !named {
 			l.Stream, l.Lane = 0, 0
 		}

@@ -65,6 +65,7 @@ func (g *Gateway) receive(now time.Time, d Datagram) {
 		g.receiveFrame(now, p, f, len(body)-len(rest), info.Newest)
 		body = rest
 	}
+	g.beginAnew(now, p)
 	if info.NewBoot { // its receipts, if it has any to give, were in this datagram
 		lines.Restarted(p.Peer)
 	}
@@ -123,7 +124,7 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 	switch f := f.(type) {
 	case frame.Hello:
 		p.Ledger.Add(mail.Received, mail.Key, octets)
-		g.hello(now, p, f)
+		g.hello(now, p, f, newest)
 		return
 	case frame.Silence:
 		p.Ledger.Add(mail.Received, mail.Ack, octets)
@@ -139,7 +140,7 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 }
 
 // hello learns whom the peer knows, and whether its store or its numbers are new.
-func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello) {
+func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 	met := &p.Met
 	switch {
 	case met.Store != h.Store && met.Store != 0:
@@ -148,9 +149,9 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello) {
 		g.newNumbers(now, p)
 		g.newStore(now, p)
 	case met.Store != h.Store:
-		met.Store, met.InStream = h.Store, h.Stream
+		met.Store, met.InStream, met.Compared = h.Store, h.Stream, g.opener.State(p.ID).Boot
 		g.RecordPeer(p.Peer)
-	case met.InStream != h.Stream:
+	case met.InStream != h.Stream && newest:
 		met.InStream = h.Stream
 		g.newNumbers(now, p)
 	}
@@ -169,11 +170,16 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello) {
 		g.RecordPeer(p.Peer)
 	}
 	met.Answered(now, h, g.cfg.Boot.Number)
+	if newest {
+		g.heed(now, p, h)
+	}
 	g.compare(now, p, h.Digest)
 }
 
 // newNumbers: the peer counts its messages from 1 again.
 func (g *Gateway) newNumbers(now time.Time, p *peer) {
+	p.Met.Compared, p.Met.Refused = g.opener.State(p.ID).Boot, mail.Taken
+	p.Met.Era++
 	p.Reader.Forget()
 	for _, c := range p.bearer.carriers {
 		c.NewNumbers(p.Peer)
@@ -207,8 +213,10 @@ func modelOf() uint16 {
 
 // Hello is what a HELLO to a peer says now.
 func (g *Gateway) Hello(now time.Time, p *mail.Peer) frame.Hello {
-	return frame.Hello{Store: g.cfg.Store, Stream: p.Met.Stream, HeardBoot: g.opener.State(p.ID).Boot,
+	h := frame.Hello{Store: g.cfg.Store, Stream: p.Met.Stream, HeardBoot: g.opener.State(p.ID).Boot,
 		HeardStream: p.Met.InStream, Digest: g.replica.Digest(now, p.ID), Model: modelOf(), Forgot: p.Met.Forgot}
+	g.byID[p.ID].bearer.lines.Numbers(p).Tell(&h)
+	return h
 }
 
 // Texts codes for peers that have our model; nil for others, who get what deflate makes of it.
@@ -254,6 +262,9 @@ func messageID(peer uint16, o origin) string {
 	b = binary.BigEndian.AppendUint32(b, o.store)
 	b = append(b, o.stream, byte(o.at.Lane))
 	b = binary.BigEndian.AppendUint64(b, o.at.Number)
+	if o.era != 0 { // version 0.1 had none
+		b = binary.BigEndian.AppendUint16(b, o.era)
+	}
 	h := sha256.Sum256(b)
 	h[6] = h[6]&0x0f | 0x80 // version 8, variant 10 (RFC 9562)
 	h[8] = h[8]&0x3f | 0x80

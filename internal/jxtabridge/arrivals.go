@@ -334,8 +334,9 @@ func (ar *arrivals) catchUp(p *peer) {
 	ar.feed(p)
 }
 
-// gap is a time without a connection. Who comes back after a long one, within its lease, may be another process with the
-// same id, that has not opened its pipes yet: what is for a pipe waits until the peer says it again, or for a while.
+// gap is a time without a connection, as far as this run knows. Who comes back after one, within its lease, may be another
+// process with the same id, that has not opened its pipes yet: what is for a pipe waits until the peer says it again, or
+// for a while.
 type gap struct {
 	since time.Time        // of the last connection's end
 	until time.Time        // when all pipes are trusted again; zero: they are
@@ -343,7 +344,7 @@ type gap struct {
 }
 
 const (
-	gapFrom  = 30 * time.Second // JXSE looks at its connections so often: who redials sooner has not started anew
+	gapFrom  = 5 * time.Second // no machine starts a process and its JXTA sooner; who is called back comes within two
 	gapTrust = 30 * time.Second // a peer that starts has its lease within 14 s (2.2; baseline 4), and opens its pipes then
 )
 

@@ -346,6 +346,9 @@ func (ar *arrivals) start() {
 	if len(ar.away.of) > 0 {
 		ar.away.purge = ar.now.Add(time.Minute)
 	}
+	for _, p := range ar.outlets.sortedPeers() {
+		p.gap.since = ar.now
+	}
 	ar.until(ar.recalled)
 	ar.until(ar.away.purge)
 }

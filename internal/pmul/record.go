@@ -197,7 +197,7 @@ func (s *Sender) restore(journal []Record) error {
 				s.silent = true
 			case key == keyNextMessage && len(v) == 4:
 				next := MessageID(binary.BigEndian.Uint32(v))
-				s.numbers = numbering{next, next, true}
+				s.numbers = numbering{next: next, reserved: next, known: true}
 			case len(k) == len(keySequence)+4 && key[:len(keySequence)] == keySequence && len(v) == 4:
 				s.peer(NodeID(binary.BigEndian.Uint32(k[len(keySequence):]))).sequence = binary.BigEndian.Uint32(v)
 			case len(k) == len(keyPeerSilent)+4 && key[:len(keyPeerSilent)] == keyPeerSilent:

@@ -254,14 +254,22 @@ type numbering struct {
 	next     MessageID
 	reserved MessageID // the mark
 	known    bool      // there is a next one
+	started  bool      // in this start one was looked at
 }
 
-// peek is the next Message_ID; of a new store the first, or 0 to take it from the clock.
+// peek is the next Message_ID; of a new store the first, or 0 to take it from the clock. A store whose numbers come from
+// the clock goes on with the clock after a restart where that is ahead: the store may have been put back to an older copy,
+// and receivers take a number that was used since then for the old message (docs/decisions/put-back.md).
 func (n *numbering) peek(now time.Time, first MessageID) MessageID {
-	if !n.known {
-		n.next = cmp.Or(first, MessageID(now.UnixMilli()/100)) // 13 years until it comes round
+	clock := MessageID(now.UnixMilli() / 100) // 13 years until it comes round
+	switch {
+	case !n.known:
+		n.next = cmp.Or(first, clock)
 		n.reserved, n.known = n.next, true
+	case !n.started && first == 0 && int32(clock-n.next) > 0:
+		n.next, n.reserved = clock, clock
 	}
+	n.started = true
 	return n.next
 }
 

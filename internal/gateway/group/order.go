@@ -38,6 +38,8 @@ func (c *Carrier) inOrder(now time.Time, p *mail.Peer, o *order, d pmul.Message)
 	ahead := int32(d.Sequence - o.next)
 	a := mail.Arrival{Place: place(d.Sequence), Number: uint64(d.Message), Body: d.Payload, At: now}
 	switch {
+	case ahead > 0 && o.early.Has(a): // its sender was put back: another message has that place
+		c.open(now, p, d.Message, d.Payload)
 	case ahead > 0 && o.early.Len() >= maxEarly: // those that wait have waited enough
 		c.skip(now, p, o)
 		c.inOrder(now, p, o, d)

@@ -60,6 +60,12 @@ func (e *Early) Take(place Attempt, durable bool) (a Arrival, ok bool) {
 	return a, true
 }
 
+// Has says whether another message has the place of this one.
+func (e *Early) Has(a Arrival) bool {
+	kept, ok := e.of[a.Place]
+	return ok && kept.Number != a.Number
+}
+
 // Len counts what waits.
 func (e *Early) Len() int { return len(e.of) }
 

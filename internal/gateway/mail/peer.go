@@ -41,10 +41,31 @@ type Acquaintance struct {
 	HeForgot uint8     // the same of the peer
 	Stream   uint8     // of our message numbers towards it
 	InStream uint8     // of its numbers towards us
+	Compared uint32    // the start of the peer whose first numbers were compared with what we have of it
+	Refused  Refusal   // nothing that the peer sends counts until it begins a new stream
+	Era      uint16    // raised whenever the peer's numbers begin anew
+	Ending   bool      // our stream ends: nothing more of it goes
+	Anew     Refusal   // what the peer says of our stream in this datagram: a new one begins after it
 	KnowsUs  bool      // it has told that it knows our boot and stream: the short form will do
 	Owed     bool      // it does not know that we know it
 	Due      time.Time // of a hello; zero: none goes by itself
 	tries    int
+}
+
+// Refusal is why a receiver takes nothing more of a stream (docs/decisions/put-back.md).
+type Refusal uint8
+
+// The reasons.
+const (
+	Taken Refusal = iota // it takes what comes
+	Void                 // the sender gives numbers again
+	Ended                // the sender has asked for it
+)
+
+// End stops our stream: the peer is asked what of it has arrived.
+func (a *Acquaintance) End(now time.Time) {
+	a.Ending, a.KnowsUs = true, false
+	a.Owe(now)
 }
 
 // Owe makes a hello go at the latest then.
@@ -71,7 +92,14 @@ func (a *Acquaintance) Said(now time.Time, prompt, interval time.Duration) {
 // Answered takes from a hello whether the peer knows our start, which is boot.
 func (a *Acquaintance) Answered(now time.Time, h frame.Hello, boot uint32) {
 	knew := a.KnowsUs
-	a.KnowsUs = h.HeardBoot == boot && h.HeardStream == a.Stream
+	ours := h.HeardBoot == boot && h.HeardStream == a.Stream
+	switch {
+	case ours && h.Void:
+		a.Anew = Void
+	case ours && h.Ended:
+		a.Anew = Ended
+	}
+	a.KnowsUs = ours && !h.Void && (h.Ended || !a.Ending)
 	if a.KnowsUs {
 		a.tries = 0
 		if !a.Owed {

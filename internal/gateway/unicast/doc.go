@@ -7,5 +7,5 @@
 //
 // Files: unicast.go the carrier, whose turn it is, what is due; letter.go what goes into the next datagram; lane.go lanes and
 // numbers of messages; news.go what the site's state may take of the air; receive.go what came in; norm.go long
-// messages over libnorm; api.go orders to libnorm; journal.go records.
+// messages over libnorm; putback.go numbers that went back; api.go orders to libnorm; journal.go records.
 package unicast

@@ -17,10 +17,17 @@ const (
 	bucketNorm = "norm" // "generation"
 )
 
-const peerRecordLen = 1 + 4 + 1 + 1 + 8*2*frame.Lanes + 4 + 1 + 1 + 2 + 1 + 2 + 2
+// A peer's record is of format 2 since it has the last six octets before the address.
+const (
+	peerRecord1Len = 1 + 4 + 1 + 1 + 8*2*frame.Lanes + 4 + 1 + 1 + 2 + 1 + 2 + 2
+	peerRecordLen  = peerRecord1Len + 4 + 2
+)
 
-// flagListening is a flag of a peer's record.
-const flagListening = 1 << 0
+// The flags of a peer's record.
+const (
+	flagListening = 1 << 0
+	refusedShift  = 1 // two bits
+)
 
 func peerKey(id uint16) []byte { return binary.BigEndian.AppendUint16(nil, id) }
 
@@ -31,7 +38,7 @@ func (c *Carrier) RecordPeer(p *mail.Peer) {
 
 // appendTo is the durable part of a line that has no records of its own.
 func (l *line) appendTo(b []byte) []byte {
-	b = append(b, 1) // format
+	b = append(b, 2) // format
 	b = binary.BigEndian.AppendUint32(b, l.Met.Store)
 	b = append(b, l.Met.Stream, l.Met.InStream)
 	for lane := range frame.Lane(frame.Lanes) {
@@ -50,7 +57,9 @@ func (l *line) appendTo(b []byte) []byte {
 	if l.sender.IsListening() {
 		flags |= flagListening
 	}
+	flags |= byte(l.Met.Refused) << refusedShift
 	b = append(binary.BigEndian.AppendUint16(append(b, flags), l.Met.Model), l.Met.Forgot, l.Met.HeForgot)
+	b = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, l.Met.Compared), l.Met.Era)
 	if l.Addr.IsValid() {
 		b = append(b, l.Addr.String()...)
 	}
@@ -59,7 +68,11 @@ func (l *line) appendTo(b []byte) []byte {
 
 // parse sets a line up from appendTo's record. An address in the configuration is older than a learned one.
 func (c *Carrier) parse(l *line, b []byte) error {
-	if len(b) < peerRecordLen || b[0] != 1 {
+	if len(b) > 0 && b[0] == 1 && len(b) >= peerRecord1Len { // of a gateway that compared no numbers
+		b = slices.Insert(slices.Clone(b), peerRecord1Len, make([]byte, peerRecordLen-peerRecord1Len)...)
+		b[0] = 2
+	}
+	if len(b) < peerRecordLen || b[0] != 2 {
 		return mail.ErrRecord
 	}
 	l.Met.Store = binary.BigEndian.Uint32(b[1:])
@@ -84,11 +97,14 @@ func (c *Carrier) parse(l *line, b []byte) error {
 	l.audience.Since(next[frame.Direct])
 	l.sender = custody.NewSender(c.Timing, next)
 	l.receiver = custody.NewReceiver(c.Timing, cum)
-	if b[peerRecordLen-5]&flagListening != 0 {
+	if b[peerRecord1Len-5]&flagListening != 0 {
 		l.sender.Listening()
 	}
-	l.Met.Model = binary.BigEndian.Uint16(b[peerRecordLen-4:])
-	l.Met.Forgot, l.Met.HeForgot = b[peerRecordLen-2], b[peerRecordLen-1]
+	l.Met.Refused = mail.Refusal(b[peerRecord1Len-5] >> refusedShift & 3)
+	l.Met.Model = binary.BigEndian.Uint16(b[peerRecord1Len-4:])
+	l.Met.Forgot, l.Met.HeForgot = b[peerRecord1Len-2], b[peerRecord1Len-1]
+	l.Met.Compared = binary.BigEndian.Uint32(b[peerRecord1Len:])
+	l.Met.Era = binary.BigEndian.Uint16(b[peerRecord1Len+4:])
 	return nil
 }
 

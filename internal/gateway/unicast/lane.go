@@ -13,7 +13,7 @@ import (
 
 // Octets of a datagram that a message of the direct lane must leave free: the long form, a hello, a receipt without
 // holes, and the frame's own head.
-const directReserve = seal.OverheadLong + 18 + 3 + frame.DataOverhead
+const directReserve = seal.OverheadLong + frame.HelloOctets + 3 + frame.DataOverhead
 
 // MinDatagram is the smallest datagram that a profile may allow: it leaves a direct message a hundred octets.
 const MinDatagram = directReserve + 100
@@ -119,8 +119,17 @@ func (c *Carrier) assign(l *line, at mail.Attempt, m *mail.Message) *mail.Entry 
 }
 
 // receipt: the peer has messages of ours in its store.
-func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt) {
-	for _, at := range l.sender.Receipt(now, r) {
+func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) {
+	if newest && l.Met.KnowsUs {
+		if lost := l.sender.Lacks(r); lost > 0 && l.Met.Anew == mail.Taken {
+			c.Numbers(l.Peer).end(now, lost)
+		}
+	}
+	acked := l.sender.Earlier(r)
+	if l.Met.KnowsUs {
+		acked = append(acked, l.sender.Receipt(now, r)...)
+	}
+	for _, at := range acked {
 		e := l.Box.At(at)
 		if e == nil {
 			continue
@@ -144,7 +153,7 @@ func (c *Carrier) NewStore(p *mail.Peer) (again []*mail.Entry) {
 	}
 	l.long.out = nil
 	again = c.Store.Clear(p)
-	p.Met.Stream++
+	p.Met.Stream = max(p.Met.Stream+1, 1) // 0 says: never heard
 	l.sender = custody.NewSender(c.Timing, [frame.Lanes]uint64{1, 1})
 	l.audience.Forget(p)
 	return again

@@ -70,14 +70,19 @@ func (c *Carrier) compose(now time.Time, l *line) int {
 	if l.announce != nil {
 		to.budget -= size(*l.announce)
 	}
-	c.startBulk(now, l)
-
-	hello := long || l.Met.Owed
+	if !l.Met.Ending {
+		c.startBulk(now, l)
+	}
+	refused := l.Met.Refused != mail.Taken
+	if refused { // its sender has to know what of the stream is here
+		l.receiver.Probed(now)
+	}
+	hello := long || l.Met.Owed || refused
 	if hello {
 		to.add(c.Road.Hello(now, l.Peer), mail.Key)
 	}
 	for _, r := range l.receiver.Receipts() {
-		if r.Lane == frame.Direct && len(r.Bitmap) == 0 && len(l.answers) == 0 && !c.Timing.Reorder && size(r) <= to.budget {
+		if !refused && r.Lane == frame.Direct && len(r.Bitmap) == 0 && len(l.answers) == 0 && !c.Timing.Reorder && size(r) <= to.budget {
 			to.ride = &r
 			to.budget -= size(r)
 			continue
@@ -87,7 +92,7 @@ func (c *Carrier) compose(now time.Time, l *line) int {
 	for _, id := range l.answers {
 		to.add(frame.Answer{ID: id}, mail.Ack)
 	}
-	if !l.sender.Dead() {
+	if !l.sender.Dead() && !l.Met.Ending {
 		c.addMessages(now, l, to)
 	}
 	if to.ride != nil {
@@ -108,10 +113,16 @@ func (c *Carrier) compose(now time.Time, l *line) int {
 	return c.post(now, l, to, long, hello)
 }
 
-// precede puts a small frame that has its room before all others.
+// precede puts a small frame that has its room before all others but a HELLO: that says what the others mean.
 func (l *letter) precede(f frame.Frame) {
-	l.frames = append([]frame.Frame{f}, l.frames...)
-	l.kinds = append([]mail.Kind{mail.Ack}, l.kinds...)
+	at := 0
+	if len(l.frames) > 0 {
+		if _, hello := l.frames[0].(frame.Hello); hello {
+			at = 1
+		}
+	}
+	l.frames = slices.Insert(l.frames, at, f)
+	l.kinds = slices.Insert(l.kinds, at, mail.Ack)
 }
 
 func (l *letter) carriesData() bool {

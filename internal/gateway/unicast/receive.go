@@ -17,7 +17,7 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 	kind := mail.Ack
 	switch f := f.(type) {
 	case frame.Receipt:
-		c.receipt(now, l, f)
+		c.receipt(now, l, f, newest)
 	case frame.Probe:
 		l.receiver.Probed(now)
 		if len(l.answers) < 4 {
@@ -28,6 +28,10 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 	case frame.Data:
 		kind, octets = c.receiveData(now, l, f, octets, newest)
 	case frame.NORM:
+		if l.Met.Refused != mail.Taken {
+			c.Road.Drop("refused_stream")
+			break
+		}
 		c.receiveNORM(now, l, f.Body, octets)
 		return true
 	default:
@@ -43,9 +47,13 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, octets int, 
 	if f.Rides {
 		l.Ledger.Add(mail.Received, mail.Ack, 1)
 		octets--
-		if newest {
-			c.receipt(now, l, frame.Receipt{Lane: frame.Direct, Cumulative: l.sender.Widen(frame.Direct, f.Cumulative)})
+		if newest && l.Met.Anew == mail.Taken && !l.Met.Ending { // otherwise its low 8 bits may mean another number
+			c.receipt(now, l, frame.Receipt{Lane: frame.Direct, Cumulative: l.sender.Widen(frame.Direct, f.Cumulative)}, true)
 		}
+	}
+	if l.Met.Refused != mail.Taken {
+		c.Road.Drop("refused_stream")
+		return mail.Payload, octets
 	}
 	if f.Short {
 		if !newest {

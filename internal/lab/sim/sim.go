@@ -35,6 +35,7 @@ type Node struct {
 
 	cfg     gateway.Config
 	journal map[string]gateway.Record
+	undo    [][]change // of its last commits
 	boot    uint32
 	due     time.Time
 	addr    netip.AddrPort
@@ -237,14 +238,7 @@ func (w *World) step(n *Node, ev gateway.Event) {
 		w.Kill(n, w.cfg.Down)
 		return
 	}
-	for _, r := range out.Records {
-		key := r.Bucket + "\x00" + string(r.Key)
-		if r.Value == nil {
-			delete(n.journal, key)
-		} else {
-			n.journal[key] = r
-		}
-	}
+	n.commit(out.Records)
 	n.Site.commit()
 	if len(out.Records) > 0 && w.rng.Float64() < w.cfg.CrashAfterCommit {
 		w.Kill(n, w.cfg.Down)

@@ -50,6 +50,7 @@ type flight struct {
 type Sender struct {
 	cfg    Config
 	next   [frame.Lanes]uint64 // to be assigned
+	first  [frame.Lanes]uint64 // of this start
 	flight [frame.Lanes]map[uint64]*flight
 	tx     uint64 // transmissions so far, of anything that a receipt can answer
 
@@ -66,7 +67,7 @@ type Sender struct {
 
 // NewSender starts with no message under way; next says the next number of each lane (at least 1).
 func NewSender(cfg Config, next [frame.Lanes]uint64) *Sender {
-	s := &Sender{cfg: cfg, next: next}
+	s := &Sender{cfg: cfg, next: next, first: next}
 	for l := range s.flight {
 		s.flight[l] = map[uint64]*flight{}
 	}
@@ -78,6 +79,7 @@ func NewSender(cfg Config, next [frame.Lanes]uint64) *Sender {
 func (s *Sender) Restore(id ID) {
 	s.flight[id.Lane][id.Number] = &flight{}
 	s.next[id.Lane] = max(s.next[id.Lane], id.Number+1)
+	s.first[id.Lane] = s.next[id.Lane]
 	s.ask = true
 }
 

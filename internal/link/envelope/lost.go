@@ -8,8 +8,8 @@ import (
 )
 
 // Lost tells of messages of the receiver that the sender's site has acknowledged and could not hand to all who should have
-// had them. Numbers name them as the sender knows them: in a lane of a stream of the receiver's numbers, ascending. Of a
-// store that the receiver has lost only Count is told.
+// had them. Numbers name them as the sender knows them: in a lane of a stream of the receiver's numbers, ascending. Of
+// numbers that the receiver has begun anew since, or has lost with its store, only Count is told.
 type Lost struct {
 	Why     site.Why
 	Stream  uint8

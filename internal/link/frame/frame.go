@@ -50,6 +50,14 @@ type (
 		Digest      uint32 // of the items that the sender believes the receiver to hold of it
 		Model       uint16 // first octets of the hash of the sender's compaction model
 		Forgot      uint8  // raised when the sender lost messages that later ones are coded after
+		// First is the low 16 bits of the first number of each lane that the sender gave, or will give, in this start and
+		// stream; Seen is those of the direct lane's number up to which it has everything of the receiver. By them each end
+		// sees that the other was put back to an older copy of its data: docs/decisions/put-back.md.
+		First [Lanes]uint16
+		Seen  uint16
+		End   bool // the sender's stream ends: it wants to know what of it has arrived
+		Ended bool // the receiver's stream has ended, as its End asked: the receipts in this datagram are the last of it
+		Void  bool // the receiver gives numbers again: they do not count, and the receipts are for those of earlier starts
 	}
 	// Probe asks for receipts and an Answer at once.
 	Probe struct{ ID uint8 }
@@ -97,8 +105,11 @@ const (
 	flagPrompt = 1 << 2 // DATA
 	flagWide   = 1 << 3 // DATA: 16 bits of the number, else 8
 	flagRides  = 1 << 4 // DATA: behind the number the low 8 bits of a cumulative number
+	flagEnd    = 1 << 0 // HELLO, and the next two
+	flagEnded  = 1 << 1
+	flagVoid   = 1 << 2
 	laneBit    = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
-	helloLen   = 17
+	helloLen   = HelloOctets - 1
 
 	// MaxBitmap is the most octets that a Receipt's bitmap has.
 	MaxBitmap = 15
@@ -113,10 +124,14 @@ func Append(b []byte, f Frame, last bool) []byte {
 		b = binary.BigEndian.AppendUint16(b, f.Cumulative)
 		return append(b, bitmap...)
 	case Hello:
-		b = binary.BigEndian.AppendUint32(append(b, kindHello), f.Store)
+		b = binary.BigEndian.AppendUint32(append(b, kindHello|flag(f.End, flagEnd)|flag(f.Ended, flagEnded)|flag(f.Void, flagVoid)), f.Store)
 		b = binary.BigEndian.AppendUint32(append(b, f.Stream), f.HeardBoot)
 		b = binary.BigEndian.AppendUint32(append(b, f.HeardStream), f.Digest)
-		return append(binary.BigEndian.AppendUint16(b, f.Model), f.Forgot)
+		b = append(binary.BigEndian.AppendUint16(b, f.Model), f.Forgot)
+		for _, first := range f.First {
+			b = binary.BigEndian.AppendUint16(b, first)
+		}
+		return binary.BigEndian.AppendUint16(b, f.Seen)
 	case Probe:
 		return append(b, kindProbe, f.ID)
 	case Answer:
@@ -147,6 +162,13 @@ func Append(b []byte, f Frame, last bool) []byte {
 	panic(fmt.Sprintf("frame: %T", f)) // a broken promise of our own
 }
 
+func flag(on bool, bit byte) byte {
+	if on {
+		return bit
+	}
+	return 0
+}
+
 func appendBody(b []byte, kind byte, last bool, head, body []byte) []byte {
 	if !last {
 		kind |= flagMore
@@ -157,6 +179,9 @@ func appendBody(b []byte, kind byte, last bool, head, body []byte) []byte {
 	}
 	return append(b, body...)
 }
+
+// HelloOctets is what a Hello takes.
+const HelloOctets = 24
 
 // DataOverhead, with a number of 16 bits, and NORMOverhead are what such a frame adds to its body when it is the last.
 const (
@@ -183,7 +208,7 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 		}
 		return r, b[2+n:], nil
 	case kindHello:
-		if flags != 0 {
+		if flags&^(flagEnd|flagEnded|flagVoid) != 0 {
 			return nil, nil, ErrKind
 		}
 		if len(b) < helloLen {
@@ -194,6 +219,9 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 			HeardBoot: binary.BigEndian.Uint32(b[5:]), HeardStream: b[9],
 			Digest: binary.BigEndian.Uint32(b[10:]),
 			Model:  binary.BigEndian.Uint16(b[14:]), Forgot: b[16],
+			First: [Lanes]uint16{binary.BigEndian.Uint16(b[17:]), binary.BigEndian.Uint16(b[19:])},
+			Seen:  binary.BigEndian.Uint16(b[21:]),
+			End:   flags&flagEnd != 0, Ended: flags&flagEnded != 0, Void: flags&flagVoid != 0,
 		}, b[helloLen:], nil
 	case kindProbe, kindAnswer:
 		if flags != 0 {

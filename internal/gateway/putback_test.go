@@ -1,0 +1,131 @@
+package gateway_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/lab/sim"
+)
+
+// TestPutBack: a node is put back to a copy of its data, and some messages later. Nothing after that is lost, repeated,
+// taken for a duplicate or held up, and both ends say what happened.
+func TestPutBack(t *testing.T) {
+	for _, link := range []string{"iridium-directip", "iridium-dialup", "vhf-cnr-16k"} {
+		for _, which := range []string{"sender", "receiver"} {
+			for _, missed := range []int{3, 10, 40, 400} {
+				if missed == 400 && link != "vhf-cnr-16k" { // more than P_Mul reserves numbers
+					continue
+				}
+				t.Run(fmt.Sprintf("%s/%s/%d", link, which, missed), func(t *testing.T) {
+					w := world(t, 2, link, 7, func(c *sim.Config) { c.Group = link == "vhf-cnr-16k" })
+					hq, ship := w.Nodes[0], w.Nodes[1]
+					hq.Site.Put(w, pipeItem(1, pipeHQ))
+					tracks(w, ship, []uint16{1}, 20, 60, 2*time.Second)
+					w.Run(2 * time.Minute)
+					node := map[string]*sim.Node{"sender": ship, "receiver": hq}[which]
+					before := node.Journal()
+					tracks(w, ship, []uint16{1}, missed, 60, 2*time.Second)
+					w.Run(time.Duration(missed)*2*time.Second + 2*time.Minute)
+					if len(hq.Site.Got) != 20+missed {
+						t.Fatalf("%d of %d messages before", len(hq.Site.Got), 20+missed)
+					}
+					w.Notes, hq.Site.Got = nil, nil
+					node.SetJournal(before)
+					w.Kill(node, 5*time.Second)
+					w.Run(6 * time.Second)
+					up := tracks(w, ship, []uint16{1}, 50, 200, 2*time.Second)
+					down := tracks(w, hq, []uint16{2}, 50, 200, 2*time.Second)
+					w.Run(5 * time.Minute)
+					if link == "vhf-cnr-16k" { // what cannot be read is asked for again, and comes late
+						slices.SortFunc(hq.Site.Got, bySending)
+						slices.SortFunc(ship.Site.Got, bySending)
+					}
+					once(t, w, hq.Site, 2, *up)
+					once(t, w, ship.Site, 1, *down)
+					if n := ship.GW.Status(w.Now).Peers[0]; n.Waiting+n.UnderWay > 0 {
+						t.Errorf("%d waiting, %d under way", n.Waiting, n.UnderWay)
+					}
+					if link != "vhf-cnr-16k" && strings.Count(strings.Join(w.Notes, "\n"), "put back to an older copy") == 0 {
+						t.Errorf("nobody says that the %s was put back\n%v", which, tail(w.Notes))
+					}
+				})
+			}
+		}
+	}
+}
+
+// waiting is how many messages without a number are in a node's data: its receiver cannot know them again.
+func waiting(n *sim.Node) (count int) {
+	for _, r := range n.Journal() {
+		if r.Bucket == "to" && [8]byte(r.Value[1:9]) == [8]byte{} {
+			count++
+		}
+	}
+	return count
+}
+
+// bySending orders tracks by their number.
+func bySending(a, b sim.Got) int {
+	number := func(g sim.Got) (n int) {
+		fmt.Sscanf(string(g.Payload.Parts[0].Data[2:]), "%d", &n)
+		return n
+	}
+	return number(a) - number(b)
+}
+
+// TestPutBackAnywhere takes back some commits of a node that crashes anywhere on a link that loses. What the sender's
+// journal has is delivered once; a receiver that forgets what it had handed over is handed that again at most, and what
+// it had confirmed and forgotten is counted.
+func TestPutBackAnywhere(t *testing.T) {
+	for seed := range 25 * seeds(40) {
+		rng := rand.New(rand.NewPCG(seed, 7142))
+		link := []string{"iridium-directip", "iridium-dialup", "vhf-cnr-16k"}[rng.IntN(3)]
+		w := world(t, 2, link, 9000+seed, func(c *sim.Config) { c.Group = link == "vhf-cnr-16k" })
+		hq, ship := w.Nodes[0], w.Nodes[1]
+		hq.Site.Put(w, pipeItem(1, pipeHQ))
+		up := tracks(w, ship, []uint16{1}, 20, 40+rng.IntN(1500), 3*time.Second)
+		down := tracks(w, hq, []uint16{2}, 20, 40+rng.IntN(300), 3*time.Second)
+		w.Run(time.Duration(10+rng.IntN(50)) * time.Second)
+		node := w.Nodes[rng.IntN(2)]
+		back := 1 + rng.IntN(min(60, node.Commits()))
+		w.PutBack(node, back)
+		waited := waiting(node)
+		w.Kill(node, time.Duration(rng.IntN(20))*time.Second)
+		w.Run(4 * time.Minute)
+		name := fmt.Sprintf("seed %d: %s, %s put back by %d", seed, link, node.Name, back)
+		last := [2]*[]offered{tracks(w, ship, []uint16{1}, 3, 90, time.Second), tracks(w, hq, []uint16{2}, 3, 90, time.Second)}
+		w.Run(time.Minute)
+		for i, n := range w.Nodes {
+			sent := [2]*[]offered{up, down}[i]
+			count := map[string]int{}
+			for _, g := range n.Site.Got {
+				count[string(g.Payload.Parts[0].Data)]++
+			}
+			lost, twice := 0, 0
+			for _, o := range *sent {
+				switch c := count[string(o.payload.Parts[0].Data)]; {
+				case c == 0:
+					lost++
+				case c > 1:
+					twice++
+				}
+			}
+			if n != node && twice > waited {
+				t.Errorf("%s: %d messages came twice at %s, whose data is whole; %d waited in the copy\n%v", name, twice, n.Name, waited, tail(w.Notes))
+			}
+			if lost+twice > back {
+				t.Errorf("%s: at %s %d messages lost, %d twice\n%v", name, n.Name, lost, twice, tail(w.Notes))
+			}
+			for _, o := range *last[i] {
+				if c := count[string(o.payload.Parts[0].Data)]; c != 1 {
+					t.Errorf("%s: what was sent after it came %d times at %s\n%v", name, c, n.Name, tail(w.Notes))
+					break
+				}
+			}
+		}
+	}
+}

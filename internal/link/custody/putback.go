@@ -1,0 +1,81 @@
+package custody
+
+import "aldis/internal/link/frame"
+
+// A node that is put back to an older copy of its data counts from there: as a sender it gives numbers again, as a
+// receiver it lacks what it has acknowledged. Below is how each end sees that of the other, from the low 16 bits of
+// numbers (docs/decisions/put-back.md). What went back by a multiple of 65,536, give or take what is under way, is not seen.
+
+// behind is how far the number with these low bits is behind number n; negative: it is ahead.
+func behind(low uint16, n uint64) int { return int(int16(uint16(n) - low)) }
+
+// First is the first number of a lane that this start has given or will give.
+func (s *Sender) First(l frame.Lane) uint64 { return s.first[l] }
+
+// Settled is the number up to which everything of the lane is acknowledged.
+func (s *Sender) Settled(l frame.Lane) uint64 { return s.base(l) - 1 }
+
+// Earlier is Receipt for a peer that has not heard of this start, or says that its numbers were used before: it can only
+// mean those that an earlier start gave.
+func (s *Sender) Earlier(r frame.Receipt) (acked []ID) {
+	l := r.Lane
+	if int(l) >= frame.Lanes {
+		return nil
+	}
+	for n := s.base(l); n < s.first[l]; n++ {
+		if s.flight[l][n] != nil && names(r, n) {
+			delete(s.flight[l], n)
+			acked = append(acked, ID{l, n})
+		}
+	}
+	return acked
+}
+
+// names says whether a receipt confirms a number.
+func names(r frame.Receipt, n uint64) bool {
+	after := behind(r.Cumulative, n)
+	if after <= 0 { // the cumulative number reaches it
+		return true
+	}
+	i := (after - 1) / 8
+	return i < len(r.Bitmap) && r.Bitmap[i]>>((after-1)%8)&1 != 0
+}
+
+// Lacks says whether a receipt of the peer's newest datagram lacks what an earlier one has acknowledged. lost is how many
+// messages that are, at least.
+func (s *Sender) Lacks(r frame.Receipt) (lost int) {
+	l := r.Lane
+	if int(l) >= frame.Lanes {
+		return 0
+	}
+	base := s.base(l)
+	if lost = behind(r.Cumulative, base-1); lost < 0 {
+		lost = 0
+	}
+	for n := base; n < s.next[l]; n++ {
+		after := behind(r.Cumulative, n)
+		covered := after <= 8*frame.MaxBitmap || len(r.Bitmap) < frame.MaxBitmap
+		if s.flight[l][n] == nil && covered && !names(r, n) {
+			lost++
+		}
+	}
+	return lost
+}
+
+// Highest is the highest number of a lane that was received.
+func (r *Receiver) Highest(l frame.Lane) uint64 {
+	highest := r.cum[l]
+	for n := range r.held[l] {
+		highest = max(highest, n)
+	}
+	return highest
+}
+
+// Reused says whether the sender, whose present start begins with the number of these low bits, will give numbers again
+// that were received already. n is how many; 0: that cannot be known.
+func (r *Receiver) Reused(l frame.Lane, first uint16) (n int, reused bool) {
+	if n = behind(first, r.Highest(l)+1); n > 0 {
+		return n, true
+	}
+	return 0, behind(first, r.cum[l]+1) < -MaxAhead
+}

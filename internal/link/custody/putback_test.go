@@ -1,0 +1,84 @@
+package custody
+
+import (
+	"reflect"
+	"testing"
+
+	"aldis/internal/link/frame"
+)
+
+func lanes(direct, bulk uint64) [frame.Lanes]uint64 { return [frame.Lanes]uint64{direct, bulk} }
+
+// What a receipt says of numbers that this start has given is no news when its peer has not heard of this start.
+func TestEarlier(t *testing.T) {
+	s := NewSender(cfg, lanes(100, 1))
+	s.Restore(ID{frame.Direct, 98})
+	s.Restore(ID{frame.Direct, 103})
+	sendN(s, at(0), 3) // 104, 105, 106
+	if first := s.First(frame.Direct); first != 104 {
+		t.Errorf("the first number of this start is %d, want 104", first)
+	}
+	if got := s.Earlier(frame.Receipt{Cumulative: 105}); !reflect.DeepEqual(got, d(98, 103)) || s.UnderWay(frame.Direct) != 3 {
+		t.Errorf("acknowledged %v, %d under way; want 98 and 103, and three", got, s.UnderWay(frame.Direct))
+	}
+	s = NewSender(cfg, lanes(1<<16, 1))
+	s.Restore(ID{frame.Direct, 0xfffe})
+	s.Restore(ID{frame.Direct, 0x10001})
+	if got := s.Earlier(frame.Receipt{Cumulative: 0xfffd, Bitmap: []byte{0b1000}}); !reflect.DeepEqual(got, d(0x10001)) {
+		t.Errorf("acknowledged %v, want 10001 in hex", got)
+	}
+}
+
+func TestLacks(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		acked   frame.Receipt // before
+		now     frame.Receipt
+		missing int
+	}{
+		{"the same", frame.Receipt{Cumulative: 4}, frame.Receipt{Cumulative: 4}, 0},
+		{"more", frame.Receipt{Cumulative: 4}, frame.Receipt{Cumulative: 6}, 0},
+		{"less", frame.Receipt{Cumulative: 4}, frame.Receipt{Cumulative: 1}, 3},
+		{"with what lies above", frame.Receipt{Cumulative: 2, Bitmap: []byte{0b1100}}, frame.Receipt{Cumulative: 2, Bitmap: []byte{0b1100}}, 0},
+		{"without it", frame.Receipt{Cumulative: 2, Bitmap: []byte{0b1100}}, frame.Receipt{Cumulative: 2}, 2},
+		{"without one of two", frame.Receipt{Cumulative: 2, Bitmap: []byte{0b1100}}, frame.Receipt{Cumulative: 2, Bitmap: []byte{0b0100}}, 1},
+		{"all", frame.Receipt{Cumulative: 2, Bitmap: []byte{0b1100}}, frame.Receipt{}, 4},
+		{"what lies above has been joined", frame.Receipt{Cumulative: 2, Bitmap: []byte{0b1100}}, frame.Receipt{Cumulative: 6}, 0},
+	} {
+		s := NewSender(cfg, lanes(1, 1))
+		sendN(s, at(0), 8)
+		s.Receipt(at(1), c.acked)
+		if got := s.Lacks(c.now); got != c.missing {
+			t.Errorf("%s: %d missing, want %d", c.name, got, c.missing)
+		}
+	}
+}
+
+func TestReused(t *testing.T) {
+	for _, c := range []struct {
+		cum    uint64
+		held   []uint64
+		first  uint16
+		count  int
+		reused bool
+	}{
+		{0, nil, 1, 0, false},
+		{0, nil, 200, 0, false}, // what is under way has not come
+		{0, nil, 1000, 0, true}, // so much is never under way
+		{100, nil, 101, 0, false},
+		{100, nil, 98, 3, true},
+		{100, []uint64{104}, 105, 0, false},
+		{100, []uint64{104}, 102, 3, true},
+		{0x1fffe, []uint64{0x20003}, 4, 0, false},
+		{0x1fffe, []uint64{0x20003}, 0xffff, 5, true},
+		{50_000, nil, 10_000, 0, true}, // more than half of all numbers back
+	} {
+		r := NewReceiver(cfg, lanes(c.cum, 0))
+		for _, n := range c.held {
+			r.Restore(ID{frame.Direct, n})
+		}
+		if n, reused := r.Reused(frame.Direct, c.first); n != c.count || reused != c.reused {
+			t.Errorf("%d and %v are here, the start begins with %d: %d %v, want %d %v", c.cum, c.held, c.first, n, reused, c.count, c.reused)
+		}
+	}
+}
