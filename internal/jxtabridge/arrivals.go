@@ -161,12 +161,12 @@ func (ar *arrivals) park(d *delivery, id string) {
 		a.ready = append(a.ready, d.parked[len(d.parked)-1])
 	}
 	for w := ar.away.tooMuch(a); w != nil; w = ar.away.tooMuch(a) {
-		ar.lose(w, site.NoRoom)
+		ar.release(w, site.NoRoom)
 	}
 }
 
-// lose gives a message up that waits for a peer that is away.
-func (ar *arrivals) lose(w *parked, why site.Why) {
+// release gives a message up that waits for a peer that is away.
+func (ar *arrivals) release(w *parked, why site.Why) {
 	ar.away.unpark(w)
 	ar.failed(w.delivery, w.of.id, why)
 }
@@ -249,8 +249,7 @@ func (ar *arrivals) settle(d *delivery) {
 			ar.done(d.token)
 			break
 		}
-		ar.stats.FarUndeliverable++
-		ar.out.Undelivered = append(ar.out.Undelivered, *d.lost)
+		ar.undelivered(d.token, d.lost.Why, d.lost.For)
 	case d.waiting == len(d.parked):
 		var ids []string
 		for _, w := range d.parked {
@@ -344,7 +343,7 @@ type gap struct {
 }
 
 const (
-	gapFrom  = 5 * time.Second // no machine starts a process and its JXTA sooner; who is called back comes within two
+	gapFrom  = 5 * time.Second  // no machine starts a process and its JXTA sooner; who is called back comes within two
 	gapTrust = 30 * time.Second // a peer that starts has its lease within 14 s (2.2; baseline 4), and opens its pipes then
 )
 
@@ -427,7 +426,7 @@ func (ar *arrivals) sweep() {
 func (ar *arrivals) over(d *delivery) {
 	d.waiting++
 	for _, w := range slices.Clone(d.parked) {
-		ar.lose(w, site.LifeOver)
+		ar.release(w, site.LifeOver)
 	}
 	for _, p := range d.queues {
 		i := slices.IndexFunc(p.queue, func(m *message) bool { return m.delivery == d })
