@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -42,10 +43,11 @@ type hand struct {
 // settles is how long after its start an application opens its pipes.
 const settles = 3 * time.Second
 
-func newCrew(t *testing.T, seed uint64, wait time.Duration, rules ...mark.Rule) *crew {
+func newCrew(t *testing.T, profile string, seed uint64, wait time.Duration, rules ...mark.Rule) *crew {
 	t.Helper()
 	c := &crew{at: map[site.ConnID]*hand{}, totals: map[uint16]*gateway.PeerCounts{1: {}, 2: {}}}
-	c.World = world(t, 2, "iridium-dialup", seed, func(s *sim.Config) {
+	c.World = world(t, 2, profile, seed, func(s *sim.Config) {
+		s.Group = s.Profile.Shared
 		s.Configure = func(n *sim.Node, g *gateway.Config) {
 			parts := jxta.IDParts{Kind: jxta.KindPeer, Group: jxta.WorldUUID, UUID: [16]byte{0xa1, 0xd1, 15: byte(n.ID)}}
 			g.Wait, g.Messages = wait, rules
@@ -236,37 +238,41 @@ func TestTwentyForAListenerThatIsAway(t *testing.T) {
 		rules []mark.Rule
 		away  func(c *crew, hq *sim.Node) // what happens in the hour that the listener is away
 		back  bool
+
+		profile string
 	}{
-		{"the listener is away", life, nil, func(c *crew, hq *sim.Node) { c.Run(time.Hour) }, true},
-		{"its gateway is off", life, nil, func(c *crew, hq *sim.Node) { c.kill(hq, time.Hour); c.Run(time.Hour + time.Minute) }, true},
+		{"the listener is away", life, nil, func(c *crew, hq *sim.Node) { c.Run(time.Hour) }, true, ""},
+		{"its gateway is off", life, nil, func(c *crew, hq *sim.Node) { c.kill(hq, time.Hour); c.Run(time.Hour + time.Minute) }, true, ""},
 		{"both, one after the other", life, nil, func(c *crew, hq *sim.Node) {
 			c.Run(30 * time.Minute)
 			c.kill(hq, time.Hour)
 			c.Run(2 * time.Hour)
-		}, true},
+		}, true, ""},
 		{"with power cuts", life, nil, func(c *crew, hq *sim.Node) {
 			for range 12 {
 				c.kill(hq, time.Second)
 				c.Run(5 * time.Minute)
 			}
-		}, true},
-		{"for almost its life", life, nil, func(c *crew, hq *sim.Node) { c.Run(23*time.Hour + 58*time.Minute) }, true},
-		{"for longer than its life", 30 * time.Minute, nil, func(c *crew, hq *sim.Node) { c.Run(time.Hour) }, false},
+		}, true, ""},
+		{"for almost its life", life, nil, func(c *crew, hq *sim.Node) { c.Run(23*time.Hour + 54*time.Minute) }, true, ""},
+		{"for longer than its life", 30 * time.Minute, nil, func(c *crew, hq *sim.Node) { c.Run(time.Hour) }, false, ""},
 		{"for longer than its life, by rule", life, []mark.Rule{{Peer: peerID(11), Wait: 10 * time.Minute}},
-			func(c *crew, hq *sim.Node) { c.Run(time.Hour) }, false},
+			func(c *crew, hq *sim.Node) { c.Run(time.Hour) }, false, ""},
 		{"for longer than its life, its gateway off", 30 * time.Minute, nil,
-			func(c *crew, hq *sim.Node) { c.kill(hq, time.Hour); c.Run(61 * time.Minute) }, false},
+			func(c *crew, hq *sim.Node) { c.kill(hq, time.Hour); c.Run(61 * time.Minute) }, false, ""},
+		{"the listener is away, over P_Mul", life, nil, func(c *crew, hq *sim.Node) { c.Run(time.Hour) }, true, "hf-2400"},
+		{"for longer than its life, over P_Mul", 30 * time.Minute, nil, func(c *crew, hq *sim.Node) { c.Run(time.Hour) }, false, "hf-2400"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c := newCrew(t, 1, tt.wait, tt.rules...)
+			c := newCrew(t, cmp.Or(tt.profile, "iridium-dialup"), 1, tt.wait, tt.rules...)
 			hq, ship := c.Nodes[0], c.Nodes[1]
 			sender, listener := c.hand(ship), c.hand(hq, listensTo, holds)
-			c.Run(2 * time.Minute)
+			c.Run(4 * time.Minute)
 			listener.vanish(false)
 			c.Run(time.Second)
 			want := c.sayTwenty(sender, listener)
-			c.Run(time.Minute)
+			c.Run(5 * time.Minute)
 			check.Equal(t, "messages that wait", hq.GW.Status(c.Now).Peers[0].Pending, 20)
 			tt.away(c, hq)
 			listener.come()
@@ -302,7 +308,7 @@ func TestEveryMessageEndsInOneTrueState(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(seed, 11))
 			upTo := func(d time.Duration) time.Duration { return time.Duration(rng.Int64N(int64(d))) }
-			c := newCrew(t, seed, 10*time.Minute+upTo(2*time.Hour))
+			c := newCrew(t, "iridium-dialup", seed, 10*time.Minute+upTo(2*time.Hour))
 			hq, ship := c.Nodes[0], c.Nodes[1]
 			sender, listener := c.hand(ship), c.hand(hq, listensTo, holds)
 			c.Run(2 * time.Minute)
