@@ -126,9 +126,12 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 			name, p.Generation, p.Connections, len(p.Leases), len(p.Pipes), p.Waiting)
 	}
 	for _, a := range r.LAN.Away {
-		who := fmt.Sprintf("%s, away since %s", a.Peer, a.Since.UTC().Format(time.RFC3339))
-		if a.Peer == "" {
+		who := a.Peer
+		switch {
+		case a.Peer == "":
 			who = "nobody that is known"
+		case !a.Since.IsZero():
+			who += ", away for " + now.Sub(a.Since).Round(time.Second).String()
 		}
 		fmt.Fprintf(out, "  %d messages (%d octets) wait for %s\n", a.Messages, a.Octets, who)
 	}

@@ -157,11 +157,16 @@ func (ar *arrivals) give(d *delivery, id string) {
 // park lets a message wait for a peer that is away.
 func (ar *arrivals) park(d *delivery, id string) {
 	a := ar.away.park(d, id)
-	if p := ar.outlets.peers[id]; p != nil && ar.takes(p, d) { // it is back, and gets what waits in order
+	p := ar.outlets.peers[id]
+	back := p != nil && ar.takes(p, d)
+	if back { // it gets what waits in order
 		a.ready = append(a.ready, d.parked[len(d.parked)-1])
 	}
 	for w := ar.away.tooMuch(a); w != nil; w = ar.away.tooMuch(a) {
 		ar.release(w, site.NoRoom)
+	}
+	if back {
+		ar.feed(p)
 	}
 }
 
