@@ -170,16 +170,12 @@ func (e *endings) start(now time.Time) {
 }
 
 // handed: all who wait here for a message have it.
-func (g *Gateway) handed(token uint64) {
-	p := g.byID[uint16(token>>48)]
-	if p == nil {
-		return
-	}
-	g.Record(bucketDeliver, tokenKey(token), nil)
-	if _, pending := p.ends.pending[token]; pending {
-		delete(p.ends.pending, token)
-		p.Counts.HandedOver++
-		p.Counts.Pending--
+func (e *endings) handed(token uint64) {
+	e.road.Record(bucketDeliver, tokenKey(token), nil)
+	if _, pending := e.pending[token]; pending {
+		delete(e.pending, token)
+		e.peer.Counts.HandedOver++
+		e.peer.Counts.Pending--
 	}
 }
 

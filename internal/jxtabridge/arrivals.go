@@ -254,7 +254,7 @@ func (ar *arrivals) settle(d *delivery) {
 			ar.done(d.token)
 			break
 		}
-		ar.undelivered(d.token, d.lost.Why, d.lost.For)
+		undelivered(ar.step, d.token, d.lost.Why, d.lost.For)
 	case d.waiting == len(d.parked):
 		var ids []string
 		for _, w := range d.parked {

@@ -294,7 +294,7 @@ func (sec *secure) hear(ev site.FarMessage) {
 			return
 		case n > t.down.Acked+maxStreamBlocks || t.down.Octets+len(block) > tlsQueue:
 			refuse = "tls_full"
-			sec.lose(site.NoRoom, t.local, t.down.Clear()...)
+			lose(sec.step, site.NoRoom, t.local, t.down.Clear()...)
 			sec.void(t) // without this block the connection is dead
 		}
 	}
@@ -302,11 +302,11 @@ func (sec *secure) hear(ev site.FarMessage) {
 		sec.stats.Refused[refuse]++
 		switch refuse {
 		case "tls_no_peer":
-			sec.undelivered(ev.Token, site.Nobody, m.To)
+			undelivered(sec.step, ev.Token, site.Nobody, m.To)
 		case "tls_pairs", "tls_full":
-			sec.undelivered(ev.Token, site.NoRoom, m.To)
+			undelivered(sec.step, ev.Token, site.NoRoom, m.To)
 		case "tls_head":
-			sec.undelivered(ev.Token, site.Unfit, m.To)
+			undelivered(sec.step, ev.Token, site.Unfit, m.To)
 		default: // of a connection that is over, or that the rules refuse
 			sec.done(ev.Token)
 		}
@@ -423,7 +423,7 @@ func (sec *secure) sweep() {
 		case t.used.IsZero(): // recalled
 			t.used = sec.now
 		case p == nil && t.down.Len() > 0:
-			sec.lose(site.LifeOver, t.local, t.down.Clear()...)
+			lose(sec.step, site.LifeOver, t.local, t.down.Clear()...)
 			sec.void(t)
 		case t.down.Len() == 0 && !sec.now.Before(t.used.Add(tlsForget)):
 			delete(sec.pairs, t.tlsKey)
@@ -444,7 +444,7 @@ func (sec *secure) repeat(t *tlsPair, here bool) {
 		t.down.Absent(sec.now)
 	case sec.now.Sub(t.down.Stuck) >= tlsGiveUp:
 		sec.stats.Refused["tls_not_taken"]++
-		sec.lose(site.LifeOver, t.local, t.down.Clear()...)
+		lose(sec.step, site.LifeOver, t.local, t.down.Clear()...)
 		sec.void(t)
 	case t.cross.alert:
 		t.down.Wait = min(2*t.down.Wait, reliable.LastRepeat)

@@ -99,16 +99,16 @@ func (s *step) record(key string, value []byte) {
 func (s *step) forget(key string) { s.record(key, nil) }
 
 // undelivered ends the far message with this token, which a peer here did not get.
-func (s *step) undelivered(token uint64, why site.Why, peer string) {
+func undelivered(s *step, token uint64, why site.Why, peer string) {
 	s.stats.FarUndeliverable++
 	s.out.Undelivered = append(s.out.Undelivered, site.Undelivered{Token: token, Why: why, For: peer})
 }
 
 // lose ends the far messages of blocks that a peer here has not acknowledged and will not.
-func (s *step) lose(why site.Why, peer string, blocks ...*reliable.Block) {
+func lose(s *step, why site.Why, peer string, blocks ...*reliable.Block) {
 	for _, d := range blocks {
 		if d.Token != 0 {
-			s.undelivered(d.Token, why, peer)
+			undelivered(s, d.Token, why, peer)
 		}
 	}
 }

@@ -425,7 +425,7 @@ func (ss *streams) closeDown(st *stream) {
 	var cut []*reliable.Block
 	st.closing.begun = true
 	st.closing.final, cut = st.down.Cut()
-	ss.lose(site.Broken, st.local, cut...)
+	lose(ss.step, site.Broken, st.local, cut...)
 	st.down.Stuck = ss.now
 	ss.save(st)
 	ss.pump(st)
@@ -440,10 +440,10 @@ func (ss *streams) end(st *stream) {
 	if why := st.closing.why; !st.closing.gone && (why == "closed_here" || why == "closed_there") {
 		ss.drop(st.down.Clear()...)
 	} else {
-		ss.lose(site.Broken, st.local, st.down.Clear()...)
+		lose(ss.step, site.Broken, st.local, st.down.Clear()...)
 	}
 	if st.opening.token != 0 {
-		ss.undelivered(st.opening.token, site.Broken, st.local)
+		undelivered(ss.step, st.opening.token, site.Broken, st.local)
 	}
 	st.up.Restart(st.up.Taken)
 	st.opening, st.paced, st.edge.reopen, st.closing.again = opening{}, time.Time{}, time.Time{}, time.Time{}
