@@ -13,6 +13,7 @@
 //   - keys.go: `keys`: key files
 //   - log.go: the log, with a limit on repeats
 //   - main.go: the list of commands, exit codes
+//   - peer.go: `peer`: the far gateways, and what is known of them
 //   - plays.go: several plays at once
 //   - pmul.go: `pmul`: files by plain ACP 142
 //   - profiles.go: `profiles`: the link profiles
@@ -58,6 +59,7 @@ Connects JXTA peers of two or more sites over a narrow link.
   keys new  make the key of a net
   status    show peers, queues and octets of the gateway on this machine
   adverts   list its advertisements, and why one does not travel
+  peer      list the far gateways, or forget what is known of one's starts
   silence   transmit nothing (EMCON), or end that
   profiles  list the links that have a name
 
@@ -94,6 +96,7 @@ var commands = map[string]command{
 	"synth":    synthCommand,
 	"silence":  silenceCommand,
 	"adverts":  advertsCommand,
+	"peer":     peerCommand,
 	"profiles": profilesCommand,
 	"compact":  compactCommand,
 	"corpus":   corpusCommand,

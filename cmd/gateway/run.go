@@ -41,6 +41,7 @@ import (
 )
 
 const runAbout = `usage: gateway run [-c FILE] [--keep-socket]
+       gateway run [-c FILE] --start-by-clock
 
 Runs the gateway until SIGINT or SIGTERM. JXTA peers of this LAN use lan.tcp or lan.http as their seed, rendezvous and
 relay. Logs go to standard error: text on a terminal, JSON elsewhere, unless log.format says otherwise. Accepted
@@ -49,14 +50,23 @@ messages survive any end, kill -9 included. Check a configuration first: gateway
 With --keep-socket a second process holds the listening sockets and restarts the gateway when it dies, so that no
 peer finds a closed port. SIGHUP to that process restarts the gateway with the program and configuration on disk.
 Under systemd use a socket unit instead (docs/operate.md).
+
+Each start has a number: the clock in seconds, and greater than that of the start before. With --start-by-clock it is the
+clock alone. Use it once, after a start with a clock that was far ahead, and only when the clock is right now. The
+far gateways know the greater number and refuse this node until each is told: gateway peer forget ID.
 `
 
 func runCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("run", flag.ContinueOnError)
 	file := fs.String("c", defaultConfig, "configuration `file`")
 	keepSocket := fs.Bool("keep-socket", false, "hold the listening sockets in a process of their own, and restart the gateway when it dies")
+	byClock := fs.Bool("start-by-clock", false, "number this start by the clock alone, whatever the start before was")
 	if _, code, done := parse(fs, args, 0, runAbout, stdout, stderr); done {
 		return code
+	}
+	if *keepSocket && *byClock {
+		fmt.Fprintf(stderr, "gateway run: --start-by-clock is for one start by hand, without --keep-socket\n\n%s", runAbout)
+		return exitUsage
 	}
 	if *keepSocket {
 		return keep(*file, stderr)
@@ -78,7 +88,7 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, cfg, have, log); err != nil {
+	if err := serve(ctx, cfg, have, *byClock, log); err != nil {
 		log.Error("the gateway cannot run", "error", err)
 		return exitRefused
 	}
@@ -105,6 +115,7 @@ func listenError(key, network string, at netip.AddrPort, err error) error {
 // node is the rooms of a running gateway. They end in the order opposite to how they began.
 type node struct {
 	cfg       *config.Config
+	byClock   bool // the operator wants this start numbered by the clock alone
 	log       *slog.Logger
 	started   time.Time
 	reg       *prometheus.Registry
@@ -123,8 +134,8 @@ type node struct {
 
 // serve wires the rooms, runs the loop until ctx ends, and takes everything down again.
 // Listening sockets of have are taken where the configuration asks for their address.
-func serve(ctx context.Context, cfg *config.Config, have map[netip.AddrPort]net.Listener, log *slog.Logger) (err error) {
-	n := &node{cfg: cfg, log: log, started: time.Now(), reg: prometheus.NewRegistry()}
+func serve(ctx context.Context, cfg *config.Config, have map[netip.AddrPort]net.Listener, byClock bool, log *slog.Logger) (err error) {
+	n := &node{cfg: cfg, byClock: byClock, log: log, started: time.Now(), reg: prometheus.NewRegistry()}
 	n.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	n.daemon = daemon.New(log, n.reg)
 	if n.journal, err = journal.Open(cfg.Node.DataDir, journal.Identity{Node: cfg.Node.ID, Name: cfg.Node.Name}); err != nil {
@@ -225,7 +236,7 @@ func (n *node) build() error {
 		Faces: map[site.Face]func([]site.Memory) (gateway.Face, error){
 			site.JXTA: func(memories []site.Memory) (gateway.Face, error) {
 				n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: dialled(c.LAN.TCP), HTTP: dialled(c.LAN.HTTP), Identity: identity, SignLater: true,
-					Multicast: dialled(c.LAN.Multicast), Hold: gateway.Hold(c.Link.Profile), Filter: rules,
+					Multicast: dialled(c.LAN.Multicast), MaxAway: c.LAN.MaxAway, Hold: gateway.Hold(c.Link.Profile), Filter: rules,
 					AskAfter: gateway.AskAfter(c.Link.Profile), Wait: c.Delivery.Wait,
 					MaxAwayOctets: c.Delivery.MaxOctets, MaxAwayOctetsOfPeer: c.Delivery.MaxOctetsOfPeer}, memories)
 				return n.bridge, nil
@@ -236,7 +247,7 @@ func (n *node) build() error {
 		return fmt.Errorf("%w (node.data_dir %s)", err, c.Node.DataDir)
 	}
 	// One host that opens all it can leaves three quarters to the others.
-	bounds := lan.Config{Peer: identity.Peer, From: c.LAN.TCP.Addr(), MaxConns: c.LAN.MaxConnections, MaxConnsPerAddress: c.LAN.MaxConnections / 4}
+	bounds := lan.Config{Peer: identity.Peer, From: c.LAN.TCP.Addr(), MaxConns: c.LAN.MaxConnections, MaxConnsPerAddress: c.LAN.MaxConnections / 4, Share: lan.DefaultShare}
 	bounds.Sign = func(message []byte, source string) ([]byte, error) {
 		return jxta.SignMessage(message, identity.Key, identity.Cert, source)
 	}
@@ -283,7 +294,13 @@ func (n *node) restore() (records []gateway.Record, id jxtabridge.Identity, err 
 
 // boot is the name of this start, its number durable before anything is sealed with it.
 func (n *node) boot() (seal.Boot, error) {
-	number, err := seal.NextBoot(n.journal.Boot(), time.Now())
+	previous := n.journal.Boot()
+	if n.byClock {
+		n.log.Warn("this start is numbered by the clock alone: far gateways that know a later one must be told: gateway peer forget",
+			"start_before", time.Unix(int64(previous), 0).UTC(), "id", n.cfg.Node.ID)
+		previous = 0
+	}
+	number, err := seal.NextBoot(previous, time.Now())
 	if err != nil {
 		return seal.Boot{}, err
 	}
@@ -346,12 +363,19 @@ func (n *node) run(ctx context.Context) error {
 	n.log.Info("running", "version", versionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.Seeds(), "link", n.cfg.Link.Listen,
 		"profile", n.cfg.Link.Profile.Name, "peers", len(n.cfg.Link.Peers), "journal_bytes", n.journal.Size())
 	err := n.daemon.Run(ctx, daemon.Parts{
-		Engine: n.gateway, LAN: n.order, Radio: n.radio.Send, Norm: n.norm.Do, Commit: n.commit,
+		Engine: n.gateway, LAN: n.order, Radio: n.radio.Send, Norm: n.norm.Do, Commit: n.commit, Handled: n.handled,
 	})
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
 	}
 	return err
+}
+
+// handled tells a face's LAN room how long the loop was at work for one of its events.
+func (n *node) handled(ev gateway.LAN, took time.Duration) {
+	if ev.Face == site.JXTA {
+		n.lan.Handled(ev.Event, took)
+	}
 }
 
 // order has a face's LAN room carry out what the face wants.

@@ -59,6 +59,7 @@ type LAN struct {
 	TCP            netip.AddrPort
 	HTTP           netip.AddrPort
 	MaxConnections int // of all peers together; one host gets a quarter
+	MaxAway        int // peers of one address that have a lease and no connection
 	// Multicast is the group where peers are heard that have no lease, on the interface of TCP or HTTP; zero: nowhere.
 	Multicast netip.AddrPort
 }
@@ -187,7 +188,7 @@ func readProblem(err error) string {
 var known = map[string][]string{
 	"":             nil,
 	"node":         {"id", "name", "data_dir"},
-	"lan":          {"tcp", "http", "max_connections", "multicast", "multicast_group"},
+	"lan":          {"tcp", "http", "max_connections", "max_away_per_address", "multicast", "multicast_group"},
 	"link":         {"profile", "listen", "key_file", "end", "keepalive", "group", "group_interface"},
 	"link.peer":    {"id", "name", "address"},
 	"compact.rule": {"type", "name", "octets", "effort"},
@@ -232,6 +233,7 @@ func (r *reader) read() {
 	}
 	r.readMulticast(lan)
 	c.LAN.MaxConnections = lan.integer("max_connections", 4096, 4, 20_000)
+	c.LAN.MaxAway = lan.integer("max_away_per_address", 64, 1, 4096)
 
 	r.readLink()
 	r.readRules()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -93,8 +92,9 @@ func Handler(src Source, reg *prometheus.Registry) http.Handler {
 	})
 	mux.HandleFunc("GET /adverts", func(w http.ResponseWriter, r *http.Request) { src.adverts(w, r) })
 	mux.HandleFunc("POST /silence", func(w http.ResponseWriter, r *http.Request) { src.silence(w, r) })
+	mux.HandleFunc("POST /peers/forget", func(w http.ResponseWriter, r *http.Request) { src.forget(w, r) })
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintln(w, "aldis gateway: /status /adverts /metrics /healthz; gateway silence speaks to /silence")
+		fmt.Fprintln(w, "aldis gateway: /status /adverts /metrics /healthz; gateway silence speaks to /silence, gateway peer to /peers/forget")
 	})
 	return mux
 }
@@ -106,23 +106,10 @@ type SilenceOrder struct {
 	Announce bool      `json:"announce,omitempty"`
 }
 
-// silence takes the order of somebody on this machine. A page in a browser here cannot give one: it may not send JSON
-// to another origin.
+// silence takes the order of somebody on this machine.
 func (s Source) silence(w http.ResponseWriter, r *http.Request) {
-	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !from.Addr().Unmap().IsLoopback() {
-		http.Error(w, "orders are taken from this machine only", http.StatusForbidden)
-		return
-	}
-	if r.Header.Get("Content-Type") != "application/json" {
-		http.Error(w, "an order is application/json", http.StatusUnsupportedMediaType)
-		return
-	}
 	var order SilenceOrder
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4096))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&order); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+	if !takeOrder(w, r, &order) {
 		return
 	}
 	s.Order(gateway.Silence{On: order.On, Until: order.Until, Announce: order.Announce})

@@ -69,7 +69,12 @@ func start(t *testing.T) *server {
 		Trouble: func() string { return s.trouble },
 		Order: func(ev gateway.Event) {
 			s.ordered = append(s.ordered, ev)
-			s.status.Silence.On = ev.(gateway.Silence).On
+			switch ev := ev.(type) {
+			case gateway.Silence:
+				s.status.Silence.On = ev.On
+			case gateway.Forget:
+				s.status.Peers[1].Forgotten++
+			}
 		},
 		Radio: func() radio.Stats { return radio.Stats{SentDatagrams: 11, SentOctets: 2200, DroppedDatagrams: 1} },
 	}, prometheus.NewRegistry()))
@@ -269,4 +274,28 @@ func TestSilenceOrder(t *testing.T) {
 	if want := []gateway.Event{gateway.Silence{On: true, Until: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)}}; !reflect.DeepEqual(s.ordered, want) {
 		t.Errorf("orders %v, want %v", s.ordered, want)
 	}
+}
+
+func TestForgetOrder(t *testing.T) {
+	s := start(t)
+	s.status.Peers[0].Forgotten = gateway.ForgetMost
+	tests := []struct {
+		name, kind, body string
+		code             int
+	}{
+		{"a peer", "application/json", `{"peer":3,"any_start":true}`, 200},
+		{"no peer", "application/json", `{"peer":4}`, 404},
+		{"too often", "application/json", `{"peer":1}`, 409},
+		{"a form, as a page in a browser could send", "application/x-www-form-urlencoded", `{"peer":3}`, 415},
+		{"unknown member", "application/json", `{"peer":3,"ever":true}`, 400},
+	}
+	for _, tt := range tests {
+		resp, err := http.Post(s.URL+"/peers/forget", tt.kind, strings.NewReader(tt.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		check.Equal(t, tt.name, resp.StatusCode, tt.code)
+	}
+	check.Same(t, "orders", s.ordered, []gateway.Event{gateway.Forget{Peer: 3, AnyStart: true}})
 }

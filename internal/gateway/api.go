@@ -30,6 +30,12 @@ type (
 		Until    time.Time
 		Announce bool
 	}
+	// Forget is the operator's order to know nothing of a peer's starts and addresses any more: it is heard again when it
+	// has answered. With AnyStart its next start may have any number.
+	Forget struct {
+		Peer     uint16
+		AnyStart bool
+	}
 	// NormUp: the child of this generation runs and takes commands.
 	NormUp struct{ Generation uint8 }
 	// NormDown: the child died or hung and was killed; what it held is gone.
@@ -57,6 +63,7 @@ type (
 func (LAN) gatewayEvent()        {}
 func (Datagram) gatewayEvent()   {}
 func (Silence) gatewayEvent()    {}
+func (Forget) gatewayEvent()     {}
 func (NormUp) gatewayEvent()     {}
 func (NormDown) gatewayEvent()   {}
 func (NormPacket) gatewayEvent() {}

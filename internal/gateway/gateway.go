@@ -74,6 +74,7 @@ type Gateway struct {
 	faces     faces
 	sealer    *seal.Sealer
 	opener    *seal.Opener
+	door      door
 	coder     compact.Coder
 	replica   *replica.Replica
 	mail      *mail.Store
@@ -86,7 +87,7 @@ type Gateway struct {
 	dropped   map[string]uint64 // datagrams and packets, by reason
 	nextPurge time.Time         // of what has expired
 
-	complained time.Time // of something that anybody could provoke
+	complained time.Time // that another node has our id
 	filtered   time.Time // when it was last said that messages are dropped
 	linkDue    time.Time // when the link wants a Step, as the last one found that looked at it
 	looked     bool      // at the link, in any Step
@@ -146,6 +147,7 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 	g.restored.records = g.out.Records
 	g.sealer = seal.NewSealer(cfg.Key, cfg.ID, cfg.Boot)
 	g.opener = seal.NewOpener(cfg.Key, cfg.ID, cfg.Boot, states)
+	g.door = newDoor(g)
 	return g, nil
 }
 
@@ -178,6 +180,8 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		g.receive(now, ev)
 	case Silence:
 		g.setSilence(now, ev)
+	case Forget:
+		g.door.forget(now, ev)
 	default:
 		g.normEvent(now, ev)
 	}
@@ -247,6 +251,7 @@ func (g *Gateway) start(now time.Time) {
 	r := g.restored
 	g.restored = nil
 	g.out.Records = r.records
+	g.door.begin(now)
 	for _, it := range r.own { // before a face says anew which of them somebody uses
 		g.put(now, it)
 	}

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"encoding/binary"
-	"time"
 
 	"aldis/internal/gateway/mail"
 )
@@ -10,11 +9,9 @@ import (
 // peer is a sister gateway: what custody and the carriers know of it, and what the gateway itself does.
 type peer struct {
 	*mail.Peer
-	bearer     *bearer // that reaches it
-	far        farCopy
-	ends       endings
-	complained time.Time // of something that anybody could provoke
-	stale      time.Time // when a datagram of an earlier start came in
+	bearer *bearer // that reaches it
+	far    farCopy
+	ends   endings
 }
 
 // Journal buckets of the gateway itself. Keys start with the peer's id where they belong to one.

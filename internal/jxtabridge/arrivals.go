@@ -349,7 +349,7 @@ type gap struct {
 
 const (
 	gapFrom  = 5 * time.Second  // no machine starts a process and its JXTA sooner; who is called back comes within two
-	gapTrust = 30 * time.Second // a peer that starts has its lease within 14 s (2.2; baseline 4), and opens its pipes then
+	gapTrust = 5 * time.Second // a choice: whoever is the old process waits so long, whoever is not opens its pipes in that time
 )
 
 // redialled notes that a peer without a connection has dialled in.

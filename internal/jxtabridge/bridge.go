@@ -25,6 +25,7 @@ type Bridge struct {
 	leases      *leases
 	propagation *propagation
 	arrivals    *arrivals
+	who         *who
 	begun       bool // there was a Step
 }
 
@@ -87,8 +88,10 @@ func New(cfg Config, memories []site.Memory) *Bridge {
 	sec := &secure{step: s, outlets: o, ghosts: g, rules: r, pairs: map[tlsKey]*tlsPair{}}
 	a := &arrivals{step: s, outlets: o, ghosts: g, away: away{step: s, of: map[string]*absent{}}, left: map[uint64][]string{}, tallies: map[string]*endTally{}}
 	l := &leases{s, o, g, e, d, st, a}
-	b := &Bridge{s, g, o, f, e, r, d, st, sec, l, &propagation{step: s, outlets: o, ghosts: g, far: f, ether: e, rules: r, leases: l}, a, false}
+	w := &who{step: s, outlets: o, ghosts: g, leases: l, streams: st, secure: sec}
+	b := &Bridge{s, g, o, f, e, r, d, st, sec, l, &propagation{step: s, outlets: o, ghosts: g, far: f, ether: e, rules: r, leases: l}, a, w, false}
 	a.propagation, o.arrivals = b.propagation, a
+	w.handle, o.gone = b.take, w.left
 	b.recall(memories)
 	b.rearm()
 	return b
@@ -156,6 +159,7 @@ func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
 
 // sweep ends what has ended.
 func (b *Bridge) sweep() {
+	b.who.sweep()
 	b.leases.sweep()
 	b.arrivals.sweep()
 	b.propagation.sweep()
@@ -180,6 +184,7 @@ func (b *Bridge) rearm() {
 	if len(b.propagation.held) > 0 {
 		b.until(b.propagation.held[0].until)
 	}
+	b.who.rearm()
 	b.streams.rearm()
 	b.arrivals.rearm()
 	b.until(b.secure.wakeAt)
@@ -216,11 +221,8 @@ func (b *Bridge) welcomed(ev Welcomed) {
 	}
 	p := b.outlets.peers[unique]
 	if p == nil {
-		if len(b.outlets.peers) >= b.cfg.MaxPeers {
-			b.leases.evict()
-		}
-		if len(b.outlets.peers) >= b.cfg.MaxPeers {
-			b.complain(c, "peers", nil)
+		if reason := b.who.room(c); reason != "" {
+			b.complain(c, reason, nil)
 			b.post(Close{c.id})
 			return
 		}
@@ -235,21 +237,7 @@ func (b *Bridge) welcomed(ev Welcomed) {
 	if ev.Welcome.Version == "3.0" && ev.Welcome.MsgVersion == 1 {
 		c.version = 1
 	}
-	b.arrivals.redialled(p)
-	p.conns = append(p.conns, c)
-	b.outlets.learnAddress(c, ev.Welcome)
-	if len(p.leases) == 0 && p.nudge.IsZero() {
-		p.nudge = b.now.Add(firstNudge)
-		b.outlets.peerAt(p, p.nudge)
-	}
-	if a, err := jxta.ParseAddress(ev.Welcome.Dest); err == nil {
-		if _, service, param := jxta.Demangle(a.Service, a.Param); serviceIs(service, jxta.ClassRelay) {
-			b.leases.relayRequest(c, param, true) // the request hides in the address dialled (wire 10)
-		}
-	}
-	b.outlets.pump(p)
-	b.streams.edgeIsBack(p)
-	b.secure.edgeIsBack(p)
+	b.who.arrived(c, ev.Welcome)
 }
 
 func (b *Bridge) received(ev Received) {
@@ -258,18 +246,31 @@ func (b *Bridge) received(ev Received) {
 		return
 	}
 	b.stats.Received++
+	b.take(c, ev.Body)
+}
+
+// take handles a message that came over a connection.
+func (b *Bridge) take(c *conn, body []byte) {
+	if c.peer == nil {
+		return
+	}
+	before := b.outlets.source
 	b.outlets.source = c
-	defer func() { b.outlets.source = nil }()
-	m, rest, err := jxta.ParseMessage(ev.Body, jxta.DefaultLimits)
+	defer func() { b.outlets.source = before }()
+	m, rest, err := jxta.ParseMessage(body, jxta.DefaultLimits)
+	maker := ""
 	if err == nil && len(rest) > 0 {
 		var t jxta.Trailer
 		if t, err = jxta.ParseTrailer(rest); err == nil {
-			err = c.verifier.Verify(t, ev.Body[:len(ev.Body)-len(rest)])
+			maker, err = c.verifier.Verify(t, body[:len(body)-len(rest)])
 		}
 	}
 	if err != nil {
 		b.stats.BadMessages++
 		b.complain(c, "message", err)
+		return
+	}
+	if !b.who.believes(c, maker, body) {
 		return
 	}
 	b.outlets.learnFormat(c, len(rest) > 0)

@@ -45,6 +45,7 @@ type Config struct {
 	Pace time.Duration
 
 	MaxPeers        int // peers with a lease or a connection; default 4096
+	MaxAway         int // of these, peers of one address that have a lease and no connection; default 64
 	MaxPipes        int // open pipes of one peer; default 1024
 	MaxGroups       int // groups of one peer; default 64
 	MaxAdverts      int // advertisements; default 131,072
@@ -79,6 +80,7 @@ func (c Config) withDefaults() Config {
 	c.AskAfter = cmp.Or(c.AskAfter, 4*time.Second)
 	c.Pace = cmp.Or(c.Pace, 10*time.Millisecond)
 	c.MaxPeers = cmp.Or(c.MaxPeers, 4096)
+	c.MaxAway = cmp.Or(c.MaxAway, 64)
 	c.MaxPipes = cmp.Or(c.MaxPipes, 1024)
 	c.MaxGroups = cmp.Or(c.MaxGroups, 64)
 	c.MaxAdverts = cmp.Or(c.MaxAdverts, 131072)

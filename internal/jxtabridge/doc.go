@@ -23,6 +23,7 @@
 //	leases       rendezvous and relay leases; which pipes are open
 //	propagation  messages for a whole group or a propagate pipe
 //	arrivals     messages of far sites for local peers, those who are away too
+//	who          which connections speak for a peer
 //
 // A message of a local peer goes from outlets (the connection) to Bridge.open and from there to one part. What that
 // part answers goes back through ghosts (form) and outlets (queue, window, connection); what is for other sites leaves
@@ -61,6 +62,7 @@
 //   - propagation.go: propagate pipes and group messages, both ways
 //   - arrivals.go: messages of far sites, until each has ended
 //   - away.go: who is away, and what waits for them
+//   - who.go: which connections speak for a peer; whom the gateway forgets first
 //   - memory.go: peers and advertisements over a restart
 //   - status.go: Status
 //   - entries.go: the directory for people

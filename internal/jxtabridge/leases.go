@@ -234,23 +234,10 @@ func (ls *leases) peerView(in inbound) {
 	ls.outlets.enqueue(in.from, ls.ghosts.routedHere(in.from, group, svcPeerView, group, answer))
 }
 
-// evict makes room for a new peer: the one goes that has no connection, waits for nothing and whose lease ends first.
-func (ls *leases) evict() {
-	var victim *peer
-	for _, p := range ls.outlets.sortedPeers() {
-		if len(p.conns) > 0 || len(p.queue) > 0 {
-			continue
-		}
-		if victim == nil || p.leases[p.anyGroup()].expires.Before(victim.leases[victim.anyGroup()].expires) {
-			victim = p
-		}
-	}
-	if victim == nil {
-		return
-	}
-	ls.stats.Refused["evicted"]++
-	for _, g := range slices.Sorted(maps.Keys(victim.leases)) {
-		ls.end(victim, g)
+// endAll ends all leases of a peer.
+func (ls *leases) endAll(p *peer) {
+	for _, g := range slices.Sorted(maps.Keys(p.leases)) {
+		ls.end(p, g)
 	}
 }
 

@@ -22,6 +22,7 @@ type outlets struct {
 	members  map[string][]*peer       // those with a lease, by group
 	timers   due.Heap[*peer]          // those with a deadline
 	openHere map[string]int           // peers that have a pipe open
+	gone     func(*conn)              // has closed
 	untold   map[untoldPipe]time.Time // when far sites are told of a pipe; zero: never, it ends a stream
 	arrivals *arrivals                // of which waiting holds the messages
 }
@@ -47,6 +48,7 @@ type conn struct {
 	complaints int
 	verifier   jxta.Verifier
 	feeds      map[*peer]bool // whose queues are too full for more from here
+	standing
 }
 
 // flight is a message that was handed to a connection and not written yet.
@@ -62,7 +64,8 @@ type peer struct {
 	stranger   bool // heard by multicast: of no connection, only for the time of one Step
 	signed     bool // format of its last message
 	known      bool
-	conns      []*conn // oldest first
+	who        identity
+	conns      []*conn // with standing, oldest first
 	out        *conn   // carries what goes to it
 	leases     map[string]*lease
 	pipes      map[pipeKey]uint8 // open input pipes and their types
@@ -131,6 +134,7 @@ func (o *outlets) closed(ev Closed) {
 	p.conns = slices.DeleteFunc(p.conns, func(x *conn) bool { return x == c })
 	p.unwritten(c)
 	o.arrivals.leave(p) // its lease may be over
+	o.gone(c)
 	o.pump(p)
 	o.lost(p)
 	if len(p.conns) == 0 {
@@ -180,7 +184,7 @@ func (p *peer) newest() *conn {
 
 // prune forgets a peer of whom nothing is left.
 func (o *outlets) prune(p *peer) {
-	if len(p.conns) == 0 && len(p.leases) == 0 {
+	if p.away() && len(p.leases) == 0 {
 		o.arrivals.leave(p)
 		p.queue, p.queued = nil, 0 // nobody has custody of the rest
 		o.letGo(p)
@@ -248,6 +252,9 @@ func (o *outlets) enqueue(p *peer, m *message) {
 // pump moves what waits to the peer's connection, as far as its window allows. One connection at a time carries all
 // messages, so that they stay in order. A newer one takes over when the older has nothing under way.
 func (o *outlets) pump(p *peer) {
+	if p.contested() {
+		return
+	}
 	if p.out == nil || len(p.out.inflight) == 0 {
 		p.out = p.newest()
 	}

@@ -45,15 +45,16 @@ func (pr *propagation) wire(in inbound, h *jxta.Propagate) {
 		pr.leases.peerView(in) // 2.2 looking for rendezvous of a sub-group; not for other sites (ghosts 9)
 		return
 	}
+	if w.Src != "" && w.Src != in.from.id { // nobody else relays on this LAN
+		pr.complain(in.conn, "wire_source", errForeign)
+		return
+	}
 	if w.TTL <= 0 || !pr.ether.fresh(in.from, "w"+in.group+" "+w.Pipe+" "+w.MsgID) {
 		pr.stats.Refused["propagated_before"]++
 		return
 	}
 	pr.stats.WireIn++
-	src := w.Src
-	if src == "" {
-		src = in.from.id
-	}
+	src := in.from.id
 	elements := keep(application(in.elements))
 	if pr.rules.deniesMessage(&site.Message{Published: true, Scope: in.group, Topic: w.Pipe, From: src, Parts: elements}) {
 		return
@@ -62,7 +63,7 @@ func (pr *propagation) wire(in inbound, h *jxta.Propagate) {
 		h = &jxta.Propagate{MessageID: w.MsgID, Service: svcWire, Param: in.group}
 	}
 	w.Src = src
-	pr.fanOut(in.group, elements, &w, *h, func(p *peer) bool { return p.id != in.from.id && p.id != src })
+	pr.fanOut(in.group, elements, &w, *h, func(p *peer) bool { return p.id != src })
 	if !in.from.stranger { // whoever has no lease has heard a stranger itself
 		pr.shoutPropagated(in.group, elements, &w, *h)
 	}

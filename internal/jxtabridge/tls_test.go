@@ -39,6 +39,9 @@ type tlsEdge struct {
 }
 
 func secureEdges(w *strait) (a, b *tlsEdge) {
+	if first, second := signerOf(peerNumber+1), signerOf(peerNumber+2); first.Peer > second.Peer { // a's id sorts first
+		signers[peerNumber+1], signers[peerNumber+2] = second, first
+	}
 	for side, e := range []**tlsEdge{&a, &b} {
 		*e = &tlsEdge{fake: w.nodes[side].peer(fmt.Sprint("T", side), "cbid"), w: w, in: map[uint32]string{}}
 		w.secure = append(w.secure, *e)

@@ -78,6 +78,22 @@ func (e *Early) Places() (list []Attempt) {
 	return list
 }
 
+// Kept says whether a place is taken.
+func (e *Early) Kept(place Attempt) bool {
+	_, ok := e.of[place]
+	return ok
+}
+
+// Before is the oldest that has a place before this number, as 32 bits.
+func (e *Early) Before(number uint32) (place Attempt, ok bool) {
+	for at := range e.of {
+		if int32(uint32(at.Number)-number) < 0 && (!ok || int32(uint32(at.Number)-uint32(place.Number)) < 0) {
+			place, ok = at, true
+		}
+	}
+	return place, ok
+}
+
 // Due is when the oldest has waited long enough; zero when none waits.
 func (e *Early) Due(patience time.Duration) (at time.Time) {
 	for _, a := range e.of {

@@ -10,15 +10,16 @@ import (
 
 // Peer is a sister gateway as custody and the carriers see it.
 type Peer struct {
-	ID     uint16
-	Name   string
-	Addr   netip.AddrPort // where its newest authentic datagram came from; invalid: not known
+	ID   uint16
+	Name string
+	Paths
 	Met    Acquaintance
 	Box    Box
 	Reader Reader
 	Counts Counts
 	Ledger Ledger
 	Opened Kind // what the last message opened was
+	Turn   Turn // what of its messages one turn of the loop reads
 
 	LastSent  time.Time
 	LastHeard time.Time
@@ -26,7 +27,7 @@ type Peer struct {
 
 // NewPeer is a peer that was never heard.
 func NewPeer(id uint16, name string, addr netip.AddrPort, road Road, late bool) *Peer {
-	p := &Peer{ID: id, Name: name, Addr: addr, Met: Acquaintance{Stream: 1}}
+	p := &Peer{ID: id, Name: name, Paths: NewPaths(addr), Met: Acquaintance{Stream: 1}, Turn: NewTurn(ReadOctets)}
 	p.Box.underWay = map[Attempt]*Entry{}
 	p.Reader = Reader{peer: id, road: road, late: late}
 	p.Reader.clear()

@@ -15,6 +15,7 @@ const (
 	bucketPeer = "peer" // peer -> numbers and address (AppendPeer)
 	bucketFlow = "flow" // peer, number -> its definer, flow towards it
 	bucketNorm = "norm" // "generation"
+	bucketPath = "path" // peer -> its addresses (mail.Paths)
 )
 
 // A peer's record is of format 2 since it has the last six octets before the address.
@@ -34,6 +35,11 @@ func peerKey(id uint16) []byte { return binary.BigEndian.AppendUint16(nil, id) }
 // RecordPeer makes a peer's numbers durable; due whenever one of them has changed.
 func (c *Carrier) RecordPeer(p *mail.Peer) {
 	c.Road.Record(bucketPeer, peerKey(p.ID), c.lines[p.ID].appendTo(nil))
+}
+
+// RecordPaths makes a peer's addresses durable.
+func (c *Carrier) RecordPaths(p *mail.Peer) {
+	c.Road.Record(bucketPath, peerKey(p.ID), p.Paths.Append(nil))
 }
 
 // appendTo is the durable part of a line that has no records of its own.
@@ -59,14 +65,10 @@ func (l *line) appendTo(b []byte) []byte {
 	}
 	flags |= byte(l.Met.Refused) << refusedShift
 	b = append(binary.BigEndian.AppendUint16(append(b, flags), l.Met.Model), l.Met.Forgot, l.Met.HeForgot)
-	b = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, l.Met.Compared), l.Met.Era)
-	if l.Addr.IsValid() {
-		b = append(b, l.Addr.String()...)
-	}
-	return b
+	return binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, l.Met.Compared), l.Met.Era)
 }
 
-// parse sets a line up from appendTo's record. An address in the configuration is older than a learned one.
+// parse sets a line up from appendTo's record. In version 0.1 a learned address stood behind it.
 func (c *Carrier) parse(l *line, b []byte) error {
 	if len(b) > 0 && b[0] == 1 && len(b) >= peerRecord1Len { // of a gateway that compared no numbers
 		b = slices.Insert(slices.Clone(b), peerRecord1Len, make([]byte, peerRecordLen-peerRecord1Len)...)
@@ -92,7 +94,7 @@ func (c *Carrier) parse(l *line, b []byte) error {
 		if err != nil {
 			return mail.ErrRecord
 		}
-		l.Addr = addr
+		l.Recall(addr)
 	}
 	l.audience.Since(next[frame.Direct])
 	l.sender = custody.NewSender(c.Timing, next)
@@ -117,7 +119,7 @@ func (c *Carrier) Restore(r mail.Record) (bool, error) {
 		c.norm.generation = r.Value[0]
 		return true, nil
 	}
-	if !slices.Contains([]string{bucketPeer, bucketFlow, mail.BucketEarly}, r.Bucket) {
+	if !slices.Contains([]string{bucketPeer, bucketPath, bucketFlow, mail.BucketEarly}, r.Bucket) {
 		return false, nil
 	}
 	if len(r.Key) < 2 {
@@ -130,6 +132,10 @@ func (c *Carrier) Restore(r mail.Record) (bool, error) {
 	switch r.Bucket {
 	case bucketPeer:
 		return true, c.parse(l, r.Value)
+	case bucketPath:
+		changed, err := l.Paths.Restore(r.Value)
+		l.journal, l.changed = true, changed
+		return true, err
 	case bucketFlow:
 		return true, l.audience.Restore(r.Key[2:], r.Value)
 	}
@@ -150,7 +156,11 @@ func (c *Carrier) Resume(r mail.Restored, p *mail.Peer) bool {
 	switch {
 	case r.At.Number == 0:
 		m := c.Store.Content(r)
-		c.Store.Resume(r, p, c.laneOf(p, m), l.audience)
+		lane, known := sizing{c, l}.laneAtOnce(m)
+		if !known && r.At.Lane == frame.Bulk {
+			lane, known = frame.Bulk, true
+		}
+		c.Store.Resume(r, p, lane, l.audience).Unsized = !known
 		c.Replica.Sent(p.ID, m.ID, m.Content.Items)
 	case r.At.Lane < frame.Lanes:
 		e := c.Store.Resume(r, p, r.At.Lane, l.audience)

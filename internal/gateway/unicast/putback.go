@@ -22,7 +22,7 @@ func (n Numbers) Tell(h *frame.Hello) {
 	for lane := range frame.Lane(frame.Lanes) {
 		h.First[lane] = uint16(n.l.sender.First(lane))
 	}
-	h.Seen = uint16(n.l.receiver.Cumulative(frame.Direct))
+	h.Seen = uint16(n.l.receiver.Arrived(frame.Direct))
 	met := &n.l.Met
 	h.End, h.Ended, h.Void = met.Ending, met.Refused == mail.Ended, met.Refused == mail.Void
 }
