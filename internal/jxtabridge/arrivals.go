@@ -348,7 +348,7 @@ type gap struct {
 }
 
 const (
-	gapFrom  = 5 * time.Second  // no machine starts a process and its JXTA sooner; who is called back comes within two
+	gapFrom  = 5 * time.Second // no machine starts a process and its JXTA sooner; who is called back comes within two
 	gapTrust = 5 * time.Second // a choice: whoever is the old process waits so long, whoever is not opens its pipes in that time
 )
 
