@@ -100,6 +100,16 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 		fmt.Fprintf(out, "  %q (%s): %d connections, %d groups, %d pipes, %d messages wait for it\n",
 			name, p.Generation, p.Connections, len(p.Leases), len(p.Pipes), p.Waiting)
 	}
+	for _, a := range r.LAN.Away {
+		who := a.Peer
+		switch {
+		case a.Peer == "":
+			who = "nobody that is known"
+		case !a.Since.IsZero():
+			who += ", away for " + now.Sub(a.Since).Round(time.Second).String()
+		}
+		fmt.Fprintf(out, "  %d messages (%d octets) wait for %s\n", a.Messages, a.Octets, who)
+	}
 	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PEER\tLINK\tHEARD\tADDRESS\tWAITING\tUNDER WAY\tDELIVERED\tRECEIVED\tITEMS THERE\tITEMS HERE")
@@ -122,6 +132,13 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 		if p.Expired+p.Superseded+p.Withdrawn > 0 {
 			fmt.Fprintf(out, "messages for %s that were not sent: %d expired, %d replaced by newer ones, %d given up for more urgent ones\n",
 				p.Name, p.Expired, p.Superseded, p.Withdrawn)
+		}
+		if p.Undeliverable > 0 {
+			fmt.Fprintf(out, "messages for %s that it had received: %d were undeliverable there\n", p.Name, p.Undeliverable)
+		}
+		if p.UndeliverableHere > 0 || p.Pending > 0 {
+			fmt.Fprintf(out, "messages from %s: %d handed over, %d wait for local peers, %d were undeliverable here\n",
+				p.Name, p.HandedOver, p.Pending, p.UndeliverableHere)
 		}
 	}
 	for _, f := range r.Filters {

@@ -38,6 +38,8 @@ type Config struct {
 	// Control is where orders come in.
 	Control Control
 	Log     Log
+	// Delivery is what waits for local peers that are away.
+	Delivery Delivery
 	// Rules say how hard the elements of messages are tried to be made smaller; the first that fits decides, after them
 	// those that are built in.
 	Rules []compact.Rule
@@ -95,6 +97,13 @@ type Peer struct {
 	ID      uint16
 	Name    string
 	Address netip.AddrPort // zero: learned from its first authentic datagram
+}
+
+// Delivery says how far messages wait for local peers that are away.
+type Delivery struct {
+	Wait            time.Duration // where no message rule says otherwise
+	MaxOctets       int           // of all peers together
+	MaxOctetsOfPeer int
 }
 
 // HTTP is where /metrics, /status and /healthz answer. A zero Listen: nowhere.
@@ -187,6 +196,7 @@ var known = map[string][]string{
 	"http":         {"listen", "names", "token_file"},
 	"control":      {"socket", "group"},
 	"log":          {"level", "format"},
+	"delivery":     {"wait", "max_octets", "max_octets_per_peer"},
 }
 
 type reader struct {
@@ -230,6 +240,7 @@ func (r *reader) read() {
 	r.readRules()
 	r.readFilters()
 	r.readMessages()
+	r.readDelivery()
 
 	http := section{r, r.tree.tables["http"], "http"}
 	c.HTTP.Listen = http.address("listen", false)

@@ -99,6 +99,8 @@ func TestLoad(t *testing.T) {
 		HTTP:    HTTP{Listen: netip.MustParseAddrPort("127.0.0.1:9142")},
 		Control: Control{Socket: filepath.Join(dir, "data", "control.sock"), GID: -1},
 		Log:     Log{slog.LevelInfo, "auto"},
+
+		Delivery: Delivery{24 * time.Hour, 64 << 20, 16 << 20},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("Load =\n%+v\nwant\n%+v", got, want)
@@ -259,6 +261,10 @@ func TestMistakes(t *testing.T) {
 			`10: link.group: is of no use with profile iridium-directip`}},
 		{"rule", "[http]", "[[compact.rule]]\ntype = \"image/[\"\neffort = \"hard\"\nsize = 3\n[http]", []string{
 			`18: compact.rule.type: "image/[" is no pattern`, `19: compact.rule.effort: must be one of`, `20: compact.rule.size: there is no such key`}},
+		{"no wait", "[http]", "[delivery]\nwait = \"0s\"\n[http]", []string{"18: delivery.wait: must be at least 1s"}},
+		{"waiting octets", "[http]", "[delivery]\nwait = \"9999h\"\nmax_octets = 100000\nmax_octets_per_peer = 200000\n[http]", []string{
+			`18: delivery.wait: must be "0s" or a time from "1s" to "8760h0m0s"`,
+			"20: delivery.max_octets_per_peer: is more than delivery.max_octets, which is for all peers together: 100000"}},
 		{"message rule", "[http]", "[[message]]\nprecedence = \"urgent\"\nexpires = \"10\"\nsupersede_pattern = \"TRK;*\"\noctets_min = 9\noctets_max = 8\n[http]", []string{
 			`18: message.precedence: must be one of "deferred", "routine", "priority", "immediate", "flash", "override", is "urgent"`, `19: message.expires: must be "0s" or a time`,
 			`20: message.supersede_pattern: "TRK;*" has no {key}; like "TRK;{key};*"`, `20: message.supersede_pattern: needs supersede`, `21: message.octets_min: the rule can never match`}},

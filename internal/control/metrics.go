@@ -30,7 +30,7 @@ var (
 	descLastHeard     = desc("link_last_heard_timestamp_seconds", "When the last authentic datagram of the peer came.", "peer")
 
 	descMessages = desc("messages_total",
-		"Messages since the start. To a peer: accepted, refused, delivered (it has them durably), expired, superseded, withdrawn (for a more urgent one), repeated. From it: received, handed_over, duplicate, unreadable.",
+		"Messages since the start. To a peer: accepted, refused, delivered (its gateway has them durably), undeliverable (of those, the ones that not all who should have had them were handed there), expired, superseded, withdrawn (for a more urgent one), repeated. From it: received, handed_over (to all local peers that wanted them), undeliverable_here (ended otherwise), duplicate, unreadable.",
 		"peer", "event")
 	descCustody      = desc("custody_messages", "Messages in custody: waiting and under_way to the peer, pending for local peers.", "peer", "state")
 	descCustodyBytes = desc("custody_bytes", "Octets of the messages waiting and under way to the peer.", "peer")
@@ -154,9 +154,9 @@ func peer(p gateway.PeerStatus, count counter, gauge gauger) {
 		gauge(descLastHeard, float64(t.Unix()), p.Name)
 	}
 	for event, n := range map[string]uint64{
-		"accepted": p.Accepted, "refused": p.Refused, "delivered": p.Delivered, "repeated": p.Repeated,
+		"accepted": p.Accepted, "refused": p.Refused, "delivered": p.Delivered + p.Revoked, "undeliverable": p.Undeliverable, "repeated": p.Repeated,
 		"expired": p.Expired, "superseded": p.Superseded, "withdrawn": p.Withdrawn,
-		"received": p.Received, "handed_over": p.HandedOver, "duplicate": p.Duplicates, "unreadable": p.Unreadable,
+		"received": p.Received, "handed_over": p.HandedOver, "undeliverable_here": p.UndeliverableHere, "duplicate": p.Duplicates, "unreadable": p.Unreadable,
 	} {
 		count(descMessages, n, p.Name, event)
 	}

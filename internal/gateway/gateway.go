@@ -61,6 +61,8 @@ type Config struct {
 	Filter *filter.Filter
 	// Messages say how urgent a message is, how long it is worth sending, and what it replaces; the first that fits decides.
 	Messages []mark.Rule
+	// Wait is how long a far message waits for local peers that are away and no rule says otherwise; 0 means DefaultWait.
+	Wait time.Duration
 	// MaxWaiting bounds the octets that wait for one peer; 0 means DefaultMaxWaiting. What does not fit is refused.
 	MaxWaiting int
 	// Refused hears of each record of the journal that cannot be used and that the gateway can do without (Spare). nil: such
@@ -86,6 +88,7 @@ type Gateway struct {
 	peers     []*peer // by id
 	byID      map[uint16]*peer
 	bearers   []*bearer
+	now       time.Time // of this Step
 	silence   silence
 	limited   limited
 	dropped   map[string]uint64 // datagrams and packets, by reason
@@ -105,6 +108,9 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 	if cfg.MaxWaiting == 0 {
 		cfg.MaxWaiting = DefaultMaxWaiting
 	}
+	if cfg.Wait == 0 {
+		cfg.Wait = DefaultWait
+	}
 	if cfg.Profile.DatagramOctets < unicast.MinDatagram {
 		return nil, fmt.Errorf("gateway: profile %s: datagrams of %d octets, at least %d needed",
 			cfg.Profile.Name, cfg.Profile.DatagramOctets, unicast.MinDatagram)
@@ -119,6 +125,8 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 		}
 		p := &peer{Peer: mail.NewPeer(pc.ID, pc.Name, pc.Addr, g, late)}
 		p.far = farCopy{peer: p.ID, road: g, items: map[string]site.Item{}}
+		p.ends = endings{road: g, peer: p, pending: map[uint64]origin{}, byName: map[messageName]*storedMessage{},
+			texts: map[[2]string]*correspondence{}}
 		g.byID[pc.ID] = p
 		g.peers = append(g.peers, p)
 	}
@@ -164,7 +172,7 @@ func AskAfter(p profile.Profile) time.Duration {
 
 // Step brings the gateway to now and applies ev; a nil ev means that only time passed.
 func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
-	g.out, g.touched = &out, false
+	g.out, g.touched, g.now = &out, false, now
 	defer func() { g.out = nil }()
 	if g.restored != nil {
 		g.start(now)
@@ -198,6 +206,7 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	g.limited.step(now, g.cfg.Filter, g.passed(now))
 	for _, p := range g.peers {
 		g.mail.Expire(now, p.Peer)
+		p.ends.step(now)
 	}
 	g.TellFates(now)
 	g.stepBearers(now)
@@ -263,7 +272,11 @@ func (g *Gateway) start(now time.Time) {
 	for _, f := range r.far {
 		g.farItem(now, f.Site, f.Item, false)
 	}
+	for _, p := range g.peers {
+		p.ends.start(now)
+	}
 	for _, m := range r.mail {
+		g.byID[m.Site].ends.again(now, &m)
 		g.deliver(now, m)
 	}
 	for _, b := range g.bearers {
@@ -312,6 +325,9 @@ func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
 		for _, h := range g.replica.Acked(e.Peer.ID, e.ID) {
 			g.recordCopy(e.Peer.ID, h)
 		}
+		if e.Content.Payload != nil {
+			g.byID[e.Peer.ID].ends.acknowledged(g.now, e)
+		}
 	default:
 		g.replica.Unsent(e.Peer.ID, e.ID)
 	}
@@ -352,7 +368,7 @@ func (g *Gateway) Send(to netip.AddrPort, data []byte) {
 func (g *Gateway) deadline(now time.Time) time.Time {
 	at := due.Earliest(g.nextPurge, g.limited.due)
 	for _, p := range g.peers {
-		at = due.Earliest(at, g.mail.Due(p.Peer))
+		at = due.Earliest(due.Earliest(at, g.mail.Due(p.Peer)), p.ends.due())
 	}
 	at = due.Earliest(at, g.silence.due(now))
 	for _, b := range g.bearers {

@@ -11,7 +11,6 @@ import (
 	"aldis/internal/link/compact"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
-	"aldis/internal/site"
 )
 
 // receive takes a datagram that counts; the door sees to the others.
@@ -148,7 +147,7 @@ func (g *Gateway) newStore(now time.Time, p *peer) {
 		again = append(again, c.NewStore(p.Peer)...)
 	}
 	for _, e := range again {
-		if e.Content.Payload != nil { // state is told afresh
+		if e.Content.Payload != nil || len(e.Content.Lost) > 0 { // other state is told afresh
 			g.submit(now, p, e.Content, e.Kind)
 		}
 	}
@@ -200,17 +199,12 @@ func (g *Gateway) Open(now time.Time, from *mail.Peer, at mail.Attempt, body []b
 		return nil
 	}
 	if m.Payload != nil {
-		m.Payload.ID = messageID(p, token(p, at))
-		full, err := envelope.Append(nil, m, 0, true)
+		far, err := p.ends.keep(now, m, at)
 		if err != nil {
 			return err
 		}
-		t := token(p, at)
-		g.Record(bucketDeliver, tokenKey(t), full)
-		p.Counts.Received++
-		p.Counts.Pending++
 		p.Opened = mail.Payload
-		g.deliver(now, site.FarMessage{Site: p.ID, Token: t, Message: *m.Payload})
+		g.deliver(now, far)
 	}
 	g.openState(now, p, m)
 	for _, c := range p.bearer.carriers {
@@ -220,11 +214,15 @@ func (g *Gateway) Open(now time.Time, from *mail.Peer, at mail.Attempt, body []b
 }
 
 // messageID is a UUID's text that names a message of a peer the same whenever it is delivered.
-func messageID(p *peer, token uint64) string {
+func messageID(peer uint16, o origin) string {
 	b := []byte("aldis message")
-	b = binary.BigEndian.AppendUint32(b, p.Met.Store)
-	b = append(b, p.Met.InStream)
-	b = binary.BigEndian.AppendUint64(b, token)
+	b = binary.BigEndian.AppendUint16(b, peer)
+	b = binary.BigEndian.AppendUint32(b, o.store)
+	b = append(b, o.stream, byte(o.at.Lane))
+	b = binary.BigEndian.AppendUint64(b, o.at.Number)
+	if o.era != 0 { // version 0.1 had none
+		b = binary.BigEndian.AppendUint16(b, o.era)
+	}
 	h := sha256.Sum256(b)
 	h[6] = h[6]&0x0f | 0x80 // version 8, variant 10 (RFC 9562)
 	h[8] = h[8]&0x3f | 0x80

@@ -17,6 +17,7 @@ var buckets = map[string]string{
 	bucketSeal:     "what was heard from %s, which refuses old datagrams",
 	bucketCopy:     "what %s holds of this site",
 	bucketDeliver:  "a message from %s for a local peer",
+	bucketStored:   "that %s has a message of this site",
 	bucketFar:      "what is known of the site of %s",
 	bucketOwn:      "what this site tells the others",
 	bucketBridge:   "what the JXTA side remembers",
@@ -66,7 +67,7 @@ func Buckets() []string {
 // old datagrams, silence.
 func Spare(bucket string) bool {
 	switch bucket {
-	case "mail", "path", bucketDeliver, bucketOwn, bucketFar, bucketCopy, bucketBridge, bucketFace:
+	case "mail", "path", bucketDeliver, bucketStored, bucketOwn, bucketFar, bucketCopy, bucketBridge, bucketFace:
 		return true
 	}
 	return false

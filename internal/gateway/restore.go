@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"encoding/binary"
-	"errors"
 	"slices"
 	"time"
 
@@ -63,6 +62,9 @@ func (g *Gateway) restore(records []Record) (states map[uint16]seal.PeerState, e
 				return nil, err
 			}
 		}
+	}
+	for _, p := range g.peers {
+		p.ends.sort()
 	}
 	list, err := g.mail.Restore(records, g.cfg.refuse)
 	if err != nil {
@@ -141,14 +143,9 @@ func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
 		}
 		g.replica.RestoreHeld(p.ID, string(key), v)
 	case bucketDeliver:
-		m, _, _, err := envelope.Parse(value, nil)
-		if err != nil || len(key) != 6 || m.Payload == nil {
-			return errors.Join(mail.ErrRecord, err)
-		}
-		t := binary.BigEndian.Uint64(append(binary.BigEndian.AppendUint16(nil, p.ID), key...))
-		m.Payload.ID = messageID(p, t)
-		p.Counts.Pending++
-		g.restored.mail = append(g.restored.mail, site.FarMessage{Site: p.ID, Token: t, Message: *m.Payload})
+		return p.ends.restore(key, value)
+	case bucketStored:
+		return p.ends.restoreStored(key, value)
 	case bucketFar:
 		it, err := parseItem(value)
 		if err != nil {

@@ -24,6 +24,7 @@ type Bridge struct {
 	secure      *secure
 	leases      *leases
 	propagation *propagation
+	arrivals    *arrivals
 	who         *who
 	begun       bool // there was a Step
 }
@@ -49,11 +50,12 @@ type Stats struct {
 	LocalFanOut      uint64 // copies for other local peers
 	Carried          uint64 // payloads given to the gateway
 	CarriedLate      uint64 // of them held until a listener became known
+	Unheard          uint64 // messages of local peers on propagate pipes that no far site listened to while they were held
 	FarPayloads      uint64
-	FarUndeliverable uint64 // payloads of far peers for whom nobody was here
+	FarUndeliverable uint64 // payloads of far peers that somebody here did not get, or for whom nobody was here
 	Throttled        uint64 // times that a peer was not read from because another takes too little
 	Overrun          uint64 // messages between local peers lost because the receiver takes too little
-	Abandoned        uint64 // payloads given up because a peer's queue was full
+	Abandoned        uint64 // payloads given up because the queue of a peer with a lease was full
 	Streams          uint64 // of BiDi pipes and sockets between a local and a far peer
 	StreamBlocks     uint64 // of local peers, carried
 	StreamDuplicates uint64 // blocks that were here before
@@ -84,9 +86,11 @@ func New(cfg Config, memories []site.Memory) *Bridge {
 	d := newDirectory(s, o, g, f, e, r)
 	st := newStreams(s, o, g, f, r)
 	sec := &secure{step: s, outlets: o, ghosts: g, rules: r, pairs: map[tlsKey]*tlsPair{}}
-	l := &leases{s, o, g, e, d, st}
+	a := &arrivals{step: s, outlets: o, ghosts: g, away: away{step: s, of: map[string]*absent{}}, left: map[uint64][]string{}, tallies: map[string]*endTally{}}
+	l := &leases{s, o, g, e, d, st, a}
 	w := &who{step: s, outlets: o, ghosts: g, leases: l, streams: st, secure: sec}
-	b := &Bridge{s, g, o, f, e, r, d, st, sec, l, &propagation{step: s, outlets: o, ghosts: g, far: f, ether: e, rules: r, leases: l}, w, false}
+	b := &Bridge{s, g, o, f, e, r, d, st, sec, l, &propagation{step: s, outlets: o, ghosts: g, far: f, ether: e, rules: r, leases: l}, a, w, false}
+	a.propagation, o.arrivals = b.propagation, a
 	w.handle, o.gone = b.take, w.left
 	b.recall(memories)
 	b.rearm()
@@ -100,6 +104,8 @@ func (b *Bridge) recall(memories []site.Memory) {
 			b.outlets.recallPeer(id, m.Value)
 		} else if key, ok := strings.CutPrefix(m.Key, memAdv); ok {
 			b.directory.recallAdv(key, m.Value)
+		} else if b.arrivals.recall(m) {
+			continue
 		} else if !b.streams.recall(m, positions) {
 			b.secure.recall(m)
 		}
@@ -115,6 +121,7 @@ func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
 	if !b.begun {
 		b.begun = true
 		b.streams.start()
+		b.arrivals.start()
 		b.outlets.callAll()
 		b.directory.restate()
 	}
@@ -154,6 +161,7 @@ func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
 func (b *Bridge) sweep() {
 	b.who.sweep()
 	b.leases.sweep()
+	b.arrivals.sweep()
 	b.propagation.sweep()
 	b.directory.sweep()
 	b.streams.sweep()
@@ -178,6 +186,7 @@ func (b *Bridge) rearm() {
 	}
 	b.who.rearm()
 	b.streams.rearm()
+	b.arrivals.rearm()
 	b.until(b.secure.wakeAt)
 }
 

@@ -138,6 +138,7 @@ func (w *who) admit(c *conn) {
 	w.takeInside(c)
 	c.stands, c.waits = true, false
 	p.who.host = hostOf(c.remote)
+	w.outlets.arrivals.redialled(p)
 	p.conns = append(p.conns, c)
 	w.outlets.learnAddress(c, c.line)
 	if len(p.leases) == 0 && p.nudge.IsZero() {

@@ -46,6 +46,8 @@ type node struct {
 	items  []site.Item
 	carry  []site.Carry
 	done   []uint64
+	lost   []site.Undelivered
+	ended  []uint64 // done or lost
 	notes  []site.Note
 	closed []site.ConnID
 	gated  []Gate
@@ -81,6 +83,11 @@ func (n *node) step(ev site.Event) site.Output {
 	n.items = append(n.items, out.Items...)
 	n.carry = append(n.carry, out.Carry...)
 	n.done = append(n.done, out.Done...)
+	n.lost = append(n.lost, out.Undelivered...)
+	n.ended = append(n.ended, out.Done...)
+	for _, u := range out.Undelivered {
+		n.ended = append(n.ended, u.Token)
+	}
 	n.notes = append(n.notes, out.Notes...)
 	for _, c := range check.Only[Close](out.Orders) {
 		n.closed = append(n.closed, c.Conn)
