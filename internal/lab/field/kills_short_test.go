@@ -1,0 +1,6 @@
+//go:build !long
+
+package field
+
+// kills is how many times TestKills kills something.
+const kills = 20
