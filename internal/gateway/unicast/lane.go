@@ -125,9 +125,16 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 			c.Numbers(l.Peer).end(now, lost)
 		}
 	}
-	acked := l.sender.Earlier(r)
-	if l.Met.KnowsUs {
-		acked = append(acked, l.sender.Receipt(now, r)...)
+	var acked []mail.Attempt
+	switch {
+	case l.Met.Ending && l.Met.Anew == mail.Taken: // it may confirm what it cannot read: it has not looked at that yet
+		return
+	case l.Met.Ending && l.Met.KnowsUs:
+		acked = l.sender.Last(r)
+	case l.Met.KnowsUs:
+		acked = append(l.sender.Earlier(r), l.sender.Receipt(now, r)...)
+	default:
+		acked = l.sender.Earlier(r)
 	}
 	for _, at := range acked {
 		e := l.Box.At(at)
