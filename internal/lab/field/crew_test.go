@@ -38,6 +38,8 @@ type crew struct {
 
 	mu       sync.Mutex
 	said     []utterance // by number
+	taken    int         // of them, those known to be accepted
+	missing  int         // of those, the ones that have not arrived
 	strange  []string    // what nobody can have said
 	deaths   []time.Time // of this site's gateway
 	ears     int         // how often the listener has had a lease
@@ -73,6 +75,8 @@ const (
 	longOctets  = 20_000
 	// probeEvery messages the talker asks for its lease anew. The answer proves that what it said before is accepted.
 	probeEvery = 5
+	// mostUnderWay messages in custody a talker waits: gateways that die all the time carry less than they take.
+	mostUnderWay = 200
 	// staleProbe is before an edge peer repeats its question: two answers to one question could be taken for two.
 	staleProbe = 10 * time.Second
 )
@@ -296,7 +300,9 @@ func (c *crew) hear(m edgepeer.Message) {
 			}
 		}
 	}
-	u.heard = append(u.heard, hearing{now, m.MsgID})
+	if u.heard = append(u.heard, hearing{now, m.MsgID}); len(u.heard) == 1 && u.accepted {
+		from.missing--
+	}
 }
 
 // text is the body of message n, which nothing can compress.
@@ -347,6 +353,9 @@ func (c *crew) call(ctx context.Context, rng *rand.Rand) {
 			c.mu.Lock()
 			for _, n := range since {
 				c.said[n].accepted = true
+				if c.taken++; len(c.said[n].heard) == 0 {
+					c.missing++
+				}
 			}
 			c.mu.Unlock()
 		}
@@ -369,6 +378,15 @@ func (c *crew) call(ctx context.Context, rng *rand.Rand) {
 		return err
 	}
 	for ctx.Err() == nil {
+		if _, missing := c.accepted(); missing > mostUnderWay {
+			select {
+			case <-p.Done():
+				return
+			case <-ctx.Done():
+			case <-time.After(pollEvery):
+			}
+			continue
+		}
 		k := propagated
 		switch {
 		case rng.IntN(50) == 0:
@@ -485,15 +503,7 @@ const deathSeen = time.Second
 func (c *crew) accepted() (accepted, missing int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, u := range c.said {
-		if u.accepted {
-			accepted++
-			if len(u.heard) == 0 {
-				missing++
-			}
-		}
-	}
-	return accepted, missing
+	return c.taken, c.missing
 }
 
 func (c *crew) hearings() (n int) {

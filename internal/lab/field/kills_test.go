@@ -47,9 +47,9 @@ func TestKills(t *testing.T) {
 	killed := map[string]int{}
 	for n := range kills {
 		if rng.IntN(8) > 0 { // otherwise it dies before it has come to itself
-			p.progress(1 + rng.IntN(12))
+			p.progress(1 + rng.IntN(8))
 		}
-		pause(ctx, time.Duration(rng.IntN(150))*time.Millisecond)
+		pause(ctx, time.Duration(rng.IntN(100))*time.Millisecond)
 		what, took := p.kill(rng)
 		killed[what]++
 		longest = max(longest, took)
@@ -119,7 +119,7 @@ func (p *voyage) kill(rng *rand.Rand) (what string, longest time.Duration) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for _, c := range who {
-		down := time.Duration(rng.IntN(200)) * time.Millisecond
+		down := time.Duration(rng.IntN(100)) * time.Millisecond
 		all.Add(1)
 		go func() {
 			defer all.Done()
