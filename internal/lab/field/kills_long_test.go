@@ -4,3 +4,12 @@ package field
 
 // kills is how many times TestKills kills something.
 const kills = 1000
+
+type diskCase struct {
+	name   string
+	site   int // whose disk
+	errors bool
+}
+
+// diskCases are what TestDisk does.
+var diskCases = []diskCase{{"full at the ship", 1, false}, {"full at hq", 0, false}, {"failing at the ship", 1, true}, {"failing at hq", 0, true}}
