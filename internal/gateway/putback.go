@@ -13,12 +13,11 @@ func (g *Gateway) heed(now time.Time, p *peer, h frame.Hello) {
 	met, numbers := &p.Met, p.bearer.lines.Numbers(p.Peer)
 	if boot := g.opener.State(p.ID).Boot; met.Compared != boot {
 		met.Compared = boot
-		numbers.Compare(now, h)
+		numbers.Compare(h)
 		g.RecordPeer(p.Peer)
 	}
 	if h.End && h.Stream == met.InStream && met.Refused == mail.Taken {
 		met.Refused = mail.Ended
-		numbers.Settle(now)
 		g.RecordPeer(p.Peer)
 	}
 	if met.Refused != mail.Taken {

@@ -146,13 +146,15 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 	switch {
 	case met.Store != h.Store && met.Store != 0:
 		g.Note("warn", "a peer has lost its store: everything it needs is sent anew", "peer", p.Name)
-		g.newNumbers(now, p, h)
+		met.Store, met.InStream = h.Store, h.Stream
+		g.newNumbers(now, p)
 		g.newStore(now, p)
 	case met.Store != h.Store:
 		met.Store, met.InStream, met.Compared = h.Store, h.Stream, g.opener.State(p.ID).Boot
 		g.RecordPeer(p.Peer)
 	case met.InStream != h.Stream && newest:
-		g.newNumbers(now, p, h)
+		met.InStream = h.Stream
+		g.newNumbers(now, p)
 	}
 	if h.Model != met.Model {
 		met.Model = h.Model
@@ -175,15 +177,14 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 	g.compare(now, p, h.Digest)
 }
 
-// newNumbers: the peer counts its messages from 1 again. Carriers first hand on what they have of the old numbers.
-func (g *Gateway) newNumbers(now time.Time, p *peer, h frame.Hello) {
-	for _, c := range p.bearer.carriers {
-		c.NewNumbers(now, p.Peer)
-	}
-	p.Met.Store, p.Met.InStream = h.Store, h.Stream
+// newNumbers: the peer counts its messages from 1 again.
+func (g *Gateway) newNumbers(now time.Time, p *peer) {
 	p.Met.Compared, p.Met.Refused = g.opener.State(p.ID).Boot, mail.Taken
 	p.Met.Era++
 	p.Reader.Forget()
+	for _, c := range p.bearer.carriers {
+		c.NewNumbers(p.Peer)
+	}
 	p.far.clear()
 	g.RecordPeer(p.Peer)
 	g.limited.lost(p.ID)

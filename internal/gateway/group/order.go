@@ -77,12 +77,10 @@ func (c *Carrier) skip(now time.Time, p *mail.Peer, o *order) {
 	c.drain(now, p, o)
 }
 
-// NewNumbers: the peer counts from 1 again. What is missing of the old numbers is waited for no more.
-func (c *Carrier) NewNumbers(now time.Time, p *mail.Peer) {
+// NewNumbers: the peer counts from 1 again.
+func (c *Carrier) NewNumbers(p *mail.Peer) {
 	o := c.orders[p.ID]
-	for o.early.Len() > 0 {
-		c.skip(now, p, o)
-	}
+	o.early.Forget()
 	if o.next != 0 {
 		c.Road.Record(bucketNext, peerKey(p.ID), nil)
 	}

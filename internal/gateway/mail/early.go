@@ -43,8 +43,6 @@ func (e *Early) record(a Arrival) {
 	value := a.Body
 	if a.Place.Lane == Group {
 		value = append(binary.BigEndian.AppendUint64(nil, a.Number), a.Body...)
-	} else if value == nil {
-		value = []byte{} // nil would delete the record
 	}
 	e.Road.Record(BucketEarly, e.key(a.Place), value)
 }
@@ -112,6 +110,8 @@ func ParseEarly(key, value []byte) (Arrival, error) {
 			return a, ErrRecord
 		}
 		a.Number, a.Body = binary.BigEndian.Uint64(value), value[8:]
+	} else if len(value) == 0 {
+		return a, ErrRecord
 	}
 	return a, nil
 }

@@ -125,16 +125,9 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 			c.Numbers(l.Peer).end(now, lost)
 		}
 	}
-	var acked []mail.Attempt
-	switch {
-	case l.Met.Ending && l.Met.Anew == mail.Taken: // it may confirm what it cannot read: it has not looked at that yet
-		return
-	case l.Met.Ending && l.Met.KnowsUs:
-		acked = l.sender.Last(r)
-	case l.Met.KnowsUs:
-		acked = append(l.sender.Earlier(r), l.sender.Receipt(now, r)...)
-	default:
-		acked = l.sender.Earlier(r)
+	acked := l.sender.Earlier(r)
+	if l.Met.KnowsUs {
+		acked = append(acked, l.sender.Receipt(now, r)...)
 	}
 	for _, at := range acked {
 		e := l.Box.At(at)

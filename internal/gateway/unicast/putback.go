@@ -29,7 +29,7 @@ func (n Numbers) Tell(h *frame.Hello) {
 
 // Compare looks whether the start of the peer that this HELLO is the first of gives numbers again that are taken: then
 // nothing of it counts until it begins a new stream.
-func (n Numbers) Compare(now time.Time, h frame.Hello) {
+func (n Numbers) Compare(h frame.Hello) {
 	again, reused := 0, false
 	for lane := range frame.Lane(frame.Lanes) {
 		m, ok := n.l.receiver.Reused(lane, h.First[lane])
@@ -39,23 +39,8 @@ func (n Numbers) Compare(now time.Time, h frame.Hello) {
 		return
 	}
 	n.l.Met.Refused = mail.Void
-	n.Settle(now)
 	n.c.Road.Note("warn", "a peer was put back to an older copy of its data and begins anew: what its local peers had given it since then and it had not sent is lost",
 		"peer", n.l.Name, "of_it_arrived_since_then", again)
-}
-
-// Settle opens what has arrived before its turn: the stream ends, and what is missing before it comes in another one, if at
-// all. Its receipts still count. What cannot be read without the missing is missing too.
-func (n Numbers) Settle(now time.Time) {
-	for _, place := range n.l.early.Places() {
-		a, _ := n.l.early.Take(place, true)
-		if len(a.Body) > 0 && n.c.Road.Open(now, n.l.Peer, place, a.Body) != nil {
-			n.l.receiver.Reject(now, place)
-			continue
-		}
-		a.Body = nil
-		n.l.early.Keep(a, true)
-	}
 }
 
 // Refuse tells the peer that nothing of it counts, with all that is here of it: so it knows which messages need not go

@@ -83,10 +83,6 @@ func (c *Carrier) arrived(now time.Time, l *line, at mail.Attempt, body []byte) 
 	l.Opened = mail.Payload
 	for ; ok; next, ok = l.receiver.Next(at.Lane) {
 		a, _ := l.early.Take(next, next != at)
-		if len(a.Body) == 0 { // it was handed over before its turn
-			l.receiver.Advance(at.Lane)
-			continue
-		}
 		err := c.Road.Open(now, l.Peer, next, a.Body)
 		if errors.Is(err, compact.ErrModel) || errors.Is(err, compact.ErrHistory) {
 			// Coded with what we do not have: its sender learns that from our HELLO, and codes it otherwise.
@@ -110,9 +106,8 @@ func (c *Carrier) arrived(now time.Time, l *line, at mail.Attempt, body []byte) 
 }
 
 // NewNumbers: the peer counts its messages from 1 again.
-func (c *Carrier) NewNumbers(now time.Time, p *mail.Peer) {
+func (c *Carrier) NewNumbers(p *mail.Peer) {
 	l := c.lines[p.ID]
-	c.Numbers(p).Settle(now)
 	l.early.Forget()
 	l.receiver = custody.NewReceiver(c.Timing, [frame.Lanes]uint64{})
 	l.long.wire.Forget()
