@@ -74,6 +74,9 @@ func summary(out io.Writer, c *config.Config) {
 		end = "shore"
 	}
 	fmt.Fprintf(w, "node\t%d %q, data in %s\n", c.Node.ID, c.Node.Name, c.Node.DataDir)
+	if c.Node.Silent {
+		fmt.Fprintln(w, "silence\tfor ever (node.silent = true): nothing is transmitted, and no order ends that")
+	}
 	fmt.Fprintf(w, "lan\tJXTA peers dial %s, at most %d connections\n", strings.Join(c.LAN.Seeds(), " or "), c.LAN.MaxConnections)
 	if c.LAN.Multicast.IsValid() {
 		fmt.Fprintf(w, "\tpeers without a seed find it by multicast, %s\n", c.LAN.Multicast)
@@ -95,12 +98,25 @@ func summary(out io.Writer, c *config.Config) {
 	} else {
 		fmt.Fprintln(w, "http\tnone: gateway status cannot ask")
 	}
+	fmt.Fprintf(w, "orders\t%s\n", orders(c))
 	fmt.Fprintf(w, "filters\t%s\n", filters(c))
 	if n := len(c.Messages); n > 0 {
 		fmt.Fprintf(w, "messages\t%d rules of precedence, lifetime and supersession; a message that fits none is routine\n", n)
 	}
 	fmt.Fprintf(w, "log\t%s, %s\n", c.Log.Level, c.Log.Format)
 	w.Flush()
+}
+
+// orders says who may give them, and where.
+func orders(c *config.Config) string {
+	text := "over " + c.Control.Socket + ", from root and the gateway's own user"
+	if c.Control.Group != "" {
+		text += " and the group " + c.Control.Group
+	}
+	if c.HTTP.Token != "" {
+		text += "; over http with the token of " + c.HTTP.TokenFile
+	}
+	return text
 }
 
 // filters says how many rules there are.

@@ -55,6 +55,7 @@ type marking struct {
 	Line       int    `json:"line,omitempty"` // absent: no rule fits
 	Precedence string `json:"precedence"`
 	Expires    string `json:"expires,omitempty"`
+	Wait       string `json:"wait,omitempty"`      // how long it waits for local peers that are away, when it comes from afar
 	Supersede  string `json:"supersede,omitempty"` // the element that the key is taken from
 }
 
@@ -70,6 +71,9 @@ func markOf(cfg *config.Config, s site.Subject, e jxta.Element) *marking {
 	m := &marking{Line: r.Line, Precedence: r.Precedence.String(), Supersede: r.Supersede}
 	if r.Expires > 0 {
 		m.Expires = r.Expires.String()
+	}
+	if r.Wait > 0 {
+		m.Wait = r.Wait.String()
 	}
 	return m
 }
@@ -193,6 +197,9 @@ func printExample(out io.Writer, r exampleReport) {
 		}
 		if m.Expires != "" {
 			text += ", not sent when it has waited " + m.Expires
+		}
+		if m.Wait != "" {
+			text += ", waits " + m.Wait + " here for peers that are away"
 		}
 		if m.Supersede != "" {
 			text += fmt.Sprintf(", replaces one that waits with the same key in element %q", m.Supersede)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +14,7 @@ import (
 	"os/signal"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -35,7 +38,7 @@ type keeper struct {
 }
 
 // keep runs a gateway for ever, until SIGINT or SIGTERM. SIGHUP starts it anew, with the configuration and the program
-// as they are then.
+// as they are then, if that program takes that configuration.
 func keep(file string, stderr io.Writer) int {
 	cfg, err := config.Load(file)
 	if err != nil {
@@ -46,9 +49,11 @@ func keep(file string, stderr io.Writer) int {
 		return fail(stderr, "run", err)
 	}
 	k := &keeper{program: program, file: file, stderr: stderr, log: newLogger(cfg, stderr), held: map[netip.AddrPort]*os.File{}}
-	if err := k.hold(cfg); err != nil {
+	next, err := k.open(cfg)
+	if err != nil {
 		return fail(stderr, "run", err)
 	}
+	k.hold(next)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -57,34 +62,45 @@ func keep(file string, stderr io.Writer) int {
 	return k.run(signals)
 }
 
-// hold opens what the configuration asks for and is not held yet, and closes what it asks for no more.
-func (k *keeper) hold(cfg *config.Config) error {
-	want := map[netip.AddrPort]bool{}
-	for _, w := range wantedSockets(cfg) {
-		want[w.at] = true
-	}
-	for at, f := range k.held {
-		if !want[at] {
-			f.Close()
-			delete(k.held, at)
+// open opens what a configuration asks for and is not held yet. After an error nothing new is open.
+func (k *keeper) open(cfg *config.Config) (next map[netip.AddrPort]*os.File, err error) {
+	next = map[netip.AddrPort]*os.File{}
+	defer func() {
+		if err != nil {
+			for at, f := range next {
+				if k.held[at] == nil {
+					f.Close()
+				}
+			}
 		}
-	}
+	}()
 	for _, w := range wantedSockets(cfg) {
-		if k.held[w.at] != nil {
+		if next[w.at] = k.held[w.at]; next[w.at] != nil {
 			continue
 		}
+		delete(next, w.at)
 		ln, err := net.Listen("tcp", w.at.String())
 		if err != nil {
-			return listenError(w.key, "TCP", w.at, err)
+			return next, listenError(w.key, "TCP", w.at, err)
 		}
 		f, err := ln.(*net.TCPListener).File()
 		ln.Close()
 		if err != nil {
-			return fmt.Errorf("%s: %w", w.key, err)
+			return next, fmt.Errorf("%s: %w", w.key, err)
 		}
-		k.held[w.at] = f
+		next[w.at] = f
 	}
-	return nil
+	return next, nil
+}
+
+// hold holds these sockets from now on, and closes those that are not among them.
+func (k *keeper) hold(next map[netip.AddrPort]*os.File) {
+	for at, f := range k.held {
+		if next[at] == nil {
+			f.Close()
+		}
+	}
+	k.held = next
 }
 
 func (k *keeper) run(signals chan os.Signal) int {
@@ -103,6 +119,9 @@ func (k *keeper) run(signals chan os.Signal) int {
 		for {
 			select {
 			case s := <-signals:
+				if s == syscall.SIGHUP && !k.reload() {
+					continue // the gateway goes on as it is
+				}
 				stop = stop || s != syscall.SIGHUP
 				again = s == syscall.SIGHUP
 				cmd.Process.Signal(syscall.SIGTERM)
@@ -116,7 +135,6 @@ func (k *keeper) run(signals chan os.Signal) int {
 		case stop, first && code > 0 && lived < keepPatent:
 			return max(code, 0)
 		case again:
-			k.reload()
 			pause, first = keepFirst, false
 			continue
 		}
@@ -125,17 +143,35 @@ func (k *keeper) run(signals chan os.Signal) int {
 			pause = keepFirst
 		}
 		k.log.Error("the gateway ended and is started again; its sockets stayed open", "cause", cause(err), "after", lived.Round(time.Millisecond), "pause", pause)
-		timer := time.NewTimer(pause)
+		ordered, stop := k.wait(pause, signals)
+		switch {
+		case stop:
+			return exitGood
+		case ordered:
+			pause = keepFirst
+		default:
+			pause = min(2*pause, keepMost)
+		}
+	}
+}
+
+// wait lets a pause pass before the next start. It ends early when the operator stops the keeper, or orders a restart
+// with a configuration that is good.
+func (k *keeper) wait(pause time.Duration, signals chan os.Signal) (ordered, stop bool) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for {
 		select {
 		case <-timer.C:
+			return false, false
 		case s := <-signals:
-			timer.Stop()
 			if s != syscall.SIGHUP {
-				return exitGood
+				return false, true
 			}
-			k.reload()
+			if k.reload() {
+				return true, false
+			}
 		}
-		pause = min(2*pause, keepMost)
 	}
 }
 
@@ -149,16 +185,39 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// reload holds the sockets of the configuration as it is now; with one that has a mistake nothing changes, and the
-// gateway says what is wrong with it.
-func (k *keeper) reload() {
-	cfg, err := config.Load(k.file)
+// reload looks whether the program and the configuration on disk are good for a start, and holds the sockets that it
+// asks for. If they are not, nothing changes, and it says what is wrong.
+func (k *keeper) reload() bool {
+	err := k.check()
+	var cfg *config.Config
 	if err == nil {
-		err = k.hold(cfg)
+		cfg, err = config.Load(k.file)
+	}
+	var next map[netip.AddrPort]*os.File
+	if err == nil {
+		next, err = k.open(cfg)
 	}
 	if err != nil {
-		k.log.Error("the configuration cannot be read again", "error", err)
+		k.log.Error("not restarted: the gateway goes on with the configuration that it has", "error", err)
+		return false
 	}
+	k.hold(next)
+	return true
+}
+
+// keepCheck is how long the program on disk may take to judge the configuration.
+const keepCheck = 20 * time.Second
+
+// check asks the program that will run next: it may be another than this one.
+func (k *keeper) check() error {
+	ctx, cancel := context.WithTimeout(context.Background(), keepCheck)
+	defer cancel()
+	said, err := exec.CommandContext(ctx, k.program, "check", "-c", k.file).CombinedOutput()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && len(bytes.TrimSpace(said)) > 0 {
+		return errors.New(strings.ReplaceAll(strings.TrimSpace(string(said)), "\n", "; "))
+	}
+	return err
 }
 
 func (k *keeper) start() (*exec.Cmd, error) {

@@ -206,3 +206,64 @@ func TestInheritedSockets(t *testing.T) {
 		t.Errorf("log: %s", r.logged())
 	}
 }
+
+// A restart is ordered with a configuration that is no good: the gateway that runs goes on, and one line says what is
+// wrong and where. With the mistake mended the next order restarts it at once.
+func TestKeeperReadsBeforeItStops(t *testing.T) {
+	s := newSite(t, 1, "")
+	r := s.startCommand(t, gatewayCommand("run", "-c", s.file, "--keep-socket"))
+	keeper := r.cmd.Process.Pid
+	good, err := os.ReadFile(s.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := children(t, keeper)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	mistakes := map[string]string{ // how the file is changed, and what is said of it
+		"listen =":           "there is no such key; is listen meant?",
+		"[lan]":              "there is no such section",
+		"tcp = \"" + s.lan:   "is used by another program",
+		"data_dir":           "node.data_dir: is missing",
+		"geo-satcom-128k":    "no such profile",
+		"key_file = \"net.k": "does not exist; put the net's key there",
+	}
+	bad := map[string]string{"listen =": "lisen =", "[lan]": "[lam]", "tcp = \"" + s.lan: "tcp = \"" + taken.Addr().String(),
+		"data_dir": "#data_dir", "geo-satcom-128k": "geo", "key_file = \"net.k": "key_file = \"other.k"}
+	for from, says := range mistakes {
+		if err := os.WriteFile(s.file, []byte(strings.Replace(string(good), from, bad[from], 1)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Count(r.logged(), "not restarted")
+		if err := syscall.Kill(keeper, syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		r.until(t, "it says what is wrong", func() bool { return strings.Contains(r.logged(), says) })
+		if n := strings.Count(r.logged(), "not restarted") - said; n != 1 {
+			t.Errorf("%s: %d lines in the log, want one", says, n)
+		}
+		if now := children(t, keeper); len(now) != 1 || now[0] != child[0] {
+			t.Fatalf("%s: the gateway was %v and is %v", says, child, now)
+		}
+	}
+	if code, _ := r.get("/healthz"); code != 200 {
+		t.Errorf("healthz: %d", code)
+	}
+	if err := os.WriteFile(s.file, good, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(keeper, syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	r.until(t, "another gateway runs", func() bool {
+		now := children(t, keeper)
+		code, _ := r.get("/healthz")
+		return len(now) == 1 && now[0] != child[0] && code == 200
+	})
+	if strings.Contains(r.logged(), "is started again") {
+		t.Errorf("the order was taken for a death:\n%s", r.logged())
+	}
+}

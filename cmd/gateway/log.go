@@ -4,7 +4,10 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net/netip"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,12 +35,14 @@ func isTerminal(w io.Writer) bool {
 }
 
 const (
-	limitLines  = 20 // of one message
+	limitLines  = 20 // of one kind
+	limitKinds  = 32 // of one message: what is beyond shares an account
 	limitPeriod = time.Minute
 )
 
-// limited passes on a message limitLines times in limitPeriod, so that nobody outside can fill the log; the first
-// after that says how many were left out. Messages below the handler's level do not get here.
+// limited passes on lines of one kind limitLines times in limitPeriod, so that nobody outside can fill the log. A kind is
+// a message with its reason and the host that it is about, so that what one host does hides no other. The first line after
+// that says how many were left out. Messages below the handler's level do not get here.
 type limited struct {
 	slog.Handler
 	*limits
@@ -45,7 +50,8 @@ type limited struct {
 
 type limits struct {
 	mu    sync.Mutex
-	texts map[string]*account // the texts are the program's own: there are not many
+	texts map[string]map[string]*account // by message, by kind; the messages are the program's own: there are not many
+	swept time.Time
 }
 
 type account struct {
@@ -54,10 +60,19 @@ type account struct {
 	leftOut int
 }
 
-func limit(h slog.Handler) slog.Handler { return limited{h, &limits{texts: map[string]*account{}}} }
+func limit(h slog.Handler) slog.Handler {
+	return limited{h, &limits{texts: map[string]map[string]*account{}}}
+}
 
 func (l limited) Handle(ctx context.Context, r slog.Record) error {
-	leftOut, pass := l.pass(r.Message, r.Time)
+	leftOut, pass, ended := l.pass(r.Message, kindOf(r), r.Time)
+	for _, e := range ended {
+		about := slog.NewRecord(r.Time, slog.LevelInfo, "log lines of one kind were left out", 0)
+		about.AddAttrs(slog.String("line", e.text), slog.String("of", e.kind), slog.Int("left_out", e.leftOut))
+		if err := l.Handler.Handle(ctx, about); err != nil {
+			return err
+		}
+	}
 	if !pass {
 		return nil
 	}
@@ -68,13 +83,57 @@ func (l limited) Handle(ctx context.Context, r slog.Record) error {
 	return l.Handler.Handle(ctx, r)
 }
 
-func (l *limits) pass(text string, now time.Time) (leftOut int, pass bool) {
+// kindOf is what tells lines of one message apart: the reason, the error without its numbers, the peer, and the host of an
+// address.
+func kindOf(r slog.Record) string {
+	var kind strings.Builder
+	r.Attrs(func(a slog.Attr) bool {
+		text := a.Value.String()
+		switch a.Key {
+		case "reason", "peer":
+		case "error":
+			text = strings.Map(func(c rune) rune {
+				if c >= '0' && c <= '9' {
+					return -1 // ports and lengths are different each time
+				}
+				return c
+			}, text)
+		case "remote", "address":
+			if at, err := netip.ParseAddrPort(text); err == nil {
+				text = at.Addr().String()
+			}
+		default:
+			return true
+		}
+		kind.WriteString(text[:min(len(text), 80)] + " ")
+		return true
+	})
+	return strings.TrimSpace(kind.String())
+}
+
+// silenced is a kind of which lines were left out and none came afterwards.
+type silenced struct {
+	text, kind string
+	leftOut    int
+}
+
+func (l *limits) pass(text, kind string, now time.Time) (leftOut int, pass bool, ended []silenced) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := l.texts[text]
+	kinds := l.texts[text]
+	if kinds == nil {
+		kinds = map[string]*account{}
+		l.texts[text] = kinds
+	}
+	ended = l.sweep(text, kind, now)
+	a := kinds[kind]
+	if a == nil && len(kinds) >= limitKinds {
+		kind = "others"
+		a = kinds[kind]
+	}
 	if a == nil {
 		a = &account{since: now}
-		l.texts[text] = a
+		kinds[kind] = a
 	}
 	if d := now.Sub(a.since); d >= limitPeriod || d < 0 {
 		leftOut = a.leftOut
@@ -82,10 +141,32 @@ func (l *limits) pass(text string, now time.Time) (leftOut int, pass bool) {
 	}
 	if a.lines == limitLines {
 		a.leftOut++
-		return 0, false
+		return 0, false, ended
 	}
 	a.lines++
-	return leftOut, true
+	return leftOut, true, ended
+}
+
+// sweep forgets, once in each period, the kinds whose period is over, except the one that a line has come of.
+func (l *limits) sweep(text, kind string, now time.Time) (ended []silenced) {
+	if d := now.Sub(l.swept); d < limitPeriod && d >= 0 {
+		return nil
+	}
+	l.swept = now
+	for t, kinds := range l.texts {
+		for k, a := range kinds {
+			d := now.Sub(a.since)
+			if t == text && k == kind || d < limitPeriod && d >= 0 {
+				continue
+			}
+			if a.leftOut > 0 {
+				ended = append(ended, silenced{t, k, a.leftOut})
+			}
+			delete(kinds, k)
+		}
+	}
+	slices.SortFunc(ended, func(a, b silenced) int { return strings.Compare(a.text+a.kind, b.text+b.kind) })
+	return ended
 }
 
 func (l limited) WithAttrs(attrs []slog.Attr) slog.Handler {

@@ -3,10 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
 	"time"
+
+	"aldis/internal/lab/check"
 )
 
 func TestLogIsLimited(t *testing.T) {
@@ -44,4 +48,54 @@ func TestLogIsLimited(t *testing.T) {
 	if n := strings.Count(out.String(), "msg=refused"); n != limitLines {
 		t.Errorf("after the clock went back: %d lines", n)
 	}
+}
+
+// One host that fills its account hides neither what it does otherwise nor what others do, and strangers cannot make the
+// limit forget its bound.
+func TestLogLinesOfOneKindHideNoOthers(t *testing.T) {
+	var out bytes.Buffer
+	l := limit(slog.NewTextHandler(&out, nil)).(limited)
+	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	say := func(reason, remote, fault string) {
+		r := slog.NewRecord(at, slog.LevelWarn, "lan: refused", 0)
+		r.AddAttrs(slog.String("reason", reason), slog.String("remote", remote), slog.Any("error", errors.New(fault)))
+		if err := l.Handle(context.Background(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count := func(parts ...string) (n int) {
+		for _, line := range strings.Split(out.String(), "\n") {
+			all := line != ""
+			for _, p := range parts {
+				all = all && strings.Contains(line, p)
+			}
+			if all {
+				n++
+			}
+		}
+		return n
+	}
+	for i := range 500 {
+		say("welcome", fmt.Sprintf("192.0.2.9:%d", 1000+i), fmt.Sprintf("read tcp 192.0.2.9:%d: bad welcome line", 1000+i))
+	}
+	say("welcome", "192.0.2.10:999", "bad welcome line")
+	say("frame", "192.0.2.9:999", "frame of 4 GiB")
+	check.Equal(t, "lines of the host", count("reason=welcome", "192.0.2.9"), limitLines)
+	check.Equal(t, "lines of another host", count("192.0.2.10"), 1)
+	check.Equal(t, "lines of another reason", count("reason=frame"), 1)
+
+	for i := range 100_000 {
+		say("welcome", fmt.Sprintf("198.51.%d.%d:5", i/250%250, i%250), "bad welcome line")
+	}
+	check.True(t, "there is a bound on lines", count("") <= (limitKinds+1)*limitLines, count(""))
+	check.True(t, "there is a bound on accounts", len(l.texts["lan: refused"]) <= limitKinds+1, len(l.texts["lan: refused"]))
+
+	at = at.Add(limitPeriod)
+	out.Reset()
+	if err := l.Handle(context.Background(), slog.NewRecord(at, slog.LevelInfo, "something else", 0)); err != nil {
+		t.Fatal(err)
+	}
+	check.Equal(t, "what was left out of the host's lines", count("left_out=480", "lan: refused", "192.0.2.9"), 1)
+	check.Equal(t, "something else", count("something else"), 1)
+	check.Equal(t, "accounts that are left", len(l.texts["lan: refused"]), 0)
 }

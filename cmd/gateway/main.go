@@ -8,11 +8,16 @@
 //   - check.go: `check`: a configuration and what it means
 //   - compact.go: `compact`: how small documents become
 //   - corpus.go: `corpus`: documents of the compression model
+//   - desk.go: how commands speak to a running gateway
 //   - example.go: what the rules make of an example message
+//   - gone.go: the journal taken away while the gateway runs
+//   - journal.go: `journal`: a journal checked, repaired, exported
 //   - keep.go: the keeper: holds the LAN's sockets while gateways come and go
 //   - keys.go: `keys`: key files
+//   - lastrun.go: how long ago the last run began, whatever the wall clock says
 //   - log.go: the log, with a limit on repeats
 //   - main.go: the list of commands, exit codes
+//   - peer.go: `peer`: the far gateways, and what is known of them
 //   - plays.go: several plays at once
 //   - pmul.go: `pmul`: files by plain ACP 142
 //   - profiles.go: `profiles`: the link profiles
@@ -22,6 +27,7 @@
 //   - run.go: `run`: joins the rooms of a gateway
 //   - silence.go: `silence`: radio silence on and off
 //   - sockets.go: listening sockets, own or inherited
+//   - spared.go: records of the journal that a start goes on without
 //   - status.go: `status`: a running gateway's state
 //   - synth.go: `synth`: traces of published runs
 //   - tune.go: `tune`: better values of a profile
@@ -58,7 +64,9 @@ Connects JXTA peers of two or more sites over a narrow link.
   keys new  make the key of a net
   status    show peers, queues and octets of the gateway on this machine
   adverts   list its advertisements, and why one does not travel
+  peer      list the far gateways, or forget what is known of one's starts
   silence   transmit nothing (EMCON), or end that
+  journal   check, repair or export the journal of a gateway that does not run
   profiles  list the links that have a name
 
   analyse   show what JXTA cost in a capture
@@ -86,6 +94,7 @@ var commands = map[string]command{
 	"run":      runCommand,
 	"analyse":  analyseCommand,
 	"check":    checkCommand,
+	"journal":  journalCommand,
 	"keys":     keysCommand,
 	"status":   statusCommand,
 	"rehearse": rehearseCommand,
@@ -94,6 +103,7 @@ var commands = map[string]command{
 	"synth":    synthCommand,
 	"silence":  silenceCommand,
 	"adverts":  advertsCommand,
+	"peer":     peerCommand,
 	"profiles": profilesCommand,
 	"compact":  compactCommand,
 	"corpus":   corpusCommand,

@@ -41,22 +41,34 @@ import (
 )
 
 const runAbout = `usage: gateway run [-c FILE] [--keep-socket]
+       gateway run [-c FILE] --start-by-clock
 
 Runs the gateway until SIGINT or SIGTERM. JXTA peers of this LAN use lan.tcp or lan.http as their seed, rendezvous and
 relay. Logs go to standard error: text on a terminal, JSON elsewhere, unless log.format says otherwise. Accepted
 messages survive any end, kill -9 included. Check a configuration first: gateway check -c FILE.
 
 With --keep-socket a second process holds the listening sockets and restarts the gateway when it dies, so that no
-peer finds a closed port. SIGHUP to that process restarts the gateway with the program and configuration on disk.
+peer finds a closed port. SIGHUP to that process restarts the gateway with the program and configuration on disk, after
+that program has checked that configuration; with a mistake in it the gateway goes on as it is. Without --keep-socket
+SIGHUP ends the gateway.
 Under systemd use a socket unit instead (docs/operate.md).
+
+Each start has a number: the clock in seconds, and greater than that of the start before. With --start-by-clock it is the
+clock alone. Use it once, after a start with a clock that was far ahead, and only when the clock is right now. The
+far gateways know the greater number and refuse this node until each is told: gateway peer forget ID.
 `
 
 func runCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("run", flag.ContinueOnError)
 	file := fs.String("c", defaultConfig, "configuration `file`")
 	keepSocket := fs.Bool("keep-socket", false, "hold the listening sockets in a process of their own, and restart the gateway when it dies")
+	byClock := fs.Bool("start-by-clock", false, "number this start by the clock alone, whatever the start before was")
 	if _, code, done := parse(fs, args, 0, runAbout, stdout, stderr); done {
 		return code
+	}
+	if *keepSocket && *byClock {
+		fmt.Fprintf(stderr, "gateway run: --start-by-clock is for one start by hand, without --keep-socket\n\n%s", runAbout)
+		return exitUsage
 	}
 	if *keepSocket {
 		return keep(*file, stderr)
@@ -78,7 +90,7 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, cfg, have, log); err != nil {
+	if err := serve(ctx, cfg, have, *byClock, log); err != nil {
 		log.Error("the gateway cannot run", "error", err)
 		return exitRefused
 	}
@@ -105,6 +117,7 @@ func listenError(key, network string, at netip.AddrPort, err error) error {
 // node is the rooms of a running gateway. They end in the order opposite to how they began.
 type node struct {
 	cfg       *config.Config
+	byClock   bool // the operator wants this start numbered by the clock alone
 	log       *slog.Logger
 	started   time.Time
 	reg       *prometheus.Registry
@@ -113,6 +126,7 @@ type node struct {
 	pollSock  net.Listener // nil: no peers over HTTP
 	etherSock *net.UDPConn // nil: no multicast
 	httpSock  net.Listener
+	orderSock net.Listener
 	daemon    *daemon.Daemon
 	lan       *lan.LAN
 	norm      *norm.Supervisor
@@ -123,11 +137,11 @@ type node struct {
 
 // serve wires the rooms, runs the loop until ctx ends, and takes everything down again.
 // Listening sockets of have are taken where the configuration asks for their address.
-func serve(ctx context.Context, cfg *config.Config, have map[netip.AddrPort]net.Listener, log *slog.Logger) (err error) {
-	n := &node{cfg: cfg, log: log, started: time.Now(), reg: prometheus.NewRegistry()}
+func serve(ctx context.Context, cfg *config.Config, have map[netip.AddrPort]net.Listener, byClock bool, log *slog.Logger) (err error) {
+	n := &node{cfg: cfg, byClock: byClock, log: log, started: time.Now(), reg: prometheus.NewRegistry()}
 	n.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	n.daemon = daemon.New(log, n.reg)
-	if n.journal, err = journal.Open(cfg.Node.DataDir, journal.Identity{Node: cfg.Node.ID, Name: cfg.Node.Name}); err != nil {
+	if n.journal, err = journal.OpenSparing(cfg.Node.DataDir, journal.Identity{Node: cfg.Node.ID, Name: cfg.Node.Name}, gateway.Spare); err != nil {
 		return err
 	}
 	defer n.journal.Close()
@@ -156,6 +170,13 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 	n.lanSock, n.pollSock, n.httpSock = open["lan.tcp"], open["lan.http"], open["http.listen"]
 	if odd := strays(have); odd != "" {
 		n.log.Warn("inherited sockets that the configuration does not name were closed", "addresses", odd)
+	}
+	n.orderSock, err = control.ListenSocket(c.Control.Socket, c.Control.GID)
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT): // messages that wait must go all the same
+		n.log.Error("no orders can be given until the gateway is started again: there is no room for the socket", "error", err)
+	case err != nil:
+		return err
 	}
 	if c.LAN.Multicast.IsValid() {
 		if n.etherSock, err = lan.ListenMulticast(c.LAN.Multicast, cmp.Or(c.LAN.TCP, c.LAN.HTTP).Addr()); err != nil {
@@ -191,6 +212,9 @@ func (n *node) close() {
 	if n.httpSock != nil {
 		n.httpSock.Close()
 	}
+	if n.orderSock != nil {
+		n.orderSock.Close()
+	}
 	if n.lanSock != nil {
 		n.lanSock.Close()
 	}
@@ -204,7 +228,11 @@ func (n *node) close() {
 
 // build makes the gateway from the journal, and the rooms that it commands.
 func (n *node) build() error {
-	records, identity, err := n.restore()
+	records, identity, lastRun, err := n.restore()
+	if err != nil {
+		return err
+	}
+	sinceLast, err := begin(n.journal, lastRun)
 	if err != nil {
 		return err
 	}
@@ -212,6 +240,8 @@ func (n *node) build() error {
 	if err != nil {
 		return err
 	}
+	spared := newSpared(n.log, records)
+	spared.damaged(n.journal.Aside())
 	c := n.cfg
 	peers := make([]gateway.PeerConfig, len(c.Link.Peers))
 	for i, p := range c.Link.Peers {
@@ -220,12 +250,15 @@ func (n *node) build() error {
 	rules := filter.New(c.Filters)
 	n.gateway, err = gateway.New(gateway.Config{
 		ID: c.Node.ID, Name: c.Node.Name, Peers: peers, Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
-		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
+		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
+		Refused: spared.refused,
+		Wait:    c.Delivery.Wait,
 		Faces: map[site.Face]func([]site.Memory) (gateway.Face, error){
 			site.JXTA: func(memories []site.Memory) (gateway.Face, error) {
 				n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: dialled(c.LAN.TCP), HTTP: dialled(c.LAN.HTTP), Identity: identity, SignLater: true,
-					Multicast: dialled(c.LAN.Multicast), Hold: gateway.Hold(c.Link.Profile), Filter: rules,
-					AskAfter: gateway.AskAfter(c.Link.Profile)}, memories)
+					Multicast: dialled(c.LAN.Multicast), MaxAway: c.LAN.MaxAway, Hold: gateway.Hold(c.Link.Profile), Filter: rules,
+					AskAfter: gateway.AskAfter(c.Link.Profile), Wait: c.Delivery.Wait,
+					MaxAwayOctets: c.Delivery.MaxOctets, MaxAwayOctetsOfPeer: c.Delivery.MaxOctetsOfPeer}, memories)
 				return n.bridge, nil
 			},
 		},
@@ -233,13 +266,16 @@ func (n *node) build() error {
 	if err != nil {
 		return fmt.Errorf("%w (node.data_dir %s)", err, c.Node.DataDir)
 	}
+	if err := n.journal.SetAside(spared.aside); err != nil {
+		return err
+	}
 	// One host that opens all it can leaves three quarters to the others.
-	bounds := lan.Config{Peer: identity.Peer, From: c.LAN.TCP.Addr(), MaxConns: c.LAN.MaxConnections, MaxConnsPerAddress: c.LAN.MaxConnections / 4}
+	bounds := lan.Config{Peer: identity.Peer, From: c.LAN.TCP.Addr(), MaxConns: c.LAN.MaxConnections, MaxConnsPerAddress: c.LAN.MaxConnections / 4, Share: lan.DefaultShare}
 	bounds.Sign = func(message []byte, source string) ([]byte, error) {
 		return jxta.SignMessage(message, identity.Key, identity.Cert, source)
 	}
 	n.lan = lan.New(bounds, n.daemon.PostLAN(site.JXTA), n.reg, n.log)
-	n.norm, err = norm.New(normConfig(c), n.daemon.PostNorm)
+	n.norm, err = norm.New(normConfig(c, n.log), n.daemon.PostNorm)
 	return err
 }
 
@@ -254,34 +290,43 @@ func dialled(at netip.AddrPort) string {
 // bucketIdentity holds who the gateway is to JXTA peers. It is ours, not the gateway room's.
 const bucketIdentity = "identity"
 
-// restore reads the journal, and makes an identity where there is none yet.
-func (n *node) restore() (records []gateway.Record, id jxtabridge.Identity, err error) {
+// restore reads the journal, and makes an identity where there is none yet. lastRun is what begin has left there.
+func (n *node) restore() (records []gateway.Record, id jxtabridge.Identity, lastRun []byte, err error) {
 	var kept []byte
 	err = n.journal.Load(func(bucket string, key, value []byte) error {
-		if bucket == bucketIdentity {
+		switch bucket {
+		case bucketIdentity:
 			kept = bytes.Clone(value)
-		} else {
+		case bucketRun:
+			lastRun = bytes.Clone(value)
+		default:
 			records = append(records, gateway.Record{Bucket: bucket, Key: bytes.Clone(key), Value: bytes.Clone(value)})
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, id, err
+		return nil, id, nil, err
 	}
 	if kept != nil {
 		id, err = jxtabridge.ParseIdentity(kept)
-		return records, id, err
+		return records, id, lastRun, err
 	}
 	if id, err = jxtabridge.NewIdentity(rand.Reader); err != nil {
-		return nil, id, err
+		return nil, id, nil, err
 	}
 	err = n.journal.Commit([]journal.Op{{Bucket: bucketIdentity, Key: []byte("self"), Value: id.Marshal()}})
-	return records, id, err
+	return records, id, lastRun, err
 }
 
 // boot is the name of this start, its number durable before anything is sealed with it.
 func (n *node) boot() (seal.Boot, error) {
-	number, err := seal.NextBoot(n.journal.Boot(), time.Now())
+	previous := n.journal.Boot()
+	if n.byClock {
+		n.log.Warn("this start is numbered by the clock alone: far gateways that know a later one must be told: gateway peer forget",
+			"start_before", time.Unix(int64(previous), 0).UTC(), "id", n.cfg.Node.ID)
+		previous = 0
+	}
+	number, err := seal.NextBoot(previous, time.Now())
 	if err != nil {
 		return seal.Boot{}, err
 	}
@@ -291,7 +336,7 @@ func (n *node) boot() (seal.Boot, error) {
 }
 
 // normConfig sets libnorm's pace to what this end of the link takes.
-func normConfig(c *config.Config) norm.Config {
+func normConfig(c *config.Config, log *slog.Logger) norm.Config {
 	p := c.Link.Profile
 	bps := p.Up.RateBps
 	if c.Link.Shore {
@@ -304,6 +349,9 @@ func normConfig(c *config.Config) norm.Config {
 	return norm.Config{
 		Self: c.Node.ID, Segment: p.SegmentOctets, GRTT: p.GRTT, TxRate: elide.TxRate(float64(bps), p.SegmentOctets, overhead),
 		Command: func() *exec.Cmd { return exec.Command("/proc/self/exe", "norm-child") }, // also when the file was replaced
+		Lacks: func(missing []string) {
+			log.Warn("this machine does not give the NORM process its whole cell (docs/operate.md says what to change)", "missing", missing)
+		},
 	}
 }
 
@@ -330,26 +378,43 @@ func (n *node) run(ctx context.Context) error {
 			}
 		}()
 	}
-	if n.httpSock != nil {
-		handler := control.Handler(control.Source{
-			Order: n.daemon.PostOrder, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
-			Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.daemon.Trouble, Radio: n.radio.Stats, NORM: n.norm.Stats,
-		}, n.reg)
-		go func() {
-			if err := control.Serve(ctx, n.httpSock, handler); err != nil {
-				cancel(err)
-			}
-		}()
+	desk := control.New(control.Source{
+		Order: n.daemon.PostOrder, Authority: authority(n.cfg), Names: n.cfg.HTTP.Names, Log: n.log, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
+		Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats,
+	}, n.reg)
+	for _, ln := range []net.Listener{n.httpSock, n.orderSock} {
+		serve(ln, func(ln net.Listener) error { return desk.Serve(ctx, ln) })
 	}
+	go n.watchJournal(ctx)
 	n.log.Info("running", "version", versionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.Seeds(), "link", n.cfg.Link.Listen,
 		"profile", n.cfg.Link.Profile.Name, "peers", len(n.cfg.Link.Peers), "journal_bytes", n.journal.Size())
 	err := n.daemon.Run(ctx, daemon.Parts{
-		Engine: n.gateway, LAN: n.order, Radio: n.radio.Send, Norm: n.norm.Do, Commit: n.commit,
+		Engine: n.gateway, LAN: n.order, Radio: n.radio.Send, Norm: n.norm.Do, Commit: n.commit, Handled: n.handled,
 	})
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
 	}
 	return err
+}
+
+// handled tells a face's LAN room how long the loop was at work for one of its events.
+func (n *node) handled(ev gateway.LAN, took time.Duration) {
+	if ev.Face == site.JXTA {
+		n.lan.Handled(ev.Event, took)
+	}
+}
+
+// authority says who may give orders, and where.
+func authority(c *config.Config) control.Authority {
+	who := "as root or as the user that runs the gateway"
+	if c.Control.Group != "" {
+		who += ", or in the group " + c.Control.Group
+	}
+	way := fmt.Sprintf("give them on its machine with the gateway command, %s (over %s)", who, c.Control.Socket)
+	if c.HTTP.TokenFile != "" {
+		way += ", or over HTTP with the token of http.token_file"
+	}
+	return control.Authority{Group: c.Control.GID, Token: c.HTTP.Token, Way: way}
 }
 
 // order has a face's LAN room carry out what the face wants.

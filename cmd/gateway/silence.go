@@ -7,20 +7,23 @@ import (
 	"io"
 	"time"
 
-	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/gateway"
 )
 
-const silenceAbout = `usage: gateway silence on [--until TIME] [--announce] [-c FILE] [--json]
-       gateway silence off | status [-c FILE] [--json]
+const silenceAbout = `usage: gateway silence on [--until TIME] [--announce] [-c FILE] [--token FILE] [--json]
+       gateway silence off | status [-c FILE] [--token FILE] [--json]
 
 Silence (EMCON): the gateway on this machine transmits nothing at all on its link until TIME or until "silence off".
 It continues to receive, and it serves its LAN from what it knows. Messages of local peers wait in the journal. Silence
-survives a restart. status forecasts what leaves when the silence ends. From FILE it reads only where the gateway
-answers (http.listen).
+survives a restart. status forecasts what leaves when the silence ends.
+
+Orders go over the gateway's unix socket (control.socket), which -c names. They are taken from root, from the user that
+runs the gateway and from members of control.group, and logged with who gave them. With --token they go to http.listen
+with the token in that file, which must be that of http.token_file. A silence by node.silent = true ends by no order.
 
 TIME is 2006-01-02T15:04:05Z (RFC 3339), 15:04 for the next such minute UTC, or a duration: 6h30m.
+A wall clock that is set does not end a silence early: as much time must pass as lay ahead at the order.
 With --announce the gateway tells each far gateway in one last datagram, and these then send each message once and wait
 for the receipts. Without it they take the link for dead and hold messages back.
 
@@ -32,6 +35,7 @@ func silenceCommand(args []string, stdout, stderr io.Writer) int {
 	file := fs.String("c", defaultConfig, "configuration `file`")
 	until := fs.String("until", "", "when silence ends by itself (`TIME`)")
 	announce := fs.Bool("announce", false, "tell each far gateway in one last datagram")
+	tokenFile := fs.String("token", "", "order over http.listen with the token in `FILE`")
 	asJSON := fs.Bool("json", false, "print the gateway's answer as it is")
 	rest, code, done := parse(fs, args, 1, silenceAbout, stdout, stderr)
 	if done {
@@ -55,7 +59,7 @@ func silenceCommand(args []string, stdout, stderr io.Writer) int {
 		}
 		order.Until = at
 	}
-	at, err := config.HTTPListen(*file)
+	desk, err := deskOf(*file, *tokenFile)
 	if err != nil {
 		return fail(stderr, "silence", err)
 	}
@@ -63,7 +67,7 @@ func silenceCommand(args []string, stdout, stderr io.Writer) int {
 	var answer []byte
 	if rest[0] == "status" {
 		var r control.Report
-		if answer, err = ask(at); err == nil {
+		if answer, err = desk.talk("GET", "/status", nil); err == nil {
 			err = json.Unmarshal(answer, &r)
 		}
 		status = r.Silence
@@ -71,7 +75,7 @@ func silenceCommand(args []string, stdout, stderr io.Writer) int {
 		answer = append(answer, '\n')
 	} else {
 		body, _ := json.Marshal(order)
-		if answer, err = talk(at, "POST", "/silence", body); err == nil {
+		if answer, err = desk.talk("POST", "/silence", body); err == nil {
 			err = json.Unmarshal(answer, &status)
 		}
 	}
@@ -81,7 +85,7 @@ func silenceCommand(args []string, stdout, stderr io.Writer) int {
 	if *asJSON {
 		stdout.Write(answer)
 	} else {
-		printSilence(stdout, status)
+		printSilence(stdout, status, time.Now())
 	}
 	return exitGood
 }
@@ -111,13 +115,20 @@ func parseUntil(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is neither a time (2006-01-02T15:04:05Z, 15:04) nor a duration (6h30m)", text)
 }
 
-func printSilence(out io.Writer, s gateway.SilenceStatus) {
+func printSilence(out io.Writer, s gateway.SilenceStatus, now time.Time) {
 	if !s.On {
 		fmt.Fprintln(out, "not silent: the gateway transmits")
 		return
 	}
 	end := "until it is told otherwise (gateway silence off)"
-	if s.Until != "" {
+	left := time.Duration(s.LeftS * float64(time.Second)).Round(time.Second)
+	at, _ := time.Parse(time.RFC3339, s.Until) // zero: there is no end
+	switch {
+	case s.Fixed:
+		end = "by the configuration (node.silent = true), which no order ends"
+	case s.Until != "" && now.Add(left).After(at.Add(time.Minute)):
+		end = fmt.Sprintf("until %s, but for %s yet at the least: a clock was set, or the machine was off (docs/decisions/silence-clock.md)", s.Until, left)
+	case s.Until != "":
 		end = "until " + s.Until
 	}
 	fmt.Fprintf(out, "SILENT %s: nothing is transmitted\n", end)

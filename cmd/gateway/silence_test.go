@@ -1,6 +1,13 @@
 package main
 
 import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -63,4 +70,101 @@ func TestSilence(t *testing.T) {
 			t.Errorf("silence %q: exit %d, want 2 and a reason", args, code)
 		}
 	}
+}
+
+// With node.silent nothing leaves a real gateway from its start on: not with the journal moved away, and whatever is
+// ordered. The order says why it is refused, and check shows the key.
+func TestSilentByConfiguration(t *testing.T) {
+	air, err := net.ListenPacket("udp", "127.0.0.1:0") // the far gateway's place
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer air.Close()
+	s := newSite(t, 2, "")
+	data := filepath.Join(s.dir, "data")
+	silent := func(key string) {
+		s.write(t, data, "1 "+air.LocalAddr().String())
+		text, err := os.ReadFile(s.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(s.file, []byte(strings.Replace(string(text), "[node]\n", "[node]\n"+key, 1)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	silent("silent = true\n")
+	_, out, _ := run(t, "check", "-c", s.file)
+	wants(t, out, "silence", "for ever (node.silent = true)")
+	for i := range 2 {
+		r := s.start(t)
+		code, _, errs := run(t, "silence", "off", "-c", s.file)
+		check.Equal(t, "exit code of off", code, exitRefused)
+		check.Contains(t, "what off says", errs, "the configuration says node.silent = true, and no order ends that")
+		code, out, _ := run(t, "silence", "on", "--until", "1h", "--announce", "-c", s.file)
+		check.Equal(t, "exit code of on", code, exitGood)
+		wants(t, out, "SILENT by the configuration (node.silent = true), which no order ends")
+		check.Equal(t, "datagrams sent", r.peer(t).DatagramsSent, 0)
+		r.stop(t, syscall.SIGKILL)
+		if err := os.Rename(data, fmt.Sprintf("%s.%d", data, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	silent("")
+	s.start(t)
+	// The first datagram that the far gateway's place gets is one of this start: those before it sent none.
+	air.SetReadDeadline(time.Now().Add(patience))
+	b := make([]byte, 2048)
+	if n, _, err := air.ReadFrom(b); err != nil || n == 0 {
+		t.Errorf("%d octets, %v; without the key it speaks", n, err)
+	}
+}
+
+// Orders are taken over the socket, by name of the user, and refused over TCP unless they bring the token.
+func TestWhoMayOrderSilence(t *testing.T) {
+	s := newSite(t, 1, "")
+	token := filepath.Join(s.dir, "orders.token")
+	if err := os.WriteFile(token, []byte("TCVkDPWmCbUzL0hM\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(s.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.file, append(text, "token_file = \"orders.token\"\n"...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := run(t, "silence", "on", "-c", s.file)
+	check.Equal(t, "exit code without a gateway", code, exitRefused)
+	check.Contains(t, "what it says", errs, "no gateway answers at "+filepath.Join(s.dir, "data", "control.sock"))
+	r := s.start(t)
+	if code, _, errs = run(t, "silence", "on", "-c", s.file); code != exitGood {
+		t.Fatalf("over the socket: exit %d, %s", code, errs)
+	}
+	if code, _, errs = run(t, "silence", "off", "--token", token, "-c", s.file); code != exitGood {
+		t.Errorf("with the token: exit %d, %s", code, errs)
+	}
+	resp, err := http.Post("http://"+s.http+"/silence", "application/json", strings.NewReader(`{"on":true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil || resp.StatusCode != http.StatusForbidden {
+		t.Errorf("without the token: %d, %v", resp.StatusCode, err)
+	}
+	wants(t, string(body), "orders are not taken here: give them on its machine with the gateway command", "control.sock", "http.token_file")
+	check.True(t, "not silent", !r.status(t).Silence.On)
+	wants(t, r.logged(), `"order":"silence","what":"on, announced: false","by":"uid `, `"what":"off","by":"over HTTP from 127.0.0.1:`, `, with the token"`, `"an order was refused"`)
+	// Somebody else on the machine.
+	for _, dir := range []string{s.dir, filepath.Dir(s.dir)} {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := gatewayCommand("silence", "on", "-c", s.file)
+	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
+	said, _ := cmd.CombinedOutput() // the exit code tells
+	check.Equal(t, "exit code of nobody", cmd.ProcessState.ExitCode(), exitRefused)
+	wants(t, string(said), "permission denied", "run this as root (sudo)")
+	check.True(t, "not silent", !r.status(t).Silence.On)
 }

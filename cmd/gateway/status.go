@@ -1,18 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -65,31 +61,7 @@ type statusReport struct {
 }
 
 // ask fetches /status.
-func ask(at netip.AddrPort) ([]byte, error) { return talk(at, "GET", "/status", nil) }
-
-// talk asks the gateway that answers at this address. One that listens everywhere is asked on loopback.
-func talk(at netip.AddrPort, method, path string, body []byte) ([]byte, error) {
-	at = dialable(at)
-	client := http.Client{Timeout: 10 * time.Second}
-	req, err := http.NewRequest(method, "http://"+at.String()+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := client.Do(req)
-	if errors.Is(err, syscall.ECONNREFUSED) {
-		return nil, fmt.Errorf("no gateway answers at %s: it does not run, or runs with another http.listen", at)
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("the gateway at %s says: %s", at, strings.TrimSpace(string(answer)))
-	}
-	return answer, err
-}
+func ask(at netip.AddrPort) ([]byte, error) { return deskAt(at).talk("GET", "/status", nil) }
 
 // dialable is where one that listens at this address is asked.
 func dialable(at netip.AddrPort) netip.AddrPort {
@@ -113,8 +85,11 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 		normText = "up"
 	}
 	fmt.Fprintf(out, "link profile %s, this end is the %s; NORM %s, replaced %d times\n", r.Profile, r.End, normText, r.NORM.Failures)
+	if r.Cell != nil && !r.Cell.Whole {
+		fmt.Fprintf(out, "the NORM process is not in its whole cell; missing: %s\n", strings.Join(r.Cell.Missing, ", "))
+	}
 	if r.Silence.On {
-		printSilence(out, r.Silence)
+		printSilence(out, r.Silence, now)
 	}
 	fmt.Fprintf(out, "this site: %d local peers, %d advertisements, %d open questions\n", len(r.LAN.Peers), r.LAN.Adverts, r.LAN.Questions)
 	for _, p := range r.LAN.Peers {
@@ -124,6 +99,16 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 		}
 		fmt.Fprintf(out, "  %q (%s): %d connections, %d groups, %d pipes, %d messages wait for it\n",
 			name, p.Generation, p.Connections, len(p.Leases), len(p.Pipes), p.Waiting)
+	}
+	for _, a := range r.LAN.Away {
+		who := a.Peer
+		switch {
+		case a.Peer == "":
+			who = "nobody that is known"
+		case !a.Since.IsZero():
+			who += ", away for " + now.Sub(a.Since).Round(time.Second).String()
+		}
+		fmt.Fprintf(out, "  %d messages (%d octets) wait for %s\n", a.Messages, a.Octets, who)
 	}
 	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -147,6 +132,13 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 		if p.Expired+p.Superseded+p.Withdrawn > 0 {
 			fmt.Fprintf(out, "messages for %s that were not sent: %d expired, %d replaced by newer ones, %d given up for more urgent ones\n",
 				p.Name, p.Expired, p.Superseded, p.Withdrawn)
+		}
+		if p.Undeliverable > 0 {
+			fmt.Fprintf(out, "messages for %s that it had received: %d were undeliverable there\n", p.Name, p.Undeliverable)
+		}
+		if p.UndeliverableHere > 0 || p.Pending > 0 {
+			fmt.Fprintf(out, "messages from %s: %d handed over, %d wait for local peers, %d were undeliverable here\n",
+				p.Name, p.HandedOver, p.Pending, p.UndeliverableHere)
 		}
 	}
 	for _, f := range r.Filters {

@@ -88,8 +88,10 @@ var Rooms = []Room{
 
 	{"lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"jxta", "jxtabridge", "rate", "site"}},
 	{"radio", Edge, "edges", false, "The only socket on the link.", []string{"gateway"}},
-	{"norm", Edge, "edges", false, "Runs libnorm in a child process behind loopback addresses.", []string{"gateway", "norm/elide"}},
-	{"journal", Edge, "edges", false, "Durable keys and values in one bbolt file; one commit at a time.", nil},
+	{"journal", Edge, "edges", false, "Durable keys and values with checksums in one bbolt file: one commit at a time, checked at the start, repaired.", []string{"journal/pages"}},
+	{"journal/pages", Pure, "edges", false, "Reads the pages of a bbolt file without trusting them.", nil},
+	{"norm/cell", Edge, "edges", false, "Shuts a process in: namespaces, no capabilities, a short list of system calls.", nil},
+	{"norm", Edge, "edges", false, "Runs libnorm in a child process, in a cell, behind loopback addresses.", []string{"gateway", "norm/cell", "norm/elide"}},
 	{"config", Edge, "edges", false, "Reads TOML and key files and reports every mistake at once.", []string{"jxta", "link/compact", "link/profile", "link/seal", "rules/filter", "rules/mark", "site"}},
 	{"daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway", "site"}},
 	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, and the order for radio silence.", []string{"gateway", "norm", "radio", "rules/filter", "site"}},

@@ -35,7 +35,11 @@ type Config struct {
 	LAN  LAN
 	Link Link
 	HTTP HTTP
-	Log  Log
+	// Control is where orders come in.
+	Control Control
+	Log     Log
+	// Delivery is what waits for local peers that are away.
+	Delivery Delivery
 	// Rules say how hard the elements of messages are tried to be made smaller; the first that fits decides, after them
 	// those that are built in.
 	Rules []compact.Rule
@@ -50,6 +54,7 @@ type Node struct {
 	ID      uint16 // 1..65535
 	Name    string
 	DataDir string
+	Silent  bool // nothing is ever transmitted on the link (EMCON), whatever the journal or an order says
 }
 
 // LAN is where JXTA peers dial in; one of both addresses may be zero: not served.
@@ -57,6 +62,7 @@ type LAN struct {
 	TCP            netip.AddrPort
 	HTTP           netip.AddrPort
 	MaxConnections int // of all peers together; one host gets a quarter
+	MaxAway        int // peers of one address that have a lease and no connection
 	// Multicast is the group where peers are heard that have no lease, on the interface of TCP or HTTP; zero: nowhere.
 	Multicast netip.AddrPort
 }
@@ -93,9 +99,19 @@ type Peer struct {
 	Address netip.AddrPort // zero: learned from its first authentic datagram
 }
 
+// Delivery says how far messages wait for local peers that are away.
+type Delivery struct {
+	Wait            time.Duration // where no message rule says otherwise
+	MaxOctets       int           // of all peers together
+	MaxOctetsOfPeer int
+}
+
 // HTTP is where /metrics, /status and /healthz answer. A zero Listen: nowhere.
 type HTTP struct {
-	Listen netip.AddrPort
+	Listen    netip.AddrPort
+	Names     []string // host names under which it is asked, besides localhost and addresses
+	TokenFile string
+	Token     string // that an order over HTTP brings; "": there are none
 }
 
 // Log says how much is logged, and how.
@@ -129,20 +145,13 @@ func Load(file string) (*Config, error) {
 	return nil, errors.Join(errs...)
 }
 
-// HTTPListen reads only where the gateway of a configuration answers: the rest may be none of the asker's business,
-// the key above all.
-func HTTPListen(file string) (netip.AddrPort, error) {
-	data, err := readSmall(file)
-	if err != nil {
-		return netip.AddrPort{}, &profile.FieldError{File: file, Problem: readProblem(err)}
-	}
-	r := &reader{file: file}
-	r.tree = parse(data, func(int, string, string, ...any) {}) // gateway check tells the rest
-	at := section{r, r.tree.tables["http"], "http"}.address("listen", true)
-	if len(r.faults) > 0 {
-		return at, r.faults[0]
-	}
-	return at, nil
+// ReadNode reads only [node] of a configuration: who looks after a journal may do so while the rest has mistakes.
+func ReadNode(file string) (n Node, err error) {
+	err = asked(file, func(r *reader) {
+		node := section{r, r.tree.tables["node"], "node"}
+		n = Node{ID: node.id(), Name: node.name(true), DataDir: r.resolve(node.text("data_dir", true))}
+	})
+	return n, err
 }
 
 func boolInt(b bool) int {
@@ -177,15 +186,17 @@ func readProblem(err error) string {
 // known lists the keys of every section.
 var known = map[string][]string{
 	"":             nil,
-	"node":         {"id", "name", "data_dir"},
-	"lan":          {"tcp", "http", "max_connections", "multicast", "multicast_group"},
+	"node":         {"id", "name", "data_dir", "silent"},
+	"lan":          {"tcp", "http", "max_connections", "max_away_per_address", "multicast", "multicast_group"},
 	"link":         {"profile", "listen", "key_file", "end", "keepalive", "group", "group_interface"},
 	"link.peer":    {"id", "name", "address"},
 	"compact.rule": {"type", "name", "octets", "effort"},
 	"filter":       filterKeys,
 	"message":      messageKeys,
-	"http":         {"listen"},
+	"http":         {"listen", "names", "token_file"},
+	"control":      {"socket", "group"},
 	"log":          {"level", "format"},
+	"delivery":     {"wait", "max_octets", "max_octets_per_peer"},
 }
 
 type reader struct {
@@ -207,6 +218,7 @@ func (r *reader) read() {
 	c.Node.Name = node.name(true)
 	c.Node.DataDir = r.resolve(node.text("data_dir", true))
 	r.checkDataDir(node)
+	c.Node.Silent = node.flag("silent")
 
 	lan := section{r, r.tree.tables["lan"], "lan"}
 	_, polling := lan.get("http")
@@ -222,11 +234,13 @@ func (r *reader) read() {
 	}
 	r.readMulticast(lan)
 	c.LAN.MaxConnections = lan.integer("max_connections", 4096, 4, 20_000)
+	c.LAN.MaxAway = lan.integer("max_away_per_address", 64, 1, 4096)
 
 	r.readLink()
 	r.readRules()
 	r.readFilters()
 	r.readMessages()
+	r.readDelivery()
 
 	http := section{r, r.tree.tables["http"], "http"}
 	c.HTTP.Listen = http.address("listen", false)
@@ -237,6 +251,8 @@ func (r *reader) read() {
 	case at == c.LAN.HTTP:
 		http.fail("listen", "is the address of lan.http, where JXTA peers poll: each needs a port of its own")
 	}
+
+	r.readOrders(http)
 
 	log := section{r, r.tree.tables["log"], "log"}
 	if level := log.choice("level", "info", "debug", "info", "warn", "error"); level != "" {

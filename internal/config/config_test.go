@@ -89,15 +89,18 @@ func TestLoad(t *testing.T) {
 	}
 	want := &Config{
 		File: file,
-		Node: Node{2, "ship", filepath.Join(dir, "data")},
-		LAN:  LAN{TCP: netip.MustParseAddrPort("10.20.0.1:9701"), MaxConnections: 4096},
+		Node: Node{2, "ship", filepath.Join(dir, "data"), false},
+		LAN:  LAN{TCP: netip.MustParseAddrPort("10.20.0.1:9701"), MaxConnections: 4096, MaxAway: 64},
 		Link: Link{
 			ProfileName: "iridium-directip", Profile: directip, Listen: netip.MustParseAddrPort("0.0.0.0:7142"),
 			KeyFile: filepath.Join(dir, "net.key"), Key: key,
 			Peers: []Peer{{1, "hq", netip.MustParseAddrPort("10.77.0.1:7142")}, {0x0103, "node-259", netip.AddrPort{}}},
 		},
-		HTTP: HTTP{netip.MustParseAddrPort("127.0.0.1:9142")},
-		Log:  Log{slog.LevelInfo, "auto"},
+		HTTP:    HTTP{Listen: netip.MustParseAddrPort("127.0.0.1:9142")},
+		Control: Control{Socket: filepath.Join(dir, "data", "control.sock"), GID: -1},
+		Log:     Log{slog.LevelInfo, "auto"},
+
+		Delivery: Delivery{24 * time.Hour, 64 << 20, 16 << 20},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("Load =\n%+v\nwant\n%+v", got, want)
@@ -258,6 +261,10 @@ func TestMistakes(t *testing.T) {
 			`10: link.group: is of no use with profile iridium-directip`}},
 		{"rule", "[http]", "[[compact.rule]]\ntype = \"image/[\"\neffort = \"hard\"\nsize = 3\n[http]", []string{
 			`18: compact.rule.type: "image/[" is no pattern`, `19: compact.rule.effort: must be one of`, `20: compact.rule.size: there is no such key`}},
+		{"no wait", "[http]", "[delivery]\nwait = \"0s\"\n[http]", []string{"18: delivery.wait: must be at least 1s"}},
+		{"waiting octets", "[http]", "[delivery]\nwait = \"9999h\"\nmax_octets = 100000\nmax_octets_per_peer = 200000\n[http]", []string{
+			`18: delivery.wait: must be "0s" or a time from "1s" to "8760h0m0s"`,
+			"20: delivery.max_octets_per_peer: is more than delivery.max_octets, which is for all peers together: 100000"}},
 		{"message rule", "[http]", "[[message]]\nprecedence = \"urgent\"\nexpires = \"10\"\nsupersede_pattern = \"TRK;*\"\noctets_min = 9\noctets_max = 8\n[http]", []string{
 			`18: message.precedence: must be one of "deferred", "routine", "priority", "immediate", "flash", "override", is "urgent"`, `19: message.expires: must be "0s" or a time`,
 			`20: message.supersede_pattern: "TRK;*" has no {key}; like "TRK;{key};*"`, `20: message.supersede_pattern: needs supersede`, `21: message.octets_min: the rule can never match`}},
@@ -271,6 +278,12 @@ func TestMistakes(t *testing.T) {
 			`22: filter.action: "local" contradicts the rule of line 17, which has the same conditions and action "deny"`}},
 		{"a filter that never matches", "[http]", "[[filter]]\naction = \"deny\"\nsite = \"hq\"\n[[filter]]\naction = \"allow\"\nsite = \"1\"\ntype = \"pipe\"\n[[filter]]\noctets_min = 9\noctets_max = 8\naction = \"deny\"\n[http]", []string{
 			`21: filter.action: the rule can never match: that of line 17 comes first`, `25: filter.octets_min: the rule can never match: nothing has at least 9`}},
+		{"silent", "data_dir", "silent = \"yes\"\ndata_dir", []string{`4: node.silent: must be true or false, is "yes"`}},
+		{"names", "[http]", "[http]\nnames = \"ship.example, ship:9142\"", []string{`18: http.names: "ship:9142" is no host name; several have a comma between them`}},
+		{"token that is not there", "[http]", "[http]\ntoken_file = \"lost.token\"", []string{`18: http.token_file: DIR/lost.token does not exist; make one with: (umask 077;`}},
+		{"socket", "[http]", "[control]\nsocket = \"" + strings.Repeat("s", 120) + "\"\ngroup = \"no such group\"\n[http]", []string{
+			`18: control.socket: `, `19: control.group: "no such group" is no group of this machine`}},
+		{"data_dir too long for its socket", `data_dir = "data"`, `data_dir = "` + strings.Repeat("d", 120) + `"`, []string{`control.socket: DIR/ddd`}},
 		{"keepalive too short", "key_file", "keepalive = \"10ms\"\nkey_file", []string{`10: link.keepalive: must be "0s" or a time`}},
 		{"log", "[http]", "[log]\nlevel = \"loud\"\nformat = 3\n[http]", []string{"18: log.level: must be one of", "19: log.format: must be text"}},
 		{"profile's file", `"iridium-directip"`, `"lost.toml"`, []string{"8: link.profile: DIR/lost.toml cannot be read: no such file"}},
@@ -465,5 +478,66 @@ func TestWideFilterIsOdd(t *testing.T) {
 		if got := strings.Contains(strings.Join(cfg.Warnings(), "\n"), "line 17 keeps all peers or open pipes"); got != odd {
 			t.Errorf("%s: odd %v, want %v", rule, got, odd)
 		}
+	}
+}
+
+// Who may give orders, and where.
+func TestOrders(t *testing.T) {
+	text := strings.Replace(good, "[http]\n", "[control]\nsocket = \"orders.sock\"\ngroup = \"root\"\n[http]\nnames = \"ship.example, aldis\"\ntoken_file = \"orders.token\"\n", 1)
+	text = strings.Replace(text, "data_dir", "silent = true\ndata_dir", 1)
+	file := write(t, text)
+	dir := filepath.Dir(file)
+	token := filepath.Join(dir, "orders.token")
+	if err := os.WriteFile(token, []byte("TCVkDPWmCbUzL0hM\nfor the watch\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check.Equal(t, "c.Control", c.Control, Control{Socket: filepath.Join(dir, "orders.sock"), Group: "root", GID: 0})
+	check.Same(t, "c.HTTP.Names", c.HTTP.Names, []string{"ship.example", "aldis"})
+	check.Equal(t, "c.HTTP.Token", c.HTTP.Token, "TCVkDPWmCbUzL0hM")
+	check.True(t, "c.Node.Silent", c.Node.Silent)
+	check.Same(t, "warnings", c.Warnings(), []string{"node.silent: nothing is transmitted on the link, and no order ends that"})
+	for _, tt := range []struct {
+		name, text string
+		mode       os.FileMode
+		want       string
+	}{
+		{"open to others", "TCVkDPWmCbUzL0hM", 0o640, "can be read by others than its owner (mode 0640)"},
+		{"short", "TCVkDPWmCbUzL0h\n", 0o600, "at least 16 printable characters"},
+		{"a space", "TCVkDPWmCbUzL0hM TCVkDPWmCbUzL0hM", 0o600, "without a space"},
+		{"empty", "", 0o600, "at least 16"},
+		{"binary", strings.Repeat("\x00", 5000), 0o600, "at least 16"},
+	} {
+		if err := errors.Join(os.WriteFile(token, []byte(tt.text), 0o600), os.Chmod(token, tt.mode)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := LoadToken(token)
+		check.Contains(check.In(t, tt.name), "error", fmt.Sprint(err), tt.want)
+	}
+	c.Control.Socket = filepath.Join(c.Node.DataDir, "control.sock")
+	check.Contains(t, "warnings", strings.Join(c.Warnings(), "\n"), "its members cannot come to control.socket in node.data_dir")
+}
+
+// A command that gives an order reads where, whatever else the file says.
+func TestControlSocket(t *testing.T) {
+	for _, tt := range []struct{ text, want, says string }{
+		{good, "data/control.sock", ""},
+		{"[node]\nid = \"x\"\ndata_dir = \"d\"\n[lan]\ntcp = 3\n", "d/control.sock", ""},
+		{"[control]\nsocket = \"run/c.sock\"\n", "run/c.sock", ""},
+		{"[control]\nsocket = \"/run/c.sock\"\n", "/run/c.sock", ""},
+		{"[node]\nid = 1\n", "", "node.data_dir: is missing"},
+		{"[control]\nsocket = 3\n", "", "control.socket: must be text"},
+	} {
+		file := write(t, tt.text)
+		path, err := ControlSocket(file)
+		if tt.says != "" {
+			check.Contains(check.In(t, tt.text), "error", fmt.Sprint(err), tt.says)
+			continue
+		}
+		check.NoError(check.In(t, tt.text), err)
+		check.Equal(check.In(t, tt.text), "path", strings.TrimPrefix(path, filepath.Dir(file)+"/"), tt.want)
 	}
 }

@@ -3,4 +3,14 @@
 //
 // Times are durations with a unit ("20s"), addresses are "ip:port". Relative paths count from the directory of the
 // configuration file. The format of a key file is that of internal/link/seal, profiles are those of internal/link/profile.
+//
+// # Files
+//
+//   - config.go: the configuration as a whole
+//   - control.go: who may give orders, and what commands read that give them
+//   - filter.go: the rules for what may cross
+//   - key.go: key files
+//   - message.go: the rules for what goes first
+//   - tree.go: TOML as sections, keys and lines
+//   - warn.go: what is allowed but seldom meant
 package config

@@ -9,7 +9,27 @@ import (
 	"aldis/internal/site"
 )
 
-var messageKeys = []string{"group", "pipe", "peer", "element", "type", "octets_min", "octets_max", "precedence", "expires", "supersede", "supersede_pattern"}
+var messageKeys = []string{"group", "pipe", "peer", "element", "type", "octets_min", "octets_max", "precedence", "expires", "wait", "supersede", "supersede_pattern"}
+
+// How long a far message may wait for local peers that are away.
+const (
+	minWait = time.Second
+	maxWait = 365 * 24 * time.Hour
+)
+
+// readDelivery reads how long far messages wait for local peers that are away, and how many octets of them.
+func (r *reader) readDelivery() {
+	s, d := section{r, r.tree.tables["delivery"], "delivery"}, &r.cfg.Delivery
+	d.Wait = s.duration("wait", 24*time.Hour, minWait, maxWait)
+	if d.Wait == 0 {
+		s.fail("wait", "must be at least %v: messages that arrive while a peer redials would be lost", minWait)
+	}
+	d.MaxOctets = s.integer("max_octets", 64<<20, 64<<10, 16<<30)
+	d.MaxOctetsOfPeer = s.integer("max_octets_per_peer", max(16<<10, d.MaxOctets/4), 16<<10, 16<<30)
+	if d.MaxOctetsOfPeer > d.MaxOctets && d.MaxOctets > 0 {
+		s.fail("max_octets_per_peer", "is more than delivery.max_octets, which is for all peers together: %d", d.MaxOctets)
+	}
+}
 
 // readMessages reads how urgent messages are, how long they are worth sending, and what they replace.
 func (r *reader) readMessages() {
@@ -23,7 +43,7 @@ func (r *reader) readMessages() {
 			Line: t.line, Group: filterID(s, "group", "group", jxta.KindGroup), Peer: filterID(s, "peer", "peer", jxta.KindPeer),
 			Pipe: filterID(s, "pipe", "pipe", jxta.KindPipe), Element: s.text("element", false), Type: s.text("type", false),
 			Least: s.integer("octets_min", 0, 1, math.MaxInt32), Most: s.integer("octets_max", 0, 1, math.MaxInt32),
-			Expires: s.duration("expires", 0, time.Second, 365*24*time.Hour), Supersede: s.text("supersede", false),
+			Expires: s.duration("expires", 0, time.Second, 365*24*time.Hour), Wait: s.duration("wait", 0, minWait, maxWait), Supersede: s.text("supersede", false),
 		}
 		if rule.Most != 0 && rule.Least > rule.Most {
 			s.fail("octets_min", "the rule can never match: nothing has at least %d and at most %d octets", rule.Least, rule.Most)

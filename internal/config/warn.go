@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -21,7 +22,13 @@ func (c *Config) Warnings() []string {
 		warn("no peer has an address: nothing is sent before a peer calls; a terminal usually calls first")
 	}
 	if a := c.HTTP.Listen; a.IsValid() && !a.Addr().IsLoopback() {
-		warn("http.listen %s: whoever reaches it reads the status; nothing there asks for a password", a)
+		warn("http.listen %s: whoever reaches it reads the status; nothing there asks for a password (orders ask for http.token_file)", a)
+	}
+	if c.Control.Group != "" && filepath.Dir(c.Control.Socket) == filepath.Clean(c.Node.DataDir) {
+		warn("control.group %s: its members cannot come to control.socket in node.data_dir, which is for one user alone; set control.socket to a path outside, like /run/aldis/control.sock", c.Control.Group)
+	}
+	if c.Node.Silent {
+		warn("node.silent: nothing is transmitted on the link, and no order ends that")
 	}
 	if k := c.Link.Keepalive; k > 0 {
 		const datagram = 28 + seal.OverheadShort + 1 // IP, UDP, seal, one frame octet

@@ -19,7 +19,7 @@ import (
 // cache serves a cache of n advertisements; after failAfter batches the loop does not answer.
 func cache(t *testing.T, n, failAfter int) *httptest.Server {
 	largest, batches := 0, 0
-	s := httptest.NewServer(Handler(Source{
+	s := httptest.NewServer(New(Source{
 		Snapshot: func(context.Context) (Snapshot, error) { return Snapshot{}, nil },
 		AdvertKeys: func(context.Context) ([]site.EntryKey, error) {
 			keys := make([]site.EntryKey, n)

@@ -1,12 +1,16 @@
 package control
 
 import (
+	"container/list"
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,6 +35,11 @@ type Source struct {
 	Radio    func() radio.Stats
 	NORM     func() norm.Stats
 	Order    func(gateway.Event) // hands the loop an operator's order
+	// Authority says who may give one, and Log keeps who did.
+	Authority Authority
+	Log       *slog.Logger
+	// Names are those under which this gateway is asked over TCP, besides localhost and addresses.
+	Names []string
 	// AdvertKeys are those of the whole cache, AdvertRows what is to be said of some; both between two turns of the loop.
 	AdvertKeys func(context.Context) ([]site.EntryKey, error)
 	AdvertRows func(context.Context, []site.EntryKey) ([]gateway.AdvertRow, error)
@@ -52,6 +61,8 @@ type Report struct {
 	gateway.Status
 	LAN   any         `json:"lan"`
 	Radio radio.Stats `json:"radio"`
+	// Cell says what the child that runs libnorm has of its cell; nil before the first child.
+	Cell *norm.Cell `json:"norm_cell,omitempty"`
 
 	metrics []site.Metric
 }
@@ -60,13 +71,21 @@ func (s Source) report(ctx context.Context) (Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	now, err := s.Snapshot(ctx)
-	return Report{Version: s.Version, Started: s.Started, Trouble: s.Trouble(), Radio: s.Radio(),
+	return Report{Version: s.Version, Started: s.Started, Trouble: s.Trouble(), Radio: s.Radio(), Cell: s.NORM().Cell,
 		Status: now.Gateway, LAN: now.LAN, metrics: now.Metrics}, err
 }
 
-// Handler answers for src. Its metrics join those that are in reg already.
-func Handler(src Source, reg *prometheus.Registry) http.Handler {
-	reg.MustRegister(collector{src})
+// Desk answers for a Source.
+type Desk struct {
+	http.Handler
+	closed prometheus.Counter
+}
+
+// New makes a desk. Its metrics join those that are in reg already.
+func New(src Source, reg *prometheus.Registry) *Desk {
+	closed := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "aldis_http_connections_closed_total", Help: "Connections of http.listen and control.socket closed because too many were open."})
+	reg.MustRegister(collector{src}, closed)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
@@ -92,64 +111,49 @@ func Handler(src Source, reg *prometheus.Registry) http.Handler {
 		}
 	})
 	mux.HandleFunc("GET /adverts", func(w http.ResponseWriter, r *http.Request) { src.adverts(w, r) })
-	mux.HandleFunc("POST /silence", func(w http.ResponseWriter, r *http.Request) { src.silence(w, r) })
+	mux.HandleFunc("POST /silence", order(src, "silence", src.silence))
+	mux.HandleFunc("POST /peers/forget", order(src, "forget", src.forget))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintln(w, "aldis gateway: /status /adverts /metrics /healthz; gateway silence speaks to /silence")
+		fmt.Fprintln(w, "aldis gateway: /status /adverts /metrics /healthz; gateway silence and gateway peer give orders over control.socket")
 	})
-	return mux
+	return &Desk{sameHost(src.Names, mux), closed}
 }
 
-// SilenceOrder is the body of POST /silence. The answer is the gateway.SilenceStatus that came of it.
-type SilenceOrder struct {
-	On       bool      `json:"on"`
-	Until    time.Time `json:"until,omitzero"`
-	Announce bool      `json:"announce,omitempty"`
-}
-
-// silence takes the order of somebody on this machine. A page in a browser here cannot give one: it may not send JSON
-// to another origin.
-func (s Source) silence(w http.ResponseWriter, r *http.Request) {
-	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !from.Addr().Unmap().IsLoopback() {
-		http.Error(w, "orders are taken from this machine only", http.StatusForbidden)
-		return
-	}
-	if r.Header.Get("Content-Type") != "application/json" {
-		http.Error(w, "an order is application/json", http.StatusUnsupportedMediaType)
-		return
-	}
-	var order SilenceOrder
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4096))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&order); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	s.Order(gateway.Silence{On: order.On, Until: order.Until, Announce: order.Announce})
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
-	defer cancel()
-	for {
-		now, err := s.Snapshot(ctx)
+// sameHost answers requests over TCP that were meant for this address: a page in a browser whose own name somebody has
+// pointed here asks under that name. An address is nobody's name.
+func sameHost(names []string, h http.Handler) http.Handler {
+	names = append(slices.Clone(names), "localhost")
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {
-			http.Error(w, "the order was given; the gateway has not said that it was obeyed: "+err.Error(), http.StatusServiceUnavailable)
+			host = r.Host
+		}
+		_, local := r.Context().Value(giverKey{}).(Giver)
+		_, notAddress := netip.ParseAddr(strings.Trim(host, "[]"))
+		known := slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, host) })
+		if !local && notAddress != nil && !known && host != "" {
+			http.Error(w, fmt.Sprintf("%q is no name of this gateway: ask by address, or add the name to http.names", host), http.StatusMisdirectedRequest)
 			return
 		}
-		if got := now.Gateway.Silence; got.On == order.On {
-			w.Header().Set("Content-Type", "application/json")
-			json.NewEncoder(w).Encode(got)
-			return
-		}
-		select { // the loop takes orders and questions in no certain order
-		case <-ctx.Done():
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+		h.ServeHTTP(w, r)
+	})
 }
 
-// Serve answers on ln until ctx ends.
-func Serve(ctx context.Context, ln net.Listener, h http.Handler) error {
-	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
-		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+// Serve answers on ln until ctx ends. Who asks over a unix socket is who the kernel says.
+func (d *Desk) Serve(ctx context.Context, ln net.Listener) error {
+	c := &crowd{closed: d.closed, all: map[net.Conn]*list.Element{}}
+	s := &http.Server{Handler: c.serving(d), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10, ConnState: c.state,
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			if local, ok := conn.(*net.UnixConn); ok {
+				by, err := giverOf(local)
+				if err != nil {
+					by = Giver{UID: -1} // nobody
+				}
+				ctx = context.WithValue(ctx, giverKey{}, by)
+			}
+			return c.come(ctx, conn)
+		}}
 	stop := context.AfterFunc(ctx, func() { s.Close() })
 	defer stop()
 	if err := s.Serve(ln); err != nil && ctx.Err() == nil {

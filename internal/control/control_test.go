@@ -1,10 +1,12 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -50,12 +52,14 @@ type server struct {
 	err     error
 	trouble string
 	ordered []gateway.Event
+	log     bytes.Buffer // read it when the answer is there
 	*httptest.Server
 }
 
 func start(t *testing.T) *server {
 	s := &server{status: sample()}
-	s.Server = httptest.NewServer(Handler(Source{
+	s.Server = httptest.NewServer(New(Source{
+		Authority: Authority{Group: -1, Token: token, Way: "go to the bridge"}, Log: slog.New(slog.NewTextHandler(&s.log, nil)), Names: []string{"ship.example"},
 		Version: "v1", Started: time.Unix(1_700_000_000, 0).UTC(),
 		Snapshot: func(context.Context) (Snapshot, error) {
 			if s.err != nil {
@@ -65,11 +69,18 @@ func start(t *testing.T) *server {
 				LateAnswers: 6, Carried: 8, Streams: 31, StreamsEnded: map[string]uint64{"closed_here": 30}, StreamOctetsOut: 32, StreamOctetsIn: 33,
 				StreamAcks: 34, StreamRepeats: 35, MulticastCopies: 36, Calls: 37})}, nil
 		},
-		NORM:    func() norm.Stats { return norm.Stats{Starts: 2, StrangePacket: 1} },
+		NORM: func() norm.Stats {
+			return norm.Stats{Starts: 2, StrangePacket: 1, Cell: &norm.Cell{Missing: []string{"own network namespace"}}}
+		},
 		Trouble: func() string { return s.trouble },
 		Order: func(ev gateway.Event) {
 			s.ordered = append(s.ordered, ev)
-			s.status.Silence.On = ev.(gateway.Silence).On
+			switch ev := ev.(type) {
+			case gateway.Silence:
+				s.status.Silence.On = ev.On
+			case gateway.Forget:
+				s.status.Peers[1].Forgotten++
+			}
 		},
 		Radio: func() radio.Stats { return radio.Stats{SentDatagrams: 11, SentOctets: 2200, DroppedDatagrams: 1} },
 	}, prometheus.NewRegistry()))
@@ -106,6 +117,7 @@ func TestStatus(t *testing.T) {
 	check.Same(t, "got.LAN", got.LAN, sampleLAN())
 	check.Equal(t, "got.Radio.SentOctets", got.Radio.SentOctets, 2200)
 	check.Equal(t, "got.Trouble", got.Trouble, "")
+	check.Same(t, "got.Cell", got.Cell, &norm.Cell{Missing: []string{"own network namespace"}})
 	s.err = errors.New("the loop does not answer")
 	if code, body := s.get(t, "/status"); code != 503 || !strings.Contains(body, "does not answer") {
 		t.Errorf("%d: %s", code, body)
@@ -158,6 +170,7 @@ func TestMetrics(t *testing.T) {
 		`aldis_filter_total{action="deny",event="fits",rule="line 35, line 45"} 0`,
 		`aldis_filter_total{action="allow",event="dropped",rule="line 35"} 1`,
 		`aldis_norm_starts_total 2`,
+		`aldis_norm_cell 0`,
 		`aldis_norm_strange_packets_total 1`,
 		`aldis_jxta_peers{generation="signed"} 1`,
 		`aldis_jxta_peers{generation="2.2"} 1`,
@@ -232,7 +245,8 @@ func TestServeEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- Serve(ctx, ln, http.NotFoundHandler()) }()
+	d := New(Source{Snapshot: func(context.Context) (Snapshot, error) { return Snapshot{}, nil }}, prometheus.NewRegistry())
+	go func() { ended <- d.Serve(ctx, ln) }()
 	r, err := http.Get("http://" + ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -244,7 +258,7 @@ func TestServeEnds(t *testing.T) {
 	}
 }
 
-// Orders are taken from this machine, as JSON, and answered with what came of them.
+// Orders are taken from who may give them, as JSON, and answered with what came of them.
 func TestSilenceOrder(t *testing.T) {
 	s := start(t)
 	tests := []struct {
@@ -257,16 +271,32 @@ func TestSilenceOrder(t *testing.T) {
 		{"unknown member", "application/json", `{"on":true,"for":"ever"}`, 400},
 	}
 	for _, tt := range tests {
-		resp, err := http.Post(s.URL+"/silence", tt.kind, strings.NewReader(tt.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		if resp.StatusCode != tt.code {
-			t.Errorf("%s: %d, want %d", tt.name, resp.StatusCode, tt.code)
+		code, _ := s.post(t, tt.kind, tt.body, "Bearer "+token, "")
+		if code != tt.code {
+			t.Errorf("%s: %d, want %d", tt.name, code, tt.code)
 		}
 	}
 	if want := []gateway.Event{gateway.Silence{On: true, Until: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)}}; !reflect.DeepEqual(s.ordered, want) {
 		t.Errorf("orders %v, want %v", s.ordered, want)
 	}
+}
+
+func TestForgetOrder(t *testing.T) {
+	s := start(t)
+	s.status.Peers[0].Forgotten = gateway.ForgetMost
+	tests := []struct {
+		name, kind, body string
+		code             int
+	}{
+		{"a peer", "application/json", `{"peer":3,"any_start":true}`, 200},
+		{"no peer", "application/json", `{"peer":4}`, 404},
+		{"too often", "application/json", `{"peer":1}`, 409},
+		{"a form, as a page in a browser could send", "application/x-www-form-urlencoded", `{"peer":3}`, 415},
+		{"unknown member", "application/json", `{"peer":3,"ever":true}`, 400},
+	}
+	for _, tt := range tests {
+		code, _ := s.postTo(t, "/peers/forget", tt.kind, tt.body, "Bearer "+token, "")
+		check.Equal(t, tt.name, code, tt.code)
+	}
+	check.Same(t, "orders", s.ordered, []gateway.Event{gateway.Forget{Peer: 3, AnyStart: true}})
 }

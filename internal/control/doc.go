@@ -1,7 +1,14 @@
 // Package control answers operators over HTTP: GET /status and /adverts (JSON), /metrics (Prometheus text) and /healthz.
-// POST /silence is the only request that changes the gateway; it is accepted from this machine alone. Every answer comes
-// from one Status value of the gateway, taken between two turns of the loop (design 9), and from counters that rooms
-// keep themselves. There is no password: bind the listener to loopback or to a network of operators.
+// Every answer comes from one Status value of the gateway, taken between two turns of the loop (design 9), and from
+// counters that rooms keep themselves. Nothing that may be read asks for a password: bind the listener to loopback or to
+// a network of operators.
+//
+// A POST request is an order and changes the gateway. It comes over a unix socket, where the kernel says who gives it, or
+// over TCP with a token. Each is logged with its giver. The function order makes the handler of one, so that a further
+// order is a line in New and the function that obeys.
+//
+// Files: control.go the listeners and pages; adverts.go where advertisements are; crowd.go how many connections; orders.go who may
+// give orders; peers.go orders about peers; socket.go the unix socket; metrics.go the metrics.
 //
 // Metrics are named aldis_…, in base units: seconds, octets (called bytes by Prometheus' convention). Octets of the
 // airtime ledger are IP octets.

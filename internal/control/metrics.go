@@ -30,7 +30,7 @@ var (
 	descLastHeard     = desc("link_last_heard_timestamp_seconds", "When the last authentic datagram of the peer came.", "peer")
 
 	descMessages = desc("messages_total",
-		"Messages since the start. To a peer: accepted, refused, delivered (it has them durably), expired, superseded, withdrawn (for a more urgent one), repeated. From it: received, handed_over, duplicate, unreadable.",
+		"Messages since the start. To a peer: accepted, refused, delivered (its gateway has them durably), undeliverable (of those, the ones that not all who should have had them were handed there), expired, superseded, withdrawn (for a more urgent one), repeated. From it: received, handed_over (to all local peers that wanted them), undeliverable_here (ended otherwise), duplicate, unreadable.",
 		"peer", "event")
 	descCustody      = desc("custody_messages", "Messages in custody: waiting and under_way to the peer, pending for local peers.", "peer", "state")
 	descCustodyBytes = desc("custody_bytes", "Octets of the messages waiting and under way to the peer.", "peer")
@@ -45,6 +45,7 @@ var (
 	descNORM         = desc("norm_up", "1 when the child that runs libnorm works.")
 	descNORMFailures = desc("norm_failures_total", "Times that the child had to be replaced.")
 
+	descNORMCell     = desc("norm_cell", "1 when the child that runs libnorm has its whole cell; absent before the first child.")
 	descNORMStarts   = desc("norm_starts_total", "Children started to run libnorm.")
 	descNORMStrange  = desc("norm_strange_packets_total", "Packets at libnorm's loopback sockets that were neither ours nor libnorm's: dropped.")
 	descNORMCommands = desc("norm_commands_dropped_total", "Commands for a child that was down.")
@@ -62,7 +63,7 @@ func (collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descInfo, descUp, descBoot, descLink, descLinkDatagrams, descLinkDropped, descLinkUp, descLastHeard, descMessages,
 		descCustody, descCustodyBytes, descItems, descPeerItems, descNORM, descNORMFailures,
-		descNORMStarts, descNORMStrange, descNORMCommands, descRadioDatagrams, descRadioBytes, descRadioDropped,
+		descNORMCell, descNORMStarts, descNORMStrange, descNORMCommands, descRadioDatagrams, descRadioBytes, descRadioDropped,
 		descFilter,
 	} {
 		ch <- d
@@ -88,6 +89,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	count(descNORMStarts, child.Starts)
 	count(descNORMStrange, child.StrangePacket)
 	count(descNORMCommands, child.Dropped)
+	if child.Cell != nil {
+		gauge(descNORMCell, truth(child.Cell.Whole))
+	}
 	gauge(descUp, truth(err == nil))
 	if err != nil {
 		return
@@ -150,9 +154,9 @@ func peer(p gateway.PeerStatus, count counter, gauge gauger) {
 		gauge(descLastHeard, float64(t.Unix()), p.Name)
 	}
 	for event, n := range map[string]uint64{
-		"accepted": p.Accepted, "refused": p.Refused, "delivered": p.Delivered, "repeated": p.Repeated,
+		"accepted": p.Accepted, "refused": p.Refused, "delivered": p.Delivered + p.Revoked, "undeliverable": p.Undeliverable, "repeated": p.Repeated,
 		"expired": p.Expired, "superseded": p.Superseded, "withdrawn": p.Withdrawn,
-		"received": p.Received, "handed_over": p.HandedOver, "duplicate": p.Duplicates, "unreadable": p.Unreadable,
+		"received": p.Received, "handed_over": p.HandedOver, "undeliverable_here": p.UndeliverableHere, "duplicate": p.Duplicates, "unreadable": p.Unreadable,
 	} {
 		count(descMessages, n, p.Name, event)
 	}

@@ -1,6 +1,10 @@
 package daemon
 
-import "time"
+import (
+	"time"
+
+	"aldis/internal/gateway"
+)
 
 const (
 	// slew is the share of elapsed time by which the loop's time may run faster or slower: one in so many.
@@ -14,9 +18,16 @@ type clock struct {
 	now   time.Time     // of the last read; never goes back
 	mono  time.Duration // at the last read
 	ahead time.Duration // wall clock less now, at the last read
+
+	began time.Duration // mono when it was made
+	moved bool          // the wall clock was set since
+	news  bool          // and the engine has not heard of that yet
+	set   time.Duration // by so much, in sum
 }
 
-func newClock(mono time.Duration, wall time.Time) clock { return clock{now: wall, mono: mono} }
+func newClock(mono time.Duration, wall time.Time) clock {
+	return clock{now: wall, mono: mono, began: mono}
+}
 
 // read brings c to the readings of the monotonic and of the wall clock. jump is by how much the wall clock was set
 // since the last read, 0 where it was not.
@@ -26,9 +37,20 @@ func (c *clock) read(mono time.Duration, wall time.Time) (now time.Time, jump ti
 	ahead := wall.Sub(c.now.Add(step))
 	if d := ahead - c.ahead; d >= jumpFrom || d <= -jumpFrom {
 		jump = d
+		c.moved, c.news = true, true
+		c.set += d
 	}
 	mend := min(max(ahead, -step/slew), step/slew)
 	c.now = c.now.Add(step + mend)
 	c.ahead = ahead - mend
 	return c.now, jump
+}
+
+// event is what the engine hears when only time has passed: nothing, or how far the clocks are apart.
+func (c *clock) event() gateway.Event {
+	if !c.moved {
+		return nil
+	}
+	c.news = false
+	return gateway.Clock{Ran: c.mono - c.began, Set: c.set}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -39,6 +40,8 @@ type Parts struct {
 	LAN   func(gateway.LANOrder)
 	Radio func([]gateway.Datagram)
 	Norm  func(gateway.NormCommand)
+	// Handled tells the room of a face how long one of its events has taken; nil: nobody wants to know.
+	Handled func(ev gateway.LAN, took time.Duration)
 	// Commit makes records durable, all or none; after an error the same may be tried again.
 	Commit func([]gateway.Record) error
 }
@@ -231,12 +234,12 @@ func (d *Daemon) turn() time.Duration {
 	now, mono := d.now()
 	d.outputs = d.outputs[:0]
 	if !d.full() {
-		if len(d.events) == 0 {
-			d.events = append(d.events, nil)
+		if len(d.events) == 0 || d.clock.news {
+			d.events = slices.Insert(d.events, 0, d.clock.event())
 		}
 		for _, ev := range d.events {
 			d.metrics.count(ev)
-			out := d.parts.Engine.Step(now, ev)
+			out := d.step(now, ev)
 			d.deadline = out.Deadline
 			d.note(out.Notes)
 			d.outputs = append(d.outputs, out)
@@ -251,6 +254,18 @@ func (d *Daemon) turn() time.Duration {
 		d.log.Warn("a turn of the loop took long", "seconds", took.Seconds(), "events", len(d.events))
 	}
 	return d.untilNext(now, mono)
+}
+
+// step gives one event to the engine.
+func (d *Daemon) step(now time.Time, ev gateway.Event) gateway.Output {
+	of, is := ev.(gateway.LAN)
+	if !is || d.parts.Handled == nil {
+		return d.parts.Engine.Step(now, ev)
+	}
+	began := time.Now()
+	out := d.parts.Engine.Step(now, ev)
+	d.parts.Handled(of, time.Since(began))
+	return out
 }
 
 func (d *Daemon) untilNext(now time.Time, mono time.Duration) time.Duration {

@@ -74,12 +74,13 @@ func newRig(tb testing.TB, profileName string) *rig {
 	must(err)
 	l := lan.New(lan.Config{Peer: identity.Peer, Sign: func(m []byte, source string) ([]byte, error) {
 		return jxta.SignMessage(m, identity.Key, identity.Cert, source)
-	}, MaxConns: 4096, MaxConnsPerAddress: 4096}, r.PostLAN(site.JXTA), nil, log)
+	}, MaxConns: 4096, MaxConnsPerAddress: 4096, Share: lan.DefaultShare}, r.PostLAN(site.JXTA), nil, log)
 	ctx, cancel := context.WithCancel(context.Background())
 	var ended sync.WaitGroup
 	ended.Go(func() { l.Serve(ln) })
 	ended.Go(func() {
 		err := r.Run(ctx, daemon.Parts{Engine: r.gateway, LAN: func(o gateway.LANOrder) { l.Do(o.Order) }, Radio: func([]gateway.Datagram) {}, Norm: func(gateway.NormCommand) {},
+			Handled: func(ev gateway.LAN, took time.Duration) { l.Handled(ev.Event, took) },
 			Commit: func(records []gateway.Record) error {
 				ops := make([]journal.Op, len(records))
 				for i, rec := range records {
@@ -104,6 +105,7 @@ func newRig(tb testing.TB, profileName string) *rig {
 type loader struct {
 	rig  *rig
 	id   string
+	from net.IP // nil: the kernel's choice
 	conn net.Conn
 	r    *bufio.Reader
 	w    *bufio.Writer
@@ -113,13 +115,18 @@ type loader struct {
 // dial takes a connection and a lease. Errors are for callers that join while others leave; the rig's own fail the test.
 func (r *rig) dial() (*loader, error) {
 	n := r.peers.Add(1)
-	p := &loader{rig: r, id: fmt.Sprintf("uuid-59616261646162614A78746150325033%032X03", n*0x1000+1)}
+	p := &loader{rig: r, id: loaderID(n)}
 	return p, p.redial()
+}
+
+func loaderID(n int64) string {
+	return fmt.Sprintf("uuid-59616261646162614A78746150325033%032X03", n*0x1000+1)
 }
 
 func (p *loader) redial() (err error) {
 	r := p.rig
-	if p.conn, err = net.Dial("tcp", p.rig.address); err != nil {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: p.from}}
+	if p.conn, err = d.Dial("tcp", p.rig.address); err != nil {
 		return err
 	}
 	p.r, p.w = bufio.NewReaderSize(p.conn, r.buffer), bufio.NewWriterSize(p.conn, r.buffer)
@@ -158,10 +165,14 @@ func docElement(name string, doc []byte) jxta.Element {
 	return jxta.Element{Namespace: "jxta", Name: name, Type: "text/xml", Data: doc}
 }
 
-func (r *rig) peer() *loader {
+func (r *rig) peer() *loader { return r.peerAt(nil) }
+
+// peerAt is a peer that dials from an address.
+func (r *rig) peerAt(from net.IP) *loader {
 	r.Helper()
-	p, err := r.dial()
-	if err != nil {
+	n := r.peers.Add(1)
+	p := &loader{rig: r, id: loaderID(n), from: from}
+	if err := p.redial(); err != nil {
 		r.Fatal(err)
 	}
 	r.Cleanup(func() { p.conn.Close() })

@@ -46,7 +46,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 func (m *metrics) count(ev gateway.Event) {
 	source := "norm"
 	switch ev.(type) {
-	case nil:
+	case nil, gateway.Clock:
 		source = "timer"
 	case gateway.Silence:
 		source = "order"

@@ -73,7 +73,7 @@ func (g *Gateway) travel(p *peer, key string, s *site.Subject) Travel {
 		t.State, t.Why = "stays", "not asked for, and not in use here"
 	case place == replica.Denied:
 		t.State, t.Why = "stays", "a rule"
-	case g.silence.on:
+	case g.silence.quiet():
 		t.Why = "this gateway is silent"
 	case p.LastHeard.IsZero():
 		t.Why = "the site was not heard in this run"

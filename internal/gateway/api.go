@@ -30,6 +30,15 @@ type (
 		Until    time.Time
 		Announce bool
 	}
+	// Clock says that only time passed, in a run in which the wall clock was set: Ran is how long the run has lasted,
+	// Set by how much the wall clock was set, in sum.
+	Clock struct{ Ran, Set time.Duration }
+	// Forget is the operator's order to know nothing of a peer's starts and addresses any more: it is heard again when it
+	// has answered. With AnyStart its next start may have any number.
+	Forget struct {
+		Peer     uint16
+		AnyStart bool
+	}
 	// NormUp: the child of this generation runs and takes commands.
 	NormUp struct{ Generation uint8 }
 	// NormDown: the child died or hung and was killed; what it held is gone.
@@ -57,6 +66,8 @@ type (
 func (LAN) gatewayEvent()        {}
 func (Datagram) gatewayEvent()   {}
 func (Silence) gatewayEvent()    {}
+func (Clock) gatewayEvent()      {}
+func (Forget) gatewayEvent()     {}
 func (NormUp) gatewayEvent()     {}
 func (NormDown) gatewayEvent()   {}
 func (NormPacket) gatewayEvent() {}

@@ -104,7 +104,7 @@ func (g *Gateway) stepFace(now time.Time, number site.Face, ev site.Event) {
 	for _, m := range fo.Remember {
 		g.remember(number, m)
 	}
-	g.touched = g.touched || len(fo.Items)+len(fo.Carry)+len(fo.Done) > 0
+	g.touched = g.touched || len(fo.Items)+len(fo.Carry)+len(fo.Done)+len(fo.Undelivered) > 0
 	for _, it := range fo.Items {
 		it.Face = number
 		g.put(now, it)
@@ -119,7 +119,14 @@ func (g *Gateway) stepFace(now time.Time, number site.Face, ev site.Event) {
 		g.carry(now, f, fo.Carry[i].Sites, &fo.Carry[i].Message)
 	}
 	for _, t := range fo.Done {
-		g.done(t)
+		if p := g.byID[uint16(t>>48)]; p != nil {
+			p.ends.handed(t)
+		}
+	}
+	for _, u := range fo.Undelivered {
+		if p := g.byID[uint16(u.Token>>48)]; p != nil {
+			p.ends.failed(now, u)
+		}
 	}
 	f.due = fo.Deadline
 	g.faces.stepped = false
@@ -169,23 +176,14 @@ func (g *Gateway) carry(now time.Time, f *face, sites []uint16, m *site.Message)
 	}
 }
 
-// deliver hands a message of a far site to its face. Where there is none here, nobody waits for it.
+// deliver hands a message of a far site to its face. Where there is none here, nobody will get it.
 func (g *Gateway) deliver(now time.Time, m site.FarMessage) {
 	if g.faces.of(m.Message.Face) == nil {
 		g.Drop("face")
-		g.done(m.Token)
+		g.byID[m.Site].ends.failed(now, site.Undelivered{Token: m.Token, Why: site.Nobody})
 		return
 	}
 	g.stepFace(now, m.Message.Face, m)
-}
-
-// done: nobody here waits for a message of a far site any more.
-func (g *Gateway) done(token uint64) {
-	g.Record(bucketDeliver, tokenKey(token), nil)
-	if p := g.byID[uint16(token>>48)]; p != nil {
-		p.Counts.HandedOver++
-		p.Counts.Pending--
-	}
 }
 
 // siteLost tells every face that all it knows of a site is void.

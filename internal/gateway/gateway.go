@@ -48,6 +48,10 @@ type Config struct {
 	Boot      seal.Boot // new at every start; the caller made its number durable
 	Store     uint32    // of the journal, random at its creation
 	Keepalive time.Duration
+	// Silent is an order of the configuration's: nothing is ever transmitted, whatever the journal says.
+	Silent bool
+	// SinceLast is how long ago the last run on this journal began, by a clock that nobody sets; 0: nobody knows.
+	SinceLast time.Duration
 	// Group is the address of a radio net that all members share; with P_Mul what is for several goes there once.
 	// Invalid: every peer gets a copy.
 	Group netip.AddrPort
@@ -57,8 +61,13 @@ type Config struct {
 	Filter *filter.Filter
 	// Messages say how urgent a message is, how long it is worth sending, and what it replaces; the first that fits decides.
 	Messages []mark.Rule
+	// Wait is how long a far message waits for local peers that are away and no rule says otherwise; 0 means DefaultWait.
+	Wait time.Duration
 	// MaxWaiting bounds the octets that wait for one peer; 0 means DefaultMaxWaiting. What does not fit is refused.
 	MaxWaiting int
+	// Refused hears of each record of the journal that cannot be used and that the gateway can do without (Spare). nil: such
+	// a record is an error of New.
+	Refused func(r Record, why error)
 	// Faces make the LAN sides, each from what it asked to remember.
 	Faces map[site.Face]func(memories []site.Memory) (Face, error)
 }
@@ -72,18 +81,20 @@ type Gateway struct {
 	faces     faces
 	sealer    *seal.Sealer
 	opener    *seal.Opener
+	door      door
 	coder     compact.Coder
 	replica   *replica.Replica
 	mail      *mail.Store
 	peers     []*peer // by id
 	byID      map[uint16]*peer
 	bearers   []*bearer
+	now       time.Time // of this Step
 	silence   silence
 	limited   limited
 	dropped   map[string]uint64 // datagrams and packets, by reason
 	nextPurge time.Time         // of what has expired
 
-	complained time.Time // of something that anybody could provoke
+	complained time.Time // that another node has our id
 	filtered   time.Time // when it was last said that messages are dropped
 	linkDue    time.Time // when the link wants a Step, as the last one found that looked at it
 	looked     bool      // at the link, in any Step
@@ -96,6 +107,9 @@ type Gateway struct {
 func New(cfg Config, restore []Record) (*Gateway, error) {
 	if cfg.MaxWaiting == 0 {
 		cfg.MaxWaiting = DefaultMaxWaiting
+	}
+	if cfg.Wait == 0 {
+		cfg.Wait = DefaultWait
 	}
 	if cfg.Profile.DatagramOctets < unicast.MinDatagram {
 		return nil, fmt.Errorf("gateway: profile %s: datagrams of %d octets, at least %d needed",
@@ -111,6 +125,8 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 		}
 		p := &peer{Peer: mail.NewPeer(pc.ID, pc.Name, pc.Addr, g, late)}
 		p.far = farCopy{peer: p.ID, road: g, items: map[string]site.Item{}}
+		p.ends = endings{road: g, peer: p, pending: map[uint64]origin{}, byName: map[messageName]*storedMessage{},
+			texts: map[[2]string]*correspondence{}}
 		g.byID[pc.ID] = p
 		g.peers = append(g.peers, p)
 	}
@@ -136,8 +152,10 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 		return nil, err
 	}
 	g.restored.records = g.out.Records
+	g.silence.fixed = cfg.Silent
 	g.sealer = seal.NewSealer(cfg.Key, cfg.ID, cfg.Boot)
 	g.opener = seal.NewOpener(cfg.Key, cfg.ID, cfg.Boot, states)
+	g.door = newDoor(g)
 	return g, nil
 }
 
@@ -154,7 +172,7 @@ func AskAfter(p profile.Profile) time.Duration {
 
 // Step brings the gateway to now and applies ev; a nil ev means that only time passed.
 func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
-	g.out, g.touched = &out, false
+	g.out, g.touched, g.now = &out, false, now
 	defer func() { g.out = nil }()
 	if g.restored != nil {
 		g.start(now)
@@ -169,7 +187,11 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	case Datagram:
 		g.receive(now, ev)
 	case Silence:
-		g.setSilence(now, ev)
+		g.silence.obey(g, now, ev)
+	case Clock:
+		g.silence.hear(now, ev)
+	case Forget:
+		g.door.forget(now, ev)
 	default:
 		g.normEvent(now, ev)
 	}
@@ -184,11 +206,12 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	g.limited.step(now, g.cfg.Filter, g.passed(now))
 	for _, p := range g.peers {
 		g.mail.Expire(now, p.Peer)
+		p.ends.step(now)
 	}
 	g.TellFates(now)
 	g.stepBearers(now)
-	g.endSilence(now)
-	if !g.silence.on {
+	g.silence.step(g, now)
+	if !g.silence.quiet() {
 		for _, b := range g.bearers {
 			for _, c := range b.carriers {
 				c.Pump(now)
@@ -238,6 +261,8 @@ func (g *Gateway) start(now time.Time) {
 	r := g.restored
 	g.restored = nil
 	g.out.Records = r.records
+	g.silence.resume(g, now)
+	g.door.begin(now)
 	for _, it := range r.own { // before a face says anew which of them somebody uses
 		g.put(now, it)
 	}
@@ -247,13 +272,17 @@ func (g *Gateway) start(now time.Time) {
 	for _, f := range r.far {
 		g.farItem(now, f.Site, f.Item, false)
 	}
+	for _, p := range g.peers {
+		p.ends.start(now)
+	}
 	for _, m := range r.mail {
+		g.byID[m.Site].ends.again(now, &m)
 		g.deliver(now, m)
 	}
 	for _, b := range g.bearers {
 		for _, c := range b.carriers {
 			c.Start(now)
-			c.Silence(now, g.silence.on)
+			c.Silence(now, g.silence.quiet())
 			for _, p := range g.peers {
 				if b.lines.Listening(p.Peer) {
 					c.PeerSilent(now, p.Peer, true)
@@ -296,6 +325,9 @@ func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
 		for _, h := range g.replica.Acked(e.Peer.ID, e.ID) {
 			g.recordCopy(e.Peer.ID, h)
 		}
+		if e.Content.Payload != nil {
+			g.byID[e.Peer.ID].ends.acknowledged(g.now, e)
+		}
 	default:
 		g.replica.Unsent(e.Peer.ID, e.ID)
 	}
@@ -336,14 +368,12 @@ func (g *Gateway) Send(to netip.AddrPort, data []byte) {
 func (g *Gateway) deadline(now time.Time) time.Time {
 	at := due.Earliest(g.nextPurge, g.limited.due)
 	for _, p := range g.peers {
-		at = due.Earliest(at, g.mail.Due(p.Peer))
+		at = due.Earliest(due.Earliest(at, g.mail.Due(p.Peer)), p.ends.due())
 	}
-	if g.silence.on {
-		at = due.Earliest(at, g.silence.until)
-	}
+	at = due.Earliest(at, g.silence.due(now))
 	for _, b := range g.bearers {
 		for _, c := range b.carriers {
-			at = due.Earliest(at, c.Due(now, g.silence.on))
+			at = due.Earliest(at, c.Due(now, g.silence.quiet()))
 		}
 	}
 	return at

@@ -152,7 +152,7 @@ func TestMulLearningSurvivesEverything(t *testing.T) {
 // A message that a recipient has acknowledged and cannot read, because what it was coded after is gone, is asked for
 // again and arrives.
 func TestMulForgottenHistory(t *testing.T) {
-	w := mulWorld(t, 2, 4)
+	w := mulWorld(t, 2, 5)
 	hq, ship := w.Nodes[0], w.Nodes[1]
 	sent := recordTracks(w, hq, []uint16{2}, 30, 20*time.Second)
 	w.Run(5*time.Minute + 5*time.Second)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/lab/sim"
+	"aldis/internal/link/frame"
 	"aldis/internal/link/seal"
 )
 
@@ -116,13 +117,21 @@ func TestTwoNodesWithOneID(t *testing.T) {
 	w.Run(time.Minute)
 	hq, ship := w.Nodes[0], w.Nodes[1]
 	twin := seal.NewSealer(seal.Key{1, 2, 3}, 2, seal.Boot{Number: ship.Boot() - 100, Salt: 7})
-	hello, _ := twin.Seal(nil, 1, true, nil)
+	greeting := frame.Append(nil, frame.Hello{Store: 9, Stream: 1, HeardBoot: hq.Boot(), HeardStream: 1}, true) // it lives: it has heard HQ
+	hello, _ := twin.Seal(nil, 1, true, greeting)
 	w.Inject(hq, hello)
 	w.Run(time.Second)
 	if strings.Contains(tail(w.Notes), "two nodes") {
 		t.Error("one late datagram is no second node")
 	}
-	hello, _ = twin.Seal(nil, 1, true, nil)
+	for range 10 { // the same one again is no second sign
+		w.Inject(hq, hello)
+	}
+	w.Run(time.Second)
+	if strings.Contains(tail(w.Notes), "two nodes") {
+		t.Error("a replay is no second node")
+	}
+	hello, _ = twin.Seal(nil, 1, true, greeting)
 	w.Inject(hq, hello)
 	forged, _ := twin.Seal(nil, 1, true, nil)
 	w.Inject(ship, forged)

@@ -2,41 +2,34 @@ package gateway
 
 import (
 	"encoding/binary"
-	"time"
 
 	"aldis/internal/gateway/mail"
-	"aldis/internal/link/custody"
 )
 
 // peer is a sister gateway: what custody and the carriers know of it, and what the gateway itself does.
 type peer struct {
 	*mail.Peer
-	bearer     *bearer // that reaches it
-	far        farCopy
-	complained time.Time // of something that anybody could provoke
-	stale      time.Time // when a datagram of an earlier start came in
+	bearer *bearer // that reaches it
+	far    farCopy
+	ends   endings
 }
 
 // Journal buckets of the gateway itself. Keys start with the peer's id where they belong to one.
 const (
 	bucketSeal    = "seal"    // peer -> seal.PeerState
 	bucketCopy    = "copy"    // peer, item key -> version that the peer holds
-	bucketDeliver = "deliver" // token -> envelope in full, for local peers
+	bucketDeliver = "deliver" // token -> for local peers: endings.go
 	bucketFar     = "far"     // peer, item key -> envelope with the item
 	bucketOwn     = "own"     // item key -> envelope with the item
 	bucketBridge  = "bridge"  // memories of the JXTA face
 	bucketFace    = "face"    // face, key -> memories of the others
-	bucketSilence = "silence" // "self" -> when it ends (silence.append)
+	bucketSilence = "silence" // "self" -> whether, until when, how long yet (silence.append)
 )
 
 func peerKey(id uint16, rest []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, id), rest...)
 }
 
-// token names a received message for its face: peer, era of its numbers (14 bits), lane, number. Messages of eras before
-// may wait for local peers yet.
-func token(p *peer, at custody.ID) uint64 {
-	return uint64(p.ID)<<48 | uint64(p.Met.Era)<<50>>16 | uint64(at.Lane)<<32 | at.Number&(1<<32-1)
-}
-
+// tokenKey is the key of a received message, which its face knows by the token: the peer in the highest 16 bits, a number
+// of ours below.
 func tokenKey(t uint64) []byte { return binary.BigEndian.AppendUint64(nil, t) }

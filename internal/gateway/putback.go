@@ -20,7 +20,7 @@ func (g *Gateway) heed(now time.Time, p *peer, h frame.Hello) {
 		met.Refused = mail.Ended
 		g.RecordPeer(p.Peer)
 	}
-	if met.Refused != mail.Taken {
+	if met.Refused != mail.Taken { // also when that was said before: the peer may not have heard it
 		numbers.Refuse(now)
 	}
 	numbers.Heed(now, h, g.cfg.Boot.Number)

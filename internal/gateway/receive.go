@@ -11,20 +11,16 @@ import (
 	"aldis/internal/link/compact"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
-	"aldis/internal/link/seal"
-	"aldis/internal/site"
 )
 
-// receive opens a datagram; what is not authentic is counted and gone.
+// receive takes a datagram that counts; the door sees to the others.
 func (g *Gateway) receive(now time.Time, d Datagram) {
-	from, body, info, err := g.opener.Open(d.Data)
-	if err != nil {
-		g.refuse(now, from, d, err)
+	p, body, info, again, ok := g.door.open(now, d)
+	if !ok {
 		return
 	}
-	p := g.byID[from]
-	state := g.opener.State(from) // it keeps replays out
-	g.Record(bucketSeal, peerKey(from, nil), state.Append(nil))
+	state := g.opener.State(p.ID) // it keeps replays out
+	g.Record(bucketSeal, peerKey(p.ID, nil), state.Append(nil))
 	p.Counts.DatagramsReceived++
 	p.Ledger.Head(mail.Received, info.Long)
 	if info.Long && !p.Met.Owed {
@@ -34,14 +30,13 @@ func (g *Gateway) receive(now time.Time, d Datagram) {
 		p.Met.KnowsUs = false
 		g.Note("info", "a peer has started", "peer", p.Name, "boot", info.Boot.Number)
 	}
-	if info.Newest && p.Addr != d.Addr {
+	if before := p.Addr; info.Newest && p.Heard(now, d.Addr) {
 		if p.LastHeard.IsZero() {
 			g.Note("info", "heard from a peer", "peer", p.Name, "address", d.Addr)
 		} else {
-			g.Note("info", "a peer has moved", "peer", p.Name, "from", p.Addr, "to", d.Addr)
+			g.Note("info", "a peer has moved", "peer", p.Name, "from", before, "to", d.Addr)
 		}
-		p.Addr = d.Addr
-		g.RecordPeer(p.Peer)
+		p.bearer.lines.RecordPaths(p.Peer)
 	}
 	lines := p.bearer.lines
 	if lines.Dead(p.Peer) && !p.LastHeard.IsZero() {
@@ -67,57 +62,9 @@ func (g *Gateway) receive(now time.Time, d Datagram) {
 		body = rest
 	}
 	g.beginAnew(now, p)
-	if info.NewBoot { // its receipts, if it has any to give, were in this datagram
+	if again { // its receipts, if it has any to give, were in this datagram
 		lines.Restarted(p.Peer)
 	}
-}
-
-// refuse counts what could not be opened, and says what an operator should know of it, at most once a minute and peer.
-func (g *Gateway) refuse(now time.Time, from uint16, d Datagram, err error) {
-	reason := dropReason(err)
-	g.Drop(reason)
-	p := g.byID[from]
-	if p == nil && !errors.Is(err, seal.ErrOwnID) {
-		return
-	}
-	last := &g.complained
-	name := g.cfg.Name
-	if p != nil {
-		last, name = &p.complained, p.Name
-	}
-	if now.Sub(*last) < time.Minute {
-		return
-	}
-	switch {
-	case errors.Is(err, seal.ErrUnknownBoot):
-		// It does not know that we have lost what we knew of it: tell it where its address is known.
-		p.Met.Owe(now)
-	case errors.Is(err, seal.ErrOwnID):
-		g.Note("error", "two nodes with one id: another node of this net sends with our id; give one of them another",
-			"id", g.cfg.ID, "address", d.Addr)
-	case errors.Is(err, seal.ErrStaleBoot) && now.Sub(p.stale) > time.Minute:
-		p.stale = now // one may have been late on its way; a second node sends more
-		return
-	case errors.Is(err, seal.ErrTwin), errors.Is(err, seal.ErrStaleBoot):
-		g.Note("error", "two nodes with one id, or one that was put back to an old copy of its data: what the older one sends is dropped",
-			"id", from, "peer", name, "address", d.Addr)
-	default:
-		return
-	}
-	*last = now
-}
-
-func dropReason(err error) string {
-	for reason, e := range map[string]error{
-		"short": seal.ErrShort, "version": seal.ErrVersion, "unknown_peer": seal.ErrUnknownPeer,
-		"unknown_boot": seal.ErrUnknownBoot, "stale_boot": seal.ErrStaleBoot, "twin": seal.ErrTwin,
-		"own_id": seal.ErrOwnID, "replay": seal.ErrReplay, "too_old": seal.ErrTooOld,
-	} {
-		if errors.Is(err, e) {
-			return reason
-		}
-	}
-	return "not_authentic"
 }
 
 // receiveFrame takes a frame of a datagram; newest says that none with a higher counter came before it.
@@ -142,6 +89,7 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 
 // hello learns whom the peer knows, and whether its store or its numbers are new.
 func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
+	g.door.overtaken(now, p, h)
 	met := &p.Met
 	switch {
 	case met.Store != h.Store && met.Store != 0:
@@ -179,12 +127,13 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 
 // newNumbers: the peer counts its messages from 1 again.
 func (g *Gateway) newNumbers(now time.Time, p *peer) {
+	g.door.close(p)
 	p.Met.Compared, p.Met.Refused = g.opener.State(p.ID).Boot, mail.Taken
+	for _, c := range p.bearer.carriers {
+		c.NewNumbers(now, p.Peer)
+	}
 	p.Met.Era++
 	p.Reader.Forget()
-	for _, c := range p.bearer.carriers {
-		c.NewNumbers(p.Peer)
-	}
 	p.far.clear()
 	g.RecordPeer(p.Peer)
 	g.limited.lost(p.ID)
@@ -198,7 +147,7 @@ func (g *Gateway) newStore(now time.Time, p *peer) {
 		again = append(again, c.NewStore(p.Peer)...)
 	}
 	for _, e := range again {
-		if e.Content.Payload != nil { // state is told afresh
+		if e.Content.Payload != nil || len(e.Content.Lost) > 0 { // other state is told afresh
 			g.submit(now, p, e.Content, e.Kind)
 		}
 	}
@@ -214,8 +163,9 @@ func modelOf() uint16 {
 
 // Hello is what a HELLO to a peer says now.
 func (g *Gateway) Hello(now time.Time, p *mail.Peer) frame.Hello {
-	h := frame.Hello{Store: g.cfg.Store, Stream: p.Met.Stream, HeardBoot: g.opener.State(p.ID).Boot,
-		HeardStream: p.Met.InStream, Digest: g.replica.Digest(now, p.ID), Model: modelOf(), Forgot: p.Met.Forgot}
+	boot, stream := g.door.heardOf(p)
+	h := frame.Hello{Store: g.cfg.Store, Stream: p.Met.Stream, HeardBoot: boot,
+		HeardStream: stream, Digest: g.replica.Digest(now, p.ID), Model: modelOf(), Forgot: p.Met.Forgot}
 	g.byID[p.ID].bearer.lines.Numbers(p).Tell(&h)
 	return h
 }
@@ -233,7 +183,14 @@ func (g *Gateway) Texts(to ...*mail.Peer) *envelope.Texts {
 // Open reads a message in its turn and hands it to its face, or takes it as news of the peer's site.
 func (g *Gateway) Open(now time.Time, from *mail.Peer, at mail.Attempt, body []byte) error {
 	p := g.byID[from.ID]
+	work := g.coder.Work()
 	m, err := p.Reader.Read(&g.coder, at, body)
+	octets := m.Octets()
+	if errors.Is(err, envelope.ErrLimit) {
+		octets = envelope.MostExpanded(len(body))
+		g.Drop("beyond_limit")
+	}
+	p.Turn.Spent(g.coder.Work()-work, octets)
 	if err != nil {
 		return err
 	}
@@ -242,17 +199,12 @@ func (g *Gateway) Open(now time.Time, from *mail.Peer, at mail.Attempt, body []b
 		return nil
 	}
 	if m.Payload != nil {
-		m.Payload.ID = messageID(p, token(p, at))
-		full, err := envelope.Append(nil, m, 0, true)
+		far, err := p.ends.keep(now, m, at)
 		if err != nil {
 			return err
 		}
-		t := token(p, at)
-		g.Record(bucketDeliver, tokenKey(t), full)
-		p.Counts.Received++
-		p.Counts.Pending++
 		p.Opened = mail.Payload
-		g.deliver(now, site.FarMessage{Site: p.ID, Token: t, Message: *m.Payload})
+		g.deliver(now, far)
 	}
 	g.openState(now, p, m)
 	for _, c := range p.bearer.carriers {
@@ -262,11 +214,15 @@ func (g *Gateway) Open(now time.Time, from *mail.Peer, at mail.Attempt, body []b
 }
 
 // messageID is a UUID's text that names a message of a peer the same whenever it is delivered.
-func messageID(p *peer, token uint64) string {
+func messageID(peer uint16, o origin) string {
 	b := []byte("aldis message")
-	b = binary.BigEndian.AppendUint32(b, p.Met.Store)
-	b = append(b, p.Met.InStream)
-	b = binary.BigEndian.AppendUint64(b, token)
+	b = binary.BigEndian.AppendUint16(b, peer)
+	b = binary.BigEndian.AppendUint32(b, o.store)
+	b = append(b, o.stream, byte(o.at.Lane))
+	b = binary.BigEndian.AppendUint64(b, o.at.Number)
+	if o.era != 0 { // version 0.1 had none
+		b = binary.BigEndian.AppendUint16(b, o.era)
+	}
 	h := sha256.Sum256(b)
 	h[6] = h[6]&0x0f | 0x80 // version 8, variant 10 (RFC 9562)
 	h[8] = h[8]&0x3f | 0x80

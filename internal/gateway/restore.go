@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -60,10 +58,15 @@ func (g *Gateway) restore(records []Record) (states map[uint16]seal.PeerState, e
 			err = g.restoreRecord(r)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w (bucket %s, key %x)", err, r.Bucket, r.Key)
+			if err = g.cfg.refuse(r, err); err != nil {
+				return nil, err
+			}
 		}
 	}
-	list, err := g.mail.Restore(records)
+	for _, p := range g.peers {
+		p.ends.sort()
+	}
+	list, err := g.mail.Restore(records, g.cfg.refuse)
 	if err != nil {
 		return nil, err
 	}
@@ -102,9 +105,11 @@ func (g *Gateway) restoreRecord(r Record) error {
 		return nil
 	case bucketOwn:
 		it, err := parseItem(r.Value)
+		if err != nil {
+			return err
+		}
 		it.Home = it.Kind == site.Document // until a face says who needs it; those that have it keep it
 		g.restored.own = append(g.restored.own, it)
-		return err
 	case bucketSilence:
 		s, err := parseSilence(r.Value)
 		g.silence = s
@@ -138,14 +143,9 @@ func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
 		}
 		g.replica.RestoreHeld(p.ID, string(key), v)
 	case bucketDeliver:
-		m, _, _, err := envelope.Parse(value, nil)
-		if err != nil || len(key) != 6 || m.Payload == nil {
-			return errors.Join(mail.ErrRecord, err)
-		}
-		t := binary.BigEndian.Uint64(append(binary.BigEndian.AppendUint16(nil, p.ID), key...))
-		m.Payload.ID = messageID(p, t)
-		p.Counts.Pending++
-		g.restored.mail = append(g.restored.mail, site.FarMessage{Site: p.ID, Token: t, Message: *m.Payload})
+		return p.ends.restore(key, value)
+	case bucketStored:
+		return p.ends.restoreStored(key, value)
 	case bucketFar:
 		it, err := parseItem(value)
 		if err != nil {

@@ -4,27 +4,130 @@ import (
 	"encoding/binary"
 	"time"
 
-	"aldis/internal/due"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/frame"
 )
 
 // silence is EMCON of this node: it transmits nothing at all, receives, keeps and delivers to its own LAN. What it owes
 // goes when the silence ends, in as few datagrams as it fits into.
+//
+// A silence with an end is over when the wall clock has reached that and, besides, so much time has passed as lay ahead
+// when it was ordered: docs/decisions/silence-clock.md.
 type silence struct {
-	on    bool
-	until time.Time // zero: until the operator ends it
+	fixed bool // by the configuration: no order ends it
+	on    bool // by the operator's order
+	until time.Time
+	left  time.Duration // that must pass after from; only with until
+	from  time.Duration // a time of clocks
+	fresh bool          // ordered after clocks were heard last: both are known when they are heard again
+	kept  time.Duration // the time of clocks when the journal was told last
+	clocks
+}
+
+// quiet says that nothing may be transmitted.
+func (s *silence) quiet() bool { return s.fixed || s.on }
+
+// keepEvery is how often the journal is told how much of a silence has passed: what a loss of power may add to it.
+const keepEvery = time.Minute
+
+// clocks are what the node knows of the time that has passed in this run.
+type clocks struct {
+	began time.Time // of the first Step, by the wall clock
+	heard bool
+	last  Clock
+	at    time.Time // the Step that brought last
+}
+
+// ran is how long this run has lasted, at the least: of the clock that nobody sets.
+func (c *clocks) ran(now time.Time) time.Duration {
+	if c.heard {
+		return c.last.Ran
+	}
+	return now.Sub(c.began)
+}
+
+// wall is what the wall clock says.
+func (c *clocks) wall(now time.Time) time.Time {
+	if c.heard {
+		return c.began.Add(c.last.Ran + c.last.Set)
+	}
+	return now
+}
+
+// hear takes what the clocks say now.
+func (s *silence) hear(now time.Time, c Clock) {
+	s.heard, s.last, s.at = true, c, now
+	if s.fresh {
+		s.left, s.from, s.fresh = s.until.Sub(s.wall(now)), c.Ran, false
+	}
+}
+
+// order begins or changes a silence.
+func (s *silence) order(now time.Time, until time.Time) {
+	s.on, s.until = true, until
+	s.left, s.from, s.fresh = 0, 0, false
+	if !until.IsZero() {
+		s.left, s.from, s.fresh = until.Sub(s.wall(now)), s.ran(now), s.heard
+	}
+}
+
+// remaining is how long the silence lasts yet; only with until.
+func (s *silence) remaining(now time.Time) time.Duration {
+	return max(s.owed(now), s.until.Sub(s.wall(now)))
+}
+
+// owed is how much of what lay ahead has not passed yet.
+func (s *silence) owed(now time.Time) time.Duration {
+	if s.fresh {
+		return s.left
+	}
+	return s.left - (s.ran(now) - s.from)
+}
+
+// over says that the silence has reached its end.
+func (s *silence) over(now time.Time) bool {
+	return s.on && !s.until.IsZero() && s.remaining(now) <= 0
+}
+
+// due is when a silence may be over; zero: it has no end.
+func (s *silence) due(now time.Time) time.Time {
+	switch {
+	case !s.on || s.until.IsZero():
+		return time.Time{}
+	case s.fresh:
+		return now
+	case s.heard: // the clocks are heard when this is due, and not with every event
+		return s.at.Add(s.remaining(now))
+	}
+	return now.Add(s.remaining(now))
+}
+
+// begin starts a run: sinceLast is how long ago the last one began, 0 where nobody knows. late is by how much the
+// silence then lasts longer than the wall clock would have it.
+func (s *silence) begin(now time.Time, sinceLast time.Duration) (late time.Duration) {
+	s.clocks = clocks{began: now}
+	if !s.on || s.until.IsZero() {
+		return 0
+	}
+	if s.from >= 0 { // noted by a run, which had lasted so long then
+		s.left -= max(sinceLast-s.from, 0)
+	} else { // by version 0.1, which did not say
+		s.left = s.until.Sub(now)
+	}
+	s.from = 0
+	return s.left - s.until.Sub(now)
 }
 
 // wire is the end of the silence as a frame has it.
-func (s silence) wire() uint32 {
+func (s *silence) wire() uint32 {
 	if s.until.IsZero() {
 		return 0
 	}
 	return uint32(s.until.Unix())
 }
 
-func (s silence) append(b []byte) []byte {
+// append writes what a journal keeps: on, the end, how much is owed, and how long this run has lasted.
+func (s *silence) append(b []byte, now time.Time) []byte {
 	on := byte(0)
 	if s.on {
 		on = 1
@@ -33,51 +136,87 @@ func (s silence) append(b []byte) []byte {
 	if !s.until.IsZero() {
 		ms = uint64(s.until.UnixMilli())
 	}
-	return binary.BigEndian.AppendUint64(append(b, on), ms)
+	s.kept = s.ran(now)
+	b = binary.BigEndian.AppendUint64(append(b, on), ms)
+	b = binary.BigEndian.AppendUint64(b, uint64(max(s.owed(now), 0).Milliseconds()))
+	return binary.BigEndian.AppendUint64(b, uint64(s.kept.Milliseconds()))
 }
 
-func parseSilence(b []byte) (silence, error) {
-	if len(b) != 9 {
+// silentUntilOrdered is the record of a silence without an end, in the form of version 0.1.
+var silentUntilOrdered = []byte{1, 0, 0, 0, 0, 0, 0, 0, 0}
+
+func parseSilence(b []byte) (s silence, err error) {
+	if len(b) != 9 && len(b) != 25 {
 		return silence{}, mail.ErrRecord
 	}
-	s := silence{on: b[0] != 0}
+	s.on, s.from = b[0] != 0, -1
 	if ms := binary.BigEndian.Uint64(b[1:]); ms != 0 {
 		s.until = time.UnixMilli(int64(ms)).UTC()
+	}
+	if len(b) == 25 {
+		const most = uint64(1<<63-1) / uint64(time.Millisecond)
+		left, ran := binary.BigEndian.Uint64(b[9:]), binary.BigEndian.Uint64(b[17:])
+		if left > most || ran > most {
+			return silence{}, mail.ErrRecord
+		}
+		s.left, s.from = time.Duration(left)*time.Millisecond, time.Duration(ran)*time.Millisecond
 	}
 	return s, nil
 }
 
-// setSilence obeys the operator. Ordered again, it only changes the end.
-func (g *Gateway) setSilence(now time.Time, ev Silence) {
-	if ev.On && !ev.Until.IsZero() && !ev.Until.After(now) {
+// obey obeys the operator. Ordered again, it only changes the end.
+func (s *silence) obey(g *Gateway, now time.Time, ev Silence) {
+	switch {
+	case !ev.On && s.fixed:
+		g.Note("warn", "the configuration says node.silent = true: no order ends this silence")
+		return
+	case ev.On && !ev.Until.IsZero() && !ev.Until.After(s.wall(now)):
 		g.Note("warn", "silence refused: its end is in the past", "until", ev.Until)
 		return
 	}
-	was := g.silence
-	g.silence = silence{on: ev.On, until: ev.Until}
-	if !ev.On {
-		g.silence.until = time.Time{}
+	s.change(g, now, ev)
+}
+
+// change begins, prolongs or ends what an order began.
+func (s *silence) change(g *Gateway, now time.Time, ev Silence) {
+	was := s.quiet()
+	if s.order(now, ev.Until); !ev.On {
+		s.on, s.until = false, time.Time{}
 	}
-	g.Record(bucketSilence, []byte("self"), g.silence.append(nil))
+	g.Record(bucketSilence, []byte("self"), s.append(nil, now))
 	for _, b := range g.bearers {
-		if ev.On && !was.on && ev.Announce {
-			b.announce(now, frame.Silence{Until: g.silence.wire()})
+		if ev.On && !was && ev.Announce {
+			b.announce(now, frame.Silence{Until: s.wire()})
 		}
 		for _, c := range b.carriers {
-			c.Silence(now, ev.On)
+			c.Silence(now, s.quiet())
 		}
 	}
 	switch {
-	case ev.On && !was.on:
+	case ev.On && !was:
 		g.Note("info", "silence begins: nothing is transmitted", "until", ev.Until, "announced", ev.Announce)
-	case !ev.On && was.on:
+	case was && !s.quiet():
 		g.Note("info", "silence ends")
 	}
 }
 
-func (g *Gateway) endSilence(now time.Time) {
-	if g.silence.on && due.Reached(now, g.silence.until) {
-		g.setSilence(now, Silence{})
+// step ends a silence that is over, and keeps account of one that is not.
+func (s *silence) step(g *Gateway, now time.Time) {
+	if s.over(now) {
+		s.change(g, now, Silence{})
+	} else if s.on && !s.until.IsZero() && s.ran(now)-s.kept >= keepEvery {
+		g.Record(bucketSilence, []byte("self"), s.append(nil, now))
+	}
+}
+
+// resume goes on with the silence that the journal or the configuration asks for.
+func (s *silence) resume(g *Gateway, now time.Time) {
+	if late := s.begin(now, g.cfg.SinceLast); late > keepEvery {
+		g.Note("warn", "the silence lasts longer than its time: how long the node was off is not known, and a wall clock alone does not end a silence",
+			"until", s.until, "not_before", now.Add(s.left).UTC())
+	}
+	if s.on {
+		g.Record(bucketSilence, []byte("self"), s.append(nil, now))
 	}
 }
 
@@ -98,20 +237,23 @@ func (g *Gateway) peerSilent(now time.Time, p *peer, f frame.Silence) {
 // SilenceStatus is this node's EMCON and what will go out when it ends.
 type SilenceStatus struct {
 	On        bool    `json:"on"`
-	Until     string  `json:"until,omitempty"` // RFC 3339; empty: until told otherwise
-	Receipts  int     `json:"receipts_owed"`   // peers that wait for receipts
-	Messages  int     `json:"messages"`        // that wait or may have to go again
-	Items     int     `json:"items"`           // of this site that some peer has not, each peer counted
-	Octets    int     `json:"octets"`          // IP octets, about: before deflating
+	Fixed     bool    `json:"fixed,omitempty"`  // by the configuration: no order ends it
+	Until     string  `json:"until,omitempty"`  // RFC 3339; empty: until told otherwise
+	LeftS     float64 `json:"left_s,omitempty"` // that it lasts yet at the least, when there is an end
+	Receipts  int     `json:"receipts_owed"`    // peers that wait for receipts
+	Messages  int     `json:"messages"`         // that wait or may have to go again
+	Items     int     `json:"items"`            // of this site that some peer has not, each peer counted
+	Octets    int     `json:"octets"`           // IP octets, about: before deflating
 	AirtimeS  float64 `json:"airtime_s"`
 	Datagrams int     `json:"datagrams"`
 }
 
 // forecast adds up what is owed to the peers.
 func (g *Gateway) forecast(now time.Time) SilenceStatus {
-	s := SilenceStatus{On: g.silence.on}
-	if !g.silence.until.IsZero() {
+	s := SilenceStatus{On: g.silence.quiet(), Fixed: g.silence.fixed}
+	if !g.silence.until.IsZero() && !g.silence.fixed {
 		s.Until = g.silence.until.UTC().Format(time.RFC3339)
+		s.LeftS = g.silence.remaining(now).Seconds()
 	}
 	for _, b := range g.bearers {
 		for _, c := range b.carriers {

@@ -34,6 +34,10 @@ func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
 			g.farItem(now, p.ID, it.Withdrawal(), true)
 		}
 	}
+	if len(m.Lost) > 0 {
+		p.Opened = mail.State
+		p.ends.lost(now, m.Lost)
+	}
 	if m.Asks {
 		void, changes := g.replica.Mend(now, p.ID, m.Have)
 		for _, h := range changes {

@@ -30,6 +30,7 @@ type Status struct {
 	Peers      []PeerStatus      `json:"peers"`
 	Ledger     []LedgerRow       `json:"ledger"`
 	Dropped    map[string]uint64 `json:"dropped"`
+	Modelled   uint64            `json:"modelled_octets"`   // that the model has coded, read or learned: some microseconds each
 	Filters    []filter.Status   `json:"filters,omitempty"` // the operator's rules, in order
 }
 
@@ -41,7 +42,10 @@ type PeerStatus struct {
 	ID            uint16 `json:"id"`
 	Name          string `json:"name"`
 	Address       string `json:"address,omitempty"`
-	Link          string `json:"link"` // "unknown": never heard in this run; "up"; "silent": does not answer; "listening": said that it will not
+	Configured    string `json:"configured_address,omitempty"`
+	Start         uint32 `json:"start"`               // boot number of its newest start that counts; 0: nothing of it counts yet
+	Forgotten     int    `json:"forgotten,omitempty"` // so often the operator had it forgotten in this run
+	Link          string `json:"link"`                // "unknown": never heard in this run; "up"; "silent": does not answer; "listening": said that it will not
 	LastHeard     string `json:"last_heard,omitempty"`
 	Knows         bool   `json:"knows_us"`
 	Waiting       int    `json:"waiting"`   // messages without a number
@@ -67,7 +71,7 @@ func (g *Gateway) Status(now time.Time) Status {
 	s := Status{
 		ID: g.cfg.ID, Name: g.cfg.Name, Profile: b.profile.Name, End: "terminal", Boot: g.cfg.Boot, BootNumber: g.cfg.Boot.Number,
 		Transport: profile.NORM, NORM: b.lines.NormStatus(), Silence: g.forecast(now),
-		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Dropped: maps.Clone(g.dropped),
+		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Dropped: maps.Clone(g.dropped), Modelled: g.coder.Work(),
 	}
 	if g.cfg.Shore {
 		s.End = "shore"
@@ -84,7 +88,10 @@ func (g *Gateway) Status(now time.Time) Status {
 		ps := PeerStatus{
 			ID: p.ID, Name: p.Name, Link: "unknown", Knows: p.Met.KnowsUs,
 			ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far.items),
-			PeerCounts: p.Counts,
+			Start: g.opener.State(p.ID).Boot, Forgotten: g.door.visits[p.ID].forgotten, PeerCounts: p.Counts,
+		}
+		if at := p.Configured(); at.IsValid() {
+			ps.Configured = at.String()
 		}
 		ps.Waiting, ps.UnderWay, ps.WaitingOctets = p.Box.Held(frame.Direct, frame.Bulk, mail.Group)
 		if p.Addr.IsValid() {

@@ -5,5 +5,22 @@
 // belongs to one node; the file says to which, in which format, and under which store id. What keys and values mean is
 // known to internal/gateway alone.
 //
+// bbolt believes what it reads, and a damaged page is a fault of the process. So every value carries a checksum, the
+// journal keeps a tally of all records, and Open has the whole file read by internal/journal/pages before bbolt maps it.
+// A damaged record of a bucket that its caller can spare is set aside and named; any other damage is a reason to refuse,
+// with the way out in the error. docs/decisions/journal-check.md.
+//
 // Sizes are octets. A Journal is used by one goroutine.
+//
+// # Files
+//
+//   - aside.go: records that were set aside
+//   - check.go: what a file holds and what is wrong with it
+//   - journal.go: commit and load
+//   - mark.go: the file beside it that says that there is a journal
+//   - open.go: lock, check, claim
+//   - repair.go: what an operator does with a journal that no gateway uses
+//   - rewrite.go: a file written anew, and older formats
+//   - salvage.go: what can be read of a broken file
+//   - value.go: checksums and the tally
 package journal

@@ -1,11 +1,9 @@
 package journal
 
 import (
-	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,19 +11,22 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
 )
 
 const (
 	fileName = "aldis.db"
-	// format is 2 since a message is written once for all its recipients (gateway/mail). Format 1 is that of version 0.1: it
-	// is read, and is 2 from then on, so that version 0.1 refuses what it would not find again.
-	format   = 2
-	lockWait = 500 * time.Millisecond
+	// format is 3 since values carry a checksum. In format 2 a message is written once for all its recipients (gateway/mail);
+	// format 1 is that of version 0.1. Both are read and brought to this one, which older versions refuse with a sentence.
+	format       = 3
+	firstChecked = 3 // the first with checksums
+	lockWait     = 500 * time.Millisecond
 )
 
-// own is the bucket of the journal itself; no Op may name it.
-const own = "\x00journal"
+// Buckets of the journal itself; no Op may name them. own is the first of all and aside the last of the journal's.
+const (
+	own   = "\x00journal"
+	aside = "\x00set-aside" // number -> a record that could not be read (asideOp)
+)
 
 var (
 	keyFormat = []byte("format")
@@ -33,6 +34,7 @@ var (
 	keyName   = []byte("name")
 	keyStore  = []byte("store")
 	keyBoot   = []byte("boot")
+	keyTally  = []byte("tally")
 )
 
 // Why a data directory is refused. The error of Open says in words what to do.
@@ -41,6 +43,7 @@ var (
 	ErrOther  = errors.New("it belongs to another node")
 	ErrNewer  = errors.New("it was written by a newer gateway")
 	ErrBroken = errors.New("it is damaged or not a gateway's")
+	ErrGone   = errors.New("it is gone")
 )
 
 // Identity is the node whose store it is.
@@ -62,105 +65,11 @@ type Journal struct {
 	dir   string
 	store uint32
 	boot  uint32
-}
-
-// Open opens the store in dir for a node and makes what is missing. It changes nothing in a directory that it refuses.
-func Open(dir string, id Identity) (*Journal, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("journal: data directory %s cannot be made: %w; make it, owned by the user that runs the gateway", dir, err)
-	}
-	path := filepath.Join(dir, fileName)
-	_, statErr := os.Stat(path)
-	db, err := bolt.Open(path, 0o600, &bolt.Options{
-		Timeout:        lockWait,
-		NoFreelistSync: true, // one write less per commit; the list is rebuilt at the start
-		FreelistType:   bolt.FreelistMapType,
-		NoStatistics:   true,
-	})
-	if err != nil {
-		return nil, openError(dir, err)
-	}
-	j := &Journal{db: db, dir: dir}
-	if err := j.claim(id); err != nil {
-		db.Close()
-		return nil, err
-	}
-	if errors.Is(statErr, fs.ErrNotExist) {
-		if err := syncDir(dir); err != nil { // else a power cut may take the new file's name away
-			db.Close()
-			return nil, fmt.Errorf("journal: data directory %s: %w", dir, err)
-		}
-	}
-	return j, nil
-}
-
-func openError(dir string, err error) error {
-	path := filepath.Join(dir, fileName)
-	switch {
-	case errors.Is(err, berrors.ErrTimeout):
-		return fmt.Errorf("journal: data directory %s: %w; stop that one, or set another node.data_dir", dir, ErrInUse)
-	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch), errors.Is(err, berrors.ErrChecksum):
-		return fmt.Errorf("journal: %s: %w (%v); put a backup back, or move the file away and begin anew without what it held", path, ErrBroken, err)
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("journal: %s: %w; it must belong to the user that runs the gateway", path, err)
-	}
-	return fmt.Errorf("journal: %s: %w", path, err)
-}
-
-// claim checks whose the store is, and makes it ours when it is new.
-func (j *Journal) claim(id Identity) error {
-	var fresh bool
-	err := j.db.View(func(tx *bolt.Tx) error {
-		b := tx.Bucket([]byte(own))
-		if b == nil {
-			fresh = true
-			if k, _ := tx.Cursor().First(); k != nil {
-				return fmt.Errorf("journal: data directory %s: %w; set another node.data_dir", j.dir, ErrBroken)
-			}
-			return nil
-		}
-		f, ok1 := number(b, keyFormat)
-		node, ok2 := number(b, keyNode)
-		store, ok3 := number(b, keyStore)
-		boot, ok4 := number(b, keyBoot)
-		switch {
-		case ok1 && f > format:
-			return fmt.Errorf("journal: data directory %s: %w (format %d; this gateway reads %d); install the newer gateway, or set another node.data_dir",
-				j.dir, ErrNewer, f, format)
-		case !ok1 || !ok2 || !ok3 || !ok4 || f == 0:
-			return fmt.Errorf("journal: data directory %s: %w; put a backup back, or set another node.data_dir", j.dir, ErrBroken)
-		case node != uint32(id.Node):
-			return fmt.Errorf("journal: data directory %s: %w: node %d %q, and this is node %d %q; set another node.data_dir, or node.id = %d",
-				j.dir, ErrOther, node, b.Get(keyName), id.Node, id.Name, node)
-		}
-		j.store, j.boot = store, boot
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if fresh {
-		var raw [4]byte
-		rand.Read(raw[:])
-		j.store = binary.BigEndian.Uint32(raw[:])
-	}
-	ops := []Op{{own, keyName, []byte(id.Name)}, {own, keyFormat, be32(format)}}
-	if fresh {
-		ops = append(ops, Op{own, keyNode, be32(uint32(id.Node))},
-			Op{own, keyStore, be32(j.store)}, Op{own, keyBoot, be32(0)})
-	}
-	return j.commit(ops)
+	aside []Damaged
+	file  os.FileInfo // of the store, to know it again
 }
 
 func be32(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
-
-func number(b *bolt.Bucket, key []byte) (uint32, bool) {
-	v := b.Get(key)
-	if len(v) != 4 {
-		return 0, false
-	}
-	return binary.BigEndian.Uint32(v), true
-}
 
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
@@ -190,8 +99,8 @@ func (j *Journal) SetBoot(n uint32) error {
 // journal usable: the same ops may be committed again later. A full disk satisfies errors.Is(err, syscall.ENOSPC).
 func (j *Journal) Commit(ops []Op) error {
 	for _, op := range ops {
-		if op.Bucket == own {
-			return fmt.Errorf("journal: bucket %q is the journal's own", own)
+		if op.Bucket == own || op.Bucket == aside {
+			return fmt.Errorf("journal: bucket %q is the journal's own", op.Bucket)
 		}
 	}
 	return j.commit(ops)
@@ -201,35 +110,23 @@ func (j *Journal) commit(ops []Op) error {
 	if len(ops) == 0 {
 		return nil
 	}
-	err := j.db.Update(func(tx *bolt.Tx) error {
-		for _, op := range ops {
-			if err := apply(tx, op); err != nil {
-				return fmt.Errorf("bucket %q, key %x: %w", op.Bucket, op.Key, err)
-			}
-		}
+	err := j.db.Update(func(tx *bolt.Tx) error { return put(tx, ops) })
+	if err == nil {
 		return nil
-	})
-	switch {
-	case err == nil:
-		return nil
-	case strings.Contains(err.Error(), syscall.ENOSPC.Error()) && !errors.Is(err, syscall.ENOSPC):
-		err = fmt.Errorf("%w (%v)", syscall.ENOSPC, err) // bbolt drops the cause where it grows the file
 	}
-	return fmt.Errorf("journal: %w", err)
+	return fmt.Errorf("journal: %w", diskError(err))
 }
 
-func apply(tx *bolt.Tx, op Op) error {
-	if op.Value == nil {
-		if b := tx.Bucket([]byte(op.Bucket)); b != nil {
-			return b.Delete(op.Key)
-		}
-		return nil
+// diskError finds a full disk again where bbolt drops the cause: it does so when it grows the file.
+func diskError(err error) error {
+	if strings.Contains(err.Error(), syscall.ENOSPC.Error()) && !errors.Is(err, syscall.ENOSPC) {
+		return fmt.Errorf("%w (%v)", syscall.ENOSPC, err)
 	}
-	b, err := tx.CreateBucketIfNotExists([]byte(op.Bucket))
-	if err != nil {
-		return err
-	}
-	return b.Put(op.Key, op.Value)
+	return err
+}
+
+func opError(op Op, err error) error {
+	return fmt.Errorf("bucket %q, key %x: %w", op.Bucket, op.Key, err)
 }
 
 // Load calls f for everything in the store, bucket by bucket, keys in the order of their octets. key and value are
@@ -238,10 +135,17 @@ func (j *Journal) Load(f func(bucket string, key, value []byte) error) error {
 	return j.db.View(func(tx *bolt.Tx) error {
 		return tx.ForEach(func(name []byte, b *bolt.Bucket) error {
 			bucket := string(name)
-			if bucket == own {
+			if bucket == own || bucket == aside {
 				return nil
 			}
-			return b.ForEach(func(k, v []byte) error { return f(bucket, k, v) })
+			return b.ForEach(func(k, v []byte) error {
+				value, good := unseal(bucket, k, v)
+				if !good { // Open has read it otherwise
+					return fmt.Errorf("journal: %s: %w: the disk gives other data than a moment ago (bucket %q, key %x); replace the disk, and put a backup back",
+						filepath.Join(j.dir, fileName), ErrBroken, bucket, k)
+				}
+				return f(bucket, k, value)
+			})
 		})
 	})
 }
@@ -254,6 +158,16 @@ func (j *Journal) Size() int64 {
 		return nil
 	})
 	return n
+}
+
+// Gone says that the store's file is not where it was: all that is committed goes into a file without a name, and is lost
+// when the process ends. Any goroutine may ask.
+func (j *Journal) Gone() error {
+	path := filepath.Join(j.dir, fileName)
+	if now, err := os.Stat(path); err == nil && os.SameFile(now, j.file) {
+		return nil
+	}
+	return fmt.Errorf("journal: %s was removed or replaced while the gateway runs: %w; whatever is accepted is lost when it stops", path, ErrGone)
 }
 
 // Close gives the directory free.

@@ -45,32 +45,48 @@ func raw(t *testing.T, dir string, f func(*bolt.Tx) error) {
 	}
 }
 
-// A journal of format 1, version 0.1's, is read and is of format 2 from then on: version 0.1 then refuses it.
-func TestFormerFormat(t *testing.T) {
-	dir := t.TempDir()
-	j := open(t, dir)
-	commit(t, j, Op{"waiting", []byte("k"), []byte("v")})
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
-	raw(t, dir, func(tx *bolt.Tx) error { return tx.Bucket([]byte(own)).Put(keyFormat, be32(1)) })
-	j = open(t, dir)
-	var kept string
-	if err := j.Load(func(bucket string, key, value []byte) error { kept += bucket + string(key) + string(value); return nil }); err != nil {
-		t.Fatal(err)
-	}
-	if kept != "waitingkv" {
-		t.Errorf("%q is read", kept)
-	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+// former makes a store of format 1 or 2, whose values have no checksums.
+func former(t *testing.T, dir string, format uint32, records ...Op) {
+	t.Helper()
 	raw(t, dir, func(tx *bolt.Tx) error {
-		if f, ok := number(tx.Bucket([]byte(own)), keyFormat); !ok || f != 2 {
-			t.Errorf("format %d, %v", f, ok)
+		for _, op := range append(records, Op{own, keyFormat, be32(format)}, Op{own, keyNode, be32(2)}, Op{own, keyName, []byte("ship")},
+			Op{own, keyStore, be32(0xabcd)}, Op{own, keyBoot, be32(77)}) {
+			b, err := tx.CreateBucketIfNotExists([]byte(op.Bucket))
+			if err != nil {
+				return err
+			}
+			if err := b.Put(op.Key, op.Value); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
+}
+
+// A journal of format 1, version 0.1's, or 2 is read and is of format 3 from then on: older versions then refuse it.
+func TestFormerFormat(t *testing.T) {
+	for _, f := range []uint32{1, 2} {
+		dir := t.TempDir()
+		former(t, dir, f, Op{"waiting", []byte("k"), []byte("v")}, Op{"waiting", []byte("empty"), []byte{}})
+		for range 2 { // brought to format 3, and read again
+			j := open(t, dir)
+			if got, want := contents(t, j), (map[string]string{"waiting/k": "v", "waiting/empty": ""}); !maps.Equal(got, want) {
+				t.Errorf("format %d: %q is read", f, got)
+			}
+			if j.Boot() != 77 || j.StoreID() != 0xabcd {
+				t.Errorf("format %d: boot %d, store %x", f, j.Boot(), j.StoreID())
+			}
+			if err := j.Close(); err != nil {
+				t.Fatal(err)
+			}
+			raw(t, dir, func(tx *bolt.Tx) error {
+				if got := tx.Bucket([]byte(own)).Get(keyFormat); !bytes.Equal(got, be32(3)) {
+					t.Errorf("format %d: %x in the file", f, got)
+				}
+				return nil
+			})
+		}
+	}
 }
 
 func commit(t *testing.T, j *Journal, ops ...Op) {
@@ -186,7 +202,7 @@ func TestOpenRefuses(t *testing.T) {
 			dir := made(t)
 			raw(t, dir, func(tx *bolt.Tx) error { return tx.Bucket([]byte(own)).Put(keyFormat, be32(9)) })
 			return dir
-		}, ErrNewer, []string{"format 9", "reads 2", "install"}},
+		}, ErrNewer, []string{"format 9", "reads 3", "install"}},
 		{"in use", ship, func(t *testing.T) string {
 			dir := made(t)
 			open(t, dir)
@@ -405,5 +421,39 @@ func BenchmarkCommit(b *testing.B) {
 		if err := j.Commit([]Op{{"b", be32(i % 1000), value}}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// A start with a journal of 100 MB: what Open reads before bbolt maps the file, and all of it.
+func BenchmarkOpen100MB(b *testing.B) {
+	dir := b.TempDir()
+	j, err := Open(dir, ship)
+	if err != nil {
+		b.Fatal(err)
+	}
+	j.db.NoSync = true
+	value := make([]byte, 1000)
+	for i := range uint32(100) {
+		var ops []Op
+		for k := range uint32(1000) {
+			ops = append(ops, Op{"b", be32(i<<16 | k), value})
+		}
+		if err := j.Commit(ops); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := j.db.Sync(); err != nil {
+		b.Fatal(err)
+	}
+	j.Close()
+	for b.Loop() {
+		j, err := Open(dir, ship)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		b.ReportMetric(float64(j.Size())/1e6, "MB")
+		j.Close()
+		b.StartTimer()
 	}
 }

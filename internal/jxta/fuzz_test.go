@@ -209,7 +209,7 @@ func FuzzDocuments(f *testing.F) {
 		roundTrip(t, b, ParseSRDI)
 		roundTrip(t, b, ParseRouteQuery)
 		roundTrip(t, b, ParseRouteResponse)
-		n, err := ParseXML(b, XMLLimits{32 << 10, 32, 2000})
+		n, err := ParseXML(b, XMLLimits{Octets: 32 << 10, Depth: 32, Nodes: 2000})
 		if err != nil {
 			return
 		}

@@ -17,7 +17,7 @@ const (
 	HandlerRouter    = "EndpointRouter"
 )
 
-const maxGunzip = 1 << 20 // octets of one unpacked SRDI message
+const maxGunzip = 1 << 20 // octets of one unpacked element, as XMLLimits.Octets has it
 
 // Gunzip unpacks an element of type application/gzip; plain XML passes through (wire 6).
 func Gunzip(b []byte) ([]byte, error) {

@@ -85,31 +85,39 @@ func SignMessage(message []byte, key *rsa.PrivateKey, cert []byte, source string
 
 // Verify checks the trailer's signature over message with the key in the enclosed certificate. The certificate
 // itself proves nothing: it is self-signed.
-func (t Trailer) Verify(message []byte) error { return new(Verifier).Verify(t, message) }
+func (t Trailer) Verify(message []byte) error {
+	_, err := new(Verifier).Verify(t, message)
+	return err
+}
 
 // Verifier remembers the key of the last certificate: a peer signs everything with the same.
 type Verifier struct {
-	cert []byte
-	key  *rsa.PublicKey
+	cert  []byte
+	key   *rsa.PublicKey
+	maker string
 }
 
-// Verify is Trailer.Verify.
-func (v *Verifier) Verify(t Trailer, message []byte) error {
+// Verify is Trailer.Verify. It answers the peer id that the certificate makes (CertPeer).
+func (v *Verifier) Verify(t Trailer, message []byte) (maker string, err error) {
 	if v.key == nil || !bytes.Equal(t.Cert, v.cert) {
 		key, err := trailerKey(t.Cert)
 		if err != nil {
-			return err
+			return "", err
 		}
-		v.cert, v.key = bytes.Clone(t.Cert), key
+		maker, err := CertPeer(t.Cert)
+		if err != nil {
+			return "", err
+		}
+		v.cert, v.key, v.maker = bytes.Clone(t.Cert), key, maker
 	}
 	h := sha256.New()
 	h.Write(message)
 	h.Write(t.Cert)
 	h.Write([]byte(t.Source))
 	if err := rsa.VerifyPKCS1v15(v.key, crypto.SHA256, h.Sum(nil), t.Sig); err != nil {
-		return fmt.Errorf("jxta: trailer: signature: %w", err)
+		return "", fmt.Errorf("jxta: trailer: signature: %w", err)
 	}
-	return nil
+	return v.maker, nil
 }
 
 func trailerKey(cert []byte) (*rsa.PublicKey, error) {

@@ -24,21 +24,38 @@ type XMLLimits struct {
 	Octets int // of the document
 	Depth  int // of nesting
 	Nodes  int // elements, attributes and runs of text
+	// Slow bounds documents outside the form that peers write, in octets: they take ten times as long. 0: as Octets.
+	Slow int
 }
 
-// DefaultXML fits every JXTA document with room: the largest seen has 7 kB, depth 9, 120 nodes.
-var DefaultXML = XMLLimits{Octets: 1 << 20, Depth: 48, Nodes: 20000}
+// DefaultXML fits every JXTA document with room: the largest seen has 7 kB, depth 9, 120 nodes. In the usual form it may
+// be as large as an answer of many advertisements.
+var DefaultXML = XMLLimits{Octets: 1 << 20, Depth: 48, Nodes: 20000, Slow: 64 << 10}
 
 // ParseXML reads a document strictly. Of directives only a bare "DOCTYPE name" before the root is taken, as every
 // JXTA document has it; no entity can be declared, so none but the predefined and numeric ones exist. Comments and
 // processing instructions are dropped.
 func ParseXML(b []byte, lim XMLLimits) (*Node, error) {
+	slow := lim.Slow
+	if slow == 0 {
+		slow = lim.Octets
+	}
+	return ParseWithin(b, lim, &slow)
+}
+
+// ParseWithin is ParseXML for one of several documents of a message. slow is how many octets those outside the form that
+// peers write may still take together, in place of XMLLimits.Slow; what this one takes is taken off.
+func ParseWithin(b []byte, lim XMLLimits, slow *int) (*Node, error) {
 	if len(b) > lim.Octets {
 		return nil, fail("XML", "document", ErrTooLong)
 	}
 	if n, ok := parsePlain(b, lim); ok {
 		return n, nil
 	}
+	if len(b) > *slow {
+		return nil, fail("XML", "document of an unusual form", ErrTooLong)
+	}
+	*slow -= len(b)
 	return parseAny(b, lim)
 }
 
@@ -156,13 +173,16 @@ func (n *Node) Value() string {
 	if n == nil {
 		return ""
 	}
-	var s string
+	if len(n.Kids) == 1 && n.Kids[0].Name == "" {
+		return strings.TrimSpace(n.Kids[0].Text)
+	}
+	var s strings.Builder
 	for _, k := range n.Kids {
 		if k.Name == "" {
-			s += k.Text
+			s.WriteString(k.Text)
 		}
 	}
-	return strings.TrimSpace(s)
+	return strings.TrimSpace(s.String())
 }
 
 // KidValue is the text of the first child of that name.

@@ -24,6 +24,8 @@ type Bridge struct {
 	secure      *secure
 	leases      *leases
 	propagation *propagation
+	arrivals    *arrivals
+	who         *who
 	begun       bool // there was a Step
 }
 
@@ -48,11 +50,12 @@ type Stats struct {
 	LocalFanOut      uint64 // copies for other local peers
 	Carried          uint64 // payloads given to the gateway
 	CarriedLate      uint64 // of them held until a listener became known
+	Unheard          uint64 // messages of local peers on propagate pipes that no far site listened to while they were held
 	FarPayloads      uint64
-	FarUndeliverable uint64 // payloads of far peers for whom nobody was here
+	FarUndeliverable uint64 // payloads of far peers that somebody here did not get, or for whom nobody was here
 	Throttled        uint64 // times that a peer was not read from because another takes too little
 	Overrun          uint64 // messages between local peers lost because the receiver takes too little
-	Abandoned        uint64 // payloads given up because a peer's queue was full
+	Abandoned        uint64 // payloads given up because the queue of a peer with a lease was full
 	Streams          uint64 // of BiDi pipes and sockets between a local and a far peer
 	StreamBlocks     uint64 // of local peers, carried
 	StreamDuplicates uint64 // blocks that were here before
@@ -83,8 +86,12 @@ func New(cfg Config, memories []site.Memory) *Bridge {
 	d := newDirectory(s, o, g, f, e, r)
 	st := newStreams(s, o, g, f, r)
 	sec := &secure{step: s, outlets: o, ghosts: g, rules: r, pairs: map[tlsKey]*tlsPair{}}
-	l := &leases{s, o, g, e, d, st}
-	b := &Bridge{s, g, o, f, e, r, d, st, sec, l, &propagation{step: s, outlets: o, ghosts: g, far: f, ether: e, rules: r, leases: l}, false}
+	a := &arrivals{step: s, outlets: o, ghosts: g, away: away{step: s, of: map[string]*absent{}}, left: map[uint64][]string{}, tallies: map[string]*endTally{}}
+	l := &leases{s, o, g, e, d, st, a}
+	w := &who{step: s, outlets: o, ghosts: g, leases: l, streams: st, secure: sec}
+	b := &Bridge{s, g, o, f, e, r, d, st, sec, l, &propagation{step: s, outlets: o, ghosts: g, far: f, ether: e, rules: r, leases: l}, a, w, false}
+	a.propagation, o.arrivals = b.propagation, a
+	w.handle, o.gone = b.take, w.left
 	b.recall(memories)
 	b.rearm()
 	return b
@@ -97,6 +104,8 @@ func (b *Bridge) recall(memories []site.Memory) {
 			b.outlets.recallPeer(id, m.Value)
 		} else if key, ok := strings.CutPrefix(m.Key, memAdv); ok {
 			b.directory.recallAdv(key, m.Value)
+		} else if b.arrivals.recall(m) {
+			continue
 		} else if !b.streams.recall(m, positions) {
 			b.secure.recall(m)
 		}
@@ -112,6 +121,7 @@ func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
 	if !b.begun {
 		b.begun = true
 		b.streams.start()
+		b.arrivals.start()
 		b.outlets.callAll()
 		b.directory.restate()
 	}
@@ -149,7 +159,9 @@ func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
 
 // sweep ends what has ended.
 func (b *Bridge) sweep() {
+	b.who.sweep()
 	b.leases.sweep()
+	b.arrivals.sweep()
 	b.propagation.sweep()
 	b.directory.sweep()
 	b.streams.sweep()
@@ -172,7 +184,9 @@ func (b *Bridge) rearm() {
 	if len(b.propagation.held) > 0 {
 		b.until(b.propagation.held[0].until)
 	}
+	b.who.rearm()
 	b.streams.rearm()
+	b.arrivals.rearm()
 	b.until(b.secure.wakeAt)
 }
 
@@ -207,11 +221,8 @@ func (b *Bridge) welcomed(ev Welcomed) {
 	}
 	p := b.outlets.peers[unique]
 	if p == nil {
-		if len(b.outlets.peers) >= b.cfg.MaxPeers {
-			b.leases.evict()
-		}
-		if len(b.outlets.peers) >= b.cfg.MaxPeers {
-			b.complain(c, "peers", nil)
+		if reason := b.who.room(c); reason != "" {
+			b.complain(c, reason, nil)
 			b.post(Close{c.id})
 			return
 		}
@@ -226,20 +237,7 @@ func (b *Bridge) welcomed(ev Welcomed) {
 	if ev.Welcome.Version == "3.0" && ev.Welcome.MsgVersion == 1 {
 		c.version = 1
 	}
-	p.conns = append(p.conns, c)
-	b.outlets.learnAddress(c, ev.Welcome)
-	if len(p.leases) == 0 && p.nudge.IsZero() {
-		p.nudge = b.now.Add(firstNudge)
-		b.outlets.peerAt(p, p.nudge)
-	}
-	if a, err := jxta.ParseAddress(ev.Welcome.Dest); err == nil {
-		if _, service, param := jxta.Demangle(a.Service, a.Param); serviceIs(service, jxta.ClassRelay) {
-			b.leases.relayRequest(c, param, true) // the request hides in the address dialled (wire 10)
-		}
-	}
-	b.outlets.pump(p)
-	b.streams.edgeIsBack(p)
-	b.secure.edgeIsBack(p)
+	b.who.arrived(c, ev.Welcome)
 }
 
 func (b *Bridge) received(ev Received) {
@@ -248,18 +246,31 @@ func (b *Bridge) received(ev Received) {
 		return
 	}
 	b.stats.Received++
+	b.take(c, ev.Body)
+}
+
+// take handles a message that came over a connection.
+func (b *Bridge) take(c *conn, body []byte) {
+	if c.peer == nil {
+		return
+	}
+	before := b.outlets.source
 	b.outlets.source = c
-	defer func() { b.outlets.source = nil }()
-	m, rest, err := jxta.ParseMessage(ev.Body, jxta.DefaultLimits)
+	defer func() { b.outlets.source = before }()
+	m, rest, err := jxta.ParseMessage(body, jxta.DefaultLimits)
+	maker := ""
 	if err == nil && len(rest) > 0 {
 		var t jxta.Trailer
 		if t, err = jxta.ParseTrailer(rest); err == nil {
-			err = c.verifier.Verify(t, ev.Body[:len(ev.Body)-len(rest)])
+			maker, err = c.verifier.Verify(t, body[:len(body)-len(rest)])
 		}
 	}
 	if err != nil {
 		b.stats.BadMessages++
 		b.complain(c, "message", err)
+		return
+	}
+	if !b.who.believes(c, maker, body) {
 		return
 	}
 	b.outlets.learnFormat(c, len(rest) > 0)

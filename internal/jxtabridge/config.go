@@ -31,6 +31,7 @@ type Config struct {
 	Lease      time.Duration // rendezvous lease; default 20 min, as JXTA's own (ghosts 10: 2.2 hates short ones)
 	RelayLease time.Duration // most that a relay client gets; default 1 h
 	Hold       time.Duration // how long a propagate pipe's message waits for news of a listener; default 15 s
+	Wait       time.Duration // how long a far message waits for a peer that is away and no rule says otherwise; default 24 h
 	Question   time.Duration // how long an unanswered question is remembered; default 10 min
 	Linger     time.Duration // how long what is not custody waits for a peer that is re-dialling; default 60 s
 	// Filter is the operator's rules, which the gateway has too; nil: none.
@@ -44,6 +45,7 @@ type Config struct {
 	Pace time.Duration
 
 	MaxPeers        int // peers with a lease or a connection; default 4096
+	MaxAway         int // of these, peers of one address that have a lease and no connection; default 64
 	MaxPipes        int // open pipes of one peer; default 1024
 	MaxGroups       int // groups of one peer; default 64
 	MaxAdverts      int // advertisements; default 131,072
@@ -53,10 +55,14 @@ type Config struct {
 	MaxHeldOctets   int // default 8 MiB
 	MaxQueue        int // messages waiting for one peer; default 16,384
 	MaxQueueOctets  int // default 32 MiB
-	Window          int // octets handed to a connection and not written yet; default 512 KiB
-	MaxFarItems     int // items of one far site; default 65,536
-	MaxAsks         int // questions that far sites are told of, and that one far site may tell; default 256, of one peer an eighth of it
-	MaxStreams      int // BiDi pipes and sockets to far peers; default 1024, of one peer a quarter of it
+	// Octets of far messages that wait for peers without a lease, or without the pipe: of all, default 64 MiB, and of one,
+	// default a quarter of that.
+	MaxAwayOctets, MaxAwayOctetsOfPeer int
+
+	Window      int // octets handed to a connection and not written yet; default 512 KiB
+	MaxFarItems int // items of one far site; default 65,536
+	MaxAsks     int // questions that far sites are told of, and that one far site may tell; default 256, of one peer an eighth of it
+	MaxStreams  int // BiDi pipes and sockets to far peers; default 1024, of one peer a quarter of it
 	// What of one stream may be under way to the far site before its sender has to wait; the sender's own window, up
 	// to 50 blocks, may come on top.
 	StreamOctets int // default 256 KiB
@@ -67,12 +73,14 @@ func (c Config) withDefaults() Config {
 	c.Lease = cmp.Or(c.Lease, 20*time.Minute)
 	c.RelayLease = cmp.Or(c.RelayLease, time.Hour)
 	c.Hold = cmp.Or(c.Hold, 15*time.Second)
+	c.Wait = cmp.Or(c.Wait, 24*time.Hour)
 	c.Question = cmp.Or(c.Question, 10*time.Minute)
 	c.Linger = cmp.Or(c.Linger, time.Minute)
 	c.Ask = cmp.Or(c.Ask, time.Hour)
 	c.AskAfter = cmp.Or(c.AskAfter, 4*time.Second)
 	c.Pace = cmp.Or(c.Pace, 10*time.Millisecond)
 	c.MaxPeers = cmp.Or(c.MaxPeers, 4096)
+	c.MaxAway = cmp.Or(c.MaxAway, 64)
 	c.MaxPipes = cmp.Or(c.MaxPipes, 1024)
 	c.MaxGroups = cmp.Or(c.MaxGroups, 64)
 	c.MaxAdverts = cmp.Or(c.MaxAdverts, 131072)
@@ -82,6 +90,8 @@ func (c Config) withDefaults() Config {
 	c.MaxHeldOctets = cmp.Or(c.MaxHeldOctets, 8<<20)
 	c.MaxQueue = cmp.Or(c.MaxQueue, 16384)
 	c.MaxQueueOctets = cmp.Or(c.MaxQueueOctets, 32<<20)
+	c.MaxAwayOctets = cmp.Or(c.MaxAwayOctets, 64<<20)
+	c.MaxAwayOctetsOfPeer = cmp.Or(c.MaxAwayOctetsOfPeer, c.MaxAwayOctets/4)
 	c.Window = cmp.Or(c.Window, 512<<10)
 	c.MaxFarItems = cmp.Or(c.MaxFarItems, 65536)
 	c.MaxAsks = cmp.Or(c.MaxAsks, 256)

@@ -182,8 +182,9 @@ func canonical(n *jxta.Node, doc string, signed bool) []byte {
 
 // publish takes in what a local peer publishes remotely, or, asked, answers to a question of ours.
 func (dir *directory) publish(in inbound, r jxta.DiscoveryResponse, asked bool) {
+	slow := jxta.DefaultXML.Slow
 	for _, f := range r.Found {
-		n, err := jxta.ParseXML([]byte(f.Doc), jxta.DefaultXML)
+		n, err := jxta.ParseWithin([]byte(f.Doc), jxta.DefaultXML, &slow)
 		if err != nil {
 			dir.complain(in.conn, "advertisement", err)
 			continue

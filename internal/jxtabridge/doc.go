@@ -22,10 +22,12 @@
 //	secure       secure pipes to far peers
 //	leases       rendezvous and relay leases; which pipes are open
 //	propagation  messages for a whole group or a propagate pipe
+//	arrivals     messages of far sites for local peers, those who are away too
+//	who          which connections speak for a peer
 //
 // A message of a local peer goes from outlets (the connection) to Bridge.open and from there to one part. What that
 // part answers goes back through ghosts (form) and outlets (queue, window, connection); what is for other sites leaves
-// as site.Item or site.Carry. What comes from other sites goes to far, directory, streams, secure or propagation, and
+// as site.Item or site.Carry. What comes from other sites goes to far, directory, streams, secure or arrivals, and
 // to local peers through the same two.
 //
 // # Files
@@ -58,6 +60,9 @@
 //   - leases.go: leases begin, end and are missing
 //   - pipes.go: pipes open and close, and when other sites are told
 //   - propagation.go: propagate pipes and group messages, both ways
+//   - arrivals.go: messages of far sites, until each has ended
+//   - away.go: who is away, and what waits for them
+//   - who.go: which connections speak for a peer; whom the gateway forgets first
 //   - memory.go: peers and advertisements over a restart
 //   - status.go: Status
 //   - entries.go: the directory for people

@@ -129,7 +129,7 @@ func emitter(m jxta.Message) (string, error) {
 // must be made of this one (wire 1.3, 2.5); a peer that signs over TCP signs here too.
 func authentic(src string, known *peer, message, trailer []byte) error {
 	if len(trailer) == 0 {
-		if known != nil && known.known && known.signed {
+		if known != nil && (known.who.signs || known.known && known.signed) {
 			return &jxta.ParseError{What: "datagram", Field: "trailer", Err: jxta.ErrMissing}
 		}
 		return nil

@@ -3,6 +3,7 @@ package jxtabridge
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"aldis/internal/jxta"
@@ -27,7 +28,8 @@ func httpNode(t *testing.T) (*node, *fake, string) {
 	n.cfg.HTTP = "10.0.1.1:9700"
 	n.b = New(n.cfg, nil)
 	peerNumber++
-	f := &fake{n: n, name: "A", id: peerName("cbid", peerNumber), addr: fmt.Sprintf("10.9.1.%d:40000", peerNumber), signed: true}
+	f := &fake{n: n, name: "A", addr: fmt.Sprintf("10.9.1.%d:40000", peerNumber), signed: true, signer: signerOf(peerNumber)}
+	f.id = f.signer.Peer
 	n.secret = append(n.secret, f.addr)
 	return n, f, "http://" + n.cfg.HTTP + "/EndpointService:jxta-NetGroup/" + jxta.ClassRelay + "/connect,3600000,keep,true"
 }
@@ -129,9 +131,10 @@ func TestQuietFromTheBeginning(t *testing.T) {
 	f.take()
 	n.conns++
 	stranger := n.conns
-	n.step(Opened{Conn: stranger, Remote: "10.9.1.99:1", HTTP: true})
+	at := strings.Replace(f.addr, ":40000", ":1", 1)
+	n.step(Opened{Conn: stranger, Remote: at, HTTP: true})
 	n.step(Quiet{stranger})
-	n.step(Welcomed{stranger, jxta.Welcome{Dest: "http://" + n.cfg.HTTP, Public: "http://10.9.1.99:1", Peer: jxta.URN(f.id), Version: "1.1"}})
+	n.step(Welcomed{stranger, jxta.Welcome{Dest: "http://" + n.cfg.HTTP, Public: "http://" + at, Peer: jxta.URN(f.id), Version: "1.1"}})
 	f.conn = stranger
 	f.connect(jxta.NetGroup)
 	f.one()

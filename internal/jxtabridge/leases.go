@@ -21,6 +21,7 @@ type leases struct {
 	ether     *ether
 	directory *directory
 	streams   *streams
+	arrivals  *arrivals
 }
 
 // lease answers the rendezvous lease protocol, for whatever group asks (wire 5.1, ghosts 9).
@@ -69,6 +70,7 @@ func (ls *leases) connect(in inbound, doc []byte) {
 	}
 	l.expires = ls.now.Add(ls.cfg.Lease)
 	ls.outlets.peerAt(p, l.expires)
+	ls.arrivals.back(p, pipeKey{group: group})
 	if reduced := reducePeer(n); !bytes.Equal(l.doc, reduced) {
 		l.doc, l.index = reduced, indexOf(reduced)
 		ls.tell(ls.outlets.peerItem(p, group))
@@ -87,7 +89,8 @@ func (o *outlets) peerItem(p *peer, group string) site.Item {
 	return site.Item{Kind: site.Endpoint, Scope: group, Owner: p.id, Doc: p.leases[group].doc, Variant: p.signed}
 }
 
-// end forgets a peer in a group: its pipes close, what waited for it there is finished.
+// end forgets a peer in a group: its pipes close, and what is for it there waits until it is back. What its sockets were
+// given counts as handed over when they have taken it.
 func (ls *leases) end(p *peer, group string) {
 	if p.leases[group] == nil {
 		return
@@ -100,15 +103,7 @@ func (ls *leases) end(p *peer, group string) {
 	ls.streams.edgeGone(p, group, "")
 	ls.outlets.revoke(p, group)
 	ls.tell(site.Item{Kind: site.Endpoint, Scope: group, Owner: p.id, Gone: true})
-	ls.outlets.abandon(p, func(m *message) bool { return m.group == group && m.delivery != nil })
-	for _, c := range p.conns {
-		for i, f := range c.inflight { // handed to the socket: nothing more can be done for it
-			if f.msg != nil && f.msg.group == group {
-				ls.outlets.finish(f.msg)
-				c.inflight[i].msg = nil
-			}
-		}
-	}
+	ls.arrivals.groupLeft(p, group)
 	ls.directory.questions.forget(p.id, group)
 	ls.outlets.rememberPeer(p)
 	ls.outlets.prune(p)
@@ -239,23 +234,10 @@ func (ls *leases) peerView(in inbound) {
 	ls.outlets.enqueue(in.from, ls.ghosts.routedHere(in.from, group, svcPeerView, group, answer))
 }
 
-// evict makes room for a new peer: the one goes that has no connection, waits for nothing and whose lease ends first.
-func (ls *leases) evict() {
-	var victim *peer
-	for _, p := range ls.outlets.sortedPeers() {
-		if len(p.conns) > 0 || len(p.queue) > 0 {
-			continue
-		}
-		if victim == nil || p.leases[p.anyGroup()].expires.Before(victim.leases[victim.anyGroup()].expires) {
-			victim = p
-		}
-	}
-	if victim == nil {
-		return
-	}
-	ls.stats.Refused["evicted"]++
-	for _, g := range slices.Sorted(maps.Keys(victim.leases)) {
-		ls.end(victim, g)
+// endAll ends all leases of a peer.
+func (ls *leases) endAll(p *peer) {
+	for _, g := range slices.Sorted(maps.Keys(p.leases)) {
+		ls.end(p, g)
 	}
 }
 
@@ -278,7 +260,9 @@ func (ls *leases) sweep() {
 			p.nudge = ls.now.Add(nudgeAgain)
 			ls.disown(p, jxta.NetGroup)
 		}
+		ls.arrivals.trust(p)
 		ls.outlets.pump(p)
+		ls.arrivals.feed(p)
 		ls.outlets.callBack(p)
 		ls.outlets.jammed(p)
 		ls.outlets.prune(p)

@@ -22,6 +22,7 @@ const (
 type peerMemory struct {
 	Signed bool          `json:"signed"`
 	Known  bool          `json:"known"`
+	Proven bool          `json:"proven,omitempty"` // identity.signs
 	Leases []leaseMemory `json:"leases"`
 	Pipes  []pipeMemory  `json:"pipes"`
 	At     string        `json:"at,omitempty"` // "ip:port" where it takes connections
@@ -52,7 +53,7 @@ func (o *outlets) rememberPeer(p *peer) {
 		o.forget(memPeer + p.id)
 		return
 	}
-	m := peerMemory{Signed: p.signed, Known: p.known, At: p.address}
+	m := peerMemory{Signed: p.signed, Known: p.known, Proven: p.who.signs, At: p.address}
 	for _, g := range slices.Sorted(maps.Keys(p.leases)) {
 		m.Leases = append(m.Leases, leaseMemory{g, p.leases[g].expires, p.leases[g].doc})
 	}
@@ -79,6 +80,7 @@ func (o *outlets) recallPeer(id string, value []byte) {
 	}
 	p := newPeer(id)
 	p.signed, p.known, p.address = pm.Signed, pm.Known, pm.At
+	p.who.signs, p.who.host = pm.Proven, hostOf(pm.At)
 	for _, l := range pm.Leases {
 		o.grant(p, l.Group, &lease{l.Expires, l.Doc, indexOf(l.Doc)})
 	}

@@ -34,6 +34,13 @@ func Metrics(st Status, s Stats) (list []site.Metric) {
 	}
 	gauge("peers", "generation", generations, "Local peers with a lease or a connection, by generation: signed, unsigned, 2.2.")
 	gauge("waiting_messages", "", values{"": uint64(waiting)}, "Messages waiting for local peers.")
+	away := values{"messages": 0, "bytes": 0}
+	for _, a := range st.Away {
+		away["messages"] += uint64(a.Messages)
+		away["bytes"] += uint64(a.Octets)
+	}
+	gauge("away_messages", "", values{"": away["messages"]}, "Messages that wait for local peers that are away, each counted for each of them.")
+	gauge("away_bytes", "", values{"": away["bytes"]}, "Octets of these.")
 	gauge("adverts", "", values{"": uint64(st.Adverts)}, "Advertisements of local peers.")
 	gauge("open_questions", "", values{"": uint64(st.Questions)}, "Questions of local peers that are remembered until an answer comes.")
 	gauge("streams", "kind", streams, "BiDi pipes and sockets between local and far peers that are open.")
@@ -46,9 +53,9 @@ func Metrics(st Status, s Stats) (list []site.Metric) {
 	count("published", "", values{"": s.Published}, "Advertisements that local peers published.")
 	count("pushed", "", values{"": s.Pushed}, "Advertisements of far peers handed to local peers that had not asked.")
 	count("calls", "", values{"": s.Calls}, "Calls to leased peers that had no connection.")
-	count("payloads", "fate", values{"wire": s.WireIn, "carried": s.Carried, "carried_late": s.CarriedLate, "local_copy": s.LocalFanOut,
+	count("payloads", "fate", values{"wire": s.WireIn, "carried": s.Carried, "carried_late": s.CarriedLate, "unheard": s.Unheard, "local_copy": s.LocalFanOut,
 		"far": s.FarPayloads, "undeliverable": s.FarUndeliverable, "abandoned": s.Abandoned, "overrun": s.Overrun},
-		"Applications' messages. Of local peers: wire (propagate pipe), carried (given to the link), carried_late (held for a listener first), local_copy. Of far peers: far, undeliverable, abandoned. Between local peers: overrun (lost, the receiver takes too little).")
+		"Applications' messages. Of local peers: wire (propagate pipe), carried (given to the link), carried_late (held for a listener first), unheard (on a propagate pipe that no far site listened to while the message was held), local_copy. Of far peers: far, undeliverable, abandoned. Between local peers: overrun (lost, the receiver takes too little).")
 	count("streams_opened", "", values{"": s.Streams}, "BiDi pipes and sockets opened between local and far peers.")
 	count("streams_ended", "reason", s.StreamsEnded,
 		"Those that ended, by reason: closed_here, closed_there, reset_there, refused, not_accepted, not_taken, overflow, encrypted.")

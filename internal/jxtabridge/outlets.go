@@ -22,7 +22,9 @@ type outlets struct {
 	members  map[string][]*peer       // those with a lease, by group
 	timers   due.Heap[*peer]          // those with a deadline
 	openHere map[string]int           // peers that have a pipe open
+	gone     func(*conn)              // has closed
 	untold   map[untoldPipe]time.Time // when far sites are told of a pipe; zero: never, it ends a stream
+	arrivals *arrivals                // of which waiting holds the messages
 }
 
 func newOutlets(s *step) *outlets {
@@ -46,6 +48,7 @@ type conn struct {
 	complaints int
 	verifier   jxta.Verifier
 	feeds      map[*peer]bool // whose queues are too full for more from here
+	standing
 }
 
 // flight is a message that was handed to a connection and not written yet.
@@ -61,7 +64,8 @@ type peer struct {
 	stranger   bool // heard by multicast: of no connection, only for the time of one Step
 	signed     bool // format of its last message
 	known      bool
-	conns      []*conn // oldest first
+	who        identity
+	conns      []*conn // with standing, oldest first
 	out        *conn   // carries what goes to it
 	leases     map[string]*lease
 	pipes      map[pipeKey]uint8 // open input pipes and their types
@@ -77,6 +81,7 @@ type peer struct {
 	nudge      time.Time // when it is told again that it has no lease, though it says nothing
 	at         time.Time // when it is looked after at the latest; zero: it need not be
 	place      int       // in timers, from 1; 0: not there
+	gap        gap
 }
 
 func newPeer(id string) *peer {
@@ -98,16 +103,10 @@ type message struct {
 	service  string         // outer destination service and parameter
 	param    string
 	size     int
-	expires  time.Time // when it is no longer worth sending; zero: while the lease lasts
+	expires  time.Time // when it is no longer worth sending; zero: the delivery says so
 	group    string
 	delivery *delivery
 	confirms bool // Send.Confirms
-}
-
-// delivery is a FarMessage on its way to one or more local peers.
-type delivery struct {
-	token   uint64
-	waiting int
 }
 
 func (o *outlets) opened(ev Opened) {
@@ -134,8 +133,13 @@ func (o *outlets) closed(ev Closed) {
 	}
 	p.conns = slices.DeleteFunc(p.conns, func(x *conn) bool { return x == c })
 	p.unwritten(c)
+	o.arrivals.leave(p) // its lease may be over
+	o.gone(c)
 	o.pump(p)
 	o.lost(p)
+	if len(p.conns) == 0 {
+		p.gap = gap{since: o.now}
+	}
 	o.prune(p)
 }
 
@@ -147,6 +151,7 @@ func (o *outlets) quiet(ev Quiet) {
 	c.quiet = true
 	if p := c.peer; p != nil {
 		p.unwritten(c)
+		o.arrivals.leave(p)
 		o.pump(p)
 	}
 }
@@ -179,8 +184,9 @@ func (p *peer) newest() *conn {
 
 // prune forgets a peer of whom nothing is left.
 func (o *outlets) prune(p *peer) {
-	if len(p.conns) == 0 && len(p.leases) == 0 {
-		o.abandon(p, func(*message) bool { return true })
+	if p.away() && len(p.leases) == 0 {
+		o.arrivals.leave(p)
+		p.queue, p.queued = nil, 0 // nobody has custody of the rest
 		o.letGo(p)
 		o.removePeer(p)
 	}
@@ -202,19 +208,7 @@ func (o *outlets) written(ev Written) {
 	c.inflight = slices.Delete(c.inflight, 0, n)
 	if c.peer != nil {
 		o.pump(c.peer)
-	}
-}
-
-// finish counts one receiver of a far message off.
-func (o *outlets) finish(m *message) {
-	d := m.delivery
-	if d == nil {
-		return
-	}
-	m.delivery = nil
-	if d.waiting--; d.waiting == 0 {
-		delete(o.waiting, d.token)
-		o.done(d.token)
+		o.arrivals.feed(c.peer)
 	}
 }
 
@@ -235,37 +229,32 @@ func (o *outlets) enqueue(p *peer, m *message) {
 		i := slices.IndexFunc(p.queue, func(m *message) bool { return m.delivery == nil })
 		if i < 0 {
 			i = 0
+			for j, m := range p.queue {
+				if m.delivery.less(p.queue[i].delivery) {
+					i = j
+				}
+			}
 			o.stats.Abandoned++
-			o.note("warn", "a message was dropped: the queue for this JXTA peer is full", "peer", p.id, "octets", p.queued)
-		}
-		if p.queue[i].delivery == nil {
+		} else {
 			o.stats.Overrun++
 		}
-		p.queued -= p.queue[i].size
-		o.finish(p.queue[i])
+		lost := p.queue[i]
+		p.queued -= lost.size
 		if p.queue[i] = nil; i == 0 {
 			p.queue = p.queue[1:]
 		} else {
 			p.queue = slices.Delete(p.queue, i, i+1)
 		}
+		o.giveUp(p, lost, site.NoRoom)
 	}
-}
-
-// abandon takes messages out of a peer's queue; their senders need not wait for them any more.
-func (o *outlets) abandon(p *peer, which func(*message) bool) {
-	p.queue = slices.DeleteFunc(p.queue, func(m *message) bool {
-		if !which(m) {
-			return false
-		}
-		p.queued -= m.size
-		o.finish(m)
-		return true
-	})
 }
 
 // pump moves what waits to the peer's connection, as far as its window allows. One connection at a time carries all
 // messages, so that they stay in order. A newer one takes over when the older has nothing under way.
 func (o *outlets) pump(p *peer) {
+	if p.contested() {
+		return
+	}
 	if p.out == nil || len(p.out.inflight) == 0 {
 		p.out = p.newest()
 	}
@@ -284,6 +273,9 @@ func (o *outlets) pump(p *peer) {
 			if o.now.Before(m.expires) {
 				o.transmit(c, m, true)
 			}
+		case !o.now.Before(m.delivery.ends):
+			p.queued -= m.size
+			o.giveUp(p, m, site.LifeOver)
 		case kept > 0 || o.now.Before(p.next):
 			p.queue[kept] = m // every place before n is free
 			kept++
@@ -338,7 +330,9 @@ func (o *outlets) transmit(c *conn, m *message, again bool) {
 	if err != nil { // a far payload that no JXTA message can hold
 		o.stats.Refused["encode"]++
 		o.note("error", "message cannot be written", "peer", c.unique, "error", err)
-		o.finish(m)
+		if c.peer != nil {
+			o.giveUp(c.peer, m, site.Unfit)
+		}
 		return
 	}
 	o.token++

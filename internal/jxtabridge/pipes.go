@@ -36,16 +36,17 @@ func (ls *leases) tellPipe(p *peer, k pipeKey, kind uint8) {
 	ls.until(ls.outlets.untold[u])
 }
 
-// withdrawPipe tells far sites that a pipe is closed, if they know it.
-func (ls *leases) withdrawPipe(p *peer, k pipeKey, kind uint8) {
+// withdrawPipe tells far sites that a pipe is closed, and reports whether they knew it.
+func (ls *leases) withdrawPipe(p *peer, k pipeKey, kind uint8) bool {
 	u := untoldPipe{p.id, k}
 	if _, ok := ls.outlets.untold[u]; ok {
 		delete(ls.outlets.untold, u)
-		return
+		return false
 	}
 	it := pipeItem(p.id, k, kind)
 	it.Gone = true
 	ls.tell(it)
+	return true
 }
 
 // sweepUntold tells of the pipes that turned out to be ordinary ones.
@@ -121,6 +122,8 @@ func (ls *leases) srdi(in inbound, _ *jxta.Propagate, e jxta.Element) error {
 			}
 			ls.pipeUp(p, k, kind)
 			changed = true
+		case entry.Life > 0:
+			ls.arrivals.confirmed(p, k)
 		}
 	}
 	if changed {
@@ -141,15 +144,19 @@ func (ls *leases) pipeUp(p *peer, k pipeKey, kind uint8) {
 	if kind != PipePropagate { // which nobody has to resolve
 		ls.directory.pipeKnown(p.id, k)
 	}
+	ls.arrivals.back(p, k)
 }
 
 func (ls *leases) pipeDown(p *peer, k pipeKey) {
-	ls.withdrawPipe(p, k, p.pipes[k])
+	told := ls.withdrawPipe(p, k, p.pipes[k])
 	delete(p.pipes, k)
 	if ls.outlets.openHere[k.pipe]--; ls.outlets.openHere[k.pipe] <= 0 {
 		delete(ls.outlets.openHere, k.pipe)
 	}
 	ls.streams.edgeGone(p, k.group, k.pipe)
+	if told {
+		ls.arrivals.pipeLeft(p, k)
+	}
 }
 
 func pipeItem(peer string, k pipeKey, kind uint8) site.Item {

@@ -1,7 +1,6 @@
 package jxtabridge
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -46,15 +45,16 @@ func (pr *propagation) wire(in inbound, h *jxta.Propagate) {
 		pr.leases.peerView(in) // 2.2 looking for rendezvous of a sub-group; not for other sites (ghosts 9)
 		return
 	}
+	if w.Src != "" && w.Src != in.from.id { // nobody else relays on this LAN
+		pr.complain(in.conn, "wire_source", errForeign)
+		return
+	}
 	if w.TTL <= 0 || !pr.ether.fresh(in.from, "w"+in.group+" "+w.Pipe+" "+w.MsgID) {
 		pr.stats.Refused["propagated_before"]++
 		return
 	}
 	pr.stats.WireIn++
-	src := w.Src
-	if src == "" {
-		src = in.from.id
-	}
+	src := in.from.id
 	elements := keep(application(in.elements))
 	if pr.rules.deniesMessage(&site.Message{Published: true, Scope: in.group, Topic: w.Pipe, From: src, Parts: elements}) {
 		return
@@ -63,7 +63,7 @@ func (pr *propagation) wire(in inbound, h *jxta.Propagate) {
 		h = &jxta.Propagate{MessageID: w.MsgID, Service: svcWire, Param: in.group}
 	}
 	w.Src = src
-	pr.fanOut(in.group, elements, &w, *h, func(p *peer) bool { return p.id != in.from.id && p.id != src }, nil)
+	pr.fanOut(in.group, elements, &w, *h, func(p *peer) bool { return p.id != src })
 	if !in.from.stranger { // whoever has no lease has heard a stranger itself
 		pr.shoutPropagated(in.group, elements, &w, *h)
 	}
@@ -85,11 +85,10 @@ func application(elements []jxta.Element) []jxta.Element {
 	return out
 }
 
-// fanOut sends a propagated message to every peer with a lease in the group that to accepts, and answers how many.
-// The form (ghosts 4): TTL 1, the gateway in the path, the gateway as sender.
-func (pr *propagation) fanOut(group string, elements []jxta.Element, w *jxta.WireHeader, h jxta.Propagate, to func(*peer) bool, d *delivery) int {
+// fanOut sends a local peer's propagated message to every peer with a lease in the group that to accepts. The form
+// (ghosts 4): TTL 1, the gateway in the path, the gateway as sender.
+func (pr *propagation) fanOut(group string, elements []jxta.Element, w *jxta.WireHeader, h jxta.Propagate, to func(*peer) bool) {
 	var all []jxta.Element
-	count := 0
 	for _, p := range pr.outlets.membersOf(group) {
 		if !to(p) {
 			continue
@@ -97,16 +96,9 @@ func (pr *propagation) fanOut(group string, elements []jxta.Element, w *jxta.Wir
 		if all == nil {
 			all = pr.propagatedElements(group, elements, w, h)
 		}
-		count++
-		m := pr.ghosts.routed(p, pr.me, group, svcPropagate, group, all)
-		if m.delivery = d; d != nil {
-			d.waiting++
-		} else {
-			pr.stats.LocalFanOut++
-		}
-		pr.outlets.enqueue(p, m)
+		pr.stats.LocalFanOut++
+		pr.outlets.enqueue(p, pr.ghosts.routed(p, pr.me, group, svcPropagate, group, all))
 	}
-	return count
 }
 
 func (pr *propagation) propagatedElements(group string, elements []jxta.Element, w *jxta.WireHeader, h jxta.Propagate) []jxta.Element {
@@ -130,7 +122,7 @@ func (pr *propagation) shoutPropagated(group string, elements []jxta.Element, w 
 func (pr *propagation) group(in inbound, h *jxta.Propagate) {
 	elements := outward(keep(application(in.elements)))
 	m := site.Message{Scope: in.group, From: in.from.id, Service: h.Service, Param: h.Param, ID: h.MessageID, Parts: elements}
-	pr.fanOut(in.group, pr.ghosts.inward(m.From, elements), nil, *h, func(p *peer) bool { return p.id != in.from.id }, nil)
+	pr.fanOut(in.group, pr.ghosts.inward(m.From, elements), nil, *h, func(p *peer) bool { return p.id != in.from.id })
 	if !pr.ether.mayCarry(in.from) {
 		return
 	}
@@ -175,6 +167,9 @@ func (pr *propagation) sweep() {
 
 func (pr *propagation) unhold() {
 	pr.heldSize -= pr.held[0].size
+	if len(pr.held[0].sites) == 0 {
+		pr.stats.Unheard++
+	}
 	pr.held[0] = heldMessage{}
 	pr.held = pr.held[1:]
 }
@@ -190,30 +185,4 @@ func (pr *propagation) release(siteID uint16, group, pipe string) {
 		pr.stats.CarriedLate++
 		pr.carry([]uint16{siteID}, h.message)
 	}
-}
-
-// hear re-creates a far peer's message to a group or a propagate pipe.
-func (pr *propagation) hear(ev site.FarMessage) {
-	m := ev.Message
-	d := &delivery{token: ev.Token, waiting: 1} // so that it is not done before all have it
-	pr.outlets.waiting[d.token] = d
-	id := m.ID
-	if id == "" {
-		id = fmt.Sprintf("%08x-%04x-4000-8000-%012x", ev.Token>>32, ev.Site, ev.Token&0xffffffff)
-	}
-	var count int
-	if m.Published {
-		w := &jxta.WireHeader{Src: m.From, Pipe: m.Topic, MsgID: id, TTL: 200}
-		h := jxta.Propagate{MessageID: id, Service: svcWire, Param: m.Scope}
-		listens := func(p *peer) bool { _, ok := p.pipes[pipeKey{m.Scope, m.Topic}]; return ok }
-		count = pr.fanOut(m.Scope, m.Parts, w, h, listens, d)
-		pr.shoutPropagated(m.Scope, m.Parts, w, h)
-	} else {
-		h := jxta.Propagate{MessageID: id, Service: m.Service, Param: m.Param}
-		count = pr.fanOut(m.Scope, pr.ghosts.inward(m.From, m.Parts), nil, h, func(*peer) bool { return true }, d)
-	}
-	if count == 0 {
-		pr.stats.FarUndeliverable++
-	}
-	pr.outlets.finish(&message{delivery: d})
 }

@@ -81,7 +81,7 @@ func (p *peer) due(now time.Time) (at time.Time) {
 	if p.absent() {
 		at = due.Earliest(at, p.callAt)
 	}
-	at = due.Earliest(at, p.jam.until)
+	at = due.Earliest(due.Earliest(at, p.jam.until), p.gap.until)
 	if len(p.conns) > 0 && now.Before(p.next) && slices.ContainsFunc(p.queue, func(m *message) bool { return m.delivery != nil }) {
 		at = due.Earliest(at, p.next)
 	}

@@ -246,28 +246,11 @@ func (b *Bridge) farMessage(ev site.FarMessage) {
 	}
 	b.stats.FarPayloads++
 	switch m := &ev.Message; {
-	case m.Published || m.To == "":
-		b.propagation.hear(ev)
+	case m.Published || m.To == "" || !ofStream(m):
+		b.arrivals.hear(ev)
 	case m.Service == svcStream:
 		b.streams.hear(ev)
-	case m.Service == svcTLS:
-		b.secure.hear(ev)
 	default:
-		b.farUnicast(ev)
+		b.secure.hear(ev)
 	}
-}
-
-// farUnicast is farMessage for one peer.
-func (b *Bridge) farUnicast(ev site.FarMessage) {
-	m := &ev.Message
-	p := b.outlets.peers[m.To]
-	if p == nil || len(p.leases) == 0 {
-		b.stats.FarUndeliverable++
-		b.done(ev.Token)
-		return
-	}
-	msg := b.ghosts.said(p, m.From, m.Scope, m.Service, m.Param, b.ghosts.inward(m.From, m.Parts))
-	msg.delivery = &delivery{ev.Token, 1}
-	b.outlets.waiting[ev.Token] = msg.delivery
-	b.outlets.enqueue(p, msg)
 }

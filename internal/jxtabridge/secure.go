@@ -258,7 +258,6 @@ func (sec *secure) hear(ev site.FarMessage) {
 	case err != nil:
 		refuse = "tls_head"
 	case p == nil || len(p.leases) == 0:
-		sec.stats.FarUndeliverable++
 		refuse = "tls_no_peer"
 	default:
 		if t = sec.pair(tlsKey{m.To, m.From}, m.Scope, m.Param); t == nil {
@@ -295,12 +294,22 @@ func (sec *secure) hear(ev site.FarMessage) {
 			return
 		case n > t.down.Acked+maxStreamBlocks || t.down.Octets+len(block) > tlsQueue:
 			refuse = "tls_full"
+			lose(sec.step, site.NoRoom, t.local, t.down.Clear()...)
 			sec.void(t) // without this block the connection is dead
 		}
 	}
 	if refuse != "" {
 		sec.stats.Refused[refuse]++
-		sec.done(ev.Token)
+		switch refuse {
+		case "tls_no_peer":
+			undelivered(sec.step, ev.Token, site.Nobody, m.To)
+		case "tls_pairs", "tls_full":
+			undelivered(sec.step, ev.Token, site.NoRoom, m.To)
+		case "tls_head":
+			undelivered(sec.step, ev.Token, site.Unfit, m.To)
+		default: // of a connection that is over, or that the rules refuse
+			sec.done(ev.Token)
+		}
 		return
 	}
 	t.down.Put(n, &reliable.Block{Token: ev.Token, Data: slices.Clone(block)})
@@ -414,6 +423,7 @@ func (sec *secure) sweep() {
 		case t.used.IsZero(): // recalled
 			t.used = sec.now
 		case p == nil && t.down.Len() > 0:
+			lose(sec.step, site.LifeOver, t.local, t.down.Clear()...)
 			sec.void(t)
 		case t.down.Len() == 0 && !sec.now.Before(t.used.Add(tlsForget)):
 			delete(sec.pairs, t.tlsKey)
@@ -434,6 +444,7 @@ func (sec *secure) repeat(t *tlsPair, here bool) {
 		t.down.Absent(sec.now)
 	case sec.now.Sub(t.down.Stuck) >= tlsGiveUp:
 		sec.stats.Refused["tls_not_taken"]++
+		lose(sec.step, site.LifeOver, t.local, t.down.Clear()...)
 		sec.void(t)
 	case t.cross.alert:
 		t.down.Wait = min(2*t.down.Wait, reliable.LastRepeat)

@@ -32,6 +32,7 @@ type SiteStatus struct {
 type Status struct {
 	Gateway   string                `json:"gateway"` // unique value
 	Peers     []PeerStatus          `json:"peers"`
+	Away      []AwayStatus          `json:"away,omitempty"` // for whom far messages wait
 	Groups    []string              `json:"groups"`
 	Adverts   int                   `json:"adverts"` // of local peers
 	Questions int                   `json:"questions"`
@@ -87,7 +88,7 @@ func (b *Bridge) Status() Status {
 		st.Peers = append(st.Peers, ps)
 	}
 	st.Groups = slices.Sorted(maps.Keys(groups))
-	st.Streams = b.streams.status()
+	st.Streams, st.Away = b.streams.status(), b.arrivals.away.status()
 	for n, s := range b.far.sites {
 		var ss SiteStatus
 		for _, m := range s.peers {

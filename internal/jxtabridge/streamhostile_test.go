@@ -183,14 +183,14 @@ func FuzzFarStream(f *testing.F) {
 		say(3, head)
 		n.pass(30 * time.Minute)
 		done := map[uint64]bool{}
-		for _, d := range n.done {
+		for _, d := range n.ended {
 			if done[d] {
 				t.Errorf("token %d is done twice", d)
 			}
 			done[d] = true
 		}
 		if len(done) != 3 {
-			t.Errorf("done %v of 3 payloads", n.done)
+			t.Errorf("ended %v of 3 payloads", n.ended)
 		}
 	})
 }

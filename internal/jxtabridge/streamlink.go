@@ -187,7 +187,7 @@ func (ss *streams) farBlock(st *stream, ev site.FarMessage, head byte, rest []by
 	}
 	if err != nil {
 		ss.stats.Refused["stream_head"]++
-		ss.done(ev.Token)
+		undelivered(ss.step, ev.Token, site.Unfit, st.local)
 		return
 	}
 	n := uint32(n64)
@@ -201,7 +201,7 @@ func (ss *streams) farBlock(st *stream, ev site.FarMessage, head byte, rest []by
 		return
 	}
 	if st.down.Octets+len(d.Data) > maxStreamOctets || st.down.Len() >= maxStreamBlocks {
-		ss.done(ev.Token)
+		undelivered(ss.step, ev.Token, site.Broken, st.local)
 		ss.reset(st, "overflow")
 		return
 	}
@@ -229,7 +229,7 @@ func (ss *streams) stray(ev site.FarMessage, key streamKey, head byte) {
 	case head == headHold || head == headGo || head == headReset:
 		ss.done(ev.Token)
 	case ss.strays.octets+size > maxStrayOctets || ss.strays.of[key] == nil && len(ss.strays.of) >= maxStrays:
-		ss.done(ev.Token)
+		undelivered(ss.step, ev.Token, site.Broken, ev.Message.To)
 		ss.stats.Refused["stream_stray"]++
 		ss.dropStray(key)
 		ss.answerReset(key, ev.Message)
@@ -240,7 +240,7 @@ func (ss *streams) stray(ev site.FarMessage, key streamKey, head byte) {
 
 func (ss *streams) dropStray(key streamKey) {
 	for _, f := range ss.strays.take(key) {
-		ss.done(f.Token)
+		undelivered(ss.step, f.Token, site.Broken, f.Message.To)
 	}
 }
 

@@ -226,7 +226,7 @@ func (ss *streams) openFar(ev site.FarMessage, key streamKey, rest []byte) {
 	}
 	if refuse != "" {
 		ss.stats.Refused["stream_"+refuse]++
-		ss.done(ev.Token)
+		undelivered(ss.step, ev.Token, site.Broken, m.To)
 		ss.answerReset(key, m)
 		return
 	}

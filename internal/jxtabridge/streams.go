@@ -11,6 +11,7 @@ import (
 	"aldis/internal/due"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge/reliable"
+	"aldis/internal/site"
 )
 
 // The reliability layer of JxtaBiDiPipe and JxtaSocket (wire 8.6) ends here for streams between a peer of this site (the
@@ -132,6 +133,7 @@ type closing struct {
 	told  int       // how often a socket was told to close
 	again time.Time // when it is told again
 	why   string    // the first reason
+	gone  bool      // the edge has not closed it: its lease or its pipe has ended
 }
 
 // upward is a block of the edge as it crosses the link.
@@ -423,7 +425,7 @@ func (ss *streams) closeDown(st *stream) {
 	var cut []*reliable.Block
 	st.closing.begun = true
 	st.closing.final, cut = st.down.Cut()
-	ss.drop(cut...)
+	lose(ss.step, site.Broken, st.local, cut...)
 	st.down.Stuck = ss.now
 	ss.save(st)
 	ss.pump(st)
@@ -434,15 +436,19 @@ func (ss *streams) end(st *stream) {
 	if st.ended {
 		return
 	}
-	ss.drop(st.down.Clear()...)
+	st.because("closed_there")
+	if why := st.closing.why; !st.closing.gone && (why == "closed_here" || why == "closed_there") {
+		ss.drop(st.down.Clear()...)
+	} else {
+		lose(ss.step, site.Broken, st.local, st.down.Clear()...)
+	}
 	if st.opening.token != 0 {
-		ss.done(st.opening.token)
+		undelivered(ss.step, st.opening.token, site.Broken, st.local)
 	}
 	st.up.Restart(st.up.Taken)
 	st.opening, st.paced, st.edge.reopen, st.closing.again = opening{}, time.Time{}, time.Time{}, time.Time{}
 	st.ended, st.forget = true, ss.now.Add(streamLinger)
 	ss.until(st.forget)
-	st.because("closed_there")
 	ss.stats.StreamsEnded[st.closing.why]++
 	ss.erase(st)
 }
@@ -618,6 +624,7 @@ func (ss *streams) edgeGone(p *peer, group, pipe string) {
 	}
 	for _, st := range ss.sorted() {
 		if st.local == p.id && st.group == group && (pipe == "" || st.toID == pipe) {
+			st.closing.gone = true
 			ss.leave(st)
 		}
 	}

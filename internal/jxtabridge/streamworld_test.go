@@ -383,13 +383,13 @@ func (w *strait) settle() {
 			moved = e.hear() || moved
 		}
 		for i, n := range w.nodes {
-			for _, t := range n.done {
+			for _, t := range n.ended {
 				if _, ok := w.pending[i][t]; !ok {
 					w.Errorf("token %d is done again, or never was", t)
 				}
 				delete(w.pending[i], t)
 			}
-			n.done = nil
+			n.ended = nil
 			from := w.nodes[i].now
 			if from.Before(w.upAt) {
 				from = w.upAt

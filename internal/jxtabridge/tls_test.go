@@ -39,6 +39,9 @@ type tlsEdge struct {
 }
 
 func secureEdges(w *strait) (a, b *tlsEdge) {
+	if first, second := signerOf(peerNumber+1), signerOf(peerNumber+2); first.Peer > second.Peer { // a's id sorts first
+		signers[peerNumber+1], signers[peerNumber+2] = second, first
+	}
 	for side, e := range []**tlsEdge{&a, &b} {
 		*e = &tlsEdge{fake: w.nodes[side].peer(fmt.Sprint("T", side), "cbid"), w: w, in: map[uint32]string{}}
 		w.secure = append(w.secure, *e)
@@ -417,12 +420,12 @@ func TestHostileSecure(t *testing.T) {
 	for i, pl := range []site.Message{payload(""), payload("ab"), payload("abc"), payload("abc\x00"), payload("abc\x00\x01"), payload("abc\x05\x05x"),
 		payload("\x00\x00\x00\x00\x01x"), payload("abc\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"), payload("abc\x00\xff\xff\xff\xff\xff\xff\xff\x01x"),
 		payload("abc\x00\xff\xff\x03x"), many, nobody} {
-		far.done = nil
+		far.ended = nil
 		far.step(site.FarMessage{Site: 1, Token: uint64(1e6 + i), Message: pl})
-		if !slices.Equal(far.done, []uint64{uint64(1e6 + i)}) {
-			t.Errorf("payload %d: done %v", i, far.done)
+		if !slices.Equal(far.ended, []uint64{uint64(1e6 + i)}) {
+			t.Errorf("payload %d: ended %v", i, far.ended)
 		}
-		far.done = nil
+		far.ended = nil
 	}
 	// Many pairs of one peer: a quarter of all.
 	w.secure = nil

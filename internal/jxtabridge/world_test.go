@@ -3,7 +3,10 @@ package jxtabridge
 import (
 	"bytes"
 	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 	"sync"
@@ -43,6 +46,8 @@ type node struct {
 	items  []site.Item
 	carry  []site.Carry
 	done   []uint64
+	lost   []site.Undelivered
+	ended  []uint64 // done or lost
 	notes  []site.Note
 	closed []site.ConnID
 	gated  []Gate
@@ -78,6 +83,11 @@ func (n *node) step(ev site.Event) site.Output {
 	n.items = append(n.items, out.Items...)
 	n.carry = append(n.carry, out.Carry...)
 	n.done = append(n.done, out.Done...)
+	n.lost = append(n.lost, out.Undelivered...)
+	n.ended = append(n.ended, out.Done...)
+	for _, u := range out.Undelivered {
+		n.ended = append(n.ended, u.Token)
+	}
 	n.notes = append(n.notes, out.Notes...)
 	for _, c := range check.Only[Close](out.Orders) {
 		n.closed = append(n.closed, c.Conn)
@@ -175,8 +185,10 @@ type fake struct {
 	name    string
 	addr    string
 	signed  bool
+	signer  Identity // of a signed one: its id is made of the certificate
 	greeted jxta.Welcome
 	gone    bool
+	dead    bool // its machine is gone, and its connection still open
 	got     []heard
 	qid     int
 	msg     int
@@ -203,6 +215,41 @@ func (h heard) find(name string) []byte {
 
 var peerNumber int
 
+var signers = map[int]Identity{}
+
+// signerOf is who a signed peer is: its id is made of its certificate (wire 1.3). All have one modulus, each an exponent
+// of its own, because a new modulus takes long to find.
+func signerOf(n int) Identity {
+	if id, ok := signers[n]; ok {
+		return id
+	}
+	base := identities()[3].Key
+	one := big.NewInt(1)
+	phi := big.NewInt(1)
+	for _, p := range base.Primes {
+		phi.Mul(phi, new(big.Int).Sub(p, one))
+	}
+	e := int64(65537 + 2*len(signers))
+	for ; new(big.Int).GCD(nil, nil, big.NewInt(e), phi).Cmp(one) != 0 || used[e]; e += 2 {
+	}
+	used[e] = true
+	key := &rsa.PrivateKey{PublicKey: rsa.PublicKey{N: base.N, E: int(e)}, D: new(big.Int).ModInverse(big.NewInt(e), phi), Primes: base.Primes}
+	key.Precompute()
+	template := &x509.Certificate{SerialNumber: big.NewInt(e)}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		panic(err)
+	}
+	peer, err := jxta.CertPeer(cert)
+	if err != nil {
+		panic(err)
+	}
+	signers[n] = Identity{peer, key, cert}
+	return signers[n]
+}
+
+var used = map[int64]bool{}
+
 func peerName(format string, n int) string {
 	return fmt.Sprintf("%s-59616261646162614A78746150325033%032X03", format, n*0x1000+1)
 }
@@ -212,6 +259,10 @@ func (n *node) dial(name, format string, dest string) *fake {
 	n.Helper()
 	peerNumber++
 	f := &fake{n: n, name: name, id: peerName(format, peerNumber), addr: fmt.Sprintf("10.9.%d.%d:9702", n.site, peerNumber), signed: format == "cbid"}
+	if f.signed {
+		f.signer = signerOf(peerNumber)
+		f.id = f.signer.Peer
+	}
 	n.secret = append(n.secret, f.addr)
 	f.redial(dest)
 	return f
@@ -301,7 +352,29 @@ func (f *fake) read(body []byte) {
 			check.Equal(in, "h.erm.Rvs[0].Peer", h.erm.Rvs[0].Peer, me)
 		}
 	}
+	if f.poked(h) {
+		return
+	}
 	f.got = append(f.got, h)
+}
+
+// poked answers a question for the peer's own advertisement, as every JXTA peer does, and reports whether it was one.
+func (f *fake) poked(h heard) bool {
+	q, err := jxta.ParseResolverQuery(h.find(jxta.NetGroup + "ORes"))
+	if err != nil || q.Src != f.n.cfg.Identity.Peer {
+		return false
+	}
+	d, err := jxta.ParseDiscoveryQuery([]byte(q.Query))
+	if err != nil || d.Attr != "PID" || d.Value != jxta.URN(f.id) {
+		return false
+	}
+	if f.dead {
+		return true
+	}
+	found := jxta.DiscoveryResponse{Type: d.Type, Attr: d.Attr, Value: d.Value, Found: []jxta.Found{{Life: time.Hour, Doc: string(f.advertisement(jxta.NetGroup))}}}
+	r := jxta.ResolverResponse{Handler: q.Handler, QueryID: q.QueryID, Response: string(found.Append(nil))}
+	f.say(q.Src, jxta.NetGroup, jxta.URN(jxta.ClassResolver), jxta.NetGroup+"IRes", xmlElement(jxta.NetGroup+"IRes", r.Append(nil)))
+	return true
 }
 
 // say sends elements to a service of the gateway, or of another peer, routed or direct.
@@ -322,7 +395,7 @@ func (f *fake) send(service, param string, elements ...jxta.Element) {
 		f.n.Fatal(err)
 	}
 	if f.signed {
-		id := identities()[3]
+		id := f.signer
 		if body, err = jxta.SignMessage(body, id.Key, id.Cert, jxta.URN(f.id)); err != nil {
 			f.n.Fatal(err)
 		}

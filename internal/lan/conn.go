@@ -100,21 +100,34 @@ func (n *conn) read() {
 			n.lan.refuse("body_too_long", n.remote, nil)
 			return
 		}
-		body, held, err := n.lan.body(r, n.net.SetReadDeadline, int(size))
-		n.lan.metrics.Octets.WithLabelValues("in").Add(float64(len(body)))
-		if err != nil {
-			n.lan.reading.Add(-int64(held))
+		if err := n.message(r, int(size)); err != nil {
 			n.report("body", err)
 			return
 		}
-		n.lan.metrics.Messages.WithLabelValues("in").Inc()
-		n.lan.post(jxtabridge.Received{Conn: n.id, Body: body})
-		n.lan.reading.Add(-int64(held))
 	}
 }
 
+// message reads one body and hands it to the loop.
+func (n *conn) message(r io.Reader, size int) error {
+	bill := &bill{host: n.host, cut: n.close}
+	defer n.lan.room.free(bill)
+	body, err := n.lan.body(r, n.net.SetReadDeadline, n.gone, bill, size)
+	n.lan.metrics.Octets.WithLabelValues("in").Add(float64(len(body)))
+	if err != nil {
+		return err
+	}
+	n.lan.metrics.Messages.WithLabelValues("in").Inc()
+	debt, ok := n.lan.accounts.enter(time.Now, n.host, body, n.gone)
+	if !ok {
+		return net.ErrClosed
+	}
+	n.lan.accounts.book(n.id, debt)
+	n.lan.post(jxtabridge.Received{Conn: n.id, Body: body})
+	return nil
+}
+
 var (
-	errMemory  = errors.New("too many octets of messages under way")
+	errMemory  = errors.New("too slow while others wait for room")
 	errGarbage = errors.New("not a JXTA welcome")
 )
 

@@ -7,7 +7,8 @@
 //
 // # Files
 //
-//   - body.go: message bodies, within the memory bound
+//   - account.go: the loop's time, by address
+//   - body.go: message bodies
 //   - conn.go: one TCP connection: welcome, read, write
 //   - dial.go: calls to peers
 //   - head.go: HTTP heads, before net/http sees them
@@ -16,5 +17,6 @@
 //   - metrics.go: counters
 //   - multicast.go: multicast datagrams
 //   - outbox.go: what waits to be written to a connection
+//   - room.go: memory for bodies under way, by address
 //   - session.go: HTTP sessions: polls and their deadlines
 package lan

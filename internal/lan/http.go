@@ -205,8 +205,9 @@ func (l *LAN) message(w http.ResponseWriter, r *http.Request, sock *socket, uniq
 		l.deny(w, r, http.StatusRequestEntityTooLarge, "body_too_long", nil)
 		return
 	}
-	body, held, err := l.body(r.Body, sock.SetReadDeadline, int(r.ContentLength))
-	defer l.reading.Add(-int64(held))
+	bill := &bill{host: sock.host, cut: func() { sock.SetReadDeadline(time.Now()) }}
+	defer l.room.free(bill)
+	body, err := l.body(r.Body, sock.SetReadDeadline, r.Context().Done(), bill, int(r.ContentLength))
 	if err == nil {
 		err = sock.SetReadDeadline(time.Time{})
 	}
@@ -233,13 +234,19 @@ func (l *LAN) message(w http.ResponseWriter, r *http.Request, sock *socket, uniq
 		l.deny(w, r, http.StatusBadRequest, "http_sender", nil)
 		return
 	}
+	debt, ok := l.accounts.enter(time.Now, sock.host, body, r.Context().Done())
+	if !ok {
+		l.deny(w, r, http.StatusServiceUnavailable, "body_cut", nil) // it has hung up
+		return
+	}
 	s, reason := l.session(caller{from, sock.host})
 	if s == nil {
+		l.accounts.drop(debt)
 		l.deny(w, r, http.StatusServiceUnavailable, reason, nil)
 		return
 	}
 	l.metrics.Messages.WithLabelValues("in").Inc()
-	s.received(body, r.RemoteAddr, "http://"+r.Host)
+	s.received(body, r.RemoteAddr, "http://"+r.Host, debt)
 	s.order.Unlock()
 	sock.SetWriteDeadline(time.Now().Add(l.cfg.WriteStall)) // posting may have taken its time
 	w.Header().Set("Content-Length", "0")

@@ -52,7 +52,7 @@ func startHTTP(t *testing.T, cfg Config) *world {
 				t.Errorf("%s is %v at the end", m, n)
 			}
 		}
-		if n := w.lan.reading.Load(); n != 0 {
+		if n := w.lan.room.held; n != 0 {
 			t.Errorf("%d octets of reading not given back", n)
 		}
 	})

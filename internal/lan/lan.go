@@ -26,17 +26,20 @@ type Config struct {
 	From netip.Addr // own address of calls to peers; zero: the kernel's choice
 	// Sign appends to a message its trailer for a source (jxta.SignMessage); needed where Sends ask for it.
 	Sign               func(message []byte, source string) ([]byte, error)
-	MaxConns           int           // connections in all, over HTTP also peers; default 4096
-	MaxConnsPerAddress int           // connections of one IP address, over HTTP also peers; default 1024
-	MaxBody            int           // octets of one body; default 16 MiB
-	MaxReading         int           // octets of bodies under way on all connections together; default 64 MiB
-	MaxQueue           int           // octets waiting to be written to one peer; default 32 MiB
-	WelcomeTimeout     time.Duration // for the peer's welcome line, over HTTP for the head of a request; default 5 s, as JXSE 2.7 has it
-	ReadStall          time.Duration // longest pause inside one package; default 60 s
-	WriteStall         time.Duration // longest time for one write; a peer that never reads is cut off then; default 30 s
-	PollHold           time.Duration // longest poll over HTTP; default 120 s, as JXTA's own (wire 3.1)
-	PollLinger         time.Duration // how long a peer over HTTP without a poll counts as there; default 30 s
-	IdleTimeout        time.Duration // between two requests on one connection; default 2 min
+	MaxConns           int // connections in all, over HTTP also peers; default 4096
+	MaxConnsPerAddress int // connections of one IP address, over HTTP also peers; default 1024
+	// Share is how much of the loop's time the messages of one IP address may have under way. Who handles events has to
+	// call Handled then. 0: no account is kept.
+	Share          time.Duration
+	MaxBody        int           // octets of one body; default 16 MiB
+	MaxReading     int           // octets of bodies under way on all connections together; default 64 MiB
+	MaxQueue       int           // octets waiting to be written to one peer; default 32 MiB
+	WelcomeTimeout time.Duration // for the peer's welcome line, over HTTP for the head of a request; default 5 s, as JXSE 2.7 has it
+	ReadStall      time.Duration // longest pause inside one package; default 60 s
+	WriteStall     time.Duration // longest time for one write; a peer that never reads is cut off then; default 30 s
+	PollHold       time.Duration // longest poll over HTTP; default 120 s, as JXTA's own (wire 3.1)
+	PollLinger     time.Duration // how long a peer over HTTP without a poll counts as there; default 30 s
+	IdleTimeout    time.Duration // between two requests on one connection; default 2 min
 }
 
 func (c Config) withDefaults() Config {
@@ -66,13 +69,14 @@ func (c Config) withDefaults() Config {
 
 // LAN holds the connections. Its methods may be called from any goroutine and never wait on a peer.
 type LAN struct {
-	cfg     Config
-	post    func(site.Event)
-	log     *slog.Logger
-	metrics *Metrics
-	nextID  atomic.Uint64
-	reading atomic.Int64 // octets of bodies under way, beyond the first chunk of each
-	wait    sync.WaitGroup
+	cfg      Config
+	post     func(site.Event)
+	log      *slog.Logger
+	metrics  *Metrics
+	nextID   atomic.Uint64
+	room     *room     // for bodies under way, beyond the first chunk of each
+	accounts *accounts // of the loop's time
+	wait     sync.WaitGroup
 
 	mu        sync.Mutex
 	conns     map[site.ConnID]*outbox
@@ -92,9 +96,10 @@ type LAN struct {
 // Written in between, and over HTTP perhaps Quiet; nothing after Closed. Heard belongs to none.
 func New(cfg Config, post func(site.Event), reg prometheus.Registerer, log *slog.Logger) *LAN {
 	life, end := context.WithCancel(noCancel)
+	cfg = cfg.withDefaults()
 	return &LAN{
-		life: life, end: end,
-		cfg: cfg.withDefaults(), post: post, log: log, metrics: newMetrics(reg),
+		life: life, end: end, room: newRoom(cfg.MaxReading), accounts: newAccounts(cfg.Share),
+		cfg: cfg, post: post, log: log, metrics: newMetrics(reg),
 		conns: map[site.ConnID]*outbox{}, byAddress: map[string]int{}, listeners: map[net.Listener]bool{}, web: newWeb(),
 	}
 }

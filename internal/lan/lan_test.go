@@ -309,7 +309,9 @@ func TestAnnouncedLengthCostsNothing(t *testing.T) {
 	if w.refused("memory") != 1 {
 		t.Error("not counted")
 	}
-	if held := w.lan.reading.Load(); held > 4<<20 {
+	w.lan.room.mu.Lock()
+	defer w.lan.room.mu.Unlock()
+	if held := w.lan.room.held; held > 4<<20 {
 		t.Errorf("%d octets held", held)
 	}
 }

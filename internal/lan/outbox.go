@@ -43,6 +43,7 @@ type outbox struct {
 	single bool   // one body a batch
 	cut    func() // ends the connection at once
 
+	gone     chan struct{} // closed with the connection
 	mu       sync.Mutex
 	more     sync.Cond // something was queued, or the end came
 	waiting  []outgoing
@@ -56,11 +57,15 @@ type outbox struct {
 func (b *outbox) init(l *LAN, id site.ConnID, remote string, cut func()) {
 	b.lan, b.id, b.remote, b.cut = l, id, remote, cut
 	b.more.L, b.opened.L = &b.mu, &b.mu
+	b.gone = make(chan struct{})
 }
 
 // close ends both directions at once.
 func (b *outbox) close() {
 	b.mu.Lock()
+	if !b.closed {
+		close(b.gone)
+	}
 	b.closed = true
 	b.more.Signal()
 	b.opened.Signal()

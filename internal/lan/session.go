@@ -110,8 +110,8 @@ func (s *session) open(p *poll, dest string) {
 	if closed {
 		p.finish()
 	}
-	if len(s.polls) == maxPolls {
-		s.polls[0].finish()
+	for i := 0; len(s.polls)-i >= maxPolls; i++ { // some of these may have been told before, and not have ended yet
+		s.polls[i].finish()
 	}
 	s.polls = append(s.polls, p)
 	l.metrics.Polls.Inc()
@@ -163,7 +163,7 @@ func (s *session) linger() {
 }
 
 // received posts a message of the peer's. The order is held.
-func (s *session) received(body []byte, remote, dest string) {
+func (s *session) received(body []byte, remote, dest string, d debt) {
 	var id site.ConnID
 	switch {
 	case len(s.polls) > 0:
@@ -177,6 +177,7 @@ func (s *session) received(body []byte, remote, dest string) {
 		s.greet(id, remote, dest, true)
 		s.linger()
 	}
+	s.lan.accounts.book(id, d)
 	s.lan.post(jxtabridge.Received{Conn: id, Body: body})
 }
 

@@ -6,18 +6,25 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
+	"aldis/internal/norm/cell"
 	"aldis/internal/norm/elide"
 )
 
 // beatInterval is how often a child shows that libnorm's thread is alive.
 const beatInterval = time.Second
 
-// ChildMain is the hidden subcommand: it serves its parent on stdin and stdout and ends when stdin does.
-func ChildMain([]string) int {
-	if err := serve(os.Stdin, os.Stdout); err != nil {
+// ChildMain is the hidden subcommand: it goes into its cell, serves its parent on stdin and stdout and ends when stdin
+// does. args are those behind the subcommand.
+func ChildMain(args []string) int {
+	if cell.IsFirst(args) {
+		fmt.Fprintln(os.Stderr, cell.Enter(args, socketPipe+1))
+		return cell.ExitRefused
+	}
+	if err := serve(os.Stdin, os.Stdout, socketPipe); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -38,7 +45,8 @@ const lastObject = 65000
 
 var errExhausted = errors.New("norm: object numbers of this generation are used up")
 
-func serve(in io.Reader, out io.Writer) error {
+// serve opens both ends' sockets, gives the parent its own through pipe, and shuts itself in before libnorm exists.
+func serve(in io.Reader, out io.Writer, pipe int) error {
 	reader := bufio.NewReaderSize(in, 64<<10)
 	first, err := readRecord(reader)
 	if err != nil {
@@ -48,6 +56,12 @@ func serve(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	netNo, err := handOver(pipe, cfg.Net, len(cfg.Peers))
+	if err != nil {
+		return err
+	}
+	cfg.Net = netNo
+	missing := cell.Lock()
 	lib, err := openLibrary()
 	if err != nil {
 		return err
@@ -67,7 +81,7 @@ func serve(in io.Reader, out io.Writer) error {
 			return fmt.Errorf("norm: no marker to node %d", cfg.Peers[i])
 		}
 	}
-	c.send(record{kind: recReady})
+	c.send(record{kind: recReady, data: []byte(strings.Join(missing, "\n"))})
 	go c.beats()
 	go c.events()
 	for {

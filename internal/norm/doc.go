@@ -6,10 +6,14 @@
 // Why a child, why aliases, which settings: docs/reference/norm-behind-the-seal.md and docs/decisions/norm-child.md.
 // cgo.go is the only file with C.
 //
+// The child lives in a cell (internal/norm/cell): a network and a user of its own, no capability, a short list of system
+// calls. The loopback of that network has nobody on it but libnorm and the supervisor, whose sockets the child makes and
+// hands over. Where the kernel gives less, the supervisor takes what there is and says what is missing.
+//
 // # Addresses
 //
 // Session k (1..MaxPeers) is the star leg to the k-th peer, N the first free of 77..99, so that several gateways can
-// run on one machine:
+// run on one machine that gives them no networks of their own:
 //
 //	127.N.k.1   port 7100 and 7101  libnorm receives and sends
 //	127.N.k.2   port 7100           the supervisor: source of what is injected; ACK and NACK for the peer arrive here
@@ -18,4 +22,13 @@
 // # Units
 //
 // Rates are bits per second, sizes octets.
+//
+// # Files
+//
+//   - cgo.go: libnorm
+//   - child.go: the child's side: commands in, events out
+//   - handover.go: how the supervisor gets sockets in the child's network
+//   - pipe.go: the records between the two, and the addresses
+//   - sockets.go: the sockets of each leg
+//   - supervisor.go: the gateway's side: starts, watches and ends a child
 package norm

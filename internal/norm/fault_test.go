@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/norm/cell"
 )
 
 // A child that is killed or stopped while objects are under way both ways: the gateway hears of it within 6 s, the
@@ -98,8 +99,10 @@ func TestStar(t *testing.T) {
 	}
 }
 
+// Where a child has no network of its own, everybody on the machine can write to the supervisor's sockets: it takes
+// only what its child sends.
 func TestStrangerOnLoopback(t *testing.T) {
-	n := newNet(t, 0, 1, 100*time.Millisecond, 448, 1e6, 1, 2)
+	n := newNetIn(t, []cell.Way{{}}, 0, 1, 100*time.Millisecond, 448, 1e6, 1, 2)
 	n.run(5*time.Second, n.allUp)
 	sup := n.ends[1].sup
 	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -233,14 +236,21 @@ func TestPauseBetweenYoungDeaths(t *testing.T) {
 
 // A child whose parent is gone ends by itself.
 func TestChildEndsWithItsParent(t *testing.T) {
-	c := exec.Command(os.Args[0], childCommand)
+	c := exec.Command("/proc/self/exe", childCommand)
 	in, err := c.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+	ours, childs, err := socketPair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	c.ExtraFiles = []*os.File{childs}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
+	childs.Close()
 	config := `{"Net":99,"Self":1,"Generation":1,"Peers":[2],"Segment":448,"GRTT":1000000000,"TxRateBps":9600}`
 	if _, err := in.Write(appendRecord(nil, record{kind: recConfig, data: []byte(config)})); err != nil {
 		t.Fatal(err)
@@ -260,7 +270,7 @@ func TestChildRefuses(t *testing.T) {
 		{"no peers", string(appendRecord(nil, record{kind: recConfig, data: []byte("{}")})), "0 peers"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := exec.Command(os.Args[0], childCommand)
+			c := exec.Command("/proc/self/exe", childCommand)
 			c.Stdin = strings.NewReader(tt.in)
 			out, err := c.CombinedOutput()
 			if c.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), tt.want) {

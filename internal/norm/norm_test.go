@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/norm/cell"
 	"aldis/internal/norm/elide"
 )
 
@@ -19,6 +20,9 @@ const childCommand = "norm-child"
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == childCommand {
 		os.Exit(ChildMain(os.Args[2:]))
+	}
+	if os.Getenv(noNamespaces) != "" {
+		forbidNamespaces()
 	}
 	os.Exit(m.Run())
 }
@@ -39,6 +43,7 @@ type end struct {
 	got        [][]byte
 	duplicates int
 	cmd        *exec.Cmd
+	lacks      [][]string // what the supervisor said is missing of the cell, each time
 }
 
 type object struct {
@@ -77,6 +82,11 @@ type net2 struct {
 }
 
 func newNet(t testing.TB, loss float64, seed uint64, grtt time.Duration, segment int, rate float64, ids ...uint16) *net2 {
+	return newNetIn(t, nil, loss, seed, grtt, segment, rate, ids...)
+}
+
+// newNetIn says in which ways children may be shut in; nil: all that this machine gives.
+func newNetIn(t testing.TB, ways []cell.Way, loss float64, seed uint64, grtt time.Duration, segment int, rate float64, ids ...uint16) *net2 {
 	n := &net2{t: t, in: make(chan input, 1024), ends: map[uint16]*end{}, loss: loss, rnd: rand.New(rand.NewPCG(seed, 1)),
 		overdue: 4 * grtt, packed: map[elide.Kind]int{}, seen: map[string]bool{}}
 	n.carry = n.arrive
@@ -92,8 +102,8 @@ func newNet(t testing.TB, loss float64, seed uint64, grtt time.Duration, segment
 			}
 			e.wire[peer] = w
 		}
-		sup, err := New(Config{Self: id, Segment: segment, GRTT: grtt, TxRate: rate, Command: func() *exec.Cmd {
-			c := exec.Command(os.Args[0], childCommand)
+		sup, err := New(Config{Self: id, Segment: segment, GRTT: grtt, TxRate: rate, Ways: ways, Lacks: e.lack, Command: func() *exec.Cmd {
+			c := exec.Command("/proc/self/exe", childCommand)
 			n.mu.Lock()
 			e.cmd = c
 			n.mu.Unlock()
@@ -127,6 +137,12 @@ func (e *end) start() {
 		peers = append(peers, p)
 	}
 	e.sup.Do(gateway.NormStart{Generation: e.generation, Peers: peers})
+}
+
+func (e *end) lack(missing []string) {
+	e.net.mu.Lock()
+	defer e.net.mu.Unlock()
+	e.lacks = append(e.lacks, missing)
 }
 
 func (e *end) process() *os.Process {

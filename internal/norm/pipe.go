@@ -26,7 +26,7 @@ const (
 	recRequeue
 	recCancel
 	// From the child.
-	recReady
+	recReady // data: what is missing in its cell, a line each
 	recBeat
 	recObject // data: the object with its prefix
 	recSent
@@ -41,7 +41,7 @@ var errRecord = errors.New("norm: malformed record on the pipe")
 
 // childConfig is all that a child knows.
 type childConfig struct {
-	Net        int // second octet of the aliases
+	Net        int // second octet of the aliases, the first to try
 	Self       uint16
 	Generation uint8
 	Peers      []uint16

@@ -8,13 +8,16 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/norm/cell"
 	"aldis/internal/norm/elide"
 )
 
@@ -27,6 +30,10 @@ type Config struct {
 	// Command gives a child that has not been started: the gateway's own binary with the hidden subcommand that calls
 	// ChildMain.
 	Command func() *exec.Cmd
+	// Ways are those of shutting a child in, the best first; nil means cell.Ways.
+	Ways []cell.Way
+	// Lacks, when not nil, is told in words what of the cell this machine does not give, once and when that changes.
+	Lacks func(missing []string)
 }
 
 const (
@@ -44,6 +51,14 @@ type Stats struct {
 	Starts, Downs uint64
 	StrangePacket uint64 // at our loopback sockets from another address: dropped
 	Dropped       uint64 // commands for a child that is down or a peer that it does not have
+	// Cell is what is known of the cell of the last child that was up: nil before the first.
+	Cell *Cell
+}
+
+// Cell says what of its cell a child has.
+type Cell struct {
+	Whole   bool     `json:"whole"`
+	Missing []string `json:"missing,omitempty"`
 }
 
 // Supervisor owns the child. Do never blocks; what happens comes through post, one event at a time in order for each
@@ -67,6 +82,7 @@ type Supervisor struct {
 	stopped  chan struct{}
 
 	starts, downs, strange, dropped atomic.Uint64
+	cell                            atomic.Pointer[Cell]
 }
 
 // New starts the supervisor without a child.
@@ -80,6 +96,9 @@ func New(cfg Config, post func(gateway.Event)) (*Supervisor, error) {
 		return nil, fmt.Errorf("norm: GRTT %v: 1ms..900s", cfg.GRTT)
 	case !(cfg.TxRate >= 1):
 		return nil, fmt.Errorf("norm: rate %v bit/s", cfg.TxRate)
+	}
+	if cfg.Ways == nil {
+		cfg.Ways = cell.Ways()
 	}
 	s := &Supervisor{cfg: cfg, post: post, commands: make(chan gateway.NormCommand, queueLen),
 		stop: make(chan struct{}), stopped: make(chan struct{})}
@@ -104,7 +123,7 @@ func (s *Supervisor) Do(c gateway.NormCommand) {
 
 // Stats may be called at any time.
 func (s *Supervisor) Stats() Stats {
-	return Stats{s.starts.Load(), s.downs.Load(), s.strange.Load(), s.dropped.Load()}
+	return Stats{s.starts.Load(), s.downs.Load(), s.strange.Load(), s.dropped.Load(), s.cell.Load()}
 }
 
 // Close ends the child and returns when nothing more is posted.
@@ -137,6 +156,7 @@ func (s *Supervisor) run() {
 		gone     <-chan struct{}
 		begin    func()
 		lastBorn time.Time
+		ways     = s.cfg.Ways // the first is the one to try
 	)
 	down = func(reason string) {
 		now.end()
@@ -152,7 +172,7 @@ func (s *Supervisor) run() {
 		}
 		lastBorn = time.Now()
 		s.starts.Add(1)
-		p, err := s.startProcess(start, lastNet)
+		p, err := s.startProcess(start, lastNet, &ways)
 		if err != nil {
 			s.downs.Add(1)
 			s.post(gateway.NormDown{Reason: err.Error()})
@@ -205,6 +225,7 @@ func (s *Supervisor) run() {
 // process is one child and the sockets of its generation.
 type process struct {
 	s     *Supervisor
+	way   cell.Way
 	cmd   *exec.Cmd
 	net   int
 	legs  map[uint16]int
@@ -237,24 +258,40 @@ func (s *Supervisor) legsOf(peers []uint16) (map[uint16]int, error) {
 	return legs, nil
 }
 
-func (s *Supervisor) startProcess(start gateway.NormStart, tryNet int) (*process, error) {
-	p := &process{s: s, queue: make(chan record, queueLen), up: make(chan struct{}),
-		done: make(chan struct{}), gone: make(chan struct{})}
-	var err error
-	if p.legs, err = s.legsOf(start.Peers); err != nil {
+// startProcess starts a child in the first of ways that this machine gives, which then is the first for the next child.
+func (s *Supervisor) startProcess(start gateway.NormStart, tryNet int, ways *[]cell.Way) (*process, error) {
+	legs, err := s.legsOf(start.Peers)
+	if err != nil {
 		return nil, err
 	}
-	if p.net, p.sock, err = openSockets(tryNet, len(start.Peers)); err != nil {
-		return nil, err
+	for {
+		way := (*ways)[0]
+		p, refused, err := s.startIn(way, legs, start, tryNet)
+		if !refused || len(*ways) == 1 {
+			return p, err
+		}
+		*ways = (*ways)[1:]
 	}
-	config, err := json.Marshal(childConfig{Net: p.net, Self: s.cfg.Self, Generation: start.Generation,
+}
+
+// startIn starts a child in one way. refused says that the machine does not give that way.
+func (s *Supervisor) startIn(way cell.Way, legs map[uint16]int, start gateway.NormStart, tryNet int) (_ *process, refused bool, err error) {
+	config, err := json.Marshal(childConfig{Net: tryNet, Self: s.cfg.Self, Generation: start.Generation,
 		Peers: start.Peers, Segment: s.cfg.Segment, GRTT: s.cfg.GRTT, TxRateBps: s.cfg.TxRate})
 	if err != nil {
-		closeSockets(p.sock)
-		return nil, fmt.Errorf("norm: %w", err)
+		return nil, false, fmt.Errorf("norm: %w", err)
 	}
+	ours, childs, err := socketPair()
+	if err != nil {
+		return nil, false, err
+	}
+	defer ours.Close()
+	p := &process{s: s, way: way, legs: legs, queue: make(chan record, queueLen), up: make(chan struct{}),
+		done: make(chan struct{}), gone: make(chan struct{})}
 	p.cmd = s.cfg.Command()
 	p.cmd.Stderr = &p.stderr
+	p.cmd.ExtraFiles = []*os.File{childs}
+	way.Apply(p.cmd)
 	out, err := p.cmd.StdoutPipe()
 	if err == nil {
 		p.in, err = p.cmd.StdinPipe()
@@ -262,20 +299,53 @@ func (s *Supervisor) startProcess(start gateway.NormStart, tryNet int) (*process
 	if err == nil {
 		err = p.cmd.Start()
 	}
+	childs.Close()
 	if err != nil {
-		closeSockets(p.sock)
-		return nil, fmt.Errorf("norm: child does not start: %w", err)
+		return nil, true, fmt.Errorf("norm: child does not start: %w", err)
 	}
 	p.beat.Store(time.Now().UnixNano())
 	p.queue <- record{kind: recConfig, data: config}
-	p.wg.Add(2 + 2*len(p.sock))
+	p.wg.Add(2)
 	go p.write()
 	go p.read(out, start)
+	if p.net, p.sock, err = takeOver(ours, len(start.Peers), hangAfter); err != nil {
+		if !errors.Is(err, io.EOF) {
+			p.fail.CompareAndSwap(nil, ptr(err.Error()))
+		} else { // it has ended, or is about to: its own words say more
+			p.await(hangAfter)
+		}
+		reason := p.end()
+		return nil, p.cmd.ProcessState.ExitCode() == cell.ExitRefused, errors.New(reason)
+	}
+	p.wg.Add(2 * len(p.sock))
 	for i, peer := range start.Peers {
 		go p.listen(p.sock[i].all, i, peer)
 		go p.listen(p.sock[i].peer, i, peer)
 	}
-	return p, nil
+	return p, false, nil
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// await waits until the child's stdout has ended, but not for ever.
+func (p *process) await(most time.Duration) {
+	select {
+	case <-p.gone:
+	case <-time.After(most):
+	}
+}
+
+// inCell notes what the child's cell has, as it says itself, and tells what is missing when that is news.
+func (p *process) inCell(said []byte) {
+	missing := p.way.Missing()
+	if len(said) > 0 {
+		missing = append(missing, strings.Split(string(said), "\n")...)
+	}
+	now := &Cell{Whole: len(missing) == 0, Missing: missing}
+	before := p.s.cell.Swap(now)
+	if (before == nil || !slices.Equal(before.Missing, missing)) && !now.Whole && p.s.cfg.Lacks != nil {
+		p.s.cfg.Lacks(missing)
+	}
 }
 
 // end kills the child and returns when nothing of it is left, with the reason of its death.
@@ -403,6 +473,7 @@ func (p *process) read(out io.Reader, start gateway.NormStart) {
 		switch peer := start.Peers[r.leg]; {
 		case r.kind == recReady && !ready:
 			ready = true
+			p.inCell(r.data)
 			p.postEvent(gateway.NormUp{Generation: start.Generation})
 			close(p.up)
 		case r.kind == recSent:

@@ -14,12 +14,14 @@ type (
 		Item Item
 	}
 	// FarMessage: somebody at another site said this; it is to be re-created for those here. Token comes back in
-	// Output.Done when nobody here waits for it any more; until then the gateway keeps the message in its journal and
-	// hands it in again after a restart.
+	// Output.Done when all of them were handed it, or in Output.Undelivered when one of them will not get it; until then
+	// the gateway keeps the message in its journal and hands it in again after a restart. Until is how long it waits for
+	// those who are away; zero: as the face thinks best.
 	FarMessage struct {
 		Site    uint16
 		Token   uint64
 		Message Message
+		Until   time.Time
 	}
 	// SiteLost: all that is known of this site is void (the node left the net's configuration, or lost its store).
 	SiteLost struct{ Site uint16 }
@@ -48,6 +50,33 @@ type Order interface {
 	Octets() int
 }
 
+// Why says why somebody here did not get a far message.
+type Why uint8
+
+// The reasons, by their numbers on the link.
+const (
+	LifeOver Why = iota // whom it was for stayed away until its life ended
+	NoRoom              // it was given up for the octets that may wait
+	Nobody              // nobody here is known that it could be for
+	Unfit               // the local software has no form for it
+	Broken              // the connection that it belongs to has ended, and both ends know
+)
+
+func (w Why) String() string {
+	names := [...]string{"its life is over", "no room", "nobody listens", "it cannot be written", "its stream has ended"}
+	if int(w) < len(names) {
+		return names[w]
+	}
+	return "another reason"
+}
+
+// Undelivered ends a FarMessage that somebody here should have had and did not get.
+type Undelivered struct {
+	Token uint64
+	Why   Why
+	For   string // the endpoint that did not get it; "": none is known
+}
+
 // Carry asks the gateway to take a message into custody for the named sites.
 type Carry struct {
 	Sites   []uint16
@@ -73,7 +102,9 @@ type Output struct {
 	Orders []Order
 	Items  []Item   // the local site's state changed
 	Carry  []Carry  // to other sites
-	Done   []uint64 // Tokens of FarMessages that are finished
+	Done   []uint64 // Tokens of FarMessages that all who wait for them here were handed
+	// Undelivered are FarMessages that ended otherwise.
+	Undelivered []Undelivered
 	// Remember asks the gateway to keep Value under Key in the journal across restarts; an empty Value forgets it.
 	Remember []Memory
 	Notes    []Note

@@ -130,8 +130,12 @@ func (c *Carrier) Step(now time.Time) {
 		c.stepReceiver(now, nil)
 	}
 	for _, p := range c.Peers {
-		if o := c.orders[p.ID]; due.Reached(now, o.early.Due(c.patience())) {
+		o := c.orders[p.ID]
+		if due.Reached(now, o.early.Due(c.patience())) {
 			c.skip(now, p, o)
+		}
+		if o.put && p.Turn.Room(now) {
+			c.drain(now, p, o)
 		}
 	}
 	for c.telling < telling && c.tell(now) {
@@ -144,8 +148,12 @@ func (c *Carrier) Pump(time.Time) {}
 // Due is when an engine wants a Step, or a gap has been waited for long enough.
 func (c *Carrier) Due(time.Time, bool) time.Time {
 	at := due.Earliest(c.dues[0], c.dues[1])
-	for _, o := range c.orders {
+	for _, p := range c.Peers {
+		o := c.orders[p.ID]
 		at = due.Earliest(at, o.early.Due(c.patience()))
+		if o.put {
+			at = due.Earliest(at, p.Turn.Due())
+		}
 	}
 	return at
 }
@@ -194,7 +202,7 @@ func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Messag
 		expires = due.Earliest(expires, pl.Expires)
 		priority = uint8(max(0, m.Rank()-site.Routine.Rank())) // deferred goes as routine: 0 is the least
 	}
-	packed := slices.Clone(envelope.Pack(c.Coder, body))
+	packed := slices.Clone(body)
 	c.ref++
 	c.answer = pmul.Accepted{}
 	s := &submission{Message: m, to: to, old: old}
@@ -240,12 +248,12 @@ func numberOf(m *mail.Message, to []*mail.Peer) pmul.MessageID {
 	return pmul.MessageID(m.For(to[0].ID).At.Number)
 }
 
-// encode is the envelope of m, which notes whether its flow is spelt out.
+// encode is the envelope of m as it crosses the link, valid until the coder's next use. m notes whether its flow is spelt out.
 func (c *Carrier) encode(now time.Time, to []*mail.Peer, m, old *mail.Message) ([]byte, error) {
 	texts := c.Road.Texts(to...)
 	f := c.audience.Flow(m.Content.Payload)
 	if f == nil {
-		return envelope.AppendCoded(nil, m.Content, 0, false, texts)
+		return envelope.Packed(c.Coder, m.Content, 0, false, texts)
 	}
 	var err error
 	if m.Full, err = envelope.Append(nil, m.Content, f.Number, true); err != nil { // by its number, as version 0.1 counts it
@@ -257,7 +265,7 @@ func (c *Carrier) encode(now time.Time, to []*mail.Peer, m, old *mail.Message) (
 	}
 	m.Spelt = c.audience.Spells(f, uint64(id), to...)
 	c.audience.Encode(texts, f, uint64(id), to...)
-	return envelope.AppendCoded(nil, m.Content, f.Number, m.Spelt, texts)
+	return envelope.Packed(c.Coder, m.Content, f.Number, m.Spelt, texts)
 }
 
 // keep takes a message that the engine has accepted into custody, before anything of it is sent.
@@ -375,7 +383,7 @@ func (c *Carrier) Again(now time.Time, p *mail.Peer, numbers []uint32) {
 	for _, number := range numbers {
 		id := pmul.MessageID(number)
 		payload := c.ended.payloads[id]
-		if m := c.out[id]; m != nil && m.For(p.ID) == nil {
+		if m := c.out[id]; m != nil { // its receipt may still be on its way
 			payload = m.Content.Payload
 		}
 		if payload == nil {

@@ -14,11 +14,16 @@ import (
 type order struct {
 	next  uint32 // 0: nothing heard yet, the first sets it
 	early mail.Early
+	put   bool // among early is, perhaps, what had its turn when a turn of the loop had no room for it
 }
 
 const (
 	bucketNext     = "mul-next"  // peer -> next Message_Sequence_Number
 	bucketOldEarly = "mul-early" // of version 0.1: peer, Message_Sequence_Number -> Message_ID, payload
+
+	// A peer's first messages may have come before it was known and were not taken. They come again, so that a peer whose
+	// first message is one of so many is heard from its beginning.
+	firstFew = 16
 
 	maxEarly = 1024 // more than that before their turn: what is missing is waited for no more
 )
@@ -34,14 +39,25 @@ func place(sequence uint32) mail.Attempt {
 func (c *Carrier) inOrder(now time.Time, p *mail.Peer, o *order, d pmul.Message) {
 	if o.next == 0 {
 		o.next = d.Sequence
+		if d.Sequence <= firstFew {
+			o.next = 1
+		}
 	}
 	ahead := int32(d.Sequence - o.next)
 	a := mail.Arrival{Place: place(d.Sequence), Number: uint64(d.Message), Body: d.Payload, At: now}
 	switch {
-	case ahead > 0 && o.early.Has(a): // its sender was put back: another message has that place
+	case o.early.Has(a): // its sender was put back: another message has that place
 		c.open(now, p, d.Message, d.Payload)
+	case !p.Turn.Room(now) && o.early.Len() < 2*maxEarly:
+		o.early.Keep(a, true)
+		o.put = true
 	case ahead > 0 && o.early.Len() >= maxEarly: // those that wait have waited enough
+		waiting := o.early.Len()
 		c.skip(now, p, o)
+		if o.early.Len() == waiting { // this turn of the loop has no room for any of them: there are far too many
+			c.open(now, p, d.Message, d.Payload)
+			break
+		}
 		c.inOrder(now, p, o, d)
 	case ahead > 0 && d.Priority > 0: // urgent: it waits for nothing, and its place is noted
 		a.Body = nil
@@ -58,29 +74,51 @@ func (c *Carrier) inOrder(now time.Time, p *mail.Peer, o *order, d pmul.Message)
 	}
 }
 
-// drain delivers what is in order now, and notes how far that is.
+// drain delivers what is in order now while this turn of the loop has room, and notes how far that is.
 func (c *Carrier) drain(now time.Time, p *mail.Peer, o *order) {
-	for a, ok := o.early.Take(place(o.next), true); ok; a, ok = o.early.Take(place(o.next), true) {
+	for o.put && p.Turn.Room(now) {
+		late, ok := o.early.Before(o.next)
+		if !ok {
+			o.put = false
+			break
+		}
+		if a, _ := o.early.Take(late, true); len(a.Body) > 0 {
+			c.open(now, p, pmul.MessageID(a.Number), a.Body)
+		}
+	}
+	for p.Turn.Room(now) {
+		a, ok := o.early.Take(place(o.next), true)
+		if !ok {
+			break
+		}
 		if len(a.Body) > 0 { // otherwise it was delivered before its turn
 			c.open(now, p, pmul.MessageID(a.Number), a.Body)
 		}
 		o.next++
 	}
+	o.put = o.put || o.early.Kept(place(o.next))
 	c.Road.Record(bucketNext, peerKey(p.ID), binary.BigEndian.AppendUint32(nil, o.next))
 }
 
 // skip gives up waiting for what is missing before the first message that waits.
 func (c *Carrier) skip(now time.Time, p *mail.Peer, o *order) {
-	if list := o.early.Places(); len(list) > 0 {
-		o.next = uint32(list[0].Number)
+	for _, at := range o.early.Places() {
+		if ahead := int32(uint32(at.Number) - o.next); ahead >= 0 {
+			o.next += uint32(ahead)
+			break
+		}
 	}
 	c.drain(now, p, o)
 }
 
 // NewNumbers: the peer counts from 1 again.
-func (c *Carrier) NewNumbers(p *mail.Peer) {
+func (c *Carrier) NewNumbers(now time.Time, p *mail.Peer) {
 	o := c.orders[p.ID]
-	o.early.Forget()
+	for _, at := range o.early.Places() {
+		if a, _ := o.early.Take(at, true); len(a.Body) > 0 {
+			c.open(now, p, pmul.MessageID(a.Number), a.Body)
+		}
+	}
 	if o.next != 0 {
 		c.Road.Record(bucketNext, peerKey(p.ID), nil)
 	}
@@ -116,6 +154,7 @@ func (c *Carrier) Restore(r mail.Record) (bool, error) {
 		}
 		if o != nil {
 			o.early.Keep(a, false)
+			o.put = true
 		}
 	case r.Bucket == bucketNext, r.Bucket == bucketOldEarly:
 		return true, mail.ErrRecord

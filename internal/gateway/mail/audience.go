@@ -354,6 +354,23 @@ func (a *Audience) Restore(key, value []byte) error {
 	return nil
 }
 
+// Resumed notes that message number is under way, as before a restart. Where the content of one that spelt a flow out is
+// lost, the next of that flow spells it out.
+func (a *Audience) Resumed(number uint64, p *site.Message) {
+	if p == nil {
+		for _, f := range a.flows {
+			if f.definer == number {
+				f.definer = 0
+			}
+		}
+		return
+	}
+	if name := envelope.FlowOf(p); a.flows[name] != nil && a.flows[name].definer == 0 {
+		a.flows[name].definer = number
+		a.record(name, a.flows[name])
+	}
+}
+
 // CutPeers takes a list of peers off the front of a record: their number and their ids, two octets each.
 func CutPeers(b []byte) (ids []uint16, rest []byte, ok bool) {
 	if len(b) < 2 || len(b) < 2+2*int(binary.BigEndian.Uint16(b)) {

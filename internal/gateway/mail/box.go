@@ -42,6 +42,10 @@ type Entry struct {
 	At    Attempt // its number while it is under way; Number 0: it waits
 	Gone  bool    // it has been on the air, perhaps
 
+	Unsized bool // it waits, and its carrier does not know yet whether its lane is the right one
+	Coded   bool // its texts have been coded for the link,
+	Learned bool // and after the messages before it
+
 	audience *Audience
 }
 
@@ -77,16 +81,18 @@ func (m *Message) supersedes() string {
 // For is the entry of a recipient; nil when the message has ended for it.
 func (m *Message) For(peer uint16) *Entry { return m.to[peer] }
 
-// Box is what is held for one peer: what waits, in order of precedence, each precedence in the order of acceptance, and
-// what is under way. What waits has no number yet, so it can be dropped, replaced and overtaken;
-// docs/decisions/precedence.md.
+// Box is what is held for one peer: what waits, in order of precedence, and what is under way. What waits has no number
+// yet, so it can be dropped, replaced and overtaken; docs/decisions/precedence.md. Of one precedence the local sources
+// take turns; docs/decisions/fairness.md.
 type Box struct {
-	waiting  [frame.Lanes][]*Entry // the most urgent first
+	waiting  [frame.Lanes]queue
 	underWay map[Attempt]*Entry
 	expiry   time.Time // of the first that waits; zero: none ends
 	octets   [lanes]int
+	shares   map[string]int // octets that wait, by source
 	expired  tally
 	gaveUp   tally
+	shared   tally // given up for messages of others
 }
 
 // tally is how often something has happened since the log said so.
@@ -97,18 +103,10 @@ type tally struct {
 
 // push puts an entry that has its order and lane among those that wait.
 func (b *Box) push(e *Entry) {
-	// Behind all that are as urgent; Order differs from the order of arrival where it was taken over from an older one.
-	at, _ := b.place(e)
-	b.waiting[e.Lane] = slices.Insert(b.waiting[e.Lane], at, e)
+	b.waiting[e.Lane].push(e)
 	b.octets[e.Lane] += len(e.Full)
+	b.share(e, len(e.Full))
 	b.expiry = due.Earliest(b.expiry, e.expires())
-}
-
-// place is where e is, or would be, among those that wait in its lane.
-func (b *Box) place(e *Entry) (at int, there bool) {
-	return slices.BinarySearchFunc(b.waiting[e.Lane], e, func(a, b *Entry) int {
-		return cmp.Or(cmp.Compare(b.Rank(), a.Rank()), cmp.Compare(a.Order, b.Order))
-	})
 }
 
 // pull takes an entry out, wherever it is.
@@ -116,17 +114,53 @@ func (b *Box) pull(e *Entry) {
 	b.octets[e.Lane] -= len(e.Full)
 	if e.At.Number != 0 {
 		delete(b.underWay, e.At)
-	} else if at, there := b.place(e); there && b.waiting[e.Lane][at] == e {
-		b.waiting[e.Lane] = slices.Delete(b.waiting[e.Lane], at, at+1)
+	} else if b.waiting[e.Lane].pull(e) {
+		b.share(e, -len(e.Full))
 	}
 }
 
-// First is the next that waits in a lane; nil: none does.
-func (b *Box) First(lane frame.Lane) *Entry {
-	if len(b.waiting[lane]) == 0 {
-		return nil
+// share notes that so many octets more of a source wait.
+func (b *Box) share(e *Entry, octets int) {
+	if e.Content.Payload == nil {
+		return
 	}
-	return b.waiting[lane][0]
+	if b.shares == nil {
+		b.shares = map[string]int{}
+	}
+	name := e.sourceOf()
+	if b.shares[name] += octets; b.shares[name] <= 0 {
+		delete(b.shares, name)
+	}
+}
+
+// First is the next that waits in a lane and is sized; nil: none does.
+func (b *Box) First(lane frame.Lane) *Entry { return b.waiting[lane].first(false) }
+
+// Head is the next that waits in a lane, sized or not; nil: none does.
+func (b *Box) Head(lane frame.Lane) *Entry { return b.waiting[lane].first(true) }
+
+// FirstUnsized is the most urgent and oldest that waits unsized in a lane; nil: none does.
+func (b *Box) FirstUnsized(lane frame.Lane) *Entry { return b.waiting[lane].firstUnsized() }
+
+// Before says whether e is more urgent than another that waits, or older; other may be nil.
+func (e *Entry) Before(other *Entry) bool { return other == nil || byUrgency(e, other) < 0 }
+
+// FirstBelow is the next that waits in a lane of a source that has less under way there than its share of a window; nil:
+// none does.
+func (b *Box) FirstBelow(lane frame.Lane, window int) *Entry {
+	under := map[string]int{}
+	for a, e := range b.underWay {
+		if a.Lane == lane && e.Content.Payload != nil {
+			under[e.sourceOf()]++
+		}
+	}
+	sources := len(under)
+	b.waiting[lane].each(func(s *source) {
+		if under[s.name] == 0 {
+			sources++
+		}
+	})
+	return b.waiting[lane].firstOf(func(s *source) bool { return under[s.name] < max(1, window/sources) })
 }
 
 // At is what is under way as this; nil: nothing is.
@@ -170,20 +204,17 @@ func (b *Box) Asks() bool {
 			return true
 		}
 	}
-	for _, waiting := range b.waiting {
-		for _, e := range waiting {
-			if e.Content.Asks {
-				return true
-			}
-		}
+	asks := false
+	for i := range b.waiting {
+		b.waiting[i].state(func(e *Entry) { asks = asks || e.Content.Asks })
 	}
-	return false
+	return asks
 }
 
 // Waiting counts what waits in some lanes.
 func (b *Box) Waiting(lanes ...frame.Lane) (n int) {
 	for _, lane := range lanes {
-		n += len(b.waiting[lane])
+		n += b.waiting[lane].n
 	}
 	return n
 }
@@ -193,7 +224,7 @@ func (b *Box) Held(lanes ...frame.Lane) (waiting, underWay, octets int) {
 	for _, lane := range lanes {
 		octets += b.octets[lane]
 		if lane < frame.Lanes {
-			waiting += len(b.waiting[lane])
+			waiting += b.waiting[lane].n
 		}
 	}
 	for a := range b.underWay {

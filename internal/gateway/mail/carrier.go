@@ -42,9 +42,9 @@ type Carrier interface {
 	// Announce tells the peers at once that this node goes silent, whatever the air is doing; false: another carrier does.
 	Announce(now time.Time, f frame.Silence) bool
 	// NewStore: the peer knows nothing of what was sent to it. What is returned has ended and should be accepted again.
-	// NewNumbers: it counts what it sends from 1 again.
+	// NewNumbers: it counts what it sends from 1 again. What came before its turn has been acknowledged and is delivered first.
 	NewStore(p *Peer) (again []*Entry)
-	NewNumbers(p *Peer)
+	NewNumbers(now time.Time, p *Peer)
 	// Unlearn: the peer does not know any more what it was sent before, and cannot read what is coded after it.
 	Unlearn(p *Peer)
 	// Again sends messages once more that the peer has acknowledged and cannot read.

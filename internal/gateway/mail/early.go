@@ -40,7 +40,7 @@ func (e *Early) Keep(a Arrival, durable bool) {
 }
 
 func (e *Early) record(a Arrival) {
-	value := a.Body
+	value := append([]byte{}, a.Body...) // never nil: that would delete
 	if a.Place.Lane == Group {
 		value = append(binary.BigEndian.AppendUint64(nil, a.Number), a.Body...)
 	}
@@ -78,6 +78,22 @@ func (e *Early) Places() (list []Attempt) {
 	return list
 }
 
+// Kept says whether a place is taken.
+func (e *Early) Kept(place Attempt) bool {
+	_, ok := e.of[place]
+	return ok
+}
+
+// Before is the oldest that has a place before this number, as 32 bits.
+func (e *Early) Before(number uint32) (place Attempt, ok bool) {
+	for at := range e.of {
+		if int32(uint32(at.Number)-number) < 0 && (!ok || int32(uint32(at.Number)-uint32(place.Number)) < 0) {
+			place, ok = at, true
+		}
+	}
+	return place, ok
+}
+
 // Due is when the oldest has waited long enough; zero when none waits.
 func (e *Early) Due(patience time.Duration) (at time.Time) {
 	for _, a := range e.of {
@@ -110,8 +126,6 @@ func ParseEarly(key, value []byte) (Arrival, error) {
 			return a, ErrRecord
 		}
 		a.Number, a.Body = binary.BigEndian.Uint64(value), value[8:]
-	} else if len(value) == 0 {
-		return a, ErrRecord
 	}
 	return a, nil
 }

@@ -10,15 +10,16 @@ import (
 
 // Peer is a sister gateway as custody and the carriers see it.
 type Peer struct {
-	ID     uint16
-	Name   string
-	Addr   netip.AddrPort // where its newest authentic datagram came from; invalid: not known
+	ID   uint16
+	Name string
+	Paths
 	Met    Acquaintance
 	Box    Box
 	Reader Reader
 	Counts Counts
 	Ledger Ledger
 	Opened Kind // what the last message opened was
+	Turn   Turn // what of its messages one turn of the loop reads
 
 	LastSent  time.Time
 	LastHeard time.Time
@@ -26,7 +27,7 @@ type Peer struct {
 
 // NewPeer is a peer that was never heard.
 func NewPeer(id uint16, name string, addr netip.AddrPort, road Road, late bool) *Peer {
-	p := &Peer{ID: id, Name: name, Addr: addr, Met: Acquaintance{Stream: 1}}
+	p := &Peer{ID: id, Name: name, Paths: NewPaths(addr), Met: Acquaintance{Stream: 1}, Turn: NewTurn(ReadOctets)}
 	p.Box.underWay = map[Attempt]*Entry{}
 	p.Reader = Reader{peer: id, road: road, late: late}
 	p.Reader.clear()
@@ -112,18 +113,23 @@ func (a *Acquaintance) Answered(now time.Time, h frame.Hello, boot uint32) {
 
 // Counts are totals of a peer since the start.
 type Counts struct {
-	Accepted          uint64 `json:"accepted"`    // messages of local peers taken into custody for this peer
-	Refused           uint64 `json:"refused"`     // not taken: no room, or not encodable
-	Expired           uint64 `json:"expired"`     // of those accepted, not sent in their lifetime; over P_Mul, not acknowledged
-	Superseded        uint64 `json:"superseded"`  // of those accepted, replaced by a newer one before they were sent
-	Withdrawn         uint64 `json:"withdrawn"`   // of those accepted, given up for a more urgent one when the bound was reached
-	Delivered         uint64 `json:"delivered"`   // of those accepted, acknowledged by the peer as durable
-	Repeated          uint64 `json:"repeated"`    // transmissions again
-	Received          uint64 `json:"received"`    // messages of the peer for local peers, each once
-	HandedOver        uint64 `json:"handed_over"` // of those, done with: given to all local peers that wanted them
-	Duplicates        uint64 `json:"duplicates"`  // received again and dropped
+	Accepted   uint64 `json:"accepted"`   // messages of local peers taken into custody for this peer
+	Refused    uint64 `json:"refused"`    // not taken: no room, or not encodable
+	Expired    uint64 `json:"expired"`    // of those accepted, not sent in their lifetime; over P_Mul, not acknowledged
+	Superseded uint64 `json:"superseded"` // of those accepted, replaced by a newer one before they were sent
+	Withdrawn  uint64 `json:"withdrawn"`  // of those accepted, given up for a more urgent one when the bound was reached
+	Delivered  uint64 `json:"delivered"`  // of those accepted, acknowledged by the peer as durable, and not told to be undeliverable
+	// Undeliverable counts what the peer has acknowledged and then told that not all who should have had it there were
+	// handed it. Revoked counts those of them that had been counted as delivered in this run.
+	Undeliverable     uint64 `json:"undeliverable"`
+	Revoked           uint64 `json:"-"`
+	Repeated          uint64 `json:"repeated"`           // transmissions again
+	Received          uint64 `json:"received"`           // messages of the peer for local peers, each once
+	HandedOver        uint64 `json:"handed_over"`        // of those, given to all local peers that wanted them
+	UndeliverableHere uint64 `json:"undeliverable_here"` // of those, ended otherwise: somebody here did not get them
+	Duplicates        uint64 `json:"duplicates"`         // received again and dropped
 	Unreadable        uint64 `json:"unreadable"`
 	DatagramsSent     uint64 `json:"datagrams_sent"`
 	DatagramsReceived uint64 `json:"datagrams_received"`
-	Pending           int    `json:"pending"` // received, not yet handed over
+	Pending           int    `json:"pending"` // received, and neither handed over nor undeliverable yet
 }

@@ -3,7 +3,7 @@ package mail
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
+	"slices"
 	"time"
 
 	"aldis/internal/due"
@@ -50,15 +50,15 @@ func (s *Store) New(content envelope.Message, kind Kind) (*Message, error) {
 }
 
 // Wait takes a message into custody for a peer that its carrier reaches in this lane, in the place of an older one of
-// the same key. False: there is no room for it.
-func (s *Store) Wait(now time.Time, p *Peer, m *Message, lane frame.Lane, a *Audience) bool {
+// the same key. Nil: there is no room for it.
+func (s *Store) Wait(now time.Time, p *Peer, m *Message, lane frame.Lane, a *Audience) *Entry {
 	e := &Entry{Message: m, Peer: p, Lane: lane, Order: m.ID, audience: a}
 	octets := len(m.Full)
 	if older := a.older(m, p); older != nil {
 		octets -= len(older.Full)
 	}
 	if !s.makeRoom(now, e, octets) {
-		return false
+		return nil
 	}
 	if older := a.older(m, p); older != nil { // it may have made room
 		// The newer one takes its place, and keeps it after a restart: otherwise what changes often would never go.
@@ -69,7 +69,7 @@ func (s *Store) Wait(now time.Time, p *Peer, m *Message, lane frame.Lane, a *Aud
 	p.Box.push(e)
 	a.Newest(m)
 	s.record(e)
-	return true
+	return e
 }
 
 // Start notes that a carrier has given a message its number towards a peer.
@@ -79,6 +79,9 @@ func (s *Store) Start(p *Peer, m *Message, at Attempt, a *Audience) *Entry {
 		e = &Entry{Message: m, Peer: p, audience: a}
 		s.hold(e)
 	} else {
+		if e.At.Number == 0 {
+			p.Box.waiting[e.Lane].sent(e)
+		}
 		p.Box.pull(e)
 		a.gone(m)
 	}
@@ -120,7 +123,7 @@ func (s *Store) End(e *Entry, fate Fate) {
 func (s *Store) Clear(p *Peer) (again []*Entry) {
 	for lane := range frame.Lane(frame.Lanes) {
 		again = append(again, p.Box.UnderWay(lane)...)
-		again = append(again, p.Box.waiting[lane]...)
+		again = append(again, p.Box.waiting[lane].list()...)
 	}
 	for _, e := range again {
 		s.End(e, Anew)
@@ -129,49 +132,48 @@ func (s *Store) Clear(p *Peer) (again []*Entry) {
 	return again
 }
 
-// makeRoom gives up what is less urgent than e, the least urgent and newest first, until octets more have room. It gives
-// up nothing when that would not do.
+// makeRoom gives up what is less urgent than e, the least urgent and newest first, until octets more have room; and then
+// the newest as urgent ones of whatever source has the most waiting, as long as it has more than that of e. It gives up
+// nothing when that would not do.
 func (s *Store) makeRoom(now time.Time, e *Entry, octets int) bool {
 	p, b := e.Peer, &e.Peer.Box
 	over := b.own() + octets - s.most
 	if over <= 0 {
 		return true
 	}
-	var less []*Entry // from the ends of both lanes
-	var end [frame.Lanes]int
-	for lane, q := range b.waiting {
-		end[lane] = len(q)
-	}
-	for over > 0 {
-		var least *Entry
-		for lane, q := range b.waiting {
-			for end[lane] > 0 && q[end[lane]-1].Content.Payload == nil { // state stays
-				end[lane]--
-			}
-			if end[lane] == 0 {
-				continue
-			}
-			o := q[end[lane]-1]
-			if o.Rank() < e.Rank() && (least == nil || o.Rank() < least.Rank() || o.Rank() == least.Rank() && o.Order > least.Order) {
-				least = o
-			}
+	g := b.giving()
+	var less, others []*Entry
+	for rank := 0; rank < e.Rank() && over > 0; rank++ {
+		for o := g.newest(rank); o != nil && over > 0; o = g.newest(rank) {
+			less = append(less, o)
+			over -= len(o.Full)
 		}
-		if least == nil {
+	}
+	for over > 0 && e.Content.Payload != nil {
+		o := g.largest(e, octets)
+		if o == nil {
 			return false
 		}
-		less = append(less, least)
-		end[least.Lane]--
-		over -= len(least.Full)
+		others = append(others, o)
+		over -= len(o.Full)
 	}
-	for _, o := range less {
+	if over > 0 {
+		return false
+	}
+	for _, o := range append(less, others...) {
 		s.End(o, Withdrawn)
 	}
-	if b.gaveUp.n += len(less); now.Sub(b.gaveUp.said) >= time.Minute {
-		s.road.Note("warn", "messages that waited were given up for more urgent ones: the queue for the peer is full",
-			"peer", p.Name, "given_up", b.gaveUp.n, "waiting_octets", b.own())
-		b.gaveUp = tally{said: now}
-	}
+	s.noteGivenUp(now, p, &b.gaveUp, len(less), "messages that waited were given up for more urgent ones: the queue for the peer is full")
+	s.noteGivenUp(now, p, &b.shared, len(others),
+		"messages that waited were given up for those of local peers that have less waiting: the queue for the peer is full")
 	return true
+}
+
+func (s *Store) noteGivenUp(now time.Time, p *Peer, t *tally, n int, text string) {
+	if t.n += n; t.n > 0 && now.Sub(t.said) >= time.Minute {
+		s.road.Note("warn", text, "peer", p.Name, "given_up", t.n, "waiting_octets", p.Box.own())
+		*t = tally{said: now}
+	}
 }
 
 // Expire ends what waits for a peer and is not worth sending any more. What has been on the air is carried through.
@@ -182,15 +184,16 @@ func (s *Store) Expire(now time.Time, p *Peer) {
 	}
 	b.expiry = time.Time{}
 	var over []*Entry
-	for _, q := range b.waiting {
-		for _, e := range q {
+	for lane := range b.waiting {
+		b.waiting[lane].all(func(e *Entry) {
 			if at := e.expires(); at.IsZero() || now.Before(at) {
 				b.expiry = due.Earliest(b.expiry, at)
 			} else {
 				over = append(over, e)
 			}
-		}
+		})
 	}
+	slices.SortStableFunc(over, byUrgency)
 	for _, e := range over {
 		s.End(e, Expired)
 	}
@@ -254,30 +257,57 @@ type Restored struct {
 }
 
 // Restore takes the store's own records and returns what is for whom. Of each the caller says with Resume or Leave what
-// becomes of it.
-func (s *Store) Restore(records []Record) (list []Restored, err error) {
+// becomes of it. refuse hears of a record that cannot be used; Restore goes on without it, unless refuse returns an error.
+func (s *Store) Restore(records []Record, refuse func(Record, error) error) (list []Restored, err error) {
+	var waits []Record // of list, those that may lack their content
 	for _, r := range records {
-		bad := fmt.Errorf("%w: %s %x", ErrRecord, r.Bucket, r.Key)
+		var err error
 		switch {
 		case r.Bucket == bucketMail && len(r.Key) == 8:
 			err = s.recall(binary.BigEndian.Uint64(r.Key), r.Value)
 		case r.Bucket == bucketTo && len(r.Key) == 10 && len(r.Value) == 18 && r.Value[0] < lanes:
-			list = append(list, Restored{Peer: binary.BigEndian.Uint16(r.Key), ID: binary.BigEndian.Uint64(r.Key[2:]),
+			list, waits = append(list, Restored{Peer: binary.BigEndian.Uint16(r.Key), ID: binary.BigEndian.Uint64(r.Key[2:]),
 				At:    Attempt{Lane: frame.Lane(r.Value[0]), Number: binary.BigEndian.Uint64(r.Value[1:])},
-				Order: binary.BigEndian.Uint64(r.Value[9:]), Spelt: r.Value[17]&flagSpelt != 0})
+				Order: binary.BigEndian.Uint64(r.Value[9:]), Spelt: r.Value[17]&flagSpelt != 0}), append(waits, r)
 		case r.Bucket == bucketMail, r.Bucket == bucketTo:
-			return nil, bad
+			err = ErrRecord
 		}
 		if err != nil {
-			return nil, errors.Join(bad, err)
+			if err = refuse(r, err); err != nil {
+				return nil, err
+			}
 		}
 	}
-	for _, r := range list {
-		if s.byID[r.ID] == nil {
-			return nil, fmt.Errorf("%w: a message for peer %d without content: %x", ErrRecord, r.Peer, r.ID)
+	whole := list[:0]
+	for i, r := range list {
+		switch {
+		case s.byID[r.ID] != nil:
+		case r.At.Number != 0:
+			s.fill(r.ID)
+		default:
+			if err := refuse(waits[i], ErrContent); err != nil {
+				return nil, err
+			}
+			continue
 		}
+		whole = append(whole, r)
 	}
-	return list, nil
+	return whole, nil
+}
+
+// ErrContent says that a message waits for a peer and its content is not there.
+var ErrContent = errors.New("gateway: the content of a message is lost")
+
+// fill puts an empty message in the place of one that is under way and whose content is lost: its peer waits for the
+// number.
+func (s *Store) fill(id uint64) {
+	full, err := envelope.Append(nil, envelope.Message{Void: []envelope.Hash{{}}}, 0, true)
+	if err != nil {
+		panic(err) // it has neither text nor document
+	}
+	if s.recall(id, full) == nil {
+		s.road.Record(bucketMail, binary.BigEndian.AppendUint64(nil, id), full)
+	}
 }
 
 // Adopt takes a message of a journal of version 0.1 and gives it an ID.

@@ -15,6 +15,7 @@ const (
 	bucketPeer = "peer" // peer -> numbers and address (AppendPeer)
 	bucketFlow = "flow" // peer, number -> its definer, flow towards it
 	bucketNorm = "norm" // "generation"
+	bucketPath = "path" // peer -> its addresses (mail.Paths)
 )
 
 // A peer's record is of format 2 since it has the last six octets before the address.
@@ -34,6 +35,11 @@ func peerKey(id uint16) []byte { return binary.BigEndian.AppendUint16(nil, id) }
 // RecordPeer makes a peer's numbers durable; due whenever one of them has changed.
 func (c *Carrier) RecordPeer(p *mail.Peer) {
 	c.Road.Record(bucketPeer, peerKey(p.ID), c.lines[p.ID].appendTo(nil))
+}
+
+// RecordPaths makes a peer's addresses durable.
+func (c *Carrier) RecordPaths(p *mail.Peer) {
+	c.Road.Record(bucketPath, peerKey(p.ID), p.Paths.Append(nil))
 }
 
 // appendTo is the durable part of a line that has no records of its own.
@@ -59,20 +65,56 @@ func (l *line) appendTo(b []byte) []byte {
 	}
 	flags |= byte(l.Met.Refused) << refusedShift
 	b = append(binary.BigEndian.AppendUint16(append(b, flags), l.Met.Model), l.Met.Forgot, l.Met.HeForgot)
-	b = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, l.Met.Compared), l.Met.Era)
-	if l.Addr.IsValid() {
-		b = append(b, l.Addr.String()...)
+	return binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, l.Met.Compared), l.Met.Era)
+}
+
+// Renumbered is a peer's record for a store that is new: whom we know and where it is stays, numbers begin anew. false: it
+// is no such record.
+func Renumbered(b []byte) ([]byte, bool) {
+	b, ok := current(b)
+	if !ok {
+		return nil, false
 	}
+	b = slices.Clone(b)
+	b[5]++ // our stream; that of the peer stays, so that what it sends before it knows of the new store is forgotten then
+	at := 7
+	for range frame.Lanes {
+		binary.BigEndian.PutUint64(b[at:], 1)
+		binary.BigEndian.PutUint64(b[at+8:], 0)
+		at += 16
+	}
+	binary.BigEndian.PutUint32(b[at:], 1) // flows
+	clear(b[at+4 : at+8])                 // what NORM has sent
+	b[peerRecord1Len-5] &= flagListening  // nothing is refused
+	clear(b[peerRecord1Len : peerRecord1Len+4])
+	era := b[peerRecord1Len+4:]
+	binary.BigEndian.PutUint16(era, binary.BigEndian.Uint16(era)+1)
+	return b, true
+}
+
+// Forgotten is the record of a peer of which nobody knows any more what it was: as one that was never heard, but for its
+// era, since messages of eras before may wait for local peers.
+func Forgotten() []byte {
+	b := make([]byte, peerRecordLen)
+	b[0] = 2
+	binary.BigEndian.PutUint16(b[peerRecord1Len+4:], 0x2000)
+	b, _ = Renumbered(b)
 	return b
 }
 
-// parse sets a line up from appendTo's record. An address in the configuration is older than a learned one.
-func (c *Carrier) parse(l *line, b []byte) error {
+// current brings a peer's record to the newest form; false: it is none.
+func current(b []byte) ([]byte, bool) {
 	if len(b) > 0 && b[0] == 1 && len(b) >= peerRecord1Len { // of a gateway that compared no numbers
 		b = slices.Insert(slices.Clone(b), peerRecord1Len, make([]byte, peerRecordLen-peerRecord1Len)...)
 		b[0] = 2
 	}
-	if len(b) < peerRecordLen || b[0] != 2 {
+	return b, len(b) >= peerRecordLen && b[0] == 2
+}
+
+// parse sets a line up from appendTo's record. In version 0.1 a learned address stood behind it.
+func (c *Carrier) parse(l *line, b []byte) error {
+	b, ok := current(b)
+	if !ok {
 		return mail.ErrRecord
 	}
 	l.Met.Store = binary.BigEndian.Uint32(b[1:])
@@ -92,7 +134,7 @@ func (c *Carrier) parse(l *line, b []byte) error {
 		if err != nil {
 			return mail.ErrRecord
 		}
-		l.Addr = addr
+		l.Recall(addr)
 	}
 	l.audience.Since(next[frame.Direct])
 	l.sender = custody.NewSender(c.Timing, next)
@@ -117,7 +159,7 @@ func (c *Carrier) Restore(r mail.Record) (bool, error) {
 		c.norm.generation = r.Value[0]
 		return true, nil
 	}
-	if !slices.Contains([]string{bucketPeer, bucketFlow, mail.BucketEarly}, r.Bucket) {
+	if !slices.Contains([]string{bucketPeer, bucketPath, bucketFlow, mail.BucketEarly}, r.Bucket) {
 		return false, nil
 	}
 	if len(r.Key) < 2 {
@@ -130,6 +172,10 @@ func (c *Carrier) Restore(r mail.Record) (bool, error) {
 	switch r.Bucket {
 	case bucketPeer:
 		return true, c.parse(l, r.Value)
+	case bucketPath:
+		changed, err := l.Paths.Restore(r.Value)
+		l.journal, l.changed = true, changed
+		return true, err
 	case bucketFlow:
 		return true, l.audience.Restore(r.Key[2:], r.Value)
 	}
@@ -150,9 +196,16 @@ func (c *Carrier) Resume(r mail.Restored, p *mail.Peer) bool {
 	switch {
 	case r.At.Number == 0:
 		m := c.Store.Content(r)
-		c.Store.Resume(r, p, c.laneOf(p, m), l.audience)
+		lane, known := sizing{c, l}.laneAtOnce(m)
+		if !known && r.At.Lane == frame.Bulk {
+			lane, known = frame.Bulk, true
+		}
+		c.Store.Resume(r, p, lane, l.audience).Unsized = !known
 		c.Replica.Sent(p.ID, m.ID, m.Content.Items)
 	case r.At.Lane < frame.Lanes:
+		if r.At.Lane == frame.Direct {
+			l.audience.Resumed(r.At.Number, c.Store.Content(r).Content.Payload)
+		}
 		e := c.Store.Resume(r, p, r.At.Lane, l.audience)
 		l.sender.Restore(e.At)
 		c.Replica.Sent(p.ID, e.ID, e.Content.Items)

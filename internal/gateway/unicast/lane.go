@@ -36,7 +36,9 @@ func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Messag
 	}
 	for _, p := range to {
 		l := c.lines[p.ID]
-		if c.Store.Wait(now, p, m, c.laneOf(p, m), l.audience) {
+		lane, known := sizing{c, l}.laneAtOnce(m)
+		if e := c.Store.Wait(now, p, m, lane, l.audience); e != nil {
+			e.Unsized = !known
 			continue
 		}
 		refused = append(refused, p)
@@ -49,63 +51,45 @@ func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Messag
 	return refused
 }
 
-// laneOf says how a message travels, by its size with its flow spelt out and nothing before it: as the later ones of its
-// flow only get shorter.
-func (c *Carrier) laneOf(p *mail.Peer, m *mail.Message) frame.Lane {
-	const number = 1 << 20 // as long as a flow's number ever gets
-	if len(m.Full)+4 <= c.maxDirect() {
-		return frame.Direct
-	}
-	if len(m.Full) > maxModel*c.maxDirect() { // no model makes that fit
-		return frame.Bulk
-	}
-	if len(c.pack(m, number, true, c.Road.Texts(p))) <= c.maxDirect() {
-		return frame.Direct
-	}
-	return frame.Bulk
-}
-
 // pack is the envelope of m as it crosses the link, valid until the coder's next use. What is packed has been encoded
 // before, so that no error is left.
 func (c *Carrier) pack(m *mail.Message, flow uint32, define bool, texts *envelope.Texts) []byte {
-	b, err := envelope.AppendCoded(nil, m.Content, flow, define, texts)
+	b, err := envelope.Packed(c.Coder, m.Content, flow, define, texts)
 	if err != nil {
 		panic("unicast: " + err.Error())
 	}
-	return envelope.Pack(c.Coder, b)
+	return b
 }
 
 // encode is the envelope of e as it goes under a number of the direct lane: with its flow by number, and spelt out too
 // if this message is the first of it.
-func (c *Carrier) encode(l *line, at mail.Attempt, m *mail.Message, gone bool) []byte {
-	texts := c.Road.Texts(l.Peer)
-	if l.Met.Model == 0 && !gone { // it has not said yet: most likely ours. If not, it refuses and says so
-		texts = c.Road.Texts()
-	}
-	f := l.audience.Flow(m.Content.Payload)
+func (c *Carrier) encode(now time.Time, l *line, at mail.Attempt, m *mail.Message, gone bool) []byte {
+	texts, f := sizing{c, l}.texts(at, m, !gone && c.work.mayLearn(now, m), gone)
 	if f == nil {
 		return c.pack(m, 0, true, texts)
 	}
-	if !gone { // one that goes again is coded by itself: should the ends differ, it arrives
-		l.audience.Encode(texts, f, at.Number)
+	before := c.Coder.Work()
+	b := c.pack(m, f.Number, l.audience.Spells(f, at.Number), texts)
+	if len(m.Full) > longText {
+		c.work.after.Spent(c.Coder.Work()-before, 0)
 	}
-	return c.pack(m, f.Number, l.audience.Spells(f, at.Number), texts)
+	return b
 }
 
-// first is the next message of a lane; nil when none waits, or there is no room for it under way.
+// first is the next message of a lane; nil when none waits, or there is no room for it under way. A source that fills the
+// window holds up no other: half a window more is for sources that have less than their share of it.
 func (l *line) first(lane frame.Lane) *mail.Entry {
 	e := l.Box.First(lane)
-	if e == nil {
+	switch {
+	case e == nil:
 		return nil
+	case l.sender.RoomFor(lane, 0), e.Urgent() && l.sender.RoomFor(lane, urgentRoom):
+		return e
 	}
-	extra := 0
-	if e.Urgent() {
-		extra = urgentRoom
+	if window := l.sender.Window(lane); l.sender.RoomFor(lane, max(1, window/2)) {
+		return l.Box.FirstBelow(lane, window)
 	}
-	if !l.sender.RoomFor(lane, extra) {
-		return nil
-	}
-	return e
+	return nil
 }
 
 // assign gives m the next number of its lane, durably.
@@ -125,6 +109,9 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 			c.Numbers(l.Peer).end(now, lost)
 		}
 	}
+	if l.Met.Ending && l.Met.Anew == mail.Taken {
+		return // it may name what it cannot read any more; once it has ended the stream it names what it has read
+	}
 	acked := l.sender.Earlier(r)
 	if l.Met.KnowsUs {
 		acked = append(acked, l.sender.Receipt(now, r)...)
@@ -136,6 +123,9 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 		}
 		c.Store.End(e, mail.Delivered)
 		c.bulkAcked(l, at)
+		if at.Lane == frame.Direct && at.Number >= l.since {
+			l.answered(now, c, l.there)
+		}
 		if at.Lane == frame.Direct {
 			l.audience.Holds(l.Peer, at.Number, e.Message, l.Box.Oldest(frame.Direct, l.sender.Next(frame.Direct)))
 		}

@@ -57,13 +57,13 @@ func (l *letter) addRiding(f frame.Data, kind mail.Kind) bool {
 
 // compose seals the next datagram for a peer and returns its IP octets; 0 when there is nothing that may go.
 func (c *Carrier) compose(now time.Time, l *line) int {
-	long := !l.Met.KnowsUs
+	probe := l.sender.ProbeDue(now)
+	long := l.ask(now, c, probe) || !l.Met.KnowsUs
 	overhead := seal.OverheadShort
 	if long {
 		overhead = seal.OverheadLong
 	}
 	to := &letter{budget: c.Profile.DatagramOctets - overhead}
-	probe := l.sender.ProbeDue(now)
 	if probe {
 		to.budget -= size(frame.Probe{})
 	}
@@ -102,7 +102,8 @@ func (c *Carrier) compose(now time.Time, l *line) int {
 		to.precede(*l.announce)
 	}
 	if probe {
-		to.precede(frame.Probe{ID: l.sender.ProbeSent(now)})
+		l.probe = l.sender.ProbeSent(now)
+		to.precede(frame.Probe{ID: l.probe})
 	}
 	keepalive := c.Keepalive > 0 && !now.Before(l.LastSent.Add(c.Keepalive))
 	if !(l.announce != nil || probe || len(l.answers) > 0 || due.Reached(now, l.Met.Due) || keepalive ||
@@ -219,7 +220,7 @@ func (c *Carrier) addMessages(now time.Time, l *line, to *letter) {
 // addData puts one message into a letter if it fits, assigning its number if it has none.
 func (c *Carrier) addData(now time.Time, l *line, to *letter, at mail.Attempt, m *mail.Message, kind mail.Kind) bool {
 	e := l.Box.At(at)
-	body := c.encode(l, at, m, e != nil && e.Gone)
+	body := c.encode(now, l, at, m, e != nil && e.Gone)
 	prompt := m.Content.Payload == nil // others wait for what a site has
 	f := frame.Data{Number: uint16(at.Number), Short: l.sender.Short(at), Prompt: prompt, Body: slices.Clone(body)}
 	if f.Short {

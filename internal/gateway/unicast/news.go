@@ -90,7 +90,7 @@ func (c *Carrier) addNews(now time.Time, l *line, to *letter) bool {
 				continue
 			}
 			// Counted as on its way from now, so that it is not told twice. Its number follows with the air.
-			if l.Box.First(frame.Bulk) == nil && c.Store.Wait(now, l.Peer, m, frame.Bulk, l.audience) {
+			if l.Box.First(frame.Bulk) == nil && c.Store.Wait(now, l.Peer, m, frame.Bulk, l.audience) != nil {
 				c.Replica.Sent(l.ID, m.ID, items)
 			}
 			return false

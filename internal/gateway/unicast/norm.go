@@ -104,7 +104,7 @@ func (c *Carrier) NormDown(now time.Time, reason string) {
 func (c *Carrier) startBulk(now time.Time, l *line) {
 	for c.norm.up {
 		e := l.first(frame.Bulk)
-		if e == nil {
+		if e == nil || !e.Coded {
 			return
 		}
 		at := mail.Attempt{Lane: frame.Bulk, Number: l.sender.Next(frame.Bulk)}

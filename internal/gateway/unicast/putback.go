@@ -22,7 +22,7 @@ func (n Numbers) Tell(h *frame.Hello) {
 	for lane := range frame.Lane(frame.Lanes) {
 		h.First[lane] = uint16(n.l.sender.First(lane))
 	}
-	h.Seen = uint16(n.l.receiver.Cumulative(frame.Direct))
+	h.Seen = uint16(n.l.receiver.Arrived(frame.Direct))
 	met := &n.l.Met
 	h.End, h.Ended, h.Void = met.Ending, met.Refused == mail.Ended, met.Refused == mail.Void
 }
@@ -44,10 +44,32 @@ func (n Numbers) Compare(h frame.Hello) {
 }
 
 // Refuse tells the peer that nothing of it counts, with all that is here of it: so it knows which messages need not go
-// again.
+// again. What waits for its turn is delivered: what was before it does not come any more.
 func (n Numbers) Refuse(now time.Time) {
+	n.deliverHeld(now, true)
 	n.l.receiver.Probed(now)
 	n.l.Met.Owe(now)
+	n.c.RecordPeer(n.l.Peer)
+}
+
+// deliverHeld delivers what came before its turn. Where receipts for it go out yet, its places are kept.
+func (n Numbers) deliverHeld(now time.Time, keep bool) {
+	l := n.l
+	for _, at := range l.early.Places() {
+		a, _ := l.early.Take(at, true)
+		if len(a.Body) > 0 {
+			if err := n.c.Road.Open(now, l.Peer, at, a.Body); err != nil {
+				l.receiver.Reject(now, at) // its sender may have it yet
+				l.Counts.Unreadable++
+				n.c.Road.Note("error", "a message of a peer cannot be read without what was before it, and is dropped unless the peer sends it again",
+					"peer", l.Name, "number", at.Number, "error", err)
+				continue
+			}
+		}
+		if keep {
+			l.early.Keep(mail.Arrival{Place: at, Number: at.Number}, true)
+		}
+	}
 }
 
 // Heed looks whether a HELLO lacks what the peer has acknowledged, or knows more than we have sent.

@@ -25,6 +25,9 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 		}
 	case frame.Answer:
 		l.sender.Answer(now, f.ID)
+		if f.ID == l.probe && !l.asked.IsZero() {
+			l.answered(now, c, l.to)
+		}
 	case frame.Data:
 		kind, octets = c.receiveData(now, l, f, octets, newest)
 	case frame.NORM:
@@ -55,6 +58,10 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, octets int, 
 		c.Road.Drop("refused_stream")
 		return mail.Payload, octets
 	}
+	if !l.Turn.Room(now) { // no receipt: its sender keeps it
+		c.Road.Drop("busy")
+		return mail.Payload, octets
+	}
 	if f.Short {
 		if !newest {
 			c.Road.Drop("late")
@@ -76,13 +83,23 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, octets int, 
 	return mail.Payload, octets
 }
 
-// arrived keeps a message that is new and delivers what is in order now.
+// arrived keeps a message that is new and delivers what is in order now. What this turn has no room for Step delivers.
 func (c *Carrier) arrived(now time.Time, l *line, at mail.Attempt, body []byte) {
 	next, ok := l.receiver.Next(at.Lane)
-	l.early.Keep(mail.Arrival{Place: at, Number: at.Number, Body: body}, !ok || next != at)
+	durable := !ok || next != at || !l.Turn.Room(now)
+	l.early.Keep(mail.Arrival{Place: at, Number: at.Number, Body: body}, durable)
 	l.Opened = mail.Payload
-	for ; ok; next, ok = l.receiver.Next(at.Lane) {
-		a, _ := l.early.Take(next, next != at)
+	if durable {
+		at = mail.Attempt{Lane: at.Lane}
+	}
+	c.read(now, l, at.Lane, at)
+	c.RecordPeer(l.Peer)
+}
+
+// read delivers what is in order in a lane while this turn has room; fresh is not in the journal.
+func (c *Carrier) read(now time.Time, l *line, lane frame.Lane, fresh mail.Attempt) {
+	for next, ok := l.receiver.Next(lane); ok && l.Turn.Room(now); next, ok = l.receiver.Next(lane) {
+		a, _ := l.early.Take(next, next != fresh)
 		err := c.Road.Open(now, l.Peer, next, a.Body)
 		if errors.Is(err, compact.ErrModel) || errors.Is(err, compact.ErrHistory) {
 			// Coded with what we do not have: its sender learns that from our HELLO, and codes it otherwise.
@@ -95,19 +112,19 @@ func (c *Carrier) arrived(now time.Time, l *line, at mail.Attempt, body []byte) 
 			c.Road.Note("info", "a message coded with another model is asked for again", "peer", l.Name, "number", next.Number, "error", err)
 			break
 		}
-		l.receiver.Advance(at.Lane)
+		l.receiver.Advance(lane)
 		if err != nil {
 			l.Counts.Unreadable++
 			c.Road.Note("error", "a message of a peer cannot be read and is dropped: does it run another version?",
 				"peer", l.Name, "number", next.Number, "error", err)
 		}
 	}
-	c.RecordPeer(l.Peer)
 }
 
 // NewNumbers: the peer counts its messages from 1 again.
-func (c *Carrier) NewNumbers(p *mail.Peer) {
+func (c *Carrier) NewNumbers(now time.Time, p *mail.Peer) {
 	l := c.lines[p.ID]
+	c.Numbers(p).deliverHeld(now, false)
 	l.early.Forget()
 	l.receiver = custody.NewReceiver(c.Timing, [frame.Lanes]uint64{})
 	l.long.wire.Forget()

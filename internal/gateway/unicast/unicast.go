@@ -39,6 +39,7 @@ type Carrier struct {
 	order []*line // by id
 	lines map[uint16]*line
 	turn  int // whose turn it is among peers that share the air
+	work  work
 	norm  normState
 }
 
@@ -56,11 +57,12 @@ type line struct {
 	news     news
 	refused  time.Time // when the log last said so
 	long     long
+	question
 }
 
 // New makes a carrier for peers that know nothing yet.
 func New(cfg Config) (*Carrier, error) {
-	c := &Carrier{Config: cfg, lines: map[uint16]*line{}}
+	c := &Carrier{Config: cfg, lines: map[uint16]*line{}, work: newWork()}
 	for _, p := range cfg.Peers {
 		l := &line{Peer: p, early: mail.Early{Peer: p.ID, Road: cfg.Road}, long: long{under: map[uint64]*object{}},
 			sender:   custody.NewSender(cfg.Timing, [frame.Lanes]uint64{1, 1}),
@@ -99,6 +101,7 @@ func (c *Carrier) PeerSilent(_ time.Time, p *mail.Peer, silent bool) {
 func (c *Carrier) Start(now time.Time) {
 	for _, l := range c.order {
 		l.Met.Due = now
+		l.readdressed(c)
 		if l.receiver.Cumulative(frame.Direct)+l.receiver.Cumulative(frame.Bulk) > 0 {
 			l.receiver.Probed(now)
 		}
@@ -106,10 +109,18 @@ func (c *Carrier) Start(now time.Time) {
 	c.startNorm(now)
 }
 
-// Step starts the child of libnorm when its time has come.
+// Step starts the child of libnorm when its time has come, and reads what had no room in an earlier turn.
 func (c *Carrier) Step(now time.Time) {
 	if due.Reached(now, c.norm.startAt) {
 		c.startNorm(now)
+	}
+	for _, l := range c.order {
+		for lane := range frame.Lane(frame.Lanes) {
+			if _, ok := l.receiver.Next(lane); ok && l.Turn.Room(now) {
+				c.read(now, l, lane, mail.Attempt{})
+				c.RecordPeer(l.Peer)
+			}
+		}
 	}
 }
 
@@ -123,6 +134,15 @@ func (c *Carrier) airOf(l *line) (*mail.Air, int) {
 
 // Pump sends what is ready and has air.
 func (c *Carrier) Pump(now time.Time) {
+	for range c.order {
+		l := c.order[c.work.turn%len(c.order)]
+		if l.Addr.IsValid() && !l.sender.Dead() && (sizing{c, l}).step(now) {
+			break // it goes on with this one
+		}
+		if c.work.turn++; !c.work.slices.Room(now) {
+			break
+		}
+	}
 	for sent := true; sent; {
 		sent = false
 		for i := range c.order {
@@ -171,7 +191,7 @@ func (c *Carrier) ready(now time.Time, l *line) (bool, time.Time) {
 	if !l.sender.Dead() {
 		switch {
 		case len(l.sender.Lost(now)) > 0, len(l.long.out) > 0,
-			l.first(frame.Direct) != nil, c.norm.up && l.first(frame.Bulk) != nil:
+			l.first(frame.Direct) != nil && !sizing{c, l}.learning(), c.norm.up && l.first(frame.Bulk) != nil && sizing{c, l}.toCode() == nil:
 			return true, time.Time{}
 		case c.Messages && l.roomForNews() && len(c.Replica.Next(now, l.ID, 1)) > 0:
 			may, when := c.mayTell(now, l)
@@ -193,6 +213,13 @@ func (c *Carrier) ready(now time.Time, l *line) (bool, time.Time) {
 // Due is when a datagram is ready or the child of libnorm starts.
 func (c *Carrier) Due(now time.Time, silent bool) time.Time {
 	at := c.norm.startAt
+	for _, l := range c.order {
+		for lane := range frame.Lane(frame.Lanes) {
+			if _, ok := l.receiver.Next(lane); ok {
+				at = due.Earliest(at, l.Turn.Due())
+			}
+		}
+	}
 	if silent {
 		return at
 	}
@@ -200,6 +227,7 @@ func (c *Carrier) Due(now time.Time, silent bool) time.Time {
 		if !l.Addr.IsValid() {
 			continue
 		}
+		at = due.Earliest(at, sizing{c, l}.due())
 		ready, wake := c.ready(now, l)
 		if ready {
 			air, _ := c.airOf(l)

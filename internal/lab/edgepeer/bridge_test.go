@@ -192,6 +192,21 @@ const (
 	ops      = "uuid-0102030405060708090A0B0C0D0E0F1002"
 )
 
+var signers = map[string]jxtabridge.Identity{}
+
+// signer is the key of a signed peer.
+func signer(t *testing.T, name string) jxtabridge.Identity {
+	id, known := signers[name]
+	if !known {
+		var err error
+		if id, err = jxtabridge.NewIdentity(rand.Reader); err != nil {
+			t.Fatal(err)
+		}
+		signers[name] = id
+	}
+	return id
+}
+
 // formats are the peers that every test plays.
 func formats(t *testing.T, test func(t *testing.T, cfg func(name string) edgepeer.Config)) {
 	for _, signed := range []bool{false, true} {
@@ -199,8 +214,8 @@ func formats(t *testing.T, test func(t *testing.T, cfg func(name string) edgepee
 			test(t, func(name string) edgepeer.Config {
 				cfg := edgepeer.Config{Name: name, Relay: time.Hour}
 				if signed {
-					cfg.Key, cfg.Cert = identity().Key, identity().Cert
-					cfg.ID = fmt.Sprintf("cbid-59616261646162614A78746150325033%032X03", []byte(name))
+					own := signer(t, name) // the id is made of the certificate
+					cfg.Key, cfg.Cert = own.Key, own.Cert
 				}
 				return cfg
 			})

@@ -123,7 +123,7 @@ func (p *Peer) discoveryQuestion(group string, rq jxta.ResolverQuery) {
 		return
 	}
 	r := jxta.DiscoveryResponse{Type: q.Type, Attr: q.Attr, Value: q.Value}
-	if q.Type == jxta.TypePeer && q.Threshold <= 0 {
+	if q.Type == jxta.TypePeer && (q.Threshold <= 0 || q.Attr == "PID" && q.Value == jxta.URN(p.id)) {
 		r.Found = append(r.Found, jxta.Found{Life: defaultLife, Doc: string(p.Advertisement(group))})
 	}
 	for _, o := range p.docs {

@@ -332,10 +332,13 @@ func (w *World) Late(from, to *Node, data []byte) {
 }
 
 // Redial gives a node a new address; what is sent to the old one is lost.
-func (w *World) Redial(n *Node) {
+func (w *World) Redial(n *Node) { w.Move(n, netip.AddrPortFrom(n.addr.Addr(), n.addr.Port()+1)) }
+
+// Move gives a node this address; what is sent to the old one is lost.
+func (w *World) Move(n *Node, to netip.AddrPort) {
 	delete(w.byAddr, n.addr)
-	n.addr = netip.AddrPortFrom(n.addr.Addr(), n.addr.Port()+1)
-	w.byAddr[n.addr] = n
+	n.addr = to
+	w.byAddr[to] = n
 }
 
 // Octets is what a node sent and was sent on the air, in IP octets.

@@ -47,6 +47,13 @@ func learnEnd(p *uint32, bit int) {
 // train learns a message without coding it.
 func (m *model) train(text []byte, tokens bool) {
 	m.begin(tokens)
+	m.trainOn(text)
+	m.trained()
+}
+
+// trainOn learns octets of a message that has begun.
+func (m *model) trainOn(text []byte) {
+	m.work += uint64(len(text))
 	for _, c := range text {
 		if p := m.end(); p != nil {
 			learnEnd(p, 0)
@@ -56,6 +63,10 @@ func (m *model) train(text []byte, tokens bool) {
 			m.update(int(c >> i & 1))
 		}
 	}
+}
+
+// trained learns that the message ends here.
+func (m *model) trained() {
 	if p := m.end(); p != nil {
 		learnEnd(p, 1)
 	}
@@ -152,35 +163,69 @@ func (d *decoder) bit(p int) int {
 	return bit
 }
 
-// encode appends the code of a message; the model has learned it afterwards. ok is false when the code would be
-// longer than most.
-func (m *model) encode(dst, text []byte, tokens bool, most int) (out []byte, ok bool) {
-	e := encoder{high: 0xffffffff, out: dst, base: len(dst)}
+// encoding is a message on its way through the model.
+type encoding struct {
+	m      *model
+	e      encoder
+	dst    []byte
+	text   []byte
+	at     int // octets coded
+	most   int
+	failed bool
+}
+
+// encoding begins to append the code of a message; the model learns it on the way.
+func (m *model) encoding(dst, text []byte, tokens bool, most int) *encoding {
 	m.begin(tokens)
-	for i, c := range text {
+	return &encoding{m: m, e: encoder{high: 0xffffffff, out: dst, base: len(dst)}, dst: dst, text: text, most: most}
+}
+
+// advance codes so many octets more, and says whether there is nothing left to do.
+func (c *encoding) advance(octets int) bool {
+	m := c.m
+	for _, o := range c.text[c.at:min(len(c.text), c.at+octets)] {
+		c.at++
+		m.work++
 		if p := m.end(); p != nil {
-			e.bit(endProb(*p), 0)
+			c.e.bit(endProb(*p), 0)
 			learnEnd(p, 0)
 		}
 		for j := 7; j >= 0; j-- {
-			bit := int(c >> j & 1)
-			e.bit(m.predict(), bit)
+			bit := int(o >> j & 1)
+			c.e.bit(m.predict(), bit)
 			m.update(bit)
 		}
-		n := len(e.out) - e.base
-		if done := i + 1; n > most || done >= hopeAfter && n*100 > done*hopeless {
-			return dst, false
+		n := len(c.e.out) - c.e.base
+		if n > c.most || c.at >= hopeAfter && n*100 > c.at*hopeless {
+			c.failed = true
+			return true
 		}
 	}
-	p := m.end()
-	if p == nil {
-		return dst, false // a token stream that ends in the middle of something
+	return c.at == len(c.text)
+}
+
+// end ends the code. ok is false when it would be longer than most.
+func (c *encoding) end() (out []byte, ok bool) {
+	if c.failed {
+		return c.dst, false
 	}
-	e.bit(endProb(*p), 1)
+	p := c.m.end()
+	if p == nil {
+		return c.dst, false // a token stream that ends in the middle of something
+	}
+	c.e.bit(endProb(*p), 1)
 	learnEnd(p, 1)
-	e.flush()
-	n := len(e.out) - e.base
-	return e.out, n <= most && len(text) <= mostExtra+mostRatio*n
+	c.e.flush()
+	n := len(c.e.out) - c.e.base
+	return c.e.out, n <= c.most && len(c.text) <= mostExtra+mostRatio*n
+}
+
+// encode appends the code of a message; the model has learned it afterwards. ok is false when the code would be
+// longer than most.
+func (m *model) encode(dst, text []byte, tokens bool, most int) (out []byte, ok bool) {
+	c := m.encoding(dst, text, tokens, most)
+	c.advance(len(text))
+	return c.end()
 }
 
 func endProb(p uint32) int { return int(min(max(p>>16, 1), 65000)) }
@@ -213,6 +258,7 @@ func (m *model) decode(code []byte, tokens bool, limit int) ([]byte, error) {
 		if d.over > 4+mostZeros {
 			return nil, ErrCorrupt
 		}
+		m.work++
 		for range 8 {
 			m.update(d.bit(m.predict()))
 		}

@@ -3,6 +3,7 @@ package compact
 import (
 	"bytes"
 	"compress/flate"
+	"crypto/sha256"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -93,6 +94,10 @@ type Coder struct {
 	w     *flate.Writer
 	buf   bytes.Buffer
 	model *model
+
+	made   made   // codes of the last texts
+	slow   *slow  // the text that Prepare codes
+	beside *model // with this
 }
 
 // Stage is what one codec made of a text.
@@ -103,8 +108,22 @@ type Stage struct {
 
 // Append appends text in its smallest coding and says which that was. What it appends is never longer than text.
 func (c *Coder) Append(dst, text []byte) ([]byte, Codec) {
-	best, codec := c.smallest(text, nil)
+	best, codec := c.remembered(text)
 	return append(dst, best...), codec
+}
+
+// remembered is smallest, which is not asked again for what it was asked a moment ago.
+func (c *Coder) remembered(text []byte) ([]byte, Codec) {
+	if c.NoModel || len(text) < shortText || len(text) > MaxModelled {
+		return c.smallest(text, nil)
+	}
+	sum := sha256.Sum256(text)
+	if m, ok := c.made.codes[sum]; ok {
+		return m.code, m.codec
+	}
+	best, codec := c.smallest(text, nil)
+	c.made.keep(sum, best, codec)
+	return best, codec
 }
 
 // Stages says what each codec makes of text.
@@ -194,6 +213,27 @@ func (c *Coder) primed() *model {
 	return c.model
 }
 
+// Work is how many octets the model has coded, expanded or learned since the Coder was made: what it does costs a few
+// microseconds for each, and nothing else here costs as much.
+func (c *Coder) Work() uint64 {
+	work := uint64(0)
+	for _, m := range []*model{c.model, c.beside} {
+		if m != nil {
+			work += m.work
+		}
+	}
+	return work
+}
+
+// ByModel says whether expanding a code takes the model, which is slow.
+func (c Codec) ByModel() bool {
+	switch c {
+	case Modelled, ModelledXML, Learned, LearnedXML, Bulk, Alike:
+		return true
+	}
+	return false
+}
+
 // Deflate returns text deflated with the dictionary, or text itself where that is not shorter. A deflated result is
 // valid until the next call. It is for octets that are no XML.
 func (c *Coder) Deflate(text []byte) (coded []byte, deflated bool) {
@@ -204,6 +244,9 @@ func (c *Coder) Deflate(text []byte) (coded []byte, deflated bool) {
 	}
 	return text, false
 }
+
+// Deflated returns text deflated with the dictionary, whether that is shorter or not. It is valid until the next call.
+func (c *Coder) Deflated(text []byte) []byte { return c.deflate(text) }
 
 // deflate's result is valid until the next call.
 func (c *Coder) deflate(text []byte) []byte {

@@ -30,8 +30,9 @@
 // # Bounds
 //
 // Sizes are octets. The caller's limit bounds expanding, as do MaxModelled for codes of the model and a growth of about
-// thousandfold. Expanding takes a few microseconds for each resulting octet. A Coder takes 3 MB with its model, a History
-// at most 1 MB. Nothing here keeps state between calls except the buffers of a Coder and the contents of a History.
+// thousandfold. Expanding takes a few microseconds for each resulting octet. A Coder takes 3 MB with its model, twice that
+// with Prepare, and 1 MB for codes of the last texts. A History takes at most 1 MB. Nothing else here keeps state between
+// calls.
 //
 // The layouts of the documents: (wire 9). The sizes aimed at, and how they compare: (libraries 4) and docs/sizes.md.
 //
@@ -51,6 +52,7 @@
 //   - primed.go: the primed model and its hash
 //   - records.go: values of records, predicted from those before
 //   - scan.go: the place in the text: words, elements, columns
+//   - slices.go: texts coded beforehand, in slices
 //   - sums.go: checksums of the text inside the text
 //   - text.go: IDs in texts that are no XML
 //   - tokens.go: XML to tokens

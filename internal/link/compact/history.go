@@ -207,8 +207,14 @@ func (h *History) window(base uint64) (window []entry, name int) {
 	return h.held[to-windowCounts[name] : to], name
 }
 
-// check hashes what a code was made after, and the text.
+// check is the part of sumAfter that a code carries.
 func check(window []entry, text []byte) [checkOctets]byte {
+	sum := sumAfter(window, text)
+	return [checkOctets]byte(sum[:])
+}
+
+// sumAfter hashes what a code was made after, and the text.
+func sumAfter(window []entry, text []byte) textSum {
 	h := sha256.New()
 	var b [16]byte
 	for _, e := range window {
@@ -218,7 +224,7 @@ func check(window []entry, text []byte) [checkOctets]byte {
 		h.Write(e.text)
 	}
 	h.Write(text)
-	return [checkOctets]byte(h.Sum(nil))
+	return textSum(h.Sum(nil))
 }
 
 // base returns the newest message that one of this number may be coded after.
@@ -242,13 +248,13 @@ func (c *Coder) AppendAfter(dst, text []byte, h *History, number uint64) ([]byte
 		return c.Append(dst, text)
 	}
 	window, name := h.window(base)
-	sum := check(window, text)
+	sum := sumAfter(window, text)
 	back := number - base
 	head := []byte{byte(min(back-1, shortBack))<<3 | byte(name)}
 	if back > shortBack {
 		head = append(head, byte(back-shortBack-1))
 	}
-	head = append(head, sum[:]...)
+	head = append(head, sum[:checkOctets]...)
 	for i := len(window) - 1; i >= 0; i-- {
 		if bytes.Equal(window[i].text, text) && len(head) < len(text) {
 			dst = append(dst, head...)
@@ -263,7 +269,13 @@ func (c *Coder) AppendAfter(dst, text []byte, h *History, number uint64) ([]byte
 	if !tokens {
 		stream, codec = text, Learned
 	}
-	out, ok := c.learned(window).encode(head, stream, tokens, len(text)-len(head)-1)
+	most := len(text) - len(head) - 1
+	var out []byte
+	if m, known := c.made.codes[sum]; known { // Prepare made it
+		out, ok = append(head, m.code...), m.codec != Stored && len(m.code) <= most
+	} else {
+		out, ok = c.learned(window).encode(head, stream, tokens, most)
+	}
 	plain, plainCodec := c.smallestWithout(text, ok, len(out))
 	if !ok || len(plain) <= len(out) {
 		return append(dst, plain...), plainCodec
@@ -277,19 +289,13 @@ func (c *Coder) smallestWithout(text []byte, ok bool, octets int) ([]byte, Codec
 	if ok && octets*2 < len(text) {
 		return text, Stored
 	}
-	return c.smallest(text, nil)
+	return c.remembered(text)
 }
 
 // learned returns the model after the window.
 func (c *Coder) learned(window []entry) *model {
 	m := c.primed()
-	from, octets := len(window), 0
-	for from > 0 {
-		if octets += len(window[from-1].stream); octets > learnedOctets && (from < len(window) || octets > learnedAlone) {
-			break
-		}
-		from--
-	}
+	from := learnedFrom(window)
 	for i, e := range window {
 		if i < from {
 			m.skim(e.stream, e.tokens)
@@ -298,6 +304,18 @@ func (c *Coder) learned(window []entry) *model {
 		}
 	}
 	return m
+}
+
+// learnedFrom is the first message of a window that is learned from; those before it are looked at.
+func learnedFrom(window []entry) (from int) {
+	from, octets := len(window), 0
+	for from > 0 {
+		if octets += len(window[from-1].stream); octets > learnedOctets && (from < len(window) || octets > learnedAlone) {
+			break
+		}
+		from--
+	}
+	return from
 }
 
 // cutHead reads of what a code says how far back the newest message is that it was made after, and how many; code begins

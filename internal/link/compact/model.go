@@ -64,6 +64,7 @@ type model struct {
 	used     int                    // contexts looked at: all, or light
 	limit    uint32                 // of counts: from there on old and new weigh alike
 	rate     int64                  // of the mixers
+	work     uint64                 // octets that were coded, expanded or learned, ever
 
 	octet
 	kind  uint32 // chooses weights

@@ -43,6 +43,15 @@ func (r *Receiver) Restore(id ID) {
 // Cumulative is the number up to which everything of the lane was delivered.
 func (r *Receiver) Cumulative(l frame.Lane) uint64 { return r.cum[l] }
 
+// Arrived is the number up to which everything of the lane is here, delivered or kept until it can be.
+func (r *Receiver) Arrived(l frame.Lane) uint64 {
+	n := r.cum[l]
+	for r.held[l][n+1] {
+		n++
+	}
+	return n
+}
+
 // Widen finds the number of which the low 8 bits came, in a datagram newer than all others.
 func (r *Receiver) Widen(l frame.Lane, low uint8) uint16 {
 	return uint16(r.cum[l]) + uint16(int16(int8(low-uint8(r.cum[l]))))
@@ -129,9 +138,13 @@ func (r *Receiver) Settle() {
 }
 
 func (r *Receiver) receipt(l frame.Lane) frame.Receipt {
-	out := frame.Receipt{Lane: l, Cumulative: uint16(r.cum[l])}
+	arrived := r.Arrived(l)
+	out := frame.Receipt{Lane: l, Cumulative: uint16(arrived)}
 	for n := range r.held[l] {
-		bit := int(n - r.cum[l] - 1)
+		if n <= arrived {
+			continue
+		}
+		bit := int(n - arrived - 1)
 		if bit/8 >= frame.MaxBitmap {
 			continue // told once those before it have arrived
 		}

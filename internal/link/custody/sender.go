@@ -95,6 +95,9 @@ func (s *Sender) Dead() bool { return s.dead }
 // Room says whether another message of the lane may go.
 func (s *Sender) Room(l frame.Lane) bool { return s.RoomFor(l, 0) }
 
+// Window is how many messages of a lane may be under way while nothing is urgent.
+func (s *Sender) Window(l frame.Lane) int { return s.cfg.Window[l] }
+
 // RoomFor is Room with a window that is larger by extra, for messages that must not wait for receipts.
 func (s *Sender) RoomFor(l frame.Lane, extra int) bool {
 	window := s.cfg.Window[l] + extra

@@ -26,9 +26,6 @@ const (
 	longFlow     = 0x3f
 )
 
-// maxEnvelope bounds what one envelope is expanded to, in octets; lan's own limit for a message is no higher.
-const maxEnvelope = 32 << 20
-
 // Pack returns an envelope as it crosses the link, deflated where that is shorter; that is valid until coder's next use.
 func Pack(coder *compact.Coder, b []byte) []byte {
 	const modelled = formBrief | formAlike
@@ -41,14 +38,45 @@ func Pack(coder *compact.Coder, b []byte) []byte {
 	return b
 }
 
-// unpack undoes Pack.
-func unpack(b []byte) ([]byte, error) {
+// Packed is a message as it crosses the link: AppendCoded, Pack, and as long as what it expands to asks for (MostExpanded).
+// It is valid until coder's next use.
+func Packed(coder *compact.Coder, m Message, number uint32, define bool, texts *Texts) ([]byte, error) {
+	b, err := AppendCoded(nil, m, number, define, texts)
+	if err != nil {
+		return nil, err
+	}
+	out := Pack(coder, b)
+	least := leastOctets(max(m.Octets(), len(b)))
+	if len(out) >= least {
+		return out, nil
+	}
+	if out[0] != formDeflated {
+		out = append([]byte{formDeflated}, coder.Deflated(b)...)
+	}
+	return append(out, make([]byte, max(0, least-len(out)))...), nil // behind the end of what is deflated nobody reads
+}
+
+// Octets is how many octets of data and documents the message has.
+func (m *Message) Octets() (n int) {
+	if m.Payload != nil {
+		for _, e := range flat(m.Payload.Parts) {
+			n += len(e.Data)
+		}
+	}
+	for i := range m.Items {
+		n += len(m.Items[i].Doc)
+	}
+	return n
+}
+
+// unpack undoes Pack, to most octets.
+func unpack(b []byte, most int) ([]byte, error) {
 	if len(b) == 0 || b[0] != formDeflated {
 		return b, nil
 	}
-	out, err := compact.Expand(compact.Deflated, b[1:], maxEnvelope)
+	out, err := compact.Expand(compact.Deflated, b[1:], most)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrMalformed, err)
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, beyond(err))
 	}
 	if len(out) > 0 && out[0] == formDeflated {
 		return nil, fmt.Errorf("%w: deflated twice", ErrMalformed)

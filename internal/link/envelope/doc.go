@@ -10,8 +10,17 @@
 //
 // A message of a known flow crosses in a form of its own without Protocol Buffers (brief.go), five octets shorter.
 //
-// Ids are in the compact form of package compact; documents carry their codec in front. Sizes are octets. MaxElements,
-// MaxItems and MaxDoc bound Parse.
+// Ids are in the compact form of package compact; documents carry their codec in front. Sizes are octets.
+//
+// # Bounds
+//
+// All that one message expands to, elements, documents and a deflated envelope, is bounded together, by its octets on the
+// link (MostExpanded). So are the octets that the slow model expands. What repeats is counted before it is parsed
+// (limit.go).
+//
+// Files: brief.go the short form of messages of a known flow; envelope.pb.go generated; history.go messages that
+// later ones are coded after; limit.go bounds of what is read; lost.go messages that could not be handed over;
+// message.go Message, Append and Parse; prepare.go coding in slices; renew.go items that live longer.
 package envelope
 
 //go:generate protoc --go_out=../../.. --go_opt=module=aldis -I ../../.. internal/link/envelope/envelope.proto

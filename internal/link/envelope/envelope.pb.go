@@ -10,12 +10,11 @@
 package envelope
 
 import (
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
-
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (
@@ -41,6 +40,7 @@ type Envelope struct {
 	Key           uint32     `protobuf:"varint,9,opt,name=key,proto3" json:"key,omitempty"`                           // 24 bits of a hash: a later message of the flow with the same one takes this one's place; 0: none does
 	Expires       uint32     `protobuf:"varint,10,opt,name=expires,proto3" json:"expires,omitempty"`                  // seconds since 1970 UTC, 0 for never; in the journal alone
 	Again         []uint32   `protobuf:"fixed32,11,rep,packed,name=again,proto3" json:"again,omitempty"`              // numbers of P_Mul messages of the receiver that the sender cannot read
+	Lost          []byte     `protobuf:"bytes,13,opt,name=lost,proto3" json:"lost,omitempty"`                         // messages of the receiver that the sender's site has received and could hand to nobody (lost.go)
 	Renew         []byte     `protobuf:"bytes,12,opt,name=renew,proto3" json:"renew,omitempty"`                       // of items that the receiver holds: 4-octet hash, and 16 bits of the minutes since 1970 UTC when it expires now
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -149,6 +149,13 @@ func (x *Envelope) GetExpires() uint32 {
 func (x *Envelope) GetAgain() []uint32 {
 	if x != nil {
 		return x.Again
+	}
+	return nil
+}
+
+func (x *Envelope) GetLost() []byte {
+	if x != nil {
+		return x.Lost
 	}
 	return nil
 }
@@ -481,7 +488,7 @@ var File_internal_link_envelope_envelope_proto protoreflect.FileDescriptor
 
 const file_internal_link_envelope_envelope_proto_rawDesc = "" +
 	"\n" +
-	"%internal/link/envelope/envelope.proto\x12\x0ealdis.envelope\"\xc5\x02\n" +
+	"%internal/link/envelope/envelope.proto\x12\x0ealdis.envelope\"\xd9\x02\n" +
 	"\bEnvelope\x12\x12\n" +
 	"\x04flow\x18\x01 \x01(\rR\x04flow\x12\x12\n" +
 	"\x04data\x18\x02 \x03(\fR\x04data\x12/\n" +
@@ -494,7 +501,8 @@ const file_internal_link_envelope_envelope_proto_rawDesc = "" +
 	"\x03key\x18\t \x01(\rR\x03key\x12\x18\n" +
 	"\aexpires\x18\n" +
 	" \x01(\rR\aexpires\x12\x14\n" +
-	"\x05again\x18\v \x03(\aR\x05again\x12\x14\n" +
+	"\x05again\x18\v \x03(\aR\x05again\x12\x12\n" +
+	"\x04lost\x18\r \x01(\fR\x04lost\x12\x14\n" +
 	"\x05renew\x18\f \x01(\fR\x05renew\"\x9d\x02\n" +
 	"\aFlowDef\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\fR\x05group\x12\x12\n" +

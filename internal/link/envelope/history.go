@@ -105,6 +105,12 @@ func (h *Histories) Encode(texts *Texts, flow uint32, number uint64) {
 		}
 		return texts.Coder.Append(nil, data)
 	}
+	texts.Ahead = func(i int, data []byte, octets int) bool {
+		if hist := h.Of(flow, i); hist != nil {
+			return texts.Coder.PrepareAfter(data, hist, number, octets)
+		}
+		return texts.Coder.Prepare(data, octets)
+	}
 	texts.Alike = func(i int, codec compact.Codec, code []byte) bool {
 		hist := h.Of(flow, i)
 		return hist != nil && hist.Alike(codec, code, number)

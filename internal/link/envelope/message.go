@@ -13,14 +13,6 @@ import (
 	"aldis/internal/site"
 )
 
-// Limits of what Parse accepts.
-const (
-	MaxElements = 4096      // elements of one message; lan's own limit is no higher
-	MaxDoc      = 256 << 10 // octets of one document, expanded
-	MaxItems    = 4096      // items of one message
-	maxExpanded = 32 << 20  // octets of all elements of one message, expanded
-)
-
 var (
 	ErrMalformed   = errors.New("envelope: malformed")
 	ErrLimit       = errors.New("envelope: beyond a limit")
@@ -39,6 +31,7 @@ type Message struct {
 	Void    []Hash    // items that the sender's site does not have
 	Again   []uint32  // P_Mul messages of the receiver that the sender has and cannot read
 	Renew   []Renewal // items that the receiver holds and that live longer now
+	Lost    []Lost    // messages of the receiver that were received and could not be handed over
 }
 
 // Flow is the canonical encoding of what the messages of one flow have in common. Equal flows have equal octets.
@@ -105,6 +98,8 @@ type Texts struct {
 	// Encode codes element number i of a payload, Decode expands it; flow is the number of the payload's flow, 0 where
 	// it has none. Nil: the Coder does, without what came before.
 	Encode func(i int, data []byte) ([]byte, compact.Codec)
+	// Ahead codes element number i beforehand (Prepare), as Encode will. Nil: the Coder does.
+	Ahead func(i int, data []byte, octets int) (done bool)
 	// Alike says whether the far end finds out by itself which codec Encode answered; nil: it does not.
 	Alike  func(i int, codec compact.Codec, code []byte) bool
 	Decode func(flow uint32, i int, codec compact.Codec, code []byte, limit int) ([]byte, error)
@@ -112,19 +107,23 @@ type Texts struct {
 	Seen func(document bool, codec compact.Codec, octets int)
 }
 
-func (t *Texts) encode(i int, e *site.Part) ([]byte, compact.Codec) {
+func (t *Texts) encode(i int, e *site.Part, left *room) ([]byte, compact.Codec) {
 	effort := compact.EffortFor(t.Rules, e.Type, e.Name, len(e.Data))
+	if effort == compact.Full && len(e.Data) > left.modelled {
+		effort = compact.Light
+	}
 	if t.Encode != nil && effort == compact.Full {
 		return t.Encode(i, e.Data)
 	}
 	return t.Coder.AppendElement(nil, e.Data, effort)
 }
 
-func (t *Texts) decode(flow uint32, i int, coded []byte, limit int) ([]byte, error) {
+func (t *Texts) decode(flow uint32, i int, coded []byte, left *room) ([]byte, error) {
 	if len(coded) == 0 {
 		return nil, fmt.Errorf("%w: an element without codec", ErrMalformed)
 	}
 	codec, code := compact.Codec(coded[0]), coded[1:]
+	limit := left.limit(codec, maxExpanded)
 	if t != nil && t.Seen != nil {
 		t.Seen(false, codec, len(coded))
 	}
@@ -151,6 +150,7 @@ func Parse(b []byte, lookup func(number uint32) (Flow, bool)) (m Message, number
 // The error is ErrMalformed for texts that are not UTF-8.
 func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts) ([]byte, error) {
 	e := &Envelope{}
+	left := &room{maxExpanded, maxModelled}
 	if p := m.Payload; p != nil {
 		if !valid(p) {
 			return dst, fmt.Errorf("%w: a name is not UTF-8", ErrMalformed)
@@ -164,7 +164,7 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 			e.Data = append(e.Data, el.Data)
 		}
 		if texts != nil {
-			e.code(texts, elements)
+			e.code(texts, elements, left)
 		}
 		if define {
 			e.Define = &FlowDef{}
@@ -181,12 +181,13 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 		if len(it.Doc) > MaxDoc {
 			return dst, fmt.Errorf("%w: document of %d octets", ErrLimit, len(it.Doc))
 		}
-		e.Items = append(e.Items, itemOut(coder, it))
+		e.Items = append(e.Items, itemOut(coder, it, left))
 	}
 	if m.Asks {
 		e.Have, e.HaveNone = joinHashes(m.Have), len(m.Have) == 0
 	}
 	e.Void, e.Again, e.Renew = joinHashes(m.Void), m.Again, joinRenewals(m.Renew)
+	e.Lost = joinLost(m.Lost)
 	if texts != nil {
 		if brief, ok := appendBrief(dst, e, texts.Alike); ok {
 			return brief, nil
@@ -196,11 +197,12 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 }
 
 // code replaces Data by Coded where that is shorter.
-func (e *Envelope) code(texts *Texts, elements []*site.Part) {
+func (e *Envelope) code(texts *Texts, elements []*site.Part, left *room) {
 	saved := -len(elements)
 	coded := make([][]byte, len(elements))
 	for i, el := range elements {
-		code, codec := texts.encode(i, el)
+		code, codec := texts.encode(i, el, left)
+		left.took(codec, len(el.Data))
 		coded[i] = append([]byte{byte(codec)}, code...)
 		saved += len(el.Data) - len(code)
 	}
@@ -210,9 +212,10 @@ func (e *Envelope) code(texts *Texts, elements []*site.Part) {
 }
 
 // ParseCoded is the inverse of AppendCoded, and of Pack behind it. lookup says which flow a number means when the message does not define it.
-// Returned slices alias b, except documents.
+// Returned slices alias b, except documents. The error is ErrLimit where b holds more, or expands to more, than one message may.
 func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts) (m Message, number uint32, defined Flow, err error) {
-	if b, err = unpack(b); err != nil {
+	left := roomFor(len(b))
+	if b, err = unpack(b, left.octets); err != nil {
 		return m, 0, "", err
 	}
 	e := &Envelope{}
@@ -220,14 +223,13 @@ func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts)
 		if e, err = parseBrief(b, lookup); err != nil {
 			return m, 0, "", err
 		}
+	} else if err := count(b); err != nil {
+		return m, 0, "", err
 	} else if err := proto.Unmarshal(b, e); err != nil {
 		return m, 0, "", fmt.Errorf("%w: %v", ErrMalformed, err)
 	}
-	if len(e.Data) > MaxElements || len(e.Coded) > MaxElements || len(e.Items) > MaxItems || len(e.Again) > MaxItems {
-		return m, 0, "", ErrLimit
-	}
 	if len(e.Coded) > 0 {
-		if e.Data, err = expandAll(e.Flow, e.Coded, texts); err != nil {
+		if e.Data, err = expandAll(e.Flow, e.Coded, texts, left); err != nil {
 			return m, e.Flow, "", err
 		}
 	}
@@ -256,7 +258,7 @@ func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts)
 		}
 	}
 	for _, it := range e.Items {
-		item, err := itemIn(it, texts)
+		item, err := itemIn(it, texts, left)
 		if err != nil {
 			return Message{}, 0, "", err
 		}
@@ -269,6 +271,9 @@ func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts)
 		return Message{}, 0, "", err
 	}
 	if m.Renew, err = splitRenewals(e.Renew); err != nil {
+		return Message{}, 0, "", err
+	}
+	if m.Lost, err = splitLost(e.Lost); err != nil {
 		return Message{}, 0, "", err
 	}
 	m.Asks, m.Again = e.HaveNone || len(m.Have) > 0, e.Again
@@ -337,7 +342,7 @@ func payloadIn(f *FlowDef, data [][]byte) (*site.Message, error) {
 	return p, nil
 }
 
-func itemOut(coder *compact.Coder, it site.Item) *ItemDef {
+func itemOut(coder *compact.Coder, it site.Item, left *room) *ItemDef {
 	out := &ItemDef{
 		Face: uint32(it.Face),
 		Kind: uint32(it.Kind), Sub: uint32(it.Sub), Signed: it.Variant, Gone: it.Gone,
@@ -350,7 +355,12 @@ func itemOut(coder *compact.Coder, it site.Item) *ItemDef {
 	if len(it.Doc) > 0 && coder == nil {
 		out.Doc = append([]byte{byte(compact.Stored)}, it.Doc...)
 	} else if len(it.Doc) > 0 {
-		doc, codec := coder.Append([]byte{0}, it.Doc)
+		effort := compact.Full
+		if len(it.Doc) > left.modelled {
+			effort = compact.Light
+		}
+		doc, codec := coder.AppendElement([]byte{0}, it.Doc, effort)
+		left.took(codec, len(it.Doc))
 		doc[0] = byte(codec)
 		out.Doc = doc
 	}
@@ -360,7 +370,7 @@ func itemOut(coder *compact.Coder, it site.Item) *ItemDef {
 	return out
 }
 
-func itemIn(in *ItemDef, texts *Texts) (it site.Item, err error) {
+func itemIn(in *ItemDef, texts *Texts, left *room) (it site.Item, err error) {
 	it = site.Item{Face: site.Face(in.Face), Kind: site.Kind(in.Kind), Sub: uint8(in.Sub), Variant: in.Signed, Gone: in.Gone}
 	if in.Kind == 0 || in.Kind > uint32(site.Question) || in.Sub > 255 {
 		return it, fmt.Errorf("%w: item kind %d, %d", ErrMalformed, in.Kind, in.Sub)
@@ -387,9 +397,11 @@ func itemIn(in *ItemDef, texts *Texts) (it site.Item, err error) {
 				texts.Seen(true, compact.Codec(in.Doc[0]), len(in.Doc))
 			}
 		}
-		if it.Doc, err = expand(compact.Codec(in.Doc[0]), in.Doc[1:], MaxDoc); err != nil {
-			return it, fmt.Errorf("%w: %w", ErrMalformed, err)
+		codec := compact.Codec(in.Doc[0])
+		if it.Doc, err = expand(codec, in.Doc[1:], left.limit(codec, MaxDoc)); err != nil {
+			return it, fmt.Errorf("%w: %w", ErrMalformed, beyond(err))
 		}
+		left.took(codec, len(it.Doc))
 	}
 	if in.Expires != 0 {
 		it.Expires = time.Unix(int64(in.Expires), 0).UTC()
@@ -397,17 +409,16 @@ func itemIn(in *ItemDef, texts *Texts) (it site.Item, err error) {
 	return it, nil
 }
 
-// expandAll expands the elements of a payload, all together to maxExpanded at the most.
-func expandAll(flow uint32, coded [][]byte, texts *Texts) ([][]byte, error) {
+// expandAll expands the elements of a payload, all together into what room is left.
+func expandAll(flow uint32, coded [][]byte, texts *Texts, left *room) ([][]byte, error) {
 	data := make([][]byte, len(coded))
-	left := maxExpanded
 	for i, c := range coded {
 		d, err := texts.decode(flow, i, c, left)
 		if err != nil {
-			return nil, fmt.Errorf("envelope: element %d: %w", i, err)
+			return nil, fmt.Errorf("envelope: element %d: %w", i, beyond(err))
 		}
 		data[i] = d
-		left -= len(d)
+		left.took(compact.Codec(c[0]), len(d))
 	}
 	return data, nil
 }

@@ -21,5 +21,6 @@
 // # Units and state
 //
 // Deterministic: keys, boot numbers and salts are arguments, nothing here reads a clock or a random source. A Sealer
-// and an Opener belong to one goroutine. An Opener changes its state only after a datagram proved authentic.
+// and an Opener belong to one goroutine. An Opener changes its state only after a datagram proved authentic. A strict
+// one takes nothing from a peer without state before Confirm: docs/decisions/boots.md.
 package seal

@@ -6,13 +6,15 @@ import (
 	"slices"
 )
 
-// Why a datagram was not opened. From ErrStaleBoot on the datagram is authentic, and Open names its sender.
+// Why a datagram was not opened. From ErrUnproven on the datagram is authentic, and Open names its sender.
 var (
 	ErrShort       = errors.New("seal: datagram is too short")
 	ErrVersion     = errors.New("seal: unknown version")
 	ErrUnknownPeer = errors.New("seal: no configured peer has this id")
 	ErrUnknownBoot = errors.New("seal: short form from a peer whose boot number is not known")
 	ErrAuth        = errors.New("seal: not authentic")
+	ErrUnproven    = errors.New("seal: from a peer of which nothing is known: it may be of yesterday")
+	ErrFarBoot     = errors.New("seal: from a start of the peer that lies too far ahead")
 	ErrStaleBoot   = errors.New("seal: from an earlier start of the peer")
 	ErrTwin        = errors.New("seal: two nodes run with this peer's id")
 	ErrOwnID       = errors.New("seal: another node runs with this node's id")
@@ -25,10 +27,16 @@ type PeerState struct {
 	Boot uint32 // 0: not known
 	Salt uint16
 	window
+	// The start before it. What comes from that with a counter that was never there tells of a second node with this id.
+	before        Boot
+	beforeHighest uint32
 }
 
-// peerStateLen is the length of a PeerState in octets.
-const peerStateLen = 1 + 4 + 2 + 4 + windowLen/8
+// A PeerState in octets. The shorter one is of version 0.1 and has no start before.
+const (
+	peerStateShort = 1 + 4 + 2 + 4 + windowLen/8
+	peerStateLen   = peerStateShort + 4 + 2 + 4
+)
 
 // ErrPeerState says that octets from the journal are no PeerState.
 var ErrPeerState = errors.New("seal: not a peer state")
@@ -42,13 +50,15 @@ func (p *PeerState) Append(b []byte) []byte {
 	for _, w := range p.received {
 		b = binary.BigEndian.AppendUint64(b, w)
 	}
-	return b
+	b = binary.BigEndian.AppendUint32(b, p.before.Number)
+	b = binary.BigEndian.AppendUint16(b, p.before.Salt)
+	return binary.BigEndian.AppendUint32(b, p.beforeHighest)
 }
 
-// ParsePeerState reads what Append wrote.
+// ParsePeerState reads what Append wrote, in this version or in 0.1.
 func ParsePeerState(b []byte) (PeerState, error) {
 	var p PeerState
-	if len(b) != peerStateLen || b[0] != 1 {
+	if len(b) != peerStateShort && len(b) != peerStateLen || b[0] != 1 {
 		return p, ErrPeerState
 	}
 	p.Boot = binary.BigEndian.Uint32(b[1:])
@@ -57,6 +67,10 @@ func ParsePeerState(b []byte) (PeerState, error) {
 	for i := range p.received {
 		p.received[i] = binary.BigEndian.Uint64(b[11+8*i:])
 	}
+	if b = b[peerStateShort:]; len(b) > 0 {
+		p.before = Boot{binary.BigEndian.Uint32(b), binary.BigEndian.Uint16(b[4:])}
+		p.beforeHighest = binary.BigEndian.Uint32(b[6:])
+	}
 	return p, nil
 }
 
@@ -64,9 +78,10 @@ type peer struct {
 	id    uint16
 	state PeerState
 	key   [keyLen]byte // for state.Boot and state.Salt
-	// The start before it, if it was heard in this run: what still comes from it tells of a second node with this id.
-	old    PeerState
-	oldKey [keyLen]byte
+	// Of state.before, and the highest counter of it that came in since its end.
+	beforeKey [keyLen]byte
+	ranOn     uint32
+	stranger
 }
 
 // Opener opens what a node receives.
@@ -76,6 +91,8 @@ type Opener struct {
 	boot    Boot
 	byHint  [hintMask + 1][]*peer // by the low bits of the id
 	byID    map[uint16]*peer
+	strict  bool   // strangers must be proven
+	bound   uint32 // 0: none. Else starts with a greater number are refused
 	scratch []byte
 }
 
@@ -90,6 +107,7 @@ func NewOpener(net Key, self uint16, boot Boot, peers map[uint16]PeerState) *Ope
 		p := &peer{id: id, state: state}
 		if state.Boot != 0 {
 			p.key = subkey(&o.net, id, Boot{state.Boot, state.Salt})
+			p.beforeKey = subkey(&o.net, id, state.before)
 		}
 		o.byID[id] = p
 		o.byHint[id&hintMask] = append(o.byHint[id&hintMask], p)
@@ -116,11 +134,14 @@ type OpenInfo struct {
 	Group   bool   // for the whole net, not for this node alone
 	Boot    Boot   // the peer's
 	Counter uint32 // the whole counter
+	// Alive, with ErrStaleBoot: no replay. The sender has this counter for the first time, so it still runs.
+	Alive bool
 }
 
 // Open returns the sender and the body of a datagram that is authentic, for this node or the net, and new. The body
-// is the caller's. With ErrStaleBoot and the errors listed after it from and info are valid too, and nothing was
-// changed; with the others from is 0 except that ErrUnknownBoot names the peer when only one can be meant.
+// is the caller's. With ErrUnproven and the errors listed after it from and info are valid too, and nothing of the peer
+// was changed; with the others from is 0 except that ErrUnknownBoot names the peer when only one can be meant. A body
+// comes with ErrUnproven and ErrStaleBoot as well, for what it says of its sender; its messages must not be taken.
 func (o *Opener) Open(datagram []byte) (from uint16, body []byte, info OpenInfo, err error) {
 	if len(datagram) < OverheadShort {
 		return 0, nil, info, ErrShort
@@ -157,13 +178,23 @@ func (o *Opener) openShort(candidates []*peer, datagram []byte) (uint16, []byte,
 		info := OpenInfo{Group: group, Boot: Boot{p.state.Boot, p.state.Salt}, Counter: c}
 		return p.accept(body, info)
 	}
+	for _, p := range unknown {
+		if body, info, ok := o.openHeard(p, datagram, low); ok {
+			return p.id, body, info, ErrUnproven
+		}
+	}
 	for _, p := range candidates {
-		if p.old.Boot == 0 {
+		if p.state.before.Number == 0 {
 			continue
 		}
-		c := p.old.expand(low)
-		if _, group, ok := o.decrypt(datagram, shortLen, p.id, c, &p.oldKey); ok {
-			return p.id, nil, OpenInfo{Group: group, Boot: Boot{p.old.Boot, p.old.Salt}, Counter: c}, ErrStaleBoot
+		before := window{highest: p.state.beforeHighest}
+		c := before.expand(low)
+		if c == 0 {
+			continue
+		}
+		if body, group, ok := o.decrypt(datagram, shortLen, p.id, c, &p.beforeKey); ok {
+			info := OpenInfo{Group: group, Boot: p.state.before, Counter: c, Alive: p.isAlive(c)}
+			return p.id, slices.Clone(body), info, ErrStaleBoot
 		}
 	}
 	switch {
@@ -201,14 +232,19 @@ func (o *Opener) openLong(candidates []*peer, datagram []byte) (uint16, []byte, 
 		info.Group = group
 		switch {
 		case boot.Number < known.Number:
-			return p.id, nil, info, ErrStaleBoot
+			info.Alive = boot == p.state.before && p.isAlive(c)
+			return p.id, slices.Clone(body), info, ErrStaleBoot
 		case boot.Number == known.Number && boot.Salt != known.Salt:
 			return p.id, nil, info, ErrTwin
+		case boot.Number > known.Number && o.far(p, boot.Number):
+			return p.id, nil, info, ErrFarBoot
+		case known.Number == 0 && o.strict:
+			info.NewBoot, info.Newest = p.hear(boot, c, key)
+			return p.id, slices.Clone(body), info, ErrUnproven
 		case boot.Number > known.Number:
 			info.NewBoot = true
-			p.old, p.oldKey = p.state, p.key
-			p.state = PeerState{Boot: boot.Number, Salt: boot.Salt}
-			p.key = key
+			p.state = PeerState{Boot: boot.Number, Salt: boot.Salt, before: known, beforeHighest: p.state.highest}
+			p.key, p.beforeKey, p.ranOn = key, p.key, 0
 		}
 		return p.accept(body, info)
 	}
@@ -216,13 +252,22 @@ func (o *Opener) openLong(candidates []*peer, datagram []byte) (uint16, []byte, 
 		key := subkey(&o.net, o.self, boot)
 		if _, group, ok := o.decrypt(datagram, longLen, o.self, c, &key); ok {
 			info.Group = group
-			if boot == o.boot {
-				return o.self, nil, info, ErrReplay // our own, sent back to us
+			if boot == o.boot || group && boot.Number < o.boot.Number {
+				return o.self, nil, info, ErrReplay // our own, sent back to us: this start's, or to the net by one before it
 			}
 			return o.self, nil, info, ErrOwnID
 		}
 	}
 	return 0, nil, OpenInfo{}, ErrAuth
+}
+
+// isAlive enters a counter of the start before, and says whether it is beyond all that were there.
+func (p *peer) isAlive(counter uint32) bool {
+	if counter <= max(p.state.beforeHighest, p.ranOn) {
+		return false
+	}
+	p.ranOn = counter
+	return true
 }
 
 // accept applies the replay window to an authentic datagram.

@@ -73,7 +73,7 @@ type Boot struct {
 // caller makes it durable before the first Seal. At the end of the numbers it answers an error, never a used number.
 func NextBoot(previous uint32, now time.Time) (uint32, error) {
 	if previous == math.MaxUint32 {
-		return 0, errors.New("seal: boot numbers are used up: the node needs another id, or the net another key")
+		return 0, errors.New("seal: boot numbers are used up, because the clock was ahead at an earlier start: when it is right now, start once with gateway run --start-by-clock, and have this node forgotten at its peers: gateway peer forget ID")
 	}
 	unix := min(max(now.Unix(), 0), math.MaxUint32)
 	return max(previous+1, uint32(unix)), nil

@@ -471,3 +471,140 @@ func BenchmarkSealOpen(b *testing.B) {
 		}
 	}
 }
+
+// A strict Opener takes nothing of a peer without state until somebody confirms that it is of now; from then on nothing
+// counts that came before, whatever start it is of.
+func TestStrangersMustBeConfirmed(t *testing.T) {
+	s, o := pair(Boot{100, 7})
+	o.Strict()
+	yesterday := NewSealer(countKey(), 2, Boot{90, 3})
+	var old [][]byte
+	for i := range 30 {
+		old = append(old, mustSeal(t, yesterday, 1, i%3 == 0, "yesterday"), mustSeal(t, s, 1, i%3 == 0, "before the store was lost"))
+	}
+	for _, d := range old {
+		from, _, _, err := o.Open(d)
+		check.True(t, "a stranger is not taken", (errors.Is(err, ErrUnproven) || errors.Is(err, ErrUnknownBoot)) && from == 2, from, err)
+	}
+	if o.State(2) != (PeerState{}) || o.HeardBoot(2) != 100 {
+		t.Fatalf("state %+v, heard %d; want none, and 100", o.State(2), o.HeardBoot(2))
+	}
+	late := mustSeal(t, s, 1, true, "late")
+	from, body, info, err := o.Open(mustSeal(t, s, 1, false, "an answer")) // the short form of the start that was heard
+	if from != 2 || string(body) != "an answer" || !errors.Is(err, ErrUnproven) {
+		t.Fatalf("%d %q %v", from, body, err)
+	}
+	if err := o.Confirm(2, info); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range append(old, late) {
+		if _, _, _, err := o.Open(d); err == nil {
+			t.Error("a datagram from before the answer was taken")
+		}
+	}
+	next := mustSeal(t, s, 1, false, "next")
+	if _, body, info, err := o.Open(next); err != nil || string(body) != "next" || !info.Newest {
+		t.Errorf("%q %+v %v", body, info, err)
+	}
+
+	// Forgotten, and confirmed again: what counted does not count again.
+	if !o.Forget(2, false) || o.State(2) != (PeerState{}) {
+		t.Fatal("it was not forgotten")
+	}
+	again := mustSeal(t, s, 1, true, "again")
+	_, _, info, err = o.Open(again)
+	check.ErrorIs(t, err, ErrUnproven)
+	check.True(t, "confirmed", o.Confirm(2, info) == nil)
+	for _, d := range [][]byte{next, again} {
+		_, _, _, err := o.Open(d)
+		check.ErrorIs(t, err, ErrReplay)
+	}
+	for range ForgetMost - 1 {
+		check.True(t, "it is forgotten", o.Forget(2, false))
+	}
+	check.True(t, "it was forgotten too often", !o.Forget(2, false) && !o.Forget(9, false))
+}
+
+// A start beyond the bound is refused and changes nothing; the operator may allow one, and then those right behind it.
+func TestStartsBeyondTheBound(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		s, o := pair(Boot{100, 7})
+		if strict {
+			o.Strict()
+		}
+		o.Bound(200)
+		open := func(s *Sealer) error {
+			_, _, info, err := o.Open(mustSeal(t, s, 1, true, "x"))
+			if errors.Is(err, ErrUnproven) {
+				err = o.Confirm(2, info)
+			}
+			return err
+		}
+		far := NewSealer(countKey(), 2, Boot{math.MaxUint32 - 1, 1})
+		check.True(t, "the near start", open(s) == nil)
+		check.ErrorIs(t, open(far), ErrFarBoot)
+		check.True(t, "the near start again", open(s) == nil)
+		o.Forget(2, true)
+		check.True(t, "the far start that the operator allowed", open(far) == nil || !strict)
+		if strict {
+			check.True(t, "the start behind it", open(NewSealer(countKey(), 2, Boot{math.MaxUint32, 1})) == nil)
+			o.Forget(2, false)
+			check.ErrorIs(t, open(far), ErrFarBoot)
+			check.True(t, "the true start after that", open(s) == nil)
+		}
+	}
+}
+
+// What an earlier start of a peer says tells of a second node only where it is new.
+func TestTwinsAreAlive(t *testing.T) {
+	s, o := pair(Boot{100, 7})
+	first := mustSeal(t, s, 1, true, "1")
+	open := func(d []byte) (bool, error) {
+		_, _, info, err := o.Open(d)
+		return info.Alive, err
+	}
+	open(first)
+	lost := mustSeal(t, s, 1, true, "2")
+	open(mustSeal(t, s, 1, false, "3"))
+	open(mustSeal(t, NewSealer(countKey(), 2, Boot{101, 9}), 1, true, "x"))
+	state := o.State(2)
+	kept, err := ParsePeerState(state.Append(nil))
+	if err != nil || kept != state {
+		t.Fatalf("kept %+v, %v; want %+v", kept, err, state)
+	}
+	o = NewOpener(countKey(), 1, Boot{51, 3}, map[uint16]PeerState{2: kept})
+	short, long := mustSeal(t, s, 1, false, "4"), mustSeal(t, s, 1, true, "5")
+	for _, tt := range []struct {
+		name  string
+		d     []byte
+		alive bool
+	}{{"a replay", first, false}, {"one that was lost", lost, false}, {"a new short one", short, true}, {"again", short, false},
+		{"a new long one", long, true}, {"again", long, false}, {"an older start", mustSeal(t, NewSealer(countKey(), 2, Boot{90, 1}), 1, true, "x"), false}} {
+		alive, err := open(tt.d)
+		check.ErrorIs(t, err, ErrStaleBoot)
+		check.Equal(t, tt.name, alive, tt.alive)
+	}
+	if _, err := ParsePeerState(state.Append(nil)[:peerStateShort]); err != nil {
+		t.Errorf("a record of version 0.1: %v", err)
+	}
+	// What this node's own earlier starts sent to the net, sent back, is no second node.
+	mine := NewSealer(countKey(), 1, Boot{50, 50})
+	if _, err := open(mustSeal(t, mine, Group, true, "x")); !errors.Is(err, ErrReplay) {
+		t.Errorf("our own of yesterday: %v", err)
+	}
+}
+
+// Close shuts out what was sealed before the newest datagram, come in or not, and nothing behind it.
+func TestClose(t *testing.T) {
+	s, o := pair(Boot{100, 7})
+	early := mustSeal(t, s, 1, true, "early")
+	if _, _, _, err := o.Open(mustSeal(t, s, 1, true, "newest")); err != nil {
+		t.Fatal(err)
+	}
+	o.Close(2)
+	_, _, _, err := o.Open(early)
+	check.ErrorIs(t, err, ErrReplay)
+	if _, _, _, err := o.Open(mustSeal(t, s, 1, false, "behind it")); err != nil {
+		t.Error(err)
+	}
+}

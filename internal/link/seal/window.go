@@ -56,3 +56,12 @@ func (w *window) expand(low uint16) uint32 {
 	}
 	return uint32(c)
 }
+
+// full is the window of which every counter up to highest was received.
+func full(highest uint32) window {
+	w := window{highest: highest}
+	for i := range w.received {
+		w.received[i] = math.MaxUint64
+	}
+	return w
+}

@@ -24,6 +24,7 @@ type Rule struct {
 
 	Precedence site.Precedence
 	Expires    time.Duration // 0: never
+	Wait       time.Duration // how long a far message waits for local peers that are away; 0: as long as others do
 	Supersede  string        // name of the element that the key is taken from; "": nothing is replaced
 	Pattern    *Pattern      // of that element's data; nil: all of it is the key
 }
@@ -79,6 +80,14 @@ func Judge(rules []Rule, pl *site.Message, s *site.Subject) int {
 		return -1
 	}
 	return slices.IndexFunc(rules, func(r Rule) bool { return r.fits(pl, s) })
+}
+
+// Wait is how long a far message waits for local peers that are away: as the first rule that fits says, or else usual.
+func Wait(rules []Rule, usual time.Duration, pl *site.Message, s *site.Subject) time.Duration {
+	if i := Judge(rules, pl, s); i >= 0 && rules[i].Wait > 0 {
+		return rules[i].Wait
+	}
+	return usual
 }
 
 // Remark finds the text of a key again that is known by its hash alone, as after a start.

@@ -1,0 +1,141 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"aldis/internal/link/profile"
+)
+
+// Control is where orders come in: a unix socket.
+type Control struct {
+	Socket string
+	Group  string // whose members may give orders; "": nobody but root and the gateway's own user
+	GID    int    // of Group; -1: none
+}
+
+const (
+	defaultSocket = "control.sock" // in node.data_dir
+	maxSocket     = 107            // octets of a unix socket's path
+	leastToken    = 16             // octets
+	mostToken     = 4096
+)
+
+// readOrders reads who may give orders, and where.
+func (r *reader) readOrders(http section) {
+	c := &r.cfg.Control
+	r.readSocket()
+	s := section{r, r.tree.tables["control"], "control"}
+	c.GID = -1
+	if c.Group = s.text("group", false); c.Group != "" {
+		g, err := user.LookupGroup(c.Group)
+		if err != nil {
+			g, err = user.LookupGroupId(c.Group)
+		}
+		if err != nil {
+			s.fail("group", "%q is no group of this machine", c.Group)
+		} else {
+			c.GID, _ = strconv.Atoi(g.Gid) // a number, says the package
+		}
+	}
+	h := &r.cfg.HTTP
+	for name := range strings.SplitSeq(http.text("names", false), ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		} else if strings.ContainsAny(name, " :/") {
+			http.fail("names", "%q is no host name; several have a comma between them", name)
+		} else {
+			h.Names = append(h.Names, name)
+		}
+	}
+	if file := http.text("token_file", false); file != "" {
+		h.TokenFile = r.resolve(file)
+		var err error
+		if h.Token, err = LoadToken(h.TokenFile); err != nil {
+			http.fail("token_file", "%v", err)
+		}
+	}
+}
+
+// readSocket reads where the socket is, for which it needs the data directory alone.
+func (r *reader) readSocket() {
+	c, s := &r.cfg.Control, section{r, r.tree.tables["control"], "control"}
+	if c.Socket = r.resolve(s.text("socket", false)); c.Socket == "" && r.cfg.Node.DataDir != "" {
+		c.Socket = filepath.Join(r.cfg.Node.DataDir, defaultSocket)
+	}
+	if n := len(c.Socket); n > maxSocket {
+		s.fail("socket", "%s has %d octets, a unix socket may have %d: set a shorter path", c.Socket, n, maxSocket)
+	}
+}
+
+// LoadToken reads a token that only its owner can read: its first line. The error says what to do.
+func LoadToken(file string) (string, error) {
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s does not exist; make one with: (umask 077; head -c 24 /dev/urandom | base64 > %s)", file, file)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s %s", file, readProblem(err))
+	}
+	defer f.Close()
+	info, err := f.Stat() // of the opened file: nobody can change it between look and read
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%s %s", file, readProblem(err))
+	case !info.Mode().IsRegular():
+		return "", fmt.Errorf("%s is not a file", file)
+	case info.Mode().Perm()&0o077 != 0:
+		return "", fmt.Errorf("%s can be read by others than its owner (mode %04o); make a new one with: (umask 077; head -c 24 /dev/urandom | base64 > %s)",
+			file, info.Mode().Perm(), file)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, mostToken))
+	if err != nil {
+		return "", fmt.Errorf("%s %s", file, readProblem(err))
+	}
+	token, _, _ := strings.Cut(string(text), "\n")
+	token = strings.TrimSpace(token)
+	if len(token) < leastToken || strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return "", fmt.Errorf("%s: its first line must be at least %d printable characters without a space", file, leastToken)
+	}
+	return token, nil
+}
+
+// asked reads what a command asks of a configuration: the rest may be none of the asker's business, the key above all.
+func asked(file string, read func(*reader)) error {
+	data, err := readSmall(file)
+	if err != nil {
+		return &profile.FieldError{File: file, Problem: readProblem(err)}
+	}
+	r := &reader{file: file, cfg: &Config{File: file}}
+	r.tree = parse(data, func(int, string, string, ...any) {}) // gateway check tells the rest
+	read(r)
+	if len(r.faults) > 0 {
+		return r.faults[0]
+	}
+	return nil
+}
+
+// HTTPListen reads only where the gateway of a configuration answers.
+func HTTPListen(file string) (at netip.AddrPort, err error) {
+	err = asked(file, func(r *reader) { at = section{r, r.tree.tables["http"], "http"}.address("listen", true) })
+	return at, err
+}
+
+// ControlSocket reads only where the gateway of a configuration takes orders.
+func ControlSocket(file string) (path string, err error) {
+	err = asked(file, func(r *reader) {
+		_, set := section{r, r.tree.tables["control"], "control"}.get("socket")
+		r.cfg.Node.DataDir = r.resolve(section{r, r.tree.tables["node"], "node"}.text("data_dir", !set))
+		r.readSocket()
+		path = r.cfg.Control.Socket
+	})
+	return path, err
+}

@@ -1,0 +1,166 @@
+package control
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"aldis/internal/gateway"
+)
+
+// Authority says who may give orders, besides root and the gateway's own user on its unix socket.
+type Authority struct {
+	// Group is whose members may, -1: nobody's.
+	Group int
+	// Token is what an order over TCP must bring; "": TCP takes no orders.
+	Token string
+	// Way says in a sentence how an order can be given, for who gave one in another way.
+	Way string
+}
+
+// Giver is who gave an order.
+type Giver struct {
+	UID, PID int
+	Groups   []int
+	From     string // the address of one over TCP; "": it came over the unix socket
+}
+
+// String names the giver for the log.
+func (g Giver) String() string {
+	if g.From != "" {
+		return "over HTTP from " + g.From
+	}
+	name := "unknown"
+	if u, err := user.LookupId(strconv.Itoa(g.UID)); err == nil {
+		name = u.Username
+	}
+	return fmt.Sprintf("uid %d (%s), pid %d", g.UID, name, g.PID)
+}
+
+// giverKey is where the context of a connection over the unix socket has its Giver.
+type giverKey struct{}
+
+// who says who sent a request, and whether he may give orders.
+func (a Authority) who(r *http.Request) (g Giver, err error) {
+	g, local := r.Context().Value(giverKey{}).(Giver)
+	switch {
+	case !local:
+		g.From = r.RemoteAddr
+		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		switch {
+		case !ok || a.Token == "":
+			return g, errors.New("orders are not taken here: " + a.Way)
+		case subtle.ConstantTimeCompare([]byte(token), []byte(a.Token)) != 1:
+			return g, errors.New("this is not the token of http.token_file: " + a.Way)
+		}
+		g.From += ", with the token"
+		return g, nil
+	case g.UID == 0, g.UID == os.Geteuid(), a.Group >= 0 && slices.Contains(g.Groups, a.Group):
+		return g, nil
+	}
+	return g, fmt.Errorf("%v may not give orders: %s", g, a.Way)
+}
+
+// Refusal is an order that is not obeyed, with the status of the answer.
+type Refusal struct {
+	Code int
+	Text string
+}
+
+func (r Refusal) Error() string { return r.Text }
+
+// order answers POST requests that carry a T as JSON, from who may give orders. Each is logged under its name with its
+// giver. obey's answer goes back as JSON; an error is a Refusal, or means that nobody knows whether the order was obeyed.
+//
+// A page in a browser on this machine cannot give one: it has no token, and it may not send JSON to another origin.
+func order[T any](s Source, name string, obey func(context.Context, T) (answer any, err error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		by, err := s.Authority.who(r)
+		if err != nil {
+			s.Log.Warn("an order was refused", "order", name, "by", by.String())
+			http.Error(w, err.Error(), http.StatusForbidden)
+			return
+		}
+		if r.Header.Get("Content-Type") != "application/json" {
+			http.Error(w, "an order is application/json", http.StatusUnsupportedMediaType)
+			return
+		}
+		var what T
+		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4096))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&what); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		s.Log.Info("an order was given", "order", name, "what", fmt.Sprintf("%+v", what), "by", by.String())
+		ctx, cancel := context.WithTimeout(r.Context(), patience)
+		defer cancel()
+		answer, err := obey(ctx, what)
+		var no Refusal
+		switch {
+		case errors.As(err, &no):
+			s.Log.Warn("an order was not obeyed", "order", name, "error", no.Text)
+			http.Error(w, no.Text, no.Code)
+		case err != nil:
+			http.Error(w, "the order was given; the gateway has not said that it was obeyed: "+err.Error(), http.StatusServiceUnavailable)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			json.NewEncoder(w).Encode(answer)
+		}
+	}
+}
+
+// SilenceOrder is the body of POST /silence. The answer is the gateway.SilenceStatus that came of it.
+type SilenceOrder struct {
+	On       bool      `json:"on"`
+	Until    time.Time `json:"until,omitzero"`
+	Announce bool      `json:"announce,omitempty"`
+}
+
+// String is the order in words, for the log.
+func (o SilenceOrder) String() string {
+	switch {
+	case !o.On:
+		return "off"
+	case o.Until.IsZero():
+		return fmt.Sprintf("on, announced: %v", o.Announce)
+	}
+	return fmt.Sprintf("on until %s, announced: %v", o.Until.UTC().Format(time.RFC3339), o.Announce)
+}
+
+// silence gives the gateway the order, and waits until its status shows that.
+func (s Source) silence(ctx context.Context, order SilenceOrder) (any, error) {
+	now, err := s.Snapshot(ctx)
+	switch {
+	case err != nil:
+		return nil, Refusal{http.StatusServiceUnavailable, err.Error()}
+	case !order.On && now.Gateway.Silence.Fixed:
+		return nil, Refusal{http.StatusConflict,
+			"the configuration says node.silent = true, and no order ends that: take the key out and restart the gateway"}
+	case order.On && !order.Until.IsZero() && !order.Until.After(time.Now()):
+		return nil, Refusal{http.StatusBadRequest, "the end of the silence is in the past"}
+	}
+	s.Order(gateway.Silence{On: order.On, Until: order.Until, Announce: order.Announce})
+	for { // the loop takes orders and questions in no certain order
+		now, err := s.Snapshot(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if got := now.Gateway.Silence; got.On == order.On {
+			return got, nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}

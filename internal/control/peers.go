@@ -1,0 +1,55 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"aldis/internal/gateway"
+)
+
+// ForgetOrder is the body of POST /peers/forget. The answer is the gateway.PeerStatus that came of it.
+type ForgetOrder struct {
+	Peer     uint16 `json:"peer"`                // id of a [[link.peer]]
+	AnyStart bool   `json:"any_start,omitempty"` // its next start may have any number
+}
+
+// forget gives the gateway the order, and waits until its status shows that.
+func (s Source) forget(ctx context.Context, order ForgetOrder) (any, error) {
+	before, err := s.peer(ctx, order.Peer)
+	if err != nil {
+		return nil, err
+	}
+	if before.Forgotten == gateway.ForgetMost {
+		return nil, Refusal{http.StatusConflict, fmt.Sprintf("peer %d was forgotten %d times since the gateway's start: restart it first", order.Peer, before.Forgotten)}
+	}
+	s.Order(gateway.Forget{Peer: order.Peer, AnyStart: order.AnyStart})
+	for { // the loop takes orders and questions in no certain order
+		now, err := s.peer(ctx, order.Peer)
+		if err != nil {
+			return nil, err
+		}
+		if now.Forgotten > before.Forgotten {
+			return now, nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// peer is the status of a peer.
+func (s Source) peer(ctx context.Context, id uint16) (gateway.PeerStatus, error) {
+	now, err := s.Snapshot(ctx)
+	if err != nil {
+		return gateway.PeerStatus{}, err
+	}
+	for _, p := range now.Gateway.Peers {
+		if p.ID == id {
+			return p, nil
+		}
+	}
+	return gateway.PeerStatus{}, Refusal{http.StatusNotFound, fmt.Sprintf("no [[link.peer]] has the id %d", id)}
+}

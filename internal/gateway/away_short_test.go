@@ -1,0 +1,5 @@
+//go:build !long
+
+package gateway_test
+
+const seedsOfAbsence = 10

@@ -1,0 +1,410 @@
+package gateway
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+
+	"aldis/internal/due"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/custody"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+	"aldis/internal/rules/mark"
+	"aldis/internal/site"
+)
+
+// DefaultWait is how long a far message waits for a local peer that is away, where no rule says otherwise.
+const DefaultWait = 24 * time.Hour
+
+// endings is what becomes of messages behind their receipts: of the peer's here, where they are handed to local peers, and
+// of ours there, as far as the peer tells. docs/decisions/waiting.md.
+type endings struct {
+	road *Gateway
+	peer *peer
+
+	last    uint64            // number of the newest token
+	pending map[uint64]origin // of messages that wait for local peers, by token
+	untold  []untold          // ended here, and the peer is to be told
+	tellAt  time.Time         // when it is; zero: there is nothing to tell
+	told    time.Time         // when it was last
+
+	stored  []*storedMessage // ours that the peer has acknowledged, the oldest first
+	byName  map[messageName]*storedMessage
+	unsaid  int       // told since the log last said so
+	said    time.Time // when it did
+	texts   map[[2]string]*correspondence
+	unnamed int // told, and we do not know what they said
+}
+
+// origin is how the sender of a message knows it, and in which era of its numbers that was.
+type origin struct {
+	store  uint32
+	era    uint16
+	stream uint8
+	at     custody.ID
+}
+
+// untold is a message of the peer that could not be handed to all who should have had it.
+type untold struct {
+	token uint64
+	origin
+	why site.Why
+}
+
+// The peer is told tellSoon after a message has ended, with all that end until then, and not again within tellAgain: a
+// notice costs a dozen octets and its datagram.
+const (
+	tellSoon  = 10 * time.Second
+	tellAgain = 5 * time.Minute
+)
+
+// Values of bucketDeliver. A message begins with its origin, since the peer's numbers may begin anew while it waits; one of
+// an earlier version is the envelope alone, which begins with neither of these octets. One that has ended, and of which the
+// peer is to be told, is its reason and origin.
+const (
+	valueMessage = 0x00
+	valueEnded   = 0xff
+	originOctets = 4 + 2 + 1 + 1 + 8
+)
+
+func (o origin) append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, o.store), o.era)
+	b = append(b, o.stream, byte(o.at.Lane))
+	return binary.BigEndian.AppendUint64(b, o.at.Number)
+}
+
+func parseOrigin(b []byte) (origin, []byte, bool) {
+	if len(b) < originOctets {
+		return origin{}, nil, false
+	}
+	return origin{binary.BigEndian.Uint32(b), binary.BigEndian.Uint16(b[4:]), b[6],
+		custody.ID{Lane: frame.Lane(b[7]), Number: binary.BigEndian.Uint64(b[8:])}}, b[originOctets:], true
+}
+
+// maxToken is the greatest number of a token of one peer.
+const maxToken = 1<<48 - 1
+
+// keep takes a message of the peer into custody for local peers.
+func (e *endings) keep(now time.Time, m envelope.Message, at custody.ID) (site.FarMessage, error) {
+	p := e.peer
+	o := origin{p.Met.Store, p.Met.Era, p.Met.InStream, at}
+	m.Payload.ID = messageID(p.ID, o)
+	until := e.life(now, m.Payload)
+	kept := *m.Payload
+	kept.Expires = until
+	full, err := envelope.Append(o.append([]byte{valueMessage}), envelope.Message{Payload: &kept}, 0, true)
+	if err != nil {
+		return site.FarMessage{}, err
+	}
+	e.last = e.last%maxToken + 1
+	t := uint64(p.ID)<<48 | e.last
+	e.road.Record(bucketDeliver, tokenKey(t), full)
+	e.pending[t] = o
+	p.Counts.Received++
+	p.Counts.Pending++
+	return site.FarMessage{Site: p.ID, Token: t, Message: *m.Payload, Until: until}, nil
+}
+
+// life is until when a message waits for local peers; zero: as long as the connection that it belongs to.
+func (e *endings) life(now time.Time, m *site.Message) time.Time {
+	s := e.road.faces.describe(m)
+	if s.Stream {
+		return time.Time{}
+	}
+	return now.Add(mark.Wait(e.road.cfg.Messages, e.road.cfg.Wait, m, &s))
+}
+
+// restore takes a record of bucketDeliver, its key without the peer.
+func (e *endings) restore(key, value []byte) error {
+	p := e.peer
+	if len(key) != 6 || len(value) == 0 {
+		return mail.ErrRecord
+	}
+	t := binary.BigEndian.Uint64(append(binary.BigEndian.AppendUint16(nil, p.ID), key...))
+	e.last = max(e.last, t&maxToken)
+	ok := true
+	o := origin{p.Met.Store, 0, p.Met.InStream, custody.ID{Lane: frame.Lane(key[0]), Number: t & (1<<40 - 1)}}
+	switch value[0] {
+	case valueEnded:
+		u := untold{token: t}
+		if len(value) != 2+originOctets {
+			return mail.ErrRecord
+		}
+		u.why = site.Why(value[1])
+		u.origin, _, _ = parseOrigin(value[2:])
+		e.untold = append(e.untold, u)
+		return nil
+	case valueMessage:
+		if o, value, ok = parseOrigin(value[1:]); !ok {
+			return mail.ErrRecord
+		}
+	}
+	m, _, _, err := envelope.Parse(value, nil)
+	if err != nil || m.Payload == nil {
+		return errors.Join(mail.ErrRecord, err)
+	}
+	m.Payload.ID = messageID(p.ID, o)
+	until := m.Payload.Expires
+	m.Payload.Expires = time.Time{}
+	e.pending[t] = o
+	p.Counts.Pending++
+	e.road.restored.mail = append(e.road.restored.mail, site.FarMessage{Site: p.ID, Token: t, Message: *m.Payload, Until: until})
+	return nil
+}
+
+// again bounds what is left of a message's life after a restart: the clock may have gone back meanwhile.
+func (e *endings) again(now time.Time, m *site.FarMessage) {
+	if most := e.life(now, &m.Message); m.Until.After(most) {
+		m.Until = most
+	}
+}
+
+// start plans what the journal says is still to be told.
+func (e *endings) start(now time.Time) {
+	if len(e.untold) > 0 {
+		e.tellAt = now.Add(tellSoon)
+	}
+}
+
+// handed: all who wait here for a message have it.
+func (e *endings) handed(token uint64) {
+	e.road.Record(bucketDeliver, tokenKey(token), nil)
+	if _, pending := e.pending[token]; pending {
+		delete(e.pending, token)
+		e.peer.Counts.HandedOver++
+		e.peer.Counts.Pending--
+	}
+}
+
+// failed: somebody here will not get a message. Its sender's gateway is told, unless the end of their connection tells that.
+func (e *endings) failed(now time.Time, u site.Undelivered) {
+	o, pending := e.pending[u.Token]
+	if !pending {
+		return
+	}
+	delete(e.pending, u.Token)
+	e.peer.Counts.UndeliverableHere++
+	e.peer.Counts.Pending--
+	if u.Why == site.Broken {
+		e.road.Record(bucketDeliver, tokenKey(u.Token), nil)
+		return
+	}
+	e.road.Record(bucketDeliver, tokenKey(u.Token), o.append([]byte{valueEnded, byte(u.Why)}))
+	e.untold = append(e.untold, untold{u.Token, o, u.Why})
+	if e.tellAt.IsZero() {
+		e.tellAt = due.Latest(now.Add(tellSoon), e.told.Add(tellAgain))
+	}
+}
+
+// step tells the peer what is to be told, and the log what the peer has told.
+func (e *endings) step(now time.Time) {
+	if due.Reached(now, e.tellAt) {
+		e.tell(now)
+	}
+	if e.unsaid > 0 && !now.Before(e.said.Add(time.Minute)) {
+		e.say(now)
+	}
+}
+
+// due is when step has something to do; zero: never.
+func (e *endings) due() time.Time {
+	at := e.tellAt
+	if e.unsaid > 0 {
+		at = due.Earliest(at, e.said.Add(time.Minute))
+	}
+	return at
+}
+
+// tell gives custody a notice of what has ended here. From then on it is as durable as any message.
+func (e *endings) tell(now time.Time) {
+	list := e.untold[:min(len(e.untold), envelope.MaxLost)]
+	e.untold = e.untold[len(list):]
+	e.told, e.tellAt = now, time.Time{}
+	if len(e.untold) > 0 {
+		e.tellAt = now.Add(tellAgain)
+	}
+	var m envelope.Message
+	for _, u := range list {
+		e.road.Record(bucketDeliver, tokenKey(u.token), nil)
+		l := envelope.Lost{Why: u.why, Stream: u.stream, Lane: uint8(u.at.Lane)}
+		named := u.store == e.peer.Met.Store && u.era == e.peer.Met.Era
+		if !named {
+			l.Stream, l.Lane = 0, 0
+		}
+		i := slices.IndexFunc(m.Lost, func(o envelope.Lost) bool {
+			return o.Why == l.Why && o.Stream == l.Stream && o.Lane == l.Lane && (o.Count == 0) == named
+		})
+		if i < 0 {
+			i = len(m.Lost)
+			m.Lost = append(m.Lost, l)
+		}
+		if o := &m.Lost[i]; named {
+			o.Numbers = append(o.Numbers, u.at.Number)
+		} else {
+			o.Count++
+		}
+	}
+	for i := range m.Lost {
+		slices.Sort(m.Lost[i].Numbers)
+	}
+	e.road.submit(now, e.peer, m, mail.State)
+}
+
+// messageName is how we know a message that the peer has acknowledged.
+type messageName struct {
+	stream uint8
+	lane   frame.Lane
+	number uint64
+}
+
+// storedMessage is what is kept of a message that the peer has acknowledged, should the peer tell that it could not be
+// handed over.
+type storedMessage struct {
+	messageName
+	*correspondence
+	at      time.Time // of the receipt
+	octets  uint32    // as journalled
+	counted bool      // as delivered, in this run
+}
+
+// correspondence is who has sent messages to whom.
+type correspondence struct{ from, to string }
+
+// maxStored is how many messages of one peer are kept.
+const maxStored = 4096
+
+const bucketStored = "stored" // peer, stream, lane, number -> time of the receipt, octets, from, to
+
+// acknowledged keeps a message that the peer has acknowledged.
+func (e *endings) acknowledged(now time.Time, m *mail.Entry) {
+	p := m.Content.Payload
+	to := p.Topic
+	if to == "" {
+		if to = p.To; p.Param != "" {
+			to += " " + p.Param
+		}
+	}
+	s := &storedMessage{messageName{e.peer.Met.Stream, m.Lane, m.At.Number}, e.between(p.From, to), now, uint32(len(m.Full)), true}
+	e.put(s)
+	from := compact.AppendID(nil, s.from)
+	value := binary.BigEndian.AppendUint64(nil, uint64(now.Unix()))
+	value = binary.BigEndian.AppendUint32(value, s.octets)
+	value = append(binary.AppendUvarint(value, uint64(len(from))), from...)
+	e.road.Record(bucketStored, e.storedKey(s), append(value, s.to...))
+	if len(e.stored) > maxStored {
+		e.drop(e.stored[0])
+	}
+}
+
+func (e *endings) storedKey(s *storedMessage) []byte {
+	return peerKey(e.peer.ID, binary.BigEndian.AppendUint64([]byte{s.stream, byte(s.lane)}, s.number))
+}
+
+// between makes one value of all that one sender sends to one receiver.
+func (e *endings) between(from, to string) *correspondence {
+	key := [2]string{from, to}
+	c := e.texts[key]
+	if c == nil {
+		if len(e.texts) >= maxStored/16 {
+			clear(e.texts)
+		}
+		c = &correspondence{from, to}
+		e.texts[key] = c
+	}
+	return c
+}
+
+func (e *endings) put(s *storedMessage) {
+	if old := e.byName[s.messageName]; old != nil {
+		e.forget(old)
+	}
+	e.byName[s.messageName] = s
+	e.stored = append(e.stored, s)
+}
+
+func (e *endings) drop(s *storedMessage) {
+	e.forget(s)
+	e.road.Record(bucketStored, e.storedKey(s), nil)
+}
+
+func (e *endings) forget(s *storedMessage) {
+	delete(e.byName, s.messageName)
+	if i := slices.Index(e.stored, s); i == 0 {
+		e.stored = e.stored[1:]
+	} else {
+		e.stored = slices.Delete(e.stored, i, i+1)
+	}
+}
+
+// restoreStored takes a record of bucketStored, its key without the peer.
+func (e *endings) restoreStored(key, value []byte) error {
+	if len(key) != 10 || len(value) < 13 {
+		return mail.ErrRecord
+	}
+	n, w := binary.Uvarint(value[12:])
+	rest := value[12+max(w, 0):]
+	if w <= 0 || n > uint64(len(rest)) {
+		return mail.ErrRecord
+	}
+	from, err := compact.ParseID(rest[:n])
+	if err != nil {
+		return errors.Join(mail.ErrRecord, err)
+	}
+	e.put(&storedMessage{messageName{key[0], frame.Lane(key[1]), binary.BigEndian.Uint64(key[2:])}, e.between(from, string(rest[n:])),
+		time.Unix(int64(binary.BigEndian.Uint64(value)), 0).UTC(), binary.BigEndian.Uint32(value[8:]), false})
+	return nil
+}
+
+// sort puts what the journal had into the order of the receipts.
+func (e *endings) sort() {
+	slices.SortStableFunc(e.stored, func(a, b *storedMessage) int { return a.at.Compare(b.at) })
+}
+
+// lines is how many lines the log gets of one notice.
+const lines = 5
+
+// lost takes what the peer tells of messages of ours: it has received them, and could not hand them to all who should have
+// had them.
+func (e *endings) lost(now time.Time, list []envelope.Lost) {
+	type line struct {
+		*correspondence
+		site.Why
+	}
+	said := map[line]int{}
+	c := &e.peer.Counts
+	for _, l := range list {
+		c.Undeliverable += uint64(l.Count)
+		e.unsaid += l.Count
+		e.unnamed += l.Count
+		for _, number := range l.Numbers {
+			c.Undeliverable++
+			e.unsaid++
+			s := e.byName[messageName{l.Stream, frame.Lane(l.Lane), number}]
+			if s == nil {
+				e.unnamed++
+				continue
+			}
+			if s.counted {
+				c.Delivered--
+				c.Revoked++
+			}
+			e.drop(s)
+			key := line{s.correspondence, l.Why}
+			if said[key]++; said[key] == 1 && len(said) <= lines && !now.Before(e.said.Add(time.Minute)) {
+				e.road.Note("warn", "a message that a peer had received is undeliverable there", "peer", e.peer.Name, "reason", l.Why,
+					"from", s.from, "to", s.to, "octets", s.octets, "received", s.at.Format(time.RFC3339))
+			}
+		}
+	}
+	e.step(now)
+}
+
+// say lets the log tell how many messages of ours have come to nothing.
+func (e *endings) say(now time.Time) {
+	e.road.Note("warn", "messages that a peer had received are undeliverable there", "peer", e.peer.Name, "messages", e.unsaid,
+		"of_which_unknown_here", e.unnamed)
+	e.unsaid, e.unnamed, e.said = 0, 0, now
+}

@@ -1,0 +1,176 @@
+package gateway_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/lab/sim"
+	"aldis/internal/site"
+)
+
+// reports lets a local peer of the ship's send n messages of incompressible octets, one every interval from now on, and
+// returns when each was sent, by its number.
+func reports(w *sim.World, from *sim.Node, who uint16, n, octets int, every time.Duration) map[int]time.Time {
+	sent := map[int]time.Time{}
+	for i := range n {
+		w.At(time.Duration(i)*every, func() {
+			sent[i] = w.Now
+			p := track(who, pipeHQ, i, octets)
+			from.Site.Send(w, p, 1)
+		})
+	}
+	return sent
+}
+
+// latencies are those of the messages of a local peer that have arrived, sorted, and whether they came in order.
+func latencies(at *sim.Site, who uint16, sent map[int]time.Time) (list []time.Duration, inOrder bool) {
+	last := -1
+	inOrder = true
+	for _, g := range at.Got {
+		var from uint16
+		var i int
+		fmt.Sscanf(string(g.Payload.Parts[0].Data), "%d;%d;", &from, &i)
+		if from != who {
+			continue
+		}
+		inOrder = inOrder && i > last
+		last = i
+		list = append(list, g.At.Sub(sent[i]))
+	}
+	slices.Sort(list)
+	return list, inOrder
+}
+
+// A local peer that writes 600 kB at once takes its turn: what another sends crosses as if it were alone, in twice the
+// time at the most, whether messages of either fit a datagram or not, and after a restart as well.
+func TestSourcesTakeTurns(t *testing.T) {
+	for _, tt := range []struct {
+		octets, flood int
+		every         time.Duration
+		restart       bool
+	}{
+		{200, 600, 1600 * time.Millisecond, false}, {600, 600, 8 * time.Second, false}, {80, 200, 4 * time.Second, false},
+		{600, 200, 8 * time.Second, false}, {200, 600, 1600 * time.Millisecond, true}, {80, 200, 4 * time.Second, true},
+	} {
+		t.Run(fmt.Sprintf("%d octets beside %d, restart %v", tt.octets, tt.flood, tt.restart), func(t *testing.T) {
+			times := map[bool][]time.Duration{}
+			for _, flooded := range []bool{false, true} {
+				w := world(t, 2, "iridium-directip", 31)
+				hq, ship := w.Nodes[0], w.Nodes[1]
+				w.Run(time.Minute)
+				if flooded {
+					reports(w, ship, 7, 1000, tt.flood, 300*time.Microsecond)
+				}
+				w.Run(time.Second)
+				if tt.restart {
+					w.Kill(ship, time.Second)
+					w.Run(10 * time.Second)
+				}
+				n := int(90 * time.Second / tt.every)
+				sent := reports(w, ship, 8, n, tt.octets, tt.every)
+				w.Run(110 * time.Second)
+				list, inOrder := latencies(hq.Site, 8, sent)
+				if len(list) != n || !inOrder {
+					t.Errorf("flooded %v: %d of %d messages of the other peer arrived, in order: %v", flooded, len(list), n, inOrder)
+				}
+				times[flooded] = list
+			}
+			alone, beside := times[false], times[true]
+			for _, share := range []int{50, 90, 100} {
+				a, b := alone[(len(alone)-1)*share/100], beside[(len(beside)-1)*share/100]
+				t.Logf("%d%% of the messages within %v alone, within %v beside the other", share, a, b)
+				if share < 100 && b > 2*a { // the last are those that the link lost, and which it loses differs
+					t.Errorf("%d%% of the messages within %v alone, within %v beside the other; twice that at the most is wanted", share, a, b)
+				}
+			}
+		})
+	}
+}
+
+// Which of two sources goes first among messages that wait: in the order of acceptance while neither is far ahead, then
+// in turns; each source in its own order; precedence before all of that.
+func TestTurnsOfSources(t *testing.T) {
+	q := newQueue(t, 2, "iridium-dialup")
+	send := func(who uint16, i, octets int, precedence site.Precedence) {
+		p := track(who, pipeHQ, i, octets)
+		p.Precedence = precedence
+		q.ship.Site.Send(q.World, p, 1)
+	}
+	for i := range 40 {
+		send(7, i, 300, site.Routine)
+	}
+	for i := range 3 {
+		send(8, i, 300, site.Routine)
+	}
+	send(7, 40, 300, site.Flash)
+	q.Run(time.Second)
+	q.speak(5 * time.Minute)
+	var got []string
+	for _, g := range q.Nodes[0].Site.Got {
+		who, rest, _ := strings.Cut(string(g.Payload.Parts[0].Data), ";")
+		i, _, _ := strings.Cut(rest, ";")
+		got = append(got, who+"/"+i)
+	}
+	if len(got) != 44 {
+		t.Fatalf("%d of 44 arrived: %v", len(got), got)
+	}
+	if got[0] != "7/40" {
+		t.Errorf("the flash message is not the first: %v", got)
+	}
+	for i := range 3 {
+		if at := slices.Index(got, fmt.Sprintf("8/%d", i)); at < 0 || at > 20 {
+			t.Errorf("message %d of the other source is number %d of 44: %v", i, at, got)
+		}
+	}
+	for i := range 39 {
+		if slices.Index(got, fmt.Sprintf("7/%d", i)) > slices.Index(got, fmt.Sprintf("7/%d", i+1)) {
+			t.Errorf("message %d of the first source is behind the next one: %v", i, got)
+		}
+	}
+}
+
+// No source fills what may wait: who has less gets room from who has most. One alone is refused, as ever.
+func TestSharesOfTheQueue(t *testing.T) {
+	w := world(t, 2, "iridium-dialup", 33, func(c *sim.Config) {
+		c.Configure = func(n *sim.Node, g *gateway.Config) { g.MaxWaiting = 20_000 }
+	})
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	w.Run(time.Minute)
+	w.Outage(ship, 5*time.Minute)
+	w.Run(10 * time.Second)
+	reports(w, ship, 7, 100, 300, time.Millisecond)
+	w.Run(time.Second)
+	full := ship.GW.Status(w.Now).Peers[0]
+	if full.Refused == 0 || full.Withdrawn != 0 {
+		t.Fatalf("one source alone: %+v", full.PeerCounts)
+	}
+	reports(w, ship, 8, 10, 300, time.Millisecond)
+	w.Run(time.Second)
+	shared := ship.GW.Status(w.Now).Peers[0]
+	if shared.Refused != full.Refused || shared.Withdrawn < 8 || shared.Withdrawn > 12 || shared.WaitingOctets > 20_000 {
+		t.Errorf("ten of another source: %+v, %d octets wait", shared.PeerCounts, shared.WaitingOctets)
+	}
+	reports(w, ship, 8, 90, 300, time.Millisecond)
+	w.Run(time.Second)
+	both := ship.GW.Status(w.Now).Peers[0]
+	if both.Refused == shared.Refused {
+		t.Errorf("nothing was refused of a source that has half: %+v", both.PeerCounts)
+	}
+	w.Run(15 * time.Minute)
+	got := map[string]int{}
+	for _, g := range hq.Site.Got {
+		who, _, _ := strings.Cut(string(g.Payload.Parts[0].Data), ";")
+		got[who]++
+	}
+	if d := got["7"] - got["8"]; d < -5 || d > 5 || got["8"] < 10 {
+		t.Errorf("of two sources that write all they can %d and %d messages arrived", got["7"], got["8"])
+	}
+	s := ship.GW.Status(w.Now).Peers[0]
+	if s.Accepted != s.Delivered+s.Withdrawn || int(s.Delivered) != len(hq.Site.Got) {
+		t.Errorf("%+v, %d arrived", s.PeerCounts, len(hq.Site.Got))
+	}
+}

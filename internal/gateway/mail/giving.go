@@ -1,0 +1,67 @@
+package mail
+
+import "aldis/internal/link/frame"
+
+// giving is which messages that wait for a peer would be given up, newest first. State stays. It changes nothing.
+type giving struct {
+	box    *Box
+	ends   map[*source]int // of each source, how many of its messages stay
+	shares map[string]int  // octets that would wait, by source
+}
+
+func (b *Box) giving() *giving { return &giving{b, map[*source]int{}, map[string]int{}} }
+
+// end is how many messages of a source stay so far.
+func (g *giving) end(s *source) int {
+	if n, ok := g.ends[s]; ok {
+		return n
+	}
+	return len(s.list)
+}
+
+// share is how many octets of a source stay so far.
+func (g *giving) share(name string) int {
+	if n, ok := g.shares[name]; ok {
+		return n
+	}
+	return g.box.shares[name]
+}
+
+// newest gives up the newest message of a rank; nil: none is left.
+func (g *giving) newest(rank int) *Entry {
+	return g.give(rank, func(*source) bool { return true })
+}
+
+// largest gives up the newest message as urgent as e of the source that has most; nil: none has more than e's will have with
+// so many octets more.
+func (g *giving) largest(e *Entry, octets int) *Entry {
+	name, most := "", g.share(e.sourceOf())+octets
+	for lane := range g.box.waiting {
+		for _, s := range g.box.waiting[lane].levels[e.Rank()].sources {
+			if n := g.share(s.name); s.name != e.sourceOf() && g.end(s) > 0 && n > most {
+				name, most = s.name, n
+			}
+		}
+	}
+	if name == "" {
+		return nil
+	}
+	return g.give(e.Rank(), func(s *source) bool { return s.name == name })
+}
+
+func (g *giving) give(rank int, of func(*source) bool) *Entry {
+	var from *source
+	var newest *Entry
+	for lane := range frame.Lane(frame.Lanes) {
+		for _, s := range g.box.waiting[lane].levels[rank].sources {
+			if n := g.end(s); n > 0 && of(s) && (newest == nil || s.list[n-1].Order > newest.Order) {
+				from, newest = s, s.list[n-1]
+			}
+		}
+	}
+	if newest != nil {
+		g.ends[from] = g.end(from) - 1
+		g.shares[from.name] = g.share(from.name) - len(newest.Full)
+	}
+	return newest
+}

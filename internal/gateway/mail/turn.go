@@ -1,0 +1,37 @@
+package mail
+
+import "time"
+
+// Turn bounds the octets that are coded or read in one turn of the loop, so that local peers do not wait for it.
+type Turn struct {
+	most  int
+	began time.Time
+	spent int
+}
+
+// NewTurn makes one in which so many octets of work may begin. What goes beyond is done to its end.
+func NewTurn(most int) Turn { return Turn{most: most} }
+
+const (
+	// ReadOctets is for reading the peers' messages: the work of a full datagram of coded reports. What has no room is kept
+	// as what came before its turn is, and read in later turns.
+	ReadOctets = 24 << 10
+	// octetTime is about what an octet of work takes. After a turn that was full the loop is free for as long.
+	octetTime = 4 * time.Microsecond
+	// plainOctets is how many octets that no model expands are as much work as one that it does.
+	plainOctets = 16
+)
+
+// Room says whether more work may begin now.
+func (t *Turn) Room(now time.Time) bool {
+	if !now.Before(t.Due()) {
+		t.began, t.spent = now, 0
+	}
+	return t.spent < t.most
+}
+
+// Spent notes work: the octets that the model took, and others.
+func (t *Turn) Spent(modelled uint64, octets int) { t.spent += int(modelled) + octets/plainOctets }
+
+// Due is when there is room for certain.
+func (t *Turn) Due() time.Time { return t.began.Add(time.Duration(t.spent) * octetTime) }

@@ -1,0 +1,90 @@
+package unicast
+
+import (
+	"net/netip"
+	"time"
+
+	"aldis/internal/due"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
+)
+
+// question is what a peer was asked last, a probe or a hello, and what its answer says of an address.
+type question struct {
+	asked   time.Time // zero: it has been answered
+	to      netip.AddrPort
+	hello   bool
+	probe   uint8
+	misses  int    // probes without a sign of the peer in a row
+	told    bool   // the log knows that another address is tried
+	since   uint64 // messages of the direct lane with this number or a higher one went to there alone
+	there   netip.AddrPort
+	journal bool // the journal has the addresses, and what the operator had written when they were learned
+	changed bool // the operator has written another address since
+}
+
+// strangeAfter is how many probes a peer leaves without a sign before one of them goes in the long form with a hello: the
+// peer may have lost its store, and then it cannot open the short form.
+const strangeAfter = 20
+
+// ask notes that a question goes now, and turns to another address when the one before had no answer. It says whether the
+// question should introduce us anew.
+func (l *line) ask(now time.Time, c *Carrier, probe bool) (anew bool) {
+	q := &l.question
+	if q.hello && l.Met.KnowsUs {
+		q.asked = time.Time{}
+	}
+	if hello := !probe && !l.Met.KnowsUs && due.Reached(now, l.Met.Due); probe || hello {
+		heard := q.asked.IsZero() || !l.LastHeard.Before(q.asked)
+		if heard {
+			q.misses, q.told = 0, false
+		} else if probe {
+			q.misses++
+		}
+		if !q.asked.IsZero() && now.Sub(q.asked) >= c.Timing.Prompt && (!heard || !l.Proven()) && l.Missed() && !q.told {
+			q.told = true
+			c.Road.Note("info", "a peer does not answer: its other address is tried in turn", "peer", l.Name, "tried", q.to, "next", l.Addr)
+		}
+		q.asked, q.to, q.hello = now, l.Addr, hello
+		anew = q.misses > 0 && q.misses%strangeAfter == 0
+	}
+	if q.there != l.Addr {
+		q.there, q.since = l.Addr, l.sender.Next(frame.Direct)
+	}
+	return anew
+}
+
+// answered notes that the peer has what went to an address.
+func (l *line) answered(now time.Time, c *Carrier, at netip.AddrPort) {
+	l.asked = time.Time{}
+	if l.Answered(now, at) {
+		c.RecordPaths(l.Peer)
+	}
+}
+
+// readdressed makes the addresses durable with what the operator has written, and says when that is new.
+func (l *line) readdressed(c *Carrier) {
+	if l.changed {
+		c.Road.Note("info", "the configured address of a peer has changed: it is used instead of the learned one", "peer", l.Name, "address", l.Addr)
+	}
+	if l.changed || !l.journal {
+		c.RecordPaths(l.Peer)
+	}
+}
+
+// Greet sends a hello at once to an address that is not believed to be the peer's, and nothing else.
+func (c *Carrier) Greet(now time.Time, p *mail.Peer, to netip.AddrPort, hello frame.Hello) {
+	l := c.lines[p.ID]
+	body := frame.Append(nil, hello, true)
+	data, ok := c.Road.Seal(p.ID, true, body)
+	if !ok {
+		return
+	}
+	p.Ledger.Head(mail.Sent, true)
+	p.Ledger.Add(mail.Sent, mail.Key, len(body))
+	p.Counts.DatagramsSent++
+	air, rate := c.airOf(l)
+	air.Free = due.Latest(air.Free, now).Add(profile.Airtime(profile.IPUDPOctets+len(data)+c.Profile.FrameOverhead, rate))
+	c.Road.Send(to, data)
+}

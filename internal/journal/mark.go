@@ -1,0 +1,70 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// markName is the file that says that a directory has a journal. Without it nobody could tell a journal that was lost
+// from a directory that is new.
+const markName = "aldis.store"
+
+func markOf(id Identity, store uint32) string {
+	return fmt.Sprintf("node %d %q, store %08x\nThe journal is aldis.db. To begin anew without what it held: gateway journal new\n", id.Node, id.Name, store)
+}
+
+// writeMark makes the mark durable, when it does not say this already.
+func writeMark(dir string, id Identity, store uint32) error {
+	path, text := filepath.Join(dir, markName), markOf(id, store)
+	if b, err := os.ReadFile(path); err == nil && string(b) == text {
+		return nil
+	}
+	err := func() error {
+		f, err := os.OpenFile(path+unfinished, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString(text)
+		if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+			return err
+		}
+		if err := os.Rename(path+unfinished, path); err != nil {
+			return err
+		}
+		return syncDir(dir)
+	}()
+	if err != nil {
+		return fmt.Errorf("journal: %s cannot be written: %w", path, err)
+	}
+	return nil
+}
+
+// gone says that there was a journal and is none any more.
+func gone(dir string) error {
+	mark, err := os.ReadFile(filepath.Join(dir, markName))
+	if err != nil {
+		return nil
+	}
+	path, what := filepath.Join(dir, fileName), "has 0 octets"
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		what = "is missing"
+	case err != nil || info.Size() > 0:
+		return nil
+	}
+	return fmt.Errorf("journal: %s %s, and %s says that there was a journal (%s): %w; put a backup back, or begin anew without what it held: gateway journal new --dir %s",
+		path, what, markName, firstLine(mark), ErrGone, dir)
+}
+
+func firstLine(b []byte) string {
+	for i, c := range b {
+		if c == '\n' || i == 200 {
+			return string(b[:i])
+		}
+	}
+	return string(b)
+}

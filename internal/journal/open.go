@@ -1,0 +1,207 @@
+package journal
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+// mostAside bounds the damaged records that a start sets aside. More than that is no accident of one record.
+const mostAside = 16
+
+// Open opens the store in dir for a node and makes what is missing. It changes nothing in a directory that it refuses.
+// Any damaged record is a reason to refuse.
+func Open(dir string, id Identity) (*Journal, error) { return OpenSparing(dir, id, nil) }
+
+// OpenSparing is Open for a caller that can do without single records of the buckets that spare names: where such a one
+// is damaged it is set aside, and Aside names it.
+func OpenSparing(dir string, id Identity, spare func(bucket string) bool) (*Journal, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("journal: data directory %s cannot be made: %w; make it, owned by the user that runs the gateway", dir, err)
+	}
+	path := filepath.Join(dir, fileName)
+	if err := gone(dir); err != nil {
+		return nil, err
+	}
+	f, err := lock(path, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return nil, openError(dir, err)
+	}
+	j, err := openFile(f, dir, id, spare)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return j, nil
+}
+
+// openFile opens the store in f, which is locked. On success f belongs to the Journal.
+func openFile(f *os.File, dir string, id Identity, spare func(bucket string) bool) (*Journal, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, openError(dir, err)
+	}
+	rep := &Report{Fresh: true}
+	if info.Size() > 0 {
+		r, err := examine(f, info.Size(), nil)
+		if err != nil {
+			return nil, fmt.Errorf("journal: %s cannot be read: %w; the disk fails: put a backup back on another one", f.Name(), err)
+		}
+		rep = &r.report
+	}
+	if err := rep.Refusal(dir, id, spare); err != nil {
+		return nil, err
+	}
+	os.Remove(f.Name() + unfinished) // of a start that was killed: nothing refers to it
+	j := &Journal{dir: dir, store: rep.Store, boot: rep.Boot}
+	if !rep.Fresh && rep.Format < firstChecked {
+		if j.db, err = migrate(f, info.Size()); err != nil {
+			return nil, err
+		}
+		f.Close()
+	} else if j.db, err = openBolt(f.Name(), func(string, int, os.FileMode) (*os.File, error) { return f, nil }); err != nil {
+		return nil, openError(dir, err)
+	}
+	if j.file, err = os.Stat(filepath.Join(dir, fileName)); err == nil {
+		err = j.claim(id, rep)
+	}
+	if err != nil {
+		j.db.Close()
+		return nil, err
+	}
+	return j, nil
+}
+
+// lock opens a store's file for this process alone. A file that was replaced meanwhile is not the one that is meant.
+func lock(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, flags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for end := time.Now().Add(lockWait); ; time.Sleep(lockWait / 10) {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) || !time.Now().Before(end) {
+			f.Close()
+			if errors.Is(err, syscall.EWOULDBLOCK) {
+				err = berrors.ErrTimeout
+			}
+			return nil, err
+		}
+	}
+	have, err1 := f.Stat()
+	is, err2 := os.Stat(path)
+	if err1 != nil || err2 != nil || !os.SameFile(have, is) {
+		f.Close()
+		return nil, berrors.ErrTimeout
+	}
+	return f, nil
+}
+
+func openBolt(path string, open func(string, int, os.FileMode) (*os.File, error)) (*bolt.DB, error) {
+	return bolt.Open(path, 0o600, &bolt.Options{
+		Timeout:        lockWait,
+		NoFreelistSync: true, // one write less per commit; the list is rebuilt at the start
+		FreelistType:   bolt.FreelistMapType,
+		NoStatistics:   true,
+		OpenFile:       open,
+	})
+}
+
+func openError(dir string, err error) error {
+	path := filepath.Join(dir, fileName)
+	switch {
+	case errors.Is(err, berrors.ErrTimeout):
+		return fmt.Errorf("journal: data directory %s: %w; stop that one, or set another node.data_dir", dir, ErrInUse)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("journal: %s: %w; it must belong to the user that runs the gateway", path, err)
+	}
+	return fmt.Errorf("journal: %s: %w", path, err)
+}
+
+// Refusal says why a store in dir cannot be used as it is by this node; nil: it can.
+func (r *Report) Refusal(dir string, id Identity, spare func(bucket string) bool) error {
+	path := filepath.Join(dir, fileName)
+	switch {
+	case r.Fresh:
+		return nil
+	case r.Foreign:
+		return fmt.Errorf("journal: data directory %s: %w; set another node.data_dir", dir, ErrBroken)
+	case r.Count == 0 && r.Format > format:
+		return fmt.Errorf("journal: data directory %s: %w (format %d; this gateway reads %d); install the newer gateway, or set another node.data_dir",
+			dir, ErrNewer, r.Format, format)
+	case r.broken(), r.Bad > mostAside:
+		return r.damage(path)
+	case r.Node != id.Node:
+		return fmt.Errorf("journal: data directory %s: %w: node %d %q, and this is node %d %q; set another node.data_dir, or node.id = %d",
+			dir, ErrOther, r.Node, r.Name, id.Node, id.Name, r.Node)
+	}
+	for _, d := range r.Damaged {
+		if spare == nil || !spare(d.Bucket) {
+			return r.damage(path)
+		}
+	}
+	return nil
+}
+
+// damage is the error that says what is wrong with a file, and what to do.
+func (r *Report) damage(path string) error {
+	const most = 3
+	list := r.Problems()
+	if more := len(list) - most; more > 0 {
+		list = append(list[:most], fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Errorf("journal: %s: %w: %s; put a backup back, or save what can be read: gateway journal repair --dir %s (gateway journal check names all)",
+		path, ErrBroken, strings.Join(list, "; "), filepath.Dir(path))
+}
+
+// claim makes a new store ours, notes a changed name, and sets aside what is damaged.
+func (j *Journal) claim(id Identity, rep *Report) error {
+	var ops []Op
+	if rep.Fresh {
+		j.store = newStoreID()
+		ops = ownOps(id, j.store, 0)
+	} else if rep.Name != id.Name {
+		ops = append(ops, Op{own, keyName, []byte(id.Name)})
+	}
+	if err := j.commit(ops); err != nil {
+		return err
+	}
+	if err := j.setAside(rep.Damaged); err != nil {
+		return err
+	}
+	j.aside = rep.Damaged
+	if rep.Fresh {
+		if err := syncDir(j.dir); err != nil { // else a power cut may take the new file's name away
+			return fmt.Errorf("journal: data directory %s: %w", j.dir, err)
+		}
+	}
+	return writeMark(j.dir, Identity{Node: id.Node, Name: id.Name}, j.store)
+}
+
+func newStoreID() uint32 {
+	var raw [4]byte
+	rand.Read(raw[:])
+	return binary.BigEndian.Uint32(raw[:])
+}
+
+// ownOps are the fields of the journal's own.
+func ownOps(id Identity, store, boot uint32) []Op {
+	return []Op{{own, keyFormat, be32(format)}, {own, keyNode, be32(uint32(id.Node))}, {own, keyName, []byte(id.Name)},
+		{own, keyStore, be32(store)}, {own, keyBoot, be32(boot)}}
+}
+
+// Aside are the records that Open has set aside since they are damaged.
+func (j *Journal) Aside() []Damaged { return j.aside }

@@ -1,0 +1,202 @@
+package lan
+
+import (
+	"math"
+	"net"
+	"sync"
+	"time"
+)
+
+// Bodies under way share one allowance of memory. Whoever finds none left waits, and its peer with it, until others
+// have come in whole. An address may hold a quarter at the most, so that a stranger who begins many bodies and ends none
+// leaves room to others. The body that has been under way longest need not wait, so there is always one that goes on.
+//
+// Where waiting does not help, because many addresses do the same or one address has honest peers as well, the slowest
+// body of the address that holds most is given up: its peer has had time, and others wait.
+const (
+	roomShare = 4 // of the allowance an address may hold one part
+	// A body may be given up when its peer has had roomPatience and sent less than roomPace octets a second.
+	roomPatience = 2 * time.Second
+	roomPace     = 32 << 10
+	roomRetry    = 50 * time.Millisecond // to look again for a slow one
+	roomLook     = 5 * time.Millisecond  // of an address, at the least
+)
+
+// room is the allowance.
+type room struct {
+	most int // octets; one body may come on top
+
+	mu      sync.Mutex
+	count   uint64
+	held    int // of all
+	hosts   map[string]*tenant
+	changed chan struct{} // closed when something was given back
+}
+
+// tenant is an address with bodies under way.
+type tenant struct {
+	held   int // of all its bodies, octets
+	bills  map[*bill]bool
+	first  uint64    // number of the body that has been under way longest
+	looked time.Time // when a slow one was looked for
+}
+
+// bill is what one body under way holds.
+type bill struct {
+	host string
+	cut  func() // ends the reading of it
+
+	number uint64 // in the order in which they began; 0: not yet
+	held   int
+	came   int       // octets, since the first that were held
+	since  time.Time // when they began to come; time that it has waited for room is left out
+	waits  bool
+	over   bool // given up
+}
+
+func newRoom(most int) *room {
+	return &room{most: most, hosts: map[string]*tenant{}, changed: make(chan struct{})}
+}
+
+// enter begins a bill.
+func (r *room) enter(b *bill, now time.Time) *tenant {
+	t := r.hosts[b.host]
+	if t == nil {
+		t = &tenant{bills: map[*bill]bool{}}
+		r.hosts[b.host] = t
+	}
+	if b.number == 0 {
+		r.count++
+		b.number, b.since = r.count, now
+		t.bills[b] = true
+		t.order()
+	}
+	return t
+}
+
+// order finds out which body comes first.
+func (t *tenant) order() {
+	t.first = math.MaxUint64
+	for b := range t.bills {
+		if !b.over {
+			t.first = min(t.first, b.number)
+		}
+	}
+}
+
+// take waits until there is room for further octets of a body.
+func (r *room) take(b *bill, octets int, gone <-chan struct{}) error {
+	began := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.enter(b, began)
+	b.waits = true
+	defer func() { b.waits = false }()
+	for !r.fits(b, t, octets) {
+		if b.held+octets > r.most {
+			return errMemory // it never will
+		}
+		r.evict(t, time.Now())
+		if err := r.sleep(gone); err != nil {
+			return err
+		}
+	}
+	b.since = b.since.Add(time.Since(began))
+	b.held += octets
+	t.held += octets
+	r.held += octets
+	return nil
+}
+
+// sleep lets go of the lock until something has changed.
+func (r *room) sleep(gone <-chan struct{}) error {
+	changed := r.changed
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	timer := time.NewTimer(roomRetry)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	case <-gone:
+		return net.ErrClosed
+	}
+	return nil
+}
+
+// fits reports whether there is room for further octets.
+func (r *room) fits(b *bill, t *tenant, octets int) bool {
+	switch {
+	case b.held+octets > r.most:
+		return false
+	case r.held+octets <= r.most:
+		return t.first == b.number || t.held+octets <= r.most/roomShare
+	case t.first != b.number:
+		return false
+	}
+	for _, other := range r.hosts {
+		if other.first < b.number {
+			return false
+		}
+	}
+	return true // the first of all
+}
+
+// evict gives up the slowest body of the address that is in the way of t, if its peer has had time.
+func (r *room) evict(t *tenant, now time.Time) {
+	if now.Sub(t.looked) < roomLook {
+		return
+	}
+	t.looked = now
+	in := t
+	if t.held <= r.most/roomShare-firstChunk { // others than its own address are in the way
+		for _, x := range r.hosts {
+			if x.held > in.held {
+				in = x
+			}
+		}
+	}
+	var slowest *bill
+	for x := range in.bills {
+		if x.waits || x.over || now.Sub(x.since) < roomPatience || x.pace(now) >= roomPace {
+			continue
+		}
+		if slowest == nil || x.pace(now) < slowest.pace(now) {
+			slowest = x
+		}
+	}
+	if slowest != nil {
+		slowest.over = true
+		in.order()
+		go slowest.cut() // which may take locks of its own
+	}
+}
+
+// pace is how fast a body comes, in octets a second.
+func (b *bill) pace(now time.Time) float64 { return float64(b.came) / now.Sub(b.since).Seconds() }
+
+// arrived notes further octets of a body, and reports whether it may go on.
+func (r *room) arrived(b *bill, octets int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b.came += octets
+	return !b.over
+}
+
+// free gives back what a body holds.
+func (r *room) free(b *bill) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if b.number == 0 {
+		return
+	}
+	t := r.hosts[b.host]
+	r.held -= b.held
+	t.held -= b.held
+	delete(t.bills, b)
+	if t.order(); len(t.bills) == 0 {
+		delete(r.hosts, b.host)
+	}
+	close(r.changed)
+	r.changed = make(chan struct{})
+}

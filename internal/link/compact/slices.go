@@ -1,0 +1,214 @@
+package compact
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"slices"
+)
+
+// A text that is coded beforehand: in slices by Prepare, or because it was coded a moment ago.
+const (
+	shortText   = 512     // texts of fewer octets are coded at once, again and again
+	mostMade    = 256     // codes that are kept
+	mostOctets  = 1 << 20 // of these
+	lightOctets = 3       // octets with few contexts that take as long as one with all
+)
+
+type textSum [sha256.Size]byte
+
+// made is the codes of the last texts.
+type made struct {
+	codes  map[textSum]madeCode
+	order  []textSum // the oldest first
+	octets int
+}
+
+type madeCode struct {
+	code  []byte
+	codec Codec
+}
+
+func (m *made) keep(sum textSum, code []byte, codec Codec) {
+	if m.codes == nil {
+		m.codes = map[textSum]madeCode{}
+	}
+	if _, known := m.codes[sum]; known {
+		return
+	}
+	m.codes[sum] = madeCode{bytes.Clone(code), codec}
+	m.order = append(m.order, sum)
+	for m.octets += len(code); len(m.order) > mostMade || m.octets > mostOctets && len(m.order) > 1; m.order = m.order[1:] {
+		m.octets -= len(m.codes[m.order[0]].code)
+		delete(m.codes, m.order[0])
+	}
+}
+
+// slow is a text on its way through the model, with a model of its own. It does what smallest does.
+type slow struct {
+	text  []byte
+	sum   textSum
+	best  []byte
+	codec Codec
+	tries []try // left; the first is under way once it has an encoding
+	last  bool  // deflate comes last
+	after bool  // it is coded after others: AppendAfter compares
+}
+
+// try is one way through the model.
+type try struct {
+	codec    Codec
+	stream   []byte
+	tokens   bool
+	window   []entry // what is learned first: how far it is
+	learned  int     // messages of it,
+	at       int     // and octets of the next
+	encoding *encoding
+}
+
+// Prepare codes a text beforehand, about so many octets of it in this call, so that Append answers at once. It says whether
+// that is so now. A text other than that of the last call begins anew.
+func (c *Coder) Prepare(text []byte, octets int) (done bool) {
+	if c.NoModel || len(text) < shortText || len(text) > MaxModelled {
+		return true
+	}
+	sum := sha256.Sum256(text)
+	if _, ok := c.made.codes[sum]; ok {
+		return true
+	}
+	if c.slow == nil || c.slow.sum != sum {
+		c.slow = c.begin(text, sum)
+	}
+	return c.workOn(octets)
+}
+
+// workOn codes about so many octets of the text that is being prepared; true: all of it.
+func (c *Coder) workOn(octets int) (done bool) {
+	s := c.slow
+	for octets > 0 && len(s.tries) > 0 {
+		octets -= c.advance(s, octets)
+	}
+	if len(s.tries) > 0 {
+		return false
+	}
+	if s.after && s.codec == Stored {
+		s.best = nil
+	}
+	if s.last && len(s.best) >= len(s.text)/4*3 {
+		c.tryDeflate(s.text, s.take)
+	}
+	c.made.keep(s.sum, s.best, s.codec)
+	c.slow = nil
+	return true
+}
+
+func (c *Coder) begin(text []byte, sum textSum) *slow {
+	s := &slow{text: bytes.Clone(text), sum: sum, codec: Stored, last: len(text) >= bulkFrom}
+	s.best = s.text
+	if !s.last {
+		c.tryDeflate(s.text, s.take)
+	}
+	if tokens, ok := tokenizeXML(s.text); ok && len(tokens) <= MaxModelled {
+		s.tries = append(s.tries, try{codec: ModelledXML, stream: tokens, tokens: true})
+	}
+	codec := Modelled
+	if s.last {
+		codec = Bulk
+	}
+	s.tries = append(s.tries, try{codec: codec, stream: s.text})
+	return s
+}
+
+func (s *slow) take(codec Codec, out []byte, ok bool) {
+	if ok && len(out) < len(s.best) {
+		s.best, s.codec = bytes.Clone(out), codec
+	}
+}
+
+// PrepareAfter is Prepare for the message of this number, where h says what the far end holds of its flow: AppendAfter
+// answers at once as long as that is the same.
+func (c *Coder) PrepareAfter(text []byte, h *History, number uint64, octets int) (done bool) {
+	base, ok := h.base(number)
+	if !ok || c.NoModel || len(text) > MaxLearned {
+		return c.Prepare(text, octets)
+	}
+	window, _ := h.window(base)
+	if len(text) < shortText || slices.ContainsFunc(window, func(e entry) bool { return bytes.Equal(e.text, text) }) {
+		return true
+	}
+	sum := sumAfter(window, text)
+	if _, ok := c.made.codes[sum]; ok {
+		return true
+	}
+	if c.slow == nil || c.slow.sum != sum {
+		t := try{codec: LearnedXML, window: slices.Clone(window)}
+		if t.stream, t.tokens = tokenizeXML(bytes.Clone(text)); !t.tokens {
+			t.codec, t.stream = Learned, bytes.Clone(text)
+		}
+		c.slow = &slow{text: text, sum: sum, codec: Stored, best: text, tries: []try{t}, after: true}
+	}
+	return c.workOn(octets)
+}
+
+// learn learns about so many octets of what comes before a try, and says how many that were; done: all of it.
+func (t *try) learn(m *model, octets int) (learned int, done bool) {
+	from := learnedFrom(t.window)
+	for ; t.learned < len(t.window); t.learned, t.at = t.learned+1, 0 {
+		e := t.window[t.learned]
+		if t.learned < from {
+			m.skim(e.stream, e.tokens)
+			continue
+		}
+		if t.at == 0 {
+			m.begin(e.tokens)
+		}
+		n := min(len(e.stream)-t.at, octets-learned)
+		m.trainOn(e.stream[t.at : t.at+n])
+		learned += n
+		if t.at += n; t.at < len(e.stream) {
+			return learned, false
+		}
+		m.trained()
+	}
+	return learned, true
+}
+
+// advance codes about so many octets more, and says how many that were.
+func (c *Coder) advance(s *slow, octets int) int {
+	t := &s.tries[0]
+	if t.encoding == nil {
+		if t.learned == 0 && t.at == 0 {
+			if c.beside == nil {
+				c.beside = new(model)
+			}
+			c.beside.prime()
+		}
+		if learned, done := t.learn(c.beside, octets); !done || learned >= octets {
+			return max(1, learned)
+		}
+		if t.codec == Bulk {
+			c.beside.used = light
+		}
+		most := len(s.best) - 1
+		if s.last {
+			most = len(s.text) - 1
+		}
+		t.encoding = c.beside.encoding(nil, t.stream, t.tokens, most)
+	}
+	each := 1
+	if t.codec == Bulk {
+		each = lightOctets
+	}
+	before := t.encoding.at
+	if t.encoding.advance(octets * each) {
+		out, ok := t.encoding.end()
+		s.take(t.codec, out, ok)
+		if ok { // tokens are nearly always the better way
+			s.tries = nil
+			return octets
+		}
+		worked := t.encoding.at - before
+		s.tries = s.tries[1:]
+		return max(1, worked/each)
+	}
+	return octets
+}

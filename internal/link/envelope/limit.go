@@ -1,0 +1,138 @@
+package envelope
+
+import (
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"aldis/internal/link/compact"
+)
+
+// Limits of what Parse accepts. Those of octets are for all that one message holds together, so that neither many items
+// nor one code inside another make more of a datagram.
+const (
+	MaxElements = 4096      // elements of one message; lan's own limit is no higher
+	MaxDoc      = 256 << 10 // octets of one document, expanded
+	MaxItems    = 64        // items of one message; senders put 8 at the most into one
+	MaxAgain    = 4096      // numbers of messages asked for again
+
+	maxExpanded = 32 << 20 // octets of a message, expanded; lan's own limit is no higher
+	maxModelled = 1 << 20  // octets of a message that the model codes: some seconds of work
+
+	expandedAlways = 32 << 10 // octets that a message may expand to however short it is,
+	expandedRatio  = 256      // and so many more for each of its octets on the link
+)
+
+// MostExpanded is what a message of so many octets on the link may expand to. A sender whose message says more in less,
+// a blank picture for example, fills it up (Packed).
+func MostExpanded(octets int) int {
+	return min(maxExpanded, expandedAlways+expandedRatio*octets)
+}
+
+// leastOctets is how many octets on the link a message has at least that expands to so many.
+func leastOctets(expanded int) int {
+	if expanded > maxExpanded {
+		expanded = maxExpanded
+	}
+	return (expanded - expandedAlways + expandedRatio - 1) / expandedRatio
+}
+
+// room is what a message may still be expanded to while it is parsed, or coded by the model while it is made.
+type room struct {
+	octets   int // of all codecs
+	modelled int // of those, by the model
+}
+
+func roomFor(octets int) *room { return &room{MostExpanded(octets), maxModelled} }
+
+// limit is the most octets that a text of this codec may have, most being its own bound.
+func (r *room) limit(codec compact.Codec, most int) int {
+	if codec.ByModel() {
+		most = min(most, r.modelled)
+	}
+	return min(most, r.octets)
+}
+
+// took notes a text that was expanded or coded.
+func (r *room) took(codec compact.Codec, octets int) {
+	r.octets -= octets
+	if codec.ByModel() {
+		r.modelled -= octets
+	}
+}
+
+// beyond makes an error about a text that had no room one of ErrLimit.
+func beyond(err error) error {
+	if errors.Is(err, compact.ErrTooLong) {
+		return fmt.Errorf("%w: %w", ErrLimit, err)
+	}
+	return err
+}
+
+// Fields of the messages in envelope.proto that repeat.
+const (
+	fieldData, fieldDefine, fieldItems, fieldCoded, fieldAgain = 2, 3, 4, 8, 11
+
+	fieldShape = 7 // of a FlowDef
+)
+
+// count says whether an envelope repeats its fields within the limits. It is asked before Protocol Buffers makes a
+// structure of each, which takes a hundred times the octets of an empty one.
+func count(b []byte) error {
+	var seen [fieldAgain + 1]int
+	shapes := 0
+	err := fields(b, func(field protowire.Number, value []byte) error {
+		if int(field) < len(seen) {
+			seen[field]++
+		}
+		switch field {
+		case fieldAgain:
+			seen[field] += len(value) / 4 // packed
+		case fieldDefine:
+			return fields(value, func(field protowire.Number, _ []byte) error {
+				if field == fieldShape {
+					shapes++
+				}
+				return nil
+			})
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case seen[fieldData] > MaxElements, seen[fieldCoded] > MaxElements, shapes > MaxElements:
+		return fmt.Errorf("%w: more than %d elements", ErrLimit, MaxElements)
+	case seen[fieldItems] > MaxItems:
+		return fmt.Errorf("%w: %d items, at most %d", ErrLimit, seen[fieldItems], MaxItems)
+	case seen[fieldAgain] > MaxAgain:
+		return fmt.Errorf("%w: more than %d messages asked for again", ErrLimit, MaxAgain)
+	}
+	return nil
+}
+
+// fields calls f with each field of a Protocol Buffers message; value is what a field with a length holds.
+func fields(b []byte, f func(field protowire.Number, value []byte) error) error {
+	for len(b) > 0 {
+		field, kind, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return fmt.Errorf("%w: %v", ErrMalformed, protowire.ParseError(n))
+		}
+		b = b[n:]
+		var value []byte
+		if kind == protowire.BytesType {
+			value, n = protowire.ConsumeBytes(b)
+		} else {
+			n = protowire.ConsumeFieldValue(field, kind, b)
+		}
+		if n < 0 {
+			return fmt.Errorf("%w: %v", ErrMalformed, protowire.ParseError(n))
+		}
+		if err := f(field, value); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}

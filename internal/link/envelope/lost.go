@@ -1,0 +1,100 @@
+package envelope
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"aldis/internal/site"
+)
+
+// Lost tells of messages of the receiver that the sender's site has acknowledged and could not hand to all who should have
+// had them. Numbers name them as the sender knows them: in a lane of a stream of the receiver's numbers, ascending. Of
+// numbers that the receiver has begun anew since, or has lost with its store, only Count is told.
+type Lost struct {
+	Why     site.Why
+	Stream  uint8
+	Lane    uint8
+	Numbers []uint64
+	Count   int // Numbers is empty then
+}
+
+// One Lost is an octet (why in the low four bits, the lane above), the stream, the count, and where they are named runs of
+// numbers: an unsigned varint each for the numbers left out since the last run, and for one less than the run's length.
+const (
+	lostWhy   = 0x0f
+	lostLane  = 0x30
+	lostNamed = 0x40
+)
+
+// MaxLost is how many messages one envelope may name.
+const MaxLost = 4096
+
+func joinLost(list []Lost) (b []byte) {
+	for _, l := range list {
+		head := byte(l.Why)&lostWhy | l.Lane<<4&lostLane
+		if len(l.Numbers) == 0 {
+			b = binary.AppendUvarint(append(b, head, l.Stream), uint64(l.Count))
+			continue
+		}
+		b = binary.AppendUvarint(append(b, head|lostNamed, l.Stream), uint64(len(l.Numbers)))
+		next := uint64(0)
+		for i := 0; i < len(l.Numbers); {
+			j := i + 1
+			for j < len(l.Numbers) && l.Numbers[j] == l.Numbers[i]+uint64(j-i) {
+				j++
+			}
+			b = binary.AppendUvarint(b, l.Numbers[i]-next)
+			b = binary.AppendUvarint(b, uint64(j-i-1))
+			next = l.Numbers[j-1] + 1
+			i = j
+		}
+	}
+	return b
+}
+
+func splitLost(b []byte) (list []Lost, err error) {
+	bad := fmt.Errorf("%w: %d octets about undeliverable messages", ErrMalformed, len(b))
+	number := func() (n uint64) {
+		n, w := binary.Uvarint(b)
+		if w <= 0 {
+			err = bad
+			return 0
+		}
+		b = b[w:]
+		return n
+	}
+	for named := 0; len(b) > 0; {
+		if len(b) < 2 {
+			return nil, bad
+		}
+		head := b[0]
+		l := Lost{Why: site.Why(head & lostWhy), Lane: head & lostLane >> 4, Stream: b[1]}
+		b = b[2:]
+		count := number()
+		if head&lostNamed == 0 {
+			if l.Count = int(count); count == 0 || count > 1<<31-1 {
+				return nil, bad
+			}
+			list = append(list, l)
+			continue
+		}
+		if named += int(min(count, MaxLost+1)); named > MaxLost {
+			return nil, fmt.Errorf("%w: more than %d undeliverable messages", ErrLimit, MaxLost)
+		}
+		for next := uint64(0); uint64(len(l.Numbers)) < count; {
+			first, more := number(), number()
+			if err != nil || more >= count-uint64(len(l.Numbers)) || next+first < next || next+first+more+1 < next+first {
+				return nil, bad
+			}
+			for n := next + first; n <= next+first+more; n++ {
+				l.Numbers = append(l.Numbers, n)
+			}
+			next += first + more + 1
+		}
+		if err != nil || len(l.Numbers) == 0 {
+			return nil, bad
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}

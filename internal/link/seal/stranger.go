@@ -1,0 +1,136 @@
+package seal
+
+import "encoding/binary"
+
+// stranger is what was heard of a peer of which nothing is known: of a new one, or after this node's store was lost. A
+// replay of yesterday looks the same, so nothing of it counts until Confirm.
+type stranger struct {
+	heard    Boot // the greatest that was on the air
+	highest  uint32
+	heardKey [keyLen]byte
+	past     []PeerState // of this run, forgotten by order: their counters must not count again
+	times    int         // that it was forgotten
+	anyBoot  bool        // the operator takes the next start whatever its number is
+}
+
+// ForgetMost is how often a peer can be forgotten in one run. It bounds what is kept of it.
+const ForgetMost = 16
+
+// farAhead is how far a start may be ahead of one that already is beyond the bound, in seconds and starts.
+const farAhead = 24 * 60 * 60
+
+// Strict makes strangers prove themselves: Open answers ErrUnproven for a peer without state, until Confirm.
+func (o *Opener) Strict() { o.strict = true }
+
+// Bound refuses, from now on, starts of peers with a number above most. 0: none is refused. A start that is known stays.
+func (o *Opener) Bound(most uint32) { o.bound = most }
+
+// far says whether a start of p is beyond the bound, and beyond what the operator has allowed.
+func (o *Opener) far(p *peer, boot uint32) bool {
+	if o.bound == 0 || boot <= o.bound || p.anyBoot {
+		return false
+	}
+	known := p.state.Boot
+	return known <= o.bound || boot-known > farAhead
+}
+
+// hear notes what a stranger said of its start, and whether it is greater than all before and further on in it.
+func (s *stranger) hear(boot Boot, counter uint32, key [keyLen]byte) (greater, further bool) {
+	switch {
+	case boot.Number > s.heard.Number:
+		s.heard, s.highest, s.heardKey = boot, counter, key
+		return true, true
+	case boot == s.heard && counter > s.highest:
+		s.highest = counter
+		return false, true
+	}
+	return false, false
+}
+
+// openHeard opens a short form of a stranger whose start was heard.
+func (o *Opener) openHeard(p *peer, datagram []byte, low uint16) (body []byte, info OpenInfo, ok bool) {
+	if p.heard.Number == 0 {
+		return nil, info, false
+	}
+	w := window{highest: p.highest}
+	c := w.expand(low)
+	if c == 0 {
+		return nil, info, false
+	}
+	body, group, ok := o.decrypt(datagram, shortLen, p.id, c, &p.heardKey)
+	if !ok {
+		return nil, info, false
+	}
+	info = OpenInfo{Group: group, Boot: p.heard, Counter: c}
+	_, info.Newest = p.hear(p.heard, c, p.heardKey)
+	return append([]byte(nil), body...), info, true
+}
+
+// HeardBoot is the number of the peer's start that is known, or else of the greatest that was heard; 0: none.
+func (o *Opener) HeardBoot(id uint16) uint32 {
+	p := o.byID[id]
+	switch {
+	case p == nil:
+		return 0
+	case p.state.Boot != 0:
+		return p.state.Boot
+	}
+	return p.heard.Number
+}
+
+// Confirm says that a datagram which Open answered with ErrUnproven cannot be of yesterday, because it answers this start
+// of ours. It and what comes after it in that start of the peer count from now on; what came before it does not. The
+// error is ErrReplay or ErrTooOld where that very datagram had counted before the peer was forgotten.
+func (o *Opener) Confirm(id uint16, info OpenInfo) error {
+	p := o.byID[id]
+	state := PeerState{Boot: info.Boot.Number, Salt: info.Boot.Salt, window: full(info.Counter)}
+	for _, s := range p.past {
+		if s.Boot != state.Boot || s.Salt != state.Salt {
+			continue
+		}
+		state = s
+		if err := state.check(info.Counter); err != nil {
+			return err
+		}
+		state.mark(info.Counter)
+	}
+	p.state = state
+	p.key = subkey(&o.net, id, info.Boot)
+	p.beforeKey, p.ranOn = subkey(&o.net, id, state.before), 0
+	p.heard, p.highest, p.anyBoot = Boot{}, 0, false
+	return nil
+}
+
+// Close says that nothing of a peer's present start counts any more which was sealed before its newest datagram.
+func (o *Opener) Close(id uint16) {
+	p := o.byID[id]
+	p.state.window = full(p.state.highest)
+}
+
+// Forget makes a stranger of a peer. With anyBoot the next of its starts that is confirmed may have any number. It
+// answers false for a peer that is not configured, or was forgotten too often in this run.
+func (o *Opener) Forget(id uint16, anyBoot bool) bool {
+	p := o.byID[id]
+	if p == nil || p.times == ForgetMost {
+		return false
+	}
+	if p.state.Boot != 0 {
+		p.past = append(p.past, p.state)
+	}
+	p.times++
+	p.state = PeerState{}
+	p.heard, p.highest, p.anyBoot = Boot{}, 0, anyBoot
+	return true
+}
+
+// Claims says what a datagram tells in the clear: whether peer id may have sent it, and its boot number, 0 in the short
+// form. Nothing of it is authentic.
+func Claims(datagram []byte, id uint16) (fits bool, boot uint32) {
+	if len(datagram) < OverheadShort || datagram[0]&hintMask != byte(id)&hintMask {
+		return false, 0
+	}
+	if datagram[0]&flagLong != 0 && len(datagram) >= OverheadLong {
+		boot = binary.BigEndian.Uint32(datagram[1:])
+	}
+	return true, boot
+}

@@ -1,0 +1,12 @@
+package cell
+
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+const architecture = unix.AUDIT_ARCH_X86_64
+
+// plain are the calls that need no look at their arguments.
+var plain = slices.Concat(common, []uint32{unix.SYS_EPOLL_WAIT, unix.SYS_POLL, unix.SYS_SELECT, unix.SYS_PIPE, unix.SYS_TIME})
