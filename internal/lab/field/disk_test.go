@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -22,15 +21,6 @@ import (
 	"aldis/internal/lab/edgepeer/tcp"
 	"aldis/internal/lab/wait"
 )
-
-// testDisk is a data directory that a test can take the ground from.
-type testDisk interface {
-	mount(dir string) error
-	// fail makes writing impossible, heal possible again.
-	fail() error
-	heal() error
-	unmount() error
-}
 
 // smallDisk is a tmpfs that becomes full.
 type smallDisk struct{ dir string }
@@ -60,84 +50,13 @@ func (d *smallDisk) fail() error {
 func (d *smallDisk) heal() error    { return os.Remove(d.filler()) }
 func (d *smallDisk) unmount() error { return unix.Unmount(d.dir, unix.MNT_DETACH) }
 
-// badDisk is a file system on a loop device that answers EIO: its end is moved to before most of the data. What describes the
-// file system lies before that. Otherwise the kernel would take the file system for broken for good.
-type badDisk struct{ image, device, dir string }
-
-const (
-	badDiskOctets = 64 << 20
-	soundOctets   = 80 << 10
-)
-
-func (d *badDisk) mount(dir string) error {
-	d.dir = dir
-	if d.device == "" {
-		if err := os.WriteFile(d.image, nil, 0o600); err != nil {
-			return err
-		}
-		if err := os.Truncate(d.image, badDiskOctets); err != nil {
-			return err
-		}
-		if out, err := exec.Command("mke2fs", "-q", "-F", "-t", "ext2", "-b", "4096", "-N", "32", "-O", "^resize_inode", d.image).CombinedOutput(); err != nil {
-			return fmt.Errorf("mke2fs: %w: %s", err, out)
-		}
-		out, err := exec.Command("losetup", "--find", "--show", d.image).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("losetup: %w: %s", err, out)
-		}
-		d.device = strings.TrimSpace(string(out))
-	}
-	if err := unix.Mount(d.device, dir, "ext2", 0, "errors=continue"); err != nil {
-		return err
-	}
-	return os.Chmod(dir, 0o700)
-}
-
-// limit moves the end of the device; 0: to where it was.
-func (d *badDisk) limit(octets uint64) error {
-	f, err := os.OpenFile(d.device, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := unix.IoctlLoopGetStatus64(int(f.Fd()))
-	if err != nil {
-		return err
-	}
-	info.Sizelimit = octets
-	return unix.IoctlLoopSetStatus64(int(f.Fd()), info)
-}
-
-func (d *badDisk) fail() error { return d.limit(soundOctets) }
-func (d *badDisk) heal() error { return d.limit(0) }
-
-func (d *badDisk) unmount() error { return unix.Unmount(d.dir, 0) }
-
-// detach gives the loop device back.
-func (d *badDisk) detach() error {
-	if d.device == "" {
-		return nil
-	}
-	return exec.Command("losetup", "--detach", d.device).Run()
-}
-
-// TestDisk takes the disk from a gateway while peers talk: it becomes full, or it answers errors. The gateway says so once,
+// TestDisk takes the disk from a gateway while peers talk: it becomes full. The gateway says so once,
 // stays there for its LAN and sends nothing that is not durable. When the disk recovers, everything in custody arrives, in
-// order and once; also when the gateway was killed meanwhile and goes on from what was durable. The machine stays up: what
-// its kernel has in memory and could not write is still there.
+// order and once; also when the gateway was killed meanwhile and goes on from what was durable.
 func TestDisk(t *testing.T) {
 	for _, tt := range diskCases {
 		t.Run(tt.name, func(t *testing.T) {
-			var disk testDisk = &smallDisk{}
-			if tt.errors {
-				bad := &badDisk{image: filepath.Join(t.TempDir(), "disk.img")}
-				disk = bad
-				t.Cleanup(func() {
-					if err := bad.detach(); err != nil {
-						t.Error(err)
-					}
-				})
-			}
+			disk := &smallDisk{}
 			p := newVoyage(t, killSeed, func(g *game) {
 				dir := filepath.Join(g.dir, g.sites[tt.site].name+"-data")
 				if err := disk.mount(dir); err != nil {
@@ -155,7 +74,7 @@ func TestDisk(t *testing.T) {
 	}
 }
 
-func (p *voyage) loseDisk(disk testDisk, c *crew) {
+func (p *voyage) loseDisk(disk *smallDisk, c *crew) {
 	t := p.t
 	p.meet()
 	ctx, hush := context.WithCancel(t.Context())
