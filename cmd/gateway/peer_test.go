@@ -18,7 +18,7 @@ import (
 func TestPeer(t *testing.T) {
 	a, b := two(t)
 	b.until(t, "its peer is up", func() bool { return b.peer(t).Link == "up" })
-	code, out, errs := run(t, "peer", "list", "-c", b.file)
+	code, out, _ := run(t, "peer", "list", "-c", b.file)
 	check.Equal(t, "exit", code, 0)
 	wants(t, out, "CONFIGURED", "up", a.link, "20")
 	code, out, errs = run(t, "peer", "forget", "1", "-c", b.file)

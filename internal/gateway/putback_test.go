@@ -155,3 +155,38 @@ func TestPutBackAnywhere(t *testing.T) {
 		}
 	}
 }
+
+// TestPutBackReceiverHearsFirst: what a receiver that was put back gets before its sender knows of that comes before its
+// turn, for the receiver lacks what it had acknowledged. It is confirmed, and the stream ends: it is handed over all the
+// same, once.
+func TestPutBackReceiverHearsFirst(t *testing.T) {
+	for _, link := range []string{"iridium-directip", "iridium-dialup"} {
+		for i := range 12 {
+			w := world(t, 2, link, uint64(7+i))
+			hq, ship := w.Nodes[0], w.Nodes[1]
+			tracks(w, ship, []uint16{1}, 20, 60, time.Second)
+			w.Run(time.Minute)
+			before := hq.Journal()
+			tracks(w, ship, []uint16{1}, 5, 60, time.Second)
+			w.Run(time.Minute)
+			if len(hq.Site.Got) != 25 {
+				t.Fatalf("%d of 25 messages before", len(hq.Site.Got))
+			}
+			hq.Site.Got = nil
+			hq.SetJournal(before)
+			w.Kill(hq, time.Duration(i)*400*time.Millisecond)
+			tracks(w, ship, []uint16{1}, 10, 90, 300*time.Millisecond)
+			w.At(time.Duration(i)*400*time.Millisecond+3*time.Second, func() { w.Kill(ship, 0) }) // it then takes receipts for earlier starts
+			w.Run(5 * time.Minute)
+			count := map[string]int{}
+			for _, g := range hq.Site.Got {
+				count[string(g.Payload.Parts[0].Data[:4])]++
+			}
+			for k := range 10 {
+				if c := count[fmt.Sprintf("2;%d;", k)]; c != 1 {
+					t.Errorf("%s, back after %d ms: message %d came %d times\n%v", link, 400*i, k, c, tail(w.Notes))
+				}
+			}
+		}
+	}
+}

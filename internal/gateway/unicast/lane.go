@@ -113,7 +113,10 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 		return // it may name what it cannot read any more; once it has ended the stream it names what it has read
 	}
 	acked := l.sender.Earlier(r)
-	if l.Met.KnowsUs {
+	switch {
+	case l.Met.KnowsUs && l.Met.Ending:
+		acked = append(acked, l.sender.Last(r)...)
+	case l.Met.KnowsUs:
 		acked = append(acked, l.sender.Receipt(now, r)...)
 	}
 	for _, at := range acked {

@@ -50,6 +50,9 @@ type (
 	Join struct{ Group string }
 	// Leave gives the lease in a group back.
 	Leave struct{ Group string }
+	// Renew asks for the lease in a group anew, before its time. A gateway of this module answers when what it heard
+	// before on the same connection is durable: a lease is written too, behind that.
+	Renew struct{ Group string }
 	// Publish makes an advertisement known: as remotePublish does, with the whole document, or by Index as peers of
 	// 2.2 do, by its index fields alone; the rendezvous then asks for the document when it wants it. The peer answers
 	// questions about it either way, until Life has passed (default 2 h).
@@ -89,6 +92,7 @@ func (Received) edgeEvent() {}
 func (Lost) edgeEvent()     {}
 func (Join) edgeEvent()     {}
 func (Leave) edgeEvent()    {}
+func (Renew) edgeEvent()    {}
 func (Publish) edgeEvent()  {}
 func (Query) edgeEvent()    {}
 func (Listen) edgeEvent()   {}

@@ -119,6 +119,10 @@ func (p *Peer) Step(now time.Time, ev Event) Output {
 		p.join(groupOf(ev.Group))
 	case Leave:
 		p.leave(groupOf(ev.Group))
+	case Renew:
+		if l := p.leases[groupOf(ev.Group)]; l != nil {
+			l.ask = p.now
+		}
 	case Publish:
 		p.publish(ev)
 	case Query:

@@ -63,6 +63,8 @@ type Config struct {
 	Configure func(n *Node, c *gateway.Config)
 	// LAN is given what a committed Step of a node wants done towards its peers; nil: there are none.
 	LAN func(n *Node, out gateway.Output)
+	// Committed is given every Step that is durable, also one after which the node crashes; nil: nobody looks.
+	Committed func(n *Node, out gateway.Output)
 }
 
 // World is gateways on a link.
@@ -240,6 +242,9 @@ func (w *World) step(n *Node, ev gateway.Event) {
 	}
 	n.commit(out.Records)
 	n.Site.commit()
+	if w.cfg.Committed != nil {
+		w.cfg.Committed(n, out)
+	}
 	if len(out.Records) > 0 && w.rng.Float64() < w.cfg.CrashAfterCommit {
 		w.Kill(n, w.cfg.Down)
 		return

@@ -38,7 +38,10 @@ func decodeModel() *image {
 }
 
 // ModelHash names the model: two gateways that answer alike expand each other's codes.
-func ModelHash() [32]byte { return sha256.Sum256([]byte(modelImage)) }
+func ModelHash() [32]byte { return modelHash }
+
+// modelHash is asked for with every HELLO: it is made once.
+var modelHash = sha256.Sum256([]byte(modelImage))
 
 // ModelImage is the model that is built in, as BuildModel makes it.
 func ModelImage() []byte { return []byte(modelImage) }

@@ -18,11 +18,25 @@ func (s *Sender) Settled(l frame.Lane) uint64 { return s.base(l) - 1 }
 // Earlier is Receipt for a peer that has not heard of this start, or says that its numbers were used before: it can only
 // mean those that an earlier start gave.
 func (s *Sender) Earlier(r frame.Receipt) (acked []ID) {
-	l := r.Lane
-	if int(l) >= frame.Lanes {
+	if int(r.Lane) >= frame.Lanes {
 		return nil
 	}
-	for n := s.base(l); n < s.first[l]; n++ {
+	return s.named(r, s.first[r.Lane])
+}
+
+// Last is Receipt for a peer that takes nothing more of this stream: whatever it names has arrived, also where it lacks what
+// it has acknowledged and its cumulative number is behind.
+func (s *Sender) Last(r frame.Receipt) (acked []ID) {
+	if int(r.Lane) >= frame.Lanes {
+		return nil
+	}
+	return s.named(r, s.next[r.Lane])
+}
+
+// named ends what a receipt confirms of the numbers below until.
+func (s *Sender) named(r frame.Receipt, until uint64) (acked []ID) {
+	l := r.Lane
+	for n := s.base(l); n < until; n++ {
 		if s.flight[l][n] != nil && names(r, n) {
 			delete(s.flight[l], n)
 			acked = append(acked, ID{l, n})

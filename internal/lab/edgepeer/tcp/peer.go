@@ -221,6 +221,9 @@ func (p *Peer) WaitLease(ctx context.Context, group string) error {
 // ID is the peer's unique value.
 func (p *Peer) ID() string { return p.edge.ID() }
 
+// Done is closed when the connection has ended.
+func (p *Peer) Done() <-chan struct{} { return p.done }
+
 // Stats are the peer's counters.
 func (p *Peer) Stats() edgepeer.Stats {
 	p.mu.Lock()

@@ -1,0 +1,447 @@
+package gateway_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/lab/sim"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/seal"
+)
+
+// TestChaos plays everything bad at once, by chance: data put back, lost records and stores, power cuts of hours, crashes
+// in the middle of a turn, new addresses, datagrams of yesterday, changed ones, and a member of the net that lies. Each
+// message ends in one state at its sender, and the state is true: it arrived, once, but for what docs/decisions/put-back.md
+// says that cannot be mended. After the last of it new messages arrive as on the first day.
+func TestChaos(t *testing.T) {
+	for seed := range 25 * seeds(40) {
+		if c := newChaos(t, seed); !c.play() {
+			t.Errorf("seed %d, %s: %s\n%s\n%s", seed, c.link, strings.Join(c.faults, "\n"), strings.Join(c.story, "\n"), tail(c.w.Notes))
+		}
+	}
+}
+
+// chaos is one run.
+type chaos struct {
+	w      *sim.World
+	rng    *rand.Rand
+	link   string
+	hq     *sim.Node
+	ship   *sim.Node
+	liar   *sim.Node // in the net, with the key; nothing that it says is true
+	air    [][]byte  // what was on the air
+	noise  float64   // share of datagrams that somebody changes or repeats
+	lies   *seal.Sealer
+	all    map[string]*chaosMessage // by the text's head
+	ids    map[chaosID]*chaosMessage
+	counts map[uint16]mail.Counts // of the peer that is not the liar, at the last look
+	boots  map[uint16]uint32
+	// acked is how many messages that a node had confirmed it may have lost.
+	acked  map[uint16]int
+	given  map[uint16][]int // at each commit of a node: how much it has handed over
+	back   int              // commits taken back
+	again  map[uint16]bool  // put back, and the peer may not have heard of a start since
+	story  []string
+	faults []string
+}
+
+// chaosID is a message in a sender's journal.
+type chaosID struct {
+	node uint16
+	id   uint64
+}
+
+// chaosMessage is what became of a message.
+type chaosMessage struct {
+	from, to uint16
+	accepted bool
+	ended    string // the state at its sender; "": not ended
+	twice    bool   // it may have come twice
+	lost     bool   // the sender's own journal lost it
+	got      int
+}
+
+func newChaos(t *testing.T, seed uint64) *chaos {
+	c := &chaos{rng: rand.New(rand.NewPCG(seed, 2006)), all: map[string]*chaosMessage{}, ids: map[chaosID]*chaosMessage{},
+		given: map[uint16][]int{}, again: map[uint16]bool{}, counts: map[uint16]mail.Counts{}, boots: map[uint16]uint32{}, acked: map[uint16]int{}}
+	c.link = []string{"iridium-directip", "iridium-dialup", "iridium-certus-100"}[c.rng.IntN(3)]
+	c.w = world(t, 3, c.link, 20_000+seed, func(cfg *sim.Config) {
+		cfg.Committed = c.committed
+		if c.rng.IntN(2) == 0 {
+			cfg.CrashBeforeCommit, cfg.CrashAfterCommit = 0.003, 0.003
+		}
+	})
+	c.hq, c.ship, c.liar = c.w.Nodes[0], c.w.Nodes[1], c.w.Nodes[2]
+	c.w.Tap = c.tap
+	return c
+}
+
+func (c *chaos) fault(format string, args ...any) {
+	c.faults = append(c.faults, fmt.Sprintf(format, args...))
+}
+
+func (c *chaos) say(format string, args ...any) {
+	c.story = append(c.story, fmt.Sprintf("%8.3f ", c.w.Now.Sub(sim.Epoch).Seconds())+fmt.Sprintf(format, args...))
+}
+
+// head names a message: the digits that its text begins with.
+func head(text []byte) string {
+	parts := strings.SplitN(string(text[:min(len(text), 20)]), ";", 3)
+	return strings.Join(parts[:min(2, len(parts))], ";")
+}
+
+// committed follows the journals: which messages are in custody, and as what they ended.
+func (c *chaos) committed(n *sim.Node, out gateway.Output) {
+	if n == c.liar {
+		return
+	}
+	if len(out.Records) > 0 {
+		c.given[n.ID] = append(c.given[n.ID], len(n.Site.Got))
+	}
+	ended, stays := []*chaosMessage{}, map[*chaosMessage]bool{}
+	for _, r := range out.Records {
+		switch {
+		case r.Bucket == "mail" && r.Value != nil:
+			if m := c.content(r.Value); m != nil {
+				m.accepted, stays[m] = true, true
+				c.ids[chaosID{n.ID, binary.BigEndian.Uint64(r.Key)}] = m
+			}
+		case r.Bucket == "to" && r.Value == nil:
+			if m := c.ids[chaosID{n.ID, binary.BigEndian.Uint64(r.Key[2:])}]; m != nil {
+				ended = append(ended, m)
+			}
+		}
+	}
+	ended = slices.DeleteFunc(ended, func(m *chaosMessage) bool { return stays[m] }) // it goes on under another number
+	if c.boots[n.ID] != n.Boot() {
+		c.boots[n.ID], c.counts[n.ID] = n.Boot(), mail.Counts{}
+	}
+	if len(ended) == 0 {
+		return
+	}
+	now, before := n.GW.Status(c.w.Now).Peers[0].PeerCounts, c.counts[n.ID]
+	c.counts[n.ID] = now
+	fate := "delivered"
+	if d := now.Delivered - before.Delivered; d != uint64(len(ended)) {
+		fate = fmt.Sprintf("one of %d: %d delivered, %d expired, %d withdrawn", len(ended), d, now.Expired-before.Expired, now.Withdrawn-before.Withdrawn)
+		c.fault("%s ended %d messages and says: %s", n.Name, len(ended), fate)
+	}
+	for _, m := range ended {
+		if m.ended != "" {
+			c.fault("a message of %s ended twice: %s, %s", n.Name, m.ended, fate)
+		}
+		m.ended = fate
+	}
+}
+
+// content is the message in a record of the bucket mail; nil: it is news of a site.
+func (c *chaos) content(value []byte) *chaosMessage {
+	content, _, _, err := envelope.Parse(value, nil)
+	if err != nil || content.Payload == nil {
+		return nil
+	}
+	return c.all[head(content.Payload.Parts[0].Data)]
+}
+
+// mailOf are the messages in a node's journal.
+func (c *chaos) mailOf(n *sim.Node) map[*chaosMessage]bool {
+	list, to := map[*chaosMessage]bool{}, map[string]bool{}
+	for _, r := range n.Journal() {
+		if r.Bucket == "to" {
+			to[string(r.Key[2:])] = true
+		}
+	}
+	for _, r := range n.Journal() {
+		if r.Bucket == "mail" && to[string(r.Key)] {
+			if m := c.content(r.Value); m != nil {
+				list[m] = true
+			}
+		}
+	}
+	return list
+}
+
+// inbound are the messages of others that a node has confirmed and not handed over, by their keys in its journal.
+func inbound(n *sim.Node) map[string]bool {
+	list := map[string]bool{}
+	for key, r := range n.Journal() {
+		if r.Bucket == "early" || r.Bucket == "deliver" {
+			list[key] = true
+		}
+	}
+	return list
+}
+
+// talk has both sides send n messages, one every so often, a few of them long.
+func (c *chaos) talk(first, n int, every time.Duration) {
+	for i := range n {
+		for _, from := range []*sim.Node{c.hq, c.ship} {
+			to := c.hq.ID + c.ship.ID - from.ID
+			octets := 60 + c.rng.IntN(200)
+			if c.rng.IntN(12) == 0 {
+				octets = 3000
+			}
+			p := track(from.ID, pipeHQ, first+i, octets)
+			c.w.At(time.Duration(i)*every+time.Duration(c.rng.IntN(1000))*time.Millisecond, func() {
+				c.all[head(p.Parts[0].Data)] = &chaosMessage{from: from.ID, to: to}
+				from.Site.Send(c.w, p, to)
+			})
+		}
+	}
+}
+
+// tap is the air: what passes is kept, and somebody without the key changes or repeats some of it.
+func (c *chaos) tap(from, to *sim.Node, data []byte) [][]byte {
+	if c.air = append(c.air, data); len(c.air) > 5000 {
+		c.air = c.air[1000:]
+	}
+	if c.rng.Float64() >= c.noise {
+		return [][]byte{data}
+	}
+	switch old := c.air[c.rng.IntN(len(c.air))]; c.rng.IntN(4) {
+	case 0:
+		bad := slices.Clone(data)
+		bad[c.rng.IntN(len(bad))] ^= 1 << c.rng.IntN(8)
+		return [][]byte{bad, data}
+	case 1:
+		c.w.At(time.Duration(c.rng.IntN(9000))*time.Millisecond, func() { c.w.Late(from, to, data) })
+		return nil
+	case 2:
+		return [][]byte{old, data, old}
+	default:
+		c.w.Inject(to, old)
+		return [][]byte{data, data[:c.rng.IntN(len(data))]}
+	}
+}
+
+// lie sends authentic datagrams of a member of the net, whose frames are changed ones of a true kind, or noise.
+func (c *chaos) lie(to *sim.Node, n int) {
+	for range n {
+		var body []byte
+		for range 1 + c.rng.IntN(3) {
+			var f frame.Frame
+			switch c.rng.IntN(5) {
+			case 0:
+				f = frame.Hello{Store: c.rng.Uint32(), Stream: uint8(c.rng.Uint32()), HeardBoot: to.Boot(), HeardStream: uint8(c.rng.IntN(3)),
+					Digest: c.rng.Uint32(), Seen: uint16(c.rng.Uint32()), End: c.rng.IntN(4) == 0, Ended: c.rng.IntN(4) == 0, Void: c.rng.IntN(4) == 0}
+			case 1:
+				f = frame.Data{Number: uint16(c.rng.IntN(40)), Prompt: c.rng.IntN(2) == 0, Body: c.bytes(c.rng.IntN(100))}
+			case 2:
+				f = frame.Receipt{Lane: frame.Lane(c.rng.IntN(2)), Cumulative: uint16(c.rng.IntN(100)), Bitmap: c.bytes(c.rng.IntN(4))}
+			default:
+				body = append(body, c.bytes(c.rng.IntN(60))...)
+				continue
+			}
+			body = frame.Append(body, f, false)
+		}
+		if len(body) > 0 && c.rng.IntN(2) == 0 {
+			body[c.rng.IntN(len(body))] ^= 1 << c.rng.IntN(8)
+		}
+		data, err := c.lies.Seal(nil, to.ID, c.rng.IntN(3) > 0, body)
+		if err == nil {
+			c.w.Late(c.liar, to, data)
+		}
+	}
+}
+
+func (c *chaos) bytes(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(c.rng.Uint32())
+	}
+	return b
+}
+
+// handed is how much a node had handed over so many commits ago.
+func (c *chaos) handed(n *sim.Node, back int) int {
+	given := c.given[n.ID]
+	rest := given[:max(0, len(given)-back)]
+	c.given[n.ID], c.back = rest, 0
+	if len(rest) == 0 {
+		return 0
+	}
+	return rest[len(rest)-1]
+}
+
+// unheard is called when a node is about to end. Numbers that it has given again since it was put back, in starts of which
+// the peer has not heard, cannot be told from the old ones any more: docs/decisions/put-back.md.
+func (c *chaos) unheard(n *sim.Node) {
+	if !c.again[n.ID] || n.GW == nil {
+		return
+	}
+	if n.GW.Status(c.w.Now).Peers[0].Knows {
+		c.again[n.ID] = false
+		return
+	}
+	for m := range c.mailOf(n) {
+		m.lost = true
+	}
+}
+
+// hurt changes a node's data and starts it with them: what it had to send and has no more may be lost, what it has again
+// may come twice, and so may what others still have and it no longer knows.
+func (c *chaos) hurt(n *sim.Node, down time.Duration, what func()) {
+	c.unheard(n)
+	before, held := c.mailOf(n), inbound(n)
+	what()
+	after := c.mailOf(n)
+	for m := range before {
+		if !after[m] {
+			m.lost = true
+		}
+	}
+	for m := range after {
+		m.twice, m.ended = true, ""
+	}
+	other := c.hq
+	if n == c.hq {
+		other = c.ship
+	}
+	for m := range c.mailOf(other) {
+		m.twice = true
+	}
+	have := inbound(n)
+	for key := range held {
+		if !have[key] {
+			c.acked[n.ID]++
+		}
+	}
+	// What was handed over since the copy may be handed over again.
+	for _, g := range n.Site.Got[c.handed(n, c.back):] {
+		if m := c.all[head(g.Payload.Parts[0].Data)]; m != nil {
+			m.twice = true
+		}
+	}
+	c.w.Kill(n, down)
+}
+
+// spare are the buckets of which a gateway can do without a record.
+var spare = []string{"deliver", "own", "far", "copy"}
+
+// harm does one bad thing.
+func (c *chaos) harm() {
+	n := []*sim.Node{c.hq, c.ship}[c.rng.IntN(2)]
+	down := time.Duration(c.rng.IntN(20)) * time.Second
+	switch c.rng.IntN(8) {
+	case 0:
+		back := 1 + c.rng.IntN(40)
+		c.say("%s is put back by %d commits", n.Name, back)
+		c.hurt(n, down, func() {
+			c.back = min(back, n.Commits())
+			c.w.PutBack(n, back)
+			c.again[n.ID] = true
+		})
+	case 1:
+		var gone string
+		c.hurt(n, down, func() {
+			j := n.Journal()
+			keys := slices.DeleteFunc(slices.Sorted(maps.Keys(j)), func(k string) bool { return !slices.Contains(spare, j[k].Bucket) })
+			if len(keys) > 0 {
+				gone = keys[c.rng.IntN(len(keys))]
+				delete(j, gone)
+				n.SetJournal(j)
+			}
+		})
+		c.say("%s loses a record: %q", n.Name, gone)
+	case 2:
+		down = time.Duration(1+c.rng.IntN(5)) * time.Hour
+		c.say("%s is off for %v", n.Name, down)
+		c.unheard(n)
+		c.w.Kill(n, down)
+	case 3:
+		c.say("%s loses its store", n.Name)
+		c.hurt(n, down, func() { c.w.LoseStore(n) })
+	case 4:
+		c.say("the ship has another address")
+		c.w.Redial(c.ship)
+	case 5:
+		c.say("yesterday's datagrams to %s", n.Name)
+		for range 30 {
+			if len(c.air) > 0 {
+				c.w.Late([]*sim.Node{c.hq, c.ship}[c.rng.IntN(2)], n, c.air[c.rng.IntN(len(c.air))])
+			}
+		}
+	case 6:
+		c.say("lies to %s", n.Name)
+		c.lie(n, 30)
+	case 7:
+		c.say("%s is killed", n.Name)
+		c.unheard(n)
+		c.w.Kill(n, down)
+	}
+}
+
+// play answers whether all went as it must.
+func (c *chaos) play() bool {
+	w := c.w
+	w.Kill(c.liar, 1000*time.Hour)
+	c.lies = seal.NewSealer(seal.Key{1, 2, 3}, c.liar.ID, seal.Boot{Number: c.liar.Boot() + 1, Salt: 7})
+	c.hq.Site.Put(w, pipeItem(1, pipeHQ))
+	c.ship.Site.Put(w, pipeItem(2, pipeShip))
+	c.noise = 0.1 * c.rng.Float64()
+	c.talk(0, 40, time.Duration(4+c.rng.IntN(4))*time.Second)
+	for range 3 + c.rng.IntN(5) {
+		w.Run(time.Duration(5+c.rng.IntN(50)) * time.Second)
+		c.harm()
+	}
+	w.EndCrashes()
+	for c.hq.GW == nil || c.ship.GW == nil { // who is off comes back
+		w.Run(time.Minute)
+	}
+	w.Run(5 * time.Minute)
+	c.noise = 0
+	w.Run(20 * time.Minute)
+	c.talk(1000, 5, 10*time.Second)
+	w.Run(6 * time.Minute)
+	c.judge()
+	return len(c.faults) == 0
+}
+
+// judge holds what has happened against the promise.
+func (c *chaos) judge() {
+	for _, n := range []*sim.Node{c.hq, c.ship} {
+		s := n.GW.Status(c.w.Now).Peers[0]
+		if s.Waiting+s.UnderWay+s.Pending > 0 || s.Link != "up" {
+			c.fault("%s: %d waiting, %d under way, %d pending, link %s", n.Name, s.Waiting, s.UnderWay, s.Pending, s.Link)
+		}
+		for _, g := range n.Site.Got {
+			if m := c.all[head(g.Payload.Parts[0].Data)]; m == nil || m.from != g.From {
+				c.fault("%s was handed what nobody sent: %.30q", n.Name, g.Payload.Parts[0].Data)
+			} else {
+				m.got++
+			}
+		}
+	}
+	lost := map[uint16][]string{} // by who should have got it
+	for _, name := range slices.Sorted(maps.Keys(c.all)) {
+		m := c.all[name]
+		fresh := len(name) == len("1;1000")
+		switch {
+		case !m.accepted && m.got > 0 || !m.accepted && fresh:
+			c.fault("message %s was never accepted, and came %d times", name, m.got)
+		case m.got > 1 && (fresh || !m.twice):
+			c.fault("message %s came %d times (ended: %q)", name, m.got, m.ended)
+		case m.got == 0 && fresh:
+			c.fault("message %s, after all was well again, did not come (ended: %q)", name, m.ended)
+		case m.got == 0 && m.lost || !m.accepted:
+		case m.got == 0 && m.ended == "delivered":
+			lost[m.to] = append(lost[m.to], name)
+		case m.got == 0 || m.ended == "" && !m.lost:
+			c.fault("message %s came %d times and ended as %q", name, m.got, m.ended)
+		}
+	}
+	for node, names := range lost {
+		if len(names) > c.acked[node] {
+			c.fault("messages %v for node %d ended as delivered and did not come; it may have lost %d", names, node, c.acked[node])
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package field
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"aldis/internal/lab/edgepeer"
+	"aldis/internal/lab/edgepeer/tcp"
+	"aldis/internal/lab/wait"
+)
+
+// smallDisk is a tmpfs that becomes full.
+type smallDisk struct{ dir string }
+
+func (d *smallDisk) mount(dir string) error {
+	d.dir = dir
+	return unix.Mount("aldis-field", dir, "tmpfs", 0, "size=4m")
+}
+
+func (d *smallDisk) filler() string { return filepath.Join(d.dir, "filler") }
+
+func (d *smallDisk) fail() error {
+	f, err := os.Create(d.filler())
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for {
+		if _, err := f.Write(make([]byte, 4096)); errors.Is(err, unix.ENOSPC) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+func (d *smallDisk) heal() error    { return os.Remove(d.filler()) }
+func (d *smallDisk) unmount() error { return unix.Unmount(d.dir, unix.MNT_DETACH) }
+
+// TestDisk takes the disk from a gateway while peers talk: it becomes full. The gateway says so once,
+// stays there for its LAN and sends nothing that is not durable. When the disk recovers, everything in custody arrives, in
+// order and once; also when the gateway was killed meanwhile and goes on from what was durable.
+func TestDisk(t *testing.T) {
+	for _, tt := range diskCases {
+		t.Run(tt.name, func(t *testing.T) {
+			disk := &smallDisk{}
+			p := newVoyage(t, killSeed, func(g *game) {
+				dir := filepath.Join(g.dir, g.sites[tt.site].name+"-data")
+				if err := disk.mount(dir); err != nil {
+					t.Fatalf("%v (this test needs root)", err)
+				}
+			})
+			// The gateways end before this, the run's directory goes after it.
+			p.last = func() {
+				if err := disk.unmount(); err != nil {
+					t.Error(err)
+				}
+			}
+			p.loseDisk(disk, p.crews[tt.site])
+		})
+	}
+}
+
+func (p *voyage) loseDisk(disk *smallDisk, c *crew) {
+	t := p.t
+	p.meet()
+	ctx, hush := context.WithCancel(t.Context())
+	var talkers sync.WaitGroup
+	t.Cleanup(func() {
+		hush()
+		talkers.Wait()
+	})
+	for i, c := range p.crews {
+		talkers.Add(1)
+		go func() {
+			defer talkers.Done()
+			c.talk(ctx, rand.New(rand.NewPCG(killSeed, uint64(20+i))))
+		}()
+	}
+	p.progress(20)
+	must := func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	healthy := func(want int) {
+		t.Helper()
+		wait.Until(t, recovery, fmt.Sprintf("healthz of %s answers %d", c.site.name, want), func() bool { return c.health(t.Context()) == want })
+	}
+
+	must("the link goes down", p.game.hub.Outage("ship", true)) // what cannot go waits: the journal grows
+	must("the disk fails", disk.fail())
+	healthy(http.StatusServiceUnavailable)
+	must("the link comes back", p.game.hub.Outage("ship", false))
+	heard := func() uint64 {
+		st, err := c.far.site.gateway.status(t.Context())
+		must("status", err)
+		return st.Peers[0].DatagramsReceived
+	}
+	wait.Still(t, 300*time.Millisecond, recovery, "what was in the air has landed", func() int { return int(heard()) })
+	before := heard()
+	taken, _ := c.accepted()
+	wait.Never(t, 2*time.Second, func() string {
+		if n := heard(); n != before {
+			return fmt.Sprintf("%d datagrams left a gateway whose disk fails", n-before)
+		}
+		if n, _ := c.accepted(); n != taken {
+			return fmt.Sprintf("%d messages were accepted by a gateway whose disk fails", n-taken)
+		}
+		return ""
+	})
+	dial, cancel := context.WithTimeout(t.Context(), staleProbe)
+	peer, err := tcp.Dial(dial, tcp.Config{Edge: edgepeer.Config{Name: "newcomer", Rand: rand.New(rand.NewPCG(1, 1))}, Address: c.site.gateway.lan,
+		Dial: func(ctx context.Context, address string) (net.Conn, error) { return dialIn(ctx, c.site.ns, address) }})
+	cancel()
+	must("a newcomer on the LAN gets its welcome", err)
+	peer.Close()
+	must("the disk recovers", disk.heal())
+	healthy(http.StatusOK)
+	p.progress(20)
+
+	must("the link goes down", p.game.hub.Outage("ship", true))
+	must("the disk fails again", disk.fail())
+	healthy(http.StatusServiceUnavailable)
+	c.site.gateway.kill()
+	c.died()
+	must("the disk recovers", disk.heal())
+	must("the link comes back", p.game.hub.Outage("ship", false))
+	must("the gateway starts", c.site.gateway.start(t.Context()))
+	p.progress(20)
+	hush()
+	talkers.Wait()
+	p.settle()
+	t.Log(p.summary())
+	const said = "the journal cannot write"
+	n := 0
+	for what, times := range errorsIn(c.site.gateway.logFile) {
+		if strings.HasPrefix(what, said) {
+			n += times
+			p.expected = append(p.expected, what)
+		}
+	}
+	if n != 2 {
+		t.Errorf("the gateway says %d times that %s, want once for each of two failures", n, said)
+	}
+	p.judge()
+}
+
+// health is what healthz of the site's gateway answers; 0: nothing.
+func (c *crew) health(ctx context.Context) int {
+	client := http.Client{Timeout: gatewayStop, Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return dialIn(ctx, c.site.ns, addr) }}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+gatewayHTTP+"/healthz", nil)
+	if err != nil {
+		return 0
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode
+}

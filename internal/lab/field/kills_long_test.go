@@ -1,0 +1,14 @@
+//go:build long
+
+package field
+
+// kills is how many times TestKills kills something.
+const kills = 1000
+
+type diskCase struct {
+	name string
+	site int // whose disk
+}
+
+// diskCases are what TestDisk does.
+var diskCases = []diskCase{{"full at the ship", 1}, {"full at hq", 0}}
