@@ -21,7 +21,7 @@ func TestPeer(t *testing.T) {
 	code, out, _ := run(t, "peer", "list", "-c", b.file)
 	check.Equal(t, "exit", code, 0)
 	wants(t, out, "CONFIGURED", "up", a.link, "20")
-	code, out, errs = run(t, "peer", "forget", "1", "-c", b.file)
+	code, out, errs := run(t, "peer", "forget", "1", "-c", b.file)
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, errs)
 	}

@@ -48,7 +48,7 @@ func (g *Gateway) newBearer(peers []*mail.Peer, records []Record) (b *bearer, er
 	p := g.cfg.Profile
 	b = &bearer{profile: p, timing: timingOf(p), group: g.cfg.Group}
 	shared := p.Transport == profile.PMul
-	b.lines, err = unicast.New(unicast.Config{Self: g.cfg.ID, Profile: p, Timing: b.timing, Shore: g.cfg.Shore,
+	b.lines, err = unicast.New(unicast.Config{Self: g.cfg.ID, Boot: g.cfg.Boot.Number, Profile: p, Timing: b.timing, Shore: g.cfg.Shore,
 		Keepalive: g.cfg.Keepalive, Messages: !shared, Peers: peers, Road: g, Store: g.mail, Replica: g.replica,
 		Coder: &g.coder, Air: &b.air, Norm: libnorm{g}})
 	if err != nil || !shared {

@@ -49,7 +49,6 @@ type chaos struct {
 	acked  map[uint16]int
 	given  map[uint16][]int // at each commit of a node: how much it has handed over
 	back   int              // commits taken back
-	again  map[uint16]bool  // put back, and the peer may not have heard of a start since
 	story  []string
 	faults []string
 }
@@ -72,7 +71,7 @@ type chaosMessage struct {
 
 func newChaos(t *testing.T, seed uint64) *chaos {
 	c := &chaos{rng: rand.New(rand.NewPCG(seed, 2006)), all: map[string]*chaosMessage{}, ids: map[chaosID]*chaosMessage{},
-		given: map[uint16][]int{}, again: map[uint16]bool{}, counts: map[uint16]mail.Counts{}, boots: map[uint16]uint32{}, acked: map[uint16]int{}}
+		given: map[uint16][]int{}, counts: map[uint16]mail.Counts{}, boots: map[uint16]uint32{}, acked: map[uint16]int{}}
 	c.link = []string{"iridium-directip", "iridium-dialup", "iridium-certus-100"}[c.rng.IntN(3)]
 	c.w = world(t, 3, c.link, 20_000+seed, func(cfg *sim.Config) {
 		cfg.Committed = c.committed
@@ -272,25 +271,9 @@ func (c *chaos) handed(n *sim.Node, back int) int {
 	return rest[len(rest)-1]
 }
 
-// unheard is called when a node is about to end. Numbers that it has given again since it was put back, in starts of which
-// the peer has not heard, cannot be told from the old ones any more: docs/decisions/put-back.md.
-func (c *chaos) unheard(n *sim.Node) {
-	if !c.again[n.ID] || n.GW == nil {
-		return
-	}
-	if n.GW.Status(c.w.Now).Peers[0].Knows {
-		c.again[n.ID] = false
-		return
-	}
-	for m := range c.mailOf(n) {
-		m.lost = true
-	}
-}
-
 // hurt changes a node's data and starts it with them: what it had to send and has no more may be lost, what it has again
 // may come twice, and so may what others still have and it no longer knows.
 func (c *chaos) hurt(n *sim.Node, down time.Duration, what func()) {
-	c.unheard(n)
 	before, held := c.mailOf(n), inbound(n)
 	what()
 	after := c.mailOf(n)
@@ -338,7 +321,6 @@ func (c *chaos) harm() {
 		c.hurt(n, down, func() {
 			c.back = min(back, n.Commits())
 			c.w.PutBack(n, back)
-			c.again[n.ID] = true
 		})
 	case 1:
 		var gone string
@@ -355,7 +337,6 @@ func (c *chaos) harm() {
 	case 2:
 		down = time.Duration(1+c.rng.IntN(5)) * time.Hour
 		c.say("%s is off for %v", n.Name, down)
-		c.unheard(n)
 		c.w.Kill(n, down)
 	case 3:
 		c.say("%s loses its store", n.Name)
@@ -375,7 +356,6 @@ func (c *chaos) harm() {
 		c.lie(n, 30)
 	case 7:
 		c.say("%s is killed", n.Name)
-		c.unheard(n)
 		c.w.Kill(n, down)
 	}
 }

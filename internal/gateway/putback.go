@@ -12,8 +12,10 @@ import (
 func (g *Gateway) heed(now time.Time, p *peer, h frame.Hello) {
 	met, numbers := &p.Met, p.bearer.lines.Numbers(p.Peer)
 	if boot := g.opener.State(p.ID).Boot; met.Compared != boot {
+		if h.Since == 0 || met.Compared < h.Since { // else it was compared then
+			numbers.Compare(h)
+		}
 		met.Compared = boot
-		numbers.Compare(h)
 		g.RecordPeer(p.Peer)
 	}
 	if h.End && h.Stream == met.InStream && met.Refused == mail.Taken {
@@ -22,6 +24,9 @@ func (g *Gateway) heed(now time.Time, p *peer, h frame.Hello) {
 	}
 	if met.Refused != mail.Taken { // also when that was said before: the peer may not have heard it
 		numbers.Refuse(now)
+	}
+	if met.KnowsUs {
+		numbers.Known()
 	}
 	numbers.Heed(now, h, g.cfg.Boot.Number)
 }

@@ -116,6 +116,11 @@ func TestPutBackAnywhere(t *testing.T) {
 		waited := waiting(node)
 		promised := [2]map[string]bool{promises(t, ship), promises(t, hq)}
 		w.Kill(node, time.Duration(rng.IntN(20))*time.Second)
+		if rng.IntN(3) == 0 { // nobody hears of that start, which gives numbers again
+			w.Outage(node, 40*time.Second)
+			w.Run(time.Duration(20+rng.IntN(18)) * time.Second)
+			w.Kill(node, time.Second)
+		}
 		w.Run(4 * time.Minute)
 		name := fmt.Sprintf("seed %d: %s, %s put back by %d", seed, link, node.Name, back)
 		last := [2]*[]offered{tracks(w, ship, []uint16{1}, 3, 90, time.Second), tracks(w, hq, []uint16{2}, 3, 90, time.Second)}

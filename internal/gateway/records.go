@@ -26,6 +26,7 @@ var buckets = map[string]string{
 	"mail":         "a message of this site",
 	"to":           "that a message is for %s",
 	"peer":         "the numbers of %s",
+	"first":        "the first number of a start towards %s",
 	"path":         "the addresses of %s",
 	"flow":         "a flow of messages to %s",
 	"norm":         "how often libnorm was started",

@@ -12,10 +12,11 @@ import (
 
 // Journal buckets.
 const (
-	bucketPeer = "peer" // peer -> numbers and address (AppendPeer)
-	bucketFlow = "flow" // peer, number -> its definer, flow towards it
-	bucketNorm = "norm" // "generation"
-	bucketPath = "path" // peer -> its addresses (mail.Paths)
+	bucketPeer  = "peer"  // peer -> numbers and address (AppendPeer)
+	bucketFirst = "first" // peer -> a start of which it has not said that it has heard, the first numbers of that
+	bucketFlow  = "flow"  // peer, number -> its definer, flow towards it
+	bucketNorm  = "norm"  // "generation"
+	bucketPath  = "path"  // peer -> its addresses (mail.Paths)
 )
 
 // A peer's record is of format 2 since it has the last six octets before the address.
@@ -159,7 +160,7 @@ func (c *Carrier) Restore(r mail.Record) (bool, error) {
 		c.norm.generation = r.Value[0]
 		return true, nil
 	}
-	if !slices.Contains([]string{bucketPeer, bucketPath, bucketFlow, mail.BucketEarly}, r.Bucket) {
+	if !slices.Contains([]string{bucketPeer, bucketFirst, bucketPath, bucketFlow, mail.BucketEarly}, r.Bucket) {
 		return false, nil
 	}
 	if len(r.Key) < 2 {
@@ -176,6 +177,8 @@ func (c *Carrier) Restore(r mail.Record) (bool, error) {
 		changed, err := l.Paths.Restore(r.Value)
 		l.journal, l.changed = true, changed
 		return true, err
+	case bucketFirst:
+		return true, c.Numbers(l.Peer).recall(r.Value)
 	case bucketFlow:
 		return true, l.audience.Restore(r.Key[2:], r.Value)
 	}

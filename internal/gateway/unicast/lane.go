@@ -148,6 +148,7 @@ func (c *Carrier) NewStore(p *mail.Peer) (again []*mail.Entry) {
 	again = c.Store.Clear(p)
 	p.Met.Stream = max(p.Met.Stream+1, 1) // 0 says: never heard
 	l.sender = custody.NewSender(c.Timing, [frame.Lanes]uint64{1, 1})
+	c.Numbers(p).begin()
 	l.audience.Forget(p)
 	return again
 }

@@ -1,6 +1,7 @@
 package unicast
 
 import (
+	"encoding/binary"
 	"time"
 
 	"aldis/internal/gateway/mail"
@@ -17,10 +18,47 @@ type Numbers struct {
 // Numbers of a peer.
 func (c *Carrier) Numbers(p *mail.Peer) Numbers { return Numbers{c, c.lines[p.ID]} }
 
+// begin notes the numbers with which a start or a stream begins, until the peer has heard of it. A start of which it has not
+// heard may have given numbers again that the peer has: the next one still tells where that began.
+func (n Numbers) begin() {
+	l := n.l
+	l.began, l.unheard = n.c.Boot, true
+	value := binary.BigEndian.AppendUint32(nil, l.began)
+	for lane := range frame.Lane(frame.Lanes) {
+		value = binary.BigEndian.AppendUint64(value, l.sender.First(lane))
+	}
+	n.c.Road.Record(bucketFirst, peerKey(l.ID), value)
+}
+
+// recall takes what begin noted in an earlier start.
+func (n Numbers) recall(value []byte) error {
+	if len(value) != 4+8*frame.Lanes {
+		return mail.ErrRecord
+	}
+	var first [frame.Lanes]uint64
+	for lane := range first {
+		first[lane] = binary.BigEndian.Uint64(value[4+8*lane:])
+	}
+	n.l.began, n.l.unheard = binary.BigEndian.Uint32(value), true
+	n.l.sender.Since(first)
+	return nil
+}
+
+// Known: the peer has heard of this start, and has compared.
+func (n Numbers) Known() {
+	if n.l.unheard {
+		n.l.began, n.l.unheard = n.c.Boot, false
+		n.c.Road.Record(bucketFirst, peerKey(n.l.ID), nil)
+	}
+}
+
 // Tell puts them into a HELLO to the peer.
 func (n Numbers) Tell(h *frame.Hello) {
 	for lane := range frame.Lane(frame.Lanes) {
 		h.First[lane] = uint16(n.l.sender.First(lane))
+	}
+	if n.l.began != n.c.Boot {
+		h.Since = n.l.began
 	}
 	h.Seen = uint16(n.l.receiver.Arrived(frame.Direct))
 	met := &n.l.Met

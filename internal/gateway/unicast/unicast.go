@@ -17,6 +17,7 @@ import (
 // Config is what a carrier is made of.
 type Config struct {
 	Self      uint16
+	Boot      uint32 // number of this start
 	Profile   profile.Profile
 	Timing    custody.Config // timers and windows of the link
 	Shore     bool           // each peer's terminal has a leg of its own, and the profile is theirs
@@ -50,6 +51,8 @@ type line struct {
 	receiver *custody.Receiver
 	audience *mail.Audience
 	early    mail.Early
+	began    uint32         // the start that sender.First is of; 0: not known yet
+	unheard  bool           // the peer has not said that it has heard of that start, so the journal has it
 	answers  []uint8        // probes to be answered
 	announce *frame.Silence // it has to be told that we go silent
 	readyAt  time.Time
@@ -100,6 +103,9 @@ func (c *Carrier) PeerSilent(_ time.Time, p *mail.Peer, silent bool) {
 // Start greets the peers: what was owed when we stopped is owed now.
 func (c *Carrier) Start(now time.Time) {
 	for _, l := range c.order {
+		if l.began == 0 {
+			Numbers{c, l}.begin()
+		}
 		l.Met.Due = now
 		l.readdressed(c)
 		if l.receiver.Cumulative(frame.Direct)+l.receiver.Cumulative(frame.Bulk) > 0 {

@@ -9,7 +9,11 @@ import "aldis/internal/link/frame"
 // behind is how far the number with these low bits is behind number n; negative: it is ahead.
 func behind(low uint16, n uint64) int { return int(int16(uint16(n) - low)) }
 
-// First is the first number of a lane that this start has given or will give.
+// Since says which numbers an earlier start began with, of which the peer has not said that it has heard.
+func (s *Sender) Since(first [frame.Lanes]uint64) { s.first, s.since = first, true }
+
+// First is the first number of a lane that this start has given or will give, or the first since the last start of which
+// the peer has heard.
 func (s *Sender) First(l frame.Lane) uint64 { return s.first[l] }
 
 // Settled is the number up to which everything of the lane is acknowledged.

@@ -50,7 +50,8 @@ type flight struct {
 type Sender struct {
 	cfg    Config
 	next   [frame.Lanes]uint64 // to be assigned
-	first  [frame.Lanes]uint64 // of this start
+	first  [frame.Lanes]uint64 // of this start, or of earlier ones that the peer has not heard of
+	since  bool                // first was given
 	flight [frame.Lanes]map[uint64]*flight
 	tx     uint64 // transmissions so far, of anything that a receipt can answer
 
@@ -79,7 +80,9 @@ func NewSender(cfg Config, next [frame.Lanes]uint64) *Sender {
 func (s *Sender) Restore(id ID) {
 	s.flight[id.Lane][id.Number] = &flight{}
 	s.next[id.Lane] = max(s.next[id.Lane], id.Number+1)
-	s.first[id.Lane] = s.next[id.Lane]
+	if !s.since {
+		s.first[id.Lane] = s.next[id.Lane]
+	}
 	s.ask = true
 }
 

@@ -55,9 +55,10 @@ type (
 		// sees that the other was put back to an older copy of its data: docs/decisions/put-back.md.
 		First [Lanes]uint16
 		Seen  uint16
-		End   bool // the sender's stream ends: it wants to know what of it has arrived
-		Ended bool // the receiver's stream has ended, as its End asked: the receipts in this datagram are the last of it
-		Void  bool // the receiver gives numbers again: they do not count, and the receipts are for those of earlier starts
+		Since uint32 // the start that First is of, where that is an earlier one which the receiver may not have heard; else 0
+		End   bool   // the sender's stream ends: it wants to know what of it has arrived
+		Ended bool   // the receiver's stream has ended, as its End asked: the receipts in this datagram are the last of it
+		Void  bool   // the receiver gives numbers again: they do not count, and the receipts are for those of earlier starts
 	}
 	// Probe asks for receipts and an Answer at once.
 	Probe struct{ ID uint8 }
@@ -108,6 +109,7 @@ const (
 	flagEnd    = 1 << 0 // HELLO, and the next two
 	flagEnded  = 1 << 1
 	flagVoid   = 1 << 2
+	flagSince  = 1 << 3 // four octets more
 	laneBit    = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
 	helloLen   = HelloOctets - 1
 
@@ -124,14 +126,17 @@ func Append(b []byte, f Frame, last bool) []byte {
 		b = binary.BigEndian.AppendUint16(b, f.Cumulative)
 		return append(b, bitmap...)
 	case Hello:
-		b = binary.BigEndian.AppendUint32(append(b, kindHello|flag(f.End, flagEnd)|flag(f.Ended, flagEnded)|flag(f.Void, flagVoid)), f.Store)
+		b = binary.BigEndian.AppendUint32(append(b, kindHello|flag(f.End, flagEnd)|flag(f.Ended, flagEnded)|flag(f.Void, flagVoid)|flag(f.Since != 0, flagSince)), f.Store)
 		b = binary.BigEndian.AppendUint32(append(b, f.Stream), f.HeardBoot)
 		b = binary.BigEndian.AppendUint32(append(b, f.HeardStream), f.Digest)
 		b = append(binary.BigEndian.AppendUint16(b, f.Model), f.Forgot)
 		for _, first := range f.First {
 			b = binary.BigEndian.AppendUint16(b, first)
 		}
-		return binary.BigEndian.AppendUint16(b, f.Seen)
+		if b = binary.BigEndian.AppendUint16(b, f.Seen); f.Since != 0 {
+			b = binary.BigEndian.AppendUint32(b, f.Since)
+		}
+		return b
 	case Probe:
 		return append(b, kindProbe, f.ID)
 	case Answer:
@@ -180,7 +185,7 @@ func appendBody(b []byte, kind byte, last bool, head, body []byte) []byte {
 	return append(b, body...)
 }
 
-// HelloOctets is what a Hello takes.
+// HelloOctets is what a Hello without Since takes.
 const HelloOctets = 24
 
 // DataOverhead, with a number of 16 bits, and NORMOverhead are what such a frame adds to its body when it is the last.
@@ -208,13 +213,13 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 		}
 		return r, b[2+n:], nil
 	case kindHello:
-		if flags&^(flagEnd|flagEnded|flagVoid) != 0 {
+		if flags&^(flagEnd|flagEnded|flagVoid|flagSince) != 0 {
 			return nil, nil, ErrKind
 		}
 		if len(b) < helloLen {
 			return nil, nil, ErrShort
 		}
-		return Hello{
+		h := Hello{
 			Store: binary.BigEndian.Uint32(b), Stream: b[4],
 			HeardBoot: binary.BigEndian.Uint32(b[5:]), HeardStream: b[9],
 			Digest: binary.BigEndian.Uint32(b[10:]),
@@ -222,7 +227,17 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 			First: [Lanes]uint16{binary.BigEndian.Uint16(b[17:]), binary.BigEndian.Uint16(b[19:])},
 			Seen:  binary.BigEndian.Uint16(b[21:]),
 			End:   flags&flagEnd != 0, Ended: flags&flagEnded != 0, Void: flags&flagVoid != 0,
-		}, b[helloLen:], nil
+		}
+		if b = b[helloLen:]; flags&flagSince != 0 {
+			if len(b) < 4 {
+				return nil, nil, ErrShort
+			}
+			h.Since, b = binary.BigEndian.Uint32(b), b[4:]
+			if h.Since == 0 {
+				return nil, nil, ErrKind
+			}
+		}
+		return h, b, nil
 	case kindProbe, kindAnswer:
 		if flags != 0 {
 			return nil, nil, ErrKind
