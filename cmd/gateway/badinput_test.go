@@ -21,6 +21,7 @@ import (
 
 	"aldis/internal/config"
 	"aldis/internal/gateway"
+	"aldis/internal/link/frame"
 	"aldis/internal/link/seal"
 )
 
@@ -394,8 +395,9 @@ func TestFullDisk(t *testing.T) {
 	}
 	defer link.Close()
 	var datagrams [][]byte
+	hello := frame.Append(nil, frame.Hello{Store: 9, Stream: 1, HeardBoot: a.status(t).BootNumber, HeardStream: 1}, true) // strangers would not count
 	for id := 2; id < 2+many; id++ {
-		d, err := seal.NewSealer(key, uint16(id), seal.Boot{Number: 7, Salt: 7}).Seal(nil, 1, true, nil)
+		d, err := seal.NewSealer(key, uint16(id), seal.Boot{Number: 7, Salt: 7}).Seal(nil, 1, true, hello)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -66,7 +67,12 @@ type Journal struct {
 	store uint32
 	boot  uint32
 	aside []Damaged
-	file  os.FileInfo // of the store, to know it again
+	// doubtful: the disk has failed, and the kernel may have dropped what it could not write, of this commit or of the
+	// file's own blocks. No later commit would say so.
+	doubtful bool
+
+	mu   sync.Mutex
+	file os.FileInfo // of the store, to know it again
 }
 
 func be32(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
@@ -96,7 +102,9 @@ func (j *Journal) SetBoot(n uint32) error {
 }
 
 // Commit applies all ops in their order, or none. When it returns nil they survive a crash. An error leaves the
-// journal usable: the same ops may be committed again later. A full disk satisfies errors.Is(err, syscall.ENOSPC).
+// journal usable: the same ops may be committed again later. A full disk satisfies errors.Is(err, syscall.ENOSPC). After
+// any other failure of the disk the whole file is written anew before the next commit, for which it needs as much free
+// space as it has octets.
 func (j *Journal) Commit(ops []Op) error {
 	for _, op := range ops {
 		if op.Bucket == own || op.Bucket == aside {
@@ -110,11 +118,20 @@ func (j *Journal) commit(ops []Op) error {
 	if len(ops) == 0 {
 		return nil
 	}
+	if j.doubtful {
+		if err := j.renew(); err != nil {
+			return fmt.Errorf("journal: its disk has failed, and it cannot be written anew: %w", diskError(err))
+		}
+		j.doubtful = false
+	}
 	err := j.db.Update(func(tx *bolt.Tx) error { return put(tx, ops) })
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("journal: %w", diskError(err))
+	err = diskError(err)
+	var number syscall.Errno // else it is not the disk's
+	j.doubtful = errors.As(err, &number) && number != syscall.ENOSPC && number != syscall.EDQUOT
+	return fmt.Errorf("journal: %w", err)
 }
 
 // diskError finds a full disk again where bbolt drops the cause: it does so when it grows the file.
@@ -164,6 +181,8 @@ func (j *Journal) Size() int64 {
 // when the process ends. Any goroutine may ask.
 func (j *Journal) Gone() error {
 	path := filepath.Join(j.dir, fileName)
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	if now, err := os.Stat(path); err == nil && os.SameFile(now, j.file) {
 		return nil
 	}

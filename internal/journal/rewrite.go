@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -103,4 +104,54 @@ func (w *writer) migrate(f *os.File, size int64) error {
 		return err
 	}
 	return errors.Join(os.Rename(w.path+unfinished, w.path), syncDir(filepath.Dir(w.path)))
+}
+
+// renew writes the whole store anew and puts it in the place of the old file, so that nothing of it depends on what the
+// kernel remembers of a disk that has failed.
+func (j *Journal) renew() error {
+	path := filepath.Join(j.dir, fileName)
+	w, err := rewrite(path)
+	if err != nil {
+		return err
+	}
+	if err = j.db.View(w.copy); err == nil {
+		err = w.finish()
+	}
+	if err != nil {
+		w.abandon()
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := os.Rename(path+unfinished, path); err != nil {
+		w.abandon()
+		return err
+	}
+	j.db.Close() // what it says is of no use any more
+	j.db = w.db
+	file, err := os.Stat(path)
+	if err == nil {
+		j.file = file
+	}
+	return errors.Join(err, syncDir(j.dir))
+}
+
+// copy adds all records of another store.
+func (w *writer) copy(tx *bolt.Tx) error {
+	return tx.ForEach(func(name []byte, b *bolt.Bucket) error {
+		bucket := string(name)
+		return b.ForEach(func(k, v []byte) error {
+			if bucket == own && bytes.Equal(k, keyTally) {
+				return nil // it follows from the others
+			}
+			value, good := v, true
+			if bucket != own || !bytes.Equal(k, keyFormat) {
+				value, good = unseal(bucket, k, v)
+			}
+			if !good {
+				return fmt.Errorf("%w: bucket %q, key %x", ErrBroken, bucket, k)
+			}
+			return w.add(Op{bucket, bytes.Clone(k), append([]byte{}, value...)})
+		})
+	})
 }

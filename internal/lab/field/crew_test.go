@@ -216,21 +216,15 @@ func drawn(rng *rand.Rand, kind byte) string {
 }
 
 // dial connects a peer of the site and waits for its lease; nil: the gateway is not there, or ctx is over.
-func (c *crew) dial(ctx context.Context, id, name string, rng *rand.Rand, opened []edgepeer.Event, hear func(*tcp.Peer, edgepeer.Notice)) *tcp.Peer {
+func (c *crew) dial(ctx context.Context, id, name string, rng *rand.Rand, pipes []edgepeer.Listen, hear func(*tcp.Peer, edgepeer.Notice)) *tcp.Peer {
 	ctx, cancel := context.WithTimeout(ctx, staleProbe)
 	defer cancel()
 	p, err := tcp.Dial(ctx, tcp.Config{
-		Edge: edgepeer.Config{ID: id, Name: name, Rand: rng}, Address: c.site.gateway.lan, Hear: hear,
+		Edge: edgepeer.Config{ID: id, Name: name, Rand: rng}, Address: c.site.gateway.lan, Pipes: pipes, Hear: hear,
 		Dial: func(ctx context.Context, address string) (net.Conn, error) { return dialIn(ctx, c.site.ns, address) },
 	})
 	if err != nil {
 		return nil
-	}
-	for _, ev := range opened {
-		if _, err := p.Do(ev); err != nil {
-			p.Close()
-			return nil
-		}
 	}
 	if p.WaitLease(ctx, "") != nil {
 		p.Close()
@@ -251,12 +245,9 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// listen is the life of the site's listener: it dials, opens its pipes, and dials again.
+// listen is the life of the site's listener: it dials with its pipes open, and dials again.
 func (c *crew) listen(ctx context.Context, rng *rand.Rand) {
-	pipes := []edgepeer.Event{
-		edgepeer.Listen{Pipe: c.far.pipe, Kind: jxta.PipeTypePropagate},
-		edgepeer.Listen{Pipe: c.own, Kind: jxta.PipeTypeUnicast},
-	}
+	pipes := []edgepeer.Listen{{Pipe: c.far.pipe, Kind: jxta.PipeTypePropagate}, {Pipe: c.own, Kind: jxta.PipeTypeUnicast}}
 	for ctx.Err() == nil {
 		gone := make(chan struct{})
 		var once sync.Once

@@ -28,6 +28,9 @@ type Config struct {
 	Address string // "ip:port" of the rendezvous
 	// Dial makes the connection; nil: from the present network namespace.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
+	// Pipes are the input pipes that the peer has open when it dials, as one has that dials again: what the rendezvous kept
+	// for it may come with the first answer.
+	Pipes []edgepeer.Listen
 	// Hear is told what the application of a real peer would be told, in order, by the goroutine that reads or by one
 	// that calls Do. What a notice holds is valid until it returns. It may call Do. nil: nobody listens.
 	Hear func(p *Peer, n edgepeer.Notice)
@@ -67,6 +70,9 @@ func Dial(ctx context.Context, cfg Config) (*Peer, error) {
 	}
 	p := &Peer{cfg: cfg, conn: conn, edge: edgepeer.New(cfg.Edge), lease: make(chan struct{}), done: make(chan struct{})}
 	p.box.cond.L = &p.box.mu
+	for _, pipe := range cfg.Pipes {
+		p.edge.Step(time.Now(), pipe)
+	}
 	r := bufio.NewReaderSize(conn, readBuffer)
 	welcome, err := p.greet(ctx, r)
 	if err != nil {
