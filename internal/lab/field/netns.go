@@ -81,7 +81,7 @@ func cleanStale() error {
 		if err != nil {
 			continue // gone meanwhile
 		}
-		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil && isAt(f, path) {
 			dead := &world{id: e.Name(), lock: f}
 			list, err := os.ReadDir("/run/netns")
 			if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -100,6 +100,13 @@ func cleanStale() error {
 		f.Close()
 	}
 	return nil
+}
+
+// isAt says whether an open file still has that name: a run that ends removes its own before it lets go of the lock.
+func isAt(f *os.File, path string) bool {
+	held, err1 := f.Stat()
+	named, err2 := os.Stat(path)
+	return err1 == nil && err2 == nil && os.SameFile(held, named)
 }
 
 // workDir is where a run keeps its files; it goes with the run. Nothing makes it before it is needed.
