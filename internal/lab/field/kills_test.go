@@ -188,7 +188,7 @@ func (p *voyage) summary() string {
 			y.twice[k] += z.twice[k]
 		}
 	}
-	return fmt.Sprintf("%d messages, %d accepted for certain, %d arrived, %d lost by custody, %d lost in the socket of a gateway that died, "+
+	return fmt.Sprintf("%d messages, %d accepted for certain, %d arrived, %d accepted that have not, %d lost in the socket of a gateway that died, "+
 		"twice: %d propagate, %d unicast, %d of 20 kB (%d of them unexplained)",
 		y.said, y.accepted, y.arrived, lost, y.unproven, y.twice[propagated], y.twice[unicast], y.twice[long], unexplained)
 }
