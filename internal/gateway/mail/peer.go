@@ -45,6 +45,7 @@ type Acquaintance struct {
 	Compared uint32    // the start of the peer whose first numbers were compared with what we have of it
 	Refused  Refusal   // nothing that the peer sends counts until it begins a new stream
 	Era      uint16    // raised whenever the peer's numbers begin anew
+	Agreed   bool      // in this start it has said that it hears this stream of ours: its receipts are for that
 	Ending   bool      // our stream ends: nothing more of it goes
 	Anew     Refusal   // what the peer says of our stream in this datagram: a new one begins after it
 	KnowsUs  bool      // it has told that it knows our boot and stream: the short form will do
@@ -93,6 +94,7 @@ func (a *Acquaintance) Said(now time.Time, prompt, interval time.Duration) {
 // Answered takes from a hello whether the peer knows our start, which is boot.
 func (a *Acquaintance) Answered(now time.Time, h frame.Hello, boot uint32) {
 	knew := a.KnowsUs
+	a.Agreed = h.HeardStream == a.Stream
 	ours := h.HeardBoot == boot && h.HeardStream == a.Stream
 	switch {
 	case ours && h.Void:

@@ -109,6 +109,9 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 			c.Numbers(l.Peer).end(now, lost)
 		}
 	}
+	if !l.Met.Agreed {
+		return // it may be for another stream, and mean other messages
+	}
 	if l.Met.Ending && l.Met.Anew == mail.Taken {
 		return // it may name what it cannot read any more; once it has ended the stream it names what it has read
 	}
@@ -147,6 +150,7 @@ func (c *Carrier) NewStore(p *mail.Peer) (again []*mail.Entry) {
 	l.long.out = nil
 	again = c.Store.Clear(p)
 	p.Met.Stream = max(p.Met.Stream+1, 1) // 0 says: never heard
+	p.Met.Agreed = false
 	l.sender = custody.NewSender(c.Timing, [frame.Lanes]uint64{1, 1})
 	c.Numbers(p).begin()
 	l.audience.Forget(p)
