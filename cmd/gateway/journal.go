@@ -176,18 +176,24 @@ func (t *journalTask) printJSON(v any) {
 	e.Encode(v)
 }
 
-func (t *journalTask) check() (int, error) {
-	r, err := t.read()
-	if err != nil {
-		return exitRefused, err
+// report reads the journal and, where JSON is asked for, has said all of it. code is that of a command that only reads.
+func (t *journalTask) report() (r journalReport, code int, err error) {
+	if r, err = t.read(); err != nil {
+		return r, exitRefused, err
 	}
-	code := exitGood
 	if r.Start == startNot {
 		code = exitRefused
 	}
 	if t.asJSON {
 		t.printJSON(r)
-		return code, nil
+	}
+	return r, code, nil
+}
+
+func (t *journalTask) check() (int, error) {
+	r, code, err := t.report()
+	if err != nil || t.asJSON {
+		return code, err
 	}
 	for _, f := range r.Faults {
 		fmt.Fprintln(t.stdout, f.Error())
@@ -207,17 +213,9 @@ func (t *journalTask) check() (int, error) {
 }
 
 func (t *journalTask) stats() (int, error) {
-	r, err := t.read()
-	if err != nil {
-		return exitRefused, err
-	}
-	code := exitGood
-	if r.Start == startNot {
-		code = exitRefused
-	}
-	if t.asJSON {
-		t.printJSON(r)
-		return code, nil
+	r, code, err := t.report()
+	if err != nil || t.asJSON {
+		return code, err
 	}
 	w := tabwriter.NewWriter(t.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "node\t%d %q\nstore\t%s\nboot\t%d\nformat\t%d\n", r.Node, r.Name, r.Store, r.Boot, r.Format)

@@ -46,7 +46,7 @@ const (
 const ForgetMost = seal.ForgetMost
 
 func newDoor(g *Gateway) door {
-	d := door{g: g, visits: map[uint16]*visit{}}
+	d := door{g: g, visits: map[uint16]*visit{g.cfg.ID: {said: map[string]time.Time{}}}}
 	for id := range g.byID {
 		state := g.opener.State(id)
 		d.visits[id] = &visit{said: map[string]time.Time{}, counted: []seal.Boot{{Number: state.Boot, Salt: state.Salt}}}
@@ -211,8 +211,7 @@ func (d door) refuse(now time.Time, from uint16, dg Datagram, body []byte, info 
 	case errors.Is(err, seal.ErrAuth):
 		d.otherKey(now, dg)
 	case errors.Is(err, seal.ErrOwnID):
-		if now.Sub(d.g.complained) >= time.Minute {
-			d.g.complained = now
+		if d.visits[d.g.cfg.ID].may(now, "own id", time.Minute) {
 			d.g.Note("error", "two nodes with one id: another node of this net sends with our id; give one of them another",
 				"id", d.g.cfg.ID, "address", dg.Addr)
 		}

@@ -94,13 +94,12 @@ type Gateway struct {
 	dropped   map[string]uint64 // datagrams and packets, by reason
 	nextPurge time.Time         // of what has expired
 
-	complained time.Time // that another node has our id
-	filtered   time.Time // when it was last said that messages are dropped
-	linkDue    time.Time // when the link wants a Step, as the last one found that looked at it
-	looked     bool      // at the link, in any Step
-	touched    bool      // in this Step something was done that concerns the link
-	restored   *restored // until the first Step
-	out        *Output   // of this Step
+	filtered time.Time // when it was last said that messages are dropped
+	linkDue  time.Time // when the link wants a Step, as the last one found that looked at it
+	looked   bool      // at the link, in any Step
+	touched  bool      // in this Step something was done that concerns the link
+	restored *restored // until the first Step
+	out      *Output   // of this Step
 }
 
 // New starts from what the journal holds; nil for a new node. The error says what in restore cannot be understood.

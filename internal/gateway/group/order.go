@@ -114,8 +114,8 @@ func (c *Carrier) skip(now time.Time, p *mail.Peer, o *order) {
 // NewNumbers: the peer counts from 1 again.
 func (c *Carrier) NewNumbers(now time.Time, p *mail.Peer) {
 	o := c.orders[p.ID]
-	for _, at := range o.early.Places() {
-		if a, _ := o.early.Take(at, true); len(a.Body) > 0 {
+	for _, a := range o.early.TakeAll() {
+		if len(a.Body) > 0 {
 			c.open(now, p, pmul.MessageID(a.Number), a.Body)
 		}
 	}

@@ -102,12 +102,13 @@ func (e *Early) Due(patience time.Duration) (at time.Time) {
 	return at
 }
 
-// Forget: the peer counts anew.
-func (e *Early) Forget() {
-	for place := range e.of {
-		e.Road.Record(BucketEarly, e.key(place), nil)
+// TakeAll takes out everything, in the order of Places.
+func (e *Early) TakeAll() (list []Arrival) {
+	for _, place := range e.Places() {
+		a, _ := e.Take(place, true)
+		list = append(list, a)
 	}
-	e.of = nil
+	return list
 }
 
 func (e *Early) key(place Attempt) []byte {

@@ -93,19 +93,18 @@ func (n Numbers) Refuse(now time.Time) {
 // deliverHeld delivers what came before its turn. Where receipts for it go out yet, its places are kept.
 func (n Numbers) deliverHeld(now time.Time, keep bool) {
 	l := n.l
-	for _, at := range l.early.Places() {
-		a, _ := l.early.Take(at, true)
+	for _, a := range l.early.TakeAll() {
 		if len(a.Body) > 0 {
-			if err := n.c.Road.Open(now, l.Peer, at, a.Body); err != nil {
-				l.receiver.Reject(now, at) // its sender may have it yet
+			if err := n.c.Road.Open(now, l.Peer, a.Place, a.Body); err != nil {
+				l.receiver.Reject(now, a.Place) // its sender may have it yet
 				l.Counts.Unreadable++
 				n.c.Road.Note("error", "a message of a peer cannot be read without what was before it, and is dropped unless the peer sends it again",
-					"peer", l.Name, "number", at.Number, "error", err)
+					"peer", l.Name, "number", a.Number, "error", err)
 				continue
 			}
 		}
 		if keep {
-			l.early.Keep(mail.Arrival{Place: at, Number: at.Number}, true)
+			l.early.Keep(mail.Arrival{Place: a.Place, Number: a.Number}, true)
 		}
 	}
 }

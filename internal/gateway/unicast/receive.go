@@ -125,7 +125,6 @@ func (c *Carrier) read(now time.Time, l *line, lane frame.Lane, fresh mail.Attem
 func (c *Carrier) NewNumbers(now time.Time, p *mail.Peer) {
 	l := c.lines[p.ID]
 	c.Numbers(p).deliverHeld(now, false)
-	l.early.Forget()
 	l.receiver = custody.NewReceiver(c.Timing, [frame.Lanes]uint64{})
 	l.long.wire.Forget()
 }
