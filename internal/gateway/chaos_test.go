@@ -340,7 +340,10 @@ func (c *chaos) harm() {
 		c.w.Kill(n, down)
 	case 3:
 		c.say("%s loses its store", n.Name)
-		c.hurt(n, down, func() { c.w.LoseStore(n) })
+		c.hurt(n, down, func() {
+			c.w.LoseStore(n)
+			c.given[n.ID] = append(c.given[n.ID], len(n.Site.Got))
+		})
 	case 4:
 		c.say("the ship has another address")
 		c.w.Redial(c.ship)

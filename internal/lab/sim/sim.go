@@ -35,7 +35,7 @@ type Node struct {
 
 	cfg     gateway.Config
 	journal map[string]gateway.Record
-	undo    [][]change // of its last commits
+	undo    []taken // of its last commits
 	boot    uint32
 	due     time.Time
 	addr    netip.AddrPort
@@ -168,12 +168,6 @@ func (w *World) EndCrashes() { w.cfg.CrashAfterCommit, w.cfg.CrashBeforeCommit =
 
 // Reconfigure changes what the next start of n is made of.
 func (w *World) Reconfigure(n *Node, change func(*gateway.Config)) { change(&n.cfg) }
-
-// LoseStore makes the next start of n one with an empty journal.
-func (w *World) LoseStore(n *Node) {
-	n.journal = map[string]gateway.Record{}
-	n.cfg.Store = w.rng.Uint32()
-}
 
 // LoseBucket makes the next start of n one without some of its journal.
 func (w *World) LoseBucket(n *Node, bucket string) {
