@@ -119,7 +119,7 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 		g.RecordPeer(p.Peer)
 	}
 	met.Answered(now, h, g.cfg.Boot.Number)
-	if newest {
+	if met.Placed = met.Placed || newest; newest {
 		g.heed(now, p, h)
 	}
 	g.compare(now, p, h.Digest)

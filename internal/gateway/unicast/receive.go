@@ -31,8 +31,7 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 	case frame.Data:
 		kind, octets = c.receiveData(now, l, f, octets, newest)
 	case frame.NORM:
-		if l.Met.Refused != mail.Taken {
-			c.Road.Drop("refused_stream")
+		if !c.takes(l) {
 			break
 		}
 		c.receiveNORM(now, l, f.Body, octets)
@@ -42,6 +41,22 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 	}
 	p.Ledger.Add(mail.Received, kind, octets)
 	return true
+}
+
+// takes says whether messages of a peer count now. If this node was put back since it last ran, the peer may have begun a
+// stream of which its data know nothing, and give the numbers in them to other messages. So the peer has to say its stream
+// first, and sends again what came before that. A silent node takes what comes, for nothing will tell the peer that it runs
+// anew.
+func (c *Carrier) takes(l *line) bool {
+	switch {
+	case l.Met.Refused != mail.Taken:
+		c.Road.Drop("refused_stream")
+	case !l.Met.Placed && !c.silent:
+		c.Road.Drop("unknown_stream")
+	default:
+		return true
+	}
+	return false
 }
 
 // receiveData takes a message of the direct lane. Numbers cut to 8 bits are understood in the order in which they were
@@ -54,8 +69,7 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, octets int, 
 			c.receipt(now, l, frame.Receipt{Lane: frame.Direct, Cumulative: l.sender.Widen(frame.Direct, f.Cumulative)}, true)
 		}
 	}
-	if l.Met.Refused != mail.Taken {
-		c.Road.Drop("refused_stream")
+	if !c.takes(l) {
 		return mail.Payload, octets
 	}
 	if !l.Turn.Room(now) { // no receipt: its sender keeps it
