@@ -19,9 +19,10 @@ import (
 )
 
 // TestChaos plays everything bad at once, by chance: data put back, lost records and stores, power cuts of hours, crashes
-// in the middle of a turn, new addresses, datagrams of yesterday, changed ones, and a member of the net that lies. Each
-// message ends in one state at its sender, and the state is true: it arrived, once, but for what docs/decisions/put-back.md
-// says that cannot be mended. After the last of it new messages arrive as on the first day.
+// in the middle of a turn, clocks that are set by hours and by a year, new addresses, datagrams of yesterday, changed ones,
+// and a member of the net that lies. Each message ends in one state at its sender, and the state is true: it arrived, once,
+// but for what docs/decisions/put-back.md says that cannot be mended. After the last of it, when the clocks are right and the
+// operator has done what the log asks for, new messages arrive as on the first day.
 func TestChaos(t *testing.T) {
 	for seed := range 25 * seeds(40) {
 		if c := newChaos(t, seed); !c.play() {
@@ -127,7 +128,7 @@ func (c *chaos) committed(n *sim.Node, out gateway.Output) {
 	if len(ended) == 0 {
 		return
 	}
-	now, before := n.GW.Status(c.w.Now).Peers[0].PeerCounts, c.counts[n.ID]
+	now, before := n.GW.Status(c.w.Clock(n)).Peers[0].PeerCounts, c.counts[n.ID]
 	c.counts[n.ID] = now
 	fate := "delivered"
 	if d := now.Delivered - before.Delivered; d != uint64(len(ended)) {
@@ -314,7 +315,7 @@ var spare = []string{"deliver", "own", "far", "copy"}
 func (c *chaos) harm() {
 	n := []*sim.Node{c.hq, c.ship}[c.rng.IntN(2)]
 	down := time.Duration(c.rng.IntN(20)) * time.Second
-	switch c.rng.IntN(8) {
+	switch c.rng.IntN(9) {
 	case 0:
 		back := 1 + c.rng.IntN(40)
 		c.say("%s is put back by %d commits", n.Name, back)
@@ -360,6 +361,24 @@ func (c *chaos) harm() {
 	case 7:
 		c.say("%s is killed", n.Name)
 		c.w.Kill(n, down)
+	case 8:
+		most := []time.Duration{time.Hour, 12 * time.Hour, 400 * 24 * time.Hour}[c.rng.IntN(3)]
+		by := time.Duration(c.rng.Int64N(int64(2*most))) - most
+		c.say("the clock of %s is set by %v", n.Name, by.Round(time.Second))
+		c.w.SetClock(n, by)
+		if c.rng.IntN(2) == 0 {
+			c.w.Kill(n, down)
+		}
+	}
+}
+
+// operate does what an operator does whose log says that a start is refused for the clock by which it is numbered.
+func (c *chaos) operate() {
+	for _, n := range []*sim.Node{c.hq, c.ship} {
+		if other := c.w.Nodes[c.hq.ID+c.ship.ID-n.ID-1]; refusesForItsClock(c.w, n, other) {
+			c.say("at %s the other is forgotten, its next start may have any number", n.Name)
+			c.w.Give(n, gateway.Forget{Peer: other.ID, AnyStart: true})
+		}
 	}
 }
 
@@ -381,6 +400,11 @@ func (c *chaos) play() bool {
 		w.Run(time.Minute)
 	}
 	w.Run(5 * time.Minute)
+	for _, n := range []*sim.Node{c.hq, c.ship} {
+		w.SetClock(n, -w.Wrong(n))
+	}
+	c.operate()
+	w.Run(5 * time.Minute)
 	c.noise = 0
 	w.Run(20 * time.Minute)
 	c.talk(1000, 5, 10*time.Second)
@@ -392,7 +416,7 @@ func (c *chaos) play() bool {
 // judge holds what has happened against the promise.
 func (c *chaos) judge() {
 	for _, n := range []*sim.Node{c.hq, c.ship} {
-		s := n.GW.Status(c.w.Now).Peers[0]
+		s := n.GW.Status(c.w.Clock(n)).Peers[0]
 		if s.Waiting+s.UnderWay+s.Pending > 0 || s.Link != "up" {
 			c.fault("%s: %d waiting, %d under way, %d pending, link %s", n.Name, s.Waiting, s.UnderWay, s.Pending, s.Link)
 		}

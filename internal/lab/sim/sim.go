@@ -40,6 +40,7 @@ type Node struct {
 	due     time.Time
 	addr    netip.AddrPort
 	library *library
+	clock   clock
 }
 
 // Addr is where the node is on the link.
@@ -136,7 +137,8 @@ func New(cfg Config) (*World, error) {
 
 // start boots a gateway from its journal.
 func (w *World) start(n *Node) error {
-	n.boot = max(n.boot+1, uint32(w.Now.Unix()))
+	n.clock.begin(w.Now)
+	n.boot = max(n.boot+1, uint32(n.clock.now.Unix()))
 	n.cfg.Boot = seal.Boot{Number: n.boot, Salt: uint16(w.rng.Uint32())}
 	var records []gateway.Record
 	for _, key := range slices.Sorted(maps.Keys(n.journal)) {
@@ -228,7 +230,17 @@ func (w *World) step(n *Node, ev gateway.Event) {
 	if n.GW == nil {
 		return
 	}
-	out := n.GW.Step(w.Now, ev)
+	now := n.clock.tell(w.Now)
+	if ev != nil && n.clock.news {
+		w.step(n, nil)
+	}
+	if ev == nil {
+		ev = n.clock.event(w.Now)
+	}
+	if n.GW == nil {
+		return
+	}
+	out := n.GW.Step(now, ev)
 	if len(out.Records) > 0 && w.rng.Float64() < w.cfg.CrashBeforeCommit {
 		n.Site.forget()
 		w.Kill(n, w.cfg.Down)
@@ -243,7 +255,7 @@ func (w *World) step(n *Node, ev gateway.Event) {
 		w.Kill(n, w.cfg.Down)
 		return
 	}
-	n.due = out.Deadline
+	n.due = n.clock.wake(out.Deadline)
 	for _, note := range out.Notes {
 		w.Notes = append(w.Notes, fmt.Sprintf("%8.3f %s %s: %s %v", w.Now.Sub(Epoch).Seconds(), n.Name, note.Level, note.Text, note.Attrs))
 	}
