@@ -31,7 +31,7 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 	case frame.Data:
 		kind, octets = c.receiveData(now, l, f, octets, newest)
 	case frame.NORM:
-		if !c.takes(l) {
+		if !l.takes(c) {
 			break
 		}
 		c.receiveNORM(now, l, f.Body, octets)
@@ -47,7 +47,7 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 // stream of which its data know nothing, and give the numbers in them to other messages. So the peer has to say its stream
 // first, and sends again what came before that. A silent node takes what comes, for nothing will tell the peer that it runs
 // anew.
-func (c *Carrier) takes(l *line) bool {
+func (l *line) takes(c *Carrier) bool {
 	switch {
 	case l.Met.Refused != mail.Taken:
 		c.Road.Drop("refused_stream")
@@ -69,7 +69,7 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, octets int, 
 			c.receipt(now, l, frame.Receipt{Lane: frame.Direct, Cumulative: l.sender.Widen(frame.Direct, f.Cumulative)}, true)
 		}
 	}
-	if !c.takes(l) {
+	if !l.takes(c) {
 		return mail.Payload, octets
 	}
 	if !l.Turn.Room(now) { // no receipt: its sender keeps it
