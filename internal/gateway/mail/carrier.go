@@ -79,6 +79,10 @@ type Road interface {
 	Drop(reason string)
 	// Open reads a message of a peer in its turn and hands it on.
 	Open(now time.Time, p *Peer, at Attempt, body []byte) error
+	// Unread says that a message of a peer is acknowledged and cannot be read: its sender is told. Gone says that one of ours is,
+	// and that nobody has it any more.
+	Unread(now time.Time, from *Peer, at Attempt)
+	Gone(now time.Time, to *Peer, at Attempt)
 	// TellFates tells the faces what has become of their messages.
 	TellFates(now time.Time)
 	// Hello is what a HELLO to a peer says now.

@@ -8,6 +8,7 @@ import (
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/custody"
+	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 )
 
@@ -115,20 +116,21 @@ func (c *Carrier) read(now time.Time, l *line, lane frame.Lane, fresh mail.Attem
 	for next, ok := l.receiver.Next(lane); ok && l.Turn.Room(now); next, ok = l.receiver.Next(lane) {
 		a, _ := l.early.Take(next, next != fresh)
 		err := c.Road.Open(now, l.Peer, next, a.Body)
-		if errors.Is(err, compact.ErrModel) || errors.Is(err, compact.ErrHistory) {
+		if errors.Is(err, compact.ErrModel) || errors.Is(err, compact.ErrHistory) || errors.Is(err, envelope.ErrUnknownFlow) {
 			// Coded with what we do not have: its sender learns that from our HELLO, and codes it otherwise.
 			l.receiver.Reject(now, next)
 			l.Met.Owe(now)
-			if errors.Is(err, compact.ErrHistory) {
+			if !errors.Is(err, compact.ErrModel) {
 				l.Met.Forgot++
 				l.Reader.Unlearn()
 			}
-			c.Road.Note("info", "a message coded with another model is asked for again", "peer", l.Name, "number", next.Number, "error", err)
+			c.Road.Note("info", "a message coded with what is not known here is asked for again", "peer", l.Name, "number", next.Number, "error", err)
 			break
 		}
 		l.receiver.Advance(lane)
 		if err != nil {
 			l.Counts.Unreadable++
+			c.Road.Unread(now, l.Peer, next)
 			c.Road.Note("error", "a message of a peer cannot be read and is dropped: does it run another version?",
 				"peer", l.Name, "number", next.Number, "error", err)
 		}
