@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/seal"
+	"aldis/internal/site"
 )
 
 // TestChaos plays everything bad at once, by chance: data put back, lost records and stores, power cuts of hours, crashes
@@ -58,8 +60,10 @@ type chaos struct {
 	boots  map[uint16]uint32
 	// acked is how many messages that a node had confirmed it may have lost, told how many of its own a node knows to have come
 	// to nothing behind their receipts, by the peer.
-	acked  map[uint16]int
-	told   map[[2]uint16]int
+	acked map[uint16]int
+	told  map[[2]uint16]int
+	// said is how many messages the log of a node says that another may have lost.
+	said   map[[2]uint16]int
 	given  map[uint16][]int // at each commit of a node: how much it has handed over
 	back   int              // commits taken back
 	story  []string
@@ -100,7 +104,7 @@ func newChaosGroup(t *testing.T, seed uint64) *chaos {
 func (c *chaos) begin(t *testing.T, honest int, seed uint64) {
 	c.all, c.ids, c.given = map[string]map[uint16]*chaosMessage{}, map[chaosID]string{}, map[uint16][]int{}
 	c.counts, c.boots, c.acked = map[[2]uint16]mail.Counts{}, map[uint16]uint32{}, map[uint16]int{}
-	c.told = map[[2]uint16]int{}
+	c.told, c.said = map[[2]uint16]int{}, map[[2]uint16]int{}
 	c.w = world(t, honest+1, c.link, seed, func(cfg *sim.Config) {
 		cfg.Committed, cfg.Group = c.committed, c.group
 		if c.rng.IntN(2) == 0 {
@@ -144,6 +148,7 @@ func (c *chaos) committed(n *sim.Node, out gateway.Output) {
 	if len(out.Records) > 0 {
 		c.given[n.ID] = append(c.given[n.ID], len(n.Site.Got))
 	}
+	c.listen(n, out.Notes)
 	ended, stays := map[uint16][]*chaosMessage{}, map[*chaosMessage]uint64{} // by peer; under which ID
 	for _, r := range out.Records {
 		switch r.Bucket {
@@ -189,6 +194,23 @@ func (c *chaos) committed(n *sim.Node, out gateway.Output) {
 		list := slices.DeleteFunc(ended[other.ID], func(m *chaosMessage) bool { return stays[m] != 0 }) // it goes on under another number
 		if len(list) > 0 {
 			c.end(n, other, list)
+		}
+	}
+}
+
+// listen reads a node's log for what it says of messages that another may have lost.
+func (c *chaos) listen(n *sim.Node, notes []site.Note) {
+	for _, note := range notes {
+		for _, other := range c.others(n) {
+			pair := [2]uint16{n.ID, other.ID}
+			switch {
+			case !slices.Contains(note.Attrs, any(other.Name)):
+			case strings.HasPrefix(note.Text, "a peer has lost its store"):
+				c.said[pair] = math.MaxInt32 // nobody knows how many
+			case slices.Contains(note.Attrs, any("it_may_have_lost")):
+				lost, _ := note.Attrs[slices.Index(note.Attrs, any("it_may_have_lost"))+1].(int)
+				c.said[pair] = min(c.said[pair]+lost, math.MaxInt32)
+			}
 		}
 	}
 }
@@ -543,7 +565,10 @@ func (c *chaos) judge() {
 		all := 0
 		for _, other := range c.others(n) {
 			pair := [2]uint16{other.ID, n.ID}
-			all += max(0, len(lost[pair])-c.told[pair])
+			silently := max(0, len(lost[pair])-c.told[pair])
+			if all += silently; silently > c.said[pair] {
+				c.fault("messages %v for %s ended as delivered and did not come; %s says of %d that they may be lost", lost[pair], n.Name, other.Name, c.said[pair])
+			}
 		}
 		if all > c.acked[n.ID] {
 			c.fault("of messages %v for node %d, which ended as delivered and did not come, %v were told; it may have lost %d", lost, n.ID, c.told, c.acked[n.ID])

@@ -22,7 +22,11 @@ func (g *Gateway) heed(now time.Time, p *peer, h frame.Hello) {
 	if met.KnowsUs {
 		numbers.Known()
 	}
-	numbers.Heed(now, h, g.cfg.Boot.Number)
+	if p.bearer.several == nil {
+		numbers.Heed(now, h, g.cfg.Boot.Number)
+	} else if h.HeardStream == met.Stream {
+		p.bearer.several.Heed(now, p.Peer, h.Seen)
+	}
 }
 
 // beginAnew follows a datagram in which a peer refuses our stream and has told what it has of it.

@@ -352,6 +352,7 @@ func (c *Carrier) fate(now time.Time, f pmul.Fate) {
 	if f.State == pmul.Delivered {
 		c.audience.Holds(p, uint64(f.Message), m, 0)
 		c.ended.delivered(f.Message, p.ID)
+		c.acked(p, f.Sequence)
 		c.Store.End(m.For(p.ID), mail.Delivered)
 	} else {
 		c.Store.End(m.For(p.ID), mail.Expired)
@@ -554,6 +555,7 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 // NewStore: what the peer has acknowledged it knows no more; what it has not, the engine goes on with.
 func (c *Carrier) NewStore(p *mail.Peer) []*mail.Entry {
 	c.audience.Forget(p)
+	c.orders[p.ID].forget(c, p)
 	return nil
 }
 

@@ -14,11 +14,13 @@ import (
 type order struct {
 	next  uint32 // 0: nothing heard yet, the first sets it
 	early mail.Early
-	put   bool // among early is, perhaps, what had its turn when a turn of the loop had no room for it
+	acked uint32 // the highest that the peer has acknowledged of what goes the other way
+	put   bool   // among early is, perhaps, what had its turn when a turn of the loop had no room for it
 }
 
 const (
 	bucketNext     = "mul-next"  // peer -> next Message_Sequence_Number
+	bucketAcked    = "mul-acked" // peer -> the highest Message_Sequence_Number that it has acknowledged
 	bucketOldEarly = "mul-early" // of version 0.1: peer, Message_Sequence_Number -> Message_ID, payload
 
 	// A peer's first messages may have come before it was known and were not taken. They come again, so that a peer whose
@@ -141,6 +143,10 @@ func (c *Carrier) Restore(r mail.Record) (bool, error) {
 		if o != nil {
 			o.next = binary.BigEndian.Uint32(r.Value)
 		}
+	case r.Bucket == bucketAcked && len(r.Key) == 2 && len(r.Value) == 4:
+		if o != nil {
+			o.acked = binary.BigEndian.Uint32(r.Value)
+		}
 	case r.Bucket == bucketOldEarly && len(r.Key) == 6 && len(r.Value) >= 4:
 		if o != nil {
 			o.early.Keep(mail.Arrival{Place: place(binary.BigEndian.Uint32(r.Key[2:])),
@@ -156,7 +162,7 @@ func (c *Carrier) Restore(r mail.Record) (bool, error) {
 			o.early.Keep(a, false)
 			o.put = true
 		}
-	case r.Bucket == bucketNext, r.Bucket == bucketOldEarly:
+	case r.Bucket == bucketNext, r.Bucket == bucketAcked, r.Bucket == bucketOldEarly:
 		return true, mail.ErrRecord
 	default:
 		return false, nil
