@@ -44,6 +44,8 @@ func (c *Carrier) inOrder(now time.Time, p *mail.Peer, o *order, d pmul.Message)
 		if d.Sequence <= firstFew {
 			o.next = 1
 		}
+		o.put = o.early.Len() > 0 // of a run in which nothing had its turn: behind this one they wait for nothing
+		c.record(p, o)
 	}
 	ahead := int32(d.Sequence - o.next)
 	a := mail.Arrival{Place: place(d.Sequence), Number: uint64(d.Message), Body: d.Payload, At: now}
@@ -99,11 +101,17 @@ func (c *Carrier) drain(now time.Time, p *mail.Peer, o *order) {
 		o.next++
 	}
 	o.put = o.put || o.early.Kept(place(o.next))
+	c.record(p, o)
+}
+
+// record makes durable which message is next.
+func (c *Carrier) record(p *mail.Peer, o *order) {
 	c.Road.Record(bucketNext, peerKey(p.ID), binary.BigEndian.AppendUint32(nil, o.next))
 }
 
 // skip gives up waiting for what is missing before the first message that waits.
 func (c *Carrier) skip(now time.Time, p *mail.Peer, o *order) {
+	o.put = true
 	for _, at := range o.early.Places() {
 		if ahead := int32(uint32(at.Number) - o.next); ahead >= 0 {
 			o.next += uint32(ahead)
