@@ -40,12 +40,7 @@ func place(sequence uint32) mail.Attempt {
 // inOrder delivers d if its turn has come, and what follows it; otherwise it is kept.
 func (c *Carrier) inOrder(now time.Time, p *mail.Peer, o *order, d pmul.Message) {
 	if o.next == 0 {
-		o.next = d.Sequence
-		if d.Sequence <= firstFew {
-			o.next = 1
-		}
-		o.put = o.early.Len() > 0 // of a run in which nothing had its turn: behind this one they wait for nothing
-		c.record(p, o)
+		o.begin(d.Sequence)
 	}
 	ahead := int32(d.Sequence - o.next)
 	a := mail.Arrival{Place: place(d.Sequence), Number: uint64(d.Message), Body: d.Payload, At: now}
@@ -78,6 +73,21 @@ func (c *Carrier) inOrder(now time.Time, p *mail.Peer, o *order, d pmul.Message)
 	}
 }
 
+// begin: this is the first heard of a peer.
+func (o *order) begin(sequence uint32) {
+	if o.next = sequence; sequence <= firstFew {
+		o.next = 1
+	}
+}
+
+// restart lets what came early wait anew for what is missing before it.
+func (o *order) restart(now time.Time) {
+	o.early.Restart(now)
+	if early := o.early.Places(); o.next == 0 && len(early) > 0 {
+		o.begin(uint32(early[0].Number))
+	}
+}
+
 // drain delivers what is in order now while this turn of the loop has room, and notes how far that is.
 func (c *Carrier) drain(now time.Time, p *mail.Peer, o *order) {
 	for o.put && p.Turn.Room(now) {
@@ -101,23 +111,18 @@ func (c *Carrier) drain(now time.Time, p *mail.Peer, o *order) {
 		o.next++
 	}
 	o.put = o.put || o.early.Kept(place(o.next))
-	c.record(p, o)
-}
-
-// record makes durable which message is next.
-func (c *Carrier) record(p *mail.Peer, o *order) {
 	c.Road.Record(bucketNext, peerKey(p.ID), binary.BigEndian.AppendUint32(nil, o.next))
 }
 
 // skip gives up waiting for what is missing before the first message that waits.
 func (c *Carrier) skip(now time.Time, p *mail.Peer, o *order) {
-	o.put = true
 	for _, at := range o.early.Places() {
 		if ahead := int32(uint32(at.Number) - o.next); ahead >= 0 {
 			o.next += uint32(ahead)
 			break
 		}
 	}
+	o.put = true // what has its turn behind it goes as well
 	c.drain(now, p, o)
 }
 
