@@ -114,6 +114,10 @@ func (r *Receiver) acknowledge(now time.Time) {
 				}
 				continue
 			}
+			if len(e.Missing) == 0 { // all of it is here, and it cannot be put together: nothing to ask for
+				m.nackAt, m.idleAt, m.askAt = time.Time{}, time.Time{}, time.Time{}
+				continue
+			}
 			m.reported = e.Missing[len(e.Missing)-1].To
 			m.nackAt, m.idleAt, m.askAt = time.Time{}, time.Time{}, time.Time{}
 			if m.asked < 4 { // then the sender has to ask
