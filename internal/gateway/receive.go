@@ -146,10 +146,22 @@ func (g *Gateway) newStore(now time.Time, p *peer) {
 	for _, c := range p.bearer.carriers {
 		again = append(again, c.NewStore(p.Peer)...)
 	}
+	lost := 0
 	for _, e := range again {
-		if e.Content.Payload != nil || len(e.Content.Lost) > 0 { // other state is told afresh
-			g.submit(now, p, e.Content, e.Kind)
+		payload := e.Content.Payload
+		if payload == nil && len(e.Content.Lost) == 0 || g.submit(now, p, e.Content, e.Kind) { // other state is told afresh
+			continue
 		}
+		if payload == nil {
+			p.ends.back(now, e.Content.Lost)
+			continue
+		}
+		p.Counts.Withdrawn++
+		g.faces.ended(payload, true)
+		lost++
+	}
+	if lost > 0 {
+		g.Note("warn", "messages for a peer that begins anew were given up: the queue for it is full", "peer", p.Name, "given_up", lost)
 	}
 	g.replica.Forget(p.ID)
 	g.RecordPeer(p.Peer)
