@@ -29,6 +29,11 @@ type Peer struct {
 func NewPeer(id uint16, name string, addr netip.AddrPort, road Road, late bool) *Peer {
 	p := &Peer{ID: id, Name: name, Paths: NewPaths(addr), Met: Acquaintance{Stream: 1}, Turn: NewTurn(ReadOctets)}
 	p.Box.underWay = map[Attempt]*Entry{}
+	for lane := range p.Box.waiting {
+		for rank := range p.Box.rotas {
+			p.Box.waiting[lane].levels[rank].rota = &p.Box.rotas[rank]
+		}
+	}
 	p.Reader = Reader{peer: id, road: road, late: late}
 	p.Reader.clear()
 	return p

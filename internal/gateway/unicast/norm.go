@@ -193,7 +193,11 @@ func (c *Carrier) addNORM(now time.Time, l *line, to *letter) bool {
 		if isData {
 			b.lastSent, b.flushes = now, 0
 			b.drained = b.drained || f.info.Last
-			l.sender.Sent(now, mail.Attempt{Lane: frame.Bulk, Number: number})
+			at := mail.Attempt{Lane: frame.Bulk, Number: number}
+			l.sender.Sent(now, at)
+			if e := l.Box.At(at); e != nil {
+				l.Box.Went(e, len(f.body))
+			}
 			if b.drained && !l.normMore(f.info.Object) && c.addFlush(l, to, b) { // a few octets more, instead of a datagram later
 				b.flushed = now
 			}
