@@ -22,6 +22,8 @@ type Arrival struct {
 	Number uint64    // the message's own, where its place is another
 	Body   []byte    // empty: it was delivered before its turn, and its place is noted
 	At     time.Time // zero after a restart: it has waited
+	Free   bool      // it need not wait for those before it that are missing,
+	After  uint64    // but for this one, where it is not 0; both are forgotten in a restart
 }
 
 const (
@@ -82,6 +84,19 @@ func (e *Early) Places() (list []Attempt) {
 func (e *Early) Kept(place Attempt) bool {
 	_, ok := e.of[place]
 	return ok
+}
+
+// Ahead is the first of a lane that may be read before its turn, where all up to a number has been read; false: none may.
+func (e *Early) Ahead(lane frame.Lane, read uint64) (a Arrival, ok bool) {
+	for place, b := range e.of {
+		if place.Lane != lane || !b.Free || len(b.Body) == 0 || ok && place.Number > a.Place.Number {
+			continue
+		}
+		if before, kept := e.of[Attempt{Lane: lane, Number: b.After}]; b.After <= read || kept && len(before.Body) == 0 {
+			a, ok = b, true
+		}
+	}
+	return a, ok
 }
 
 // Before is the oldest that has a place before this number, as 32 bits.

@@ -133,6 +133,7 @@ func (c *Carrier) NewStore(p *mail.Peer) (again []*mail.Entry) {
 	p.Met.Stream = max(p.Met.Stream+1, 1) // 0 says: never heard
 	p.Met.Agreed = false
 	l.sender = custody.NewSender(c.Timing, [frame.Lanes]uint64{1, 1})
+	l.given = givenOf{}
 	c.Numbers(p).begin()
 	l.audience.Forget(p)
 	return again

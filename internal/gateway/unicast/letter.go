@@ -248,12 +248,16 @@ func (c *Carrier) addData(now time.Time, l *line, to *letter, at mail.Attempt, m
 	if f.Short {
 		f.Number &= 0xff
 	}
+	if f.Free, f.After = l.free(at, m); f.Free && len(frame.Append(nil, f, true)) > to.budget {
+		f.Free, f.After = false, 0
+	}
 	if !to.addRiding(f, kind) {
 		return false
 	}
 	if e == nil {
 		e = c.assign(l, at, m)
 		l.went(f.Prompt)
+		l.given.gave(at.Number, m.Source())
 		if flow := l.audience.Flow(m.Content.Payload); flow != nil {
 			l.audience.Sent(flow, at.Number, m)
 		}

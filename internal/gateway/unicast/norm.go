@@ -321,7 +321,7 @@ func (c *Carrier) NormObject(now time.Time, peer uint16, generation uint8, numbe
 	}
 	l.long.wire.Delivered(generation, number) // before arrived, which records it
 	if fresh == custody.New {
-		c.arrived(now, l, id, data[objectHead:])
+		c.arrived(now, l, mail.Arrival{Place: id, Number: id.Number, Body: data[objectHead:]})
 	} else {
 		c.RecordPeer(l.Peer)
 	}

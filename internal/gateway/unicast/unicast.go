@@ -55,7 +55,8 @@ type line struct {
 	unheard  bool           // the peer has not said that it has heard of that start, so the journal has it
 	answers  []uint8        // probes to be answered
 	announce *frame.Silence // it has to be told that we go silent
-	unasked  int            // messages of the direct lane since a receipt was asked for
+	given    givenOf
+	unasked  int // messages of the direct lane since a receipt was asked for
 	readyAt  time.Time
 	air      mail.Air
 	news     news

@@ -1,0 +1,72 @@
+package unicast
+
+import (
+	"time"
+
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/frame"
+)
+
+// The messages of one source, and those behind state of the site, are read in order. Others need not wait for each other: where
+// much of another source is under way, a message says which is the last before it that it has to wait for, and the peer
+// reads it although others are missing. That is an octet, which nobody pays where nobody floods. docs/decisions/fairness.md.
+
+// givenOf is the numbers of the direct lane by whose messages got them, in this run.
+type givenOf struct {
+	from uint64            // the first
+	last map[string]uint64 // of each source; of state under ""
+}
+
+// gave notes that a message got its number.
+func (g *givenOf) gave(number uint64, source string) {
+	if g.last == nil {
+		g.from, g.last = number, map[string]uint64{}
+	}
+	g.last[source] = number
+}
+
+// free says whether a message need not wait for those before it that its peer lacks, and how far back the one is that it has to
+// wait for; 0: none is. What has a lower number than the oldest under way has been read.
+func (l *line) free(at mail.Attempt, m *mail.Message) (free bool, after uint8) {
+	if m.Content.Payload == nil {
+		return false, 0
+	}
+	others := 0
+	for _, e := range l.Box.UnderWay(frame.Direct) {
+		if e.At.Number < at.Number && e.Content.Payload != nil && e.Source() != m.Source() {
+			others++
+		}
+	}
+	oldest := l.Box.Oldest(frame.Direct, at.Number)
+	flooded := others > 0 && others+l.Box.Waiting(frame.Direct) > l.half(frame.Direct)
+	if !flooded || l.given.last == nil || oldest < l.given.from { // of what went before this run it is not known whose it was
+		return false, 0
+	}
+	last := max(l.given.last[m.Source()], l.given.last[""])
+	switch {
+	case last >= at.Number: // it goes again, and which was before it is not known any more
+		return false, 0
+	case last < oldest:
+		return true, 0
+	}
+	return at.Number-last <= 255, uint8(at.Number - last)
+}
+
+// readAhead reads what need not wait for what is missing, while this turn has room. Its place is noted until its turn.
+func (c *Carrier) readAhead(now time.Time, l *line) {
+	if _, ok := l.receiver.Next(frame.Direct); ok {
+		return
+	}
+	for l.Turn.Room(now) {
+		a, ok := l.early.Ahead(frame.Direct, l.receiver.Cumulative(frame.Direct))
+		if !ok {
+			return
+		}
+		if err := c.Road.Open(now, l.Peer, a.Place, a.Body); err != nil { // it is looked at again in its turn
+			a.Free = false
+			l.early.Keep(a, false)
+			continue
+		}
+		l.early.Keep(mail.Arrival{Place: a.Place, Number: a.Number}, true)
+	}
+}
