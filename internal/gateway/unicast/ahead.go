@@ -31,14 +31,18 @@ func (l *line) free(at mail.Attempt, m *mail.Message) (free bool, after uint8) {
 	if m.Content.Payload == nil {
 		return false, 0
 	}
-	others := 0
+	own, others := 0, 0
 	for _, e := range l.Box.UnderWay(frame.Direct) {
-		if e.At.Number < at.Number && e.Content.Payload != nil && e.Source() != m.Source() {
+		switch {
+		case e.At.Number >= at.Number || e.Content.Payload == nil:
+		case e.Source() == m.Source():
+			own++
+		default:
 			others++
 		}
 	}
 	oldest := l.Box.Oldest(frame.Direct, at.Number)
-	flooded := others > 0 && others+l.Box.Waiting(frame.Direct) > l.half(frame.Direct)
+	flooded := others > own && others+l.Box.Waiting(frame.Direct) > l.half(frame.Direct)
 	if !flooded || l.given.last == nil || oldest < l.given.from { // of what went before this run it is not known whose it was
 		return false, 0
 	}
