@@ -22,6 +22,7 @@ func (g *Gateway) receive(now time.Time, d Datagram) {
 	state := g.opener.State(p.ID) // it keeps replays out
 	g.Record(bucketSeal, peerKey(p.ID, nil), state.Append(nil))
 	p.Counts.DatagramsReceived++
+	p.bearer.air.Heard(now, &p.bearer.profile, len(d.Data))
 	p.Ledger.Head(mail.Received, info.Long)
 	if info.Long && !p.Met.Owed {
 		p.Met.Owe(now.Add(g.cfg.Profile.AckDelay))

@@ -453,9 +453,8 @@ func TestGate(t *testing.T) {
 		w.lan.Gate(jxtabridge.Gate{Conn: id, Shut: false})
 		w.await("both", func(e []site.Event) bool { return received(e) == 2 })
 		w.lan.Gate(jxtabridge.Gate{Conn: id, Shut: true})
+		send() // one of the two is taken if a read is under way, none if the reader stands at the gate already
 		send()
-		send()
-		w.await("the one that is read", func(e []site.Event) bool { return received(e) >= 3 })
 		if end == "peer" {
 			c.Close()
 			w.lan.Gate(jxtabridge.Gate{Conn: id, Shut: false})
@@ -463,8 +462,8 @@ func TestGate(t *testing.T) {
 			w.lan.Close(id)
 		}
 		w.closed(closed + 1)
-		if n := received(w.all()); end == "gateway" && n != 3 {
-			t.Errorf("%d packages read, one of them behind a shut gate", n)
+		if n := received(w.all()); end == "gateway" && n > 3 {
+			t.Errorf("%d packages read, at most one of them by the read that was under way", n)
 		}
 	}
 	w.lan.Gate(jxtabridge.Gate{Conn: 999, Shut: true}) // gone already

@@ -105,6 +105,9 @@ func (c *Carrier) Start(time.Time) {}
 
 // Silence and PeerSilent tell the engines who is silent.
 func (c *Carrier) Silence(now time.Time, on bool) {
+	if on {
+		c.Air.Needless()
+	}
 	c.stepSender(now, pmul.EMCON{Silent: on})
 	c.stepReceiver(now, pmul.EMCON{Silent: on})
 }
@@ -142,12 +145,15 @@ func (c *Carrier) Step(now time.Time) {
 	}
 }
 
-// Pump has nothing to do: the engine sends in its own time.
-func (c *Carrier) Pump(time.Time) {}
+// Pump repeats on idle air; the engine sends in its own time.
+func (c *Carrier) Pump(now time.Time) { c.Air.Idle(now, &c.Profile, c.Profile.Up.RateBps, c.Road) }
 
 // Due is when an engine wants a Step, or a gap has been waited for long enough.
-func (c *Carrier) Due(time.Time, bool) time.Time {
+func (c *Carrier) Due(_ time.Time, silent bool) time.Time {
 	at := due.Earliest(c.dues[0], c.dues[1])
+	if !silent {
+		at = due.Earliest(at, c.Air.Due())
+	}
 	for _, p := range c.Peers {
 		o := c.orders[p.ID]
 		at = due.Earliest(at, o.early.Due(c.patience()))
@@ -354,6 +360,9 @@ func (c *Carrier) fate(now time.Time, f pmul.Fate) {
 	}
 	c.ended.add(f.Message, m.Content.Payload)
 	delete(c.out, f.Message)
+	if len(c.out) == 0 {
+		c.Air.Needless()
+	}
 	c.Road.TellFates(now)
 }
 
@@ -451,9 +460,27 @@ func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool,
 	}
 	l.Head(mail.Sent, long)
 	l.Add(mail.Sent, c.kindOf(packet.PDUs), len(body))
-	air := profile.Airtime(profile.IPUDPOctets+len(data)+c.Profile.FrameOverhead, c.Profile.Up.RateBps)
-	c.Air.Free = due.Latest(c.Air.Free, now).Add(air)
+	c.Air.Took(now, &c.Profile, len(data), c.Profile.Up.RateBps)
+	if whole(packet.PDUs) {
+		c.Air.Again(&c.Profile, addr, data, c.peers[to], l, long)
+	}
 	c.Road.Send(addr, data)
+}
+
+// whole says that a datagram has a message with all of it: one fragment and the Address_PDU before it.
+func whole(pdus []pmul.PDU) bool {
+	one := map[pmul.MessageID]bool{}
+	for _, pdu := range pdus {
+		switch pdu := pdu.(type) {
+		case pmul.AddressPDU:
+			one[pdu.Message] = pdu.Total == 1
+		case pmul.DataPDU:
+			if one[pdu.Message] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // kindOf is what a datagram is charged to: what its message is, or acknowledgement.

@@ -91,6 +91,3 @@ type Road interface {
 	Seal(to uint16, long bool, frames []byte) ([]byte, bool)
 	Send(to netip.AddrPort, data []byte)
 }
-
-// Air is a transmitter: Free is when the last datagram has left it.
-type Air struct{ Free time.Time }

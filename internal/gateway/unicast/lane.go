@@ -103,6 +103,9 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 	case l.Met.KnowsUs:
 		acked = append(acked, l.sender.Receipt(now, r)...)
 	}
+	if air, _ := c.airOf(l); len(acked) > 0 && l.sender.UnderWay(frame.Direct) == 0 {
+		air.Needless()
+	}
 	for _, at := range acked {
 		e := l.Box.At(at)
 		if e == nil {

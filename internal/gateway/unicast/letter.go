@@ -7,7 +7,6 @@ import (
 	"aldis/internal/due"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/frame"
-	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
 )
 
@@ -55,8 +54,8 @@ func (l *letter) addRiding(f frame.Data, kind mail.Kind) bool {
 	return false
 }
 
-// compose seals the next datagram for a peer and returns its IP octets; 0 when there is nothing that may go.
-func (c *Carrier) compose(now time.Time, l *line) int {
+// compose sends the next datagram to a peer; false when there is nothing that may go.
+func (c *Carrier) compose(now time.Time, l *line) bool {
 	probe := l.sender.ProbeDue(now)
 	long := l.ask(now, c, probe) || !l.Met.KnowsUs
 	overhead := seal.OverheadShort
@@ -109,7 +108,7 @@ func (c *Carrier) compose(now time.Time, l *line) int {
 	if !(l.announce != nil || probe || len(l.answers) > 0 || due.Reached(now, l.Met.Due) || keepalive ||
 		due.Reached(now, l.receiver.Due()) || to.carriesData()) {
 		l.readyAt = time.Time{}
-		return 0
+		return false
 	}
 	return c.post(now, l, to, long, hello)
 }
@@ -136,8 +135,8 @@ func (l *letter) carriesData() bool {
 	return false
 }
 
-// post seals what a letter holds and notes that it went. It returns the datagram's IP octets, 0 when it did not go.
-func (c *Carrier) post(now time.Time, l *line, what *letter, long, hello bool) int {
+// post seals what a letter holds and notes that it went; false when it did not.
+func (c *Carrier) post(now time.Time, l *line, what *letter, long, hello bool) bool {
 	var body []byte
 	sizes := make([]int, len(what.frames))
 	for i, f := range what.frames {
@@ -147,7 +146,7 @@ func (c *Carrier) post(now time.Time, l *line, what *letter, long, hello bool) i
 	}
 	data, ok := c.Road.Seal(l.ID, long, body)
 	if !ok {
-		return 0
+		return false
 	}
 	state, payload := 0, false
 	for i, n := range sizes {
@@ -171,8 +170,13 @@ func (c *Carrier) post(now time.Time, l *line, what *letter, long, hello bool) i
 	}
 	l.receiver.Settle()
 	l.answers, l.announce, l.readyAt, l.LastSent = nil, nil, time.Time{}, now
+	air, rate := c.airOf(l)
+	air.Took(now, &c.Profile, len(data), rate)
+	if payload {
+		air.Again(&c.Profile, l.Addr, data, l.Peer, &l.Ledger, long)
+	}
 	c.Road.Send(l.Addr, data)
-	return profile.IPUDPOctets + len(data)
+	return true
 }
 
 // mostDirect is how many datagrams without NORM may go while NORM waits.

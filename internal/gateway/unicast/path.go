@@ -7,7 +7,6 @@ import (
 	"aldis/internal/due"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/frame"
-	"aldis/internal/link/profile"
 )
 
 // question is what a peer was asked last, a probe or a hello, and what its answer says of an address.
@@ -85,6 +84,6 @@ func (c *Carrier) Greet(now time.Time, p *mail.Peer, to netip.AddrPort, hello fr
 	p.Ledger.Add(mail.Sent, mail.Key, len(body))
 	p.Counts.DatagramsSent++
 	air, rate := c.airOf(l)
-	air.Free = due.Latest(air.Free, now).Add(profile.Airtime(profile.IPUDPOctets+len(data)+c.Profile.FrameOverhead, rate))
+	air.Took(now, &c.Profile, len(data), rate)
 	c.Road.Send(to, data)
 }

@@ -89,11 +89,19 @@ func New(cfg Config) (*Carrier, error) {
 func (c *Carrier) Dead(p *mail.Peer) bool      { return c.lines[p.ID].sender.Dead() }
 func (c *Carrier) Listening(p *mail.Peer) bool { return c.lines[p.ID].sender.IsListening() }
 
+// Silence: what is repeated on idle air would be late when it ends.
+func (c *Carrier) Silence(_ time.Time, on bool) {
+	for _, l := range c.order {
+		if air, _ := c.airOf(l); on {
+			air.Needless()
+		}
+	}
+}
+
 // Heard notes an authentic datagram of a peer. Restarted: it was the first of a start, and the receipts that it had to
 // give were in it.
 func (c *Carrier) Heard(now time.Time, p *mail.Peer)  { c.lines[p.ID].sender.Heard(now) }
 func (c *Carrier) Restarted(p *mail.Peer)             { c.lines[p.ID].sender.Again() }
-func (c *Carrier) Silence(now time.Time, silent bool) {}
 
 // PeerSilent says that a peer hears us and will not answer. It ends with the first datagram of the peer.
 func (c *Carrier) PeerSilent(_ time.Time, p *mail.Peer, silent bool) {
@@ -155,18 +163,18 @@ func (c *Carrier) Pump(now time.Time) {
 		sent = false
 		for i := range c.order {
 			l := c.order[(c.turn+i)%len(c.order)]
-			air, rate := c.airOf(l)
-			if !l.Addr.IsValid() || now.Before(air.Free) || !c.bundled(now, l) {
+			air, _ := c.airOf(l)
+			if !l.Addr.IsValid() || now.Before(air.Free) || !c.bundled(now, l) || !c.compose(now, l) {
 				continue
 			}
-			n := c.compose(now, l)
-			if n == 0 {
-				continue
-			}
-			air.Free = now.Add(profile.Airtime(n+c.Profile.FrameOverhead, rate))
 			c.turn = (c.turn + i + 1) % len(c.order)
 			sent = true
 			break
+		}
+	}
+	for _, l := range c.order {
+		if air, rate := c.airOf(l); l.readyAt.IsZero() {
+			air.Idle(now, &c.Profile, rate, c.Road)
 		}
 	}
 }
@@ -235,10 +243,13 @@ func (c *Carrier) Due(now time.Time, silent bool) time.Time {
 		if !l.Addr.IsValid() {
 			continue
 		}
+		air, _ := c.airOf(l)
 		at = due.Earliest(at, sizing{c, l}.due())
+		if l.readyAt.IsZero() {
+			at = due.Earliest(at, air.Due())
+		}
 		ready, wake := c.ready(now, l)
 		if ready {
-			air, _ := c.airOf(l)
 			wake = due.Latest(air.Free, l.readyAt.Add(c.Profile.Bundle))
 			if !wake.After(now) { // nothing came of it this time
 				wake = now.Add(time.Second)

@@ -192,7 +192,7 @@ func (d *decoder) walk(p *Profile, tree map[string]any) {
 func linkFields(p *Profile) map[string]any {
 	return map[string]any{
 		"medium": medium{&p.Shared}, "turnaround_ms": &p.Turnaround, "max_hold_ms": &p.MaxHold, "key_up_ms": &p.KeyUp,
-		"mtu_octets": &p.MTU, "frame_overhead_octets": &p.FrameOverhead, "reorder": &p.Reorder,
+		"mtu_octets": &p.MTU, "frame_overhead_octets": &p.FrameOverhead, "reorder": &p.Reorder, "tariff": &p.Tariff,
 	}
 }
 
@@ -209,7 +209,7 @@ func gatewayFields(p *Profile) map[string]any {
 		"datagram_octets": &p.DatagramOctets, "segment_octets": &p.SegmentOctets, "window": &p.Window,
 		"ack_delay_ms": &p.AckDelay, "probe_interval_ms": &p.ProbeInterval, "hole_age_ms": &p.HoleAge,
 		"grtt_ms": &p.GRTT, "bundle_ms": &p.Bundle, "transport": &p.Transport,
-		"state_share_percent": &p.StateShare,
+		"state_share_percent": &p.StateShare, "copy_after_ms": &p.CopyAfter,
 	}
 }
 

@@ -35,6 +35,7 @@ type Profile struct {
 	MTU           int           // IP octets
 	FrameOverhead int           // octets per frame below IP
 	Reorder       bool          // jitter may let a frame overtake
+	Tariff        string        // what the bill grows with: TariffOctets ("" is that), TariffMinutes or TariffNone
 	// The gateway's use of it.
 	Transport      string        // NORM or PMul: what carries messages; "" is NORM
 	DatagramOctets int           // largest UDP payload that radio sends
@@ -45,6 +46,7 @@ type Profile struct {
 	HoleAge        time.Duration // a hole under an acknowledged number is sent again when so old
 	GRTT           time.Duration // fixed for NORM, the same at all members
 	Bundle         time.Duration // what becomes ready within it shares a datagram
+	CopyAfter      time.Duration // the last short datagram goes again so long after it, on idle air; 0: never
 	StateShare     float64       // percent of the rate that news of the sites may take while messages flow; default 25
 	PMulUse        PMulUse
 }
@@ -63,6 +65,13 @@ type PMulUse struct {
 const (
 	NORM = "norm"  // direct datagrams, and NORM for what needs segments
 	PMul = "p_mul" // P_Mul (ACP 142): one transmission for all, receivers may be silent for hours
+)
+
+// The tariffs of a link.
+const (
+	TariffOctets  = "octets"
+	TariffMinutes = "minutes" // of a call: what is sent during it is free
+	TariffNone    = "none"    // an own radio, a leased channel
 )
 
 // IPUDPOctets is what IPv4 and UDP put before a payload.
