@@ -100,8 +100,8 @@ func (c *Carrier) Silence(_ time.Time, on bool) {
 
 // Heard notes an authentic datagram of a peer. Restarted: it was the first of a start, and the receipts that it had to
 // give were in it.
-func (c *Carrier) Heard(now time.Time, p *mail.Peer)  { c.lines[p.ID].sender.Heard(now) }
-func (c *Carrier) Restarted(p *mail.Peer)             { c.lines[p.ID].sender.Again() }
+func (c *Carrier) Heard(now time.Time, p *mail.Peer) { c.lines[p.ID].sender.Heard(now) }
+func (c *Carrier) Restarted(p *mail.Peer)            { c.lines[p.ID].sender.Again() }
 
 // PeerSilent says that a peer hears us and will not answer. It ends with the first datagram of the peer.
 func (c *Carrier) PeerSilent(_ time.Time, p *mail.Peer, silent bool) {
