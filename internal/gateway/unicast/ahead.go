@@ -57,7 +57,7 @@ func (l *line) free(at mail.Attempt, m *mail.Message) (free bool, after uint8) {
 }
 
 // readAhead reads what need not wait for what is missing, while this turn has room. Its place is noted until its turn.
-func (c *Carrier) readAhead(now time.Time, l *line) {
+func (l *line) readAhead(now time.Time, c *Carrier) {
 	if _, ok := l.receiver.Next(frame.Direct); ok {
 		return
 	}

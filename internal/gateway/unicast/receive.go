@@ -77,7 +77,7 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, octets int, 
 			a.After = at.Number - min(at.Number, uint64(f.After))
 		}
 		c.arrived(now, l, a)
-		c.readAhead(now, l)
+		l.readAhead(now, c)
 		return l.Opened, octets
 	case custody.Duplicate:
 		l.Counts.Duplicates++
