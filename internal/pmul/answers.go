@@ -17,7 +17,7 @@ func (s *Sender) ack(now time.Time, p AckPDU) {
 		return
 	}
 	s.slow = max(s.slow-1, 0)
-	s.interrupted(now)
+	s.interrupted(now, p.Source)
 	touched := map[MessageID]*outgoing{}
 	var proof time.Time // what ended before it has arrived at this node, or is lost
 	for _, e := range p.Entries {
@@ -50,13 +50,17 @@ func (s *Sender) ack(now time.Time, p AckPDU) {
 		return
 	}
 	s.heard(now, p.Source, from)
+	decay := time.Duration(256)
 	for _, id := range slices.Sorted(maps.Keys(touched)) {
 		m := touched[id]
 		s.learnLate(now, m)
+		if m.polls == 0 && !m.passEnd.IsZero() && !now.After(m.passEnd.Add(m.talk+s.cfg.ackWait(m.dests.active()+1, m.total()))) {
+			decay = 8 // it came in time
+		}
 		m.polls = 0
 		s.review(now, m)
 	}
-	s.late -= s.late / 256
+	s.late -= s.late / decay
 	if !s.cfg.Reorder && s.cfg.Coding == Compact {
 		s.passedBy(now, p.Source, from, proof)
 	}
@@ -69,23 +73,25 @@ func (s *Sender) learnLate(now time.Time, m *outgoing) {
 	if m.polls == 0 || m.askedEnd.IsZero() || !m.passEnd.IsZero() && now.After(m.passEnd.Add(2*s.cfg.Delay+s.cfg.ackAir())) {
 		return
 	}
-	if over := now.Sub(m.askedEnd) - s.cfg.ackWait(m.dests.active()+1, m.total()); over > 0 {
+	if over := now.Sub(m.askedEnd) - m.askedTalk - s.cfg.ackWait(m.dests.active()+1, m.total()); over > 0 {
 		s.late = min(max(s.late, over+over/4+s.cfg.slack()), 10*time.Minute)
 	}
 }
 
 // interrupted notes that an Ack_PDU came while the Sender was transmitting. On a shared channel its node has had a turn
 // then, and what the radio still holds leaves later than expected.
-func (s *Sender) interrupted(now time.Time) {
+func (s *Sender) interrupted(now time.Time, by NodeID) {
 	began := now.Add(-s.cfg.oneWay() - s.cfg.ackAir())
 	if s.cfg.Turnaround == 0 || !s.airAt.After(began) {
 		return
 	}
 	shift := 2*s.cfg.Turnaround + s.cfg.ackAir()
 	if began.Sub(s.brokenAt) < shift { // the same interruption
-		shift = s.cfg.Turnaround + s.cfg.ackAir()
+		if shift = s.cfg.Turnaround + s.cfg.ackAir(); by == s.brokenBy { // and the same turn
+			shift = s.cfg.ackAir()
+		}
 	}
-	s.brokenAt = now
+	s.brokenAt, s.brokenBy = now, by
 	s.airAt = s.airAt.Add(shift)
 	for _, id := range s.Messages() {
 		if m := s.messages[id]; !m.closed && m.begun && (!m.idle() || !m.passEnd.Before(began)) {

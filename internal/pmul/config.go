@@ -32,6 +32,7 @@ type Config struct {
 	DatagramOctets int           // most octets of PDUs in one datagram
 	Delay, Jitter  time.Duration // one way
 	Turnaround     time.Duration // to another talker on a shared channel, keying included
+	Hold           time.Duration // a talker of a shared channel yields after so long when others wait
 	Reorder        bool          // a datagram may overtake another by up to Jitter
 
 	// Procedures.
@@ -73,7 +74,8 @@ func ConfigFor(p profile.Profile, self NodeID, coding Coding, seal int, rng *ran
 	c := Config{
 		Self: self, Coding: coding, Runs: coding == Compact, AckAck: coding == ACP142, Parity: coding == Compact, ParityShare: 0.2,
 		RateBps: p.SlowerBps(), Overhead: profile.IPUDPOctets + p.FrameOverhead + seal, DatagramOctets: p.DatagramOctets - seal,
-		Delay: max(p.Up.Delay, p.Down.Delay), Jitter: max(p.Up.Jitter, p.Down.Jitter), Turnaround: p.Turnaround + p.KeyUp, Reorder: p.Reorder,
+		Delay: max(p.Up.Delay, p.Down.Delay), Jitter: max(p.Up.Jitter, p.Down.Jitter), Turnaround: p.Turnaround + p.KeyUp, Hold: p.MaxHold,
+		Reorder:    p.Reorder,
 		ProbeEvery: p.ProbeInterval, RepeatCount: 4, RepeatEvery: 10 * time.Minute, ClockError: 5 * time.Minute,
 		OrphanFor: 30 * time.Minute, RememberFor: 7 * 24 * time.Hour,
 		Limits: Limits{Messages: 8192, Octets: 64 << 20, Destinations: 1024, Fates: 1 << 16,
@@ -183,6 +185,12 @@ func (c *Config) reorderWait() time.Duration {
 // Further Ack_PDUs extend it by settle each.
 func (c *Config) ackWait(nodes int, fragments uint16) time.Duration {
 	return 2*c.oneWay() + c.reorderWait() + c.completeWait(nodes, fragments) + 2*c.spread(nodes) + c.turns(nodes+1) + c.slack()
+}
+
+// ownTalk is how long an answer waits on a shared channel for us to finish, when so many messages of ours have something
+// to send.
+func (c *Config) ownTalk(messages int) time.Duration {
+	return min(c.Hold, time.Duration(messages)*c.fullAir())
 }
 
 // turns is how long so many nodes need to answer one after the other; of more than few the answers extend the wait.

@@ -57,11 +57,13 @@ type pass struct {
 	closing    []PDU    // what ends it all
 	parityNext uint16   // the first shard that was never queued
 
-	first     bool      // it is the first pass
-	passBegan time.Time // of the pass under way, or the last
-	passEnd   time.Time // of the last pass; zero while one is under way
-	askedEnd  time.Time // of the one before
-	firstEnd  time.Time // of the first pass
+	first     bool          // it is the first pass
+	passBegan time.Time     // of the pass under way, or the last
+	passEnd   time.Time     // of the last pass; zero while one is under way
+	askedEnd  time.Time     // of the one before
+	firstEnd  time.Time     // of the first pass
+	talk      time.Duration // how long answers to the last pass wait for us to finish
+	askedTalk time.Duration // the same of the one before
 }
 
 // sent is when the last octet of each part of a message left.
@@ -163,6 +165,17 @@ func (m *outgoing) upcoming(c *Config) PDU {
 	return nil
 }
 
+// following is what of the message has to be in the datagram of its last Address_PDU: who hears that a short message comes
+// waits for it, and asks for it when it does not. nil: nothing has to; what fills a datagram follows in the next.
+func (m *outgoing) following(c *Config) PDU {
+	if len(m.address) != 1 || m.total() > 1 {
+		return nil
+	}
+	rest := *m
+	rest.address = nil
+	return rest.upcoming(c)
+}
+
 // next puts what comes next of the pass under way into a datagram: one PDU, or in the compact coding all that fit behind
 // those of other messages.
 func (m *outgoing) next(c *Config, p *Packet) {
@@ -173,6 +186,9 @@ func (m *outgoing) next(c *Config, p *Packet) {
 		}
 		if len(p.PDUs) > 0 {
 			both := Packet{Group: p.Group, Port: p.Port, PDUs: append(slices.Clone(p.PDUs), pdu)}
+			if follows := m.following(c); follows != nil && c.Coding == Compact {
+				both.PDUs = append(both.PDUs, follows)
+			}
 			if c.octets(both) > c.DatagramOctets {
 				return
 			}
@@ -196,6 +212,7 @@ func (m *outgoing) shift(after time.Time, by time.Duration) {
 		move(&m.parityEnd[i])
 	}
 	move(&m.passEnd)
+	move(&m.firstEnd) // it is compared with the passEnd of others
 	move(&m.pollAt)
 	for _, d := range m.dests {
 		move(&d.dueAt)

@@ -12,6 +12,7 @@ type pace struct {
 	freeAt   time.Time     // when the next datagram may go
 	airAt    time.Time     // when what was handed over has left, others' turns counted
 	brokenAt time.Time     // when others last spoke between two datagrams of ours
+	brokenBy NodeID        // and which of them
 	slow     int           // the rate is divided by 2^slow: acknowledgements stay away
 	late     time.Duration // by how much Ack_PDUs came after ackWait, lately
 }
@@ -59,6 +60,7 @@ func (s *Sender) pass(m *outgoing, named func(*destination) bool, numbers []uint
 	}
 	m.address, m.numbers = m.addressPDUs(&s.cfg, some), numbers
 	m.askedEnd, m.passBegan, m.passEnd = m.passEnd, time.Time{}, time.Time{}
+	m.askedTalk = m.talk
 	m.repairAt, m.pollAt = time.Time{}, time.Time{}
 	s.stats.Passes++
 	s.queue.put(m)
@@ -160,7 +162,9 @@ func (s *Sender) passed(end time.Time, m *outgoing) {
 	}
 	m.passEnd = end
 	repaired := func(d *destination) bool { return d.answers() && d.named && d.missing != nil }
-	answer, repair := s.cfg.ackWait(m.dests.active(), m.total()), s.cfg.repairWait(len(m.dests.which(repaired)))
+	m.talk = s.cfg.ownTalk(len(s.queue))
+	answer := m.talk + s.cfg.ackWait(m.dests.active(), m.total())
+	repair := m.talk + s.cfg.repairWait(len(m.dests.which(repaired)))
 	for _, d := range m.dests {
 		if !d.answers() {
 			continue
@@ -259,7 +263,8 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 		}
 		asked[d] = true
 		// The fragments of the last question were lost, or its answer was: this question goes without any.
-		bare := m.carry == carryNothing || p.unanswered%2 == 1 || p.unanswered > 0 && s.cfg.Coding == Compact
+		again := p.unanswered%2 == 1 || p.unanswered > 0 && s.cfg.Coding == Compact
+		bare := m.carry == carryNothing || m.carry != carryLost && again
 		p.asked(now, &s.cfg)
 		if bare || m.polls == 0 && m.carry != carryLost && s.cfg.fragmentAir(m) > s.cfg.questionAir() {
 			continue
@@ -279,6 +284,11 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 	if len(asked) == 0 {
 		m.pollAt = m.dests.pollTime()
 		return
+	}
+	if m.carry == carryLost && !send.empty() { // who lost it with this one says so later, and has it then
+		for _, d := range m.dests {
+			asked[d] = asked[d] || d.answers()
+		}
 	}
 	if m.polls > 0 {
 		s.slow = min(s.slow+1, 3)

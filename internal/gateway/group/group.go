@@ -100,8 +100,12 @@ func attempt(id pmul.MessageID) mail.Attempt {
 	return mail.Attempt{Lane: mail.Group, Number: uint64(id)}
 }
 
-// Start has nothing to do: the gateway says next who is silent.
-func (c *Carrier) Start(time.Time) {}
+// Start begins to wait for what is missing before what came early; the gateway says next who is silent.
+func (c *Carrier) Start(now time.Time) {
+	for _, o := range c.orders {
+		o.early.Restart(now)
+	}
+}
 
 // Silence and PeerSilent tell the engines who is silent.
 func (c *Carrier) Silence(now time.Time, on bool) {

@@ -21,7 +21,7 @@ type Arrival struct {
 	Place  Attempt
 	Number uint64    // the message's own, where its place is another
 	Body   []byte    // empty: it was delivered before its turn, and its place is noted
-	At     time.Time // zero after a restart: it has waited
+	At     time.Time // when it came, or when this run began
 	Free   bool      // it need not wait for those before it that are missing,
 	After  uint64    // but for this one, where it is not 0; both are forgotten in a restart
 }
@@ -113,6 +113,14 @@ func (e *Early) Before(number uint32) (place Attempt, ok bool) {
 		}
 	}
 	return place, ok
+}
+
+// Restart lets what the journal kept wait anew: what is missing before it comes again after a restart, too.
+func (e *Early) Restart(now time.Time) {
+	for place, a := range e.of {
+		a.At = now
+		e.of[place] = a
+	}
 }
 
 // Due is when the oldest has waited long enough; zero when none waits.
