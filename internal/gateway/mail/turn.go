@@ -16,6 +16,8 @@ const (
 	// ReadOctets is for reading a peer's messages. What has no room is kept as what came before its turn is, and read in later
 	// turns; one message that takes longer is read in slices.
 	ReadOctets = 1 << 10
+	// ReadWhole is the same where messages are read as a whole: the work of a full datagram of coded reports.
+	ReadWhole = 24 << 10
 	// leastSlice is what is read of a message in one call, however little room is left.
 	leastSlice = 256
 	// octetTime is about what an octet of work takes. After a turn that was full the loop is free for as long.
