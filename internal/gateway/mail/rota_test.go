@@ -1,6 +1,9 @@
 package mail
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 // Whose turn it is follows from the air used while several wait: nobody saves up by waiting or by being away, and when
 // nobody waits all are equal again.
@@ -40,6 +43,12 @@ func TestRota(t *testing.T) {
 		t.Errorf("who was away has saved up %d octets", lead)
 	}
 	if len(r.air) > 2 {
+		t.Errorf("%d sources are remembered", len(r.air))
+	}
+	for i := range 3 * mostSources {
+		r.went(fmt.Sprint("invented ", i), 200)
+	}
+	if len(r.air) > mostSources {
 		t.Errorf("%d sources are remembered", len(r.air))
 	}
 	r.ends()

@@ -1,9 +1,11 @@
 package unicast
 
 import (
+	"maps"
 	"time"
 
 	"aldis/internal/gateway/mail"
+	"aldis/internal/link/custody"
 	"aldis/internal/link/frame"
 )
 
@@ -17,12 +19,14 @@ type givenOf struct {
 	last map[string]uint64 // of each source; of state under ""
 }
 
-// gave notes that a message got its number.
-func (g *givenOf) gave(number uint64, source string) {
+// gave notes that a message got its number; oldest is the oldest under way, before which nobody looks any more.
+func (g *givenOf) gave(number, oldest uint64, source string) {
 	if g.last == nil {
 		g.from, g.last = number, map[string]uint64{}
 	}
-	g.last[source] = number
+	if g.last[source] = number; len(g.last) > 2*custody.MaxAhead {
+		maps.DeleteFunc(g.last, func(_ string, last uint64) bool { return last < oldest })
+	}
 }
 
 // free says whether a message need not wait for those before it that its peer lacks, and how far back the one is that it has to
