@@ -29,8 +29,8 @@ func (b *bearer) carrier() mail.Carrier { return b.carriers[0] }
 // smallMessage is the octets of a short message on the air: a window of so many fills twice what the link holds.
 const smallMessage = 100
 
-// timingOf derives the timers and windows of custody from the link. Two round trips of short messages may be under way: a receipt
-// that half a window asks for is back before the other half has gone.
+// timingOf derives the timers and windows of custody from the link. While receipts come, two round trips of short messages may
+// be under way: a receipt that half a window asks for is back before the other half has gone.
 func timingOf(p profile.Profile, shore bool) custody.Config {
 	c := custody.Config{
 		RoundTrip:     p.RoundTripMax(p.DatagramOctets+profile.IPUDPOctets) + p.OneWayMax(p.DatagramOctets+profile.IPUDPOctets)/2,
@@ -43,7 +43,8 @@ func timingOf(p profile.Profile, shore bool) custody.Config {
 		rate = p.Down.RateBps
 	}
 	held := int(c.RoundTrip.Seconds() * float64(rate) / 8)
-	c.Window[frame.Direct] = max(p.Window, min(2*held/smallMessage, custody.MaxAhead/2))
+	c.Window[frame.Direct] = p.Window
+	c.Most = max(p.Window, min(2*held/smallMessage, custody.MaxAhead/2))
 	c.Window[frame.Bulk] = unicast.BulkWindow
 	if p.Reorder {
 		c.HoleAge, c.Reorder = p.HoleAge, true

@@ -84,8 +84,9 @@ func TestSourcesTakeTurns(t *testing.T) {
 			for _, share := range []int{50, 90, 99, 100} {
 				a, b := alone[(len(alone)-1)*share/100], beside[(len(beside)-1)*share/100]
 				t.Logf("%d%% of %d messages within %v alone, within %v beside the other", share, len(alone), a, b)
-				// The slowest are those that the link lost, and of one seed alone and beside each other it loses others.
-				if b > 2*a && (share < 99 || seeds(20) > 1) {
+				// The few slowest are those that the link lost. Of one seed it loses others alone and beside the other, and
+				// of long messages more wait then for what was lost of the other's.
+				if b > 2*a && (share <= 90 || share == 100 && seeds(20) > 1) {
 					t.Errorf("%d%% of the messages within %v alone, within %v beside the other; twice that at the most is wanted", share, a, b)
 				}
 			}

@@ -195,9 +195,18 @@ func (g *Gateway) Texts(to ...*mail.Peer) *envelope.Texts {
 
 // Open reads a message in its turn and hands it to its face, or takes it as news of the peer's site.
 func (g *Gateway) Open(now time.Time, from *mail.Peer, at mail.Attempt, body []byte) error {
+	for {
+		if err := g.OpenSlice(now, from, at, body); !errors.Is(err, compact.ErrUnfinished) {
+			return err
+		}
+	}
+}
+
+// OpenSlice is Open, as far as this turn of the loop has room for the model's work.
+func (g *Gateway) OpenSlice(now time.Time, from *mail.Peer, at mail.Attempt, body []byte) error {
 	p := g.byID[from.ID]
 	work := g.coder.Work()
-	m, err := p.Reader.Read(&g.coder, at, body)
+	m, err := p.Reader.Read(&g.coder, at, body, p.Turn.Left())
 	octets := m.Octets()
 	if errors.Is(err, envelope.ErrLimit) {
 		octets = envelope.MostExpanded(len(body))

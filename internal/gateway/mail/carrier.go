@@ -77,8 +77,10 @@ type Road interface {
 	// Note says something in the operator's log; Drop counts a datagram or packet that came to nothing.
 	Note(level, text string, attrs ...any)
 	Drop(reason string)
-	// Open reads a message of a peer in its turn and hands it on.
+	// Open reads a message of a peer in its turn and hands it on. OpenSlice does as much of it as this turn of the loop has room
+	// for; compact.ErrUnfinished: it is to be called again.
 	Open(now time.Time, p *Peer, at Attempt, body []byte) error
+	OpenSlice(now time.Time, p *Peer, at Attempt, body []byte) error
 	// TellFates tells the faces what has become of their messages.
 	TellFates(now time.Time)
 	// Hello is what a HELLO to a peer says now.

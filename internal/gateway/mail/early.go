@@ -49,6 +49,12 @@ func (e *Early) record(a Arrival) {
 	e.Road.Record(BucketEarly, e.key(a.Place), value)
 }
 
+// Get is what has this place.
+func (e *Early) Get(place Attempt) (a Arrival, ok bool) {
+	a, ok = e.of[place]
+	return a, ok
+}
+
 // Take takes out what has this place; durable as it was kept.
 func (e *Early) Take(place Attempt, durable bool) (a Arrival, ok bool) {
 	a, ok = e.of[place]

@@ -4,6 +4,10 @@ package mail
 // messages go in the order in which they came, so that nothing changes where nobody floods. docs/decisions/fairness.md.
 const aheadOctets = 1 << 10
 
+// mostSources is of how many sources a rota knows what they have used. Beyond that somebody invents names, and all are equal
+// again.
+const mostSources = 4096
+
 // rota decides whose turn it is among the local sources whose messages for a peer are as urgent as each other, whatever lane
 // they wait in: that of who has used least of the air. The zero value is ready.
 type rota struct {
@@ -32,7 +36,7 @@ func (r *rota) ends() { r.waits-- }
 // went notes that so many octets of a source went on the air.
 func (r *rota) went(source string, octets int) {
 	before := r.used(source)
-	if r.air == nil {
+	if r.air == nil || len(r.air) >= mostSources {
 		r.air = map[string]uint64{}
 	}
 	r.air[source] = before + uint64(octets)

@@ -1,9 +1,13 @@
 package unicast
 
 import (
+	"errors"
+	"maps"
 	"time"
 
 	"aldis/internal/gateway/mail"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/custody"
 	"aldis/internal/link/frame"
 )
 
@@ -17,12 +21,14 @@ type givenOf struct {
 	last map[string]uint64 // of each source; of state under ""
 }
 
-// gave notes that a message got its number.
-func (g *givenOf) gave(number uint64, source string) {
+// gave notes that a message got its number; oldest is the oldest under way, before which nobody looks any more.
+func (g *givenOf) gave(number, oldest uint64, source string) {
 	if g.last == nil {
 		g.from, g.last = number, map[string]uint64{}
 	}
-	g.last[source] = number
+	if g.last[source] = number; len(g.last) > 2*custody.MaxAhead {
+		maps.DeleteFunc(g.last, func(_ string, last uint64) bool { return last < oldest })
+	}
 }
 
 // free says whether a message need not wait for those before it that its peer lacks, and how far back the one is that it has to
@@ -56,21 +62,29 @@ func (l *line) free(at mail.Attempt, m *mail.Message) (free bool, after uint8) {
 	return at.Number-last <= 255, uint8(at.Number - last)
 }
 
-// readAhead reads what need not wait for what is missing, while this turn has room. Its place is noted until its turn.
-func (l *line) readAhead(now time.Time, c *Carrier) {
+// ahead is the next message that need not wait for what is missing, while nothing is left to read in its turn.
+func (l *line) ahead() (a mail.Arrival, ok bool) {
 	if _, ok := l.receiver.Next(frame.Direct); ok {
-		return
+		return a, false
 	}
+	return l.early.Ahead(frame.Direct, l.receiver.Cumulative(frame.Direct))
+}
+
+// readAhead reads such messages while this turn of the loop has room. Their places are noted until their turn.
+func (l *line) readAhead(now time.Time, c *Carrier) {
 	for l.Turn.Room(now) {
-		a, ok := l.early.Ahead(frame.Direct, l.receiver.Cumulative(frame.Direct))
+		a, ok := l.ahead()
 		if !ok {
 			return
 		}
-		if err := c.Road.Open(now, l.Peer, a.Place, a.Body); err != nil { // it is looked at again in its turn
+		switch err := c.Road.OpenSlice(now, l.Peer, a.Place, a.Body); {
+		case errors.Is(err, compact.ErrUnfinished): // Step goes on with it
+			return
+		case err != nil: // it is looked at again in its turn
 			a.Free = false
 			l.early.Keep(a, false)
-			continue
+		default:
+			l.early.Keep(mail.Arrival{Place: a.Place, Number: a.Number}, true)
 		}
-		l.early.Keep(mail.Arrival{Place: a.Place, Number: a.Number}, true)
 	}
 }

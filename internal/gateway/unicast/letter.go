@@ -261,7 +261,7 @@ func (c *Carrier) addData(now time.Time, l *line, to *letter, at mail.Attempt, m
 	if e == nil {
 		e = c.assign(l, at, m)
 		l.went(f.Prompt)
-		l.given.gave(at.Number, m.Source())
+		l.given.gave(at.Number, l.Box.Oldest(frame.Direct, at.Number), m.Source())
 		if flow := l.audience.Flow(m.Content.Payload); flow != nil {
 			l.audience.Sent(flow, at.Number, m)
 		}

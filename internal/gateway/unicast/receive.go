@@ -58,7 +58,7 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, octets int, 
 		c.Road.Drop("refused_stream")
 		return mail.Payload, octets
 	}
-	if !l.Turn.Room(now) { // no receipt: its sender keeps it
+	if !l.Turn.Room(now) && l.early.Len() >= mostUnread { // no receipt: its sender keeps it
 		c.Road.Drop("busy")
 		return mail.Payload, octets
 	}
@@ -88,6 +88,9 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, octets int, 
 	return mail.Payload, octets
 }
 
+// mostUnread is how many messages of a peer may wait for the loop to have time, or for those before them.
+const mostUnread = 64
+
 // arrived keeps a message that is new and delivers what is in order now. What this turn has no room for Step delivers.
 func (c *Carrier) arrived(now time.Time, l *line, a mail.Arrival) {
 	at := a.Place
@@ -105,12 +108,20 @@ func (c *Carrier) arrived(now time.Time, l *line, a mail.Arrival) {
 // read delivers what is in order in a lane while this turn has room; fresh is not in the journal.
 func (c *Carrier) read(now time.Time, l *line, lane frame.Lane, fresh mail.Attempt) {
 	for next, ok := l.receiver.Next(lane); ok && l.Turn.Room(now); next, ok = l.receiver.Next(lane) {
-		a, kept := l.early.Take(next, next != fresh)
+		a, kept := l.early.Get(next)
 		if kept && next != fresh && len(a.Body) == 0 { // it was read before its turn
+			l.early.Take(next, true)
 			l.receiver.Advance(lane)
 			continue
 		}
-		err := c.Road.Open(now, l.Peer, next, a.Body)
+		err := c.Road.OpenSlice(now, l.Peer, next, a.Body)
+		if errors.Is(err, compact.ErrUnfinished) { // Step goes on with it
+			if next == fresh {
+				l.early.Keep(a, true)
+			}
+			break
+		}
+		l.early.Take(next, next != fresh)
 		if errors.Is(err, compact.ErrModel) || errors.Is(err, compact.ErrHistory) {
 			// Coded with what we do not have: its sender learns that from our HELLO, and codes it otherwise.
 			l.receiver.Reject(now, next)

@@ -137,6 +137,7 @@ func (c *Carrier) Step(now time.Time) {
 				c.RecordPeer(l.Peer)
 			}
 		}
+		l.readAhead(now, c)
 	}
 }
 
@@ -234,6 +235,9 @@ func (c *Carrier) Due(now time.Time, silent bool) time.Time {
 			if _, ok := l.receiver.Next(lane); ok {
 				at = due.Earliest(at, l.Turn.Due())
 			}
+		}
+		if _, ok := l.ahead(); ok {
+			at = due.Earliest(at, l.Turn.Due())
 		}
 	}
 	if silent {

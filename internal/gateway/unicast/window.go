@@ -43,10 +43,10 @@ func (l *line) roomForNews() bool {
 }
 
 // asks says whether the message that goes next in the direct lane asks for a receipt at once: one in every half window of them,
-// while others wait behind it and the window is half used. Otherwise receipts wait for something to ride on.
+// while the window is half used. Otherwise receipts wait for something to ride on.
 func (l *line) asks() bool {
 	half := l.half(frame.Direct)
-	return l.unasked+1 >= half && l.sender.UnderWay(frame.Direct)+1 >= half && l.Box.Waiting(frame.Direct) > 1
+	return l.unasked+1 >= half && l.sender.UnderWay(frame.Direct)+1 >= half
 }
 
 // went notes that a message went in the direct lane, and whether it asked.
