@@ -69,6 +69,7 @@ type Daemon struct {
 	waits    waiting
 	written  chan error // the result of the commit that is under way
 	failing  bool
+	told     []string      // what to do about it, as logged
 	failedAt time.Duration // monotonic
 	retryAt  time.Duration // monotonic
 }

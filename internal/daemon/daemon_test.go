@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -49,6 +50,7 @@ type world struct {
 	mu   sync.Mutex
 	did  []string
 	full bool          // the disk
+	why  error         // of a full disk; nil: that it is full
 	slow chan struct{} // when not nil a commit waits for it
 }
 
@@ -122,6 +124,9 @@ func (w *world) start() {
 			defer w.mu.Unlock()
 			if w.full {
 				w.did = append(w.did, "full")
+				if w.why != nil {
+					return w.why
+				}
 				return fmt.Errorf("journal: %w", syscall.ENOSPC)
 			}
 			line := "commit"
@@ -334,6 +339,46 @@ func TestFullDiskAndALotToWrite(t *testing.T) {
 		}
 		if w.Trouble() != "" {
 			t.Error(w.Trouble())
+		}
+		w.end(t)
+	})
+}
+
+type remedial string
+
+func (r remedial) Error() string  { return "the disk: " + string(r) }
+func (r remedial) Remedy() string { return string(r) }
+
+// What to do about a disk is told when that changes, and not with each try.
+func TestEachRemedyIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(byConn)
+		w.start()
+		fails := func(why error) {
+			t.Helper()
+			w.mu.Lock()
+			w.full, w.why = why != nil, why
+			w.mu.Unlock()
+			pass(5 * time.Second)
+		}
+		for range 2 {
+			fails(remedial("look at the cable"))
+			w.post(opened(100))
+			pass(5 * time.Second)
+			fails(remedial("mount it anew"))
+			fails(fmt.Errorf("again: %w", remedial("look at the cable")))
+			if s := w.Trouble(); s != "again: the disk: look at the cable" {
+				t.Errorf("trouble: %q", s)
+			}
+			fails(nil)
+		}
+		for _, do := range []string{"look at the cable", "mount it anew"} {
+			if n := strings.Count(w.logged.String(), "do="+strconv.Quote(do)); n != 2 {
+				t.Errorf("%q is told %d times in two outages", do, n)
+			}
+		}
+		if n := strings.Count(w.logged.String(), "\n"); n != 6 {
+			t.Errorf("%d lines, want 6:\n%s", n, w.logged)
 		}
 		w.end(t)
 	})

@@ -17,11 +17,12 @@
 //
 // # When the journal cannot write
 //
-// While the journal cannot be written (for example, disk full), the loop holds back every output that depends on it.
-// It keeps outputs with records, in order, and tries the commit again every second. Until that works no datagram
-// leaves, because a datagram could contain a receipt for something that is not durable yet. Datagrams made in the
-// meantime are lost as on any link, and custody repairs that. Outputs without records still go to the LAN, so local
-// peers get their answers. When 4 MiB are held back the loop takes no more events, and the LAN feels it.
+// While the journal cannot be written (disk full, or failing), the loop holds back every output that depends on it. It
+// keeps outputs with records, in order, and tries the commit again every second. Until that works no datagram leaves,
+// because a datagram could contain a receipt for something that is not durable yet. Datagrams made in the meantime are
+// lost as on any link, and custody repairs that. Outputs without records still go to the LAN, so local peers get their
+// answers. The log says what to do, once for each thing to do, and Trouble says it all the time. When 4 MiB are held
+// back the loop takes no more events, and the LAN feels it.
 //
 // # Time
 //

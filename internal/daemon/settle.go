@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"aldis/internal/gateway"
@@ -149,12 +151,22 @@ func (d *Daemon) fail(mono time.Duration, err error) {
 		d.waits.queue[i] = d.withoutDatagrams(out)
 		d.waits.octets += size(d.waits.queue[i])
 	}
-	if d.failing {
-		return // said already
+	if !d.failing {
+		d.failing, d.failedAt, d.told = true, mono, nil
 	}
-	d.failing, d.failedAt = true, mono
-	d.log.Error("the journal cannot write: nothing accepted is lost, but the link is silent until it can; free space on its disk",
-		"error", err, "retry", retryEvery)
+	if do := remedy(err); !slices.Contains(d.told, do) { // once for each thing to do
+		d.told = append(d.told, do)
+		d.log.Error("the journal cannot write: nothing accepted is lost, but the link is silent until it can", "error", err, "do", do, "retry", retryEvery)
+	}
+}
+
+// remedy is what an operator can do about an error of the journal.
+func remedy(err error) string {
+	var known interface{ Remedy() string }
+	if errors.As(err, &known) {
+		return known.Remedy()
+	}
+	return "look at its disk"
 }
 
 func (d *Daemon) recover(mono time.Duration) {

@@ -12,7 +12,7 @@ func (j *Journal) setAside(list []Damaged) error {
 	if len(list) == 0 {
 		return nil
 	}
-	return j.db.Update(func(tx *bolt.Tx) error {
+	return j.update(func(tx *bolt.Tx) error {
 		var ops []Op
 		next, err := nextAside(tx)
 		if err != nil {
@@ -42,7 +42,7 @@ func (j *Journal) SetAside(list []Op) error {
 	if len(list) == 0 {
 		return nil
 	}
-	return j.db.Update(func(tx *bolt.Tx) error {
+	return j.update(func(tx *bolt.Tx) error {
 		next, err := nextAside(tx)
 		if err != nil {
 			return err

@@ -58,6 +58,7 @@ type Report struct {
 	Stale   bool          // as many records as there should be, but not those
 
 	damagedOwn []string // fields of the journal's own that cannot be read
+	unread     error    // the first that the disk gave instead of octets
 }
 
 // Sound says that nothing is wrong.
@@ -120,9 +121,32 @@ type reader struct {
 // examine reads all of a file. visit sees each record but the journal's own, good until it returns; nil: nobody does.
 // The error is visit's.
 func examine(r io.ReaderAt, size int64, visit func(record) error) (*reader, error) {
-	file, err := pages.Open(r, size)
+	return examineAt(r, size, 0, visit)
+}
+
+// watched remembers the first error of a disk.
+type watched struct {
+	io.ReaderAt
+	err error
+}
+
+func (w *watched) ReadAt(b []byte, at int64) (int, error) {
+	n, err := w.ReaderAt.ReadAt(b, at)
+	if err != nil && err != io.EOF && w.err == nil {
+		w.err = err
+	}
+	return n, err
+}
+
+// examineAt reads the tree of transaction tx, and not the newest; 0: the newest.
+func examineAt(r io.ReaderAt, size int64, tx uint64, visit func(record) error) (*reader, error) {
+	seen := &watched{ReaderAt: r}
+	file, err := pages.Open(seen, size)
 	if err != nil && !errors.Is(err, pages.ErrNotBolt) { // that is a fault of page 0 in the walk
 		return nil, err
+	}
+	if tx > 0 && !file.Choose(tx) {
+		return nil, &unsoundError{"the disk does not give the head of the file"}
 	}
 	e := &reader{file: file, own: map[string][]byte{}, visit: visit}
 	e.report.Octets, e.report.PageSize = size, file.PageSize
@@ -130,6 +154,7 @@ func examine(r io.ReaderAt, size int64, visit func(record) error) (*reader, erro
 		return nil, err
 	}
 	e.conclude()
+	e.report.unread = seen.err
 	return e, nil
 }
 

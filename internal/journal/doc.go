@@ -10,17 +10,23 @@
 // A damaged record of a bucket that its caller can spare is set aside and named; any other damage is a reason to refuse,
 // with the way out in the error. docs/decisions/journal-check.md.
 //
+// A disk that fails is no reason to believe less: what Commit has confirmed is on it, and a page that it does not give is an
+// error, never a fault. docs/decisions/failing-disk.md.
+//
 // Sizes are octets. A Journal is used by one goroutine.
 //
 // # Files
 //
 //   - aside.go: records that were set aside
 //   - check.go: what a file holds and what is wrong with it
+//   - extents.go: whether all of a file has a place on the disk
 //   - journal.go: commit and load
 //   - mark.go: the file beside it that says that there is a journal
 //   - open.go: lock, check, claim
 //   - repair.go: what an operator does with a journal that no gateway uses
 //   - rewrite.go: a file written anew, and older formats
 //   - salvage.go: what can be read of a broken file
+//   - store.go: bbolt on a disk that may fail
+//   - trouble.go: errors of a disk in words
 //   - value.go: checksums and the tally
 package journal

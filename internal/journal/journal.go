@@ -4,11 +4,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -62,9 +61,9 @@ type Op struct {
 
 // Journal is an open store.
 type Journal struct {
-	db    *bolt.DB
+	*store
 	dir   string
-	store uint32
+	id    uint32 // of the store
 	boot  uint32
 	aside []Damaged
 	// doubtful: the disk has failed, and the kernel may have dropped what it could not write, of this commit or of the
@@ -72,7 +71,7 @@ type Journal struct {
 	doubtful bool
 
 	mu   sync.Mutex
-	file os.FileInfo // of the store, to know it again
+	info os.FileInfo // of the file, to know it again
 }
 
 func be32(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
@@ -87,7 +86,7 @@ func syncDir(dir string) error {
 }
 
 // StoreID was drawn when the store was made: two stores of one node, before and after a lost disk, differ in it.
-func (j *Journal) StoreID() uint32 { return j.store }
+func (j *Journal) StoreID() uint32 { return j.id }
 
 // Boot is the boot number that was set last; 0 in a new store.
 func (j *Journal) Boot() uint32 { return j.boot }
@@ -102,9 +101,9 @@ func (j *Journal) SetBoot(n uint32) error {
 }
 
 // Commit applies all ops in their order, or none. When it returns nil they survive a crash. An error leaves the
-// journal usable: the same ops may be committed again later. A full disk satisfies errors.Is(err, syscall.ENOSPC). After
-// any other failure of the disk the whole file is written anew before the next commit, for which it needs as much free
-// space as it has octets.
+// journal usable: the same ops may be committed again later. That of a disk has a Remedy. A full disk satisfies
+// errors.Is(err, syscall.ENOSPC). After any other failure of the disk the whole file is written anew before the next
+// commit, for which it needs as much free space as it has octets.
 func (j *Journal) Commit(ops []Op) error {
 	for _, op := range ops {
 		if op.Bucket == own || op.Bucket == aside {
@@ -120,26 +119,23 @@ func (j *Journal) commit(ops []Op) error {
 	}
 	if j.doubtful {
 		if err := j.renew(); err != nil {
-			return fmt.Errorf("journal: its disk has failed, and it cannot be written anew: %w", diskError(err))
+			return j.trouble(err)
 		}
 		j.doubtful = false
 	}
-	err := j.db.Update(func(tx *bolt.Tx) error { return put(tx, ops) })
+	if j.spent {
+		fresh, err := j.reopen()
+		if err != nil {
+			return j.trouble(err)
+		}
+		j.store = fresh
+	}
+	err := j.update(func(tx *bolt.Tx) error { return put(tx, ops) })
 	if err == nil {
 		return nil
 	}
-	err = diskError(err)
-	var number syscall.Errno // else it is not the disk's
-	j.doubtful = errors.As(err, &number) && number != syscall.ENOSPC && number != syscall.EDQUOT
-	return fmt.Errorf("journal: %w", err)
-}
-
-// diskError finds a full disk again where bbolt drops the cause: it does so when it grows the file.
-func diskError(err error) error {
-	if strings.Contains(err.Error(), syscall.ENOSPC.Error()) && !errors.Is(err, syscall.ENOSPC) {
-		return fmt.Errorf("%w (%v)", syscall.ENOSPC, err)
-	}
-	return err
+	j.doubtful = j.doubt(err)
+	return j.trouble(err)
 }
 
 func opError(op Op, err error) error {
@@ -149,7 +145,7 @@ func opError(op Op, err error) error {
 // Load calls f for everything in the store, bucket by bucket, keys in the order of their octets. key and value are
 // good until f returns. The first error of f ends it and is returned.
 func (j *Journal) Load(f func(bucket string, key, value []byte) error) error {
-	return j.db.View(func(tx *bolt.Tx) error {
+	err := j.view(func(tx *bolt.Tx) error {
 		return tx.ForEach(func(name []byte, b *bolt.Bucket) error {
 			bucket := string(name)
 			if bucket == own || bucket == aside {
@@ -165,6 +161,11 @@ func (j *Journal) Load(f func(bucket string, key, value []byte) error) error {
 			})
 		})
 	})
+	var unsound *unsoundError
+	if errors.As(err, &unsound) {
+		return j.trouble(err)
+	}
+	return err
 }
 
 // Size is the length of the store's file; it never shrinks, freed space in it is used again.
@@ -183,11 +184,11 @@ func (j *Journal) Gone() error {
 	path := filepath.Join(j.dir, fileName)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if now, err := os.Stat(path); err == nil && os.SameFile(now, j.file) {
-		return nil
+	if now, err := os.Stat(path); err == nil && os.SameFile(now, j.info) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil // a disk that fails is told otherwise
 	}
 	return fmt.Errorf("journal: %s was removed or replaced while the gateway runs: %w; whatever is accepted is lost when it stops", path, ErrGone)
 }
 
 // Close gives the directory free.
-func (j *Journal) Close() error { return j.db.Close() }
+func (j *Journal) Close() error { return j.close() }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // markName is the file that says that a directory has a journal. Without it nobody could tell a journal that was lost
@@ -36,16 +37,21 @@ func writeMark(dir string, id Identity, store uint32) error {
 		}
 		return syncDir(dir)
 	}()
-	if err != nil {
-		return fmt.Errorf("journal: %s cannot be written: %w", path, err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if what, way := explain(err); errors.Is(err, syscall.EIO) {
+		return fmt.Errorf("journal: %s cannot be written: %s: %w; %s", path, what, err, way)
+	}
+	return fmt.Errorf("journal: %s cannot be written: %w", path, err)
 }
 
 // gone says that there was a journal and is none any more.
 func gone(dir string) error {
 	mark, err := os.ReadFile(filepath.Join(dir, markName))
-	if err != nil {
+	if errors.Is(err, syscall.EIO) { // nobody knows whether there was one
+		return openError(dir, err)
+	} else if err != nil {
 		return nil
 	}
 	path, what := filepath.Join(dir, fileName), "has 0 octets"

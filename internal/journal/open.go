@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 )
 
@@ -51,32 +50,41 @@ func openFile(f *os.File, dir string, id Identity, spare func(bucket string) boo
 	if err != nil {
 		return nil, openError(dir, err)
 	}
-	rep := &Report{Fresh: true}
+	rep, last, taken := &Report{Fresh: true}, state{}, false
 	if info.Size() > 0 {
+		forget(f)
 		r, err := examine(f, info.Size(), nil)
 		if err != nil {
-			return nil, fmt.Errorf("journal: %s cannot be read: %w; the disk fails: put a backup back on another one", f.Name(), err)
+			return nil, fmt.Errorf("journal: %s: %w", f.Name(), err)
 		}
-		rep = &r.report
+		rep, last = &r.report, state{r.file.Tx(), r.found}
+		if older, at := before(f, r); older != nil {
+			rep, last, taken = older, at, true
+		}
 	}
 	if err := rep.Refusal(dir, id, spare); err != nil {
 		return nil, err
 	}
 	os.Remove(f.Name() + unfinished) // of a start that was killed: nothing refers to it
-	j := &Journal{dir: dir, store: rep.Store, boot: rep.Boot}
+	j := &Journal{dir: dir, id: rep.Store, boot: rep.Boot}
 	if !rep.Fresh && rep.Format < firstChecked {
-		if j.db, err = migrate(f, info.Size()); err != nil {
+		if j.store, err = migrate(f, info.Size()); err != nil {
 			return nil, err
 		}
 		f.Close()
-	} else if j.db, err = openBolt(f.Name(), func(string, int, os.FileMode) (*os.File, error) { return f, nil }); err != nil {
+	} else if taken {
+		if j.store, err = takeBack(f, last); err != nil {
+			return nil, err
+		}
+		f.Close()
+	} else if j.store, err = openStore(f, last); err != nil {
 		return nil, openError(dir, err)
 	}
-	if j.file, err = os.Stat(filepath.Join(dir, fileName)); err == nil {
+	if j.info, err = os.Stat(filepath.Join(dir, fileName)); err == nil {
 		err = j.claim(id, rep)
 	}
 	if err != nil {
-		j.db.Close()
+		j.close()
 		return nil, err
 	}
 	return j, nil
@@ -110,16 +118,6 @@ func lock(path string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-func openBolt(path string, open func(string, int, os.FileMode) (*os.File, error)) (*bolt.DB, error) {
-	return bolt.Open(path, 0o600, &bolt.Options{
-		Timeout:        lockWait,
-		NoFreelistSync: true, // one write less per commit; the list is rebuilt at the start
-		FreelistType:   bolt.FreelistMapType,
-		NoStatistics:   true,
-		OpenFile:       open,
-	})
-}
-
 func openError(dir string, err error) error {
 	path := filepath.Join(dir, fileName)
 	switch {
@@ -127,6 +125,12 @@ func openError(dir string, err error) error {
 		return fmt.Errorf("journal: data directory %s: %w; stop that one, or set another node.data_dir", dir, ErrInUse)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("journal: %s: %w; it must belong to the user that runs the gateway", path, err)
+	}
+	switch what, way := explain(err); {
+	case errors.Is(err, syscall.EROFS), isFull(err):
+		return fmt.Errorf("journal: %s: %s: %w; %s", path, what, err, way)
+	case errors.Is(err, syscall.EIO):
+		return fmt.Errorf("journal: %s: %s: %w; look at the disk and its cable (dmesg, smartctl), and start again when it is back", path, what, err)
 	}
 	return fmt.Errorf("journal: %s: %w", path, err)
 }
@@ -158,6 +162,10 @@ func (r *Report) Refusal(dir string, id Identity, spare func(bucket string) bool
 
 // damage is the error that says what is wrong with a file, and what to do.
 func (r *Report) damage(path string) error {
+	if r.unread != nil {
+		return fmt.Errorf("journal: its disk fails: %w; look at the disk and its cable (dmesg, smartctl), and start again when it is back. If it stays so: put a backup back on another disk, or save what can be read: gateway journal repair --dir %s",
+			r.unread, filepath.Dir(path))
+	}
 	const most = 3
 	list := r.Problems()
 	if more := len(list) - most; more > 0 {
@@ -171,8 +179,8 @@ func (r *Report) damage(path string) error {
 func (j *Journal) claim(id Identity, rep *Report) error {
 	var ops []Op
 	if rep.Fresh {
-		j.store = newStoreID()
-		ops = ownOps(id, j.store, 0)
+		j.id = newStoreID()
+		ops = ownOps(id, j.id, 0)
 	} else if rep.Name != id.Name {
 		ops = append(ops, Op{own, keyName, []byte(id.Name)})
 	}
@@ -188,7 +196,7 @@ func (j *Journal) claim(id Identity, rep *Report) error {
 			return fmt.Errorf("journal: data directory %s: %w", j.dir, err)
 		}
 	}
-	return writeMark(j.dir, Identity{Node: id.Node, Name: id.Name}, j.store)
+	return writeMark(j.dir, Identity{Node: id.Node, Name: id.Name}, j.id)
 }
 
 func newStoreID() uint32 {

@@ -40,6 +40,7 @@ func existing(dir string, flags int, progress Progress) (*os.File, *followed, er
 	} else if err != nil {
 		return nil, nil, openError(dir, err)
 	}
+	forget(f)
 	info, err := f.Stat()
 	if err != nil {
 		f.Close()
@@ -137,7 +138,7 @@ func (p Repair) Do(dir string) (*Repaired, error) {
 	done.Done, done.Written, done.NewStore = true, len(records), newStoreID()
 	done.Old, err = p.write(s, f.Name(), records, done.NewStore)
 	if err != nil {
-		return nil, fmt.Errorf("journal: %s cannot be repaired: %w; it is as it was", f.Name(), diskError(err))
+		return nil, fmt.Errorf("journal: %s cannot be repaired: %w; it is as it was", f.Name(), err)
 	}
 	return done, writeMark(dir, p.Identity, done.NewStore)
 }
@@ -202,7 +203,7 @@ func (p Repair) write(s *salvaged, path string, records []Op, store uint32) (old
 	if err := w.finish(); err != nil {
 		return "", err
 	}
-	if err := w.db.Close(); err != nil {
+	if err := w.close(); err != nil {
 		return "", err
 	}
 	if old, err = keepOld(path); err != nil {

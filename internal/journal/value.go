@@ -75,18 +75,23 @@ func (t *tally) remove(sealed []byte) {
 	}
 }
 
+// tallyOf is the tally that a transaction sees.
+func tallyOf(tx *bolt.Tx) (t tally) {
+	if b := tx.Bucket([]byte(own)); b != nil {
+		if v, ok := unseal(own, keyTally, b.Get(keyTally)); ok {
+			t, _ = parseTally(v)
+		}
+	}
+	return t
+}
+
 // put applies ops in a transaction and writes the tally that follows from them.
 func put(tx *bolt.Tx, ops []Op) error {
 	b, err := tx.CreateBucketIfNotExists([]byte(own))
 	if err != nil {
 		return err
 	}
-	var t tally
-	if v := b.Get(keyTally); v != nil {
-		if v, ok := unseal(own, keyTally, v); ok {
-			t, _ = parseTally(v)
-		}
-	}
+	t := tallyOf(tx)
 	for _, op := range ops {
 		if err := apply(tx, op, &t); err != nil {
 			return opError(op, err)

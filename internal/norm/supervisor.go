@@ -237,8 +237,8 @@ type process struct {
 	gone  chan struct{} // closed when the child's stdout ends
 	wg    sync.WaitGroup
 
-	beat    atomic.Int64 // unix nanoseconds of the last sign of life
-	posting atomic.Int32 // readers inside post: silence is then ours, not the child's
+	beat    atomic.Pointer[time.Time] // of the last sign of life; it has a monotonic reading, so that nobody sets it
+	posting atomic.Int32              // readers inside post: silence is then ours, not the child's
 	fail    atomic.Pointer[string]
 	stderr  tail
 }
@@ -303,7 +303,7 @@ func (s *Supervisor) startIn(way cell.Way, legs map[uint16]int, start gateway.No
 	if err != nil {
 		return nil, true, fmt.Errorf("norm: child does not start: %w", err)
 	}
-	p.beat.Store(time.Now().UnixNano())
+	p.alive(time.Now())
 	p.queue <- record{kind: recConfig, data: config}
 	p.wg.Add(2)
 	go p.write()
@@ -416,8 +416,10 @@ func (p *process) obey(c gateway.NormCommand) error {
 	}
 }
 
+func (p *process) alive(now time.Time) { p.beat.Store(&now) }
+
 func (p *process) hung(now time.Time) bool {
-	return p.posting.Load() == 0 && now.Sub(time.Unix(0, p.beat.Load())) > hangAfter
+	return p.posting.Load() == 0 && now.Sub(*p.beat.Load()) > hangAfter
 }
 
 // write feeds the child's stdin; a child that does not read blocks only this goroutine.
@@ -445,7 +447,7 @@ func (p *process) postEvent(e gateway.Event) {
 	began := time.Now()
 	p.s.post(e)
 	if now := time.Now(); now.Sub(began) > beatInterval {
-		p.beat.Store(now.UnixNano()) // nobody read its heartbeats meanwhile
+		p.alive(now) // nobody read its heartbeats meanwhile
 	}
 	p.posting.Add(-1)
 }
@@ -464,7 +466,7 @@ func (p *process) read(out io.Reader, start gateway.NormStart) {
 			}
 			return
 		}
-		p.beat.Store(time.Now().UnixNano())
+		p.alive(time.Now())
 		select {
 		case <-p.done:
 			return

@@ -58,7 +58,8 @@ type File struct {
 
 	r     io.ReaderAt
 	size  int64
-	meta  Meta     // the newest that is valid
+	meta  Meta     // the newest that is valid, or the chosen one
+	one   bool     // it was chosen: the other one does not matter
 	taken []bool   // pages that the walk has reached
 	bufs  [][]byte // by depth
 }
@@ -99,6 +100,31 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 
 // Tx is the transaction of the newest tree that can be reached; 0: there is none.
 func (f *File) Tx() uint64 { return f.meta.Tx }
+
+// Newest is the newest transaction of which there is a meta page; 0: there is none.
+func (f *File) Newest() (tx uint64) {
+	for _, m := range f.Metas {
+		if m.Valid {
+			tx = max(tx, m.Tx)
+		}
+	}
+	return tx
+}
+
+// Used is how many octets of the file the newest tree may use.
+func (f *File) Used() int64 { return int64(f.meta.Pages) * int64(f.PageSize) }
+
+// Choose takes the tree that transaction tx has written for the one to walk; false: no meta page leads to it. bbolt keeps
+// the tree before the newest as it was.
+func (f *File) Choose(tx uint64) bool {
+	for _, m := range f.Metas {
+		if m.Valid && m.Tx == tx {
+			f.meta, f.one = m, true
+			return true
+		}
+	}
+	return false
+}
 
 // guessPageSize takes the size with which most of the first pages have their own number in front.
 func (f *File) guessPageSize() {

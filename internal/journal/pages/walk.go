@@ -58,7 +58,7 @@ func (f *File) Walk(visit func(Record) error) (Walked, error) {
 	}
 	w.Pages = int(f.size / int64(f.PageSize))
 	for i, m := range f.Metas {
-		if !m.Valid {
+		if !m.Valid && !f.one {
 			w.fault(Fault{uint64(i), "is damaged: the last transaction may be lost"})
 		}
 	}

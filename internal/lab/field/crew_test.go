@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -44,6 +45,7 @@ type crew struct {
 	missing  int         // of those, the ones that have not arrived
 	strange  []string    // what nobody can have said
 	deaths   []time.Time // of this site's gateway
+	deaf     []interval  // when the far pipes may have been unknown here: what is said then is in nobody's custody
 	ears     int         // how often the listener has had a lease
 	disorder []string
 }
@@ -51,6 +53,7 @@ type crew struct {
 // utterance is one message of a talker.
 type utterance struct {
 	kind     kind
+	at       time.Time
 	accepted bool
 	heard    []hearing // at the far listener
 }
@@ -59,6 +62,8 @@ type hearing struct {
 	at time.Time
 	id string // MsgId of a propagate pipe
 }
+
+type interval struct{ from, to time.Time }
 
 // kind of a message.
 type kind int
@@ -397,7 +402,7 @@ func (c *crew) call(ctx context.Context, rng *rand.Rand) {
 		}
 		c.mu.Lock()
 		n := len(c.said)
-		c.said = append(c.said, utterance{kind: k})
+		c.said = append(c.said, utterance{kind: k, at: time.Now()})
 		c.mu.Unlock()
 		ev := edgepeer.Send{Pipe: c.pipe, Kind: jxta.PipeTypePropagate, Elements: []jxta.Element{{Namespace: "t", Name: "body", Data: text(n, k)}}}
 		if k == unicast {
@@ -476,7 +481,7 @@ func (c *crew) tally() (y tally) {
 		switch {
 		case len(u.heard) > 0:
 			y.arrived++
-		case u.accepted:
+		case u.accepted && !slices.ContainsFunc(c.deaf, func(i interval) bool { return u.at.After(i.from) && u.at.Before(i.to) }):
 			y.lost = append(y.lost, n)
 		default:
 			y.unproven++

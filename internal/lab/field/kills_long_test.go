@@ -12,3 +12,8 @@ type diskCase struct {
 
 // diskCases are what TestDisk does.
 var diskCases = []diskCase{{"full at the ship", 1}, {"full at hq", 0}}
+
+// failingSeeds are the stories of TestFailingDisk, outages how many failures each has.
+var failingSeeds = []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}
+
+const outages = 4

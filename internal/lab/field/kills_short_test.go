@@ -12,3 +12,8 @@ type diskCase struct {
 
 // diskCases are what TestDisk does.
 var diskCases = []diskCase{{"full at the ship", 1}}
+
+// failingSeeds are the stories of TestFailingDisk, outages how many failures each has.
+var failingSeeds = []uint64{12}
+
+const outages = 2

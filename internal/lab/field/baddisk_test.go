@@ -1,0 +1,224 @@
+package field
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"aldis/internal/lab/baddisk"
+	"aldis/internal/lab/wait"
+)
+
+// A failure of a disk, and what becomes of the gateway meanwhile.
+type diskFailure struct {
+	name  string
+	from  int64 // baddisk.Failure
+	kill  bool  // kill -9 while it fails, and a start after it
+	mount bool  // the file system is mounted anew before that start: otherwise it lives on
+}
+
+var diskFailures = []diskFailure{
+	{name: "sectors fail, the gateway runs on", from: baddisk.DataFrom},
+	{name: "sectors fail, the gateway is killed", from: baddisk.DataFrom, kill: true},
+	{name: "sectors fail, the gateway is killed, mounted anew", from: baddisk.DataFrom, kill: true, mount: true},
+	{name: "all fails and ends the file system, mounted anew", kill: true, mount: true},
+}
+
+// TestFailingDisk takes the disk from a gateway while peers talk: its device answers with errors of input and output for
+// some seconds. The gateway says what is wrong and what to do, accepts nothing that it cannot write, and goes on by itself
+// when the device is well. Then it takes messages that wait, is killed, and has its file system mounted anew: only what is on
+// the disk counts. Nothing that was accepted is lost, whenever that was.
+func TestFailingDisk(t *testing.T) {
+	for _, seed := range failingSeeds {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			disk, err := baddisk.New(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			gone := func() {
+				if err := disk.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			t.Cleanup(gone)
+			rng := rand.New(rand.NewPCG(seed, 3))
+			site := rng.IntN(2)
+			p := newVoyage(t, seed, func(g *game) {
+				if err := disk.Mount(filepath.Join(g.dir, g.sites[site].name+"-data")); err != nil {
+					t.Fatal(err)
+				}
+			})
+			p.last = gone
+			p.failingDisk(&sickBay{voyage: p, crew: p.crews[site], disk: disk, rng: rng})
+		})
+	}
+}
+
+func (p *voyage) failingDisk(s *sickBay) {
+	p.meet()
+	ctx, hush := context.WithCancel(p.t.Context())
+	var talkers sync.WaitGroup
+	p.t.Cleanup(func() {
+		hush()
+		talkers.Wait()
+	})
+	order := s.rng.Perm(len(diskFailures))
+	for i, c := range p.crews {
+		talkers.Add(1)
+		said := s.rng.Uint64()
+		go func() {
+			defer talkers.Done()
+			c.talk(ctx, rand.New(rand.NewPCG(said, uint64(20+i))))
+		}()
+	}
+	begun := time.Now()
+	for _, n := range order[:outages] {
+		s.fail(diskFailures[n])
+	}
+	hush()
+	talkers.Wait()
+	p.settle()
+	refused, err := s.disk.Refused()
+	s.must("the device answers", err)
+	p.t.Logf("the disk of %s: %d outages in %.0f s, %d requests refused; %s", s.site.name, outages, time.Since(begun).Seconds(), refused, p.summary())
+	s.told()
+	p.judge()
+}
+
+// sickBay is a site whose disk fails.
+type sickBay struct {
+	*voyage
+	*crew
+	disk    *baddisk.Disk
+	rng     *rand.Rand
+	refused int // starts on a disk that fails
+}
+
+func (s *sickBay) must(what string, err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func (s *sickBay) healthy(want int) {
+	s.t.Helper()
+	wait.Until(s.t, recovery, fmt.Sprintf("healthz of %s answers %d", s.site.name, want), func() bool { return s.health(s.t.Context()) == want })
+}
+
+// hoard takes the link away until messages wait at the site, which its journal holds.
+func (s *sickBay) hoard() {
+	s.t.Helper()
+	s.must("the link goes down", s.game.hub.Outage("ship", true))
+	at, _ := s.accepted()
+	wait.Until(s.t, recovery, "messages wait", func() bool {
+		now, _ := s.accepted()
+		return now >= at+20
+	})
+}
+
+func (s *sickBay) fail(f diskFailure) {
+	s.t.Helper()
+	s.progress(5 + s.rng.IntN(10))
+	s.hoard()
+	// The file has been read at the start: a device that only refuses to read would not be noticed.
+	s.must("the disk fails", s.disk.Fail(baddisk.Failure{From: f.from, Writes: true, Reads: s.rng.IntN(2) == 0, After: s.rng.IntN(20)}))
+	s.healthy(http.StatusServiceUnavailable)
+	s.must("the link comes back", s.game.hub.Outage("ship", false))
+	s.still()
+	if f.kill {
+		s.site.gateway.kill()
+		s.died()
+		s.refuses(f.name)
+	}
+	s.must("the disk is well", s.disk.Heal())
+	s.restart(f.kill, f.mount)
+	s.healthy(http.StatusOK)
+	s.progress(5 + s.rng.IntN(10))
+
+	s.hoard()
+	s.site.gateway.kill()
+	s.died()
+	s.restart(true, true)
+	s.must("the link comes back", s.game.hub.Outage("ship", false))
+	s.progress(5)
+	if s.t.Failed() {
+		s.t.Fatalf("after: %s", f.name)
+	}
+}
+
+// refuses starts the gateway on a disk that fails. It may listen for a moment before it has found that out.
+func (s *sickBay) refuses(name string) {
+	s.t.Helper()
+	g := s.site.gateway
+	if g.start(s.t.Context()) == nil {
+		select {
+		case <-g.done:
+		case <-time.After(gatewayReady):
+			s.t.Errorf("%s: the gateway starts on a disk that fails", name)
+			g.kill()
+		}
+	}
+	if why := lastLine(g.tail()); !strings.Contains(why, "its disk fails") && !strings.Contains(why, "its disk has failed") {
+		s.t.Errorf("%s: a start on a disk that fails does not say so: %s", name, why)
+	}
+	s.refused++
+}
+
+// restart mounts the file system anew, and starts the gateway.
+func (s *sickBay) restart(start, mount bool) {
+	s.t.Helper()
+	if mount {
+		s.must("the file system is mounted anew", s.disk.Remount())
+	}
+	if start {
+		s.must("the gateway starts", s.site.gateway.start(s.t.Context()))
+	}
+}
+
+// still watches that nothing leaves a gateway whose disk fails, and that it accepts nothing.
+func (s *sickBay) still() {
+	s.t.Helper()
+	heard := func() uint64 {
+		st, err := s.far.site.gateway.status(s.t.Context())
+		s.must("status", err)
+		return st.Peers[0].DatagramsReceived
+	}
+	wait.Still(s.t, 300*time.Millisecond, recovery, "what was in the air has landed", func() int { return int(heard()) })
+	before := heard()
+	taken, _ := s.accepted()
+	wait.Never(s.t, 2*time.Second, func() string {
+		if n := heard(); n != before {
+			return fmt.Sprintf("%d datagrams left a gateway whose disk fails", n-before)
+		}
+		if n, _ := s.accepted(); n != taken {
+			return fmt.Sprintf("%d messages were accepted by a gateway whose disk fails", n-taken)
+		}
+		return ""
+	})
+}
+
+// told holds the log against the outages: each is told.
+func (s *sickBay) told() {
+	s.t.Helper()
+	const said, refused = "the journal cannot write", "the gateway cannot run"
+	n := 0
+	for what, times := range errorsIn(s.site.gateway.logFile) {
+		if what == refused && times == s.refused {
+			s.expected = append(s.expected, what)
+		}
+		if strings.HasPrefix(what, said) {
+			n += times
+			s.expected = append(s.expected, what)
+		}
+	}
+	if n < outages || n > 3*outages {
+		s.t.Errorf("the gateway says %d times that %s, in %d outages", n, said, outages)
+	}
+}
