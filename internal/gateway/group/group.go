@@ -103,7 +103,7 @@ func attempt(id pmul.MessageID) mail.Attempt {
 // Start begins to wait for what is missing before what came early; the gateway says next who is silent.
 func (c *Carrier) Start(now time.Time) {
 	for _, o := range c.orders {
-		o.early.Restart(now)
+		o.restart(now)
 	}
 }
 

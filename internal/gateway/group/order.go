@@ -38,10 +38,7 @@ func place(sequence uint32) mail.Attempt {
 // inOrder delivers d if its turn has come, and what follows it; otherwise it is kept.
 func (c *Carrier) inOrder(now time.Time, p *mail.Peer, o *order, d pmul.Message) {
 	if o.next == 0 {
-		o.next = d.Sequence
-		if d.Sequence <= firstFew {
-			o.next = 1
-		}
+		o.begin(d.Sequence)
 	}
 	ahead := int32(d.Sequence - o.next)
 	a := mail.Arrival{Place: place(d.Sequence), Number: uint64(d.Message), Body: d.Payload, At: now}
@@ -71,6 +68,21 @@ func (c *Carrier) inOrder(now time.Time, p *mail.Peer, o *order, d pmul.Message)
 		c.open(now, p, d.Message, d.Payload)
 		o.next++
 		c.drain(now, p, o)
+	}
+}
+
+// begin: this is the first heard of a peer.
+func (o *order) begin(sequence uint32) {
+	if o.next = sequence; sequence <= firstFew {
+		o.next = 1
+	}
+}
+
+// restart lets what came early wait anew for what is missing before it.
+func (o *order) restart(now time.Time) {
+	o.early.Restart(now)
+	if early := o.early.Places(); o.next == 0 && len(early) > 0 {
+		o.begin(uint32(early[0].Number))
 	}
 }
 
@@ -108,6 +120,7 @@ func (c *Carrier) skip(now time.Time, p *mail.Peer, o *order) {
 			break
 		}
 	}
+	o.put = true // what has its turn behind it goes as well
 	c.drain(now, p, o)
 }
 
