@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -194,4 +195,25 @@ func TestMovesAndReplays(t *testing.T) {
 		check.Equal(t, fmt.Sprint("seed ", seed, ": lines about twins"), said(w, "two nodes with one id"), 0)
 		check.Equal(t, fmt.Sprint("seed ", seed, ": lines of the refused twin"), said(w, "has heard a later start"), 0)
 	}
+}
+
+// A ship that has lost its store comes back with another address, and speaks more often than it is asked. The question goes to
+// where it was heard last, and not to the old address because a question there had no answer.
+func TestPeerThatHasMovedIsAskedWhereItIs(t *testing.T) {
+	w := mulWorld(t, 2, 3)
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	tracks(w, hq, []uint16{2}, 5, 200, 10*time.Second)
+	w.Run(5 * time.Minute)
+	w.LoseStore(ship)
+	w.Redial(ship)
+	w.Kill(ship, time.Second)
+	w.Kill(hq, time.Second)
+	ship.Site.Got = nil
+	up := tracks(w, ship, []uint16{1}, 60, 100, 10*time.Second)
+	down := tracks(w, hq, []uint16{2}, 5, 200, 10*time.Second)
+	w.Run(30 * time.Minute)
+	slices.SortFunc(ship.Site.Got, bySending) // what was asked for again comes late
+	slices.SortFunc(hq.Site.Got[max(0, len(hq.Site.Got)-len(*up)):], bySending)
+	once(t, w, ship.Site, 1, *down)
+	once(t, w, hq.Site, 2, *up)
 }

@@ -26,6 +26,9 @@ type crew struct {
 	at     map[site.ConnID]*hand
 	conns  site.ConnID
 	totals map[uint16]*gateway.PeerCounts // of a node's runs that have ended
+	up     map[uint16]time.Time           // when a node's last run began, by the World's time
+	// settles is how long after its start an application opens its pipes.
+	settles time.Duration
 }
 
 // hand is one edge peer. Its process starts anew whenever it comes.
@@ -40,12 +43,10 @@ type hand struct {
 	heard  map[string][]string // by pipe
 }
 
-// settles is how long after its start an application opens its pipes.
-const settles = 3 * time.Second
-
 func newCrew(t *testing.T, profile string, seed uint64, wait time.Duration, rules ...mark.Rule) *crew {
 	t.Helper()
-	c := &crew{at: map[site.ConnID]*hand{}, totals: map[uint16]*gateway.PeerCounts{1: {}, 2: {}}}
+	c := &crew{at: map[site.ConnID]*hand{}, totals: map[uint16]*gateway.PeerCounts{1: {}, 2: {}},
+		up: map[uint16]time.Time{1: sim.Epoch, 2: sim.Epoch}, settles: 3 * time.Second}
 	c.World = world(t, 2, profile, seed, func(s *sim.Config) {
 		s.Group = s.Profile.Shared
 		s.Configure = func(n *sim.Node, g *gateway.Config) {
@@ -96,7 +97,7 @@ func (h *hand) come() {
 	serial := h.serial
 	h.peer = edgepeer.New(edgepeer.Config{ID: h.id, Name: fmt.Sprint("P", h.id[len(h.id)-4:]), Rand: rand.New(rand.NewPCG(uint64(serial), 7))})
 	h.dial(serial)
-	h.c.At(settles, func() {
+	h.c.At(h.c.settles, func() {
 		if h.serial == serial && h.peer != nil {
 			for _, l := range h.listen {
 				h.step(h.conn, l)
@@ -169,8 +170,9 @@ func (c *crew) kill(n *sim.Node, d time.Duration) {
 	if n.GW == nil {
 		return
 	}
-	add(c.totals[n.ID], n.GW.Status(c.Now).Peers[0].PeerCounts)
+	add(c.totals[n.ID], n.GW.Status(c.Clock(n)).Peers[0].PeerCounts)
 	c.Kill(n, d)
+	c.up[n.ID] = c.Now.Add(d)
 	for _, h := range c.hands {
 		if h.n == n && h.peer != nil && h.conn != 0 {
 			h.step(h.conn, edgepeer.Lost{})
@@ -185,7 +187,7 @@ func (c *crew) kill(n *sim.Node, d time.Duration) {
 func (c *crew) counts(n *sim.Node) gateway.PeerCounts {
 	sum := *c.totals[n.ID]
 	if n.GW != nil {
-		add(&sum, n.GW.Status(c.Now).Peers[0].PeerCounts)
+		add(&sum, n.GW.Status(c.Clock(n)).Peers[0].PeerCounts)
 	}
 	return sum
 }
@@ -306,68 +308,119 @@ func TestEveryMessageEndsInOneTrueState(t *testing.T) {
 	for seed := range uint64(seedsOfAbsence) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			rng := rand.New(rand.NewPCG(seed, 11))
-			upTo := func(d time.Duration) time.Duration { return time.Duration(rng.Int64N(int64(d))) }
-			c := newCrew(t, "iridium-dialup", seed, 10*time.Minute+upTo(2*time.Hour))
-			hq, ship := c.Nodes[0], c.Nodes[1]
-			sender, listener := c.hand(ship), c.hand(hq, listensTo, holds)
-			c.Run(2 * time.Minute)
-			const play = 6 * time.Hour
-			sent := 0
-			for at := time.Duration(0); at < play; at += upTo(4 * time.Minute) {
-				l, text := []edgepeer.Listen{listensTo, holds}[rng.IntN(2)], fmt.Sprint("message ", sent)
-				c.At(at, func() { sender.say(listener, l.Pipe, l.Kind, text) })
-				sent++
-			}
-			for at := upTo(time.Hour); at < play; at += time.Hour / 2 {
-				away, orderly := time.Minute+upTo(90*time.Minute), rng.IntN(2) == 0
-				c.At(at, func() {
-					listener.vanish(orderly)
-					c.At(away, func() { c.whenUp(hq, listener.come) })
-				})
-				at += upTo(time.Hour)
-			}
-			for at := upTo(time.Hour); at < play; at += upTo(2 * time.Hour) {
-				n, off := []*sim.Node{hq, ship}[rng.IntN(2)], time.Second+upTo(time.Minute)
-				if rng.IntN(3) == 0 {
-					off = upTo(90 * time.Minute)
-				}
-				c.At(at, func() {
-					c.kill(n, off)
-				})
-			}
-			c.Run(play + 3*time.Hour)
-			c.whenUp(hq, listener.come)
-			c.Run(3 * time.Hour)
-			here, there := c.counts(hq), c.counts(ship)
-			heard := len(listener.heard[pipeHQ]) + len(listener.heard[pipeShip])
-			st := ship.GW.Status(c.Now).Peers[0]
-			check.Equal(t, "waiting at the sender's gateway", st.Waiting+st.UnderWay, 0)
-			check.Equal(t, "pending", here.Pending, 0)
-			check.Equal(t, "acknowledged of those accepted", there.Delivered+there.Revoked, there.Accepted)
-			check.Equal(t, "received of those acknowledged", here.Received, there.Accepted)
-			check.Equal(t, "handed over or undeliverable of those received", here.HandedOver+here.UndeliverableHere, here.Received)
-			check.Equal(t, "heard of those handed over", uint64(heard), here.HandedOver)
-			check.Equal(t, "undeliverable as the sender's gateway was told", there.Undeliverable, here.UndeliverableHere)
-			for pipe, texts := range listener.heard {
-				last := -1
-				for _, text := range texts {
-					var i int
-					if fmt.Sscanf(text, "message %d", &i); i <= last {
-						t.Errorf("on pipe %s message %d came behind %d", pipe[len(pipe)-6:], i, last)
-					}
-					last = i
-				}
-			}
-			t.Logf("%d sent, %d accepted, %d heard, %d undeliverable", sent, there.Accepted, heard, there.Undeliverable)
+			absence(t, seed, func(*crew, func(time.Duration) time.Duration) {}, func(*crew) {})
 		})
 	}
+}
+
+// The same, and the clocks of both gateways are set by minutes, hours and a year, while leases run and messages wait. In the
+// end they are right again, and the operator has done what the log asks for.
+func TestEveryMessageEndsInOneTrueStateWhateverTheClocksSay(t *testing.T) {
+	for seed := range uint64(seedsOfAbsence) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			absence(t, seed, func(c *crew, upTo func(time.Duration) time.Duration) {
+				c.settles = 0 // a gateway that starts with a clock far ahead does not know any more who has listened
+				for at := upTo(time.Hour); at < playOfAbsence; at += upTo(2 * time.Hour) {
+					n := c.Nodes[upTo(2)]
+					most := []time.Duration{10 * time.Minute, 12 * time.Hour, 400 * 24 * time.Hour}[upTo(3)]
+					by, restart := upTo(2*most)-most, upTo(2) == 0
+					c.At(at, func() {
+						c.SetClock(n, by)
+						if restart {
+							c.kill(n, time.Second)
+						}
+					})
+				}
+			}, func(c *crew) {
+				for _, n := range c.Nodes {
+					c.SetClock(n, -c.Wrong(n))
+				}
+				c.Run(2 * time.Hour) // who is off comes back
+				for i, n := range c.Nodes {
+					if refusesForItsClock(c.World, n, c.Nodes[1-i]) {
+						c.Give(n, gateway.Forget{Peer: c.Nodes[1-i].ID, AnyStart: true})
+					}
+				}
+			})
+		})
+	}
+}
+
+// refusesForItsClock says whether a node's log asks its operator to have a peer forgotten whose start lies far ahead.
+func refusesForItsClock(w *sim.World, n, peer *sim.Node) bool {
+	return slices.ContainsFunc(w.Notes, func(note string) bool {
+		return strings.Contains(note, n.Name+" error: a peer's start lies ahead") && strings.Contains(note, "peer "+peer.Name)
+	})
+}
+
+// playOfAbsence is how long peers and gateways come and go.
+const playOfAbsence = 6 * time.Hour
+
+// absence is a run in which they do. before plans more for it, after is when it is over.
+func absence(t *testing.T, seed uint64, before func(*crew, func(time.Duration) time.Duration), after func(*crew)) {
+	rng := rand.New(rand.NewPCG(seed, 11))
+	upTo := func(d time.Duration) time.Duration { return time.Duration(rng.Int64N(int64(d))) }
+	c := newCrew(t, "iridium-dialup", seed, 10*time.Minute+upTo(2*time.Hour))
+	hq, ship := c.Nodes[0], c.Nodes[1]
+	sender, listener := c.hand(ship), c.hand(hq, listensTo, holds)
+	c.Run(2 * time.Minute)
+	sent := 0
+	for at := time.Duration(0); at < playOfAbsence; at += upTo(4 * time.Minute) {
+		l, text := []edgepeer.Listen{listensTo, holds}[rng.IntN(2)], fmt.Sprint("message ", sent)
+		c.At(at, func() { sender.say(listener, l.Pipe, l.Kind, text) })
+		sent++
+	}
+	for at := upTo(time.Hour); at < playOfAbsence; at += time.Hour / 2 {
+		away, orderly := time.Minute+upTo(90*time.Minute), rng.IntN(2) == 0
+		c.At(at, func() {
+			listener.vanish(orderly)
+			c.At(away, func() { c.whenUp(hq, listener.come) })
+		})
+		at += upTo(time.Hour)
+	}
+	for at := upTo(time.Hour); at < playOfAbsence; at += upTo(2 * time.Hour) {
+		n, off := []*sim.Node{hq, ship}[rng.IntN(2)], time.Second+upTo(time.Minute)
+		if rng.IntN(3) == 0 {
+			off = upTo(90 * time.Minute)
+		}
+		c.At(at, func() {
+			c.kill(n, off)
+		})
+	}
+	before(c, upTo)
+	c.Run(playOfAbsence)
+	after(c)
+	c.Run(3 * time.Hour)
+	c.whenUp(hq, listener.come)
+	c.Run(3 * time.Hour)
+	here, there := c.counts(hq), c.counts(ship)
+	heard := len(listener.heard[pipeHQ]) + len(listener.heard[pipeShip])
+	st := ship.GW.Status(c.Clock(ship)).Peers[0]
+	check.Equal(t, "waiting at the sender's gateway", st.Waiting+st.UnderWay, 0)
+	check.Equal(t, "pending", here.Pending, 0)
+	check.Equal(t, "acknowledged of those accepted", there.Delivered+there.Revoked, there.Accepted)
+	check.Equal(t, "received of those acknowledged", here.Received, there.Accepted)
+	check.Equal(t, "handed over or undeliverable of those received", here.HandedOver+here.UndeliverableHere, here.Received)
+	check.Equal(t, "heard of those handed over", uint64(heard), here.HandedOver)
+	check.Equal(t, "undeliverable as the sender's gateway was told", there.Undeliverable, here.UndeliverableHere)
+	for pipe, texts := range listener.heard {
+		last := -1
+		for _, text := range texts {
+			var i int
+			if fmt.Sscanf(text, "message %d", &i); i <= last {
+				t.Errorf("on pipe %s message %d came behind %d", pipe[len(pipe)-6:], i, last)
+			}
+			last = i
+		}
+	}
+	t.Logf("%d sent, %d accepted, %d heard, %d undeliverable", sent, there.Accepted, heard, there.Undeliverable)
 }
 
 // whenUp calls f once a gateway has been up for a moment: one that has just started takes whoever dials in for the process
 // that it knew.
 func (c *crew) whenUp(n *sim.Node, f func()) {
-	if n.GW == nil || c.Now.Sub(time.Unix(int64(n.Boot()), 0)) < 10*time.Second {
+	if n.GW == nil || c.Now.Sub(c.up[n.ID]) < 10*time.Second {
 		c.At(time.Minute, func() { c.whenUp(n, f) })
 		return
 	}

@@ -20,6 +20,7 @@ type bearer struct {
 	group    netip.AddrPort // of a radio net that all members share; invalid: it has none
 	air      mail.Air       // of a terminal: one for all peers
 	lines    *unicast.Carrier
+	several  *group.Carrier // of messages to several peers at once; nil: it has none
 	carriers []mail.Carrier // the first takes new messages
 }
 
@@ -69,9 +70,9 @@ func (g *Gateway) newBearer(peers []*mail.Peer, records []Record) (b *bearer, er
 	if rng == nil {
 		rng = rand.New(rand.NewPCG(uint64(g.cfg.ID), uint64(g.cfg.Boot.Number)))
 	}
-	several, err := group.New(group.Config{Self: g.cfg.ID, Profile: p, Timing: b.timing, Group: b.group, Rand: rng, Peers: peers,
+	b.several, err = group.New(group.Config{Self: g.cfg.ID, Profile: p, Timing: b.timing, Group: b.group, Rand: rng, Peers: peers,
 		Road: g, Store: g.mail, Replica: g.replica, Coder: &g.coder, Air: &b.air}, records)
-	b.carriers = []mail.Carrier{several, b.lines}
+	b.carriers = []mail.Carrier{b.several, b.lines}
 	return b, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -16,15 +17,27 @@ import (
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/seal"
+	"aldis/internal/site"
 )
 
 // TestChaos plays everything bad at once, by chance: data put back, lost records and stores, power cuts of hours, crashes
-// in the middle of a turn, new addresses, datagrams of yesterday, changed ones, and a member of the net that lies. Each
-// message ends in one state at its sender, and the state is true: it arrived, once, but for what docs/decisions/put-back.md
-// says that cannot be mended. After the last of it new messages arrive as on the first day.
+// in the middle of a turn, clocks that are set by hours and by a year, new addresses, datagrams of yesterday, changed ones,
+// and a member of the net that lies. Each message ends in one state at its sender, and the state is true: it arrived, once,
+// but for what docs/decisions/put-back.md says that cannot be mended. After the last of it, when the clocks are right and the
+// operator has done what the log asks for, new messages arrive as on the first day.
 func TestChaos(t *testing.T) {
 	for seed := range 25 * seeds(40) {
 		if c := newChaos(t, seed); !c.play() {
+			t.Errorf("seed %d, %s: %s\n%s\n%s", seed, c.link, strings.Join(c.faults, "\n"), strings.Join(c.story, "\n"), tail(c.w.Notes))
+		}
+	}
+}
+
+// TestChaosGroup does the same to three gateways on one radio channel: each message goes to both others by P_Mul, and ships
+// fall silent for hours.
+func TestChaosGroup(t *testing.T) {
+	for seed := range 10 * seeds(40) {
+		if c := newChaosGroup(t, seed); !c.play() {
 			t.Errorf("seed %d, %s: %s\n%s\n%s", seed, c.link, strings.Join(c.faults, "\n"), strings.Join(c.story, "\n"), tail(c.w.Notes))
 		}
 	}
@@ -35,18 +48,22 @@ type chaos struct {
 	w      *sim.World
 	rng    *rand.Rand
 	link   string
-	hq     *sim.Node
-	ship   *sim.Node
-	liar   *sim.Node // in the net, with the key; nothing that it says is true
-	air    [][]byte  // what was on the air
-	noise  float64   // share of datagrams that somebody changes or repeats
+	group  bool        // all share a channel, and P_Mul carries what is for several
+	nodes  []*sim.Node // that are honest; the first is ashore
+	liar   *sim.Node   // in the net, with the key; nothing that it says is true
+	air    [][]byte    // what was on the air
+	noise  float64     // share of datagrams that somebody changes or repeats
 	lies   *seal.Sealer
-	all    map[string]*chaosMessage // by the text's head
-	ids    map[chaosID]*chaosMessage
-	counts map[uint16]mail.Counts // of the peer that is not the liar, at the last look
+	all    map[string]map[uint16]*chaosMessage // by the text's head, for each node that should get it
+	ids    map[chaosID]string                  // their heads
+	counts map[[2]uint16]mail.Counts           // of a node, for a peer, at the last look
 	boots  map[uint16]uint32
-	// acked is how many messages that a node had confirmed it may have lost.
-	acked  map[uint16]int
+	// acked is how many messages that a node had confirmed it may have lost, told how many of its own a node knows to have come
+	// to nothing behind their receipts, by the peer.
+	acked map[uint16]int
+	told  map[[2]uint16]int
+	// said is how many messages the log of a node says that another may have lost.
+	said   map[[2]uint16]int
 	given  map[uint16][]int // at each commit of a node: how much it has handed over
 	back   int              // commits taken back
 	story  []string
@@ -59,7 +76,7 @@ type chaosID struct {
 	id   uint64
 }
 
-// chaosMessage is what became of a message.
+// chaosMessage is what became of a message for one who should get it.
 type chaosMessage struct {
 	from, to uint16
 	accepted bool
@@ -70,18 +87,43 @@ type chaosMessage struct {
 }
 
 func newChaos(t *testing.T, seed uint64) *chaos {
-	c := &chaos{rng: rand.New(rand.NewPCG(seed, 2006)), all: map[string]*chaosMessage{}, ids: map[chaosID]*chaosMessage{},
-		given: map[uint16][]int{}, counts: map[uint16]mail.Counts{}, boots: map[uint16]uint32{}, acked: map[uint16]int{}}
+	c := &chaos{rng: rand.New(rand.NewPCG(seed, 2006))}
 	c.link = []string{"iridium-directip", "iridium-dialup", "iridium-certus-100"}[c.rng.IntN(3)]
-	c.w = world(t, 3, c.link, 20_000+seed, func(cfg *sim.Config) {
-		cfg.Committed = c.committed
+	c.begin(t, 2, 20_000+seed)
+	return c
+}
+
+func newChaosGroup(t *testing.T, seed uint64) *chaos {
+	c := &chaos{rng: rand.New(rand.NewPCG(seed, 2014)), group: true}
+	c.link = []string{"vhf-cnr-16k", "hf-2400"}[c.rng.IntN(2)]
+	c.begin(t, 3, 30_000+seed)
+	return c
+}
+
+// begin makes a World of so many honest nodes.
+func (c *chaos) begin(t *testing.T, honest int, seed uint64) {
+	c.all, c.ids, c.given = map[string]map[uint16]*chaosMessage{}, map[chaosID]string{}, map[uint16][]int{}
+	c.counts, c.boots, c.acked = map[[2]uint16]mail.Counts{}, map[uint16]uint32{}, map[uint16]int{}
+	c.told, c.said = map[[2]uint16]int{}, map[[2]uint16]int{}
+	c.w = world(t, honest+1, c.link, seed, func(cfg *sim.Config) {
+		cfg.Committed, cfg.Group = c.committed, c.group
 		if c.rng.IntN(2) == 0 {
 			cfg.CrashBeforeCommit, cfg.CrashAfterCommit = 0.003, 0.003
 		}
 	})
-	c.hq, c.ship, c.liar = c.w.Nodes[0], c.w.Nodes[1], c.w.Nodes[2]
+	c.nodes, c.liar = c.w.Nodes[:honest], c.w.Nodes[honest]
 	c.w.Tap = c.tap
-	return c
+}
+
+// others are the honest nodes but one.
+func (c *chaos) others(n *sim.Node) []*sim.Node {
+	return slices.DeleteFunc(slices.Clone(c.nodes), func(o *sim.Node) bool { return o == n })
+}
+
+// peer is what a node says of another.
+func (c *chaos) peer(n, other *sim.Node) gateway.PeerStatus {
+	list := n.GW.Status(c.w.Clock(n)).Peers
+	return list[slices.IndexFunc(list, func(p gateway.PeerStatus) bool { return p.ID == other.ID })]
 }
 
 func (c *chaos) fault(format string, args ...any) {
@@ -106,35 +148,89 @@ func (c *chaos) committed(n *sim.Node, out gateway.Output) {
 	if len(out.Records) > 0 {
 		c.given[n.ID] = append(c.given[n.ID], len(n.Site.Got))
 	}
-	ended, stays := []*chaosMessage{}, map[*chaosMessage]bool{}
+	c.listen(n, out.Notes)
+	ended, stays := map[uint16][]*chaosMessage{}, map[*chaosMessage]uint64{} // by peer; under which ID
 	for _, r := range out.Records {
-		switch {
-		case r.Bucket == "mail" && r.Value != nil:
-			if m := c.content(r.Value); m != nil {
-				m.accepted, stays[m] = true, true
-				c.ids[chaosID{n.ID, binary.BigEndian.Uint64(r.Key)}] = m
+		switch r.Bucket {
+		case "mail":
+			if name := c.content(r.Value); r.Value != nil && name != "" {
+				c.ids[chaosID{n.ID, binary.BigEndian.Uint64(r.Key)}] = name
 			}
-		case r.Bucket == "to" && r.Value == nil:
-			if m := c.ids[chaosID{n.ID, binary.BigEndian.Uint64(r.Key[2:])}]; m != nil {
-				ended = append(ended, m)
+		case "to":
+			to, id := binary.BigEndian.Uint16(r.Key), binary.BigEndian.Uint64(r.Key[2:])
+			m := c.all[c.ids[chaosID{n.ID, id}]][to]
+			switch {
+			case m == nil:
+			case r.Value != nil:
+				if m.ended == "delivered" { // it was acknowledged, and could not be read
+					pair := [2]uint16{n.ID, to}
+					counts := c.counts[pair]
+					counts.Delivered--
+					c.counts[pair], m.ended = counts, ""
+				}
+				m.accepted, stays[m] = true, id
+			default:
+				if ended[to] = append(ended[to], m); stays[m] == id {
+					delete(stays, m)
+				}
 			}
 		}
 	}
-	ended = slices.DeleteFunc(ended, func(m *chaosMessage) bool { return stays[m] }) // it goes on under another number
 	if c.boots[n.ID] != n.Boot() {
-		c.boots[n.ID], c.counts[n.ID] = n.Boot(), mail.Counts{}
+		c.boots[n.ID] = n.Boot()
+		for _, other := range c.nodes {
+			delete(c.counts, [2]uint16{n.ID, other.ID})
+		}
 	}
-	if len(ended) == 0 {
-		return
+	for _, other := range c.others(n) {
+		pair := [2]uint16{n.ID, other.ID}
+		counts := c.counts[pair]
+		if now := c.peer(n, other).PeerCounts; now.Undeliverable > counts.Undeliverable {
+			c.told[pair] += int(now.Undeliverable - counts.Undeliverable)
+			counts.Delivered -= now.Revoked - counts.Revoked
+			counts.Undeliverable, counts.Revoked = now.Undeliverable, now.Revoked
+			c.counts[pair] = counts
+		}
+		list := slices.DeleteFunc(ended[other.ID], func(m *chaosMessage) bool { return stays[m] != 0 }) // it goes on under another number
+		if len(list) > 0 {
+			c.end(n, other, list)
+		}
 	}
-	now, before := n.GW.Status(c.w.Now).Peers[0].PeerCounts, c.counts[n.ID]
-	c.counts[n.ID] = now
-	fate := "delivered"
-	if d := now.Delivered - before.Delivered; d != uint64(len(ended)) {
-		fate = fmt.Sprintf("one of %d: %d delivered, %d expired, %d withdrawn", len(ended), d, now.Expired-before.Expired, now.Withdrawn-before.Withdrawn)
-		c.fault("%s ended %d messages and says: %s", n.Name, len(ended), fate)
+}
+
+// listen reads a node's log for what it says of messages that another may have lost.
+func (c *chaos) listen(n *sim.Node, notes []site.Note) {
+	for _, note := range notes {
+		for _, other := range c.others(n) {
+			pair := [2]uint16{n.ID, other.ID}
+			switch {
+			case !slices.Contains(note.Attrs, any(other.Name)):
+			case strings.HasPrefix(note.Text, "a peer has lost its store"):
+				c.said[pair] = math.MaxInt32 // nobody knows how many
+			case slices.Contains(note.Attrs, any("it_may_have_lost")):
+				lost, _ := note.Attrs[slices.Index(note.Attrs, any("it_may_have_lost"))+1].(int)
+				c.said[pair] = min(c.said[pair]+lost, math.MaxInt32)
+			}
+		}
 	}
-	for _, m := range ended {
+}
+
+// end notes as what a node says that these messages have ended for another.
+func (c *chaos) end(n, other *sim.Node, list []*chaosMessage) {
+	pair := [2]uint16{n.ID, other.ID}
+	now, before := c.peer(n, other).PeerCounts, c.counts[pair]
+	c.counts[pair] = now
+	fate := ""
+	switch delivered, expired := now.Delivered-before.Delivered, now.Expired-before.Expired; {
+	case delivered == uint64(len(list)) && expired == 0:
+		fate = "delivered"
+	case expired == uint64(len(list)) && delivered == 0 && c.group:
+		fate = "expired"
+	default:
+		fate = fmt.Sprintf("one of %d: %d delivered, %d expired, %d withdrawn", len(list), delivered, expired, now.Withdrawn-before.Withdrawn)
+		c.fault("%s ended %d messages for %s and says: %s", n.Name, len(list), other.Name, fate)
+	}
+	for _, m := range list {
 		if m.ended != "" {
 			c.fault("a message of %s ended twice: %s, %s", n.Name, m.ended, fate)
 		}
@@ -142,26 +238,23 @@ func (c *chaos) committed(n *sim.Node, out gateway.Output) {
 	}
 }
 
-// content is the message in a record of the bucket mail; nil: it is news of a site.
-func (c *chaos) content(value []byte) *chaosMessage {
+// content is the head of the message in a record of the bucket mail; "": it is news of a site.
+func (c *chaos) content(value []byte) string {
 	content, _, _, err := envelope.Parse(value, nil)
 	if err != nil || content.Payload == nil {
-		return nil
+		return ""
 	}
-	return c.all[head(content.Payload.Parts[0].Data)]
+	return head(content.Payload.Parts[0].Data)
 }
 
 // mailOf are the messages in a node's journal.
 func (c *chaos) mailOf(n *sim.Node) map[*chaosMessage]bool {
-	list, to := map[*chaosMessage]bool{}, map[string]bool{}
-	for _, r := range n.Journal() {
+	list := map[*chaosMessage]bool{}
+	journal := n.Journal()
+	for _, r := range journal {
 		if r.Bucket == "to" {
-			to[string(r.Key[2:])] = true
-		}
-	}
-	for _, r := range n.Journal() {
-		if r.Bucket == "mail" && to[string(r.Key)] {
-			if m := c.content(r.Value); m != nil {
+			name := c.content(journal["mail\x00"+string(r.Key[2:])].Value)
+			if m := c.all[name][binary.BigEndian.Uint16(r.Key)]; m != nil {
 				list[m] = true
 			}
 		}
@@ -173,26 +266,32 @@ func (c *chaos) mailOf(n *sim.Node) map[*chaosMessage]bool {
 func inbound(n *sim.Node) map[string]bool {
 	list := map[string]bool{}
 	for key, r := range n.Journal() {
-		if r.Bucket == "early" || r.Bucket == "deliver" {
+		switch {
+		case r.Bucket == "early" && len(r.Value) > 0, r.Bucket == "deliver":
 			list[key] = true
 		}
 	}
 	return list
 }
 
-// talk has both sides send n messages, one every so often, a few of them long.
+// talk has all send n messages to all others, one every so often, a few of them long.
 func (c *chaos) talk(first, n int, every time.Duration) {
 	for i := range n {
-		for _, from := range []*sim.Node{c.hq, c.ship} {
-			to := c.hq.ID + c.ship.ID - from.ID
+		for _, from := range c.nodes {
 			octets := 60 + c.rng.IntN(200)
 			if c.rng.IntN(12) == 0 {
 				octets = 3000
 			}
 			p := track(from.ID, pipeHQ, first+i, octets)
 			c.w.At(time.Duration(i)*every+time.Duration(c.rng.IntN(1000))*time.Millisecond, func() {
-				c.all[head(p.Parts[0].Data)] = &chaosMessage{from: from.ID, to: to}
-				from.Site.Send(c.w, p, to)
+				var to []uint16
+				messages := map[uint16]*chaosMessage{}
+				for _, other := range c.others(from) {
+					to = append(to, other.ID)
+					messages[other.ID] = &chaosMessage{from: from.ID, to: other.ID}
+				}
+				c.all[head(p.Parts[0].Data)] = messages
+				from.Site.Send(c.w, p, to...)
 			})
 		}
 	}
@@ -236,6 +335,8 @@ func (c *chaos) lie(to *sim.Node, n int) {
 				f = frame.Data{Number: uint16(c.rng.IntN(40)), Prompt: c.rng.IntN(2) == 0, Body: c.bytes(c.rng.IntN(100))}
 			case 2:
 				f = frame.Receipt{Lane: frame.Lane(c.rng.IntN(2)), Cumulative: uint16(c.rng.IntN(100)), Bitmap: c.bytes(c.rng.IntN(4))}
+			case 3:
+				f = frame.PMul{Body: c.bytes(c.rng.IntN(60))}
 			default:
 				body = append(body, c.bytes(c.rng.IntN(60))...)
 				continue
@@ -285,12 +386,10 @@ func (c *chaos) hurt(n *sim.Node, down time.Duration, what func()) {
 	for m := range after {
 		m.twice, m.ended = true, ""
 	}
-	other := c.hq
-	if n == c.hq {
-		other = c.ship
-	}
-	for m := range c.mailOf(other) {
-		m.twice = true
+	for _, other := range c.others(n) {
+		for m := range c.mailOf(other) {
+			m.twice = m.twice || m.to == n.ID
+		}
 	}
 	have := inbound(n)
 	for key := range held {
@@ -300,7 +399,7 @@ func (c *chaos) hurt(n *sim.Node, down time.Duration, what func()) {
 	}
 	// What was handed over since the copy may be handed over again.
 	for _, g := range n.Site.Got[c.handed(n, c.back):] {
-		if m := c.all[head(g.Payload.Parts[0].Data)]; m != nil {
+		if m := c.all[head(g.Payload.Parts[0].Data)][n.ID]; m != nil {
 			m.twice = true
 		}
 	}
@@ -312,9 +411,13 @@ var spare = []string{"deliver", "own", "far", "copy"}
 
 // harm does one bad thing.
 func (c *chaos) harm() {
-	n := []*sim.Node{c.hq, c.ship}[c.rng.IntN(2)]
+	n := c.nodes[c.rng.IntN(len(c.nodes))]
 	down := time.Duration(c.rng.IntN(20)) * time.Second
-	switch c.rng.IntN(8) {
+	kinds := 9
+	if c.group {
+		kinds = 11
+	}
+	switch c.rng.IntN(kinds) {
 	case 0:
 		back := 1 + c.rng.IntN(40)
 		c.say("%s is put back by %d commits", n.Name, back)
@@ -340,15 +443,18 @@ func (c *chaos) harm() {
 		c.w.Kill(n, down)
 	case 3:
 		c.say("%s loses its store", n.Name)
-		c.hurt(n, down, func() { c.w.LoseStore(n) })
+		c.hurt(n, down, func() {
+			c.w.LoseStore(n)
+			c.given[n.ID] = append(c.given[n.ID], len(n.Site.Got))
+		})
 	case 4:
-		c.say("the ship has another address")
-		c.w.Redial(c.ship)
+		c.say("%s has another address", c.nodes[1].Name)
+		c.w.Redial(c.nodes[1])
 	case 5:
 		c.say("yesterday's datagrams to %s", n.Name)
 		for range 30 {
 			if len(c.air) > 0 {
-				c.w.Late([]*sim.Node{c.hq, c.ship}[c.rng.IntN(2)], n, c.air[c.rng.IntN(len(c.air))])
+				c.w.Late(c.nodes[c.rng.IntN(len(c.nodes))], n, c.air[c.rng.IntN(len(c.air))])
 			}
 		}
 	case 6:
@@ -357,6 +463,35 @@ func (c *chaos) harm() {
 	case 7:
 		c.say("%s is killed", n.Name)
 		c.w.Kill(n, down)
+	case 8:
+		most := []time.Duration{time.Hour, 12 * time.Hour, 400 * 24 * time.Hour}[c.rng.IntN(3)]
+		if c.group { // the life of a message is a day, and told by the clock
+			most = min(most, 12*time.Hour)
+		}
+		by := time.Duration(c.rng.Int64N(int64(2*most))) - most
+		c.say("the clock of %s is set by %v", n.Name, by.Round(time.Second))
+		c.w.SetClock(n, by)
+		if c.rng.IntN(2) == 0 {
+			c.w.Kill(n, down)
+		}
+	default:
+		n, d := c.nodes[1+c.rng.IntN(len(c.nodes)-1)], time.Duration(1+c.rng.IntN(120))*time.Minute
+		if n.GW != nil {
+			c.say("%s is silent for %v", n.Name, d)
+			c.w.Give(n, gateway.Silence{On: true, Until: c.w.Clock(n).Add(d), Announce: c.rng.IntN(2) == 0})
+		}
+	}
+}
+
+// operate does what an operator does whose log says that a start is refused for the clock by which it is numbered.
+func (c *chaos) operate() {
+	for _, n := range c.nodes {
+		for _, other := range c.others(n) {
+			if refusesForItsClock(c.w, n, other) {
+				c.say("at %s %s is forgotten, its next start may have any number", n.Name, other.Name)
+				c.w.Give(n, gateway.Forget{Peer: other.ID, AnyStart: true})
+			}
+		}
 	}
 }
 
@@ -365,63 +500,98 @@ func (c *chaos) play() bool {
 	w := c.w
 	w.Kill(c.liar, 1000*time.Hour)
 	c.lies = seal.NewSealer(seal.Key{1, 2, 3}, c.liar.ID, seal.Boot{Number: c.liar.Boot() + 1, Salt: 7})
-	c.hq.Site.Put(w, pipeItem(1, pipeHQ))
-	c.ship.Site.Put(w, pipeItem(2, pipeShip))
+	for _, n := range c.nodes {
+		n.Site.Put(w, pipeItem(n.ID, []string{pipeHQ, pipeShip, pipeHQ}[n.ID-1]))
+	}
 	c.noise = 0.1 * c.rng.Float64()
-	c.talk(0, 40, time.Duration(4+c.rng.IntN(4))*time.Second)
+	every, pause := time.Duration(4+c.rng.IntN(4))*time.Second, time.Second
+	if c.group { // all share the air
+		every, pause = 8*every, 8*time.Second
+	}
+	c.talk(0, 40, every)
 	for range 3 + c.rng.IntN(5) {
-		w.Run(time.Duration(5+c.rng.IntN(50)) * time.Second)
+		w.Run(time.Duration(5+c.rng.IntN(50)) * pause)
 		c.harm()
 	}
 	w.EndCrashes()
-	for c.hq.GW == nil || c.ship.GW == nil { // who is off comes back
+	for slices.ContainsFunc(c.nodes, func(n *sim.Node) bool { return n.GW == nil }) { // who is off comes back
 		w.Run(time.Minute)
 	}
 	w.Run(5 * time.Minute)
+	for _, n := range c.nodes {
+		w.SetClock(n, -w.Wrong(n))
+		if c.group { // P_Mul tells when a message's life is over, so a gateway that started with a wrong clock starts anew
+			w.Give(n, gateway.Silence{})
+			w.Kill(n, time.Second)
+		}
+	}
+	w.Run(time.Minute)
+	c.operate()
+	w.Run(5 * time.Minute)
 	c.noise = 0
 	w.Run(20 * time.Minute)
-	c.talk(1000, 5, 10*time.Second)
-	w.Run(6 * time.Minute)
+	if c.group {
+		w.Run(3 * time.Hour)
+	}
+	c.talk(1000, 5, 10*pause)
+	w.Run(6 * 60 * pause)
 	c.judge()
 	return len(c.faults) == 0
 }
 
 // judge holds what has happened against the promise.
 func (c *chaos) judge() {
-	for _, n := range []*sim.Node{c.hq, c.ship} {
-		s := n.GW.Status(c.w.Now).Peers[0]
-		if s.Waiting+s.UnderWay+s.Pending > 0 || s.Link != "up" {
-			c.fault("%s: %d waiting, %d under way, %d pending, link %s", n.Name, s.Waiting, s.UnderWay, s.Pending, s.Link)
+	for _, n := range c.nodes {
+		for _, other := range c.others(n) {
+			if s := c.peer(n, other); s.Waiting+s.UnderWay+s.Pending > 0 || s.Link != "up" {
+				c.fault("%s to %s: %d waiting, %d under way, %d pending, link %s", n.Name, other.Name, s.Waiting, s.UnderWay, s.Pending, s.Link)
+			}
 		}
 		for _, g := range n.Site.Got {
-			if m := c.all[head(g.Payload.Parts[0].Data)]; m == nil || m.from != g.From {
+			if m := c.all[head(g.Payload.Parts[0].Data)][n.ID]; m == nil || m.from != g.From {
 				c.fault("%s was handed what nobody sent: %.30q", n.Name, g.Payload.Parts[0].Data)
 			} else {
 				m.got++
 			}
 		}
 	}
-	lost := map[uint16][]string{} // by who should have got it
+	lost := map[[2]uint16][]string{} // by who sent it and who should have got it
 	for _, name := range slices.Sorted(maps.Keys(c.all)) {
-		m := c.all[name]
-		fresh := len(name) == len("1;1000")
-		switch {
-		case !m.accepted && m.got > 0 || !m.accepted && fresh:
-			c.fault("message %s was never accepted, and came %d times", name, m.got)
-		case m.got > 1 && (fresh || !m.twice):
-			c.fault("message %s came %d times (ended: %q)", name, m.got, m.ended)
-		case m.got == 0 && fresh:
-			c.fault("message %s, after all was well again, did not come (ended: %q)", name, m.ended)
-		case m.got == 0 && m.lost || !m.accepted:
-		case m.got == 0 && m.ended == "delivered":
-			lost[m.to] = append(lost[m.to], name)
-		case m.got == 0 || m.ended == "" && !m.lost:
-			c.fault("message %s came %d times and ended as %q", name, m.got, m.ended)
+		for _, m := range c.all[name] {
+			c.judgeOne(name, m, lost)
 		}
 	}
-	for node, names := range lost {
-		if len(names) > c.acked[node] {
-			c.fault("messages %v for node %d ended as delivered and did not come; it may have lost %d", names, node, c.acked[node])
+	for _, n := range c.nodes {
+		all := 0
+		for _, other := range c.others(n) {
+			pair := [2]uint16{other.ID, n.ID}
+			silently := max(0, len(lost[pair])-c.told[pair])
+			if all += silently; silently > c.said[pair] {
+				c.fault("messages %v for %s ended as delivered and did not come; %s says of %d that they may be lost", lost[pair], n.Name, other.Name, c.said[pair])
+			}
 		}
+		if all > c.acked[n.ID] {
+			c.fault("of messages %v for node %d, which ended as delivered and did not come, %v were told; it may have lost %d", lost, n.ID, c.told, c.acked[n.ID])
+		}
+	}
+}
+
+// judgeOne judges a message for one who should have got it; lost takes the names of those that ended as delivered and did not
+// come.
+func (c *chaos) judgeOne(name string, m *chaosMessage, lost map[[2]uint16][]string) {
+	fresh := len(name) == len("1;1000")
+	switch {
+	case !m.accepted && m.got > 0 || !m.accepted && fresh:
+		c.fault("message %s was never accepted, and came %d times", name, m.got)
+	case m.got > 1 && (fresh || !m.twice):
+		c.fault("message %s came %d times (ended: %q)", name, m.got, m.ended)
+	case m.got == 0 && fresh:
+		c.fault("message %s, after all was well again, did not come (ended: %q)", name, m.ended)
+	case m.got == 0 && m.lost || !m.accepted:
+	case m.got == 0 && m.ended == "delivered":
+		lost[[2]uint16{m.from, m.to}] = append(lost[[2]uint16{m.from, m.to}], name)
+	case m.ended == "expired": // its life was over, and nobody has confirmed it
+	case m.got == 0 || m.ended == "" && !m.lost:
+		c.fault("message %s for node %d came %d times and ended as %q", name, m.to, m.got, m.ended)
 	}
 }

@@ -415,9 +415,12 @@ func (e *endings) lost(now time.Time, list []envelope.Lost) {
 		e.unsaid += l.Count
 		e.unnamed += l.Count
 		for _, number := range l.Numbers {
+			s := e.byName[messageName{l.Stream, frame.Lane(l.Lane), number}]
+			if s == nil && l.Why == site.Unread {
+				continue // it was no message, but news of this site
+			}
 			c.Undeliverable++
 			e.unsaid++
-			s := e.byName[messageName{l.Stream, frame.Lane(l.Lane), number}]
 			if s == nil {
 				e.unnamed++
 				continue

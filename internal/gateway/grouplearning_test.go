@@ -165,3 +165,41 @@ func TestMulForgottenHistory(t *testing.T) {
 	once(t, w, ship.Site, 1, *sent)
 	allRead(t, w)
 }
+
+// A recipient has acknowledged a message and cannot read it, and its sender, which has started since, does not keep it any
+// more. It does not count as delivered: the sender says that it is undeliverable, once, and so does its log.
+func TestMulMessageThatNobodyHasIsUndeliverable(t *testing.T) {
+	w := mulWorld(t, 2, 5)
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	sent := recordTracks(w, hq, []uint16{2}, 20, 20*time.Second)
+	w.Run(100 * time.Second)
+	w.LoseBucket(ship, "before")
+	w.LoseBucket(ship, "inflow")
+	w.Kill(ship, time.Second)
+	w.Tap = func(from, to *sim.Node, data []byte) [][]byte { // what the ship asks for comes late, its receipts do not
+		if from == ship && len(data) >= 47 {
+			return nil
+		}
+		return [][]byte{data}
+	}
+	for range 3000 { // hq starts anew when it has an acknowledgement of what the ship asks for again
+		w.Run(100 * time.Millisecond)
+		if n := hq.GW.Status(w.Now).Peers[0].Delivered; len(ship.Site.Got) < int(n) {
+			w.Kill(hq, 0)
+			break
+		}
+	}
+	w.Tap = nil
+	w.Run(30 * time.Minute)
+	p := hq.GW.Status(w.Now).Peers[0]
+	missing := len(*sent) - len(ship.Site.Got)
+	if missing == 0 {
+		t.Fatal("nothing is missing: the test shows nothing")
+	}
+	if p.Undeliverable != uint64(missing) || p.Waiting+p.UnderWay != 0 {
+		t.Errorf("%d messages did not come; hq says %d undeliverable, %d waiting, %d under way\n%s", missing, p.Undeliverable, p.Waiting, p.UnderWay, tail(w.Notes))
+	}
+	if !strings.Contains(strings.Join(w.Notes, "\n"), "reason it could not be read") {
+		t.Errorf("hq's log does not say why\n%s", tail(w.Notes))
+	}
+}

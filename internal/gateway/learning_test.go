@@ -66,17 +66,23 @@ func TestLearningSurvivesEverything(t *testing.T) {
 	}
 }
 
-// TestForgottenHistory: what was coded after messages that the receiver has lost is asked for again, and coded by itself.
+// TestForgottenHistory: what was coded after messages that the receiver has lost is asked for again, and coded by itself; and
+// so is what names a flow by a number that it has lost.
 func TestForgottenHistory(t *testing.T) {
-	w := world(t, 2, "iridium-directip", 2)
-	hq, ship := w.Nodes[0], w.Nodes[1]
-	down := textTracks(w, hq, []uint16{2}, 30, 4*time.Second)
-	w.Run(62 * time.Second)
-	w.LoseBucket(ship, "before")
-	w.Kill(ship, 100*time.Millisecond)
-	w.Run(3 * time.Minute)
-	once(t, w, ship.Site, 1, *down)
-	if !strings.Contains(strings.Join(w.Notes, "\n"), "asked for again") {
-		t.Error("nothing was asked for again: the test shows nothing")
+	for _, bucket := range []string{"before", "inflow"} {
+		w := world(t, 2, "iridium-directip", 2)
+		hq, ship := w.Nodes[0], w.Nodes[1]
+		down := textTracks(w, hq, []uint16{2}, 30, 4*time.Second)
+		w.Run(62 * time.Second)
+		w.LoseBucket(ship, bucket)
+		w.Kill(ship, 100*time.Millisecond)
+		w.Run(3 * time.Minute)
+		once(t, w, ship.Site, 1, *down)
+		if !strings.Contains(strings.Join(w.Notes, "\n"), "asked for again") {
+			t.Errorf("without %s nothing was asked for again: the test shows nothing", bucket)
+		}
+		if n := ship.GW.Status(w.Now).Peers[0].Unreadable; n != 0 {
+			t.Errorf("without %s %d messages could not be read", bucket, n)
+		}
 	}
 }

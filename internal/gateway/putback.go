@@ -11,13 +11,7 @@ import (
 // docs/decisions/put-back.md.
 func (g *Gateway) heed(now time.Time, p *peer, h frame.Hello) {
 	met, numbers := &p.Met, p.bearer.lines.Numbers(p.Peer)
-	if boot := g.opener.State(p.ID).Boot; met.Compared != boot {
-		if h.Since == 0 || met.Compared < h.Since { // else it was compared then
-			numbers.Compare(h)
-		}
-		met.Compared = boot
-		g.RecordPeer(p.Peer)
-	}
+	numbers.Compare(h, g.opener.State(p.ID).Boot)
 	if h.End && h.Stream == met.InStream && met.Refused == mail.Taken {
 		met.Refused = mail.Ended
 		g.RecordPeer(p.Peer)
@@ -28,7 +22,11 @@ func (g *Gateway) heed(now time.Time, p *peer, h frame.Hello) {
 	if met.KnowsUs {
 		numbers.Known()
 	}
-	numbers.Heed(now, h, g.cfg.Boot.Number)
+	if p.bearer.several == nil {
+		numbers.Heed(now, h, g.cfg.Boot.Number)
+	} else if h.HeardStream == met.Stream {
+		p.bearer.several.Heed(now, p.Peer, h.Seen)
+	}
 }
 
 // beginAnew follows a datagram in which a peer refuses our stream and has told what it has of it.

@@ -120,7 +120,7 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 		g.RecordPeer(p.Peer)
 	}
 	met.Answered(now, h, g.cfg.Boot.Number)
-	if newest {
+	if met.Placed = met.Placed || newest; newest {
 		g.heed(now, p, h)
 	}
 	g.compare(now, p, h.Digest)
@@ -179,7 +179,11 @@ func (g *Gateway) Hello(now time.Time, p *mail.Peer) frame.Hello {
 	boot, stream := g.door.heardOf(p)
 	h := frame.Hello{Store: g.cfg.Store, Stream: p.Met.Stream, HeardBoot: boot,
 		HeardStream: stream, Digest: g.replica.Digest(now, p.ID), Model: modelOf(), Forgot: p.Met.Forgot}
-	g.byID[p.ID].bearer.lines.Numbers(p).Tell(&h)
+	b := g.byID[p.ID].bearer
+	b.lines.Numbers(p).Tell(&h)
+	if b.several != nil {
+		h.Seen = b.several.Seen(p)
+	}
 	return h
 }
 

@@ -35,6 +35,7 @@ var buckets = map[string]string{
 	"before":       "a message from %s that others are coded after",
 	"mul-flow":     "a flow of messages over P_Mul",
 	"mul-next":     "the next number of %s over P_Mul",
+	"mul-acked":    "what %s has acknowledged over P_Mul",
 	"mul-early":    "a message over P_Mul before its turn",
 	"waiting":      "a message for %s, of version 0.1",
 	"out":          "a message for %s, of version 0.1",

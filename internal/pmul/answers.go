@@ -316,7 +316,7 @@ func (s *Sender) end(now time.Time, m *outgoing, state State) {
 func (s *Sender) final(now time.Time, m *outgoing, d *destination, state State) {
 	d.state, d.missing, d.lost = state, nil, nil
 	delete(d.peer.waiting, m.id)
-	f := Fate{m.id, d.node, state, now}
+	f := Fate{m.id, d.node, state, now, d.sequence}
 	s.out.Fates = append(s.out.Fates, f)
 	s.out.record(bucketFate, fateKey(f.Message, f.To), appendTime([]byte{byte(state)}, now))
 	s.ends.keep(f)

@@ -53,10 +53,11 @@ func (s State) String() string {
 
 // Fate is the end of a message for one recipient.
 type Fate struct {
-	Message MessageID
-	To      NodeID
-	State   State
-	At      time.Time
+	Message  MessageID
+	To       NodeID
+	State    State
+	At       time.Time
+	Sequence uint32 // Message_Sequence_Number towards it; 0 after a restart
 }
 
 // Message is complete at the receiver.

@@ -189,7 +189,7 @@ func (s *Sender) restore(journal []Record) error {
 			if len(k) != 8 || len(v) != 9 || v[0] == 0 || State(v[0]) > Withdrawn {
 				return bad
 			}
-			f := Fate{MessageID(binary.BigEndian.Uint32(k)), NodeID(binary.BigEndian.Uint32(k[4:])), State(v[0]), timeAt(v[1:])}
+			f := Fate{MessageID(binary.BigEndian.Uint32(k)), NodeID(binary.BigEndian.Uint32(k[4:])), State(v[0]), timeAt(v[1:]), 0}
 			s.ends.keep(f)
 		case bucketNode:
 			switch key := string(k); {

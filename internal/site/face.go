@@ -60,10 +60,11 @@ const (
 	Nobody              // nobody here is known that it could be for
 	Unfit               // the local software has no form for it
 	Broken              // the connection that it belongs to has ended, and both ends know
+	Unread              // the gateway of the receiver could not read it, and nobody can send it again
 )
 
 func (w Why) String() string {
-	names := [...]string{"its life is over", "no room", "nobody listens", "it cannot be written", "its stream has ended"}
+	names := [...]string{"its life is over", "no room", "nobody listens", "it cannot be written", "its stream has ended", "it could not be read"}
 	if int(w) < len(names) {
 		return names[w]
 	}

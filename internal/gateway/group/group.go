@@ -351,19 +351,26 @@ func (c *Carrier) fate(now time.Time, f pmul.Fate) {
 	}
 	if f.State == pmul.Delivered {
 		c.audience.Holds(p, uint64(f.Message), m, 0)
+		c.ended.delivered(f.Message, p.ID)
+		c.acked(p, f.Sequence)
 		c.Store.End(m.For(p.ID), mail.Delivered)
 	} else {
 		c.Store.End(m.For(p.ID), mail.Expired)
 		c.Road.Note("warn", "a message has not reached a peer", "peer", p.Name, "message", f.Message, "state", f.State)
 	}
+	c.settle(now, f.Message, m)
+}
+
+// settle forgets a message that has ended for all, but for what it said.
+func (c *Carrier) settle(now time.Time, id pmul.MessageID, m *mail.Message) {
 	if !m.Ended() {
 		return
 	}
 	if m.Content.Payload == nil {
 		c.telling--
 	}
-	c.ended.add(f.Message, m.Content.Payload)
-	delete(c.out, f.Message)
+	c.ended.add(id, m.Content.Payload)
+	delete(c.out, id)
 	if len(c.out) == 0 {
 		c.Air.Needless()
 	}
@@ -386,6 +393,7 @@ func (c *Carrier) open(now time.Time, p *mail.Peer, message pmul.MessageID, payl
 		c.Accept(now, []*mail.Peer{p}, envelope.Message{Again: []uint32{uint32(message)}}, mail.State)
 	default:
 		p.Counts.Unreadable++
+		c.Road.Unread(now, p, attempt(message))
 		c.Road.Note("error", "a message of a peer cannot be read and is dropped: does it run another version?",
 			"peer", p.Name, "message", message, "error", err)
 	}
@@ -396,17 +404,26 @@ func (c *Carrier) Again(now time.Time, p *mail.Peer, numbers []uint32) {
 	for _, number := range numbers {
 		id := pmul.MessageID(number)
 		payload := c.ended.payloads[id]
-		if m := c.out[id]; m != nil { // its receipt may still be on its way
+		m := c.out[id]
+		if m != nil { // its receipt may still be on its way
 			payload = m.Content.Payload
 		}
 		if payload == nil {
+			c.Road.Gone(now, p, attempt(id))
 			c.Road.Note("error", "a peer asks for a message that we no longer keep", "peer", p.Name, "message", id)
 			continue
 		}
 		c.audience.Misread(p, payload)
 		again := *payload
-		again.Token = 0 // it has been reported
+		again.Token = 0                                       // it has been reported
+		if c.ended.take(id, p.ID) && p.Counts.Delivered > 0 { // it was not
+			p.Counts.Delivered--
+		}
 		c.Accept(now, []*mail.Peer{p}, envelope.Message{Payload: &again}, mail.Repair)
+		if m != nil && m.For(p.ID) != nil {
+			c.Store.End(m.For(p.ID), mail.Anew)
+			c.settle(now, id, m)
+		}
 	}
 }
 
@@ -538,6 +555,7 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 // NewStore: what the peer has acknowledged it knows no more; what it has not, the engine goes on with.
 func (c *Carrier) NewStore(p *mail.Peer) []*mail.Entry {
 	c.audience.Forget(p)
+	c.orders[p.ID].forget(c, p)
 	return nil
 }
 
@@ -593,6 +611,25 @@ type endedMessages struct {
 	order    []pmul.MessageID
 	payloads map[pmul.MessageID]*site.Message
 	octets   int
+	have     map[pmul.MessageID]map[uint16]bool // who has acknowledged it, also of those that have not ended for all
+}
+
+// delivered notes that a peer has acknowledged a message.
+func (e *endedMessages) delivered(id pmul.MessageID, peer uint16) {
+	if e.have == nil {
+		e.have = map[pmul.MessageID]map[uint16]bool{}
+	}
+	if e.have[id] == nil {
+		e.have[id] = map[uint16]bool{}
+	}
+	e.have[id][peer] = true
+}
+
+// take takes that back; false: it was not noted.
+func (e *endedMessages) take(id pmul.MessageID, peer uint16) bool {
+	had := e.have[id][peer]
+	delete(e.have[id], peer)
+	return had
 }
 
 func payloadOctets(p *site.Message) (n int) {
@@ -604,6 +641,7 @@ func payloadOctets(p *site.Message) (n int) {
 
 func (e *endedMessages) add(id pmul.MessageID, p *site.Message) {
 	if p == nil || payloadOctets(p) > maxEndedOctets {
+		delete(e.have, id)
 		return
 	}
 	if e.payloads == nil {
@@ -614,5 +652,6 @@ func (e *endedMessages) add(id pmul.MessageID, p *site.Message) {
 	for e.octets += payloadOctets(p); e.octets > maxEndedOctets || len(e.order) > maxEnded; e.order = e.order[1:] {
 		e.octets -= payloadOctets(e.payloads[e.order[0]])
 		delete(e.payloads, e.order[0])
+		delete(e.have, e.order[0])
 	}
 }

@@ -14,11 +14,13 @@ import (
 type order struct {
 	next  uint32 // 0: nothing heard yet, the first sets it
 	early mail.Early
-	put   bool // among early is, perhaps, what had its turn when a turn of the loop had no room for it
+	acked uint32 // the highest that the peer has acknowledged of what goes the other way
+	put   bool   // among early is, perhaps, what had its turn when a turn of the loop had no room for it
 }
 
 const (
 	bucketNext     = "mul-next"  // peer -> next Message_Sequence_Number
+	bucketAcked    = "mul-acked" // peer -> the highest Message_Sequence_Number that it has acknowledged
 	bucketOldEarly = "mul-early" // of version 0.1: peer, Message_Sequence_Number -> Message_ID, payload
 
 	// A peer's first messages may have come before it was known and were not taken. They come again, so that a peer whose
@@ -39,6 +41,8 @@ func place(sequence uint32) mail.Attempt {
 func (c *Carrier) inOrder(now time.Time, p *mail.Peer, o *order, d pmul.Message) {
 	if o.next == 0 {
 		o.begin(d.Sequence)
+		o.put = o.early.Len() > 0 // of a run in which nothing had its turn: behind this one they wait for nothing
+		c.record(p, o)
 	}
 	ahead := int32(d.Sequence - o.next)
 	a := mail.Arrival{Place: place(d.Sequence), Number: uint64(d.Message), Body: d.Payload, At: now}
@@ -109,11 +113,17 @@ func (c *Carrier) drain(now time.Time, p *mail.Peer, o *order) {
 		o.next++
 	}
 	o.put = o.put || o.early.Kept(place(o.next))
+	c.record(p, o)
+}
+
+// record makes durable which message is next.
+func (c *Carrier) record(p *mail.Peer, o *order) {
 	c.Road.Record(bucketNext, peerKey(p.ID), binary.BigEndian.AppendUint32(nil, o.next))
 }
 
 // skip gives up waiting for what is missing before the first message that waits.
 func (c *Carrier) skip(now time.Time, p *mail.Peer, o *order) {
+	o.put = true
 	for _, at := range o.early.Places() {
 		if ahead := int32(uint32(at.Number) - o.next); ahead >= 0 {
 			o.next += uint32(ahead)
@@ -154,6 +164,10 @@ func (c *Carrier) Restore(r mail.Record) (bool, error) {
 		if o != nil {
 			o.next = binary.BigEndian.Uint32(r.Value)
 		}
+	case r.Bucket == bucketAcked && len(r.Key) == 2 && len(r.Value) == 4:
+		if o != nil {
+			o.acked = binary.BigEndian.Uint32(r.Value)
+		}
 	case r.Bucket == bucketOldEarly && len(r.Key) == 6 && len(r.Value) >= 4:
 		if o != nil {
 			o.early.Keep(mail.Arrival{Place: place(binary.BigEndian.Uint32(r.Key[2:])),
@@ -169,7 +183,7 @@ func (c *Carrier) Restore(r mail.Record) (bool, error) {
 			o.early.Keep(a, false)
 			o.put = true
 		}
-	case r.Bucket == bucketNext, r.Bucket == bucketOldEarly:
+	case r.Bucket == bucketNext, r.Bucket == bucketAcked, r.Bucket == bucketOldEarly:
 		return true, mail.ErrRecord
 	default:
 		return false, nil

@@ -201,6 +201,7 @@ func (a *Audience) Unlearn(p *Peer, next uint64) {
 	a.held, a.from = envelope.Histories{}, next
 	for _, f := range a.flows {
 		f.unlearn(p)
+		f.definer = 0 // it may have forgotten the flow too: the next message spells it out
 	}
 }
 

@@ -41,6 +41,7 @@ type Entry struct {
 	Lane  frame.Lane
 	At    Attempt // its number while it is under way; Number 0: it waits
 	Gone  bool    // it has been on the air, perhaps
+	Held  bool    // the recipient has it, and not all before it
 
 	Unsized bool // it waits, and its carrier does not know yet whether its lane is the right one
 	Coded   bool // its texts have been coded for the link,
@@ -151,7 +152,7 @@ func (e *Entry) Before(other *Entry) bool { return other == nil || byUrgency(e, 
 func (b *Box) FirstBelow(lane frame.Lane, window int) *Entry {
 	under := map[string]int{}
 	for a, e := range b.underWay {
-		if a.Lane == lane && e.Content.Payload != nil {
+		if a.Lane == lane && e.Content.Payload != nil && !e.Held {
 			under[e.Source()]++
 		}
 	}
@@ -188,10 +189,10 @@ func (b *Box) Oldest(lane frame.Lane, next uint64) uint64 {
 	return next
 }
 
-// Flying counts the messages of state under way in a lane.
+// Flying counts the messages of state under way in a lane that the peer does not have.
 func (b *Box) Flying(lane frame.Lane) (n int) {
 	for a, e := range b.underWay {
-		if a.Lane == lane && e.Content.Payload == nil {
+		if a.Lane == lane && e.Content.Payload == nil && !e.Held {
 			n++
 		}
 	}

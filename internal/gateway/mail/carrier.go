@@ -81,6 +81,10 @@ type Road interface {
 	// for; compact.ErrUnfinished: it is to be called again.
 	Open(now time.Time, p *Peer, at Attempt, body []byte) error
 	OpenSlice(now time.Time, p *Peer, at Attempt, body []byte) error
+	// Unread says that a message of a peer is acknowledged and cannot be read: its sender is told. Gone says that one of ours is,
+	// and that nobody has it any more.
+	Unread(now time.Time, from *Peer, at Attempt)
+	Gone(now time.Time, to *Peer, at Attempt)
 	// TellFates tells the faces what has become of their messages.
 	TellFates(now time.Time)
 	// Hello is what a HELLO to a peer says now.

@@ -50,12 +50,14 @@ type Acquaintance struct {
 	HeForgot uint8     // the same of the peer
 	Stream   uint8     // of our message numbers towards it
 	InStream uint8     // of its numbers towards us
-	Compared uint32    // the start of the peer whose first numbers were compared with what we have of it
+	Placed   bool      // in this start it has said that InStream is the stream of its numbers
+	Compared uint32    // the last start of the peer whose numbers count: its first ones were compared with what we have
 	Refused  Refusal   // nothing that the peer sends counts until it begins a new stream
 	Era      uint16    // raised whenever the peer's numbers begin anew
 	Agreed   bool      // in this start it has said that it hears this stream of ours: its receipts are for that
 	Ending   bool      // our stream ends: nothing more of it goes
 	Anew     Refusal   // what the peer says of our stream in this datagram: a new one begins after it
+	Known    uint32    // of it, with Void: the last start of ours whose numbers count there
 	KnowsUs  bool      // it has told that it knows our boot and stream: the short form will do
 	Owed     bool      // it does not know that we know it
 	Due      time.Time // of a hello; zero: none goes by itself
@@ -106,7 +108,7 @@ func (a *Acquaintance) Answered(now time.Time, h frame.Hello, boot uint32) {
 	ours := h.HeardBoot == boot && h.HeardStream == a.Stream
 	switch {
 	case ours && h.Void:
-		a.Anew = Void
+		a.Anew, a.Known = Void, h.Known
 	case ours && h.Ended:
 		a.Anew = Ended
 	}

@@ -105,7 +105,7 @@ func (s *Store) End(e *Entry, fate Fate) {
 	switch {
 	case fate == Delivered && m.Content.Payload != nil:
 		p.Counts.Delivered++
-	case fate == Expired:
+	case fate == Expired && m.Content.Payload != nil:
 		p.Counts.Expired++
 	case fate == Superseded:
 		p.Counts.Superseded++

@@ -96,12 +96,15 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 	if l.Met.Ending && l.Met.Anew == mail.Taken {
 		return // it may name what it cannot read any more; once it has ended the stream it names what it has read
 	}
-	acked := l.sender.Earlier(r)
-	switch {
-	case l.Met.KnowsUs && l.Met.Ending:
-		acked = append(acked, l.sender.Last(r)...)
-	case l.Met.KnowsUs:
-		acked = append(acked, l.sender.Receipt(now, r)...)
+	acked, held := c.Numbers(l.Peer).named(now, r, newest)
+	for _, at := range held { // its octets need not go again
+		if e := l.Box.At(at); e != nil {
+			e.Held = true
+		}
+		c.bulkAcked(l, at)
+		if at.Lane == frame.Direct && at.Number >= l.since {
+			l.answered(now, c, l.there)
+		}
 	}
 	if air, _ := c.airOf(l); len(acked) > 0 && l.sender.UnderWay(frame.Direct) == 0 {
 		air.Needless()
@@ -135,8 +138,7 @@ func (c *Carrier) NewStore(p *mail.Peer) (again []*mail.Entry) {
 	again = c.Store.Clear(p)
 	p.Met.Stream = max(p.Met.Stream+1, 1) // 0 says: never heard
 	p.Met.Agreed = false
-	l.sender = custody.NewSender(c.Timing, [frame.Lanes]uint64{1, 1})
-	l.given = givenOf{}
+	l.sender, l.starts, l.given = custody.NewSender(c.Timing, [frame.Lanes]uint64{1, 1}), starts{}, givenOf{}
 	c.Numbers(p).begin()
 	l.audience.Forget(p)
 	return again

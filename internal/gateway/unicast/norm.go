@@ -81,7 +81,9 @@ func (c *Carrier) NormUp(now time.Time, generation uint8) {
 		l.long.wire.Restarted(generation)
 		l.long.objects, l.long.out = 0, nil
 		for _, e := range l.Box.UnderWay(frame.Bulk) {
-			c.enqueueObject(now, l, e)
+			if !e.Held {
+				c.enqueueObject(now, l, e)
+			}
 		}
 	}
 }

@@ -41,7 +41,8 @@ func (l *line) ask(now time.Time, c *Carrier, probe bool) (anew bool) {
 		} else if probe {
 			q.misses++
 		}
-		if !q.asked.IsZero() && now.Sub(q.asked) >= c.Timing.Prompt && (!heard || !l.Proven()) && l.Missed() && !q.told {
+		missed := !q.asked.IsZero() && q.to == l.Addr && now.Sub(q.asked) >= c.Timing.Prompt && (!heard || !l.Proven())
+		if missed && l.Missed() && !q.told {
 			q.told = true
 			c.Road.Note("info", "a peer does not answer: its other address is tried in turn", "peer", l.Name, "tried", q.to, "next", l.Addr)
 		}

@@ -2,6 +2,7 @@ package unicast
 
 import (
 	"encoding/binary"
+	"math"
 	"time"
 
 	"aldis/internal/gateway/mail"
@@ -18,36 +19,81 @@ type Numbers struct {
 // Numbers of a peer.
 func (c *Carrier) Numbers(p *mail.Peer) Numbers { return Numbers{c, c.lines[p.ID]} }
 
-// begin notes the numbers with which a start or a stream begins, until the peer has heard of it. A start of which it has not
-// heard may have given numbers again that the peer has: the next one still tells where that began.
-func (n Numbers) begin() {
-	l := n.l
-	l.began, l.unheard = n.c.Boot, true
-	value := binary.BigEndian.AppendUint32(nil, l.began)
-	for lane := range frame.Lane(frame.Lanes) {
-		value = binary.BigEndian.AppendUint64(value, l.sender.First(lane))
+// starts are this start of the gateway and those before it of which the peer has not said that it has heard, the oldest
+// first. The numbers that those gave may be known there, or not; or the data were put back since, and a message that is known
+// there under such a number was another one.
+type starts struct {
+	list  []start
+	heard bool // the peer has heard of this start: the journal has nothing of them
+}
+
+// start is a start, and the first number of each lane that it gave, or would have given.
+type start struct {
+	boot  uint32
+	first [frame.Lanes]uint64
+}
+
+const startOctets = 4 + 8*frame.Lanes
+
+// add puts a start behind the others. One that gave no number is as if it had not been. Of more than a HELLO has room for,
+// the oldest two become one: numbers of the second then count as used too early, never too late.
+func (s *starts) add(next start) {
+	if n := len(s.list); n > 0 && s.list[n-1].first == next.first {
+		s.list = s.list[:n-1]
 	}
-	n.c.Road.Record(bucketFirst, peerKey(l.ID), value)
+	if s.list = append(s.list, next); len(s.list) > frame.MaxStarts+1 {
+		s.list[1].first = s.list[0].first
+		s.list = s.list[1:]
+	}
+}
+
+// after is the first number of each lane that a start after this one gave: what the peer has of them is not of these data.
+func (s *starts) after(boot uint32) [frame.Lanes]uint64 {
+	for _, one := range s.list {
+		if one.boot > boot {
+			return one.first
+		}
+	}
+	return s.list[len(s.list)-1].first
+}
+
+// begin notes the numbers with which this start begins, until the peer has heard of it.
+func (n Numbers) begin() {
+	next := start{boot: n.c.Boot}
+	for lane := range next.first {
+		next.first[lane] = n.l.sender.First(frame.Lane(lane))
+	}
+	n.l.starts.add(next)
+	n.l.starts.heard = false
+	var value []byte
+	for _, one := range n.l.starts.list {
+		value = binary.BigEndian.AppendUint32(value, one.boot)
+		for _, first := range one.first {
+			value = binary.BigEndian.AppendUint64(value, first)
+		}
+	}
+	n.c.Road.Record(bucketFirst, peerKey(n.l.ID), value)
 }
 
 // recall takes what begin noted in an earlier start.
 func (n Numbers) recall(value []byte) error {
-	if len(value) != 4+8*frame.Lanes {
+	if len(value) == 0 || len(value)%startOctets != 0 {
 		return mail.ErrRecord
 	}
-	var first [frame.Lanes]uint64
-	for lane := range first {
-		first[lane] = binary.BigEndian.Uint64(value[4+8*lane:])
+	for ; len(value) > 0; value = value[startOctets:] {
+		one := start{boot: binary.BigEndian.Uint32(value)}
+		for lane := range one.first {
+			one.first[lane] = binary.BigEndian.Uint64(value[4+8*lane:])
+		}
+		n.l.starts.add(one)
 	}
-	n.l.began, n.l.unheard = binary.BigEndian.Uint32(value), true
-	n.l.sender.Since(first)
 	return nil
 }
 
 // Known: the peer has heard of this start, and has compared.
 func (n Numbers) Known() {
-	if n.l.unheard {
-		n.l.began, n.l.unheard = n.c.Boot, false
+	if s := &n.l.starts; !s.heard {
+		s.list, s.heard = s.list[len(s.list)-1:], true
 		n.c.Road.Record(bucketFirst, peerKey(n.l.ID), nil)
 	}
 }
@@ -57,26 +103,47 @@ func (n Numbers) Tell(h *frame.Hello) {
 	for lane := range frame.Lane(frame.Lanes) {
 		h.First[lane] = uint16(n.l.sender.First(lane))
 	}
-	if n.l.began != n.c.Boot {
-		h.Since = n.l.began
+	for _, one := range n.l.starts.list[:len(n.l.starts.list)-1] {
+		earlier := frame.Start{Boot: one.boot}
+		for lane, first := range one.first {
+			earlier.First[lane] = uint16(first)
+		}
+		h.Starts = append(h.Starts, earlier)
 	}
 	h.Seen = uint16(n.l.receiver.Arrived(frame.Direct))
 	met := &n.l.Met
 	h.End, h.Ended, h.Void = met.Ending, met.Refused == mail.Ended, met.Refused == mail.Void
+	if h.Void {
+		h.Known = met.Compared
+	}
 }
 
-// Compare looks whether the start of the peer that this HELLO is the first of gives numbers again that are taken: then
-// nothing of it counts until it begins a new stream.
-func (n Numbers) Compare(h frame.Hello) {
+// Compare looks whether the starts of the peer after the last whose numbers count, of which this HELLO tells, give numbers
+// again that are taken. Then nothing of them counts until the peer begins a new stream.
+func (n Numbers) Compare(h frame.Hello, boot uint32) {
+	met := &n.l.Met
+	if met.Compared == boot || met.Refused == mail.Void {
+		return
+	}
+	first := h.First
+	for _, one := range h.Starts {
+		if one.Boot > met.Compared {
+			first = one.First
+			break
+		}
+	}
 	again, reused := 0, false
 	for lane := range frame.Lane(frame.Lanes) {
-		m, ok := n.l.receiver.Reused(lane, h.First[lane])
+		m, ok := n.l.receiver.Reused(lane, first[lane])
 		again, reused = again+m, reused || ok
 	}
 	if !reused {
+		met.Compared = boot
+		n.c.RecordPeer(n.l.Peer)
 		return
 	}
-	n.l.Met.Refused = mail.Void
+	met.Refused = mail.Void
+	n.c.RecordPeer(n.l.Peer)
 	n.c.Road.Note("warn", "a peer was put back to an older copy of its data and begins anew: what its local peers had given it since then and it had not sent is lost",
 		"peer", n.l.Name, "of_it_arrived_since_then", again)
 }
@@ -141,4 +208,37 @@ func (n Numbers) end(now time.Time, lost int) {
 	n.l.Met.End(now)
 	n.c.Road.Note("warn", "a peer was put back to an older copy of its data: what it needs is sent anew, but not what it had acknowledged",
 		"peer", n.l.Name, "it_may_have_lost", lost)
+}
+
+// named is what a receipt of the peer acknowledges, and what it names of which not all before it has come.
+func (n Numbers) named(now time.Time, r frame.Receipt, newest bool) (acked, held []mail.Attempt) {
+	s, met := n.l.sender, &n.l.Met
+	switch {
+	case met.Anew == mail.Void:
+		return s.Last(r, n.l.starts.after(met.Known)), nil
+	case met.Anew == mail.Ended:
+		return s.Last(r, [frame.Lanes]uint64{math.MaxUint64, math.MaxUint64}), nil
+	}
+	if met.KnowsUs && newest {
+		for _, at := range s.Dropped(r) {
+			n.again(now, at)
+		}
+	}
+	acked, held = s.Earlier(r, n.l.starts.list[0].first)
+	if met.KnowsUs {
+		a, h := s.Receipt(now, r)
+		acked, held = append(acked, a...), append(held, h...)
+	}
+	return acked, held
+}
+
+// again: the peer had a message, and could not read it when its turn came.
+func (n Numbers) again(now time.Time, at mail.Attempt) {
+	e := n.l.Box.At(at)
+	if e == nil {
+		return
+	}
+	if e.Held = false; at.Lane == frame.Bulk && n.c.norm.up {
+		n.c.enqueueObject(now, n.l, e)
+	}
 }

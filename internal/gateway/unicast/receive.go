@@ -8,6 +8,7 @@ import (
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/custody"
+	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 )
 
@@ -31,8 +32,7 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 	case frame.Data:
 		kind, octets = c.receiveData(now, l, f, octets, newest)
 	case frame.NORM:
-		if l.Met.Refused != mail.Taken {
-			c.Road.Drop("refused_stream")
+		if !l.takes(c) {
 			break
 		}
 		c.receiveNORM(now, l, f.Body, octets)
@@ -42,6 +42,22 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 	}
 	p.Ledger.Add(mail.Received, kind, octets)
 	return true
+}
+
+// takes says whether messages of a peer count now. If this node was put back since it last ran, the peer may have begun a
+// stream of which its data know nothing, and give the numbers in them to other messages. So the peer has to say its stream
+// first, and sends again what came before that. A silent node takes what comes, for nothing will tell the peer that it runs
+// anew.
+func (l *line) takes(c *Carrier) bool {
+	switch {
+	case l.Met.Refused != mail.Taken:
+		c.Road.Drop("refused_stream")
+	case !l.Met.Placed && !c.silent:
+		c.Road.Drop("unknown_stream")
+	default:
+		return true
+	}
+	return false
 }
 
 // receiveData takes a message of the direct lane. Numbers cut to 8 bits are understood in the order in which they were
@@ -54,8 +70,7 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, octets int, 
 			c.receipt(now, l, frame.Receipt{Lane: frame.Direct, Cumulative: l.sender.Widen(frame.Direct, f.Cumulative)}, true)
 		}
 	}
-	if l.Met.Refused != mail.Taken {
-		c.Road.Drop("refused_stream")
+	if !l.takes(c) {
 		return mail.Payload, octets
 	}
 	if !l.Turn.Room(now) && l.early.Len() >= mostUnread { // no receipt: its sender keeps it
@@ -122,20 +137,21 @@ func (c *Carrier) read(now time.Time, l *line, lane frame.Lane, fresh mail.Attem
 			break
 		}
 		l.early.Take(next, next != fresh)
-		if errors.Is(err, compact.ErrModel) || errors.Is(err, compact.ErrHistory) {
+		if errors.Is(err, compact.ErrModel) || errors.Is(err, compact.ErrHistory) || errors.Is(err, envelope.ErrUnknownFlow) {
 			// Coded with what we do not have: its sender learns that from our HELLO, and codes it otherwise.
 			l.receiver.Reject(now, next)
 			l.Met.Owe(now)
-			if errors.Is(err, compact.ErrHistory) {
+			if !errors.Is(err, compact.ErrModel) {
 				l.Met.Forgot++
 				l.Reader.Unlearn()
 			}
-			c.Road.Note("info", "a message coded with another model is asked for again", "peer", l.Name, "number", next.Number, "error", err)
+			c.Road.Note("info", "a message coded with what is not known here is asked for again", "peer", l.Name, "number", next.Number, "error", err)
 			break
 		}
 		l.receiver.Advance(lane)
 		if err != nil {
 			l.Counts.Unreadable++
+			c.Road.Unread(now, l.Peer, next)
 			c.Road.Note("error", "a message of a peer cannot be read and is dropped: does it run another version?",
 				"peer", l.Name, "number", next.Number, "error", err)
 		}

@@ -41,7 +41,9 @@ type Carrier struct {
 	lines map[uint16]*line
 	turn  int // whose turn it is among peers that share the air
 	work  work
-	norm  normState
+	// silent: this node asks for no HELLO.
+	silent bool
+	norm   normState
 }
 
 // line is the conversation with one peer.
@@ -51,8 +53,7 @@ type line struct {
 	receiver *custody.Receiver
 	audience *mail.Audience
 	early    mail.Early
-	began    uint32         // the start that sender.First is of; 0: not known yet
-	unheard  bool           // the peer has not said that it has heard of that start, so the journal has it
+	starts   starts
 	answers  []uint8        // probes to be answered
 	announce *frame.Silence // it has to be told that we go silent
 	given    givenOf
@@ -91,6 +92,7 @@ func (c *Carrier) Listening(p *mail.Peer) bool { return c.lines[p.ID].sender.IsL
 
 // Silence: what is repeated on idle air would be late when it ends.
 func (c *Carrier) Silence(_ time.Time, on bool) {
+	c.silent = on
 	for _, l := range c.order {
 		if air, _ := c.airOf(l); on {
 			air.Needless()
@@ -113,9 +115,7 @@ func (c *Carrier) PeerSilent(_ time.Time, p *mail.Peer, silent bool) {
 // Start greets the peers: what was owed when we stopped is owed now.
 func (c *Carrier) Start(now time.Time) {
 	for _, l := range c.order {
-		if l.began == 0 {
-			Numbers{c, l}.begin()
-		}
+		Numbers{c, l}.begin()
 		l.Met.Due = now
 		l.readdressed(c)
 		if l.receiver.Cumulative(frame.Direct)+l.receiver.Cumulative(frame.Bulk) > 0 {
@@ -205,7 +205,7 @@ func (c *Carrier) ready(now time.Time, l *line) (bool, time.Time) {
 	if l.sender.ProbeDue(now) || len(l.answers) > 0 || at(l.Met.Due) || at(l.receiver.Due()) {
 		return true, time.Time{}
 	}
-	if !l.sender.Dead() {
+	if !l.sender.Dead() && !l.Met.Ending {
 		switch {
 		case len(l.sender.Lost(now)) > 0, len(l.long.out) > 0,
 			l.first(frame.Direct) != nil && !sizing{c, l}.learning(), c.norm.up && l.first(frame.Bulk) != nil && sizing{c, l}.toCode() == nil:

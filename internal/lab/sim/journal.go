@@ -2,6 +2,7 @@ package sim
 
 import (
 	"maps"
+	"slices"
 
 	"aldis/internal/gateway"
 )
@@ -15,24 +16,46 @@ type change struct {
 	before gateway.Record
 }
 
+// taken is a commit that PutBack can take back.
+type taken struct {
+	changes []change
+	store   uint32 // whose data they were
+}
+
 // commit makes records durable.
 func (n *Node) commit(records []gateway.Record) {
 	if len(records) == 0 {
 		return
 	}
-	var changes []change
+	last := taken{store: n.cfg.Store}
 	for _, r := range records {
 		key := r.Bucket + "\x00" + string(r.Key)
-		changes = append(changes, change{key, n.journal[key]})
+		last.changes = append(last.changes, change{key, n.journal[key]})
 		if r.Value == nil {
 			delete(n.journal, key)
 		} else {
 			n.journal[key] = r
 		}
 	}
-	if n.undo = append(n.undo, changes); len(n.undo) > undone {
+	n.remember(last)
+}
+
+func (n *Node) remember(last taken) {
+	if n.undo = append(n.undo, last); len(n.undo) > undone {
 		n.undo = n.undo[1:]
 	}
+}
+
+// LoseStore makes the next start of n one with an empty journal, and another store. PutBack counts that as one commit: a
+// copy may be older.
+func (w *World) LoseStore(n *Node) {
+	last := taken{store: n.cfg.Store}
+	for _, key := range slices.Sorted(maps.Keys(n.journal)) {
+		last.changes = append(last.changes, change{key, n.journal[key]})
+	}
+	n.remember(last)
+	n.journal = map[string]gateway.Record{}
+	n.cfg.Store = w.rng.Uint32()
 }
 
 // Commits is how many commits PutBack can take back now.
@@ -44,8 +67,9 @@ func (w *World) PutBack(n *Node, commits int) {
 	for ; commits > 0 && len(n.undo) > 0; commits-- {
 		last := n.undo[len(n.undo)-1]
 		n.undo = n.undo[:len(n.undo)-1]
-		for i := len(last) - 1; i >= 0; i-- {
-			if c := last[i]; c.before.Value == nil {
+		n.cfg.Store = last.store
+		for i := len(last.changes) - 1; i >= 0; i-- {
+			if c := last.changes[i]; c.before.Value == nil {
 				delete(n.journal, c.key)
 			} else {
 				n.journal[c.key] = c.before

@@ -35,11 +35,12 @@ type Node struct {
 
 	cfg     gateway.Config
 	journal map[string]gateway.Record
-	undo    [][]change // of its last commits
+	undo    []taken // of its last commits
 	boot    uint32
 	due     time.Time
 	addr    netip.AddrPort
 	library *library
+	clock   clock
 }
 
 // Addr is where the node is on the link.
@@ -136,7 +137,8 @@ func New(cfg Config) (*World, error) {
 
 // start boots a gateway from its journal.
 func (w *World) start(n *Node) error {
-	n.boot = max(n.boot+1, uint32(w.Now.Unix()))
+	n.clock.begin(w.Now)
+	n.boot = max(n.boot+1, uint32(n.clock.now.Unix()))
 	n.cfg.Boot = seal.Boot{Number: n.boot, Salt: uint16(w.rng.Uint32())}
 	var records []gateway.Record
 	for _, key := range slices.Sorted(maps.Keys(n.journal)) {
@@ -168,12 +170,6 @@ func (w *World) EndCrashes() { w.cfg.CrashAfterCommit, w.cfg.CrashBeforeCommit =
 
 // Reconfigure changes what the next start of n is made of.
 func (w *World) Reconfigure(n *Node, change func(*gateway.Config)) { change(&n.cfg) }
-
-// LoseStore makes the next start of n one with an empty journal.
-func (w *World) LoseStore(n *Node) {
-	n.journal = map[string]gateway.Record{}
-	n.cfg.Store = w.rng.Uint32()
-}
 
 // LoseBucket makes the next start of n one without some of its journal.
 func (w *World) LoseBucket(n *Node, bucket string) {
@@ -234,7 +230,17 @@ func (w *World) step(n *Node, ev gateway.Event) {
 	if n.GW == nil {
 		return
 	}
-	out := n.GW.Step(w.Now, ev)
+	now := n.clock.tell(w.Now)
+	if ev != nil && n.clock.news {
+		w.step(n, nil)
+	}
+	if ev == nil {
+		ev = n.clock.event(w.Now)
+	}
+	if n.GW == nil {
+		return
+	}
+	out := n.GW.Step(now, ev)
 	if len(out.Records) > 0 && w.rng.Float64() < w.cfg.CrashBeforeCommit {
 		n.Site.forget()
 		w.Kill(n, w.cfg.Down)
@@ -249,7 +255,7 @@ func (w *World) step(n *Node, ev gateway.Event) {
 		w.Kill(n, w.cfg.Down)
 		return
 	}
-	n.due = out.Deadline
+	n.due = n.clock.wake(out.Deadline)
 	for _, note := range out.Notes {
 		w.Notes = append(w.Notes, fmt.Sprintf("%8.3f %s %s: %s %v", w.Now.Sub(Epoch).Seconds(), n.Name, note.Level, note.Text, note.Attrs))
 	}

@@ -36,26 +36,26 @@ func sendN(s *Sender, now time.Time, n int) {
 func TestReceiptFindsTheHole(t *testing.T) {
 	s := NewSender(cfg, [frame.Lanes]uint64{1, 1})
 	sendN(s, at(0), 5)
-	if got := s.Receipt(at(3), frame.Receipt{Cumulative: 1, Bitmap: []byte{0b0110}}); !reflect.DeepEqual(got, d(1, 3, 4)) {
-		t.Errorf("acknowledged %v, want 1 3 4", got)
+	if got, held := s.Receipt(at(3), frame.Receipt{Cumulative: 1, Bitmap: []byte{0b0110}}); !reflect.DeepEqual(got, d(1)) || !reflect.DeepEqual(held, d(3, 4)) {
+		t.Errorf("acknowledged %v, held %v; want 1, and 3 4", got, held)
 	}
 	if got := s.Lost(at(0)); !reflect.DeepEqual(got, d(2)) { // 5 went after 4 and may be on its way
 		t.Errorf("lost %v, want 2", got)
 	}
 	s.Sent(at(3), ID{frame.Direct, 2})
-	if got := s.Receipt(at(4), frame.Receipt{Cumulative: 1, Bitmap: []byte{0b1110}}); !reflect.DeepEqual(got, d(5)) {
-		t.Errorf("acknowledged %v, want 5", got)
+	if got, held := s.Receipt(at(4), frame.Receipt{Cumulative: 1, Bitmap: []byte{0b1110}}); got != nil || !reflect.DeepEqual(held, d(5)) {
+		t.Errorf("acknowledged %v, held %v; want none, and 5", got, held)
 	}
 	if got := s.Lost(at(0)); got != nil { // the repeat went after 5
 		t.Errorf("lost %v, want none", got)
 	}
 	for _, r := range []frame.Receipt{{Cumulative: 0xfff0}, {Cumulative: 400}, {Lane: frame.Bulk, Cumulative: 1}} {
-		if got := s.Receipt(at(5), r); got != nil {
-			t.Errorf("%+v acknowledged %v, want none", r, got)
+		if got, held := s.Receipt(at(5), r); got != nil || held != nil {
+			t.Errorf("%+v acknowledged %v, held %v; want none", r, got, held)
 		}
 	}
-	if got := s.Receipt(at(6), frame.Receipt{Cumulative: 5}); !reflect.DeepEqual(got, d(2)) || s.UnderWay(frame.Direct) != 0 {
-		t.Errorf("acknowledged %v, %d under way; want 2 and none", got, s.UnderWay(frame.Direct))
+	if got, _ := s.Receipt(at(6), frame.Receipt{Cumulative: 5}); !reflect.DeepEqual(got, d(2, 3, 4, 5)) || s.UnderWay(frame.Direct) != 0 {
+		t.Errorf("acknowledged %v, %d under way; want 2 to 5 and none", got, s.UnderWay(frame.Direct))
 	}
 }
 
@@ -231,7 +231,8 @@ func TestExactlyOnce(t *testing.T) {
 					if p.toSender {
 						s.Heard(now)
 						for _, rec := range p.receipts {
-							for _, id := range s.Receipt(now, rec) {
+							acked, _ := s.Receipt(now, rec)
+							for _, id := range acked {
 								delete(out, id.Number)
 							}
 						}

@@ -9,44 +9,53 @@ import "aldis/internal/link/frame"
 // behind is how far the number with these low bits is behind number n; negative: it is ahead.
 func behind(low uint16, n uint64) int { return int(int16(uint16(n) - low)) }
 
-// Since says which numbers an earlier start began with, of which the peer has not said that it has heard.
-func (s *Sender) Since(first [frame.Lanes]uint64) { s.first, s.since = first, true }
-
-// First is the first number of a lane that this start has given or will give, or the first since the last start of which
-// the peer has heard.
+// First is the first number of a lane that this start has given or will give.
 func (s *Sender) First(l frame.Lane) uint64 { return s.first[l] }
 
 // Settled is the number up to which everything of the lane is acknowledged.
 func (s *Sender) Settled(l frame.Lane) uint64 { return s.base(l) - 1 }
 
-// Earlier is Receipt for a peer that has not heard of this start, or says that its numbers were used before: it can only
-// mean those that an earlier start gave.
-func (s *Sender) Earlier(r frame.Receipt) (acked []ID) {
-	if int(r.Lane) >= frame.Lanes {
-		return nil
-	}
-	return s.named(r, s.first[r.Lane])
-}
-
-// Last is Receipt for a peer that takes nothing more of this stream: whatever it names has arrived, also where it lacks what
-// it has acknowledged and its cumulative number is behind.
-func (s *Sender) Last(r frame.Receipt) (acked []ID) {
-	if int(r.Lane) >= frame.Lanes {
-		return nil
-	}
-	return s.named(r, s.next[r.Lane])
-}
-
-// named ends what a receipt confirms of the numbers below until.
-func (s *Sender) named(r frame.Receipt, until uint64) (acked []ID) {
+// Earlier is Receipt for a peer that has not heard of this start: it can only mean numbers below those, of earlier starts.
+func (s *Sender) Earlier(r frame.Receipt, below [frame.Lanes]uint64) (acked, held []ID) {
 	l := r.Lane
-	for n := s.base(l); n < until; n++ {
-		if s.flight[l][n] != nil && names(r, n) {
-			delete(s.flight[l], n)
+	if int(l) >= frame.Lanes {
+		return nil, nil
+	}
+	for n := s.base(l); n < below[l]; n++ {
+		switch {
+		case s.flight[l][n] == nil && !s.held[l][n] || !names(r, n):
+		case behind(r.Cumulative, n) <= 0:
+			s.settle(l, n)
+			acked = append(acked, ID{l, n})
+		case !s.held[l][n]:
+			s.settle(l, n)
+			s.held[l][n] = true
+			held = append(held, ID{l, n})
+		}
+	}
+	return acked, held
+}
+
+// Last is Receipt for a peer that takes nothing more of this stream and has read what it can: whatever it names of the
+// numbers below those has arrived, also where it lacks what it has acknowledged and its cumulative number is behind.
+func (s *Sender) Last(r frame.Receipt, below [frame.Lanes]uint64) (acked []ID) {
+	l := r.Lane
+	if int(l) >= frame.Lanes {
+		return nil
+	}
+	for n := s.base(l); n < min(below[l], s.next[l]); n++ {
+		if (s.flight[l][n] != nil || s.held[l][n]) && names(r, n) {
+			s.settle(l, n)
 			acked = append(acked, ID{l, n})
 		}
 	}
 	return acked
+}
+
+// settle: a message is not under way any more.
+func (s *Sender) settle(l frame.Lane, n uint64) {
+	delete(s.flight[l], n)
+	delete(s.held[l], n)
 }
 
 // names says whether a receipt confirms a number.
@@ -57,6 +66,11 @@ func names(r frame.Receipt, n uint64) bool {
 	}
 	i := (after - 1) / 8
 	return i < len(r.Bitmap) && r.Bitmap[i]>>((after-1)%8)&1 != 0
+}
+
+// covers says whether a receipt would confirm a number that has arrived.
+func covers(r frame.Receipt, n uint64) bool {
+	return behind(r.Cumulative, n) <= 8*frame.MaxBitmap || len(r.Bitmap) < frame.MaxBitmap
 }
 
 // Lacks says whether a receipt of the peer's newest datagram lacks what an earlier one has acknowledged. lost is how many
@@ -71,9 +85,7 @@ func (s *Sender) Lacks(r frame.Receipt) (lost int) {
 		lost = 0
 	}
 	for n := base; n < s.next[l]; n++ {
-		after := behind(r.Cumulative, n)
-		covered := after <= 8*frame.MaxBitmap || len(r.Bitmap) < frame.MaxBitmap
-		if s.flight[l][n] == nil && covered && !names(r, n) {
+		if s.flight[l][n] == nil && !s.held[l][n] && covers(r, n) && !names(r, n) {
 			lost++
 		}
 	}

@@ -18,14 +18,38 @@ func TestEarlier(t *testing.T) {
 	if first := s.First(frame.Direct); first != 104 {
 		t.Errorf("the first number of this start is %d, want 104", first)
 	}
-	if got := s.Earlier(frame.Receipt{Cumulative: 105}); !reflect.DeepEqual(got, d(98, 103)) || s.UnderWay(frame.Direct) != 3 {
+	if got, _ := s.Earlier(frame.Receipt{Cumulative: 105}, lanes(104, 1)); !reflect.DeepEqual(got, d(98, 103)) || s.UnderWay(frame.Direct) != 3 {
 		t.Errorf("acknowledged %v, %d under way; want 98 and 103, and three", got, s.UnderWay(frame.Direct))
 	}
 	s = NewSender(cfg, lanes(1<<16, 1))
 	s.Restore(ID{frame.Direct, 0xfffe})
 	s.Restore(ID{frame.Direct, 0x10001})
-	if got := s.Earlier(frame.Receipt{Cumulative: 0xfffd, Bitmap: []byte{0b1000}}); !reflect.DeepEqual(got, d(0x10001)) {
+	last := frame.Receipt{Cumulative: 0xfffd, Bitmap: []byte{0b1000}}
+	if got, held := s.Earlier(last, lanes(0x10002, 1)); got != nil || !reflect.DeepEqual(held, d(0x10001)) {
+		t.Errorf("acknowledged %v, held %v; want none, and 10001 in hex", got, held)
+	}
+	if got := s.Last(last, lanes(0x10001, 1)); got != nil {
+		t.Errorf("acknowledged %v, which the peer does not mean", got)
+	}
+	if got := s.Last(last, lanes(0x10002, 1)); !reflect.DeepEqual(got, d(0x10001)) {
 		t.Errorf("acknowledged %v, want 10001 in hex", got)
+	}
+}
+
+// What a peer holds behind a hole goes again when the peer does not hold it any more.
+func TestDropped(t *testing.T) {
+	s := NewSender(cfg, lanes(1, 1))
+	sendN(s, at(0), 4)
+	s.Receipt(at(1), frame.Receipt{Cumulative: 1, Bitmap: []byte{0b0110}})
+	if got := s.Dropped(frame.Receipt{Cumulative: 1, Bitmap: []byte{0b1110}}); got != nil {
+		t.Errorf("%v go again, and all are there", got)
+	}
+	less := frame.Receipt{Cumulative: 2, Bitmap: []byte{0b10}}
+	if got := s.Dropped(less); !reflect.DeepEqual(got, d(3)) {
+		t.Errorf("%v go again, want 3", got)
+	}
+	if got, _ := s.Receipt(at(2), less); !reflect.DeepEqual(got, d(2)) || !reflect.DeepEqual(s.Lost(at(2)), d(3)) {
+		t.Errorf("acknowledged %v, lost %v; want 2 and 3", got, s.Lost(at(2)))
 	}
 }
 
@@ -40,9 +64,8 @@ func TestLacks(t *testing.T) {
 		{"more", frame.Receipt{Cumulative: 4}, frame.Receipt{Cumulative: 6}, 0},
 		{"less", frame.Receipt{Cumulative: 4}, frame.Receipt{Cumulative: 1}, 3},
 		{"with what lies above", frame.Receipt{Cumulative: 2, Bitmap: []byte{0b1100}}, frame.Receipt{Cumulative: 2, Bitmap: []byte{0b1100}}, 0},
-		{"without it", frame.Receipt{Cumulative: 2, Bitmap: []byte{0b1100}}, frame.Receipt{Cumulative: 2}, 2},
-		{"without one of two", frame.Receipt{Cumulative: 2, Bitmap: []byte{0b1100}}, frame.Receipt{Cumulative: 2, Bitmap: []byte{0b0100}}, 1},
-		{"all", frame.Receipt{Cumulative: 2, Bitmap: []byte{0b1100}}, frame.Receipt{}, 4},
+		{"without it, which was not acknowledged", frame.Receipt{Cumulative: 2, Bitmap: []byte{0b1100}}, frame.Receipt{Cumulative: 2}, 0},
+		{"all", frame.Receipt{Cumulative: 2, Bitmap: []byte{0b1100}}, frame.Receipt{}, 2},
 		{"what lies above has been joined", frame.Receipt{Cumulative: 2, Bitmap: []byte{0b1100}}, frame.Receipt{Cumulative: 6}, 0},
 	} {
 		s := NewSender(cfg, lanes(1, 1))

@@ -51,11 +51,11 @@ type flight struct {
 type Sender struct {
 	cfg    Config
 	next   [frame.Lanes]uint64 // to be assigned
-	first  [frame.Lanes]uint64 // of this start, or of earlier ones that the peer has not heard of
-	since  bool                // first was given
+	first  [frame.Lanes]uint64 // of this start
 	flight [frame.Lanes]map[uint64]*flight
-	grown  int    // by how much the window of the direct lane is larger: receipts came for as many while it was used
-	tx     uint64 // transmissions so far, of anything that a receipt can answer
+	held   [frame.Lanes]map[uint64]bool // at the peer, but not all before them is
+	grown  int                          // by how much the window of the direct lane is larger: receipts came for as many while it was used
+	tx     uint64                       // transmissions so far, of anything that a receipt can answer
 
 	heard      time.Time // last authentic datagram of the peer
 	dead       bool      // a probe was not answered in time
@@ -72,7 +72,7 @@ type Sender struct {
 func NewSender(cfg Config, next [frame.Lanes]uint64) *Sender {
 	s := &Sender{cfg: cfg, next: next, first: next}
 	for l := range s.flight {
-		s.flight[l] = map[uint64]*flight{}
+		s.flight[l], s.held[l] = map[uint64]*flight{}, map[uint64]bool{}
 	}
 	return s
 }
@@ -82,16 +82,14 @@ func NewSender(cfg Config, next [frame.Lanes]uint64) *Sender {
 func (s *Sender) Restore(id ID) {
 	s.flight[id.Lane][id.Number] = &flight{}
 	s.next[id.Lane] = max(s.next[id.Lane], id.Number+1)
-	if !s.since {
-		s.first[id.Lane] = s.next[id.Lane]
-	}
+	s.first[id.Lane] = s.next[id.Lane]
 	s.ask = true
 }
 
 // Next is the number that Assign would give.
 func (s *Sender) Next(l frame.Lane) uint64 { return s.next[l] }
 
-// UnderWay counts the messages of a lane that are not acknowledged.
+// UnderWay counts the messages of a lane that the peer does not have.
 func (s *Sender) UnderWay(l frame.Lane) int { return len(s.flight[l]) }
 
 // Dead says that the link does not answer: nothing but probes is worth its air.
@@ -132,6 +130,9 @@ func (s *Sender) IsListening() bool { return s.listening }
 func (s *Sender) base(l frame.Lane) uint64 {
 	b := s.next[l]
 	for n := range s.flight[l] {
+		b = min(b, n)
+	}
+	for n := range s.held[l] {
 		b = min(b, n)
 	}
 	return b
@@ -197,44 +198,71 @@ func (s *Sender) Heard(now time.Time) {
 	}
 }
 
-// Receipt applies a receipt and returns what it acknowledges for the first time, in order.
-func (s *Sender) Receipt(now time.Time, r frame.Receipt) (acked []ID) {
+// Receipt applies a receipt. acked is what it acknowledges for the first time, in order. held is what lies behind something
+// that is missing, and is named for the first time: it does not go again, but it is not acknowledged. The peer reads it when
+// what is before it has come; if that never comes, it may not be able to.
+func (s *Sender) Receipt(now time.Time, r frame.Receipt) (acked, held []ID) {
 	l := r.Lane
-	if int(l) >= frame.Lanes || len(s.flight[l]) == 0 {
-		return nil
+	if int(l) >= frame.Lanes || len(s.flight[l])+len(s.held[l]) == 0 {
+		return nil, nil
 	}
 	base := s.base(l)
 	// The cumulative number lies between base-1 and next-1; whatever else it says is of another time.
 	cum := base - 1 + uint64(r.Cumulative-uint16(base-1))
 	if cum >= s.next[l] {
-		return nil
+		return nil, nil
 	}
 	var latest uint64 // transmission that the receipt proves to have arrived
-	take := func(n uint64) {
-		if f := s.flight[l][n]; f != nil {
+	arrived := func(n uint64) bool {
+		f := s.flight[l][n]
+		if f != nil {
 			latest = max(latest, f.firstTx)
 			delete(s.flight[l], n)
+		}
+		return f != nil
+	}
+	for n := base; n <= cum; n++ {
+		if arrived(n) || s.held[l][n] {
+			delete(s.held[l], n)
 			acked = append(acked, ID{l, n})
 		}
 	}
-	for n := base; n <= cum; n++ {
-		take(n)
-	}
 	for i, octet := range r.Bitmap {
 		for bit := range 8 {
-			if octet>>bit&1 != 0 {
-				take(cum + 1 + uint64(i*8+bit))
+			if n := cum + 1 + uint64(i*8+bit); octet>>bit&1 != 0 && arrived(n) {
+				s.held[l][n] = true
+				held = append(held, ID{l, n})
 			}
 		}
 	}
 	if l == frame.Direct { // the link keeps order: what went out before is lost
 		s.loseBefore(now, latest)
-		s.grow(len(acked))
+		s.grow(len(acked) + len(held))
 	}
-	return acked
+	return acked, held
 }
 
-// grow is called when so many messages of the direct lane were acknowledged.
+// Dropped is what the peer does not hold any more, as a receipt of its newest datagram says: it could not be read when its
+// turn came. It goes again.
+func (s *Sender) Dropped(r frame.Receipt) (again []ID) {
+	l := r.Lane
+	if int(l) >= frame.Lanes {
+		return nil
+	}
+	for n := range s.held[l] {
+		if covers(r, n) && !names(r, n) {
+			again = append(again, ID{l, n})
+		}
+	}
+	slices.SortFunc(again, func(a, b ID) int { return int(int64(a.Number - b.Number)) })
+	for _, id := range again {
+		delete(s.held[l], id.Number)
+		s.flight[l][id.Number] = &flight{lost: true}
+	}
+	return again
+}
+
+// grow is called when receipts named so many messages of the direct lane for the first time.
 func (s *Sender) grow(acked int) {
 	l := frame.Direct
 	switch left := len(s.flight[l]); {

@@ -55,10 +55,19 @@ type (
 		// sees that the other was put back to an older copy of its data: docs/decisions/put-back.md.
 		First [Lanes]uint16
 		Seen  uint16
-		Since uint32 // the start that First is of, where that is an earlier one which the receiver may not have heard; else 0
-		End   bool   // the sender's stream ends: it wants to know what of it has arrived
-		Ended bool   // the receiver's stream has ended, as its End asked: the receipts in this datagram are the last of it
-		Void  bool   // the receiver gives numbers again: they do not count, and the receipts are for those of earlier starts
+		// Starts are earlier starts of which the sender does not know whether the receiver has heard, the oldest first. At
+		// most MaxStarts.
+		Starts []Start
+		End    bool // the sender's stream ends: it wants to know what of it has arrived
+		Ended  bool // the receiver's stream has ended, as its End asked: the receipts in this datagram are the last of it
+		// Void: the receiver gives numbers again. Those of its starts after Known do not count, nor does a receipt for them.
+		Void  bool
+		Known uint32 // with Void: the last start of the receiver whose numbers count
+	}
+	// Start is a start of a gateway, and the low 16 bits of the first number of each lane that it gave.
+	Start struct {
+		Boot  uint32
+		First [Lanes]uint16
 	}
 	// Probe asks for receipts and an Answer at once.
 	Probe struct{ ID uint8 }
@@ -112,12 +121,15 @@ const (
 	flagEnd    = 1 << 0 // HELLO, and the next two
 	flagEnded  = 1 << 1
 	flagVoid   = 1 << 2
-	flagSince  = 1 << 3 // four octets more
+	flagStarts = 1 << 3 // Starts behind the rest: their count and eight octets each
 	laneBit    = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
 	helloLen   = HelloOctets - 1
 
 	// MaxBitmap is the most octets that a Receipt's bitmap has.
 	MaxBitmap = 15
+	// MaxStarts is the most that a Hello tells of earlier starts.
+	MaxStarts   = 4
+	startOctets = 4 + 2*Lanes
 )
 
 // Append appends f. last says that no frame follows it in this datagram.
@@ -129,17 +141,17 @@ func Append(b []byte, f Frame, last bool) []byte {
 		b = binary.BigEndian.AppendUint16(b, f.Cumulative)
 		return append(b, bitmap...)
 	case Hello:
-		b = binary.BigEndian.AppendUint32(append(b, kindHello|flag(f.End, flagEnd)|flag(f.Ended, flagEnded)|flag(f.Void, flagVoid)|flag(f.Since != 0, flagSince)), f.Store)
+		b = binary.BigEndian.AppendUint32(append(b, kindHello|flag(f.End, flagEnd)|flag(f.Ended, flagEnded)|flag(f.Void, flagVoid)|flag(len(f.Starts) > 0, flagStarts)), f.Store)
 		b = binary.BigEndian.AppendUint32(append(b, f.Stream), f.HeardBoot)
 		b = binary.BigEndian.AppendUint32(append(b, f.HeardStream), f.Digest)
 		b = append(binary.BigEndian.AppendUint16(b, f.Model), f.Forgot)
 		for _, first := range f.First {
 			b = binary.BigEndian.AppendUint16(b, first)
 		}
-		if b = binary.BigEndian.AppendUint16(b, f.Seen); f.Since != 0 {
-			b = binary.BigEndian.AppendUint32(b, f.Since)
+		if b = binary.BigEndian.AppendUint16(b, f.Seen); f.Void {
+			b = binary.BigEndian.AppendUint32(b, f.Known)
 		}
-		return b
+		return appendStarts(b, f.Starts[:min(len(f.Starts), MaxStarts)])
 	case Probe:
 		return append(b, kindProbe, f.ID)
 	case Answer:
@@ -192,8 +204,43 @@ func appendBody(b []byte, kind byte, last bool, head, body []byte) []byte {
 	return append(b, body...)
 }
 
-// HelloOctets is what a Hello without Since takes.
+// HelloOctets is what a Hello takes that has neither Starts nor Void.
 const HelloOctets = 24
+
+func appendStarts(b []byte, starts []Start) []byte {
+	if len(starts) == 0 {
+		return b
+	}
+	b = append(b, byte(len(starts)))
+	for _, s := range starts {
+		b = binary.BigEndian.AppendUint32(b, s.Boot)
+		for _, first := range s.First {
+			b = binary.BigEndian.AppendUint16(b, first)
+		}
+	}
+	return b
+}
+
+func parseStarts(b []byte) (starts []Start, rest []byte, err error) {
+	if len(b) < 1 {
+		return nil, nil, ErrShort
+	}
+	n := int(b[0])
+	if n == 0 || n > MaxStarts {
+		return nil, nil, ErrKind
+	}
+	if b = b[1:]; len(b) < n*startOctets {
+		return nil, nil, ErrShort
+	}
+	for range n {
+		s := Start{Boot: binary.BigEndian.Uint32(b)}
+		for lane := range s.First {
+			s.First[lane] = binary.BigEndian.Uint16(b[4+2*lane:])
+		}
+		starts, b = append(starts, s), b[startOctets:]
+	}
+	return starts, b, nil
+}
 
 // DataOverhead, with a number of 16 bits, and NORMOverhead are what such a frame adds to its body when it is the last.
 const (
@@ -220,7 +267,7 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 		}
 		return r, b[2+n:], nil
 	case kindHello:
-		if flags&^(flagEnd|flagEnded|flagVoid|flagSince) != 0 {
+		if flags&^(flagEnd|flagEnded|flagVoid|flagStarts) != 0 {
 			return nil, nil, ErrKind
 		}
 		if len(b) < helloLen {
@@ -235,13 +282,15 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 			Seen:  binary.BigEndian.Uint16(b[21:]),
 			End:   flags&flagEnd != 0, Ended: flags&flagEnded != 0, Void: flags&flagVoid != 0,
 		}
-		if b = b[helloLen:]; flags&flagSince != 0 {
+		if b = b[helloLen:]; h.Void {
 			if len(b) < 4 {
 				return nil, nil, ErrShort
 			}
-			h.Since, b = binary.BigEndian.Uint32(b), b[4:]
-			if h.Since == 0 {
-				return nil, nil, ErrKind
+			h.Known, b = binary.BigEndian.Uint32(b), b[4:]
+		}
+		if flags&flagStarts != 0 {
+			if h.Starts, b, err = parseStarts(b); err != nil {
+				return nil, nil, err
 			}
 		}
 		return h, b, nil

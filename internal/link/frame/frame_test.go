@@ -19,9 +19,11 @@ type vector struct {
 var vectors = []vector{
 	{"receipt without holes", Receipt{Direct, 0x1234, nil}, false, "20 1234"},
 	{"receipt of the bulk lane, two octets of bitmap", Receipt{Bulk, 1, []byte{0x02, 0x80}}, true, "32 0001 0280"},
-	{"hello", Hello{0xa1b2c3d4, 3, 0x11223344, 5, 0x99aabbcc, 0x7788, 9, [Lanes]uint16{0x0102, 0x0304}, 0x0506, 0, false, true, true}, false, "46 a1b2c3d4 03 11223344 05 99aabbcc 7788 09 0102 0304 0506"},
-	{"hello of a start after one unheard", Hello{Store: 1, Stream: 2, First: [Lanes]uint16{3, 4}, Seen: 5, Since: 0x01020304, End: true}, false,
-		"49 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 01020304"},
+	{"hello", Hello{0xa1b2c3d4, 3, 0x11223344, 5, 0x99aabbcc, 0x7788, 9, [Lanes]uint16{0x0102, 0x0304}, 0x0506, nil, false, true, false, 0}, false, "42 a1b2c3d4 03 11223344 05 99aabbcc 7788 09 0102 0304 0506"},
+	{"hello that refuses", Hello{Store: 1, Stream: 2, First: [Lanes]uint16{3, 4}, Seen: 5, Void: true, Known: 0x01020304}, false,
+		"44 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 01020304"},
+	{"hello of a start after two unheard", Hello{Store: 1, Stream: 2, First: [Lanes]uint16{3, 4}, Seen: 5, Starts: []Start{{0x01020304, [Lanes]uint16{1, 1}}, {0x01020309, [Lanes]uint16{2, 0x104}}}, End: true}, false,
+		"49 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 02 01020304 0001 0001 01020309 0002 0104"},
 	{"probe", Probe{7}, false, "60 07"},
 	{"answer", Answer{7}, true, "80 07"},
 	{"silence", Silence{0x6b49d200}, false, "e0 6b49d200"},
@@ -75,7 +77,9 @@ func TestVectors(t *testing.T) {
 			}
 		})
 	}
-	for _, bad := range []string{"02", "1f", "50", "61 00", "81 00", "c2 00", "e1 00000000"} {
+	for _, bad := range []string{"02", "1f", "50", "61 00", "81 00", "c2 00", "e1 00000000",
+		"48 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 00",
+		"48 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 05 " + strings.Repeat("00", 40)} {
 		if _, _, err := Parse(unhex(t, bad)); !errors.Is(err, ErrKind) {
 			t.Errorf("Parse(%s): %v, want ErrKind", bad, err)
 		}

@@ -1,0 +1,67 @@
+package sim
+
+import (
+	"time"
+
+	"aldis/internal/gateway"
+)
+
+// slew is the share of elapsed time by which a running gateway's time follows its machine's wall clock: one in so many, as in
+// internal/daemon.
+const slew = 20
+
+// clock is a machine's wall clock, and what the loop of its gateway makes of it: time that never jumps while it runs, and that
+// a start takes from the wall clock.
+type clock struct {
+	wrong time.Duration // wall clock less the World's time
+
+	started time.Time // of this run, by the World's time
+	read    time.Time // the World's time when now was read
+	now     time.Time
+	set     time.Duration // by so much the wall clock was set in this run, in sum
+	moved   bool          // it was
+	news    bool          // and the gateway has not heard of that yet
+}
+
+// begin is the start of a run.
+func (c *clock) begin(world time.Time) {
+	*c = clock{wrong: c.wrong, started: world, read: world, now: world.Add(c.wrong)}
+}
+
+// tell is the loop's time.
+func (c *clock) tell(world time.Time) time.Time {
+	step := world.Sub(c.read)
+	c.read = world
+	mend := world.Add(c.wrong).Sub(c.now.Add(step))
+	c.now = c.now.Add(step + min(max(mend, -step/slew), step/slew))
+	return c.now
+}
+
+// wake is when, by the World's time, the loop looks whether something is due; zero: not by itself.
+func (c *clock) wake(due time.Time) time.Time {
+	if due.IsZero() {
+		return due
+	}
+	return c.read.Add(due.Sub(c.now))
+}
+
+// event is what the gateway hears when only time has passed.
+func (c *clock) event(world time.Time) gateway.Event {
+	if !c.moved {
+		return nil
+	}
+	c.news = false
+	return gateway.Clock{Ran: world.Sub(c.started), Set: c.set}
+}
+
+// SetClock sets a node's wall clock by so much. A gateway that runs follows slowly, the next start at once.
+func (w *World) SetClock(n *Node, by time.Duration) {
+	n.clock.wrong += by
+	n.clock.set += by
+	n.clock.moved, n.clock.news = true, true
+	w.At(0, func() { w.step(n, nil) })
+}
+
+// Clock is a node's time as its gateway knows it, and Wrong how far its wall clock is ahead of the World's time.
+func (w *World) Clock(n *Node) time.Time     { return n.clock.tell(w.Now) }
+func (w *World) Wrong(n *Node) time.Duration { return n.clock.wrong }
