@@ -14,7 +14,7 @@ func upLimit(p profile.Profile) time.Duration {
 	return profile.Airtime(200, p.Up.RateBps) + p.Up.Delay + p.Up.Jitter/2
 }
 
-// load offers messages of 200 random octets from the ship to HQ, at a share of the rate, for so long. It returns what each took
+// loaded offers messages of 200 random octets from the ship to HQ, at a share of the rate, for so long. It returns what each took
 // of those that arrived, in the order of sending, and the share of the rate that arrived in time.
 func loaded(t *testing.T, name string, seed uint64, share float64, lasting time.Duration) (took []time.Duration, goodput float64, w *sim.World) {
 	t.Helper()
