@@ -123,7 +123,6 @@ func (c *Carrier) record(p *mail.Peer, o *order) {
 
 // skip gives up waiting for what is missing before the first message that waits.
 func (c *Carrier) skip(now time.Time, p *mail.Peer, o *order) {
-	o.put = true
 	for _, at := range o.early.Places() {
 		if ahead := int32(uint32(at.Number) - o.next); ahead >= 0 {
 			o.next += uint32(ahead)
