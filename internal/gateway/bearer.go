@@ -27,15 +27,25 @@ type bearer struct {
 // carrier is what takes new messages.
 func (b *bearer) carrier() mail.Carrier { return b.carriers[0] }
 
-// timingOf derives the timers of custody from the link.
-func timingOf(p profile.Profile) custody.Config {
+// smallMessage is the octets of a short message on the air: a window of so many fills twice what the link holds.
+const smallMessage = 100
+
+// timingOf derives the timers and windows of custody from the link. While receipts come, two round trips of short messages may
+// be under way: a receipt that half a window asks for is back before the other half has gone.
+func timingOf(p profile.Profile, shore bool) custody.Config {
 	c := custody.Config{
 		RoundTrip:     p.RoundTripMax(p.DatagramOctets+profile.IPUDPOctets) + p.OneWayMax(p.DatagramOctets+profile.IPUDPOctets)/2,
 		Prompt:        p.RoundTripMax(p.DatagramOctets + profile.IPUDPOctets),
 		AckDelay:      p.AckDelay,
 		ProbeInterval: p.ProbeInterval,
 	}
+	rate := p.Up.RateBps
+	if shore {
+		rate = p.Down.RateBps
+	}
+	held := int(c.RoundTrip.Seconds() * float64(rate) / 8)
 	c.Window[frame.Direct] = p.Window
+	c.Most = max(p.Window, min(2*held/smallMessage, custody.MaxAhead/2))
 	c.Window[frame.Bulk] = unicast.BulkWindow
 	if p.Reorder {
 		c.HoleAge, c.Reorder = p.HoleAge, true
@@ -47,7 +57,7 @@ func timingOf(p profile.Profile) custody.Config {
 // messages go to several peers at once.
 func (g *Gateway) newBearer(peers []*mail.Peer, records []Record) (b *bearer, err error) {
 	p := g.cfg.Profile
-	b = &bearer{profile: p, timing: timingOf(p), group: g.cfg.Group}
+	b = &bearer{profile: p, timing: timingOf(p, g.cfg.Shore), group: g.cfg.Group}
 	shared := p.Transport == profile.PMul
 	b.lines, err = unicast.New(unicast.Config{Self: g.cfg.ID, Boot: g.cfg.Boot.Number, Profile: p, Timing: b.timing, Shore: g.cfg.Shore,
 		Keepalive: g.cfg.Keepalive, Messages: !shared, Peers: peers, Road: g, Store: g.mail, Replica: g.replica,

@@ -134,7 +134,7 @@ func TestDatagramsThatExpand(t *testing.T) {
 			if grown > most || m.records > most {
 				t.Errorf("%d octets on the link: %d octets of memory, %d for the journal, at most %d wanted", len(tt.frames), grown, m.records, most)
 			}
-			if work := slices.Max(m.work); work > 64<<10 {
+			if work := slices.Max(m.work); work > mostWork {
 				t.Errorf("a turn of the loop gave the model %d octets", work)
 			}
 			honestly := track(2, pipeHQ, 1, 100)
@@ -150,6 +150,58 @@ func TestDatagramsThatExpand(t *testing.T) {
 				t.Errorf("nothing more is read of the peer: %+v\n%s", hq.GW.Status(w.Now).Peers[0], tail(w.Notes))
 			}
 		})
+	}
+}
+
+// mostWork is how many octets of the model's work a turn may take that reads a peer's messages: a slice, and where fewer
+// contexts are looked at three times as many, which take as long.
+const mostWork = 4 << 10
+
+// However long the messages that arrive are and however many, a turn of the loop reads a slice of them. They arrive whole and
+// in order, also when the gateway is killed between the slices.
+func TestReadingIsBounded(t *testing.T) {
+	w, m := metered(t, "iridium-certus-100", 43, 1)
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	w.Run(time.Minute)
+	*m = meter{worked: m.worked}
+	octets := []int{3000, 20_000, 200, 60_000, 1500}
+	for i := range 60 {
+		w.At(time.Duration(i)*200*time.Millisecond, func() {
+			p := track(2, pipeHQ, i, 1)
+			p.Parts[0].Data = report(i, octets[i%len(octets)])
+			ship.Site.Send(w, p, 1)
+		})
+	}
+	for i := range 40 {
+		w.At(time.Duration(i)*317*time.Millisecond+8*time.Second, func() {
+			if i%8 == 0 && hq.GW != nil {
+				w.Kill(hq, 50*time.Millisecond)
+				m.worked = 0
+			}
+		})
+	}
+	w.Run(10 * time.Minute)
+	slices.Sort(m.work)
+	p99, most := m.work[len(m.work)*99/100], m.work[len(m.work)-1]
+	t.Logf("%d turns: the 99th of a hundred %d, at the most %d octets of the model's work", len(m.work), p99, most)
+	if most > mostWork {
+		t.Errorf("a turn gave the model %d octets, at most %d wanted", most, mostWork)
+	}
+	last := map[int]int{}
+	for _, g := range hq.Site.Got {
+		var line, i int
+		fmt.Sscanf(string(g.Payload.Parts[0].Data), "line %d of report %d:", &line, &i)
+		if !bytes.Equal(g.Payload.Parts[0].Data, report(i, octets[i%len(octets)])) {
+			t.Errorf("report %d is not as it was sent", i)
+		}
+		lane := min(1, octets[i%len(octets)]/10_000)
+		if i+1 <= last[lane] {
+			t.Errorf("report %d of lane %d came behind %d", i, lane, last[lane]-1)
+		}
+		last[lane] = i + 1
+	}
+	if len(hq.Site.Got) != 60 {
+		t.Errorf("%d of 60 messages arrived", len(hq.Site.Got))
 	}
 }
 

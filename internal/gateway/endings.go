@@ -99,8 +99,7 @@ func (e *endings) keep(now time.Time, m envelope.Message, at custody.ID) (site.F
 	if err != nil {
 		return site.FarMessage{}, err
 	}
-	e.last = e.last%maxToken + 1
-	t := uint64(p.ID)<<48 | e.last
+	t := e.token()
 	e.road.Record(bucketDeliver, tokenKey(t), full)
 	e.pending[t] = o
 	p.Counts.Received++
@@ -192,11 +191,7 @@ func (e *endings) failed(now time.Time, u site.Undelivered) {
 		e.road.Record(bucketDeliver, tokenKey(u.Token), nil)
 		return
 	}
-	e.road.Record(bucketDeliver, tokenKey(u.Token), o.append([]byte{valueEnded, byte(u.Why)}))
-	e.untold = append(e.untold, untold{u.Token, o, u.Why})
-	if e.tellAt.IsZero() {
-		e.tellAt = due.Latest(now.Add(tellSoon), e.told.Add(tellAgain))
-	}
+	e.owe(now, untold{u.Token, o, u.Why})
 }
 
 // step tells the peer what is to be told, and the log what the peer has told.
@@ -218,39 +213,79 @@ func (e *endings) due() time.Time {
 	return at
 }
 
-// tell gives custody a notice of what has ended here. From then on it is as durable as any message.
+// tell gives custody a notice of what has ended here. From then on it is as durable as any message. Until custody has room
+// for it, what is to be told stays in the journal.
 func (e *endings) tell(now time.Time) {
 	list := e.untold[:min(len(e.untold), envelope.MaxLost)]
-	e.untold = e.untold[len(list):]
 	e.told, e.tellAt = now, time.Time{}
-	if len(e.untold) > 0 {
+	if !e.road.submit(now, e.peer, envelope.Message{Lost: e.notice(list)}, mail.State) {
 		e.tellAt = now.Add(tellAgain)
+		e.road.Note("warn", "a peer is told later which of its messages are undeliverable here: the queue for it is full",
+			"peer", e.peer.Name, "messages", len(e.untold))
+		return
 	}
-	var m envelope.Message
 	for _, u := range list {
 		e.road.Record(bucketDeliver, tokenKey(u.token), nil)
+	}
+	if e.untold = e.untold[len(list):]; len(e.untold) > 0 {
+		e.tellAt = now.Add(tellAgain)
+	}
+}
+
+// notice is what a peer is told of these.
+func (e *endings) notice(list []untold) (lost []envelope.Lost) {
+	for _, u := range list {
 		l := envelope.Lost{Why: u.why, Stream: u.stream, Lane: uint8(u.at.Lane)}
 		named := u.store == e.peer.Met.Store && u.era == e.peer.Met.Era
 		if !named {
 			l.Stream, l.Lane = 0, 0
 		}
-		i := slices.IndexFunc(m.Lost, func(o envelope.Lost) bool {
+		i := slices.IndexFunc(lost, func(o envelope.Lost) bool {
 			return o.Why == l.Why && o.Stream == l.Stream && o.Lane == l.Lane && (o.Count == 0) == named
 		})
 		if i < 0 {
-			i = len(m.Lost)
-			m.Lost = append(m.Lost, l)
+			i = len(lost)
+			lost = append(lost, l)
 		}
-		if o := &m.Lost[i]; named {
+		if o := &lost[i]; named {
 			o.Numbers = append(o.Numbers, u.at.Number)
 		} else {
 			o.Count++
 		}
 	}
-	for i := range m.Lost {
-		slices.Sort(m.Lost[i].Numbers)
+	for i := range lost {
+		slices.Sort(lost[i].Numbers)
 	}
-	e.road.submit(now, e.peer, m, mail.State)
+	return lost
+}
+
+// back takes a notice back that did not reach the peer: it is told again.
+func (e *endings) back(now time.Time, lost []envelope.Lost) {
+	for _, l := range lost {
+		o := origin{store: e.peer.Met.Store, era: e.peer.Met.Era, stream: l.Stream}
+		for _, number := range l.Numbers {
+			o.at = custody.ID{Lane: frame.Lane(l.Lane), Number: number}
+			e.owe(now, untold{e.token(), o, l.Why})
+		}
+		for range l.Count { // of no store: the peer is told how many
+			e.owe(now, untold{e.token(), origin{}, l.Why})
+		}
+	}
+}
+
+// owe notes durably that the peer is to be told of a message.
+func (e *endings) owe(now time.Time, u untold) {
+	e.road.Record(bucketDeliver, tokenKey(u.token), u.origin.append([]byte{valueEnded, byte(u.why)}))
+	e.untold = append(e.untold, u)
+	if e.tellAt.IsZero() {
+		e.tellAt = due.Latest(now.Add(tellSoon), e.told.Add(tellAgain))
+	}
+}
+
+// token is a new one.
+func (e *endings) token() uint64 {
+	e.last = e.last%maxToken + 1
+	return uint64(e.peer.ID)<<48 | e.last
 }
 
 // messageName is how we know a message that the peer has acknowledged.

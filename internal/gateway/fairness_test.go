@@ -46,7 +46,7 @@ func latencies(at *sim.Site, who uint16, sent map[int]time.Time) (list []time.Du
 }
 
 // A local peer that writes 600 kB at once takes its turn: what another sends crosses as if it were alone, in twice the
-// time at the most, whether messages of either fit a datagram or not, and after a restart as well.
+// time at the most, also the slowest, whether messages of either fit a datagram or not, and after a restart as well.
 func TestSourcesTakeTurns(t *testing.T) {
 	for _, tt := range []struct {
 		octets, flood int
@@ -58,8 +58,9 @@ func TestSourcesTakeTurns(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d octets beside %d, restart %v", tt.octets, tt.flood, tt.restart), func(t *testing.T) {
 			times := map[bool][]time.Duration{}
-			for _, flooded := range []bool{false, true} {
-				w := world(t, 2, "iridium-directip", 31)
+			for i := range 2 * seeds(20) {
+				seed, flooded := 1+i/2, i%2 == 1
+				w := world(t, 2, "iridium-directip", seed)
 				hq, ship := w.Nodes[0], w.Nodes[1]
 				w.Run(time.Minute)
 				if flooded {
@@ -75,15 +76,17 @@ func TestSourcesTakeTurns(t *testing.T) {
 				w.Run(110 * time.Second)
 				list, inOrder := latencies(hq.Site, 8, sent)
 				if len(list) != n || !inOrder {
-					t.Errorf("flooded %v: %d of %d messages of the other peer arrived, in order: %v", flooded, len(list), n, inOrder)
+					t.Errorf("seed %d, flooded %v: %d of %d messages of the other peer arrived, in order: %v", seed, flooded, len(list), n, inOrder)
 				}
-				times[flooded] = list
+				times[flooded] = append(times[flooded], list...)
 			}
-			alone, beside := times[false], times[true]
-			for _, share := range []int{50, 90, 100} {
+			alone, beside := slices.Sorted(slices.Values(times[false])), slices.Sorted(slices.Values(times[true]))
+			for _, share := range []int{50, 90, 99, 100} {
 				a, b := alone[(len(alone)-1)*share/100], beside[(len(beside)-1)*share/100]
-				t.Logf("%d%% of the messages within %v alone, within %v beside the other", share, a, b)
-				if share < 100 && b > 2*a { // the last are those that the link lost, and which it loses differs
+				t.Logf("%d%% of %d messages within %v alone, within %v beside the other", share, len(alone), a, b)
+				// The few slowest are those that the link lost. Of one seed it loses others alone and beside the other, and
+				// of long messages more wait then for what was lost of the other's.
+				if b > 2*a && (share <= 90 || share == 100 && seeds(20) > 1) {
 					t.Errorf("%d%% of the messages within %v alone, within %v beside the other; twice that at the most is wanted", share, a, b)
 				}
 			}

@@ -329,6 +329,7 @@ func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
 		}
 	default:
 		g.replica.Unsent(e.Peer.ID, e.ID)
+		g.byID[e.Peer.ID].ends.back(g.now, e.Content.Lost)
 	}
 	g.faces.ended(e.Content.Payload, fate != mail.Delivered)
 }

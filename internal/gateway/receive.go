@@ -147,10 +147,22 @@ func (g *Gateway) newStore(now time.Time, p *peer) {
 	for _, c := range p.bearer.carriers {
 		again = append(again, c.NewStore(p.Peer)...)
 	}
+	lost := 0
 	for _, e := range again {
-		if e.Content.Payload != nil || len(e.Content.Lost) > 0 { // other state is told afresh
-			g.submit(now, p, e.Content, e.Kind)
+		payload := e.Content.Payload
+		if payload == nil && len(e.Content.Lost) == 0 || g.submit(now, p, e.Content, e.Kind) { // other state is told afresh
+			continue
 		}
+		if payload == nil {
+			p.ends.back(now, e.Content.Lost)
+			continue
+		}
+		p.Counts.Withdrawn++
+		g.faces.ended(payload, true)
+		lost++
+	}
+	if lost > 0 {
+		g.Note("warn", "messages for a peer that begins anew were given up: the queue for it is full", "peer", p.Name, "given_up", lost)
 	}
 	g.replica.Forget(p.ID)
 	g.RecordPeer(p.Peer)
@@ -187,9 +199,18 @@ func (g *Gateway) Texts(to ...*mail.Peer) *envelope.Texts {
 
 // Open reads a message in its turn and hands it to its face, or takes it as news of the peer's site.
 func (g *Gateway) Open(now time.Time, from *mail.Peer, at mail.Attempt, body []byte) error {
+	for {
+		if err := g.OpenSlice(now, from, at, body); !errors.Is(err, compact.ErrUnfinished) {
+			return err
+		}
+	}
+}
+
+// OpenSlice is Open, as far as this turn of the loop has room for the model's work.
+func (g *Gateway) OpenSlice(now time.Time, from *mail.Peer, at mail.Attempt, body []byte) error {
 	p := g.byID[from.ID]
 	work := g.coder.Work()
-	m, err := p.Reader.Read(&g.coder, at, body)
+	m, err := p.Reader.Read(&g.coder, at, body, p.Turn.Left())
 	octets := m.Octets()
 	if errors.Is(err, envelope.ErrLimit) {
 		octets = envelope.MostExpanded(len(body))

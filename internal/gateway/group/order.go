@@ -41,6 +41,8 @@ func place(sequence uint32) mail.Attempt {
 func (c *Carrier) inOrder(now time.Time, p *mail.Peer, o *order, d pmul.Message) {
 	if o.next == 0 {
 		o.begin(d.Sequence)
+		o.put = o.early.Len() > 0 // of a run in which nothing had its turn: behind this one they wait for nothing
+		c.record(p, o)
 	}
 	ahead := int32(d.Sequence - o.next)
 	a := mail.Arrival{Place: place(d.Sequence), Number: uint64(d.Message), Body: d.Payload, At: now}
@@ -111,6 +113,11 @@ func (c *Carrier) drain(now time.Time, p *mail.Peer, o *order) {
 		o.next++
 	}
 	o.put = o.put || o.early.Kept(place(o.next))
+	c.record(p, o)
+}
+
+// record makes durable which message is next.
+func (c *Carrier) record(p *mail.Peer, o *order) {
 	c.Road.Record(bucketNext, peerKey(p.ID), binary.BigEndian.AppendUint32(nil, o.next))
 }
 

@@ -87,6 +87,7 @@ func (m *Message) For(peer uint16) *Entry { return m.to[peer] }
 // take turns; docs/decisions/fairness.md.
 type Box struct {
 	waiting  [frame.Lanes]queue
+	rotas    [ranks]rota // of all lanes
 	underWay map[Attempt]*Entry
 	expiry   time.Time // of the first that waits; zero: none ends
 	octets   [lanes]int
@@ -128,7 +129,7 @@ func (b *Box) share(e *Entry, octets int) {
 	if b.shares == nil {
 		b.shares = map[string]int{}
 	}
-	name := e.sourceOf()
+	name := e.Source()
 	if b.shares[name] += octets; b.shares[name] <= 0 {
 		delete(b.shares, name)
 	}
@@ -152,7 +153,7 @@ func (b *Box) FirstBelow(lane frame.Lane, window int) *Entry {
 	under := map[string]int{}
 	for a, e := range b.underWay {
 		if a.Lane == lane && e.Content.Payload != nil && !e.Held {
-			under[e.sourceOf()]++
+			under[e.Source()]++
 		}
 	}
 	sources := len(under)

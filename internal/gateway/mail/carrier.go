@@ -77,8 +77,10 @@ type Road interface {
 	// Note says something in the operator's log; Drop counts a datagram or packet that came to nothing.
 	Note(level, text string, attrs ...any)
 	Drop(reason string)
-	// Open reads a message of a peer in its turn and hands it on.
+	// Open reads a message of a peer in its turn and hands it on. OpenSlice does as much of it as this turn of the loop has room
+	// for; compact.ErrUnfinished: it is to be called again.
 	Open(now time.Time, p *Peer, at Attempt, body []byte) error
+	OpenSlice(now time.Time, p *Peer, at Attempt, body []byte) error
 	// Unread says that a message of a peer is acknowledged and cannot be read: its sender is told. Gone says that one of ours is,
 	// and that nobody has it any more.
 	Unread(now time.Time, from *Peer, at Attempt)

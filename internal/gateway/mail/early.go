@@ -21,6 +21,8 @@ type Arrival struct {
 	Place  Attempt
 	Number uint64    // the message's own, where its place is another
 	Body   []byte    // empty: it was delivered before its turn, and its place is noted
+	Free   bool      // it need not wait for those before it that are missing,
+	After  uint64    // but for this one, where it is not 0; both are forgotten in a restart
 	At     time.Time // when it came, or when this run began
 }
 
@@ -45,6 +47,12 @@ func (e *Early) record(a Arrival) {
 		value = append(binary.BigEndian.AppendUint64(nil, a.Number), a.Body...)
 	}
 	e.Road.Record(BucketEarly, e.key(a.Place), value)
+}
+
+// Get is what has this place.
+func (e *Early) Get(place Attempt) (a Arrival, ok bool) {
+	a, ok = e.of[place]
+	return a, ok
 }
 
 // Take takes out what has this place; durable as it was kept.
@@ -82,6 +90,19 @@ func (e *Early) Places() (list []Attempt) {
 func (e *Early) Kept(place Attempt) bool {
 	_, ok := e.of[place]
 	return ok
+}
+
+// Ahead is the first of a lane that may be read before its turn, where all up to a number has been read; false: none may.
+func (e *Early) Ahead(lane frame.Lane, read uint64) (a Arrival, ok bool) {
+	for place, b := range e.of {
+		if place.Lane != lane || !b.Free || len(b.Body) == 0 || ok && place.Number > a.Place.Number {
+			continue
+		}
+		if before, kept := e.of[Attempt{Lane: lane, Number: b.After}]; b.After <= read || kept && len(before.Body) == 0 {
+			a, ok = b, true
+		}
+	}
+	return a, ok
 }
 
 // Before is the oldest that has a place before this number, as 32 bits.

@@ -35,10 +35,10 @@ func (g *giving) newest(rank int) *Entry {
 // largest gives up the newest message as urgent as e of the source that has most; nil: none has more than e's will have with
 // so many octets more.
 func (g *giving) largest(e *Entry, octets int) *Entry {
-	name, most := "", g.share(e.sourceOf())+octets
+	name, most := "", g.share(e.Source())+octets
 	for lane := range g.box.waiting {
 		for _, s := range g.box.waiting[lane].levels[e.Rank()].sources {
-			if n := g.share(s.name); s.name != e.sourceOf() && g.end(s) > 0 && n > most {
+			if n := g.share(s.name); s.name != e.Source() && g.end(s) > 0 && n > most {
 				name, most = s.name, n
 			}
 		}

@@ -28,7 +28,15 @@ type Peer struct {
 // NewPeer is a peer that was never heard.
 func NewPeer(id uint16, name string, addr netip.AddrPort, road Road, late bool) *Peer {
 	p := &Peer{ID: id, Name: name, Paths: NewPaths(addr), Met: Acquaintance{Stream: 1}, Turn: NewTurn(ReadOctets)}
+	if late {
+		p.Turn = NewTurn(ReadWhole)
+	}
 	p.Box.underWay = map[Attempt]*Entry{}
+	for lane := range p.Box.waiting {
+		for rank := range p.Box.rotas {
+			p.Box.waiting[lane].levels[rank].rota = &p.Box.rotas[rank]
+		}
+	}
 	p.Reader = Reader{peer: id, road: road, late: late}
 	p.Reader.clear()
 	return p

@@ -8,15 +8,11 @@ import (
 	"aldis/internal/site"
 )
 
-// aheadOctets is how much more than another a source may have sent while both wait: two datagrams or so. Within it messages go
-// in the order in which they came, so that nothing changes where nobody floods. docs/decisions/fairness.md.
-const aheadOctets = 1 << 10
-
 // ranks is how many precedences there are.
 const ranks = int(site.Deferred) + 1
 
-// queue is what waits in one lane for a peer. The most urgent goes first. Of as urgent ones the local sources take turns
-// by octets, each in its own order. State of this site is nobody's: it goes in the order of acceptance.
+// queue is what waits in one lane for a peer. The most urgent goes first. Of as urgent ones the local sources take turns,
+// each in its own order. State of this site is nobody's: it goes in the order of acceptance.
 type queue struct {
 	levels [ranks]level
 	n      int
@@ -24,26 +20,23 @@ type queue struct {
 
 // level is what is as urgent as each other.
 type level struct {
+	*rota
 	state   []*Entry
 	sources []*source // with something that waits
-	tags    map[string]uint64
-	clock   uint64 // the tag of the source that was last served
 }
 
-// source is one local peer. Its tag is what it has sent, in octets; who begins to wait has nearly that of who is served,
-// so that nobody saves up.
+// source is one local peer.
 type source struct {
 	name string
 	list []*Entry // by Order
-	tag  uint64
 }
 
-// sourceOf is whose message it is; "" for state.
-func (e *Entry) sourceOf() string {
-	if e.Content.Payload == nil {
+// Source is whose message it is; "" for state.
+func (m *Message) Source() string {
+	if m.Content.Payload == nil {
 		return ""
 	}
-	return e.Content.Payload.From
+	return m.Content.Payload.From
 }
 
 func byOrder(a, b *Entry) int { return cmp.Compare(a.Order, b.Order) }
@@ -65,7 +58,7 @@ func (l *level) listOf(e *Entry) *[]*Entry {
 	if e.Content.Payload == nil {
 		return &l.state
 	}
-	s := l.of(e.sourceOf())
+	s := l.of(e.Source())
 	if s == nil {
 		return nil
 	}
@@ -78,10 +71,8 @@ func (q *queue) push(e *Entry) {
 	l := &q.levels[e.Rank()]
 	list := l.listOf(e)
 	if list == nil {
-		if len(l.sources) == 0 { // nobody has waited for another
-			l.tags, l.clock = nil, 0
-		}
-		s := &source{name: e.sourceOf(), tag: max(l.tags[e.sourceOf()], l.clock-min(l.clock, aheadOctets))}
+		l.begins()
+		s := &source{name: e.Source()}
 		l.sources = append(l.sources, s)
 		list = &s.list
 	}
@@ -104,35 +95,17 @@ func (q *queue) pull(e *Entry) bool {
 	*list = slices.Delete(*list, at, at+1)
 	q.n--
 	if len(*list) == 0 {
-		l.idle(e.sourceOf())
+		l.idle(e.Source())
 	}
 	return true
 }
 
-// sent notes that an entry which waits goes now.
-func (q *queue) sent(e *Entry) {
-	l := &q.levels[e.Rank()]
-	if s := l.of(e.sourceOf()); s != nil && e.Content.Payload != nil {
-		l.clock = max(l.clock, s.tag)
-		s.tag += uint64(len(e.Full))
-	}
-}
-
-// idle puts by what a source has sent, as long as that is more than it would begin with.
+// idle forgets a source of which nothing waits any more.
 func (l *level) idle(name string) {
 	at := slices.IndexFunc(l.sources, func(s *source) bool { return s.name == name && len(s.list) == 0 })
-	if at < 0 {
-		return
-	}
-	if l.tags == nil {
-		l.tags = map[string]uint64{}
-	}
-	l.tags[name] = l.sources[at].tag
-	l.sources = slices.Delete(l.sources, at, at+1)
-	for name, tag := range l.tags {
-		if tag+aheadOctets <= l.clock {
-			delete(l.tags, name)
-		}
+	if at >= 0 {
+		l.sources = slices.Delete(l.sources, at, at+1)
+		l.ends()
 	}
 }
 
@@ -169,9 +142,9 @@ func (q *queue) firstUnsized() (next *Entry) {
 // firstOf is the next to go of some sources; nil: nothing of them waits.
 func (q *queue) firstOf(some func(*source) bool) (next *Entry) {
 	for rank := range slices.Backward(q.levels[:]) {
-		var of *source
-		for _, s := range q.levels[rank].sources {
-			if some(s) && !s.list[0].Unsized && (of == nil || s.tag < of.tag || s.tag == of.tag && s.list[0].Order < of.list[0].Order) {
+		l, of := &q.levels[rank], (*source)(nil)
+		for _, s := range l.sources {
+			if some(s) && !s.list[0].Unsized && (of == nil || cmp.Or(cmp.Compare(l.used(s.name), l.used(of.name)), byOrder(s.list[0], of.list[0])) < 0) {
 				of = s
 			}
 		}
@@ -187,11 +160,11 @@ func (l *level) first(unsized bool) (next *Entry) {
 	least := uint64(math.MaxUint64 - aheadOctets)
 	for _, s := range l.sources {
 		if goes(s.list[0]) {
-			least = min(least, s.tag)
+			least = min(least, l.used(s.name))
 		}
 	}
 	for _, s := range l.sources {
-		if e := s.list[0]; goes(e) && s.tag <= least+aheadOctets && (next == nil || e.Order < next.Order) {
+		if e := s.list[0]; goes(e) && l.used(s.name) <= least+aheadOctets && (next == nil || e.Order < next.Order) {
 			next = e
 		}
 	}

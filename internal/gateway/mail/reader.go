@@ -2,6 +2,7 @@ package mail
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -20,6 +21,13 @@ type Reader struct {
 	flows   map[uint32]envelope.Flow
 	before  envelope.Histories
 	numbers map[string][]uint64 // of messages in before, by journal key without number
+	slices  [lanes]sliced
+}
+
+// sliced is a message that is read in part.
+type sliced struct {
+	at Attempt
+	compact.Reading
 }
 
 const (
@@ -37,8 +45,21 @@ func (r *Reader) clear() {
 	r.flows, r.before, r.numbers = map[uint32]envelope.Flow{}, envelope.Histories{}, map[string][]uint64{}
 }
 
-// Read parses a message in its turn and keeps what later ones need.
-func (r *Reader) Read(coder *compact.Coder, at Attempt, body []byte) (envelope.Message, error) {
+// Read parses a message in its turn, with about so many octets of the model's work in this call, and keeps what later ones
+// need. compact.ErrUnfinished: the same call goes on with it.
+func (r *Reader) Read(coder *compact.Coder, at Attempt, body []byte, octets int) (m envelope.Message, err error) {
+	s := &r.slices[at.Lane]
+	if s.at != at {
+		*s = sliced{at: at}
+	}
+	coder.Read(&s.Reading, octets, func() { m, err = r.read(coder, at, body) })
+	if !errors.Is(err, compact.ErrUnfinished) {
+		*s = sliced{}
+	}
+	return m, err
+}
+
+func (r *Reader) read(coder *compact.Coder, at Attempt, body []byte) (envelope.Message, error) {
 	texts := &envelope.Texts{Coder: coder}
 	if at.Lane != frame.Bulk { // those spell everything out
 		texts.Decode = r.before.Decode(coder, at.Number)

@@ -79,9 +79,6 @@ func (s *Store) Start(p *Peer, m *Message, at Attempt, a *Audience) *Entry {
 		e = &Entry{Message: m, Peer: p, audience: a}
 		s.hold(e)
 	} else {
-		if e.At.Number == 0 {
-			p.Box.waiting[e.Lane].sent(e)
-		}
 		p.Box.pull(e)
 		a.gone(m)
 	}

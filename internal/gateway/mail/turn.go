@@ -13,9 +13,13 @@ type Turn struct {
 func NewTurn(most int) Turn { return Turn{most: most} }
 
 const (
-	// ReadOctets is for reading the peers' messages: the work of a full datagram of coded reports. What has no room is kept
-	// as what came before its turn is, and read in later turns.
-	ReadOctets = 24 << 10
+	// ReadOctets is for reading a peer's messages. What has no room is kept as what came before its turn is, and read in later
+	// turns; one message that takes longer is read in slices.
+	ReadOctets = 1 << 10
+	// ReadWhole is the same where messages are read as a whole: the work of a full datagram of coded reports.
+	ReadWhole = 24 << 10
+	// leastSlice is what is read of a message in one call, however little room is left.
+	leastSlice = 256
 	// octetTime is about what an octet of work takes. After a turn that was full the loop is free for as long.
 	octetTime = 4 * time.Microsecond
 	// plainOctets is how many octets that no model expands are as much work as one that it does.
@@ -29,6 +33,9 @@ func (t *Turn) Room(now time.Time) bool {
 	}
 	return t.spent < t.most
 }
+
+// Left is how many octets of the model's work this turn has room for.
+func (t *Turn) Left() int { return max(leastSlice, t.most-t.spent) }
 
 // Spent notes work: the octets that the model took, and others.
 func (t *Turn) Spent(modelled uint64, octets int) { t.spent += int(modelled) + octets/plainOctets }

@@ -18,9 +18,6 @@ const directReserve = seal.OverheadLong + frame.HelloOctets + 3 + frame.DataOver
 // MinDatagram is the smallest datagram that a profile may allow: it leaves a direct message a hundred octets.
 const MinDatagram = directReserve + 100
 
-// urgentRoom is how many messages above routine may be under way beyond the window.
-const urgentRoom = 4
-
 // maxModel is how many times shorter than itself a text may get.
 const maxModel = 50
 
@@ -74,22 +71,6 @@ func (c *Carrier) encode(now time.Time, l *line, at mail.Attempt, m *mail.Messag
 		c.work.after.Spent(c.Coder.Work()-before, 0)
 	}
 	return b
-}
-
-// first is the next message of a lane; nil when none waits, or there is no room for it under way. A source that fills the
-// window holds up no other: half a window more is for sources that have less than their share of it.
-func (l *line) first(lane frame.Lane) *mail.Entry {
-	e := l.Box.First(lane)
-	switch {
-	case e == nil:
-		return nil
-	case l.sender.RoomFor(lane, 0), e.Urgent() && l.sender.RoomFor(lane, urgentRoom):
-		return e
-	}
-	if window := l.sender.Window(lane); l.sender.RoomFor(lane, max(1, window/2)) {
-		return l.Box.FirstBelow(lane, window)
-	}
-	return nil
 }
 
 // assign gives m the next number of its lane, durably.
@@ -157,7 +138,7 @@ func (c *Carrier) NewStore(p *mail.Peer) (again []*mail.Entry) {
 	again = c.Store.Clear(p)
 	p.Met.Stream = max(p.Met.Stream+1, 1) // 0 says: never heard
 	p.Met.Agreed = false
-	l.sender, l.starts = custody.NewSender(c.Timing, [frame.Lanes]uint64{1, 1}), starts{}
+	l.sender, l.starts, l.given = custody.NewSender(c.Timing, [frame.Lanes]uint64{1, 1}), starts{}, givenOf{}
 	c.Numbers(p).begin()
 	l.audience.Forget(p)
 	return again

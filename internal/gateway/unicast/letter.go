@@ -182,15 +182,37 @@ func (c *Carrier) post(now time.Time, l *line, what *letter, long, hello bool) b
 // mostDirect is how many datagrams without NORM may go while NORM waits.
 const mostDirect = 4
 
-// addMessages fills a letter: what was lost, what waits, state, and NORM when none of these is there or it has waited
-// enough.
+// bulkFirst says whether NORM goes before the direct lane: it has waited enough, or its source has the turn. What was lost
+// of the direct lane goes before that, since all behind it waits there.
+func (l *line) bulkFirst(lost bool) bool {
+	if len(l.long.out) == 0 {
+		return false
+	}
+	next := l.first(frame.Direct)
+	switch {
+	case next == nil:
+		return l.long.passed >= mostDirect
+	case next.Urgent():
+		return false
+	case l.long.passed >= mostDirect:
+		return true
+	}
+	number, b := l.bulkOf(l.long.out[0].info.Object)
+	if lost || b == nil {
+		return false
+	}
+	e := l.Box.At(mail.Attempt{Lane: frame.Bulk, Number: number})
+	return e != nil && l.Box.Yields(next, e)
+}
+
+// addMessages fills a letter: what was lost, what waits, state, and NORM when none of these is there or it goes first.
 func (c *Carrier) addMessages(now time.Time, l *line, to *letter) {
-	urgent := l.first(frame.Direct)
-	if (urgent == nil || !urgent.Urgent()) && len(l.long.out) > 0 && l.long.passed >= mostDirect && c.addNORM(now, l, to) {
+	lost := l.sender.Lost(now)
+	if l.bulkFirst(len(lost) > 0) && c.addNORM(now, l, to) {
 		return
 	}
 	any := false
-	for _, at := range l.sender.Lost(now) {
+	for _, at := range lost {
 		e := l.Box.At(at)
 		if e == nil || !c.addData(now, l, to, at, e.Message, mail.Repair) {
 			break
@@ -226,20 +248,26 @@ func (c *Carrier) addData(now time.Time, l *line, to *letter, at mail.Attempt, m
 	e := l.Box.At(at)
 	body := c.encode(now, l, at, m, e != nil && e.Gone)
 	prompt := m.Content.Payload == nil // others wait for what a site has
-	f := frame.Data{Number: uint16(at.Number), Short: l.sender.Short(at), Prompt: prompt, Body: slices.Clone(body)}
+	f := frame.Data{Number: uint16(at.Number), Short: l.sender.Short(at), Prompt: prompt || e == nil && l.asks(), Body: slices.Clone(body)}
 	if f.Short {
 		f.Number &= 0xff
+	}
+	if f.Free, f.After = l.free(at, m); f.Free && len(frame.Append(nil, f, true)) > to.budget {
+		f.Free, f.After = false, 0
 	}
 	if !to.addRiding(f, kind) {
 		return false
 	}
 	if e == nil {
 		e = c.assign(l, at, m)
+		l.went(f.Prompt)
+		l.given.gave(at.Number, l.Box.Oldest(frame.Direct, at.Number), m.Source())
 		if flow := l.audience.Flow(m.Content.Payload); flow != nil {
 			l.audience.Sent(flow, at.Number, m)
 		}
 	}
 	e.Gone = true
+	l.Box.Went(e, size(f))
 	if prompt {
 		l.sender.SentPrompt(now, at)
 	} else {

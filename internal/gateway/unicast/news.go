@@ -40,16 +40,6 @@ func (c *Carrier) shareOf(l *line) float64 {
 	return float64(rate) / 8 * c.Profile.StateShare / 100
 }
 
-// roomForNews says whether the window has room for news. The first has a slot of its own: messages that fill the window
-// would hold it up for ever, and far peers' messages are dropped there while nobody is known to listen here.
-func (l *line) roomForNews() bool {
-	extra := 0
-	if l.Box.Flying(frame.Direct) == 0 {
-		extra = 1
-	}
-	return l.sender.RoomFor(frame.Direct, extra)
-}
-
 // mayTell says whether news may go now, and if not when (zero: when something that is under way has arrived).
 func (c *Carrier) mayTell(now time.Time, l *line) (bool, time.Time) {
 	share := c.shareOf(l)

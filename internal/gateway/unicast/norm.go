@@ -195,7 +195,11 @@ func (c *Carrier) addNORM(now time.Time, l *line, to *letter) bool {
 		if isData {
 			b.lastSent, b.flushes = now, 0
 			b.drained = b.drained || f.info.Last
-			l.sender.Sent(now, mail.Attempt{Lane: frame.Bulk, Number: number})
+			at := mail.Attempt{Lane: frame.Bulk, Number: number}
+			l.sender.Sent(now, at)
+			if e := l.Box.At(at); e != nil {
+				l.Box.Went(e, len(f.body))
+			}
 			if b.drained && !l.normMore(f.info.Object) && c.addFlush(l, to, b) { // a few octets more, instead of a datagram later
 				b.flushed = now
 			}
@@ -319,7 +323,7 @@ func (c *Carrier) NormObject(now time.Time, peer uint16, generation uint8, numbe
 	}
 	l.long.wire.Delivered(generation, number) // before arrived, which records it
 	if fresh == custody.New {
-		c.arrived(now, l, id, data[objectHead:])
+		c.arrived(now, l, mail.Arrival{Place: id, Number: id.Number, Body: data[objectHead:]})
 	} else {
 		c.RecordPeer(l.Peer)
 	}

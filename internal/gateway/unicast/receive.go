@@ -73,7 +73,7 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, octets int, 
 	if !l.takes(c) {
 		return mail.Payload, octets
 	}
-	if !l.Turn.Room(now) { // no receipt: its sender keeps it
+	if !l.Turn.Room(now) && l.early.Len() >= mostUnread { // no receipt: its sender keeps it
 		c.Road.Drop("busy")
 		return mail.Payload, octets
 	}
@@ -87,7 +87,12 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, octets int, 
 	at, fresh := l.receiver.Accept(now, frame.Direct, f.Number, f.Prompt)
 	switch fresh {
 	case custody.New:
-		c.arrived(now, l, at, slices.Clone(f.Body))
+		a := mail.Arrival{Place: at, Number: at.Number, Body: slices.Clone(f.Body), Free: f.Free}
+		if f.After != 0 {
+			a.After = at.Number - min(at.Number, uint64(f.After))
+		}
+		c.arrived(now, l, a)
+		l.readAhead(now, c)
 		return l.Opened, octets
 	case custody.Duplicate:
 		l.Counts.Duplicates++
@@ -98,11 +103,15 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, octets int, 
 	return mail.Payload, octets
 }
 
+// mostUnread is how many messages of a peer may wait for the loop to have time, or for those before them.
+const mostUnread = 64
+
 // arrived keeps a message that is new and delivers what is in order now. What this turn has no room for Step delivers.
-func (c *Carrier) arrived(now time.Time, l *line, at mail.Attempt, body []byte) {
+func (c *Carrier) arrived(now time.Time, l *line, a mail.Arrival) {
+	at := a.Place
 	next, ok := l.receiver.Next(at.Lane)
 	durable := !ok || next != at || !l.Turn.Room(now)
-	l.early.Keep(mail.Arrival{Place: at, Number: at.Number, Body: body}, durable)
+	l.early.Keep(a, durable)
 	l.Opened = mail.Payload
 	if durable {
 		at = mail.Attempt{Lane: at.Lane}
@@ -114,8 +123,20 @@ func (c *Carrier) arrived(now time.Time, l *line, at mail.Attempt, body []byte) 
 // read delivers what is in order in a lane while this turn has room; fresh is not in the journal.
 func (c *Carrier) read(now time.Time, l *line, lane frame.Lane, fresh mail.Attempt) {
 	for next, ok := l.receiver.Next(lane); ok && l.Turn.Room(now); next, ok = l.receiver.Next(lane) {
-		a, _ := l.early.Take(next, next != fresh)
-		err := c.Road.Open(now, l.Peer, next, a.Body)
+		a, kept := l.early.Get(next)
+		if kept && next != fresh && len(a.Body) == 0 { // it was read before its turn
+			l.early.Take(next, true)
+			l.receiver.Advance(lane)
+			continue
+		}
+		err := c.Road.OpenSlice(now, l.Peer, next, a.Body)
+		if errors.Is(err, compact.ErrUnfinished) { // Step goes on with it
+			if next == fresh {
+				l.early.Keep(a, true)
+			}
+			break
+		}
+		l.early.Take(next, next != fresh)
 		if errors.Is(err, compact.ErrModel) || errors.Is(err, compact.ErrHistory) || errors.Is(err, envelope.ErrUnknownFlow) {
 			// Coded with what we do not have: its sender learns that from our HELLO, and codes it otherwise.
 			l.receiver.Reject(now, next)

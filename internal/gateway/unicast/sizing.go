@@ -63,13 +63,12 @@ func (c *Carrier) laneOf(p *mail.Peer, m *mail.Message) frame.Lane {
 
 // toSize is the next message of a peer whose lane has to be known now; nil: there is none.
 func (s sizing) toSize() *mail.Entry {
-	window := s.l.sender.Window(frame.Direct)
-	if s.l.sender.RoomFor(frame.Direct, max(urgentRoom, window/2)) {
+	if s.l.mayGo(frame.Direct) {
 		if e := s.l.Box.Head(frame.Direct); e != nil && e.Unsized {
 			return e
 		}
 	}
-	if s.c.norm.up && s.l.sender.RoomFor(frame.Bulk, 0) {
+	if s.c.norm.up && s.l.sender.Room(frame.Bulk) {
 		if e := s.l.Box.FirstUnsized(frame.Direct); e != nil && e.Before(s.l.Box.First(frame.Bulk)) {
 			return e
 		}

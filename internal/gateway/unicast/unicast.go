@@ -56,6 +56,8 @@ type line struct {
 	starts   starts
 	answers  []uint8        // probes to be answered
 	announce *frame.Silence // it has to be told that we go silent
+	given    givenOf
+	unasked  int // messages of the direct lane since a receipt was asked for
 	readyAt  time.Time
 	air      mail.Air
 	news     news
@@ -135,6 +137,7 @@ func (c *Carrier) Step(now time.Time) {
 				c.RecordPeer(l.Peer)
 			}
 		}
+		l.readAhead(now, c)
 	}
 }
 
@@ -232,6 +235,9 @@ func (c *Carrier) Due(now time.Time, silent bool) time.Time {
 			if _, ok := l.receiver.Next(lane); ok {
 				at = due.Earliest(at, l.Turn.Due())
 			}
+		}
+		if _, ok := l.ahead(); ok {
+			at = due.Earliest(at, l.Turn.Due())
 		}
 	}
 	if silent {

@@ -59,6 +59,15 @@ func (s *Site) Release(w *World) {
 	s.poke(w)
 }
 
+// GiveUp ends what Keep held: nobody here will get it.
+func (s *Site) GiveUp(w *World) {
+	for _, token := range s.kept {
+		s.pending.Undelivered = append(s.pending.Undelivered, site.Undelivered{Token: token, Why: site.LifeOver})
+	}
+	s.Keep, s.kept = false, nil
+	s.poke(w)
+}
+
 func (s *Site) poke(w *World) {
 	w.At(0, func() { w.Tell(s.Node, poked{}) })
 }

@@ -241,10 +241,34 @@ const (
 
 // decode is the inverse of encode. It stops at limit octets.
 func (m *model) decode(code []byte, tokens bool, limit int) ([]byte, error) {
-	d := newDecoder(code)
+	d := m.decoding(code, tokens, limit)
+	if _, err := d.advance(limit + 1); err != nil {
+		return nil, err
+	}
+	return m.hist[m.start:], nil
+}
+
+// decoding is a message on its way back through the model.
+type decoding struct {
+	m    *model
+	d    decoder
+	most int
+}
+
+// decoding begins to decode a message of so many octets at the most.
+func (m *model) decoding(code []byte, tokens bool, limit int) *decoding {
 	m.begin(tokens)
-	most := min(limit, mostExtra+mostRatio*len(code))
-	for {
+	return &decoding{m: m, d: newDecoder(code), most: min(limit, mostExtra+mostRatio*len(code))}
+}
+
+// advance decodes so many octets more, and says whether that was all.
+func (c *decoding) advance(octets int) (done bool, err error) {
+	m, d := c.m, c.d
+	defer func() { c.d = d }()
+	for ; ; octets-- {
+		if octets <= 0 {
+			return false, nil
+		}
 		if p := m.end(); p != nil {
 			bit := d.bit(endProb(*p))
 			learnEnd(p, bit)
@@ -252,11 +276,11 @@ func (m *model) decode(code []byte, tokens bool, limit int) ([]byte, error) {
 				break
 			}
 		}
-		if len(m.hist)-m.start >= most {
-			return nil, ErrTooLong
+		if len(m.hist)-m.start >= c.most {
+			return false, ErrTooLong
 		}
 		if d.over > 4+mostZeros {
-			return nil, ErrCorrupt
+			return false, ErrCorrupt
 		}
 		m.work++
 		for range 8 {
@@ -264,7 +288,7 @@ func (m *model) decode(code []byte, tokens bool, limit int) ([]byte, error) {
 		}
 	}
 	if len(d.in) > 0 {
-		return nil, ErrCorrupt
+		return false, ErrCorrupt
 	}
-	return m.hist[m.start:], nil
+	return true, nil
 }

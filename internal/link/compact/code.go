@@ -98,6 +98,11 @@ type Coder struct {
 	made   made   // codes of the last texts
 	slow   *slow  // the text that Prepare codes
 	beside *model // with this
+
+	reading *Reading // whose texts are expanded in slices; nil: at once
+	left    int      // octets of this slice
+	spare   []*model // of readings that have ended
+	read    uint64   // octets that readings have taken
 }
 
 // Stage is what one codec made of a text.
@@ -216,7 +221,7 @@ func (c *Coder) primed() *model {
 // Work is how many octets the model has coded, expanded or learned since the Coder was made: what it does costs a few
 // microseconds for each, and nothing else here costs as much.
 func (c *Coder) Work() uint64 {
-	work := uint64(0)
+	work := c.read
 	for _, m := range []*model{c.model, c.beside} {
 		if m != nil {
 			work += m.work
@@ -295,11 +300,9 @@ func (c *Coder) Expand(codec Codec, b []byte, limit int) ([]byte, error) {
 		}
 		return text, nil
 	case Modelled, ModelledXML:
-		return c.primed().expand(b, codec == ModelledXML, limit)
+		return c.expand(nil, codec, b, limit)
 	case Bulk:
-		m := c.primed()
-		m.used = light
-		return m.expand(b, false, limit)
+		return c.expand(nil, codec, b, limit)
 	case Learned, LearnedXML, Repeated:
 		return nil, ErrHistory
 	}
@@ -309,17 +312,36 @@ func (c *Coder) Expand(codec Codec, b []byte, limit int) ([]byte, error) {
 	return nil, ErrCode
 }
 
-// expand decodes a message and, for tokens, writes the XML.
-func (m *model) expand(b []byte, tokens bool, limit int) ([]byte, error) {
-	most := min(limit, MaxModelled)
-	if tokens { // a document is never shorter than half its tokens; what is, no tokenizer made
-		most = min(2*limit+64, MaxModelled)
+// tokens says whether the model coded tokens.
+func (c Codec) tokens() bool { return c == ModelledXML || c == LearnedXML }
+
+// expand decodes what the model has coded after a window and, for tokens, writes the XML.
+func (c *Coder) expand(window []entry, codec Codec, b []byte, limit int) ([]byte, error) {
+	if c.reading != nil {
+		return c.reading.expand(c, window, codec, b, limit)
 	}
-	out, err := m.decode(b, tokens, most)
+	m := c.learned(window)
+	if codec == Bulk {
+		m.used = light
+	}
+	out, err := m.decode(b, codec.tokens(), mostDecoded(codec, limit))
 	if err != nil {
 		return nil, err
 	}
-	if tokens {
+	return finished(out, codec, limit)
+}
+
+// mostDecoded is the most octets that the model is asked for where the text may have limit.
+func mostDecoded(codec Codec, limit int) int {
+	if codec.tokens() { // a document is never shorter than half its tokens; what is, no tokenizer made
+		return min(2*limit+64, MaxModelled)
+	}
+	return min(limit, MaxModelled)
+}
+
+// finished makes a text of what was decoded.
+func finished(out []byte, codec Codec, limit int) ([]byte, error) {
+	if codec.tokens() {
 		return expandTokens(out, limit)
 	}
 	return bytes.Clone(out), nil

@@ -53,6 +53,7 @@
 //   - records.go: values of records, predicted from those before
 //   - scan.go: the place in the text: words, elements, columns
 //   - slices.go: texts coded beforehand, in slices
+//   - reading.go: texts expanded in slices
 //   - sums.go: checksums of the text inside the text
 //   - text.go: IDs in texts that are no XML
 //   - tokens.go: XML to tokens

@@ -389,8 +389,8 @@ func (c *Coder) ExpandAfter(codec Codec, b []byte, h *History, number uint64, li
 		}
 	} else {
 		var err error
-		if text, err = c.learned(window).expand(code, codec == LearnedXML, min(limit, MaxLearned)); err != nil {
-			if errors.Is(err, ErrTooLong) && limit < MaxLearned {
+		if text, err = c.expand(window, codec, code, min(limit, MaxLearned)); err != nil {
+			if errors.Is(err, ErrTooLong) && limit < MaxLearned || errors.Is(err, ErrUnfinished) {
 				return nil, err
 			}
 			return nil, ErrHistory

@@ -10,6 +10,7 @@ import (
 // Config derives from the link's profile.
 type Config struct {
 	Window        [frame.Lanes]int // messages under way and not acknowledged, 1..MaxAhead
+	Most          int              // of the direct lane, while receipts say that the link carries them; at least its Window
 	RoundTrip     time.Duration    // the longest that a datagram and its answer take, queues included
 	Prompt        time.Duration    // the same without queues: a prompt message goes again, once, when it has passed
 	AckDelay      time.Duration    // a receipt may wait so long at the receiver for something to ride on
@@ -53,6 +54,7 @@ type Sender struct {
 	first  [frame.Lanes]uint64 // of this start
 	flight [frame.Lanes]map[uint64]*flight
 	held   [frame.Lanes]map[uint64]bool // at the peer, but not all before them is
+	grown  int                          // by how much the window of the direct lane is larger: receipts came for as many while it was used
 	tx     uint64                       // transmissions so far, of anything that a receipt can answer
 
 	heard      time.Time // last authentic datagram of the peer
@@ -96,12 +98,19 @@ func (s *Sender) Dead() bool { return s.dead }
 // Room says whether another message of the lane may go.
 func (s *Sender) Room(l frame.Lane) bool { return s.RoomFor(l, 0) }
 
-// Window is how many messages of a lane may be under way while nothing is urgent.
-func (s *Sender) Window(l frame.Lane) int { return s.cfg.Window[l] }
+// Window is how many messages of a lane may be under way while nothing is urgent. That of the direct lane grows by what is
+// acknowledged while half of it is used, and is as at first when nothing is under way or the link does not answer: what a dead
+// link swallows is small.
+func (s *Sender) Window(l frame.Lane) int {
+	if l == frame.Direct {
+		return s.cfg.Window[l] + s.grown
+	}
+	return s.cfg.Window[l]
+}
 
 // RoomFor is Room with a window that is larger by extra, for messages that must not wait for receipts.
 func (s *Sender) RoomFor(l frame.Lane, extra int) bool {
-	window := s.cfg.Window[l] + extra
+	window := s.Window(l) + extra
 	if s.listening {
 		window = MaxAhead // receipts come when its silence ends
 	}
@@ -228,6 +237,7 @@ func (s *Sender) Receipt(now time.Time, r frame.Receipt) (acked, held []ID) {
 	}
 	if l == frame.Direct { // the link keeps order: what went out before is lost
 		s.loseBefore(now, latest)
+		s.grow(len(acked) + len(held))
 	}
 	return acked, held
 }
@@ -250,6 +260,17 @@ func (s *Sender) Dropped(r frame.Receipt) (again []ID) {
 		s.flight[l][id.Number] = &flight{lost: true}
 	}
 	return again
+}
+
+// grow is called when receipts named so many messages of the direct lane for the first time.
+func (s *Sender) grow(acked int) {
+	l := frame.Direct
+	switch left := len(s.flight[l]); {
+	case left == 0:
+		s.grown = 0
+	case left+acked >= s.Window(l)/2:
+		s.grown = max(0, min(s.grown+acked, s.cfg.Most-s.cfg.Window[l]))
+	}
 }
 
 // loseBefore marks the direct messages that were last sent before transmission tx.
@@ -349,7 +370,7 @@ func (s *Sender) ProbeDue(now time.Time) bool {
 	if s.probing && !s.dead && !now.Before(s.probeSent.Add(s.cfg.RoundTrip)) {
 		s.probing = false
 		if s.heard.Before(s.probeSent) {
-			s.dead, s.probing = true, true
+			s.dead, s.probing, s.grown = true, true, 0
 		} // else the probe or its answer was lost on a link that is there: ask again below
 	}
 	if s.dead {

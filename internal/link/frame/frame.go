@@ -80,6 +80,8 @@ type (
 		Prompt     bool   // a receipt is wanted at once
 		Rides      bool   // Cumulative is a Receipt of the direct lane without holes
 		Cumulative uint8  // its low 8 bits
+		Free       bool   // it need not wait for those before it that are missing, but for the one
+		After      uint8  // that is so many numbers before it, where this is not 0
 		Body       []byte
 	}
 	// Silence: the sender will not transmit until Until (seconds since 1970 UTC; 0: until it speaks again), but it
@@ -112,6 +114,7 @@ const (
 	kindMask    = 7 << 5
 
 	flagMore   = 1 << 0 // DATA, NORM: a length follows, and after the body another frame
+	flagFree   = 1 << 1 // DATA: behind the number an octet says how far back the message is that it waits for
 	flagPrompt = 1 << 2 // DATA
 	flagWide   = 1 << 3 // DATA: 16 bits of the number, else 8
 	flagRides  = 1 << 4 // DATA: behind the number the low 8 bits of a cumulative number
@@ -164,6 +167,10 @@ func Append(b []byte, f Frame, last bool) []byte {
 			head = append(head, byte(f.Number>>8))
 		}
 		head = append(head, byte(f.Number))
+		if f.Free {
+			kind |= flagFree
+			head = append(head, f.After)
+		}
 		if f.Rides {
 			kind |= flagRides
 			head = append(head, f.Cumulative)
@@ -299,11 +306,11 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 		}
 		return Answer{b[0]}, b[1:], nil
 	case kindData:
-		if flags&^(flagMore|flagPrompt|flagWide|flagRides) != 0 {
+		if flags&^(flagMore|flagFree|flagPrompt|flagWide|flagRides) != 0 {
 			return nil, nil, ErrKind
 		}
-		d := Data{Short: flags&flagWide == 0, Prompt: flags&flagPrompt != 0, Rides: flags&flagRides != 0}
-		if len(b) < 1+btoi(!d.Short)+btoi(d.Rides) {
+		d := Data{Short: flags&flagWide == 0, Prompt: flags&flagPrompt != 0, Rides: flags&flagRides != 0, Free: flags&flagFree != 0}
+		if len(b) < 1+btoi(!d.Short)+btoi(d.Free)+btoi(d.Rides) {
 			return nil, nil, ErrShort
 		}
 		if !d.Short {
@@ -312,6 +319,10 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 		}
 		d.Number |= uint16(b[0])
 		b = b[1:]
+		if d.Free {
+			d.After = b[0]
+			b = b[1:]
+		}
 		if d.Rides {
 			d.Cumulative = b[0]
 			b = b[1:]

@@ -32,6 +32,9 @@ var vectors = []vector{
 	{"data, 8 bits of its number", Data{Number: 42, Short: true, Body: []byte("hej")}, true, "a0 2a 68656a"},
 	{"data with a receipt", Data{Number: 42, Short: true, Rides: true, Cumulative: 0xfe, Body: []byte("hej")}, true, "b0 2a fe 68656a"},
 	{"data with a receipt, more follow", Data{Number: 0x102a, Rides: true, Cumulative: 7, Body: []byte("hej")}, false, "b9 102a 07 03 68656a"},
+	{"data that waits for nothing", Data{Number: 42, Short: true, Free: true, Body: []byte("hej")}, true, "a2 2a 00 68656a"},
+	{"data that waits for the third before it, with a receipt, more follow",
+		Data{Number: 0x102a, Free: true, After: 3, Rides: true, Cumulative: 7, Body: []byte("hej")}, false, "bb 102a 03 07 03 68656a"},
 	{"P_Mul, last", PMul{[]byte{1, 2}}, true, "00 0102"},
 	{"P_Mul, more follow", PMul{[]byte{1, 2}}, false, "01 02 0102"},
 	{"NORM, last", NORM{[]byte{1, 2}}, true, "c0 0102"},
@@ -43,7 +46,7 @@ func (v vector) open() int {
 	switch f := v.f.(type) {
 	case Data:
 		if v.last {
-			return 2 + btoi(!f.Short) + btoi(f.Rides)
+			return 2 + btoi(!f.Short) + btoi(f.Free) + btoi(f.Rides)
 		}
 	case NORM, PMul:
 		if v.last {
@@ -74,7 +77,7 @@ func TestVectors(t *testing.T) {
 			}
 		})
 	}
-	for _, bad := range []string{"02", "1f", "50", "61 00", "81 00", "a2 0000", "c2 00", "e1 00000000",
+	for _, bad := range []string{"02", "1f", "50", "61 00", "81 00", "c2 00", "e1 00000000",
 		"48 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 00",
 		"48 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 05 " + strings.Repeat("00", 40)} {
 		if _, _, err := Parse(unhex(t, bad)); !errors.Is(err, ErrKind) {

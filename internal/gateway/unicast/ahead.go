@@ -1,0 +1,90 @@
+package unicast
+
+import (
+	"errors"
+	"maps"
+	"time"
+
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/custody"
+	"aldis/internal/link/frame"
+)
+
+// The messages of one source, and those behind state of the site, are read in order. Others need not wait for each other: where
+// much of another source is under way, a message says which is the last before it that it has to wait for, and the peer
+// reads it although others are missing. That is an octet, which nobody pays where nobody floods. docs/decisions/fairness.md.
+
+// givenOf is the numbers of the direct lane by whose messages got them, in this run.
+type givenOf struct {
+	from uint64            // the first
+	last map[string]uint64 // of each source; of state under ""
+}
+
+// gave notes that a message got its number; oldest is the oldest under way, before which nobody looks any more.
+func (g *givenOf) gave(number, oldest uint64, source string) {
+	if g.last == nil {
+		g.from, g.last = number, map[string]uint64{}
+	}
+	if g.last[source] = number; len(g.last) > 2*custody.MaxAhead {
+		maps.DeleteFunc(g.last, func(_ string, last uint64) bool { return last < oldest })
+	}
+}
+
+// free says whether a message need not wait for those before it that its peer lacks, and how far back the one is that it has to
+// wait for; 0: none is. What has a lower number than the oldest under way has been read.
+func (l *line) free(at mail.Attempt, m *mail.Message) (free bool, after uint8) {
+	if m.Content.Payload == nil {
+		return false, 0
+	}
+	own, others := 0, 0
+	for _, e := range l.Box.UnderWay(frame.Direct) {
+		switch {
+		case e.At.Number >= at.Number || e.Content.Payload == nil:
+		case e.Source() == m.Source():
+			own++
+		default:
+			others++
+		}
+	}
+	oldest := l.Box.Oldest(frame.Direct, at.Number)
+	flooded := others > own && others+l.Box.Waiting(frame.Direct) > l.half(frame.Direct)
+	if !flooded || l.given.last == nil || oldest < l.given.from { // of what went before this run it is not known whose it was
+		return false, 0
+	}
+	last := max(l.given.last[m.Source()], l.given.last[""])
+	switch {
+	case last >= at.Number: // it goes again, and which was before it is not known any more
+		return false, 0
+	case last < oldest:
+		return true, 0
+	}
+	return at.Number-last <= 255, uint8(at.Number - last)
+}
+
+// ahead is the next message that need not wait for what is missing, while nothing is left to read in its turn.
+func (l *line) ahead() (a mail.Arrival, ok bool) {
+	if _, ok := l.receiver.Next(frame.Direct); ok {
+		return a, false
+	}
+	return l.early.Ahead(frame.Direct, l.receiver.Cumulative(frame.Direct))
+}
+
+// readAhead reads such messages while this turn of the loop has room. Their places are noted until their turn.
+func (l *line) readAhead(now time.Time, c *Carrier) {
+	for l.Turn.Room(now) {
+		a, ok := l.ahead()
+		if !ok {
+			return
+		}
+		switch err := c.Road.OpenSlice(now, l.Peer, a.Place, a.Body); {
+		case errors.Is(err, compact.ErrUnfinished): // Step goes on with it
+			return
+		case err != nil: // it is looked at again in its turn
+			a.Free = false
+			l.early.Keep(a, false)
+		default:
+			l.early.Keep(mail.Arrival{Place: a.Place, Number: a.Number}, true)
+		}
+	}
+}

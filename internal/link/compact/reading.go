@@ -1,0 +1,112 @@
+package compact
+
+import (
+	"bytes"
+	"errors"
+)
+
+// ErrUnfinished says that a text was expanded in part. The same call goes on with it, for the same Reading.
+var ErrUnfinished = errors.New("compact: a text is expanded in part")
+
+// Reading is the texts of one message that are expanded in slices (Coder.Read). It keeps those that are done until the whole
+// message is. The zero value is ready; one that is given up needs nothing.
+type Reading struct {
+	texts map[textSum][]byte
+	under *expansion
+}
+
+// expansion is a text on its way back through a model of its own.
+type expansion struct {
+	sum      textSum
+	try      try // what is learned first
+	m        *model
+	decoding *decoding
+}
+
+// Read lets f expand for a reading, about so many octets of the model's work in this call: what is not done then ends with
+// ErrUnfinished.
+func (c *Coder) Read(r *Reading, octets int, f func()) {
+	c.reading, c.left = r, octets
+	f()
+	c.reading = nil
+}
+
+// expand is Coder.expand in slices.
+func (r *Reading) expand(c *Coder, window []entry, codec Codec, b []byte, limit int) ([]byte, error) {
+	sum := sumAfter(window, append([]byte{byte(codec)}, b...))
+	if text, done := r.texts[sum]; done {
+		if len(text) > limit {
+			return nil, ErrTooLong
+		}
+		return text, nil
+	}
+	if r.under == nil || r.under.sum != sum {
+		r.under = &expansion{sum: sum, try: try{window: window}, m: c.borrow()}
+	}
+	x := r.under
+	done, err := x.advance(c, codec, b, limit)
+	if err == nil && !done {
+		return nil, ErrUnfinished
+	}
+	r.under = nil
+	defer c.giveBack(x.m)
+	if err != nil {
+		return nil, err
+	}
+	text, err := finished(x.m.hist[x.m.start:], codec, limit)
+	if err != nil {
+		return nil, err
+	}
+	if r.texts == nil {
+		r.texts = map[textSum][]byte{}
+	}
+	r.texts[sum] = text
+	return text, nil
+}
+
+// advance learns and decodes as much as is left of the coder's slice.
+func (x *expansion) advance(c *Coder, codec Codec, b []byte, limit int) (done bool, err error) {
+	before := x.m.work
+	defer func() {
+		c.left -= int(x.m.work - before)
+		c.read += x.m.work - before
+	}()
+	if c.left <= 0 {
+		return false, nil
+	}
+	left := c.left
+	if x.decoding == nil {
+		learned, done := x.try.learn(x.m, left)
+		if !done {
+			return false, nil
+		}
+		left = max(1, left-learned)
+		if codec == Bulk {
+			x.m.used = light
+		}
+		x.decoding = x.m.decoding(bytes.Clone(b), codec.tokens(), mostDecoded(codec, limit))
+	}
+	if codec == Bulk {
+		left *= lightOctets
+	}
+	return x.decoding.advance(left)
+}
+
+// borrow is a model that nobody uses.
+func (c *Coder) borrow() *model {
+	m := new(model)
+	if n := len(c.spare); n > 0 {
+		m, c.spare = c.spare[n-1], c.spare[:n-1]
+	}
+	m.prime()
+	return m
+}
+
+// giveBack keeps a model for the next reading.
+func (c *Coder) giveBack(m *model) {
+	if len(c.spare) < spareModels {
+		c.spare = append(c.spare, m)
+	}
+}
+
+const spareModels = 2
