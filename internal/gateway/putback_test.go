@@ -167,7 +167,7 @@ func TestPutBackAnywhere(t *testing.T) {
 		w.Run(4 * time.Minute)
 		name := fmt.Sprintf("seed %d: %s, %s put back by %d", seed, link, node.Name, back)
 		last := [2]*[]offered{tracks(w, ship, []uint16{1}, 3, 30, time.Second), tracks(w, hq, []uint16{2}, 3, 30, time.Second)} // shorter than all before
-		w.Run(3 * time.Minute) // P_Mul asks once more after a minute
+		w.Run(3 * time.Minute)                                                                                                  // P_Mul asks once more after a minute
 		for i, n := range w.Nodes {
 			sent := [2]*[]offered{up, down}[i]
 			count := map[string]int{}
