@@ -39,7 +39,7 @@ func loaded(t *testing.T, name string, seed uint64, share float64, lasting time.
 	return once(t, w, hq.Site, 2, *sent), float64(arrived) * 200 * 8 / lasting.Seconds() / float64(p.Up.RateBps), w
 }
 
-// TestFlow: what a link carries when much is offered, as a share of its rate. Seeds 1 to 3; all 20 with the tag long.
+// TestFlow: what a link carries when much is offered, as a share of its rate. Seed 1; 1 to 20 with the tag long.
 func TestFlow(t *testing.T) {
 	for _, c := range []struct {
 		link    string
@@ -55,15 +55,17 @@ func TestFlow(t *testing.T) {
 		{"iridium-certus-100", 1, 20 * time.Second, 0.7, 0},
 	} {
 		var over, goodputs []float64
-		for seed := uint64(1); seed <= 3; seed++ {
+		for seed := uint64(1); seed <= uint64(seeds(20)); seed++ {
 			took, goodput, _ := loaded(t, c.link, seed, c.share, c.lasting)
 			over = append(over, took[len(took)/2].Seconds()/upLimit(load(t, c.link)).Seconds())
 			goodputs = append(goodputs, goodput)
 		}
 		slices.Sort(over)
 		slices.Sort(goodputs)
-		t.Logf("%s, %.0f %% offered: goodput %.0f to %.0f %% of the rate, median %.1f times the limit", c.link, 100*c.share, 100*goodputs[0], 100*goodputs[2], over[1])
-		if goodputs[1] < c.goodput || c.over > 0 && over[1] > c.over {
+		mid, last := len(over)/2, len(over)-1
+		t.Logf("%s, %.0f %% offered: goodput %.0f to %.0f %% of the rate, median %.1f times the limit", c.link, 100*c.share,
+			100*goodputs[0], 100*goodputs[last], over[mid])
+		if goodputs[mid] < c.goodput || c.over > 0 && over[mid] > c.over {
 			t.Errorf("%s, %.0f %% offered: want a goodput of %.0f %%, a median of %.1f", c.link, 100*c.share, 100*c.goodput, c.over)
 		}
 	}
@@ -76,7 +78,7 @@ func TestBurstAtOnce(t *testing.T) {
 		over float64
 	}{{"iridium-directip", 1.5}, {"iridium-dialup", 1.5}, {"iridium-certus-100", 1.6}} {
 		var over []float64
-		for seed := uint64(1); seed <= 3; seed++ {
+		for seed := uint64(1); seed <= uint64(seeds(20)); seed++ {
 			w := world(t, 2, c.link, seed)
 			hq, ship := w.Nodes[0], w.Nodes[1]
 			hq.Site.Put(w, pipeItem(1, pipeHQ))
@@ -89,9 +91,10 @@ func TestBurstAtOnce(t *testing.T) {
 			over = append(over, took[len(took)-1].Seconds()/limit.Seconds())
 		}
 		slices.Sort(over)
-		t.Logf("%s: the last of 128 at once after %.2f to %.2f times the limit", c.link, over[0], over[2])
-		if over[1] > c.over {
-			t.Errorf("%s: %.2f, want %.2f", c.link, over[1], c.over)
+		mid, last := len(over)/2, len(over)-1
+		t.Logf("%s: the last of 128 at once after %.2f to %.2f times the limit", c.link, over[0], over[last])
+		if over[mid] > c.over {
+			t.Errorf("%s: %.2f, want %.2f", c.link, over[mid], c.over)
 		}
 	}
 }
