@@ -144,8 +144,6 @@ func (d *Daemon) wrote(mono time.Duration, err error) {
 func (d *Daemon) fail(mono time.Duration, err error) {
 	d.metrics.commitFailures.Inc()
 	d.retryAt = mono + retryEvery
-	reason := err.Error()
-	d.trouble.Store(&reason)
 	for i, out := range d.waits.queue {
 		d.waits.octets -= size(out)
 		d.waits.queue[i] = d.withoutDatagrams(out)
@@ -158,6 +156,8 @@ func (d *Daemon) fail(mono time.Duration, err error) {
 		d.told = append(d.told, do)
 		d.log.Error("the journal cannot write: nothing accepted is lost, but the link is silent until it can", "error", err, "do", do, "retry", retryEvery)
 	}
+	reason := err.Error()
+	d.trouble.Store(&reason) // who is told that it fails finds the line in the log
 }
 
 // remedy is what an operator can do about an error of the journal.

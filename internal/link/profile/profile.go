@@ -74,6 +74,9 @@ const (
 	TariffNone    = "none"    // an own radio, a leased channel
 )
 
+// LeastCopyAfter is the soonest that a datagram goes again on idle air.
+const LeastCopyAfter = 100 * time.Millisecond
+
 // IPUDPOctets is what IPv4 and UDP put before a payload.
 const IPUDPOctets = 28
 

@@ -105,7 +105,8 @@ func (p Profile) problems() []problem {
 	check(p.Transport == "" || p.Transport == NORM || p.Transport == PMul, "gateway.transport", "%q is neither %q nor %q", p.Transport, NORM, PMul)
 	check(slices.Contains([]string{"", TariffOctets, TariffMinutes, TariffNone}, p.Tariff), "link.tariff",
 		"%q is none of %q, %q, %q", p.Tariff, TariffOctets, TariffMinutes, TariffNone)
-	check(p.CopyAfter <= time.Minute, "gateway.copy_after_ms", "%v is over a minute", p.CopyAfter)
+	check(p.CopyAfter == 0 || p.CopyAfter >= LeastCopyAfter && p.CopyAfter <= time.Minute, "gateway.copy_after_ms",
+		"%v is neither 0 (never) nor from %v to a minute", p.CopyAfter, LeastCopyAfter)
 	check(p.CopyAfter == 0 || p.Tariff == TariffMinutes || p.Tariff == TariffNone, "gateway.copy_after_ms",
 		"copies cost money where the tariff is %q: link.tariff must be %q or %q", TariffOctets, TariffMinutes, TariffNone)
 	check(p.Window >= 1 && p.Window <= 256, "gateway.window", "%d is not from 1 to 256", p.Window)
