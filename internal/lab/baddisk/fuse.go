@@ -43,7 +43,7 @@ func (d *device) serve() error {
 		switch {
 		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOENT):
 			continue
-		case errors.Is(err, unix.ENODEV):
+		case errors.Is(err, unix.ENODEV), errors.Is(err, unix.ECONNABORTED): // the latter when a request was under way
 			return nil
 		case err != nil:
 			return fmt.Errorf("baddisk: %w", err)
@@ -65,7 +65,7 @@ func (d *device) serve() error {
 		}
 		le.PutUint32(out, uint32(len(out)))
 		le.PutUint64(out[8:], id)
-		if _, err := unix.Write(d.fuse, out); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENODEV) {
+		if _, err := unix.Write(d.fuse, out); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENODEV) && !errors.Is(err, unix.ECONNABORTED) {
 			return fmt.Errorf("baddisk: answer to operation %d: %w", op, err)
 		}
 	}

@@ -1,13 +1,11 @@
 package field
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -55,34 +53,20 @@ func TestFailingDisk(t *testing.T) {
 				}
 			})
 			p.last = gone
-			p.failingDisk(&sickBay{voyage: p, crew: p.crews[site], disk: disk, rng: rng})
+			p.failingDisk(&patient{sickBay: sickBay{p, p.crews[site]}, disk: disk, rng: rng})
 		})
 	}
 }
 
-func (p *voyage) failingDisk(s *sickBay) {
+func (p *voyage) failingDisk(s *patient) {
 	p.meet()
-	ctx, hush := context.WithCancel(p.t.Context())
-	var talkers sync.WaitGroup
-	p.t.Cleanup(func() {
-		hush()
-		talkers.Wait()
-	})
 	order := s.rng.Perm(len(diskFailures))
-	for i, c := range p.crews {
-		talkers.Add(1)
-		said := s.rng.Uint64()
-		go func() {
-			defer talkers.Done()
-			c.talk(ctx, rand.New(rand.NewPCG(said, uint64(20+i))))
-		}()
-	}
+	hush := p.talk(func(i int) *rand.Rand { return rand.New(rand.NewPCG(s.rng.Uint64(), uint64(20+i))) })
 	begun := time.Now()
 	for _, n := range order[:outages] {
 		s.fail(diskFailures[n])
 	}
 	hush()
-	talkers.Wait()
 	p.settle()
 	refused, err := s.disk.Refused()
 	s.must("the device answers", err)
@@ -91,29 +75,16 @@ func (p *voyage) failingDisk(s *sickBay) {
 	p.judge()
 }
 
-// sickBay is a site whose disk fails.
-type sickBay struct {
-	*voyage
-	*crew
+// patient is a sickBay with a device of ours.
+type patient struct {
+	sickBay
 	disk    *baddisk.Disk
 	rng     *rand.Rand
 	refused int // starts on a disk that fails
 }
 
-func (s *sickBay) must(what string, err error) {
-	s.t.Helper()
-	if err != nil {
-		s.t.Fatalf("%s: %v", what, err)
-	}
-}
-
-func (s *sickBay) healthy(want int) {
-	s.t.Helper()
-	wait.Until(s.t, recovery, fmt.Sprintf("healthz of %s answers %d", s.site.name, want), func() bool { return s.health(s.t.Context()) == want })
-}
-
 // hoard takes the link away until messages wait at the site, which its journal holds.
-func (s *sickBay) hoard() {
+func (s *patient) hoard() {
 	s.t.Helper()
 	s.must("the link goes down", s.game.hub.Outage("ship", true))
 	at, _ := s.accepted()
@@ -123,7 +94,7 @@ func (s *sickBay) hoard() {
 	})
 }
 
-func (s *sickBay) fail(f diskFailure) {
+func (s *patient) fail(f diskFailure) {
 	s.t.Helper()
 	s.progress(5 + s.rng.IntN(10))
 	s.hoard()
@@ -154,7 +125,7 @@ func (s *sickBay) fail(f diskFailure) {
 }
 
 // refuses starts the gateway on a disk that fails. It may listen for a moment before it has found that out.
-func (s *sickBay) refuses(name string) {
+func (s *patient) refuses(name string) {
 	s.t.Helper()
 	g := s.site.gateway
 	if g.start(s.t.Context()) == nil {
@@ -172,7 +143,7 @@ func (s *sickBay) refuses(name string) {
 }
 
 // restart mounts the file system anew, and starts the gateway.
-func (s *sickBay) restart(start, mount bool) {
+func (s *patient) restart(start, mount bool) {
 	s.t.Helper()
 	if mount {
 		s.must("the file system is mounted anew", s.disk.Remount())
@@ -182,30 +153,8 @@ func (s *sickBay) restart(start, mount bool) {
 	}
 }
 
-// still watches that nothing leaves a gateway whose disk fails, and that it accepts nothing.
-func (s *sickBay) still() {
-	s.t.Helper()
-	heard := func() uint64 {
-		st, err := s.far.site.gateway.status(s.t.Context())
-		s.must("status", err)
-		return st.Peers[0].DatagramsReceived
-	}
-	wait.Still(s.t, 300*time.Millisecond, recovery, "what was in the air has landed", func() int { return int(heard()) })
-	before := heard()
-	taken, _ := s.accepted()
-	wait.Never(s.t, 2*time.Second, func() string {
-		if n := heard(); n != before {
-			return fmt.Sprintf("%d datagrams left a gateway whose disk fails", n-before)
-		}
-		if n, _ := s.accepted(); n != taken {
-			return fmt.Sprintf("%d messages were accepted by a gateway whose disk fails", n-taken)
-		}
-		return ""
-	})
-}
-
 // told holds the log against the outages: each is told.
-func (s *sickBay) told() {
+func (s *patient) told() {
 	s.t.Helper()
 	const said, refused = "the journal cannot write", "the gateway cannot run"
 	n := 0

@@ -3,7 +3,6 @@
 package field
 
 import (
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -13,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -157,20 +155,7 @@ func TestClocks(t *testing.T) {
 func (p *voyage) setClocks(clocks [2]*wallClock, rng *rand.Rand) {
 	t := p.t
 	p.meet()
-	ctx, hush := context.WithCancel(t.Context())
-	var talkers sync.WaitGroup
-	t.Cleanup(func() {
-		hush()
-		talkers.Wait()
-	})
-	for i, c := range p.crews {
-		talkers.Add(1)
-		said := rng.Uint64()
-		go func() {
-			defer talkers.Done()
-			c.talk(ctx, rand.New(rand.NewPCG(said, uint64(30+i))))
-		}()
-	}
+	hush := p.talk(func(i int) *rand.Rand { return rand.New(rand.NewPCG(rng.Uint64(), uint64(30+i))) })
 	hours := func(most int) time.Duration { return time.Duration(rng.IntN(2*most*3600)-most*3600) * time.Second }
 	for range clockSettings {
 		n := rng.IntN(2)
@@ -194,7 +179,6 @@ func (p *voyage) setClocks(clocks [2]*wallClock, rng *rand.Rand) {
 		}
 	}
 	hush()
-	talkers.Wait()
 	p.settle()
 	t.Logf("%d settings; %s", clockSettings, p.summary())
 	p.judge()

@@ -326,6 +326,23 @@ func text(n int, k kind) []byte {
 	return b
 }
 
+// talk lets the talkers of both sites talk, each by chances of its own, until hush is called or the test ends. hush returns when
+// they are silent.
+func (p *voyage) talk(chances func(site int) *rand.Rand) (hush func()) {
+	ctx, end := context.WithCancel(p.t.Context())
+	var talkers sync.WaitGroup
+	for i, c := range p.crews {
+		rng := chances(i)
+		talkers.Go(func() { c.talk(ctx, rng) })
+	}
+	hush = func() {
+		end()
+		talkers.Wait()
+	}
+	p.t.Cleanup(hush)
+	return hush
+}
+
 // talk is the life of the site's talker until ctx ends: a message every 20 to 50 ms, of which one in ten goes to the
 // unicast pipe and one in fifty is long.
 func (c *crew) talk(ctx context.Context, rng *rand.Rand) {

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -77,73 +76,34 @@ func TestDisk(t *testing.T) {
 func (p *voyage) loseDisk(disk *smallDisk, c *crew) {
 	t := p.t
 	p.meet()
-	ctx, hush := context.WithCancel(t.Context())
-	var talkers sync.WaitGroup
-	t.Cleanup(func() {
-		hush()
-		talkers.Wait()
-	})
-	for i, c := range p.crews {
-		talkers.Add(1)
-		go func() {
-			defer talkers.Done()
-			c.talk(ctx, rand.New(rand.NewPCG(killSeed, uint64(20+i))))
-		}()
-	}
+	s := sickBay{p, c}
+	hush := p.talk(func(i int) *rand.Rand { return rand.New(rand.NewPCG(killSeed, uint64(20+i))) })
 	p.progress(20)
-	must := func(what string, err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-	}
-	healthy := func(want int) {
-		t.Helper()
-		wait.Until(t, recovery, fmt.Sprintf("healthz of %s answers %d", c.site.name, want), func() bool { return c.health(t.Context()) == want })
-	}
-
-	must("the link goes down", p.game.hub.Outage("ship", true)) // what cannot go waits: the journal grows
-	must("the disk fails", disk.fail())
-	healthy(http.StatusServiceUnavailable)
-	must("the link comes back", p.game.hub.Outage("ship", false))
-	heard := func() uint64 {
-		st, err := c.far.site.gateway.status(t.Context())
-		must("status", err)
-		return st.Peers[0].DatagramsReceived
-	}
-	wait.Still(t, 300*time.Millisecond, recovery, "what was in the air has landed", func() int { return int(heard()) })
-	before := heard()
-	taken, _ := c.accepted()
-	wait.Never(t, 2*time.Second, func() string {
-		if n := heard(); n != before {
-			return fmt.Sprintf("%d datagrams left a gateway whose disk fails", n-before)
-		}
-		if n, _ := c.accepted(); n != taken {
-			return fmt.Sprintf("%d messages were accepted by a gateway whose disk fails", n-taken)
-		}
-		return ""
-	})
+	s.must("the link goes down", p.game.hub.Outage("ship", true)) // what cannot go waits: the journal grows
+	s.must("the disk fails", disk.fail())
+	s.healthy(http.StatusServiceUnavailable)
+	s.must("the link comes back", p.game.hub.Outage("ship", false))
+	s.still()
 	dial, cancel := context.WithTimeout(t.Context(), staleProbe)
 	peer, err := tcp.Dial(dial, tcp.Config{Edge: edgepeer.Config{Name: "newcomer", Rand: rand.New(rand.NewPCG(1, 1))}, Address: c.site.gateway.lan,
 		Dial: func(ctx context.Context, address string) (net.Conn, error) { return dialIn(ctx, c.site.ns, address) }})
 	cancel()
-	must("a newcomer on the LAN gets its welcome", err)
+	s.must("a newcomer on the LAN gets its welcome", err)
 	peer.Close()
-	must("the disk recovers", disk.heal())
-	healthy(http.StatusOK)
+	s.must("the disk recovers", disk.heal())
+	s.healthy(http.StatusOK)
 	p.progress(20)
 
-	must("the link goes down", p.game.hub.Outage("ship", true))
-	must("the disk fails again", disk.fail())
-	healthy(http.StatusServiceUnavailable)
+	s.must("the link goes down", p.game.hub.Outage("ship", true))
+	s.must("the disk fails again", disk.fail())
+	s.healthy(http.StatusServiceUnavailable)
 	c.site.gateway.kill()
 	c.died()
-	must("the disk recovers", disk.heal())
-	must("the link comes back", p.game.hub.Outage("ship", false))
-	must("the gateway starts", c.site.gateway.start(t.Context()))
+	s.must("the disk recovers", disk.heal())
+	s.must("the link comes back", p.game.hub.Outage("ship", false))
+	s.must("the gateway starts", c.site.gateway.start(t.Context()))
 	p.progress(20)
 	hush()
-	talkers.Wait()
 	p.settle()
 	t.Log(p.summary())
 	const said = "the journal cannot write"
@@ -158,6 +118,46 @@ func (p *voyage) loseDisk(disk *smallDisk, c *crew) {
 		t.Errorf("the gateway says %d times that %s, want once for each of two failures", n, said)
 	}
 	p.judge()
+}
+
+// sickBay is a site whose disk fails.
+type sickBay struct {
+	*voyage
+	*crew
+}
+
+func (s sickBay) must(what string, err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func (s sickBay) healthy(want int) {
+	s.t.Helper()
+	wait.Until(s.t, recovery, fmt.Sprintf("healthz of %s answers %d", s.site.name, want), func() bool { return s.health(s.t.Context()) == want })
+}
+
+// still watches that nothing leaves a gateway whose disk fails, and that it accepts nothing.
+func (s sickBay) still() {
+	s.t.Helper()
+	heard := func() uint64 {
+		st, err := s.far.site.gateway.status(s.t.Context())
+		s.must("status", err)
+		return st.Peers[0].DatagramsReceived
+	}
+	wait.Still(s.t, 300*time.Millisecond, recovery, "what was in the air has landed", func() int { return int(heard()) })
+	before := heard()
+	taken, _ := s.accepted()
+	wait.Never(s.t, 2*time.Second, func() string {
+		if n := heard(); n != before {
+			return fmt.Sprintf("%d datagrams left a gateway whose disk fails", n-before)
+		}
+		if n, _ := s.accepted(); n != taken {
+			return fmt.Sprintf("%d messages were accepted by a gateway whose disk fails", n-taken)
+		}
+		return ""
+	})
 }
 
 // health is what healthz of the site's gateway answers; 0: nothing.

@@ -1,7 +1,6 @@
 package field
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -29,19 +28,7 @@ func TestKills(t *testing.T) {
 	p := newVoyage(t, killSeed, nil)
 	rng := rand.New(rand.NewPCG(killSeed, 2))
 	p.meet()
-	ctx, hush := context.WithCancel(t.Context())
-	var talkers sync.WaitGroup
-	t.Cleanup(func() {
-		hush()
-		talkers.Wait()
-	})
-	for i, c := range p.crews {
-		talkers.Add(1)
-		go func() {
-			defer talkers.Done()
-			c.talk(ctx, rand.New(rand.NewPCG(killSeed, uint64(20+i))))
-		}()
-	}
+	hush := p.talk(func(i int) *rand.Rand { return rand.New(rand.NewPCG(killSeed, uint64(20+i))) })
 	begun := time.Now()
 	var longest time.Duration
 	killed := map[string]int{}
@@ -49,7 +36,7 @@ func TestKills(t *testing.T) {
 		if rng.IntN(8) > 0 { // otherwise it dies before it has come to itself
 			p.progress(1 + rng.IntN(8))
 		}
-		pause(ctx, time.Duration(rng.IntN(100))*time.Millisecond)
+		pause(t.Context(), time.Duration(rng.IntN(100))*time.Millisecond)
 		what, took := p.kill(rng)
 		killed[what]++
 		longest = max(longest, took)
@@ -62,7 +49,6 @@ func TestKills(t *testing.T) {
 	}
 	p.progress(10)
 	hush()
-	talkers.Wait()
 	p.settle()
 	t.Logf("%d kills (%v) in %.0f s; %s; the longest start took %.2f s", kills, killed, time.Since(begun).Seconds(), p.summary(), longest.Seconds())
 	p.judge()
