@@ -98,6 +98,15 @@ func (a *Audience) Spells(f *Flow, number uint64, to ...*Peer) bool {
 	return slices.ContainsFunc(to, func(p *Peer) bool { return !f.known[p.ID] })
 }
 
+// Knows says whether later messages of a payload's flow need not spell it out, where order is kept.
+func (a *Audience) Knows(p *site.Message) bool {
+	if p == nil {
+		return false
+	}
+	f := a.flows[envelope.FlowOf(p)]
+	return f != nil && f.definer != 0
+}
+
 // Encode lets texts code message number of a flow after what all these peers hold.
 func (a *Audience) Encode(texts *envelope.Texts, f *Flow, number uint64, to ...*Peer) {
 	if texts == nil {
