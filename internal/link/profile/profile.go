@@ -93,6 +93,14 @@ func (p Profile) Airtime(d Direction, ipOctets int) time.Duration {
 	return Airtime(ipOctets+p.FrameOverhead, d.RateBps)
 }
 
+// Sending is the direction in which an end sends: down from ashore, else up.
+func (p Profile) Sending(shore bool) Direction {
+	if shore {
+		return p.Down
+	}
+	return p.Up
+}
+
 // OneWayMax is the longest a frame of so many IP octets takes in the slower direction once its turn has come: its own
 // airtime, the delay with all jitter, and on a shared channel the change of talker. Queues are not counted.
 func (p Profile) OneWayMax(ipOctets int) time.Duration {
