@@ -78,6 +78,24 @@ func Once(got []sim.Got, from uint16, sent []Offered) (took []time.Duration, err
 	return took, nil
 }
 
+// Each is Once where messages may overtake each other, as over P_Mul.
+func Each(got []sim.Got, from uint16, sent []Offered) ([]time.Duration, error) {
+	place := map[string]int{}
+	for i, o := range sent {
+		place[string(o.Message.Parts[0].Data)] = i
+	}
+	var of []sim.Got
+	for _, g := range got {
+		if g.From == from {
+			of = append(of, g)
+		}
+	}
+	slices.SortStableFunc(of, func(a, b sim.Got) int {
+		return place[string(a.Payload.Parts[0].Data)] - place[string(b.Payload.Parts[0].Data)]
+	})
+	return Once(of, from, sent)
+}
+
 // stage is a shore and its ships on a link, after they have met.
 type stage struct {
 	*sim.World
