@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -55,8 +56,8 @@ func TestBurstAtOnce(t *testing.T) {
 	}{
 		{"iridium-directip", 128, 200, false, 1.5}, {"iridium-dialup", 128, 200, false, 1.3}, {"iridium-certus-100", 128, 200, false, 1.4},
 		{"iridium-directip", 100, 400, false, 1.15}, {"iridium-directip", 100, 400, true, 1.2},
-		{"iridium-directip", 100, 600, false, 1.4}, {"iridium-directip", 100, 600, true, 1.5},
-		{"iridium-directip", 100, 1000, false, 1.3}, {"iridium-directip", 100, 2000, true, 1.3},
+		{"iridium-directip", 100, 600, false, 1.3}, {"iridium-directip", 100, 600, true, 1.35},
+		{"iridium-directip", 100, 1000, false, 1.25}, {"iridium-directip", 100, 2000, true, 1.25},
 	} {
 		var over []float64
 		for seed := uint64(1); seed <= uint64(seeds(20)); seed++ {
@@ -94,15 +95,26 @@ func TestQuietBesideLoud(t *testing.T) {
 // peers alike, what waits stays within its bound, and each message is delivered or counted as given up.
 func TestOverload(t *testing.T) {
 	for seed := uint64(1); seed <= uint64(seeds(20)); seed++ {
-		o, err := air.Overloaded(context.Background(), "iridium-directip", seed, 5*time.Minute)
+		var heap []uint64
+		o, err := air.Overloaded(context.Background(), "iridium-directip", seed, 5*time.Minute, func() {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			heap = append(heap, m.HeapAlloc)
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		limit := air.Limit(load(t, "iridium-directip"), 200)
 		slowest := o.Flash[len(o.Flash)-1].Seconds() / limit.Seconds()
-		t.Logf("seed %d: flash at most %.2f times the limit; routine %.2f; goodput %.0f %%; %d given up or refused, %d lines", seed, slowest, o.Evenly, 100*o.Goodput, o.Dropped, o.Told)
+		t.Logf("seed %d: flash at most %.2f times the limit; routine %.2f; goodput %.0f %%; %d given up or refused, %d lines; %.1f MB more", seed, slowest, o.Evenly,
+			100*o.Goodput, o.Dropped, o.Told, float64(int64(heap[1]-heap[0]))/1e6)
 		if slowest > 2.6 || o.Flash[len(o.Flash)*95/100].Seconds() > 2*limit.Seconds() || o.Never > 0 {
 			t.Errorf("seed %d: flash messages take up to %.2f times the limit, 95 of 100 %v; %d never came", seed, slowest, o.Flash[len(o.Flash)*95/100], o.Never)
+		}
+		// Both gateways with their journals, 1.2 MB of what is offered and is kept until the end, and 60 to 200 kB that may wait.
+		if heap[1] > heap[0]+32<<20 {
+			t.Errorf("seed %d: %d octets of heap before, %d while the queue is full", seed, heap[0], heap[1])
 		}
 		if o.Evenly < 0.9 || o.Goodput < 0.7 {
 			t.Errorf("seed %d: shares %.2f, goodput %.2f", seed, o.Evenly, o.Goodput)

@@ -102,8 +102,8 @@ type Overload struct {
 }
 
 // Overloaded offers a link three times what it carries, from three local peers alike, with a flash message of a fourth every ten
-// seconds. What may wait for the shore is bounded so that the queue is full after a third of the time.
-func Overloaded(ctx Context, link string, seed uint64, lasting time.Duration) (o Overload, err error) {
+// seconds. What may wait for the shore is bounded so that the queue is full after a third of the time. look is called before the load and at its end; it may be nil.
+func Overloaded(ctx Context, link string, seed uint64, lasting time.Duration, look func()) (o Overload, err error) {
 	var most int
 	s, err := newStage(ctx, link, 2, seed, func(c *sim.Config) {
 		most = int(lasting.Seconds()/3*2) * c.Profile.Up.RateBps / 8
@@ -112,6 +112,10 @@ func Overloaded(ctx Context, link string, seed uint64, lasting time.Duration) (o
 	if err != nil {
 		return o, err
 	}
+	if look == nil {
+		look = func() {}
+	}
+	look()
 	c := crowd{s, map[uint16]map[int]time.Time{}}
 	every := profile.Airtime(200, s.link.Up.RateBps)
 	for who := uint16(7); who < 10; who++ {
@@ -123,6 +127,7 @@ func Overloaded(ctx Context, link string, seed uint64, lasting time.Duration) (o
 		o.Waiting = max(o.Waiting, float64(s.ship.GW.Status(s.Now).Peers[0].WaitingOctets)/float64(most))
 	}
 	end := s.Now
+	look()
 	counts := func() gateway.PeerStatus { return s.ship.GW.Status(s.Now).Peers[0] }
 	s.until(4*lasting, func() bool { p := counts(); return p.Waiting+p.UnderWay == 0 })
 	if s.err != nil {
@@ -170,7 +175,7 @@ func crowds() (list []Scenario) {
 			measured("lines of the log about them", "", 0.5),
 		},
 		play: func(ctx Context, seed uint64) ([][]float64, error) {
-			o, err := Overloaded(ctx, link, seed, lasting)
+			o, err := Overloaded(ctx, link, seed, lasting, nil)
 			if err != nil {
 				return nil, err
 			}
