@@ -73,7 +73,7 @@ type Scenario struct {
 	Rows []Row
 	play func(ctx Context, seed uint64) ([][]float64, error)
 	// bounds of the rows that no sender can beat; nil: none is computed
-	bounds func(seeds []uint64) []float64
+	bounds func() []float64
 }
 
 // Samples of one play: of each row of its scenario.
@@ -92,10 +92,10 @@ func (s Scenario) Play(ctx Context, seed uint64) (Samples, error) {
 }
 
 // Judge puts the samples of all seeds together.
-func (s Scenario) Judge(seeds []uint64, all []Samples) (rows []Row) {
+func (s Scenario) Judge(all []Samples) (rows []Row) {
 	var bounds []float64
 	if s.bounds != nil {
-		bounds = s.bounds(seeds)
+		bounds = s.bounds()
 	}
 	for i, row := range s.Rows {
 		var values []float64

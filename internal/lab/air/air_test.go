@@ -62,7 +62,7 @@ func TestPlayAgain(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(first, again) || reflect.DeepEqual(first, other) {
 		t.Errorf("seed 3 %v, again %v, seed 4 %v, %v", first, again, other, err)
 	}
-	rows := list[0].Judge([]uint64{3, 4}, []Samples{first, other})
+	rows := list[0].Judge([]Samples{first, other})
 	if len(rows) != 1 || rows[0].N != 2 || rows[0].Value < 1 || rows[0].Bound < 1 || rows[0].Most < rows[0].Least {
 		t.Errorf("judged %+v", rows)
 	}
@@ -122,12 +122,12 @@ func TestBounds(t *testing.T) {
 	near("the limit", Limit(p, 200).Seconds(), 200*8/4800.0+1.45)
 	p.Up.LossPct, p.Up.Jitter = 0, 0
 	alone := (200+28+19+6)*8/4800.0 + 0.9
-	near("single messages without loss and jitter", singleBound(p, 200, 10, 0.99, []uint64{1}), alone/Limit(p, 200).Seconds())
+	near("single messages without loss and jitter", singleBound(p, 200, 0.99), alone/Limit(p, 200).Seconds())
 	p.Up.LossPct = 50
-	late := singleBound(p, 200, 100, 0.7, []uint64{1})
-	if once := (alone + alone + 2.0) / Limit(p, 200).Seconds(); late < once*0.999 {
-		t.Errorf("half is lost: 70 of 100 within %.2f times the limit; once again takes %.2f", late, once)
-	}
+	near("half is lost, 40 of 100", singleBound(p, 200, 0.4), alone/Limit(p, 200).Seconds())
+	near("half is lost, 70 of 100", singleBound(p, 200, 0.7), (alone+alone+2)/Limit(p, 200).Seconds())
+	p.Up.LossPct, p.Up.Jitter = 20, time.Second
+	near("jitter, half of those that arrive", singleBound(p, 200, 0.4), (alone+0.5)/Limit(p, 200).Seconds())
 }
 
 // Nothing that was offered is forgotten: a message that is missing, twice, changed or out of order is an error.

@@ -1,8 +1,6 @@
 package air
 
 import (
-	"math/rand/v2"
-	"slices"
 	"time"
 
 	"aldis/internal/link/profile"
@@ -52,21 +50,16 @@ func burstBound(link string, n, octets int, down bool) float64 {
 }
 
 // singleBound is the quantile of single messages that go once and, when they are lost, again as soon as the longest round trip
-// has brought no receipt: in times of the limit, of as many messages as are played.
-func singleBound(p profile.Profile, octets, messages int, share float64, seeds []uint64) float64 {
-	var took []float64
+// has brought no receipt: in times of the limit, if as many are lost as the link loses on average.
+func singleBound(p profile.Profile, octets int, share float64) float64 {
+	lost := p.Up.LossPct / 100
 	alone := profile.Airtime(octets+profile.IPUDPOctets+seal.OverheadShort+frameOctets+envelopeOctets+p.FrameOverhead, p.Up.RateBps)
-	for _, seed := range seeds {
-		rng := rand.New(rand.NewPCG(seed, 1))
-		for range messages {
-			at := time.Duration(0)
-			for rng.Float64()*100 < p.Up.LossPct {
-				at += alone + p.Up.Delay + p.Up.Jitter + p.Down.Delay + p.Down.Jitter
-			}
-			at += alone + p.Up.Delay + time.Duration(rng.Float64()*float64(p.Up.Jitter))
-			took = append(took, at.Seconds()/Limit(p, octets).Seconds())
-		}
+	began, left, arrive := time.Duration(0), share, 1-lost // of those that go for the k-th time so many arrive
+	for left > arrive {
+		left -= arrive
+		arrive *= lost
+		began += alone + p.Up.Delay + p.Up.Jitter + p.Down.Delay + p.Down.Jitter
 	}
-	slices.Sort(took)
-	return at(took, share)
+	took := began + alone + p.Up.Delay + time.Duration(left/arrive*float64(p.Up.Jitter))
+	return took.Seconds() / Limit(p, octets).Seconds()
 }

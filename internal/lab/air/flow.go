@@ -90,7 +90,7 @@ func loads() (list []Scenario) {
 				p, err := profile.Load(l.link, nil)
 				return one(100*got.Goodput, at(got.Took, 0.5).Seconds()/Limit(p, 200).Seconds()), err
 			},
-			bounds: func([]uint64) []float64 { return []float64{100 * packed(l.link, 200)} },
+			bounds: func() []float64 { return []float64{100 * packed(l.link, 200)} },
 		})
 	}
 	return list
@@ -126,7 +126,7 @@ func bursts() (list []Scenario) {
 				over, err := Burst(ctx, b.link, seed, b.n, b.octets, b.down)
 				return one(over), err
 			},
-			bounds: func([]uint64) []float64 { return []float64{burstBound(b.link, b.n, b.octets, b.down)} },
+			bounds: func() []float64 { return []float64{burstBound(b.link, b.n, b.octets, b.down)} },
 		})
 	}
 	return list
