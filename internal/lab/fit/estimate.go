@@ -33,6 +33,9 @@ const (
 // alike is how far apart two rates may be that explain the packets, for either to be believed.
 const alike = 1.5
 
+// enoughForDrift is how many packets of each direction it takes: fewer lie closest together along any line.
+const enoughForDrift = 300
+
 // doubt over the number of packets is by how much the rest of their times may lie further apart and explain them as well: of
 // even jitter, the outermost few packets decide.
 const doubt = 6
@@ -96,6 +99,9 @@ func rests(list []Sample, rate int) (rest []float64, waited int) {
 // steady takes out what is left of the clocks' drift: the line by which the rest of all times lies closest together, both ways
 // at once. Join could draw it only through the least times.
 func (j Joined) steady(up, down int) Joined {
+	if min(len(j.Up), len(j.Down)) < enoughForDrift {
+		return j
+	}
 	upRest, _ := rests(j.Up, up)
 	downRest, _ := rests(j.Down, down)
 	from := j.Up[0].Sent
@@ -126,9 +132,6 @@ func (j Joined) steady(up, down int) Joined {
 				}
 			}
 		}
-	}
-	if of(best) > of(0)*(1-doubt/float64(min(len(j.Up), len(j.Down)))) { // few packets fit any line a little
-		best = 0
 	}
 	back := func(at int64) int64 { return at - int64(best*float64(at-from)) }
 	out := j
