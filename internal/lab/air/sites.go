@@ -154,9 +154,44 @@ func Greeting(ctx Context, link string, seed uint64, nodes int) (time.Duration, 
 	return max(0, s.Now.Sub(sim.Epoch)-quiet), s.octets(), s.err
 }
 
+// Channel is the share of a shared channel's rate that arrived in time while its sites together offered as much, each to all others.
+// A message counts for the part of its receivers that had it.
+func Channel(ctx Context, link string, seed uint64, sites int, lasting time.Duration) (float64, error) {
+	const octets = 200
+	s, err := newStage(ctx, link, sites, seed)
+	if err != nil {
+		return 0, err
+	}
+	s.until(time.Hour, s.still(time.Minute))
+	every := time.Duration(sites) * profile.Airtime(octets, s.link.Up.RateBps)
+	for k, from := range s.Nodes {
+		var to []uint16
+		for _, n := range s.Nodes {
+			if n != from {
+				to = append(to, n.ID)
+			}
+		}
+		for i := range int(lasting / every) {
+			m := Track(from.ID, Pipe, i, octets)
+			s.At(time.Duration(i)*every+time.Duration(k)*every/time.Duration(sites), func() { from.Site.Send(s.World, m, to...) })
+		}
+	}
+	s.run(lasting + time.Second)
+	arrived := 0
+	for _, n := range s.Nodes {
+		arrived += len(n.Site.Got)
+	}
+	return float64(arrived) / float64(sites-1) * octets * 8 / lasting.Seconds() / float64(s.link.Up.RateBps), s.err
+}
+
 // radios: rows of a shared channel.
 func radios() (list []Scenario) {
 	const link = "hf-2400"
+	list = append(list, Scenario{Link: link, Rows: []Row{asked("4 sites, each to all, 100 % offered: goodput", "% of the rate", "60", 0.5, 70, 78)},
+		play: func(ctx Context, seed uint64) ([][]float64, error) {
+			share, err := Channel(ctx, link, seed, 4, 10*time.Minute)
+			return one(100 * share), err
+		}})
 	for _, ships := range []int{1, 3} {
 		list = append(list, Scenario{Link: link, Rows: []Row{asked(fmt.Sprintf("128 of 200 octets at once to %d: the last", ships), flat, map[int]string{1: "3.9", 3: "12.3"}[ships], 0.5, 2, 1.5)},
 			play: func(ctx Context, seed uint64) ([][]float64, error) {
