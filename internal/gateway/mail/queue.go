@@ -2,6 +2,7 @@ package mail
 
 import (
 	"cmp"
+	"hash/fnv"
 	"math"
 	"slices"
 
@@ -33,7 +34,7 @@ type source struct {
 	pipes []*pipe  // with something that waits
 }
 
-// pipe is what of a source goes to the same place.
+// pipe is what of a source goes to the same place, by the name that Message.pipe gives it.
 type pipe struct {
 	name string
 	list []*Entry // by Order
@@ -47,16 +48,18 @@ func (m *Message) Source() string {
 	return m.Content.Payload.From
 }
 
-// Pipe is where it goes; "" for state.
-func (m *Message) Pipe() string {
+// mostPipes bounds the pipes of a source that take turns: of more some share one. So whoever invents pipes costs no time.
+const mostPipes = 64
+
+// pipe names where a message goes, among mostPipes.
+func (m *Message) pipe() string {
+	h := fnv.New32a()
 	p := m.Content.Payload
-	switch {
-	case p == nil:
-		return ""
-	case p.Published:
-		return p.Scope + "\x00" + p.Topic
+	for _, s := range []string{p.Scope, p.Topic, p.To, p.Service, p.Param} {
+		h.Write([]byte(s))
+		h.Write([]byte{0})
 	}
-	return p.To + "\x00" + p.Service + "\x00" + p.Param
+	return string(rune(h.Sum32() % mostPipes))
 }
 
 func byOrder(a, b *Entry) int { return cmp.Compare(a.Order, b.Order) }
@@ -93,11 +96,12 @@ func (s *source) head() *Entry {
 
 func (s *source) push(e *Entry) {
 	insert(&s.list, e)
-	at := slices.IndexFunc(s.pipes, func(p *pipe) bool { return p.name == e.Pipe() })
+	name := e.pipe()
+	at := slices.IndexFunc(s.pipes, func(p *pipe) bool { return p.name == name })
 	if at < 0 {
 		at = len(s.pipes)
 		s.begins()
-		s.pipes = append(s.pipes, &pipe{name: e.Pipe()})
+		s.pipes = append(s.pipes, &pipe{name: name})
 	}
 	insert(&s.pipes[at].list, e)
 }
@@ -106,7 +110,8 @@ func (s *source) pull(e *Entry) bool {
 	if !remove(&s.list, e) {
 		return false
 	}
-	at := slices.IndexFunc(s.pipes, func(p *pipe) bool { return p.name == e.Pipe() })
+	name := e.pipe()
+	at := slices.IndexFunc(s.pipes, func(p *pipe) bool { return p.name == name })
 	if remove(&s.pipes[at].list, e); len(s.pipes[at].list) == 0 {
 		s.pipes = slices.Delete(s.pipes, at, at+1)
 		s.ends()

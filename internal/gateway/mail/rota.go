@@ -60,7 +60,7 @@ func (b *Box) Went(e *Entry, octets int) {
 	b.rotas[e.Rank()].went(e.Source(), octets)
 	for lane := range b.waiting {
 		if s := b.waiting[lane].levels[e.Rank()].of(e.Source()); s != nil {
-			s.went(e.Pipe(), octets)
+			s.went(e.pipe(), octets)
 		}
 	}
 }
