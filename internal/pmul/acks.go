@@ -105,7 +105,15 @@ func (r *Receiver) acknowledge(now time.Time) {
 				r.settle(r.owing[key])
 			}
 		}
+		aloud := false // the others are to hear it too
 		for _, m := range lists[node] {
+			if r.planned(m.coded) {
+				if e := m.entry(); len(e.Missing) > 0 {
+					entries, aloud = append(entries, e), r.cfg.AckGroup
+				}
+				r.said(now, m)
+				continue
+			}
 			e := r.missing(m)
 			if r.cfg.ownReturn() && !due.Reached(now, m.idleAt) && !due.Reached(now, m.askAt) { // only gaps, while more is coming
 				m.nackAt, m.gapsTo = time.Time{}, m.top
@@ -130,6 +138,11 @@ func (r *Receiver) acknowledge(now time.Time) {
 			continue
 		}
 		packets := r.pack(node, entries)
+		for i := range packets {
+			if aloud {
+				packets[i].To, packets[i].Group = 0, r.cfg.Group
+			}
+		}
 		r.out.Send = append(r.out.Send, packets...)
 		r.stats.AckEntries += len(entries)
 	}

@@ -54,7 +54,7 @@ func (s *Sender) ack(now time.Time, p AckPDU) {
 	for _, id := range slices.Sorted(maps.Keys(touched)) {
 		m := touched[id]
 		s.learnLate(now, m)
-		if m.polls == 0 && !m.passEnd.IsZero() && !now.After(m.passEnd.Add(m.talk+s.cfg.ackWait(m.dests.active()+1, m.total()))) {
+		if m.polls == 0 && !m.passEnd.IsZero() && !now.After(m.passEnd.Add(m.grant)) {
 			decay = 8 // it came in time
 		}
 		m.polls = 0
@@ -73,7 +73,7 @@ func (s *Sender) learnLate(now time.Time, m *outgoing) {
 	if m.polls == 0 || m.askedEnd.IsZero() || !m.passEnd.IsZero() && now.After(m.passEnd.Add(2*s.cfg.Delay+s.cfg.ackAir())) {
 		return
 	}
-	if over := now.Sub(m.askedEnd) - m.askedTalk - s.cfg.ackWait(m.dests.active()+1, m.total()); over > 0 {
+	if over := now.Sub(m.askedEnd) - m.asked; over > 0 {
 		s.late = min(max(s.late, over+over/4+s.cfg.slack()), 10*time.Minute)
 	}
 }
@@ -155,7 +155,12 @@ func (s *Sender) wakePeer(now time.Time, n NodeID) {
 // apply takes one entry.
 func (s *Sender) apply(now time.Time, m *outgoing, d *destination, e AckEntry) {
 	if len(e.Missing) == 0 {
+		d.measure(m, 0)
 		s.final(now, m, d, Delivered)
+		return
+	}
+	if s.cfg.plansFor(&m.content) {
+		s.lacking(now, m, d, e)
 		return
 	}
 	d.dueAt = now.Add(s.cfg.repairWait(1))
@@ -218,7 +223,11 @@ func (s *Sender) review(now time.Time, m *outgoing) {
 		return
 	}
 	if !m.idle() {
-		m.extend()
+		if s.cfg.plansFor(&m.content) {
+			m.lengthen()
+		} else {
+			m.extend()
+		}
 		return
 	}
 	if m.passEnd.IsZero() {
@@ -229,7 +238,7 @@ func (s *Sender) review(now time.Time, m *outgoing) {
 		if s.cfg.Turnaround > 0 {
 			m.repairAt = now.Add(2 * s.cfg.ackAir()) // what waited for its turn may have company that knows more
 		}
-		if m.dests.active() > few {
+		if m.dests.active() > few && !s.cfg.plansFor(&m.content) {
 			m.repairAt = now.Add(s.cfg.settle()) // too many could follow, from before it began
 		}
 	}

@@ -23,7 +23,7 @@ func parityMessage(octets, size int) (*outgoing, *incoming) {
 // TestParity: any as many shards as there are fragments give the message, whichever of them are parity.
 func TestParity(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	for _, octets := range []int{101, 200, 999, 12800} {
+	for _, octets := range []int{101, 200, 999, 12800, 12901, 30000} {
 		for range 20 {
 			m, in := parityMessage(octets, 100)
 			k := len(m.fragments)
@@ -80,23 +80,28 @@ func TestBadParity(t *testing.T) {
 		t.Fatal(err)
 	}
 	step := func(p PDU) Output { return r.Step(now, p) }
-	shard := func(total, last, index uint16, n int) PDU {
-		return ParityPDU{Source: hq, Message: 1, Total: total, Last: last, Index: index, Shard: make([]byte, n)}
+	shard := func(message MessageID, index uint16, n int) PDU {
+		return ParityPDU{Source: hq, Message: message, Index: index, Shard: make([]byte, n)}
 	}
-	step(shard(3, 5, 0, 10)) // before its Address_PDU
-	step(AddressPDU{Total: 3, Source: hq, Message: 1, Expiry: year2027, Destinations: []Destination{to(ship, 1)}})
-	step(shard(4, 5, 0, 10))    // of another message, it seems
-	step(shard(3, 11, 0, 10))   // its last fragment is longer than the shard
-	step(shard(3, 5, 253, 10))  // beyond the field
-	step(shard(3, 5, 65535, 9)) // far beyond
-	step(shard(3, 5, 0, 0))     // empty
+	address := func(message MessageID, total, last uint16) PDU {
+		return AddressPDU{Total: total, Source: hq, Message: message, Expiry: year2027, Destinations: []Destination{to(ship, 1)}, Plan: &Plan{Last: last}}
+	}
+	step(shard(1, 0, 10)) // before its Address_PDU
+	step(address(1, 3, 5))
+	step(address(2, 1, 5))                   // one fragment has no shards
+	step(shard(2, 0, 10))                    // and this is one
+	step(shard(1, 253, 10))                  // beyond the field
+	step(shard(1, 65535, 9))                 // far beyond
+	step(shard(1, 0, 0))                     // empty
+	step(shard(1, 0, 4))                     // shorter than the last fragment
+	step(DiscardPDU{Source: hq, Message: 2}) // so that the first is alone
 	if st := r.Stats(); st.Illegal != 5 || st.Orphans != 1 {
 		t.Errorf("%+v", st)
 	}
-	step(shard(3, 5, 0, 2000)) // more than one source may hold
-	step(shard(3, 5, 1, 10))
-	step(shard(3, 5, 1, 10))
-	step(shard(3, 6, 2, 10)) // says otherwise than the first
+	step(shard(1, 0, 2000)) // more than one source may hold
+	step(shard(1, 1, 10))
+	step(shard(1, 1, 10))
+	step(address(1, 3, 6)) // says otherwise than the first
 	step(DataPDU{Number: 1, Source: hq, Message: 1, Fragment: make([]byte, 7)})
 	out := step(DataPDU{Number: 2, Source: hq, Message: 1, Fragment: make([]byte, 7)}) // enough, but no length fits
 	{
@@ -105,7 +110,8 @@ func TestBadParity(t *testing.T) {
 		check.Equal(t, "st.Conflict", st.Conflict, 1)
 		check.Equal(t, "st.Full", st.Full, 1)
 		check.Equal(t, "st.Duplicates", st.Duplicates, 1)
-		check.Equal(t, "st.Illegal", st.Illegal, 6)
+		check.Equal(t, "st.Illegal", st.Illegal, 5)
+		check.Equal(t, "st.Changed", st.Changed, 1)
 	}
 	if out = step(DataPDU{Number: 3, Source: hq, Message: 1, Fragment: make([]byte, 5)}); len(out.Deliver) != 1 {
 		t.Errorf("%+v", out)

@@ -60,15 +60,24 @@ type incoming struct {
 	nodes     int // destinations named with us
 	fragments map[uint16][]byte
 	parity    map[uint16][]byte // shards by index
-	last      int               // octets of the last fragment, as the shards say
-	octets    int
-	reported  uint16    // highest number of the last missing list
-	top       uint16    // highest number that came
-	gapsTo    uint16    // gaps below it have been told
-	nackAt    time.Time // an Ack_PDU with a missing list is due
-	idleAt    time.Time // what should follow has not come
-	asked     int       // missing lists since something came
-	askAt     time.Time // ACK_PDU_TIME
+	coding
+	last     int // octets of the last fragment, as the Plan says; 0: unknown
+	octets   int
+	reported uint16    // highest number of the last missing list
+	top      uint16    // highest number that came
+	gapsTo   uint16    // gaps below it have been told
+	nackAt   time.Time // an Ack_PDU with a missing list is due
+	idleAt   time.Time // what should follow has not come
+	asked    int       // missing lists since something came
+	askAt    time.Time // ACK_PDU_TIME
+}
+
+// coding is what is known of a coded message's turns.
+type coding struct {
+	coded bool
+	rank  int // our place among the destinations named
+	extra int // shards of the first pass
+	left  int // fragments and shards that follow in the turn under way
 }
 
 // orphan is Data_PDUs without Address_PDU.
@@ -80,6 +89,7 @@ type orphan struct {
 
 // finished is a message that was delivered.
 type finished struct {
+	coding
 	key    Key
 	nodes  int
 	total  uint16
@@ -140,6 +150,11 @@ func (r *Receiver) Step(now time.Time, ev Event) Output {
 		if r.admit(ev.Source) {
 			r.parity(now, ev)
 		}
+	case AckPDU:
+		if !r.cfg.plans() {
+			r.stats.PassedBy++
+		}
+		r.overhear(now, ev)
 	case DiscardPDU:
 		if r.admit(ev.Source) {
 			r.discard(Key{ev.Source, ev.Message})
@@ -221,6 +236,8 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 			r.stats.Changed++
 		}
 		switch {
+		case p.Plan != nil && r.cfg.plans() && !r.silent:
+			r.replan(now, f, p, mine)
 		case mine >= 0:
 			r.owe(now, f, len(p.Destinations), 0)
 		case p.MAP == 0 && r.cfg.Coding == ACP142: // the sender has our Ack; the compact coding names whom it asks
@@ -229,10 +246,21 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 		return
 	}
 	if m := r.in[key]; m != nil {
-		if p.Total != m.total || !p.Expiry.Equal(m.expiry) {
+		if p.Total != m.total || !p.Expiry.Equal(m.expiry) || p.Plan != nil && m.last > 0 && int(p.Plan.Last) != m.last {
 			r.stats.Changed++ // the first stands: fragments that are held belong to it
 		}
-		if mine >= 0 {
+		if p.Plan != nil && p.Total == m.total && m.plan(p, mine) {
+			r.out.record(bucketIncoming, keyOctets(key), m.encode())
+		}
+		switch {
+		case p.Plan != nil && r.planned(m.coded):
+			if mine >= 0 || p.Plan.Follow > 0 {
+				r.follow(now, m, int(p.Plan.Follow))
+			}
+			if mine >= 0 && p.Plan.Follow == 0 {
+				m.idleAt = now.Add(r.cfg.ackTurn(m.nodes, m.rank, false))
+			}
+		case mine >= 0:
 			m.nodes = len(p.Destinations)
 			m.idleAt = now.Add(r.cfg.idle(2) + r.jitter(m.nodes)) // a question, unless data follow at once
 			m.nackAt, m.askAt = time.Time{}, time.Time{}
@@ -261,6 +289,9 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 	}
 	m := &incoming{key: key, priority: p.Priority, total: p.Total, expiry: p.Expiry, sequence: p.Destinations[mine].Sequence,
 		nodes: len(p.Destinations), fragments: map[uint16][]byte{}, parity: map[uint16][]byte{}}
+	if p.Plan != nil {
+		m.plan(p, mine)
+	}
 	r.in[key] = m
 	u.incoming++
 	r.out.record(bucketIncoming, keyOctets(key), m.encode())
@@ -273,6 +304,9 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 			}
 		}
 	}
+	if r.in[key] == m && r.planned(m.coded) {
+		r.follow(now, m, int(p.Plan.Follow))
+	}
 }
 
 // data takes a Data_PDU (p-mul 7).
@@ -280,10 +314,15 @@ func (r *Receiver) data(now time.Time, p DataPDU) {
 	key := Key{p.Source, p.Message}
 	if f := r.done[key]; f != nil {
 		r.stats.Duplicates++
-		r.putOff(now, f)
+		if r.planned(f.coded) {
+			r.turnOf(now, f, f.after(p.Number, f.total), true)
+		} else {
+			r.putOff(now, f)
+		}
 		return
 	}
 	if m := r.in[key]; m != nil {
+		m.left = m.after(p.Number, m.total)
 		r.fragment(now, m, p.Number, p.Fragment)
 		return
 	}
@@ -336,6 +375,10 @@ func (r *Receiver) fragment(now time.Time, m *incoming, n uint16, b []byte) {
 		}
 		r.out.record(bucketFragment, fragmentKey(m.key, n), b)
 	}
+	if r.planned(m.coded) {
+		r.follow(now, m, m.left)
+		return
+	}
 	if known && m.asked > 0 && n != m.reported { // for others: our list waits for its turn of the channel, or ours follows
 		m.askAt = due.Latest(m.askAt, now.Add(r.again(m)))
 	} else {
@@ -362,18 +405,19 @@ func (r *Receiver) fragment(now time.Time, m *incoming, n uint16, b []byte) {
 func (r *Receiver) parity(now time.Time, p ParityPDU) {
 	key := Key{p.Source, p.Message}
 	m := r.in[key]
-	switch {
-	case r.done[key] != nil:
+	switch f := r.done[key]; {
+	case f != nil:
 		r.stats.Duplicates++
+		r.turnOf(now, f, int(p.Left), true)
 		return
 	case m == nil:
 		r.stats.Orphans++ // the next repetition names us again
 		return
-	case p.Total != m.total, m.total > parityFragments, int(p.Index)+int(m.total) >= shardsMost, len(p.Shard) == 0, int(p.Last) > len(p.Shard),
-		len(m.parity) > 0 && int(p.Last) != m.last:
+	case m.total < 2 || m.total > codedMost || int(p.Index) >= shardsOf(int(m.total)) || len(p.Shard) == 0 || m.last > len(p.Shard):
 		r.stats.Illegal++
 		return
 	}
+	m.left = int(p.Left)
 	u := r.used(key.Source)
 	if _, known := m.parity[p.Index]; known {
 		r.stats.Duplicates++
@@ -383,7 +427,7 @@ func (r *Receiver) parity(now time.Time, p ParityPDU) {
 			return
 		}
 		shard := append([]byte{}, p.Shard...)
-		m.parity[p.Index], m.last = shard, int(p.Last)
+		m.parity[p.Index] = shard
 		m.octets += len(shard)
 		r.hold(u, len(shard))
 		if r.recovered(m) {
@@ -391,7 +435,11 @@ func (r *Receiver) parity(now time.Time, p ParityPDU) {
 			r.complete(now, m, 0)
 			return
 		}
-		r.out.record(bucketParity, fragmentKey(key, p.Index), append(binary.BigEndian.AppendUint16(nil, p.Last), shard...))
+		r.out.record(bucketParity, fragmentKey(key, p.Index), append(binary.BigEndian.AppendUint16(nil, uint16(m.last)), shard...))
+	}
+	if r.planned(m.coded) {
+		r.follow(now, m, m.left)
+		return
 	}
 	m.asked, m.askAt, m.nackAt = 0, time.Time{}, time.Time{}
 	m.idleAt = now.Add(r.cfg.idle(m.need()) + r.jitter(m.nodes))
@@ -402,7 +450,7 @@ func (m *incoming) need() int { return max(int(m.total)-len(m.fragments)-len(m.p
 
 // recovered tells whether what is held gives the message, and fills it in. Shards that do not fit are let go.
 func (r *Receiver) recovered(m *incoming) bool {
-	if len(m.parity) == 0 || m.need() > 0 {
+	if len(m.parity) == 0 || m.need() > 0 || m.last == 0 {
 		return false
 	}
 	held := maps.Clone(m.fragments)
@@ -439,7 +487,7 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 	r.stats.Delivered++
 	delete(m.fragments, last) // it was never in the journal
 	r.drop(m)
-	f := &finished{key: m.key, nodes: m.nodes, total: m.total, forget: due.Earliest(m.expiry.Add(2*r.cfg.ClockError), now.Add(r.cfg.RememberFor))}
+	f := &finished{key: m.key, coding: m.coding, nodes: m.nodes, total: m.total, forget: due.Earliest(m.expiry.Add(2*r.cfg.ClockError), now.Add(r.cfg.RememberFor))}
 	r.done[m.key] = f
 	r.used(m.key.Source).remembered++
 	f.owed = r.silent
@@ -447,8 +495,14 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 	if r.silent {
 		return
 	}
+	gap := r.gap(m)
+	if r.planned(m.coded) {
+		r.owing[f.key] = f
+		r.turnOf(now, f, m.left, true)
+		return
+	}
 	wait := r.cfg.completeWait(m.nodes, m.total)
-	if gap := r.gap(m); gap || m.reported > 0 || m.gapsTo > 0 { // it asked for what came now: the sender waits for its word
+	if gap || m.reported > 0 || m.gapsTo > 0 { // it asked for what came now: the sender waits for its word
 		wait = 0
 	}
 	r.owe(now, f, m.nodes, wait)
