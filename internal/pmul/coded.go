@@ -46,7 +46,7 @@ func (c *Config) cutOf(id MessageID, octets int) int {
 }
 
 // unaskedMore says how much more than the mean is expected to be lost: so many standard deviations for one receiver of e.
-const unaskedMore = 0.8
+const unaskedMore = 1
 
 // unasked is how many shards go with the first pass: what the worst of the receivers is likely to lose. One receiver gets
 // none before it has lost something.
@@ -65,6 +65,11 @@ func (s *Sender) unasked(m *outgoing) int {
 		}
 	}
 	if nodes == 0 || loss == 0 {
+		return 0
+	}
+	// So many losses begin among all of them; where the answers and the repair cost less than one shard, they are waited for.
+	begun := float64(nodes) * loss * (1 + float64(len(m.fragments)-1)/max(s.cfg.Burst, 1))
+	if time.Duration((1-math.Exp(-begun))*float64(s.cfg.repairHeard())) < s.cfg.fullAir() {
 		return 0
 	}
 	mean := loss * float64(len(m.fragments))
@@ -158,15 +163,18 @@ func (m *outgoing) lengthen() {
 
 // The times of answers, as Sender and Receivers know them.
 
+// some is the most nodes among which waiting to hear others takes longer than their answers.
+const some = 16
+
 // turn is what one answer takes of a shared channel.
 func (c *Config) turn() time.Duration { return c.Turnaround + c.ackAir() }
 
 // hearing is how long an answer takes to be heard by all.
 func (c *Config) hearing() time.Duration { return c.turn() + c.oneWay() + c.slack() }
 
-// classes of need have their slots one after the other; among few all speak at once.
+// classes of need have their slots one after the other; among some all speak at once, because few of them lack anything.
 func (c *Config) classes(nodes int) int {
-	if nodes <= few {
+	if nodes <= some {
 		return 1
 	}
 	return 2
@@ -205,7 +213,7 @@ func (c *Config) through(now time.Time, left int) time.Time {
 	if left == 0 {
 		return now.Add(c.reorderWait())
 	}
-	return now.Add(time.Duration(left+1)*c.fullAir() + c.Jitter + c.slack())
+	return now.Add(time.Duration(left)*c.fullAir() + c.fullAir()/2 + c.Jitter + c.slack())
 }
 
 // follow notes that so many frames of a planned message follow, and that what is missing then is said after them.
@@ -263,7 +271,7 @@ func (r *Receiver) overhear(now time.Time, p AckPDU) {
 }
 
 // plan takes the Plan of an Address_PDU; true when it says something that is to be kept.
-func (m *incoming) plan(p AddressPDU, mine int) (news bool) {
+func (m *incoming) plan(c *Config, p AddressPDU, mine int) (news bool) {
 	if p.Plan.Last == 0 || m.total < 2 || m.total > codedMost {
 		return false
 	}
@@ -273,6 +281,9 @@ func (m *incoming) plan(p AddressPDU, mine int) (news bool) {
 	}
 	if mine >= 0 {
 		m.nodes, m.rank = len(p.Destinations), mine
+		if p.MAP&NotFirst != 0 {
+			m.rank += c.named()
+		}
 	}
 	if m.left = int(p.Plan.Follow); m.left >= int(m.total) {
 		m.extra = m.left - int(m.total)
@@ -291,10 +302,15 @@ func (c *coding) after(n, total uint16) int {
 // replan makes the Ack of a complete message due as the Address_PDU has it.
 func (r *Receiver) replan(now time.Time, f *finished, p AddressPDU, mine int) {
 	if mine >= 0 {
-		f.nodes, f.rank, f.coded = len(p.Destinations), mine, true
+		f.nodes, f.coded, f.rank = len(p.Destinations), true, mine
+		if p.MAP&NotFirst != 0 {
+			f.rank += r.cfg.named()
+		}
 		r.owing[f.key] = f
 	}
-	r.turnOf(now, f, int(p.Plan.Follow), p.Plan.Follow > 0)
+	if mine >= 0 || p.Plan.Follow > 0 { // a question to others takes one turn only
+		r.turnOf(now, f, int(p.Plan.Follow), p.Plan.Follow > 0)
+	}
 }
 
 // planned tells whether the answers to a message have their turns.

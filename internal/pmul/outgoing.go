@@ -104,9 +104,12 @@ func (c *content) addressPDU(self NodeID, dests ...*destination) AddressPDU {
 	return p
 }
 
+// named is how many destinations an Address_PDU has room for.
+func (c *Config) named() int { return max(1, (c.DatagramOctets-addressHeader)/addressEntry) }
+
 // addressPDUs names destinations, in as many PDUs as they need.
 func (c *content) addressPDUs(cfg *Config, dests dests) (out []AddressPDU) {
-	for some := range slices.Chunk(dests, max(1, (cfg.DatagramOctets-addressHeader)/addressEntry)) {
+	for some := range slices.Chunk(dests, cfg.named()) {
 		p := c.addressPDU(cfg.Self, some...)
 		if len(out) > 0 {
 			p.MAP |= NotFirst

@@ -98,7 +98,7 @@ func TestBadParity(t *testing.T) {
 	if st := r.Stats(); st.Illegal != 5 || st.Orphans != 1 {
 		t.Errorf("%+v", st)
 	}
-	step(shard(1, 0, 2000)) // more than one source may hold
+	step(shard(1, 2, 2000)) // more than one source may hold
 	step(shard(1, 1, 10))
 	step(shard(1, 1, 10))
 	step(address(1, 3, 6)) // says otherwise than the first

@@ -194,6 +194,9 @@ func (s *Sender) await(end time.Time, m *outgoing) {
 		}
 		wait := talk + answer
 		switch {
+		case planned && !d.named: // its turn stays
+			d.dueAt = due.Latest(d.dueAt, end.Add(talk+s.cfg.turnWait(1, 0, m.frames > 0)))
+			continue
 		case planned:
 			wait = talk + s.cfg.turnWait(m.dests.named(), d.rank, m.frames > 0)
 			m.grant = max(m.grant, wait)
@@ -242,6 +245,9 @@ func (s *Sender) repair(m *outgoing) {
 	// More shards than the worst receiver lacks: a fifth, as what was lost tells of what will be, and one more each round.
 	// A shard costs a fifth of the turn that it may save.
 	spare := most/5 + min(m.rounds-1, 8)
+	if s.cfg.plansFor(&m.content) && m.dests.active() > few { // one of many loses it again
+		spare++
+	}
 	s.pass(m, (*destination).answers, m.orParity(&s.cfg, union.numbers(), most+spare))
 }
 
@@ -277,9 +283,13 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 	m.pollAt = time.Time{}
 	asked := map[*destination]bool{}
 	send, most := newSet(len(m.fragments)), 0
+	late := now
+	if s.cfg.plansFor(&m.content) { // one question for those too whose turn has just passed
+		late = now.Add(s.cfg.turnWait(1, 0, false))
+	}
 	for _, d := range m.dests {
 		p := d.peer
-		if !d.lacks() || p.silent || p.dead() && !due.Reached(now, p.probeAt) || !p.dead() && now.Before(d.dueAt) {
+		if !d.lacks() || p.silent || p.dead() && !due.Reached(now, p.probeAt) || !p.dead() && late.Before(d.dueAt) {
 			continue
 		}
 		asked[d] = true

@@ -83,6 +83,7 @@ type coding struct {
 // orphan is Data_PDUs without Address_PDU.
 type orphan struct {
 	fragments map[uint16][]byte
+	shards    map[uint16][]byte // by index
 	octets    int
 	until     time.Time
 }
@@ -249,7 +250,7 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 		if p.Total != m.total || !p.Expiry.Equal(m.expiry) || p.Plan != nil && m.last > 0 && int(p.Plan.Last) != m.last {
 			r.stats.Changed++ // the first stands: fragments that are held belong to it
 		}
-		if p.Plan != nil && p.Total == m.total && m.plan(p, mine) {
+		if p.Plan != nil && p.Total == m.total && m.plan(&r.cfg, p, mine) {
 			r.out.record(bucketIncoming, keyOctets(key), m.encode())
 		}
 		switch {
@@ -268,7 +269,7 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 		return
 	}
 	if mine < 0 {
-		if p.MAP == 0 {
+		if p.MAP == 0 && r.cfg.Coding == ACP142 { // the compact coding names only whom it asks
 			r.dropOrphans(key)
 		}
 		return
@@ -290,7 +291,7 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 	m := &incoming{key: key, priority: p.Priority, total: p.Total, expiry: p.Expiry, sequence: p.Destinations[mine].Sequence,
 		nodes: len(p.Destinations), fragments: map[uint16][]byte{}, parity: map[uint16][]byte{}}
 	if p.Plan != nil {
-		m.plan(p, mine)
+		m.plan(&r.cfg, p, mine)
 	}
 	r.in[key] = m
 	u.incoming++
@@ -301,6 +302,11 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 		for _, n := range slices.Sorted(maps.Keys(o.fragments)) {
 			if r.in[key] == m {
 				r.fragment(now, m, n, o.fragments[n])
+			}
+		}
+		for _, i := range slices.Sorted(maps.Keys(o.shards)) {
+			if r.in[key] == m {
+				r.shard(now, m, i, o.shards[i])
 			}
 		}
 	}
@@ -326,24 +332,37 @@ func (r *Receiver) data(now time.Time, p DataPDU) {
 		r.fragment(now, m, p.Number, p.Fragment)
 		return
 	}
+	r.orphaned(now, key, false, p.Number, p.Fragment)
+}
+
+// orphaned keeps what came before its Address_PDU.
+func (r *Receiver) orphaned(now time.Time, key Key, shard bool, n uint16, b []byte) {
 	r.stats.Orphans++
-	u, lim := r.used(p.Source), r.cfg.Limits
+	u, lim := r.used(key.Source), r.cfg.Limits
 	o := r.orphans[key]
 	switch {
-	case o != nil && o.fragments[p.Number] != nil:
+	case o != nil && o.held(shard)[n] != nil:
 		return
-	case r.loose >= lim.Orphans || u.orphans >= r.share(lim.Orphans) || !r.fits(u, len(p.Fragment)):
+	case r.loose >= lim.Orphans || u.orphans >= r.share(lim.Orphans) || !r.fits(u, len(b)):
 		r.stats.Full++
 		return
 	case o == nil:
-		o = &orphan{fragments: map[uint16][]byte{}, until: now.Add(r.cfg.OrphanFor)}
+		o = &orphan{fragments: map[uint16][]byte{}, shards: map[uint16][]byte{}, until: now.Add(r.cfg.OrphanFor)}
 		r.orphans[key] = o
 	}
-	o.fragments[p.Number] = append([]byte{}, p.Fragment...) // never nil: the packet is the caller's
-	o.octets += len(p.Fragment)
-	r.hold(u, len(p.Fragment))
+	o.held(shard)[n] = append([]byte{}, b...) // never nil: the packet is the caller's
+	o.octets += len(b)
+	r.hold(u, len(b))
 	u.orphans++
 	r.loose++
+}
+
+// held are fragments or shards.
+func (o *orphan) held(shards bool) map[uint16][]byte {
+	if shards {
+		return o.shards
+	}
+	return o.fragments
 }
 
 // fragment stores one and says when an Ack_PDU is due.
@@ -401,7 +420,7 @@ func (r *Receiver) fragment(now time.Time, m *incoming, n uint16, b []byte) {
 	}
 }
 
-// parity holds a shard of erasure coding: any one stands for any fragment that is missing.
+// parity takes a shard.
 func (r *Receiver) parity(now time.Time, p ParityPDU) {
 	key := Key{p.Source, p.Message}
 	m := r.in[key]
@@ -409,33 +428,41 @@ func (r *Receiver) parity(now time.Time, p ParityPDU) {
 	case f != nil:
 		r.stats.Duplicates++
 		r.turnOf(now, f, int(p.Left), true)
-		return
+	case len(p.Shard) == 0:
+		r.stats.Illegal++
 	case m == nil:
-		r.stats.Orphans++ // the next repetition names us again
-		return
-	case m.total < 2 || m.total > codedMost || int(p.Index) >= shardsOf(int(m.total)) || len(p.Shard) == 0 || m.last > len(p.Shard):
+		r.orphaned(now, key, true, p.Index, p.Shard)
+	default:
+		m.left = int(p.Left)
+		r.shard(now, m, p.Index, p.Shard)
+	}
+}
+
+// shard holds a shard of erasure coding: any one stands for any fragment that is missing.
+func (r *Receiver) shard(now time.Time, m *incoming, index uint16, b []byte) {
+	key := m.key
+	if m.total < 2 || m.total > codedMost || int(index) >= shardsOf(int(m.total)) || m.last > len(b) {
 		r.stats.Illegal++
 		return
 	}
-	m.left = int(p.Left)
 	u := r.used(key.Source)
-	if _, known := m.parity[p.Index]; known {
+	if _, known := m.parity[index]; known {
 		r.stats.Duplicates++
 	} else {
-		if !r.fits(u, len(p.Shard)) {
+		if !r.fits(u, len(b)) {
 			r.stats.Full++
 			return
 		}
-		shard := append([]byte{}, p.Shard...)
-		m.parity[p.Index] = shard
+		shard := append([]byte{}, b...)
+		m.parity[index] = shard
 		m.octets += len(shard)
 		r.hold(u, len(shard))
 		if r.recovered(m) {
-			delete(m.parity, p.Index) // it was never in the journal
+			delete(m.parity, index) // it was never in the journal
 			r.complete(now, m, 0)
 			return
 		}
-		r.out.record(bucketParity, fragmentKey(key, p.Index), append(binary.BigEndian.AppendUint16(nil, uint16(m.last)), shard...))
+		r.out.record(bucketParity, fragmentKey(key, index), append(binary.BigEndian.AppendUint16(nil, uint16(m.last)), shard...))
 	}
 	if r.planned(m.coded) {
 		r.follow(now, m, m.left)
@@ -550,8 +577,9 @@ func (r *Receiver) dropOrphans(key Key) {
 func (r *Receiver) loosen(key Key, o *orphan) {
 	u := r.used(key.Source)
 	r.hold(u, -o.octets)
-	u.orphans -= len(o.fragments)
-	r.loose -= len(o.fragments)
+	n := len(o.fragments) + len(o.shards)
+	u.orphans -= n
+	r.loose -= n
 	delete(r.orphans, key)
 }
 
