@@ -208,8 +208,18 @@ func (c *Config) ackWait(nodes int, fragments uint16) time.Duration {
 // ownTalk is how long an answer waits on a shared channel for us to finish, when so many messages of ours have something
 // to send.
 func (c *Config) ownTalk(messages int) time.Duration {
-	return min(c.Hold, time.Duration(messages)*c.fullAir())
+	most := c.Hold
+	if c.Coding == Compact { // receivers wait until we pause, for so long
+		most = max(most, mostHolds*c.AckHold)
+	}
+	return min(most, time.Duration(messages)*c.fullAir())
 }
+
+// mostHolds is how many times the wait of an Ack may be put off while its sender talks.
+const mostHolds = 4
+
+// pause is how long nothing comes of a sender that has stopped talking.
+func (c *Config) pause() time.Duration { return 2*c.fullAir() + c.Jitter + c.slack() }
 
 // turns is how long so many nodes need to answer one after the other; of more than few the answers extend the wait.
 func (c *Config) turns(nodes int) time.Duration {

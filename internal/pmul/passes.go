@@ -222,10 +222,30 @@ func (s *Sender) expire(now time.Time, m *outgoing) {
 		s.repair(m)
 	case due.Reached(now, m.repeatAt):
 		s.repeat(m)
+	case s.stillTalks(now, m):
 	default:
 		s.poll(now, m)
 	}
 	s.arm(m)
+}
+
+// stillTalks puts off a question for answers that wait until this node pauses.
+func (s *Sender) stillTalks(now time.Time, m *outgoing) bool {
+	if s.cfg.Coding != Compact || s.cfg.Turnaround == 0 || len(s.queue) == 0 || m.carry != carryCheap || m.polls > 0 || m.passEnd.IsZero() {
+		return false
+	}
+	wait := s.cfg.ackWait(m.dests.active(), m.total()) + s.late
+	at := due.Earliest(now.Add(s.cfg.ownTalk(len(s.queue))+wait), m.passEnd.Add(s.cfg.ownTalk(bundle*bundle)+wait))
+	if !at.After(now) {
+		return false
+	}
+	for _, d := range m.dests {
+		if d.answers() {
+			d.dueAt = due.Latest(d.dueAt, at)
+		}
+	}
+	m.pollAt = m.dests.pollTime()
+	return m.pollAt.After(now)
 }
 
 // repair sends the union of what is missed, once for all; or, where that is less, as much parity as one of them needs.

@@ -142,14 +142,17 @@ func (r *Receiver) Step(now time.Time, ev Event) Output {
 	switch ev := ev.(type) {
 	case AddressPDU:
 		if r.admit(ev.Source) {
+			r.talks(now, ev.Source)
 			r.address(now, ev)
 		}
 	case DataPDU:
 		if r.admit(ev.Source) {
+			r.talks(now, ev.Source)
 			r.data(now, ev)
 		}
 	case ParityPDU:
 		if r.admit(ev.Source) {
+			r.talks(now, ev.Source)
 			r.parity(now, ev)
 		}
 	case AckPDU:
@@ -523,6 +526,7 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 	if r.silent {
 		return
 	}
+	late := m.sequence <= r.used(m.key.Source).sequence // it went again, and the sender waits for our word
 	gap := r.gap(m)
 	if r.planned(m.coded) {
 		r.owing[f.key] = f
@@ -530,7 +534,12 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 		return
 	}
 	wait := r.cfg.completeWait(m.nodes, m.total)
-	if gap || m.reported > 0 || m.gapsTo > 0 { // it asked for what came now: the sender waits for its word
+	switch {
+	case m.reported > 0 || m.gapsTo > 0: // it asked for what came now: the sender waits for its word
+		wait = 0
+	case (gap || late) && r.inBurst(m.key.Source):
+		wait = min(wait, r.cfg.pause())
+	case gap:
 		wait = 0
 	}
 	r.owe(now, f, m.nodes, wait)
