@@ -159,7 +159,8 @@ func (s *Sender) apply(now time.Time, m *outgoing, d *destination, e AckEntry) {
 		s.final(now, m, d, Delivered)
 		return
 	}
-	if s.cfg.plansFor(&m.content) {
+	d.measure(m, e.count())
+	if s.cfg.plansFor(m) {
 		s.lacking(now, m, d, e)
 		return
 	}
@@ -223,7 +224,7 @@ func (s *Sender) review(now time.Time, m *outgoing) {
 		return
 	}
 	if !m.idle() {
-		if s.cfg.plansFor(&m.content) {
+		if s.cfg.plansFor(m) {
 			m.lengthen()
 		} else {
 			m.extend()
@@ -238,7 +239,7 @@ func (s *Sender) review(now time.Time, m *outgoing) {
 		if s.cfg.Turnaround > 0 {
 			m.repairAt = now.Add(2 * s.cfg.ackAir()) // what waited for its turn may have company that knows more
 		}
-		if m.dests.active() > few && !s.cfg.plansFor(&m.content) {
+		if m.dests.active() > few && !s.cfg.plansFor(m) {
 			m.repairAt = now.Add(s.cfg.settle()) // too many could follow, from before it began
 		}
 	}

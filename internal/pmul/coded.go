@@ -24,8 +24,8 @@ func (c *Config) codes(m *content) bool {
 		m.size+shardHeader(m.id, k) <= c.DatagramOctets
 }
 
-// plansFor tells whether the turns of a message are planned.
-func (c *Config) plansFor(m *content) bool { return c.plans() && c.codes(m) }
+// plansFor tells whether the turns of a message are planned: since shards of it go out. One without loss costs no Plan.
+func (c *Config) plansFor(m *outgoing) bool { return c.plans() && m.plan }
 
 // shardHeader is the longest header of a ParityPDU from its own sender.
 func shardHeader(id MessageID, fragments int) int {
@@ -51,7 +51,7 @@ const unaskedMore = 1
 // unasked is how many shards go with the first pass: what the worst of the receivers is likely to lose. One receiver gets
 // none before it has lost something.
 func (s *Sender) unasked(m *outgoing) int {
-	if !s.cfg.plansFor(&m.content) {
+	if !s.cfg.plans() || !s.cfg.codes(&m.content) {
 		return 0
 	}
 	nodes, loss := m.dests.active(), 0.0
@@ -88,6 +88,7 @@ func (d *destination) measure(m *outgoing, lacks int) {
 		p.loss -= p.loss * weight / 4
 		return
 	}
+	lacks = min(lacks, len(m.fragments))
 	loss := (float64(lacks) + frames - float64(len(m.fragments))) / frames
 	if !p.measured {
 		p.measured, weight = true, 1
@@ -104,9 +105,9 @@ func (c *content) all() []uint16 {
 	return all
 }
 
-// planned gives an Address_PDU of a coded message its Plan as it goes out.
-func (m *outgoing) planned(c *Config, p AddressPDU) AddressPDU {
-	if c.codes(&m.content) && len(p.Destinations) > 0 {
+// withPlan gives an Address_PDU its Plan as it goes out.
+func (m *outgoing) withPlan(p AddressPDU) AddressPDU {
+	if m.plan && len(p.Destinations) > 0 {
 		p.Plan = &Plan{Last: uint16(len(m.fragments[len(m.fragments)-1])), Follow: uint16(len(m.numbers) + len(m.shards))}
 	}
 	return p
@@ -132,15 +133,11 @@ func (c *content) tail(n int) set {
 // lacking takes an entry that says how much a node lacks. One that cannot know of the pass under way, or of the last, needs
 // so much less.
 func (s *Sender) lacking(now time.Time, m *outgoing, d *destination, e AckEntry) {
-	n := 0
-	for _, r := range e.Missing {
-		n += int(r.To) - int(r.From) + 1
-	}
+	n := e.count()
 	if n > len(m.fragments) {
 		s.stats.Illegal++
 		n = len(m.fragments)
 	}
-	d.measure(m, n)
 	d.missing = m.tail(n)
 	if !m.idle() || now.Before(m.passEnd.Add(2*s.cfg.Delay)) {
 		n -= m.frames
@@ -250,18 +247,23 @@ func (m *incoming) entry() AckEntry {
 	return e
 }
 
+// count is how many numbers an entry lists.
+func (e *AckEntry) count() (n int) {
+	for _, run := range e.Missing {
+		n += int(run.To) - int(run.From) + 1
+	}
+	return n
+}
+
 // overhear takes what another node says of messages: who lacks no more keeps still, and who has all lets the repair pass.
 func (r *Receiver) overhear(now time.Time, p AckPDU) {
 	for _, e := range p.Entries {
-		n := 0
-		for _, run := range e.Missing {
-			n += int(run.To) - int(run.From) + 1
-		}
+		n := e.count()
 		if n == 0 {
 			continue
 		}
 		key := Key{e.Source, e.Message}
-		if m := r.in[key]; m != nil && r.planned(m.coded) && n >= m.need() && !m.idleAt.IsZero() && m.left == 0 {
+		if m := r.in[key]; m != nil && r.planned(m.coded) && n >= m.need() && !m.idleAt.IsZero() {
 			r.said(now, m)
 		}
 		if f := r.done[key]; f != nil && r.planned(f.coded) && !f.ackAt.IsZero() {
@@ -318,7 +320,11 @@ func (r *Receiver) planned(coded bool) bool { return coded && r.cfg.plans() }
 
 // turnOf makes the Ack of a complete planned message due after so many frames that follow.
 func (r *Receiver) turnOf(now time.Time, f *finished, left int, frames bool) {
-	if r.silent || f.ackAt.IsZero() && r.owing[f.key] == nil {
+	switch {
+	case r.silent || f.ackAt.IsZero() && r.owing[f.key] == nil:
+		return
+	case !r.planned(f.coded):
+		r.putOff(now, f)
 		return
 	}
 	at := r.cfg.through(now, left).Add(r.cfg.ackTurn(f.nodes, f.rank, frames))

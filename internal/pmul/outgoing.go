@@ -16,6 +16,7 @@ type outgoing struct {
 	timers
 	dests   dests
 	dynamic *negotiation // of a group of its own
+	plan    bool         // shards of it were queued: its Address_PDUs say what follows
 	begun   bool         // its first pass has been on the air, or a part of it
 	closed  bool         // all destinations have ended; of the pass only closing is still to be sent
 
@@ -155,7 +156,7 @@ func (p *pass) drop() {
 func (m *outgoing) upcoming(c *Config) PDU {
 	switch {
 	case len(m.address) > 0:
-		return m.planned(c, m.address[0])
+		return m.withPlan(m.address[0])
 	case len(m.numbers) > 0:
 		n := m.numbers[0]
 		d := DataPDU{Priority: m.priority, Number: n, Source: c.Self, Message: m.id, Fragment: m.fragments[n-1]}
@@ -164,7 +165,7 @@ func (m *outgoing) upcoming(c *Config) PDU {
 		}
 		return d
 	case len(m.again) > 0:
-		return m.planned(c, m.again[0])
+		return m.withPlan(m.again[0])
 	case len(m.shards) > 0:
 		return ParityPDU{Source: c.Self, Message: m.id, Index: m.shards[0], Left: m.leftOf(len(m.shards) - 1), Shard: m.shard(m.shards[0])}
 	case len(m.closing) > 0:

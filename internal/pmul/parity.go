@@ -110,6 +110,7 @@ func (m *outgoing) takeParity(n int) bool {
 	if int(m.parityNext)+n > shardsOf(len(m.fragments)) {
 		return false
 	}
+	m.plan = true
 	for range n {
 		m.shards = append(m.shards, m.parityNext)
 		m.parityNext++
@@ -125,7 +126,7 @@ func (m *outgoing) orParity(c *Config, numbers []uint16, shards int) []uint16 {
 		return numbers
 	case m.takeParity(shards):
 		return nil
-	case c.plans():
+	case c.plansFor(m):
 		return m.all()
 	}
 	return numbers
@@ -140,6 +141,9 @@ func (m *incoming) recover() bool {
 	large := k > smallMost
 	if large {
 		most = shardsOf(k)
+	}
+	if f := m.fragments[m.total]; f != nil && m.last == 0 {
+		m.last = len(f)
 	}
 	if m.last == 0 || m.last > size || large && size%2 != 0 {
 		return false

@@ -39,7 +39,9 @@ func (s *Sender) begin(now time.Time, m *outgoing) {
 		}
 	}
 	m.first = true
-	m.takeParity(s.unasked(m))
+	if n := s.unasked(m); n > 0 {
+		m.takeParity(n)
+	}
 	s.pass(m, (*destination).lacks, m.all())
 	if len(m.shards) > 0 {
 		m.again = slices.Clone(m.address)
@@ -184,7 +186,7 @@ func (s *Sender) await(end time.Time, m *outgoing) {
 	answer := s.cfg.ackWait(m.dests.active(), m.total())
 	repair := s.cfg.repairWait(len(m.dests.which(repaired)))
 	m.grant = talk + s.cfg.ackWait(m.dests.active()+1, m.total())
-	planned := s.cfg.plansFor(&m.content)
+	planned := s.cfg.plansFor(m)
 	if planned {
 		m.grant = 0
 	}
@@ -265,7 +267,7 @@ func (s *Sender) repair(m *outgoing) {
 	// More shards than the worst receiver lacks: a fifth, as what was lost tells of what will be, and one more each round.
 	// A shard costs a fifth of the turn that it may save.
 	spare := most/5 + min(m.rounds-1, 8)
-	if s.cfg.plansFor(&m.content) && m.dests.active() > few { // one of many loses it again
+	if s.cfg.plansFor(m) && m.dests.active() > few { // one of many loses it again
 		spare++
 	}
 	s.pass(m, (*destination).answers, m.orParity(&s.cfg, union.numbers(), most+spare))
@@ -281,7 +283,7 @@ func (s *Sender) repeat(m *outgoing) {
 	s.stats.Repeats++
 	union, counted := newSet(len(m.fragments)), false
 	for _, d := range m.dests.which((*destination).deaf) {
-		counted = counted || d.missing != nil && s.cfg.plansFor(&m.content) // it said how many, not which
+		counted = counted || d.missing != nil && s.cfg.plansFor(m) // it said how many, not which
 		for n := uint16(1); n <= m.total(); n++ {
 			if d.missing == nil || d.missing.has(n) {
 				union.add(n)
@@ -304,7 +306,7 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 	asked := map[*destination]bool{}
 	send, most := newSet(len(m.fragments)), 0
 	late := now
-	if s.cfg.plansFor(&m.content) { // one question for those too whose turn has just passed
+	if s.cfg.plansFor(m) { // one question for those too whose turn has just passed
 		late = now.Add(s.cfg.turnWait(1, 0, false))
 	}
 	for _, d := range m.dests {

@@ -481,7 +481,7 @@ func (m *incoming) need() int { return max(int(m.total)-len(m.fragments)-len(m.p
 
 // recovered tells whether what is held gives the message, and fills it in. Shards that do not fit are let go.
 func (r *Receiver) recovered(m *incoming) bool {
-	if len(m.parity) == 0 || m.need() > 0 || m.last == 0 {
+	if len(m.parity) == 0 || m.need() > 0 || m.last == 0 && m.fragments[m.total] == nil {
 		return false
 	}
 	held := maps.Clone(m.fragments)

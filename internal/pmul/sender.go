@@ -303,6 +303,7 @@ func (s *Sender) resume(now time.Time, m *outgoing) {
 	case m.begun:
 		m.passEnd, m.pollAt = now, now // whatever arrived, its recipients know
 		m.parityNext = uint16(min(s.unasked(m), shardsOf(len(m.fragments))))
+		m.plan = s.cfg.plans() && s.cfg.codes(&m.content) // shards of it may have gone out
 		for n := range m.sentEnd {
 			m.sentEnd[n] = time.Unix(0, 0)
 		}
