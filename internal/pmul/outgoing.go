@@ -65,7 +65,7 @@ type pass struct {
 	passEnd   time.Time     // of the last pass; zero while one is under way
 	askedEnd  time.Time     // of the one before
 	firstEnd  time.Time     // of the first pass
-	grant     time.Duration // how long the last answer to the last pass may take
+	grant     time.Duration // how long answers to the last pass wait for us, or if planned for their turn
 	asked     time.Duration // the same of the one before
 }
 

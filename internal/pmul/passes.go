@@ -185,11 +185,8 @@ func (s *Sender) await(end time.Time, m *outgoing) {
 	repaired := func(d *destination) bool { return d.answers() && d.named && d.missing != nil }
 	answer := s.cfg.ackWait(m.dests.active(), m.total())
 	repair := s.cfg.repairWait(len(m.dests.which(repaired)))
-	m.grant = talk + s.cfg.ackWait(m.dests.active()+1, m.total())
 	planned := s.cfg.plansFor(m)
-	if planned {
-		m.grant = 0
-	}
+	m.grant = talk
 	for _, d := range m.dests {
 		if !d.answers() {
 			continue
