@@ -194,3 +194,41 @@ func FuzzEngines(f *testing.F) {
 		}
 	})
 }
+
+// TestJournalOf01: what version 0.1 had of a coded message, whose octets of the last fragment were in each shard's record
+// only, is gone on with; and a record of now says them itself.
+func TestJournalOf01(t *testing.T) {
+	sent, _ := parityMessage(950, 100)
+	cfg := Config{Self: ship, Coding: Compact, Parity: true, DatagramOctets: 500, ClockError: time.Minute, OrphanFor: time.Minute, RememberFor: time.Hour,
+		Limits: Limits{Incoming: 8, IncomingSource: 8, IncomingOctets: 8000, Orphans: 8, Remembered: 8}}
+	key := Key{hq, 1}
+	now := year2027.Add(-time.Hour)
+	records := func(coded bool) (list []Record) {
+		m := &incoming{key: key, total: sent.total(), expiry: year2027, nodes: 1, last: 50, coding: coding{coded: coded}}
+		list = append(list, Record{bucketIncoming, keyOctets(key), m.encode()})
+		for n := uint16(1); n <= 7; n++ {
+			list = append(list, Record{bucketFragment, fragmentKey(key, n), sent.fragments[n-1]})
+		}
+		if !coded {
+			list = append(list, Record{bucketParity, fragmentKey(key, 0), append([]byte{0, 50}, sent.shard(0)...)})
+		}
+		return list
+	}
+	for _, coded := range []bool{false, true} {
+		r, err := NewReceiver(cfg, records(coded))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out Output
+		for i := uint16(1); i <= 3 && len(out.Deliver) == 0; i++ {
+			out = r.Step(now, ParityPDU{Source: hq, Message: 1, Index: i, Shard: sent.shard(i)})
+		}
+		want := bytes.Join(sent.fragments, nil)
+		if len(out.Deliver) != 1 || !bytes.Equal(out.Deliver[0].Payload, want) {
+			t.Errorf("coded %v: %d delivered", coded, len(out.Deliver))
+		}
+	}
+	if n := len(records(false)[0].Value); n != 17 {
+		t.Errorf("%d octets, version 0.1 wrote 17", n)
+	}
+}
