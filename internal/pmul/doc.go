@@ -29,6 +29,7 @@
 //   - answers.go: a sender takes Acks
 //   - api.go: events, states and outputs
 //   - checksum.go: Fletcher and Internet checksums
+//   - coded.go: turns of coded messages on shared channels
 //   - codec.go: the other PDUs of ACP 142
 //   - compact.go: the compact coding inside sealed datagrams
 //   - config.go: configuration, limits and derived times

@@ -549,6 +549,7 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 		case pmul.AckPDU:
 			kind = mail.Ack
 			c.stepSender(now, pdu)
+			c.stepReceiver(now, pdu) // who lacks no more than another keeps still
 		case pmul.RequestPDU, pmul.RejectPDU:
 			c.stepSender(now, pdu)
 		default:
