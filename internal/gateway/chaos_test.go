@@ -278,15 +278,32 @@ func (c *chaos) mailOf(n *sim.Node) map[*chaosMessage]bool {
 }
 
 // inbound are the messages of others that a node has confirmed and not handed over, by their keys in its journal.
-func inbound(n *sim.Node) map[string]bool {
-	list := map[string]bool{}
+func inbound(n *sim.Node) map[string]gateway.Record {
+	list := map[string]gateway.Record{}
 	for key, r := range n.Journal() {
 		switch {
 		case r.Bucket == "early" && len(r.Value) > 0, r.Bucket == "deliver":
-			list[key] = true
+			list[key] = r
 		}
 	}
 	return list
+}
+
+// questionsIn is how many messages a peer asks for again in one that waits for its turn, and which peer that is. A node that
+// loses the question does not know that they could not be read (docs/decisions/put-back.md).
+func questionsIn(r gateway.Record) (from uint16, n int) {
+	if r.Bucket != "early" {
+		return 0, 0
+	}
+	a, err := mail.ParseEarly(r.Key[2:], r.Value)
+	if err != nil {
+		return 0, 0
+	}
+	content, _, _, err := envelope.Parse(a.Body, nil)
+	if err != nil {
+		return 0, 0
+	}
+	return binary.BigEndian.Uint16(r.Key), len(content.Again)
 }
 
 // talk has all send n messages to all others, one every so often, a few of them long.
@@ -407,9 +424,11 @@ func (c *chaos) hurt(n *sim.Node, down time.Duration, what func()) {
 		}
 	}
 	have := inbound(n)
-	for key := range held {
-		if !have[key] {
+	for key, r := range held {
+		if _, ok := have[key]; !ok {
 			c.acked[n.ID]++
+			from, questions := questionsIn(r)
+			c.told[[2]uint16{n.ID, from}] += questions
 		}
 	}
 	// What was handed over since the copy may be handed over again.

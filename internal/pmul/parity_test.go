@@ -232,3 +232,38 @@ func TestJournalOf01(t *testing.T) {
 		t.Errorf("%d octets, version 0.1 wrote 17", n)
 	}
 }
+
+// TestPlanCompletes: who has enough shards of a message, and learns only from a later question how long its last fragment
+// is, has the message then, and acknowledges it.
+func TestPlanCompletes(t *testing.T) {
+	now := year2027.Add(-time.Hour)
+	r, err := NewReceiver(Config{Self: ship, Coding: Compact, Parity: true, Turnaround: time.Second, RateBps: 2400, DatagramOctets: 500, ClockError: time.Minute,
+		OrphanFor: time.Minute, RememberFor: time.Hour, Limits: Limits{Incoming: 8, IncomingSource: 8, IncomingOctets: 4000, Orphans: 8, Remembered: 8}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _ := parityMessage(250, 100)
+	address := AddressPDU{Total: 3, Source: hq, Message: 1, Expiry: year2027, Destinations: []Destination{to(ship, 1)}}
+	n := 0
+	for _, p := range []PDU{address, DataPDU{Number: 1, Source: hq, Message: 1, Fragment: m.fragments[0]},
+		ParityPDU{Source: hq, Message: 1, Index: 0, Left: 1, Shard: m.shard(0)}, ParityPDU{Source: hq, Message: 1, Index: 1, Shard: m.shard(1)}} {
+		n += len(r.Step(now, p).Deliver)
+	}
+	if n != 0 {
+		t.Fatalf("%d messages whose length nobody has told", n)
+	}
+	address.Plan = &Plan{Last: 50}
+	out := r.Step(now, address)
+	if len(out.Deliver) != 1 || len(out.Deliver[0].Payload) != 250 {
+		t.Fatalf("%d messages after the question", len(out.Deliver))
+	}
+	for range 20 {
+		if out.Deadline.IsZero() || len(out.Send) > 0 {
+			break
+		}
+		out = r.Step(out.Deadline, nil)
+	}
+	if len(out.Send) != 1 {
+		t.Errorf("%d answers to the question", len(out.Send))
+	}
+}

@@ -256,6 +256,11 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 		}
 		if p.Plan != nil && p.Total == m.total && m.plan(&r.cfg, p, mine) {
 			r.out.record(bucketIncoming, keyOctets(key), m.encode())
+			if r.recovered(m) { // shards that were here could not be used before
+				r.complete(now, m, 0)
+				r.address(now, p)
+				return
+			}
 		}
 		switch {
 		case p.Plan != nil && r.planned(m.coded):
