@@ -34,6 +34,7 @@ type Config struct {
 	Replica *replica.Replica
 	Coder   *compact.Coder
 	Air     *mail.Air
+	Ledger  *mail.Ledger // of what goes to the group
 }
 
 // Carrier is the messages over P_Mul.
@@ -49,8 +50,7 @@ type Carrier struct {
 	ref      uint64
 	answer   pmul.Accepted // of the Submit being stepped
 	out      map[pmul.MessageID]*mail.Message
-	telling  int         // own messages with state that have not ended
-	ledger   mail.Ledger // of what went to the group
+	telling  int // own messages with state that have not ended
 	ended    endedMessages
 	refused  time.Time // when the log last said so
 }
@@ -123,7 +123,7 @@ func (c *Carrier) PeerSilent(now time.Time, p *mail.Peer, on bool) {
 // Announce tells the group in one datagram that this node goes silent.
 func (c *Carrier) Announce(now time.Time, f frame.Silence) bool {
 	if c.Group.IsValid() {
-		c.post(now, seal.Group, c.Group, true, frame.Append(nil, f, true), pmul.Packet{}, &c.ledger)
+		c.post(now, seal.Group, c.Group, true, frame.Append(nil, f, true), pmul.Packet{}, c.Ledger)
 	}
 	return c.Group.IsValid()
 }
@@ -447,7 +447,7 @@ func (c *Carrier) send(now time.Time, packet pmul.Packet) {
 		}
 	case c.Group.IsValid():
 		long := slices.ContainsFunc(c.Peers, func(p *mail.Peer) bool { return !p.Met.KnowsUs })
-		c.post(now, seal.Group, c.Group, long, body, packet, &c.ledger)
+		c.post(now, seal.Group, c.Group, long, body, packet, c.Ledger)
 		return
 	}
 	for _, p := range to {
@@ -590,7 +590,7 @@ func (c *Carrier) Owed(now time.Time) (o mail.Owed) {
 
 // Report adds what went to the group, and what the receiver had to drop.
 func (c *Carrier) Report(dropped map[string]uint64, ledger func(who string, kind mail.Kind, octets uint64)) {
-	for kind, octets := range c.ledger[mail.Sent] {
+	for kind, octets := range c.Ledger[mail.Sent] {
 		ledger("group", mail.Kind(kind), octets)
 	}
 	r := c.receiver.Stats()
