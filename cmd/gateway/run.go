@@ -338,10 +338,7 @@ func (n *node) boot() (seal.Boot, error) {
 // normConfig sets libnorm's pace to what this end of the link takes.
 func normConfig(c *config.Config, log *slog.Logger) norm.Config {
 	p := c.Link.Profile
-	bps := p.Up.RateBps
-	if c.Link.Shore {
-		bps = p.Down.RateBps
-	}
+	bps := p.Sending(c.Link.Shore).RateBps
 	if bps == 0 {
 		bps = 100e6 // unlimited: the gateway's own pace decides
 	}

@@ -40,11 +40,7 @@ func timingOf(p profile.Profile, shore bool) custody.Config {
 		AckDelay:      p.AckDelay,
 		ProbeInterval: p.ProbeInterval,
 	}
-	rate := p.Up.RateBps
-	if shore {
-		rate = p.Down.RateBps
-	}
-	held := int(c.RoundTrip.Seconds() * float64(rate) / 8)
+	held := int(c.RoundTrip.Seconds() * float64(p.Sending(shore).RateBps) / 8)
 	c.Window[frame.Direct] = p.Window
 	c.Most = max(p.Window, min(2*held/smallMessage, custody.MaxAhead/2))
 	c.Window[frame.Bulk] = unicast.BulkWindow

@@ -81,6 +81,7 @@ type chaosMessage struct {
 	from, to uint16
 	accepted bool
 	ended    string // the state at its sender; "": not ended
+	start    uint32 // of its sender, in which it ended
 	twice    bool   // it may have come twice
 	lost     bool   // the sender's own journal lost it
 	got      int
@@ -163,10 +164,12 @@ func (c *chaos) committed(n *sim.Node, out gateway.Output) {
 			case m == nil:
 			case r.Value != nil:
 				if m.ended == "delivered" { // it was acknowledged, and could not be read
-					pair := [2]uint16{n.ID, to}
-					counts := c.counts[pair]
-					counts.Delivered--
-					c.counts[pair], m.ended = counts, ""
+					if pair := [2]uint16{n.ID, to}; m.start == n.Boot() { // counts begin with a start
+						counts := c.counts[pair]
+						counts.Delivered--
+						c.counts[pair] = counts
+					}
+					m.ended = ""
 				}
 				m.accepted, stays[m] = true, id
 			default:
@@ -190,12 +193,24 @@ func (c *chaos) committed(n *sim.Node, out gateway.Output) {
 			counts.Delivered -= now.Revoked - counts.Revoked
 			counts.Undeliverable, counts.Revoked = now.Undeliverable, now.Revoked
 			c.counts[pair] = counts
+		} else { // a store that was lost does not know any more whether that was a message
+			c.told[pair] += askedInVain(out.Notes, other)
 		}
 		list := slices.DeleteFunc(ended[other.ID], func(m *chaosMessage) bool { return stays[m] != 0 }) // it goes on under another number
 		if len(list) > 0 {
 			c.end(n, other, list)
 		}
 	}
+}
+
+// askedInVain is how many messages a node's log says that another has asked for again, and that it does not keep.
+func askedInVain(notes []site.Note, other *sim.Node) (n int) {
+	for _, note := range notes {
+		if note.Text == "a peer asks for a message that we no longer keep" && slices.Contains(note.Attrs, any(other.Name)) {
+			n++
+		}
+	}
+	return n
 }
 
 // listen reads a node's log for what it says of messages that another may have lost.
@@ -234,7 +249,7 @@ func (c *chaos) end(n, other *sim.Node, list []*chaosMessage) {
 		if m.ended != "" {
 			c.fault("a message of %s ended twice: %s, %s", n.Name, m.ended, fate)
 		}
-		m.ended = fate
+		m.ended, m.start = fate, n.Boot()
 	}
 }
 
@@ -465,9 +480,6 @@ func (c *chaos) harm() {
 		c.w.Kill(n, down)
 	case 8:
 		most := []time.Duration{time.Hour, 12 * time.Hour, 400 * 24 * time.Hour}[c.rng.IntN(3)]
-		if c.group { // the life of a message is a day, and told by the clock
-			most = min(most, 12*time.Hour)
-		}
 		by := time.Duration(c.rng.Int64N(int64(2*most))) - most
 		c.say("the clock of %s is set by %v", n.Name, by.Round(time.Second))
 		c.w.SetClock(n, by)

@@ -332,7 +332,7 @@ func TestBrokenJournal(t *testing.T) {
 // TestDynamicGroup: Request, no Reject, Announce, message, Release; and a group in use is rejected.
 func TestDynamicGroup(t *testing.T) {
 	p := lossy(load(t, "hf-2400"), 0, false)
-	w := newWorld(t, setup{nodes: 4, p: p, seed: 3, change: func(c *pmul.Config) { c.GroupPool = []pmul.GroupAddr{0xef010201, 0xef010202} }})
+	w := newWorld(t, setup{nodes: 4, p: p, seed: 3, change: func(c *pmul.Config) { c.FirstMessage, c.GroupPool = 1, []pmul.GroupAddr{0xef010201, 0xef010202} }})
 	kinds := map[pmul.Kind]int{}
 	w.sent = func(_ *node, data []byte) {
 		pdu, _, err := pmul.Parse(data)

@@ -40,6 +40,7 @@
 //   - pdu.go: PDUs as values
 //   - receiver.go: Receiver: messages put together
 //   - record.go: journal records
+//   - remember.go: how long a receiver waits for a message, and remembers one
 //   - replace.go: a message that replaces one under way
 //   - sender.go: Sender and its Step
 package pmul

@@ -56,6 +56,7 @@ type incoming struct {
 	priority  uint8
 	total     uint16
 	expiry    time.Time
+	until     time.Time // it is waited for; zero after a restart, until the first sweep
 	sequence  uint32
 	nodes     int // destinations named with us
 	fragments map[uint16][]byte
@@ -251,16 +252,16 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 	case p.Total == 0:
 		r.stats.Illegal++
 		return
-	case now.After(p.Expiry.Add(r.cfg.ClockError)):
+	case r.cfg.Coding == ACP142 && now.After(p.Expiry.Add(r.cfg.ClockError)):
 		r.stats.Expired++
 		r.dropOrphans(key)
 		return
-	case len(r.in) >= lim.Incoming || u.incoming >= lim.IncomingSource || len(r.done) >= lim.Remembered || u.remembered >= r.share(lim.Remembered):
+	case len(r.in) >= lim.Incoming || u.incoming >= lim.IncomingSource || !r.remembers(p.Source):
 		r.stats.Full++
 		return
 	}
 	m := &incoming{key: key, priority: p.Priority, total: p.Total, expiry: p.Expiry, sequence: p.Destinations[mine].Sequence,
-		nodes: len(p.Destinations), fragments: map[uint16][]byte{}, parity: map[uint16][]byte{}}
+		nodes: len(p.Destinations), fragments: map[uint16][]byte{}, parity: map[uint16][]byte{}, until: r.cfg.over(now, p.Expiry)}
 	r.in[key] = m
 	u.incoming++
 	r.out.record(bucketIncoming, keyOctets(key), m.encode())
@@ -439,7 +440,7 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 	r.stats.Delivered++
 	delete(m.fragments, last) // it was never in the journal
 	r.drop(m)
-	f := &finished{key: m.key, nodes: m.nodes, total: m.total, forget: due.Earliest(m.expiry.Add(2*r.cfg.ClockError), now.Add(r.cfg.RememberFor))}
+	f := &finished{key: m.key, nodes: m.nodes, total: m.total, forget: due.Earliest(r.cfg.over(now, m.expiry).Add(r.cfg.ClockError), now.Add(r.cfg.RememberFor))}
 	r.done[m.key] = f
 	r.used(m.key.Source).remembered++
 	f.owed = r.silent
@@ -541,9 +542,12 @@ func (r *Receiver) emcon(now time.Time, silent bool) {
 
 // sweep forgets what is over. It needs no deadline: nothing is sent.
 func (r *Receiver) sweep(now time.Time) {
+	if r.sweepAt.IsZero() {
+		r.wakeUp(now)
+	}
 	r.sweepAt = now.Add(time.Minute)
 	for _, key := range sortedKeys(r.in) {
-		if m := r.in[key]; now.After(m.expiry.Add(r.cfg.ClockError)) {
+		if m := r.in[key]; now.After(m.until) {
 			r.stats.Expired++
 			r.drop(m)
 			r.unjoin(key)
@@ -561,12 +565,7 @@ func (r *Receiver) sweep(now time.Time) {
 		}
 	}
 	slices.SortFunc(old, Key.compare)
-	for _, key := range old {
-		delete(r.done, key)
-		delete(r.owing, key)
-		r.used(key.Source).remembered--
-		r.out.record(bucketDone, keyOctets(key), nil)
-	}
+	r.forget(old)
 	for _, g := range slices.Sorted(maps.Keys(r.groups)) {
 		for _, key := range sortedKeys(r.groups[g]) {
 			if !now.Before(r.groups[g][key]) {

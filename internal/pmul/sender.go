@@ -202,7 +202,7 @@ func (s *Sender) accept(now time.Time, ev Submit) (MessageID, error) {
 	case !s.room(now, ev):
 		return 0, fmt.Errorf("pmul: %d messages, %d octets: %w", len(s.messages), s.octets, ErrFull)
 	}
-	id, reserved := s.numbers.take(now, s.cfg.FirstMessage)
+	id, reserved := s.numbers.take(now, &s.cfg)
 	if reserved {
 		s.out.record(bucketNode, []byte(keyNextMessage), messageKey(s.numbers.reserved))
 	}
@@ -247,7 +247,7 @@ func (s *Sender) room(now time.Time, ev Submit) bool {
 }
 
 // Next is the Message_ID that a message submitted now gets.
-func (s *Sender) Next(now time.Time) MessageID { return s.numbers.peek(now, s.cfg.FirstMessage) }
+func (s *Sender) Next(now time.Time) MessageID { return s.numbers.peek(now, &s.cfg) }
 
 // numbering gives out Message_IDs. Those given out lie below a mark in the journal.
 type numbering struct {
@@ -257,25 +257,39 @@ type numbering struct {
 	started  bool      // in this start one was looked at
 }
 
-// peek is the next Message_ID; of a new store the first, or 0 to take it from the clock. A store whose numbers come from
-// the clock goes on with the clock after a restart where that is ahead: the store may have been put back to an older copy,
-// and receivers take a number that was used since then for the old message (docs/decisions/put-back.md).
-func (n *numbering) peek(now time.Time, first MessageID) MessageID {
+// leap bounds by how much the numbers of a start leap ahead by chance, where they come from the clock: a start
+// uses a small part of that.
+const leap = 1 << 24
+
+// peek is the next Message_ID; of a new store the first of the Config, or from the clock. Where numbers come from the clock,
+// each start goes on with it where that is ahead, and leaps: the store may have been put back to an older copy, the clock
+// may have gone back too, and receivers take a number that was used since then for the old message
+// (docs/decisions/put-back.md).
+func (n *numbering) peek(now time.Time, cfg *Config) MessageID {
 	clock := MessageID(now.UnixMilli() / 100) // 13 years until it comes round
 	switch {
-	case !n.known:
-		n.next = cmp.Or(first, clock)
-		n.reserved, n.known = n.next, true
-	case !n.started && first == 0 && int32(clock-n.next) > 0:
-		n.next, n.reserved = clock, clock
+	case n.started:
+	case cfg.FirstMessage != 0:
+		if !n.known {
+			n.next = cfg.FirstMessage
+			n.reserved = n.next
+		}
+	default:
+		if !n.known || int32(clock-n.next) > 0 {
+			n.next = clock
+		}
+		if cfg.Rand != nil {
+			n.next += MessageID(cfg.Rand.Uint32N(leap))
+		}
+		n.reserved = n.next
 	}
-	n.started = true
+	n.known, n.started = true, true
 	return n.next
 }
 
 // take gives out the next Message_ID, and tells whether the mark is to be recorded.
-func (n *numbering) take(now time.Time, first MessageID) (id MessageID, mark bool) {
-	id = n.peek(now, first)
+func (n *numbering) take(now time.Time, cfg *Config) (id MessageID, mark bool) {
+	id = n.peek(now, cfg)
 	if mark = id == n.reserved; mark {
 		n.reserved += idBlock
 	}

@@ -402,28 +402,37 @@ func (c *Carrier) open(now time.Time, p *mail.Peer, message pmul.MessageID, payl
 // Again sends messages to a peer that has acknowledged them and cannot read them: to it alone and coded by themselves.
 func (c *Carrier) Again(now time.Time, p *mail.Peer, numbers []uint32) {
 	for _, number := range numbers {
-		id := pmul.MessageID(number)
-		payload := c.ended.payloads[id]
-		m := c.out[id]
-		if m != nil { // its receipt may still be on its way
-			payload = m.Content.Payload
+		c.again(now, p, pmul.MessageID(number))
+	}
+}
+
+func (c *Carrier) again(now time.Time, p *mail.Peer, asked pmul.MessageID) {
+	id := c.ended.latest(asked, p.ID)
+	payload := c.ended.payloads[id]
+	m := c.out[id]
+	if m != nil { // its receipt may still be on its way
+		if id != asked && m.For(p.ID) != nil {
+			return // so is what goes in its place
 		}
-		if payload == nil {
-			c.Road.Gone(now, p, attempt(id))
-			c.Road.Note("error", "a peer asks for a message that we no longer keep", "peer", p.Name, "message", id)
-			continue
-		}
-		c.audience.Misread(p, payload)
-		again := *payload
-		again.Token = 0                                       // it has been reported
-		if c.ended.take(id, p.ID) && p.Counts.Delivered > 0 { // it was not
-			p.Counts.Delivered--
-		}
-		c.Accept(now, []*mail.Peer{p}, envelope.Message{Payload: &again}, mail.Repair)
-		if m != nil && m.For(p.ID) != nil {
-			c.Store.End(m.For(p.ID), mail.Anew)
-			c.settle(now, id, m)
-		}
+		payload = m.Content.Payload
+	}
+	if payload == nil {
+		c.Road.Gone(now, p, attempt(id))
+		c.Road.Note("error", "a peer asks for a message that we no longer keep", "peer", p.Name, "message", id)
+		return
+	}
+	c.audience.Misread(p, payload)
+	repair := *payload
+	repair.Token = 0                                      // it has been reported
+	if c.ended.take(id, p.ID) && p.Counts.Delivered > 0 { // it was not
+		p.Counts.Delivered--
+	}
+	if len(c.Accept(now, []*mail.Peer{p}, envelope.Message{Payload: &repair}, mail.Repair)) == 0 {
+		c.ended.repaired(id, p.ID, c.answer.Message)
+	}
+	if m != nil && m.For(p.ID) != nil {
+		c.Store.End(m.For(p.ID), mail.Anew)
+		c.settle(now, id, m)
 	}
 }
 
@@ -598,60 +607,5 @@ func (c *Carrier) Report(dropped map[string]uint64, ledger func(who string, kind
 		if n > 0 {
 			dropped[reason] = uint64(n)
 		}
-	}
-}
-
-// Messages that have ended are kept for a while, for a recipient that cannot read one of them.
-const (
-	maxEnded       = 256
-	maxEndedOctets = 1 << 20
-)
-
-type endedMessages struct {
-	order    []pmul.MessageID
-	payloads map[pmul.MessageID]*site.Message
-	octets   int
-	have     map[pmul.MessageID]map[uint16]bool // who has acknowledged it, also of those that have not ended for all
-}
-
-// delivered notes that a peer has acknowledged a message.
-func (e *endedMessages) delivered(id pmul.MessageID, peer uint16) {
-	if e.have == nil {
-		e.have = map[pmul.MessageID]map[uint16]bool{}
-	}
-	if e.have[id] == nil {
-		e.have[id] = map[uint16]bool{}
-	}
-	e.have[id][peer] = true
-}
-
-// take takes that back; false: it was not noted.
-func (e *endedMessages) take(id pmul.MessageID, peer uint16) bool {
-	had := e.have[id][peer]
-	delete(e.have[id], peer)
-	return had
-}
-
-func payloadOctets(p *site.Message) (n int) {
-	for i := range p.Parts {
-		n += len(p.Parts[i].Data)
-	}
-	return n
-}
-
-func (e *endedMessages) add(id pmul.MessageID, p *site.Message) {
-	if p == nil || payloadOctets(p) > maxEndedOctets {
-		delete(e.have, id)
-		return
-	}
-	if e.payloads == nil {
-		e.payloads = map[pmul.MessageID]*site.Message{}
-	}
-	e.payloads[id] = p
-	e.order = append(e.order, id)
-	for e.octets += payloadOctets(p); e.octets > maxEndedOctets || len(e.order) > maxEnded; e.order = e.order[1:] {
-		e.octets -= payloadOctets(e.payloads[e.order[0]])
-		delete(e.payloads, e.order[0])
-		delete(e.have, e.order[0])
 	}
 }

@@ -78,11 +78,7 @@ func (a *Air) Idle(now time.Time, p *profile.Profile, rateBps int, road Road) {
 	}
 	a.Took(now, p, len(c.data), rateBps)
 	c.own.Head(Sent, c.long)
-	overhead := seal.OverheadShort
-	if c.long {
-		overhead = seal.OverheadLong
-	}
-	c.own.Add(Sent, Repair, len(c.data)-overhead)
+	c.own.Add(Sent, Repair, len(c.data)-seal.Overhead(c.long))
 	if c.peer != nil {
 		c.peer.Counts.DatagramsSent++
 		c.peer.LastSent = now

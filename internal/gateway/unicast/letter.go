@@ -58,11 +58,7 @@ func (l *letter) addRiding(f frame.Data, kind mail.Kind) bool {
 func (c *Carrier) compose(now time.Time, l *line) bool {
 	probe := l.sender.ProbeDue(now)
 	long := l.ask(now, c, probe) || !l.Met.KnowsUs
-	overhead := seal.OverheadShort
-	if long {
-		overhead = seal.OverheadLong
-	}
-	to := &letter{budget: c.Profile.DatagramOctets - overhead}
+	to := &letter{budget: c.Profile.DatagramOctets - seal.Overhead(long)}
 	if probe {
 		to.budget -= size(frame.Probe{})
 	}

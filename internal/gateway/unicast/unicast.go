@@ -150,10 +150,11 @@ func (c *Carrier) Step(now time.Time) {
 
 // airOf is the transmitter that reaches a peer, and its rate in bits per second.
 func (c *Carrier) airOf(l *line) (*mail.Air, int) {
+	rate := c.Profile.Sending(c.Shore).RateBps
 	if c.Shore {
-		return &l.air, c.Profile.Down.RateBps
+		return &l.air, rate
 	}
-	return c.Air, c.Profile.Up.RateBps
+	return c.Air, rate
 }
 
 // Pump sends what is ready and has air.

@@ -194,11 +194,13 @@ func (g *game) setUp(ctx context.Context) (err error) {
 			return err
 		}
 		g.sites = append(g.sites, s)
-		p := g.p
-		if i == 0 && !p.Shared {
-			p = wire // the satellite's leg belongs to the terminal
+		node := HubNode{Name: name, Netns: s.ns, Addr: linkAddr(i), Profile: g.p}
+		if i == 0 && !g.p.Shared {
+			node.Profile = wire // the satellite's leg belongs to the terminal
+		} else if err := node.measure(g.o); err != nil {
+			return err
 		}
-		cfg.Nodes = append(cfg.Nodes, HubNode{Name: name, Netns: s.ns, Addr: linkAddr(i), Profile: p})
+		cfg.Nodes = append(cfg.Nodes, node)
 	}
 	if g.hub, err = StartHub(cfg); err != nil {
 		return err

@@ -179,6 +179,8 @@ func flags(lab string, o *Options) (*flag.FlagSet, *string) {
 	fs.DurationVar(&o.Rate, "rate", d.Rate, "between two messages of a peer")
 	fs.IntVar(&o.Size, "size", 200, "octets of a message")
 	fs.Uint64Var(&o.Seed, "seed", 1, "of the link's losses and delays")
+	fs.StringVar(&o.Up, "measured-up", "", "`file` of what a real link did to each packet from the ship, instead of the profile's loss and delay: lines \"milliseconds delay\", or \"milliseconds lost\"")
+	fs.StringVar(&o.Down, "measured-down", "", "the same to the ship")
 	fs.StringVar(&o.Peers, "peers", KindJXSE27, "`kind` of the peers: jxse27 (signed), jxse27-unsigned or jxta22")
 	fs.StringVar(&o.ShipPeer, "ship-peers", "", "`kind` of the ships' peers, when another")
 	fs.BoolVar(&o.HTTP, "http", false, "the peers use HTTP instead of TCP, as in 2004")

@@ -22,6 +22,18 @@ type HubNode struct {
 	Addr        netip.Prefix
 	Profile     profile.Profile
 	ReceiveOnly bool
+	Up, Down    linkemu.Measured // instead of the profile's loss, delay and jitter
+}
+
+// measure sets what was measured of the node's leg.
+func (n *HubNode) measure(o Options) (err error) {
+	if n.Up, err = measured(o.Up); err == nil {
+		n.Down, err = measured(o.Down)
+	}
+	if err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	return nil
 }
 
 // HubConfig of an emulated link. With PcapDir set, <name>.pcap there has what passed the node's interface. StaticGroups
@@ -88,7 +100,7 @@ func StartHub(cfg HubConfig) (*Hub, error) {
 	}
 	var nodes []linkemu.Node
 	for i, n := range cfg.Nodes {
-		nodes = append(nodes, linkemu.Node{Name: n.Name, Profile: n.Profile, ReceiveOnly: n.ReceiveOnly})
+		nodes = append(nodes, linkemu.Node{Name: n.Name, Profile: n.Profile, ReceiveOnly: n.ReceiveOnly, Up: n.Up, Down: n.Down})
 		h.byAddr[n.Addr.Addr()] = i
 		h.byName[n.Name] = i
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/link/profile"
 )
 
@@ -20,6 +21,7 @@ type Options struct {
 	Rate     time.Duration // between two messages of a peer; 5 s
 	Size     int           // octets of a message's body element; 200
 	Seed     uint64        // of the emulator
+	Up, Down string        // files of what a real link did to each packet (linkemu.ReadMeasured), of the ships' legs; "": the profile decides
 	Peers    string        // KindJXSE27, KindJXSE27Unsigned or KindJXTA22; JXSE 2.7 signed
 	ShipPeer string        // kind of the ships' peers when it is another one
 	HTTP     bool          // the peers use HTTP instead of TCP, as in 2004
@@ -121,6 +123,11 @@ func (o *Options) complete() (profile.Profile, error) {
 		o.SilentFor, o.SilentAt, 5*silenceSettles, o.Duration)
 	check(o.Deaf == "" || o.Ships > 1 && slices.Contains(o.siteNames()[2:], o.Deaf), "deaf %q: one of several ships, not the first", o.Deaf)
 	check(o.Kill == "" || slices.Contains(o.siteNames(), o.Kill), "kill %q: there are %s", o.Kill, strings.Join(o.siteNames(), ", "))
+	for what, file := range map[string]string{"up": o.Up, "down": o.Down} {
+		_, err := measured(file)
+		check(err == nil, "measured-%s: %v", what, err)
+	}
+	check(o.Up == "" || !p.Shared, "measured-up: on a channel what a frame meets is met where it is heard: measured-down")
 	if len(bad) > 0 {
 		return p, &UsageError{strings.Join(bad, "\nlab: ")}
 	}
@@ -135,6 +142,22 @@ func (o *Options) complete() (profile.Profile, error) {
 		}
 	}
 	return p, nil
+}
+
+// measured reads what a real link did; "": nothing.
+func measured(file string) (m linkemu.Measured, err error) {
+	if file == "" {
+		return nil, nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if m, err = linkemu.ReadMeasured(f); err != nil {
+		err = fmt.Errorf("%s: %w", file, err)
+	}
+	return m, err
 }
 
 // siteNames are HQ and the ships, in the order of their node ids.

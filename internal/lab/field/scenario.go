@@ -124,10 +124,7 @@ func (g *game) killGateway(ctx context.Context) error {
 
 // limit is the physical time of the long message: its octets at the link's rate, and the mean delay.
 func (g *game) limit(from, _ string) time.Duration {
-	d := g.p.Up
-	if from == "hq" {
-		d = g.p.Down
-	}
+	d := g.p.Sending(from == "hq")
 	return profile.Airtime(g.o.Bulk, d.RateBps) + d.Delay + d.Jitter/2
 }
 

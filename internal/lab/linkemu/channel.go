@@ -51,8 +51,8 @@ func (l *Link) grant() {
 	}
 	c.talker, c.busy = next, true
 	from := l.nodes[next]
-	f := from.up.dequeue()
-	air := c.p.Airtime(from.up.dir, f.Octets)
+	f, _ := from.up.dequeue(l.now) // nextTalker has seen that there is one
+	air := from.up.airtime(f)
 	l.schedule(start.Add(air), func() { l.spoken(from, f, start, air) })
 }
 
@@ -62,7 +62,7 @@ func (l *Link) nextTalker() int {
 	c, n := l.chann, len(l.nodes)
 	other := -1
 	for i := 1; i <= n; i++ {
-		if k := (c.talker + i) % n; k != c.talker && len(l.nodes[k].up.queue) > 0 {
+		if k := (c.talker + i) % n; k != c.talker && l.nodes[k].up.waits(l.now) {
 			other = k
 			break
 		}
@@ -70,11 +70,11 @@ func (l *Link) nextTalker() int {
 	if c.talker < 0 {
 		return other
 	}
-	own := l.nodes[c.talker].up.queue
-	if len(own) == 0 {
+	if !l.nodes[c.talker].up.waits(l.now) {
 		return other
 	}
-	end := l.now.Add(c.p.Airtime(c.p.Up, own[0].Octets))
+	own := l.nodes[c.talker].up.queue
+	end := l.now.Add(c.p.Airtime(c.p.Up, own[0].Octets)) // as long as it is at most
 	if other >= 0 && end.Sub(c.turnFrom) > c.p.MaxHold {
 		return other
 	}
@@ -95,7 +95,7 @@ func (l *Link) spoken(from *node, f Frame, start time.Time, air time.Duration) {
 		if n == from {
 			continue
 		}
-		at, fate := n.down.fate(l.now, f.Octets)
+		at, fate := n.down.fate(start, l.now, f.Octets)
 		mine := f.To == "" || f.To == n.Name
 		if mine && sent {
 			n.dnStats.Offered.add(f.Octets)

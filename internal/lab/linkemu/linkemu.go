@@ -7,6 +7,10 @@
 //   - Shared half-duplex channel: one talker at a time, ideal arbitration in turns. All nodes hear; loss is drawn for
 //     each on its own down direction, also for frames meant for someone else.
 //
+// Beside the baselines' losses, which fall on frames, a profile may have fades, which last a time and hit whatever is on the
+// air, hand-overs and dropped calls of a satellite terminal, modems that compress, and queues with a bound on frames or age.
+// Instead of all that may stand what a real link did to each packet (Measured).
+//
 // The same seed, node names and k-th frame on a pipe give the same fate: every pipe has its own generator and draws a
 // fixed count per frame.
 //
@@ -14,6 +18,16 @@
 //
 // Callers pass now; nothing here reads a clock. Sizes are IP octets, rates bits per second. internal/lab/sim uses it in
 // virtual time, internal/lab/field between network namespaces.
+//
+// # Files
+//
+//   - channel.go: a channel that all share, and its turns
+//   - compress.go: modems that compress
+//   - linkemu.go: Link: a star, and the events of both
+//   - measured.go: what a real link did, packet by packet
+//   - pipe.go: one direction of one node: queue, airtime, loss and delay
+//   - spells.go: fades, hand-overs, dropped calls
+//   - stats.go: counters
 package linkemu
 
 import (
@@ -30,6 +44,9 @@ type Node struct {
 	Name        string
 	Profile     profile.Profile
 	ReceiveOnly bool // its frames never reach the air; it still receives
+	// What was measured of its leg instead of the profile's loss, delay and jitter; empty: nothing. On a channel Up does not
+	// count: what a frame meets is met where it is heard.
+	Up, Down Measured
 }
 
 // Config of a link. Seed decides every loss and every jitter.
@@ -99,13 +116,15 @@ type Link struct {
 // node is one station's state.
 type node struct {
 	Node
-	index    int
-	up, down *pipe
-	off      int       // reasons to be off the air: windows that are open, and the switch
-	switched bool      // the switch's part of off
-	lastOff  time.Time // when it last was off; zero: never
-	upStats  Counters
-	dnStats  Counters
+	index     int
+	up, down  *pipe
+	calls     *spells    // during which it is off the air; nil: none
+	handovers *handovers // nil: none
+	off       int        // reasons to be off the air: windows that are open, and the switch
+	switched  bool       // the switch's part of off
+	lastOff   time.Time  // when it last was off; zero: never
+	upStats   Counters
+	dnStats   Counters
 }
 
 // New checks the configuration: names are unique and not empty, media are not mixed, a channel is the same at all.
@@ -130,8 +149,10 @@ func New(cfg Config) (*Link, error) {
 			return nil, fmt.Errorf("%w: %s: a shared channel needs a rate", ErrConfig, p.Name)
 		}
 		nd := &node{Node: n, index: i}
-		nd.up = newPipe(nd, p.Up, cfg.Seed, "up", &nd.upStats)
-		nd.down = newPipe(nd, p.Down, cfg.Seed, "down", &nd.dnStats)
+		nd.calls = newSpells(generator(cfg.Seed, n.Name, "calls"), p.Calls.DropEvery, p.Calls.Redial, true)
+		nd.handovers = newHandovers(generator(cfg.Seed, n.Name, "handovers"), p.Calls)
+		nd.up = newPipe(nd, p.Up, cfg.Seed, "up", &nd.upStats, n.Up)
+		nd.down = newPipe(nd, p.Down, cfg.Seed, "down", &nd.dnStats, n.Down)
 		l.nodes = append(l.nodes, nd)
 		l.byName[n.Name] = nd
 	}
@@ -206,7 +227,7 @@ func (l *Link) turn(n *node, off bool) {
 
 // heardSince tells whether the node was on the air all the time from start until now.
 func (l *Link) heardSince(n *node, start time.Time) bool {
-	return n.off == 0 && (n.lastOff.IsZero() || !n.lastOff.After(start))
+	return !n.calls.during(start, l.now) && n.off == 0 && (n.lastOff.IsZero() || !n.lastOff.After(start))
 }
 
 // offer is a frame at the sender's interface.
@@ -218,11 +239,11 @@ func (l *Link) offer(from *node, f Frame) {
 	case f.Octets > from.Profile.MTU:
 		st.DroppedMTU.add(f.Octets)
 	case l.chann != nil:
-		if from.up.enqueue(f) {
+		if from.up.enqueue(l.now, f) {
 			l.grant()
 		}
 	default:
-		if from.up.enqueue(f) {
+		if from.up.enqueue(l.now, f) {
 			l.serve(from.up, l.atHub)
 		}
 	}
@@ -231,17 +252,20 @@ func (l *Link) offer(from *node, f Frame) {
 // serve puts the next frame of a star's pipe on the air when the pipe is free; when its last octet is out, the frame
 // suffers loss and delay and then goes to arrive.
 func (l *Link) serve(p *pipe, arrive func(*pipe, Frame)) {
-	if p.busy || len(p.queue) == 0 {
+	if p.busy {
 		return
 	}
-	f := p.dequeue()
+	f, ok := p.dequeue(l.now)
+	if !ok {
+		return
+	}
 	p.busy = true
 	start := l.now
-	air := p.node.Profile.Airtime(p.dir, f.Octets)
-	l.schedule(start.Add(air), func() {
+	air := p.airtime(f)
+	l.schedule(p.node.handovers.end(start, air), func() {
 		p.busy = false
 		p.stats.sent(f.Octets, air)
-		at, fate := p.fate(l.now, f.Octets)
+		at, fate := p.fate(start, l.now, f.Octets)
 		switch {
 		case !l.heardSince(p.node, start):
 			p.stats.DroppedOutage.add(f.Octets)
@@ -260,7 +284,7 @@ func (l *Link) atHub(up *pipe, f Frame) {
 		if n == up.node || f.To != "" && f.To != n.Name {
 			continue
 		}
-		if n.down.enqueue(f) {
+		if n.down.enqueue(l.now, f) {
 			l.serve(n.down, l.atNode)
 		}
 	}

@@ -16,11 +16,22 @@ type pipe struct {
 	dir     profile.Direction
 	stats   *Counters
 	rng     *rand.Rand
-	queue   []Frame
+	queue   []queued
 	waiting int // octets in queue
 	busy    bool
 	bad     bool      // Gilbert-Elliott state
 	last    time.Time // latest arrival: jitter lets nothing overtake
+
+	fades      *spells     // nil: none
+	compressor *compressor // nil: none
+	measured   Measured    // what frames meet instead; empty: what the profile says
+	begin      time.Time   // of the first of them
+}
+
+// queued is a frame and when it came.
+type queued struct {
+	Frame
+	since time.Time
 }
 
 type fate bool
@@ -32,39 +43,73 @@ const (
 
 // newPipe seeds the pipe's generator from the seed, the node's name and the direction: the fates of one pipe do not
 // depend on what other nodes there are.
-func newPipe(n *node, d profile.Direction, seed uint64, direction string, st *Counters) *pipe {
+func newPipe(n *node, d profile.Direction, seed uint64, direction string, st *Counters, m Measured) *pipe {
+	p := &pipe{node: n, dir: d, stats: st, rng: generator(seed, n.Name, direction), measured: m}
+	p.fades = newSpells(generator(seed, n.Name, direction+" fades"), d.Fades.Every, d.Fades.Lasts, false)
+	if d.Compresses {
+		p.compressor = new(compressor)
+	}
+	return p
+}
+
+// generator is that of one thing that happens to a node by chance.
+func generator(seed uint64, name, what string) *rand.Rand {
 	h := sha256.New()
 	h.Write(binary.BigEndian.AppendUint64(nil, seed))
-	h.Write([]byte(n.Name + "\x00" + direction))
+	h.Write([]byte(name + "\x00" + what))
 	sum := h.Sum(nil)
-	rng := rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum), binary.BigEndian.Uint64(sum[8:])))
-	return &pipe{node: n, dir: d, stats: st, rng: rng}
+	return rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum), binary.BigEndian.Uint64(sum[8:])))
 }
 
 // enqueue takes a frame unless the queue is full. The frame that is on the air is no longer in the queue.
-func (p *pipe) enqueue(f Frame) bool {
+func (p *pipe) enqueue(now time.Time, f Frame) bool {
 	p.stats.Offered.add(f.Octets)
-	if q := p.dir.QueueOctets; q > 0 && p.waiting+f.Octets > q {
+	if q, n := p.dir.QueueOctets, p.dir.QueueFrames; q > 0 && p.waiting+f.Octets > q || n > 0 && len(p.queue) >= n {
 		p.stats.DroppedQueue.add(f.Octets)
 		return false
 	}
-	p.queue = append(p.queue, f)
+	p.queue = append(p.queue, queued{f, now})
 	p.waiting += f.Octets
 	p.stats.QueueMax = max(p.stats.QueueMax, p.waiting)
 	return true
 }
 
-func (p *pipe) dequeue() Frame {
-	f := p.queue[0]
-	p.queue[0] = Frame{} // lets go of the data
+// waits lets go of what is too old, and says whether there is something left.
+func (p *pipe) waits(now time.Time) bool {
+	for age := p.dir.QueueAge; age > 0 && len(p.queue) > 0 && now.Sub(p.queue[0].since) > age; {
+		p.stats.DroppedQueue.add(p.pop().Octets)
+	}
+	return len(p.queue) > 0
+}
+
+// dequeue takes the first frame that is not too old; false: there is none.
+func (p *pipe) dequeue(now time.Time) (Frame, bool) {
+	if !p.waits(now) {
+		return Frame{}, false
+	}
+	return p.pop(), true
+}
+
+func (p *pipe) pop() Frame {
+	f := p.queue[0].Frame
+	p.queue[0] = queued{} // lets go of the data
 	p.queue = p.queue[1:]
 	p.waiting -= f.Octets
 	return f
 }
 
-// fate draws loss and arrival of the next frame that leaves the pipe at end. Always four draws, so that the k-th
-// frame's fate does not depend on the sizes of those before it.
-func (p *pipe) fate(end time.Time, octets int) (time.Time, fate) {
+// airtime is how long a frame that goes now is on the air.
+func (p *pipe) airtime(f Frame) time.Duration {
+	octets := f.Octets
+	if p.compressor != nil {
+		octets = p.compressor.octets(f)
+	}
+	return p.node.Profile.Airtime(p.dir, octets)
+}
+
+// fate draws loss and arrival of the next frame, which was on the air from start to end. Always four draws, so that the k-th
+// frame's fate does not depend on the sizes of those before it; fades have a generator of their own.
+func (p *pipe) fate(start, end time.Time, octets int) (time.Time, fate) {
 	jitter, single, change, burst := p.rng.Float64(), p.rng.Float64(), p.rng.Float64(), p.rng.Float64()
 	if p.bad {
 		p.bad = change >= p.dir.GEr
@@ -80,7 +125,15 @@ func (p *pipe) fate(end time.Time, octets int) (time.Time, fate) {
 		keep = math.Pow(keep, math.Ceil(float64(octets)/float64(ref)))
 	}
 	at := end.Add(p.dir.Delay + time.Duration(jitter*float64(p.dir.Jitter)))
-	if single >= keep || burst*100 < pct {
+	gone := single >= keep || burst*100 < pct || p.fades.during(start, end) && p.fades.rng.Float64()*100 < p.dir.Fades.LossPct
+	if len(p.measured) > 0 {
+		if p.begin.IsZero() {
+			p.begin = start
+		}
+		met := p.measured.at(start.Sub(p.begin))
+		at, gone = end.Add(met.Delay), met.Lost
+	}
+	if gone {
 		return at, lost // a lost frame holds nobody up
 	}
 	if !p.node.Profile.Reorder && at.Before(p.last) {

@@ -139,10 +139,7 @@ func (w *World) normSend(n *Node, lib *library, peer uint16) {
 // txRate is what the child tells libnorm.
 func (w *World) txRate(n *Node) int {
 	p := n.cfg.Profile
-	bps := p.Up.RateBps
-	if n.cfg.Shore {
-		bps = p.Down.RateBps
-	}
+	bps := p.Sending(n.cfg.Shore).RateBps
 	if bps == 0 {
 		return 0
 	}

@@ -16,7 +16,9 @@
 //
 //   - analyse.go: Analyser: takes in packets
 //   - capture.go: pcap and pcapng files
+//   - copies.go: datagrams that come again on idle air
 //   - dialog.go: both directions of a connection as messages
+//   - direction.go: what one node says to another, in the order of its numbers
 //   - event.go: what applications did
 //   - file.go: trace files
 //   - http.go: HTTP heads and bodies
@@ -24,6 +26,7 @@
 //   - link.go: our link: who sent what kind of octets
 //   - message.go: JXTA messages by kind
 //   - norm.go: NORM on our link
+//   - openers.go: opens datagrams, and finds out whose they are
 //   - packet.go: IP, TCP and UDP headers
 //   - pmul.go: P_Mul on our link
 //   - published.go: figures of the report of 2004

@@ -3,10 +3,8 @@ package trace
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -15,18 +13,13 @@ import (
 	"aldis/internal/link/compact"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
-	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
-	"aldis/internal/norm/elide"
 	"aldis/internal/site"
 )
 
 const (
-	maxWays   = 1024    // pairs of UDP ends that are looked at
-	maxSearch = 1 << 16 // datagrams tried in vain while looking for node ids
-	maxFlows  = 1 << 16 // flows of one direction
-	smallIDs  = 256     // those that are tried of a node that has said nothing
-	idStep    = 16      // ids that share the hint in a datagram
+	maxWays  = 1024    // pairs of UDP ends that are looked at
+	maxFlows = 1 << 16 // flows of one direction
 )
 
 // LinkRow is one account of the airtime ledger (design 8): IP octets, of the direction from a node to another.
@@ -69,36 +62,7 @@ type way struct {
 	hint              byte // of the sender's id
 	seen              bool
 	pairs             []nodePair // whose openers opened something of it
-	last              [maxCopied]opened
-	next              int // place in last
-}
-
-// opened is a short datagram that may come again as it is, on air that costs nothing.
-type opened struct {
-	sum [sha256.Size]byte
-	at  int64 // as segment.at
-	d   *direction
-	seal.OpenInfo
-}
-
-// maxCopied is how many datagrams of a way are remembered. A gateway repeats the last with a message; those without go between.
-const maxCopied = 8
-
-// remember keeps what was opened.
-func (w *way) remember(at int64, data []byte, d *direction, info seal.OpenInfo) {
-	w.last[w.next] = opened{sha256.Sum256(data), at, d, info}
-	w.next = (w.next + 1) % maxCopied
-}
-
-// copied finds the datagram of which this is the second copy. What comes sooner than a gateway repeats was captured twice.
-func (w *way) copied(at int64, data []byte) *opened {
-	sum := sha256.Sum256(data)
-	for i := range w.last {
-		if o := &w.last[i]; o.d != nil && o.sum == sum && at-o.at >= profile.LeastCopyAfter.Nanoseconds() {
-			return o
-		}
-	}
-	return nil
+	copies            copies
 }
 
 // linkAnalyser reads what gateways say to each other.
@@ -126,27 +90,6 @@ type linkAnalyser struct {
 	receipts  samples
 	owing     int64 // messages without a receipt
 	r         LinkReport
-}
-
-// direction is what one node says to another.
-type direction struct {
-	nodes   nodePair
-	line    *timeline
-	at      int64 // of the datagram that is read, from the capture's beginning
-	ledger  map[string]int64
-	numbers [frame.Lanes]map[uint16]bool  // that were there
-	waiting [frame.Lanes]map[uint16]int64 // of those without a receipt: when they were first there
-	stream  uint16                        // of its Hello, +1; 0: not heard
-	store   uint32
-	flows   map[uint32]envelope.Flow
-	before  envelope.Histories // messages that later ones are coded after
-	last    uint64             // highest number of the direct lane, in full
-	next    uint64             // the first that is not in before
-	early   map[uint64]earlier // those that came before their turn
-	session *elide.Session
-	segment int
-	sent    uint64 // generation, object and position of the highest DATA
-	objects map[uint32]*object
 }
 
 func tallyIn[K comparable](m map[K]*Tally, name K, octets int) {
@@ -215,7 +158,7 @@ func (l *linkAnalyser) datagram(s *segment) {
 	}
 	d, body, info, err := l.open(w, l.ways[wayKey{s.dst, s.src}], s.data)
 	if errors.Is(err, seal.ErrReplay) {
-		if o := w.copied(s.at, s.data); o != nil {
+		if o := w.copies.find(s.at, s.data); o != nil {
 			l.again(s, o)
 			return
 		}
@@ -224,7 +167,7 @@ func (l *linkAnalyser) datagram(s *segment) {
 		tallyIn(l.unopened, reason(err), s.ip)
 		return
 	}
-	w.remember(s.at, s.data, d, info)
+	w.copies.remember(s.at, s.data, d, info)
 	l.r.Opened++
 	d.at = s.at - l.a.start
 	back := l.dirs[nodePair{d.nodes.to, d.nodes.from}]
@@ -233,14 +176,7 @@ func (l *linkAnalyser) datagram(s *segment) {
 		l.owing += d.unreceipted() + back.unreceipted()
 		l.line.wait(d.at, l.owing+l.pmul.owing)
 	}()
-	l.outside(s.ip, len(s.data), info.Long)
-	d.charge("header", profile.IPUDPOctets+seal.OverheadShort)
-	if extra := s.ip - len(s.data) - profile.IPUDPOctets; extra > 0 { // IPv6, IP options
-		d.charge("header", extra)
-	}
-	if info.Long {
-		d.charge("key", seal.OverheadLong-seal.OverheadShort)
-	}
+	l.around(d, s, info.Long)
 	for len(body) > 0 {
 		f, rest, err := frame.Parse(body)
 		if err != nil {
@@ -254,164 +190,6 @@ func (l *linkAnalyser) datagram(s *segment) {
 		l.frame(d, s, f, len(body)-len(rest))
 		body = rest
 	}
-}
-
-// again takes in the second copy of a datagram: its content is repair.
-func (l *linkAnalyser) again(s *segment, o *opened) {
-	l.r.Opened++
-	o.d.at = s.at - l.a.start
-	l.outside(s.ip, len(s.data), o.Long)
-	o.d.charge("header", s.ip-len(s.data)+seal.OverheadShort)
-	overhead := seal.OverheadShort
-	if o.Long {
-		overhead = seal.OverheadLong
-		o.d.charge("key", seal.OverheadLong-seal.OverheadShort)
-	}
-	o.d.charge("repair", len(s.data)-overhead)
-	l.layer(layerAgain, len(s.data)-overhead)
-}
-
-var errSearch = errors.New("no node ids fit")
-
-// open opens a datagram with an opener that opened something of its way before, or looks for the two node ids.
-func (l *linkAnalyser) open(w, back *way, data []byte) (*direction, []byte, seal.OpenInfo, error) {
-	last := errSearch
-	try := func(p nodePair) (*direction, []byte, seal.OpenInfo, bool) {
-		o := l.openers[p]
-		fresh := o == nil
-		if fresh {
-			o = l.newOpener(p)
-		}
-		_, body, info, err := o.Open(data)
-		if err != nil {
-			if !errors.Is(err, seal.ErrAuth) && !errors.Is(err, seal.ErrUnknownPeer) && (!fresh || !errors.Is(err, seal.ErrUnknownBoot) || last == errSearch) {
-				last = err
-			}
-			return nil, nil, info, false
-		}
-		l.openers[p] = o
-		if info.NewBoot {
-			l.booted(p.from, o.State(p.from))
-		}
-		if info.Group {
-			p.to = seal.Group
-		}
-		d := l.dirs[p]
-		if d == nil {
-			d = newDirection(p, &l.line)
-			l.dirs[p] = d
-		}
-		return d, body, info, true
-	}
-	for _, p := range w.pairs {
-		if d, body, info, ok := try(p); ok {
-			return d, body, info, nil
-		}
-	}
-	if len(w.pairs) > 0 && last != errSearch { // it is of a pair that is known: a repeat, or of a start not heard of
-		return nil, nil, seal.OpenInfo{}, last
-	}
-	if l.search > maxSearch {
-		return nil, nil, seal.OpenInfo{}, l.vain
-	}
-	// Small ids first, in squares that grow: as quick as the larger one of the two allows.
-	senders, receivers := slices.Collect(l.candidates(w)), slices.Collect(l.candidates(back))
-	for done, size := 0, 4; done < max(len(senders), len(receivers)); done, size = size, 2*size {
-		for i, from := range senders[:min(size, len(senders))] {
-			for j, to := range receivers[:min(size, len(receivers))] {
-				p := nodePair{from, to}
-				if i < done && j < done || from == to || slices.Contains(w.pairs, p) {
-					continue
-				}
-				if l.search++; l.search > maxSearch {
-					l.vain = last
-					return nil, nil, seal.OpenInfo{}, last
-				}
-				if d, body, info, ok := try(p); ok {
-					w.pairs = append(w.pairs, p)
-					return d, body, info, nil
-				}
-			}
-		}
-	}
-	return nil, nil, seal.OpenInfo{}, last
-}
-
-// newOpener makes what opens datagrams of one node for another, knowing of the first what is known. Its own boot is
-// never compared with one on the air.
-func (l *linkAnalyser) newOpener(p nodePair) *seal.Opener {
-	return seal.NewOpener(l.key, p.to, seal.Boot{Number: 1}, map[uint16]seal.PeerState{p.from: l.boots[p.from]})
-}
-
-// booted tells the other openers of a node's datagrams of its new start: its long forms may have been for one alone.
-func (l *linkAnalyser) booted(from uint16, state seal.PeerState) {
-	l.boots[from] = seal.PeerState{Boot: state.Boot, Salt: state.Salt}
-	for p, o := range l.openers {
-		if s := o.State(from); p.from == from && (s.Boot != state.Boot || s.Salt != state.Salt) {
-			l.openers[p] = l.newOpener(p)
-		}
-	}
-}
-
-// candidates are the node ids that the sender of a way may have, small ones first. Of a way that was not seen yet only
-// ids below 256 are tried.
-func (l *linkAnalyser) candidates(w *way) func(yield func(uint16) bool) {
-	return func(yield func(uint16) bool) {
-		if len(l.nodes) > 0 {
-			for _, id := range l.nodes {
-				if (w == nil || !w.seen || byte(id%idStep) == w.hint) && !yield(id) {
-					return
-				}
-			}
-			return
-		}
-		if w == nil || !w.seen {
-			for id := uint16(1); id < smallIDs; id++ {
-				if !yield(id) {
-					return
-				}
-			}
-			return
-		}
-		for id := int(w.hint); id <= 0xffff; id += idStep {
-			if id != 0 && !yield(uint16(id)) {
-				return
-			}
-		}
-	}
-}
-
-func newDirection(p nodePair, line *timeline) *direction {
-	d := &direction{nodes: p, line: line, ledger: map[string]int64{}}
-	d.forget()
-	return d
-}
-
-// forget: the sender counts its messages from 1 again.
-func (d *direction) forget() {
-	for lane := range d.numbers {
-		d.numbers[lane], d.waiting[lane] = map[uint16]bool{}, map[uint16]int64{}
-	}
-	d.flows = map[uint32]envelope.Flow{}
-	d.before, d.last, d.next, d.early = envelope.Histories{}, 0, 0, map[uint64]earlier{}
-	d.objects, d.sent = map[uint32]*object{}, 0
-}
-
-func (d *direction) charge(kind string, octets int) {
-	d.ledger[kind] += int64(octets)
-	d.line.spend(d.at, kind, int64(octets))
-}
-
-func reason(err error) string {
-	switch {
-	case errors.Is(err, seal.ErrUnknownBoot):
-		return "before the first that tells the sender's boot"
-	case errors.Is(err, seal.ErrReplay), errors.Is(err, seal.ErrTooOld), errors.Is(err, seal.ErrStaleBoot):
-		return "captured twice, or sent again by a stranger"
-	case errors.Is(err, seal.ErrAuth), errors.Is(err, seal.ErrUnknownPeer), errors.Is(err, errSearch):
-		return "not of this key"
-	}
-	return err.Error()
 }
 
 // said notes a HELLO: another store or stream than before counts anew.
@@ -470,24 +248,6 @@ func frameName(f frame.Frame) string {
 	return fmt.Sprintf("%T", f)[len("frame."):]
 }
 
-// first notes a custody number and says whether it is new. Numbers are 16 bits; those half a round away are forgotten.
-func (d *direction) first(lane frame.Lane, number uint16, at int64) bool {
-	m := d.numbers[lane]
-	if m[number] {
-		return false
-	}
-	if len(m) >= 1<<14 {
-		for n := range m {
-			if number-n > 1<<13 {
-				delete(m, n)
-				delete(d.waiting[lane], n)
-			}
-		}
-	}
-	m[number], d.waiting[lane][number] = true, at
-	return true
-}
-
 // data answers the ledger's kind of a DATA frame.
 func (l *linkAnalyser) data(d *direction, s *segment, f frame.Data) string {
 	number := d.last + 1 + uint64(int64(int16(f.Number-uint16(d.last+1)))) // the nearest to the one after the last
@@ -503,52 +263,11 @@ func (l *linkAnalyser) data(d *direction, s *segment, f frame.Data) string {
 	return l.envelope(d, s, d.flows, f.Body, &d.before, number)
 }
 
-// earlier is a message that later ones may be coded after: its flow, and what it carries, nil when that is no payload.
-type earlier struct {
-	flow    uint32
-	payload *site.Message
-}
-
-// Of messages before their turn.
-const (
-	firstNumbers = 64  // a capture whose first number is no higher begins with the numbers
-	maxEarly     = 256 // when more wait, what is missing is taken for lost
-)
-
 // Of what messages over P_Mul may be coded after, of a flow and element: as many as a gateway keeps.
 const (
 	lateKept       = 256
 	lateKeptOctets = 64 << 10
 )
-
-// settle adds messages to what later ones are coded after, in the order of their numbers, as the receiver does.
-func (d *direction) settle(number uint64, e earlier) {
-	if d.next == 0 {
-		d.next = 1
-		if number > firstNumbers {
-			d.next = number
-		}
-	}
-	d.last = max(d.last, number)
-	if number < d.next {
-		return
-	}
-	d.early[number] = e
-	if len(d.early) > maxEarly {
-		d.next = slices.Min(slices.Collect(maps.Keys(d.early)))
-	}
-	for {
-		e, ok := d.early[d.next]
-		if !ok {
-			return
-		}
-		if e.payload != nil {
-			d.before.Add(e.flow, d.next, e.payload)
-		}
-		delete(d.early, d.next)
-		d.next++
-	}
-}
 
 // envelope reads a message under custody and answers the ledger's kind. flows are those of its sender. before is what it
 // may be coded after, nil for a lane where none is, and custody its number there: it is read as long as the capture has
@@ -659,16 +378,6 @@ func (l *linkAnalyser) receipted(after int64) {
 	l.r.Receipted++
 	l.wait.add(float64(after) / 1e9)
 	l.receipts.add(float64(after) / 1e9)
-}
-
-// unreceipted are the messages of a direction, which may be nil, whose receipt has not been seen.
-func (d *direction) unreceipted() (n int64) {
-	if d != nil {
-		for _, w := range d.waiting {
-			n += int64(len(w))
-		}
-	}
-	return n
 }
 
 func nodeName(id uint16) string {

@@ -193,6 +193,8 @@ func linkFields(p *Profile) map[string]any {
 	return map[string]any{
 		"medium": medium{&p.Shared}, "turnaround_ms": &p.Turnaround, "max_hold_ms": &p.MaxHold, "key_up_ms": &p.KeyUp,
 		"mtu_octets": &p.MTU, "frame_overhead_octets": &p.FrameOverhead, "reorder": &p.Reorder, "tariff": &p.Tariff,
+		"handover_every_ms": &p.Calls.HandoverEvery, "handover_ms": &p.Calls.Handover,
+		"call_drop_every_ms": &p.Calls.DropEvery, "call_redial_ms": &p.Calls.Redial,
 	}
 }
 
@@ -201,6 +203,8 @@ func directionFields(d *Direction) map[string]any {
 		"rate_bps": &d.RateBps, "delay_ms": &d.Delay, "jitter_ms": &d.Jitter, "queue_octets": &d.QueueOctets,
 		"loss_percent": &d.LossPct, "loss_block_octets": &d.LossRef, "ge_good_to_bad": &d.GEp, "ge_bad_to_good": &d.GEr,
 		"ge_loss_bad_percent": &d.GEBadPct, "ge_loss_good_percent": &d.GEGoodPct,
+		"queue_frames": &d.QueueFrames, "queue_age_ms": &d.QueueAge, "compresses": &d.Compresses,
+		"fade_every_ms": &d.Fades.Every, "fade_lasts_ms": &d.Fades.Lasts, "fade_loss_percent": &d.Fades.LossPct,
 	}
 }
 

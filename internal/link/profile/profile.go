@@ -20,6 +20,26 @@ type Direction struct {
 	GEp, GEr    float64       // Gilbert-Elliott: good to bad, bad to good, per frame
 	GEBadPct    float64       // loss while bad
 	GEGoodPct   float64       // loss while good
+	QueueFrames int           // most in the queue beside QueueOctets; 0: any number
+	QueueAge    time.Duration // a frame that has waited longer is dropped when its turn comes; 0: never
+	Compresses  bool          // the modems shorten what they can; RateBps is of what is left
+	Fades       Fades
+}
+
+// Fades are losses that last a time: whatever is on the air then is hit, one long frame or several short ones. Good and bad
+// times have exponential lengths. Every 0: there are none.
+type Fades struct {
+	Every   time.Duration // mean from the end of one to the beginning of the next
+	Lasts   time.Duration // mean
+	LossPct float64       // of the frames that a fade touches
+}
+
+// Calls is what a satellite call does that has to be handed over and can drop, in both directions of a terminal's leg.
+type Calls struct {
+	HandoverEvery time.Duration // from one to the next; 0: none
+	Handover      time.Duration // nothing is sent so long; nothing is lost
+	DropEvery     time.Duration // mean from one dropped call to the next; 0: none
+	Redial        time.Duration // until the terminal is on the air again
 }
 
 // Profile is one link: what it does to packets, and how a gateway uses it.
@@ -35,6 +55,7 @@ type Profile struct {
 	MTU           int           // IP octets
 	FrameOverhead int           // octets per frame below IP
 	Reorder       bool          // jitter may let a frame overtake
+	Calls         Calls         // star: hand-overs and dropped calls
 	Tariff        string        // what the bill grows with: TariffOctets ("" is that), TariffMinutes or TariffNone
 	// The gateway's use of it.
 	Transport      string        // NORM or PMul: what carries messages; "" is NORM
@@ -91,6 +112,14 @@ func Airtime(octets, rateBps int) time.Duration {
 // Airtime is how long a frame of so many IP octets occupies this direction of the profile's link.
 func (p Profile) Airtime(d Direction, ipOctets int) time.Duration {
 	return Airtime(ipOctets+p.FrameOverhead, d.RateBps)
+}
+
+// Sending is the direction in which an end sends: down from ashore, else up.
+func (p Profile) Sending(shore bool) Direction {
+	if shore {
+		return p.Down
+	}
+	return p.Up
 }
 
 // OneWayMax is the longest a frame of so many IP octets takes in the slower direction once its turn has come: its own

@@ -72,11 +72,16 @@ func (p Profile) problems() []problem {
 		check(p.Up.RateBps == p.Down.RateBps, "down.rate_bps", "%d differs from up.rate_bps %d: a shared channel has one rate", p.Down.RateBps, p.Up.RateBps)
 		check(p.Up.RateBps > 0, "up.rate_bps", "must be positive on a shared channel")
 		check(p.MaxHold > 0, "link.max_hold_ms", "must be positive on a shared channel")
+		check(p.Calls == Calls{}, "link.handover_ms", "only a terminal of a star has calls")
 		check(p.AckDelay >= p.Turnaround, "gateway.ack_delay_ms", "%v is shorter than turnaround %v", p.AckDelay, p.Turnaround)
 	} else {
 		check(p.Turnaround == 0, "link.turnaround_ms", "only a shared channel turns around")
 		check(p.MaxHold == 0, "link.max_hold_ms", "only a shared channel is held")
 		check(p.KeyUp == 0, "link.key_up_ms", "only a shared channel is keyed")
+		c := p.Calls
+		check((c.HandoverEvery > 0) == (c.Handover > 0) && c.Handover*2 <= c.HandoverEvery, "link.handover_ms",
+			"%v every %v: both or neither, and at most half of the time", c.Handover, c.HandoverEvery)
+		check((c.DropEvery > 0) == (c.Redial > 0), "link.call_redial_ms", "goes with call_drop_every_ms")
 	}
 	same := p.Up == p.Down // then one report is enough
 	for _, d := range []struct {
@@ -95,6 +100,10 @@ func (p Profile) problems() []problem {
 		check(d.GEr <= 1, d.section+"ge_bad_to_good", "%v is no probability", d.GEr)
 		check(d.GEp == 0 || d.GEr > 0, d.section+"ge_bad_to_good", "must be positive: a burst would never end")
 		check(d.GEp > 0 || d.GEBadPct == 0 && d.GEr == 0, d.section+"ge_good_to_bad", "must be positive: there are no bursts without it")
+		check(d.QueueFrames <= 1<<20, d.section+"queue_frames", "%d is over %d", d.QueueFrames, 1<<20)
+		check((d.Fades.Every > 0) == (d.Fades.Lasts > 0) && (d.Fades.Every > 0) == (d.Fades.LossPct > 0), d.section+"fade_every_ms",
+			"goes with fade_lasts_ms and fade_loss_percent: all three or none")
+		check(!d.Compresses || d.RateBps > 0, d.section+"compresses", "has no meaning where the rate is unlimited")
 		check(d.LossRef == 0 || d.LossPct > 0, d.section+"loss_block_octets", "has no meaning without loss_percent")
 	}
 	check(p.DatagramOctets >= 64 && p.DatagramOctets <= p.MTU-IPUDPOctets, "gateway.datagram_octets",

@@ -26,6 +26,14 @@ const (
 	Group uint16 = 0
 )
 
+// Overhead is the octets that sealing adds to a body in one of the two forms.
+func Overhead(long bool) int {
+	if long {
+		return OverheadLong
+	}
+	return OverheadShort
+}
+
 // Key is a net's key: who has it belongs to the net.
 type Key [keyLen]byte
 

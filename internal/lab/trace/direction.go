@@ -1,0 +1,122 @@
+package trace
+
+import (
+	"maps"
+	"slices"
+
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+	"aldis/internal/norm/elide"
+	"aldis/internal/site"
+)
+
+// direction is what one node says to another.
+type direction struct {
+	nodes   nodePair
+	line    *timeline
+	at      int64 // of the datagram that is read, from the capture's beginning
+	ledger  map[string]int64
+	numbers [frame.Lanes]map[uint16]bool  // that were there
+	waiting [frame.Lanes]map[uint16]int64 // of those without a receipt: when they were first there
+	stream  uint16                        // of its Hello, +1; 0: not heard
+	store   uint32
+	flows   map[uint32]envelope.Flow
+	before  envelope.Histories // messages that later ones are coded after
+	last    uint64             // highest number of the direct lane, in full
+	next    uint64             // the first that is not in before
+	early   map[uint64]earlier // those that came before their turn
+	session *elide.Session
+	segment int
+	sent    uint64 // generation, object and position of the highest DATA
+	objects map[uint32]*object
+}
+
+func newDirection(p nodePair, line *timeline) *direction {
+	d := &direction{nodes: p, line: line, ledger: map[string]int64{}}
+	d.forget()
+	return d
+}
+
+// forget: the sender counts its messages from 1 again.
+func (d *direction) forget() {
+	for lane := range d.numbers {
+		d.numbers[lane], d.waiting[lane] = map[uint16]bool{}, map[uint16]int64{}
+	}
+	d.flows = map[uint32]envelope.Flow{}
+	d.before, d.last, d.next, d.early = envelope.Histories{}, 0, 0, map[uint64]earlier{}
+	d.objects, d.sent = map[uint32]*object{}, 0
+}
+
+func (d *direction) charge(kind string, octets int) {
+	d.ledger[kind] += int64(octets)
+	d.line.spend(d.at, kind, int64(octets))
+}
+
+// first notes a custody number and says whether it is new. Numbers are 16 bits; those half a round away are forgotten.
+func (d *direction) first(lane frame.Lane, number uint16, at int64) bool {
+	m := d.numbers[lane]
+	if m[number] {
+		return false
+	}
+	if len(m) >= 1<<14 {
+		for n := range m {
+			if number-n > 1<<13 {
+				delete(m, n)
+				delete(d.waiting[lane], n)
+			}
+		}
+	}
+	m[number], d.waiting[lane][number] = true, at
+	return true
+}
+
+// earlier is a message that later ones may be coded after: its flow, and what it carries, nil when that is no payload.
+type earlier struct {
+	flow    uint32
+	payload *site.Message
+}
+
+// Of messages before their turn.
+const (
+	firstNumbers = 64  // a capture whose first number is no higher begins with the numbers
+	maxEarly     = 256 // when more wait, what is missing is taken for lost
+)
+
+// settle adds messages to what later ones are coded after, in the order of their numbers, as the receiver does.
+func (d *direction) settle(number uint64, e earlier) {
+	if d.next == 0 {
+		d.next = 1
+		if number > firstNumbers {
+			d.next = number
+		}
+	}
+	d.last = max(d.last, number)
+	if number < d.next {
+		return
+	}
+	d.early[number] = e
+	if len(d.early) > maxEarly {
+		d.next = slices.Min(slices.Collect(maps.Keys(d.early)))
+	}
+	for {
+		e, ok := d.early[d.next]
+		if !ok {
+			return
+		}
+		if e.payload != nil {
+			d.before.Add(e.flow, d.next, e.payload)
+		}
+		delete(d.early, d.next)
+		d.next++
+	}
+}
+
+// unreceipted are the messages of a direction, which may be nil, whose receipt has not been seen.
+func (d *direction) unreceipted() (n int64) {
+	if d != nil {
+		for _, w := range d.waiting {
+			n += int64(len(w))
+		}
+	}
+	return n
+}

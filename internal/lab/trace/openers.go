@@ -1,0 +1,136 @@
+package trace
+
+import (
+	"errors"
+	"slices"
+
+	"aldis/internal/link/seal"
+)
+
+const (
+	maxSearch = 1 << 16 // datagrams tried in vain while looking for node ids
+	smallIDs  = 256     // those that are tried of a node that has said nothing
+	idStep    = 16      // ids that share the hint in a datagram
+)
+
+var errSearch = errors.New("no node ids fit")
+
+// open opens a datagram with an opener that opened something of its way before, or looks for the two node ids.
+func (l *linkAnalyser) open(w, back *way, data []byte) (*direction, []byte, seal.OpenInfo, error) {
+	last := errSearch
+	try := func(p nodePair) (*direction, []byte, seal.OpenInfo, bool) {
+		o := l.openers[p]
+		fresh := o == nil
+		if fresh {
+			o = l.newOpener(p)
+		}
+		_, body, info, err := o.Open(data)
+		if err != nil {
+			if !errors.Is(err, seal.ErrAuth) && !errors.Is(err, seal.ErrUnknownPeer) && (!fresh || !errors.Is(err, seal.ErrUnknownBoot) || last == errSearch) {
+				last = err
+			}
+			return nil, nil, info, false
+		}
+		l.openers[p] = o
+		if info.NewBoot {
+			l.booted(p.from, o.State(p.from))
+		}
+		if info.Group {
+			p.to = seal.Group
+		}
+		d := l.dirs[p]
+		if d == nil {
+			d = newDirection(p, &l.line)
+			l.dirs[p] = d
+		}
+		return d, body, info, true
+	}
+	for _, p := range w.pairs {
+		if d, body, info, ok := try(p); ok {
+			return d, body, info, nil
+		}
+	}
+	if len(w.pairs) > 0 && last != errSearch { // it is of a pair that is known: a repeat, or of a start not heard of
+		return nil, nil, seal.OpenInfo{}, last
+	}
+	if l.search > maxSearch {
+		return nil, nil, seal.OpenInfo{}, l.vain
+	}
+	// Small ids first, in squares that grow: as quick as the larger one of the two allows.
+	senders, receivers := slices.Collect(l.candidates(w)), slices.Collect(l.candidates(back))
+	for done, size := 0, 4; done < max(len(senders), len(receivers)); done, size = size, 2*size {
+		for i, from := range senders[:min(size, len(senders))] {
+			for j, to := range receivers[:min(size, len(receivers))] {
+				p := nodePair{from, to}
+				if i < done && j < done || from == to || slices.Contains(w.pairs, p) {
+					continue
+				}
+				if l.search++; l.search > maxSearch {
+					l.vain = last
+					return nil, nil, seal.OpenInfo{}, last
+				}
+				if d, body, info, ok := try(p); ok {
+					w.pairs = append(w.pairs, p)
+					return d, body, info, nil
+				}
+			}
+		}
+	}
+	return nil, nil, seal.OpenInfo{}, last
+}
+
+// newOpener makes what opens datagrams of one node for another, knowing of the first what is known. Its own boot is
+// never compared with one on the air.
+func (l *linkAnalyser) newOpener(p nodePair) *seal.Opener {
+	return seal.NewOpener(l.key, p.to, seal.Boot{Number: 1}, map[uint16]seal.PeerState{p.from: l.boots[p.from]})
+}
+
+// booted tells the other openers of a node's datagrams of its new start: its long forms may have been for one alone.
+func (l *linkAnalyser) booted(from uint16, state seal.PeerState) {
+	l.boots[from] = seal.PeerState{Boot: state.Boot, Salt: state.Salt}
+	for p, o := range l.openers {
+		if s := o.State(from); p.from == from && (s.Boot != state.Boot || s.Salt != state.Salt) {
+			l.openers[p] = l.newOpener(p)
+		}
+	}
+}
+
+// candidates are the node ids that the sender of a way may have, small ones first. Of a way that was not seen yet only
+// ids below 256 are tried.
+func (l *linkAnalyser) candidates(w *way) func(yield func(uint16) bool) {
+	return func(yield func(uint16) bool) {
+		if len(l.nodes) > 0 {
+			for _, id := range l.nodes {
+				if (w == nil || !w.seen || byte(id%idStep) == w.hint) && !yield(id) {
+					return
+				}
+			}
+			return
+		}
+		if w == nil || !w.seen {
+			for id := uint16(1); id < smallIDs; id++ {
+				if !yield(id) {
+					return
+				}
+			}
+			return
+		}
+		for id := int(w.hint); id <= 0xffff; id += idStep {
+			if id != 0 && !yield(uint16(id)) {
+				return
+			}
+		}
+	}
+}
+
+func reason(err error) string {
+	switch {
+	case errors.Is(err, seal.ErrUnknownBoot):
+		return "before the first that tells the sender's boot"
+	case errors.Is(err, seal.ErrReplay), errors.Is(err, seal.ErrTooOld), errors.Is(err, seal.ErrStaleBoot):
+		return "captured twice, or sent again by a stranger"
+	case errors.Is(err, seal.ErrAuth), errors.Is(err, seal.ErrUnknownPeer), errors.Is(err, errSearch):
+		return "not of this key"
+	}
+	return err.Error()
+}

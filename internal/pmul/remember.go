@@ -1,0 +1,72 @@
+package pmul
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"aldis/internal/due"
+)
+
+// How long a Receiver waits for a message that is not complete, and remembers one that was. ACP 142 tells both by
+// Expiry_Time and the Receiver's clock. Gateways do not: their senders end their messages themselves, the seal keeps what
+// was recorded out, and a ship's clock may be years wrong (docs/decisions/pmul-carrier.md).
+
+// doubtful is how long a message lives whose Expiry_Time cannot be true here.
+const doubtful = 25 * time.Hour
+
+// over is when a message that is heard of now is over.
+func (c *Config) over(now, expiry time.Time) time.Time {
+	at := expiry.Add(c.ClockError)
+	switch {
+	case c.Coding == ACP142:
+		return at
+	case at.Before(now):
+		return now.Add(doubtful)
+	}
+	return due.Earliest(at, now.Add(c.RememberFor))
+}
+
+// wakeUp sets the times of what the journal had: the clock may have been set meanwhile.
+func (r *Receiver) wakeUp(now time.Time) {
+	for _, m := range r.in {
+		m.until = r.cfg.over(now, m.expiry)
+	}
+	if r.cfg.Coding == ACP142 {
+		return
+	}
+	for _, f := range r.done {
+		f.forget = due.Earliest(due.Latest(f.forget, now.Add(doubtful)), now.Add(r.cfg.RememberFor))
+	}
+}
+
+// forget lets go of messages that were delivered.
+func (r *Receiver) forget(list []Key) {
+	for _, key := range list {
+		delete(r.done, key)
+		delete(r.owing, key)
+		r.used(key.Source).remembered--
+		r.out.record(bucketDone, keyOctets(key), nil)
+	}
+}
+
+// remembers makes room to remember one more message of a source; false: there is none. In the compact coding the oldest go,
+// so that a gateway that starts again and again, and doubts its clock each time, does not fill up.
+func (r *Receiver) remembers(source NodeID) bool {
+	u, limit := r.used(source), r.cfg.Limits.Remembered
+	if len(r.done) < limit && u.remembered < r.share(limit) {
+		return true
+	}
+	if r.cfg.Coding == ACP142 {
+		return false
+	}
+	var old []Key
+	for key, f := range r.done {
+		if key.Source == source && f.ackAt.IsZero() && !f.owed {
+			old = append(old, key)
+		}
+	}
+	slices.SortFunc(old, func(a, b Key) int { return cmp.Or(r.done[a].forget.Compare(r.done[b].forget), a.compare(b)) })
+	r.forget(old[:min(len(old), len(old)/16+1)])
+	return len(r.done) < limit && u.remembered < r.share(limit)
+}
