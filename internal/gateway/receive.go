@@ -23,6 +23,9 @@ func (g *Gateway) receive(now time.Time, d Datagram) {
 	g.Record(bucketSeal, peerKey(p.ID, nil), state.Append(nil))
 	p.Counts.DatagramsReceived++
 	p.bearer.air.Heard(now, &p.bearer.profile, len(d.Data))
+	if p.bearer.several != nil {
+		p.bearer.several.Heard(now, p.Peer, len(d.Data))
+	}
 	p.Ledger.Head(mail.Received, info.Long)
 	if info.Long && !p.Met.Owed && !(info.Group && p.bearer.lines.Roll.On()) { // a greeting says itself who is to answer
 		p.Met.Owe(now.Add(g.cfg.Profile.AckDelay))

@@ -40,24 +40,27 @@ type Config struct {
 // Carrier is the messages over P_Mul.
 type Carrier struct {
 	Config
-	engine   pmul.Config
-	sender   *pmul.Sender
-	receiver *pmul.Receiver
-	dues     [2]time.Time // of sender and receiver
-	peers    map[uint16]*mail.Peer
-	orders   map[uint16]*order
-	audience *mail.Audience
-	ref      uint64
-	answer   pmul.Accepted // of the Submit being stepped
-	out      map[pmul.MessageID]*mail.Message
-	telling  int // own messages with state that have not ended
-	ended    endedMessages
-	refused  time.Time // when the log last said so
+	engine       pmul.Config
+	sender       *pmul.Sender
+	receiver     *pmul.Receiver
+	dues         [2]time.Time // of sender and receiver
+	peers        map[uint16]*mail.Peer
+	orders       map[uint16]*order
+	audience     *mail.Audience
+	ref          uint64
+	answer       pmul.Accepted // of the Submit being stepped
+	out          map[pmul.MessageID]*mail.Message
+	telling      int // own messages with state that have not ended
+	ended        endedMessages
+	acknowledged time.Time // when acknowledgements left alone last
+	refused      time.Time // when the log last said so
 }
 
 const (
 	lifetime = 24 * time.Hour
 	telling  = 4 // messages with state under way
+	// companyTurns is how many turns of others acknowledgements wait for company: own messages that wait for theirs.
+	companyTurns = 4
 
 	members pmul.GroupAddr = 1
 
@@ -75,6 +78,7 @@ func New(cfg Config, records []mail.Record) (*Carrier, error) {
 	c.engine.DatagramOctets -= margin
 	c.engine.AckHold = cfg.Profile.AckDelay / 2 // for something to ride on: docs/decisions/pmul-carrier.md
 	c.engine.Group = members
+	c.engine.Hears = cfg.Profile.Shared && cfg.Group.IsValid()
 	c.engine.AckGroup = cfg.Group.IsValid() // else a datagram to all is a copy to each
 	for _, p := range cfg.Peers {
 		c.engine.Peers = append(c.engine.Peers, pmul.NodeID(p.ID))
@@ -320,9 +324,24 @@ func (c *Carrier) step(now time.Time, ev pmul.Event, s *submission) {
 }
 
 func (c *Carrier) stepReceiver(now time.Time, ev pmul.Event) {
+	if c.engine.Hears && c.sender.Queued() {
+		c.receiver.Company(c.acknowledged.Add(companyTurns * c.Profile.MaxHold))
+	}
 	out := c.receiver.Step(now, ev)
 	c.dues[1] = out.Deadline
+	before := c.Air.Free
 	c.obey(now, out)
+	if c.engine.Hears && len(out.Send) > 0 {
+		c.acknowledged = now
+		c.stepSender(now, pmul.Busy{By: c.engine.Self, Air: c.Air.Free.Sub(due.Latest(before, now))})
+	}
+}
+
+// Heard counts a datagram of a peer, of so many octets above UDP, as air that is used.
+func (c *Carrier) Heard(now time.Time, p *mail.Peer, octets int) {
+	if c.engine.Hears {
+		c.stepSender(now, pmul.Busy{By: pmul.NodeID(p.ID), Air: profile.Airtime(profile.IPUDPOctets+octets+c.Profile.FrameOverhead, c.Profile.Up.RateBps)})
+	}
 }
 
 // obey does what an engine wants done.
@@ -438,6 +457,9 @@ func (c *Carrier) again(now time.Time, p *mail.Peer, asked pmul.MessageID) {
 
 // send seals a datagram of P_Mul: to one peer, to the group, or to every peer where there is no group's address.
 func (c *Carrier) send(now time.Time, packet pmul.Packet) {
+	if c.engine.Hears && packet.To != 0 { // who shares the channel has to know that it is in use
+		packet.To, packet.Group = 0, members
+	}
 	if packet.To == 0 {
 		packet = c.ride(now, packet)
 	}
@@ -478,6 +500,9 @@ func (c *Carrier) ride(now time.Time, packet pmul.Packet) pmul.Packet {
 	c.dues[1] = out.Deadline
 	for _, r := range out.Records {
 		c.Road.Record(r.Bucket, r.Key, r.Value)
+	}
+	if len(out.Ride) > 0 {
+		c.acknowledged = now
 	}
 	packet.PDUs = append(out.Ride, packet.PDUs...)
 	return packet
