@@ -121,6 +121,19 @@ func captureName(path string) string {
 // analyseFile reads a capture to its end. What is wrong inside of it is in the report; an error says that nothing
 // could be read.
 func analyseFile(path string, opt trace.Options, stderr io.Writer) (*trace.Report, error) {
+	a := trace.New(opt)
+	broken, err := readCapture(path, stderr, a.Add)
+	if err != nil {
+		return nil, err
+	}
+	if broken != nil {
+		a.Broken(broken)
+	}
+	return a.Finish(), nil
+}
+
+// readCapture gives the packets of a file to take, with progress. broken is why it could not be read to its end.
+func readCapture(path string, stderr io.Writer, take func(trace.Packet)) (broken, err error) {
 	var in io.Reader = os.Stdin
 	var size int64
 	if path != "-" {
@@ -141,23 +154,21 @@ func analyseFile(path string, opt trace.Options, stderr io.Writer) (*trace.Repor
 	if err != nil {
 		return nil, err
 	}
-	a := trace.New(opt)
 	p := newProgress(stderr, size)
+	defer p.clear()
 	for n := 1; ; n++ {
 		packet, err := r.Next()
-		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				a.Broken(err)
-			}
-			break
+		if errors.Is(err, io.EOF) {
+			return nil, nil
 		}
-		a.Add(packet)
+		if err != nil {
+			return err, nil
+		}
+		take(packet)
 		if n&0x3fff == 0 {
 			p.show(r.Offset())
 		}
 	}
-	p.clear()
-	return a.Finish(), nil
 }
 
 // progress is a line on a terminal while a large file is read.

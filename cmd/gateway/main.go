@@ -10,6 +10,7 @@
 //   - corpus.go: `corpus`: documents of the compression model
 //   - desk.go: how commands speak to a running gateway
 //   - example.go: what the rules make of an example message
+//   - fit.go: gateway tune --fit
 //   - gone.go: the journal taken away while the gateway runs
 //   - journal.go: `journal`: a journal checked, repaired, exported
 //   - keep.go: the keeper: holds the LAN's sockets while gateways come and go

@@ -22,6 +22,7 @@ import (
 )
 
 const tuneAbout = `usage: gateway tune --profile P --trace T [--trace T2] [--proof T3] [--out FILE] [--time-limit D] [--seed N] [--json]
+       gateway tune --profile P --fit SHIP.pcap,HQ.pcap [--out FILE] [--name N] [--json]
 
 Searches a profile's [gateway] section for settings that serve your traces better: fewer octets on the link, or messages
 that arrive sooner, neither at the cost of the other, and never a lost delivery. It replays the traces in virtual time on all
@@ -33,7 +34,13 @@ of --proof last, with the old settings and the new, and draws no conclusion from
 profile and seed give the same settings on any number of cores. When the time limit is reached, tune finishes the present
 round and the judgement, prints that the search was cut, and gives the settings found so far.
 
-Exit: 0 better settings were found; 1 none were; 2 wrong usage.
+With --fit it finds out what the link is: from captures at its two ends, made at the same time, it estimates rate, delay,
+jitter and loss each way, and on a shared channel the change of talker. The first capture is the terminal's. The clocks of
+the two machines need not agree. --profile is one of the same kind of link: its [gateway] section is kept, and what the
+captures do not tell. Each number in the file that --out writes says where it comes from.
+
+Exit: 0 better settings were found; 1 none were; 2 wrong usage. With --fit: 0 the
+link was found; 1 the captures do not tell.
 `
 
 // files is a flag that may be given several times.
@@ -56,6 +63,7 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 	limit := fs.Duration("time-limit", 10*time.Minute, "begin no new round after this time; 0: no limit")
 	seed := fs.Uint64("seed", 1, "of losses and of the variants of the traces")
 	content := fs.String("content", trace.ContentXML, "of messages that have only sizes: xml, text or random")
+	captures := fs.String("fit", "", "two `files` with a comma between: captures at the terminal and at the other end of the link")
 	asJSON := fs.Bool("json", false, "print JSON")
 	_, code, done := parse(fs, args, 0, tuneAbout, stdout, stderr)
 	if done {
@@ -65,6 +73,9 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 	switch {
 	case *profileName == "":
 		err = errors.New("which link? --profile NAME; gateway profiles lists them")
+	case *captures != "" && len(traces)+len(proof) > 0:
+		err = errors.New("--fit looks at captures of the link, --trace at what applications say: one of them")
+	case *captures != "":
 	case len(traces) == 0:
 		err = errors.New("which trace? --trace FILE")
 	case len(traces)+len(proof) > maxTuneTraces:
@@ -79,6 +90,9 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 	p, source, err := profileWithSource(*profileName)
 	if err != nil {
 		return mistakes(stderr, err)
+	}
+	if *captures != "" {
+		return fitCommand(fitted{p, source, *captures, *out, *name, *asJSON}, stdout, stderr)
 	}
 	t := tuner{seed: *seed, stderr: stderr, variants: map[variantKey]*replay.Script{}}
 	if *limit > 0 {

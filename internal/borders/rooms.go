@@ -111,6 +111,7 @@ var Rooms = []Room{
 		"gateway", "jxta", "jxtabridge", "lab/edgepeer", "lab/linkemu", "lab/sim", "lab/trace", "link/compact", "link/profile",
 		"rules/filter", "rules/mark", "site"}},
 	{"lab/forecast", Pure, "lab", false, "Predicts from several plays whether a trace arrives in time on a link, at what cost, and what would help.", []string{"lab/replay", "link/profile"}},
+	{"lab/fit", Pure, "lab", false, "Says from captures at both ends of a link what the link does, and writes that as a profile.", []string{"lab/linkemu", "lab/trace", "link/profile"}},
 	{"lab/tune", Pure, "lab", false, "Searches the free values of a profile for those that serve a trace best.", []string{"lab/replay", "link/profile"}},
 	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/forecast", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers.", []string{

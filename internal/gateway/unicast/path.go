@@ -24,8 +24,11 @@ type question struct {
 }
 
 // strangeAfter is how many probes a peer leaves without a sign before one of them goes in the long form with a hello: the
-// peer may have lost its store, and then it cannot open the short form.
-const strangeAfter = 20
+// peer may have lost its store, and then it cannot open the short form. After that each of strangeAgain goes so.
+const (
+	strangeAfter = 6
+	strangeAgain = 20
+)
 
 // ask notes that a question goes now, and turns to another address when the one before had no answer. It says whether the
 // question should introduce us anew.
@@ -47,7 +50,7 @@ func (l *line) ask(now time.Time, c *Carrier, probe bool) (anew bool) {
 			c.Road.Note("info", "a peer does not answer: its other address is tried in turn", "peer", l.Name, "tried", q.to, "next", l.Addr)
 		}
 		q.asked, q.to, q.hello = now, l.Addr, hello
-		anew = q.misses > 0 && q.misses%strangeAfter == 0
+		anew = q.misses == strangeAfter || q.misses > 0 && q.misses%strangeAgain == 0
 	}
 	if q.there != l.Addr {
 		q.there, q.since = l.Addr, l.sender.Next(frame.Direct)
