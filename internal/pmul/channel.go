@@ -48,7 +48,7 @@ type turns struct {
 const (
 	// aheadAir is how many full datagrams the radio may have before they leave: enough that it does not run dry in its turn while
 	// what is heard of others is on its way, and few enough that what is urgent, or repeated in vain, does not wait behind them.
-	aheadAir = 5
+	aheadAir = 3
 	// holdShare is the least part of the channel, one in so many, that the acknowledgements of all leave.
 	holdShare = 2
 	// putOffMost bounds, in turns of others, by how much their talk puts off the questions about a message.

@@ -56,10 +56,15 @@ func (r *Roll) turn() time.Duration {
 	return p.Turnaround + p.KeyUp + p.Airtime(p.Up, min(octets, p.DatagramOctets+profile.IPUDPOctets))
 }
 
-// begin plans the greeting of this start.
+// begin plans the greeting of this start. A start that knows peers greets at once: what it has of their messages has to be told
+// before it acknowledges more, or nobody sees that it was put back.
 func (r *Roll) begin(now time.Time) {
 	before := 0
 	for _, l := range r.c.order {
+		if l.Met.Store != 0 {
+			before = 0
+			break
+		}
 		if l.ID < r.c.Self {
 			before++
 		}
