@@ -25,7 +25,7 @@ func (g *Gateway) heed(now time.Time, p *peer, h frame.Hello) {
 	if p.bearer.several == nil {
 		numbers.Heed(now, h, g.cfg.Boot.Number)
 	} else if h.HeardStream == met.Stream {
-		p.bearer.several.Heed(now, p.Peer, h.Seen)
+		p.bearer.several.Heed(p.Peer, h.Seen)
 	}
 }
 

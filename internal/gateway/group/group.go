@@ -107,7 +107,7 @@ func attempt(id pmul.MessageID) mail.Attempt {
 // Start begins to wait for what is missing before what came early; the gateway says next who is silent.
 func (c *Carrier) Start(now time.Time) {
 	for _, o := range c.orders {
-		o.restart(now)
+		o.early.Restart(now)
 	}
 }
 
@@ -524,15 +524,13 @@ func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool,
 
 // whole says that a datagram has a message with all of it: one fragment and the Address_PDU before it.
 func whole(pdus []pmul.PDU) bool {
-	one := map[pmul.MessageID]bool{}
-	for _, pdu := range pdus {
-		switch pdu := pdu.(type) {
-		case pmul.AddressPDU:
-			one[pdu.Message] = pdu.Total == 1
-		case pmul.DataPDU:
-			if one[pdu.Message] {
-				return true
-			}
+	for i, pdu := range pdus {
+		data, ok := pdu.(pmul.DataPDU)
+		if ok && slices.ContainsFunc(pdus[:i], func(before pmul.PDU) bool {
+			a, ok := before.(pmul.AddressPDU)
+			return ok && a.Message == data.Message && a.Total == 1
+		}) {
+			return true
 		}
 	}
 	return false

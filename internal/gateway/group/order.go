@@ -82,14 +82,6 @@ func (o *order) begin(sequence uint32) {
 	}
 }
 
-// restart lets what came early wait anew for what is missing before it.
-func (o *order) restart(now time.Time) {
-	o.early.Restart(now)
-	if early := o.early.Places(); o.next == 0 && len(early) > 0 {
-		o.begin(uint32(early[0].Number))
-	}
-}
-
 // drain delivers what is in order now while this turn of the loop has room, and notes how far that is.
 func (c *Carrier) drain(now time.Time, p *mail.Peer, o *order) {
 	for o.put && p.Turn.Room(now) {

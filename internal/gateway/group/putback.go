@@ -2,7 +2,6 @@ package group
 
 import (
 	"encoding/binary"
-	"time"
 
 	"aldis/internal/gateway/mail"
 )
@@ -43,7 +42,7 @@ func (o *order) forget(c *Carrier, p *mail.Peer) {
 }
 
 // Heed looks whether a peer, as its newest HELLO says, lacks what it has acknowledged.
-func (c *Carrier) Heed(_ time.Time, p *mail.Peer, seen uint16) {
+func (c *Carrier) Heed(p *mail.Peer, seen uint16) {
 	o := c.orders[p.ID]
 	lost := int(int16(uint16(o.acked) - seen))
 	if o.acked == 0 || lost <= 0 {

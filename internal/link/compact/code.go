@@ -117,9 +117,12 @@ func (c *Coder) Append(dst, text []byte) ([]byte, Codec) {
 	return append(dst, best...), codec
 }
 
+// rememberedFrom is how long a text is at least whose code is remembered.
+const rememberedFrom = 32
+
 // remembered is smallest, which is not asked again for what it was asked a moment ago.
 func (c *Coder) remembered(text []byte) ([]byte, Codec) {
-	if c.NoModel || len(text) < shortText || len(text) > MaxModelled {
+	if c.NoModel || len(text) < rememberedFrom || len(text) > MaxModelled {
 		return c.smallest(text, nil)
 	}
 	sum := sha256.Sum256(text)

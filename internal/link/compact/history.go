@@ -264,23 +264,49 @@ func (c *Coder) AppendAfter(dst, text []byte, h *History, number uint64) ([]byte
 			return dst, Repeated
 		}
 	}
-	stream, tokens := tokenizeXML(text)
-	codec := LearnedXML
-	if !tokens {
-		stream, codec = text, Learned
-	}
-	most := len(text) - len(head) - 1
-	var out []byte
-	if m, known := c.made.codes[sum]; known { // Prepare made it
-		out, ok = append(head, m.code...), m.codec != Stored && len(m.code) <= most
-	} else {
-		out, ok = c.learned(window).encode(head, stream, tokens, most)
-	}
+	code, codec := c.after(window, text)
+	ok = codec != Stored && len(code) <= len(text)-len(head)-1
+	out := append(head, code...)
 	plain, plainCodec := c.smallestWithout(text, ok, len(out))
 	if !ok || len(plain) <= len(out) {
 		return append(dst, plain...), plainCodec
 	}
 	return append(dst, out...), codec
+}
+
+// after codes text after a window, Stored where that is not shorter. What was coded a moment ago is not coded again: the
+// same goes to many peers that hold the same, and a text is coded once to learn how long it gets.
+func (c *Coder) after(window []entry, text []byte) ([]byte, Codec) {
+	sum := contentOf(window, text)
+	if m, known := c.made.codes[sum]; known {
+		return m.code, m.codec
+	}
+	stream, tokens := tokenizeXML(text)
+	codec := LearnedXML
+	if !tokens {
+		stream, codec = text, Learned
+	}
+	code, ok := c.learned(window).encode(nil, stream, tokens, len(text)-1-checkOctets-1)
+	if !ok {
+		code, codec = nil, Stored
+	}
+	c.made.keep(sum, code, codec)
+	return code, codec
+}
+
+// contentOf names a text and what it is coded after. Numbers are not part of it: they do not change the code.
+func contentOf(window []entry, text []byte) textSum {
+	h := sha256.New()
+	var b [8]byte
+	for _, e := range window {
+		binary.BigEndian.PutUint64(b[:], uint64(len(e.text)))
+		h.Write(b[:])
+		h.Write(e.text)
+	}
+	h.Write(text)
+	sum := textSum(h.Sum(nil))
+	sum[0] = ^sum[0] // never the sum of a text that somebody made to look like this
+	return sum
 }
 
 // smallestWithout is smallest, unless a learned code of that many octets makes the search idle: the primed model

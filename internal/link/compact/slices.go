@@ -8,7 +8,7 @@ import (
 
 // A text that is coded beforehand: in slices by Prepare, or because it was coded a moment ago.
 const (
-	shortText   = 512     // texts of fewer octets are coded at once, again and again
+	shortText   = 512     // texts of fewer octets are coded at once
 	mostMade    = 256     // codes that are kept
 	mostOctets  = 1 << 20 // of these
 	lightOctets = 3       // octets with few contexts that take as long as one with all
@@ -135,7 +135,7 @@ func (c *Coder) PrepareAfter(text []byte, h *History, number uint64, octets int)
 	if len(text) < shortText || slices.ContainsFunc(window, func(e entry) bool { return bytes.Equal(e.text, text) }) {
 		return true
 	}
-	sum := sumAfter(window, text)
+	sum := contentOf(window, text)
 	if _, ok := c.made.codes[sum]; ok {
 		return true
 	}

@@ -143,3 +143,35 @@ func TestPrepareAfter(t *testing.T) {
 		})
 	}
 }
+
+// TestSameForMany: what is coded after the same messages is coded once, whatever their numbers are, and expands for each.
+func TestSameForMany(t *testing.T) {
+	var c Coder
+	_, text := historyOfTwelve()
+	histories := make([]*History, 5)
+	for i := range histories {
+		histories[i] = new(History)
+		m := NewMaker(3, testWords)
+		tracks := []*Track{m.Track(), m.Track(), m.Track()}
+		for n := range 12 {
+			histories[i].Add(uint64(100*i+n+1), Texts(tracks, 200))
+		}
+	}
+	var first uint64
+	for i, h := range histories {
+		number := uint64(100*i + 13)
+		before := c.Work()
+		code, codec := c.AppendAfter(nil, text, h, number)
+		if worked := c.Work() - before; i == 0 {
+			first = worked
+		} else if worked > 0 {
+			t.Errorf("peer %d: %d octets of work for what was coded before, after %d for the first", i, worked, first)
+		}
+		if back, err := c.ExpandAfter(codec, code, h, number, len(text)); err != nil || string(back) != string(text) {
+			t.Errorf("peer %d: %q, %v", i, back, err)
+		}
+	}
+	if first == 0 {
+		t.Error("the first costs nothing")
+	}
+}

@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"fmt"
 	"testing"
 )
 
@@ -52,8 +53,21 @@ func historyOfTwelve() (*History, []byte) {
 func BenchmarkAfterTwelve(b *testing.B) {
 	var c Coder
 	h, text := historyOfTwelve()
-	for b.Loop() {
+	for n := 0; b.Loop(); n++ { // each another one: what was coded a moment ago is remembered
+		copy(text[len(text)-8:], fmt.Sprintf("%08d", n))
 		c.AppendAfter(nil, text, h, 13)
+	}
+}
+
+// BenchmarkAfterTwelveToMany is the same message for 64 peers that hold the same.
+func BenchmarkAfterTwelveToMany(b *testing.B) {
+	var c Coder
+	h, text := historyOfTwelve()
+	for n := 0; b.Loop(); n++ {
+		copy(text[len(text)-8:], fmt.Sprintf("%08d", n))
+		for range 64 {
+			c.AppendAfter(nil, text, h, 13)
+		}
 	}
 }
 
