@@ -121,7 +121,7 @@ func (r *Receiver) acknowledge(now time.Time) {
 			m.reported = e.Missing[len(e.Missing)-1].To
 			m.nackAt, m.idleAt, m.askAt = time.Time{}, time.Time{}, time.Time{}
 			if m.asked < 4 { // then the sender has to ask
-				m.askAt = now.Add(r.again(m)<<max(m.asked-1, 0) + r.othersTalk() + r.jitter(m.nodes))
+				m.askAt = now.Add(r.again(m)<<max(m.asked-1, 0) + r.othersTalk(now) + r.jitter(m.nodes))
 				m.asked++
 			}
 			entries = append(entries, e)

@@ -26,9 +26,9 @@ func (c *Config) hold(nodes int) time.Duration {
 	return max(c.AckHold, holdShare*time.Duration(nodes)*(c.Turnaround+c.ackAir()))
 }
 
-// othersTalk is how long the answer to a question waits for the sender's turn, besides.
-func (r *Receiver) othersTalk() time.Duration {
-	if !r.cfg.Hears {
+// othersTalk is how long the answer to a question waits for the sender's turn, besides, where much is to be said.
+func (r *Receiver) othersTalk(now time.Time) time.Duration {
+	if !now.Before(r.company) {
 		return 0
 	}
 	return 2 * r.cfg.Hold

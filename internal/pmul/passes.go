@@ -273,7 +273,7 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 		asked[d] = true
 		// The fragments of the last question were lost, or its answer was: this question goes without any.
 		again := p.unanswered%2 == 1 || p.unanswered > 0 && s.cfg.Coding == Compact
-		again = again && !(s.cfg.Hears && m.total() == 1) // its answer would wait for two turns, and bring the same
+		again = again && !(s.cfg.Hears && m.total() == 1 && s.Queued()) // its answer would wait for two turns, and bring the same
 		bare := m.carry == carryNothing || m.carry != carryLost && again
 		p.asked(now, &s.cfg)
 		if bare || m.polls == 0 && m.carry != carryLost && s.cfg.fragmentAir(m) > s.cfg.questionAir() {

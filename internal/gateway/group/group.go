@@ -78,7 +78,7 @@ func New(cfg Config, records []mail.Record) (*Carrier, error) {
 	c.engine.DatagramOctets -= margin
 	c.engine.AckHold = cfg.Profile.AckDelay / 2 // for something to ride on: docs/decisions/pmul-carrier.md
 	c.engine.Group = members
-	c.engine.Hears = cfg.Profile.Shared && cfg.Group.IsValid()
+	c.engine.Hears = cfg.Profile.Shared && cfg.Group.IsValid() && len(cfg.Peers) > 1 // of two, one has nobody to wait for but the other
 	c.engine.AckGroup = cfg.Group.IsValid() // else a datagram to all is a copy to each
 	for _, p := range cfg.Peers {
 		c.engine.Peers = append(c.engine.Peers, pmul.NodeID(p.ID))
