@@ -22,7 +22,10 @@ func (r *Receiver) owe(now time.Time, f *finished, nodes int, wait time.Duration
 	switch {
 	case f.ackAt.IsZero() || wait > 0:
 		f.ackAt = at
-		f.most = now.Add(4 * wait)
+		f.most = now.Add(mostHolds * wait)
+		if wait > 0 && r.cfg.Turnaround > 0 && r.cfg.Coding == Compact {
+			f.most = now.Add(mostHolds * max(wait, r.cfg.hold(nodes)))
+		}
 	case r.cfg.completeWait(nodes, f.total) == r.cfg.hold(nodes): // asked, and nothing for others follows
 		f.ackAt = due.Earliest(f.ackAt, at)
 	default:
@@ -35,6 +38,33 @@ func (r *Receiver) owe(now time.Time, f *finished, nodes int, wait time.Duration
 func (r *Receiver) putOff(now time.Time, f *finished) {
 	if !f.ackAt.IsZero() && f.most.After(f.ackAt) {
 		f.ackAt = due.Earliest(f.most, due.Latest(f.ackAt, now.Add(r.cfg.completeWait(f.nodes, f.total)+r.jitter(f.nodes))))
+	}
+}
+
+// inBurst tells whether a sender has much to say: several Acks are owed to it already.
+func (r *Receiver) inBurst(source NodeID) bool {
+	owed := 0
+	for key := range r.owing {
+		if key.Source == source {
+			owed++
+		}
+	}
+	return owed >= burstOwed && r.cfg.Turnaround > 0 && r.cfg.Coding == Compact && !r.cfg.Reorder
+}
+
+// burstOwed is how many Acks are owed in a burst: more than the one or two of a sender that speaks now and then.
+const burstOwed = 3
+
+// talks puts off the Acks for a sender that talks until it pauses: on a shared channel each would stop it for a turn, and one
+// at the end says the same.
+func (r *Receiver) talks(now time.Time, source NodeID) {
+	if r.cfg.Turnaround == 0 || r.cfg.Coding != Compact {
+		return
+	}
+	for key, f := range r.owing {
+		if key.Source == source && !r.planned(f.coded) && f.most.After(f.ackAt) {
+			f.ackAt = due.Earliest(f.most, due.Latest(f.ackAt, now.Add(r.cfg.pause())))
+		}
 	}
 }
 
@@ -89,6 +119,7 @@ func (r *Receiver) acknowledge(now time.Time) {
 			lists[key.Source] = append(lists[key.Source], m)
 		}
 	}
+	r.join(now, lists)
 	if len(nodes) > 0 && r.cfg.AckGroup { // one datagram to all takes along what is owed to others
 		for key := range r.owing {
 			nodes = append(nodes, key.Source)
@@ -105,7 +136,15 @@ func (r *Receiver) acknowledge(now time.Time) {
 				r.settle(r.owing[key])
 			}
 		}
+		aloud := false // the others are to hear it too
 		for _, m := range lists[node] {
+			if r.planned(m.coded) {
+				if e := m.entry(); len(e.Missing) > 0 {
+					entries, aloud = append(entries, e), r.cfg.AckGroup
+				}
+				r.said(now, m)
+				continue
+			}
 			e := r.missing(m)
 			if r.cfg.ownReturn() && !due.Reached(now, m.idleAt) && !due.Reached(now, m.askAt) { // only gaps, while more is coming
 				m.nackAt, m.gapsTo = time.Time{}, m.top
@@ -130,6 +169,11 @@ func (r *Receiver) acknowledge(now time.Time) {
 			continue
 		}
 		packets := r.pack(node, entries)
+		for i := range packets {
+			if aloud {
+				packets[i].To, packets[i].Group = 0, r.cfg.Group
+			}
+		}
 		r.out.Send = append(r.out.Send, packets...)
 		r.stats.AckEntries += len(entries)
 	}
@@ -137,6 +181,20 @@ func (r *Receiver) acknowledge(now time.Time) {
 		r.out.Send = append(r.out.Send[:first:first], r.merge(sent)...)
 	}
 	r.stats.AcksSent += len(r.out.Send) - first
+}
+
+// join adds to the lists that are due those of short messages that would be within the random delay: one turn for all.
+func (r *Receiver) join(now time.Time, lists map[NodeID][]*incoming) {
+	if r.cfg.Coding != Compact || len(lists) == 0 {
+		return
+	}
+	for _, key := range sortedKeys(r.in) {
+		m, list := r.in[key], lists[key.Source]
+		soon := now.Add(r.cfg.spread(m.nodes))
+		if len(list) > 0 && m.total == 1 && !slices.Contains(list, m) && (due.Reached(soon, m.nackAt) || due.Reached(soon, m.idleAt)) {
+			lists[key.Source] = append(list, m)
+		}
+	}
 }
 
 // merge puts Ack_PDUs to several nodes into datagrams to the group.

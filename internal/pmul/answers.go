@@ -56,7 +56,7 @@ func (s *Sender) ack(now time.Time, p AckPDU) {
 	for _, id := range slices.Sorted(maps.Keys(touched)) {
 		m := touched[id]
 		s.learnLate(now, m)
-		if m.polls == 0 && !m.passEnd.IsZero() && !now.After(m.passEnd.Add(m.talk+s.cfg.ackWait(m.dests.active()+1, m.total()))) {
+		if m.polls == 0 && !m.passEnd.IsZero() && !now.After(m.passEnd.Add(s.granted(m, m.grant))) {
 			decay = 8 // it came in time
 		}
 		m.polls = 0
@@ -75,9 +75,17 @@ func (s *Sender) learnLate(now time.Time, m *outgoing) {
 	if m.polls == 0 || m.askedEnd.IsZero() || !m.passEnd.IsZero() && now.After(m.passEnd.Add(2*s.cfg.Delay+s.cfg.ackAir())) {
 		return
 	}
-	if over := now.Sub(m.askedEnd) - m.askedTalk - s.cfg.ackWait(m.dests.active()+1, m.total()); over > 0 {
+	if over := now.Sub(m.askedEnd) - s.granted(m, m.asked); over > 0 {
 		s.late = min(max(s.late, over+over/4+s.cfg.slack()), 10*time.Minute)
 	}
+}
+
+// granted is how long the last answer to a pass may take: in turn, or after so long a talk of ours.
+func (s *Sender) granted(m *outgoing, grant time.Duration) time.Duration {
+	if s.cfg.plansFor(m) {
+		return grant
+	}
+	return grant + s.cfg.ackWait(m.dests.active()+1, m.total())
 }
 
 // interrupted notes that an Ack_PDU came while the Sender was transmitting. On a shared channel its node has had a turn
@@ -157,7 +165,13 @@ func (s *Sender) wakePeer(now time.Time, n NodeID) {
 // apply takes one entry.
 func (s *Sender) apply(now time.Time, m *outgoing, d *destination, e AckEntry) {
 	if len(e.Missing) == 0 {
+		d.measure(m, 0)
 		s.final(now, m, d, Delivered)
+		return
+	}
+	d.measure(m, e.count())
+	if s.cfg.plansFor(m) {
+		s.lacking(now, m, d, e)
 		return
 	}
 	d.dueAt = now.Add(s.cfg.repairWait(1))
@@ -220,7 +234,11 @@ func (s *Sender) review(now time.Time, m *outgoing) {
 		return
 	}
 	if !m.idle() {
-		m.extend()
+		if s.cfg.plansFor(m) {
+			m.lengthen()
+		} else {
+			m.extend()
+		}
 		return
 	}
 	if m.passEnd.IsZero() {
@@ -231,7 +249,7 @@ func (s *Sender) review(now time.Time, m *outgoing) {
 		if s.cfg.Turnaround > 0 {
 			m.repairAt = now.Add(2 * s.cfg.ackAir()) // what waited for its turn may have company that knows more
 		}
-		if m.dests.active() > few {
+		if m.dests.active() > few && !s.cfg.plansFor(m) {
 			m.repairAt = now.Add(s.cfg.settle()) // too many could follow, from before it began
 		}
 	}

@@ -60,14 +60,15 @@ func TestBurst(t *testing.T) {
 }
 
 // TestBurstWithLoss: 128 short messages at once over lossy channels, seeds 1 to 20. Before whole announcements and answers
-// that are waited for while we talk, the medians were 3.9, 12.3 and 8.2.
+// that are waited for while we talk, the medians were 3.9, 12.3 and 8.2; before answers that wait until we pause, 1.48, 2.25
+// and 1.99.
 func TestBurstWithLoss(t *testing.T) {
 	for _, c := range []struct {
 		link          string
 		nodes         int
 		median, worst float64 // over the limit, which is their octets and nothing else
 	}{
-		{"hf-2400", 2, 1.6, 2.1}, {"hf-2400", 4, 2.5, 3.5}, {"vhf-cnr-16k", 4, 2.2, 3},
+		{"hf-2400", 2, 1.4, 1.8}, {"hf-2400", 4, 1.8, 3.1}, {"vhf-cnr-16k", 4, 2, 2.9},
 	} {
 		p := load(t, c.link)
 		var over []float64

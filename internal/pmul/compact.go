@@ -11,10 +11,10 @@ import (
 //
 //	Data      0  [source] message number [priority] [length] fragment
 //	Ack       1  [source] [source of the messages] count entries
-//	Address   2  [source] message total expiry [priority] [MAP] destinations
+//	Address   2  [source] message total expiry [priority] [MAP] [last follow] destinations
 //	Discard   3  [source] message [priority]
 //	Whole     4  an Address_PDU with Total 1 and its Data_PDU: [source] message expiry [priority] destinations [length] fragment
-//	Parity    5  [source] message total last index [length] shard
+//	Parity    5  [source] message index left [length] shard
 //	Standard 15  length, a PDU byte by byte as in ACP 142: all others
 //
 // Numbers are unsigned varints (LEB128), expiry is four octets. Destinations are a count and for each Destination_ID and
@@ -33,6 +33,7 @@ const (
 	compactTypeMask = 0x0f
 	flagSource      = 0x10 // Source_ID follows: it is not the datagram's sender
 	flagLength      = 0x20 // the length of the fragment follows: it is not the last of the datagram
+	flagPlan        = 0x20 // Address: a Plan follows
 	flagPriority    = 0x40 // Priority follows: it is not 0
 	flagMAP         = 0x80 // Address: MAP follows
 	flagOf          = 0x80 // Ack: whose messages follows: they are not the reader's
@@ -43,9 +44,8 @@ const (
 type ParityPDU struct {
 	Source  NodeID
 	Message MessageID
-	Total   uint16 // Data_PDUs of the message
-	Last    uint16 // octets of the last fragment; the others are as long as Shard
 	Index   uint16 // 0..: which parity shard
+	Left    uint16 // shards that follow in this turn of the sender
 	Shard   []byte
 }
 
@@ -79,9 +79,8 @@ func AppendCompact(b []byte, from, to NodeID, pdus ...PDU) ([]byte, error) {
 			b = compactStart(b, compactDiscard, from, p.Source, p.Message, p.Priority, 0)
 		case ParityPDU:
 			b = compactStart(b, compactParity, from, p.Source, p.Message, 0, lengthFlag(last, p.Shard))
-			b = binary.AppendUvarint(b, uint64(p.Total))
-			b = binary.AppendUvarint(b, uint64(p.Last))
 			b = binary.AppendUvarint(b, uint64(p.Index))
+			b = binary.AppendUvarint(b, uint64(p.Left))
 			b = appendFragment(b, last, p.Shard)
 		default:
 			b, err = appendStandard(b, p)
@@ -95,7 +94,7 @@ func AppendCompact(b []byte, from, to NodeID, pdus ...PDU) ([]byte, error) {
 
 // wholeOf tells whether an Address_PDU and a Data_PDU are one short message.
 func wholeOf(a AddressPDU, d DataPDU) bool {
-	return plainAddress(a) && a.Total == 1 && a.MAP == 0 && d.Number == 1 && d.Source == a.Source && d.Message == a.Message && d.Priority == a.Priority
+	return plainAddress(a) && a.Plan == nil && a.Total == 1 && a.MAP == 0 && d.Number == 1 && d.Source == a.Source && d.Message == a.Message && d.Priority == a.Priority
 }
 
 // plainAddress has a compact form; others go as they are.
@@ -151,8 +150,13 @@ func appendCompactAddress(b []byte, from NodeID, p AddressPDU, whole *DataPDU, l
 	switch {
 	case whole != nil:
 		kind, flags = compactWhole, lengthFlag(last, whole.Fragment)
-	case p.MAP != 0:
-		flags = flagMAP
+	default:
+		if p.MAP != 0 {
+			flags |= flagMAP
+		}
+		if p.Plan != nil {
+			flags |= flagPlan
+		}
 	}
 	b = compactStart(b, kind, from, p.Source, p.Message, p.Priority, flags)
 	if whole == nil {
@@ -164,6 +168,10 @@ func appendCompactAddress(b []byte, from NodeID, p AddressPDU, whole *DataPDU, l
 	}
 	if flags&flagMAP != 0 {
 		b = append(b, byte(p.MAP))
+	}
+	if whole == nil && p.Plan != nil {
+		b = binary.AppendUvarint(b, uint64(p.Plan.Last))
+		b = binary.AppendUvarint(b, uint64(p.Plan.Follow))
 	}
 	b = binary.AppendUvarint(b, uint64(len(p.Destinations)))
 	for _, d := range p.Destinations {
@@ -343,8 +351,7 @@ func (r *reader) pdu1(kind, flags byte, from, self NodeID) ([]PDU, error) {
 		case compactDiscard:
 			out = []PDU{DiscardPDU{priority, source, m}}
 		case compactParity:
-			p := ParityPDU{Source: source, Message: m, Total: uint16(r.uvarint("total", math.MaxUint16)),
-				Last: uint16(r.uvarint("last", math.MaxUint16)), Index: uint16(r.uvarint("index", math.MaxUint16))}
+			p := ParityPDU{Source: source, Message: m, Index: uint16(r.uvarint("index", math.MaxUint16)), Left: uint16(r.uvarint("left", math.MaxUint16))}
 			p.Shard = r.fragment(flags)
 			out = []PDU{p}
 		default:
@@ -368,6 +375,9 @@ func (r *reader) address(kind, flags byte, p AddressPDU) []PDU {
 	p.Expiry = time.Unix(int64(binary.BigEndian.Uint32(r.octets("Expiry_Time", 4))), 0).UTC()
 	if kind == compactAddress && flags&flagMAP != 0 {
 		p.MAP = MAP(r.octets("MAP", 1)[0]) & mapMask
+	}
+	if kind == compactAddress && flags&flagPlan != 0 {
+		p.Plan = &Plan{Last: uint16(r.uvarint("last", math.MaxUint16)), Follow: uint16(r.uvarint("follow", math.MaxUint16))}
 	}
 	// Two octets each at least: a count that lies costs no memory.
 	for range r.uvarint("Count_of_Destination_Entries", uint64(len(r.b)/2)) {

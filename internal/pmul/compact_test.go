@@ -19,6 +19,8 @@ func TestCompact(t *testing.T) {
 	address := AddressPDU{Priority: 3, Total: 1, Source: hq, Message: 5000, Expiry: year2027, Destinations: []Destination{to(ship, 70)}}
 	long := address
 	long.Total, long.MAP, long.Priority = 40, NotLast, 0
+	coded := long
+	coded.MAP, coded.Plan = 0, &Plan{Last: 20, Follow: 51}
 	data := DataPDU{Priority: 3, Number: 1, Source: hq, Message: 5000, Fragment: []byte("hej")}
 	fragment := DataPDU{Number: 40, Source: hq, Message: 5000, Fragment: []byte("hej")}
 	ack := func(e ...AckEntry) AckPDU { return AckPDU{Source: ship, Entries: e} }
@@ -39,7 +41,8 @@ func TestCompact(t *testing.T) {
 		{"ack with lists", ship, hq, "01 03 8827 00 02 06 02 05 03 04 01 03 00",
 			[]PDU{ack(AckEntry{Source: hq, Message: 5000}, AckEntry{Source: hq, Message: 5001, Missing: []Run{{2, 2}, {5, 9}, {12, 12}}},
 				AckEntry{Source: hq, Message: 5000, Missing: []Run{{1, 1}}, Cut: true})}},
-		{"parity", hq, 0, "05 8827 28 14 02 68656a", []PDU{ParityPDU{hq, 5000, 40, 20, 2, []byte("hej")}}},
+		{"address of a coded one", hq, 0, "22 8827 28 6b36ec80 14 33 01 ac02 46", []PDU{coded}},
+		{"parity", hq, 0, "05 8827 02 14 68656a", []PDU{ParityPDU{hq, 5000, 2, 20, []byte("hej")}}},
 		{"as in ACP 142", nodeA, 0, "0f 14 0014 0007 0000 7020 0a010001 6745a001 ef010207", []PDU{ReleasePDU{nodeA, 0x6745a001, group7}}},
 	}
 	for _, tt := range tests {
@@ -110,7 +113,7 @@ func TestCompactRefused(t *testing.T) {
 // FuzzParseCompact: what parses is written and read again as the same PDUs.
 func FuzzParseCompact(f *testing.F) {
 	for _, s := range []string{"44 8827 03 6b36ec80 01 ac02 46 68656a", "82 8827 28 6b36ec80 40 01 ac02 46", "20 8827 01 00",
-		"81 01 01 8827 00", "01 03 8827 00 02 06 02 05 03 04 01 03 00", "05 8827 28 14 02 68656a", "03 07",
+		"81 01 01 8827 00", "01 03 8827 00 02 06 02 05 03 04 01 03 00", "05 8827 28 14 02 68656a", "22 8827 28 6b36ec80 14 33 01 ac02 46", "03 07",
 		"0f 14 0014 0007 0000 7020 0a010001 6745a001 ef010207"} {
 		f.Add(unhex(f, s))
 	}

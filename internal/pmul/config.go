@@ -41,6 +41,8 @@ type Config struct {
 	AckHold      time.Duration // a complete Ack waits so long for others to the same sender
 	ProbeEvery   time.Duration // between questions to a node that does not answer
 	Parity       bool          // compact coding: erasure coding for repairs and repetitions
+	Loss         float64       // share of frames that one receiver loses, until it is measured
+	Burst        float64       // frames that are lost in a row, in the mean; at least 1
 	ParityShare  float64       // parity shards of a blind repetition over fragments; at least two
 	RepeatCount  int           // EMCON_RTC: blind repetitions for silent nodes
 	RepeatEvery  time.Duration // EMCON_RTI: least time between them
@@ -83,12 +85,28 @@ func ConfigFor(p profile.Profile, self NodeID, coding Coding, seal int, rng *ran
 			Incoming: 256, IncomingSource: 64, IncomingOctets: 16 << 20, Orphans: 1024, Remembered: 1 << 16},
 		Rand: rng,
 	}
+	c.Loss, c.Burst = expectedLoss(p)
 	u, l := p.PMulUse, &c.Limits
 	c.RepeatCount, c.RepeatEvery = cmp.Or(u.RepeatCount, c.RepeatCount), cmp.Or(u.RepeatEvery, c.RepeatEvery)
 	l.Messages, l.Octets = cmp.Or(u.Messages, l.Messages), cmp.Or(u.Octets, l.Octets)
 	l.Incoming, l.IncomingOctets = cmp.Or(u.Incoming, l.Incoming), cmp.Or(u.IncomingOctets, l.IncomingOctets)
 	l.IncomingSource = max(1, l.Incoming/4)
 	return c
+}
+
+// expectedLoss is the larger of the losses that a profile expects of its directions, and how long its bursts are.
+func expectedLoss(p profile.Profile) (loss, burst float64) {
+	burst = 1
+	for _, d := range []profile.Direction{p.Up, p.Down} {
+		one, frames := d.LossPct/100, 1.0
+		if d.GEp > 0 && d.GEr > 0 {
+			bad := d.GEp / (d.GEp + d.GEr)
+			one += (1 - one) * (bad*d.GEBadPct + (1-bad)*d.GEGoodPct) / 100
+			frames = 1 / d.GEr
+		}
+		loss, burst = max(loss, one), max(burst, frames)
+	}
+	return loss, burst
 }
 
 // FragmentOctets is the cut of a message: what a Data_PDU holds when it fills a datagram.
@@ -191,8 +209,18 @@ func (c *Config) ackWait(nodes int, fragments uint16) time.Duration {
 // ownTalk is how long an answer waits on a shared channel for us to finish, when so many messages of ours have something
 // to send.
 func (c *Config) ownTalk(messages int) time.Duration {
-	return min(c.Hold, time.Duration(messages)*c.fullAir())
+	most := c.Hold
+	if c.Coding == Compact { // receivers wait until we pause, for so long
+		most = max(most, mostHolds*c.AckHold)
+	}
+	return min(most, time.Duration(messages)*c.fullAir())
 }
+
+// mostHolds is how many times the wait of an Ack may be put off while its sender talks.
+const mostHolds = 4
+
+// pause is how long nothing comes of a sender that has stopped talking.
+func (c *Config) pause() time.Duration { return 2*c.fullAir() + c.Jitter + c.slack() }
 
 // turns is how long so many nodes need to answer one after the other; of more than few the answers extend the wait.
 func (c *Config) turns(nodes int) time.Duration {

@@ -16,6 +16,8 @@ type peer struct {
 	askedAt    time.Time // further questions until then count as the same one
 	probeAt    time.Time // when a dead node is asked again
 	burst      time.Time // it is sending all Ack_PDUs that it owed; the next of them arrives by then
+	loss       float64   // share of frames that it loses
+	measured   bool      // loss says it
 	waiting    map[MessageID]*outgoing
 }
 
@@ -48,6 +50,7 @@ type destination struct {
 	sequence uint32
 	state    State
 	named    bool      // in the last pass
+	rank     int       // its place among the nodes named
 	dueAt    time.Time // when it is asked, unless its answer has come
 	missing  set       // what it has not acknowledged; nil: it never said anything
 	lost     set       // what it reported missing and what is not being sent again
@@ -85,6 +88,11 @@ func (l dests) which(is func(*destination) bool) (some dests) {
 		}
 	}
 	return some
+}
+
+// named counts the nodes that the last pass named.
+func (l dests) named() int {
+	return len(l.which(func(d *destination) bool { return d.named }))
 }
 
 // active counts those of whom an answer is expected.

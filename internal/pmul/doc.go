@@ -30,6 +30,7 @@
 //   - api.go: events, states and outputs
 //   - channel.go: others on a shared channel, and the air that they use
 //   - checksum.go: Fletcher and Internet checksums
+//   - coded.go: turns of coded messages on shared channels
 //   - codec.go: the other PDUs of ACP 142
 //   - compact.go: the compact coding inside sealed datagrams
 //   - config.go: configuration, limits and derived times

@@ -16,6 +16,7 @@ type outgoing struct {
 	timers
 	dests   dests
 	dynamic *negotiation // of a group of its own
+	plan    bool         // shards of it were queued: its Address_PDUs say what follows
 	begun   bool         // its first pass has been on the air, or a part of it
 	closed  bool         // all destinations have ended; of the pass only closing is still to be sent
 
@@ -54,18 +55,20 @@ type content struct {
 // pass is what of a message goes out before answers are awaited, in the order of the lists.
 type pass struct {
 	address    []AddressPDU
-	numbers    []uint16 // of fragments, ascending
-	shards     []uint16 // parity, by index
-	closing    []PDU    // what ends it all
-	parityNext uint16   // the first shard that was never queued
+	numbers    []uint16     // of fragments, ascending
+	again      []AddressPDU // before the first shard of a first pass: who lost the others can use no shard
+	shards     []uint16     // parity, by index
+	closing    []PDU        // what ends it all
+	parityNext uint16       // the first shard that was never queued
 
+	frames    int           // fragments and shards of the pass, those that were sent too
 	first     bool          // it is the first pass
 	passBegan time.Time     // of the pass under way, or the last
 	passEnd   time.Time     // of the last pass; zero while one is under way
 	askedEnd  time.Time     // of the one before
 	firstEnd  time.Time     // of the first pass
-	talk      time.Duration // how long answers to the last pass wait for us to finish
-	askedTalk time.Duration // the same of the one before
+	grant     time.Duration // how long answers to the last pass wait for us, or if planned for their turn
+	asked     time.Duration // the same of the one before
 }
 
 // sent is when the last octet of each part of a message left.
@@ -104,9 +107,12 @@ func (c *content) addressPDU(self NodeID, dests ...*destination) AddressPDU {
 	return p
 }
 
+// named is how many destinations an Address_PDU has room for.
+func (c *Config) named() int { return max(1, (c.DatagramOctets-addressHeader)/addressEntry) }
+
 // addressPDUs names destinations, in as many PDUs as they need.
 func (c *content) addressPDUs(cfg *Config, dests dests) (out []AddressPDU) {
-	for some := range slices.Chunk(dests, max(1, (cfg.DatagramOctets-addressHeader)/addressEntry)) {
+	for some := range slices.Chunk(dests, cfg.named()) {
 		p := c.addressPDU(cfg.Self, some...)
 		if len(out) > 0 {
 			p.MAP |= NotFirst
@@ -119,11 +125,11 @@ func (c *content) addressPDUs(cfg *Config, dests dests) (out []AddressPDU) {
 
 // idle: nothing of it waits to be sent.
 func (p *pass) idle() bool {
-	return len(p.address) == 0 && len(p.numbers) == 0 && len(p.shards) == 0 && len(p.closing) == 0
+	return len(p.address)+len(p.numbers)+len(p.again)+len(p.shards)+len(p.closing) == 0
 }
 
 // clear leaves nothing to be sent.
-func (p *pass) clear() { p.address, p.numbers, p.shards, p.closing = nil, nil, nil, nil }
+func (p *pass) clear() { p.address, p.numbers, p.again, p.shards, p.closing = nil, nil, nil, nil, nil }
 
 // add puts a fragment into the pass under way, once.
 func (p *pass) add(n uint16) {
@@ -139,6 +145,8 @@ func (p *pass) drop() {
 		p.address = p.address[1:]
 	case len(p.numbers) > 0:
 		p.numbers = p.numbers[1:]
+	case len(p.again) > 0:
+		p.again = p.again[1:]
 	case len(p.shards) > 0:
 		p.shards = p.shards[1:]
 	default:
@@ -150,7 +158,7 @@ func (p *pass) drop() {
 func (m *outgoing) upcoming(c *Config) PDU {
 	switch {
 	case len(m.address) > 0:
-		return m.address[0]
+		return m.withPlan(m.address[0])
 	case len(m.numbers) > 0:
 		n := m.numbers[0]
 		d := DataPDU{Priority: m.priority, Number: n, Source: c.Self, Message: m.id, Fragment: m.fragments[n-1]}
@@ -158,9 +166,10 @@ func (m *outgoing) upcoming(c *Config) PDU {
 			d.Priority = 0 // the Address_PDU says it
 		}
 		return d
+	case len(m.again) > 0:
+		return m.withPlan(m.again[0])
 	case len(m.shards) > 0:
-		return ParityPDU{Source: c.Self, Message: m.id, Total: m.total(), Last: uint16(len(m.fragments[len(m.fragments)-1])),
-			Index: m.shards[0], Shard: m.shard(m.shards[0])}
+		return ParityPDU{Source: c.Self, Message: m.id, Index: m.shards[0], Left: m.leftOf(len(m.shards) - 1), Shard: m.shard(m.shards[0])}
 	case len(m.closing) > 0:
 		return m.closing[0]
 	}

@@ -23,7 +23,7 @@ func parityMessage(octets, size int) (*outgoing, *incoming) {
 // TestParity: any as many shards as there are fragments give the message, whichever of them are parity.
 func TestParity(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	for _, octets := range []int{101, 200, 999, 12800} {
+	for _, octets := range []int{101, 200, 999, 12800, 12901, 30000} {
 		for range 20 {
 			m, in := parityMessage(octets, 100)
 			k := len(m.fragments)
@@ -80,23 +80,28 @@ func TestBadParity(t *testing.T) {
 		t.Fatal(err)
 	}
 	step := func(p PDU) Output { return r.Step(now, p) }
-	shard := func(total, last, index uint16, n int) PDU {
-		return ParityPDU{Source: hq, Message: 1, Total: total, Last: last, Index: index, Shard: make([]byte, n)}
+	shard := func(message MessageID, index uint16, n int) PDU {
+		return ParityPDU{Source: hq, Message: message, Index: index, Shard: make([]byte, n)}
 	}
-	step(shard(3, 5, 0, 10)) // before its Address_PDU
-	step(AddressPDU{Total: 3, Source: hq, Message: 1, Expiry: year2027, Destinations: []Destination{to(ship, 1)}})
-	step(shard(4, 5, 0, 10))    // of another message, it seems
-	step(shard(3, 11, 0, 10))   // its last fragment is longer than the shard
-	step(shard(3, 5, 253, 10))  // beyond the field
-	step(shard(3, 5, 65535, 9)) // far beyond
-	step(shard(3, 5, 0, 0))     // empty
+	address := func(message MessageID, total, last uint16) PDU {
+		return AddressPDU{Total: total, Source: hq, Message: message, Expiry: year2027, Destinations: []Destination{to(ship, 1)}, Plan: &Plan{Last: last}}
+	}
+	step(shard(1, 0, 10)) // before its Address_PDU
+	step(address(1, 3, 5))
+	step(address(2, 1, 5))                   // one fragment has no shards
+	step(shard(2, 0, 10))                    // and this is one
+	step(shard(1, 253, 10))                  // beyond the field
+	step(shard(1, 65535, 9))                 // far beyond
+	step(shard(1, 0, 0))                     // empty
+	step(shard(1, 0, 4))                     // shorter than the last fragment
+	step(DiscardPDU{Source: hq, Message: 2}) // so that the first is alone
 	if st := r.Stats(); st.Illegal != 5 || st.Orphans != 1 {
 		t.Errorf("%+v", st)
 	}
-	step(shard(3, 5, 0, 2000)) // more than one source may hold
-	step(shard(3, 5, 1, 10))
-	step(shard(3, 5, 1, 10))
-	step(shard(3, 6, 2, 10)) // says otherwise than the first
+	step(shard(1, 2, 2000)) // more than one source may hold
+	step(shard(1, 1, 10))
+	step(shard(1, 1, 10))
+	step(address(1, 3, 6)) // says otherwise than the first
 	step(DataPDU{Number: 1, Source: hq, Message: 1, Fragment: make([]byte, 7)})
 	out := step(DataPDU{Number: 2, Source: hq, Message: 1, Fragment: make([]byte, 7)}) // enough, but no length fits
 	{
@@ -105,7 +110,8 @@ func TestBadParity(t *testing.T) {
 		check.Equal(t, "st.Conflict", st.Conflict, 1)
 		check.Equal(t, "st.Full", st.Full, 1)
 		check.Equal(t, "st.Duplicates", st.Duplicates, 1)
-		check.Equal(t, "st.Illegal", st.Illegal, 6)
+		check.Equal(t, "st.Illegal", st.Illegal, 5)
+		check.Equal(t, "st.Changed", st.Changed, 1)
 	}
 	if out = step(DataPDU{Number: 3, Source: hq, Message: 1, Fragment: make([]byte, 5)}); len(out.Deliver) != 1 {
 		t.Errorf("%+v", out)
@@ -187,4 +193,42 @@ func FuzzEngines(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestJournalOf01: what version 0.1 had of a coded message, whose octets of the last fragment were in each shard's record
+// only, is gone on with; and a record of now says them itself.
+func TestJournalOf01(t *testing.T) {
+	sent, _ := parityMessage(950, 100)
+	cfg := Config{Self: ship, Coding: Compact, Parity: true, DatagramOctets: 500, ClockError: time.Minute, OrphanFor: time.Minute, RememberFor: time.Hour,
+		Limits: Limits{Incoming: 8, IncomingSource: 8, IncomingOctets: 8000, Orphans: 8, Remembered: 8}}
+	key := Key{hq, 1}
+	now := year2027.Add(-time.Hour)
+	records := func(coded bool) (list []Record) {
+		m := &incoming{key: key, total: sent.total(), expiry: year2027, nodes: 1, last: 50, coding: coding{coded: coded}}
+		list = append(list, Record{bucketIncoming, keyOctets(key), m.encode()})
+		for n := uint16(1); n <= 7; n++ {
+			list = append(list, Record{bucketFragment, fragmentKey(key, n), sent.fragments[n-1]})
+		}
+		if !coded {
+			list = append(list, Record{bucketParity, fragmentKey(key, 0), append([]byte{0, 50}, sent.shard(0)...)})
+		}
+		return list
+	}
+	for _, coded := range []bool{false, true} {
+		r, err := NewReceiver(cfg, records(coded))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out Output
+		for i := uint16(1); i <= 3 && len(out.Deliver) == 0; i++ {
+			out = r.Step(now, ParityPDU{Source: hq, Message: 1, Index: i, Shard: sent.shard(i)})
+		}
+		want := bytes.Join(sent.fragments, nil)
+		if len(out.Deliver) != 1 || !bytes.Equal(out.Deliver[0].Payload, want) {
+			t.Errorf("coded %v: %d delivered", coded, len(out.Deliver))
+		}
+	}
+	if n := len(records(false)[0].Value); n != 17 {
+		t.Errorf("%d octets, version 0.1 wrote 17", n)
+	}
 }

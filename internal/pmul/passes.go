@@ -1,6 +1,7 @@
 package pmul
 
 import (
+	"slices"
 	"time"
 
 	"aldis/internal/due"
@@ -37,12 +38,14 @@ func (s *Sender) begin(now time.Time, m *outgoing) {
 			d.peer.probe(now, &s.cfg) // this message is the probe
 		}
 	}
-	all := make([]uint16, len(m.fragments))
-	for i := range all {
-		all[i] = uint16(i + 1)
-	}
 	m.first = true
-	s.pass(m, (*destination).lacks, all)
+	if n := s.unasked(m); n > 0 {
+		m.takeParity(n)
+	}
+	s.pass(m, (*destination).lacks, m.all())
+	if len(m.shards) > 0 {
+		m.again = slices.Clone(m.address)
+	}
 }
 
 // pass starts a pass: Address_PDUs that name some destinations, then fragments.
@@ -51,6 +54,9 @@ func (s *Sender) pass(m *outgoing, named func(*destination) bool, numbers []uint
 		d.named = d.lacks() && named(d)
 	}
 	some := m.dests.which(func(d *destination) bool { return d.named })
+	for i, d := range some {
+		d.rank = i
+	}
 	if len(some) == 0 {
 		m.shards = nil
 		return
@@ -58,9 +64,10 @@ func (s *Sender) pass(m *outgoing, named func(*destination) bool, numbers []uint
 	if s.cfg.Coding == ACP142 { // who is not named takes it that its Ack has come
 		some = m.dests.which((*destination).lacks)
 	}
-	m.address, m.numbers = m.addressPDUs(&s.cfg, some), numbers
+	m.address, m.numbers, m.again = m.addressPDUs(&s.cfg, some), numbers, nil
+	m.frames = len(numbers) + len(m.shards)
 	m.askedEnd, m.passBegan, m.passEnd = m.passEnd, time.Time{}, time.Time{}
-	m.askedTalk = m.talk
+	m.asked = m.grant
 	m.repairAt, m.pollAt = time.Time{}, time.Time{}
 	s.stats.Passes++
 	s.queue.put(m)
@@ -121,14 +128,14 @@ func (s *Sender) transmit(now time.Time) {
 }
 
 // left notes when a PDU's last octet leaves, and tells whether it goes again.
-func (s *sent) left(pdu PDU, end time.Time) (again bool) {
+func (m *outgoing) left(pdu PDU, end time.Time) (again bool) {
 	switch pdu := pdu.(type) {
 	case DataPDU:
-		again = !s.sentEnd[pdu.Number].IsZero()
-		s.sentEnd[pdu.Number] = end
+		again = !m.sentEnd[pdu.Number].IsZero()
+		m.sentEnd[pdu.Number] = end
 	case ParityPDU:
-		again = true
-		s.parityEnd = append(s.parityEnd, end)
+		again = !m.first // else it goes unasked
+		m.parityEnd = append(m.parityEnd, end)
 	}
 	return again
 }
@@ -170,20 +177,7 @@ func (s *Sender) passed(end time.Time, m *outgoing) {
 		m.first, m.firstEnd = false, end
 	}
 	m.passEnd, m.putOff = end, 0
-	repaired := func(d *destination) bool { return d.answers() && d.named && d.missing != nil }
-	m.talk = s.cfg.ownTalk(len(s.queue))
-	answer := m.talk + s.cfg.ackWait(m.dests.active(), m.total())
-	repair := m.talk + s.cfg.repairWait(len(m.dests.which(repaired)))
-	for _, d := range m.dests {
-		if !d.answers() {
-			continue
-		}
-		wait := answer
-		if repaired(d) {
-			wait = repair
-		}
-		d.dueAt = end.Add((wait + s.late) << min(max(m.polls-1, 0), 6))
-	}
+	s.await(end, m)
 	if m.dests.any((*destination).misses) {
 		m.repairAt = end.Add(s.cfg.settle())
 	}
@@ -192,6 +186,33 @@ func (s *Sender) passed(end time.Time, m *outgoing) {
 		m.repeatAt = end.Add(s.cfg.repeatEvery(end, m))
 	}
 	s.arm(m)
+}
+
+// await sets for each destination when its answer to a pass is overdue.
+func (s *Sender) await(end time.Time, m *outgoing) {
+	talk := s.cfg.ownTalk(len(s.queue))
+	repaired := func(d *destination) bool { return d.answers() && d.named && d.missing != nil }
+	answer := s.cfg.ackWait(m.dests.active(), m.total())
+	repair := s.cfg.repairWait(len(m.dests.which(repaired)))
+	planned := s.cfg.plansFor(m)
+	m.grant = talk
+	for _, d := range m.dests {
+		if !d.answers() {
+			continue
+		}
+		wait := talk + answer
+		switch {
+		case planned && !d.named: // its turn stays
+			d.dueAt = due.Latest(d.dueAt, end.Add(talk+s.cfg.turnWait(1, 0, m.frames > 0)))
+			continue
+		case planned:
+			wait = talk + s.cfg.turnWait(m.dests.named(), d.rank, m.frames > 0)
+			m.grant = max(m.grant, wait)
+		case repaired(d):
+			wait = talk + repair
+		}
+		d.dueAt = end.Add((wait + s.late) << min(max(m.polls-1, 0), 6))
+	}
 }
 
 // expire handles the timers of one message.
@@ -209,10 +230,30 @@ func (s *Sender) expire(now time.Time, m *outgoing) {
 		s.repair(m)
 	case due.Reached(now, m.repeatAt):
 		s.repeat(m)
+	case s.stillTalks(now, m):
 	default:
 		s.poll(now, m)
 	}
 	s.arm(m)
+}
+
+// stillTalks puts off a question for answers that wait until this node pauses.
+func (s *Sender) stillTalks(now time.Time, m *outgoing) bool {
+	if s.cfg.Coding != Compact || s.cfg.Turnaround == 0 || len(s.queue) == 0 || m.carry != carryCheap || m.polls > 0 || m.passEnd.IsZero() {
+		return false
+	}
+	wait := s.cfg.ackWait(m.dests.active(), m.total()) + s.late
+	at := due.Earliest(now.Add(s.cfg.ownTalk(len(s.queue))+wait), m.passEnd.Add(s.cfg.ownTalk(bundle*bundle)+wait))
+	if !at.After(now) {
+		return false
+	}
+	for _, d := range m.dests {
+		if d.answers() {
+			d.dueAt = due.Latest(d.dueAt, at)
+		}
+	}
+	m.pollAt = m.dests.pollTime()
+	return m.pollAt.After(now)
 }
 
 // repair sends the union of what is missed, once for all; or, where that is less, as much parity as one of them needs.
@@ -232,6 +273,9 @@ func (s *Sender) repair(m *outgoing) {
 	// More shards than the worst receiver lacks: a fifth, as what was lost tells of what will be, and one more each round.
 	// A shard costs a fifth of the turn that it may save.
 	spare := most/5 + min(m.rounds-1, 8)
+	if s.cfg.plansFor(m) && m.dests.active() > few { // one of many loses it again
+		spare++
+	}
 	s.pass(m, (*destination).answers, m.orParity(&s.cfg, union.numbers(), most+spare))
 }
 
@@ -243,8 +287,9 @@ func (s *Sender) repeat(m *outgoing) {
 	}
 	m.repeats++
 	s.stats.Repeats++
-	union := newSet(len(m.fragments))
+	union, counted := newSet(len(m.fragments)), false
 	for _, d := range m.dests.which((*destination).deaf) {
+		counted = counted || d.missing != nil && s.cfg.plansFor(m) // it said how many, not which
 		for n := uint16(1); n <= m.total(); n++ {
 			if d.missing == nil || d.missing.has(n) {
 				union.add(n)
@@ -252,8 +297,9 @@ func (s *Sender) repeat(m *outgoing) {
 		}
 	}
 	numbers := union.numbers()
-	if n := max(2, int(s.cfg.ParityShare*float64(len(m.fragments))+0.999)); n < len(numbers) {
-		numbers = m.orParity(&s.cfg, numbers, n)
+	n := max(2, int(s.cfg.ParityShare*float64(len(m.fragments))+0.999))
+	if counted || n < len(numbers) {
+		numbers = m.orParity(&s.cfg, numbers, min(n, len(numbers)))
 	}
 	s.pass(m, (*destination).deaf, numbers)
 }
@@ -265,9 +311,13 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 	m.pollAt = time.Time{}
 	asked := map[*destination]bool{}
 	send, most := newSet(len(m.fragments)), 0
+	late := now
+	if s.cfg.plansFor(m) { // one question for those too whose turn has just passed
+		late = now.Add(s.cfg.turnWait(1, 0, false))
+	}
 	for _, d := range m.dests {
 		p := d.peer
-		if !d.lacks() || p.silent || p.dead() && !due.Reached(now, p.probeAt) || !p.dead() && now.Before(d.dueAt) {
+		if !d.lacks() || p.silent || p.dead() && !due.Reached(now, p.probeAt) || !p.dead() && late.Before(d.dueAt) {
 			continue
 		}
 		asked[d] = true

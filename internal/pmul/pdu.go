@@ -81,8 +81,14 @@ type (
 		Expiry       time.Time // whole seconds, 1970 to 2106
 		Reserved     int       // Length_of_Reserved_Field: octets of Reserved in every entry
 		Destinations []Destination
-		Extra        bool // PDU_Type 0x12 or 0x18
-		FEC          *FEC // PDU_Type 0x08 or 0x18
+		Extra        bool  // PDU_Type 0x12 or 0x18
+		FEC          *FEC  // PDU_Type 0x08 or 0x18
+		Plan         *Plan // compact coding: the message is coded
+	}
+	// Plan is what the Address_PDU of a coded message has more, in the compact coding only.
+	Plan struct {
+		Last   uint16 // octets of the last fragment, from 1; all others are as long as a shard
+		Follow uint16 // fragments and shards that this turn of the sender still brings; until then nobody answers
 	}
 	// Destination is one entry of an AddressPDU.
 	Destination struct {

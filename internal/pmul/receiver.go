@@ -62,26 +62,37 @@ type incoming struct {
 	nodes     int // destinations named with us
 	fragments map[uint16][]byte
 	parity    map[uint16][]byte // shards by index
-	last      int               // octets of the last fragment, as the shards say
-	octets    int
-	reported  uint16    // highest number of the last missing list
-	top       uint16    // highest number that came
-	gapsTo    uint16    // gaps below it have been told
-	nackAt    time.Time // an Ack_PDU with a missing list is due
-	idleAt    time.Time // what should follow has not come
-	asked     int       // missing lists since something came
-	askAt     time.Time // ACK_PDU_TIME
+	coding
+	last     int // octets of the last fragment, as the Plan says; 0: unknown
+	octets   int
+	reported uint16    // highest number of the last missing list
+	top      uint16    // highest number that came
+	gapsTo   uint16    // gaps below it have been told
+	nackAt   time.Time // an Ack_PDU with a missing list is due
+	idleAt   time.Time // what should follow has not come
+	asked    int       // missing lists since something came
+	askAt    time.Time // ACK_PDU_TIME
+}
+
+// coding is what is known of a coded message's turns.
+type coding struct {
+	coded bool
+	rank  int // our place among the destinations named
+	extra int // shards of the first pass
+	left  int // fragments and shards that follow in the turn under way
 }
 
 // orphan is Data_PDUs without Address_PDU.
 type orphan struct {
 	fragments map[uint16][]byte
+	shards    map[uint16][]byte // by index
 	octets    int
 	until     time.Time
 }
 
 // finished is a message that was delivered.
 type finished struct {
+	coding
 	key    Key
 	nodes  int
 	total  uint16
@@ -132,16 +143,24 @@ func (r *Receiver) Step(now time.Time, ev Event) Output {
 	switch ev := ev.(type) {
 	case AddressPDU:
 		if r.admit(ev.Source) {
+			r.talks(now, ev.Source)
 			r.address(now, ev)
 		}
 	case DataPDU:
 		if r.admit(ev.Source) {
+			r.talks(now, ev.Source)
 			r.data(now, ev)
 		}
 	case ParityPDU:
 		if r.admit(ev.Source) {
+			r.talks(now, ev.Source)
 			r.parity(now, ev)
 		}
+	case AckPDU:
+		if !r.cfg.plans() {
+			r.stats.PassedBy++
+		}
+		r.overhear(now, ev)
 	case DiscardPDU:
 		if r.admit(ev.Source) {
 			r.discard(Key{ev.Source, ev.Message})
@@ -223,6 +242,8 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 			r.stats.Changed++
 		}
 		switch {
+		case p.Plan != nil && r.cfg.plans() && !r.silent:
+			r.replan(now, f, p, mine)
 		case mine >= 0:
 			r.owe(now, f, len(p.Destinations), 0)
 		case p.MAP == 0 && r.cfg.Coding == ACP142: // the sender has our Ack; the compact coding names whom it asks
@@ -231,10 +252,21 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 		return
 	}
 	if m := r.in[key]; m != nil {
-		if p.Total != m.total || !p.Expiry.Equal(m.expiry) {
+		if p.Total != m.total || !p.Expiry.Equal(m.expiry) || p.Plan != nil && m.last > 0 && int(p.Plan.Last) != m.last {
 			r.stats.Changed++ // the first stands: fragments that are held belong to it
 		}
-		if mine >= 0 {
+		if p.Plan != nil && p.Total == m.total && m.plan(&r.cfg, p, mine) {
+			r.out.record(bucketIncoming, keyOctets(key), m.encode())
+		}
+		switch {
+		case p.Plan != nil && r.planned(m.coded):
+			if mine >= 0 || p.Plan.Follow > 0 {
+				r.follow(now, m, int(p.Plan.Follow))
+			}
+			if mine >= 0 && p.Plan.Follow == 0 {
+				m.idleAt = now.Add(r.cfg.ackTurn(m.nodes, m.rank, false))
+			}
+		case mine >= 0:
 			m.nodes = len(p.Destinations)
 			m.idleAt = now.Add(r.cfg.idle(2) + r.jitter(m.nodes)) // a question, unless data follow at once
 			m.nackAt, m.askAt = time.Time{}, time.Time{}
@@ -242,7 +274,7 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 		return
 	}
 	if mine < 0 {
-		if p.MAP == 0 {
+		if p.MAP == 0 && r.cfg.Coding == ACP142 { // the compact coding names only whom it asks
 			r.dropOrphans(key)
 		}
 		return
@@ -263,6 +295,9 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 	}
 	m := &incoming{key: key, priority: p.Priority, total: p.Total, expiry: p.Expiry, sequence: p.Destinations[mine].Sequence,
 		nodes: len(p.Destinations), fragments: map[uint16][]byte{}, parity: map[uint16][]byte{}, until: r.cfg.over(now, p.Expiry)}
+	if p.Plan != nil {
+		m.plan(&r.cfg, p, mine)
+	}
 	r.in[key] = m
 	u.incoming++
 	r.out.record(bucketIncoming, keyOctets(key), m.encode())
@@ -274,6 +309,14 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 				r.fragment(now, m, n, o.fragments[n])
 			}
 		}
+		for _, i := range slices.Sorted(maps.Keys(o.shards)) {
+			if r.in[key] == m {
+				r.shard(now, m, i, o.shards[i])
+			}
+		}
+	}
+	if r.in[key] == m && r.planned(m.coded) {
+		r.follow(now, m, int(p.Plan.Follow))
 	}
 }
 
@@ -282,31 +325,49 @@ func (r *Receiver) data(now time.Time, p DataPDU) {
 	key := Key{p.Source, p.Message}
 	if f := r.done[key]; f != nil {
 		r.stats.Duplicates++
-		r.putOff(now, f)
+		if r.planned(f.coded) {
+			r.turnOf(now, f, f.after(p.Number, f.total), true)
+		} else {
+			r.putOff(now, f)
+		}
 		return
 	}
 	if m := r.in[key]; m != nil {
+		m.left = m.after(p.Number, m.total)
 		r.fragment(now, m, p.Number, p.Fragment)
 		return
 	}
+	r.orphaned(now, key, false, p.Number, p.Fragment)
+}
+
+// orphaned keeps what came before its Address_PDU.
+func (r *Receiver) orphaned(now time.Time, key Key, shard bool, n uint16, b []byte) {
 	r.stats.Orphans++
-	u, lim := r.used(p.Source), r.cfg.Limits
+	u, lim := r.used(key.Source), r.cfg.Limits
 	o := r.orphans[key]
 	switch {
-	case o != nil && o.fragments[p.Number] != nil:
+	case o != nil && o.held(shard)[n] != nil:
 		return
-	case r.loose >= lim.Orphans || u.orphans >= r.share(lim.Orphans) || !r.fits(u, len(p.Fragment)):
+	case r.loose >= lim.Orphans || u.orphans >= r.share(lim.Orphans) || !r.fits(u, len(b)):
 		r.stats.Full++
 		return
 	case o == nil:
-		o = &orphan{fragments: map[uint16][]byte{}, until: now.Add(r.cfg.OrphanFor)}
+		o = &orphan{fragments: map[uint16][]byte{}, shards: map[uint16][]byte{}, until: now.Add(r.cfg.OrphanFor)}
 		r.orphans[key] = o
 	}
-	o.fragments[p.Number] = append([]byte{}, p.Fragment...) // never nil: the packet is the caller's
-	o.octets += len(p.Fragment)
-	r.hold(u, len(p.Fragment))
+	o.held(shard)[n] = append([]byte{}, b...) // never nil: the packet is the caller's
+	o.octets += len(b)
+	r.hold(u, len(b))
 	u.orphans++
 	r.loose++
+}
+
+// held are fragments or shards.
+func (o *orphan) held(shards bool) map[uint16][]byte {
+	if shards {
+		return o.shards
+	}
+	return o.fragments
 }
 
 // fragment stores one and says when an Ack_PDU is due.
@@ -338,6 +399,10 @@ func (r *Receiver) fragment(now time.Time, m *incoming, n uint16, b []byte) {
 		}
 		r.out.record(bucketFragment, fragmentKey(m.key, n), b)
 	}
+	if r.planned(m.coded) {
+		r.follow(now, m, m.left)
+		return
+	}
 	if known && m.asked > 0 && n != m.reported { // for others: our list waits for its turn of the channel, or ours follows
 		m.askAt = due.Latest(m.askAt, now.Add(r.again(m)))
 	} else {
@@ -360,40 +425,53 @@ func (r *Receiver) fragment(now time.Time, m *incoming, n uint16, b []byte) {
 	}
 }
 
-// parity holds a shard of erasure coding: any one stands for any fragment that is missing.
+// parity takes a shard.
 func (r *Receiver) parity(now time.Time, p ParityPDU) {
 	key := Key{p.Source, p.Message}
 	m := r.in[key]
-	switch {
-	case r.done[key] != nil:
+	switch f := r.done[key]; {
+	case f != nil:
 		r.stats.Duplicates++
-		return
+		r.turnOf(now, f, int(p.Left), true)
+	case len(p.Shard) == 0:
+		r.stats.Illegal++
 	case m == nil:
-		r.stats.Orphans++ // the next repetition names us again
-		return
-	case p.Total != m.total, m.total > parityFragments, int(p.Index)+int(m.total) >= shardsMost, len(p.Shard) == 0, int(p.Last) > len(p.Shard),
-		len(m.parity) > 0 && int(p.Last) != m.last:
+		r.orphaned(now, key, true, p.Index, p.Shard)
+	default:
+		m.left = int(p.Left)
+		r.shard(now, m, p.Index, p.Shard)
+	}
+}
+
+// shard holds a shard of erasure coding: any one stands for any fragment that is missing.
+func (r *Receiver) shard(now time.Time, m *incoming, index uint16, b []byte) {
+	key := m.key
+	if m.total < 2 || m.total > codedMost || int(index) >= shardsOf(int(m.total)) || m.last > len(b) {
 		r.stats.Illegal++
 		return
 	}
 	u := r.used(key.Source)
-	if _, known := m.parity[p.Index]; known {
+	if _, known := m.parity[index]; known {
 		r.stats.Duplicates++
 	} else {
-		if !r.fits(u, len(p.Shard)) {
+		if !r.fits(u, len(b)) {
 			r.stats.Full++
 			return
 		}
-		shard := append([]byte{}, p.Shard...)
-		m.parity[p.Index], m.last = shard, int(p.Last)
+		shard := append([]byte{}, b...)
+		m.parity[index] = shard
 		m.octets += len(shard)
 		r.hold(u, len(shard))
 		if r.recovered(m) {
-			delete(m.parity, p.Index) // it was never in the journal
+			delete(m.parity, index) // it was never in the journal
 			r.complete(now, m, 0)
 			return
 		}
-		r.out.record(bucketParity, fragmentKey(key, p.Index), append(binary.BigEndian.AppendUint16(nil, p.Last), shard...))
+		r.out.record(bucketParity, fragmentKey(key, index), append(binary.BigEndian.AppendUint16(nil, uint16(m.last)), shard...))
+	}
+	if r.planned(m.coded) {
+		r.follow(now, m, m.left)
+		return
 	}
 	m.asked, m.askAt, m.nackAt = 0, time.Time{}, time.Time{}
 	m.idleAt = now.Add(r.cfg.idle(m.need()) + r.jitter(m.nodes))
@@ -404,7 +482,7 @@ func (m *incoming) need() int { return max(int(m.total)-len(m.fragments)-len(m.p
 
 // recovered tells whether what is held gives the message, and fills it in. Shards that do not fit are let go.
 func (r *Receiver) recovered(m *incoming) bool {
-	if len(m.parity) == 0 || m.need() > 0 {
+	if len(m.parity) == 0 || m.need() > 0 || m.last == 0 && m.fragments[m.total] == nil {
 		return false
 	}
 	held := maps.Clone(m.fragments)
@@ -441,7 +519,7 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 	r.stats.Delivered++
 	delete(m.fragments, last) // it was never in the journal
 	r.drop(m)
-	f := &finished{key: m.key, nodes: m.nodes, total: m.total, forget: due.Earliest(r.cfg.over(now, m.expiry).Add(r.cfg.ClockError), now.Add(r.cfg.RememberFor))}
+	f := &finished{key: m.key, coding: m.coding, nodes: m.nodes, total: m.total, forget: due.Earliest(r.cfg.over(now, m.expiry).Add(r.cfg.ClockError), now.Add(r.cfg.RememberFor))}
 	r.done[m.key] = f
 	r.used(m.key.Source).remembered++
 	f.owed = r.silent
@@ -449,8 +527,20 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 	if r.silent {
 		return
 	}
+	late := m.sequence <= r.used(m.key.Source).sequence // it went again, and the sender waits for our word
+	gap := r.gap(m)
+	if r.planned(m.coded) {
+		r.owing[f.key] = f
+		r.turnOf(now, f, m.left, true)
+		return
+	}
 	wait := r.cfg.completeWait(m.nodes, m.total)
-	if gap := r.gap(m); gap || m.reported > 0 || m.gapsTo > 0 { // it asked for what came now: the sender waits for its word
+	switch {
+	case m.reported > 0 || m.gapsTo > 0: // it asked for what came now: the sender waits for its word
+		wait = 0
+	case (gap || late) && r.inBurst(m.key.Source):
+		wait = min(wait, r.cfg.pause())
+	case gap:
 		wait = 0
 	}
 	r.owe(now, f, m.nodes, wait)
@@ -498,8 +588,9 @@ func (r *Receiver) dropOrphans(key Key) {
 func (r *Receiver) loosen(key Key, o *orphan) {
 	u := r.used(key.Source)
 	r.hold(u, -o.octets)
-	u.orphans -= len(o.fragments)
-	r.loose -= len(o.fragments)
+	n := len(o.fragments) + len(o.shards)
+	u.orphans -= n
+	r.loose -= n
 	delete(r.orphans, key)
 }
 

@@ -44,7 +44,7 @@ func (s *Sender) exchange(now time.Time, ev Replace) error {
 	default:
 		s.queue.remove(m)
 		s.octets -= m.octets
-		m.cut(ev.Payload, size)
+		m.cut(ev.Payload, s.cfg.cutOf(m.id, len(ev.Payload)))
 		m.expiry = expiry
 	}
 	s.octets += m.octets

@@ -213,7 +213,7 @@ func (s *Sender) accept(now time.Time, ev Submit) (MessageID, error) {
 	if ev.Dynamic {
 		m.dynamic = &negotiation{}
 	}
-	m.cut(ev.Payload, size)
+	m.cut(ev.Payload, s.cfg.cutOf(m.id, len(ev.Payload)))
 	for _, n := range ev.To {
 		p := s.peer(n)
 		p.sequence++
@@ -305,6 +305,8 @@ func (s *Sender) resume(now time.Time, m *outgoing) {
 	switch {
 	case m.begun:
 		m.passEnd, m.pollAt = now, now // whatever arrived, its recipients know
+		m.parityNext = uint16(min(s.unasked(m), shardsOf(len(m.fragments))))
+		m.plan = s.cfg.plans() && s.cfg.codes(&m.content) // shards of it may have gone out
 		for n := range m.sentEnd {
 			m.sentEnd[n] = time.Unix(0, 0)
 		}

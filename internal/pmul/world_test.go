@@ -288,7 +288,10 @@ func (w *world) arrive(from, to *node, data []byte) {
 	}
 	for _, p := range pdus {
 		switch p.(type) {
-		case pmul.AckPDU, pmul.RequestPDU, pmul.RejectPDU:
+		case pmul.AckPDU:
+			w.sendStep(to, p)
+			w.receiveStep(to, p)
+		case pmul.RequestPDU, pmul.RejectPDU:
 			w.sendStep(to, p)
 		default:
 			w.receiveStep(to, p)

@@ -79,7 +79,7 @@ func New(cfg Config, records []mail.Record) (*Carrier, error) {
 	c.engine.AckHold = cfg.Profile.AckDelay / 2 // for something to ride on: docs/decisions/pmul-carrier.md
 	c.engine.Group = members
 	c.engine.Hears = cfg.Profile.Shared && cfg.Group.IsValid() && len(cfg.Peers) > 1 // of two, one has nobody to wait for but the other
-	c.engine.AckGroup = cfg.Group.IsValid() // else a datagram to all is a copy to each
+	c.engine.AckGroup = cfg.Group.IsValid()                                          // else a datagram to all is a copy to each
 	for _, p := range cfg.Peers {
 		c.engine.Peers = append(c.engine.Peers, pmul.NodeID(p.ID))
 		c.peers[p.ID] = p
@@ -574,6 +574,7 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 		case pmul.AckPDU:
 			kind = mail.Ack
 			c.stepSender(now, pdu)
+			c.stepReceiver(now, pdu) // who lacks no more than another keeps still
 		case pmul.RequestPDU, pmul.RejectPDU:
 			c.stepSender(now, pdu)
 		default:

@@ -280,7 +280,7 @@ func TestLinkPMul(t *testing.T) {
 		}
 		a.send(seal.Group, false, []string{"payload"}, frame.PMul{Body: out})
 	}
-	shard, err := pmul.AppendCompact(nil, 1, 0, pmul.ParityPDU{Source: 1, Message: 9, Total: 3, Last: uint16(len(part(3))), Shard: make([]byte, 400)})
+	shard, err := pmul.AppendCompact(nil, 1, 0, pmul.ParityPDU{Source: 1, Message: 9, Shard: make([]byte, 400)})
 	if err != nil {
 		t.Fatal(err)
 	}
