@@ -2,6 +2,7 @@
 //
 // # Files
 //
+//   - air.go: `air`: how full a link gets
 //   - adverts.go: `adverts`: the advertisements that a running gateway has
 //   - analyse.go: `analyse`: figures of captures
 //   - bench.go: `bench`: load on a running gateway
@@ -80,6 +81,7 @@ Connects JXTA peers of two or more sites over a narrow link.
   corpus    rebuild and check the model that compact uses
 
   pmul      send and receive files by plain P_Mul (ACP 142)
+  air       measure how full links get, in virtual time
   bench     compare this gateway with JXSE 2.7
   lab       play gateways, peers and a link on this machine
   version   print the version
@@ -90,6 +92,7 @@ gateway COMMAND -h says more. Exit: 0 good, 1 refused or failed, 2 wrong usage.
 type command func(args []string, stdout, stderr io.Writer) int
 
 var commands = map[string]command{
+	"air":      airCommand,
 	"bench":    benchCommand,
 	"record":   recordCommand,
 	"run":      runCommand,

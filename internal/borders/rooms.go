@@ -79,7 +79,7 @@ var Rooms = []Room{
 	{"gateway/mail", Pure, "road", false, "Custody: holds every message until it has ended for each recipient, whichever carrier moves it.", []string{
 		"due", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/seal", "site"}},
 	{"gateway/unicast", Pure, "road", false, "The carrier of datagrams to each peer: HELLOs, receipts, the direct lane, NORM.", []string{
-		"due", "gateway/mail", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/replica", "link/seal", "norm/elide"}},
+		"due", "gateway/mail", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/replica", "link/seal", "norm/elide", "site"}},
 	{"gateway/group", Pure, "road", false, "The carrier of messages to several peers at once: P_Mul.", []string{
 		"due", "gateway/mail", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/replica", "link/seal", "pmul", "site"}},
 	{"gateway", Pure, "road", false, "The whole way of a message in one Step: faces, rules, replication, bearers.", []string{
@@ -113,7 +113,9 @@ var Rooms = []Room{
 	{"lab/forecast", Pure, "lab", false, "Predicts from several plays whether a trace arrives in time on a link, at what cost, and what would help.", []string{"lab/replay", "link/profile"}},
 	{"lab/fit", Pure, "lab", false, "Says from captures at both ends of a link what the link does, and writes that as a profile.", []string{"lab/linkemu", "lab/trace", "link/profile"}},
 	{"lab/tune", Pure, "lab", false, "Searches the free values of a profile for those that serve a trace best.", []string{"lab/replay", "link/profile"}},
-	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/forecast", "lab/replay", "lab/trace"}},
+	{"lab/air", Pure, "lab", false, "How full a link gets: whole gateways with more to carry than one message every five seconds.", []string{
+		"gateway", "jxtabridge", "lab/sim", "link/profile", "link/seal", "site"}},
+	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/forecast", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers.", []string{
 		"gateway", "jxta", "lab/edgepeer", "lab/edgepeer/tcp", "lab/linkemu", "lab/replay", "lab/trace", "link/compact", "link/profile"}},
 	{"lab/field/gametest", Edge, "lab", false, "Tests that play whole Blue Games in the field trial; no source.", nil},

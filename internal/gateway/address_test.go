@@ -188,7 +188,7 @@ func TestMovesAndReplays(t *testing.T) {
 		w.Run(20 * time.Minute)
 		ship.Site.Send(w, track(2, pipeHQ, 99, 60), 1) // it may have moved once more and said nothing
 		w.Run(time.Minute)
-		*up = append(*up, offered{w.Now, track(2, pipeHQ, 99, 60)})
+		*up = append(*up, offered{At: w.Now, Message: track(2, pipeHQ, 99, 60)})
 		eachOnce(t, w, ship.Site, 1, *down)
 		eachOnce(t, w, hq.Site, 2, *up)
 		check.Equal(t, fmt.Sprint("seed ", seed, ": HQ's address of the ship"), hq.GW.Status(w.Now).Peers[0].Address, ship.Addr().String())

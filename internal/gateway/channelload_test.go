@@ -125,7 +125,7 @@ func TestMessageToAll(t *testing.T) {
 					if _, err := fmt.Sscanf(string(g.Payload.Parts[0].Data[:8]), "%d;%d;", &from, &i); err != nil {
 						t.Fatal(err)
 					}
-					late[i] = max(late[i], g.At.Sub((*sent)[i].at))
+					late[i] = max(late[i], g.At.Sub((*sent)[i].At))
 				}
 			}
 			lasts = append(lasts, late...)

@@ -25,7 +25,7 @@ func recordTracks(w *sim.World, from *sim.Node, to []uint16, n int, every time.D
 		p := site.Message{Published: true, Scope: "jxta-NetGroup", Topic: pipeHQ, From: peerID(from.ID), ID: fmt.Sprint(from.ID, i),
 			Parts: []jxta.Element{{Namespace: "trk", Name: "body", Data: compact.Texts(list, 200)}}}
 		w.At(time.Duration(i)*every+time.Second, func() {
-			*sent = append(*sent, offered{w.Now, p})
+			*sent = append(*sent, offered{At: w.Now, Message: p})
 			from.Site.Send(w, p, to...)
 		})
 	}
@@ -45,7 +45,7 @@ func eachOnce(t *testing.T, w *sim.World, at *sim.Site, from uint16, sent []offe
 	t.Helper()
 	want := map[string]int{}
 	for _, o := range sent {
-		want[string(o.payload.Parts[0].Data)]++
+		want[string(o.Message.Parts[0].Data)]++
 	}
 	n := 0
 	for _, g := range at.Got {

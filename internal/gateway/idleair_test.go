@@ -1,11 +1,13 @@
 package gateway_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/lab/air"
 	"aldis/internal/lab/sim"
 )
 
@@ -18,16 +20,12 @@ func copies(after time.Duration) func(*sim.Config) {
 func onIdleAir(t *testing.T, name string, seeds uint64, every time.Duration, change ...func(*sim.Config)) (all []time.Duration, octets int64) {
 	t.Helper()
 	for seed := range seeds {
-		w := world(t, 2, name, 900+seed, change...)
-		hq, ship := w.Nodes[0], w.Nodes[1]
-		hq.Site.Put(w, pipeItem(1, pipeHQ))
-		w.Run(2 * time.Minute)
-		before, _ := w.Octets(ship)
-		sent := tracks(w, ship, []uint16{1}, 100, 200, every)
-		w.Run(100*every + 5*time.Minute)
-		all = append(all, once(t, w, hq.Site, 2, *sent)...)
-		after, _ := w.Octets(ship)
-		octets += after - before
+		took, n, err := air.Singles(context.Background(), name, 900+seed, 100, every, change...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, took...)
+		octets += n
 	}
 	slices.Sort(all)
 	return all, octets

@@ -176,7 +176,7 @@ func TestPutBackAnywhere(t *testing.T) {
 			}
 			lost, twice := 0, 0
 			for _, o := range *sent {
-				switch c := count[string(o.payload.Parts[0].Data)]; {
+				switch c := count[string(o.Message.Parts[0].Data)]; {
 				case c == 0:
 					lost++
 				case c > 1:
@@ -199,7 +199,7 @@ func TestPutBackAnywhere(t *testing.T) {
 				}
 			}
 			for _, o := range *last[i] {
-				if c := count[string(o.payload.Parts[0].Data)]; c != 1 {
+				if c := count[string(o.Message.Parts[0].Data)]; c != 1 {
 					t.Errorf("%s: what was sent after it came %d times at %s\n%v", name, c, n.Name, tail(w.Notes))
 					break
 				}

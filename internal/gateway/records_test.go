@@ -19,9 +19,9 @@ import (
 func missing(at *sim.Site, from uint16, sent []offered) (list []string) {
 	for _, o := range sent {
 		if !slices.ContainsFunc(at.Got, func(g sim.Got) bool {
-			return g.From == from && bytes.Equal(g.Payload.Parts[0].Data, o.payload.Parts[0].Data)
+			return g.From == from && bytes.Equal(g.Payload.Parts[0].Data, o.Message.Parts[0].Data)
 		}) {
-			list = append(list, o.payload.ID)
+			list = append(list, o.Message.ID)
 		}
 	}
 	return list

@@ -45,6 +45,7 @@ type Flow struct {
 	Number uint32
 
 	definer uint64          // ordered: the message that spells it out; 0: none has been sent yet
+	long    uint64          // the same in the bulk lane, in this run
 	known   map[uint16]bool // else: who has acknowledged a message that did
 	sent    []*learnable    // in this run, the newest last
 }
@@ -96,6 +97,31 @@ func (a *Audience) Spells(f *Flow, number uint64, to ...*Peer) bool {
 		return f.definer == 0 || f.definer == number
 	}
 	return slices.ContainsFunc(to, func(p *Peer) bool { return !f.known[p.ID] })
+}
+
+// Knows says whether later messages of a payload's flow need not spell it out, where order is kept.
+func (a *Audience) Knows(p *site.Message) bool {
+	if p == nil {
+		return false
+	}
+	f := a.flows[envelope.FlowOf(p)]
+	return f != nil && f.definer != 0
+}
+
+// Long says under which number the flow of message number of the bulk lane goes, and whether it has to spell it out: the first of
+// the flow in that lane does, for the lanes do not wait for each other.
+func (a *Audience) Long(p *site.Message, number uint64) (flow uint32, spells bool) {
+	f := a.Flow(p)
+	if f == nil {
+		return 0, true
+	}
+	if f.long == 0 || number < f.long {
+		if f.definer == 0 { // its number is given, also after a restart
+			a.record(envelope.FlowOf(p), f)
+		}
+		f.long = number
+	}
+	return f.Number, f.long == number
 }
 
 // Encode lets texts code message number of a flow after what all these peers hold.
@@ -201,7 +227,7 @@ func (a *Audience) Unlearn(p *Peer, next uint64) {
 	a.held, a.from = envelope.Histories{}, next
 	for _, f := range a.flows {
 		f.unlearn(p)
-		f.definer = 0 // it may have forgotten the flow too: the next message spells it out
+		f.definer, f.long = 0, 0 // it may have forgotten the flow too: the next message spells it out
 	}
 }
 
@@ -221,7 +247,7 @@ func (a *Audience) Misread(p *Peer, payload *site.Message) {
 func (a *Audience) Forget(p *Peer) {
 	if a.policy.Ordered {
 		for _, f := range a.flows {
-			if f.definer != 0 {
+			if f.definer != 0 || f.long != 0 {
 				a.road.Record(a.policy.Bucket, a.key(f), nil)
 			}
 		}
@@ -349,8 +375,8 @@ func (a *Audience) Restore(key, value []byte) error {
 			f.known[id] = true
 		}
 		value = rest
-		a.Next = max(a.Next, f.Number+1)
 	}
+	a.Next = max(a.Next, f.Number+1)
 	a.flows[envelope.Flow(value)] = f
 	return nil
 }

@@ -2,6 +2,7 @@ package mail
 
 import (
 	"cmp"
+	"hash/fnv"
 	"math"
 	"slices"
 
@@ -11,8 +12,8 @@ import (
 // ranks is how many precedences there are.
 const ranks = int(site.Deferred) + 1
 
-// queue is what waits in one lane for a peer. The most urgent goes first. Of as urgent ones the local sources take turns,
-// each in its own order. State of this site is nobody's: it goes in the order of acceptance.
+// queue is what waits in one lane for a peer. The most urgent goes first. Of as urgent ones the local sources take turns, and of
+// one source its pipes, each in its own order. State of this site is nobody's: it goes in the order of acceptance.
 type queue struct {
 	levels [ranks]level
 	n      int
@@ -27,6 +28,14 @@ type level struct {
 
 // source is one local peer.
 type source struct {
+	name  string
+	list  []*Entry // by Order
+	rota           // of its pipes
+	pipes []*pipe  // with something that waits
+}
+
+// pipe is what of a source goes to the same place, by the name that Message.pipe gives it.
+type pipe struct {
 	name string
 	list []*Entry // by Order
 }
@@ -37,6 +46,20 @@ func (m *Message) Source() string {
 		return ""
 	}
 	return m.Content.Payload.From
+}
+
+// mostPipes bounds the pipes of a source that take turns: of more some share one. So whoever invents pipes costs no time.
+const mostPipes = 64
+
+// pipe names where a message goes, among mostPipes.
+func (m *Message) pipe() string {
+	h := fnv.New32a()
+	p := m.Content.Payload
+	for _, s := range []string{p.Scope, p.Topic, p.To, p.Service, p.Param} {
+		h.Write([]byte(s))
+		h.Write([]byte{0})
+	}
+	return string(rune(h.Sum32() % mostPipes))
 }
 
 func byOrder(a, b *Entry) int { return cmp.Compare(a.Order, b.Order) }
@@ -53,51 +76,96 @@ func (l *level) of(name string) *source {
 	return nil
 }
 
-// listOf is where an entry belongs.
-func (l *level) listOf(e *Entry) *[]*Entry {
-	if e.Content.Payload == nil {
-		return &l.state
+// head is the next to go of a source: of the pipes that have used least of the air, the oldest.
+func (s *source) head() *Entry {
+	if len(s.pipes) == 1 {
+		return s.list[0]
 	}
-	s := l.of(e.Source())
-	if s == nil {
-		return nil
+	var next *Entry
+	least := uint64(math.MaxUint64 - aheadOctets)
+	for _, p := range s.pipes {
+		least = min(least, s.used(p.name))
 	}
-	return &s.list
+	for _, p := range s.pipes {
+		if e := p.list[0]; s.used(p.name) <= least+aheadOctets && (next == nil || e.Order < next.Order) {
+			next = e
+		}
+	}
+	return next
 }
 
-// push puts an entry behind those of its source that came before it: Order differs from the order of arrival where it was
-// taken over from an older one.
-func (q *queue) push(e *Entry) {
-	l := &q.levels[e.Rank()]
-	list := l.listOf(e)
-	if list == nil {
-		l.begins()
-		s := &source{name: e.Source()}
-		l.sources = append(l.sources, s)
-		list = &s.list
+func (s *source) push(e *Entry) {
+	insert(&s.list, e)
+	name := e.pipe()
+	at := slices.IndexFunc(s.pipes, func(p *pipe) bool { return p.name == name })
+	if at < 0 {
+		at = len(s.pipes)
+		s.begins()
+		s.pipes = append(s.pipes, &pipe{name: name})
 	}
-	at, _ := slices.BinarySearchFunc(*list, e, byOrder)
-	*list = slices.Insert(*list, at, e)
-	q.n++
+	insert(&s.pipes[at].list, e)
 }
 
-// pull takes an entry out; false: it does not wait here.
-func (q *queue) pull(e *Entry) bool {
-	l := &q.levels[e.Rank()]
-	list := l.listOf(e)
-	if list == nil {
+func (s *source) pull(e *Entry) bool {
+	if !remove(&s.list, e) {
 		return false
 	}
+	name := e.pipe()
+	at := slices.IndexFunc(s.pipes, func(p *pipe) bool { return p.name == name })
+	if remove(&s.pipes[at].list, e); len(s.pipes[at].list) == 0 {
+		s.pipes = slices.Delete(s.pipes, at, at+1)
+		s.ends()
+	}
+	return true
+}
+
+// insert and remove keep a list by Order.
+func insert(list *[]*Entry, e *Entry) {
+	at, _ := slices.BinarySearchFunc(*list, e, byOrder)
+	*list = slices.Insert(*list, at, e)
+}
+
+func remove(list *[]*Entry, e *Entry) bool {
 	at, there := slices.BinarySearchFunc(*list, e, byOrder)
 	if !there || (*list)[at] != e {
 		return false
 	}
 	*list = slices.Delete(*list, at, at+1)
-	q.n--
-	if len(*list) == 0 {
-		l.idle(e.Source())
-	}
 	return true
+}
+
+// push puts an entry behind those of its source that came before it: Order differs from the order of arrival where it was
+// taken over from an older one.
+func (q *queue) push(e *Entry) {
+	q.n++
+	l := &q.levels[e.Rank()]
+	if e.Content.Payload == nil {
+		insert(&l.state, e)
+		return
+	}
+	s := l.of(e.Source())
+	if s == nil {
+		l.begins()
+		s = &source{name: e.Source()}
+		l.sources = append(l.sources, s)
+	}
+	s.push(e)
+}
+
+// pull takes an entry out; false: it does not wait here.
+func (q *queue) pull(e *Entry) (waited bool) {
+	l := &q.levels[e.Rank()]
+	if e.Content.Payload == nil {
+		waited = remove(&l.state, e)
+	} else if s := l.of(e.Source()); s != nil {
+		if waited = s.pull(e); len(s.list) == 0 {
+			l.idle(s.name)
+		}
+	}
+	if waited {
+		q.n--
+	}
+	return waited
 }
 
 // idle forgets a source of which nothing waits any more.
@@ -144,12 +212,12 @@ func (q *queue) firstOf(some func(*source) bool) (next *Entry) {
 	for rank := range slices.Backward(q.levels[:]) {
 		l, of := &q.levels[rank], (*source)(nil)
 		for _, s := range l.sources {
-			if some(s) && !s.list[0].Unsized && (of == nil || cmp.Or(cmp.Compare(l.used(s.name), l.used(of.name)), byOrder(s.list[0], of.list[0])) < 0) {
-				of = s
+			if e := s.head(); some(s) && !e.Unsized && (of == nil || cmp.Or(cmp.Compare(l.used(s.name), l.used(of.name)), byOrder(e, next)) < 0) {
+				of, next = s, e
 			}
 		}
 		if of != nil {
-			return of.list[0]
+			return next
 		}
 	}
 	return nil
@@ -159,12 +227,12 @@ func (l *level) first(unsized bool) (next *Entry) {
 	goes := func(e *Entry) bool { return unsized || !e.Unsized }
 	least := uint64(math.MaxUint64 - aheadOctets)
 	for _, s := range l.sources {
-		if goes(s.list[0]) {
+		if goes(s.head()) {
 			least = min(least, l.used(s.name))
 		}
 	}
 	for _, s := range l.sources {
-		if e := s.list[0]; goes(e) && l.used(s.name) <= least+aheadOctets && (next == nil || e.Order < next.Order) {
+		if e := s.head(); goes(e) && l.used(s.name) <= least+aheadOctets && (next == nil || e.Order < next.Order) {
 			next = e
 		}
 	}

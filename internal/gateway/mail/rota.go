@@ -9,7 +9,8 @@ const aheadOctets = 1 << 10
 const mostSources = 4096
 
 // rota decides whose turn it is among the local sources whose messages for a peer are as urgent as each other, whatever lane
-// they wait in: that of who has used least of the air. The zero value is ready.
+// they wait in: that of who has used least of the air. Among the pipes of one source it is the same, in each lane. The zero value
+// is ready.
 type rota struct {
 	air   map[string]uint64 // octets used, by source; of who is not here, what used says
 	clock uint64            // what the source that last went had used before
@@ -53,8 +54,14 @@ func (r *rota) went(source string, octets int) {
 
 // Went charges what went on the air to the source of the message that it was for. State is nobody's.
 func (b *Box) Went(e *Entry, octets int) {
-	if e.Content.Payload != nil {
-		b.rotas[e.Rank()].went(e.Source(), octets)
+	if e.Content.Payload == nil {
+		return
+	}
+	b.rotas[e.Rank()].went(e.Source(), octets)
+	for lane := range b.waiting {
+		if s := b.waiting[lane].levels[e.Rank()].of(e.Source()); s != nil {
+			s.went(e.pipe(), octets)
+		}
 	}
 }
 

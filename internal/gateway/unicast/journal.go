@@ -126,7 +126,7 @@ func (c *Carrier) parse(l *line, b []byte) error {
 		next[lane], cum[lane] = binary.BigEndian.Uint64(b[at:]), binary.BigEndian.Uint64(b[at+8:])
 		at += 16
 	}
-	l.audience.Next = binary.BigEndian.Uint32(b[at:])
+	l.audience.Next = max(l.audience.Next, binary.BigEndian.Uint32(b[at:]))
 	if b[at+4] != 0 {
 		l.long.wire.Recall(b[at+5], binary.BigEndian.Uint16(b[at+6:]))
 	}

@@ -11,12 +11,17 @@ import (
 	"aldis/internal/gateway/mail"
 )
 
-// Octets of a datagram that a message of the direct lane must leave free: the long form, a hello, a receipt without
-// holes, and the frame's own head.
-const directReserve = seal.OverheadLong + frame.HelloOctets + 3 + frame.DataOverhead
+// Octets of a datagram that a message of the direct lane must leave free: the short form, a receipt without holes, the
+// frame's own head, and how far back the message is that it waits for. To a peer that has not heard us yet the long form and
+// a hello go too, as introduced counts them: what does not fit beside these waits for its answer, or is moved.
+const (
+	directReserve = seal.OverheadShort + receiptOctets + frame.DataOverhead + 1
+	introduced    = seal.OverheadLong + frame.HelloOctets + receiptOctets + frame.DataOverhead
+	receiptOctets = 3
+)
 
 // MinDatagram is the smallest datagram that a profile may allow: it leaves a direct message a hundred octets.
-const MinDatagram = directReserve + 100
+const MinDatagram = introduced + 100
 
 // maxModel is how many times shorter than itself a text may get.
 const maxModel = 50
@@ -36,6 +41,7 @@ func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Messag
 		lane, known := sizing{c, l}.laneAtOnce(m)
 		if e := c.Store.Wait(now, p, m, lane, l.audience); e != nil {
 			e.Unsized = !known
+			l.sender.Wanted()
 			continue
 		}
 		refused = append(refused, p)
@@ -97,6 +103,9 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 		return // it may name what it cannot read any more; once it has ended the stream it names what it has read
 	}
 	acked, held := c.Numbers(l.Peer).named(now, r, newest)
+	if newest && r.Lane == frame.Direct {
+		l.sender.Back(now)
+	}
 	for _, at := range held { // its octets need not go again
 		if e := l.Box.At(at); e != nil {
 			e.Held = true

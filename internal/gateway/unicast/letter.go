@@ -7,7 +7,9 @@ import (
 	"aldis/internal/due"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
+	"aldis/internal/site"
 )
 
 // letter is a datagram being composed.
@@ -16,6 +18,8 @@ type letter struct {
 	frames []frame.Frame
 	kinds  []mail.Kind
 	ride   *frame.Receipt // room is kept for it: it goes with the first message, or else alone
+	hurry  bool           // the last message in it is a flash message
+	full   bool           // a message had no room beside what was there first: that goes now, and the message next
 }
 
 // size is what f costs when another frame follows it.
@@ -61,6 +65,9 @@ func (c *Carrier) compose(now time.Time, l *line) bool {
 	to := &letter{budget: c.Profile.DatagramOctets - seal.Overhead(long)}
 	if probe {
 		to.budget -= size(frame.Probe{})
+		if l.sender.Dead() { // when it gets through the peer need not ask what has arrived
+			l.receiver.Probed(now)
+		}
 	}
 	if l.announce != nil {
 		to.budget -= size(*l.announce)
@@ -102,7 +109,7 @@ func (c *Carrier) compose(now time.Time, l *line) bool {
 	}
 	keepalive := c.Keepalive > 0 && !now.Before(l.LastSent.Add(c.Keepalive))
 	if !(l.announce != nil || probe || len(l.answers) > 0 || !c.Roll.greets(l) && due.Reached(now, l.Met.Due) || keepalive ||
-		due.Reached(now, l.receiver.Due()) || to.carriesData()) {
+		due.Reached(now, l.receiver.Due()) || to.full || to.carriesData()) {
 		l.readyAt = time.Time{}
 		return false
 	}
@@ -210,7 +217,10 @@ func (c *Carrier) addMessages(now time.Time, l *line, to *letter) {
 	any := false
 	for _, at := range lost {
 		e := l.Box.At(at)
-		if e == nil || !c.addData(now, l, to, at, e.Message, mail.Repair) {
+		if e == nil {
+			break
+		}
+		if to.hurries(e.Rank(), c.Profile.DatagramOctets); !c.addData(now, l, to, at, e.Message, mail.Repair) {
 			break
 		}
 		any = true
@@ -218,11 +228,18 @@ func (c *Carrier) addMessages(now time.Time, l *line, to *letter) {
 	}
 	// Behind what was lost, however urgent: the lane is read in order, so nothing is read before that.
 	for e := l.first(frame.Direct); e != nil; e = l.first(frame.Direct) {
+		to.hurries(e.Rank(), c.Profile.DatagramOctets)
 		if !c.addData(now, l, to, mail.Attempt{Lane: frame.Direct, Number: l.sender.Next(frame.Direct)}, e.Message, e.Kind) {
-			if len(to.frames) > 0 {
+			if to.carriesData() {
 				break
 			}
-			c.Store.Move(e, frame.Bulk) // it fits no datagram, though laneOf thought so: it must not stop those behind it
+			if len(to.frames) > 0 && l.Met.KnowsUs {
+				to.full = true
+				break
+			}
+			// It fits no datagram, though laneOf thought so, or none with a hello, and a silent peer may answer that in hours:
+			// it must not stop those behind it.
+			c.Store.Move(e, frame.Bulk)
 			continue
 		}
 		any = true
@@ -239,12 +256,29 @@ func (c *Carrier) addMessages(now time.Time, l *line, to *letter) {
 	c.addNORM(now, l, to)
 }
 
+// A message of flash precedence or above goes twice, so long after each other: until its loss were noticed two round trips would
+// pass. What is less urgent makes its datagrams longer by little. docs/decisions/precedence.md.
+const twiceAfter = profile.LeastCopyAfter
+
+var flash = site.Flash.Rank()
+
+// hurries notes a message of so much urgency that goes into a letter. Behind a flash message little else has room.
+func (l *letter) hurries(rank, datagram int) {
+	switch {
+	case rank >= flash:
+		l.hurry = true
+	case l.hurry:
+		l.hurry = false
+		l.budget = min(l.budget, datagram/4)
+	}
+}
+
 // addData puts one message into a letter if it fits, assigning its number if it has none.
 func (c *Carrier) addData(now time.Time, l *line, to *letter, at mail.Attempt, m *mail.Message, kind mail.Kind) bool {
 	e := l.Box.At(at)
 	body := c.encode(now, l, at, m, e != nil && e.Gone)
 	prompt := m.Content.Payload == nil // others wait for what a site has
-	f := frame.Data{Number: uint16(at.Number), Short: l.sender.Short(at), Prompt: prompt || e == nil && l.asks(), Body: slices.Clone(body)}
+	f := frame.Data{Number: uint16(at.Number), Short: l.sender.Short(at), Prompt: prompt || l.asks(), Body: slices.Clone(body)}
 	if f.Short {
 		f.Number &= 0xff
 	}
@@ -254,9 +288,9 @@ func (c *Carrier) addData(now time.Time, l *line, to *letter, at mail.Attempt, m
 	if !to.addRiding(f, kind) {
 		return false
 	}
+	l.went(f.Prompt)
 	if e == nil {
 		e = c.assign(l, at, m)
-		l.went(f.Prompt)
 		l.given.gave(at.Number, l.Box.Oldest(frame.Direct, at.Number), m.Source())
 		if flow := l.audience.Flow(m.Content.Payload); flow != nil {
 			l.audience.Sent(flow, at.Number, m)
@@ -264,9 +298,12 @@ func (c *Carrier) addData(now time.Time, l *line, to *letter, at mail.Attempt, m
 	}
 	e.Gone = true
 	l.Box.Went(e, size(f))
-	if prompt {
+	switch {
+	case m.Rank() >= flash:
+		l.sender.SentTwice(now, at, twiceAfter)
+	case prompt:
 		l.sender.SentPrompt(now, at)
-	} else {
+	default:
 		l.sender.Sent(now, at)
 	}
 	return true

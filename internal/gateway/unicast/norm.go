@@ -116,7 +116,8 @@ func (c *Carrier) startBulk(now time.Time, l *line) {
 
 // enqueueObject hands a long message to libnorm: number and envelope.
 func (c *Carrier) enqueueObject(now time.Time, l *line, e *mail.Entry) {
-	body := c.pack(e.Message, 0, true, c.Road.Texts(l.Peer)) // another lane: the flow is spelt out
+	flow, spells := l.audience.Long(e.Content.Payload, e.At.Number)
+	body := c.pack(e.Message, flow, spells, c.Road.Texts(l.Peer))
 	data := binary.BigEndian.AppendUint16(make([]byte, 0, objectHead+len(body)), uint16(e.At.Number))
 	data = append(data, body...)
 	l.long.objects++

@@ -47,15 +47,16 @@ func (s sizing) laneAtOnce(m *mail.Message) (lane frame.Lane, known bool) {
 	return frame.Direct, false
 }
 
-// laneOf says how a message travels, by its size with its flow spelt out and nothing before it: as the later ones of its
-// flow only get shorter.
+// laneOf says how a message travels, by its size with nothing before it: after earlier ones of its flow it only gets shorter.
+// Its flow is spelt out where the peer would need that now.
 func (c *Carrier) laneOf(p *mail.Peer, m *mail.Message) frame.Lane {
 	const number = 1 << 20 // as long as a flow's number ever gets
-	lane, known := sizing{c, c.lines[p.ID]}.laneAtOnce(m)
+	l := c.lines[p.ID]
+	lane, known := sizing{c, l}.laneAtOnce(m)
 	if known {
 		return lane
 	}
-	if len(c.pack(m, number, true, c.Road.Texts(p))) <= c.maxDirect() {
+	if len(c.pack(m, number, !l.audience.Knows(m.Content.Payload), c.Road.Texts(p))) <= c.maxDirect() {
 		return frame.Direct
 	}
 	return frame.Bulk
@@ -68,7 +69,7 @@ func (s sizing) toSize() *mail.Entry {
 			return e
 		}
 	}
-	if s.c.norm.up && s.l.sender.Room(frame.Bulk) {
+	if s.c.norm.up && s.l.mayGoBulk() {
 		if e := s.l.Box.FirstUnsized(frame.Direct); e != nil && e.Before(s.l.Box.First(frame.Bulk)) {
 			return e
 		}

@@ -68,6 +68,7 @@ type line struct {
 	news     news
 	refused  time.Time // when the log last said so
 	long     long
+	held     int // octets that the link to the peer holds
 	question
 }
 
@@ -85,6 +86,8 @@ func New(cfg Config) (*Carrier, error) {
 		if err != nil {
 			return nil, err
 		}
+		_, rate := c.airOf(l)
+		l.held = int(cfg.Timing.Prompt.Seconds() * float64(rate) / 8)
 		c.lines[p.ID] = l
 		c.order = append(c.order, l)
 	}
@@ -174,7 +177,8 @@ func (c *Carrier) Pump(now time.Time) {
 		for i := range c.order {
 			l := c.order[(c.turn+i)%len(c.order)]
 			air, _ := c.airOf(l)
-			if !l.Addr.IsValid() || now.Before(air.Free) || !c.bundled(now, l) || !c.compose(now, l) {
+			// What waits for the air waits for company meanwhile.
+			if !l.Addr.IsValid() || !c.bundled(now, l) || now.Before(air.Free) || !c.compose(now, l) {
 				continue
 			}
 			c.turn = (c.turn + i + 1) % len(c.order)

@@ -11,6 +11,33 @@ import (
 // urgentRoom is how many messages above routine may be under way beyond the window.
 const urgentRoom = 4
 
+// moreBulk is how many long messages may be under way beyond the window. Each has a receipt, so that a link whose window is two
+// short ones of them would stand still for most of a round trip.
+const moreBulk = 14
+
+// mayGoBulk says whether a long message may go. Beyond the window it may when libnorm has sent all of those under way, so that a
+// message of another source waits for less than before. What is under way is bounded by twice what the link holds.
+func (l *line) mayGoBulk() bool {
+	if l.sender.Room(frame.Bulk) {
+		return true
+	}
+	octets := 0
+	for _, b := range l.long.under {
+		octets += b.octets
+	}
+	return l.unsent() == 0 && octets < 2*l.held && l.sender.RoomFor(frame.Bulk, moreBulk)
+}
+
+// unsent is how many long messages libnorm has not sent as a whole.
+func (l *line) unsent() (n int) {
+	for _, b := range l.long.under {
+		if !b.drained {
+			n++
+		}
+	}
+	return n
+}
+
 // first is the next message of a lane; nil when none waits, or there is no room for it under way. A source that fills the
 // window holds up no other: half a window more is for sources that have less than their share of it.
 func (l *line) first(lane frame.Lane) *mail.Entry {
@@ -20,8 +47,14 @@ func (l *line) first(lane frame.Lane) *mail.Entry {
 		return nil
 	case l.sender.Room(lane), e.Urgent() && l.sender.RoomFor(lane, urgentRoom):
 		return e
+	case lane == frame.Bulk && l.mayGoBulk():
+		return e
 	}
-	if l.sender.RoomFor(lane, max(1, l.half(lane))) {
+	extra := max(1, l.half(lane))
+	if lane == frame.Bulk && l.unsent() < BulkWindow {
+		extra += moreBulk
+	}
+	if l.sender.RoomFor(lane, extra) {
 		return l.Box.FirstBelow(lane, l.sender.Window(lane))
 	}
 	return nil

@@ -8,4 +8,15 @@
 // # Units
 //
 // Times are seconds, sizes octets, rates bits per second; every axis and column names its unit.
+//
+// # Files
+//
+//   - air.go: how full links get
+//   - analysis.go: what JXTA cost in a capture
+//   - page.go: a page and its parts, as HTML
+//   - plot.go: values over time, and distributions
+//   - rehearsal.go: a verdict before a mission
+//   - replay.go: a trace played again
+//   - text.go: a page for a terminal
+//   - xyplot.go: figures over a number
 package report

@@ -327,3 +327,89 @@ func TestShortNumbers(t *testing.T) {
 		t.Error("a short number on a link that does not keep order")
 	}
 }
+
+// A message that comes for a dead link brings the next three probes forward, for the first ten minutes.
+func TestNewMessagesAskSooner(t *testing.T) {
+	s := NewSender(cfg, [frame.Lanes]uint64{1, 1})
+	sendN(s, at(0), 2)
+	s.Wanted() // before anybody knows that the link is dead: nothing is brought forward
+	if !s.ProbeDue(at(11)) {
+		t.Fatal("want a probe 11 s after the first message")
+	}
+	s.ProbeSent(at(11))
+	var probes []float64
+	for now := 11.0; now < 760; now += 0.5 {
+		if now == 20 || now == 700 {
+			s.Wanted()
+		}
+		if s.ProbeDue(at(now)) {
+			s.ProbeSent(at(now))
+			probes = append(probes, now)
+		}
+	}
+	if want := []float64{20, 25, 30, 45, 60, 75}; !slices.Equal(probes[:6], want) {
+		t.Errorf("probes at %v, want %v", probes[:6], want)
+	}
+	late := probes[len(probes)-2:]
+	if gap := late[1] - late[0]; gap != 60 || late[1] < 700 {
+		t.Errorf("the last probes at %v: after ten minutes a message brings nothing forward, want 60 s between them", late)
+	}
+}
+
+// The first receipt on a link that was dead says what it swallowed, so that nothing need be asked: what went a round trip ago or
+// longer and is not named goes again. And the window is as large as it gets.
+func TestReceiptOfALinkThatIsBack(t *testing.T) {
+	c := cfg
+	c.Most = 30
+	s := NewSender(c, [frame.Lanes]uint64{1, 1})
+	sendN(s, at(0), 3)
+	s.ProbeDue(at(11))
+	s.ProbeSent(at(11))
+	if s.ProbeDue(at(17)); !s.Dead() || s.Window(frame.Direct) != c.Window[frame.Direct] {
+		t.Fatalf("dead %v, window %d; want a dead link with the profile's window", s.Dead(), s.Window(frame.Direct))
+	}
+	s.Heard(at(40))
+	s.Receipt(at(40), frame.Receipt{Lane: frame.Direct, Cumulative: 1})
+	s.Back(at(40))
+	if got := s.Lost(at(40)); !reflect.DeepEqual(got, d(2, 3)) || s.ProbeDue(at(40)) || s.Window(frame.Direct) != 30 {
+		t.Errorf("lost %v, probe due %v, window %d; want 2 and 3 lost, no question, 30", got, s.ProbeDue(at(40)), s.Window(frame.Direct))
+	}
+	s.Back(at(41)) // of a link that was not dead: nothing is known by that
+	sendN(s, at(41), 1)
+	s.Back(at(60))
+	if got := s.Lost(at(60)); !reflect.DeepEqual(got, d(2, 3)) {
+		t.Errorf("lost %v, want still 2 and 3", got)
+	}
+}
+
+// What receipts have let grow stays while the next burst follows at once, and is gone when nothing was under way for a while.
+func TestWindowAfterABurst(t *testing.T) {
+	c := cfg
+	c.Most, c.Prompt = 30, 4*time.Second
+	for _, tt := range []struct {
+		pause float64
+		want  int
+	}{{1, 2 * c.Window[frame.Direct]}, {10, c.Window[frame.Direct]}} {
+		s := NewSender(c, [frame.Lanes]uint64{1, 1})
+		n := c.Window[frame.Direct]
+		sendN(s, at(0), n)
+		s.Receipt(at(3), frame.Receipt{Lane: frame.Direct, Cumulative: uint16(n)})
+		sendN(s, at(3+tt.pause), 1)
+		if got := s.Window(frame.Direct); got != tt.want {
+			t.Errorf("%.0f s after all was acknowledged: a window of %d, want %d", tt.pause, got, tt.want)
+		}
+	}
+}
+
+func TestSentTwice(t *testing.T) {
+	s := NewSender(cfg, [frame.Lanes]uint64{1, 1})
+	id := ID{frame.Direct, s.Assign(frame.Direct)}
+	s.SentTwice(at(0), id, 100*time.Millisecond)
+	if s.Lost(at(0.05)) != nil || !reflect.DeepEqual(s.Lost(at(0.1)), d(1)) {
+		t.Fatalf("after 50 ms %v goes again, after 100 ms %v; want nothing, then 1", s.Lost(at(0.05)), s.Lost(at(0.1)))
+	}
+	s.SentTwice(at(0.1), id, 100*time.Millisecond)
+	if got := s.Lost(at(5)); got != nil {
+		t.Errorf("%v goes a third time", got)
+	}
+}

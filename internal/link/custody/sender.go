@@ -26,10 +26,14 @@ const MaxAhead = 255
 // shortAhead is the same where 8 bits of a message's number are enough.
 const shortAhead = 127
 
-// After probeSteady probes without an answer the interval grows, by one ProbeInterval each, to maxProbeInterval of them.
+// A dead link is probed every ProbeInterval. After probeSteady of them the interval grows, by one each, to maxProbeInterval. For
+// probeEager of them a new message brings the next three probes forward, so that they come three times as often, yet never before
+// the one before could be answered.
 const (
 	maxProbeInterval = 4
 	probeSteady      = 20
+	probeEager       = 40
+	eagerProbes      = 3
 )
 
 // ID names a message of a peer.
@@ -55,17 +59,20 @@ type Sender struct {
 	flight [frame.Lanes]map[uint64]*flight
 	held   [frame.Lanes]map[uint64]bool // at the peer, but not all before them is
 	grown  int                          // by how much the window of the direct lane is larger: receipts came for as many while it was used
+	idle   time.Time                    // since when nothing of the direct lane is under way; zero: something is
 	tx     uint64                       // transmissions so far, of anything that a receipt can answer
 
-	heard      time.Time // last authentic datagram of the peer
-	dead       bool      // a probe was not answered in time
-	listening  bool      // the peer has said that it will be silent: it hears us and does not answer
-	ask        bool      // probe at the next chance
-	probing    bool      // a probe is out
-	probeID    uint8
-	probeTx    uint64
-	probeSent  time.Time
-	probeCount int // since something was heard
+	heard     time.Time // last authentic datagram of the peer
+	dead      bool      // a probe was not answered in time
+	listening bool      // the peer has said that it will be silent: it hears us and does not answer
+	ask       bool      // probe at the next chance
+	eager     int       // so many probes come sooner, because messages wait
+	revived   bool      // the link answers again, and what it swallowed is not known yet
+	probing   bool      // a probe is out
+	probeID   uint8
+	probeTx   uint64
+	probeSent time.Time
+	died      time.Time // when the link was found dead
 }
 
 // NewSender starts with no message under way; next says the next number of each lane (at least 1).
@@ -99,8 +106,8 @@ func (s *Sender) Dead() bool { return s.dead }
 func (s *Sender) Room(l frame.Lane) bool { return s.RoomFor(l, 0) }
 
 // Window is how many messages of a lane may be under way while nothing is urgent. That of the direct lane grows by what is
-// acknowledged while half of it is used, and is as at first when nothing is under way or the link does not answer: what a dead
-// link swallows is small.
+// acknowledged while half of it is used, and is as at first when nothing was under way for a round trip or the link does not
+// answer: what a dead link swallows is small.
 func (s *Sender) Window(l frame.Lane) int {
 	if l == frame.Direct {
 		return s.cfg.Window[l] + s.grown
@@ -120,7 +127,7 @@ func (s *Sender) RoomFor(l frame.Lane, extra int) bool {
 // Listening says that the peer will be silent (EMCON) from now on: messages go out once and are kept, nothing is asked,
 // and silence is no sign of a dead link. It ends with the first datagram that the peer sends.
 func (s *Sender) Listening() {
-	s.listening, s.dead, s.probing, s.ask = true, false, false, false
+	s.listening, s.dead, s.probing, s.ask, s.revived = true, false, false, false, false
 }
 
 // IsListening says whether the peer is believed to be silent.
@@ -165,6 +172,12 @@ func (s *Sender) Sent(now time.Time, id ID) {
 		return
 	}
 	s.tx++
+	if !s.idle.IsZero() && id.Lane == frame.Direct {
+		if now.Sub(s.idle) > s.cfg.Prompt {
+			s.grown = 0
+		}
+		s.idle = time.Time{}
+	}
 	if f.firstTx == 0 {
 		f.firstTx = s.tx
 	}
@@ -173,10 +186,15 @@ func (s *Sender) Sent(now time.Time, id ID) {
 
 // SentPrompt is Sent for a message whose receipt was asked for at once: it goes again by itself, once.
 func (s *Sender) SentPrompt(now time.Time, id ID) {
+	s.SentTwice(now, id, s.cfg.Prompt)
+}
+
+// SentTwice is Sent for a message that must not wait until its loss is noticed: it goes again by itself, once, so long after.
+func (s *Sender) SentTwice(now time.Time, id ID, after time.Duration) {
 	f := s.flight[id.Lane][id.Number]
 	s.Sent(now, id)
 	if f != nil && !f.asked && !s.listening {
-		f.asked, f.prompt = true, now.Add(s.cfg.Prompt)
+		f.asked, f.prompt = true, now.Add(after)
 	}
 }
 
@@ -191,8 +209,8 @@ func (s *Sender) Again() {
 // Heard notes an authentic datagram of the peer: the link is there.
 func (s *Sender) Heard(now time.Time) {
 	s.heard = now
-	s.probeCount = 0
 	if s.dead || s.listening {
+		s.revived = s.dead
 		s.dead, s.listening = false, false
 		s.ask = true // what was under way when it died is either there or lost; Answer settles it if it is in here
 	}
@@ -237,7 +255,7 @@ func (s *Sender) Receipt(now time.Time, r frame.Receipt) (acked, held []ID) {
 	}
 	if l == frame.Direct { // the link keeps order: what went out before is lost
 		s.loseBefore(now, latest)
-		s.grow(len(acked) + len(held))
+		s.grow(now, len(acked)+len(held))
 	}
 	return acked, held
 }
@@ -263,14 +281,44 @@ func (s *Sender) Dropped(r frame.Receipt) (again []ID) {
 }
 
 // grow is called when receipts named so many messages of the direct lane for the first time.
-func (s *Sender) grow(acked int) {
+func (s *Sender) grow(now time.Time, acked int) {
 	l := frame.Direct
-	switch left := len(s.flight[l]); {
-	case left == 0:
-		s.grown = 0
-	case left+acked >= s.Window(l)/2:
+	left := len(s.flight[l])
+	if left+acked >= s.Window(l)/2 {
 		s.grown = max(0, min(s.grown+acked, s.cfg.Most-s.cfg.Window[l]))
 	}
+	if left == 0 {
+		s.idle = now
+	}
+}
+
+// Wanted says that a message has come for the peer: a dead link is asked sooner.
+func (s *Sender) Wanted() {
+	if s.dead {
+		s.eager = eagerProbes
+	}
+}
+
+// Back says that the receipt just applied was of the peer's newest datagram. On a link that was dead it tells what has arrived:
+// what went longer ago than a round trip and is not named is lost, and needs no question.
+func (s *Sender) Back(now time.Time) {
+	if !s.revived {
+		return
+	}
+	s.open()
+	s.ask = len(s.flight[frame.Bulk]) > 0
+	for _, f := range s.flight[frame.Direct] {
+		if now.Sub(f.sent) >= s.cfg.RoundTrip {
+			f.lost = true
+		} else {
+			s.ask = true
+		}
+	}
+}
+
+// open is called when a link that was dead has answered: what has waited for it is much, so that the window is as large as it gets.
+func (s *Sender) open() {
+	s.revived, s.grown = false, max(0, s.cfg.Most-s.cfg.Window[frame.Direct])
 }
 
 // loseBefore marks the direct messages that were last sent before transmission tx.
@@ -285,6 +333,9 @@ func (s *Sender) loseBefore(now time.Time, tx uint64) {
 // Answer applies the answer to a probe: the receipts before it in the same datagram tell all that had arrived.
 func (s *Sender) Answer(now time.Time, id uint8) {
 	if s.probing && id == s.probeID {
+		if s.revived {
+			s.open()
+		}
 		s.probing, s.ask = false, false
 		s.loseBefore(now, s.probeTx)
 	}
@@ -356,10 +407,12 @@ func (s *Sender) probeDeadline() time.Time {
 }
 
 func (s *Sender) interval() time.Duration {
-	if s.probeCount <= probeSteady {
-		return s.cfg.ProbeInterval
+	silent := s.probeSent.Sub(s.died)
+	if s.eager > 0 && silent < probeEager*s.cfg.ProbeInterval {
+		return min(max(s.cfg.Prompt, s.cfg.ProbeInterval/eagerProbes), s.cfg.ProbeInterval)
 	}
-	return time.Duration(min(1+s.probeCount-probeSteady, maxProbeInterval)) * s.cfg.ProbeInterval
+	intervals := int(silent / max(1, s.cfg.ProbeInterval))
+	return time.Duration(min(max(1, 1+intervals-probeSteady), maxProbeInterval)) * s.cfg.ProbeInterval
 }
 
 // ProbeDue says whether to send a probe now; it also notices that the last one was not answered.
@@ -370,7 +423,7 @@ func (s *Sender) ProbeDue(now time.Time) bool {
 	if s.probing && !s.dead && !now.Before(s.probeSent.Add(s.cfg.RoundTrip)) {
 		s.probing = false
 		if s.heard.Before(s.probeSent) {
-			s.dead, s.probing, s.grown = true, true, 0
+			s.dead, s.probing, s.grown, s.eager, s.died = true, true, 0, 0, now
 		} // else the probe or its answer was lost on a link that is there: ask again below
 	}
 	if s.dead {
@@ -387,7 +440,6 @@ func (s *Sender) ProbeDue(now time.Time) bool {
 func (s *Sender) ProbeSent(now time.Time) uint8 {
 	s.tx++
 	s.probeID++
-	s.probeCount++
-	s.probing, s.ask, s.probeSent, s.probeTx = true, false, now, s.tx
+	s.probing, s.ask, s.eager, s.probeSent, s.probeTx = true, false, max(0, s.eager-1), now, s.tx
 	return s.probeID
 }

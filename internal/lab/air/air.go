@@ -1,0 +1,195 @@
+package air
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Row is one line of the table: a figure of all seeds, and what was asked.
+type Row struct {
+	What   string  `json:"what"`
+	Unit   string  `json:"unit"`             // of the figure: "x the limit", "% of the rate", "s", "octets"
+	Before string  `json:"before,omitempty"` // what version 0.1 had
+	Must   float64 `json:"must,omitempty"`   // with Asked
+	Aim    float64 `json:"aim,omitempty"`
+	Asked  bool    `json:"asked,omitempty"`
+	More   bool    `json:"more_is_better,omitempty"`
+	// Share is which of the sorted samples is the figure: 0.5 the median, 0.99, 1 the worst.
+	Share float64 `json:"share"`
+	Plot  *Point  `json:"plot,omitempty"`
+
+	Value float64 `json:"value"`
+	Least float64 `json:"least"`
+	Most  float64 `json:"most"`
+	N     int     `json:"samples"`
+	Bound float64 `json:"bound,omitempty"` // what no sender can beat; 0: not computed
+}
+
+// Point puts a row's figure into a plot.
+type Point struct {
+	Plot  string  `json:"plot"`
+	Curve string  `json:"curve"`
+	X     float64 `json:"x"`
+}
+
+// near is how far from what no sender can beat a row may be that misses what was asked.
+const near = 1.05
+
+// Verdict is "aim", "must", "bound" where no sender could do more than a twentieth better, "missed", or "" where nothing is asked.
+func (r Row) Verdict() string {
+	reaches := func(goal float64) bool { return r.More && r.Value >= goal || !r.More && r.Value <= goal }
+	switch {
+	case !r.Asked:
+		return ""
+	case reaches(r.Aim):
+		return "aim"
+	case reaches(r.Must):
+		return "must"
+	case r.Bound > 0 && (r.More && r.Value >= r.Bound/near || !r.More && r.Value <= r.Bound*near):
+		return "bound"
+	}
+	return "missed"
+}
+
+// asked is a row with what was asked of it: at most must, and better aim.
+func asked(what, unit, before string, share, must, aim float64) Row {
+	return Row{What: what, Unit: unit, Before: before, Share: share, Must: must, Aim: aim, Asked: true, More: must < aim}
+}
+
+// measured is a row of which nothing was asked.
+func measured(what, unit string, share float64) Row { return Row{What: what, Unit: unit, Share: share} }
+
+// in puts a row into a plot.
+func (r Row) in(plot, curve string, x float64) Row {
+	r.Plot = &Point{plot, curve, x}
+	return r
+}
+
+// Scenario is something that is played with each seed, and what is measured of it.
+type Scenario struct {
+	Name string // as --only has it: several scenarios share one
+	Link string
+	Rows []Row
+	play func(ctx Context, seed uint64) ([][]float64, error)
+	// bounds of the rows that no sender can beat; nil: none is computed
+	bounds func() []float64
+}
+
+// Samples of one play: of each row of its scenario.
+type Samples [][]float64
+
+// Play plays a scenario with a seed. It ends early, with the context's error, when the context ends.
+func (s Scenario) Play(ctx Context, seed uint64) (Samples, error) {
+	samples, err := s.play(ctx, seed)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("air: %s on %s, seed %d: %w", s.Name, s.Link, seed, err)
+	case len(samples) != len(s.Rows):
+		panic(fmt.Sprintf("air: %s on %s has %d rows and %d samples", s.Name, s.Link, len(s.Rows), len(samples)))
+	}
+	return samples, nil
+}
+
+// Judge puts the samples of all seeds together.
+func (s Scenario) Judge(all []Samples) (rows []Row) {
+	var bounds []float64
+	if s.bounds != nil {
+		bounds = s.bounds()
+	}
+	for i, row := range s.Rows {
+		var values []float64
+		for _, samples := range all {
+			values = append(values, samples[i]...)
+		}
+		if row.N = len(values); row.N > 0 {
+			slices.Sort(values)
+			row.Value, row.Least, row.Most = at(values, row.Share), values[0], values[row.N-1]
+		}
+		if i < len(bounds) {
+			row.Bound = bounds[i]
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// Names are the names of all scenarios, each once, with what they measure.
+func Names() (names, about []string) {
+	for _, t := range tables {
+		names, about = append(names, t.name), append(about, t.about)
+	}
+	return names, about
+}
+
+// tables in the order of the page.
+var tables = []struct {
+	name, about string
+	scenarios   func() []Scenario
+}{
+	{"load", "goodput and latency while more and more is offered", loads},
+	{"burst", "many messages at once", bursts},
+	{"crowd", "300 % offered for ten minutes: flash, shares, what is dropped; a quiet peer beside it", crowds},
+	{"loss", "single messages that the link loses", losses},
+	{"outage", "the last message after an outage", outages},
+	{"sites", "a message to 1, 3, 7 and 15 ships", fleets},
+	{"idle", "what idle gateways send in a day", idles},
+	{"radio", "rows of a shared channel: bursts, files to several receivers, greeting", radios},
+}
+
+// Scenarios are those of some names; all of them without a name. An error says which name is not known.
+func Scenarios(only ...string) (list []Scenario, err error) {
+	names, _ := Names()
+	for _, n := range only {
+		if !slices.Contains(names, n) {
+			return nil, fmt.Errorf("there is no table %q: %s", n, strings.Join(names, ", "))
+		}
+	}
+	for _, t := range tables {
+		if len(only) == 0 || slices.Contains(only, t.name) {
+			for _, s := range t.scenarios() {
+				s.Name = t.name
+				list = append(list, s)
+			}
+		}
+	}
+	return list, nil
+}
+
+// one is the samples of a play with one figure for each row.
+func one(figures ...float64) (s Samples) {
+	for _, f := range figures {
+		s = append(s, []float64{f})
+	}
+	return s
+}
+
+// Result is a scenario with its figures.
+type Result struct {
+	Table string `json:"table"`
+	Link  string `json:"link"`
+	Rows  []Row  `json:"rows"`
+}
+
+// Report is what a run found, in the order of the page.
+type Report struct {
+	Version string   `json:"version"`
+	Seeds   []uint64 `json:"seeds"`
+	TookS   float64  `json:"took_s"`
+	Results []Result `json:"results"`
+}
+
+// Missed counts the rows that miss what was asked.
+func (r Report) Missed() (missed, asked int) {
+	for _, result := range r.Results {
+		for _, row := range result.Rows {
+			if row.Asked {
+				asked++
+			}
+			if row.Verdict() == "missed" {
+				missed++
+			}
+		}
+	}
+	return missed, asked
+}

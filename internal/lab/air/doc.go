@@ -1,0 +1,22 @@
+// Package air measures how full a link gets: whole gateways over emulated links in virtual time, with more to carry than one
+// message every five seconds. It plays the table of docs/air.md, a scenario and a seed at a time, and judges each row against
+// what was asked and against what no sender can beat. Tests of the road play the same scenarios.
+//
+// A Scenario has rows. Play gives the samples of one seed for each row; Judge puts those of all seeds together. One play shares
+// nothing with another, so that a caller may run several at once.
+//
+// # Units
+//
+// A limit is what a message needs of the link and nothing else: its octets at the rate, and the mean delay one way. Figures that
+// are "x the limit" are times divided by it. Sizes are octets, shares percent of the rate, times seconds.
+//
+// # Files
+//
+//   - air.go: scenarios, rows, and what is judged
+//   - stage.go: two gateways, what is offered, and what must arrive
+//   - bound.go: what no sender can beat
+//   - flow.go: a ship that offers more and more: goodput, bursts, queues
+//   - crowd.go: several local peers that share a ship's link
+//   - repair.go: losses and outages
+//   - sites.go: many sites, and what idle gateways send
+package air

@@ -1,0 +1,231 @@
+package air
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"aldis/internal/lab/sim"
+	"aldis/internal/link/profile"
+)
+
+// Fleet is what a message from the shore to all ships costs and takes.
+type Fleet struct {
+	Took   []time.Duration // until it was at each, in ascending order
+	Last   []time.Duration // of each message until it was at the last, in ascending order
+	Octets float64         // on the air, for each receiver and message
+}
+
+// ToAll lets the shore send n messages to all ships, of so many octets, one every interval.
+func ToAll(ctx Context, link string, seed uint64, ships, n, octets int, every time.Duration) (f Fleet, err error) {
+	s, err := newStage(ctx, link, ships+1, seed)
+	if err != nil {
+		return f, err
+	}
+	s.until(time.Hour, s.still(time.Minute))
+	before := s.octets()
+	var to []uint16
+	for _, n := range s.Nodes[1:] {
+		to = append(to, n.ID)
+	}
+	var sent []Offered
+	for i := range n {
+		m := Track(1, Pipe, i, octets)
+		s.At(time.Duration(i)*every, func() {
+			sent = append(sent, Offered{s.Now, m})
+			s.shore.Site.Send(s.World, m, to...)
+		})
+	}
+	all := func() bool {
+		return !slices.ContainsFunc(s.Nodes[1:], func(x *sim.Node) bool { return len(x.Site.Got) < n })
+	}
+	s.until(12*time.Hour, all)
+	s.run(time.Minute) // receipts
+	if s.err != nil {
+		return f, s.err
+	}
+	arrived := map[string]time.Time{} // at the last
+	for _, x := range s.Nodes[1:] {
+		for _, g := range x.Site.Got {
+			if data := string(g.Payload.Parts[0].Data); g.At.After(arrived[data]) {
+				arrived[data] = g.At
+			}
+		}
+		took, err := Each(x.Site.Got, 1, sent)
+		if err != nil {
+			return f, err
+		}
+		f.Took = append(f.Took, took...)
+	}
+	for _, o := range sent {
+		f.Last = append(f.Last, arrived[string(o.Message.Parts[0].Data)].Sub(o.At))
+	}
+	slices.Sort(f.Took)
+	slices.Sort(f.Last)
+	f.Octets = float64(s.octets()-before) / float64(n*ships)
+	return f, nil
+}
+
+// octets is what the ships' legs or the channel have carried.
+func (s *stage) octets() (octets int64) {
+	for _, n := range s.Nodes {
+		up, down := s.Octets(n)
+		octets += up
+		if !s.link.Shared && n != s.shore {
+			octets += down
+		}
+		if !s.link.Shared && n == s.shore {
+			octets -= up // a wire
+		}
+	}
+	return octets
+}
+
+// still says whether nothing has gone on the air for so long.
+func (s *stage) still(quiet time.Duration) func() bool {
+	last, at := s.octets(), s.Now
+	return func() bool {
+		if now := s.octets(); now != last {
+			last, at = now, s.Now
+		}
+		return s.Now.Sub(at) >= quiet
+	}
+}
+
+// fleets: what it costs and takes to tell all ships.
+func fleets() (list []Scenario) {
+	for _, link := range []string{"iridium-directip", "hf-2400"} {
+		every := 5 * time.Second
+		if link == "hf-2400" {
+			every = 20 * time.Second
+		}
+		for _, ships := range []int{1, 3, 7, 15} {
+			what := fmt.Sprintf("to %d ships", ships)
+			if ships == 1 {
+				what = "to 1 ship"
+			}
+			last := measured(what+": at the last of them, 95 of 100", "s", 0.95)
+			if link == "hf-2400" && ships == 15 {
+				last = asked(last.What, "s", "1,087", 0.95, 120, 60)
+			}
+			list = append(list, Scenario{Link: link,
+				Rows: []Row{measured(what+": octets for each receiver", "octets", 0.5).in("sites", link, float64(ships+1)), measured(what+": median", "s", 0.5), last},
+				play: func(ctx Context, seed uint64) ([][]float64, error) {
+					f, err := ToAll(ctx, link, seed, ships, 12, 200, every)
+					seconds := func(list []time.Duration) (s []float64) {
+						for _, t := range list {
+							s = append(s, t.Seconds())
+						}
+						return s
+					}
+					return [][]float64{{f.Octets}, seconds(f.Took), seconds(f.Last)}, err
+				}})
+		}
+	}
+	return list
+}
+
+// idles: what gateways send in a day when nobody has anything to say, once they know each other.
+func idles() (list []Scenario) {
+	for _, link := range []string{"iridium-directip", "iridium-dialup", "iridium-certus-100"} {
+		list = append(list, Scenario{Link: link, Rows: []Row{asked("two gateways, 24 h: octets", "octets", "0", 1, 0, 0)},
+			play: func(ctx Context, seed uint64) ([][]float64, error) {
+				s, err := newStage(ctx, link, 2, seed)
+				if err != nil {
+					return nil, err
+				}
+				s.until(time.Hour, s.still(time.Minute))
+				before := s.octets()
+				s.run(24 * time.Hour)
+				return one(float64(s.octets() - before)), s.err
+			}})
+	}
+	return list
+}
+
+// Greeting is how long nodes that start together on a shared channel speak until all know each other and are quiet.
+func Greeting(ctx Context, link string, seed uint64, nodes int) (time.Duration, int64, error) {
+	s, err := newStage(ctx, link, nodes, seed)
+	if err != nil {
+		return 0, 0, err
+	}
+	const quiet = time.Minute
+	s.until(6*time.Hour, s.still(quiet))
+	return max(0, s.Now.Sub(sim.Epoch)-quiet), s.octets(), s.err
+}
+
+// Channel is the share of a shared channel's rate that arrived in time while its sites together offered as much, each to all others.
+// A message counts for the part of its receivers that had it.
+func Channel(ctx Context, link string, seed uint64, sites int, lasting time.Duration) (float64, error) {
+	const octets = 200
+	s, err := newStage(ctx, link, sites, seed)
+	if err != nil {
+		return 0, err
+	}
+	s.until(time.Hour, s.still(time.Minute))
+	every := time.Duration(sites) * profile.Airtime(octets, s.link.Up.RateBps)
+	for k, from := range s.Nodes {
+		var to []uint16
+		for _, n := range s.Nodes {
+			if n != from {
+				to = append(to, n.ID)
+			}
+		}
+		for i := range int(lasting / every) {
+			m := Track(from.ID, Pipe, i, octets)
+			s.At(time.Duration(i)*every+time.Duration(k)*every/time.Duration(sites), func() { from.Site.Send(s.World, m, to...) })
+		}
+	}
+	s.run(lasting + time.Second)
+	arrived := 0
+	for _, n := range s.Nodes {
+		arrived += len(n.Site.Got)
+	}
+	return float64(arrived) / float64(sites-1) * octets * 8 / lasting.Seconds() / float64(s.link.Up.RateBps), s.err
+}
+
+// radios: rows of a shared channel.
+func radios() (list []Scenario) {
+	const link = "hf-2400"
+	list = append(list, Scenario{Link: link, Rows: []Row{asked("4 sites, each to all, 100 % offered: goodput", "% of the rate", "60", 0.5, 70, 78)},
+		play: func(ctx Context, seed uint64) ([][]float64, error) {
+			share, err := Channel(ctx, link, seed, 4, 10*time.Minute)
+			return one(100 * share), err
+		}})
+	for _, ships := range []int{1, 3} {
+		list = append(list, Scenario{Link: link, Rows: []Row{asked(fmt.Sprintf("128 of 200 octets at once to %d: the last", ships), flat, map[int]string{1: "3.9", 3: "12.3"}[ships], 0.5, 2, 1.5)},
+			play: func(ctx Context, seed uint64) ([][]float64, error) {
+				f, err := ToAll(ctx, link, seed, ships, 128, 200, 0)
+				if err != nil {
+					return nil, err
+				}
+				p, err := profile.Load(link, nil)
+				return one(f.Took[len(f.Took)-1].Seconds() / Limit(p, 128*200).Seconds()), err
+			}})
+	}
+	for _, c := range []struct {
+		ships     int
+		before    string
+		must, aim float64
+	}{{1, "", 0, 0}, {4, "1.28", 1.28, 1.22}, {16, "1.98", 1.5, 1.30}} {
+		row := measured(fmt.Sprintf("20 kB to %d: until all have it", c.ships), flat, 0.5)
+		if c.must > 0 {
+			row = asked(row.What, flat, c.before, 0.5, c.must, c.aim)
+		}
+		list = append(list, Scenario{Link: link, Rows: []Row{row.in("receivers", "20 kB", float64(c.ships))},
+			play: func(ctx Context, seed uint64) ([][]float64, error) {
+				f, err := ToAll(ctx, link, seed, c.ships, 1, 20_000, 0)
+				if err != nil {
+					return nil, err
+				}
+				p, err := profile.Load(link, nil)
+				return one(f.Took[len(f.Took)-1].Seconds() / Limit(p, 20_000).Seconds()), err
+			}})
+	}
+	list = append(list, Scenario{Link: link, Rows: []Row{asked("16 sites start together: quiet after", "s", "450", 0.5, 120, 60), measured("16 sites start together: octets", "octets", 0.5)},
+		play: func(ctx Context, seed uint64) ([][]float64, error) {
+			took, octets, err := Greeting(ctx, link, seed, 16)
+			return one(took.Seconds(), float64(octets)), err
+		}})
+	return list
+}

@@ -1,0 +1,102 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"aldis/internal/lab/air"
+)
+
+// Air is the page of how full links get: a table for each of the scenarios, and what they are over.
+func Air(r air.Report) Page {
+	missed, asked := r.Missed()
+	p := Page{
+		Title:    "How full a link gets",
+		Subtitle: fmt.Sprintf("Whole gateways over emulated links in virtual time, %s, %s.", seedsText(r.Seeds), r.Version),
+		Tone:     toneGood,
+		Verdict:  fmt.Sprintf("%d of %d rows hold what was asked.", asked-missed, asked),
+		Foot: []string{
+			"The limit is the octets of a message at the rate of the link and the mean delay one way, and nothing else. Bound: what no sender can beat, where it is computed (internal/lab/air, bound.go): it knows at once what was lost, fills every datagram, and pays headers, seal and loss.",
+			"A row is judged by the median of the seeds, or by what its name says. \"bound\" misses what was asked and is within 5 % of what is possible.",
+		},
+	}
+	if missed > 0 {
+		p.Tone = toneWarn
+	}
+	names, about := air.Names()
+	for i, name := range names {
+		t := tableData{Caption: about[i], Columns: []string{"", "0.1", "must; aim", "measured", "least to most", "bound", "", "unit"}}
+		for _, result := range r.Results {
+			if result.Table != name {
+				continue
+			}
+			for _, row := range result.Rows {
+				t.Rows = append(t.Rows, tableRow{Name: result.Link + ": " + row.What, Cells: airCells(row)})
+			}
+		}
+		if len(t.Rows) > 0 {
+			p.Sections = append(p.Sections, section{Title: name, Tables: []tableData{t}})
+		}
+	}
+	if plots := airPlots(r); len(plots) > 0 {
+		p.Sections = append(p.Sections, section{Title: "Plots", Plots: plots})
+	}
+	return p
+}
+
+func airCells(row air.Row) []string {
+	dash := func(s string) string {
+		if s == "" {
+			return "-"
+		}
+		return s
+	}
+	figure := func(v float64) string { return numberText(v, 2) }
+	goals, bound := "", ""
+	if row.Asked {
+		goals = figure(row.Must) + "; " + figure(row.Aim)
+	}
+	if row.Bound > 0 {
+		bound = figure(row.Bound)
+	}
+	return []string{dash(row.Before), dash(goals), figure(row.Value), figure(row.Least) + " to " + figure(row.Most), dash(bound), dash(row.Verdict()), dash(row.Unit)}
+}
+
+func seedsText(seeds []uint64) string {
+	switch n := len(seeds); {
+	case n == 1:
+		return fmt.Sprintf("seed %d", seeds[0])
+	case n > 1 && seeds[n-1]-seeds[0] == uint64(n-1):
+		return fmt.Sprintf("seeds %d to %d", seeds[0], seeds[n-1])
+	}
+	return fmt.Sprintf("%d seeds", len(seeds))
+}
+
+// airPlots are the rows that belong into plots.
+func airPlots(r air.Report) (list []plot) {
+	for _, kind := range []xyPlot{
+		{name: "load", Title: "Load against latency", X: "offered, % of the rate", Y: "median, times the limit", LogY: true},
+		{name: "goodput", Title: "Load against goodput", X: "offered, % of the rate", Y: "goodput, % of the rate"},
+		{name: "sites", Title: "Sites against octets", X: "sites", Y: "octets for each receiver"},
+		{name: "receivers", Title: "Receivers against time, hf-2400", X: "receivers", Y: "until all have it, times the limit"},
+		{name: "loss", Title: "Loss against percentiles of single messages, iridium-directip", X: "loss, %", Y: "times the limit", LogY: true},
+	} {
+		for _, result := range r.Results {
+			for _, row := range result.Rows {
+				if row.Plot == nil || row.Plot.Plot != kind.name || row.N == 0 {
+					continue
+				}
+				at := slices.IndexFunc(kind.Of, func(c xyCurve) bool { return c.Name == row.Plot.Curve })
+				if at < 0 {
+					at = len(kind.Of)
+					kind.Of = append(kind.Of, xyCurve{Name: row.Plot.Curve})
+				}
+				kind.Of[at].Points = append(kind.Of[at].Points, [2]float64{row.Plot.X, row.Value})
+			}
+		}
+		if len(kind.Of) > 0 {
+			list = append(list, kind)
+		}
+	}
+	return list
+}
