@@ -19,6 +19,7 @@ type bearer struct {
 	timing   custody.Config // timers and windows of the link
 	group    netip.AddrPort // of a radio net that all members share; invalid: it has none
 	air      mail.Air       // of a terminal: one for all peers
+	ledger   mail.Ledger    // of what goes to the group
 	lines    *unicast.Carrier
 	several  *group.Carrier // of messages to several peers at once; nil: it has none
 	carriers []mail.Carrier // the first takes new messages
@@ -55,9 +56,13 @@ func (g *Gateway) newBearer(peers []*mail.Peer, records []Record) (b *bearer, er
 	p := g.cfg.Profile
 	b = &bearer{profile: p, timing: timingOf(p, g.cfg.Shore), group: g.cfg.Group}
 	shared := p.Transport == profile.PMul
+	all := b.group
+	if !shared {
+		all = netip.AddrPort{}
+	}
 	b.lines, err = unicast.New(unicast.Config{Self: g.cfg.ID, Boot: g.cfg.Boot.Number, Profile: p, Timing: b.timing, Shore: g.cfg.Shore,
 		Keepalive: g.cfg.Keepalive, Messages: !shared, Peers: peers, Road: g, Store: g.mail, Replica: g.replica,
-		Coder: &g.coder, Air: &b.air, Norm: libnorm{g}})
+		Coder: &g.coder, Air: &b.air, Norm: libnorm{g}, Group: all, GroupLedger: &b.ledger})
 	if err != nil || !shared {
 		b.carriers = []mail.Carrier{b.lines}
 		return b, err
@@ -67,7 +72,7 @@ func (g *Gateway) newBearer(peers []*mail.Peer, records []Record) (b *bearer, er
 		rng = rand.New(rand.NewPCG(uint64(g.cfg.ID), uint64(g.cfg.Boot.Number)))
 	}
 	b.several, err = group.New(group.Config{Self: g.cfg.ID, Profile: p, Timing: b.timing, Group: b.group, Rand: rng, Peers: peers,
-		Road: g, Store: g.mail, Replica: g.replica, Coder: &g.coder, Air: &b.air}, records)
+		Road: g, Store: g.mail, Replica: g.replica, Coder: &g.coder, Air: &b.air, Ledger: &b.ledger}, records)
 	b.carriers = []mail.Carrier{b.several, b.lines}
 	return b, err
 }

@@ -114,7 +114,7 @@ func (d door) open(now time.Time, dg Datagram) (p *peer, body []byte, info seal.
 // meet takes a datagram of a peer of which nothing is known. It counts when it answers this very start; until then only
 // what its hello says of that is looked at, and it gets a hello to answer.
 func (d door) meet(now time.Time, p *peer, dg Datagram, body []byte, info seal.OpenInfo) error {
-	hello, octets, more := helloOf(body)
+	hello, octets, more := d.helloOf(body)
 	if hello != nil && hello.HeardBoot == d.g.cfg.Boot.Number {
 		return d.g.opener.Confirm(p.ID, info)
 	}
@@ -136,12 +136,20 @@ func (d door) meet(now time.Time, p *peer, dg Datagram, body []byte, info seal.O
 		p.bearer.lines.Restarted(p.Peer)
 	}
 	every := d.g.cfg.Profile.ProbeInterval
+	toAll := info.Group && p.bearer.lines.Roll.On()
 	switch {
 	case d.g.silence.on:
 		if v.may(now, "silent", time.Hour) {
 			d.g.Note("warn", "nothing is known of a peer, and a silent node cannot ask it: what it sends is not taken until the silence ends", "peer", p.Name)
 		}
-	case info.Newest && dg.Addr == p.Addr: // what is for the peer goes there anyway
+	case toAll && (info.NewBoot || info.Newest && v.may(now, "greeted", every)):
+		v.said["greeted"] = now
+		if greeting, ok := greetingOf(body); ok {
+			p.bearer.lines.Roll.Heard(now, p.Peer, greeting)
+		} else {
+			p.Met.Owe(now.Add(d.g.cfg.Profile.AckDelay))
+		}
+	case info.Newest && (dg.Addr == p.Addr || toAll): // what is for the peer goes there anyway
 		p.bearer.lines.Heard(now, p.Peer)
 		if !p.Met.Owed {
 			p.Met.Owe(now.Add(d.g.cfg.Profile.AckDelay))
@@ -175,21 +183,33 @@ func (d door) heardOf(p *mail.Peer) (boot uint32, stream uint8) {
 	return boot, stream
 }
 
-// helloOf finds the hello among the frames of a datagram; more says that there are others, or what is no frame.
-func helloOf(body []byte) (hello *frame.Hello, octets int, more bool) {
+// helloOf finds the hello to this node among the frames of a datagram; more says that there are others, or what is no frame.
+func (d door) helloOf(body []byte) (hello *frame.Hello, octets int, more bool) {
 	for len(body) > 0 {
 		f, rest, err := frame.Parse(body)
 		if err != nil {
 			return hello, octets, true
 		}
-		if h, ok := f.(frame.Hello); ok && hello == nil {
+		h, ok := f.(frame.Hello)
+		all, toAll := f.(frame.Greeting)
+		if toAll {
+			h, _, ok = all.For(d.g.cfg.ID)
+		}
+		if ok && hello == nil {
 			hello, octets = &h, len(body)-len(rest)
-		} else {
+		} else if !toAll {
 			more = true
 		}
 		body = rest
 	}
 	return hello, octets, more
+}
+
+// greetingOf is the greeting that a datagram begins with.
+func greetingOf(body []byte) (frame.Greeting, bool) {
+	f, _, err := frame.Parse(body)
+	greeting, ok := f.(frame.Greeting)
+	return greeting, ok && err == nil
 }
 
 // overtaken says that a peer knows a later start of this node than this one, so that it refuses what this one sends.
@@ -236,7 +256,7 @@ func (d door) refuse(now time.Time, from uint16, dg Datagram, body []byte, info 
 // stale looks for a node that still runs in an earlier start of a peer. What was recorded and sent again is no sign of one.
 func (d door) stale(now time.Time, p *peer, dg Datagram, body []byte, info seal.OpenInfo) {
 	v := d.visits[p.ID]
-	hello, _, _ := helloOf(body)
+	hello, _, _ := d.helloOf(body)
 	answers := hello != nil && hello.HeardBoot == d.g.cfg.Boot.Number && !slices.Contains(v.counted, info.Boot)
 	if hello != nil && (answers || hello.HeardBoot == 0) && !d.g.silence.on && v.may(now, "stale", sayAgain) {
 		d.greet(now, p, dg, d.g.opener.HeardBoot(p.ID), hello) // so that it can tell its operator

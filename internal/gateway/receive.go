@@ -23,8 +23,11 @@ func (g *Gateway) receive(now time.Time, d Datagram) {
 	g.Record(bucketSeal, peerKey(p.ID, nil), state.Append(nil))
 	p.Counts.DatagramsReceived++
 	p.bearer.air.Heard(now, &p.bearer.profile, len(d.Data))
+	if p.bearer.several != nil {
+		p.bearer.several.Heard(now, p.Peer, len(d.Data))
+	}
 	p.Ledger.Head(mail.Received, info.Long)
-	if info.Long && !p.Met.Owed {
+	if info.Long && !p.Met.Owed && !(info.Group && p.bearer.lines.Roll.On()) { // a greeting says itself who is to answer
 		p.Met.Owe(now.Add(g.cfg.Profile.AckDelay))
 	}
 	if info.NewBoot {
@@ -74,6 +77,13 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 	case frame.Hello:
 		p.Ledger.Add(mail.Received, mail.Key, octets)
 		g.hello(now, p, f, newest)
+		return
+	case frame.Greeting:
+		p.Ledger.Add(mail.Received, mail.Key, octets)
+		if h, _, ok := f.For(g.cfg.ID); ok {
+			g.hello(now, p, h, newest)
+		}
+		p.bearer.lines.Roll.Heard(now, p.Peer, f)
 		return
 	case frame.Silence:
 		p.Ledger.Add(mail.Received, mail.Ack, octets)

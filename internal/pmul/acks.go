@@ -24,9 +24,9 @@ func (r *Receiver) owe(now time.Time, f *finished, nodes int, wait time.Duration
 		f.ackAt = at
 		f.most = now.Add(mostHolds * wait)
 		if wait > 0 && r.cfg.Turnaround > 0 && r.cfg.Coding == Compact {
-			f.most = now.Add(mostHolds * max(wait, r.cfg.AckHold))
+			f.most = now.Add(mostHolds * max(wait, r.cfg.hold(nodes)))
 		}
-	case r.cfg.completeWait(nodes, f.total) == r.cfg.AckHold: // asked, and nothing for others follows
+	case r.cfg.completeWait(nodes, f.total) == r.cfg.hold(nodes): // asked, and nothing for others follows
 		f.ackAt = due.Earliest(f.ackAt, at)
 	default:
 		r.putOff(now, f)
@@ -107,7 +107,7 @@ func (r *Receiver) Owed(now time.Time) (acks, datagrams, octets int) {
 func (r *Receiver) acknowledge(now time.Time) {
 	var nodes []NodeID
 	for key, f := range r.owing {
-		if due.Reached(now, f.ackAt) {
+		if due.Reached(now, f.ackAt) && !now.Before(r.company) {
 			nodes = append(nodes, key.Source)
 		}
 	}
@@ -160,7 +160,7 @@ func (r *Receiver) acknowledge(now time.Time) {
 			m.reported = e.Missing[len(e.Missing)-1].To
 			m.nackAt, m.idleAt, m.askAt = time.Time{}, time.Time{}, time.Time{}
 			if m.asked < 4 { // then the sender has to ask
-				m.askAt = now.Add(r.again(m)<<max(m.asked-1, 0) + r.jitter(m.nodes))
+				m.askAt = now.Add(r.again(m)<<max(m.asked-1, 0) + r.othersTalk(now) + r.jitter(m.nodes))
 				m.asked++
 			}
 			entries = append(entries, e)

@@ -17,7 +17,9 @@ func (s *Sender) ack(now time.Time, p AckPDU) {
 		return
 	}
 	s.slow = max(s.slow-1, 0)
-	s.interrupted(now, p.Source)
+	if !s.cfg.Hears {
+		s.interrupted(now, p.Source)
+	}
 	touched := map[MessageID]*outgoing{}
 	var proof time.Time // what ended before it has arrived at this node, or is lost
 	for _, e := range p.Entries {
@@ -41,7 +43,7 @@ func (s *Sender) ack(now time.Time, p AckPDU) {
 			continue
 		}
 		s.apply(now, m, d, e)
-		if d.state == Delivered {
+		if s.channel.proved(m); d.state == Delivered {
 			proof = due.Latest(proof, m.firstEnd)
 		}
 		touched[m.id] = m

@@ -34,6 +34,7 @@ type Config struct {
 	Turnaround     time.Duration // to another talker on a shared channel, keying included
 	Hold           time.Duration // a talker of a shared channel yields after so long when others wait
 	Reorder        bool          // a datagram may overtake another by up to Jitter
+	Hears          bool          // the caller tells the Sender of all that it hears on a shared channel: Busy
 
 	// Procedures.
 	AckGroup     bool          // compact coding: Ack_PDUs to several nodes share a datagram to the group
@@ -186,9 +187,9 @@ func (c *Config) queue(nodes int) time.Duration {
 // nothing and asks for nothing, and is found by the answers of others.
 func (c *Config) completeWait(nodes int, fragments uint16) time.Duration {
 	if nodes < 2 || fragments < 4 {
-		return c.AckHold
+		return c.hold(nodes)
 	}
-	return c.AckHold + c.spread(nodes) + 2*c.oneWay() + c.turns(nodes) + c.Turnaround + c.fullAir() + c.slack()
+	return c.hold(nodes) + c.spread(nodes) + 2*c.oneWay() + c.turns(nodes) + c.Turnaround + c.fullAir() + c.slack()
 }
 
 // reorderWait is how long a gap may be a late arrival.

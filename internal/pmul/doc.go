@@ -28,6 +28,7 @@
 //   - acks.go: a receiver's Acks: when and for what
 //   - answers.go: a sender takes Acks
 //   - api.go: events, states and outputs
+//   - channel.go: others on a shared channel, and the air that they use
 //   - checksum.go: Fletcher and Internet checksums
 //   - coded.go: turns of coded messages on shared channels
 //   - codec.go: the other PDUs of ACP 142

@@ -22,8 +22,10 @@ type outgoing struct {
 
 	polls   int // questions since its last Ack_PDU
 	carry   carry
-	rounds  int // of repair
-	repeats int // for silent nodes
+	rounds  int           // of repair
+	repeats int           // for silent nodes
+	handed  time.Duration // the air of all that was handed to the radio with and before its first datagram
+	putOff  time.Duration // by how much the talk of others has put off questions since its last pass
 
 	ready bool // in the Sender's queue
 	place int  // in the Sender's timers

@@ -91,17 +91,26 @@ func (s *Sender) arm(m *outgoing) {
 // transmit sends what the rate allows: a PDU of the message that goes first, then look again.
 func (s *Sender) transmit(now time.Time) {
 	for range 64 { // a bound for links without a rate
-		if s.silent || len(s.queue) == 0 || now.Before(s.freeAt) {
+		if s.silent || len(s.queue) == 0 || now.Before(s.roomAt(now)) {
 			return
 		}
 		p, parts := s.queue.datagram(&s.cfg)
 		octets := s.cfg.octets(p)
-		end := s.take(now, profile.Airtime(octets+s.cfg.Overhead, s.cfg.RateBps))
+		air := profile.Airtime(octets+s.cfg.Overhead, s.cfg.RateBps)
+		var end time.Time
+		if s.cfg.Hears {
+			end = s.spoken(now, air)
+		} else {
+			end = s.take(now, air)
+		}
 		s.out.Send = append(s.out.Send, p)
 		for _, part := range parts {
 			m := part.m
 			if m.passBegan.IsZero() {
 				m.passBegan = now
+			}
+			if m.handed == 0 {
+				m.handed = s.channel.handed
 			}
 			if !m.begun && !m.closed && m.dynamic.ready() {
 				m.begun = true
@@ -167,7 +176,7 @@ func (s *Sender) passed(end time.Time, m *outgoing) {
 	if m.first {
 		m.first, m.firstEnd = false, end
 	}
-	m.passEnd = end
+	m.passEnd, m.putOff = end, 0
 	s.await(end, m)
 	if m.dests.any((*destination).misses) {
 		m.repairAt = end.Add(s.cfg.settle())
@@ -314,6 +323,7 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 		asked[d] = true
 		// The fragments of the last question were lost, or its answer was: this question goes without any.
 		again := p.unanswered%2 == 1 || p.unanswered > 0 && s.cfg.Coding == Compact
+		again = again && !(s.cfg.Hears && m.total() == 1 && s.Queued()) // its answer would wait for two turns, and bring the same
 		bare := m.carry == carryNothing || m.carry != carryLost && again
 		p.asked(now, &s.cfg)
 		if bare || m.polls == 0 && m.carry != carryLost && s.cfg.fragmentAir(m) > s.cfg.questionAir() {

@@ -40,6 +40,7 @@ type Receiver struct {
 	octets  int                             // of fragments held
 	loose   int                             // Data_PDUs in orphans
 	sweepAt time.Time
+	company time.Time // until then acknowledgements of complete messages wait
 	stats   ReceiverStats
 	out     Output
 }
@@ -678,7 +679,7 @@ func (r *Receiver) sweep(now time.Time) {
 
 func (r *Receiver) deadline() {
 	for _, f := range r.owing {
-		r.out.wake(f.ackAt)
+		r.out.wake(due.Latest(f.ackAt, r.company))
 	}
 	for _, m := range r.in {
 		r.out.wake(m.nackAt)

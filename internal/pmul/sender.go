@@ -50,6 +50,7 @@ type Sender struct {
 	peers    map[NodeID]*peer
 	ends
 	pace
+	channel  turns
 	rejectAt time.Time // the earliest time of another Reject_PDU
 	restored bool
 	stats    SenderStats
@@ -128,6 +129,8 @@ func (s *Sender) Step(now time.Time, ev Event) Output {
 		}
 	case AckPDU:
 		s.ack(now, ev)
+	case Busy:
+		s.busy(now, ev)
 	case EMCON:
 		s.emcon(now, ev.Silent)
 	case PeerEMCON:
@@ -151,7 +154,7 @@ func (s *Sender) Step(now time.Time, ev Event) Output {
 		s.out.wake(s.timers[0].wakeAt)
 	}
 	if len(s.queue) > 0 && !s.silent {
-		s.out.wake(due.Latest(s.freeAt, now.Add(time.Nanosecond)))
+		s.out.wake(due.Latest(s.roomAt(now), now.Add(time.Nanosecond)))
 	}
 	return s.out
 }

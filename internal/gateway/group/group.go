@@ -34,30 +34,33 @@ type Config struct {
 	Replica *replica.Replica
 	Coder   *compact.Coder
 	Air     *mail.Air
+	Ledger  *mail.Ledger // of what goes to the group
 }
 
 // Carrier is the messages over P_Mul.
 type Carrier struct {
 	Config
-	engine   pmul.Config
-	sender   *pmul.Sender
-	receiver *pmul.Receiver
-	dues     [2]time.Time // of sender and receiver
-	peers    map[uint16]*mail.Peer
-	orders   map[uint16]*order
-	audience *mail.Audience
-	ref      uint64
-	answer   pmul.Accepted // of the Submit being stepped
-	out      map[pmul.MessageID]*mail.Message
-	telling  int         // own messages with state that have not ended
-	ledger   mail.Ledger // of what went to the group
-	ended    endedMessages
-	refused  time.Time // when the log last said so
+	engine       pmul.Config
+	sender       *pmul.Sender
+	receiver     *pmul.Receiver
+	dues         [2]time.Time // of sender and receiver
+	peers        map[uint16]*mail.Peer
+	orders       map[uint16]*order
+	audience     *mail.Audience
+	ref          uint64
+	answer       pmul.Accepted // of the Submit being stepped
+	out          map[pmul.MessageID]*mail.Message
+	telling      int // own messages with state that have not ended
+	ended        endedMessages
+	acknowledged time.Time // when acknowledgements left alone last
+	refused      time.Time // when the log last said so
 }
 
 const (
 	lifetime = 24 * time.Hour
 	telling  = 4 // messages with state under way
+	// companyTurns is how many turns of others acknowledgements wait for company: own messages that wait for theirs.
+	companyTurns = 4
 
 	members pmul.GroupAddr = 1
 
@@ -75,7 +78,8 @@ func New(cfg Config, records []mail.Record) (*Carrier, error) {
 	c.engine.DatagramOctets -= margin
 	c.engine.AckHold = cfg.Profile.AckDelay / 2 // for something to ride on: docs/decisions/pmul-carrier.md
 	c.engine.Group = members
-	c.engine.AckGroup = cfg.Group.IsValid() // else a datagram to all is a copy to each
+	c.engine.Hears = cfg.Profile.Shared && cfg.Group.IsValid() && len(cfg.Peers) > 1 // of two, one has nobody to wait for but the other
+	c.engine.AckGroup = cfg.Group.IsValid()                                          // else a datagram to all is a copy to each
 	for _, p := range cfg.Peers {
 		c.engine.Peers = append(c.engine.Peers, pmul.NodeID(p.ID))
 		c.peers[p.ID] = p
@@ -123,7 +127,7 @@ func (c *Carrier) PeerSilent(now time.Time, p *mail.Peer, on bool) {
 // Announce tells the group in one datagram that this node goes silent.
 func (c *Carrier) Announce(now time.Time, f frame.Silence) bool {
 	if c.Group.IsValid() {
-		c.post(now, seal.Group, c.Group, true, frame.Append(nil, f, true), pmul.Packet{}, &c.ledger)
+		c.post(now, seal.Group, c.Group, true, frame.Append(nil, f, true), pmul.Packet{}, c.Ledger)
 	}
 	return c.Group.IsValid()
 }
@@ -320,9 +324,24 @@ func (c *Carrier) step(now time.Time, ev pmul.Event, s *submission) {
 }
 
 func (c *Carrier) stepReceiver(now time.Time, ev pmul.Event) {
+	if c.engine.Hears && c.sender.Queued() {
+		c.receiver.Company(c.acknowledged.Add(companyTurns * c.Profile.MaxHold))
+	}
 	out := c.receiver.Step(now, ev)
 	c.dues[1] = out.Deadline
+	before := c.Air.Free
 	c.obey(now, out)
+	if c.engine.Hears && len(out.Send) > 0 {
+		c.acknowledged = now
+		c.stepSender(now, pmul.Busy{By: c.engine.Self, Air: c.Air.Free.Sub(due.Latest(before, now))})
+	}
+}
+
+// Heard counts a datagram of a peer, of so many octets above UDP, as air that is used.
+func (c *Carrier) Heard(now time.Time, p *mail.Peer, octets int) {
+	if c.engine.Hears {
+		c.stepSender(now, pmul.Busy{By: pmul.NodeID(p.ID), Air: profile.Airtime(profile.IPUDPOctets+octets+c.Profile.FrameOverhead, c.Profile.Up.RateBps)})
+	}
 }
 
 // obey does what an engine wants done.
@@ -438,6 +457,9 @@ func (c *Carrier) again(now time.Time, p *mail.Peer, asked pmul.MessageID) {
 
 // send seals a datagram of P_Mul: to one peer, to the group, or to every peer where there is no group's address.
 func (c *Carrier) send(now time.Time, packet pmul.Packet) {
+	if c.engine.Hears && packet.To != 0 { // who shares the channel has to know that it is in use
+		packet.To, packet.Group = 0, members
+	}
 	if packet.To == 0 {
 		packet = c.ride(now, packet)
 	}
@@ -456,7 +478,7 @@ func (c *Carrier) send(now time.Time, packet pmul.Packet) {
 		}
 	case c.Group.IsValid():
 		long := slices.ContainsFunc(c.Peers, func(p *mail.Peer) bool { return !p.Met.KnowsUs })
-		c.post(now, seal.Group, c.Group, long, body, packet, &c.ledger)
+		c.post(now, seal.Group, c.Group, long, body, packet, c.Ledger)
 		return
 	}
 	for _, p := range to {
@@ -478,6 +500,9 @@ func (c *Carrier) ride(now time.Time, packet pmul.Packet) pmul.Packet {
 	c.dues[1] = out.Deadline
 	for _, r := range out.Records {
 		c.Road.Record(r.Bucket, r.Key, r.Value)
+	}
+	if len(out.Ride) > 0 {
+		c.acknowledged = now
 	}
 	packet.PDUs = append(out.Ride, packet.PDUs...)
 	return packet
@@ -598,7 +623,7 @@ func (c *Carrier) Owed(now time.Time) (o mail.Owed) {
 
 // Report adds what went to the group, and what the receiver had to drop.
 func (c *Carrier) Report(dropped map[string]uint64, ledger func(who string, kind mail.Kind, octets uint64)) {
-	for kind, octets := range c.ledger[mail.Sent] {
+	for kind, octets := range c.Ledger[mail.Sent] {
 		ledger("group", mail.Kind(kind), octets)
 	}
 	r := c.receiver.Stats()

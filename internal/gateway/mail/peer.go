@@ -101,6 +101,9 @@ func (a *Acquaintance) Said(now time.Time, prompt, interval time.Duration) {
 	a.tries++
 }
 
+// Tries is how many hellos have gone in a row that had no answer.
+func (a *Acquaintance) Tries() int { return a.tries }
+
 // Answered takes from a hello whether the peer knows our start, which is boot.
 func (a *Acquaintance) Answered(now time.Time, h frame.Hello, boot uint32) {
 	knew := a.KnowsUs

@@ -108,7 +108,7 @@ func (c *Carrier) compose(now time.Time, l *line) bool {
 		to.precede(frame.Probe{ID: l.probe})
 	}
 	keepalive := c.Keepalive > 0 && !now.Before(l.LastSent.Add(c.Keepalive))
-	if !(l.announce != nil || probe || len(l.answers) > 0 || due.Reached(now, l.Met.Due) || keepalive ||
+	if !(l.announce != nil || probe || len(l.answers) > 0 || !c.Roll.greets(l) && due.Reached(now, l.Met.Due) || keepalive ||
 		due.Reached(now, l.receiver.Due()) || to.full || to.carriesData()) {
 		l.readyAt = time.Time{}
 		return false

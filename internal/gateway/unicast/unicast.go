@@ -1,6 +1,7 @@
 package unicast
 
 import (
+	"net/netip"
 	"time"
 
 	"aldis/internal/due"
@@ -32,11 +33,15 @@ type Config struct {
 	Coder    *compact.Coder
 	Air      *mail.Air // of a terminal: one for all peers
 	Norm     Libnorm
+	// Group is the address of all peers on a shared channel, and GroupLedger what went there. Invalid: each is told by itself.
+	Group       netip.AddrPort
+	GroupLedger *mail.Ledger
 }
 
 // Carrier is the datagrams to and from each peer.
 type Carrier struct {
 	Config
+	Roll  Roll
 	order []*line // by id
 	lines map[uint16]*line
 	turn  int // whose turn it is among peers that share the air
@@ -86,6 +91,7 @@ func New(cfg Config) (*Carrier, error) {
 		c.lines[p.ID] = l
 		c.order = append(c.order, l)
 	}
+	c.Roll = newRoll(c)
 	return c, nil
 }
 
@@ -125,6 +131,7 @@ func (c *Carrier) Start(now time.Time) {
 			l.receiver.Probed(now)
 		}
 	}
+	c.Roll.begin(now)
 	c.startNorm(now)
 }
 
@@ -164,6 +171,7 @@ func (c *Carrier) Pump(now time.Time) {
 			break
 		}
 	}
+	c.Roll.pump(now)
 	for sent := true; sent; {
 		sent = false
 		for i := range c.order {
@@ -207,7 +215,7 @@ func (c *Carrier) ready(now time.Time, l *line) (bool, time.Time) {
 		wake = due.Earliest(wake, t)
 		return false
 	}
-	if l.sender.ProbeDue(now) || len(l.answers) > 0 || at(l.Met.Due) || at(l.receiver.Due()) {
+	if l.sender.ProbeDue(now) || len(l.answers) > 0 || !c.Roll.greets(l) && at(l.Met.Due) || at(l.receiver.Due()) {
 		return true, time.Time{}
 	}
 	if !l.sender.Dead() && !l.Met.Ending {
@@ -248,6 +256,7 @@ func (c *Carrier) Due(now time.Time, silent bool) time.Time {
 	if silent {
 		return at
 	}
+	at = due.Earliest(at, c.Roll.due())
 	for _, l := range c.order {
 		if !l.Addr.IsValid() {
 			continue

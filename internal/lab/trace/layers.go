@@ -48,7 +48,7 @@ func (l *linkAnalyser) outside(ip, data int, long bool) {
 // inside counts a frame of so many octets, except the body of a message that is new.
 func (l *linkAnalyser) inside(f frame.Frame, octets int) {
 	switch f := f.(type) {
-	case frame.Hello:
+	case frame.Hello, frame.Greeting:
 		l.layer(layerHello, octets)
 	case frame.Data:
 		if f.Rides {

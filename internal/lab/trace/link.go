@@ -192,18 +192,27 @@ func (l *linkAnalyser) datagram(s *segment) {
 	}
 }
 
+// said notes a HELLO: another store or stream than before counts anew.
+func (d *direction) said(store uint32, stream uint8) {
+	if d.store != store || d.stream != uint16(stream)+1 {
+		if d.stream != 0 {
+			d.forget()
+		}
+		d.store, d.stream = store, uint16(stream)+1
+	}
+}
+
 // frame charges one frame as the sender's airtime ledger does, and looks into it.
 func (l *linkAnalyser) frame(d *direction, s *segment, f frame.Frame, octets int) {
 	switch f := f.(type) {
 	case frame.Hello:
 		tallyIn(l.frames, "hello", octets)
 		d.charge("key", octets)
-		if d.store != f.Store || d.stream != uint16(f.Stream)+1 {
-			if d.stream != 0 {
-				d.forget()
-			}
-			d.store, d.stream = f.Store, uint16(f.Stream)+1
-		}
+		d.said(f.Store, f.Stream)
+	case frame.Greeting:
+		tallyIn(l.frames, "greeting", octets)
+		d.charge("key", octets)
+		d.said(f.Store, f.Stream)
 	case frame.Receipt:
 		tallyIn(l.frames, "receipt", octets)
 		d.charge("ack", octets)

@@ -152,6 +152,8 @@ func Append(b []byte, f Frame, last bool) []byte {
 			b = binary.BigEndian.AppendUint32(b, f.Known)
 		}
 		return appendStarts(b, f.Starts[:min(len(f.Starts), MaxStarts)])
+	case Greeting:
+		return appendGreeting(b, f)
 	case Probe:
 		return append(b, kindProbe, f.ID)
 	case Answer:
@@ -267,6 +269,13 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 		}
 		return r, b[2+n:], nil
 	case kindHello:
+		if flags&flagAll != 0 {
+			g, rest, err := parseGreeting(flags, b)
+			if err != nil {
+				return nil, nil, err
+			}
+			return g, rest, nil
+		}
 		if flags&^(flagEnd|flagEnded|flagVoid|flagStarts) != 0 {
 			return nil, nil, ErrKind
 		}

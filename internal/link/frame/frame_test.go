@@ -24,6 +24,12 @@ var vectors = []vector{
 		"44 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 01020304"},
 	{"hello of a start after two unheard", Hello{Store: 1, Stream: 2, First: [Lanes]uint16{3, 4}, Seen: 5, Starts: []Start{{0x01020304, [Lanes]uint16{1, 1}}, {0x01020309, [Lanes]uint16{2, 0x104}}}, End: true}, false,
 		"49 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 02 01020304 0001 0001 01020309 0002 0104"},
+	{"greeting of one who has heard nobody", Greeting{Store: 0xa1b2c3d4, Stream: 1, Digest: 0x99aabbcc, Model: 0x7788, Forgot: 9, First: [Lanes]uint16{0x0102, 0x0304}, Starts: true}, false,
+		"52 a1b2c3d4 01 99aabbcc 7788 09 0102 0304 00"},
+	{"greeting to members: asked, with numbers, of another digest, apart", Greeting{Store: 1, Stream: 2, First: [Lanes]uint16{3, 4}, More: true, Members: []Member{
+		{ID: 2, HeardBoot: 0x11223344, Stream: 2, HeardStream: 1, Asks: true}, {ID: 3, HeardBoot: 0x11223345, Stream: 7, HeardStream: 2, Seen: 0x0506},
+		{ID: 300, HeardBoot: 5, Stream: 2, HeardStream: 1, Blank: true}, {ID: 301, Apart: true}}}, true,
+		"51 00000001 02 00000000 0000 00 0003 0004 04 21 11223344 18 11223345 07 02 0506 9225 00000005 14"},
 	{"probe", Probe{7}, false, "60 07"},
 	{"answer", Answer{7}, true, "80 07"},
 	{"silence", Silence{0x6b49d200}, false, "e0 6b49d200"},
@@ -77,7 +83,10 @@ func TestVectors(t *testing.T) {
 			}
 		})
 	}
-	for _, bad := range []string{"02", "1f", "50", "61 00", "81 00", "c2 00", "e1 00000000",
+	for _, bad := range []string{"02", "1f", "5e", "61 00", "81 00", "c2 00", "e1 00000000",
+		"50 00000001 02 00000000 0000 00 0003 0004 01 00 00000000", // a member without an ID
+		"50 00000001 02 00000000 0000 00 0003 0004 01 808080808001 00000000",
+		"50 00000001 02 00000000 0000 00 0003 0004 01 1c", // apart, and told
 		"48 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 00",
 		"48 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 05 " + strings.Repeat("00", 40)} {
 		if _, _, err := Parse(unhex(t, bad)); !errors.Is(err, ErrKind) {

@@ -1,0 +1,142 @@
+package gateway_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"aldis/internal/lab/sim"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
+)
+
+// channelLoad lets sites on hf-2400 offer messages of 200 random octets, each to all others, together at a share of the rate
+// for so long. It returns the share of the rate that had arrived by then, a message counted in parts by how many it has reached,
+// and how long after the load the last arrived.
+func channelLoad(t *testing.T, nodes int, seed uint64, share float64, lasting time.Duration) (goodput float64, drain time.Duration, w *sim.World) {
+	t.Helper()
+	w = onChannel(t, nodes, seed)
+	p := load(t, "hf-2400")
+	every := time.Duration(float64(profile.Airtime(200, p.Up.RateBps)) / share * float64(nodes))
+	n := int(lasting / every)
+	began := w.Now
+	for _, from := range w.Nodes {
+		var to []uint16
+		for _, o := range w.Nodes {
+			if o != from {
+				to = append(to, o.ID)
+			}
+		}
+		w.At(every*time.Duration(from.ID-1)/time.Duration(nodes), func() { tracks(w, from, to, n, 200, every) })
+	}
+	w.Run(lasting + time.Second)
+	all := func() (got int) {
+		for _, n := range w.Nodes {
+			got += len(n.Site.Got)
+		}
+		return got
+	}
+	goodput = float64(all()) * 200 * 8 / float64(nodes-1) / lasting.Seconds() / float64(p.Up.RateBps)
+	for wait := 0; all() < nodes*(nodes-1)*n && wait < 600; wait++ {
+		w.Run(20 * time.Second)
+	}
+	if got := all(); got != nodes*(nodes-1)*n {
+		t.Errorf("%d sites, seed %d, %.0f %%: %d of %d arrived", nodes, seed, 100*share, got, nodes*(nodes-1)*n)
+	}
+	var last time.Time
+	for _, n := range w.Nodes {
+		for _, g := range n.Site.Got {
+			if g.At.After(last) {
+				last = g.At
+			}
+		}
+	}
+	return goodput, last.Sub(began.Add(lasting)), w
+}
+
+// channelBound is the share of the rate that no sender passes while others talk too: full datagrams with nothing but messages in
+// them, turns as long as the channel allows, and as much more as one receiver loses.
+func channelBound(p profile.Profile) float64 {
+	const lost = 0.03
+	body := float64(p.DatagramOctets-seal.OverheadShort) / float64(p.DatagramOctets+profile.IPUDPOctets+p.FrameOverhead)
+	return body * p.MaxHold.Seconds() / (p.MaxHold + p.Turnaround).Seconds() * (1 - lost)
+}
+
+// TestChannelFlow: what a shared channel carries when all have much to say, as a share of its rate; the radios drop nothing. Seed
+// 1; 1 to 20 with the tag long.
+func TestChannelFlow(t *testing.T) {
+	for _, c := range []struct {
+		share, goodput float64 // what is offered, and what arrives at least, in parts of the rate
+	}{{0.5, 0.4}, {1, 0.42}, {3, 0.35}} {
+		var goodputs []float64
+		var drains []time.Duration
+		var dropped int64
+		for seed := uint64(1); seed <= seeds(20); seed++ {
+			goodput, drain, w := channelLoad(t, 4, seed, c.share, 10*time.Minute)
+			goodputs, drains = append(goodputs, goodput), append(drains, drain)
+			for _, n := range w.Link.Stats().Nodes {
+				dropped += n.Up.DroppedQueue.Frames
+			}
+		}
+		slices.Sort(goodputs)
+		slices.Sort(drains)
+		mid, last := len(goodputs)/2, len(goodputs)-1
+		t.Logf("hf-2400, 4 sites, %.0f %% offered for 10 min: goodput %.0f %% of the rate, %.0f to %.0f (no sender passes %.0f); the rest after %.0f s (worst %.0f); %d frames dropped by the radios",
+			100*c.share, 100*goodputs[mid], 100*goodputs[0], 100*goodputs[last], 100*channelBound(load(t, "hf-2400")),
+			drains[mid].Seconds(), drains[last].Seconds(), dropped)
+		if goodputs[mid] < c.goodput || dropped > 0 {
+			t.Errorf("%.0f %% offered: want a goodput of %.0f %%, and nothing dropped", 100*c.share, 100*c.goodput)
+		}
+	}
+}
+
+// TestMessageToAll: one site tells all others something every 20 s, and the last of them has it. Seeds 1 to 4; 1 to 20 with the tag long.
+func TestMessageToAll(t *testing.T) {
+	const messages = 60
+	for _, c := range []struct {
+		nodes int
+		most  time.Duration // of 95 in 100 messages
+	}{{4, time.Minute}, {16, 150 * time.Second}} {
+		var lasts []time.Duration
+		var octets int64
+		for seed := uint64(1); seed <= max(4, seeds(20)); seed++ {
+			w := onChannel(t, c.nodes, seed)
+			onAir := func() (sum int64) {
+				for _, n := range w.Link.Stats().Nodes {
+					sum += n.Up.OnAir.Octets
+				}
+				return sum
+			}
+			before := onAir()
+			var to []uint16
+			for _, n := range w.Nodes[1:] {
+				to = append(to, n.ID)
+			}
+			sent := tracks(w, w.Nodes[0], to, messages, 200, 20*time.Second)
+			w.Run(3 * time.Hour)
+			late := make([]time.Duration, messages)
+			for _, n := range w.Nodes[1:] {
+				if len(n.Site.Got) != messages {
+					t.Fatalf("%d of %d at %s\n%s", len(n.Site.Got), messages, n.Name, tail(w.Notes))
+				}
+				for _, g := range n.Site.Got { // one that is very late has been passed by
+					var from, i int
+					if _, err := fmt.Sscanf(string(g.Payload.Parts[0].Data[:8]), "%d;%d;", &from, &i); err != nil {
+						t.Fatal(err)
+					}
+					late[i] = max(late[i], g.At.Sub((*sent)[i].At))
+				}
+			}
+			lasts = append(lasts, late...)
+			octets += onAir() - before
+		}
+		slices.Sort(lasts)
+		p95 := lasts[len(lasts)*95/100]
+		t.Logf("hf-2400, %d sites: the last receiver has a message after %.1f s at the median, %.1f s for 95 %%, worst %.1f s; %d octets a message", c.nodes,
+			lasts[len(lasts)/2].Seconds(), p95.Seconds(), lasts[len(lasts)-1].Seconds(), octets/int64(len(lasts)))
+		if p95 > c.most {
+			t.Errorf("%d sites: 95 %% after %v, want %v", c.nodes, p95, c.most)
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package unicast
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+
+	"aldis/internal/due"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
+)
+
+// Roll greets all members of a shared channel at once, instead of each with a HELLO: docs/decisions/greeting.md. Its zero
+// value does nothing.
+//
+// Members speak one after the other. A start waits for its turn among all that may start with it, in the order of their IDs, so
+// that a later one names those that it has heard. Who is asked by a start waits until nobody starts any more, and then for its
+// turn among those that are asked, the highest ID first: who spoke last has heard the others, so that those know it at once.
+type Roll struct {
+	c       *Carrier
+	addr    netip.AddrPort
+	begun   bool      // this start has greeted
+	planned bool      // hold is a turn of its own, to answer
+	round   time.Time // when all have answered that were asked by one who asked most of them
+	hold    time.Time // no answer goes before
+	most    time.Time // hold is not put off beyond it
+	apart   map[uint16]bool
+	said    time.Time         // when this node greeted last
+	named   map[uint16]uint32 // and which starts of the others it said that it has heard
+}
+
+// All in turns of one greeting.
+const (
+	quietTurns = 1 // nobody greets for so long, before the first one answers: one greeting may have been lost
+	crossTurns = 3 // who asks that soon after our answer has not heard it yet
+	retryTurns = 4 // beside the way there and back, before the same is asked again
+)
+
+func newRoll(c *Carrier) Roll {
+	return Roll{c: c, addr: c.Group, apart: map[uint16]bool{}, named: map[uint16]uint32{}}
+}
+
+// On says that the peers share a channel with an address of its own.
+func (r *Roll) On() bool { return r.addr.IsValid() }
+
+// greets says that a peer's HELLO is part of the greeting, as far as was known at the last one.
+func (r *Roll) greets(l *line) bool { return r.On() && !r.apart[l.ID] }
+
+// turn is how long one member's greeting takes, which names all.
+func (r *Roll) turn() time.Duration {
+	p := r.c.Profile
+	octets := profile.IPUDPOctets + seal.OverheadLong + frame.GreetingOctets + len(r.c.order)*frame.MemberOctets
+	return p.Turnaround + p.KeyUp + p.Airtime(p.Up, min(octets, p.DatagramOctets+profile.IPUDPOctets))
+}
+
+// begin plans the greeting of this start. A start that knows peers greets at once: what it has of their messages has to be told
+// before it acknowledges more, or nobody sees that it was put back.
+func (r *Roll) begin(now time.Time) {
+	before := 0
+	for _, l := range r.c.order {
+		if l.Met.Store != 0 {
+			before = 0
+			break
+		}
+		if l.ID < r.c.Self {
+			before++
+		}
+	}
+	r.hold = now.Add(time.Duration(before) * r.turn())
+	r.most = r.hold
+}
+
+// Heard takes a greeting of a peer that asks for an answer, or not. The caller bounds how often it comes here for what
+// anybody could have sent.
+func (r *Roll) Heard(now time.Time, p *mail.Peer, f frame.Greeting) {
+	if !r.On() || !r.begun { // what this start has to say comes first, and says this too
+		return
+	}
+	_, me, ok := f.For(r.c.Self)
+	me = me && ok
+	asked, before := 0, 0
+	for _, l := range r.c.order {
+		if _, asks, ok := f.For(l.ID); l.ID != p.ID && ok && asks {
+			asked++
+			if l.ID > r.c.Self {
+				before++
+			}
+		}
+	}
+	planned := r.planned && now.Before(r.hold)
+	if me && !f.Starts && now.Before(r.turns(r.said, crossTurns)) && r.named[p.ID] == r.c.Road.Hello(now, p).HeardBoot {
+		me = false // it asked before it could hear our answer
+	}
+	if me {
+		p.Met.Owe(now)
+		r.planned = true
+	}
+	switch {
+	case f.Starts: // others may have started too: the last of them is answered
+		r.plan(now, quietTurns+before)
+		r.round = r.turns(now, quietTurns+asked+1)
+	case me && !planned: // otherwise its turn serves this one too
+		r.plan(due.Latest(now, r.round), 1+before)
+	}
+}
+
+// turns is the time after so many turns.
+func (r *Roll) turns(now time.Time, n int) time.Time { return now.Add(time.Duration(n) * r.turn()) }
+
+// plan puts the next greeting off for so many turns, but not for ever.
+func (r *Roll) plan(now time.Time, turns int) {
+	if r.hold.Before(now) {
+		r.most = r.turns(now, 3*len(r.c.order)+3)
+	}
+	r.hold = due.Latest(r.hold, due.Earliest(r.most, r.turns(now, turns)))
+}
+
+// due is when a greeting goes; zero: not by itself.
+func (r *Roll) due() (at time.Time) {
+	if !r.On() {
+		return at
+	}
+	for _, l := range r.c.order {
+		if r.greets(l) {
+			at = due.Earliest(at, l.Met.Due)
+		}
+	}
+	if at.IsZero() {
+		return at
+	}
+	if at = due.Latest(due.Latest(at, r.hold), r.c.Air.Free); !r.planned {
+		at = due.Latest(at, r.round)
+	}
+	return at
+}
+
+// pump greets when it is time.
+func (r *Roll) pump(now time.Time) {
+	if !due.Reached(now, r.due()) {
+		return
+	}
+	starts := !r.begun
+	if starts {
+		r.round = r.turns(now, quietTurns+len(r.c.order)+1)
+	}
+	r.begun, r.planned, r.said = true, false, now
+	for _, f := range r.compose(now, starts) {
+		body := frame.Append(nil, f, true)
+		data, ok := r.c.Road.Seal(seal.Group, true, body)
+		if !ok {
+			r.hold = now.Add(time.Minute)
+			return
+		}
+		r.c.GroupLedger.Head(mail.Sent, true)
+		r.c.GroupLedger.Add(mail.Sent, mail.Key, len(body))
+		r.c.Air.Took(now, &r.c.Profile, len(data), r.c.Profile.Up.RateBps)
+		r.c.Road.Send(r.addr, data)
+	}
+	wait := r.c.Timing.Prompt + retryTurns*r.turn() // more, while others greet
+	for _, l := range r.c.order {
+		if !r.apart[l.ID] {
+			l.Met.Said(now, wait, wait>>min(max(l.Met.Tries()-1, 0), 2)) // it grows after the fourth
+		}
+	}
+}
+
+// common is what a HELLO says that a greeting says to all.
+type common struct {
+	forgot uint8
+	first  [frame.Lanes]uint16
+	digest uint32
+}
+
+func commonOf(h frame.Hello) common { return common{h.Forgot, h.First, h.Digest} }
+
+// compose makes the greeting: what most peers would be told, to all of them. Who would be told something else is apart.
+func (r *Roll) compose(now time.Time, starts bool) []frame.Greeting {
+	hellos := make([]frame.Hello, len(r.c.order))
+	votes := map[common]int{}
+	for i, l := range r.c.order {
+		h := r.c.Road.Hello(now, l.Peer)
+		hellos[i] = h
+		if h.Digest != 0 {
+			votes[commonOf(h)]++
+		}
+	}
+	said := commonOf(hellos[0])
+	for i := range hellos { // in the order of the peers: the first of those with most
+		if c := commonOf(hellos[i]); votes[c] > votes[said] {
+			said = c
+		}
+	}
+	head := frame.Greeting{Starts: starts, Store: hellos[0].Store, Model: hellos[0].Model, Stream: hellos[0].Stream, Forgot: said.forgot, First: said.first, Digest: said.digest}
+	var members []frame.Member
+	for i, l := range r.c.order {
+		h := hellos[i]
+		blank := h.Digest == 0 && said.digest != 0
+		if blank {
+			h.Digest = said.digest
+		}
+		apart := commonOf(h) != said || h.End || h.Ended || h.Void || len(h.Starts) > 0
+		r.apart[l.ID], r.named[l.ID] = apart, h.HeardBoot
+		switch {
+		case apart:
+			members = append(members, frame.Member{ID: l.ID, Apart: true})
+		case h.HeardBoot != 0 || h.Stream != head.Stream || blank:
+			members = append(members, frame.Member{ID: l.ID, HeardBoot: h.HeardBoot, Stream: h.Stream, HeardStream: h.HeardStream, Seen: h.Seen, Asks: !l.Met.KnowsUs, Blank: blank})
+		}
+	}
+	slices.SortFunc(members, func(a, b frame.Member) int { return cmp.Compare(a.ID, b.ID) })
+	return r.split(head, members)
+}
+
+// split makes one greeting of as many members as fit a datagram, or several.
+func (r *Roll) split(head frame.Greeting, members []frame.Member) (list []frame.Greeting) {
+	room := r.c.Profile.DatagramOctets - seal.OverheadLong
+	for {
+		f := head
+		n := min(len(members), frame.MaxMembers)
+		for f.Members = members[:n]; n > 1 && size(f) > room; f.Members = members[:n] {
+			n--
+		}
+		members = members[n:]
+		f.More = len(list) > 0 || len(members) > 0
+		if list = append(list, f); len(members) == 0 {
+			return list
+		}
+	}
+}

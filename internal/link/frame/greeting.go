@@ -1,0 +1,150 @@
+package frame
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+type (
+	// Greeting is a Hello to all members of a channel: what it says it says to each of them, but for what Members say of one.
+	Greeting struct {
+		Store   uint32
+		Stream  uint8
+		Digest  uint32
+		Model   uint16
+		Forgot  uint8
+		First   [Lanes]uint16
+		Starts  bool     // it is the first of the sender's start
+		More    bool     // there are others: of whom Members do not name, nothing is said here
+		Members []Member // ascending by ID, at most MaxMembers
+	}
+	// Member is what a Greeting says to one member alone. To a member without one it says that it was not heard.
+	Member struct {
+		ID          uint16
+		HeardBoot   uint32 // this and the next three as a Hello has them
+		Stream      uint8
+		HeardStream uint8
+		Seen        uint16
+		Asks        bool // an answer is wanted
+		Blank       bool // the Digest says nothing of what this one holds
+		Apart       bool // nothing here is for this one: it gets a Hello
+	}
+)
+
+func (Greeting) isFrame() {}
+
+const (
+	flagAll  = 1 << 4 // HELLO: a Greeting
+	flagMany = 1 << 0 // of a Greeting: More, and the next one
+	flagNew  = 1 << 1 // Starts
+
+	memberAsks  = 1 << 0 // the low bits of a member's first number; above is its ID less the one before
+	memberBlank = 1 << 1
+	memberApart = 1 << 2
+	memberTold  = 1 << 3 // Stream, HeardStream and Seen follow; otherwise as to all, 1 and 0
+	memberBits  = 4
+
+	greetingLen = 4 + 1 + 4 + 2 + 1 + 2*Lanes
+
+	// MaxMembers is the most that a Greeting names.
+	MaxMembers = 255
+	// GreetingOctets is what a Greeting takes without members, and MemberOctets what a member adds as a rule.
+	GreetingOctets = 1 + greetingLen + 1
+	MemberOctets   = 5
+)
+
+// For is what a Greeting says to a member; false: nothing. asks says that an answer is wanted.
+func (f Greeting) For(id uint16) (h Hello, asks, ok bool) {
+	h = Hello{Store: f.Store, Stream: f.Stream, Digest: f.Digest, Model: f.Model, Forgot: f.Forgot, First: f.First}
+	for _, m := range f.Members {
+		if m.ID != id {
+			continue
+		}
+		if h.HeardBoot, h.Stream, h.HeardStream, h.Seen = m.HeardBoot, m.Stream, m.HeardStream, m.Seen; m.Blank {
+			h.Digest = 0
+		}
+		return h, m.Asks, !m.Apart
+	}
+	return h, true, !f.More
+}
+
+func appendGreeting(b []byte, f Greeting) []byte {
+	members := f.Members[:min(len(f.Members), MaxMembers)]
+	b = binary.BigEndian.AppendUint32(append(b, kindHello|flagAll|flag(f.More, flagMany)|flag(f.Starts, flagNew)), f.Store)
+	b = binary.BigEndian.AppendUint32(append(b, f.Stream), f.Digest)
+	b = append(binary.BigEndian.AppendUint16(b, f.Model), f.Forgot)
+	for _, first := range f.First {
+		b = binary.BigEndian.AppendUint16(b, first)
+	}
+	b = append(b, byte(len(members)))
+	last := uint16(0)
+	for _, m := range members {
+		told := !m.Apart && (m.Stream != f.Stream || m.HeardStream != 1 || m.Seen != 0)
+		b = binary.AppendUvarint(b, uint64(m.ID-last)<<memberBits|uint64(flag(m.Asks, memberAsks)|flag(m.Blank, memberBlank)|flag(m.Apart, memberApart)|flag(told, memberTold)))
+		last = m.ID
+		if m.Apart {
+			continue
+		}
+		b = binary.BigEndian.AppendUint32(b, m.HeardBoot)
+		if told {
+			b = binary.BigEndian.AppendUint16(append(b, m.Stream, m.HeardStream), m.Seen)
+		}
+	}
+	return b
+}
+
+func parseGreeting(flags byte, b []byte) (f Greeting, rest []byte, err error) {
+	if flags&^(flagAll|flagMany|flagNew) != 0 {
+		return f, nil, ErrKind
+	}
+	if len(b) < greetingLen+1 {
+		return f, nil, ErrShort
+	}
+	f = Greeting{Store: binary.BigEndian.Uint32(b), Stream: b[4], Digest: binary.BigEndian.Uint32(b[5:]),
+		Model: binary.BigEndian.Uint16(b[9:]), Forgot: b[11], Starts: flags&flagNew != 0, More: flags&flagMany != 0}
+	for lane := range f.First {
+		f.First[lane] = binary.BigEndian.Uint16(b[12+2*lane:])
+	}
+	count, last := int(b[greetingLen]), uint64(0)
+	b = b[greetingLen+1:]
+	for range count {
+		var m Member
+		if m, b, err = parseMember(b, f.Stream, last); err != nil {
+			return f, nil, err
+		}
+		last = uint64(m.ID)
+		f.Members = append(f.Members, m)
+	}
+	return f, b, nil
+}
+
+func parseMember(b []byte, stream uint8, last uint64) (m Member, rest []byte, err error) {
+	head, n := binary.Uvarint(b)
+	if n == 0 {
+		return m, nil, ErrShort
+	}
+	step := head >> memberBits
+	if n < 0 || step == 0 || step > math.MaxUint16-last {
+		return m, nil, ErrKind
+	}
+	m = Member{ID: uint16(last + step), Asks: head&memberAsks != 0, Blank: head&memberBlank != 0, Apart: head&memberApart != 0}
+	b = b[n:]
+	if m.Apart {
+		if head&memberTold != 0 {
+			return m, nil, ErrKind
+		}
+		return m, b, nil
+	}
+	if len(b) < 4 {
+		return m, nil, ErrShort
+	}
+	m.Stream, m.HeardStream = stream, 1
+	m.HeardBoot, b = binary.BigEndian.Uint32(b), b[4:]
+	if head&memberTold != 0 {
+		if len(b) < 4 {
+			return m, nil, ErrShort
+		}
+		m.Stream, m.HeardStream, m.Seen, b = b[0], b[1], binary.BigEndian.Uint16(b[2:]), b[4:]
+	}
+	return m, b, nil
+}

@@ -1,0 +1,149 @@
+package pmul
+
+import (
+	"time"
+
+	"aldis/internal/due"
+)
+
+// Busy tells the Sender of a datagram that others have sent on a shared channel and that has just come in, or with By its own
+// number of one that this node sends beside the Sender's. Config.Hears says that the caller tells of all of them.
+type Busy struct {
+	By  NodeID
+	Air time.Duration // of the whole datagram
+}
+
+// Company says that this node's own messages wait for their turn on the channel: until then, acknowledgements of complete
+// messages wait for room beside them.
+func (r *Receiver) Company(until time.Time) { r.company = until }
+
+// hold is how long a complete Ack waits for others to the same sender. Many nodes that acknowledge each message by itself would
+// fill the channel: it is so long that they take half of it at the most. Who misses a message says so at once.
+func (c *Config) hold(nodes int) time.Duration {
+	if !c.Hears || nodes <= few {
+		return c.AckHold
+	}
+	return max(c.AckHold, holdShare*time.Duration(nodes)*(c.Turnaround+c.ackAir()))
+}
+
+// othersTalk is how long the answer to a question waits for the sender's turn, besides, where much is to be said.
+func (r *Receiver) othersTalk(now time.Time) time.Duration {
+	if !now.Before(r.company) {
+		return 0
+	}
+	return 2 * r.cfg.Hold
+}
+
+// Queued says that a message waits for the channel.
+func (s *Sender) Queued() bool { return len(s.queue) > 0 && !s.silent }
+
+// turns is who has the channel, as far as this node hears: what it hands to its radio leaves when others let it.
+type turns struct {
+	talker NodeID    // who spoke last; 0: nobody yet
+	end    time.Time // when the last that was heard of others ended
+	// The air of all that was handed to the radio, and how much of that has left it for sure: an Ack_PDU names what was behind.
+	handed, left time.Duration
+}
+
+const (
+	// aheadAir is how many full datagrams the radio may have before they leave: enough that it does not run dry in its turn while
+	// what is heard of others is on its way, and few enough that what is urgent, or repeated in vain, does not wait behind them.
+	aheadAir = 3
+	// holdShare is the least part of the channel, one in so many, that the acknowledgements of all leave.
+	holdShare = 2
+	// putOffMost bounds, in turns of others, by how much their talk puts off the questions about a message.
+	putOffMost = 8
+	// unsureAhead is how many full datagrams beyond a turn the radio may have at the most, as far as is known for sure.
+	unsureAhead = 5
+	// unsureMost is for how many turns it is believed that what was handed over has not left, when nothing tells of it.
+	unsureMost = 4
+)
+
+// spoken is when a datagram that is handed over now has left.
+func (s *Sender) spoken(now time.Time, air time.Duration) time.Time {
+	if s.airAt = due.Latest(s.airAt, now); s.channel.talker != 0 {
+		s.airAt = due.Latest(s.airAt, s.channel.end.Add(s.cfg.Turnaround))
+	}
+	s.airAt = s.airAt.Add(air)
+	s.channel.handed += air
+	return s.airAt
+}
+
+// proved notes that a message has left the radio.
+func (t *turns) proved(m *outgoing) { t.left = max(t.left, m.handed) }
+
+// unsure says that the radio may hold more than it should.
+func (s *Sender) unsure(now time.Time) bool {
+	if s.channel.handed-s.channel.left <= s.cfg.Hold+unsureAhead*s.cfg.fullAir() {
+		return false
+	}
+	if !now.Before(s.airAt.Add(unsureMost * s.cfg.Hold)) {
+		s.channel.left = s.channel.handed
+		return false
+	}
+	return true
+}
+
+// roomAt is when the radio has room for another datagram.
+func (s *Sender) roomAt(now time.Time) time.Time {
+	if !s.cfg.Hears {
+		return s.freeAt
+	}
+	at := s.airAt.Add(-aheadAir*s.cfg.fullAir() - s.cfg.oneWay())
+	if s.unsure(due.Latest(at, now)) {
+		return s.airAt.Add(unsureMost * s.cfg.Hold)
+	}
+	return at
+}
+
+// busy counts the air of others. What the radio holds leaves so much later, and answers are waited for so much longer.
+func (s *Sender) busy(now time.Time, ev Busy) {
+	if !s.cfg.Hears {
+		return
+	}
+	if ev.By == s.cfg.Self {
+		s.spoken(now, ev.Air)
+		return
+	}
+	end := now.Add(-s.cfg.Delay)
+	began := end.Add(-ev.Air)
+	waits := s.airAt.After(began)
+	by := ev.Air
+	switch gap := began.Sub(s.channel.end); {
+	case waits && gap >= 2*s.cfg.Turnaround: // this node spoke between
+		by += 2 * s.cfg.Turnaround
+	case s.channel.talker != ev.By:
+		by += s.cfg.Turnaround
+	}
+	s.channel.talker, s.channel.end = ev.By, end
+	if waits {
+		s.airAt = s.airAt.Add(by)
+	}
+	for _, id := range s.Messages() {
+		m := s.messages[id]
+		if m.closed || !m.begun {
+			continue
+		}
+		if waits && (!m.idle() || !m.passEnd.Before(began)) {
+			m.shift(began, by)
+		} else if m.putOff < putOffMost*s.cfg.Hold {
+			m.putOff += by
+			m.await(now, by)
+		} else {
+			continue
+		}
+		s.arm(m)
+	}
+}
+
+// await puts off the questions about a message.
+func (m *outgoing) await(now time.Time, by time.Duration) {
+	if m.pollAt.After(now) {
+		m.pollAt = m.pollAt.Add(by)
+	}
+	for _, d := range m.dests {
+		if d.dueAt.After(now) {
+			d.dueAt = d.dueAt.Add(by)
+		}
+	}
+}
