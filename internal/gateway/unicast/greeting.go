@@ -43,8 +43,8 @@ func newRoll(c *Carrier) Roll {
 	return Roll{c: c, addr: c.Group, apart: map[uint16]bool{}, named: map[uint16]uint32{}}
 }
 
-// On says that the peers share a channel with an address of its own.
-func (r *Roll) On() bool { return r.addr.IsValid() }
+// On says that several peers share a channel with an address of its own; to one peer a HELLO of its own says less.
+func (r *Roll) On() bool { return r.addr.IsValid() && len(r.c.order) > 1 }
 
 // greets says that a peer's HELLO is part of the greeting, as far as was known at the last one.
 func (r *Roll) greets(l *line) bool { return r.On() && !r.apart[l.ID] }
