@@ -32,6 +32,9 @@ func (g *Gateway) receive(now time.Time, d Datagram) {
 	}
 	if info.NewBoot {
 		p.Met.KnowsUs = false
+		if p.bearer.several != nil {
+			p.bearer.several.Started(p.Peer)
+		}
 		g.Note("info", "a peer has started", "peer", p.Name, "boot", info.Boot.Number)
 	}
 	if before := p.Addr; info.Newest && p.Heard(now, d.Addr) {

@@ -108,6 +108,7 @@ func attempt(id pmul.MessageID) mail.Attempt {
 func (c *Carrier) Start(now time.Time) {
 	for _, o := range c.orders {
 		o.early.Restart(now)
+		o.begun = o.highest()
 	}
 }
 

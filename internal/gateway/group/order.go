@@ -14,13 +14,14 @@ import (
 type order struct {
 	next  uint32 // 0: nothing heard yet, the first sets it
 	early mail.Early
-	acked uint32 // the highest that the peer has acknowledged of what goes the other way
+	begun uint32 // the highest that had come when this start began
 	put   bool   // among early is, perhaps, what had its turn when a turn of the loop had no room for it
+	receipts
 }
 
 const (
 	bucketNext     = "mul-next"  // peer -> next Message_Sequence_Number
-	bucketAcked    = "mul-acked" // peer -> the highest Message_Sequence_Number that it has acknowledged
+	bucketAcked    = "mul-acked" // peer -> receipts
 	bucketOldEarly = "mul-early" // of version 0.1: peer, Message_Sequence_Number -> Message_ID, payload
 
 	// A peer's first messages may have come before it was known and were not taken. They come again, so that a peer whose
@@ -136,7 +137,7 @@ func (c *Carrier) NewNumbers(now time.Time, p *mail.Peer) {
 	if o.next != 0 {
 		c.Road.Record(bucketNext, peerKey(p.ID), nil)
 	}
-	o.next = 0
+	o.next, o.begun = 0, 0
 }
 
 func peerKey(id uint16) []byte { return binary.BigEndian.AppendUint16(nil, id) }
@@ -155,9 +156,13 @@ func (c *Carrier) Restore(r mail.Record) (bool, error) {
 		if o != nil {
 			o.next = binary.BigEndian.Uint32(r.Value)
 		}
-	case r.Bucket == bucketAcked && len(r.Key) == 2 && len(r.Value) == 4:
+	case r.Bucket == bucketAcked && len(r.Key) == 2:
+		receipts, err := parseReceipts(r.Value)
+		if err != nil {
+			return true, err
+		}
 		if o != nil {
-			o.acked = binary.BigEndian.Uint32(r.Value)
+			o.receipts = receipts
 		}
 	case r.Bucket == bucketOldEarly && len(r.Key) == 6 && len(r.Value) >= 4:
 		if o != nil {

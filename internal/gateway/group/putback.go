@@ -9,9 +9,20 @@ import (
 // A receiver that was put back to an older copy of its data lacks what it has acknowledged since, and its sender keeps that
 // no more. Nothing can be sent again, but it is said how many they are: docs/decisions/put-back.md.
 
-// Seen is the low 16 bits of the highest Message_Sequence_Number that came from a peer.
-func (c *Carrier) Seen(p *mail.Peer) uint16 {
-	o := c.orders[p.ID]
+// receipts is what a peer has acknowledged, by Message_Sequence_Number.
+type receipts struct {
+	highest uint32 // 0: nothing
+	start   uint32 // the same in the peer's present start
+	before  uint32 // highest when that began
+	told    bool   // the peer has said what it had then
+}
+
+// Seen is the low 16 bits of the highest Message_Sequence_Number that had come from a peer when this start began. What has
+// come since does not show what was lost before.
+func (c *Carrier) Seen(p *mail.Peer) uint16 { return uint16(c.orders[p.ID].begun) }
+
+// highest is the highest Message_Sequence_Number that has come.
+func (o *order) highest() uint32 {
 	highest := uint32(0)
 	if o.next != 0 {
 		highest = o.next - 1
@@ -21,35 +32,80 @@ func (c *Carrier) Seen(p *mail.Peer) uint16 {
 			highest = last
 		}
 	}
-	return uint16(highest)
+	return highest
 }
 
 // acked notes that a peer has acknowledged a message.
 func (c *Carrier) acked(p *mail.Peer, sequence uint32) {
-	o := c.orders[p.ID]
-	if sequence != 0 && (o.acked == 0 || int32(sequence-o.acked) > 0) {
-		o.acked = sequence
-		c.Road.Record(bucketAcked, peerKey(p.ID), binary.BigEndian.AppendUint32(nil, o.acked))
+	r := &c.orders[p.ID].receipts
+	was := *r
+	for _, highest := range []*uint32{&r.highest, &r.start} {
+		if sequence != 0 && (*highest == 0 || int32(sequence-*highest) > 0) {
+			*highest = sequence
+		}
+	}
+	if *r != was {
+		c.recordReceipts(p)
+	}
+}
+
+// Started: the peer has a new start. It says next what it had when that began.
+func (c *Carrier) Started(p *mail.Peer) {
+	r := &c.orders[p.ID].receipts
+	if was := *r; was.highest != 0 {
+		*r = receipts{highest: was.highest, before: was.highest}
+		c.recordReceipts(p)
 	}
 }
 
 // forget: the peer has a new store. It counts anew what has come.
 func (o *order) forget(c *Carrier, p *mail.Peer) {
-	if o.acked != 0 {
-		o.acked = 0
+	if o.receipts != (receipts{}) {
+		o.receipts = receipts{}
 		c.Road.Record(bucketAcked, peerKey(p.ID), nil)
 	}
 }
 
-// Heed looks whether a peer, as its newest HELLO says, lacks what it has acknowledged.
+// Heed looks whether a peer, as it says of its present start, lacks what it has acknowledged.
 func (c *Carrier) Heed(p *mail.Peer, seen uint16) {
-	o := c.orders[p.ID]
-	lost := int(int16(uint16(o.acked) - seen))
-	if o.acked == 0 || lost <= 0 {
+	r := &c.orders[p.ID].receipts
+	if r.told || r.highest == 0 {
 		return
 	}
-	c.Road.Note("warn", "a peer was put back to an older copy of its data: what it had acknowledged since then is not sent again",
-		"peer", p.Name, "it_may_have_lost", lost)
-	o.acked -= uint32(lost) // it is said once
-	c.Road.Record(bucketAcked, peerKey(p.ID), binary.BigEndian.AppendUint32(nil, o.acked))
+	r.told = true
+	if lost := int(int16(uint16(r.before) - seen)); r.before != 0 && lost > 0 {
+		c.Road.Note("warn", "a peer was put back to an older copy of its data: what it had acknowledged since then is not sent again",
+			"peer", p.Name, "it_may_have_lost", lost)
+		r.highest = r.before - uint32(lost)
+		if r.start != 0 && int32(r.start-r.highest) > 0 {
+			r.highest = r.start
+		}
+	}
+	c.recordReceipts(p)
+}
+
+func (c *Carrier) recordReceipts(p *mail.Peer) {
+	c.Road.Record(bucketAcked, peerKey(p.ID), c.orders[p.ID].receipts.append(nil))
+}
+
+func (r *receipts) append(b []byte) []byte {
+	for _, n := range []uint32{r.highest, r.start, r.before} {
+		b = binary.BigEndian.AppendUint32(b, n)
+	}
+	if r.told {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}
+
+// parseReceipts reads them; earlier records have the highest alone.
+func parseReceipts(b []byte) (receipts, error) {
+	switch len(b) {
+	case 4:
+		n := binary.BigEndian.Uint32(b)
+		return receipts{highest: n, start: n, told: true}, nil
+	case 13:
+		return receipts{binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:]), b[12] == 1}, nil
+	}
+	return receipts{}, mail.ErrRecord
 }
