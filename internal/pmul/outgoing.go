@@ -156,9 +156,15 @@ func (p *pass) drop() {
 
 // upcoming is the PDU that goes next; nil when the pass has no more.
 func (m *outgoing) upcoming(c *Config) PDU {
-	switch {
-	case len(m.address) > 0:
+	if len(m.address) > 0 {
 		return m.withPlan(m.address[0])
+	}
+	return m.behind(c)
+}
+
+// behind is what goes after the first Address_PDUs.
+func (m *outgoing) behind(c *Config) PDU {
+	switch {
 	case len(m.numbers) > 0:
 		n := m.numbers[0]
 		d := DataPDU{Priority: m.priority, Number: n, Source: c.Self, Message: m.id, Fragment: m.fragments[n-1]}
@@ -182,9 +188,7 @@ func (m *outgoing) following(c *Config) PDU {
 	if len(m.address) != 1 || m.total() > 1 {
 		return nil
 	}
-	rest := *m
-	rest.address = nil
-	return rest.upcoming(c)
+	return m.behind(c)
 }
 
 // next puts what comes next of the pass under way into a datagram: one PDU, or in the compact coding all that fit behind

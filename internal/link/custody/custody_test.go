@@ -300,7 +300,7 @@ func TestShortNumbers(t *testing.T) {
 		s := NewSender(Config{Window: [frame.Lanes]int{MaxAhead, 1}}, [frame.Lanes]uint64{start, 1})
 		for s.Room(frame.Direct) {
 			id := ID{frame.Direct, s.Assign(frame.Direct)}
-			if ahead := id.Number - start; s.Short(id) != (ahead < shortAhead) {
+			if ahead := id.Number - start; s.Short(id) != (ahead < ShortAhead) {
 				t.Fatalf("%d ahead of the oldest: short %v", ahead, s.Short(id))
 			}
 		}
@@ -313,9 +313,9 @@ func TestShortNumbers(t *testing.T) {
 				t.Fatalf("receipt up to %d of %d to %d is understood as %d", cum, start, next-1, got)
 			}
 		}
-		for cum := start - 1; cum < start+shortAhead; cum++ {
+		for cum := start - 1; cum < start+ShortAhead; cum++ {
 			r := NewReceiver(Config{}, [frame.Lanes]uint64{cum, 0})
-			for n := start; n < start+shortAhead; n++ {
+			for n := start; n < start+ShortAhead; n++ {
 				if got := r.Widen(frame.Direct, uint8(n)); got != uint16(n) {
 					t.Fatalf("message %d is understood as %d by one that has all up to %d", n, got, cum)
 				}

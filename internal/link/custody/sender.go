@@ -23,8 +23,8 @@ type Config struct {
 // enough then.
 const MaxAhead = 255
 
-// shortAhead is the same where 8 bits of a message's number are enough.
-const shortAhead = 127
+// ShortAhead is the same where 8 bits of a message's number are enough.
+const ShortAhead = 127
 
 // A dead link is probed every ProbeInterval. After probeSteady of them the interval grows, by one each, to maxProbeInterval. For
 // probeEager of them a new message brings the next three probes forward, so that they come three times as often, yet never before
@@ -156,7 +156,7 @@ func (s *Sender) Assign(l frame.Lane) uint64 {
 // Short says whether the low 8 bits of a message's number name it: all that is under way is near, and the link keeps
 // order, so that nothing older comes in behind what is newer.
 func (s *Sender) Short(id ID) bool {
-	return !s.cfg.Reorder && max(s.next[id.Lane], id.Number+1)-min(s.base(id.Lane), id.Number) <= shortAhead
+	return !s.cfg.Reorder && max(s.next[id.Lane], id.Number+1)-min(s.base(id.Lane), id.Number) <= ShortAhead
 }
 
 // Widen finds the cumulative number of which a datagram newer than all others had the low 8 bits.
