@@ -42,7 +42,7 @@ func timingOf(p profile.Profile, shore bool) custody.Config {
 	}
 	held := int(c.RoundTrip.Seconds() * float64(p.Sending(shore).RateBps) / 8)
 	c.Window[frame.Direct] = p.Window
-	c.Most = max(p.Window, min(2*held/smallMessage, custody.MaxAhead/2))
+	c.Most = max(p.Window, min(2*held/smallMessage, custody.ShortAhead))
 	c.Window[frame.Bulk] = unicast.BulkWindow
 	if p.Reorder {
 		c.HoleAge, c.Reorder = p.HoleAge, true

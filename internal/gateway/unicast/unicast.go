@@ -102,10 +102,12 @@ func (c *Carrier) Listening(p *mail.Peer) bool { return c.lines[p.ID].sender.IsL
 // Silence: what is repeated on idle air would be late when it ends.
 func (c *Carrier) Silence(_ time.Time, on bool) {
 	c.silent = on
+	if !on {
+		return
+	}
 	for _, l := range c.order {
-		if air, _ := c.airOf(l); on {
-			air.Needless()
-		}
+		air, _ := c.airOf(l)
+		air.Needless()
 	}
 }
 
