@@ -565,7 +565,10 @@ func (c *chaos) play() bool {
 		w.Run(3 * time.Hour)
 	}
 	c.talk(1000, 5, 10*pause)
-	w.Run(6 * 60 * pause)
+	for range 6 { // a peer that nobody could reach may be refused only now
+		w.Run(60 * pause)
+		c.operate()
+	}
 	c.judge()
 	return len(c.faults) == 0
 }
