@@ -97,6 +97,7 @@ var Rooms = []Room{
 	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, and the order for radio silence.", []string{"gateway", "norm", "radio", "rules/filter", "site"}},
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 
+	{"lab/quantile", Pure, "lab", false, "Quantiles of sorted figures, in the two ways that reports use.", nil},
 	{"lab/wait", Edge, "lab", false, "Tests wait here for conditions: until one holds, while one holds, until a value is still.", nil},
 	{"lab/baddisk", Edge, "lab", false, "A block device with a file system whose sectors fail when a test says so.", nil},
 	{"lab/check", Pure, "lab", false, "One expectation of a test to each line, so that a failure says which one failed.", nil},
@@ -106,18 +107,18 @@ var Rooms = []Room{
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer: the other side of the bridge in tests, replays and benchmarks.", []string{"jxta"}},
 	{"lab/edgepeer/tcp", Edge, "lab", false, "Puts edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},
 	{"lab/trace", Pure, "lab", false, "Analyses captures, and reads and writes trace files.", []string{
-		"jxta", "link/compact", "link/envelope", "link/frame", "link/profile", "link/seal", "norm/elide", "pmul", "site"}},
+		"jxta", "lab/quantile", "link/compact", "link/envelope", "link/frame", "link/profile", "link/seal", "norm/elide", "pmul", "site"}},
 	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways with edge peers, and reports the figures.", []string{
-		"gateway", "jxta", "jxtabridge", "lab/edgepeer", "lab/linkemu", "lab/sim", "lab/trace", "link/compact", "link/profile",
+		"gateway", "jxta", "jxtabridge", "lab/edgepeer", "lab/linkemu", "lab/quantile", "lab/sim", "lab/trace", "link/compact", "link/profile",
 		"rules/filter", "rules/mark", "site"}},
 	{"lab/forecast", Pure, "lab", false, "Predicts from several plays whether a trace arrives in time on a link, at what cost, and what would help.", []string{"lab/replay", "link/profile"}},
-	{"lab/fit", Pure, "lab", false, "Says from captures at both ends of a link what the link does, and writes that as a profile.", []string{"lab/linkemu", "lab/trace", "link/profile"}},
-	{"lab/tune", Pure, "lab", false, "Searches the free values of a profile for those that serve a trace best.", []string{"lab/replay", "link/profile"}},
+	{"lab/fit", Pure, "lab", false, "Says from captures at both ends of a link what the link does, and writes that as a profile.", []string{"lab/linkemu", "lab/quantile", "lab/trace", "link/profile"}},
+	{"lab/tune", Pure, "lab", false, "Searches the free values of a profile for those that serve a trace best.", []string{"lab/quantile", "lab/replay", "link/profile"}},
 	{"lab/air", Pure, "lab", false, "How full a link gets: whole gateways with more to carry than one message every five seconds.", []string{
 		"gateway", "jxtabridge", "lab/sim", "link/profile", "link/seal", "site"}},
 	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/forecast", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers.", []string{
-		"gateway", "jxta", "lab/edgepeer", "lab/edgepeer/tcp", "lab/linkemu", "lab/replay", "lab/trace", "link/compact", "link/profile"}},
+		"gateway", "jxta", "lab/edgepeer", "lab/edgepeer/tcp", "lab/linkemu", "lab/quantile", "lab/replay", "lab/trace", "link/compact", "link/profile"}},
 	{"lab/field/gametest", Edge, "lab", false, "Tests that play whole Blue Games in the field trial; no source.", nil},
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
 		"jxta", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field"}},

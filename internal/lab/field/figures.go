@@ -1,6 +1,7 @@
 package field
 
 import (
+	"aldis/internal/lab/quantile"
 	"encoding/json"
 	"math"
 	"slices"
@@ -319,7 +320,7 @@ func assess(run *Run, hq *record, ships []*record, zero time.Time, bulk int) []m
 			times = append(times, m.latency())
 		}
 	}
-	run.Latency = Latency{quantile(times, 0.5), quantile(times, 0.95), quantile(times, 1)}
+	run.Latency = Latency{share(times, 0.5), share(times, 0.95), share(times, 1)}
 	return all
 }
 
@@ -339,19 +340,12 @@ func slowest(list []Site, of func(Site) *float64) *float64 {
 	return worst
 }
 
-// quantile of values in any order, by linear interpolation; nil when there are none.
-func quantile(values []float64, q float64) *float64 {
+// share is a quantile of values in any order; nil when there are none.
+func share(values []float64, q float64) *float64 {
 	if len(values) == 0 {
 		return nil
 	}
-	v := slices.Sorted(slices.Values(values))
-	pos := q * float64(len(v)-1)
-	i := int(pos)
-	x := v[i]
-	if i+1 < len(v) {
-		x += (v[i+1] - v[i]) * (pos - float64(i))
-	}
-	x = math.Round(x*1000) / 1000
+	x := math.Round(quantile.Between(slices.Sorted(slices.Values(values)), q)*1000) / 1000
 	return &x
 }
 
@@ -380,7 +374,7 @@ func bulkFigures(all []message, bulk int, limit func(from, to string) time.Durat
 				other = append(other, m.latency())
 			}
 		}
-		f.ShortMedian, f.OtherMedian = quantile(during, 0.5), quantile(other, 0.5)
+		f.ShortMedian, f.OtherMedian = share(during, 0.5), share(other, 0.5)
 		list = append(list, f)
 	}
 	return list
@@ -424,7 +418,7 @@ func outageFigures(all []message, records []*record, zero, begin, end time.Time)
 			}
 		}
 	}
-	o.WorstS = quantile(times, 1)
+	o.WorstS = share(times, 1)
 	if len(times) > 0 {
 		o.AfterS = seconds(last.Sub(end))
 	}

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"aldis/internal/lab/quantile"
 	"math"
 	"slices"
 	"time"
@@ -149,21 +150,14 @@ func (j Joined) steady(up, down int) Joined {
 // width is how far apart what is left of all times lies, without the outermost ones: a share of them on either side.
 func width(rest []float64, without float64) float64 {
 	slices.Sort(rest)
-	return quantile(rest, 1-without) - quantile(rest, without)
-}
-
-// quantile is that of a list in order.
-func quantile(list []float64, share float64) float64 {
-	x := share * float64(len(list)-1)
-	i := int(x)
-	return list[i] + (x-float64(i))*(list[min(i+1, len(list)-1)]-list[i])
+	return quantile.Between(rest, 1-without) - quantile.Between(rest, without)
 }
 
 // delays sets delay and jitter from what is left of each time: the jitter is taken to be even, and a share on either side
 // for something else.
 func (e *Estimate) delays(rest []float64, without float64) {
 	slices.Sort(rest)
-	low, high := quantile(rest, without), quantile(rest, 1-without)
+	low, high := quantile.Between(rest, without), quantile.Between(rest, 1-without)
 	jitter := (high - low) / (1 - 2*without)
 	e.Jitter = time.Duration(jitter).Round(time.Millisecond)
 	e.Delay = max(0, time.Duration(low-without*jitter)).Round(time.Millisecond)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/lab/quantile"
 	"aldis/internal/lab/trace"
 )
 
@@ -334,21 +335,15 @@ func round(x float64) float64 { return math.Round(x*1e6) / 1e6 }
 
 func latency(values []float64) Latency {
 	slices.Sort(values)
-	return Latency{quantile(values, 0.5), quantile(values, 0.95), quantile(values, 1)}
+	return Latency{share(values, 0.5), share(values, 0.95), share(values, 1)}
 }
 
-// quantile of sorted values, by linear interpolation; nil when there are none.
-func quantile(values []float64, q float64) *float64 {
+// share is a quantile of sorted values; nil when there are none.
+func share(values []float64, q float64) *float64 {
 	if len(values) == 0 {
 		return nil
 	}
-	at := q * float64(len(values)-1)
-	i := int(at)
-	v := values[i]
-	if i+1 < len(values) {
-		v += (at - float64(i)) * (values[i+1] - v)
-	}
-	v = round(v)
+	v := round(quantile.Between(values, q))
 	return &v
 }
 

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"aldis/internal/lab/quantile"
 	"cmp"
 	"maps"
 	"math"
@@ -183,11 +184,6 @@ func (s *samples) result() *Distribution {
 	}
 	d := &Distribution{N: s.n, MaxS: s.max, Sorted: slices.Clone(s.kept)}
 	slices.Sort(d.Sorted)
-	d.MedianS, d.P95S = d.quantile(0.5), d.quantile(0.95)
+	d.MedianS, d.P95S = quantile.Of(d.Sorted, 0.5), quantile.Of(d.Sorted, 0.95)
 	return d
-}
-
-// quantile is the least kept value that a share of all does not exceed.
-func (d *Distribution) quantile(q float64) float64 {
-	return d.Sorted[max(0, int(math.Ceil(q*float64(len(d.Sorted))))-1)]
 }

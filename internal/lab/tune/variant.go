@@ -2,7 +2,6 @@ package tune
 
 import (
 	"cmp"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -66,14 +65,6 @@ func FiguresOf(res *replay.Result) Figures {
 	}
 	slices.Sort(f.Times)
 	return f
-}
-
-// quantile of sorted values: the least that a share of all does not exceed; 0 of none.
-func quantile(sorted []float64, q float64) float64 {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
 }
 
 func mean(values []float64) (m float64) {

@@ -1,0 +1,24 @@
+// Package quantile says below which figure a share of sorted figures lies, in the two ways that reports use. A share is from
+// 0 to 1; figures are in ascending order.
+package quantile
+
+import "math"
+
+// Between is the quantile by linear interpolation between two figures. There must be one at least.
+func Between(sorted []float64, share float64) float64 {
+	at := share * float64(len(sorted)-1)
+	i := int(at)
+	v := sorted[i]
+	if i+1 < len(sorted) {
+		v += (at - float64(i)) * (sorted[i+1] - v)
+	}
+	return v
+}
+
+// Of is the least figure that a share of all does not exceed; 0 of none.
+func Of(sorted []float64, share float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[max(0, int(math.Ceil(share*float64(len(sorted))))-1)]
+}
