@@ -192,7 +192,7 @@ func (c *Carrier) post(now time.Time, l *line, what *letter, long, hello bool) b
 	air.Took(now, &c.Profile, len(data), rate)
 	what.tell(c.Store)
 	if payload {
-		air.Again(&c.Profile, l.Addr, data, l.Peer, &l.Ledger, long)
+		air.Again(&c.Profile, l.Addr, data, l.Peer, &l.Ledger, long, l.sender.IsListening())
 	}
 	c.Road.Send(l.Addr, data)
 	return true
