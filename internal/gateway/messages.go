@@ -160,8 +160,8 @@ func (m Messages) row(id uint64) (row MessageRow, ok bool) {
 	}
 	if l == nil { // there was no room for its life
 		p := held.Content.Payload
-		l = &life.Life{ID: id, Face: p.Face, From: p.From, To: held.To(), Label: p.Supersedes, Precedence: p.Precedence,
-			Octets: len(held.Full), Expires: p.Expires}
+		l = &life.Life{ID: id, Face: p.Face, From: p.From, To: held.To(), Label: p.About(), Precedence: p.Precedence,
+			Octets: len(held.Full), Accepted: held.Accepted, Expires: p.Expires}
 		for _, peer := range held.Recipients() {
 			l.Fates = append(l.Fates, life.Fate{Peer: peer, State: held.For(peer).Stands()})
 		}

@@ -118,6 +118,7 @@ func TestHoldAndRelease(t *testing.T) {
 			r, ok := gateway.MessagesOf(ship.GW).Row(last.Number)
 			check.True(t, "it is known after the restart", ok && r.Held, states(r))
 			check.Equal(t, "states", states(r), "hq held, ship2 held")
+			check.Equal(t, "accepted", r.Accepted, last.Accepted)
 			w.Kill(ship, time.Second)
 			w.Run(time.Minute)
 			a = do(w, ship, last.Number, gateway.DoRelease, 0)
