@@ -76,9 +76,12 @@ const (
 // later.
 func (m Messages) IDs() []uint64 {
 	lives := &m.g.mail.Lives
-	ids := m.g.mail.IDs(make([]uint64, 0, lives.Len()+64))
-	for _, id := range lives.IDs(nil) {
-		if lives.Get(id).Ended() || m.g.mail.Get(id) == nil {
+	ids := lives.IDs(make([]uint64, 0, lives.Len()))
+	if lives.Unkept() == 0 {
+		return ids
+	}
+	for _, id := range m.g.mail.IDs(nil) { // the lives of some had no room
+		if lives.Get(id) == nil {
 			ids = append(ids, id)
 		}
 	}
