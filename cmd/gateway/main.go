@@ -25,6 +25,7 @@
 //   - profiles.go: `profiles`: the link profiles
 //   - record.go: `record`: a trace from a capture
 //   - rehearse.go: `rehearse`: a verdict before the mission
+//   - reload.go: `reload`: the configuration read again
 //   - replay.go: `replay`: a trace played again
 //   - run.go: `run`: joins the rooms of a gateway
 //   - show.go: figures as JSON, text or a page
@@ -69,6 +70,7 @@ Connects JXTA peers of two or more sites over a narrow link.
   adverts   list its advertisements, and why one does not travel
   peer      list the far gateways, or forget what is known of one's starts
   silence   transmit nothing (EMCON), or end that
+  reload    have the gateway read its configuration again
   journal   check, repair or export the journal of a gateway that does not run
   profiles  list the links that have a name
 
@@ -96,6 +98,7 @@ var commands = map[string]command{
 	"air":      airCommand,
 	"bench":    benchCommand,
 	"record":   recordCommand,
+	"reload":   reloadCommand,
 	"run":      runCommand,
 	"analyse":  analyseCommand,
 	"check":    checkCommand,
