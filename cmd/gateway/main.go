@@ -13,6 +13,7 @@
 //   - example.go: what the rules make of an example message
 //   - fit.go: gateway tune --fit
 //   - gone.go: the journal taken away while the gateway runs
+//   - init.go: `init`: a first configuration
 //   - journal.go: `journal`: a journal checked, repaired, exported
 //   - keep.go: the keeper: holds the LAN's sockets while gateways come and go
 //   - keys.go: `keys`: key files
@@ -63,6 +64,7 @@ const usage = `usage: gateway COMMAND [flags]
 
 Connects JXTA peers of two or more sites over a narrow link.
 
+  init      write a first configuration, and the net's key
   run       run the gateway
   check     read a configuration and report every mistake
   keys new  make the key of a net
@@ -102,6 +104,7 @@ var commands = map[string]command{
 	"run":      runCommand,
 	"analyse":  analyseCommand,
 	"check":    checkCommand,
+	"init":     initCommand,
 	"journal":  journalCommand,
 	"keys":     keysCommand,
 	"status":   statusCommand,
