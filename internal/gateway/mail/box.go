@@ -39,9 +39,10 @@ type Entry struct {
 	Peer  *Peer
 	Order uint64 // its place among those that wait; 0: it never waited
 	Lane  frame.Lane
-	At    Attempt // its number while it is under way; Number 0: it waits
-	Gone  bool    // it has been on the air, perhaps
-	Held  bool    // the recipient has it, and not all before it
+	At    Attempt   // its number while it is under way; Number 0: it waits
+	Gone  bool      // it has been on the air, perhaps
+	Held  bool      // the recipient has it, and not all before it
+	Since time.Time // it is in custody for the recipient; zero: since before this start
 
 	Unsized bool // it waits, and its carrier does not know yet whether its lane is the right one
 	Coded   bool // its texts have been coded for the link,
@@ -91,6 +92,7 @@ type Box struct {
 	underWay map[Attempt]*Entry
 	expiry   time.Time // of the first that waits; zero: none ends
 	octets   [lanes]int
+	byRank   [ranks]int     // octets that wait
 	shares   map[string]int // octets that wait, by source
 	expired  tally
 	gaveUp   tally
@@ -107,6 +109,7 @@ type tally struct {
 func (b *Box) push(e *Entry) {
 	b.waiting[e.Lane].push(e)
 	b.octets[e.Lane] += len(e.Full)
+	b.byRank[e.Rank()] += len(e.Full)
 	b.share(e, len(e.Full))
 	b.expiry = due.Earliest(b.expiry, e.expires())
 }
@@ -117,6 +120,7 @@ func (b *Box) pull(e *Entry) {
 	if e.At.Number != 0 {
 		delete(b.underWay, e.At)
 	} else if b.waiting[e.Lane].pull(e) {
+		b.byRank[e.Rank()] -= len(e.Full)
 		b.share(e, -len(e.Full))
 	}
 }

@@ -134,6 +134,8 @@ type Counts struct {
 	Superseded uint64 `json:"superseded"` // of those accepted, replaced by a newer one before they were sent
 	Withdrawn  uint64 `json:"withdrawn"`  // of those accepted, given up for a more urgent one when the bound was reached
 	Delivered  uint64 `json:"delivered"`  // of those accepted, acknowledged by the peer as durable, and not told to be undeliverable
+	// DeliveredOctets are those of the messages counted in Delivered, as journalled: before they were coded for the link.
+	DeliveredOctets uint64 `json:"delivered_octets"`
 	// Undeliverable counts what the peer has acknowledged and then told that not all who should have had it there were
 	// handed it. Revoked counts those of them that had been counted as delivered in this run.
 	Undeliverable     uint64 `json:"undeliverable"`
