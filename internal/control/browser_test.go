@@ -330,4 +330,3 @@ func ask(b *browser.Browser, expression string) string {
 	b.Ask("String("+expression+")", &text)
 	return text
 }
-
