@@ -19,6 +19,8 @@
 //   - lastrun.go: how long ago the last run began, whatever the wall clock says
 //   - log.go: the log, with a limit on repeats
 //   - main.go: the list of commands, exit codes
+//   - message.go: `message`: one message, and orders about it
+//   - messages.go: `messages`: where messages are
 //   - peer.go: `peer`: the far gateways, and what is known of them
 //   - plays.go: several plays at once
 //   - pmul.go: `pmul`: files by plain ACP 142
@@ -27,6 +29,7 @@
 //   - rehearse.go: `rehearse`: a verdict before the mission
 //   - replay.go: `replay`: a trace played again
 //   - run.go: `run`: joins the rooms of a gateway
+//   - show.go: figures as JSON, text or a page
 //   - silence.go: `silence`: radio silence on and off
 //   - sockets.go: listening sockets, own or inherited
 //   - spared.go: records of the journal that a start goes on without
@@ -65,6 +68,8 @@ Connects JXTA peers of two or more sites over a narrow link.
   check     read a configuration and report every mistake
   keys new  make the key of a net
   status    show peers, queues and octets of the gateway on this machine
+  messages  find messages: where they are, and when they will be there
+  message   show the life of one; hold, release, withdraw or raise it
   adverts   list its advertisements, and why one does not travel
   peer      list the far gateways, or forget what is known of one's starts
   silence   transmit nothing (EMCON), or end that
@@ -107,6 +112,8 @@ var commands = map[string]command{
 	"synth":    synthCommand,
 	"silence":  silenceCommand,
 	"adverts":  advertsCommand,
+	"message":  messageCommand,
+	"messages": messagesCommand,
 	"peer":     peerCommand,
 	"profiles": profilesCommand,
 	"compact":  compactCommand,

@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
@@ -378,6 +379,7 @@ func (n *node) run(ctx context.Context) error {
 	}
 	desk := control.New(control.Source{
 		Order: n.daemon.PostOrder, Authority: authority(n.cfg), Names: n.cfg.HTTP.Names, Log: n.log, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
+		Messages: n.messages, Known: n.known,
 		Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats,
 	}, n.reg)
 	for _, ln := range []net.Listener{n.httpSock, n.orderSock} {
@@ -449,6 +451,31 @@ func locals(peers []jxtabridge.PeerStatus) []glance.Local {
 	}
 	return list
 }
+
+// messages runs a look at the messages of this site between two turns of the loop.
+func (n *node) messages(ctx context.Context, f func(time.Time, gateway.Messages)) error {
+	return n.daemon.Do(ctx, func(now time.Time) { f(now, gateway.MessagesOf(n.gateway)) })
+}
+
+// known finds the names of peers and pipes in their advertisements.
+func (n *node) known(ctx context.Context, ids map[string]bool) (map[string]string, error) {
+	keys, err := n.advertKeys(ctx)
+	keys = slices.DeleteFunc(keys, func(k site.EntryKey) bool { return !ids[k.ID] })
+	names := map[string]string{}
+	for batch := range slices.Chunk(keys, namesBatch) {
+		if err == nil {
+			err = n.daemon.Do(ctx, func(now time.Time) {
+				for _, e := range n.bridge.Entries(now, batch) {
+					names[e.ID] = cmp.Or(names[e.ID], e.Subject.Name)
+				}
+			})
+		}
+	}
+	return names, err
+}
+
+// namesBatch is how many names are looked up between two turns of the loop.
+const namesBatch = 50
 
 func (n *node) snapshot(ctx context.Context) (s control.Snapshot, err error) {
 	err = n.daemon.Do(ctx, func(now time.Time) {

@@ -43,7 +43,7 @@ func (b *bridgeOf) set(f func()) {
 	f()
 }
 
-// net is a status with sites of every state, the first of which is called as a hostile peer would be.
+// net64 is a status with sites of every state, the first of which is called as a hostile peer would be.
 func net64(sites, messages int, now time.Time) gateway.Status {
 	s := gateway.Status{ID: 2, Name: "Ostwind", Profile: "iridium-directip", End: "terminal", Transport: "norm", NORM: gateway.NormStatus{Up: true}, Items: 41,
 		Link: gateway.LinkStatus{SendBps: 4800, ReceiveBps: 4800, SendLossPct: 1, ReceiveLossPct: 1, Tariff: "octets"}}

@@ -75,7 +75,6 @@ func TestQueueSaysWhenItWillBeThere(t *testing.T) {
 	p = peerOf(w, ship, hq.Name)
 	check.Equal(t, "queue at the end", len(p.Queue), 0)
 	check.Equal(t, "delays counted", p.Delays.Count, p.Delivered)
-	check.True(t, "octets delivered", p.DeliveredOctets > uint64(sent*800), p.DeliveredOctets)
 }
 
 // TestLinkThatGoesDownIsLogged: the log says when a link goes down, once, and the status since when it is.

@@ -69,8 +69,8 @@ type QueueRow struct {
 	Messages   int       `json:"messages"`
 	Octets     int       `json:"octets"`          // as journalled
 	Oldest     time.Time `json:"oldest,omitzero"` // since when the oldest waits; after a restart since that
-	// Expected is when the last of them will be there, as far as can be said: nothing more urgent comes, and the link does what
-	// its profile says. Zero: nobody can tell, the link is down or the silence has no end.
+	// Expected is when the last of them will be there, as Queue.Expected has it. Zero: nobody can tell, the link is down or a
+	// silence has no end.
 	Expected time.Time `json:"expected,omitzero"`
 }
 
@@ -112,7 +112,6 @@ func (g *Gateway) Status(now time.Time) Status {
 			s.Ledger = append(s.Ledger, LedgerRow{"sent", who, kind.String(), octets})
 		})
 	}
-	expect := newOutlook(g, now)
 	for _, p := range g.peers {
 		ps := PeerStatus{
 			ID: p.ID, Name: p.Name, Knows: p.Met.KnowsUs,
@@ -132,7 +131,7 @@ func (g *Gateway) Status(now time.Time) Status {
 		if ps.Link = linkWord(p); ps.Link == p.link.word {
 			ps.LinkSince = p.link.since
 		}
-		ps.Queue, ps.Delays = expect.queue(now, p), p.delays
+		ps.Queue, ps.Delays = backlog(g, now, p), p.delays
 		s.Peers = append(s.Peers, ps)
 		for direction, name := range [...]string{"sent", "received"} {
 			for kind, octets := range p.Ledger[direction] {

@@ -45,12 +45,14 @@ type Carrier struct {
 	receiver     *pmul.Receiver
 	dues         [2]time.Time // of sender and receiver
 	peers        map[uint16]*mail.Peer
+	silent       map[uint16]bool // peers that have announced their silence
 	orders       map[uint16]*order
 	audience     *mail.Audience
 	ref          uint64
 	answer       pmul.Accepted // of the Submit being stepped
 	out          map[pmul.MessageID]*mail.Message
-	telling      int // own messages with state that have not ended
+	highest      map[pmul.MessageID]uint16 // of out: the highest fragment that was on the air in this run
+	telling      int                       // own messages with state that have not ended
 	ended        endedMessages
 	acknowledged time.Time // when acknowledgements left alone last
 	refused      time.Time // when the log last said so
@@ -72,7 +74,8 @@ const (
 
 // New starts the carrier; its engines find their records in the journal.
 func New(cfg Config, records []mail.Record) (*Carrier, error) {
-	c := &Carrier{Config: cfg, peers: map[uint16]*mail.Peer{}, orders: map[uint16]*order{}, out: map[pmul.MessageID]*mail.Message{},
+	c := &Carrier{Config: cfg, peers: map[uint16]*mail.Peer{}, silent: map[uint16]bool{}, orders: map[uint16]*order{}, out: map[pmul.MessageID]*mail.Message{},
+		highest:  map[pmul.MessageID]uint16{},
 		audience: mail.NewAudience(cfg.Road, mail.Policy{Alike: true, Bucket: bucketFlow})}
 	c.engine = pmul.ConfigFor(cfg.Profile, pmul.NodeID(cfg.Self), pmul.Compact, seal.OverheadLong, cfg.Rand)
 	c.engine.DatagramOctets -= margin
@@ -122,6 +125,7 @@ func (c *Carrier) Silence(now time.Time, on bool) {
 }
 
 func (c *Carrier) PeerSilent(now time.Time, p *mail.Peer, on bool) {
+	c.silent[p.ID] = on
 	c.stepSender(now, pmul.PeerEMCON{Node: pmul.NodeID(p.ID), Silent: on})
 }
 
@@ -212,17 +216,18 @@ func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Messag
 		c.Road.Note("warn", "a message cannot be encoded and was refused", "error", err)
 		return to
 	}
-	expires, priority := now.Add(lifetime), uint8(0)
+	expires, priority := now.Add(lifetime), priorityOf(m)
 	if pl := content.Payload; pl != nil {
 		expires = due.Earliest(expires, pl.Expires)
-		priority = uint8(max(0, m.Rank()-site.Routine.Rank())) // deferred goes as routine: 0 is the least
 	}
 	packed := slices.Clone(body)
 	c.ref++
 	c.answer = pmul.Accepted{}
 	s := &submission{Message: m, to: to, old: old}
 	if old != nil {
-		c.step(now, pmul.Replace{Ref: c.ref, Message: numberOf(old, to), Payload: packed, Expires: expires}, s)
+		id := numberOf(old, to)
+		c.step(now, pmul.Replace{Ref: c.ref, Message: id, Payload: packed, Expires: expires}, s)
+		c.stepSender(now, pmul.Hold{Message: id}) // what is held is the older text
 	} else {
 		nodes := make([]pmul.NodeID, len(to))
 		for i, p := range to {
@@ -374,6 +379,8 @@ func (c *Carrier) fate(now time.Time, f pmul.Fate) {
 		c.ended.delivered(f.Message, p.ID)
 		c.acked(p, f.Sequence)
 		c.Store.End(m.For(p.ID), mail.Delivered)
+	} else if f.State == pmul.Withdrawn {
+		c.Store.End(m.For(p.ID), mail.Withdrawn)
 	} else {
 		c.Store.End(m.For(p.ID), mail.Expired)
 		c.Road.Note("warn", "a message has not reached a peer", "peer", p.Name, "message", f.Message, "state", f.State)
@@ -391,6 +398,7 @@ func (c *Carrier) settle(now time.Time, id pmul.MessageID, m *mail.Message) {
 	}
 	c.ended.add(id, m.Content.Payload)
 	delete(c.out, id)
+	delete(c.highest, id)
 	if len(c.out) == 0 {
 		c.Air.Needless()
 	}
@@ -451,6 +459,7 @@ func (c *Carrier) again(now time.Time, p *mail.Peer, asked pmul.MessageID) {
 		c.ended.repaired(id, p.ID, c.answer.Message)
 	}
 	if m != nil && m.For(p.ID) != nil {
+		c.repaired(p, m.ID)
 		c.Store.End(m.For(p.ID), mail.Anew)
 		c.settle(now, id, m)
 	}
@@ -514,13 +523,22 @@ func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool,
 	if !ok {
 		return
 	}
+	c.aired(to, packet.PDUs)
 	l.Head(mail.Sent, long)
 	l.Add(mail.Sent, c.kindOf(packet.PDUs), len(body))
 	c.Air.Took(now, &c.Profile, len(data), c.Profile.Up.RateBps)
 	if whole(packet.PDUs) {
-		c.Air.Again(&c.Profile, addr, data, c.peers[to], l, long)
+		c.Air.Again(&c.Profile, addr, data, c.peers[to], l, long, c.forSilent(packet.PDUs))
 	}
 	c.Road.Send(addr, data)
+}
+
+// forSilent says that a datagram is for a peer that has announced its silence, among others.
+func (c *Carrier) forSilent(pdus []pmul.PDU) bool {
+	return slices.ContainsFunc(pdus, func(pdu pmul.PDU) bool {
+		a, _ := pdu.(pmul.AddressPDU)
+		return slices.ContainsFunc(a.Destinations, func(d pmul.Destination) bool { return c.silent[uint16(d.Node)] })
+	})
 }
 
 // whole says that a datagram has a message with all of it: one fragment and the Address_PDU before it.
@@ -606,6 +624,9 @@ func (c *Carrier) Resume(r mail.Restored, p *mail.Peer) bool {
 		return true // version 0.1 kept those too for whom it had ended
 	}
 	e := c.Store.Resume(r, p, mail.Group, c.audience)
+	if e.Gone = pmul.AiredOf(c.sender, id).Begun; !e.Gone {
+		c.Store.Lives.State(e.ID, p.ID, e.Stands())
+	}
 	if c.out[id] == nil {
 		c.hold(e.Message, id)
 	}

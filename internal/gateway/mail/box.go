@@ -44,6 +44,9 @@ type Entry struct {
 	Held  bool      // the recipient has it, and not all before it
 	Since time.Time // it is in custody for the recipient; zero: since before this start
 
+	OnHold  bool // it waits until the operator releases it
+	ordered bool // the journal has an order of the operator's for it
+
 	Unsized bool // it waits, and its carrier does not know yet whether its lane is the right one
 	Coded   bool // its texts have been coded for the link,
 	Learned bool // and after the messages before it
@@ -88,7 +91,8 @@ func (m *Message) For(peer uint16) *Entry { return m.to[peer] }
 // take turns; docs/decisions/fairness.md.
 type Box struct {
 	waiting  [frame.Lanes]queue
-	rotas    [ranks]rota // of all lanes
+	rotas    [ranks]rota       // of all lanes
+	onHold   map[uint64]*Entry // by ID: neither in waiting nor under way
 	underWay map[Attempt]*Entry
 	expiry   time.Time // of the first that waits; zero: none ends
 	octets   [lanes]int
@@ -107,11 +111,18 @@ type tally struct {
 
 // push puts an entry that has its order and lane among those that wait.
 func (b *Box) push(e *Entry) {
-	b.waiting[e.Lane].push(e)
 	b.octets[e.Lane] += len(e.Full)
+	b.expiry = due.Earliest(b.expiry, e.expires())
+	if e.OnHold {
+		if b.onHold == nil {
+			b.onHold = map[uint64]*Entry{}
+		}
+		b.onHold[e.ID] = e
+		return
+	}
+	b.waiting[e.Lane].push(e)
 	b.byRank[e.Rank()] += len(e.Full)
 	b.share(e, len(e.Full))
-	b.expiry = due.Earliest(b.expiry, e.expires())
 }
 
 // pull takes an entry out, wherever it is.
@@ -119,6 +130,8 @@ func (b *Box) pull(e *Entry) {
 	b.octets[e.Lane] -= len(e.Full)
 	if e.At.Number != 0 {
 		delete(b.underWay, e.At)
+	} else if e.OnHold {
+		delete(b.onHold, e.ID)
 	} else if b.waiting[e.Lane].pull(e) {
 		b.byRank[e.Rank()] -= len(e.Full)
 		b.share(e, -len(e.Full))
@@ -231,6 +244,11 @@ func (b *Box) Held(lanes ...frame.Lane) (waiting, underWay, octets int) {
 		octets += b.octets[lane]
 		if lane < frame.Lanes {
 			waiting += b.waiting[lane].n
+		}
+	}
+	for _, e := range b.onHold {
+		if slices.Contains(lanes, e.Lane) {
+			waiting++
 		}
 	}
 	for a := range b.underWay {
