@@ -102,7 +102,7 @@ func newBridge(t testing.TB, sites, messages int) *bridgeOf {
 		}
 		b.adverts = append(b.adverts, row)
 	}
-	b.desk = New(Source{
+	b.open(Source{
 		Authority: Authority{Group: -1, Token: pageToken, Way: "ask the captain"}, Log: slog.New(slog.DiscardHandler), Version: "0.3.0", Started: now.Add(-27 * time.Hour),
 		Snapshot: func(context.Context) (Snapshot, error) {
 			b.mu.Lock()
@@ -121,13 +121,21 @@ func newBridge(t testing.TB, sites, messages int) *bridgeOf {
 		},
 		AdvertKeys: func(context.Context) ([]site.EntryKey, error) { return make([]site.EntryKey, len(b.adverts)), nil },
 		AdvertRows: func(context.Context, []site.EntryKey) ([]gateway.AdvertRow, error) { return b.adverts, nil },
-	}, prometheus.NewRegistry())
-	b.past(now)
-	b.Server = httptest.NewServer(b.desk)
+	})
 	if t != nil {
-		t.Cleanup(b.Close)
+		t.Cleanup(func() { b.Close() })
 	}
 	return b
+}
+
+// open begins to answer for a source, with a past.
+func (b *bridgeOf) open(src Source) {
+	if b.Server != nil {
+		b.Close()
+	}
+	b.desk = New(src, prometheus.NewRegistry())
+	b.past(time.Now())
+	b.Server = httptest.NewServer(b.desk)
 }
 
 // past gives the desk a history: a day in which the link was used more and less.

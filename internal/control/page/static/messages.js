@@ -5,13 +5,13 @@ import { clock, count, moving, now, number, octets } from './words.js'
 import { ask, order, say } from './orders.js'
 
 const chosen = { to: '', from: '', label: '', state: '', id: '' }
-let found = null, life = null, failed = '', at = 0, busy = false, again = false
+let found = null, life = null, answer = '', failed = '', at = 0, busy = false, again = false
 const precedences = ['override', 'flash', 'immediate', 'priority', 'routine', 'deferred']
 
 async function json(path) {
-  const answer = await fetch(path)
-  if (!answer.ok) throw new Error((await answer.text()).slice(0, 300))
-  return answer.json()
+  const got = await fetch(path)
+  if (!got.ok) throw new Error((await got.text()).slice(0, 300))
+  return got.json()
 }
 
 async function fetchAll(state) {
@@ -40,6 +40,7 @@ export async function act(what, e, state) {
     for (const [name, value] of new FormData(e)) chosen[name] = value.trim()
     const id = chosen.id
     chosen.id = ''
+    answer = ''
     if (id) location.hash = `messages/${encodeURIComponent(id)}`
     else fetchAll(state)
     return
@@ -49,15 +50,27 @@ export async function act(what, e, state) {
   const path = `/messages/${encodeURIComponent(life.id)}/${what}`
   let body = {}
   if (what === 'precedence') {
-    const values = await ask('Another precedence', `For ${life.label || life.id}.`, [['precedence', 'Precedence', h('select', {}, precedences.map(p => h('option', { value: p, selected: p === life.precedence }, p)))]], 'Change it')
+    const values = await ask('Another precedence', `For ${about(life)}.`, [['precedence', 'Precedence', h('select', {}, precedences.map(p => h('option', { value: p, selected: p === life.precedence }, p)))]], 'Change it')
     if (!values) return
     body = values
   } else if (what === 'withdraw' && !await ask('Withdraw the message', 'It is not sent any more, and nobody gets it who has not got it yet.', [], 'Withdraw')) return
-  if (await order(path, body)) fetchAll(state)
+  const done = await order(path, body)
+  if (!done) return
+  answer = done.text
+  fetchAll(state)
 }
 
-const stateWords = { under_way: 'under way', 'on the air': 'on the air' }
-const word = text => stateWords[text] || String(text).replace(/_/g, ' ')
+const word = text => String(text).replace(/_/g, ' ')
+const sender = m => m.from_name || m.from || '–'
+const about = m => m.label || m.pipe_name || m.id
+
+// fate is where a message stands, in a word: what all recipients agree in, or that of the one that is furthest back.
+function fate(m) {
+  const states = new Set((m.recipients || []).map(r => r.state))
+  if (states.size === 1) return [...states][0]
+  return m.held ? 'held' : m.state
+}
+
 const when = t => t && !t.startsWith('0001') ? t : null
 
 function cell(label, ...kids) { return h('td', { 'data-label': label }, h('span', { class: 'cell' }, kids)) }
@@ -65,27 +78,27 @@ function cell(label, ...kids) { return h('td', { 'data-label': label }, h('span'
 function row(m) {
   const expected = when(m.expected)
   return h('tr', { 'data-key': m.id, class: life?.id === m.id ? 'chosen' : '' },
-    h('th', { scope: 'row' }, h('a', { href: `#messages/${encodeURIComponent(m.id)}` }, m.label || m.id)),
-    cell('From', m.from || '–'), cell('To', (m.recipients || []).map(r => r.site).join(', ') || '–'),
+    h('th', { scope: 'row' }, h('a', { href: `#messages/${encodeURIComponent(m.id)}` }, about(m)), about(m) === m.id ? null : h('span', { class: 'soft id' }, m.id)),
+    cell('From', sender(m)), cell('To', (m.recipients || []).map(r => r.site).join(', ') || '–'),
     cell('Precedence', h('span', { class: `prec ${m.precedence}` }, m.precedence)),
     cell('Size', octets(m.octets), m.coded_octets ? h('span', { class: 'soft' }, ` as ${m.coded_octets} B`) : null),
-    cell('Accepted', moving('ago', m.accepted)),
-    cell('State', h('span', { class: `fate ${m.state}` }, word(m.state))),
+    cell('Accepted', when(m.accepted) ? moving('ago', m.accepted) : '–'),
+    cell('State', h('span', { class: `fate ${fate(m)}` }, word(fate(m)))),
     cell('There', m.state === 'ended' ? '–' : expected ? moving('in', expected) : h('span', { class: 'soft' }, 'nobody can tell')))
 }
 
 function detail(m) {
   const open = m.state !== 'ended'
-  const held = (m.recipients || []).some(r => r.state === 'held')
   const behind = m.waits_behind
-  return h('section', { class: 'card life' }, h('h2', {}, m.label || m.id),
-    h('dl', {}, [['Id', m.id], ['From', m.from], ['To', m.to_pipe], ['Precedence', m.precedence], ['Size', `${number(m.octets)} B${m.coded_octets ? `, ${number(m.coded_octets)} B coded` : ''}`],
+  return h('section', { class: 'card life' }, h('h2', {}, about(m)),
+    h('dl', {}, [['Id', m.id], ['From', sender(m)], ['Sender', m.from_name ? m.from : ''], ['To', m.pipe_name || m.to_pipe], ['About', m.label], ['Precedence', m.precedence], ['Size', `${number(m.octets)} B${m.coded_octets ? `, ${number(m.coded_octets)} B coded` : ''}`],
       ['Expires', when(m.expires) && clock(m.expires)], ['Waits behind', open && behind?.messages ? `${count(behind.messages, 'message', 'messages')}, ${octets(behind.octets)}` : ''], ['Expected', open && when(m.expected) ? moving('in', m.expected) : '']]
       .filter(([, x]) => x).map(([what, x]) => [h('dt', {}, what), h('dd', { class: 'long' }, x)])),
     h('table', {}, h('caption', {}, 'Recipients'), h('tbody', {}, (m.recipients || []).map(r => h('tr', {}, h('th', { scope: 'row' }, r.site), h('td', { class: 'text' }, h('span', { class: `fate ${r.state}` }, word(r.state)), r.detail ? ` – ${r.detail}` : ''), h('td', {}, when(r.since) ? clock(r.since) : ''))))),
     h('h3', {}, 'Its life'),
-    h('ol', { class: 'events' }, (m.life || []).map(e => h('li', {}, h('time', { datetime: e.at, title: e.at }, new Date(e.at).toLocaleTimeString()), h('span', {}, h('strong', {}, word(e.what)), e.site ? ` ${e.site}` : '', e.detail ? h('span', { class: 'soft' }, ` ${e.detail}`) : '')))),
-    open ? h('p', { class: 'buttons' }, [held ? ['release', 'Release'] : ['hold', 'Hold'], ['precedence', 'Precedence…'], ['withdraw', 'Withdraw…']].map(([what, text]) => h('button', { type: 'button', 'data-do': what, 'data-on': 'click' }, text))) : null)
+    h('ol', { class: 'events' }, (m.life || []).map(e => h('li', {}, when(e.at) ? h('time', { datetime: e.at, title: e.at }, new Date(e.at).toTimeString().slice(0, 8)) : h('span', {}, '–'), h('span', {}, h('strong', {}, word(e.what)), e.site ? ` ${e.site}` : '', e.detail ? h('span', { class: 'soft' }, ` ${e.detail}`) : '')))),
+    answer && h('p', { class: 'soft', role: 'status' }, answer),
+    open ? h('p', { class: 'buttons' }, [m.held ? ['release', 'Release'] : ['hold', 'Hold'], ['precedence', 'Precedence…'], ['withdraw', 'Withdraw…']].map(([what, text]) => h('button', { type: 'button', 'data-do': what, 'data-on': 'click' }, text))) : null)
 }
 
 export function draw({ view: v }, [id]) {
