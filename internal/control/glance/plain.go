@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// mostRunes is how much of a name is shown.
-const mostRunes = 96
+// mostRunes is how much of a text is shown.
+const mostRunes = 240
 
 // Plain is a text that somebody else has chosen, fit for a terminal and a page: what is not printed, moves the cursor or turns
 // the direction of writing becomes U+FFFD, and what is too long is cut.
