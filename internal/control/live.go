@@ -27,7 +27,9 @@ const (
 
 // live tells those who look what happens. One View is made for all of them, none while nobody looks.
 type live struct {
-	src Source
+	src   Source
+	every time.Duration // between two views at the least
+	wait  time.Duration // for a looker to take a frame
 
 	mu      sync.Mutex
 	history *glance.History
@@ -55,7 +57,7 @@ func newLive(src Source, reg prometheus.Registerer) *live {
 		reg.MustRegister(c)
 		return c
 	}
-	l := &live{src: src, history: glance.NewHistory(time.Now()), lookers: map[*looker]bool{},
+	l := &live{src: src, every: viewEvery, wait: lookerWait, history: glance.NewHistory(time.Now()), lookers: map[*looker]bool{},
 		turned:  counter("lookers_refused_total", "Requests for /events that were refused because too many looked."),
 		dropped: counter("lookers_dropped_total", "Connections of /events that were closed because they took nothing any more."),
 		views:   counter("views_total", "Views made for those who look at the page or at gateway top.")}
@@ -124,7 +126,7 @@ func deflate(text []byte) ([]byte, error) {
 
 // tell makes Views as long as somebody looks.
 func (l *live) tell() {
-	t := time.NewTicker(viewEvery)
+	t := time.NewTicker(l.every)
 	defer t.Stop()
 	for {
 		f, err := frameOf(l.look(context.Background()))
@@ -196,7 +198,7 @@ func (l *live) events(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	short := strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
 	send := func(f frame) bool {
-		control.SetWriteDeadline(time.Now().Add(lookerWait))
+		control.SetWriteDeadline(time.Now().Add(l.wait))
 		text := f.plain
 		if short {
 			text = f.deflated

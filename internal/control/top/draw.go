@@ -23,7 +23,7 @@ var (
 	levels = map[string]tcell.Style{"good": good.Bold(true), "warn": warn.Bold(true), "bad": bad, "note": soft}
 )
 
-// words for the state of a link, as on the page.
+// states are the words for the state of a link, as on the page.
 var states = map[string]struct {
 	word  string
 	style tcell.Style
