@@ -1,0 +1,31 @@
+//go:build long
+
+package control
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"aldis/internal/lab/check"
+)
+
+// TestLookerStays: who looks is not sent away by the time that a request may take.
+func TestLookerStays(t *testing.T) {
+	g := newBridge(t, 2, 0)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	go g.desk.Serve(ctx, ln)
+	g.URL = "http://" + ln.Addr().String()
+	e := g.eye(t, "gzip")
+	for end := time.Now().Add(45 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Second) {
+		g.set(func() { g.status.Items++ })
+		_, ok := e.next(t)
+		check.True(check.Fatal(t), "the stream goes on", ok)
+	}
+}
