@@ -376,7 +376,7 @@ func (c *Carrier) fate(now time.Time, f pmul.Fate) {
 	}
 	if f.State == pmul.Delivered {
 		c.audience.Holds(p, uint64(f.Message), m, 0)
-		c.ended.delivered(f.Message, p.ID)
+		c.ended.of(f.Message, p.ID).delivered = true
 		c.acked(p, f.Sequence)
 		c.Store.End(m.For(p.ID), mail.Delivered)
 	} else if f.State == pmul.Withdrawn {
@@ -456,7 +456,7 @@ func (c *Carrier) again(now time.Time, p *mail.Peer, asked pmul.MessageID) {
 		p.Counts.Delivered--
 	}
 	if len(c.Accept(now, []*mail.Peer{p}, envelope.Message{Payload: &repair}, mail.Repair)) == 0 {
-		c.ended.repaired(id, p.ID, c.answer.Message)
+		c.ended.of(id, p.ID).repair = c.answer.Message
 	}
 	if m != nil && m.For(p.ID) != nil {
 		c.repaired(p, m.ID)
