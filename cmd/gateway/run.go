@@ -471,6 +471,15 @@ func (n *node) known(ctx context.Context, ids map[string]bool) (map[string]strin
 			})
 		}
 	}
+	if err == nil { // a peer that has published nothing has told its name with its lease
+		err = n.daemon.Do(ctx, func(time.Time) {
+			for _, p := range n.bridge.Status().Peers {
+				if ids[p.Peer] && names[p.Peer] == "" {
+					names[p.Peer] = p.Name
+				}
+			}
+		})
+	}
 	return names, err
 }
 

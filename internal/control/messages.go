@@ -89,7 +89,11 @@ func (s Source) look(ctx context.Context, f func(now time.Time, m gateway.Messag
 
 // messages answers GET /messages: the newest first, or those that wait in the order in which they go.
 func (s Source) messages(w http.ResponseWriter, r *http.Request) {
-	q, err := parseMessageQuery(r.URL.Query())
+	var q messageQuery
+	v, err := url.ParseQuery(r.URL.RawQuery)
+	if err == nil {
+		q, err = parseMessageQuery(v)
+	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return

@@ -78,7 +78,7 @@ func (m Messages) Queue(now time.Time, peer uint16) (q Queue) {
 		}
 		q.underWay = max(0, p.Box.UnderWayOctets()-waiting)
 	} else {
-		q.Places = p.Box.Places(make([]mail.Place, 0, 64))
+		q.Places = p.Box.Places(make([]mail.Place, 0, p.Box.Waiting(frame.Direct, frame.Bulk)))
 		q.underWay = p.Box.UnderWayOctets()
 	}
 	if q.rate = m.rate(p); q.rate <= 0 {

@@ -76,9 +76,12 @@ const (
 // later.
 func (m Messages) IDs() []uint64 {
 	lives := &m.g.mail.Lives
-	ids := m.g.mail.IDs(make([]uint64, 0, lives.Len()+64))
-	for _, id := range lives.IDs(nil) {
-		if lives.Get(id).Ended() || m.g.mail.Get(id) == nil {
+	ids := lives.IDs(make([]uint64, 0, lives.Len()))
+	if lives.Unkept() == 0 {
+		return ids
+	}
+	for _, id := range m.g.mail.IDs(nil) { // the lives of some had no room
+		if lives.Get(id) == nil {
 			ids = append(ids, id)
 		}
 	}
@@ -160,8 +163,8 @@ func (m Messages) row(id uint64) (row MessageRow, ok bool) {
 	}
 	if l == nil { // there was no room for its life
 		p := held.Content.Payload
-		l = &life.Life{ID: id, Face: p.Face, From: p.From, To: held.To(), Label: p.Supersedes, Precedence: p.Precedence,
-			Octets: len(held.Full), Expires: p.Expires}
+		l = &life.Life{ID: id, Face: p.Face, From: p.From, To: held.To(), Label: p.About(), Precedence: p.Precedence,
+			Octets: len(held.Full), Accepted: held.Accepted, Expires: p.Expires}
 		for _, peer := range held.Recipients() {
 			l.Fates = append(l.Fates, life.Fate{Peer: peer, State: held.For(peer).Stands()})
 		}

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -118,6 +119,7 @@ func TestHoldAndRelease(t *testing.T) {
 			r, ok := gateway.MessagesOf(ship.GW).Row(last.Number)
 			check.True(t, "it is known after the restart", ok && r.Held, states(r))
 			check.Equal(t, "states", states(r), "hq held, ship2 held")
+			check.Equal(t, "accepted", r.Accepted, last.Accepted)
 			w.Kill(ship, time.Second)
 			w.Run(time.Minute)
 			a = do(w, ship, last.Number, gateway.DoRelease, 0)
@@ -199,5 +201,242 @@ func TestRaise(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Orders at random moments, with crashes before and after commits: nothing arrives twice, what was withdrawn does not arrive, all
+// else does, also what was held or went with another precedence, and nothing is left.
+func TestOrdersAmongCrashes(t *testing.T) {
+	obeyed := map[gateway.MessageDo]int{}
+	for seed := range uint64(6) {
+		crashes := func(c *sim.Config) { c.CrashBeforeCommit, c.CrashAfterCommit = 0.01, 0.01 }
+		for name, w := range bothCarriers(t, 3, 400+seed, crashes) {
+			t.Run(fmt.Sprint(name, seed), func(t *testing.T) {
+				ship, rng := w.Nodes[1], rand.New(rand.NewPCG(seed, 9))
+				const n = 60
+				to := map[uint16]*sim.Node{1: w.Nodes[0], 3: w.Nodes[2]}
+				withdrawn, unsure, number := map[string]bool{}, map[string]bool{}, map[uint64]string{}
+				w.Run(2 * time.Minute)
+				for i := range n {
+					at := time.Duration(i/12) * 80 * time.Second
+					octets := 300
+					if i%10 == 9 {
+						octets = 2500
+					}
+					w.At(at, func() { ship.Site.Send(w, track(2, pipeHQ, i, octets), 1, 3) })
+				}
+				ended := map[string]string{} // final states, by message and site
+				look := func() {
+					if ship.GW == nil {
+						return
+					}
+					for _, r := range known(ship) {
+						for _, to := range r.Recipients {
+							key := r.ID + " " + to.Site
+							if final := to.State != "waiting" && to.State != "held" && to.State != "under_way"; final {
+								if before := ended[key]; before != "" && before != to.State {
+									t.Errorf("%s ended as %s and as %s", key, before, to.State)
+								}
+								ended[key] = to.State
+							} else if ended[key] != "" {
+								t.Errorf("%s goes on after it ended as %s", key, ended[key])
+							}
+						}
+					}
+				}
+				for i := range 80 {
+					w.At(time.Duration(i)*5*time.Second+3*time.Second, func() {
+						look()
+						if ship.GW == nil {
+							return
+						}
+						rows := slices.DeleteFunc(known(ship), func(r gateway.MessageRow) bool { return r.State == gateway.StateEnded })
+						if len(rows) == 0 {
+							return
+						}
+						r := rows[rng.IntN(len(rows))]
+						what := []gateway.MessageDo{gateway.DoHold, gateway.DoHold, gateway.DoRelease, gateway.DoPrecede, gateway.DoWithdraw}[rng.IntN(5)]
+						orderRef++
+						w.Give(ship, gateway.MessageOrder{Ref: orderRef, Message: r.Number, Do: what, Precedence: site.Precedence(rng.IntN(6)), By: "the test"})
+						if ship.GW == nil { // it crashed over it
+							unsure[r.ID] = unsure[r.ID] || what == gateway.DoWithdraw
+							return
+						}
+						a, ok := gateway.MessagesOf(ship.GW).Answer(orderRef)
+						if a.Changed {
+							obeyed[what]++
+						}
+						if ok && a.Changed && what == gateway.DoWithdraw {
+							now, _ := gateway.MessagesOf(ship.GW).Row(r.Number)
+							for _, to := range now.Recipients {
+								withdrawn[r.ID+" "+to.Site] = to.State == "withdrawn"
+							}
+						}
+					})
+				}
+				for i := range 600 { // which message has which id is seen while it is there
+					w.At(time.Duration(i)*time.Second, func() {
+						if ship.GW == nil {
+							return
+						}
+						for _, r := range known(ship) {
+							number[r.Number] = r.ID
+						}
+					})
+				}
+				w.Run(10 * time.Minute)
+				w.EndCrashes()
+				w.Run(5 * time.Minute)
+				for _, r := range known(ship) {
+					if r.Held {
+						do(w, ship, r.Number, gateway.DoRelease, 0)
+					}
+				}
+				w.Run(40 * time.Minute)
+				look()
+				gone, maybe := map[string]int{}, 0
+				for key, is := range withdrawn {
+					if is {
+						_, site, _ := strings.Cut(key, " ")
+						gone[site]++
+					}
+				}
+				for _, is := range unsure {
+					if is {
+						maybe++
+					}
+				}
+				for id, node := range to {
+					got, seen := texts(node), map[string]bool{}
+					for _, text := range got {
+						if seen[text] {
+							t.Errorf("message %s arrived at %s twice", text, node.Name)
+						}
+						seen[text] = true
+					}
+					if want := n - gone[node.Name]; len(got) > want || len(got) < want-maybe {
+						t.Errorf("%d of %d arrived at %s, of which %d were withdrawn and %d perhaps\n%s", len(got), n, node.Name, gone[node.Name], maybe, tail(w.Notes))
+					}
+					s := ship.GW.Status(w.Now).Peers[map[uint16]int{1: 0, 3: 1}[id]]
+					check.Equal(t, "left for "+node.Name, s.Waiting+s.UnderWay, 0)
+				}
+				check.True(t, "messages were seen", len(number) > n/2, len(number))
+			})
+		}
+	}
+	for _, what := range []gateway.MessageDo{gateway.DoHold, gateway.DoRelease, gateway.DoPrecede, gateway.DoWithdraw} {
+		check.True(t, "orders obeyed: "+string(what), obeyed[what] > 10, obeyed[what])
+	}
+	t.Logf("orders obeyed: %v", obeyed)
+}
+
+// A message that goes again to a site that has lost its store stays held, and what was released goes.
+func TestHeldForANewStore(t *testing.T) {
+	w := world(t, 2, "iridium-directip", 35)
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	w.Run(time.Minute)
+	for i := range 20 {
+		ship.Site.Send(w, track(2, pipeHQ, i, 200), 1)
+	}
+	w.Run(time.Second)
+	last := known(ship)[19]
+	check.True(t, "it is held", do(w, ship, last.Number, gateway.DoHold, 0).Changed)
+	w.LoseStore(hq)
+	w.Kill(hq, time.Second)
+	w.Run(5 * time.Minute)
+	check.True(t, "it has not arrived", !slices.Contains(texts(hq), "19"), texts(hq))
+	var held gateway.MessageRow
+	for _, r := range known(ship) {
+		if r.Held {
+			held = r
+		}
+	}
+	r, _ := gateway.MessagesOf(ship.GW).Row(last.Number)
+	check.Equal(t, "where the first went", states(r), "hq again")
+	check.Contains(t, "as what", r.Recipients[0].Detail, "as "+held.ID)
+	check.True(t, "it is released", do(w, ship, held.Number, gateway.DoRelease, 0).Changed)
+	w.Run(time.Minute)
+	check.True(t, "it has arrived", slices.Contains(texts(hq), "19"), texts(hq))
+}
+
+// The lifetime of a held message runs, and a newer one of its key goes in its place.
+func TestHeldExpiresAndIsReplaced(t *testing.T) {
+	for name, w := range bothCarriers(t, 2, 36, urgency(t)) {
+		t.Run(name, func(t *testing.T) {
+			hq, ship := w.Nodes[0], w.Nodes[1]
+			w.Run(time.Minute)
+			for i := range 10 {
+				ship.Site.Send(w, track(2, pipeHQ, i, 300), 1)
+			}
+			ship.Site.Send(w, named("old", "OLD;1;", 80), 1)
+			ship.Site.Send(w, named("track", "TRK;T-1;update=1;", 80), 1)
+			w.Run(100 * time.Millisecond)
+			rows := known(ship)
+			for _, r := range rows[10:] {
+				a := do(w, ship, r.Number, gateway.DoHold, 0)
+				check.True(t, "it is held", a.Changed, a.Text)
+			}
+			check.Equal(t, "what it is about", rows[11].Label, "T-1")
+			w.Run(30 * time.Second)
+			ship.Site.Send(w, named("track", "TRK;T-1;update=2;", 80), 1)
+			w.Run(5 * time.Minute)
+			check.Equal(t, "what lives for a minute", len(arrivals(hq, "old")), 0)
+			got := arrivals(hq, "track")
+			check.Equal(t, "updates of the track", len(got), 1)
+			check.True(t, "the newer one", strings.HasPrefix(string(got[0].Payload.Parts[0].Data), "TRK;T-1;update=2;"))
+			r, _ := gateway.MessagesOf(ship.GW).Row(rows[10].Number)
+			check.Equal(t, "the old one", states(r), "hq expired")
+			r, _ = gateway.MessagesOf(ship.GW).Row(rows[11].Number)
+			check.Equal(t, "the replaced one", states(r), "hq superseded")
+		})
+	}
+}
+
+// A long message over P_Mul of which a part is on the air can be withdrawn while no receiver can have all of it.
+func TestWithdrawAPart(t *testing.T) {
+	w := mulWorld(t, 2, 37)
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	w.Run(2 * time.Minute)
+	ship.Site.Send(w, track(2, pipeHQ, 1, 20000), 1)
+	w.Run(20 * time.Second)
+	r := known(ship)[0]
+	check.Equal(t, "state", states(r), "hq under_way")
+	check.True(t, "a part of it is on the air", r.Coded > 1000 && r.Coded < 18000, r.Coded)
+	a := do(w, ship, r.Number, gateway.DoHold, 0)
+	check.True(t, "it cannot be held", !a.Obeyed, a.Text)
+	a = do(w, ship, r.Number, gateway.DoWithdraw, 0)
+	check.True(t, "it is withdrawn", a.Changed, a.Text)
+	ship.Site.Send(w, track(2, pipeHQ, 2, 200), 1)
+	w.Run(30 * time.Minute)
+	check.Equal(t, "what arrived", strings.Join(texts(hq), ","), "2")
+	s := ship.GW.Status(w.Now).Peers[0]
+	check.Equal(t, "left", s.Waiting+s.UnderWay, 0)
+}
+
+// Of a message that is under way to one site and waits for another, the precedence changes for the other alone, and both get it,
+// also after a restart.
+func TestRaiseForWhomItWaits(t *testing.T) {
+	for _, kill := range []bool{false, true} {
+		w := world(t, 3, "iridium-directip", 38)
+		hq, ship, other := w.Nodes[0], w.Nodes[1], w.Nodes[2]
+		w.Run(time.Minute)
+		for i := range 40 {
+			ship.Site.Send(w, track(2, pipeHQ, 100+i, 200), 3)
+		}
+		ship.Site.Send(w, track(2, pipeHQ, 1, 200), 1, 3)
+		w.Run(1500 * time.Millisecond)
+		rows := known(ship)
+		r := rows[40]
+		check.Equal(t, "states", states(r), "hq under_way, ship2 waiting")
+		a := do(w, ship, r.Number, gateway.DoPrecede, site.Flash)
+		check.Contains(t, "answer", a.Text, "it goes to ship2 as flash; to hq it is under way")
+		ship.Site.Send(w, track(2, pipeHQ, 2, 200), 1, 3) // of the same flow as the first
+		if kill {
+			w.Kill(ship, time.Second)
+		}
+		w.Run(10 * time.Minute)
+		check.Equal(t, "what arrived at HQ", strings.Join(texts(hq), ","), "1,2")
+		check.Equal(t, "how many arrived at the other", len(other.Site.Got), 42)
+		check.True(t, "before most", slices.Index(texts(other), "1") < 25, texts(other))
 	}
 }

@@ -27,7 +27,9 @@ type Message struct {
 	Content envelope.Message
 	Full    []byte // the envelope with everything spelt out, as the journal has it
 	Kind    Kind
-	Spelt   bool // its flow went spelt out: who has it knows the flow's number
+	// Accepted is when it came into custody; zero: a gateway accepted it that did not write that down.
+	Accepted time.Time
+	Spelt    bool // its flow went spelt out: who has it knows the flow's number
 
 	to      map[uint16]*Entry // for whom it has not ended
 	unknown int               // recipients that are configured no more

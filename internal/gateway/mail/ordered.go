@@ -195,14 +195,9 @@ func (s *Store) begin(e *Entry) {
 		return
 	}
 	if s.Lives.Get(e.ID) == nil {
-		l := life.Life{ID: e.ID, Face: p.Face, From: p.From, To: toOf(p), Label: p.Supersedes, Precedence: p.Precedence, Octets: len(e.Full),
-			Accepted: s.Lives.Now(), Expires: p.Expires}
+		l := life.Life{ID: e.ID, Face: p.Face, From: p.From, To: toOf(p), Label: p.About(), Precedence: p.Precedence, Octets: len(e.Full),
+			Accepted: e.Accepted, Expires: p.Expires}
 		s.Lives.Begin(l)
-		if l.Accepted.IsZero() {
-			s.Lives.Note(e.ID, life.Event{What: life.Accepted, Detail: "before this start"})
-		} else {
-			s.Lives.Note(e.ID, life.Event{What: life.Accepted})
-		}
 	}
 	s.Lives.For(e.ID, e.Peer.ID, e.Stands())
 }

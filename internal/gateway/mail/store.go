@@ -221,7 +221,7 @@ func (s *Store) Due(p *Peer) time.Time { return p.Box.expiry }
 
 // Journal buckets of the store. A message is written once; what changes for a recipient is eighteen octets.
 const (
-	bucketMail = "mail" // id -> envelope in full
+	bucketMail = "mail" // id -> envelope in full, when it was accepted
 	bucketTo   = "to"   // peer, id -> lane, number (0: it waits), order, flags
 
 	bucketOrdered = "ordered" // peer, id -> what the operator ordered of it (ordered.append)
@@ -232,7 +232,8 @@ const flagSpelt = 1 << 0
 func (s *Store) hold(e *Entry) {
 	if len(e.to) == 0 {
 		s.byID[e.ID] = e.Message
-		s.road.Record(bucketMail, binary.BigEndian.AppendUint64(nil, e.ID), e.Full)
+		e.Accepted = s.Lives.Now()
+		s.road.Record(bucketMail, binary.BigEndian.AppendUint64(nil, e.ID), envelope.AppendAccepted(slices.Clone(e.Full), e.Accepted))
 	}
 	e.to[e.Peer.ID] = e
 	s.begin(e)
@@ -345,11 +346,12 @@ func (s *Store) Adopt(full []byte) (id uint64, err error) {
 }
 
 func (s *Store) recall(id uint64, full []byte) error {
+	full, accepted := envelope.CutAccepted(full)
 	content, _, _, err := envelope.Parse(full, nil)
 	if err != nil {
 		return err
 	}
-	m := &Message{ID: id, Content: content, Full: full, to: map[uint16]*Entry{}}
+	m := &Message{ID: id, Content: content, Full: full, Accepted: accepted, to: map[uint16]*Entry{}}
 	if content.Payload == nil {
 		m.Kind = KindOf(content.Items)
 	}

@@ -68,7 +68,7 @@ type Life struct {
 	Label      string // what it is about, where a rule says how to find that
 	Precedence site.Precedence
 	Octets     int       // as journalled
-	Accepted   time.Time // zero: before this start
+	Accepted   time.Time // zero: nobody knows any more
 	Expires    time.Time // zero: never
 	Fates      []Fate
 	Events     []Event // the oldest first
@@ -135,7 +135,7 @@ func (s *Lives) IDs(to []uint64) []uint64 {
 	return to
 }
 
-// Begin keeps the life of a message, with its recipients to come (For). The oldest that have ended make room. Where all that
+// Begin keeps the life of a message that was accepted, with its recipients to come (For). The oldest that have ended make room. Where all that
 // are kept go on, this one is not kept.
 func (s *Lives) Begin(l Life) {
 	if s.byID == nil {
@@ -152,6 +152,11 @@ func (s *Lives) Begin(l Life) {
 	}
 	s.byID[l.ID] = &l
 	s.octets += l.cost
+	l.Events = append(l.Events, Event{At: l.Accepted, N: 1, What: Accepted})
+	if s.now.IsZero() { // the gateway starts: what else happened in an earlier run nobody knows any more
+		l.Events[0].Detail = "in an earlier run: what happened then is not kept"
+	}
+	s.grow(&l, eventOctets+len(l.Events[0].Detail))
 }
 
 func cut(text string) string { return text[:min(len(text), textMost)] }
