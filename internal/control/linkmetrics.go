@@ -20,7 +20,7 @@ var (
 
 	descQueue       = desc("queue_messages", "Messages that wait for a peer, by precedence; a precedence in which nothing waits is absent.", "peer", "precedence")
 	descQueueBytes  = desc("queue_bytes", "Octets of the messages that wait for a peer, by precedence, as journalled.", "peer", "precedence")
-	descQueueOldest = desc("queue_oldest_timestamp_seconds", "Since when the oldest message of a precedence waits for a peer; after a restart since that.", "peer", "precedence")
+	descQueueOldest = desc("queue_oldest_timestamp_seconds", "When the oldest message of a precedence that waits for a peer was accepted; where nobody knows, the start.", "peer", "precedence")
 	descDelay       = desc("delivery_seconds", "Time from custody here to the receipt of the far gateway, of messages of local peers taken in this run.", "peer")
 )
 

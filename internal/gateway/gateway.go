@@ -333,7 +333,7 @@ func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
 		}
 		if e.Content.Payload != nil {
 			g.byID[e.Peer.ID].ends.acknowledged(g.now, e)
-			g.byID[e.Peer.ID].delays.took(g.now, e.Since)
+			g.byID[e.Peer.ID].delays.took(g.now, e.Accepted)
 		}
 	default:
 		g.replica.Unsent(e.Peer.ID, e.ID)

@@ -68,7 +68,7 @@ type QueueRow struct {
 	Precedence string    `json:"precedence"`
 	Messages   int       `json:"messages"`
 	Octets     int       `json:"octets"`          // as journalled
-	Oldest     time.Time `json:"oldest,omitzero"` // since when the oldest waits; after a restart since that
+	Oldest     time.Time `json:"oldest,omitzero"` // when the oldest was accepted; where nobody knows, the start
 	// Expected is when the last of them will be there, as Queue.Expected has it. Zero: nobody can tell, the link is down or a
 	// silence has no end.
 	Expected time.Time `json:"expected,omitzero"`

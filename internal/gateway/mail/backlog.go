@@ -7,7 +7,7 @@ type Backlog struct {
 	Rank     int // of the precedence
 	Messages int
 	Octets   int       // as journalled
-	Oldest   time.Time // since when the oldest waits; zero: since before this start
+	Oldest   time.Time // when the oldest was accepted; zero: nobody knows any more
 }
 
 // Backlog is what waits for the peer, the most urgent precedence first, without those in which nothing waits. What P_Mul holds
@@ -47,8 +47,8 @@ func (l *level) add(row *Backlog) {
 
 // note counts messages, of which first is the oldest.
 func (row *Backlog) note(first *Entry, messages int) {
-	if row.Messages == 0 || first.Since.Before(row.Oldest) {
-		row.Oldest = first.Since
+	if row.Messages == 0 || first.Accepted.Before(row.Oldest) {
+		row.Oldest = first.Accepted
 	}
 	row.Messages += messages
 }

@@ -41,10 +41,9 @@ type Entry struct {
 	Peer  *Peer
 	Order uint64 // its place among those that wait; 0: it never waited
 	Lane  frame.Lane
-	At    Attempt   // its number while it is under way; Number 0: it waits
-	Gone  bool      // it has been on the air, perhaps
-	Held  bool      // the recipient has it, and not all before it
-	Since time.Time // it is in custody for the recipient; zero: since before this start
+	At    Attempt // its number while it is under way; Number 0: it waits
+	Gone  bool    // it has been on the air, perhaps
+	Held  bool    // the recipient has it, and not all before it
 
 	OnHold  bool // it waits until the operator releases it
 	ordered bool // the journal has an order of the operator's for it

@@ -56,7 +56,7 @@ func (s *Store) New(content envelope.Message, kind Kind) (*Message, error) {
 // Wait takes a message into custody for a peer that its carrier reaches in this lane, in the place of an older one of
 // the same key. Nil: there is no room for it.
 func (s *Store) Wait(now time.Time, p *Peer, m *Message, lane frame.Lane, a *Audience) *Entry {
-	e := &Entry{Message: m, Peer: p, Lane: lane, Order: m.ID, Since: now, audience: a}
+	e := &Entry{Message: m, Peer: p, Lane: lane, Order: m.ID, audience: a}
 	octets := len(m.Full)
 	if older := a.older(m, p); older != nil {
 		octets -= len(older.Full)
