@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -196,6 +197,27 @@ type seen struct {
 	Lang, Text                        string
 }
 
+// axe has axe-core look at what is shown, where ALDIS_AXE names its axe.min.js (of npm pack axe-core). What look asks for holds
+// without it.
+func axe(t *testing.T, b *browser.Browser, name string) {
+	t.Helper()
+	file := os.Getenv("ALDIS_AXE")
+	if file == "" {
+		return
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	b.Ask("(()=>{window.axeSays=null;"+string(text)+`;axe.run().then(r=>{window.axeSays=r.violations.map(v=>v.id+': '+v.nodes.map(n=>n.html.slice(0,100)).join(' '))});return []})()`, &found)
+	b.Until("window.axeSays!==null")
+	b.Ask("window.axeSays", &found)
+	for _, f := range found {
+		t.Errorf("%s: axe: %s", name, f)
+	}
+}
+
 // view checks what is shown now, and takes its picture.
 func view(t *testing.T, b *browser.Browser, name string) seen {
 	t.Helper()
@@ -212,6 +234,7 @@ func view(t *testing.T, b *browser.Browser, name string) seen {
 	check.Equal(in, "elements that no view makes", s.Foreign, 0)
 	check.Equal(in, "language", s.Lang, "en")
 	check.Equal(in, "complaints of the browser", strings.Join(b.Wrong, "\n"), "")
+	axe(t, b, name)
 	if share := browser.Inked(b.Screenshot(name)); share < 0.01 || share > 0.9 {
 		t.Errorf("%s: %.1f %% of the picture are not background", name, 100*share)
 	}
@@ -264,7 +287,7 @@ func TestPageIsWorked(t *testing.T) {
 	// Something happens, and the page says so by itself.
 	g.set(func() { g.status.Peers[0].Link = "silent" })
 	b.Until("document.querySelector('#verdict').textContent.startsWith('Not all is well: 3 of 4')")
-	check.Equal(t, "alarms", ask(b, "document.querySelectorAll('.alarms .bad').length"), "1")
+	check.Equal(t, "alarms", evaluated(b, "document.querySelectorAll('.alarms .bad').length"), "1")
 
 	// Keys change the view, and the mark follows.
 	for i, name := range []string{"now", "messages", "air", "map"} {
@@ -281,7 +304,7 @@ func TestPageIsWorked(t *testing.T) {
 	b.Click(".services li:nth-child(2) button")
 	b.Until("document.querySelector('.detail h2')?.textContent==='Weather'")
 	b.Until("document.querySelector('.detail').innerText.includes('rule charts: local')")
-	check.Equal(t, "rings", ask(b, "document.querySelectorAll('.node.held,.node.waits,.node.stays').length"), "4")
+	check.Equal(t, "rings", evaluated(b, "document.querySelectorAll('.node.held,.node.waits,.node.stays').length"), "4")
 	b.Ask("(()=>{document.querySelector('g.node').focus();return true})()", new(bool))
 	b.Press("Enter")
 	b.Until("document.querySelector('g.node').getAttribute('aria-pressed')==='true'")
@@ -319,7 +342,7 @@ func TestPageIsWorked(t *testing.T) {
 	b.Click("[data-do=speak]")
 	b.Until("document.querySelector('[data-do=hush]')!==null")
 	g.set(func() { check.Equal(t, "orders obeyed", len(g.orders), 2) })
-	check.Equal(t, "the token is kept nowhere", ask(b, "JSON.stringify({...localStorage,...sessionStorage}).includes('correct')+document.cookie"), "false")
+	check.Equal(t, "the token is kept nowhere", evaluated(b, "JSON.stringify({...localStorage,...sessionStorage}).includes('correct')+document.cookie"), "false")
 
 	// The colours turn, and are the same after a reload.
 	b.Click("#theme")
@@ -333,7 +356,7 @@ func TestPageIsWorked(t *testing.T) {
 	b.Until("document.querySelector('#verdict').textContent.includes('what is shown is old')")
 }
 
-func ask(b *browser.Browser, expression string) string {
+func evaluated(b *browser.Browser, expression string) string {
 	var text string
 	b.Ask("String("+expression+")", &text)
 	return text

@@ -74,7 +74,7 @@ func TestMessagesOnThePage(t *testing.T) {
 	s := view(t, b, "message-life")
 	check.Contains(t, "its life", s.Text, "accepted")
 	check.Contains(t, "the sender is text", s.Text, "<script>alert(1)</script>")
-	id := ask(b, "location.hash.split('/')[1]")
+	id := evaluated(b, "location.hash.split('/')[1]")
 
 	b.Click("[data-do=hold]")
 	b.Until("document.querySelector('dialog input[type=password]')!==null")

@@ -72,11 +72,12 @@ function picture(v, picked) {
     const [x, y] = spots[i]
     const known = where[site.name]
     const r = many ? 9 : 18
-    return s('g', { class: `node ${site.state}${chosen.site === site.name ? ' chosen' : ''}${known ? ` ${known.replace(' ', '-')}` : ''}`, transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`, role: 'button', tabindex: 0, 'data-do': 'site', 'data-on': 'click', 'data-name': site.name, 'data-key': `n${site.id}`, 'aria-pressed': String(chosen.site === site.name), 'aria-label': `${site.name}, ${site.state}${known ? `, ${known}` : ''}` },
-      s('title', {}, `${site.name}: ${site.state}, sends ${bps(site.out.bps)}, receives ${bps(site.in.bps)}, ${count(site.waiting + site.under_way, 'message waits', 'messages wait')}`),
-      s('circle', { class: 'hit', r: r + 8 }), s('circle', { class: 'disc', r }),
-      site.waiting + site.under_way && !many ? s('text', { class: 'inside', y: 4, 'text-anchor': 'middle' }, site.waiting + site.under_way) : null,
-      s('text', { y: r + 15, 'text-anchor': 'middle' }, short(site.name, many ? 8 : 18)))
+    const words = `${site.name}: ${site.state}, sends ${bps(site.out.bps)}, receives ${bps(site.in.bps)}, ${count(site.waiting + site.under_way, 'message waits', 'messages wait')}${known ? `; ${known}` : ''}`
+    return s('g', { class: 'spot', transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`, 'data-key': `n${site.id}` }, s('g', { class: `node ${site.state}${chosen.site === site.name ? ' chosen' : ''}${known ? ` ${known.replace(' ', '-')}` : ''}`, role: 'button', tabindex: 0, 'data-do': 'site', 'data-on': 'click', 'data-name': site.name, 'aria-pressed': String(chosen.site === site.name), 'aria-label': words },
+      s('title', {}, words),
+      s('circle', { class: 'hit', r: r + 8 }), s('circle', { class: 'disc', r })),
+      site.waiting + site.under_way && !many ? s('text', { class: 'inside', 'aria-hidden': 'true', y: 4, 'text-anchor': 'middle' }, site.waiting + site.under_way) : null,
+      s('text', { 'aria-hidden': 'true', y: r + 15, 'text-anchor': 'middle' }, short(site.name, many ? 8 : 18)))
   })
   const near = v.locals.slice(0, 8).map((l, i, all) => {
     const a = Math.PI / 2 + (i - (all.length - 1) / 2) * 0.5
