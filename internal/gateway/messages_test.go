@@ -89,7 +89,7 @@ func TestLifeOfAMessage(t *testing.T) {
 
 // bothCarriers are worlds of n nodes in which messages go to each peer alone, and to all at once.
 func bothCarriers(t *testing.T, n int, seed uint64, change ...func(*sim.Config)) map[string]*sim.World {
-	return map[string]*sim.World{"unicast": world(t, n, "hf-2400", seed, change...), "group": mulWorld(t, n, seed, change...)}
+	return map[string]*sim.World{"unicast": world(t, n, "iridium-dialup", seed, change...), "group": mulWorld(t, n, seed, change...)}
 }
 
 // What is held does not go until it is released, also after a restart in between, and then goes once.
@@ -365,6 +365,7 @@ func TestHeldExpiresAndIsReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			hq, ship := w.Nodes[0], w.Nodes[1]
 			w.Run(time.Minute)
+			order(w, ship, gateway.Silence{On: true})
 			for i := range 10 {
 				ship.Site.Send(w, track(2, pipeHQ, i, 300), 1)
 			}
@@ -379,6 +380,8 @@ func TestHeldExpiresAndIsReplaced(t *testing.T) {
 			check.Equal(t, "what it is about", rows[11].Label, "T-1")
 			w.Run(30 * time.Second)
 			ship.Site.Send(w, named("track", "TRK;T-1;update=2;", 80), 1)
+			w.Run(time.Second)
+			order(w, ship, gateway.Silence{})
 			w.Run(5 * time.Minute)
 			check.Equal(t, "what lives for a minute", len(arrivals(hq, "old")), 0)
 			got := arrivals(hq, "track")

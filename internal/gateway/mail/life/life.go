@@ -2,6 +2,7 @@ package life
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"aldis/internal/site"
@@ -159,7 +160,8 @@ func (s *Lives) Begin(l Life) {
 	s.grow(&l, eventOctets+len(l.Events[0].Detail))
 }
 
-func cut(text string) string { return text[:min(len(text), textMost)] }
+// cut is a bounded text of its own: a part of a longer one would keep that in memory.
+func cut(text string) string { return strings.Clone(text[:min(len(text), textMost)]) }
 
 // room makes room for so many octets; false: there is none.
 func (s *Lives) room(octets int) bool {
