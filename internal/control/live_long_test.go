@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/lab/check"
+	"aldis/internal/lab/wait"
 )
 
 // TestLookerStays: who looks is not sent away by the time that a request may take.
@@ -23,9 +23,20 @@ func TestLookerStays(t *testing.T) {
 	go g.desk.Serve(ctx, ln)
 	g.URL = "http://" + ln.Addr().String()
 	e := g.eye(t, "gzip")
-	for end := time.Now().Add(45 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Second) {
+	e.next(t)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for e.lines.Scan() {
+		}
+	}()
+	wait.Never(t, 45*time.Second, func() string {
 		g.set(func() { g.status.Items++ })
-		_, ok := e.next(t)
-		check.True(check.Fatal(t), "the stream goes on", ok)
-	}
+		select {
+		case <-ended:
+			return "the stream has ended"
+		default:
+			return ""
+		}
+	})
 }
