@@ -13,6 +13,7 @@
 //   - example.go: what the rules make of an example message
 //   - fit.go: gateway tune --fit
 //   - gone.go: the journal taken away while the gateway runs
+//   - init.go: `init`: a first configuration
 //   - journal.go: `journal`: a journal checked, repaired, exported
 //   - keep.go: the keeper: holds the LAN's sockets while gateways come and go
 //   - keys.go: `keys`: key files
@@ -27,6 +28,7 @@
 //   - profiles.go: `profiles`: the link profiles
 //   - record.go: `record`: a trace from a capture
 //   - rehearse.go: `rehearse`: a verdict before the mission
+//   - reload.go: `reload`: the configuration read again
 //   - replay.go: `replay`: a trace played again
 //   - run.go: `run`: joins the rooms of a gateway
 //   - show.go: figures as JSON, text or a page
@@ -65,6 +67,7 @@ const usage = `usage: gateway COMMAND [flags]
 
 Connects JXTA peers of two or more sites over a narrow link.
 
+  init      write a first configuration, and the net's key
   run       run the gateway
   check     read a configuration and report every mistake
   keys new  make the key of a net
@@ -75,6 +78,7 @@ Connects JXTA peers of two or more sites over a narrow link.
   adverts   list its advertisements, and why one does not travel
   peer      list the far gateways, or forget what is known of one's starts
   silence   transmit nothing (EMCON), or end that
+  reload    have the gateway read its configuration again
   journal   check, repair or export the journal of a gateway that does not run
   profiles  list the links that have a name
 
@@ -102,9 +106,11 @@ var commands = map[string]command{
 	"air":      airCommand,
 	"bench":    benchCommand,
 	"record":   recordCommand,
+	"reload":   reloadCommand,
 	"run":      runCommand,
 	"analyse":  analyseCommand,
 	"check":    checkCommand,
+	"init":     initCommand,
 	"journal":  journalCommand,
 	"keys":     keysCommand,
 	"status":   statusCommand,

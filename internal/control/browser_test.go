@@ -104,7 +104,7 @@ func newBridge(t testing.TB, sites, messages int) *bridgeOf {
 		b.adverts = append(b.adverts, row)
 	}
 	b.open(Source{
-		Authority: Authority{Group: -1, Token: pageToken, Way: "ask the captain"}, Log: slog.New(slog.DiscardHandler), Version: "0.3.0", Started: now.Add(-27 * time.Hour),
+		Authority: func() Authority { return Authority{Group: -1, Token: pageToken, Way: "ask the captain"} }, Names: func() []string { return nil }, Log: slog.New(slog.DiscardHandler), Version: "0.3.0", Started: now.Add(-27 * time.Hour),
 		Snapshot: func(context.Context) (Snapshot, error) {
 			b.mu.Lock()
 			defer b.mu.Unlock()

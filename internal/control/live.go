@@ -88,7 +88,7 @@ func (d *Desk) Watch(ctx context.Context) {
 func (l *live) look(ctx context.Context) glance.View {
 	r, err := l.src.report(ctx)
 	seen := glance.Seen{Version: r.Version, Started: r.Started, Trouble: r.Trouble, Status: r.Status, Locals: r.locals,
-		Orders: l.src.Authority.Token != ""}
+		Orders: l.src.Authority().Token != ""}
 	if err != nil {
 		seen.Deaf = err.Error()
 	}

@@ -47,8 +47,8 @@ func ask(t testing.TB) *asked {
 	w.Kill(w.Nodes[2], 24*time.Hour)
 	w.Run(time.Minute)
 	a.Server = httptest.NewServer(New(Source{
-		Authority: Authority{Group: -1, Token: token, Way: "go to the bridge"}, Log: slog.New(slog.NewTextHandler(&a.log, nil)),
-		Snapshot: func(context.Context) (Snapshot, error) { return Snapshot{}, nil },
+		Authority: func() Authority { return Authority{Group: -1, Token: token, Way: "go to the bridge"} }, Log: slog.New(slog.NewTextHandler(&a.log, nil)),
+		Names: func() []string { return nil }, Snapshot: func(context.Context) (Snapshot, error) { return Snapshot{}, nil },
 		Messages: func(_ context.Context, f func(time.Time, gateway.Messages)) error {
 			a.mu.Lock()
 			defer a.mu.Unlock()

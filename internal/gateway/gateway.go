@@ -91,16 +91,18 @@ type Gateway struct {
 	now       time.Time // of this Step
 	silence   silence
 	limited   limited
+	unjudged  unjudged
 	dropped   map[string]uint64 // datagrams and packets, by reason
 	nextPurge time.Time         // of what has expired
 
-	filtered time.Time // when it was last said that messages are dropped
-	linkDue  time.Time // when the link wants a Step, as the last one found that looked at it
-	looked   bool      // at the link, in any Step
-	touched  bool      // in this Step something was done that concerns the link
-	restored *restored // until the first Step
-	answers  answers   // to orders about messages
-	out      *Output   // of this Step
+	rulesReplaced uint64    // how often in this run
+	filtered      time.Time // when it was last said that messages are dropped
+	linkDue       time.Time // when the link wants a Step, as the last one found that looked at it
+	looked        bool      // at the link, in any Step
+	touched       bool      // in this Step something was done that concerns the link
+	restored      *restored // until the first Step
+	answers       answers   // to orders about messages
+	out           *Output   // of this Step
 }
 
 // New starts from what the journal holds; nil for a new node. The error says what in restore cannot be understood.
@@ -195,6 +197,8 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		MessagesOf(g).obey(now, ev)
 	case Forget:
 		g.door.forget(now, ev)
+	case NewRules:
+		ev.obey(g, now)
 	default:
 		g.normEvent(now, ev)
 	}
@@ -307,6 +311,7 @@ func (g *Gateway) purge(now time.Time) {
 	g.nextPurge = now.Add(time.Minute)
 	own, held, more := g.replica.Purge(now, purgeMost)
 	for _, key := range own {
+		delete(g.unjudged, key)
 		g.Record(bucketOwn, []byte(key), nil)
 	}
 	for _, p := range g.peers {

@@ -443,3 +443,20 @@ func TestRaiseForWhomItWaits(t *testing.T) {
 		check.True(t, "before most", slices.Index(texts(other), "1") < 25, texts(other))
 	}
 }
+
+// What the far gateway could not hand over is undeliverable in the message's life as well, with the reason.
+func TestLifeOfAnUndeliverableMessage(t *testing.T) {
+	w := world(t, 2, "iridium-directip", 39)
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	hq.Site.Keep = true // its peers are away
+	w.Run(time.Minute)
+	ship.Site.Send(w, track(2, pipeHQ, 1, 200), 1)
+	w.Run(time.Minute)
+	check.Equal(t, "states", states(known(ship)[0]), "hq delivered")
+	hq.Site.GiveUp(w)
+	w.Run(10 * time.Minute)
+	r := known(ship)[0]
+	check.Equal(t, "states", states(r), "hq undeliverable")
+	check.Equal(t, "why", r.Recipients[0].Detail, site.LifeOver.String())
+	check.Equal(t, "life", whats(r), "accepted, on the air, delivered, undeliverable")
+}
