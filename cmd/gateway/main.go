@@ -37,6 +37,7 @@
 //   - spared.go: records of the journal that a start goes on without
 //   - status.go: `status`: a running gateway's state
 //   - synth.go: `synth`: traces of published runs
+//   - top.go: `top`: a running gateway in a terminal, live
 //   - tune.go: `tune`: better values of a profile
 //   - version.go: `version`: the release and its commit
 package main
@@ -73,6 +74,7 @@ Connects JXTA peers of two or more sites over a narrow link.
   status    show peers, queues and octets of the gateway on this machine
   messages  find messages: where they are, and when they will be there
   message   show the life of one; hold, release, withdraw or raise it
+  top       show all that live in the terminal; a browser shows it at http.listen
   adverts   list its advertisements, and why one does not travel
   peer      list the far gateways, or forget what is known of one's starts
   silence   transmit nothing (EMCON), or end that
@@ -113,6 +115,7 @@ var commands = map[string]command{
 	"keys":     keysCommand,
 	"status":   statusCommand,
 	"rehearse": rehearseCommand,
+	"top":      topCommand,
 	"tune":     tuneCommand,
 	"replay":   replayCommand,
 	"synth":    synthCommand,

@@ -26,6 +26,7 @@ import (
 
 	"aldis/internal/config"
 	"aldis/internal/control"
+	"aldis/internal/control/glance"
 	"aldis/internal/daemon"
 	"aldis/internal/gateway"
 	"aldis/internal/journal"
@@ -391,6 +392,7 @@ func (n *node) run(ctx context.Context) error {
 		serve(ln, func(ln net.Listener) error { return desk.Serve(ctx, ln) })
 	}
 	go n.watchJournal(ctx)
+	go desk.Watch(ctx)
 	go n.reloader.listen(ctx)
 	n.log.Info("running", "version", versionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.Seeds(), "link", n.cfg.Link.Listen,
 		"profile", n.cfg.Link.Profile.Name, "peers", len(n.cfg.Link.Peers), "journal_bytes", n.journal.Size())
@@ -448,6 +450,15 @@ func (n *node) advertRows(ctx context.Context, keys []site.EntryKey) (rows []gat
 	return rows, err
 }
 
+// locals are the peers of the LAN as a page shows them.
+func locals(peers []jxtabridge.PeerStatus) []glance.Local {
+	list := make([]glance.Local, len(peers))
+	for i, p := range peers {
+		list[i] = glance.Local{Name: cmp.Or(p.Name, p.Peer), ID: p.Peer, Kind: p.Generation, Waiting: p.Waiting}
+	}
+	return list
+}
+
 // messages runs a look at the messages of this site between two turns of the loop.
 func (n *node) messages(ctx context.Context, f func(time.Time, gateway.Messages)) error {
 	return n.daemon.Do(ctx, func(now time.Time) { f(now, gateway.MessagesOf(n.gateway)) })
@@ -485,7 +496,7 @@ const namesBatch = 50
 func (n *node) snapshot(ctx context.Context) (s control.Snapshot, err error) {
 	err = n.daemon.Do(ctx, func(now time.Time) {
 		lan := n.bridge.Status()
-		s = control.Snapshot{Gateway: n.gateway.Status(now), LAN: lan, Metrics: jxtabridge.Metrics(lan, n.bridge.Stats())}
+		s = control.Snapshot{Gateway: n.gateway.Status(now), LAN: lan, Locals: locals(lan.Peers), Metrics: jxtabridge.Metrics(lan, n.bridge.Stats())}
 	})
 	return s, err
 }

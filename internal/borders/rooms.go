@@ -95,11 +95,16 @@ var Rooms = []Room{
 	{"norm", Edge, "edges", false, "Runs libnorm in a child process, in a cell, behind loopback addresses.", []string{"gateway", "norm/cell", "norm/elide"}},
 	{"config", Edge, "edges", false, "Reads TOML and key files and reports every mistake at once.", []string{"jxta", "link/compact", "link/profile", "link/seal", "rules/filter", "rules/mark", "site"}},
 	{"daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway", "site"}},
-	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, and the order for radio silence.", []string{"gateway", "gateway/mail/life", "norm", "radio", "rules/filter", "site"}},
+	{"control/glance", Pure, "edges", false, "What an operator sees at a glance: is all well, what waits, how the link is used and was.", []string{"gateway"}},
+	{"control/page", Edge, "edges", false, "The page in a browser: one static bundle in the binary.", nil},
+	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, the page and its events, and orders.", []string{
+		"control/glance", "control/page", "gateway", "gateway/mail/life", "norm", "radio", "rules/filter", "site"}},
+	{"control/top", Edge, "edges", false, "The page's views Now and Messages in a terminal.", []string{"control", "control/glance", "gateway"}},
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 
 	{"lab/quantile", Pure, "lab", false, "Quantiles of sorted figures, in the two ways that reports use.", nil},
 	{"lab/wait", Edge, "lab", false, "Tests wait here for conditions: until one holds, while one holds, until a value is still.", nil},
+	{"lab/browser", Edge, "lab", false, "A real browser without a window, for tests of pages.", nil},
 	{"lab/baddisk", Edge, "lab", false, "A block device with a file system whose sectors fail when a test says so.", nil},
 	{"lab/check", Pure, "lab", false, "One expectation of a test to each line, so that a failure says which one failed.", nil},
 	{"lab/linkemu", Pure, "lab", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages.", []string{"due", "link/profile"}},

@@ -16,6 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"aldis/internal/control/glance"
+	"aldis/internal/control/page"
 	"aldis/internal/gateway"
 	"aldis/internal/norm"
 	"aldis/internal/radio"
@@ -55,7 +57,8 @@ type Source struct {
 // Snapshot is what the loop's state machines say of one moment.
 type Snapshot struct {
 	Gateway gateway.Status
-	LAN     any           // the JXTA face's status: it goes into the report as it is
+	LAN     any // the JXTA face's status: it goes into the report as it is
+	Locals  []glance.Local
 	Metrics []site.Metric // of all faces
 }
 
@@ -72,6 +75,7 @@ type Report struct {
 	Cell *norm.Cell `json:"norm_cell,omitempty"`
 
 	metrics []site.Metric
+	locals  []glance.Local
 }
 
 func (s Source) report(ctx context.Context) (Report, error) {
@@ -79,13 +83,14 @@ func (s Source) report(ctx context.Context) (Report, error) {
 	defer cancel()
 	now, err := s.Snapshot(ctx)
 	return Report{Version: s.Version, Started: s.Started, Trouble: s.Trouble(), Radio: s.Radio(), Cell: s.NORM().Cell,
-		Status: now.Gateway, LAN: now.LAN, metrics: now.Metrics}, err
+		Status: now.Gateway, LAN: now.LAN, metrics: now.Metrics, locals: now.Locals}, err
 }
 
 // Desk answers for a Source.
 type Desk struct {
 	http.Handler
 	closed prometheus.Counter
+	live   *live
 }
 
 // New makes a desk. Its metrics join those that are in reg already.
@@ -126,10 +131,11 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 		mux.HandleFunc("POST /messages/{id}/"+string(do), order(src, "message", src.orderMessage))
 	}
 	mux.HandleFunc("POST /reload", order(src, "reload", src.reload))
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintln(w, "aldis gateway: /status /adverts /messages /metrics /healthz; gateway silence and gateway peer give orders over control.socket")
-	})
-	return &Desk{sameHost(src.Names, mux), closed}
+	live := newLive(src, reg)
+	mux.HandleFunc("GET /events", live.events)
+	mux.HandleFunc("GET /air", live.air)
+	page.Serve(mux)
+	return &Desk{sameHost(src.Names, mux), closed, live}
 }
 
 // sameHost answers requests over TCP that were meant for this address: a page in a browser whose own name somebody has

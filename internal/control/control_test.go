@@ -65,7 +65,7 @@ func start(t *testing.T) *server {
 			if s.err != nil {
 				return Snapshot{}, s.err
 			}
-			return Snapshot{s.status, sampleLAN(), jxtabridge.Metrics(sampleLAN(), jxtabridge.Stats{Received: 21, BadMessages: 2, Refused: map[string]uint64{"no_room": 4}, Queries: 5,
+			return Snapshot{Gateway: s.status, LAN: sampleLAN(), Metrics: jxtabridge.Metrics(sampleLAN(), jxtabridge.Stats{Received: 21, BadMessages: 2, Refused: map[string]uint64{"no_room": 4}, Queries: 5,
 				LateAnswers: 6, Carried: 8, Streams: 31, StreamsEnded: map[string]uint64{"closed_here": 30}, StreamOctetsOut: 32, StreamOctetsIn: 33,
 				StreamAcks: 34, StreamRepeats: 35, MulticastCopies: 36, Calls: 37})}, nil
 		},

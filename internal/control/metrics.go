@@ -26,7 +26,7 @@ var (
 		"direction", "peer", "kind")
 	descLinkDatagrams = desc("link_datagrams_total", "Authentic datagrams exchanged with a peer.", "direction", "peer")
 	descLinkDropped   = desc("link_dropped_total", "Received datagrams and packets that were dropped, by reason.", "reason")
-	descLinkUp        = desc("link_up", "1 when the peer was heard in this run and answers.", "peer")
+	descLinkUp        = desc("link_up", "1 when the peer was heard in this run and answers. It is 0 while the peer is silent by order, too: alert on link_state.", "peer")
 	descLastHeard     = desc("link_last_heard_timestamp_seconds", "When the last authentic datagram of the peer came.", "peer")
 
 	descMessages = desc("messages_total",
@@ -64,7 +64,7 @@ func (collector) Describe(ch chan<- *prometheus.Desc) {
 		descInfo, descUp, descBoot, descLink, descLinkDatagrams, descLinkDropped, descLinkUp, descLastHeard, descMessages,
 		descCustody, descCustodyBytes, descItems, descPeerItems, descNORM, descNORMFailures,
 		descNORMCell, descNORMStarts, descNORMStrange, descNORMCommands, descRadioDatagrams, descRadioBytes, descRadioDropped,
-		descFilter,
+		descFilter, descLinkState, descLinkSince, descLinkRate, descSilence, descSilenceEnd, descQueue, descQueueBytes, descQueueOldest, descDelay,
 	} {
 		ch <- d
 	}
@@ -121,7 +121,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	for _, p := range r.Peers {
 		peer(p, count, gauge)
+		link(ch, p, gauge)
 	}
+	ends(r.Status, gauge)
 	for _, m := range r.metrics {
 		face(ch, m)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"os/user"
 	"slices"
@@ -73,6 +74,18 @@ func (a Authority) who(r *http.Request) (g Giver, err error) {
 	return g, fmt.Errorf("%v may not give orders: %s", g, a.Way)
 }
 
+// sameOrigin refuses what a page of another origin sends, whatever it brings: browsers say whose page it is.
+func sameOrigin(r *http.Request) error {
+	origin := r.Header.Get("Origin")
+	if from, err := url.Parse(origin); origin != "" && (err != nil || from.Host != r.Host) {
+		return fmt.Errorf("a page of %.100q may not give orders here", origin)
+	}
+	if where := r.Header.Get("Sec-Fetch-Site"); where != "" && where != "same-origin" && where != "none" {
+		return errors.New("a page of another site may not give orders here")
+	}
+	return nil
+}
+
 // Refusal is an order that is not obeyed, with the status of the answer.
 type Refusal struct {
 	Code int
@@ -88,6 +101,9 @@ func (r Refusal) Error() string { return r.Text }
 func order[T any](s Source, name string, obey func(context.Context, T) (answer any, err error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		by, err := s.Authority().who(r)
+		if err == nil {
+			err = sameOrigin(r)
+		}
 		if err != nil {
 			s.Log.Warn("an order was refused", "order", name, "by", by.String())
 			http.Error(w, err.Error(), http.StatusForbidden)

@@ -225,6 +225,9 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 			}
 		}
 	}
+	for _, p := range g.peers {
+		p.link.look(g, now, p)
+	}
 	g.linkDue, g.looked = g.deadline(now), true
 	out.Deadline = due.Earliest(g.linkDue, g.faces.due())
 	return out
@@ -335,6 +338,7 @@ func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
 		}
 		if e.Content.Payload != nil {
 			g.byID[e.Peer.ID].ends.acknowledged(g.now, e)
+			g.byID[e.Peer.ID].delays.took(g.now, e.Accepted)
 		}
 	default:
 		g.replica.Unsent(e.Peer.ID, e.ID)

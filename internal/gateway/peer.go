@@ -12,6 +12,8 @@ type peer struct {
 	bearer *bearer // that reaches it
 	far    farCopy
 	ends   endings
+	link   linkState
+	delays Delays // of the messages that it has acknowledged
 }
 
 // Journal buckets of the gateway itself. Keys start with the peer's id where they belong to one.

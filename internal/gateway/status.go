@@ -25,6 +25,7 @@ type Status struct {
 	BootNumber uint32            `json:"boot"`
 	Transport  string            `json:"transport"` // "norm" or "p_mul"
 	NORM       NormStatus        `json:"norm"`
+	Link       LinkStatus        `json:"link"`
 	Items      int               `json:"items"` // of this site, as its peers should have them
 	Silence    SilenceStatus     `json:"silence"`
 	Peers      []PeerStatus      `json:"peers"`
@@ -40,22 +41,49 @@ type NormStatus = unicast.NormStatus
 
 // PeerStatus is a sister gateway.
 type PeerStatus struct {
-	ID            uint16 `json:"id"`
-	Name          string `json:"name"`
-	Address       string `json:"address,omitempty"`
-	Configured    string `json:"configured_address,omitempty"`
-	Start         uint32 `json:"start"`               // boot number of its newest start that counts; 0: nothing of it counts yet
-	Forgotten     int    `json:"forgotten,omitempty"` // so often the operator had it forgotten in this run
-	Link          string `json:"link"`                // "unknown": never heard in this run; "up"; "silent": does not answer; "listening": said that it will not
-	LastHeard     string `json:"last_heard,omitempty"`
-	Knows         bool   `json:"knows_us"`
-	Waiting       int    `json:"waiting"`   // messages without a number
-	UnderWay      int    `json:"under_way"` // sent, not acknowledged
-	WaitingOctets int    `json:"waiting_octets"`
-	ItemsHeld     int    `json:"items_held"` // of this site's items, known to be there
-	ItemsUnderWay int    `json:"items_under_way"`
-	FarItems      int    `json:"far_items"` // of the peer's site, held here
+	ID         uint16 `json:"id"`
+	Name       string `json:"name"`
+	Address    string `json:"address,omitempty"`
+	Configured string `json:"configured_address,omitempty"`
+	Start      uint32 `json:"start"`               // boot number of its newest start that counts; 0: nothing of it counts yet
+	Forgotten  int    `json:"forgotten,omitempty"` // so often the operator had it forgotten in this run
+	Link       string `json:"link"`                // "unknown": never heard in this run; "up"; "silent": does not answer; "listening": said that it will not
+	// LinkSince is when the link got this state; zero before the first turn of the loop.
+	LinkSince     time.Time `json:"link_since,omitzero"`
+	LastHeard     string    `json:"last_heard,omitempty"`
+	Knows         bool      `json:"knows_us"`
+	Waiting       int       `json:"waiting"`   // messages without a number
+	UnderWay      int       `json:"under_way"` // sent, not acknowledged
+	WaitingOctets int       `json:"waiting_octets"`
+	ItemsHeld     int       `json:"items_held"` // of this site's items, known to be there
+	ItemsUnderWay int       `json:"items_under_way"`
+	FarItems      int       `json:"far_items"` // of the peer's site, held here
+	// Queue is what waits, the most urgent first.
+	Queue  []QueueRow `json:"queue,omitempty"`
+	Delays Delays     `json:"delays"`
 	PeerCounts
+}
+
+// QueueRow is what waits for a peer in one precedence.
+type QueueRow struct {
+	Precedence string    `json:"precedence"`
+	Messages   int       `json:"messages"`
+	Octets     int       `json:"octets"`          // as journalled
+	Oldest     time.Time `json:"oldest,omitzero"` // when the oldest was accepted; where nobody knows, the start
+	// Expected is when the last of them will be there, as Queue.Expected has it. Zero: nobody can tell, the link is down or a
+	// silence has no end.
+	Expected time.Time `json:"expected,omitzero"`
+}
+
+// LinkStatus is what the profile says of the link, as this end sees it. Rates are bits per second, 0 is unlimited.
+type LinkStatus struct {
+	SendBps        int     `json:"send_bps"`
+	ReceiveBps     int     `json:"receive_bps"`
+	SendLossPct    float64 `json:"send_loss_percent"` // of frames
+	ReceiveLossPct float64 `json:"receive_loss_percent"`
+	Shared         bool    `json:"shared"` // one channel for all, in both directions
+	Each           bool    `json:"each"`   // each peer has a leg of its own, and the rates are those of one
+	Tariff         string  `json:"tariff"` // "octets", "minutes" or "none"
 }
 
 // LedgerRow is one account of the airtime ledger.
@@ -71,7 +99,7 @@ func (g *Gateway) Status(now time.Time) Status {
 	b := g.bearers[0]
 	s := Status{
 		ID: g.cfg.ID, Name: g.cfg.Name, Profile: b.profile.Name, End: "terminal", Boot: g.cfg.Boot, BootNumber: g.cfg.Boot.Number,
-		Transport: profile.NORM, NORM: b.lines.NormStatus(), Silence: g.forecast(now),
+		Transport: profile.NORM, NORM: b.lines.NormStatus(), Silence: g.forecast(now), Link: linkStatus(b.profile, g.cfg.Shore),
 		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Dropped: maps.Clone(g.dropped), Modelled: g.coder.Work(),
 	}
 	if g.cfg.Shore {
@@ -87,7 +115,7 @@ func (g *Gateway) Status(now time.Time) Status {
 	}
 	for _, p := range g.peers {
 		ps := PeerStatus{
-			ID: p.ID, Name: p.Name, Link: "unknown", Knows: p.Met.KnowsUs,
+			ID: p.ID, Name: p.Name, Knows: p.Met.KnowsUs,
 			ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far.items),
 			Start: g.opener.State(p.ID).Boot, Forgotten: g.door.visits[p.ID].forgotten, PeerCounts: p.Counts,
 		}
@@ -99,15 +127,12 @@ func (g *Gateway) Status(now time.Time) Status {
 			ps.Address = p.Addr.String()
 		}
 		if !p.LastHeard.IsZero() {
-			ps.Link = "up"
 			ps.LastHeard = p.LastHeard.UTC().Format(time.RFC3339)
 		}
-		switch {
-		case b.lines.Dead(p.Peer):
-			ps.Link = "silent"
-		case b.lines.Listening(p.Peer):
-			ps.Link = "listening"
+		if ps.Link = linkWord(p); ps.Link == p.link.word {
+			ps.LinkSince = p.link.since
 		}
+		ps.Queue, ps.Delays = backlog(g, now, p), p.delays
 		s.Peers = append(s.Peers, ps)
 		for direction, name := range [...]string{"sent", "received"} {
 			for kind, octets := range p.Ledger[direction] {

@@ -97,6 +97,7 @@ type Box struct {
 	underWay map[Attempt]*Entry
 	expiry   time.Time // of the first that waits; zero: none ends
 	octets   [lanes]int
+	byRank   [ranks]int     // octets that wait
 	shares   map[string]int // octets that wait, by source
 	expired  tally
 	gaveUp   tally
@@ -121,6 +122,7 @@ func (b *Box) push(e *Entry) {
 		return
 	}
 	b.waiting[e.Lane].push(e)
+	b.byRank[e.Rank()] += len(e.Full)
 	b.share(e, len(e.Full))
 }
 
@@ -132,6 +134,7 @@ func (b *Box) pull(e *Entry) {
 	} else if e.OnHold {
 		delete(b.onHold, e.ID)
 	} else if b.waiting[e.Lane].pull(e) {
+		b.byRank[e.Rank()] -= len(e.Full)
 		b.share(e, -len(e.Full))
 	}
 }

@@ -21,14 +21,6 @@ import (
 	"aldis/internal/link/profile"
 )
 
-func linearised(c int) float64 {
-	v := float64(c) / 255
-	if v <= 0.04045 {
-		return v / 12.92
-	}
-	return math.Pow((v+0.055)/1.055, 2.4)
-}
-
 // analysed reads one of the captures of internal/lab/trace.
 func analysed(t testing.TB, name string) *trace.Report {
 	t.Helper()
@@ -153,7 +145,7 @@ func TestInBrowser(t *testing.T) {
 			Role, Name struct{ Value any }
 		}
 	}
-	b.call("Accessibility.getFullAXTree", nil, &tree)
+	b.Call("Accessibility.getFullAXTree", nil, &tree)
 	named := map[string]int{}
 	for _, n := range tree.Nodes {
 		if role, _ := n.Role.Value.(string); n.Name.Value != "" && n.Name.Value != nil {
@@ -165,7 +157,7 @@ func TestInBrowser(t *testing.T) {
 	check.True(t, `named["columnheader"] >= 60`, named["columnheader"] >= 60, named["columnheader"])
 	check.True(t, `named["rowheader"] >= 50`, named["rowheader"] >= 50, named["rowheader"])
 	var pdf struct{ Data string }
-	b.call("Page.printToPDF", map[string]any{"paperWidth": 8.27, "paperHeight": 11.69}, &pdf)
+	b.Call("Page.printToPDF", map[string]any{"paperWidth": 8.27, "paperHeight": 11.69}, &pdf)
 	if len(pdf.Data) < 10000 {
 		t.Errorf("a PDF of %d octets", len(pdf.Data))
 	}

@@ -1,0 +1,143 @@
+package glance
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Alarm is something that the operator should know, in a sentence.
+type Alarm struct {
+	Level string    `json:"level"` // "bad": something does not work; "warn": look at it; "note": as it was ordered
+	Text  string    `json:"text"`
+	Since time.Time `json:"since,omitzero"`
+}
+
+// When something is worth an alarm.
+const (
+	graceful = 2 * time.Minute  // after a start a site need not have been heard
+	late     = 10 * time.Minute // a message above deferred should not wait so long while its link is up
+	fullUse  = 90               // percent of a direction
+)
+
+// alarms are what is wrong, the worst first.
+func alarms(now time.Time, v *View, s Seen, is, ten sample) []Alarm {
+	var list [3][]Alarm
+	levels := []string{"bad", "warn", "note"}
+	say := func(level int, since time.Time, format string, args ...any) {
+		list[level] = append(list[level], Alarm{levels[level], fmt.Sprintf(format, args...), since})
+	}
+	if s.Trouble != "" {
+		say(0, time.Time{}, "The gateway cannot work: %s", Plain(s.Trouble))
+	}
+	if s.Deaf != "" {
+		say(0, time.Time{}, "The gateway does not answer: %s", Plain(s.Deaf))
+	}
+	if st := s.Status; s.Deaf == "" && st.Transport == "norm" && !st.NORM.Up {
+		say(0, time.Time{}, "The NORM process is down: long messages wait until it is replaced")
+	}
+	if len(s.Missing) > 0 {
+		say(1, time.Time{}, "The NORM process is not in its whole cell; missing: %s", strings.Join(s.Missing, ", "))
+	}
+	for _, p := range v.Sites {
+		switch {
+		case p.State == "silent":
+			say(0, p.Since, "%s does not answer%s", p.Name, held(p))
+		case p.State == "unknown" && now.Sub(s.Started) > graceful:
+			say(0, s.Started.UTC(), "%s was not heard since the start of this gateway%s: is it on, is its address right, has it the same key?", p.Name, held(p))
+		case p.State == "unknown":
+			say(2, time.Time{}, "%s was not heard yet", p.Name)
+		case p.State == "listening":
+			say(2, p.Since, "%s keeps silent by order: it receives and does not answer%s", p.Name, held(p))
+		}
+		for _, q := range p.Queue {
+			if p.State == "up" && !v.Silence.On && q.Precedence != "deferred" && now.Sub(q.Oldest) > late {
+				say(1, q.Oldest, "A %s message for %s still waits though the link is up", q.Precedence, p.Name)
+			}
+		}
+	}
+	if v.Silence.On {
+		text := "This gateway keeps silent: it transmits nothing"
+		if v.Silence.Fixed {
+			text += ", by its configuration"
+		}
+		if v.Silence.Messages > 0 {
+			text += fmt.Sprintf("; %s", plural(v.Silence.Messages, "message waits", "messages wait"))
+		}
+		say(2, time.Time{}, "%s", text)
+	}
+	for _, d := range []struct {
+		use  Use
+		what string
+	}{{v.Out, "sent"}, {v.In, "received"}} {
+		if d.use.Percent >= fullUse {
+			say(1, time.Time{}, "The link is full: more than %d %% of its rate was %s in the last minute", fullUse, d.what)
+		}
+	}
+	for _, p := range s.Status.Peers {
+		c, before := is.sites[p.Name], ten.sites[p.Name]
+		if n := c.ended - before.ended; n > 0 {
+			say(1, time.Time{}, "%s for %s in the last ten minutes: expired, or undeliverable there", plural(int(n), "message was lost", "messages were lost"), Plain(p.Name))
+		}
+		if n := c.refused - before.refused; n > 0 {
+			say(1, time.Time{}, "%s for %s in the last ten minutes: there was no room", plural(int(n), "message was refused", "messages were refused"), Plain(p.Name))
+		}
+	}
+	all := []Alarm{}
+	for _, l := range list {
+		all = append(all, l...)
+	}
+	return all
+}
+
+func held(p Site) string {
+	if p.Waiting+p.UnderWay == 0 {
+		return ""
+	}
+	return "; " + plural(p.Waiting+p.UnderWay, "message waits for it", "messages wait for it")
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// verdict says in one line whether all is well.
+func verdict(v *View, s Seen) (level, words string) {
+	counts := map[string]int{}
+	for _, a := range v.Alarms {
+		counts[a.Level]++
+	}
+	up := 0
+	for _, p := range v.Sites {
+		if p.State == "up" || p.State == "listening" {
+			up++
+		}
+	}
+	messages, _ := v.Waiting()
+	waits := "nothing waits"
+	if messages > 0 {
+		waits = plural(messages, "message is on its way", "messages are on their way")
+	}
+	answer := plural(up, "site answers", "sites answer")
+	if up == len(v.Sites) && up > 1 {
+		answer = fmt.Sprintf("all %d sites answer", up)
+	} else if up < len(v.Sites) {
+		answer = fmt.Sprintf("%d of %d sites answer", up, len(v.Sites))
+	}
+	switch {
+	case s.Deaf != "" || s.Trouble != "":
+		return "bad", v.Alarms[0].Text
+	case counts["bad"] > 0:
+		return "bad", fmt.Sprintf("Not all is well: %s, %s", answer, waits)
+	case v.Silence.On:
+		return "warn", fmt.Sprintf("Radio silence: nothing is transmitted, %s", waits)
+	case counts["warn"] > 0:
+		return "warn", fmt.Sprintf("Worth a look: %s, %s", answer, waits)
+	case up < len(v.Sites):
+		return "warn", fmt.Sprintf("Starting: %s so far, %s", answer, waits)
+	}
+	return "good", fmt.Sprintf("All is well: %s, %s", answer, waits)
+}

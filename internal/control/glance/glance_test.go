@@ -1,0 +1,170 @@
+package glance
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/lab/check"
+)
+
+var start = time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+
+func ledger(octets uint64) gateway.Status {
+	return gateway.Status{Peers: []gateway.PeerStatus{{ID: 1, Name: "hq", Link: "up"}}, Ledger: []gateway.LedgerRow{
+		{Direction: "sent", Peer: "hq", Kind: "payload", Octets: octets}, {Direction: "received", Peer: "hq", Kind: "ack", Octets: octets / 10}}}
+}
+
+// TestHistory: every octet of the ledger is in one minute, one month and no column twice; what is older than two days is gone.
+func TestHistory(t *testing.T) {
+	h := NewHistory(start)
+	octets := uint64(0)
+	for m := range 60 * 60 { // sixty hours
+		octets += 60
+		h.Note(start.Add(time.Duration(m)*time.Minute), ledger(octets))
+	}
+	end := start.Add(60*time.Hour - time.Minute)
+	check.Equal(t, "minutes kept", len(h.minutes), 48*60)
+	for _, tt := range []struct{ hours, columns, stepS int }{{1, 60, 60}, {6, 180, 120}, {24, 180, 480}, {48, 180, 960}} {
+		a := h.Air(end, tt.hours)
+		in := check.In(t, tt.hours)
+		check.Equal(in, "columns", a.N, tt.columns)
+		check.Equal(in, "seconds of a column", a.StepS, tt.stepS)
+		sum := uint64(0)
+		for _, v := range a.Kinds["sent payload"] {
+			sum += v
+		}
+		check.Equal(in, "octets", sum, uint64(tt.hours)*3600)
+		check.Same(in, "by site and by kind", a.Sites["sent hq"], a.Kinds["sent payload"])
+		_, idle := a.Kinds["sent key"]
+		check.True(in, "what was not on the air is absent", !idle)
+	}
+	a := h.Air(end, 1)
+	check.Equal(t, "the month began", a.Month.Since, time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
+	check.Equal(t, "sent this month", a.Month.Sent, uint64(24*3600))
+	check.Equal(t, "minutes this month", a.Month.Minutes, 24*60)
+	check.True(t, "samples are bounded", len(h.recent) <= 2*int(longer/fine), len(h.recent))
+}
+
+// TestHistoryOfManySites: whatever names the ledger has, a minute has room for so many.
+func TestHistoryOfManySites(t *testing.T) {
+	h := NewHistory(start)
+	var s gateway.Status
+	for i := range 1000 {
+		s.Ledger = append(s.Ledger, gateway.LedgerRow{Direction: "sent", Peer: fmt.Sprint(i), Kind: "payload", Octets: 5})
+	}
+	s.Ledger = append(s.Ledger, gateway.LedgerRow{Direction: "sideways", Peer: "1", Kind: "payload", Octets: 9}, gateway.LedgerRow{Direction: "sent", Peer: "1", Kind: "new", Octets: 9})
+	h.Note(start, s)
+	a := h.Air(start, 1)
+	check.Equal(t, "sites", len(a.Sites), mostSites)
+	sum := uint64(0)
+	for _, v := range a.Sites {
+		for _, n := range v {
+			sum += n
+		}
+	}
+	check.Equal(t, "octets", sum, 5000)
+}
+
+// TestRates: the last minute as a rate, beside the profile's; a start does not look like a full link.
+func TestRates(t *testing.T) {
+	h := NewHistory(start)
+	s := ledger(100)
+	s.Link = gateway.LinkStatus{SendBps: 800, ReceiveBps: 800}
+	v := Look(start.Add(time.Second), h, Seen{Started: start, Status: s})
+	check.Equal(t, "bit/s after a second", v.Out.Bps, 80)
+	octets := uint64(0)
+	var now time.Time
+	for i := range 60 {
+		now = start.Add(time.Duration(i) * fine)
+		octets += 500 // 400 bit/s
+		h.Note(now, ledger(octets))
+	}
+	s = ledger(octets)
+	s.Link = gateway.LinkStatus{SendBps: 800, ReceiveBps: 0}
+	v = Look(now, h, Seen{Started: start, Status: s})
+	check.Equal(t, "sent", v.Sites[0].Out, Use{400, 50})
+	check.Equal(t, "received, without a rate", v.Sites[0].In, Use{40, -1})
+	check.Equal(t, "in all", v.Out, Use{400, 50})
+}
+
+// TestWords: what is said of every state of a gateway.
+func TestWords(t *testing.T) {
+	now := start.Add(time.Hour)
+	site := func(state string, more ...func(*gateway.PeerStatus)) gateway.Status {
+		p := gateway.PeerStatus{ID: 1, Name: "hq", Link: state, LinkSince: start}
+		for _, f := range more {
+			f(&p)
+		}
+		return gateway.Status{Transport: "norm", NORM: gateway.NormStatus{Up: true}, Peers: []gateway.PeerStatus{p}}
+	}
+	waits := func(n int, age time.Duration) func(*gateway.PeerStatus) {
+		return func(p *gateway.PeerStatus) {
+			p.Waiting = n
+			p.Queue = []gateway.QueueRow{{Precedence: "routine", Messages: n, Oldest: now.Add(-age)}}
+		}
+	}
+	for _, tt := range []struct {
+		name         string
+		seen         Seen
+		level, words string
+		alarms       []string
+	}{
+		{"well", Seen{Status: site("up")}, "good", "All is well: 1 site answers, nothing waits", nil},
+		{"busy", Seen{Status: site("up", waits(1, time.Second))}, "good", "All is well: 1 site answers, 1 message is on its way", nil},
+		{"late", Seen{Status: site("up", waits(2, time.Hour))}, "warn", "Worth a look: 1 site answers, 2 messages are on their way", []string{"A routine message for hq still waits though the link is up"}},
+		{"down", Seen{Status: site("silent", waits(2, time.Hour))}, "bad", "Not all is well: 0 of 1 sites answer, 2 messages are on their way", []string{"hq does not answer; 2 messages wait for it"}},
+		{"quiet by order", Seen{Status: site("listening")}, "good", "All is well: 1 site answers, nothing waits", []string{"hq keeps silent by order: it receives and does not answer"}},
+		{"never heard", Seen{Status: site("unknown")}, "bad", "Not all is well: 0 of 1 sites answer, nothing waits", []string{"hq was not heard since the start of this gateway: is it on, is its address right, has it the same key?"}},
+		{"just started", Seen{Started: now.Add(-time.Minute), Status: site("unknown")}, "warn", "Starting: 0 of 1 sites answer so far, nothing waits", []string{"hq was not heard yet"}},
+		{"trouble", Seen{Trouble: "no space left", Status: site("up")}, "bad", "The gateway cannot work: no space left", []string{"The gateway cannot work: no space left"}},
+		{"deaf", Seen{Deaf: "the loop does not answer"}, "bad", "The gateway does not answer: the loop does not answer", []string{"The gateway does not answer: the loop does not answer"}},
+	} {
+		if tt.seen.Started.IsZero() {
+			tt.seen.Started = start.Add(-time.Hour)
+		}
+		v := Look(now, NewHistory(start), tt.seen)
+		in := check.In(t, tt.name)
+		check.Equal(in, "level", v.Level, tt.level)
+		check.Equal(in, "words", v.Words, tt.words)
+		var alarms []string
+		for _, a := range v.Alarms {
+			alarms = append(alarms, a.Text)
+		}
+		check.Same(in, "alarms", alarms, tt.alarms)
+	}
+	s := site("up", waits(3, time.Minute))
+	s.Silence = gateway.SilenceStatus{On: true, LeftS: 90, Messages: 3}
+	v := Look(now, NewHistory(start), Seen{Started: start, Status: s})
+	check.Equal(t, "words of a silence", v.Words, "Radio silence: nothing is transmitted, 3 messages are on their way")
+	check.Equal(t, "its end", v.Silence.Until, now.Add(90*time.Second))
+}
+
+// TestOnlyWhatHappens: a View is the same as long as nothing has happened, so that nothing is sent.
+func TestOnlyWhatHappens(t *testing.T) {
+	h := NewHistory(start)
+	s := ledger(500)
+	s.Transport, s.NORM.Up = "norm", true
+	s.Peers[0].LinkSince, s.Peers[0].LastHeard = start, start.Format(time.RFC3339)
+	s.Peers[0].Queue = []gateway.QueueRow{{Precedence: "routine", Messages: 1, Oldest: start}}
+	h.Note(start, s)
+	text := func(at time.Duration) string {
+		b, err := json.Marshal(Look(start.Add(at), h, Seen{Started: start.Add(-time.Hour), Status: s}))
+		check.NoError(t, err)
+		return string(b)
+	}
+	check.Equal(t, "five minutes later", text(6*time.Minute), text(time.Minute))
+}
+
+// TestPlain: no control, no direction and no length of a name gets through.
+func TestPlain(t *testing.T) {
+	for in, want := range map[string]string{
+		"Ostwind": "Ostwind", "Süd 🚢": "Süd 🚢", "<b>": "<b>", "a\x1b[2Jb": "a\uFFFD[2Jb", "a\u202eb": "a\uFFFDb", "a\nb\tc": "a\uFFFDb\uFFFDc", "\x9b1m": "\uFFFD1m", "\u2066x": "\uFFFDx",
+	} {
+		check.Equal(t, fmt.Sprintf("%q", in), Plain(in), want)
+	}
+	check.Equal(t, "length", len([]rune(Plain(strings.Repeat("x", 1e6)))), mostRunes+1)
+}

@@ -1,0 +1,242 @@
+package glance
+
+import (
+	"time"
+
+	"aldis/internal/gateway"
+)
+
+// Local is a peer of this gateway's LAN.
+type Local struct {
+	Name    string `json:"name"`
+	ID      string `json:"id"`
+	Kind    string `json:"kind"` // how it speaks: "signed", "unsigned", "2.2"
+	Waiting int    `json:"waiting"`
+}
+
+// mostLocals is how many local peers a View names.
+const mostLocals = 200
+
+// Seen is what a View is made of.
+type Seen struct {
+	Version string
+	Started time.Time
+	Trouble string   // what keeps the gateway from working
+	Deaf    string   // why the loop does not answer; then the rest is not known
+	Missing []string // what the child that runs libnorm lacks of its cell
+	Status  gateway.Status
+	Locals  []Local
+	Orders  bool // orders are taken over HTTP
+}
+
+// View is what is shown. Times are absolute, so that it changes only when something has happened.
+type View struct {
+	Version   string    `json:"version"`
+	Started   time.Time `json:"started"`
+	ID        uint16    `json:"id"`
+	Name      string    `json:"name"`
+	Profile   string    `json:"profile"`
+	End       string    `json:"end"`
+	Transport string    `json:"transport"`
+	Orders    bool      `json:"orders"`
+
+	Level  string  `json:"level"` // "good", "warn", "bad"
+	Words  string  `json:"words"` // whether all is well
+	Alarms []Alarm `json:"alarms"`
+
+	Link    gateway.LinkStatus `json:"link"`
+	Out     Use                `json:"out"` // to all sites together
+	In      Use                `json:"in"`
+	Silence Silence            `json:"silence"`
+	Sites   []Site             `json:"sites"`
+	Queue   []Queue            `json:"queue"`
+	Locals  []Local            `json:"locals"`
+	More    int                `json:"more_locals,omitempty"` // that are not named
+	Items   int                `json:"items"`                 // of this site
+	Minute  int64              `json:"minute"`                // of the newest column of the Air; it changes when there is another
+}
+
+// Use is the octets of a direction in the last minute, as a rate.
+type Use struct {
+	Bps     int `json:"bps"`
+	Percent int `json:"percent"` // of the profile's rate; -1: the link has none
+}
+
+// Silence is EMCON of this gateway.
+type Silence struct {
+	On       bool      `json:"on"`
+	Fixed    bool      `json:"fixed,omitempty"` // by the configuration: no order ends it
+	Until    time.Time `json:"until,omitzero"`  // that it lasts at the least; zero: until told otherwise
+	Messages int       `json:"messages"`
+	AirtimeS int       `json:"airtime_s"` // of what is owed when it ends
+}
+
+// Site is a sister gateway and the link to it.
+type Site struct {
+	ID       uint16    `json:"id"`
+	Name     string    `json:"name"`
+	State    string    `json:"state"` // as gateway.PeerStatus.Link
+	Since    time.Time `json:"since,omitzero"`
+	Heard    time.Time `json:"heard,omitzero"`
+	Address  string    `json:"address,omitempty"`
+	Out      Use       `json:"out"`
+	In       Use       `json:"in"`
+	Again    int       `json:"again"`     // messages sent again in the last ten minutes
+	Came     int       `json:"came"`      // messages that the site has acknowledged in that time
+	Waiting  int       `json:"waiting"`   // messages
+	UnderWay int       `json:"under_way"` // messages that are sent and not acknowledged
+	Octets   int       `json:"octets"`    // of both, as journalled
+	Queue    []Queue   `json:"queue"`
+	Accepted uint64    `json:"accepted"`
+	Ended    uint64    `json:"delivered"`
+	Received uint64    `json:"received"`
+	DelayS   float64   `json:"delay_s"` // mean from custody to receipt; 0: none has come yet
+	Held     int       `json:"items_held"`
+	Far      int       `json:"far_items"`
+}
+
+// Queue is what waits in one precedence.
+type Queue struct {
+	Precedence string    `json:"precedence"`
+	Messages   int       `json:"messages"`
+	Octets     int       `json:"octets"` // as journalled
+	Oldest     time.Time `json:"oldest"`
+	Expected   time.Time `json:"expected,omitzero"` // when the last of them will be there; zero: nobody can tell
+	Unknown    int       `json:"unknown,omitempty"` // messages of which nobody can tell: Expected is that of the others
+}
+
+// precedences are their names, the most urgent first.
+var precedences = [...]string{"override", "flash", "immediate", "priority", "routine", "deferred"}
+
+// Look makes the View of a moment.
+func Look(now time.Time, h *History, s Seen) View {
+	st := s.Status
+	v := View{Version: s.Version, Started: s.Started.UTC(), ID: st.ID, Name: st.Name, Profile: st.Profile, End: st.End, Transport: st.Transport,
+		Orders: s.Orders, Link: st.Link, Items: st.Items, Sites: []Site{}, Queue: []Queue{}, Locals: []Local{}, Alarms: []Alarm{}}
+	v.Silence = Silence{On: st.Silence.On, Fixed: st.Silence.Fixed, Messages: st.Silence.Messages, AirtimeS: int(st.Silence.AirtimeS + 0.5)}
+	if st.Silence.On && st.Silence.LeftS > 0 {
+		v.Silence.Until = now.Add(time.Duration(st.Silence.LeftS * float64(time.Second))).UTC().Round(time.Second)
+	}
+	if n := len(h.minutes); n > 0 {
+		v.Minute = h.minutes[n-1].at.Unix()
+	}
+	is, minute, ten := sampleOf(now, st), h.before(now, window), h.before(now, longer)
+	var all [2]uint64
+	for _, p := range st.Peers {
+		site := siteOf(p)
+		for d := range all {
+			octets := is.sites[p.Name].octets[d] - minute.sites[p.Name].octets[d]
+			all[d] += octets
+			use := rate(octets, now.Sub(minute.at), [2]int{st.Link.SendBps, st.Link.ReceiveBps}[d])
+			if d == sent {
+				site.Out = use
+			} else {
+				site.In = use
+			}
+		}
+		site.Again = int(is.sites[p.Name].repeated - ten.sites[p.Name].repeated)
+		site.Came = int(is.sites[p.Name].delivered - ten.sites[p.Name].delivered)
+		v.Sites = append(v.Sites, site)
+	}
+	for name, c := range is.sites { // a channel that all hear has an account of its own
+		if !known(st, name) {
+			all[sent] += c.octets[sent] - minute.sites[name].octets[sent]
+		}
+	}
+	legs := 1
+	if st.Link.Each {
+		legs = max(len(st.Peers), 1)
+	}
+	v.Out, v.In = rate(all[sent], now.Sub(minute.at), legs*st.Link.SendBps), rate(all[received], now.Sub(minute.at), legs*st.Link.ReceiveBps)
+	v.Queue = sum(v.Sites)
+	for i, l := range s.Locals {
+		if i == mostLocals {
+			v.More = len(s.Locals) - i
+			break
+		}
+		l.Name, l.ID = Plain(l.Name), Plain(l.ID)
+		v.Locals = append(v.Locals, l)
+	}
+	v.Alarms = alarms(now, &v, s, is, ten)
+	v.Level, v.Words = verdict(&v, s)
+	return v
+}
+
+func known(s gateway.Status, name string) bool {
+	for _, p := range s.Peers {
+		if p.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// leastTime is the shortest time of which a rate is told: in less one datagram would look like a full link.
+const leastTime = 10 * time.Second
+
+// rate is that of octets in a time, which counts in steps: otherwise a View would change as long as there was something.
+func rate(octets uint64, took time.Duration, bps int) Use {
+	u := Use{Bps: int(float64(octets) * 8 / max(took.Truncate(fine), leastTime).Seconds()), Percent: -1}
+	if bps > 0 {
+		u.Percent = min(int(100*float64(u.Bps)/float64(bps)+0.5), 100)
+	}
+	return u
+}
+
+func siteOf(p gateway.PeerStatus) Site {
+	s := Site{ID: p.ID, Name: Plain(p.Name), State: p.Link, Since: p.LinkSince, Address: p.Address, Waiting: p.Waiting, UnderWay: p.UnderWay,
+		Octets: p.WaitingOctets, Accepted: p.Accepted, Ended: p.Delivered, Received: p.Received, Held: p.ItemsHeld, Far: p.FarItems, Queue: []Queue{}}
+	s.Heard, _ = time.Parse(time.RFC3339, p.LastHeard)
+	if p.Delays.Count > 0 {
+		s.DelayS = p.Delays.SumS / float64(p.Delays.Count)
+	}
+	for _, q := range p.Queue {
+		row := Queue{Precedence: q.Precedence, Messages: q.Messages, Octets: q.Octets, Oldest: q.Oldest, Expected: q.Expected}
+		if q.Expected.IsZero() {
+			row.Unknown = q.Messages
+		}
+		s.Queue = append(s.Queue, row)
+	}
+	return s
+}
+
+// sum is what waits at all sites. A message for several sites counts for each of them.
+func sum(sites []Site) []Queue {
+	all := []Queue{}
+	for _, name := range precedences {
+		total := Queue{Precedence: name}
+		for _, s := range sites {
+			for _, q := range s.Queue {
+				if q.Precedence != name {
+					continue
+				}
+				if total.Messages == 0 || q.Oldest.Before(total.Oldest) {
+					total.Oldest = q.Oldest
+				}
+				total.Messages += q.Messages
+				total.Octets += q.Octets
+				total.Unknown += q.Unknown
+				if q.Expected.After(total.Expected) {
+					total.Expected = q.Expected
+				}
+			}
+		}
+		if total.Messages > 0 {
+			all = append(all, total)
+		}
+	}
+	return all
+}
+
+// Waiting is all messages that wait or are under way.
+func (v *View) Waiting() (messages int, oldest time.Time) {
+	for _, s := range v.Sites {
+		messages += s.Waiting + s.UnderWay
+		for _, q := range s.Queue {
+			if oldest.IsZero() || q.Oldest.Before(oldest) {
+				oldest = q.Oldest
+			}
+		}
+	}
+	return messages, oldest
+}

@@ -1,0 +1,68 @@
+package control
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"aldis/internal/gateway"
+)
+
+var (
+	descLinkState = desc("link_state",
+		"1 for the state that the link to a peer has, 0 for the others: unknown (never heard in this run), up, silent (does not answer: this is the one to alert on), listening (has said that it will not answer).",
+		"peer", "state")
+	descLinkSince = desc("link_state_since_timestamp_seconds", "When the link to a peer got the state that it has.", "peer")
+	descLinkRate  = desc("link_rate_bits_per_second", "Rate of the link as its profile says, of this end: sent, received. 0 is unlimited.", "direction")
+
+	descSilence    = desc("silence", "1 while this gateway transmits nothing (EMCON).")
+	descSilenceEnd = desc("silence_end_timestamp_seconds", "When the silence ends; absent without a silence or an end.")
+
+	descQueue       = desc("queue_messages", "Messages that wait for a peer, by precedence; a precedence in which nothing waits is absent.", "peer", "precedence")
+	descQueueBytes  = desc("queue_bytes", "Octets of the messages that wait for a peer, by precedence, as journalled.", "peer", "precedence")
+	descQueueOldest = desc("queue_oldest_timestamp_seconds", "When the oldest message of a precedence that waits for a peer was accepted; where nobody knows, the start.", "peer", "precedence")
+	descDelay       = desc("delivery_seconds", "Time from custody here to the receipt of the far gateway, of messages of local peers taken in this run.", "peer")
+)
+
+// silenceEnd is when a silence ends; zero: it has no end.
+func silenceEnd(s gateway.SilenceStatus) time.Time {
+	at, err := time.Parse(time.RFC3339, s.Until)
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// linkStates are the values of gateway.PeerStatus.Link.
+var linkStates = [...]string{"unknown", "up", "silent", "listening"}
+
+// link tells of the link to a sister gateway and of what waits for it.
+func link(ch chan<- prometheus.Metric, p gateway.PeerStatus, gauge gauger) {
+	for _, state := range linkStates {
+		gauge(descLinkState, truth(p.Link == state), p.Name, state)
+	}
+	if !p.LinkSince.IsZero() {
+		gauge(descLinkSince, float64(p.LinkSince.Unix()), p.Name)
+	}
+	for _, q := range p.Queue {
+		gauge(descQueue, float64(q.Messages), p.Name, q.Precedence)
+		gauge(descQueueBytes, float64(q.Octets), p.Name, q.Precedence)
+		gauge(descQueueOldest, float64(q.Oldest.Unix()), p.Name, q.Precedence)
+	}
+	buckets, below := map[float64]uint64{}, uint64(0)
+	for i, bound := range gateway.DelayBounds {
+		below += p.Delays.Counts[i]
+		buckets[bound] = below
+	}
+	ch <- prometheus.MustNewConstHistogram(descDelay, p.Delays.Count, p.Delays.SumS, buckets, p.Name)
+}
+
+// ends tells what this end of the link is and does.
+func ends(s gateway.Status, gauge gauger) {
+	gauge(descLinkRate, float64(s.Link.SendBps), "sent")
+	gauge(descLinkRate, float64(s.Link.ReceiveBps), "received")
+	gauge(descSilence, truth(s.Silence.On))
+	if until := silenceEnd(s.Silence); s.Silence.On && !until.IsZero() {
+		gauge(descSilenceEnd, float64(until.Unix()))
+	}
+}

@@ -1,0 +1,51 @@
+package control
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/lab/check"
+)
+
+// TestLinkMetrics: a silence that was ordered looks different from a link that is down, and what waits is told by precedence.
+func TestLinkMetrics(t *testing.T) {
+	s := start(t)
+	s.status.Silence = gateway.SilenceStatus{On: true, Until: "2026-11-20T13:00:00Z"}
+	s.status.Link = gateway.LinkStatus{SendBps: 2400, ReceiveBps: 4800}
+	hq := &s.status.Peers[0]
+	hq.Link, hq.LinkSince = "listening", time.Unix(1_795_176_000, 0)
+	hq.Queue = []gateway.QueueRow{{Precedence: "flash", Messages: 2, Octets: 300, Oldest: time.Unix(1_795_176_100, 0)}}
+	hq.Delays = gateway.Delays{Count: 4, SumS: 12.5}
+	hq.Delays.Counts[0], hq.Delays.Counts[3] = 1, 2
+	_, body := s.get(t, "/metrics")
+	for _, want := range []string{
+		`aldis_silence 1`,
+		`aldis_silence_end_timestamp_seconds 1.7951796e+09`,
+		`aldis_link_up{peer="hq"} 0`,
+		`aldis_link_state{peer="hq",state="listening"} 1`,
+		`aldis_link_state{peer="hq",state="silent"} 0`,
+		`aldis_link_state{peer="buoy",state="unknown"} 1`,
+		`aldis_link_state_since_timestamp_seconds{peer="hq"} 1.795176e+09`,
+		`aldis_link_rate_bits_per_second{direction="sent"} 2400`,
+		`aldis_link_rate_bits_per_second{direction="received"} 4800`,
+		`aldis_queue_messages{peer="hq",precedence="flash"} 2`,
+		`aldis_queue_bytes{peer="hq",precedence="flash"} 300`,
+		`aldis_queue_oldest_timestamp_seconds{peer="hq",precedence="flash"} 1.7951761e+09`,
+		`aldis_delivery_seconds_bucket{peer="hq",le="0.5"} 1`,
+		`aldis_delivery_seconds_bucket{peer="hq",le="5"} 3`,
+		`aldis_delivery_seconds_bucket{peer="hq",le="14400"} 3`,
+		`aldis_delivery_seconds_bucket{peer="hq",le="+Inf"} 4`,
+		`aldis_delivery_seconds_sum{peer="hq"} 12.5`,
+	} {
+		if !strings.Contains(body, want+"\n") {
+			t.Errorf("no %s", want)
+		}
+	}
+	check.Lacks(t, "body", body, `link_state_since_timestamp_seconds{peer="buoy"}`)
+	s.status.Silence = gateway.SilenceStatus{}
+	_, body = s.get(t, "/metrics")
+	check.Contains(t, "body", body, "aldis_silence 0\n")
+	check.Lacks(t, "body", body, "aldis_silence_end")
+}

@@ -1,0 +1,54 @@
+package mail
+
+import "time"
+
+// Backlog is what waits for a peer in one precedence.
+type Backlog struct {
+	Rank     int // of the precedence
+	Messages int
+	Octets   int       // as journalled
+	Oldest   time.Time // when the oldest was accepted; zero: nobody knows any more
+}
+
+// Backlog is what waits for the peer, the most urgent precedence first, without those in which nothing waits. What P_Mul holds
+// waits too: it has its number from the beginning. The time that this takes grows with the local peers, not with the messages.
+func (b *Box) Backlog() (list []Backlog) {
+	var all [ranks]Backlog
+	for lane := range b.waiting {
+		for rank := range all {
+			b.waiting[lane].levels[rank].add(&all[rank])
+		}
+	}
+	for a, e := range b.underWay {
+		if a.Lane == Group && !e.Held {
+			row := &all[e.Rank()]
+			row.note(e, 1)
+			row.Octets += len(e.Full)
+		}
+	}
+	for rank := len(all) - 1; rank >= 0; rank-- {
+		if row := all[rank]; row.Messages > 0 {
+			row.Rank, row.Octets = rank, row.Octets+b.byRank[rank]
+			list = append(list, row)
+		}
+	}
+	return list
+}
+
+// add counts what waits in a level of a lane.
+func (l *level) add(row *Backlog) {
+	if len(l.state) > 0 {
+		row.note(l.state[0], len(l.state))
+	}
+	for _, s := range l.sources {
+		row.note(s.list[0], len(s.list))
+	}
+}
+
+// note counts messages, of which first is the oldest.
+func (row *Backlog) note(first *Entry, messages int) {
+	if row.Messages == 0 || first.Accepted.Before(row.Oldest) {
+		row.Oldest = first.Accepted
+	}
+	row.Messages += messages
+}
