@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -74,19 +73,7 @@ func airCommand(args []string, stdout, stderr io.Writer) int {
 		return fail(stderr, "air", err)
 	}
 	p := report.Air(r)
-	if *page != "" {
-		if err := writeTo(*page, stdout, p.HTML); err != nil {
-			return fail(stderr, "air", fmt.Errorf("--html: %w", err))
-		}
-	}
-	switch {
-	case *page == "-":
-	case *asJSON:
-		err = printJSON(stdout, r)
-	default:
-		err = p.Text(stdout)
-	}
-	if err != nil {
+	if err := show(*page, stdout, p.HTML, jsonOr(*asJSON, r, p.Text)); err != nil {
 		return fail(stderr, "air", err)
 	}
 	return exitGood
@@ -114,46 +101,32 @@ func seedList(text string) (list []uint64, err error) {
 // measureAir plays scenarios with all seeds, on all cores. The number of cores changes nothing but the time.
 func measureAir(ctx context.Context, scenarios []air.Scenario, seeds []uint64, stderr io.Writer) (r air.Report, err error) {
 	began := time.Now()
-	type job struct{ scenario, seed int }
 	samples := make([][]air.Samples, len(scenarios))
-	jobs := make(chan job, len(scenarios)*len(seeds))
+	left := make([]int, len(scenarios))
 	for i := range scenarios {
-		samples[i] = make([]air.Samples, len(seeds))
-		for k := range seeds {
-			jobs <- job{i, k}
-		}
+		samples[i], left[i] = make([]air.Samples, len(seeds)), len(seeds)
 	}
-	close(jobs)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	var workers sync.WaitGroup
 	var mu sync.Mutex
-	left := make([]int, len(scenarios))
-	for i := range left {
-		left[i] = len(seeds)
-	}
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for j := range jobs {
-				s := scenarios[j.scenario]
-				if ctx.Err() != nil {
-					return
-				}
-				got, err := s.Play(ctx, seeds[j.seed])
-				if err != nil {
-					stop(err)
-					return
-				}
-				samples[j.scenario][j.seed] = got
-				mu.Lock()
-				if left[j.scenario]--; left[j.scenario] == 0 {
-					fmt.Fprintf(stderr, "%5.0f s  %s, %s: %s\n", time.Since(began).Seconds(), s.Name, s.Link, s.Rows[0].What)
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	workers.Wait()
+	onAllCores(len(scenarios)*len(seeds), func(n int) {
+		i, k := n/len(seeds), n%len(seeds)
+		if ctx.Err() != nil {
+			return
+		}
+		s := scenarios[i]
+		got, err := s.Play(ctx, seeds[k])
+		if err != nil {
+			stop(err)
+			return
+		}
+		samples[i][k] = got
+		mu.Lock()
+		defer mu.Unlock()
+		if left[i]--; left[i] == 0 {
+			fmt.Fprintf(stderr, "%5.0f s  %s, %s: %s\n", time.Since(began).Seconds(), s.Name, s.Link, s.Rows[0].What)
+		}
+	})
 	if ctx.Err() != nil {
 		return r, context.Cause(ctx)
 	}

@@ -65,19 +65,12 @@ func analyseCommand(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, "analyse", fmt.Errorf("%s: %w", rest[0], err))
 	}
-	if *page != "" {
-		if err := writeTo(*page, stdout, report.Analysis(captureName(rest[0]), figures).HTML); err != nil {
-			return fail(stderr, "analyse", fmt.Errorf("--html: %w", err))
-		}
+	name := captureName(rest[0])
+	print := func(w io.Writer) error { return figures.WriteText(w, name) }
+	if *asJSON {
+		print = func(w io.Writer) error { return writeReportJSON(w, name, figures) }
 	}
-	switch {
-	case *page == "-": // the page is what is printed
-	case *asJSON:
-		err = writeReportJSON(stdout, captureName(rest[0]), figures)
-	default:
-		err = figures.WriteText(stdout, captureName(rest[0]))
-	}
-	if err != nil {
+	if err := show(*page, stdout, report.Analysis(name, figures).HTML, print); err != nil {
 		return fail(stderr, "analyse", err)
 	}
 	if figures.Partial {

@@ -29,6 +29,7 @@
 //   - rehearse.go: `rehearse`: a verdict before the mission
 //   - replay.go: `replay`: a trace played again
 //   - run.go: `run`: joins the rooms of a gateway
+//   - show.go: figures as JSON, text or a page
 //   - silence.go: `silence`: radio silence on and off
 //   - sockets.go: listening sockets, own or inherited
 //   - spared.go: records of the journal that a start goes on without

@@ -31,32 +31,39 @@ type played struct {
 // the time. done is told of each that is over; it may be nil.
 func playAll(ctx context.Context, plays []play, done func()) []played {
 	out := make([]played, len(plays))
-	next := make(chan int, len(plays))
-	for i := range plays {
+	var mu sync.Mutex
+	onAllCores(len(plays), func(i int) {
+		res, err := replay.RunScript(ctx, plays[i].script, plays[i].options)
+		var overload *replay.OverloadError
+		if errors.As(err, &overload) {
+			err = nil
+		}
+		out[i] = played{res, err}
+		if done != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			done()
+		}
+	})
+	return out
+}
+
+// onAllCores does n pieces of work in the order of their numbers, as many at once as there are cores.
+func onAllCores(n int, work func(i int)) {
+	next := make(chan int, n)
+	for i := range n {
 		next <- i
 	}
 	close(next)
 	var workers sync.WaitGroup
-	var mu sync.Mutex
-	for range min(len(plays), runtime.GOMAXPROCS(0)) {
+	for range min(n, runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
 			for i := range next {
-				res, err := replay.RunScript(ctx, plays[i].script, plays[i].options)
-				var overload *replay.OverloadError
-				if errors.As(err, &overload) {
-					err = nil
-				}
-				out[i] = played{res, err}
-				if done != nil {
-					mu.Lock()
-					done()
-					mu.Unlock()
-				}
+				work(i)
 			}
 		})
 	}
 	workers.Wait()
-	return out
 }
 
 // counted is a line on a terminal that tells how many plays are over.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -89,33 +88,13 @@ func rehearseCommand(args []string, stdout, stderr io.Writer) int {
 		return fail(stderr, "rehearse", fmt.Errorf("%s: %w", *traceFile, err))
 	}
 	p := report.Rehearsal(r)
-	if *page != "" {
-		if err := writeTo(*page, stdout, p.HTML); err != nil {
-			return fail(stderr, "rehearse", fmt.Errorf("--html: %w", err))
-		}
-	}
-	switch {
-	case *page == "-":
-	case *asJSON:
-		err = printJSON(stdout, r)
-	default:
-		err = p.Text(stdout)
-	}
-	if err != nil {
+	if err := show(*page, stdout, p.HTML, jsonOr(*asJSON, r, p.Text)); err != nil {
 		return fail(stderr, "rehearse", err)
 	}
 	if r.Verdict != forecast.Go {
 		return exitRefused
 	}
 	return exitGood
-}
-
-func printJSON(w io.Writer, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err == nil {
-		_, err = w.Write(append(b, '\n'))
-	}
-	return err
 }
 
 // rehearsal plays a script several times and judges that.
