@@ -12,7 +12,7 @@ PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev iproute2 iputil
 ROOT := $(if $(SUDO),-exec "sudo -E env PATH=$(PATH)")
 
 .NOTPARALLEL:
-.PHONY: build deps peers demo test test-long check vuln generate bench fuzz sizes measure transports clean
+.PHONY: build deps peers demo packages test test-long check vuln generate bench fuzz sizes measure transports clean
 .DEFAULT_GOAL := build
 
 build:
@@ -27,6 +27,11 @@ deps:
 	if [ -n "$$missing" ]; then echo "installing$$missing"; log=$$(mktemp); \
 	  { $(SUDO) apt-get -qq update && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install $$missing; } \
 	  >$$log 2>&1 || { cat $$log; rm -f $$log; exit 1; }; rm -f $$log; fi
+
+# .deb and .rpm for amd64 and arm64, in bin/packages. The compiler of the other architecture is Debian's.
+packages: PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev git gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+packages: deps
+	@GO="$(GO)" scripts/packages
 
 peers: deps
 	@$(MAKE) -s -C field-tests/peers

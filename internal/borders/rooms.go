@@ -126,6 +126,7 @@ var Rooms = []Room{
 
 	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},
 	{"cmd/gateway", Edge, "programs", false, "The binary: subcommands that join rooms.", []string{anyRoom}},
+	{"ops/sbom", Edge, "programs", false, "Writes the bill of materials of a built gateway for its packages.", nil},
 	{"field-tests/blue-game", Edge, "programs", false, "Checks a game's capture and writes its results.", []string{"lab/field", "lab/trace", "link/profile"}},
 	{"field-tests/peers", Edge, "programs", false, "Unmodified JXTA peers (Java) and their tests.", nil},
 	{"field-tests/pmul", Edge, "programs", false, "Measures P_Mul beside UFTP, NORM and TCP: docs/transports.md.", []string{
@@ -145,7 +146,7 @@ func (r Room) dir() string {
 }
 
 // outside are the directories of packages that are not below internal/.
-var outside = []string{"cmd", "field-tests", "profiles"}
+var outside = []string{"cmd", "field-tests", "ops", "profiles"}
 
 // pathOf is the Path of the room in a directory.
 func pathOf(dir string) string { return strings.TrimPrefix(dir, "internal/") }
