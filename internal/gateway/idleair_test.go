@@ -97,3 +97,41 @@ func TestIdleAirIsNotAlwaysFree(t *testing.T) {
 		}
 	}
 }
+
+// TestIdleAirForTheSilent: who is silent cannot ask for what he lost, and what comes behind it waits. Where air is free, one
+// of ten frames may be lost, and he sees nearly every message as it comes.
+func TestIdleAirForTheSilent(t *testing.T) {
+	for _, link := range []string{"iridium-dialup", "vhf-cnr-16k"} {
+		late, all := 0, 0
+		for seed := range uint64(3) {
+			w := world(t, 3, link, 70+seed, func(cfg *sim.Config) {
+				cfg.Profile.Up.LossPct, cfg.Profile.Down.LossPct = 10, 10
+				cfg.Group = cfg.Profile.Shared
+				if cfg.Profile.CopyAfter == 0 {
+					cfg.Profile.CopyAfter = 300 * time.Millisecond
+				}
+			})
+			hq, ship := w.Nodes[0], w.Nodes[2]
+			ship.Site.Put(w, pipeItem(3, pipeHQ))
+			w.Run(5 * time.Minute)
+			order(w, ship, gateway.Silence{On: true, Announce: true})
+			w.Run(time.Minute)
+			sent := tracks(w, hq, []uint16{3}, 100, 200, 20*time.Second)
+			w.Run(35 * time.Minute)
+			order(w, ship, gateway.Silence{})
+			w.Run(10 * time.Minute)
+			took, err := air.Each(ship.Site.Got, 1, *sent)
+			if err != nil {
+				t.Fatalf("%s: %v", link, err)
+			}
+			for _, d := range took {
+				if all++; d > 15*time.Second {
+					late++
+				}
+			}
+		}
+		if t.Logf("%s: %d of %d came late", link, late, all); late > all/100 {
+			t.Errorf("%s: %d of %d messages came more than 15 s late to a silent ship, want at most one in 100", link, late, all)
+		}
+	}
+}

@@ -16,6 +16,34 @@ func order(w *sim.World, n *sim.Node, s gateway.Silence) {
 	w.Run(time.Millisecond)
 }
 
+// TestSilentWithALoss: what was lost just before the ship went silent comes once more, without being asked for.
+func TestSilentWithALoss(t *testing.T) {
+	for _, link := range []string{"iridium-directip", "vhf-cnr-16k"} {
+		w := world(t, 3, link, 8, func(cfg *sim.Config) {
+			cfg.Profile.Up.LossPct, cfg.Profile.Down.LossPct, cfg.Profile.CopyAfter = 0, 0, 0
+			cfg.Group = cfg.Profile.Shared
+		})
+		hq, ship := w.Nodes[0], w.Nodes[2]
+		ship.Site.Put(w, pipeItem(3, pipeHQ))
+		w.Run(5 * time.Minute)
+		before := tracks(w, hq, []uint16{3}, 3, 200, 10*time.Second)
+		w.Run(40 * time.Second)
+		w.Outage(ship, 3*time.Second)
+		lost := track(hq.ID, pipeHQ, 3, 200)
+		*before = append(*before, offered{At: w.Now, Message: lost})
+		hq.Site.Send(w, lost, 3)
+		w.Run(3 * time.Second)
+		order(w, ship, gateway.Silence{On: true, Announce: true})
+		w.Run(10 * time.Second)
+		after := tracks(w, hq, []uint16{3}, 3, 200, 10*time.Second)
+		w.Run(40 * time.Second)
+		if !ship.GW.Status(w.Now).Silence.On {
+			t.Fatalf("%s: the ship is not silent", link)
+		}
+		once(t, w, ship.Site, 1, append(*before, *after...))
+	}
+}
+
 func TestSilentShip(t *testing.T) {
 	for _, announced := range []bool{true, false} {
 		w := world(t, 2, "iridium-directip", 8)

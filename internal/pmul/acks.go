@@ -23,7 +23,7 @@ func (r *Receiver) owe(now time.Time, f *finished, nodes int, wait time.Duration
 	case f.ackAt.IsZero() || wait > 0:
 		f.ackAt = at
 		f.most = now.Add(mostHolds * wait)
-		if wait > 0 && r.cfg.Turnaround > 0 && r.cfg.Coding == Compact {
+		if wait > 0 && r.cfg.waitsForPause() {
 			f.most = now.Add(mostHolds * max(wait, r.cfg.hold(nodes)))
 		}
 	case r.cfg.completeWait(nodes, f.total) == r.cfg.hold(nodes): // asked, and nothing for others follows
@@ -49,7 +49,7 @@ func (r *Receiver) inBurst(source NodeID) bool {
 			owed++
 		}
 	}
-	return owed >= burstOwed && r.cfg.Turnaround > 0 && r.cfg.Coding == Compact && !r.cfg.Reorder
+	return owed >= burstOwed && r.cfg.waitsForPause() && !r.cfg.Reorder
 }
 
 // burstOwed is how many Acks are owed in a burst: more than the one or two of a sender that speaks now and then.
@@ -58,7 +58,7 @@ const burstOwed = 3
 // talks puts off the Acks for a sender that talks until it pauses: on a shared channel each would stop it for a turn, and one
 // at the end says the same.
 func (r *Receiver) talks(now time.Time, source NodeID) {
-	if r.cfg.Turnaround == 0 || r.cfg.Coding != Compact {
+	if !r.cfg.waitsForPause() {
 		return
 	}
 	for key, f := range r.owing {

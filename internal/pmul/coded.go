@@ -15,7 +15,7 @@ import (
 // docs/decisions/pmul-parity.md has the reasons.
 
 // plans tells whether the turns of coded messages are planned on this link.
-func (c *Config) plans() bool { return c.Coding == Compact && c.Parity && c.Turnaround > 0 }
+func (c *Config) plans() bool { return c.waitsForPause() && c.Parity }
 
 // codes tells whether a message is coded.
 func (c *Config) codes(m *content) bool {

@@ -249,6 +249,10 @@ func (c *Config) repeatEvery(now time.Time, m *outgoing) time.Duration {
 // unheard is how long after a transmission an Ack_PDU of one of so many nodes cannot know of it.
 func (c *Config) unheard(nodes int) time.Duration { return 2*c.Delay + c.queue(nodes) }
 
+// waitsForPause tells that an answer amid a burst costs the sender a turn, and that both ends let answers wait until it
+// pauses. Plain ACP 142 has no such rule.
+func (c *Config) waitsForPause() bool { return c.Coding == Compact && c.Turnaround > 0 }
+
 // ownReturn tells that an Ack_PDU costs the sender no turn and that a gap is a loss: then it is told while the message is
 // still going out.
 func (c *Config) ownReturn() bool { return c.Turnaround == 0 && !c.Reorder && c.RateBps > 0 }

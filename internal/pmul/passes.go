@@ -239,7 +239,7 @@ func (s *Sender) expire(now time.Time, m *outgoing) {
 
 // stillTalks puts off a question for answers that wait until this node pauses.
 func (s *Sender) stillTalks(now time.Time, m *outgoing) bool {
-	if s.cfg.Coding != Compact || s.cfg.Turnaround == 0 || len(s.queue) == 0 || m.carry != carryCheap || m.polls > 0 || m.passEnd.IsZero() {
+	if !s.cfg.waitsForPause() || len(s.queue) == 0 || m.carry != carryCheap || m.polls > 0 || m.passEnd.IsZero() {
 		return false
 	}
 	wait := s.cfg.ackWait(m.dests.active(), m.total()) + s.late

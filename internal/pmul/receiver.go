@@ -688,53 +688,6 @@ func (r *Receiver) deadline() {
 	}
 }
 
-// announce joins a group for a message (p-mul 8). A silent node does not: its host would report the membership.
-func (r *Receiver) announce(now time.Time, p AnnouncePDU) {
-	switch {
-	case r.silent, !slices.Contains(p.Destinations, r.cfg.Self), now.After(p.Expiry.Add(r.cfg.ClockError)):
-		return
-	case p.Group>>28 != 0xe: // 224.0.0.0/4
-		r.stats.Illegal++
-		return
-	case r.groups[p.Group] == nil:
-		if len(r.groups) >= r.cfg.Limits.IncomingSource {
-			r.stats.Full++
-			return
-		}
-		r.groups[p.Group] = map[Key]time.Time{}
-		r.out.Join = append(r.out.Join, p.Group)
-	}
-	users := r.groups[p.Group]
-	key := Key{p.Source, p.Message}
-	if _, known := users[key]; known || len(users) < r.cfg.Limits.Incoming {
-		users[key] = due.Earliest(p.Expiry.Add(r.cfg.ClockError), now.Add(r.cfg.RememberFor))
-	}
-}
-
-// leave ends the use of a group for a message; a silent node leaves with the first sweep after silence.
-func (r *Receiver) leave(g GroupAddr, key Key) {
-	users := r.groups[g]
-	if _, known := users[key]; !known {
-		return
-	}
-	if r.silent {
-		users[key] = time.Time{}
-		return
-	}
-	delete(users, key)
-	if len(users) == 0 {
-		delete(r.groups, g)
-		r.out.Leave = append(r.out.Leave, g)
-	}
-}
-
-// unjoin leaves the groups that were made for a message.
-func (r *Receiver) unjoin(key Key) {
-	for _, g := range slices.Sorted(maps.Keys(r.groups)) {
-		r.leave(g, key)
-	}
-}
-
 func (k Key) compare(o Key) int {
 	return cmp.Or(cmp.Compare(k.Source, o.Source), cmp.Compare(k.Message, o.Message))
 }

@@ -360,7 +360,7 @@ func (s *Sender) peerEMCON(now time.Time, n NodeID, silent bool) {
 	for _, id := range s.Messages() {
 		m := s.messages[id]
 		if d := m.dests.of(n); d != nil && d.lacks() && m.begun && m.idle() && m.repeatAt.IsZero() {
-			m.repeatAt = now.Add(s.cfg.repeatEvery(now, m))
+			m.repeatAt = now // the node went silent before it could say that it lacks it
 			s.arm(m)
 		}
 	}

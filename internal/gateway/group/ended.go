@@ -15,7 +15,7 @@ type endedMessages struct {
 	order    []pmul.MessageID
 	payloads map[pmul.MessageID]*site.Message
 	octets   int
-	peers    map[pmul.MessageID]map[uint16]outcome // also of those that have not ended for all
+	peers    map[pmul.MessageID]map[uint16]*outcome // also of those that have not ended for all
 }
 
 // outcome is what became of a message for one peer.
@@ -24,41 +24,34 @@ type outcome struct {
 	repair    pmul.MessageID // what was sent in its place; 0: nothing
 }
 
-func (e *endedMessages) set(id pmul.MessageID, peer uint16, change func(*outcome)) {
+// of is where that is noted; what the caller changes there stays.
+func (e *endedMessages) of(id pmul.MessageID, peer uint16) *outcome {
 	if e.peers == nil {
-		e.peers = map[pmul.MessageID]map[uint16]outcome{}
+		e.peers = map[pmul.MessageID]map[uint16]*outcome{}
 	}
 	if e.peers[id] == nil {
-		e.peers[id] = map[uint16]outcome{}
+		e.peers[id] = map[uint16]*outcome{}
 	}
-	o := e.peers[id][peer]
-	change(&o)
-	e.peers[id][peer] = o
+	if e.peers[id][peer] == nil {
+		e.peers[id][peer] = &outcome{}
+	}
+	return e.peers[id][peer]
 }
 
-// delivered notes that a peer has acknowledged a message.
-func (e *endedMessages) delivered(id pmul.MessageID, peer uint16) {
-	e.set(id, peer, func(o *outcome) { o.delivered = true })
-}
-
-// take takes that back; false: it was not noted.
+// take takes back that a peer has acknowledged a message; false: it was not noted.
 func (e *endedMessages) take(id pmul.MessageID, peer uint16) bool {
-	had := e.peers[id][peer].delivered
-	if had {
-		e.set(id, peer, func(o *outcome) { o.delivered = false })
+	o := e.peers[id][peer]
+	if o == nil || !o.delivered {
+		return false
 	}
-	return had
-}
-
-// repaired notes what a peer is sent in the place of a message.
-func (e *endedMessages) repaired(id pmul.MessageID, peer uint16, repair pmul.MessageID) {
-	e.set(id, peer, func(o *outcome) { o.repair = repair })
+	o.delivered = false
+	return true
 }
 
 // latest is what a peer was sent last in the place of a message; a peer that was put back asks for the message again.
 func (e *endedMessages) latest(id pmul.MessageID, peer uint16) pmul.MessageID {
-	for e.peers[id][peer].repair != 0 {
-		id = e.peers[id][peer].repair
+	for o := e.peers[id][peer]; o != nil && o.repair != 0; o = e.peers[id][peer] {
+		id = o.repair
 	}
 	return id
 }

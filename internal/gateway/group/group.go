@@ -45,6 +45,7 @@ type Carrier struct {
 	receiver     *pmul.Receiver
 	dues         [2]time.Time // of sender and receiver
 	peers        map[uint16]*mail.Peer
+	silent       map[uint16]bool // peers that have announced their silence
 	orders       map[uint16]*order
 	audience     *mail.Audience
 	ref          uint64
@@ -72,7 +73,7 @@ const (
 
 // New starts the carrier; its engines find their records in the journal.
 func New(cfg Config, records []mail.Record) (*Carrier, error) {
-	c := &Carrier{Config: cfg, peers: map[uint16]*mail.Peer{}, orders: map[uint16]*order{}, out: map[pmul.MessageID]*mail.Message{},
+	c := &Carrier{Config: cfg, peers: map[uint16]*mail.Peer{}, silent: map[uint16]bool{}, orders: map[uint16]*order{}, out: map[pmul.MessageID]*mail.Message{},
 		audience: mail.NewAudience(cfg.Road, mail.Policy{Alike: true, Bucket: bucketFlow})}
 	c.engine = pmul.ConfigFor(cfg.Profile, pmul.NodeID(cfg.Self), pmul.Compact, seal.OverheadLong, cfg.Rand)
 	c.engine.DatagramOctets -= margin
@@ -122,6 +123,7 @@ func (c *Carrier) Silence(now time.Time, on bool) {
 }
 
 func (c *Carrier) PeerSilent(now time.Time, p *mail.Peer, on bool) {
+	c.silent[p.ID] = on
 	c.stepSender(now, pmul.PeerEMCON{Node: pmul.NodeID(p.ID), Silent: on})
 }
 
@@ -371,7 +373,7 @@ func (c *Carrier) fate(now time.Time, f pmul.Fate) {
 	}
 	if f.State == pmul.Delivered {
 		c.audience.Holds(p, uint64(f.Message), m, 0)
-		c.ended.delivered(f.Message, p.ID)
+		c.ended.of(f.Message, p.ID).delivered = true
 		c.acked(p, f.Sequence)
 		c.Store.End(m.For(p.ID), mail.Delivered)
 	} else {
@@ -448,7 +450,7 @@ func (c *Carrier) again(now time.Time, p *mail.Peer, asked pmul.MessageID) {
 		p.Counts.Delivered--
 	}
 	if len(c.Accept(now, []*mail.Peer{p}, envelope.Message{Payload: &repair}, mail.Repair)) == 0 {
-		c.ended.repaired(id, p.ID, c.answer.Message)
+		c.ended.of(id, p.ID).repair = c.answer.Message
 	}
 	if m != nil && m.For(p.ID) != nil {
 		c.Store.End(m.For(p.ID), mail.Anew)
@@ -518,9 +520,17 @@ func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool,
 	l.Add(mail.Sent, c.kindOf(packet.PDUs), len(body))
 	c.Air.Took(now, &c.Profile, len(data), c.Profile.Up.RateBps)
 	if whole(packet.PDUs) {
-		c.Air.Again(&c.Profile, addr, data, c.peers[to], l, long)
+		c.Air.Again(&c.Profile, addr, data, c.peers[to], l, long, c.forSilent(packet.PDUs))
 	}
 	c.Road.Send(addr, data)
+}
+
+// forSilent says that a datagram is for a peer that has announced its silence, among others.
+func (c *Carrier) forSilent(pdus []pmul.PDU) bool {
+	return slices.ContainsFunc(pdus, func(pdu pmul.PDU) bool {
+		a, _ := pdu.(pmul.AddressPDU)
+		return slices.ContainsFunc(a.Destinations, func(d pmul.Destination) bool { return c.silent[uint16(d.Node)] })
+	})
 }
 
 // whole says that a datagram has a message with all of it: one fragment and the Address_PDU before it.

@@ -2,6 +2,7 @@ package mail
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"aldis/internal/due"
@@ -12,15 +13,15 @@ import (
 // Air is a transmitter. Free is when the last datagram has left it.
 //
 // Where the bill does not grow with what is sent, a transmitter repeats the last short datagram with a message once: the
-// same octets, which a receiver that has them drops as a replay. Who lost the first then needs not ask.
-// docs/decisions/idle-air.md
+// same octets, which a receiver that has them drops as a replay. Who lost the first then needs not ask. Who is silent
+// cannot ask: for him each of the last maxCopies is repeated, CopiesForSilent times. docs/decisions/idle-air.md
 type Air struct {
-	Free  time.Time
-	quiet time.Time // a shared channel counts as busy until then
-	copy  copyOf
+	Free   time.Time
+	quiet  time.Time // a shared channel counts as busy until then
+	copies []copyOf  // in the order in which they are due
 }
 
-// copyOf is a datagram that is repeated when nobody else wants the air. The zero value is none.
+// copyOf is a datagram that is repeated when nobody else wants the air.
 type copyOf struct {
 	at   time.Time
 	to   netip.AddrPort
@@ -28,12 +29,19 @@ type copyOf struct {
 	peer *Peer // nil: it went to a group
 	own  *Ledger
 	long bool
+	left int  // how often it is repeated yet
+	kept bool // for a silent receiver: no later datagram takes its place
 }
 
+// CopiesForSilent is how often a datagram is repeated for a receiver that has announced its silence. At 5 % loss one
+// message in 400 would be lost with one copy, and hold up those behind it until the silence ends; with three, one in 160,000.
+const CopiesForSilent = 3
+
 const (
-	copyMost = 320 // octets of a UDP payload: of longer ones the second copy is worth less than the air it takes
-	copyLate = 4   // times the profile's wait: what found no idle air by then is asked for by others
-	busy     = 4   // a shared channel is busy while more than one part in so many of its time is used
+	copyMost  = 320 // octets of a UDP payload: of longer ones the second copy is worth less than the air it takes
+	copyLate  = 4   // times the profile's wait: what found no idle air by then is asked for by others
+	busy      = 4   // a shared channel is busy while more than one part in so many of its time is used
+	maxCopies = 8
 )
 
 // Took notes that a datagram of so many octets above UDP goes out now, at a rate in bits per second.
@@ -54,29 +62,47 @@ func (a *Air) use(now time.Time, p *profile.Profile, air time.Duration) {
 	}
 }
 
-// Again keeps a datagram with a message, the last that went to this peer or group, in the long form or not. It replaces
-// what was kept: whoever has this one notices that the other is missing.
-func (a *Air) Again(p *profile.Profile, to netip.AddrPort, data []byte, peer *Peer, own *Ledger, long bool) {
-	a.copy = copyOf{}
-	if p.CopyAfter > 0 && p.Tariff != profile.TariffOctets && len(data) <= copyMost {
-		a.copy = copyOf{a.Free.Add(p.CopyAfter), to, data, peer, own, long}
+// Again keeps a datagram with a message, that went to this peer or group (nil), in the long form or not, to repeat it. It
+// replaces the one that was kept before: whoever has this one notices that the other is missing. For a silent receiver
+// both are kept.
+func (a *Air) Again(p *profile.Profile, to netip.AddrPort, data []byte, peer *Peer, own *Ledger, long, silent bool) {
+	a.copies = slices.DeleteFunc(a.copies, func(c copyOf) bool { return !c.kept })
+	if p.CopyAfter == 0 || p.Tariff == profile.TariffOctets || len(data) > copyMost {
+		return
 	}
+	c := copyOf{a.Free.Add(p.CopyAfter), to, data, peer, own, long, 1, silent}
+	if silent {
+		c.left = CopiesForSilent
+	}
+	if len(a.copies) == maxCopies {
+		a.copies = a.copies[1:]
+	}
+	a.copies = append(a.copies, c)
 }
 
-// Needless drops what is kept: it has arrived, or this node goes silent.
-func (a *Air) Needless() { a.copy = copyOf{} }
+// Arrived drops what is kept for a peer: it has all.
+func (a *Air) Arrived(peer *Peer) {
+	a.copies = slices.DeleteFunc(a.copies, func(c copyOf) bool { return c.peer == peer })
+}
 
-// Idle repeats what is kept if its time has come. The caller says that nothing else waits for this transmitter.
+// Needless drops all that is kept: everybody has it, or this node goes silent.
+func (a *Air) Needless() { a.copies = nil }
+
+// Idle repeats one of what is kept if its time has come. The caller says that nothing else waits for this transmitter.
 func (a *Air) Idle(now time.Time, p *profile.Profile, rateBps int, road Road) {
-	c := a.copy
 	if !due.Reached(now, a.Due()) {
 		return
 	}
-	a.copy = copyOf{}
+	c := a.copies[0]
+	a.copies = a.copies[1:]
 	if now.Sub(c.at) > copyLate*p.CopyAfter {
 		return
 	}
 	a.Took(now, p, len(c.data), rateBps)
+	if c.left--; c.left > 0 {
+		c.at = a.Free.Add(p.CopyAfter)
+		a.copies = append(a.copies, c)
+	}
 	c.own.Head(Sent, c.long)
 	c.own.Add(Sent, Repair, len(c.data)-seal.Overhead(c.long))
 	if c.peer != nil {
@@ -88,8 +114,8 @@ func (a *Air) Idle(now time.Time, p *profile.Profile, rateBps int, road Road) {
 
 // Due is when Idle has something to do; zero: not by itself.
 func (a *Air) Due() time.Time {
-	if a.copy.at.IsZero() {
+	if len(a.copies) == 0 {
 		return time.Time{}
 	}
-	return due.Latest(a.copy.at, due.Latest(a.Free, a.quiet))
+	return due.Latest(a.copies[0].at, due.Latest(a.Free, a.quiet))
 }

@@ -116,7 +116,7 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 		}
 	}
 	if air, _ := c.airOf(l); len(acked) > 0 && l.sender.UnderWay(frame.Direct) == 0 {
-		air.Needless()
+		air.Arrived(l.Peer)
 	}
 	for _, at := range acked {
 		e := l.Box.At(at)

@@ -176,7 +176,7 @@ func (c *Carrier) post(now time.Time, l *line, what *letter, long, hello bool) b
 	air, rate := c.airOf(l)
 	air.Took(now, &c.Profile, len(data), rate)
 	if payload {
-		air.Again(&c.Profile, l.Addr, data, l.Peer, &l.Ledger, long)
+		air.Again(&c.Profile, l.Addr, data, l.Peer, &l.Ledger, long, l.sender.IsListening())
 	}
 	c.Road.Send(l.Addr, data)
 	return true

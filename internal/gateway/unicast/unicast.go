@@ -116,10 +116,12 @@ func (c *Carrier) Silence(_ time.Time, on bool) {
 func (c *Carrier) Heard(now time.Time, p *mail.Peer) { c.lines[p.ID].sender.Heard(now) }
 func (c *Carrier) Restarted(p *mail.Peer)            { c.lines[p.ID].sender.Again() }
 
-// PeerSilent says that a peer hears us and will not answer. It ends with the first datagram of the peer.
+// PeerSilent says that a peer hears us and will not answer: what has no receipt goes once more. It ends with the first
+// datagram of the peer.
 func (c *Carrier) PeerSilent(_ time.Time, p *mail.Peer, silent bool) {
 	if l := c.lines[p.ID]; silent && !l.sender.IsListening() {
 		l.sender.Listening()
+		l.sender.Again()
 	}
 }
 

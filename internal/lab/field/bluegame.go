@@ -197,8 +197,8 @@ func (g *game) setUp(ctx context.Context) (err error) {
 		node := HubNode{Name: name, Netns: s.ns, Addr: linkAddr(i), Profile: g.p}
 		if i == 0 && !g.p.Shared {
 			node.Profile = wire // the satellite's leg belongs to the terminal
-		} else if err := node.measure(g.o); err != nil {
-			return err
+		} else {
+			node.Up, node.Down = g.o.up, g.o.down
 		}
 		cfg.Nodes = append(cfg.Nodes, node)
 	}

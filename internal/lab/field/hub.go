@@ -25,17 +25,6 @@ type HubNode struct {
 	Up, Down    linkemu.Measured // instead of the profile's loss, delay and jitter
 }
 
-// measure sets what was measured of the node's leg.
-func (n *HubNode) measure(o Options) (err error) {
-	if n.Up, err = measured(o.Up); err == nil {
-		n.Down, err = measured(o.Down)
-	}
-	if err != nil {
-		return fmt.Errorf("lab: %w", err)
-	}
-	return nil
-}
-
 // HubConfig of an emulated link. With PcapDir set, <name>.pcap there has what passed the node's interface. StaticGroups
 // keeps IGMP off the air: on a radio net everybody hears everybody, and a kernel's reports would each take a turn.
 type HubConfig struct {

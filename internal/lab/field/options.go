@@ -47,6 +47,8 @@ type Options struct {
 	JarDir   string    // field-tests/peers; found from the working directory and the binary
 	Keep     string    // directory for logs, configurations and captures of the link; removed otherwise
 	Progress io.Writer // a line of text now and then; nil: none
+
+	up, down linkemu.Measured // what is in the files Up and Down
 }
 
 // UsageError is a mistake in the Options.
@@ -123,10 +125,10 @@ func (o *Options) complete() (profile.Profile, error) {
 		o.SilentFor, o.SilentAt, 5*silenceSettles, o.Duration)
 	check(o.Deaf == "" || o.Ships > 1 && slices.Contains(o.siteNames()[2:], o.Deaf), "deaf %q: one of several ships, not the first", o.Deaf)
 	check(o.Kill == "" || slices.Contains(o.siteNames(), o.Kill), "kill %q: there are %s", o.Kill, strings.Join(o.siteNames(), ", "))
-	for what, file := range map[string]string{"up": o.Up, "down": o.Down} {
-		_, err := measured(file)
-		check(err == nil, "measured-%s: %v", what, err)
-	}
+	o.up, err = measured(o.Up)
+	check(err == nil, "measured-up: %v", err)
+	o.down, err = measured(o.Down)
+	check(err == nil, "measured-down: %v", err)
 	check(o.Up == "" || !p.Shared, "measured-up: on a channel what a frame meets is met where it is heard: measured-down")
 	if len(bad) > 0 {
 		return p, &UsageError{strings.Join(bad, "\nlab: ")}

@@ -214,13 +214,18 @@ func check(window []entry, text []byte) [checkOctets]byte {
 }
 
 // sumAfter hashes what a code was made after, and the text.
-func sumAfter(window []entry, text []byte) textSum {
+func sumAfter(window []entry, text []byte) textSum { return hashOf(window, text, true) }
+
+// hashOf hashes a text and the messages before it, with their numbers or without.
+func hashOf(window []entry, text []byte, numbers bool) textSum {
 	h := sha256.New()
 	var b [16]byte
 	for _, e := range window {
-		binary.BigEndian.PutUint64(b[:8], e.number)
-		binary.BigEndian.PutUint64(b[8:], uint64(len(e.text)))
-		h.Write(b[:])
+		head := binary.BigEndian.AppendUint64(b[:0], uint64(len(e.text)))
+		if numbers {
+			head = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b[:0], e.number), uint64(len(e.text)))
+		}
+		h.Write(head)
 		h.Write(e.text)
 	}
 	h.Write(text)
@@ -296,15 +301,7 @@ func (c *Coder) after(window []entry, text []byte) ([]byte, Codec) {
 
 // contentOf names a text and what it is coded after. Numbers are not part of it: they do not change the code.
 func contentOf(window []entry, text []byte) textSum {
-	h := sha256.New()
-	var b [8]byte
-	for _, e := range window {
-		binary.BigEndian.PutUint64(b[:], uint64(len(e.text)))
-		h.Write(b[:])
-		h.Write(e.text)
-	}
-	h.Write(text)
-	sum := textSum(h.Sum(nil))
+	sum := hashOf(window, text, false)
 	sum[0] = ^sum[0] // never the sum of a text that somebody made to look like this
 	return sum
 }

@@ -198,8 +198,8 @@ func (s *Sender) SentTwice(now time.Time, id ID, after time.Duration) {
 	}
 }
 
-// Again says that the peer has begun anew: what it has not acknowledged by now never reached it, or its receipt is on
-// its way. All of it goes again.
+// Again says that the peer has begun anew, or cannot say any more what it lacks: what it has not acknowledged by now never
+// reached it, or its receipt is on its way. All of it goes again.
 func (s *Sender) Again() {
 	for _, f := range s.flight[frame.Direct] {
 		f.lost, f.asked = true, false
