@@ -43,7 +43,7 @@ test: deps build peers
 	@GO="$(GO)" scripts/test
 
 # The long lab runs on top: half an hour and more. It builds the packages and puts them on a Debian 12 of its own.
-test-long: PACKAGES += git gcc-aarch64-linux-gnu libc6-dev-arm64-cross lintian rpm mmdebstrap systemd-container
+test-long: PACKAGES += git gcc-aarch64-linux-gnu libc6-dev-arm64-cross lintian rpm mmdebstrap systemd-container podman runc
 test-long: deps build peers
 	@GO="$(GO)" scripts/test long
 

@@ -74,6 +74,13 @@ func TestTwoBuildsGiveOneHash(t *testing.T) {
 	}
 }
 
+// sources are the lines of sources.list that this machine has its own Debian packages from.
+func sources(t *testing.T) []string {
+	t.Helper()
+	return strings.Split(strings.TrimSpace(must(t, nil, "apt-get", "indextargets", "--format", "deb $(REPO_URI) $(CODENAME) $(COMPONENT)",
+		"Created-By: Packages", "Origin: Debian")), "\n")
+}
+
 // machine is a Debian 12 of its own, which runs systemd in the network of this one.
 type machine struct {
 	t      *testing.T
@@ -85,9 +92,7 @@ type machine struct {
 func boot(t *testing.T) *machine {
 	t.Helper()
 	m := &machine{t: t, root: filepath.Join(t.TempDir(), "root")}
-	sources := strings.Split(strings.TrimSpace(must(t, nil, "apt-get", "indextargets", "--format", "deb $(REPO_URI) $(CODENAME) $(COMPONENT)",
-		"Created-By: Packages", "Origin: Debian")), "\n")
-	must(t, nil, "mmdebstrap", append([]string{"--quiet", "--variant=minbase", "--include=systemd,systemd-sysv,dbus,man-db", "bookworm", m.root}, sources...)...)
+	must(t, nil, "mmdebstrap", append([]string{"--quiet", "--variant=minbase", "--include=systemd,systemd-sysv,dbus,man-db", "bookworm", m.root}, sources(t)...)...)
 	cmd := exec.Command("systemd-nspawn", "--quiet", "--directory", m.root, "--boot", "--register=no", "--keep-unit", "--console=pipe")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
