@@ -40,6 +40,7 @@ func groups() []group {
 			{name: "adverts", summary: "list its advertisements, and why one does not travel", run: advertsCommand},
 			{name: "peer", summary: "list the far gateways, or forget what is known of one's starts", run: peerCommand, words: []string{"list", "forget"}},
 			{name: "silence", summary: "transmit nothing (EMCON), or end that", run: silenceCommand, words: []string{"on", "off", "status"}},
+			{name: "reload", summary: "have the gateway read its configuration again", run: reloadCommand},
 			{name: "journal", summary: "check, repair or export the journal of a gateway that does not run", run: journalCommand,
 				words: []string{"check", "stats", "export", "repair", "new"}},
 			{name: "profiles", summary: "list the links that have a name", run: profilesCommand, words: profile.Names()},

@@ -48,7 +48,8 @@ func keep(file string, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, "run", err)
 	}
-	k := &keeper{program: program, file: file, stderr: stderr, log: newLogger(cfg, stderr), held: map[netip.AddrPort]*os.File{}}
+	log, _ := newLogger(cfg, stderr)
+	k := &keeper{program: program, file: file, stderr: stderr, log: log, held: map[netip.AddrPort]*os.File{}}
 	next, err := k.open(cfg)
 	if err != nil {
 		return fail(stderr, "run", err)

@@ -16,13 +16,16 @@ import (
 	"aldis/internal/config"
 )
 
-func newLogger(cfg *config.Config, stderr io.Writer) *slog.Logger {
-	options := &slog.HandlerOptions{Level: cfg.Log.Level}
+// newLogger logs as the configuration says. Its level can be set while it runs.
+func newLogger(cfg *config.Config, stderr io.Writer) (*slog.Logger, *slog.LevelVar) {
+	level := &slog.LevelVar{}
+	level.Set(cfg.Log.Level)
+	options := &slog.HandlerOptions{Level: level}
 	var h slog.Handler = slog.NewJSONHandler(stderr, options)
 	if cfg.Log.Format == "text" || cfg.Log.Format == "auto" && isTerminal(stderr) {
 		h = slog.NewTextHandler(stderr, options)
 	}
-	return slog.New(limit(h)).With("node", cfg.Node.Name)
+	return slog.New(limit(h)).With("node", cfg.Node.Name), level
 }
 
 func isTerminal(w io.Writer) bool {

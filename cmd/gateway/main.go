@@ -27,6 +27,7 @@
 //   - profiles.go: `profiles`: the link profiles
 //   - record.go: `record`: a trace from a capture
 //   - rehearse.go: `rehearse`: a verdict before the mission
+//   - reload.go: `reload`: the configuration read again
 //   - replay.go: `replay`: a trace played again
 //   - run.go: `run`: joins the rooms of a gateway
 //   - show.go: figures as JSON, text or a page

@@ -50,7 +50,7 @@ messages survive any end, kill -9 included. Check a configuration first: gateway
 With --keep-socket a second process holds the listening sockets and restarts the gateway when it dies, so that no
 peer finds a closed port. SIGHUP to that process restarts the gateway with the program and configuration on disk, after
 that program has checked that configuration; with a mistake in it the gateway goes on as it is. Without --keep-socket
-SIGHUP ends the gateway.
+SIGHUP does what gateway reload does.
 Under systemd use a socket unit instead (docs/operate.md).
 
 Each start has a number: the clock in seconds, and greater than that of the start before. With --start-by-clock it is the
@@ -84,13 +84,13 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	log := newLogger(cfg, stderr)
+	log, level := newLogger(cfg, stderr)
 	for _, w := range cfg.Warnings() {
 		log.Warn("odd setting: " + w)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, cfg, have, *byClock, log); err != nil {
+	if err := serve(ctx, cfg, have, *byClock, log, level); err != nil {
 		log.Error("the gateway cannot run", "error", err)
 		return exitRefused
 	}
@@ -116,8 +116,8 @@ func listenError(key, network string, at netip.AddrPort, err error) error {
 
 // node is the rooms of a running gateway. They end in the order opposite to how they began.
 type node struct {
-	cfg       *config.Config
-	byClock   bool // the operator wants this start numbered by the clock alone
+	cfg       *config.Config // of the start; reloader.force is in force
+	byClock   bool           // the operator wants this start numbered by the clock alone
 	log       *slog.Logger
 	started   time.Time
 	reg       *prometheus.Registry
@@ -133,14 +133,19 @@ type node struct {
 	radio     *radio.Radio
 	bridge    *jxtabridge.Bridge
 	gateway   *gateway.Gateway
+	reloader  *reloader
 }
 
 // serve wires the rooms, runs the loop until ctx ends, and takes everything down again.
 // Listening sockets of have are taken where the configuration asks for their address.
-func serve(ctx context.Context, cfg *config.Config, have map[netip.AddrPort]net.Listener, byClock bool, log *slog.Logger) (err error) {
+func serve(ctx context.Context, cfg *config.Config, have map[netip.AddrPort]net.Listener, byClock bool, log *slog.Logger, level *slog.LevelVar) (err error) {
 	n := &node{cfg: cfg, byClock: byClock, log: log, started: time.Now(), reg: prometheus.NewRegistry()}
+	n.reloader = &reloader{level: level, log: log, status: n.snapshot, hups: make(chan os.Signal, 1)}
+	signal.Notify(n.reloader.hups, syscall.SIGHUP)
+	n.reloader.force.Store(cfg)
 	n.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	n.daemon = daemon.New(log, n.reg)
+	n.reloader.order = n.daemon.PostOrder
 	if n.journal, err = journal.OpenSparing(cfg.Node.DataDir, journal.Identity{Node: cfg.Node.ID, Name: cfg.Node.Name}, gateway.Spare); err != nil {
 		return err
 	}
@@ -376,13 +381,15 @@ func (n *node) run(ctx context.Context) error {
 		}()
 	}
 	desk := control.New(control.Source{
-		Order: n.daemon.PostOrder, Authority: authority(n.cfg), Names: n.cfg.HTTP.Names, Log: n.log, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
+		Order: n.daemon.PostOrder, Authority: func() control.Authority { return authority(n.reloader.force.Load()) },
+		Names: func() []string { return n.reloader.force.Load().HTTP.Names }, Reload: n.reloader.reload, Log: n.log, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
 		Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats,
 	}, n.reg)
 	for _, ln := range []net.Listener{n.httpSock, n.orderSock} {
 		serve(ln, func(ln net.Listener) error { return desk.Serve(ctx, ln) })
 	}
 	go n.watchJournal(ctx)
+	go n.reloader.listen(ctx)
 	n.log.Info("running", "version", versionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.Seeds(), "link", n.cfg.Link.Listen,
 		"profile", n.cfg.Link.Profile.Name, "peers", len(n.cfg.Link.Peers), "journal_bytes", n.journal.Size())
 	err := n.daemon.Run(ctx, daemon.Parts{

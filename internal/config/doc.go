@@ -6,6 +6,7 @@
 //
 // # Files
 //
+//   - changes.go: what differs between two configurations
 //   - config.go: the configuration as a whole
 //   - control.go: who may give orders, and what commands read that give them
 //   - filter.go: the rules for what may cross

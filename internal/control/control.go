@@ -35,11 +35,14 @@ type Source struct {
 	Radio    func() radio.Stats
 	NORM     func() norm.Stats
 	Order    func(gateway.Event) // hands the loop an operator's order
-	// Authority says who may give one, and Log keeps who did.
-	Authority Authority
+	// Authority says who may give one now, and Log keeps who did.
+	Authority func() Authority
 	Log       *slog.Logger
-	// Names are those under which this gateway is asked over TCP, besides localhost and addresses.
-	Names []string
+	// Names are those under which this gateway is asked over TCP now, besides localhost and addresses; nil: under none.
+	Names func() []string
+	// Reload has the configuration read again, and answers with what is different; an error is a Refusal, or says that
+	// nobody knows.
+	Reload func(ctx context.Context, dryRun bool) (any, error)
 	// AdvertKeys are those of the whole cache, AdvertRows what is to be said of some; both between two turns of the loop.
 	AdvertKeys func(context.Context) ([]site.EntryKey, error)
 	AdvertRows func(context.Context, []site.EntryKey) ([]gateway.AdvertRow, error)
@@ -113,6 +116,7 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 	mux.HandleFunc("GET /adverts", func(w http.ResponseWriter, r *http.Request) { src.adverts(w, r) })
 	mux.HandleFunc("POST /silence", order(src, "silence", src.silence))
 	mux.HandleFunc("POST /peers/forget", order(src, "forget", src.forget))
+	mux.HandleFunc("POST /reload", order(src, "reload", src.reload))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, "aldis gateway: /status /adverts /metrics /healthz; gateway silence and gateway peer give orders over control.socket")
 	})
@@ -121,8 +125,7 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 
 // sameHost answers requests over TCP that were meant for this address: a page in a browser whose own name somebody has
 // pointed here asks under that name. An address is nobody's name.
-func sameHost(names []string, h http.Handler) http.Handler {
-	names = append(slices.Clone(names), "localhost")
+func sameHost(names func() []string, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {
@@ -130,7 +133,7 @@ func sameHost(names []string, h http.Handler) http.Handler {
 		}
 		_, local := r.Context().Value(giverKey{}).(Giver)
 		_, notAddress := netip.ParseAddr(strings.Trim(host, "[]"))
-		known := slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, host) })
+		known := strings.EqualFold(host, "localhost") || names != nil && slices.ContainsFunc(names(), func(n string) bool { return strings.EqualFold(n, host) })
 		if !local && notAddress != nil && !known && host != "" {
 			http.Error(w, fmt.Sprintf("%q is no name of this gateway: ask by address, or add the name to http.names", host), http.StatusMisdirectedRequest)
 			return

@@ -59,7 +59,7 @@ type server struct {
 func start(t *testing.T) *server {
 	s := &server{status: sample()}
 	s.Server = httptest.NewServer(New(Source{
-		Authority: Authority{Group: -1, Token: token, Way: "go to the bridge"}, Log: slog.New(slog.NewTextHandler(&s.log, nil)), Names: []string{"ship.example"},
+		Authority: func() Authority { return Authority{Group: -1, Token: token, Way: "go to the bridge"} }, Log: slog.New(slog.NewTextHandler(&s.log, nil)), Names: func() []string { return []string{"ship.example"} },
 		Version: "v1", Started: time.Unix(1_700_000_000, 0).UTC(),
 		Snapshot: func(context.Context) (Snapshot, error) {
 			if s.err != nil {

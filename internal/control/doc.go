@@ -8,7 +8,7 @@
 // order is a line in New and the function that obeys.
 //
 // Files: control.go the listeners and pages; adverts.go where advertisements are; crowd.go how many connections; orders.go who may
-// give orders; peers.go orders about peers; socket.go the unix socket; metrics.go the metrics.
+// give orders; peers.go orders about peers; reload.go the order to read the configuration again; socket.go the unix socket; metrics.go the metrics.
 //
 // Metrics are named aldis_…, in base units: seconds, octets (called bytes by Prometheus' convention). Octets of the
 // airtime ledger are IP octets.

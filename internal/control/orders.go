@@ -84,7 +84,7 @@ func (r Refusal) Error() string { return r.Text }
 // A page in a browser on this machine cannot give one: it has no token, and it may not send JSON to another origin.
 func order[T any](s Source, name string, obey func(context.Context, T) (answer any, err error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		by, err := s.Authority.who(r)
+		by, err := s.Authority().who(r)
 		if err != nil {
 			s.Log.Warn("an order was refused", "order", name, "by", by.String())
 			http.Error(w, err.Error(), http.StatusForbidden)

@@ -140,7 +140,7 @@ func desk(t *testing.T, group int) (path string, log *bytes.Buffer) {
 	}
 	on := false
 	d := New(Source{
-		Authority: Authority{Group: group, Way: "go to the bridge"}, Log: slog.New(slog.NewTextHandler(log, nil)),
+		Names: func() []string { return nil }, Authority: func() Authority { return Authority{Group: group, Way: "go to the bridge"} }, Log: slog.New(slog.NewTextHandler(log, nil)),
 		Snapshot: func(context.Context) (Snapshot, error) {
 			return Snapshot{Gateway: gateway.Status{Silence: gateway.SilenceStatus{On: on}}}, nil
 		},

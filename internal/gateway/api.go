@@ -6,6 +6,9 @@ import (
 
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/unicast"
+	"aldis/internal/link/compact"
+	"aldis/internal/rules/filter"
+	"aldis/internal/rules/mark"
 	"aldis/internal/site"
 )
 
@@ -39,6 +42,13 @@ type (
 		Peer     uint16
 		AnyStart bool
 	}
+	// NewRules is the operator's order to replace the rules: which items and messages cross, how messages are marked, and
+	// how hard elements are tried to make smaller (before compact.DefaultRules).
+	NewRules struct {
+		Filter   []filter.Rule
+		Messages []mark.Rule
+		Compact  []compact.Rule
+	}
 	// NormUp: the child of this generation runs and takes commands.
 	NormUp struct{ Generation uint8 }
 	// NormDown: the child died or hung and was killed; what it held is gone.
@@ -68,6 +78,7 @@ func (Datagram) gatewayEvent()   {}
 func (Silence) gatewayEvent()    {}
 func (Clock) gatewayEvent()      {}
 func (Forget) gatewayEvent()     {}
+func (NewRules) gatewayEvent()   {}
 func (NormUp) gatewayEvent()     {}
 func (NormDown) gatewayEvent()   {}
 func (NormPacket) gatewayEvent() {}

@@ -91,15 +91,17 @@ type Gateway struct {
 	now       time.Time // of this Step
 	silence   silence
 	limited   limited
+	unjudged  unjudged
 	dropped   map[string]uint64 // datagrams and packets, by reason
 	nextPurge time.Time         // of what has expired
 
-	filtered time.Time // when it was last said that messages are dropped
-	linkDue  time.Time // when the link wants a Step, as the last one found that looked at it
-	looked   bool      // at the link, in any Step
-	touched  bool      // in this Step something was done that concerns the link
-	restored *restored // until the first Step
-	out      *Output   // of this Step
+	rulesReplaced uint64    // how often in this run
+	filtered      time.Time // when it was last said that messages are dropped
+	linkDue       time.Time // when the link wants a Step, as the last one found that looked at it
+	looked        bool      // at the link, in any Step
+	touched       bool      // in this Step something was done that concerns the link
+	restored      *restored // until the first Step
+	out           *Output   // of this Step
 }
 
 // New starts from what the journal holds; nil for a new node. The error says what in restore cannot be understood.
@@ -191,6 +193,8 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		g.silence.hear(now, ev)
 	case Forget:
 		g.door.forget(now, ev)
+	case NewRules:
+		ev.obey(g, now)
 	default:
 		g.normEvent(now, ev)
 	}
@@ -300,6 +304,7 @@ func (g *Gateway) purge(now time.Time) {
 	g.nextPurge = now.Add(time.Minute)
 	own, held, more := g.replica.Purge(now, purgeMost)
 	for _, key := range own {
+		delete(g.unjudged, key)
 		g.Record(bucketOwn, []byte(key), nil)
 	}
 	for _, p := range g.peers {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -60,6 +61,21 @@ func (l *limited) drop(from uint16, itemKey string) {
 			q.order = slices.DeleteFunc(q.order, func(k string) bool { _, ok := q.items[k]; return !ok })
 		}
 	}
+}
+
+// takeAll returns what waits, oldest of each rule first, and forgets it: the rules are others now.
+func (l *limited) takeAll() (all []limitedItem) {
+	for _, rule := range slices.Sorted(maps.Keys(l.queues)) {
+		q := l.queues[rule]
+		for _, key := range q.order {
+			if it, ok := q.items[key]; ok {
+				delete(q.items, key)
+				all = append(all, it)
+			}
+		}
+	}
+	*l = limited{}
+	return all
 }
 
 // lost: all that is known of a site is void.

@@ -12,15 +12,19 @@ import (
 func (g *Gateway) put(now time.Time, it site.Item) {
 	f := g.cfg.Filter
 	if f.Empty() {
+		g.unjudged.note(it, it)
 		g.replica.Put(it)
 		return
 	}
 	g.limited.drop(0, it.Key())
 	if it.Gone {
+		g.unjudged.note(it, it)
 		g.replica.Put(it)
 		return
 	}
+	asPut := it
 	it, deny, v := g.judgeItem(it)
+	g.unjudged.note(asPut, it)
 	if v.Action == filter.Allow && f.Limited(v) && g.replica.Lacks(it, deny) {
 		if ok, at := f.Take(now, v); !ok {
 			g.limited.add(f, limitedItem{item: it, deny: deny, verdict: v}, at)

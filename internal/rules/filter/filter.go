@@ -25,11 +25,27 @@ type bucket struct{ full time.Time }
 
 // New starts with full buckets.
 func New(rules []Rule) *Filter {
-	f := &Filter{rules: rules, buckets: make([]bucket, len(rules)), counts: make([]Counts, len(rules))}
-	for _, r := range rules {
-		f.sites = f.sites || r.Site != 0
-	}
+	f := &Filter{}
+	f.Replace(rules)
 	return f
+}
+
+// Replace puts rules in the place of those that are there, and returns a Filter that judges as this one did before. A rule
+// that was there already keeps its counters and what is left of its rate, at whatever line it stands now.
+func (f *Filter) Replace(rules []Rule) (before *Filter) {
+	old := *f
+	*f = Filter{rules: rules, buckets: make([]bucket, len(rules)), counts: make([]Counts, len(rules))}
+	taken := make([]bool, len(old.rules))
+	for i, r := range rules {
+		f.sites = f.sites || r.Site != 0
+		for k, o := range old.rules {
+			if o.Line = r.Line; o == r && !taken[k] {
+				taken[k], f.buckets[i], f.counts[i] = true, old.buckets[k], old.counts[k]
+				break
+			}
+		}
+	}
+	return &old
 }
 
 // Empty says that no rule is there.

@@ -153,3 +153,31 @@ func TestParseRate(t *testing.T) {
 		}
 	}
 }
+
+// TestReplace: a rule that stays keeps its counters and its rate wherever it stands, each once; the old ones judge as before.
+func TestReplace(t *testing.T) {
+	now := time.Unix(0, 0)
+	slow := Rule{Line: 1, Type: Spec, Rate: Rate{Count: 1, Per: time.Hour}}
+	f := New([]Rule{slow, {Line: 2, Type: Peer, Action: Deny}})
+	spec, peer := &site.Subject{Type: Spec}, &site.Subject{Type: Peer}
+	f.Count(f.Judge(spec))
+	if ok, _ := f.Take(now, f.Judge(spec)); !ok {
+		t.Fatal("the first is not let through")
+	}
+	slow.Line = 12
+	before := f.Replace([]Rule{{Line: 3, Type: Group}, slow, slow})
+	for i, want := range []uint64{0, 1, 0} {
+		if got := f.Status()[i]; got.Fits != want || got.Line == 1 {
+			t.Errorf("rule %d: %+v, want %d things that it took", i, got, want)
+		}
+	}
+	if ok, at := f.Take(now, f.Judge(spec)); ok || !at.Equal(now.Add(time.Hour)) {
+		t.Errorf("the rate of the rule that moved: %v, next at %v", ok, at)
+	}
+	if ok, _ := f.Take(now, Verdict{Rule: 2}); !ok {
+		t.Error("the second of two equal rules took over the first one's rate")
+	}
+	if f.Judge(peer).Stays() || !before.Judge(peer).Stays() {
+		t.Error("the rules of before and after judge alike")
+	}
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"aldis/internal/config"
+	"aldis/internal/control"
+	"aldis/internal/gateway"
+)
+
+const reloadAbout = `usage: gateway reload [-c FILE] [--dry-run] [--json]
+
+Has the gateway on this machine read its configuration again, and lists what is different. From FILE it reads only where
+the gateway answers (control.socket).
+
+Rules ([[filter]], [[message]], [[compact.rule]]), http.names, http.token_file and log.level count at once: no connection is
+closed, and no message is lost. What may not cross any more is withdrawn at the other sites. A message that was accepted
+keeps its precedence. Everything else needs a restart. If the file has a mistake, or something in it needs a restart,
+nothing is changed, and the answer says what it is.
+
+With --dry-run nothing is changed in any case. SIGHUP to the gateway does the same as gateway reload, with the answer in the
+log. SIGHUP to the process of gateway run --keep-socket restarts the gateway instead.
+
+Exit: 0 the file is in force (--dry-run: would be), 1 not so, 2 wrong usage.
+`
+
+// reloaded is the answer to POST /reload.
+type reloaded struct {
+	Changes []config.Change `json:"changes"` // empty: the file says what is in force
+	DryRun  bool            `json:"dry_run,omitempty"`
+}
+
+func reloadCommand(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("reload", flag.ContinueOnError)
+	file := fs.String("c", defaultConfig, "configuration `file`")
+	dryRun := fs.Bool("dry-run", false, "say what is different, and change nothing")
+	asJSON := fs.Bool("json", false, "print the answer as JSON")
+	if _, code, done := parse(fs, args, 0, reloadAbout, stdout, stderr); done {
+		return code
+	}
+	desk, err := deskOf(*file, "")
+	var answer []byte
+	if err == nil {
+		body, _ := json.Marshal(control.ReloadOrder{DryRun: *dryRun})
+		answer, err = desk.talk("POST", "/reload", body)
+	}
+	var r reloaded
+	if err == nil {
+		err = json.Unmarshal(answer, &r)
+	}
+	if err != nil {
+		return fail(stderr, "reload", err)
+	}
+	restart := slices.ContainsFunc(r.Changes, func(c config.Change) bool { return c.Restart })
+	switch {
+	case *asJSON:
+		err = printJSON(stdout, r)
+	case len(r.Changes) == 0:
+		fmt.Fprintln(stdout, "nothing is different")
+	default:
+		fmt.Fprintln(stdout, inLines(r.Changes))
+		switch {
+		case restart:
+			fmt.Fprintln(stdout, "a reload would change nothing: restart the gateway")
+		case *dryRun:
+			fmt.Fprintln(stdout, "a reload would take all of it")
+		default:
+			fmt.Fprintln(stdout, "in force")
+		}
+	}
+	if err != nil {
+		return fail(stderr, "reload", err)
+	}
+	if restart {
+		return exitRefused
+	}
+	return exitGood
+}
+
+func inLines(changes []config.Change) string {
+	lines := make([]string, len(changes))
+	for i, c := range changes {
+		if lines[i] = c.String(); c.Restart {
+			lines[i] += " (needs a restart)"
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// reloader has the configuration that is in force.
+type reloader struct {
+	mu     sync.Mutex // one reload at a time
+	force  atomic.Pointer[config.Config]
+	level  *slog.LevelVar
+	log    *slog.Logger
+	order  func(gateway.Event)
+	status func(context.Context) (control.Snapshot, error)
+	hups   chan os.Signal // SIGHUP; one that comes during the start waits here
+}
+
+// reload reads the file again and puts into force what it says, or nothing at all: then the error is a control.Refusal,
+// unless nobody knows whether the rules are in force.
+func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.force.Load()
+	next, err := config.Load(now.File)
+	if err != nil {
+		return nil, control.Refusal{Code: http.StatusUnprocessableEntity, Text: err.Error() + "\nnothing was changed"}
+	}
+	answer := reloaded{Changes: now.Changes(next), DryRun: dryRun}
+	late := slices.DeleteFunc(slices.Clone(answer.Changes), func(c config.Change) bool { return !c.Restart })
+	switch {
+	case dryRun || len(answer.Changes) == 0:
+		return answer, nil
+	case len(late) > 0:
+		return nil, control.Refusal{Code: http.StatusConflict, Text: inLines(late) + "\nnothing was changed: restart the gateway, or take that back"}
+	}
+	if slices.ContainsFunc(answer.Changes, func(c config.Change) bool { return strings.HasPrefix(c.Key, "[[") }) {
+		if err := r.rules(ctx, next); err != nil {
+			return nil, err
+		}
+	}
+	for _, w := range next.Warnings() {
+		r.log.Warn("odd setting: " + w)
+	}
+	r.level.Set(next.Log.Level)
+	r.force.Store(next)
+	r.log.Info("the configuration was read again", "changes", strings.ReplaceAll(inLines(answer.Changes), "\n", "; "))
+	return answer, nil
+}
+
+// rules hands the loop the rules, and waits until they count.
+func (r *reloader) rules(ctx context.Context, next *config.Config) error {
+	before, err := r.status(ctx)
+	if err != nil {
+		return control.Refusal{Code: http.StatusServiceUnavailable, Text: err.Error() + "\nnothing was changed"}
+	}
+	r.order(gateway.NewRules{Filter: next.Filters, Messages: next.Messages, Compact: next.Rules})
+	for { // the loop takes orders and questions in no certain order
+		s, err := r.status(ctx)
+		if err != nil || s.Gateway.Reloads > before.Gateway.Reloads {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// listen reloads at each SIGHUP until ctx ends.
+func (r *reloader) listen(ctx context.Context) {
+	defer signal.Stop(r.hups)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.hups:
+		}
+		limited, cancel := context.WithTimeout(ctx, 10*time.Second)
+		answer, err := r.reload(limited, false)
+		cancel()
+		var no control.Refusal
+		switch {
+		case errors.As(err, &no):
+			r.log.Error("the configuration was not read again", "error", strings.ReplaceAll(no.Text, "\n", "; "))
+		case err != nil:
+			r.log.Error("the rules were given to the gateway, which has not said that they count", "error", err)
+		case len(answer.(reloaded).Changes) == 0:
+			r.log.Info("the configuration was read again: nothing is different")
+		}
+	}
+}

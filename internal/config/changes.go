@@ -1,0 +1,159 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Change is one difference between two configurations.
+type Change struct {
+	Key  string `json:"key"`            // as in the file: link.listen, [[filter]]
+	From string `json:"from,omitempty"` // "": it was not there, or it is secret
+	To   string `json:"to,omitempty"`
+	// Restart says that a running gateway cannot take it: it counts from the next start.
+	Restart bool `json:"restart,omitempty"`
+}
+
+// String is the change as a line for people.
+func (c Change) String() string {
+	switch {
+	case c.From == "" && c.To == "":
+		return c.Key + ": changed"
+	case c.From == "":
+		return fmt.Sprintf("%s: %s is new", c.Key, c.To)
+	case c.To == "":
+		return fmt.Sprintf("%s: %s is gone", c.Key, c.From)
+	}
+	return fmt.Sprintf("%s: %s, was %s", c.Key, c.To, c.From)
+}
+
+// Changes lists what differs in next, in the order of the keys in docs/configure.md. The file's own path is no difference.
+func (c *Config) Changes(next *Config) (list []Change) {
+	value := func(key string, restart bool, from, to any) {
+		if !reflect.DeepEqual(from, to) {
+			list = append(list, Change{key, plain(from), plain(to), restart})
+		}
+	}
+	hidden := func(key string, restart bool, from, to any) {
+		if !reflect.DeepEqual(from, to) {
+			list = append(list, Change{Key: key, Restart: restart})
+		}
+	}
+	value("node.id", true, c.Node.ID, next.Node.ID)
+	value("node.name", true, c.Node.Name, next.Node.Name)
+	value("node.data_dir", true, c.Node.DataDir, next.Node.DataDir)
+	value("node.silent", true, c.Node.Silent, next.Node.Silent)
+	value("lan.tcp", true, c.LAN.TCP, next.LAN.TCP)
+	value("lan.http", true, c.LAN.HTTP, next.LAN.HTTP)
+	value("lan.max_connections", true, c.LAN.MaxConnections, next.LAN.MaxConnections)
+	value("lan.max_away_per_address", true, c.LAN.MaxAway, next.LAN.MaxAway)
+	value("lan.multicast", true, c.LAN.Multicast, next.LAN.Multicast)
+	value("link.profile", true, c.Link.ProfileName, next.Link.ProfileName)
+	if c.Link.ProfileName == next.Link.ProfileName {
+		hidden("link.profile (its file)", true, c.Link.Profile, next.Link.Profile)
+	}
+	value("link.listen", true, c.Link.Listen, next.Link.Listen)
+	value("link.key_file", true, c.Link.KeyFile, next.Link.KeyFile)
+	hidden("the key of link.key_file", true, c.Link.Key, next.Link.Key)
+	value("link.end", true, end(c.Link.Shore), end(next.Link.Shore))
+	value("link.keepalive", true, c.Link.Keepalive, next.Link.Keepalive)
+	value("link.group", true, c.Link.Group, next.Link.Group)
+	value("link.group_interface", true, c.Link.GroupIface, next.Link.GroupIface)
+	list = append(list, peerChanges(c.Link.Peers, next.Link.Peers)...)
+	value("delivery.wait", true, c.Delivery.Wait, next.Delivery.Wait)
+	value("delivery.max_octets", true, c.Delivery.MaxOctets, next.Delivery.MaxOctets)
+	value("delivery.max_octets_per_peer", true, c.Delivery.MaxOctetsOfPeer, next.Delivery.MaxOctetsOfPeer)
+	list = append(list, ruleChanges("[[compact.rule]]", c.Rules, next.Rules)...)
+	list = append(list, ruleChanges("[[filter]]", c.Filters, next.Filters)...)
+	list = append(list, ruleChanges("[[message]]", c.Messages, next.Messages)...)
+	value("http.listen", true, c.HTTP.Listen, next.HTTP.Listen)
+	value("http.names", false, c.HTTP.Names, next.HTTP.Names)
+	value("http.token_file", false, c.HTTP.TokenFile, next.HTTP.TokenFile)
+	hidden("the token of http.token_file", false, c.HTTP.Token, next.HTTP.Token)
+	value("control.socket", true, c.Control.Socket, next.Control.Socket)
+	value("control.group", true, c.Control.Group, next.Control.Group)
+	if c.Control.Group == next.Control.Group {
+		value("the number of control.group", true, c.Control.GID, next.Control.GID)
+	}
+	value("log.level", false, c.Log.Level, next.Log.Level)
+	value("log.format", true, c.Log.Format, next.Log.Format)
+	return list
+}
+
+func end(shore bool) string {
+	if shore {
+		return "shore"
+	}
+	return "terminal"
+}
+
+// plain is a value for people; the zero value is "".
+func plain(v any) string {
+	switch v := v.(type) {
+	case bool:
+		return fmt.Sprint(v)
+	case []string:
+		return strings.Join(v, ", ")
+	case time.Duration:
+		return v.String()
+	}
+	if reflect.ValueOf(v).IsZero() {
+		return ""
+	}
+	return fmt.Sprint(v)
+}
+
+// peerChanges names each [[link.peer]] that came, went or is another. Their order says nothing.
+func peerChanges(old, next []Peer) (list []Change) {
+	with := func(peers []Peer, id uint16) string {
+		i := slices.IndexFunc(peers, func(p Peer) bool { return p.ID == id })
+		if i < 0 {
+			return ""
+		}
+		address := "no address"
+		if peers[i].Address.IsValid() {
+			address = peers[i].Address.String()
+		}
+		return fmt.Sprintf("%q at %s", peers[i].Name, address)
+	}
+	var ids []uint16
+	for _, p := range slices.Concat(old, next) {
+		ids = append(ids, p.ID)
+	}
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		if from, to := with(old, id), with(next, id); from != to {
+			list = append(list, Change{fmt.Sprintf("[[link.peer]] %d", id), from, to, true})
+		}
+	}
+	return list
+}
+
+// ruleChanges says how many rules there are where one of them or their order differs. A rule is the same at another line.
+func ruleChanges[R any](key string, old, next []R) []Change {
+	same := slices.EqualFunc(old, next, func(a, b R) bool { return reflect.DeepEqual(lineless(a), lineless(b)) })
+	if same {
+		return nil
+	}
+	return []Change{{Key: key, From: rules(len(old)), To: rules(len(next))}}
+}
+
+func lineless[R any](r R) R {
+	if line := reflect.ValueOf(&r).Elem().FieldByName("Line"); line.IsValid() {
+		line.SetInt(0)
+	}
+	return r
+}
+
+func rules(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 rule"
+	}
+	return fmt.Sprintf("%d rules", n)
+}

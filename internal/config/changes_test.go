@@ -1,0 +1,98 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/lab/check"
+	"aldis/internal/link/compact"
+	"aldis/internal/rules/filter"
+	"aldis/internal/rules/mark"
+)
+
+// TestChangesMissNothing: whatever is set differently in a Config is a difference, but for the path of the file.
+func TestChangesMissNothing(t *testing.T) {
+	var leaves func(path string, v reflect.Value, visit func(string, reflect.Value))
+	leaves = func(path string, v reflect.Value, visit func(string, reflect.Value)) {
+		if v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[netip.AddrPort]() && path != ".Link.Profile" {
+			for i := range v.NumField() {
+				leaves(path+"."+v.Type().Field(i).Name, v.Field(i), visit)
+			}
+			return
+		}
+		visit(path, v)
+	}
+	set := func(v reflect.Value) {
+		switch v.Interface().(type) {
+		case netip.AddrPort:
+			v.Set(reflect.ValueOf(netip.MustParseAddrPort("192.0.2.1:9")))
+			return
+		case []Peer:
+			v.Set(reflect.ValueOf([]Peer{{ID: 9, Name: "x"}}))
+			return
+		}
+		switch v.Kind() {
+		case reflect.String:
+			v.SetString("x")
+		case reflect.Bool:
+			v.SetBool(true)
+		case reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		case reflect.Array:
+			v.Index(0).SetUint(7)
+		case reflect.Struct:
+			v.Field(0).SetString("x")
+		case reflect.Uint16:
+			v.SetUint(7)
+		default:
+			v.SetInt(7)
+		}
+	}
+	n := 0
+	leaves("", reflect.ValueOf(&Config{}).Elem(), func(path string, _ reflect.Value) {
+		if path == ".File" {
+			return
+		}
+		n++
+		next := &Config{}
+		leaves("", reflect.ValueOf(next).Elem(), func(p string, v reflect.Value) {
+			if p == path {
+				set(v)
+			}
+		})
+		if got := (&Config{}).Changes(next); len(got) != 1 {
+			t.Errorf("Config%s set differently: %v, want one change", path, got)
+		}
+	})
+	check.True(t, "at least 25 settings were tried", n >= 25, n)
+	c := &Config{File: "a"}
+	check.Equal(t, "changes of another path", len(c.Changes(&Config{File: "b"})), 0)
+}
+
+func TestChangesInWords(t *testing.T) {
+	old := &Config{Filters: []filter.Rule{{Line: 3, Name: "a"}, {Line: 9, Name: "b"}}, Messages: []mark.Rule{{Line: 4}},
+		Link: Link{Peers: []Peer{{1, "hq", netip.MustParseAddrPort("10.0.0.1:7142")}, {2, "tug", netip.AddrPort{}}}},
+		HTTP: HTTP{TokenFile: "t", Token: "sesame sesame sesame"}, Delivery: Delivery{Wait: time.Hour}}
+	next := &Config{Filters: []filter.Rule{{Line: 30, Name: "a"}, {Line: 90, Name: "b"}}, Messages: []mark.Rule{{Line: 4}, {Line: 8}},
+		Rules: []compact.Rule{{Type: "x"}},
+		Link:  Link{Peers: []Peer{{4, "new", netip.AddrPort{}}, {1, "hq", netip.MustParseAddrPort("10.0.0.9:7142")}}},
+		HTTP:  HTTP{TokenFile: "t", Token: "open open open open"}, Delivery: Delivery{Wait: 2 * time.Hour}}
+	var got []string
+	for _, c := range old.Changes(next) {
+		got = append(got, fmt.Sprint(c, " ", c.Restart))
+	}
+	want := []string{
+		`[[link.peer]] 1: "hq" at 10.0.0.9:7142, was "hq" at 10.0.0.1:7142 true`,
+		`[[link.peer]] 2: "tug" at no address is gone true`,
+		`[[link.peer]] 4: "new" at no address is new true`,
+		`delivery.wait: 2h0m0s, was 1h0m0s true`,
+		`[[compact.rule]]: 1 rule is new false`,
+		`[[message]]: 2 rules, was 1 rule false`,
+		`the token of http.token_file: changed false`,
+	}
+	check.Equal(t, "changes", strings.Join(got, "\n"), strings.Join(want, "\n"))
+}
