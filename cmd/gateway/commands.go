@@ -33,6 +33,7 @@ type group struct {
 func groups() []group {
 	return []group{
 		{"A gateway", []entry{
+			{name: "init", summary: "write a first configuration, and the net's key", run: initCommand},
 			{name: "run", summary: "run the gateway", run: runCommand},
 			{name: "check", summary: "read a configuration and report every mistake", run: checkCommand, files: true},
 			{name: "keys", summary: "make the key of a net", run: keysCommand, words: []string{"new"}},

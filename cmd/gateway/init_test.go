@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"aldis/internal/config"
+	"aldis/internal/lab/check"
+)
+
+// TestInit: two sites are set up by init alone, the second by the command that the first one prints, and what they have
+// written is taken by check.
+func TestInit(t *testing.T) {
+	dir := t.TempDir()
+	ship, hq := filepath.Join(dir, "ship", "gateway.toml"), filepath.Join(dir, "hq", "gateway.toml")
+	code, out, errs := run(t, "init", "-o", ship, "--id", "2", "--name", "tug", "--lan", "10.20.2.1", "--profile", "iridium-directip-shore",
+		"--peer", "1,hq,192.0.2.9", "--new-key", "--data", filepath.Join(dir, "data"))
+	check.Equal(t, "exit code, and "+errs, code, exitGood)
+	wants(t, out, "wrote "+ship+", and the net's new key "+filepath.Join(dir, "ship", "net.key"), "tcp://10.20.2.1:9701")
+	_, other, found := strings.Cut(out, "gateway init ")
+	if !found {
+		t.Fatalf("init does not say what to do at the other side:\n%s", out)
+	}
+	other = strings.Replace(strings.TrimSpace(other), "ITS-LAN-ADDRESS", "10.20.0.1:9800", 1)
+	check.Equal(t, "the command for the other side", other, "--ashore --id 1 --name hq --profile iridium-directip-shore --lan 10.20.0.1:9800 --peer 2,tug")
+
+	args := append([]string{"init", "-o", hq, "--data", filepath.Join(dir, "data-hq")}, strings.Fields(other)...)
+	code, _, errs = run(t, args...)
+	check.Equal(t, "exit code without the key, off a terminal", code, exitUsage)
+	check.Contains(t, "what it says", errs, "--new-key missing")
+	if _, err := os.Stat(hq); err == nil {
+		t.Fatal("init wrote a file although the key is missing")
+	}
+	key, err := os.ReadFile(filepath.Join(dir, "ship", "net.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(hq), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "hq", "net.key"), key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs = run(t, args...)
+	check.Equal(t, "exit code, and "+errs, code, exitGood)
+	check.Contains(t, "the command back", out, "gateway init --id 2 --name tug")
+	for _, file := range []string{ship, hq} {
+		code, out, errs := run(t, "check", "-c", file)
+		check.Equal(t, "exit code of check, and "+out+errs, code, exitGood)
+	}
+	a, err := config.Load(ship)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := config.Load(hq)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check.Equal(t, "the keys are the same", a.Link.Key, b.Link.Key)
+	check.Equal(t, "HQ is ashore, the ship is not", [2]bool{a.Link.Shore, b.Link.Shore}, [2]bool{false, true})
+	check.Equal(t, "where the ship finds HQ", a.Link.Peers[0].Address, netip.MustParseAddrPort("192.0.2.9:7142"))
+	check.Equal(t, "HQ's LAN address", b.LAN.TCP, netip.MustParseAddrPort("10.20.0.1:9800"))
+
+	code, _, errs = run(t, args...)
+	check.Equal(t, "exit code when the file is there", code, exitRefused)
+	check.Contains(t, "what it says", errs, "is there already")
+}
+
+// TestInitRefuses: what check would not take leaves no file behind, and no key.
+func TestInitRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		args string
+		code int
+		says string
+	}{
+		"an unknown link": {"--id 2 --name tug --lan 10.0.0.1 --profile iridium --peer 1,hq --new-key", exitRefused, "no such profile"},
+		"its own number":  {"--id 1 --name tug --lan 10.0.0.1 --profile wire --peer 1,hq --new-key", exitRefused, "id"},
+		"no address":      {"--id 2 --name tug --lan ship --profile wire --peer 1,hq --new-key", exitRefused, "--lan"},
+		"no number":       {"--id 2 --name tug --lan 10.0.0.1 --profile wire --peer hq --new-key", exitUsage, "say id,name"},
+		"nothing":         {"", exitUsage, "--id, --name, --lan, --profile, --peer, --new-key missing"},
+		"an argument":     {"ship", exitUsage, ""},
+		"quotes in names": {"--id 2 --name \"\x1b[2J --lan 10.0.0.1 --profile wire --peer 1,hq --new-key", exitRefused, "name"},
+	} {
+		dir := t.TempDir()
+		code, _, errs := run(t, append([]string{"init", "-o", filepath.Join(dir, "gateway.toml"), "--data", dir}, strings.Fields(c.args)...)...)
+		in := check.In(t, name)
+		check.Equal(in, "exit code, and "+errs, code, c.code)
+		check.Contains(in, "what it says", errs, c.says)
+		left, err := os.ReadDir(dir)
+		check.True(in, "nothing is left behind", err == nil && len(left) == 0, left)
+	}
+}
+
+// TestInitAsks: wrong answers are asked for again, an empty one takes the standard, and the end of the answers writes nothing.
+func TestInitAsks(t *testing.T) {
+	dir := t.TempDir()
+	s := &setup{file: filepath.Join(dir, "gateway.toml"), data: dir, link: "0.0.0.0:7142"}
+	all := []string{"id", "name", "lan", "profile", "peer", "new-key"}
+	var asked bytes.Buffer
+	answers := "boat 2 tug\nship 0 tug\nship 2 tug\nhere\n10.0.0.1\niridium\nhf-2400\nhq\n1,hq,far\n1,hq\nperhaps\nno\nyes\n"
+	if err := s.ask(strings.NewReader(answers), &asked, all); err != nil {
+		t.Fatalf("%v\n%s", err, &asked)
+	}
+	wants(t, asked.String(), "say: ship NUMBER NAME", "no number from 1 to 65535", "no such profile", "say id,name", "bring the key")
+	if err := s.write(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load(s.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check.Equal(t, "the node", c.Node, config.Node{ID: 2, Name: "tug", DataDir: dir})
+	check.Equal(t, "the link", c.Link.ProfileName, "hf-2400")
+	if err := (&setup{}).ask(strings.NewReader("ship 2 tug\n"), &asked, all); err == nil {
+		t.Error("half of the answers were enough")
+	}
+}
