@@ -292,6 +292,8 @@ func TestLifeOfAPackage(t *testing.T) {
 	}
 	wait.Until(t, patience, "libnorm's child is in its whole cell", func() bool { c := m.status().Cell; return c != nil && c.Whole })
 
+	m.sh("systemctl reload aldis-gateway.service; gateway reload --dry-run")
+
 	binary := filepath.Join(m.root, "usr/bin/gateway")
 	dir := t.TempDir()
 	far := hq(t, m, binary, dir, hqLAN, hqLink, link)
