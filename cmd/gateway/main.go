@@ -98,7 +98,8 @@ func parse(fs *flag.FlagSet, args []string, most int, about string, stdout, stde
 		return nil, exitGood, true
 	}
 	wrong := func(format string, args ...any) ([]string, int, bool) {
-		fmt.Fprintf(stderr, "gateway %s: "+format+"\ngateway %s -h says what it takes\n", slices.Concat([]any{fs.Name()}, args, []any{fs.Name()})...)
+		usage, _, _ := strings.Cut(about, "\n\n")
+		fmt.Fprintf(stderr, "gateway %s: "+format+"\n%s\ngateway %s -h says more\n", slices.Concat([]any{fs.Name()}, args, []any{usage, fs.Name()})...)
 		return nil, exitUsage, true
 	}
 	for {

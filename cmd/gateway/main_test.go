@@ -249,7 +249,7 @@ func TestUsage(t *testing.T) {
 		{"--version", 0, "aldis gateway " + Version},
 		{"fly", 2, `there is no command "fly"`},
 		{"stauts", 2, `there is no command "stauts"; is status meant?`},
-		{"status --jsn", 2, "flag provided but not defined: -jsn; is --json meant?\ngateway status -h says what it takes\n"},
+		{"status --jsn", 2, "flag provided but not defined: -jsn; is --json meant?\nusage: gateway status [-c FILE] [--json]\ngateway status -h says more\n"},
 		{"run -h", 0, "usage: gateway run [-c FILE]"},
 		{"check -h", 0, "usage: gateway check [-c FILE]"},
 		{"keys -h", 0, "usage: gateway keys new -o FILE"},
