@@ -38,6 +38,8 @@ func groups() []group {
 			{name: "check", summary: "read a configuration and report every mistake", run: checkCommand, files: true},
 			{name: "keys", summary: "make the key of a net", run: keysCommand, words: []string{"new"}},
 			{name: "status", summary: "show peers, queues and octets of the gateway on this machine", run: statusCommand},
+			{name: "messages", summary: "find messages: where they are, and when they will be there", run: messagesCommand},
+			{name: "message", summary: "show the life of one; hold, release, withdraw or raise it", run: messageCommand},
 			{name: "adverts", summary: "list its advertisements, and why one does not travel", run: advertsCommand},
 			{name: "peer", summary: "list the far gateways, or forget what is known of one's starts", run: peerCommand, words: []string{"list", "forget"}},
 			{name: "silence", summary: "transmit nothing (EMCON), or end that", run: silenceCommand, words: []string{"on", "off", "status"}},

@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
@@ -383,6 +384,7 @@ func (n *node) run(ctx context.Context) error {
 	desk := control.New(control.Source{
 		Order: n.daemon.PostOrder, Authority: func() control.Authority { return authority(n.reloader.force.Load()) },
 		Names: func() []string { return n.reloader.force.Load().HTTP.Names }, Reload: n.reloader.reload, Log: n.log, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
+		Messages: n.messages, Known: n.known,
 		Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats,
 	}, n.reg)
 	for _, ln := range []net.Listener{n.httpSock, n.orderSock} {
@@ -445,6 +447,40 @@ func (n *node) advertRows(ctx context.Context, keys []site.EntryKey) (rows []gat
 	err = n.daemon.Do(ctx, func(now time.Time) { rows = n.gateway.AdvertRows(now, n.bridge.Entries(now, keys)) })
 	return rows, err
 }
+
+// messages runs a look at the messages of this site between two turns of the loop.
+func (n *node) messages(ctx context.Context, f func(time.Time, gateway.Messages)) error {
+	return n.daemon.Do(ctx, func(now time.Time) { f(now, gateway.MessagesOf(n.gateway)) })
+}
+
+// known finds the names of peers and pipes in their advertisements.
+func (n *node) known(ctx context.Context, ids map[string]bool) (map[string]string, error) {
+	keys, err := n.advertKeys(ctx)
+	keys = slices.DeleteFunc(keys, func(k site.EntryKey) bool { return !ids[k.ID] })
+	names := map[string]string{}
+	for batch := range slices.Chunk(keys, namesBatch) {
+		if err == nil {
+			err = n.daemon.Do(ctx, func(now time.Time) {
+				for _, e := range n.bridge.Entries(now, batch) {
+					names[e.ID] = cmp.Or(names[e.ID], e.Subject.Name)
+				}
+			})
+		}
+	}
+	if err == nil { // a peer that has published nothing has told its name with its lease
+		err = n.daemon.Do(ctx, func(time.Time) {
+			for _, p := range n.bridge.Status().Peers {
+				if ids[p.Peer] && names[p.Peer] == "" {
+					names[p.Peer] = p.Name
+				}
+			}
+		})
+	}
+	return names, err
+}
+
+// namesBatch is how many names are looked up between two turns of the loop.
+const namesBatch = 50
 
 func (n *node) snapshot(ctx context.Context) (s control.Snapshot, err error) {
 	err = n.daemon.Do(ctx, func(now time.Time) {

@@ -76,14 +76,15 @@ var Rooms = []Room{
 	{"jxtabridge/reliable", Pure, "faces", false, "One window for streams and secure pipes: blocks, acknowledgements, repeats.", nil},
 	{"jxtabridge/peertest", Edge, "faces", false, "Tests of two joined bridges with unmodified JXTA peers; no source.", nil},
 
+	{"gateway/mail/life", Pure, "road", false, "What has happened to each message of this site, within bounds.", []string{"site"}},
 	{"gateway/mail", Pure, "road", false, "Custody: holds every message until it has ended for each recipient, whichever carrier moves it.", []string{
-		"due", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/seal", "site"}},
+		"due", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/seal", "site"}},
 	{"gateway/unicast", Pure, "road", false, "The carrier of datagrams to each peer: HELLOs, receipts, the direct lane, NORM.", []string{
 		"due", "gateway/mail", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/replica", "link/seal", "norm/elide", "site"}},
 	{"gateway/group", Pure, "road", false, "The carrier of messages to several peers at once: P_Mul.", []string{
-		"due", "gateway/mail", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/replica", "link/seal", "pmul", "site"}},
+		"due", "gateway/mail", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/replica", "link/seal", "pmul", "site"}},
 	{"gateway", Pure, "road", false, "The whole way of a message in one Step: faces, rules, replication, bearers.", []string{
-		"due", "gateway/group", "gateway/mail", "gateway/unicast", "link/compact", "link/custody", "link/envelope", "link/frame",
+		"due", "gateway/group", "gateway/mail", "gateway/mail/life", "gateway/unicast", "link/compact", "link/custody", "link/envelope", "link/frame",
 		"link/profile", "link/replica", "link/seal", "rules/filter", "rules/mark", "site"}},
 
 	{"lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"jxta", "jxtabridge", "rate", "site"}},
@@ -96,6 +97,7 @@ var Rooms = []Room{
 	{"daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway", "site"}},
 	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, and the order for radio silence.", []string{"gateway", "norm", "radio", "rules/filter", "site"}},
 	{"manual", Pure, "edges", false, "Help, man pages and completions of shells from one description of the commands.", nil},
+	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, and the order for radio silence.", []string{"gateway", "gateway/mail/life", "norm", "radio", "rules/filter", "site"}},
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 
 	{"lab/quantile", Pure, "lab", false, "Quantiles of sorted figures, in the two ways that reports use.", nil},

@@ -46,6 +46,10 @@ type Source struct {
 	// AdvertKeys are those of the whole cache, AdvertRows what is to be said of some; both between two turns of the loop.
 	AdvertKeys func(context.Context) ([]site.EntryKey, error)
 	AdvertRows func(context.Context, []site.EntryKey) ([]gateway.AdvertRow, error)
+	// Messages runs a look at the messages of this site between two turns of the loop. Known are the names of those ids of peers
+	// and pipes that have one; nil: there are no names.
+	Messages func(context.Context, func(time.Time, gateway.Messages)) error
+	Known    func(context.Context, map[string]bool) (map[string]string, error)
 }
 
 // Snapshot is what the loop's state machines say of one moment.
@@ -116,9 +120,14 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 	mux.HandleFunc("GET /adverts", func(w http.ResponseWriter, r *http.Request) { src.adverts(w, r) })
 	mux.HandleFunc("POST /silence", order(src, "silence", src.silence))
 	mux.HandleFunc("POST /peers/forget", order(src, "forget", src.forget))
+	mux.HandleFunc("GET /messages", src.messages)
+	mux.HandleFunc("GET /messages/{id}", src.message)
+	for _, do := range []gateway.MessageDo{gateway.DoHold, gateway.DoRelease, gateway.DoWithdraw, gateway.DoPrecede} {
+		mux.HandleFunc("POST /messages/{id}/"+string(do), order(src, "message", src.orderMessage))
+	}
 	mux.HandleFunc("POST /reload", order(src, "reload", src.reload))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintln(w, "aldis gateway: /status /adverts /metrics /healthz; gateway silence and gateway peer give orders over control.socket")
+		fmt.Fprintln(w, "aldis gateway: /status /adverts /messages /metrics /healthz; gateway silence and gateway peer give orders over control.socket")
 	})
 	return &Desk{sameHost(src.Names, mux), closed}
 }

@@ -1,4 +1,4 @@
-// Package control answers operators over HTTP: GET /status and /adverts (JSON), /metrics (Prometheus text) and /healthz.
+// Package control answers operators over HTTP: GET /status, /adverts and /messages (JSON), /metrics (Prometheus text) and /healthz.
 // Every answer comes from one Status value of the gateway, taken between two turns of the loop (design 9), and from
 // counters that rooms keep themselves. Nothing that may be read asks for a password: bind the listener to loopback or to
 // a network of operators.
@@ -7,8 +7,9 @@
 // over TCP with a token. Each is logged with its giver. The function order makes the handler of one, so that a further
 // order is a line in New and the function that obeys.
 //
-// Files: control.go the listeners and pages; adverts.go where advertisements are; crowd.go how many connections; orders.go who may
-// give orders; peers.go orders about peers; reload.go the order to read the configuration again; socket.go the unix socket; metrics.go the metrics.
+// Files: control.go the listeners and pages; adverts.go where advertisements are; crowd.go how many connections; messages.go where messages
+// are, and orders about one; orders.go who may give orders; peers.go orders about peers; reload.go the order to read the configuration again;
+// socket.go the unix socket; metrics.go the metrics.
 //
 // Metrics are named aldis_…, in base units: seconds, octets (called bytes by Prometheus' convention). Octets of the
 // airtime ledger are IP octets.

@@ -49,6 +49,9 @@ func (g Giver) String() string {
 // giverKey is where the context of a connection over the unix socket has its Giver.
 type giverKey struct{}
 
+// orderedByKey is where the context of an order has its giver in words.
+type orderedByKey struct{}
+
 // who says who sent a request, and whether he may give orders.
 func (a Authority) who(r *http.Request) (g Giver, err error) {
 	g, local := r.Context().Value(giverKey{}).(Giver)
@@ -95,6 +98,9 @@ func order[T any](s Source, name string, obey func(context.Context, T) (answer a
 			return
 		}
 		var what T
+		if of, ok := any(&what).(interface{ fromPath(*http.Request) }); ok {
+			of.fromPath(r)
+		}
 		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4096))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&what); err != nil {
@@ -102,7 +108,7 @@ func order[T any](s Source, name string, obey func(context.Context, T) (answer a
 			return
 		}
 		s.Log.Info("an order was given", "order", name, "what", fmt.Sprintf("%+v", what), "by", by.String())
-		ctx, cancel := context.WithTimeout(r.Context(), patience)
+		ctx, cancel := context.WithTimeout(context.WithValue(r.Context(), orderedByKey{}, by.String()), patience)
 		defer cancel()
 		answer, err := obey(ctx, what)
 		var no Refusal

@@ -21,5 +21,6 @@
 // behind their receipts; unread.go messages that cannot be read; peer.go a sister gateway; silence.go EMCON; restore.go
 // start from the journal; adopt.go a journal of version 0.1; putback.go data that was put back to an older copy;
 // records.go what records are, and what a repair keeps; status.go what the operator is told; adverts.go where
-// advertisements are.
+// advertisements are; messages.go where messages of this site are; messageorders.go what may be ordered of one; arrival.go
+// when one will be there.
 package gateway

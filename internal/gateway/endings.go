@@ -8,6 +8,7 @@ import (
 
 	"aldis/internal/due"
 	"aldis/internal/gateway/mail"
+	"aldis/internal/gateway/mail/life"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/custody"
 	"aldis/internal/link/envelope"
@@ -303,6 +304,7 @@ type storedMessage struct {
 	at      time.Time // of the receipt
 	octets  uint32    // as journalled
 	counted bool      // as delivered, in this run
+	id      uint64    // in custody; 0: it was acknowledged in an earlier run
 }
 
 // correspondence is who has sent messages to whom.
@@ -322,7 +324,7 @@ func (e *endings) acknowledged(now time.Time, m *mail.Entry) {
 			to += " " + p.Param
 		}
 	}
-	s := &storedMessage{messageName{e.peer.Met.Stream, m.Lane, m.At.Number}, e.between(p.From, to), now, uint32(len(m.Full)), true}
+	s := &storedMessage{messageName{e.peer.Met.Stream, m.Lane, m.At.Number}, e.between(p.From, to), now, uint32(len(m.Full)), true, m.ID}
 	e.put(s)
 	from := compact.AppendID(nil, s.from)
 	value := binary.BigEndian.AppendUint64(nil, uint64(now.Unix()))
@@ -389,7 +391,7 @@ func (e *endings) restoreStored(key, value []byte) error {
 		return errors.Join(mail.ErrRecord, err)
 	}
 	e.put(&storedMessage{messageName{key[0], frame.Lane(key[1]), binary.BigEndian.Uint64(key[2:])}, e.between(from, string(rest[n:])),
-		time.Unix(int64(binary.BigEndian.Uint64(value)), 0).UTC(), binary.BigEndian.Uint32(value[8:]), false})
+		time.Unix(int64(binary.BigEndian.Uint64(value)), 0).UTC(), binary.BigEndian.Uint32(value[8:]), false, 0})
 	return nil
 }
 
@@ -430,6 +432,7 @@ func (e *endings) lost(now time.Time, list []envelope.Lost) {
 				c.Revoked++
 			}
 			e.drop(s)
+			e.road.mail.Lives.End(s.id, e.peer.ID, life.Undeliverable, l.Why.String())
 			key := line{s.correspondence, l.Why}
 			if said[key]++; said[key] == 1 && len(said) <= lines && !now.Before(e.said.Add(time.Minute)) {
 				e.road.Note("warn", "a message that a peer had received is undeliverable there", "peer", e.peer.Name, "reason", l.Why,

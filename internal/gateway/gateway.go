@@ -101,6 +101,7 @@ type Gateway struct {
 	looked        bool      // at the link, in any Step
 	touched       bool      // in this Step something was done that concerns the link
 	restored      *restored // until the first Step
+	answers       answers   // to orders about messages
 	out           *Output   // of this Step
 }
 
@@ -174,6 +175,7 @@ func AskAfter(p profile.Profile) time.Duration {
 // Step brings the gateway to now and applies ev; a nil ev means that only time passed.
 func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	g.out, g.touched, g.now = &out, false, now
+	g.mail.Turn(now)
 	defer func() { g.out = nil }()
 	if g.restored != nil {
 		g.start(now)
@@ -191,6 +193,8 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		g.silence.obey(g, now, ev)
 	case Clock:
 		g.silence.hear(now, ev)
+	case MessageOrder:
+		MessagesOf(g).obey(now, ev)
 	case Forget:
 		g.door.forget(now, ev)
 	case NewRules:

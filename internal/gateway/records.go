@@ -25,6 +25,7 @@ var buckets = map[string]string{
 	bucketSilence:  "the order of silence",
 	"mail":         "a message of this site",
 	"to":           "that a message is for %s",
+	"ordered":      "what was ordered of a message for %s",
 	"peer":         "the numbers of %s",
 	"first":        "the first number of a start towards %s",
 	"path":         "the addresses of %s",
@@ -154,7 +155,7 @@ func AsNewStore(records []Record, lost func(bucket string) bool) (k Kept) {
 			}
 			r.Bucket, r.Key = "waiting", slices.Concat(r.Key[:2], []byte{0, 0}, r.Key[2:3], r.Key[6:])
 			k.Again++
-		case "waiting", "mail", "path", bucketOwn, bucketFar, bucketBridge, bucketFace, bucketDeliver:
+		case "waiting", "mail", "ordered", "path", bucketOwn, bucketFar, bucketBridge, bucketFace, bucketDeliver:
 		case bucketIdentity:
 			k.Known = true
 		case "peer":

@@ -36,6 +36,7 @@
 //   - config.go: configuration, limits and derived times
 //   - destination.go: what a sender knows of another node
 //   - groups.go: dynamic multicast groups
+//   - hold.go: a message that is held back
 //   - outgoing.go: one message of a sender
 //   - parity.go: Reed-Solomon shards
 //   - passes.go: passes, questions and repeats of a sender

@@ -18,6 +18,7 @@ type outgoing struct {
 	dynamic *negotiation // of a group of its own
 	plan    bool         // shards of it were queued: its Address_PDUs say what follows
 	begun   bool         // its first pass has been on the air, or a part of it
+	held    bool         // nothing of it goes until it is let go
 	closed  bool         // all destinations have ended; of the pass only closing is still to be sent
 
 	polls   int // questions since its last Ack_PDU

@@ -27,6 +27,9 @@ func (p *pace) take(now time.Time, air time.Duration) time.Time {
 
 // begin starts the first pass, unless nobody would hear it.
 func (s *Sender) begin(now time.Time, m *outgoing) {
+	if m.held {
+		return
+	}
 	if !m.dests.any(func(d *destination) bool {
 		return d.peer.silent || !d.peer.dead() || due.Reached(now, d.peer.probeAt)
 	}) {

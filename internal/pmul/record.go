@@ -149,6 +149,9 @@ func (m *outgoing) encode() []byte {
 	if m.dynamic != nil {
 		flags = flagDynamic
 	}
+	if m.held {
+		flags |= flagHeld
+	}
 	b := binary.BigEndian.AppendUint16([]byte{m.priority, flags}, uint16(m.size))
 	b = binary.BigEndian.AppendUint32(b, uint32(m.group))
 	b = binary.BigEndian.AppendUint32(b, uint32(m.expiry.Unix()))
@@ -183,6 +186,7 @@ func (s *Sender) restore(journal []Record) error {
 			if v[1]&flagDynamic != 0 {
 				m.dynamic = &negotiation{}
 			}
+			m.held = v[1]&flagHeld != 0
 			for v = v[14:]; count > 0; count, v = count-1, v[8:] {
 				n := NodeID(binary.BigEndian.Uint32(v))
 				m.dests = append(m.dests, &destination{node: n, peer: s.peer(n), sequence: binary.BigEndian.Uint32(v[4:])})

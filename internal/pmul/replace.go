@@ -7,12 +7,14 @@ import (
 )
 
 // Replace puts another payload in the place of a message that nothing of has been on the air: it keeps its Message_ID, its
-// Message_Sequence_Numbers, its destinations and its Priority. Output.Accepted has the answer under the same Ref.
+// Message_Sequence_Numbers and its destinations. Output.Accepted has the answer under the same Ref.
 type Replace struct {
 	Ref     uint64
 	Message MessageID
-	Payload []byte    // kept as that of Submit
-	Expires time.Time // rounded down to a second
+	Payload []byte // kept as that of Submit
+	// Priority is another one; nil: it stays as it was.
+	Priority *uint8
+	Expires  time.Time // rounded down to a second
 }
 
 // ErrBegun says that a message cannot be replaced any more.
@@ -46,6 +48,9 @@ func (s *Sender) exchange(now time.Time, ev Replace) error {
 		s.octets -= m.octets
 		m.cut(ev.Payload, s.cfg.cutOf(m.id, len(ev.Payload)))
 		m.expiry = expiry
+		if ev.Priority != nil {
+			m.priority = *ev.Priority
+		}
 	}
 	s.octets += m.octets
 	s.out.record(bucketOutgoing, messageKey(m.id), m.encode())

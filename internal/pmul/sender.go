@@ -123,6 +123,10 @@ func (s *Sender) Step(now time.Time, ev Event) Output {
 		s.submit(now, ev)
 	case Replace:
 		s.replace(now, ev)
+	case Hold:
+		if m := s.messages[ev.Message]; s.Waits(ev.Message) && m.held != ev.On {
+			m.hold(now, s, ev.On)
+		}
 	case Withdraw:
 		if m := s.messages[ev.Message]; m != nil {
 			s.end(now, m, Withdrawn)
@@ -237,7 +241,7 @@ func (s *Sender) room(now time.Time, ev Submit) bool {
 	for !fits() {
 		var least *outgoing
 		for _, id := range s.Messages() {
-			if m := s.messages[id]; !m.begun && m.priority < ev.Priority && (least == nil || m.priority <= least.priority) {
+			if m := s.messages[id]; !m.begun && !m.held && m.priority < ev.Priority && (least == nil || m.priority <= least.priority) {
 				least = m
 			}
 		}

@@ -1,6 +1,9 @@
 package site
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Message is what an application said, without everything that a hop of its own protocol adds.
 type Message struct {
@@ -43,6 +46,16 @@ type Mark struct {
 	Supersedes string
 	// Expires is when the message is not sent any more; zero: never. It does not cross the link.
 	Expires time.Time
+}
+
+// KeyEnd stands in Supersedes behind each of the six texts that say whose the message is and where it goes. Behind them is what
+// the operator's rule takes for the key.
+const KeyEnd = "\x00"
+
+// About is the key as people know it, a track's name for example; "" where nothing is replaced.
+func (m Mark) About() string {
+	texts := strings.SplitN(m.Supersedes, KeyEnd, 7)
+	return texts[len(texts)-1]
 }
 
 // Precedence is one of the military six, numbered as on the link: routine needs no octets there.

@@ -3,5 +3,5 @@
 // Message_Sequence_Number puts messages of one sender into it. docs/decisions/pmul-carrier.md.
 //
 // Files: group.go the carrier; ended.go what has ended, for who cannot read it; order.go the order of what a peer sends, and
-// records; putback.go what a peer that was put back lacks.
+// records; ordered.go what the operator orders of a message; putback.go what a peer that was put back lacks.
 package group

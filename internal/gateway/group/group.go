@@ -51,7 +51,8 @@ type Carrier struct {
 	ref          uint64
 	answer       pmul.Accepted // of the Submit being stepped
 	out          map[pmul.MessageID]*mail.Message
-	telling      int // own messages with state that have not ended
+	highest      map[pmul.MessageID]uint16 // of out: the highest fragment that was on the air in this run
+	telling      int                       // own messages with state that have not ended
 	ended        endedMessages
 	acknowledged time.Time // when acknowledgements left alone last
 	refused      time.Time // when the log last said so
@@ -74,6 +75,7 @@ const (
 // New starts the carrier; its engines find their records in the journal.
 func New(cfg Config, records []mail.Record) (*Carrier, error) {
 	c := &Carrier{Config: cfg, peers: map[uint16]*mail.Peer{}, silent: map[uint16]bool{}, orders: map[uint16]*order{}, out: map[pmul.MessageID]*mail.Message{},
+		highest:  map[pmul.MessageID]uint16{},
 		audience: mail.NewAudience(cfg.Road, mail.Policy{Alike: true, Bucket: bucketFlow})}
 	c.engine = pmul.ConfigFor(cfg.Profile, pmul.NodeID(cfg.Self), pmul.Compact, seal.OverheadLong, cfg.Rand)
 	c.engine.DatagramOctets -= margin
@@ -214,17 +216,18 @@ func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Messag
 		c.Road.Note("warn", "a message cannot be encoded and was refused", "error", err)
 		return to
 	}
-	expires, priority := now.Add(lifetime), uint8(0)
+	expires, priority := now.Add(lifetime), priorityOf(m)
 	if pl := content.Payload; pl != nil {
 		expires = due.Earliest(expires, pl.Expires)
-		priority = uint8(max(0, m.Rank()-site.Routine.Rank())) // deferred goes as routine: 0 is the least
 	}
 	packed := slices.Clone(body)
 	c.ref++
 	c.answer = pmul.Accepted{}
 	s := &submission{Message: m, to: to, old: old}
 	if old != nil {
-		c.step(now, pmul.Replace{Ref: c.ref, Message: numberOf(old, to), Payload: packed, Expires: expires}, s)
+		id := numberOf(old, to)
+		c.step(now, pmul.Replace{Ref: c.ref, Message: id, Payload: packed, Expires: expires}, s)
+		c.stepSender(now, pmul.Hold{Message: id}) // what is held is the older text
 	} else {
 		nodes := make([]pmul.NodeID, len(to))
 		for i, p := range to {
@@ -376,6 +379,8 @@ func (c *Carrier) fate(now time.Time, f pmul.Fate) {
 		c.ended.of(f.Message, p.ID).delivered = true
 		c.acked(p, f.Sequence)
 		c.Store.End(m.For(p.ID), mail.Delivered)
+	} else if f.State == pmul.Withdrawn {
+		c.Store.End(m.For(p.ID), mail.Withdrawn)
 	} else {
 		c.Store.End(m.For(p.ID), mail.Expired)
 		c.Road.Note("warn", "a message has not reached a peer", "peer", p.Name, "message", f.Message, "state", f.State)
@@ -393,6 +398,7 @@ func (c *Carrier) settle(now time.Time, id pmul.MessageID, m *mail.Message) {
 	}
 	c.ended.add(id, m.Content.Payload)
 	delete(c.out, id)
+	delete(c.highest, id)
 	if len(c.out) == 0 {
 		c.Air.Needless()
 	}
@@ -453,6 +459,7 @@ func (c *Carrier) again(now time.Time, p *mail.Peer, asked pmul.MessageID) {
 		c.ended.of(id, p.ID).repair = c.answer.Message
 	}
 	if m != nil && m.For(p.ID) != nil {
+		c.repaired(p, m.ID)
 		c.Store.End(m.For(p.ID), mail.Anew)
 		c.settle(now, id, m)
 	}
@@ -516,6 +523,7 @@ func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool,
 	if !ok {
 		return
 	}
+	c.aired(to, packet.PDUs)
 	l.Head(mail.Sent, long)
 	l.Add(mail.Sent, c.kindOf(packet.PDUs), len(body))
 	c.Air.Took(now, &c.Profile, len(data), c.Profile.Up.RateBps)
@@ -616,6 +624,9 @@ func (c *Carrier) Resume(r mail.Restored, p *mail.Peer) bool {
 		return true // version 0.1 kept those too for whom it had ended
 	}
 	e := c.Store.Resume(r, p, mail.Group, c.audience)
+	if e.Gone = pmul.AiredOf(c.sender, id).Begun; !e.Gone {
+		c.Store.Lives.State(e.ID, p.ID, e.Stands())
+	}
 	if c.out[id] == nil {
 		c.hold(e.Message, id)
 	}

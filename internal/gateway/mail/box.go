@@ -27,7 +27,9 @@ type Message struct {
 	Content envelope.Message
 	Full    []byte // the envelope with everything spelt out, as the journal has it
 	Kind    Kind
-	Spelt   bool // its flow went spelt out: who has it knows the flow's number
+	// Accepted is when it came into custody; zero: a gateway accepted it that did not write that down.
+	Accepted time.Time
+	Spelt    bool // its flow went spelt out: who has it knows the flow's number
 
 	to      map[uint16]*Entry // for whom it has not ended
 	unknown int               // recipients that are configured no more
@@ -42,6 +44,9 @@ type Entry struct {
 	At    Attempt // its number while it is under way; Number 0: it waits
 	Gone  bool    // it has been on the air, perhaps
 	Held  bool    // the recipient has it, and not all before it
+
+	OnHold  bool // it waits until the operator releases it
+	ordered bool // the journal has an order of the operator's for it
 
 	Unsized bool // it waits, and its carrier does not know yet whether its lane is the right one
 	Coded   bool // its texts have been coded for the link,
@@ -87,7 +92,8 @@ func (m *Message) For(peer uint16) *Entry { return m.to[peer] }
 // take turns; docs/decisions/fairness.md.
 type Box struct {
 	waiting  [frame.Lanes]queue
-	rotas    [ranks]rota // of all lanes
+	rotas    [ranks]rota       // of all lanes
+	onHold   map[uint64]*Entry // by ID: neither in waiting nor under way
 	underWay map[Attempt]*Entry
 	expiry   time.Time // of the first that waits; zero: none ends
 	octets   [lanes]int
@@ -105,10 +111,17 @@ type tally struct {
 
 // push puts an entry that has its order and lane among those that wait.
 func (b *Box) push(e *Entry) {
-	b.waiting[e.Lane].push(e)
 	b.octets[e.Lane] += len(e.Full)
-	b.share(e, len(e.Full))
 	b.expiry = due.Earliest(b.expiry, e.expires())
+	if e.OnHold {
+		if b.onHold == nil {
+			b.onHold = map[uint64]*Entry{}
+		}
+		b.onHold[e.ID] = e
+		return
+	}
+	b.waiting[e.Lane].push(e)
+	b.share(e, len(e.Full))
 }
 
 // pull takes an entry out, wherever it is.
@@ -116,6 +129,8 @@ func (b *Box) pull(e *Entry) {
 	b.octets[e.Lane] -= len(e.Full)
 	if e.At.Number != 0 {
 		delete(b.underWay, e.At)
+	} else if e.OnHold {
+		delete(b.onHold, e.ID)
 	} else if b.waiting[e.Lane].pull(e) {
 		b.share(e, -len(e.Full))
 	}
@@ -227,6 +242,11 @@ func (b *Box) Held(lanes ...frame.Lane) (waiting, underWay, octets int) {
 		octets += b.octets[lane]
 		if lane < frame.Lanes {
 			waiting += b.waiting[lane].n
+		}
+	}
+	for _, e := range b.onHold {
+		if slices.Contains(lanes, e.Lane) {
+			waiting++
 		}
 	}
 	for a := range b.underWay {

@@ -14,8 +14,8 @@
 // IP octets.
 //
 // Files: carrier.go the seam, Carrier and Road; peer.go what all parts know of a sister gateway; paths.go its addresses;
-// box.go what is held for one peer; queue.go what waits in a lane; rota.go whose turn it is; giving.go what a full queue gives up; store.go acceptance, fates,
-// journal; audience.go flows and learning towards peers; reader.go the same from a peer; early.go what came before its
+// box.go what is held for one peer; queue.go what waits in a lane; rota.go whose turn it is; turns.go in which order they go, about; pace.go how fast; giving.go what a full queue gives up; store.go acceptance, fates,
+// journal; ordered.go what the operator orders of a message, and its life; audience.go flows and learning towards peers; reader.go the same from a peer; early.go what came before its
 // turn; turn.go what one turn of the loop codes and reads; air.go a transmitter and its idle
 // time; ledger.go octets by cause.
 package mail

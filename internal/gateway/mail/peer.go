@@ -20,6 +20,7 @@ type Peer struct {
 	Ledger Ledger
 	Opened Kind // what the last message opened was
 	Turn   Turn // what of its messages one turn of the loop reads
+	Pace   Pace // how fast messages get there while some wait
 
 	LastSent  time.Time
 	LastHeard time.Time
@@ -132,7 +133,7 @@ type Counts struct {
 	Refused    uint64 `json:"refused"`    // not taken: no room, or not encodable
 	Expired    uint64 `json:"expired"`    // of those accepted, not sent in their lifetime; over P_Mul, not acknowledged
 	Superseded uint64 `json:"superseded"` // of those accepted, replaced by a newer one before they were sent
-	Withdrawn  uint64 `json:"withdrawn"`  // of those accepted, given up for a more urgent one when the bound was reached
+	Withdrawn  uint64 `json:"withdrawn"`  // of those accepted, given up for a more urgent one when the bound was reached, or by an order
 	Delivered  uint64 `json:"delivered"`  // of those accepted, acknowledged by the peer as durable, and not told to be undeliverable
 	// Undeliverable counts what the peer has acknowledged and then told that not all who should have had it there were
 	// handed it. Revoked counts those of them that had been counted as delivered in this run.

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"aldis/internal/due"
+	"aldis/internal/gateway/mail/life"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
+	"aldis/internal/site"
 )
 
 // Fate is the final state of a message for one recipient.
@@ -19,7 +21,7 @@ const (
 	Delivered  Fate = iota // the recipient has it in its store
 	Expired                // its time was over
 	Refused                // not accepted
-	Withdrawn              // given up for a more urgent one
+	Withdrawn              // given up for a more urgent one, or by an order
 	Superseded             // a newer one has taken its place
 	Anew                   // the recipient has a new store: it begins again as another message
 )
@@ -31,6 +33,8 @@ type Store struct {
 	most  int    // octets for one peer in lanes of its own
 	next  uint64 // ID of the last message
 	byID  map[uint64]*Message
+	Lives life.Lives
+	again map[*site.Message]*Entry // in this turn: ended Anew, and to be accepted again
 }
 
 // NewStore makes a store whose IDs are those of this start: boot is new at every start. most bounds the octets held for
@@ -66,6 +70,7 @@ func (s *Store) Wait(now time.Time, p *Peer, m *Message, lane frame.Lane, a *Aud
 		s.End(older, Superseded)
 	}
 	s.hold(e)
+	s.heed(e)
 	p.Box.push(e)
 	a.Newest(m)
 	s.record(e)
@@ -86,6 +91,9 @@ func (s *Store) Start(p *Peer, m *Message, at Attempt, a *Audience) *Entry {
 	p.Box.underWay[at] = e
 	p.Box.octets[e.Lane] += len(m.Full)
 	s.record(e)
+	if e.Lane != Group { // there it waits yet
+		s.Lives.State(m.ID, p.ID, life.UnderWay)
+	}
 	return e
 }
 
@@ -99,7 +107,9 @@ func (s *Store) Move(e *Entry, lane frame.Lane) {
 // End is the one place where a message ends for a recipient: it is counted, forgotten, and told to who asked.
 func (s *Store) End(e *Entry, fate Fate) {
 	p, m := e.Peer, e.Message
+	s.tellLife(e, fate)
 	p.Box.pull(e)
+	p.Pace.ended(s.Lives.Now(), e, fate)
 	s.forget(e)
 	e.audience.gone(m)
 	switch {
@@ -122,6 +132,7 @@ func (s *Store) Clear(p *Peer) (again []*Entry) {
 		again = append(again, p.Box.UnderWay(lane)...)
 		again = append(again, p.Box.waiting[lane].list()...)
 	}
+	again = append(again, p.Box.listOnHold()...)
 	for _, e := range again {
 		s.End(e, Anew)
 	}
@@ -181,14 +192,18 @@ func (s *Store) Expire(now time.Time, p *Peer) {
 	}
 	b.expiry = time.Time{}
 	var over []*Entry
+	look := func(e *Entry) {
+		if at := e.expires(); at.IsZero() || now.Before(at) {
+			b.expiry = due.Earliest(b.expiry, at)
+		} else {
+			over = append(over, e)
+		}
+	}
 	for lane := range b.waiting {
-		b.waiting[lane].all(func(e *Entry) {
-			if at := e.expires(); at.IsZero() || now.Before(at) {
-				b.expiry = due.Earliest(b.expiry, at)
-			} else {
-				over = append(over, e)
-			}
-		})
+		b.waiting[lane].all(look)
+	}
+	for _, e := range b.onHold { // the order does not matter: they are sorted
+		look(e)
 	}
 	slices.SortStableFunc(over, byUrgency)
 	for _, e := range over {
@@ -206,8 +221,10 @@ func (s *Store) Due(p *Peer) time.Time { return p.Box.expiry }
 
 // Journal buckets of the store. A message is written once; what changes for a recipient is eighteen octets.
 const (
-	bucketMail = "mail" // id -> envelope in full
+	bucketMail = "mail" // id -> envelope in full, when it was accepted
 	bucketTo   = "to"   // peer, id -> lane, number (0: it waits), order, flags
+
+	bucketOrdered = "ordered" // peer, id -> what the operator ordered of it (ordered.append)
 )
 
 const flagSpelt = 1 << 0
@@ -215,15 +232,20 @@ const flagSpelt = 1 << 0
 func (s *Store) hold(e *Entry) {
 	if len(e.to) == 0 {
 		s.byID[e.ID] = e.Message
-		s.road.Record(bucketMail, binary.BigEndian.AppendUint64(nil, e.ID), e.Full)
+		e.Accepted = s.Lives.Now()
+		s.road.Record(bucketMail, binary.BigEndian.AppendUint64(nil, e.ID), envelope.AppendAccepted(slices.Clone(e.Full), e.Accepted))
 	}
 	e.to[e.Peer.ID] = e
+	s.begin(e)
 }
 
 func (s *Store) forget(e *Entry) {
 	delete(e.to, e.Peer.ID)
 	s.road.Record(bucketTo, toKey(e), nil)
-	if len(e.to)+e.unknown == 0 {
+	if e.ordered {
+		s.road.Record(bucketOrdered, toKey(e), nil)
+	}
+	if m := s.byID[e.ID]; m == nil || len(e.to)+m.unknown == 0 {
 		delete(s.byID, e.ID)
 		s.road.Record(bucketMail, binary.BigEndian.AppendUint64(nil, e.ID), nil)
 	}
@@ -251,12 +273,15 @@ type Restored struct {
 	Order uint64
 	Spelt bool
 	Fresh bool // it comes from a journal of version 0.1, under an ID that is new
+
+	ordered *ordered // by the operator; nil: nothing
 }
 
 // Restore takes the store's own records and returns what is for whom. Of each the caller says with Resume or Leave what
 // becomes of it. refuse hears of a record that cannot be used; Restore goes on without it, unless refuse returns an error.
 func (s *Store) Restore(records []Record, refuse func(Record, error) error) (list []Restored, err error) {
 	var waits []Record // of list, those that may lack their content
+	orders := map[string]*ordered{}
 	for _, r := range records {
 		var err error
 		switch {
@@ -266,7 +291,9 @@ func (s *Store) Restore(records []Record, refuse func(Record, error) error) (lis
 			list, waits = append(list, Restored{Peer: binary.BigEndian.Uint16(r.Key), ID: binary.BigEndian.Uint64(r.Key[2:]),
 				At:    Attempt{Lane: frame.Lane(r.Value[0]), Number: binary.BigEndian.Uint64(r.Value[1:])},
 				Order: binary.BigEndian.Uint64(r.Value[9:]), Spelt: r.Value[17]&flagSpelt != 0}), append(waits, r)
-		case r.Bucket == bucketMail, r.Bucket == bucketTo:
+		case r.Bucket == bucketOrdered && len(r.Key) == 10:
+			orders[string(r.Key)], err = parseOrdered(r.Value)
+		case r.Bucket == bucketMail, r.Bucket == bucketTo, r.Bucket == bucketOrdered:
 			err = ErrRecord
 		}
 		if err != nil {
@@ -277,6 +304,7 @@ func (s *Store) Restore(records []Record, refuse func(Record, error) error) (lis
 	}
 	whole := list[:0]
 	for i, r := range list {
+		r.ordered = orders[string(waits[i].Key)]
 		switch {
 		case s.byID[r.ID] != nil:
 		case r.At.Number != 0:
@@ -318,11 +346,12 @@ func (s *Store) Adopt(full []byte) (id uint64, err error) {
 }
 
 func (s *Store) recall(id uint64, full []byte) error {
+	full, accepted := envelope.CutAccepted(full)
 	content, _, _, err := envelope.Parse(full, nil)
 	if err != nil {
 		return err
 	}
-	m := &Message{ID: id, Content: content, Full: full, to: map[uint16]*Entry{}}
+	m := &Message{ID: id, Content: content, Full: full, Accepted: accepted, to: map[uint16]*Entry{}}
 	if content.Payload == nil {
 		m.Kind = KindOf(content.Items)
 	}
@@ -339,6 +368,8 @@ func (s *Store) Resume(r Restored, p *Peer, lane frame.Lane, a *Audience) *Entry
 	m.Spelt = r.Spelt
 	e := &Entry{Message: m, Peer: p, Order: r.Order, Lane: lane, At: r.At, audience: a}
 	m.to[p.ID] = e
+	s.recallOrders(e, r.ordered)
+	m = e.Message
 	if e.At.Number == 0 {
 		p.Box.push(e)
 		a.Newest(m)
@@ -350,6 +381,7 @@ func (s *Store) Resume(r Restored, p *Peer, lane frame.Lane, a *Audience) *Entry
 	if r.Fresh {
 		s.record(e)
 	}
+	s.begin(e)
 	return e
 }
 

@@ -107,8 +107,9 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 		l.sender.Back(now)
 	}
 	for _, at := range held { // its octets need not go again
-		if e := l.Box.At(at); e != nil {
+		if e := l.Box.At(at); e != nil && !e.Held {
 			e.Held = true
+			c.Store.Arrived(e)
 		}
 		c.bulkAcked(l, at)
 		if at.Lane == frame.Direct && at.Number >= l.since {

@@ -14,12 +14,27 @@ import (
 
 // letter is a datagram being composed.
 type letter struct {
-	budget int // octets left for frames
-	frames []frame.Frame
-	kinds  []mail.Kind
-	ride   *frame.Receipt // room is kept for it: it goes with the first message, or else alone
-	hurry  bool           // the last message in it is a flash message
-	full   bool           // a message had no room beside what was there first: that goes now, and the message next
+	budget  int // octets left for frames
+	frames  []frame.Frame
+	kinds   []mail.Kind
+	ride    *frame.Receipt // room is kept for it: it goes with the first message, or else alone
+	carries []carried      // of which messages it has what
+	hurry   bool           // the last message in it is a flash message
+	full    bool           // a message had no room beside what was there first: that goes now, and the message next
+}
+
+// carried is what a letter has of a message.
+type carried struct {
+	of     *mail.Entry
+	octets int
+	again  bool
+}
+
+// tell notes in the lives of messages that they are on the air.
+func (l *letter) tell(store *mail.Store) {
+	for _, what := range l.carries {
+		store.Aired(what.of, what.octets, len(l.carries)-1, what.again)
+	}
 }
 
 // size is what f costs when another frame follows it.
@@ -175,6 +190,7 @@ func (c *Carrier) post(now time.Time, l *line, what *letter, long, hello bool) b
 	l.answers, l.announce, l.readyAt, l.LastSent = nil, nil, time.Time{}, now
 	air, rate := c.airOf(l)
 	air.Took(now, &c.Profile, len(data), rate)
+	what.tell(c.Store)
 	if payload {
 		air.Again(&c.Profile, l.Addr, data, l.Peer, &l.Ledger, long, l.sender.IsListening())
 	}
@@ -298,6 +314,7 @@ func (c *Carrier) addData(now time.Time, l *line, to *letter, at mail.Attempt, m
 	}
 	e.Gone = true
 	l.Box.Went(e, size(f))
+	to.carries = append(to.carries, carried{e, size(f), kind == mail.Repair})
 	switch {
 	case m.Rank() >= flash:
 		l.sender.SentTwice(now, at, twiceAfter)

@@ -200,6 +200,7 @@ func (c *Carrier) addNORM(now time.Time, l *line, to *letter) bool {
 			l.sender.Sent(now, at)
 			if e := l.Box.At(at); e != nil {
 				l.Box.Went(e, len(f.body))
+				to.carries = append(to.carries, carried{e, len(f.body), f.info.Repair})
 			}
 			if b.drained && !l.normMore(f.info.Object) && c.addFlush(l, to, b) { // a few octets more, instead of a datagram later
 				b.flushed = now

@@ -120,7 +120,7 @@ func (r *Rule) key(pl *site.Message) (string, bool) {
 		if len(key) == 0 || len(key) > maxKey {
 			return "", false
 		}
-		return strings.Join([]string{pl.Scope, pl.Topic, pl.From, pl.To, pl.Service, pl.Param, string(key)}, "\x00"), true
+		return strings.Join([]string{pl.Scope, pl.Topic, pl.From, pl.To, pl.Service, pl.Param, string(key)}, site.KeyEnd), true
 	}
 	return "", false
 }

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"aldis/internal/control"
+	"aldis/internal/gateway"
+	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
+	"aldis/internal/lab/edgepeer"
+	"aldis/internal/lab/edgepeer/tcp"
+)
+
+// heard is what a peer's application was handed.
+type heard struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+func (h *heard) hear(_ *tcp.Peer, n edgepeer.Notice) {
+	if m, ok := n.(edgepeer.Message); ok {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.texts = append(h.texts, string(m.Elements[0].Data))
+	}
+}
+
+func (h *heard) all() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.Join(h.texts, " ")
+}
+
+// dialPeer connects a JXTA peer to a site's gateway and waits for its lease.
+func dialPeer(t *testing.T, r *running, name string, seed uint64, hear func(*tcp.Peer, edgepeer.Notice)) *tcp.Peer {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	p, err := tcp.Dial(ctx, tcp.Config{Address: r.lan, Hear: hear, Edge: edgepeer.Config{Name: name, Rand: rand.New(rand.NewPCG(seed, 1))}})
+	if err == nil {
+		t.Cleanup(p.Close)
+		err = p.WaitLease(ctx, "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// listed is what gateway messages says.
+func listed(t *testing.T, r *running, args ...string) []gateway.MessageRow {
+	t.Helper()
+	code, out, errs := run(t, append([]string{"messages", "-c", r.file, "--json"}, args...)...)
+	if code != 0 {
+		t.Fatalf("messages %q: exit %d: %s", args, code, errs)
+	}
+	var list control.MessageList
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		t.Fatal(err)
+	}
+	return list.Messages
+}
+
+// Three messages wait in a silent gateway: one is held, one withdrawn, one raised. The gateway is killed in between. What was
+// ordered is so, and every command says it in words.
+func TestMessageCommands(t *testing.T) {
+	a, b := two(t)
+	pipe := edgepeer.NamedPipe("orders")
+	var there heard
+	listener := dialPeer(t, a, "hq-ops", 1, there.hear)
+	if _, err := listener.Do(edgepeer.Listen{Pipe: pipe, Kind: jxta.PipeTypePropagate}); err != nil {
+		t.Fatal(err)
+	}
+	sender := dialPeer(t, b, "ops \u009b31mred", 2, nil)
+	say := func(from *tcp.Peer, text string) {
+		t.Helper()
+		if _, err := from.Do(edgepeer.Send{Pipe: pipe, Kind: jxta.PipeTypePropagate, Elements: []jxta.Element{{Name: "text", Data: []byte(text)}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say(sender, "first")
+	b.until(t, "the first message is there", func() bool { return b.peer(t).Delivered == 1 && there.all() == "first" })
+	code, out, errs := run(t, "messages", "-c", b.file, "--from", "ops")
+	check.Equal(t, "exit", code, 0)
+	wants(t, out, "delivered", "node1", `"ops \u009b31mred"`, "1 shown")
+	check.True(t, "no escape reaches the terminal", !strings.Contains(out, "\u009b"), out)
+	first := listed(t, b)[0].ID
+	_, out, _ = run(t, "message", strings.ToLower(first), "-c", b.file)
+	wants(t, out, "message "+first, "accepted", "on the air", "delivered", `from "ops \u009b31mred"`)
+	check.True(t, "no escape reaches the terminal", !strings.Contains(out, "\u009b"), out)
+
+	if code, _, errs = run(t, "silence", "on", "-c", b.file); code != 0 {
+		t.Fatal(errs)
+	}
+	for _, text := range []string{"held", "withdrawn", "raised"} {
+		say(sender, text)
+	}
+	b.until(t, "three wait", func() bool { return len(listed(t, b, "--waiting")) == 3 })
+	_, out, _ = run(t, "messages", "--waiting", "-c", b.file, "--ids")
+	ids := strings.Fields(out)
+	check.Equal(t, "ids", len(ids), 3)
+	for _, tt := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"hold", ids[0]}, "it is held: it does not go to node1 until it is released"},
+		{[]string{"withdraw", ids[1]}, "it is withdrawn: it does not go to node1 any more"},
+		{[]string{"raise", ids[2]}, "it goes to node1 as priority"},
+		{[]string{"raise", ids[2], "--precedence", "flash"}, "it goes to node1 as flash"},
+		{[]string{"hold", ids[0]}, "for node1 it was held already"},
+	} {
+		code, out, errs := run(t, append([]string{"message", "-c", b.file}, tt.args...)...)
+		check.Equal(check.In(t, tt.args), "exit", code, 0)
+		check.Contains(check.In(t, tt.args), "answer", out+errs, tt.says)
+	}
+	code, _, errs = run(t, "message", "release", ids[1], "-c", b.file)
+	check.Equal(t, "exit", code, 1)
+	wants(t, errs, "has ended, and nothing changes that: node1: withdrawn at")
+	wants(t, b.logged(), `"order":"message"`, "an order about a message was obeyed")
+
+	b.stop(t, syscall.SIGKILL)
+	b = b.testSite.start(t)
+	rows := listed(t, b, "--waiting")
+	check.Equal(t, "those that wait after the kill", len(rows), 2)
+	check.Equal(t, "the first to go", rows[0].ID+" "+rows[0].Precedence, ids[2]+" flash")
+	check.True(t, "the other is held", rows[1].ID == ids[0] && rows[1].Held && !rows[1].Accepted.IsZero(), rows[1])
+	check.Equal(t, "why it waits", rows[0].Recipients[0].Detail, "this gateway is silent")
+	if code, _, errs = run(t, "silence", "off", "-c", b.file); code != 0 {
+		t.Fatal(errs)
+	}
+	a.until(t, "the raised one is there", func() bool { return there.all() == "first raised" })
+	code, _, errs = run(t, "message", "withdraw", ids[2], "-c", b.file)
+	check.Equal(t, "exit", code, 1)
+	if code, _, errs = run(t, "message", "release", ids[0], "-c", b.file); code != 0 {
+		t.Fatal(errs)
+	}
+	a.until(t, "the released one is there", func() bool { return there.all() == "first raised held" })
+	b.until(t, "all have ended", func() bool { return len(listed(t, b, "--state", "ended")) == 2 && len(listed(t, b)) == 2 })
+
+	for _, args := range [][]string{{"message"}, {"message", "hold"}, {"message", "a", "b"}, {"message", "hold", ids[0], "--precedence", "flash"},
+		{"message", "raise", ids[0], "--precedence", "loud"}, {"message", ids[0], "--token", "x"}, {"messages", "x"}, {"messages", "--limit", "0"},
+		{"messages", "--precedence", "loud"}, {"messages", "--after", "yesterday"}} {
+		if code, _, errs := run(t, append(args, "-c", b.file)...); code != 2 || errs == "" {
+			t.Errorf("%q: exit %d, want 2 and a reason", args, code)
+		}
+	}
+	for _, args := range [][]string{{"message", "nonsense"}, {"message", "0000000-1"}, {"message", "hold", "0000000-1"}, {"messages", "--to", "nowhere"}} {
+		if code, _, errs := run(t, append(args, "-c", b.file)...); code != 1 || errs == "" {
+			t.Errorf("%q: exit %d, want 1 and a reason", args, code)
+		}
+	}
+	if code := b.stop(t, syscall.SIGTERM); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}

@@ -1,0 +1,259 @@
+package mail
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"aldis/internal/gateway/mail/life"
+	"aldis/internal/link/envelope"
+	"aldis/internal/site"
+)
+
+// What the operator orders of a message concerns it as it waits for a recipient: whether it is held, and its precedence. The
+// journal has that for each recipient beside the message, which stays as its sender gave it. A message that waits with
+// another precedence is a copy of the message, under the same ID: for a recipient to whom it is under way it stays what it
+// was, since its flow is a part of what it was sent as.
+
+// ordered is what the operator has ordered of a message for one recipient.
+type ordered struct {
+	hold       bool
+	precedence site.Precedence
+	changed    bool // the precedence is the operator's
+}
+
+const (
+	orderedHold    = 1 << 0
+	orderedChanged = 1 << 1
+)
+
+func (o ordered) append(b []byte) []byte {
+	flags := byte(0)
+	if o.hold {
+		flags |= orderedHold
+	}
+	if o.changed {
+		flags |= orderedChanged
+	}
+	return append(b, flags, byte(o.precedence))
+}
+
+func parseOrdered(b []byte) (*ordered, error) {
+	if len(b) != 2 || b[0] > orderedHold|orderedChanged || site.Precedence(b[1]) > site.Deferred {
+		return nil, ErrRecord
+	}
+	return &ordered{b[0]&orderedHold != 0, site.Precedence(b[1]), b[0]&orderedChanged != 0}, nil
+}
+
+// recallOrders does to an entry from the journal what was ordered of it.
+func (s *Store) recallOrders(e *Entry, o *ordered) {
+	if o == nil || e.Content.Payload == nil {
+		return
+	}
+	e.ordered = true
+	if o.changed && o.precedence != e.Content.Payload.Precedence {
+		if copied, err := e.Message.With(o.precedence); err == nil {
+			e.Message = copied
+		}
+	}
+	e.OnHold = o.hold && (e.At.Number == 0 || e.Lane == Group)
+}
+
+// recordOrders makes durable what is ordered of an entry.
+func (s *Store) recordOrders(e *Entry) {
+	o := ordered{hold: e.OnHold, precedence: e.Content.Payload.Precedence}
+	if m := s.byID[e.ID]; m != nil {
+		o.changed = m.Content.Payload.Precedence != o.precedence
+	}
+	var value []byte
+	if o.hold || o.changed {
+		value = o.append(nil)
+	}
+	if value != nil || e.ordered {
+		s.road.Record(bucketOrdered, toKey(e), value)
+	}
+	e.ordered = value != nil
+}
+
+// With is a copy of a message that has another precedence. Whom it is for is common to both.
+func (m *Message) With(p site.Precedence) (*Message, error) {
+	payload := *m.Content.Payload
+	payload.Precedence = p
+	copied := *m
+	copied.Content.Payload = &payload
+	var err error
+	copied.Full, err = envelope.Append(nil, copied.Content, 0, true)
+	return &copied, err
+}
+
+// Hold keeps an entry back that waits, or lets it go again, to its place. Over a lane of its own the caller has seen to the
+// carrier.
+func (s *Store) Hold(e *Entry, on bool) {
+	if e.OnHold == on {
+		return
+	}
+	if e.At.Number == 0 {
+		e.Peer.Box.pull(e)
+		e.OnHold = on
+		e.Peer.Box.push(e)
+	} else {
+		e.OnHold = on
+	}
+	s.recordOrders(e)
+	state := life.Waiting
+	if on {
+		state = life.OnHold
+	}
+	s.Lives.State(e.ID, e.Peer.ID, state)
+}
+
+// Precede gives an entry that waits another precedence: it goes behind those of that precedence that were accepted before it.
+func (s *Store) Precede(e *Entry, p site.Precedence) error {
+	copied, err := e.Message.With(p)
+	if err != nil {
+		return err
+	}
+	s.exchange(e, copied)
+	return nil
+}
+
+// Exchange puts a copy of a message into its place for all recipients whom it reaches as this.
+func (s *Store) Exchange(of *Message, at Attempt, copied *Message) {
+	for _, id := range of.Recipients() {
+		if e := of.to[id]; e.At == at {
+			s.exchange(e, copied)
+		}
+	}
+}
+
+func (s *Store) exchange(e *Entry, copied *Message) {
+	was := e.Message
+	e.Peer.Box.pull(e)
+	e.Message, e.Coded, e.Learned = copied, false, false
+	if key := was.supersedes(); key != "" && e.audience.latest[key] == was {
+		e.audience.latest[key] = copied
+	}
+	if e.At.Number == 0 {
+		e.Peer.Box.push(e)
+	} else {
+		e.Peer.Box.underWay[e.At] = e
+		e.Peer.Box.octets[e.Lane] += len(e.Full)
+	}
+	s.recordOrders(e)
+}
+
+// Recipients are those for whom a message has not ended, by id.
+func (m *Message) Recipients() (ids []uint16) {
+	for id := range m.to {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// heed gives an entry that goes again under another ID what was ordered of the message before.
+func (s *Store) heed(e *Entry) {
+	before := s.again[e.Content.Payload]
+	if before == nil || e.Content.Payload == nil {
+		return
+	}
+	s.Lives.End(before.ID, e.Peer.ID, life.Again, "as "+life.Name(e.ID)+": the site begins anew")
+	if e.OnHold = before.OnHold; e.OnHold {
+		s.recordOrders(e)
+		s.Lives.State(e.ID, e.Peer.ID, life.OnHold)
+	}
+}
+
+// Get is the message with this ID that is in custody; nil: none is.
+func (s *Store) Get(id uint64) *Message { return s.byID[id] }
+
+// listOnHold is what is held for a peer, by ID.
+func (b *Box) listOnHold() (list []*Entry) {
+	for _, e := range b.onHold {
+		list = append(list, e)
+	}
+	slices.SortFunc(list, byUrgency)
+	return list
+}
+
+// toOf is where a message goes: a pipe or topic, or an endpoint and which part of it.
+func toOf(p *site.Message) string {
+	switch {
+	case p.Topic != "":
+		return p.Topic
+	case p.Param != "":
+		return p.To + " " + p.Param
+	}
+	return p.To
+}
+
+// begin notes in the life of a message that it is in custody for a recipient.
+func (s *Store) begin(e *Entry) {
+	p := e.Content.Payload
+	if p == nil {
+		return
+	}
+	if s.Lives.Get(e.ID) == nil {
+		l := life.Life{ID: e.ID, Face: p.Face, From: p.From, To: toOf(p), Label: p.About(), Precedence: p.Precedence, Octets: len(e.Full),
+			Accepted: e.Accepted, Expires: p.Expires}
+		s.Lives.Begin(l)
+	}
+	s.Lives.For(e.ID, e.Peer.ID, e.Stands())
+}
+
+// Stands is the state of a message that has not ended for a recipient.
+func (e *Entry) Stands() life.State {
+	switch {
+	case e.OnHold:
+		return life.OnHold
+	case e.At.Number != 0 && (e.Lane != Group || e.Gone):
+		return life.UnderWay
+	}
+	return life.Waiting
+}
+
+// fates are the final states of lives, by Fate.
+var fates = [...]life.State{Delivered: life.Delivered, Expired: life.Expired, Refused: life.Refused, Withdrawn: life.Withdrawn, Superseded: life.Superseded}
+
+// tellLife notes how a message ends for a recipient. One that begins anew ends when that has been accepted.
+func (s *Store) tellLife(e *Entry, fate Fate) {
+	if e.Content.Payload == nil {
+		return
+	}
+	if fate == Anew {
+		if s.again == nil {
+			s.again = map[*site.Message]*Entry{}
+		}
+		s.again[e.Content.Payload] = e
+		return
+	}
+	s.Lives.End(e.ID, e.Peer.ID, fates[fate], "")
+}
+
+// Aired notes that octets of a message went on the air to its recipient.
+func (s *Store) Aired(e *Entry, octets, company int, again bool) {
+	if e.Content.Payload != nil {
+		s.Lives.Aired(e.ID, e.Peer.ID, octets, company, again)
+	}
+}
+
+// Arrived notes that a recipient has a message, and waits for one before it.
+func (s *Store) Arrived(e *Entry) {
+	if e.Content.Payload != nil {
+		s.Lives.Note(e.ID, life.Event{What: life.Arrived, Peer: e.Peer.ID})
+	}
+}
+
+// Turn brings the store to now. What was to be accepted again in the turn before has been, or never is.
+func (s *Store) Turn(now time.Time) {
+	s.Lives.Turn(now)
+	if len(s.again) == 0 {
+		return
+	}
+	left := slices.SortedFunc(maps.Values(s.again), func(a, b *Entry) int { return cmp.Compare(a.ID, b.ID) })
+	for _, e := range left {
+		s.Lives.End(e.ID, e.Peer.ID, life.Withdrawn, "the site begins anew, and the queue for it is full")
+	}
+	clear(s.again)
+}

@@ -1,0 +1,78 @@
+package mail
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"aldis/internal/link/frame"
+)
+
+// Place is where one message stands among those that wait for a peer.
+type Place struct {
+	ID     uint64
+	Octets int // as journalled
+	Rank   int
+	round  uint64 // of its source's turns, by aheadOctets
+	order  uint64
+}
+
+// Places appends what waits for the peer in lanes of its own and may go, in no order: one look, without sorting.
+func (b *Box) Places(to []Place) []Place {
+	for rank := range ranks {
+		least := uint64(math.MaxUint64)
+		for lane := range b.waiting {
+			for _, s := range b.waiting[lane].levels[rank].sources {
+				least = min(least, b.rotas[rank].used(s.name))
+			}
+		}
+		for lane := range frame.Lane(frame.Lanes) {
+			l := &b.waiting[lane].levels[rank]
+			for _, e := range l.state {
+				to = append(to, Place{e.ID, len(e.Full), rank, 0, e.Order})
+			}
+			for _, s := range l.sources {
+				used := l.used(s.name) - least
+				for _, e := range s.list {
+					to = append(to, Place{e.ID, len(e.Full), rank, used / aheadOctets, e.Order})
+					used += uint64(len(e.Full))
+				}
+			}
+		}
+	}
+	return to
+}
+
+// SortPlaces puts places into the order in which messages go, about: by precedence, then by the turns of their sources, as if
+// each octet as journalled took one of the air, then by acceptance. Which of a source's pipes is next is not looked at.
+func SortPlaces(list []Place) {
+	slices.SortFunc(list, func(a, b Place) int {
+		return cmp.Or(cmp.Compare(b.Rank, a.Rank), cmp.Compare(a.round, b.round), cmp.Compare(a.order, b.order))
+	})
+}
+
+// UnderWayOctets is what a peer has not acknowledged, as journalled.
+func (b *Box) UnderWayOctets() (octets int) {
+	for _, e := range b.underWay {
+		octets += len(e.Full)
+	}
+	return octets
+}
+
+// IDs appends the messages of local peers that are in custody, in no order.
+func (s *Store) IDs(to []uint64) []uint64 {
+	for id, m := range s.byID {
+		if m.Content.Payload != nil && len(m.to) > 0 {
+			to = append(to, id)
+		}
+	}
+	return to
+}
+
+// To is where a message goes: a pipe or topic, or an endpoint and which part of it; "" for state.
+func (m *Message) To() string {
+	if m.Content.Payload == nil {
+		return ""
+	}
+	return toOf(m.Content.Payload)
+}

@@ -1,0 +1,219 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"aldis/internal/gateway/group"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/gateway/mail/life"
+	"aldis/internal/site"
+)
+
+// MessageOrder is the operator's order about one message of this site. The answer is kept under Ref for who asks with it
+// (Messages.Answer).
+type MessageOrder struct {
+	Ref        uint64
+	Message    uint64
+	Do         MessageDo
+	Precedence site.Precedence // with DoPrecede
+	By         string          // who gave it
+}
+
+// MessageDo is what is ordered.
+type MessageDo string
+
+// What may be ordered.
+const (
+	DoHold     MessageDo = "hold"
+	DoRelease  MessageDo = "release"
+	DoWithdraw MessageDo = "withdraw"
+	DoPrecede  MessageDo = "precedence"
+)
+
+func (MessageOrder) gatewayEvent() {}
+
+// MessageAnswer says what came of an order.
+type MessageAnswer struct {
+	Ref     uint64
+	Known   bool // there is such a message
+	Obeyed  bool // what was ordered is so now, at one recipient at least
+	Changed bool // and was not so before
+	Text    string
+}
+
+// answers are those to the last orders.
+type answers struct{ list []MessageAnswer }
+
+const mostAnswers = 64
+
+func (a *answers) add(answer MessageAnswer) {
+	a.list = append(a.list[max(0, len(a.list)-mostAnswers+1):], answer)
+}
+
+// Answer is what came of the order with this number; false: it was not obeyed yet, or long ago.
+func (m Messages) Answer(ref uint64) (MessageAnswer, bool) {
+	for _, a := range m.g.answers.list {
+		if a.Ref == ref {
+			return a, true
+		}
+	}
+	return MessageAnswer{}, false
+}
+
+// obey does what is ordered of a message, as far as it can be done, and answers in words.
+func (m Messages) obey(now time.Time, o MessageOrder) {
+	a := m.try(now, o)
+	a.Ref = o.Ref
+	m.g.answers.add(a)
+}
+
+// parted is the recipients of a message by what an order can do there, by name.
+type parted struct {
+	entries []*mail.Entry // those where it does something
+	acts    []string
+	same    []string // those where it is so already
+	through []string // those to whom it is under way
+}
+
+func (m Messages) try(now time.Time, o MessageOrder) MessageAnswer {
+	name := life.Name(o.Message)
+	held := m.g.mail.Get(o.Message)
+	if held == nil || held.Ended() || held.Content.Payload == nil {
+		if l := m.g.mail.Lives.Get(o.Message); l != nil {
+			return MessageAnswer{Known: true, Text: fmt.Sprintf("message %s has ended, and nothing changes that: %s", name, m.ends(l))}
+		}
+		return MessageAnswer{Text: fmt.Sprintf("no message %s is known here: it ended before this start, or long ago, or never was", name)}
+	}
+	if s := m.g.faces.describe(held.Content.Payload); s.Stream {
+		return MessageAnswer{Known: true, Text: fmt.Sprintf("message %s is a part of a stream (a BiDi pipe or a socket), whose parts keep their order: it goes as it is", name)}
+	}
+	p := m.part(held, o)
+	if len(p.entries) == 0 {
+		return MessageAnswer{Known: true, Obeyed: len(p.same) > 0, Text: p.words(name, o)}
+	}
+	what := string(o.Do)
+	if o.Do == DoPrecede {
+		what = o.Precedence.String()
+	}
+	m.g.mail.Lives.Note(o.Message, life.Event{What: life.Ordered, Detail: what + ", by " + o.By})
+	for _, e := range p.entries {
+		if err := m.act(now, e, o); err != nil {
+			return MessageAnswer{Known: true, Text: fmt.Sprintf("message %s stays as it is: %v", name, err)}
+		}
+	}
+	if o.Do == DoPrecede {
+		m.g.mail.Lives.Mark(o.Message, o.Precedence)
+	}
+	m.g.TellFates(now)
+	m.g.Note("info", "an order about a message was obeyed", "message", name, "order", what, "by", o.By, "peers", strings.Join(p.acts, ", "))
+	return MessageAnswer{Known: true, Obeyed: true, Changed: true, Text: p.words(name, o)}
+}
+
+// part says what an order does for which recipient.
+func (m Messages) part(held *mail.Message, o MessageOrder) (p parted) {
+	for _, id := range held.Recipients() {
+		e, name := held.For(id), m.site(id)
+		waits, many := e.At.Number == 0, m.several(e)
+		if many != nil {
+			waits = many.Orders().Waits(e)
+		}
+		so := false
+		switch o.Do {
+		case DoHold:
+			so = e.OnHold
+		case DoRelease:
+			so = !e.OnHold && waits
+		case DoPrecede:
+			so = e.Content.Payload.Precedence == o.Precedence
+		case DoWithdraw:
+			waits = waits || many != nil && !many.Orders().Whole(e)
+		}
+		switch {
+		case so:
+			p.same = append(p.same, name)
+		case !waits:
+			p.through = append(p.through, name)
+		default:
+			p.entries, p.acts = append(p.entries, e), append(p.acts, name)
+		}
+	}
+	return p
+}
+
+// several is the carrier that has a message under way to several at once; nil: another has it, or none.
+func (m Messages) several(e *mail.Entry) *group.Carrier {
+	if e.Lane != mail.Group || e.At.Number == 0 {
+		return nil
+	}
+	return m.g.byID[e.Peer.ID].bearer.several
+}
+
+// act does what is ordered for one recipient. Over the carrier that reaches several at once it is done for all with the first.
+func (m Messages) act(now time.Time, e *mail.Entry, o MessageOrder) error {
+	many := m.several(e)
+	switch o.Do {
+	case DoHold, DoRelease:
+		if many != nil {
+			many.Orders().Hold(now, e, o.Do == DoHold)
+		} else {
+			m.g.mail.Hold(e, o.Do == DoHold)
+		}
+	case DoWithdraw:
+		switch {
+		case e.For(e.Peer.ID) != e: // it went with one before
+		case many != nil:
+			many.Orders().Withdraw(now, e)
+		default:
+			m.g.mail.End(e, mail.Withdrawn)
+		}
+	case DoPrecede:
+		switch {
+		case e.Content.Payload.Precedence == o.Precedence:
+		case many != nil:
+			return many.Orders().Precede(now, e, o.Precedence)
+		default:
+			return m.g.mail.Precede(e, o.Precedence)
+		}
+	}
+	return nil
+}
+
+// words says what came of an order.
+func (p parted) words(name string, o MessageOrder) string {
+	var parts []string
+	say := func(sites []string, text string) {
+		if len(sites) > 0 {
+			parts = append(parts, fmt.Sprintf(text, strings.Join(sites, ", ")))
+		}
+	}
+	switch o.Do {
+	case DoHold:
+		say(p.acts, "it is held: it does not go to %s until it is released, and its lifetime runs")
+		say(p.same, "for %s it was held already")
+	case DoRelease:
+		say(p.acts, "it is released: it goes to %s in its turn")
+		say(p.same, "for %s it was not held")
+	case DoWithdraw:
+		say(p.acts, "it is withdrawn: it does not go to %s any more")
+	case DoPrecede:
+		say(p.acts, "it goes to %s as "+o.Precedence.String())
+		say(p.same, "for %s it is "+o.Precedence.String()+" already")
+	}
+	say(p.through, "to %s it is under way: it goes through as it is, for nobody here can know whether it has arrived")
+	return "message " + name + ": " + strings.Join(parts, "; ")
+}
+
+// ends says how a message has ended.
+func (m Messages) ends(l *life.Life) string {
+	var parts []string
+	for _, f := range l.Fates {
+		text := m.site(f.Peer) + ": " + string(f.State)
+		if !f.Since.IsZero() {
+			text += " at " + f.Since.UTC().Format(time.RFC3339)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,47 @@
+package pmul
+
+import "time"
+
+// Hold keeps a message back of which nothing has been on the air, or lets it go, to the place that its number gives it. Its
+// expiry goes on, and a Replace leaves it held. Of a message that has begun it changes nothing.
+type Hold struct {
+	Message MessageID
+	On      bool
+}
+
+// flagHeld of an outgoing message's record.
+const flagHeld = 2
+
+func (m *outgoing) hold(now time.Time, s *Sender, on bool) {
+	m.held = on
+	s.out.record(bucketOutgoing, messageKey(m.id), m.encode())
+	if s.queue.remove(m); on {
+		m.pass, m.timers.pollAt = pass{}, time.Time{}
+	} else {
+		s.begin(now, m)
+	}
+	s.arm(m)
+}
+
+// Aired is how much of a message has been on the air.
+type Aired struct {
+	Begun bool // something
+	// Whole: so much that a recipient may have all of it. Of what was on the air before a restart nobody knows how much it
+	// was: that counts as all.
+	Whole bool
+}
+
+// AiredOf is how much of a message that has not ended a Sender has had on the air.
+func AiredOf(s *Sender, id MessageID) (a Aired) {
+	m := s.messages[id]
+	if m == nil || !m.begun {
+		return a
+	}
+	parts := len(m.parityEnd)
+	for _, at := range m.sentEnd {
+		if !at.IsZero() {
+			parts++
+		}
+	}
+	return Aired{true, parts >= len(m.fragments)}
+}
