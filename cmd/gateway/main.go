@@ -22,6 +22,8 @@
 //   - log.go: the log, with a limit on repeats
 //   - main.go: which command is called, exit codes
 //   - manual.go: `manual`: man pages and completions
+//   - message.go: `message`: one message, and orders about it
+//   - messages.go: `messages`: where messages are
 //   - peer.go: `peer`: the far gateways, and what is known of them
 //   - plays.go: several plays at once
 //   - pmul.go: `pmul`: files by plain ACP 142

@@ -95,7 +95,6 @@ var Rooms = []Room{
 	{"norm", Edge, "edges", false, "Runs libnorm in a child process, in a cell, behind loopback addresses.", []string{"gateway", "norm/cell", "norm/elide"}},
 	{"config", Edge, "edges", false, "Reads TOML and key files and reports every mistake at once.", []string{"jxta", "link/compact", "link/profile", "link/seal", "rules/filter", "rules/mark", "site"}},
 	{"daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway", "site"}},
-	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, and the order for radio silence.", []string{"gateway", "norm", "radio", "rules/filter", "site"}},
 	{"manual", Pure, "edges", false, "Help, man pages and completions of shells from one description of the commands.", nil},
 	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, and the order for radio silence.", []string{"gateway", "gateway/mail/life", "norm", "radio", "rules/filter", "site"}},
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
