@@ -5,13 +5,14 @@ GO       ?= go
 SUDO     := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 COMMIT   := $(shell git describe --always --dirty --exclude '*' 2>/dev/null)
 PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev iproute2 iputils-ping e2fsprogs ethtool tcpdump tshark procps \
-            openjdk-17-jdk-headless maven brotli p7zip-full zstd xz-utils chromium-headless-shell fonts-dejavu-core
+            openjdk-17-jdk-headless maven brotli p7zip-full zstd xz-utils chromium-headless-shell fonts-dejavu-core \
+            man-db mandoc zsh fish
 
 # Tests make network namespaces and mounts: the test programs run as root, what compiles them does not.
 ROOT := $(if $(SUDO),-exec "sudo -E env PATH=$(PATH)")
 
 .NOTPARALLEL:
-.PHONY: build deps peers demo test test-long check vuln generate bench fuzz sizes measure transports clean
+.PHONY: build deps peers demo packages test test-long check vuln generate bench fuzz sizes measure transports clean
 .DEFAULT_GOAL := build
 
 build:
@@ -27,6 +28,11 @@ deps:
 	  { $(SUDO) apt-get -qq update && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install $$missing; } \
 	  >$$log 2>&1 || { cat $$log; rm -f $$log; exit 1; }; rm -f $$log; fi
 
+# .deb and .rpm for amd64 and arm64, in bin/packages. The compiler of the other architecture is Debian's.
+packages: PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev git gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+packages: deps
+	@GO="$(GO)" scripts/packages
+
 peers: deps
 	@$(MAKE) -s -C field-tests/peers
 
@@ -36,7 +42,8 @@ demo: deps build peers
 test: deps build peers
 	@GO="$(GO)" scripts/test
 
-# The long lab runs on top: half an hour and more.
+# The long lab runs on top: half an hour and more. It builds the packages and puts them on a Debian 12 of its own.
+test-long: PACKAGES += git gcc-aarch64-linux-gnu libc6-dev-arm64-cross lintian rpm mmdebstrap systemd-container podman runc
 test-long: deps build peers
 	@GO="$(GO)" scripts/test long
 

@@ -27,8 +27,6 @@ to leave it out. The file is one that gateway check takes, or it is not written.
 
 The first gateway of a net makes the net's key (--new-key). Bring that file to every other gateway over a channel that you
 trust, before init runs there. What init prints has the command for the other side.
-
-Flags:
 `
 
 const (

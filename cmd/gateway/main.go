@@ -7,6 +7,7 @@
 //   - analyse.go: `analyse`: figures of captures
 //   - bench.go: `bench`: load on a running gateway
 //   - check.go: `check`: a configuration and what it means
+//   - commands.go: the list of commands, and what each says of itself
 //   - compact.go: `compact`: how small documents become
 //   - corpus.go: `corpus`: documents of the compression model
 //   - desk.go: how commands speak to a running gateway
@@ -19,7 +20,8 @@
 //   - keys.go: `keys`: key files
 //   - lastrun.go: how long ago the last run began, whatever the wall clock says
 //   - log.go: the log, with a limit on repeats
-//   - main.go: the list of commands, exit codes
+//   - main.go: which command is called, exit codes
+//   - manual.go: `manual`: man pages and completions
 //   - message.go: `message`: one message, and orders about it
 //   - messages.go: `messages`: where messages are
 //   - peer.go: `peer`: the far gateways, and what is known of them
@@ -48,9 +50,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
-	"aldis/internal/lab/field"
-	"aldis/internal/norm"
+	"aldis/internal/config"
 )
 
 // Exit codes.
@@ -63,132 +66,89 @@ const (
 // defaultConfig is where the configuration is when nobody says otherwise.
 const defaultConfig = "/etc/aldis/gateway.toml"
 
-const usage = `usage: gateway COMMAND [flags]
-
-Connects JXTA peers of two or more sites over a narrow link.
-
-  init      write a first configuration, and the net's key
-  run       run the gateway
-  check     read a configuration and report every mistake
-  keys new  make the key of a net
-  status    show peers, queues and octets of the gateway on this machine
-  messages  find messages: where they are, and when they will be there
-  message   show the life of one; hold, release, withdraw or raise it
-  top       show all that live in the terminal; a browser shows it at http.listen
-  adverts   list its advertisements, and why one does not travel
-  peer      list the far gateways, or forget what is known of one's starts
-  silence   transmit nothing (EMCON), or end that
-  reload    have the gateway read its configuration again
-  journal   check, repair or export the journal of a gateway that does not run
-  profiles  list the links that have a name
-
-  analyse   show what JXTA cost in a capture
-  record    make a trace from a capture: what the applications did
-  synth     make a trace of a run of the Blue Game of 2004
-  replay    play a trace through gateways: what it would cost on which link
-  rehearse  judge a trace on a link: in time or not, and what it costs
-  tune      search a profile for better settings for your traces
-  compact   show how small a file becomes on the link
-  corpus    rebuild and check the model that compact uses
-
-  pmul      send and receive files by plain P_Mul (ACP 142)
-  air       measure how full links get, in virtual time
-  bench     compare this gateway with JXSE 2.7
-  lab       play gateways, peers and a link on this machine
-  version   print the version
-
-gateway COMMAND -h says more. Exit: 0 good, 1 refused or failed, 2 wrong usage.
-`
-
-type command func(args []string, stdout, stderr io.Writer) int
-
-var commands = map[string]command{
-	"air":      airCommand,
-	"bench":    benchCommand,
-	"record":   recordCommand,
-	"reload":   reloadCommand,
-	"run":      runCommand,
-	"analyse":  analyseCommand,
-	"check":    checkCommand,
-	"init":     initCommand,
-	"journal":  journalCommand,
-	"keys":     keysCommand,
-	"status":   statusCommand,
-	"rehearse": rehearseCommand,
-	"top":      topCommand,
-	"tune":     tuneCommand,
-	"replay":   replayCommand,
-	"synth":    synthCommand,
-	"silence":  silenceCommand,
-	"adverts":  advertsCommand,
-	"message":  messageCommand,
-	"messages": messagesCommand,
-	"peer":     peerCommand,
-	"profiles": profilesCommand,
-	"compact":  compactCommand,
-	"corpus":   corpusCommand,
-	"pmul":     pmulCommand,
-	"lab":      field.Main,
-	"version":  versionCommand,
-	// The child that runs libnorm, started by run.
-	"norm-child": func(args []string, _, _ io.Writer) int { return norm.ChildMain(args) },
-}
-
 func main() { os.Exit(dispatch(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func dispatch(args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
-		fmt.Fprint(stderr, usage)
+		fmt.Fprint(stderr, program().Help())
 		return exitUsage
 	}
-	switch args[0] {
+	name, rest := args[0], args[1:]
+	switch name {
 	case "-h", "--help", "help":
-		fmt.Fprint(stdout, usage)
-		return exitGood
+		if len(rest) == 0 {
+			fmt.Fprint(stdout, program().Help())
+			return exitGood
+		}
+		name, rest = rest[0], append(slices.Clone(rest[1:]), "-h")
+	case "-version", "--version":
+		name = "version"
 	}
-	c := commands[args[0]]
+	c := find(name)
 	if c == nil {
-		fmt.Fprintf(stderr, "gateway: there is no command %q\n\n%s", args[0], usage)
+		fmt.Fprintf(stderr, "gateway: there is no command %q%s\ngateway help lists the commands\n", name, config.Nearest(name, names()))
 		return exitUsage
 	}
-	return c(args[1:], stdout, stderr)
+	return c(rest, stdout, stderr)
 }
 
 // parse reads flags that stand before, between and behind the other arguments, of which there may be most. It
-// returns these, and an exit code when the command is over.
+// returns these, and an exit code when the command is over. A description on stdout gets the flags instead.
 func parse(fs *flag.FlagSet, args []string, most int, about string, stdout, stderr io.Writer) (rest []string, code int, done bool) {
 	fs.SetOutput(io.Discard)
-	help := func(w io.Writer) {
-		fmt.Fprint(w, about)
-		some := false
-		fs.VisitAll(func(*flag.Flag) { some = true })
-		if some {
-			fmt.Fprint(w, "\nFlags:\n")
-			fs.SetOutput(w)
-			fs.PrintDefaults()
-			fs.SetOutput(io.Discard)
-		}
+	if d, ok := stdout.(*description); ok {
+		d.about, d.flags = about, fs
+		return nil, exitGood, true
+	}
+	wrong := func(format string, args ...any) ([]string, int, bool) {
+		usage, _, _ := strings.Cut(about, "\n\n")
+		fmt.Fprintf(stderr, "gateway %s: "+format+"\n%s\ngateway %s -h says more\n", slices.Concat([]any{fs.Name()}, args, []any{usage, fs.Name()})...)
+		return nil, exitUsage, true
 	}
 	for {
 		err := fs.Parse(args)
 		switch {
 		case errors.Is(err, flag.ErrHelp):
-			help(stdout)
+			help(fs, about, stdout)
 			return nil, exitGood, true
 		case err != nil:
-			fmt.Fprintf(stderr, "gateway %s: %v\n\n", fs.Name(), err)
-			help(stderr)
-			return nil, exitUsage, true
+			return wrong("%v%s", err, meantFlag(fs, err))
 		case fs.NArg() == 0:
 			return rest, 0, false
 		case len(rest) == most:
-			fmt.Fprintf(stderr, "gateway %s: what is %q for?\n\n", fs.Name(), fs.Arg(0))
-			help(stderr)
-			return nil, exitUsage, true
+			return wrong("what is %q for?", fs.Arg(0))
 		}
 		rest = append(rest, fs.Arg(0))
 		args = fs.Args()[1:]
 	}
+}
+
+// help prints what a command is and takes.
+func help(fs *flag.FlagSet, about string, w io.Writer) {
+	fmt.Fprint(w, about)
+	some := false
+	fs.VisitAll(func(*flag.Flag) { some = true })
+	if some {
+		fmt.Fprint(w, "\nFlags:\n")
+		fs.SetOutput(w)
+		fs.PrintDefaults()
+		fs.SetOutput(io.Discard)
+	}
+}
+
+// meantFlag suggests the flag that was meant when err says that there is none of a name.
+func meantFlag(fs *flag.FlagSet, err error) string {
+	_, name, unknown := strings.Cut(err.Error(), "flag provided but not defined: -")
+	if !unknown {
+		return ""
+	}
+	var names []string
+	fs.VisitAll(func(f *flag.Flag) {
+		if len(f.Name) > 1 {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	return config.Nearest("--"+name, names)
 }
 
 // fail says why a command was refused.

@@ -11,12 +11,12 @@ import (
 )
 
 var (
-	citedPath   = regexp.MustCompile(`(^|[^\w./-])((?:internal|cmd|docs|field-tests|profiles)/[\w./-]*\w)`)
+	citedPath   = regexp.MustCompile(`(^|[^\w./-])((?:internal|cmd|docs|field-tests|ops|profiles)/[\w./-]*\w)`)
 	citedTarget = regexp.MustCompile("(?m)(?:^|[`(])make ([a-z][a-z-]*)")
 	aTarget     = regexp.MustCompile(`(?m)^([a-z][\w-]*(?: [a-z][\w-]*)*):(?:[^=]|$)`)
 )
 
-// paths finds the paths below internal, cmd, docs, field-tests and profiles and the make targets that comments
+// paths finds the paths below internal, cmd, docs, field-tests, ops and profiles and the make targets that comments
 // name, and says how many of them exist. A target is named at the start of a line, in backquotes or in parentheses.
 func paths(root string, files []*file) (resolved int, faults []Fault, err error) {
 	targets := map[string]bool{}

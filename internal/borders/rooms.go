@@ -95,6 +95,7 @@ var Rooms = []Room{
 	{"norm", Edge, "edges", false, "Runs libnorm in a child process, in a cell, behind loopback addresses.", []string{"gateway", "norm/cell", "norm/elide"}},
 	{"config", Edge, "edges", false, "Reads TOML and key files and reports every mistake at once.", []string{"jxta", "link/compact", "link/profile", "link/seal", "rules/filter", "rules/mark", "site"}},
 	{"daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway", "site"}},
+	{"manual", Pure, "edges", false, "Help, man pages and completions of shells from one description of the commands.", nil},
 	{"control/glance", Pure, "edges", false, "What an operator sees at a glance: is all well, what waits, how the link is used and was.", []string{"gateway"}},
 	{"control/page", Edge, "edges", false, "The page in a browser: one static bundle in the binary.", nil},
 	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, the page and its events, and orders.", []string{
@@ -131,6 +132,8 @@ var Rooms = []Room{
 
 	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},
 	{"cmd/gateway", Edge, "programs", false, "The binary: subcommands that join rooms.", []string{anyRoom}},
+	{"ops/package", Edge, "programs", false, "Tests of the packages on a Debian of their own; no source.", nil},
+	{"ops/sbom", Edge, "programs", false, "Writes the bill of materials of a built gateway for its packages.", nil},
 	{"field-tests/blue-game", Edge, "programs", false, "Checks a game's capture and writes its results.", []string{"lab/field", "lab/trace", "link/profile"}},
 	{"field-tests/peers", Edge, "programs", false, "Unmodified JXTA peers (Java) and their tests.", nil},
 	{"field-tests/pmul", Edge, "programs", false, "Measures P_Mul beside UFTP, NORM and TCP: docs/transports.md.", []string{
@@ -150,7 +153,7 @@ func (r Room) dir() string {
 }
 
 // outside are the directories of packages that are not below internal/.
-var outside = []string{"cmd", "field-tests", "profiles"}
+var outside = []string{"cmd", "field-tests", "ops", "profiles"}
 
 // pathOf is the Path of the room in a directory.
 func pathOf(dir string) string { return strings.TrimPrefix(dir, "internal/") }

@@ -418,7 +418,7 @@ func (r *reader) unknown() {
 	for _, t := range r.tree.order {
 		keys, ok := known[t.path]
 		if !ok {
-			r.fail(t.line, t.path, "there is no such section%s", nearest(t.path, sections))
+			r.fail(t.line, t.path, "there is no such section%s", Nearest(t.path, sections))
 			continue
 		}
 		for _, k := range t.keys {
@@ -427,14 +427,15 @@ func (r *reader) unknown() {
 				if t.path == "" {
 					candidates = sections
 				}
-				r.fail(t.values[k].line, join(t.path, k), "there is no such key%s", nearest(k, candidates))
+				r.fail(t.values[k].line, join(t.path, k), "there is no such key%s", Nearest(k, candidates))
 			}
 		}
 	}
 }
 
-// nearest suggests the candidate that a typing error away from got was meant.
-func nearest(got string, candidates []string) string {
+// Nearest says which candidate was meant when got is at most two typing errors away from it, as "; is NAME meant?". It is
+// empty when none is so near.
+func Nearest(got string, candidates []string) string {
 	best, dist := "", 3
 	for _, c := range candidates {
 		if d := distance(got, c); c != "" && d < dist {

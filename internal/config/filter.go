@@ -81,7 +81,7 @@ func (r *reader) site(s section, text string) uint16 {
 		names = append(names, p.Name)
 	}
 	slices.Sort(names)
-	s.fail("site", "%q is neither name nor id of a [[link.peer]]%s", text, nearest(text, names))
+	s.fail("site", "%q is neither name nor id of a [[link.peer]]%s", text, Nearest(text, names))
 	return 0
 }
 

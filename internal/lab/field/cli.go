@@ -202,16 +202,33 @@ func flags(lab string, o *Options) (*flag.FlagSet, *string) {
 	file := fs.String("json", "", "write the figures to `file`; - is standard output, and text goes to standard error")
 	fs.Usage = func() {
 		w := fs.Output()
-		if lab == "hf-net" {
-			fmt.Fprint(w, usageHF)
-			fs.PrintDefaults()
-			return
-		}
-		fmt.Fprint(w, usage)
+		head, end := about(lab)
+		fmt.Fprint(w, head)
 		fs.PrintDefaults()
-		fmt.Fprint(w, usageEnd)
+		fmt.Fprint(w, end)
 	}
 	return fs, file
+}
+
+// about is the help of a lab, before its flags and behind them.
+func about(lab string) (head, end string) {
+	if lab == "hf-net" {
+		return usageHF, ""
+	}
+	return usage, usageEnd
+}
+
+// Describe is the help of "lab blue-game" or "lab hf-net" and its flags; nil: there is no such command here.
+func Describe(command string) (text string, fs *flag.FlagSet) {
+	switch command {
+	case "lab blue-game", "lab hf-net":
+		var o Options
+		lab := strings.TrimPrefix(command, "lab ")
+		head, end := about(lab)
+		fs, _ = flags(lab, &o)
+		return head + strings.TrimLeft(end, "\n"), fs
+	}
+	return "", nil
 }
 
 // parseFlags prints help to w when asked for; wrong flags come back as an error without it.
