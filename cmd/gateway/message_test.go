@@ -87,7 +87,7 @@ func TestMessageCommands(t *testing.T) {
 	say(sender, "first")
 	b.until(t, "the first message is there", func() bool { return b.peer(t).Delivered == 1 && there.all() == "first" })
 	code, out, errs := run(t, "messages", "-c", b.file, "--from", "ops")
-	check.Equal(t, "exit", code, 0)
+	check.Equal(t, "exit, and "+errs, code, 0)
 	wants(t, out, "delivered", "node1", `"ops \u009b31mred"`, "1 shown")
 	check.True(t, "no escape reaches the terminal", !strings.Contains(out, "\u009b"), out)
 	first := listed(t, b)[0].ID
@@ -136,7 +136,7 @@ func TestMessageCommands(t *testing.T) {
 	}
 	a.until(t, "the raised one is there", func() bool { return there.all() == "first raised" })
 	code, _, errs = run(t, "message", "withdraw", ids[2], "-c", b.file)
-	check.Equal(t, "exit", code, 1)
+	check.Equal(t, "exit, and "+errs, code, 1)
 	if code, _, errs = run(t, "message", "release", ids[0], "-c", b.file); code != 0 {
 		t.Fatal(errs)
 	}
