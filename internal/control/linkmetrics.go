@@ -13,7 +13,7 @@ var (
 		"1 for the state that the link to a peer has, 0 for the others: unknown (never heard in this run), up, silent (does not answer: this is the one to alert on), listening (has said that it will not answer).",
 		"peer", "state")
 	descLinkSince = desc("link_state_since_timestamp_seconds", "When the link to a peer got the state that it has.", "peer")
-	descLinkRate  = desc("link_rate_bits_per_second", "Rate of the link as its profile says, of this end: sent, received. 0 is unlimited.", "direction")
+	descLinkRate  = desc("link_rate_bytes_per_second", "Rate of the link as its profile says, of this end: sent, received; in octets. 0 is unlimited.", "direction")
 
 	descSilence    = desc("silence", "1 while this gateway transmits nothing (EMCON).")
 	descSilenceEnd = desc("silence_end_timestamp_seconds", "When the silence ends; absent without a silence or an end.")
@@ -59,8 +59,8 @@ func link(ch chan<- prometheus.Metric, p gateway.PeerStatus, gauge gauger) {
 
 // ends tells what this end of the link is and does.
 func ends(s gateway.Status, gauge gauger) {
-	gauge(descLinkRate, float64(s.Link.SendBps), "sent")
-	gauge(descLinkRate, float64(s.Link.ReceiveBps), "received")
+	gauge(descLinkRate, float64(s.Link.SendBps)/8, "sent")
+	gauge(descLinkRate, float64(s.Link.ReceiveBps)/8, "received")
 	gauge(descSilence, truth(s.Silence.On))
 	if until := silenceEnd(s.Silence); s.Silence.On && !until.IsZero() {
 		gauge(descSilenceEnd, float64(until.Unix()))
