@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
@@ -350,10 +351,31 @@ func TestPageIsWorked(t *testing.T) {
 	b.Open(g.URL+"/?again#now", 1280, "screen", "light")
 	b.Until("getComputedStyle(document.body).backgroundColor==='rgb(13, 18, 23)'")
 
-	// A gateway that goes away is said to be away.
+	// A gateway that goes away is said to be away, to who has seen something of it and to who has not.
+	b.Until("document.querySelector('#verdict').textContent.startsWith('Not all is well')")
 	g.CloseClientConnections()
 	g.Close()
 	b.Until("document.querySelector('#verdict').textContent.includes('what is shown is old')")
+}
+
+// TestPageWithoutAGateway: a page that has come, and nothing after it, says so.
+func TestPageWithoutAGateway(t *testing.T) {
+	g := newBridge(t, 2, 0)
+	deaf := httptest.NewServer(withoutEvents(g.Config.Handler))
+	defer deaf.Close()
+	b := browser.Start(t)
+	b.Open(deaf.URL+"/#now", 1280, "screen", "light")
+	b.Until("document.querySelector('main').innerText.includes('The gateway does not answer')")
+}
+
+func withoutEvents(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/events" {
+			http.Error(w, "the loop does not answer", http.StatusServiceUnavailable)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 func evaluated(b *browser.Browser, expression string) string {

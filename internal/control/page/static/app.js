@@ -62,6 +62,7 @@ function listen() {
   events.onopen = () => { alive(true); redraw() }
   events.onerror = () => {
     alive(false)
+    if (!state.view) show(byId('main'), h('p', { class: 'empty', role: 'status' }, 'The gateway does not answer. The page asks again every few seconds.'))
     redraw()
     if (events.readyState === EventSource.CLOSED) setTimeout(listen, 5000)
   }
