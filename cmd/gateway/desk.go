@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -51,10 +52,9 @@ func deskOf(file, tokenFile string) (desk, error) {
 		}}, err
 }
 
-// talk asks the gateway there.
-func (d desk) talk(method, path string, body []byte) ([]byte, error) {
-	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DialContext: d.dial, DisableKeepAlives: true}}
-	req, err := http.NewRequest(method, d.url+path, bytes.NewReader(body))
+// do sends a request there.
+func (d desk) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, d.url+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,24 @@ func (d desk) talk(method, path string, body []byte) ([]byte, error) {
 	if d.token != "" {
 		req.Header.Set("Authorization", "Bearer "+d.token)
 	}
-	resp, err := client.Do(req)
+	client := http.Client{Transport: &http.Transport{DialContext: d.dial, DisableKeepAlives: true, DisableCompression: true}}
+	return client.Do(req)
+}
+
+// talkOf is talk with an answer that is read into what, too.
+func (d desk) talkOf(what any, method, path string, body []byte) ([]byte, error) {
+	answer, err := d.talk(method, path, body)
+	if err == nil {
+		err = json.Unmarshal(answer, what)
+	}
+	return answer, err
+}
+
+// talk asks the gateway there.
+func (d desk) talk(method, path string, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	resp, err := d.do(ctx, method, path, body)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("no gateway answers at %s: %s", d.at, d.hint)

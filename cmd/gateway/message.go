@@ -86,11 +86,8 @@ func showMessage(file, id string, asJSON bool, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, "message", err)
 	}
-	answer, err := deskAt(at).talk("GET", "/messages/"+url.PathEscape(id), nil)
 	var m gateway.MessageRow
-	if err == nil {
-		err = json.Unmarshal(answer, &m)
-	}
+	answer, err := deskAt(at).talkOf(&m, "GET", "/messages/"+url.PathEscape(id), nil)
 	switch {
 	case err != nil:
 		return fail(stderr, "message", err)
@@ -107,12 +104,8 @@ func orderMessage(d desk, what, id, precedence string, asJSON bool, out io.Write
 	path, body := "/messages/"+url.PathEscape(id), []byte("{}")
 	if what == "raise" {
 		if precedence == "" {
-			answer, err := d.talk("GET", path, nil)
 			var m gateway.MessageRow
-			if err == nil {
-				err = json.Unmarshal(answer, &m)
-			}
-			if err != nil {
+			if _, err := d.talkOf(&m, "GET", path, nil); err != nil {
 				return err
 			}
 			at := slices.Index(site.Precedences, m.Precedence)
@@ -121,11 +114,8 @@ func orderMessage(d desk, what, id, precedence string, asJSON bool, out io.Write
 		what = string(gateway.DoPrecede)
 		body, _ = json.Marshal(control.MessageOrder{Precedence: precedence})
 	}
-	answer, err := d.talk("POST", path+"/"+what, body)
 	var a control.MessageAnswer
-	if err == nil {
-		err = json.Unmarshal(answer, &a)
-	}
+	answer, err := d.talkOf(&a, "POST", path+"/"+what, body)
 	switch {
 	case err != nil:
 		return err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -70,11 +69,8 @@ func messagesCommand(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, "messages", err)
 	}
-	answer, err := deskAt(at).talk("GET", "/messages?"+q.Encode(), nil)
 	var list control.MessageList
-	if err == nil {
-		err = json.Unmarshal(answer, &list)
-	}
+	answer, err := deskAt(at).talkOf(&list, "GET", "/messages?"+q.Encode(), nil)
 	switch {
 	case err != nil:
 		return fail(stderr, "messages", err)

@@ -71,10 +71,7 @@ func peerCommand(args []string, stdout, stderr io.Writer) int {
 // peersAt asks the gateway that answers there for its peers.
 func peersAt(d desk) ([]gateway.PeerStatus, error) {
 	var r control.Report
-	answer, err := d.talk("GET", "/status", nil)
-	if err == nil {
-		err = json.Unmarshal(answer, &r)
-	}
+	_, err := d.talkOf(&r, "GET", "/status", nil)
 	return r.Peers, err
 }
 
@@ -85,10 +82,7 @@ func forgetPeer(d desk, peers []gateway.PeerStatus, who string, anyStart bool) (
 			continue
 		}
 		body, _ := json.Marshal(control.ForgetOrder{Peer: p.ID, AnyStart: anyStart})
-		answer, err := d.talk("POST", "/peers/forget", body)
-		if err == nil {
-			err = json.Unmarshal(answer, &p)
-		}
+		_, err := d.talkOf(&p, "POST", "/peers/forget", body)
 		return []gateway.PeerStatus{p}, err
 	}
 	return nil, fmt.Errorf("the gateway at %s has no peer with the id or name %q: gateway peer list", d.at, who)

@@ -53,14 +53,10 @@ func reloadCommand(args []string, stdout, stderr io.Writer) int {
 		return code
 	}
 	desk, err := deskOf(*file, "")
-	var answer []byte
-	if err == nil {
-		body, _ := json.Marshal(control.ReloadOrder{DryRun: *dryRun})
-		answer, err = desk.talk("POST", "/reload", body)
-	}
 	var r reloaded
 	if err == nil {
-		err = json.Unmarshal(answer, &r)
+		body, _ := json.Marshal(control.ReloadOrder{DryRun: *dryRun})
+		_, err = desk.talkOf(&r, "POST", "/reload", body)
 	}
 	if err != nil {
 		return fail(stderr, "reload", err)
@@ -151,16 +147,10 @@ func (r *reloader) rules(ctx context.Context, next *config.Config) error {
 		return control.Refusal{Code: http.StatusServiceUnavailable, Text: err.Error() + "\nnothing was changed"}
 	}
 	r.order(gateway.NewRules{Filter: next.Filters, Messages: next.Messages, Compact: next.Rules})
-	for { // the loop takes orders and questions in no certain order
+	return control.Obeyed(ctx, func() (bool, error) {
 		s, err := r.status(ctx)
-		if err != nil || s.Gateway.Reloads > before.Gateway.Reloads {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+		return s.Gateway.Reloads > before.Gateway.Reloads, err
+	})
 }
 
 // listen reloads at each SIGHUP until ctx ends.

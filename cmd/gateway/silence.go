@@ -67,17 +67,13 @@ func silenceCommand(args []string, stdout, stderr io.Writer) int {
 	var answer []byte
 	if rest[0] == "status" {
 		var r control.Report
-		if answer, err = desk.talk("GET", "/status", nil); err == nil {
-			err = json.Unmarshal(answer, &r)
-		}
+		_, err = desk.talkOf(&r, "GET", "/status", nil)
 		status = r.Silence
 		answer, _ = json.Marshal(status)
 		answer = append(answer, '\n')
 	} else {
 		body, _ := json.Marshal(order)
-		if answer, err = desk.talk("POST", "/silence", body); err == nil {
-			err = json.Unmarshal(answer, &status)
-		}
+		answer, err = desk.talkOf(&status, "POST", "/silence", body)
 	}
 	if err != nil {
 		return fail(stderr, "silence", err)

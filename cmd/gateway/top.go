@@ -56,11 +56,7 @@ func topCommand(args []string, stdout, stderr io.Writer) int {
 
 // get asks for a path and gives the body of a good answer.
 func (d desk) get(ctx context.Context, path string) (io.ReadCloser, error) {
-	req, err := http.NewRequestWithContext(ctx, "GET", d.url+path, nil)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := (&http.Client{Transport: &http.Transport{DialContext: d.dial, DisableKeepAlives: true, DisableCompression: true}}).Do(req)
+	resp, err := d.do(ctx, "GET", path, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package control
 import (
 	"container/list"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
@@ -106,10 +105,7 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		w.Header().Set("Content-Type", "application/json")
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		e.Encode(report) // an error is the client's going away
+		answer(w, report)
 	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
 		report, err := src.report(r.Context())

@@ -371,36 +371,29 @@ func (s Source) orderMessage(ctx context.Context, o MessageOrder) (any, error) {
 	by, _ := ctx.Value(orderedByKey{}).(string)
 	ref := rand.Uint64()
 	s.Order(gateway.MessageOrder{Ref: ref, Message: id, Do: o.do, Precedence: p, By: by})
-	for { // the loop takes orders and questions in no certain order
-		var a gateway.MessageAnswer
-		var row gateway.MessageRow
-		done := false
-		if err := s.look(ctx, func(_ time.Time, m gateway.Messages) {
+	var a gateway.MessageAnswer
+	rows := make([]gateway.MessageRow, 1)
+	err = Obeyed(ctx, func() (done bool, err error) {
+		err = s.look(ctx, func(_ time.Time, m gateway.Messages) {
 			if a, done = m.Answer(ref); done {
-				row, _ = m.Row(id)
+				rows[0], _ = m.Row(id)
 			}
-		}); err != nil {
-			return nil, err
-		}
-		switch {
-		case done && !a.Known:
-			return nil, Refusal{http.StatusNotFound, a.Text}
-		case done && !a.Obeyed:
-			return nil, Refusal{http.StatusConflict, a.Text}
-		case done:
-			rows := []gateway.MessageRow{row}
-			if err := newQueues(s).expect(ctx, rows); err != nil {
-				return nil, err
-			}
-			if err := (names{}).put(ctx, s, rows); err != nil {
-				return nil, err
-			}
-			return MessageAnswer{a.Changed, a.Text, rows[0]}, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(10 * time.Millisecond):
-		}
+		})
+		return done, err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !a.Known:
+		return nil, Refusal{http.StatusNotFound, a.Text}
+	case !a.Obeyed:
+		return nil, Refusal{http.StatusConflict, a.Text}
 	}
+	if err := newQueues(s).expect(ctx, rows); err != nil {
+		return nil, err
+	}
+	if err := (names{}).put(ctx, s, rows); err != nil {
+		return nil, err
+	}
+	return MessageAnswer{a.Changed, a.Text, rows[0]}, nil
 }

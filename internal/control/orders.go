@@ -172,13 +172,21 @@ func (s Source) silence(ctx context.Context, order SilenceOrder) (any, error) {
 		return nil, Refusal{http.StatusBadRequest, "the end of the silence is in the past"}
 	}
 	s.Order(gateway.Silence{On: order.On, Until: order.Until, Announce: order.Announce})
-	for { // the loop takes orders and questions in no certain order
+	var got gateway.SilenceStatus
+	err = Obeyed(ctx, func() (bool, error) {
 		now, err := s.Snapshot(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if got := now.Gateway.Silence; got.On == order.On {
-			return got, nil
+		got = now.Gateway.Silence
+		return got.On == order.On, err
+	})
+	return got, err
+}
+
+// Obeyed asks again and again, until done says that an order was obeyed: the loop takes orders and questions in no certain
+// order. The questions of done have to end with ctx.
+func Obeyed(ctx context.Context, done func() (bool, error)) error {
+	for {
+		if ok, err := done(); ok || err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"aldis/internal/gateway"
 )
@@ -25,19 +24,12 @@ func (s Source) forget(ctx context.Context, order ForgetOrder) (any, error) {
 		return nil, Refusal{http.StatusConflict, fmt.Sprintf("peer %d was forgotten %d times since the gateway's start: restart it first", order.Peer, before.Forgotten)}
 	}
 	s.Order(gateway.Forget{Peer: order.Peer, AnyStart: order.AnyStart})
-	for { // the loop takes orders and questions in no certain order
-		now, err := s.peer(ctx, order.Peer)
-		if err != nil {
-			return nil, err
-		}
-		if now.Forgotten > before.Forgotten {
-			return now, nil
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+	var now gateway.PeerStatus
+	err = Obeyed(ctx, func() (_ bool, err error) {
+		now, err = s.peer(ctx, order.Peer)
+		return now.Forgotten > before.Forgotten, err
+	})
+	return now, err
 }
 
 // peer is the status of a peer.

@@ -1,9 +1,11 @@
 package glance
 
 import (
+	"slices"
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/site"
 )
 
 // Local is a peer of this gateway's LAN.
@@ -105,9 +107,6 @@ type Queue struct {
 	Unknown    int       `json:"unknown,omitempty"` // messages of which nobody can tell: Expected is that of the others
 }
 
-// precedences are their names, the most urgent first.
-var precedences = [...]string{"override", "flash", "immediate", "priority", "routine", "deferred"}
-
 // Look makes the View of a moment.
 func Look(now time.Time, h *History, s Seen) View {
 	st := s.Status
@@ -123,20 +122,20 @@ func Look(now time.Time, h *History, s Seen) View {
 	is, minute, ten := sampleOf(now, st), h.before(now, window), h.before(now, longer)
 	var all [2]uint64
 	for _, p := range st.Peers {
-		site := siteOf(p)
+		row := siteOf(p)
 		for d := range all {
 			octets := is.sites[p.Name].octets[d] - minute.sites[p.Name].octets[d]
 			all[d] += octets
 			use := rate(octets, now.Sub(minute.at), [2]int{st.Link.SendBps, st.Link.ReceiveBps}[d])
 			if d == sent {
-				site.Out = use
+				row.Out = use
 			} else {
-				site.In = use
+				row.In = use
 			}
 		}
-		site.Again = int(is.sites[p.Name].repeated - ten.sites[p.Name].repeated)
-		site.Came = int(is.sites[p.Name].delivered - ten.sites[p.Name].delivered)
-		v.Sites = append(v.Sites, site)
+		row.Again = int(is.sites[p.Name].repeated - ten.sites[p.Name].repeated)
+		row.Came = int(is.sites[p.Name].delivered - ten.sites[p.Name].delivered)
+		v.Sites = append(v.Sites, row)
 	}
 	for name, c := range is.sites { // a channel that all hear has an account of its own
 		if !known(st, name) {
@@ -203,7 +202,7 @@ func siteOf(p gateway.PeerStatus) Site {
 // sum is what waits at all sites. A message for several sites counts for each of them.
 func sum(sites []Site) []Queue {
 	all := []Queue{}
-	for _, name := range precedences {
+	for _, name := range slices.Backward(site.Precedences) {
 		total := Queue{Precedence: name}
 		for _, s := range sites {
 			for _, q := range s.Queue {
