@@ -68,7 +68,7 @@ func newLive(src Source, reg prometheus.Registerer) *live {
 
 // Watch keeps the history of the airtime until ctx ends.
 func (d *Desk) Watch(ctx context.Context) {
-	t := time.NewTicker(10 * time.Second)
+	t := time.NewTicker(glance.Every)
 	defer t.Stop()
 	for {
 		if r, err := d.live.src.report(ctx); err == nil {

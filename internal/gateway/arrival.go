@@ -50,11 +50,16 @@ func (q *Queue) Expected(behind, own int) time.Time {
 	if q.Why != "" || q.rate <= 0 {
 		return time.Time{}
 	}
-	seconds := float64(q.underWay+behind+own) / q.rate
-	if seconds > (30 * 24 * time.Hour).Seconds() {
+	octets := q.underWay + behind + own
+	if float64(octets)/q.rate > (30 * 24 * time.Hour).Seconds() {
 		return time.Time{}
 	}
-	return q.now.Add(time.Duration(seconds*float64(time.Second)) + q.delay)
+	return there(q.now, octets, q.rate, q.delay)
+}
+
+// there is when octets that begin to go at a time have all arrived. The rate is octets a second, the delay that of the link.
+func there(begins time.Time, octets int, rate float64, delay time.Duration) time.Time {
+	return begins.Add(time.Duration(float64(octets)/rate*float64(time.Second)) + delay)
 }
 
 // Queue copies what waits for a peer. It takes one look at each message.

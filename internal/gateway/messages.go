@@ -216,7 +216,7 @@ func (q *Queue) ExpectedUnderWay(r RecipientRow, octets int) time.Time {
 	case q.Why != "" || q.rate <= 0:
 		return time.Time{}
 	case r.Long || r.SentAt.IsZero():
-		return q.now.Add(time.Duration(float64(min(octets, q.underWay))/q.rate*float64(time.Second)) + q.delay)
+		return there(q.now, min(octets, q.underWay), q.rate, q.delay)
 	}
 	at := r.SentAt.Add(q.delay)
 	if at.Before(q.now) {

@@ -25,7 +25,7 @@ func backlog(g *Gateway, now time.Time, p *peer) (rows []QueueRow) {
 		row := QueueRow{Precedence: site.Precedences[r.Rank], Messages: r.Messages, Octets: r.Octets, Oldest: cmp.Or(r.Oldest, g.silence.began).UTC().Round(0)}
 		octets += r.Octets
 		if known && rate > 0 {
-			row.Expected = begins.Add(time.Duration(float64(octets)/rate*float64(time.Second)) + delay).UTC().Round(time.Second)
+			row.Expected = there(begins, octets, rate, delay).UTC().Round(time.Second)
 		}
 		rows = append(rows, row)
 	}

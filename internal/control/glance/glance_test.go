@@ -46,7 +46,7 @@ func TestHistory(t *testing.T) {
 	check.Equal(t, "the month began", a.Month.Since, time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
 	check.Equal(t, "sent this month", a.Month.Sent, uint64(24*3600))
 	check.Equal(t, "minutes this month", a.Month.Minutes, 24*60)
-	check.True(t, "samples are bounded", len(h.recent) <= 2*int(longer/fine), len(h.recent))
+	check.True(t, "samples are bounded", len(h.recent) <= 2*int(longer/Every), len(h.recent))
 }
 
 // TestHistoryOfManySites: whatever names the ledger has, a minute has room for so many.
@@ -79,7 +79,7 @@ func TestRates(t *testing.T) {
 	octets := uint64(0)
 	var now time.Time
 	for i := range 60 {
-		now = start.Add(time.Duration(i) * fine)
+		now = start.Add(time.Duration(i) * Every)
 		octets += 500 // 400 bit/s
 		h.Note(now, ledger(octets))
 	}

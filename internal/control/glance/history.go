@@ -10,10 +10,11 @@ import (
 // Bounds of a History.
 const (
 	keeps     = 48 * time.Hour
-	fine      = 10 * time.Second // between two samples of the last minutes
 	window    = time.Minute      // of the rates
 	longer    = 10 * time.Minute // of what is counted
 	mostSites = 256
+	// Every is how far two samples of the last minutes are apart: Note is called so often.
+	Every = 10 * time.Second
 	// Buckets is how many columns an Air has at most.
 	Buckets = 180
 )
@@ -85,14 +86,6 @@ func monthOf(now, since time.Time) Month {
 	return Month{Since: since, Ends: first.AddDate(0, 1, 0)}
 }
 
-// Due is when Note wants to be called next.
-func (h *History) Due() time.Time {
-	if len(h.recent) == 0 {
-		return h.began
-	}
-	return h.recent[len(h.recent)-1].at.Add(fine)
-}
-
 // Note takes what the ledger says now. A wall clock that was set back makes the minute that it says a later one.
 func (h *History) Note(now time.Time, s gateway.Status) {
 	now = now.UTC()
@@ -101,8 +94,8 @@ func (h *History) Note(now time.Time, s gateway.Status) {
 	}
 	h.charge(now, s.Ledger)
 	h.recent = append(h.recent, sampleOf(now, s))
-	old := slices.IndexFunc(h.recent, func(x sample) bool { return now.Sub(x.at) <= longer+fine })
-	h.recent = slices.Delete(h.recent, 0, max(old, len(h.recent)-2*int(longer/fine), 0))
+	old := slices.IndexFunc(h.recent, func(x sample) bool { return now.Sub(x.at) <= longer+Every })
+	h.recent = slices.Delete(h.recent, 0, max(old, len(h.recent)-2*int(longer/Every), 0))
 	first := slices.IndexFunc(h.minutes, func(m minute) bool { return now.Sub(m.at) < keeps })
 	if first < 0 {
 		first = len(h.minutes)

@@ -175,7 +175,7 @@ const leastTime = 10 * time.Second
 
 // rate is that of octets in a time, which counts in steps: otherwise a View would change as long as there was something.
 func rate(octets uint64, took time.Duration, bps int) Use {
-	u := Use{Bps: int(float64(octets) * 8 / max(took.Truncate(fine), leastTime).Seconds()), Percent: -1}
+	u := Use{Bps: int(float64(octets) * 8 / max(took.Truncate(Every), leastTime).Seconds()), Percent: -1}
 	if bps > 0 {
 		u.Percent = min(int(100*float64(u.Bps)/float64(bps)+0.5), 100)
 	}
