@@ -36,7 +36,7 @@ func groups() []group {
 			{name: "init", summary: "write a first configuration, and the net's key", run: initCommand},
 			{name: "run", summary: "run the gateway", run: runCommand},
 			{name: "check", summary: "read a configuration and report every mistake", run: checkCommand, files: true},
-			{name: "keys", summary: "make the key of a net", run: keysCommand, words: []string{"new"}},
+			{name: "keys", summary: "make the key of a net, or show its fingerprint", run: keysCommand, words: []string{"new", "show"}, files: true},
 			{name: "status", summary: "show peers, queues and octets of the gateway on this machine", run: statusCommand},
 			{name: "top", summary: "show all that live in the terminal; a browser shows it at http.listen", run: topCommand},
 			{name: "messages", summary: "find messages: where they are, and when they will be there", run: messagesCommand},
@@ -47,6 +47,7 @@ func groups() []group {
 			{name: "reload", summary: "have the gateway read its configuration again", run: reloadCommand},
 			{name: "journal", summary: "check, repair or export the journal of a gateway that does not run", run: journalCommand,
 				words: []string{"check", "stats", "export", "repair", "new"}},
+			{name: "audit", summary: "show who ordered what, and check that nobody changed the record", run: auditCommand, words: []string{"show", "verify"}},
 			{name: "profiles", summary: "list the links that have a name", run: profilesCommand, words: profile.Names()},
 		}},
 		{"Traffic", []entry{

@@ -5,6 +5,7 @@
 //   - air.go: `air`: how full a link gets
 //   - adverts.go: `adverts`: the advertisements that a running gateway has
 //   - analyse.go: `analyse`: figures of captures
+//   - audit.go: `audit`: the record of orders, and what goes into it
 //   - bench.go: `bench`: load on a running gateway
 //   - check.go: `check`: a configuration and what it means
 //   - commands.go: the list of commands, and what each says of itself

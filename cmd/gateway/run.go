@@ -24,6 +24,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"aldis/internal/audit"
 	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/control/glance"
@@ -124,6 +125,7 @@ type node struct {
 	started   time.Time
 	reg       *prometheus.Registry
 	journal   *journal.Journal
+	audit     *audit.Log
 	lanSock   net.Listener // nil: no peers over TCP
 	pollSock  net.Listener // nil: no peers over HTTP
 	etherSock *net.UDPConn // nil: no multicast
@@ -142,7 +144,7 @@ type node struct {
 // Listening sockets of have are taken where the configuration asks for their address.
 func serve(ctx context.Context, cfg *config.Config, have map[netip.AddrPort]net.Listener, byClock bool, log *slog.Logger, level *slog.LevelVar) (err error) {
 	n := &node{cfg: cfg, byClock: byClock, log: log, started: time.Now(), reg: prometheus.NewRegistry()}
-	n.reloader = &reloader{level: level, log: log, status: n.snapshot, hups: make(chan os.Signal, 1)}
+	n.reloader = &reloader{level: level, log: log, status: n.snapshot, keep: n.keep, hups: make(chan os.Signal, 1)}
 	signal.Notify(n.reloader.hups, syscall.SIGHUP)
 	n.reloader.force.Store(cfg)
 	n.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -152,6 +154,10 @@ func serve(ctx context.Context, cfg *config.Config, have map[netip.AddrPort]net.
 		return err
 	}
 	defer n.journal.Close()
+	if err := n.openAudit(); err != nil {
+		return err
+	}
+	defer n.audit.Close()
 	if err := n.listen(have); err != nil {
 		return err
 	}
@@ -384,7 +390,7 @@ func (n *node) run(ctx context.Context) error {
 	}
 	desk := control.New(control.Source{
 		Order: n.daemon.PostOrder, Authority: func() control.Authority { return authority(n.reloader.force.Load()) },
-		Names: func() []string { return n.reloader.force.Load().HTTP.Names }, Reload: n.reloader.reload, Log: n.log, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
+		Names: func() []string { return n.reloader.force.Load().HTTP.Names }, Reload: n.reloader.reload, Log: n.log, Audit: n.audit.Add, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
 		Messages: n.messages, Known: n.known,
 		Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats,
 	}, n.reg)
@@ -393,12 +399,21 @@ func (n *node) run(ctx context.Context) error {
 	}
 	go n.watchJournal(ctx)
 	go desk.Watch(ctx)
+	refused := &refusals{n, map[string]uint64{}, make(chan struct{})}
+	go refused.watch(ctx)
 	go n.reloader.listen(ctx)
+	n.keep(audit.Entry{Kind: audit.Start, What: fmt.Sprintf("version %s, configuration %s, key %s", versionText(), n.cfg.File, n.cfg.Link.Key.Fingerprint())})
 	n.log.Info("running", "version", versionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.Seeds(), "link", n.cfg.Link.Listen,
 		"profile", n.cfg.Link.Profile.Name, "peers", len(n.cfg.Link.Peers), "journal_bytes", n.journal.Size())
 	err := n.daemon.Run(ctx, daemon.Parts{
 		Engine: n.gateway, LAN: n.order, Radio: n.radio.Send, Norm: n.norm.Do, Commit: n.commit, Handled: n.handled,
 	})
+	cancel(nil)
+	<-refused.done
+	refused.enter(n.gateway.Status(time.Now()).Dropped) // the loop has ended: the gateway is nobody's
+	if err == nil {
+		n.keep(audit.Entry{Kind: audit.End})
+	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
 	}

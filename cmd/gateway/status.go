@@ -77,6 +77,7 @@ func dialable(at netip.AddrPort) netip.AddrPort {
 
 func printStatus(out io.Writer, r statusReport, now time.Time) {
 	fmt.Fprintf(out, "node %d %q, version %s, up %s\n", r.ID, r.Name, r.Version, now.Sub(r.Started).Round(time.Second))
+	fmt.Fprintf(out, "net key %s\n", r.Key)
 	if r.Trouble != "" {
 		fmt.Fprintf(out, "TROUBLE: %s\n", r.Trouble)
 	}

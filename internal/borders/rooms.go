@@ -95,11 +95,12 @@ var Rooms = []Room{
 	{"norm", Edge, "edges", false, "Runs libnorm in a child process, in a cell, behind loopback addresses.", []string{"gateway", "norm/cell", "norm/elide"}},
 	{"config", Edge, "edges", false, "Reads TOML and key files and reports every mistake at once.", []string{"jxta", "link/compact", "link/profile", "link/seal", "rules/filter", "rules/mark", "site"}},
 	{"daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway", "site"}},
+	{"audit", Edge, "edges", false, "The record of orders and refusals: lines chained by hashes, so that a change shows.", nil},
 	{"manual", Pure, "edges", false, "Help, man pages and completions of shells from one description of the commands.", nil},
 	{"control/glance", Pure, "edges", false, "What an operator sees at a glance: is all well, what waits, how the link is used and was.", []string{"gateway", "site"}},
 	{"control/page", Edge, "edges", false, "The page in a browser: one static bundle in the binary.", nil},
 	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, the page and its events, and orders.", []string{
-		"control/glance", "control/page", "gateway", "gateway/mail/life", "norm", "radio", "rules/filter", "site"}},
+		"audit", "control/glance", "control/page", "gateway", "gateway/mail/life", "norm", "radio", "rules/filter", "site"}},
 	{"control/top", Edge, "edges", false, "The page's views Now and Messages in a terminal.", []string{"control", "control/glance", "gateway"}},
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 

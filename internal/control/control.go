@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"aldis/internal/audit"
 	"aldis/internal/control/glance"
 	"aldis/internal/control/page"
 	"aldis/internal/gateway"
@@ -39,6 +40,8 @@ type Source struct {
 	// Authority says who may give one now, and Log keeps who did.
 	Authority func() Authority
 	Log       *slog.Logger
+	// Audit keeps it for those who ask later; an error says that it could not, and is no reason not to obey. nil: nobody asks.
+	Audit func(audit.Entry) error
 	// Names are those under which this gateway is asked over TCP now, besides localhost and addresses; nil: under none.
 	Names func() []string
 	// Reload has the configuration read again, and answers with what is different; an error is a Refusal, or says that

@@ -19,6 +19,7 @@ type PeerCounts = mail.Counts
 type Status struct {
 	ID         uint16            `json:"id"`
 	Name       string            `json:"name"`
+	Key        string            `json:"key_fingerprint"` // of the net's key, for two operators to compare
 	Profile    string            `json:"profile"`
 	End        string            `json:"end"`
 	Boot       seal.Boot         `json:"-"`
@@ -98,7 +99,7 @@ type LedgerRow struct {
 func (g *Gateway) Status(now time.Time) Status {
 	b := g.bearers[0]
 	s := Status{
-		ID: g.cfg.ID, Name: g.cfg.Name, Profile: b.profile.Name, End: "terminal", Boot: g.cfg.Boot, BootNumber: g.cfg.Boot.Number,
+		ID: g.cfg.ID, Name: g.cfg.Name, Key: g.cfg.Key.Fingerprint(), Profile: b.profile.Name, End: "terminal", Boot: g.cfg.Boot, BootNumber: g.cfg.Boot.Number,
 		Transport: profile.NORM, NORM: b.lines.NormStatus(), Silence: g.forecast(now), Link: linkStatus(b.profile, g.cfg.Shore),
 		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Dropped: maps.Clone(g.dropped), Modelled: g.coder.Work(),
 	}

@@ -53,6 +53,14 @@ func (k Key) String() string { return "net key (hidden)" }
 // GoString hides the key from %#v.
 func (k Key) GoString() string { return k.String() }
 
+// Fingerprint lets two operators compare their keys aloud: five groups of four hexadecimal digits. It is crypto_kdf(key,
+// 0, "aldisfpr"), cut to 80 bits, and says nothing of the key.
+func (k Key) Fingerprint() string {
+	start()
+	sum := derive((*[keyLen]byte)(&k), 0, [8]byte([]byte("aldisfpr")))
+	return fmt.Sprintf("%x %x %x %x %x", sum[0:2], sum[2:4], sum[4:6], sum[6:8], sum[8:10])
+}
+
 // ParseKey reads what Text wrote; blank space at line ends and at the end of the text does not matter.
 func ParseKey(text string) (Key, error) {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
