@@ -25,6 +25,7 @@
 //   - manual.go: `manual`: man pages and completions
 //   - message.go: `message`: one message, and orders about it
 //   - messages.go: `messages`: where messages are
+//   - passphrase.go: the passphrase of an authority
 //   - peer.go: `peer`: the far gateways, and what is known of them
 //   - plays.go: several plays at once
 //   - pmul.go: `pmul`: files by plain ACP 142
@@ -33,6 +34,7 @@
 //   - rehearse.go: `rehearse`: a verdict before the mission
 //   - reload.go: `reload`: the configuration read again
 //   - replay.go: `replay`: a trace played again
+//   - roster.go: `keys roster`: who belongs to a net
 //   - run.go: `run`: joins the rooms of a gateway
 //   - show.go: figures as JSON, text or a page
 //   - silence.go: `silence`: radio silence on and off
