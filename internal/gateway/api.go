@@ -7,6 +7,7 @@ import (
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/compact"
+	"aldis/internal/link/roster"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
 	"aldis/internal/site"
@@ -49,6 +50,8 @@ type (
 		Messages []mark.Rule
 		Compact  []compact.Rule
 	}
+	// NewRoster is the operator's order to go by a newer roster and to tell it to all peers.
+	NewRoster struct{ Roster *roster.Roster }
 	// NormUp: the child of this generation runs and takes commands.
 	NormUp struct{ Generation uint8 }
 	// NormDown: the child died or hung and was killed; what it held is gone.
@@ -78,6 +81,7 @@ func (Datagram) gatewayEvent()   {}
 func (Silence) gatewayEvent()    {}
 func (Clock) gatewayEvent()      {}
 func (Forget) gatewayEvent()     {}
+func (NewRoster) gatewayEvent()  {}
 func (NewRules) gatewayEvent()   {}
 func (NormUp) gatewayEvent()     {}
 func (NormDown) gatewayEvent()   {}
