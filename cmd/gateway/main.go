@@ -34,6 +34,7 @@
 //   - rehearse.go: `rehearse`: a verdict before the mission
 //   - reload.go: `reload`: the configuration read again
 //   - replay.go: `replay`: a trace played again
+//   - rollover.go: `keys rollover`: a newer roster for the gateway that runs here
 //   - roster.go: `keys roster`: who belongs to a net
 //   - run.go: `run`: joins the rooms of a gateway
 //   - show.go: figures as JSON, text or a page

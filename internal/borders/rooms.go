@@ -101,7 +101,7 @@ var Rooms = []Room{
 	{"control/glance", Pure, "edges", false, "What an operator sees at a glance: is all well, what waits, how the link is used and was.", []string{"gateway", "site"}},
 	{"control/page", Edge, "edges", false, "The page in a browser: one static bundle in the binary.", nil},
 	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, the page and its events, and orders.", []string{
-		"audit", "control/glance", "control/page", "gateway", "gateway/mail/life", "norm", "radio", "rules/filter", "site"}},
+		"audit", "control/glance", "control/page", "gateway", "gateway/mail/life", "link/roster", "norm", "radio", "rules/filter", "site"}},
 	{"control/top", Edge, "edges", false, "The page's views Now and Messages in a terminal.", []string{"control", "control/glance", "gateway"}},
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 

@@ -37,6 +37,8 @@ type Source struct {
 	Radio    func() radio.Stats
 	NORM     func() norm.Stats
 	Order    func(gateway.Event) // hands the loop an operator's order
+	// Durable waits until the journal has what was ordered; nil: nobody asks.
+	Durable func(context.Context) error
 	// Authority says who may give one now, and Log keeps who did.
 	Authority func() Authority
 	Log       *slog.Logger
@@ -123,6 +125,7 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 	})
 	mux.HandleFunc("GET /adverts", func(w http.ResponseWriter, r *http.Request) { src.adverts(w, r) })
 	mux.HandleFunc("POST /silence", order(src, "silence", src.silence))
+	mux.HandleFunc("POST /roster", order(src, "roster", src.roster))
 	mux.HandleFunc("POST /peers/forget", order(src, "forget", src.forget))
 	mux.HandleFunc("GET /messages", src.messages)
 	mux.HandleFunc("GET /messages/{id}", src.message)

@@ -119,7 +119,11 @@ func order[T any](s Source, name string, obey func(context.Context, T) (answer a
 		if of, ok := any(&what).(interface{ fromPath(*http.Request) }); ok {
 			of.fromPath(r)
 		}
-		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4096))
+		most := int64(orderOctets)
+		if of, ok := any(&what).(interface{ octets() int64 }); ok {
+			most = of.octets()
+		}
+		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&what); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
@@ -145,6 +149,9 @@ func order[T any](s Source, name string, obey func(context.Context, T) (answer a
 		}
 	}
 }
+
+// orderOctets is the most that an order takes, but for one that says otherwise.
+const orderOctets = 4096
 
 // keep enters e in the record for those who ask later.
 func (s Source) keep(e audit.Entry) {

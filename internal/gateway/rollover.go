@@ -84,7 +84,7 @@ func (k *keys) behind(peer uint16) bool {
 	return ok && serial < k.use
 }
 
-// Take decides about a roster that came from an operator or a peer. The error says why it is not taken.
+// take decides about a roster that came from an operator or a peer. The error says why it is not taken.
 func (o rollover) take(now time.Time, r *roster.Roster, from string) error {
 	k := &o.g.keys
 	if k.trust == nil {
@@ -331,6 +331,7 @@ func (o rollover) ended(e *mail.Entry, fate mail.Fate) {
 // obey takes the roster of an operator.
 func (ev NewRoster) obey(g *Gateway, now time.Time) {
 	if err := (rollover{g}).take(now, ev.Roster, "an operator"); err != nil {
+		g.keys.refusals, g.keys.refusal = g.keys.refusals+1, err.Error()
 		g.Note("warn", "a roster is not taken", "error", err)
 		return
 	}

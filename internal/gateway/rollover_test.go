@@ -212,3 +212,50 @@ func TestRostersThatAreNotTaken(t *testing.T) {
 	}
 	check.Equal(t, "refusals in the log", strings.Count(strings.Join(w.Notes, "\n"), "a roster is not taken"), 4)
 }
+
+// A checker that has everybody's keys sees all datagrams: no two of one start have the same counter, over crashes and epochs.
+// So no key has a nonce twice, since each start of each node has keys of its own.
+func TestNonceOverRollovers(t *testing.T) {
+	for seed := range uint64(3) {
+		w := mulWorld(t, 4, seed, withRoster, func(c *sim.Config) { c.CrashBeforeCommit, c.CrashAfterCommit = 0.02, 0.02 })
+		rosters := []*roster.Roster{w.First()}
+		type way struct{ from, to uint16 }
+		openers := map[way]*seal.Opener{}
+		type use struct {
+			from    uint16
+			boot    seal.Boot
+			counter uint32
+		}
+		seen := map[use]string{}
+		w.Tap = func(from, to *sim.Node, data []byte) [][]byte {
+			at := way{from.ID, to.ID}
+			if openers[at] == nil {
+				ring, err := roster.Ring(to.ID, sim.NodeKey(to.ID), rosters...)
+				check.NoError(check.Fatal(t), err)
+				openers[at] = seal.NewOpener(ring, to.ID, seal.Boot{}, map[uint16]seal.PeerState{from.ID: {}})
+			}
+			_, _, info, err := openers[at].Open(data)
+			if err != nil {
+				return [][]byte{data}
+			}
+			u := use{from.ID, info.Boot, info.Counter}
+			if was, ok := seen[u]; ok && was != string(data) {
+				t.Errorf("seed %d: node %d, start %v: counter %d twice", seed, u.from, u.boot, u.counter)
+			}
+			seen[u] = string(data)
+			return [][]byte{data}
+		}
+		for i := range 4 {
+			tracks(w, w.Nodes[i], []uint16{uint16(i+1)%4 + 1}, 20, 200, 20*time.Second)
+			w.Run(5 * time.Minute)
+			rosters = append([]*roster.Roster{w.Roster(rosters[0], time.Time{}, w.Nodes...)}, rosters...)
+			rosters = rosters[:min(len(rosters), seal.MaxEpochs)]
+			openers = map[way]*seal.Opener{}
+			if w.Nodes[i].GW != nil {
+				w.Give(w.Nodes[i], gateway.NewRoster{Roster: rosters[0]})
+			}
+		}
+		w.Run(10 * time.Minute)
+		check.True(check.In(t, fmt.Sprint(seed)), "many datagrams were looked at", len(seen) > 200, len(seen))
+	}
+}

@@ -22,15 +22,17 @@ type keys struct {
 	trust  *Trust // nil: all share a key
 	ring   *seal.Keyring
 
-	rosters []*roster.Roster     // the newest first; nil: all share a key
-	kept    []*roster.Roster     // of the journal, before begin
-	use     uint32               // serial of the one that is sealed with for all
-	known   map[uint16]uint32    // serials that peers are known to go by
-	told    map[uint16]uint32    // and those that they are being told
-	lags    map[uint16]time.Time // since when a peer is known to go by an older one than this node
-	retry   time.Time            // no peer is told before
-	spread  bool                 // that is to begin
-	given   uint32               // an operator gave this one here, and it tells all peers
+	rosters  []*roster.Roster     // the newest first; nil: all share a key
+	kept     []*roster.Roster     // of the journal, before begin
+	use      uint32               // serial of the one that is sealed with for all
+	known    map[uint16]uint32    // serials that peers are known to go by
+	told     map[uint16]uint32    // and those that they are being told
+	lags     map[uint16]time.Time // since when a peer is known to go by an older one than this node
+	retry    time.Time            // no peer is told before
+	spread   bool                 // that is to begin
+	refusals int
+	refusal  string
+	given    uint32 // an operator gave this one here, and it tells all peers
 }
 
 // begin makes the keys of this start. states is what is known of the peers.
@@ -69,7 +71,7 @@ func (k *keys) describe(s *Status) {
 	if r == nil {
 		return
 	}
-	s.Roster = &RosterStatus{Net: r.Net, Serial: r.Serial, Sealing: k.use, Made: r.Made, Authority: k.trust.Authority.Fingerprint()}
+	s.Roster = &RosterStatus{Net: r.Net, Serial: r.Serial, Sealing: k.use, Made: r.Made, At: r.At, Refusals: k.refusals, Refusal: k.refusal, Authority: k.trust.Authority.Fingerprint()}
 	for i := range s.Peers {
 		p := &s.Peers[i]
 		if n, ok := r.Node(p.ID); ok {
@@ -85,7 +87,11 @@ type RosterStatus struct {
 	Serial    uint32    `json:"serial"`
 	Sealing   uint32    `json:"sealing"` // serial of the one that is sealed with for all: an older one until all can follow
 	Made      time.Time `json:"made"`
+	At        time.Time `json:"at,omitzero"` // when this one is sealed with for all; zero: when all have it
 	Authority string    `json:"authority_fingerprint"`
+	// Refusals are rosters of an operator that were not taken in this run, and Refusal why the last one was not.
+	Refusals int    `json:"refusals,omitempty"`
+	Refusal  string `json:"refusal,omitempty"`
 }
 
 const (
