@@ -37,7 +37,7 @@ func groups() []group {
 			{name: "run", summary: "run the gateway", run: runCommand},
 			{name: "check", summary: "read a configuration and report every mistake", run: checkCommand, files: true},
 			{name: "keys", summary: "make keys and rosters of a net, or show their fingerprints", run: keysCommand,
-				words: []string{"new", "show", "node", "authority", "roster", "rollover"}, files: true},
+				words: []string{"new", "show", "node", "authority", "roster", "rollover", "destroy"}, files: true},
 			{name: "status", summary: "show peers, queues and octets of the gateway on this machine", run: statusCommand},
 			{name: "top", summary: "show all that live in the terminal; a browser shows it at http.listen", run: topCommand},
 			{name: "messages", summary: "find messages: where they are, and when they will be there", run: messagesCommand},

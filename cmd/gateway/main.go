@@ -12,6 +12,7 @@
 //   - compact.go: `compact`: how small documents become
 //   - corpus.go: `corpus`: documents of the compression model
 //   - desk.go: how commands speak to a running gateway
+//   - destroy.go: `keys destroy`: keys and journal wiped
 //   - example.go: what the rules make of an example message
 //   - fit.go: gateway tune --fit
 //   - gone.go: the journal taken away while the gateway runs
