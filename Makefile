@@ -16,17 +16,17 @@ ROOT := $(if $(SUDO),-exec "sudo -E env PATH=$(PATH)")
 .DEFAULT_GOAL := build
 
 build:
-	@$(GO) build -ldflags "-X main.commit=$(COMMIT)" -o bin/gateway ./cmd/gateway
+	@scripts/progress "building bin/gateway" $(GO) build -v -ldflags "-X main.commit=$(COMMIT)" -o bin/gateway ./cmd/gateway
 
 # Installs only what is missing, and says so.
 deps:
-	@minor=$$($(GO) version 2>/dev/null | sed -n 's/.* go1\.\([0-9]*\).*/\1/p'); [ "$${minor:-0}" -ge 21 ] || \
+	@minor=$$(GOTOOLCHAIN=local $(GO) version 2>/dev/null | sed -n 's/.* go1\.\([0-9]*\).*/\1/p'); [ "$${minor:-0}" -ge 21 ] || \
 	{ echo "Go is missing or too old: install Go 1.21 or later and put it on the PATH"; exit 1; }
 	@missing=; for p in $(PACKAGES); do \
 	  dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'install ok installed' || missing="$$missing $$p"; done; \
-	if [ -n "$$missing" ]; then echo "installing$$missing"; log=$$(mktemp); \
-	  { $(SUDO) apt-get -qq update && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install $$missing; } \
-	  >$$log 2>&1 || { cat $$log; rm -f $$log; exit 1; }; rm -f $$log; fi
+	if [ -n "$$missing" ]; then echo "installing$$missing"; \
+	  scripts/progress "asking for Debian's packages" $(SUDO) apt-get update && \
+	  scripts/progress "installing Debian's packages" $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -y --no-install-recommends install $$missing; fi
 
 # .deb and .rpm for amd64 and arm64, in bin/packages. The compiler of the other architecture is Debian's.
 packages: PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev git gcc-aarch64-linux-gnu libc6-dev-arm64-cross
@@ -36,8 +36,9 @@ packages: deps
 peers: deps
 	@$(MAKE) -s -C field-tests/peers
 
+# With gateways and without, at the same time; a scoreboard, and the same as a page.
 demo: deps build peers
-	$(SUDO) bin/gateway lab blue-game
+	$(SUDO) bin/gateway lab blue-game --unaided --html build/demo.html
 
 test: deps build peers
 	@GO="$(GO)" scripts/test
