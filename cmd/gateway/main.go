@@ -12,6 +12,7 @@
 //   - compact.go: `compact`: how small documents become
 //   - corpus.go: `corpus`: documents of the compression model
 //   - desk.go: how commands speak to a running gateway
+//   - doctor.go: `doctor`: what is wrong with a machine and its gateway
 //   - example.go: what the rules make of an example message
 //   - fit.go: gateway tune --fit
 //   - gone.go: the journal taken away while the gateway runs

@@ -102,6 +102,7 @@ var Rooms = []Room{
 	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, the page and its events, and orders.", []string{
 		"audit", "control/glance", "control/page", "gateway", "gateway/mail/life", "norm", "radio", "rules/filter", "site"}},
 	{"control/top", Edge, "edges", false, "The page's views Now and Messages in a terminal.", []string{"control", "control/glance", "gateway"}},
+	{"doctor", Edge, "edges", false, "Looks at a machine and its running gateway, and says what is wrong and the way out.", []string{"config", "control", "gateway", "link/profile"}},
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 
 	{"lab/quantile", Pure, "lab", false, "Quantiles of sorted figures, in the two ways that reports use.", nil},

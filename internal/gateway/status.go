@@ -48,6 +48,7 @@ type PeerStatus struct {
 	Configured string `json:"configured_address,omitempty"`
 	Start      uint32 `json:"start"`               // boot number of its newest start that counts; 0: nothing of it counts yet
 	Forgotten  int    `json:"forgotten,omitempty"` // so often the operator had it forgotten in this run
+	Unopened   int    `json:"unopened,omitempty"`  // datagrams that seem to come from it and open with no key of ours, since the last that did
 	Link       string `json:"link"`                // "unknown": never heard in this run; "up"; "silent": does not answer; "listening": said that it will not
 	// LinkSince is when the link got this state; zero before the first turn of the loop.
 	LinkSince     time.Time `json:"link_since,omitzero"`
@@ -118,7 +119,7 @@ func (g *Gateway) Status(now time.Time) Status {
 		ps := PeerStatus{
 			ID: p.ID, Name: p.Name, Knows: p.Met.KnowsUs,
 			ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far.items),
-			Start: g.opener.State(p.ID).Boot, Forgotten: g.door.visits[p.ID].forgotten, PeerCounts: p.Counts,
+			Start: g.opener.State(p.ID).Boot, Forgotten: g.door.visits[p.ID].forgotten, Unopened: g.door.visits[p.ID].strange, PeerCounts: p.Counts,
 		}
 		if at := p.Configured(); at.IsValid() {
 			ps.Configured = at.String()
