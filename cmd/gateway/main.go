@@ -7,6 +7,7 @@
 //   - analyse.go: `analyse`: figures of captures
 //   - bench.go: `bench`: load on a running gateway
 //   - check.go: `check`: a configuration and what it means
+//   - clear.go: datagrams of a capture in clear
 //   - commands.go: the list of commands, and what each says of itself
 //   - compact.go: `compact`: how small documents become
 //   - corpus.go: `corpus`: documents of the compression model
