@@ -8,6 +8,7 @@
 //   - audit.go: `audit`: the record of orders, and what goes into it
 //   - bench.go: `bench`: load on a running gateway
 //   - check.go: `check`: a configuration and what it means
+//   - clear.go: datagrams of a capture in clear
 //   - commands.go: the list of commands, and what each says of itself
 //   - compact.go: `compact`: how small documents become
 //   - corpus.go: `corpus`: documents of the compression model
