@@ -49,6 +49,8 @@ type (
 		Messages []mark.Rule
 		Compact  []compact.Rule
 	}
+	// Drain is the operator's order to take no messages of local peers any more, or to take them again.
+	Drain struct{ On bool }
 	// NormUp: the child of this generation runs and takes commands.
 	NormUp struct{ Generation uint8 }
 	// NormDown: the child died or hung and was killed; what it held is gone.
@@ -79,6 +81,7 @@ func (Silence) gatewayEvent()    {}
 func (Clock) gatewayEvent()      {}
 func (Forget) gatewayEvent()     {}
 func (NewRules) gatewayEvent()   {}
+func (Drain) gatewayEvent()      {}
 func (NormUp) gatewayEvent()     {}
 func (NormDown) gatewayEvent()   {}
 func (NormPacket) gatewayEvent() {}

@@ -199,6 +199,8 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		g.door.forget(now, ev)
 	case NewRules:
 		ev.obey(g, now)
+	case Drain:
+		ev.obey(g, now)
 	default:
 		g.normEvent(now, ev)
 	}

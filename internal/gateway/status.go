@@ -34,6 +34,7 @@ type Status struct {
 	Modelled   uint64            `json:"modelled_octets"`   // that the model has coded, read or learned: some microseconds each
 	Filters    []filter.Status   `json:"filters,omitempty"` // the operator's rules, in order
 	Reloads    uint64            `json:"reloads,omitempty"` // how often the rules were replaced in this run
+	Drain      *DrainStatus      `json:"drain,omitempty"`
 }
 
 // NormStatus is the child that runs libnorm.
@@ -101,7 +102,7 @@ func (g *Gateway) Status(now time.Time) Status {
 	s := Status{
 		ID: g.cfg.ID, Name: g.cfg.Name, Profile: b.profile.Name, End: "terminal", Boot: g.cfg.Boot, BootNumber: g.cfg.Boot.Number,
 		Transport: profile.NORM, NORM: b.lines.NormStatus(), Silence: g.forecast(now), Link: linkStatus(b.profile, g.cfg.Shore),
-		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Dropped: maps.Clone(g.dropped), Modelled: g.coder.Work(),
+		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Drain: g.faces.drain.status(g), Dropped: maps.Clone(g.dropped), Modelled: g.coder.Work(),
 	}
 	if g.cfg.Shore {
 		s.End = "shore"
