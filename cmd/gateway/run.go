@@ -250,13 +250,9 @@ func (n *node) build() error {
 	spared := newSpared(n.log, records)
 	spared.damaged(n.journal.Aside())
 	c := n.cfg
-	peers := make([]gateway.PeerConfig, len(c.Link.Peers))
-	for i, p := range c.Link.Peers {
-		peers[i] = gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.Address}
-	}
 	rules := filter.New(c.Filters)
 	n.gateway, err = gateway.New(gateway.Config{
-		ID: c.Node.ID, Name: c.Node.Name, Peers: peers, Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
+		ID: c.Node.ID, Name: c.Node.Name, Peers: peersOf(c), Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
 		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
 		Refused: spared.refused,
 		Wait:    c.Delivery.Wait,

@@ -39,16 +39,16 @@ func (e Drain) obey(g *Gateway, now time.Time) {
 	}
 }
 
-// drained refuses a message of a local peer for those sites while a drain lasts; true: it did. Its sender hears of it as of a
+// refuses refuses a message of a local peer for those sites while a drain lasts; true: it did. Its sender hears of it as of a
 // queue that is full.
-func (g *Gateway) drained(sites []uint16, m *site.Message) bool {
-	if !g.faces.drain.on {
+func (d *drain) refuses(g *Gateway, sites []uint16, m *site.Message) bool {
+	if !d.on {
 		return false
 	}
 	for _, id := range sites {
 		if p := g.byID[id]; p != nil {
 			p.Counts.Refused++
-			g.faces.drain.refused++
+			d.refused++
 			g.faces.ended(m, true)
 		}
 	}

@@ -148,7 +148,7 @@ func (g *Gateway) remember(number site.Face, m site.Memory) {
 
 // carry takes a message of this site into custody for those sites that the rules let it go to.
 func (g *Gateway) carry(now time.Time, f *face, sites []uint16, m *site.Message) {
-	if g.drained(sites, m) {
+	if g.faces.drain.refuses(g, sites, m) {
 		return
 	}
 	if len(g.cfg.Messages) > 0 || !g.cfg.Filter.Empty() {
