@@ -6,6 +6,7 @@
 //   - adverts.go: `adverts`: the advertisements that a running gateway has
 //   - analyse.go: `analyse`: figures of captures
 //   - audit.go: `audit`: the record of orders, and what goes into it
+//   - backup.go: `backup` and `restore`: a copy of the journal
 //   - bench.go: `bench`: load on a running gateway
 //   - check.go: `check`: a configuration and what it means
 //   - clear.go: datagrams of a capture in clear
@@ -14,6 +15,7 @@
 //   - corpus.go: `corpus`: documents of the compression model
 //   - desk.go: how commands speak to a running gateway
 //   - doctor.go: `doctor`: what is wrong with a machine and its gateway
+//   - drain.go: `drain`: before a stop
 //   - example.go: what the rules make of an example message
 //   - fit.go: gateway tune --fit
 //   - gone.go: the journal taken away while the gateway runs

@@ -256,13 +256,9 @@ func (n *node) build() error {
 	spared := newSpared(n.log, records)
 	spared.damaged(n.journal.Aside())
 	c := n.cfg
-	peers := make([]gateway.PeerConfig, len(c.Link.Peers))
-	for i, p := range c.Link.Peers {
-		peers[i] = gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.Address}
-	}
 	rules := filter.New(c.Filters)
 	n.gateway, err = gateway.New(gateway.Config{
-		ID: c.Node.ID, Name: c.Node.Name, Peers: peers, Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
+		ID: c.Node.ID, Name: c.Node.Name, Peers: peersOf(c), Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
 		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
 		Refused: spared.refused,
 		Wait:    c.Delivery.Wait,
@@ -390,7 +386,7 @@ func (n *node) run(ctx context.Context) error {
 	}
 	desk := control.New(control.Source{
 		Order: n.daemon.PostOrder, Authority: func() control.Authority { return authority(n.reloader.force.Load()) },
-		Names: func() []string { return n.reloader.force.Load().HTTP.Names }, Reload: n.reloader.reload, Log: n.log, Audit: n.audit.Add, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
+		Names: func() []string { return n.reloader.force.Load().HTTP.Names }, Reload: n.reloader.reload, Log: n.log, Audit: n.audit.Add, Backup: n.journal.Backup, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
 		Messages: n.messages, Known: n.known,
 		Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats,
 	}, n.reg)

@@ -92,6 +92,10 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 	if r.Silence.On {
 		printSilence(out, r.Silence, now)
 	}
+	if d := r.Drain; d != nil {
+		fmt.Fprintf(out, "DRAINED since %s: no messages of local peers are taken (%d refused), %d have to go out (gateway drain --off ends that)\n",
+			d.Since.UTC().Format(time.RFC3339), d.Refused, d.Messages)
+	}
 	fmt.Fprintf(out, "this site: %d local peers, %d advertisements, %d open questions\n", len(r.LAN.Peers), r.LAN.Adverts, r.LAN.Questions)
 	for _, p := range r.LAN.Peers {
 		name := p.Name

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"aldis/internal/gateway/mail"
@@ -35,6 +36,9 @@ type Status struct {
 	Modelled   uint64            `json:"modelled_octets"`   // that the model has coded, read or learned: some microseconds each
 	Filters    []filter.Status   `json:"filters,omitempty"` // the operator's rules, in order
 	Reloads    uint64            `json:"reloads,omitempty"` // how often the rules were replaced in this run
+	Drain      *DrainStatus      `json:"drain,omitempty"`
+	Relinked   uint64            `json:"relinked,omitempty"`   // how often peers, keepalive and tariff were taken from a configuration that was read again
+	LeftPeers  []uint16          `json:"left_peers,omitempty"` // configured no more, and the journal tells of them: one comes back with a restart
 }
 
 // NormStatus is the child that runs libnorm.
@@ -102,7 +106,7 @@ func (g *Gateway) Status(now time.Time) Status {
 	s := Status{
 		ID: g.cfg.ID, Name: g.cfg.Name, Key: g.cfg.Key.Fingerprint(), Profile: b.profile.Name, End: "terminal", Boot: g.cfg.Boot, BootNumber: g.cfg.Boot.Number,
 		Transport: profile.NORM, NORM: b.lines.NormStatus(), Silence: g.forecast(now), Link: linkStatus(b.profile, g.cfg.Shore),
-		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Dropped: maps.Clone(g.dropped), Modelled: g.coder.Work(),
+		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Drain: g.faces.drain.status(g), Relinked: g.linkReplaced, LeftPeers: slices.Clone(g.left), Dropped: maps.Clone(g.dropped), Modelled: g.coder.Work(),
 	}
 	if g.cfg.Shore {
 		s.End = "shore"

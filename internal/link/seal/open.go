@@ -118,6 +118,18 @@ func NewOpener(net Key, self uint16, boot Boot, peers map[uint16]PeerState) *Ope
 	return o
 }
 
+// Add takes in a peer of which nothing is known. id must be neither self nor known.
+func (o *Opener) Add(id uint16) {
+	if id == 0 || id == o.self || o.byID[id] != nil {
+		panic("seal: a peer needs an id of its own")
+	}
+	p := &peer{id: id}
+	o.byID[id] = p
+	c := append(o.byHint[id&hintMask], p)
+	slices.SortFunc(c, func(a, b *peer) int { return int(a.id) - int(b.id) })
+	o.byHint[id&hintMask] = c
+}
+
 // State is what is known of a peer now; the zero PeerState for one that is not configured.
 func (o *Opener) State(id uint16) PeerState {
 	if p := o.byID[id]; p != nil {
