@@ -331,7 +331,7 @@ func (r *reader) take(n uint64) []byte {
 	return b
 }
 
-// value reads what coder.value appended.
+// read reads what value appended.
 func (c *coder) read(r *reader, depth int) string {
 	tag := byte(0)
 	if len(r.b) > 0 {

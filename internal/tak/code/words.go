@@ -124,17 +124,26 @@ var words = []string{
 }
 
 var (
-	wordOf  = map[string]int{}
-	shapeOf = map[string][]int{} // by name, the widest first
+	wordOf  = numbered()
+	shapeOf = byName()
 )
 
-func init() {
+// numbered are the numbers of words.
+func numbered() map[string]int {
+	of := map[string]int{}
 	for i, w := range words {
-		if _, has := wordOf[w]; !has {
-			wordOf[w] = i
+		if _, has := of[w]; !has {
+			of[w] = i
 		}
 	}
+	return of
+}
+
+// byName are the numbers of shapes by the name of their element.
+func byName() map[string][]int {
+	of := map[string][]int{}
 	for i, s := range shapes {
-		shapeOf[s.name] = append(shapeOf[s.name], i)
+		of[s.name] = append(of[s.name], i)
 	}
+	return of
 }
