@@ -77,7 +77,14 @@ func summary(out io.Writer, c *config.Config) {
 	if c.Node.Silent {
 		fmt.Fprintln(w, "silence\tfor ever (node.silent = true): nothing is transmitted, and no order ends that")
 	}
-	fmt.Fprintf(w, "lan\tJXTA peers dial %s, at most %d connections\n", strings.Join(c.LAN.Seeds(), " or "), c.LAN.MaxConnections)
+	if seeds := c.LAN.Seeds(); len(seeds) > 0 {
+		fmt.Fprintf(w, "lan\tJXTA peers dial %s, at most %d connections\n", strings.Join(seeds, " or "), c.LAN.MaxConnections)
+	} else {
+		fmt.Fprintln(w, "lan\tno JXTA peers are served")
+	}
+	for _, line := range takSummary(c) {
+		fmt.Fprintf(w, "tak\t%s\n", line)
+	}
 	if c.LAN.Multicast.IsValid() {
 		fmt.Fprintf(w, "\tpeers without a seed find it by multicast, %s\n", c.LAN.Multicast)
 	}

@@ -44,6 +44,7 @@
 //   - spared.go: records of the journal that a start goes on without
 //   - status.go: `status`: a running gateway's state
 //   - synth.go: `synth`: traces of published runs
+//   - tak.go: the TAK face of `run`
 //   - top.go: `top`: a running gateway in a terminal, live
 //   - tune.go: `tune`: better values of a profile
 //   - version.go: `version`: the release and its commit

@@ -76,6 +76,12 @@ var Rooms = []Room{
 	{"jxtabridge/reliable", Pure, "faces", false, "One window for streams and secure pipes: blocks, acknowledgements, repeats.", nil},
 	{"jxtabridge/peertest", Edge, "faces", false, "Tests of two joined bridges with unmodified JXTA peers; no source.", nil},
 
+	{"tak", Pure, "faces", true, "Serves TAK devices: the TAK server of its LAN; shows the units of other sites.", []string{"due", "site", "tak/code", "tak/cot", "tak/rule", "tak/track"}},
+	{"tak/cot", Pure, "faces", false, "CoT events: XML, version 1 of the TAK protocol, and streams of either.", nil},
+	{"tak/code", Pure, "faces", false, "CoT events and positions of units as typed records for the link.", []string{"tak/cot"}},
+	{"tak/rule", Pure, "faces", false, "Which CoT events cross, how precisely units are told, and what goes first.", []string{"site", "tak/cot"}},
+	{"tak/track", Pure, "faces", false, "The picture: units of this site and of far ones, and when the far picture would be wrong.", []string{"due", "tak/code", "tak/cot"}},
+
 	{"gateway/mail/life", Pure, "road", false, "What has happened to each message of this site, within bounds.", []string{"site"}},
 	{"gateway/mail", Pure, "road", false, "Custody: holds every message until it has ended for each recipient, whichever carrier moves it.", []string{
 		"due", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/seal", "site"}},
@@ -88,12 +94,13 @@ var Rooms = []Room{
 		"link/profile", "link/replica", "link/seal", "rules/filter", "rules/mark", "site"}},
 
 	{"lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"jxta", "jxtabridge", "rate", "site"}},
+	{"lan/taklan", Edge, "edges", false, "Streams of TAK devices, with bounds.", []string{"rate", "site", "tak", "tak/cot"}},
 	{"radio", Edge, "edges", false, "The only socket on the link.", []string{"gateway"}},
 	{"journal", Edge, "edges", false, "Durable keys and values with checksums in one bbolt file: one commit at a time, checked at the start, repaired.", []string{"journal/pages"}},
 	{"journal/pages", Pure, "edges", false, "Reads the pages of a bbolt file without trusting them.", nil},
 	{"norm/cell", Edge, "edges", false, "Shuts a process in: namespaces, no capabilities, a short list of system calls.", nil},
 	{"norm", Edge, "edges", false, "Runs libnorm in a child process, in a cell, behind loopback addresses.", []string{"gateway", "norm/cell", "norm/elide"}},
-	{"config", Edge, "edges", false, "Reads TOML and key files and reports every mistake at once.", []string{"jxta", "link/compact", "link/profile", "link/seal", "rules/filter", "rules/mark", "site"}},
+	{"config", Edge, "edges", false, "Reads TOML and key files and reports every mistake at once.", []string{"jxta", "link/compact", "link/profile", "link/seal", "rules/filter", "rules/mark", "site", "tak/rule"}},
 	{"daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway", "site"}},
 	{"audit", Edge, "edges", false, "The record of orders and refusals: lines chained by hashes, so that a change shows.", nil},
 	{"logbook", Pure, "edges", false, "A key and a meaning for every line of the operator's log: docs/log.md.", nil},

@@ -40,6 +40,8 @@ type Config struct {
 	Log     Log
 	// Delivery is what waits for local peers that are away.
 	Delivery Delivery
+	// TAK is where TAK devices are.
+	TAK TAK
 	// Rules say how hard the elements of messages are tried to be made smaller; the first that fits decides, after them
 	// those that are built in.
 	Rules []compact.Rule
@@ -193,6 +195,8 @@ var known = map[string][]string{
 	"compact.rule": {"type", "name", "octets", "effort"},
 	"filter":       filterKeys,
 	"message":      messageKeys,
+	"tak":          takKeys,
+	"tak.rule":     takRuleKeys,
 	"http":         {"listen", "names", "token_file"},
 	"control":      {"socket", "group"},
 	"log":          {"level", "format"},
@@ -222,7 +226,8 @@ func (r *reader) read() {
 
 	lan := section{r, r.tree.tables["lan"], "lan"}
 	_, polling := lan.get("http")
-	c.LAN.TCP = lan.address("tcp", !polling)
+	_, tak := r.tree.tables["tak"]
+	c.LAN.TCP = lan.address("tcp", !polling && !tak)
 	c.LAN.HTTP = lan.address("http", false)
 	for key, at := range map[string]netip.AddrPort{"tcp": c.LAN.TCP, "http": c.LAN.HTTP} {
 		if at.IsValid() && at.Addr().IsUnspecified() {
@@ -241,6 +246,7 @@ func (r *reader) read() {
 	r.readFilters()
 	r.readMessages()
 	r.readDelivery()
+	r.readTAK()
 
 	http := section{r, r.tree.tables["http"], "http"}
 	c.HTTP.Listen = http.address("listen", false)
@@ -248,6 +254,8 @@ func (r *reader) read() {
 	case !at.IsValid():
 	case at == c.LAN.TCP:
 		http.fail("listen", "is the address of lan.tcp: each needs a port of its own")
+	case at == c.TAK.Listen:
+		http.fail("listen", "is the address of tak.listen: each needs a port of its own")
 	case at == c.LAN.HTTP:
 		http.fail("listen", "is the address of lan.http, where JXTA peers poll: each needs a port of its own")
 	}
