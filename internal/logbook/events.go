@@ -106,4 +106,9 @@ var Events = []Event{
 	{"site.stream_ended_far", "stream ended by the far side", "", ""},
 	{"site.two_addresses", "a JXTA peer id is used at two addresses: the second gets nothing while the first answers", "Two computers share a copied JXTA home, or somebody uses a peer's name.", ""},
 	{"sockets.closed", "inherited sockets that the configuration does not name were closed", "The socket unit opens addresses that are not in the configuration.", ""},
+	{"tak.clock_wrong", "a device's clock is wrong: its events get this gateway's time", "Set the device's clock; until then its units are shown as of when they were heard.", ""},
+	{"tak.device", "a TAK device is here", "For the first time since the start.", ""},
+	{"tak.not_read", "a TAK message of a far site could not be read", "The far gateway is of another version, or a mistake of ours.", ""},
+	{"tak.not_taken", "a TAK event was not taken", "`reason` says why: it cannot be read, or is beyond a bound.", ""},
+	{"tak.refused", "tak: refused", "A connection of a device was not accepted, or was ended.", "reason remote error"},
 }
