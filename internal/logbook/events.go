@@ -109,6 +109,6 @@ var Events = []Event{
 	{"tak.clock_wrong", "a device's clock is wrong: its events get this gateway's time", "Set the device's clock; until then its units are shown as of when they were heard.", ""},
 	{"tak.device", "a TAK device is here", "For the first time since the start.", ""},
 	{"tak.not_read", "a TAK message of a far site could not be read", "The far gateway is of another version, or a mistake of ours.", ""},
-	{"tak.not_taken", "a TAK event was not taken", "`reason` says why: it cannot be read, or is beyond a bound.", ""},
+	{"tak.not_taken", "a TAK event was not taken", "`reason` says why: it cannot be read, or is beyond a bound.", "reason device error"},
 	{"tak.refused", "tak: refused", "A connection of a device was not accepted, or was ended.", "reason remote error"},
 }
