@@ -37,6 +37,7 @@
 //   - rehearse.go: `rehearse`: a verdict before the mission
 //   - reload.go: `reload`: the configuration read again
 //   - replay.go: `replay`: a trace played again
+//   - rights.go: what a running gateway may not do
 //   - run.go: `run`: joins the rooms of a gateway
 //   - show.go: figures as JSON, text or a page
 //   - silence.go: `silence`: radio silence on and off

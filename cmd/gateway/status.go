@@ -16,6 +16,7 @@ import (
 	"aldis/internal/control"
 	"aldis/internal/gateway"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/rights"
 )
 
 const statusAbout = `usage: gateway status [-c FILE] [--json]
@@ -88,6 +89,9 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 	fmt.Fprintf(out, "link profile %s, this end is the %s; NORM %s, replaced %d times\n", r.Profile, r.End, normText, r.NORM.Failures)
 	if r.Cell != nil && !r.Cell.Whole {
 		fmt.Fprintf(out, "the NORM process is not in its whole cell; missing: %s\n", strings.Join(r.Cell.Missing, ", "))
+	}
+	if missing := rights.Missing(r.Protections); len(missing) > 0 {
+		fmt.Fprintf(out, "the gateway lacks protections: %s\n", strings.Join(missing, "; "))
 	}
 	if r.Silence.On {
 		printSilence(out, r.Silence, now)

@@ -98,7 +98,9 @@ var Rooms = []Room{
 	{"radio", Edge, "edges", false, "The only socket on the link.", []string{"gateway"}},
 	{"journal", Edge, "edges", false, "Durable keys and values with checksums in one bbolt file: one commit at a time, checked at the start, repaired.", []string{"journal/pages"}},
 	{"journal/pages", Pure, "edges", false, "Reads the pages of a bbolt file without trusting them.", nil},
-	{"norm/cell", Edge, "edges", false, "Shuts a process in: namespaces, no capabilities, a short list of system calls.", nil},
+	{"rights/calls", Edge, "edges", false, "Filters of system calls, made from rules.", nil},
+	{"rights", Edge, "edges", false, "Takes from the gateway's process what it does not need: files, system calls, core dumps.", []string{"rights/calls"}},
+	{"norm/cell", Edge, "edges", false, "Shuts a process in: namespaces, no capabilities, a short list of system calls.", []string{"rights/calls"}},
 	{"norm", Edge, "edges", false, "Runs libnorm in a child process, in a cell, behind loopback addresses.", []string{"gateway", "norm/cell", "norm/elide"}},
 	{"config", Edge, "edges", false, "Reads TOML and key files and reports every mistake at once.", []string{"jxta", "link/compact", "link/profile", "link/seal", "rules/filter", "rules/mark", "site", "tak/rule"}},
 	{"daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway", "site"}},
@@ -108,9 +110,9 @@ var Rooms = []Room{
 	{"control/glance", Pure, "edges", false, "What an operator sees at a glance: is all well, what waits, how the link is used and was.", []string{"gateway", "site"}},
 	{"control/page", Edge, "edges", false, "The page in a browser: one static bundle in the binary.", nil},
 	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, the page and its events, and orders.", []string{
-		"audit", "control/glance", "control/page", "gateway", "gateway/mail/life", "norm", "radio", "rules/filter", "site"}},
+		"audit", "control/glance", "control/page", "gateway", "gateway/mail/life", "norm", "radio", "rights", "rules/filter", "site"}},
 	{"control/top", Edge, "edges", false, "The page's views Now and Messages in a terminal.", []string{"control", "control/glance", "gateway"}},
-	{"doctor", Edge, "edges", false, "Looks at a machine and its running gateway, and says what is wrong and the way out.", []string{"config", "control", "gateway", "link/profile"}},
+	{"doctor", Edge, "edges", false, "Looks at a machine and its running gateway, and says what is wrong and the way out.", []string{"config", "control", "gateway", "link/profile", "rights"}},
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 
 	{"lab/quantile", Pure, "lab", false, "Quantiles of sorted figures, in the two ways that reports use.", nil},

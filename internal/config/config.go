@@ -147,6 +147,23 @@ func Load(file string) (*Config, error) {
 	return nil, errors.Join(errs...)
 }
 
+// Files are those that Load has read.
+func (c *Config) Files() []string {
+	list := []string{c.File, c.Link.KeyFile}
+	if isFile(c.Link.ProfileName) {
+		list = append(list, (&reader{file: c.File}).resolve(c.Link.ProfileName))
+	}
+	if c.HTTP.TokenFile != "" {
+		list = append(list, c.HTTP.TokenFile)
+	}
+	return list
+}
+
+// isFile says whether link.profile names a file, and not a profile that is built in.
+func isFile(profile string) bool {
+	return strings.Contains(profile, "/") || strings.HasSuffix(profile, ".toml")
+}
+
 // ReadNode reads only [node] of a configuration: who looks after a journal may do so while the rest has mistakes.
 func ReadNode(file string) (n Node, err error) {
 	err = asked(file, func(r *reader) {
@@ -314,7 +331,7 @@ func (r *reader) readLink() {
 	l.ProfileName = link.text("profile", true)
 	if l.ProfileName != "" {
 		name := l.ProfileName
-		if strings.Contains(name, "/") || strings.HasSuffix(name, ".toml") {
+		if isFile(name) {
 			name = r.resolve(name)
 		}
 		var err error

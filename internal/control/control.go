@@ -22,6 +22,7 @@ import (
 	"aldis/internal/gateway"
 	"aldis/internal/norm"
 	"aldis/internal/radio"
+	"aldis/internal/rights"
 	"aldis/internal/site"
 )
 
@@ -57,6 +58,8 @@ type Source struct {
 	// and pipes that have one; nil: there are no names.
 	Messages func(context.Context, func(time.Time, gateway.Messages)) error
 	Known    func(context.Context, map[string]bool) (map[string]string, error)
+	// Protections are what this process cannot do any more.
+	Protections []rights.Protection
 }
 
 // Snapshot is what the loop's state machines say of one moment.
@@ -78,6 +81,8 @@ type Report struct {
 	Radio radio.Stats `json:"radio"`
 	// Cell says what the child that runs libnorm has of its cell; nil before the first child.
 	Cell *norm.Cell `json:"norm_cell,omitempty"`
+	// Protections say what this process cannot do any more, and what of that the machine does not give.
+	Protections []rights.Protection `json:"protections"`
 
 	metrics []site.Metric
 	locals  []glance.Local
@@ -87,7 +92,7 @@ func (s Source) report(ctx context.Context) (Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	now, err := s.Snapshot(ctx)
-	return Report{Version: s.Version, Started: s.Started, Trouble: s.Trouble(), Radio: s.Radio(), Cell: s.NORM().Cell,
+	return Report{Version: s.Version, Started: s.Started, Trouble: s.Trouble(), Radio: s.Radio(), Cell: s.NORM().Cell, Protections: s.Protections,
 		Status: now.Gateway, LAN: now.LAN, metrics: now.Metrics, locals: now.Locals}, err
 }
 
