@@ -38,6 +38,7 @@
 //   - sockets.go: listening sockets, own or inherited
 //   - spared.go: records of the journal that a start goes on without
 //   - status.go: `status`: a running gateway's state
+//   - survey.go: `survey`: the link measured between two running gateways
 //   - synth.go: `synth`: traces of published runs
 //   - top.go: `top`: a running gateway in a terminal, live
 //   - tune.go: `tune`: better values of a profile
