@@ -44,6 +44,7 @@
 //   - sockets.go: listening sockets, own or inherited
 //   - spared.go: records of the journal that a start goes on without
 //   - status.go: `status`: a running gateway's state
+//   - survey.go: `survey`: the link measured between two running gateways
 //   - synth.go: `synth`: traces of published runs
 //   - tak.go: the TAK face of `run`
 //   - top.go: `top`: a running gateway in a terminal, live

@@ -164,7 +164,7 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 
 // printLedger is a table of IP octets: a row for each peer and direction, a column for each kind.
 func printLedger(out io.Writer, rows []gateway.LedgerRow) {
-	kinds := []string{"payload", "advertisement", "state", "ack", "repair", "header", "key"}
+	kinds := []string{"payload", "advertisement", "state", "ack", "repair", "header", "key", "survey"}
 	type account struct{ peer, direction string }
 	var order []account
 	sums := map[account]map[string]uint64{}

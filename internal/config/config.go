@@ -325,15 +325,19 @@ func (r *reader) readRules() {
 	}
 }
 
+// profileOf is what a profile's name or file is for profile.Load.
+func (r *reader) profileOf(name string) string {
+	if isFile(name) {
+		return r.resolve(name)
+	}
+	return name
+}
+
 func (r *reader) readLink() {
 	l := &r.cfg.Link
 	link := section{r, r.tree.tables["link"], "link"}
 	l.ProfileName = link.text("profile", true)
-	if l.ProfileName != "" {
-		name := l.ProfileName
-		if isFile(name) {
-			name = r.resolve(name)
-		}
+	if name := r.profileOf(l.ProfileName); name != "" {
 		var err error
 		if l.Profile, err = profile.Load(name, readSmall); err != nil {
 			r.profileFaults(link, err)

@@ -131,6 +131,8 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 	})
 	mux.HandleFunc("GET /adverts", func(w http.ResponseWriter, r *http.Request) { src.adverts(w, r) })
 	mux.HandleFunc("POST /silence", order(src, "silence", src.silence))
+	mux.HandleFunc("POST /survey", order(src, "survey", src.survey))
+	mux.HandleFunc("GET /survey", src.lastSurvey)
 	mux.HandleFunc("POST /peers/forget", order(src, "forget", src.forget))
 	mux.HandleFunc("GET /messages", src.messages)
 	mux.HandleFunc("GET /messages/{id}", src.message)
