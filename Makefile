@@ -5,7 +5,7 @@ GO       ?= go
 SUDO     := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 COMMIT   := $(shell git describe --always --dirty --exclude '*' 2>/dev/null)
 PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev iproute2 iputils-ping e2fsprogs ethtool tcpdump tshark procps \
-            openjdk-17-jdk-headless maven brotli p7zip-full zstd xz-utils chromium-headless-shell fonts-dejavu-core \
+            openjdk-17-jdk-headless maven brotli p7zip-full zstd xz-utils chromium-headless-shell fonts-dejavu-core python3-venv \
             man-db mandoc zsh fish
 
 # Tests make network namespaces and mounts: the test programs run as root, what compiles them does not.
@@ -35,6 +35,7 @@ packages: deps
 
 peers: deps
 	@$(MAKE) -s -C field-tests/peers
+	@$(MAKE) -s -C field-tests/tak
 
 demo: deps build peers
 	$(SUDO) bin/gateway lab blue-game
