@@ -12,7 +12,7 @@ PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev iproute2 iputil
 ROOT := $(if $(SUDO),-exec "sudo -E env PATH=$(PATH)")
 
 .NOTPARALLEL:
-.PHONY: build deps peers demo packages test test-long check vuln generate bench fuzz sizes measure transports clean
+.PHONY: build deps peers tak-peers demo packages test test-long check vuln generate bench fuzz sizes measure transports clean
 .DEFAULT_GOAL := build
 
 build:
@@ -36,16 +36,21 @@ packages: deps
 peers: deps
 	@$(MAKE) -s -C field-tests/peers
 
+# taky and pytak, for tests alone: the demonstration needs no Python.
+tak-peers: PACKAGES := python3-venv
+tak-peers: deps
+	@$(MAKE) -s -C field-tests/tak
+
 # With gateways and without, at the same time; a scoreboard, and the same as a page.
 demo: deps build peers
 	$(SUDO) bin/gateway lab blue-game --unaided --html build/demo.html
 
-test: deps build peers
+test: deps build peers tak-peers
 	@GO="$(GO)" scripts/test
 
 # The long lab runs on top: half an hour and more. It builds the packages and puts them on a Debian 12 of its own.
 test-long: PACKAGES += git gcc-aarch64-linux-gnu libc6-dev-arm64-cross lintian rpm mmdebstrap systemd-container podman runc
-test-long: deps build peers
+test-long: deps build peers tak-peers
 	@GO="$(GO)" scripts/test long
 
 check: deps
