@@ -36,6 +36,12 @@ func checkCommand(args []string, stdout, stderr io.Writer) int {
 	if done {
 		return code
 	}
+	named := false
+	fs.Visit(func(f *flag.Flag) { named = named || f.Name == "c" })
+	if len(rest) == 1 && named {
+		fmt.Fprintf(stderr, "gateway check: two files are named, %s and %s: which?\n", *file, rest[0])
+		return exitUsage
+	}
 	if len(rest) == 1 {
 		*file = rest[0]
 	}

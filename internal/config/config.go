@@ -414,7 +414,11 @@ func (r *reader) profileFaults(link section, err error) {
 		link.fail("profile", "%s %s", pe.Path, readProblem(err))
 		return
 	}
-	link.fail("profile", "%s", strings.TrimPrefix(err.Error(), "profile: "))
+	meant := ""
+	if errors.Is(err, profile.ErrUnknown) {
+		meant = Nearest(r.cfg.Link.ProfileName, profile.Names())
+	}
+	link.fail("profile", "%s%s", strings.TrimPrefix(err.Error(), "profile: "), meant)
 }
 
 func (r *reader) checkDataDir(node section) {
@@ -463,11 +467,11 @@ func (r *reader) unknown() {
 }
 
 // Nearest says which candidate was meant when got is at most two typing errors away from it, as "; is NAME meant?". It is
-// empty when none is so near.
+// empty when none is so near: of a word of three letters two errors leave nothing, unless they have changed places.
 func Nearest(got string, candidates []string) string {
 	best, dist := "", 3
 	for _, c := range candidates {
-		if d := distance(got, c); c != "" && d < dist {
+		if d := distance(got, c); c != "" && d < dist && (d < 2 || len(got) > 3 || sameLetters(got, c)) {
 			best, dist = c, d
 		}
 	}
@@ -475,6 +479,14 @@ func Nearest(got string, candidates []string) string {
 		return ""
 	}
 	return fmt.Sprintf("; is %s meant?", best)
+}
+
+// sameLetters says that two words differ in the order of their octets alone.
+func sameLetters(a, b string) bool {
+	x, y := []byte(a), []byte(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	return string(x) == string(y)
 }
 
 // distance counts the octets to insert, delete or change between a and b (Levenshtein), a cut to 64 octets.
@@ -529,12 +541,19 @@ func (s section) fail(key, format string, args ...any) {
 	s.r.fail(s.line(key), s.path+"."+key, format, args...)
 }
 
+// missing reports a key that has to be there, unless a line that is not TOML was meant to set it.
+func (s section) missing(key string) {
+	if !s.r.tree.wanted(key) {
+		s.fail(key, "is missing")
+	}
+}
+
 // text is a string that is not empty; "" after a mistake or where it is absent.
 func (s section) text(key string, required bool) string {
 	v, ok := s.get(key)
 	switch {
 	case !ok && required:
-		s.fail(key, "is missing")
+		s.missing(key)
 	case !ok:
 	case v.kind != unstable.String:
 		s.fail(key, "must be text in quotes, is %s", v.word())
@@ -548,7 +567,7 @@ func (s section) text(key string, required bool) string {
 
 func (s section) id() uint16 {
 	if _, ok := s.get("id"); !ok {
-		s.fail("id", "is missing")
+		s.missing("id")
 		return 0
 	}
 	return uint16(s.integer("id", 0, 1, 65535))
