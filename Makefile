@@ -6,13 +6,13 @@ SUDO     := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 COMMIT   := $(shell git describe --always --dirty --exclude '*' 2>/dev/null)
 PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev iproute2 iputils-ping e2fsprogs ethtool tcpdump tshark procps \
             openjdk-17-jdk-headless maven brotli p7zip-full zstd xz-utils chromium-headless-shell fonts-dejavu-core \
-            man-db mandoc zsh fish
+            man-db mandoc zsh fish systemd
 
 # Tests make network namespaces and mounts: the test programs run as root, what compiles them does not.
 ROOT := $(if $(SUDO),-exec "sudo -E env PATH=$(PATH)")
 
 .NOTPARALLEL:
-.PHONY: build deps peers demo docs packages test test-long check vuln generate bench fuzz sizes measure transports clean
+.PHONY: build deps peers tak-peers demo docs packages test test-long check vuln generate bench fuzz sizes measure transports clean
 .DEFAULT_GOAL := build
 
 build:
@@ -36,16 +36,21 @@ packages: deps
 peers: deps
 	@$(MAKE) -s -C field-tests/peers
 
+# taky and pytak, for tests alone: the demonstration needs no Python.
+tak-peers: PACKAGES := python3-venv
+tak-peers: deps
+	@$(MAKE) -s -C field-tests/tak
+
 # With gateways and without, at the same time; a scoreboard, and the same as a page.
 demo: deps build peers
 	$(SUDO) bin/gateway lab blue-game --unaided --html build/demo.html
 
-test: deps build peers
+test: deps build peers tak-peers
 	@GO="$(GO)" scripts/test
 
 # The long lab runs on top: half an hour and more. It builds the packages and puts them on a Debian 12 of its own.
 test-long: PACKAGES += git gcc-aarch64-linux-gnu libc6-dev-arm64-cross lintian rpm mmdebstrap systemd-container podman runc
-test-long: deps build peers
+test-long: deps build peers tak-peers
 	@GO="$(GO)" scripts/test long
 
 check: deps

@@ -44,6 +44,7 @@ func groups() []group {
 			{name: "message", summary: "show the life of one; hold, release, withdraw or raise it", run: messageCommand, words: []string{"hold", "release", "withdraw", "raise"}},
 			{name: "adverts", summary: "list its advertisements, and why one does not travel", run: advertsCommand},
 			{name: "peer", summary: "list the far gateways, or forget what is known of one's starts", run: peerCommand, words: []string{"list", "forget"}},
+			{name: "survey", summary: "measure the link to a far gateway, and write its profile", run: surveyCommand},
 			{name: "silence", summary: "transmit nothing (EMCON), or end that", run: silenceCommand, words: []string{"on", "off", "status"}},
 			{name: "reload", summary: "have the gateway read its configuration again", run: reloadCommand},
 			{name: "drain", summary: "take no more messages and send what waits, before a stop", run: drainCommand},

@@ -37,12 +37,14 @@
 //   - rehearse.go: `rehearse`: a verdict before the mission
 //   - reload.go: `reload`: the configuration read again
 //   - replay.go: `replay`: a trace played again
+//   - rights.go: what a running gateway may not do
 //   - run.go: `run`: joins the rooms of a gateway
 //   - show.go: figures as JSON, text or a page
 //   - silence.go: `silence`: radio silence on and off
 //   - sockets.go: listening sockets, own or inherited
 //   - spared.go: records of the journal that a start goes on without
 //   - status.go: `status`: a running gateway's state
+//   - survey.go: `survey`: the link measured between two running gateways
 //   - synth.go: `synth`: traces of published runs
 //   - tak.go: the TAK face of `run`
 //   - top.go: `top`: a running gateway in a terminal, live

@@ -39,6 +39,7 @@ import (
 	"aldis/internal/norm"
 	"aldis/internal/norm/elide"
 	"aldis/internal/radio"
+	"aldis/internal/rights"
 	"aldis/internal/rules/filter"
 	"aldis/internal/site"
 )
@@ -76,13 +77,17 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 	if *keepSocket {
 		return keep(*file, stderr)
 	}
-	have, err := inherited()
-	if err != nil {
-		return fail(stderr, "run", err)
-	}
 	cfg, err := config.Load(*file)
 	if err != nil {
 		return mistakes(stderr, err)
+	}
+	protections, err := confine(cfg)
+	if err != nil {
+		return fail(stderr, "run", err)
+	}
+	have, err := inherited()
+	if err != nil {
+		return fail(stderr, "run", err)
 	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -93,7 +98,7 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, cfg, have, *byClock, log, level); err != nil {
+	if err := serve(ctx, &node{cfg: cfg, byClock: *byClock, log: log, protections: protections}, have, level); err != nil {
 		log.Error("the gateway cannot run", "error", err)
 		return exitRefused
 	}
@@ -140,12 +145,15 @@ type node struct {
 	bridge    *jxtabridge.Bridge
 	gateway   *gateway.Gateway
 	reloader  *reloader
+
+	protections []rights.Protection // from whoever takes the process over
 }
 
 // serve wires the rooms, runs the loop until ctx ends, and takes everything down again.
 // Listening sockets of have are taken where the configuration asks for their address.
-func serve(ctx context.Context, cfg *config.Config, have map[netip.AddrPort]net.Listener, byClock bool, log *slog.Logger, level *slog.LevelVar) (err error) {
-	n := &node{cfg: cfg, byClock: byClock, log: log, started: time.Now(), reg: prometheus.NewRegistry()}
+func serve(ctx context.Context, n *node, have map[netip.AddrPort]net.Listener, level *slog.LevelVar) (err error) {
+	cfg, log := n.cfg, n.log
+	n.started, n.reg = time.Now(), prometheus.NewRegistry()
 	n.reloader = &reloader{level: level, log: log, status: n.snapshot, keep: n.keep, hups: make(chan os.Signal, 1)}
 	signal.Notify(n.reloader.hups, syscall.SIGHUP)
 	n.reloader.force.Store(cfg)
@@ -167,6 +175,7 @@ func serve(ctx context.Context, cfg *config.Config, have map[netip.AddrPort]net.
 	if err := n.build(); err != nil {
 		return err
 	}
+	n.lock()
 	return n.run(ctx)
 }
 
@@ -403,7 +412,7 @@ func (n *node) run(ctx context.Context) error {
 		Order: n.daemon.PostOrder, Authority: func() control.Authority { return authority(n.reloader.force.Load()) },
 		Names: func() []string { return n.reloader.force.Load().HTTP.Names }, Reload: n.reloader.reload, Log: n.log, Audit: n.audit.Add, Backup: n.journal.Backup, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
 		Messages: n.messages, Known: n.known,
-		Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats,
+		Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats, Protections: n.protections,
 	}, n.reg)
 	for _, ln := range []net.Listener{n.httpSock, n.orderSock} {
 		serve(ln, func(ln net.Listener) error { return desk.Serve(ctx, ln) })

@@ -25,6 +25,7 @@ import (
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/seal"
+	"aldis/internal/link/survey"
 	"aldis/internal/pmul"
 )
 
@@ -142,6 +143,7 @@ var everyFrame = []frame.Frame{
 		{ID: 2, HeardBoot: 0x11223344, Stream: 2, HeardStream: 6, Seen: 1287, Asks: true, Blank: true}, {ID: 300, Apart: true}}},
 	frame.Probe{ID: 7},
 	frame.Answer{ID: 8},
+	frame.Survey{Body: []byte{2, 7, 3, 20, 9, 30, 0, 0}},
 	frame.Silence{Until: 1_800_000_000},
 	frame.Data{Number: 4138, Prompt: true, Rides: true, Cumulative: 254, Free: true, After: 3, Body: []byte{0x80 | 0x3f, 0x80, 0x01, 1, 2}},
 	frame.Data{Number: 42, Short: true, Body: []byte{0}},
@@ -292,6 +294,9 @@ func TestDissectorOfCarriers(t *testing.T) {
 			pmul.DataPDU{Source: 2, Message: 302, Number: 1, Fragment: []byte{1}}, pmul.ParityPDU{Source: 2, Message: 300, Index: 2, Left: 5, Shard: []byte{0xee}}),
 			"pmul.type=4 message=302 " + expires + " destinations=1 destination.node=3 destination.sequence=45 length=1 fragment=01 type=5 message=300 index=2 left=5 shard=ee"},
 		{packed(pmul.RequestPDU{Source: 2}), "pmul.type=15 length="},
+		{frame.Survey{Body: survey.Append(nil, survey.Word{Op: survey.Report, ID: 9, Seq: 1, From: 2, Total: 4, Events: []survey.Event{{Seq: 5, At: time.Second}, {Sent: true, Seq: 32, At: 2 * time.Second}}}, 40)},
+			"survey.op=5 id=9 seq=1 from=2 total=4 events=2 event=40002 event.seq=5 event=40003 event.seq=32 fill="},
+		{frame.Survey{Body: survey.Append(nil, survey.Word{Op: survey.Train, ID: 9, Small: 300, Count: 8, Large: 900}, 0)}, "survey.op=2 id=9 seq=0 small=300 count=8 large=900"},
 		{elided("01 09 05 aabb"), "norm.kind=1 generation=9 object=5 payload=aa:bb"},
 		{elided("0a 09 33 05 8020 43 aabb"), "norm.kind=2 generation=9 grtt=51 object=5 size=4096 block=2 symbol=3 payload=aa:bb"},
 		{elided("03 09 05"), "norm.kind=3 generation=9 object=5"},

@@ -147,6 +147,23 @@ func Load(file string) (*Config, error) {
 	return nil, errors.Join(errs...)
 }
 
+// Files are those that Load has read.
+func (c *Config) Files() []string {
+	list := []string{c.File, c.Link.KeyFile}
+	if isFile(c.Link.ProfileName) {
+		list = append(list, (&reader{file: c.File}).resolve(c.Link.ProfileName))
+	}
+	if c.HTTP.TokenFile != "" {
+		list = append(list, c.HTTP.TokenFile)
+	}
+	return list
+}
+
+// isFile says whether link.profile names a file, and not a profile that is built in.
+func isFile(profile string) bool {
+	return strings.Contains(profile, "/") || strings.HasSuffix(profile, ".toml")
+}
+
 // ReadNode reads only [node] of a configuration: who looks after a journal may do so while the rest has mistakes.
 func ReadNode(file string) (n Node, err error) {
 	err = asked(file, func(r *reader) {
@@ -308,15 +325,19 @@ func (r *reader) readRules() {
 	}
 }
 
+// profileOf is what a profile's name or file is for profile.Load.
+func (r *reader) profileOf(name string) string {
+	if isFile(name) {
+		return r.resolve(name)
+	}
+	return name
+}
+
 func (r *reader) readLink() {
 	l := &r.cfg.Link
 	link := section{r, r.tree.tables["link"], "link"}
 	l.ProfileName = link.text("profile", true)
-	if l.ProfileName != "" {
-		name := l.ProfileName
-		if strings.Contains(name, "/") || strings.HasSuffix(name, ".toml") {
-			name = r.resolve(name)
-		}
+	if name := r.profileOf(l.ProfileName); name != "" {
 		var err error
 		if l.Profile, err = profile.Load(name, readSmall); err != nil {
 			r.profileFaults(link, err)

@@ -35,6 +35,7 @@ type Status struct {
 	Dropped    map[string]uint64 `json:"dropped"`
 	Modelled   uint64            `json:"modelled_octets"`   // that the model has coded, read or learned: some microseconds each
 	Filters    []filter.Status   `json:"filters,omitempty"` // the operator's rules, in order
+	Survey     *SurveyStatus     `json:"survey,omitempty"`  // the last that was ordered in this run
 	Reloads    uint64            `json:"reloads,omitempty"` // how often the rules were replaced in this run
 	Drain      *DrainStatus      `json:"drain,omitempty"`
 	Relinked   uint64            `json:"relinked,omitempty"`   // how often peers, keepalive and tariff were taken from a configuration that was read again
@@ -111,6 +112,7 @@ func (g *Gateway) Status(now time.Time) Status {
 	if g.cfg.Shore {
 		s.End = "shore"
 	}
+	s.Survey = b.surveys.status()
 	if b.profile.Transport != "" {
 		s.Transport = b.profile.Transport
 	}

@@ -19,7 +19,7 @@ type Config struct {
 	Rules   []rule.Rule
 	Bound   float64       // metres that a unit's far picture may be wrong by; default 50
 	Age     time.Duration // a site that has units speaks at least so often; default 1 min, on a radio net 5 min
-	Gather  time.Duration // what is due waits so long for others; default 1 s, on a radio net 5 s
+	Gather  time.Duration // what is due waits so long for others; default 0.5 s, on a radio net 5 s
 	Gap     time.Duration // between two batches on a radio net; default 20 s
 	Cadence time.Duration // between two events of a far unit that moves; default 5 s
 	Units   int           // that this site may have; default 2000
@@ -37,7 +37,7 @@ func (c Config) withDefaults() Config {
 		}
 	}
 	wait(&c.Age, time.Minute, 5*time.Minute)
-	wait(&c.Gather, time.Second, 5*time.Second)
+	wait(&c.Gather, time.Second/2, 5*time.Second)
 	wait(&c.Gap, 0, 20*time.Second)
 	wait(&c.Cadence, 5*time.Second, 5*time.Second)
 	wait(&c.Apart, 2*time.Minute, 2*time.Minute)
@@ -77,7 +77,7 @@ type audience struct {
 	*track.Outlet
 	sites []uint16
 	late  bool
-	token uint64 // of the batch under way; 0: none is, or nobody tells
+	batch map[uint64]uint64 // the numbers of batches under way, by token
 }
 
 // New restores a face from its memories.
@@ -105,7 +105,8 @@ func (f *Face) begin(now time.Time) {
 	f.remember(keyRun, []byte{byte(f.near.Run >> 8), byte(f.near.Run), f.start})
 	pace := track.Pace{Gather: f.cfg.Gather, Age: f.cfg.Age, Octets: f.cfg.Octets}
 	add := func(sites []uint16, late bool) {
-		f.audiences = append(f.audiences, &audience{Outlet: track.NewOutlet(pace, len(f.audiences)/2, late, f.start), sites: sites, late: late})
+		f.audiences = append(f.audiences, &audience{Outlet: track.NewOutlet(pace, len(f.audiences)/2, late, f.start), sites: sites, late: late,
+			batch: map[uint64]uint64{}})
 	}
 	if f.cfg.Shared {
 		pace.Gap = f.cfg.Gap
@@ -179,7 +180,7 @@ func (f *Face) due() (at time.Time) {
 // speak hands the batches that are due to custody.
 func (f *Face) speak(now time.Time) {
 	for _, a := range f.audiences {
-		data := a.Batch(now, f.near)
+		data, number := a.Batch(now, f.near)
 		if data == nil {
 			continue
 		}
@@ -190,7 +191,8 @@ func (f *Face) speak(now time.Time) {
 		}
 		if !f.cfg.Shared {
 			f.token++
-			a.token, m.Token = f.token, f.token
+			m.Token = f.token
+			a.batch[f.token] = number
 		}
 		f.out.Carry = append(f.out.Carry, site.Carry{Sites: a.sites, Message: m})
 		f.trouble.count("batches")
@@ -200,13 +202,9 @@ func (f *Face) speak(now time.Time) {
 // fate takes in what became of a batch.
 func (f *Face) fate(now time.Time, ev site.Fate) {
 	for _, a := range f.audiences {
-		if a.token != ev.Token || ev.Token == 0 {
-			continue
-		}
-		if a.token = 0; ev.Refused {
-			a.Lost(now)
-		} else {
-			a.Arrived()
+		if number, ok := a.batch[ev.Token]; ok {
+			delete(a.batch, ev.Token)
+			a.Ended(now, number, !ev.Refused)
 		}
 	}
 }

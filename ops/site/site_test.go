@@ -18,7 +18,7 @@ import (
 
 const repository = "../.."
 
-// built writes the site of the repository, with a tour of a session that was not played.
+// builtSite writes the site of the repository, with a tour of a session that was not played.
 func builtSite(t *testing.T) (s *site, dir string) {
 	t.Helper()
 	shots := t.TempDir()

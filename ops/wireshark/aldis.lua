@@ -20,6 +20,7 @@ end
 
 local onoff = { [0] = "no", [1] = "yes" }
 local kinds = { [0] = "P_Mul", "receipt", "hello", "probe", "answer", "data", "NORM", "silence" }
+local words = { [0] = "answer at once", "of a train", "send a train", "report", "answer", "events", "no answer" }
 local lanes = { [0] = "direct", "bulk" }
 local pdus = { [0] = "Data_PDU", "Ack_PDU", "Address_PDU", "Discard_Message_PDU", "Address_PDU and its Data_PDU", "parity shard", [15] = "a PDU as in ACP 142" }
 local elided = { [0] = "a packet as it is", "DATA of one segment", "DATA", "FLUSH of one segment", "FLUSH", "NACK" }
@@ -90,6 +91,20 @@ field("uint8", "member.heardstream", "Heard stream")
 field("uint16", "member.seen", "Has everything up to")
 field("uint8", "probe.id", "Probe")
 field("uint8", "answer.id", "Answers the probe")
+field("bytes", "survey.body", "Word of a survey")
+field("uint8", "survey.op", "Word", base.DEC, words)
+field("uint8", "survey.id", "Survey")
+field("uint64", "survey.seq", "Number of the datagram")
+field("uint64", "survey.small", "Octets of a datagram of the train")
+field("uint64", "survey.count", "Datagrams of the train")
+field("uint64", "survey.large", "Octets of the one in its middle")
+field("uint64", "survey.from", "First event of the report")
+field("uint64", "survey.total", "Events in all")
+field("uint64", "survey.events", "Events that follow")
+field("uint64", "survey.event", "Time since the event before (units of 0.1 ms, times 4), and flags")
+field("uint64", "survey.event.seq", "Number of its datagram")
+field("uint8", "survey.why", "Why (1: it has answered enough for an hour)")
+field("bytes", "survey.fill", "Filled up")
 field("uint8", "data.rides", "A receipt rides", base.DEC, onoff, 0x10)
 field("uint8", "data.wide", "16 bits of the number", base.DEC, onoff, 0x08)
 field("uint8", "data.prompt", "A receipt is wanted at once", base.DEC, onoff, 0x04)
@@ -445,11 +460,34 @@ local function body(c, tree, flags)
 	return cursor(c.tvb, c.at - n, c.at)
 end
 
+-- A word of a survey runs to the end of the datagram.
+local function survey(c, tree)
+	tree:add(F["survey.body"], c.tvb(c.at, c:left()))
+	local op = c:add(tree, "survey.op", 1)
+	c:add(tree, "survey.id", 1)
+	c:number(tree, "survey.seq")
+	if op == 2 then
+		for _, name in ipairs({ "survey.small", "survey.count", "survey.large" }) do c:number(tree, name) end
+	elseif op == 3 then
+		c:number(tree, "survey.from")
+	elseif op == 5 then
+		c:number(tree, "survey.from")
+		c:number(tree, "survey.total")
+		for _ = 1, c:number(tree, "survey.events") do
+			if bit(c:number(tree, "survey.event"), 2) then c:number(tree, "survey.event.seq") end
+		end
+	elseif op == 6 then
+		c:add(tree, "survey.why", 1)
+	end
+	c:bytes(tree, "survey.fill", c:left())
+end
+
 local function frame(c, tree, pinfo, said)
 	local from, head = c.at, c:peek():uint()
 	local kind = math.floor(head / 32)
 	local name = kinds[kind]
 	if kind == 2 and bit(head, 0x10) then name = "greeting" end
+	if kind == 3 and bit(head, 0x10) then name = "survey" end
 	said[#said + 1] = name
 	local sub = tree:add(aldis, c.tvb(from, c:left()), "Frame: " .. name)
 	sub:add(F["frame.kind"], c:peek())
@@ -465,6 +503,9 @@ local function frame(c, tree, pinfo, said)
 		hello(c, sub)
 		if bit(head, 0x04) then c:add(sub, "hello.known", 4) end
 		if bit(head, 0x08) then starts(c, sub) end
+	elseif name == "survey" then
+		c:take(1)
+		survey(c, sub)
 	elseif kind == 3 or kind == 4 then
 		c:take(1)
 		c:add(sub, name .. ".id", 1)

@@ -242,6 +242,9 @@ func (l *linkAnalyser) frame(d *direction, s *segment, f frame.Frame, octets int
 		l.mul(d, s, f, octets)
 	case frame.NORM:
 		d.charge(l.norm(d, s, f.Body, octets), octets)
+	case frame.Survey:
+		tallyIn(l.frames, "survey", octets)
+		d.charge("survey", octets)
 	default:
 		tallyIn(l.frames, frameName(f), octets)
 		d.charge("ack", octets)

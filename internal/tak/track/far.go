@@ -37,7 +37,6 @@ type FarUnit struct {
 	Fix     code.Fix   // at At
 	At      time.Time  // of the last report, by our clock
 	shown   time.Time
-	shownAs code.Fix
 	sure    bool // told since the site's last start
 	unsure  time.Time
 }
@@ -47,6 +46,8 @@ const (
 	mostFar   = 10_000
 	askEvery  = 20 * time.Second
 	mostAsked = 64
+	// showMetres is how far a unit goes until it is shown again, within 2 s and the cadence.
+	showMetres = 15
 	// skewFrom is how far two clocks are apart before it is put down to the clocks and not to the way.
 	skewFrom    = 30 * time.Second
 	clocksApart = 20 * time.Minute
@@ -217,7 +218,7 @@ func (f *Far) Show(now time.Time) (events []*cot.Event, gone []*FarUnit) {
 			continue
 		}
 		events = append(events, f.Event(now, u))
-		u.shown, u.shownAs = now, u.Fix.After(now.Sub(u.At))
+		u.shown = now
 	}
 	return events, gone
 }
@@ -228,7 +229,8 @@ func (f *Far) showAt(u *FarUnit) time.Time {
 	case u.shown.IsZero():
 		return time.Time{}
 	case u.Fix.Moves && u.Fix.Speed >= 3: // faster than a person who stands
-		return u.shown.Add(f.every)
+		way := time.Duration(showMetres * 10 / float64(u.Fix.Speed) * float64(time.Second))
+		return u.shown.Add(min(f.every, max(2*time.Second, way)))
 	}
 	return u.shown.Add(f.ahead() / 2)
 }

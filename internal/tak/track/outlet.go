@@ -13,26 +13,38 @@ import (
 // Pace is how an Outlet speaks.
 type Pace struct {
 	Gather time.Duration // what is due waits for others so long
-	Gap    time.Duration // between two batches, where nobody says that one has arrived
+	Gap    time.Duration // between two batches, where nobody says that one has arrived; otherwise 0
 	Age    time.Duration // a batch goes at least so often
 	Octets int           // of a batch, about
 }
 
 // Outlet is what one audience was told of a Near, and what it is to be told.
 type Outlet struct {
-	pace  Pace
-	slot  int  // of its Care in a unit's
-	late  bool // for units with Care.Late, the others are another's
-	start uint8
-	told  map[uint32]*told
-	// flying are the numbers of units in the batch that is under way; what became of it is told by Arrived or Lost.
-	flying  []uint32
-	gone    []uint32  // in the same batch: units that are no more
-	under   bool      // a batch is under way
+	pace    Pace
+	slot    int  // of its Care in a unit's
+	late    bool // for units with Care.Late, the others are another's
+	start   uint8
+	told    map[uint32]*told
+	flights []flight  // batches that are under way, the oldest first
+	number  uint64    // of the last
 	since   time.Time // something is due; zero: nothing is
 	spoke   time.Time // the last batch was made
 	counted int       // reports in all batches
 }
+
+// flight is a batch of which nobody has said yet what became of it.
+type flight struct {
+	number uint64
+	told   []uint32 // units
+	gone   []uint32 // units that are no more
+}
+
+// While a batch is under way, the next one goes nextAfter it, as long as there are no more than mostFlights: a receipt may
+// take longer than a batch, and where the link is down no more than these become old.
+const (
+	nextAfter   = 2 * time.Second
+	mostFlights = 3
+)
 
 // told is what the audience knows of a unit, as far as we know.
 type told struct {
@@ -84,7 +96,7 @@ func (o *Outlet) due(now time.Time, u *Unit) (matters float64) {
 
 // The share of its bound from which a unit is told, and from which it goes along with others.
 const (
-	tellFrom  = 0.5
+	tellFrom  = 0.3
 	alongFrom = 0.1
 )
 
@@ -122,27 +134,30 @@ func (o *Outlet) Forget(now time.Time, numbers ...uint32) {
 	}
 }
 
-// Arrived takes in that the batch under way is there.
-func (o *Outlet) Arrived() { o.under, o.flying, o.gone = false, nil, nil }
-
-// Lost takes in that the batch under way will never be there.
-func (o *Outlet) Lost(now time.Time) {
-	lost := o.flying
-	for _, number := range o.gone {
+// Ended takes in that the batch of this number has arrived, or never will.
+func (o *Outlet) Ended(now time.Time, number uint64, arrived bool) {
+	i := slices.IndexFunc(o.flights, func(f flight) bool { return f.number == number })
+	if i < 0 {
+		return
+	}
+	f := o.flights[i]
+	if o.flights = slices.Delete(o.flights, i, i+1); arrived {
+		return
+	}
+	for _, number := range f.gone {
 		if o.told[number] == nil {
 			o.told[number] = &told{gone: 1}
 			o.since = now
 		}
 	}
-	o.under, o.flying, o.gone = false, nil, nil
-	if len(lost) > 0 {
-		o.Forget(now, lost...)
+	if len(f.told) > 0 {
+		o.Forget(now, f.told...)
 	}
 }
 
 // Due is when Batch has something; zero: nobody can say.
 func (o *Outlet) Due() (at time.Time) {
-	if o.under && o.pace.Gap == 0 {
+	if len(o.flights) >= mostFlights {
 		return at
 	}
 	if !o.since.IsZero() {
@@ -151,20 +166,25 @@ func (o *Outlet) Due() (at time.Time) {
 	if len(o.told) > 0 {
 		at = due.Earliest(at, o.spoke.Add(o.pace.Age))
 	}
-	if !at.IsZero() && o.under && at.Before(o.spoke.Add(o.pace.Gap)) {
-		at = o.spoke.Add(o.pace.Gap)
+	gap := o.pace.Gap
+	if len(o.flights) > 0 {
+		gap = nextAfter
+	}
+	if next := o.spoke.Add(gap); !at.IsZero() && at.Before(next) {
+		at = next
 	}
 	return at
 }
 
-// Batch makes the batch that is due; nil: none is. It is under way then, until Arrived or Lost, or where the pace has a gap,
-// until that is over.
-func (o *Outlet) Batch(now time.Time, n *Near) []byte {
+// Batch makes the batch that is due; nil: none is. Where the pace has no gap it is under way then, until Ended says what
+// became of its number.
+func (o *Outlet) Batch(now time.Time, n *Near) (data []byte, number uint64) {
 	if at := o.Due(); at.IsZero() || now.Before(at) {
-		return nil
+		return nil, 0
 	}
 	b := code.Batch{Run: n.Run, At: code.Quarters(now), Start: o.start, Promise: o.pace.Age}
-	data := b.Head(nil)
+	data = b.Head(nil)
+	fl := flight{}
 	type candidate struct {
 		u       *Unit
 		matters float64
@@ -176,7 +196,7 @@ func (o *Outlet) Batch(now time.Time, n *Near) []byte {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.matters, a.matters) })
-	o.flying, o.gone, o.since = nil, nil, time.Time{}
+	o.since = time.Time{}
 	room := func() bool {
 		if len(data) < o.pace.Octets {
 			return true
@@ -192,7 +212,7 @@ func (o *Outlet) Batch(now time.Time, n *Near) []byte {
 		if u := n.numbers[number]; u == nil || u.Event == nil {
 			r := code.Record{Unit: number, Form: code.Lost, Gone: t.why}
 			data = r.Append(data, b.At)
-			o.gone = append(o.gone, number)
+			fl.gone = append(fl.gone, number)
 			if t.gone--; t.gone > 0 {
 				o.since = now
 				continue
@@ -207,13 +227,18 @@ func (o *Outlet) Batch(now time.Time, n *Near) []byte {
 			break
 		}
 		data = o.tell(data, b.At, now, c.u)
+		fl.told = append(fl.told, c.u.Number)
 		said = true
 	}
 	if !said && len(o.told) == 0 && len(data) == headOctets {
-		return nil
+		return nil, 0
 	}
-	o.spoke, o.under = now, true
-	return data
+	o.spoke = now
+	o.number++
+	if fl.number = o.number; o.pace.Gap == 0 {
+		o.flights = append(o.flights, fl)
+	}
+	return data, o.number
 }
 
 const headOctets = 6
@@ -237,7 +262,6 @@ func (o *Outlet) tell(data []byte, at, now time.Time, u *Unit) []byte {
 		t.whole, t.version, t.fix = true, u.Version, u.Fix
 	}
 	t.at, t.sent, t.gone = at.Add(-r.Age), now, 0
-	o.flying = append(o.flying, u.Number)
 	o.counted++
 	return r.Append(data, at)
 }
