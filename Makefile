@@ -12,7 +12,7 @@ PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev iproute2 iputil
 ROOT := $(if $(SUDO),-exec "sudo -E env PATH=$(PATH)")
 
 .NOTPARALLEL:
-.PHONY: build deps peers tak-peers demo packages test test-long check vuln generate bench fuzz sizes measure transports clean
+.PHONY: build deps peers tak-peers demo docs packages test test-long check vuln generate bench fuzz sizes measure transports clean
 .DEFAULT_GOAL := build
 
 build:
@@ -79,6 +79,14 @@ sizes: deps
 
 measure: deps build peers
 	$(SUDO) $(GO) run ./field-tests/road
+
+# The documentation as a site, without a server or the network: build/docs/index.html. The pictures are those of the tests
+# of the page, the session is played with the gateway that was built.
+docs: deps build
+	@mkdir -p build/pictures
+	@scripts/progress "taking pictures of the page" env ALDIS_SCREENSHOTS=$(CURDIR)/build/pictures $(GO) test -count 1 -run TestPageInEveryWindow ./internal/control
+	@scripts/progress "playing the session of the tour" $(GO) run ./ops/site -gateway bin/gateway -shots build/pictures -o build/docs
+	@echo "file://$(CURDIR)/build/docs/index.html"
 
 # docs/transports.md: P_Mul beside UFTP (Debian package uftp), NORM and TCP; half an hour for what has no result yet.
 transports: deps build

@@ -148,6 +148,7 @@ var Rooms = []Room{
 	{"cmd/gateway", Edge, "programs", false, "The binary: subcommands that join rooms.", []string{anyRoom}},
 	{"ops/package", Edge, "programs", false, "Tests of the packages on a Debian of their own; no source.", nil},
 	{"ops/sbom", Edge, "programs", false, "Writes the bill of materials of a built gateway for its packages.", nil},
+	{"ops/site", Edge, "programs", false, "Makes the documentation a site that needs no server and no network.", nil},
 	{"field-tests/blue-game", Edge, "programs", false, "Checks a game's capture and writes its results.", []string{"lab/field", "lab/trace", "link/profile"}},
 	{"field-tests/peers", Edge, "programs", false, "Unmodified JXTA peers (Java) and their tests.", nil},
 	{"field-tests/pmul", Edge, "programs", false, "Measures P_Mul beside UFTP, NORM and TCP: docs/transports.md.", []string{
