@@ -40,6 +40,7 @@
 //   - status.go: `status`: a running gateway's state
 //   - synth.go: `synth`: traces of published runs
 //   - tak.go: the TAK face of `run`
+//   - takexample.go: what becomes of a CoT event, for `check`
 //   - top.go: `top`: a running gateway in a terminal, live
 //   - tune.go: `tune`: better values of a profile
 //   - version.go: `version`: the release and its commit
