@@ -18,7 +18,7 @@ prints what would run, and warnings. It changes nothing, needs no link, and may 
 stand without -c.
 
 With --example it shows which [[filter]] rule takes an example, and which condition each earlier rule misses. WHAT is a
-file with an advertisement, or a list of file, type, root, name, group, peer, pipe, size, direction and site. A message
+file with an advertisement or a CoT event, or a list of file, type, root, name, group, peer, pipe, size, direction and site. A message
 may also have element and mime; for a message check also shows what the [[message]] rules make of it:
   gateway check --example adv.xml
   gateway check --example 'type=pipe,name=ship track,size=400'

@@ -48,6 +48,7 @@
 //   - survey.go: `survey`: the link measured between two running gateways
 //   - synth.go: `synth`: traces of published runs
 //   - tak.go: the TAK face of `run`
+//   - takexample.go: what becomes of a CoT event, for `check`
 //   - top.go: `top`: a running gateway in a terminal, live
 //   - tune.go: `tune`: better values of a profile
 //   - version.go: `version`: the release and its commit

@@ -14,5 +14,5 @@
 //
 // Files: words.go what events have in common; text.go values; pack.go short texts; usual.go a device's
 // report of itself; event.go events; batch.go positions of several units; fix.go
-// where a unit is.
+// where a unit is; chat.go words.
 package code
