@@ -83,6 +83,9 @@ func summary(out io.Writer, c *config.Config) {
 	if c.Node.Silent {
 		fmt.Fprintln(w, "silence\tfor ever (node.silent = true): nothing is transmitted, and no order ends that")
 	}
+	for _, s := range c.Silences {
+		fmt.Fprintf(w, "silence\t%s\n", s)
+	}
 	fmt.Fprintf(w, "lan\tJXTA peers dial %s, at most %d connections\n", strings.Join(c.LAN.Seeds(), " or "), c.LAN.MaxConnections)
 	if c.LAN.Multicast.IsValid() {
 		fmt.Fprintf(w, "\tpeers without a seed find it by multicast, %s\n", c.LAN.Multicast)

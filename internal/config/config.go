@@ -21,6 +21,7 @@ import (
 	"aldis/internal/link/compact"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
+	"aldis/internal/rules/calendar"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
 )
@@ -45,6 +46,8 @@ type Config struct {
 	Rules []compact.Rule
 	// Filters say what may cross the link; the first that fits decides.
 	Filters []filter.Rule
+	// Silences are windows in which nothing is transmitted.
+	Silences calendar.Windows
 	// Messages say how urgent applications' messages are; the first that fits decides.
 	Messages []mark.Rule
 }
@@ -193,6 +196,7 @@ var known = map[string][]string{
 	"compact.rule": {"type", "name", "octets", "effort"},
 	"filter":       filterKeys,
 	"message":      messageKeys,
+	"silence":      {"from", "to", "days", "announce"},
 	"http":         {"listen", "names", "token_file"},
 	"control":      {"socket", "group"},
 	"log":          {"level", "format"},
@@ -240,6 +244,7 @@ func (r *reader) read() {
 	r.readRules()
 	r.readFilters()
 	r.readMessages()
+	r.readSilences()
 	r.readDelivery()
 
 	http := section{r, r.tree.tables["http"], "http"}
