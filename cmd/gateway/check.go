@@ -83,6 +83,9 @@ func summary(out io.Writer, c *config.Config) {
 	if c.Node.Silent {
 		fmt.Fprintln(w, "silence\tfor ever (node.silent = true): nothing is transmitted, and no order ends that")
 	}
+	for _, s := range c.Silences {
+		fmt.Fprintf(w, "silence\t%s\n", s)
+	}
 	if seeds := c.LAN.Seeds(); len(seeds) > 0 {
 		fmt.Fprintf(w, "lan\tJXTA peers dial %s, at most %d connections\n", strings.Join(seeds, " or "), c.LAN.MaxConnections)
 	} else {

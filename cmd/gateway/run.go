@@ -286,7 +286,7 @@ func (n *node) build() error {
 	}
 	n.gateway, err = gateway.New(gateway.Config{
 		ID: c.Node.ID, Name: c.Node.Name, Peers: peersOf(c), Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
-		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
+		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, Windows: c.Silences, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
 		Refused: spared.refused,
 		Wait:    c.Delivery.Wait,
 		Faces:   makers,

@@ -69,6 +69,7 @@ func (c *Config) Changes(next *Config) (list []Change) {
 	value("link.group", true, c.Link.Group, next.Link.Group)
 	value("link.group_interface", true, c.Link.GroupIface, next.Link.GroupIface)
 	list = append(list, peerChanges(c.Link.Peers, next.Link.Peers, next.Link.Profile.Transport == profile.PMul)...)
+	list = append(list, ruleChanges("[[silence]]", c.Silences, next.Silences)...)
 	value("delivery.wait", true, c.Delivery.Wait, next.Delivery.Wait)
 	value("delivery.max_octets", true, c.Delivery.MaxOctets, next.Delivery.MaxOctets)
 	value("delivery.max_octets_per_peer", true, c.Delivery.MaxOctetsOfPeer, next.Delivery.MaxOctetsOfPeer)

@@ -21,6 +21,7 @@ import (
 	"aldis/internal/link/compact"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
+	"aldis/internal/rules/calendar"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
 )
@@ -47,6 +48,8 @@ type Config struct {
 	Rules []compact.Rule
 	// Filters say what may cross the link; the first that fits decides.
 	Filters []filter.Rule
+	// Silences are windows in which nothing is transmitted.
+	Silences calendar.Windows
 	// Messages say how urgent applications' messages are; the first that fits decides.
 	Messages []mark.Rule
 }
@@ -214,6 +217,7 @@ var known = map[string][]string{
 	"message":      messageKeys,
 	"tak":          takKeys,
 	"tak.rule":     takRuleKeys,
+	"silence":      {"from", "to", "days", "announce"},
 	"http":         {"listen", "names", "token_file"},
 	"control":      {"socket", "group"},
 	"log":          {"level", "format"},
@@ -262,6 +266,7 @@ func (r *reader) read() {
 	r.readRules()
 	r.readFilters()
 	r.readMessages()
+	r.readSilences()
 	r.readDelivery()
 	r.readTAK()
 

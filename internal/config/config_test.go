@@ -284,6 +284,9 @@ func TestMistakes(t *testing.T) {
 		{"socket", "[http]", "[control]\nsocket = \"" + strings.Repeat("s", 120) + "\"\ngroup = \"no such group\"\n[http]", []string{
 			`18: control.socket: `, `19: control.group: "no such group" is no group of this machine`}},
 		{"data_dir too long for its socket", `data_dir = "data"`, `data_dir = "` + strings.Repeat("d", 120) + `"`, []string{`control.socket: DIR/ddd`}},
+		{"windows", "[http]", "[[silence]]\nfrom = \"25:00\"\nto = \"06:00\"\n[[silence]]\nfrom = \"22:00\"\n[[silence]]\nfrom = \"22:00\"\nto = \"2026-12-01T00:00:00Z\"\n" +
+			"[[silence]]\nfrom = \"2026-12-02T00:00:00Z\"\nto = \"2026-12-01T00:00:00Z\"\ndays = \"someday\"\n[http]",
+			[]string{"18: silence.from: must be a time of day in UTC", "20: silence.to: is missing", "24: silence.to: from and to must both", "27: silence.to: is not after from", `28: silence.days: "someday" is no day`}},
 		{"keepalive too short", "key_file", "keepalive = \"10ms\"\nkey_file", []string{`10: link.keepalive: must be "0s" or a time`}},
 		{"log", "[http]", "[log]\nlevel = \"loud\"\nformat = 3\n[http]", []string{"18: log.level: must be one of", "19: log.format: must be text"}},
 		{"profile's file", `"iridium-directip"`, `"lost.toml"`, []string{"8: link.profile: DIR/lost.toml cannot be read: no such file"}},
