@@ -12,6 +12,7 @@
 //   - filter.go: the rules for what may cross
 //   - key.go: key files
 //   - message.go: the rules for what goes first
+//   - secret.go: what seals the journal
 //   - tree.go: TOML as sections, keys and lines
 //   - warn.go: what is allowed but seldom meant
 package config
