@@ -40,6 +40,7 @@
 //   - replay.go: `replay`: a trace played again
 //   - rights.go: what a running gateway may not do
 //   - run.go: `run`: joins the rooms of a gateway
+//   - secret.go: what seals the journal, from a file or the keyboard
 //   - show.go: figures as JSON, text or a page
 //   - silence.go: `silence`: radio silence on and off
 //   - sockets.go: listening sockets, own or inherited

@@ -47,6 +47,8 @@ func (c *Config) Changes(next *Config) (list []Change) {
 	value("node.id", true, c.Node.ID, next.Node.ID)
 	value("node.name", true, c.Node.Name, next.Node.Name)
 	value("node.data_dir", true, c.Node.DataDir, next.Node.DataDir)
+	value("node.journal_key_file", true, c.Node.Secret.File, next.Node.Secret.File)
+	value("node.journal_passphrase", true, c.Node.Secret.Ask, next.Node.Secret.Ask)
 	value("node.silent", true, c.Node.Silent, next.Node.Silent)
 	value("lan.tcp", true, c.LAN.TCP, next.LAN.TCP)
 	value("lan.http", true, c.LAN.HTTP, next.LAN.HTTP)

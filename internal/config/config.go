@@ -60,6 +60,7 @@ type Node struct {
 	Name    string
 	DataDir string
 	Silent  bool // nothing is ever transmitted on the link (EMCON), whatever the journal or an order says
+	Secret  Secret
 }
 
 // LAN is where JXTA peers dial in; one of both addresses may be zero: not served.
@@ -171,7 +172,7 @@ func isFile(profile string) bool {
 func ReadNode(file string) (n Node, err error) {
 	err = asked(file, func(r *reader) {
 		node := section{r, r.tree.tables["node"], "node"}
-		n = Node{ID: node.id(), Name: node.name(true), DataDir: r.resolve(node.text("data_dir", true))}
+		n = Node{ID: node.id(), Name: node.name(true), DataDir: r.resolve(node.text("data_dir", true)), Secret: r.secret(node)}
 	})
 	return n, err
 }
@@ -208,7 +209,7 @@ func readProblem(err error) string {
 // known lists the keys of every section.
 var known = map[string][]string{
 	"":             nil,
-	"node":         {"id", "name", "data_dir", "silent"},
+	"node":         {"id", "name", "data_dir", "journal_key_file", "journal_passphrase", "silent"},
 	"lan":          {"tcp", "http", "max_connections", "max_away_per_address", "multicast", "multicast_group"},
 	"link":         {"profile", "listen", "key_file", "end", "keepalive", "group", "group_interface"},
 	"link.peer":    {"id", "name", "address"},
@@ -243,6 +244,7 @@ func (r *reader) read() {
 	c.Node.Name = node.name(true)
 	c.Node.DataDir = r.resolve(node.text("data_dir", true))
 	r.checkDataDir(node)
+	c.Node.Secret = r.secret(node)
 	c.Node.Silent = node.flag("silent")
 
 	lan := section{r, r.tree.tables["lan"], "lan"}
