@@ -295,7 +295,7 @@ func (n *node) build() error {
 		makers[site.TAK] = n.tak.maker(c)
 	}
 	n.gateway, err = gateway.New(gateway.Config{
-		ID: c.Node.ID, Name: c.Node.Name, Peers: peersOf(c), Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
+		ID: c.Node.ID, Name: c.Node.Name, Peers: peersOf(c), Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key, Trust: trustOf(c),
 		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, Windows: c.Silences, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
 		Refused: spared.refused,
 		Wait:    c.Delivery.Wait,
@@ -432,7 +432,7 @@ func (n *node) run(ctx context.Context) error {
 	refused := &refusals{n, map[string]uint64{}, make(chan struct{})}
 	go refused.watch(ctx)
 	go n.reloader.listen(ctx)
-	n.keep(audit.Entry{Kind: audit.Start, What: fmt.Sprintf("version %s, configuration %s, key %s", versionText(), n.cfg.File, n.cfg.Link.Key.Fingerprint())})
+	n.keep(audit.Entry{Kind: audit.Start, What: fmt.Sprintf("version %s, configuration %s, %s", versionText(), n.cfg.File, keyText(n.cfg))})
 	n.log.Info("running", "version", versionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.Seeds(), "link", n.cfg.Link.Listen,
 		"profile", n.cfg.Link.Profile.Name, "peers", len(n.cfg.Link.Peers), "journal_bytes", n.journal.Size())
 	err := n.daemon.Run(ctx, daemon.Parts{
@@ -440,7 +440,7 @@ func (n *node) run(ctx context.Context) error {
 	})
 	cancel(nil)
 	<-refused.done
-	refused.enter(n.gateway.Status(time.Now()).Dropped) // the loop has ended: the gateway is nobody's
+	refused.enter(n.gateway.Status(time.Now())) // the loop has ended: the gateway is nobody's
 	if err == nil {
 		n.keep(audit.Entry{Kind: audit.End})
 	}

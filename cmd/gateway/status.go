@@ -78,7 +78,7 @@ func dialable(at netip.AddrPort) netip.AddrPort {
 
 func printStatus(out io.Writer, r statusReport, now time.Time) {
 	fmt.Fprintf(out, "node %d %q, version %s, up %s\n", r.ID, r.Name, r.Version, now.Sub(r.Started).Round(time.Second))
-	fmt.Fprintf(out, "net key %s\n", r.Key)
+	printKeys(out, r)
 	if r.Trouble != "" {
 		fmt.Fprintf(out, "TROUBLE: %s\n", r.Trouble)
 	}
@@ -188,4 +188,18 @@ func printLedger(out io.Writer, rows []gateway.LedgerRow) {
 		fmt.Fprintf(w, "%d\t\n", total)
 	}
 	w.Flush()
+}
+
+// printKeys says what operators compare aloud.
+func printKeys(out io.Writer, r statusReport) {
+	if r.Roster == nil {
+		fmt.Fprintf(out, "net key %s\n", r.Key)
+		return
+	}
+	fmt.Fprintf(out, "node key %s\nroster %d of the net %s, signed by %s\n", r.Key, r.Roster.Serial, r.Roster.Net, r.Roster.Authority)
+	for _, p := range r.Peers {
+		if p.Key != "" {
+			fmt.Fprintf(out, "  %q has the key %s\n", p.Name, p.Key)
+		}
+	}
 }

@@ -70,6 +70,8 @@ var Events = []Event{
 	{"peer.address_next", "a peer does not answer: its other address is tried in turn", "", ""},
 	{"peer.address_set", "the configured address of a peer has changed: it is used instead of the learned one", "", ""},
 	{"peer.far_start", "a peer's start lies ahead of this clock and is refused: set the clock that is wrong and restart there; to hear the peer all the same: gateway peer forget ID --any-start", "One of the two clocks is wrong by more than a day.", ""},
+	{"peer.forged", "a member of the net seals datagrams to all in the name of another, and they are refused: find out who, and have the authority take it out of the roster", "Nets with a roster alone: `peer` is in whose name.", ""},
+	{"peer.forged_or_stale", "datagrams that say to be from a peer are not sealed with its key, and are refused: somebody else sends them, or the two go by different rosters or node keys", "Nets with a roster alone. `gateway status` at both ends shows the fingerprints that have to be the same.", ""},
 	{"peer.forgotten", "a peer was forgotten: what it sends counts again when it has answered", "`gateway peer forget` was obeyed.", ""},
 	{"peer.heard_later", "a peer has heard a later start of this node than this one, and refuses what it sends: another node runs with this id, or the store was lost or put back and the clock is behind; end the other node, or let the peer forget this one there: gateway peer forget", "", ""},
 	{"peer.item_untold", "an item of this site cannot be told to its peers", "A mistake of ours, or an item beyond a bound.", ""},

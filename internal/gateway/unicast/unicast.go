@@ -38,6 +38,7 @@ type Config struct {
 	// Group is the address of all peers on a shared channel, and GroupLedger what went there. Invalid: each is told by itself.
 	Group       netip.AddrPort
 	GroupLedger *mail.Ledger
+	Proofs      int // octets that may stand behind the frames of a datagram to Group
 }
 
 // Carrier is the datagrams to and from each peer.
