@@ -73,6 +73,7 @@ var Events = []Event{
 	{"peer.forged", "a member of the net seals datagrams to all in the name of another, and they are refused: find out who, and have the authority take it out of the roster", "Nets with a roster alone: `peer` is in whose name.", ""},
 	{"peer.forged_or_stale", "datagrams that say to be from a peer are not sealed with its key, and are refused: somebody else sends them, or the two go by different rosters or node keys", "Nets with a roster alone. `gateway status` at both ends shows the fingerprints that have to be the same.", ""},
 	{"peer.forgotten", "a peer was forgotten: what it sends counts again when it has answered", "`gateway peer forget` was obeyed.", ""},
+	{"peer.gone", "a node that the roster does not name any more, or names with another key, sends datagrams: they are refused", "Its own gateway has not heard of the roster, or somebody has its key.", ""},
 	{"peer.heard_later", "a peer has heard a later start of this node than this one, and refuses what it sends: another node runs with this id, or the store was lost or put back and the clock is behind; end the other node, or let the peer forget this one there: gateway peer forget", "", ""},
 	{"peer.item_untold", "an item of this site cannot be told to its peers", "A mistake of ours, or an item beyond a bound.", ""},
 	{"peer.lost_store", "a peer has lost its store: everything it needs is sent anew", "Its data directory is new.", ""},
