@@ -217,7 +217,7 @@ func (c *Coder) primed() *model {
 	if c.model == nil {
 		c.model = new(model)
 	}
-	c.model.prime()
+	c.model.prime(primed)
 	return c.model
 }
 

@@ -17,16 +17,16 @@ func TestCodecNumbers(t *testing.T) {
 		octet byte
 		name  string
 	}{
-		{Stored, 0, "stored"}, {Deflated, 1, "deflated"}, {Tokens, 2, "tokens"}, {Modelled, 0x23, "modelled"}, {ModelledXML, 0x24, "modelled-xml"},
-		{Learned, 0x25, "learned"}, {LearnedXML, 0x26, "learned-xml"}, {Repeated, 0x27, "repeated"}, {Bulk, 0x28, "bulk"}, {9, 9, "codec-9"},
+		{Stored, 0, "stored"}, {Deflated, 1, "deflated"}, {Tokens, 2, "tokens"}, {Modelled, 0x33, "modelled"}, {ModelledXML, 0x34, "modelled-xml"},
+		{Learned, 0x35, "learned"}, {LearnedXML, 0x36, "learned-xml"}, {Repeated, 0x37, "repeated"}, {Bulk, 0x38, "bulk"}, {9, 9, "codec-9"},
 	} {
 		if byte(c.codec) != c.octet || c.codec.String() != c.name {
 			t.Errorf("%v is octet %#x, want %s %#x", c.codec, byte(c.codec), c.name, c.octet)
 		}
 	}
 	for codec, want := range map[Codec]error{
-		3: ErrCode, 9: ErrCode, 0x10: ErrCode, 0x11: ErrCode, 0x29: ErrCode, 0x1f: ErrCode, 0x21: ErrCode,
-		0x13: ErrModel, 0x14: ErrModel, 0x17: ErrModel, 0xf8: ErrModel, Learned: ErrHistory, LearnedXML: ErrHistory, Repeated: ErrHistory,
+		3: ErrCode, 9: ErrCode, 0x10: ErrCode, 0x11: ErrCode, 0x39: ErrCode, 0x1f: ErrCode, 0x21: ErrCode,
+		0x13: ErrModel, 0x14: ErrModel, 0x23: ErrModel, 0x28: ErrModel, 0x17: ErrModel, 0xf8: ErrModel, Learned: ErrHistory, LearnedXML: ErrHistory, Repeated: ErrHistory,
 	} {
 		if _, err := Expand(codec, []byte{1, 2, 3}, 100); !errors.Is(err, want) {
 			t.Errorf("codec %#x: %v, want %v", byte(codec), err, want)
