@@ -18,9 +18,11 @@ const (
 // counters are those of a model. A counter is a probability of 16 bits, a count of 8 and a check of 8.
 type counters struct {
 	base string   // packed lines; "" for none
-	over []uint32 // the lines asked for, in full
-	at   []uint32 // by line: in which round it was asked for, and which of over it is then
+	over []uint32 // counters of the lines asked for,
+	own  []uint16 // by line: which of them are not the base's any more
+	at   []uint32 // by line of the base: in which round it was asked for, and which line of over it is then
 	gen  uint32   // round
+	used uint32   // lines of over
 }
 
 // forget goes back to the base.
@@ -28,50 +30,63 @@ func (c *counters) forget(base string) {
 	c.base = base
 	if c.at == nil {
 		c.at = make([]uint32, 1<<primedLines)
-		c.over = make([]uint32, 0, 1<<16)
 	}
-	c.over = c.over[:0]
+	c.used = 0
 	if c.gen++; c.gen == 1<<(32-idxBits) {
 		clear(c.at)
 		c.gen = 1
 	}
 }
 
-// line is where in over a line begins.
-func (c *counters) line(hash uint32) uint32 {
-	n := hash & (1<<primedLines - 1)
-	if e := c.at[n]; e>>idxBits == c.gen {
-		return e & (1<<idxBits - 1) * lineSlots
+// line is which line of the counters' own a line of the base is now, and which of the base.
+func (c *counters) line(hash uint32) (own, base uint32) {
+	base = hash & (1<<primedLines - 1)
+	if e := c.at[base]; e>>idxBits == c.gen {
+		return e & (1<<idxBits - 1), base
 	}
-	from := uint32(len(c.over))
-	c.over = slices.Grow(c.over, lineSlots)[:from+lineSlots]
-	c.at[n] = c.gen<<idxBits | from/lineSlots
-	c.unpack(n, (*[lineSlots]uint32)(c.over[from:]))
-	return from
+	if int(c.used) == len(c.own) {
+		c.own = append(c.own, make([]uint16, max(1<<12, len(c.own)))...)
+		c.over = append(c.over, make([]uint32, len(c.own)*lineSlots-len(c.over))...)
+	}
+	own = c.used
+	c.used++
+	c.own[own] = 0
+	c.at[base] = c.gen<<idxBits | own
+	return own, base
 }
 
-func (c *counters) unpack(line uint32, to *[lineSlots]uint32) {
-	if c.base == "" {
-		clear(to[:])
-		return
+// read is counter i of a line.
+func (c *counters) read(own, base, i uint32) uint32 {
+	if c.own[own]>>i&1 > 0 {
+		return c.over[own*lineSlots+i]
 	}
-	b := c.base[line*packedLine:][:packedLine]
-	for i := range to {
-		to[i] = states[b[2*i]] | uint32(b[2*i+1])
+	return c.primed(base, i)
+}
+
+func (c *counters) primed(base, i uint32) uint32 {
+	at := int(base*packedLine + 2*i)
+	if at+1 >= len(c.base) {
+		return 0
 	}
+	return states[c.base[at]] | uint32(c.base[at+1])
+}
+
+// write sets a counter of an own line, both in one number: line times lineSlots and which.
+func (c *counters) write(slot, v uint32) {
+	c.over[slot] = v
+	c.own[slot/lineSlots] |= 1 << (slot % lineSlots)
 }
 
 // pack returns all lines, packed.
 func (c *counters) pack() []byte {
 	out := make([]byte, 0, packedLine<<primedLines)
-	var slots [lineSlots]uint32
 	for n := range uint32(1 << primedLines) {
-		if e := c.at[n]; e>>idxBits == c.gen {
-			slots = [lineSlots]uint32(c.over[e&(1<<idxBits-1)*lineSlots:])
-		} else {
-			c.unpack(n, &slots)
-		}
-		for _, v := range slots {
+		e := c.at[n]
+		for i := range uint32(lineSlots) {
+			v := c.primed(n, i)
+			if e>>idxBits == c.gen {
+				v = c.read(e&(1<<idxBits-1), n, i)
+			}
 			s := packedState(v)
 			if s == 0 {
 				v = 0

@@ -132,15 +132,16 @@ func TestPackedCounters(t *testing.T) {
 	}
 	var c counters
 	c.forget("")
-	at := c.line(77)
-	c.over[at+3] = states[100] | 0x5a
+	own, _ := c.line(77)
+	c.write(own*lineSlots+3, states[100]|0x5a)
 	packed := string(c.pack())
 	var d counters
 	d.forget(packed)
 	if got := d.slot(77, 3); got != states[100]|0x5a {
 		t.Errorf("%#x", got)
 	}
-	d.over[d.line(77)+3] = 1
+	own, _ = d.line(77)
+	d.write(own*lineSlots+3, 1)
 	for range 1 << (32 - idxBits) { // as many rounds as have a number
 		d.forget(packed)
 		if got := d.slot(77, 3); got != states[100]|0x5a {
@@ -150,6 +151,6 @@ func TestPackedCounters(t *testing.T) {
 }
 
 func (c *counters) slot(hash, n uint32) uint32 {
-	at := c.line(hash)
-	return c.over[at+n]
+	own, base := c.line(hash)
+	return c.read(own, base, n)
 }

@@ -82,7 +82,8 @@ func (b *octet) says(o uint32) (bit int, ok bool) {
 // looked is where the contexts of the octet and of the bit lead.
 type looked struct {
 	hash  [contexts]uint32
-	line  [contexts]uint32
+	line  [contexts]uint32 // of the counters' own,
+	base  [contexts]uint32 // and of what they were primed with
 	slot  [contexts]uint32 // of the bit's counters
 	count [contexts]uint32 // the counters
 	smAt  [contexts]int32
@@ -383,24 +384,26 @@ func (m *match) follow(hist []byte, hash uint32) {
 
 func (m *model) findLines(half uint32) {
 	for j, h := range m.hash[:m.used] {
-		m.line[j] = m.counters.line(mix32(h, half))
+		m.line[j], m.base[j] = m.counters.line(mix32(h, half))
 	}
 }
 
 // predict returns the probability that the next bit is a one, from 1 to 65535.
 func (m *model) predict() int {
 	seen := 0
-	c := m.counters.over
+	c := &m.counters
 	for j, h := range m.hash[:m.used] {
 		if m.some && j != atV1 && j != atV2 {
 			m.in[others+j], m.smAt[j] = 0, -1
 			continue
 		}
 		check := (h>>8 + m.half*0x3d) & 0xff
-		at := m.line[j] | (m.half*5+h>>3)&(lineSlots-1)
-		v := c[at]
+		line, base := m.line[j], m.base[j]
+		i := (m.half*5 + h>>3) & (lineSlots - 1)
+		at := line*lineSlots | i
+		v := c.read(line, base, i)
 		if v&0xff != check {
-			w := c[at^1]
+			w := c.read(line, base, i^1)
 			switch {
 			case w&0xff == check:
 				at, v = at^1, w
@@ -541,7 +544,7 @@ func clamp(x int64) int32 { return int32(min(max(x, -stretchMax), stretchMax)) }
 // update learns the bit that came after predict.
 func (m *model) update(bit int) {
 	target := int32(bit) * 65535
-	c := m.counters.over
+	c := &m.counters
 	for j, v := range m.count[:m.used] {
 		if m.some && j != atV1 && j != atV2 {
 			continue
@@ -554,7 +557,7 @@ func (m *model) update(bit int) {
 		if count < m.limit {
 			count++
 		}
-		c[m.slot[j]] = uint32(p)<<16 | count<<8 | v&0xff
+		c.write(m.slot[j], uint32(p)<<16|count<<8|v&0xff)
 		if at := m.smAt[j]; at >= 0 {
 			q := int32(m.Sm[at])
 			m.Sm[at] = uint16(q + (target-q)>>6)
