@@ -51,6 +51,7 @@
 //   - field.go: what others than JXTA peers send, for the corpus
 //   - field_lines.go: the same, in lines, JSON and on maps
 //   - field_text.go: the same, what people write
+//   - file.go: codes in files, with a check
 //   - generate.go: documents and messages made for the corpus and for tests
 //   - history.go: earlier messages of a flow
 //   - id.go: IDs in compact form

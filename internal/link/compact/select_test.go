@@ -291,3 +291,36 @@ func FuzzModel(f *testing.F) {
 		}
 	})
 }
+
+// There is no step in what a text costs where the model once gave up: a document that is one octet longer costs about one more.
+func TestNoStepInLength(t *testing.T) {
+	var c Coder
+	m := NewMaker(41, testWords)
+	xml, text := m.Employees(1600), Texts([]*Track{m.Track(), m.Track(), m.Track()}, 300<<10)
+	for name, text := range map[string][]byte{"XML": xml, "text": text} {
+		if len(text) < 256<<10+1 {
+			t.Fatalf("%s: only %d octets", name, len(text))
+		}
+		at, _ := c.Append(nil, text[:256<<10])
+		beyond, codec := c.Append(nil, text[:256<<10+1])
+		if len(beyond) > len(at)+8 {
+			t.Errorf("%s: 256 KiB cost %d, one octet more %d", name, len(at), len(beyond))
+		}
+		if back, err := c.Expand(codec, beyond, 256<<10+1); err != nil || !bytes.Equal(back, text[:256<<10+1]) {
+			t.Errorf("%s does not come back: %v", name, err)
+		}
+	}
+}
+
+// A code of a kilobyte that nobody made expands to 320 KiB at most, whatever the limit is.
+func TestShortCodesExpandLittle(t *testing.T) {
+	var c Coder
+	code := bytes.Repeat([]byte{0xff}, 1024)
+	work := c.Work()
+	if _, err := c.Expand(Modelled, code, 32<<20); err == nil {
+		t.Error("expands")
+	}
+	if n := c.Work() - work; n > 320<<10 {
+		t.Errorf("the model was asked for %d octets", n)
+	}
+}

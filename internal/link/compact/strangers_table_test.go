@@ -117,7 +117,7 @@ func writeStrangers(t *testing.T, rows []strangerRow) {
 		z, p := strangerReferences(t, strangerKinds[i])
 		fmt.Fprintf(&b, "%s %.1f | %.1f |\n", r.ours(), z, p)
 	}
-	fmt.Fprintf(&b, strangersTail, english())
+	fmt.Fprintf(&b, strangersTail, english(), debianRows(t))
 	if err := os.WriteFile(strangersFile, []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -201,6 +201,40 @@ func TestStrangersAreStrangers(t *testing.T) {
 	}
 }
 
+// debianFiles are files of packages; a pattern stands for the mean of all that fit.
+var debianFiles = []string{
+	"/usr/share/xml/iso-codes/iso_3166-2.xml", "/usr/share/xml/iso-codes/iso_4217.xml", "/usr/share/iso-codes/json/iso_4217.json", "/usr/share/iso-codes/json/schema-*.json",
+	"/usr/share/fontconfig/conf.avail/*.conf", "/usr/share/dbus-1/session.conf", "/usr/share/X11/xkb/rules/base.xml", "/usr/share/common-licenses/GPL-2",
+}
+
+func debianRows(t *testing.T) string {
+	var b strings.Builder
+	var c Coder
+	for _, pattern := range debianFiles {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			continue
+		}
+		name, _, _ := strings.Cut(string(output(t, "dpkg-query", "-S", files[0])), ":")
+		version := output(t, "dpkg-query", "-W", "-f", "${Version}", name)
+		var octets, ours, brotli, xz []int
+		for _, f := range files {
+			text, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			code, _ := c.Append(nil, text)
+			octets, ours = append(octets, len(text)), append(ours, 1+len(code))
+			brotli, xz = append(brotli, len(output(t, "brotli", "-q", "11", "-c", f))), append(xz, len(output(t, "xz", "-9ec", f)))
+		}
+		if len(files) > 1 {
+			pattern = fmt.Sprintf("%s, mean of %d", pattern, len(files))
+		}
+		fmt.Fprintf(&b, "| %s | %s %s | %.0f | **%.0f** | %.0f | %.0f |\n", pattern, name, version, mean(octets), mean(ours), mean(brotli), mean(xz))
+	}
+	return b.String()
+}
+
 const strangersHead = `# What the documents of strangers cost
 
 Written by ` + "`make sizes`" + `; a test fails when this page does not match the code in the tree. docs/sizes.md is of the kinds that
@@ -227,6 +261,15 @@ most (` + "`go test -v -run TestDressesCostLittle ./internal/link/compact`" + `)
 single quotes, standalone="yes", ISO-8859-1, version 1.1, no declaration, a line end or two spaces between attributes, a document type, a
 processing instruction, one attribute in other quotes. A document type that names a file costs the name as well: 19 octets here.
 UTF-16 is no XML to the model. A document that is escaped within another one costs about what it costs alone.
+
+## Files that nobody here wrote
+
+Files of Debian packages on the machine that wrote this page, each alone. No test compares them: other versions have other files.
+
+| file | package | octets | this | brotli 11 | xz -9e |
+|---|---|---|---|---|---|
+%s
+The XML of 334,692 octets took 57,022 octets before and 35,408 with PAQ9a. The model takes texts of up to 1 MiB. A longer one is only deflated.
 
 ## The model
 
