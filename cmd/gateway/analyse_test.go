@@ -679,6 +679,19 @@ func checkLedger(t *testing.T, dir, site, node, frame string) {
 	check.Equal(must, "l.Opened", l.Opened, l.Datagrams)
 	check.Equal(must, "l.Unread", l.Unread, 0)
 	check.True(must, "not r.Partial", !r.Partial, r.Problems)
+	clear := decrypted(t, filepath.Join(dir, site+".pcap"), filepath.Join(dir, "net.key"), exitGood)
+	packets := dissect(t, clear)
+	faultless(t, clear, packets)
+	check.Equal(t, "datagrams that are dissected", int64(len(packets)), l.Datagrams)
+	contents := 0
+	for _, p := range packets {
+		for _, f := range p {
+			if f.name == "aldis.element.data" {
+				contents++
+			}
+		}
+	}
+	check.True(t, "contents of messages in clear", contents > 0)
 	named := func(r trace.Row) bool { return r.Name == frame }
 	check.True(must, "frames of kind "+frame, slices.ContainsFunc(l.Frames, named), l.Frames)
 	want := map[string]int64{}

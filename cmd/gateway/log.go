@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aldis/internal/config"
+	"aldis/internal/logbook"
 )
 
 // newLogger logs as the configuration says. Its level can be set while it runs.
@@ -25,8 +26,21 @@ func newLogger(cfg *config.Config, stderr io.Writer) (*slog.Logger, *slog.LevelV
 	if cfg.Log.Format == "text" || cfg.Log.Format == "auto" && isTerminal(stderr) {
 		h = slog.NewTextHandler(stderr, options)
 	}
-	return slog.New(limit(h)).With("node", cfg.Node.Name), level
+	return slog.New(limit(keyed{h})).With("node", cfg.Node.Name), level
 }
+
+// keyed gives each line the key of its event.
+type keyed struct{ slog.Handler }
+
+func (k keyed) Handle(ctx context.Context, r slog.Record) error {
+	r = r.Clone()
+	r.AddAttrs(slog.String(logbook.Field, logbook.KeyOf(r.Message)))
+	return k.Handler.Handle(ctx, r)
+}
+
+func (k keyed) WithAttrs(attrs []slog.Attr) slog.Handler { return keyed{k.Handler.WithAttrs(attrs)} }
+
+func (k keyed) WithGroup(name string) slog.Handler { return keyed{k.Handler.WithGroup(name)} }
 
 // forPeople writes durations with their unit in JSON too, leaves out times that nobody knows, and lets nothing through that
 // a terminal takes for an order: what local and far peers say of themselves is in the log.

@@ -5,9 +5,11 @@
 //   - air.go: `air`: how full a link gets
 //   - adverts.go: `adverts`: the advertisements that a running gateway has
 //   - analyse.go: `analyse`: figures of captures
+//   - audit.go: `audit`: the record of orders, and what goes into it
 //   - backup.go: `backup` and `restore`: a copy of the journal
 //   - bench.go: `bench`: load on a running gateway
 //   - check.go: `check`: a configuration and what it means
+//   - clear.go: datagrams of a capture in clear
 //   - commands.go: the list of commands, and what each says of itself
 //   - compact.go: `compact`: how small documents become
 //   - corpus.go: `corpus`: documents of the compression model
@@ -36,13 +38,17 @@
 //   - rehearse.go: `rehearse`: a verdict before the mission
 //   - reload.go: `reload`: the configuration read again
 //   - replay.go: `replay`: a trace played again
+//   - rights.go: what a running gateway may not do
 //   - run.go: `run`: joins the rooms of a gateway
 //   - show.go: figures as JSON, text or a page
 //   - silence.go: `silence`: radio silence on and off
 //   - sockets.go: listening sockets, own or inherited
 //   - spared.go: records of the journal that a start goes on without
 //   - status.go: `status`: a running gateway's state
+//   - survey.go: `survey`: the link measured between two running gateways
 //   - synth.go: `synth`: traces of published runs
+//   - tak.go: the TAK face of `run`
+//   - takexample.go: what becomes of a CoT event, for `check`
 //   - top.go: `top`: a running gateway in a terminal, live
 //   - tune.go: `tune`: better values of a profile
 //   - version.go: `version`: the release and its commit

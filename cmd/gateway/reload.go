@@ -17,9 +17,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"aldis/internal/audit"
 	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/gateway"
+	"aldis/internal/rights"
 )
 
 const reloadAbout = `usage: gateway reload [-c FILE] [--dry-run] [--json]
@@ -107,6 +109,7 @@ type reloader struct {
 	log    *slog.Logger
 	order  func(gateway.Event)
 	status func(context.Context) (control.Snapshot, error)
+	keep   func(audit.Entry)
 	hups   chan os.Signal // SIGHUP; one that comes during the start waits here
 }
 
@@ -149,7 +152,10 @@ func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
 	}
 	r.level.Set(next.Log.Level)
 	r.force.Store(next)
-	r.log.Info("the configuration was read again", "changes", strings.ReplaceAll(inLines(answer.Changes), "\n", "; "))
+	rights.Hold(next.Link.Key[:]) // as at the start, where it was said whether that is possible
+	changes := strings.ReplaceAll(inLines(answer.Changes), "\n", "; ")
+	r.log.Info("the configuration was read again", "changes", changes)
+	r.keep(audit.Entry{Kind: audit.Changed, What: changes})
 	return answer, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"aldis/internal/control"
 	"aldis/internal/gateway"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/rights"
 )
 
 const statusAbout = `usage: gateway status [-c FILE] [--json]
@@ -77,6 +78,7 @@ func dialable(at netip.AddrPort) netip.AddrPort {
 
 func printStatus(out io.Writer, r statusReport, now time.Time) {
 	fmt.Fprintf(out, "node %d %q, version %s, up %s\n", r.ID, r.Name, r.Version, now.Sub(r.Started).Round(time.Second))
+	fmt.Fprintf(out, "net key %s\n", r.Key)
 	if r.Trouble != "" {
 		fmt.Fprintf(out, "TROUBLE: %s\n", r.Trouble)
 	}
@@ -87,6 +89,9 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 	fmt.Fprintf(out, "link profile %s, this end is the %s; NORM %s, replaced %d times\n", r.Profile, r.End, normText, r.NORM.Failures)
 	if r.Cell != nil && !r.Cell.Whole {
 		fmt.Fprintf(out, "the NORM process is not in its whole cell; missing: %s\n", strings.Join(r.Cell.Missing, ", "))
+	}
+	if missing := rights.Missing(r.Protections); len(missing) > 0 {
+		fmt.Fprintf(out, "the gateway lacks protections: %s\n", strings.Join(missing, "; "))
 	}
 	if r.Silence.On {
 		printSilence(out, r.Silence, now)
@@ -159,7 +164,7 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 
 // printLedger is a table of IP octets: a row for each peer and direction, a column for each kind.
 func printLedger(out io.Writer, rows []gateway.LedgerRow) {
-	kinds := []string{"payload", "advertisement", "state", "ack", "repair", "header", "key"}
+	kinds := []string{"payload", "advertisement", "state", "ack", "repair", "header", "key", "survey"}
 	type account struct{ peer, direction string }
 	var order []account
 	sums := map[account]map[string]uint64{}

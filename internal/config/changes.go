@@ -53,6 +53,7 @@ func (c *Config) Changes(next *Config) (list []Change) {
 	value("lan.max_connections", true, c.LAN.MaxConnections, next.LAN.MaxConnections)
 	value("lan.max_away_per_address", true, c.LAN.MaxAway, next.LAN.MaxAway)
 	value("lan.multicast", true, c.LAN.Multicast, next.LAN.Multicast)
+	list = append(list, takChanges(c.TAK, next.TAK)...)
 	value("link.profile", true, c.Link.ProfileName, next.Link.ProfileName)
 	if c.Link.ProfileName == next.Link.ProfileName {
 		value("link.profile (its tariff)", false, c.Link.Profile.Tariff, next.Link.Profile.Tariff)
@@ -86,6 +87,29 @@ func (c *Config) Changes(next *Config) (list []Change) {
 	}
 	value("log.level", false, c.Log.Level, next.Log.Level)
 	value("log.format", true, c.Log.Format, next.Log.Format)
+	return list
+}
+
+// takChanges are those of [tak]; its rules count from the next start too.
+func takChanges(old, next TAK) (list []Change) {
+	value := func(key string, from, to any) {
+		if !reflect.DeepEqual(from, to) {
+			list = append(list, Change{key, plain(from), plain(to), true})
+		}
+	}
+	value("tak.listen", old.Listen, next.Listen)
+	value("tak.server", old.Server, next.Server)
+	value("tak.max_connections", old.Conns, next.Conns)
+	value("tak.max_units", old.Units, next.Units)
+	value("tak.bound", old.Bound, next.Bound)
+	value("tak.age", old.Age, next.Age)
+	value("tak.gather", old.Gather, next.Gather)
+	value("tak.gap", old.Gap, next.Gap)
+	value("tak.cadence", old.Cadence, next.Cadence)
+	for _, c := range ruleChanges("[[tak.rule]]", old.Rules, next.Rules) {
+		c.Restart = true
+		list = append(list, c)
+	}
 	return list
 }
 

@@ -41,6 +41,8 @@ type Config struct {
 	Log     Log
 	// Delivery is what waits for local peers that are away.
 	Delivery Delivery
+	// TAK is where TAK devices are.
+	TAK TAK
 	// Rules say how hard the elements of messages are tried to be made smaller; the first that fits decides, after them
 	// those that are built in.
 	Rules []compact.Rule
@@ -148,6 +150,23 @@ func Load(file string) (*Config, error) {
 	return nil, errors.Join(errs...)
 }
 
+// Files are those that Load has read.
+func (c *Config) Files() []string {
+	list := []string{c.File, c.Link.KeyFile}
+	if isFile(c.Link.ProfileName) {
+		list = append(list, (&reader{file: c.File}).resolve(c.Link.ProfileName))
+	}
+	if c.HTTP.TokenFile != "" {
+		list = append(list, c.HTTP.TokenFile)
+	}
+	return list
+}
+
+// isFile says whether link.profile names a file, and not a profile that is built in.
+func isFile(profile string) bool {
+	return strings.Contains(profile, "/") || strings.HasSuffix(profile, ".toml")
+}
+
 // ReadNode reads only [node] of a configuration: who looks after a journal may do so while the rest has mistakes.
 func ReadNode(file string) (n Node, err error) {
 	err = asked(file, func(r *reader) {
@@ -196,6 +215,8 @@ var known = map[string][]string{
 	"compact.rule": {"type", "name", "octets", "effort"},
 	"filter":       filterKeys,
 	"message":      messageKeys,
+	"tak":          takKeys,
+	"tak.rule":     takRuleKeys,
 	"silence":      {"from", "to", "days", "announce"},
 	"http":         {"listen", "names", "token_file"},
 	"control":      {"socket", "group"},
@@ -226,7 +247,8 @@ func (r *reader) read() {
 
 	lan := section{r, r.tree.tables["lan"], "lan"}
 	_, polling := lan.get("http")
-	c.LAN.TCP = lan.address("tcp", !polling)
+	_, tak := r.tree.tables["tak"]
+	c.LAN.TCP = lan.address("tcp", !polling && !tak)
 	c.LAN.HTTP = lan.address("http", false)
 	for key, at := range map[string]netip.AddrPort{"tcp": c.LAN.TCP, "http": c.LAN.HTTP} {
 		if at.IsValid() && at.Addr().IsUnspecified() {
@@ -246,6 +268,7 @@ func (r *reader) read() {
 	r.readMessages()
 	r.readSilences()
 	r.readDelivery()
+	r.readTAK()
 
 	http := section{r, r.tree.tables["http"], "http"}
 	c.HTTP.Listen = http.address("listen", false)
@@ -253,6 +276,8 @@ func (r *reader) read() {
 	case !at.IsValid():
 	case at == c.LAN.TCP:
 		http.fail("listen", "is the address of lan.tcp: each needs a port of its own")
+	case at == c.TAK.Listen:
+		http.fail("listen", "is the address of tak.listen: each needs a port of its own")
 	case at == c.LAN.HTTP:
 		http.fail("listen", "is the address of lan.http, where JXTA peers poll: each needs a port of its own")
 	}
@@ -305,15 +330,19 @@ func (r *reader) readRules() {
 	}
 }
 
+// profileOf is what a profile's name or file is for profile.Load.
+func (r *reader) profileOf(name string) string {
+	if isFile(name) {
+		return r.resolve(name)
+	}
+	return name
+}
+
 func (r *reader) readLink() {
 	l := &r.cfg.Link
 	link := section{r, r.tree.tables["link"], "link"}
 	l.ProfileName = link.text("profile", true)
-	if l.ProfileName != "" {
-		name := l.ProfileName
-		if strings.Contains(name, "/") || strings.HasSuffix(name, ".toml") {
-			name = r.resolve(name)
-		}
+	if name := r.profileOf(l.ProfileName); name != "" {
 		var err error
 		if l.Profile, err = profile.Load(name, readSmall); err != nil {
 			r.profileFaults(link, err)

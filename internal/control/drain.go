@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"aldis/internal/audit"
 	"aldis/internal/gateway"
 )
 
@@ -48,13 +49,16 @@ func (s Source) backup(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		s.Log.Warn("an order was refused", "order", "backup", "by", by.String())
+		s.keep(audit.Entry{Kind: audit.OrderRefused, Name: "backup", What: err.Error(), By: by.String()})
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
 	s.Log.Info("an order was given", "order", "backup", "what", "a copy of the journal", "by", by.String())
+	s.keep(audit.Entry{Kind: audit.Order, Name: "backup", What: "a copy of the journal", By: by.String()})
 	copied, err := s.Backup()
 	if err != nil {
 		s.Log.Warn("an order was not obeyed", "order", "backup", "error", err)
+		s.keep(audit.Entry{Kind: audit.OrderFailed, Name: "backup", What: err.Error(), By: by.String()})
 		http.Error(w, err.Error(), http.StatusInsufficientStorage)
 		return
 	}

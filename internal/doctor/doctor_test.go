@@ -12,6 +12,7 @@ import (
 	"aldis/internal/gateway"
 	"aldis/internal/lab/check"
 	"aldis/internal/link/profile"
+	"aldis/internal/rights"
 )
 
 var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -143,7 +144,14 @@ func TestRights(t *testing.T) {
 	f.memory(&Running{PID: 1 << 30}, "Max core file size        unlimited            unlimited            bytes\n")
 	has(t, &f, "rights.user", Warning, "as root")
 	has(t, &f, "rights.user", Warning, "0000000000000400")
-	has(t, &f, "rights.core", Warning, "core dump", "LimitCORE=0")
+	has(t, &f, "rights.core", Warning, "core dump", "LimitCORE=1")
+	f = findings{}
+	f.memory(&Running{PID: 1 << 30}, "Max core file size        1                    1                    bytes\n")
+	f.protections([]rights.Protection{{Name: rights.Files, Active: true}, {Name: rights.Calls, Active: true}})
+	has(t, &f, "rights.core", OK)
+	has(t, &f, "rights.given_up", OK, rights.Files+", "+rights.Calls)
+	f.protections([]rights.Protection{{Name: rights.Files, Lacks: "an old kernel"}, {Name: rights.Calls, Active: true}})
+	has(t, &f, "rights.given_up", Warning, rights.Files+": an old kernel", "it has: "+rights.Calls)
 }
 
 // Addresses as the kernel's tables have them.

@@ -17,7 +17,7 @@ const (
 // far tells what the running gateway knows of the others: whether they are heard, whether they have the same key, and
 // whether the link does what its profile says.
 func (f *findings) far(c *config.Config, run *Running, now time.Time) {
-	f.ok("key.check", "", "the net's key has the check %s: it must be the same at every gateway, and may be said aloud", c.Link.Key.Check())
+	f.ok("key.check", "", "the net's key has the fingerprint %s: it must be the same at every gateway, and may be said aloud", c.Link.Key.Fingerprint())
 	if run == nil || run.Report == nil {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 
 	"aldis/internal/config"
 	"aldis/internal/link/profile"
+	"aldis/internal/rights"
 )
 
 const asUnit = "run it by the systemd unit of the package (docs/operate.md), which sets it"
@@ -17,6 +18,9 @@ func (f *findings) rights(c *config.Config, run *Running) {
 	f.namespaces(c, run)
 	if run == nil {
 		return
+	}
+	if run.Report != nil {
+		f.protections(run.Report.Protections)
 	}
 	is := fields(procFile(run.PID, "status"))
 	limits := procFile(run.PID, "limits")
@@ -79,10 +83,27 @@ func (f *findings) hardening(run *Running, is map[string]string) {
 	f.ok(check, "", "of the unit's hardening is active: %s", strings.Join(on, ", "))
 }
 
+// protections are those that the gateway has given itself at its start.
+func (f *findings) protections(list []rights.Protection) {
+	var on []string
+	for _, p := range list {
+		if p.Active {
+			on = append(on, p.Name)
+		}
+	}
+	const check = "rights.given_up"
+	if missing := rights.Missing(list); len(missing) > 0 {
+		f.warn(check, "", "docs/operate.md, \"What the gateway gives up\", says what each needs", "the gateway could not have: %s; it has: %s",
+			strings.Join(missing, "; "), strings.Join(append(on, "nothing more"), ", "))
+	} else if len(on) > 0 {
+		f.ok(check, "", "the gateway has given itself: %s", strings.Join(on, ", "))
+	}
+}
+
 // memory looks where the net's key could get to from the process's memory: a core dump, or a disk to which memory is moved.
 func (f *findings) memory(run *Running, limits string) {
-	if n, ok := softLimit(limits, "Max core file size"); ok && n > 0 {
-		f.warn("rights.core", "", asUnit+": LimitCORE=0; by hand: ulimit -c 0", "a crash may leave a core dump, which holds the net's key")
+	if n, ok := softLimit(limits, "Max core file size"); ok && n > 1 { // 1 leaves none, also where the kernel pipes dumps (core(5))
+		f.warn("rights.core", "", asUnit+": LimitCORE=1; by hand: ulimit -c 0", "a crash may leave a core dump, which holds the net's key")
 	} else if ok {
 		f.ok("rights.core", "", "a crash leaves no core dump")
 	}

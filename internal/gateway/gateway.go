@@ -203,6 +203,8 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		ev.obey(g, now)
 	case NewLink:
 		ev.obey(g, now)
+	case SurveyOrder:
+		g.bearers[0].surveys.obey(g, now, ev)
 	default:
 		g.normEvent(now, ev)
 	}
@@ -227,6 +229,11 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 			for _, c := range b.carriers {
 				c.Pump(now)
 			}
+			b.surveys.pump(g, now)
+		}
+	} else {
+		for _, b := range g.bearers {
+			b.surveys.hush(g, now)
 		}
 	}
 	for _, p := range g.peers {
@@ -392,6 +399,7 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 		for _, c := range b.carriers {
 			at = due.Earliest(at, c.Due(now, g.silence.quiet()))
 		}
+		at = due.Earliest(at, b.surveys.due(g, now))
 	}
 	return at
 }

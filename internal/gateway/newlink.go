@@ -63,7 +63,7 @@ func join(g *Gateway, now time.Time, pc PeerConfig) {
 	b := g.bearers[0]
 	p := newPeer(g, pc)
 	if err := unicast.Join(now, b.lines, p.Peer); err != nil {
-		g.Note("error", "a new peer was not taken", "peer", pc.Name, "error", err)
+		g.Note("warn", "a new peer was not taken: it needs a restart", "peer", pc.Name, "error", err)
 		return
 	}
 	p.bearer = b

@@ -20,6 +20,7 @@ type PeerCounts = mail.Counts
 type Status struct {
 	ID         uint16            `json:"id"`
 	Name       string            `json:"name"`
+	Key        string            `json:"key_fingerprint"` // of the net's key, for two operators to compare
 	Profile    string            `json:"profile"`
 	End        string            `json:"end"`
 	Boot       seal.Boot         `json:"-"`
@@ -34,6 +35,7 @@ type Status struct {
 	Dropped    map[string]uint64 `json:"dropped"`
 	Modelled   uint64            `json:"modelled_octets"`   // that the model has coded, read or learned: some microseconds each
 	Filters    []filter.Status   `json:"filters,omitempty"` // the operator's rules, in order
+	Survey     *SurveyStatus     `json:"survey,omitempty"`  // the last that was ordered in this run
 	Reloads    uint64            `json:"reloads,omitempty"` // how often the rules were replaced in this run
 	Drain      *DrainStatus      `json:"drain,omitempty"`
 	Relinked   uint64            `json:"relinked,omitempty"`   // how often peers, keepalive and tariff were taken from a configuration that was read again
@@ -105,13 +107,14 @@ type LedgerRow struct {
 func (g *Gateway) Status(now time.Time) Status {
 	b := g.bearers[0]
 	s := Status{
-		ID: g.cfg.ID, Name: g.cfg.Name, Profile: b.profile.Name, End: "terminal", Boot: g.cfg.Boot, BootNumber: g.cfg.Boot.Number,
+		ID: g.cfg.ID, Name: g.cfg.Name, Key: g.cfg.Key.Fingerprint(), Profile: b.profile.Name, End: "terminal", Boot: g.cfg.Boot, BootNumber: g.cfg.Boot.Number,
 		Transport: profile.NORM, NORM: b.lines.NormStatus(), Silence: g.forecast(now), Link: linkStatus(b.profile, g.cfg.Shore),
 		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Drain: g.faces.drain.status(g), Relinked: g.linkReplaced, LeftPeers: slices.Clone(g.left), Dropped: maps.Clone(g.dropped), Modelled: g.coder.Work(),
 	}
 	if g.cfg.Shore {
 		s.End = "shore"
 	}
+	s.Survey = b.surveys.status()
 	if b.profile.Transport != "" {
 		s.Transport = b.profile.Transport
 	}

@@ -195,6 +195,9 @@ func (c *Carrier) airOf(l *line) (*mail.Air, int) {
 	return c.Air, rate
 }
 
+// AirOf is the transmitter of a carrier that reaches a peer, and its rate in bits per second, for what does not go by the carrier.
+func AirOf(c *Carrier, p *mail.Peer) (*mail.Air, int) { return c.airOf(c.lines[p.ID]) }
+
 // Pump sends what is ready and has air.
 func (c *Carrier) Pump(now time.Time) {
 	for range c.order {
