@@ -24,6 +24,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"aldis/internal/audit"
 	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/control/glance"
@@ -38,6 +39,7 @@ import (
 	"aldis/internal/norm"
 	"aldis/internal/norm/elide"
 	"aldis/internal/radio"
+	"aldis/internal/rights"
 	"aldis/internal/rules/filter"
 	"aldis/internal/site"
 )
@@ -75,13 +77,17 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 	if *keepSocket {
 		return keep(*file, stderr)
 	}
-	have, err := inherited()
-	if err != nil {
-		return fail(stderr, "run", err)
-	}
 	cfg, err := config.Load(*file)
 	if err != nil {
 		return mistakes(stderr, err)
+	}
+	protections, err := confine(cfg)
+	if err != nil {
+		return fail(stderr, "run", err)
+	}
+	have, err := inherited()
+	if err != nil {
+		return fail(stderr, "run", err)
 	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -92,7 +98,7 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, cfg, have, *byClock, log, level); err != nil {
+	if err := serve(ctx, &node{cfg: cfg, byClock: *byClock, log: log, protections: protections}, have, level); err != nil {
 		log.Error("the gateway cannot run", "error", err)
 		return exitRefused
 	}
@@ -124,25 +130,31 @@ type node struct {
 	started   time.Time
 	reg       *prometheus.Registry
 	journal   *journal.Journal
+	audit     *audit.Log
 	lanSock   net.Listener // nil: no peers over TCP
 	pollSock  net.Listener // nil: no peers over HTTP
 	etherSock *net.UDPConn // nil: no multicast
+	takSock   net.Listener // nil: no TAK devices
 	httpSock  net.Listener
 	orderSock net.Listener
 	daemon    *daemon.Daemon
 	lan       *lan.LAN
+	tak       takSide
 	norm      *norm.Supervisor
 	radio     *radio.Radio
 	bridge    *jxtabridge.Bridge
 	gateway   *gateway.Gateway
 	reloader  *reloader
+
+	protections []rights.Protection // from whoever takes the process over
 }
 
 // serve wires the rooms, runs the loop until ctx ends, and takes everything down again.
 // Listening sockets of have are taken where the configuration asks for their address.
-func serve(ctx context.Context, cfg *config.Config, have map[netip.AddrPort]net.Listener, byClock bool, log *slog.Logger, level *slog.LevelVar) (err error) {
-	n := &node{cfg: cfg, byClock: byClock, log: log, started: time.Now(), reg: prometheus.NewRegistry()}
-	n.reloader = &reloader{level: level, log: log, status: n.snapshot, hups: make(chan os.Signal, 1)}
+func serve(ctx context.Context, n *node, have map[netip.AddrPort]net.Listener, level *slog.LevelVar) (err error) {
+	cfg, log := n.cfg, n.log
+	n.started, n.reg = time.Now(), prometheus.NewRegistry()
+	n.reloader = &reloader{level: level, log: log, status: n.snapshot, keep: n.keep, hups: make(chan os.Signal, 1)}
 	signal.Notify(n.reloader.hups, syscall.SIGHUP)
 	n.reloader.force.Store(cfg)
 	n.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -152,6 +164,10 @@ func serve(ctx context.Context, cfg *config.Config, have map[netip.AddrPort]net.
 		return err
 	}
 	defer n.journal.Close()
+	if err := n.openAudit(); err != nil {
+		return err
+	}
+	defer n.audit.Close()
 	if err := n.listen(have); err != nil {
 		return err
 	}
@@ -159,6 +175,7 @@ func serve(ctx context.Context, cfg *config.Config, have map[netip.AddrPort]net.
 	if err := n.build(); err != nil {
 		return err
 	}
+	n.lock()
 	return n.run(ctx)
 }
 
@@ -174,7 +191,7 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 	if err != nil {
 		return err
 	}
-	n.lanSock, n.pollSock, n.httpSock = open["lan.tcp"], open["lan.http"], open["http.listen"]
+	n.lanSock, n.pollSock, n.takSock, n.httpSock = open["lan.tcp"], open["lan.http"], open["tak.listen"], open["http.listen"]
 	if odd := strays(have); odd != "" {
 		n.log.Warn("inherited sockets that the configuration does not name were closed", "addresses", odd)
 	}
@@ -210,6 +227,7 @@ func (n *node) close() {
 	if n.lan != nil {
 		n.lan.Shutdown()
 	}
+	n.tak.close()
 	if n.norm != nil {
 		n.norm.Close()
 	}
@@ -221,6 +239,9 @@ func (n *node) close() {
 	}
 	if n.orderSock != nil {
 		n.orderSock.Close()
+	}
+	if n.takSock != nil {
+		n.takSock.Close()
 	}
 	if n.lanSock != nil {
 		n.lanSock.Close()
@@ -250,25 +271,25 @@ func (n *node) build() error {
 	spared := newSpared(n.log, records)
 	spared.damaged(n.journal.Aside())
 	c := n.cfg
-	peers := make([]gateway.PeerConfig, len(c.Link.Peers))
-	for i, p := range c.Link.Peers {
-		peers[i] = gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.Address}
-	}
 	rules := filter.New(c.Filters)
+	makers := map[site.Face]func([]site.Memory) (gateway.Face, error){
+		site.JXTA: func(memories []site.Memory) (gateway.Face, error) {
+			n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: dialled(c.LAN.TCP), HTTP: dialled(c.LAN.HTTP), Identity: identity, SignLater: true,
+				Multicast: dialled(c.LAN.Multicast), MaxAway: c.LAN.MaxAway, Hold: gateway.Hold(c.Link.Profile), Filter: rules,
+				AskAfter: gateway.AskAfter(c.Link.Profile), Wait: c.Delivery.Wait,
+				MaxAwayOctets: c.Delivery.MaxOctets, MaxAwayOctetsOfPeer: c.Delivery.MaxOctetsOfPeer}, memories)
+			return n.bridge, nil
+		},
+	}
+	if c.TAK.On() {
+		makers[site.TAK] = n.tak.maker(c)
+	}
 	n.gateway, err = gateway.New(gateway.Config{
-		ID: c.Node.ID, Name: c.Node.Name, Peers: peers, Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
-		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
+		ID: c.Node.ID, Name: c.Node.Name, Peers: peersOf(c), Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
+		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, Windows: c.Silences, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
 		Refused: spared.refused,
 		Wait:    c.Delivery.Wait,
-		Faces: map[site.Face]func([]site.Memory) (gateway.Face, error){
-			site.JXTA: func(memories []site.Memory) (gateway.Face, error) {
-				n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: dialled(c.LAN.TCP), HTTP: dialled(c.LAN.HTTP), Identity: identity, SignLater: true,
-					Multicast: dialled(c.LAN.Multicast), MaxAway: c.LAN.MaxAway, Hold: gateway.Hold(c.Link.Profile), Filter: rules,
-					AskAfter: gateway.AskAfter(c.Link.Profile), Wait: c.Delivery.Wait,
-					MaxAwayOctets: c.Delivery.MaxOctets, MaxAwayOctetsOfPeer: c.Delivery.MaxOctetsOfPeer}, memories)
-				return n.bridge, nil
-			},
-		},
+		Faces:   makers,
 	}, records)
 	if err != nil {
 		return fmt.Errorf("%w (node.data_dir %s)", err, c.Node.DataDir)
@@ -282,6 +303,7 @@ func (n *node) build() error {
 		return jxta.SignMessage(message, identity.Key, identity.Cert, source)
 	}
 	n.lan = lan.New(bounds, n.daemon.PostLAN(site.JXTA), n.reg, n.log)
+	n.tak.open(c, n.daemon, n.reg, n.log)
 	n.norm, err = norm.New(normConfig(c, n.log), n.daemon.PostNorm)
 	return err
 }
@@ -375,6 +397,10 @@ func (n *node) run(ctx context.Context) error {
 	}
 	serve(n.lanSock, n.lan.Serve)
 	serve(n.pollSock, n.lan.ServePolling)
+	if n.tak.lan != nil {
+		serve(n.takSock, n.tak.lan.Serve)
+		n.tak.dial(n.cfg)
+	}
 	if n.etherSock != nil {
 		go func() {
 			if err := n.lan.ServeMulticast(n.etherSock, n.cfg.LAN.Multicast); err != nil {
@@ -384,21 +410,30 @@ func (n *node) run(ctx context.Context) error {
 	}
 	desk := control.New(control.Source{
 		Order: n.daemon.PostOrder, Authority: func() control.Authority { return authority(n.reloader.force.Load()) },
-		Names: func() []string { return n.reloader.force.Load().HTTP.Names }, Reload: n.reloader.reload, Log: n.log, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
+		Names: func() []string { return n.reloader.force.Load().HTTP.Names }, Reload: n.reloader.reload, Log: n.log, Audit: n.audit.Add, Backup: n.journal.Backup, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
 		Messages: n.messages, Known: n.known,
-		Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats,
+		Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats, Protections: n.protections,
 	}, n.reg)
 	for _, ln := range []net.Listener{n.httpSock, n.orderSock} {
 		serve(ln, func(ln net.Listener) error { return desk.Serve(ctx, ln) })
 	}
 	go n.watchJournal(ctx)
 	go desk.Watch(ctx)
+	refused := &refusals{n, map[string]uint64{}, make(chan struct{})}
+	go refused.watch(ctx)
 	go n.reloader.listen(ctx)
+	n.keep(audit.Entry{Kind: audit.Start, What: fmt.Sprintf("version %s, configuration %s, key %s", versionText(), n.cfg.File, n.cfg.Link.Key.Fingerprint())})
 	n.log.Info("running", "version", versionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.Seeds(), "link", n.cfg.Link.Listen,
 		"profile", n.cfg.Link.Profile.Name, "peers", len(n.cfg.Link.Peers), "journal_bytes", n.journal.Size())
 	err := n.daemon.Run(ctx, daemon.Parts{
 		Engine: n.gateway, LAN: n.order, Radio: n.radio.Send, Norm: n.norm.Do, Commit: n.commit, Handled: n.handled,
 	})
+	cancel(nil)
+	<-refused.done
+	refused.enter(n.gateway.Status(time.Now()).Dropped) // the loop has ended: the gateway is nobody's
+	if err == nil {
+		n.keep(audit.Entry{Kind: audit.End})
+	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
 	}
@@ -427,8 +462,11 @@ func authority(c *config.Config) control.Authority {
 
 // order has a face's LAN room carry out what the face wants.
 func (n *node) order(o gateway.LANOrder) {
-	if o.Face == site.JXTA {
+	switch o.Face {
+	case site.JXTA:
 		n.lan.Do(o.Order)
+	case site.TAK:
+		n.tak.lan.Do(o.Order)
 	}
 }
 
@@ -496,7 +534,7 @@ const namesBatch = 50
 func (n *node) snapshot(ctx context.Context) (s control.Snapshot, err error) {
 	err = n.daemon.Do(ctx, func(now time.Time) {
 		lan := n.bridge.Status()
-		s = control.Snapshot{Gateway: n.gateway.Status(now), LAN: lan, Locals: locals(lan.Peers), Metrics: jxtabridge.Metrics(lan, n.bridge.Stats())}
+		s = control.Snapshot{Gateway: n.gateway.Status(now), LAN: lan, Locals: locals(lan.Peers), Metrics: append(jxtabridge.Metrics(lan, n.bridge.Stats()), n.tak.metrics()...)}
 	})
 	return s, err
 }

@@ -13,11 +13,12 @@
 // A disk that fails is no reason to believe less: what Commit has confirmed is on it, and a page that it does not give is an
 // error, never a fault. docs/decisions/failing-disk.md.
 //
-// Sizes are octets. A Journal is used by one goroutine.
+// Sizes are octets. A Journal is used by one goroutine, but for Backup and Gone.
 //
 // # Files
 //
 //   - aside.go: records that were set aside
+//   - backup.go: a copy while commits go on, and one that is put back
 //   - check.go: what a file holds and what is wrong with it
 //   - extents.go: whether all of a file has a place on the disk
 //   - journal.go: commit and load
