@@ -90,6 +90,15 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 	if r.Cell != nil && !r.Cell.Whole {
 		fmt.Fprintf(out, "the NORM process is not in its whole cell; missing: %s\n", strings.Join(r.Cell.Missing, ", "))
 	}
+	for _, p := range r.Peers {
+		if m := p.Measured; len(m.Differs) > 0 {
+			fmt.Fprintf(out, "the link to %s is not as its profile says: %s", p.Name, strings.Join(m.Differs, ", "))
+			if m.PaceBps > 0 {
+				fmt.Fprintf(out, "; it has %d bit/s, what goes is paced at %d", m.RateBps, m.PaceBps)
+			}
+			fmt.Fprintln(out)
+		}
+	}
 	if missing := rights.Missing(r.Protections); len(missing) > 0 {
 		fmt.Fprintf(out, "the gateway lacks protections: %s\n", strings.Join(missing, "; "))
 	}

@@ -72,6 +72,8 @@ type PeerStatus struct {
 	// Queue is what waits, the most urgent first.
 	Queue  []QueueRow `json:"queue,omitempty"`
 	Delays Delays     `json:"delays"`
+	// Measured is what the traffic shows of the link, as far as it does.
+	Measured LinkMeasured `json:"measured"`
 	PeerCounts
 }
 
@@ -145,7 +147,7 @@ func (g *Gateway) Status(now time.Time) Status {
 		if ps.Link = linkWord(p); ps.Link == p.link.word {
 			ps.LinkSince = p.link.since
 		}
-		ps.Queue, ps.Delays = backlog(g, now, p), p.delays
+		ps.Queue, ps.Delays, ps.Measured = backlog(g, now, p), p.delays, measured(p, g.cfg.Shore)
 		s.Peers = append(s.Peers, ps)
 		for direction, name := range [...]string{"sent", "received"} {
 			for kind, octets := range p.Ledger[direction] {
