@@ -76,6 +76,7 @@ fuzz: deps
 # docs/sizes.md and docs/measured.md, never by hand. The second plays every run that has no result yet: about an hour.
 sizes: deps
 	@nice $(GO) test -count 1 -run 'TestTable$$' ./internal/link/compact -args -write
+	@nice $(GO) test -count 1 -run 'TestKinds$$' ./internal/tak/code -args -write
 
 measure: deps build peers
 	$(SUDO) $(GO) run ./field-tests/road

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -127,7 +129,7 @@ func linkOptions(opt *trace.Options, keyFile, nodes string) error {
 
 // captureName is what a capture is called in a report.
 func captureName(path string) string {
-	base := filepath.Base(path)
+	base := strings.TrimSuffix(filepath.Base(path), ".gz")
 	for _, ext := range []string{".pcap", ".pcapng", ".cap", ".dmp"} {
 		base = strings.TrimSuffix(base, ext)
 	}
@@ -166,6 +168,9 @@ func readCapture(path string, stderr io.Writer, take func(trace.Packet)) (broken
 		}
 		in = f
 	}
+	if in, err = unpacked(in); err != nil {
+		return nil, err
+	}
 	r, err := trace.NewReader(in)
 	if err != nil {
 		return nil, err
@@ -185,6 +190,15 @@ func readCapture(path string, stderr io.Writer, take func(trace.Packet)) (broken
 			p.show(r.Offset())
 		}
 	}
+}
+
+// unpacked is a file, or what is in it if it is gzipped. It is read as it comes: what it unpacks to takes no memory.
+func unpacked(in io.Reader) (io.Reader, error) {
+	b := bufio.NewReaderSize(in, 1<<16)
+	if head, err := b.Peek(2); err != nil || head[0] != 0x1f || head[1] != 0x8b {
+		return b, nil
+	}
+	return gzip.NewReader(b)
 }
 
 // progress is a line on a terminal while a large file is read.

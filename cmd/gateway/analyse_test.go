@@ -710,3 +710,22 @@ func checkLedger(t *testing.T, dir, site, node, frame string) {
 		t.Errorf("%s sent, by the capture: %v\nby its ledger: %v", site, got, want)
 	}
 }
+
+// TestAnalyseGzipped: a capture that is gzipped gives the same report as what is in it.
+func TestAnalyseGzipped(t *testing.T) {
+	const file = "../../internal/lab/trace/testdata/jxse27-tcp-iridium.pcap.gz"
+	plain := filepath.Join(t.TempDir(), "jxse27-tcp-iridium.pcap")
+	if err := os.WriteFile(plain, captures(t)["jxse27-tcp-iridium"], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, packed, errs := run(t, "analyse", file)
+	check.Equal(t, "exit code, and "+errs, code, exitGood)
+	_, unpacked, _ := run(t, "analyse", plain)
+	check.Equal(t, "the report", packed, unpacked)
+	cut, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs = run(t, "analyse", write(t, cut[:len(cut)/2]))
+	check.Equal(t, "exit code of half a file, and "+errs, code, exitRefused)
+}

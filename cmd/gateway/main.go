@@ -30,6 +30,7 @@
 //   - message.go: `message`: one message, and orders about it
 //   - messages.go: `messages`: where messages are
 //   - peer.go: `peer`: the far gateways, and what is known of them
+//   - plain.go: text for a terminal
 //   - plays.go: several plays at once
 //   - pmul.go: `pmul`: files by plain ACP 142
 //   - profiles.go: `profiles`: the link profiles
@@ -39,6 +40,7 @@
 //   - replay.go: `replay`: a trace played again
 //   - rights.go: what a running gateway may not do
 //   - run.go: `run`: joins the rooms of a gateway
+//   - secret.go: what seals the journal, from a file or the keyboard
 //   - show.go: figures as JSON, text or a page
 //   - silence.go: `silence`: radio silence on and off
 //   - sockets.go: listening sockets, own or inherited
@@ -47,6 +49,7 @@
 //   - survey.go: `survey`: the link measured between two running gateways
 //   - synth.go: `synth`: traces of published runs
 //   - tak.go: the TAK face of `run`
+//   - takexample.go: what becomes of a CoT event, for `check`
 //   - top.go: `top`: a running gateway in a terminal, live
 //   - tune.go: `tune`: better values of a profile
 //   - version.go: `version`: the release and its commit
@@ -98,8 +101,15 @@ func dispatch(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "gateway: there is no command %q%s\ngateway help lists the commands\n", name, config.Nearest(name, names()))
 		return exitUsage
 	}
+	if _, asked := stdout.(*description); !asked && tells[name] && !slices.ContainsFunc(rest, func(a string) bool { return strings.TrimLeft(a, "-") == "json" }) {
+		stdout = newPlain(stdout)
+	}
 	return c(rest, stdout, stderr)
 }
+
+// tells are the commands that print names and texts which others have chosen.
+var tells = map[string]bool{"adverts": true, "check": true, "doctor": true, "drain": true, "journal": true, "message": true, "messages": true,
+	"peer": true, "reload": true, "restore": true, "silence": true, "status": true}
 
 // parse reads flags that stand before, between and behind the other arguments, of which there may be most. It
 // returns these, and an exit code when the command is over. A description on stdout gets the flags instead.
@@ -162,6 +172,6 @@ func meantFlag(fs *flag.FlagSet, err error) string {
 
 // fail says why a command was refused.
 func fail(stderr io.Writer, name string, err error) int {
-	fmt.Fprintf(stderr, "gateway %s: %v\n", name, err)
+	fmt.Fprintf(stderr, "gateway %s: %s\n", name, printable(err.Error()))
 	return exitRefused
 }

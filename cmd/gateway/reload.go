@@ -29,8 +29,8 @@ const reloadAbout = `usage: gateway reload [-c FILE] [--dry-run] [--json]
 Has the gateway on this machine read its configuration again, and lists what is different. From FILE it reads only where
 the gateway answers (control.socket).
 
-Rules ([[filter]], [[message]], [[compact.rule]]), [[link.peer]] (new ones, names, addresses), link.keepalive, the tariff of
-a profile file of your own, http.names, http.token_file and log.level count at once: no connection is closed, and no message
+Rules ([[filter]], [[message]], [[compact.rule]]), [[link.peer]] (new ones, names, addresses), [[silence]], link.keepalive, the tariff
+of a profile file of your own, http.names, http.token_file and log.level count at once: no connection is closed, and no message
 is lost. What may not cross any more is withdrawn at the other sites. A message that was accepted keeps its precedence.
 Everything else needs a restart: a peer that goes, one that comes on a shared channel or comes back, the numbers of a
 profile, keys, ports. If the file has a mistake, or something in it needs a restart, nothing is changed, and the answer
@@ -135,7 +135,7 @@ func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
 		return nil, control.Refusal{Code: http.StatusConflict, Text: inLines(late) + "\nnothing was changed: restart the gateway, or take that back"}
 	}
 	ofLink := func(c config.Change) bool {
-		return strings.HasPrefix(c.Key, "[[link.") || strings.HasPrefix(c.Key, "link.")
+		return strings.HasPrefix(c.Key, "[[link.") || strings.HasPrefix(c.Key, "link.") || c.Key == "[[silence]]"
 	}
 	if slices.ContainsFunc(answer.Changes, ofLink) {
 		if err := r.link(ctx, next); err != nil {
@@ -181,7 +181,7 @@ func (r *reloader) link(ctx context.Context, next *config.Config) error {
 	if err != nil {
 		return control.Refusal{Code: http.StatusServiceUnavailable, Text: err.Error() + "\nnothing was changed"}
 	}
-	r.order(gateway.NewLink{Peers: peersOf(next), Keepalive: next.Link.Keepalive, Tariff: next.Link.Profile.Tariff})
+	r.order(gateway.NewLink{Peers: peersOf(next), Keepalive: next.Link.Keepalive, Tariff: next.Link.Profile.Tariff, Windows: next.Silences})
 	return control.Obeyed(ctx, func() (bool, error) {
 		s, err := r.status(ctx)
 		return s.Gateway.Relinked > before.Gateway.Relinked, err

@@ -24,6 +24,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"aldis/internal/atrest"
 	"aldis/internal/audit"
 	"aldis/internal/config"
 	"aldis/internal/control"
@@ -92,13 +93,17 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
+	secret, err := secretOf(cfg.Node.Secret, cfg.Node.DataDir, os.Stdin, stderr)
+	if err != nil {
+		return fail(stderr, "run", err)
+	}
 	log, level := newLogger(cfg, stderr)
 	for _, w := range cfg.Warnings() {
 		log.Warn("odd setting: " + w)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, &node{cfg: cfg, byClock: *byClock, log: log, protections: protections}, have, level); err != nil {
+	if err := serve(ctx, &node{cfg: cfg, byClock: *byClock, log: log, protections: protections, secret: secret}, have, level); err != nil {
 		log.Error("the gateway cannot run", "error", err)
 		return exitRefused
 	}
@@ -146,6 +151,7 @@ type node struct {
 	gateway   *gateway.Gateway
 	reloader  *reloader
 
+	secret      atrest.Secret       // that seals the journal; zeros after the start
 	protections []rights.Protection // from whoever takes the process over
 }
 
@@ -160,7 +166,7 @@ func serve(ctx context.Context, n *node, have map[netip.AddrPort]net.Listener, l
 	n.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	n.daemon = daemon.New(log, n.reg)
 	n.reloader.order = n.daemon.PostOrder
-	if n.journal, err = journal.OpenSparing(cfg.Node.DataDir, journal.Identity{Node: cfg.Node.ID, Name: cfg.Node.Name}, gateway.Spare); err != nil {
+	if n.journal, err = journal.OpenSealed(cfg.Node.DataDir, journal.Identity{Node: cfg.Node.ID, Name: cfg.Node.Name}, n.secret, gateway.Spare); err != nil {
 		return err
 	}
 	defer n.journal.Close()
@@ -168,6 +174,10 @@ func serve(ctx context.Context, n *node, have map[netip.AddrPort]net.Listener, l
 		return err
 	}
 	defer n.audit.Close()
+	clear(n.secret)
+	for _, path := range slices.Concat(n.journal.Unsealed(), audit.Unsealed(cfg.Node.DataDir, n.journal.Key())) {
+		log.Warn("an older file is not sealed: remove it", "file", path)
+	}
 	if err := n.listen(have); err != nil {
 		return err
 	}
@@ -286,7 +296,7 @@ func (n *node) build() error {
 	}
 	n.gateway, err = gateway.New(gateway.Config{
 		ID: c.Node.ID, Name: c.Node.Name, Peers: peersOf(c), Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
-		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
+		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, Windows: c.Silences, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
 		Refused: spared.refused,
 		Wait:    c.Delivery.Wait,
 		Faces:   makers,

@@ -121,7 +121,7 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 	}
 	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PEER\tLINK\tHEARD\tADDRESS\tWAITING\tUNDER WAY\tDELIVERED\tRECEIVED\tITEMS THERE\tITEMS HERE")
+	fmt.Fprintln(w, "PEER\tLINK\tHEARD\tADDRESS\tWAITING\tUNDER WAY\tNEWS\tDELIVERED\tRECEIVED\tITEMS THERE\tITEMS HERE")
 	for _, p := range r.Peers {
 		heard := "never"
 		if t, err := time.Parse(time.RFC3339, p.LastHeard); err == nil {
@@ -131,8 +131,8 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 		if address == "" {
 			address = "not known"
 		}
-		fmt.Fprintf(w, "%d %s\t%s\t%s\t%s\t%d\t%d\t%d of %d\t%d\t%d of %d\t%d\n", p.ID, p.Name, p.Link, heard, address,
-			p.Waiting, p.UnderWay, p.Delivered, p.Accepted, p.Received, p.ItemsHeld, r.Items, p.FarItems)
+		fmt.Fprintf(w, "%d %s\t%s\t%s\t%s\t%d\t%d\t%d\t%d of %d\t%d\t%d of %d\t%d\n", p.ID, p.Name, p.Link, heard, address,
+			p.Waiting-p.NewsWaiting, p.UnderWay-p.NewsUnderWay, p.NewsWaiting+p.NewsUnderWay, p.Delivered, p.Accepted, p.Received, p.ItemsHeld, r.Items, p.FarItems)
 	}
 	w.Flush()
 	fmt.Fprintln(out)

@@ -105,7 +105,7 @@ func takEvent(uid, kind, detail string) string {
 		uid, kind, now.Format(cot.TimeFormat), now.Format(cot.TimeFormat), now.Add(5*time.Minute).Format(cot.TimeFormat), detail)
 }
 
-func takReport(uid, callsign string) string {
+func deviceReport(uid, callsign string) string {
 	return takEvent(uid, "a-f-G-U-C", fmt.Sprintf(`<takv os="29" version="4.5" device="X" platform="ATAK-CIV"/><contact endpoint="*:-1:stcp" callsign="%s"/><__group role="Team Member" name="Cyan"/><track course="0" speed="0"/>`, callsign))
 }
 
@@ -125,7 +125,7 @@ func TestTAKDevices(t *testing.T) {
 	r1.until(t, "the ping is answered", func() bool { return a.find("takPong") != nil })
 	fmt.Fprint(a, takEvent("protouid", "t-x-takp-q", `<TakControl><TakRequest version="1"/></TakControl>`))
 	r1.until(t, "version 1 is granted", func() bool { return a.find("protouid") != nil })
-	fmt.Fprint(b, takReport("ANDROID-00000000000000b1", "BRAVO"))
+	fmt.Fprint(b, deviceReport("ANDROID-00000000000000b1", "BRAVO"))
 	r1.until(t, "the position has crossed", func() bool { return a.find("ANDROID-00000000000000b1") != nil })
 	if a.protos() == 0 {
 		t.Error("a device that reads version 1 was given XML")
@@ -140,7 +140,7 @@ func TestTAKDevices(t *testing.T) {
 	r1 = hq.start(t)
 	c := dialTAK(t, hq.tak)
 	r1.until(t, "the picture is there again", func() bool { return c.find("ANDROID-00000000000000b1") != nil && c.find("marker-1") != nil })
-	fmt.Fprint(c, takReport("ANDROID-00000000000000a1", "ALPHA"))
+	fmt.Fprint(c, deviceReport("ANDROID-00000000000000a1", "ALPHA"))
 	r2.until(t, "the other way works", func() bool { return b.find("ANDROID-00000000000000a1") != nil })
 
 	fmt.Fprint(b, "GET / HTTP/1.0\r\n\r\n")
@@ -151,4 +151,27 @@ func TestTAKDevices(t *testing.T) {
 			t.Errorf("no %s in the metrics", want)
 		}
 	}
+}
+
+// check says what becomes of an event, and why.
+func TestTAKExample(t *testing.T) {
+	s := newTAKSite(t, 2, "")
+	s.write(t, "bound = 30\n[[tak.rule]]\nlabel = \"medics\"\nrole = \"Medic\"\nbound = 5\n[[tak.rule]]\nlabel = \"harbour\"\nbox = \"54 10 55 11\"\ntype = \"b-m\"\naction = \"local\"\n", "1")
+	file := s.dir + "/event.xml"
+	explain := func(text string, wants ...string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, out, errs := run(t, "check", "-c", s.file, "--example", file)
+		for _, want := range wants {
+			if !strings.Contains(out+errs, want) {
+				t.Errorf("no %q in\n%s%s", want, out, errs)
+			}
+		}
+	}
+	explain(deviceReport("u", "A"), "out: allow by default: told when its far picture would be wrong by 30 m", `not by rule "medics" (line`, "its role does not fit")
+	explain(takEvent("m", "b-m-p-s-m", ""), `out: local by rule "harbour" (line`, "stays on this LAN")
+	explain(takEvent("x", "b-a-o-tbl", ""), "out: allow by default: crosses with precedence flash")
+	explain(strings.Replace(takEvent("x", "b-a-o-tbl", ""), `lat="5`, `lat="15`, 1), "is refused", "outside of the world")
 }

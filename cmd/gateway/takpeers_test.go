@@ -15,7 +15,7 @@ import (
 	"aldis/internal/lab/wait"
 )
 
-// takProgram starts a program of field-tests/tak/.venv (make tak-peers makes it) until the test ends, and keeps its lines.
+// takProgram starts a program that make tak-peers has put into field-tests/tak until the test ends, and keeps its lines.
 func takProgram(t *testing.T, dir, name string, args ...string) (lines func() string) {
 	t.Helper()
 	bin, err := filepath.Abs(filepath.Join("../../field-tests/tak/.venv/bin", name))
@@ -96,9 +96,9 @@ func TestTakyAndPytak(t *testing.T) {
 	ship.write(t, "", "1 "+hq.link)
 	r1, r2 := hq.start(t), ship.start(t)
 	ashore := dialTAK(t, taky)
-	fmt.Fprint(ashore, takReport("ANDROID-00000000000000a1", "ALPHA"))
+	fmt.Fprint(ashore, deviceReport("ANDROID-00000000000000a1", "ALPHA"))
 	aboard := dialTAK(t, ship.tak)
-	fmt.Fprint(aboard, takReport("ANDROID-00000000000000b1", "BRAVO"))
+	fmt.Fprint(aboard, deviceReport("ANDROID-00000000000000b1", "BRAVO"))
 	client := takProgram(t, ".", "python", "../../field-tests/tak/client.py", "tcp://"+ship.tak, "PYTAK-1", "PAPA")
 	for _, uid := range []string{"ANDROID-00000000000000b1", "PYTAK-1"} {
 		r1.until(t, uid+" is seen through taky", func() bool { return ashore.find(uid) != nil })

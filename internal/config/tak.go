@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"aldis/internal/link/profile"
 	"aldis/internal/site"
 	"aldis/internal/tak/rule"
 )
@@ -82,7 +83,9 @@ func (r *reader) takRule(s section) rule.Rule {
 		s.fail("affiliation", "must be letters behind a-, like \"fn\" for friends and neutrals, is %q", t.Affiliation)
 	}
 	if text := s.text("site", false); text != "" {
-		t.Site = r.site(s, text)
+		if t.Site = r.site(s, text); r.cfg.Link.Profile.Transport == profile.PMul {
+			s.fail("site", "is of no use with profile %s: one transmission is for all sites", r.cfg.Link.ProfileName)
+		}
 	}
 	if v := s.numbers("box", 4, "south, west, north and east in degrees, like \"54.1 9.8 54.6 10.4\""); v != nil {
 		if t.Box = (&rule.Box{South: v[0], West: v[1], North: v[2], East: v[3]}); v[0] > v[2] || !inWorld(v[0], v[1]) || !inWorld(v[2], v[3]) {

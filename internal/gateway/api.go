@@ -7,6 +7,7 @@ import (
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/compact"
+	"aldis/internal/rules/calendar"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
 	"aldis/internal/site"
@@ -50,11 +51,12 @@ type (
 		Compact  []compact.Rule
 	}
 	// NewLink is the operator's order to take names and addresses of peers from what he has written anew, to take in those
-	// that are new (those that are not named stay), and to take keepalive and tariff.
+	// that are new (those that are not named stay), and to take keepalive, tariff and windows of silence.
 	NewLink struct {
 		Peers     []PeerConfig
 		Keepalive time.Duration
 		Tariff    string // as profile.Profile has it
+		Windows   calendar.Windows
 	}
 	// Drain is the operator's order to take no messages of local peers any more, or to take them again.
 	Drain struct{ On bool }

@@ -14,6 +14,7 @@ import (
 	"aldis/internal/link/profile"
 	"aldis/internal/link/replica"
 	"aldis/internal/link/seal"
+	"aldis/internal/rules/calendar"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
 	"aldis/internal/site"
@@ -50,6 +51,8 @@ type Config struct {
 	Keepalive time.Duration
 	// Silent is an order of the configuration's: nothing is ever transmitted, whatever the journal says.
 	Silent bool
+	// Windows are times of silence that come by themselves.
+	Windows calendar.Windows
 	// SinceLast is how long ago the last run on this journal began, by a clock that nobody sets; 0: nobody knows.
 	SinceLast time.Duration
 	// Group is the address of a radio net that all members share; with P_Mul what is for several goes there once.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"encoding/binary"
+	"reflect"
 	"slices"
 	"time"
 
@@ -36,6 +37,9 @@ func (e NewLink) obey(g *Gateway, now time.Time) {
 	g.cfg.Profile.Tariff = e.Tariff
 	for _, b := range g.bearers {
 		b.profile.Tariff, b.lines.Profile.Tariff, b.lines.Keepalive = e.Tariff, e.Tariff, e.Keepalive
+	}
+	if !reflect.DeepEqual(g.silence.list, e.Windows) {
+		g.silence.set(e.Windows, g.silence.wall(now))
 	}
 	g.linkReplaced++
 }

@@ -62,7 +62,9 @@ type PeerStatus struct {
 	Waiting       int       `json:"waiting"`   // messages without a number
 	UnderWay      int       `json:"under_way"` // sent, not acknowledged
 	WaitingOctets int       `json:"waiting_octets"`
-	ItemsHeld     int       `json:"items_held"` // of this site's items, known to be there
+	NewsWaiting   int       `json:"news_waiting,omitempty"`   // of waiting, news of this site and no message
+	NewsUnderWay  int       `json:"news_under_way,omitempty"` // of under_way
+	ItemsHeld     int       `json:"items_held"`               // of this site's items, known to be there
 	ItemsUnderWay int       `json:"items_under_way"`
 	FarItems      int       `json:"far_items"` // of the peer's site, held here
 	// Queue is what waits, the most urgent first.
@@ -131,6 +133,7 @@ func (g *Gateway) Status(now time.Time) Status {
 			ps.Configured = at.String()
 		}
 		ps.Waiting, ps.UnderWay, ps.WaitingOctets = p.Box.Held(frame.Direct, frame.Bulk, mail.Group)
+		ps.NewsWaiting, ps.NewsUnderWay = p.Box.News()
 		if p.Addr.IsValid() {
 			ps.Address = p.Addr.String()
 		}

@@ -30,6 +30,7 @@ var Events = []Event{
 	{"journal.back", "the journal is there again", "", ""},
 	{"journal.cannot_write", "the journal cannot write: nothing accepted is lost, but the link is silent until it can", "The disk is full or fails; `do` says what to do.", ""},
 	{"journal.gone", "the journal is gone", "Somebody has removed or replaced the file while the gateway runs.", ""},
+	{"journal.old_file_clear", "an older file is not sealed: remove it", "A file that a repair or a restore has kept holds messages in clear, beside a journal that is sealed.", ""},
 	{"journal.record_damaged", "a record of the journal is damaged and was set aside: it is lost, and all else goes on", "A bit of the disk has changed; `what` names what is lost.", ""},
 	{"journal.record_refused", "a record of the journal cannot be used and was set aside: it is lost, and all else goes on", "Another version wrote it, or a mistake of ours.", ""},
 	{"journal.writes_again", "the journal writes again", "`after` is how long it could not, `kept` the octets that waited.", ""},

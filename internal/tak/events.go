@@ -52,6 +52,9 @@ func (f *Face) event(now time.Time, c *client, e *cot.Event) {
 	if !c.server && e.Is("a") && e.Find("contact") != nil && (c.uid == "" || c.uid == e.UID) {
 		f.identify(now, c, e)
 	}
+	if f.receipted(now, e) {
+		return
+	}
 	dests := e.Dests()
 	plain := e.Without("marti")
 	switch {
@@ -128,6 +131,9 @@ func withdrawn(e *cot.Event) (uids []string) {
 
 // carry hands an event to custody for those of the sites that the rules let it go to.
 func (f *Face) carry(now time.Time, e *cot.Event, sites []uint16) {
+	if f.chat(now, e, sites) {
+		return
+	}
 	var groups []site.Carry
 	at := code.Quarters(now)
 	data := code.Append(appendTime(nil, at), e, at, nil)
@@ -234,16 +240,6 @@ func (f *Face) direct(now time.Time, c *client, e *cot.Event, dests []cot.Dest) 
 // withDests is the event with these that it is for.
 func withDests(e *cot.Event, dests []cot.Dest) *cot.Event {
 	c := *e
-	marti := cot.Node{Name: "marti"}
-	for _, d := range dests {
-		n := cot.Node{Name: "dest"}
-		for _, a := range []cot.Attr{{Name: "callsign", Value: d.Callsign}, {Name: "uid", Value: d.UID}, {Name: "group", Value: d.Group}} {
-			if a.Value != "" {
-				n.Attrs = append(n.Attrs, a)
-			}
-		}
-		marti.Kids = append(marti.Kids, n)
-	}
-	c.Detail = append(slices.Clone(e.Detail), marti)
+	c.Detail = append(slices.Clone(e.Detail), code.Marti(dests))
 	return &c
 }

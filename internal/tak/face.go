@@ -63,6 +63,7 @@ type Face struct {
 	kept      kept
 	waiting   []waiting
 	events    seen
+	words     words
 	token     uint64
 	start     uint8 // how often this site has started, modulo 4
 	began     bool
@@ -85,6 +86,7 @@ func New(cfg Config, memories []site.Memory) (*Face, error) {
 	f := &Face{cfg: cfg.withDefaults(), far: map[uint16]*track.Far{}, kept: newKept(), trouble: newTrouble()}
 	f.streams.clients = map[site.ConnID]*client{}
 	f.events.last = map[string]bool{}
+	f.words.tokens = map[uint64]uint32{}
 	for _, s := range cfg.Sites {
 		f.far[s] = track.NewFar(f.cfg.Cadence)
 	}
@@ -144,6 +146,7 @@ func (f *Face) Step(now time.Time, ev site.Event) site.Output {
 		f.siteLost(now, ev.Site)
 	case site.Fate:
 		f.fate(now, ev)
+		f.fateOfWords(now, ev)
 	}
 	f.turn(now)
 	f.out.Deadline = f.due()
@@ -171,7 +174,7 @@ func (f *Face) due() (at time.Time) {
 	for _, far := range f.far {
 		at = due.Earliest(at, far.Due())
 	}
-	if len(f.near.All()) > 0 || f.kept.len() > 0 || len(f.waiting) > 0 {
+	if len(f.near.All()) > 0 || f.kept.len() > 0 || len(f.waiting) > 0 || len(f.words.unread) > 0 {
 		at = due.Earliest(at, f.lastCheck.Add(checkEvery))
 	}
 	return at

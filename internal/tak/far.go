@@ -33,9 +33,14 @@ func (f *Face) farMessage(now time.Time, m site.FarMessage) {
 		for _, u := range news.Told {
 			f.memory.farUnit(f, m.Site, far, u)
 		}
+		f.retry(now)
 	case topicAsk:
 		f.out.Done = append(f.out.Done, m.Token)
 		f.asked(now, m.Site, data)
+	case topicChat:
+		f.farChat(now, m, data)
+	case topicReceipt:
+		f.farReceipt(now, m, data)
 	case topicEvent:
 		f.farEvent(now, m, data)
 	default:
@@ -81,11 +86,15 @@ func (f *Face) farEvent(now time.Time, m site.FarMessage, data []byte) {
 		f.out.Done = append(f.out.Done, m.Token)
 		return
 	}
-	w := waiting{FarMessage: m, event: e, dests: dests}
+	f.handOrWait(waiting{FarMessage: m, event: e, dests: dests})
+}
+
+// handOrWait gives an event to the devices that it is for, or keeps it until they are here.
+func (f *Face) handOrWait(w waiting) {
 	if f.hand(&w) {
-		f.out.Done = append(f.out.Done, m.Token)
+		f.out.Done = append(f.out.Done, w.Token)
 	} else if len(f.waiting) >= mostWaiting {
-		f.undelivered(m, site.NoRoom)
+		f.undelivered(w.FarMessage, site.NoRoom)
 	} else {
 		f.waiting = append(f.waiting, w)
 	}
@@ -123,13 +132,15 @@ func (f *Face) release(time.Time) {
 
 // giveUp ends what has waited long enough.
 func (f *Face) giveUp(now time.Time) {
-	f.waiting = slices.DeleteFunc(f.waiting, func(w waiting) bool {
-		if w.Until.IsZero() || now.Before(w.Until) {
+	over := func(m site.FarMessage) bool {
+		if m.Until.IsZero() || now.Before(m.Until) {
 			return false
 		}
-		f.undelivered(w.FarMessage, site.LifeOver)
+		f.undelivered(m, site.LifeOver)
 		return true
-	})
+	}
+	f.waiting = slices.DeleteFunc(f.waiting, func(w waiting) bool { return over(w.FarMessage) })
+	f.words.unread = slices.DeleteFunc(f.words.unread, over)
 }
 
 // showFar gives the devices here what is to be shown of far units.
@@ -166,6 +177,7 @@ func (f *Face) siteLost(now time.Time, id uint16) {
 	}
 	f.kept.lost(id, f.remember)
 	f.waiting = slices.DeleteFunc(f.waiting, func(w waiting) bool { return w.Site == id })
+	f.words.unread = slices.DeleteFunc(f.words.unread, func(m site.FarMessage) bool { return m.Site == id })
 	for _, a := range f.audiences {
 		if slices.Contains(a.sites, id) {
 			a.Forget(now)

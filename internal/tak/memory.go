@@ -90,6 +90,10 @@ func (f *Face) restore(memories []site.Memory) error {
 			ok = f.restoreFar(key, m.Value)
 		case kind == keyAt: // behind all of keyFar, as keys are in order
 			ok = f.restoreAt(key, m.Value)
+		case kind == keyOurs:
+			ok = f.words.restoreOurs(m.Value)
+		case kind == keyTheirs:
+			ok = f.words.restoreTheirs(key, m.Value)
 		case kind == keyKept:
 			ok = f.restoreKept(m.Value)
 		default:

@@ -319,3 +319,106 @@ func TestBadDevices(t *testing.T) {
 		t.Errorf("a wrong clock was counted %d times", counts["clock"])
 	}
 }
+
+// chat is words as ATAK sends them.
+func (w *world) chat(from *unit, room, id, message, text, more string) string {
+	f := stamp(w.Now)
+	return fmt.Sprintf(`<event version="2.0" uid="GeoChat.%s.%s.%s" type="b-t-f" time="%s" start="%s" stale="%s" how="h-g-i-g-o"><point lat="54.323312" lon="10.139411" hae="9999999.0" ce="9999999.0" le="9999999.0"/><detail><__chat parent="RootContactGroup" groupOwner="false" messageId="%s" chatroom="%s" id="%s" senderCallsign="%s"><chatgrp uid0="%s" uid1="%s" id="%s"/></__chat><link uid="%s" type="a-f-G-U-C" relation="p-p"/><remarks source="BAO.F.ATAK.%s" to="%s" time="%s">%s</remarks>%s</detail></event>`,
+		from.uid, id, message, f, f, stamp(w.Now.Add(24*time.Hour)), message, room, id, from.callsign, from.uid, id, id, from.uid, from.uid, id, f, text, more)
+}
+
+// received is a receipt as ATAK sends it.
+func (w *world) received(by *unit, kind, message, room string) string {
+	f := stamp(w.Now)
+	return fmt.Sprintf(`<event version="2.0" uid="%s" type="%s" time="%s" start="%s" stale="%s" how="h-g-i-g-o"><point lat="0" lon="0" hae="9999999.0" ce="9999999.0" le="9999999.0"/><detail><__chatreceipt parent="RootContactGroup" groupOwner="false" messageId="%s" chatroom="%s" id="%s" senderCallsign="%s"><chatgrp uid0="%s" uid1="x" id="%s"/></__chatreceipt><link uid="%s" type="a-f-G-U-C" relation="p-p"/></detail></event>`,
+		message, kind, f, f, stamp(w.Now.Add(24*time.Hour)), message, room, room, by.callsign, by.uid, room, by.uid)
+}
+
+// Words arrive once, also when the gateways are killed, and the sender has the receipts of those who have them.
+func TestWords(t *testing.T) {
+	const message = "5b7a1d3e-0f2c-4d8e-9a51-6f2b8c7d9e10"
+	w := newWorld(t, 2, "iridium-dialup", 7)
+	a, b := w.connect(w.Nodes[0]), w.connect(w.Nodes[1])
+	ua, ub := newUnit(1), newUnit(2)
+	ua.every, ub.every = 5*time.Minute, 5*time.Minute
+	w.Run(time.Minute)
+	a.say(ua.report(w.Now))
+	b.say(ub.report(w.Now))
+	w.Run(30 * time.Second)
+	words := w.chat(ub, "All Chat Rooms", "All Chat Rooms", message, "at the buoy", "")
+	b.say(words)
+	if p := b.newest(message); p == nil || p.Type != "b-t-f-p" {
+		t.Errorf("the sender was not told that the words wait: %v", p)
+	}
+	w.Kill(w.Nodes[1], time.Second)
+	w.Run(2 * time.Second)
+	b.again()
+	b.say(ub.report(w.Now))
+	w.Run(time.Minute)
+	w.Kill(w.Nodes[0], time.Second)
+	w.Run(2 * time.Second)
+	a.again()
+	a.say(ua.report(w.Now))
+	w.Run(time.Minute)
+	want, _ := cot.ParseXML([]byte(words))
+	list := a.of(want.UID)
+	if len(list) != 1 || list[0].event.Canonical() != want.Canonical() {
+		t.Fatalf("the words came %d times: %v", len(list), list)
+	}
+	for _, kind := range []string{"b-t-f-d", "b-t-f-r"} {
+		a.say(w.received(ua, kind, message, "All Chat Rooms"))
+		w.Run(20 * time.Second)
+		r := b.newest(message)
+		if r == nil || r.Type != kind || r.Find("link").Get("uid") != ua.uid || r.Find("__chatreceipt").Get("senderCallsign") != ua.callsign {
+			t.Errorf("for %s the sender has %v", kind, r)
+		}
+	}
+	if counts := w.faces[1].Counts(); counts["receipts"] != 2 || counts["carried"] != 0 {
+		t.Errorf("receipts went otherwise: %v", counts)
+	}
+	// Words for a device that is away wait for it.
+	b.say(w.chat(ub, ua.callsign, ua.uid, "m-2", "for you", fmt.Sprintf(`<marti><dest callsign="%s"/></marti>`, ua.callsign)))
+	a.leave()
+	beside := w.connect(w.Nodes[0])
+	w.Run(time.Minute)
+	a.again()
+	a.say(ua.report(w.Now))
+	w.Run(time.Second)
+	uid := fmt.Sprintf("GeoChat.%s.%s.m-2", ub.uid, ua.uid)
+	if got := len(a.of(uid)); got != 1 {
+		t.Errorf("words that waited came %d times", got)
+	}
+	if len(beside.of(uid)) != 0 {
+		t.Error("words for one were given to another")
+	}
+}
+
+// An alert goes before all else; its cancel takes its place while it waits.
+func TestAlerts(t *testing.T) {
+	w := newWorld(t, 2, "iridium-dialup", 7)
+	hq, ship := w.connect(w.Nodes[0]), w.connect(w.Nodes[1])
+	w.Run(time.Minute)
+	for i := range 40 { // half a minute of work for the link
+		ship.say(w.event(fmt.Sprint("marker-", i), "b-m-p-s-m", fmt.Sprintf(`<contact callsign="M%d"/><remarks>%x</remarks>`, i, [200]byte{byte(i), byte(i * 7), 40: byte(i * 3)}), time.Hour))
+	}
+	w.Run(time.Second)
+	ship.say(w.event("u-9-1-1", "b-a-o-tbl", `<emergency type="911 Alert">FALCON 1</emergency>`, time.Hour))
+	begun := w.Now
+	for w.Now.Sub(begun) < time.Minute && hq.newest("u-9-1-1") == nil {
+		w.Run(100 * time.Millisecond)
+	}
+	if took := w.Now.Sub(begun); took > 5*time.Second {
+		t.Errorf("an alert took %v behind 40 markers", took)
+	}
+	w.Run(5 * time.Minute)
+	w.Outage(w.Nodes[1], 2*time.Minute)
+	w.Run(10 * time.Second)
+	ship.say(w.event("v-9-1-1", "b-a-o-tbl", `<emergency type="911 Alert">FALCON 2</emergency>`, time.Hour))
+	w.Run(30 * time.Second)
+	ship.say(w.event("v-9-1-1", "b-a-o-can", `<emergency cancel="true">FALCON 2</emergency>`, time.Hour))
+	w.Run(5 * time.Minute)
+	if e := hq.newest("v-9-1-1"); e == nil || e.Type != "b-a-o-can" {
+		t.Errorf("the cancel came as %v", e)
+	}
+	t.Logf("the alert that was cancelled before the link was back came %d times", len(hq.of("v-9-1-1"))-1)
+}

@@ -192,3 +192,56 @@ func FuzzBatch(f *testing.F) {
 		}
 	})
 }
+
+// chatText is words to all as ATAK sends them.
+func chatText(sender, callsign, room, id, message, text string, at time.Time, more string) string {
+	f := at.Format(cot.TimeFormat)
+	return fmt.Sprintf(`<event version="2.0" uid="GeoChat.%s.%s.%s" type="b-t-f" time="%s" start="%s" stale="%s" how="h-g-i-g-o"><point lat="54.323312" lon="10.139411" hae="9999999.0" ce="9999999.0" le="9999999.0"/><detail><__chat parent="RootContactGroup" groupOwner="false" messageId="%s" chatroom="%s" id="%s" senderCallsign="%s"><chatgrp uid0="%s" uid1="%s" id="%s"/></__chat><link uid="%s" type="a-f-G-U-C" relation="p-p"/><remarks source="BAO.F.ATAK.%s" to="%s" time="%s">%s</remarks>%s</detail></event>`,
+		sender, id, message, f, f, at.Add(24*time.Hour).Format(cot.TimeFormat), message, room, id, callsign, sender, id, id, sender, sender, id, f, text, more)
+}
+
+// Words in the usual form take at most 40 octets and themselves, and come back as they were.
+func TestChat(t *testing.T) {
+	const sender, text = "ANDROID-359975090666199a", "at the buoy, all well"
+	known := names{3: {sender, "FALCON 6"}}
+	for name, c := range map[string]struct {
+		xml  string
+		most int
+	}{
+		"to all": {chatText(sender, "FALCON 6", "All Chat Rooms", "All Chat Rooms", "5b7a1d3e-0f2c-4d8e-9a51-6f2b8c7d9e10", text, base.Add(123*time.Millisecond), ""), 40},
+		"to one": {chatText(sender, "FALCON 6", "HQ", "ANDROID-359975090666199b", "5b7a1d3e-0f2c-4d8e-9a51-6f2b8c7d9e10", text, base, `<marti><dest callsign="HQ"/></marti>`), 60},
+	} {
+		e := event(t, c.xml)
+		chat, ok := code.ChatOf(e)
+		if !ok {
+			t.Fatalf("%s: no chat in %s", name, e.Canonical())
+		}
+		chat.Number = 7
+		b := chat.Append(nil, base, known, true)
+		t.Logf("%s: %d octets beside the text, of %d", name, len(b)-len(text), len(c.xml))
+		if len(b) > c.most+len(text) {
+			t.Errorf("%s: %d octets beside the text", name, len(b)-len(text))
+		}
+		back, ids, err := code.ParseChat(b, base, known)
+		if err != nil || back.Number != 7 || back.Event(ids).Canonical() != e.Canonical() {
+			t.Errorf("%s: %v\n%s", name, err, back.Event(ids).Canonical())
+		}
+	}
+	if _, ok := code.ChatOf(event(t, strings.Replace(chatText(sender, "F", "R", "R", "m", text, base, ""), "<link ", `<other/><link `, 1))); ok {
+		t.Error("a chat with something unknown counts as usual")
+	}
+}
+
+func FuzzChat(f *testing.F) {
+	c, _ := code.ChatOf(event(f, chatText("ANDROID-359975090666199a", "F", "HQ", "x", "m", "text", base, `<marti><dest callsign="HQ"/></marti>`)))
+	f.Add(c.Append(nil, base, nil, true))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, ids, err := code.ParseChat(b, base, names{3: {"u", "c"}})
+		if err != nil {
+			return
+		}
+		if _, err := cot.ParseXML(c.Event(ids).AppendXML(nil)); err != nil {
+			t.Errorf("%v\n%s", err, c.Event(ids).AppendXML(nil))
+		}
+	})
+}

@@ -12,7 +12,7 @@
 // Parse gives an event that is the same as Append's (cot.Canonical). The tables of words are part of the protocol: words
 // are only ever added at the end.
 //
-// Files: words.go what events have in common; text.go values; pack.go short texts; usual.go a device's
+// Files: words.go what events have in common; text.go values; pack.go short texts; place.go places; usual.go a device's
 // report of itself; event.go events; batch.go positions of several units; fix.go
-// where a unit is.
+// where a unit is; chat.go words.
 package code

@@ -76,6 +76,7 @@ func Append(dst []byte, e *cot.Event, base time.Time, names Names) []byte {
 		dst = c.attrs(dst, e.Other)
 	}
 	dst = c.point(dst, &e.Point)
+	c.near = nearOf(&e.Point)
 	if flags&pointMore != 0 {
 		dst = c.attrs(dst, e.Point.Other)
 	}
@@ -272,6 +273,7 @@ func Parse(b []byte, base time.Time, names Names) (*cot.Event, error) {
 			*to = cot.Number(c.read(r, 1))
 		}
 	}
+	c.near = nearOf(&e.Point)
 	if flags&pointMore != 0 {
 		e.Point.Other = c.readAttrs(r)
 	}

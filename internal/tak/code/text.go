@@ -31,6 +31,8 @@ type Names interface {
 // The first octet of a value: below bigWords a word, from shortText on a text of so many octets.
 const (
 	bigWords    = 160 // and the next octet
+	placeOnly   = 165 // place.go
+	placeMore   = 166
 	repeated    = 167 // the number of a value before in the same event
 	selfUID     = 168 // the event's own
 	selfSign    = 169 // the event's own callsign
@@ -70,6 +72,7 @@ type coder struct {
 	base     time.Time
 	uid      string
 	callsign string
+	near     near
 	nodes    int
 	octets   int      // texts read
 	before   []string // values that took more than two octets, in their order
@@ -112,6 +115,11 @@ func (c *coder) value(dst []byte, v string, depth int) []byte {
 			c.note(v)
 		}
 		return append(dst, b...)
+	}
+	if depth == 0 {
+		if b, ok := c.place(dst, v); ok {
+			return b
+		}
 	}
 	whole, best := appendLiteral(nil, v), c.before
 	if depth < 2 {
@@ -353,7 +361,9 @@ func (c *coder) readAny(r *reader, depth int) string {
 	switch {
 	case r.err != nil:
 		return ""
-	case tag < repeated:
+	case tag == placeOnly, tag == placeMore:
+		return c.readPlace(r, tag == placeMore)
+	case tag < placeOnly:
 		i := int(tag)
 		if tag >= bigWords {
 			i = int(tag-bigWords)<<8 | int(r.octet())

@@ -55,6 +55,7 @@ type told struct {
 	gone    int // so often it is to be told that the unit is no more
 	why     code.Gone
 	sent    time.Time // when it was told last
+	first   uint64    // number of the batch with the whole event
 }
 
 // NewOutlet makes one for the audience of this number, which was told nothing in this run. start counts the starts of this site.
@@ -99,6 +100,12 @@ const (
 	tellFrom  = 0.3
 	alongFrom = 0.1
 )
+
+// Knows says whether the audience has the whole event of a unit for sure: where receipts come, no batch with it is under way.
+func (o *Outlet) Knows(number uint32) bool {
+	t := o.told[number]
+	return t != nil && t.whole && !slices.ContainsFunc(o.flights, func(f flight) bool { return slices.Contains(f.told, number) && t.first == f.number })
+}
 
 // Reported takes in that a unit was reported.
 func (o *Outlet) Reported(now time.Time, u *Unit) {
@@ -259,7 +266,7 @@ func (o *Outlet) tell(data []byte, at, now time.Time, u *Unit) []byte {
 		}
 	} else {
 		r.Form, r.Event = code.Whole, u.Event
-		t.whole, t.version, t.fix = true, u.Version, u.Fix
+		t.whole, t.version, t.fix, t.first = true, u.Version, u.Fix, o.number+1
 	}
 	t.at, t.sent, t.gone = at.Add(-r.Age), now, 0
 	o.counted++
