@@ -86,7 +86,7 @@ measure: deps build peers
 # of the page, the session is played with the gateway that was built.
 docs: deps build
 	@mkdir -p build/pictures
-	@scripts/progress "taking pictures of the page" env ALDIS_SCREENSHOTS=$(CURDIR)/build/pictures $(GO) test -count 1 -run TestPageInEveryWindow ./internal/control
+	@scripts/progress "taking pictures of the page" env ALDIS_SCREENSHOTS=$(CURDIR)/build/pictures $(GO) test -count 1 -run 'TestPageInEveryWindow|TestMessagesOnThePage' ./internal/control
 	@scripts/progress "playing the session of the tour" $(GO) run ./ops/site -gateway bin/gateway -shots build/pictures -o build/docs
 	@echo "file://$(CURDIR)/build/docs/index.html"
 

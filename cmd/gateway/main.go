@@ -55,6 +55,7 @@
 //   - top.go: `top`: a running gateway in a terminal, live
 //   - tune.go: `tune`: better values of a profile
 //   - version.go: `version`: the release and its commit
+//   - whatif.go: a rehearsal in a process of its own, for the page
 package main
 
 import (
