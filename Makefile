@@ -12,7 +12,7 @@ PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev iproute2 iputil
 ROOT := $(if $(SUDO),-exec "sudo -E env PATH=$(PATH)")
 
 .NOTPARALLEL:
-.PHONY: build deps peers demo packages test test-long check vuln generate bench fuzz sizes measure transports clean
+.PHONY: build deps peers tak-peers demo docs packages test test-long check vuln generate bench fuzz sizes measure transports clean
 .DEFAULT_GOAL := build
 
 build:
@@ -36,16 +36,21 @@ packages: deps
 peers: deps
 	@$(MAKE) -s -C field-tests/peers
 
+# taky and pytak, for tests alone: the demonstration needs no Python.
+tak-peers: PACKAGES := python3-venv
+tak-peers: deps
+	@$(MAKE) -s -C field-tests/tak
+
 # With gateways and without, at the same time; a scoreboard, and the same as a page.
 demo: deps build peers
 	$(SUDO) bin/gateway lab blue-game --unaided --html build/demo.html
 
-test: deps build peers
+test: deps build peers tak-peers
 	@GO="$(GO)" scripts/test
 
 # The long lab runs on top: half an hour and more. It builds the packages and puts them on a Debian 12 of its own.
 test-long: PACKAGES += git gcc-aarch64-linux-gnu libc6-dev-arm64-cross lintian rpm mmdebstrap systemd-container podman runc
-test-long: deps build peers
+test-long: deps build peers tak-peers
 	@GO="$(GO)" scripts/test long
 
 check: deps
@@ -71,9 +76,18 @@ fuzz: deps
 # docs/sizes.md and docs/measured.md, never by hand. The second plays every run that has no result yet: about an hour.
 sizes: deps
 	@nice $(GO) test -count 1 -run 'TestTable$$' ./internal/link/compact -args -write
+	@nice $(GO) test -count 1 -run 'TestKinds$$' ./internal/tak/code -args -write
 
 measure: deps build peers
 	$(SUDO) $(GO) run ./field-tests/road
+
+# The documentation as a site, without a server or the network: build/docs/index.html. The pictures are those of the tests
+# of the page, the session is played with the gateway that was built.
+docs: deps build
+	@mkdir -p build/pictures
+	@scripts/progress "taking pictures of the page" env ALDIS_SCREENSHOTS=$(CURDIR)/build/pictures $(GO) test -count 1 -run TestPageInEveryWindow ./internal/control
+	@scripts/progress "playing the session of the tour" $(GO) run ./ops/site -gateway bin/gateway -shots build/pictures -o build/docs
+	@echo "file://$(CURDIR)/build/docs/index.html"
 
 # docs/transports.md: P_Mul beside UFTP (Debian package uftp), NORM and TCP; half an hour for what has no result yet.
 transports: deps build

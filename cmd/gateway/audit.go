@@ -160,7 +160,7 @@ func (n *node) openAudit() (err error) {
 // keep enters e. What cannot be entered is logged, and goes on.
 func (n *node) keep(e audit.Entry) {
 	if err := n.audit.Add(e); err != nil {
-		n.log.Error("the audit log cannot be written", "error", err)
+		n.log.Error("the audit log cannot be written: orders are obeyed all the same", "error", err)
 	}
 }
 

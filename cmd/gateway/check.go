@@ -18,7 +18,7 @@ prints what would run, and warnings. It changes nothing, needs no link, and may 
 stand without -c.
 
 With --example it shows which [[filter]] rule takes an example, and which condition each earlier rule misses. WHAT is a
-file with an advertisement, or a list of file, type, root, name, group, peer, pipe, size, direction and site. A message
+file with an advertisement or a CoT event, or a list of file, type, root, name, group, peer, pipe, size, direction and site. A message
 may also have element and mime; for a message check also shows what the [[message]] rules make of it:
   gateway check --example adv.xml
   gateway check --example 'type=pipe,name=ship track,size=400'
@@ -35,6 +35,12 @@ func checkCommand(args []string, stdout, stderr io.Writer) int {
 	rest, code, done := parse(fs, args, 1, checkAbout, stdout, stderr)
 	if done {
 		return code
+	}
+	named := false
+	fs.Visit(func(f *flag.Flag) { named = named || f.Name == "c" })
+	if len(rest) == 1 && named {
+		fmt.Fprintf(stderr, "gateway check: two files are named, %s and %s: which?\n", *file, rest[0])
+		return exitUsage
 	}
 	if len(rest) == 1 {
 		*file = rest[0]
@@ -77,7 +83,14 @@ func summary(out io.Writer, c *config.Config) {
 	if c.Node.Silent {
 		fmt.Fprintln(w, "silence\tfor ever (node.silent = true): nothing is transmitted, and no order ends that")
 	}
-	fmt.Fprintf(w, "lan\tJXTA peers dial %s, at most %d connections\n", strings.Join(c.LAN.Seeds(), " or "), c.LAN.MaxConnections)
+	if seeds := c.LAN.Seeds(); len(seeds) > 0 {
+		fmt.Fprintf(w, "lan\tJXTA peers dial %s, at most %d connections\n", strings.Join(seeds, " or "), c.LAN.MaxConnections)
+	} else {
+		fmt.Fprintln(w, "lan\tno JXTA peers are served")
+	}
+	for _, line := range takSummary(c) {
+		fmt.Fprintf(w, "tak\t%s\n", line)
+	}
 	if c.LAN.Multicast.IsValid() {
 		fmt.Fprintf(w, "\tpeers without a seed find it by multicast, %s\n", c.LAN.Multicast)
 	}

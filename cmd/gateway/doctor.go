@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
 	"syscall"
 	"time"
-	"unicode"
 
 	"aldis/internal/config"
 	"aldis/internal/control"
@@ -115,27 +113,17 @@ func runningOf(file string) (run *doctor.Running, trouble *doctor.Finding) {
 	return run, nil
 }
 
-// printable is a text of which parts were chosen by others, fit for a terminal: what is not printed becomes U+FFFD.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
-}
-
 // printFindings prints a line for each, and the way out below those that have one.
 func printFindings(out io.Writer, e examined) {
 	words := map[doctor.Grade]string{doctor.OK: "ok      ", doctor.Warning: "WARNING ", doctor.Fault: "FAULT   "}
 	for _, f := range e.Findings {
 		about := ""
 		if f.About != "" {
-			about = " (" + printable(f.About) + ")"
+			about = " (" + f.About + ")"
 		}
-		fmt.Fprintf(out, "%s%s%s: %s\n", words[f.Grade], f.Check, about, printable(f.Text))
+		fmt.Fprintf(out, "%s%s%s: %s\n", words[f.Grade], f.Check, about, f.Text)
 		if f.WayOut != "" {
-			fmt.Fprintf(out, "        -> %s\n", printable(f.WayOut))
+			fmt.Fprintf(out, "        -> %s\n", f.WayOut)
 		}
 	}
 	switch {

@@ -139,10 +139,12 @@ type node struct {
 	lanSock   net.Listener // nil: no peers over TCP
 	pollSock  net.Listener // nil: no peers over HTTP
 	etherSock *net.UDPConn // nil: no multicast
+	takSock   net.Listener // nil: no TAK devices
 	httpSock  net.Listener
 	orderSock net.Listener
 	daemon    *daemon.Daemon
 	lan       *lan.LAN
+	tak       takSide
 	norm      *norm.Supervisor
 	radio     *radio.Radio
 	bridge    *jxtabridge.Bridge
@@ -174,7 +176,7 @@ func serve(ctx context.Context, n *node, have map[netip.AddrPort]net.Listener, l
 	defer n.audit.Close()
 	clear(n.secret)
 	for _, path := range slices.Concat(n.journal.Unsealed(), audit.Unsealed(cfg.Node.DataDir, n.journal.Key())) {
-		log.Warn("an older file is not sealed: remove it, or put it where the disk is", "file", path)
+		log.Warn("an older file is not sealed: remove it, or put it where the disk is not", "file", path)
 	}
 	if err := n.listen(have); err != nil {
 		return err
@@ -199,7 +201,7 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 	if err != nil {
 		return err
 	}
-	n.lanSock, n.pollSock, n.httpSock = open["lan.tcp"], open["lan.http"], open["http.listen"]
+	n.lanSock, n.pollSock, n.takSock, n.httpSock = open["lan.tcp"], open["lan.http"], open["tak.listen"], open["http.listen"]
 	if odd := strays(have); odd != "" {
 		n.log.Warn("inherited sockets that the configuration does not name were closed", "addresses", odd)
 	}
@@ -235,6 +237,7 @@ func (n *node) close() {
 	if n.lan != nil {
 		n.lan.Shutdown()
 	}
+	n.tak.close()
 	if n.norm != nil {
 		n.norm.Close()
 	}
@@ -246,6 +249,9 @@ func (n *node) close() {
 	}
 	if n.orderSock != nil {
 		n.orderSock.Close()
+	}
+	if n.takSock != nil {
+		n.takSock.Close()
 	}
 	if n.lanSock != nil {
 		n.lanSock.Close()
@@ -275,25 +281,25 @@ func (n *node) build() error {
 	spared := newSpared(n.log, records)
 	spared.damaged(n.journal.Aside())
 	c := n.cfg
-	peers := make([]gateway.PeerConfig, len(c.Link.Peers))
-	for i, p := range c.Link.Peers {
-		peers[i] = gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.Address}
-	}
 	rules := filter.New(c.Filters)
+	makers := map[site.Face]func([]site.Memory) (gateway.Face, error){
+		site.JXTA: func(memories []site.Memory) (gateway.Face, error) {
+			n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: dialled(c.LAN.TCP), HTTP: dialled(c.LAN.HTTP), Identity: identity, SignLater: true,
+				Multicast: dialled(c.LAN.Multicast), MaxAway: c.LAN.MaxAway, Hold: gateway.Hold(c.Link.Profile), Filter: rules,
+				AskAfter: gateway.AskAfter(c.Link.Profile), Wait: c.Delivery.Wait,
+				MaxAwayOctets: c.Delivery.MaxOctets, MaxAwayOctetsOfPeer: c.Delivery.MaxOctetsOfPeer}, memories)
+			return n.bridge, nil
+		},
+	}
+	if c.TAK.On() {
+		makers[site.TAK] = n.tak.maker(c)
+	}
 	n.gateway, err = gateway.New(gateway.Config{
-		ID: c.Node.ID, Name: c.Node.Name, Peers: peers, Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
+		ID: c.Node.ID, Name: c.Node.Name, Peers: peersOf(c), Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
 		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
 		Refused: spared.refused,
 		Wait:    c.Delivery.Wait,
-		Faces: map[site.Face]func([]site.Memory) (gateway.Face, error){
-			site.JXTA: func(memories []site.Memory) (gateway.Face, error) {
-				n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: dialled(c.LAN.TCP), HTTP: dialled(c.LAN.HTTP), Identity: identity, SignLater: true,
-					Multicast: dialled(c.LAN.Multicast), MaxAway: c.LAN.MaxAway, Hold: gateway.Hold(c.Link.Profile), Filter: rules,
-					AskAfter: gateway.AskAfter(c.Link.Profile), Wait: c.Delivery.Wait,
-					MaxAwayOctets: c.Delivery.MaxOctets, MaxAwayOctetsOfPeer: c.Delivery.MaxOctetsOfPeer}, memories)
-				return n.bridge, nil
-			},
-		},
+		Faces:   makers,
 	}, records)
 	if err != nil {
 		return fmt.Errorf("%w (node.data_dir %s)", err, c.Node.DataDir)
@@ -307,6 +313,7 @@ func (n *node) build() error {
 		return jxta.SignMessage(message, identity.Key, identity.Cert, source)
 	}
 	n.lan = lan.New(bounds, n.daemon.PostLAN(site.JXTA), n.reg, n.log)
+	n.tak.open(c, n.daemon, n.reg, n.log)
 	n.norm, err = norm.New(normConfig(c, n.log), n.daemon.PostNorm)
 	return err
 }
@@ -400,6 +407,10 @@ func (n *node) run(ctx context.Context) error {
 	}
 	serve(n.lanSock, n.lan.Serve)
 	serve(n.pollSock, n.lan.ServePolling)
+	if n.tak.lan != nil {
+		serve(n.takSock, n.tak.lan.Serve)
+		n.tak.dial(n.cfg)
+	}
 	if n.etherSock != nil {
 		go func() {
 			if err := n.lan.ServeMulticast(n.etherSock, n.cfg.LAN.Multicast); err != nil {
@@ -409,7 +420,7 @@ func (n *node) run(ctx context.Context) error {
 	}
 	desk := control.New(control.Source{
 		Order: n.daemon.PostOrder, Authority: func() control.Authority { return authority(n.reloader.force.Load()) },
-		Names: func() []string { return n.reloader.force.Load().HTTP.Names }, Reload: n.reloader.reload, Log: n.log, Audit: n.audit.Add, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
+		Names: func() []string { return n.reloader.force.Load().HTTP.Names }, Reload: n.reloader.reload, Log: n.log, Audit: n.audit.Add, Backup: n.journal.Backup, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
 		Messages: n.messages, Known: n.known,
 		Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats, Protections: n.protections,
 	}, n.reg)
@@ -461,8 +472,11 @@ func authority(c *config.Config) control.Authority {
 
 // order has a face's LAN room carry out what the face wants.
 func (n *node) order(o gateway.LANOrder) {
-	if o.Face == site.JXTA {
+	switch o.Face {
+	case site.JXTA:
 		n.lan.Do(o.Order)
+	case site.TAK:
+		n.tak.lan.Do(o.Order)
 	}
 }
 
@@ -530,7 +544,7 @@ const namesBatch = 50
 func (n *node) snapshot(ctx context.Context) (s control.Snapshot, err error) {
 	err = n.daemon.Do(ctx, func(now time.Time) {
 		lan := n.bridge.Status()
-		s = control.Snapshot{Gateway: n.gateway.Status(now), LAN: lan, Locals: locals(lan.Peers), Metrics: jxtabridge.Metrics(lan, n.bridge.Stats())}
+		s = control.Snapshot{Gateway: n.gateway.Status(now), LAN: lan, Locals: locals(lan.Peers), Metrics: append(jxtabridge.Metrics(lan, n.bridge.Stats()), n.tak.metrics()...)}
 	})
 	return s, err
 }

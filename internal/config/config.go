@@ -40,6 +40,8 @@ type Config struct {
 	Log     Log
 	// Delivery is what waits for local peers that are away.
 	Delivery Delivery
+	// TAK is where TAK devices are.
+	TAK TAK
 	// Rules say how hard the elements of messages are tried to be made smaller; the first that fits decides, after them
 	// those that are built in.
 	Rules []compact.Rule
@@ -211,6 +213,8 @@ var known = map[string][]string{
 	"compact.rule": {"type", "name", "octets", "effort"},
 	"filter":       filterKeys,
 	"message":      messageKeys,
+	"tak":          takKeys,
+	"tak.rule":     takRuleKeys,
 	"http":         {"listen", "names", "token_file"},
 	"control":      {"socket", "group"},
 	"log":          {"level", "format"},
@@ -241,7 +245,8 @@ func (r *reader) read() {
 
 	lan := section{r, r.tree.tables["lan"], "lan"}
 	_, polling := lan.get("http")
-	c.LAN.TCP = lan.address("tcp", !polling)
+	_, tak := r.tree.tables["tak"]
+	c.LAN.TCP = lan.address("tcp", !polling && !tak)
 	c.LAN.HTTP = lan.address("http", false)
 	for key, at := range map[string]netip.AddrPort{"tcp": c.LAN.TCP, "http": c.LAN.HTTP} {
 		if at.IsValid() && at.Addr().IsUnspecified() {
@@ -260,6 +265,7 @@ func (r *reader) read() {
 	r.readFilters()
 	r.readMessages()
 	r.readDelivery()
+	r.readTAK()
 
 	http := section{r, r.tree.tables["http"], "http"}
 	c.HTTP.Listen = http.address("listen", false)
@@ -267,6 +273,8 @@ func (r *reader) read() {
 	case !at.IsValid():
 	case at == c.LAN.TCP:
 		http.fail("listen", "is the address of lan.tcp: each needs a port of its own")
+	case at == c.TAK.Listen:
+		http.fail("listen", "is the address of tak.listen: each needs a port of its own")
 	case at == c.LAN.HTTP:
 		http.fail("listen", "is the address of lan.http, where JXTA peers poll: each needs a port of its own")
 	}
@@ -319,15 +327,19 @@ func (r *reader) readRules() {
 	}
 }
 
+// profileOf is what a profile's name or file is for profile.Load.
+func (r *reader) profileOf(name string) string {
+	if isFile(name) {
+		return r.resolve(name)
+	}
+	return name
+}
+
 func (r *reader) readLink() {
 	l := &r.cfg.Link
 	link := section{r, r.tree.tables["link"], "link"}
 	l.ProfileName = link.text("profile", true)
-	if l.ProfileName != "" {
-		name := l.ProfileName
-		if isFile(name) {
-			name = r.resolve(name)
-		}
+	if name := r.profileOf(l.ProfileName); name != "" {
 		var err error
 		if l.Profile, err = profile.Load(name, readSmall); err != nil {
 			r.profileFaults(link, err)
@@ -404,7 +416,11 @@ func (r *reader) profileFaults(link section, err error) {
 		link.fail("profile", "%s %s", pe.Path, readProblem(err))
 		return
 	}
-	link.fail("profile", "%s", strings.TrimPrefix(err.Error(), "profile: "))
+	meant := ""
+	if errors.Is(err, profile.ErrUnknown) {
+		meant = Nearest(r.cfg.Link.ProfileName, profile.Names())
+	}
+	link.fail("profile", "%s%s", strings.TrimPrefix(err.Error(), "profile: "), meant)
 }
 
 func (r *reader) checkDataDir(node section) {
@@ -453,11 +469,11 @@ func (r *reader) unknown() {
 }
 
 // Nearest says which candidate was meant when got is at most two typing errors away from it, as "; is NAME meant?". It is
-// empty when none is so near.
+// empty when none is so near: of a word of three letters two errors leave nothing, unless they have changed places.
 func Nearest(got string, candidates []string) string {
 	best, dist := "", 3
 	for _, c := range candidates {
-		if d := distance(got, c); c != "" && d < dist {
+		if d := distance(got, c); c != "" && d < dist && (d < 2 || len(got) > 3 || sameLetters(got, c)) {
 			best, dist = c, d
 		}
 	}
@@ -465,6 +481,14 @@ func Nearest(got string, candidates []string) string {
 		return ""
 	}
 	return fmt.Sprintf("; is %s meant?", best)
+}
+
+// sameLetters says that two words differ in the order of their octets alone.
+func sameLetters(a, b string) bool {
+	x, y := []byte(a), []byte(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	return string(x) == string(y)
 }
 
 // distance counts the octets to insert, delete or change between a and b (Levenshtein), a cut to 64 octets.
@@ -519,12 +543,19 @@ func (s section) fail(key, format string, args ...any) {
 	s.r.fail(s.line(key), s.path+"."+key, format, args...)
 }
 
+// missing reports a key that has to be there, unless a line that is not TOML was meant to set it.
+func (s section) missing(key string) {
+	if !s.r.tree.wanted(key) {
+		s.fail(key, "is missing")
+	}
+}
+
 // text is a string that is not empty; "" after a mistake or where it is absent.
 func (s section) text(key string, required bool) string {
 	v, ok := s.get(key)
 	switch {
 	case !ok && required:
-		s.fail(key, "is missing")
+		s.missing(key)
 	case !ok:
 	case v.kind != unstable.String:
 		s.fail(key, "must be text in quotes, is %s", v.word())
@@ -538,7 +569,7 @@ func (s section) text(key string, required bool) string {
 
 func (s section) id() uint16 {
 	if _, ok := s.get("id"); !ok {
-		s.fail("id", "is missing")
+		s.missing("id")
 		return 0
 	}
 	return uint16(s.integer("id", 0, 1, 65535))

@@ -13,6 +13,7 @@
 //   - key.go: key files
 //   - message.go: the rules for what goes first
 //   - secret.go: what seals the journal
+//   - tak.go: where TAK devices are, and the rules for their events
 //   - tree.go: TOML as sections, keys and lines
 //   - warn.go: what is allowed but seldom meant
 package config

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -48,6 +49,8 @@ type Source struct {
 	// Reload has the configuration read again, and answers with what is different; an error is a Refusal, or says that
 	// nobody knows.
 	Reload func(ctx context.Context, dryRun bool) (any, error)
+	// Backup is a copy of the journal as the last commit has left it, in a file that has no name.
+	Backup func() (*os.File, error)
 	// AdvertKeys are those of the whole cache, AdvertRows what is to be said of some; both between two turns of the loop.
 	AdvertKeys func(context.Context) ([]site.EntryKey, error)
 	AdvertRows func(context.Context, []site.EntryKey) ([]gateway.AdvertRow, error)
@@ -128,6 +131,8 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 	})
 	mux.HandleFunc("GET /adverts", func(w http.ResponseWriter, r *http.Request) { src.adverts(w, r) })
 	mux.HandleFunc("POST /silence", order(src, "silence", src.silence))
+	mux.HandleFunc("POST /survey", order(src, "survey", src.survey))
+	mux.HandleFunc("GET /survey", src.lastSurvey)
 	mux.HandleFunc("POST /peers/forget", order(src, "forget", src.forget))
 	mux.HandleFunc("GET /messages", src.messages)
 	mux.HandleFunc("GET /messages/{id}", src.message)
@@ -135,6 +140,8 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 		mux.HandleFunc("POST /messages/{id}/"+string(do), order(src, "message", src.orderMessage))
 	}
 	mux.HandleFunc("POST /reload", order(src, "reload", src.reload))
+	mux.HandleFunc("POST /drain", order(src, "drain", src.drain))
+	mux.HandleFunc("POST /backup", src.backup)
 	live := newLive(src, reg)
 	mux.HandleFunc("GET /events", live.events)
 	mux.HandleFunc("GET /air", live.air)

@@ -56,7 +56,7 @@ func (f *findings) port(key string, tcp bool, at netip.AddrPort, run *Running) {
 // held says of a port in use whether it is in the right hands.
 func (f *findings) held(key, name string, by []int, run *Running) {
 	const check = "port"
-	other := slices.DeleteFunc(slices.Clone(by), func(pid int) bool { return pid == 1 || run != nil && (pid == run.PID || pid == parentOf(run.PID)) })
+	other := slices.DeleteFunc(slices.Clone(by), func(pid int) bool { return pid == 1 || run != nil && (pid == run.PID || pid == Parent(run.PID)) })
 	switch {
 	case len(by) == 0 && run != nil:
 		f.warn(check, key, "run gateway doctor as root, or as the user that runs the gateway", "%s is held, and %s may not see whether by the gateway", name, userName(os.Geteuid()))
@@ -160,8 +160,8 @@ func address(text string) (at netip.AddrPort, ok bool) {
 	return netip.AddrPortFrom(a.Unmap(), uint16(n)), true
 }
 
-// parentOf is the process that started one; 0 where nobody tells.
-func parentOf(pid int) int {
+// Parent is the process that started another; 0 where nobody tells.
+func Parent(pid int) int {
 	_, rest, _ := strings.Cut(procFile(pid, "stat"), ") ")
 	if w := strings.Fields(rest); len(w) > 1 {
 		n, _ := strconv.Atoi(w[1])

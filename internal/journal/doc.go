@@ -16,11 +16,12 @@
 // With a secret the records are sealed (internal/atrest), keys as well as values. Checksums and tally are those of what the file
 // has, so that a file can be checked without its secret. docs/decisions/journal-at-rest.md.
 //
-// Sizes are octets. A Journal is used by one goroutine.
+// Sizes are octets. A Journal is used by one goroutine, but for Backup and Gone.
 //
 // # Files
 //
 //   - aside.go: records that were set aside
+//   - backup.go: a copy while commits go on, and one that is put back
 //   - check.go: what a file holds and what is wrong with it
 //   - extents.go: whether all of a file has a place on the disk
 //   - journal.go: commit and load

@@ -78,6 +78,7 @@ type Journal struct {
 	// doubtful: the disk has failed, and the kernel may have dropped what it could not write, of this commit or of the
 	// file's own blocks. No later commit would say so.
 	doubtful bool
+	use      sync.Mutex // of the file: a commit or a copy
 
 	mu   sync.Mutex
 	info os.FileInfo // of the file, to know it again
@@ -126,6 +127,8 @@ func (j *Journal) commit(ops []Op) error {
 	if len(ops) == 0 {
 		return nil
 	}
+	j.use.Lock()
+	defer j.use.Unlock()
 	ops = sealOps(j.key, ops)
 	if j.doubtful {
 		if err := j.renew(); err != nil {

@@ -184,7 +184,7 @@ func (g *game) setUp(ctx context.Context) (err error) {
 	if g.dir, err = filepath.Abs(g.dir); err != nil { // the gateways run elsewhere
 		return fmt.Errorf("lab: %w", err)
 	}
-	g.say("run %s: %d sites on %s, seed %d, peers %s over %s", g.w.id, g.o.Ships+1, g.p.Name, g.o.Seed, g.o.Peers, g.o.transport())
+	g.say("run %s: %d sites on %s, seed %d, %s over %s", g.w.id, g.o.Ships+1, g.p.Name, g.o.Seed, strings.TrimSpace("peers "+g.o.Peers), g.o.transport())
 	wire, err := profile.Load("wire", nil)
 	if err != nil {
 		return err
