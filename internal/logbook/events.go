@@ -33,6 +33,7 @@ var Events = []Event{
 	{"journal.old_file_clear", "an older file is not sealed: remove it", "A file that a repair or a restore has kept holds messages in clear, beside a journal that is sealed.", ""},
 	{"journal.record_damaged", "a record of the journal is damaged and was set aside: it is lost, and all else goes on", "A bit of the disk has changed; `what` names what is lost.", ""},
 	{"journal.record_refused", "a record of the journal cannot be used and was set aside: it is lost, and all else goes on", "Another version wrote it, or a mistake of ours.", ""},
+	{"journal.unsealed_file", "an older file is not sealed: remove it, or put it where the disk is not", "The journal is sealed, and a repair or damage of before has left `file` beside it.", ""},
 	{"journal.writes_again", "the journal writes again", "`after` is how long it could not, `kept` the octets that waited.", ""},
 	{"lan.cannot_call", "lan: a peer could not be called", "A peer that says where it can be called does not answer there.", ""},
 	{"lan.refused", "lan: refused", "A connection or request of the LAN was not accepted; the same reasons are in `aldis_lan_refused_total`.", "reason remote error"},
