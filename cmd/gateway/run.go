@@ -292,7 +292,9 @@ func (n *node) build() error {
 		return jxta.SignMessage(message, identity.Key, identity.Cert, source)
 	}
 	n.lan = lan.New(bounds, n.daemon.PostLAN(site.JXTA), n.reg, n.log)
-	n.tak.open(c, n.daemon, n.reg, n.log)
+	if err := n.tak.open(c, n.daemon, n.reg, n.log); err != nil {
+		return err
+	}
 	n.norm, err = norm.New(normConfig(c, n.log), n.daemon.PostNorm)
 	return err
 }
@@ -389,6 +391,13 @@ func (n *node) run(ctx context.Context) error {
 	if n.tak.lan != nil {
 		serve(n.takSock, n.tak.lan.Serve)
 		n.tak.dial(n.cfg)
+		if n.cfg.TAK.Mesh != "" {
+			go func() {
+				if err := n.tak.lan.ServeMesh(); err != nil {
+					cancel(err)
+				}
+			}()
+		}
 	}
 	if n.etherSock != nil {
 		go func() {

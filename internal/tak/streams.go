@@ -20,6 +20,7 @@ type client struct {
 	conn     site.ConnID
 	host     string
 	server   bool
+	mesh     bool   // not a connection: somebody on the mesh
 	uid      string // of its report of itself; "": it has made none
 	callsign string
 }
@@ -77,8 +78,14 @@ func (f *Face) send(c *client, e *cot.Event) {
 	f.trouble.count("events_out")
 }
 
-// spread gives an event to all devices but one.
+// spread gives an event to all devices but one, and to the mesh.
 func (f *Face) spread(e *cot.Event, except ...site.ConnID) {
+	meshSide{f}.shout(e)
+	f.give(e, except...)
+}
+
+// give gives an event to all devices but one.
+func (f *Face) give(e *cot.Event, except ...site.ConnID) {
 	f.out.Orders = append(f.out.Orders, Spread{Except: except, XML: e.AppendXML(nil), Proto: e.AppendFrame(nil)})
 	f.trouble.count("events_out")
 }
