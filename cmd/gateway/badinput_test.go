@@ -463,9 +463,9 @@ func TestPrintLedger(t *testing.T) {
 		rows = append(rows, strings.Fields(line))
 	}
 	want := [][]string{
-		{"LINK", "OCTETS", "PAYLOAD", "ADVERTISEMENT", "STATE", "ACK", "REPAIR", "HEADER", "KEY", "TOTAL"},
-		{"hq", "sent", "200", "0", "0", "0", "0", "48", "0", "248"},
-		{"hq", "received", "0", "0", "0", "11", "0", "0", "0", "11"},
+		{"LINK", "OCTETS", "PAYLOAD", "ADVERTISEMENT", "STATE", "ACK", "REPAIR", "HEADER", "KEY", "SURVEY", "TOTAL"},
+		{"hq", "sent", "200", "0", "0", "0", "0", "48", "0", "0", "248"},
+		{"hq", "received", "0", "0", "0", "11", "0", "0", "0", "0", "11"},
 	}
 	if !slices.EqualFunc(rows, want, slices.Equal) {
 		t.Errorf("%v, want %v", rows, want)

@@ -36,6 +36,12 @@ func checkCommand(args []string, stdout, stderr io.Writer) int {
 	if done {
 		return code
 	}
+	named := false
+	fs.Visit(func(f *flag.Flag) { named = named || f.Name == "c" })
+	if len(rest) == 1 && named {
+		fmt.Fprintf(stderr, "gateway check: two files are named, %s and %s: which?\n", *file, rest[0])
+		return exitUsage
+	}
 	if len(rest) == 1 {
 		*file = rest[0]
 	}
@@ -77,6 +83,9 @@ func summary(out io.Writer, c *config.Config) {
 	if c.Node.Silent {
 		fmt.Fprintln(w, "silence\tfor ever (node.silent = true): nothing is transmitted, and no order ends that")
 	}
+	for _, s := range c.Silences {
+		fmt.Fprintf(w, "silence\t%s\n", s)
+	}
 	if seeds := c.LAN.Seeds(); len(seeds) > 0 {
 		fmt.Fprintf(w, "lan\tJXTA peers dial %s, at most %d connections\n", strings.Join(seeds, " or "), c.LAN.MaxConnections)
 	} else {
@@ -88,7 +97,7 @@ func summary(out io.Writer, c *config.Config) {
 	if c.LAN.Multicast.IsValid() {
 		fmt.Fprintf(w, "\tpeers without a seed find it by multicast, %s\n", c.LAN.Multicast)
 	}
-	fmt.Fprintf(w, "link\tUDP %s, key %s\n", c.Link.Listen, c.Link.KeyFile)
+	fmt.Fprintf(w, "link\tUDP %s, key %s (its fingerprint is %s at every gateway of the net)\n", c.Link.Listen, c.Link.KeyFile, c.Link.Key.Fingerprint())
 	fmt.Fprintf(w, "profile\t%s (%s), this end is the %s\n", p.Name, p.Summary, end)
 	fmt.Fprintf(w, "\tup %s, down %s bit/s, datagrams of %d octets, window %d, acknowledgements ride for %v, keepalive %s\n",
 		rate(p.Up.RateBps), rate(p.Down.RateBps), p.DatagramOctets, p.Window, p.AckDelay, keepalive(c))

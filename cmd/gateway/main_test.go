@@ -23,6 +23,7 @@ const asGateway = "ALDIS_TEST_AS_GATEWAY"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asGateway) != "" {
+		attemptWhenTold()
 		main()
 	}
 	os.Exit(m.Run())
@@ -270,6 +271,8 @@ func TestUsage(t *testing.T) {
 		{"lab", 2, "blue-game"},
 		{"profiles a b", 2, `what is "b" for?`},
 		{"profiles nowhere", 1, "no such profile"},
+		{"profiles iridum-dialup", 1, "; is iridium-dialup meant?"},
+		{"check -c one.toml two.toml", 2, "two files are named, one.toml and two.toml"},
 		{"run -c /nowhere.toml", 1, "/nowhere.toml: cannot be read: no such file"},
 		{"check -c /nowhere.toml", 1, "/nowhere.toml: cannot be read: no such file"},
 		{"status -c /nowhere.toml", 1, "/nowhere.toml: cannot be read: no such file"},

@@ -24,6 +24,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"aldis/internal/atrest"
+	"aldis/internal/audit"
 	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/control/glance"
@@ -38,6 +40,7 @@ import (
 	"aldis/internal/norm"
 	"aldis/internal/norm/elide"
 	"aldis/internal/radio"
+	"aldis/internal/rights"
 	"aldis/internal/rules/filter"
 	"aldis/internal/site"
 )
@@ -75,16 +78,24 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 	if *keepSocket {
 		return keep(*file, stderr)
 	}
-	have, err := inherited()
-	if err != nil {
-		return fail(stderr, "run", err)
-	}
 	cfg, err := config.Load(*file)
 	if err != nil {
 		return mistakes(stderr, err)
 	}
+	protections, err := confine(cfg)
+	if err != nil {
+		return fail(stderr, "run", err)
+	}
+	have, err := inherited()
+	if err != nil {
+		return fail(stderr, "run", err)
+	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
+	}
+	secret, err := secretOf(cfg.Node.Secret, cfg.Node.DataDir, os.Stdin, stderr)
+	if err != nil {
+		return fail(stderr, "run", err)
 	}
 	log, level := newLogger(cfg, stderr)
 	for _, w := range cfg.Warnings() {
@@ -92,7 +103,7 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, cfg, have, *byClock, log, level); err != nil {
+	if err := serve(ctx, &node{cfg: cfg, byClock: *byClock, log: log, protections: protections, secret: secret}, have, level); err != nil {
 		log.Error("the gateway cannot run", "error", err)
 		return exitRefused
 	}
@@ -124,6 +135,7 @@ type node struct {
 	started   time.Time
 	reg       *prometheus.Registry
 	journal   *journal.Journal
+	audit     *audit.Log
 	lanSock   net.Listener // nil: no peers over TCP
 	pollSock  net.Listener // nil: no peers over HTTP
 	etherSock *net.UDPConn // nil: no multicast
@@ -138,22 +150,34 @@ type node struct {
 	bridge    *jxtabridge.Bridge
 	gateway   *gateway.Gateway
 	reloader  *reloader
+
+	secret      atrest.Secret       // that seals the journal; zeros after the start
+	protections []rights.Protection // from whoever takes the process over
 }
 
 // serve wires the rooms, runs the loop until ctx ends, and takes everything down again.
 // Listening sockets of have are taken where the configuration asks for their address.
-func serve(ctx context.Context, cfg *config.Config, have map[netip.AddrPort]net.Listener, byClock bool, log *slog.Logger, level *slog.LevelVar) (err error) {
-	n := &node{cfg: cfg, byClock: byClock, log: log, started: time.Now(), reg: prometheus.NewRegistry()}
-	n.reloader = &reloader{level: level, log: log, status: n.snapshot, hups: make(chan os.Signal, 1)}
+func serve(ctx context.Context, n *node, have map[netip.AddrPort]net.Listener, level *slog.LevelVar) (err error) {
+	cfg, log := n.cfg, n.log
+	n.started, n.reg = time.Now(), prometheus.NewRegistry()
+	n.reloader = &reloader{level: level, log: log, status: n.snapshot, keep: n.keep, hups: make(chan os.Signal, 1)}
 	signal.Notify(n.reloader.hups, syscall.SIGHUP)
 	n.reloader.force.Store(cfg)
 	n.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	n.daemon = daemon.New(log, n.reg)
 	n.reloader.order = n.daemon.PostOrder
-	if n.journal, err = journal.OpenSparing(cfg.Node.DataDir, journal.Identity{Node: cfg.Node.ID, Name: cfg.Node.Name}, gateway.Spare); err != nil {
+	if n.journal, err = journal.OpenSealed(cfg.Node.DataDir, journal.Identity{Node: cfg.Node.ID, Name: cfg.Node.Name}, n.secret, gateway.Spare); err != nil {
 		return err
 	}
 	defer n.journal.Close()
+	if err := n.openAudit(); err != nil {
+		return err
+	}
+	defer n.audit.Close()
+	clear(n.secret)
+	for _, path := range slices.Concat(n.journal.Unsealed(), audit.Unsealed(cfg.Node.DataDir, n.journal.Key())) {
+		log.Warn("an older file is not sealed: remove it", "file", path)
+	}
 	if err := n.listen(have); err != nil {
 		return err
 	}
@@ -161,6 +185,7 @@ func serve(ctx context.Context, cfg *config.Config, have map[netip.AddrPort]net.
 	if err := n.build(); err != nil {
 		return err
 	}
+	n.lock()
 	return n.run(ctx)
 }
 
@@ -256,10 +281,6 @@ func (n *node) build() error {
 	spared := newSpared(n.log, records)
 	spared.damaged(n.journal.Aside())
 	c := n.cfg
-	peers := make([]gateway.PeerConfig, len(c.Link.Peers))
-	for i, p := range c.Link.Peers {
-		peers[i] = gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.Address}
-	}
 	rules := filter.New(c.Filters)
 	makers := map[site.Face]func([]site.Memory) (gateway.Face, error){
 		site.JXTA: func(memories []site.Memory) (gateway.Face, error) {
@@ -274,8 +295,8 @@ func (n *node) build() error {
 		makers[site.TAK] = n.tak.maker(c)
 	}
 	n.gateway, err = gateway.New(gateway.Config{
-		ID: c.Node.ID, Name: c.Node.Name, Peers: peers, Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
-		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
+		ID: c.Node.ID, Name: c.Node.Name, Peers: peersOf(c), Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
+		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, Windows: c.Silences, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
 		Refused: spared.refused,
 		Wait:    c.Delivery.Wait,
 		Faces:   makers,
@@ -408,21 +429,30 @@ func (n *node) run(ctx context.Context) error {
 	}
 	desk := control.New(control.Source{
 		Order: n.daemon.PostOrder, Authority: func() control.Authority { return authority(n.reloader.force.Load()) },
-		Names: func() []string { return n.reloader.force.Load().HTTP.Names }, Reload: n.reloader.reload, Log: n.log, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
+		Names: func() []string { return n.reloader.force.Load().HTTP.Names }, Reload: n.reloader.reload, Log: n.log, Audit: n.audit.Add, Backup: n.journal.Backup, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
 		Messages: n.messages, Known: n.known,
-		Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats,
+		Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats, Protections: n.protections,
 	}, n.reg)
 	for _, ln := range []net.Listener{n.httpSock, n.orderSock} {
 		serve(ln, func(ln net.Listener) error { return desk.Serve(ctx, ln) })
 	}
 	go n.watchJournal(ctx)
 	go desk.Watch(ctx)
+	refused := &refusals{n, map[string]uint64{}, make(chan struct{})}
+	go refused.watch(ctx)
 	go n.reloader.listen(ctx)
+	n.keep(audit.Entry{Kind: audit.Start, What: fmt.Sprintf("version %s, configuration %s, key %s", versionText(), n.cfg.File, n.cfg.Link.Key.Fingerprint())})
 	n.log.Info("running", "version", versionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.Seeds(), "link", n.cfg.Link.Listen,
 		"profile", n.cfg.Link.Profile.Name, "peers", len(n.cfg.Link.Peers), "journal_bytes", n.journal.Size())
 	err := n.daemon.Run(ctx, daemon.Parts{
 		Engine: n.gateway, LAN: n.order, Radio: n.radio.Send, Norm: n.norm.Do, Commit: n.commit, Handled: n.handled,
 	})
+	cancel(nil)
+	<-refused.done
+	refused.enter(n.gateway.Status(time.Now()).Dropped) // the loop has ended: the gateway is nobody's
+	if err == nil {
+		n.keep(audit.Entry{Kind: audit.End})
+	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
 	}

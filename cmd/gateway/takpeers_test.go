@@ -15,7 +15,7 @@ import (
 	"aldis/internal/lab/wait"
 )
 
-// takProgram starts a program of field-tests/tak/.venv (make peers makes it) until the test ends, and keeps its lines.
+// takProgram starts a program of field-tests/tak/.venv (make tak-peers makes it) until the test ends, and keeps its lines.
 func takProgram(t *testing.T, dir, name string, args ...string) (lines func() string) {
 	t.Helper()
 	bin, err := filepath.Abs(filepath.Join("../../field-tests/tak/.venv/bin", name))
@@ -23,7 +23,7 @@ func takProgram(t *testing.T, dir, name string, args ...string) (lines func() st
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(bin); err != nil {
-		t.Fatalf("%v: make peers installs it", err)
+		t.Fatalf("%v: make tak-peers installs it", err)
 	}
 	cmd := exec.Command(bin, args...)
 	cmd.Dir = dir

@@ -12,6 +12,8 @@
 //   - filter.go: the rules for what may cross
 //   - key.go: key files
 //   - message.go: the rules for what goes first
+//   - secret.go: what seals the journal
+//   - silence.go: the calendar of silence
 //   - tak.go: where TAK devices are, and the rules for their events
 //   - tree.go: TOML as sections, keys and lines
 //   - warn.go: what is allowed but seldom meant

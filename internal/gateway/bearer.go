@@ -22,6 +22,7 @@ type bearer struct {
 	ledger   mail.Ledger    // of what goes to the group
 	lines    *unicast.Carrier
 	several  *group.Carrier // of messages to several peers at once; nil: it has none
+	surveys  *surveys
 	carriers []mail.Carrier // the first takes new messages
 }
 
@@ -63,6 +64,7 @@ func (g *Gateway) newBearer(peers []*mail.Peer, records []Record) (b *bearer, er
 	b.lines, err = unicast.New(unicast.Config{Self: g.cfg.ID, Boot: g.cfg.Boot.Number, Profile: p, Timing: b.timing, Shore: g.cfg.Shore,
 		Keepalive: g.cfg.Keepalive, Messages: !shared, Peers: peers, Road: g, Store: g.mail, Replica: g.replica,
 		Coder: &g.coder, Air: &b.air, Norm: libnorm{g}, Group: all, GroupLedger: &b.ledger})
+	b.surveys = newSurveys(b)
 	if err != nil || !shared {
 		b.carriers = []mail.Carrier{b.lines}
 		return b, err

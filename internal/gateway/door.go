@@ -339,16 +339,24 @@ func (d door) forget(now time.Time, ev Forget) {
 	d.g.Note("info", "a peer was forgotten: what it sends counts again when it has answered", "peer", p.Name, "id", p.ID, "any_start", ev.AnyStart)
 }
 
+const notAuthentic = "not_authentic"
+
+// refusals are the reasons for which the door takes no datagram, besides notAuthentic.
+var refusals = map[string]error{
+	"short": seal.ErrShort, "version": seal.ErrVersion, "unknown_peer": seal.ErrUnknownPeer,
+	"unknown_boot": seal.ErrUnknownBoot, "unproven": seal.ErrUnproven, "far_boot": seal.ErrFarBoot,
+	"stale_boot": seal.ErrStaleBoot, "twin": seal.ErrTwin,
+	"own_id": seal.ErrOwnID, "replay": seal.ErrReplay, "too_old": seal.ErrTooOld,
+}
+
+// RefusesDatagrams says whether a reason of Status.Dropped is one for which a datagram of the link is not taken.
+func RefusesDatagrams(reason string) bool { return reason == notAuthentic || refusals[reason] != nil }
+
 func dropReason(err error) string {
-	for reason, e := range map[string]error{
-		"short": seal.ErrShort, "version": seal.ErrVersion, "unknown_peer": seal.ErrUnknownPeer,
-		"unknown_boot": seal.ErrUnknownBoot, "unproven": seal.ErrUnproven, "far_boot": seal.ErrFarBoot,
-		"stale_boot": seal.ErrStaleBoot, "twin": seal.ErrTwin,
-		"own_id": seal.ErrOwnID, "replay": seal.ErrReplay, "too_old": seal.ErrTooOld,
-	} {
+	for reason, e := range refusals {
 		if errors.Is(err, e) {
 			return reason
 		}
 	}
-	return "not_authentic"
+	return notAuthentic
 }

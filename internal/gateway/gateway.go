@@ -14,6 +14,7 @@ import (
 	"aldis/internal/link/profile"
 	"aldis/internal/link/replica"
 	"aldis/internal/link/seal"
+	"aldis/internal/rules/calendar"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
 	"aldis/internal/site"
@@ -50,6 +51,8 @@ type Config struct {
 	Keepalive time.Duration
 	// Silent is an order of the configuration's: nothing is ever transmitted, whatever the journal says.
 	Silent bool
+	// Windows are times of silence that come by themselves.
+	Windows calendar.Windows
 	// SinceLast is how long ago the last run on this journal began, by a clock that nobody sets; 0: nobody knows.
 	SinceLast time.Duration
 	// Group is the address of a radio net that all members share; with P_Mul what is for several goes there once.
@@ -95,14 +98,14 @@ type Gateway struct {
 	dropped   map[string]uint64 // datagrams and packets, by reason
 	nextPurge time.Time         // of what has expired
 
-	rulesReplaced uint64    // how often in this run
-	filtered      time.Time // when it was last said that messages are dropped
-	linkDue       time.Time // when the link wants a Step, as the last one found that looked at it
-	looked        bool      // at the link, in any Step
-	touched       bool      // in this Step something was done that concerns the link
-	restored      *restored // until the first Step
-	answers       answers   // to orders about messages
-	out           *Output   // of this Step
+	replaced           // by orders
+	filtered time.Time // when it was last said that messages are dropped
+	linkDue  time.Time // when the link wants a Step, as the last one found that looked at it
+	looked   bool      // at the link, in any Step
+	touched  bool      // in this Step something was done that concerns the link
+	restored *restored // until the first Step
+	answers  answers   // to orders about messages
+	out      *Output   // of this Step
 }
 
 // New starts from what the journal holds; nil for a new node. The error says what in restore cannot be understood.
@@ -120,15 +123,11 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
 	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &Output{}}
 	g.mail = mail.NewStore(g, cfg.Boot.Number, cfg.MaxWaiting, g.ended)
-	late := cfg.Profile.Transport == profile.PMul
 	for _, pc := range cfg.Peers {
 		if pc.ID == 0 || pc.ID == cfg.ID || g.byID[pc.ID] != nil {
 			return nil, fmt.Errorf("gateway: peer id %d is not unique in the net", pc.ID)
 		}
-		p := &peer{Peer: mail.NewPeer(pc.ID, pc.Name, pc.Addr, g, late)}
-		p.far = farCopy{peer: p.ID, road: g, items: map[string]site.Item{}}
-		p.ends = endings{road: g, peer: p, pending: map[uint64]origin{}, byName: map[messageName]*storedMessage{},
-			texts: map[[2]string]*correspondence{}}
+		p := newPeer(g, pc)
 		g.byID[pc.ID] = p
 		g.peers = append(g.peers, p)
 	}
@@ -149,6 +148,7 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 	for _, p := range g.peers {
 		p.bearer = b
 	}
+	g.left = leftBehind(restore, g.byID)
 	states, err := g.restore(restore)
 	if err != nil {
 		return nil, err
@@ -199,6 +199,12 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		g.door.forget(now, ev)
 	case NewRules:
 		ev.obey(g, now)
+	case Drain:
+		ev.obey(g, now)
+	case NewLink:
+		ev.obey(g, now)
+	case SurveyOrder:
+		g.bearers[0].surveys.obey(g, now, ev)
 	default:
 		g.normEvent(now, ev)
 	}
@@ -223,6 +229,11 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 			for _, c := range b.carriers {
 				c.Pump(now)
 			}
+			b.surveys.pump(g, now)
+		}
+	} else {
+		for _, b := range g.bearers {
+			b.surveys.hush(g, now)
 		}
 	}
 	for _, p := range g.peers {
@@ -388,6 +399,7 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 		for _, c := range b.carriers {
 			at = due.Earliest(at, c.Due(now, g.silence.quiet()))
 		}
+		at = due.Earliest(at, b.surveys.due(g, now))
 	}
 	return at
 }

@@ -66,6 +66,9 @@ func alarms(now time.Time, v *View, s Seen, is, ten sample) []Alarm {
 		}
 		say(2, time.Time{}, "%s", text)
 	}
+	if d := s.Status.Drain; d != nil {
+		say(1, d.Since, "This gateway is drained: it takes no messages of local peers; %s", plural(d.Messages, "message has to go out yet", "messages have to go out yet"))
+	}
 	for _, d := range []struct {
 		use  Use
 		what string

@@ -136,6 +136,10 @@ func TestWords(t *testing.T) {
 		}
 		check.Same(in, "alarms", alarms, tt.alarms)
 	}
+	drained := site("up")
+	drained.Drain = &gateway.DrainStatus{Since: start, Messages: 2}
+	v0 := Look(now, NewHistory(start), Seen{Started: start, Status: drained})
+	check.Equal(t, "alarm of a drain", v0.Alarms[0], Alarm{"warn", "This gateway is drained: it takes no messages of local peers; 2 messages have to go out yet", start})
 	s := site("up", waits(3, time.Minute))
 	s.Silence = gateway.SilenceStatus{On: true, LeftS: 90, Messages: 3}
 	v := Look(now, NewHistory(start), Seen{Started: start, Status: s})

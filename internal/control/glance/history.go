@@ -20,7 +20,7 @@ const (
 )
 
 // Kinds are the accounts of the ledger, as gateway.LedgerRow names them.
-var Kinds = [...]string{"payload", "advertisement", "state", "ack", "repair", "header", "key"}
+var Kinds = [...]string{"payload", "advertisement", "state", "ack", "repair", "header", "key", "survey"}
 
 // directions of the ledger.
 const (
