@@ -36,7 +36,7 @@ func groups() []group {
 			{name: "init", summary: "write a first configuration, and the net's key", run: initCommand},
 			{name: "run", summary: "run the gateway", run: runCommand},
 			{name: "check", summary: "read a configuration and report every mistake", run: checkCommand, files: true},
-			{name: "keys", summary: "make the key of a net, or show its fingerprint", run: keysCommand, words: []string{"new", "show"}, files: true},
+			{name: "keys", summary: "make the key of a net, show its fingerprint, or make certificates for TAK devices", run: keysCommand, words: []string{"new", "show", "tak"}, files: true},
 			{name: "doctor", summary: "look at this machine and the gateway on it: what is wrong, and the way out", run: doctorCommand},
 			{name: "status", summary: "show peers, queues and octets of the gateway on this machine", run: statusCommand},
 			{name: "top", summary: "show all that live in the terminal; a browser shows it at http.listen", run: topCommand},

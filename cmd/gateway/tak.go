@@ -1,14 +1,11 @@
 package main
 
 import (
+	"crypto/tls"
 	"fmt"
-	"log/slog"
 	"net/netip"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"aldis/internal/config"
-	"aldis/internal/daemon"
 	"aldis/internal/gateway"
 	"aldis/internal/lan/taklan"
 	"aldis/internal/link/profile"
@@ -44,11 +41,19 @@ func (t *takSide) maker(c *config.Config) func([]site.Memory) (gateway.Face, err
 	}
 }
 
-func (t *takSide) open(c *config.Config, d *daemon.Daemon, reg prometheus.Registerer, log *slog.Logger) error {
+func (t *takSide) open(n *node) error {
+	c := n.cfg
 	if t.face == nil {
 		return nil
 	}
-	t.lan = taklan.New(taklan.Config{MaxConns: c.TAK.Conns, MaxConnsPerAddress: max(1, c.TAK.Conns/2)}, d.PostLAN(site.TAK), reg, log)
+	t.lan = taklan.New(taklan.Config{MaxConns: c.TAK.Conns, MaxConnsPerAddress: max(1, c.TAK.Conns/2)}, n.daemon.PostLAN(site.TAK), n.reg, n.log)
+	if n.takTLS != nil {
+		keys, err := c.TAK.ServerTLS()
+		if err != nil {
+			return fmt.Errorf("tak.tls_keys: %w", err)
+		}
+		n.takTLS = tls.NewListener(n.takTLS, keys)
+	}
 	if c.TAK.Mesh == "" {
 		return nil
 	}
@@ -83,6 +88,9 @@ func takSummary(c *config.Config) (lines []string) {
 	t := c.TAK
 	if t.Listen.IsValid() {
 		lines = append(lines, fmt.Sprintf("TAK devices connect to %s, at most %d", t.Listen, t.Conns))
+	}
+	if t.TLS.IsValid() {
+		lines = append(lines, fmt.Sprintf("TAK devices with a certificate connect to %s over TLS (%s)", t.TLS, t.Keys))
 	}
 	if t.Server.IsValid() {
 		lines = append(lines, fmt.Sprintf("client of the TAK server %s", t.Server))

@@ -100,6 +100,8 @@ func takChanges(old, next TAK) (list []Change) {
 		}
 	}
 	value("tak.listen", old.Listen, next.Listen)
+	value("tak.tls", old.TLS, next.TLS)
+	value("tak.tls_keys", old.Keys, next.Keys)
 	value("tak.server", old.Server, next.Server)
 	value("tak.mesh", old.Mesh, next.Mesh)
 	value("tak.mesh_group", old.Events, next.Events)

@@ -1,6 +1,7 @@
 package taklan
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"os"
@@ -30,8 +31,31 @@ type conn struct {
 	closed  bool
 }
 
+// handshakeTime is how long a device has for its part of TLS.
+const handshakeTime = 10 * time.Second
+
+// greeted says whether a device over TLS has shown what it has to; over TCP there is nothing to show.
+func (n *conn) greeted() bool {
+	t, ok := n.net.(*tls.Conn)
+	if !ok {
+		return true
+	}
+	t.SetDeadline(time.Now().Add(handshakeTime))
+	if err := t.HandshakeContext(n.lan.life); err != nil {
+		n.lan.refuse("tls", n.remote, err)
+		return false
+	}
+	t.SetDeadline(time.Time{})
+	return true
+}
+
 func (n *conn) run() {
 	defer n.lan.wait.Done()
+	if !n.greeted() {
+		n.net.Close()
+		n.lan.forget(n)
+		return
+	}
 	n.lan.post(tak.Opened{Conn: n.id, Remote: n.remote, Server: n.server})
 	written := make(chan struct{})
 	go func() {
