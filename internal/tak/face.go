@@ -181,7 +181,7 @@ func (f *Face) due() (at time.Time) {
 	for _, far := range f.far {
 		at = due.Earliest(at, far.Due())
 	}
-	if len(f.near.All()) > 0 || f.kept.len() > 0 || len(f.waiting) > 0 || len(f.words.unread) > 0 {
+	if !f.near.Empty() || f.kept.len() > 0 || len(f.waiting) > 0 || len(f.words.unread) > 0 {
 		at = due.Earliest(at, f.lastCheck.Add(checkEvery))
 	}
 	return at

@@ -20,6 +20,7 @@ type client struct {
 	conn     site.ConnID
 	host     string
 	server   bool
+	proto    bool   // reads version 1
 	mesh     bool   // not a connection: somebody on the mesh
 	uid      string // of its report of itself; "": it has made none
 	callsign string
@@ -32,6 +33,16 @@ func (s *streams) devices() (list []*client) {
 	}
 	slices.SortFunc(list, func(a, b *client) int { return int(a.conn) - int(b.conn) })
 	return list
+}
+
+// protos says whether a device reads version 1.
+func (s *streams) protos() bool {
+	for _, c := range s.clients {
+		if c.proto {
+			return true
+		}
+	}
+	return false
 }
 
 // named are the devices with this uid or callsign.
@@ -74,7 +85,13 @@ func (f *Face) greet(now time.Time, c *client) {
 }
 
 func (f *Face) send(c *client, e *cot.Event) {
-	f.out.Orders = append(f.out.Orders, Send{Conn: c.conn, XML: e.AppendXML(nil), Proto: e.AppendFrame(nil)})
+	o := Send{Conn: c.conn}
+	if c.proto {
+		o.Proto = e.AppendFrame(nil)
+	} else {
+		o.XML = e.AppendXML(nil)
+	}
+	f.out.Orders = append(f.out.Orders, o)
 	f.trouble.count("events_out")
 }
 
@@ -86,7 +103,11 @@ func (f *Face) spread(e *cot.Event, except ...site.ConnID) {
 
 // give gives an event to all devices but one.
 func (f *Face) give(e *cot.Event, except ...site.ConnID) {
-	f.out.Orders = append(f.out.Orders, Spread{Except: except, XML: e.AppendXML(nil), Proto: e.AppendFrame(nil)})
+	o := Spread{Except: except, XML: e.AppendXML(nil)}
+	if f.streams.protos() {
+		o.Proto = e.AppendFrame(nil)
+	}
+	f.out.Orders = append(f.out.Orders, o)
 	f.trouble.count("events_out")
 }
 
@@ -159,5 +180,6 @@ func (f *Face) negotiate(now time.Time, c *client, e *cot.Event) {
 	f.send(c, r)
 	if want {
 		f.out.Orders = append(f.out.Orders, Speak{c.conn})
+		c.proto = true
 	}
 }

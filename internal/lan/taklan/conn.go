@@ -123,7 +123,10 @@ func (n *conn) queue(xml, proto []byte) {
 		return
 	}
 	if n.proto {
-		xml = proto
+		if xml = again(xml, proto); xml == nil {
+			n.mu.Unlock()
+			return
+		}
 	}
 	if len(n.waiting)+len(xml) > n.lan.cfg.MaxQueue {
 		n.closed = true
@@ -135,6 +138,18 @@ func (n *conn) queue(xml, proto []byte) {
 	n.waiting = append(n.waiting, xml...)
 	n.mu.Unlock()
 	n.nudge()
+}
+
+// again is an event in version 1, also where it was made before its device had asked for that; nil: it has no such form.
+func again(xml, proto []byte) []byte {
+	if len(proto) > 0 {
+		return proto
+	}
+	e, err := cot.ParseXML(xml)
+	if err != nil {
+		return nil
+	}
+	return e.AppendFrame(nil)
 }
 
 // speak: what is queued from now on is version 1.
