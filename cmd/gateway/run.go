@@ -139,7 +139,8 @@ type node struct {
 	lanSock   net.Listener // nil: no peers over TCP
 	pollSock  net.Listener // nil: no peers over HTTP
 	etherSock *net.UDPConn // nil: no multicast
-	takSock   net.Listener // nil: no TAK devices
+	takSock   net.Listener // nil: no TAK devices over TCP
+	takTLS    net.Listener // nil: none over TLS
 	httpSock  net.Listener
 	orderSock net.Listener
 	daemon    *daemon.Daemon
@@ -201,7 +202,8 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 	if err != nil {
 		return err
 	}
-	n.lanSock, n.pollSock, n.takSock, n.httpSock = open["lan.tcp"], open["lan.http"], open["tak.listen"], open["http.listen"]
+	n.lanSock, n.pollSock, n.httpSock = open["lan.tcp"], open["lan.http"], open["http.listen"]
+	n.takSock, n.takTLS = open["tak.listen"], open["tak.tls"]
 	if odd := strays(have); odd != "" {
 		n.log.Warn("inherited sockets that the configuration does not name were closed", "addresses", odd)
 	}
@@ -252,6 +254,9 @@ func (n *node) close() {
 	}
 	if n.takSock != nil {
 		n.takSock.Close()
+	}
+	if n.takTLS != nil {
+		n.takTLS.Close()
 	}
 	if n.lanSock != nil {
 		n.lanSock.Close()
@@ -313,7 +318,9 @@ func (n *node) build() error {
 		return jxta.SignMessage(message, identity.Key, identity.Cert, source)
 	}
 	n.lan = lan.New(bounds, n.daemon.PostLAN(site.JXTA), n.reg, n.log)
-	n.tak.open(c, n.daemon, n.reg, n.log)
+	if err := n.tak.open(n); err != nil {
+		return err
+	}
 	n.norm, err = norm.New(normConfig(c, n.log), n.daemon.PostNorm)
 	return err
 }
@@ -409,7 +416,15 @@ func (n *node) run(ctx context.Context) error {
 	serve(n.pollSock, n.lan.ServePolling)
 	if n.tak.lan != nil {
 		serve(n.takSock, n.tak.lan.Serve)
+		serve(n.takTLS, n.tak.lan.Serve)
 		n.tak.dial(n.cfg)
+		if n.cfg.TAK.Mesh != "" {
+			go func() {
+				if err := n.tak.lan.ServeMesh(); err != nil {
+					cancel(err)
+				}
+			}()
+		}
 	}
 	if n.etherSock != nil {
 		go func() {

@@ -97,7 +97,7 @@ var Rooms = []Room{
 		"link/profile", "link/replica", "link/roster", "link/seal", "link/survey", "rules/calendar", "rules/filter", "rules/mark", "site"}},
 
 	{"lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"jxta", "jxtabridge", "rate", "site"}},
-	{"lan/taklan", Edge, "edges", false, "Streams of TAK devices, with bounds.", []string{"rate", "site", "tak", "tak/cot"}},
+	{"lan/taklan", Edge, "edges", false, "Streams and mesh of TAK devices, with bounds.", []string{"lan", "rate", "site", "tak", "tak/cot"}},
 	{"radio", Edge, "edges", false, "The only socket on the link.", []string{"gateway"}},
 	{"journal", Edge, "edges", false, "Durable keys and values with checksums in one bbolt file: one commit at a time, checked at the start, repaired.", []string{"atrest", "journal/pages"}},
 	{"journal/pages", Pure, "edges", false, "Reads the pages of a bbolt file without trusting them.", nil},

@@ -106,7 +106,12 @@ func takChanges(old, next TAK) (list []Change) {
 		}
 	}
 	value("tak.listen", old.Listen, next.Listen)
+	value("tak.tls", old.TLS, next.TLS)
+	value("tak.tls_keys", old.Keys, next.Keys)
 	value("tak.server", old.Server, next.Server)
+	value("tak.mesh", old.Mesh, next.Mesh)
+	value("tak.mesh_group", old.Events, next.Events)
+	value("tak.mesh_chat_group", old.Chats, next.Chats)
 	value("tak.max_connections", old.Conns, next.Conns)
 	value("tak.max_units", old.Units, next.Units)
 	value("tak.bound", old.Bound, next.Bound)
