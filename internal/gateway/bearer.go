@@ -20,6 +20,7 @@ type bearer struct {
 	group    netip.AddrPort // of a radio net that all members share; invalid: it has none
 	air      mail.Air       // of a terminal: one for all peers
 	ledger   mail.Ledger    // of what goes to the group
+	billed   billed
 	lines    *unicast.Carrier
 	several  *group.Carrier // of messages to several peers at once; nil: it has none
 	surveys  *surveys
@@ -55,7 +56,7 @@ func timingOf(p profile.Profile, shore bool) custody.Config {
 // messages go to several peers at once.
 func (g *Gateway) newBearer(peers []*mail.Peer, records []Record) (b *bearer, err error) {
 	p := g.cfg.Profile
-	b = &bearer{profile: p, timing: timingOf(p, g.cfg.Shore), group: g.cfg.Group}
+	b = &bearer{profile: p, timing: timingOf(p, g.cfg.Shore), group: g.cfg.Group, billed: billed{Bill: p.Bill}}
 	shared := p.Transport == profile.PMul
 	all := b.group
 	if !shared {

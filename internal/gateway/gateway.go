@@ -117,9 +117,9 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 	if cfg.Wait == 0 {
 		cfg.Wait = DefaultWait
 	}
-	if cfg.Profile.DatagramOctets < unicast.MinDatagram {
+	if cfg.Profile.Filled() < unicast.MinDatagram {
 		return nil, fmt.Errorf("gateway: profile %s: datagrams of %d octets, at least %d needed",
-			cfg.Profile.Name, cfg.Profile.DatagramOctets, unicast.MinDatagram)
+			cfg.Profile.Name, cfg.Profile.Filled(), unicast.MinDatagram)
 	}
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
 	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &Output{}}
@@ -190,6 +190,7 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 			return out
 		}
 	case Datagram:
+		g.bearers[0].billed.received(len(ev.Data))
 		g.receive(now, ev)
 	case Silence:
 		g.silence.obey(g, now, ev)
@@ -393,6 +394,7 @@ func (g *Gateway) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
 
 // Send puts a datagram on the air.
 func (g *Gateway) Send(to netip.AddrPort, data []byte) {
+	g.bearers[0].billed.sent(len(data))
 	g.out.Datagrams = append(g.out.Datagrams, Datagram{Addr: to, Data: data})
 }
 

@@ -331,7 +331,7 @@ func (c *Carrier) Announce(now time.Time, f frame.Silence) bool {
 
 // Owed adds up what is owed to the peers.
 func (c *Carrier) Owed(now time.Time) (o mail.Owed) {
-	room := c.Profile.DatagramOctets - directReserve
+	room := c.Profile.Filled() - directReserve
 	for _, l := range c.order {
 		octets := 0
 		if receipts := l.receiver.Receipts(); len(receipts) > 0 {
