@@ -23,7 +23,8 @@
 // start from the journal; adopt.go a journal of version 0.1; putback.go data that was put back to an older copy;
 // records.go what records are, and what a repair keeps; status.go what the operator is told; linkstate.go the state of
 // a link; differs.go a link
-// that is not as its profile says; outlook.go when what waits will be there; delays.go how long what came took; adverts.go where advertisements
+// that is not as its profile says; foreseen.go what will
+// expire before; outlook.go when what waits will be there; delays.go how long what came took; adverts.go where advertisements
 // are; messages.go where messages of this site are; messageorders.go what may be ordered of one; arrival.go when one will be
 // there.
 package gateway

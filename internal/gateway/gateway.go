@@ -242,6 +242,7 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	for _, p := range g.peers {
 		p.link.look(g, now, p)
 		p.differs.look(g, now, p)
+		p.late.look(g, now, p)
 	}
 	g.linkDue, g.looked = g.deadline(now), true
 	out.Deadline = due.Earliest(g.linkDue, g.faces.due())

@@ -71,8 +71,10 @@ type PeerStatus struct {
 	ItemsUnderWay int       `json:"items_under_way"`
 	FarItems      int       `json:"far_items"` // of the peer's site, held here
 	// Queue is what waits, the most urgent first.
-	Queue  []QueueRow `json:"queue,omitempty"`
-	Delays Delays     `json:"delays"`
+	Queue []QueueRow `json:"queue,omitempty"`
+	// Late is what of it will expire before it is there.
+	Late   Foreseen `json:"late"`
+	Delays Delays   `json:"delays"`
 	// Measured is what the traffic shows of the link, as far as it does.
 	Measured LinkMeasured `json:"measured"`
 	PeerCounts
@@ -149,6 +151,7 @@ func (g *Gateway) Status(now time.Time) Status {
 			ps.LinkSince = p.link.since
 		}
 		ps.Queue, ps.Delays, ps.Measured = backlog(g, now, p), p.delays, measured(p, g.cfg.Shore)
+		ps.Late = p.late.Foreseen
 		s.Peers = append(s.Peers, ps)
 		for direction, name := range [...]string{"sent", "received"} {
 			for kind, octets := range p.Ledger[direction] {
