@@ -15,6 +15,7 @@
 //   - secret.go: what seals the journal
 //   - silence.go: the calendar of silence
 //   - tak.go: where TAK devices are, and the rules for their events
+//   - traces.go: where traces of messages go
 //   - tree.go: TOML as sections, keys and lines
 //   - warn.go: what is allowed but seldom meant
 package config
