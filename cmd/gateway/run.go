@@ -29,6 +29,7 @@ import (
 	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/control/glance"
+	"aldis/internal/control/spans"
 	"aldis/internal/daemon"
 	"aldis/internal/gateway"
 	"aldis/internal/journal"
@@ -444,6 +445,9 @@ func (n *node) run(ctx context.Context) error {
 	}
 	go n.watchJournal(ctx)
 	go desk.Watch(ctx)
+	if at := n.cfg.Traces.OTLP; at != "" {
+		go spans.New(spans.Config{URL: at, Name: n.cfg.Node.Name, ID: n.cfg.Node.ID, Version: Version, Messages: n.messages, Log: n.log}, n.reg).Run(ctx)
+	}
 	refused := &refusals{n, map[string]uint64{}, make(chan struct{})}
 	go refused.watch(ctx)
 	go n.reloader.listen(ctx)

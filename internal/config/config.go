@@ -31,11 +31,12 @@ const maxFile = 1 << 20
 
 // Config is a configuration without a mistake. Paths are absolute or count from the working directory.
 type Config struct {
-	File string
-	Node Node
-	LAN  LAN
-	Link Link
-	HTTP HTTP
+	File   string
+	Node   Node
+	LAN    LAN
+	Link   Link
+	HTTP   HTTP
+	Traces Traces
 	// Control is where orders come in.
 	Control Control
 	Log     Log
@@ -221,6 +222,7 @@ var known = map[string][]string{
 	"tak.rule":     takRuleKeys,
 	"silence":      {"from", "to", "days", "announce"},
 	"http":         {"listen", "names", "token_file"},
+	"traces":       {"otlp"},
 	"control":      {"socket", "group"},
 	"log":          {"level", "format"},
 	"delivery":     {"wait", "max_octets", "max_octets_per_peer"},
@@ -286,6 +288,7 @@ func (r *reader) read() {
 	}
 
 	r.readOrders(http)
+	r.readTraces()
 
 	log := section{r, r.tree.tables["log"], "log"}
 	if level := log.choice("level", "info", "debug", "info", "warn", "error"); level != "" {

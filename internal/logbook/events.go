@@ -122,4 +122,6 @@ var Events = []Event{
 	{"tak.not_read", "a TAK message of a far site could not be read", "The far gateway is of another version, or a mistake of ours.", ""},
 	{"tak.not_taken", "a TAK event was not taken", "`reason` says why: it cannot be read, or is beyond a bound.", "reason device error"},
 	{"tak.refused", "tak: refused", "A connection of a device was not accepted, or was ended.", "reason remote error"},
+	{"traces.again", "the collector takes traces again", "", ""},
+	{"traces.refused", "the collector takes no traces: messages are not concerned", "Of `[traces] otlp`. What waits for it is bounded; more is dropped and counted.", ""},
 }
