@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"aldis/internal/config"
 	"aldis/internal/gateway"
@@ -25,6 +26,7 @@ const keysAbout = `usage: gateway keys new -o FILE
        gateway keys rollover ROSTER [-c FILE] [--dry-run]
        gateway keys destroy [-c FILE] --yes
        gateway keys show FILE
+       gateway keys tak -o DIR [HOST [CLIENT...]]
 
 Either all gateways of a net share one key: who has it belongs to the net, reads everything and speaks as anybody. Or each
 gateway has a key of its own, and a roster names them all; then none can speak as another.
@@ -45,6 +47,9 @@ gateway has a key of its own, and a roster names them all; then none can speak a
                 --dry-run nothing is changed, and it says who would be left behind, and until when
   destroy       overwrite and remove the keys of the gateway that FILE configures, the token of http.token_file, and all in
                 its data directory but the audit log: its messages too. It must not run
+  tak           make certificates for TAK devices in a directory, what of it is missing: an authority (ca.pem), the server's
+                for HOST, the name or address that devices connect to, and one for each CLIENT (CLIENT.pem, CLIENT.key).
+                Name the directory as tak.tls_keys. Keep ca.key off the gateway once all clients have theirs
   show          print fingerprints: five groups that two operators compare aloud. They say nothing of a private key.
                 FILE is any of these files. gateway status prints those in use
 
@@ -59,6 +64,7 @@ type keysOrder struct {
 	config                                  string
 	dryRun, yes                             bool
 	nodes, ids                              listFlag
+	names                                   []string
 	stdout, stderr                          io.Writer
 }
 
@@ -70,9 +76,9 @@ func (l *listFlag) String() string { return "" }
 // Set adds a value.
 func (l *listFlag) Set(s string) error { *l = append(*l, s); return nil }
 
-// keysVerb is one of the things that keys does: whether it takes a file, which flags it needs and which it may have.
+// keysVerb is one of the things that keys does: whether it takes a file, or names; which flags it needs and which it may have.
 type keysVerb struct {
-	file        bool
+	file, names bool
 	needs, also []string
 	do          func(*keysOrder) error
 }
@@ -93,13 +99,14 @@ var keysVerbs = map[string]keysVerb{
 	"roster remove":  {file: true, needs: []string{"authority", "id"}, also: signs, do: changeRoster},
 	"roster roll":    {file: true, needs: []string{"authority"}, also: signs, do: changeRoster},
 	"roster show":    {file: true, do: showRoster},
+	"tak":            {names: true, needs: []string{"o"}, do: newTAKKeys},
 	"roster verify":  {file: true, needs: []string{"by"}, do: verifyRoster},
 }
 
 func keysCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("keys", flag.ContinueOnError)
 	o := keysOrder{stdout: stdout, stderr: stderr}
-	fs.StringVar(&o.out, "o", "", "new: the `file` to make")
+	fs.StringVar(&o.out, "o", "", "new: the `file` to make; tak: the directory")
 	fs.StringVar(&o.authority, "authority", "", "roster: `file` with the authority's key")
 	fs.StringVar(&o.passphrase, "passphrase-file", "", "`file` whose first line is the authority's passphrase")
 	fs.StringVar(&o.net, "net", "", "roster new: `name` of the net")
@@ -110,7 +117,7 @@ func keysCommand(args []string, stdout, stderr io.Writer) int {
 	fs.BoolVar(&o.dryRun, "dry-run", false, "rollover: change nothing, and say who would be left behind")
 	fs.Var(&o.nodes, "node", "roster new, add: `ID,NAME,PUBLIC` of a node; may come again")
 	fs.Var(&o.ids, "id", "roster remove: `id` of a node; may come again")
-	rest, code, done := parse(fs, args, 3, keysAbout, stdout, stderr)
+	rest, code, done := parse(fs, args, 1000, keysAbout, stdout, stderr)
 	if done {
 		return code
 	}
@@ -136,6 +143,8 @@ func (o *keysOrder) verb(rest []string, fs *flag.FlagSet) (keysVerb, error) {
 		switch {
 		case v.file && len(rest) != n+1:
 			return v, fmt.Errorf("%s: say which file", o.name)
+		case v.names:
+			o.names = rest[n:]
 		case !v.file && len(rest) != n:
 			return v, fmt.Errorf("%s: what is %q for?", o.name, rest[n])
 		case v.file:
@@ -160,6 +169,18 @@ func (o *keysOrder) verb(rest []string, fs *flag.FlagSet) (keysVerb, error) {
 		return v, err
 	}
 	return keysVerb{}, errors.New("say: gateway keys new -o FILE, gateway keys show FILE, or one of: " + strings.Join(slices.Sorted(maps.Keys(keysVerbs)), ", "))
+}
+
+func newTAKKeys(o *keysOrder) error {
+	host, clients := "", []string(nil)
+	if len(o.names) > 0 {
+		host, clients = o.names[0], o.names[1:]
+	}
+	made, err := config.NewTAKKeys(o.out, host, clients, time.Now())
+	for _, name := range made {
+		fmt.Fprintf(o.stdout, "%s is new\n", name)
+	}
+	return err
 }
 
 func newNetKey(o *keysOrder) error {

@@ -23,7 +23,8 @@ func askPassphrase(file string, fresh bool, stderr io.Writer) ([]byte, error) {
 		if !isTerminal(os.Stdin) {
 			return nil, errors.New("standard input is no terminal to ask for the passphrase: say --passphrase-file FILE")
 		}
-		read = func(prompt string) ([]byte, error) { return typed(prompt, stderr) }
+		in := bufio.NewReaderSize(os.Stdin, mostPassphrase)
+		read = func(question string) ([]byte, error) { return typed(in, os.Stdin, stderr, question) }
 	}
 	p, err := read("passphrase of the authority's key: ")
 	if err != nil || !fresh {
@@ -48,34 +49,41 @@ func passphraseIn(file string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return firstLine(f)
+	return firstLine(bufio.NewReaderSize(f, mostPassphrase))
 }
 
-func firstLine(r io.Reader) ([]byte, error) {
-	line, err := bufio.NewReader(io.LimitReader(r, mostPassphrase)).ReadBytes('\n')
+// errNoPassphrase says that there was none where it should be.
+var errNoPassphrase = errors.New("the passphrase is empty")
+
+func firstLine(in *bufio.Reader) ([]byte, error) {
+	line, err := in.ReadSlice('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+		return nil, fmt.Errorf("the passphrase cannot be read: %w", err)
 	}
 	if line = bytes.TrimRight(line, "\r\n"); len(line) == 0 {
-		return nil, errors.New("the passphrase is empty")
+		return nil, errNoPassphrase
 	}
-	return line, nil
+	return bytes.Clone(line), nil
 }
 
-// typed asks on the terminal, which does not show what is typed.
-func typed(prompt string, stderr io.Writer) ([]byte, error) {
-	fd := int(os.Stdin.Fd())
-	was, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+// typed reads a line of standard input. On a terminal it asks first, and the terminal does not show what is typed.
+func typed(in *bufio.Reader, stdin *os.File, prompt io.Writer, question string) ([]byte, error) {
+	if isTerminal(stdin) {
+		defer quiet(stdin)()
+		fmt.Fprint(prompt, question)
+		defer fmt.Fprintln(prompt)
+	}
+	return firstLine(in)
+}
+
+// quiet has a terminal not show what is typed, until what it returns is called.
+func quiet(f *os.File) func() {
+	was, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	if err != nil {
-		return nil, err
+		return func() {}
 	}
-	quiet := *was
-	quiet.Lflag &^= unix.ECHO
-	if err := unix.IoctlSetTermios(fd, unix.TCSETS, &quiet); err != nil {
-		return nil, err
-	}
-	defer unix.IoctlSetTermios(fd, unix.TCSETS, was)
-	fmt.Fprint(stderr, prompt)
-	defer fmt.Fprintln(stderr)
-	return firstLine(os.Stdin)
+	now := *was
+	now.Lflag &^= unix.ECHO
+	unix.IoctlSetTermios(int(f.Fd()), unix.TCSETS, &now)
+	return func() { unix.IoctlSetTermios(int(f.Fd()), unix.TCSETS, was) }
 }

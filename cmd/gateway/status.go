@@ -16,6 +16,7 @@ import (
 	"aldis/internal/control"
 	"aldis/internal/gateway"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/rights"
 )
 
 const statusAbout = `usage: gateway status [-c FILE] [--json]
@@ -89,8 +90,24 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 	if r.Cell != nil && !r.Cell.Whole {
 		fmt.Fprintf(out, "the NORM process is not in its whole cell; missing: %s\n", strings.Join(r.Cell.Missing, ", "))
 	}
+	for _, p := range r.Peers {
+		if m := p.Measured; len(m.Differs) > 0 {
+			fmt.Fprintf(out, "the link to %s is not as its profile says: %s", p.Name, strings.Join(m.Differs, ", "))
+			if m.PaceBps > 0 {
+				fmt.Fprintf(out, "; it has %d bit/s, what goes is paced at %d", m.RateBps, m.PaceBps)
+			}
+			fmt.Fprintln(out)
+		}
+	}
+	if missing := rights.Missing(r.Protections); len(missing) > 0 {
+		fmt.Fprintf(out, "the gateway lacks protections: %s\n", strings.Join(missing, "; "))
+	}
 	if r.Silence.On {
 		printSilence(out, r.Silence, now)
+	}
+	if d := r.Drain; d != nil {
+		fmt.Fprintf(out, "DRAINED since %s: no messages of local peers are taken (%d refused), %d have to go out (gateway drain --off ends that)\n",
+			d.Since.UTC().Format(time.RFC3339), d.Refused, d.Messages)
 	}
 	fmt.Fprintf(out, "this site: %d local peers, %d advertisements, %d open questions\n", len(r.LAN.Peers), r.LAN.Adverts, r.LAN.Questions)
 	for _, p := range r.LAN.Peers {
@@ -113,7 +130,7 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 	}
 	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PEER\tLINK\tHEARD\tADDRESS\tWAITING\tUNDER WAY\tDELIVERED\tRECEIVED\tITEMS THERE\tITEMS HERE")
+	fmt.Fprintln(w, "PEER\tLINK\tHEARD\tADDRESS\tWAITING\tUNDER WAY\tNEWS\tDELIVERED\tRECEIVED\tITEMS THERE\tITEMS HERE")
 	for _, p := range r.Peers {
 		heard := "never"
 		if t, err := time.Parse(time.RFC3339, p.LastHeard); err == nil {
@@ -123,12 +140,16 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 		if address == "" {
 			address = "not known"
 		}
-		fmt.Fprintf(w, "%d %s\t%s\t%s\t%s\t%d\t%d\t%d of %d\t%d\t%d of %d\t%d\n", p.ID, p.Name, p.Link, heard, address,
-			p.Waiting, p.UnderWay, p.Delivered, p.Accepted, p.Received, p.ItemsHeld, r.Items, p.FarItems)
+		fmt.Fprintf(w, "%d %s\t%s\t%s\t%s\t%d\t%d\t%d\t%d of %d\t%d\t%d of %d\t%d\n", p.ID, p.Name, p.Link, heard, address,
+			p.Waiting-p.NewsWaiting, p.UnderWay-p.NewsUnderWay, p.NewsWaiting+p.NewsUnderWay, p.Delivered, p.Accepted, p.Received, p.ItemsHeld, r.Items, p.FarItems)
 	}
 	w.Flush()
 	fmt.Fprintln(out)
 	printLedger(out, r.Ledger)
+	if bill := r.Bill; bill != nil {
+		fmt.Fprintf(out, "billed by units of %d octets: %d sent (%s used), %d received (%s used)\n", bill.UnitOctets,
+			bill.Sent, share(bill.SentOctets, bill.Sent, bill.UnitOctets), bill.Received, share(bill.ReceivedOctets, bill.Received, bill.UnitOctets))
+	}
 	for _, p := range r.Peers {
 		if p.Expired+p.Superseded+p.Withdrawn > 0 {
 			fmt.Fprintf(out, "messages for %s that were not sent: %d expired, %d replaced by newer ones, %d given up for more urgent ones\n",
@@ -154,9 +175,17 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 	}
 }
 
+// share is how much of what is billed has been used.
+func share(octets, units uint64, unit int) string {
+	if units == 0 {
+		return "0 %"
+	}
+	return fmt.Sprintf("%d %%", 100*octets/(units*uint64(unit)))
+}
+
 // printLedger is a table of IP octets: a row for each peer and direction, a column for each kind.
 func printLedger(out io.Writer, rows []gateway.LedgerRow) {
-	kinds := []string{"payload", "advertisement", "state", "ack", "repair", "header", "key"}
+	kinds := []string{"payload", "advertisement", "state", "ack", "repair", "header", "key", "survey"}
 	type account struct{ peer, direction string }
 	var order []account
 	sums := map[account]map[string]uint64{}

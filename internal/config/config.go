@@ -21,6 +21,7 @@ import (
 	"aldis/internal/link/compact"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
+	"aldis/internal/rules/calendar"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
 )
@@ -30,21 +31,26 @@ const maxFile = 1 << 20
 
 // Config is a configuration without a mistake. Paths are absolute or count from the working directory.
 type Config struct {
-	File string
-	Node Node
-	LAN  LAN
-	Link Link
-	HTTP HTTP
+	File   string
+	Node   Node
+	LAN    LAN
+	Link   Link
+	HTTP   HTTP
+	Traces Traces
 	// Control is where orders come in.
 	Control Control
 	Log     Log
 	// Delivery is what waits for local peers that are away.
 	Delivery Delivery
+	// TAK is where TAK devices are.
+	TAK TAK
 	// Rules say how hard the elements of messages are tried to be made smaller; the first that fits decides, after them
 	// those that are built in.
 	Rules []compact.Rule
 	// Filters say what may cross the link; the first that fits decides.
 	Filters []filter.Rule
+	// Silences are windows in which nothing is transmitted.
+	Silences calendar.Windows
 	// Messages say how urgent applications' messages are; the first that fits decides.
 	Messages []mark.Rule
 }
@@ -55,6 +61,7 @@ type Node struct {
 	Name    string
 	DataDir string
 	Silent  bool // nothing is ever transmitted on the link (EMCON), whatever the journal or an order says
+	Secret  Secret
 }
 
 // LAN is where JXTA peers dial in; one of both addresses may be zero: not served.
@@ -146,11 +153,28 @@ func Load(file string) (*Config, error) {
 	return nil, errors.Join(errs...)
 }
 
+// Files are those that Load has read.
+func (c *Config) Files() []string {
+	list := []string{c.File, c.Link.KeyFile}
+	if isFile(c.Link.ProfileName) {
+		list = append(list, (&reader{file: c.File}).resolve(c.Link.ProfileName))
+	}
+	if c.HTTP.TokenFile != "" {
+		list = append(list, c.HTTP.TokenFile)
+	}
+	return list
+}
+
+// isFile says whether link.profile names a file, and not a profile that is built in.
+func isFile(profile string) bool {
+	return strings.Contains(profile, "/") || strings.HasSuffix(profile, ".toml")
+}
+
 // ReadNode reads only [node] of a configuration: who looks after a journal may do so while the rest has mistakes.
 func ReadNode(file string) (n Node, err error) {
 	err = asked(file, func(r *reader) {
 		node := section{r, r.tree.tables["node"], "node"}
-		n = Node{ID: node.id(), Name: node.name(true), DataDir: r.resolve(node.text("data_dir", true))}
+		n = Node{ID: node.id(), Name: node.name(true), DataDir: r.resolve(node.text("data_dir", true)), Secret: r.secret(node)}
 	})
 	return n, err
 }
@@ -187,14 +211,18 @@ func readProblem(err error) string {
 // known lists the keys of every section.
 var known = map[string][]string{
 	"":             nil,
-	"node":         {"id", "name", "data_dir", "silent"},
+	"node":         {"id", "name", "data_dir", "journal_key_file", "journal_passphrase", "silent"},
 	"lan":          {"tcp", "http", "max_connections", "max_away_per_address", "multicast", "multicast_group"},
 	"link":         {"profile", "listen", "key_file", "roster", "node_key", "authority", "end", "keepalive", "group", "group_interface"},
 	"link.peer":    {"id", "name", "address"},
 	"compact.rule": {"type", "name", "octets", "effort"},
 	"filter":       filterKeys,
 	"message":      messageKeys,
+	"tak":          takKeys,
+	"tak.rule":     takRuleKeys,
+	"silence":      {"from", "to", "days", "announce"},
 	"http":         {"listen", "names", "token_file"},
+	"traces":       {"otlp"},
 	"control":      {"socket", "group"},
 	"log":          {"level", "format"},
 	"delivery":     {"wait", "max_octets", "max_octets_per_peer"},
@@ -219,11 +247,13 @@ func (r *reader) read() {
 	c.Node.Name = node.name(true)
 	c.Node.DataDir = r.resolve(node.text("data_dir", true))
 	r.checkDataDir(node)
+	c.Node.Secret = r.secret(node)
 	c.Node.Silent = node.flag("silent")
 
 	lan := section{r, r.tree.tables["lan"], "lan"}
 	_, polling := lan.get("http")
-	c.LAN.TCP = lan.address("tcp", !polling)
+	_, tak := r.tree.tables["tak"]
+	c.LAN.TCP = lan.address("tcp", !polling && !tak)
 	c.LAN.HTTP = lan.address("http", false)
 	for key, at := range map[string]netip.AddrPort{"tcp": c.LAN.TCP, "http": c.LAN.HTTP} {
 		if at.IsValid() && at.Addr().IsUnspecified() {
@@ -241,7 +271,9 @@ func (r *reader) read() {
 	r.readRules()
 	r.readFilters()
 	r.readMessages()
+	r.readSilences()
 	r.readDelivery()
+	r.readTAK()
 
 	http := section{r, r.tree.tables["http"], "http"}
 	c.HTTP.Listen = http.address("listen", false)
@@ -249,11 +281,14 @@ func (r *reader) read() {
 	case !at.IsValid():
 	case at == c.LAN.TCP:
 		http.fail("listen", "is the address of lan.tcp: each needs a port of its own")
+	case at == c.TAK.Listen:
+		http.fail("listen", "is the address of tak.listen: each needs a port of its own")
 	case at == c.LAN.HTTP:
 		http.fail("listen", "is the address of lan.http, where JXTA peers poll: each needs a port of its own")
 	}
 
 	r.readOrders(http)
+	r.readTraces()
 
 	log := section{r, r.tree.tables["log"], "log"}
 	if level := log.choice("level", "info", "debug", "info", "warn", "error"); level != "" {
@@ -301,15 +336,19 @@ func (r *reader) readRules() {
 	}
 }
 
+// profileOf is what a profile's name or file is for profile.Load.
+func (r *reader) profileOf(name string) string {
+	if isFile(name) {
+		return r.resolve(name)
+	}
+	return name
+}
+
 func (r *reader) readLink() {
 	l := &r.cfg.Link
 	link := section{r, r.tree.tables["link"], "link"}
 	l.ProfileName = link.text("profile", true)
-	if l.ProfileName != "" {
-		name := l.ProfileName
-		if strings.Contains(name, "/") || strings.HasSuffix(name, ".toml") {
-			name = r.resolve(name)
-		}
+	if name := r.profileOf(l.ProfileName); name != "" {
 		var err error
 		if l.Profile, err = profile.Load(name, readSmall); err != nil {
 			r.profileFaults(link, err)
@@ -381,7 +420,11 @@ func (r *reader) profileFaults(link section, err error) {
 		link.fail("profile", "%s %s", pe.Path, readProblem(err))
 		return
 	}
-	link.fail("profile", "%s", strings.TrimPrefix(err.Error(), "profile: "))
+	meant := ""
+	if errors.Is(err, profile.ErrUnknown) {
+		meant = Nearest(r.cfg.Link.ProfileName, profile.Names())
+	}
+	link.fail("profile", "%s%s", strings.TrimPrefix(err.Error(), "profile: "), meant)
 }
 
 func (r *reader) checkDataDir(node section) {
@@ -430,11 +473,11 @@ func (r *reader) unknown() {
 }
 
 // Nearest says which candidate was meant when got is at most two typing errors away from it, as "; is NAME meant?". It is
-// empty when none is so near.
+// empty when none is so near: of a word of three letters two errors leave nothing, unless they have changed places.
 func Nearest(got string, candidates []string) string {
 	best, dist := "", 3
 	for _, c := range candidates {
-		if d := distance(got, c); c != "" && d < dist {
+		if d := distance(got, c); c != "" && d < dist && (d < 2 || len(got) > 3 || sameLetters(got, c)) {
 			best, dist = c, d
 		}
 	}
@@ -442,6 +485,14 @@ func Nearest(got string, candidates []string) string {
 		return ""
 	}
 	return fmt.Sprintf("; is %s meant?", best)
+}
+
+// sameLetters says that two words differ in the order of their octets alone.
+func sameLetters(a, b string) bool {
+	x, y := []byte(a), []byte(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	return string(x) == string(y)
 }
 
 // distance counts the octets to insert, delete or change between a and b (Levenshtein), a cut to 64 octets.
@@ -496,12 +547,19 @@ func (s section) fail(key, format string, args ...any) {
 	s.r.fail(s.line(key), s.path+"."+key, format, args...)
 }
 
+// missing reports a key that has to be there, unless a line that is not TOML was meant to set it.
+func (s section) missing(key string) {
+	if !s.r.tree.wanted(key) {
+		s.fail(key, "is missing")
+	}
+}
+
 // text is a string that is not empty; "" after a mistake or where it is absent.
 func (s section) text(key string, required bool) string {
 	v, ok := s.get(key)
 	switch {
 	case !ok && required:
-		s.fail(key, "is missing")
+		s.missing(key)
 	case !ok:
 	case v.kind != unstable.String:
 		s.fail(key, "must be text in quotes, is %s", v.word())
@@ -515,7 +573,7 @@ func (s section) text(key string, required bool) string {
 
 func (s section) id() uint16 {
 	if _, ok := s.get("id"); !ok {
-		s.fail("id", "is missing")
+		s.missing("id")
 		return 0
 	}
 	return uint16(s.integer("id", 0, 1, 65535))

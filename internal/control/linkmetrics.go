@@ -1,6 +1,7 @@
 package control
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,11 +16,15 @@ var (
 	descLinkSince = desc("link_state_since_timestamp_seconds", "When the link to a peer got the state that it has.", "peer")
 	descLinkRate  = desc("link_rate_bytes_per_second", "Rate of the link as its profile says, of this end: sent, received; in octets. 0 is unlimited.", "direction")
 
+	descDiffers = desc("link_differs", "1 while the link to a peer is not as its profile says, as the messages show: rate (slower), delay, loss.", "peer", "what")
+	descPace    = desc("link_pace_bytes_per_second", "What goes to a peer is paced by this, in octets, while its link is slower than the profile says; absent otherwise.", "peer")
+
 	descSilence    = desc("silence", "1 while this gateway transmits nothing (EMCON).")
 	descSilenceEnd = desc("silence_end_timestamp_seconds", "When the silence ends; absent without a silence or an end.")
 
 	descQueue       = desc("queue_messages", "Messages that wait for a peer, by precedence; a precedence in which nothing waits is absent.", "peer", "precedence")
 	descQueueBytes  = desc("queue_bytes", "Octets of the messages that wait for a peer, by precedence, as journalled.", "peer", "precedence")
+	descLate        = desc("queue_late_messages", "Messages that wait for a peer and will expire before they are there, by the queue's forecast.", "peer")
 	descQueueOldest = desc("queue_oldest_timestamp_seconds", "When the oldest message of a precedence that waits for a peer was accepted; where nobody knows, the start.", "peer", "precedence")
 	descDelay       = desc("delivery_seconds", "Time from custody here to the receipt of the far gateway, of messages of local peers taken in this run.", "peer")
 )
@@ -43,6 +48,13 @@ func link(ch chan<- prometheus.Metric, p gateway.PeerStatus, gauge gauger) {
 	}
 	if !p.LinkSince.IsZero() {
 		gauge(descLinkSince, float64(p.LinkSince.Unix()), p.Name)
+	}
+	for _, what := range gateway.Differences {
+		gauge(descDiffers, truth(slices.Contains(p.Measured.Differs, what)), p.Name, what)
+	}
+	gauge(descLate, float64(p.Late.Messages), p.Name)
+	if p.Measured.PaceBps > 0 {
+		gauge(descPace, float64(p.Measured.PaceBps)/8, p.Name)
 	}
 	for _, q := range p.Queue {
 		gauge(descQueue, float64(q.Messages), p.Name, q.Precedence)

@@ -15,6 +15,7 @@ import (
 	"aldis/internal/link/profile"
 	"aldis/internal/link/replica"
 	"aldis/internal/link/seal"
+	"aldis/internal/rules/calendar"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
 	"aldis/internal/site"
@@ -52,6 +53,8 @@ type Config struct {
 	Keepalive time.Duration
 	// Silent is an order of the configuration's: nothing is ever transmitted, whatever the journal says.
 	Silent bool
+	// Windows are times of silence that come by themselves.
+	Windows calendar.Windows
 	// SinceLast is how long ago the last run on this journal began, by a clock that nobody sets; 0: nobody knows.
 	SinceLast time.Duration
 	// Group is the address of a radio net that all members share; with P_Mul what is for several goes there once.
@@ -96,14 +99,14 @@ type Gateway struct {
 	dropped   map[string]uint64 // datagrams and packets, by reason
 	nextPurge time.Time         // of what has expired
 
-	rulesReplaced uint64    // how often in this run
-	filtered      time.Time // when it was last said that messages are dropped
-	linkDue       time.Time // when the link wants a Step, as the last one found that looked at it
-	looked        bool      // at the link, in any Step
-	touched       bool      // in this Step something was done that concerns the link
-	restored      *restored // until the first Step
-	answers       answers   // to orders about messages
-	out           *Output   // of this Step
+	replaced           // by orders
+	filtered time.Time // when it was last said that messages are dropped
+	linkDue  time.Time // when the link wants a Step, as the last one found that looked at it
+	looked   bool      // at the link, in any Step
+	touched  bool      // in this Step something was done that concerns the link
+	restored *restored // until the first Step
+	answers  answers   // to orders about messages
+	out      *Output   // of this Step
 }
 
 // New starts from what the journal holds; nil for a new node. The error says what in restore cannot be understood.
@@ -114,23 +117,19 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 	if cfg.Wait == 0 {
 		cfg.Wait = DefaultWait
 	}
-	if cfg.Profile.DatagramOctets < unicast.MinDatagram {
+	if cfg.Profile.Filled() < unicast.MinDatagram {
 		return nil, fmt.Errorf("gateway: profile %s: datagrams of %d octets, at least %d needed",
-			cfg.Profile.Name, cfg.Profile.DatagramOctets, unicast.MinDatagram)
+			cfg.Profile.Name, cfg.Profile.Filled(), unicast.MinDatagram)
 	}
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
 	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &Output{}}
 	g.keys.known, g.keys.told, g.keys.lags = map[uint16]uint32{}, map[uint16]uint32{}, map[uint16]time.Time{}
 	g.mail = mail.NewStore(g, cfg.Boot.Number, cfg.MaxWaiting, g.ended)
-	late := cfg.Profile.Transport == profile.PMul
 	for _, pc := range cfg.Peers {
 		if pc.ID == 0 || pc.ID == cfg.ID || g.byID[pc.ID] != nil {
 			return nil, fmt.Errorf("gateway: peer id %d is not unique in the net", pc.ID)
 		}
-		p := &peer{Peer: mail.NewPeer(pc.ID, pc.Name, pc.Addr, g, late)}
-		p.far = farCopy{peer: p.ID, road: g, items: map[string]site.Item{}}
-		p.ends = endings{road: g, peer: p, pending: map[uint64]origin{}, byName: map[messageName]*storedMessage{},
-			texts: map[[2]string]*correspondence{}}
+		p := newPeer(g, pc)
 		g.byID[pc.ID] = p
 		g.peers = append(g.peers, p)
 	}
@@ -151,6 +150,7 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 	for _, p := range g.peers {
 		p.bearer = b
 	}
+	g.left = leftBehind(restore, g.byID)
 	states, err := g.restore(restore)
 	if err != nil {
 		return nil, err
@@ -191,6 +191,7 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 			return out
 		}
 	case Datagram:
+		g.bearers[0].billed.received(len(ev.Data))
 		g.receive(now, ev)
 	case Silence:
 		g.silence.obey(g, now, ev)
@@ -204,6 +205,12 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		ev.obey(g, now)
 	case NewRoster:
 		ev.obey(g, now)
+	case Drain:
+		ev.obey(g, now)
+	case NewLink:
+		ev.obey(g, now)
+	case SurveyOrder:
+		g.bearers[0].surveys.obey(g, now, ev)
 	default:
 		g.normEvent(now, ev)
 	}
@@ -229,10 +236,17 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 			for _, c := range b.carriers {
 				c.Pump(now)
 			}
+			b.surveys.pump(g, now)
+		}
+	} else {
+		for _, b := range g.bearers {
+			b.surveys.hush(g, now)
 		}
 	}
 	for _, p := range g.peers {
 		p.link.look(g, now, p)
+		p.differs.look(g, now, p)
+		p.late.look(g, now, p)
 	}
 	g.linkDue, g.looked = g.deadline(now), true
 	out.Deadline = due.Earliest(g.linkDue, g.faces.due())
@@ -390,6 +404,7 @@ func (g *Gateway) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
 
 // Send puts a datagram on the air.
 func (g *Gateway) Send(to netip.AddrPort, data []byte) {
+	g.bearers[0].billed.sent(len(data))
 	g.out.Datagrams = append(g.out.Datagrams, Datagram{Addr: to, Data: data})
 }
 
@@ -404,6 +419,7 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 		for _, c := range b.carriers {
 			at = due.Earliest(at, c.Due(now, g.silence.quiet()))
 		}
+		at = due.Earliest(at, b.surveys.due(g, now))
 	}
 	return at
 }

@@ -90,6 +90,9 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 		}
 		p.bearer.lines.Roll.Heard(now, p.Peer, f)
 		return
+	case frame.Survey:
+		p.bearer.surveys.receive(now, p, f, octets)
+		return
 	case frame.Silence:
 		p.Ledger.Add(mail.Received, mail.Ack, octets)
 		g.peerSilent(now, p, f)

@@ -20,6 +20,7 @@ type Peer struct {
 	Ledger Ledger
 	Opened Kind // what the last message opened was
 	Turn   Turn // what of its messages one turn of the loop reads
+	Shows  Evidence
 	Pace   Pace // how fast messages get there while some wait
 
 	LastSent  time.Time

@@ -216,7 +216,7 @@ func (r *Roll) compose(now time.Time, starts bool) []frame.Greeting {
 
 // split makes one greeting of as many members as fit a datagram, or several.
 func (r *Roll) split(head frame.Greeting, members []frame.Member) (list []frame.Greeting) {
-	room := r.c.Profile.DatagramOctets - seal.OverheadLong - r.c.Proofs
+	room := r.c.Profile.Filled() - seal.OverheadLong - r.c.Proofs
 	for {
 		f := head
 		n := min(len(members), frame.MaxMembers)

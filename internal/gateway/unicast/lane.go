@@ -27,7 +27,7 @@ const MinDatagram = introduced + 100
 const maxModel = 50
 
 // maxDirect is the largest coded envelope that goes without segments.
-func (c *Carrier) maxDirect() int { return c.Profile.DatagramOctets - directReserve }
+func (c *Carrier) maxDirect() int { return c.Profile.Filled() - directReserve }
 
 // Accept puts a message among those that wait for each peer.
 func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Message, kind mail.Kind) (refused []*mail.Peer) {
@@ -109,6 +109,7 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 	for _, at := range held { // its octets need not go again
 		if e := l.Box.At(at); e != nil && !e.Held {
 			e.Held = true
+			l.shows(now, c, e)
 			c.Store.Arrived(e)
 		}
 		c.bulkAcked(l, at)
@@ -123,6 +124,9 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 		e := l.Box.At(at)
 		if e == nil {
 			continue
+		}
+		if !e.Held {
+			l.shows(now, c, e)
 		}
 		c.Store.End(e, mail.Delivered)
 		c.bulkAcked(l, at)

@@ -77,7 +77,7 @@ func (l *letter) addRiding(f frame.Data, kind mail.Kind) bool {
 func (c *Carrier) compose(now time.Time, l *line) bool {
 	probe := l.sender.ProbeDue(now)
 	long := l.ask(now, c, probe) || !l.Met.KnowsUs
-	to := &letter{budget: c.Profile.DatagramOctets - seal.Overhead(long)}
+	to := &letter{budget: c.Profile.Filled() - seal.Overhead(long)}
 	if probe {
 		to.budget -= size(frame.Probe{})
 		if l.sender.Dead() { // when it gets through the peer need not ask what has arrived
@@ -191,6 +191,7 @@ func (c *Carrier) post(now time.Time, l *line, what *letter, long, hello bool) b
 	air, rate := c.airOf(l)
 	air.Took(now, &c.Profile, len(data), rate)
 	what.tell(c.Store)
+	what.aired(now, l, air)
 	if payload {
 		air.Again(&c.Profile, l.Addr, data, l.Peer, &l.Ledger, long, l.sender.IsListening())
 	}
@@ -236,7 +237,7 @@ func (c *Carrier) addMessages(now time.Time, l *line, to *letter) {
 		if e == nil {
 			break
 		}
-		if to.hurries(e.Rank(), c.Profile.DatagramOctets); !c.addData(now, l, to, at, e.Message, mail.Repair) {
+		if to.hurries(e.Rank(), c.Profile.Filled()); !c.addData(now, l, to, at, e.Message, mail.Repair) {
 			break
 		}
 		any = true
@@ -244,7 +245,7 @@ func (c *Carrier) addMessages(now time.Time, l *line, to *letter) {
 	}
 	// Behind what was lost, however urgent: the lane is read in order, so nothing is read before that.
 	for e := l.first(frame.Direct); e != nil; e = l.first(frame.Direct) {
-		to.hurries(e.Rank(), c.Profile.DatagramOctets)
+		to.hurries(e.Rank(), c.Profile.Filled())
 		if !c.addData(now, l, to, mail.Attempt{Lane: frame.Direct, Number: l.sender.Next(frame.Direct)}, e.Message, e.Kind) {
 			if to.carriesData() {
 				break
@@ -305,12 +306,16 @@ func (c *Carrier) addData(now time.Time, l *line, to *letter, at mail.Attempt, m
 		return false
 	}
 	l.went(f.Prompt)
+	alone := l.sender.UnderWay(frame.Direct)+l.sender.UnderWay(frame.Bulk) == 0
 	if e == nil {
 		e = c.assign(l, at, m)
 		l.given.gave(at.Number, l.Box.Oldest(frame.Direct, at.Number), m.Source())
 		if flow := l.audience.Flow(m.Content.Payload); flow != nil {
 			l.audience.Sent(flow, at.Number, m)
 		}
+	}
+	if !e.Gone {
+		e.Aired = mail.Aired{Asked: f.Prompt, Alone: alone}
 	}
 	e.Gone = true
 	l.Box.Went(e, size(f))

@@ -119,6 +119,18 @@ func NewOpener(keys Keys, self uint16, boot Boot, peers map[uint16]PeerState) *O
 	return o
 }
 
+// Add takes in a peer of which nothing is known. id must be neither self nor known.
+func (o *Opener) Add(id uint16) {
+	if id == 0 || id == o.self || o.byID[id] != nil {
+		panic("seal: a peer needs an id of its own")
+	}
+	p := &peer{id: id}
+	o.byID[id] = p
+	c := append(o.byHint[id&hintMask], p)
+	slices.SortFunc(c, func(a, b *peer) int { return int(a.id) - int(b.id) })
+	o.byHint[id&hintMask] = c
+}
+
 // derive makes the keys of a peer's starts that are known.
 func (o *Opener) derive(p *peer) {
 	p.keys, p.beforeKeys, p.heardKeys = nil, nil, nil

@@ -34,6 +34,9 @@ func Overhead(long bool) int {
 	return OverheadShort
 }
 
+// HeadOctets is how many octets before the ciphertext are in clear.
+func HeadOctets(long bool) int { return Overhead(long) - tagLen }
+
 // Key is a net's key: who has it belongs to the net.
 type Key [keyLen]byte
 
