@@ -220,7 +220,14 @@ func printKeys(out io.Writer, r statusReport) {
 	fmt.Fprintf(out, "node key %s\nroster %d of the net %s, signed by %s\n", r.Key, r.Roster.Serial, r.Roster.Net, r.Roster.Authority)
 	for _, p := range r.Peers {
 		if p.Key != "" {
-			fmt.Fprintf(out, "  %q has the key %s\n", p.Name, p.Key)
+			fmt.Fprintf(out, "  %q has the key %s%s\n", p.Name, p.Key, serialText(p.Roster))
 		}
 	}
+}
+
+func serialText(serial uint32) string {
+	if serial == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", goes by roster %d", serial)
 }

@@ -60,7 +60,7 @@ func (o WhatIfOrder) String() string {
 }
 
 // most is how long the body may be: quotes and line ends of a trace take an octet more in JSON.
-func (WhatIfOrder) most() int64 { return 2*whatIfTrace + 4096 }
+func (WhatIfOrder) octets() int64 { return 2*whatIfTrace + orderOctets }
 
 // Figures are what traffic cost, or would.
 type Figures struct {

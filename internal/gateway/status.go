@@ -52,6 +52,7 @@ type PeerStatus struct {
 	ID         uint16 `json:"id"`
 	Name       string `json:"name"`
 	Key        string `json:"key_fingerprint,omitempty"` // of its own, as the roster has it
+	Roster     uint32 `json:"roster,omitempty"`          // serial that it is known to go by; 0: it has not said so in this run
 	Address    string `json:"address,omitempty"`
 	Configured string `json:"configured_address,omitempty"`
 	Start      uint32 `json:"start"`               // boot number of its newest start that counts; 0: nothing of it counts yet
