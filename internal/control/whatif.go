@@ -59,7 +59,7 @@ func (o WhatIfOrder) String() string {
 	return fmt.Sprintf("%d min of traffic on %.40q", o.Minutes, o.Link)
 }
 
-// most is how long the body may be: quotes and line ends of a trace take an octet more in JSON.
+// octets is how long the body may be: quotes and line ends of a trace take an octet more in JSON.
 func (WhatIfOrder) octets() int64 { return 2*whatIfTrace + orderOctets }
 
 // Figures are what traffic cost, or would.
