@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,6 +65,7 @@ type testSite struct {
 	dir, file, http, link, lan string
 	id                         int
 	more                       string // lines of [link]
+	keys                       string // those that say which keys; "": net.key
 }
 
 // freeAddress is one that nobody uses now.
@@ -122,11 +124,11 @@ tcp = %q
 [link]
 profile = "geo-satcom-128k"
 listen = %q
-key_file = "net.key"
+%s
 %s
 [http]
 listen = %q
-`, s.id, s.id, dataDir, s.lan, s.link, s.more, s.http)
+`, s.id, s.id, dataDir, s.lan, s.link, cmp.Or(s.keys, `key_file = "net.key"`), s.more, s.http)
 	for _, p := range peers {
 		id, address, ok := strings.Cut(p, " ")
 		text += fmt.Sprintf("[[link.peer]]\nid = %s\nname = \"node%s\"\n", id, id)
