@@ -190,17 +190,17 @@ func (r *refusals) watch(ctx context.Context) {
 			if now.Sub(last) < refusalsAgain {
 				continue
 			}
-			if s, err := r.n.snapshot(ctx); err == nil && r.enter(s.Gateway.Dropped) {
+			if s, err := r.n.snapshot(ctx); err == nil && r.enter(s.Gateway) {
 				last = now
 			}
 		}
 	}
 }
 
-// enter enters those of dropped that have come since it was called before; false: there are none.
-func (r *refusals) enter(dropped map[string]uint64) bool {
+// enter enters what was dropped since it was called before, and in whose names somebody else had sealed it; false: there is none.
+func (r *refusals) enter(s gateway.Status) bool {
 	grown := map[string]uint64{}
-	for reason, count := range dropped {
+	for reason, count := range s.Dropped {
 		if more := count - r.entered[reason]; more > 0 && gateway.RefusesDatagrams(reason) {
 			grown[reason], r.entered[reason] = more, count
 		}
@@ -208,6 +208,18 @@ func (r *refusals) enter(dropped map[string]uint64) bool {
 	if len(grown) == 0 {
 		return false
 	}
-	r.n.keep(audit.Entry{Kind: audit.Refused, Counts: grown})
+	var names []string
+	for _, p := range s.Peers {
+		account := "in the name of " + p.Name
+		if more := p.Forged + p.Strange - r.entered[account]; more > 0 {
+			names = append(names, fmt.Sprintf("%s %d", p.Name, more))
+			r.entered[account] += more
+		}
+	}
+	what := ""
+	if len(names) > 0 {
+		what = "not sealed by whom they name: " + strings.Join(names, ", ")
+	}
+	r.n.keep(audit.Entry{Kind: audit.Refused, What: what, Counts: grown})
 	return true
 }

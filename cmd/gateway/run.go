@@ -140,7 +140,8 @@ type node struct {
 	lanSock   net.Listener // nil: no peers over TCP
 	pollSock  net.Listener // nil: no peers over HTTP
 	etherSock *net.UDPConn // nil: no multicast
-	takSock   net.Listener // nil: no TAK devices
+	takSock   net.Listener // nil: no TAK devices over TCP
+	takTLS    net.Listener // nil: none over TLS
 	httpSock  net.Listener
 	orderSock net.Listener
 	daemon    *daemon.Daemon
@@ -202,7 +203,8 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 	if err != nil {
 		return err
 	}
-	n.lanSock, n.pollSock, n.takSock, n.httpSock = open["lan.tcp"], open["lan.http"], open["tak.listen"], open["http.listen"]
+	n.lanSock, n.pollSock, n.httpSock = open["lan.tcp"], open["lan.http"], open["http.listen"]
+	n.takSock, n.takTLS = open["tak.listen"], open["tak.tls"]
 	if odd := strays(have); odd != "" {
 		n.log.Warn("inherited sockets that the configuration does not name were closed", "addresses", odd)
 	}
@@ -254,6 +256,9 @@ func (n *node) close() {
 	if n.takSock != nil {
 		n.takSock.Close()
 	}
+	if n.takTLS != nil {
+		n.takTLS.Close()
+	}
 	if n.lanSock != nil {
 		n.lanSock.Close()
 	}
@@ -296,7 +301,7 @@ func (n *node) build() error {
 		makers[site.TAK] = n.tak.maker(c)
 	}
 	n.gateway, err = gateway.New(gateway.Config{
-		ID: c.Node.ID, Name: c.Node.Name, Peers: peersOf(c), Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
+		ID: c.Node.ID, Name: c.Node.Name, Peers: peersOf(c), Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key, Trust: trustOf(c),
 		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, Windows: c.Silences, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
 		Refused: spared.refused,
 		Wait:    c.Delivery.Wait,
@@ -314,7 +319,9 @@ func (n *node) build() error {
 		return jxta.SignMessage(message, identity.Key, identity.Cert, source)
 	}
 	n.lan = lan.New(bounds, n.daemon.PostLAN(site.JXTA), n.reg, n.log)
-	n.tak.open(c, n.daemon, n.reg, n.log)
+	if err := n.tak.open(n); err != nil {
+		return err
+	}
 	n.norm, err = norm.New(normConfig(c, n.log), n.daemon.PostNorm)
 	return err
 }
@@ -410,7 +417,15 @@ func (n *node) run(ctx context.Context) error {
 	serve(n.pollSock, n.lan.ServePolling)
 	if n.tak.lan != nil {
 		serve(n.takSock, n.tak.lan.Serve)
+		serve(n.takTLS, n.tak.lan.Serve)
 		n.tak.dial(n.cfg)
+		if n.cfg.TAK.Mesh != "" {
+			go func() {
+				if err := n.tak.lan.ServeMesh(); err != nil {
+					cancel(err)
+				}
+			}()
+		}
 	}
 	if n.etherSock != nil {
 		go func() {
@@ -436,7 +451,7 @@ func (n *node) run(ctx context.Context) error {
 	refused := &refusals{n, map[string]uint64{}, make(chan struct{})}
 	go refused.watch(ctx)
 	go n.reloader.listen(ctx)
-	n.keep(audit.Entry{Kind: audit.Start, What: fmt.Sprintf("version %s, configuration %s, key %s", versionText(), n.cfg.File, n.cfg.Link.Key.Fingerprint())})
+	n.keep(audit.Entry{Kind: audit.Start, What: fmt.Sprintf("version %s, configuration %s, %s", versionText(), n.cfg.File, keyText(n.cfg))})
 	n.log.Info("running", "version", versionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.Seeds(), "link", n.cfg.Link.Listen,
 		"profile", n.cfg.Link.Profile.Name, "peers", len(n.cfg.Link.Peers), "journal_bytes", n.journal.Size())
 	err := n.daemon.Run(ctx, daemon.Parts{
@@ -444,7 +459,7 @@ func (n *node) run(ctx context.Context) error {
 	})
 	cancel(nil)
 	<-refused.done
-	refused.enter(n.gateway.Status(time.Now()).Dropped) // the loop has ended: the gateway is nobody's
+	refused.enter(n.gateway.Status(time.Now())) // the loop has ended: the gateway is nobody's
 	if err == nil {
 		n.keep(audit.Entry{Kind: audit.End})
 	}

@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"aldis/internal/atrest"
 	"aldis/internal/config"
@@ -25,8 +22,11 @@ func secretOf(s config.Secret, dir string, stdin *os.File, prompt io.Writer) (at
 	case !s.Ask:
 		return nil, nil
 	}
-	in := bufio.NewReader(stdin)
+	in := bufio.NewReaderSize(stdin, mostPassphrase)
 	first, err := typed(in, stdin, prompt, "passphrase of the journal in "+dir+": ")
+	if errors.Is(err, errNoPassphrase) {
+		return nil, fmt.Errorf("node.journal_passphrase is set, and there is no passphrase on standard input: start the gateway on a terminal, or name a file in node.journal_key_file")
+	}
 	if err != nil || journal.IsSealed(dir) || !isTerminal(stdin) {
 		return first, err
 	}
@@ -38,34 +38,6 @@ func secretOf(s config.Secret, dir string, stdin *os.File, prompt io.Writer) (at
 		err = errors.New("these were two different passphrases: nothing was changed")
 	}
 	return first, err
-}
-
-// typed reads a line, on a terminal without showing it.
-func typed(in *bufio.Reader, stdin *os.File, prompt io.Writer, question string) (atrest.Secret, error) {
-	if isTerminal(stdin) {
-		fmt.Fprint(prompt, question)
-		defer fmt.Fprintln(prompt)
-		defer quiet(stdin)()
-	}
-	line, err := in.ReadString('\n')
-	if line = strings.TrimRight(line, "\r\n"); line == "" {
-		return nil, fmt.Errorf("node.journal_passphrase is set, and there is no passphrase on standard input: start the gateway on a terminal, or name a file in node.journal_key_file")
-	} else if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("the passphrase of the journal cannot be read: %w", err)
-	}
-	return atrest.Secret(line), nil
-}
-
-// quiet has a terminal not show what is typed, until what it returns is called.
-func quiet(f *os.File) func() {
-	was, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	if err != nil {
-		return func() {}
-	}
-	now := *was
-	now.Lflag &^= unix.ECHO
-	unix.IoctlSetTermios(int(f.Fd()), unix.TCSETS, &now)
-	return func() { unix.IoctlSetTermios(int(f.Fd()), unix.TCSETS, was) }
 }
 
 // secretFor is the secret of commands: of a file that a flag names, or what the configuration says.

@@ -78,7 +78,7 @@ func dialable(at netip.AddrPort) netip.AddrPort {
 
 func printStatus(out io.Writer, r statusReport, now time.Time) {
 	fmt.Fprintf(out, "node %d %q, version %s, up %s\n", r.ID, r.Name, r.Version, now.Sub(r.Started).Round(time.Second))
-	fmt.Fprintf(out, "net key %s\n", r.Key)
+	printKeys(out, r)
 	if r.Trouble != "" {
 		fmt.Fprintf(out, "TROUBLE: %s\n", r.Trouble)
 	}
@@ -89,6 +89,15 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 	fmt.Fprintf(out, "link profile %s, this end is the %s; NORM %s, replaced %d times\n", r.Profile, r.End, normText, r.NORM.Failures)
 	if r.Cell != nil && !r.Cell.Whole {
 		fmt.Fprintf(out, "the NORM process is not in its whole cell; missing: %s\n", strings.Join(r.Cell.Missing, ", "))
+	}
+	for _, p := range r.Peers {
+		if m := p.Measured; len(m.Differs) > 0 {
+			fmt.Fprintf(out, "the link to %s is not as its profile says: %s", p.Name, strings.Join(m.Differs, ", "))
+			if m.PaceBps > 0 {
+				fmt.Fprintf(out, "; it has %d bit/s, what goes is paced at %d", m.RateBps, m.PaceBps)
+			}
+			fmt.Fprintln(out)
+		}
 	}
 	if missing := rights.Missing(r.Protections); len(missing) > 0 {
 		fmt.Fprintf(out, "the gateway lacks protections: %s\n", strings.Join(missing, "; "))
@@ -188,4 +197,18 @@ func printLedger(out io.Writer, rows []gateway.LedgerRow) {
 		fmt.Fprintf(w, "%d\t\n", total)
 	}
 	w.Flush()
+}
+
+// printKeys says what operators compare aloud.
+func printKeys(out io.Writer, r statusReport) {
+	if r.Roster == nil {
+		fmt.Fprintf(out, "net key %s\n", r.Key)
+		return
+	}
+	fmt.Fprintf(out, "node key %s\nroster %d of the net %s, signed by %s\n", r.Key, r.Roster.Serial, r.Roster.Net, r.Roster.Authority)
+	for _, p := range r.Peers {
+		if p.Key != "" {
+			fmt.Fprintf(out, "  %q has the key %s\n", p.Name, p.Key)
+		}
+	}
 }

@@ -47,6 +47,8 @@ func TestChangesMissNothing(t *testing.T) {
 			v.Index(0).SetUint(7)
 		case reflect.Struct:
 			v.Field(0).SetString("x")
+		case reflect.Pointer:
+			v.Set(reflect.New(v.Type().Elem()))
 		case reflect.Uint16:
 			v.SetUint(7)
 		default:

@@ -92,6 +92,7 @@ type Link struct {
 	Listen      netip.AddrPort
 	KeyFile     string
 	Key         seal.Key
+	Trust       Trust         // keys of single nodes, in the place of Key
 	Shore       bool          // this end of the profile is the shore; otherwise a terminal
 	Keepalive   time.Duration // 0: none
 	Group       netip.AddrPort
@@ -212,7 +213,7 @@ var known = map[string][]string{
 	"":             nil,
 	"node":         {"id", "name", "data_dir", "journal_key_file", "journal_passphrase", "silent"},
 	"lan":          {"tcp", "http", "max_connections", "max_away_per_address", "multicast", "multicast_group"},
-	"link":         {"profile", "listen", "key_file", "end", "keepalive", "group", "group_interface"},
+	"link":         {"profile", "listen", "key_file", "roster", "node_key", "authority", "end", "keepalive", "group", "group_interface"},
 	"link.peer":    {"id", "name", "address"},
 	"compact.rule": {"type", "name", "octets", "effort"},
 	"filter":       filterKeys,
@@ -354,13 +355,7 @@ func (r *reader) readLink() {
 		}
 	}
 	l.Listen = link.address("listen", true)
-	if keyFile := link.text("key_file", true); keyFile != "" {
-		l.KeyFile = r.resolve(keyFile)
-		var err error
-		if l.Key, err = LoadKey(l.KeyFile); err != nil {
-			link.fail("key_file", "%v", err)
-		}
-	}
+	r.readKeys(link)
 	l.Shore = link.choice("end", "terminal", "terminal", "shore") == "shore"
 	l.Group = link.address("group", false)
 	if a := l.Group.Addr(); l.Group.IsValid() && (!a.Is4() || !a.IsMulticast()) {
@@ -388,6 +383,7 @@ func (r *reader) readLink() {
 		if p.Address.IsValid() && p.Address.Addr().IsUnspecified() {
 			s.fail("address", "must be the peer's address; %s names none (leave the key out to learn it from the peer)", p.Address.Addr())
 		}
+		r.checkMember(s, &p)
 		l.Peers = append(l.Peers, p)
 	}
 }

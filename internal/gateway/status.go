@@ -20,7 +20,8 @@ type PeerCounts = mail.Counts
 type Status struct {
 	ID         uint16            `json:"id"`
 	Name       string            `json:"name"`
-	Key        string            `json:"key_fingerprint"` // of the net's key, for two operators to compare
+	Key        string            `json:"key_fingerprint"` // of the net's key or of this node's own, for two operators to compare
+	Roster     *RosterStatus     `json:"roster,omitempty"`
 	Profile    string            `json:"profile"`
 	End        string            `json:"end"`
 	Boot       seal.Boot         `json:"-"`
@@ -49,6 +50,7 @@ type NormStatus = unicast.NormStatus
 type PeerStatus struct {
 	ID         uint16 `json:"id"`
 	Name       string `json:"name"`
+	Key        string `json:"key_fingerprint,omitempty"` // of its own, as the roster has it
 	Address    string `json:"address,omitempty"`
 	Configured string `json:"configured_address,omitempty"`
 	Start      uint32 `json:"start"`               // boot number of its newest start that counts; 0: nothing of it counts yet
@@ -70,6 +72,8 @@ type PeerStatus struct {
 	// Queue is what waits, the most urgent first.
 	Queue  []QueueRow `json:"queue,omitempty"`
 	Delays Delays     `json:"delays"`
+	// Measured is what the traffic shows of the link, as far as it does.
+	Measured LinkMeasured `json:"measured"`
 	PeerCounts
 }
 
@@ -107,7 +111,7 @@ type LedgerRow struct {
 func (g *Gateway) Status(now time.Time) Status {
 	b := g.bearers[0]
 	s := Status{
-		ID: g.cfg.ID, Name: g.cfg.Name, Key: g.cfg.Key.Fingerprint(), Profile: b.profile.Name, End: "terminal", Boot: g.cfg.Boot, BootNumber: g.cfg.Boot.Number,
+		ID: g.cfg.ID, Name: g.cfg.Name, Key: g.keys.fingerprint(&g.cfg), Profile: b.profile.Name, End: "terminal", Boot: g.cfg.Boot, BootNumber: g.cfg.Boot.Number,
 		Transport: profile.NORM, NORM: b.lines.NormStatus(), Silence: g.forecast(now), Link: linkStatus(b.profile, g.cfg.Shore),
 		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Drain: g.faces.drain.status(g), Relinked: g.linkReplaced, LeftPeers: slices.Clone(g.left), Dropped: maps.Clone(g.dropped), Modelled: g.coder.Work(),
 	}
@@ -127,7 +131,7 @@ func (g *Gateway) Status(now time.Time) Status {
 		ps := PeerStatus{
 			ID: p.ID, Name: p.Name, Knows: p.Met.KnowsUs,
 			ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far.items),
-			Start: g.opener.State(p.ID).Boot, Forgotten: g.door.visits[p.ID].forgotten, Unopened: g.door.visits[p.ID].strange, PeerCounts: p.Counts,
+			Start: g.keys.opener.State(p.ID).Boot, Forgotten: g.door.visits[p.ID].forgotten, Unopened: g.door.visits[p.ID].strange, PeerCounts: p.Counts,
 		}
 		if at := p.Configured(); at.IsValid() {
 			ps.Configured = at.String()
@@ -143,7 +147,7 @@ func (g *Gateway) Status(now time.Time) Status {
 		if ps.Link = linkWord(p); ps.Link == p.link.word {
 			ps.LinkSince = p.link.since
 		}
-		ps.Queue, ps.Delays = backlog(g, now, p), p.delays
+		ps.Queue, ps.Delays, ps.Measured = backlog(g, now, p), p.delays, measured(p, g.cfg.Shore)
 		s.Peers = append(s.Peers, ps)
 		for direction, name := range [...]string{"sent", "received"} {
 			for kind, octets := range p.Ledger[direction] {
@@ -151,5 +155,6 @@ func (g *Gateway) Status(now time.Time) Status {
 			}
 		}
 	}
+	g.keys.describe(&s)
 	return s
 }

@@ -151,7 +151,7 @@ func TestRestoreRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	newer := t.TempDir()
-	former(t, newer, format+1)
+	former(t, newer, formatSealed+1)
 	for name, tt := range map[string]struct {
 		octets []byte
 		is     error

@@ -223,6 +223,9 @@ func newStoreID() uint32 {
 
 // ownOps are the fields of the journal's own. sealed is that of a sealed one, nil of another.
 func ownOps(id Identity, store, boot uint32, sealed []byte) []Op {
+	if sealed != nil {
+		id.Name = "" // it is in the configuration, and names nobody here
+	}
 	ops := []Op{{own, keyFormat, be32(format)}, {own, keyNode, be32(uint32(id.Node))}, {own, keyName, []byte(id.Name)},
 		{own, keyStore, be32(store)}, {own, keyBoot, be32(boot)}}
 	return append(ops, sealedOps(sealed)...)

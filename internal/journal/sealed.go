@@ -76,7 +76,7 @@ func sealOp(key *atrest.Key, op Op) Op {
 	switch op.Bucket {
 	case own:
 		if bytes.Equal(op.Key, keyName) {
-			op.Value = []byte{} // it is in the configuration, and names nobody here
+			op.Value = []byte{} // as ownOps
 		}
 		return op
 	case aside:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -386,6 +388,28 @@ func TestRepairOfTheOwnPage(t *testing.T) {
 	_, err = Repair{Identity: ship, Buckets: []string{"to"}, Secret: secret}.Do(dir)
 	check.NoError(t, err)
 	check.True(t, "all is there", maps.Equal(contents(t, sealed(t, dir)), want))
+}
+
+// A backup is as sealed as its journal, is made and put back without the secret, and opens with it.
+func TestSealedBackup(t *testing.T) {
+	dir, there := t.TempDir(), t.TempDir()
+	j := sealed(t, dir)
+	want := tell(t, j, 5)
+	backup, err := j.Backup()
+	check.NoError(check.Fatal(t), err)
+	defer backup.Close()
+	text, err := io.ReadAll(backup)
+	check.NoError(t, err)
+	check.NoError(t, os.WriteFile(filepath.Join(dir, "backup"), text, 0o600))
+	check.NoError(t, j.Close())
+	silent(t, "a backup", dir)
+	rep, err := CheckBackup(filepath.Join(dir, "backup"))
+	check.NoError(t, err)
+	check.True(t, "it is sound and sealed", rep.Sound() && rep.Sealed)
+	_, err = Restore(filepath.Join(dir, "backup"), there, ship, time.Now())
+	check.NoError(t, err)
+	silent(t, "what was put back", there)
+	check.True(t, "all is there", maps.Equal(contents(t, sealed(t, there)), want))
 }
 
 // BenchmarkCommitSealed is BenchmarkCommit with a secret.

@@ -52,6 +52,8 @@ type Entry struct {
 	Coded   bool // its texts have been coded for the link,
 	Learned bool // and after the messages before it
 
+	Aired Aired // of the direct lane and NORM's: when it went last
+
 	audience *Audience
 }
 

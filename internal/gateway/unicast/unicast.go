@@ -38,6 +38,7 @@ type Config struct {
 	// Group is the address of all peers on a shared channel, and GroupLedger what went there. Invalid: each is told by itself.
 	Group       netip.AddrPort
 	GroupLedger *mail.Ledger
+	Proofs      int // octets that may stand behind the frames of a datagram to Group
 }
 
 // Carrier is the datagrams to and from each peer.
@@ -188,11 +189,11 @@ func (c *Carrier) Step(now time.Time) {
 
 // airOf is the transmitter that reaches a peer, and its rate in bits per second.
 func (c *Carrier) airOf(l *line) (*mail.Air, int) {
-	rate := c.Profile.Sending(c.Shore).RateBps
+	rate, air := c.Profile.Sending(c.Shore).RateBps, c.Air
 	if c.Shore {
-		return &l.air, rate
+		air = &l.air
 	}
-	return c.Air, rate
+	return air, air.Gauge.Pace(rate)
 }
 
 // AirOf is the transmitter of a carrier that reaches a peer, and its rate in bits per second, for what does not go by the carrier.
@@ -229,6 +230,7 @@ func (c *Carrier) Pump(now time.Time) {
 			air.Idle(now, &c.Profile, rate, c.Road)
 		}
 	}
+	noteIdle(c)
 }
 
 // bundled says whether a peer has something to be sent that has waited long enough for company.

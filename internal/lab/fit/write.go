@@ -60,20 +60,8 @@ func (e Estimate) tellsRate(base profile.Direction) bool {
 
 // tellsLoss says whether the packets tell the loss: few packets do when what base says is not likely.
 func (e Estimate) tellsLoss(base profile.Direction) bool {
-	mean := meanLoss(base)
+	mean := base.MeanLossPct()
 	return !e.Few || mean < e.LossFrom || mean > e.LossTo
-}
-
-// meanLoss is the share of short frames that a direction loses, in percent.
-func meanLoss(d profile.Direction) float64 {
-	pct := d.LossPct
-	if sum := d.GEp + d.GEr; sum > 0 {
-		pct += (d.GEp*d.GEBadPct + d.GEr*d.GEGoodPct) / sum
-	}
-	if sum := d.Fades.Every + d.Fades.Lasts; d.Fades.Every > 0 {
-		pct += float64(d.Fades.Lasts) / float64(sum) * d.Fades.LossPct
-	}
-	return pct
 }
 
 func round(x, steps float64) float64 { return float64(int64(x*steps+0.5)) / steps }
