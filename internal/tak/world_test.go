@@ -491,3 +491,74 @@ func TestMesh(t *testing.T) {
 		t.Errorf("nonsense on the mesh: %v", counts)
 	}
 }
+
+// On a radio net one of three is silent. It sees the others' units within their age and their alerts within 15 s of an idle
+// net, and is not asked for anything.
+func TestSilentShip(t *testing.T) {
+	w := newWorld(t, 3, "hf-300", 7)
+	hq, quiet := w.connect(w.Nodes[0]), w.connect(w.Nodes[2])
+	w.Run(5 * time.Minute)
+	w.Give(w.Nodes[2], gateway.Silence{On: true, Announce: true})
+	w.Run(time.Minute)
+	u := newUnit(1)
+	u.speed, u.course, u.every = 3, 90, 20*time.Second
+	worst, seen := 0.0, 0
+	for i := range 90 {
+		hq.say(u.report(w.Now))
+		w.Run(20 * time.Second)
+		u.move(20 * time.Second)
+		if i%30 == 29 {
+			u.course += 60
+		}
+		if e := quiet.newest(u.uid); e != nil && i > 6 {
+			seen++
+			worst = max(worst, apart(e, u.lat, u.lon))
+			if !e.Stale.After(w.Now) {
+				t.Errorf("after %d reports the unit is stale", i)
+			}
+		}
+	}
+	t.Logf("seen %d of 83 times, at worst %.0f m off", seen, worst)
+	if seen != 83 {
+		t.Errorf("the silent ship saw the unit %d of 83 times", seen)
+	}
+	if worst > 3*5*60 {
+		t.Errorf("the silent ship saw it %.0f m from where it was", worst)
+	}
+	w.Run(time.Minute)
+	hq.say(w.event("u-9-1-1", "b-a-o-tbl", `<emergency type="911 Alert">FALCON 1</emergency>`, time.Hour))
+	begun := w.Now
+	for w.Now.Sub(begun) < 2*time.Minute && quiet.newest("u-9-1-1") == nil {
+		w.Run(100 * time.Millisecond)
+	}
+	t.Logf("the alert took %v", w.Now.Sub(begun))
+	if took := w.Now.Sub(begun); took > 15*time.Second {
+		t.Errorf("an alert took %v to the silent ship", took)
+	}
+}
+
+// A unit that leaves while its gateway is down goes stale at the far site, though others there live on.
+func TestUnitGoneOverARestart(t *testing.T) {
+	w := newWorld(t, 2, "iridium-dialup", 7)
+	hq := w.connect(w.Nodes[0])
+	a, b := w.connect(w.Nodes[1]), w.connect(w.Nodes[1])
+	ua, ub := newUnit(1), newUnit(2)
+	ua.every, ub.every = 10*time.Minute, 10*time.Minute
+	w.Run(time.Minute)
+	a.say(ua.report(w.Now))
+	b.say(ub.report(w.Now))
+	w.Run(30 * time.Second)
+	w.Kill(w.Nodes[1], time.Second)
+	w.Run(5 * time.Second)
+	a.again()
+	for range 10 {
+		a.say(ua.report(w.Now))
+		w.Run(30 * time.Second)
+	}
+	if e := hq.newest(ua.uid); !e.Stale.After(w.Now) {
+		t.Error("the unit that came back is stale")
+	}
+	if e := hq.newest(ub.uid); e.Stale.After(w.Now) {
+		t.Errorf("the unit that is gone is shown until %v at %v", e.Stale, w.Now)
+	}
+}
