@@ -6,13 +6,13 @@ SUDO     := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 COMMIT   := $(shell git describe --always --dirty --exclude '*' 2>/dev/null)
 PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev iproute2 iputils-ping e2fsprogs ethtool tcpdump tshark procps \
             openjdk-17-jdk-headless maven brotli p7zip-full zstd xz-utils chromium-headless-shell fonts-dejavu-core \
-            man-db mandoc zsh fish systemd
+            man-db mandoc zsh fish systemd openssh-client
 
 # Tests make network namespaces and mounts: the test programs run as root, what compiles them does not.
 ROOT := $(if $(SUDO),-exec "sudo -E env PATH=$(PATH)")
 
 .NOTPARALLEL:
-.PHONY: build deps peers tak-peers demo docs packages test test-long check vuln generate bench fuzz sizes measure transports clean
+.PHONY: build deps peers tak-peers demo docs packages release test test-long check vuln generate bench fuzz sizes measure transports clean
 .DEFAULT_GOAL := build
 
 build:
@@ -32,6 +32,11 @@ deps:
 packages: PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev git gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 packages: deps
 	@GO="$(GO)" scripts/packages
+
+# make release KEY=FILE: the packages, bills of materials, symbols, and signed checksums of all, in bin/release (scripts/release).
+release: PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev git gcc-aarch64-linux-gnu libc6-dev-arm64-cross openssh-client
+release: deps
+	@GO="$(GO)" scripts/release "$(KEY)"
 
 peers: deps
 	@$(MAKE) -s -C field-tests/peers
@@ -73,9 +78,10 @@ bench: deps
 fuzz: deps
 	@GO="$(GO)" scripts/fuzz all
 
-# docs/sizes.md and docs/measured.md, never by hand. The second plays every run that has no result yet: about an hour.
+# docs/sizes.md, docs/strangers.md and docs/measured.md, never by hand. The second plays every run that has no result yet: about an hour.
+sizes: PACKAGES += python3-paq
 sizes: deps
-	@nice $(GO) test -count 1 -run 'TestTable$$' ./internal/link/compact -args -write
+	@nice $(GO) test -count 1 -run 'TestTable$$|TestStrangersTable$$' ./internal/link/compact -args -write
 	@nice $(GO) test -count 1 -run 'TestKinds$$' ./internal/tak/code -args -write
 
 measure: deps build peers
@@ -85,7 +91,7 @@ measure: deps build peers
 # of the page, the session is played with the gateway that was built.
 docs: deps build
 	@mkdir -p build/pictures
-	@scripts/progress "taking pictures of the page" env ALDIS_SCREENSHOTS=$(CURDIR)/build/pictures $(GO) test -count 1 -run TestPageInEveryWindow ./internal/control
+	@scripts/progress "taking pictures of the page" env ALDIS_SCREENSHOTS=$(CURDIR)/build/pictures $(GO) test -count 1 -run 'TestPageInEveryWindow|TestMessagesOnThePage' ./internal/control
 	@scripts/progress "playing the session of the tour" $(GO) run ./ops/site -gateway bin/gateway -shots build/pictures -o build/docs
 	@echo "file://$(CURDIR)/build/docs/index.html"
 

@@ -13,13 +13,14 @@ import (
 	"syscall"
 	"time"
 
+	"aldis/internal/atrest"
 	"aldis/internal/audit"
 	"aldis/internal/config"
 	"aldis/internal/gateway"
 )
 
-const auditAbout = `usage: gateway audit show [-c FILE | --dir DIR] [--after TIME] [--json]
-       gateway audit verify [-c FILE | --dir DIR] [--head HASH] [--json]
+const auditAbout = `usage: gateway audit show [-c FILE | --dir DIR] [--after TIME] [--key-file FILE] [--json]
+       gateway audit verify [-c FILE | --dir DIR] [--head HASH] [--key-file FILE] [--json]
 
 The record of who gave which order and when, of starts, of configurations that came into force, and of datagrams that were
 refused, by reason. The gateway writes it to audit.log in its data directory DIR; it may run meanwhile. Each line has the
@@ -40,6 +41,7 @@ func auditCommand(args []string, stdout, stderr io.Writer) int {
 	after := fs.String("after", "", "show: only what came after this `time`")
 	head := fs.String("head", "", "verify: a `hash` that was noted earlier")
 	asJSON := fs.Bool("json", false, "print JSON")
+	keyFile := fs.String("key-file", "", "the `file` with the secret of a sealed record; left out: as the configuration says")
 	rest, code, done := parse(fs, args, 1, auditAbout, stdout, stderr)
 	if done {
 		return code
@@ -58,17 +60,24 @@ func auditCommand(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "gateway audit: %v\n\n%s", err, auditAbout)
 		return exitUsage
 	}
+	var node config.Node
 	if *dir == "" {
-		node, err := config.ReadNode(*file)
-		if err != nil {
+		if node, err = config.ReadNode(*file); err != nil {
 			return fail(stderr, "audit", err)
 		}
 		*dir = node.DataDir
 	}
+	secret, err := secretFor(*keyFile, node.Secret, *dir, stderr)
+	if err != nil {
+		return fail(stderr, "audit "+rest[0], err)
+	}
 	if rest[0] == "show" {
-		err = showAudit(stdout, *dir, since, *asJSON)
+		err = showAudit(stdout, *dir, secret, since, *asJSON)
 	} else {
-		err = verifyAudit(stdout, *dir, *head, *asJSON)
+		err = verifyAudit(stdout, *dir, secret, *head, *asJSON)
+	}
+	if errors.Is(err, audit.ErrSealed) {
+		err = fmt.Errorf("%w: name its file with --key-file, or the configuration with -c", err)
 	}
 	if errors.Is(err, os.ErrNotExist) {
 		err = fmt.Errorf("%s has no audit.log: no gateway of this version has run there", *dir)
@@ -79,8 +88,8 @@ func auditCommand(args []string, stdout, stderr io.Writer) int {
 	return exitGood
 }
 
-func showAudit(stdout io.Writer, dir string, since time.Time, asJSON bool) error {
-	return audit.Each(dir, func(l audit.Line) error {
+func showAudit(stdout io.Writer, dir string, secret atrest.Secret, since time.Time, asJSON bool) error {
+	return audit.EachSealed(dir, secret, func(l audit.Line) error {
 		switch {
 		case l.Time.Before(since):
 		case asJSON:
@@ -120,8 +129,8 @@ func auditText(l audit.Line) string {
 	return b.String()
 }
 
-func verifyAudit(stdout io.Writer, dir, noted string, asJSON bool) error {
-	r, err := audit.Verify(dir, noted)
+func verifyAudit(stdout io.Writer, dir string, secret atrest.Secret, noted string, asJSON bool) error {
+	r, err := audit.VerifySealed(dir, secret, noted)
 	if err != nil {
 		return err
 	}
@@ -140,7 +149,7 @@ func verifyAudit(stdout io.Writer, dir, noted string, asJSON bool) error {
 
 // openAudit opens the record of orders. A disk without room is no reason not to start.
 func (n *node) openAudit() (err error) {
-	n.audit, err = audit.Open(n.cfg.Node.DataDir, time.Now)
+	n.audit, err = audit.OpenSealed(n.cfg.Node.DataDir, time.Now, n.secret, n.journal.Key())
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		n.log.Error("orders are not recorded until the gateway is started again: there is no room for the audit log", "error", err)
 		n.audit, err = &audit.Log{}, nil
@@ -181,17 +190,17 @@ func (r *refusals) watch(ctx context.Context) {
 			if now.Sub(last) < refusalsAgain {
 				continue
 			}
-			if s, err := r.n.snapshot(ctx); err == nil && r.enter(s.Gateway.Dropped) {
+			if s, err := r.n.snapshot(ctx); err == nil && r.enter(s.Gateway) {
 				last = now
 			}
 		}
 	}
 }
 
-// enter enters those of dropped that have come since it was called before; false: there are none.
-func (r *refusals) enter(dropped map[string]uint64) bool {
+// enter enters what was dropped since it was called before, and in whose names somebody else had sealed it; false: there is none.
+func (r *refusals) enter(s gateway.Status) bool {
 	grown := map[string]uint64{}
-	for reason, count := range dropped {
+	for reason, count := range s.Dropped {
 		if more := count - r.entered[reason]; more > 0 && gateway.RefusesDatagrams(reason) {
 			grown[reason], r.entered[reason] = more, count
 		}
@@ -199,6 +208,18 @@ func (r *refusals) enter(dropped map[string]uint64) bool {
 	if len(grown) == 0 {
 		return false
 	}
-	r.n.keep(audit.Entry{Kind: audit.Refused, Counts: grown})
+	var names []string
+	for _, p := range s.Peers {
+		account := "in the name of " + p.Name
+		if more := p.Forged + p.Strange - r.entered[account]; more > 0 {
+			names = append(names, fmt.Sprintf("%s %d", p.Name, more))
+			r.entered[account] += more
+		}
+	}
+	what := ""
+	if len(names) > 0 {
+		what = "not sealed by whom they name: " + strings.Join(names, ", ")
+	}
+	r.n.keep(audit.Entry{Kind: audit.Refused, What: what, Counts: grown})
 	return true
 }

@@ -97,7 +97,11 @@ func summary(out io.Writer, c *config.Config) {
 	if c.LAN.Multicast.IsValid() {
 		fmt.Fprintf(w, "\tpeers without a seed find it by multicast, %s\n", c.LAN.Multicast)
 	}
-	fmt.Fprintf(w, "link\tUDP %s, key %s (its fingerprint is %s at every gateway of the net)\n", c.Link.Listen, c.Link.KeyFile, c.Link.Key.Fingerprint())
+	if t := c.Link.Trust; t.On() {
+		fmt.Fprintf(w, "link\tUDP %s, node key %s, roster %d of the net %s with %d nodes\n", c.Link.Listen, t.Own.Public().Fingerprint(), t.Roster.Serial, t.Roster.Net, len(t.Roster.Nodes))
+	} else {
+		fmt.Fprintf(w, "link\tUDP %s, key %s (its fingerprint is %s at every gateway of the net)\n", c.Link.Listen, c.Link.KeyFile, c.Link.Key.Fingerprint())
+	}
 	fmt.Fprintf(w, "profile\t%s (%s), this end is the %s\n", p.Name, p.Summary, end)
 	fmt.Fprintf(w, "\tup %s, down %s bit/s, datagrams of %d octets, window %d, acknowledgements ride for %v, keepalive %s\n",
 		rate(p.Up.RateBps), rate(p.Down.RateBps), p.DatagramOctets, p.Window, p.AckDelay, keepalive(c))

@@ -15,12 +15,17 @@ import (
 )
 
 const compactAbout = `usage: gateway compact FILE... [--json] [--sequence] [--equivalent]
+       gateway compact FILE -o CODED
+       gateway compact --expand CODED [-o FILE]
 
 Shows what crosses the link for each file (- is standard input): the codec that makes the file smallest, the octets (one
 of them names the codec), and what the other codecs would have made of it.
 
 Each file is coded alone, as the first message of its flow. With --sequence the files are messages of one flow, in this
 order, and each is coded after those before it, as if the far end held them.
+
+With -o the file's coding is written to CODED, with its length and 8 octets of its hash; --expand gives the file back, or says
+that CODED is damaged or of another version of the model. On the link the seal says so, and no octet is spent on it.
 `
 
 // mostFile is the most octets of one file that the command reads.
@@ -45,6 +50,8 @@ func compactCommand(args []string, stdout, stderr io.Writer) int {
 	asJSON := fs.Bool("json", false, "print JSON: a list with one object for each file")
 	sequence := fs.Bool("sequence", false, "learn along the list, as a link would")
 	equivalent := fs.Bool("equivalent", false, "JXTA documents may change their layout, as they may where no signature covers them")
+	out := fs.String("o", "", "`file` to write, - for standard output: the coding of one file, or with --expand the file")
+	expand := fs.Bool("expand", false, "expand a file that -o has written")
 	files, code, done := parse(fs, args, math.MaxInt, compactAbout, stdout, stderr)
 	if done {
 		return code
@@ -52,6 +59,16 @@ func compactCommand(args []string, stdout, stderr io.Writer) int {
 	if len(files) == 0 {
 		fmt.Fprintf(stderr, "gateway compact: which files?\n\n%s", compactAbout)
 		return exitUsage
+	}
+	if *out != "" || *expand {
+		if len(files) != 1 || *asJSON || *sequence || *equivalent {
+			fmt.Fprintf(stderr, "gateway compact: one file, and no other option, with -o and --expand\n\n%s", compactAbout)
+			return exitUsage
+		}
+		if err := codeFile(files[0], *out, *expand, stdout); err != nil {
+			return fail(stderr, "compact", fmt.Errorf("%s: %w", files[0], err))
+		}
+		return exitGood
 	}
 	var coder compact.Coder
 	var history *compact.History
@@ -96,6 +113,33 @@ func compactCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	w.Flush()
 	return exitGood
+}
+
+// codeFile writes a file's coding, or the file that a coding stands for.
+func codeFile(file, out string, expand bool, stdout io.Writer) error {
+	b, err := readFile(file)
+	if err != nil {
+		return err
+	}
+	var coder compact.Coder
+	if !expand {
+		b = coder.AppendFile(nil, b)
+	} else if b, err = coder.ExpandFile(b, mostFile); err != nil {
+		switch {
+		case errors.Is(err, compact.ErrFile):
+			return errors.New("no file that gateway compact -o has written")
+		case errors.Is(err, compact.ErrModel):
+			return errors.New("coded with another version of the model: expand it with the gateway that wrote it")
+		case errors.Is(err, compact.ErrTooLong):
+			return errors.New("stands for more than 256 MiB, or is damaged")
+		}
+		return errors.New("damaged: what it stands for cannot be had")
+	}
+	if out == "" || out == "-" {
+		_, err = stdout.Write(b)
+		return err
+	}
+	return os.WriteFile(out, b, 0o644)
 }
 
 // compactText codes one text and makes sure that it comes back.

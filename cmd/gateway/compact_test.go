@@ -76,3 +76,36 @@ func TestCorpus(t *testing.T) {
 	}
 	wants(t, out, "version 2", "the same")
 }
+
+func TestCompactThereAndBack(t *testing.T) {
+	dir := t.TempDir()
+	file, coded, back := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")
+	const text = "The relief boat is late, wait for her at the outer buoy.\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"compact", file, "-o", coded}, {"compact", "--expand", coded, "-o", back}} {
+		if code, out, errs := run(t, args...); code != 0 || out != "" || errs != "" {
+			t.Fatalf("%v: exit %d: %s%s", args, code, out, errs)
+		}
+	}
+	b, err := os.ReadFile(back)
+	check.NoError(t, err)
+	check.Equal(t, "what comes back", string(b), text)
+	b, err = os.ReadFile(coded)
+	check.NoError(t, err)
+	check.True(t, "it is smaller", len(b) < len(text), len(b), len(text))
+	b[len(b)-2] ^= 4
+	check.NoError(t, os.WriteFile(coded, b, 0o600))
+	code, out, errs := run(t, "compact", "--expand", coded)
+	if code != 1 || out != "" {
+		t.Errorf("damaged: exit %d: %s", code, out)
+	}
+	wants(t, errs, "damaged")
+	code, _, errs = run(t, "compact", "--expand", file)
+	check.Equal(t, "exit code", code, 1)
+	wants(t, errs, "no file that gateway compact -o has written")
+	if code, _, _ := run(t, "compact", "--json", file, "-o", coded); code != 2 {
+		t.Errorf("--json with -o: exit %d", code)
+	}
+}

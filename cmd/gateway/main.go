@@ -29,6 +29,7 @@
 //   - manual.go: `manual`: man pages and completions
 //   - message.go: `message`: one message, and orders about it
 //   - messages.go: `messages`: where messages are
+//   - passphrase.go: the passphrase of an authority
 //   - peer.go: `peer`: the far gateways, and what is known of them
 //   - plain.go: text for a terminal
 //   - plays.go: several plays at once
@@ -39,7 +40,9 @@
 //   - reload.go: `reload`: the configuration read again
 //   - replay.go: `replay`: a trace played again
 //   - rights.go: what a running gateway may not do
+//   - roster.go: `keys roster`: who belongs to a net
 //   - run.go: `run`: joins the rooms of a gateway
+//   - secret.go: what seals the journal, from a file or the keyboard
 //   - show.go: figures as JSON, text or a page
 //   - silence.go: `silence`: radio silence on and off
 //   - sockets.go: listening sockets, own or inherited
@@ -52,6 +55,7 @@
 //   - top.go: `top`: a running gateway in a terminal, live
 //   - tune.go: `tune`: better values of a profile
 //   - version.go: `version`: the release and its commit
+//   - whatif.go: a rehearsal in a process of its own, for the page
 package main
 
 import (

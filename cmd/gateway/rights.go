@@ -10,7 +10,11 @@ import (
 // confine has the program executed again without the rights that a gateway with this configuration does not need. It returns
 // in the second stage.
 func confine(c *config.Config) ([]rights.Protection, error) {
-	return rights.Enter(rights.Needs{Own: []string{c.Node.DataDir}, Read: c.Files(), Sockets: []string{c.Control.Socket}})
+	read := c.Files()
+	if path, err := c.Node.Secret.Path(); err == nil && path != "" {
+		read = append(read, path)
+	}
+	return rights.Enter(rights.Needs{Own: []string{c.Node.DataDir}, Read: read, Sockets: []string{c.Control.Socket}})
 }
 
 // lock takes from the process what it needed for its start alone, and says what could not be had.

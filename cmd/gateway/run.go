@@ -24,10 +24,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"aldis/internal/atrest"
 	"aldis/internal/audit"
 	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/control/glance"
+	"aldis/internal/control/spans"
 	"aldis/internal/daemon"
 	"aldis/internal/gateway"
 	"aldis/internal/journal"
@@ -92,13 +94,17 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
+	secret, err := secretOf(cfg.Node.Secret, cfg.Node.DataDir, os.Stdin, stderr)
+	if err != nil {
+		return fail(stderr, "run", err)
+	}
 	log, level := newLogger(cfg, stderr)
 	for _, w := range cfg.Warnings() {
 		log.Warn("odd setting: " + w)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, &node{cfg: cfg, byClock: *byClock, log: log, protections: protections}, have, level); err != nil {
+	if err := serve(ctx, &node{cfg: cfg, byClock: *byClock, log: log, protections: protections, secret: secret}, have, level); err != nil {
 		log.Error("the gateway cannot run", "error", err)
 		return exitRefused
 	}
@@ -134,7 +140,8 @@ type node struct {
 	lanSock   net.Listener // nil: no peers over TCP
 	pollSock  net.Listener // nil: no peers over HTTP
 	etherSock *net.UDPConn // nil: no multicast
-	takSock   net.Listener // nil: no TAK devices
+	takSock   net.Listener // nil: no TAK devices over TCP
+	takTLS    net.Listener // nil: none over TLS
 	httpSock  net.Listener
 	orderSock net.Listener
 	daemon    *daemon.Daemon
@@ -146,6 +153,7 @@ type node struct {
 	gateway   *gateway.Gateway
 	reloader  *reloader
 
+	secret      atrest.Secret       // that seals the journal; zeros after the start
 	protections []rights.Protection // from whoever takes the process over
 }
 
@@ -160,7 +168,7 @@ func serve(ctx context.Context, n *node, have map[netip.AddrPort]net.Listener, l
 	n.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	n.daemon = daemon.New(log, n.reg)
 	n.reloader.order = n.daemon.PostOrder
-	if n.journal, err = journal.OpenSparing(cfg.Node.DataDir, journal.Identity{Node: cfg.Node.ID, Name: cfg.Node.Name}, gateway.Spare); err != nil {
+	if n.journal, err = journal.OpenSealed(cfg.Node.DataDir, journal.Identity{Node: cfg.Node.ID, Name: cfg.Node.Name}, n.secret, gateway.Spare); err != nil {
 		return err
 	}
 	defer n.journal.Close()
@@ -168,6 +176,10 @@ func serve(ctx context.Context, n *node, have map[netip.AddrPort]net.Listener, l
 		return err
 	}
 	defer n.audit.Close()
+	clear(n.secret)
+	for _, path := range slices.Concat(n.journal.Unsealed(), audit.Unsealed(cfg.Node.DataDir, n.journal.Key())) {
+		log.Warn("an older file is not sealed: remove it", "file", path)
+	}
 	if err := n.listen(have); err != nil {
 		return err
 	}
@@ -191,7 +203,8 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 	if err != nil {
 		return err
 	}
-	n.lanSock, n.pollSock, n.takSock, n.httpSock = open["lan.tcp"], open["lan.http"], open["tak.listen"], open["http.listen"]
+	n.lanSock, n.pollSock, n.httpSock = open["lan.tcp"], open["lan.http"], open["http.listen"]
+	n.takSock, n.takTLS = open["tak.listen"], open["tak.tls"]
 	if odd := strays(have); odd != "" {
 		n.log.Warn("inherited sockets that the configuration does not name were closed", "addresses", odd)
 	}
@@ -243,6 +256,9 @@ func (n *node) close() {
 	if n.takSock != nil {
 		n.takSock.Close()
 	}
+	if n.takTLS != nil {
+		n.takTLS.Close()
+	}
 	if n.lanSock != nil {
 		n.lanSock.Close()
 	}
@@ -285,7 +301,7 @@ func (n *node) build() error {
 		makers[site.TAK] = n.tak.maker(c)
 	}
 	n.gateway, err = gateway.New(gateway.Config{
-		ID: c.Node.ID, Name: c.Node.Name, Peers: peersOf(c), Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
+		ID: c.Node.ID, Name: c.Node.Name, Peers: peersOf(c), Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key, Trust: trustOf(c),
 		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, Windows: c.Silences, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
 		Refused: spared.refused,
 		Wait:    c.Delivery.Wait,
@@ -303,7 +319,9 @@ func (n *node) build() error {
 		return jxta.SignMessage(message, identity.Key, identity.Cert, source)
 	}
 	n.lan = lan.New(bounds, n.daemon.PostLAN(site.JXTA), n.reg, n.log)
-	n.tak.open(c, n.daemon, n.reg, n.log)
+	if err := n.tak.open(n); err != nil {
+		return err
+	}
 	n.norm, err = norm.New(normConfig(c, n.log), n.daemon.PostNorm)
 	return err
 }
@@ -399,7 +417,15 @@ func (n *node) run(ctx context.Context) error {
 	serve(n.pollSock, n.lan.ServePolling)
 	if n.tak.lan != nil {
 		serve(n.takSock, n.tak.lan.Serve)
+		serve(n.takTLS, n.tak.lan.Serve)
 		n.tak.dial(n.cfg)
+		if n.cfg.TAK.Mesh != "" {
+			go func() {
+				if err := n.tak.lan.ServeMesh(); err != nil {
+					cancel(err)
+				}
+			}()
+		}
 	}
 	if n.etherSock != nil {
 		go func() {
@@ -412,17 +438,20 @@ func (n *node) run(ctx context.Context) error {
 		Order: n.daemon.PostOrder, Authority: func() control.Authority { return authority(n.reloader.force.Load()) },
 		Names: func() []string { return n.reloader.force.Load().HTTP.Names }, Reload: n.reloader.reload, Log: n.log, Audit: n.audit.Add, Backup: n.journal.Backup, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
 		Messages: n.messages, Known: n.known,
-		Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats, Protections: n.protections,
+		Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats, Protections: n.protections, Rehearsing: rehearsing(),
 	}, n.reg)
 	for _, ln := range []net.Listener{n.httpSock, n.orderSock} {
 		serve(ln, func(ln net.Listener) error { return desk.Serve(ctx, ln) })
 	}
 	go n.watchJournal(ctx)
 	go desk.Watch(ctx)
+	if at := n.cfg.Traces.OTLP; at != "" {
+		go spans.New(spans.Config{URL: at, Name: n.cfg.Node.Name, ID: n.cfg.Node.ID, Version: Version, Messages: n.messages, Log: n.log}, n.reg).Run(ctx)
+	}
 	refused := &refusals{n, map[string]uint64{}, make(chan struct{})}
 	go refused.watch(ctx)
 	go n.reloader.listen(ctx)
-	n.keep(audit.Entry{Kind: audit.Start, What: fmt.Sprintf("version %s, configuration %s, key %s", versionText(), n.cfg.File, n.cfg.Link.Key.Fingerprint())})
+	n.keep(audit.Entry{Kind: audit.Start, What: fmt.Sprintf("version %s, configuration %s, %s", versionText(), n.cfg.File, keyText(n.cfg))})
 	n.log.Info("running", "version", versionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.Seeds(), "link", n.cfg.Link.Listen,
 		"profile", n.cfg.Link.Profile.Name, "peers", len(n.cfg.Link.Peers), "journal_bytes", n.journal.Size())
 	err := n.daemon.Run(ctx, daemon.Parts{
@@ -430,7 +459,7 @@ func (n *node) run(ctx context.Context) error {
 	})
 	cancel(nil)
 	<-refused.done
-	refused.enter(n.gateway.Status(time.Now()).Dropped) // the loop has ended: the gateway is nobody's
+	refused.enter(n.gateway.Status(time.Now())) // the loop has ended: the gateway is nobody's
 	if err == nil {
 		n.keep(audit.Entry{Kind: audit.End})
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
 	"os"
@@ -53,6 +55,11 @@ func dialTAK(t *testing.T, address string) *takDevice {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return hearTAK(t, c)
+}
+
+// hearTAK is the device at the end of a connection.
+func hearTAK(t *testing.T, c net.Conn) *takDevice {
 	d := &takDevice{Conn: c}
 	t.Cleanup(func() { c.Close() })
 	go func() {
@@ -174,4 +181,51 @@ func TestTAKExample(t *testing.T) {
 	explain(takEvent("m", "b-m-p-s-m", ""), `out: local by rule "harbour" (line`, "stays on this LAN")
 	explain(takEvent("x", "b-a-o-tbl", ""), "out: allow by default: crosses with precedence flash")
 	explain(strings.Replace(takEvent("x", "b-a-o-tbl", ""), `lat="5`, `lat="15`, 1), "is refused", "outside of the world")
+}
+
+// Over TLS a device with a certificate of the site's authority is served, and nobody else.
+func TestTAKOverTLS(t *testing.T) {
+	s := newTAKSite(t, 2, "")
+	at, dir := freeAddress(t, "tcp"), s.dir+"/tak"
+	s.write(t, fmt.Sprintf("tls = %q\ntls_keys = \"tak\"\n", at), "1")
+	if _, _, errs := run(t, "check", "-c", s.file); !strings.Contains(errs, "gateway keys tak -o "+dir) {
+		t.Errorf("without certificates check says %s", errs)
+	}
+	for _, names := range [][]string{{"127.0.0.1", "anna"}, {"127.0.0.1", "anna", "bert"}} {
+		if code, out, errs := run(t, append([]string{"keys", "tak", "-o", dir}, names...)...); code != 0 || !strings.Contains(out, names[len(names)-1]+".pem is new") {
+			t.Fatal(out, errs)
+		}
+	}
+	if info, err := os.Stat(dir + "/anna.key"); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("a key has mode %v, %v", info.Mode(), err)
+	}
+	r := s.start(t)
+	ca, err := os.ReadFile(dir + "/ca.pem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	pair, err := tls.LoadX509KeyPair(dir+"/bert.pem", dir+"/bert.key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := tls.Dial("tcp", at, &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := hearTAK(t, c)
+	fmt.Fprint(d, takEvent("ping", "t-x-c-t", ""))
+	r.until(t, "the ping is answered", func() bool { return d.find("takPong") != nil })
+	if c, err := tls.Dial("tcp", at, &tls.Config{RootCAs: pool}); err == nil {
+		_, err = c.Read(make([]byte, 1)) // TLS 1.3 tells of it only now
+		if err == nil {
+			t.Error("a device without a certificate is served")
+		}
+		c.Close()
+	}
+	r.until(t, "the stranger is counted", func() bool {
+		_, metrics := r.get("/metrics")
+		return strings.Contains(metrics, `aldis_tak_lan_refused_total{reason="tls"} 1`)
+	})
 }

@@ -15,7 +15,7 @@ import (
 	"aldis/internal/lab/wait"
 )
 
-// takProgram starts a program of field-tests/tak/.venv (make tak-peers makes it) until the test ends, and keeps its lines.
+// takProgram starts a program that make tak-peers has put into field-tests/tak until the test ends, and keeps its lines.
 func takProgram(t *testing.T, dir, name string, args ...string) (lines func() string) {
 	t.Helper()
 	bin, err := filepath.Abs(filepath.Join("../../field-tests/tak/.venv/bin", name))

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"aldis/internal/atrest"
 )
 
 const (
@@ -37,6 +39,8 @@ type Log struct {
 	number  uint64
 	last    string
 	refused account
+	keys    keys
+	key     *atrest.Key // what is added is sealed with it; nil: it is not sealed
 }
 
 // account is how many refused orders were written since a time, and how many were not.
@@ -62,9 +66,21 @@ func (a *account) pass(now time.Time) (leftOut int, ok bool) {
 // Open opens the record in the data directory of a gateway, or begins one. A torn end, as a crash leaves it, is cut off and
 // entered. Where the last line is damaged otherwise, all files get the ending .damaged-TIME, a new record begins, and its first
 // line says so: a gateway must start all the same.
-func Open(dir string, now func() time.Time) (*Log, error) {
-	l := &Log{dir: dir, now: now, last: zero}
-	torn, err := l.open()
+func Open(dir string, now func() time.Time) (*Log, error) { return OpenSealed(dir, now, nil, nil) }
+
+// OpenSealed is Open with a key that seals what is added, and its secret, which opens what other keys of it have sealed. Lines
+// that are not sealed yet are sealed, and their old octets overwritten.
+func OpenSealed(dir string, now func() time.Time, secret atrest.Secret, key *atrest.Key) (*Log, error) {
+	l := &Log{dir: dir, now: now, last: zero, keys: keys{secret: secret}, key: key}
+	var torn int64
+	var err error
+	if key != nil {
+		l.keys.add(key)
+		err = l.seal()
+	}
+	if err == nil {
+		torn, err = l.open()
+	}
 	about := Entry{Kind: Torn, What: fmt.Sprintf("%d octets", torn)}
 	if errors.Is(err, errDamaged) {
 		ending := fmt.Sprintf(".damaged-%d", now().Unix())
@@ -125,7 +141,7 @@ func (l *Log) end(file *os.File) (torn int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	tail := make([]byte, min(info.Size(), 2*lineMost))
+	tail := make([]byte, min(info.Size(), 2*sealedMost))
 	if _, err := file.ReadAt(tail, info.Size()-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
 		return 0, err
 	}
@@ -136,15 +152,17 @@ func (l *Log) end(file *os.File) (torn int64, err error) {
 	switch {
 	case len(whole) > 0:
 		begin := bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1
-		line, err = parseLine(whole[begin : len(whole)-1])
+		line, err = l.keys.parse(whole[begin : len(whole)-1])
 	case l.size > 0:
 		err = ErrLine
 	default: // empty: a crash came between a rename and the first line, or this is the first start
-		if line, err = lastOf(l.path(1)); errors.Is(err, os.ErrNotExist) {
+		if line, err = l.keys.lastOf(l.path(1)); errors.Is(err, os.ErrNotExist) {
 			line.Hash, err = zero, nil
 		}
 	}
-	if err != nil {
+	if errors.Is(err, ErrSealed) {
+		return 0, err
+	} else if err != nil {
 		return 0, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	l.number, l.last = line.Number, line.Hash
@@ -155,8 +173,8 @@ func (l *Log) end(file *os.File) (torn int64, err error) {
 }
 
 // lastOf is the last line of a file that is complete.
-func lastOf(path string) (line Line, err error) {
-	err = read(path, func(l Line) error { line = l; return nil })
+func (k *keys) lastOf(path string) (line Line, err error) {
+	err = k.read(path, func(l Line) error { line = l; return nil })
 	if err == nil && line.Number == 0 {
 		err = ErrLine
 	}
@@ -184,6 +202,9 @@ func (l *Log) Add(e Entry) error {
 	text, err := json.Marshal(line)
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
+	}
+	if l.key != nil {
+		text = sealLine(l.key, text)
 	}
 	if err := l.turn(); err != nil {
 		return fmt.Errorf("audit: %w", err)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"aldis/internal/atrest"
 )
 
 // Files are the files of the record in dir, the oldest first. An error matches os.ErrNotExist where there is none.
@@ -27,14 +29,18 @@ func Files(dir string) (paths []string, err error) {
 
 // Each calls f with the lines of the record in dir, the oldest first. It stops at the first error of f, at a line that
 // parseLine refuses, and where the chain is broken. A torn end of the newest file is left out: the next start cuts it off.
-func Each(dir string, f func(Line) error) error {
+func Each(dir string, f func(Line) error) error { return EachSealed(dir, nil, f) }
+
+// EachSealed is Each of a record whose lines may be sealed. ErrSealed is its error at such a line where there is no secret.
+func EachSealed(dir string, secret atrest.Secret, f func(Line) error) error {
+	k := &keys{secret: secret}
 	paths, err := Files(dir)
 	if err != nil {
 		return err
 	}
 	var before Line
 	for _, path := range paths {
-		err := read(path, func(l Line) error {
+		err := k.read(path, func(l Line) error {
 			switch {
 			case before.Number == 0 && l.Number == 1 && l.Before != zero:
 				return errors.New("line 1 follows another: lines before it were taken out")
@@ -54,13 +60,13 @@ func Each(dir string, f func(Line) error) error {
 }
 
 // read calls f with the whole lines of a file.
-func read(path string, f func(Line) error) error {
+func (k *keys) read(path string, f func(Line) error) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	r := bufio.NewReaderSize(file, lineMost)
+	r := bufio.NewReaderSize(file, int(sealedMost))
 	for at := 1; ; at++ {
 		text, err := r.ReadSlice('\n')
 		switch {
@@ -70,7 +76,7 @@ func read(path string, f func(Line) error) error {
 		default:
 			return nil // the end, or a torn one
 		}
-		l, err := parseLine(text[:len(text)-1])
+		l, err := k.parse(text[:len(text)-1])
 		if err != nil {
 			return fmt.Errorf("row %d: %w", at, err)
 		}
@@ -91,9 +97,12 @@ type Report struct {
 }
 
 // Verify reads the record in dir and checks its chain. noted is a hash that somebody noted earlier, "" for none.
-func Verify(dir, noted string) (r Report, err error) {
+func Verify(dir, noted string) (r Report, err error) { return VerifySealed(dir, nil, noted) }
+
+// VerifySealed is Verify of a record whose lines may be sealed.
+func VerifySealed(dir string, secret atrest.Secret, noted string) (r Report, err error) {
 	r.Found = noted == ""
-	err = Each(dir, func(l Line) error {
+	err = EachSealed(dir, secret, func(l Line) error {
 		if r.Lines == 0 {
 			r.First = l.Number
 		}

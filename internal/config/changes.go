@@ -47,6 +47,8 @@ func (c *Config) Changes(next *Config) (list []Change) {
 	value("node.id", true, c.Node.ID, next.Node.ID)
 	value("node.name", true, c.Node.Name, next.Node.Name)
 	value("node.data_dir", true, c.Node.DataDir, next.Node.DataDir)
+	value("node.journal_key_file", true, c.Node.Secret.File, next.Node.Secret.File)
+	value("node.journal_passphrase", true, c.Node.Secret.Ask, next.Node.Secret.Ask)
 	value("node.silent", true, c.Node.Silent, next.Node.Silent)
 	value("lan.tcp", true, c.LAN.TCP, next.LAN.TCP)
 	value("lan.http", true, c.LAN.HTTP, next.LAN.HTTP)
@@ -64,6 +66,12 @@ func (c *Config) Changes(next *Config) (list []Change) {
 	value("link.listen", true, c.Link.Listen, next.Link.Listen)
 	value("link.key_file", true, c.Link.KeyFile, next.Link.KeyFile)
 	hidden("the key of link.key_file", true, c.Link.Key, next.Link.Key)
+	was, is := c.Link.Trust, next.Link.Trust
+	value("link.roster", true, was.RosterFile, is.RosterFile)
+	value("link.node_key", true, was.NodeKeyFile, is.NodeKeyFile)
+	hidden("the roster of link.roster", true, was.Roster, is.Roster)
+	hidden("the key of link.node_key", true, was.Own, is.Own)
+	hidden("link.authority", true, was.Authority, is.Authority)
 	value("link.end", true, end(c.Link.Shore), end(next.Link.Shore))
 	value("link.keepalive", false, c.Link.Keepalive, next.Link.Keepalive)
 	value("link.group", true, c.Link.Group, next.Link.Group)
@@ -80,6 +88,7 @@ func (c *Config) Changes(next *Config) (list []Change) {
 	value("http.names", false, c.HTTP.Names, next.HTTP.Names)
 	value("http.token_file", false, c.HTTP.TokenFile, next.HTTP.TokenFile)
 	hidden("the token of http.token_file", false, c.HTTP.Token, next.HTTP.Token)
+	value("traces.otlp", true, c.Traces.OTLP, next.Traces.OTLP)
 	value("control.socket", true, c.Control.Socket, next.Control.Socket)
 	value("control.group", true, c.Control.Group, next.Control.Group)
 	if c.Control.Group == next.Control.Group {
@@ -98,7 +107,12 @@ func takChanges(old, next TAK) (list []Change) {
 		}
 	}
 	value("tak.listen", old.Listen, next.Listen)
+	value("tak.tls", old.TLS, next.TLS)
+	value("tak.tls_keys", old.Keys, next.Keys)
 	value("tak.server", old.Server, next.Server)
+	value("tak.mesh", old.Mesh, next.Mesh)
+	value("tak.mesh_group", old.Events, next.Events)
+	value("tak.mesh_chat_group", old.Chats, next.Chats)
 	value("tak.max_connections", old.Conns, next.Conns)
 	value("tak.max_units", old.Units, next.Units)
 	value("tak.bound", old.Bound, next.Bound)

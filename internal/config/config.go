@@ -31,11 +31,12 @@ const maxFile = 1 << 20
 
 // Config is a configuration without a mistake. Paths are absolute or count from the working directory.
 type Config struct {
-	File string
-	Node Node
-	LAN  LAN
-	Link Link
-	HTTP HTTP
+	File   string
+	Node   Node
+	LAN    LAN
+	Link   Link
+	HTTP   HTTP
+	Traces Traces
 	// Control is where orders come in.
 	Control Control
 	Log     Log
@@ -60,6 +61,7 @@ type Node struct {
 	Name    string
 	DataDir string
 	Silent  bool // nothing is ever transmitted on the link (EMCON), whatever the journal or an order says
+	Secret  Secret
 }
 
 // LAN is where JXTA peers dial in; one of both addresses may be zero: not served.
@@ -90,6 +92,7 @@ type Link struct {
 	Listen      netip.AddrPort
 	KeyFile     string
 	Key         seal.Key
+	Trust       Trust         // keys of single nodes, in the place of Key
 	Shore       bool          // this end of the profile is the shore; otherwise a terminal
 	Keepalive   time.Duration // 0: none
 	Group       netip.AddrPort
@@ -171,7 +174,7 @@ func isFile(profile string) bool {
 func ReadNode(file string) (n Node, err error) {
 	err = asked(file, func(r *reader) {
 		node := section{r, r.tree.tables["node"], "node"}
-		n = Node{ID: node.id(), Name: node.name(true), DataDir: r.resolve(node.text("data_dir", true))}
+		n = Node{ID: node.id(), Name: node.name(true), DataDir: r.resolve(node.text("data_dir", true)), Secret: r.secret(node)}
 	})
 	return n, err
 }
@@ -208,9 +211,9 @@ func readProblem(err error) string {
 // known lists the keys of every section.
 var known = map[string][]string{
 	"":             nil,
-	"node":         {"id", "name", "data_dir", "silent"},
+	"node":         {"id", "name", "data_dir", "journal_key_file", "journal_passphrase", "silent"},
 	"lan":          {"tcp", "http", "max_connections", "max_away_per_address", "multicast", "multicast_group"},
-	"link":         {"profile", "listen", "key_file", "end", "keepalive", "group", "group_interface"},
+	"link":         {"profile", "listen", "key_file", "roster", "node_key", "authority", "end", "keepalive", "group", "group_interface"},
 	"link.peer":    {"id", "name", "address"},
 	"compact.rule": {"type", "name", "octets", "effort"},
 	"filter":       filterKeys,
@@ -219,6 +222,7 @@ var known = map[string][]string{
 	"tak.rule":     takRuleKeys,
 	"silence":      {"from", "to", "days", "announce"},
 	"http":         {"listen", "names", "token_file"},
+	"traces":       {"otlp"},
 	"control":      {"socket", "group"},
 	"log":          {"level", "format"},
 	"delivery":     {"wait", "max_octets", "max_octets_per_peer"},
@@ -243,6 +247,7 @@ func (r *reader) read() {
 	c.Node.Name = node.name(true)
 	c.Node.DataDir = r.resolve(node.text("data_dir", true))
 	r.checkDataDir(node)
+	c.Node.Secret = r.secret(node)
 	c.Node.Silent = node.flag("silent")
 
 	lan := section{r, r.tree.tables["lan"], "lan"}
@@ -283,6 +288,7 @@ func (r *reader) read() {
 	}
 
 	r.readOrders(http)
+	r.readTraces()
 
 	log := section{r, r.tree.tables["log"], "log"}
 	if level := log.choice("level", "info", "debug", "info", "warn", "error"); level != "" {
@@ -349,13 +355,7 @@ func (r *reader) readLink() {
 		}
 	}
 	l.Listen = link.address("listen", true)
-	if keyFile := link.text("key_file", true); keyFile != "" {
-		l.KeyFile = r.resolve(keyFile)
-		var err error
-		if l.Key, err = LoadKey(l.KeyFile); err != nil {
-			link.fail("key_file", "%v", err)
-		}
-	}
+	r.readKeys(link)
 	l.Shore = link.choice("end", "terminal", "terminal", "shore") == "shore"
 	l.Group = link.address("group", false)
 	if a := l.Group.Addr(); l.Group.IsValid() && (!a.Is4() || !a.IsMulticast()) {
@@ -383,6 +383,7 @@ func (r *reader) readLink() {
 		if p.Address.IsValid() && p.Address.Addr().IsUnspecified() {
 			s.fail("address", "must be the peer's address; %s names none (leave the key out to learn it from the peer)", p.Address.Addr())
 		}
+		r.checkMember(s, &p)
 		l.Peers = append(l.Peers, p)
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/tls"
 	"math"
 	"net/netip"
 	"strconv"
@@ -15,7 +16,12 @@ import (
 // TAK is where TAK devices and their server are; all addresses zero: the gateway has no such face.
 type TAK struct {
 	Listen  netip.AddrPort // streams over TCP; zero: none
+	TLS     netip.AddrPort // streams over TLS, of clients with a certificate; zero: none
+	Keys    string         // directory of certificates for TLS
 	Server  netip.AddrPort // the LAN's own TAK server, of which the gateway is a client; zero: none
+	Mesh    string         // IPv4 address of this machine, on whose interface the mesh is; "": it is no member
+	Events  netip.AddrPort // group of the mesh for all but chats
+	Chats   netip.AddrPort // group of the mesh for chats
 	Conns   int            // of all devices together
 	Units   int            // that this site may have
 	Bound   int            // metres that a unit's far picture may be wrong by
@@ -27,9 +33,11 @@ type TAK struct {
 }
 
 // On says whether the gateway has this face.
-func (t TAK) On() bool { return t.Listen.IsValid() || t.Server.IsValid() }
+func (t TAK) On() bool {
+	return t.Listen.IsValid() || t.TLS.IsValid() || t.Server.IsValid() || t.Mesh != ""
+}
 
-var takKeys = []string{"listen", "server", "max_connections", "max_units", "bound", "age", "gather", "gap", "cadence"}
+var takKeys = []string{"listen", "tls", "tls_keys", "server", "mesh", "mesh_group", "mesh_chat_group", "max_connections", "max_units", "bound", "age", "gather", "gap", "cadence"}
 
 var takRuleKeys = []string{"label", "type", "uid", "callsign", "team", "role", "how", "affiliation", "site", "box", "around", "speed_min", "speed_max",
 	"octets_min", "octets_max", "action", "bound", "every", "precedence", "expires"}
@@ -52,8 +60,10 @@ func (r *reader) readTAK() {
 	if t.Server.IsValid() && t.Server == t.Listen {
 		s.fail("server", "is tak.listen: the gateway is no client of its own")
 	}
+	r.readTAKKeys(s)
+	r.readMesh(s)
 	if !t.On() {
-		s.fail("listen", "is missing: where TAK devices connect; or set tak.server, the TAK server of this LAN")
+		s.fail("listen", "is missing: where TAK devices connect; or set tak.server, the TAK server of this LAN, or tak.mesh")
 	}
 	t.Conns = s.integer("max_connections", 512, 1, 20_000)
 	t.Units = s.integer("max_units", 2000, 1, 100_000)
@@ -69,6 +79,50 @@ func (r *reader) readTAK() {
 			return
 		}
 		t.Rules = append(t.Rules, r.takRule(s))
+	}
+}
+
+// Groups of the mesh where TAK devices are unless told otherwise.
+var (
+	meshEvents = netip.MustParseAddrPort("239.2.3.1:6969")
+	meshChats  = netip.MustParseAddrPort("224.10.10.1:17012")
+)
+
+func (r *reader) readTAKKeys(s section) {
+	t := &r.cfg.TAK
+	t.TLS = s.address("tls", false)
+	if t.TLS.IsValid() && t.TLS == t.Listen {
+		s.fail("tls", "is tak.listen: each needs a port of its own")
+	}
+	if t.Keys = r.resolve(s.text("tls_keys", t.TLS.IsValid())); t.Keys == "" || !t.TLS.IsValid() {
+		return
+	}
+	if _, err := loadTAKKeys(t.Keys); err != nil {
+		s.fail("tls_keys", "%v (gateway keys tak -o %s HOST CLIENT... makes what is missing)", err, t.Keys)
+	}
+}
+
+// ServerTLS is what the server of TLS is made of.
+func (t TAK) ServerTLS() (*tls.Config, error) { return loadTAKKeys(t.Keys) }
+
+func (r *reader) readMesh(s section) {
+	t := &r.cfg.TAK
+	t.Events, t.Chats = meshEvents, meshChats
+	for key, to := range map[string]*netip.AddrPort{"mesh_group": &t.Events, "mesh_chat_group": &t.Chats} {
+		group := s.address(key, false)
+		if a := group.Addr(); group.IsValid() && (!a.Is4() || !a.IsMulticast()) {
+			s.fail(key, "%s is no IPv4 multicast address (224.0.0.0 to 239.255.255.255)", a)
+		} else if group.IsValid() {
+			*to = group
+		}
+	}
+	text := s.text("mesh", false)
+	if text == "" {
+		return
+	}
+	t.Mesh = text
+	if at, err := netip.ParseAddr(text); err != nil || !at.Is4() || at.IsUnspecified() {
+		s.fail("mesh", "must be the IPv4 address of this machine on whose interface the mesh is, like \"10.20.0.1\", is %q", text)
 	}
 }
 

@@ -60,6 +60,8 @@ type Source struct {
 	Known    func(context.Context, map[string]bool) (map[string]string, error)
 	// Protections are what this process cannot do any more.
 	Protections []rights.Protection
+	// Rehearsing plays traffic on other links; nil: nothing does.
+	Rehearsing *Rehearsing
 }
 
 // Snapshot is what the loop's state machines say of one moment.
@@ -101,6 +103,7 @@ type Desk struct {
 	http.Handler
 	closed prometheus.Counter
 	live   *live
+	what   *whatIfs
 }
 
 // New makes a desk. Its metrics join those that are in reg already.
@@ -145,8 +148,12 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 	live := newLive(src, reg)
 	mux.HandleFunc("GET /events", live.events)
 	mux.HandleFunc("GET /air", live.air)
+	what := newWhatIfs(src, live.spent)
+	mux.HandleFunc("GET /links", what.links)
+	mux.HandleFunc("GET /whatif", what.look)
+	mux.HandleFunc("POST /whatif", order(src, "whatif", what.obey))
 	page.Serve(mux)
-	return &Desk{sameHost(src.Names, mux), closed, live}
+	return &Desk{sameHost(src.Names, mux), closed, live, what}
 }
 
 // sameHost answers requests over TCP that were meant for this address: a page in a browser whose own name somebody has

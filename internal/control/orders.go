@@ -119,7 +119,11 @@ func order[T any](s Source, name string, obey func(context.Context, T) (answer a
 		if of, ok := any(&what).(interface{ fromPath(*http.Request) }); ok {
 			of.fromPath(r)
 		}
-		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4096))
+		most := int64(4096)
+		if of, ok := any(what).(interface{ most() int64 }); ok {
+			most = of.most()
+		}
+		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&what); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)

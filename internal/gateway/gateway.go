@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -44,8 +45,9 @@ type Config struct {
 	Name      string
 	Peers     []PeerConfig
 	Profile   profile.Profile
-	Shore     bool // the link's profile is that of the peers' terminals, this end is ashore
-	Key       seal.Key
+	Shore     bool      // the link's profile is that of the peers' terminals, this end is ashore
+	Key       seal.Key  // that all share
+	Trust     *Trust    // instead: each has its own; nil: Key
 	Boot      seal.Boot // new at every start; the caller made its number durable
 	Store     uint32    // of the journal, random at its creation
 	Keepalive time.Duration
@@ -82,8 +84,7 @@ const DefaultMaxWaiting = 64 << 20
 type Gateway struct {
 	cfg       Config
 	faces     faces
-	sealer    *seal.Sealer
-	opener    *seal.Opener
+	keys      keys
 	door      door
 	coder     compact.Coder
 	replica   *replica.Replica
@@ -116,9 +117,9 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 	if cfg.Wait == 0 {
 		cfg.Wait = DefaultWait
 	}
-	if cfg.Profile.DatagramOctets < unicast.MinDatagram {
+	if cfg.Profile.Filled() < unicast.MinDatagram {
 		return nil, fmt.Errorf("gateway: profile %s: datagrams of %d octets, at least %d needed",
-			cfg.Profile.Name, cfg.Profile.DatagramOctets, unicast.MinDatagram)
+			cfg.Profile.Name, cfg.Profile.Filled(), unicast.MinDatagram)
 	}
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
 	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &Output{}}
@@ -155,8 +156,9 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 	}
 	g.restored.records = g.out.Records
 	g.silence.fixed = cfg.Silent
-	g.sealer = seal.NewSealer(cfg.Key, cfg.ID, cfg.Boot)
-	g.opener = seal.NewOpener(cfg.Key, cfg.ID, cfg.Boot, states)
+	if err := g.keys.begin(&g.cfg, states); err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
 	g.door = newDoor(g)
 	return g, nil
 }
@@ -188,6 +190,7 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 			return out
 		}
 	case Datagram:
+		g.bearers[0].billed.received(len(ev.Data))
 		g.receive(now, ev)
 	case Silence:
 		g.silence.obey(g, now, ev)
@@ -376,9 +379,14 @@ func (g *Gateway) RecordPeer(p *mail.Peer) { g.byID[p.ID].bearer.lines.RecordPee
 // Drop counts a datagram or packet that came to nothing.
 func (g *Gateway) Drop(reason string) { g.dropped[reason]++ }
 
-// Seal makes a datagram of frames to a peer or seal.Group; false: this start has no counter left, which it says.
+// Seal makes a datagram of frames to a peer or seal.Group; false: this start has no counter left, which it says, or the roster
+// does not name the peer.
 func (g *Gateway) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
-	data, err := g.sealer.Seal(nil, to, long, frames)
+	data, err := g.keys.sealer.Seal(nil, to, long, frames)
+	if errors.Is(err, seal.ErrNoKey) {
+		g.Drop("no_key")
+		return nil, false
+	}
 	if err != nil {
 		g.Note("error", "datagram counter exhausted: restart the gateway to derive a new key")
 	}
@@ -387,6 +395,7 @@ func (g *Gateway) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
 
 // Send puts a datagram on the air.
 func (g *Gateway) Send(to netip.AddrPort, data []byte) {
+	g.bearers[0].billed.sent(len(data))
 	g.out.Datagrams = append(g.out.Datagrams, Datagram{Addr: to, Data: data})
 }
 

@@ -70,7 +70,7 @@ func join(g *Gateway, now time.Time, pc PeerConfig) {
 	g.byID[p.ID] = p
 	at, _ := slices.BinarySearchFunc(g.peers, p.ID, func(q *peer, id uint16) int { return cmp.Compare(q.ID, id) })
 	g.peers = slices.Insert(g.peers, at, p)
-	g.opener.Add(p.ID)
+	g.keys.opener.Add(p.ID)
 	g.door.visits[p.ID] = &visit{said: map[string]time.Time{}, counted: []seal.Boot{{}}}
 	g.replica.Join(p.ID)
 	judgeOwn(g, now) // the rules may keep some of it from this one

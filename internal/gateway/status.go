@@ -20,7 +20,8 @@ type PeerCounts = mail.Counts
 type Status struct {
 	ID         uint16            `json:"id"`
 	Name       string            `json:"name"`
-	Key        string            `json:"key_fingerprint"` // of the net's key, for two operators to compare
+	Key        string            `json:"key_fingerprint"` // of the net's key or of this node's own, for two operators to compare
+	Roster     *RosterStatus     `json:"roster,omitempty"`
 	Profile    string            `json:"profile"`
 	End        string            `json:"end"`
 	Boot       seal.Boot         `json:"-"`
@@ -38,6 +39,7 @@ type Status struct {
 	Survey     *SurveyStatus     `json:"survey,omitempty"`  // the last that was ordered in this run
 	Reloads    uint64            `json:"reloads,omitempty"` // how often the rules were replaced in this run
 	Drain      *DrainStatus      `json:"drain,omitempty"`
+	Bill       *BillStatus       `json:"bill,omitempty"`       // where the tariff has units
 	Relinked   uint64            `json:"relinked,omitempty"`   // how often peers, keepalive and tariff were taken from a configuration that was read again
 	LeftPeers  []uint16          `json:"left_peers,omitempty"` // configured no more, and the journal tells of them: one comes back with a restart
 }
@@ -49,6 +51,7 @@ type NormStatus = unicast.NormStatus
 type PeerStatus struct {
 	ID         uint16 `json:"id"`
 	Name       string `json:"name"`
+	Key        string `json:"key_fingerprint,omitempty"` // of its own, as the roster has it
 	Address    string `json:"address,omitempty"`
 	Configured string `json:"configured_address,omitempty"`
 	Start      uint32 `json:"start"`               // boot number of its newest start that counts; 0: nothing of it counts yet
@@ -111,9 +114,9 @@ type LedgerRow struct {
 func (g *Gateway) Status(now time.Time) Status {
 	b := g.bearers[0]
 	s := Status{
-		ID: g.cfg.ID, Name: g.cfg.Name, Key: g.cfg.Key.Fingerprint(), Profile: b.profile.Name, End: "terminal", Boot: g.cfg.Boot, BootNumber: g.cfg.Boot.Number,
+		ID: g.cfg.ID, Name: g.cfg.Name, Key: g.keys.fingerprint(&g.cfg), Profile: b.profile.Name, End: "terminal", Boot: g.cfg.Boot, BootNumber: g.cfg.Boot.Number,
 		Transport: profile.NORM, NORM: b.lines.NormStatus(), Silence: g.forecast(now), Link: linkStatus(b.profile, g.cfg.Shore),
-		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Drain: g.faces.drain.status(g), Relinked: g.linkReplaced, LeftPeers: slices.Clone(g.left), Dropped: maps.Clone(g.dropped), Modelled: g.coder.Work(),
+		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Drain: g.faces.drain.status(g), Bill: b.billed.status(), Relinked: g.linkReplaced, LeftPeers: slices.Clone(g.left), Dropped: maps.Clone(g.dropped), Modelled: g.coder.Work(),
 	}
 	if g.cfg.Shore {
 		s.End = "shore"
@@ -131,7 +134,7 @@ func (g *Gateway) Status(now time.Time) Status {
 		ps := PeerStatus{
 			ID: p.ID, Name: p.Name, Knows: p.Met.KnowsUs,
 			ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far.items),
-			Start: g.opener.State(p.ID).Boot, Forgotten: g.door.visits[p.ID].forgotten, Unopened: g.door.visits[p.ID].strange, PeerCounts: p.Counts,
+			Start: g.keys.opener.State(p.ID).Boot, Forgotten: g.door.visits[p.ID].forgotten, Unopened: g.door.visits[p.ID].strange, PeerCounts: p.Counts,
 		}
 		if at := p.Configured(); at.IsValid() {
 			ps.Configured = at.String()
@@ -156,5 +159,6 @@ func (g *Gateway) Status(now time.Time) Status {
 			}
 		}
 	}
+	g.keys.describe(&s)
 	return s
 }

@@ -139,7 +139,7 @@ func Restore(file, dir string, id Identity, now time.Time) (*Restored, error) {
 	if err := done.write(in, path, id, there != nil); err != nil {
 		return nil, fmt.Errorf("journal: %s cannot be restored: %w", path, err)
 	}
-	return done, writeMark(dir, id, rep.Store)
+	return done, writeMark(dir, id, rep.Store, rep.sealed)
 }
 
 // refusal says why a backup is not put back for a node.
@@ -148,8 +148,8 @@ func (d *Restored) refusal(file string, id Identity) error {
 	switch {
 	case r.Fresh, r.Foreign:
 		return fmt.Errorf("%s is no journal of a gateway", file)
-	case r.Count == 0 && r.Format > format:
-		return fmt.Errorf("%s: %w (format %d; this gateway reads %d); install the newer gateway", file, ErrNewer, r.Format, format)
+	case r.Count == 0 && r.Format > formatSealed:
+		return fmt.Errorf("%s: %w (format %d; this gateway reads %d); install the newer gateway", file, ErrNewer, r.Format, formatSealed)
 	case !r.Sound():
 		return fmt.Errorf("%s: %w: %s; take another backup, or put it into a directory as %s and save what can be read: gateway journal repair --dir DIR", file, ErrBroken, r.Problems()[0], fileName)
 	case r.Node != id.Node:
@@ -172,7 +172,10 @@ func (d *Restored) write(in *os.File, path string, id Identity, there bool) (err
 	if _, err = reportOf(in, func(r record) error { return w.add(clone(r)) }); err != nil {
 		return err
 	}
-	for _, op := range ownOps(id, d.Store, d.Boot) {
+	if d.Sealed {
+		id.Name = "" // as sealOp has it
+	}
+	for _, op := range ownOps(id, d.Store, d.Boot, d.sealed) {
 		if err = w.add(op); err != nil {
 			return err
 		}

@@ -151,7 +151,7 @@ func TestRestoreRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	newer := t.TempDir()
-	former(t, newer, format+1)
+	former(t, newer, formatSealed+1)
 	for name, tt := range map[string]struct {
 		octets []byte
 		is     error
@@ -226,5 +226,43 @@ func TestBackupOf(t *testing.T) {
 	}
 	if _, err := BackupOf(t.TempDir()); err == nil || !strings.Contains(err.Error(), "has no journal") {
 		t.Errorf("of a directory without one: %v", err)
+	}
+}
+
+// A copy of a sealed journal is sealed, is checked and put back without its secret, and is read with it alone.
+func TestBackupOfASealedJournal(t *testing.T) {
+	j := sealed(t, t.TempDir())
+	if err := j.Commit([]Op{{"b", []byte("plain key"), []byte("plain value")}}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := j.Backup()
+	path := save(t, f, err)
+	rep, err := CheckBackup(path)
+	if err != nil || !rep.Sound() || !rep.Sealed {
+		t.Fatalf("%+v, %v", rep, err)
+	}
+	clean := t.TempDir()
+	if _, err := Restore(path, clean, ship, noon); err != nil {
+		t.Fatal(err)
+	}
+	octets, err := os.ReadFile(filepath.Join(clean, fileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"plain", ship.Name} {
+		if strings.Contains(string(octets), text) {
+			t.Errorf("the restored file shows %q", text)
+		}
+	}
+	if _, err := Open(clean, ship); !errors.Is(err, ErrSealed) {
+		t.Errorf("without the secret: %v", err)
+	}
+	seen := map[string]string{}
+	back := sealed(t, clean)
+	if err := back.Load(func(_ string, key, value []byte) error { seen[string(key)] = string(value); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if seen["plain key"] != "plain value" || len(seen) != 1 {
+		t.Errorf("it holds %v", seen)
 	}
 }

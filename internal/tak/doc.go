@@ -17,7 +17,8 @@
 //
 // Callers pass now, which never goes back. All is for one goroutine.
 //
-// Files: lan.go what the LAN room says and is told; face.go Face and Step; streams.go devices; reports.go positions of this
+// Files: lan.go what the LAN room says and is told; face.go Face and Step; streams.go devices; mesh.go the LAN's
+// mesh; reports.go positions of this
 // site; events.go other events of this site; far.go what comes from other sites; keep.go events that stay until they are
 // stale; words.go chats and their receipts; memory.go what outlives a restart; trouble.go what was refused; describe.go what rules and operators see.
 package tak

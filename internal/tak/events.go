@@ -49,10 +49,10 @@ func (f *Face) event(now time.Time, c *client, e *cot.Event) {
 		f.trouble.count("twice")
 		return
 	}
-	if !c.server && e.Is("a") && e.Find("contact") != nil && (c.uid == "" || c.uid == e.UID) {
+	if !c.server && !c.mesh && e.Is("a") && e.Find("contact") != nil && (c.uid == "" || c.uid == e.UID) {
 		f.identify(now, c, e)
 	}
-	if f.receipted(now, e) {
+	if (wordsSide{f}).receipted(now, e) {
 		return
 	}
 	dests := e.Dests()
@@ -60,6 +60,9 @@ func (f *Face) event(now time.Time, c *client, e *cot.Event) {
 	switch {
 	case len(dests) > 0:
 		f.direct(now, c, plain, dests)
+	case c.mesh:
+		f.give(e)
+		f.cross(now, c, e)
 	default:
 		f.spread(e, c.conn)
 		f.cross(now, c, e)
@@ -131,7 +134,7 @@ func withdrawn(e *cot.Event) (uids []string) {
 
 // carry hands an event to custody for those of the sites that the rules let it go to.
 func (f *Face) carry(now time.Time, e *cot.Event, sites []uint16) {
-	if f.chat(now, e, sites) {
+	if (wordsSide{f}).chat(now, e, sites) {
 		return
 	}
 	var groups []site.Carry

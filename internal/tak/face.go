@@ -14,6 +14,7 @@ import (
 // Config of a Face. Zero values of what has a default mean that.
 type Config struct {
 	Sites   []uint16 // far sites
+	Mesh    bool     // the LAN room is a member of the LAN's mesh
 	Shared  bool     // the link is a radio net: one transmission is for all sites, and nobody says what has arrived
 	Octets  int      // of a batch, about; default 300
 	Rules   []rule.Rule
@@ -64,6 +65,7 @@ type Face struct {
 	waiting   []waiting
 	events    seen
 	words     words
+	mesh      mesh
 	token     uint64
 	start     uint8 // how often this site has started, modulo 4
 	began     bool
@@ -87,6 +89,7 @@ func New(cfg Config, memories []site.Memory) (*Face, error) {
 	f.streams.clients = map[site.ConnID]*client{}
 	f.events.last = map[string]bool{}
 	f.words.tokens = map[uint64]uint32{}
+	f.mesh.members = map[string]member{}
 	for _, s := range cfg.Sites {
 		f.far[s] = track.NewFar(f.cfg.Cadence)
 	}
@@ -136,6 +139,8 @@ func (f *Face) Step(now time.Time, ev site.Event) site.Output {
 		f.opened(now, ev)
 	case Heard:
 		f.heard(now, ev)
+	case Overheard:
+		meshSide{f}.overheard(now, ev)
 	case Broken:
 		f.broken(now, ev)
 	case Closed:
@@ -146,7 +151,7 @@ func (f *Face) Step(now time.Time, ev site.Event) site.Output {
 		f.siteLost(now, ev.Site)
 	case site.Fate:
 		f.fate(now, ev)
-		f.fateOfWords(now, ev)
+		wordsSide{f}.fateOfWords(now, ev)
 	}
 	f.turn(now)
 	f.out.Deadline = f.due()
@@ -161,6 +166,7 @@ func (f *Face) turn(now time.Time) {
 		f.kept.purge(now, f.remember)
 		f.giveUp(now)
 	}
+	meshSide{f}.tellVersions(now)
 	f.showFar(now)
 	f.speak(now)
 }
@@ -168,13 +174,14 @@ func (f *Face) turn(now time.Time) {
 const checkEvery = 2 * time.Second
 
 func (f *Face) due() (at time.Time) {
+	at = meshSide{f}.dueMesh(at)
 	for _, a := range f.audiences {
 		at = due.Earliest(at, a.Due())
 	}
 	for _, far := range f.far {
 		at = due.Earliest(at, far.Due())
 	}
-	if len(f.near.All()) > 0 || f.kept.len() > 0 || len(f.waiting) > 0 || len(f.words.unread) > 0 {
+	if !f.near.Empty() || f.kept.len() > 0 || len(f.waiting) > 0 || len(f.words.unread) > 0 {
 		at = due.Earliest(at, f.lastCheck.Add(checkEvery))
 	}
 	return at

@@ -33,14 +33,14 @@ func (f *Face) farMessage(now time.Time, m site.FarMessage) {
 		for _, u := range news.Told {
 			f.memory.farUnit(f, m.Site, far, u)
 		}
-		f.retry(now)
+		wordsSide{f}.retry(now)
 	case topicAsk:
 		f.out.Done = append(f.out.Done, m.Token)
 		f.asked(now, m.Site, data)
 	case topicChat:
-		f.farChat(now, m, data)
+		wordsSide{f}.farChat(now, m, data)
 	case topicReceipt:
-		f.farReceipt(now, m, data)
+		wordsSide{f}.farReceipt(now, m, data)
 	case topicEvent:
 		f.farEvent(now, m, data)
 	default:
@@ -103,7 +103,7 @@ func (f *Face) handOrWait(w waiting) {
 // hand gives an event to the devices that it is for; false: not all are here.
 func (f *Face) hand(w *waiting) bool {
 	if len(w.dests) == 0 {
-		if len(f.streams.clients) == 0 {
+		if len(f.streams.clients) == 0 && len(f.mesh.members) == 0 {
 			return false
 		}
 		f.spread(w.event)

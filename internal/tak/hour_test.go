@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -53,7 +54,7 @@ func (w *walker) interval() time.Duration {
 }
 
 // play moves units on both LANs of two gateways, and compares what each device of the other LAN shows at every report.
-func play(t *testing.T, name string, seed uint64, units int, length time.Duration, bound float64) (h hour) {
+func play(t *testing.T, name string, seed uint64, units int, length time.Duration, bound float64, meanwhile ...func(w *world, watchers []*device)) (h hour) {
 	w := newWorld(t, 2, name, seed)
 	rng := rand.New(rand.NewPCG(seed, 15))
 	watchers := []*device{w.connect(w.Nodes[0]), w.connect(w.Nodes[1])}
@@ -93,6 +94,9 @@ func play(t *testing.T, name string, seed uint64, units int, length time.Duratio
 			}
 			w.At(first.Sub(w.Now), tick)
 		}
+	}
+	for _, f := range meanwhile {
+		f(w, watchers)
 	}
 	w.Run(length)
 	up, down := w.Octets(w.Nodes[1])
@@ -149,5 +153,35 @@ func TestUnitsThatMoveOnHF(t *testing.T) {
 	t.Log(h.figures())
 	if each := float64(h.octets) / float64(h.reports); each > 40 {
 		t.Errorf("a report costs %.1f octets", each)
+	}
+}
+
+// Alerts among units that move arrive within 5 s at the 95th percentile.
+func TestAlertsAmongUnits(t *testing.T) {
+	var took []time.Duration
+	play(t, "iridium-dialup", 1, 10, 10*time.Minute, 50, func(w *world, watchers []*device) {
+		for i := range 40 {
+			w.At(time.Duration(i)*13*time.Second+time.Minute, func() {
+				uid, said := fmt.Sprint("alert-", i), w.Now
+				watchers[1].say(w.event(uid, "b-a-o-tbl", `<emergency type="911 Alert">SHIP</emergency>`, time.Hour))
+				var look func()
+				look = func() {
+					if watchers[0].newest(uid) == nil {
+						w.At(50*time.Millisecond, look)
+						return
+					}
+					took = append(took, w.Now.Sub(said))
+				}
+				look()
+			})
+		}
+	})
+	slices.Sort(took)
+	if len(took) != 40 {
+		t.Fatalf("%d of 40 alerts arrived", len(took))
+	}
+	t.Logf("median %v, 95th percentile %v, worst %v", took[20], took[38], took[39])
+	if took[38] > 5*time.Second {
+		t.Errorf("the 95th percentile is %v", took[38])
 	}
 }

@@ -20,6 +20,8 @@ type client struct {
 	conn     site.ConnID
 	host     string
 	server   bool
+	proto    bool   // reads version 1
+	mesh     bool   // not a connection: somebody on the mesh
 	uid      string // of its report of itself; "": it has made none
 	callsign string
 }
@@ -31,6 +33,16 @@ func (s *streams) devices() (list []*client) {
 	}
 	slices.SortFunc(list, func(a, b *client) int { return int(a.conn) - int(b.conn) })
 	return list
+}
+
+// protos says whether a device reads version 1.
+func (s *streams) protos() bool {
+	for _, c := range s.clients {
+		if c.proto {
+			return true
+		}
+	}
+	return false
 }
 
 // named are the devices with this uid or callsign.
@@ -73,13 +85,29 @@ func (f *Face) greet(now time.Time, c *client) {
 }
 
 func (f *Face) send(c *client, e *cot.Event) {
-	f.out.Orders = append(f.out.Orders, Send{Conn: c.conn, XML: e.AppendXML(nil), Proto: e.AppendFrame(nil)})
+	o := Send{Conn: c.conn}
+	if c.proto {
+		o.Proto = e.AppendFrame(nil)
+	} else {
+		o.XML = e.AppendXML(nil)
+	}
+	f.out.Orders = append(f.out.Orders, o)
 	f.trouble.count("events_out")
 }
 
-// spread gives an event to all devices but one.
+// spread gives an event to all devices but one, and to the mesh.
 func (f *Face) spread(e *cot.Event, except ...site.ConnID) {
-	f.out.Orders = append(f.out.Orders, Spread{Except: except, XML: e.AppendXML(nil), Proto: e.AppendFrame(nil)})
+	meshSide{f}.shout(e)
+	f.give(e, except...)
+}
+
+// give gives an event to all devices but one.
+func (f *Face) give(e *cot.Event, except ...site.ConnID) {
+	o := Spread{Except: except, XML: e.AppendXML(nil)}
+	if f.streams.protos() {
+		o.Proto = e.AppendFrame(nil)
+	}
+	f.out.Orders = append(f.out.Orders, o)
 	f.trouble.count("events_out")
 }
 
@@ -152,5 +180,6 @@ func (f *Face) negotiate(now time.Time, c *client, e *cot.Event) {
 	f.send(c, r)
 	if want {
 		f.out.Orders = append(f.out.Orders, Speak{c.conn})
+		c.proto = true
 	}
 }

@@ -22,6 +22,9 @@ type words struct {
 	unread []site.FarMessage // name a unit that is not known yet
 }
 
+// wordsSide is the Face as far as it deals with words.
+type wordsSide struct{ of *Face }
+
 // ourWords is a chat of this site.
 type ourWords struct {
 	number  uint32
@@ -65,7 +68,8 @@ func (s sureNames) Number(text string, callsign bool) (uint32, bool) {
 func (s sureNames) Text(n uint32, callsign bool) (string, bool) { return s.f.near.Text(n, callsign) }
 
 // chat hands words to custody in their short form; false: they have another.
-func (f *Face) chat(now time.Time, e *cot.Event, sites []uint16) bool {
+func (side wordsSide) chat(now time.Time, e *cot.Event, sites []uint16) bool {
+	f := side.of
 	c, ok := code.ChatOf(e)
 	if !ok {
 		return false
@@ -115,7 +119,7 @@ func (f *Face) chat(now time.Time, e *cot.Event, sites []uint16) bool {
 		f.out.Carry = append(f.out.Carry, site.Carry{Sites: group, Message: m})
 		f.trouble.count("chats")
 	}
-	f.tellSender(now, &f.words.ours[len(f.words.ours)-1], "b-t-f-p", "", "")
+	side.tellSender(now, &f.words.ours[len(f.words.ours)-1], "b-t-f-p", "", "")
 	return true
 }
 
@@ -129,19 +133,21 @@ func (w *words) ourOf(number uint32) *ourWords {
 }
 
 // fateOfWords tells the sender of words that a site will never get them.
-func (f *Face) fateOfWords(now time.Time, ev site.Fate) {
+func (side wordsSide) fateOfWords(now time.Time, ev site.Fate) {
+	f := side.of
 	number, ok := f.words.tokens[ev.Token]
 	if !ok {
 		return
 	}
 	delete(f.words.tokens, ev.Token)
 	if o := f.words.ourOf(number); o != nil && ev.Refused {
-		f.tellSender(now, o, "b-t-f-s", "", "")
+		side.tellSender(now, o, "b-t-f-s", "", "")
 	}
 }
 
 // tellSender gives the device that sent words a receipt of theirs; who says so is uid, or with "" this server.
-func (f *Face) tellSender(now time.Time, o *ourWords, kind, uid, callsign string) {
+func (side wordsSide) tellSender(now time.Time, o *ourWords, kind, uid, callsign string) {
+	f := side.of
 	if uid == "" {
 		uid, callsign = "aldis", "aldis"
 	}
@@ -175,7 +181,8 @@ func receipt(now time.Time, c *code.Chat, kind, uid, callsign string) *cot.Event
 const usualLife = 24 * time.Hour
 
 // farChat takes words of a far site.
-func (f *Face) farChat(now time.Time, m site.FarMessage, data []byte) {
+func (side wordsSide) farChat(now time.Time, m site.FarMessage, data []byte) {
+	f := side.of
 	if len(data) < 3 {
 		f.farTrouble(now, m.Site, code.ErrMalformed)
 		f.undelivered(m, site.Unfit)
@@ -202,7 +209,8 @@ func (f *Face) farChat(now time.Time, m site.FarMessage, data []byte) {
 }
 
 // retry reads again what named units that were not known.
-func (f *Face) retry(now time.Time) {
+func (side wordsSide) retry(now time.Time) {
+	f := side.of
 	list := f.words.unread
 	f.words.unread = nil
 	for _, m := range list {
@@ -214,7 +222,8 @@ func (f *Face) retry(now time.Time) {
 //
 //	varint  number << 1 | read
 //	varint  number of the unit that has them; 0: its uid and callsign follow, each ended by an octet 0
-func (f *Face) receipted(now time.Time, e *cot.Event) bool {
+func (side wordsSide) receipted(now time.Time, e *cot.Event) bool {
+	f := side.of
 	r := e.Find("__chatreceipt")
 	if r == nil || e.Type != "b-t-f-d" && e.Type != "b-t-f-r" {
 		return false
@@ -249,7 +258,8 @@ func (f *Face) receipted(now time.Time, e *cot.Event) bool {
 }
 
 // farReceipt takes a receipt of a far device for words of ours.
-func (f *Face) farReceipt(now time.Time, m site.FarMessage, data []byte) {
+func (side wordsSide) farReceipt(now time.Time, m site.FarMessage, data []byte) {
+	f := side.of
 	f.out.Done = append(f.out.Done, m.Token)
 	n, size := binary.Uvarint(data)
 	if size <= 0 || n>>1 > math.MaxUint32 {
@@ -282,7 +292,7 @@ func (f *Face) farReceipt(now time.Time, m site.FarMessage, data []byte) {
 		f.farTrouble(now, m.Site, err)
 		return
 	}
-	f.tellSender(now, o, kind, uid, callsign)
+	side.tellSender(now, o, kind, uid, callsign)
 }
 
 // Keys of memories.

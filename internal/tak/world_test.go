@@ -22,7 +22,7 @@ type world struct {
 	faces   map[uint16]*tak.Face
 	devices map[uint16][]*device
 	next    site.ConnID
-	notes   int
+	shouts  map[uint16][]tak.Shout
 }
 
 // device is an end of a stream: it says what the test has it say, and keeps what it was given.
@@ -48,7 +48,7 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, faces: map[uint16]*tak.Face{}, devices: map[uint16][]*device{}}
+	w := &world{t: t, faces: map[uint16]*tak.Face{}, devices: map[uint16][]*device{}, shouts: map[uint16][]tak.Shout{}}
 	shared := p.Transport == profile.PMul
 	w.World, err = sim.New(sim.Config{Nodes: nodes, Profile: p, Wire: wire, Seed: seed, Group: shared, Down: 3 * time.Second,
 		Configure: func(n *sim.Node, g *gateway.Config) {
@@ -79,6 +79,9 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 }
 
 func (w *world) order(n *sim.Node, o site.Order) {
+	if s, ok := o.(tak.Shout); ok {
+		w.shouts[n.ID] = append(w.shouts[n.ID], s)
+	}
 	for _, d := range w.devices[n.ID] {
 		var xml []byte
 		switch o := o.(type) {
@@ -421,4 +424,141 @@ func TestAlerts(t *testing.T) {
 		t.Errorf("the cancel came as %v", e)
 	}
 	t.Logf("the alert that was cancelled before the link was back came %d times", len(hq.of("v-9-1-1"))-1)
+}
+
+// The mesh, the devices with streams and the far site see each other, each event once; the mesh is spoken to in the least
+// version that its members read.
+func TestMesh(t *testing.T) {
+	w := newWorld(t, 2, "iridium-dialup", 7, func(c *tak.Config) { c.Mesh = true })
+	hq, ship := w.connect(w.Nodes[0]), w.connect(w.Nodes[1])
+	u, far := newUnit(1), newUnit(2)
+	say := func(data []byte) {
+		w.TellFace(w.Nodes[1], site.TAK, tak.Overheard{Remote: "10.0.1.9:6969", Data: data})
+	}
+	shouted := func(uid string) (xml, proto int) {
+		for _, s := range w.shouts[2] {
+			e, _, err := cot.ParseDatagram(s.Data)
+			switch {
+			case err != nil:
+				t.Errorf("%q was said to the mesh: %v", s.Data, err)
+			case e == nil || e.UID != uid:
+			case s.Data[0] == '<':
+				xml++
+			default:
+				proto++
+			}
+		}
+		return xml, proto
+	}
+	w.Run(time.Minute)
+	say([]byte(u.report(w.Now)))
+	if list := ship.of(u.uid); len(list) != 1 {
+		t.Errorf("a device with a stream was given the mesh's event %d times", len(list))
+	}
+	ship.say(u.report(w.Now)) // the same, by its stream too
+	hq.say(far.report(w.Now))
+	w.Run(20 * time.Second)
+	if hq.newest(u.uid) == nil {
+		t.Error("a unit of the mesh has not crossed")
+	}
+	before, proto := shouted(far.uid)
+	if before == 0 || proto != 0 {
+		t.Errorf("a far unit was said to a mesh of XML %d times in XML, %d in version 1", before, proto)
+	}
+	if xml, proto := shouted(u.uid); xml+proto != 0 {
+		t.Error("the mesh was told what it said itself")
+	}
+	var none *cot.Event
+	say(none.AppendDatagram(nil, &cot.Control{Least: 1, Most: 1, UID: u.uid}))
+	far.lat += 0.01
+	hq.say(far.report(w.Now))
+	w.Run(20 * time.Second)
+	if xml, proto := shouted(far.uid); xml != before || proto == 0 {
+		t.Errorf("a mesh of version 1 was told %d times in XML, %d in version 1", xml, proto)
+	}
+	ship.say(w.event("chat-1", "b-t-f", `<__chat id="x"/>`, time.Hour))
+	chats := 0
+	for _, s := range w.shouts[2] {
+		if s.Chat {
+			chats++
+		}
+	}
+	if chats != 1 {
+		t.Errorf("words were said %d times to the group for them", chats)
+	}
+	say([]byte("<event"))
+	if counts := w.faces[2].Counts(); counts["refused syntax"] != 1 {
+		t.Errorf("nonsense on the mesh: %v", counts)
+	}
+}
+
+// On a radio net one of three is silent. It sees the others' units within their age and their alerts within 15 s of an idle
+// net, and is not asked for anything.
+func TestSilentShip(t *testing.T) {
+	w := newWorld(t, 3, "hf-300", 7)
+	hq, quiet := w.connect(w.Nodes[0]), w.connect(w.Nodes[2])
+	w.Run(5 * time.Minute)
+	w.Give(w.Nodes[2], gateway.Silence{On: true, Announce: true})
+	w.Run(time.Minute)
+	u := newUnit(1)
+	u.speed, u.course, u.every = 3, 90, 20*time.Second
+	worst, seen := 0.0, 0
+	for i := range 90 {
+		hq.say(u.report(w.Now))
+		w.Run(20 * time.Second)
+		u.move(20 * time.Second)
+		if i%30 == 29 {
+			u.course += 60
+		}
+		if e := quiet.newest(u.uid); e != nil && i > 6 {
+			seen++
+			worst = max(worst, apart(e, u.lat, u.lon))
+			if !e.Stale.After(w.Now) {
+				t.Errorf("after %d reports the unit is stale", i)
+			}
+		}
+	}
+	t.Logf("seen %d of 83 times, at worst %.0f m off", seen, worst)
+	if seen != 83 {
+		t.Errorf("the silent ship saw the unit %d of 83 times", seen)
+	}
+	if worst > 3*5*60 {
+		t.Errorf("the silent ship saw it %.0f m from where it was", worst)
+	}
+	w.Run(time.Minute)
+	hq.say(w.event("u-9-1-1", "b-a-o-tbl", `<emergency type="911 Alert">FALCON 1</emergency>`, time.Hour))
+	begun := w.Now
+	for w.Now.Sub(begun) < 2*time.Minute && quiet.newest("u-9-1-1") == nil {
+		w.Run(100 * time.Millisecond)
+	}
+	t.Logf("the alert took %v", w.Now.Sub(begun))
+	if took := w.Now.Sub(begun); took > 15*time.Second {
+		t.Errorf("an alert took %v to the silent ship", took)
+	}
+}
+
+// A unit that leaves while its gateway is down goes stale at the far site, though others there live on.
+func TestUnitGoneOverARestart(t *testing.T) {
+	w := newWorld(t, 2, "iridium-dialup", 7)
+	hq := w.connect(w.Nodes[0])
+	a, b := w.connect(w.Nodes[1]), w.connect(w.Nodes[1])
+	ua, ub := newUnit(1), newUnit(2)
+	ua.every, ub.every = 10*time.Minute, 10*time.Minute
+	w.Run(time.Minute)
+	a.say(ua.report(w.Now))
+	b.say(ub.report(w.Now))
+	w.Run(30 * time.Second)
+	w.Kill(w.Nodes[1], time.Second)
+	w.Run(5 * time.Second)
+	a.again()
+	for range 10 {
+		a.say(ua.report(w.Now))
+		w.Run(30 * time.Second)
+	}
+	if e := hq.newest(ua.uid); !e.Stale.After(w.Now) {
+		t.Error("the unit that came back is stale")
+	}
+	if e := hq.newest(ub.uid); e.Stale.After(w.Now) {
+		t.Errorf("the unit that is gone is shown until %v at %v", e.Stale, w.Now)
+	}
 }

@@ -38,6 +38,7 @@ type Config struct {
 	// Group is the address of all peers on a shared channel, and GroupLedger what went there. Invalid: each is told by itself.
 	Group       netip.AddrPort
 	GroupLedger *mail.Ledger
+	Proofs      int // octets that may stand behind the frames of a datagram to Group
 }
 
 // Carrier is the datagrams to and from each peer.
@@ -330,7 +331,7 @@ func (c *Carrier) Announce(now time.Time, f frame.Silence) bool {
 
 // Owed adds up what is owed to the peers.
 func (c *Carrier) Owed(now time.Time) (o mail.Owed) {
-	room := c.Profile.DatagramOctets - directReserve
+	room := c.Profile.Filled() - directReserve
 	for _, l := range c.order {
 		octets := 0
 		if receipts := l.receiver.Receipts(); len(receipts) > 0 {

@@ -1,6 +1,7 @@
 package taklan
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"os"
@@ -30,8 +31,31 @@ type conn struct {
 	closed  bool
 }
 
+// handshakeTime is how long a device has for its part of TLS.
+const handshakeTime = 10 * time.Second
+
+// greeted says whether a device over TLS has shown what it has to; over TCP there is nothing to show.
+func (n *conn) greeted() bool {
+	t, ok := n.net.(*tls.Conn)
+	if !ok {
+		return true
+	}
+	t.SetDeadline(time.Now().Add(handshakeTime))
+	if err := t.HandshakeContext(n.lan.life); err != nil {
+		n.lan.refuse("tls", n.remote, err)
+		return false
+	}
+	t.SetDeadline(time.Time{})
+	return true
+}
+
 func (n *conn) run() {
 	defer n.lan.wait.Done()
+	if !n.greeted() {
+		n.net.Close()
+		n.lan.forget(n)
+		return
+	}
 	n.lan.post(tak.Opened{Conn: n.id, Remote: n.remote, Server: n.server})
 	written := make(chan struct{})
 	go func() {
@@ -99,7 +123,10 @@ func (n *conn) queue(xml, proto []byte) {
 		return
 	}
 	if n.proto {
-		xml = proto
+		if xml = again(xml, proto); xml == nil {
+			n.mu.Unlock()
+			return
+		}
 	}
 	if len(n.waiting)+len(xml) > n.lan.cfg.MaxQueue {
 		n.closed = true
@@ -111,6 +138,18 @@ func (n *conn) queue(xml, proto []byte) {
 	n.waiting = append(n.waiting, xml...)
 	n.mu.Unlock()
 	n.nudge()
+}
+
+// again is an event in version 1, also where it was made before its device had asked for that; nil: it has no such form.
+func again(xml, proto []byte) []byte {
+	if len(proto) > 0 {
+		return proto
+	}
+	e, err := cot.ParseXML(xml)
+	if err != nil {
+		return nil
+	}
+	return e.AppendFrame(nil)
 }
 
 // speak: what is queued from now on is version 1.

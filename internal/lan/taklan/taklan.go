@@ -67,6 +67,7 @@ type LAN struct {
 	rates     map[string]*rate.Bucket
 	logged    time.Time
 	closed    bool
+	mesh      *Mesh // nil: none
 
 	life context.Context // of calls to servers
 	end  context.CancelFunc
@@ -184,6 +185,8 @@ func (l *LAN) Do(o site.Order) {
 		if n := l.conn(o.Conn); n != nil {
 			n.speak()
 		}
+	case tak.Shout:
+		l.shout(o)
 	case tak.Close:
 		if n := l.conn(o.Conn); n != nil {
 			n.finish()
@@ -204,6 +207,9 @@ func (l *LAN) Shutdown() {
 	l.mu.Lock()
 	l.closed = true
 	l.end()
+	if l.mesh != nil {
+		l.mesh.close()
+	}
 	for ln := range l.listeners {
 		ln.Close()
 	}

@@ -217,7 +217,7 @@ func (c *encoding) end() (out []byte, ok bool) {
 	learnEnd(p, 1)
 	c.e.flush()
 	n := len(c.e.out) - c.e.base
-	return c.e.out, n <= c.most && len(c.text) <= mostExtra+mostRatio*n
+	return c.e.out, n <= c.most && len(c.text) <= mostOf(n)
 }
 
 // encode appends the code of a message; the model has learned it afterwards. ok is false when the code would be
@@ -234,10 +234,15 @@ func endProb(p uint32) int { return int(min(max(p>>16, 1), 65000)) }
 const (
 	mostRatio = 1024
 	mostExtra = 4096
-	hopeAfter = 2048 // octets after which a text that does not shrink is given up,
-	hopeless  = 97   // at so many percent
-	mostZeros = 4    // at the end of a code that are left out
+	hopeAfter = 2048      // octets after which a text that does not shrink is given up,
+	hopeless  = 97        // at so many percent
+	mostZeros = 4         // at the end of a code that are left out
+	slowExtra = 256 << 10 // octets beyond which a code must have
+	slowRatio = 64        // one for each so many: what takes seconds to expand is not had for a kilobyte
 )
+
+// mostOf is the most octets that a code of n octets stands for.
+func mostOf(n int) int { return min(mostExtra+mostRatio*n, slowExtra+slowRatio*n) }
 
 // decode is the inverse of encode. It stops at limit octets.
 func (m *model) decode(code []byte, tokens bool, limit int) ([]byte, error) {
@@ -258,7 +263,7 @@ type decoding struct {
 // decoding begins to decode a message of so many octets at the most.
 func (m *model) decoding(code []byte, tokens bool, limit int) *decoding {
 	m.begin(tokens)
-	return &decoding{m: m, d: newDecoder(code), most: min(limit, mostExtra+mostRatio*len(code))}
+	return &decoding{m: m, d: newDecoder(code), most: min(limit, mostOf(len(code)))}
 }
 
 // advance decodes so many octets more, and says whether that was all.

@@ -75,8 +75,9 @@ func (c Codec) String() string {
 	return fmt.Sprintf("codec-%d", byte(c))
 }
 
-// MaxModelled is the most octets that the model is asked for, in one message: it takes about a microsecond for each.
-const MaxModelled = 256 << 10
+// MaxModelled is the most octets that the model is asked for, in one message: it takes about a microsecond for each. The
+// texts of a message on the link have no more either (package envelope).
+const MaxModelled = 1 << 20
 
 // MaxDeflated is the most octets that are tried at all; more are stored.
 const MaxDeflated = 32 << 20
@@ -217,7 +218,7 @@ func (c *Coder) primed() *model {
 	if c.model == nil {
 		c.model = new(model)
 	}
-	c.model.prime()
+	c.model.prime(primed)
 	return c.model
 }
 

@@ -1,7 +1,6 @@
 package compact
 
 import (
-	"encoding/binary"
 	"fmt"
 	"strings"
 )
@@ -87,7 +86,21 @@ func generateCorpus() []part {
 			parts = append(parts, part{"again", [][]byte{doc, m.Pipe(i%layouts, false), doc}})
 		}
 	}
-	return parts
+	return interleaved(parts, fieldParts(&Field{NewMaker(corpusSeed+1, corpusWords)}))
+}
+
+// interleaved puts the parts of two lists in one, each list evenly: what a model reads last it knows best.
+func interleaved(a, b []part) (list []part) {
+	for i, j := 0, 0; i < len(a) || j < len(b); {
+		if j == len(b) || i < len(a) && i*len(b) < j*len(a) {
+			list = append(list, a[i])
+			i++
+			continue
+		}
+		list = append(list, b[j])
+		j++
+	}
+	return list
 }
 
 // Corpus is the text of the priming corpus: each message with a line before it that names its kind, says whether it
@@ -106,14 +119,54 @@ func Corpus() []byte {
 	return b
 }
 
-// The model's table of counters has 2^primedLines lines.
-const primedLines = 15
+// census finds the contexts that occur in two parts of the corpus at least. Only those get a counter when the model is
+// primed: what occurs in one part alone, numbers and names most of all, would take the room of what will occur again.
+type census struct {
+	part   uint16
+	counts bool     // occurrences are counted still
+	first  []uint16 // the part that had a context first, by its hash; common for two
+}
+
+const (
+	censusBits = 25
+	inTwoParts = 0xffff
+)
+
+// common counts an occurrence, or says whether there were some in two parts. The first bits of the octet are those of its
+// first half, once that is known.
+func (c *census) common(h, first uint32, context int) bool {
+	at := &c.first[mix32(mix32(h, first), uint32(context))>>(32-censusBits)]
+	if c.counts {
+		switch *at {
+		case 0:
+			*at = c.part
+		case c.part:
+		default:
+			*at = inTwoParts
+		}
+		return true
+	}
+	return *at == inTwoParts
+}
 
 // prime returns the model that both ends start from.
 func prime(parts []part) *model {
+	c := &census{counts: true, first: make([]uint16, 1<<censusBits)}
+	all := primeWith(parts, c)
+	c.counts = false
+	m := primeWith(parts, c)
+	m.tables, m.census = all.tables, nil
+	return m
+}
+
+func primeWith(parts []part, c *census) *model {
 	m := newModel()
 	m.limit, m.rate = 255, 14
-	for _, p := range parts {
+	m.lore = newLore("")
+	told := map[string]int{}
+	m.census = c
+	for i, p := range parts {
+		c.part = uint16(i + 1)
 		m.forget()
 		for _, text := range p.messages {
 			if tokens, ok := tokenizeXML(text); ok {
@@ -122,23 +175,19 @@ func prime(parts []part) *model {
 				m.train(text, false)
 			}
 		}
+		if told[p.name] += len(m.hist); told[p.name] <= mostLore {
+			m.lore.tell(string(m.hist))
+		}
 	}
 	m.forget()
 	return m
 }
 
+// mostLore is the most octets of a kind that the model keeps as they are.
+const mostLore = 24 << 10
+
 // BuildModel primes a model with the corpus and returns it as model.bin keeps it.
-func BuildModel() []byte {
-	m := prime(generateCorpus())
-	b, err := binary.Append(nil, binary.LittleEndian, m.counters[:])
-	if err == nil {
-		b, err = binary.Append(b, binary.LittleEndian, &m.tables)
-	}
-	if err != nil {
-		panic("compact: " + err.Error()) // only for a type of no fixed size
-	}
-	return b
-}
+func BuildModel() []byte { return prime(generateCorpus()).image() }
 
 // vectors are the texts whose codes testdata/vectors.txt keeps.
 func vectors() []Vector {

@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"bytes"
 	"encoding/hex"
 	"strings"
 )
@@ -17,22 +18,38 @@ type reader struct {
 	doctype int  // where the root's name goes, once known; -1 for nowhere
 	open    bool // the last tag still takes attributes
 	value   bool // an attribute's value goes on
+	style   byte
+	quote   byte    // of the attribute whose value goes on
+	other   bool    // the next attribute has the other quotes
+	spaced  bool    // white space has been written for what comes next in the tag
+	around  []inner // documents around this one
+}
+
+// inner is a document within a document.
+type inner struct {
+	from int // in out
+	base int // of the stack
+	set  byte
 }
 
 // expandTokens is the inverse of tokenizeXML. It refuses to grow beyond limit octets.
 func expandTokens(b []byte, limit int) ([]byte, error) {
 	r := &reader{in: b, limit: limit, doctype: -1, unit: "\t", out: make([]byte, 0, min(limit, 4*len(b)+256))}
+	prolog := byte(0)
 	if len(r.in) >= 2 && r.in[0] == tokProlog {
-		i := int(r.in[1]) - 'A'
-		if i < 0 || i >= len(prologs) {
+		prolog, r.in = r.in[1], r.in[2:]
+	}
+	if len(r.in) >= 2 && r.in[0] == tokStyle {
+		if r.style = r.in[1] &^ styleMark; r.in[1]&styleMark == 0 || r.style == 0 || r.style > styles {
 			return nil, ErrCorrupt
 		}
-		before, _, named := strings.Cut(prologs[i], "%s")
-		r.out = append(r.out, before...)
-		if named {
-			r.doctype = i
-		}
 		r.in = r.in[2:]
+	}
+	if r.style&styleBOM != 0 {
+		r.out = append(r.out, bom...)
+	}
+	if prolog != 0 && !r.prolog(prolog) {
+		return nil, ErrCorrupt
 	}
 	switch {
 	case len(r.in) == 0 || r.in[0] < '0' || r.in[0] > '8':
@@ -50,8 +67,14 @@ func expandTokens(b []byte, limit int) ([]byte, error) {
 		}
 	}
 	r.content()
-	if len(r.stack) > 0 || r.doctype >= 0 {
+	if len(r.stack) > 0 || r.doctype >= 0 || len(r.around) > 0 || r.other || r.spaced {
 		return nil, ErrCorrupt
+	}
+	if r.style&styleCRLF != 0 {
+		if len(r.out)+bytes.Count(r.out, []byte{'\n'}) > r.limit {
+			return nil, ErrTooLong
+		}
+		r.out = bytes.ReplaceAll(r.out, []byte("\n"), []byte("\r\n"))
 	}
 	if len(r.out) > r.limit {
 		return nil, ErrTooLong
@@ -59,18 +82,51 @@ func expandTokens(b []byte, limit int) ([]byte, error) {
 	return r.out, nil
 }
 
+// prolog writes a known opening.
+func (r *reader) prolog(number byte) bool {
+	i := int(number) - 'A'
+	if i < 0 || i >= len(prologs) || r.doctype >= 0 {
+		return false
+	}
+	before, _, named := strings.Cut(prologs[i], "%s")
+	r.out = append(r.out, quoted(r.style, before)...)
+	if named {
+		r.doctype = i
+	}
+	return true
+}
+
+// literal is what goes on up to tokEnd.
+func (r *reader) literal() ([]byte, bool) {
+	i := bytes.IndexByte(r.in, tokEnd)
+	if i < 0 {
+		return nil, false
+	}
+	b := r.in[:i]
+	r.in = r.in[i+1:]
+	return b, true
+}
+
+// base is how many elements belong to documents around.
+func (r *reader) base() int {
+	if n := len(r.around); n > 0 {
+		return r.around[n-1].base
+	}
+	return 0
+}
+
 // content ends the last tag, when it is still open.
 func (r *reader) content() {
 	r.endValue()
 	if r.open {
 		r.out = append(r.out, '>')
-		r.open = false
+		r.open, r.spaced = false, false
 	}
 }
 
 func (r *reader) endValue() {
 	if r.value {
-		r.out = append(r.out, '"')
+		r.out = append(r.out, r.quote)
 		r.value = false
 	}
 }
@@ -87,7 +143,7 @@ func (r *reader) take(n int) []byte {
 
 func (r *reader) token() bool {
 	c := r.in[0]
-	if c >= ' ' || c == '\n' || c == '\t' {
+	if !isMark(c) {
 		if !r.value {
 			r.content()
 		}
@@ -114,7 +170,7 @@ func (r *reader) token() bool {
 	case tokClose:
 		r.content()
 		n := len(r.stack)
-		if n == 0 {
+		if n == r.base() {
 			return false
 		}
 		r.out = append(append(append(r.out, "</"...), r.stack[n-1]...), '>')
@@ -124,6 +180,10 @@ func (r *reader) token() bool {
 		if !r.open {
 			return false
 		}
+		if r.style&styleSpace != 0 && !r.spaced {
+			r.out = append(r.out, ' ')
+		}
+		r.spaced = false
 		r.out = append(r.out, "/>"...)
 		r.open, r.stack = false, r.stack[:len(r.stack)-1]
 	case tokAttr, tokNewAttr:
@@ -131,8 +191,20 @@ func (r *reader) token() bool {
 		if !r.open {
 			return false
 		}
+		if !r.spaced {
+			r.out = append(r.out, ' ')
+		}
+		r.quote = '"'
+		if r.other != (r.style&styleSingle != 0) {
+			r.quote = '\''
+		}
+		r.spaced, r.other = false, false
 		if c == tokAttr && len(r.in) > 0 && int(r.in[0]) < len(knownAttrs) {
-			r.out = append(append(r.out, ' '), knownAttrs[r.in[0]]...)
+			known := knownAttrs[r.in[0]]
+			if r.quote == '\'' {
+				known = strings.ReplaceAll(known, `"`, "'")
+			}
+			r.out = append(r.out, known...)
 			r.in = r.in[1:]
 			return true
 		}
@@ -140,8 +212,54 @@ func (r *reader) token() bool {
 		if !ok {
 			return false
 		}
-		r.out = append(append(append(r.out, ' '), name...), `="`...)
+		r.out = append(append(append(r.out, name...), '='), r.quote)
 		r.value = true
+	case tokQuote:
+		r.endValue()
+		if !r.open || r.other {
+			return false
+		}
+		r.other = true
+	case tokSpace:
+		r.endValue()
+		space, ok := r.literal()
+		if !ok || !r.open || r.spaced {
+			return false
+		}
+		r.out, r.spaced = append(r.out, space...), true
+	case tokRaw:
+		r.content()
+		raw, ok := r.literal()
+		if !ok || r.doctype >= 0 {
+			return false
+		}
+		r.out = append(r.out, raw...)
+	case tokCut:
+		r.content()
+		if len(r.around) > 0 || len(r.in) > 0 || len(r.stack) == 0 {
+			return false
+		}
+		r.stack = nil
+	case tokProlog:
+		r.content()
+		b := r.take(1)
+		return b != nil && r.prolog(b[0])
+	case tokInner:
+		r.content()
+		b := r.take(1)
+		if b == nil || b[0]&^escapeSets != escapesMark || len(r.around) >= maxInner || r.doctype >= 0 {
+			return false
+		}
+		r.around = append(r.around, inner{len(r.out), len(r.stack), b[0] & escapeSets})
+	case tokInnerEnd:
+		r.content()
+		n := len(r.around)
+		if n == 0 || len(r.stack) != r.around[n-1].base || r.doctype >= 0 {
+			return false
+		}
+		d := r.around[n-1]
+		r.around = r.around[:n-1]
+		r.out = append(r.out[:d.from], escapers[d.set].Replace(string(r.out[d.from:]))...)
 	case tokEnd:
 		r.content()
 	case tokIndent:
@@ -150,7 +268,7 @@ func (r *reader) token() bool {
 		if b == nil {
 			return false
 		}
-		n := int(b[0]) - indentZero + len(r.stack)
+		n := int(b[0]) - indentZero + len(r.stack) - r.base()
 		if n < 0 || n > 5*maxDepth {
 			return false
 		}

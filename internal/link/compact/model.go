@@ -14,13 +14,8 @@ const (
 	bySum      = 2 // the guess that a checksum makes
 	guessSlots = 1024
 
-	// A counter is a probability of 16 bits, a count of 8 and a check of 8. A line holds those of the four bits of
-	// half an octet in several contexts.
-	lineSlots = 16
-	slotMask  = 1<<primedLines*lineSlots - 1
-
 	smSlots    = 8 * 32
-	matchSlots = 128
+	matchSlots = 256
 	setMatch   = 6*4*16 + 1
 	setSum     = 6 * 4 * 16 // the last of them: where a checksum says what comes
 	setNode    = 256
@@ -51,25 +46,21 @@ type tables struct {
 	Endings [endSlots]uint32
 }
 
-// counters are the slots of all lines.
-type counters [1 << primedLines * lineSlots]uint32
-
 // model is a predictor that learns. Coding a message changes it; both ends start from the same.
 type model struct {
 	scan
 	tables
-	counters *counters
-	dirty    [1 << primedLines]bool // lines of counters that may have changed since the model was primed, and
-	touched  []uint32               // their list
-	used     int                    // contexts looked at: all, or light
-	limit    uint32                 // of counts: from there on old and new weigh alike
-	rate     int64                  // of the mixers
-	work     uint64                 // octets that were coded, expanded or learned, ever
+	counters counters
+	used     int    // contexts looked at: all, or light
+	limit    uint32 // of counts: from there on old and new weigh alike
+	rate     int64  // of the mixers
+	work     uint64 // octets that were coded, expanded or learned, ever
 
 	octet
-	kind  uint32 // chooses weights
-	doubt bool   // the number expected and the value before differ here
-	some  bool   // only the contexts of expectations count: the octet is as good as random
+	census *census // while the model is primed: which contexts are worth a slot
+	kind   uint32  // chooses weights
+	doubt  bool    // the number expected and the value before differ here
+	some   bool    // only the contexts of expectations count: the octet is as good as random
 	looked
 	mixer
 	match
@@ -91,7 +82,8 @@ func (b *octet) says(o uint32) (bit int, ok bool) {
 // looked is where the contexts of the octet and of the bit lead.
 type looked struct {
 	hash  [contexts]uint32
-	line  [contexts]uint32
+	line  [contexts]uint32 // of the counters' own,
+	base  [contexts]uint32 // and of what they were primed with
 	slot  [contexts]uint32 // of the bit's counters
 	count [contexts]uint32 // the counters
 	smAt  [contexts]int32
@@ -115,6 +107,8 @@ type match struct {
 	matchByte  uint32 // the octet it predicts, with a leading one; 0 once it is wrong
 	matchIn    int    // its entry in Match, -1 when it says nothing
 	matchTable []int32
+	lore       *lore
+	inLore     bool // matchAt is in the lore, not in the history
 }
 
 // guessed are octets guessed from values before, with a leading one, 0 once wrong; and what they are guessed from.
@@ -163,7 +157,8 @@ func makeCountBucket() (b [256]int32) {
 }
 
 func newModel() *model {
-	m := &model{counters: new(counters), used: contexts, match: match{matchTable: make([]int32, 1<<matchBits)}}
+	m := &model{used: contexts, match: match{matchTable: make([]int32, 1<<matchBits)}}
+	m.counters.forget("")
 	for i := range m.Sm {
 		m.Sm[i] = uint16(squash((i%32*2 - 31) * stretchMax / 32))
 	}
@@ -208,11 +203,11 @@ func (m *model) begin(tokens bool) {
 	last := m.start
 	m.alone = m.used == light
 	m.scan.begin(tokens)
-	if m.matchAt = 0; last < m.start { // a message like the last one is likely
+	if m.match.at(0, 0, 0); last < m.start { // a message like the last one is likely
 		m.match.at(last, 1, 1)
 	}
 	if last == 0 {
-		m.matchAt = 0
+		m.match.at(0, 0, 0)
 	}
 	m.choose()
 }
@@ -276,7 +271,7 @@ func (m *model) choose() {
 	m.kind = mix32(key, kind+uint32(btoi(m.some))<<8) & (setKey/4 - 1) << 2
 	m.matchByte = 0
 	if m.matchAt > 0 && !(m.some && m.matchLen < 8) { // chance hits mean nothing in noise
-		m.matchByte = uint32(s.hist[m.matchAt]) | 0x100
+		m.matchByte = uint32(m.next(s.hist)) | 0x100
 	}
 }
 
@@ -332,16 +327,33 @@ func (m *model) predictGuesses() {
 func (m *model) take(c byte) {
 	m.put(c)
 	m.match.follow(m.hist, mix32(m.c4, m.c8&0xff))
+	if m.matchAt == 0 && m.lore != nil && len(m.hist)-m.start >= loreMin {
+		if at, n := m.lore.recall(m.hist[m.start:], loreHash(m.c4, m.c8)); at > 0 {
+			m.match.at(at, n, 0)
+			m.inLore = true
+		}
+	}
 }
 
-// at sets where the match goes on.
-func (m *match) at(at, length, missed int) { m.matchAt, m.matchLen, m.missed = at, length, missed }
+// at sets where in the history the match goes on.
+func (m *match) at(at, length, missed int) {
+	m.matchAt, m.matchLen, m.missed, m.inLore = at, length, missed, false
+}
+
+// next is the octet that the match says comes.
+func (m *match) next(hist []byte) byte {
+	if m.inLore {
+		return m.lore.text[m.matchAt]
+	}
+	return hist[m.matchAt]
+}
 
 // follow moves the match on, or finds one. The table is asked by the hash of the last octets.
 func (m *match) follow(hist []byte, hash uint32) {
 	n := len(hist)
 	if m.matchAt > 0 {
-		if hist[m.matchAt] == hist[n-1] {
+		same := m.next(hist) == hist[n-1]
+		if same {
 			m.matchLen++
 			if m.matchLen > 16 {
 				m.missed = 0
@@ -350,7 +362,7 @@ func (m *match) follow(hist []byte, hash uint32) {
 			m.matchLen = 0
 			m.missed++
 		}
-		if m.matchAt++; m.missed > matchMiss {
+		if m.matchAt++; m.missed > matchMiss || m.inLore && (!same || m.matchAt >= len(m.lore.text)) {
 			m.at(0, 0, 0)
 		}
 	}
@@ -372,41 +384,43 @@ func (m *match) follow(hist []byte, hash uint32) {
 
 func (m *model) findLines(half uint32) {
 	for j, h := range m.hash[:m.used] {
-		at := mix32(h, half) * lineSlots & slotMask
-		m.line[j] = at
-		if at /= lineSlots; !m.dirty[at] {
-			m.dirty[at] = true
-			m.touched = append(m.touched, at)
-		}
+		m.line[j], m.base[j] = m.counters.line(mix32(h, half))
 	}
 }
 
 // predict returns the probability that the next bit is a one, from 1 to 65535.
 func (m *model) predict() int {
 	seen := 0
-	c := m.counters
+	c := &m.counters
 	for j, h := range m.hash[:m.used] {
 		if m.some && j != atV1 && j != atV2 {
 			m.in[others+j], m.smAt[j] = 0, -1
 			continue
 		}
 		check := (h>>8 + m.half*0x3d) & 0xff
-		at := m.line[j] | (m.half*5+h>>3)&(lineSlots-1)
-		v := c[at&slotMask]
+		line, base := m.line[j], m.base[j]
+		i := (m.half*5 + h>>3) & (lineSlots - 1)
+		at := line*lineSlots | i
+		v := c.read(line, base, i)
 		if v&0xff != check {
-			w := c[(at^1)&slotMask]
+			w := c.read(line, base, i^1)
 			switch {
 			case w&0xff == check:
 				at, v = at^1, w
 			case w>>8&0xff < v>>8&0xff: // the younger one goes
 				at, v = at^1, 0x8000<<16|check
 			default:
-				v = 0x8000<<16 | check
+				v = noneYet | check
 			}
 		}
 		count := v >> 8 & 0xff
+		if m.census != nil && !m.census.common(h, m.node>>(m.nth&3), j) {
+			m.slot[j], m.count[j] = noSlot, 0
+			m.in[others+j], m.smAt[j] = 0, -1
+			continue
+		}
 		if count == 0 { // none was here yet
-			m.slot[j], m.count[j] = at, 0x8000<<16|check
+			m.slot[j], m.count[j] = at, noneYet|check
 			m.in[others+j], m.smAt[j] = 0, -1
 			continue
 		}
@@ -449,7 +463,7 @@ func (m *model) predictMatch() int {
 	if m.missed > 0 {
 		bucket = 24 + min(n, 15) + 16*btoi(m.missed > 2)
 	}
-	m.matchIn = (bucket*2 + btoi(m.mode >= inIDOctets)) & (matchSlots - 1)
+	m.matchIn = (bucket*2+btoi(m.mode >= inIDOctets))&(matchSlots/2-1) + matchSlots/2*btoi(m.inLore)
 	st := int32(stretch(int(m.Match[m.matchIn])))
 	if bit == 0 {
 		st = -st
@@ -530,18 +544,20 @@ func clamp(x int64) int32 { return int32(min(max(x, -stretchMax), stretchMax)) }
 // update learns the bit that came after predict.
 func (m *model) update(bit int) {
 	target := int32(bit) * 65535
-	c := m.counters
+	c := &m.counters
 	for j, v := range m.count[:m.used] {
 		if m.some && j != atV1 && j != atV2 {
 			continue
 		}
+		if m.slot[j] == noSlot {
+			continue
+		}
 		count := min(v>>8&0xff, m.limit)
-		p := int32(v >> 16)
-		p += int32(int64(target-p) * int64(rates[count]) >> 16)
+		p := toward(int32(v>>16), target, count)
 		if count < m.limit {
 			count++
 		}
-		c[m.slot[j]&slotMask] = uint32(p)<<16 | count<<8 | v&0xff
+		c.write(m.slot[j], uint32(p)<<16|count<<8|v&0xff)
 		if at := m.smAt[j]; at >= 0 {
 			q := int32(m.Sm[at])
 			m.Sm[at] = uint16(q + (target-q)>>6)

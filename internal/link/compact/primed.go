@@ -4,37 +4,48 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/binary"
-	"slices"
 )
 
 // ModelVersion is the version of the model in model.bin; it is part of every codec number that needs the model. A
 // change of the model, its corpus or its contexts is a new version.
-const ModelVersion = 2
+const ModelVersion = 3
 
 //go:embed model.bin
 var modelImage string
 
-// primed is model.bin decoded once; nothing changes it.
-var primed = decodeModel()
-
+// image is what a model starts from: packed counters, tables, and the lore. Nothing changes it.
 type image struct {
-	counters counters
-	tables   tables
+	lines  string
+	tables *tables
+	lore   *lore
 }
 
-func decodeModel() *image {
-	m := new(image)
-	b := []byte(modelImage)
-	if len(b) != binary.Size(m.counters)+binary.Size(m.tables) {
-		return m // a test finds that model.bin is not of this version
+// primed is model.bin, read once.
+var primed = readImage(modelImage)
+
+// readImage reads an image as a model makes it. What is none gives one that knows nothing: a test finds that model.bin is
+// not of this version, and a gateway that makes it anew starts all the same.
+func readImage(s string) *image {
+	size := binary.Size(tables{})
+	if len(s) < packedLine<<primedLines+size {
+		return &image{tables: &newModel().tables, lore: newLore("")}
 	}
-	for i := range m.counters {
-		m.counters[i] = binary.LittleEndian.Uint32(b[4*i:])
-	}
-	if _, err := binary.Decode(b[4*len(m.counters):], binary.LittleEndian, &m.tables); err != nil {
+	m := &image{lines: s[:packedLine<<primedLines], tables: new(tables)}
+	s = s[len(m.lines):]
+	if _, err := binary.Decode([]byte(s[:size]), binary.LittleEndian, m.tables); err != nil {
 		panic("compact: model.bin: " + err.Error()) // built in
 	}
+	m.lore = newLore(s[size:])
 	return m
+}
+
+// image is what has been learned, to start from.
+func (m *model) image() []byte {
+	b, err := binary.Append(m.counters.pack(), binary.LittleEndian, &m.tables)
+	if err != nil {
+		panic("compact: " + err.Error()) // only for a type of no fixed size
+	}
+	return append(b, m.lore.text...)
 }
 
 // ModelHash names the model: two gateways that answer alike expand each other's codes.
@@ -46,24 +57,14 @@ var modelHash = sha256.Sum256([]byte(modelImage))
 // ModelImage is the model that is built in, as BuildModel makes it.
 func ModelImage() []byte { return []byte(modelImage) }
 
-// prime sets m to the primed model, whatever it was before.
-func (m *model) prime() {
-	if m.counters == nil {
-		m.counters = new(counters)
+// prime sets m to a primed model, whatever it was before.
+func (m *model) prime(i *image) {
+	if m.matchTable == nil {
 		m.matchTable = make([]int32, 1<<matchBits)
 	}
-	if m.touched == nil || len(m.touched) > len(m.dirty)/2 {
-		*m.counters = primed.counters
-		clear(m.dirty[:])
-	} else {
-		for _, line := range m.touched {
-			at := line * lineSlots
-			*(*[lineSlots]uint32)(m.counters[at:]) = [lineSlots]uint32(primed.counters[at:])
-			m.dirty[line] = false
-		}
-	}
-	m.touched = slices.Grow(m.touched[:0], 1)
-	m.tables = primed.tables
-	m.limit, m.rate, m.used = 30, 14, contexts
+	m.counters.forget(i.lines)
+	m.tables = *i.tables
+	m.lore = i.lore
+	m.limit, m.rate, m.used = 24, 20, contexts
 	m.forget()
 }

@@ -98,7 +98,7 @@ func (c *Coder) borrow() *model {
 	if n := len(c.spare); n > 0 {
 		m, c.spare = c.spare[n-1], c.spare[:n-1]
 	}
-	m.prime()
+	m.prime(primed)
 	return m
 }
 

@@ -17,6 +17,14 @@ const (
 	tokBareID  = 0x10 // form, type octet, octets
 	tokProlog  = 0x11 // number of a known prolog
 
+	tokRaw      = 0x12 // markup as it is, tokEnd
+	tokSpace    = 0x13 // white space in a tag that is not as usual, tokEnd
+	tokQuote    = 0x14 // the next attribute has the other quotes
+	tokCut      = 0x15 // the elements that are open stay so: the text ends
+	tokInner    = 0x16 // a document within the document: which characters it has escaped
+	tokInnerEnd = 0x17 // its end
+	tokStyle    = 0x18 // what is the same throughout the document
+
 	localTag   = 0x80 // tag numbers from here on are the document's own
 	indentZero = 0x40 // indentation of the depth itself
 
@@ -381,7 +389,7 @@ func (s *scan) put(c byte) {
 	s.field = mix32(s.field, uint32(c)+1)
 	switch s.mode {
 	case inText:
-		if s.tokens && c < ' ' && c != '\n' && c != '\t' {
+		if s.tokens && isMark(c) {
 			s.token(c)
 		} else if s.ends(c) {
 			s.delimiter(c)
@@ -448,10 +456,13 @@ func (s *scan) put(c byte) {
 	}
 }
 
+// isMark says whether an octet of a token stream is no text.
+func isMark(c byte) bool { return c < ' ' && c != '\n' && c != '\t' && c != '\r' }
+
 // ends says whether c ends the value that goes on.
 func (s *scan) ends(c byte) bool {
 	if s.tokens {
-		return c < ' ' && c != '\n' && c != '\t'
+		return isMark(c)
 	}
 	switch c {
 	case ';', '=', ',', '\n', '<', '>', '"', '|', '{', '}':
@@ -491,8 +502,18 @@ func (s *scan) text() {
 func (s *scan) token(c byte) {
 	s.mark, s.inAttr = c, false
 	switch c {
-	case tokOpen, tokAttr, tokIndent, tokProlog:
+	case tokOpen, tokAttr, tokIndent, tokProlog, tokInner, tokStyle:
 		s.mode = inArg
+	case tokRaw:
+		s.key = mix32(s.parent(), tokRaw)
+		s.open()
+	case tokCut:
+		s.depth = 1
+		s.pop()
+		s.open()
+	case tokInnerEnd:
+		s.pop()
+		s.open()
 	case tokNewTag, tokNewAttr:
 		s.mode, s.attr = inName, 0
 	case tokID, tokBareID:
@@ -555,6 +576,12 @@ func (s *scan) pop() {
 
 func (s *scan) argument(c byte) {
 	switch s.mark {
+	case tokInner:
+		s.push(tokInner)
+		if s.depth <= maxDepth { // what is within looks as it does alone
+			s.stack[s.depth-1] = 0
+		}
+		s.key = 1
 	case tokOpen:
 		tag, _ := s.name(c)
 		s.push(tag)

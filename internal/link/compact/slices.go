@@ -180,7 +180,7 @@ func (c *Coder) advance(s *slow, octets int) int {
 			if c.beside == nil {
 				c.beside = new(model)
 			}
-			c.beside.prime()
+			c.beside.prime(primed)
 		}
 		if learned, done := t.learn(c.beside, octets); !done || learned >= octets {
 			return max(1, learned)

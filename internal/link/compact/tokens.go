@@ -45,6 +45,13 @@ var prologs = [...]string{
 	"<?xml version=\"1.0\"?>\n",
 	"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n",
 	"<?xml version=\"1.0\" encoding=\"UTF-8\"?>",
+	"<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n",
+	"<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>",
+	"<?xml version=\"1.0\" encoding=\"utf-8\"?>",
+	"<?xml version=\"1.0\"?>",
+	"<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n",
+	"<?xml version=\"1.1\" encoding=\"UTF-8\"?>\n",
+	"<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>\n",
 }
 
 // Elements and attributes of JXTA documents (wire 9.1), by number. Only appended to.
@@ -69,28 +76,85 @@ var knownAttrs = [...]string{
 	`xmlns="http://jxta.org"`,
 }
 
-// tokenizer writes an XML text as tokens.
+// What is the same throughout a document, as the octet behind tokStyle says it, with styleMark.
+const (
+	styleCRLF   = 1 << iota // lines end with CR LF
+	styleSingle             // attributes stand in single quotes
+	styleSpace              // a space stands before />
+	styleBOM                // a byte order mark comes first
+	styleMark   = 0x40      // in every such octet, so that it is no mark
+	styles      = 1<<4 - 1
+)
+
+const bom = "\xef\xbb\xbf"
+
+// Bounds of what a tokenizer looks into.
+const (
+	maxInner = 4 // documents escaped within each other
+	minInner = 16
+)
+
+// tokenizer writes an XML text as tokens. What it cannot take apart it writes as it is, between tokRaw and tokEnd.
 type tokenizer struct {
 	in       string
 	out      []byte
+	style    byte
 	unit     string // of indentation
 	names    []string
 	stack    []string
+	base     int // elements of the stack that belong to documents around this one
+	inner    int // how many documents are around
 	ids      []string
 	value    bool // an attribute's value was last: text must be set off
 	elements bool // there was one: this is XML
+	bad      bool // there was markup that is not as XML has it
+	never    [len(rawKinds)]bool
 }
 
-// tokenizeXML returns the token stream of a document, or false for a text that is not XML as it is usually written.
-// What it accepts expandTokens gives back octet for octet.
+// tokenizeXML returns the token stream of a document, or false for a text that is not XML. What it accepts expandTokens
+// gives back octet for octet.
 func tokenizeXML(text []byte) ([]byte, bool) {
-	for _, c := range text {
-		if c < ' ' && c != '\n' && c != '\t' {
+	crlf, lf := 0, 0
+	for i, c := range text {
+		switch {
+		case c == '\n':
+			if lf++; i > 0 && text[i-1] == '\r' {
+				crlf++
+			}
+		case c < ' ' && c != '\t' && c != '\r':
 			return nil, false
 		}
 	}
 	t := &tokenizer{in: string(text), out: make([]byte, 0, len(text)/2)}
-	t.prolog()
+	if lf > 0 && crlf == lf {
+		t.style |= styleCRLF
+		t.in = strings.ReplaceAll(t.in, "\r\n", "\n")
+	}
+	if rest, ok := strings.CutPrefix(t.in, bom); ok {
+		t.style |= styleBOM
+		t.in = rest
+	}
+	markup := strings.HasPrefix(strings.TrimLeft(t.in, " \n\t"), "<")
+	t.begin()
+	t.document()
+	if !t.elements || t.bad && !markup {
+		return nil, false
+	}
+	if len(t.stack) > 0 {
+		if !markup {
+			return nil, false
+		}
+		t.out = append(t.out, tokCut)
+	}
+	back, err := expandTokens(t.out, len(text))
+	if err != nil || !bytes.Equal(back, text) {
+		return nil, false
+	}
+	return t.out, true
+}
+
+// document writes all that is left.
+func (t *tokenizer) document() {
 	for len(t.in) > 0 {
 		if t.in[0] != '<' {
 			end := strings.IndexByte(t.in, '<')
@@ -101,41 +165,23 @@ func tokenizeXML(text []byte) ([]byte, bool) {
 			t.in = t.in[end:]
 			continue
 		}
-		if !t.tag() {
-			return nil, false
+		if !t.prolog() && !t.tag() {
+			t.raw()
 		}
 	}
-	if len(t.stack) > 0 || !t.elements {
-		return nil, false
-	}
-	back, err := expandTokens(t.out, len(text))
-	if err != nil || !bytes.Equal(back, text) {
-		return nil, false
-	}
-	return t.out, true
 }
 
-func (t *tokenizer) prolog() {
-	root := ""
-	for i, p := range prologs {
-		before, after, named := strings.Cut(p, "%s")
-		rest, ok := strings.CutPrefix(t.in, before)
-		if !ok {
-			continue
-		}
-		if named {
-			end := strings.IndexByte(rest, '>')
-			if end < 0 || !strings.HasPrefix(rest[end:], after) {
-				continue
-			}
-			root, rest = rest[:end], rest[end+len(after):]
-			if !strings.HasPrefix(rest, "<"+root) {
-				continue
-			}
-		}
-		t.out = append(t.out, tokProlog, byte('A'+i))
-		t.in = rest
-		break
+// begin writes what holds for the whole document.
+func (t *tokenizer) begin() {
+	if i := strings.IndexByte(t.in, '='); i >= 0 && strings.HasPrefix(t.in[i+1:], "'") {
+		t.style |= styleSingle
+	}
+	if i := strings.Index(t.in, "/>"); i > 0 && t.in[i-1] == ' ' {
+		t.style |= styleSpace
+	}
+	t.prolog()
+	if t.style != 0 {
+		t.out = append(t.out, tokStyle, styleMark|t.style)
 	}
 	// The unit of indentation is what follows the first line feed behind a tag.
 	t.unit = "\t"
@@ -151,6 +197,75 @@ func (t *tokenizer) prolog() {
 	t.out = append(t.out, '0')
 }
 
+// rawKinds are how markup begins and ends that is written as it is. The last of them takes what is left.
+var rawKinds = [...][2]string{{"<!--", "-->"}, {"<![CDATA[", "]]>"}, {"<?", "?>"}, {"<!DOCTYPE", "]>"}, {"<!", ">"}, {"<", ">"}}
+
+// raw writes what in begins with as it is: it ends where such markup ends, or before the next.
+func (t *tokenizer) raw() {
+	n := 0
+	for i, k := range rawKinds {
+		if !strings.HasPrefix(t.in, k[0]) || t.never[i] {
+			continue
+		}
+		if i == 3 { // only with a subset of its own
+			open, end := strings.IndexByte(t.in, '['), strings.IndexByte(t.in, '>')
+			if open < 0 || end < open {
+				continue
+			}
+		}
+		if at := strings.Index(t.in[len(k[0]):], k[1]); at >= 0 {
+			n = len(k[0]) + at + len(k[1])
+			t.bad = t.bad || i == len(rawKinds)-1
+			break
+		}
+		t.never[i] = true
+	}
+	if n == 0 {
+		t.bad = true
+		if n = strings.IndexByte(t.in[1:], '<') + 1; n == 0 {
+			n = len(t.in)
+		}
+	}
+	t.out = append(append(append(t.out, tokRaw), t.in[:n]...), tokEnd)
+	t.in, t.value = t.in[n:], false
+}
+
+// quoted is a text with the quotes of a style.
+func quoted(style byte, s string) string {
+	if style&styleSingle != 0 {
+		return strings.ReplaceAll(s, `"`, "'")
+	}
+	return s
+}
+
+// prolog writes a known opening that in begins with.
+func (t *tokenizer) prolog() bool {
+	if !strings.HasPrefix(t.in, "<?xml") {
+		return false
+	}
+	for i, p := range prologs {
+		before, after, named := strings.Cut(p, "%s")
+		rest, ok := strings.CutPrefix(t.in, quoted(t.style, before))
+		if !ok {
+			continue
+		}
+		if named {
+			end := strings.IndexByte(rest, '>')
+			if end < 0 || !strings.HasPrefix(rest[end:], after) {
+				continue
+			}
+			root := rest[:end]
+			rest = rest[end+len(after):]
+			if n := nameLen(root); n == 0 || n != len(root) || !strings.HasPrefix(rest, "<"+root) || nameLen(rest[1:]) != n {
+				continue
+			}
+		}
+		t.out, t.in, t.value = append(t.out, tokProlog, byte('A'+i)), rest, false
+		return true
+	}
+	return false
+}
+
 func nameLen(s string) int {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
@@ -163,11 +278,11 @@ func nameLen(s string) int {
 	return len(s)
 }
 
-// tag writes the tag that in starts with.
+// tag writes the tag that in starts with. It writes nothing of one that is not as tags usually are.
 func (t *tokenizer) tag() bool {
 	if rest, ok := strings.CutPrefix(t.in, "</"); ok {
 		n := len(t.stack)
-		if n == 0 {
+		if n == t.base {
 			return false
 		}
 		if rest, ok = strings.CutPrefix(rest, t.stack[n-1]); !ok || !strings.HasPrefix(rest, ">") {
@@ -181,37 +296,56 @@ func (t *tokenizer) tag() bool {
 	if n == 0 || len(t.stack) >= 4*maxDepth {
 		return false
 	}
+	out, names, value := len(t.out), len(t.names), t.value
+	undo := func() bool {
+		t.out, t.names, t.value = t.out[:out], t.names[:names], value
+		return false
+	}
 	name := rest[:n]
 	rest = rest[n:]
 	t.name(name, tokOpen, tokNewTag, knownTags[:])
-	t.stack, t.elements = append(t.stack, name), true
 	t.value = false
 	for {
+		space := rest[:len(rest)-len(strings.TrimLeft(rest, " \n\t\r"))]
+		rest = rest[len(space):]
+		usual := " "
 		switch {
 		case strings.HasPrefix(rest, ">"):
-			t.in = rest[1:]
+			usual = ""
+		case strings.HasPrefix(rest, "/>") && t.style&styleSpace == 0:
+			usual = ""
+		case strings.HasPrefix(rest, "/>"):
+		case space == "":
+			return undo()
+		}
+		if space != usual {
+			t.out = append(append(append(t.out, tokSpace), space...), tokEnd)
+		}
+		switch {
+		case strings.HasPrefix(rest, ">"):
+			t.in, t.stack, t.elements = rest[1:], append(t.stack, name), true
 			return true
 		case strings.HasPrefix(rest, "/>"):
-			t.out, t.in, t.stack, t.value = append(t.out, tokEmpty), rest[2:], t.stack[:len(t.stack)-1], false
+			t.out, t.in, t.value, t.elements = append(t.out, tokEmpty), rest[2:], false, true
 			return true
-		case !strings.HasPrefix(rest, " "):
-			return false
 		}
-		rest = rest[1:]
 		n := nameLen(rest)
-		if n == 0 || !strings.HasPrefix(rest[n:], `="`) {
-			return false
+		if n == 0 || len(rest) < n+3 || rest[n] != '=' || rest[n+1] != '"' && rest[n+1] != '\'' {
+			return undo()
 		}
-		end := strings.IndexByte(rest[n+2:], '"')
+		quote := rest[n+1]
+		end := strings.IndexByte(rest[n+2:], quote)
 		if end < 0 {
-			return false
+			return undo()
 		}
 		value := rest[n+2 : n+2+end]
-		whole := rest[:n+2+end+1]
 		if strings.ContainsAny(value, "<") {
-			return false
+			return undo()
 		}
-		if i := index(knownAttrs[:], whole); i >= 0 {
+		if quote == '"' == (t.style&styleSingle != 0) {
+			t.out = append(t.out, tokQuote)
+		}
+		if i := index(knownAttrs[:], rest[:n]+`="`+value+`"`); i >= 0 {
 			t.out, t.value = append(t.out, tokAttr, byte(i)), false
 		} else {
 			t.name(rest[:n], tokAttr, tokNewAttr, nil)
@@ -252,6 +386,75 @@ func (t *tokenizer) text(s string) {
 		t.out = append(t.out, tokEnd)
 	}
 	t.value = false
+	if at := strings.Index(s, "&lt;"); at >= 0 && t.inner < maxInner && len(s)-at >= minInner {
+		if at > 0 {
+			t.run(s[:at])
+		}
+		if !t.within(s[at:]) {
+			t.run(s[at:])
+		}
+		return
+	}
+	t.run(s)
+}
+
+// Which characters a document within a document has escaped, besides & and <.
+const (
+	escapesGreater = 1 << iota
+	escapesQuote
+	escapesApostrophe
+	escapesMark = 0x40 // in every such octet
+	escapeSets  = 1<<3 - 1
+)
+
+// escapers write a document within a document, by the characters that they escape; unescaper undoes all of them.
+var (
+	unescaper = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&apos;", "'", "&amp;", "&")
+	escapers  = func() (list [escapeSets + 1]*strings.Replacer) {
+		for i := range list {
+			pairs := []string{"&", "&amp;", "<", "&lt;"}
+			for j, p := range [][]string{{">", "&gt;"}, {`"`, "&quot;"}, {"'", "&apos;"}} {
+				if i>>j&1 > 0 {
+					pairs = append(pairs, p...)
+				}
+			}
+			list[i] = strings.NewReplacer(pairs...)
+		}
+		return list
+	}()
+)
+
+// within writes a document that stands escaped in a text.
+func (t *tokenizer) within(s string) bool {
+	set := byte(0)
+	for i, entity := range []string{"&gt;", "&quot;", "&apos;"} {
+		if strings.Contains(s, entity) {
+			set |= 1 << i
+		}
+	}
+	text := unescaper.Replace(s)
+	if n := nameLen(text[1:]); n == 0 && !strings.HasPrefix(text, "<?xml") || escapers[set].Replace(text) != s {
+		return false
+	}
+	was, out := *t, len(t.out)
+	t.out = append(t.out, tokInner, escapesMark|set)
+	t.in, t.inner, t.base, t.elements, t.bad, t.value = text, t.inner+1, len(t.stack), false, false, false
+	t.never = [len(rawKinds)]bool{}
+	t.document()
+	if good := t.elements && !t.bad && len(t.stack) == t.base; !good {
+		*t = was
+		t.out = t.out[:out]
+		return false
+	}
+	names, ids, stack := t.names, t.ids, t.stack
+	done := append(t.out, tokInnerEnd)
+	*t = was
+	t.out, t.names, t.ids, t.stack, t.value = done, names, ids, stack, false
+	return true
+}
+
+// run writes character data without documents in it.
+func (t *tokenizer) run(s string) {
 	plain := 0 // octets that are known to be no base64: nothing is looked at twice
 	for len(s) > 0 {
 		if s[0] == '\n' {
@@ -259,7 +462,7 @@ func (t *tokenizer) text(s string) {
 			for strings.HasPrefix(s[1+n*len(t.unit):], t.unit) {
 				n++
 			}
-			if rel := n - len(t.stack); -16 <= rel && rel <= 16 {
+			if rel := n - (len(t.stack) - t.base); -16 <= rel && rel <= 16 {
 				t.out = append(t.out, tokIndent, byte(indentZero+rel))
 				s = s[1+n*len(t.unit):]
 				plain -= 1 + n*len(t.unit)

@@ -2,7 +2,7 @@ package compact
 
 // testWords are names that the corpus does not have.
 var testWords = &Words{
-	Services: list("convoy plan,medevac,sonar trace,lookout log,ammunition,tasking,ice chart,harbour pilot,helo deck,briefing,cargo list,salvage,mine map,watch bill,night vision"),
+	Services: list("convoy plan,dental care,sonar trace,lookout log,ammunition,tasking,ice chart,harbour pilot,helo deck,briefing,cargo list,salvage,mine map,watch bill,night vision"),
 	Units:    list("KNM Helge Ingstad,HMS Visby,Viking-3,Ranger,Sierra-21,Quebec,lookout post,boat crew,convoy 8,wing 133,HDMS Thetis,Zulu,tug Bjorn,minehunter,cutter"),
 	Places:   list("Andenes,Haakonsvern,Orland,Faslane,Zeebrugge,Kiel,Olavsvern,Jan Mayen,fjord,lighthouse,quay 14,anchorage,Vardo,Hammerfest"),
 	First:    list("Wanda,Ulysses,Quentin,Yvonne,Zachary,Beatrix,Fergus,Gwendolyn,Horatio,Imogen,Jasper,Lavinia,Montgomery,Octavia,Percival,Rosalind,Sylvester,Theodora,Valentine,Winifred,Archibald,Clementine,Desmond,Euphemia,Florian,Gideon,Hortense,Ignatius,Josephine,Leopold,Millicent,Nathaniel,Ophelia,Ptolemy,Rufus,Seraphina,Thaddeus,Ursula,Vladimir,Xavier"),

@@ -153,14 +153,14 @@ func proven(b []byte, sender uint16, boot Boot, n *[nonceLen]byte, ad, body []by
 
 const proofPurpose = "aldis group datagram 1"
 
-// base is the one of the keys of what this node seals for a destination.
-func (k *Keyring) base(to uint16) (b [keyLen]byte, ok bool) {
+// base is the one of the keys of what node from, this one, seals for a destination.
+func (k *Keyring) base(from, to uint16) (b [keyLen]byte, ok bool) {
 	switch {
 	case k.shared != nil:
 		return *k.shared, true
 	case to == Group:
 		e := k.epochs[k.use]
-		return e.Secret.groupBase(e.Number, k.self), true
+		return e.Secret.groupBase(e.Number, from), true
 	}
 	b, ok = k.epochs[0].pairs[to]
 	return b, ok

@@ -96,6 +96,7 @@ type Opener struct {
 	byID    map[uint16]*peer
 	strict  bool   // strangers must be proven
 	bound   uint32 // 0: none. Else starts with a greater number are refused
+	muted   map[uint16]bool
 	scratch []byte
 }
 
@@ -156,6 +157,14 @@ func (o *Opener) Rekey(keys Keys) {
 	}
 }
 
+// Mute looks no more at what is for all in a node's name, or looks at it again.
+func (o *Opener) Mute(id uint16, on bool) {
+	if o.muted == nil {
+		o.muted = map[uint16]bool{}
+	}
+	o.muted[id] = on
+}
+
 // State is what is known of a peer now; the zero PeerState for one that is not configured.
 func (o *Opener) State(id uint16) PeerState {
 	if p := o.byID[id]; p != nil {
@@ -169,6 +178,7 @@ type OpenInfo struct {
 	Newest  bool   // no datagram of the peer with a higher counter was received: its source address is the latest
 	NewBoot bool   // the first datagram of a start of the peer not heard of before
 	Long    bool   // long form
+	Proofs  int    // octets of the proofs behind the body
 	Group   bool   // for the whole net, not for this node alone
 	Boot    Boot   // the peer's
 	Counter uint32 // the whole counter
@@ -340,11 +350,14 @@ func (o *Opener) decrypt(datagram []byte, headLen int, from uint16, info *OpenIn
 	var adBuf [longLen + 4]byte
 	for i := range keys {
 		k := &keys[i]
+		if k.to == Group && o.muted[from] {
+			continue
+		}
 		ad := appendAD(adBuf[:0], datagram[:headLen], from, k.to)
 		if !decrypt(body, sealed, ad, &n, &k.key) {
 			continue
 		}
-		info.Group = k.to == Group
+		info.Group, info.Proofs = k.to == Group, k.tail
 		if body, ok = k.proves(from, info.Boot, &n, ad, body); !ok {
 			return nil, false, ErrForged
 		}

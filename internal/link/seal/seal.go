@@ -167,7 +167,7 @@ func (s *Sealer) key(to uint16) (key *[keyLen]byte, ok bool) {
 	if key, ok = s.keys[to]; ok {
 		return key, true
 	}
-	base, ok := s.ring.base(to)
+	base, ok := s.ring.base(s.self, to)
 	if ok {
 		sub := subkey((*Key)(&base), s.self, s.boot)
 		key, s.keys[to] = &sub, &sub

@@ -31,7 +31,7 @@ func sa(uid, callsign string, lat, lon, course, speed float64, at time.Time) str
 		uid, f, f, at.Add(75*time.Second).Format(cot.TimeFormat), lat, lon, callsign, callsign, course, speed)
 }
 
-const strange = `<event version="2.0" uid="x.y" type="z-q" time="2026-05-01T10:00:00.123Z" start="2026-05-01T09:00:00Z" stale="2026-05-02T10:00:00Z" how="h-e" qos="1-r-c" access="Undefined" caveat="c" releasableTo="USA" foo="bar"><point lat="-1.5" lon="0.00000001" hae="-12" ce="0" le="1" note="n"/><detail><a b="" c="0012" d="-0" e="1e5" f="4.50" g="2026-05-01T10:00:00.100Z" h="2026-05-01T10:00:01Z" i="DEADBEEF01" j="deadbeef01" k="F7F71666-8B28-4B57-9FBB-E38E61D33B79" l="1,2.5,x" m="a.b.c.d.a-f-G" n="ANDROID-ab"><b>t<c/>u</b></a><contact callsign="x" extra="y"/><track speed="1"/><remarks>some words about nothing</remarks><n:o p:q="&#233;&lt;"/></detail><other>z</other></event>`
+const strange = `<event version="2.0" uid="x.y" type="z-q" time="2026-05-01T10:00:00.123Z" start="2026-05-01T09:00:00Z" stale="2026-05-02T10:00:00Z" how="h-e" qos="1-r-c" access="Undefined" caveat="c" releasableTo="USA" foo="bar"><point lat="-1.5" lon="0.00000001" hae="-12" ce="0" le="1" note="n"/><detail><a b="" c="0012" d="-0" e="1e5" f="4.50" g="2026-05-01T10:00:00.100Z" h="2026-05-01T10:00:01Z" i="DEADBEEF01" j="deadbeef01" k="F7F71666-8B28-4B57-9FBB-E38E61D33B79" l="1,2.5,x" m="a.b.c.d.a-f-G" n="ANDROID-ab"><b>t<c/>u</b></a><contact callsign="x" extra="y"/><track speed="1"/><remarks>some words about nothing</remarks><n:o xmlns:n="urn:n" xmlns:p="urn:p" p:q="&#233;&lt;"/></detail><other>z</other></event>`
 
 // Every event comes back as it was.
 func TestComesBack(t *testing.T) {

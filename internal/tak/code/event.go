@@ -325,8 +325,8 @@ func (c *coder) clean(r *reader, text string) string {
 func nameable(name string) bool {
 	for i := range len(name) {
 		switch c := name[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_', c == ':', c >= 0x80:
-		case i > 0 && (c >= '0' && c <= '9' || c == '-' || c == '.'):
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_':
+		case i > 0 && (c == ':' || c >= '0' && c <= '9' || c == '-' || c == '.'):
 		default:
 			return false
 		}

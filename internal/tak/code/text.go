@@ -476,5 +476,6 @@ func (c *coder) after(r *reader, unit time.Duration) time.Time {
 
 // valid says whether a text may stand in XML.
 func valid(text string) bool {
-	return !slices.ContainsFunc([]byte(text), func(b byte) bool { return b < ' ' && b != '\n' && b != '\t' && b != '\r' }) && strings.ToValidUTF8(text, "") == text
+	return !slices.ContainsFunc([]byte(text), func(b byte) bool { return b < ' ' && b != '\n' && b != '\t' && b != '\r' }) &&
+		strings.ToValidUTF8(text, "") == text && !strings.Contains(text, "\uFFFE") && !strings.Contains(text, "\uFFFF")
 }

@@ -12,7 +12,7 @@ import (
 
 const position = `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
 <event version="2.0" uid="ANDROID-359975090666199a" type="a-f-G-U-C" time="2026-05-01T10:11:12.345Z" start="2026-05-01T10:11:12.345Z" stale="2026-05-01T10:17:27.345Z" how="m-g"><point lat="54.3233001" lon="10.1394" hae="12.50" ce="4.7" le="9999999.0"/><detail><takv os="29" version="4.5.1.13" device="SAMSUNG SM-G970U" platform="ATAK-CIV"/><contact endpoint="*:-1:stcp" callsign="FALCON &amp; 6"/><uid Droid="FALCON &amp; 6"/><precisionlocation altsrc="GPS" geopointsrc="GPS"/><__group role="Team Member" name="Cyan"/><status battery="88"/><track course="31.25" speed="7.5"/><remarks>a &lt;b&gt;
- c</remarks><strange x:y='1' z="&#233;"><inner/> t <![CDATA[<raw>]]></strange></detail></event>`
+ c</remarks><strange xmlns:x='urn:x' x:y='1' z="&#233;"><inner/> t <![CDATA[<raw>]]></strange></detail></event>`
 
 func parse(t *testing.T, text string) *cot.Event {
 	t.Helper()
@@ -117,27 +117,31 @@ func TestBadInput(t *testing.T) {
 		text string
 		want cot.Reason
 	}{
-		"no time":            {event(`start="2026-05-01T10:00:00Z" stale="2026-05-01T10:05:00Z"`, point), cot.NoTime},
-		"no such time":       {event(`time="yesterday" start="2026-05-01T10:00:00Z" stale="2026-05-01T10:05:00Z"`, point), cot.NoTime},
-		"stale before start": {event(`time="2026-05-01T10:00:00Z" start="2026-05-01T10:00:00Z" stale="2026-05-01T09:00:00Z"`, point), cot.StaleFirst},
-		"no point":           {event(times, ""), cot.Nowhere},
-		"outside":            {event(times, `<point lat="91" lon="2" hae="3" ce="4" le="5"/>`), cot.Nowhere},
-		"NaN":                {event(times, `<point lat="NaN" lon="2" hae="3" ce="4" le="5"/>`), cot.Nowhere},
-		"no number":          {event(times, `<point lat="1" lon="2" hae="high" ce="4" le="5"/>`), cot.Nowhere},
-		"infinite":           {event(times, `<point lat="1" lon="2" hae="1e999" ce="4" le="5"/>`), cot.Nowhere},
-		"long uid":           {strings.Replace(event(times, point), `uid="u"`, `uid="`+strings.Repeat("u", 10_000)+`"`, 1), cot.NoName},
-		"no uid":             {strings.Replace(event(times, point), `uid="u"`, ``, 1), cot.NoName},
-		"deep":               {event(times, point+"<detail>"+strings.Repeat("<a>", 10_000)+strings.Repeat("</a>", 10_000)+"</detail>"), cot.TooDeep},
-		"many":               {event(times, point+"<detail>"+strings.Repeat("<a/>", 60_000)+"</detail>"), cot.TooDeep},
-		"long":               {event(times, point+"<detail>"+strings.Repeat("x", cot.MaxEvent)+"</detail>"), cot.TooLong},
-		"entity bomb":        {`<!DOCTYPE e [<!ENTITY a "aaaaaaaa"><!ENTITY b "&a;&a;&a;">]>` + event(times, point), cot.Doctype},
-		"own entity":         {event(times, point+"<detail>&lol;</detail>"), cot.Doctype},
-		"two events":         {event(times, point) + event(times, point), cot.Syntax},
-		"cut":                {event(times, point)[:60], cot.Syntax},
-		"crossed":            {event(times, point+"<detail><a><b></a></b></detail>"), cot.Syntax},
-		"not UTF-8":          {event(times, point+"<detail>\xff</detail>"), cot.Syntax},
-		"control":            {event(times, point+"<detail>&#1;</detail>"), cot.Syntax},
-		"not an event":       {"<auth/>", cot.Syntax},
+		"no time":             {event(`start="2026-05-01T10:00:00Z" stale="2026-05-01T10:05:00Z"`, point), cot.NoTime},
+		"no such time":        {event(`time="yesterday" start="2026-05-01T10:00:00Z" stale="2026-05-01T10:05:00Z"`, point), cot.NoTime},
+		"stale before start":  {event(`time="2026-05-01T10:00:00Z" start="2026-05-01T10:00:00Z" stale="2026-05-01T09:00:00Z"`, point), cot.StaleFirst},
+		"no point":            {event(times, ""), cot.Nowhere},
+		"outside":             {event(times, `<point lat="91" lon="2" hae="3" ce="4" le="5"/>`), cot.Nowhere},
+		"NaN":                 {event(times, `<point lat="NaN" lon="2" hae="3" ce="4" le="5"/>`), cot.Nowhere},
+		"no number":           {event(times, `<point lat="1" lon="2" hae="high" ce="4" le="5"/>`), cot.Nowhere},
+		"infinite":            {event(times, `<point lat="1" lon="2" hae="1e999" ce="4" le="5"/>`), cot.Nowhere},
+		"long uid":            {strings.Replace(event(times, point), `uid="u"`, `uid="`+strings.Repeat("u", 10_000)+`"`, 1), cot.NoName},
+		"no uid":              {strings.Replace(event(times, point), `uid="u"`, ``, 1), cot.NoName},
+		"deep":                {event(times, point+"<detail>"+strings.Repeat("<a>", 10_000)+strings.Repeat("</a>", 10_000)+"</detail>"), cot.TooDeep},
+		"many":                {event(times, point+"<detail>"+strings.Repeat("<a/>", 60_000)+"</detail>"), cot.TooDeep},
+		"long":                {event(times, point+"<detail>"+strings.Repeat("x", cot.MaxEvent)+"</detail>"), cot.TooLong},
+		"entity bomb":         {`<!DOCTYPE e [<!ENTITY a "aaaaaaaa"><!ENTITY b "&a;&a;&a;">]>` + event(times, point), cot.Doctype},
+		"own entity":          {event(times, point+"<detail>&lol;</detail>"), cot.Doctype},
+		"two events":          {event(times, point) + event(times, point), cot.Syntax},
+		"cut":                 {event(times, point)[:60], cot.Syntax},
+		"crossed":             {event(times, point+"<detail><a><b></a></b></detail>"), cot.Syntax},
+		"not UTF-8":           {event(times, point+"<detail>\xff</detail>"), cot.Syntax},
+		"control":             {event(times, point+"<detail>&#1;</detail>"), cot.Syntax},
+		"twice":               {event(times, point+`<detail><a b="1" b="2"/></detail>`), cot.Syntax},
+		"no namespace":        {event(times, point+`<detail><a:b/></detail>`), cot.Syntax},
+		"another's namespace": {event(times, point+`<detail><x xmlns:a="u"/><y a:b="1"/></detail>`), cot.Syntax},
+		"strange name":        {event(times, point+`<detail><×/></detail>`), cot.Syntax},
+		"not an event":        {"<auth/>", cot.Syntax},
 	} {
 		_, err := cot.ParseXML([]byte(c.text))
 		var f *cot.Fault

@@ -139,6 +139,9 @@ func (e *Event) Check() error {
 	case e.Stale.Before(e.Start):
 		return fault(StaleFirst, "an event that is stale before it starts")
 	}
+	if !wellFormed(append([]Node{{Name: "event", Attrs: e.Other, Kids: append(slices.Clone(e.Detail), e.More...)}}, Node{Name: "point", Attrs: e.Point.Other}), nil) {
+		return fault(Syntax, "an attribute that is there twice, or a prefix that nothing declares: other programs would end their connection")
+	}
 	lat, ok1 := e.Point.Lat.Float()
 	lon, ok2 := e.Point.Lon.Float()
 	if !ok1 || !ok2 || lat < -90 || lat > 90 || lon < -180 || lon > 180 {
@@ -150,6 +153,46 @@ func (e *Event) Check() error {
 		}
 	}
 	return nil
+}
+
+// wellFormed says whether other programs can read the elements: no attribute twice, no prefix without a namespace.
+func wellFormed(nodes []Node, declared []string) bool {
+	for i := range nodes {
+		n := &nodes[i]
+		if n.Name == "" {
+			continue
+		}
+		inside := declared
+		for j, a := range n.Attrs {
+			if slices.ContainsFunc(n.Attrs[:j], func(b Attr) bool { return b.Name == a.Name }) {
+				return false
+			}
+			if p, ok := strings.CutPrefix(a.Name, "xmlns:"); ok {
+				if a.Value == "" || p == "xmlns" || p == "xml" {
+					return false
+				}
+				inside = append(slices.Clip(inside), p)
+			}
+		}
+		names := []string{n.Name}
+		for _, a := range n.Attrs {
+			names = append(names, a.Name)
+		}
+		for _, name := range names {
+			p, local, ok := strings.Cut(name, ":")
+			if ok && (p != "xmlns" && p != "xml" && !slices.Contains(inside, p) || strings.Contains(local, ":") || !startsName(local)) {
+				return false
+			}
+		}
+		if !wellFormed(n.Kids, inside) {
+			return false
+		}
+	}
+	return true
+}
+
+func startsName(name string) bool {
+	return name != "" && (name[0] == '_' || name[0] >= 'a' && name[0] <= 'z' || name[0] >= 'A' && name[0] <= 'Z')
 }
 
 // Canonical is the same for all forms of an event that say the same: XML without a declaration, attributes by name.

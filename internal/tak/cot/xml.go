@@ -333,7 +333,7 @@ func (p *parser) name() string {
 }
 
 func named(c byte, inside bool) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == ':' || c >= 0x80 ||
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || inside && c == ':' ||
 		inside && (c >= '0' && c <= '9' || c == '-' || c == '.')
 }
 
@@ -391,7 +391,7 @@ func printable(b []byte) bool {
 			return false
 		}
 	}
-	return true
+	return !bytes.Contains(b, []byte("\uFFFE")) && !bytes.Contains(b, []byte("\uFFFF"))
 }
 
 // AppendXML appends the event as streams have it: a declaration, a newline, nothing behind.

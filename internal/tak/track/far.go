@@ -16,6 +16,9 @@ type Far struct {
 	starts   [2]uint8 // of the last batch of each lane
 	lanes    [2]lane
 	units    map[uint32]*FarUnit
+	uids     map[string]*FarUnit
+	next     time.Time // Due, while known says so
+	known    bool
 	skew     time.Duration // the far clock is behind ours by so much
 	lacking  map[uint32]bool
 	askAgain time.Time
@@ -56,13 +59,14 @@ const (
 
 // NewFar makes the table of a site that nothing is known of. every is how often a unit that moves is shown.
 func NewFar(every time.Duration) *Far {
-	return &Far{units: map[uint32]*FarUnit{}, lacking: map[uint32]bool{}, every: every}
+	return &Far{units: map[uint32]*FarUnit{}, uids: map[string]*FarUnit{}, lacking: map[uint32]bool{}, every: every}
 }
 
 // Put brings back a unit from an earlier run.
 func (f *Far) Put(u *FarUnit) {
 	u.sure = true
-	f.units[u.Number] = u
+	f.known = false
+	f.units[u.Number], f.uids[u.Event.UID] = u, u
 	if l := &f.lanes[index(u.Late)]; l.heard.Before(u.At) {
 		l.heard, l.good = u.At, max(l.good, 2*time.Minute)
 	}
@@ -85,12 +89,15 @@ func (f *Far) Units() (list []*FarUnit) {
 
 // Find is the unit with this uid; nil: there is none.
 func (f *Far) Find(uid string) *FarUnit {
-	for _, u := range f.units {
-		if u.Event.UID == uid {
-			return u
-		}
+	return f.uids[uid]
+}
+
+// drop forgets a unit.
+func (f *Far) drop(u *FarUnit) {
+	delete(f.units, u.Number)
+	if f.uids[u.Event.UID] == u {
+		delete(f.uids, u.Event.UID)
 	}
-	return nil
 }
 
 // News is what a batch has changed.
@@ -101,10 +108,12 @@ type News struct {
 
 // Take takes a batch in; late is its lane.
 func (f *Far) Take(now time.Time, b *code.Batch, late bool) (n News) {
+	f.known = false
 	l := &f.lanes[index(late)]
 	if b.Run != f.Run {
 		n.Gone = f.Units()
 		clear(f.units)
+		clear(f.uids)
 		clear(f.lacking)
 		f.Run = b.Run
 	}
@@ -131,7 +140,7 @@ func (f *Far) Take(now time.Time, b *code.Batch, late bool) (n News) {
 		switch {
 		case r.Form == code.Lost:
 			if u != nil {
-				delete(f.units, r.Unit)
+				f.drop(u)
 				n.Gone = append(n.Gone, u)
 			}
 			continue
@@ -140,6 +149,7 @@ func (f *Far) Take(now time.Time, b *code.Batch, late bool) (n News) {
 				continue
 			}
 			if u != nil && u.Event.UID != r.Event.UID {
+				f.drop(u)
 				n.Gone = append(n.Gone, u)
 				u = nil
 			}
@@ -147,6 +157,7 @@ func (f *Far) Take(now time.Time, b *code.Batch, late bool) (n News) {
 				u = &FarUnit{Number: r.Unit}
 				f.units[r.Unit] = u
 			}
+			f.uids[r.Event.UID] = u
 			u.Event, u.Version, u.Late, u.Fix = r.Event, r.Version, late, code.FixOf(r.Event)
 			delete(f.lacking, r.Unit)
 		case u == nil:
@@ -190,6 +201,7 @@ func (f *Far) Ask(now time.Time) []uint32 {
 	if len(f.lacking) == 0 || now.Before(f.askAgain) {
 		return nil
 	}
+	f.known = false
 	f.askAgain = now.Add(askEvery)
 	return slices.Sorted(maps.Keys(f.lacking))
 }
@@ -208,9 +220,13 @@ func (f *Far) good(u *FarUnit) time.Time {
 // Show are the events of all units that are to be shown now: those that have news, those that move, and those whose
 // stale time would come. A unit whose time is over is shown once more, stale, and forgotten: gone has it.
 func (f *Far) Show(now time.Time) (events []*cot.Event, gone []*FarUnit) {
+	if next := f.Due(); next.IsZero() || now.Before(next) {
+		return nil, nil
+	}
+	f.known = false
 	for _, u := range f.Units() {
 		if good := f.good(u); !now.Before(good) {
-			delete(f.units, u.Number)
+			f.drop(u)
 			gone = append(gone, u)
 			continue
 		}
@@ -264,7 +280,14 @@ func (u *FarUnit) Stale(now time.Time) *cot.Event {
 }
 
 // Due is when Show or Ask has something; zero: never.
-func (f *Far) Due() (at time.Time) {
+func (f *Far) Due() time.Time {
+	if !f.known {
+		f.next, f.known = f.dueNow(), true
+	}
+	return f.next
+}
+
+func (f *Far) dueNow() (at time.Time) {
 	for _, u := range f.units {
 		next := f.showAt(u)
 		if next.IsZero() {

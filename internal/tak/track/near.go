@@ -59,6 +59,16 @@ func (n *Near) Get(uid string) *Unit {
 	return nil
 }
 
+// Empty says whether no unit is here now.
+func (n *Near) Empty() bool {
+	for _, u := range n.units {
+		if u.Event != nil {
+			return false
+		}
+	}
+	return true
+}
+
 // All are the units that are here now, by number.
 func (n *Near) All() (list []*Unit) {
 	for _, u := range n.units {

@@ -1,0 +1,5 @@
+//go:build long
+
+package compact
+
+func init() { damaged = 100_000 }
