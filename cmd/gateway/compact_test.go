@@ -74,7 +74,7 @@ func TestCorpus(t *testing.T) {
 	if code != 0 || errs != "" {
 		t.Errorf("exit %d: %s", code, errs)
 	}
-	wants(t, out, "version 2", "the same")
+	wants(t, out, "version 3", "the same")
 }
 
 func TestCompactThereAndBack(t *testing.T) {
