@@ -6,45 +6,56 @@ SUDO     := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 COMMIT   := $(shell git describe --always --dirty --exclude '*' 2>/dev/null)
 PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev iproute2 iputils-ping e2fsprogs ethtool tcpdump tshark procps \
             openjdk-17-jdk-headless maven brotli p7zip-full zstd xz-utils chromium-headless-shell fonts-dejavu-core \
-            man-db mandoc zsh fish
+            man-db mandoc zsh fish systemd openssh-client
 
 # Tests make network namespaces and mounts: the test programs run as root, what compiles them does not.
 ROOT := $(if $(SUDO),-exec "sudo -E env PATH=$(PATH)")
 
 .NOTPARALLEL:
-.PHONY: build deps peers demo packages test test-long check vuln generate bench fuzz sizes measure transports clean
+.PHONY: build deps peers tak-peers demo docs packages release test test-long check vuln generate bench fuzz sizes measure transports clean
 .DEFAULT_GOAL := build
 
 build:
-	@$(GO) build -ldflags "-X main.commit=$(COMMIT)" -o bin/gateway ./cmd/gateway
+	@scripts/progress "building bin/gateway" $(GO) build -v -ldflags "-X main.commit=$(COMMIT)" -o bin/gateway ./cmd/gateway
 
 # Installs only what is missing, and says so.
 deps:
-	@minor=$$($(GO) version 2>/dev/null | sed -n 's/.* go1\.\([0-9]*\).*/\1/p'); [ "$${minor:-0}" -ge 21 ] || \
+	@minor=$$(GOTOOLCHAIN=local $(GO) version 2>/dev/null | sed -n 's/.* go1\.\([0-9]*\).*/\1/p'); [ "$${minor:-0}" -ge 21 ] || \
 	{ echo "Go is missing or too old: install Go 1.21 or later and put it on the PATH"; exit 1; }
 	@missing=; for p in $(PACKAGES); do \
 	  dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'install ok installed' || missing="$$missing $$p"; done; \
-	if [ -n "$$missing" ]; then echo "installing$$missing"; log=$$(mktemp); \
-	  { $(SUDO) apt-get -qq update && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install $$missing; } \
-	  >$$log 2>&1 || { cat $$log; rm -f $$log; exit 1; }; rm -f $$log; fi
+	if [ -n "$$missing" ]; then echo "installing$$missing"; \
+	  scripts/progress "asking for Debian's packages" $(SUDO) apt-get update && \
+	  scripts/progress "installing Debian's packages" $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -y --no-install-recommends install $$missing; fi
 
 # .deb and .rpm for amd64 and arm64, in bin/packages. The compiler of the other architecture is Debian's.
 packages: PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev git gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 packages: deps
 	@GO="$(GO)" scripts/packages
 
+# make release KEY=FILE: the packages, bills of materials, symbols, and signed checksums of all, in bin/release (scripts/release).
+release: PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev git gcc-aarch64-linux-gnu libc6-dev-arm64-cross openssh-client
+release: deps
+	@GO="$(GO)" scripts/release "$(KEY)"
+
 peers: deps
 	@$(MAKE) -s -C field-tests/peers
 
-demo: deps build peers
-	$(SUDO) bin/gateway lab blue-game
+# taky and pytak, for tests alone: the demonstration needs no Python.
+tak-peers: PACKAGES := python3-venv
+tak-peers: deps
+	@$(MAKE) -s -C field-tests/tak
 
-test: deps build peers
+# With gateways and without, at the same time; a scoreboard, and the same as a page.
+demo: deps build peers
+	$(SUDO) bin/gateway lab blue-game --unaided --html build/demo.html
+
+test: deps build peers tak-peers
 	@GO="$(GO)" scripts/test
 
 # The long lab runs on top: half an hour and more. It builds the packages and puts them on a Debian 12 of its own.
 test-long: PACKAGES += git gcc-aarch64-linux-gnu libc6-dev-arm64-cross lintian rpm mmdebstrap systemd-container podman runc
-test-long: deps build peers
+test-long: deps build peers tak-peers
 	@GO="$(GO)" scripts/test long
 
 check: deps
@@ -71,9 +82,18 @@ fuzz: deps
 sizes: PACKAGES += python3-paq
 sizes: deps
 	@nice $(GO) test -count 1 -run 'TestTable$$|TestStrangersTable$$' ./internal/link/compact -args -write
+	@nice $(GO) test -count 1 -run 'TestKinds$$' ./internal/tak/code -args -write
 
 measure: deps build peers
 	$(SUDO) $(GO) run ./field-tests/road
+
+# The documentation as a site, without a server or the network: build/docs/index.html. The pictures are those of the tests
+# of the page, the session is played with the gateway that was built.
+docs: deps build
+	@mkdir -p build/pictures
+	@scripts/progress "taking pictures of the page" env ALDIS_SCREENSHOTS=$(CURDIR)/build/pictures $(GO) test -count 1 -run 'TestPageInEveryWindow|TestMessagesOnThePage' ./internal/control
+	@scripts/progress "playing the session of the tour" $(GO) run ./ops/site -gateway bin/gateway -shots build/pictures -o build/docs
+	@echo "file://$(CURDIR)/build/docs/index.html"
 
 # docs/transports.md: P_Mul beside UFTP (Debian package uftp), NORM and TCP; half an hour for what has no result yet.
 transports: deps build

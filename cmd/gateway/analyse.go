@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -21,6 +23,7 @@ import (
 )
 
 const analyseAbout = `usage: gateway analyse CAPTURE [--edge ADDR] [--key FILE] [--json] [--html FILE]
+       gateway analyse CAPTURE --key FILE --decrypt -w OUT.pcap
 
 Reads a capture (pcap or pcapng; - is standard input) and prints the figures of the Blue Game report of 2004: what JXTA's
 connections, handshakes, retransmissions, discovery and pipes cost, and how little of that was the application's.
@@ -28,6 +31,9 @@ connections, handshakes, retransmissions, discovery and pipes cost, and how litt
 With --html it also writes a page: the tables beside the published ones, octets over time, queue and latency.
 
 With the net's key it also opens the datagrams of gateways, and shows octets by kind as in their airtime ledger.
+
+With --decrypt it writes what gateways said to each other to another capture, without encryption, for Wireshark with the
+dissector aldis.lua. That file shows every message in clear to whoever reads it.
 
 A capture that is cut, damaged or incomplete is read as far as it goes. analyse then reports what is missing and exits
 with 1.
@@ -39,6 +45,8 @@ func analyseCommand(args []string, stdout, stderr io.Writer) int {
 	keyFile := fs.String("key", "", "`file` with the net's key: opens the datagrams of gateways")
 	nodes := fs.String("nodes", "", "`ids` of the gateways, such as 1,300: needed if one is above 255 and sends nothing back")
 	asJSON := fs.Bool("json", false, "print JSON, with the field names of the published figures")
+	decrypt := fs.Bool("decrypt", false, "write the datagrams of gateways in clear, to the file of -w")
+	clearFile := fs.String("w", "", "`file` for them, a capture (pcap)")
 	page := fs.String("html", "", "`file` for a page with tables and plots, complete in itself; - prints it instead of the text")
 	rest, code, done := parse(fs, args, 1, analyseAbout, stdout, stderr)
 	if done {
@@ -61,7 +69,24 @@ func analyseCommand(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "gateway analyse: %v\n", err)
 		return exitUsage
 	}
+	if *decrypt != (*clearFile != "") || *decrypt && *keyFile == "" {
+		fmt.Fprintf(stderr, "gateway analyse: --decrypt needs --key FILE and -w OUT.pcap, and -w needs --decrypt\n")
+		return exitUsage
+	}
+	var clear *clearCapture
+	if *decrypt {
+		var err error
+		if clear, err = newClearCapture(*clearFile, rest[0]); err != nil {
+			return fail(stderr, "analyse", fmt.Errorf("-w: %w", err))
+		}
+		opt.Clear = clear.add
+	}
 	figures, err := analyseFile(rest[0], opt, stderr)
+	if clear != nil {
+		if err := clear.close(stderr, err == nil); err != nil {
+			return fail(stderr, "analyse", fmt.Errorf("-w: %w", err))
+		}
+	}
 	if err != nil {
 		return fail(stderr, "analyse", fmt.Errorf("%s: %w", rest[0], err))
 	}
@@ -104,7 +129,7 @@ func linkOptions(opt *trace.Options, keyFile, nodes string) error {
 
 // captureName is what a capture is called in a report.
 func captureName(path string) string {
-	base := filepath.Base(path)
+	base := strings.TrimSuffix(filepath.Base(path), ".gz")
 	for _, ext := range []string{".pcap", ".pcapng", ".cap", ".dmp"} {
 		base = strings.TrimSuffix(base, ext)
 	}
@@ -143,6 +168,9 @@ func readCapture(path string, stderr io.Writer, take func(trace.Packet)) (broken
 		}
 		in = f
 	}
+	if in, err = unpacked(in); err != nil {
+		return nil, err
+	}
 	r, err := trace.NewReader(in)
 	if err != nil {
 		return nil, err
@@ -162,6 +190,15 @@ func readCapture(path string, stderr io.Writer, take func(trace.Packet)) (broken
 			p.show(r.Offset())
 		}
 	}
+}
+
+// unpacked is a file, or what is in it if it is gzipped. It is read as it comes: what it unpacks to takes no memory.
+func unpacked(in io.Reader) (io.Reader, error) {
+	b := bufio.NewReaderSize(in, 1<<16)
+	if head, err := b.Peek(2); err != nil || head[0] != 0x1f || head[1] != 0x8b {
+		return b, nil
+	}
+	return gzip.NewReader(b)
 }
 
 // progress is a line on a terminal while a large file is read.

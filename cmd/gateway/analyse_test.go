@@ -679,6 +679,19 @@ func checkLedger(t *testing.T, dir, site, node, frame string) {
 	check.Equal(must, "l.Opened", l.Opened, l.Datagrams)
 	check.Equal(must, "l.Unread", l.Unread, 0)
 	check.True(must, "not r.Partial", !r.Partial, r.Problems)
+	clear := decrypted(t, filepath.Join(dir, site+".pcap"), filepath.Join(dir, "net.key"), exitGood)
+	packets := dissect(t, clear)
+	faultless(t, clear, packets)
+	check.Equal(t, "datagrams that are dissected", int64(len(packets)), l.Datagrams)
+	contents := 0
+	for _, p := range packets {
+		for _, f := range p {
+			if f.name == "aldis.element.data" {
+				contents++
+			}
+		}
+	}
+	check.True(t, "contents of messages in clear", contents > 0)
 	named := func(r trace.Row) bool { return r.Name == frame }
 	check.True(must, "frames of kind "+frame, slices.ContainsFunc(l.Frames, named), l.Frames)
 	want := map[string]int64{}
@@ -696,4 +709,23 @@ func checkLedger(t *testing.T, dir, site, node, frame string) {
 	if len(want) < 5 || !maps.Equal(got, want) {
 		t.Errorf("%s sent, by the capture: %v\nby its ledger: %v", site, got, want)
 	}
+}
+
+// TestAnalyseGzipped: a capture that is gzipped gives the same report as what is in it.
+func TestAnalyseGzipped(t *testing.T) {
+	const file = "../../internal/lab/trace/testdata/jxse27-tcp-iridium.pcap.gz"
+	plain := filepath.Join(t.TempDir(), "jxse27-tcp-iridium.pcap")
+	if err := os.WriteFile(plain, captures(t)["jxse27-tcp-iridium"], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, packed, errs := run(t, "analyse", file)
+	check.Equal(t, "exit code, and "+errs, code, exitGood)
+	_, unpacked, _ := run(t, "analyse", plain)
+	check.Equal(t, "the report", packed, unpacked)
+	cut, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs = run(t, "analyse", write(t, cut[:len(cut)/2]))
+	check.Equal(t, "exit code of half a file, and "+errs, code, exitRefused)
 }

@@ -18,7 +18,7 @@ prints what would run, and warnings. It changes nothing, needs no link, and may 
 stand without -c.
 
 With --example it shows which [[filter]] rule takes an example, and which condition each earlier rule misses. WHAT is a
-file with an advertisement, or a list of file, type, root, name, group, peer, pipe, size, direction and site. A message
+file with an advertisement or a CoT event, or a list of file, type, root, name, group, peer, pipe, size, direction and site. A message
 may also have element and mime; for a message check also shows what the [[message]] rules make of it:
   gateway check --example adv.xml
   gateway check --example 'type=pipe,name=ship track,size=400'
@@ -35,6 +35,12 @@ func checkCommand(args []string, stdout, stderr io.Writer) int {
 	rest, code, done := parse(fs, args, 1, checkAbout, stdout, stderr)
 	if done {
 		return code
+	}
+	named := false
+	fs.Visit(func(f *flag.Flag) { named = named || f.Name == "c" })
+	if len(rest) == 1 && named {
+		fmt.Fprintf(stderr, "gateway check: two files are named, %s and %s: which?\n", *file, rest[0])
+		return exitUsage
 	}
 	if len(rest) == 1 {
 		*file = rest[0]
@@ -77,11 +83,25 @@ func summary(out io.Writer, c *config.Config) {
 	if c.Node.Silent {
 		fmt.Fprintln(w, "silence\tfor ever (node.silent = true): nothing is transmitted, and no order ends that")
 	}
-	fmt.Fprintf(w, "lan\tJXTA peers dial %s, at most %d connections\n", strings.Join(c.LAN.Seeds(), " or "), c.LAN.MaxConnections)
+	for _, s := range c.Silences {
+		fmt.Fprintf(w, "silence\t%s\n", s)
+	}
+	if seeds := c.LAN.Seeds(); len(seeds) > 0 {
+		fmt.Fprintf(w, "lan\tJXTA peers dial %s, at most %d connections\n", strings.Join(seeds, " or "), c.LAN.MaxConnections)
+	} else {
+		fmt.Fprintln(w, "lan\tno JXTA peers are served")
+	}
+	for _, line := range takSummary(c) {
+		fmt.Fprintf(w, "tak\t%s\n", line)
+	}
 	if c.LAN.Multicast.IsValid() {
 		fmt.Fprintf(w, "\tpeers without a seed find it by multicast, %s\n", c.LAN.Multicast)
 	}
-	fmt.Fprintf(w, "link\tUDP %s, key %s\n", c.Link.Listen, c.Link.KeyFile)
+	if t := c.Link.Trust; t.On() {
+		fmt.Fprintf(w, "link\tUDP %s, node key %s, roster %d of the net %s with %d nodes\n", c.Link.Listen, t.Own.Public().Fingerprint(), t.Roster.Serial, t.Roster.Net, len(t.Roster.Nodes))
+	} else {
+		fmt.Fprintf(w, "link\tUDP %s, key %s (its fingerprint is %s at every gateway of the net)\n", c.Link.Listen, c.Link.KeyFile, c.Link.Key.Fingerprint())
+	}
 	fmt.Fprintf(w, "profile\t%s (%s), this end is the %s\n", p.Name, p.Summary, end)
 	fmt.Fprintf(w, "\tup %s, down %s bit/s, datagrams of %d octets, window %d, acknowledgements ride for %v, keepalive %s\n",
 		rate(p.Up.RateBps), rate(p.Down.RateBps), p.DatagramOctets, p.Window, p.AckDelay, keepalive(c))

@@ -80,6 +80,9 @@ func markOf(cfg *config.Config, s site.Subject, e jxta.Element) *marking {
 
 // explain says which rule takes an example.
 func explain(cfg *config.Config, text string, asJSON bool, stdout, stderr io.Writer) int {
+	if event := takExample(text); event != nil {
+		return explainEvent(cfg, event, asJSON, stdout, stderr)
+	}
 	var element jxta.Element
 	s, err := example(cfg, text, &element)
 	if err != nil {

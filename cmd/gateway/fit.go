@@ -143,7 +143,7 @@ func printFitted(w io.Writer, f fitted, r fit.Result) error {
 	row("packets that overtook others", func(e fit.Estimate) string { return fmt.Sprint(e.Overtaken) })
 	row("largest that arrived, octets", func(e fit.Estimate) string { return fmt.Sprint(e.Largest) })
 	row("most that waited, octets", func(e fit.Estimate) string { return fmt.Sprint(e.Waited) })
-	if r.Shared {
+	if r.Shared && r.TurnKnown {
 		fmt.Fprintf(&b, "change of talker %d ms, from %d of them\n", r.Turnaround.Milliseconds(), r.TurnsSeen)
 	}
 	fmt.Fprintf(&b, "the second clock is %v ahead of the first and gains %.1f millionths; all was there after %.1f s\n",

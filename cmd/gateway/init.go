@@ -337,7 +337,7 @@ func (s *setup) next(out io.Writer) {
 	lan, _ := withPort(s.lan, lanPort)
 	link, _ := profile.Load(s.profile, os.ReadFile) // write has read it
 	fmt.Fprintf(out, "wrote %s%s\n\n", s.file, made)
-	fmt.Fprintf(out, "here:  gateway check -c %s\n       gateway run -c %s       (or the service of the package)\n", s.file, s.file)
+	fmt.Fprintf(out, "here:  gateway check -c %s\n       gateway doctor -c %s    (looks at this machine, before the start and after it)\n       gateway run -c %s       (or the service of the package)\n", s.file, s.file, s.file)
 	fmt.Fprintf(out, "       JXTA peers of this LAN take tcp://%s as their seed\n", lan)
 	for _, p := range s.peers {
 		end := " --ashore"

@@ -11,14 +11,15 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"aldis/internal/atrest"
 	"aldis/internal/config"
 	"aldis/internal/gateway"
 	"aldis/internal/journal"
 	"aldis/internal/journal/pages"
 )
 
-const journalAbout = `usage: gateway journal check | stats | export [-c FILE | --dir DIR] [--json]
-       gateway journal repair [-c FILE | --dir DIR] [--no-loose] [--force] [--json]
+const journalAbout = `usage: gateway journal check | stats | export [-c FILE | --dir DIR] [--key-file FILE] [--json]
+       gateway journal repair [-c FILE | --dir DIR] [--key-file FILE] [--no-loose] [--force] [--json]
        gateway journal new [-c FILE | --dir DIR]
 
 Looks after the journal (aldis.db) of a gateway that does not run. DIR is its data directory, and otherwise that of
@@ -35,6 +36,9 @@ FILE, of which only [node] is read. Every command refuses a directory that is in
           alone, unless --force says otherwise
   new     put the journal away as aldis.db.old-TIME, so that the next start begins anew without what it held
 
+Of a sealed journal (node.journal_key_file) check and stats can say without its secret what is wrong with pages, checksums and
+numbers; export and repair need it. What they write is sealed again, but what export prints is not.
+
 Exit: 0 good (check: sound, or a start goes on without the records named), 1 damaged, refused or failed, 2 wrong usage.
 `
 
@@ -42,6 +46,7 @@ Exit: 0 good (check: sound, or a start goes on without the records named), 1 dam
 type journalTask struct {
 	id             journal.Identity // zero: not known
 	dir            string
+	secret         atrest.Secret // of a sealed journal; nil: it is not known
 	asJSON         bool
 	noLoose, force bool
 	stdout, stderr io.Writer
@@ -55,6 +60,7 @@ func journalCommand(args []string, stdout, stderr io.Writer) int {
 	fs.BoolVar(&t.asJSON, "json", false, "print JSON; export always does")
 	fs.BoolVar(&t.noLoose, "no-loose", false, "repair: leave out what stands outside of the tree")
 	fs.BoolVar(&t.force, "force", false, "repair: also a journal that is sound")
+	keyFile := fs.String("key-file", "", "the `file` with the secret of a sealed journal; left out: as the configuration says")
 	rest, code, done := parse(fs, args, 1, journalAbout, stdout, stderr)
 	if done {
 		return code
@@ -68,19 +74,25 @@ func journalCommand(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "gateway journal: --no-loose and --force go with repair\n\n%s", journalAbout)
 		return exitUsage
 	}
-	named := t.dir == ""
+	named, from := t.dir == "", config.Secret{}
 	fs.Visit(func(f *flag.Flag) { named = named || f.Name == "c" })
 	if named {
 		node, err := config.ReadNode(*file)
 		if err != nil {
 			return fail(stderr, "journal "+rest[0], err)
 		}
-		t.id = journal.Identity{Node: node.ID, Name: node.Name}
+		t.id, from = journal.Identity{Node: node.ID, Name: node.Name}, node.Secret
 		if t.dir == "" {
 			t.dir = node.DataDir
 		}
 	}
-	code, err := tasks[rest[0]]()
+	var err error
+	if rest[0] != "new" {
+		t.secret, err = secretFor(*keyFile, from, t.dir, stderr)
+	}
+	if err == nil {
+		code, err = tasks[rest[0]]()
+	}
 	if err != nil {
 		return fail(stderr, "journal "+rest[0], errors.New(strings.TrimPrefix(err.Error(), "journal: ")))
 	}
@@ -114,6 +126,8 @@ type journalReport struct {
 	Start     string        `json:"start"` // what a start does: "goes on", "sets records aside", "refuses"
 	Refusal   string        `json:"refusal,omitempty"`
 	Problems  []string      `json:"problems"`
+	Sealed    bool          `json:"sealed"`
+	Opened    bool          `json:"opened"` // its secret was there: what is sealed was looked at too
 	Faults    []pages.Fault `json:"faults,omitempty"`
 	Damaged   []damagedRow  `json:"damaged,omitempty"`
 
@@ -140,8 +154,8 @@ const (
 // read goes through the journal and says what a start would do.
 func (t *journalTask) read() (r journalReport, err error) {
 	var to []gateway.Record // whom messages are for
-	rep, err := journal.Export(t.dir, t.progress(), func(x journal.Exported) error {
-		if x.Bucket == "to" && !x.Aside {
+	rep, err := journal.ExportSealed(t.dir, t.secret, t.progress(), func(x journal.Exported) error {
+		if x.Bucket == "to" && !x.Aside && !x.Sealed {
 			to = append(to, gateway.Record{Bucket: x.Bucket, Key: append([]byte(nil), x.Key...)})
 		}
 		return nil
@@ -152,6 +166,7 @@ func (t *journalTask) read() (r journalReport, err error) {
 	r = journalReport{Directory: t.dir, Sound: rep.Sound(), Start: startGood, Problems: rep.Problems(), Faults: rep.Faults,
 		Format: rep.Format, Node: rep.Node, Name: rep.Name, Store: fmt.Sprintf("%08x", rep.Store), Boot: rep.Boot,
 		Octets: rep.Octets, PageSize: rep.PageSize, Pages: rep.Pages, FreePages: rep.Free, Aside: rep.Aside, Buckets: rep.Buckets}
+	r.Sealed, r.Opened = rep.Sealed, rep.Sealed && len(t.secret) > 0
 	if r.Problems == nil {
 		r.Problems = []string{}
 	}
@@ -201,6 +216,9 @@ func (t *journalTask) check() (int, error) {
 	for _, d := range r.Damaged {
 		fmt.Fprintf(t.stdout, "damaged: %s (bucket %q, key %s, %d octets: %s)\n", d.What, d.Bucket, d.Key, d.Octets, d.Why)
 	}
+	if r.Sealed && !r.Opened {
+		fmt.Fprintln(t.stdout, "the journal is sealed, and its secret was not given (--key-file): pages, checksums and numbers were looked at, and not what its records hold")
+	}
 	switch r.Start {
 	case startGood:
 		fmt.Fprintf(t.stdout, "%s: the journal of node %d %q is sound: %d octets, format %d\n", t.dir, r.Node, r.Name, r.Octets, r.Format)
@@ -220,6 +238,9 @@ func (t *journalTask) stats() (int, error) {
 	w := tabwriter.NewWriter(t.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "node\t%d %q\nstore\t%s\nboot\t%d\nformat\t%d\n", r.Node, r.Name, r.Store, r.Boot, r.Format)
 	fmt.Fprintf(w, "file\t%d octets, %d pages of %d, %d of them free\n", r.Octets, r.Pages, r.PageSize, r.FreePages)
+	if r.Sealed {
+		fmt.Fprintln(w, "sealed\tyes: octets are those of what is sealed, 42 more a record, and a key has 16")
+	}
 	fmt.Fprintf(w, "set aside\t%d records\nproblems\t%d\n\n", r.Aside, len(r.Problems))
 	fmt.Fprintf(w, "bucket\trecords\toctets\twhat one is\n")
 	for _, b := range r.Buckets {
@@ -244,7 +265,10 @@ type exportRow struct {
 
 func (t *journalTask) export() (int, error) {
 	out := json.NewEncoder(t.stdout)
-	rep, err := journal.Export(t.dir, t.progress(), func(x journal.Exported) error {
+	rep, err := journal.ExportSealed(t.dir, t.secret, t.progress(), func(x journal.Exported) error {
+		if x.Sealed {
+			return fmt.Errorf("%w: name its file with --key-file, or the configuration with -c", journal.ErrSealed)
+		}
 		return out.Encode(exportRow{x.Bucket, hex.EncodeToString(x.Key), hex.EncodeToString(x.Value), gateway.Words(x.Bucket, x.Key, nil), x.Damaged, x.Aside})
 	})
 	if err != nil {
@@ -276,7 +300,7 @@ type repairReport struct {
 
 func (t *journalTask) repair() (int, error) {
 	var kept gateway.Kept
-	done, err := journal.Repair{Identity: t.id, Buckets: gateway.Buckets(), NoLoose: t.noLoose, Force: t.force, Progress: t.progress(),
+	done, err := journal.Repair{Identity: t.id, Buckets: gateway.Buckets(), NoLoose: t.noLoose, Force: t.force, Progress: t.progress(), Secret: t.secret,
 		Keep: func(ops []journal.Op, lost func(bucket string) bool) []journal.Op {
 			if ofFiles(ops) {
 				kept.Known = true // it has none

@@ -44,6 +44,9 @@ func keep(file string, stderr io.Writer) int {
 	if err != nil {
 		return mistakes(stderr, err)
 	}
+	if cfg.Node.Secret.Ask {
+		return fail(stderr, "run", errors.New("--keep-socket starts the gateway again when nobody is there to type: set node.journal_key_file instead of node.journal_passphrase"))
+	}
 	program, err := os.Executable()
 	if err != nil {
 		return fail(stderr, "run", err)

@@ -14,18 +14,50 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aldis/internal/config"
+	"aldis/internal/logbook"
 )
 
 // newLogger logs as the configuration says. Its level can be set while it runs.
 func newLogger(cfg *config.Config, stderr io.Writer) (*slog.Logger, *slog.LevelVar) {
 	level := &slog.LevelVar{}
 	level.Set(cfg.Log.Level)
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: forPeople}
 	var h slog.Handler = slog.NewJSONHandler(stderr, options)
 	if cfg.Log.Format == "text" || cfg.Log.Format == "auto" && isTerminal(stderr) {
 		h = slog.NewTextHandler(stderr, options)
 	}
-	return slog.New(limit(h)).With("node", cfg.Node.Name), level
+	return slog.New(limit(keyed{h})).With("node", cfg.Node.Name), level
+}
+
+// keyed gives each line the key of its event.
+type keyed struct{ slog.Handler }
+
+func (k keyed) Handle(ctx context.Context, r slog.Record) error {
+	r = r.Clone()
+	r.AddAttrs(slog.String(logbook.Field, logbook.KeyOf(r.Message)))
+	return k.Handler.Handle(ctx, r)
+}
+
+func (k keyed) WithAttrs(attrs []slog.Attr) slog.Handler { return keyed{k.Handler.WithAttrs(attrs)} }
+
+func (k keyed) WithGroup(name string) slog.Handler { return keyed{k.Handler.WithGroup(name)} }
+
+// forPeople writes durations with their unit in JSON too, leaves out times that nobody knows, and lets nothing through that
+// a terminal takes for an order: what local and far peers say of themselves is in the log.
+func forPeople(_ []string, a slog.Attr) slog.Attr {
+	switch v := a.Value.Any().(type) {
+	case time.Duration:
+		return slog.String(a.Key, v.String())
+	case time.Time:
+		if v.IsZero() {
+			return slog.Attr{}
+		}
+	case string:
+		return slog.String(a.Key, printable(v))
+	case error:
+		return slog.String(a.Key, printable(v.Error()))
+	}
+	return a
 }
 
 func isTerminal(w io.Writer) bool {

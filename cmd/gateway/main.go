@@ -5,12 +5,17 @@
 //   - air.go: `air`: how full a link gets
 //   - adverts.go: `adverts`: the advertisements that a running gateway has
 //   - analyse.go: `analyse`: figures of captures
+//   - audit.go: `audit`: the record of orders, and what goes into it
+//   - backup.go: `backup` and `restore`: a copy of the journal
 //   - bench.go: `bench`: load on a running gateway
 //   - check.go: `check`: a configuration and what it means
+//   - clear.go: datagrams of a capture in clear
 //   - commands.go: the list of commands, and what each says of itself
 //   - compact.go: `compact`: how small documents become
 //   - corpus.go: `corpus`: documents of the compression model
 //   - desk.go: how commands speak to a running gateway
+//   - doctor.go: `doctor`: what is wrong with a machine and its gateway
+//   - drain.go: `drain`: before a stop
 //   - example.go: what the rules make of an example message
 //   - fit.go: gateway tune --fit
 //   - gone.go: the journal taken away while the gateway runs
@@ -24,7 +29,9 @@
 //   - manual.go: `manual`: man pages and completions
 //   - message.go: `message`: one message, and orders about it
 //   - messages.go: `messages`: where messages are
+//   - passphrase.go: the passphrase of an authority
 //   - peer.go: `peer`: the far gateways, and what is known of them
+//   - plain.go: text for a terminal
 //   - plays.go: several plays at once
 //   - pmul.go: `pmul`: files by plain ACP 142
 //   - profiles.go: `profiles`: the link profiles
@@ -32,16 +39,23 @@
 //   - rehearse.go: `rehearse`: a verdict before the mission
 //   - reload.go: `reload`: the configuration read again
 //   - replay.go: `replay`: a trace played again
+//   - rights.go: what a running gateway may not do
+//   - roster.go: `keys roster`: who belongs to a net
 //   - run.go: `run`: joins the rooms of a gateway
+//   - secret.go: what seals the journal, from a file or the keyboard
 //   - show.go: figures as JSON, text or a page
 //   - silence.go: `silence`: radio silence on and off
 //   - sockets.go: listening sockets, own or inherited
 //   - spared.go: records of the journal that a start goes on without
 //   - status.go: `status`: a running gateway's state
+//   - survey.go: `survey`: the link measured between two running gateways
 //   - synth.go: `synth`: traces of published runs
+//   - tak.go: the TAK face of `run`
+//   - takexample.go: what becomes of a CoT event, for `check`
 //   - top.go: `top`: a running gateway in a terminal, live
 //   - tune.go: `tune`: better values of a profile
 //   - version.go: `version`: the release and its commit
+//   - whatif.go: a rehearsal in a process of its own, for the page
 package main
 
 import (
@@ -89,8 +103,15 @@ func dispatch(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "gateway: there is no command %q%s\ngateway help lists the commands\n", name, config.Nearest(name, names()))
 		return exitUsage
 	}
+	if _, asked := stdout.(*description); !asked && tells[name] && !slices.ContainsFunc(rest, func(a string) bool { return strings.TrimLeft(a, "-") == "json" }) {
+		stdout = newPlain(stdout)
+	}
 	return c(rest, stdout, stderr)
 }
+
+// tells are the commands that print names and texts which others have chosen.
+var tells = map[string]bool{"adverts": true, "check": true, "doctor": true, "drain": true, "journal": true, "message": true, "messages": true,
+	"peer": true, "reload": true, "restore": true, "silence": true, "status": true}
 
 // parse reads flags that stand before, between and behind the other arguments, of which there may be most. It
 // returns these, and an exit code when the command is over. A description on stdout gets the flags instead.
@@ -153,6 +174,6 @@ func meantFlag(fs *flag.FlagSet, err error) string {
 
 // fail says why a command was refused.
 func fail(stderr io.Writer, name string, err error) int {
-	fmt.Fprintf(stderr, "gateway %s: %v\n", name, err)
+	fmt.Fprintf(stderr, "gateway %s: %s\n", name, printable(err.Error()))
 	return exitRefused
 }

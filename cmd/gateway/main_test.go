@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ const asGateway = "ALDIS_TEST_AS_GATEWAY"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asGateway) != "" {
+		attemptWhenTold()
 		main()
 	}
 	os.Exit(m.Run())
@@ -40,7 +42,7 @@ func gatewayCommand(args ...string) *exec.Cmd {
 }
 
 // run runs a command that ends by itself.
-func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
+func run(t testing.TB, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	cmd := gatewayCommand(args...)
 	var out, errs bytes.Buffer
@@ -63,10 +65,11 @@ type testSite struct {
 	dir, file, http, link, lan string
 	id                         int
 	more                       string // lines of [link]
+	keys                       string // those that say which keys; "": net.key
 }
 
 // freeAddress is one that nobody uses now.
-func freeAddress(t *testing.T, network string) string {
+func freeAddress(t testing.TB, network string) string {
 	t.Helper()
 	if network == "udp" {
 		c, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -85,7 +88,7 @@ func freeAddress(t *testing.T, network string) string {
 }
 
 // newSite makes a site in a net; key "" draws a new net key.
-func newSite(t *testing.T, id int, key string) *testSite {
+func newSite(t testing.TB, id int, key string) *testSite {
 	t.Helper()
 	dir := t.TempDir()
 	s := &testSite{dir: dir, id: id, file: filepath.Join(dir, "gateway.toml"),
@@ -110,7 +113,7 @@ func newSite(t *testing.T, id int, key string) *testSite {
 func (s *testSite) key() string { return filepath.Join(s.dir, "net.key") }
 
 // write writes the configuration; peers are "id address" or "id".
-func (s *testSite) write(t *testing.T, dataDir string, peers ...string) {
+func (s *testSite) write(t testing.TB, dataDir string, peers ...string) {
 	t.Helper()
 	text := fmt.Sprintf(`[node]
 id = %d
@@ -121,11 +124,11 @@ tcp = %q
 [link]
 profile = "geo-satcom-128k"
 listen = %q
-key_file = "net.key"
+%s
 %s
 [http]
 listen = %q
-`, s.id, s.id, dataDir, s.lan, s.link, s.more, s.http)
+`, s.id, s.id, dataDir, s.lan, s.link, cmp.Or(s.keys, `key_file = "net.key"`), s.more, s.http)
 	for _, p := range peers {
 		id, address, ok := strings.Cut(p, " ")
 		text += fmt.Sprintf("[[link.peer]]\nid = %s\nname = \"node%s\"\n", id, id)
@@ -161,12 +164,12 @@ func (r *running) logged() string {
 }
 
 // start runs a site's gateway until the test ends, and returns when it is well.
-func (s *testSite) start(t *testing.T) *running {
+func (s *testSite) start(t testing.TB) *running {
 	t.Helper()
 	return s.startCommand(t, gatewayCommand("run", "-c", s.file))
 }
 
-func (s *testSite) startCommand(t *testing.T, cmd *exec.Cmd) *running {
+func (s *testSite) startCommand(t testing.TB, cmd *exec.Cmd) *running {
 	t.Helper()
 	r := &running{testSite: s, cmd: cmd, ended: make(chan struct{})}
 	r.cmd.Stderr = r
@@ -186,7 +189,7 @@ func (s *testSite) startCommand(t *testing.T, cmd *exec.Cmd) *running {
 }
 
 // until waits for a condition.
-func (r *running) until(t *testing.T, what string, ok func() bool) {
+func (r *running) until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.After(patience)
 	for !ok() {
@@ -213,7 +216,7 @@ func (r *running) get(path string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-func (r *running) status(t *testing.T) (report statusReport) {
+func (r *running) status(t testing.TB) (report statusReport) {
 	t.Helper()
 	code, body := r.get("/status")
 	if err := json.Unmarshal([]byte(body), &report); err != nil || code != 200 {
@@ -223,7 +226,7 @@ func (r *running) status(t *testing.T) (report statusReport) {
 }
 
 // stop ends it with a signal and returns its exit code.
-func (r *running) stop(t *testing.T, signal syscall.Signal) int {
+func (r *running) stop(t testing.TB, signal syscall.Signal) int {
 	t.Helper()
 	r.cmd.Process.Signal(signal)
 	select {
@@ -270,6 +273,8 @@ func TestUsage(t *testing.T) {
 		{"lab", 2, "blue-game"},
 		{"profiles a b", 2, `what is "b" for?`},
 		{"profiles nowhere", 1, "no such profile"},
+		{"profiles iridum-dialup", 1, "; is iridium-dialup meant?"},
+		{"check -c one.toml two.toml", 2, "two files are named, one.toml and two.toml"},
 		{"run -c /nowhere.toml", 1, "/nowhere.toml: cannot be read: no such file"},
 		{"check -c /nowhere.toml", 1, "/nowhere.toml: cannot be read: no such file"},
 		{"status -c /nowhere.toml", 1, "/nowhere.toml: cannot be read: no such file"},

@@ -38,7 +38,7 @@ func (h *heard) all() string {
 }
 
 // dialPeer connects a JXTA peer to a site's gateway and waits for its lease.
-func dialPeer(t *testing.T, r *running, name string, seed uint64, hear func(*tcp.Peer, edgepeer.Notice)) *tcp.Peer {
+func dialPeer(t testing.TB, r *running, name string, seed uint64, hear func(*tcp.Peer, edgepeer.Notice)) *tcp.Peer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -77,15 +76,13 @@ func peersAt(d desk) ([]gateway.PeerStatus, error) {
 
 // forgetPeer has the gateway forget the one of its peers with this id or name, and returns what it knows of it then.
 func forgetPeer(d desk, peers []gateway.PeerStatus, who string, anyStart bool) ([]gateway.PeerStatus, error) {
-	for _, p := range peers {
-		if p.Name != who && strconv.Itoa(int(p.ID)) != who {
-			continue
-		}
-		body, _ := json.Marshal(control.ForgetOrder{Peer: p.ID, AnyStart: anyStart})
-		_, err := d.talkOf(&p, "POST", "/peers/forget", body)
-		return []gateway.PeerStatus{p}, err
+	p, err := peerCalled(peers, who)
+	if err != nil {
+		return nil, fmt.Errorf("the gateway at %s %w", d.at, err)
 	}
-	return nil, fmt.Errorf("the gateway at %s has no peer with the id or name %q: gateway peer list", d.at, who)
+	body, _ := json.Marshal(control.ForgetOrder{Peer: p.ID, AnyStart: anyStart})
+	_, err = d.talkOf(&p, "POST", "/peers/forget", body)
+	return []gateway.PeerStatus{p}, err
 }
 
 func printPeers(out io.Writer, peers []gateway.PeerStatus, now time.Time) {

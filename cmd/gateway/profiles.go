@@ -6,6 +6,7 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"aldis/internal/config"
 	"aldis/internal/link/profile"
 )
 
@@ -24,7 +25,7 @@ func profilesCommand(args []string, stdout, stderr io.Writer) int {
 	if len(rest) == 1 {
 		source, err := profile.Source(rest[0])
 		if err != nil {
-			return fail(stderr, "profiles", err)
+			return fail(stderr, "profiles", fmt.Errorf("%w%s", err, config.Nearest(rest[0], profile.Names())))
 		}
 		stdout.Write(source)
 		return exitGood

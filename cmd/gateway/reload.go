@@ -17,9 +17,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"aldis/internal/audit"
 	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/gateway"
+	"aldis/internal/rights"
 )
 
 const reloadAbout = `usage: gateway reload [-c FILE] [--dry-run] [--json]
@@ -27,10 +29,12 @@ const reloadAbout = `usage: gateway reload [-c FILE] [--dry-run] [--json]
 Has the gateway on this machine read its configuration again, and lists what is different. From FILE it reads only where
 the gateway answers (control.socket).
 
-Rules ([[filter]], [[message]], [[compact.rule]]), http.names, http.token_file and log.level count at once: no connection is
-closed, and no message is lost. What may not cross any more is withdrawn at the other sites. A message that was accepted
-keeps its precedence. Everything else needs a restart. If the file has a mistake, or something in it needs a restart,
-nothing is changed, and the answer says what it is.
+Rules ([[filter]], [[message]], [[compact.rule]]), [[link.peer]] (new ones, names, addresses), [[silence]], link.keepalive, the tariff
+of a profile file of your own, http.names, http.token_file and log.level count at once: no connection is closed, and no message
+is lost. What may not cross any more is withdrawn at the other sites. A message that was accepted keeps its precedence.
+Everything else needs a restart: a peer that goes, one that comes on a shared channel or comes back, the numbers of a
+profile, keys, ports. If the file has a mistake, or something in it needs a restart, nothing is changed, and the answer
+says what it is.
 
 With --dry-run nothing is changed in any case. SIGHUP to the gateway does the same as gateway reload, with the answer in the
 log. SIGHUP to the process of gateway run --keep-socket restarts the gateway instead.
@@ -105,6 +109,7 @@ type reloader struct {
 	log    *slog.Logger
 	order  func(gateway.Event)
 	status func(context.Context) (control.Snapshot, error)
+	keep   func(audit.Entry)
 	hups   chan os.Signal // SIGHUP; one that comes during the start waits here
 }
 
@@ -119,6 +124,9 @@ func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
 		return nil, control.Refusal{Code: http.StatusUnprocessableEntity, Text: err.Error() + "\nnothing was changed"}
 	}
 	answer := reloaded{Changes: now.Changes(next), DryRun: dryRun}
+	if err := r.comeBack(ctx, next, answer.Changes); err != nil {
+		return nil, err
+	}
 	late := slices.DeleteFunc(slices.Clone(answer.Changes), func(c config.Change) bool { return !c.Restart })
 	switch {
 	case dryRun || len(answer.Changes) == 0:
@@ -126,7 +134,15 @@ func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
 	case len(late) > 0:
 		return nil, control.Refusal{Code: http.StatusConflict, Text: inLines(late) + "\nnothing was changed: restart the gateway, or take that back"}
 	}
-	if slices.ContainsFunc(answer.Changes, func(c config.Change) bool { return strings.HasPrefix(c.Key, "[[") }) {
+	ofLink := func(c config.Change) bool {
+		return strings.HasPrefix(c.Key, "[[link.") || strings.HasPrefix(c.Key, "link.") || c.Key == "[[silence]]"
+	}
+	if slices.ContainsFunc(answer.Changes, ofLink) {
+		if err := r.link(ctx, next); err != nil {
+			return nil, err
+		}
+	}
+	if slices.ContainsFunc(answer.Changes, func(c config.Change) bool { return strings.HasPrefix(c.Key, "[[") && !ofLink(c) }) {
 		if err := r.rules(ctx, next); err != nil {
 			return nil, err
 		}
@@ -136,8 +152,49 @@ func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
 	}
 	r.level.Set(next.Log.Level)
 	r.force.Store(next)
-	r.log.Info("the configuration was read again", "changes", strings.ReplaceAll(inLines(answer.Changes), "\n", "; "))
+	rights.Hold(next.Link.Key[:]) // as at the start, where it was said whether that is possible
+	changes := strings.ReplaceAll(inLines(answer.Changes), "\n", "; ")
+	r.log.Info("the configuration was read again", "changes", changes)
+	r.keep(audit.Entry{Kind: audit.Changed, What: changes})
 	return answer, nil
+}
+
+// comeBack marks new peers of which the journal tells already: what it has of them is read at a start.
+func (r *reloader) comeBack(ctx context.Context, next *config.Config, changes []config.Change) error {
+	for _, p := range next.Link.Peers {
+		at := slices.IndexFunc(changes, func(c config.Change) bool { return c.Key == config.PeerKey(p.ID) && c.From == "" })
+		if at < 0 {
+			continue
+		}
+		s, err := r.status(ctx)
+		if err != nil {
+			return control.Refusal{Code: http.StatusServiceUnavailable, Text: err.Error() + "\nnothing was changed"}
+		}
+		changes[at].Restart = changes[at].Restart || slices.Contains(s.Gateway.LeftPeers, p.ID)
+	}
+	return nil
+}
+
+// link hands the loop peers, keepalive and tariff, and waits until they count.
+func (r *reloader) link(ctx context.Context, next *config.Config) error {
+	before, err := r.status(ctx)
+	if err != nil {
+		return control.Refusal{Code: http.StatusServiceUnavailable, Text: err.Error() + "\nnothing was changed"}
+	}
+	r.order(gateway.NewLink{Peers: peersOf(next), Keepalive: next.Link.Keepalive, Tariff: next.Link.Profile.Tariff, Windows: next.Silences})
+	return control.Obeyed(ctx, func() (bool, error) {
+		s, err := r.status(ctx)
+		return s.Gateway.Relinked > before.Gateway.Relinked, err
+	})
+}
+
+// peersOf are the peers of a configuration as the gateway takes them.
+func peersOf(c *config.Config) []gateway.PeerConfig {
+	peers := make([]gateway.PeerConfig, len(c.Link.Peers))
+	for i, p := range c.Link.Peers {
+		peers[i] = gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.Address}
+	}
+	return peers
 }
 
 // rules hands the loop the rules, and waits until they count.

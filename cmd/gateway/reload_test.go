@@ -82,10 +82,10 @@ func TestReload(t *testing.T) {
 	check.Equal(t, "with another body", asked("ship.example", "0123456789abcdef0123", `{"file":"/etc/passwd"}`), 400)
 
 	// What needs a restart keeps all the rest from counting; so does a mistake.
-	write(strings.Replace(rules, "name = \"secret*\"", "name = \"other*\"", 1) + "[[filter]]\naction = \"local\"\n[[link.peer]]\nid = 77\n")
+	write(strings.Replace(rules, "name = \"secret*\"", "name = \"other*\"", 1) + "[[filter]]\naction = \"local\"\n[delivery]\nwait = \"2h\"\n")
 	said = reload(exitRefused)
-	wants(t, said, "[[link.peer]] 77", "needs a restart", "nothing was changed")
-	wants(t, reload(exitRefused, "--dry-run"), "[[link.peer]] 77", "[[filter]]", "restart the gateway")
+	wants(t, said, "delivery.wait", "needs a restart", "nothing was changed")
+	wants(t, reload(exitRefused, "--dry-run"), "delivery.wait", "[[filter]]", "restart the gateway")
 	write(strings.Replace(rules, "action = \"deny\"", "action = \"denny\"", 1))
 	wants(t, reload(exitRefused), "denny", "nothing was changed")
 	check.Equal(t, "filters after what was refused", filters(), 1)
@@ -124,4 +124,78 @@ func runCode(t *testing.T, args ...string) int {
 	t.Helper()
 	code, _, _ := run(t, args...)
 	return code
+}
+
+// TestReloadOfPeersUnderLoad: a third gateway comes, the second gets another address and name, and keepalive changes, while
+// messages flow: no connection is closed, no message is lost and none comes twice. One that goes, and one that comes back,
+// need a restart.
+func TestReloadOfPeersUnderLoad(t *testing.T) {
+	f := newFlow(t)
+	third := newSite(t, 3, f.b.key())
+	third.write(t, filepath.Join(third.dir, "data"), "2 "+f.b.link)
+	c := third.start(t)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(20 * time.Millisecond):
+				f.say()
+			}
+		}
+	}()
+	boot := f.b.status(t).BootNumber
+	reload := func(want int, words ...string) {
+		t.Helper()
+		code, out, errs := run(t, "reload", "-c", f.b.file)
+		check.Equal(t, "exit code of reload, which says "+out+errs, code, want)
+		wants(t, out+errs, words...)
+	}
+	peers := func() int { return len(f.b.status(t).Peers) }
+	f.b.more = "keepalive = \"20s\""
+	f.b.write(t, filepath.Join(f.b.dir, "data"), "1 "+f.a.link, "3")
+	reload(exitGood, `[[link.peer]] 3: "node3" at no address is new`, "link.keepalive: 20s, was 0s", "in force")
+	check.Equal(t, "peers", peers(), 2)
+	f.b.until(t, "the new gateway is heard", func() bool { return f.b.status(t).Peers[1].Link == "up" })
+	c.until(t, "and hears this one", func() bool { return c.peer(t).Link == "up" })
+	for range 3 { // forth and back, while messages flow
+		before := len(f.count())
+		text, err := os.ReadFile(f.b.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := strings.NewReplacer(`name = "node1"`, `name = "hq"`, f.a.link, strings.Replace(f.a.link, "127.0.0.1", "127.0.0.7", 1)).Replace(string(text))
+		if err := os.WriteFile(f.b.file, []byte(other), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		reload(exitGood, `[[link.peer]] 1: "hq" at 127.0.0.7`, "in force")
+		check.Equal(t, "name", f.b.status(t).Peers[0].Name, "hq")
+		if err := os.WriteFile(f.b.file, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		reload(exitGood, `"node1" at `+f.a.link, "in force")
+		f.b.until(t, "messages arrive", func() bool { return len(f.count()) > before+10 })
+	}
+	close(stop)
+	<-stopped
+	f.b.until(t, "nothing waits", func() bool {
+		p := f.b.status(t).Peers[0]
+		return p.Waiting+p.UnderWay == 0 && int(p.Accepted) == f.said
+	})
+	f.b.until(t, "all have arrived", func() bool { return len(f.count()) == f.said })
+	for text, n := range f.count() {
+		check.Equal(t, "times that "+text+" was heard", n, 1)
+	}
+	t.Logf("%d messages said, all heard once", f.said)
+	check.Equal(t, "the start", f.b.status(t).BootNumber, boot)
+	check.True(t, "no connection was closed", f.errored == nil && !strings.Contains(f.b.logged(), "lease ended"), f.errored)
+
+	f.b.write(t, filepath.Join(f.b.dir, "data"), "1 "+f.a.link)
+	reload(exitRefused, `[[link.peer]] 3: "node3" at no address is gone (needs a restart)`, "nothing was changed")
+	f.b.stop(t, syscall.SIGTERM)
+	f.b = f.b.testSite.start(t)
+	f.b.write(t, filepath.Join(f.b.dir, "data"), "1 "+f.a.link, "3")
+	reload(exitRefused, `[[link.peer]] 3: "node3" at no address is new (needs a restart)`, "nothing was changed")
 }

@@ -24,6 +24,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"aldis/internal/atrest"
+	"aldis/internal/audit"
 	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/control/glance"
@@ -38,6 +40,7 @@ import (
 	"aldis/internal/norm"
 	"aldis/internal/norm/elide"
 	"aldis/internal/radio"
+	"aldis/internal/rights"
 	"aldis/internal/rules/filter"
 	"aldis/internal/site"
 )
@@ -75,16 +78,24 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 	if *keepSocket {
 		return keep(*file, stderr)
 	}
-	have, err := inherited()
-	if err != nil {
-		return fail(stderr, "run", err)
-	}
 	cfg, err := config.Load(*file)
 	if err != nil {
 		return mistakes(stderr, err)
 	}
+	protections, err := confine(cfg)
+	if err != nil {
+		return fail(stderr, "run", err)
+	}
+	have, err := inherited()
+	if err != nil {
+		return fail(stderr, "run", err)
+	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
+	}
+	secret, err := secretOf(cfg.Node.Secret, cfg.Node.DataDir, os.Stdin, stderr)
+	if err != nil {
+		return fail(stderr, "run", err)
 	}
 	log, level := newLogger(cfg, stderr)
 	for _, w := range cfg.Warnings() {
@@ -92,7 +103,7 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, cfg, have, *byClock, log, level); err != nil {
+	if err := serve(ctx, &node{cfg: cfg, byClock: *byClock, log: log, protections: protections, secret: secret}, have, level); err != nil {
 		log.Error("the gateway cannot run", "error", err)
 		return exitRefused
 	}
@@ -124,34 +135,50 @@ type node struct {
 	started   time.Time
 	reg       *prometheus.Registry
 	journal   *journal.Journal
+	audit     *audit.Log
 	lanSock   net.Listener // nil: no peers over TCP
 	pollSock  net.Listener // nil: no peers over HTTP
 	etherSock *net.UDPConn // nil: no multicast
+	takSock   net.Listener // nil: no TAK devices over TCP
+	takTLS    net.Listener // nil: none over TLS
 	httpSock  net.Listener
 	orderSock net.Listener
 	daemon    *daemon.Daemon
 	lan       *lan.LAN
+	tak       takSide
 	norm      *norm.Supervisor
 	radio     *radio.Radio
 	bridge    *jxtabridge.Bridge
 	gateway   *gateway.Gateway
 	reloader  *reloader
+
+	secret      atrest.Secret       // that seals the journal; zeros after the start
+	protections []rights.Protection // from whoever takes the process over
 }
 
 // serve wires the rooms, runs the loop until ctx ends, and takes everything down again.
 // Listening sockets of have are taken where the configuration asks for their address.
-func serve(ctx context.Context, cfg *config.Config, have map[netip.AddrPort]net.Listener, byClock bool, log *slog.Logger, level *slog.LevelVar) (err error) {
-	n := &node{cfg: cfg, byClock: byClock, log: log, started: time.Now(), reg: prometheus.NewRegistry()}
-	n.reloader = &reloader{level: level, log: log, status: n.snapshot, hups: make(chan os.Signal, 1)}
+func serve(ctx context.Context, n *node, have map[netip.AddrPort]net.Listener, level *slog.LevelVar) (err error) {
+	cfg, log := n.cfg, n.log
+	n.started, n.reg = time.Now(), prometheus.NewRegistry()
+	n.reloader = &reloader{level: level, log: log, status: n.snapshot, keep: n.keep, hups: make(chan os.Signal, 1)}
 	signal.Notify(n.reloader.hups, syscall.SIGHUP)
 	n.reloader.force.Store(cfg)
 	n.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	n.daemon = daemon.New(log, n.reg)
 	n.reloader.order = n.daemon.PostOrder
-	if n.journal, err = journal.OpenSparing(cfg.Node.DataDir, journal.Identity{Node: cfg.Node.ID, Name: cfg.Node.Name}, gateway.Spare); err != nil {
+	if n.journal, err = journal.OpenSealed(cfg.Node.DataDir, journal.Identity{Node: cfg.Node.ID, Name: cfg.Node.Name}, n.secret, gateway.Spare); err != nil {
 		return err
 	}
 	defer n.journal.Close()
+	if err := n.openAudit(); err != nil {
+		return err
+	}
+	defer n.audit.Close()
+	clear(n.secret)
+	for _, path := range slices.Concat(n.journal.Unsealed(), audit.Unsealed(cfg.Node.DataDir, n.journal.Key())) {
+		log.Warn("an older file is not sealed: remove it", "file", path)
+	}
 	if err := n.listen(have); err != nil {
 		return err
 	}
@@ -159,6 +186,7 @@ func serve(ctx context.Context, cfg *config.Config, have map[netip.AddrPort]net.
 	if err := n.build(); err != nil {
 		return err
 	}
+	n.lock()
 	return n.run(ctx)
 }
 
@@ -175,6 +203,7 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 		return err
 	}
 	n.lanSock, n.pollSock, n.httpSock = open["lan.tcp"], open["lan.http"], open["http.listen"]
+	n.takSock, n.takTLS = open["tak.listen"], open["tak.tls"]
 	if odd := strays(have); odd != "" {
 		n.log.Warn("inherited sockets that the configuration does not name were closed", "addresses", odd)
 	}
@@ -210,6 +239,7 @@ func (n *node) close() {
 	if n.lan != nil {
 		n.lan.Shutdown()
 	}
+	n.tak.close()
 	if n.norm != nil {
 		n.norm.Close()
 	}
@@ -221,6 +251,12 @@ func (n *node) close() {
 	}
 	if n.orderSock != nil {
 		n.orderSock.Close()
+	}
+	if n.takSock != nil {
+		n.takSock.Close()
+	}
+	if n.takTLS != nil {
+		n.takTLS.Close()
 	}
 	if n.lanSock != nil {
 		n.lanSock.Close()
@@ -250,25 +286,25 @@ func (n *node) build() error {
 	spared := newSpared(n.log, records)
 	spared.damaged(n.journal.Aside())
 	c := n.cfg
-	peers := make([]gateway.PeerConfig, len(c.Link.Peers))
-	for i, p := range c.Link.Peers {
-		peers[i] = gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.Address}
-	}
 	rules := filter.New(c.Filters)
+	makers := map[site.Face]func([]site.Memory) (gateway.Face, error){
+		site.JXTA: func(memories []site.Memory) (gateway.Face, error) {
+			n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: dialled(c.LAN.TCP), HTTP: dialled(c.LAN.HTTP), Identity: identity, SignLater: true,
+				Multicast: dialled(c.LAN.Multicast), MaxAway: c.LAN.MaxAway, Hold: gateway.Hold(c.Link.Profile), Filter: rules,
+				AskAfter: gateway.AskAfter(c.Link.Profile), Wait: c.Delivery.Wait,
+				MaxAwayOctets: c.Delivery.MaxOctets, MaxAwayOctetsOfPeer: c.Delivery.MaxOctetsOfPeer}, memories)
+			return n.bridge, nil
+		},
+	}
+	if c.TAK.On() {
+		makers[site.TAK] = n.tak.maker(c)
+	}
 	n.gateway, err = gateway.New(gateway.Config{
-		ID: c.Node.ID, Name: c.Node.Name, Peers: peers, Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key,
-		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
+		ID: c.Node.ID, Name: c.Node.Name, Peers: peersOf(c), Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key, Trust: trustOf(c),
+		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, Windows: c.Silences, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
 		Refused: spared.refused,
 		Wait:    c.Delivery.Wait,
-		Faces: map[site.Face]func([]site.Memory) (gateway.Face, error){
-			site.JXTA: func(memories []site.Memory) (gateway.Face, error) {
-				n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: dialled(c.LAN.TCP), HTTP: dialled(c.LAN.HTTP), Identity: identity, SignLater: true,
-					Multicast: dialled(c.LAN.Multicast), MaxAway: c.LAN.MaxAway, Hold: gateway.Hold(c.Link.Profile), Filter: rules,
-					AskAfter: gateway.AskAfter(c.Link.Profile), Wait: c.Delivery.Wait,
-					MaxAwayOctets: c.Delivery.MaxOctets, MaxAwayOctetsOfPeer: c.Delivery.MaxOctetsOfPeer}, memories)
-				return n.bridge, nil
-			},
-		},
+		Faces:   makers,
 	}, records)
 	if err != nil {
 		return fmt.Errorf("%w (node.data_dir %s)", err, c.Node.DataDir)
@@ -282,6 +318,9 @@ func (n *node) build() error {
 		return jxta.SignMessage(message, identity.Key, identity.Cert, source)
 	}
 	n.lan = lan.New(bounds, n.daemon.PostLAN(site.JXTA), n.reg, n.log)
+	if err := n.tak.open(n); err != nil {
+		return err
+	}
 	n.norm, err = norm.New(normConfig(c, n.log), n.daemon.PostNorm)
 	return err
 }
@@ -375,6 +414,18 @@ func (n *node) run(ctx context.Context) error {
 	}
 	serve(n.lanSock, n.lan.Serve)
 	serve(n.pollSock, n.lan.ServePolling)
+	if n.tak.lan != nil {
+		serve(n.takSock, n.tak.lan.Serve)
+		serve(n.takTLS, n.tak.lan.Serve)
+		n.tak.dial(n.cfg)
+		if n.cfg.TAK.Mesh != "" {
+			go func() {
+				if err := n.tak.lan.ServeMesh(); err != nil {
+					cancel(err)
+				}
+			}()
+		}
+	}
 	if n.etherSock != nil {
 		go func() {
 			if err := n.lan.ServeMulticast(n.etherSock, n.cfg.LAN.Multicast); err != nil {
@@ -384,21 +435,30 @@ func (n *node) run(ctx context.Context) error {
 	}
 	desk := control.New(control.Source{
 		Order: n.daemon.PostOrder, Authority: func() control.Authority { return authority(n.reloader.force.Load()) },
-		Names: func() []string { return n.reloader.force.Load().HTTP.Names }, Reload: n.reloader.reload, Log: n.log, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
+		Names: func() []string { return n.reloader.force.Load().HTTP.Names }, Reload: n.reloader.reload, Log: n.log, Audit: n.audit.Add, Backup: n.journal.Backup, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
 		Messages: n.messages, Known: n.known,
-		Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats,
+		Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats, Protections: n.protections, Rehearsing: rehearsing(),
 	}, n.reg)
 	for _, ln := range []net.Listener{n.httpSock, n.orderSock} {
 		serve(ln, func(ln net.Listener) error { return desk.Serve(ctx, ln) })
 	}
 	go n.watchJournal(ctx)
 	go desk.Watch(ctx)
+	refused := &refusals{n, map[string]uint64{}, make(chan struct{})}
+	go refused.watch(ctx)
 	go n.reloader.listen(ctx)
+	n.keep(audit.Entry{Kind: audit.Start, What: fmt.Sprintf("version %s, configuration %s, %s", versionText(), n.cfg.File, keyText(n.cfg))})
 	n.log.Info("running", "version", versionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.Seeds(), "link", n.cfg.Link.Listen,
 		"profile", n.cfg.Link.Profile.Name, "peers", len(n.cfg.Link.Peers), "journal_bytes", n.journal.Size())
 	err := n.daemon.Run(ctx, daemon.Parts{
 		Engine: n.gateway, LAN: n.order, Radio: n.radio.Send, Norm: n.norm.Do, Commit: n.commit, Handled: n.handled,
 	})
+	cancel(nil)
+	<-refused.done
+	refused.enter(n.gateway.Status(time.Now())) // the loop has ended: the gateway is nobody's
+	if err == nil {
+		n.keep(audit.Entry{Kind: audit.End})
+	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
 	}
@@ -427,8 +487,11 @@ func authority(c *config.Config) control.Authority {
 
 // order has a face's LAN room carry out what the face wants.
 func (n *node) order(o gateway.LANOrder) {
-	if o.Face == site.JXTA {
+	switch o.Face {
+	case site.JXTA:
 		n.lan.Do(o.Order)
+	case site.TAK:
+		n.tak.lan.Do(o.Order)
 	}
 }
 
@@ -496,7 +559,7 @@ const namesBatch = 50
 func (n *node) snapshot(ctx context.Context) (s control.Snapshot, err error) {
 	err = n.daemon.Do(ctx, func(now time.Time) {
 		lan := n.bridge.Status()
-		s = control.Snapshot{Gateway: n.gateway.Status(now), LAN: lan, Locals: locals(lan.Peers), Metrics: jxtabridge.Metrics(lan, n.bridge.Stats())}
+		s = control.Snapshot{Gateway: n.gateway.Status(now), LAN: lan, Locals: locals(lan.Peers), Metrics: append(jxtabridge.Metrics(lan, n.bridge.Stats()), n.tak.metrics()...)}
 	})
 	return s, err
 }

@@ -114,6 +114,9 @@ func parseUntil(text string, now time.Time) (time.Time, error) {
 func printSilence(out io.Writer, s gateway.SilenceStatus, now time.Time) {
 	if !s.On {
 		fmt.Fprintln(out, "not silent: the gateway transmits")
+		if s.Next != "" {
+			fmt.Fprintf(out, "the next silence by [[silence]] begins at %s\n", s.Next)
+		}
 		return
 	}
 	end := "until it is told otherwise (gateway silence off)"

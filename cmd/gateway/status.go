@@ -16,6 +16,7 @@ import (
 	"aldis/internal/control"
 	"aldis/internal/gateway"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/rights"
 )
 
 const statusAbout = `usage: gateway status [-c FILE] [--json]
@@ -77,6 +78,7 @@ func dialable(at netip.AddrPort) netip.AddrPort {
 
 func printStatus(out io.Writer, r statusReport, now time.Time) {
 	fmt.Fprintf(out, "node %d %q, version %s, up %s\n", r.ID, r.Name, r.Version, now.Sub(r.Started).Round(time.Second))
+	printKeys(out, r)
 	if r.Trouble != "" {
 		fmt.Fprintf(out, "TROUBLE: %s\n", r.Trouble)
 	}
@@ -88,8 +90,24 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 	if r.Cell != nil && !r.Cell.Whole {
 		fmt.Fprintf(out, "the NORM process is not in its whole cell; missing: %s\n", strings.Join(r.Cell.Missing, ", "))
 	}
+	for _, p := range r.Peers {
+		if m := p.Measured; len(m.Differs) > 0 {
+			fmt.Fprintf(out, "the link to %s is not as its profile says: %s", p.Name, strings.Join(m.Differs, ", "))
+			if m.PaceBps > 0 {
+				fmt.Fprintf(out, "; it has %d bit/s, what goes is paced at %d", m.RateBps, m.PaceBps)
+			}
+			fmt.Fprintln(out)
+		}
+	}
+	if missing := rights.Missing(r.Protections); len(missing) > 0 {
+		fmt.Fprintf(out, "the gateway lacks protections: %s\n", strings.Join(missing, "; "))
+	}
 	if r.Silence.On {
 		printSilence(out, r.Silence, now)
+	}
+	if d := r.Drain; d != nil {
+		fmt.Fprintf(out, "DRAINED since %s: no messages of local peers are taken (%d refused), %d have to go out (gateway drain --off ends that)\n",
+			d.Since.UTC().Format(time.RFC3339), d.Refused, d.Messages)
 	}
 	fmt.Fprintf(out, "this site: %d local peers, %d advertisements, %d open questions\n", len(r.LAN.Peers), r.LAN.Adverts, r.LAN.Questions)
 	for _, p := range r.LAN.Peers {
@@ -112,7 +130,7 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 	}
 	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PEER\tLINK\tHEARD\tADDRESS\tWAITING\tUNDER WAY\tDELIVERED\tRECEIVED\tITEMS THERE\tITEMS HERE")
+	fmt.Fprintln(w, "PEER\tLINK\tHEARD\tADDRESS\tWAITING\tUNDER WAY\tNEWS\tDELIVERED\tRECEIVED\tITEMS THERE\tITEMS HERE")
 	for _, p := range r.Peers {
 		heard := "never"
 		if t, err := time.Parse(time.RFC3339, p.LastHeard); err == nil {
@@ -122,8 +140,8 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 		if address == "" {
 			address = "not known"
 		}
-		fmt.Fprintf(w, "%d %s\t%s\t%s\t%s\t%d\t%d\t%d of %d\t%d\t%d of %d\t%d\n", p.ID, p.Name, p.Link, heard, address,
-			p.Waiting, p.UnderWay, p.Delivered, p.Accepted, p.Received, p.ItemsHeld, r.Items, p.FarItems)
+		fmt.Fprintf(w, "%d %s\t%s\t%s\t%s\t%d\t%d\t%d\t%d of %d\t%d\t%d of %d\t%d\n", p.ID, p.Name, p.Link, heard, address,
+			p.Waiting-p.NewsWaiting, p.UnderWay-p.NewsUnderWay, p.NewsWaiting+p.NewsUnderWay, p.Delivered, p.Accepted, p.Received, p.ItemsHeld, r.Items, p.FarItems)
 	}
 	w.Flush()
 	fmt.Fprintln(out)
@@ -155,7 +173,7 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 
 // printLedger is a table of IP octets: a row for each peer and direction, a column for each kind.
 func printLedger(out io.Writer, rows []gateway.LedgerRow) {
-	kinds := []string{"payload", "advertisement", "state", "ack", "repair", "header", "key"}
+	kinds := []string{"payload", "advertisement", "state", "ack", "repair", "header", "key", "survey"}
 	type account struct{ peer, direction string }
 	var order []account
 	sums := map[account]map[string]uint64{}
@@ -179,4 +197,18 @@ func printLedger(out io.Writer, rows []gateway.LedgerRow) {
 		fmt.Fprintf(w, "%d\t\n", total)
 	}
 	w.Flush()
+}
+
+// printKeys says what operators compare aloud.
+func printKeys(out io.Writer, r statusReport) {
+	if r.Roster == nil {
+		fmt.Fprintf(out, "net key %s\n", r.Key)
+		return
+	}
+	fmt.Fprintf(out, "node key %s\nroster %d of the net %s, signed by %s\n", r.Key, r.Roster.Serial, r.Roster.Net, r.Roster.Authority)
+	for _, p := range r.Peers {
+		if p.Key != "" {
+			fmt.Fprintf(out, "  %q has the key %s\n", p.Name, p.Key)
+		}
+	}
 }

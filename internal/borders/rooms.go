@@ -60,7 +60,9 @@ var Rooms = []Room{
 	{"profiles", Words, "link", false, "One data file per link type, embedded in the binary.", nil},
 	{"link/profile", Pure, "link", false, "Link profiles: what a link does to packets and how a gateway uses it.", []string{"profiles"}},
 	{"link/seal", C, "link", false, "Encrypts and authenticates datagrams with libsodium; counters, boot numbers, replay window.", nil},
+	{"link/roster", Pure, "link", false, "Who belongs to a net: ids, names, public keys, signed by an authority.", []string{"link/seal"}},
 	{"link/frame", Pure, "link", false, "The frames inside a sealed datagram.", nil},
+	{"link/survey", Pure, "link", false, "Two gateways measure the link between them: what they say, within a budget of octets.", []string{"due", "link/profile"}},
 	{"link/custody", Pure, "link", false, "Delivers every message exactly once: numbers, receipts, window, loss detection, probes.", []string{"link/frame"}},
 	{"link/compact", Pure, "link", false, "Compresses documents and messages with tokens, a primed model and earlier messages of the flow.", []string{"jxta"}},
 	{"link/envelope", Pure, "link", false, "The content of one message on the link. It alone imports Protocol Buffers.", []string{"link/compact", "site"}},
@@ -68,6 +70,7 @@ var Rooms = []Room{
 
 	{"rules/filter", Pure, "rules", false, "Decides which items and messages may cross the link, and how often.", []string{"site"}},
 	{"rules/mark", Pure, "rules", false, "Gives a message its precedence, lifetime and the message that it replaces.", []string{"rules/filter", "site"}},
+	{"rules/calendar", Pure, "rules", false, "Windows of silence: at which hours and dates nothing is transmitted.", nil},
 
 	{"pmul", Pure, "carriers", false, "P_Mul (ACP 142): PDUs, sender, receiver, silent receivers (EMCON).", []string{"due", "link/profile"}},
 	{"norm/elide", Pure, "carriers", false, "Shortens NORM packets for the link and restores them; builds the FLUSH.", nil},
@@ -75,6 +78,12 @@ var Rooms = []Room{
 	{"jxtabridge", Pure, "faces", true, "Serves JXTA peers: rendezvous, relay, discovery, pipes; stands for the peers of other sites.", []string{"advcache", "due", "jxta", "jxtabridge/reliable", "rate", "rules/filter", "site"}},
 	{"jxtabridge/reliable", Pure, "faces", false, "One window for streams and secure pipes: blocks, acknowledgements, repeats.", nil},
 	{"jxtabridge/peertest", Edge, "faces", false, "Tests of two joined bridges with unmodified JXTA peers; no source.", nil},
+
+	{"tak", Pure, "faces", true, "Serves TAK devices: the TAK server of its LAN; shows the units of other sites.", []string{"due", "site", "tak/code", "tak/cot", "tak/rule", "tak/track"}},
+	{"tak/cot", Pure, "faces", false, "CoT events: XML, version 1 of the TAK protocol, and streams of either.", nil},
+	{"tak/code", Pure, "faces", false, "CoT events and positions of units as typed records for the link.", []string{"tak/cot"}},
+	{"tak/rule", Pure, "faces", false, "Which CoT events cross, how precisely units are told, and what goes first.", []string{"site", "tak/cot"}},
+	{"tak/track", Pure, "faces", false, "The picture: units of this site and of far ones, and when the far picture would be wrong.", []string{"due", "tak/code", "tak/cot"}},
 
 	{"gateway/mail/life", Pure, "road", false, "What has happened to each message of this site, within bounds.", []string{"site"}},
 	{"gateway/mail", Pure, "road", false, "Custody: holds every message until it has ended for each recipient, whichever carrier moves it.", []string{
@@ -85,22 +94,29 @@ var Rooms = []Room{
 		"due", "gateway/mail", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/replica", "link/seal", "pmul", "site"}},
 	{"gateway", Pure, "road", false, "The whole way of a message in one Step: faces, rules, replication, bearers.", []string{
 		"due", "gateway/group", "gateway/mail", "gateway/mail/life", "gateway/unicast", "link/compact", "link/custody", "link/envelope", "link/frame",
-		"link/profile", "link/replica", "link/seal", "rules/filter", "rules/mark", "site"}},
+		"link/profile", "link/replica", "link/roster", "link/seal", "link/survey", "rules/calendar", "rules/filter", "rules/mark", "site"}},
 
 	{"lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"jxta", "jxtabridge", "rate", "site"}},
+	{"lan/taklan", Edge, "edges", false, "Streams and mesh of TAK devices, with bounds.", []string{"lan", "rate", "site", "tak", "tak/cot"}},
 	{"radio", Edge, "edges", false, "The only socket on the link.", []string{"gateway"}},
-	{"journal", Edge, "edges", false, "Durable keys and values with checksums in one bbolt file: one commit at a time, checked at the start, repaired.", []string{"journal/pages"}},
+	{"journal", Edge, "edges", false, "Durable keys and values with checksums in one bbolt file: one commit at a time, checked at the start, repaired.", []string{"atrest", "journal/pages"}},
 	{"journal/pages", Pure, "edges", false, "Reads the pages of a bbolt file without trusting them.", nil},
-	{"norm/cell", Edge, "edges", false, "Shuts a process in: namespaces, no capabilities, a short list of system calls.", nil},
+	{"atrest", Edge, "edges", false, "Seals what lies on the disk with a key that does not, and overwrites what was there before.", nil},
+	{"rights/calls", Edge, "edges", false, "Filters of system calls, made from rules.", nil},
+	{"rights", Edge, "edges", false, "Takes from the gateway's process what it does not need: files, system calls, core dumps.", []string{"rights/calls"}},
+	{"norm/cell", Edge, "edges", false, "Shuts a process in: namespaces, no capabilities, a short list of system calls.", []string{"rights/calls"}},
 	{"norm", Edge, "edges", false, "Runs libnorm in a child process, in a cell, behind loopback addresses.", []string{"gateway", "norm/cell", "norm/elide"}},
-	{"config", Edge, "edges", false, "Reads TOML and key files and reports every mistake at once.", []string{"jxta", "link/compact", "link/profile", "link/seal", "rules/filter", "rules/mark", "site"}},
+	{"config", Edge, "edges", false, "Reads TOML and key files and reports every mistake at once.", []string{"jxta", "link/compact", "link/profile", "link/roster", "link/seal", "rules/calendar", "rules/filter", "rules/mark", "site", "tak/rule"}},
 	{"daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway", "site"}},
+	{"audit", Edge, "edges", false, "The record of orders and refusals: lines chained by hashes, so that a change shows.", []string{"atrest"}},
+	{"logbook", Pure, "edges", false, "A key and a meaning for every line of the operator's log: docs/log.md.", nil},
 	{"manual", Pure, "edges", false, "Help, man pages and completions of shells from one description of the commands.", nil},
 	{"control/glance", Pure, "edges", false, "What an operator sees at a glance: is all well, what waits, how the link is used and was.", []string{"gateway", "site"}},
 	{"control/page", Edge, "edges", false, "The page in a browser: one static bundle in the binary.", nil},
 	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, the page and its events, and orders.", []string{
-		"control/glance", "control/page", "gateway", "gateway/mail/life", "norm", "radio", "rules/filter", "site"}},
+		"audit", "control/glance", "control/page", "gateway", "gateway/mail/life", "link/survey", "norm", "radio", "rights", "rules/filter", "site"}},
 	{"control/top", Edge, "edges", false, "The page's views Now and Messages in a terminal.", []string{"control", "control/glance", "gateway"}},
+	{"doctor", Edge, "edges", false, "Looks at a machine and its running gateway, and says what is wrong and the way out.", []string{"config", "control", "gateway", "link/profile", "rights"}},
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 
 	{"lab/quantile", Pure, "lab", false, "Quantiles of sorted figures, in the two ways that reports use.", nil},
@@ -109,7 +125,7 @@ var Rooms = []Room{
 	{"lab/baddisk", Edge, "lab", false, "A block device with a file system whose sectors fail when a test says so.", nil},
 	{"lab/check", Pure, "lab", false, "One expectation of a test to each line, so that a failure says which one failed.", nil},
 	{"lab/linkemu", Pure, "lab", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages.", []string{"due", "link/profile"}},
-	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{"gateway", "jxtabridge", "lab/linkemu", "link/profile", "link/seal", "norm/elide", "site"}},
+	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{"gateway", "jxtabridge", "lab/linkemu", "link/profile", "link/roster", "link/seal", "norm/elide", "site"}},
 	{"lab/toyface", Pure, "lab", true, "A second face, made up for tests: a bulletin board.", []string{"site"}},
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer: the other side of the bridge in tests, replays and benchmarks.", []string{"jxta"}},
 	{"lab/edgepeer/tcp", Edge, "lab", false, "Puts edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},
@@ -119,13 +135,14 @@ var Rooms = []Room{
 		"gateway", "jxta", "jxtabridge", "lab/edgepeer", "lab/linkemu", "lab/quantile", "lab/sim", "lab/trace", "link/compact", "link/profile",
 		"rules/filter", "rules/mark", "site"}},
 	{"lab/forecast", Pure, "lab", false, "Predicts from several plays whether a trace arrives in time on a link, at what cost, and what would help.", []string{"lab/replay", "link/profile"}},
-	{"lab/fit", Pure, "lab", false, "Says from captures at both ends of a link what the link does, and writes that as a profile.", []string{"lab/linkemu", "lab/quantile", "lab/trace", "link/profile"}},
+	{"lab/fit", Pure, "lab", false, "Says from captures at both ends of a link what the link does, and writes that as a profile.", []string{"lab/linkemu", "lab/quantile", "lab/trace", "link/profile", "link/survey"}},
 	{"lab/tune", Pure, "lab", false, "Searches the free values of a profile for those that serve a trace best.", []string{"lab/quantile", "lab/replay", "link/profile"}},
 	{"lab/air", Pure, "lab", false, "How full a link gets: whole gateways with more to carry than one message every five seconds.", []string{
 		"gateway", "jxtabridge", "lab/sim", "link/profile", "link/seal", "site"}},
 	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/forecast", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers.", []string{
-		"gateway", "jxta", "lab/edgepeer", "lab/edgepeer/tcp", "lab/linkemu", "lab/quantile", "lab/replay", "lab/trace", "link/compact", "link/profile"}},
+		"config", "gateway", "jxta", "lab/edgepeer", "lab/edgepeer/tcp", "lab/linkemu", "lab/quantile", "lab/replay", "lab/report", "lab/trace",
+		"link/compact", "link/profile"}},
 	{"lab/field/gametest", Edge, "lab", false, "Tests that play whole Blue Games in the field trial; no source.", nil},
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
 		"jxta", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field"}},
@@ -134,6 +151,7 @@ var Rooms = []Room{
 	{"cmd/gateway", Edge, "programs", false, "The binary: subcommands that join rooms.", []string{anyRoom}},
 	{"ops/package", Edge, "programs", false, "Tests of the packages on a Debian of their own; no source.", nil},
 	{"ops/sbom", Edge, "programs", false, "Writes the bill of materials of a built gateway for its packages.", nil},
+	{"ops/site", Edge, "programs", false, "Makes the documentation a site that needs no server and no network.", nil},
 	{"field-tests/blue-game", Edge, "programs", false, "Checks a game's capture and writes its results.", []string{"lab/field", "lab/trace", "link/profile"}},
 	{"field-tests/peers", Edge, "programs", false, "Unmodified JXTA peers (Java) and their tests.", nil},
 	{"field-tests/pmul", Edge, "programs", false, "Measures P_Mul beside UFTP, NORM and TCP: docs/transports.md.", []string{

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"aldis/internal/link/profile"
 )
 
 // Change is one difference between two configurations.
@@ -45,24 +47,37 @@ func (c *Config) Changes(next *Config) (list []Change) {
 	value("node.id", true, c.Node.ID, next.Node.ID)
 	value("node.name", true, c.Node.Name, next.Node.Name)
 	value("node.data_dir", true, c.Node.DataDir, next.Node.DataDir)
+	value("node.journal_key_file", true, c.Node.Secret.File, next.Node.Secret.File)
+	value("node.journal_passphrase", true, c.Node.Secret.Ask, next.Node.Secret.Ask)
 	value("node.silent", true, c.Node.Silent, next.Node.Silent)
 	value("lan.tcp", true, c.LAN.TCP, next.LAN.TCP)
 	value("lan.http", true, c.LAN.HTTP, next.LAN.HTTP)
 	value("lan.max_connections", true, c.LAN.MaxConnections, next.LAN.MaxConnections)
 	value("lan.max_away_per_address", true, c.LAN.MaxAway, next.LAN.MaxAway)
 	value("lan.multicast", true, c.LAN.Multicast, next.LAN.Multicast)
+	list = append(list, takChanges(c.TAK, next.TAK)...)
 	value("link.profile", true, c.Link.ProfileName, next.Link.ProfileName)
 	if c.Link.ProfileName == next.Link.ProfileName {
-		hidden("link.profile (its file)", true, c.Link.Profile, next.Link.Profile)
+		value("link.profile (its tariff)", false, c.Link.Profile.Tariff, next.Link.Profile.Tariff)
+		same := next.Link.Profile
+		same.Tariff, same.Summary = c.Link.Profile.Tariff, c.Link.Profile.Summary
+		hidden("link.profile (its file)", true, c.Link.Profile, same)
 	}
 	value("link.listen", true, c.Link.Listen, next.Link.Listen)
 	value("link.key_file", true, c.Link.KeyFile, next.Link.KeyFile)
 	hidden("the key of link.key_file", true, c.Link.Key, next.Link.Key)
+	was, is := c.Link.Trust, next.Link.Trust
+	value("link.roster", true, was.RosterFile, is.RosterFile)
+	value("link.node_key", true, was.NodeKeyFile, is.NodeKeyFile)
+	hidden("the roster of link.roster", true, was.Roster, is.Roster)
+	hidden("the key of link.node_key", true, was.Own, is.Own)
+	hidden("link.authority", true, was.Authority, is.Authority)
 	value("link.end", true, end(c.Link.Shore), end(next.Link.Shore))
-	value("link.keepalive", true, c.Link.Keepalive, next.Link.Keepalive)
+	value("link.keepalive", false, c.Link.Keepalive, next.Link.Keepalive)
 	value("link.group", true, c.Link.Group, next.Link.Group)
 	value("link.group_interface", true, c.Link.GroupIface, next.Link.GroupIface)
-	list = append(list, peerChanges(c.Link.Peers, next.Link.Peers)...)
+	list = append(list, peerChanges(c.Link.Peers, next.Link.Peers, next.Link.Profile.Transport == profile.PMul)...)
+	list = append(list, ruleChanges("[[silence]]", c.Silences, next.Silences)...)
 	value("delivery.wait", true, c.Delivery.Wait, next.Delivery.Wait)
 	value("delivery.max_octets", true, c.Delivery.MaxOctets, next.Delivery.MaxOctets)
 	value("delivery.max_octets_per_peer", true, c.Delivery.MaxOctetsOfPeer, next.Delivery.MaxOctetsOfPeer)
@@ -80,6 +95,34 @@ func (c *Config) Changes(next *Config) (list []Change) {
 	}
 	value("log.level", false, c.Log.Level, next.Log.Level)
 	value("log.format", true, c.Log.Format, next.Log.Format)
+	return list
+}
+
+// takChanges are those of [tak]; its rules count from the next start too.
+func takChanges(old, next TAK) (list []Change) {
+	value := func(key string, from, to any) {
+		if !reflect.DeepEqual(from, to) {
+			list = append(list, Change{key, plain(from), plain(to), true})
+		}
+	}
+	value("tak.listen", old.Listen, next.Listen)
+	value("tak.tls", old.TLS, next.TLS)
+	value("tak.tls_keys", old.Keys, next.Keys)
+	value("tak.server", old.Server, next.Server)
+	value("tak.mesh", old.Mesh, next.Mesh)
+	value("tak.mesh_group", old.Events, next.Events)
+	value("tak.mesh_chat_group", old.Chats, next.Chats)
+	value("tak.max_connections", old.Conns, next.Conns)
+	value("tak.max_units", old.Units, next.Units)
+	value("tak.bound", old.Bound, next.Bound)
+	value("tak.age", old.Age, next.Age)
+	value("tak.gather", old.Gather, next.Gather)
+	value("tak.gap", old.Gap, next.Gap)
+	value("tak.cadence", old.Cadence, next.Cadence)
+	for _, c := range ruleChanges("[[tak.rule]]", old.Rules, next.Rules) {
+		c.Restart = true
+		list = append(list, c)
+	}
 	return list
 }
 
@@ -106,8 +149,12 @@ func plain(v any) string {
 	return fmt.Sprint(v)
 }
 
-// peerChanges names each [[link.peer]] that came, went or is another. Their order says nothing.
-func peerChanges(old, next []Peer) (list []Change) {
+// PeerKey is the Key of the Change of a peer.
+func PeerKey(id uint16) string { return fmt.Sprintf("[[link.peer]] %d", id) }
+
+// peerChanges names each [[link.peer]] that came, went or is another. Their order says nothing. One that goes needs a restart,
+// and on a shared channel one that comes, too.
+func peerChanges(old, next []Peer, shared bool) (list []Change) {
 	with := func(peers []Peer, id uint16) string {
 		i := slices.IndexFunc(peers, func(p Peer) bool { return p.ID == id })
 		if i < 0 {
@@ -126,7 +173,7 @@ func peerChanges(old, next []Peer) (list []Change) {
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
 		if from, to := with(old, id), with(next, id); from != to {
-			list = append(list, Change{fmt.Sprintf("[[link.peer]] %d", id), from, to, true})
+			list = append(list, Change{PeerKey(id), from, to, to == "" || from == "" && shared})
 		}
 	}
 	return list

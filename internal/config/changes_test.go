@@ -10,6 +10,7 @@ import (
 
 	"aldis/internal/lab/check"
 	"aldis/internal/link/compact"
+	"aldis/internal/link/profile"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
 )
@@ -46,6 +47,8 @@ func TestChangesMissNothing(t *testing.T) {
 			v.Index(0).SetUint(7)
 		case reflect.Struct:
 			v.Field(0).SetString("x")
+		case reflect.Pointer:
+			v.Set(reflect.New(v.Type().Elem()))
 		case reflect.Uint16:
 			v.SetUint(7)
 		default:
@@ -86,13 +89,25 @@ func TestChangesInWords(t *testing.T) {
 		got = append(got, fmt.Sprint(c, " ", c.Restart))
 	}
 	want := []string{
-		`[[link.peer]] 1: "hq" at 10.0.0.9:7142, was "hq" at 10.0.0.1:7142 true`,
+		`[[link.peer]] 1: "hq" at 10.0.0.9:7142, was "hq" at 10.0.0.1:7142 false`,
 		`[[link.peer]] 2: "tug" at no address is gone true`,
-		`[[link.peer]] 4: "new" at no address is new true`,
+		`[[link.peer]] 4: "new" at no address is new false`,
 		`delivery.wait: 2h0m0s, was 1h0m0s true`,
 		`[[compact.rule]]: 1 rule is new false`,
 		`[[message]]: 2 rules, was 1 rule false`,
 		`the token of http.token_file: changed false`,
 	}
+	check.Equal(t, "changes", strings.Join(got, "\n"), strings.Join(want, "\n"))
+
+	// On a shared channel a new peer is known from a start on. Of a profile that is a file the tariff counts at once.
+	old.Link.Profile, next = profile.Profile{Name: "p", Tariff: "octets"}, &Config{}
+	*next = *old
+	next.Link.Profile = profile.Profile{Name: "p", Tariff: "minutes", Transport: profile.PMul}
+	next.Link.Peers = append(next.Link.Peers[:2:2], Peer{ID: 7})
+	got = nil
+	for _, c := range old.Changes(next) {
+		got = append(got, fmt.Sprint(c, " ", c.Restart))
+	}
+	want = []string{`link.profile (its tariff): minutes, was octets false`, `link.profile (its file): changed true`, `[[link.peer]] 7: "" at no address is new true`}
 	check.Equal(t, "changes", strings.Join(got, "\n"), strings.Join(want, "\n"))
 }

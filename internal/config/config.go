@@ -21,6 +21,7 @@ import (
 	"aldis/internal/link/compact"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
+	"aldis/internal/rules/calendar"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
 )
@@ -40,11 +41,15 @@ type Config struct {
 	Log     Log
 	// Delivery is what waits for local peers that are away.
 	Delivery Delivery
+	// TAK is where TAK devices are.
+	TAK TAK
 	// Rules say how hard the elements of messages are tried to be made smaller; the first that fits decides, after them
 	// those that are built in.
 	Rules []compact.Rule
 	// Filters say what may cross the link; the first that fits decides.
 	Filters []filter.Rule
+	// Silences are windows in which nothing is transmitted.
+	Silences calendar.Windows
 	// Messages say how urgent applications' messages are; the first that fits decides.
 	Messages []mark.Rule
 }
@@ -55,6 +60,7 @@ type Node struct {
 	Name    string
 	DataDir string
 	Silent  bool // nothing is ever transmitted on the link (EMCON), whatever the journal or an order says
+	Secret  Secret
 }
 
 // LAN is where JXTA peers dial in; one of both addresses may be zero: not served.
@@ -85,6 +91,7 @@ type Link struct {
 	Listen      netip.AddrPort
 	KeyFile     string
 	Key         seal.Key
+	Trust       Trust         // keys of single nodes, in the place of Key
 	Shore       bool          // this end of the profile is the shore; otherwise a terminal
 	Keepalive   time.Duration // 0: none
 	Group       netip.AddrPort
@@ -145,11 +152,28 @@ func Load(file string) (*Config, error) {
 	return nil, errors.Join(errs...)
 }
 
+// Files are those that Load has read.
+func (c *Config) Files() []string {
+	list := []string{c.File, c.Link.KeyFile}
+	if isFile(c.Link.ProfileName) {
+		list = append(list, (&reader{file: c.File}).resolve(c.Link.ProfileName))
+	}
+	if c.HTTP.TokenFile != "" {
+		list = append(list, c.HTTP.TokenFile)
+	}
+	return list
+}
+
+// isFile says whether link.profile names a file, and not a profile that is built in.
+func isFile(profile string) bool {
+	return strings.Contains(profile, "/") || strings.HasSuffix(profile, ".toml")
+}
+
 // ReadNode reads only [node] of a configuration: who looks after a journal may do so while the rest has mistakes.
 func ReadNode(file string) (n Node, err error) {
 	err = asked(file, func(r *reader) {
 		node := section{r, r.tree.tables["node"], "node"}
-		n = Node{ID: node.id(), Name: node.name(true), DataDir: r.resolve(node.text("data_dir", true))}
+		n = Node{ID: node.id(), Name: node.name(true), DataDir: r.resolve(node.text("data_dir", true)), Secret: r.secret(node)}
 	})
 	return n, err
 }
@@ -186,13 +210,16 @@ func readProblem(err error) string {
 // known lists the keys of every section.
 var known = map[string][]string{
 	"":             nil,
-	"node":         {"id", "name", "data_dir", "silent"},
+	"node":         {"id", "name", "data_dir", "journal_key_file", "journal_passphrase", "silent"},
 	"lan":          {"tcp", "http", "max_connections", "max_away_per_address", "multicast", "multicast_group"},
-	"link":         {"profile", "listen", "key_file", "end", "keepalive", "group", "group_interface"},
+	"link":         {"profile", "listen", "key_file", "roster", "node_key", "authority", "end", "keepalive", "group", "group_interface"},
 	"link.peer":    {"id", "name", "address"},
 	"compact.rule": {"type", "name", "octets", "effort"},
 	"filter":       filterKeys,
 	"message":      messageKeys,
+	"tak":          takKeys,
+	"tak.rule":     takRuleKeys,
+	"silence":      {"from", "to", "days", "announce"},
 	"http":         {"listen", "names", "token_file"},
 	"control":      {"socket", "group"},
 	"log":          {"level", "format"},
@@ -218,11 +245,13 @@ func (r *reader) read() {
 	c.Node.Name = node.name(true)
 	c.Node.DataDir = r.resolve(node.text("data_dir", true))
 	r.checkDataDir(node)
+	c.Node.Secret = r.secret(node)
 	c.Node.Silent = node.flag("silent")
 
 	lan := section{r, r.tree.tables["lan"], "lan"}
 	_, polling := lan.get("http")
-	c.LAN.TCP = lan.address("tcp", !polling)
+	_, tak := r.tree.tables["tak"]
+	c.LAN.TCP = lan.address("tcp", !polling && !tak)
 	c.LAN.HTTP = lan.address("http", false)
 	for key, at := range map[string]netip.AddrPort{"tcp": c.LAN.TCP, "http": c.LAN.HTTP} {
 		if at.IsValid() && at.Addr().IsUnspecified() {
@@ -240,7 +269,9 @@ func (r *reader) read() {
 	r.readRules()
 	r.readFilters()
 	r.readMessages()
+	r.readSilences()
 	r.readDelivery()
+	r.readTAK()
 
 	http := section{r, r.tree.tables["http"], "http"}
 	c.HTTP.Listen = http.address("listen", false)
@@ -248,6 +279,8 @@ func (r *reader) read() {
 	case !at.IsValid():
 	case at == c.LAN.TCP:
 		http.fail("listen", "is the address of lan.tcp: each needs a port of its own")
+	case at == c.TAK.Listen:
+		http.fail("listen", "is the address of tak.listen: each needs a port of its own")
 	case at == c.LAN.HTTP:
 		http.fail("listen", "is the address of lan.http, where JXTA peers poll: each needs a port of its own")
 	}
@@ -300,28 +333,26 @@ func (r *reader) readRules() {
 	}
 }
 
+// profileOf is what a profile's name or file is for profile.Load.
+func (r *reader) profileOf(name string) string {
+	if isFile(name) {
+		return r.resolve(name)
+	}
+	return name
+}
+
 func (r *reader) readLink() {
 	l := &r.cfg.Link
 	link := section{r, r.tree.tables["link"], "link"}
 	l.ProfileName = link.text("profile", true)
-	if l.ProfileName != "" {
-		name := l.ProfileName
-		if strings.Contains(name, "/") || strings.HasSuffix(name, ".toml") {
-			name = r.resolve(name)
-		}
+	if name := r.profileOf(l.ProfileName); name != "" {
 		var err error
 		if l.Profile, err = profile.Load(name, readSmall); err != nil {
 			r.profileFaults(link, err)
 		}
 	}
 	l.Listen = link.address("listen", true)
-	if keyFile := link.text("key_file", true); keyFile != "" {
-		l.KeyFile = r.resolve(keyFile)
-		var err error
-		if l.Key, err = LoadKey(l.KeyFile); err != nil {
-			link.fail("key_file", "%v", err)
-		}
-	}
+	r.readKeys(link)
 	l.Shore = link.choice("end", "terminal", "terminal", "shore") == "shore"
 	l.Group = link.address("group", false)
 	if a := l.Group.Addr(); l.Group.IsValid() && (!a.Is4() || !a.IsMulticast()) {
@@ -349,6 +380,7 @@ func (r *reader) readLink() {
 		if p.Address.IsValid() && p.Address.Addr().IsUnspecified() {
 			s.fail("address", "must be the peer's address; %s names none (leave the key out to learn it from the peer)", p.Address.Addr())
 		}
+		r.checkMember(s, &p)
 		l.Peers = append(l.Peers, p)
 	}
 }
@@ -385,7 +417,11 @@ func (r *reader) profileFaults(link section, err error) {
 		link.fail("profile", "%s %s", pe.Path, readProblem(err))
 		return
 	}
-	link.fail("profile", "%s", strings.TrimPrefix(err.Error(), "profile: "))
+	meant := ""
+	if errors.Is(err, profile.ErrUnknown) {
+		meant = Nearest(r.cfg.Link.ProfileName, profile.Names())
+	}
+	link.fail("profile", "%s%s", strings.TrimPrefix(err.Error(), "profile: "), meant)
 }
 
 func (r *reader) checkDataDir(node section) {
@@ -434,11 +470,11 @@ func (r *reader) unknown() {
 }
 
 // Nearest says which candidate was meant when got is at most two typing errors away from it, as "; is NAME meant?". It is
-// empty when none is so near.
+// empty when none is so near: of a word of three letters two errors leave nothing, unless they have changed places.
 func Nearest(got string, candidates []string) string {
 	best, dist := "", 3
 	for _, c := range candidates {
-		if d := distance(got, c); c != "" && d < dist {
+		if d := distance(got, c); c != "" && d < dist && (d < 2 || len(got) > 3 || sameLetters(got, c)) {
 			best, dist = c, d
 		}
 	}
@@ -446,6 +482,14 @@ func Nearest(got string, candidates []string) string {
 		return ""
 	}
 	return fmt.Sprintf("; is %s meant?", best)
+}
+
+// sameLetters says that two words differ in the order of their octets alone.
+func sameLetters(a, b string) bool {
+	x, y := []byte(a), []byte(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	return string(x) == string(y)
 }
 
 // distance counts the octets to insert, delete or change between a and b (Levenshtein), a cut to 64 octets.
@@ -500,12 +544,19 @@ func (s section) fail(key, format string, args ...any) {
 	s.r.fail(s.line(key), s.path+"."+key, format, args...)
 }
 
+// missing reports a key that has to be there, unless a line that is not TOML was meant to set it.
+func (s section) missing(key string) {
+	if !s.r.tree.wanted(key) {
+		s.fail(key, "is missing")
+	}
+}
+
 // text is a string that is not empty; "" after a mistake or where it is absent.
 func (s section) text(key string, required bool) string {
 	v, ok := s.get(key)
 	switch {
 	case !ok && required:
-		s.fail(key, "is missing")
+		s.missing(key)
 	case !ok:
 	case v.kind != unstable.String:
 		s.fail(key, "must be text in quotes, is %s", v.word())
@@ -519,7 +570,7 @@ func (s section) text(key string, required bool) string {
 
 func (s section) id() uint16 {
 	if _, ok := s.get("id"); !ok {
-		s.fail("id", "is missing")
+		s.missing("id")
 		return 0
 	}
 	return uint16(s.integer("id", 0, 1, 65535))

@@ -89,7 +89,7 @@ func TestLoad(t *testing.T) {
 	}
 	want := &Config{
 		File: file,
-		Node: Node{2, "ship", filepath.Join(dir, "data"), false},
+		Node: Node{2, "ship", filepath.Join(dir, "data"), false, Secret{}},
 		LAN:  LAN{TCP: netip.MustParseAddrPort("10.20.0.1:9701"), MaxConnections: 4096, MaxAway: 64},
 		Link: Link{
 			ProfileName: "iridium-directip", Profile: directip, Listen: netip.MustParseAddrPort("0.0.0.0:7142"),
@@ -194,7 +194,6 @@ adress = "10.77.0.1:7142"
 listen = "127.0.0.1:9142"
 `)
 	want := []string{
-		`1: node.name: is missing`,
 		`1: node.data_dir: is missing`,
 		`2: node.id: must be a whole number from 1 to 65535, is 70000`,
 		`3: is not TOML:`,
@@ -230,7 +229,8 @@ func TestMistakes(t *testing.T) {
 		{"id 0", "id = 1\n", "id = 0\n", []string{"12: link.peer.id: must be a whole number from 1 to 65535, is 0"}},
 		{"id as text", "id = 2\n", "id = \"2\"\n", []string{`2: node.id: must be a whole number from 1 to 65535, is "2"`}},
 		{"no id", "id = 2\n", "\n", []string{"1: node.id: is missing"}},
-		{"leading zero", "id = 2\n", "id = 02\n", []string{"2: is not TOML", "1: node.id: is missing"}},
+		{"leading zero", "id = 2\n", "id = 02\n", []string{"2: is not TOML"}},
+		{"a broken section", "[node]\n", "[node\n", []string{"1: is not TOML", "2: id: there is no such key", "3: name: there is no such key", "4: data_dir: there is no such key"}},
 		{"a list", "id = 2\n", "id = [2]\n", []string{"2: node.id: must be a whole number from 1 to 65535, is a list"}},
 		{"empty name", `"ship"`, `" "`, []string{"3: node.name: is empty"}},
 		{"odd name", `"ship"`, `"sh\u0007ip"`, []string{`3: node.name: must be at most 64 printable octets, is "sh\aip"`}},
@@ -284,13 +284,17 @@ func TestMistakes(t *testing.T) {
 		{"socket", "[http]", "[control]\nsocket = \"" + strings.Repeat("s", 120) + "\"\ngroup = \"no such group\"\n[http]", []string{
 			`18: control.socket: `, `19: control.group: "no such group" is no group of this machine`}},
 		{"data_dir too long for its socket", `data_dir = "data"`, `data_dir = "` + strings.Repeat("d", 120) + `"`, []string{`control.socket: DIR/ddd`}},
+		{"windows", "[http]", "[[silence]]\nfrom = \"25:00\"\nto = \"06:00\"\n[[silence]]\nfrom = \"22:00\"\n[[silence]]\nfrom = \"22:00\"\nto = \"2026-12-01T00:00:00Z\"\n" +
+			"[[silence]]\nfrom = \"2026-12-02T00:00:00Z\"\nto = \"2026-12-01T00:00:00Z\"\ndays = \"someday\"\n[http]",
+			[]string{"18: silence.from: must be a time of day in UTC", "20: silence.to: is missing", "24: silence.to: from and to must both", "27: silence.to: is not after from", `28: silence.days: "someday" is no day`}},
 		{"keepalive too short", "key_file", "keepalive = \"10ms\"\nkey_file", []string{`10: link.keepalive: must be "0s" or a time`}},
 		{"log", "[http]", "[log]\nlevel = \"loud\"\nformat = 3\n[http]", []string{"18: log.level: must be one of", "19: log.format: must be text"}},
 		{"profile's file", `"iridium-directip"`, `"lost.toml"`, []string{"8: link.profile: DIR/lost.toml cannot be read: no such file"}},
 		{"data_dir is a file", `data_dir = "data"`, `data_dir = "net.key"`, []string{"4: node.data_dir: DIR/net.key is not a directory"}},
-		{"deep", "id = 2\n", "id = " + strings.Repeat("[", 20_000) + "\n", []string{"2: is not TOML", "1: node.id: is missing"}},
+		{"deep", "id = 2\n", "id = " + strings.Repeat("[", 20_000) + "\n", []string{"2: is not TOML"}},
 		{"two broken lines", "id = 2\nname = \"ship\"", "id = ?\nname = \"ship", []string{
-			"2: is not TOML", "3: is not TOML", "1: node.id: is missing", "1: node.name: is missing"}},
+			"2: is not TOML", "3: is not TOML"}},
+		{"one broken line, one missing", "id = 2\nname = \"ship\"", "id = ?\n", []string{"2: is not TOML", "1: node.name: is missing"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -129,6 +129,12 @@ func HTTPListen(file string) (at netip.AddrPort, err error) {
 	return at, err
 }
 
+// LinkProfile reads only which profile the link of a configuration has, for profile.Load.
+func LinkProfile(file string) (name string, err error) {
+	err = asked(file, func(r *reader) { name = r.profileOf(section{r, r.tree.tables["link"], "link"}.text("profile", true)) })
+	return name, err
+}
+
 // ControlSocket reads only where the gateway of a configuration takes orders.
 func ControlSocket(file string) (path string, err error) {
 	err = asked(file, func(r *reader) {

@@ -1,4 +1,4 @@
-// Package config reads the gateway's configuration (TOML 1.0, strict) and the net's key file. It reports every mistake
+// Package config reads the gateway's configuration (TOML 1.0, strict) and the key files. It reports every mistake
 // at once, with file, line, key and remedy, so that one edit mends the file. docs/configure.md lists the keys.
 //
 // Times are durations with a unit ("20s"), addresses are "ip:port". Relative paths count from the directory of the
@@ -12,6 +12,11 @@
 //   - filter.go: the rules for what may cross
 //   - key.go: key files
 //   - message.go: the rules for what goes first
+//   - secret.go: what seals the journal
+//   - silence.go: the calendar of silence
+//   - tak.go: where TAK devices are, and the rules for their events
+//   - takkeys.go: certificates of TAK devices
 //   - tree.go: TOML as sections, keys and lines
+//   - trust.go: a roster and a node's own key
 //   - warn.go: what is allowed but seldom meant
 package config

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -32,17 +33,24 @@ type tree struct {
 	tables map[string]*table   // [section]; "" holds what stands before the first
 	arrays map[string][]*table // [[section]]
 	order  []*table
+	slips  []string // what stands before "=" on lines that are no TOML; "" is a line without one, perhaps of a section
+}
+
+// wanted says that a broken line may have been meant to set a key: it names it, or was to begin a section.
+func (t *tree) wanted(key string) bool {
+	return slices.Contains(t.slips, key) || slices.Contains(t.slips, "")
 }
 
 // isArray names the sections that are written with two brackets.
 func isArray(path string) bool {
-	return path == "link.peer" || path == "compact.rule" || path == "filter" || path == "message"
+	return path == "link.peer" || path == "compact.rule" || path == "filter" || path == "message" || path == "tak.rule" || path == "silence"
 }
 
 // parse reads data. A line that is no TOML is reported and taken as empty, so that the rest can be judged too.
 func parse(data []byte, fail func(line int, key, format string, args ...any)) *tree {
 	data = bytes.Clone(data)
 	var broken int
+	var slips []string
 	for {
 		t, line, err := parseOnce(data, nil)
 		if err == nil {
@@ -50,12 +58,28 @@ func parse(data []byte, fail func(line int, key, format string, args ...any)) *t
 		}
 		fail(line, "", "is not TOML: %v", err)
 		broken++
+		slips = append(slips, slipOf(data, line))
 		if broken == maxSyntax || !blank(data, line) {
+			t.slips = slips
 			return t
 		}
 	}
 	t, _, _ := parseOnce(data, fail)
+	t.slips = slips
 	return t
+}
+
+// slipOf is the key that a line was meant to set, "" if it was not.
+func slipOf(data []byte, line int) string {
+	lines := bytes.SplitN(data, []byte("\n"), line+1)
+	if line > len(lines) {
+		return ""
+	}
+	key, _, is := bytes.Cut(lines[line-1], []byte("="))
+	if !is {
+		return ""
+	}
+	return string(bytes.TrimSpace(key))
 }
 
 // blank empties a line, counted from 1, keeping the number of lines; false when there was nothing in it.

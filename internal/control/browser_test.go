@@ -104,7 +104,7 @@ func newBridge(t testing.TB, sites, messages int) *bridgeOf {
 		}
 		b.adverts = append(b.adverts, row)
 	}
-	b.open(Source{
+	b.open(Source{Rehearsing: &Rehearsing{Links: []Link{{"iridium-directip", "as here"}, {"hf-2400", "HF"}}},
 		Authority: func() Authority { return Authority{Group: -1, Token: pageToken, Way: "ask the captain"} }, Names: func() []string { return nil }, Log: slog.New(slog.DiscardHandler), Version: "0.3.0", Started: now.Add(-27 * time.Hour),
 		Snapshot: func(context.Context) (Snapshot, error) {
 			b.mu.Lock()
@@ -252,6 +252,7 @@ func TestPageInEveryWindow(t *testing.T) {
 				{"now", "document.querySelectorAll('tbody tr').length>=6"},
 				{"air", "document.querySelectorAll('svg.plot path').length>=7"},
 				{"map", "document.querySelectorAll('.services li').length===6"},
+				{"whatif", "document.querySelectorAll('form select[name=link] option').length===2"},
 			} {
 				b.Open(fmt.Sprintf("%s/?%d%s%s#%[4]s", g.URL, width, scheme, what.hash), width, "screen", scheme) // of the same address a browser turns the anchor alone
 				b.Until("document.querySelector('#live').classList.contains('on')")
@@ -291,13 +292,14 @@ func TestPageIsWorked(t *testing.T) {
 	check.Equal(t, "alarms", evaluated(b, "document.querySelectorAll('.alarms .bad').length"), "1")
 
 	// Keys change the view, and the mark follows.
-	for i, name := range []string{"now", "messages", "air", "map"} {
+	for i, name := range []string{"now", "messages", "air", "map", "whatif"} {
 		if name == "messages" {
 			continue // its data come from another desk
 		}
 		b.Press(fmt.Sprint(i + 1))
 		b.Until(fmt.Sprintf("document.querySelector('nav [aria-current]').hash==='#%s'", name))
 	}
+	b.Press("4")
 	b.Until("document.querySelectorAll('.services li').length===6")
 	view(t, b, "hostile-map")
 

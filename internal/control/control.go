@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,11 +16,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"aldis/internal/audit"
 	"aldis/internal/control/glance"
 	"aldis/internal/control/page"
 	"aldis/internal/gateway"
 	"aldis/internal/norm"
 	"aldis/internal/radio"
+	"aldis/internal/rights"
 	"aldis/internal/site"
 )
 
@@ -39,11 +42,15 @@ type Source struct {
 	// Authority says who may give one now, and Log keeps who did.
 	Authority func() Authority
 	Log       *slog.Logger
+	// Audit keeps it for those who ask later; an error says that it could not, and is no reason not to obey. nil: nobody asks.
+	Audit func(audit.Entry) error
 	// Names are those under which this gateway is asked over TCP now, besides localhost and addresses; nil: under none.
 	Names func() []string
 	// Reload has the configuration read again, and answers with what is different; an error is a Refusal, or says that
 	// nobody knows.
 	Reload func(ctx context.Context, dryRun bool) (any, error)
+	// Backup is a copy of the journal as the last commit has left it, in a file that has no name.
+	Backup func() (*os.File, error)
 	// AdvertKeys are those of the whole cache, AdvertRows what is to be said of some; both between two turns of the loop.
 	AdvertKeys func(context.Context) ([]site.EntryKey, error)
 	AdvertRows func(context.Context, []site.EntryKey) ([]gateway.AdvertRow, error)
@@ -51,6 +58,10 @@ type Source struct {
 	// and pipes that have one; nil: there are no names.
 	Messages func(context.Context, func(time.Time, gateway.Messages)) error
 	Known    func(context.Context, map[string]bool) (map[string]string, error)
+	// Protections are what this process cannot do any more.
+	Protections []rights.Protection
+	// Rehearsing plays traffic on other links; nil: nothing does.
+	Rehearsing *Rehearsing
 }
 
 // Snapshot is what the loop's state machines say of one moment.
@@ -72,6 +83,8 @@ type Report struct {
 	Radio radio.Stats `json:"radio"`
 	// Cell says what the child that runs libnorm has of its cell; nil before the first child.
 	Cell *norm.Cell `json:"norm_cell,omitempty"`
+	// Protections say what this process cannot do any more, and what of that the machine does not give.
+	Protections []rights.Protection `json:"protections"`
 
 	metrics []site.Metric
 	locals  []glance.Local
@@ -81,7 +94,7 @@ func (s Source) report(ctx context.Context) (Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	now, err := s.Snapshot(ctx)
-	return Report{Version: s.Version, Started: s.Started, Trouble: s.Trouble(), Radio: s.Radio(), Cell: s.NORM().Cell,
+	return Report{Version: s.Version, Started: s.Started, Trouble: s.Trouble(), Radio: s.Radio(), Cell: s.NORM().Cell, Protections: s.Protections,
 		Status: now.Gateway, LAN: now.LAN, metrics: now.Metrics, locals: now.Locals}, err
 }
 
@@ -90,6 +103,7 @@ type Desk struct {
 	http.Handler
 	closed prometheus.Counter
 	live   *live
+	what   *whatIfs
 }
 
 // New makes a desk. Its metrics join those that are in reg already.
@@ -120,6 +134,8 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 	})
 	mux.HandleFunc("GET /adverts", func(w http.ResponseWriter, r *http.Request) { src.adverts(w, r) })
 	mux.HandleFunc("POST /silence", order(src, "silence", src.silence))
+	mux.HandleFunc("POST /survey", order(src, "survey", src.survey))
+	mux.HandleFunc("GET /survey", src.lastSurvey)
 	mux.HandleFunc("POST /peers/forget", order(src, "forget", src.forget))
 	mux.HandleFunc("GET /messages", src.messages)
 	mux.HandleFunc("GET /messages/{id}", src.message)
@@ -127,11 +143,17 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 		mux.HandleFunc("POST /messages/{id}/"+string(do), order(src, "message", src.orderMessage))
 	}
 	mux.HandleFunc("POST /reload", order(src, "reload", src.reload))
+	mux.HandleFunc("POST /drain", order(src, "drain", src.drain))
+	mux.HandleFunc("POST /backup", src.backup)
 	live := newLive(src, reg)
 	mux.HandleFunc("GET /events", live.events)
 	mux.HandleFunc("GET /air", live.air)
+	what := newWhatIfs(src, live.spent)
+	mux.HandleFunc("GET /links", what.links)
+	mux.HandleFunc("GET /whatif", what.look)
+	mux.HandleFunc("POST /whatif", order(src, "whatif", what.obey))
 	page.Serve(mux)
-	return &Desk{sameHost(src.Names, mux), closed, live}
+	return &Desk{sameHost(src.Names, mux), closed, live, what}
 }
 
 // sameHost answers requests over TCP that were meant for this address: a page in a browser whose own name somebody has

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,6 +15,9 @@ var (
 		"peer", "state")
 	descLinkSince = desc("link_state_since_timestamp_seconds", "When the link to a peer got the state that it has.", "peer")
 	descLinkRate  = desc("link_rate_bytes_per_second", "Rate of the link as its profile says, of this end: sent, received; in octets. 0 is unlimited.", "direction")
+
+	descDiffers = desc("link_differs", "1 while the link to a peer is not as its profile says, as the messages show: rate (slower), delay, loss.", "peer", "what")
+	descPace    = desc("link_pace_bytes_per_second", "What goes to a peer is paced by this, in octets, while its link is slower than the profile says; absent otherwise.", "peer")
 
 	descSilence    = desc("silence", "1 while this gateway transmits nothing (EMCON).")
 	descSilenceEnd = desc("silence_end_timestamp_seconds", "When the silence ends; absent without a silence or an end.")
@@ -43,6 +47,12 @@ func link(ch chan<- prometheus.Metric, p gateway.PeerStatus, gauge gauger) {
 	}
 	if !p.LinkSince.IsZero() {
 		gauge(descLinkSince, float64(p.LinkSince.Unix()), p.Name)
+	}
+	for _, what := range gateway.Differences {
+		gauge(descDiffers, truth(slices.Contains(p.Measured.Differs, what)), p.Name, what)
+	}
+	if p.Measured.PaceBps > 0 {
+		gauge(descPace, float64(p.Measured.PaceBps)/8, p.Name)
 	}
 	for _, q := range p.Queue {
 		gauge(descQueue, float64(q.Messages), p.Name, q.Precedence)

@@ -66,6 +66,13 @@ func newLive(src Source, reg prometheus.Registerer) *live {
 	return l
 }
 
+// spent is what was on the air since a time.
+func (l *live) spent(since time.Time) glance.Spent {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.history.Since(since)
+}
+
 // Watch keeps the history of the airtime until ctx ends.
 func (d *Desk) Watch(ctx context.Context) {
 	t := time.NewTicker(glance.Every)

@@ -206,7 +206,7 @@ func TestPageFiles(t *testing.T) {
 		return resp, body
 	}
 	total := 0
-	for _, path := range []string{"/", "/page/style.css", "/page/theme.js", "/page/app.js", "/page/dom.js", "/page/words.js", "/page/orders.js", "/page/now.js", "/page/messages.js", "/page/air.js", "/page/map.js", "/page/icon.svg"} {
+	for _, path := range []string{"/", "/page/style.css", "/page/theme.js", "/page/app.js", "/page/dom.js", "/page/words.js", "/page/orders.js", "/page/now.js", "/page/messages.js", "/page/air.js", "/page/map.js", "/page/whatif.js", "/page/icon.svg"} {
 		resp, body := get(path)
 		in := check.In(t, path)
 		check.Equal(in, "status", resp.StatusCode, 200)

@@ -46,6 +46,7 @@ var (
 	descNORMFailures = desc("norm_failures_total", "Times that the child had to be replaced.")
 
 	descNORMCell     = desc("norm_cell", "1 when the child that runs libnorm has its whole cell; absent before the first child.")
+	descProtection   = desc("protection", "1 for what keeps an attacker in the gateway's process from the machine and is active, 0 where the machine does not give it.", "name")
 	descNORMStarts   = desc("norm_starts_total", "Children started to run libnorm.")
 	descNORMStrange  = desc("norm_strange_packets_total", "Packets at libnorm's loopback sockets that were neither ours nor libnorm's: dropped.")
 	descNORMCommands = desc("norm_commands_dropped_total", "Commands for a child that was down.")
@@ -63,8 +64,8 @@ func (collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descInfo, descUp, descBoot, descLink, descLinkDatagrams, descLinkDropped, descLinkUp, descLastHeard, descMessages,
 		descCustody, descCustodyBytes, descItems, descPeerItems, descNORM, descNORMFailures,
-		descNORMCell, descNORMStarts, descNORMStrange, descNORMCommands, descRadioDatagrams, descRadioBytes, descRadioDropped,
-		descFilter, descLinkState, descLinkSince, descLinkRate, descSilence, descSilenceEnd, descQueue, descQueueBytes, descQueueOldest, descDelay,
+		descNORMCell, descProtection, descNORMStarts, descNORMStrange, descNORMCommands, descRadioDatagrams, descRadioBytes, descRadioDropped,
+		descFilter, descLinkState, descLinkSince, descLinkRate, descDiffers, descPace, descSilence, descSilenceEnd, descQueue, descQueueBytes, descQueueOldest, descDelay,
 	} {
 		ch <- d
 	}
@@ -91,6 +92,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	count(descNORMCommands, child.Dropped)
 	if child.Cell != nil {
 		gauge(descNORMCell, truth(child.Cell.Whole))
+	}
+	for _, p := range r.Protections {
+		gauge(descProtection, truth(p.Active), p.Name)
 	}
 	gauge(descUp, truth(err == nil))
 	if err != nil {

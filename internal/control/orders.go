@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"aldis/internal/audit"
 	"aldis/internal/gateway"
 )
 
@@ -106,6 +107,7 @@ func order[T any](s Source, name string, obey func(context.Context, T) (answer a
 		}
 		if err != nil {
 			s.Log.Warn("an order was refused", "order", name, "by", by.String())
+			s.keep(audit.Entry{Kind: audit.OrderRefused, Name: name, What: err.Error(), By: by.String()})
 			http.Error(w, err.Error(), http.StatusForbidden)
 			return
 		}
@@ -117,13 +119,18 @@ func order[T any](s Source, name string, obey func(context.Context, T) (answer a
 		if of, ok := any(&what).(interface{ fromPath(*http.Request) }); ok {
 			of.fromPath(r)
 		}
-		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4096))
+		most := int64(4096)
+		if of, ok := any(what).(interface{ most() int64 }); ok {
+			most = of.most()
+		}
+		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&what); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
 		s.Log.Info("an order was given", "order", name, "what", fmt.Sprintf("%+v", what), "by", by.String())
+		s.keep(audit.Entry{Kind: audit.Order, Name: name, What: fmt.Sprintf("%+v", what), By: by.String()})
 		ctx, cancel := context.WithTimeout(context.WithValue(r.Context(), orderedByKey{}, by.String()), patience)
 		defer cancel()
 		answer, err := obey(ctx, what)
@@ -131,13 +138,25 @@ func order[T any](s Source, name string, obey func(context.Context, T) (answer a
 		switch {
 		case errors.As(err, &no):
 			s.Log.Warn("an order was not obeyed", "order", name, "error", no.Text)
+			s.keep(audit.Entry{Kind: audit.OrderFailed, Name: name, What: no.Text, By: by.String()})
 			http.Error(w, no.Text, no.Code)
 		case err != nil:
+			s.keep(audit.Entry{Kind: audit.OrderFailed, Name: name, What: "nobody knows whether it was obeyed: " + err.Error(), By: by.String()})
 			http.Error(w, "the order was given; the gateway has not said that it was obeyed: "+err.Error(), http.StatusServiceUnavailable)
 		default:
 			w.Header().Set("Content-Type", "application/json")
 			json.NewEncoder(w).Encode(answer)
 		}
+	}
+}
+
+// keep enters e in the record for those who ask later.
+func (s Source) keep(e audit.Entry) {
+	if s.Audit == nil {
+		return
+	}
+	if err := s.Audit(e); err != nil {
+		s.Log.Error("the audit log cannot be written: orders are obeyed all the same", "error", err)
 	}
 }
 

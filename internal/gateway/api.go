@@ -7,6 +7,7 @@ import (
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/compact"
+	"aldis/internal/rules/calendar"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
 	"aldis/internal/site"
@@ -49,6 +50,16 @@ type (
 		Messages []mark.Rule
 		Compact  []compact.Rule
 	}
+	// NewLink is the operator's order to take names and addresses of peers from what he has written anew, to take in those
+	// that are new (those that are not named stay), and to take keepalive, tariff and windows of silence.
+	NewLink struct {
+		Peers     []PeerConfig
+		Keepalive time.Duration
+		Tariff    string // as profile.Profile has it
+		Windows   calendar.Windows
+	}
+	// Drain is the operator's order to take no messages of local peers any more, or to take them again.
+	Drain struct{ On bool }
 	// NormUp: the child of this generation runs and takes commands.
 	NormUp struct{ Generation uint8 }
 	// NormDown: the child died or hung and was killed; what it held is gone.
@@ -79,6 +90,8 @@ func (Silence) gatewayEvent()    {}
 func (Clock) gatewayEvent()      {}
 func (Forget) gatewayEvent()     {}
 func (NewRules) gatewayEvent()   {}
+func (NewLink) gatewayEvent()    {}
+func (Drain) gatewayEvent()      {}
 func (NormUp) gatewayEvent()     {}
 func (NormDown) gatewayEvent()   {}
 func (NormPacket) gatewayEvent() {}

@@ -28,6 +28,7 @@ type visit struct {
 	counted []seal.Boot          // starts that counted in this run: what was recorded of them is no sign
 	// forgotten is how often the operator had the peer forgotten in this run.
 	forgotten int
+	forged    forgeries
 	stream    uint8 // of a stranger's numbers, as its newest start says
 }
 
@@ -48,10 +49,10 @@ const ForgetMost = seal.ForgetMost
 func newDoor(g *Gateway) door {
 	d := door{g: g, visits: map[uint16]*visit{g.cfg.ID: {said: map[string]time.Time{}}}}
 	for id := range g.byID {
-		state := g.opener.State(id)
+		state := g.keys.opener.State(id)
 		d.visits[id] = &visit{said: map[string]time.Time{}, counted: []seal.Boot{{Number: state.Boot, Salt: state.Salt}}}
 	}
-	g.opener.Strict()
+	g.keys.opener.Strict()
 	return d
 }
 
@@ -86,11 +87,11 @@ func bootTime(number uint32) time.Time { return time.Unix(int64(number), 0).UTC(
 // open opens a datagram that counts; what does not is counted and gone. again says that what the peer has not
 // acknowledged should go again, for it has started anew.
 func (d door) open(now time.Time, dg Datagram) (p *peer, body []byte, info seal.OpenInfo, again, ok bool) {
-	d.g.opener.Bound(0)
+	d.g.keys.opener.Bound(0)
 	if !d.clockIsBehind(now) {
-		d.g.opener.Bound(unix(now.Add(clockSlack)))
+		d.g.keys.opener.Bound(unix(now.Add(clockSlack)))
 	}
-	from, body, info, err := d.g.opener.Open(dg.Data)
+	from, body, info, err := d.g.keys.opener.Open(dg.Data)
 	again = info.NewBoot
 	if errors.Is(err, seal.ErrUnproven) {
 		if err = d.meet(now, d.g.byID[from], dg, body, info); err == nil {
@@ -116,12 +117,13 @@ func (d door) open(now time.Time, dg Datagram) (p *peer, body []byte, info seal.
 func (d door) meet(now time.Time, p *peer, dg Datagram, body []byte, info seal.OpenInfo) error {
 	hello, octets, more := d.helloOf(body)
 	if hello != nil && hello.HeardBoot == d.g.cfg.Boot.Number {
-		return d.g.opener.Confirm(p.ID, info)
+		return d.g.keys.opener.Confirm(p.ID, info)
 	}
 	v := d.visits[p.ID]
 	if hello != nil {
 		p.Counts.DatagramsReceived++
 		p.Ledger.Head(mail.Received, info.Long)
+		p.Ledger.Add(mail.Received, mail.Key, info.Proofs)
 		p.Ledger.Add(mail.Received, mail.Key, octets)
 		d.overtaken(now, p, *hello)
 	}
@@ -176,8 +178,8 @@ func (d door) greet(now time.Time, p *peer, dg Datagram, heard uint32, its *fram
 
 // heardOf is what a hello to a peer says of its start and stream, proven or not.
 func (d door) heardOf(p *mail.Peer) (boot uint32, stream uint8) {
-	boot, stream = d.g.opener.HeardBoot(p.ID), p.Met.InStream
-	if d.g.opener.State(p.ID).Boot == 0 && boot != 0 {
+	boot, stream = d.g.keys.opener.HeardBoot(p.ID), p.Met.InStream
+	if d.g.keys.opener.State(p.ID).Boot == 0 && boot != 0 {
 		stream = d.visits[p.ID].stream
 	}
 	return boot, stream
@@ -228,8 +230,14 @@ func (d door) refuse(now time.Time, from uint16, dg Datagram, body []byte, info 
 	d.g.Drop(dropReason(err))
 	p := d.g.byID[from]
 	switch {
+	case errors.Is(err, seal.ErrAuth) && d.g.keys.trust != nil:
+		d.otherName(now, dg)
 	case errors.Is(err, seal.ErrAuth):
 		d.otherKey(now, dg)
+	case errors.Is(err, seal.ErrGone):
+		d.gone(now, from, dg)
+	case errors.Is(err, seal.ErrForged):
+		d.forged(now, from, dg)
 	case errors.Is(err, seal.ErrOwnID):
 		if d.visits[d.g.cfg.ID].may(now, "own id", time.Minute) {
 			d.g.Note("error", "two nodes with one id: another node of this net sends with our id; give one of them another",
@@ -259,7 +267,7 @@ func (d door) stale(now time.Time, p *peer, dg Datagram, body []byte, info seal.
 	hello, _, _ := d.helloOf(body)
 	answers := hello != nil && hello.HeardBoot == d.g.cfg.Boot.Number && !slices.Contains(v.counted, info.Boot)
 	if hello != nil && (answers || hello.HeardBoot == 0) && !d.g.silence.on && v.may(now, "stale", sayAgain) {
-		d.greet(now, p, dg, d.g.opener.HeardBoot(p.ID), hello) // so that it can tell its operator
+		d.greet(now, p, dg, d.g.keys.opener.HeardBoot(p.ID), hello) // so that it can tell its operator
 	}
 	switch {
 	case answers && (info.Boot != v.ran || info.Counter > v.counter):
@@ -317,15 +325,15 @@ func (d door) sender(now time.Time, dg Datagram) (one *peer) {
 
 // close shuts out what a peer had sealed before it began to count its messages anew: its numbers mean others.
 func (d door) close(p *peer) {
-	d.g.opener.Close(p.ID)
-	state := d.g.opener.State(p.ID)
+	d.g.keys.opener.Close(p.ID)
+	state := d.g.keys.opener.State(p.ID)
 	d.g.Record(bucketSeal, peerKey(p.ID, nil), state.Append(nil))
 }
 
 // forget obeys the operator: nothing is known of a peer's starts and addresses any more.
 func (d door) forget(now time.Time, ev Forget) {
 	p := d.g.byID[ev.Peer]
-	if p == nil || !d.g.opener.Forget(ev.Peer, ev.AnyStart) {
+	if p == nil || !d.g.keys.opener.Forget(ev.Peer, ev.AnyStart) {
 		d.g.Note("warn", "a peer was not forgotten: there is none with this id, or it was forgotten too often since the start of this gateway: restart it", "id", ev.Peer)
 		return
 	}
@@ -339,16 +347,24 @@ func (d door) forget(now time.Time, ev Forget) {
 	d.g.Note("info", "a peer was forgotten: what it sends counts again when it has answered", "peer", p.Name, "id", p.ID, "any_start", ev.AnyStart)
 }
 
+const notAuthentic = "not_authentic"
+
+// refusals are the reasons for which the door takes no datagram, besides notAuthentic.
+var refusals = map[string]error{
+	"short": seal.ErrShort, "version": seal.ErrVersion, "unknown_peer": seal.ErrUnknownPeer,
+	"unknown_boot": seal.ErrUnknownBoot, "unproven": seal.ErrUnproven, "far_boot": seal.ErrFarBoot,
+	"stale_boot": seal.ErrStaleBoot, "twin": seal.ErrTwin,
+	"forged": seal.ErrForged, "gone": seal.ErrGone, "own_id": seal.ErrOwnID, "replay": seal.ErrReplay, "too_old": seal.ErrTooOld,
+}
+
+// RefusesDatagrams says whether a reason of Status.Dropped is one for which a datagram of the link is not taken.
+func RefusesDatagrams(reason string) bool { return reason == notAuthentic || refusals[reason] != nil }
+
 func dropReason(err error) string {
-	for reason, e := range map[string]error{
-		"short": seal.ErrShort, "version": seal.ErrVersion, "unknown_peer": seal.ErrUnknownPeer,
-		"unknown_boot": seal.ErrUnknownBoot, "unproven": seal.ErrUnproven, "far_boot": seal.ErrFarBoot,
-		"stale_boot": seal.ErrStaleBoot, "twin": seal.ErrTwin,
-		"own_id": seal.ErrOwnID, "replay": seal.ErrReplay, "too_old": seal.ErrTooOld,
-	} {
+	for reason, e := range refusals {
 		if errors.Is(err, e) {
 			return reason
 		}
 	}
-	return "not_authentic"
+	return notAuthentic
 }

@@ -40,6 +40,10 @@ type endings struct {
 	unnamed int // told, and we do not know what they said
 }
 
+func newEndings(p *peer, g *Gateway) endings {
+	return endings{road: g, peer: p, pending: map[uint64]origin{}, byName: map[messageName]*storedMessage{}, texts: map[[2]string]*correspondence{}}
+}
+
 // origin is how the sender of a message knows it, and in which era of its numbers that was.
 type origin struct {
 	store  uint32

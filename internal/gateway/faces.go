@@ -16,6 +16,7 @@ type faces struct {
 	list    []*face // by number
 	stepped bool    // one of them is being stepped: what it is to be told waits
 	fates   []fateOf
+	drain   drain
 }
 
 // face is one of them.
@@ -147,6 +148,9 @@ func (g *Gateway) remember(number site.Face, m site.Memory) {
 
 // carry takes a message of this site into custody for those sites that the rules let it go to.
 func (g *Gateway) carry(now time.Time, f *face, sites []uint16, m *site.Message) {
+	if g.faces.drain.refuses(g, sites, m) {
+		return
+	}
 	if len(g.cfg.Messages) > 0 || !g.cfg.Filter.Empty() {
 		s := f.DescribeMessage(m)
 		mark.Mark(g.cfg.Messages, now, m, &s)

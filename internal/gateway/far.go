@@ -18,6 +18,10 @@ type farCopy struct {
 	ends  replica.Calendar
 }
 
+func newFarCopy(peer uint16, g *Gateway) farCopy {
+	return farCopy{peer: peer, road: g, items: map[string]site.Item{}}
+}
+
 // put keeps an item that the journal has.
 func (f *farCopy) put(it site.Item) {
 	key := it.Key()

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -14,6 +15,7 @@ import (
 	"aldis/internal/link/profile"
 	"aldis/internal/link/replica"
 	"aldis/internal/link/seal"
+	"aldis/internal/rules/calendar"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
 	"aldis/internal/site"
@@ -43,13 +45,16 @@ type Config struct {
 	Name      string
 	Peers     []PeerConfig
 	Profile   profile.Profile
-	Shore     bool // the link's profile is that of the peers' terminals, this end is ashore
-	Key       seal.Key
+	Shore     bool      // the link's profile is that of the peers' terminals, this end is ashore
+	Key       seal.Key  // that all share
+	Trust     *Trust    // instead: each has its own; nil: Key
 	Boot      seal.Boot // new at every start; the caller made its number durable
 	Store     uint32    // of the journal, random at its creation
 	Keepalive time.Duration
 	// Silent is an order of the configuration's: nothing is ever transmitted, whatever the journal says.
 	Silent bool
+	// Windows are times of silence that come by themselves.
+	Windows calendar.Windows
 	// SinceLast is how long ago the last run on this journal began, by a clock that nobody sets; 0: nobody knows.
 	SinceLast time.Duration
 	// Group is the address of a radio net that all members share; with P_Mul what is for several goes there once.
@@ -79,8 +84,7 @@ const DefaultMaxWaiting = 64 << 20
 type Gateway struct {
 	cfg       Config
 	faces     faces
-	sealer    *seal.Sealer
-	opener    *seal.Opener
+	keys      keys
 	door      door
 	coder     compact.Coder
 	replica   *replica.Replica
@@ -95,14 +99,14 @@ type Gateway struct {
 	dropped   map[string]uint64 // datagrams and packets, by reason
 	nextPurge time.Time         // of what has expired
 
-	rulesReplaced uint64    // how often in this run
-	filtered      time.Time // when it was last said that messages are dropped
-	linkDue       time.Time // when the link wants a Step, as the last one found that looked at it
-	looked        bool      // at the link, in any Step
-	touched       bool      // in this Step something was done that concerns the link
-	restored      *restored // until the first Step
-	answers       answers   // to orders about messages
-	out           *Output   // of this Step
+	replaced           // by orders
+	filtered time.Time // when it was last said that messages are dropped
+	linkDue  time.Time // when the link wants a Step, as the last one found that looked at it
+	looked   bool      // at the link, in any Step
+	touched  bool      // in this Step something was done that concerns the link
+	restored *restored // until the first Step
+	answers  answers   // to orders about messages
+	out      *Output   // of this Step
 }
 
 // New starts from what the journal holds; nil for a new node. The error says what in restore cannot be understood.
@@ -120,15 +124,11 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
 	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &Output{}}
 	g.mail = mail.NewStore(g, cfg.Boot.Number, cfg.MaxWaiting, g.ended)
-	late := cfg.Profile.Transport == profile.PMul
 	for _, pc := range cfg.Peers {
 		if pc.ID == 0 || pc.ID == cfg.ID || g.byID[pc.ID] != nil {
 			return nil, fmt.Errorf("gateway: peer id %d is not unique in the net", pc.ID)
 		}
-		p := &peer{Peer: mail.NewPeer(pc.ID, pc.Name, pc.Addr, g, late)}
-		p.far = farCopy{peer: p.ID, road: g, items: map[string]site.Item{}}
-		p.ends = endings{road: g, peer: p, pending: map[uint64]origin{}, byName: map[messageName]*storedMessage{},
-			texts: map[[2]string]*correspondence{}}
+		p := newPeer(g, pc)
 		g.byID[pc.ID] = p
 		g.peers = append(g.peers, p)
 	}
@@ -149,14 +149,16 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 	for _, p := range g.peers {
 		p.bearer = b
 	}
+	g.left = leftBehind(restore, g.byID)
 	states, err := g.restore(restore)
 	if err != nil {
 		return nil, err
 	}
 	g.restored.records = g.out.Records
 	g.silence.fixed = cfg.Silent
-	g.sealer = seal.NewSealer(cfg.Key, cfg.ID, cfg.Boot)
-	g.opener = seal.NewOpener(cfg.Key, cfg.ID, cfg.Boot, states)
+	if err := g.keys.begin(&g.cfg, states); err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
 	g.door = newDoor(g)
 	return g, nil
 }
@@ -199,6 +201,12 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		g.door.forget(now, ev)
 	case NewRules:
 		ev.obey(g, now)
+	case Drain:
+		ev.obey(g, now)
+	case NewLink:
+		ev.obey(g, now)
+	case SurveyOrder:
+		g.bearers[0].surveys.obey(g, now, ev)
 	default:
 		g.normEvent(now, ev)
 	}
@@ -223,10 +231,16 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 			for _, c := range b.carriers {
 				c.Pump(now)
 			}
+			b.surveys.pump(g, now)
+		}
+	} else {
+		for _, b := range g.bearers {
+			b.surveys.hush(g, now)
 		}
 	}
 	for _, p := range g.peers {
 		p.link.look(g, now, p)
+		p.differs.look(g, now, p)
 	}
 	g.linkDue, g.looked = g.deadline(now), true
 	out.Deadline = due.Earliest(g.linkDue, g.faces.due())
@@ -363,9 +377,14 @@ func (g *Gateway) RecordPeer(p *mail.Peer) { g.byID[p.ID].bearer.lines.RecordPee
 // Drop counts a datagram or packet that came to nothing.
 func (g *Gateway) Drop(reason string) { g.dropped[reason]++ }
 
-// Seal makes a datagram of frames to a peer or seal.Group; false: this start has no counter left, which it says.
+// Seal makes a datagram of frames to a peer or seal.Group; false: this start has no counter left, which it says, or the roster
+// does not name the peer.
 func (g *Gateway) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
-	data, err := g.sealer.Seal(nil, to, long, frames)
+	data, err := g.keys.sealer.Seal(nil, to, long, frames)
+	if errors.Is(err, seal.ErrNoKey) {
+		g.Drop("no_key")
+		return nil, false
+	}
 	if err != nil {
 		g.Note("error", "datagram counter exhausted: restart the gateway to derive a new key")
 	}
@@ -388,6 +407,7 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 		for _, c := range b.carriers {
 			at = due.Earliest(at, c.Due(now, g.silence.quiet()))
 		}
+		at = due.Earliest(at, b.surveys.due(g, now))
 	}
 	return at
 }

@@ -3,18 +3,29 @@ package gateway_test
 import (
 	"testing"
 	"time"
+
+	"aldis/internal/lab/sim"
 )
 
 // TestLedgerAgreesWithTheAir: every octet on the link has a cause (design 8).
 func TestLedgerAgreesWithTheAir(t *testing.T) {
-	w := world(t, 3, "iridium-dialup", 11)
+	ledgerAgrees(t, world(t, 3, "iridium-dialup", 11))
+}
+
+// The same with proofs behind what goes to all.
+func TestLedgerAgreesWithARoster(t *testing.T) {
+	ledgerAgrees(t, mulWorld(t, 3, 11, withRoster))
+}
+
+func ledgerAgrees(t *testing.T, w *sim.World) {
+	t.Helper()
 	hq, ship := w.Nodes[0], w.Nodes[1]
 	hq.Site.Put(w, pipeItem(1, pipeHQ))
 	ship.Site.Put(w, pipeItem(2, pipeShip))
 	tracks(w, hq, []uint16{2, 3}, 60, 200, 3*time.Second)
 	tracks(w, ship, []uint16{1}, 60, 150, 2*time.Second)
 	w.At(time.Minute, func() { w.Outage(ship, 40*time.Second) })
-	w.Run(10 * time.Minute)
+	w.Run(30 * time.Minute)
 	for _, n := range w.Nodes {
 		var sent, payload uint64
 		for _, row := range n.GW.Status(w.Now).Ledger {

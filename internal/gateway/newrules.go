@@ -23,9 +23,7 @@ func (e NewRules) obey(g *Gateway, now time.Time) {
 	g.rulesReplaced++
 
 	waiting := g.limited.takeAll()
-	for _, key := range slices.Sorted(maps.Keys(g.replica.Own())) {
-		g.put(now, g.unjudged.of(key, g.replica.Own()[key]))
-	}
+	judgeOwn(g, now)
 	for _, w := range waiting { // last: it may be a newer version of what is there
 		if w.from == 0 {
 			g.put(now, g.unjudged.of(w.item.Key(), w.item))
@@ -42,6 +40,13 @@ func (e NewRules) obey(g *Gateway, now time.Time) {
 				g.farItem(now, p.ID, it, true)
 			}
 		}
+	}
+}
+
+// judgeOwn has the rules say again of each own item where it may go.
+func judgeOwn(g *Gateway, now time.Time) {
+	for _, key := range slices.Sorted(maps.Keys(g.replica.Own())) {
+		g.put(now, g.unjudged.of(key, g.replica.Own()[key]))
 	}
 }
 

@@ -9,11 +9,12 @@ import (
 // peer is a sister gateway: what custody and the carriers know of it, and what the gateway itself does.
 type peer struct {
 	*mail.Peer
-	bearer *bearer // that reaches it
-	far    farCopy
-	ends   endings
-	link   linkState
-	delays Delays // of the messages that it has acknowledged
+	bearer  *bearer // that reaches it
+	far     farCopy
+	ends    endings
+	differs differs
+	link    linkState
+	delays  Delays // of the messages that it has acknowledged
 }
 
 // Journal buckets of the gateway itself. Keys start with the peer's id where they belong to one.

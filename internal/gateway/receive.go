@@ -19,7 +19,7 @@ func (g *Gateway) receive(now time.Time, d Datagram) {
 	if !ok {
 		return
 	}
-	state := g.opener.State(p.ID) // it keeps replays out
+	state := g.keys.opener.State(p.ID) // it keeps replays out
 	g.Record(bucketSeal, peerKey(p.ID, nil), state.Append(nil))
 	p.Counts.DatagramsReceived++
 	p.bearer.air.Heard(now, &p.bearer.profile, len(d.Data))
@@ -27,6 +27,7 @@ func (g *Gateway) receive(now time.Time, d Datagram) {
 		p.bearer.several.Heard(now, p.Peer, len(d.Data))
 	}
 	p.Ledger.Head(mail.Received, info.Long)
+	p.Ledger.Add(mail.Received, mail.Key, info.Proofs)
 	if info.Long && !p.Met.Owed && !(info.Group && p.bearer.lines.Roll.On()) { // a greeting says itself who is to answer
 		p.Met.Owe(now.Add(g.cfg.Profile.AckDelay))
 	}
@@ -88,6 +89,9 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 		}
 		p.bearer.lines.Roll.Heard(now, p.Peer, f)
 		return
+	case frame.Survey:
+		p.bearer.surveys.receive(now, p, f, octets)
+		return
 	case frame.Silence:
 		p.Ledger.Add(mail.Received, mail.Ack, octets)
 		g.peerSilent(now, p, f)
@@ -112,7 +116,7 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 		g.newNumbers(now, p)
 		g.newStore(now, p)
 	case met.Store != h.Store:
-		met.Store, met.InStream, met.Compared = h.Store, h.Stream, g.opener.State(p.ID).Boot
+		met.Store, met.InStream, met.Compared = h.Store, h.Stream, g.keys.opener.State(p.ID).Boot
 		g.RecordPeer(p.Peer)
 	case met.InStream != h.Stream && newest:
 		met.InStream = h.Stream
@@ -142,7 +146,7 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 // newNumbers: the peer counts its messages from 1 again.
 func (g *Gateway) newNumbers(now time.Time, p *peer) {
 	g.door.close(p)
-	p.Met.Compared, p.Met.Refused = g.opener.State(p.ID).Boot, mail.Taken
+	p.Met.Compared, p.Met.Refused = g.keys.opener.State(p.ID).Boot, mail.Taken
 	for _, c := range p.bearer.carriers {
 		c.NewNumbers(now, p.Peer)
 	}

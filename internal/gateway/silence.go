@@ -21,6 +21,7 @@ type silence struct {
 	from  time.Duration // a time of clocks
 	fresh bool          // ordered after clocks were heard last: both are known when they are heard again
 	kept  time.Duration // the time of clocks when the journal was told last
+	windows
 	clocks
 }
 
@@ -93,7 +94,7 @@ func (s *silence) over(now time.Time) bool {
 func (s *silence) due(now time.Time) time.Time {
 	switch {
 	case !s.on || s.until.IsZero():
-		return time.Time{}
+		return s.windows.due(s, now)
 	case s.fresh:
 		return now
 	case s.heard: // the clocks are heard when this is due, and not with every event
@@ -174,6 +175,7 @@ func (s *silence) obey(g *Gateway, now time.Time, ev Silence) {
 		g.Note("warn", "silence refused: its end is in the past", "until", ev.Until)
 		return
 	}
+	s.ordered(ev, s.wall(now))
 	s.change(g, now, ev)
 }
 
@@ -202,6 +204,9 @@ func (s *silence) change(g *Gateway, now time.Time, ev Silence) {
 
 // step ends a silence that is over, and keeps account of one that is not.
 func (s *silence) step(g *Gateway, now time.Time) {
+	if ev, silent := s.windows.begin(s, now); silent {
+		s.change(g, now, ev)
+	}
 	if s.over(now) {
 		s.change(g, now, Silence{})
 	} else if s.on && !s.until.IsZero() && s.ran(now)-s.kept >= keepEvery {
@@ -214,6 +219,11 @@ func (s *silence) resume(g *Gateway, now time.Time) {
 	if late := s.begin(now, g.cfg.SinceLast); late > keepEvery {
 		g.Note("warn", "the silence lasts longer than its time: how long the node was off is not known, and a wall clock alone does not end a silence",
 			"until", s.until, "not_before", now.Add(s.left).UTC())
+	}
+	s.set(g.cfg.Windows, now)
+	if ev, silent := s.windows.begin(s, now); silent {
+		s.order(now, ev.Until)
+		g.Note("info", "silence begins: nothing is transmitted", "until", ev.Until, "announced", false)
 	}
 	if s.on {
 		g.Record(bucketSilence, []byte("self"), s.append(nil, now))
@@ -239,6 +249,7 @@ type SilenceStatus struct {
 	On        bool    `json:"on"`
 	Fixed     bool    `json:"fixed,omitempty"`  // by the configuration: no order ends it
 	Until     string  `json:"until,omitempty"`  // RFC 3339; empty: until told otherwise
+	Next      string  `json:"next,omitempty"`   // RFC 3339: when the next window of the configuration begins
 	LeftS     float64 `json:"left_s,omitempty"` // that it lasts yet at the least, when there is an end
 	Receipts  int     `json:"receipts_owed"`    // peers that wait for receipts
 	Messages  int     `json:"messages"`         // that wait or may have to go again
@@ -254,6 +265,9 @@ func (g *Gateway) forecast(now time.Time) SilenceStatus {
 	if !g.silence.until.IsZero() && !g.silence.fixed {
 		s.Until = g.silence.until.UTC().Format(time.RFC3339)
 		s.LeftS = g.silence.remaining(now).Seconds()
+	}
+	if at := g.silence.list.Next(g.silence.wall(now)); !at.IsZero() && !g.silence.fixed {
+		s.Next = at.Format(time.RFC3339)
 	}
 	for _, b := range g.bearers {
 		for _, c := range b.carriers {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"aldis/internal/gateway/mail"
@@ -19,6 +20,8 @@ type PeerCounts = mail.Counts
 type Status struct {
 	ID         uint16            `json:"id"`
 	Name       string            `json:"name"`
+	Key        string            `json:"key_fingerprint"` // of the net's key or of this node's own, for two operators to compare
+	Roster     *RosterStatus     `json:"roster,omitempty"`
 	Profile    string            `json:"profile"`
 	End        string            `json:"end"`
 	Boot       seal.Boot         `json:"-"`
@@ -33,7 +36,11 @@ type Status struct {
 	Dropped    map[string]uint64 `json:"dropped"`
 	Modelled   uint64            `json:"modelled_octets"`   // that the model has coded, read or learned: some microseconds each
 	Filters    []filter.Status   `json:"filters,omitempty"` // the operator's rules, in order
+	Survey     *SurveyStatus     `json:"survey,omitempty"`  // the last that was ordered in this run
 	Reloads    uint64            `json:"reloads,omitempty"` // how often the rules were replaced in this run
+	Drain      *DrainStatus      `json:"drain,omitempty"`
+	Relinked   uint64            `json:"relinked,omitempty"`   // how often peers, keepalive and tariff were taken from a configuration that was read again
+	LeftPeers  []uint16          `json:"left_peers,omitempty"` // configured no more, and the journal tells of them: one comes back with a restart
 }
 
 // NormStatus is the child that runs libnorm.
@@ -43,10 +50,12 @@ type NormStatus = unicast.NormStatus
 type PeerStatus struct {
 	ID         uint16 `json:"id"`
 	Name       string `json:"name"`
+	Key        string `json:"key_fingerprint,omitempty"` // of its own, as the roster has it
 	Address    string `json:"address,omitempty"`
 	Configured string `json:"configured_address,omitempty"`
 	Start      uint32 `json:"start"`               // boot number of its newest start that counts; 0: nothing of it counts yet
 	Forgotten  int    `json:"forgotten,omitempty"` // so often the operator had it forgotten in this run
+	Unopened   int    `json:"unopened,omitempty"`  // datagrams that seem to come from it and open with no key of ours, since the last that did
 	Link       string `json:"link"`                // "unknown": never heard in this run; "up"; "silent": does not answer; "listening": said that it will not
 	// LinkSince is when the link got this state; zero before the first turn of the loop.
 	LinkSince     time.Time `json:"link_since,omitzero"`
@@ -55,12 +64,16 @@ type PeerStatus struct {
 	Waiting       int       `json:"waiting"`   // messages without a number
 	UnderWay      int       `json:"under_way"` // sent, not acknowledged
 	WaitingOctets int       `json:"waiting_octets"`
-	ItemsHeld     int       `json:"items_held"` // of this site's items, known to be there
+	NewsWaiting   int       `json:"news_waiting,omitempty"`   // of waiting, news of this site and no message
+	NewsUnderWay  int       `json:"news_under_way,omitempty"` // of under_way
+	ItemsHeld     int       `json:"items_held"`               // of this site's items, known to be there
 	ItemsUnderWay int       `json:"items_under_way"`
 	FarItems      int       `json:"far_items"` // of the peer's site, held here
 	// Queue is what waits, the most urgent first.
 	Queue  []QueueRow `json:"queue,omitempty"`
 	Delays Delays     `json:"delays"`
+	// Measured is what the traffic shows of the link, as far as it does.
+	Measured LinkMeasured `json:"measured"`
 	PeerCounts
 }
 
@@ -98,13 +111,14 @@ type LedgerRow struct {
 func (g *Gateway) Status(now time.Time) Status {
 	b := g.bearers[0]
 	s := Status{
-		ID: g.cfg.ID, Name: g.cfg.Name, Profile: b.profile.Name, End: "terminal", Boot: g.cfg.Boot, BootNumber: g.cfg.Boot.Number,
+		ID: g.cfg.ID, Name: g.cfg.Name, Key: g.keys.fingerprint(&g.cfg), Profile: b.profile.Name, End: "terminal", Boot: g.cfg.Boot, BootNumber: g.cfg.Boot.Number,
 		Transport: profile.NORM, NORM: b.lines.NormStatus(), Silence: g.forecast(now), Link: linkStatus(b.profile, g.cfg.Shore),
-		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Dropped: maps.Clone(g.dropped), Modelled: g.coder.Work(),
+		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Drain: g.faces.drain.status(g), Relinked: g.linkReplaced, LeftPeers: slices.Clone(g.left), Dropped: maps.Clone(g.dropped), Modelled: g.coder.Work(),
 	}
 	if g.cfg.Shore {
 		s.End = "shore"
 	}
+	s.Survey = b.surveys.status()
 	if b.profile.Transport != "" {
 		s.Transport = b.profile.Transport
 	}
@@ -117,12 +131,13 @@ func (g *Gateway) Status(now time.Time) Status {
 		ps := PeerStatus{
 			ID: p.ID, Name: p.Name, Knows: p.Met.KnowsUs,
 			ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far.items),
-			Start: g.opener.State(p.ID).Boot, Forgotten: g.door.visits[p.ID].forgotten, PeerCounts: p.Counts,
+			Start: g.keys.opener.State(p.ID).Boot, Forgotten: g.door.visits[p.ID].forgotten, Unopened: g.door.visits[p.ID].strange, PeerCounts: p.Counts,
 		}
 		if at := p.Configured(); at.IsValid() {
 			ps.Configured = at.String()
 		}
 		ps.Waiting, ps.UnderWay, ps.WaitingOctets = p.Box.Held(frame.Direct, frame.Bulk, mail.Group)
+		ps.NewsWaiting, ps.NewsUnderWay = p.Box.News()
 		if p.Addr.IsValid() {
 			ps.Address = p.Addr.String()
 		}
@@ -132,7 +147,7 @@ func (g *Gateway) Status(now time.Time) Status {
 		if ps.Link = linkWord(p); ps.Link == p.link.word {
 			ps.LinkSince = p.link.since
 		}
-		ps.Queue, ps.Delays = backlog(g, now, p), p.delays
+		ps.Queue, ps.Delays, ps.Measured = backlog(g, now, p), p.delays, measured(p, g.cfg.Shore)
 		s.Peers = append(s.Peers, ps)
 		for direction, name := range [...]string{"sent", "received"} {
 			for kind, octets := range p.Ledger[direction] {
@@ -140,5 +155,6 @@ func (g *Gateway) Status(now time.Time) Status {
 			}
 		}
 	}
+	g.keys.describe(&s)
 	return s
 }

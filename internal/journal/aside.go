@@ -29,7 +29,7 @@ func (j *Journal) setAside(list []Damaged) error {
 				return err
 			}
 		}
-		if err := put(tx, ops); err != nil {
+		if err := put(tx, sealOps(j.key, ops)); err != nil {
 			return err
 		}
 		return recount(tx)
@@ -49,8 +49,9 @@ func (j *Journal) SetAside(list []Op) error {
 		}
 		var ops []Op
 		for i, r := range list {
+			r = sealOps(j.key, []Op{r})[0]
 			raw := seal(uint32(tx.ID()), r.Bucket, r.Key, r.Value)
-			ops = append(ops, asideOp(next+uint64(i), r.Bucket, r.Key, raw), Op{r.Bucket, r.Key, nil})
+			ops = append(ops, sealOps(j.key, []Op{asideOp(next+uint64(i), r.Bucket, r.Key, raw)})[0], Op{r.Bucket, r.Key, nil})
 		}
 		return put(tx, ops)
 	})

@@ -50,6 +50,7 @@ type Report struct {
 
 	Foreign bool          // it is a store, and not a gateway's
 	Fresh   bool          // nothing has been written to it yet
+	Sealed  bool          // its records are sealed
 	Faults  []pages.Fault // of its pages, at most pages.MostFaults
 	Count   int           // of all faults
 	Damaged []Damaged     // at most MostDamaged
@@ -59,6 +60,7 @@ type Report struct {
 
 	damagedOwn []string // fields of the journal's own that cannot be read
 	unread     error    // the first that the disk gave instead of octets
+	sealed     []byte   // keySealed
 }
 
 // Sound says that nothing is wrong.
@@ -235,8 +237,14 @@ func (e *reader) conclude() {
 		return n
 	}
 	rep.Format = take(keyFormat)
-	if rep.Format > format {
+	if rep.Format > formatSealed {
 		return // who knows what it is like
+	}
+	if rep.Sealed = rep.Format == formatSealed; rep.Sealed {
+		var ok bool
+		if rep.sealed, ok = e.field(keySealed); !ok {
+			rep.damagedOwn = append(rep.damagedOwn, string(keySealed))
+		}
 	}
 	if rep.Format == 0 && len(rep.damagedOwn) == 0 {
 		rep.damagedOwn = append(rep.damagedOwn, string(keyFormat))

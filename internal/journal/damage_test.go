@@ -215,7 +215,7 @@ func FuzzExamine(f *testing.F) {
 	}
 	for i := range uint32(12) {
 		ops := []Op{{"b", be32(i), make([]byte, 300)}, {"c", be32(i), []byte("x")}}
-		if err := db.Update(func(tx *bolt.Tx) error { return put(tx, append(ops, ownOps(ship, 1, 1)...)) }); err != nil {
+		if err := db.Update(func(tx *bolt.Tx) error { return put(tx, append(ops, ownOps(ship, 1, 1, nil)...)) }); err != nil {
 			f.Fatal(err)
 		}
 	}

@@ -13,11 +13,15 @@
 // A disk that fails is no reason to believe less: what Commit has confirmed is on it, and a page that it does not give is an
 // error, never a fault. docs/decisions/failing-disk.md.
 //
-// Sizes are octets. A Journal is used by one goroutine.
+// With a secret the records are sealed (internal/atrest), keys as well as values. Checksums and tally are those of what the file
+// has, so that a file can be checked without its secret. docs/decisions/journal-at-rest.md.
+//
+// Sizes are octets. A Journal is used by one goroutine, but for Backup and Gone.
 //
 // # Files
 //
 //   - aside.go: records that were set aside
+//   - backup.go: a copy while commits go on, and one that is put back
 //   - check.go: what a file holds and what is wrong with it
 //   - extents.go: whether all of a file has a place on the disk
 //   - journal.go: commit and load
@@ -25,6 +29,7 @@
 //   - open.go: lock, check, claim
 //   - repair.go: what an operator does with a journal that no gateway uses
 //   - rewrite.go: a file written anew, and older formats
+//   - sealed.go: a file whose records are sealed with a key that is not beside it
 //   - salvage.go: what can be read of a broken file
 //   - store.go: bbolt on a disk that may fail
 //   - trouble.go: errors of a disk in words

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"aldis/internal/atrest"
 )
 
 const (
@@ -19,6 +21,7 @@ const (
 	// format 1 is that of version 0.1. Both are read and brought to this one, which older versions refuse with a sentence.
 	format       = 3
 	firstChecked = 3 // the first with checksums
+	formatSealed = 4 // as 3, with sealed records: older versions refuse it with a sentence
 	lockWait     = 500 * time.Millisecond
 )
 
@@ -35,6 +38,7 @@ var (
 	keyStore  = []byte("store")
 	keyBoot   = []byte("boot")
 	keyTally  = []byte("tally")
+	keySealed = []byte("sealed") // of a sealed file: its salt, and what shows whether a secret is the right one
 )
 
 // Why a data directory is refused. The error of Open says in words what to do.
@@ -44,6 +48,8 @@ var (
 	ErrNewer  = errors.New("it was written by a newer gateway")
 	ErrBroken = errors.New("it is damaged or not a gateway's")
 	ErrGone   = errors.New("it is gone")
+	ErrSealed = errors.New("it is sealed, and its secret was not given")
+	ErrSecret = errors.New("it is sealed with another secret")
 )
 
 // Identity is the node whose store it is.
@@ -62,13 +68,17 @@ type Op struct {
 // Journal is an open store.
 type Journal struct {
 	*store
-	dir   string
-	id    uint32 // of the store
-	boot  uint32
-	aside []Damaged
+	dir string
+	key *atrest.Key // nil: the records are not sealed
+	// sealedField is keySealed of the file, nil as key; the mark repeats it, for its salt is not found again.
+	sealedField []byte
+	id          uint32 // of the store
+	boot        uint32
+	aside       []Damaged
 	// doubtful: the disk has failed, and the kernel may have dropped what it could not write, of this commit or of the
 	// file's own blocks. No later commit would say so.
 	doubtful bool
+	use      sync.Mutex // of the file: a commit or a copy
 
 	mu   sync.Mutex
 	info os.FileInfo // of the file, to know it again
@@ -117,6 +127,9 @@ func (j *Journal) commit(ops []Op) error {
 	if len(ops) == 0 {
 		return nil
 	}
+	ops = sealOps(j.key, ops)
+	j.use.Lock()
+	defer j.use.Unlock()
 	if j.doubtful {
 		if err := j.renew(); err != nil {
 			return j.trouble(err)
@@ -151,14 +164,19 @@ func (j *Journal) Load(f func(bucket string, key, value []byte) error) error {
 			if bucket == own || bucket == aside {
 				return nil
 			}
-			return b.ForEach(func(k, v []byte) error {
+			of := opener{key: j.key, bucket: bucket}
+			err := b.ForEach(func(k, v []byte) error {
 				value, good := unseal(bucket, k, v)
 				if !good { // Open has read it otherwise
 					return fmt.Errorf("journal: %s: %w: the disk gives other data than a moment ago (bucket %q, key %x); replace the disk, and put a backup back",
 						filepath.Join(j.dir, fileName), ErrBroken, bucket, k)
 				}
-				return f(bucket, k, value)
+				return of.take(filepath.Join(j.dir, fileName), k, value, f)
 			})
+			if err != nil {
+				return err
+			}
+			return of.rest(f)
 		})
 	})
 	var unsound *unsoundError

@@ -202,7 +202,7 @@ func TestOpenRefuses(t *testing.T) {
 			dir := made(t)
 			raw(t, dir, func(tx *bolt.Tx) error { return tx.Bucket([]byte(own)).Put(keyFormat, be32(9)) })
 			return dir
-		}, ErrNewer, []string{"format 9", "reads 3", "install"}},
+		}, ErrNewer, []string{"format 9", "reads 4", "install"}},
 		{"in use", ship, func(t *testing.T) string {
 			dir := made(t)
 			open(t, dir)

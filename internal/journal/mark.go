@@ -1,11 +1,13 @@
 package journal
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -13,13 +15,34 @@ import (
 // from a directory that is new.
 const markName = "aldis.store"
 
-func markOf(id Identity, store uint32) string {
-	return fmt.Sprintf("node %d %q, store %08x\nThe journal is aldis.db. To begin anew without what it held: gateway journal new\n", id.Node, id.Name, store)
+// markSealed is before the field of the journal's own that says with what a sealed one is opened.
+const markSealed = "\nsealed "
+
+func markOf(id Identity, store uint32, sealed []byte) string {
+	first, last := fmt.Sprintf("node %d %q, store %08x", id.Node, id.Name, store), "\n"
+	if sealed != nil {
+		first, last = fmt.Sprintf("node %d, store %08x", id.Node, store), markSealed+hex.EncodeToString(sealed)+"\n"
+	}
+	return first + "\nThe journal is aldis.db. To begin anew without what it held: gateway journal new" + last
+}
+
+// markedField is the field that the mark of a sealed journal repeats; nil: there is none.
+func markedField(dir string) []byte {
+	mark, err := os.ReadFile(filepath.Join(dir, markName))
+	if err != nil {
+		return nil
+	}
+	_, text, _ := strings.Cut(string(mark), markSealed)
+	field, _ := hex.DecodeString(strings.TrimSpace(text))
+	if len(field) == 0 {
+		return nil
+	}
+	return field
 }
 
 // writeMark makes the mark durable, when it does not say this already.
-func writeMark(dir string, id Identity, store uint32) error {
-	path, text := filepath.Join(dir, markName), markOf(id, store)
+func writeMark(dir string, id Identity, store uint32, sealed []byte) error {
+	path, text := filepath.Join(dir, markName), markOf(id, store, sealed)
 	if b, err := os.ReadFile(path); err == nil && string(b) == text {
 		return nil
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	berrors "go.etcd.io/bbolt/errors"
+
+	"aldis/internal/atrest"
 )
 
 // mostAside bounds the damaged records that a start sets aside. More than that is no accident of one record.
@@ -25,6 +27,15 @@ func Open(dir string, id Identity) (*Journal, error) { return OpenSparing(dir, i
 // OpenSparing is Open for a caller that can do without single records of the buckets that spare names: where such a one
 // is damaged it is set aside, and Aside names it.
 func OpenSparing(dir string, id Identity, spare func(bucket string) bool) (*Journal, error) {
+	return OpenSealed(dir, id, nil, spare)
+}
+
+// OpenSealed is OpenSparing with the secret that seals the records. A journal that is not sealed yet is sealed by this, which
+// needs as much free space as it has octets; without a secret a sealed one is refused, and so it is with another one.
+func OpenSealed(dir string, id Identity, secret atrest.Secret, spare func(bucket string) bool) (*Journal, error) {
+	if len(secret) > 0 && len(secret) < atrest.LeastSecret {
+		return nil, fmt.Errorf("journal: the secret that seals it: %w", atrest.ErrSecret)
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("journal: data directory %s cannot be made: %w; make it, owned by the user that runs the gateway", dir, err)
 	}
@@ -36,7 +47,7 @@ func OpenSparing(dir string, id Identity, spare func(bucket string) bool) (*Jour
 	if err != nil {
 		return nil, openError(dir, err)
 	}
-	j, err := openFile(f, dir, id, spare)
+	j, err := openFile(f, dir, id, secret, spare)
 	if err != nil {
 		f.Close()
 		return nil, err
@@ -45,7 +56,7 @@ func OpenSparing(dir string, id Identity, spare func(bucket string) bool) (*Jour
 }
 
 // openFile opens the store in f, which is locked. On success f belongs to the Journal.
-func openFile(f *os.File, dir string, id Identity, spare func(bucket string) bool) (*Journal, error) {
+func openFile(f *os.File, dir string, id Identity, secret atrest.Secret, spare func(bucket string) bool) (*Journal, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, openError(dir, err)
@@ -65,8 +76,11 @@ func openFile(f *os.File, dir string, id Identity, spare func(bucket string) boo
 	if err := rep.Refusal(dir, id, spare); err != nil {
 		return nil, err
 	}
-	os.Remove(f.Name() + unfinished) // of a start that was killed: nothing refers to it
 	j := &Journal{dir: dir, id: rep.Store, boot: rep.Boot}
+	if err = j.unlock(secret, rep); err != nil {
+		return nil, secretError(dir, err)
+	}
+	os.Remove(f.Name() + unfinished) // of a start that was killed: nothing refers to it
 	if !rep.Fresh && rep.Format < firstChecked {
 		if j.store, err = migrate(f, info.Size()); err != nil {
 			return nil, err
@@ -80,8 +94,10 @@ func openFile(f *os.File, dir string, id Identity, spare func(bucket string) boo
 	} else if j.store, err = openStore(f, last); err != nil {
 		return nil, openError(dir, err)
 	}
-	if j.info, err = os.Stat(filepath.Join(dir, fileName)); err == nil {
-		err = j.claim(id, rep)
+	if err = j.seal(secret); err == nil {
+		if j.info, err = os.Stat(filepath.Join(dir, fileName)); err == nil {
+			err = j.claim(id, rep)
+		}
 	}
 	if err != nil {
 		j.close()
@@ -143,9 +159,9 @@ func (r *Report) Refusal(dir string, id Identity, spare func(bucket string) bool
 		return nil
 	case r.Foreign:
 		return fmt.Errorf("journal: data directory %s: %w; set another node.data_dir", dir, ErrBroken)
-	case r.Count == 0 && r.Format > format:
+	case r.Count == 0 && r.Format > formatSealed:
 		return fmt.Errorf("journal: data directory %s: %w (format %d; this gateway reads %d); install the newer gateway, or set another node.data_dir",
-			dir, ErrNewer, r.Format, format)
+			dir, ErrNewer, r.Format, formatSealed)
 	case r.broken(), r.Bad > mostAside:
 		return r.damage(path)
 	case r.Node != id.Node:
@@ -180,8 +196,8 @@ func (j *Journal) claim(id Identity, rep *Report) error {
 	var ops []Op
 	if rep.Fresh {
 		j.id = newStoreID()
-		ops = ownOps(id, j.id, 0)
-	} else if rep.Name != id.Name {
+		ops = ownOps(id, j.id, 0, j.sealedField)
+	} else if rep.Name != id.Name && j.key == nil {
 		ops = append(ops, Op{own, keyName, []byte(id.Name)})
 	}
 	if err := j.commit(ops); err != nil {
@@ -196,7 +212,7 @@ func (j *Journal) claim(id Identity, rep *Report) error {
 			return fmt.Errorf("journal: data directory %s: %w", j.dir, err)
 		}
 	}
-	return writeMark(j.dir, Identity{Node: id.Node, Name: id.Name}, j.id)
+	return writeMark(j.dir, Identity{Node: id.Node, Name: id.Name}, j.id, j.sealedField)
 }
 
 func newStoreID() uint32 {
@@ -205,10 +221,14 @@ func newStoreID() uint32 {
 	return binary.BigEndian.Uint32(raw[:])
 }
 
-// ownOps are the fields of the journal's own.
-func ownOps(id Identity, store, boot uint32) []Op {
-	return []Op{{own, keyFormat, be32(format)}, {own, keyNode, be32(uint32(id.Node))}, {own, keyName, []byte(id.Name)},
+// ownOps are the fields of the journal's own. sealed is that of a sealed one, nil of another.
+func ownOps(id Identity, store, boot uint32, sealed []byte) []Op {
+	if sealed != nil {
+		id.Name = "" // it is in the configuration, and names nobody here
+	}
+	ops := []Op{{own, keyFormat, be32(format)}, {own, keyNode, be32(uint32(id.Node))}, {own, keyName, []byte(id.Name)},
 		{own, keyStore, be32(store)}, {own, keyBoot, be32(boot)}}
+	return append(ops, sealedOps(sealed)...)
 }
 
 // Aside are the records that Open has set aside since they are damaged.

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"aldis/internal/atrest"
 )
 
 // Progress hears how much of a file has been read. It is called often.
@@ -54,6 +57,11 @@ func Check(dir string, progress Progress) (*Report, error) {
 	return Export(dir, progress, nil)
 }
 
+// Export is ExportSealed without a secret.
+func Export(dir string, progress Progress, visit func(Exported) error) (*Report, error) {
+	return ExportSealed(dir, nil, progress, visit)
+}
+
 // Exported is a record of a journal as Export gives it.
 type Exported struct {
 	Bucket  string
@@ -61,32 +69,80 @@ type Exported struct {
 	Value   []byte // of a damaged one what the file has
 	Damaged bool
 	Aside   bool // it was set aside
+	Sealed  bool // Key and Value are as the file has them: there was no secret
 }
 
-// Export is Check, and gives every record to visit on its way.
-func Export(dir string, progress Progress, visit func(Exported) error) (*Report, error) {
+// ExportSealed is Check, and gives every record to visit on its way. Without the secret of a sealed journal it gives what the file
+// has; with another one it gives none and an error. A record that the secret does not open counts as damaged.
+func ExportSealed(dir string, secret atrest.Secret, progress Progress, visit func(Exported) error) (*Report, error) {
 	f, r, err := existing(dir, os.O_RDONLY, progress)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	e, err := examine(r, r.size, func(r record) error {
-		if visit == nil {
-			return nil
-		}
-		x := Exported{Bucket: r.bucket, Key: r.key, Value: r.value, Damaged: !r.good}
-		if r.bucket == aside && r.good {
-			if bucket, key, raw, ok := parseAside(r.value); ok {
-				value, good := unseal(bucket, key, raw)
-				x = Exported{Bucket: bucket, Key: key, Value: value, Damaged: !good, Aside: true}
-			}
-		}
-		return visit(x)
-	})
+	x := exporter{visit: visit}
+	if x.sealed, x.key, err = keyOfFile(f, r.size, secret, dir); err != nil {
+		return nil, secretError(dir, err)
+	}
+	e, err := examine(r, r.size, x.record)
 	if err != nil {
 		return nil, fmt.Errorf("journal: %s: %w", f.Name(), err)
 	}
+	e.report.Bad += x.bad
+	e.report.Damaged = append(e.report.Damaged, x.damaged...)
 	return &e.report, nil
+}
+
+// exporter opens records on their way to those who want them.
+type exporter struct {
+	sealed  bool
+	key     *atrest.Key // nil: there was no secret, or nothing is sealed
+	visit   func(Exported) error
+	damaged []Damaged
+	bad     int
+}
+
+func (x *exporter) record(r record) error {
+	out := Exported{Bucket: r.bucket, Key: r.key, Value: r.value, Damaged: !r.good, Sealed: x.sealed && x.key == nil}
+	if r.good && r.bucket == aside && !out.Sealed {
+		x.aside(&out)
+	} else if r.good && x.key != nil {
+		if key, value, ok := openRecord(x.key, r.bucket, r.key, r.value); ok {
+			out.Key, out.Value = key, value
+		} else {
+			out.Damaged = true
+			if x.bad++; x.bad <= MostDamaged {
+				x.damaged = append(x.damaged, Damaged{r.bucket, bytes.Clone(r.key), len(r.value), "it was not sealed with this secret"})
+			}
+		}
+	}
+	if x.visit == nil {
+		return nil
+	}
+	return x.visit(out)
+}
+
+// aside gives a record that was set aside as it was before. It may have been set aside before the journal was sealed.
+func (x *exporter) aside(out *Exported) {
+	blob := out.Value
+	if x.key != nil {
+		var ok bool
+		if blob, ok = x.key.Open(blob, about(aside, out.Key)); !ok {
+			out.Damaged = true
+			return
+		}
+	}
+	bucket, key, raw, ok := parseAside(blob)
+	if !ok {
+		return
+	}
+	value, good := unseal(bucket, key, raw)
+	*out = Exported{Bucket: bucket, Key: key, Value: value, Damaged: !good, Aside: true}
+	if x.key != nil && good {
+		if key, value, ok := openRecord(x.key, bucket, key, value); ok {
+			out.Key, out.Value = key, value
+		}
+	}
 }
 
 // Repair is what to do with a journal that a start refuses.
@@ -96,6 +152,7 @@ type Repair struct {
 	NoLoose  bool     // leave out what stands on pages outside of the tree
 	Force    bool     // also where nothing is wrong with the file
 	Progress Progress
+	Secret   atrest.Secret // of a journal that is sealed; the new file is sealed with it too
 	// Keep chooses what the new file holds. lost: records of that bucket may be missing among them.
 	Keep func(records []Op, lost func(bucket string) bool) []Op
 }
@@ -128,6 +185,10 @@ func (p Repair) Do(dir string) (*Repaired, error) {
 	if s.report.Sound() && !p.Force {
 		return done, nil
 	}
+	if err := s.open(p.Secret, dir); err != nil {
+		return nil, secretError(dir, err)
+	}
+	done.Records = len(s.records)
 	if err := p.claim(s, dir); err != nil {
 		return nil, err
 	}
@@ -140,7 +201,7 @@ func (p Repair) Do(dir string) (*Repaired, error) {
 	if err != nil {
 		return nil, fmt.Errorf("journal: %s cannot be repaired: %w; it is as it was", f.Name(), err)
 	}
-	return done, writeMark(dir, p.Identity, done.NewStore)
+	return done, writeMark(dir, p.Identity, done.NewStore, s.sealedField)
 }
 
 // claim finds out whose journal it is.
@@ -150,8 +211,8 @@ func (p *Repair) claim(s *salvaged, dir string) error {
 	switch {
 	case rep.Foreign:
 		return fmt.Errorf("journal: data directory %s: %w; it is another program's", dir, ErrBroken)
-	case rep.Count == 0 && rep.Format > format:
-		return fmt.Errorf("journal: data directory %s: %w (format %d; this gateway reads %d); install the newer gateway", dir, ErrNewer, rep.Format, format)
+	case rep.Count == 0 && rep.Format > formatSealed:
+		return fmt.Errorf("journal: data directory %s: %w (format %d; this gateway reads %d); install the newer gateway", dir, ErrNewer, rep.Format, formatSealed)
 	case node == 0 && p.Identity.Node == 0:
 		return fmt.Errorf("journal: %s does not say any more which node's it is; name the configuration: -c FILE", filepath.Join(dir, fileName))
 	case node == 0:
@@ -190,13 +251,14 @@ func (p Repair) write(s *salvaged, path string, records []Op, store uint32) (old
 			w.abandon()
 		}
 	}()
-	for _, op := range append(ownOps(p.Identity, store, s.number(keyBoot)), records...) {
+	w.key = s.key
+	for _, op := range append(ownOps(p.Identity, store, s.number(keyBoot), s.sealedField), records...) {
 		if err := w.add(op); err != nil {
 			return "", err
 		}
 	}
 	for key, value := range s.inAside {
-		if err := w.add(Op{aside, []byte(key), value}); err != nil {
+		if err := w.put(Op{aside, []byte(key), value}); err != nil {
 			return "", err
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	bolt "go.etcd.io/bbolt"
+
+	"aldis/internal/atrest"
 )
 
 // unfinished ends the name of a file that is being written.
@@ -23,6 +25,7 @@ const (
 type writer struct {
 	*store
 	path   string
+	key    *atrest.Key // that seals what is added; nil: that is sealed, or is not to be
 	ops    []Op
 	octets int
 }
@@ -45,6 +48,14 @@ func rewrite(path string) (*writer, error) {
 
 // add takes an op; its key and value must stay as they are.
 func (w *writer) add(op Op) error {
+	if w.key != nil {
+		op = sealOp(w.key, op)
+	}
+	return w.put(op)
+}
+
+// put takes an op as the file has it.
+func (w *writer) put(op Op) error {
 	w.ops = append(w.ops, op)
 	w.octets += len(op.Key) + len(op.Value)
 	if len(w.ops) < batchOps && w.octets < batchOctets {
@@ -100,7 +111,7 @@ func (w *writer) migrate(f *os.File, size int64) error {
 		return err
 	}
 	rep := &r.report
-	for _, op := range ownOps(Identity{rep.Node, rep.Name}, rep.Store, rep.Boot) {
+	for _, op := range ownOps(Identity{rep.Node, rep.Name}, rep.Store, rep.Boot, nil) {
 		if err := w.add(op); err != nil {
 			return err
 		}
@@ -184,7 +195,7 @@ func before(f *os.File, newest *reader) (*Report, state) {
 			continue
 		}
 		e, err := examineAt(f, newest.report.Octets, m.Tx, nil)
-		if err == nil && e.report.Sound() && !e.report.Fresh && e.report.Format == format {
+		if err == nil && e.report.Sound() && !e.report.Fresh && e.report.Format >= firstChecked {
 			return &e.report, state{m.Tx, e.found}
 		}
 	}

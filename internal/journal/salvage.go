@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 
+	"aldis/internal/atrest"
 	"aldis/internal/journal/pages"
 )
 
@@ -21,6 +22,9 @@ type salvaged struct {
 	place   map[string]int    // of a record in records, by nameOf
 	names   []string          // of buckets
 	inAside map[string][]byte // records that were set aside, by key
+
+	key         *atrest.Key // of a sealed file, nil before open and of another
+	sealedField []byte
 }
 
 func nameOf(bucket string, key []byte) string { return bucket + "\x00" + string(key) }

@@ -241,6 +241,15 @@ func (ls *leases) endAll(p *peer) {
 	}
 }
 
+// nameIn is the name in a peer's advertisement; "" where there is none.
+func nameIn(doc []byte) string {
+	n, err := jxta.ParseXML(doc, jxta.DefaultXML)
+	if err != nil {
+		return ""
+	}
+	return n.KidValue("Name")
+}
+
 // sweep does what is due for peers.
 func (ls *leases) sweep() {
 	var ready []*peer
@@ -252,7 +261,7 @@ func (ls *leases) sweep() {
 	for _, p := range ready {
 		for _, g := range slices.Sorted(maps.Keys(p.leases)) {
 			if !ls.now.Before(p.leases[g].expires) {
-				ls.note("info", "lease ended", "peer", p.id, "group", g)
+				ls.note("info", "lease ended", "peer", p.id, "name", nameIn(p.leases[g].doc), "group", g)
 				ls.end(p, g)
 			}
 		}

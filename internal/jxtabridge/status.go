@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"aldis/internal/jxta"
 )
 
 // PeerStatus is one local peer in a Status.
@@ -78,8 +76,8 @@ func (b *Bridge) Status() Status {
 			l := p.leases[g]
 			groups[g] = true
 			ps.Leases[g] = l.expires
-			if n, err := jxta.ParseXML(l.doc, jxta.DefaultXML); err == nil && ps.Name == "" {
-				ps.Name = n.KidValue("Name")
+			if ps.Name == "" {
+				ps.Name = nameIn(l.doc)
 			}
 		}
 		for _, k := range p.pipeKeys() {

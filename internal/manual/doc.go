@@ -5,6 +5,7 @@
 //
 //   - bash.go: the completion of bash
 //   - fish.go: the completion of fish
+//   - markdown.go: a page for the documentation
 //   - program.go: the description of the commands, and the help
 //   - roff.go: man pages
 //   - text.go: the text of a command's help taken apart

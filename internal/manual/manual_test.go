@@ -117,3 +117,27 @@ func FuzzRoff(f *testing.F) {
 		}
 	})
 }
+
+// The page of the documentation has each command, its calls, flags and defaults, and nothing that Markdown takes for its own.
+func TestMarkdown(t *testing.T) {
+	page := sample().Markdown()
+	for _, c := range sample().Commands() {
+		for _, want := range []string{"### boat " + c.Name + "\n", "(#boat-" + strings.ReplaceAll(c.Name, " ", "-") + ")"} {
+			if !strings.Contains(page, want) {
+				t.Errorf("the page lacks %q:\n%s", want, page)
+			}
+		}
+		for _, f := range c.Flags {
+			if !strings.Contains(page, "| `"+f.Typed()) {
+				t.Errorf("the page lacks %s:\n%s", f.Typed(), page)
+			}
+		}
+	}
+	p := Program{Name: "x", Groups: []Group{{"G", []Command{{Name: "y", Summary: "a|b", About: "usage: x y\n\nA *star* <b>.\n",
+		Flags: []Flag{{Name: "f", Value: "on|off", About: "a_b|c", Default: "on"}}}}}}}
+	for _, want := range []string{`| a\|b |`, `A \*star\* &lt;b>.`, "| `-f on\\|off` | a\\_b\\|c | `on` |"} {
+		if !strings.Contains(p.Markdown(), want) {
+			t.Errorf("the page lacks %q:\n%s", want, p.Markdown())
+		}
+	}
+}

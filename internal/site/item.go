@@ -9,6 +9,9 @@ type Face uint8
 // JXTA is the face of package jxtabridge.
 const JXTA Face = 0
 
+// TAK is the face of package tak.
+const TAK Face = 1
+
 // MaxFace is the highest number of a face.
 const MaxFace Face = 63
 

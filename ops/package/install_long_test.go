@@ -91,8 +91,21 @@ type machine struct {
 // boot makes a Debian with nothing but systemd in it, from the archive that this machine uses, and starts it.
 func boot(t *testing.T) *machine {
 	t.Helper()
-	m := &machine{t: t, root: filepath.Join(t.TempDir(), "root")}
-	must(t, nil, "mmdebstrap", append([]string{"--quiet", "--variant=minbase", "--include=systemd,systemd-sysv,dbus,man-db", "bookworm", m.root}, sources(t)...)...)
+	return start(t, debian(t))
+}
+
+// debian is the directory of one that has not been started.
+func debian(t *testing.T) (root string) {
+	t.Helper()
+	root = filepath.Join(t.TempDir(), "root")
+	must(t, nil, "mmdebstrap", append([]string{"--quiet", "--variant=minbase", "--include=systemd,systemd-sysv,dbus,man-db", "bookworm", root}, sources(t)...)...)
+	return root
+}
+
+// start boots the Debian in a directory.
+func start(t *testing.T, root string) *machine {
+	t.Helper()
+	m := &machine{t: t, root: root}
 	cmd := exec.Command("systemd-nspawn", "--quiet", "--directory", m.root, "--boot", "--register=no", "--keep-unit", "--console=pipe")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"aldis/internal/gateway"
 )
 
 // Alarm is something that the operator should know, in a sentence.
@@ -66,6 +68,9 @@ func alarms(now time.Time, v *View, s Seen, is, ten sample) []Alarm {
 		}
 		say(2, time.Time{}, "%s", text)
 	}
+	if d := s.Status.Drain; d != nil {
+		say(1, d.Since, "This gateway is drained: it takes no messages of local peers; %s", plural(d.Messages, "message has to go out yet", "messages have to go out yet"))
+	}
 	for _, d := range []struct {
 		use  Use
 		what string
@@ -75,6 +80,9 @@ func alarms(now time.Time, v *View, s Seen, is, ten sample) []Alarm {
 		}
 	}
 	for _, p := range s.Status.Peers {
+		for _, what := range p.Measured.Differs {
+			say(1, p.Measured.Since, "%s", other(p, what, s.Status.Link))
+		}
 		c, before := is.sites[p.Name], ten.sites[p.Name]
 		if n := c.ended - before.ended; n > 0 {
 			say(1, time.Time{}, "%s for %s in the last ten minutes: expired, or undeliverable there", plural(int(n), "message was lost", "messages were lost"), Plain(p.Name))
@@ -88,6 +96,18 @@ func alarms(now time.Time, v *View, s Seen, is, ten sample) []Alarm {
 		all = append(all, l...)
 	}
 	return all
+}
+
+// other says how a link is not as its profile says.
+func other(p gateway.PeerStatus, what string, l gateway.LinkStatus) string {
+	name, m := Plain(p.Name), p.Measured
+	switch what {
+	case gateway.DiffersRate:
+		return fmt.Sprintf("The link to %s is slower than its profile: %d bit/s instead of %d. What goes is paced at %d", name, m.RateBps, l.SendBps, m.PaceBps)
+	case gateway.DiffersDelay:
+		return fmt.Sprintf("The link to %s has another delay than its profile: a round trip takes %.1f s", name, m.RoundTripS)
+	}
+	return fmt.Sprintf("The link to %s loses more than its profile: %.0f %% of the messages go again, the profile has %.1f %% of loss", name, m.LossPct, l.SendLossPct)
 }
 
 func held(p Site) string {

@@ -107,6 +107,9 @@ func TestWords(t *testing.T) {
 			p.Queue = []gateway.QueueRow{{Precedence: "routine", Messages: n, Oldest: now.Add(-age)}}
 		}
 	}
+	slow := func(p *gateway.PeerStatus) {
+		p.Measured = gateway.LinkMeasured{RateBps: 1200, PaceBps: 1260, Differs: []string{gateway.DiffersRate}}
+	}
 	for _, tt := range []struct {
 		name         string
 		seen         Seen
@@ -116,6 +119,7 @@ func TestWords(t *testing.T) {
 		{"well", Seen{Status: site("up")}, "good", "All is well: 1 site answers, nothing waits", nil},
 		{"busy", Seen{Status: site("up", waits(1, time.Second))}, "good", "All is well: 1 site answers, 1 message is on its way", nil},
 		{"late", Seen{Status: site("up", waits(2, time.Hour))}, "warn", "Worth a look: 1 site answers, 2 messages are on their way", []string{"A routine message for hq still waits though the link is up"}},
+		{"slow", Seen{Status: site("up", slow)}, "warn", "Worth a look: 1 site answers, nothing waits", []string{"The link to hq is slower than its profile: 1200 bit/s instead of 0. What goes is paced at 1260"}},
 		{"down", Seen{Status: site("silent", waits(2, time.Hour))}, "bad", "Not all is well: 0 of 1 sites answer, 2 messages are on their way", []string{"hq does not answer; 2 messages wait for it"}},
 		{"quiet by order", Seen{Status: site("listening")}, "good", "All is well: 1 site answers, nothing waits", []string{"hq keeps silent by order: it receives and does not answer"}},
 		{"never heard", Seen{Status: site("unknown")}, "bad", "Not all is well: 0 of 1 sites answer, nothing waits", []string{"hq was not heard since the start of this gateway: is it on, is its address right, has it the same key?"}},
@@ -136,6 +140,10 @@ func TestWords(t *testing.T) {
 		}
 		check.Same(in, "alarms", alarms, tt.alarms)
 	}
+	drained := site("up")
+	drained.Drain = &gateway.DrainStatus{Since: start, Messages: 2}
+	v0 := Look(now, NewHistory(start), Seen{Started: start, Status: drained})
+	check.Equal(t, "alarm of a drain", v0.Alarms[0], Alarm{"warn", "This gateway is drained: it takes no messages of local peers; 2 messages have to go out yet", start})
 	s := site("up", waits(3, time.Minute))
 	s.Silence = gateway.SilenceStatus{On: true, LeftS: 90, Messages: 3}
 	v := Look(now, NewHistory(start), Seen{Started: start, Status: s})

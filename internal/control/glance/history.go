@@ -20,7 +20,7 @@ const (
 )
 
 // Kinds are the accounts of the ledger, as gateway.LedgerRow names them.
-var Kinds = [...]string{"payload", "advertisement", "state", "ack", "repair", "header", "key"}
+var Kinds = [...]string{"payload", "advertisement", "state", "ack", "repair", "header", "key", "survey"}
 
 // directions of the ledger.
 const (
@@ -84,6 +84,30 @@ func monthOf(now, since time.Time) Month {
 		since = first
 	}
 	return Month{Since: since, Ends: first.AddDate(0, 1, 0)}
+}
+
+// Spent is what was on the air in a time, in octets.
+type Spent struct {
+	From           time.Time // since when that is known, not before what was asked for
+	Sent, Received uint64
+}
+
+// Since is what was on the air since a time, in whole minutes.
+func (h *History) Since(at time.Time) Spent {
+	s := Spent{From: at}
+	if h.began.After(at) {
+		s.From = h.began
+	}
+	for _, m := range h.minutes {
+		if m.at.Add(time.Minute).Before(at) {
+			continue
+		}
+		for k := range Kinds {
+			s.Sent += uint64(m.kinds[sent][k])
+			s.Received += uint64(m.kinds[received][k])
+		}
+	}
+	return s
 }
 
 // Note takes what the ledger says now. A wall clock that was set back makes the minute that it says a later one.

@@ -35,6 +35,7 @@ type Config struct {
 	Coder   *compact.Coder
 	Air     *mail.Air
 	Ledger  *mail.Ledger // of what goes to the group
+	Proofs  int          // octets that may stand behind the frames of a datagram to the group
 }
 
 // Carrier is the messages over P_Mul.
@@ -77,7 +78,7 @@ func New(cfg Config, records []mail.Record) (*Carrier, error) {
 	c := &Carrier{Config: cfg, peers: map[uint16]*mail.Peer{}, silent: map[uint16]bool{}, orders: map[uint16]*order{}, out: map[pmul.MessageID]*mail.Message{},
 		highest:  map[pmul.MessageID]uint16{},
 		audience: mail.NewAudience(cfg.Road, mail.Policy{Alike: true, Bucket: bucketFlow})}
-	c.engine = pmul.ConfigFor(cfg.Profile, pmul.NodeID(cfg.Self), pmul.Compact, seal.OverheadLong, cfg.Rand)
+	c.engine = pmul.ConfigFor(cfg.Profile, pmul.NodeID(cfg.Self), pmul.Compact, seal.OverheadLong+cfg.Proofs, cfg.Rand)
 	c.engine.DatagramOctets -= margin
 	c.engine.AckHold = cfg.Profile.AckDelay / 2 // for something to ride on: docs/decisions/pmul-carrier.md
 	c.engine.Group = members
@@ -526,6 +527,7 @@ func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool,
 	c.aired(to, packet.PDUs)
 	l.Head(mail.Sent, long)
 	l.Add(mail.Sent, c.kindOf(packet.PDUs), len(body))
+	l.Add(mail.Sent, mail.Key, len(data)-seal.Overhead(long)-len(body))
 	c.Air.Took(now, &c.Profile, len(data), c.Profile.Up.RateBps)
 	if whole(packet.PDUs) {
 		c.Air.Again(&c.Profile, addr, data, c.peers[to], l, long, c.forSilent(packet.PDUs))

@@ -17,6 +17,7 @@ import (
 // cannot ask: for him each of the last maxCopies is repeated, CopiesForSilent times. docs/decisions/idle-air.md
 type Air struct {
 	Free   time.Time
+	Gauge  Gauge
 	quiet  time.Time // a shared channel counts as busy until then
 	copies []copyOf  // in the order in which they are due
 }
@@ -47,9 +48,13 @@ const (
 // Took notes that a datagram of so many octets above UDP goes out now, at a rate in bits per second.
 func (a *Air) Took(now time.Time, p *profile.Profile, octets, rateBps int) {
 	air := profile.Airtime(profile.IPUDPOctets+octets+p.FrameOverhead, rateBps)
+	a.Gauge.octets += int64(profile.IPUDPOctets + octets + p.FrameOverhead)
 	a.Free = due.Latest(a.Free, now).Add(air)
 	a.use(now, p, air)
 }
+
+// So is how many octets have gone.
+func (a *Air) So() int64 { return a.Gauge.octets }
 
 // Heard notes a datagram of somebody else of so many octets above UDP.
 func (a *Air) Heard(now time.Time, p *profile.Profile, octets int) {

@@ -52,6 +52,8 @@ type Entry struct {
 	Coded   bool // its texts have been coded for the link,
 	Learned bool // and after the messages before it
 
+	Aired Aired // of the direct lane and NORM's: when it went last
+
 	audience *Audience
 }
 
@@ -258,6 +260,21 @@ func (b *Box) Held(lanes ...frame.Lane) (waiting, underWay, octets int) {
 		}
 	}
 	return waiting, underWay, octets
+}
+
+// News counts what of Held in all lanes is state of this site, and no message of a local peer.
+func (b *Box) News() (waiting, underWay int) {
+	for i := range b.waiting {
+		for rank := range b.waiting[i].levels {
+			waiting += len(b.waiting[i].levels[rank].state)
+		}
+	}
+	for _, e := range b.underWay {
+		if e.Content.Payload == nil {
+			underWay++
+		}
+	}
+	return waiting, underWay
 }
 
 // own is the octets held for the peer in lanes of its own, which MaxWaiting bounds.

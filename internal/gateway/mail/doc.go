@@ -17,5 +17,5 @@
 // box.go what is held for one peer; backlog.go that by precedence; queue.go what waits in a lane; rota.go whose turn it is; turns.go in which order they go, about; pace.go how fast; giving.go what a full queue gives up; store.go acceptance, fates,
 // journal; ordered.go what the operator orders of a message, and its life; audience.go flows and learning towards peers; reader.go the same from a peer; early.go what came before its
 // turn; turn.go what one turn of the loop codes and reads; air.go a transmitter and its idle
-// time; ledger.go octets by cause.
+// time; gauge.go what the traffic shows of the link; ledger.go octets by cause.
 package mail

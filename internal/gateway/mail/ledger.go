@@ -18,11 +18,12 @@ const (
 	Repair
 	Header
 	Key
+	Survey
 	kinds
 )
 
 func (k Kind) String() string {
-	return [...]string{"payload", "advertisement", "state", "ack", "repair", "header", "key"}[k]
+	return [...]string{"payload", "advertisement", "state", "ack", "repair", "header", "key", "survey"}[k]
 }
 
 // KindOf is the account of a message with these items.

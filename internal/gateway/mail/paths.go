@@ -103,6 +103,19 @@ func (p *Paths) Answered(now time.Time, at netip.AddrPort) (news bool) {
 	return news
 }
 
+// Write takes what the operator has written anew, and says whether it differs. It is newer than what was learned, and not
+// proven.
+func (p *Paths) Write(configured netip.AddrPort) (changed bool) {
+	if p.configured == configured {
+		return false
+	}
+	p.configured = configured
+	if configured.IsValid() {
+		p.heard, p.Addr, p.failed, p.wary, p.misses = configured, configured, netip.AddrPort{}, time.Time{}, 0
+	}
+	return true
+}
+
 // Forget leaves only what the operator wrote.
 func (p *Paths) Forget() { *p = NewPaths(p.configured) }
 

@@ -20,6 +20,7 @@ type Peer struct {
 	Ledger Ledger
 	Opened Kind // what the last message opened was
 	Turn   Turn // what of its messages one turn of the loop reads
+	Shows  Evidence
 	Pace   Pace // how fast messages get there while some wait
 
 	LastSent  time.Time
@@ -147,5 +148,9 @@ type Counts struct {
 	Unreadable        uint64 `json:"unreadable"`
 	DatagramsSent     uint64 `json:"datagrams_sent"`
 	DatagramsReceived uint64 `json:"datagrams_received"`
-	Pending           int    `json:"pending"` // received, and neither handed over nor undeliverable yet
+	// Forged counts datagrams that a member of the net has sealed for all in the peer's name, Strange those that say to be from
+	// the peer and are not sealed with its key. Both only where each node has its own.
+	Forged  uint64 `json:"forged,omitempty"`
+	Strange uint64 `json:"strange,omitempty"`
+	Pending int    `json:"pending"` // received, and neither handed over nor undeliverable yet
 }

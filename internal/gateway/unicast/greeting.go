@@ -52,7 +52,7 @@ func (r *Roll) greets(l *line) bool { return r.On() && !r.apart[l.ID] }
 // turn is how long one member's greeting takes, which names all.
 func (r *Roll) turn() time.Duration {
 	p := r.c.Profile
-	octets := profile.IPUDPOctets + seal.OverheadLong + frame.GreetingOctets + len(r.c.order)*frame.MemberOctets
+	octets := profile.IPUDPOctets + seal.OverheadLong + r.c.Proofs + frame.GreetingOctets + len(r.c.order)*frame.MemberOctets
 	return p.Turnaround + p.KeyUp + p.Airtime(p.Up, min(octets, p.DatagramOctets+profile.IPUDPOctets))
 }
 
@@ -155,7 +155,7 @@ func (r *Roll) pump(now time.Time) {
 			return
 		}
 		r.c.GroupLedger.Head(mail.Sent, true)
-		r.c.GroupLedger.Add(mail.Sent, mail.Key, len(body))
+		r.c.GroupLedger.Add(mail.Sent, mail.Key, len(data)-seal.OverheadLong)
 		r.c.Air.Took(now, &r.c.Profile, len(data), r.c.Profile.Up.RateBps)
 		r.c.Road.Send(r.addr, data)
 	}
@@ -216,7 +216,7 @@ func (r *Roll) compose(now time.Time, starts bool) []frame.Greeting {
 
 // split makes one greeting of as many members as fit a datagram, or several.
 func (r *Roll) split(head frame.Greeting, members []frame.Member) (list []frame.Greeting) {
-	room := r.c.Profile.DatagramOctets - seal.OverheadLong
+	room := r.c.Profile.DatagramOctets - seal.OverheadLong - r.c.Proofs
 	for {
 		f := head
 		n := min(len(members), frame.MaxMembers)

@@ -109,6 +109,7 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 	for _, at := range held { // its octets need not go again
 		if e := l.Box.At(at); e != nil && !e.Held {
 			e.Held = true
+			l.shows(now, c, e)
 			c.Store.Arrived(e)
 		}
 		c.bulkAcked(l, at)
@@ -123,6 +124,9 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 		e := l.Box.At(at)
 		if e == nil {
 			continue
+		}
+		if !e.Held {
+			l.shows(now, c, e)
 		}
 		c.Store.End(e, mail.Delivered)
 		c.bulkAcked(l, at)

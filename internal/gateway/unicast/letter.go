@@ -191,6 +191,7 @@ func (c *Carrier) post(now time.Time, l *line, what *letter, long, hello bool) b
 	air, rate := c.airOf(l)
 	air.Took(now, &c.Profile, len(data), rate)
 	what.tell(c.Store)
+	what.aired(now, l, air)
 	if payload {
 		air.Again(&c.Profile, l.Addr, data, l.Peer, &l.Ledger, long, l.sender.IsListening())
 	}
@@ -305,12 +306,16 @@ func (c *Carrier) addData(now time.Time, l *line, to *letter, at mail.Attempt, m
 		return false
 	}
 	l.went(f.Prompt)
+	alone := l.sender.UnderWay(frame.Direct)+l.sender.UnderWay(frame.Bulk) == 0
 	if e == nil {
 		e = c.assign(l, at, m)
 		l.given.gave(at.Number, l.Box.Oldest(frame.Direct, at.Number), m.Source())
 		if flow := l.audience.Flow(m.Content.Payload); flow != nil {
 			l.audience.Sent(flow, at.Number, m)
 		}
+	}
+	if !e.Gone {
+		e.Aired = mail.Aired{Asked: f.Prompt, Alone: alone}
 	}
 	e.Gone = true
 	l.Box.Went(e, size(f))

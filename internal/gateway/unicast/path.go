@@ -76,6 +76,15 @@ func (l *line) readdressed(c *Carrier) {
 	}
 }
 
+// Readdress takes an address that the operator has written anew; an invalid one: he names none any more, and what is known
+// stays.
+func Readdress(c *Carrier, p *mail.Peer, addr netip.AddrPort) {
+	if l := c.lines[p.ID]; l.Write(addr) {
+		c.Road.Note("info", "the configured address of a peer has changed: it is used instead of the learned one", "peer", p.Name, "address", addr)
+		c.RecordPaths(p)
+	}
+}
+
 // Greet sends a hello at once to an address that is not believed to be the peer's, and nothing else.
 func (c *Carrier) Greet(now time.Time, p *mail.Peer, to netip.AddrPort, hello frame.Hello) {
 	l := c.lines[p.ID]

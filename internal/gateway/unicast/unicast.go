@@ -1,7 +1,9 @@
 package unicast
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
 	"time"
 
 	"aldis/internal/due"
@@ -36,6 +38,7 @@ type Config struct {
 	// Group is the address of all peers on a shared channel, and GroupLedger what went there. Invalid: each is told by itself.
 	Group       netip.AddrPort
 	GroupLedger *mail.Ledger
+	Proofs      int // octets that may stand behind the frames of a datagram to Group
 }
 
 // Carrier is the datagrams to and from each peer.
@@ -76,23 +79,57 @@ type line struct {
 func New(cfg Config) (*Carrier, error) {
 	c := &Carrier{Config: cfg, lines: map[uint16]*line{}, work: newWork()}
 	for _, p := range cfg.Peers {
-		l := &line{Peer: p, early: mail.Early{Peer: p.ID, Road: cfg.Road}, long: long{under: map[uint64]*object{}},
-			sender:   custody.NewSender(cfg.Timing, [frame.Lanes]uint64{1, 1}),
-			receiver: custody.NewReceiver(cfg.Timing, [frame.Lanes]uint64{}),
-			audience: mail.NewAudience(cfg.Road, mail.Policy{Ordered: true, Bucket: bucketFlow, Prefix: peerKey(p.ID)})}
-		var err error
-		l.long.wire, err = elide.NewSession(elide.Config{
-			Self: cfg.Self, Peer: p.ID, Segment: cfg.Profile.SegmentOctets, GRTT: cfg.Profile.GRTT})
+		l, err := newLine(c, p)
 		if err != nil {
 			return nil, err
 		}
-		_, rate := c.airOf(l)
-		l.held = int(cfg.Timing.Prompt.Seconds() * float64(rate) / 8)
 		c.lines[p.ID] = l
 		c.order = append(c.order, l)
 	}
 	c.Roll = newRoll(c)
 	return c, nil
+}
+
+// newLine is the line to a peer that knows nothing yet.
+func newLine(c *Carrier, p *mail.Peer) (l *line, err error) {
+	cfg := c.Config
+	l = &line{Peer: p, early: mail.Early{Peer: p.ID, Road: cfg.Road}, long: long{under: map[uint64]*object{}},
+		sender:   custody.NewSender(cfg.Timing, [frame.Lanes]uint64{1, 1}),
+		receiver: custody.NewReceiver(cfg.Timing, [frame.Lanes]uint64{}),
+		audience: mail.NewAudience(cfg.Road, mail.Policy{Ordered: true, Bucket: bucketFlow, Prefix: peerKey(p.ID)})}
+	l.long.wire, err = elide.NewSession(elide.Config{Self: cfg.Self, Peer: p.ID, Segment: cfg.Profile.SegmentOctets, GRTT: cfg.Profile.GRTT})
+	if err != nil {
+		return nil, err
+	}
+	_, rate := c.airOf(l)
+	l.held = int(cfg.Timing.Prompt.Seconds() * float64(rate) / 8)
+	return l, nil
+}
+
+// Join takes in a peer while the carrier works. libnorm begins anew with all peers, as after a failure: long messages that are
+// under way go again.
+func Join(now time.Time, c *Carrier, p *mail.Peer) error {
+	l, err := newLine(c, p)
+	if err != nil {
+		return err
+	}
+	c.lines[p.ID] = l
+	at, _ := slices.BinarySearchFunc(c.order, p.ID, func(l *line, id uint16) int { return cmp.Compare(l.ID, id) })
+	c.order = slices.Insert(c.order, at, l)
+	l.begin(now, c)
+	c.norm.up = false
+	c.startNorm(now)
+	return nil
+}
+
+// begin greets the peer: what was owed when we stopped is owed now.
+func (l *line) begin(now time.Time, c *Carrier) {
+	Numbers{c, l}.begin()
+	l.Met.Due = now
+	l.readdressed(c)
+	if l.receiver.Cumulative(frame.Direct)+l.receiver.Cumulative(frame.Bulk) > 0 {
+		l.receiver.Probed(now)
+	}
 }
 
 // Dead says that the link to a peer does not answer; Listening that the peer is believed to be silent.
@@ -125,15 +162,10 @@ func (c *Carrier) PeerSilent(_ time.Time, p *mail.Peer, silent bool) {
 	}
 }
 
-// Start greets the peers: what was owed when we stopped is owed now.
+// Start greets the peers.
 func (c *Carrier) Start(now time.Time) {
 	for _, l := range c.order {
-		Numbers{c, l}.begin()
-		l.Met.Due = now
-		l.readdressed(c)
-		if l.receiver.Cumulative(frame.Direct)+l.receiver.Cumulative(frame.Bulk) > 0 {
-			l.receiver.Probed(now)
-		}
+		l.begin(now, c)
 	}
 	c.Roll.begin(now)
 	c.startNorm(now)
@@ -157,12 +189,15 @@ func (c *Carrier) Step(now time.Time) {
 
 // airOf is the transmitter that reaches a peer, and its rate in bits per second.
 func (c *Carrier) airOf(l *line) (*mail.Air, int) {
-	rate := c.Profile.Sending(c.Shore).RateBps
+	rate, air := c.Profile.Sending(c.Shore).RateBps, c.Air
 	if c.Shore {
-		return &l.air, rate
+		air = &l.air
 	}
-	return c.Air, rate
+	return air, air.Gauge.Pace(rate)
 }
+
+// AirOf is the transmitter of a carrier that reaches a peer, and its rate in bits per second, for what does not go by the carrier.
+func AirOf(c *Carrier, p *mail.Peer) (*mail.Air, int) { return c.airOf(c.lines[p.ID]) }
 
 // Pump sends what is ready and has air.
 func (c *Carrier) Pump(now time.Time) {
@@ -195,6 +230,7 @@ func (c *Carrier) Pump(now time.Time) {
 			air.Idle(now, &c.Profile, rate, c.Road)
 		}
 	}
+	noteIdle(c)
 }
 
 // bundled says whether a peer has something to be sent that has waited long enough for company.

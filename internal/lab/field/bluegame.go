@@ -65,7 +65,8 @@ func BlueGame(ctx context.Context, o Options) (*Result, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	prog := &progressLog{w: o.Progress, begin: time.Now()}
+	prog, quiet := newProgress(o.Progress)
+	defer quiet()
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	errs := make([]error, len(kinds))
@@ -75,8 +76,10 @@ func BlueGame(ctx context.Context, o Options) (*Result, error) {
 		mine, next := turn, make(chan struct{})
 		turn = next
 		all.Add(1)
+		tells := prog.voice(kind)
 		go func() {
 			defer all.Done()
+			defer tells.falls()
 			up := sync.OnceFunc(func() { close(next) })
 			defer up()
 			select {
@@ -85,7 +88,10 @@ func BlueGame(ctx context.Context, o Options) (*Result, error) {
 				errs[i] = ctx.Err()
 				return
 			}
-			g := &game{o: o, p: p, kind: kind, say: prog.label(kind), up: up}
+			g := &game{o: o, p: p, kind: kind, voice: tells, up: up}
+			if o.Pictured {
+				g.picture = &picture{}
+			}
 			run, err := g.play(ctx)
 			if err != nil {
 				errs[i] = fmt.Errorf("%s run: %w", kind, err)
@@ -112,12 +118,13 @@ type game struct {
 	o    Options
 	p    profile.Profile
 	kind string
-	say  func(format string, args ...any)
-	up   func() // the peers have started
+	*voice
+	up func() // the peers have started
 	// Of a replay: what the gateways are set to, by site, and whether the link is captured into dir even if nothing is kept.
 	settings []replay.Gateway
 	capture  bool
 
+	picture  *picture // nil: nobody asked for one
 	dir      string
 	w        *world
 	hub      *Hub
@@ -140,6 +147,7 @@ type game struct {
 func (g *game) play(ctx context.Context) (run *Run, err error) {
 	peersCtx, killPeers := context.WithCancel(ctx)
 	defer func() {
+		g.stands(nil)
 		g.say("removing namespaces and processes")
 		run, err = g.tearDown(run, err, killPeers)
 	}()
@@ -176,13 +184,13 @@ func (g *game) setUp(ctx context.Context) (err error) {
 	if g.dir, err = filepath.Abs(g.dir); err != nil { // the gateways run elsewhere
 		return fmt.Errorf("lab: %w", err)
 	}
-	g.say("run %s: %d sites on %s, seed %d, peers %s over %s", g.w.id, g.o.Ships+1, g.p.Name, g.o.Seed, g.o.Peers, g.o.transport())
+	g.say("run %s: %d sites on %s, seed %d, %s over %s", g.w.id, g.o.Ships+1, g.p.Name, g.o.Seed, strings.TrimSpace("peers "+g.o.Peers), g.o.transport())
 	wire, err := profile.Load("wire", nil)
 	if err != nil {
 		return err
 	}
 	cfg := HubConfig{Seed: g.o.Seed}
-	if g.o.Keep != "" || g.capture {
+	if g.o.Keep != "" || g.capture || g.o.Pictured {
 		cfg.PcapDir = g.dir
 	}
 	for i, name := range g.o.siteNames() {
@@ -371,9 +379,15 @@ type action struct {
 
 // sail lets the game go on until Duration, with what the options want to happen meanwhile.
 func (g *game) sail(ctx, peersCtx context.Context) error {
+	g.stands(g.standing)
 	var plan []action
 	for d := progress; d < g.o.Duration; d += progress {
 		plan = append(plan, action{d, func() error { g.report(); return nil }})
+	}
+	if g.picture != nil {
+		for d := time.Duration(0); d < g.o.Duration; d += sampleEvery {
+			plan = append(plan, action{d, func() error { g.sample(time.Now()); return nil }})
+		}
 	}
 	plan = append(plan, g.scenario(ctx, peersCtx)...)
 	plan = append(plan, action{g.o.Duration, func() error {
@@ -432,15 +446,18 @@ func (g *game) look() (*Run, []message) {
 }
 
 // report tells how it goes.
-func (g *game) report() {
+func (g *game) report() { g.say("%s", g.standing()) }
+
+// standing is how it goes.
+func (g *game) standing() string {
 	run, _ := g.look()
 	up, down := g.traffic()
 	text := fmt.Sprintf("%d of %d messages arrived", run.MessagesDelivered, run.MessagesSent)
 	if m := run.Latency.Median; m != nil {
 		text += fmt.Sprintf(", median %.1f s", *m)
 	}
-	left := g.o.Duration - time.Since(g.zero)
-	g.say("%s; link %.1f kB up, %.1f kB down; %v to go", text, float64(up.Octets)/1000, float64(down.Octets)/1000, left.Round(time.Second))
+	left := max(0, g.o.Duration-time.Since(g.zero))
+	return fmt.Sprintf("%s; link %.1f kB up, %.1f kB down; %v to go", text, float64(up.Octets)/1000, float64(down.Octets)/1000, left.Round(time.Second))
 }
 
 // traffic is what was on the air between the ships and HQ.
@@ -484,6 +501,9 @@ func (g *game) finish(ctx context.Context) (*Run, error) {
 	deadline := time.Now().Add(drain)
 	for {
 		run, _ := g.look()
+		if g.picture != nil {
+			g.sample(time.Now())
+		}
 		if run.MessagesSent > 0 && run.MessagesDelivered == run.MessagesSent || !time.Now().Before(deadline) {
 			g.say("%d of %d messages have arrived", run.MessagesDelivered, run.MessagesSent)
 			break
@@ -494,12 +514,17 @@ func (g *game) finish(ctx context.Context) (*Run, error) {
 	}
 	// The last receipts belong to the messages, not to the background.
 	settle := g.p.AckDelay + g.p.RoundTripMax(g.p.MTU)
+	over := time.Now().Add(settle + g.o.Idle)
+	g.stands(func() string { return fmt.Sprintf("silence; %v to go", time.Until(over).Round(time.Second)) })
 	g.say("silence: %v, of which the last %v are measured", (settle + g.o.Idle).Round(time.Second), g.o.Idle)
 	if err := g.until(ctx, time.Now().Add(settle)); err != nil {
 		return nil, err
 	}
 	up, down := g.traffic()
 	quiet := time.Now()
+	if g.picture != nil {
+		g.sample(quiet)
+	}
 	if err := g.until(ctx, quiet.Add(g.o.Idle)); err != nil {
 		return nil, err
 	}
@@ -583,6 +608,7 @@ func (g *game) tearDown(run *Run, err error, killPeers func()) (*Run, error) {
 	}
 	if g.hub != nil {
 		errs = append(errs, g.hub.Close())
+		errs = append(errs, g.finishPicture(run))
 	}
 	if g.w != nil {
 		errs = append(errs, g.w.close())
@@ -604,19 +630,4 @@ func writeEvents(path string, events []Event) error {
 		b = append(append(b, line...), '\n')
 	}
 	return os.WriteFile(path, b, 0o644)
-}
-
-// progressLog writes lines with the time since the beginning.
-type progressLog struct {
-	mu    sync.Mutex
-	w     interface{ Write([]byte) (int, error) }
-	begin time.Time
-}
-
-func (l *progressLog) label(kind string) func(string, ...any) {
-	return func(format string, args ...any) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		fmt.Fprintf(l.w, "%5.0f s  %-8s %s\n", time.Since(l.begin).Seconds(), kind, fmt.Sprintf(format, args...))
-	}
 }

@@ -68,7 +68,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "gateway lab: say which\n\n%s", overview)
 		return 2
 	}
-	o, jsonFile, err := parseFlags(lab, args[1:], stdout)
+	o, out, err := parseFlags(lab, args[1:], stdout)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
@@ -77,14 +77,15 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	o.Progress = stdout
-	if jsonFile == "-" {
+	o.Pictured = out.html != ""
+	if out.json == "-" {
 		o.Progress = stderr
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	res, err := BlueGame(ctx, o)
 	if err == nil {
-		err = write(res, jsonFile, stdout, o.Progress)
+		err = write(res, out, stdout, o.Progress)
 	}
 	var bad *UsageError
 	switch {
@@ -124,10 +125,19 @@ func (r *Run) faults() string {
 	return strings.Join(list, "; ")
 }
 
-func write(res *Result, jsonFile string, stdout, text io.Writer) error {
+// outputs are the files of the figures; "": none.
+type outputs struct{ json, html string }
+
+func write(res *Result, out outputs, stdout, text io.Writer) error {
 	if err := scoreboard(text, res); err != nil {
 		return err
 	}
+	if out.html != "" {
+		if err := writePage(res, out.html, text); err != nil {
+			return fmt.Errorf("--html: %w", err)
+		}
+	}
+	jsonFile := out.json
 	if jsonFile == "" {
 		return nil
 	}
@@ -171,7 +181,7 @@ func defaults(lab string) Options {
 	return Options{Profile: "iridium-directip", Duration: 150 * time.Second, Rate: 5 * time.Second, Ships: 1}
 }
 
-func flags(lab string, o *Options) (*flag.FlagSet, *string) {
+func flags(lab string, o *Options) (*flag.FlagSet, *outputs) {
 	fs := flag.NewFlagSet("gateway lab "+lab, flag.ContinueOnError)
 	d := defaults(lab)
 	fs.StringVar(&o.Profile, "profile", d.Profile, "`name` of a link profile, or a path (gateway profiles lists them)")
@@ -199,7 +209,9 @@ func flags(lab string, o *Options) (*flag.FlagSet, *string) {
 	fs.StringVar(&o.Gateway, "gateway", "", "`path` of the gateway under test (default this one)")
 	fs.StringVar(&o.JarDir, "peers-dir", "", "`directory` of the built JXTA peers (default field-tests/peers above here)")
 	fs.StringVar(&o.Keep, "keep", "", "`directory` for logs, configurations and captures of the link")
-	file := fs.String("json", "", "write the figures to `file`; - is standard output, and text goes to standard error")
+	out := &outputs{}
+	fs.StringVar(&out.json, "json", "", "write the figures to `file`; - is standard output, and text goes to standard error")
+	fs.StringVar(&out.html, "html", "", "`file` for a page with the figures and plots, complete in itself")
 	fs.Usage = func() {
 		w := fs.Output()
 		head, end := about(lab)
@@ -207,7 +219,7 @@ func flags(lab string, o *Options) (*flag.FlagSet, *string) {
 		fs.PrintDefaults()
 		fmt.Fprint(w, end)
 	}
-	return fs, file
+	return fs, out
 }
 
 // about is the help of a lab, before its flags and behind them.
@@ -232,9 +244,9 @@ func Describe(command string) (text string, fs *flag.FlagSet) {
 }
 
 // parseFlags prints help to w when asked for; wrong flags come back as an error without it.
-func parseFlags(lab string, args []string, w io.Writer) (Options, string, error) {
+func parseFlags(lab string, args []string, w io.Writer) (Options, outputs, error) {
 	var o Options
-	fs, file := flags(lab, &o)
+	fs, out := flags(lab, &o)
 	fs.SetOutput(io.Discard)
 	err := fs.Parse(args)
 	switch {
@@ -244,5 +256,5 @@ func parseFlags(lab string, args []string, w io.Writer) (Options, string, error)
 	case err == nil && fs.NArg() > 0:
 		err = fmt.Errorf("%q is no flag", fs.Arg(0))
 	}
-	return o, *file, err
+	return o, *out, err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -154,7 +155,7 @@ func newVoyage(t *testing.T, seed uint64, prepare func(*game)) *voyage {
 		t.Fatal(err)
 	}
 	g := &game{o: Options{Profile: file, Seed: seed, Ships: 1, Gateway: builtGateway(t)}, p: load(t, file), kind: "crew",
-		say: func(string, ...any) {}}
+		voice: (&progressLog{w: io.Discard}).voice("crew")}
 	p := &voyage{t: t, game: g}
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -16,6 +16,8 @@
 //   - netns.go: namespaces, and what killed runs left behind
 //   - options.go: options and their checks
 //   - pcap.go: capture files
+//   - picture.go: the results as a page
+//   - progress.go: how far a trial is
 //   - peer.go: unmodified JXTA peers as processes
 //   - replay.go: a trace in real time
 //   - scenario.go: outages, power cuts and rate limits

@@ -52,6 +52,7 @@ type Run struct {
 	Missing       []Missed `json:"missing,omitempty"`        // of messages_sent; the first 20
 	PeerErrors    []string `json:"peer_errors,omitempty"`    // said by the peers; the first 20
 	GatewayErrors []string `json:"gateway_errors,omitempty"` // a gateway that ended by itself, or badly
+	picture       *picture
 }
 
 // Start is how far a peer has come, and when.
@@ -319,6 +320,9 @@ func assess(run *Run, hq *record, ships []*record, zero time.Time, bulk int) []m
 		if m.size != bulk {
 			times = append(times, m.latency())
 		}
+	}
+	if run.picture != nil {
+		run.picture.latencies = times
 	}
 	run.Latency = Latency{share(times, 0.5), share(times, 0.95), share(times, 1)}
 	return all

@@ -162,7 +162,11 @@ func (w *world) close() error {
 func ip(args ...string) error {
 	out, err := exec.Command("ip", args...).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("lab: ip %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+		said := strings.TrimSpace(string(out))
+		if strings.Contains(said, "ermi") { // "Operation not permitted", "Permission denied"
+			said += "; the lab makes network namespaces: run it as root, in a container with --privileged. gateway replay needs neither"
+		}
+		return fmt.Errorf("lab: ip %s: %w: %s", strings.Join(args, " "), err, said)
 	}
 	return nil
 }

@@ -46,6 +46,7 @@ type Options struct {
 	Gateway  string    // the binary under test; this one
 	JarDir   string    // field-tests/peers; found from the working directory and the binary
 	Keep     string    // directory for logs, configurations and captures of the link; removed otherwise
+	Pictured bool      // collect what Result.Page shows
 	Progress io.Writer // a line of text now and then; nil: none
 
 	up, down linkemu.Measured // what is in the files Up and Down

@@ -71,7 +71,7 @@ func Replay(ctx context.Context, s *replay.Script, o ReplayOptions) (*replay.Res
 	}
 	prog := &progressLog{w: o.Progress, begin: time.Now()}
 	r := &liveReplay{
-		o: o, s: s, say: prog.label("replay"), record: replay.NewRecord(s), meter: replay.NewMeter(o.Terminal), bell: make(chan struct{}, 1),
+		o: o, s: s, voice: prog.voice("replay"), record: replay.NewRecord(s), meter: replay.NewMeter(o.Terminal), bell: make(chan struct{}, 1),
 		peers: make([]*tcp.Peer, len(s.Peers)),
 	}
 	return r.play(ctx)
@@ -79,9 +79,9 @@ func Replay(ctx context.Context, s *replay.Script, o ReplayOptions) (*replay.Res
 
 // liveReplay is one run.
 type liveReplay struct {
-	o      ReplayOptions
-	s      *replay.Script
-	say    func(format string, args ...any)
+	o ReplayOptions
+	s *replay.Script
+	*voice
 	record *replay.Record
 	cast   *replay.Cast
 	meter  *replay.Meter
@@ -102,7 +102,7 @@ type heardNotice struct {
 }
 
 func (r *liveReplay) play(ctx context.Context) (res *replay.Result, err error) {
-	g := &game{o: Options{Profile: r.o.Profile, Seed: r.o.Seed, Ships: 1, Gateway: r.o.Gateway, Keep: r.o.Keep}, p: r.o.Terminal, kind: "replay", say: r.say,
+	g := &game{o: Options{Profile: r.o.Profile, Seed: r.o.Seed, Ships: 1, Gateway: r.o.Gateway, Keep: r.o.Keep}, p: r.o.Terminal, kind: "replay", voice: r.voice,
 		settings: []replay.Gateway{r.o.Shore, r.o.Ship}, capture: true}
 	r.game = g
 	var captured string

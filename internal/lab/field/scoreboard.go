@@ -68,7 +68,7 @@ func scoreboard(w io.Writer, res *Result) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nBlue Game 2004: JXTA over HTTP on a real Iridium link, means of five captures at the ship, messages batched\nby the application (shared seeds, haakseth-2004). Here: measured at the link emulator and in the JXTA peers.\n")
+	fmt.Fprintf(w, "\nBlue Game 2004: JXTA over HTTP on a real Iridium link, means of five captures at the ship, messages batched\nby the application (docs/reference/published-figures.md). Here: measured at the link emulator and in the JXTA peers.\n")
 	for _, k := range []string{"unaided", "gateway"} {
 		if r := res.Runs[k]; r != nil {
 			r.extras(w, k)

@@ -10,6 +10,8 @@
 // # Files
 //
 //   - estimate.go: rate, delay, jitter and loss of one direction
+//   - few.go: the same of a star by few packets, as a survey has them
 //   - fit.go: Join, Fit
+//   - survey.go: OfSurvey
 //   - write.go: a profile with where each number comes from
 package fit

@@ -22,7 +22,10 @@ type Estimate struct {
 	MeanRun       float64 // packets lost in each
 	Overtaken     int     // packets that arrived before one that was sent before them
 	Largest       int     // octets of what arrived
-	Waited        int     // most octets that waited before one that arrived, at that rate
+	Few           bool    // so few packets that a number is taken over from the base where they do not contradict it
+	JitterFrom    time.Duration
+	JitterTo      time.Duration // Few: nine times in ten the jitter lies between these, and the rate between its own
+	Waited        int           // most octets that waited before one that arrived, at that rate
 }
 
 // Rates that are looked for.

@@ -31,6 +31,7 @@ type Joined struct {
 	Up, Down []Sample      // from the first end, and to it, in the order of sending
 	Offset   time.Duration // of the second end's clock at the beginning, ahead of the first's
 	DriftPPM float64       // by how much the second clock runs faster; 0 where that cannot be told
+	least    int           // packets that must have arrived in each direction
 	Alone    int           // packets in one capture that neither end can have sent to the other: of third stations
 }
 
@@ -51,7 +52,9 @@ type pair struct {
 }
 
 // Join finds the packets of two captures in each other. Each capture is in order of time.
-func Join(a, b []trace.Passage) (Joined, error) {
+func Join(a, b []trace.Passage) (Joined, error) { return join(a, b, fewest) }
+
+func join(a, b []trace.Passage, least int) (Joined, error) {
 	there := map[[16]byte][]int{}
 	for i, p := range b {
 		there[p.Sum] = append(there[p.Sum], i)
@@ -71,7 +74,7 @@ func Join(a, b []trace.Passage) (Joined, error) {
 			pairs = append(pairs, pair{Passage: p, a: -1, b: p.At, inB: i})
 		}
 	}
-	return orient(pairs)
+	return orient(pairs, least)
 }
 
 // bounds are the least and the greatest time from the first capture to the second.
@@ -81,7 +84,7 @@ type bounds struct {
 }
 
 // orient says which addresses are at which end: a packet arrives after it was sent, whatever the clocks say.
-func orient(pairs []pair) (Joined, error) {
+func orient(pairs []pair, least int) (Joined, error) {
 	by := map[netip.Addr]*bounds{}
 	for _, p := range pairs {
 		if p.a < 0 || p.b < 0 {
@@ -104,15 +107,15 @@ func orient(pairs []pair) (Joined, error) {
 		list = append(list, addr)
 	}
 	slices.SortFunc(list, func(x, y netip.Addr) int { return cmp.Or(by[y].n-by[x].n, x.Compare(y)) })
-	if len(list) < 2 || by[list[0]].n < fewest || by[list[1]].n < fewest {
-		return Joined{}, fmt.Errorf("%w: there must be %d from each end", ErrFew, fewest)
+	if len(list) < 2 || by[list[0]].n < least || by[list[1]].n < least {
+		return Joined{}, fmt.Errorf("%w: there must be %d from each end", ErrFew, least)
 	}
 	first, second := list[0], list[1]
 	if by[first].least+by[first].most < by[second].least+by[second].most {
 		first, second = second, first
 	}
 	c := clocks(pairs, first, second)
-	j := Joined{Offset: time.Duration(c.at(c.from)), DriftPPM: c.slope * 1e6}
+	j := Joined{least: least, Offset: time.Duration(c.at(c.from)), DriftPPM: c.slope * 1e6}
 	for _, p := range pairs {
 		s := Sample{Octets: p.Octets, Lost: p.a < 0 || p.b < 0}
 		b := p.b
@@ -225,18 +228,21 @@ type Result struct {
 	Up, Down     Estimate
 	Shared       bool
 	Turnaround   time.Duration // shared
+	TurnKnown    bool          // it shows in the packets
 	TurnsSeen    int           // changes of talker of which it was learned
 	Offset       time.Duration
 	DriftPPM     float64
 	Termination  time.Duration // from the first packet's sending to the last one's arrival
 	OfThirdNodes int
+
+	surveyed bool
 }
 
 // Fit says what the link does. base says whether it is shared, and how long a talker holds it.
 func Fit(j Joined, base profile.Profile) (Result, error) {
 	for _, list := range [][]Sample{j.Up, j.Down} {
-		if arrived(list) < fewest {
-			return Result{}, fmt.Errorf("%w: %d arrived of one direction, it takes %d", ErrFew, arrived(list), fewest)
+		if arrived(list) < j.least {
+			return Result{}, fmt.Errorf("%w: %d arrived of one direction, it takes %d", ErrFew, arrived(list), j.least)
 		}
 	}
 	r := Result{Shared: base.Shared, Offset: j.Offset, DriftPPM: j.DriftPPM, OfThirdNodes: j.Alone}
@@ -247,6 +253,9 @@ func Fit(j Joined, base profile.Profile) (Result, error) {
 		}
 	}
 	r.Termination = time.Duration(last - first)
+	if min(len(j.Up), len(j.Down)) < fewPackets {
+		return r.few(j, base), nil
+	}
 	if !base.Shared {
 		for range 3 { // a better clock gives better rates, and they a better clock
 			r.Up, r.Down = estimate(j.Up), estimate(j.Down)
@@ -302,7 +311,7 @@ func (r Result) channel(j Joined, base profile.Profile) (Result, error) {
 		}
 	}
 	up, down, turns := through(j, base, best.rate, best.turn)
-	r.Turnaround, r.TurnsSeen = best.turn, turns
+	r.Turnaround, r.TurnKnown, r.TurnsSeen = best.turn, true, turns
 	for _, d := range []struct {
 		e    *Estimate
 		list []Sample

@@ -13,6 +13,7 @@
 //
 //   - air.go: how full links get
 //   - analysis.go: what JXTA cost in a capture
+//   - game.go: a field trial, with gateways and without
 //   - page.go: a page and its parts, as HTML
 //   - plot.go: values over time, and distributions
 //   - rehearsal.go: a verdict before a mission

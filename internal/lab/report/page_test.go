@@ -113,6 +113,8 @@ func TestInBrowser(t *testing.T) {
 	r := forecast.Judge([]*replay.Result{late}, forecast.Options{Profile: link(t, "hf-300"), Deadline: time.Minute, Tariff: forecast.Tariff{Currency: "<b>", Minute: 1e9}})
 	r.Compare([]forecast.Other{{Profile: "hf-2400", Summary: "HF", Verdict: forecast.Go}})
 	pages["rehearsal, hostile"] = Rehearsal(r)
+	pages["game"] = OfGame(game(analysed(t, "jxse27-tcp-iridium"), evil[0]))
+	pages["game, hostile"] = OfGame(game(hostile(), evil[1]))
 	for name, p := range pages {
 		file := write(t, p)
 		for _, v := range views {
@@ -161,6 +163,26 @@ func TestInBrowser(t *testing.T) {
 	if len(pdf.Data) < 10000 {
 		t.Errorf("a PDF of %d octets", len(pdf.Data))
 	}
+}
+
+// game is a field trial of which the run without gateways left a capture.
+func game(capture *trace.Report, name string) Game {
+	three, ninety := 3.1, 93.0
+	g := Game{Link: name, Peers: name, Gateway: name, Seconds: 150, Every: 5, Octets: 200, Ships: 2, Seed: 1, Runs: []GameRun{
+		{Sent: 40, Delivered: 19, Up: 90000, Down: 89999, MedianS: &ninety, P95S: &ninety, MostS: &ninety, Idle: 1000, PayloadPct: 1.3, Capture: capture},
+		{Aided: true, Sent: 59, Delivered: 59, Up: 3000, Down: 3498, DiscoveryS: &three, FirstS: &three, MedianS: &three, P95S: &three, MostS: &three, PayloadPct: 120},
+	}}
+	for i := range 150 {
+		g.Runs[0].Octets = append(g.Runs[0].Octets, [2]float64{float64(i), float64(i * 1200)})
+		g.Runs[1].Octets = append(g.Runs[1].Octets, [2]float64{float64(i), float64(i * 43)})
+	}
+	for i := range 19 {
+		g.Runs[0].Latencies = append(g.Runs[0].Latencies, 30+float64(i)*4)
+	}
+	for i := range 59 {
+		g.Runs[1].Latencies = append(g.Runs[1].Latencies, 1+float64(i)/20)
+	}
+	return g
 }
 
 func link(t testing.TB, name string) profile.Profile {

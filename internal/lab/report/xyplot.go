@@ -13,6 +13,7 @@ type xyPlot struct {
 	Title string
 	X, Y  string // what the axes are, with the unit
 	LogY  bool
+	Line  bool // many points: no dot for each, and a table of some
 	Of    []xyCurve
 }
 
@@ -61,7 +62,13 @@ func (p xyPlot) draw() drawing {
 			}
 			px, py := floor(x, v[0]), floor(y, v[1])
 			fmt.Fprintf(&b, "%s%s %s", command, at(x.x(px)), at(y.y(py)))
-			d.Dots = append(d.Dots, dot{fmt.Sprintf("f%d", i), at(x.x(px)), at(y.y(py))})
+			if p.Line && k < len(c.Points)-1 {
+				if k%((len(c.Points)+tableRows-1)/tableRows) != 0 {
+					continue
+				}
+			} else {
+				d.Dots = append(d.Dots, dot{fmt.Sprintf("f%d", i), at(x.x(px)), at(y.y(py))})
+			}
 			d.Table.Rows = append(d.Table.Rows, tableRow{Name: clean(c.Name), Cells: []string{numberText(v[0], 2), numberText(v[1], 2)}})
 		}
 		first, last := c.Points[0], c.Points[len(c.Points)-1]

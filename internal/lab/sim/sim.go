@@ -3,6 +3,9 @@
 //
 // libnorm has a thread and a clock of its own, so a model takes its place here (norm.go). The model sends the same packets
 // at the same rate and asks for repair as libnorm does. Tests with real processes test libnorm itself.
+//
+// Files: sim.go the World; site.go its LAN sides; clock.go clocks that are wrong; journal.go journals that are lost or put back;
+// rewrite.go journals of other versions; norm.go the model of libnorm; trust.go keys of single nodes.
 package sim
 
 import (
@@ -17,6 +20,7 @@ import (
 	"aldis/internal/gateway"
 	"aldis/internal/lab/linkemu"
 	"aldis/internal/link/profile"
+	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"
 	"aldis/internal/site"
 )
@@ -58,6 +62,7 @@ type Config struct {
 	// CrashBeforeCommit and CrashAfterCommit are chances, per Step that has records, of a kill -9 at that point.
 	CrashBeforeCommit, CrashAfterCommit float64
 	Down                                time.Duration // how long a crashed gateway stays down
+	Roster                              bool          // each node has a key of its own, and a roster names all
 	Group                               bool          // the channel has a group's address
 	Names                               []string      // of the nodes; nil: hq, ship1, ship2... The link's fates follow from seed and name
 	// Configure may change what a node's gateway is made of, its bridge above all: without that the LAN side is a Site.
@@ -79,6 +84,8 @@ type World struct {
 
 	cfg    Config
 	rng    *rand.Rand
+	first  *roster.Roster
+	chance *rand.Rand // of keys: the rest goes the same way with them and without
 	events eventHeap
 	serial int
 	linkAt time.Time
@@ -87,7 +94,7 @@ type World struct {
 
 // New builds the world; every gateway starts at Epoch.
 func New(cfg Config) (*World, error) {
-	w := &World{Now: Epoch, cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 2004)), byAddr: map[netip.AddrPort]*Node{}}
+	w := &World{Now: Epoch, cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 2004)), chance: rand.New(rand.NewPCG(cfg.Seed, 13)), byAddr: map[netip.AddrPort]*Node{}}
 	link := linkemu.Config{Seed: cfg.Seed}
 	for i := range cfg.Nodes {
 		n := &Node{ID: uint16(i + 1), Name: fmt.Sprintf("ship%d", i), Site: &Site{}, journal: map[string]gateway.Record{},
@@ -111,6 +118,9 @@ func New(cfg Config) (*World, error) {
 	if w.Link, err = linkemu.New(link); err != nil {
 		return nil, err
 	}
+	if cfg.Roster {
+		w.first = w.Roster(nil, time.Time{}, w.Nodes...)
+	}
 	for _, n := range w.Nodes {
 		n.cfg = gateway.Config{ID: n.ID, Name: n.Name, Profile: cfg.Profile, Shore: n.ID == 1 && !cfg.Profile.Shared,
 			Key: seal.Key{1, 2, 3}, Store: w.rng.Uint32(),
@@ -125,6 +135,7 @@ func New(cfg Config) (*World, error) {
 				n.cfg.Peers = append(n.cfg.Peers, gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.addr})
 			}
 		}
+		n.cfg.Trust = trust(n.ID, w.first)
 		if cfg.Configure != nil {
 			cfg.Configure(n, &n.cfg)
 		}

@@ -17,9 +17,11 @@ const (
 
 // Options of an Analyser.
 type Options struct {
-	Edge  netip.Addr  // whose application octets and discovery are reported, and whose packets alone count; not valid: guess
-	Key   *seal.Key   // of gateways' datagrams; nil: they are only counted
-	Nodes []uint16    // ids of the gateways; empty: found out, which is quick for ids below 256
+	Edge  netip.Addr // whose application octets and discovery are reported, and whose packets alone count; not valid: guess
+	Key   *seal.Key  // of gateways' datagrams; nil: they are only counted
+	Nodes []uint16   // ids of the gateways; empty: found out, which is quick for ids below 256
+	// Clear gets the datagrams of gateways in the order of the capture; it keeps nothing of them. May be nil.
+	Clear func(Clear)
 	Sink  func(Event) // gets the application's events in the order of the capture; may be nil
 }
 

@@ -16,6 +16,7 @@
 //
 //   - analyse.go: Analyser: takes in packets
 //   - capture.go: pcap and pcapng files
+//   - clear.go: our link's datagrams in clear, for a dissector
 //   - copies.go: datagrams that come again on idle air
 //   - dialog.go: both directions of a connection as messages
 //   - direction.go: what one node says to another, in the order of its numbers

@@ -80,6 +80,7 @@ type linkAnalyser struct {
 	kinds    map[string]*Tally
 	wait     spread
 	pmul     *mulSite
+	clear    clearing
 	search   int
 	vain     error // what came of it when it was given up
 	// Objects that are being put together, oldest first, and their octets.
@@ -105,7 +106,7 @@ func newLink(a *Analyser) *linkAnalyser {
 	l := &linkAnalyser{
 		a: a, nodes: a.opt.Nodes, ways: map[wayKey]*way{}, dirs: map[nodePair]*direction{},
 		openers: map[nodePair]*seal.Opener{}, boots: map[uint16]seal.PeerState{}, unopened: map[string]*Tally{},
-		frames: map[string]*Tally{}, kinds: map[string]*Tally{}, pmul: newMulSite(),
+		frames: map[string]*Tally{}, kinds: map[string]*Tally{}, pmul: newMulSite(), clear: clearing{take: a.opt.Clear},
 	}
 	if a.opt.Key != nil {
 		l.key = *a.opt.Key
@@ -140,6 +141,7 @@ func (l *linkAnalyser) datagram(s *segment) {
 	if w == nil {
 		if len(l.ways) >= maxWays {
 			tallyIn(l.unopened, "too many senders", s.ip)
+			l.clear.sealed(s)
 			return
 		}
 		w = &way{}
@@ -148,23 +150,29 @@ func (l *linkAnalyser) datagram(s *segment) {
 	w.datagrams++
 	w.octets += int64(s.ip)
 	w.hint, w.seen = s.data[0]%idStep, true
+	shut := ""
 	switch {
 	case l.a.opt.Key == nil:
-		tallyIn(l.unopened, "no key given", s.ip)
-		return
+		shut = "no key given"
 	case len(s.data) < s.length:
-		tallyIn(l.unopened, "cut by the snap length", s.ip)
+		shut = "cut by the snap length"
+	}
+	if shut != "" {
+		tallyIn(l.unopened, shut, s.ip)
+		l.clear.sealed(s)
 		return
 	}
 	d, body, info, err := l.open(w, l.ways[wayKey{s.dst, s.src}], s.data)
 	if errors.Is(err, seal.ErrReplay) {
 		if o := w.copies.find(s.at, s.data); o != nil {
 			l.again(s, o)
+			l.clear.sealed(s)
 			return
 		}
 	}
 	if err != nil {
 		tallyIn(l.unopened, reason(err), s.ip)
+		l.clear.sealed(s)
 		return
 	}
 	w.copies.remember(s.at, s.data, d, info)
@@ -177,6 +185,8 @@ func (l *linkAnalyser) datagram(s *segment) {
 		l.line.wait(d.at, l.owing+l.pmul.owing)
 	}()
 	l.around(d, s, info.Long)
+	whole := body
+	defer func() { l.clear.opened(s, d.nodes, info, whole) }()
 	for len(body) > 0 {
 		f, rest, err := frame.Parse(body)
 		if err != nil {
@@ -232,6 +242,9 @@ func (l *linkAnalyser) frame(d *direction, s *segment, f frame.Frame, octets int
 		l.mul(d, s, f, octets)
 	case frame.NORM:
 		d.charge(l.norm(d, s, f.Body, octets), octets)
+	case frame.Survey:
+		tallyIn(l.frames, "survey", octets)
+		d.charge("survey", octets)
 	default:
 		tallyIn(l.frames, frameName(f), octets)
 		d.charge("ack", octets)
@@ -304,6 +317,7 @@ func (l *linkAnalyser) envelope(d *direction, s *segment, flows map[uint32]envel
 		tallyIn(l.kinds, "unread", len(body))
 		return "payload"
 	}
+	l.clear.message(&m)
 	kind := "state"
 	switch {
 	case m.Payload != nil:

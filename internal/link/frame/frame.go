@@ -89,6 +89,8 @@ type (
 	Silence struct{ Until uint32 }
 	// PMul is one datagram of P_Mul in its compact coding (package pmul).
 	PMul struct{ Body []byte }
+	// Survey is one word of a survey (package survey). It runs to the end of the datagram.
+	Survey struct{ Body []byte }
 	// NORM is one packet of libnorm, elided (package normwire).
 	NORM struct{ Body []byte }
 )
@@ -101,6 +103,7 @@ func (Data) isFrame()    {}
 func (NORM) isFrame()    {}
 func (PMul) isFrame()    {}
 func (Silence) isFrame() {}
+func (Survey) isFrame()  {}
 
 const (
 	kindPMul    = 0 << 5
@@ -122,6 +125,7 @@ const (
 	flagEnded  = 1 << 1
 	flagVoid   = 1 << 2
 	flagStarts = 1 << 3 // Starts behind the rest: their count and eight octets each
+	flagSurvey = 1 << 4 // PROBE: a Survey
 	laneBit    = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
 	helloLen   = HelloOctets - 1
 
@@ -158,6 +162,8 @@ func Append(b []byte, f Frame, last bool) []byte {
 		return append(b, kindProbe, f.ID)
 	case Answer:
 		return append(b, kindAnswer, f.ID)
+	case Survey:
+		return append(append(b, kindProbe|flagSurvey), f.Body...)
 	case Data:
 		kind := byte(kindData)
 		var head []byte
@@ -246,8 +252,9 @@ func parseStarts(b []byte) (starts []Start, rest []byte, err error) {
 
 // DataOverhead, with a number of 16 bits, and NORMOverhead are what such a frame adds to its body when it is the last.
 const (
-	DataOverhead = 3
-	NORMOverhead = 1
+	DataOverhead   = 3
+	NORMOverhead   = 1
+	SurveyOverhead = 1 // the same of a Survey
 )
 
 // Parse takes the first frame off b and returns the rest.
@@ -304,6 +311,9 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 		}
 		return h, b, nil
 	case kindProbe, kindAnswer:
+		if kind == kindProbe && flags == flagSurvey {
+			return Survey{b}, nil, nil
+		}
 		if flags != 0 {
 			return nil, nil, ErrKind
 		}

@@ -32,6 +32,7 @@ var vectors = []vector{
 		"51 00000001 02 00000000 0000 00 0003 0004 04 21 11223344 18 11223345 07 02 0506 9225 00000005 14"},
 	{"probe", Probe{7}, false, "60 07"},
 	{"answer", Answer{7}, true, "80 07"},
+	{"survey", Survey{[]byte{1, 7, 3, 0}}, true, "70 01070300"},
 	{"silence", Silence{0x6b49d200}, false, "e0 6b49d200"},
 	{"data, last", Data{Number: 42, Body: []byte("hej")}, true, "a8 002a 68656a"},
 	{"data, prompt, more follow", Data{Number: 42, Prompt: true, Body: []byte("hej")}, false, "ad 002a 03 68656a"},
@@ -54,6 +55,8 @@ func (v vector) open() int {
 		if v.last {
 			return 2 + btoi(!f.Short) + btoi(f.Free) + btoi(f.Rides)
 		}
+	case Survey:
+		return 1
 	case NORM, PMul:
 		if v.last {
 			return 1

@@ -101,6 +101,18 @@ const LeastCopyAfter = 100 * time.Millisecond
 // IPUDPOctets is what IPv4 and UDP put before a payload.
 const IPUDPOctets = 28
 
+// MeanLossPct is the share of short frames that a direction loses, in percent.
+func (d Direction) MeanLossPct() float64 {
+	pct := d.LossPct
+	if sum := d.GEp + d.GEr; sum > 0 {
+		pct += (d.GEp*d.GEBadPct + d.GEr*d.GEGoodPct) / sum
+	}
+	if sum := d.Fades.Every + d.Fades.Lasts; d.Fades.Every > 0 {
+		pct += float64(d.Fades.Lasts) / float64(sum) * d.Fades.LossPct
+	}
+	return pct
+}
+
 // Airtime is how long octets take at a rate in bits per second; 0 is an unlimited rate and takes no time.
 func Airtime(octets, rateBps int) time.Duration {
 	if rateBps <= 0 {

@@ -8,6 +8,7 @@ package replica
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"maps"
 	"slices"
 	"time"
 
@@ -64,6 +65,15 @@ func New(peers []uint16) *Replica {
 		r.peers[p] = newView()
 	}
 	return r
+}
+
+// Join takes in a peer that is new, which holds nothing.
+func (r *Replica) Join(peer uint16) {
+	v := newView()
+	r.peers[peer] = v
+	for _, key := range slices.Sorted(maps.Keys(r.own)) {
+		v.enqueue(key)
+	}
 }
 
 func newView() *view {

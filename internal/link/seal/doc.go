@@ -18,9 +18,23 @@
 // destination's id (2; 0 is the whole net). So a datagram for one node says nothing to another, and neither two nodes
 // with one id nor a node that lost its disk ever spend a nonce twice: boot or salt differ.
 //
+// # Keys of single nodes
+//
+// A Keyring stands in the place of the net's key. Nodes have Ed25519 keys; the base key of two nodes is
+// BLAKE2b(X25519(a, B), "aldis pair key 1" | lower id | its public key | higher id | its public key), that of what one node
+// seals for all BLAKE2b(epoch's secret, "aldis group key 1" | epoch | sender). From a base on all is as above.
+//
+// A datagram for all has proofs inside the ciphertext, behind the body: four octets for each other member, by id, each BLAKE2b
+// keyed with crypto_kdf(pair's base, sender<<48 | boot<<16 | salt, "aldispf1") over sender, boot and salt (8), nonce, the length
+// of the additional data (1), these and the body; for more than 15 an Ed25519 signature of that. So who reads for all cannot
+// speak for all, and who has no key at all cannot have a member accused: docs/decisions/trust.md.
+//
 // # Units and state
 //
 // Deterministic: keys, boot numbers and salts are arguments, nothing here reads a clock or a random source. A Sealer
 // and an Opener belong to one goroutine. An Opener changes its state only after a datagram proved authentic. A strict
 // one takes nothing from a peer without state before Confirm: docs/decisions/boots.md.
+//
+// Files: seal.go the Sealer and key files; open.go the Opener; stranger.go peers of which nothing is known; window.go replays;
+// keyring.go keys of single nodes; identity.go a node's key, wrapped secrets, keys under a passphrase; sodium.go what C does.
 package seal

@@ -1,6 +1,7 @@
 package seal
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"slices"
@@ -13,6 +14,8 @@ var (
 	ErrUnknownPeer = errors.New("seal: no configured peer has this id")
 	ErrUnknownBoot = errors.New("seal: short form from a peer whose boot number is not known")
 	ErrAuth        = errors.New("seal: not authentic")
+	ErrForged      = errors.New("seal: a member has sealed it in another's name")
+	ErrGone        = errors.New("seal: from a node that the roster does not name any more, or names with another key")
 	ErrUnproven    = errors.New("seal: from a peer of which nothing is known: it may be of yesterday")
 	ErrFarBoot     = errors.New("seal: from a start of the peer that lies too far ahead")
 	ErrStaleBoot   = errors.New("seal: from an earlier start of the peer")
@@ -77,38 +80,36 @@ func ParsePeerState(b []byte) (PeerState, error) {
 type peer struct {
 	id    uint16
 	state PeerState
-	key   [keyLen]byte // for state.Boot and state.Salt
+	keys  []opening // for state.Boot and state.Salt
 	// Of state.before, and the highest counter of it that came in since its end.
-	beforeKey [keyLen]byte
-	ranOn     uint32
+	beforeKeys []opening
+	ranOn      uint32
 	stranger
 }
 
 // Opener opens what a node receives.
 type Opener struct {
-	net     Key
+	ring    *Keyring
 	self    uint16
 	boot    Boot
 	byHint  [hintMask + 1][]*peer // by the low bits of the id
 	byID    map[uint16]*peer
 	strict  bool   // strangers must be proven
 	bound   uint32 // 0: none. Else starts with a greater number are refused
+	muted   map[uint16]bool
 	scratch []byte
 }
 
 // NewOpener returns the Opener of node self in its start boot, for the given peers. self must not be among them.
-func NewOpener(net Key, self uint16, boot Boot, peers map[uint16]PeerState) *Opener {
+func NewOpener(keys Keys, self uint16, boot Boot, peers map[uint16]PeerState) *Opener {
 	start()
-	o := &Opener{net: net, self: self, boot: boot, byID: make(map[uint16]*peer, len(peers))}
+	o := &Opener{ring: keys.ring(), self: self, boot: boot, byID: make(map[uint16]*peer, len(peers))}
 	for id, state := range peers {
 		if id == 0 || id == self {
 			panic("seal: a peer needs an id of its own")
 		}
 		p := &peer{id: id, state: state}
-		if state.Boot != 0 {
-			p.key = subkey(&o.net, id, Boot{state.Boot, state.Salt})
-			p.beforeKey = subkey(&o.net, id, state.before)
-		}
+		o.derive(p)
 		o.byID[id] = p
 		o.byHint[id&hintMask] = append(o.byHint[id&hintMask], p)
 	}
@@ -116,6 +117,52 @@ func NewOpener(net Key, self uint16, boot Boot, peers map[uint16]PeerState) *Ope
 		slices.SortFunc(c, func(a, b *peer) int { return int(a.id) - int(b.id) })
 	}
 	return o
+}
+
+// Add takes in a peer of which nothing is known. id must be neither self nor known.
+func (o *Opener) Add(id uint16) {
+	if id == 0 || id == o.self || o.byID[id] != nil {
+		panic("seal: a peer needs an id of its own")
+	}
+	p := &peer{id: id}
+	o.byID[id] = p
+	c := append(o.byHint[id&hintMask], p)
+	slices.SortFunc(c, func(a, b *peer) int { return int(a.id) - int(b.id) })
+	o.byHint[id&hintMask] = c
+}
+
+// derive makes the keys of a peer's starts that are known.
+func (o *Opener) derive(p *peer) {
+	p.keys, p.beforeKeys, p.heardKeys = nil, nil, nil
+	if p.state.Boot != 0 {
+		p.keys = o.openings(p.id, Boot{p.state.Boot, p.state.Salt})
+	}
+	if p.state.before.Number != 0 {
+		p.beforeKeys = o.openings(p.id, p.state.before)
+	}
+	if p.heard.Number != 0 {
+		p.heardKeys = o.openings(p.id, p.heard)
+	}
+}
+
+func (o *Opener) openings(from uint16, boot Boot) []opening {
+	return o.ring.openings(o.self, from, boot)
+}
+
+// Rekey opens with other keys from now on. What is known of peers stays.
+func (o *Opener) Rekey(keys Keys) {
+	o.ring = keys.ring()
+	for _, p := range o.byID {
+		o.derive(p)
+	}
+}
+
+// Mute looks no more at what is for all in a node's name, or looks at it again.
+func (o *Opener) Mute(id uint16, on bool) {
+	if o.muted == nil {
+		o.muted = map[uint16]bool{}
+	}
+	o.muted[id] = on
 }
 
 // State is what is known of a peer now; the zero PeerState for one that is not configured.
@@ -131,6 +178,7 @@ type OpenInfo struct {
 	Newest  bool   // no datagram of the peer with a higher counter was received: its source address is the latest
 	NewBoot bool   // the first datagram of a start of the peer not heard of before
 	Long    bool   // long form
+	Proofs  int    // octets of the proofs behind the body
 	Group   bool   // for the whole net, not for this node alone
 	Boot    Boot   // the peer's
 	Counter uint32 // the whole counter
@@ -140,7 +188,8 @@ type OpenInfo struct {
 
 // Open returns the sender and the body of a datagram that is authentic, for this node or the net, and new. The body
 // is the caller's. With ErrUnproven and the errors listed after it from and info are valid too, and nothing of the peer
-// was changed; with the others from is 0 except that ErrUnknownBoot names the peer when only one can be meant. A body
+// was changed; with the others from is 0 except that ErrUnknownBoot names the peer when only one can be meant, ErrForged in whose name it
+// was, and ErrGone who sent it. A body
 // comes with ErrUnproven and ErrStaleBoot as well, for what it says of its sender; its messages must not be taken.
 func (o *Opener) Open(datagram []byte) (from uint16, body []byte, info OpenInfo, err error) {
 	if len(datagram) < OverheadShort {
@@ -171,16 +220,18 @@ func (o *Opener) openShort(candidates []*peer, datagram []byte) (uint16, []byte,
 		if c == 0 {
 			continue
 		}
-		body, group, ok := o.decrypt(datagram, shortLen, p.id, c, &p.key)
-		if !ok {
-			continue
+		info := OpenInfo{Boot: Boot{p.state.Boot, p.state.Salt}, Counter: c}
+		body, ok, err := o.decrypt(datagram, shortLen, p.id, &info, p.keys)
+		switch {
+		case err != nil:
+			return p.id, nil, info, err
+		case ok:
+			return p.accept(body, info)
 		}
-		info := OpenInfo{Group: group, Boot: Boot{p.state.Boot, p.state.Salt}, Counter: c}
-		return p.accept(body, info)
 	}
 	for _, p := range unknown {
-		if body, info, ok := o.openHeard(p, datagram, low); ok {
-			return p.id, body, info, ErrUnproven
+		if body, info, ok, err := o.openHeard(p, datagram, low); ok || err != nil {
+			return p.id, body, info, cmp.Or(err, ErrUnproven)
 		}
 	}
 	for _, p := range candidates {
@@ -192,8 +243,13 @@ func (o *Opener) openShort(candidates []*peer, datagram []byte) (uint16, []byte,
 		if c == 0 {
 			continue
 		}
-		if body, group, ok := o.decrypt(datagram, shortLen, p.id, c, &p.beforeKey); ok {
-			info := OpenInfo{Group: group, Boot: p.state.before, Counter: c, Alive: p.isAlive(c)}
+		info := OpenInfo{Boot: p.state.before, Counter: c}
+		body, ok, err := o.decrypt(datagram, shortLen, p.id, &info, p.beforeKeys)
+		switch {
+		case err != nil:
+			return p.id, nil, info, err
+		case ok:
+			info.Alive = p.isAlive(c)
 			return p.id, slices.Clone(body), info, ErrStaleBoot
 		}
 	}
@@ -221,15 +277,17 @@ func (o *Opener) openLong(candidates []*peer, datagram []byte) (uint16, []byte, 
 	info := OpenInfo{Long: true, Boot: boot, Counter: c}
 	for _, p := range candidates {
 		known := Boot{p.state.Boot, p.state.Salt}
-		key := p.key
+		keys := p.keys
 		if boot != known {
-			key = subkey(&o.net, p.id, boot)
+			keys = o.openings(p.id, boot)
 		}
-		body, group, ok := o.decrypt(datagram, longLen, p.id, c, &key)
+		body, ok, err := o.decrypt(datagram, longLen, p.id, &info, keys)
+		if err != nil {
+			return p.id, nil, info, err
+		}
 		if !ok {
 			continue
 		}
-		info.Group = group
 		switch {
 		case boot.Number < known.Number:
 			info.Alive = boot == p.state.before && p.isAlive(c)
@@ -239,22 +297,23 @@ func (o *Opener) openLong(candidates []*peer, datagram []byte) (uint16, []byte, 
 		case boot.Number > known.Number && o.far(p, boot.Number):
 			return p.id, nil, info, ErrFarBoot
 		case known.Number == 0 && o.strict:
-			info.NewBoot, info.Newest = p.hear(boot, c, key)
+			info.NewBoot, info.Newest = p.hear(boot, c, keys)
 			return p.id, slices.Clone(body), info, ErrUnproven
 		case boot.Number > known.Number:
 			info.NewBoot = true
 			p.state = PeerState{Boot: boot.Number, Salt: boot.Salt, before: known, beforeHighest: p.state.highest}
-			p.key, p.beforeKey, p.ranOn = key, p.key, 0
+			p.keys, p.beforeKeys, p.ranOn = keys, p.keys, 0
 		}
 		return p.accept(body, info)
 	}
 	if own {
-		key := subkey(&o.net, o.self, boot)
-		if _, group, ok := o.decrypt(datagram, longLen, o.self, c, &key); ok {
-			info.Group = group
-			if boot == o.boot || group && boot.Number < o.boot.Number {
-				return o.self, nil, info, ErrReplay // our own, sent back to us: this start's, or to the net by one before it
-			}
+		_, ok, err := o.decrypt(datagram, longLen, o.self, &info, o.openings(o.self, boot))
+		switch {
+		case err != nil:
+			return o.self, nil, info, err
+		case ok && (boot == o.boot || info.Group && boot.Number < o.boot.Number):
+			return o.self, nil, info, ErrReplay // our own, sent back to us: this start's, or to the net by one before it
+		case ok:
 			return o.self, nil, info, ErrOwnID
 		}
 	}
@@ -280,20 +339,32 @@ func (p *peer) accept(body []byte, info OpenInfo) (uint16, []byte, OpenInfo, err
 	return p.id, slices.Clone(body), info, nil
 }
 
-// decrypt tries datagram as one from node from for this node, then as one for the net. The body is only good until
-// the next call.
-func (o *Opener) decrypt(datagram []byte, headLen int, from uint16, counter uint32, key *[keyLen]byte) (body []byte, group, ok bool) {
+// decrypt tries the ways in which node from may have sealed datagram: for this node first, then for the net. It notes in
+// info which it was. The body is only good until the next call. The error says that the sender is not who it seems.
+func (o *Opener) decrypt(datagram []byte, headLen int, from uint16, info *OpenInfo, keys []opening) (body []byte, ok bool, err error) {
 	sealed := datagram[headLen:]
 	// One octet more than needed: C wants a valid address for an empty body as well.
 	o.scratch = slices.Grow(o.scratch[:0], len(sealed))
 	body = o.scratch[:len(sealed)-tagLen]
-	n := nonce(counter)
+	n := nonce(info.Counter)
 	var adBuf [longLen + 4]byte
-	for _, to := range [2]uint16{o.self, Group} {
-		ad := appendAD(adBuf[:0], datagram[:headLen], from, to)
-		if decrypt(body, sealed, ad, &n, key) {
-			return body, to == Group, true
+	for i := range keys {
+		k := &keys[i]
+		if k.to == Group && o.muted[from] {
+			continue
 		}
+		ad := appendAD(adBuf[:0], datagram[:headLen], from, k.to)
+		if !decrypt(body, sealed, ad, &n, &k.key) {
+			continue
+		}
+		info.Group, info.Proofs = k.to == Group, k.tail
+		if body, ok = k.proves(from, info.Boot, &n, ad, body); !ok {
+			return nil, false, ErrForged
+		}
+		if k.gone {
+			return nil, false, ErrGone
+		}
+		return body, true, nil
 	}
-	return nil, false, false
+	return nil, false, nil
 }

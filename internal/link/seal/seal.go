@@ -34,6 +34,9 @@ func Overhead(long bool) int {
 	return OverheadShort
 }
 
+// HeadOctets is how many octets before the ciphertext are in clear.
+func HeadOctets(long bool) int { return Overhead(long) - tagLen }
+
 // Key is a net's key: who has it belongs to the net.
 type Key [keyLen]byte
 
@@ -52,6 +55,14 @@ func (k Key) String() string { return "net key (hidden)" }
 
 // GoString hides the key from %#v.
 func (k Key) GoString() string { return k.String() }
+
+// Fingerprint lets two operators compare their keys aloud: five groups of four hexadecimal digits. It is crypto_kdf(key,
+// 0, "aldisfpr"), cut to 80 bits, and says nothing of the key.
+func (k Key) Fingerprint() string {
+	start()
+	sum := derive((*[keyLen]byte)(&k), 0, [8]byte([]byte("aldisfpr")))
+	return groups(sum[:10])
+}
 
 // ParseKey reads what Text wrote; blank space at line ends and at the end of the text does not matter.
 func ParseKey(text string) (Key, error) {
@@ -87,10 +98,14 @@ func NextBoot(previous uint32, now time.Time) (uint32, error) {
 	return max(previous+1, uint32(unix)), nil
 }
 
-// subkey is the key of one sender's one start.
-func subkey(net *Key, node uint16, boot Boot) [keyLen]byte {
-	id := uint64(node)<<48 | uint64(boot.Number)<<16 | uint64(boot.Salt)
-	return derive((*[keyLen]byte)(net), id, [8]byte([]byte("aldisdg1")))
+// startID names one sender's one start.
+func startID(node uint16, boot Boot) uint64 {
+	return uint64(node)<<48 | uint64(boot.Number)<<16 | uint64(boot.Salt)
+}
+
+// subkey is the key of one sender's one start, from a base key: the net's, a pair's, or a sender's for all.
+func subkey(base *Key, node uint16, boot Boot) [keyLen]byte {
+	return derive((*[keyLen]byte)(base), startID(node, boot), [8]byte([]byte("aldisdg1")))
 }
 
 func nonce(counter uint32) (n [nonceLen]byte) {
@@ -105,25 +120,59 @@ func appendAD(b, header []byte, from, to uint16) []byte {
 	return binary.BigEndian.AppendUint16(b, to)
 }
 
-// ErrSpent says that a Sealer has used its last counter: the node must start anew.
-var ErrSpent = errors.New("seal: 2^32-1 datagrams sealed in this boot: restart the gateway")
+// Why nothing was sealed.
+var (
+	// ErrSpent says that a Sealer has used its last counter: the node must start anew.
+	ErrSpent = errors.New("seal: 2^32-1 datagrams sealed in this boot: restart the gateway")
+	// ErrNoKey says that there is no key for the destination: the newest roster does not name it.
+	ErrNoKey = errors.New("seal: the destination is in no roster")
+)
 
 // Sealer seals what one node sends from one start to the next.
 type Sealer struct {
 	self    uint16
 	boot    Boot
-	key     [keyLen]byte
-	counter uint32 // of the last datagram; the first is 1
+	ring    *Keyring
+	keys    map[uint16]*[keyLen]byte // by destination, once it was sealed for
+	prover  *prover                  // of what is for all; nil: nothing is proven
+	proven  []byte                   // scratch
+	counter uint32                   // of the last datagram; the first is 1
 }
 
-// NewSealer returns the Sealer of node self (1..65535) for one start. The same net, self and boot must never be used
+// NewSealer returns the Sealer of node self (1..65535) for one start. The same keys, self and boot must never be used
 // for two Sealers.
-func NewSealer(net Key, self uint16, boot Boot) *Sealer {
+func NewSealer(keys Keys, self uint16, boot Boot) *Sealer {
 	if self == 0 || boot.Number == 0 {
 		panic("seal: a Sealer needs a node id and a boot number")
 	}
 	start()
-	return &Sealer{self: self, boot: boot, key: subkey(&net, self, boot)}
+	s := &Sealer{self: self, boot: boot}
+	s.Rekey(keys)
+	return s
+}
+
+// Rekey seals with other keys from now on. The counter goes on, so that no nonce comes twice with a key that stays.
+func (s *Sealer) Rekey(keys Keys) {
+	s.ring, s.keys, s.prover = keys.ring(), map[uint16]*[keyLen]byte{}, nil
+	if s.ring.shared == nil {
+		s.prover = s.ring.epochs[s.ring.use].prover(s.self, s.boot)
+	}
+}
+
+// key is the one to seal with for a destination.
+func (s *Sealer) key(to uint16) (key *[keyLen]byte, ok bool) {
+	if s.ring.shared != nil {
+		to = Group // one key for all
+	}
+	if key, ok = s.keys[to]; ok {
+		return key, true
+	}
+	base, ok := s.ring.base(s.self, to)
+	if ok {
+		sub := subkey((*Key)(&base), s.self, s.boot)
+		key, s.keys[to] = &sub, &sub
+	}
+	return key, ok
 }
 
 // Counter is the number of datagrams sealed so far.
@@ -132,10 +181,22 @@ func (s *Sealer) Counter() uint32 { return s.counter }
 // Boot names the start that this Sealer was made for.
 func (s *Sealer) Boot() Boot { return s.boot }
 
+// Overhead is the octets that sealing adds to a body for node to, or for Group.
+func (s *Sealer) Overhead(to uint16, long bool) int {
+	if to == Group {
+		return Overhead(long) + s.ring.Proofs()
+	}
+	return Overhead(long)
+}
+
 // Seal appends the datagram with body for node to (Group: all) to dst, which must not overlap body. The long form
 // also tells boot, salt and the whole counter: for the first datagrams of a start, and after silences.
 func (s *Sealer) Seal(dst []byte, to uint16, long bool, body []byte) ([]byte, error) {
-	if s.counter == math.MaxUint32 {
+	key, ok := s.key(to)
+	switch {
+	case !ok:
+		return dst, ErrNoKey
+	case s.counter == math.MaxUint32:
 		return dst, ErrSpent
 	}
 	s.counter++
@@ -152,5 +213,9 @@ func (s *Sealer) Seal(dst []byte, to uint16, long bool, body []byte) ([]byte, er
 	var adBuf [longLen + 4]byte
 	ad := appendAD(adBuf[:0], h, s.self, to)
 	n := nonce(s.counter)
-	return encrypt(append(dst, h...), body, ad, &n, &s.key), nil
+	if to == Group && s.prover != nil {
+		s.proven = s.prover.append(append(s.proven[:0], body...), s.self, s.boot, &n, ad, body)
+		body = s.proven
+	}
+	return encrypt(append(dst, h...), body, ad, &n, key), nil
 }

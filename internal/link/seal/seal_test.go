@@ -157,6 +157,9 @@ func TestKeyText(t *testing.T) {
 	if got, err := ParseKey(good.Text()); got != good || err != nil {
 		t.Errorf("ParseKey(Text) = %x, %v", [32]byte(got), err)
 	}
+	if got, other := good.Fingerprint(), (Key{1}).Fingerprint(); len(got) != 24 || got == other || got != good.Fingerprint() {
+		t.Errorf("fingerprints of two keys: %s, %s", got, other)
+	}
 	if got, err := ParseKey(strings.ReplaceAll(good.Text(), "\n", "\r\n")); got != good || err != nil {
 		t.Errorf("with CR LF: %v", err)
 	}

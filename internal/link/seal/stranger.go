@@ -5,12 +5,12 @@ import "encoding/binary"
 // stranger is what was heard of a peer of which nothing is known: of a new one, or after this node's store was lost. A
 // replay of yesterday looks the same, so nothing of it counts until Confirm.
 type stranger struct {
-	heard    Boot // the greatest that was on the air
-	highest  uint32
-	heardKey [keyLen]byte
-	past     []PeerState // of this run, forgotten by order: their counters must not count again
-	times    int         // that it was forgotten
-	anyBoot  bool        // the operator takes the next start whatever its number is
+	heard     Boot // the greatest that was on the air
+	highest   uint32
+	heardKeys []opening
+	past      []PeerState // of this run, forgotten by order: their counters must not count again
+	times     int         // that it was forgotten
+	anyBoot   bool        // the operator takes the next start whatever its number is
 }
 
 // ForgetMost is how often a peer can be forgotten in one run. It bounds what is kept of it.
@@ -35,10 +35,10 @@ func (o *Opener) far(p *peer, boot uint32) bool {
 }
 
 // hear notes what a stranger said of its start, and whether it is greater than all before and further on in it.
-func (s *stranger) hear(boot Boot, counter uint32, key [keyLen]byte) (greater, further bool) {
+func (s *stranger) hear(boot Boot, counter uint32, keys []opening) (greater, further bool) {
 	switch {
 	case boot.Number > s.heard.Number:
-		s.heard, s.highest, s.heardKey = boot, counter, key
+		s.heard, s.highest, s.heardKeys = boot, counter, keys
 		return true, true
 	case boot == s.heard && counter > s.highest:
 		s.highest = counter
@@ -48,22 +48,21 @@ func (s *stranger) hear(boot Boot, counter uint32, key [keyLen]byte) (greater, f
 }
 
 // openHeard opens a short form of a stranger whose start was heard.
-func (o *Opener) openHeard(p *peer, datagram []byte, low uint16) (body []byte, info OpenInfo, ok bool) {
+func (o *Opener) openHeard(p *peer, datagram []byte, low uint16) (body []byte, info OpenInfo, ok bool, err error) {
 	if p.heard.Number == 0 {
-		return nil, info, false
+		return nil, info, false, nil
 	}
 	w := window{highest: p.highest}
 	c := w.expand(low)
 	if c == 0 {
-		return nil, info, false
+		return nil, info, false, nil
 	}
-	body, group, ok := o.decrypt(datagram, shortLen, p.id, c, &p.heardKey)
-	if !ok {
-		return nil, info, false
+	info = OpenInfo{Boot: p.heard, Counter: c}
+	if body, ok, err = o.decrypt(datagram, shortLen, p.id, &info, p.heardKeys); !ok {
+		return nil, info, false, err
 	}
-	info = OpenInfo{Group: group, Boot: p.heard, Counter: c}
-	_, info.Newest = p.hear(p.heard, c, p.heardKey)
-	return append([]byte(nil), body...), info, true
+	_, info.Newest = p.hear(p.heard, c, p.heardKeys)
+	return append([]byte(nil), body...), info, true, nil
 }
 
 // HeardBoot is the number of the peer's start that is known, or else of the greatest that was heard; 0: none.
@@ -94,10 +93,9 @@ func (o *Opener) Confirm(id uint16, info OpenInfo) error {
 		}
 		state.mark(info.Counter)
 	}
-	p.state = state
-	p.key = subkey(&o.net, id, info.Boot)
-	p.beforeKey, p.ranOn = subkey(&o.net, id, state.before), 0
+	p.state, p.ranOn = state, 0
 	p.heard, p.highest, p.anyBoot = Boot{}, 0, false
+	o.derive(p)
 	return nil
 }
 

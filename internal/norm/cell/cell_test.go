@@ -159,73 +159,6 @@ func TestFirstStageRefused(t *testing.T) {
 	check.Contains(t, "what it said", string(out), "loopback of the own network: operation not permitted")
 }
 
-// verdict runs a program as the kernel would (seccomp(2), bpf(4)).
-func verdict(t *testing.T, program []unix.SockFilter, architecture, nr uint32, args ...uint32) uint32 {
-	t.Helper()
-	data := map[uint32]uint32{atCall: nr, atArchitecture: architecture}
-	for i, a := range args {
-		data[uint32(atArguments+8*i)] = a
-	}
-	var accumulator uint32
-	for at := 0; at < len(program); at++ {
-		switch in := program[at]; in.Code {
-		case unix.BPF_LD | unix.BPF_W | unix.BPF_ABS:
-			accumulator = data[in.K]
-		case unix.BPF_ALU | unix.BPF_AND | unix.BPF_K:
-			accumulator &= in.K
-		case unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K:
-			if accumulator == in.K {
-				at += int(in.Jt)
-			} else {
-				at += int(in.Jf)
-			}
-		case unix.BPF_RET | unix.BPF_K:
-			return in.K
-		default:
-			t.Fatalf("instruction %d: code %#x", at, in.Code)
-		}
-	}
-	t.Fatal("the program ends without a verdict")
-	return 0
-}
-
-func TestProgram(t *testing.T) {
-	const here = 0xc0de
-	p := program(here, []rule{
-		{1, nil, allow},
-		{2, []condition{{0, ^uint32(0), 5}}, allow},
-		{3, []condition{{1, 0xf, 2}, {2, 4, 0}, {0, ^uint32(0), 9}}, allow},
-		{4, nil, kill},
-		{5, []condition{{0, ^uint32(0), 1}}, allow},
-		{5, []condition{{0, ^uint32(0), 2}}, absent},
-	})
-	for _, tt := range []struct {
-		architecture, nr uint32
-		args             []uint32
-		want             uint32
-	}{
-		{here, 1, nil, allow},
-		{here + 1, 1, nil, kill},
-		{here, 0, nil, refuse},
-		{here, 1 | 1<<30, nil, refuse}, // the x32 numbers of amd64
-		{here, 2, []uint32{5}, allow},
-		{here, 2, []uint32{4}, refuse},
-		{here, 3, []uint32{9, 0x12, 3}, allow},
-		{here, 3, []uint32{9, 0x13, 3}, refuse},
-		{here, 3, []uint32{9, 0x12, 4}, refuse},
-		{here, 3, []uint32{8, 0x12, 3}, refuse},
-		{here, 4, nil, kill},
-		{here, 5, []uint32{1}, allow},
-		{here, 5, []uint32{2}, absent},
-		{here, 5, []uint32{3}, refuse},
-		{here, 6, nil, refuse},
-	} {
-		if got := verdict(t, p, tt.architecture, tt.nr, tt.args...); got != tt.want {
-			t.Errorf("call %d%v of %#x: %#x, want %#x", tt.nr, tt.args, tt.architecture, got, tt.want)
-		}
-	}
-}
-
 // No call is in two lists, and the jumps of the whole program are short enough for their octet.
 func TestListsAreDisjoint(t *testing.T) {
 	seen := map[uint32]bool{}
@@ -236,8 +169,8 @@ func TestListsAreDisjoint(t *testing.T) {
 		seen[call] = true
 	}
 	for _, r := range conditional(1) {
-		if len(r.when) > 0 && seen[r.call] {
-			t.Errorf("call %d is allowed whatever its arguments are", r.call)
+		if len(r.When) > 0 && seen[r.Call] {
+			t.Errorf("call %d is allowed whatever its arguments are", r.Call)
 		}
 	}
 }

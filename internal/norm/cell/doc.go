@@ -23,5 +23,5 @@
 //   - calls_other.go: elsewhere there is no list, and no filter
 //   - cell.go: the ways of shutting a process in, for its parent
 //   - enter.go: both stages
-//   - filter.go: the filter and its compiler
+//   - filter.go: the filter
 package cell

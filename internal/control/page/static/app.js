@@ -6,8 +6,9 @@ import * as now from './now.js'
 import * as messages from './messages.js'
 import * as air from './air.js'
 import * as map from './map.js'
+import * as whatif from './whatif.js'
 
-const views = { now, messages, air, map }
+const views = { now, messages, air, map, whatif }
 const byId = id => document.getElementById(id)
 
 // state is what the views show. View is the last that the gateway has told; null before the first.

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"aldis/internal/audit"
+	"aldis/internal/lab/check"
+)
+
+// Orders, a reload, refusals and both ends of a run of a real gateway stand in the record, with who caused them; a change
+// of it shows.
+func TestAudit(t *testing.T) {
+	a, _ := two(t)
+	key := a.status(t).Key
+	code, _, _ := run(t, "silence", "on", "-c", a.file, "--until", "1h")
+	check.Equal(t, "silence on", code, exitGood)
+	good, err := os.ReadFile(a.file)
+	check.NoError(check.Fatal(t), err)
+	check.NoError(t, os.WriteFile(a.file, append(good, "\n[[filter]]\nname = \"x\"\n"...), 0o600))
+	code, _, _ = run(t, "reload", "-c", a.file)
+	check.Equal(t, "reload of a file with a mistake", code, exitRefused)
+	check.NoError(t, os.WriteFile(a.file, append(good, "\n[log]\nlevel = \"warn\"\n"...), 0o600))
+	code, _, errs := run(t, "reload", "-c", a.file)
+	check.Equal(t, "reload: "+errs, code, exitGood)
+	air, err := net.Dial("udp", a.link)
+	check.NoError(check.Fatal(t), err)
+	defer air.Close()
+	before := a.status(t).Dropped["version"]
+	a.until(t, "a datagram is refused", func() bool {
+		air.Write([]byte(strings.Repeat("\xff", 40)))
+		return a.status(t).Dropped["version"] > before
+	})
+	a.stop(t, syscall.SIGTERM)
+	code, out, _ := run(t, "audit", "show", "-c", a.file)
+	check.Equal(t, "audit show", code, exitGood)
+	wants(t, out, "start ", "key "+key, "order  ", "silence", "on until", "by \"uid ", "order_failed", "changed ", "log.level", "refused", "version ", "end")
+	code, out, _ = run(t, "audit", "verify", "-c", a.file, "--json")
+	check.Equal(t, "audit verify", code, exitGood)
+	wants(t, out, `"lines":`, `"head":`)
+	path := filepath.Join(a.dir, "data", audit.File)
+	text, err := os.ReadFile(path)
+	check.NoError(check.Fatal(t), err)
+	check.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), "on until", "on UNTIL", 1)), 0o600))
+	code, _, errs = run(t, "audit", "verify", "-c", a.file)
+	check.Equal(t, "audit verify of a changed record", code, exitRefused)
+	wants(t, errs, "was changed")
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// printable is a text of which parts were chosen by others, fit for a terminal: what is not printed, moves the cursor or turns
+// the direction of writing becomes U+FFFD. Ends of lines and tabs stay.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) && r != '\n' && r != '\t' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
+// plainText is a writer for people: what goes through it is printable. Names are chosen by peers, and errors may have anything in
+// them.
+type plainText struct {
+	io.Writer
+	rest []byte // the beginning of a character
+}
+
+func newPlain(w io.Writer) *plainText { return &plainText{Writer: w} }
+
+func (p *plainText) Write(b []byte) (int, error) {
+	text := append(p.rest, b...)
+	end := len(text)
+	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
+		if tail := text[len(text)-back:]; utf8.RuneStart(tail[0]) {
+			if !utf8.FullRune(tail) {
+				end -= back
+			}
+			break
+		}
+	}
+	p.rest = append([]byte(nil), text[end:]...)
+	_, err := io.WriteString(p.Writer, printable(string(text[:end])))
+	return len(b), err
+}

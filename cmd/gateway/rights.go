@@ -1,0 +1,30 @@
+package main
+
+import (
+	"log/slog"
+
+	"aldis/internal/config"
+	"aldis/internal/rights"
+)
+
+// confine has the program executed again without the rights that a gateway with this configuration does not need. It returns
+// in the second stage.
+func confine(c *config.Config) ([]rights.Protection, error) {
+	read := c.Files()
+	if path, err := c.Node.Secret.Path(); err == nil && path != "" {
+		read = append(read, path)
+	}
+	return rights.Enter(rights.Needs{Own: []string{c.Node.DataDir}, Read: read, Sockets: []string{c.Control.Socket}})
+}
+
+// lock takes from the process what it needed for its start alone, and says what could not be had.
+func (n *node) lock() {
+	n.protections = append(n.protections, rights.Lock(), rights.Hold(n.cfg.Link.Key[:]))
+	tellMissing(n.log, n.protections)
+}
+
+func tellMissing(log *slog.Logger, list []rights.Protection) {
+	if missing := rights.Missing(list); len(missing) > 0 {
+		log.Warn("this machine does not give the gateway all protections (docs/operate.md says what to change)", "missing", missing)
+	}
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"aldis/internal/config"
+	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
+	"aldis/internal/lab/edgepeer"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/roster"
+	"aldis/internal/link/seal"
+)
+
+// office is the authority of a test's net.
+type office struct{ dir, public string }
+
+func (o *office) roster() string { return filepath.Join(o.dir, "net.roster") }
+
+// does runs gateway keys, which must succeed, and returns what it prints.
+func does(t *testing.T, args ...string) string {
+	t.Helper()
+	code, out, errs := run(t, append([]string{"keys"}, args...)...)
+	if code != 0 {
+		t.Fatalf("keys %q: exit %d: %s", args, code, errs)
+	}
+	return out
+}
+
+// line is the rest of the line of out that begins with a word.
+func line(t *testing.T, out, word string) string {
+	t.Helper()
+	for _, l := range strings.Split(out, "\n") {
+		if rest, ok := strings.CutPrefix(l, word); ok {
+			return strings.TrimSpace(rest)
+		}
+	}
+	t.Fatalf("no line begins with %q:\n%s", word, out)
+	return ""
+}
+
+func newOffice(t *testing.T) *office {
+	t.Helper()
+	o := &office{dir: t.TempDir()}
+	check.NoError(t, os.WriteFile(filepath.Join(o.dir, "phrase"), []byte("correct horse battery\nsecond line\n"), 0o600))
+	out := does(t, "authority", "new", "-o", filepath.Join(o.dir, "authority.key"), "--passphrase-file", filepath.Join(o.dir, "phrase"))
+	o.public = line(t, out, "public")
+	return o
+}
+
+// sign runs gateway keys roster with the authority's key.
+func (o *office) sign(t *testing.T, args ...string) string {
+	t.Helper()
+	return does(t, append(append([]string{"roster"}, args...), "--authority", filepath.Join(o.dir, "authority.key"), "--passphrase-file", filepath.Join(o.dir, "phrase"))...)
+}
+
+// member makes a site with a key of its own, which the authority does not know yet.
+func (o *office) member(t *testing.T, id int) (s *testSite, node string) {
+	t.Helper()
+	s = newSite(t, id, "")
+	out := does(t, "node", "new", "-o", filepath.Join(s.dir, "node.key"))
+	s.keys = fmt.Sprintf("roster = \"net.roster\"\nnode_key = \"node.key\"\nauthority = %q", o.public)
+	return s, fmt.Sprintf("%d,node%d,%s", id, id, line(t, out, "public"))
+}
+
+// give copies the roster to a site.
+func (o *office) give(t *testing.T, s *testSite) {
+	t.Helper()
+	text, err := os.ReadFile(o.roster())
+	check.NoError(t, err)
+	check.NoError(t, config.Replace(filepath.Join(s.dir, "net.roster"), string(text), 0o644))
+}
+
+// Two gateways with a roster meet, carry a message, and show the same fingerprints at both ends. A third one, which has a
+// valid key and the roster too, sends in the first one's name: it is refused, counted, and named in log and audit log.
+func TestRosterOfRealGateways(t *testing.T) {
+	o := newOffice(t)
+	var sites []*testSite
+	var nodes []string
+	for id := 1; id <= 3; id++ {
+		s, node := o.member(t, id)
+		sites, nodes = append(sites, s), append(nodes, "--node", node)
+	}
+	out := o.sign(t, append([]string{"new", "-o", o.roster(), "--net", "blue"}, nodes...)...)
+	wants(t, out, "roster 1 of the net blue, 3 nodes")
+	for _, s := range sites {
+		o.give(t, s)
+	}
+	sa, sb := sites[0], sites[1]
+	sa.write(t, filepath.Join(sa.dir, "data"), "2 "+sb.link)
+	sb.write(t, filepath.Join(sb.dir, "data"), "1 "+sa.link, "3")
+	code, out, errs := run(t, "check", sa.file)
+	check.Equal(t, "check, and "+errs, code, 0)
+	wants(t, out, "node key ", "roster 1 of the net blue with 3 nodes")
+	a, b := sa.start(t), sb.start(t)
+	a.until(t, "its peer is up", func() bool { return a.peer(t).Link == "up" })
+
+	pipe := edgepeer.NamedPipe("orders")
+	var there heard
+	listener := dialPeer(t, a, "hq-ops", 1, there.hear)
+	if _, err := listener.Do(edgepeer.Listen{Pipe: pipe, Kind: jxta.PipeTypePropagate}); err != nil {
+		t.Fatal(err)
+	}
+	sender := dialPeer(t, b, "ops", 2, nil)
+	if _, err := sender.Do(edgepeer.Send{Pipe: pipe, Kind: jxta.PipeTypePropagate, Elements: []jxta.Element{{Name: "text", Data: []byte("first")}}}); err != nil {
+		t.Fatal(err)
+	}
+	a.until(t, "the message is there", func() bool { return there.all() == "first" })
+
+	_, ofA, _ := run(t, "status", "-c", a.file)
+	_, ofB, _ := run(t, "status", "-c", b.file)
+	shown := does(t, "show", filepath.Join(a.dir, "node.key"))
+	print := line(t, shown, "fingerprint")
+	check.Equal(t, "of itself", line(t, ofA, "node key"), print)
+	wants(t, ofB, fmt.Sprintf("%q has the key %s", "node1", print), "roster 1 of the net blue, signed by ")
+	wants(t, does(t, "show", o.roster()), print)
+
+	// The third has all that a member has.
+	own, err := config.LoadNodeKey(filepath.Join(sites[2].dir, "node.key"))
+	check.NoError(check.Fatal(t), err)
+	r, err := config.LoadRoster(o.roster())
+	check.NoError(check.Fatal(t), err)
+	ring, err := roster.Ring(3, own, r)
+	check.NoError(check.Fatal(t), err)
+	link, err := net.Dial("udp", b.link)
+	check.NoError(check.Fatal(t), err)
+	defer link.Close()
+	was := b.status(t).Peers[0]
+	for i := range 5 {
+		forger := seal.NewSealer(ring, 1, seal.Boot{Number: was.Start + uint32(i%2), Salt: 9})
+		body := frame.Append(nil, frame.Hello{Store: 5, Stream: 9, HeardBoot: b.status(t).BootNumber}, true)
+		for _, to := range []uint16{2, seal.Group} {
+			d, err := forger.Seal(nil, to, true, body)
+			check.NoError(t, err)
+			link.Write(d)
+		}
+	}
+	b.until(t, "ten are refused", func() bool {
+		s := b.status(t)
+		return s.Dropped["forged"] == 5 && s.Dropped["not_authentic"] >= 5 && s.Peers[0].Forged == 5 && s.Peers[0].Strange >= 5
+	})
+	is := b.status(t).Peers[0]
+	check.Equal(t, "start that counts", is.Start, was.Start)
+	check.Equal(t, "address", is.Address, was.Address)
+	wants(t, b.logged(), "a member of the net seals datagrams to all in the name of another", `"in_the_name_of":"node1"`)
+	b.stop(t, syscall.SIGTERM)
+	_, out, _ = run(t, "audit", "show", "-c", b.file)
+	wants(t, out, "not sealed by whom they name: node1 10", "forged 5", "not_authentic 5", "node key ", "roster 1 of authority ")
+}
+
+// Rosters are made, changed, shown and verified, and everything that is wrong is said.
+func TestKeysRoster(t *testing.T) {
+	o := newOffice(t)
+	_, one := o.member(t, 1)
+	s2, two := o.member(t, 2)
+	o.sign(t, "new", "-o", o.roster(), "--net", "blue", "--node", one, "--node", two)
+	wants(t, does(t, "roster", "verify", o.roster(), "--by", o.public), "is signed by")
+	wants(t, does(t, "authority", "show", filepath.Join(o.dir, "authority.key")), o.public)
+	_, three := o.member(t, 3)
+	wants(t, o.sign(t, "add", o.roster(), "--node", three), "roster 2 of the net blue, 3 nodes", "new: 3 node3")
+	wants(t, o.sign(t, "remove", o.roster(), "--id", "2"), "roster 3 of the net blue, 2 nodes", "gone: 2 node2")
+	wants(t, o.sign(t, "roll", o.roster(), "--at", "2030-01-02T03:04:05Z"), "roster 4")
+	wants(t, does(t, "roster", "show", o.roster()), "net blue, roster 4", "from 2030-01-02T03:04:05Z", "node3")
+	info, err := os.Stat(filepath.Join(s2.dir, "node.key"))
+	check.NoError(t, err)
+	check.Equal(t, "mode of a node's key", info.Mode().Perm(), 0o600)
+	text, err := os.ReadFile(filepath.Join(o.dir, "authority.key"))
+	check.NoError(t, err)
+	check.True(t, "the authority's file does not hold its passphrase", !strings.Contains(string(text), "horse"))
+
+	bad := filepath.Join(o.dir, "bad")
+	check.NoError(t, os.WriteFile(bad, []byte("wrong passphrase\n"), 0o600))
+	short := filepath.Join(o.dir, "short")
+	check.NoError(t, os.WriteFile(short, []byte("abc\n"), 0o600))
+	authority := filepath.Join(o.dir, "authority.key")
+	other := newOffice(t)
+	for _, tt := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"roster roll ROSTER --authority AUTHORITY --passphrase-file " + bad, 1, "the passphrase is wrong"},
+		{"roster roll ROSTER --authority AUTHORITY", 1, "no terminal to ask for the passphrase: say --passphrase-file"},
+		{"roster roll ROSTER --authority " + filepath.Join(other.dir, "authority.key") + " --passphrase-file " + filepath.Join(other.dir, "phrase"), 1, "not signed by this authority"},
+		{"roster remove ROSTER --id 9 --authority AUTHORITY --passphrase-file x", 1, "names no node 9"},
+		{"roster add ROSTER --node 5,x --authority AUTHORITY --passphrase-file x", 1, "say ID,NAME,PUBLIC"},
+		{"roster add ROSTER --node 0,x,y --authority AUTHORITY --passphrase-file x", 1, "0 is no id"},
+		{"roster add ROSTER --node 5,x,y --authority AUTHORITY --passphrase-file x", 1, "gateway keys node show prints it"},
+		{"roster roll ROSTER --at noon --authority AUTHORITY --passphrase-file x", 1, "no time such as"},
+		{"roster verify ROSTER --by " + other.public, 1, "not signed by"},
+		{"roster verify ROSTER", 2, "--by is missing"},
+		{"roster show ROSTER --net x", 2, "--net is of no use here"},
+		{"roster show", 2, "say which file"},
+		{"roster fly ROSTER", 2, "say: gateway keys new"},
+		{"node new", 2, "say: gateway keys node new -o FILE"},
+		{"node new -o " + authority, 1, "exists and is not overwritten"},
+		{"node show AUTHORITY", 1, "not an aldis node key"},
+		{"authority new -o " + filepath.Join(o.dir, "x") + " --passphrase-file " + short, 1, "at least 12 octets"},
+		{"show " + bad, 1, "is no key and no roster of Aldis"},
+	} {
+		args := strings.Fields("keys " + strings.NewReplacer("ROSTER", o.roster(), "AUTHORITY", authority).Replace(tt.args))
+		code, out, errs := run(t, args...)
+		if code != tt.code || !strings.Contains(errs, tt.says) {
+			t.Errorf("%s: exit %d, %s%s\nwant %d, %s", tt.args, code, out, errs, tt.code, tt.says)
+		}
+	}
+	wants(t, does(t, "roster", "show", o.roster()), "roster 4") // what was refused has changed nothing
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/control"
+	"aldis/internal/lab/check"
+	"aldis/internal/lab/wait"
+)
+
+// A gateway that runs, with all that it may not do, rehearses a trace that is sent to it with the token, and answers meanwhile.
+func TestWhatIfOfARunningGateway(t *testing.T) {
+	s := newSite(t, 1, "")
+	token := filepath.Join(s.dir, "token")
+	if err := os.WriteFile(token, []byte("0123456789abcdef\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(s.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.file, bytes.Replace(text, []byte("[http]\n"), []byte("[http]\ntoken_file = \"token\"\n"), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	mission := filepath.Join(s.dir, "run1.trace")
+	if code, _, errs := run(t, "synth", "blue-game", "--run", "1", "--content", "text", "-o", mission); code != 0 {
+		t.Fatal(errs)
+	}
+	trace, err := os.ReadFile(mission)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := s.start(t)
+	ask := func(o control.WhatIfOrder) (w control.WhatIf) {
+		t.Helper()
+		body, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, err := http.NewRequest("POST", "http://"+s.http+"/whatif", bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Authorization", "Bearer 0123456789abcdef")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if err := json.NewDecoder(resp.Body).Decode(&w); err != nil || resp.StatusCode != 200 {
+			t.Fatalf("%d: %v", resp.StatusCode, err)
+		}
+		return w
+	}
+	what := func() (w control.WhatIf) {
+		_, text := r.get("/whatif")
+		if err := json.Unmarshal([]byte(text), &w); err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	check.Equal(t, "the state", ask(control.WhatIfOrder{Link: "iridium-dialup", DeadlineS: 60, Trace: string(trace)}).State, "playing")
+	if code, _ := r.get("/healthz"); code != 200 {
+		t.Errorf("meanwhile /healthz says %d", code)
+	}
+	r.until(t, "the rehearsal is over", func() bool { return what().State != "playing" })
+	w := what()
+	check.Equal(t, "the state", w.State+w.Error, "done")
+	check.Contains(t, "the verdict", w.Line, "All 57 messages arrive within 60 s on iridium-dialup")
+	check.True(t, "octets", w.Then.Octets > 10_000 && w.Then.Octets < 40_000, w.Then)
+
+	ask(control.WhatIfOrder{Link: "iridium-dialup", DeadlineS: 60, Trace: "no trace\n"})
+	r.until(t, "it has failed", func() bool { return what().State == "failed" })
+	check.Contains(t, "why", what().Error, "not a trace file")
+	if strings.Contains(r.logged(), "aldis_trace") {
+		t.Error("the log has the trace")
+	}
+}
+
+// The process has the least of the machine, on one processor, and ends when nobody wants it any more.
+func TestRehearsalGoesLast(t *testing.T) {
+	t.Setenv(asGateway, "1")
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	long := `{"aldis_trace":1,"duration_s":1000000,"content":"size"}` + "\n" + `{"t":0,"do":"peer","peer":"a","edge":true}` + "\n" +
+		`{"t":0,"do":"pipe","pipe":"q","kind":"propagate"}` + "\n" + `{"t":999999,"do":"end","totals":{"events":0,"messages_in":0,"messages_out":0,"in":0,"out":0}}` + "\n"
+	go func() {
+		_, err := rehearseBeside(ctx, "iridium-dialup", time.Minute, []byte(long))
+		ended <- err
+	}()
+	child := 0
+	wait.Until(t, patience, "there is a process", func() bool {
+		paths, _ := filepath.Glob("/proc/self/task/*/children")
+		for _, p := range paths {
+			b, _ := os.ReadFile(p)
+			for _, f := range strings.Fields(string(b)) {
+				cmdline, _ := os.ReadFile(filepath.Join("/proc", f, "cmdline"))
+				if strings.Contains(string(cmdline), "rehearse\x00") {
+					child, _ = strconv.Atoi(f)
+				}
+			}
+		}
+		return child != 0
+	})
+	tasks, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(child), "task/*/stat"))
+	if err != nil || len(tasks) == 0 {
+		t.Fatal("it has no threads", err)
+	}
+	for _, task := range tasks {
+		b, err := os.ReadFile(task)
+		if err != nil {
+			continue // a thread that has ended
+		}
+		_, rest, _ := strings.Cut(string(b), ") ")
+		check.Equal(t, "niceness of "+task, strings.Fields(rest)[16], "19")
+	}
+	stop()
+	if err := <-ended; err == nil {
+		t.Error("it ends well after it was stopped")
+	}
+	if _, err := os.Stat(filepath.Join("/proc", strconv.Itoa(child))); err == nil {
+		t.Error("it is still there")
+	}
+}

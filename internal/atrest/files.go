@@ -1,0 +1,100 @@
+package atrest
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// leftName ends the name that a file has while its octets are overwritten, after another has taken its place.
+const leftName = ".clear"
+
+const zerosAtOnce = 1 << 16
+
+// Replace puts the file fresh, which is durable, in the place of path, and overwrites the octets that path held before. Killed in
+// the middle, path is the one or the other, and WipeLeft ends it. On media that write elsewhere than they are told, as flash and
+// copying file systems do, the old octets may stay.
+func Replace(path, fresh string) error {
+	old, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	defer old.Close()
+	if err := os.Remove(path + leftName); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err = os.Link(path, path+leftName)
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EOPNOTSUPP) {
+		err = nil // a file system without second names: whoever kills us now leaves the octets
+	}
+	if err == nil {
+		err = os.Rename(fresh, path)
+	}
+	if err == nil {
+		err = syncDir(path)
+	}
+	if err == nil {
+		err = wipe(old)
+	}
+	if err != nil {
+		return err
+	}
+	return removeLeft(path)
+}
+
+// WipeLeft overwrites and removes what a Replace of path has left that was killed.
+func WipeLeft(path string) error {
+	f, err := os.OpenFile(path+leftName, os.O_RDWR|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer f.Close()
+	left, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if now, err := os.Stat(path); err == nil && os.SameFile(now, left) { // it was not replaced
+		return removeLeft(path)
+	}
+	if err := wipe(f); err != nil {
+		return err
+	}
+	return removeLeft(path)
+}
+
+func removeLeft(path string) error {
+	if err := os.Remove(path + leftName); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return syncDir(path)
+}
+
+// wipe overwrites the octets of a file.
+func wipe(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	zero := make([]byte, zerosAtOnce)
+	for at := int64(0); at < info.Size(); at += zerosAtOnce {
+		if _, err := f.WriteAt(zero[:min(info.Size()-at, zerosAtOnce)], at); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
+}
+
+// syncDir makes the names in a file's directory durable.
+func syncDir(path string) error {
+	d, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}

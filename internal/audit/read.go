@@ -1,0 +1,114 @@
+package audit
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+
+	"aldis/internal/atrest"
+)
+
+// Files are the files of the record in dir, the oldest first. An error matches os.ErrNotExist where there is none.
+func Files(dir string) (paths []string, err error) {
+	l := Log{dir: dir}
+	for age := filesKept - 1; age >= 0; age-- {
+		_, err = os.Lstat(l.path(age))
+		switch {
+		case err == nil:
+			paths = append(paths, l.path(age))
+		case !errors.Is(err, os.ErrNotExist):
+			return nil, err
+		}
+	}
+	if len(paths) == 0 {
+		return nil, err
+	}
+	return paths, nil
+}
+
+// Each calls f with the lines of the record in dir, the oldest first. It stops at the first error of f, at a line that
+// parseLine refuses, and where the chain is broken. A torn end of the newest file is left out: the next start cuts it off.
+func Each(dir string, f func(Line) error) error { return EachSealed(dir, nil, f) }
+
+// EachSealed is Each of a record whose lines may be sealed. ErrSealed is its error at such a line where there is no secret.
+func EachSealed(dir string, secret atrest.Secret, f func(Line) error) error {
+	k := &keys{secret: secret}
+	paths, err := Files(dir)
+	if err != nil {
+		return err
+	}
+	var before Line
+	for _, path := range paths {
+		err := k.read(path, func(l Line) error {
+			switch {
+			case before.Number == 0 && l.Number == 1 && l.Before != zero:
+				return errors.New("line 1 follows another: lines before it were taken out")
+			case before.Number != 0 && l.Number != before.Number+1:
+				return fmt.Errorf("line %d follows line %d: lines between them were taken out, or others put in", l.Number, before.Number)
+			case before.Number != 0 && l.Before != before.Hash:
+				return fmt.Errorf("line %d does not fit the line before it: one of them was written anew", l.Number)
+			}
+			before = l
+			return f(l)
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// read calls f with the whole lines of a file.
+func (k *keys) read(path string, f func(Line) error) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	r := bufio.NewReaderSize(file, int(sealedMost))
+	for at := 1; ; at++ {
+		text, err := r.ReadSlice('\n')
+		switch {
+		case err == nil:
+		case errors.Is(err, bufio.ErrBufferFull):
+			return fmt.Errorf("row %d: %w", at, ErrLine)
+		default:
+			return nil // the end, or a torn one
+		}
+		l, err := k.parse(text[:len(text)-1])
+		if err != nil {
+			return fmt.Errorf("row %d: %w", at, err)
+		}
+		if err := f(l); err != nil {
+			return err
+		}
+	}
+}
+
+// Report is what Verify found.
+type Report struct {
+	Lines uint64 `json:"lines"`
+	First uint64 `json:"first"` // number of the oldest line that is kept
+	Last  uint64 `json:"last"`
+	Head  string `json:"head"` // the hash of the last line
+	// Found says that the noted hash is that of a line; true where none was given.
+	Found bool `json:"found"`
+}
+
+// Verify reads the record in dir and checks its chain. noted is a hash that somebody noted earlier, "" for none.
+func Verify(dir, noted string) (r Report, err error) { return VerifySealed(dir, nil, noted) }
+
+// VerifySealed is Verify of a record whose lines may be sealed.
+func VerifySealed(dir string, secret atrest.Secret, noted string) (r Report, err error) {
+	r.Found = noted == ""
+	err = EachSealed(dir, secret, func(l Line) error {
+		if r.Lines == 0 {
+			r.First = l.Number
+		}
+		r.Lines, r.Last, r.Head = r.Lines+1, l.Number, l.Hash
+		r.Found = r.Found || l.Hash == noted
+		return nil
+	})
+	return r, err
+}

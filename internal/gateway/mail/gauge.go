@@ -1,0 +1,182 @@
+package mail
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"aldis/internal/link/profile"
+)
+
+// Gauge finds out from the traffic how fast a transmitter's link is, while something waits for it all the time: the octets that
+// went between two datagrams, by the time between their receipts. It sees that a link is slower than its profile, and
+// paces by that. That a link is faster it cannot see, for nothing goes faster than the profile says. The zero value is ready.
+//
+// What the modem drops because its queue is full has not passed, so what goes again is taken off. But a radio that loses much
+// looks the same. Then the pace tells: if as much is lost at the lower one, the rate is as before, and losses count no more.
+type Gauge struct {
+	octets int64 // that went on the air
+	first  int64 // octets of messages that went the first time
+	again  int64 // and again
+	began  time.Time
+	heard  time.Time // of a receipt
+	from   [3]int64  // octets, first and again, at began
+
+	low      int     // samples below the pace, one after the other
+	best     int     // the highest of them
+	lost     float64 // the mean share lost in them
+	before   float64 // the same when the pace was lowered because of losses; 0: it was not
+	lossy    bool    // losses do not come from the rate
+	measured int     // bits per second; 0: as the profile says, or not known
+	pace     int
+	since    time.Time
+}
+
+// When a link counts as slower.
+const (
+	gaugeSpan  = 30 * time.Second // of a sample, at the least: the delay of two receipts varies by seconds
+	gaugeGap   = time.Minute      // without a receipt: the link was down
+	gaugeTimes = 3                // samples, one after the other
+	slower     = 0.8              // of the pace
+	asFast     = 0.97             // of the pace: it may go faster
+	faster     = 1.05
+	leastPace  = 0.125 // of the profile's rate
+)
+
+// Pace is the rate at which datagrams go, in bits per second: that of the profile, or less.
+func (g *Gauge) Pace(rateBps int) int {
+	if g.pace == 0 {
+		return rateBps
+	}
+	return g.pace
+}
+
+// Measured is the rate of a link that is slower than its profile says, what is paced by, and since when. 0: it is not known to be.
+func (g *Gauge) Measured() (rateBps, paceBps int, since time.Time) {
+	return g.measured, g.pace, g.since
+}
+
+// Carried notes octets of messages that went, the first time or again.
+func (g *Gauge) Carried(octets int, again bool) {
+	if again {
+		g.again += int64(octets)
+	} else {
+		g.first += int64(octets)
+	}
+}
+
+// Idle says that nothing waits for the transmitter.
+func (g *Gauge) Idle() { g.began = time.Time{} }
+
+// There notes that a receipt came for what went so far: everything before it is over the link, or lost on it.
+func (g *Gauge) There(now time.Time, so int64, p *profile.Profile, rateBps int) {
+	span := max(gaugeSpan, 10*(p.Up.Jitter+p.Down.Jitter))
+	if now.Sub(g.heard) > gaugeGap {
+		g.began = time.Time{}
+	}
+	g.heard = now
+	took := now.Sub(g.began)
+	if rateBps == 0 || !g.began.IsZero() && (so <= g.from[0] || took < span) {
+		return
+	}
+	if !g.began.IsZero() {
+		first, again := float64(g.first-g.from[1]), float64(g.again-g.from[2])
+		g.judge(now, float64(so-g.from[0])*8/took.Seconds(), again/max(1, first+again), rateBps)
+	}
+	g.began, g.from = now, [3]int64{so, g.first, g.again}
+}
+
+// judge takes a sample in bits per second, and the share that went again in it.
+func (g *Gauge) judge(now time.Time, sent, lost float64, rateBps int) {
+	pace, least := float64(g.Pace(rateBps)), leastPace*float64(rateBps)
+	sample := sent
+	if !g.lossy {
+		sample *= 1 - min(lost, 0.5)
+	}
+	if sample = min(sample, pace); sample >= slower*pace { // what waited in the modem before may add to it
+		g.low, g.best, g.lost = 0, 0, 0
+	} else {
+		g.low, g.best, g.lost = g.low+1, max(g.best, int(sample)), g.lost+lost/gaugeTimes
+	}
+	switch {
+	case g.low >= gaugeTimes && g.before > 0 && g.lost > g.before/2 && pace > 1.1*least: // as much is lost at the lower pace
+		*g = Gauge{octets: g.octets, first: g.first, again: g.again, lossy: true}
+	case g.low >= gaugeTimes:
+		if g.pace == 0 {
+			g.since = now
+		}
+		if g.before = 0; sent >= slower*pace {
+			g.before = g.lost
+		}
+		g.measured, g.pace = max(1, g.best), max(int(least), g.best)
+		g.low, g.best, g.lost = 0, 0, 0
+	case g.pace == 0:
+	case sample >= asFast*pace:
+		g.measured = max(g.measured, int(sample))
+		if g.pace = int(faster * pace); float64(g.pace) >= asFast*float64(rateBps) {
+			g.pace, g.measured, g.before, g.since = 0, 0, 0, time.Time{}
+		}
+	case g.low == 0:
+		g.measured, g.pace = max(1, int(sample)), int(max(least, (pace+sample)/2))
+	}
+}
+
+// Aired is when a message went, for who learns later when it was there.
+type Aired struct {
+	At    time.Time // the first time
+	So    int64     // octets of the transmitter, its own datagram included; 0: unknown
+	Asked bool      // a receipt was wanted at once
+	Alone bool      // nothing else was on its way
+}
+
+// Evidence is what the messages to a peer show of the link's loss and delay. The zero value is ready.
+type Evidence struct {
+	sent, again int // messages that went first, and again
+	trips       []time.Duration
+}
+
+// Of how much something is believed.
+const (
+	evidenceOf   = 200 // messages
+	evidenceMost = 600 // beyond it what was counted counts half
+	mostTrips    = 8   // round trips: the least of them counts
+)
+
+// Went notes that a message went first or again.
+func (e *Evidence) Went(again bool) {
+	if again {
+		e.again++
+	} else {
+		e.sent++
+	}
+	if e.sent+e.again > evidenceMost {
+		e.sent, e.again = e.sent/2, e.again/2
+	}
+}
+
+// There notes a receipt for a message that went alone and had asked for it, so long after it went the first time: longer than
+// a round trip, if that datagram was lost. The least of several counts.
+func (e *Evidence) There(took time.Duration) {
+	e.trips = append(e.trips[max(0, len(e.trips)-mostTrips+1):], took)
+}
+
+// RoundTrip is the least of the last ones; false: there were too few.
+func (e *Evidence) RoundTrip() (time.Duration, bool) {
+	if len(e.trips) < mostTrips {
+		return 0, false
+	}
+	return slices.Min(e.trips), true
+}
+
+// Loss is the share of messages that went again, in percent, and the least that it is 97 of 100 times; false: there were too few.
+func (e *Evidence) Loss() (pct, least float64, ok bool) {
+	n := float64(e.sent + e.again)
+	if n < evidenceOf {
+		return 0, 0, false
+	}
+	const z = 1.96
+	p := float64(e.again) / n
+	mid := (p + z*z/(2*n)) / (1 + z*z/n)
+	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
+	return 100 * p, 100 * max(0, mid-half), true
+}

@@ -1,0 +1,102 @@
+package gateway
+
+import (
+	"cmp"
+	"encoding/binary"
+	"reflect"
+	"slices"
+	"time"
+
+	"aldis/internal/gateway/mail"
+	"aldis/internal/gateway/unicast"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
+)
+
+// replaced is what orders have replaced in this run, and what none can replace.
+type replaced struct {
+	rulesReplaced uint64
+	linkReplaced  uint64
+	left          []uint16 // ids of peers that are configured no more, and of which the journal tells
+}
+
+// obey takes what of the link may be another while it works. A peer that is not named any more stays: what waits for it has to
+// go somewhere, and a start knows where.
+func (e NewLink) obey(g *Gateway, now time.Time) {
+	for _, pc := range e.Peers {
+		switch p := g.byID[pc.ID]; {
+		case p != nil:
+			p.rename(g, pc.Name)
+			unicast.Readdress(g.byID[pc.ID].bearer.lines, p.Peer, pc.Addr)
+		case pc.ID == 0 || pc.ID == g.cfg.ID || !joins(g, pc.ID):
+			g.Note("warn", "a new peer was not taken: it needs a restart", "id", pc.ID)
+		default:
+			join(g, now, pc)
+		}
+	}
+	g.cfg.Profile.Tariff = e.Tariff
+	for _, b := range g.bearers {
+		b.profile.Tariff, b.lines.Profile.Tariff, b.lines.Keepalive = e.Tariff, e.Tariff, e.Keepalive
+	}
+	if !reflect.DeepEqual(g.silence.list, e.Windows) {
+		g.silence.set(e.Windows, g.silence.wall(now))
+	}
+	g.linkReplaced++
+}
+
+// rename gives a peer another name for people.
+func (p *peer) rename(g *Gateway, name string) {
+	if p.Name != name {
+		g.Note("info", "a peer has another name", "id", p.ID, "name", name, "before", p.Name)
+		p.Name = name
+	}
+}
+
+// joins says whether a peer can come while the gateway runs: it can where each has a link of its own, and the journal has
+// nothing of one with this id.
+func joins(g *Gateway, id uint16) bool {
+	return g.cfg.Profile.Transport != profile.PMul && !slices.Contains(g.left, id)
+}
+
+// join takes a new peer in, of which nothing is known.
+func join(g *Gateway, now time.Time, pc PeerConfig) {
+	b := g.bearers[0]
+	p := newPeer(g, pc)
+	if err := unicast.Join(now, b.lines, p.Peer); err != nil {
+		g.Note("warn", "a new peer was not taken: it needs a restart", "peer", pc.Name, "error", err)
+		return
+	}
+	p.bearer = b
+	g.byID[p.ID] = p
+	at, _ := slices.BinarySearchFunc(g.peers, p.ID, func(q *peer, id uint16) int { return cmp.Compare(q.ID, id) })
+	g.peers = slices.Insert(g.peers, at, p)
+	g.keys.opener.Add(p.ID)
+	g.door.visits[p.ID] = &visit{said: map[string]time.Time{}, counted: []seal.Boot{{}}}
+	g.replica.Join(p.ID)
+	judgeOwn(g, now) // the rules may keep some of it from this one
+	g.Note("info", "a new peer", "peer", p.Name, "id", p.ID)
+}
+
+// newPeer is a sister gateway of which nothing is known yet, and no bearer.
+func newPeer(g *Gateway, pc PeerConfig) *peer {
+	p := &peer{Peer: mail.NewPeer(pc.ID, pc.Name, pc.Addr, g, g.cfg.Profile.Transport == profile.PMul)}
+	p.far = newFarCopy(p.ID, g)
+	p.ends = newEndings(p, g)
+	return p
+}
+
+// leftBehind are the ids of peers that are not configured, and of which records of the journal tell.
+func leftBehind(records []Record, known map[uint16]*peer) (ids []uint16) {
+	for _, r := range records {
+		switch r.Bucket {
+		case bucketSeal, bucketCopy, bucketFar, bucketStored, "peer", "to", "path", "first", "early", "flow", "inflow", "before":
+			if len(r.Key) >= 2 {
+				if id := binary.BigEndian.Uint16(r.Key); known[id] == nil {
+					ids = append(ids, id)
+				}
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}

@@ -1,0 +1,212 @@
+package gateway_test
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/lab/fit"
+	"aldis/internal/lab/quantile"
+	"aldis/internal/lab/sim"
+	"aldis/internal/link/profile"
+	"aldis/internal/site"
+)
+
+// believed is a profile that says something else than its link is.
+func believed(p profile.Profile, rate, rest float64) profile.Profile {
+	for _, d := range []*profile.Direction{&p.Up, &p.Down} {
+		d.RateBps = int(float64(d.RateBps) * rate)
+		d.Delay, d.Jitter = time.Duration(float64(d.Delay)*rest).Round(time.Millisecond), time.Duration(float64(d.Jitter)*rest).Round(time.Millisecond)
+	}
+	p.Turnaround = time.Duration(float64(p.Turnaround) * rest).Round(time.Millisecond)
+	return p
+}
+
+// surveyOf lets a node survey the link to the other, and returns what came of it.
+func surveyOf(t *testing.T, w *sim.World, n *sim.Node, budget int) *gateway.SurveyStatus {
+	t.Helper()
+	w.Give(n, gateway.SurveyOrder{Ref: 7, Peer: 3 - n.ID, Budget: budget})
+	for range 3600 {
+		w.Run(time.Second)
+		if s := n.GW.Status(w.Now).Survey; s.State != gateway.SurveyRuns {
+			return s
+		}
+	}
+	t.Fatal("the survey has not ended after an hour")
+	return nil
+}
+
+// surveyed is the errors of one number over the seeds, in percent of the truth.
+type surveyed map[string][]float64
+
+func (e surveyed) add(what string, got, want, least float64) {
+	e[what] = append(e[what], 100*math.Abs(got-want)/math.Max(want, least))
+}
+
+// TestSurvey: whole gateways whose profile says something else than their link is find out what it is, in 5 kB. Each number that
+// the survey says it knows is within ten percent at half of the seeds and more. A jitter is compared with a second at the least.
+func TestSurvey(t *testing.T) {
+	untold := map[string]bool{"iridium-certus-100 down": true} // a train of 5 kB is on the air for less than half the jitter
+	for _, name := range []string{"iridium-directip", "iridium-dialup", "iridium-certus-100", "vhf-cnr-16k", "hf-2400"} {
+		t.Run(name, func(t *testing.T) {
+			p := load(t, name)
+			base := believed(p, 0.7, 1.3)
+			errors, most, took := surveyed{}, int64(0), time.Duration(0)
+			for seed := range max(5, seeds(20)) {
+				w := world(t, 2, name, seed+1, func(c *sim.Config) {
+					c.Group = c.Profile.Shared
+					c.Configure = func(_ *sim.Node, g *gateway.Config) { g.Profile = base }
+				})
+				w.Run(2 * time.Minute)
+				near := w.Nodes[1-seed%2]
+				up, down := w.Octets(w.Nodes[1])
+				hq, _ := w.Octets(w.Nodes[0])
+				begin := w.Now
+				s := surveyOf(t, w, near, 5000)
+				took = max(took, w.Now.Sub(begin))
+				if s.State != gateway.SurveyDone || s.Others > 0 {
+					t.Fatalf("seed %d: %s %s, %d other datagrams", seed+1, s.State, s.Text, s.Others)
+				}
+				up2, down2 := w.Octets(w.Nodes[1])
+				hq2, _ := w.Octets(w.Nodes[0])
+				all := up2 - up + down2 - down
+				if p.Shared {
+					all = up2 - up + hq2 - hq
+				}
+				if most = max(most, all); all > 5000 || !p.Shared && all != int64(s.Sent+s.Received) && all < int64(s.Sent+s.Received) {
+					t.Errorf("seed %d: %d octets on the air, %d and %d said", seed+1, all, s.Sent, s.Received)
+				}
+				r, err := fit.OfSurvey(s.Packets, base, near == w.Nodes[1])
+				if err != nil {
+					t.Fatalf("seed %d: %v", seed+1, err)
+				}
+				source, err := profile.Source(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				text, err := r.Write(source, base, "ours", nil)
+				if err != nil {
+					t.Fatalf("seed %d: %v", seed+1, err)
+				}
+				if n := strings.Count(string(text), "surveyed: ") + strings.Count(string(text), "choice: as before"); n < 5 {
+					t.Errorf("seed %d: the profile says of %d numbers where they are from:\n%s", seed+1, n, text)
+				}
+				for _, d := range []struct {
+					name string
+					e    fit.Estimate
+					want profile.Direction
+				}{{"up", r.Up, p.Up}, {"down", r.Down, p.Down}} {
+					rate := d.name + " rate"
+					if !d.e.RateKnown {
+						rate = d.name + " rate, not told"
+					} else if untold[name+" "+d.name] {
+						t.Errorf("seed %d: the rate %s is told, %d of %d", seed+1, d.name, d.e.RateBps, d.want.RateBps)
+					}
+					errors.add(rate, float64(d.e.RateBps), float64(d.want.RateBps), 1)
+					errors.add(d.name+" delay and half the jitter", (d.e.Delay + d.e.Jitter/2).Seconds(), (d.want.Delay + d.want.Jitter/2).Seconds(), 0.1)
+					errors.add(d.name+" jitter", d.e.Jitter.Seconds(), d.want.Jitter.Seconds(), 1)
+					if d.e.Lost > 0 && d.want.LossPct > d.e.LossTo {
+						t.Errorf("seed %d: loss %s of %.1f %% is not within %.1f to %.1f", seed+1, d.name, d.want.LossPct, d.e.LossFrom, d.e.LossTo)
+					}
+				}
+				if r.Shared && r.TurnKnown {
+					errors.add("turnaround", r.Turnaround.Seconds(), p.Turnaround.Seconds(), 0.1)
+				}
+			}
+			t.Logf("at most %d octets, %v", most, took)
+			for _, what := range slices.Sorted(maps.Keys(errors)) {
+				list := errors[what]
+				slices.Sort(list)
+				t.Logf("%s: off by %.1f %% at half, %.1f %% at nine of ten of %d", what, quantile.Between(list, 0.5), quantile.Between(list, 0.9), len(list))
+				if !strings.HasSuffix(what, "not told") && quantile.Between(list, 0.5) > 10 {
+					t.Errorf("%s is off by %.1f %% at half of the seeds", what, quantile.Between(list, 0.5))
+				}
+			}
+		})
+	}
+}
+
+// TestSurveyYields: nothing of a survey goes while messages wait or in a silence, a second one is refused, and its octets have a
+// kind of their own in the ledgers of both ends.
+func TestSurveyYields(t *testing.T) {
+	w := world(t, 2, "iridium-dialup", 1)
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	w.Run(time.Minute)
+	for i := range 40 {
+		ship.Site.Send(w, track(ship.ID, pipeHQ, i, 200), hq.ID)
+	}
+	w.Give(ship, gateway.SurveyOrder{Ref: 1, Peer: 1, Budget: 5000})
+	for ship.GW.Status(w.Now).Peers[0].Waiting > 0 {
+		if s := ship.GW.Status(w.Now).Survey; s.Sent > 0 {
+			t.Fatalf("%d octets went before %d messages", s.Sent, ship.GW.Status(w.Now).Peers[0].Waiting)
+		}
+		w.Run(100 * time.Millisecond)
+	}
+	w.Run(20 * time.Second)
+	w.Give(ship, gateway.SurveyOrder{Ref: 2, Peer: 1, Budget: 5000})
+	if s := ship.GW.Status(w.Now).Survey; s.Ref != 1 || s.State != gateway.SurveyRuns || s.Sent == 0 {
+		t.Fatalf("%+v", s)
+	}
+	sent := func(n *sim.Node, direction string) (octets uint64) {
+		for _, row := range n.GW.Status(w.Now).Ledger {
+			if row.Kind == "survey" && row.Direction == direction {
+				octets += row.Octets
+			}
+		}
+		return octets
+	}
+	if sent(ship, "sent") == 0 || sent(hq, "received") == 0 || sent(hq, "sent") == 0 {
+		t.Errorf("the ledgers know %d, %d and %d octets of the survey", sent(ship, "sent"), sent(hq, "received"), sent(hq, "sent"))
+	}
+	w.Give(ship, gateway.Silence{On: true})
+	w.Run(5 * time.Second)
+	s := ship.GW.Status(w.Now).Survey
+	if s.State != gateway.SurveyFailed || !strings.Contains(s.Text, "silent") {
+		t.Errorf("in a silence: %+v", s)
+	}
+	octets := s.Sent
+	w.Run(5 * time.Minute)
+	if now := ship.GW.Status(w.Now).Survey; now.Sent != octets {
+		t.Errorf("%d octets went in the silence", now.Sent-octets)
+	}
+	w.Give(ship, gateway.SurveyOrder{Ref: 3, Peer: 1, Budget: 5000})
+	if s := ship.GW.Status(w.Now).Survey; s.Ref != 3 || s.State != gateway.SurveyRefused {
+		t.Errorf("in a silence: %+v", s)
+	}
+	w.Give(hq, gateway.SurveyOrder{Ref: 4, Peer: 2, Budget: 5000})
+	w.Run(20 * time.Minute)
+	if s := hq.GW.Status(w.Now).Survey; s.State == gateway.SurveyRuns || s.State == gateway.SurveyDone || s.Sent > 2500 {
+		t.Errorf("a silent peer: %+v", s)
+	}
+}
+
+// TestSurveyOfFlash: a flash message that comes while a train goes out is not behind what of the train has not gone.
+func TestSurveyOfFlash(t *testing.T) {
+	w := world(t, 2, "iridium-dialup", 1)
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	w.Run(time.Minute)
+	w.Give(ship, gateway.SurveyOrder{Ref: 1, Peer: 1, Budget: 20_000})
+	sent := func() int { return ship.GW.Status(w.Now).Survey.Sent }
+	for before := 0; sent()-before < 200; w.Run(200 * time.Millisecond) { // two single ones are seconds apart
+		before = sent()
+	}
+	m := track(ship.ID, pipeHQ, 1, 200)
+	m.Precedence = site.Flash
+	ship.Site.Send(w, m, hq.ID)
+	for went := sent(); ship.GW.Status(w.Now).Peers[0].Waiting > 0; w.Run(10 * time.Millisecond) {
+		if sent() != went {
+			t.Fatalf("%d octets of a survey went before a flash message", sent()-went)
+		}
+	}
+	if s := ship.GW.Status(w.Now).Survey; s.State != gateway.SurveyRuns || s.Sent > 9000 {
+		t.Fatalf("it was not under way: %+v", s)
+	}
+	w.Run(10 * time.Minute)
+	if s := ship.GW.Status(w.Now).Survey; len(hq.Site.Got) != 1 || s.State != gateway.SurveyDone {
+		t.Errorf("%d flash messages arrived, %+v", len(hq.Site.Got), s)
+	}
+}

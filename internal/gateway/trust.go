@@ -1,0 +1,176 @@
+package gateway
+
+import (
+	"net/netip"
+	"time"
+
+	"aldis/internal/link/roster"
+	"aldis/internal/link/seal"
+)
+
+// Trust is keys of single nodes, in the place of Config.Key.
+type Trust struct {
+	Own       *seal.SigningKey
+	Authority seal.PublicKey
+	Roster    *roster.Roster // which the authority has signed, and which names this node with Own
+}
+
+// keys is what this node seals and opens with.
+type keys struct {
+	sealer *seal.Sealer
+	opener *seal.Opener
+	trust  *Trust // nil: all share a key
+	roster *roster.Roster
+	proofs int // octets that a datagram to all may have behind its frames
+}
+
+// begin makes the keys of this start. states is what is known of the peers.
+func (k *keys) begin(cfg *Config, states map[uint16]seal.PeerState) error {
+	var with seal.Keys = cfg.Key
+	if k.trust = cfg.Trust; k.trust != nil {
+		k.roster = k.trust.Roster
+		ring, err := roster.Ring(cfg.ID, k.trust.Own, k.roster)
+		if err != nil {
+			return err
+		}
+		with = ring
+	}
+	k.sealer = seal.NewSealer(with, cfg.ID, cfg.Boot)
+	k.opener = seal.NewOpener(with, cfg.ID, cfg.Boot, states)
+	return nil
+}
+
+// proofsMost is the room that datagrams to all must leave for proofs, also of rosters to come.
+func proofsMost(cfg *Config) int {
+	if cfg.Trust == nil {
+		return 0
+	}
+	return seal.ProofsMost
+}
+
+// fingerprint is what two operators compare: of the net's key, or of this node's own.
+func (k *keys) fingerprint(cfg *Config) string {
+	if k.trust == nil {
+		return cfg.Key.Fingerprint()
+	}
+	return k.trust.Own.Public().Fingerprint()
+}
+
+// describe adds what the roster says to a status.
+func (k *keys) describe(s *Status) {
+	if k.roster == nil {
+		return
+	}
+	s.Roster = &RosterStatus{Net: k.roster.Net, Serial: k.roster.Serial, Made: k.roster.Made, Authority: k.trust.Authority.Fingerprint()}
+	for i := range s.Peers {
+		if n, ok := k.roster.Node(s.Peers[i].ID); ok {
+			s.Peers[i].Key = n.Public.Fingerprint()
+		}
+	}
+}
+
+// RosterStatus is the roster that a gateway goes by.
+type RosterStatus struct {
+	Net       string    `json:"net"`
+	Serial    uint32    `json:"serial"`
+	Made      time.Time `json:"made"`
+	Authority string    `json:"authority_fingerprint"`
+}
+
+const (
+	forgedMost  = 64          // misses in one name, in forgedEvery
+	forgedEvery = time.Minute // docs/decisions/trust.md
+)
+
+// forgeries are what members have sealed for all in another's name.
+type forgeries struct {
+	since time.Time // the first of these
+	count int
+	deaf  bool // what is for all is not looked at in this name
+}
+
+// enter counts one. deaf says that no more are looked at until the time is over.
+func (f *forgeries) enter(now time.Time) (deaf bool) {
+	if now.Sub(f.since) >= forgedEvery {
+		f.since, f.count = now, 0
+	}
+	f.count++
+	f.deaf = f.count >= forgedMost
+	return f.deaf
+}
+
+// over ends the deafness.
+func (f *forgeries) over(now time.Time) bool {
+	if !f.deaf || now.Sub(f.since) < forgedEvery {
+		return false
+	}
+	f.deaf = false
+	return true
+}
+
+// forged says that a member of the net has sealed for all in another's name: a peer's, or this node's.
+func (d door) forged(now time.Time, id uint16, dg Datagram) {
+	v, name, count := d.visits[id], d.g.cfg.Name, uint64(1)
+	if p := d.g.byID[id]; p != nil {
+		p.Counts.Forged++
+		name, count = p.Name, p.Counts.Forged
+	}
+	if v.forged.enter(now) {
+		d.g.keys.opener.Mute(id, true)
+	}
+	if v.may(now, "forged", sayAgain) {
+		d.g.Note("error", "a member of the net seals datagrams to all in the name of another, and they are refused: find out who, and have the authority take it out of the roster",
+			"in_the_name_of", name, "address", dg.Addr, "address_of", d.at(dg.Addr), "datagrams", count)
+	}
+}
+
+// gone says that a node which the roster does not name any more still sends.
+func (d door) gone(now time.Time, id uint16, dg Datagram) {
+	v := d.visits[id]
+	if v != nil && v.may(now, "gone", sayAgain) {
+		d.g.Note("warn", "a node that the roster does not name any more, or names with another key, sends datagrams: they are refused",
+			"id", id, "address", dg.Addr)
+	}
+}
+
+// otherName says that datagrams in the name of a peer were not sealed by its key: with keys of single nodes that is no other
+// net's key at the peer, but somebody else.
+func (d door) otherName(now time.Time, dg Datagram) {
+	var one *peer
+	for _, p := range d.g.peers {
+		if fits, _ := seal.Claims(dg.Data, p.ID); !fits {
+			continue
+		}
+		if d.visits[p.ID].forged.over(now) {
+			d.g.keys.opener.Mute(p.ID, false)
+		}
+		if p.Known(dg.Addr) {
+			one = p
+			break
+		}
+		if one != nil {
+			return // nobody knows in whose
+		}
+		one = p
+	}
+	if one == nil {
+		return
+	}
+	one.Counts.Strange++
+	v := d.visits[one.ID]
+	v.strange++
+	if v.strange >= keySigns && v.may(now, "name", sayAgain) {
+		d.g.Note("warn", "datagrams that say to be from a peer are not sealed with its key, and are refused: somebody else sends them, or the two go by different rosters or node keys",
+			"in_the_name_of", one.Name, "address", dg.Addr, "address_of", d.at(dg.Addr), "datagrams", one.Counts.Strange)
+	}
+}
+
+// at names the peer that is believed to be at an address; "": none is.
+func (d door) at(addr netip.AddrPort) string {
+	for _, p := range d.g.peers {
+		if p.Addr == addr || p.Known(addr) {
+			return p.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,161 @@
+package gateway_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/lab/check"
+	"aldis/internal/lab/sim"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/roster"
+	"aldis/internal/link/seal"
+)
+
+func withRoster(c *sim.Config) { c.Roster = true }
+
+// With keys of single nodes messages cross as with the net's key, and a datagram for one node is no octet longer.
+func TestRosterStar(t *testing.T) {
+	var octets [2]int64
+	for i, change := range []func(*sim.Config){func(*sim.Config) {}, withRoster} {
+		w := world(t, 3, "iridium-directip", 3, change)
+		hq, ship := w.Nodes[0], w.Nodes[1]
+		hq.Site.Put(w, pipeItem(1, pipeHQ))
+		down := tracks(w, hq, []uint16{2, 3}, 20, 200, 2*time.Second)
+		up := tracks(w, ship, []uint16{1}, 20, 200, 2*time.Second)
+		w.At(20*time.Second, func() { w.Kill(ship, time.Second) })
+		w.Run(5 * time.Minute)
+		once(t, w, ship.Site, 1, *down)
+		once(t, w, w.Nodes[2].Site, 1, *down)
+		once(t, w, hq.Site, 2, *up)
+		for _, n := range w.Nodes {
+			sent, _ := w.Octets(n)
+			octets[i] += sent
+		}
+	}
+	check.Equal(t, "octets with a roster", octets[1], octets[0])
+}
+
+// On a shared channel too, with proofs behind what goes to all.
+func TestRosterGroup(t *testing.T) {
+	var octets, datagrams [2]int64
+	for i, change := range []func(*sim.Config){func(*sim.Config) {}, withRoster} {
+		w := mulWorld(t, 4, 1, change)
+		heard := map[string]bool{}
+		w.Tap = func(_, _ *sim.Node, data []byte) [][]byte {
+			heard[string(data)] = true
+			return [][]byte{data}
+		}
+		hq, a := w.Nodes[0], w.Nodes[1]
+		hq.Site.Put(w, pipeItem(1, pipeHQ))
+		tracks(w, hq, []uint16{2, 3, 4}, 20, 200, 20*time.Second)
+		up := tracks(w, a, []uint16{1}, 5, 3000, time.Minute)
+		w.Run(10 * time.Minute)
+		w.Kill(w.Nodes[2], time.Second)
+		order(w, w.Nodes[3], gateway.Silence{On: true, Until: w.Now.Add(5 * time.Minute), Announce: true})
+		w.Run(time.Minute)
+		tracks(w, hq, []uint16{2, 3, 4}, 5, 200, 20*time.Second)
+		w.Run(20 * time.Minute)
+		for _, n := range w.Nodes[1:3] {
+			check.Equal(t, "messages at "+n.Name, len(n.Site.Got), 25)
+		}
+		once(t, w, hq.Site, 2, *up)
+		for _, n := range w.Nodes {
+			sent, _ := w.Octets(n)
+			octets[i] += sent
+		}
+		datagrams[i] = int64(len(heard))
+		check.Equal(t, "messages at the silent ship", len(w.Nodes[3].Site.Got), 25)
+	}
+	t.Logf("%d octets in %d datagrams with the net's key, %d in %d with a roster", octets[0], datagrams[0], octets[1], datagrams[1])
+}
+
+// ringOf is all that a member of the net has: its own key, and what the roster tells it.
+func ringOf(t *testing.T, w *sim.World, n *sim.Node) *seal.Keyring {
+	t.Helper()
+	ring, err := roster.Ring(n.ID, sim.NodeKey(n.ID), w.First())
+	check.NoError(check.Fatal(t), err)
+	return ring
+}
+
+// An insider with a valid key sends in another's name: messages, acknowledgements, hellos, greetings, silences, to one and to
+// all. All of it is refused, counted, and named in the log; nothing of it is answered or believed.
+func TestInsiderCannotForge(t *testing.T) {
+	for _, group := range []bool{false, true} {
+		t.Run(fmt.Sprint("group ", group), func(t *testing.T) {
+			make := func(c *sim.Config) { c.Roster = true }
+			var w *sim.World
+			if group {
+				w = mulWorld(t, 4, 1, make)
+			} else {
+				w = world(t, 4, "iridium-directip", 1, make)
+			}
+			a, b, c := w.Nodes[0], w.Nodes[1], w.Nodes[2]
+			sent := tracks(w, a, []uint16{2, 4}, 10, 200, 10*time.Second)
+			w.Run(5 * time.Minute)
+			once(t, w, b.Site, 1, *sent)
+			got, before := len(b.Site.Got), b.GW.Status(w.Now)
+
+			evil := seal.NewSealer(ringOf(t, w, c), a.ID, seal.Boot{Number: a.Boot(), Salt: 1})
+			later := seal.NewSealer(ringOf(t, w, c), a.ID, seal.Boot{Number: a.Boot() + 1, Salt: 1})
+			n := 0
+			for _, f := range []frame.Frame{
+				frame.Data{Number: 11, Body: []byte("forged")}, frame.Receipt{Lane: frame.Direct, Cumulative: 500}, frame.Probe{ID: 1},
+				frame.Silence{}, frame.Hello{Store: 1, Stream: 9, HeardBoot: b.Boot()}, frame.PMul{Body: []byte{1, 2, 3}},
+				frame.Greeting{Starts: true, Store: 7, Members: []frame.Member{{ID: b.ID, HeardBoot: b.Boot(), Asks: true}}},
+			} {
+				for _, s := range []*seal.Sealer{evil, later} {
+					for _, to := range []uint16{b.ID, seal.Group} {
+						d, err := s.Seal(nil, to, true, frame.Append(nil, f, true))
+						check.NoError(t, err)
+						w.Late(c, b, d)
+						w.Inject(b, d)
+						n += 2
+					}
+				}
+			}
+			w.Run(time.Second)
+			s := b.GW.Status(w.Now)
+			check.Equal(t, "messages after the forgeries", len(b.Site.Got), got)
+			check.Equal(t, "refused as forged", s.Dropped["forged"], uint64(n/2))
+			check.Equal(t, "refused as not authentic", s.Dropped["not_authentic"]-before.Dropped["not_authentic"], uint64(n/2))
+			check.Equal(t, "forged in the name of "+a.Name, s.Peers[0].Forged, uint64(n/2))
+			check.Equal(t, "start of the true one", s.Peers[0].Start, a.Boot())
+			check.Equal(t, "its address", s.Peers[0].Address, a.Addr().String())
+			check.Equal(t, "link", s.Peers[0].Link, before.Peers[0].Link)
+			log := strings.Join(w.Notes, "\n")
+			for _, want := range []string{
+				"a member of the net seals datagrams to all in the name of another, and they are refused: find out who, and have the authority take it out of the roster [in_the_name_of " + a.Name + " address " + c.Addr().String() + " address_of " + c.Name,
+				"datagrams that say to be from a peer are not sealed with its key, and are refused: somebody else sends them, or the two go by different rosters or node keys [in_the_name_of " + a.Name,
+			} {
+				check.True(t, "the log names it", strings.Contains(log, want), want)
+			}
+			more := tracks(w, a, []uint16{2, 4}, 15, 200, 10*time.Second)
+			*more = append([]offered{}, *sent...)
+			w.Run(10 * time.Minute)
+			check.Equal(t, "messages of the true one afterwards", len(b.Site.Got), got+15)
+		})
+	}
+}
+
+// Where an insider floods, what is for all is not looked at for a while: four octets are never hit by chance. What is for one
+// still counts, and the channel comes back.
+func TestForgeriesAreBounded(t *testing.T) {
+	w := mulWorld(t, 3, 1, withRoster)
+	a, b, c := w.Nodes[0], w.Nodes[1], w.Nodes[2]
+	w.Run(5 * time.Minute)
+	evil := seal.NewSealer(ringOf(t, w, c), a.ID, seal.Boot{Number: a.Boot() + 1, Salt: 1})
+	for range 5000 {
+		d, _ := evil.Seal(nil, seal.Group, true, []byte{1})
+		w.Late(c, b, d)
+	}
+	s := b.GW.Status(w.Now)
+	check.Equal(t, "looked at", s.Peers[0].Forged, uint64(64))
+	check.Equal(t, "refused", s.Dropped["forged"]+s.Dropped["not_authentic"], uint64(5000))
+	check.True(t, "few lines in the log", strings.Count(strings.Join(w.Notes, "\n"), "in_the_name_of") <= 2)
+	sent := tracks(w, a, []uint16{2, 3}, 10, 200, 20*time.Second)
+	w.Run(15 * time.Minute)
+	once(t, w, b.Site, 1, *sent)
+}

@@ -1,0 +1,51 @@
+package unicast
+
+import (
+	"time"
+
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/frame"
+)
+
+// What the link does is learned here from the messages that it carries anyway: mail.Gauge and mail.Evidence.
+
+// aired notes when the messages of a datagram went, and how much the transmitter had sent with it. When one goes again, nobody
+// can tell from its receipt which of its datagrams was there. But all that went before the first is over then.
+func (l *letter) aired(now time.Time, to *line, air *mail.Air) {
+	for _, what := range l.carries {
+		e := what.of
+		air.Gauge.Carried(what.octets, what.again)
+		if !what.again && (e.At.Lane == frame.Bulk || e.Aired.So == 0) { // each segment of NORM's is another
+			e.Aired.At, e.Aired.So = now, air.So()
+		}
+		if e.At.Lane == frame.Direct && e.Rank() < flash && !to.sender.IsListening() { // these go twice in any case
+			to.Shows.Went(what.again)
+		}
+	}
+}
+
+// shows notes that a message is known to be there.
+func (l *line) shows(now time.Time, c *Carrier, e *mail.Entry) {
+	if e.Aired.So == 0 {
+		return
+	}
+	air, _ := c.airOf(l)
+	air.Gauge.There(now, e.Aired.So, &c.Profile, c.Profile.Sending(c.Shore).RateBps)
+	if e.Aired.Asked && e.Aired.Alone {
+		l.Shows.There(now.Sub(e.Aired.At))
+	}
+}
+
+// noteIdle tells each transmitter for which nothing waits.
+func noteIdle(c *Carrier) {
+	all := true
+	for _, l := range c.order {
+		idle := l.Box.Waiting(frame.Direct, frame.Bulk) == 0 || !l.Addr.IsValid() || l.sender.IsListening()
+		if all = all && idle; c.Shore && idle {
+			l.air.Gauge.Idle()
+		}
+	}
+	if !c.Shore && all {
+		c.Air.Gauge.Idle()
+	}
+}

@@ -1,0 +1,157 @@
+package field
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// stillFor is how long nothing is said before the log says how it stands. Nobody waits longer than two seconds.
+const stillFor = 1500 * time.Millisecond
+
+const lineMax = 160 // characters of a line that is written over
+
+// progressLog tells how far a trial is: a line when something happens, and how it stands when nothing does. On a
+// terminal the latter is one line that is written over.
+type progressLog struct {
+	mu     sync.Mutex
+	w      io.Writer
+	begin  time.Time
+	last   time.Time // something was said
+	over   bool      // w is a terminal
+	open   bool      // the cursor stands behind a line that is written over
+	voices []*voice
+}
+
+// voice is one run that the log tells of.
+type voice struct {
+	log     *progressLog
+	name    string
+	doing   string
+	figures func() string // how it stands; nil: doing says it
+	fallen  bool
+}
+
+// newProgress begins a log. The caller ends the goroutine that keeps it speaking.
+func newProgress(w io.Writer) (l *progressLog, end func()) {
+	now := time.Now()
+	l = &progressLog{w: w, begin: now, last: now, over: terminal(w)}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		t := time.NewTicker(stillFor / 6)
+		defer t.Stop()
+		for {
+			select {
+			case now := <-t.C:
+				l.beat(now)
+			case <-stop:
+				return
+			}
+		}
+	}()
+	return l, sync.OnceFunc(func() {
+		close(stop)
+		<-stopped
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.clear()
+	})
+}
+
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
+
+// voice adds a run.
+func (l *progressLog) voice(name string) *voice {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v := &voice{log: l, name: name, doing: "waits for its turn"}
+	l.voices = append(l.voices, v)
+	return v
+}
+
+// say writes a line.
+func (v *voice) say(format string, args ...any) {
+	l := v.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v.doing = fmt.Sprintf(format, args...)
+	l.last = time.Now()
+	l.clear()
+	fmt.Fprintf(l.w, "%5.0f s  %-8s %s\n", l.last.Sub(l.begin).Seconds(), v.name, v.doing)
+}
+
+// stands gives the log what to ask; nil: what was said last is still so. The log asks from its own goroutine.
+func (v *voice) stands(figures func() string) {
+	v.log.mu.Lock()
+	defer v.log.mu.Unlock()
+	v.figures = figures
+}
+
+// falls: the run is over, and nothing more is said of it.
+func (v *voice) falls() {
+	v.log.mu.Lock()
+	defer v.log.mu.Unlock()
+	v.fallen = true
+}
+
+// clear removes a line that is written over.
+func (l *progressLog) clear() {
+	if l.open {
+		fmt.Fprint(l.w, "\r\x1b[K")
+		l.open = false
+	}
+}
+
+// beat says how it stands when nothing was said for a while.
+func (l *progressLog) beat(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now.Sub(l.last) < stillFor {
+		return
+	}
+	var parts []string
+	for _, v := range l.voices {
+		switch {
+		case v.fallen:
+		case v.figures != nil:
+			parts = append(parts, v.name+": "+v.figures())
+		default:
+			parts = append(parts, v.name+": "+v.doing)
+		}
+	}
+	if len(parts) == 0 {
+		return
+	}
+	l.last = now
+	line := fmt.Sprintf("%5.0f s  %s", now.Sub(l.begin).Seconds(), strings.Join(parts, " | "))
+	if !l.over {
+		fmt.Fprintln(l.w, line)
+		return
+	}
+	if s, err := unix.IoctlGetWinsize(int(l.w.(*os.File).Fd()), unix.TIOCGWINSZ); err == nil && s.Col > 1 {
+		line = cut(line, int(s.Col)-1)
+	}
+	fmt.Fprintf(l.w, "\r\x1b[K%s", cut(line, lineMax))
+	l.open = true
+}
+
+// cut keeps a line to so many characters.
+func cut(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most])
+	}
+	return s
+}

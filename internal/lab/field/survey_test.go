@@ -1,0 +1,74 @@
+package field
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"aldis/internal/lab/wait"
+	"aldis/internal/link/profile"
+)
+
+// TestSurvey: the command, two gateways as processes and the emulator between them. The link that the profile of both
+// describes is another than the one they have: the survey finds that one, and its profile can be read.
+func TestSurvey(t *testing.T) {
+	p := load(t, "vhf-cnr-16k")
+	p.Up.LossPct, p.Up.RateBps, p.Turnaround = 0, 9600, 400*time.Millisecond
+	p.Down = p.Up
+	g := &game{o: Options{Profile: "vhf-cnr-16k", Seed: 1, Ships: 1, Gateway: builtGateway(t)}, p: p, kind: "survey", voice: (&progressLog{w: io.Discard}).voice("survey")}
+	t.Cleanup(func() {
+		run := &Run{}
+		if _, err := g.tearDown(run, nil, func() {}); err != nil || len(run.GatewayErrors) > 0 {
+			t.Errorf("at the end: %v %v", err, run.GatewayErrors)
+		}
+	})
+	if err := g.setUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range g.sites {
+		if err := s.gateway.start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ship := g.sites[1].gateway
+	out := filepath.Join(t.TempDir(), "ours.toml")
+	var text []byte
+	wait.Until(t, 3*time.Minute, "a survey", func() bool { // until the gateways know each other it is refused
+		cmd := exec.CommandContext(t.Context(), "ip", "netns", "exec", ship.netns, ship.binary, "survey", "-c", ship.config, "--out", out, "--json", "1")
+		var said bytes.Buffer
+		cmd.Stderr = &said
+		var err error
+		if text, err = cmd.Output(); err != nil && !bytes.Contains(said.Bytes(), []byte("is not up")) {
+			t.Fatalf("%v: %s", err, said.Bytes())
+		}
+		return err == nil
+	})
+	var got struct {
+		Survey struct {
+			Sent     int `json:"sent_octets"`
+			Received int `json:"received_octets"`
+		} `json:"survey"`
+	}
+	if err := json.Unmarshal(text, &got); err != nil || got.Survey.Sent+got.Survey.Received > 5000 {
+		t.Fatalf("%v: %d and %d octets", err, got.Survey.Sent, got.Survey.Received)
+	}
+	found, err := profile.Load(out, os.ReadFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s", text)
+	near := func(what string, got, want, most float64) {
+		t.Helper()
+		if got < want-most || got > want+most {
+			t.Errorf("%s %.4g, want %.4g within %.2g", what, got, want, most)
+		}
+	}
+	near("rate", float64(found.Up.RateBps), 9600, 960)
+	near("delay", found.Up.Delay.Seconds(), 0.25, 0.025)
+	near("turnaround", found.Turnaround.Seconds(), 0.4, 0.04)
+}

@@ -1,0 +1,72 @@
+package fit
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"aldis/internal/lab/trace"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/survey"
+)
+
+// fewestOfSurvey is how many datagrams of a survey must have arrived in each direction. All of them are known.
+const fewestOfSurvey = 10
+
+// OfSurvey says from the datagrams of a survey what the link does. terminal says that the near end is a terminal of the link,
+// and not ashore: then what it sent went up.
+func OfSurvey(list []survey.Packet, base profile.Profile, terminal bool) (Result, error) {
+	var ends [2][]trace.Passage // near and far
+	names := [2]netip.Addr{netip.AddrFrom4([4]byte{1}), netip.AddrFrom4([4]byte{2})}
+	for i, p := range list {
+		one := trace.Passage{Octets: p.Octets, Sum: [16]byte{byte(i), byte(i >> 8)}}
+		from, to := 0, 1
+		if !p.Up {
+			from, to = 1, 0
+		}
+		one.From, one.To = names[from], names[to]
+		one.At = int64(p.Sent)
+		ends[from] = append(ends[from], one)
+		if !p.Lost {
+			one.At = int64(p.Arrived)
+			ends[to] = append(ends[to], one)
+		}
+	}
+	if !terminal {
+		ends[0], ends[1] = ends[1], ends[0]
+	}
+	for _, end := range ends {
+		slices.SortStableFunc(end, func(x, y trace.Passage) int { return int(x.At - y.At) })
+	}
+	j, err := join(ends[0], ends[1], fewestOfSurvey)
+	if err != nil {
+		return Result{}, err
+	}
+	r, err := Fit(j, base)
+	r.surveyed = true
+	return r, err
+}
+
+// Largest is the octets of the largest datagram that arrived.
+func (r Result) Largest() int { return max(r.Up.Largest, r.Down.Largest) }
+
+// Doubts says in sentences what the datagrams do not tell, beside base.
+func (r Result) Doubts(base profile.Profile) (list []string) {
+	for _, d := range []struct {
+		name string
+		e    Estimate
+		base profile.Direction
+	}{{"up", r.Up, base.Up}, {"down", r.Down, base.Down}} {
+		if !d.e.tellsRate(d.base) {
+			list = append(list, fmt.Sprintf("%s: %d datagrams do not tell the rate from the %d bit/s of profile %s, which stays; a larger budget would",
+				d.name, d.e.Packets, d.base.RateBps, base.Name))
+		}
+		if !d.e.tellsLoss(d.base) {
+			list = append(list, fmt.Sprintf("%s: %d of %d lost is as likely with the loss of profile %s, which stays", d.name, d.e.Lost, d.e.Packets, base.Name))
+		}
+	}
+	if r.Shared && !r.TurnKnown {
+		list = append(list, fmt.Sprintf("the change of talker does not show, for the delay is as long: that of profile %s stays", base.Name))
+	}
+	return list
+}

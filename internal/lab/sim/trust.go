@@ -1,0 +1,45 @@
+package sim
+
+import (
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/link/roster"
+	"aldis/internal/link/seal"
+)
+
+// NodeKey is the key of a node in a World with a roster.
+func NodeKey(id uint16) *seal.SigningKey {
+	return seal.NewSigningKey([32]byte{1, byte(id), byte(id >> 8)})
+}
+
+// Authority is the key that signs the rosters of a World.
+func Authority() *seal.SigningKey { return seal.NewSigningKey([32]byte{2}) }
+
+// First is the roster that all nodes begin with; nil without one.
+func (w *World) First() *roster.Roster { return w.first }
+
+// Roster is the one after old (nil: the first) that names these nodes; its secret is used from at on.
+func (w *World) Roster(old *roster.Roster, at time.Time, nodes ...*Node) *roster.Roster {
+	var list []roster.Node
+	for _, n := range nodes {
+		list = append(list, roster.Node{ID: n.ID, Name: n.Name, Public: NodeKey(n.ID).Public()})
+	}
+	var random [roster.RandomForIssue]byte
+	for i := range random {
+		random[i] = byte(w.chance.Uint32())
+	}
+	r, err := roster.Issue("sim", old, list, w.Now, at, random, Authority())
+	if err != nil {
+		panic(err) // nodes of our own
+	}
+	return r
+}
+
+// trust is a node's own key and the roster that it begins with; nil without one.
+func trust(id uint16, r *roster.Roster) *gateway.Trust {
+	if r == nil {
+		return nil
+	}
+	return &gateway.Trust{Own: NodeKey(id), Authority: Authority().Public(), Roster: r}
+}

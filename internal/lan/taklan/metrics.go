@@ -1,0 +1,25 @@
+package taklan
+
+import "github.com/prometheus/client_golang/prometheus"
+
+type metrics struct {
+	connections prometheus.Gauge
+	events      prometheus.Counter
+	held        prometheus.Counter
+	octets      *prometheus.CounterVec
+	refused     *prometheus.CounterVec
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	m := &metrics{
+		connections: prometheus.NewGauge(prometheus.GaugeOpts{Name: "aldis_tak_connections", Help: "Streams of TAK devices."}),
+		events:      prometheus.NewCounter(prometheus.CounterOpts{Name: "aldis_tak_lan_events_total", Help: "Events that TAK devices have sent."}),
+		held:        prometheus.NewCounter(prometheus.CounterOpts{Name: "aldis_tak_lan_held_total", Help: "Waits of a TAK device's events for the rate of its address."}),
+		octets:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "aldis_tak_lan_octets_total", Help: "Octets of TAK streams."}, []string{"direction"}),
+		refused:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "aldis_tak_lan_refused_total", Help: "What TAK devices did beyond the bounds."}, []string{"reason"}),
+	}
+	if reg != nil {
+		reg.MustRegister(m.connections, m.events, m.held, m.octets, m.refused)
+	}
+	return m
+}

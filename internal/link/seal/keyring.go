@@ -1,0 +1,282 @@
+package seal
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Keys are what a node seals and opens with: a Key that the whole net shares, or a Keyring of keys of single nodes.
+type Keys interface{ ring() *Keyring }
+
+// Member is a node and the public half of its key.
+type Member struct {
+	ID     uint16
+	Public PublicKey
+}
+
+// Epoch is one roster's members and what they share.
+type Epoch struct {
+	Number  uint32
+	Secret  GroupSecret
+	Members []Member // by id
+}
+
+// MaxEpochs is how many epochs a Keyring understands at once.
+const MaxEpochs = 2
+
+// Keyring is the base keys of a node. What it seals for one peer only the two can read or make. What it seals for all every
+// member can read, and a proof for each member keeps others from making it in its name. It is not changed once it is made.
+type Keyring struct {
+	self   uint16
+	shared *Key // then there is nothing else
+	epochs []*epoch
+	use    int // of epochs: the one that groups are sealed with
+}
+
+type epoch struct {
+	Epoch
+	own   *SigningKey
+	pairs map[uint16][keyLen]byte // base with each other member
+}
+
+func (k *Keyring) ring() *Keyring { return k }
+
+// ring has the net's key in the place of every other.
+func (k Key) ring() *Keyring { return &Keyring{shared: &k} }
+
+// ErrNotMember says that an epoch does not name this node with its key.
+var ErrNotMember = errors.New("seal: this node is not in the roster with its key")
+
+// NewKeyring makes the keys of node self with the key own: epochs are at most MaxEpochs, the newest first. Both are understood,
+// but a node that the newest does not name, or names with another key, is gone.
+func NewKeyring(self uint16, own *SigningKey, epochs ...Epoch) (*Keyring, error) {
+	start()
+	if len(epochs) == 0 || len(epochs) > MaxEpochs {
+		return nil, fmt.Errorf("seal: %d epochs", len(epochs))
+	}
+	k := &Keyring{self: self}
+	for i, e := range epochs {
+		ep := &epoch{Epoch: e, own: own, pairs: map[uint16][keyLen]byte{}}
+		ep.Members = slices.Clone(e.Members)
+		slices.SortFunc(ep.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
+		if m, ok := ep.member(self); !ok || m.Public != own.public {
+			if i > 0 { // an older one from before this node was named, or had this key
+				continue
+			}
+			return nil, ErrNotMember
+		}
+		for _, m := range ep.Members {
+			if m.ID == self {
+				continue
+			}
+			base, err := own.pairBase(self, m.ID, m.Public)
+			if err != nil {
+				return nil, fmt.Errorf("node %d: %w", m.ID, err)
+			}
+			ep.pairs[m.ID] = base
+		}
+		k.epochs = append(k.epochs, ep)
+	}
+	return k, nil
+}
+
+// Using is the Keyring that seals for all with the given epoch; the newest where it has not that one.
+func (k *Keyring) Using(number uint32) *Keyring {
+	with := *k
+	with.use = max(0, slices.IndexFunc(k.epochs, func(e *epoch) bool { return e.Number == number }))
+	return &with
+}
+
+// Epoch is the number of the epoch that is sealed with for all; 0 with a key that the net shares.
+func (k *Keyring) Epoch() uint32 {
+	if k.shared != nil {
+		return 0
+	}
+	return k.epochs[k.use].Number
+}
+
+// Public is the public key of a member of the newest epoch, this node among them.
+func (k *Keyring) Public(id uint16) (PublicKey, bool) {
+	if k.shared != nil {
+		return PublicKey{}, false
+	}
+	m, ok := k.epochs[0].member(id)
+	return m.Public, ok
+}
+
+func (e *epoch) member(id uint16) (Member, bool) {
+	i, ok := slices.BinarySearchFunc(e.Members, id, func(m Member, id uint16) int { return cmp.Compare(m.ID, id) })
+	if !ok {
+		return Member{}, false
+	}
+	return e.Members[i], true
+}
+
+const (
+	proofLen  = 4  // octets of a proof for one member
+	proofMost = 15 // members that have one each; for more a signature takes no more octets
+)
+
+// ProofsMost is the most octets that proofs take in a datagram for all.
+const ProofsMost = signatureLen
+
+// proofOctets is what a member's datagrams for all have behind their body.
+func (e *epoch) proofOctets() int {
+	if others := len(e.Members) - 1; others <= proofMost {
+		return others * proofLen
+	}
+	return signatureLen
+}
+
+// Proofs is the octets that a datagram for all has behind its body.
+func (k *Keyring) Proofs() int {
+	if k.shared != nil {
+		return 0
+	}
+	return k.epochs[k.use].proofOctets()
+}
+
+// proofKey is what one sender's one start proves itself with to one member.
+func proofKey(base *[keyLen]byte, sender uint16, boot Boot) [keyLen]byte {
+	return derive(base, startID(sender, boot), [8]byte([]byte("aldispf1")))
+}
+
+// proven appends what a proof is over: sender and start, nonce, additional data, body.
+func proven(b []byte, sender uint16, boot Boot, n *[nonceLen]byte, ad, body []byte) []byte {
+	b = binary.BigEndian.AppendUint64(b, startID(sender, boot))
+	b = append(append(b, n[:]...), byte(len(ad)))
+	return append(append(b, ad...), body...)
+}
+
+const proofPurpose = "aldis group datagram 1"
+
+// base is the one of the keys of what node from, this one, seals for a destination.
+func (k *Keyring) base(from, to uint16) (b [keyLen]byte, ok bool) {
+	switch {
+	case k.shared != nil:
+		return *k.shared, true
+	case to == Group:
+		e := k.epochs[k.use]
+		return e.Secret.groupBase(e.Number, from), true
+	}
+	b, ok = k.epochs[0].pairs[to]
+	return b, ok
+}
+
+// prover proves to all members of an epoch that this node's one start has sealed something.
+type prover struct {
+	keys [][keyLen]byte // of the members, by id; nil: a signature
+	own  *SigningKey
+	text []byte // scratch
+}
+
+func (e *epoch) prover(self uint16, boot Boot) *prover {
+	p := &prover{own: e.own}
+	if len(e.Members)-1 > proofMost {
+		return p
+	}
+	for _, m := range e.Members {
+		if base, ok := e.pairs[m.ID]; ok {
+			p.keys = append(p.keys, proofKey(&base, self, boot))
+		}
+	}
+	return p
+}
+
+func (p *prover) append(b []byte, sender uint16, boot Boot, n *[nonceLen]byte, ad, body []byte) []byte {
+	p.text = proven(p.text[:0], sender, boot, n, ad, body)
+	if p.keys == nil {
+		s := p.own.Sign(proofPurpose, p.text)
+		return append(b, s[:]...)
+	}
+	for i := range p.keys {
+		m := mac(&p.keys[i], p.text)
+		b = append(b, m[:proofLen]...)
+	}
+	return b
+}
+
+// opening is one of the ways in which a datagram of one start of a node may be sealed.
+type opening struct {
+	to   uint16 // this node, or Group
+	key  [keyLen]byte
+	gone bool // the sender is none of us any more
+	// Of those for Group with proofs:
+	tail   int // their octets
+	at     int // of them: where the one for this node begins
+	proof  [keyLen]byte
+	public *PublicKey // instead: who signs
+	own    *prover    // instead: of this node's own, which prove nothing to itself
+}
+
+// openings are all ways in which a start of node from may have sealed for this node: at most two for each epoch.
+func (k *Keyring) openings(self, from uint16, boot Boot) (list []opening) {
+	if k.shared != nil {
+		key := subkey(k.shared, from, boot)
+		return []opening{{to: self, key: key}, {to: Group, key: key}}
+	}
+	now, named := k.epochs[0].member(from)
+	var pairs [][keyLen]byte
+	for _, e := range k.epochs {
+		m, _ := e.member(from)
+		if base, ok := e.pairs[from]; ok && !slices.Contains(pairs, base) {
+			pairs = append(pairs, base)
+			list = append(list, opening{to: self, key: subkey((*Key)(&base), from, boot), gone: !named || m != now})
+		}
+	}
+	for _, e := range k.epochs {
+		if m, ok := e.member(from); ok {
+			o := e.forAll(self, m, boot)
+			o.gone = !named || m != now
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// forAll is how a start of a member seals for all.
+func (e *epoch) forAll(self uint16, from Member, boot Boot) opening {
+	base := e.Secret.groupBase(e.Number, from.ID)
+	o := opening{to: Group, key: subkey((*Key)(&base), from.ID, boot), tail: e.proofOctets()}
+	pair := e.pairs[from.ID]
+	switch {
+	case from.ID == self:
+		o.own = e.prover(self, boot)
+	case o.tail == signatureLen:
+		o.public = &from.Public
+	default:
+		o.proof = proofKey(&pair, from.ID, boot)
+		for _, m := range e.Members {
+			if m.ID == self {
+				break
+			}
+			if m.ID != from.ID {
+				o.at += proofLen
+			}
+		}
+	}
+	return o
+}
+
+// proves takes the proofs off what was opened, and says whether they are the sender's.
+func (o *opening) proves(sender uint16, boot Boot, n *[nonceLen]byte, ad, opened []byte) (body []byte, ok bool) {
+	if o.tail == 0 {
+		return opened, true
+	}
+	if len(opened) < o.tail {
+		return nil, false
+	}
+	body, tail := opened[:len(opened)-o.tail], opened[len(opened)-o.tail:]
+	if o.own != nil {
+		return body, same(tail, o.own.append(nil, sender, boot, n, ad, body))
+	}
+	text := proven(nil, sender, boot, n, ad, body)
+	if o.public != nil {
+		return body, o.public.Verify(proofPurpose, text, Signature(tail))
+	}
+	m := mac(&o.proof, text)
+	return body, same(tail[o.at:o.at+proofLen], m[:proofLen])
+}

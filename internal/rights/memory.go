@@ -1,0 +1,25 @@
+package rights
+
+import (
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Hold keeps secrets, each of at least one octet, in memory that the kernel does not move to a disk, and out of core dumps. It
+// holds the pages that they lie on for as long as the process lives; what the caller copies elsewhere it does not know.
+func Hold(secrets ...[]byte) Protection {
+	page := uintptr(unix.Getpagesize())
+	for _, s := range secrets {
+		first := uintptr(unsafe.Pointer(&s[0])) / page * page
+		octets := (uintptr(unsafe.Pointer(&s[len(s)-1]))/page+1)*page - first
+		if _, _, errno := unix.Syscall(unix.SYS_MLOCK, first, octets, 0); errno != 0 {
+			return protection(Memory, fmt.Errorf("mlock: %w (RLIMIT_MEMLOCK)", errno))
+		}
+		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, first, octets, unix.MADV_DONTDUMP); errno != 0 {
+			return protection(Memory, fmt.Errorf("madvise: %w", errno))
+		}
+	}
+	return protection(Memory, nil)
+}

@@ -1,0 +1,109 @@
+package cot
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// mark begins what is version 1, on streams and in datagrams.
+const mark = 0xBF
+
+var end = []byte("</event>")
+
+// Splitter cuts a stream into events: XML up to </event>, or version 1 after its mark and length. It holds at most MaxEvent
+// octets of one that has not ended.
+type Splitter struct {
+	buf  []byte
+	seen int // octets in which no end is
+}
+
+// Open says whether an event has begun and not ended.
+func (s *Splitter) Open() bool { return len(s.buf) > 0 }
+
+// Feed takes octets of the stream and gives each whole event to do, with its framing; do must not keep it. After a Fault the
+// stream cannot be read any more.
+func (s *Splitter) Feed(b []byte, do func(frame []byte)) error {
+	s.buf = append(s.buf, b...)
+	at := 0
+	defer func() { s.buf = append(s.buf[:0], s.buf[at:]...) }()
+	for {
+		for at < len(s.buf) && s.buf[at] <= ' ' {
+			at++
+		}
+		rest := s.buf[at:]
+		if len(rest) == 0 {
+			return nil
+		}
+		size, err := s.frame(rest)
+		if err != nil {
+			return err
+		}
+		if size == 0 {
+			if len(rest) > MaxEvent {
+				return fault(TooLong, "an event that does not end within %d octets", MaxEvent)
+			}
+			return nil
+		}
+		do(rest[:size])
+		at += size
+		s.seen = 0
+	}
+}
+
+// frame is the length of the first event; 0: it is not all there.
+func (s *Splitter) frame(b []byte) (int, error) {
+	switch b[0] {
+	case mark:
+		size, n := binary.Uvarint(b[1:])
+		switch {
+		case n < 0 || size > MaxEvent:
+			return 0, fault(TooLong, "a message of version 1 with a length of more than %d", MaxEvent)
+		case n == 0 || len(b) < 1+n+int(size):
+			return 0, nil
+		}
+		return 1 + n + int(size), nil
+	case '<':
+		from := max(0, min(s.seen, len(b))-len(end))
+		if i := bytes.Index(b[from:], end); i >= 0 {
+			return from + i + len(end), nil
+		}
+		s.seen = len(b)
+		return 0, nil
+	}
+	return 0, fault(Syntax, "a stream that begins an event with octet %#x", b[0])
+}
+
+// ParseFrame reads what a Splitter cut out: an event, what a device says of versions, or both.
+func ParseFrame(b []byte) (*Event, *Control, error) {
+	if len(b) > 0 && b[0] == mark {
+		_, n := binary.Uvarint(b[1:])
+		return ParseProto(b[1+max(0, n):])
+	}
+	e, err := ParseXML(b)
+	return e, nil, err
+}
+
+// AppendFrame appends an event of version 1 as streams have it.
+func (e *Event) AppendFrame(dst []byte) []byte {
+	body := e.AppendProto(nil, nil)
+	dst = binary.AppendUvarint(append(dst, mark), uint64(len(body)))
+	return append(dst, body...)
+}
+
+// ParseDatagram reads one of the mesh: XML, or version 1 behind mark, version, mark.
+func ParseDatagram(b []byte) (*Event, *Control, error) {
+	if len(b) > 2 && b[0] == mark {
+		version, n := binary.Uvarint(b[1:])
+		if n <= 0 || version != 1 || 1+n >= len(b) || b[1+n] != mark {
+			return nil, nil, fault(Syntax, "a datagram of a version that is not 1")
+		}
+		return ParseProto(b[2+n:])
+	}
+	e, err := ParseXML(b)
+	return e, nil, err
+}
+
+// AppendDatagram appends an event of version 1 as the mesh has it.
+func (e *Event) AppendDatagram(dst []byte, c *Control) []byte {
+	return e.AppendProto(append(dst, mark, 1, mark), c)
+}

@@ -1,0 +1,24 @@
+// Package tak is the face towards TAK devices and servers, which speak Cursor-on-Target. It is pure: its LAN room
+// (internal/lan/taklan) hands it the events of streams and of the mesh, and carries out its orders.
+//
+// It is the TAK server of its LAN: an event of one device goes to all others as it came, or to those that it names (marti).
+// Pings are answered here; keep-alives, versions and authentication never cross.
+//
+// Towards far sites events become four kinds of messages:
+//
+//   - Positions (types a-...) go by a table of units (internal/tak/track) as batches of typed records. What waits is always
+//     the newest. A batch's fate says when the next one goes.
+//   - Other events go one by one, typed (internal/tak/code), each with the precedence of its type.
+//   - Words (GeoChat) in the form that ATAK gives them, with a number, and receipts that say it.
+//   - Asks name units of which a Whole is missing.
+//
+// At the far site units are shown by their last report and course at the cadence of the local maps, and go stale with the
+// truth. Markers and shapes stay in a table until they are stale, for devices that come later. Chats wait for a device.
+//
+// Callers pass now, which never goes back. All is for one goroutine.
+//
+// Files: lan.go what the LAN room says and is told; face.go Face and Step; streams.go devices; mesh.go the LAN's
+// mesh; reports.go positions of this
+// site; events.go other events of this site; far.go what comes from other sites; keep.go events that stay until they are
+// stale; words.go chats and their receipts; memory.go what outlives a restart; trouble.go what was refused; describe.go what rules and operators see.
+package tak

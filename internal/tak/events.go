@@ -1,0 +1,248 @@
+package tak
+
+import (
+	"hash/fnv"
+	"slices"
+	"strings"
+	"time"
+
+	"aldis/internal/site"
+	"aldis/internal/tak/code"
+	"aldis/internal/tak/cot"
+	"aldis/internal/tak/rule"
+)
+
+// seen are the last events of the streams, so that one that comes twice is taken once.
+type seen struct {
+	last  map[string]bool
+	order []string
+}
+
+const mostSeen = 4096
+
+// again says whether an event was there before, and notes it.
+func (s *seen) again(e *cot.Event) bool {
+	key := e.UID + "\x00" + e.Type + "\x00" + e.Time.Format(cot.TimeFormat)
+	if s.last[key] {
+		return true
+	}
+	if len(s.order) >= mostSeen {
+		delete(s.last, s.order[0])
+		s.order = s.order[1:]
+	}
+	s.last[key] = true
+	s.order = append(s.order, key)
+	return false
+}
+
+// event takes an event of a device that is not for this server alone.
+func (f *Face) event(now time.Time, c *client, e *cot.Event) {
+	if who := f.claimed(c, e.UID); who != nil {
+		f.refuse(now, "claimed", c, e.UID, nil)
+		return
+	}
+	if f.fromFar(e) { // of a far site, by a way round
+		f.trouble.count("loops")
+		return
+	}
+	if f.events.again(e) {
+		f.trouble.count("twice")
+		return
+	}
+	if !c.server && !c.mesh && e.Is("a") && e.Find("contact") != nil && (c.uid == "" || c.uid == e.UID) {
+		f.identify(now, c, e)
+	}
+	if (wordsSide{f}).receipted(now, e) {
+		return
+	}
+	dests := e.Dests()
+	plain := e.Without("marti")
+	switch {
+	case len(dests) > 0:
+		f.direct(now, c, plain, dests)
+	case c.mesh:
+		f.give(e)
+		f.cross(now, c, e)
+	default:
+		f.spread(e, c.conn)
+		f.cross(now, c, e)
+	}
+}
+
+// claimed is the device that has said to be this uid, where another one says so now.
+func (f *Face) claimed(c *client, uid string) *client {
+	for _, o := range f.streams.clients {
+		if o != c && o.uid == uid && o.host != c.host {
+			return o
+		}
+	}
+	return nil
+}
+
+// fromFar says whether an event is one of a far unit that we have shown here.
+func (f *Face) fromFar(e *cot.Event) bool {
+	if e.Is("a") {
+		for _, far := range f.far {
+			if u := far.Find(e.UID); u != nil && u.At.Truncate(time.Millisecond).Equal(e.Time) {
+				return true
+			}
+		}
+	}
+	return f.kept.isFar(e)
+}
+
+// identify learns who a device is.
+func (f *Face) identify(now time.Time, c *client, e *cot.Event) {
+	fresh := c.uid == ""
+	if c.uid, c.callsign = e.UID, e.Callsign(); fresh {
+		f.note("info", "a TAK device is here", "uid", c.uid, "callsign", c.callsign, "remote", c.host)
+		f.release(now)
+	}
+}
+
+// cross sees to it that far sites are told of an event.
+func (f *Face) cross(now time.Time, c *client, e *cot.Event) {
+	switch {
+	case e.Is("a"):
+		f.position(now, c, e)
+		return
+	case e.Type == "t-x-d-d":
+		for _, uid := range withdrawn(e) {
+			if u := f.near.Get(uid); u != nil {
+				f.gone(now, u, code.Withdrawn)
+				return
+			}
+			f.kept.drop(uid, f.remember)
+		}
+	}
+	e = f.trueTimes(now, c, e)
+	if keeps(e) {
+		f.kept.put(0, e, f.remember)
+	}
+	f.carry(now, e, f.cfg.Sites)
+}
+
+// withdrawn are the uids that a withdrawal names.
+func withdrawn(e *cot.Event) (uids []string) {
+	for i := range e.Detail {
+		if n := &e.Detail[i]; n.Name == "link" && n.Get("uid") != "" {
+			uids = append(uids, n.Get("uid"))
+		}
+	}
+	return uids
+}
+
+// carry hands an event to custody for those of the sites that the rules let it go to.
+func (f *Face) carry(now time.Time, e *cot.Event, sites []uint16) {
+	if (wordsSide{f}).chat(now, e, sites) {
+		return
+	}
+	var groups []site.Carry
+	at := code.Quarters(now)
+	data := code.Append(appendTime(nil, at), e, at, nil)
+	for _, to := range sites {
+		m := site.Message{Published: true, Scope: scope, Topic: topicEvent, Parts: []site.Part{{Name: e.Type, Data: data}}}
+		m.Precedence, m.Expires = rule.PrecedenceOf(e.Type), e.Stale
+		if !utf8Name(e.Type) {
+			m.Parts[0].Name = ""
+		}
+		if r := rule.Judge(f.cfg.Rules, f.subject(e, to)); r != nil {
+			if r.Action == rule.Local {
+				f.trouble.count("kept_local")
+				continue
+			}
+			if r.Precedence != nil {
+				m.Precedence = *r.Precedence
+			}
+			if r.Expires > 0 {
+				m.Expires = now.Add(r.Expires)
+			}
+		}
+		if replaces(e) {
+			m.Supersedes = strings.Repeat(site.KeyEnd, 6) + e.UID
+			m.Key = keyOf(e.UID)
+		}
+		i := slices.IndexFunc(groups, func(g site.Carry) bool {
+			return g.Message.Precedence == m.Precedence && g.Message.Expires.Equal(m.Expires)
+		})
+		if i < 0 {
+			groups = append(groups, site.Carry{Sites: []uint16{to}, Message: m})
+		} else {
+			groups[i].Sites = append(groups[i].Sites, to)
+		}
+	}
+	f.out.Carry = append(f.out.Carry, groups...)
+	f.trouble.counts["carried"] += len(groups)
+}
+
+// replaces says whether a later event of the same uid takes the place of one that waits: not so words and orders.
+func replaces(e *cot.Event) bool { return keeps(e) || e.Is("b-a") }
+
+// keyOf is 24 bits of a hash, never 0.
+func keyOf(uid string) uint32 {
+	h := fnv.New32a()
+	h.Write([]byte(uid))
+	return max(1, h.Sum32()&(1<<24-1))
+}
+
+func utf8Name(name string) bool {
+	return strings.ToValidUTF8(name, "") == name && len(name) <= cot.MaxName
+}
+
+// appendTime appends a time in quarters of a second, modulo 2^24.
+func appendTime(dst []byte, at time.Time) []byte {
+	q := uint32(at.UnixMilli() / code.Quarter.Milliseconds())
+	return append(dst, byte(q>>16), byte(q>>8), byte(q))
+}
+
+// timeOf is the time next to now that appendTime has written.
+func timeOf(b []byte, now time.Time) time.Time {
+	q, here := int64(b[0])<<16|int64(b[1])<<8|int64(b[2]), now.UnixMilli()/code.Quarter.Milliseconds()
+	d := (q - here) & (1<<24 - 1)
+	if d >= 1<<23 {
+		d -= 1 << 24
+	}
+	return time.UnixMilli((here + d) * code.Quarter.Milliseconds()).UTC()
+}
+
+// direct gives an event to those it names: devices here, and the sites where the others are.
+func (f *Face) direct(now time.Time, c *client, e *cot.Event, dests []cot.Dest) {
+	bySite := map[uint16][]cot.Dest{}
+	for _, d := range dests {
+		here := f.streams.named(d)
+		for _, to := range here {
+			if to != c {
+				f.send(to, e)
+			}
+		}
+		if len(here) > 0 {
+			continue
+		}
+		found := false
+		for _, id := range f.cfg.Sites {
+			for _, u := range f.far[id].Units() {
+				if d.UID != "" && u.Event.UID == d.UID || d.UID == "" && d.Callsign != "" && u.Event.Callsign() == d.Callsign {
+					bySite[id], found = append(bySite[id], d), true
+				}
+			}
+		}
+		if !found { // it may come back: every site looks for it
+			f.trouble.count("dest_unknown")
+			for _, id := range f.cfg.Sites {
+				bySite[id] = append(bySite[id], d)
+			}
+		}
+	}
+	for _, id := range f.cfg.Sites {
+		if list := bySite[id]; len(list) > 0 {
+			f.carry(now, withDests(e, list), []uint16{id})
+		}
+	}
+}
+
+// withDests is the event with these that it is for.
+func withDests(e *cot.Event, dests []cot.Dest) *cot.Event {
+	c := *e
+	c.Detail = append(slices.Clone(e.Detail), code.Marti(dests))
+	return &c
+}

@@ -1,0 +1,265 @@
+package tak
+
+import (
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"aldis/internal/due"
+	"aldis/internal/site"
+	"aldis/internal/tak/rule"
+	"aldis/internal/tak/track"
+)
+
+// Config of a Face. Zero values of what has a default mean that.
+type Config struct {
+	Sites   []uint16 // far sites
+	Mesh    bool     // the LAN room is a member of the LAN's mesh
+	Shared  bool     // the link is a radio net: one transmission is for all sites, and nobody says what has arrived
+	Octets  int      // of a batch, about; default 300
+	Rules   []rule.Rule
+	Bound   float64       // metres that a unit's far picture may be wrong by; default 50
+	Age     time.Duration // a site that has units speaks at least so often; default 1 min, on a radio net 5 min
+	Gather  time.Duration // what is due waits so long for others; default 0.5 s, on a radio net 5 s
+	Gap     time.Duration // between two batches on a radio net; default 20 s
+	Cadence time.Duration // between two events of a far unit that moves; default 5 s
+	Units   int           // that this site may have; default 2000
+	Apart   time.Duration // a device's clock that is wrong by more is not believed; default 2 min
+	// Run makes the number of a new table of units; nil: from the time of the first Step.
+	Run func() uint16
+}
+
+func (c Config) withDefaults() Config {
+	wait := func(d *time.Duration, alone, shared time.Duration) {
+		if *d == 0 {
+			if *d = alone; c.Shared {
+				*d = shared
+			}
+		}
+	}
+	wait(&c.Age, time.Minute, 5*time.Minute)
+	wait(&c.Gather, time.Second/2, 5*time.Second)
+	wait(&c.Gap, 0, 20*time.Second)
+	wait(&c.Cadence, 5*time.Second, 5*time.Second)
+	wait(&c.Apart, 2*time.Minute, 2*time.Minute)
+	if c.Bound == 0 {
+		c.Bound = 50
+	}
+	if c.Octets == 0 {
+		c.Octets = 300
+	}
+	if c.Units == 0 {
+		c.Units = 2000
+	}
+	return c
+}
+
+// Face is the TAK side of a gateway. It is not for concurrent use.
+type Face struct {
+	cfg       Config
+	streams   streams
+	near      *track.Near
+	audiences []*audience
+	far       map[uint16]*track.Far
+	kept      kept
+	waiting   []waiting
+	events    seen
+	words     words
+	mesh      mesh
+	token     uint64
+	start     uint8 // how often this site has started, modulo 4
+	began     bool
+	lastCheck time.Time // of units that are stale
+	trouble   trouble
+	memory    memory
+	out       site.Output
+}
+
+// audience is who hears the same batches: one site, or on a radio net all.
+type audience struct {
+	*track.Outlet
+	sites []uint16
+	late  bool
+	batch map[uint64]uint64 // the numbers of batches under way, by token
+}
+
+// New restores a face from its memories.
+func New(cfg Config, memories []site.Memory) (*Face, error) {
+	f := &Face{cfg: cfg.withDefaults(), far: map[uint16]*track.Far{}, kept: newKept(), trouble: newTrouble()}
+	f.streams.clients = map[site.ConnID]*client{}
+	f.events.last = map[string]bool{}
+	f.words.tokens = map[uint64]uint32{}
+	f.mesh.members = map[string]member{}
+	for _, s := range cfg.Sites {
+		f.far[s] = track.NewFar(f.cfg.Cadence)
+	}
+	return f, f.restore(memories)
+}
+
+// begin makes what needs to know the time, in the first Step.
+func (f *Face) begin(now time.Time) {
+	f.began = true
+	if f.near == nil {
+		run := uint16(now.Unix() / 7)
+		if f.cfg.Run != nil {
+			run = f.cfg.Run()
+		}
+		f.near = track.NewNear(run, f.cfg.Units)
+	}
+	f.start = (f.start + 1) & 3
+	f.remember(keyRun, []byte{byte(f.near.Run >> 8), byte(f.near.Run), f.start})
+	pace := track.Pace{Gather: f.cfg.Gather, Age: f.cfg.Age, Octets: f.cfg.Octets}
+	add := func(sites []uint16, late bool) {
+		f.audiences = append(f.audiences, &audience{Outlet: track.NewOutlet(pace, len(f.audiences)/2, late, f.start), sites: sites, late: late,
+			batch: map[uint64]uint64{}})
+	}
+	if f.cfg.Shared {
+		pace.Gap = f.cfg.Gap
+		add(f.cfg.Sites, false)
+		add(f.cfg.Sites, true)
+		return
+	}
+	for _, s := range f.cfg.Sites {
+		add([]uint16{s}, false)
+		add([]uint16{s}, true)
+	}
+}
+
+// slots is how many audiences have a care of their own.
+func (f *Face) slots() int { return len(f.audiences) / 2 }
+
+// Step brings the face to now and applies ev.
+func (f *Face) Step(now time.Time, ev site.Event) site.Output {
+	f.out = site.Output{}
+	if !f.began {
+		f.begin(now)
+	}
+	switch ev := ev.(type) {
+	case Opened:
+		f.opened(now, ev)
+	case Heard:
+		f.heard(now, ev)
+	case Overheard:
+		meshSide{f}.overheard(now, ev)
+	case Broken:
+		f.broken(now, ev)
+	case Closed:
+		delete(f.streams.clients, ev.Conn)
+	case site.FarMessage:
+		f.farMessage(now, ev)
+	case site.SiteLost:
+		f.siteLost(now, ev.Site)
+	case site.Fate:
+		f.fate(now, ev)
+		wordsSide{f}.fateOfWords(now, ev)
+	}
+	f.turn(now)
+	f.out.Deadline = f.due()
+	return f.out
+}
+
+// turn does what is due.
+func (f *Face) turn(now time.Time) {
+	if now.Sub(f.lastCheck) >= checkEvery {
+		f.lastCheck = now
+		f.checkStale(now)
+		f.kept.purge(now, f.remember)
+		f.giveUp(now)
+	}
+	meshSide{f}.tellVersions(now)
+	f.showFar(now)
+	f.speak(now)
+}
+
+const checkEvery = 2 * time.Second
+
+func (f *Face) due() (at time.Time) {
+	at = meshSide{f}.dueMesh(at)
+	for _, a := range f.audiences {
+		at = due.Earliest(at, a.Due())
+	}
+	for _, far := range f.far {
+		at = due.Earliest(at, far.Due())
+	}
+	if !f.near.Empty() || f.kept.len() > 0 || len(f.waiting) > 0 || len(f.words.unread) > 0 {
+		at = due.Earliest(at, f.lastCheck.Add(checkEvery))
+	}
+	return at
+}
+
+// speak hands the batches that are due to custody.
+func (f *Face) speak(now time.Time) {
+	for _, a := range f.audiences {
+		data, number := a.Batch(now, f.near)
+		if data == nil {
+			continue
+		}
+		m := site.Message{Published: true, Scope: scope, Topic: topicUnits, Parts: []site.Part{{Name: topicUnits, Data: data}}}
+		m.Expires = now.Add(2 * f.cfg.Age)
+		if a.late {
+			m.Precedence = site.Deferred
+		}
+		if !f.cfg.Shared {
+			f.token++
+			m.Token = f.token
+			a.batch[f.token] = number
+		}
+		f.out.Carry = append(f.out.Carry, site.Carry{Sites: a.sites, Message: m})
+		f.trouble.count("batches")
+	}
+}
+
+// fate takes in what became of a batch.
+func (f *Face) fate(now time.Time, ev site.Fate) {
+	for _, a := range f.audiences {
+		if number, ok := a.batch[ev.Token]; ok {
+			delete(a.batch, ev.Token)
+			a.Ended(now, number, !ev.Refused)
+		}
+	}
+}
+
+// Names that the messages of this face have.
+const (
+	scope      = "tak"
+	topicUnits = "units"
+	topicEvent = "event"
+	topicAsk   = "ask"
+)
+
+// ask asks sites for units of which a Whole is missing.
+func (f *Face) ask(now time.Time) {
+	for _, id := range f.cfg.Sites {
+		far := f.far[id]
+		numbers := far.Ask(now)
+		if len(numbers) == 0 {
+			continue
+		}
+		data := []byte{byte(far.Run >> 8), byte(far.Run)}
+		for _, n := range numbers {
+			data = binary.AppendUvarint(data, uint64(n))
+		}
+		f.trouble.count("asked")
+		f.out.Carry = append(f.out.Carry, site.Carry{Sites: []uint16{id}, Message: site.Message{Published: true, Scope: scope, Topic: topicAsk,
+			Parts: []site.Part{{Name: topicAsk, Data: data}}, Mark: site.Mark{Expires: now.Add(5 * time.Minute)}}})
+	}
+}
+
+// asked takes in that a site lacks units.
+func (f *Face) asked(now time.Time, from uint16, data []byte) {
+	if len(data) < 2 || binary.BigEndian.Uint16(data) != f.near.Run {
+		return
+	}
+	for data = data[2:]; len(data) > 0; {
+		n, size := binary.Uvarint(data)
+		if size <= 0 {
+			return
+		}
+		data = data[size:]
+		for _, a := range f.audiences {
+			if slices.Contains(a.sites, from) {
+				a.Forget(now, uint32(n))
+			}
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package tak
+
+import "aldis/internal/site"
+
+// What the LAN room tells.
+type (
+	// Opened: a device has connected to us, or with Server we to the LAN's own server.
+	Opened struct {
+		Conn   site.ConnID
+		Remote string // address and port
+		Server bool
+	}
+	// Heard: a device said this, with the framing of its stream. Nothing of it is trusted.
+	Heard struct {
+		Conn  site.ConnID
+		Frame []byte
+	}
+	// Broken: what a device said could not be cut into events; its connection ends.
+	Broken struct {
+		Conn site.ConnID
+		Err  error
+	}
+	// Closed: a connection is no more.
+	Closed struct{ Conn site.ConnID }
+)
+
+func (Opened) FaceEvent() {}
+func (Heard) FaceEvent()  {}
+func (Broken) FaceEvent() {}
+func (Closed) FaceEvent() {}
+
+// What the LAN room is told.
+type (
+	// Send gives one device an event in the version that it reads.
+	Send struct {
+		Conn       site.ConnID
+		XML, Proto []byte
+	}
+	// Spread gives an event to all devices but those in Except.
+	Spread struct {
+		Except     []site.ConnID
+		XML, Proto []byte
+	}
+	// Speak has a device be given version 1 from now on, after all that it was given before.
+	Speak struct{ Conn site.ConnID }
+	// Close ends a connection once what waits was written.
+	Close struct{ Conn site.ConnID }
+)
+
+// Concerns is the device; an event confirms nothing.
+func (s Send) Concerns() (site.ConnID, bool) { return s.Conn, false }
+
+// Octets of both versions.
+func (s Send) Octets() int { return len(s.XML) + len(s.Proto) }
+
+// Concerns names no device: it is for all.
+func (s Spread) Concerns() (site.ConnID, bool) { return 0, false }
+
+// Octets of both versions.
+func (s Spread) Octets() int { return len(s.XML) + len(s.Proto) }
+
+// Concerns is the device.
+func (s Speak) Concerns() (site.ConnID, bool) { return s.Conn, false }
+
+// Octets is the size of the fields.
+func (Speak) Octets() int { return 16 }
+
+// Concerns is the device.
+func (c Close) Concerns() (site.ConnID, bool) { return c.Conn, false }
+
+// Octets is the size of the fields.
+func (Close) Octets() int { return 16 }

@@ -1,0 +1,165 @@
+package tak
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"aldis/internal/site"
+	"aldis/internal/tak/code"
+	"aldis/internal/tak/track"
+)
+
+// Keys of memories. What follows is in the comments.
+const (
+	keyRun  = "run" // run and start of this site
+	keyUnit = "u"   // uid: number, version
+	keyFar  = "f"   // site and number: run, version, lane, time, the whole event
+	keyAt   = "m"   // site and number: time and place after that
+	keyKept = "k"   // uid: site, time, event
+)
+
+// ErrMemory says that a memory is of another format.
+var ErrMemory = errors.New("tak: memory of another format")
+
+// memory writes what outlives a restart.
+type memory struct{}
+
+func (f *Face) remember(key string, value []byte) {
+	f.out.Remember = append(f.out.Remember, site.Memory{Key: key, Value: value})
+}
+
+func (memory) unit(f *Face, u *track.Unit) {
+	f.remember(keyUnit+u.UID, binary.BigEndian.AppendUint32([]byte{u.Version}, u.Number))
+}
+
+func farKey(from uint16, number uint32) string {
+	return string(binary.BigEndian.AppendUint32([]byte{byte(from >> 8), byte(from)}, number))
+}
+
+// farUnit writes what was told of a far unit: all of it, or where it is now.
+func (memory) farUnit(f *Face, from uint16, far *track.Far, u *track.FarUnit) {
+	key := farKey(from, u.Number)
+	if code.FixOf(u.Event) == u.Fix {
+		late := byte(0)
+		if u.Late {
+			late = 1
+		}
+		value := appendMillis([]byte{byte(far.Run >> 8), byte(far.Run), u.Version, late}, u.At)
+		f.remember(keyFar+key, code.Append(value, u.Event, u.At, nil))
+		return
+	}
+	value := appendMillis(nil, u.At)
+	for _, v := range []int64{int64(u.Fix.Lat), int64(u.Fix.Lon), int64(u.Fix.HAE), int64(u.Fix.Course), int64(u.Fix.Speed), int64(u.Fix.Battery)} {
+		value = binary.AppendVarint(value, v)
+	}
+	f.remember(keyAt+key, value)
+}
+
+func (memory) forget(f *Face, from uint16, number uint32) {
+	f.remember(keyFar+farKey(from, number), nil)
+	f.remember(keyAt+farKey(from, number), nil)
+}
+
+func appendMillis(dst []byte, t time.Time) []byte {
+	return binary.BigEndian.AppendUint64(dst, uint64(t.UnixMilli()))
+}
+
+func millis(b []byte) time.Time { return time.UnixMilli(int64(binary.BigEndian.Uint64(b))).UTC() }
+
+// restore reads the memories of an earlier run.
+func (f *Face) restore(memories []site.Memory) error {
+	for _, m := range memories {
+		if m.Key == keyRun && len(m.Value) == 3 {
+			f.near, f.start = track.NewNear(binary.BigEndian.Uint16(m.Value), f.cfg.Units), m.Value[2]
+		}
+	}
+	for _, m := range memories {
+		kind, key := m.Key[:min(1, len(m.Key))], m.Key[min(1, len(m.Key)):]
+		ok := true
+		switch {
+		case m.Key == keyRun:
+			ok = len(m.Value) == 3
+		case kind == keyUnit:
+			if ok = len(m.Value) == 5 && f.near != nil; ok {
+				f.near.Known(strings.Clone(key), "", binary.BigEndian.Uint32(m.Value[1:]), m.Value[0]&1)
+			}
+		case kind == keyFar:
+			ok = f.restoreFar(key, m.Value)
+		case kind == keyAt: // behind all of keyFar, as keys are in order
+			ok = f.restoreAt(key, m.Value)
+		case kind == keyOurs:
+			ok = f.words.restoreOurs(m.Value)
+		case kind == keyTheirs:
+			ok = f.words.restoreTheirs(key, m.Value)
+		case kind == keyKept:
+			ok = f.restoreKept(m.Value)
+		default:
+			ok = false
+		}
+		if !ok {
+			return fmt.Errorf("%w: %q", ErrMemory, m.Key)
+		}
+	}
+	return nil
+}
+
+func (f *Face) restoreFar(key string, value []byte) bool {
+	if len(key) != 6 || len(value) < 12 {
+		return false
+	}
+	far := f.far[binary.BigEndian.Uint16([]byte(key))]
+	if far == nil { // a site that is configured no more
+		return true
+	}
+	u := &track.FarUnit{Number: binary.BigEndian.Uint32([]byte(key[2:])), Version: value[2], Late: value[3] != 0, At: millis(value[4:])}
+	var err error
+	if u.Event, err = code.Parse(value[12:], u.At, nil); err != nil {
+		return false
+	}
+	u.Fix, far.Run = code.FixOf(u.Event), binary.BigEndian.Uint16(value)
+	far.Put(u)
+	return true
+}
+
+func (f *Face) restoreAt(key string, value []byte) bool {
+	if len(key) != 6 || len(value) < 8 {
+		return false
+	}
+	far := f.far[binary.BigEndian.Uint16([]byte(key))]
+	if far == nil {
+		return true
+	}
+	at, number := millis(value), binary.BigEndian.Uint32([]byte(key[2:]))
+	var v [6]int64
+	value = value[8:]
+	for i := range v {
+		n := 0
+		if v[i], n = binary.Varint(value); n <= 0 {
+			return false
+		}
+		value = value[n:]
+	}
+	for _, u := range far.Units() {
+		if u.Number == number && at.After(u.At) {
+			u.At = at
+			u.Fix = code.Fix{Lat: int32(v[0]), Lon: int32(v[1]), HAE: int32(v[2]), Course: uint16(v[3]), Speed: uint16(v[4]), Moves: u.Fix.Moves, Battery: uint8(v[5])}
+			far.Put(u)
+		}
+	}
+	return true
+}
+
+func (f *Face) restoreKept(value []byte) bool {
+	if len(value) < 10 {
+		return false
+	}
+	e, err := code.Parse(value[10:], millis(value[2:]), nil)
+	if err != nil {
+		return false
+	}
+	f.kept.of[e.UID] = keptEvent{binary.BigEndian.Uint16(value), e}
+	return true
+}

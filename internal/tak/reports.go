@@ -1,0 +1,111 @@
+package tak
+
+import (
+	"time"
+
+	"aldis/internal/site"
+	"aldis/internal/tak/code"
+	"aldis/internal/tak/cot"
+	"aldis/internal/tak/rule"
+	"aldis/internal/tak/track"
+)
+
+// position takes a report of a unit of this site.
+func (f *Face) position(now time.Time, c *client, e *cot.Event) {
+	e = f.trueTimes(now, c, e)
+	cares := f.cares(e)
+	u, fresh := f.near.Report(now, e, cares)
+	if u == nil {
+		f.refuse(now, "units", c, e.UID, nil)
+		return
+	}
+	if fresh {
+		f.memory.unit(f, u)
+	}
+	for _, a := range f.audiences {
+		a.Reported(now, u)
+	}
+}
+
+// trueTimes is the event by this gateway's clock where the device's is wrong by too much: as old as it takes to hear it.
+func (f *Face) trueTimes(now time.Time, c *client, e *cot.Event) *cot.Event {
+	off := e.Time.Sub(now)
+	if off.Abs() <= f.cfg.Apart {
+		return e
+	}
+	f.trouble.count("clock")
+	if f.trouble.first(now, "clock "+e.UID) {
+		f.note("warn", "a device's clock is wrong: its events get this gateway's time", "uid", e.UID, "callsign", e.Callsign(), "remote", c.host, "off", off)
+	}
+	r := *e
+	r.Time = now.UTC().Truncate(time.Millisecond)
+	r.Start = r.Time
+	r.Stale = r.Time.Add(e.Stale.Sub(e.Start))
+	return &r
+}
+
+// cares are how precisely each audience is told of a unit.
+func (f *Face) cares(e *cot.Event) []track.Care {
+	list := make([]track.Care, f.slots())
+	for i := range list {
+		to := uint16(0)
+		if a := f.audiences[2*i]; len(a.sites) == 1 {
+			to = a.sites[0]
+		}
+		if i > 0 && !rule.BySite(f.cfg.Rules) {
+			list[i] = list[0]
+			continue
+		}
+		list[i] = f.care(e, to)
+	}
+	return list
+}
+
+func (f *Face) care(e *cot.Event, to uint16) track.Care {
+	c := track.Care{Bound: f.cfg.Bound}
+	precedence := rule.PrecedenceOf(e.Type)
+	if r := rule.Judge(f.cfg.Rules, f.subject(e, to)); r != nil {
+		c.Hidden, c.Every = r.Action == rule.Local, r.Every
+		if r.Bound > 0 {
+			c.Bound = r.Bound
+		}
+		if r.Precedence != nil {
+			precedence = *r.Precedence
+		}
+	}
+	c.Late = precedence == site.Deferred
+	return c
+}
+
+// subject is an event as the rules see it.
+func (f *Face) subject(e *cot.Event, to uint16) *rule.Subject {
+	s := &rule.Subject{Event: e, Site: to, Where: f.where}
+	if len(f.cfg.Rules) > 0 {
+		s.Octets = len(e.AppendXML(nil))
+	}
+	return s
+}
+
+// where finds a unit of this site.
+func (f *Face) where(uid string) (lat, lon float64, ok bool) {
+	u := f.near.Get(uid)
+	if u == nil {
+		return 0, 0, false
+	}
+	return float64(u.Fix.Lat) / 1e6, float64(u.Fix.Lon) / 1e6, true
+}
+
+// checkStale takes out the units of which nothing was heard for too long.
+func (f *Face) checkStale(now time.Time) {
+	for _, u := range f.near.Stale(now) {
+		f.gone(now, u, code.Stale)
+	}
+}
+
+// gone takes a unit of this site out.
+func (f *Face) gone(now time.Time, u *track.Unit, why code.Gone) {
+	f.near.Gone(u.UID)
+	for _, a := range f.audiences {
+		a.Gone(now, u, why)
+	}
+}

@@ -1,0 +1,214 @@
+// Package rule is what the operator decides about CoT events: which go to which site, how precisely units are told, and
+// which events go first. The first rule that fits an event decides; where none does, Default and PrecedenceOf do.
+//
+// Distances are metres, speeds metres a second, positions degrees.
+package rule
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"aldis/internal/site"
+	"aldis/internal/tak/cot"
+)
+
+// Action is what becomes of an event that a rule fits.
+type Action uint8
+
+// Actions.
+const (
+	Allow Action = iota // it crosses
+	Local               // it stays on this LAN
+)
+
+// Rule is one of the operator's. Conditions that are empty fit everything.
+type Rule struct {
+	Label string
+	Line  int // of the configuration
+
+	Type        string  // this type and those below it: "a-f-G"
+	UID         string  // patterns: "*" stands for anything
+	Callsign    string  //
+	Team        string  //
+	Role        string  //
+	How         string  // as Type
+	Affiliation string  // letters of a-.: "fh" are friends and hostiles
+	Site        uint16  // that it goes to; 0: any
+	Box         *Box    // that it is in
+	Around      *Circle // likewise
+	Slowest     float64 // of its speed
+	Fastest     float64 // 0: any
+	Least, Most int     // octets as XML; 0: any
+
+	Action     Action
+	Bound      float64          // of a unit: how far its far picture may be wrong; 0: the face's
+	Every      time.Duration    // of a unit: it is told at most so often
+	Precedence *site.Precedence // nil: PrecedenceOf
+	Expires    time.Duration    // of an event that is no unit's position: it is not sent when older; 0: until it is stale
+}
+
+// Box is a part of the world, West to East eastwards.
+type Box struct{ South, West, North, East float64 }
+
+// Circle is a part of the world.
+type Circle struct {
+	Lat, Lon float64
+	Radius   float64
+	// Own is the uid of the unit that it is around; "": the fixed place above.
+	Own string
+}
+
+func (r *Rule) String() string {
+	if r.Label != "" {
+		return fmt.Sprintf("%q (line %d)", r.Label, r.Line)
+	}
+	return fmt.Sprintf("line %d", r.Line)
+}
+
+// Subject is an event as rules see it.
+type Subject struct {
+	Event  *cot.Event
+	Octets int
+	Site   uint16
+	// Where finds a unit of this site; nil: there is none.
+	Where func(uid string) (lat, lon float64, ok bool)
+}
+
+// Misses says which condition the subject does not meet, by its key in the configuration; "" when the rule fits.
+func (r *Rule) Misses(s *Subject) string {
+	e := s.Event
+	lat, _ := e.Point.Lat.Float()
+	lon, _ := e.Point.Lon.Float()
+	speed := 0.0
+	if t := e.Find("track"); t != nil {
+		speed, _ = cot.Number(t.Get("speed")).Float()
+	}
+	team, role := "", ""
+	if g := e.Find("__group"); g != nil {
+		team, role = g.Get("name"), g.Get("role")
+	}
+	switch {
+	case r.Type != "" && !e.Is(r.Type):
+		return "type"
+	case r.UID != "" && !match(r.UID, e.UID):
+		return "uid"
+	case r.Callsign != "" && !match(r.Callsign, e.Callsign()):
+		return "callsign"
+	case r.Team != "" && !match(r.Team, team):
+		return "team"
+	case r.Role != "" && !match(r.Role, role):
+		return "role"
+	case r.How != "" && !cot.Below(e.How, r.How):
+		return "how"
+	case r.Affiliation != "" && !(len(e.Type) > 2 && e.Is("a") && strings.IndexByte(r.Affiliation, e.Type[2]) >= 0):
+		return "affiliation"
+	case r.Site != 0 && r.Site != s.Site:
+		return "site"
+	case r.Box != nil && !r.Box.has(lat, lon):
+		return "box"
+	case r.Around != nil && !r.Around.has(lat, lon, s.Where):
+		return "around"
+	case speed < r.Slowest:
+		return "speed_min"
+	case r.Fastest != 0 && speed > r.Fastest:
+		return "speed_max"
+	case s.Octets < r.Least:
+		return "octets_min"
+	case r.Most != 0 && s.Octets > r.Most:
+		return "octets_max"
+	}
+	return ""
+}
+
+// Judge is the first rule that fits; nil: none does.
+func Judge(rules []Rule, s *Subject) *Rule {
+	for i := range rules {
+		if rules[i].Misses(s) == "" {
+			return &rules[i]
+		}
+	}
+	return nil
+}
+
+// BySite says whether a rule depends on where something goes.
+func BySite(rules []Rule) bool {
+	for i := range rules {
+		if rules[i].Site != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// PrecedenceOf is how urgent events of a type are, where no rule says otherwise.
+func PrecedenceOf(kind string) site.Precedence {
+	switch {
+	case cot.Below(kind, "b-a-o"), cot.Below(kind, "b-a-g"):
+		return site.Flash
+	case cot.Below(kind, "b-r-f-h-c"), strings.HasPrefix(kind, "t-"):
+		return site.Immediate
+	case cot.Below(kind, "b-f-t"):
+		return site.Deferred
+	case cot.Below(kind, "b-t-f"):
+		return site.Priority
+	case cot.Below(kind, "a-f"), strings.HasPrefix(kind, "b-"), strings.HasPrefix(kind, "u-"):
+		return site.Routine
+	case strings.HasPrefix(kind, "a-"):
+		return site.Deferred
+	}
+	return site.Routine
+}
+
+func (b *Box) has(lat, lon float64) bool {
+	if lat < b.South || lat > b.North {
+		return false
+	}
+	if b.West <= b.East {
+		return lon >= b.West && lon <= b.East
+	}
+	return lon >= b.West || lon <= b.East
+}
+
+func (c *Circle) has(lat, lon float64, where func(string) (float64, float64, bool)) bool {
+	atLat, atLon := c.Lat, c.Lon
+	if c.Own != "" {
+		var ok bool
+		if where != nil {
+			atLat, atLon, ok = where(c.Own)
+		}
+		if !ok { // nobody knows where it is: nothing is kept back
+			return true
+		}
+	}
+	return metres(lat, lon, atLat, atLon) <= c.Radius
+}
+
+// metres is the way between two places on a sphere.
+func metres(lat1, lon1, lat2, lon2 float64) float64 {
+	const rad = math.Pi / 180
+	a := math.Pow(math.Sin((lat2-lat1)*rad/2), 2) + math.Cos(lat1*rad)*math.Cos(lat2*rad)*math.Pow(math.Sin((lon2-lon1)*rad/2), 2)
+	return 2 * 6371008.8 * math.Asin(math.Min(1, math.Sqrt(a)))
+}
+
+// match says whether value is what pattern stands for.
+func match(pattern, value string) bool {
+	head, rest, some := strings.Cut(pattern, "*")
+	if !some {
+		return pattern == value
+	}
+	value, ok := strings.CutPrefix(value, head)
+	for ok {
+		part, after, more := strings.Cut(rest, "*")
+		if !more {
+			return strings.HasSuffix(value, part)
+		}
+		i := strings.Index(value, part)
+		if i < 0 {
+			return false
+		}
+		value, rest = value[i+len(part):], after
+	}
+	return false
+}

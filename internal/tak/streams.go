@@ -1,0 +1,185 @@
+package tak
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"aldis/internal/site"
+	"aldis/internal/tak/cot"
+)
+
+// streams are the connections of devices.
+type streams struct {
+	clients map[site.ConnID]*client
+}
+
+// client is a device, or the LAN's own server.
+type client struct {
+	conn     site.ConnID
+	host     string
+	server   bool
+	proto    bool   // reads version 1
+	mesh     bool   // not a connection: somebody on the mesh
+	uid      string // of its report of itself; "": it has made none
+	callsign string
+}
+
+// devices are those that events can be given to, in the order of their connections.
+func (s *streams) devices() (list []*client) {
+	for _, c := range s.clients {
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(a, b *client) int { return int(a.conn) - int(b.conn) })
+	return list
+}
+
+// protos says whether a device reads version 1.
+func (s *streams) protos() bool {
+	for _, c := range s.clients {
+		if c.proto {
+			return true
+		}
+	}
+	return false
+}
+
+// named are the devices with this uid or callsign.
+func (s *streams) named(d cot.Dest) (list []*client) {
+	for _, c := range s.devices() {
+		if c.uid != "" && (c.uid == d.UID || d.UID == "" && c.callsign != "" && c.callsign == d.Callsign) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func (f *Face) opened(now time.Time, ev Opened) {
+	host := ev.Remote
+	if port := strings.LastIndexByte(host, ':'); port >= 0 {
+		host = host[:port]
+	}
+	c := &client{conn: ev.Conn, host: host, server: ev.Server}
+	f.streams.clients[ev.Conn] = c
+	f.greet(now, c)
+	f.release(now)
+}
+
+// greet gives a device that has come what is on the map.
+func (f *Face) greet(now time.Time, c *client) {
+	for _, u := range f.near.All() {
+		f.send(c, u.Event)
+	}
+	for _, id := range f.cfg.Sites {
+		far := f.far[id]
+		for _, u := range far.Units() {
+			if f.near.Get(u.Event.UID) == nil {
+				f.send(c, far.Event(now, u))
+			}
+		}
+	}
+	for _, e := range f.kept.events(now) {
+		f.send(c, e)
+	}
+}
+
+func (f *Face) send(c *client, e *cot.Event) {
+	o := Send{Conn: c.conn}
+	if c.proto {
+		o.Proto = e.AppendFrame(nil)
+	} else {
+		o.XML = e.AppendXML(nil)
+	}
+	f.out.Orders = append(f.out.Orders, o)
+	f.trouble.count("events_out")
+}
+
+// spread gives an event to all devices but one, and to the mesh.
+func (f *Face) spread(e *cot.Event, except ...site.ConnID) {
+	meshSide{f}.shout(e)
+	f.give(e, except...)
+}
+
+// give gives an event to all devices but one.
+func (f *Face) give(e *cot.Event, except ...site.ConnID) {
+	o := Spread{Except: except, XML: e.AppendXML(nil)}
+	if f.streams.protos() {
+		o.Proto = e.AppendFrame(nil)
+	}
+	f.out.Orders = append(f.out.Orders, o)
+	f.trouble.count("events_out")
+}
+
+// broken counts a stream that could not be read.
+func (f *Face) broken(now time.Time, ev Broken) {
+	if c := f.streams.clients[ev.Conn]; c != nil {
+		f.refuse(now, reasonOf(ev.Err), c, "", ev.Err)
+	}
+}
+
+func reasonOf(err error) string {
+	var fault *cot.Fault
+	if errors.As(err, &fault) {
+		return string(fault.Reason)
+	}
+	return "stream"
+}
+
+// heard takes what a device said.
+func (f *Face) heard(now time.Time, ev Heard) {
+	c := f.streams.clients[ev.Conn]
+	if c == nil {
+		return
+	}
+	e, _, err := cot.ParseFrame(ev.Frame)
+	if err != nil {
+		f.refuse(now, reasonOf(err), c, "", err)
+		return
+	}
+	if e == nil { // what it says of versions alone
+		return
+	}
+	f.trouble.count("events_in")
+	switch {
+	case e.Type == "t-x-c-t":
+		f.send(c, pong(now))
+	case e.Type == "t-x-takp-q":
+		f.negotiate(now, c, e)
+	case e.Is("t-x-c"), e.Is("t-x-takp"), e.Is("t-b"):
+		f.trouble.count("local")
+	default:
+		f.event(now, c, e)
+	}
+}
+
+// pong answers a ping, as TAK servers do.
+func pong(now time.Time) *cot.Event { return answer(now, "takPong", "t-x-c-t-r", 20*time.Second) }
+
+// answer is an event of the server's own.
+func answer(now time.Time, uid, kind string, life time.Duration) *cot.Event {
+	now = now.UTC().Truncate(time.Millisecond)
+	return &cot.Event{Version: "2.0", UID: uid, Type: kind, How: "h-g-i-g-o", Time: now, Start: now, Stale: now.Add(life),
+		Point: cot.Point{Lat: "0", Lon: "0", HAE: "0", CE: cot.Unknown, LE: cot.Unknown}}
+}
+
+// negotiate answers the wish of a device for version 1. Behind the answer it is spoken.
+func (f *Face) negotiate(now time.Time, c *client, e *cot.Event) {
+	want := false
+	if control := e.Find("TakControl"); control != nil {
+		if r := control.Kid("TakRequest"); r != nil {
+			want = r.Get("version") == "1"
+		}
+	}
+	status := "false"
+	if want {
+		status = "true"
+	}
+	r := answer(now, "protouid", "t-x-takp-r", time.Minute)
+	r.Detail = []cot.Node{{Name: "TakControl", Kids: []cot.Node{{Name: "TakResponse", Attrs: []cot.Attr{{Name: "status", Value: status}}}}}}
+	f.send(c, r)
+	if want {
+		f.out.Orders = append(f.out.Orders, Speak{c.conn})
+		c.proto = true
+	}
+}

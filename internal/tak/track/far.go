@@ -1,0 +1,317 @@
+package track
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"aldis/internal/due"
+	"aldis/internal/tak/code"
+	"aldis/internal/tak/cot"
+)
+
+// Far are the units of one far site.
+type Far struct {
+	Run      uint16
+	starts   [2]uint8 // of the last batch of each lane
+	lanes    [2]lane
+	units    map[uint32]*FarUnit
+	uids     map[string]*FarUnit
+	next     time.Time // Due, while known says so
+	known    bool
+	skew     time.Duration // the far clock is behind ours by so much
+	lacking  map[uint32]bool
+	askAgain time.Time
+	every    time.Duration // cadence of the local maps
+}
+
+// lane is what was heard of units that are Late, or of the others.
+type lane struct {
+	heard time.Time     // by our clock, when the last batch was made
+	good  time.Duration // for so long what it says holds
+}
+
+// FarUnit is one of them.
+type FarUnit struct {
+	Number  uint32
+	Version uint8
+	Late    bool
+	Event   *cot.Event // whole
+	Fix     code.Fix   // at At
+	At      time.Time  // of the last report, by our clock
+	shown   time.Time
+	sure    bool // told since the site's last start
+	unsure  time.Time
+}
+
+// Bounds of a far site.
+const (
+	mostFar   = 10_000
+	askEvery  = 20 * time.Second
+	mostAsked = 64
+	// showMetres is how far a unit goes until it is shown again, within 2 s and the cadence.
+	showMetres = 15
+	// skewFrom is how far two clocks are apart before it is put down to the clocks and not to the way.
+	skewFrom    = 30 * time.Second
+	clocksApart = 20 * time.Minute
+	slack       = 30 * time.Second // for a batch's way
+)
+
+// NewFar makes the table of a site that nothing is known of. every is how often a unit that moves is shown.
+func NewFar(every time.Duration) *Far {
+	return &Far{units: map[uint32]*FarUnit{}, uids: map[string]*FarUnit{}, lacking: map[uint32]bool{}, every: every}
+}
+
+// Put brings back a unit from an earlier run.
+func (f *Far) Put(u *FarUnit) {
+	u.sure = true
+	f.known = false
+	f.units[u.Number], f.uids[u.Event.UID] = u, u
+	if l := &f.lanes[index(u.Late)]; l.heard.Before(u.At) {
+		l.heard, l.good = u.At, max(l.good, 2*time.Minute)
+	}
+}
+
+func index(late bool) int {
+	if late {
+		return 1
+	}
+	return 0
+}
+
+// Units are the units by number.
+func (f *Far) Units() (list []*FarUnit) {
+	for _, n := range slices.Sorted(maps.Keys(f.units)) {
+		list = append(list, f.units[n])
+	}
+	return list
+}
+
+// Find is the unit with this uid; nil: there is none.
+func (f *Far) Find(uid string) *FarUnit {
+	return f.uids[uid]
+}
+
+// drop forgets a unit.
+func (f *Far) drop(u *FarUnit) {
+	delete(f.units, u.Number)
+	if f.uids[u.Event.UID] == u {
+		delete(f.uids, u.Event.UID)
+	}
+}
+
+// News is what a batch has changed.
+type News struct {
+	Told []*FarUnit // new reports
+	Gone []*FarUnit
+}
+
+// Take takes a batch in; late is its lane.
+func (f *Far) Take(now time.Time, b *code.Batch, late bool) (n News) {
+	f.known = false
+	l := &f.lanes[index(late)]
+	if b.Run != f.Run {
+		n.Gone = f.Units()
+		clear(f.units)
+		clear(f.uids)
+		clear(f.lacking)
+		f.Run = b.Run
+	}
+	f.synchronise(now, b.At)
+	at := b.At.Add(f.skew)
+	if at.After(now) {
+		at = now
+	}
+	if at.Before(l.heard) {
+		at = l.heard
+	}
+	if b.Start != f.starts[index(late)] && !l.heard.IsZero() {
+		for _, u := range f.units {
+			if u.Late == late {
+				u.sure, u.unsure = false, now
+			}
+		}
+	}
+	f.starts[index(late)] = b.Start
+	l.heard, l.good = at, b.Promise*3/2+slack
+	for i := range b.Records {
+		r := &b.Records[i]
+		u := f.units[r.Unit]
+		switch {
+		case r.Form == code.Lost:
+			if u != nil {
+				f.drop(u)
+				n.Gone = append(n.Gone, u)
+			}
+			continue
+		case r.Form == code.Whole:
+			if u == nil && len(f.units) >= mostFar {
+				continue
+			}
+			if u != nil && u.Event.UID != r.Event.UID {
+				f.drop(u)
+				n.Gone = append(n.Gone, u)
+				u = nil
+			}
+			if u == nil {
+				u = &FarUnit{Number: r.Unit}
+				f.units[r.Unit] = u
+			}
+			f.uids[r.Event.UID] = u
+			u.Event, u.Version, u.Late, u.Fix = r.Event, r.Version, late, code.FixOf(r.Event)
+			delete(f.lacking, r.Unit)
+		case u == nil:
+			f.lack(r.Unit)
+			continue
+		default:
+			if u.Version != r.Version {
+				f.lack(r.Unit)
+			}
+			u.Fix = r.Onto(u.Fix)
+		}
+		u.At, u.sure = at.Add(-r.Age), true
+		u.shown = time.Time{}
+		n.Told = append(n.Told, u)
+	}
+	return n
+}
+
+// synchronise finds how far the far clock is from ours. Way and waiting make a batch seem older, never younger.
+func (f *Far) synchronise(now, at time.Time) {
+	behind := now.Sub(at)
+	switch {
+	case behind < 0, behind-f.skew < 0:
+		f.skew = behind
+	case f.skew == 0 && behind > clocksApart: // no batch waits so long
+		f.skew = behind
+	}
+	if f.skew > 0 && f.skew < skewFrom {
+		f.skew = 0
+	}
+}
+
+func (f *Far) lack(n uint32) {
+	if len(f.lacking) < mostAsked {
+		f.lacking[n] = true
+	}
+}
+
+// Ask are the units that the site is to be asked for now.
+func (f *Far) Ask(now time.Time) []uint32 {
+	if len(f.lacking) == 0 || now.Before(f.askAgain) {
+		return nil
+	}
+	f.known = false
+	f.askAgain = now.Add(askEvery)
+	return slices.Sorted(maps.Keys(f.lacking))
+}
+
+// good is until when what is known of a unit is true.
+func (f *Far) good(u *FarUnit) time.Time {
+	l := f.lanes[index(u.Late)]
+	if !u.sure { // its site has started again and said nothing of it since
+		if until := u.unsure.Add(l.good); until.Before(l.heard.Add(l.good)) {
+			return until
+		}
+	}
+	return l.heard.Add(l.good)
+}
+
+// Show are the events of all units that are to be shown now: those that have news, those that move, and those whose
+// stale time would come. A unit whose time is over is shown once more, stale, and forgotten: gone has it.
+func (f *Far) Show(now time.Time) (events []*cot.Event, gone []*FarUnit) {
+	if next := f.Due(); next.IsZero() || now.Before(next) {
+		return nil, nil
+	}
+	f.known = false
+	for _, u := range f.Units() {
+		if good := f.good(u); !now.Before(good) {
+			f.drop(u)
+			gone = append(gone, u)
+			continue
+		}
+		if now.Before(f.showAt(u)) {
+			continue
+		}
+		events = append(events, f.Event(now, u))
+		u.shown = now
+	}
+	return events, gone
+}
+
+// showAt is when a unit is to be shown next.
+func (f *Far) showAt(u *FarUnit) time.Time {
+	switch {
+	case u.shown.IsZero():
+		return time.Time{}
+	case u.Fix.Moves && u.Fix.Speed >= 3: // faster than a person who stands
+		way := time.Duration(showMetres * 10 / float64(u.Fix.Speed) * float64(time.Second))
+		return u.shown.Add(min(f.every, max(2*time.Second, way)))
+	}
+	return u.shown.Add(f.ahead() / 2)
+}
+
+// ahead is how far in front of now a unit's stale time is set: one local interval behind the truth.
+func (f *Far) ahead() time.Duration { return max(4*f.every, 20*time.Second) }
+
+// Event is a unit as it is to be shown now. Its time is the report's.
+func (f *Far) Event(now time.Time, u *FarUnit) *cot.Event {
+	e := *u.Fix.After(now.Sub(u.At)).Apply(u.Event)
+	e.Time, e.Start = u.At.Truncate(time.Millisecond), u.At.Truncate(time.Millisecond)
+	e.Stale = now.Add(f.ahead())
+	if good := f.good(u); good.Before(e.Stale) {
+		e.Stale = good
+	}
+	e.Stale = e.Stale.Truncate(time.Millisecond)
+	if e.Stale.Before(e.Start) {
+		e.Stale = e.Start
+	}
+	return &e
+}
+
+// Stale is how a unit is shown when it is no more.
+func (u *FarUnit) Stale(now time.Time) *cot.Event {
+	e := *u.Fix.Apply(u.Event)
+	e.Time, e.Start = u.At.Truncate(time.Millisecond), u.At.Truncate(time.Millisecond)
+	if e.Stale = now.Truncate(time.Millisecond); e.Stale.Before(e.Start) {
+		e.Stale = e.Start
+	}
+	return &e
+}
+
+// Due is when Show or Ask has something; zero: never.
+func (f *Far) Due() time.Time {
+	if !f.known {
+		f.next, f.known = f.dueNow(), true
+	}
+	return f.next
+}
+
+func (f *Far) dueNow() (at time.Time) {
+	for _, u := range f.units {
+		next := f.showAt(u)
+		if next.IsZero() {
+			next = u.At // at once
+		}
+		at = due.Earliest(at, due.Earliest(next, f.good(u)))
+	}
+	if len(f.lacking) > 0 {
+		at = due.Earliest(at, f.askAgain.Add(time.Millisecond))
+	}
+	return at
+}
+
+// Number and Text make a Far the names of its units (code.Names).
+func (f *Far) Number(string, bool) (uint32, bool) { return 0, false }
+
+// Text is a unit's uid or callsign.
+func (f *Far) Text(number uint32, callsign bool) (string, bool) {
+	u := f.units[number]
+	switch {
+	case u == nil:
+		return "", false
+	case callsign:
+		return u.Event.Callsign(), true
+	}
+	return u.Event.UID, true
+}
