@@ -37,7 +37,7 @@ func groups() []group {
 			{name: "run", summary: "run the gateway", run: runCommand},
 			{name: "check", summary: "read a configuration and report every mistake", run: checkCommand, files: true},
 			{name: "keys", summary: "make keys, rosters and certificates, or show fingerprints", run: keysCommand,
-				words: []string{"new", "show", "node", "authority", "roster", "rollover", "tak"}, files: true},
+				words: []string{"new", "show", "node", "authority", "roster", "rollover", "destroy", "tak"}, files: true},
 			{name: "doctor", summary: "look at this machine and the gateway on it: what is wrong, and the way out", run: doctorCommand},
 			{name: "status", summary: "show peers, queues and octets of the gateway on this machine", run: statusCommand},
 			{name: "top", summary: "show all that live in the terminal; a browser shows it at http.listen", run: topCommand},

@@ -24,6 +24,7 @@ const keysAbout = `usage: gateway keys new -o FILE
        gateway keys roster add|remove|roll ROSTER --authority FILE [--node ...] [--id ID] [--at TIME]
        gateway keys roster verify ROSTER --by PUBLIC
        gateway keys rollover ROSTER [-c FILE] [--dry-run]
+       gateway keys destroy [-c FILE] --yes
        gateway keys show FILE
        gateway keys tak -o DIR [HOST [CLIENT...]]
 
@@ -44,6 +45,8 @@ gateway has a key of its own, and a roster names them all; then none can speak a
   roster verify check who has signed it
   rollover      have the gateway on this machine go by a newer roster, and tell it to all others over the link. With
                 --dry-run nothing is changed, and it says who would be left behind, and until when
+  destroy       overwrite and remove the keys of the gateway that FILE configures, the token of http.token_file, and all in
+                its data directory but the audit log: its messages too. It must not run
   tak           make certificates for TAK devices in a directory, what of it is missing: an authority (ca.pem), the server's
                 for HOST, the name or address that devices connect to, and one for each CLIENT (CLIENT.pem, CLIENT.key).
                 Name the directory as tak.tls_keys. Keep ca.key off the gateway once all clients have theirs
@@ -59,7 +62,7 @@ type keysOrder struct {
 	name, file                              string // as in "roster add", and on which file
 	out, authority, passphrase, net, by, at string
 	config                                  string
-	dryRun                                  bool
+	dryRun, yes                             bool
 	nodes, ids                              listFlag
 	names                                   []string
 	stdout, stderr                          io.Writer
@@ -90,6 +93,7 @@ var keysVerbs = map[string]keysVerb{
 	"authority new":  {needs: []string{"o"}, also: []string{"passphrase-file"}, do: newAuthority},
 	"authority show": {file: true, do: showAuthority},
 	"rollover":       {file: true, also: []string{"c", "dry-run"}, do: rollOver},
+	"destroy":        {needs: []string{"yes"}, also: []string{"c"}, do: destroyKeys},
 	"roster new":     {needs: []string{"o", "net", "authority", "node"}, also: signs, do: newRoster},
 	"roster add":     {file: true, needs: []string{"authority", "node"}, also: signs, do: changeRoster},
 	"roster remove":  {file: true, needs: []string{"authority", "id"}, also: signs, do: changeRoster},
@@ -108,7 +112,8 @@ func keysCommand(args []string, stdout, stderr io.Writer) int {
 	fs.StringVar(&o.net, "net", "", "roster new: `name` of the net")
 	fs.StringVar(&o.by, "by", "", "roster verify: the authority's public `key`")
 	fs.StringVar(&o.at, "at", "", "roster: `time` from which on its secret is used; left out: as soon as all have it")
-	fs.StringVar(&o.config, "c", defaultConfig, "rollover: configuration `file`; only where the gateway answers is read from it")
+	fs.StringVar(&o.config, "c", defaultConfig, "rollover, destroy: configuration `file`; no more is read from it than is needed")
+	fs.BoolVar(&o.yes, "yes", false, "destroy: it is meant")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "rollover: change nothing, and say who would be left behind")
 	fs.Var(&o.nodes, "node", "roster new, add: `ID,NAME,PUBLIC` of a node; may come again")
 	fs.Var(&o.ids, "id", "roster remove: `id` of a node; may come again")

@@ -14,6 +14,7 @@
 //   - compact.go: `compact`: how small documents become
 //   - corpus.go: `corpus`: documents of the compression model
 //   - desk.go: how commands speak to a running gateway
+//   - destroy.go: `keys destroy`: keys and journal wiped
 //   - doctor.go: `doctor`: what is wrong with a machine and its gateway
 //   - drain.go: `drain`: before a stop
 //   - example.go: what the rules make of an example message

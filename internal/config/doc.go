@@ -9,6 +9,7 @@
 //   - changes.go: what differs between two configurations
 //   - config.go: the configuration as a whole
 //   - control.go: who may give orders, and what commands read that give them
+//   - destroy.go: keys and journals wiped
 //   - filter.go: the rules for what may cross
 //   - key.go: key files
 //   - message.go: the rules for what goes first

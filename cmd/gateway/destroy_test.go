@@ -1,0 +1,48 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"aldis/internal/lab/check"
+)
+
+// Keys and journal are gone, the audit log stays; not while the gateway runs, and not by mistake. What another name of the same
+// file shows is chance.
+func TestKeysDestroy(t *testing.T) {
+	o := newOffice(t)
+	s, node := o.member(t, 1)
+	o.sign(t, "new", "-o", o.roster(), "--net", "blue", "--node", node)
+	o.give(t, s)
+	s.write(t, filepath.Join(s.dir, "data"))
+	key := filepath.Join(s.dir, "node.key")
+	was, err := os.ReadFile(key)
+	check.NoError(t, err)
+	check.NoError(t, os.Link(key, filepath.Join(s.dir, "other-name")))
+	r := s.start(t)
+	code, _, errs := run(t, "keys", "destroy", "-c", s.file, "--yes")
+	check.Equal(t, "exit while it runs", code, 1)
+	wants(t, errs, "a gateway runs on it")
+	r.stop(t, syscall.SIGTERM)
+	code, _, errs = run(t, "keys", "destroy", "-c", s.file)
+	check.Equal(t, "exit without --yes", code, 2)
+	wants(t, errs, "--yes is missing")
+	_, err = os.Stat(key)
+	check.NoError(t, err)
+
+	wants(t, does(t, "destroy", "-c", s.file, "--yes"), "destroyed "+key, "aldis.db", "may keep it")
+	for _, gone := range []string{key, filepath.Join(s.dir, "data", "aldis.db")} {
+		_, err := os.Stat(gone)
+		check.True(t, gone+" is gone", errors.Is(err, fs.ErrNotExist), err)
+	}
+	_, err = os.Stat(filepath.Join(s.dir, "data", "audit.log"))
+	check.NoError(t, err)
+	is, err := os.ReadFile(filepath.Join(s.dir, "other-name"))
+	check.NoError(t, err)
+	check.True(t, "it was overwritten", len(is) == len(was) && string(is) != string(was))
+	does(t, "destroy", "-c", s.file, "--yes") // again: nothing is there any more
+}
