@@ -110,6 +110,9 @@ func linkOptions(opt *trace.Options, keyFile, nodes string) error {
 	if keyFile != "" {
 		key, err := config.LoadKey(keyFile)
 		if err != nil {
+			if _, other := config.LoadNodeKey(keyFile); other == nil {
+				err = fmt.Errorf("%s is the key of one node: what gateways with a roster say to each other analyse cannot open, and counts as unopened", keyFile)
+			}
 			return fmt.Errorf("--key: %w", err)
 		}
 		opt.Key = &key

@@ -173,6 +173,7 @@ const (
 type refusals struct {
 	n       *node
 	entered map[string]uint64
+	serial  uint32        // of the roster that was entered; 0: none yet
 	done    chan struct{} // closed when watch has ended
 }
 
@@ -187,13 +188,23 @@ func (r *refusals) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-tick.C:
-			if now.Sub(last) < refusalsAgain {
+			s, err := r.n.snapshot(ctx)
+			if err != nil {
 				continue
 			}
-			if s, err := r.n.snapshot(ctx); err == nil && r.enter(s.Gateway) {
+			r.roster(s.Gateway)
+			if now.Sub(last) >= refusalsAgain && r.enter(s.Gateway) {
 				last = now
 			}
 		}
+	}
+}
+
+// roster enters which roster the gateway goes by, whoever gave it.
+func (r *refusals) roster(s gateway.Status) {
+	if s.Roster != nil && s.Roster.Serial != r.serial {
+		r.serial = s.Roster.Serial
+		r.n.keep(audit.Entry{Kind: audit.Changed, Name: "roster", What: fmt.Sprintf("goes by roster %d of the net %s", s.Roster.Serial, s.Roster.Net)})
 	}
 }
 

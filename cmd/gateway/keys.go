@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"aldis/internal/config"
 	"aldis/internal/gateway"
@@ -22,6 +23,7 @@ const keysAbout = `usage: gateway keys new -o FILE
        gateway keys roster new -o ROSTER --net NAME --authority FILE --node 'ID,NAME,PUBLIC' ...
        gateway keys roster add|remove|roll ROSTER --authority FILE [--node ...] [--id ID] [--at TIME]
        gateway keys roster verify ROSTER --by PUBLIC
+       gateway keys rollover ROSTER [-c FILE] [--dry-run]
        gateway keys show FILE
        gateway keys tak -o DIR [HOST [CLIENT...]]
 
@@ -40,11 +42,13 @@ gateway has a key of its own, and a roster names them all; then none can speak a
   roster remove name a node no more: who has the new roster neither hears it nor tells it anything
   roster roll   the same nodes, a new secret for what goes to all. Each of these is a new serial, in the same file
   roster verify check who has signed it
+  rollover      have the gateway on this machine go by a newer roster, and tell it to all others over the link. With
+                --dry-run nothing is changed, and it says who would be left behind, and until when
+  tak           make certificates for TAK devices in a directory, what of it is missing: an authority (ca.pem), the server's
+                for HOST, the name or address that devices connect to, and one for each CLIENT (CLIENT.pem, CLIENT.key).
+                Name the directory as tak.tls_keys. Keep ca.key off the gateway once all clients have theirs
   show          print fingerprints: five groups that two operators compare aloud. They say nothing of a private key.
-                 FILE is any of these files. gateway status prints those in use
-  tak           make certificates for TAK devices in a directory, what of it is missing: an authority (ca.pem), the
-                 server's for HOST, the name or address that devices connect to, and one for each CLIENT. Name the
-                 directory as tak.tls_keys. Keep ca.key off the gateway once all clients have their files
+                FILE is any of these files. gateway status prints those in use
 
 No file is ever overwritten, but a roster by add, remove and roll. TIME is as in 2006-01-02T15:04:05Z: until then the
 nodes go on with the secret of the roster before. Without --passphrase-file the passphrase is asked on the terminal.
@@ -54,7 +58,10 @@ nodes go on with the secret of the roster before. Without --passphrase-file the 
 type keysOrder struct {
 	name, file                              string // as in "roster add", and on which file
 	out, authority, passphrase, net, by, at string
+	config                                  string
+	dryRun                                  bool
 	nodes, ids                              listFlag
+	names                                   []string
 	stdout, stderr                          io.Writer
 }
 
@@ -66,9 +73,9 @@ func (l *listFlag) String() string { return "" }
 // Set adds a value.
 func (l *listFlag) Set(s string) error { *l = append(*l, s); return nil }
 
-// keysVerb is one of the things that keys does: whether it takes a file, which flags it needs and which it may have.
+// keysVerb is one of the things that keys does: whether it takes a file, or names; which flags it needs and which it may have.
 type keysVerb struct {
-	file        bool
+	file, names bool
 	needs, also []string
 	do          func(*keysOrder) error
 }
@@ -82,11 +89,13 @@ var keysVerbs = map[string]keysVerb{
 	"node show":      {file: true, do: showNodeKey},
 	"authority new":  {needs: []string{"o"}, also: []string{"passphrase-file"}, do: newAuthority},
 	"authority show": {file: true, do: showAuthority},
+	"rollover":       {file: true, also: []string{"c", "dry-run"}, do: rollOver},
 	"roster new":     {needs: []string{"o", "net", "authority", "node"}, also: signs, do: newRoster},
 	"roster add":     {file: true, needs: []string{"authority", "node"}, also: signs, do: changeRoster},
 	"roster remove":  {file: true, needs: []string{"authority", "id"}, also: signs, do: changeRoster},
 	"roster roll":    {file: true, needs: []string{"authority"}, also: signs, do: changeRoster},
 	"roster show":    {file: true, do: showRoster},
+	"tak":            {names: true, needs: []string{"o"}, do: newTAKKeys},
 	"roster verify":  {file: true, needs: []string{"by"}, do: verifyRoster},
 }
 
@@ -99,14 +108,13 @@ func keysCommand(args []string, stdout, stderr io.Writer) int {
 	fs.StringVar(&o.net, "net", "", "roster new: `name` of the net")
 	fs.StringVar(&o.by, "by", "", "roster verify: the authority's public `key`")
 	fs.StringVar(&o.at, "at", "", "roster: `time` from which on its secret is used; left out: as soon as all have it")
+	fs.StringVar(&o.config, "c", defaultConfig, "rollover: configuration `file`; only where the gateway answers is read from it")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "rollover: change nothing, and say who would be left behind")
 	fs.Var(&o.nodes, "node", "roster new, add: `ID,NAME,PUBLIC` of a node; may come again")
 	fs.Var(&o.ids, "id", "roster remove: `id` of a node; may come again")
-	rest, code, done := parse(fs, args, mostKeysArgs, keysAbout, stdout, stderr)
+	rest, code, done := parse(fs, args, 1000, keysAbout, stdout, stderr)
 	if done {
 		return code
-	}
-	if len(rest) > 0 && rest[0] == "tak" {
-		return keysTAK(&o, rest[1:], fs)
 	}
 	verb, err := o.verb(rest, fs)
 	if err != nil {
@@ -130,6 +138,8 @@ func (o *keysOrder) verb(rest []string, fs *flag.FlagSet) (keysVerb, error) {
 		switch {
 		case v.file && len(rest) != n+1:
 			return v, fmt.Errorf("%s: say which file", o.name)
+		case v.names:
+			o.names = rest[n:]
 		case !v.file && len(rest) != n:
 			return v, fmt.Errorf("%s: what is %q for?", o.name, rest[n])
 		case v.file:
@@ -154,6 +164,18 @@ func (o *keysOrder) verb(rest []string, fs *flag.FlagSet) (keysVerb, error) {
 		return v, err
 	}
 	return keysVerb{}, errors.New("say: gateway keys new -o FILE, gateway keys show FILE, or one of: " + strings.Join(slices.Sorted(maps.Keys(keysVerbs)), ", "))
+}
+
+func newTAKKeys(o *keysOrder) error {
+	host, clients := "", []string(nil)
+	if len(o.names) > 0 {
+		host, clients = o.names[0], o.names[1:]
+	}
+	made, err := config.NewTAKKeys(o.out, host, clients, time.Now())
+	for _, name := range made {
+		fmt.Fprintf(o.stdout, "%s is new\n", name)
+	}
+	return err
 }
 
 func newNetKey(o *keysOrder) error {

@@ -40,6 +40,7 @@
 //   - reload.go: `reload`: the configuration read again
 //   - replay.go: `replay`: a trace played again
 //   - rights.go: what a running gateway may not do
+//   - rollover.go: `keys rollover`: a newer roster for the gateway that runs here
 //   - roster.go: `keys roster`: who belongs to a net
 //   - run.go: `run`: joins the rooms of a gateway
 //   - secret.go: what seals the journal, from a file or the keyboard
@@ -52,7 +53,6 @@
 //   - synth.go: `synth`: traces of published runs
 //   - tak.go: the TAK face of `run`
 //   - takexample.go: what becomes of a CoT event, for `check`
-//   - takkeys.go: `keys tak`: certificates for TAK devices
 //   - top.go: `top`: a running gateway in a terminal, live
 //   - tune.go: `tune`: better values of a profile
 //   - version.go: `version`: the release and its commit

@@ -54,7 +54,7 @@ type metric struct {
 // metrics are those of the source.
 func metrics(t *testing.T) (list []metric) {
 	t.Helper()
-	for _, dir := range []string{"daemon", "lan", "control", "jxtabridge"} {
+	for _, dir := range []string{"daemon", "lan", "control", "control/spans", "jxtabridge"} {
 		paths, err := filepath.Glob(filepath.Join("../../internal", dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)

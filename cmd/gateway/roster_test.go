@@ -212,3 +212,80 @@ func TestKeysRoster(t *testing.T) {
 	}
 	wants(t, does(t, "roster", "show", o.roster()), "roster 4") // what was refused has changed nothing
 }
+
+// A roster that one gateway is given is in force at both within seconds, and stays so whoever is killed on the way; messages
+// go on. A gateway that the roster names no more is not heard.
+func TestRolloverOfRealGateways(t *testing.T) {
+	o := newOffice(t)
+	sa, one := o.member(t, 1)
+	sb, two := o.member(t, 2)
+	o.sign(t, "new", "-o", o.roster(), "--net", "blue", "--node", one, "--node", two)
+	o.give(t, sa)
+	o.give(t, sb)
+	sa.write(t, filepath.Join(sa.dir, "data"), "2 "+sb.link)
+	sb.write(t, filepath.Join(sb.dir, "data"), "1 "+sa.link)
+	a, b := sa.start(t), sb.start(t)
+	a.until(t, "its peer is up", func() bool { return a.peer(t).Link == "up" })
+
+	code, _, errs := run(t, "keys", "rollover", o.roster(), "-c", a.file)
+	check.Equal(t, "exit with the roster in use", code, 1)
+	wants(t, errs, "has the serial 1, and the gateway goes by 1 already")
+	other := newOffice(t)
+	other.sign(t, "new", "-o", other.roster(), "--net", "blue", "--node", one, "--node", two)
+	other.sign(t, "roll", other.roster())
+	code, _, errs = run(t, "keys", "rollover", other.roster(), "-c", a.file)
+	check.Equal(t, "exit with another authority's", code, 1)
+	wants(t, errs, "not signed by this authority")
+
+	o.sign(t, "roll", o.roster())
+	out := does(t, "rollover", o.roster(), "-c", a.file, "--dry-run")
+	wants(t, out, "roster 2 would take the place of 1; nothing is changed", "node2  is told now", "left behind for now: 0")
+	check.Equal(t, "serial after a dry run", a.status(t).Roster.Serial, uint32(1))
+	serial := uint32(1)
+	for i, victim := range []int{0, 2, 1, 2, 1} { // 0: nobody
+		if serial++; i > 0 {
+			o.sign(t, "roll", o.roster())
+		}
+		wants(t, does(t, "rollover", o.roster(), "-c", a.file), fmt.Sprintf("roster %d is in force here, in the place of %d", serial, serial-1))
+		switch victim {
+		case 1:
+			a.cmd.Process.Kill()
+			<-a.ended
+			a = sa.start(t)
+		case 2:
+			b.cmd.Process.Kill()
+			<-b.ended
+			b = sb.start(t)
+		}
+		for _, r := range []*running{a, b} {
+			r.until(t, fmt.Sprintf("it goes by roster %d", serial), func() bool { s := r.status(t).Roster; return s.Serial == serial })
+		}
+	}
+	a.until(t, "it knows that its peer has it", func() bool { return a.peer(t).Roster == serial })
+	a.until(t, "its peer is up", func() bool { return a.peer(t).Link == "up" })
+	pipe := edgepeer.NamedPipe("orders")
+	var there heard
+	listener := dialPeer(t, a, "hq-ops", 1, there.hear)
+	if _, err := listener.Do(edgepeer.Listen{Pipe: pipe, Kind: jxta.PipeTypePropagate}); err != nil {
+		t.Fatal(err)
+	}
+	sender := dialPeer(t, b, "ops", 2, nil)
+	if _, err := sender.Do(edgepeer.Send{Pipe: pipe, Kind: jxta.PipeTypePropagate, Elements: []jxta.Element{{Name: "text", Data: []byte("first")}}}); err != nil {
+		t.Fatal(err)
+	}
+	a.until(t, "the message is there", func() bool { return there.all() == "first" })
+
+	_, three := o.member(t, 3)
+	o.sign(t, "add", o.roster(), "--node", three)
+	o.sign(t, "remove", o.roster(), "--id", "2")
+	wants(t, does(t, "rollover", o.roster(), "-c", a.file, "--dry-run"), "is named no more")
+	does(t, "rollover", o.roster(), "-c", a.file)
+	if _, err := sender.Do(edgepeer.Send{Pipe: pipe, Kind: jxta.PipeTypePropagate, Elements: []jxta.Element{{Name: "text", Data: []byte("second")}}}); err != nil {
+		t.Fatal(err)
+	}
+	a.until(t, "what the one that is gone sends is refused", func() bool { return a.status(t).Dropped["gone"] > 0 })
+	check.Equal(t, "messages", there.all(), "first")
+	a.stop(t, syscall.SIGTERM)
+	_, out, _ = run(t, "audit", "show", "-c", a.file)
+	wants(t, out, fmt.Sprintf("serial %d of the net blue, 2 nodes", serial+2), "goes by roster", "gone ")
+}

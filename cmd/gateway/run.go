@@ -29,6 +29,7 @@ import (
 	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/control/glance"
+	"aldis/internal/control/spans"
 	"aldis/internal/daemon"
 	"aldis/internal/gateway"
 	"aldis/internal/journal"
@@ -434,7 +435,7 @@ func (n *node) run(ctx context.Context) error {
 		}()
 	}
 	desk := control.New(control.Source{
-		Order: n.daemon.PostOrder, Authority: func() control.Authority { return authority(n.reloader.force.Load()) },
+		Order: n.daemon.PostOrder, Durable: n.daemon.Durable, Authority: func() control.Authority { return authority(n.reloader.force.Load()) },
 		Names: func() []string { return n.reloader.force.Load().HTTP.Names }, Reload: n.reloader.reload, Log: n.log, Audit: n.audit.Add, Backup: n.journal.Backup, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
 		Messages: n.messages, Known: n.known,
 		Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats, Protections: n.protections, Rehearsing: rehearsing(),
@@ -444,7 +445,10 @@ func (n *node) run(ctx context.Context) error {
 	}
 	go n.watchJournal(ctx)
 	go desk.Watch(ctx)
-	refused := &refusals{n, map[string]uint64{}, make(chan struct{})}
+	if at := n.cfg.Traces.OTLP; at != "" {
+		go spans.New(spans.Config{URL: at, Name: n.cfg.Node.Name, ID: n.cfg.Node.ID, Version: Version, Messages: n.messages, Log: n.log}, n.reg).Run(ctx)
+	}
+	refused := &refusals{n: n, entered: map[string]uint64{}, done: make(chan struct{})}
 	go refused.watch(ctx)
 	go n.reloader.listen(ctx)
 	n.keep(audit.Entry{Kind: audit.Start, What: fmt.Sprintf("version %s, configuration %s, %s", versionText(), n.cfg.File, keyText(n.cfg))})
@@ -455,7 +459,9 @@ func (n *node) run(ctx context.Context) error {
 	})
 	cancel(nil)
 	<-refused.done
-	refused.enter(n.gateway.Status(time.Now())) // the loop has ended: the gateway is nobody's
+	last := n.gateway.Status(time.Now())
+	refused.roster(last)
+	refused.enter(last) // the loop has ended: the gateway is nobody's
 	if err == nil {
 		n.keep(audit.Entry{Kind: audit.End})
 	}

@@ -146,6 +146,10 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 	w.Flush()
 	fmt.Fprintln(out)
 	printLedger(out, r.Ledger)
+	if bill := r.Bill; bill != nil {
+		fmt.Fprintf(out, "billed by units of %d octets: %d sent (%s used), %d received (%s used)\n", bill.UnitOctets,
+			bill.Sent, share(bill.SentOctets, bill.Sent, bill.UnitOctets), bill.Received, share(bill.ReceivedOctets, bill.Received, bill.UnitOctets))
+	}
 	for _, p := range r.Peers {
 		if p.Expired+p.Superseded+p.Withdrawn > 0 {
 			fmt.Fprintf(out, "messages for %s that were not sent: %d expired, %d replaced by newer ones, %d given up for more urgent ones\n",
@@ -169,6 +173,14 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 			fmt.Fprintf(out, "dropped, %s: %d\n", reason, n)
 		}
 	}
+}
+
+// share is how much of what is billed has been used.
+func share(octets, units uint64, unit int) string {
+	if units == 0 {
+		return "0 %"
+	}
+	return fmt.Sprintf("%d %%", 100*octets/(units*uint64(unit)))
 }
 
 // printLedger is a table of IP octets: a row for each peer and direction, a column for each kind.
@@ -208,7 +220,14 @@ func printKeys(out io.Writer, r statusReport) {
 	fmt.Fprintf(out, "node key %s\nroster %d of the net %s, signed by %s\n", r.Key, r.Roster.Serial, r.Roster.Net, r.Roster.Authority)
 	for _, p := range r.Peers {
 		if p.Key != "" {
-			fmt.Fprintf(out, "  %q has the key %s\n", p.Name, p.Key)
+			fmt.Fprintf(out, "  %q has the key %s%s\n", p.Name, p.Key, serialText(p.Roster))
 		}
 	}
+}
+
+func serialText(serial uint32) string {
+	if serial == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", goes by roster %d", serial)
 }

@@ -114,7 +114,8 @@ var Rooms = []Room{
 	{"control/glance", Pure, "edges", false, "What an operator sees at a glance: is all well, what waits, how the link is used and was.", []string{"gateway", "site"}},
 	{"control/page", Edge, "edges", false, "The page in a browser: one static bundle in the binary.", nil},
 	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, the page and its events, and orders.", []string{
-		"audit", "control/glance", "control/page", "gateway", "gateway/mail/life", "link/survey", "norm", "radio", "rights", "rules/filter", "site"}},
+		"audit", "control/glance", "control/page", "gateway", "gateway/mail/life", "link/roster", "link/survey", "norm", "radio", "rights", "rules/filter", "site"}},
+	{"control/spans", Edge, "edges", false, "Tells a collector of OpenTelemetry what became of messages.", []string{"gateway"}},
 	{"control/top", Edge, "edges", false, "The page's views Now and Messages in a terminal.", []string{"control", "control/glance", "gateway"}},
 	{"doctor", Edge, "edges", false, "Looks at a machine and its running gateway, and says what is wrong and the way out.", []string{"config", "control", "gateway", "link/profile", "rights"}},
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},

@@ -88,6 +88,7 @@ func (c *Config) Changes(next *Config) (list []Change) {
 	value("http.names", false, c.HTTP.Names, next.HTTP.Names)
 	value("http.token_file", false, c.HTTP.TokenFile, next.HTTP.TokenFile)
 	hidden("the token of http.token_file", false, c.HTTP.Token, next.HTTP.Token)
+	value("traces.otlp", true, c.Traces.OTLP, next.Traces.OTLP)
 	value("control.socket", true, c.Control.Socket, next.Control.Socket)
 	value("control.group", true, c.Control.Group, next.Control.Group)
 	if c.Control.Group == next.Control.Group {

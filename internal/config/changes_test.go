@@ -100,9 +100,9 @@ func TestChangesInWords(t *testing.T) {
 	check.Equal(t, "changes", strings.Join(got, "\n"), strings.Join(want, "\n"))
 
 	// On a shared channel a new peer is known from a start on. Of a profile that is a file the tariff counts at once.
-	old.Link.Profile, next = profile.Profile{Name: "p", Tariff: "octets"}, &Config{}
+	old.Link.Profile, next = profile.Profile{Name: "p", Bill: profile.Bill{Tariff: "octets"}}, &Config{}
 	*next = *old
-	next.Link.Profile = profile.Profile{Name: "p", Tariff: "minutes", Transport: profile.PMul}
+	next.Link.Profile = profile.Profile{Name: "p", Bill: profile.Bill{Tariff: "minutes"}, Transport: profile.PMul}
 	next.Link.Peers = append(next.Link.Peers[:2:2], Peer{ID: 7})
 	got = nil
 	for _, c := range old.Changes(next) {

@@ -31,11 +31,12 @@ const maxFile = 1 << 20
 
 // Config is a configuration without a mistake. Paths are absolute or count from the working directory.
 type Config struct {
-	File string
-	Node Node
-	LAN  LAN
-	Link Link
-	HTTP HTTP
+	File   string
+	Node   Node
+	LAN    LAN
+	Link   Link
+	HTTP   HTTP
+	Traces Traces
 	// Control is where orders come in.
 	Control Control
 	Log     Log
@@ -154,12 +155,17 @@ func Load(file string) (*Config, error) {
 
 // Files are those that Load has read.
 func (c *Config) Files() []string {
-	list := []string{c.File, c.Link.KeyFile}
+	list := []string{c.File}
+	for _, file := range []string{c.Link.KeyFile, c.Link.Trust.RosterFile, c.Link.Trust.NodeKeyFile, c.HTTP.TokenFile} {
+		if file != "" {
+			list = append(list, file)
+		}
+	}
 	if isFile(c.Link.ProfileName) {
 		list = append(list, (&reader{file: c.File}).resolve(c.Link.ProfileName))
 	}
-	if c.HTTP.TokenFile != "" {
-		list = append(list, c.HTTP.TokenFile)
+	if c.TAK.TLS.IsValid() {
+		list = append(list, filepath.Join(c.TAK.Keys, serverCert))
 	}
 	return list
 }
@@ -221,6 +227,7 @@ var known = map[string][]string{
 	"tak.rule":     takRuleKeys,
 	"silence":      {"from", "to", "days", "announce"},
 	"http":         {"listen", "names", "token_file"},
+	"traces":       {"otlp"},
 	"control":      {"socket", "group"},
 	"log":          {"level", "format"},
 	"delivery":     {"wait", "max_octets", "max_octets_per_peer"},
@@ -286,6 +293,7 @@ func (r *reader) read() {
 	}
 
 	r.readOrders(http)
+	r.readTraces()
 
 	log := section{r, r.tree.tables["log"], "log"}
 	if level := log.choice("level", "info", "debug", "info", "warn", "error"); level != "" {

@@ -16,6 +16,7 @@
 //   - silence.go: the calendar of silence
 //   - tak.go: where TAK devices are, and the rules for their events
 //   - takkeys.go: certificates of TAK devices
+//   - traces.go: where traces of messages go
 //   - tree.go: TOML as sections, keys and lines
 //   - trust.go: a roster and a node's own key
 //   - warn.go: what is allowed but seldom meant

@@ -39,6 +39,8 @@ type Source struct {
 	Radio    func() radio.Stats
 	NORM     func() norm.Stats
 	Order    func(gateway.Event) // hands the loop an operator's order
+	// Durable waits until the journal has what was ordered; nil: nobody asks.
+	Durable func(context.Context) error
 	// Authority says who may give one now, and Log keeps who did.
 	Authority func() Authority
 	Log       *slog.Logger
@@ -136,6 +138,7 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 	mux.HandleFunc("POST /silence", order(src, "silence", src.silence))
 	mux.HandleFunc("POST /survey", order(src, "survey", src.survey))
 	mux.HandleFunc("GET /survey", src.lastSurvey)
+	mux.HandleFunc("POST /roster", order(src, "roster", src.roster))
 	mux.HandleFunc("POST /peers/forget", order(src, "forget", src.forget))
 	mux.HandleFunc("GET /messages", src.messages)
 	mux.HandleFunc("GET /messages/{id}", src.message)

@@ -24,6 +24,7 @@ var (
 
 	descQueue       = desc("queue_messages", "Messages that wait for a peer, by precedence; a precedence in which nothing waits is absent.", "peer", "precedence")
 	descQueueBytes  = desc("queue_bytes", "Octets of the messages that wait for a peer, by precedence, as journalled.", "peer", "precedence")
+	descLate        = desc("queue_late_messages", "Messages that wait for a peer and will expire before they are there, by the queue's forecast.", "peer")
 	descQueueOldest = desc("queue_oldest_timestamp_seconds", "When the oldest message of a precedence that waits for a peer was accepted; where nobody knows, the start.", "peer", "precedence")
 	descDelay       = desc("delivery_seconds", "Time from custody here to the receipt of the far gateway, of messages of local peers taken in this run.", "peer")
 )
@@ -51,6 +52,7 @@ func link(ch chan<- prometheus.Metric, p gateway.PeerStatus, gauge gauger) {
 	for _, what := range gateway.Differences {
 		gauge(descDiffers, truth(slices.Contains(p.Measured.Differs, what)), p.Name, what)
 	}
+	gauge(descLate, float64(p.Late.Messages), p.Name)
 	if p.Measured.PaceBps > 0 {
 		gauge(descPace, float64(p.Measured.PaceBps)/8, p.Name)
 	}

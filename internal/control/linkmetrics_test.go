@@ -19,6 +19,7 @@ func TestLinkMetrics(t *testing.T) {
 	hq.Queue = []gateway.QueueRow{{Precedence: "flash", Messages: 2, Octets: 300, Oldest: time.Unix(1_795_176_100, 0)}}
 	hq.Delays = gateway.Delays{Count: 4, SumS: 12.5}
 	hq.Delays.Counts[0], hq.Delays.Counts[3] = 1, 2
+	hq.Late.Messages = 3
 	hq.Measured = gateway.LinkMeasured{RateBps: 1200, PaceBps: 1280, Differs: []string{gateway.DiffersRate}}
 	_, body := s.get(t, "/metrics")
 	for _, want := range []string{
@@ -31,6 +32,7 @@ func TestLinkMetrics(t *testing.T) {
 		`aldis_link_state_since_timestamp_seconds{peer="hq"} 1.795176e+09`,
 		`aldis_link_rate_bytes_per_second{direction="sent"} 300`,
 		`aldis_link_rate_bytes_per_second{direction="received"} 600`,
+		`aldis_queue_late_messages{peer="hq"} 3`,
 		`aldis_link_differs{peer="hq",what="rate"} 1`,
 		`aldis_link_differs{peer="hq",what="loss"} 0`,
 		`aldis_link_pace_bytes_per_second{peer="hq"} 160`,

@@ -65,7 +65,7 @@ func (collector) Describe(ch chan<- *prometheus.Desc) {
 		descInfo, descUp, descBoot, descLink, descLinkDatagrams, descLinkDropped, descLinkUp, descLastHeard, descMessages,
 		descCustody, descCustodyBytes, descItems, descPeerItems, descNORM, descNORMFailures,
 		descNORMCell, descProtection, descNORMStarts, descNORMStrange, descNORMCommands, descRadioDatagrams, descRadioBytes, descRadioDropped,
-		descFilter, descLinkState, descLinkSince, descLinkRate, descDiffers, descPace, descSilence, descSilenceEnd, descQueue, descQueueBytes, descQueueOldest, descDelay,
+		descFilter, descLinkState, descLinkSince, descLinkRate, descDiffers, descPace, descSilence, descSilenceEnd, descQueue, descQueueBytes, descLate, descQueueOldest, descDelay,
 	} {
 		ch <- d
 	}

@@ -119,9 +119,9 @@ func order[T any](s Source, name string, obey func(context.Context, T) (answer a
 		if of, ok := any(&what).(interface{ fromPath(*http.Request) }); ok {
 			of.fromPath(r)
 		}
-		most := int64(4096)
-		if of, ok := any(what).(interface{ most() int64 }); ok {
-			most = of.most()
+		most := int64(orderOctets)
+		if of, ok := any(&what).(interface{ octets() int64 }); ok {
+			most = of.octets()
 		}
 		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
 		d.DisallowUnknownFields()
@@ -149,6 +149,9 @@ func order[T any](s Source, name string, obey func(context.Context, T) (answer a
 		}
 	}
 }
+
+// orderOctets is the most that an order takes, but for one that says otherwise.
+const orderOctets = 4096
 
 // keep enters e in the record for those who ask later.
 func (s Source) keep(e audit.Entry) {

@@ -138,6 +138,27 @@ func (d *Daemon) Do(ctx context.Context, f func(now time.Time)) error {
 	}
 }
 
+// Durable waits until the journal has what the loop has done before this call, or until ctx ends.
+func (d *Daemon) Durable(ctx context.Context) error {
+	var target, durable uint64
+	if err := d.Do(ctx, func(time.Time) { target, durable = d.waits.put, d.waits.durable }); err != nil {
+		return err
+	}
+	tick := time.NewTicker(leastWait)
+	defer tick.Stop()
+	for durable < target {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("daemon: the journal has not taken it: %w", ctx.Err())
+		case <-tick.C:
+		}
+		if err := d.Do(ctx, func(time.Time) { durable = d.waits.durable }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Trouble is what keeps the gateway from working now, in words; "" when all is well.
 func (d *Daemon) Trouble() string {
 	if s := d.trouble.Load(); s != nil {

@@ -14,6 +14,8 @@ import (
 // the loop, one commit at a time, and takes with each what has gathered since the last.
 type waiting struct {
 	queue   []gateway.Output
+	put     uint64 // outputs that ever waited, and those of them that are durable
+	durable uint64
 	octets  int                // about what the queue takes
 	blocked map[connection]int // outputs in the queue that concern a connection
 	covered int                // outputs at the head whose records are being committed
@@ -79,6 +81,7 @@ func (d *Daemon) put(out gateway.Output) {
 		return
 	}
 	d.waits.queue = append(d.waits.queue, out)
+	d.waits.put++
 	d.waits.octets += n
 	d.block(out, 1)
 	d.metrics.held.Set(float64(d.waits.octets))
@@ -128,6 +131,7 @@ func (d *Daemon) wrote(mono time.Duration, err error) {
 	for n < len(d.waits.queue) && len(d.waits.queue[n].Records) == 0 {
 		n++ // it only waited for those before it
 	}
+	d.waits.durable += uint64(n)
 	for i, out := range d.waits.queue[:n] {
 		d.waits.octets -= size(out)
 		d.block(out, -1)

@@ -7,6 +7,7 @@ import (
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/compact"
+	"aldis/internal/link/roster"
 	"aldis/internal/rules/calendar"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
@@ -50,6 +51,8 @@ type (
 		Messages []mark.Rule
 		Compact  []compact.Rule
 	}
+	// NewRoster is the operator's order to go by a newer roster and to tell it to all peers.
+	NewRoster struct{ Roster *roster.Roster }
 	// NewLink is the operator's order to take names and addresses of peers from what he has written anew, to take in those
 	// that are new (those that are not named stay), and to take keepalive, tariff and windows of silence.
 	NewLink struct {
@@ -89,6 +92,7 @@ func (Datagram) gatewayEvent()   {}
 func (Silence) gatewayEvent()    {}
 func (Clock) gatewayEvent()      {}
 func (Forget) gatewayEvent()     {}
+func (NewRoster) gatewayEvent()  {}
 func (NewRules) gatewayEvent()   {}
 func (NewLink) gatewayEvent()    {}
 func (Drain) gatewayEvent()      {}

@@ -20,6 +20,7 @@ type bearer struct {
 	group    netip.AddrPort // of a radio net that all members share; invalid: it has none
 	air      mail.Air       // of a terminal: one for all peers
 	ledger   mail.Ledger    // of what goes to the group
+	billed   billed
 	lines    *unicast.Carrier
 	several  *group.Carrier // of messages to several peers at once; nil: it has none
 	surveys  *surveys
@@ -55,7 +56,7 @@ func timingOf(p profile.Profile, shore bool) custody.Config {
 // messages go to several peers at once.
 func (g *Gateway) newBearer(peers []*mail.Peer, records []Record) (b *bearer, err error) {
 	p := g.cfg.Profile
-	b = &bearer{profile: p, timing: timingOf(p, g.cfg.Shore), group: g.cfg.Group}
+	b = &bearer{profile: p, timing: timingOf(p, g.cfg.Shore), group: g.cfg.Group, billed: billed{Bill: p.Bill}}
 	shared := p.Transport == profile.PMul
 	all := b.group
 	if !shared {
@@ -63,7 +64,7 @@ func (g *Gateway) newBearer(peers []*mail.Peer, records []Record) (b *bearer, er
 	}
 	b.lines, err = unicast.New(unicast.Config{Self: g.cfg.ID, Boot: g.cfg.Boot.Number, Profile: p, Timing: b.timing, Shore: g.cfg.Shore,
 		Keepalive: g.cfg.Keepalive, Messages: !shared, Peers: peers, Road: g, Store: g.mail, Replica: g.replica,
-		Coder: &g.coder, Air: &b.air, Norm: libnorm{g}, Group: all, GroupLedger: &b.ledger, Proofs: proofsMost(&g.cfg)})
+		Coder: &g.coder, Air: &b.air, Norm: libnorm{g}, Group: all, GroupLedger: &b.ledger, Proofs: proofsMost(&g.cfg), Behind: g.keys.behind})
 	b.surveys = newSurveys(b)
 	if err != nil || !shared {
 		b.carriers = []mail.Carrier{b.lines}
@@ -74,7 +75,7 @@ func (g *Gateway) newBearer(peers []*mail.Peer, records []Record) (b *bearer, er
 		rng = rand.New(rand.NewPCG(uint64(g.cfg.ID), uint64(g.cfg.Boot.Number)))
 	}
 	b.several, err = group.New(group.Config{Self: g.cfg.ID, Profile: p, Timing: b.timing, Group: b.group, Rand: rng, Peers: peers,
-		Road: g, Store: g.mail, Replica: g.replica, Coder: &g.coder, Air: &b.air, Ledger: &b.ledger, Proofs: proofsMost(&g.cfg)}, records)
+		Road: g, Store: g.mail, Replica: g.replica, Coder: &g.coder, Air: &b.air, Ledger: &b.ledger, Proofs: proofsMost(&g.cfg), Behind: g.keys.behind}, records)
 	b.carriers = []mail.Carrier{b.several, b.lines}
 	return b, err
 }

@@ -16,14 +16,15 @@
 // included.
 //
 // Files: api.go events and outputs; gateway.go New and Step; bearer.go ways over the air; faces.go the LAN sides;
-// rules.go what the operator lets cross; newrules.go other rules while it runs; newlink.go other peers; limited.go what waits for a rule's rate; drain.go before a stop; state.go replication; far.go what we
-// hold of a peer's site; door.go which datagrams count; trust.go whose keys; receive.go what came in; endings.go what becomes of messages
+// rules.go what the operator lets cross; newrules.go other rules while it runs; newlink.go other peers; limited.go what waits for a rule's rate; drain.go before a stop; billed.go units of the bill; state.go replication; far.go what we
+// hold of a peer's site; door.go which datagrams count; trust.go whose keys; rollover.go newer rosters; receive.go what came in; endings.go what becomes of messages
 // behind their receipts; unread.go messages that cannot be read; peer.go a sister gateway; silence.go EMCON; windows.go its calendar; surveys.go
 // measuring the link; restore.go
 // start from the journal; adopt.go a journal of version 0.1; putback.go data that was put back to an older copy;
 // records.go what records are, and what a repair keeps; status.go what the operator is told; linkstate.go the state of
 // a link; differs.go a link
-// that is not as its profile says; outlook.go when what waits will be there; delays.go how long what came took; adverts.go where advertisements
+// that is not as its profile says; foreseen.go what will
+// expire before; outlook.go when what waits will be there; delays.go how long what came took; adverts.go where advertisements
 // are; messages.go where messages of this site are; messageorders.go what may be ordered of one; arrival.go when one will be
 // there.
 package gateway

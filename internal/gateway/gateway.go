@@ -117,12 +117,13 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 	if cfg.Wait == 0 {
 		cfg.Wait = DefaultWait
 	}
-	if cfg.Profile.DatagramOctets < unicast.MinDatagram {
+	if cfg.Profile.Filled() < unicast.MinDatagram {
 		return nil, fmt.Errorf("gateway: profile %s: datagrams of %d octets, at least %d needed",
-			cfg.Profile.Name, cfg.Profile.DatagramOctets, unicast.MinDatagram)
+			cfg.Profile.Name, cfg.Profile.Filled(), unicast.MinDatagram)
 	}
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
 	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &Output{}}
+	g.keys.known, g.keys.told, g.keys.lags = map[uint16]uint32{}, map[uint16]uint32{}, map[uint16]time.Time{}
 	g.mail = mail.NewStore(g, cfg.Boot.Number, cfg.MaxWaiting, g.ended)
 	for _, pc := range cfg.Peers {
 		if pc.ID == 0 || pc.ID == cfg.ID || g.byID[pc.ID] != nil {
@@ -190,6 +191,7 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 			return out
 		}
 	case Datagram:
+		g.bearers[0].billed.received(len(ev.Data))
 		g.receive(now, ev)
 	case Silence:
 		g.silence.obey(g, now, ev)
@@ -207,6 +209,8 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		ev.obey(g, now)
 	case SurveyOrder:
 		g.bearers[0].surveys.obey(g, now, ev)
+	case NewRoster:
+		ev.obey(g, now)
 	default:
 		g.normEvent(now, ev)
 	}
@@ -223,6 +227,7 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		g.mail.Expire(now, p.Peer)
 		p.ends.step(now)
 	}
+	rollover{g}.step(now)
 	g.TellFates(now)
 	g.stepBearers(now)
 	g.silence.step(g, now)
@@ -241,6 +246,7 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	for _, p := range g.peers {
 		p.link.look(g, now, p)
 		p.differs.look(g, now, p)
+		p.late.look(g, now, p)
 	}
 	g.linkDue, g.looked = g.deadline(now), true
 	out.Deadline = due.Earliest(g.linkDue, g.faces.due())
@@ -287,6 +293,7 @@ func (g *Gateway) start(now time.Time) {
 	g.out.Records = r.records
 	g.silence.resume(g, now)
 	g.door.begin(now)
+	rollover{g}.part(now)
 	for _, it := range r.own { // before a face says anew which of them somebody uses
 		g.put(now, it)
 	}
@@ -343,6 +350,10 @@ func (g *Gateway) purge(now time.Time) {
 
 // ended hears of each message and recipient once: who asked is told, and what a peer is known to hold follows.
 func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
+	if e.Content.Roster != nil {
+		rollover{g}.ended(e, fate)
+		return
+	}
 	switch fate {
 	case mail.Anew: // it goes on
 		return
@@ -393,12 +404,13 @@ func (g *Gateway) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
 
 // Send puts a datagram on the air.
 func (g *Gateway) Send(to netip.AddrPort, data []byte) {
+	g.bearers[0].billed.sent(len(data))
 	g.out.Datagrams = append(g.out.Datagrams, Datagram{Addr: to, Data: data})
 }
 
 // deadline is when Step wants to be called at the latest.
 func (g *Gateway) deadline(now time.Time) time.Time {
-	at := due.Earliest(g.nextPurge, g.limited.due)
+	at := due.Earliest(due.Earliest(g.nextPurge, g.limited.due), rollover{g}.due(now))
 	for _, p := range g.peers {
 		at = due.Earliest(due.Earliest(at, g.mail.Due(p.Peer)), p.ends.due())
 	}

@@ -13,6 +13,7 @@ type peer struct {
 	far     farCopy
 	ends    endings
 	differs differs
+	late    foreseen
 	link    linkState
 	delays  Delays // of the messages that it has acknowledged
 }

@@ -19,6 +19,7 @@ func (g *Gateway) receive(now time.Time, d Datagram) {
 	if !ok {
 		return
 	}
+	rollover{g}.used(p, info.Epoch)
 	state := g.keys.opener.State(p.ID) // it keeps replays out
 	g.Record(bucketSeal, peerKey(p.ID, nil), state.Append(nil))
 	p.Counts.DatagramsReceived++
@@ -108,6 +109,7 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 // hello learns whom the peer knows, and whether its store or its numbers are new.
 func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 	g.door.overtaken(now, p, h)
+	rollover{g}.hear(now, p, h.Roster)
 	met := &p.Met
 	switch {
 	case met.Store != h.Store && met.Store != 0:
@@ -195,7 +197,7 @@ func modelOf() uint16 {
 func (g *Gateway) Hello(now time.Time, p *mail.Peer) frame.Hello {
 	boot, stream := g.door.heardOf(p)
 	h := frame.Hello{Store: g.cfg.Store, Stream: p.Met.Stream, HeardBoot: boot,
-		HeardStream: stream, Digest: g.replica.Digest(now, p.ID), Model: modelOf(), Forgot: p.Met.Forgot}
+		HeardStream: stream, Roster: g.keys.said(), Digest: g.replica.Digest(now, p.ID), Model: modelOf(), Forgot: p.Met.Forgot}
 	b := g.byID[p.ID].bearer
 	b.lines.Numbers(p).Tell(&h)
 	if b.several != nil {

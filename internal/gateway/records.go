@@ -23,6 +23,7 @@ var buckets = map[string]string{
 	bucketBridge:   "what the JXTA side remembers",
 	bucketFace:     "what a LAN side remembers",
 	bucketSilence:  "the order of silence",
+	bucketRoster:   "a roster: who belongs to the net",
 	"mail":         "a message of this site",
 	"to":           "that a message is for %s",
 	"ordered":      "what was ordered of a message for %s",
@@ -155,7 +156,7 @@ func AsNewStore(records []Record, lost func(bucket string) bool) (k Kept) {
 			}
 			r.Bucket, r.Key = "waiting", slices.Concat(r.Key[:2], []byte{0, 0}, r.Key[2:3], r.Key[6:])
 			k.Again++
-		case "waiting", "mail", "ordered", "path", bucketOwn, bucketFar, bucketBridge, bucketFace, bucketDeliver:
+		case "waiting", "mail", "ordered", "path", bucketOwn, bucketFar, bucketBridge, bucketFace, bucketDeliver, bucketRoster:
 		case bucketIdentity:
 			k.Known = true
 		case "peer":

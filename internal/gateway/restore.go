@@ -8,6 +8,7 @@ import (
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/replica"
+	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"
 	"aldis/internal/site"
 )
@@ -90,6 +91,9 @@ func (g *Gateway) resume(list []mail.Restored) {
 		if payload := g.mail.Content(r).Content.Payload; payload != nil && (r.At.Number == 0 || r.At.Lane == mail.Group) {
 			g.remark(payload)
 		}
+		if told, err := roster.Parse(g.mail.Content(r).Content.Roster); err == nil {
+			g.keys.told[p.ID] = max(told.Serial, g.keys.told[p.ID])
+		}
 		taken := slices.ContainsFunc(p.bearer.carriers, func(c mail.Carrier) bool { return c.Resume(r, p.Peer) })
 		if !taken {
 			g.mail.Leave(r)
@@ -110,6 +114,8 @@ func (g *Gateway) restoreRecord(r Record) error {
 		}
 		it.Home = it.Kind == site.Document // until a face says who needs it; those that have it keep it
 		g.restored.own = append(g.restored.own, it)
+	case bucketRoster:
+		return g.keys.restore(g.cfg.Trust, r.Value)
 	case bucketSilence:
 		s, err := parseSilence(r.Value)
 		g.silence = s

@@ -34,6 +34,10 @@ func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
 			g.farItem(now, p.ID, it.Withdrawal(), true)
 		}
 	}
+	if m.Roster != nil {
+		p.Opened = mail.Key
+		rollover{g}.arrived(now, p, m.Roster)
+	}
 	if len(m.Lost) > 0 {
 		p.Opened = mail.State
 		p.ends.lost(now, m.Lost)

@@ -39,6 +39,7 @@ type Status struct {
 	Survey     *SurveyStatus     `json:"survey,omitempty"`  // the last that was ordered in this run
 	Reloads    uint64            `json:"reloads,omitempty"` // how often the rules were replaced in this run
 	Drain      *DrainStatus      `json:"drain,omitempty"`
+	Bill       *BillStatus       `json:"bill,omitempty"`       // where the tariff has units
 	Relinked   uint64            `json:"relinked,omitempty"`   // how often peers, keepalive and tariff were taken from a configuration that was read again
 	LeftPeers  []uint16          `json:"left_peers,omitempty"` // configured no more, and the journal tells of them: one comes back with a restart
 }
@@ -51,6 +52,7 @@ type PeerStatus struct {
 	ID         uint16 `json:"id"`
 	Name       string `json:"name"`
 	Key        string `json:"key_fingerprint,omitempty"` // of its own, as the roster has it
+	Roster     uint32 `json:"roster,omitempty"`          // serial that it is known to go by; 0: it has not said so in this run
 	Address    string `json:"address,omitempty"`
 	Configured string `json:"configured_address,omitempty"`
 	Start      uint32 `json:"start"`               // boot number of its newest start that counts; 0: nothing of it counts yet
@@ -70,8 +72,10 @@ type PeerStatus struct {
 	ItemsUnderWay int       `json:"items_under_way"`
 	FarItems      int       `json:"far_items"` // of the peer's site, held here
 	// Queue is what waits, the most urgent first.
-	Queue  []QueueRow `json:"queue,omitempty"`
-	Delays Delays     `json:"delays"`
+	Queue []QueueRow `json:"queue,omitempty"`
+	// Late is what of it will expire before it is there.
+	Late   Foreseen `json:"late"`
+	Delays Delays   `json:"delays"`
 	// Measured is what the traffic shows of the link, as far as it does.
 	Measured LinkMeasured `json:"measured"`
 	PeerCounts
@@ -113,7 +117,7 @@ func (g *Gateway) Status(now time.Time) Status {
 	s := Status{
 		ID: g.cfg.ID, Name: g.cfg.Name, Key: g.keys.fingerprint(&g.cfg), Profile: b.profile.Name, End: "terminal", Boot: g.cfg.Boot, BootNumber: g.cfg.Boot.Number,
 		Transport: profile.NORM, NORM: b.lines.NormStatus(), Silence: g.forecast(now), Link: linkStatus(b.profile, g.cfg.Shore),
-		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Drain: g.faces.drain.status(g), Relinked: g.linkReplaced, LeftPeers: slices.Clone(g.left), Dropped: maps.Clone(g.dropped), Modelled: g.coder.Work(),
+		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Drain: g.faces.drain.status(g), Bill: b.billed.status(), Relinked: g.linkReplaced, LeftPeers: slices.Clone(g.left), Dropped: maps.Clone(g.dropped), Modelled: g.coder.Work(),
 	}
 	if g.cfg.Shore {
 		s.End = "shore"
@@ -148,6 +152,7 @@ func (g *Gateway) Status(now time.Time) Status {
 			ps.LinkSince = p.link.since
 		}
 		ps.Queue, ps.Delays, ps.Measured = backlog(g, now, p), p.delays, measured(p, g.cfg.Shore)
+		ps.Late = p.late.Foreseen
 		s.Peers = append(s.Peers, ps)
 		for direction, name := range [...]string{"sent", "received"} {
 			for kind, octets := range p.Ledger[direction] {

@@ -20,20 +20,29 @@ type keys struct {
 	sealer *seal.Sealer
 	opener *seal.Opener
 	trust  *Trust // nil: all share a key
-	roster *roster.Roster
-	proofs int // octets that a datagram to all may have behind its frames
+	ring   *seal.Keyring
+
+	rosters  []*roster.Roster     // the newest first; nil: all share a key
+	kept     []*roster.Roster     // of the journal, before begin
+	use      uint32               // serial of the one that is sealed with for all
+	known    map[uint16]uint32    // serials that peers are known to go by
+	told     map[uint16]uint32    // and those that they are being told
+	lags     map[uint16]time.Time // since when a peer is known to go by an older one than this node
+	retry    time.Time            // no peer is told before
+	spread   bool                 // that is to begin
+	refusals int
+	refusal  string
+	given    uint32 // an operator gave this one here, and it tells all peers
 }
 
 // begin makes the keys of this start. states is what is known of the peers.
 func (k *keys) begin(cfg *Config, states map[uint16]seal.PeerState) error {
 	var with seal.Keys = cfg.Key
 	if k.trust = cfg.Trust; k.trust != nil {
-		k.roster = k.trust.Roster
-		ring, err := roster.Ring(cfg.ID, k.trust.Own, k.roster)
-		if err != nil {
+		if err := k.choose(cfg.ID, k.kept); err != nil {
 			return err
 		}
-		with = ring
+		with = k.ring
 	}
 	k.sealer = seal.NewSealer(with, cfg.ID, cfg.Boot)
 	k.opener = seal.NewOpener(with, cfg.ID, cfg.Boot, states)
@@ -58,14 +67,17 @@ func (k *keys) fingerprint(cfg *Config) string {
 
 // describe adds what the roster says to a status.
 func (k *keys) describe(s *Status) {
-	if k.roster == nil {
+	r := k.newest()
+	if r == nil {
 		return
 	}
-	s.Roster = &RosterStatus{Net: k.roster.Net, Serial: k.roster.Serial, Made: k.roster.Made, Authority: k.trust.Authority.Fingerprint()}
+	s.Roster = &RosterStatus{Net: r.Net, Serial: r.Serial, Sealing: k.use, Made: r.Made, At: r.At, Refusals: k.refusals, Refusal: k.refusal, Authority: k.trust.Authority.Fingerprint()}
 	for i := range s.Peers {
-		if n, ok := k.roster.Node(s.Peers[i].ID); ok {
-			s.Peers[i].Key = n.Public.Fingerprint()
+		p := &s.Peers[i]
+		if n, ok := r.Node(p.ID); ok {
+			p.Key = n.Public.Fingerprint()
 		}
+		p.Roster = k.known[p.ID]
 	}
 }
 
@@ -73,8 +85,13 @@ func (k *keys) describe(s *Status) {
 type RosterStatus struct {
 	Net       string    `json:"net"`
 	Serial    uint32    `json:"serial"`
+	Sealing   uint32    `json:"sealing"` // serial of the one that is sealed with for all: an older one until all can follow
 	Made      time.Time `json:"made"`
+	At        time.Time `json:"at,omitzero"` // when this one is sealed with for all; zero: when all have it
 	Authority string    `json:"authority_fingerprint"`
+	// Refusals are rosters of an operator that were not taken in this run, and Refusal why the last one was not.
+	Refusals int    `json:"refusals,omitempty"`
+	Refusal  string `json:"refusal,omitempty"`
 }
 
 const (

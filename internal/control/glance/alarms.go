@@ -80,6 +80,10 @@ func alarms(now time.Time, v *View, s Seen, is, ten sample) []Alarm {
 		}
 	}
 	for _, p := range s.Status.Peers {
+		if n := p.Late.Messages; n > 0 {
+			say(1, time.Time{}, "%s for %s will expire too soon: the first at %s, and it would be there at %s", plural(n, "message", "messages"), Plain(p.Name),
+				p.Late.Expires.Format("15:04:05Z"), p.Late.Expected.Format("15:04:05Z"))
+		}
 		for _, what := range p.Measured.Differs {
 			say(1, p.Measured.Since, "%s", other(p, what, s.Status.Link))
 		}

@@ -107,6 +107,10 @@ func TestWords(t *testing.T) {
 			p.Queue = []gateway.QueueRow{{Precedence: "routine", Messages: n, Oldest: now.Add(-age)}}
 		}
 	}
+	foreseen := func(p *gateway.PeerStatus) {
+		noon := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+		p.Late = gateway.Foreseen{Messages: 1, Expires: noon, Expected: noon.Add(time.Hour)}
+	}
 	slow := func(p *gateway.PeerStatus) {
 		p.Measured = gateway.LinkMeasured{RateBps: 1200, PaceBps: 1260, Differs: []string{gateway.DiffersRate}}
 	}
@@ -119,6 +123,7 @@ func TestWords(t *testing.T) {
 		{"well", Seen{Status: site("up")}, "good", "All is well: 1 site answers, nothing waits", nil},
 		{"busy", Seen{Status: site("up", waits(1, time.Second))}, "good", "All is well: 1 site answers, 1 message is on its way", nil},
 		{"late", Seen{Status: site("up", waits(2, time.Hour))}, "warn", "Worth a look: 1 site answers, 2 messages are on their way", []string{"A routine message for hq still waits though the link is up"}},
+		{"too late", Seen{Status: site("up", waits(2, time.Second), foreseen)}, "warn", "Worth a look: 1 site answers, 2 messages are on their way", []string{"1 message for hq will expire too soon: the first at 12:00:00Z, and it would be there at 13:00:00Z"}},
 		{"slow", Seen{Status: site("up", slow)}, "warn", "Worth a look: 1 site answers, nothing waits", []string{"The link to hq is slower than its profile: 1200 bit/s instead of 0. What goes is paced at 1260"}},
 		{"down", Seen{Status: site("silent", waits(2, time.Hour))}, "bad", "Not all is well: 0 of 1 sites answer, 2 messages are on their way", []string{"hq does not answer; 2 messages wait for it"}},
 		{"quiet by order", Seen{Status: site("listening")}, "good", "All is well: 1 site answers, nothing waits", []string{"hq keeps silent by order: it receives and does not answer"}},

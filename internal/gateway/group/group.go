@@ -34,8 +34,9 @@ type Config struct {
 	Replica *replica.Replica
 	Coder   *compact.Coder
 	Air     *mail.Air
-	Ledger  *mail.Ledger // of what goes to the group
-	Proofs  int          // octets that may stand behind the frames of a datagram to the group
+	Ledger  *mail.Ledger           // of what goes to the group
+	Behind  func(peer uint16) bool // it cannot read what goes to the group, for its roster is an older one
+	Proofs  int                    // octets that may stand behind the frames of a datagram to the group
 }
 
 // Carrier is the messages over P_Mul.
@@ -181,7 +182,7 @@ func (c *Carrier) Due(_ time.Time, silent bool) time.Time {
 // tell submits one message with state: what one peer lacks, to it and to all others that lack exactly the same.
 func (c *Carrier) tell(now time.Time) bool {
 	for _, p := range c.Peers {
-		if p.Met.Store == 0 { // never heard: it may not exist
+		if p.Met.Store == 0 || p.Gone { // never heard: it may not exist
 			continue
 		}
 		items := c.Replica.Next(now, p.ID, 8)
@@ -190,7 +191,7 @@ func (c *Carrier) tell(now time.Time) bool {
 		}
 		to := []*mail.Peer{p}
 		for _, q := range c.Peers {
-			if q != p && q.Met.Store != 0 && sameItems(items, c.Replica.Next(now, q.ID, 8)) {
+			if q != p && q.Met.Store != 0 && !q.Gone && sameItems(items, c.Replica.Next(now, q.ID, 8)) {
 				to = append(to, q)
 			}
 		}
@@ -468,7 +469,7 @@ func (c *Carrier) again(now time.Time, p *mail.Peer, asked pmul.MessageID) {
 
 // send seals a datagram of P_Mul: to one peer, to the group, or to every peer where there is no group's address.
 func (c *Carrier) send(now time.Time, packet pmul.Packet) {
-	if c.engine.Hears && packet.To != 0 { // who shares the channel has to know that it is in use
+	if c.engine.Hears && packet.To != 0 && !c.Behind(uint16(packet.To)) { // who shares the channel has to know that it is in use
 		packet.To, packet.Group = 0, members
 	}
 	if packet.To == 0 {
@@ -490,6 +491,7 @@ func (c *Carrier) send(now time.Time, packet pmul.Packet) {
 	case c.Group.IsValid():
 		long := slices.ContainsFunc(c.Peers, func(p *mail.Peer) bool { return !p.Met.KnowsUs })
 		c.post(now, seal.Group, c.Group, long, body, packet, c.Ledger)
+		c.copies(now, packet, body)
 		return
 	}
 	for _, p := range to {

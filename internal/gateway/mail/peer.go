@@ -25,7 +25,11 @@ type Peer struct {
 
 	LastSent  time.Time
 	LastHeard time.Time
+	Gone      bool // the roster does not name it: nothing is sent to it
 }
+
+// Reachable says that a datagram may go to the peer, at an address that is known.
+func (p *Peer) Reachable() bool { return p.Addr.IsValid() && !p.Gone }
 
 // NewPeer is a peer that was never heard.
 func NewPeer(id uint16, name string, addr netip.AddrPort, road Road, late bool) *Peer {

@@ -193,7 +193,7 @@ func (r *Roll) compose(now time.Time, starts bool) []frame.Greeting {
 			said = c
 		}
 	}
-	head := frame.Greeting{Starts: starts, Store: hellos[0].Store, Model: hellos[0].Model, Stream: hellos[0].Stream, Forgot: said.forgot, First: said.first, Digest: said.digest}
+	head := frame.Greeting{Starts: starts, Store: hellos[0].Store, Model: hellos[0].Model, Stream: hellos[0].Stream, Forgot: said.forgot, First: said.first, Digest: said.digest, Roster: hellos[0].Roster}
 	var members []frame.Member
 	for i, l := range r.c.order {
 		h := hellos[i]
@@ -201,7 +201,7 @@ func (r *Roll) compose(now time.Time, starts bool) []frame.Greeting {
 		if blank {
 			h.Digest = said.digest
 		}
-		apart := commonOf(h) != said || h.End || h.Ended || h.Void || len(h.Starts) > 0
+		apart := commonOf(h) != said || h.End || h.Ended || h.Void || len(h.Starts) > 0 || r.c.Behind(l.ID)
 		r.apart[l.ID], r.named[l.ID] = apart, h.HeardBoot
 		switch {
 		case apart:
@@ -216,7 +216,7 @@ func (r *Roll) compose(now time.Time, starts bool) []frame.Greeting {
 
 // split makes one greeting of as many members as fit a datagram, or several.
 func (r *Roll) split(head frame.Greeting, members []frame.Member) (list []frame.Greeting) {
-	room := r.c.Profile.DatagramOctets - seal.OverheadLong - r.c.Proofs
+	room := r.c.Profile.Filled() - seal.OverheadLong - r.c.Proofs
 	for {
 		f := head
 		n := min(len(members), frame.MaxMembers)

@@ -27,7 +27,7 @@ const MinDatagram = introduced + 100
 const maxModel = 50
 
 // maxDirect is the largest coded envelope that goes without segments.
-func (c *Carrier) maxDirect() int { return c.Profile.DatagramOctets - directReserve }
+func (c *Carrier) maxDirect() int { return c.Profile.Filled() - directReserve }
 
 // Accept puts a message among those that wait for each peer.
 func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Message, kind mail.Kind) (refused []*mail.Peer) {

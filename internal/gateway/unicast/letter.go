@@ -77,7 +77,7 @@ func (l *letter) addRiding(f frame.Data, kind mail.Kind) bool {
 func (c *Carrier) compose(now time.Time, l *line) bool {
 	probe := l.sender.ProbeDue(now)
 	long := l.ask(now, c, probe) || !l.Met.KnowsUs
-	to := &letter{budget: c.Profile.DatagramOctets - seal.Overhead(long)}
+	to := &letter{budget: c.Profile.Filled() - seal.Overhead(long)}
 	if probe {
 		to.budget -= size(frame.Probe{})
 		if l.sender.Dead() { // when it gets through the peer need not ask what has arrived
@@ -237,7 +237,7 @@ func (c *Carrier) addMessages(now time.Time, l *line, to *letter) {
 		if e == nil {
 			break
 		}
-		if to.hurries(e.Rank(), c.Profile.DatagramOctets); !c.addData(now, l, to, at, e.Message, mail.Repair) {
+		if to.hurries(e.Rank(), c.Profile.Filled()); !c.addData(now, l, to, at, e.Message, mail.Repair) {
 			break
 		}
 		any = true
@@ -245,7 +245,7 @@ func (c *Carrier) addMessages(now time.Time, l *line, to *letter) {
 	}
 	// Behind what was lost, however urgent: the lane is read in order, so nothing is read before that.
 	for e := l.first(frame.Direct); e != nil; e = l.first(frame.Direct) {
-		to.hurries(e.Rank(), c.Profile.DatagramOctets)
+		to.hurries(e.Rank(), c.Profile.Filled())
 		if !c.addData(now, l, to, mail.Attempt{Lane: frame.Direct, Number: l.sender.Next(frame.Direct)}, e.Message, e.Kind) {
 			if to.carriesData() {
 				break

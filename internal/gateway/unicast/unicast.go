@@ -38,7 +38,8 @@ type Config struct {
 	// Group is the address of all peers on a shared channel, and GroupLedger what went there. Invalid: each is told by itself.
 	Group       netip.AddrPort
 	GroupLedger *mail.Ledger
-	Proofs      int // octets that may stand behind the frames of a datagram to Group
+	Behind      func(peer uint16) bool // it cannot read what goes to Group, for its roster is an older one
+	Proofs      int                    // octets that may stand behind the frames of a datagram to Group
 }
 
 // Carrier is the datagrams to and from each peer.
@@ -203,7 +204,7 @@ func AirOf(c *Carrier, p *mail.Peer) (*mail.Air, int) { return c.airOf(c.lines[p
 func (c *Carrier) Pump(now time.Time) {
 	for range c.order {
 		l := c.order[c.work.turn%len(c.order)]
-		if l.Addr.IsValid() && !l.sender.Dead() && (sizing{c, l}).step(now) {
+		if l.Reachable() && !l.sender.Dead() && (sizing{c, l}).step(now) {
 			break // it goes on with this one
 		}
 		if c.work.turn++; !c.work.slices.Room(now) {
@@ -217,7 +218,7 @@ func (c *Carrier) Pump(now time.Time) {
 			l := c.order[(c.turn+i)%len(c.order)]
 			air, _ := c.airOf(l)
 			// What waits for the air waits for company meanwhile.
-			if !l.Addr.IsValid() || !c.bundled(now, l) || now.Before(air.Free) || !c.compose(now, l) {
+			if !l.Reachable() || !c.bundled(now, l) || now.Before(air.Free) || !c.compose(now, l) {
 				continue
 			}
 			c.turn = (c.turn + i + 1) % len(c.order)
@@ -298,7 +299,7 @@ func (c *Carrier) Due(now time.Time, silent bool) time.Time {
 	}
 	at = due.Earliest(at, c.Roll.due())
 	for _, l := range c.order {
-		if !l.Addr.IsValid() {
+		if !l.Reachable() {
 			continue
 		}
 		air, _ := c.airOf(l)
@@ -321,7 +322,7 @@ func (c *Carrier) Due(now time.Time, silent bool) time.Time {
 // Announce tells every peer in one datagram that this node goes silent.
 func (c *Carrier) Announce(now time.Time, f frame.Silence) bool {
 	for _, l := range c.order {
-		if l.Addr.IsValid() {
+		if l.Reachable() {
 			l.announce = &f
 			c.compose(now, l)
 		}
@@ -331,7 +332,7 @@ func (c *Carrier) Announce(now time.Time, f frame.Silence) bool {
 
 // Owed adds up what is owed to the peers.
 func (c *Carrier) Owed(now time.Time) (o mail.Owed) {
-	room := c.Profile.DatagramOctets - directReserve
+	room := c.Profile.Filled() - directReserve
 	for _, l := range c.order {
 		octets := 0
 		if receipts := l.receiver.Receipts(); len(receipts) > 0 {

@@ -98,7 +98,7 @@ func New(cfg Config) (*World, error) {
 	link := linkemu.Config{Seed: cfg.Seed}
 	for i := range cfg.Nodes {
 		n := &Node{ID: uint16(i + 1), Name: fmt.Sprintf("ship%d", i), Site: &Site{}, journal: map[string]gateway.Record{},
-			addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 77, 0, byte(i + 1)}), 7142)}
+			addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 77, byte((i + 1) >> 8), byte(i + 1)}), 7142)}
 		p := cfg.Profile
 		if i == 0 {
 			n.Name, p = "hq", cfg.Wire

@@ -41,6 +41,7 @@ type Envelope struct {
 	Expires       uint32     `protobuf:"varint,10,opt,name=expires,proto3" json:"expires,omitempty"`                  // seconds since 1970 UTC, 0 for never; in the journal alone
 	Again         []uint32   `protobuf:"fixed32,11,rep,packed,name=again,proto3" json:"again,omitempty"`              // numbers of P_Mul messages of the receiver that the sender cannot read
 	Lost          []byte     `protobuf:"bytes,13,opt,name=lost,proto3" json:"lost,omitempty"`                         // messages of the receiver that the sender's site has received and could hand to nobody (lost.go)
+	Roster        []byte     `protobuf:"bytes,14,opt,name=roster,proto3" json:"roster,omitempty"`                     // of the net (package roster); the receiver takes it when it is newer and signed
 	Renew         []byte     `protobuf:"bytes,12,opt,name=renew,proto3" json:"renew,omitempty"`                       // of items that the receiver holds: 4-octet hash, and 16 bits of the minutes since 1970 UTC when it expires now
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -156,6 +157,13 @@ func (x *Envelope) GetAgain() []uint32 {
 func (x *Envelope) GetLost() []byte {
 	if x != nil {
 		return x.Lost
+	}
+	return nil
+}
+
+func (x *Envelope) GetRoster() []byte {
+	if x != nil {
+		return x.Roster
 	}
 	return nil
 }
@@ -488,7 +496,7 @@ var File_internal_link_envelope_envelope_proto protoreflect.FileDescriptor
 
 const file_internal_link_envelope_envelope_proto_rawDesc = "" +
 	"\n" +
-	"%internal/link/envelope/envelope.proto\x12\x0ealdis.envelope\"\xd9\x02\n" +
+	"%internal/link/envelope/envelope.proto\x12\x0ealdis.envelope\"\xf1\x02\n" +
 	"\bEnvelope\x12\x12\n" +
 	"\x04flow\x18\x01 \x01(\rR\x04flow\x12\x12\n" +
 	"\x04data\x18\x02 \x03(\fR\x04data\x12/\n" +
@@ -502,7 +510,8 @@ const file_internal_link_envelope_envelope_proto_rawDesc = "" +
 	"\aexpires\x18\n" +
 	" \x01(\rR\aexpires\x12\x14\n" +
 	"\x05again\x18\v \x03(\aR\x05again\x12\x12\n" +
-	"\x04lost\x18\r \x01(\fR\x04lost\x12\x14\n" +
+	"\x04lost\x18\r \x01(\fR\x04lost\x12\x16\n" +
+	"\x06roster\x18\x0e \x01(\fR\x06roster\x12\x14\n" +
 	"\x05renew\x18\f \x01(\fR\x05renew\"\x9d\x02\n" +
 	"\aFlowDef\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\fR\x05group\x12\x12\n" +

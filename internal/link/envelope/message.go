@@ -31,6 +31,7 @@ type Message struct {
 	Void    []Hash    // items that the sender's site does not have
 	Again   []uint32  // P_Mul messages of the receiver that the sender has and cannot read
 	Renew   []Renewal // items that the receiver holds and that live longer now
+	Roster  []byte    // of the net, as package roster appends it
 	Lost    []Lost    // messages of the receiver that were received and could not be handed over
 }
 
@@ -187,7 +188,7 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 		e.Have, e.HaveNone = joinHashes(m.Have), len(m.Have) == 0
 	}
 	e.Void, e.Again, e.Renew = joinHashes(m.Void), m.Again, joinRenewals(m.Renew)
-	e.Lost = joinLost(m.Lost)
+	e.Lost, e.Roster = joinLost(m.Lost), m.Roster
 	if texts != nil {
 		if brief, ok := appendBrief(dst, e, texts.Alike); ok {
 			return brief, nil
@@ -276,6 +277,7 @@ func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts)
 	if m.Lost, err = splitLost(e.Lost); err != nil {
 		return Message{}, 0, "", err
 	}
+	m.Roster = e.Roster
 	m.Asks, m.Again = e.HaveNone || len(m.Have) > 0, e.Again
 	return m, number, defined, nil
 }

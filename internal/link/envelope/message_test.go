@@ -39,6 +39,7 @@ func messages() map[string]Message {
 		"asks":          {Asks: true, Have: []Hash{{1, 2, 3, 4}, {5, 6, 7, 8}}},
 		"void":          {Void: []Hash{{9, 9, 9, 9}}},
 		"again":         {Again: []uint32{1, 1 << 31}},
+		"roster":        {Roster: []byte("a roster")},
 		"renewals":      {Renew: []Renewal{{Hash{1, 2, 3, 4}, 0}, {Hash{5, 6, 7, 8}, 0xffff}}},
 		"items": {Items: []site.Item{
 			{Kind: site.Endpoint, Scope: "jxta-NetGroup", Owner: peerA, Variant: true, Doc: []byte("<jxta:PA>" + strings.Repeat("abc ", 40))},

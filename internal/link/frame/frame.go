@@ -63,6 +63,8 @@ type (
 		// Void: the receiver gives numbers again. Those of its starts after Known do not count, nor does a receipt for them.
 		Void  bool
 		Known uint32 // with Void: the last start of the receiver whose numbers count
+		// Roster is the low 16 bits of the serial that the sender goes by; 0: all share a key. It takes two octets, or three.
+		Roster uint16
 	}
 	// Start is a start of a gateway, and the low 16 bits of the first number of each lane that it gave.
 	Start struct {
@@ -116,18 +118,19 @@ const (
 	kindSilence = 7 << 5
 	kindMask    = 7 << 5
 
-	flagMore   = 1 << 0 // DATA, NORM: a length follows, and after the body another frame
-	flagFree   = 1 << 1 // DATA: behind the number an octet says how far back the message is that it waits for
-	flagPrompt = 1 << 2 // DATA
-	flagWide   = 1 << 3 // DATA: 16 bits of the number, else 8
-	flagRides  = 1 << 4 // DATA: behind the number the low 8 bits of a cumulative number
-	flagEnd    = 1 << 0 // HELLO, and the next two
-	flagEnded  = 1 << 1
-	flagVoid   = 1 << 2
-	flagStarts = 1 << 3 // Starts behind the rest: their count and eight octets each
-	flagSurvey = 1 << 4 // PROBE: a Survey
-	laneBit    = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
-	helloLen   = HelloOctets - 1
+	flagMore    = 1 << 0 // DATA, NORM: a length follows, and after the body another frame
+	flagFree    = 1 << 1 // DATA: behind the number an octet says how far back the message is that it waits for
+	flagPrompt  = 1 << 2 // DATA
+	flagWide    = 1 << 3 // DATA: 16 bits of the number, else 8
+	flagRides   = 1 << 4 // DATA: behind the number the low 8 bits of a cumulative number
+	flagEnd     = 1 << 0 // HELLO, and the next two
+	flagEnded   = 1 << 1
+	flagVoid    = 1 << 2
+	flagStarts  = 1 << 3 // Starts behind the rest: their count and eight octets each; before these Roster, where countRoster is set
+	countRoster = 1 << 7 // of the count
+	flagSurvey  = 1 << 4 // PROBE: a Survey
+	laneBit     = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
+	helloLen    = HelloOctets - 1
 
 	// MaxBitmap is the most octets that a Receipt's bitmap has.
 	MaxBitmap = 15
@@ -145,7 +148,7 @@ func Append(b []byte, f Frame, last bool) []byte {
 		b = binary.BigEndian.AppendUint16(b, f.Cumulative)
 		return append(b, bitmap...)
 	case Hello:
-		b = binary.BigEndian.AppendUint32(append(b, kindHello|flag(f.End, flagEnd)|flag(f.Ended, flagEnded)|flag(f.Void, flagVoid)|flag(len(f.Starts) > 0, flagStarts)), f.Store)
+		b = binary.BigEndian.AppendUint32(append(b, kindHello|flag(f.End, flagEnd)|flag(f.Ended, flagEnded)|flag(f.Void, flagVoid)|flag(len(f.Starts) > 0 || f.Roster != 0, flagStarts)), f.Store)
 		b = binary.BigEndian.AppendUint32(append(b, f.Stream), f.HeardBoot)
 		b = binary.BigEndian.AppendUint32(append(b, f.HeardStream), f.Digest)
 		b = append(binary.BigEndian.AppendUint16(b, f.Model), f.Forgot)
@@ -155,7 +158,7 @@ func Append(b []byte, f Frame, last bool) []byte {
 		if b = binary.BigEndian.AppendUint16(b, f.Seen); f.Void {
 			b = binary.BigEndian.AppendUint32(b, f.Known)
 		}
-		return appendStarts(b, f.Starts[:min(len(f.Starts), MaxStarts)])
+		return appendStarts(b, f.Roster, f.Starts[:min(len(f.Starts), MaxStarts)])
 	case Greeting:
 		return appendGreeting(b, f)
 	case Probe:
@@ -215,11 +218,15 @@ func appendBody(b []byte, kind byte, last bool, head, body []byte) []byte {
 // HelloOctets is what a Hello takes that has neither Starts nor Void.
 const HelloOctets = 24
 
-func appendStarts(b []byte, starts []Start) []byte {
-	if len(starts) == 0 {
+func appendStarts(b []byte, roster uint16, starts []Start) []byte {
+	switch {
+	case roster != 0:
+		b = binary.BigEndian.AppendUint16(append(b, byte(len(starts))|countRoster), roster)
+	case len(starts) == 0:
 		return b
+	default:
+		b = append(b, byte(len(starts)))
 	}
-	b = append(b, byte(len(starts)))
 	for _, s := range starts {
 		b = binary.BigEndian.AppendUint32(b, s.Boot)
 		for _, first := range s.First {
@@ -229,16 +236,23 @@ func appendStarts(b []byte, starts []Start) []byte {
 	return b
 }
 
-func parseStarts(b []byte) (starts []Start, rest []byte, err error) {
+func parseStarts(b []byte) (roster uint16, starts []Start, rest []byte, err error) {
 	if len(b) < 1 {
-		return nil, nil, ErrShort
+		return 0, nil, nil, ErrShort
 	}
-	n := int(b[0])
-	if n == 0 || n > MaxStarts {
-		return nil, nil, ErrKind
+	n := int(b[0] &^ countRoster)
+	told := b[0]&countRoster != 0
+	if b = b[1:]; told {
+		if len(b) < 2 {
+			return 0, nil, nil, ErrShort
+		}
+		roster, b = binary.BigEndian.Uint16(b), b[2:]
 	}
-	if b = b[1:]; len(b) < n*startOctets {
-		return nil, nil, ErrShort
+	if n == 0 && !told || n > MaxStarts || told && roster == 0 {
+		return 0, nil, nil, ErrKind
+	}
+	if len(b) < n*startOctets {
+		return 0, nil, nil, ErrShort
 	}
 	for range n {
 		s := Start{Boot: binary.BigEndian.Uint32(b)}
@@ -247,7 +261,7 @@ func parseStarts(b []byte) (starts []Start, rest []byte, err error) {
 		}
 		starts, b = append(starts, s), b[startOctets:]
 	}
-	return starts, b, nil
+	return roster, starts, b, nil
 }
 
 // DataOverhead, with a number of 16 bits, and NORMOverhead are what such a frame adds to its body when it is the last.
@@ -305,7 +319,7 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 			h.Known, b = binary.BigEndian.Uint32(b), b[4:]
 		}
 		if flags&flagStarts != 0 {
-			if h.Starts, b, err = parseStarts(b); err != nil {
+			if h.Roster, h.Starts, b, err = parseStarts(b); err != nil {
 				return nil, nil, err
 			}
 		}

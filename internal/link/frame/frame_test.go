@@ -19,11 +19,17 @@ type vector struct {
 var vectors = []vector{
 	{"receipt without holes", Receipt{Direct, 0x1234, nil}, false, "20 1234"},
 	{"receipt of the bulk lane, two octets of bitmap", Receipt{Bulk, 1, []byte{0x02, 0x80}}, true, "32 0001 0280"},
-	{"hello", Hello{0xa1b2c3d4, 3, 0x11223344, 5, 0x99aabbcc, 0x7788, 9, [Lanes]uint16{0x0102, 0x0304}, 0x0506, nil, false, true, false, 0}, false, "42 a1b2c3d4 03 11223344 05 99aabbcc 7788 09 0102 0304 0506"},
+	{"hello", Hello{0xa1b2c3d4, 3, 0x11223344, 5, 0x99aabbcc, 0x7788, 9, [Lanes]uint16{0x0102, 0x0304}, 0x0506, nil, false, true, false, 0, 0}, false, "42 a1b2c3d4 03 11223344 05 99aabbcc 7788 09 0102 0304 0506"},
 	{"hello that refuses", Hello{Store: 1, Stream: 2, First: [Lanes]uint16{3, 4}, Seen: 5, Void: true, Known: 0x01020304}, false,
 		"44 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 01020304"},
 	{"hello of a start after two unheard", Hello{Store: 1, Stream: 2, First: [Lanes]uint16{3, 4}, Seen: 5, Starts: []Start{{0x01020304, [Lanes]uint16{1, 1}}, {0x01020309, [Lanes]uint16{2, 0x104}}}, End: true}, false,
 		"49 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 02 01020304 0001 0001 01020309 0002 0104"},
+	{"hello with a roster", Hello{Store: 1, Stream: 2, First: [Lanes]uint16{3, 4}, Seen: 5, Roster: 0x0607}, false,
+		"48 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 80 0607"},
+	{"hello with a roster, of a start after an unheard one", Hello{Store: 1, Stream: 2, Seen: 5, Roster: 7, Starts: []Start{{0x01020304, [Lanes]uint16{1, 1}}}}, false,
+		"48 00000001 02 00000000 00 00000000 0000 00 0000 0000 0005 81 0007 01020304 0001 0001"},
+	{"greeting with a roster", Greeting{Store: 1, Stream: 1, Roster: 0x0102, Members: []Member{{ID: 2, Apart: true}}}, false,
+		"54 00000001 01 00000000 0000 00 0000 0000 01 24 0102"},
 	{"greeting of one who has heard nobody", Greeting{Store: 0xa1b2c3d4, Stream: 1, Digest: 0x99aabbcc, Model: 0x7788, Forgot: 9, First: [Lanes]uint16{0x0102, 0x0304}, Starts: true}, false,
 		"52 a1b2c3d4 01 99aabbcc 7788 09 0102 0304 00"},
 	{"greeting to members: asked, with numbers, of another digest, apart", Greeting{Store: 1, Stream: 2, First: [Lanes]uint16{3, 4}, More: true, Members: []Member{

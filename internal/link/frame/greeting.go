@@ -16,6 +16,7 @@ type (
 		First   [Lanes]uint16
 		Starts  bool     // it is the first of the sender's start
 		More    bool     // there are others: of whom Members do not name, nothing is said here
+		Roster  uint16   // as a Hello has it
 		Members []Member // ascending by ID, at most MaxMembers
 	}
 	// Member is what a Greeting says to one member alone. To a member without one it says that it was not heard.
@@ -37,6 +38,7 @@ const (
 	flagAll  = 1 << 4 // HELLO: a Greeting
 	flagMany = 1 << 0 // of a Greeting: More, and the next one
 	flagNew  = 1 << 1 // Starts
+	flagList = 1 << 2 // Roster, two octets behind the members
 
 	memberAsks  = 1 << 0 // the low bits of a member's first number; above is its ID less the one before
 	memberBlank = 1 << 1
@@ -55,7 +57,7 @@ const (
 
 // For is what a Greeting says to a member; false: nothing. asks says that an answer is wanted.
 func (f Greeting) For(id uint16) (h Hello, asks, ok bool) {
-	h = Hello{Store: f.Store, Stream: f.Stream, Digest: f.Digest, Model: f.Model, Forgot: f.Forgot, First: f.First}
+	h = Hello{Store: f.Store, Stream: f.Stream, Digest: f.Digest, Model: f.Model, Forgot: f.Forgot, First: f.First, Roster: f.Roster}
 	for _, m := range f.Members {
 		if m.ID != id {
 			continue
@@ -70,7 +72,7 @@ func (f Greeting) For(id uint16) (h Hello, asks, ok bool) {
 
 func appendGreeting(b []byte, f Greeting) []byte {
 	members := f.Members[:min(len(f.Members), MaxMembers)]
-	b = binary.BigEndian.AppendUint32(append(b, kindHello|flagAll|flag(f.More, flagMany)|flag(f.Starts, flagNew)), f.Store)
+	b = binary.BigEndian.AppendUint32(append(b, kindHello|flagAll|flag(f.More, flagMany)|flag(f.Starts, flagNew)|flag(f.Roster != 0, flagList)), f.Store)
 	b = binary.BigEndian.AppendUint32(append(b, f.Stream), f.Digest)
 	b = append(binary.BigEndian.AppendUint16(b, f.Model), f.Forgot)
 	for _, first := range f.First {
@@ -90,11 +92,14 @@ func appendGreeting(b []byte, f Greeting) []byte {
 			b = binary.BigEndian.AppendUint16(append(b, m.Stream, m.HeardStream), m.Seen)
 		}
 	}
+	if f.Roster != 0 {
+		b = binary.BigEndian.AppendUint16(b, f.Roster)
+	}
 	return b
 }
 
 func parseGreeting(flags byte, b []byte) (f Greeting, rest []byte, err error) {
-	if flags&^(flagAll|flagMany|flagNew) != 0 {
+	if flags&^(flagAll|flagMany|flagNew|flagList) != 0 {
 		return f, nil, ErrKind
 	}
 	if len(b) < greetingLen+1 {
@@ -114,6 +119,15 @@ func parseGreeting(flags byte, b []byte) (f Greeting, rest []byte, err error) {
 		}
 		last = uint64(m.ID)
 		f.Members = append(f.Members, m)
+	}
+	if flags&flagList == 0 {
+		return f, b, nil
+	}
+	if len(b) < 2 {
+		return f, nil, ErrShort
+	}
+	if f.Roster, b = binary.BigEndian.Uint16(b), b[2:]; f.Roster == 0 {
+		return f, nil, ErrKind
 	}
 	return f, b, nil
 }

@@ -192,7 +192,7 @@ func (d *decoder) walk(p *Profile, tree map[string]any) {
 func linkFields(p *Profile) map[string]any {
 	return map[string]any{
 		"medium": medium{&p.Shared}, "turnaround_ms": &p.Turnaround, "max_hold_ms": &p.MaxHold, "key_up_ms": &p.KeyUp,
-		"mtu_octets": &p.MTU, "frame_overhead_octets": &p.FrameOverhead, "reorder": &p.Reorder, "tariff": &p.Tariff,
+		"mtu_octets": &p.MTU, "frame_overhead_octets": &p.FrameOverhead, "reorder": &p.Reorder, "tariff": &p.Tariff, "tariff_unit_octets": &p.UnitOctets,
 		"handover_every_ms": &p.Calls.HandoverEvery, "handover_ms": &p.Calls.Handover,
 		"call_drop_every_ms": &p.Calls.DropEvery, "call_redial_ms": &p.Calls.Redial,
 	}

@@ -56,7 +56,7 @@ type Profile struct {
 	FrameOverhead int           // octets per frame below IP
 	Reorder       bool          // jitter may let a frame overtake
 	Calls         Calls         // star: hand-overs and dropped calls
-	Tariff        string        // what the bill grows with: TariffOctets ("" is that), TariffMinutes or TariffNone
+	Bill
 	// The gateway's use of it.
 	Transport      string        // NORM or PMul: what carries messages; "" is NORM
 	DatagramOctets int           // largest UDP payload that radio sends
@@ -87,6 +87,28 @@ const (
 	NORM = "norm"  // direct datagrams, and NORM for what needs segments
 	PMul = "p_mul" // P_Mul (ACP 142): one transmission for all, receivers may be silent for hours
 )
+
+// Bill is what a link is paid by.
+type Bill struct {
+	Tariff     string // what the bill grows with: TariffOctets ("" is that), TariffMinutes or TariffNone
+	UnitOctets int    // IP octets that each datagram is billed by, those that it has begun; 0: every octet counts
+}
+
+// Units is how many units of the bill a packet of so many IP octets costs; 0 where every octet counts.
+func (b Bill) Units(ipOctets int) int {
+	if b.UnitOctets == 0 {
+		return 0
+	}
+	return (ipOctets + b.UnitOctets - 1) / b.UnitOctets
+}
+
+// Filled is the largest UDP payload that fills the last unit of its bill: DatagramOctets where every octet counts.
+func (p Profile) Filled() int {
+	if p.UnitOctets == 0 {
+		return p.DatagramOctets
+	}
+	return (p.DatagramOctets+IPUDPOctets)/p.UnitOctets*p.UnitOctets - IPUDPOctets
+}
 
 // The tariffs of a link.
 const (

@@ -108,9 +108,16 @@ func (p Profile) problems() []problem {
 	}
 	check(p.DatagramOctets >= 64 && p.DatagramOctets <= p.MTU-IPUDPOctets, "gateway.datagram_octets",
 		"%d is not from 64 to %d (mtu_octets less %d of IP and UDP)", p.DatagramOctets, p.MTU-IPUDPOctets, IPUDPOctets)
+	check(p.UnitOctets >= 0 && p.UnitOctets <= p.MTU, "link.tariff_unit_octets", "%d is not from 0 (every octet counts) to mtu_octets", p.UnitOctets)
+	check(p.UnitOctets <= 0 || p.Tariff == "" || p.Tariff == TariffOctets, "link.tariff_unit_octets", "is of no use where link.tariff is %q", p.Tariff)
+	check(p.UnitOctets <= 0 || p.Filled() >= 64, "link.tariff_unit_octets", "leaves no datagram of 64 octets or more within datagram_octets")
 	const around = sealOctets + frameOctets + segmentRoom
-	check(p.SegmentOctets >= 16 && p.SegmentOctets <= p.DatagramOctets-around, "gateway.segment_octets",
-		"%d is not from 16 to %d (datagram_octets less %d of seal and frame)", p.SegmentOctets, p.DatagramOctets-around, around)
+	most, of := p.DatagramOctets, "datagram_octets"
+	if p.UnitOctets > 0 && p.Filled() != most {
+		most, of = p.Filled(), fmt.Sprintf("the %d octets that fill units of %d", p.Filled(), p.UnitOctets)
+	}
+	check(p.SegmentOctets >= 16 && p.SegmentOctets <= most-around, "gateway.segment_octets",
+		"%d is not from 16 to %d (%s less %d of seal and frame)", p.SegmentOctets, most-around, of, around)
 	check(p.Transport == "" || p.Transport == NORM || p.Transport == PMul, "gateway.transport", "%q is neither %q nor %q", p.Transport, NORM, PMul)
 	check(slices.Contains([]string{"", TariffOctets, TariffMinutes, TariffNone}, p.Tariff), "link.tariff",
 		"%q is none of %q, %q, %q", p.Tariff, TariffOctets, TariffMinutes, TariffNone)

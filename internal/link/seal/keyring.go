@@ -25,7 +25,7 @@ type Epoch struct {
 }
 
 // MaxEpochs is how many epochs a Keyring understands at once.
-const MaxEpochs = 2
+const MaxEpochs = 4
 
 // Keyring is the base keys of a node. What it seals for one peer only the two can read or make. What it seals for all every
 // member can read, and a proof for each member keeps others from making it in its name. It is not changed once it is made.
@@ -201,9 +201,10 @@ func (p *prover) append(b []byte, sender uint16, boot Boot, n *[nonceLen]byte, a
 
 // opening is one of the ways in which a datagram of one start of a node may be sealed.
 type opening struct {
-	to   uint16 // this node, or Group
-	key  [keyLen]byte
-	gone bool // the sender is none of us any more
+	to    uint16 // this node, or Group
+	key   [keyLen]byte
+	epoch uint32 // of those for Group
+	gone  bool   // the sender is none of us any more
 	// Of those for Group with proofs:
 	tail   int // their octets
 	at     int // of them: where the one for this node begins
@@ -240,7 +241,7 @@ func (k *Keyring) openings(self, from uint16, boot Boot) (list []opening) {
 // forAll is how a start of a member seals for all.
 func (e *epoch) forAll(self uint16, from Member, boot Boot) opening {
 	base := e.Secret.groupBase(e.Number, from.ID)
-	o := opening{to: Group, key: subkey((*Key)(&base), from.ID, boot), tail: e.proofOctets()}
+	o := opening{to: Group, epoch: e.Number, key: subkey((*Key)(&base), from.ID, boot), tail: e.proofOctets()}
 	pair := e.pairs[from.ID]
 	switch {
 	case from.ID == self:

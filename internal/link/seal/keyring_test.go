@@ -319,7 +319,7 @@ func TestNewKeyringRefuses(t *testing.T) {
 		want   error
 	}{
 		"none":        {nil, nil},
-		"three":       {[]Epoch{epochOf(3, 1), epochOf(2, 1), epochOf(1, 1)}, nil},
+		"five":        {[]Epoch{epochOf(5, 1), epochOf(4, 1), epochOf(3, 1), epochOf(2, 1), epochOf(1, 1)}, nil},
 		"not named":   {[]Epoch{epochOf(1, 2, 3)}, ErrNotMember},
 		"another key": {[]Epoch{{Number: 1, Members: []Member{{1, nodeKey(9).Public()}}}}, ErrNotMember},
 		"weak":        {[]Epoch{weak}, ErrWeakKey},

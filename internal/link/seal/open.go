@@ -178,6 +178,7 @@ type OpenInfo struct {
 	Newest  bool   // no datagram of the peer with a higher counter was received: its source address is the latest
 	NewBoot bool   // the first datagram of a start of the peer not heard of before
 	Long    bool   // long form
+	Epoch   uint32 // of the roster, where it is for all; 0: all share a key
 	Proofs  int    // octets of the proofs behind the body
 	Group   bool   // for the whole net, not for this node alone
 	Boot    Boot   // the peer's
@@ -357,7 +358,7 @@ func (o *Opener) decrypt(datagram []byte, headLen int, from uint16, info *OpenIn
 		if !decrypt(body, sealed, ad, &n, &k.key) {
 			continue
 		}
-		info.Group, info.Proofs = k.to == Group, k.tail
+		info.Group, info.Proofs, info.Epoch = k.to == Group, k.tail, k.epoch
 		if body, ok = k.proves(from, info.Boot, &n, ad, body); !ok {
 			return nil, false, ErrForged
 		}

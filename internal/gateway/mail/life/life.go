@@ -57,6 +57,7 @@ const (
 	OnTheAir = "on the air"
 	Repeated = "repeated"
 	Arrived  = "arrived" // the recipient has it, and waits for one before it
+	Foreseen = "late"    // it will expire before it is there, by the forecast: the detail says when it would be
 	Ordered  = "ordered" // the operator said so: the detail says what, and who
 )
 

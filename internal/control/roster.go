@@ -1,0 +1,57 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"aldis/internal/gateway"
+	"aldis/internal/link/roster"
+)
+
+// RosterOrder is the body of POST /roster: go by a newer roster, and tell it to all peers. The answer is the
+// gateway.RosterStatus that came of it.
+type RosterOrder struct {
+	Roster []byte `json:"roster"` // as package roster appends it
+}
+
+func (RosterOrder) octets() int64 { return 2*roster.MaxOctets + orderOctets }
+
+// String is the order in words, for the log.
+func (o RosterOrder) String() string {
+	r, err := roster.Parse(o.Roster)
+	if err != nil {
+		return "no roster"
+	}
+	return fmt.Sprintf("serial %d of the net %s, %d nodes", r.Serial, r.Net, len(r.Nodes))
+}
+
+// roster gives the gateway the order, and waits until its status shows that, or why not.
+func (s Source) roster(ctx context.Context, order RosterOrder) (any, error) {
+	r, err := roster.Parse(order.Roster)
+	if err != nil {
+		return nil, Refusal{http.StatusBadRequest, err.Error()}
+	}
+	now, err := s.Snapshot(ctx)
+	switch before := now.Gateway.Roster; {
+	case err != nil:
+		return nil, Refusal{http.StatusServiceUnavailable, err.Error()}
+	case before == nil:
+		return nil, Refusal{http.StatusConflict, "all gateways of this net share a key (link.key_file): there is no roster to roll over"}
+	default:
+		s.Order(gateway.NewRoster{Roster: r})
+		var got *gateway.RosterStatus
+		err = Obeyed(ctx, func() (bool, error) {
+			now, err := s.Snapshot(ctx)
+			got = now.Gateway.Roster
+			return err == nil && (got.Serial != before.Serial || got.Refusals != before.Refusals), err
+		})
+		if err == nil && got.Serial < r.Serial {
+			return nil, Refusal{http.StatusConflict, got.Refusal}
+		}
+		if err == nil && s.Durable != nil {
+			err = s.Durable(ctx)
+		}
+		return got, err
+	}
+}

@@ -1,0 +1,242 @@
+// Package spans tells a collector of OpenTelemetry what became of messages: a trace for each message of this site that has
+// ended, with a span for each step of its life. It looks at the messages between two turns of the loop, as the page does, and
+// sends beside it. What a collector does not take in time is dropped and counted.
+//
+// The format is OTLP over HTTP with Protocol Buffers. A trace says who spoke to which pipe, when, and how many octets; never
+// what was said.
+package spans
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	resource "go.opentelemetry.io/proto/otlp/resource/v1"
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"aldis/internal/gateway"
+)
+
+// Bounds.
+const (
+	every    = 5 * time.Second // between two looks
+	patience = 5 * time.Second // for the collector, and for the loop
+	batch    = 100             // messages of one look at the loop
+	mostHeld = 512             // messages that wait for the collector
+)
+
+// Config says where spans go and whose they are.
+type Config struct {
+	URL           string // of the collector, with its path: http://127.0.0.1:4318/v1/traces
+	Name, Version string // of this gateway
+	ID            uint16
+	Messages      func(context.Context, func(time.Time, gateway.Messages)) error // runs a look between two turns of the loop
+	Log           *slog.Logger
+}
+
+// Teller sends spans. Its methods are called from one goroutine.
+type Teller struct {
+	cfg     Config
+	client  http.Client
+	told    map[uint64]bool // messages that have ended and were taken; those that are known no more are forgotten
+	held    []gateway.MessageRow
+	failing bool
+	sent    prometheus.Counter
+	dropped prometheus.Counter
+}
+
+// New makes one. Its metrics join those in reg.
+func New(cfg Config, reg prometheus.Registerer) *Teller {
+	t := &Teller{cfg: cfg, told: map[uint64]bool{},
+		client: http.Client{Timeout: patience, Transport: &http.Transport{Proxy: nil, MaxIdleConns: 1},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		sent: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "aldis_traces_sent_total", Help: "Messages whose trace a collector of OpenTelemetry has taken."}),
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "aldis_traces_dropped_total", Help: "Messages whose trace was dropped, because the collector took none."})}
+	reg.MustRegister(t.sent, t.dropped)
+	return t
+}
+
+// Run looks and sends until ctx ends.
+func (t *Teller) Run(ctx context.Context) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			t.once(ctx)
+		}
+	}
+}
+
+// once takes the messages that have ended since, and sends what it has.
+func (t *Teller) once(ctx context.Context) {
+	if err := t.take(ctx); err != nil {
+		return // the loop did not come to it: the next time
+	}
+	if len(t.held) == 0 {
+		return
+	}
+	err := t.send(ctx)
+	switch {
+	case err == nil:
+		t.sent.Add(float64(len(t.held)))
+		t.held = nil
+		if t.failing {
+			t.cfg.Log.Info("the collector takes traces again", "url", t.cfg.URL)
+		}
+	case !t.failing:
+		t.cfg.Log.Warn("the collector takes no traces: messages are not concerned", "url", t.cfg.URL, "error", err)
+	}
+	t.failing = err != nil
+	if n := len(t.held) - mostHeld; n > 0 {
+		t.dropped.Add(float64(n))
+		t.held = slices.Delete(t.held, 0, n)
+	}
+}
+
+func (t *Teller) take(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var ids []uint64
+	if err := t.cfg.Messages(ctx, func(_ time.Time, m gateway.Messages) { ids = m.IDs() }); err != nil {
+		return err
+	}
+	known := make(map[uint64]bool, len(ids))
+	var fresh []uint64
+	for _, id := range ids {
+		if t.told[id] {
+			known[id] = true
+		} else {
+			fresh = append(fresh, id)
+		}
+	}
+	t.told = known
+	slices.Sort(fresh)
+	for part := range slices.Chunk(fresh, batch) {
+		var rows []gateway.MessageRow
+		if err := t.cfg.Messages(ctx, func(_ time.Time, m gateway.Messages) {
+			for _, id := range part {
+				if row, ok := m.Row(id); ok && row.State == gateway.StateEnded {
+					rows = append(rows, row)
+				}
+			}
+		}); err != nil {
+			return err
+		}
+		for _, row := range rows {
+			t.told[row.Number] = true
+			if !row.Accepted.IsZero() { // of those from before the start nobody knows when
+				t.held = append(t.held, row)
+			}
+		}
+	}
+	return nil
+}
+
+func (t *Teller) send(ctx context.Context) error {
+	body, err := proto.Marshal(t.data())
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.cfg.URL, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/x-protobuf")
+	req.Header.Set("User-Agent", "aldis/"+t.cfg.Version)
+	resp, err := t.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10))
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("it answers %s", resp.Status)
+	}
+	return nil
+}
+
+// data is what is sent: TracesData has the fields of an ExportTraceServiceRequest.
+func (t *Teller) data() *trace.TracesData {
+	var list []*trace.Span
+	for i := range t.held {
+		list = append(list, t.spans(&t.held[i])...)
+	}
+	return &trace.TracesData{ResourceSpans: []*trace.ResourceSpans{{
+		Resource: &resource.Resource{Attributes: []*common.KeyValue{text("service.name", "aldis-gateway"), text("service.version", t.cfg.Version),
+			text("service.instance.id", t.cfg.Name), number("aldis.node.id", int64(t.cfg.ID))}},
+		ScopeSpans: []*trace.ScopeSpans{{Scope: &common.InstrumentationScope{Name: "aldis"}, Spans: list}},
+	}}}
+}
+
+// spans are those of a message: the whole, one for each site that it is for, and below that a step after the other.
+func (t *Teller) spans(m *gateway.MessageRow) []*trace.Span {
+	seed := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint16([]byte("aldis"), t.cfg.ID), m.Number)
+	seed = binary.BigEndian.AppendUint64(seed, uint64(m.Accepted.UnixNano()))
+	id := sha256.Sum256(seed)
+	n := byte(0)
+	span := func(parent []byte, name string, from, to time.Time, attributes ...*common.KeyValue) *trace.Span {
+		n++
+		own := sha256.Sum256(append(id[:], n))
+		if to.Before(from) {
+			to = from
+		}
+		return &trace.Span{TraceId: id[:16], SpanId: own[:8], ParentSpanId: parent, Name: name, Kind: trace.Span_SPAN_KIND_INTERNAL,
+			StartTimeUnixNano: uint64(from.UnixNano()), EndTimeUnixNano: uint64(to.UnixNano()), Attributes: attributes}
+	}
+	whole := span(nil, "message", m.Accepted, m.Accepted, text("aldis.message.id", m.ID), text("aldis.from", m.From), text("aldis.to", m.ToPipe),
+		text("aldis.label", m.Label), text("aldis.precedence", m.Precedence), number("aldis.octets", int64(m.Octets)))
+	list := []*trace.Span{whole}
+	for _, r := range m.Recipients {
+		if n >= 240 { // so many names of spans there are
+			break
+		}
+		site := span(whole.SpanId, "to "+r.Site, m.Accepted, r.Since, text("aldis.site", r.Site), text("aldis.state", r.State), text("aldis.detail", r.Detail))
+		if r.State != "delivered" && r.State != "superseded" {
+			site.Status = &trace.Status{Code: trace.Status_STATUS_CODE_ERROR, Message: r.State}
+		}
+		whole.EndTimeUnixNano = max(whole.EndTimeUnixNano, site.EndTimeUnixNano)
+		list = append(list, site)
+		var steps []gateway.LifeRow
+		for _, l := range m.Life {
+			if l.Site == "" || l.Site == r.Site {
+				steps = append(steps, l)
+			}
+		}
+		for i, l := range steps {
+			to := r.Since
+			if i+1 < len(steps) {
+				to = steps[i+1].At
+			}
+			if n < 240 {
+				list = append(list, span(site.SpanId, l.What, l.At, to, text("aldis.detail", l.Detail)))
+			}
+		}
+	}
+	return list
+}
+
+// text is an attribute. Labels come from strangers, and Protocol Buffers take UTF-8 alone.
+func text(key, value string) *common.KeyValue {
+	value = strings.ToValidUTF8(value, "?")
+	return &common.KeyValue{Key: key, Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: value}}}
+}
+
+func number(key string, value int64) *common.KeyValue {
+	return &common.KeyValue{Key: key, Value: &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: value}}}
+}

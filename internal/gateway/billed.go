@@ -1,0 +1,39 @@
+package gateway
+
+import "aldis/internal/link/profile"
+
+// BillStatus is what the link's datagrams cost since the start, where its tariff has units.
+type BillStatus struct {
+	UnitOctets int    `json:"unit_octets"`
+	Sent       uint64 `json:"sent"` // units, those that each datagram has begun
+	Received   uint64 `json:"received"`
+	// SentOctets and ReceivedOctets are IP octets in them. What is missing to Sent*UnitOctets was paid for and not used.
+	SentOctets     uint64 `json:"sent_octets"`
+	ReceivedOctets uint64 `json:"received_octets"`
+}
+
+// billed counts the units of a bill, of datagrams that are authentic or not: the carrier does not ask.
+type billed struct {
+	profile.Bill
+	BillStatus
+}
+
+func (b *billed) sent(payload int) {
+	b.Sent += uint64(b.Units(payload + profile.IPUDPOctets))
+	b.SentOctets += uint64(payload + profile.IPUDPOctets)
+}
+
+func (b *billed) received(payload int) {
+	b.Received += uint64(b.Units(payload + profile.IPUDPOctets))
+	b.ReceivedOctets += uint64(payload + profile.IPUDPOctets)
+}
+
+// status is nil where every octet counts: the ledger has those.
+func (b *billed) status() *BillStatus {
+	if b.Bill.UnitOctets == 0 {
+		return nil
+	}
+	s := b.BillStatus
+	s.UnitOctets = b.Bill.UnitOctets
+	return &s
+}

@@ -1,0 +1,261 @@
+package gateway_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/lab/check"
+	"aldis/internal/lab/sim"
+	"aldis/internal/link/roster"
+	"aldis/internal/link/seal"
+)
+
+// serials are what each node goes by, and seals for all with.
+func serials(w *sim.World) string {
+	var text []string
+	for _, n := range w.Nodes {
+		s := n.GW.Status(w.Now).Roster
+		text = append(text, fmt.Sprintf("%d/%d", s.Serial, s.Sealing))
+	}
+	return strings.Join(text, " ")
+}
+
+func same(n int, one string) string { return strings.TrimSuffix(strings.Repeat(one+" ", n), " ") }
+
+// A new roster is given to one node of a star; the others have it from that, and messages go on meanwhile, whoever crashes.
+func TestRolloverStar(t *testing.T) {
+	for seed := range uint64(6) {
+		w := world(t, 4, "iridium-directip", seed, withRoster, func(c *sim.Config) {
+			if seed%2 == 1 {
+				c.CrashBeforeCommit, c.CrashAfterCommit = 0.01, 0.01
+			}
+		})
+		hq, ship := w.Nodes[0], w.Nodes[1]
+		w.Run(time.Minute)
+		hq.Site.Put(w, pipeItem(1, pipeHQ))
+		sent := tracks(w, hq, []uint16{2, 3, 4}, 30, 200, 5*time.Second)
+		up := tracks(w, ship, []uint16{1}, 30, 200, 5*time.Second)
+		next := w.Roster(w.First(), time.Time{}, w.Nodes...)
+		w.At(30*time.Second, func() { w.Give(hq, gateway.NewRoster{Roster: next}) })
+		w.At(60*time.Second, func() {
+			if hq.GW != nil {
+				w.Give(hq, gateway.NewRoster{Roster: next})
+			}
+		})
+		w.Run(5 * time.Minute)
+		w.EndCrashes()
+		w.Run(5 * time.Minute)
+		if seed%2 == 0 {
+			for _, n := range w.Nodes[1:] {
+				once(t, w, n.Site, 1, *sent)
+			}
+			once(t, w, hq.Site, 2, *up)
+		}
+		for _, n := range w.Nodes {
+			check.Equal(check.In(t, fmt.Sprint(seed)), "serial of "+n.Name, n.GW.Status(w.Now).Roster.Serial, uint32(2))
+		}
+	}
+}
+
+// On an HF channel one transmission tells sixteen nodes; one of them is silent for a week. Nobody is locked out, and no message
+// is lost.
+func TestRolloverSixteen(t *testing.T) {
+	w := mulWorld(t, 16, 1, withRoster)
+	hq, quiet := w.Nodes[0], w.Nodes[15]
+	w.Run(20 * time.Minute)
+	order(w, quiet, gateway.Silence{On: true, Until: w.Now.Add(7 * 24 * time.Hour), Announce: true})
+	w.Run(10 * time.Minute)
+	sum := func() (octets int64) {
+		for _, n := range w.Nodes {
+			up, _ := w.Octets(n)
+			octets += up
+		}
+		return octets
+	}
+	before := sum()
+	hqBefore, _ := w.Octets(hq)
+	var sizes []string
+	w.Tap = func(from, to *sim.Node, data []byte) [][]byte {
+		if to == quiet {
+			sizes = append(sizes, fmt.Sprintf("%s:%d", from.Name, len(data)))
+		}
+		return [][]byte{data}
+	}
+	next := w.Roster(w.First(), w.Now.Add(24*time.Hour), w.Nodes...)
+	w.Give(hq, gateway.NewRoster{Roster: next})
+	w.Run(time.Hour)
+	up0, _ := w.Octets(hq)
+	t.Logf("roster of %d octets: %d octets from who gives it, %d acknowledgements of 14", len(next.Append(nil)), up0-hqBefore, sum()-before-up0+hqBefore)
+	t.Logf("%d datagrams: %v", len(sizes), sizes)
+	w.Tap = nil
+	check.Equal(t, "by which, and for all", serials(w), same(16, "2/1"))
+	w.Run(25 * time.Hour)
+	check.Equal(t, "a day later", serials(w), same(16, "2/2"))
+	w.Run(5 * 24 * time.Hour)
+	everyone := []uint16{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+	sent := tracks(w, hq, everyone, 10, 200, time.Minute)
+	w.Run(2 * 24 * time.Hour)
+	for _, n := range w.Nodes[1:] {
+		once(t, w, n.Site, 1, *sent)
+	}
+	up := tracks(w, quiet, []uint16{1}, 5, 200, time.Minute)
+	w.Run(time.Hour)
+	once(t, w, hq.Site, 16, *up)
+}
+
+// Who has missed all of a rollover is told when it speaks again, also when what is for all is sealed by the new roster already;
+// and a clock that is a day ahead locks nobody out.
+func TestRolloverMissed(t *testing.T) {
+	for _, ahead := range []time.Duration{0, 24 * time.Hour} {
+		w := mulWorld(t, 4, 1, withRoster)
+		hq, lost := w.Nodes[0], w.Nodes[3]
+		w.Run(10 * time.Minute)
+		w.Outage(lost, 30*time.Hour)
+		first := w.Roster(w.First(), w.Now.Add(2*time.Hour), w.Nodes...)
+		w.Give(hq, gateway.NewRoster{Roster: first})
+		w.Run(8 * time.Hour)
+		check.Equal(t, "after one", serials(w), "2/2 2/2 2/2 1/1")
+		second := w.Roster(first, w.Now.Add(ahead), w.Nodes...)
+		w.Give(w.Nodes[1], gateway.NewRoster{Roster: second})
+		w.Run(ahead + 23*time.Hour)
+		w.Kill(lost, time.Second) // it greets
+		w.Run(2 * time.Hour)
+		check.Equal(t, "when it is back", serials(w), same(4, "3/3"))
+		sent := tracks(w, hq, []uint16{2, 3, 4}, 5, 200, time.Minute)
+		up := tracks(w, lost, []uint16{1}, 5, 200, time.Minute)
+		w.Run(time.Hour)
+		for _, n := range w.Nodes[1:] {
+			once(t, w, n.Site, 1, *sent)
+		}
+		once(t, w, hq.Site, 4, *up)
+	}
+}
+
+// Without a time what is for all is sealed by the new roster as soon as all have it, and not before.
+func TestRolloverWhenAllHaveIt(t *testing.T) {
+	w := mulWorld(t, 4, 2, withRoster)
+	hq, quiet := w.Nodes[0], w.Nodes[3]
+	w.Run(10 * time.Minute)
+	order(w, quiet, gateway.Silence{On: true, Until: w.Now.Add(3 * time.Hour), Announce: true})
+	w.Run(time.Minute)
+	w.Give(hq, gateway.NewRoster{Roster: w.Roster(w.First(), time.Time{}, w.Nodes...)})
+	w.Run(2 * time.Hour)
+	check.Equal(t, "while one is silent", serials(w), "2/1 2/1 2/1 2/1")
+	w.Run(2 * time.Hour)
+	tracks(w, hq, []uint16{2, 3, 4}, 1, 200, time.Minute)
+	w.Run(time.Hour)
+	check.Equal(t, "when it has said that it has it", serials(w), same(4, "2/2"))
+}
+
+// A node that the roster names no more is not heard, gets nothing, and what waits for it is refused.
+func TestRevocation(t *testing.T) {
+	for _, group := range []bool{false, true} {
+		var w *sim.World
+		if group {
+			w = mulWorld(t, 4, 1, withRoster)
+		} else {
+			w = world(t, 4, "iridium-directip", 1, withRoster)
+		}
+		in := check.In(t, fmt.Sprint("group ", group))
+		hq, friend, bad := w.Nodes[0], w.Nodes[1], w.Nodes[3]
+		w.Run(10 * time.Minute)
+		next := w.Roster(w.First(), time.Time{}, w.Nodes[:3]...)
+		w.Give(hq, gateway.NewRoster{Roster: next})
+		w.Run(30 * time.Minute)
+		_, down := w.Octets(bad)
+		got := len(hq.Site.Got)
+		tracks(w, bad, []uint16{1, 2}, 5, 200, 10*time.Second)
+		sent := tracks(w, hq, []uint16{2, 3}, 5, 200, 10*time.Second)
+		w.Run(10 * time.Minute)
+		check.Equal(in, "messages of the one that is gone", len(hq.Site.Got), got)
+		once(t, w, friend.Site, 1, *sent)
+		s := hq.GW.Status(w.Now)
+		check.True(in, "counted", s.Dropped["gone"] > 0, s.Dropped)
+		check.True(in, "named", strings.Contains(strings.Join(w.Notes, "\n"), "hq warn: a node that the roster does not name any more"))
+		if _, is := w.Octets(bad); !group {
+			check.Equal(in, "octets for it", is, down)
+		}
+		check.Equal(in, "serial of the one that is gone", bad.GW.Status(w.Now).Roster.Serial, uint32(1))
+		w.Kill(hq, time.Second) // what it goes by is durable
+		w.Run(5 * time.Minute)
+		check.Equal(in, "after a restart", hq.GW.Status(w.Now).Roster.Serial, uint32(2))
+		more := tracks(w, bad, []uint16{1}, 2, 200, 10*time.Second)
+		w.Run(5 * time.Minute)
+		check.Equal(in, "messages of it after a restart", len(hq.Site.Got), got)
+		_ = more
+	}
+}
+
+// A roster that is not signed, of another net, older, or that does not name the node is not taken, whoever brings it.
+func TestRostersThatAreNotTaken(t *testing.T) {
+	w := world(t, 2, "iridium-directip", 1, withRoster)
+	hq := w.Nodes[0]
+	w.Run(time.Minute)
+	nodes := func() (list []roster.Node) {
+		for _, n := range w.Nodes {
+			list = append(list, roster.Node{ID: n.ID, Name: n.Name, Public: sim.NodeKey(n.ID).Public()})
+		}
+		return list
+	}
+	evil, err := roster.Issue("sim", w.First(), nodes(), w.Now, time.Time{}, [roster.RandomForIssue]byte{}, seal.NewSigningKey([32]byte{7}))
+	check.NoError(t, err)
+	red, err := roster.Issue("red", nil, nodes(), w.Now, time.Time{}, [roster.RandomForIssue]byte{}, sim.Authority())
+	check.NoError(t, err)
+	for name, r := range map[string]*roster.Roster{"not signed": evil, "of another net": red, "the same": w.First(),
+		"without this node": w.Roster(w.First(), time.Time{}, w.Nodes[1])} {
+		w.Give(hq, gateway.NewRoster{Roster: r})
+		w.Run(time.Minute)
+		check.Equal(check.In(t, name), "serial", serials(w), "1/1 1/1")
+	}
+	check.Equal(t, "refusals in the log", strings.Count(strings.Join(w.Notes, "\n"), "a roster is not taken"), 4)
+}
+
+// A checker that has everybody's keys sees all datagrams: no two of one start have the same counter, over crashes and epochs.
+// So no key has a nonce twice, since each start of each node has keys of its own.
+func TestNonceOverRollovers(t *testing.T) {
+	for seed := range uint64(3) {
+		w := mulWorld(t, 4, seed, withRoster, func(c *sim.Config) { c.CrashBeforeCommit, c.CrashAfterCommit = 0.02, 0.02 })
+		rosters := []*roster.Roster{w.First()}
+		type way struct{ from, to uint16 }
+		openers := map[way]*seal.Opener{}
+		type use struct {
+			from    uint16
+			boot    seal.Boot
+			counter uint32
+		}
+		seen := map[use]string{}
+		w.Tap = func(from, to *sim.Node, data []byte) [][]byte {
+			at := way{from.ID, to.ID}
+			if openers[at] == nil {
+				ring, err := roster.Ring(to.ID, sim.NodeKey(to.ID), rosters...)
+				check.NoError(check.Fatal(t), err)
+				openers[at] = seal.NewOpener(ring, to.ID, seal.Boot{}, map[uint16]seal.PeerState{from.ID: {}})
+			}
+			_, _, info, err := openers[at].Open(data)
+			if err != nil {
+				return [][]byte{data}
+			}
+			u := use{from.ID, info.Boot, info.Counter}
+			if was, ok := seen[u]; ok && was != string(data) {
+				t.Errorf("seed %d: node %d, start %v: counter %d twice", seed, u.from, u.boot, u.counter)
+			}
+			seen[u] = string(data)
+			return [][]byte{data}
+		}
+		for i := range 4 {
+			tracks(w, w.Nodes[i], []uint16{uint16(i+1)%4 + 1}, 20, 200, 20*time.Second)
+			w.Run(5 * time.Minute)
+			rosters = append([]*roster.Roster{w.Roster(rosters[0], time.Time{}, w.Nodes...)}, rosters...)
+			rosters = rosters[:min(len(rosters), seal.MaxEpochs)]
+			openers = map[way]*seal.Opener{}
+			if w.Nodes[i].GW != nil {
+				w.Give(w.Nodes[i], gateway.NewRoster{Roster: rosters[0]})
+			}
+		}
+		w.Run(10 * time.Minute)
+		check.True(check.In(t, fmt.Sprint(seed)), "many datagrams were looked at", len(seen) > 200, len(seen))
+	}
+}
