@@ -40,8 +40,8 @@
 //   - rehearse.go: `rehearse`: a verdict before the mission
 //   - reload.go: `reload`: the configuration read again
 //   - replay.go: `replay`: a trace played again
-//   - rollover.go: `keys rollover`: a newer roster for the gateway that runs here
 //   - rights.go: what a running gateway may not do
+//   - rollover.go: `keys rollover`: a newer roster for the gateway that runs here
 //   - roster.go: `keys roster`: who belongs to a net
 //   - run.go: `run`: joins the rooms of a gateway
 //   - secret.go: what seals the journal, from a file or the keyboard

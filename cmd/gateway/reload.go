@@ -21,7 +21,6 @@ import (
 	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/gateway"
-	"aldis/internal/rights"
 )
 
 const reloadAbout = `usage: gateway reload [-c FILE] [--dry-run] [--json]
@@ -152,7 +151,7 @@ func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
 	}
 	r.level.Set(next.Log.Level)
 	r.force.Store(next)
-	rights.Hold(next.Link.Key[:]) // as at the start, where it was said whether that is possible
+	hold(next) // as at the start, where it was said whether that is possible
 	changes := strings.ReplaceAll(inLines(answer.Changes), "\n", "; ")
 	r.log.Info("the configuration was read again", "changes", changes)
 	r.keep(audit.Entry{Kind: audit.Changed, What: changes})

@@ -19,7 +19,7 @@ func confine(c *config.Config) ([]rights.Protection, error) {
 
 // lock takes from the process what it needed for its start alone, and says what could not be had.
 func (n *node) lock() {
-	n.protections = append(n.protections, rights.Lock(), rights.Hold(n.cfg.Link.Key[:]))
+	n.protections = append(n.protections, rights.Lock(), hold(n.cfg))
 	tellMissing(n.log, n.protections)
 }
 
@@ -27,4 +27,12 @@ func tellMissing(log *slog.Logger, list []rights.Protection) {
 	if missing := rights.Missing(list); len(missing) > 0 {
 		log.Warn("this machine does not give the gateway all protections (docs/operate.md says what to change)", "missing", missing)
 	}
+}
+
+// hold keeps the keys of the link out of swap.
+func hold(c *config.Config) rights.Protection {
+	if own := c.Link.Trust.Own; own != nil {
+		return rights.Hold(rights.Octets(own))
+	}
+	return rights.Hold(rights.Octets(&c.Link.Key))
 }

@@ -136,3 +136,45 @@ func TestSmallRights(t *testing.T) {
 	b.until(t, "a last message is there", func() bool { say(last); return strings.Contains(there.all(), last) })
 	check.Equal(t, "its end", b.stop(t, syscall.SIGTERM), 0)
 }
+
+// The files that a configuration names may lie anywhere: each in a directory of its own is read at the start and by a reload.
+func TestFilesElsewhere(t *testing.T) {
+	s := newSite(t, 2, "")
+	elsewhere := func(name string) string {
+		t.Helper()
+		dir := filepath.Join(t.TempDir(), "own")
+		check.NoError(t, os.Mkdir(dir, 0o700))
+		return filepath.Join(dir, name)
+	}
+	key, token, profile, secret := elsewhere("net.key"), elsewhere("token"), elsewhere("link.toml"), elsewhere("journal.key")
+	check.NoError(t, os.Rename(s.key(), key))
+	check.NoError(t, os.WriteFile(token, []byte("0123456789abcdef0123\n"), 0o600))
+	check.NoError(t, os.WriteFile(secret, []byte("0123456789abcdef0123\n"), 0o600))
+	code, text, errs := run(t, "profiles", "geo-satcom-128k")
+	check.Equal(t, "profiles: "+errs, code, exitGood)
+	check.NoError(t, os.WriteFile(profile, []byte(text), 0o600))
+	keys := filepath.Dir(elsewhere("")) // of TAK devices: a directory
+	code, _, errs = run(t, "keys", "tak", "-o", keys, "127.0.0.1", "phone")
+	check.Equal(t, "keys tak: "+errs, code, exitGood)
+	all, err := os.ReadFile(s.file)
+	check.NoError(t, err)
+	changed := string(all)
+	for from, to := range map[string]string{
+		"key_file = \"net.key\"": fmt.Sprintf("key_file = %q", key), "\"geo-satcom-128k\"": fmt.Sprintf("%q", profile),
+		"[http]\n": fmt.Sprintf("[http]\ntoken_file = %q\n", token), "[node]\n": fmt.Sprintf("[node]\njournal_key_file = %q\n", secret),
+	} {
+		check.Contains(t, "the configuration", changed, from)
+		changed = strings.Replace(changed, from, to, 1)
+	}
+	changed += fmt.Sprintf("[tak]\nlisten = %q\ntls = %q\ntls_keys = %q\n", freeAddress(t, "tcp"), freeAddress(t, "tcp"), keys)
+	check.NoError(t, os.WriteFile(s.file, []byte(changed), 0o600))
+	r := s.start(t)
+	for _, p := range r.status(t).Protections {
+		check.True(t, p.Name, p.Active, p.Lacks)
+	}
+	check.NoError(t, os.WriteFile(token+"~", []byte("another-0123456789\n"), 0o600))
+	check.NoError(t, os.Rename(token+"~", token))
+	code, out, errs := run(t, "reload", "-c", s.file)
+	check.Equal(t, "reload: "+errs, code, exitGood)
+	check.Contains(t, "reload", out, "the token of http.token_file: changed")
+}

@@ -131,7 +131,7 @@ func TestTAKDevices(t *testing.T) {
 	fmt.Fprint(a, takEvent("ANDROID-aa-ping", "t-x-c-t", ""))
 	r1.until(t, "the ping is answered", func() bool { return a.find("takPong") != nil })
 	fmt.Fprint(a, takEvent("protouid", "t-x-takp-q", `<TakControl><TakRequest version="1"/></TakControl>`))
-	r1.until(t, "version 1 is granted", func() bool { return a.find("protouid") != nil })
+	r1.until(t, "version 1 is granted", func() bool { e := a.find("protouid"); return e != nil && e.Type == "t-x-takp-r" })
 	fmt.Fprint(b, deviceReport("ANDROID-00000000000000b1", "BRAVO"))
 	r1.until(t, "the position has crossed", func() bool { return a.find("ANDROID-00000000000000b1") != nil })
 	if a.protos() == 0 {

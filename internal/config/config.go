@@ -155,12 +155,17 @@ func Load(file string) (*Config, error) {
 
 // Files are those that Load has read.
 func (c *Config) Files() []string {
-	list := []string{c.File, c.Link.KeyFile}
+	list := []string{c.File}
+	for _, file := range []string{c.Link.KeyFile, c.Link.Trust.RosterFile, c.Link.Trust.NodeKeyFile, c.HTTP.TokenFile} {
+		if file != "" {
+			list = append(list, file)
+		}
+	}
 	if isFile(c.Link.ProfileName) {
 		list = append(list, (&reader{file: c.File}).resolve(c.Link.ProfileName))
 	}
-	if c.HTTP.TokenFile != "" {
-		list = append(list, c.HTTP.TokenFile)
+	if c.TAK.TLS.IsValid() {
+		list = append(list, filepath.Join(c.TAK.Keys, serverCert))
 	}
 	return list
 }

@@ -545,3 +545,15 @@ func TestControlSocket(t *testing.T) {
 		check.Equal(check.In(t, tt.text), "path", strings.TrimPrefix(path, filepath.Dir(file)+"/"), tt.want)
 	}
 }
+
+// Files are all that Load reads: a gateway that has given up its rights reads nothing else.
+func TestFiles(t *testing.T) {
+	at := netip.MustParseAddrPort("127.0.0.1:1")
+	for what, c := range map[string]*Config{
+		"/a/g.toml /b/net.key": {File: "/a/g.toml", Link: Link{ProfileName: "hf-2400", KeyFile: "/b/net.key"}},
+		"/a/g.toml /b/r /c/k /d/t /a/p.toml /e/" + serverCert: {File: "/a/g.toml", HTTP: HTTP{TokenFile: "/d/t"}, TAK: TAK{TLS: at, Keys: "/e"},
+			Link: Link{ProfileName: "./p.toml", Trust: Trust{RosterFile: "/b/r", NodeKeyFile: "/c/k"}}},
+	} {
+		check.Equal(t, "files", strings.Join(c.Files(), " "), what)
+	}
+}

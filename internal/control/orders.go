@@ -120,8 +120,8 @@ func order[T any](s Source, name string, obey func(context.Context, T) (answer a
 			of.fromPath(r)
 		}
 		most := int64(orderOctets)
-		if of, ok := any(what).(interface{ most() int64 }); ok {
-			most = of.most()
+		if of, ok := any(&what).(interface{ octets() int64 }); ok {
+			most = of.octets()
 		}
 		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
 		d.DisallowUnknownFields()

@@ -15,7 +15,7 @@ type RosterOrder struct {
 	Roster []byte `json:"roster"` // as package roster appends it
 }
 
-func (RosterOrder) most() int64 { return 2*roster.MaxOctets + orderOctets }
+func (RosterOrder) octets() int64 { return 2*roster.MaxOctets + orderOctets }
 
 // String is the order in words, for the log.
 func (o RosterOrder) String() string {

@@ -59,8 +59,8 @@ func (o WhatIfOrder) String() string {
 	return fmt.Sprintf("%d min of traffic on %.40q", o.Minutes, o.Link)
 }
 
-// most is how long the body may be: quotes and line ends of a trace take an octet more in JSON.
-func (WhatIfOrder) most() int64 { return 2*whatIfTrace + 4096 }
+// octets is how long the body may be: quotes and line ends of a trace take an octet more in JSON.
+func (WhatIfOrder) octets() int64 { return 2*whatIfTrace + orderOctets }
 
 // Figures are what traffic cost, or would.
 type Figures struct {

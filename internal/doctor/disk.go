@@ -32,8 +32,12 @@ func ownerOf(path string, run *Running) int {
 }
 
 func (f *findings) disk(c *config.Config, run *Running) {
-	owner := ownerOf(c.Link.KeyFile, run)
-	f.keyFile(c.Link.KeyFile, owner)
+	key := c.Link.KeyFile
+	if c.Link.Trust.On() {
+		key = c.Link.Trust.NodeKeyFile
+	}
+	owner := ownerOf(key, run)
+	f.keyFile(key, owner)
 	f.dataDir(c.Node.DataDir, c.Delivery.MaxOctets, owner)
 }
 

@@ -3,6 +3,8 @@ package doctor
 import (
 	"errors"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"aldis/internal/gateway"
 	"aldis/internal/lab/check"
 	"aldis/internal/link/profile"
+	"aldis/internal/link/roster"
 	"aldis/internal/rights"
 )
 
@@ -45,6 +48,9 @@ func TestFar(t *testing.T) {
 			s.Delays.Count, s.Delays.Counts[column], s.Repeated = n, n, repeated
 		}
 	}
+	differs := func(m gateway.LinkMeasured) func(*gateway.PeerStatus) {
+		return func(s *gateway.PeerStatus) { s.Link, s.Measured = "up", m }
+	}
 	for _, tt := range []struct {
 		name    string
 		up      time.Duration // of the gateway
@@ -69,8 +75,9 @@ func TestFar(t *testing.T) {
 		}, nil, "far.heard", Fault, []string{"last 1m0s ago"}},
 		{"few messages", time.Hour, count(3, 0, 2), nil, "link.profile", OK, []string{"too few"}},
 		{"as the profile says", time.Hour, count(100, 1, 2), nil, "link.profile", OK, []string{"does what profile iridium-directip says"}},
-		{"lossy", time.Hour, count(100, 60, 2), nil, "link.profile", Warning, []string{"60 of 160", "tune --fit"}},
-		{"slow", time.Hour, count(100, 0, 8), nil, "link.profile", Warning, []string{"more than 5m0s"}},
+		{"lossy", time.Hour, differs(gateway.LinkMeasured{LossPct: 37.5, Differs: []string{gateway.DiffersLoss}}), nil, "link.profile", Warning, []string{"38 %", "tune --fit"}},
+		{"slow", time.Hour, differs(gateway.LinkMeasured{RateBps: 1200, PaceBps: 1300, Differs: []string{gateway.DiffersRate}}), nil, "link.profile", Warning, []string{"1200 bit/s", "1300"}},
+		{"far", time.Hour, differs(gateway.LinkMeasured{RoundTripS: 61, Differs: []string{gateway.DiffersDelay}}), nil, "link.profile", Warning, []string{"61.0 s"}},
 		{"the kernel refuses", time.Hour, nil, func(r *control.Report) { r.Radio.UnsentDatagrams = 2 }, "link.unsent", Warning, []string{"refused 2 of 2"}},
 		{"the NORM process is down", time.Hour, nil, func(r *control.Report) { r.Transport = "norm" }, "norm", Fault, []string{"is down"}},
 	} {
@@ -174,4 +181,18 @@ func TestOctets(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 octets", 1023: "1023 octets", 1536: "1.5 KiB", 64 << 20: "64.0 MiB", 3 << 30: "3.0 GiB"} {
 		check.Equal(t, want, octets(n), want)
 	}
+}
+
+// Where each node has a key of its own that file is looked at, not the net's.
+func TestKeyOfANode(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "node.key")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := &config.Config{Node: config.Node{DataDir: dir}}
+	c.Link.Trust = config.Trust{Roster: &roster.Roster{}, NodeKeyFile: file}
+	var f findings
+	f.disk(c, nil)
+	has(t, &f, "key.file", OK, file, "0600")
 }

@@ -17,7 +17,12 @@ const (
 // far tells what the running gateway knows of the others: whether they are heard, whether they have the same key, and
 // whether the link does what its profile says.
 func (f *findings) far(c *config.Config, run *Running, now time.Time) {
-	f.ok("key.check", "", "the net's key has the fingerprint %s: it must be the same at every gateway, and may be said aloud", c.Link.Key.Fingerprint())
+	if t := &c.Link.Trust; t.On() {
+		f.ok("key.check", "", "this node's key has the fingerprint %s; roster %d of the authority %s: that must be the same at every gateway, and may be said aloud",
+			t.Own.Public().Fingerprint(), t.Roster.Serial, t.Authority.Fingerprint())
+	} else {
+		f.ok("key.check", "", "the net's key has the fingerprint %s: it must be the same at every gateway, and may be said aloud", c.Link.Key.Fingerprint())
+	}
 	if run == nil || run.Report == nil {
 		return
 	}
@@ -49,7 +54,7 @@ func (f *findings) heard(c *config.Config, run *Running, p gateway.PeerStatus, n
 		f.ok(check, p.Name, "%s keeps silent by order, and receives", p.Name)
 		return
 	case p.Unopened > 0:
-		f.fault("far.key", p.Name, "compare gateway doctor's check of the key there with the one here, and bring the right file to the wrong one; gateway peer list says where "+p.Name+" is believed to be",
+		f.fault("far.key", p.Name, "compare the fingerprints that gateway doctor says there and here, and bring the right file to the wrong one; gateway peer list says where "+p.Name+" is believed to be",
 			"%d datagrams came that seem to be from %s and do not open: it has another key, or its address belongs to another net", p.Unopened, p.Name)
 		return
 	case r.Silence.On:
@@ -79,42 +84,35 @@ func heardText(p gateway.PeerStatus, now time.Time) string {
 	return "last " + max(now.Sub(at), 0).Round(time.Second).String() + " ago"
 }
 
-// profile compares what went again and how long messages took with what the profile says. Both are of this run as a whole.
+// profile tells in what the link is not as the profile says, as the gateway has measured it (docs/operate.md).
 func (f *findings) profile(p profile.Profile, s gateway.PeerStatus) {
 	const check, out = "link.profile", "gateway tune --fit with captures of both ends makes a profile of what the link does; use it at both ends"
-	if s.Delays.Count < fewest {
-		if s.Link == "up" {
-			f.ok(check, s.Name, "too few messages have gone to %s to say what the link does (%d)", s.Name, s.Delays.Count)
+	m := s.Measured
+	for _, what := range m.Differs {
+		switch what {
+		case gateway.DiffersRate:
+			f.warn(check, s.Name, out, "the link to %s carries %d bit/s, less than profile %s says; datagrams go at %d", s.Name, m.RateBps, p.Name, m.PaceBps)
+		case gateway.DiffersDelay:
+			f.warn(check, s.Name, out, "a round trip to %s takes %.1f s, and profile %s expects %.1f s to %.1f s", s.Name, m.RoundTripS, p.Name,
+				(p.Up.Delay + p.Down.Delay).Seconds(), p.RoundTripMax(p.DatagramOctets+profile.IPUDPOctets).Seconds())
+		case gateway.DiffersLoss:
+			f.warn(check, s.Name, out, "%.0f %% of the messages for %s went again, more than the losses of profile %s ask for", m.LossPct, s.Name, p.Name)
 		}
-		return
 	}
-	sent := s.Delays.Count + s.Repeated
-	again, lossy := 100*float64(s.Repeated)/float64(sent), max(p.Up.LossPct, p.Down.LossPct)
-	longest := p.RoundTripMax(p.DatagramOctets+profile.IPUDPOctets) + p.AckDelay + p.Bundle
-	typical := median(s.Delays)
 	switch {
-	case again > 3*lossy+10:
-		f.warn(check, s.Name, out, "%.0f %% of what went to %s went again (%d of %d), and profile %s expects a loss of %.1f %%: the link loses more, or holds less than its rate says", again, s.Name, s.Repeated, sent, p.Name, lossy)
-	case typical > 3*longest:
-		f.warn(check, s.Name, out+"; gateway status shows whether much waits", "half of the messages for %s took more than %v, and profile %s expects %v there and back at most: the link is slower, or more is sent than it takes", s.Name, typical, p.Name, longest.Round(100*time.Millisecond))
-	default:
-		f.ok(check, s.Name, "the link to %s does what profile %s says: of %d messages half were confirmed within %v, and %.0f %% went again", s.Name, p.Name, s.Delays.Count, upper(s.Delays), again)
+	case len(m.Differs) > 0:
+	case s.Delays.Count >= fewest:
+		f.ok(check, s.Name, "the link to %s does what profile %s says: of %d messages half were confirmed within %v", s.Name, p.Name, s.Delays.Count, upper(s.Delays))
+	case s.Link == "up":
+		f.ok(check, s.Name, "too few messages have gone to %s to say what the link does (%d)", s.Name, s.Delays.Count)
 	}
 }
 
-// median is a time that half of the messages took at the least: the lower bound of their column.
-func median(d gateway.Delays) time.Duration { return column(d, 0) }
-
 // upper is a time within which half of the messages were confirmed.
-func upper(d gateway.Delays) time.Duration { return column(d, 1) }
-
-func column(d gateway.Delays, next int) time.Duration {
+func upper(d gateway.Delays) time.Duration {
 	sum := uint64(0)
 	for i, n := range d.Counts {
 		if sum += n; 2*sum >= d.Count {
-			if i += next - 1; i < 0 {
-				return 0
-			}
 			return time.Duration(gateway.DelayBounds[i] * float64(time.Second))
 		}
 	}

@@ -16,7 +16,8 @@
 // included.
 //
 // Files: api.go events and outputs; gateway.go New and Step; bearer.go ways over the air; faces.go the LAN sides;
-// rules.go what the operator lets cross; newrules.go other rules while it runs; newlink.go other peers; limited.go what waits for a rule's rate; drain.go before a stop; billed.go units of the bill; state.go replication; far.go what we
+// rules.go what the operator lets cross; newrules.go other rules while it runs; newlink.go other peers; limited.go what waits for a
+// rule's rate; drain.go before a stop; billed.go units of the bill; state.go replication; far.go what we
 // hold of a peer's site; door.go which datagrams count; trust.go whose keys; rollover.go newer rosters; receive.go what came in; endings.go what becomes of messages
 // behind their receipts; unread.go messages that cannot be read; peer.go a sister gateway; silence.go EMCON; windows.go its calendar; surveys.go
 // measuring the link; restore.go

@@ -204,14 +204,14 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		g.door.forget(now, ev)
 	case NewRules:
 		ev.obey(g, now)
-	case NewRoster:
-		ev.obey(g, now)
 	case Drain:
 		ev.obey(g, now)
 	case NewLink:
 		ev.obey(g, now)
 	case SurveyOrder:
 		g.bearers[0].surveys.obey(g, now, ev)
+	case NewRoster:
+		ev.obey(g, now)
 	default:
 		g.normEvent(now, ev)
 	}

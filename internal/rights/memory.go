@@ -23,3 +23,6 @@ func Hold(secrets ...[]byte) Protection {
 	}
 	return protection(Memory, nil)
 }
+
+// Octets are the memory of a value, for Hold.
+func Octets[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }

@@ -62,6 +62,9 @@ func (f *Face) opened(now time.Time, ev Opened) {
 	}
 	c := &client{conn: ev.Conn, host: host, server: ev.Server}
 	f.streams.clients[ev.Conn] = c
+	if !c.server {
+		f.send(c, offer(now))
+	}
 	f.greet(now, c)
 	f.release(now)
 }
@@ -155,6 +158,14 @@ func (f *Face) heard(now time.Time, ev Heard) {
 
 // pong answers a ping, as TAK servers do.
 func pong(now time.Time) *cot.Event { return answer(now, "takPong", "t-x-c-t-r", 20*time.Second) }
+
+// offer says that version 1 is read here. A server says so once, before all else.
+func offer(now time.Time) *cot.Event {
+	e := answer(now, "protouid", "t-x-takp-v", time.Minute)
+	e.How = "m-g"
+	e.Detail = []cot.Node{{Name: "TakControl", Kids: []cot.Node{{Name: "TakProtocolSupport", Attrs: []cot.Attr{{Name: "version", Value: "1"}}}}}}
+	return e
+}
 
 // answer is an event of the server's own.
 func answer(now time.Time, uid, kind string, life time.Duration) *cot.Event {

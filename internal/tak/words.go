@@ -27,9 +27,8 @@ type wordsSide struct{ of *Face }
 
 // ourWords is a chat of this site.
 type ourWords struct {
-	number  uint32
-	chat    code.Chat // without its text
-	pending bool      // its sender was told that it waits
+	number uint32
+	chat   code.Chat // without its text
 }
 
 // theirWords is a chat of a far site.

@@ -31,6 +31,8 @@ type device struct {
 	node *sim.Node
 	conn site.ConnID
 	got  []got
+	// offers of version 1 that it was given
+	offers int
 }
 
 type got struct {
@@ -103,6 +105,10 @@ func (w *world) order(n *sim.Node, o site.Order) {
 		e, err := cot.ParseXML(xml)
 		if err != nil {
 			w.t.Errorf("a device was given %s: %v", xml, err)
+			continue
+		}
+		if e.Type == "t-x-takp-v" {
+			d.offers++
 			continue
 		}
 		d.got = append(d.got, got{w.Now, e})
@@ -202,6 +208,9 @@ func TestPositionsCross(t *testing.T) {
 			}
 			if len(ship.got) != 0 {
 				t.Errorf("a device was given its own event %s", ship.got[0].event.Canonical())
+			}
+			if ship.offers != 1 {
+				t.Errorf("version 1 was offered %d times", ship.offers)
 			}
 			ship.say(w.event("ANDROID-ping", "t-x-c-t", "", 10*time.Second))
 			if pong := ship.newest("takPong"); pong == nil || pong.Type != "t-x-c-t-r" {

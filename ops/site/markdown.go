@@ -43,10 +43,9 @@ func anchorOf(heading string) string {
 
 // heading is one of a page.
 type heading struct {
-	Level       int
-	ID, Title   string
-	plain       string // of its section
-	first, last int    // where its section is, in the source
+	Level     int
+	ID, Title string
+	plain     string // of its section
 }
 
 // render makes a page of its source. link rewrites where links lead.

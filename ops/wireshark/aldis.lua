@@ -68,10 +68,14 @@ field("uint8", "hello.forgot", "Losses of what later messages are coded after")
 field("uint16", "hello.first", "First number of a lane")
 field("uint16", "hello.seen", "Has everything up to")
 field("uint32", "hello.known", "Last start whose numbers count")
-field("uint8", "hello.starts", "Earlier starts")
+field("uint8", "hello.starts", "Earlier starts", base.DEC, nil, 0x7f)
+field("uint8", "hello.has_roster", "The serial of a roster follows", base.DEC, onoff, 0x80)
+field("uint16", "hello.roster", "Roster that the sender goes by (low 16 bits)")
 field("uint32", "start.boot", "Earlier start")
 field("uint16", "start.first", "First number of a lane in it")
 field("uint8", "greeting.starts", "First of the sender's start", base.DEC, onoff, 0x02)
+field("uint8", "greeting.has_roster", "The serial of a roster follows", base.DEC, onoff, 0x04)
+field("uint16", "greeting.roster", "Roster that the sender goes by (low 16 bits)")
 field("uint8", "greeting.more", "There are other members", base.DEC, onoff, 0x01)
 field("uint32", "greeting.store", "Store", base.HEX)
 field("uint8", "greeting.stream", "Stream")
@@ -286,7 +290,9 @@ local function hello(c, tree)
 end
 
 local function starts(c, tree)
-	for _ = 1, c:add(tree, "hello.starts", 1) do
+	local count = c:flags(tree, "hello.has_roster", "hello.starts")
+	if bit(count, 0x80) then c:add(tree, "hello.roster", 2) end
+	for _ = 1, count % 128 do
 		c:add(tree, "start.boot", 4)
 		c:add(tree, "start.first", 2)
 		c:add(tree, "start.first", 2)
@@ -496,8 +502,9 @@ local function frame(c, tree, pinfo, said)
 		c:add(sub, "receipt.cumulative", 2)
 		c:bytes(sub, "receipt.bitmap", flags % 16)
 	elseif kind == 2 and bit(head, 0x10) then
-		c:flags(sub, "hello.all", "greeting.starts", "greeting.more")
+		c:flags(sub, "hello.all", "greeting.has_roster", "greeting.starts", "greeting.more")
 		greeting(c, sub)
+		if bit(head, 0x04) then c:add(sub, "greeting.roster", 2) end
 	elseif kind == 2 then
 		c:flags(sub, "hello.all", "hello.has_starts", "hello.void", "hello.ended", "hello.end")
 		hello(c, sub)

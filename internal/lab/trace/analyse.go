@@ -45,6 +45,7 @@ type captured struct {
 	backwards   int64 // packets that are earlier than the one before
 	jumped      bool  // the clock did
 	other       int64
+	ofOthers    int64 // packets that are not of the edge asked for
 	unknownLink map[LinkType]int64
 }
 
@@ -114,11 +115,15 @@ type streams struct {
 	trailerCount int64 // trailers
 	httpRequests int64 // requests
 	gaps         int64 // places
+	missed       missed
 	cutMessages  int64 // messages
 	foreign      int64 // streams
 	held         int   // kept out of order, with what keeping costs
 	bodies       int   // of unfinished messages
 }
+
+// missed is TCP payload that its receiver acknowledged and that the capture does not have.
+type missed struct{ places, octets int64 }
 
 // contents is what the messages hold.
 type contents struct {
@@ -173,7 +178,7 @@ func (p *problems) first(v verdict, format string, args ...any) {
 type totals struct {
 	first, last                              int64 // times
 	packets, octets, dataPackets, dataOctets int64
-	retransmissions, lostOctets              int64
+	retransmissions                          int64
 }
 
 // Tally counts messages or elements, and their octets.
@@ -245,6 +250,7 @@ func (a *Analyser) Add(p Packet) {
 		return
 	}
 	if a.opt.Edge.IsValid() && s.src.Addr() != a.opt.Edge && s.dst.Addr() != a.opt.Edge {
+		a.ofOthers++
 		return
 	}
 	if s.proto == protoUDP {
@@ -291,6 +297,7 @@ func (a *Analyser) Finish() *Report {
 	for link, n := range a.unknownLink {
 		a.problem("%d packets of link type %d, which is not read", n, link)
 	}
+	a.lacks()
 	if a.unsaid > 0 {
 		a.said = append(a.said, fmt.Sprintf("and %d problems more", a.unsaid))
 	}

@@ -87,6 +87,7 @@ type Report struct {
 	Elements      []Row `json:"elements"`
 	Foreign       int64 `json:"foreign_streams"`
 	OtherPackets  int64 `json:"other_packets"`
+	MissingBytes  int64 `json:"missing_bytes"` // TCP payload that was acknowledged and is not in the capture
 	Partial       bool  `json:"partial"`
 	BackwardsTime int64 `json:"packets_back_in_time,omitempty"`
 
@@ -106,6 +107,20 @@ func (r *Report) Start() int64 { return r.start }
 // Seconds is how long it is from that packet to the last.
 func (r *Report) Seconds() float64 { return float64(max(0, r.end-r.start)) / 1e9 }
 
+// lacks notes what the capture does not have.
+func (a *Analyser) lacks() {
+	if m := a.missed; m.places > 0 {
+		a.problem("packets are missing: %d octets of TCP payload in %d places were acknowledged and are not in the capture", m.octets, m.places)
+	}
+	switch link := a.link != nil && a.link.r.Datagrams > 0; {
+	case a.totals.packets > 0 || link || a.packets == 0:
+	case a.ofOthers > 0:
+		a.problem("nothing found: none of %d packets with TCP or UDP is from or to %s", a.ofOthers, a.opt.Edge)
+	default:
+		a.problem("nothing found: none of %d packets is IPv4 or IPv6 with TCP", a.packets)
+	}
+}
+
 func (a *Analyser) report() *Report {
 	t := a.totals
 	r := &Report{
@@ -122,7 +137,7 @@ func (a *Analyser) report() *Report {
 		RetransmitPct: percent(t.retransmissions, t.packets), CapturedPackets: a.packets,
 		StreamBytes: a.read.stream, WelcomeBytes: a.read.welcome, HTTPBytes: a.read.http, HTTPRequests: a.httpRequests,
 		FramingBytes: a.framing, TrailerBytes: a.trailers, Trailers: a.trailerCount, UnreadBytes: a.read.unread,
-		CutMessages: a.cutMessages, Gaps: a.gaps, Foreign: a.foreign, OtherPackets: a.other, BackwardsTime: a.backwards,
+		CutMessages: a.cutMessages, Gaps: a.gaps, Foreign: a.foreign, OtherPackets: a.other, MissingBytes: a.missed.octets, BackwardsTime: a.backwards,
 		start: a.start, end: a.end,
 		Timeline: a.line.result(), SetupS: a.setups.result(),
 		Problems: a.said, Partial: len(a.said) > 0, Discovery: []Service{}, Kinds: []Row{}, Elements: []Row{},

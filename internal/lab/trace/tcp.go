@@ -51,11 +51,12 @@ type flow struct {
 	lastMarks uint8
 
 	// Reassembly.
-	started bool
-	expect  uint32 // next octet for the dialog
-	pending []chunk
-	held    int // octets and costs in pending
-	ended   bool
+	started    bool
+	expect     uint32 // next octet for the dialog
+	pending    []chunk
+	held       int   // octets and costs in pending
+	missedFrom int64 // packets of the connection when what is missing before them was first acknowledged; 0 for never
+	ended      bool
 }
 
 // chunk is a segment that waits for octets before it.
@@ -401,10 +402,21 @@ func (c *conn) drain(a *Analyser, side int) {
 	f.pending = slices.Delete(f.pending, 0, n)
 }
 
-// acked: what the receiver acknowledges and the capture does not have will not come any more.
+// stored is how many packets of a connection a capture may store an acknowledgement before the data that it acknowledges:
+// several queues of a receiver do so.
+const stored = 64
+
+// acked: what the receiver acknowledges and the capture does not have within some packets will not come any more.
 func (c *conn) acked(a *Analyser, side int, ack uint32) {
 	f := &c.side[side]
-	for f.started && len(f.pending) > 0 && !before(ack, f.pending[0].seq) && before(f.expect, f.pending[0].seq) {
+	hole := f.started && len(f.pending) > 0 && before(f.expect, f.pending[0].seq) && !before(ack, f.pending[0].seq)
+	switch {
+	case !hole:
+		f.missedFrom = 0
+	case f.missedFrom == 0:
+		f.missedFrom = c.packets
+	case c.packets-f.missedFrom >= stored:
+		f.missedFrom = 0
 		c.skipTo(a, side, f.pending[0].seq)
 	}
 }
@@ -413,7 +425,10 @@ func (c *conn) acked(a *Analyser, side int, ack uint32) {
 func (c *conn) gap(a *Analyser, side int, seq uint32) {
 	f := &c.side[side]
 	n := int(seq - f.expect)
-	a.totals.lostOctets += int64(n)
+	if ack := c.side[1-side].lastAck; ack != 0 && !before(ack, seq) {
+		a.missed.places++
+		a.missed.octets += int64(n)
+	}
 	c.dialog.gap(side, n)
 	f.expect = seq
 }
@@ -443,6 +458,9 @@ func (c *conn) finish(a *Analyser) {
 // retire ends a connection and adds it to the figures.
 func (a *Analyser) retire(c *conn) {
 	c.finish(a)
+	at := c.last - a.start // what was kept and is there twice was sent again
+	a.line.spend(at, spentAgain, a.charged.stream-a.read.stream+a.charged.kept-a.read.kept)
+	a.settle(at, a.read)
 	a.unacked -= c.unacked
 	c.unacked = 0
 	a.ended(c)

@@ -84,6 +84,7 @@ type looked struct {
 	hash  [contexts]uint32
 	line  [contexts]uint32 // of the counters' own,
 	base  [contexts]uint32 // and of what they were primed with
+	rare  [contexts]bool   // while the model is primed: gets no counter
 	slot  [contexts]uint32 // of the bit's counters
 	count [contexts]uint32 // the counters
 	smAt  [contexts]int32
@@ -414,7 +415,10 @@ func (m *model) predict() int {
 			}
 		}
 		count := v >> 8 & 0xff
-		if m.census != nil && !m.census.common(h, m.node>>(m.nth&3), j) {
+		if m.census != nil && m.nth&3 == 0 {
+			m.rare[j] = !m.census.common(h, m.node, j)
+		}
+		if m.rare[j] {
 			m.slot[j], m.count[j] = noSlot, 0
 			m.in[others+j], m.smAt[j] = 0, -1
 			continue
@@ -431,6 +435,9 @@ func (m *model) predict() int {
 		sm := int32(j*smSlots) + countBucket[count] + int32(smSlot[v>>20])
 		m.smAt[j] = sm
 		m.in[others+j] = (int32(stretchMid[v>>20]) + 3*int32(stretchMid[m.Sm[sm]>>4])) >> 2
+	}
+	if m.census != nil && !m.census.counts { // nobody asks what it predicts
+		return 1 << 15
 	}
 	m.in[0] = 256
 	bucket := m.predictMatch()
@@ -563,6 +570,10 @@ func (m *model) update(bit int) {
 			m.Sm[at] = uint16(q + (target-q)>>6)
 		}
 	}
+	if m.census != nil && !m.census.counts {
+		m.step(bit)
+		return
+	}
 	if m.matchIn >= 0 {
 		was := int(m.matchByte>>(7-m.nth)) & 1
 		q := int32(m.Match[m.matchIn])
@@ -597,6 +608,11 @@ func (m *model) update(bit int) {
 		q := int32(*p)
 		*p = uint16(q + (target-q)>>6)
 	}
+	m.step(bit)
+}
+
+// step goes on to the next bit.
+func (m *model) step(bit int) {
 	m.node, m.half, m.nth = m.node<<1|uint32(bit), m.half<<1|uint32(bit), m.nth+1
 	switch m.nth {
 	case 4:

@@ -351,7 +351,9 @@ const sizesHead = `# What documents cost on the link
 Written by ` + "`make sizes`" + `; a test fails when this page does not match the code in the tree. Sizes are octets and include
 the one that names the codec. A row for several documents gives their mean: 24 of each kind in the four layouts that occur
 (JXSE 2.7 compact and pretty, JXTA 2.2, and our own), with names that are not in the model's corpus. Captured documents are
-those in internal/jxta/testdata. The test expands every document again and compares it octet for octet. "must" and "aim" are
+those in internal/jxta/testdata. Every kind of this table is in the model's corpus, made by the same generators with other names,
+except random octets and what was captured: rows of first documents are of kinds that the model knows. docs/strangers.md has kinds
+in other dress. The test expands every document again and compares it octet for octet. "must" and "aim" are
 goals that this project set itself; "reached" says which of them the figure meets.
 
 `

@@ -96,30 +96,30 @@ func promised(d time.Duration) byte {
 }
 
 // Append appends a record of a batch made at a time.
-func (r *Record) Append(dst []byte, at time.Time) []byte {
-	dst = binary.AppendUvarint(dst, uint64(r.Unit)<<3|uint64(r.Version&1)<<2|uint64(r.Form))
-	dst = binary.AppendUvarint(dst, uint64(max(0, r.Age/Quarter)))
-	switch r.Form {
+func (rec *Record) Append(dst []byte, at time.Time) []byte {
+	dst = binary.AppendUvarint(dst, uint64(rec.Unit)<<3|uint64(rec.Version&1)<<2|uint64(rec.Form))
+	dst = binary.AppendUvarint(dst, uint64(max(0, rec.Age/Quarter)))
+	switch rec.Form {
 	case Whole:
-		body := Append(nil, r.Event, at, nil)
+		body := Append(nil, rec.Event, at, nil)
 		dst = append(binary.AppendUvarint(dst, uint64(len(body))), body...)
 	case Lost:
-		dst = append(dst, byte(r.Gone))
+		dst = append(dst, byte(rec.Gone))
 	case Moved:
-		f := &r.Fix
-		dst = append(dst, r.Mask)
-		if r.Mask&NewPlace != 0 {
+		f := &rec.Fix
+		dst = append(dst, rec.Mask)
+		if rec.Mask&NewPlace != 0 {
 			v := uint64(uint32(f.Lat)%placeRange)<<placeBits | uint64(uint32(f.Lon)%placeRange)
 			dst = append(dst, byte(v>>32), byte(v>>24), byte(v>>16), byte(v>>8), byte(v))
 		}
-		if r.Mask&NewMotion != 0 {
+		if rec.Mask&NewMotion != 0 {
 			v := uint32(f.Course)<<12 | uint32(min(f.Speed, mostSpeed))
 			dst = append(dst, byte(v>>16), byte(v>>8), byte(v))
 		}
-		if r.Mask&NewHeight != 0 {
+		if rec.Mask&NewHeight != 0 {
 			dst = binary.AppendVarint(dst, int64(f.HAE))
 		}
-		if r.Mask&NewBattery != 0 {
+		if rec.Mask&NewBattery != 0 {
 			dst = append(dst, f.Battery)
 		}
 	}
@@ -151,18 +151,18 @@ func (a Fix) Changed(known Fix) (mask uint8) {
 }
 
 // Onto is the Fix of a unit that was known at another when a Moved came.
-func (r *Record) Onto(known Fix) Fix {
-	if r.Mask&NewPlace != 0 {
-		known.Lat, known.Lon = nearest(r.Fix.Lat, known.Lat, 90e6), nearest(r.Fix.Lon, known.Lon, 180e6)
+func (rec *Record) Onto(known Fix) Fix {
+	if rec.Mask&NewPlace != 0 {
+		known.Lat, known.Lon = nearest(rec.Fix.Lat, known.Lat, 90e6), nearest(rec.Fix.Lon, known.Lon, 180e6)
 	}
-	if r.Mask&NewMotion != 0 {
-		known.Course, known.Speed, known.Moves = r.Fix.Course, r.Fix.Speed, true
+	if rec.Mask&NewMotion != 0 {
+		known.Course, known.Speed, known.Moves = rec.Fix.Course, rec.Fix.Speed, true
 	}
-	if r.Mask&NewHeight != 0 {
-		known.HAE = r.Fix.HAE
+	if rec.Mask&NewHeight != 0 {
+		known.HAE = rec.Fix.HAE
 	}
-	if r.Mask&NewBattery != 0 {
-		known.Battery = r.Fix.Battery
+	if rec.Mask&NewBattery != 0 {
+		known.Battery = rec.Fix.Battery
 	}
 	return known
 }
