@@ -16,6 +16,7 @@ import (
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
+	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"
 	"aldis/internal/site"
 )
@@ -43,17 +44,34 @@ func TestChaosGroup(t *testing.T) {
 	}
 }
 
+// TestChaosRoster does the same to nodes with keys of their own. Operators give rosters meanwhile, and the liar, who is in the
+// net, also sends in the others' names, to one and to all.
+func TestChaosRoster(t *testing.T) {
+	for seed := range 10 * seeds(40) {
+		make := newChaosRoster
+		if seed%3 == 2 {
+			make = newChaosGroupRoster
+		}
+		if c := make(t, seed); !c.play() {
+			t.Errorf("seed %d, %s: %s\n%s\n%s", seed, c.link, strings.Join(c.faults, "\n"), strings.Join(c.story, "\n"), tail(c.w.Notes))
+		}
+	}
+}
+
 // chaos is one run.
 type chaos struct {
 	w      *sim.World
 	rng    *rand.Rand
 	link   string
+	trust  bool        // each has a key of its own
 	group  bool        // all share a channel, and P_Mul carries what is for several
 	nodes  []*sim.Node // that are honest; the first is ashore
 	liar   *sim.Node   // in the net, with the key; nothing that it says is true
 	air    [][]byte    // what was on the air
 	noise  float64     // share of datagrams that somebody changes or repeats
 	lies   *seal.Sealer
+	roster *roster.Roster                      // the newest that was signed; nil: all share a key
+	forger [][]*seal.Sealer                    // by the node in whose name
 	all    map[string]map[uint16]*chaosMessage // by the text's head, for each node that should get it
 	ids    map[chaosID]string                  // their heads
 	counts map[[2]uint16]mail.Counts           // of a node, for a peer, at the last look
@@ -101,13 +119,27 @@ func newChaosGroup(t *testing.T, seed uint64) *chaos {
 	return c
 }
 
+func newChaosRoster(t *testing.T, seed uint64) *chaos {
+	c := &chaos{rng: rand.New(rand.NewPCG(seed, 2026)), trust: true}
+	c.link = []string{"iridium-directip", "iridium-dialup", "iridium-certus-100"}[c.rng.IntN(3)]
+	c.begin(t, 2, 40_000+seed)
+	return c
+}
+
+func newChaosGroupRoster(t *testing.T, seed uint64) *chaos {
+	c := &chaos{rng: rand.New(rand.NewPCG(seed, 2027)), group: true, trust: true}
+	c.link = []string{"vhf-cnr-16k", "hf-2400"}[c.rng.IntN(2)]
+	c.begin(t, 3, 50_000+seed)
+	return c
+}
+
 // begin makes a World of so many honest nodes.
 func (c *chaos) begin(t *testing.T, honest int, seed uint64) {
 	c.all, c.ids, c.given = map[string]map[uint16]*chaosMessage{}, map[chaosID]string{}, map[uint16][]int{}
 	c.counts, c.boots, c.acked = map[[2]uint16]mail.Counts{}, map[uint16]uint32{}, map[uint16]int{}
 	c.told, c.said = map[[2]uint16]int{}, map[[2]uint16]int{}
 	c.w = world(t, honest+1, c.link, seed, func(cfg *sim.Config) {
-		cfg.Committed, cfg.Group = c.committed, c.group
+		cfg.Committed, cfg.Group, cfg.Roster = c.committed, c.group, c.trust
 		if c.rng.IntN(2) == 0 {
 			cfg.CrashBeforeCommit, cfg.CrashAfterCommit = 0.003, 0.003
 		}
@@ -373,6 +405,10 @@ func (c *chaos) lie(to *sim.Node, n int) {
 				body = append(body, c.bytes(c.rng.IntN(60))...)
 				continue
 			}
+			if h, ok := f.(frame.Hello); ok && c.trust {
+				h.Roster = uint16(c.rng.IntN(9))
+				f = h
+			}
 			body = frame.Append(body, f, false)
 		}
 		if len(body) > 0 && c.rng.IntN(2) == 0 {
@@ -531,6 +567,10 @@ func (c *chaos) play() bool {
 	w := c.w
 	w.Kill(c.liar, 1000*time.Hour)
 	c.lies = seal.NewSealer(seal.Key{1, 2, 3}, c.liar.ID, seal.Boot{Number: c.liar.Boot() + 1, Salt: 7})
+	if c.trust {
+		c.roster = w.First()
+		c.insider()
+	}
 	for _, n := range c.nodes {
 		n.Site.Put(w, pipeItem(n.ID, []string{pipeHQ, pipeShip, pipeHQ}[n.ID-1]))
 	}
@@ -543,6 +583,7 @@ func (c *chaos) play() bool {
 	for range 3 + c.rng.IntN(5) {
 		w.Run(time.Duration(5+c.rng.IntN(50)) * pause)
 		c.harm()
+		c.rollover()
 	}
 	w.EndCrashes()
 	for slices.ContainsFunc(c.nodes, func(n *sim.Node) bool { return n.GW == nil }) { // who is off comes back
@@ -558,6 +599,11 @@ func (c *chaos) play() bool {
 	}
 	w.Run(time.Minute)
 	c.operate()
+	if c.trust { // a copy that was put back may have lost the last one: its operator gives it again
+		for _, n := range c.nodes {
+			w.Give(n, gateway.NewRoster{Roster: c.roster})
+		}
+	}
 	w.Run(5 * time.Minute)
 	c.noise = 0
 	w.Run(20 * time.Minute)
@@ -572,9 +618,56 @@ func (c *chaos) play() bool {
 	return len(c.faults) == 0
 }
 
+// insider gives the liar what a member has.
+func (c *chaos) insider() {
+	ring, err := roster.Ring(c.liar.ID, sim.NodeKey(c.liar.ID), c.roster)
+	if err != nil {
+		c.fault("%v", err)
+		return
+	}
+	c.lies = seal.NewSealer(ring, c.liar.ID, seal.Boot{Number: c.liar.Boot() + 1 + uint32(c.roster.Serial), Salt: 7})
+	c.forger = nil
+	for _, n := range c.nodes {
+		c.forger = append(c.forger, []*seal.Sealer{
+			seal.NewSealer(ring, n.ID, seal.Boot{Number: n.Boot(), Salt: 9}), seal.NewSealer(ring, n.ID, seal.Boot{Number: n.Boot() + 1, Salt: 9})})
+	}
+}
+
+// rollover has the operator of some node give it a newer roster, of now or of later.
+func (c *chaos) rollover() {
+	if !c.trust || c.rng.IntN(2) == 0 {
+		return
+	}
+	var at time.Time
+	if c.rng.IntN(2) == 0 {
+		at = c.w.Now.Add(time.Duration(c.rng.IntN(60)) * time.Minute)
+	}
+	c.roster = c.w.Roster(c.roster, at, c.w.Nodes...)
+	n := c.nodes[c.rng.IntN(len(c.nodes))]
+	if n.GW != nil {
+		c.say("%s is given roster %d", n.Name, c.roster.Serial)
+		c.w.Give(n, gateway.NewRoster{Roster: c.roster})
+	}
+	c.insider()
+	victim := c.nodes[c.rng.IntN(len(c.nodes))]
+	for i, sealers := range c.forger {
+		for _, s := range sealers {
+			for _, to := range []uint16{victim.ID, seal.Group} {
+				d, err := s.Seal(nil, to, true, frame.Append(nil, frame.Hello{Store: 9, Stream: 9, HeardBoot: victim.Boot()}, true))
+				if err == nil && c.nodes[i] != victim {
+					c.w.Late(c.liar, victim, d)
+				}
+			}
+		}
+	}
+}
+
 // judge holds what has happened against the promise.
 func (c *chaos) judge() {
 	for _, n := range c.nodes {
+		if s := n.GW.Status(c.w.Clock(n)).Roster; c.trust && s.Serial != c.roster.Serial {
+			c.fault("%s goes by roster %d, not %d", n.Name, s.Serial, c.roster.Serial)
+		}
 		for _, other := range c.others(n) {
 			if s := c.peer(n, other); s.Waiting+s.UnderWay+s.Pending > 0 || s.Link != "up" {
 				c.fault("%s to %s: %d waiting, %d under way, %d pending, link %s", n.Name, other.Name, s.Waiting, s.UnderWay, s.Pending, s.Link)

@@ -124,6 +124,7 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
 	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &Output{}}
 	g.keys.known, g.keys.told, g.keys.lags = map[uint16]uint32{}, map[uint16]uint32{}, map[uint16]time.Time{}
+	g.keys.again = map[uint16]time.Time{}
 	g.mail = mail.NewStore(g, cfg.Boot.Number, cfg.MaxWaiting, g.ended)
 	for _, pc := range cfg.Peers {
 		if pc.ID == 0 || pc.ID == cfg.ID || g.byID[pc.ID] != nil {

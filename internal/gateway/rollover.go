@@ -177,9 +177,9 @@ func (o rollover) hear(now time.Time, p *peer, said uint16) {
 	if r == nil || said == 0 {
 		return
 	}
-	o.knows(p, uint32(int64(r.Serial)+int64(int16(said-uint16(r.Serial)))))
+	o.knows(p, uint32(max(0, int64(r.Serial)+int64(int16(said-uint16(r.Serial))))))
 	if _, lags := k.lags[p.ID]; !lags && k.known[p.ID] < r.Serial {
-		k.lags[p.ID] = now
+		k.lags[p.ID] = due.Latest(now, k.again[p.ID])
 	}
 }
 
@@ -318,7 +318,11 @@ func (o rollover) ended(e *mail.Entry, fate mail.Fate) {
 	}
 	k := &o.g.keys
 	switch {
-	case fate == mail.Delivered:
+	case fate == mail.Delivered: // it is told again when it says an older one after all: it was put back
+		if k.told[e.Peer.ID] == r.Serial {
+			delete(k.told, e.Peer.ID)
+		}
+		k.again[e.Peer.ID] = o.g.now.Add(turn)
 		o.knows(o.g.byID[e.Peer.ID], max(r.Serial, k.known[e.Peer.ID]))
 	case k.told[e.Peer.ID] == r.Serial: // it is told again
 		delete(k.told, e.Peer.ID)

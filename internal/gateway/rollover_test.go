@@ -259,3 +259,17 @@ func TestNonceOverRollovers(t *testing.T) {
 		check.True(check.In(t, fmt.Sprint(seed)), "many datagrams were looked at", len(seen) > 200, len(seen))
 	}
 }
+
+// Who was put back to a time before the roster is told again.
+func TestRolloverPutBack(t *testing.T) {
+	w := world(t, 2, "iridium-directip", 1, withRoster)
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	w.Run(5 * time.Minute)
+	w.Give(hq, gateway.NewRoster{Roster: w.Roster(w.First(), time.Time{}, w.Nodes...)})
+	w.Run(5 * time.Minute)
+	check.Equal(t, "told", serials(w), "2/2 2/2")
+	w.LoseBucket(ship, "roster")
+	w.Kill(ship, time.Second)
+	w.Run(30 * time.Minute)
+	check.Equal(t, "told again", serials(w), "2/2 2/2")
+}

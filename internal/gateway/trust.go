@@ -28,6 +28,7 @@ type keys struct {
 	known    map[uint16]uint32    // serials that peers are known to go by
 	told     map[uint16]uint32    // and those that they are being told
 	lags     map[uint16]time.Time // since when a peer is known to go by an older one than this node
+	again    map[uint16]time.Time // when one that was told is told again at the earliest
 	retry    time.Time            // no peer is told before
 	spread   bool                 // that is to begin
 	refusals int
