@@ -151,7 +151,7 @@ func TestDataDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = db.Update(func(tx *bolt.Tx) error {
-		return tx.Bucket([]byte("\x00journal")).Put([]byte("format"), []byte{0, 0, 0, 4})
+		return tx.Bucket([]byte("\x00journal")).Put([]byte("format"), []byte{0, 0, 0, 5})
 	})
 	if err != nil {
 		t.Fatal(err)
