@@ -52,7 +52,8 @@ type server struct {
 	err     error
 	trouble string
 	ordered []gateway.Event
-	log     bytes.Buffer // read it when the answer is there
+	durable func(context.Context) error // nil: the journal has everything at once
+	log     bytes.Buffer                // read it when the answer is there
 	*httptest.Server
 }
 
@@ -71,6 +72,12 @@ func start(t *testing.T) *server {
 		},
 		NORM: func() norm.Stats {
 			return norm.Stats{Starts: 2, StrangePacket: 1, Cell: &norm.Cell{Missing: []string{"own network namespace"}}}
+		},
+		Durable: func(ctx context.Context) error {
+			if s.durable == nil {
+				return nil
+			}
+			return s.durable(ctx)
 		},
 		Trouble: func() string { return s.trouble },
 		Order: func(ev gateway.Event) {

@@ -144,9 +144,25 @@ func order[T any](s Source, name string, obey func(context.Context, T) (answer a
 			s.keep(audit.Entry{Kind: audit.OrderFailed, Name: name, What: "nobody knows whether it was obeyed: " + err.Error(), By: by.String()})
 			http.Error(w, "the order was given; the gateway has not said that it was obeyed: "+err.Error(), http.StatusServiceUnavailable)
 		default:
+			s.settle(r.Context(), name)
 			w.Header().Set("Content-Type", "application/json")
 			json.NewEncoder(w).Encode(answer)
 		}
+	}
+}
+
+// settling is how long an answer waits for the journal. A journal that cannot write must not hide that an order is obeyed.
+const settling = 2 * time.Second
+
+// settle waits until an order that was obeyed outlives a kill, so that a ship that was told to be silent starts silent again.
+func (s Source) settle(ctx context.Context, name string) {
+	if s.Durable == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, settling)
+	defer cancel()
+	if err := s.Durable(ctx); err != nil {
+		s.Log.Warn("an order is obeyed, and the journal does not have it yet: a restart would forget it", "order", name, "error", err)
 	}
 }
 

@@ -255,3 +255,26 @@ func TestListenSocket(t *testing.T) {
 	_, err = ListenSocket(file, -1)
 	check.Contains(t, "error", fmt.Sprint(err), "is no socket")
 }
+
+// The answer to an order comes when the journal has it. A journal that cannot write is told of, and the answer is the same.
+func TestOrderWaitsForTheJournal(t *testing.T) {
+	s := start(t)
+	asked := 0
+	s.durable = func(context.Context) error {
+		asked++
+		check.Equal(t, "orders obeyed before the journal is asked", len(s.ordered), asked)
+		if asked == 2 {
+			return context.DeadlineExceeded
+		}
+		return nil
+	}
+	for want := 1; want <= 2; want++ {
+		code, answer := s.post(t, "application/json", `{"on":true}`, "Bearer "+token, "")
+		check.Equal(t, "code, "+answer, code, http.StatusOK)
+		check.Equal(t, "times that the journal was asked", asked, want)
+		s.status.Silence.On = false
+	}
+	check.Equal(t, "lines about a journal that has it not", strings.Count(s.log.String(), "the journal does not have it yet"), 1)
+	s.post(t, "application/json", `{"on":maybe}`, "Bearer "+token, "")
+	check.Equal(t, "times that the journal was asked after what is no order", asked, 2)
+}

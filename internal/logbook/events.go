@@ -65,6 +65,7 @@ var Events = []Event{
 	{"net.twin_of_peer", "two nodes with one id, or one that was put back to an old copy of its data: what the older one sends is dropped", "", ""},
 	{"norm.cell", "this machine does not give the NORM process its whole cell (docs/operate.md says what to change)", "Long messages pass all the same.", ""},
 	{"norm.ended", "the NORM process ended; long messages wait for the next", "libnorm died or hung; messages are safe.", ""},
+	{"order.not_durable", "an order is obeyed, and the journal does not have it yet: a restart would forget it", "The disk is full, slow or fails.", ""},
 	{"order.failed", "an order was not obeyed", "", ""},
 	{"order.given", "an order was given", "`by` is who gave it: a user of this machine, or an address with the token.", ""},
 	{"order.no_room", "no orders can be given until the gateway is started again: there is no room for the socket", "`[control] socket` could not be made.", ""},
