@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -110,7 +111,9 @@ func newBridge(t testing.TB, sites, messages int) *bridgeOf {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.asked++
-			return Snapshot{Gateway: b.status, Locals: b.locals}, b.err
+			status := b.status
+			status.Peers = slices.Clone(status.Peers) // as gateway.Status has it: nothing is shared
+			return Snapshot{Gateway: status, Locals: slices.Clone(b.locals)}, b.err
 		},
 		Trouble: func() string { return "" }, Radio: func() radio.Stats { return radio.Stats{} }, NORM: func() norm.Stats { return norm.Stats{} },
 		Order: func(ev gateway.Event) {
