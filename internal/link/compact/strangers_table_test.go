@@ -277,7 +277,7 @@ The XML of 334,692 octets took 57,022 octets before and 35,408 with PAQ9a. The m
 |---|---|
 | in the binary | 4.93 MB; version 0.1 had 2.39 |
 | of these: counters, tables, the corpus as it is | 4.19, 0.30, 0.44 MB |
-| when the program starts | some 5 ms, 1 MB of memory for all coders |
+| when the program starts | 7 ms on a loaded machine, 1 MB of memory for all coders |
 | memory of a coder | 1 MB, and 64 octets for each line of counters that its text has asked for: at most 9.7 MB |
 | making it anew from the corpus (` + "`gateway corpus`" + `) | 7 s |
 
