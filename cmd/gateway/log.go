@@ -26,7 +26,18 @@ func newLogger(cfg *config.Config, stderr io.Writer) (*slog.Logger, *slog.LevelV
 	if cfg.Log.Format == "text" || cfg.Log.Format == "auto" && isTerminal(stderr) {
 		h = slog.NewTextHandler(stderr, options)
 	}
-	return slog.New(limit(keyed{h})).With("node", cfg.Node.Name), level
+	var none error
+	if cfg.Log.Format == "journald" {
+		var j *journald
+		if j, none = newJournald(journaldSocket, level); none == nil {
+			h = j
+		}
+	}
+	log := slog.New(limit(keyed{h})).With("node", cfg.Node.Name)
+	if none != nil {
+		log.Warn("systemd's journal takes no lines: they go to standard error", "error", none)
+	}
+	return log, level
 }
 
 // keyed gives each line the key of its event.

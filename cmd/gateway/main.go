@@ -22,6 +22,7 @@
 //   - gone.go: the journal taken away while the gateway runs
 //   - init.go: `init`: a first configuration
 //   - journal.go: `journal`: a journal checked, repaired, exported
+//   - journald.go: the log as fields of systemd's journal
 //   - keep.go: the keeper: holds the LAN's sockets while gateways come and go
 //   - keys.go: `keys`: key files
 //   - lastrun.go: how long ago the last run began, whatever the wall clock says

@@ -299,7 +299,7 @@ func (r *reader) read() {
 	if level := log.choice("level", "info", "debug", "info", "warn", "error"); level != "" {
 		c.Log.Level.UnmarshalText([]byte(level)) // the choices are slog's own words
 	}
-	c.Log.Format = log.choice("format", "auto", "auto", "text", "json")
+	c.Log.Format = log.choice("format", "auto", "auto", "text", "json", "journald")
 }
 
 // JXTAGroup is where JXTA peers of both generations send and listen unless told otherwise (wire 2.7).

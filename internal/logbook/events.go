@@ -63,6 +63,7 @@ var Events = []Event{
 	{"net.silent_and_new", "nothing is known of a peer, and a silent node cannot ask it: what it sends is not taken until the silence ends", "The store was lost while the node is silent; nothing is lost.", ""},
 	{"net.twin", "two nodes with one id: another node of this net sends with our id; give one of them another", "", ""},
 	{"net.twin_of_peer", "two nodes with one id, or one that was put back to an old copy of its data: what the older one sends is dropped", "", ""},
+	{"log.no_journald", "systemd's journal takes no lines: they go to standard error", "`log.format` is journald, and its socket is not there.", ""},
 	{"norm.cell", "this machine does not give the NORM process its whole cell (docs/operate.md says what to change)", "Long messages pass all the same.", ""},
 	{"norm.ended", "the NORM process ended; long messages wait for the next", "libnorm died or hung; messages are safe.", ""},
 	{"order.not_durable", "an order is obeyed, and the journal does not have it yet: a restart would forget it", "The disk is full, slow or fails.", ""},
