@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"aldis/internal/lab/check"
+	"aldis/internal/lab/vacant"
 )
 
 // ops is where what others are told about a gateway lies.
@@ -158,7 +159,7 @@ func startPrometheus(t *testing.T, bin, rules string, targets ...string) server 
 	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	at := freeAddress(t, "tcp")
+	at := vacant.Address(t, "tcp")
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
 		t.Fatal(err)

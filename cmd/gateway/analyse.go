@@ -15,8 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"aldis/internal/config"
 	"aldis/internal/lab/report"
 	"aldis/internal/lab/trace"
@@ -216,10 +214,8 @@ const progressFrom = 32 << 20 // octets; smaller files are over at once
 
 func newProgress(w io.Writer, size int64) *progress {
 	p := &progress{size: size, start: time.Now()}
-	if f, ok := w.(*os.File); ok && (size == 0 || size >= progressFrom) {
-		if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS); err == nil {
-			p.w = w
-		}
+	if isTerminal(w) && (size == 0 || size >= progressFrom) {
+		p.w = w
 	}
 	return p
 }

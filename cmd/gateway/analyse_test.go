@@ -563,61 +563,6 @@ func TestAnalyseCommand(t *testing.T) {
 	}
 }
 
-func TestRecordAndSynthCommands(t *testing.T) {
-	all := captures(t)
-	capture, dir := write(t, all["jxta22-http"]), t.TempDir()
-	cut := write(t, all["jxta22-http"][:60000])
-	tests := []struct {
-		name    string
-		command command
-		args    []string
-		code    int
-		out     string // in what the command says
-		totals  trace.TotalsOf
-	}{
-		{"record", recordCommand, []string{capture, "-o", "T"}, 0, "5 messages of 1000 octets in, 5 of 4500 out", trace.TotalsOf{MessagesIn: 5, MessagesOut: 5, In: 1000, Out: 4500, Events: 15}},
-		{"the other side", recordCommand, []string{capture, "-o", "T", "--edge", "10.88.0.1"}, 0, "out", trace.TotalsOf{MessagesIn: 5, MessagesOut: 5, In: 4500, Out: 1000, Events: 15}},
-		{"anonymised", recordCommand, []string{capture, "-o", "T", "--anonymise"}, 0, "15 events", trace.TotalsOf{MessagesIn: 5, MessagesOut: 5, In: 1000, Out: 4500, Events: 15}},
-		{"cut", recordCommand, []string{cut, "-o", "T"}, 1, "partial", trace.TotalsOf{}},
-		{"no output", recordCommand, []string{capture}, 2, "-o TRACE", trace.TotalsOf{}},
-		{"standard input", recordCommand, []string{"-", "-o", "T"}, 2, "twice", trace.TotalsOf{}},
-		{"no capture", recordCommand, []string{"record.go", "-o", "T"}, 1, "not a pcap", trace.TotalsOf{}},
-		{"no directory", recordCommand, []string{capture, "-o", "/nowhere/x"}, 1, "no such file", trace.TotalsOf{}},
-		{"synth", synthCommand, []string{"blue-game", "--run", "3", "-o", "T"}, 0, "28019 octets in", trace.TotalsOf{MessagesIn: 18, MessagesOut: 18, In: 28019, Out: 30856, Events: 50}},
-		{"synth, no run", synthCommand, []string{"blue-game"}, 2, "--run", trace.TotalsOf{}},
-		{"synth, no experiment", synthCommand, []string{"--run", "3"}, 2, "blue-game", trace.TotalsOf{}},
-		{"synth, content", synthCommand, []string{"blue-game", "--run", "3", "--content", "prose"}, 2, "prose", trace.TotalsOf{}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			file := filepath.Join(dir, strings.ReplaceAll(tt.name, " ", "-"))
-			for i := range tt.args {
-				if tt.args[i] == "T" {
-					tt.args[i] = file
-				}
-			}
-			var out bytes.Buffer
-			if code := tt.command(tt.args, &out, &out); code != tt.code {
-				t.Fatalf("exit %d, want %d: %s", code, tt.code, out.String())
-			}
-			if !strings.Contains(out.String(), tt.out) {
-				t.Errorf("%q is not in %s", tt.out, out.String())
-			}
-			if tt.totals.Events == 0 {
-				return
-			}
-			f, err := os.Open(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			if got, err := trace.ReadFile(f); err != nil || got.Totals != tt.totals {
-				t.Errorf("%v, %+v, want %+v", err, got.Totals, tt.totals)
-			}
-		})
-	}
-}
-
 // The airtime ledgers of two gateways agree with the capture of their link, every account, with NORM and with P_Mul as
 // the carrier of long messages. A gateway charges what it sends; what is lost on the way is in its own capture all the
 // same.

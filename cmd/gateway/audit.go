@@ -157,7 +157,7 @@ func (n *node) openAudit() (err error) {
 	return err
 }
 
-// keep enters e. What cannot be entered is logged, and goes on.
+// keep enters e. That it cannot is logged, and no reason not to obey.
 func (n *node) keep(e audit.Entry) {
 	if err := n.audit.Add(e); err != nil {
 		n.log.Error("the audit log cannot be written: orders are obeyed all the same", "error", err)

@@ -13,35 +13,26 @@ import (
 	"time"
 
 	"aldis/internal/journal"
-	"aldis/internal/jxta"
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/edgepeer"
-	"aldis/internal/lab/edgepeer/tcp"
 	"aldis/internal/lab/wait"
 )
 
 // flow is a peer behind b that says numbered messages to one behind a.
 type flow struct {
-	t       *testing.T
-	a, b    *running
-	pipe    string
-	there   heard
-	sender  *tcp.Peer
-	mu      sync.Mutex
-	said    int
+	*talk
+	a, b *running
+	mu   sync.Mutex
+	said int
+	// errored is the last error of the sender; after a kill there is one.
 	errored error
 }
 
 // newFlow joins them, and returns when a first message has arrived.
 func newFlow(t *testing.T) *flow {
 	t.Helper()
-	f := &flow{t: t, pipe: edgepeer.NamedPipe("flow")}
+	f := &flow{}
 	f.a, f.b = two(t)
-	listener := dialPeer(t, f.a, "hq-ops", 1, f.there.hear)
-	if _, err := listener.Do(edgepeer.Listen{Pipe: f.pipe, Kind: jxta.PipeTypePropagate}); err != nil {
-		t.Fatal(err)
-	}
-	f.sender = dialPeer(t, f.b, "ops", 2, nil)
+	f.talk = newTalk(t, f.a, f.b)
 	f.say()
 	f.b.until(t, "the first message is there", func() bool { return f.count()[flowText(1)] == 1 })
 	return f
@@ -53,7 +44,7 @@ func (f *flow) say() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.said++
-	if _, err := f.sender.Do(edgepeer.Send{Pipe: f.pipe, Kind: jxta.PipeTypePropagate, Elements: []jxta.Element{{Name: "text", Data: []byte(flowText(f.said))}}}); err != nil {
+	if err := f.talk.say(flowText(f.said)); err != nil {
 		f.errored = err
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"aldis/internal/doctor"
 	"aldis/internal/lab/check"
+	"aldis/internal/lab/vacant"
 )
 
 // findings are what doctor says of a site, as JSON; cmd runs it.
@@ -248,7 +249,7 @@ func TestDoctorOfRunningGateways(t *testing.T) {
 // A far gateway that does not run, and one that has to call first.
 func TestDoctorMissesAFarGateway(t *testing.T) {
 	s := newSite(t, 2, "")
-	s.write(t, filepath.Join(s.dir, "data"), "1 "+freeAddress(t, "udp"), "3")
+	s.write(t, filepath.Join(s.dir, "data"), "1 "+vacant.Address(t, "udp"), "3")
 	s.start(t)
 	e, code := s.doctor(t)
 	check.Equal(t, "exit code", code, exitGood)

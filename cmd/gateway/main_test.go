@@ -1,13 +1,13 @@
 package main
 
 import (
+	"aldis/internal/lab/vacant"
 	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -68,31 +68,12 @@ type testSite struct {
 	keys                       string // those that say which keys; "": net.key
 }
 
-// freeAddress is one that nobody uses now.
-func freeAddress(t testing.TB, network string) string {
-	t.Helper()
-	if network == "udp" {
-		c, err := net.ListenPacket("udp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		return c.LocalAddr().String()
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // newSite makes a site in a net; key "" draws a new net key.
 func newSite(t testing.TB, id int, key string) *testSite {
 	t.Helper()
 	dir := t.TempDir()
 	s := &testSite{dir: dir, id: id, file: filepath.Join(dir, "gateway.toml"),
-		http: freeAddress(t, "tcp"), lan: freeAddress(t, "tcp"), link: freeAddress(t, "udp")}
+		http: vacant.Address(t, "tcp"), lan: vacant.Address(t, "tcp"), link: vacant.Address(t, "udp")}
 	if key == "" {
 		if code, _, errs := run(t, "keys", "new", "-o", s.key()); code != 0 {
 			t.Fatal(errs)

@@ -37,6 +37,28 @@ func (h *heard) all() string {
 	return strings.Join(h.texts, " ")
 }
 
+// talk is a listener behind one gateway, and a peer behind another that says something to it.
+type talk struct {
+	pipe   string
+	there  heard
+	sender *tcp.Peer
+}
+
+func newTalk(t *testing.T, listens, speaks *running) *talk {
+	t.Helper()
+	k := &talk{pipe: edgepeer.NamedPipe("orders")}
+	if _, err := dialPeer(t, listens, "hq-ops", 1, k.there.hear).Do(edgepeer.Listen{Pipe: k.pipe, Kind: jxta.PipeTypePropagate}); err != nil {
+		t.Fatal(err)
+	}
+	k.sender = dialPeer(t, speaks, "ops", 2, nil)
+	return k
+}
+
+func (k *talk) say(text string) error {
+	_, err := k.sender.Do(edgepeer.Send{Pipe: k.pipe, Kind: jxta.PipeTypePropagate, Elements: []jxta.Element{{Name: "text", Data: []byte(text)}}})
+	return err
+}
+
 // dialPeer connects a JXTA peer to a site's gateway and waits for its lease.
 func dialPeer(t testing.TB, r *running, name string, seed uint64, hear func(*tcp.Peer, edgepeer.Notice)) *tcp.Peer {
 	t.Helper()

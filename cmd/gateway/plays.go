@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"aldis/internal/lab/replay"
 )
@@ -77,10 +74,8 @@ type counted struct {
 
 func newCounted(w io.Writer, what string, of int) *counted {
 	c := &counted{what: what, of: of, start: time.Now()}
-	if f, ok := w.(*os.File); ok {
-		if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS); err == nil {
-			c.w = w
-		}
+	if isTerminal(w) {
+		c.w = w
 	}
 	return c
 }

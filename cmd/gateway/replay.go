@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"aldis/internal/config"
 	"aldis/internal/lab/field"
 	"aldis/internal/lab/replay"
@@ -235,10 +233,8 @@ type clockProgress struct {
 
 func newClockProgress(w io.Writer) *clockProgress {
 	p := &clockProgress{start: time.Now()}
-	if f, ok := w.(*os.File); ok {
-		if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS); err == nil {
-			p.w = w
-		}
+	if isTerminal(w) {
+		p.w = w
 	}
 	return p
 }

@@ -10,9 +10,7 @@ import (
 	"testing"
 
 	"aldis/internal/config"
-	"aldis/internal/jxta"
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/edgepeer"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"
@@ -101,17 +99,11 @@ func TestRosterOfRealGateways(t *testing.T) {
 	a, b := sa.start(t), sb.start(t)
 	a.until(t, "its peer is up", func() bool { return a.peer(t).Link == "up" })
 
-	pipe := edgepeer.NamedPipe("orders")
-	var there heard
-	listener := dialPeer(t, a, "hq-ops", 1, there.hear)
-	if _, err := listener.Do(edgepeer.Listen{Pipe: pipe, Kind: jxta.PipeTypePropagate}); err != nil {
+	k := newTalk(t, a, b)
+	if err := k.say("first"); err != nil {
 		t.Fatal(err)
 	}
-	sender := dialPeer(t, b, "ops", 2, nil)
-	if _, err := sender.Do(edgepeer.Send{Pipe: pipe, Kind: jxta.PipeTypePropagate, Elements: []jxta.Element{{Name: "text", Data: []byte("first")}}}); err != nil {
-		t.Fatal(err)
-	}
-	a.until(t, "the message is there", func() bool { return there.all() == "first" })
+	a.until(t, "the message is there", func() bool { return k.there.all() == "first" })
 
 	_, ofA, _ := run(t, "status", "-c", a.file)
 	_, ofB, _ := run(t, "status", "-c", b.file)
@@ -263,28 +255,22 @@ func TestRolloverOfRealGateways(t *testing.T) {
 	}
 	a.until(t, "it knows that its peer has it", func() bool { return a.peer(t).Roster == serial })
 	a.until(t, "its peer is up", func() bool { return a.peer(t).Link == "up" })
-	pipe := edgepeer.NamedPipe("orders")
-	var there heard
-	listener := dialPeer(t, a, "hq-ops", 1, there.hear)
-	if _, err := listener.Do(edgepeer.Listen{Pipe: pipe, Kind: jxta.PipeTypePropagate}); err != nil {
+	k := newTalk(t, a, b)
+	if err := k.say("first"); err != nil {
 		t.Fatal(err)
 	}
-	sender := dialPeer(t, b, "ops", 2, nil)
-	if _, err := sender.Do(edgepeer.Send{Pipe: pipe, Kind: jxta.PipeTypePropagate, Elements: []jxta.Element{{Name: "text", Data: []byte("first")}}}); err != nil {
-		t.Fatal(err)
-	}
-	a.until(t, "the message is there", func() bool { return there.all() == "first" })
+	a.until(t, "the message is there", func() bool { return k.there.all() == "first" })
 
 	_, three := o.member(t, 3)
 	o.sign(t, "add", o.roster(), "--node", three)
 	o.sign(t, "remove", o.roster(), "--id", "2")
 	wants(t, does(t, "rollover", o.roster(), "-c", a.file, "--dry-run"), "is named no more")
 	does(t, "rollover", o.roster(), "-c", a.file)
-	if _, err := sender.Do(edgepeer.Send{Pipe: pipe, Kind: jxta.PipeTypePropagate, Elements: []jxta.Element{{Name: "text", Data: []byte("second")}}}); err != nil {
+	if err := k.say("second"); err != nil {
 		t.Fatal(err)
 	}
 	a.until(t, "what the one that is gone sends is refused", func() bool { return a.status(t).Dropped["gone"] > 0 })
-	check.Equal(t, "messages", there.all(), "first")
+	check.Equal(t, "messages", k.there.all(), "first")
 	a.stop(t, syscall.SIGTERM)
 	_, out, _ = run(t, "audit", "show", "-c", a.file)
 	wants(t, out, fmt.Sprintf("serial %d of the net blue, 2 nodes", serial+2), "goes by roster", "gone ")

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/lab/vacant"
 	"aldis/internal/tak/cot"
 )
 
@@ -24,7 +25,7 @@ type takSite struct {
 
 func newTAKSite(t *testing.T, id int, key string) *takSite {
 	t.Helper()
-	return &takSite{newSite(t, id, key), freeAddress(t, "tcp")}
+	return &takSite{newSite(t, id, key), vacant.Address(t, "tcp")}
 }
 
 // write writes the configuration, with lines for [tak].
@@ -186,7 +187,7 @@ func TestTAKExample(t *testing.T) {
 // Over TLS a device with a certificate of the site's authority is served, and nobody else.
 func TestTAKOverTLS(t *testing.T) {
 	s := newTAKSite(t, 2, "")
-	at, dir := freeAddress(t, "tcp"), s.dir+"/tak"
+	at, dir := vacant.Address(t, "tcp"), s.dir+"/tak"
 	s.write(t, fmt.Sprintf("tls = %q\ntls_keys = \"tak\"\n", at), "1")
 	if _, _, errs := run(t, "check", "-c", s.file); !strings.Contains(errs, "gateway keys tak -o "+dir) {
 		t.Errorf("without certificates check says %s", errs)

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"aldis/internal/lab/vacant"
 	"aldis/internal/lab/wait"
 )
 
@@ -66,7 +67,7 @@ func takProgram(t *testing.T, dir, name string, args ...string) (lines func() st
 // startTaky runs taky on loopback, and returns its address once it listens.
 func startTaky(t *testing.T) string {
 	t.Helper()
-	dir, address := t.TempDir(), freeAddress(t, "tcp")
+	dir, address := t.TempDir(), vacant.Address(t, "tcp")
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		t.Fatal(err)

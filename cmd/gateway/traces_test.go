@@ -12,9 +12,7 @@ import (
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"aldis/internal/jxta"
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/edgepeer"
 )
 
 // A gateway that runs tells a collector what became of a message, and never what was said.
@@ -47,14 +45,8 @@ func TestTracesOfARunningGateway(t *testing.T) {
 	sb.write(t, filepath.Join(sb.dir, "data"), "1 "+sa.link)
 	a, b := sa.start(t), sb.start(t)
 	b.until(t, "its peer is up", func() bool { return b.peer(t).Link == "up" })
-	pipe := edgepeer.NamedPipe("orders")
-	var there heard
-	listener := dialPeer(t, a, "hq-ops", 1, there.hear)
-	if _, err := listener.Do(edgepeer.Listen{Pipe: pipe, Kind: jxta.PipeTypePropagate}); err != nil {
-		t.Fatal(err)
-	}
-	sender := dialPeer(t, b, "ops", 2, nil)
-	if _, err := sender.Do(edgepeer.Send{Pipe: pipe, Kind: jxta.PipeTypePropagate, Elements: []jxta.Element{{Name: "text", Data: []byte("a secret word")}}}); err != nil {
+	k := newTalk(t, a, b)
+	if err := k.say("a secret word"); err != nil {
 		t.Fatal(err)
 	}
 	b.until(t, "the collector has a trace", func() bool {

@@ -34,7 +34,7 @@ func Replace(path, fresh string) error {
 		err = os.Rename(fresh, path)
 	}
 	if err == nil {
-		err = syncDir(path)
+		err = SyncDir(filepath.Dir(path))
 	}
 	if err == nil {
 		err = wipe(old)
@@ -71,7 +71,7 @@ func removeLeft(path string) error {
 	if err := os.Remove(path + leftName); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return syncDir(path)
+	return SyncDir(filepath.Dir(path))
 }
 
 // wipe overwrites the octets of a file.
@@ -89,9 +89,9 @@ func wipe(f *os.File) error {
 	return f.Sync()
 }
 
-// syncDir makes the names in a file's directory durable.
-func syncDir(path string) error {
-	d, err := os.Open(filepath.Dir(path))
+// SyncDir makes the names of the files in a directory durable.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}

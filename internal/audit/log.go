@@ -112,7 +112,7 @@ func (l *Log) putAside(ending string) error {
 			return err
 		}
 	}
-	return syncDir(l.dir)
+	return atrest.SyncDir(l.dir)
 }
 
 func (l *Log) path(age int) string {
@@ -245,16 +245,7 @@ func (l *Log) turn() error {
 	}
 	l.file.Close()
 	l.file, l.size = file, 0
-	return syncDir(l.dir)
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
+	return atrest.SyncDir(l.dir)
 }
 
 // Head is the number and the hash of the last line; 0 where there is none.

@@ -82,7 +82,7 @@ var Rooms = []Room{
 	{"tak", Pure, "faces", true, "Serves TAK devices: the TAK server of its LAN; shows the units of other sites.", []string{"due", "site", "tak/code", "tak/cot", "tak/rule", "tak/track"}},
 	{"tak/cot", Pure, "faces", false, "CoT events: XML, version 1 of the TAK protocol, and streams of either.", nil},
 	{"tak/code", Pure, "faces", false, "CoT events and positions of units as typed records for the link.", []string{"tak/cot"}},
-	{"tak/rule", Pure, "faces", false, "Which CoT events cross, how precisely units are told, and what goes first.", []string{"site", "tak/cot"}},
+	{"tak/rule", Pure, "faces", false, "Which CoT events cross, how precisely units are told, and what goes first.", []string{"rules/filter", "site", "tak/cot"}},
 	{"tak/track", Pure, "faces", false, "The picture: units of this site and of far ones, and when the far picture would be wrong.", []string{"due", "tak/code", "tak/cot"}},
 
 	{"gateway/mail/life", Pure, "road", false, "What has happened to each message of this site, within bounds.", []string{"site"}},
@@ -117,10 +117,11 @@ var Rooms = []Room{
 		"audit", "control/glance", "control/page", "gateway", "gateway/mail/life", "link/roster", "link/survey", "norm", "radio", "rights", "rules/filter", "site"}},
 	{"control/spans", Edge, "edges", false, "Tells a collector of OpenTelemetry what became of messages.", []string{"gateway"}},
 	{"control/top", Edge, "edges", false, "The page's views Now and Messages in a terminal.", []string{"control", "control/glance", "gateway"}},
-	{"doctor", Edge, "edges", false, "Looks at a machine and its running gateway, and says what is wrong and the way out.", []string{"config", "control", "gateway", "link/profile", "rights"}},
+	{"doctor", Edge, "edges", false, "Looks at a machine and its running gateway, and says what is wrong and the way out.", []string{"config", "control", "gateway", "link/profile", "radio", "rights"}},
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 
 	{"lab/quantile", Pure, "lab", false, "Quantiles of sorted figures, in the two ways that reports use.", nil},
+	{"lab/vacant", Edge, "lab", false, "Addresses of loopback that nobody uses now, for programs that tests and benchmarks start.", nil},
 	{"lab/wait", Edge, "lab", false, "Tests wait here for conditions: until one holds, while one holds, until a value is still.", nil},
 	{"lab/browser", Edge, "lab", false, "A real browser without a window, for tests of pages.", nil},
 	{"lab/baddisk", Edge, "lab", false, "A block device with a file system whose sectors fail when a test says so.", nil},
@@ -146,7 +147,7 @@ var Rooms = []Room{
 		"link/compact", "link/profile"}},
 	{"lab/field/gametest", Edge, "lab", false, "Tests that play whole Blue Games in the field trial; no source.", nil},
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
-		"jxta", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field"}},
+		"jxta", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field", "lab/vacant"}},
 
 	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},
 	{"cmd/gateway", Edge, "programs", false, "The binary: subcommands that join rooms.", []string{anyRoom}},

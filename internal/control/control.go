@@ -44,8 +44,8 @@ type Source struct {
 	// Authority says who may give one now, and Log keeps who did.
 	Authority func() Authority
 	Log       *slog.Logger
-	// Audit keeps it for those who ask later; an error says that it could not, and is no reason not to obey. nil: nobody asks.
-	Audit func(audit.Entry) error
+	// Audit keeps it for those who ask later; nil: nobody asks.
+	Audit func(audit.Entry)
 	// Names are those under which this gateway is asked over TCP now, besides localhost and addresses; nil: under none.
 	Names func() []string
 	// Reload has the configuration read again, and answers with what is different; an error is a Refusal, or says that

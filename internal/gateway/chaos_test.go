@@ -44,20 +44,6 @@ func TestChaosGroup(t *testing.T) {
 	}
 }
 
-// TestChaosRoster does the same to nodes with keys of their own. Operators give rosters meanwhile, and the liar, who is in the
-// net, also sends in the others' names, to one and to all.
-func TestChaosRoster(t *testing.T) {
-	for seed := range 10 * seeds(40) {
-		make := newChaosRoster
-		if seed%3 == 2 {
-			make = newChaosGroupRoster
-		}
-		if c := make(t, seed); !c.play() {
-			t.Errorf("seed %d, %s: %s\n%s\n%s", seed, c.link, strings.Join(c.faults, "\n"), strings.Join(c.story, "\n"), tail(c.w.Notes))
-		}
-	}
-}
-
 // chaos is one run.
 type chaos struct {
 	w      *sim.World
@@ -116,20 +102,6 @@ func newChaosGroup(t *testing.T, seed uint64) *chaos {
 	c := &chaos{rng: rand.New(rand.NewPCG(seed, 2014)), group: true}
 	c.link = []string{"vhf-cnr-16k", "hf-2400"}[c.rng.IntN(2)]
 	c.begin(t, 3, 30_000+seed)
-	return c
-}
-
-func newChaosRoster(t *testing.T, seed uint64) *chaos {
-	c := &chaos{rng: rand.New(rand.NewPCG(seed, 2026)), trust: true}
-	c.link = []string{"iridium-directip", "iridium-dialup", "iridium-certus-100"}[c.rng.IntN(3)]
-	c.begin(t, 2, 40_000+seed)
-	return c
-}
-
-func newChaosGroupRoster(t *testing.T, seed uint64) *chaos {
-	c := &chaos{rng: rand.New(rand.NewPCG(seed, 2027)), group: true, trust: true}
-	c.link = []string{"vhf-cnr-16k", "hf-2400"}[c.rng.IntN(2)]
-	c.begin(t, 3, 50_000+seed)
 	return c
 }
 
@@ -616,50 +588,6 @@ func (c *chaos) play() bool {
 	w.Run(5 * 60 * pause)
 	c.judge()
 	return len(c.faults) == 0
-}
-
-// insider gives the liar what a member has.
-func (c *chaos) insider() {
-	ring, err := roster.Ring(c.liar.ID, sim.NodeKey(c.liar.ID), c.roster)
-	if err != nil {
-		c.fault("%v", err)
-		return
-	}
-	c.lies = seal.NewSealer(ring, c.liar.ID, seal.Boot{Number: c.liar.Boot() + 1 + uint32(c.roster.Serial), Salt: 7})
-	c.forger = nil
-	for _, n := range c.nodes {
-		c.forger = append(c.forger, []*seal.Sealer{
-			seal.NewSealer(ring, n.ID, seal.Boot{Number: n.Boot(), Salt: 9}), seal.NewSealer(ring, n.ID, seal.Boot{Number: n.Boot() + 1, Salt: 9})})
-	}
-}
-
-// rollover has the operator of some node give it a newer roster, of now or of later.
-func (c *chaos) rollover() {
-	if !c.trust || c.rng.IntN(2) == 0 {
-		return
-	}
-	var at time.Time
-	if c.rng.IntN(2) == 0 {
-		at = c.w.Now.Add(time.Duration(c.rng.IntN(60)) * time.Minute)
-	}
-	c.roster = c.w.Roster(c.roster, at, c.w.Nodes...)
-	n := c.nodes[c.rng.IntN(len(c.nodes))]
-	if n.GW != nil {
-		c.say("%s is given roster %d", n.Name, c.roster.Serial)
-		c.w.Give(n, gateway.NewRoster{Roster: c.roster})
-	}
-	c.insider()
-	victim := c.nodes[c.rng.IntN(len(c.nodes))]
-	for i, sealers := range c.forger {
-		for _, s := range sealers {
-			for _, to := range []uint16{victim.ID, seal.Group} {
-				d, err := s.Seal(nil, to, true, frame.Append(nil, frame.Hello{Store: 9, Stream: 9, HeardBoot: victim.Boot()}, true))
-				if err == nil && c.nodes[i] != victim {
-					c.w.Late(c.liar, victim, d)
-				}
-			}
-		}
-	}
 }
 
 // judge holds what has happened against the promise.

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"aldis/internal/atrest"
 	"errors"
 	"fmt"
 	"io"
@@ -191,5 +192,5 @@ func (d *Restored) write(in *os.File, path string, id Identity, there bool) (err
 			return err
 		}
 	}
-	return errors.Join(os.Rename(path+unfinished, path), syncDir(filepath.Dir(path)))
+	return errors.Join(os.Rename(path+unfinished, path), atrest.SyncDir(filepath.Dir(path)))
 }

@@ -86,15 +86,6 @@ type Journal struct {
 
 func be32(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}
-
 // StoreID was drawn when the store was made: two stores of one node, before and after a lost disk, differ in it.
 func (j *Journal) StoreID() uint32 { return j.id }
 

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"aldis/internal/atrest"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -58,7 +59,7 @@ func writeMark(dir string, id Identity, store uint32, sealed []byte) error {
 		if err := os.Rename(path+unfinished, path); err != nil {
 			return err
 		}
-		return syncDir(dir)
+		return atrest.SyncDir(dir)
 	}()
 	if err == nil {
 		return nil

@@ -208,7 +208,7 @@ func (j *Journal) claim(id Identity, rep *Report) error {
 	}
 	j.aside = rep.Damaged
 	if rep.Fresh {
-		if err := syncDir(j.dir); err != nil { // else a power cut may take the new file's name away
+		if err := atrest.SyncDir(j.dir); err != nil { // else a power cut may take the new file's name away
 			return fmt.Errorf("journal: data directory %s: %w", j.dir, err)
 		}
 	}

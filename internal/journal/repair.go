@@ -271,7 +271,7 @@ func (p Repair) write(s *salvaged, path string, records []Op, store uint32) (old
 	if old, err = keepOld(path); err != nil {
 		return "", err
 	}
-	return old, errors.Join(os.Rename(path+unfinished, path), syncDir(filepath.Dir(path)))
+	return old, errors.Join(os.Rename(path+unfinished, path), atrest.SyncDir(filepath.Dir(path)))
 }
 
 // keepOld gives a file a second name that tells when it was put away. The first still leads to it, but on a disk that
@@ -312,5 +312,5 @@ func Anew(dir string) (old string, err error) {
 	if err := os.Remove(filepath.Join(dir, markName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return old, fmt.Errorf("journal: %w", err)
 	}
-	return old, syncDir(dir)
+	return old, atrest.SyncDir(dir)
 }

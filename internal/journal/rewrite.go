@@ -120,7 +120,7 @@ func (w *writer) migrate(f *os.File, size int64) error {
 		return err
 	}
 	w.dense = fill(w.file) == nil
-	return errors.Join(os.Rename(w.path+unfinished, w.path), syncDir(filepath.Dir(w.path)))
+	return errors.Join(os.Rename(w.path+unfinished, w.path), atrest.SyncDir(filepath.Dir(w.path)))
 }
 
 // renew writes the whole store anew and puts it in the place of the old file, so that nothing of it depends on what the
@@ -144,7 +144,7 @@ func (j *Journal) renew() error {
 	j.store, j.info = fresh, info
 	j.mu.Unlock()
 	old.close() // what it says is of no use any more
-	return errors.Join(err, syncDir(j.dir))
+	return errors.Join(err, atrest.SyncDir(j.dir))
 }
 
 // replace puts a new file with all that a store held after its last transaction in the place of the old one. The caller
@@ -181,7 +181,7 @@ func takeBack(f *os.File, before state) (*store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("journal: %s: the disk has lost pages of the last transaction, which was not confirmed, and the file cannot be written anew without it: %w", f.Name(), err)
 	}
-	return s, syncDir(filepath.Dir(f.Name()))
+	return s, atrest.SyncDir(filepath.Dir(f.Name()))
 }
 
 // before is what a file held before its newest transaction, and its report; nil: that was confirmed, as far as one can see,

@@ -17,6 +17,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/rate"
 	"aldis/internal/site"
 )
 
@@ -101,6 +102,7 @@ func New(cfg Config, post func(site.Event), reg prometheus.Registerer, log *slog
 		life: life, end: end, room: newRoom(cfg.MaxReading), accounts: newAccounts(cfg.Share),
 		cfg: cfg, post: post, log: log, metrics: newMetrics(reg),
 		conns: map[site.ConnID]*outbox{}, byAddress: map[string]int{}, listeners: map[net.Listener]bool{}, web: newWeb(),
+		ether: ether{hosts: rate.Each[netip.Addr]{Rate: hostRate, Burst: hostBurst, Most: maxHosts}},
 	}
 }
 

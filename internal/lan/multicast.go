@@ -35,7 +35,8 @@ type ether struct {
 	group netip.AddrPort
 
 	// The receiver's own.
-	hosts  map[netip.Addr]*rate.Bucket
+	hosts  rate.Each[netip.Addr]
+	others rate.Bucket // of the hosts that are too many
 	all    rate.Bucket
 	logged time.Time
 }
@@ -117,7 +118,6 @@ func (l *LAN) ServeMulticast(conn *net.UDPConn, group netip.AddrPort) error {
 		return nil
 	}
 	defer l.wait.Done()
-	l.ether.hosts = map[netip.Addr]*rate.Bucket{}
 	buf := make([]byte, jxta.MaxDatagram+1)
 	for {
 		n, from, err := conn.ReadFromUDPAddrPort(buf)
@@ -151,25 +151,10 @@ func (l *LAN) datagram(b []byte, from netip.AddrPort) {
 
 // host is the account of one source address.
 func (l *LAN) host(a netip.Addr, now time.Time) *rate.Bucket {
-	h := l.ether.hosts[a]
-	if h == nil {
-		if len(l.ether.hosts) >= maxHosts {
-			for k, b := range l.ether.hosts {
-				if b.Idle(now) > hostBurst/hostRate*time.Second { // full again
-					delete(l.ether.hosts, k)
-				}
-			}
-		}
-		if len(l.ether.hosts) >= maxHosts {
-			a = netip.Addr{} // whoever is too many shares one account
-			if h = l.ether.hosts[a]; h != nil {
-				return h
-			}
-		}
-		h = &rate.Bucket{}
-		l.ether.hosts[a] = h
+	if h := l.ether.hosts.Of(now, a); h != nil {
+		return h
 	}
-	return h
+	return &l.ether.others
 }
 
 // refuseDatagram counts every datagram that was not accepted, and logs one now and then.

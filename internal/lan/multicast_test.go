@@ -14,7 +14,6 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
-	"aldis/internal/rate"
 	"aldis/internal/site"
 )
 
@@ -118,7 +117,6 @@ func TestMulticastFlood(t *testing.T) {
 	events := 0
 	w := &world{T: t, reg: prometheus.NewRegistry()}
 	l := New(Config{}, func(site.Event) { events++ }, w.reg, slog.New(slog.NewTextHandler(io.Discard, nil)))
-	l.ether.hosts = map[netip.Addr]*rate.Bucket{}
 	good, err := jxta.AppendDatagram(nil, []byte("jxmg"), 4)
 	if err != nil {
 		t.Fatal(err)
@@ -135,8 +133,8 @@ func TestMulticastFlood(t *testing.T) {
 	for i := range 20000 {
 		l.datagram(good, netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), 1234))
 	}
-	if len(l.ether.hosts) > maxHosts+1 {
-		t.Errorf("%d hosts are kept", len(l.ether.hosts))
+	if l.ether.hosts.Len() > maxHosts+1 {
+		t.Errorf("%d hosts are kept", l.ether.hosts.Len())
 	}
 	if most := allBurst + int(time.Since(start).Seconds()*allRate) + 1; events > most {
 		t.Errorf("%d events of all, want at most %d", events, most)

@@ -88,14 +88,15 @@ func interfaceFor(name string, peers []netip.AddrPort) (*net.Interface, error) {
 		}
 		local := c.LocalAddr().(*net.UDPAddr).AddrPort().Addr()
 		c.Close()
-		if i := interfaceWith(local); i != nil {
+		if i := InterfaceWith(local); i != nil {
 			return i, nil
 		}
 	}
 	return nil, ErrInterface
 }
 
-func interfaceWith(a netip.Addr) *net.Interface {
+// InterfaceWith is the interface of this machine that has an address; nil: none.
+func InterfaceWith(a netip.Addr) *net.Interface {
 	all, err := net.Interfaces()
 	if err != nil {
 		return nil
@@ -107,7 +108,7 @@ func interfaceWith(a netip.Addr) *net.Interface {
 		}
 		for _, x := range addrs {
 			if n, ok := x.(*net.IPNet); ok {
-				if ip, ok := netip.AddrFromSlice(n.IP); ok && ip.Unmap() == a {
+				if ip, ok := netip.AddrFromSlice(n.IP); ok && ip.Unmap() == a.Unmap() {
 					return &i
 				}
 			}

@@ -44,3 +44,25 @@ func TestIdle(t *testing.T) {
 		t.Errorf("Idle = %v, want a minute", got)
 	}
 }
+
+// Keys beyond the bound have no bucket until another one is full again, and one that is kept is the same.
+func TestEachIsBounded(t *testing.T) {
+	now := time.Unix(1000, 0)
+	e := rate.Each[int]{Rate: 2, Burst: 4, Most: 3}
+	for key := range 3 {
+		if b := e.Of(now, key); b == nil || !b.Take(now, e.Rate, e.Burst) || e.Of(now, key) != b {
+			t.Fatalf("key %d: %v", key, b)
+		}
+	}
+	for _, c := range []struct {
+		after time.Duration
+		room  bool
+	}{{0, false}, {2 * time.Second, false}, {2*time.Second + 1, true}} {
+		if b := e.Of(now.Add(c.after), 9); (b != nil) != c.room {
+			t.Errorf("after %v: %v", c.after, b)
+		}
+		if e.Len() > e.Most {
+			t.Errorf("%d are kept", e.Len())
+		}
+	}
+}

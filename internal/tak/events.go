@@ -132,6 +132,25 @@ func withdrawn(e *cot.Event) (uids []string) {
 	return uids
 }
 
+// ruled says whether the rules let an event go to a site, and puts what they say of it into m.
+func (f *Face) ruled(now time.Time, e *cot.Event, to uint16, m *site.Mark) bool {
+	r := rule.Judge(f.cfg.Rules, f.subject(e, to))
+	if r == nil {
+		return true
+	}
+	if r.Action == rule.Local {
+		f.trouble.count("kept_local")
+		return false
+	}
+	if r.Precedence != nil {
+		m.Precedence = *r.Precedence
+	}
+	if r.Expires > 0 {
+		m.Expires = now.Add(r.Expires)
+	}
+	return true
+}
+
 // carry hands an event to custody for those of the sites that the rules let it go to.
 func (f *Face) carry(now time.Time, e *cot.Event, sites []uint16) {
 	if (wordsSide{f}).chat(now, e, sites) {
@@ -146,17 +165,8 @@ func (f *Face) carry(now time.Time, e *cot.Event, sites []uint16) {
 		if !utf8Name(e.Type) {
 			m.Parts[0].Name = ""
 		}
-		if r := rule.Judge(f.cfg.Rules, f.subject(e, to)); r != nil {
-			if r.Action == rule.Local {
-				f.trouble.count("kept_local")
-				continue
-			}
-			if r.Precedence != nil {
-				m.Precedence = *r.Precedence
-			}
-			if r.Expires > 0 {
-				m.Expires = now.Add(r.Expires)
-			}
+		if !f.ruled(now, e, to, &m.Mark) {
+			continue
 		}
 		if replaces(e) {
 			m.Supersedes = strings.Repeat(site.KeyEnd, 6) + e.UID

@@ -10,7 +10,6 @@ import (
 	"aldis/internal/site"
 	"aldis/internal/tak/code"
 	"aldis/internal/tak/cot"
-	"aldis/internal/tak/rule"
 )
 
 // words are the chats of this site that far devices may acknowledge, and those of far sites that devices here may.
@@ -80,19 +79,9 @@ func (side wordsSide) chat(now time.Time, e *cot.Event, sites []uint16) bool {
 	var to []uint16
 	m := site.Message{Published: true, Scope: scope, Topic: topicChat, Mark: site.Mark{Precedence: site.Priority, Expires: e.Stale}}
 	for _, id := range sites {
-		if r := rule.Judge(f.cfg.Rules, f.subject(e, id)); r != nil {
-			if r.Action == rule.Local {
-				f.trouble.count("kept_local")
-				continue
-			}
-			if r.Precedence != nil {
-				m.Precedence = *r.Precedence
-			}
-			if r.Expires > 0 {
-				m.Expires = now.Add(r.Expires)
-			}
+		if f.ruled(now, e, id, &m.Mark) {
+			to = append(to, id)
 		}
-		to = append(to, id)
 	}
 	if len(to) == 0 {
 		return true

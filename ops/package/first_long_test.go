@@ -14,6 +14,7 @@ import (
 	"aldis/internal/jxta"
 	"aldis/internal/lab/edgepeer"
 	"aldis/internal/lab/edgepeer/tcp"
+	"aldis/internal/lab/vacant"
 	"aldis/internal/lab/wait"
 )
 
@@ -41,7 +42,7 @@ type side struct {
 
 // sideOf draws addresses of this machine, whose network the Debians are in.
 func sideOf(t *testing.T, id int, name string) side {
-	return side{id, name, free(t, "tcp"), free(t, "udp"), free(t, "tcp")}
+	return side{id, name, vacant.Address(t, "tcp"), vacant.Address(t, "udp"), vacant.Address(t, "tcp")}
 }
 
 // set is the editor's work in the configuration: the marked lines, and ports, which two machines in one network cannot share.

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +21,7 @@ import (
 	"aldis/internal/jxta"
 	"aldis/internal/lab/edgepeer"
 	"aldis/internal/lab/edgepeer/tcp"
+	"aldis/internal/lab/vacant"
 	"aldis/internal/lab/wait"
 )
 
@@ -221,24 +221,6 @@ func dialled(t *testing.T, cfg tcp.Config) *tcp.Peer {
 	return p
 }
 
-func free(t *testing.T, network string) string {
-	t.Helper()
-	if network == "udp" {
-		c, err := net.ListenPacket("udp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		return c.LocalAddr().String()
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // hq starts the far gateway on this machine, with the binary of the package and the ship's key.
 func hq(t *testing.T, m *machine, binary, dir, lan, link, ship string) *exec.Cmd {
 	t.Helper()
@@ -284,7 +266,7 @@ func TestLifeOfAPackage(t *testing.T) {
 		t.Errorf("libraries are missing:\n%s", missing)
 	}
 
-	lan, link, http, hqLAN, hqLink := free(t, "tcp"), free(t, "udp"), free(t, "tcp"), free(t, "tcp"), free(t, "udp")
+	lan, link, http, hqLAN, hqLink := vacant.Address(t, "tcp"), vacant.Address(t, "udp"), vacant.Address(t, "tcp"), vacant.Address(t, "tcp"), vacant.Address(t, "udp")
 	m.sh(`cd /etc/aldis
 		sed -i -e '0,/^id = 0 /s//id = 2 /' -e '0,/^name = ""/s//name = "ship"/' gateway.toml
 		sed -i -e 's/^id = 0 /id = 1 /' -e 's/^name = ""/name = "hq"/' -e 's/^tcp = ""/tcp = "` + lan + `"/' -e 's/^profile = ""/profile = "wire"/' \

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"aldis/internal/lab/field"
+	"aldis/internal/lab/vacant"
 	"aldis/internal/lab/wait"
 )
 
@@ -89,24 +90,6 @@ func (c *cable) quiet(t *testing.T, d time.Duration) {
 	wait.Still(t, d, 5*time.Minute, "what has crossed", func() int { n, _ := c.total(); return n })
 }
 
-func free(t *testing.T, network string) string {
-	t.Helper()
-	if network == "udp" {
-		c, err := net.ListenPacket("udp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		return c.LocalAddr().String()
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // process is a real gateway.
 type process struct {
 	binary, file, lan string
@@ -140,13 +123,13 @@ func TestStreamsThroughRealGateways(t *testing.T) {
 	if out, err := exec.Command(binary, "keys", "new", "-o", filepath.Join(dir, "net.key")).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	links := [2]string{free(t, "udp"), free(t, "udp")}
+	links := [2]string{vacant.Address(t, "udp"), vacant.Address(t, "udp")}
 	c := newCable(t, links, 1200*time.Millisecond)
 	var gw [2]*process
 	for i := range gw {
-		gw[i] = &process{binary: binary, file: filepath.Join(dir, fmt.Sprintf("gw%d.toml", i)), lan: free(t, "tcp")}
+		gw[i] = &process{binary: binary, file: filepath.Join(dir, fmt.Sprintf("gw%d.toml", i)), lan: vacant.Address(t, "tcp")}
 		text := fmt.Sprintf("[node]\nid = %d\nname = \"node%d\"\ndata_dir = %q\n[lan]\ntcp = %q\n[link]\nprofile = \"iridium-directip\"\nlisten = %q\nkey_file = \"net.key\"\n[http]\nlisten = %q\n[[link.peer]]\nid = %d\nname = \"node%d\"\naddress = %q\n",
-			i+1, i+1, filepath.Join(dir, fmt.Sprint("data", i)), gw[i].lan, links[i], free(t, "tcp"), 2-i, 2-i, c.ends[i].LocalAddr())
+			i+1, i+1, filepath.Join(dir, fmt.Sprint("data", i)), gw[i].lan, links[i], vacant.Address(t, "tcp"), 2-i, 2-i, c.ends[i].LocalAddr())
 		if err := os.WriteFile(gw[i].file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

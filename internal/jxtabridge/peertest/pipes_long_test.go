@@ -18,6 +18,7 @@ import (
 	"aldis/internal/control"
 	"aldis/internal/lab/field"
 	"aldis/internal/lab/linkemu"
+	"aldis/internal/lab/vacant"
 	"aldis/internal/lab/wait"
 	"aldis/internal/link/profile"
 )
@@ -151,7 +152,7 @@ func cross(t *testing.T, binary, name, kindA, kindB string, pipes []string) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	sides := [2]*side{newSide(t, "A", 1), newSide(t, "B", 2)}
-	links, status := [2]string{free(t, "udp"), free(t, "udp")}, [2]string{free(t, "tcp"), free(t, "tcp")}
+	links, status := [2]string{vacant.Address(t, "udp"), vacant.Address(t, "udp")}, [2]string{vacant.Address(t, "tcp"), vacant.Address(t, "tcp")}
 	m := newModem(t, links, "iridium-directip")
 	var gw [2]*process
 	for i := range gw {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"aldis/internal/lab/field"
+	"aldis/internal/lab/vacant"
 )
 
 const (
@@ -84,27 +85,12 @@ func (s *server) cost() cost {
 }
 
 // freePorts finds ports of loopback that nobody listens on now, for TCP or UDP.
-func freePorts(network string, n int) ([]int, error) {
-	var ports []int
-	for range n {
-		switch network {
-		case "tcp":
-			ln, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				return nil, err
-			}
-			defer ln.Close()
-			ports = append(ports, ln.Addr().(*net.TCPAddr).Port)
-		default:
-			c, err := net.ListenPacket("udp", "127.0.0.1:0")
-			if err != nil {
-				return nil, err
-			}
-			defer c.Close()
-			ports = append(ports, c.LocalAddr().(*net.UDPAddr).Port)
-		}
+func freePorts(network string, n int) (ports []int, err error) {
+	list, err := vacant.Addresses(network, n)
+	for _, a := range list {
+		ports = append(ports, int(a.Port()))
 	}
-	return ports, nil
+	return ports, err
 }
 
 // site is what a gateway under test is told.

@@ -25,7 +25,7 @@ type Mesh struct {
 	At            netip.Addr
 	Events, Chats netip.AddrPort
 	events, chats *net.UDPConn
-	hosts         map[netip.Addr]*rate.Bucket
+	hosts         rate.Each[netip.Addr]
 	all           rate.Bucket
 	own           [2]netip.AddrPort
 }
@@ -40,7 +40,7 @@ func (l *LAN) OpenMesh(m Mesh) (err error) {
 		return err
 	}
 	m.own = [2]netip.AddrPort{netip.AddrPortFrom(m.At, m.Events.Port()), netip.AddrPortFrom(m.At, m.Chats.Port())}
-	m.hosts = map[netip.Addr]*rate.Bucket{}
+	m.hosts = rate.Each[netip.Addr]{Rate: hostRate, Burst: hostBurst, Most: maxHosts}
 	l.mu.Lock()
 	l.mesh = &m
 	l.mu.Unlock()
@@ -87,22 +87,8 @@ func (l *LAN) takes(m *Mesh, host netip.Addr) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	h := m.hosts[host]
-	if h == nil {
-		if len(m.hosts) >= maxHosts {
-			for k, b := range m.hosts {
-				if b.Idle(now) > hostBurst/hostRate*time.Second { // full again
-					delete(m.hosts, k)
-				}
-			}
-		}
-		if len(m.hosts) >= maxHosts {
-			return false
-		}
-		h = &rate.Bucket{}
-		m.hosts[host] = h
-	}
-	return h.Take(now, hostRate, hostBurst) && m.all.Take(now, allRate, allBurst)
+	h := m.hosts.Of(now, host)
+	return h != nil && h.Take(now, hostRate, hostBurst) && m.all.Take(now, allRate, allBurst)
 }
 
 // shout says something to a group. A full send buffer loses it, as the LAN might.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"aldis/internal/rules/filter"
 	"aldis/internal/site"
 	"aldis/internal/tak/cot"
 )
@@ -92,13 +93,13 @@ func (r *Rule) Misses(s *Subject) string {
 	switch {
 	case r.Type != "" && !e.Is(r.Type):
 		return "type"
-	case r.UID != "" && !match(r.UID, e.UID):
+	case r.UID != "" && !filter.Match(r.UID, e.UID):
 		return "uid"
-	case r.Callsign != "" && !match(r.Callsign, e.Callsign()):
+	case r.Callsign != "" && !filter.Match(r.Callsign, e.Callsign()):
 		return "callsign"
-	case r.Team != "" && !match(r.Team, team):
+	case r.Team != "" && !filter.Match(r.Team, team):
 		return "team"
-	case r.Role != "" && !match(r.Role, role):
+	case r.Role != "" && !filter.Match(r.Role, role):
 		return "role"
 	case r.How != "" && !cot.Below(e.How, r.How):
 		return "how"
@@ -190,25 +191,4 @@ func metres(lat1, lon1, lat2, lon2 float64) float64 {
 	const rad = math.Pi / 180
 	a := math.Pow(math.Sin((lat2-lat1)*rad/2), 2) + math.Cos(lat1*rad)*math.Cos(lat2*rad)*math.Pow(math.Sin((lon2-lon1)*rad/2), 2)
 	return 2 * 6371008.8 * math.Asin(math.Min(1, math.Sqrt(a)))
-}
-
-// match says whether value is what pattern stands for.
-func match(pattern, value string) bool {
-	head, rest, some := strings.Cut(pattern, "*")
-	if !some {
-		return pattern == value
-	}
-	value, ok := strings.CutPrefix(value, head)
-	for ok {
-		part, after, more := strings.Cut(rest, "*")
-		if !more {
-			return strings.HasSuffix(value, part)
-		}
-		i := strings.Index(value, part)
-		if i < 0 {
-			return false
-		}
-		value, rest = value[i+len(part):], after
-	}
-	return false
 }
