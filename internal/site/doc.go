@@ -8,7 +8,7 @@
 // Sub, Variant, Doc, Service and Param are opaque to the road. A face imports neither the road nor another face.
 //
 // Files: item.go state of a site; message.go what applications say, and how urgent it is; face.go events and outputs of a
-// face; subject.go what the operator's rules see.
+// face; metric.go numbers of a face; subject.go what the operator's rules see.
 //
 // The room is a leaf: it imports nothing of this module. Values are plain; whoever receives one never changes its slices.
 package site

@@ -112,13 +112,17 @@ type Output struct {
 	Deadline time.Time // zero: nothing to wait for
 }
 
-// Metric is one number of a face, for the operator's graphs.
-type Metric struct {
-	Name, Help string
-	Gauge      bool // it may fall; otherwise it counts since the start of the process
-	Labels     []Label
-	Value      float64
+// Told is what a meeting of faces wants one of them to be told.
+type Told struct {
+	Face  Face
+	Event Event
 }
 
-// Label tells metrics of one name apart.
-type Label struct{ Name, Value string }
+// Met is what one Step of a meeting of faces wants done, in the order of each slice. Remember, Notes and Deadline are as
+// those of an Output.
+type Met struct {
+	Tell     []Told
+	Remember []Memory
+	Notes    []Note
+	Deadline time.Time
+}

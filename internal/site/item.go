@@ -12,6 +12,12 @@ const JXTA Face = 0
 // TAK is the face of package tak.
 const TAK Face = 1
 
+// Corpora is the face of package corpora.
+const Corpora Face = 61
+
+// Meeting is no face: where the faces of a gateway meet keeps its memories under this number. Nothing of it crosses.
+const Meeting Face = 62
+
 // MaxFace is the highest number of a face.
 const MaxFace Face = 63
 

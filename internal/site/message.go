@@ -46,6 +46,12 @@ type Mark struct {
 	Supersedes string
 	// Expires is when the message is not sent any more; zero: never. It does not cross the link.
 	Expires time.Time
+	// Fleeting is a message whose worth ends when another one says the same anew, soon: it is not repeated for who is silent, and
+	// where messages go to several sites at once it is handed on though others before it are missing.
+	Fleeting bool
+	// Twice has a message go a second time by itself where one is sent to each site, so that one loss does not delay it. It
+	// does not cross the link.
+	Twice bool
 }
 
 // KeyEnd stands in Supersedes behind each of the six texts that say whose the message is and where it goes. Behind them is what

@@ -25,8 +25,11 @@ type Subject struct {
 	Owner     string // who published or sent it
 	Topic     string // that it names, is, or goes to
 	Octets    int    // of the document, or of all data of a message
+	Parts     []Part // of a message, where rules may look into it
 	// Stream: a message that belongs to a stream, which the rules judged as a whole when it was opened.
 	Stream bool
+	// Ordered: a message that an operator sends himself, whom the rules are for.
+	Ordered bool
 }
 
 // EntryKey names an entry of a face's directory.

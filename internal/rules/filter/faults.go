@@ -49,6 +49,8 @@ func impossible(r Rule) Fault {
 		return Fault{}
 	case r.Least > 0 && (r.Type == Listener || r.Type == Question):
 		return can("octets_min", "a %s has no size", r.Type)
+	case !r.Content.Zero() && r.Type != Message:
+		return Fault{Key: "content", Problem: "is of messages alone: it needs type = \"message\""}
 	case r.Action == Local && r.Direction == site.In:
 		return Fault{Key: "action", Problem: "\"local\" is about what local peers offer; what comes in is served here and goes no further: write \"allow\" or \"deny\""}
 	case r.Rate.Count != 0 && r.Action != Allow:
@@ -101,7 +103,7 @@ func (r Rule) covers(n Rule) bool {
 	return (r.Direction == site.Both || r.Direction == n.Direction) && (r.Site == 0 || r.Site == n.Site) &&
 		within(r.Type, n.Type) && within(r.Root, n.Root) && within(r.Group, n.Group) && within(r.Peer, n.Peer) && within(r.Pipe, n.Pipe) &&
 		(r.Name == "" || n.Name != "" && PatternCovers(r.Name, n.Name)) &&
-		r.Least <= n.Least && (r.Most == 0 || n.Most != 0 && n.Most <= r.Most)
+		r.Least <= n.Least && (r.Most == 0 || n.Most != 0 && n.Most <= r.Most) && (r.Content.Zero() || r.Content == n.Content)
 }
 
 // plain writes a rule for a document with a type of its own as one for that type.

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/lab/check"
+	"aldis/internal/rules/query"
 	"aldis/internal/site"
 )
 
@@ -179,5 +181,25 @@ func TestReplace(t *testing.T) {
 	}
 	if f.Judge(peer).Stays() || !before.Judge(peer).Stays() {
 		t.Error("the rules of before and after judge alike")
+	}
+}
+
+// A rule of messages may look into their elements; one of anything else cannot.
+func TestContent(t *testing.T) {
+	c, err := query.Parse("json:/track/class = secret*")
+	check.NoError(check.Fatal(t), err)
+	deny := Rule{Type: Message, Content: c, Action: Deny}
+	f := New([]Rule{deny})
+	for data, want := range map[string]int{`{"track":{"class":"secret-nato"}}`: 0, `{"track":{"class":"open"}}`: -1, "no JSON": -1} {
+		s := site.Subject{Type: Message, Parts: []site.Part{{Data: []byte("head")}, {Data: []byte(data)}}}
+		check.Equal(t, data, f.Judge(&s).Rule, want)
+	}
+	check.Equal(t, "why not", deny.Misses(&site.Subject{Type: Message}), "content")
+	check.Equal(t, "mistakes", len(Check([]Rule{deny, {Type: Message, Action: Allow}})), 0)
+	check.Equal(t, "behind a wider one", len(Check([]Rule{{Type: Message, Action: Allow}, deny})), 1)
+	for _, kind := range []string{"", Pipe} {
+		faults := Check([]Rule{{Type: kind, Content: c}})
+		check.Equal(check.Fatal(t), "mistakes", len(faults), 1)
+		check.Equal(t, "key", faults[0].Key, "content")
 	}
 }

@@ -1,12 +1,15 @@
 package filter
 
 import (
-	"aldis/internal/site"
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"aldis/internal/rules/query"
+	"aldis/internal/site"
 )
 
 // Action is what becomes of something that a rule fits.
@@ -93,8 +96,9 @@ type Rule struct {
 	Name      string // pattern: "*" stands for anything
 	Peer      string
 	Pipe      string
-	Least     int // octets
-	Most      int // octets, 0: any
+	Least     int             // octets
+	Most      int             // octets, 0: any
+	Content   query.Condition // of one element of a message
 	Action    Action
 	Rate      Rate
 }
@@ -129,8 +133,15 @@ func (r *Rule) Misses(s *site.Subject) string {
 		return "octets_min"
 	case r.Most != 0 && s.Octets > r.Most:
 		return "octets_max"
+	case !r.Content.Zero() && !Inside(r.Content, s.Parts):
+		return "content"
 	}
 	return ""
+}
+
+// Inside says whether one of a message's elements has what a condition asks for.
+func Inside(c query.Condition, parts []site.Part) bool {
+	return slices.ContainsFunc(parts, func(p site.Part) bool { return c.Fits(p.Data, Match) })
 }
 
 // named says whether things of a type have a name that rules may ask for.

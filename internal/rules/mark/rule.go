@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/rules/filter"
+	"aldis/internal/rules/query"
 	"aldis/internal/site"
 )
 
@@ -16,11 +17,12 @@ type Rule struct {
 	Line    int    // of the configuration
 	Group   string // unique values
 	Pipe    string
-	Peer    string // that sends
-	Element string // pattern of an element's name; it and Type must fit the same element
-	Type    string // pattern of an element's MIME type
-	Least   int    // octets
-	Most    int    // 0: any
+	Peer    string          // that sends
+	Element string          // pattern of an element's name; it and Type must fit the same element
+	Type    string          // pattern of an element's MIME type
+	Least   int             // octets
+	Most    int             // 0: any
+	Content query.Condition // of the content of an element; it, Element and Type must fit the same one
 
 	Precedence site.Precedence
 	Expires    time.Duration // 0: never
@@ -35,11 +37,11 @@ func (r *Rule) fits(pl *site.Message, s *site.Subject) bool {
 		s.Octets < r.Least || r.Most != 0 && s.Octets > r.Most {
 		return false
 	}
-	if r.Element == "" && r.Type == "" {
+	if r.Element == "" && r.Type == "" && r.Content.Zero() {
 		return true
 	}
 	for _, e := range pl.Parts {
-		if (r.Element == "" || filter.Match(r.Element, e.Name)) && (r.Type == "" || filter.Match(r.Type, mime(e.Type))) {
+		if r.Content.Fits(e.Data, filter.Match) && (r.Element == "" || filter.Match(r.Element, e.Name)) && (r.Type == "" || filter.Match(r.Type, mime(e.Type))) {
 			return true
 		}
 	}
@@ -76,7 +78,7 @@ func Mark(rules []Rule, now time.Time, pl *site.Message, s *site.Subject) {
 
 // Judge answers which rule takes a message; -1: none.
 func Judge(rules []Rule, pl *site.Message, s *site.Subject) int {
-	if len(rules) == 0 || s.Stream {
+	if len(rules) == 0 || s.Stream || s.Ordered {
 		return -1
 	}
 	return slices.IndexFunc(rules, func(r Rule) bool { return r.fits(pl, s) })
@@ -242,7 +244,8 @@ func (r Rule) Covers(o Rule) bool {
 		return wide == "" || narrow != "" && filter.PatternCovers(wide, narrow)
 	}
 	// Two patterns must fit one element, so one of them alone says nothing about a rule that has the other.
-	elements := r.Element == "" && r.Type == "" || pattern(r.Element, o.Element) && pattern(r.Type, o.Type)
+	elements := r.Element == "" && r.Type == "" && r.Content.Zero() ||
+		pattern(r.Element, o.Element) && pattern(r.Type, o.Type) && (r.Content.Zero() || r.Content == o.Content)
 	return within(r.Group, o.Group) && within(r.Pipe, o.Pipe) && within(r.Peer, o.Peer) && elements &&
 		r.Least <= o.Least && (r.Most == 0 || o.Most != 0 && o.Most <= r.Most)
 }

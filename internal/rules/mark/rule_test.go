@@ -9,6 +9,7 @@ import (
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/check"
 	"aldis/internal/rules/filter"
+	"aldis/internal/rules/query"
 	"aldis/internal/site"
 )
 
@@ -168,4 +169,27 @@ func FuzzPattern(f *testing.F) {
 			t.Errorf("%q of %q: %q, which does not fit", pattern, data, key)
 		}
 	})
+}
+
+// A rule may look into the content of an element: all that it says of one must be true of the same.
+func TestContent(t *testing.T) {
+	condition := func(text string) query.Condition {
+		c, err := query.Parse(text)
+		check.NoError(check.Fatal(t), err)
+		return c
+	}
+	rules := []Rule{{Element: "event", Content: condition("xml:/event/@type = b-a-o-*"), Precedence: site.Flash}, {Content: condition("text: *MAYDAY*"), Precedence: site.Immediate}}
+	for _, c := range []struct {
+		name, data string
+		want       int
+	}{
+		{"event", `<event type="b-a-o-tbl"/>`, 0}, {"event", `<event type="a-f-G"/>`, -1}, {"other", `<event type="b-a-o-tbl"/>`, -1}, {"other", "MAYDAY, we sink", 1},
+	} {
+		m := payload(c.name, c.data)
+		check.Equal(t, c.name+" "+c.data, Judge(rules, m, subject(m)), c.want)
+		m.Parts = append([]site.Part{{Name: "head", Data: []byte("x")}}, m.Parts...)
+		check.Equal(t, "behind another element", Judge(rules, m, subject(m)), c.want)
+	}
+	wide := Rule{Element: "event"}
+	check.True(t, "covers", wide.Covers(rules[0]) && !rules[0].Covers(wide) && rules[0].Covers(rules[0]) && !rules[1].Covers(rules[0]))
 }
