@@ -49,7 +49,8 @@ type (
 		HeardStream uint8
 		Digest      uint32 // of the items that the sender believes the receiver to hold of it
 		Model       uint16 // first octets of the hash of the sender's compaction model
-		Forgot      uint8  // raised when the sender lost messages that later ones are coded after
+		Forgot      uint8  // raised when the sender lost messages that later ones are coded after; 7 bits
+		Pieces      bool   // the sender understands Piece: the high bit of Forgot's octet, which older gateways compare only
 		// First is the low 16 bits of the first number of each lane that the sender gave, or will give, in this start and
 		// stream; Seen is those of the direct lane's number up to which it has everything of the receiver. By them each end
 		// sees that the other was put back to an older copy of its data: docs/decisions/put-back.md.
@@ -63,8 +64,15 @@ type (
 		// Void: the receiver gives numbers again. Those of its starts after Known do not count, nor does a receipt for them.
 		Void  bool
 		Known uint32 // with Void: the last start of the receiver whose numbers count
-		// Roster is the low 16 bits of the serial that the sender goes by; 0: all share a key. It takes two octets, or three.
+		// Roster says which rosters the sender keeps, as internal/gateway writes it; 0: all share a key. It takes two octets, or
+		// three.
 		Roster uint16
+		// Ephemeral is the public half of the pair that the sender's start made for this receiver; all zero: nothing is said of
+		// it. HeardEphemeral names that of the receiver which the sender has; 0: none. The two take 34 octets, beside a Roster.
+		Ephemeral      [EphemeralOctets]byte
+		HeardEphemeral uint16
+		// Corpus is the name of the net's corpus that the sender has (compact.NetCorpus); 0: none. It takes four octets, or five.
+		Corpus uint32
 	}
 	// Start is a start of a gateway, and the low 16 bits of the first number of each lane that it gave.
 	Start struct {
@@ -84,6 +92,18 @@ type (
 		Cumulative uint8  // its low 8 bits
 		Free       bool   // it need not wait for those before it that are missing, but for the one
 		After      uint8  // that is so many numbers before it, where this is not 0
+		Body       []byte
+	}
+	// Piece is a part of a long message (package piece). It has a number of the direct lane, as Data does.
+	Piece struct {
+		Number     uint16
+		Short      bool
+		Prompt     bool
+		Rides      bool
+		Cumulative uint8
+		Object     uint8 // low 7 bits of the message's number in the bulk lane
+		Total      int   // octets of the whole, in the first piece of it; 0: it is another
+		Free       bool  // with Total: the message need not wait for those of the bulk lane before it
 		Body       []byte
 	}
 	// Silence: the sender will not transmit until Until (seconds since 1970 UTC; 0: until it speaks again), but it
@@ -106,6 +126,7 @@ func (NORM) isFrame()    {}
 func (PMul) isFrame()    {}
 func (Silence) isFrame() {}
 func (Survey) isFrame()  {}
+func (Piece) isFrame()   {}
 
 const (
 	kindPMul    = 0 << 5
@@ -126,16 +147,23 @@ const (
 	flagEnd     = 1 << 0 // HELLO, and the next two
 	flagEnded   = 1 << 1
 	flagVoid    = 1 << 2
-	flagStarts  = 1 << 3 // Starts behind the rest: their count and eight octets each; before these Roster, where countRoster is set
+	flagStarts  = 1 << 3 // Starts behind the rest: their count and eight octets each; before these Roster and Corpus, where the count says so
 	countRoster = 1 << 7 // of the count
+	countPair   = 1 << 6 // of the count: behind Roster are Ephemeral and HeardEphemeral
+	countCorpus = 1 << 5 // behind these Corpus
 	flagSurvey  = 1 << 4 // PROBE: a Survey
+	flagPiece   = 1 << 1 // NORM: a Piece, with the other flags of DATA
+	flagPieces  = 1 << 7 // of the octet of Forgot
 	laneBit     = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
 	helloLen    = HelloOctets - 1
 
 	// MaxBitmap is the most octets that a Receipt's bitmap has.
 	MaxBitmap = 15
+	// EphemeralOctets is the public half of a pair of X25519.
+	EphemeralOctets = 32
+
 	// MaxStarts is the most that a Hello tells of earlier starts.
-	MaxStarts   = 4
+	MaxStarts   = 12
 	startOctets = 4 + 2*Lanes
 )
 
@@ -148,17 +176,17 @@ func Append(b []byte, f Frame, last bool) []byte {
 		b = binary.BigEndian.AppendUint16(b, f.Cumulative)
 		return append(b, bitmap...)
 	case Hello:
-		b = binary.BigEndian.AppendUint32(append(b, kindHello|flag(f.End, flagEnd)|flag(f.Ended, flagEnded)|flag(f.Void, flagVoid)|flag(len(f.Starts) > 0 || f.Roster != 0, flagStarts)), f.Store)
+		b = binary.BigEndian.AppendUint32(append(b, kindHello|flag(f.End, flagEnd)|flag(f.Ended, flagEnded)|flag(f.Void, flagVoid)|flag(len(f.Starts) > 0 || f.Roster != 0 || f.Corpus != 0, flagStarts)), f.Store)
 		b = binary.BigEndian.AppendUint32(append(b, f.Stream), f.HeardBoot)
 		b = binary.BigEndian.AppendUint32(append(b, f.HeardStream), f.Digest)
-		b = append(binary.BigEndian.AppendUint16(b, f.Model), f.Forgot)
+		b = append(binary.BigEndian.AppendUint16(b, f.Model), forgotOctet(f.Forgot, f.Pieces))
 		for _, first := range f.First {
 			b = binary.BigEndian.AppendUint16(b, first)
 		}
 		if b = binary.BigEndian.AppendUint16(b, f.Seen); f.Void {
 			b = binary.BigEndian.AppendUint32(b, f.Known)
 		}
-		return appendStarts(b, f.Roster, f.Starts[:min(len(f.Starts), MaxStarts)])
+		return appendStarts(b, f)
 	case Greeting:
 		return appendGreeting(b, f)
 	case Probe:
@@ -187,6 +215,8 @@ func Append(b []byte, f Frame, last bool) []byte {
 			head = append(head, f.Cumulative)
 		}
 		return appendBody(b, kind, last, head, f.Body)
+	case Piece:
+		return appendPiece(b, f, last)
 	case Silence:
 		return binary.BigEndian.AppendUint32(append(b, kindSilence), f.Until)
 	case PMul:
@@ -195,6 +225,10 @@ func Append(b []byte, f Frame, last bool) []byte {
 		return appendBody(b, kindNORM, last, nil, f.Body)
 	}
 	panic(fmt.Sprintf("frame: %T", f)) // a broken promise of our own
+}
+
+func forgotOctet(forgot uint8, pieces bool) byte {
+	return forgot&^flagPieces | flag(pieces, flagPieces)
 }
 
 func flag(on bool, bit byte) byte {
@@ -218,14 +252,22 @@ func appendBody(b []byte, kind byte, last bool, head, body []byte) []byte {
 // HelloOctets is what a Hello takes that has neither Starts nor Void.
 const HelloOctets = 24
 
-func appendStarts(b []byte, roster uint16, starts []Start) []byte {
-	switch {
-	case roster != 0:
-		b = binary.BigEndian.AppendUint16(append(b, byte(len(starts))|countRoster), roster)
-	case len(starts) == 0:
+// appendStarts appends what of a Hello stands behind the rest.
+func appendStarts(b []byte, f Hello) []byte {
+	starts := f.Starts[:min(len(f.Starts), MaxStarts)]
+	pair := f.Roster != 0 && f.Ephemeral != [EphemeralOctets]byte{}
+	count := byte(len(starts)) | flag(f.Roster != 0, countRoster) | flag(pair, countPair) | flag(f.Corpus != 0, countCorpus)
+	if count == 0 {
 		return b
-	default:
-		b = append(b, byte(len(starts)))
+	}
+	if b = append(b, count); f.Roster != 0 {
+		b = binary.BigEndian.AppendUint16(b, f.Roster)
+	}
+	if pair {
+		b = binary.BigEndian.AppendUint16(append(b, f.Ephemeral[:]...), f.HeardEphemeral)
+	}
+	if f.Corpus != 0 {
+		b = binary.BigEndian.AppendUint32(b, f.Corpus)
 	}
 	for _, s := range starts {
 		b = binary.BigEndian.AppendUint32(b, s.Boot)
@@ -236,32 +278,45 @@ func appendStarts(b []byte, roster uint16, starts []Start) []byte {
 	return b
 }
 
-func parseStarts(b []byte) (roster uint16, starts []Start, rest []byte, err error) {
+// parseStarts takes off what appendStarts has appended.
+func parseStarts(h *Hello, b []byte) (rest []byte, err error) {
 	if len(b) < 1 {
-		return 0, nil, nil, ErrShort
+		return nil, ErrShort
 	}
-	n := int(b[0] &^ countRoster)
-	told := b[0]&countRoster != 0
-	if b = b[1:]; told {
-		if len(b) < 2 {
-			return 0, nil, nil, ErrShort
+	count := b[0]
+	n := int(count &^ (countRoster | countPair | countCorpus))
+	told, pair, corpus := count&countRoster != 0, count&countPair != 0, count&countCorpus != 0
+	b = b[1:]
+	if count == 0 || n > MaxStarts || pair && !told {
+		return nil, ErrKind
+	}
+	if len(b) < 2*btoi(told)+(EphemeralOctets+2)*btoi(pair)+4*btoi(corpus)+n*startOctets {
+		return nil, ErrShort
+	}
+	if told {
+		if h.Roster, b = binary.BigEndian.Uint16(b), b[2:]; h.Roster == 0 {
+			return nil, ErrKind
 		}
-		roster, b = binary.BigEndian.Uint16(b), b[2:]
 	}
-	if n == 0 && !told || n > MaxStarts || told && roster == 0 {
-		return 0, nil, nil, ErrKind
+	if pair {
+		h.Ephemeral, h.HeardEphemeral = [EphemeralOctets]byte(b), binary.BigEndian.Uint16(b[EphemeralOctets:])
+		if b = b[EphemeralOctets+2:]; h.Ephemeral == [EphemeralOctets]byte{} {
+			return nil, ErrKind
+		}
 	}
-	if len(b) < n*startOctets {
-		return 0, nil, nil, ErrShort
+	if corpus {
+		if h.Corpus, b = binary.BigEndian.Uint32(b), b[4:]; h.Corpus == 0 {
+			return nil, ErrKind
+		}
 	}
 	for range n {
 		s := Start{Boot: binary.BigEndian.Uint32(b)}
 		for lane := range s.First {
 			s.First[lane] = binary.BigEndian.Uint16(b[4+2*lane:])
 		}
-		starts, b = append(starts, s), b[startOctets:]
+		h.Starts, b = append(h.Starts, s), b[startOctets:]
 	}
-	return roster, starts, b, nil
+	return b, nil
 }
 
 // DataOverhead, with a number of 16 bits, and NORMOverhead are what such a frame adds to its body when it is the last.
@@ -307,7 +362,7 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 			Store: binary.BigEndian.Uint32(b), Stream: b[4],
 			HeardBoot: binary.BigEndian.Uint32(b[5:]), HeardStream: b[9],
 			Digest: binary.BigEndian.Uint32(b[10:]),
-			Model:  binary.BigEndian.Uint16(b[14:]), Forgot: b[16],
+			Model:  binary.BigEndian.Uint16(b[14:]), Forgot: b[16] &^ flagPieces, Pieces: b[16]&flagPieces != 0,
 			First: [Lanes]uint16{binary.BigEndian.Uint16(b[17:]), binary.BigEndian.Uint16(b[19:])},
 			Seen:  binary.BigEndian.Uint16(b[21:]),
 			End:   flags&flagEnd != 0, Ended: flags&flagEnded != 0, Void: flags&flagVoid != 0,
@@ -319,7 +374,7 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 			h.Known, b = binary.BigEndian.Uint32(b), b[4:]
 		}
 		if flags&flagStarts != 0 {
-			if h.Roster, h.Starts, b, err = parseStarts(b); err != nil {
+			if b, err = parseStarts(&h, b); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -378,6 +433,9 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 		m.Body, rest, err = body(b, flags)
 		return m, rest, err
 	case kindNORM:
+		if flags&flagPiece != 0 {
+			return parsePiece(flags, b)
+		}
 		if flags&^flagMore != 0 {
 			return nil, nil, ErrKind
 		}

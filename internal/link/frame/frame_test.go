@@ -19,7 +19,7 @@ type vector struct {
 var vectors = []vector{
 	{"receipt without holes", Receipt{Direct, 0x1234, nil}, false, "20 1234"},
 	{"receipt of the bulk lane, two octets of bitmap", Receipt{Bulk, 1, []byte{0x02, 0x80}}, true, "32 0001 0280"},
-	{"hello", Hello{0xa1b2c3d4, 3, 0x11223344, 5, 0x99aabbcc, 0x7788, 9, [Lanes]uint16{0x0102, 0x0304}, 0x0506, nil, false, true, false, 0, 0}, false, "42 a1b2c3d4 03 11223344 05 99aabbcc 7788 09 0102 0304 0506"},
+	{"hello", Hello{0xa1b2c3d4, 3, 0x11223344, 5, 0x99aabbcc, 0x7788, 9, false, [Lanes]uint16{0x0102, 0x0304}, 0x0506, nil, false, true, false, 0, 0, [EphemeralOctets]byte{}, 0, 0}, false, "42 a1b2c3d4 03 11223344 05 99aabbcc 7788 09 0102 0304 0506"},
 	{"hello that refuses", Hello{Store: 1, Stream: 2, First: [Lanes]uint16{3, 4}, Seen: 5, Void: true, Known: 0x01020304}, false,
 		"44 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 01020304"},
 	{"hello of a start after two unheard", Hello{Store: 1, Stream: 2, First: [Lanes]uint16{3, 4}, Seen: 5, Starts: []Start{{0x01020304, [Lanes]uint16{1, 1}}, {0x01020309, [Lanes]uint16{2, 0x104}}}, End: true}, false,
@@ -28,6 +28,17 @@ var vectors = []vector{
 		"48 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 80 0607"},
 	{"hello with a roster, of a start after an unheard one", Hello{Store: 1, Stream: 2, Seen: 5, Roster: 7, Starts: []Start{{0x01020304, [Lanes]uint16{1, 1}}}}, false,
 		"48 00000001 02 00000000 00 00000000 0000 00 0000 0000 0005 81 0007 01020304 0001 0001"},
+	{"hello with a roster and an ephemeral key, of a start after an unheard one", Hello{Store: 1, Stream: 2, Seen: 5, Roster: 7, Ephemeral: [EphemeralOctets]byte{0: 0xaa, 31: 0xbb}, HeardEphemeral: 0x0809,
+		Starts: []Start{{0x01020304, [Lanes]uint16{1, 1}}}}, false,
+		"48 00000001 02 00000000 00 00000000 0000 00 0000 0000 0005 c1 0007 aa000000000000000000000000000000000000000000000000000000000000bb 0809 01020304 0001 0001"},
+	{"hello with a corpus", Hello{Store: 1, Stream: 2, First: [Lanes]uint16{3, 4}, Seen: 5, Corpus: 0x08090a0b}, false,
+		"48 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 20 08090a0b"},
+	{"hello with a roster and a corpus, of a start after an unheard one", Hello{Store: 1, Stream: 2, Seen: 5, Roster: 7, Corpus: 8, Starts: []Start{{0x01020304, [Lanes]uint16{1, 1}}}}, false,
+		"48 00000001 02 00000000 00 00000000 0000 00 0000 0000 0005 a1 0007 00000008 01020304 0001 0001"},
+	{"greeting with a corpus", Greeting{Store: 1, Stream: 1, Corpus: 0x01020304, Members: []Member{{ID: 2, Apart: true}}}, false,
+		"58 00000001 01 00000000 0000 00 0000 0000 01 24 01020304"},
+	{"greeting with a roster and a corpus", Greeting{Store: 1, Stream: 1, Roster: 0x0102, Corpus: 0x01020304, Members: []Member{{ID: 2, Apart: true}}}, false,
+		"5c 00000001 01 00000000 0000 00 0000 0000 01 24 0102 01020304"},
 	{"greeting with a roster", Greeting{Store: 1, Stream: 1, Roster: 0x0102, Members: []Member{{ID: 2, Apart: true}}}, false,
 		"54 00000001 01 00000000 0000 00 0000 0000 01 24 0102"},
 	{"greeting of one who has heard nobody", Greeting{Store: 0xa1b2c3d4, Stream: 1, Digest: 0x99aabbcc, Model: 0x7788, Forgot: 9, First: [Lanes]uint16{0x0102, 0x0304}, Starts: true}, false,
@@ -48,6 +59,13 @@ var vectors = []vector{
 	{"data that waits for nothing", Data{Number: 42, Short: true, Free: true, Body: []byte("hej")}, true, "a2 2a 00 68656a"},
 	{"data that waits for the third before it, with a receipt, more follow",
 		Data{Number: 0x102a, Free: true, After: 3, Rides: true, Cumulative: 7, Body: []byte("hej")}, false, "bb 102a 03 07 03 68656a"},
+	{"hello of one who understands pieces", Hello{Store: 1, Stream: 2, Forgot: 9, Pieces: true, First: [Lanes]uint16{3, 4}, Seen: 5}, false,
+		"40 00000001 02 00000000 00 00000000 0000 89 0003 0004 0005"},
+	{"piece, the first of 1,000 octets, last", Piece{Number: 42, Short: true, Object: 5, Total: 1000, Body: []byte("hej")}, true, "c2 2a 0b d00f 68656a"},
+	{"piece, prompt, with a receipt, more follow", Piece{Number: 0x102a, Prompt: true, Rides: true, Cumulative: 7, Object: 127, Body: []byte("hej")}, false,
+		"df 102a 07 fe 03 68656a"},
+	{"piece, the first of 1,000 octets that wait for nothing, last", Piece{Number: 42, Short: true, Object: 5, Total: 1000, Free: true, Body: []byte("hej")}, true, "c2 2a 0b d10f 68656a"},
+	{"piece without body", Piece{Number: 42, Short: true, Object: 5, Body: []byte{}}, true, "c2 2a 0a"},
 	{"P_Mul, last", PMul{[]byte{1, 2}}, true, "00 0102"},
 	{"P_Mul, more follow", PMul{[]byte{1, 2}}, false, "01 02 0102"},
 	{"NORM, last", NORM{[]byte{1, 2}}, true, "c0 0102"},
@@ -63,6 +81,10 @@ func (v vector) open() int {
 		}
 	case Survey:
 		return 1
+	case Piece:
+		if v.last {
+			return 3 + btoi(!f.Short) + btoi(f.Rides) + 2*btoi(f.Total > 0)
+		}
 	case NORM, PMul:
 		if v.last {
 			return 1
@@ -92,12 +114,14 @@ func TestVectors(t *testing.T) {
 			}
 		})
 	}
-	for _, bad := range []string{"02", "1f", "5e", "61 00", "81 00", "c2 00", "e1 00000000",
+	for _, bad := range []string{"02", "1f", "61 00", "81 00", "c4 00", "c2 2a 0b 00", "c2 2a 0b 01", "c2 2a 0b 8000", "c2 2a 0b ffffffff7f", "e1 00000000",
 		"50 00000001 02 00000000 0000 00 0003 0004 01 00 00000000", // a member without an ID
 		"50 00000001 02 00000000 0000 00 0003 0004 01 808080808001 00000000",
-		"50 00000001 02 00000000 0000 00 0003 0004 01 1c", // apart, and told
+		"50 00000001 02 00000000 0000 00 0003 0004 01 1c",       // apart, and told
+		"58 00000001 01 00000000 0000 00 0000 0000 00 00000000", // a corpus without a name, also in a hello
+		"48 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 20 00000000",
 		"48 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 00",
-		"48 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 05 " + strings.Repeat("00", 40)} {
+		"48 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 0d " + strings.Repeat("00", 13*8)} {
 		if _, _, err := Parse(unhex(t, bad)); !errors.Is(err, ErrKind) {
 			t.Errorf("Parse(%s): %v, want ErrKind", bad, err)
 		}

@@ -17,6 +17,7 @@ type (
 		Starts  bool     // it is the first of the sender's start
 		More    bool     // there are others: of whom Members do not name, nothing is said here
 		Roster  uint16   // as a Hello has it
+		Corpus  uint32   // likewise
 		Members []Member // ascending by ID, at most MaxMembers
 	}
 	// Member is what a Greeting says to one member alone. To a member without one it says that it was not heard.
@@ -39,6 +40,7 @@ const (
 	flagMany = 1 << 0 // of a Greeting: More, and the next one
 	flagNew  = 1 << 1 // Starts
 	flagList = 1 << 2 // Roster, two octets behind the members
+	flagNet  = 1 << 3 // Corpus, four octets behind these
 
 	memberAsks  = 1 << 0 // the low bits of a member's first number; above is its ID less the one before
 	memberBlank = 1 << 1
@@ -57,7 +59,7 @@ const (
 
 // For is what a Greeting says to a member; false: nothing. asks says that an answer is wanted.
 func (f Greeting) For(id uint16) (h Hello, asks, ok bool) {
-	h = Hello{Store: f.Store, Stream: f.Stream, Digest: f.Digest, Model: f.Model, Forgot: f.Forgot, First: f.First, Roster: f.Roster}
+	h = Hello{Store: f.Store, Stream: f.Stream, Digest: f.Digest, Model: f.Model, Forgot: f.Forgot, First: f.First, Roster: f.Roster, Corpus: f.Corpus}
 	for _, m := range f.Members {
 		if m.ID != id {
 			continue
@@ -72,7 +74,7 @@ func (f Greeting) For(id uint16) (h Hello, asks, ok bool) {
 
 func appendGreeting(b []byte, f Greeting) []byte {
 	members := f.Members[:min(len(f.Members), MaxMembers)]
-	b = binary.BigEndian.AppendUint32(append(b, kindHello|flagAll|flag(f.More, flagMany)|flag(f.Starts, flagNew)|flag(f.Roster != 0, flagList)), f.Store)
+	b = binary.BigEndian.AppendUint32(append(b, kindHello|flagAll|flag(f.More, flagMany)|flag(f.Starts, flagNew)|flag(f.Roster != 0, flagList)|flag(f.Corpus != 0, flagNet)), f.Store)
 	b = binary.BigEndian.AppendUint32(append(b, f.Stream), f.Digest)
 	b = append(binary.BigEndian.AppendUint16(b, f.Model), f.Forgot)
 	for _, first := range f.First {
@@ -95,11 +97,14 @@ func appendGreeting(b []byte, f Greeting) []byte {
 	if f.Roster != 0 {
 		b = binary.BigEndian.AppendUint16(b, f.Roster)
 	}
+	if f.Corpus != 0 {
+		b = binary.BigEndian.AppendUint32(b, f.Corpus)
+	}
 	return b
 }
 
 func parseGreeting(flags byte, b []byte) (f Greeting, rest []byte, err error) {
-	if flags&^(flagAll|flagMany|flagNew|flagList) != 0 {
+	if flags&^(flagAll|flagMany|flagNew|flagList|flagNet) != 0 {
 		return f, nil, ErrKind
 	}
 	if len(b) < greetingLen+1 {
@@ -120,13 +125,16 @@ func parseGreeting(flags byte, b []byte) (f Greeting, rest []byte, err error) {
 		last = uint64(m.ID)
 		f.Members = append(f.Members, m)
 	}
-	if flags&flagList == 0 {
-		return f, b, nil
-	}
-	if len(b) < 2 {
+	if len(b) < 2*btoi(flags&flagList != 0)+4*btoi(flags&flagNet != 0) {
 		return f, nil, ErrShort
 	}
-	if f.Roster, b = binary.BigEndian.Uint16(b), b[2:]; f.Roster == 0 {
+	if flags&flagList != 0 {
+		f.Roster, b = binary.BigEndian.Uint16(b), b[2:]
+	}
+	if flags&flagNet != 0 {
+		f.Corpus, b = binary.BigEndian.Uint32(b), b[4:]
+	}
+	if flags&flagList != 0 && f.Roster == 0 || flags&flagNet != 0 && f.Corpus == 0 {
 		return f, nil, ErrKind
 	}
 	return f, b, nil
