@@ -2,8 +2,9 @@
 // authority signs it; its key stays ashore. Each roster has a serial, greater than that of the one before, and is a new epoch
 // with a secret of its own, so that who is left out cannot read what comes after.
 //
-// Parse and Append are inverse, and so are ParseText and Text; neither believes anything before Verify. Everything is
-// deterministic: keys and chance are arguments. Files are read and written by internal/config.
+// Parse and Append are inverse, and so are ParseText and Text, and, by the roster before, Apply and AppendDelta; none
+// believes anything before Verify. Everything is deterministic: keys and chance are arguments. Files are read and written by
+// internal/config.
 package roster
 
 import (

@@ -29,12 +29,18 @@
 // of the additional data (1), these and the body; for more than 15 an Ed25519 signature of that. So who reads for all cannot
 // speak for all, and who has no key at all cannot have a member accused: docs/decisions/trust.md.
 //
+// A Forward has keys of one start of this node and one of a peer: both draw an X25519 pair for each other, and HELLOs tell the
+// public halves. The base is BLAKE2b(X25519(e, E), "aldis forward key 1" | pair's base | lower id's start | its half | higher id's
+// start | its half), the start as above. Each step of an hour has a base of its own: crypto_kdf(base, step, "aldisfwr"). Short
+// datagrams to one node are sealed from it as above, where both have it: docs/decisions/forward-secrecy.md.
+//
 // # Units and state
 //
 // Deterministic: keys, boot numbers and salts are arguments, nothing here reads a clock or a random source. A Sealer
 // and an Opener belong to one goroutine. An Opener changes its state only after a datagram proved authentic. A strict
 // one takes nothing from a peer without state before Confirm: docs/decisions/boots.md.
 //
-// Files: seal.go the Sealer and key files; open.go the Opener; stranger.go peers of which nothing is known; window.go replays;
-// keyring.go keys of single nodes; identity.go a node's key, wrapped secrets, keys under a passphrase; sodium.go what C does.
+// Files: seal.go the Sealer and key files; open.go the Opener; stranger.go peers of which nothing is known; window.go
+// replays; keyring.go keys of single nodes; forward.go keys of two starts; identity.go a node's key, wrapped secrets, keys
+// under a passphrase; sodium.go what C does.
 package seal

@@ -90,6 +90,18 @@ func (k *Keyring) Using(number uint32) *Keyring {
 	return &with
 }
 
+// Between is what another member opens of this node's datagrams, of which this node has the keys too: for who looks at a capture.
+func (k *Keyring) Between(member uint16) *Keyring {
+	with := &Keyring{self: member, use: k.use}
+	for _, e := range k.epochs {
+		base, ok := e.pairs[member]
+		if ok {
+			with.epochs = append(with.epochs, &epoch{Epoch: e.Epoch, own: e.own, pairs: map[uint16][keyLen]byte{k.self: base}})
+		}
+	}
+	return with
+}
+
 // Epoch is the number of the epoch that is sealed with for all; 0 with a key that the net shares.
 func (k *Keyring) Epoch() uint32 {
 	if k.shared != nil {

@@ -97,6 +97,7 @@ type Opener struct {
 	strict  bool   // strangers must be proven
 	bound   uint32 // 0: none. Else starts with a greater number are refused
 	muted   map[uint16]bool
+	forward *Forward
 	scratch []byte
 }
 
@@ -152,9 +153,37 @@ func (o *Opener) openings(from uint16, boot Boot) []opening {
 // Rekey opens with other keys from now on. What is known of peers stays.
 func (o *Opener) Rekey(keys Keys) {
 	o.ring = keys.ring()
+	if o.forward != nil {
+		o.forward.rekey(o.ring)
+	}
 	for _, p := range o.byID {
 		o.derive(p)
 	}
+}
+
+// Forward opens short datagrams with keys that both ends forget, where there are such.
+func (o *Opener) Forward(f *Forward) { o.forward = f }
+
+// openForward opens a short datagram with a key of this start and the peer's. The error is ErrGone.
+func (o *Opener) openForward(p *peer, datagram []byte, info *OpenInfo) (body []byte, ok bool, err error) {
+	sealed := datagram[shortLen:]
+	n := nonce(info.Counter)
+	var adBuf [longLen + 4]byte
+	for _, key := range o.forward.incoming(p.id, info.Boot) {
+		if key == nil {
+			continue
+		}
+		o.scratch = slices.Grow(o.scratch[:0], len(sealed))
+		body = o.scratch[:len(sealed)-tagLen]
+		if decrypt(body, sealed, appendAD(adBuf[:0], datagram[:shortLen], p.id, o.self), &n, key) {
+			if o.forward.opened(p.id, key) {
+				return nil, false, ErrGone
+			}
+			info.Forward = true
+			return body, true, nil
+		}
+	}
+	return nil, false, nil
 }
 
 // Mute looks no more at what is for all in a node's name, or looks at it again.
@@ -181,6 +210,7 @@ type OpenInfo struct {
 	Epoch   uint32 // of the roster, where it is for all; 0: all share a key
 	Proofs  int    // octets of the proofs behind the body
 	Group   bool   // for the whole net, not for this node alone
+	Forward bool   // sealed with a key that both ends forget
 	Boot    Boot   // the peer's
 	Counter uint32 // the whole counter
 	// Alive, with ErrStaleBoot: no replay. The sender has this counter for the first time, so it still runs.
@@ -222,6 +252,11 @@ func (o *Opener) openShort(candidates []*peer, datagram []byte) (uint16, []byte,
 			continue
 		}
 		info := OpenInfo{Boot: Boot{p.state.Boot, p.state.Salt}, Counter: c}
+		if body, ok, err := o.openForward(p, datagram, &info); err != nil {
+			return p.id, nil, info, err
+		} else if ok {
+			return p.accept(body, info)
+		}
 		body, ok, err := o.decrypt(datagram, shortLen, p.id, &info, p.keys)
 		switch {
 		case err != nil:
@@ -245,6 +280,10 @@ func (o *Opener) openShort(candidates []*peer, datagram []byte) (uint16, []byte,
 			continue
 		}
 		info := OpenInfo{Boot: p.state.before, Counter: c}
+		if body, ok, err := o.openForward(p, datagram, &info); ok && err == nil {
+			info.Alive = p.isAlive(c)
+			return p.id, slices.Clone(body), info, ErrStaleBoot
+		}
 		body, ok, err := o.decrypt(datagram, shortLen, p.id, &info, p.beforeKeys)
 		switch {
 		case err != nil:
@@ -304,6 +343,7 @@ func (o *Opener) openLong(candidates []*peer, datagram []byte) (uint16, []byte, 
 			info.NewBoot = true
 			p.state = PeerState{Boot: boot.Number, Salt: boot.Salt, before: known, beforeHighest: p.state.highest}
 			p.keys, p.beforeKeys, p.ranOn = keys, p.keys, 0
+			o.forward.begin(p.id)
 		}
 		return p.accept(body, info)
 	}

@@ -103,9 +103,12 @@ func startID(node uint16, boot Boot) uint64 {
 	return uint64(node)<<48 | uint64(boot.Number)<<16 | uint64(boot.Salt)
 }
 
+// datagramContext keeps keys of datagrams apart from others of the same base.
+var datagramContext = [8]byte([]byte("aldisdg1"))
+
 // subkey is the key of one sender's one start, from a base key: the net's, a pair's, or a sender's for all.
 func subkey(base *Key, node uint16, boot Boot) [keyLen]byte {
-	return derive((*[keyLen]byte)(base), startID(node, boot), [8]byte([]byte("aldisdg1")))
+	return derive((*[keyLen]byte)(base), startID(node, boot), datagramContext)
 }
 
 func nonce(counter uint32) (n [nonceLen]byte) {
@@ -137,6 +140,7 @@ type Sealer struct {
 	prover  *prover                  // of what is for all; nil: nothing is proven
 	proven  []byte                   // scratch
 	counter uint32                   // of the last datagram; the first is 1
+	forward *Forward                 // nil: there is none
 }
 
 // NewSealer returns the Sealer of node self (1..65535) for one start. The same keys, self and boot must never be used
@@ -175,6 +179,19 @@ func (s *Sealer) key(to uint16) (key *[keyLen]byte, ok bool) {
 	return key, ok
 }
 
+// Forward seals short datagrams to peers with keys that both forget, where there are such.
+func (s *Sealer) Forward(f *Forward) { s.forward = f }
+
+// pick is key, or the one of this start and the peer's. Long datagrams go to who may have none.
+func (s *Sealer) pick(to uint16, long bool) (key *[keyLen]byte, ok bool) {
+	if key, ok = s.key(to); ok && !long && to != Group {
+		if fresh := s.forward.sealing(to); fresh != nil {
+			key = fresh
+		}
+	}
+	return key, ok
+}
+
 // Counter is the number of datagrams sealed so far.
 func (s *Sealer) Counter() uint32 { return s.counter }
 
@@ -192,7 +209,7 @@ func (s *Sealer) Overhead(to uint16, long bool) int {
 // Seal appends the datagram with body for node to (Group: all) to dst, which must not overlap body. The long form
 // also tells boot, salt and the whole counter: for the first datagrams of a start, and after silences.
 func (s *Sealer) Seal(dst []byte, to uint16, long bool, body []byte) ([]byte, error) {
-	key, ok := s.key(to)
+	key, ok := s.pick(to, long)
 	switch {
 	case !ok:
 		return dst, ErrNoKey

@@ -47,9 +47,22 @@ func decrypt(dst, sealed, ad []byte, nonce *[nonceLen]byte, key *[keyLen]byte) b
 
 // derive is crypto_kdf_derive_from_key: BLAKE2b keyed with master, id as salt, context as personalization.
 func derive(master *[keyLen]byte, id uint64, context [8]byte) (sub [keyLen]byte) {
+	deriveInto(&sub, master, id, context)
+	return sub
+}
+
+// deriveInto, agreeInto and hashInto leave no copy of the key behind, which wipe could not reach.
+func deriveInto(sub, master *[keyLen]byte, id uint64, context [8]byte) {
 	C.crypto_kdf_derive_from_key(ptr(sub[:]), C.size_t(keyLen), C.uint64_t(id),
 		(*C.char)(unsafe.Pointer(&context[0])), ptr(master[:]))
-	return sub
+}
+
+// wipe overwrites a key, whatever the compiler thinks of it.
+func wipe(key *[keyLen]byte) { C.sodium_memzero(unsafe.Pointer(key), keyLen) }
+
+// memory is the octets that vaults lie in.
+func memory(vaults []vault) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(vaults))), uintptr(len(vaults))*unsafe.Sizeof(vault{}))
 }
 
 const (
@@ -96,8 +109,12 @@ func agreePublic(public *[publicLen]byte) (x [keyLen]byte, ok bool) {
 
 // agree is X25519; false where the point is of small order.
 func agree(secret, public *[keyLen]byte) (shared [keyLen]byte, ok bool) {
-	ok = C.crypto_scalarmult(ptr(shared[:]), ptr(secret[:]), ptr(public[:])) == 0
+	ok = agreeInto(&shared, secret, public)
 	return shared, ok
+}
+
+func agreeInto(shared, secret, public *[keyLen]byte) bool {
+	return C.crypto_scalarmult(ptr(shared[:]), ptr(secret[:]), ptr(public[:])) == 0
 }
 
 // agreeBase is the X25519 public half of a secret.
@@ -108,8 +125,12 @@ func agreeBase(secret *[keyLen]byte) (public [keyLen]byte) {
 
 // hash is BLAKE2b-256 of message; key may be empty, else it has 16 to 64 octets.
 func hash(key, message []byte) (h [keyLen]byte) {
-	C.crypto_generichash(ptr(h[:]), keyLen, ptr(message), C.ulonglong(len(message)), ptr(key), C.size_t(len(key)))
+	hashInto(&h, key, message)
 	return h
+}
+
+func hashInto(h *[keyLen]byte, key, message []byte) {
+	C.crypto_generichash(ptr(h[:]), keyLen, ptr(message), C.ulonglong(len(message)), ptr(key), C.size_t(len(key)))
 }
 
 // mac is BLAKE2b-128, keyed.

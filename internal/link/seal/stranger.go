@@ -95,6 +95,7 @@ func (o *Opener) Confirm(id uint16, info OpenInfo) error {
 	}
 	p.state, p.ranOn = state, 0
 	p.heard, p.highest, p.anyBoot = Boot{}, 0, false
+	o.forward.begin(id)
 	o.derive(p)
 	return nil
 }
@@ -118,6 +119,7 @@ func (o *Opener) Forget(id uint16, anyBoot bool) bool {
 	p.times++
 	p.state = PeerState{}
 	p.heard, p.highest, p.anyBoot = Boot{}, 0, anyBoot
+	o.forward.begin(id)
 	return true
 }
 
