@@ -1,5 +1,7 @@
 package compact
 
+import "bytes"
+
 // Places where a message may end.
 const endSlots = 64
 
@@ -54,12 +56,13 @@ func (m *model) train(text []byte, tokens bool) {
 // trainOn learns octets of a message that has begun.
 func (m *model) trainOn(text []byte) {
 	m.work += uint64(len(text))
-	for _, c := range text {
+	for i, c := range text {
+		m.ahead.knows(text[i+1:])
 		if p := m.end(); p != nil {
 			learnEnd(p, 0)
 		}
 		for i := 7; i >= 0; i-- {
-			m.predict()
+			m.foresee()
 			m.update(int(c >> i & 1))
 		}
 	}
@@ -171,13 +174,21 @@ type encoding struct {
 	text   []byte
 	at     int // octets coded
 	most   int
+	part   bool // of a message that goes on: it does not say where it ends
 	failed bool
 }
 
 // encoding begins to append the code of a message; the model learns it on the way.
 func (m *model) encoding(dst, text []byte, tokens bool, most int) *encoding {
 	m.begin(tokens)
-	return &encoding{m: m, e: encoder{high: 0xffffffff, out: dst, base: len(dst)}, dst: dst, text: text, most: most}
+	e := encodingPart(m, dst, text, most)
+	e.part = false
+	return e
+}
+
+// encodingPart begins to append the code of what comes next in a message that has begun. It does not say where it ends.
+func encodingPart(m *model, dst, text []byte, most int) *encoding {
+	return &encoding{m: m, e: encoder{high: 0xffffffff, out: dst, base: len(dst)}, dst: dst, text: text, most: most, part: true}
 }
 
 // advance codes so many octets more, and says whether there is nothing left to do.
@@ -186,7 +197,8 @@ func (c *encoding) advance(octets int) bool {
 	for _, o := range c.text[c.at:min(len(c.text), c.at+octets)] {
 		c.at++
 		m.work++
-		if p := m.end(); p != nil {
+		m.ahead.knows(c.text[c.at:])
+		if p := c.ending(); p != nil {
 			c.e.bit(endProb(*p), 0)
 			learnEnd(p, 0)
 		}
@@ -204,20 +216,30 @@ func (c *encoding) advance(octets int) bool {
 	return c.at == len(c.text)
 }
 
+// ending is the counter that says how likely the message ends here; nil where it cannot, or does not say so.
+func (c *encoding) ending() *uint32 {
+	if c.part {
+		return nil
+	}
+	return c.m.end()
+}
+
 // end ends the code. ok is false when it would be longer than most.
 func (c *encoding) end() (out []byte, ok bool) {
 	if c.failed {
 		return c.dst, false
 	}
-	p := c.m.end()
-	if p == nil {
-		return c.dst, false // a token stream that ends in the middle of something
+	if !c.part {
+		p := c.m.end()
+		if p == nil {
+			return c.dst, false // a token stream that ends in the middle of something
+		}
+		c.e.bit(endProb(*p), 1)
+		learnEnd(p, 1)
 	}
-	c.e.bit(endProb(*p), 1)
-	learnEnd(p, 1)
 	c.e.flush()
 	n := len(c.e.out) - c.e.base
-	return c.e.out, n <= c.most && len(c.text) <= mostOf(n)
+	return c.e.out, n <= c.most && (c.part || len(c.text) <= mostOf(n))
 }
 
 // encode appends the code of a message; the model has learned it afterwards. ok is false when the code would be
@@ -243,15 +265,6 @@ const (
 
 // mostOf is the most octets that a code of n octets stands for.
 func mostOf(n int) int { return min(mostExtra+mostRatio*n, slowExtra+slowRatio*n) }
-
-// decode is the inverse of encode. It stops at limit octets.
-func (m *model) decode(code []byte, tokens bool, limit int) ([]byte, error) {
-	d := m.decoding(code, tokens, limit)
-	if _, err := d.advance(limit + 1); err != nil {
-		return nil, err
-	}
-	return m.hist[m.start:], nil
-}
 
 // decoding is a message on its way back through the model.
 type decoding struct {
@@ -293,6 +306,36 @@ func (c *decoding) advance(octets int) (done bool, err error) {
 		}
 	}
 	if len(d.in) > 0 {
+		return false, ErrCorrupt
+	}
+	return true, nil
+}
+
+// decodingPart is the inverse of encodingPart.
+type decodingPart struct {
+	m    *model
+	d    decoder
+	left int // octets to come
+}
+
+// advance decodes so many octets more, and says whether that was all. Zeros may stand behind the code.
+func (c *decodingPart) advance(octets int) (done bool, err error) {
+	m, d := c.m, c.d
+	defer func() { c.d = d }()
+	for ; c.left > 0; octets-- {
+		if octets <= 0 {
+			return false, nil
+		}
+		if d.over > 4+mostZeros {
+			return false, ErrCorrupt
+		}
+		c.left--
+		m.work++
+		for range 8 {
+			m.update(d.bit(m.predict()))
+		}
+	}
+	if len(bytes.TrimRight(d.in, "\x00")) > 0 {
 		return false, ErrCorrupt
 	}
 	return true, nil

@@ -6,8 +6,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"errors"
-	"fmt"
-	"io"
+	"slices"
 )
 
 // ErrTooLong is returned when expanding would exceed the caller's limit.
@@ -36,6 +35,11 @@ const (
 	LearnedXML  = learnedXML + ModelVersion<<4
 	Repeated    = repeated + ModelVersion<<4 // a message of the history, once more
 	Bulk        = bulk + ModelVersion<<4     // as Modelled, with fewer contexts: for long texts
+	Taught      = taught + ModelVersion<<4   // as Modelled, by a model that has read the net's own corpus (netcorpus.go)
+	TaughtXML   = taughtXML + ModelVersion<<4
+	Kin         = kin + ModelVersion<<4       // as Learned or LearnedXML, after messages of another flow (kin.go)
+	Blocks      = blocks + ModelVersion<<4    // by the primed model, block by block (blocks.go): for texts beyond MaxModelled
+	Following   = following + ModelVersion<<4 // likewise, after a long message of the flow (long.go)
 
 	// Alike is Learned or LearnedXML, whichever the newest message has that the code was made after. No coder answers
 	// it: it is for those who need not tell which of the two (Alike of History).
@@ -49,37 +53,18 @@ const (
 	learnedXML
 	repeated
 	bulk
+	taught
+	taughtXML
+	kin
+	blocks
+	following
 )
 
-func (c Codec) String() string {
-	switch c {
-	case Stored:
-		return "stored"
-	case Deflated:
-		return "deflated"
-	case Tokens:
-		return "tokens"
-	case Modelled:
-		return "modelled"
-	case ModelledXML:
-		return "modelled-xml"
-	case Learned:
-		return "learned"
-	case LearnedXML:
-		return "learned-xml"
-	case Repeated:
-		return "repeated"
-	case Bulk:
-		return "bulk"
-	}
-	return fmt.Sprintf("codec-%d", byte(c))
-}
-
-// MaxModelled is the most octets that the model is asked for, in one message: it takes about a microsecond for each. The
-// texts of a message on the link have no more either (package envelope).
+// MaxModelled is the most octets that the model is asked for as one: it takes about a microsecond for each. Longer texts go block by
+// block (Blocks).
 const MaxModelled = 1 << 20
 
-// MaxDeflated is the most octets that are tried at all; more are stored.
+// MaxDeflated is the most octets that deflate is asked for.
 const MaxDeflated = 32 << 20
 
 // bulkFrom is the size of texts, tokens apart, that are coded with fewer contexts.
@@ -91,6 +76,8 @@ var dictionary []byte
 // Coder keeps the compressor's tables between calls; it is not for concurrent use. The zero value is ready.
 type Coder struct {
 	NoModel bool // the far end has another model (ModelHash): deflate alone
+	// Net is the corpus of the net that both ends have. Nil: none, and codes made with one give ErrModel.
+	Net *NetCorpus
 
 	w     *flate.Writer
 	buf   bytes.Buffer
@@ -123,7 +110,7 @@ const rememberedFrom = 32
 
 // remembered is smallest, which is not asked again for what it was asked a moment ago.
 func (c *Coder) remembered(text []byte) ([]byte, Codec) {
-	if c.NoModel || len(text) < rememberedFrom || len(text) > MaxModelled {
+	if c.NoModel || len(text) < rememberedFrom {
 		return c.smallest(text, nil)
 	}
 	sum := sha256.Sum256(text)
@@ -164,19 +151,15 @@ func (c *Coder) smallest(text []byte, note func(Stage)) ([]byte, Codec) {
 	if len(text) == 0 {
 		return best, codec
 	}
-	if len(text) > MaxDeflated {
-		return best, codec
-	}
-	if !c.NoModel && len(text) >= bulkFrom && len(text) <= MaxModelled { // deflate takes its time, and hardly ever wins
+	if !c.NoModel && len(text) >= bulkFrom {
 		c.tryModel(text, len(text)-1, note != nil, try)
-		if note == nil && len(best) < len(text)/4*3 {
-			return best, codec
+		if note != nil || mayDeflate(len(text), len(best)) {
+			c.tryDeflate(text, try)
 		}
-		c.tryDeflate(text, try)
 		return best, codec
 	}
 	c.tryDeflate(text, try)
-	if !c.NoModel && len(text) <= MaxModelled {
+	if !c.NoModel {
 		most := len(best) - 1
 		if note != nil {
 			most = len(text) - 1
@@ -186,7 +169,16 @@ func (c *Coder) smallest(text []byte, note func(Stage)) ([]byte, Codec) {
 	return best, codec
 }
 
+// mayDeflate says whether deflate may do better than so many octets: it takes its time, and hardly ever does but where the model did
+// little, or its blocks have to be filled up.
+func mayDeflate(octets, best int) bool {
+	return best >= octets/4*3 || octets > MaxModelled && best < octets/slowRatio*2
+}
+
 func (c *Coder) tryDeflate(text []byte, try func(k Codec, out []byte, ok bool)) {
+	if len(text) > MaxDeflated {
+		return
+	}
 	try(Deflated, bytes.Clone(c.deflate(text)), true)
 	if tokens, ok := tokenize(text); ok && len(tokens) < len(text) {
 		try(Tokens, bytes.Clone(c.deflate(tokens)), true)
@@ -195,30 +187,78 @@ func (c *Coder) tryDeflate(text []byte, try func(k Codec, out []byte, ok bool)) 
 
 // tryModel tries the tokens of a document, and the text itself where there are none or all is asked for: tokens are
 // nearly always the better way.
-func (c *Coder) tryModel(text []byte, most int, all bool, try func(k Codec, out []byte, ok bool)) {
+func (c *Coder) tryModel(text []byte, most int, all bool, note func(k Codec, out []byte, ok bool)) {
+	if len(text) > MaxModelled {
+		w := try{codec: Blocks, image: primed, stream: text}
+		out, ok := w.code(c.from(w.image), most)
+		note(w.codec, out, ok)
+		return
+	}
 	done := false
 	if tokens, ok := tokenizeXML(text); ok && len(tokens) <= MaxModelled {
-		out, ok := c.primed().encode(nil, tokens, true, most)
-		try(ModelledXML, out, ok)
+		w := c.alone(text, tokens, true)
+		out, ok := w.code(c.from(w.image), most)
+		note(w.codec, out, ok)
 		done = ok
 	}
 	if done && !all {
 		return
 	}
-	codec, m := Modelled, c.primed()
-	if len(text) >= bulkFrom {
-		codec, m.used = Bulk, light
-	}
-	out, ok := m.encode(nil, text, false, most)
-	try(codec, out, ok)
+	w := c.alone(text, text, false)
+	out, ok := w.code(c.from(w.image), most)
+	note(w.codec, out, ok)
 }
 
-// primed returns the model as both ends start from it.
-func (c *Coder) primed() *model {
+// alone is how the model codes a text, or its tokens, without messages before it.
+func (c *Coder) alone(text, stream []byte, tokens bool) try {
+	switch {
+	case !tokens && len(stream) >= bulkFrom:
+		return try{codec: Bulk, image: primed, stream: stream}
+	case tokens && len(text) >= bulkFrom:
+		return try{codec: ModelledXML, image: primed, stream: stream, tokens: true}
+	}
+	t := try{codec: Modelled, image: c.imageFor(stream), stream: stream, tokens: tokens}
+	t.head = c.checkOf(t.image, text)
+	switch taught := t.image != primed; {
+	case taught && tokens:
+		t.codec = TaughtXML
+	case taught:
+		t.codec = Taught
+	case tokens:
+		t.codec = ModelledXML
+	}
+	return t
+}
+
+// code codes a try at once.
+func (t *try) code(m *model, most int) ([]byte, bool) {
+	t.begin(m, most)
+	t.under.advance(atOnce)
+	return t.under.end()
+}
+
+// atOnce is more octets than there are.
+const atOnce = 1 << 40
+
+// begin begins to code a try, behind its head.
+func (t *try) begin(m *model, most int) {
+	most -= len(t.head)
+	if t.codec == Blocks || t.codec == Following {
+		t.under = codeBlocks(m, t.image, slices.Clone(t.head), t.stream, most)
+		return
+	}
+	if t.codec == Bulk {
+		m.most = light
+	}
+	t.under = m.encoding(slices.Clone(t.head), t.stream, t.tokens, most)
+}
+
+// from returns the model as both ends start from an image.
+func (c *Coder) from(i *image) *model {
 	if c.model == nil {
 		c.model = new(model)
 	}
-	c.model.prime(primed)
+	c.model.prime(i)
 	return c.model
 }
 
@@ -232,15 +272,6 @@ func (c *Coder) Work() uint64 {
 		}
 	}
 	return work
-}
-
-// ByModel says whether expanding a code takes the model, which is slow.
-func (c Codec) ByModel() bool {
-	switch c {
-	case Modelled, ModelledXML, Learned, LearnedXML, Bulk, Alike:
-		return true
-	}
-	return false
 }
 
 // Deflate returns text deflated with the dictionary, or text itself where that is not shorter. A deflated result is
@@ -284,56 +315,71 @@ func Expand(codec Codec, b []byte, limit int) ([]byte, error) {
 // Expand undoes Append; limit bounds the octets of the result, which is the caller's to keep except that a stored one
 // is b.
 func (c *Coder) Expand(codec Codec, b []byte, limit int) ([]byte, error) {
-	switch codec {
-	case Stored:
-		if len(b) > limit {
-			return nil, ErrTooLong
-		}
-		return b, nil
-	case Deflated, Tokens:
-		r := io.LimitReader(flate.NewReaderDict(bytes.NewReader(b), dictionary), int64(limit)+1)
-		text, err := io.ReadAll(r)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
-		}
-		if len(text) > limit {
-			return nil, ErrTooLong
-		}
-		if codec == Tokens {
-			return detokenize(text, limit)
-		}
-		return text, nil
-	case Modelled, ModelledXML:
-		return c.expand(nil, codec, b, limit)
-	case Bulk:
-		return c.expand(nil, codec, b, limit)
-	case Learned, LearnedXML, Repeated:
-		return nil, ErrHistory
+	if k, known := codings[codec]; known {
+		return k.expand(c, b, limit)
 	}
-	if low := codec & 0x0f; codec>>4 != 0 && codec>>4 != ModelVersion && modelled <= low && low <= bulk {
+	if low := codec & 0x0f; codec>>4 != 0 && codec>>4 != ModelVersion && modelled <= low && low <= following {
 		return nil, ErrModel
 	}
 	return nil, ErrCode
 }
 
-// tokens says whether the model coded tokens.
-func (c Codec) tokens() bool { return c == ModelledXML || c == LearnedXML }
+// expandTaught expands what was made with the corpus of the net. ErrModel: with another one than is here, or it is damaged.
+func (c *Coder) expandTaught(codec Codec, b []byte, limit int) ([]byte, error) {
+	if c.Net == nil {
+		return nil, ErrModel
+	}
+	if len(b) < checkOctets {
+		return nil, ErrCorrupt
+	}
+	from := c.Net.taught
+	text, err := c.expand(from, nil, codec, b[checkOctets:], min(limit, MaxCorpusMessage))
+	switch {
+	case errors.Is(err, ErrUnfinished):
+		return nil, err
+	case err != nil || !bytes.Equal(c.checkOf(from, text), b[:checkOctets]):
+		return nil, ErrModel
+	}
+	return text, nil
+}
 
-// expand decodes what the model has coded after a window and, for tokens, writes the XML.
-func (c *Coder) expand(window []entry, codec Codec, b []byte, limit int) ([]byte, error) {
+// expand decodes what the model has coded from an image and after a window and, for tokens, writes the XML.
+func (c *Coder) expand(from *image, window []entry, codec Codec, b []byte, limit int) ([]byte, error) {
 	if c.reading != nil {
-		return c.reading.expand(c, window, codec, b, limit)
+		return c.reading.expand(c, from, window, codec, b, limit)
 	}
-	m := c.learned(window)
-	if codec == Bulk {
-		m.used = light
-	}
-	out, err := m.decode(b, codec.tokens(), mostDecoded(codec, limit))
-	if err != nil {
+	x := expandWith(c.learnedFor(codec, from, window), from, codec, b, limit)
+	if _, err := x.advance(atOnce); err != nil {
 		return nil, err
 	}
-	return finished(out, codec, limit)
+	return x.end()
 }
+
+// expanding is a text on its way back: advance goes on with it, end gives what it is.
+type expanding interface {
+	advance(octets int) (done bool, err error)
+	end() ([]byte, error)
+}
+
+// expandWith begins to expand a code, after what the model has learned.
+func expandWith(m *model, from *image, codec Codec, b []byte, limit int) expanding {
+	if codec == Blocks || codec == Following {
+		return expandBlocks(m, from, b, limit)
+	}
+	if codec == Bulk {
+		m.most = light
+	}
+	return &whole{m.decoding(b, codec.tokens(), mostDecoded(codec, limit)), codec, limit}
+}
+
+// whole is a text that is coded as one.
+type whole struct {
+	*decoding
+	codec Codec
+	limit int
+}
+
+func (w *whole) end() ([]byte, error) { return finished(w.m.hist[w.m.start:], w.codec, w.limit) }
 
 // mostDecoded is the most octets that the model is asked for where the text may have limit.
 func mostDecoded(codec Codec, limit int) int {

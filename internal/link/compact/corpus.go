@@ -161,7 +161,7 @@ func prime(parts []part) *model {
 
 func primeWith(parts []part, c *census) *model {
 	m := newModel()
-	m.limit, m.rate = 255, 14
+	m.steps, m.rate = stepsPriming, 14
 	m.lore = newLore("")
 	told := map[string]int{}
 	m.census = c
@@ -229,3 +229,6 @@ func Vectors() []byte {
 	}
 	return b
 }
+
+// GivenNames are those of persons in the corpus: some hundred that are common.
+func GivenNames() []string { return corpusWords.First }

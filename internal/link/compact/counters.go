@@ -2,8 +2,8 @@ package compact
 
 import "slices"
 
-// Counters stand in lines. A model reads those that it was primed with, packed, and keeps those that it has asked for in
-// full: what it learns stays with it, and to forget it costs nothing.
+// Counters stand in lines. A model writes a line that it asks for in full, from those that it was primed with, which are
+// packed: what it learns stays with it, and to forget it costs nothing.
 
 // The table of counters has 2^primedLines lines.
 const (
@@ -12,81 +12,87 @@ const (
 	packedLine  = 2 * lineSlots
 	noSlot      = 1 << 31 // stands for a slot of no counter
 	noneYet     = 0x8000 << 16
-	idxBits     = primedLines
+	idxBits     = primedLines + 1 // of a line of over: there is one more
 )
 
 // counters are those of a model. A counter is a probability of 16 bits, a count of 8 and a check of 8.
 type counters struct {
 	base string   // packed lines; "" for none
-	over []uint32 // counters of the lines asked for,
-	own  []uint16 // by line: which of them are not the base's any more
-	at   []uint32 // by line of the base: in which round it was asked for, and which line of over it is then
-	gen  uint32   // round
-	used uint32   // lines of over
+	over []uint32 // the lines asked for, in full; the first is nobody's
+	at   *lineTable
+	gen  uint32 // round
+	used uint32 // slots of over
 }
+
+// lineTable says by line of the base in which round it was asked for, and where in over it is then, in lines.
+type lineTable [1 << primedLines]uint32
 
 // forget goes back to the base.
 func (c *counters) forget(base string) {
 	c.base = base
-	if c.at == nil {
-		c.at = make([]uint32, 1<<primedLines)
+	if len(base) < packedLine<<primedLines {
+		c.base = ""
 	}
-	c.used = 0
+	if c.at == nil {
+		c.at = new(lineTable)
+		c.over = make([]uint32, 1<<12*lineSlots)
+	}
+	c.used = lineSlots
 	if c.gen++; c.gen == 1<<(32-idxBits) {
-		clear(c.at)
+		clear(c.at[:])
 		c.gen = 1
 	}
 }
 
-// line is which line of the counters' own a line of the base is now, and which of the base.
-func (c *counters) line(hash uint32) (own, base uint32) {
-	base = hash & (1<<primedLines - 1)
-	if e := c.at[base]; e>>idxBits == c.gen {
-		return e & (1<<idxBits - 1), base
+// line is the first slot in over of the line that a hash leads to.
+func (c *counters) line(hash uint32) uint32 {
+	if e := c.at[hash&(1<<primedLines-1)]; e>>idxBits == c.gen {
+		return e & (1<<idxBits - 1) * lineSlots
 	}
-	if int(c.used) == len(c.own) {
-		c.own = append(c.own, make([]uint16, max(1<<12, len(c.own)))...)
-		c.over = append(c.over, make([]uint32, len(c.own)*lineSlots-len(c.over))...)
-	}
-	own = c.used
-	c.used++
-	c.own[own] = 0
-	c.at[base] = c.gen<<idxBits | own
-	return own, base
+	return c.bring(hash & (1<<primedLines - 1))
 }
 
-// read is counter i of a line.
-func (c *counters) read(own, base, i uint32) uint32 {
-	if c.own[own]>>i&1 > 0 {
-		return c.over[own*lineSlots+i]
-	}
-	return c.primed(base, i)
+// bring writes a line of the base in full.
+func (c *counters) bring(n uint32) uint32 {
+	c.room()
+	line := c.used
+	c.used += lineSlots
+	c.unpack((*[lineSlots]uint32)(c.over[line:]), n)
+	c.at[n] = c.gen<<idxBits | line/lineSlots
+	return line
 }
 
-func (c *counters) primed(base, i uint32) uint32 {
-	at := int(base*packedLine + 2*i)
-	if at+1 >= len(c.base) {
-		return 0
+// room makes some for as many lines as are brought at once.
+func (c *counters) room() {
+	const most = (1<<primedLines + 1 + lanes) * lineSlots
+	if n := len(c.over); int(c.used)+lanes*lineSlots > n {
+		c.over = append(make([]uint32, 0, min(2*n, most)), c.over...)[:min(2*n, most)]
 	}
-	return states[c.base[at]] | uint32(c.base[at+1])
 }
 
-// write sets a counter of an own line, both in one number: line times lineSlots and which.
-func (c *counters) write(slot, v uint32) {
-	c.over[slot] = v
-	c.own[slot/lineSlots] |= 1 << (slot % lineSlots)
+// unpack writes line n of the base.
+func (c *counters) unpack(to *[lineSlots]uint32, n uint32) {
+	if c.base == "" {
+		clear(to[:])
+		return
+	}
+	packed := c.base[n*packedLine:][:packedLine]
+	for i := range to {
+		to[i] = states[packed[2*i]] | uint32(packed[2*i+1])
+	}
 }
 
 // pack returns all lines, packed.
 func (c *counters) pack() []byte {
 	out := make([]byte, 0, packedLine<<primedLines)
+	var line [lineSlots]uint32
 	for n := range uint32(1 << primedLines) {
-		e := c.at[n]
-		for i := range uint32(lineSlots) {
-			v := c.primed(n, i)
-			if e>>idxBits == c.gen {
-				v = c.read(e&(1<<idxBits-1), n, i)
-			}
+		if e := c.at[n]; e>>idxBits == c.gen {
+			line = [lineSlots]uint32(c.over[e&(1<<idxBits-1)*lineSlots:])
+		} else {
+			c.unpack(&line, n)
+		}
+		for _, v := range line {
 			s := packedState(v)
 			if s == 0 {
 				v = 0

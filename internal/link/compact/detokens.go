@@ -35,13 +35,27 @@ type inner struct {
 // expandTokens is the inverse of tokenizeXML. It refuses to grow beyond limit octets.
 func expandTokens(b []byte, limit int) ([]byte, error) {
 	r := &reader{in: b, limit: limit, doctype: -1, unit: "\t", out: make([]byte, 0, min(limit, 4*len(b)+256))}
+	if err := r.begin(); err != nil {
+		return nil, err
+	}
+	if err := r.run(); err != nil {
+		return nil, err
+	}
+	if err := r.end(); err != nil {
+		return nil, err
+	}
+	return r.written()
+}
+
+// begin reads what holds for the whole document.
+func (r *reader) begin() error {
 	prolog := byte(0)
 	if len(r.in) >= 2 && r.in[0] == tokProlog {
 		prolog, r.in = r.in[1], r.in[2:]
 	}
 	if len(r.in) >= 2 && r.in[0] == tokStyle {
 		if r.style = r.in[1] &^ styleMark; r.in[1]&styleMark == 0 || r.style == 0 || r.style > styles {
-			return nil, ErrCorrupt
+			return ErrCorrupt
 		}
 		r.in = r.in[2:]
 	}
@@ -49,32 +63,47 @@ func expandTokens(b []byte, limit int) ([]byte, error) {
 		r.out = append(r.out, bom...)
 	}
 	if prolog != 0 && !r.prolog(prolog) {
-		return nil, ErrCorrupt
+		return ErrCorrupt
 	}
 	switch {
 	case len(r.in) == 0 || r.in[0] < '0' || r.in[0] > '8':
-		return nil, ErrCorrupt
+		return ErrCorrupt
 	case r.in[0] > '0':
 		r.unit = "        "[:r.in[0]-'0']
 	}
 	r.in = r.in[1:]
+	return nil
+}
+
+// run writes what the tokens at hand say.
+func (r *reader) run() error {
 	for len(r.in) > 0 {
 		if !r.token() {
-			return nil, ErrCorrupt
+			return ErrCorrupt
 		}
 		if len(r.out) > r.limit {
-			return nil, ErrTooLong
+			return ErrTooLong
 		}
 	}
+	return nil
+}
+
+// end ends the document.
+func (r *reader) end() error {
 	r.content()
 	if len(r.stack) > 0 || r.doctype >= 0 || len(r.around) > 0 || r.other || r.spaced {
-		return nil, ErrCorrupt
+		return ErrCorrupt
 	}
+	return nil
+}
+
+// written is what run has written, with the line ends of the document.
+func (r *reader) written() ([]byte, error) {
 	if r.style&styleCRLF != 0 {
 		if len(r.out)+bytes.Count(r.out, []byte{'\n'}) > r.limit {
 			return nil, ErrTooLong
 		}
-		r.out = bytes.ReplaceAll(r.out, []byte("\n"), []byte("\r\n"))
+		return bytes.ReplaceAll(r.out, []byte("\n"), []byte("\r\n")), nil
 	}
 	if len(r.out) > r.limit {
 		return nil, ErrTooLong
@@ -383,7 +412,9 @@ func (r *reader) id() bool {
 		return false
 	}
 	name += strings.ToUpper(digits)
-	r.ids = append(r.ids, name)
+	if len(r.ids) < countedIDs {
+		r.ids = append(r.ids, name)
+	}
 	r.out = append(r.out, name...)
 	return true
 }

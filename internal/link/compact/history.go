@@ -52,8 +52,11 @@ type History struct {
 	// tell of them with Sent, or a message is coded only after those of the 32 numbers before it. Both are the sender's; a
 	// receiver needs neither.
 	Complete bool
+	// Long: messages of more than MaxLearned are kept too, by what they begin with (long.go). Both ends say the same.
+	Long bool
 
 	held  []entry
+	long  []entry  // of more than MaxLearned
 	sent  []uint64 // numbers of the flow that are not added yet
 	tells bool     // Sent is called for each
 	lost  bool     // but not all could be noted
@@ -67,16 +70,20 @@ type entry struct {
 }
 
 // Add takes the next message, and returns the numbers of those that are not needed any more. One out of order, or so far
-// on that none could be coded after the last, starts the history again; one of more than MaxLearned octets is not learned from and
-// not kept.
+// on that none could be coded after the last, starts the history again; of one of more than MaxLearned octets
+// its Excerpt is kept, where the history is for such, else nothing.
 func (h *History) Add(number uint64, text []byte) (gone []uint64) {
 	if n := len(h.held); n > 0 && (number <= h.held[n-1].number || number-h.held[n-1].number > maxBack) {
-		gone = h.numbers()
+		gone = entryNumbers(h.held)
 		h.held = nil
+	}
+	if n := len(h.long); n > 0 && number <= h.long[n-1].number {
+		gone = append(gone, entryNumbers(h.long)...)
+		h.long = nil
 	}
 	h.sent = slices.DeleteFunc(h.sent, func(n uint64) bool { return n <= number })
 	if len(text) > MaxLearned {
-		return gone
+		return append(gone, h.addLong(number, text)...)
 	}
 	h.held = append(h.held, newEntry(number, text))
 	if drop := len(h.held) - maxHeld; drop > 0 {
@@ -92,8 +99,11 @@ func (h *History) Add(number uint64, text []byte) (gone []uint64) {
 // and keeps the newest ones, keep messages and about so many octets at most. It returns the numbers of those that are not
 // kept any more. Base and window of a code must then be messages that follow each other at both ends.
 func (h *History) Insert(number uint64, text []byte, keep, octets int) (gone []uint64) {
+	if len(text) > MaxLearned {
+		return h.addLong(number, text)
+	}
 	at, held := slices.BinarySearchFunc(h.held, number, func(e entry, n uint64) int { return cmp.Compare(e.number, n) })
-	if held || len(text) > MaxLearned {
+	if held {
 		return nil
 	}
 	h.held = slices.Insert(h.held, at, newEntry(number, text))
@@ -139,17 +149,19 @@ func (h *History) under(base, number uint64) (n int) {
 }
 
 // Holds says whether the message of this number is kept.
-func (h *History) Holds(number uint64) bool { return h.upTo(number) > 0 }
+func (h *History) Holds(number uint64) bool {
+	return h.upTo(number) > 0 || slices.ContainsFunc(h.long, func(e entry) bool { return e.number == number })
+}
 
 // Reset forgets everything and returns what that was.
 func (h *History) Reset() (gone []uint64) {
-	gone = h.numbers()
-	h.held, h.sent, h.lost = nil, nil, false
+	gone = append(entryNumbers(h.held), entryNumbers(h.long)...)
+	h.held, h.long, h.sent, h.lost = nil, nil, nil, false
 	return gone
 }
 
-func (h *History) numbers() (list []uint64) {
-	for _, e := range h.held {
+func entryNumbers(entries []entry) (list []uint64) {
+	for _, e := range entries {
 		list = append(list, e.number)
 	}
 	return list
@@ -158,7 +170,7 @@ func (h *History) numbers() (list []uint64) {
 // Octets is the room that the messages take.
 func (h *History) Octets() int {
 	n := 0
-	for _, e := range h.held {
+	for _, e := range slices.Concat(h.held, h.long) {
 		n += len(e.text)
 		if e.tokens {
 			n += len(e.stream)
@@ -179,20 +191,11 @@ func (h *History) upTo(base uint64) int {
 	return to
 }
 
-// HeadOctets is how many octets of a code say what it was made after, at least.
-func HeadOctets(codec Codec) int {
-	switch codec {
-	case Learned, LearnedXML, Repeated, Alike:
-		return 1 + checkOctets
-	}
-	return 0
-}
-
 // windowCounts are the lengths of a window that 3 bits name.
 var windowCounts = [8]int{1, 2, 3, 4, 6, 10, 18, windowMessages}
 
-// window returns the messages that a code is made after whose newest is base, and the name of how many they are.
-func (h *History) window(base uint64) (window []entry, name int) {
+// window returns the messages that a code is made after whose newest is base, most at the most, and the name of how many they are.
+func (h *History) window(base uint64, most int) (window []entry, name int) {
 	to := h.upTo(base)
 	if to == 0 {
 		return nil, 0
@@ -202,23 +205,20 @@ func (h *History) window(base uint64) (window []entry, name int) {
 		from--
 		octets += len(h.held[from].stream)
 	}
-	for name = len(windowCounts) - 1; windowCounts[name] > to-from; name-- {
+	for name = len(windowCounts) - 1; windowCounts[name] > min(to-from, most); name-- {
 	}
 	return h.held[to-windowCounts[name] : to], name
 }
 
-// check is the part of sumAfter that a code carries.
-func check(window []entry, text []byte) [checkOctets]byte {
-	sum := sumAfter(window, text)
-	return [checkOctets]byte(sum[:])
+// sumAfter hashes what a code was made after, and the text. The code carries its first octets.
+func sumAfter(salt []byte, window []entry, text []byte) textSum {
+	return hashOf(salt, window, text, true)
 }
 
-// sumAfter hashes what a code was made after, and the text.
-func sumAfter(window []entry, text []byte) textSum { return hashOf(window, text, true) }
-
 // hashOf hashes a text and the messages before it, with their numbers or without.
-func hashOf(window []entry, text []byte, numbers bool) textSum {
+func hashOf(salt []byte, window []entry, text []byte, numbers bool) textSum {
 	h := sha256.New()
+	h.Write(salt)
 	var b [16]byte
 	for _, e := range window {
 		head := binary.BigEndian.AppendUint64(b[:0], uint64(len(e.text)))
@@ -232,33 +232,54 @@ func hashOf(window []entry, text []byte, numbers bool) textSum {
 	return textSum(h.Sum(nil))
 }
 
-// base returns the newest message that one of this number may be coded after.
-func (h *History) base(number uint64) (uint64, bool) {
+// base returns the newest message that one of this number may be coded after, and how many up to that: the receiver keeps so
+// many, and the more are under way behind it, the fewer of those before it are there yet.
+func (h *History) base(number uint64) (base uint64, most int, ok bool) {
 	for i := len(h.held) - 1; i >= 0; i-- {
-		switch n := h.held[i].number; {
+		n := h.held[i].number
+		switch {
 		case n >= number:
-		case number-n > maxBack || number-n > shortBack+1 && !h.Complete && !(h.tells && !h.lost && h.under(n, number) <= shortBack):
-			return 0, false
-		default:
-			return n, true
+			continue
+		case number-n > maxBack:
+			return 0, 0, false
+		case h.reaches(n, number):
+			return n, windowMessages, true
+		case !h.tells || h.lost:
+			return 0, 0, false
 		}
+		most = min(windowMessages, maxHeld-1-h.under(n, number))
+		return n, most, most > 0
 	}
-	return 0, false
+	return 0, 0, false
+}
+
+// reaches says whether the far end still keeps message n and all of a window before it when it reads message number.
+func (h *History) reaches(n, number uint64) bool {
+	return number-n <= shortBack+1 || h.Complete || h.tells && !h.lost && h.under(n, number) <= shortBack
+}
+
+// Serves says whether the message of this number is coded after others of its flow.
+func (h *History) Serves(number uint64) bool {
+	_, _, ok := h.base(number)
+	return ok
 }
 
 // AppendAfter is Append for the message of this number, where h says what the far end holds of its flow.
 func (c *Coder) AppendAfter(dst, text []byte, h *History, number uint64) ([]byte, Codec) {
-	base, ok := h.base(number)
-	if !ok || c.NoModel || len(text) == 0 || len(text) > MaxLearned {
+	if len(text) > MaxLearned {
+		return c.appendLong(dst, text, h, number)
+	}
+	base, most, ok := h.base(number)
+	if !ok || c.NoModel || len(text) == 0 {
 		return c.Append(dst, text)
 	}
-	window, name := h.window(base)
-	sum := sumAfter(window, text)
+	window, name := h.window(base, most)
 	back := number - base
 	head := []byte{byte(min(back-1, shortBack))<<3 | byte(name)}
 	if back > shortBack {
 		head = append(head, byte(back-shortBack-1))
 	}
+	sum := sumAfter(nil, window, text) // what is repeated takes no model
 	head = append(head, sum[:checkOctets]...)
 	for i := len(window) - 1; i >= 0; i-- {
 		if bytes.Equal(window[i].text, text) && len(head) < len(text) {
@@ -269,7 +290,10 @@ func (c *Coder) AppendAfter(dst, text []byte, h *History, number uint64) ([]byte
 			return dst, Repeated
 		}
 	}
-	code, codec := c.after(window, text)
+	from := c.imageFor(window[len(window)-1].stream)
+	sum = sumAfter(c.salt(from), window, text)
+	copy(head[len(head)-checkOctets:], sum[:])
+	code, codec := c.after(from, window, text)
 	ok = codec != Stored && len(code) <= len(text)-len(head)-1
 	out := append(head, code...)
 	plain, plainCodec := c.smallestWithout(text, ok, len(out))
@@ -281,7 +305,7 @@ func (c *Coder) AppendAfter(dst, text []byte, h *History, number uint64) ([]byte
 
 // after codes text after a window, Stored where that is not shorter. What was coded a moment ago is not coded again: the
 // same goes to many peers that hold the same, and a text is coded once to learn how long it gets.
-func (c *Coder) after(window []entry, text []byte) ([]byte, Codec) {
+func (c *Coder) after(from *image, window []entry, text []byte) ([]byte, Codec) {
 	sum := contentOf(window, text)
 	if m, known := c.made.codes[sum]; known {
 		return m.code, m.codec
@@ -291,7 +315,7 @@ func (c *Coder) after(window []entry, text []byte) ([]byte, Codec) {
 	if !tokens {
 		stream, codec = text, Learned
 	}
-	code, ok := c.learned(window).encode(nil, stream, tokens, len(text)-1-checkOctets-1)
+	code, ok := c.learned(from, window).encode(nil, stream, tokens, len(text)-1-checkOctets-1)
 	if !ok {
 		code, codec = nil, Stored
 	}
@@ -301,7 +325,7 @@ func (c *Coder) after(window []entry, text []byte) ([]byte, Codec) {
 
 // contentOf names a text and what it is coded after. Numbers are not part of it: they do not change the code.
 func contentOf(window []entry, text []byte) textSum {
-	sum := hashOf(window, text, false)
+	sum := hashOf(nil, window, text, false)
 	sum[0] = ^sum[0] // never the sum of a text that somebody made to look like this
 	return sum
 }
@@ -316,16 +340,13 @@ func (c *Coder) smallestWithout(text []byte, ok bool, octets int) ([]byte, Codec
 }
 
 // learned returns the model after the window.
-func (c *Coder) learned(window []entry) *model {
-	m := c.primed()
-	from := learnedFrom(window)
-	for i, e := range window {
-		if i < from {
-			m.skim(e.stream, e.tokens)
-		} else {
-			m.train(e.stream, e.tokens)
-		}
-	}
+func (c *Coder) learned(i *image, window []entry) *model { return c.learnedFor(Learned, i, window) }
+
+// learnedFor is learned for a code of this codec.
+func (c *Coder) learnedFor(codec Codec, i *image, window []entry) *model {
+	m := c.from(i)
+	t := try{codec: codec, window: window}
+	t.learn(m, atOnce)
 	return m
 }
 
@@ -380,6 +401,8 @@ func (h *History) Alike(codec Codec, b []byte, number uint64) bool {
 func (c *Coder) ExpandAfter(codec Codec, b []byte, h *History, number uint64, limit int) ([]byte, error) {
 	switch codec {
 	case Learned, LearnedXML, Repeated, Alike:
+	case Following:
+		return c.expandLong(b, h, number, limit)
 	default:
 		return c.Expand(codec, b, limit)
 	}
@@ -410,17 +433,38 @@ func (c *Coder) ExpandAfter(codec Codec, b []byte, h *History, number uint64, li
 		if len(text) > limit {
 			return nil, ErrTooLong
 		}
-	} else {
-		var err error
-		if text, err = c.expand(window, codec, code, min(limit, MaxLearned)); err != nil {
-			if errors.Is(err, ErrTooLong) && limit < MaxLearned || errors.Is(err, ErrUnfinished) {
-				return nil, err
-			}
+		if got := sumAfter(nil, window, text); [checkOctets]byte(got[:]) != sum {
 			return nil, ErrHistory
 		}
+		return text, nil
 	}
-	if check(window, text) != sum {
-		return nil, ErrHistory
+	return c.expandLearned(codec, code, window, sum, limit)
+}
+
+// expandLearned tries what a code may have been made from: where a net has a corpus of its own the sender may not know yet that
+// it is here too.
+func (c *Coder) expandLearned(codec Codec, code []byte, window []entry, sum [checkOctets]byte, limit int) ([]byte, error) {
+	images := []*image{c.imageFor(window[len(window)-1].stream)}
+	if c.Net != nil {
+		if other := c.Net.taught; images[0] != other {
+			images = append(images, other)
+		} else {
+			images = append(images, primed)
+		}
 	}
-	return text, nil
+	failed := ErrHistory
+	for _, from := range images {
+		text, err := c.expand(from, window, codec, code, min(limit, MaxLearned))
+		switch {
+		case errors.Is(err, ErrUnfinished):
+			return nil, err
+		case errors.Is(err, ErrTooLong) && limit < MaxLearned:
+			failed = err
+		case err == nil:
+			if got := sumAfter(c.salt(from), window, text); [checkOctets]byte(got[:]) == sum {
+				return text, nil
+			}
+		}
+	}
+	return nil, failed
 }

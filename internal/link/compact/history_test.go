@@ -226,9 +226,38 @@ func TestManyFlowsUnderWay(t *testing.T) {
 	out.Add(1, text)
 	for n := uint64(2); n < 200; n++ {
 		out.Sent(n)
-		if _, ok := out.base(n); ok != (n-2 <= shortBack) {
-			t.Errorf("message %d after the first: %v", n, ok)
+		if _, most, ok := out.base(n); ok != (n-2 < maxHeld-1) || ok && int(n-2)+most >= maxHeld {
+			t.Errorf("message %d after the first: %v, %d", n, ok, most)
 		}
+	}
+}
+
+// While as many of a flow are under way as the receiver keeps, each is coded after those of which a receipt has come, and expands
+// at the receiver that has had all of them.
+func TestAsManyUnderWayAsAreKept(t *testing.T) {
+	var sender, receiver Coder
+	var out, in History
+	report := func(n uint64) []byte {
+		return fmt.Appendf(nil, "TRK;ship2;%06d;N59.%04d;E005.%04d;course=045", n, 1234+7*n, 4321+11*n)
+	}
+	learned := 0
+	for n := uint64(1); n <= 120; n++ {
+		text := report(n)
+		code, codec := sender.AppendAfter(nil, text, &out, n)
+		if n > 40 && codec == Learned {
+			learned++
+		}
+		back, err := receiver.ExpandAfter(codec, code, &in, n, 1000)
+		if err != nil || !bytes.Equal(back, text) {
+			t.Fatalf("message %d: %v", n, err)
+		}
+		in.Add(n, text)
+		if out.Sent(n); n <= 40 {
+			out.Add(n, text)
+		}
+	}
+	if learned < maxHeld-1 {
+		t.Errorf("%d of 80 that were sent without a receipt learned", learned)
 	}
 }
 

@@ -9,6 +9,12 @@ const stretchMax = 2815
 var squashTable = makeSquash()
 var stretchMid, stretchLow = makeStretch()
 
+// stretched is stretchMid with two more, so that four octets can be read at each.
+var stretched = func() (t [4096 + 2]int16) {
+	copy(t[:], stretchMid[:])
+	return t
+}()
+
 // makeSquash returns 65536/(1+e^(-x/256)) for x from -stretchMax to stretchMax.
 func makeSquash() *[2*stretchMax + 1]uint16 {
 	const one = 1 << 62

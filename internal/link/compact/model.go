@@ -1,5 +1,10 @@
 package compact
 
+import (
+	"math/bits"
+	"unsafe"
+)
+
 // The model predicts the next bit from contexts. Each context looks up how often a one followed it, a mixer that
 // learns weighs what they say, and two maps correct the sum by what came of such sums before (context mixing, as in
 // the PAQ family). Everything is integers.
@@ -48,21 +53,26 @@ type tables struct {
 
 // model is a predictor that learns. Coding a message changes it; both ends start from the same.
 type model struct {
+	looked // first, and then the mixer, so that no eight of a field lie in two lines of the cache
+	_      [2]int32
+	mixer
 	scan
 	tables
 	counters counters
-	used     int    // contexts looked at: all, or light
-	limit    uint32 // of counts: from there on old and new weigh alike
-	rate     int64  // of the mixers
-	work     uint64 // octets that were coded, expanded or learned, ever
+	most     int          // contexts looked at: all, or light
+	steps    *[256]uint32 // by count: 256 times how far the counter goes, and the count after that (stepsOf)
+	rate     int64        // of the mixers
+	work     uint64       // octets that were coded, expanded or learned, ever
 
 	octet
-	census *census // while the model is primed: which contexts are worth a slot
-	kind   uint32  // chooses weights
-	doubt  bool    // the number expected and the value before differ here
-	some   bool    // only the contexts of expectations count: the octet is as good as random
-	looked
-	mixer
+	census   *census     // while the model is primed: which contexts are worth a slot
+	kind     uint32      // chooses weights,
+	oks      int         // and so does what of the value was as expected
+	doubt    bool        // the number expected and the value before differ here
+	some     bool        // only the contexts of expectations count: the octet is as good as random
+	rare     [lanes]bool // while the model is primed: contexts that get no counter
+	ahead    ahead
+	weighing weighing
 	match
 	guessed
 }
@@ -74,47 +84,44 @@ type octet struct {
 	nth  uint   // of the next, from 0
 }
 
-// says is what the octet o, with a leading one, has as the next bit; false when the bits so far are not its.
-func (b *octet) says(o uint32) (bit int, ok bool) {
-	return int(o>>(7-b.nth)) & 1, o>>(8-b.nth) == b.node
-}
+// lanes are the contexts, and as many besides as make two times eight. Those lead to line 0 of the counters, which is
+// nobody's, and say nothing.
+const lanes = 16
 
-// looked is where the contexts of the octet and of the bit lead.
+// looked is where the contexts of the octet and of the bit lead. simd_amd64.s knows where each field is.
 type looked struct {
-	hash  [contexts]uint32
-	line  [contexts]uint32 // of the counters' own,
-	base  [contexts]uint32 // and of what they were primed with
-	rare  [contexts]bool   // while the model is primed: gets no counter
-	slot  [contexts]uint32 // of the bit's counters
-	count [contexts]uint32 // the counters
-	smAt  [contexts]int32
+	hash   [lanes]uint32
+	line   [lanes]uint32 // the first slot of the half octet's counters
+	slot   [lanes]uint32 // of the bit's counter
+	count  [lanes]uint32 // the counter
+	smAt   [lanes]uint32 // its entry in Sm
+	smWas  [lanes]uint32 // what stood there
+	speaks [lanes]uint32 // all ones for those that say something
+	used   [lanes]uint32 // and for those that are asked
 }
 
-// mixer weighs what is said of the bit.
+// weighing is what foreseeWide works with, as it lies there.
+type weighing struct {
+	over        *uint32
+	sm          *uint16
+	in          *int32
+	stretched   *int16
+	a, b, c     *int32 // rows of weights; of the first that for no context of the last octets
+	end         *int32
+	out, mixed  *[mixes]int32
+	squashTable *[2*stretchMax + 1]uint16
+	eachSeen    int // octets from one row of the first weights to that for one context more
+}
+
+// mixer weighs the inputs three times over, each time with weights chosen by something else, and weighs the sums.
 type mixer struct {
-	in    [inputs]int32
+	in    [others + lanes]int32
 	out   [mixes]int32
 	mixed [mixes]int32
 	sum   int32 // as probability, what the mixers say
 	// The weights and map entries of this bit.
 	wa, wb, wc, we, pa, pb, pc int
-}
-
-// match is the last place with the same octets before it.
-type match struct {
-	matchAt    int // where in the history the match goes on; 0 for nowhere
-	matchLen   int
-	missed     int
-	matchByte  uint32 // the octet it predicts, with a leading one; 0 once it is wrong
-	matchIn    int    // its entry in Match, -1 when it says nothing
-	matchTable []int32
-	lore       *lore
-	inLore     bool // matchAt is in the lore, not in the history
-}
-
-// guessed are octets guessed from values before, with a leading one, 0 once wrong; and what they are guessed from.
-type guessed struct {
-	guess, guessKind, guessIn [guesses]uint32
+	part                       int // how far beyond the step of the maps, of apmWidth
 }
 
 // rates[n] is how far, of 65536, a probability goes toward the bit seen after n.
@@ -126,6 +133,24 @@ func makeRates() (r [256]int32) {
 	}
 	return r
 }
+
+// stepsOf is for counts up to a limit: from there on old and new weigh alike.
+func stepsOf(limit int) *[256]uint32 {
+	t := new([256]uint32)
+	for n := range t {
+		t[n] = uint32(rates[min(n, limit)])<<8 | uint32(min(n+1, limit))
+	}
+	return t
+}
+
+// When messages are coded counts are small, so that what is new weighs more than when the model is primed.
+var (
+	stepsCoding  = stepsOf(24)
+	stepsPriming = stepsOf(255)
+)
+
+// codingRate is how fast the mixers learn when messages are coded: one is short, and what weighs in it has to be found soon.
+const codingRate = 60
 
 // smSlot is, by the high 12 bits of a counter's probability, its slot in a map.
 var smSlot = makeSmSlot()
@@ -141,11 +166,11 @@ func makeSmSlot() *[4096]uint8 {
 // countBucket groups counts for the maps that say what a young counter is worth.
 var countBucket = makeCountBucket()
 
-func makeCountBucket() (b [256]int32) {
+func makeCountBucket() (b [256]uint32) {
 	for n := range b {
 		switch {
 		case n <= 5:
-			b[n] = int32(max(n-1, 0)) * 32
+			b[n] = uint32(max(n-1, 0)) * 32
 		case n < 12:
 			b[n] = 5 * 32
 		case n < 30:
@@ -158,7 +183,7 @@ func makeCountBucket() (b [256]int32) {
 }
 
 func newModel() *model {
-	m := &model{used: contexts, match: match{matchTable: make([]int32, 1<<matchBits)}}
+	m := &model{most: contexts, match: match{matchTable: make([]int32, 1<<matchBits)}}
 	m.counters.forget("")
 	for i := range m.Sm {
 		m.Sm[i] = uint16(squash((i%32*2 - 31) * stretchMax / 32))
@@ -194,6 +219,7 @@ func newModel() *model {
 
 // forget empties the history; what was learned stays.
 func (m *model) forget() {
+	m.weighing = weighing{sm: &m.Sm[0], in: &m.in[0], stretched: &stretched[0], out: &m.out, mixed: &m.mixed, squashTable: squashTable}
 	m.scan.reset()
 	clear(m.matchTable)
 	m.match.at(0, 0, 0)
@@ -202,7 +228,7 @@ func (m *model) forget() {
 // begin starts a message behind those in the history.
 func (m *model) begin(tokens bool) {
 	last := m.start
-	m.alone = m.used == light
+	m.alone, m.ahead.octet = m.most == light, 0
 	m.scan.begin(tokens)
 	if m.match.at(0, 0, 0); last < m.start { // a message like the last one is likely
 		m.match.at(last, 1, 1)
@@ -239,15 +265,15 @@ func (m *model) choose() {
 	}
 	kind, key := uint32(s.mode), s.key
 	m.some = s.mode == inIDOctets || s.noise > 0
-	h := &m.hash
+	var h [contexts]uint32
 	switch {
 	case s.mode == inIDOctets:
-		*h = [contexts]uint32{atV1: mix32(v1, kind), atV2: mix32(v2, kind)}
+		h = [contexts]uint32{atV1: mix32(v1, kind), atV2: mix32(v2, kind)}
 	case s.mode == inDER:
-		*h = [contexts]uint32{0: uint32(min(s.at, 400)) | kind<<16, 1: s.c4 & 0xff, 2: s.c4 & 0xffff, 3: s.c4 & 0xffffff, 4: s.c4,
+		h = [contexts]uint32{0: uint32(min(s.at, 400)) | kind<<16, 1: s.c4 & 0xff, 2: s.c4 & 0xffff, 3: s.c4 & 0xffffff, 4: s.c4,
 			atV1: mix32(v1, kind), atV2: mix32(v2, kind)}
 	default:
-		*h = [contexts]uint32{
+		h = [contexts]uint32{
 			mix32(key, kind),
 			mix32(s.c4&0xff, kind),
 			mix32(s.c4&0xffff, kind),
@@ -264,64 +290,18 @@ func (m *model) choose() {
 			mix32(exp|next<<10, min(v1, 1)|v1>>9<<1|kind<<2),
 		}
 	}
-	for j := range h[:m.used] {
-		h[j] = mix32(h[j], uint32(j)*0x3779fb9+kind<<28+1)
+	for j, h := range h {
+		m.hash[j] = mix32(h, uint32(j)*0x3779fb9+kind<<28+1)
 	}
-	m.findLines(0)
+	m.firstLines()
 	m.guesses(v1, exp, next, i)
 	m.kind = mix32(key, kind+uint32(btoi(m.some))<<8) & (setKey/4 - 1) << 2
 	m.matchByte = 0
 	if m.matchAt > 0 && !(m.some && m.matchLen < 8) { // chance hits mean nothing in noise
 		m.matchByte = uint32(m.next(s.hist)) | 0x100
+		m.weighMatch()
 	}
-}
-
-// guesses sets the octets that the number expected and the value before have here, and what may tell how good they are.
-func (m *model) guesses(v1, exp, next uint32, i int) {
-	m.guess = [guesses]uint32{}
-	common := uint32(btoi(m.exact))<<2 | uint32(btoi(m.doubt))<<1
-	if c := exp & 0x1ff; c > 0 && c < valueEnds {
-		near := uint32(3) // how near the digit behind is to changing this one
-		switch next & 0xff {
-		case '0', '1', '8', '9':
-			near = 2
-		case '2', '7':
-			near = 1
-		case '3', '4', '5', '6':
-			near = 0
-		}
-		m.guess[0] = 0x100 | (c - 1)
-		m.guessKind[0] = (uint32(min(m.expN-i, 8)-1)<<3|common|exp>>9)<<2 | near
-	}
-	if c := v1 & 0x1ff; c > 0 && c < valueEnds {
-		m.guess[1] = 0x100 | (c - 1)
-		left := min(int(m.v1.to-m.v1.from)-i, 8) - 1
-		m.guessKind[1] = (uint32(left)<<3|common|v1>>9)<<2 | uint32(btoi(m.expN > 0))<<1 | uint32(btoi(m.some))
-	}
-	if c, kind := m.sums.checksum(); c > 0 {
-		m.guess[bySum], m.guessKind[bySum] = 0x100|uint32(c), kind
-	}
-}
-
-// predictGuesses sets what the guesses say.
-func (m *model) predictGuesses() {
-	for g := range guesses {
-		m.in[3+g] = 0
-		if m.guess[g] == 0 {
-			continue
-		}
-		bit, ok := m.says(m.guess[g])
-		if !ok {
-			m.guess[g] = 0
-			continue
-		}
-		m.guessIn[g] = (m.guessKind[g]<<2 | uint32(min(m.nth>>1, 3))) & (guessSlots - 1)
-		st := int32(stretch(int(m.Guess[g][m.guessIn[g]])))
-		if bit == 0 {
-			st = -st
-		}
-		m.in[3+g] = st
-	}
+	m.oks = (btoi(m.v1OK || m.v2OK) + 2*btoi(m.expOK) + 4*btoi(m.exact) + 8*btoi(m.doubt)) * inputs
 }
 
 // take adds the octet c to the history.
@@ -336,151 +316,163 @@ func (m *model) take(c byte) {
 	}
 }
 
-// at sets where in the history the match goes on.
-func (m *match) at(at, length, missed int) {
-	m.matchAt, m.matchLen, m.missed, m.inLore = at, length, missed, false
+// lines are those that the contexts lead to in half an octet: where they begin among the counters asked for, and where in
+// the base.
+type lines struct {
+	own, base [lanes]uint32
 }
 
-// next is the octet that the match says comes.
-func (m *match) next(hist []byte) byte {
-	if m.inLore {
-		return m.lore.text[m.matchAt]
-	}
-	return hist[m.matchAt]
+// ahead are the lines of the second half of an octet that is known before it is coded: they are fetched into the cache
+// meanwhile.
+type ahead struct {
+	octet   uint32 // the one that comes next, with a leading one; 0: it is not known
+	half    uint32 // whose lines these are; 0: nobody's
+	lines   lines
+	missing uint32
 }
 
-// follow moves the match on, or finds one. The table is asked by the hash of the last octets.
-func (m *match) follow(hist []byte, hash uint32) {
-	n := len(hist)
-	if m.matchAt > 0 {
-		same := m.next(hist) == hist[n-1]
-		if same {
-			m.matchLen++
-			if m.matchLen > 16 {
-				m.missed = 0
-			}
-		} else {
-			m.matchLen = 0
-			m.missed++
-		}
-		if m.matchAt++; m.missed > matchMiss || m.inLore && (!same || m.matchAt >= len(m.lore.text)) {
-			m.at(0, 0, 0)
-		}
+// knows says what comes behind the octet that is coded now.
+func (a *ahead) knows(rest []byte) {
+	a.octet = 0
+	if len(rest) > 0 {
+		a.octet = 0x100 | uint32(rest[0])
 	}
-	if n < matchMin {
+}
+
+// firstLines finds the counters of the first half of an octet.
+func (m *model) firstLines() {
+	from, to := m.asked()
+	m.used = masks[from][to]
+	m.ahead.half = 0
+	if wide {
+		var l lines
+		missing := m.seek(&l, 0)
+		if o := m.ahead.octet; o > 0 {
+			m.ahead.half = o >> 4
+			m.ahead.missing = m.seek(&m.ahead.lines, m.ahead.half)
+		}
+		m.bring(&l, missing)
+		if m.ahead.half > 0 {
+			fetchWide(&m.ahead.lines, &m.counters.over[0])
+		}
 		return
 	}
-	c := hash >> (32 - matchBits)
-	if at := int(m.matchTable[c]); m.matchLen < matchMin && at > 0 {
-		l := 0
-		for l < matchMost && l < at && hist[at-1-l] == hist[n-1-l] {
-			l++
-		}
-		if l >= matchMin {
-			m.at(at, l, 0)
-		}
-	}
-	m.matchTable[c] = int32(n)
+	m.findLines(0)
 }
 
-func (m *model) findLines(half uint32) {
-	for j, h := range m.hash[:m.used] {
-		m.line[j], m.base[j] = m.counters.line(mix32(h, half))
+// secondLines finds those of the second.
+func (m *model) secondLines() {
+	switch {
+	case m.half == m.ahead.half:
+		m.bring(&m.ahead.lines, m.ahead.missing)
+	case wide:
+		var l lines
+		m.bring(&l, m.seek(&l, m.half))
+	default:
+		m.findLines(m.half)
 	}
+}
+
+// seek finds lines, and has a bit for each that is missing among those asked for.
+func (m *model) seek(l *lines, half uint32) (missing uint32) {
+	return linesWide(&m.looked, m.counters.at, l, unsafe.StringData(m.counters.base), half, m.counters.gen)
+}
+
+// bring takes lines for this half of the octet; missing has a bit for each that was not there when they were sought.
+func (m *model) bring(l *lines, missing uint32) {
+	m.line = l.own
+	if missing > 0 {
+		c := &m.counters
+		c.room()
+		c.used = bringWide(missing, &m.line, &l.base, c.at, &c.over[0], unsafe.StringData(c.base), &states[0], c.used, c.gen)
+	}
+}
+
+// findLines does it one by one.
+func (m *model) findLines(half uint32) {
+	from, to := m.asked()
+	m.line = [lanes]uint32{}
+	for j := from; j < to; j++ {
+		m.line[j] = m.counters.line(mix32(m.hash[j], half))
+	}
+}
+
+// masks are the contexts asked, by the first and the one behind the last.
+var masks = func() (t [contexts + 1][contexts + 1][lanes]uint32) {
+	for from := range t {
+		for to := range t[from] {
+			for j := from; j < to; j++ {
+				t[from][to][j] = 1<<32 - 1
+			}
+		}
+	}
+	return t
+}()
+
+// asked are the contexts that have a say in this octet.
+func (m *model) asked() (from, to int) {
+	if m.some {
+		return atV1, atV2 + 1
+	}
+	return 0, m.most
 }
 
 // predict returns the probability that the next bit is a one, from 1 to 65535.
 func (m *model) predict() int {
-	seen := 0
-	c := &m.counters
-	for j, h := range m.hash[:m.used] {
-		if m.some && j != atV1 && j != atV2 {
-			m.in[others+j], m.smAt[j] = 0, -1
-			continue
-		}
-		check := (h>>8 + m.half*0x3d) & 0xff
-		line, base := m.line[j], m.base[j]
-		i := (m.half*5 + h>>3) & (lineSlots - 1)
-		at := line*lineSlots | i
-		v := c.read(line, base, i)
-		if v&0xff != check {
-			w := c.read(line, base, i^1)
-			switch {
-			case w&0xff == check:
-				at, v = at^1, w
-			case w>>8&0xff < v>>8&0xff: // the younger one goes
-				at, v = at^1, 0x8000<<16|check
-			default:
-				v = noneYet | check
-			}
-		}
-		count := v >> 8 & 0xff
-		if m.census != nil && m.nth&3 == 0 {
-			m.rare[j] = !m.census.common(h, m.node, j)
-		}
-		if m.rare[j] {
-			m.slot[j], m.count[j] = noSlot, 0
-			m.in[others+j], m.smAt[j] = 0, -1
-			continue
-		}
-		if count == 0 { // none was here yet
-			m.slot[j], m.count[j] = at, noneYet|check
-			m.in[others+j], m.smAt[j] = 0, -1
-			continue
-		}
-		m.slot[j], m.count[j] = at, v
-		if 1 <= j && j <= 5 {
-			seen++
-		}
-		sm := int32(j*smSlots) + countBucket[count] + int32(smSlot[v>>20])
-		m.smAt[j] = sm
-		m.in[others+j] = (int32(stretchMid[v>>20]) + 3*int32(stretchMid[m.Sm[sm]>>4])) >> 2
-	}
-	if m.census != nil && !m.census.counts { // nobody asks what it predicts
+	if !m.foresee() {
 		return 1 << 15
 	}
-	m.in[0] = 256
-	bucket := m.predictMatch()
-	m.predictGuesses()
-	oks := btoi(m.v1OK || m.v2OK) + 2*btoi(m.expOK) + 4*btoi(m.exact) + 8*btoi(m.doubt)
-	m.wa = ((seen*4+bucket)*16 + oks) * inputs
-	if m.guess[bySum] > 0 {
-		m.wa = setSum * inputs
+	return m.refined()
+}
+
+// foresee sets what is said of the next bit, and weighs it. It says whether anything was: while the model is primed nobody
+// asks.
+func (m *model) foresee() bool {
+	var says uint32
+	if !wide || m.census != nil {
+		if says = m.ask(); m.census != nil && !m.census.counts {
+			return false
+		}
 	}
+	m.in[0] = 256
+	m.predictGuesses()
+	m.wa = m.predictMatch()*16*inputs + m.oks
 	m.wb = int(m.node) * inputs
 	m.wc = int(m.kind|uint32(min(m.nth, 3))) * inputs
 	m.we = int(m.node) * mixes
-	return m.mix()
+	eachSeen := 4 * 16 * inputs
+	if m.guess[bySum] > 0 {
+		m.wa, eachSeen = setSum*inputs, 0
+	}
+	var st, seen int
+	if wide && m.census == nil {
+		w := &m.weighing
+		w.over, w.a, w.b, w.c, w.end = &m.counters.over[0], &m.MixA[m.wa], &m.MixB[m.wb], &m.MixC[m.wc], &m.MixEnd[m.we]
+		w.eachSeen = 4 * eachSeen
+		st, seen = foreseeWide(&m.looked, w, m.half)
+		m.wa += seen * eachSeen
+	} else {
+		m.wa += bits.OnesCount8(uint8(says&lastOctets)) * eachSeen
+		a, b, c := dots(m.in[:others+m.most], m.MixA[m.wa:], m.MixB[m.wb:], m.MixC[m.wc:])
+		st = mixed([mixes]int64{a, b, c}, m.MixEnd[m.we:], &m.out, &m.mixed)
+	}
+	m.sum = int32(squash(st))
+	m.steer(st)
+	return true
 }
 
-// predictMatch sets what the match model says, and returns how sure it is, from 0 to 3.
-func (m *model) predictMatch() int {
-	m.matchIn = -1
-	bit, ok := m.says(m.matchByte)
-	if !ok {
-		m.matchByte = 0
-		m.in[1], m.in[2] = 0, 0
-		return 0
-	}
-	n := min(m.matchLen, matchMost)
-	bucket := min(n, 15)
-	if n >= 16 {
-		bucket = 12 + n/4 - 1
-	}
-	if m.missed > 0 {
-		bucket = 24 + min(n, 15) + 16*btoi(m.missed > 2)
-	}
-	m.matchIn = (bucket*2+btoi(m.mode >= inIDOctets))&(matchSlots/2-1) + matchSlots/2*btoi(m.inLore)
-	st := int32(stretch(int(m.Match[m.matchIn])))
-	if bit == 0 {
-		st = -st
-	}
-	m.in[1], m.in[2] = st, 0
-	if n >= 16 {
-		m.in[2] = st >> 1
-	}
-	return 1 + min(n/6, 2)
+// steer finds the entries of the maps for the sum.
+func (m *model) steer(st int) {
+	pos := uint32(st+stretchMax) * (apmSteps - 1)
+	step := int(pos / apmWidth)
+	m.part = int(pos % apmWidth)
+	m.pa = int((m.node|m.kind<<6)%apmSlots)*apmSteps + step
+	m.pb = int(mix32(m.c4&0xffff, m.node)>>22)*apmSteps + step
+	m.pc = m.agreed*apmSteps + step
 }
+
+// lastOctets has a bit for each context of the last octets.
+const lastOctets = 1<<1 | 1<<2 | 1<<3 | 1<<4 | 1<<5
 
 func btoi(b bool) int {
 	if b {
@@ -489,86 +481,25 @@ func btoi(b bool) int {
 	return 0
 }
 
-// mix weighs the inputs three times over, each time with weights chosen by something else, and weighs the sums.
-func (m *model) mix() int {
-	in := m.in[:others+m.used]
-	wa, wb, wc := m.MixA[m.wa:][:len(in)], m.MixB[m.wb:][:len(in)], m.MixC[m.wc:][:len(in)]
-	var a, b, c int64
-	for i, x := range in {
-		a += int64(x) * int64(wa[i])
-		b += int64(x) * int64(wb[i])
-		c += int64(x) * int64(wc[i])
-	}
-	m.out = [mixes]int32{clamp(a >> 16), clamp(b >> 16), clamp(c >> 16)}
-	we := m.MixEnd[m.we : m.we+mixes]
-	var e int64
-	for i, x := range m.out {
-		m.mixed[i] = int32(squash(int(x)))
-		e += int64(x) * int64(we[i])
-	}
-	st := int(clamp(e >> 16))
-	sum := squash(st)
-	m.sum = int32(sum)
-	// The maps, interpolated between two steps.
-	const width = 2*stretchMax + 1
-	pos := (st + stretchMax) * (apmSteps - 1)
-	step, part := pos/width, pos%width
-	m.pa = int((m.node|m.kind<<6)%apmSlots)*apmSteps + step
-	m.pb = int(mix32(m.c4&0xffff, m.node)>>22)*apmSteps + step
-	m.pc = m.agreement()*apmSteps + step
-	pc := (int(m.ApmC[m.pc])*(width-part) + int(m.ApmC[m.pc+1])*part) / width
-	pa := (int(m.ApmA[m.pa])*(width-part) + int(m.ApmA[m.pa+1])*part) / width
-	pb := (int(m.ApmB[m.pb])*(width-part) + int(m.ApmB[m.pb+1])*part) / width
-	if part > width/2 {
-		m.pa++
-		m.pb++
-		m.pc++
-	}
-	return min(max((sum+pa+pb+pc+2)>>2, 1), 65535)
-}
+const apmWidth = 2*stretchMax + 1
 
-// agreement is what the guesses and the match say of the bit, as one number.
-func (m *model) agreement() int {
-	a := 0
-	for _, g := range m.guess {
-		a *= 3
-		if g > 0 {
-			a += 1 + int(g>>(7-m.nth)&1)
-		}
-	}
-	a *= 5
-	if m.matchIn >= 0 {
-		a += 1 + int(m.matchByte>>(7-m.nth)&1)
-		if m.matchLen >= 16 {
-			a += 2
-		}
-	}
-	return a
+// refined is the sum, corrected by the maps: each is interpolated between two steps.
+func (m *model) refined() int {
+	part := uint32(m.part)
+	left := apmWidth - part
+	pc := (uint32(m.ApmC[m.pc])*left + uint32(m.ApmC[m.pc+1])*part) / apmWidth
+	pa := (uint32(m.ApmA[m.pa])*left + uint32(m.ApmA[m.pa+1])*part) / apmWidth
+	pb := (uint32(m.ApmB[m.pb])*left + uint32(m.ApmB[m.pb+1])*part) / apmWidth
+	return min(max(int(uint32(m.sum)+pa+pb+pc+2)>>2, 1), 65535)
 }
-
-func clamp(x int64) int32 { return int32(min(max(x, -stretchMax), stretchMax)) }
 
 // update learns the bit that came after predict.
 func (m *model) update(bit int) {
 	target := int32(bit) * 65535
-	c := &m.counters
-	for j, v := range m.count[:m.used] {
-		if m.some && j != atV1 && j != atV2 {
-			continue
-		}
-		if m.slot[j] == noSlot {
-			continue
-		}
-		count := min(v>>8&0xff, m.limit)
-		p := toward(int32(v>>16), target, count)
-		if count < m.limit {
-			count++
-		}
-		c.write(m.slot[j], uint32(p)<<16|count<<8|v&0xff)
-		if at := m.smAt[j]; at >= 0 {
-			q := int32(m.Sm[at])
-			m.Sm[at] = uint16(q + (target-q)>>6)
-		}
+	if wide && m.census == nil {
+		learnWide(&m.looked, &m.counters.over[0], &m.Sm[0], m.steps, bit)
+	} else {
+		m.learn(target)
 	}
 	if m.census != nil && !m.census.counts {
 		m.step(bit)
@@ -581,6 +512,9 @@ func (m *model) update(bit int) {
 		m.Match[m.matchIn] = uint16(min(max(q, 32), 65535-8))
 	}
 	for g, o := range m.guess {
+		if !m.guessing {
+			break
+		}
 		if o > 0 {
 			q := int32(m.Guess[g][m.guessIn[g]])
 			q += (int32(btoi(int(o>>(7-m.nth)&1) == bit))*65535 - q) >> 5
@@ -591,24 +525,28 @@ func (m *model) update(bit int) {
 	ea, eb, ec := int64(y-m.mixed[0]), int64(y-m.mixed[1]), int64(y-m.mixed[2])
 	if max(ea, -ea, eb, -eb, ec, -ec) > quiet { // there is nothing to learn from what was foreseen, and it takes time
 		ea, eb, ec = ea*m.rate, eb*m.rate, ec*m.rate
-		in := m.in[:others+m.used]
-		wa, wb, wc := m.MixA[m.wa:][:len(in)], m.MixB[m.wb:][:len(in)], m.MixC[m.wc:][:len(in)]
-		for i, x := range in {
-			wa[i] += int32((int64(x)*ea + 1<<19) >> 20)
-			wb[i] += int32((int64(x)*eb + 1<<19) >> 20)
-			wc[i] += int32((int64(x)*ec + 1<<19) >> 20)
+		if wide {
+			nudgeWide(&m.in[0], &m.MixA[m.wa], &m.MixB[m.wb], &m.MixC[m.wc], ea, eb, ec)
+		} else {
+			nudge(m.in[:others+m.most], m.MixA[m.wa:], m.MixB[m.wb:], m.MixC[m.wc:], ea, eb, ec)
 		}
 	}
 	e := int64(y-m.sum) * 2
 	we := m.MixEnd[m.we : m.we+mixes]
-	for i, x := range m.out {
-		we[i] += int32((int64(x)*e + 1<<19) >> 20)
-	}
-	for _, p := range [...]*uint16{&m.ApmA[m.pa], &m.ApmB[m.pb], &m.ApmC[m.pc]} {
-		q := int32(*p)
-		*p = uint16(q + (target-q)>>6)
-	}
+	_ = we[mixes-1]
+	we[0] += int32((int64(m.out[0])*e + 1<<19) >> 20)
+	we[1] += int32((int64(m.out[1])*e + 1<<19) >> 20)
+	we[2] += int32((int64(m.out[2])*e + 1<<19) >> 20)
+	near := btoi(m.part > apmWidth/2) // the nearer step learns
+	learnSlow(&m.ApmA[m.pa+near], target)
+	learnSlow(&m.ApmB[m.pb+near], target)
+	learnSlow(&m.ApmC[m.pc+near], target)
 	m.step(bit)
+}
+
+func learnSlow(p *uint16, target int32) {
+	q := int32(*p)
+	*p = uint16(q + (target-q)>>6)
 }
 
 // step goes on to the next bit.
@@ -616,7 +554,7 @@ func (m *model) step(bit int) {
 	m.node, m.half, m.nth = m.node<<1|uint32(bit), m.half<<1|uint32(bit), m.nth+1
 	switch m.nth {
 	case 4:
-		m.findLines(m.half)
+		m.secondLines()
 		m.half = 1
 	case 8:
 		m.take(byte(m.node))

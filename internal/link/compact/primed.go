@@ -7,8 +7,8 @@ import (
 )
 
 // ModelVersion is the version of the model in model.bin; it is part of every codec number that needs the model. A
-// change of the model, its corpus or its contexts is a new version.
-const ModelVersion = 3
+// change of the model, its corpus, its contexts or of how codes are made with it is a new version.
+const ModelVersion = 4
 
 //go:embed model.bin
 var modelImage string
@@ -65,6 +65,6 @@ func (m *model) prime(i *image) {
 	m.counters.forget(i.lines)
 	m.tables = *i.tables
 	m.lore = i.lore
-	m.limit, m.rate, m.used = 24, 20, contexts
+	m.steps, m.rate, m.most = stepsCoding, codingRate, contexts
 	m.forget()
 }

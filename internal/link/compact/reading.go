@@ -11,16 +11,18 @@ var ErrUnfinished = errors.New("compact: a text is expanded in part")
 // Reading is the texts of one message that are expanded in slices (Coder.Read). It keeps those that are done until the whole
 // message is. The zero value is ready; one that is given up needs nothing.
 type Reading struct {
-	texts map[textSum][]byte
-	under *expansion
+	texts  map[textSum][]byte
+	failed map[textSum]error // what did not expand: where there are two ways, the first is not gone again
+	under  *expansion
 }
 
 // expansion is a text on its way back through a model of its own.
 type expansion struct {
-	sum      textSum
-	try      try // what is learned first
-	m        *model
-	decoding *decoding
+	sum   textSum
+	from  *image
+	try   try // what is learned first
+	m     *model
+	under expanding // nil: it is not begun
 }
 
 // Read lets f expand for a reading, about so many octets of the model's work in this call: what is not done then ends with
@@ -32,16 +34,19 @@ func (c *Coder) Read(r *Reading, octets int, f func()) {
 }
 
 // expand is Coder.expand in slices.
-func (r *Reading) expand(c *Coder, window []entry, codec Codec, b []byte, limit int) ([]byte, error) {
-	sum := sumAfter(window, append([]byte{byte(codec)}, b...))
+func (r *Reading) expand(c *Coder, from *image, window []entry, codec Codec, b []byte, limit int) ([]byte, error) {
+	sum := sumAfter(c.salt(from), window, append([]byte{byte(codec)}, b...))
 	if text, done := r.texts[sum]; done {
 		if len(text) > limit {
 			return nil, ErrTooLong
 		}
 		return text, nil
 	}
+	if err := r.failed[sum]; err != nil {
+		return nil, err
+	}
 	if r.under == nil || r.under.sum != sum {
-		r.under = &expansion{sum: sum, try: try{window: window}, m: c.borrow()}
+		r.under = &expansion{sum: sum, from: from, try: try{codec: codec, window: window}, m: c.borrow(from)}
 	}
 	x := r.under
 	done, err := x.advance(c, codec, b, limit)
@@ -50,11 +55,15 @@ func (r *Reading) expand(c *Coder, window []entry, codec Codec, b []byte, limit 
 	}
 	r.under = nil
 	defer c.giveBack(x.m)
-	if err != nil {
-		return nil, err
+	var text []byte
+	if err == nil {
+		text, err = x.under.end()
 	}
-	text, err := finished(x.m.hist[x.m.start:], codec, limit)
 	if err != nil {
+		if r.failed == nil {
+			r.failed = map[textSum]error{}
+		}
+		r.failed[sum] = err
 		return nil, err
 	}
 	if r.texts == nil {
@@ -75,30 +84,27 @@ func (x *expansion) advance(c *Coder, codec Codec, b []byte, limit int) (done bo
 		return false, nil
 	}
 	left := c.left
-	if x.decoding == nil {
+	if x.under == nil {
 		learned, done := x.try.learn(x.m, left)
 		if !done {
 			return false, nil
 		}
 		left = max(1, left-learned)
-		if codec == Bulk {
-			x.m.used = light
-		}
-		x.decoding = x.m.decoding(bytes.Clone(b), codec.tokens(), mostDecoded(codec, limit))
+		x.under = expandWith(x.m, x.from, codec, bytes.Clone(b), limit)
 	}
 	if codec == Bulk {
 		left *= lightOctets
 	}
-	return x.decoding.advance(left)
+	return x.under.advance(left)
 }
 
-// borrow is a model that nobody uses.
-func (c *Coder) borrow() *model {
+// borrow is a model that nobody uses, as it starts from an image.
+func (c *Coder) borrow(from *image) *model {
 	m := new(model)
 	if n := len(c.spare); n > 0 {
 		m, c.spare = c.spare[n-1], c.spare[:n-1]
 	}
-	m.prime(primed)
+	m.prime(from)
 	return m
 }
 

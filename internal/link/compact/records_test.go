@@ -104,7 +104,7 @@ func TestInsert(t *testing.T) {
 	for _, n := range []uint64{5, 2, 9, 2, 7, 1} {
 		h.Insert(n, fmt.Appendf(nil, "message %d", n), 100, 1<<20)
 	}
-	if got, want := h.numbers(), []uint64{1, 2, 5, 7, 9}; !slices.Equal(got, want) {
+	if got, want := entryNumbers(h.held), []uint64{1, 2, 5, 7, 9}; !slices.Equal(got, want) {
 		t.Fatalf("held: %v, want %v", got, want)
 	}
 	if gone := h.Insert(10, make([]byte, MaxLearned+1), 100, 1<<20); gone != nil || h.Holds(10) {
@@ -113,14 +113,14 @@ func TestInsert(t *testing.T) {
 	for n := uint64(11); n < 300; n++ {
 		h.Insert(n, []byte("x"), 100, 1<<20)
 	}
-	if got := h.numbers(); len(got) != 100 || got[0] != 200 {
+	if got := entryNumbers(h.held); len(got) != 100 || got[0] != 200 {
 		t.Errorf("%d are held from %d on, want 100 from 200 on", len(got), got[0])
 	}
 	gone := h.Insert(3, []byte("late"), 100, 1<<20)
 	if !slices.Equal(gone, []uint64{3}) || h.Holds(3) {
 		t.Errorf("one older than all that is kept: %v are gone", gone)
 	}
-	if gone := h.Insert(300, make([]byte, 5000), 100, 4000); len(gone) == 0 || len(h.numbers()) > windowMessages {
-		t.Errorf("%d are gone, %d held: octets are not bounded", len(gone), len(h.numbers()))
+	if gone := h.Insert(300, make([]byte, 5000), 100, 4000); len(gone) == 0 || len(entryNumbers(h.held)) > windowMessages {
+		t.Errorf("%d are gone, %d held: octets are not bounded", len(gone), len(entryNumbers(h.held)))
 	}
 }

@@ -1,7 +1,5 @@
 package compact
 
-import "slices"
-
 // Octets below space are no XML text; a token stream (tokens.go) uses them as marks. Tab and line feed stay text.
 const (
 	tokID      = 0x01 // "urn:jxta:", then as tokBareID
@@ -63,6 +61,8 @@ type scan struct {
 	tail
 	run
 	elements
+	row  textRow
+	json bool // the text has names of JSON
 
 	value   int    // where the value begins in hist
 	key     uint32 // names the value: its tag, or the text before '='
@@ -106,15 +106,6 @@ type elements struct {
 	done   int  // where in hist the root was closed; 0 before
 }
 
-// outlook is what values before let expect of this one.
-type outlook struct {
-	v1, v2            span              // at this place in the message before, and the last under this key
-	exp               [maxExpected]byte // what number to expect
-	expN              int
-	exact             bool // the last three lie on a line
-	expOK, v1OK, v2OK bool // the value so far is as each has it
-}
-
 func (s *scan) reset() {
 	hist, now, past, local, chain := s.hist[:0], s.now[:0], s.past, s.local[:0], s.records.chain[:0]
 	for i := range past {
@@ -141,6 +132,7 @@ func (s *scan) begin(tokens bool) {
 	s.records.begin()
 	s.inAttr = false
 	s.key = 1
+	s.row, s.json = textRow{}, false
 	s.open()
 }
 
@@ -186,141 +178,6 @@ func (s *scan) shut() {
 		s.recent[s.key%valueSlots] = v
 		s.side = s.field
 	}
-}
-
-// extrapolate sets exp to the number that goes on from those at a place of the messages before, in the decimals of the
-// last one: on their line when the last three have one, else on the line that fits them best. Other values give none.
-func (s *scan) extrapolate(place int) {
-	var y [pastMessages]int64
-	have, yd := 0, 0
-	for _, values := range s.past {
-		if place >= len(values) {
-			break
-		}
-		v, d, ok := s.number(values[place])
-		if !ok || have > 0 && d != yd {
-			break
-		}
-		y[have], yd = v, d
-		have++
-	}
-	if have < 2 {
-		return
-	}
-	e := 2*y[0] - y[1]
-	s.exact = have > 2 && y[0]-y[1] == y[1]-y[2]
-	if have > 2 && !s.exact {
-		e = further(y[:have])
-	}
-	s.expected(e, yd, s.hist[s.v1.from:s.v1.to])
-}
-
-// clear expects nothing.
-func (o *outlook) clear() {
-	o.v1, o.v2, o.expN, o.exact = span{}, span{}, 0, false
-	o.expOK, o.v1OK, o.v2OK = false, false, false
-}
-
-// follow compares octet c at place i of the value.
-func (o *outlook) follow(hist []byte, i int, c byte) {
-	if o.v1OK || o.v2OK || o.expOK {
-		o.v1OK = o.v1OK && i < int(o.v1.to-o.v1.from) && hist[int(o.v1.from)+i] == c
-		o.v2OK = o.v2OK && i < int(o.v2.to-o.v2.from) && hist[int(o.v2.from)+i] == c
-		o.expOK = o.expOK && i < o.expN && o.exp[i] == c
-	}
-}
-
-// expected sets exp to a number with yd decimals, written as text is.
-func (o *outlook) expected(e int64, yd int, text []byte) {
-	neg := e < 0
-	if neg {
-		e = -e
-	}
-	var rev [maxExpected]byte
-	n := 0
-	for i := 0; (e > 0 || i <= yd) && n < len(rev)-3; i++ {
-		if yd > 0 && i == yd {
-			rev[n] = '.'
-			n++
-		}
-		rev[n] = byte('0' + e%10)
-		n++
-		e /= 10
-	}
-	var sign byte
-	if letter(text[0]) {
-		sign = text[0]
-		text = text[1:]
-	}
-	if text[0] == '0' { // leading zeros as there
-		for n < len(text) && n < len(rev)-2 {
-			rev[n] = '0'
-			n++
-		}
-	}
-	switch c := text[0]; {
-	case neg:
-		rev[n] = '-'
-		n++
-	case c == '+':
-		rev[n] = c
-		n++
-	}
-	if sign != 0 {
-		rev[n] = sign
-		n++
-	}
-	for i := range n {
-		o.exp[i] = rev[n-1-i]
-	}
-	o.expN = n
-}
-
-// further is where values, the last one first and at least three, will be next: on the line that fits them best, or on the
-// one through most of them where that has foretold the last two better: clocks that are late now and then.
-func further(y []int64) int64 {
-	if len(y) > 4 {
-		var fit, most int64
-		for i := range int64(2) {
-			fit += distance(y[i], fitted(y[i+1:]))
-			most += distance(y[i], median(y[i+1:]))
-		}
-		if most < fit {
-			return median(y)
-		}
-	}
-	return fitted(y)
-}
-
-func distance(a, b int64) int64 { return max(a-b, b-a) }
-
-// fitted is on the line through y[k-1] ... y[0] at 0 ... k-1, one further.
-func fitted(y []int64) int64 {
-	k := int64(len(y))
-	var sum, moment int64
-	for i, v := range y {
-		sum += v
-		moment += (k - 1 - int64(i)) * v
-	}
-	// slope = (12 moment - 6 (k-1) sum) / (k (k^2-1)); e = sum/k + slope (k+1)/2
-	return (2*sum*(k-1) + 12*moment - 6*(k-1)*sum) / (2 * k * (k - 1))
-}
-
-// median goes on with the median step from where the median of all then is.
-func median(y []int64) int64 {
-	var d [pastMessages]int64
-	steps := d[:len(y)-1]
-	for i := range steps {
-		steps[i] = y[i] - y[i+1]
-	}
-	slices.Sort(steps)
-	step := steps[len(steps)/2]
-	at := d[:len(y)]
-	for i, v := range y {
-		at[i] = v + step*int64(i+1)
-	}
-	slices.Sort(at)
-	return at[len(at)/2]
 }
 
 func letter(c byte) bool { return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' }
@@ -377,7 +234,8 @@ func (t *tail) put(c byte) {
 
 // put adds the octet c.
 func (s *scan) put(c byte) {
-	if s.mode == inText && s.ends(c) {
+	ends := s.mode == inText && s.ends(c)
+	if ends {
 		s.shut()
 	}
 	s.follow(s.hist, len(s.hist)-s.value, c)
@@ -391,8 +249,10 @@ func (s *scan) put(c byte) {
 	case inText:
 		if s.tokens && isMark(c) {
 			s.token(c)
-		} else if s.ends(c) {
+		} else if ends {
 			s.delimiter(c)
+		} else if !s.tokens {
+			s.row.put(c)
 		}
 	case inArg:
 		s.mode = inText
@@ -458,39 +318,6 @@ func (s *scan) put(c byte) {
 
 // isMark says whether an octet of a token stream is no text.
 func isMark(c byte) bool { return c < ' ' && c != '\n' && c != '\t' && c != '\r' }
-
-// ends says whether c ends the value that goes on.
-func (s *scan) ends(c byte) bool {
-	if s.tokens {
-		return isMark(c)
-	}
-	switch c {
-	case ';', '=', ',', '\n', '<', '>', '"', '|', '{', '}':
-		return true
-	}
-	return false
-}
-
-// delimiter names the value that starts behind c in a text.
-func (s *scan) delimiter(c byte) {
-	first := byte(0)
-	if s.value < len(s.hist)-1 {
-		first = s.hist[s.value]
-	}
-	switch {
-	case c == '=' || c == '>':
-		s.key = mix32(s.side, uint32(c))
-	case 'A' <= first && first <= 'Z' && !s.hasName:
-		s.key = mix32(uint32(first), uint32(c))
-	default:
-		s.key = mix32(s.key, uint32(c))
-	}
-	s.hasName = c == '='
-	if c == '\n' {
-		s.records.newLine()
-	}
-	s.open()
-}
 
 // text goes back to text behind a binary run or a mark.
 func (s *scan) text() {
@@ -605,26 +432,6 @@ func (s *scan) named() {
 		s.inAttr = true
 	}
 	s.open()
-}
-
-// What a value before lets expect of the octet at place i, besides an octet plus one.
-const (
-	valueEnds  = 0x1ff
-	asExpected = 0x200 // the value so far is as the one before
-)
-
-func (s *scan) expect(v span, ok bool, i int) uint32 {
-	e := uint32(0)
-	switch n := int(v.to - v.from); {
-	case i < n:
-		e = uint32(s.hist[int(v.from)+i]) + 1
-	case i == n && n > 0:
-		e = valueEnds
-	}
-	if ok {
-		e |= asExpected
-	}
-	return e
 }
 
 // keyOctets says how many octets of a modulus or a signature of RSA follow these octets of a certificate.

@@ -11,6 +11,9 @@ const (
 	shortText   = 512     // texts of fewer octets are coded at once
 	mostMade    = 256     // codes that are kept
 	mostOctets  = 1 << 20 // of these
+	longCode    = 8 << 10 // codes of more octets are kept beside them: to make one anew takes long
+	mostLong    = 4       // of those,
+	longOctets  = 4 << 20 // and their octets, but for the newest
 	lightOctets = 3       // octets with few contexts that take as long as one with all
 )
 
@@ -18,8 +21,13 @@ type textSum [sha256.Size]byte
 
 // made is the codes of the last texts.
 type made struct {
-	codes  map[textSum]madeCode
-	order  []textSum // the oldest first
+	codes       map[textSum]madeCode
+	short, long kept
+}
+
+// kept are codes in the order in which they were made.
+type kept struct {
+	order  []textSum
 	octets int
 }
 
@@ -36,10 +44,14 @@ func (m *made) keep(sum textSum, code []byte, codec Codec) {
 		return
 	}
 	m.codes[sum] = madeCode{bytes.Clone(code), codec}
-	m.order = append(m.order, sum)
-	for m.octets += len(code); len(m.order) > mostMade || m.octets > mostOctets && len(m.order) > 1; m.order = m.order[1:] {
-		m.octets -= len(m.codes[m.order[0]].code)
-		delete(m.codes, m.order[0])
+	k, most, octets := &m.short, mostMade, mostOctets
+	if len(code) > longCode {
+		k, most, octets = &m.long, mostLong, longOctets
+	}
+	k.order = append(k.order, sum)
+	for k.octets += len(code); len(k.order) > most || k.octets > octets && len(k.order) > 1; k.order = k.order[1:] {
+		k.octets -= len(m.codes[k.order[0]].code)
+		delete(m.codes, k.order[0])
 	}
 }
 
@@ -49,27 +61,39 @@ type slow struct {
 	sum   textSum
 	best  []byte
 	codec Codec
-	tries []try // left; the first is under way once it has an encoding
+	tries []try // left; the first is under way once it is begun
 	last  bool  // deflate comes last
 	after bool  // it is coded after others: AppendAfter compares
 }
 
 // try is one way through the model.
 type try struct {
-	codec    Codec
-	stream   []byte
-	tokens   bool
-	window   []entry // what is learned first: how far it is
-	learned  int     // messages of it,
-	at       int     // and octets of the next
-	encoding *encoding
+	codec   Codec
+	image   *image // from which
+	head    []byte // stands before the code
+	stream  []byte // or the text itself, which goes block by block
+	tokens  bool
+	window  []entry // what is learned first: how far it is
+	learned int     // messages of it,
+	at      int     // and octets of the next
+	under   coded   // nil: it is not begun
+}
+
+// coded is a text on its way through the model: advance goes on with it, and says whether nothing is left to do. end is not ok where the
+// code would be too long.
+type coded interface {
+	advance(octets int) (done bool)
+	end() (out []byte, ok bool)
 }
 
 // Prepare codes a text beforehand, about so many octets of it in this call, so that Append answers at once. It says whether
 // that is so now. A text other than that of the last call begins anew.
 func (c *Coder) Prepare(text []byte, octets int) (done bool) {
-	if c.NoModel || len(text) < shortText || len(text) > MaxModelled {
+	if c.NoModel || len(text) < shortText {
 		return true
+	}
+	if c.slow.is(text) {
+		return c.workOn(octets)
 	}
 	sum := sha256.Sum256(text)
 	if _, ok := c.made.codes[sum]; ok {
@@ -79,6 +103,11 @@ func (c *Coder) Prepare(text []byte, octets int) (done bool) {
 		c.slow = c.begin(text, sum)
 	}
 	return c.workOn(octets)
+}
+
+// is says that this is the text, where it is so long that it takes long to find out by its octets: who has one prepared leaves it as it is.
+func (s *slow) is(text []byte) bool {
+	return s != nil && len(text) > MaxModelled && len(text) == len(s.text) && &text[0] == &s.text[0]
 }
 
 // workOn codes about so many octets of the text that is being prepared; true: all of it.
@@ -93,7 +122,7 @@ func (c *Coder) workOn(octets int) (done bool) {
 	if s.after && s.codec == Stored {
 		s.best = nil
 	}
-	if s.last && len(s.best) >= len(s.text)/4*3 {
+	if s.last && mayDeflate(len(s.text), len(s.best)) {
 		c.tryDeflate(s.text, s.take)
 	}
 	c.made.keep(s.sum, s.best, s.codec)
@@ -102,19 +131,20 @@ func (c *Coder) workOn(octets int) (done bool) {
 }
 
 func (c *Coder) begin(text []byte, sum textSum) *slow {
-	s := &slow{text: bytes.Clone(text), sum: sum, codec: Stored, last: len(text) >= bulkFrom}
+	s := &slow{text: text, sum: sum, best: text, codec: Stored, last: len(text) >= bulkFrom}
+	if len(text) > MaxModelled {
+		s.tries = []try{{codec: Blocks, image: primed, stream: text}}
+		return s
+	}
+	s.text = bytes.Clone(text)
 	s.best = s.text
 	if !s.last {
 		c.tryDeflate(s.text, s.take)
 	}
 	if tokens, ok := tokenizeXML(s.text); ok && len(tokens) <= MaxModelled {
-		s.tries = append(s.tries, try{codec: ModelledXML, stream: tokens, tokens: true})
+		s.tries = append(s.tries, c.alone(s.text, tokens, true))
 	}
-	codec := Modelled
-	if s.last {
-		codec = Bulk
-	}
-	s.tries = append(s.tries, try{codec: codec, stream: s.text})
+	s.tries = append(s.tries, c.alone(s.text, s.text, false))
 	return s
 }
 
@@ -127,11 +157,18 @@ func (s *slow) take(codec Codec, out []byte, ok bool) {
 // PrepareAfter is Prepare for the message of this number, where h says what the far end holds of its flow: AppendAfter
 // answers at once as long as that is the same.
 func (c *Coder) PrepareAfter(text []byte, h *History, number uint64, octets int) (done bool) {
-	base, ok := h.base(number)
-	if !ok || c.NoModel || len(text) > MaxLearned {
+	if len(text) > MaxLearned {
+		return c.prepareLong(text, h, number, octets)
+	}
+	base, most, ok := h.base(number)
+	if !ok || c.NoModel {
 		return c.Prepare(text, octets)
 	}
-	window, _ := h.window(base)
+	window, _ := h.window(base, most)
+	return c.prepareAfter(text, window, octets)
+}
+
+func (c *Coder) prepareAfter(text []byte, window []entry, octets int) (done bool) {
 	if len(text) < shortText || slices.ContainsFunc(window, func(e entry) bool { return bytes.Equal(e.text, text) }) {
 		return true
 	}
@@ -140,7 +177,7 @@ func (c *Coder) PrepareAfter(text []byte, h *History, number uint64, octets int)
 		return true
 	}
 	if c.slow == nil || c.slow.sum != sum {
-		t := try{codec: LearnedXML, window: slices.Clone(window)}
+		t := try{codec: LearnedXML, image: c.imageFor(window[len(window)-1].stream), window: slices.Clone(window)}
 		if t.stream, t.tokens = tokenizeXML(bytes.Clone(text)); !t.tokens {
 			t.codec, t.stream = Learned, bytes.Clone(text)
 		}
@@ -152,6 +189,9 @@ func (c *Coder) PrepareAfter(text []byte, h *History, number uint64, octets int)
 // learn learns about so many octets of what comes before a try, and says how many that were; done: all of it.
 func (t *try) learn(m *model, octets int) (learned int, done bool) {
 	from := learnedFrom(t.window)
+	if t.codec == Following {
+		from = 0
+	}
 	for ; t.learned < len(t.window); t.learned, t.at = t.learned+1, 0 {
 		e := t.window[t.learned]
 		if t.learned < from {
@@ -159,6 +199,9 @@ func (t *try) learn(m *model, octets int) (learned int, done bool) {
 			continue
 		}
 		if t.at == 0 {
+			if t.codec == Following && !e.tokens {
+				m.most = light
+			}
 			m.begin(e.tokens)
 		}
 		n := min(len(e.stream)-t.at, octets-learned)
@@ -175,38 +218,35 @@ func (t *try) learn(m *model, octets int) (learned int, done bool) {
 // advance codes about so many octets more, and says how many that were.
 func (c *Coder) advance(s *slow, octets int) int {
 	t := &s.tries[0]
-	if t.encoding == nil {
+	if t.under == nil {
 		if t.learned == 0 && t.at == 0 {
 			if c.beside == nil {
 				c.beside = new(model)
 			}
-			c.beside.prime(primed)
+			c.beside.prime(t.image)
 		}
 		if learned, done := t.learn(c.beside, octets); !done || learned >= octets {
 			return max(1, learned)
-		}
-		if t.codec == Bulk {
-			c.beside.used = light
 		}
 		most := len(s.best) - 1
 		if s.last {
 			most = len(s.text) - 1
 		}
-		t.encoding = c.beside.encoding(nil, t.stream, t.tokens, most)
+		t.begin(c.beside, most)
 	}
 	each := 1
 	if t.codec == Bulk {
 		each = lightOctets
 	}
-	before := t.encoding.at
-	if t.encoding.advance(octets * each) {
-		out, ok := t.encoding.end()
+	before := c.beside.work
+	if t.under.advance(octets * each) {
+		out, ok := t.under.end()
 		s.take(t.codec, out, ok)
 		if ok { // tokens are nearly always the better way
 			s.tries = nil
 			return octets
 		}
-		worked := t.encoding.at - before
+		worked := int(c.beside.work - before)
 		s.tries = s.tries[1:]
 		return max(1, worked/each)
 	}

@@ -79,11 +79,22 @@ func TestPrepareBesideOthers(t *testing.T) {
 func TestMadeCodesAreBounded(t *testing.T) {
 	c := Coder{}
 	m := NewMaker(6, testWords)
-	for range 3 * mostMade {
-		c.Append(nil, m.Octets(MaxModelled/8))
+	for i := range 3 * mostMade {
+		c.Append(nil, m.Octets(longCode))
+		if i%20 == 0 {
+			c.Append(nil, m.Octets(MaxModelled/3))
+			c.Append(nil, m.Octets(MaxModelled))
+		}
 	}
-	if len(c.made.codes) > mostMade || len(c.made.codes) != len(c.made.order) || c.made.octets > mostOctets {
-		t.Errorf("%d codes, %d in order, %d octets", len(c.made.codes), len(c.made.order), c.made.octets)
+	short, long := c.made.short, c.made.long
+	if len(c.made.codes) != len(short.order)+len(long.order) {
+		t.Errorf("%d codes, %d and %d in order", len(c.made.codes), len(short.order), len(long.order))
+	}
+	if len(short.order) > mostMade || short.octets > mostOctets {
+		t.Errorf("%d codes of %d octets", len(short.order), short.octets)
+	}
+	if len(long.order) > mostLong || long.octets > longOctets {
+		t.Errorf("%d long codes of %d octets", len(long.order), long.octets)
 	}
 }
 

@@ -2,8 +2,6 @@ package compact
 
 import (
 	"bytes"
-	"encoding/base64"
-	"encoding/hex"
 	"strings"
 )
 
@@ -21,6 +19,9 @@ const (
 	formAny    = 9 // length, octets
 	formCBID   = 0x10
 )
+
+// countedIDs are the ids of a document that one octet counts: the first ones.
+const countedIDs = 256
 
 // idOctets is how many octets stand behind the type; -1 when the form has none.
 func idOctets(form byte) int {
@@ -114,16 +115,9 @@ type tokenizer struct {
 // tokenizeXML returns the token stream of a document, or false for a text that is not XML. What it accepts expandTokens
 // gives back octet for octet.
 func tokenizeXML(text []byte) ([]byte, bool) {
-	crlf, lf := 0, 0
-	for i, c := range text {
-		switch {
-		case c == '\n':
-			if lf++; i > 0 && text[i-1] == '\r' {
-				crlf++
-			}
-		case c < ' ' && c != '\t' && c != '\r':
-			return nil, false
-		}
+	lf, crlf, ok := lineEnds(text)
+	if !ok {
+		return nil, false
 	}
 	t := &tokenizer{in: string(text), out: make([]byte, 0, len(text)/2)}
 	if lf > 0 && crlf == lf {
@@ -153,21 +147,39 @@ func tokenizeXML(text []byte) ([]byte, bool) {
 	return t.out, true
 }
 
+// lineEnds counts line feeds, and those of them behind a carriage return. It is not ok where the text has octets that XML has not.
+func lineEnds(text []byte) (lf, crlf int, ok bool) {
+	for i, c := range text {
+		switch {
+		case c == '\n':
+			if lf++; i > 0 && text[i-1] == '\r' {
+				crlf++
+			}
+		case c < ' ' && c != '\t' && c != '\r':
+			return 0, 0, false
+		}
+	}
+	return lf, crlf, true
+}
+
 // document writes all that is left.
 func (t *tokenizer) document() {
 	for len(t.in) > 0 {
-		if t.in[0] != '<' {
-			end := strings.IndexByte(t.in, '<')
-			if end < 0 {
-				end = len(t.in)
-			}
-			t.text(t.in[:end])
-			t.in = t.in[end:]
-			continue
+		t.item()
+	}
+}
+
+// item writes a text, a tag, or other markup that in begins with.
+func (t *tokenizer) item() {
+	if t.in[0] != '<' {
+		end := strings.IndexByte(t.in, '<')
+		if end < 0 {
+			end = len(t.in)
 		}
-		if !t.prolog() && !t.tag() {
-			t.raw()
-		}
+		t.text(t.in[:end])
+		t.in = t.in[end:]
+	} else if !t.prolog() && !t.tag() {
+		t.raw()
 	}
 }
 
@@ -490,124 +502,5 @@ func (t *tokenizer) run(s string) {
 
 const urnText = "urn:jxta:"
 
-// id writes an id at the front of s, and says how long that is in text.
-func (t *tokenizer) id(s string) int {
-	rest, urn := strings.CutPrefix(s, urnText)
-	form := byte(0)
-	if !strings.HasPrefix(rest, "uuid-") {
-		if !strings.HasPrefix(rest, "cbid-") {
-			return 0
-		}
-		form = formCBID
-	}
-	n := 5
-	for n < len(rest) && ('0' <= rest[n] && rest[n] <= '9' || 'A' <= rest[n] && rest[n] <= 'F') {
-		n++
-	}
-	digits := rest[5:n]
-	if len(digits) < 4 || len(digits)%2 != 0 || len(digits) > 510 {
-		return 0
-	}
-	whole := rest[:n]
-	if urn {
-		t.out = append(t.out, tokID)
-		n += len(urnText)
-	} else {
-		t.out = append(t.out, tokBareID)
-	}
-	if i := index(t.ids[:min(len(t.ids), 256)], whole); i >= 0 {
-		t.out = append(t.out, formKnown, byte(i))
-		return n
-	}
-	t.out = appendIDForm(t.out, digits, form, t.ids)
-	t.ids = append(t.ids, whole)
-	return n
-}
-
-func appendIDForm(out []byte, digits string, form byte, ids []string) []byte {
-	b, err := hex.DecodeString(digits)
-	if err != nil {
-		panic("compact: " + err.Error()) // only hexadecimal digits come here
-	}
-	last := len(b) - 1
-	put := func(f byte, from int) []byte {
-		return append(append(out, form|f, b[last]), b[from:last]...)
-	}
-	for f := formNamed; f >= formPeer; f-- {
-		if from := len(prefixes[f-1]) / 2; strings.HasPrefix(digits, prefixes[f-1]) && last-from == idOctets(byte(f)) {
-			return put(byte(f), from)
-		}
-	}
-	switch {
-	case last == 32 && bytes.Equal(b[:16], b[16:32]):
-		return put(formDouble, 16)
-	case last == 32:
-		for i, id := range ids[:min(len(ids), 256)] {
-			if len(id) >= 5+32 && id[5:5+32] == digits[:32] {
-				return append(append(out, form|formHalf, byte(i), b[last]), b[16:last]...)
-			}
-		}
-		return put(formLong, 0)
-	case last == 16:
-		return put(formShort, 0)
-	}
-	return append(append(out, form|formAny, byte(len(b))), b...)
-}
-
 // Shortest base64 text that becomes octets.
 const minBase64 = 64
-
-// base64 writes a base64 text at the front of s, and says how long that is in text: all up to the end, or to white
-// space that no line of it follows. Where it is not ok, so many octets need not be tried again.
-func (t *tokenizer) base64(s string) (n int, ok bool) {
-	first := base64Len(s)
-	if first < minBase64-4 || first > 0x7f && first < len(s) && s[first] == '\n' {
-		return max(first, 1), false
-	}
-	width := 0
-	n = first
-	if n < len(s) && s[n] == '\n' && first%4 == 0 {
-		for n < len(s) && s[n] == '\n' {
-			line := base64Len(s[n+1:])
-			if line == 0 || line > first {
-				break
-			}
-			n += 1 + line
-			width = first
-			if line < first {
-				break
-			}
-		}
-	}
-	text := s[:n]
-	octets, err := base64.StdEncoding.Strict().DecodeString(text) // takes line feeds
-	if err != nil || len(octets) > 0xffff || n < minBase64 {
-		return n, false
-	}
-	if string(appendBase64(nil, octets, width)) != text {
-		return n, false
-	}
-	t.out = append(t.out, tokBase64, byte(width), byte(len(octets)>>8), byte(len(octets)))
-	t.out = append(t.out, octets...)
-	return n, true
-}
-
-func base64Len(s string) int {
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '+' || c == '/' || c == '=') {
-			return i
-		}
-	}
-	return len(s)
-}
-
-// appendBase64 writes lines of width characters, or one line when width is 0.
-func appendBase64(dst, octets []byte, width int) []byte {
-	text := base64.StdEncoding.EncodeToString(octets)
-	for width > 0 && len(text) > width {
-		dst = append(append(dst, text[:width]...), '\n')
-		text = text[width:]
-	}
-	return append(dst, text...)
-}

@@ -1,0 +1,189 @@
+package compact
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"slices"
+)
+
+// ErrCorpus is returned for octets that are no corpus of a net, or damaged.
+var ErrCorpus = errors.New("compact: no corpus of a net, or damaged")
+
+// Bounds of a net's own corpus.
+const (
+	MaxCorpus         = 128 << 10 // octets of its messages together
+	MaxCorpusMessage  = bulkFrom - 1
+	MaxCorpusMessages = 4096
+	MaxCorpusFile     = MaxCorpus + 3*MaxCorpusMessages + 64 // octets of a file
+)
+
+const (
+	corpusMark  = "aldis corpus 1\n"
+	corpusCheck = 8
+	netRate     = 14 // of the mixers while it is read, as with the corpus that is built in
+)
+
+// CorpusFile is messages that a net teaches its gateways.
+type CorpusFile struct {
+	Messages [][]byte
+	Hash     [sha256.Size]byte
+}
+
+// NetCorpus is what a coder has learned from a CorpusFile, after what the primed model has read. Gateways with the same one say less
+// about what is like it. It does not change, and may be used by several at once.
+type NetCorpus struct {
+	hash   [sha256.Size]byte
+	taught *image
+	own    grams // of the corpus,
+	primed grams // and of the one that is built in
+}
+
+// AppendCorpus appends the file of a corpus of these messages, in this order. The error is ErrCorpus beyond the bounds.
+func AppendCorpus(dst []byte, messages [][]byte) ([]byte, error) {
+	from, octets := len(dst), 0
+	dst = binary.AppendUvarint(append(dst, corpusMark...), uint64(len(messages)))
+	for _, m := range messages {
+		octets += len(m)
+		if len(m) == 0 || len(m) > MaxCorpusMessage {
+			return dst[:from], ErrCorpus
+		}
+		dst = append(binary.AppendUvarint(dst, uint64(len(m))), m...)
+	}
+	if octets == 0 || octets > MaxCorpus || len(messages) > MaxCorpusMessages {
+		return dst[:from], ErrCorpus
+	}
+	sum := sha256.Sum256(dst[from:])
+	return append(dst, sum[:corpusCheck]...), nil
+}
+
+// ReadCorpus reads what AppendCorpus has made. The error is ErrCorpus.
+func ReadCorpus(b []byte) (*CorpusFile, error) {
+	rest, ok := bytes.CutPrefix(b, []byte(corpusMark))
+	if !ok || len(b) > MaxCorpusFile || len(rest) < corpusCheck {
+		return nil, ErrCorpus
+	}
+	sum := sha256.Sum256(b[:len(b)-corpusCheck])
+	if !bytes.Equal(sum[:corpusCheck], b[len(b)-corpusCheck:]) {
+		return nil, ErrCorpus
+	}
+	f := &CorpusFile{Hash: sha256.Sum256(b)}
+	rest = rest[:len(rest)-corpusCheck]
+	number := func() (v int, ok bool) {
+		u, size := binary.Uvarint(rest)
+		if size <= 0 || u > MaxCorpus {
+			return 0, false
+		}
+		rest = rest[size:]
+		return int(u), true
+	}
+	count, ok := number()
+	if !ok || count == 0 || count > MaxCorpusMessages {
+		return nil, ErrCorpus
+	}
+	octets := 0
+	for range count {
+		size, ok := number()
+		if octets += size; !ok || size == 0 || size > MaxCorpusMessage || size > len(rest) || octets > MaxCorpus {
+			return nil, ErrCorpus
+		}
+		f.Messages = append(f.Messages, bytes.Clone(rest[:size]))
+		rest = rest[size:]
+	}
+	if len(rest) > 0 {
+		return nil, ErrCorpus
+	}
+	return f, nil
+}
+
+// Name is the first octets of the hash, as gateways say it to each other; nil's is 0, and no other is.
+func (n *NetCorpus) Name() uint32 {
+	if n == nil {
+		return 0
+	}
+	return max(binary.BigEndian.Uint32(n.hash[:]), 1)
+}
+
+// Learn reads the messages: about 5 us an octet, up to a second. It takes 6 MB of memory.
+func (f *CorpusFile) Learn() *NetCorpus {
+	n := &NetCorpus{hash: f.Hash, own: newGrams(netGrams), primed: newGrams(loreGrams)}
+	n.primed.add([]byte(primed.lore.text))
+	m := new(model)
+	m.prime(primed)
+	m.steps, m.rate = stepsPriming, netRate
+	m.lore = newLore(primed.lore.text)
+	for _, text := range f.Messages {
+		m.forget()
+		if tokens, ok := tokenizeXML(text); ok {
+			m.train(tokens, true)
+		} else {
+			m.train(text, false)
+		}
+		m.lore.tell(string(m.hist))
+		n.own.add(m.hist)
+	}
+	tables := m.tables
+	n.taught = &image{lines: string(m.counters.pack()), tables: &tables, lore: m.lore}
+	return n
+}
+
+// imageFor is what a text, or the tokens of one, is coded from: the corpus of the net where the text is more like that than
+// like the one that is built in.
+func (c *Coder) imageFor(stream []byte) *image {
+	if c.Net == nil {
+		return primed
+	}
+	if c.Net.own.share(stream) > c.Net.primed.share(stream) {
+		return c.Net.taught
+	}
+	return primed
+}
+
+// salt is what the checks of codes that were made from an image have before all else: of two corpora of a net the codes never
+// stand for each other.
+func (c *Coder) salt(from *image) []byte {
+	if from == primed {
+		return nil
+	}
+	return c.Net.hash[:]
+}
+
+// checkOf is the check of a code that was made from an image without messages before it.
+func (c *Coder) checkOf(from *image, text []byte) (check []byte) {
+	if from == primed {
+		return nil
+	}
+	sum := hashOf(c.salt(from), nil, text, false)
+	return slices.Clip(sum[:checkOctets])
+}
+
+// grams are the runs of five octets that some text has, by their hashes.
+type grams []uint64
+
+const (
+	netGrams  = 20 // bits of the hashes
+	loreGrams = 22
+	gramSize  = 5
+	mostShare = 2 << 10 // octets of a text that are looked at
+)
+
+func newGrams(bits int) grams { return make(grams, 1<<bits/64) }
+
+func (g grams) each(text []byte, f func(at *uint64, bit uint64)) {
+	var last uint64
+	for i, c := range text {
+		if last = last<<8 | uint64(c); i+1 >= gramSize {
+			h := mix32(uint32(last), uint32(last>>32)&0xff) & uint32(64*len(g)-1)
+			f(&g[h/64], 1<<(h%64))
+		}
+	}
+}
+
+func (g grams) add(text []byte) { g.each(text, func(at *uint64, bit uint64) { *at |= bit }) }
+
+// share is how many of the runs at the beginning of a text are among these.
+func (g grams) share(text []byte) (n int) {
+	g.each(text[:min(len(text), mostShare)], func(at *uint64, bit uint64) { n += btoi(*at&bit > 0) })
+	return n
+}

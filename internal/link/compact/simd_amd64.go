@@ -1,0 +1,50 @@
+package compact
+
+// wide says that this processor computes for eight contexts at once (AVX2), as the functions of plain.go do one by one.
+// Both give the same codes.
+var wide = func() bool {
+	const osxsave, avx, saved, avx2 = 1 << 27, 1 << 28, 6, 1 << 5
+	if most, _, _, _ := cpuid(0, 0); most < 7 {
+		return false
+	}
+	if _, _, c, _ := cpuid(1, 0); c&osxsave == 0 || c&avx == 0 || xgetbv()&saved != saved {
+		return false
+	}
+	_, b, _, _ := cpuid(7, 0)
+	return b&avx2 != 0
+}()
+
+func cpuid(leaf, sub uint32) (a, b, c, d uint32)
+
+func xgetbv() (a uint32)
+
+// foreseeWide is ask, dots and mixed: how likely a one is, and how many of the contexts of the last octets say something.
+//
+//go:noescape
+func foreseeWide(l *looked, w *weighing, half uint32) (st int, seen int)
+
+// learnWide is learn.
+//
+//go:noescape
+func learnWide(l *looked, over *uint32, sm *uint16, steps *[256]uint32, bit int)
+
+// nudgeWide is nudge, for all inputs.
+//
+//go:noescape
+func nudgeWide(in, a, b, c *int32, ea, eb, ec int64)
+
+// bringWide is counters.line of each line that is missing; over has room for all of them. It returns the slots used then.
+//
+//go:noescape
+func bringWide(missing uint32, line, base *[lanes]uint32, at *lineTable, over *uint32, packed *byte, states *uint32, used, round uint32) (now uint32)
+
+// linesWide finds the lines that the contexts lead to after the first bits of an octet, and has a bit for each that was not
+// asked for in this round. Those of the base it has fetched into the cache.
+//
+//go:noescape
+func linesWide(l *looked, at *lineTable, to *lines, base *byte, half, round uint32) (missing uint32)
+
+// fetchWide has lines fetched into the cache.
+//
+//go:noescape
+func fetchWide(lines *lines, over *uint32)

@@ -1,0 +1,269 @@
+package teach
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"aldis/internal/link/compact"
+)
+
+// ErrNothing is returned where there is nothing to learn.
+var ErrNothing = errors.New("teach: these samples teach nothing: none of their kinds gets smaller by more than a fiftieth")
+
+// Bounds of a build.
+const (
+	MostOfKind = 24 << 10 // octets of one kind in a corpus
+	MostHeld   = 400      // messages that are held back to measure by, of all kinds
+	heldOfKind = 20
+	holdEach   = 5 // every so manieth
+	leastGain  = 50
+)
+
+// Sample is a message that a corpus may have, and where it is from.
+type Sample struct {
+	Text []byte
+	From string
+}
+
+// Kind is what became of the samples of one kind. Sizes are octets, those of messages means with the octet that names the codec.
+type Kind struct {
+	Kind         string  `json:"kind"`
+	Samples      int     `json:"samples"`
+	Taught       int     `json:"taught"` // of these, in the corpus
+	TaughtOctets int     `json:"taught_octets"`
+	Held         int     `json:"held_back"` // to measure by: they are not in the corpus
+	Octets       float64 `json:"octets"`    // of one that was held back,
+	Before       float64 `json:"before"`    // as the first message of its flow,
+	After        float64 `json:"after"`     // and with the corpus
+	LeftOut      bool    `json:"left_out,omitempty"`
+}
+
+// Report is what was built.
+type Report struct {
+	Name     string    `json:"corpus"` // the first octets of its hash, as gateways say it
+	Octets   int       `json:"octets"` // of the file
+	Messages int       `json:"messages"`
+	Kinds    []Kind    `json:"kinds"`
+	Repeated int       `json:"repeated"` // samples that were there already
+	Long     int       `json:"too_long"` // samples beyond compact.MaxCorpusMessage
+	Private  []Private `json:"private,omitempty"`
+	Masked   bool      `json:"masked"`
+}
+
+// Options of a build.
+type Options struct {
+	Mask     bool                 // secrets and personal names give way to others
+	Progress func(done, most int) // nil: nobody looks
+}
+
+// kindOf is the samples of a kind while a corpus is built.
+type kindOf struct {
+	Kind
+	own, held [][]byte
+}
+
+// Build makes a corpus file.
+func Build(samples []Sample, o Options) (file []byte, r Report, err error) {
+	texts := r.take(samples, o.Mask)
+	kinds := sorted(texts)
+	for {
+		if file, err = compact.AppendCorpus(nil, chosen(kinds)); err != nil {
+			return nil, r, ErrNothing
+		}
+		f, err := compact.ReadCorpus(file)
+		if err != nil {
+			return nil, r, err
+		}
+		left := measure(kinds, f, o.Progress)
+		r.Name, r.Octets, r.Messages = fmt.Sprintf("%x", f.Hash[:4]), len(file), len(f.Messages)
+		if !left {
+			break
+		}
+	}
+	for _, k := range kinds {
+		for _, figure := range []*float64{&k.Octets, &k.Before, &k.After} {
+			*figure = math.Round(*figure*10) / 10
+		}
+		r.Kinds = append(r.Kinds, k.Kind)
+	}
+	return file, r, nil
+}
+
+// Kinds is what a corpus has of each kind.
+func Kinds(f *compact.CorpusFile) (list []Kind) {
+	of := map[string]*Kind{}
+	for _, t := range f.Messages {
+		name := kind(t)
+		if of[name] == nil {
+			of[name] = &Kind{Kind: name}
+		}
+		of[name].Taught++
+		of[name].TaughtOctets += len(t)
+	}
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		list = append(list, *of[name])
+	}
+	return list
+}
+
+// take is each text once, by its hash, and what of them is private.
+func (r *Report) take(samples []Sample, mask bool) (texts [][]byte) {
+	r.Masked = mask
+	from := map[string]string{}
+	for _, s := range samples {
+		switch text := string(s.Text); {
+		case len(text) == 0:
+		case len(text) > compact.MaxCorpusMessage:
+			r.Long++
+		default:
+			if first, known := from[text]; !known || s.From < first {
+				from[text] = s.From
+			}
+		}
+	}
+	private := map[string]*Private{}
+	unique := map[string]bool{}
+	for _, text := range slices.Sorted(maps.Keys(from)) {
+		masked := look([]byte(text), from[text], private)
+		if mask {
+			text = string(masked)
+		}
+		if len(text) > 0 && len(text) <= compact.MaxCorpusMessage {
+			unique[text] = true
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(private)) {
+		r.Private = append(r.Private, *private[what])
+	}
+	r.Repeated = len(samples) - r.Long - len(unique)
+	for text := range unique {
+		texts = append(texts, []byte(text))
+	}
+	byHash(texts)
+	return texts
+}
+
+// byHash puts texts in an order that does not depend on where they are from, kinds mixed: what a model reads last it knows best.
+func byHash(texts [][]byte) {
+	sums := make(map[string][sha256.Size]byte, len(texts))
+	for _, t := range texts {
+		sums[string(t)] = sha256.Sum256(t)
+	}
+	slices.SortFunc(texts, func(a, b []byte) int {
+		x, y := sums[string(a)], sums[string(b)]
+		return bytes.Compare(x[:], y[:])
+	})
+}
+
+// few is how many samples make a kind; fewer are of the kind "other".
+const few = 3
+
+// sorted is texts by kind: what is held back, and what may be taught.
+func sorted(texts [][]byte) (kinds []*kindOf) {
+	of := map[string][][]byte{}
+	for _, t := range texts {
+		of[kind(t)] = append(of[kind(t)], t)
+	}
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		if len(of[name]) < few && name != otherKind {
+			of[otherKind] = append(of[otherKind], of[name]...)
+			delete(of, name)
+		}
+	}
+	most := max(few, min(heldOfKind, MostHeld/max(1, len(of))))
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		k := &kindOf{Kind: Kind{Kind: name, Samples: len(of[name])}}
+		byHash(of[name])
+		for i, t := range of[name] {
+			if i%holdEach == holdEach-1 && len(k.held) < most {
+				k.held = append(k.held, t)
+			} else {
+				k.own = append(k.own, t)
+			}
+		}
+		k.Held = len(k.held)
+		kinds = append(kinds, k)
+	}
+	return kinds
+}
+
+// chosen is what the corpus gets of each kind that is not left out: the same share for all, and what some do not need for the others.
+func chosen(kinds []*kindOf) (list [][]byte) {
+	var takers []*kindOf
+	need := map[*kindOf]int{}
+	for _, k := range kinds {
+		k.Taught, k.TaughtOctets = 0, 0
+		if k.LeftOut {
+			continue
+		}
+		for _, t := range k.own {
+			need[k] += len(t)
+		}
+		need[k] = min(need[k], MostOfKind)
+		takers = append(takers, k)
+	}
+	slices.SortStableFunc(takers, func(a, b *kindOf) int {
+		if d := need[a] - need[b]; d != 0 {
+			return d
+		}
+		return strings.Compare(a.Kind.Kind, b.Kind.Kind)
+	})
+	left := compact.MaxCorpus
+	for i, k := range takers {
+		share := min(need[k], left/(len(takers)-i))
+		for _, t := range k.own {
+			if k.TaughtOctets+len(t) <= share && len(list) < compact.MaxCorpusMessages {
+				list = append(list, t)
+				k.Taught++
+				k.TaughtOctets += len(t)
+			}
+		}
+		left -= k.TaughtOctets
+	}
+	byHash(list)
+	return list
+}
+
+// measure fills in what the kinds gain, and leaves out those that gain nothing: true where it did.
+func measure(kinds []*kindOf, f *compact.CorpusFile, progress func(done, most int)) (left bool) {
+	most, done := 0, 0
+	for _, t := range f.Messages {
+		most += len(t)
+	}
+	learned := most
+	for _, k := range kinds {
+		for _, t := range k.held {
+			most += 2 * len(t)
+		}
+	}
+	told := func(octets int) {
+		if done += octets; progress != nil {
+			progress(done, most)
+		}
+	}
+	told(0)
+	plain, taught := compact.Coder{}, compact.Coder{Net: f.Learn()}
+	told(learned)
+	for _, k := range kinds {
+		k.Octets, k.Before, k.After = 0, 0, 0
+		for _, t := range k.held {
+			before, _ := plain.Append(nil, t)
+			after, _ := taught.Append(nil, t)
+			n := float64(len(k.held))
+			k.Octets += float64(len(t)) / n
+			k.Before += float64(1+len(before)) / n
+			k.After += float64(1+len(after)) / n
+			told(2 * len(t))
+		}
+		if !k.LeftOut && len(k.held) > 0 && k.After > k.Before*(1-1./leastGain) {
+			k.LeftOut, left = true, true
+		}
+	}
+	return left
+}

@@ -1,0 +1,95 @@
+package teach
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+const otherKind = "other"
+
+// kind is a name for what a text is, by its beginning.
+func kind(text []byte) string {
+	t := bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
+	switch {
+	case len(t) == 0:
+		return otherKind
+	case t[0] == '<':
+		if root := rootOf(t); root != "" {
+			return "xml " + root
+		}
+	case t[0] == '{' || t[0] == '[':
+		var object map[string]json.RawMessage
+		if json.Unmarshal(t, &object) == nil && len(object) > 0 {
+			keys := slices.Sorted(maps.Keys(object))
+			return short("json " + strings.Join(keys[:min(len(keys), 3)], ","))
+		}
+		return "json"
+	case prose(t):
+		return "text"
+	}
+	if word := firstWord(t); word != "" {
+		return short("lines " + word)
+	}
+	return otherKind
+}
+
+func short(s string) string { return s[:min(len(s), 40)] }
+
+// rootOf is the name of a document's root, without what stands for its namespace.
+func rootOf(t []byte) string {
+	for len(t) > 1 && t[0] == '<' && (t[1] == '?' || t[1] == '!') {
+		end := ">"
+		if bytes.HasPrefix(t, []byte("<!--")) {
+			end = "-->"
+		}
+		_, rest, ok := bytes.Cut(t, []byte(end))
+		if !ok {
+			return ""
+		}
+		t = bytes.TrimSpace(rest)
+	}
+	if len(t) < 2 || t[0] != '<' {
+		return ""
+	}
+	name := t[1:]
+	if i := bytes.IndexAny(name, " \t\r\n/>"); i >= 0 {
+		name = name[:i]
+	}
+	if i := bytes.LastIndexByte(name, ':'); i >= 0 {
+		name = name[i+1:]
+	}
+	return short(string(name))
+}
+
+// prose says whether a text is what people write: words and little else.
+func prose(t []byte) bool {
+	letters, words := 0, 0
+	for i, c := range t {
+		if letter(c) || c >= 0x80 {
+			letters++
+		} else if c == ' ' && i > 0 && letter(t[i-1]) {
+			words++
+		}
+	}
+	return words >= 2 && letters*4 >= (len(t)-words)*3
+}
+
+func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+// firstWord is the first two letters or more near the beginning, with the letters behind them.
+func firstWord(t []byte) string {
+	for i := 0; i < min(len(t), 24); i++ {
+		n := i
+		for n < len(t) && letter(t[n]) {
+			n++
+		}
+		if n-i >= 2 {
+			return string(t[i:n])
+		}
+		i = n
+	}
+	return ""
+}
