@@ -138,6 +138,27 @@ func TestPromptMessageGoesAgainOnce(t *testing.T) {
 	}
 }
 
+// What was under way when the gateway stopped is asked for again when the first probe, or its answer, is lost on a link that is there.
+func TestRestoredMessagesAreAskedForAgain(t *testing.T) {
+	s := NewSender(cfg, [frame.Lanes]uint64{11, 1})
+	s.Restore(ID{frame.Direct, 10})
+	s.ProbeSent(at(0))
+	s.Heard(at(1)) // a hello, and no answer
+	if s.ProbeDue(at(6)) || s.Dead() {
+		t.Error("it is asked again too soon, or the link counts as dead")
+	}
+	if due := s.Deadline(); due.IsZero() || due.After(at(15)) {
+		t.Errorf("nobody looks again before %v", due)
+	}
+	if !s.ProbeDue(at(15)) {
+		t.Error("it is not asked for again")
+	}
+	id := s.ProbeSent(at(15))
+	if s.Answer(at(18), id); !reflect.DeepEqual(s.Lost(at(18)), d(10)) {
+		t.Errorf("lost %v", s.Lost(at(18)))
+	}
+}
+
 func TestRestoredMessagesAreAskedFor(t *testing.T) {
 	s := NewSender(cfg, [frame.Lanes]uint64{10, 1})
 	s.Restore(ID{frame.Direct, 11})
@@ -353,6 +374,37 @@ func TestNewMessagesAskSooner(t *testing.T) {
 	late := probes[len(probes)-2:]
 	if gap := late[1] - late[0]; gap != 60 || late[1] < 700 {
 		t.Errorf("the last probes at %v: after ten minutes a message brings nothing forward, want 60 s between them", late)
+	}
+}
+
+// Where probes come oftener than they can be answered, the answer to any of them since the link died tells what was lost; one to a
+// probe before that tells nothing.
+func TestProbesUnderWayTogether(t *testing.T) {
+	for earlier, want := range map[uint8][]ID{0: d(1, 2), 1: d(1, 2), 2: d(1, 2), 3: nil, 200: nil} {
+		c := cfg
+		c.EagerInterval = 2 * time.Second
+		s := NewSender(c, [frame.Lanes]uint64{1, 1})
+		s.ProbeSent(at(0)) // of a link that is there
+		s.Answer(at(1), 1)
+		sendN(s, at(1), 2)
+		s.ProbeDue(at(12))
+		first := s.ProbeSent(at(12))
+		if s.ProbeDue(at(18)); !s.Dead() {
+			t.Fatal("want a dead link")
+		}
+		s.Wanted()
+		last := first
+		for _, now := range []float64{20, 22} {
+			if !s.ProbeDue(at(now)) {
+				t.Fatalf("want a probe after %v s", now)
+			}
+			last = s.ProbeSent(at(now))
+		}
+		s.Heard(at(24))
+		s.Answer(at(24), last-earlier)
+		if got := s.Lost(at(24)); !reflect.DeepEqual(got, want) {
+			t.Errorf("the answer to the probe %d before the last: lost %v, want %v", earlier, got, want)
+		}
 	}
 }
 

@@ -60,6 +60,15 @@ func (r *Receiver) Widen(l frame.Lane, low uint8) uint16 {
 // Accept looks at the low 16 bits of a number. After New the caller keeps the message and calls Advance. prompt: its
 // sender wants the receipt at once.
 func (r *Receiver) Accept(now time.Time, l frame.Lane, low uint16, prompt bool) (ID, Fresh) {
+	return r.accept(now, l, low, prompt, l == frame.Bulk) // a long message is worth a datagram
+}
+
+// AcceptRiding is Accept for a message whose receipt goes with that of the direct lane.
+func (r *Receiver) AcceptRiding(now time.Time, l frame.Lane, low uint16) (ID, Fresh) {
+	return r.accept(now, l, low, false, false)
+}
+
+func (r *Receiver) accept(now time.Time, l frame.Lane, low uint16, prompt, hurry bool) (ID, Fresh) {
 	ahead := int16(low - uint16(r.cum[l]))
 	id := ID{l, r.cum[l] + uint64(int64(ahead))}
 	switch {
@@ -75,11 +84,17 @@ func (r *Receiver) Accept(now time.Time, l frame.Lane, low uint16, prompt bool) 
 	}
 	r.held[l][id.Number] = true
 	delay := r.ackDelay
-	if l == frame.Bulk || ahead > 1 || prompt {
-		delay = 0 // something before it is missing: the sender should know at once; a long message is worth a datagram
+	if hurry || ahead > 1 || prompt {
+		delay = 0 // something before it is missing: the sender should know at once
 	}
 	r.owe(now, l, delay)
 	return id, New
+}
+
+// Known says whether the message with these low 16 bits of a number has arrived.
+func (r *Receiver) Known(l frame.Lane, low uint16) bool {
+	ahead := int16(low - uint16(r.cum[l]))
+	return ahead <= 0 || r.held[l][r.cum[l]+uint64(ahead)]
 }
 
 // Advance moves past the next message in order if it is there, and says which it was.

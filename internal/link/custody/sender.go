@@ -17,6 +17,7 @@ type Config struct {
 	HoleAge       time.Duration    // 0, or how far the link may reorder: a hole is believed when so old
 	Reorder       bool             // the link does not keep order: numbers and receipts in full
 	ProbeInterval time.Duration    // between probes into silence
+	EagerInterval time.Duration    // the same while messages wait; 0: a third of it, yet not before the one before could be answered
 }
 
 // MaxAhead bounds how far a number may be ahead of the oldest that is not acknowledged: 8 bits of a cumulative number are
@@ -27,10 +28,11 @@ const MaxAhead = 255
 const ShortAhead = 127
 
 // A dead link is probed every ProbeInterval. After probeSteady of them the interval grows, by one each, to maxProbeInterval. For
-// probeEager of them a new message brings the next three probes forward, so that they come three times as often, yet never before
-// the one before could be answered.
+// probeEager of them a new message brings the next probes forward, to one every EagerInterval: three, or as many as fit into a
+// ProbeInterval.
 const (
 	maxProbeInterval = 4
+	maxProbes        = 64 // of which the answers are known from each other
 	probeSteady      = 20
 	probeEager       = 40
 	eagerProbes      = 3
@@ -71,12 +73,16 @@ type Sender struct {
 	probing   bool      // a probe is out
 	probeID   uint8
 	probeTx   uint64
+	probes    uint8 // so many, up to probeID, have gone one after the other with nothing between: each may be answered
 	probeSent time.Time
 	died      time.Time // when the link was found dead
 }
 
 // NewSender starts with no message under way; next says the next number of each lane (at least 1).
 func NewSender(cfg Config, next [frame.Lanes]uint64) *Sender {
+	if cfg.EagerInterval == 0 {
+		cfg.EagerInterval = min(max(cfg.Prompt, cfg.ProbeInterval/eagerProbes), cfg.ProbeInterval)
+	}
 	s := &Sender{cfg: cfg, next: next, first: next}
 	for l := range s.flight {
 		s.flight[l], s.held[l] = map[uint64]*flight{}, map[uint64]bool{}
@@ -295,7 +301,7 @@ func (s *Sender) grow(now time.Time, acked int) {
 // Wanted says that a message has come for the peer: a dead link is asked sooner.
 func (s *Sender) Wanted() {
 	if s.dead {
-		s.eager = eagerProbes
+		s.eager = max(eagerProbes, int(s.cfg.ProbeInterval/max(1, s.cfg.EagerInterval)))
 	}
 }
 
@@ -332,12 +338,12 @@ func (s *Sender) loseBefore(now time.Time, tx uint64) {
 
 // Answer applies the answer to a probe: the receipts before it in the same datagram tell all that had arrived.
 func (s *Sender) Answer(now time.Time, id uint8) {
-	if s.probing && id == s.probeID {
+	if later := s.probeID - id; s.probing && later < s.probes {
 		if s.revived {
 			s.open()
 		}
 		s.probing, s.ask = false, false
-		s.loseBefore(now, s.probeTx)
+		s.loseBefore(now, s.probeTx-uint64(later))
 	}
 }
 
@@ -397,7 +403,7 @@ func (s *Sender) probeDeadline() time.Time {
 		return s.probeSent.Add(s.interval())
 	}
 	due := s.overdue()
-	if due.IsZero() {
+	if due.IsZero() && !s.unknown() {
 		return due
 	}
 	if again := s.probeSent.Add(s.cfg.ProbeInterval); again.After(due) {
@@ -406,10 +412,23 @@ func (s *Sender) probeDeadline() time.Time {
 	return due
 }
 
+// unknown says whether a message was under way when the gateway stopped, and whether it has arrived is not known yet: the
+// probe that asked, or its answer, was lost.
+func (s *Sender) unknown() bool {
+	for l := range s.flight {
+		for _, f := range s.flight[l] {
+			if f.sent.IsZero() && !f.lost {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (s *Sender) interval() time.Duration {
 	silent := s.probeSent.Sub(s.died)
 	if s.eager > 0 && silent < probeEager*s.cfg.ProbeInterval {
-		return min(max(s.cfg.Prompt, s.cfg.ProbeInterval/eagerProbes), s.cfg.ProbeInterval)
+		return s.cfg.EagerInterval
 	}
 	intervals := int(silent / max(1, s.cfg.ProbeInterval))
 	return time.Duration(min(max(1, 1+intervals-probeSteady), maxProbeInterval)) * s.cfg.ProbeInterval
@@ -440,6 +459,12 @@ func (s *Sender) ProbeDue(now time.Time) bool {
 func (s *Sender) ProbeSent(now time.Time) uint8 {
 	s.tx++
 	s.probeID++
+	if !s.dead || s.probeTx+1 != s.tx {
+		s.probes = 0
+	}
+	if s.probes < maxProbes {
+		s.probes++
+	}
 	s.probing, s.ask, s.eager, s.probeSent, s.probeTx = true, false, max(0, s.eager-1), now, s.tx
 	return s.probeID
 }

@@ -17,8 +17,8 @@ import (
 //	128 to 255     brief: the messages of a flow that is known, which is nearly all there is on a busy link
 //
 // A brief envelope has the flow's number in the low six bits (63: an unsigned varint with it follows), in flows whose
-// messages have a key three octets of that, then of each element codec and code, before all but the last an unsigned varint with the octets of both. With formAlike no codec is
-// there: each is compact.Alike.
+// messages have a key three octets of that, then of each element codec and code, before all but the last an unsigned varint
+// with the octets of both. With formAlike no codec is there: each is compact.Alike.
 const (
 	formDeflated = 0x00
 	formBrief    = 0x80
@@ -126,17 +126,56 @@ func appendBrief(dst []byte, e *Envelope, alike func(i int, codec compact.Codec,
 	return dst, true
 }
 
+// briefFlow is the number of a brief envelope's flow, and what is behind it.
+func briefFlow(b []byte) (number uint32, rest []byte, err error) {
+	if number, rest = uint32(b[0]&longFlow), b[1:]; number < longFlow {
+		return number, rest, nil
+	}
+	flow, n := binary.Uvarint(rest)
+	if n <= 0 || flow < longFlow || flow > 1<<32-1 {
+		return 0, nil, fmt.Errorf("%w: flow number", ErrMalformed)
+	}
+	return uint32(flow), rest[n:], nil
+}
+
+// mostFleeting is the longest message on the link that is looked at beforehand: those of fleeting flows are short.
+const mostFleeting = 1024
+
+// Fleeting says whether a message on the link is of a flow whose messages need not wait for those before them. None of its elements is
+// expanded. One that cannot be read, or whose flow nobody knows, is not.
+func Fleeting(b []byte, lookup func(number uint32) (Flow, bool)) bool {
+	if len(b) > mostFleeting {
+		return false
+	}
+	b, err := unpack(b, MostExpanded(len(b)))
+	if err != nil || len(b) == 0 {
+		return false
+	}
+	number, e := uint32(0), &Envelope{}
+	if b[0]&formBrief != 0 {
+		number, _, err = briefFlow(b)
+	} else if err = count(b); err == nil {
+		err = proto.Unmarshal(b, e)
+		number = e.Flow
+	}
+	if err != nil {
+		return false
+	}
+	if e.Define != nil {
+		return e.Define.Fleeting
+	}
+	flow, known := lookup(number)
+	def := &FlowDef{}
+	return known && proto.Unmarshal([]byte(flow), def) == nil && def.Fleeting
+}
+
 // parseBrief is the inverse of appendBrief; lookup says how many elements the flow's messages have.
 func parseBrief(b []byte, lookup func(number uint32) (Flow, bool)) (*Envelope, error) {
-	e := &Envelope{Flow: uint32(b[0] & longFlow)}
 	alike := b[0]&formAlike != 0
-	b = b[1:]
-	if e.Flow == longFlow {
-		flow, n := binary.Uvarint(b)
-		if n <= 0 || flow < longFlow || flow > 1<<32-1 {
-			return nil, fmt.Errorf("%w: flow number", ErrMalformed)
-		}
-		e.Flow, b = uint32(flow), b[n:]
+	e := &Envelope{}
+	var err error
+	if e.Flow, b, err = briefFlow(b); err != nil {
+		return nil, err
 	}
 	var flow Flow
 	known := false

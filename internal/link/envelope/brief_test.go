@@ -66,6 +66,46 @@ func TestBrief(t *testing.T) {
 	}
 }
 
+// Whether a message is of use only now its flow says, in each of the forms and without an element being expanded.
+func TestFleeting(t *testing.T) {
+	var coder compact.Coder
+	texts := &Texts{Coder: &coder}
+	now, any := track(100), track(100)
+	now.Fleeting = true
+	if FlowOf(now) == FlowOf(any) {
+		t.Fatal("both are of one flow")
+	}
+	for name, p := range map[string]*site.Message{"fleeting": now, "any": any} {
+		lookup := func(n uint32) (Flow, bool) { return FlowOf(p), n == 63 }
+		for _, define := range []bool{false, true} {
+			b, err := Packed(&coder, Message{Payload: p}, 63, define, texts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plain, _ := Append(nil, Message{Payload: p}, 63, define)
+			for form, b := range map[string][]byte{"packed": b, "plain": plain, "deflated": append([]byte{formDeflated}, coder.Deflated(plain)...)} {
+				if got := Fleeting(b, lookup); got != p.Fleeting {
+					t.Errorf("%s, %s, its flow spelt out %v: fleeting %v", name, form, define, got)
+				}
+				for n := range b { // nothing that is cut short makes it fail
+					Fleeting(b[:n], lookup)
+				}
+			}
+			if m, _, _, err := ParseCoded(b, lookup, texts); err != nil || m.Payload.Fleeting != p.Fleeting {
+				t.Errorf("%s, its flow spelt out %v: read as %+v, %v", name, define, m.Payload, err)
+			}
+		}
+		unknown, _ := Packed(&coder, Message{Payload: p}, 7, false, texts)
+		if Fleeting(unknown, lookup) {
+			t.Errorf("%s: of a flow that nobody knows", name)
+		}
+	}
+	long, _ := Append(nil, Message{Payload: func() *site.Message { p := track(2 * mostFleeting); p.Fleeting = true; return p }()}, 7, true)
+	if Fleeting(long, nil) {
+		t.Error("a long one was looked at")
+	}
+}
+
 func TestBriefMalformed(t *testing.T) {
 	one, three := track(1), track(1)
 	three.Parts = append(three.Parts, jxta.Element{Name: "b"}, jxta.Element{Name: "c"})

@@ -18,9 +18,17 @@
 // link (MostExpanded). So are the octets that the slow model expands. What repeats is counted before it is parsed
 // (limit.go).
 //
-// Files: accepted.go when a message was accepted, in the journal alone; brief.go the short form of messages of a known flow; envelope.pb.go generated; history.go messages that
-// later ones are coded after; limit.go bounds of what is read; lost.go messages that could not be handed over;
-// message.go Message, Append and Parse; prepare.go coding in slices; renew.go items that live longer.
+// # Files
+//
+//   - accepted.go: when a message was accepted, in the journal alone
+//   - brief.go: the short form of messages of a known flow
+//   - envelope.pb.go: generated from envelope.proto
+//   - history.go: messages that later ones are coded after
+//   - limit.go: bounds of what is read
+//   - lost.go: messages that could not be handed over
+//   - message.go: Message, Append and Parse
+//   - prepare.go: coding in slices
+//   - renew.go: items that live longer
 package envelope
 
 //go:generate protoc --go_out=../../.. --go_opt=module=aldis -I ../../.. internal/link/envelope/envelope.proto

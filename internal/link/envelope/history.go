@@ -10,6 +10,9 @@ import (
 const (
 	HistoryFlows    = 64
 	historyElements = 8
+
+	longFlows    = 16 // of these, those whose long messages are learned from,
+	longElements = 2  // and the elements
 )
 
 type historyKey struct {
@@ -21,7 +24,8 @@ type historyKey struct {
 // The sender's get a message when its receipt and those of all before it have come, the receiver's when it is delivered:
 // both in order of number. The zero value is empty.
 type Histories struct {
-	Complete bool // as of each compact.History
+	Complete bool // as of each compact.History,
+	Long     bool // of those of the first flows and elements
 
 	of map[historyKey]*compact.History
 }
@@ -36,7 +40,7 @@ func (h *Histories) Of(flow uint32, element int) *compact.History {
 		h.of = map[historyKey]*compact.History{}
 	}
 	if h.of[k] == nil {
-		h.of[k] = &compact.History{Complete: h.Complete}
+		h.of[k] = &compact.History{Complete: h.Complete, Long: h.Long && flow <= longFlows && element < longElements}
 	}
 	return h.of[k]
 }
@@ -48,6 +52,15 @@ func (h *Histories) Add(flow uint32, number uint64, p *site.Message) {
 			hist.Add(number, e.Data)
 		}
 	}
+}
+
+// Insert takes the long elements of a message that both ends hold, in its place: for lanes whose messages may come out of order.
+func (h *Histories) Insert(flow uint32, number uint64, p *site.Message) {
+	Elements(flow, p, func(element int, data []byte) {
+		if len(data) > compact.MaxLearned {
+			h.InsertElement(flow, element, number, data, 0, 0)
+		}
+	})
 }
 
 // Sent tells the sender's histories that message number of a flow goes out, before later ones are coded.
@@ -75,14 +88,14 @@ func (h *Histories) InsertElement(flow uint32, element int, number uint64, data 
 	return nil
 }
 
-// Elements calls f with each element of a payload that is learned from.
+// Elements calls f with each element of a payload that is learned from, or what is kept of it.
 func Elements(flow uint32, p *site.Message, f func(element int, data []byte)) {
 	if flow == 0 || flow > HistoryFlows {
 		return
 	}
 	for i, e := range flat(p.Parts) {
-		if i < historyElements && len(e.Data) <= compact.MaxLearned {
-			f(i, e.Data)
+		if i < historyElements && (len(e.Data) <= compact.MaxLearned || flow <= longFlows && i < longElements) {
+			f(i, compact.Excerpt(e.Data))
 		}
 	}
 }
@@ -90,6 +103,12 @@ func Elements(flow uint32, p *site.Message, f func(element int, data []byte)) {
 // Decode expands an element of message number; it is for Texts.
 func (h *Histories) Decode(coder *compact.Coder, number uint64) func(uint32, int, compact.Codec, []byte, int) ([]byte, error) {
 	return func(flow uint32, i int, codec compact.Codec, code []byte, limit int) ([]byte, error) {
+		if codec == compact.Kin {
+			other, _ := compact.KinOf(code)
+			if hist := h.of[historyKey{other, i}]; hist != nil {
+				return coder.ExpandKin(code, hist, number, limit)
+			}
+		}
 		if hist := h.Of(flow, i); hist != nil {
 			return coder.ExpandAfter(codec, code, hist, number, limit)
 		}
@@ -97,16 +116,50 @@ func (h *Histories) Decode(coder *compact.Coder, number uint64) func(uint32, int
 	}
 }
 
+// kin is the flow whose element in this place is most like the first ones of a flow of which nothing is held;
+// nil: there is none.
+func (h *Histories) kin(flow uint32, element int, data []byte, number uint64) (kin uint32, best *compact.History) {
+	if len(h.of) == 0 || element >= historyElements || len(data) < leastKin || len(data) > compact.MaxLearned {
+		return 0, nil
+	}
+	likeness, most := compact.LikenessOf(data), 0
+	for other := uint32(1); other <= HistoryFlows; other++ {
+		hist := h.of[historyKey{other, element}]
+		if hist == nil || other == flow {
+			continue
+		}
+		if n := likeness.To(hist, number); n > most {
+			kin, best, most = other, hist, n
+		}
+	}
+	return kin, best
+}
+
+// leastKin is how many octets a text has at least that is held against other flows: a head of five would be more than it saves.
+const leastKin = 24
+
 // Encode lets texts code message number of a flow after those that h has.
 func (h *Histories) Encode(texts *Texts, flow uint32, number uint64) {
 	texts.Encode = func(i int, data []byte) ([]byte, compact.Codec) {
-		if hist := h.Of(flow, i); hist != nil {
+		hist := h.Of(flow, i)
+		if hist == nil || !hist.Serves(number) {
+			if kin, hist := h.kin(flow, i, data, number); hist != nil {
+				return texts.Coder.AppendKin(nil, data, hist, kin, number)
+			}
+		}
+		if hist != nil {
 			return texts.Coder.AppendAfter(nil, data, hist, number)
 		}
 		return texts.Coder.Append(nil, data)
 	}
 	texts.Ahead = func(i int, data []byte, octets int) bool {
-		if hist := h.Of(flow, i); hist != nil {
+		hist := h.Of(flow, i)
+		if hist == nil || !hist.Serves(number) {
+			if _, hist := h.kin(flow, i, data, number); hist != nil {
+				return texts.Coder.PrepareKin(data, hist, number, octets)
+			}
+		}
+		if hist != nil {
 			return texts.Coder.PrepareAfter(data, hist, number, octets)
 		}
 		return texts.Coder.Prepare(data, octets)

@@ -18,7 +18,12 @@ const (
 	MaxAgain    = 4096      // numbers of messages asked for again
 
 	maxExpanded = 32 << 20 // octets of a message, expanded; lan's own limit is no higher
-	maxModelled = 1 << 20  // octets of a message that the model codes: some seconds of work
+
+	// maxModelled is how many octets of a message the model codes, in slices: about ten seconds of work, and the loop is free for
+	// as long (mail.Turn). At 128 kbit/s what it saves of XML of that size is a minute.
+	maxModelled = 8 << 20
+	// MostWhole is the same of a message that is coded and read in one turn of the loop.
+	MostWhole = 1 << 20
 
 	expandedAlways = 32 << 10 // octets that a message may expand to however short it is,
 	expandedRatio  = 256      // and so many more for each of its octets on the link
@@ -44,7 +49,14 @@ type room struct {
 	modelled int // of those, by the model
 }
 
-func roomFor(octets int) *room { return &room{MostExpanded(octets), maxModelled} }
+// room is what a message of so many octets, expanded, has.
+func (t *Texts) room(octets int) *room {
+	modelled := maxModelled
+	if t != nil && t.Whole {
+		modelled = MostWhole
+	}
+	return &room{octets, modelled}
+}
 
 // limit is the most octets that a text of this codec may have, most being its own bound.
 func (r *room) limit(codec compact.Codec, most int) int {

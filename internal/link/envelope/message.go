@@ -56,7 +56,7 @@ func FlowOf(p *site.Message) Flow {
 			f.Param = p.Param
 		}
 	}
-	f.Precedence, f.Keyed = uint32(p.Precedence), p.Key != 0
+	f.Precedence, f.Keyed, f.Fleeting = uint32(p.Precedence), p.Key != 0, p.Fleeting
 	for _, e := range flat(p.Parts) {
 		f.Shape = append(f.Shape, &Shape{Namespace: e.Namespace, Name: e.Name, Type: e.Type, Encoding: e.Encoding,
 			Signed: e.Signature != nil})
@@ -104,6 +104,8 @@ type Texts struct {
 	// Alike says whether the far end finds out by itself which codec Encode answered; nil: it does not.
 	Alike  func(i int, codec compact.Codec, code []byte) bool
 	Decode func(flow uint32, i int, codec compact.Codec, code []byte, limit int) ([]byte, error)
+	// Whole says that the message is coded or read in one turn of the loop: the model takes MostWhole octets of it at the most.
+	Whole bool
 	// Seen, where it is set, is told of each element and document before it is expanded; octets include the codec's.
 	Seen func(document bool, codec compact.Codec, octets int)
 }
@@ -151,7 +153,7 @@ func Parse(b []byte, lookup func(number uint32) (Flow, bool)) (m Message, number
 // The error is ErrMalformed for texts that are not UTF-8.
 func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts) ([]byte, error) {
 	e := &Envelope{}
-	left := &room{maxExpanded, maxModelled}
+	left := texts.room(maxExpanded)
 	if p := m.Payload; p != nil {
 		if !valid(p) {
 			return dst, fmt.Errorf("%w: a name is not UTF-8", ErrMalformed)
@@ -212,10 +214,11 @@ func (e *Envelope) code(texts *Texts, elements []*site.Part, left *room) {
 	}
 }
 
-// ParseCoded is the inverse of AppendCoded, and of Pack behind it. lookup says which flow a number means when the message does not define it.
-// Returned slices alias b, except documents. The error is ErrLimit where b holds more, or expands to more, than one message may.
+// ParseCoded is the inverse of AppendCoded, and of Pack behind it. lookup says which flow a number means when the message
+// does not define it. Returned slices alias b, except documents. The error is ErrLimit where b holds more, or expands to
+// more, than one message may.
 func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts) (m Message, number uint32, defined Flow, err error) {
-	left := roomFor(len(b))
+	left := texts.room(MostExpanded(len(b)))
 	if b, err = unpack(b, left.octets); err != nil {
 		return m, 0, "", err
 	}
@@ -303,7 +306,7 @@ func payloadIn(f *FlowDef, data [][]byte) (*site.Message, error) {
 	if f.Face > uint32(site.MaxFace) {
 		return nil, fmt.Errorf("%w: face %d", ErrMalformed, f.Face)
 	}
-	p := &site.Message{Face: site.Face(f.Face), Published: len(f.Pipe) > 0, Mark: site.Mark{Precedence: site.Precedence(f.Precedence)}}
+	p := &site.Message{Face: site.Face(f.Face), Published: len(f.Pipe) > 0, Mark: site.Mark{Precedence: site.Precedence(f.Precedence), Fleeting: f.Fleeting}}
 	if p.Published { // what a routed message has besides would be noise
 		f.Dst, f.Service, f.Param, f.ParamPipe = nil, "", "", nil
 	}

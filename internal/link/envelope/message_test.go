@@ -148,9 +148,13 @@ func FuzzParse(f *testing.F) {
 	}
 	lookup := func(n uint32) (Flow, bool) { return FlowOf(track(1)), n%2 == 0 }
 	f.Fuzz(func(t *testing.T, b []byte) {
+		fleeting := Fleeting(b, lookup)
 		m, number, _, err := Parse(b, lookup)
 		if err != nil {
 			return
+		}
+		if m.Payload != nil && len(b) <= mostFleeting && fleeting != m.Payload.Fleeting {
+			t.Fatalf("%+v is fleeting: %v", m.Payload, fleeting)
 		}
 		out, err := Append(nil, m, number, true)
 		if err != nil {

@@ -11,7 +11,7 @@ func (t *Texts) Prepare(m Message, octets int) (done bool) {
 		return true
 	}
 	until := t.Coder.Work() + uint64(octets)
-	left := &room{maxExpanded, maxModelled}
+	left := t.room(maxExpanded)
 	prepare := func(effort compact.Effort, text []byte, how func(text []byte, octets int) bool) bool {
 		if effort != compact.Full || len(text) > left.modelled {
 			return true

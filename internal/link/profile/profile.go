@@ -84,7 +84,7 @@ type PMulUse struct {
 
 // The transports of a profile.
 const (
-	NORM = "norm"  // direct datagrams, and NORM for what needs segments
+	NORM = "norm"  // datagrams to each peer: long messages in pieces, the longest (beyond 1 MiB) over NORM
 	PMul = "p_mul" // P_Mul (ACP 142): one transmission for all, receivers may be silent for hours
 )
 
@@ -116,6 +116,9 @@ const (
 	TariffMinutes = "minutes" // of a call: what is sent during it is free
 	TariffNone    = "none"    // an own radio, a leased channel
 )
+
+// Free says whether the bill does not grow with octets.
+func (p *Profile) Free() bool { return p.Tariff == TariffMinutes || p.Tariff == TariffNone }
 
 // LeastCopyAfter is the soonest that a datagram goes again on idle air.
 const LeastCopyAfter = 100 * time.Millisecond
