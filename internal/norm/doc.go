@@ -29,6 +29,7 @@
 //   - child.go: the child's side: commands in, events out
 //   - handover.go: how the supervisor gets sockets in the child's network
 //   - pipe.go: the records between the two, and the addresses
+//   - process.go: one child, as the gateway's side sees it: started, spoken with, ended
 //   - sockets.go: the sockets of each leg
-//   - supervisor.go: the gateway's side: starts, watches and ends a child
+//   - supervisor.go: the gateway's side: a child for each run of NORM, and another when it dies
 package norm
