@@ -227,18 +227,19 @@ func (r *Receiver) ride(room int) {
 		for n < len(owing) && owing[n].Source == owing[0].Source {
 			n++
 		}
-		p := AckPDU{Source: r.cfg.Self}
-		for _, key := range owing[:n] {
-			p.Entries = append(p.Entries, AckEntry{Source: key.Source, Message: key.Message})
-		}
-		b, err := AppendCompact(nil, r.cfg.Self, 0, p)
-		if err == nil && len(b) <= room {
-			room -= len(b)
+		for _, entries := range r.lately.with(owing[:n]) {
+			p := AckPDU{Source: r.cfg.Self, Entries: entries, Runs: r.lately != nil}
+			if b, err := AppendCompact(nil, r.cfg.Self, 0, p); err != nil || len(b) > room {
+				continue
+			} else {
+				room -= len(b)
+			}
 			r.out.Ride = append(r.out.Ride, p)
 			r.stats.AckEntries += n
 			for _, key := range owing[:n] {
 				r.settle(r.owing[key])
 			}
+			break
 		}
 		owing = owing[n:]
 	}

@@ -17,7 +17,7 @@ func (s *Sender) ack(now time.Time, p AckPDU) {
 		return
 	}
 	s.slow = max(s.slow-1, 0)
-	if !s.cfg.Hears {
+	if !s.cfg.Hears && !s.cfg.Pair {
 		s.interrupted(now, p.Source)
 	}
 	touched := map[MessageID]*outgoing{}
@@ -70,9 +70,10 @@ func (s *Sender) ack(now time.Time, p AckPDU) {
 
 // learnLate measures by how much an Ack_PDU came too late, where the Sender has asked in vain meanwhile: others use the
 // channel too, or the profile promises too much. An Ack_PDU that comes sooner than the last question could bring it answers
-// the question before.
+// the question before. Of two the talk of the other is counted as it comes (pair.go): an answer that a question about another
+// message has brought would pass for a late one, and each lateness for reason to wait, and to learn more of it.
 func (s *Sender) learnLate(now time.Time, m *outgoing) {
-	if m.polls == 0 || m.askedEnd.IsZero() || !m.passEnd.IsZero() && now.After(m.passEnd.Add(2*s.cfg.Delay+s.cfg.ackAir())) {
+	if s.cfg.Pair || m.polls == 0 || m.askedEnd.IsZero() || !m.passEnd.IsZero() && now.After(m.passEnd.Add(2*s.cfg.Delay+s.cfg.ackAir())) {
 		return
 	}
 	if over := now.Sub(m.askedEnd) - s.granted(m, m.asked); over > 0 {
@@ -102,10 +103,15 @@ func (s *Sender) interrupted(now time.Time, by NodeID) {
 		}
 	}
 	s.brokenAt, s.brokenBy = now, by
-	s.airAt = s.airAt.Add(shift)
+	leavesLater(s, began, shift)
+}
+
+// leavesLater puts off what the radio has held since a time, and the answers to it.
+func leavesLater(s *Sender, since time.Time, by time.Duration) {
+	s.airAt = s.airAt.Add(by)
 	for _, id := range s.Messages() {
-		if m := s.messages[id]; !m.closed && m.begun && (!m.idle() || !m.passEnd.Before(began)) {
-			m.shift(began, shift)
+		if m := s.messages[id]; !m.closed && m.begun && (!m.idle() || !m.passEnd.Before(since)) {
+			m.shift(since, by)
 			s.arm(m)
 		}
 	}
@@ -119,7 +125,7 @@ func (s *Sender) passedBy(now time.Time, node NodeID, from *peer, proof time.Tim
 		if m.total() == 1 && m.idle() && !m.passEnd.IsZero() && m.passEnd.Before(proof) && m.pollAt.After(now) {
 			m.pollAt, m.dests.of(node).dueAt = now, now
 			m.carry = carryLost
-			if now.Sub(m.passEnd) >= s.cfg.ackWait(1, 1) { // an Ack_PDU of its own must have been sent since
+			if !saidAgain(now, s) && now.Sub(m.passEnd) >= s.cfg.ackWait(1, 1) { // an Ack_PDU of its own must have been sent since
 				m.carry = carryNothing
 			}
 			s.arm(m)
@@ -253,8 +259,12 @@ func (s *Sender) review(now time.Time, m *outgoing) {
 			m.repairAt = now.Add(s.cfg.settle()) // too many could follow, from before it began
 		}
 	}
+	rest := answeredBy(m.passEnd, s, m)
 	for _, d := range m.dests {
 		if d.answers() {
+			if !rest.IsZero() {
+				d.dueAt = due.Earliest(d.dueAt, rest)
+			}
 			d.dueAt = due.Latest(d.dueAt, now.Add(s.cfg.settle()+s.cfg.slack())) // others may wait for their turn
 		}
 	}
@@ -290,7 +300,7 @@ func (s *Sender) ended(m *outgoing) bool {
 	case !m.begun:
 	case delivered && s.cfg.AckAck:
 		m.closing = append(m.closing, m.addressPDU(s.cfg.Self))
-	case !delivered:
+	case !delivered && !m.once: // of that, who has a part gives it up at its expiry
 		m.closing = append(m.closing, DiscardPDU{m.priority, s.cfg.Self, m.id})
 	}
 	s.out.record(bucketOutgoing, messageKey(m.id), nil)

@@ -19,7 +19,9 @@ type (
 		Group    GroupAddr // 0: the group of the Config
 		Dynamic  bool      // ask for a group of its own first (p-mul 8); Group is then the first one asked for
 		Priority uint8     // the greater goes first
+		AtOnce   bool      // its receivers acknowledge it at once, if it is short and they are many on a shared channel
 		Expires  time.Time // rounded down to a second
+		Fleeting bool      // it is not repeated for silent nodes
 	}
 	// Withdraw ends a message for everybody who does not have it yet.
 	Withdraw struct{ Message MessageID }
@@ -43,7 +45,7 @@ const (
 	Waiting   State = iota
 	Delivered       // acknowledged as complete and durable
 	Expired
-	Refused   // never sent: dropped for a message of greater Priority when the store was full
+	Refused   // dropped: for a message of greater Priority when the store was full, before it was sent, or because its recipient is Gone
 	Withdrawn // by its origin
 )
 

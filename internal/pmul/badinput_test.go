@@ -379,6 +379,47 @@ func TestDynamicGroup(t *testing.T) {
 	check.Differ(t, "most", most, 0)
 }
 
+// TestGroupOfTwo: a sender asks for the group of another's message while it is on the air, and its Request_PDU or the
+// Reject_PDU may be lost. Who joined for one message may have heard the other, says so, and leaves with the first: it is asked to
+// join again. 1 of 100 such messages used to wait until it expired.
+func TestGroupOfTwo(t *testing.T) {
+	p := lossy(load(t, "hf-2400"), 14, true)
+	for seed := range uint64(400) {
+		grouped := map[string]pmul.GroupAddr{}
+		const group = 0xef010102
+		w := newWorld(t, setup{nodes: 5, p: p, seed: seed + 1, change: func(c *pmul.Config) {
+			c.FirstMessage, c.GroupPool = 1, []pmul.GroupAddr{group, group + 1, group + 2, group + 3}
+		}})
+		w.packet = func(p pmul.Packet, data []byte) {
+			if p.Group >= group {
+				grouped[string(data)] = p.Group
+			}
+		}
+		w.tap = func(_, to *node, data []byte) bool {
+			return grouped[string(data)] == 0 || to.joined[grouped[string(data)]]
+		}
+		submit := func(from *node, octets int, to ...*node) {
+			ev := pmul.Submit{Payload: content(octets, 1), Dynamic: true, Group: group, Expires: w.now.Add(10 * time.Hour)}
+			for _, n := range to {
+				ev.To = append(ev.To, n.id)
+			}
+			w.sendStep(from, ev)
+		}
+		submit(w.nodes[0], 8000, w.nodes[2:]...)
+		w.run(30*time.Second, nil)
+		submit(w.nodes[1], 3000, w.nodes[2:4]...)
+		w.run(2*time.Hour, func() bool { return len(w.nodes[0].fates) == 3 && len(w.nodes[1].fates) == 2 })
+		if len(w.nodes[0].fates) != 3 || len(w.nodes[1].fates) != 2 {
+			t.Errorf("seed %d: after two hours %+v, %+v", seed+1, w.nodes[0].fates, w.nodes[1].fates)
+		}
+		for _, f := range append(w.nodes[0].fates, w.nodes[1].fates...) {
+			if f.State != pmul.Delivered {
+				t.Errorf("seed %d: %+v", seed+1, f)
+			}
+		}
+	}
+}
+
 // TestRide: acknowledgements take what room a datagram has, and never leave a silent node.
 func TestRide(t *testing.T) {
 	receiver := func() *pmul.Receiver {

@@ -7,7 +7,7 @@ import (
 )
 
 // Busy tells the Sender of a datagram that others have sent on a shared channel and that has just come in, or with By its own
-// number of one that this node sends beside the Sender's. Config.Hears says that the caller tells of all of them.
+// number of one that this node sends beside the Sender's. Config.Hears and Config.Pair say that the caller tells of all of them.
 type Busy struct {
 	By  NodeID
 	Air time.Duration // of the whole datagram
@@ -41,6 +41,7 @@ func (s *Sender) Queued() bool { return len(s.queue) > 0 && !s.silent }
 type turns struct {
 	talker NodeID    // who spoke last; 0: nobody yet
 	end    time.Time // when the last that was heard of others ended
+	since  time.Time // when the talker began its turn, as far as is known
 	// The air of all that was handed to the radio, and how much of that has left it for sure: an Ack_PDU names what was behind.
 	handed, left time.Duration
 }
@@ -55,6 +56,8 @@ const (
 	putOffMost = 8
 	// unsureAhead is how many full datagrams beyond a turn the radio may have at the most, as far as is known for sure.
 	unsureAhead = 5
+	// loudAcks is how many times the air of an Ack_PDU a datagram has at the most that is taken for a receipt.
+	loudAcks = 2
 	// unsureMost is for how many turns it is believed that what was handed over has not left, when nothing tells of it.
 	unsureMost = 4
 )
@@ -64,9 +67,23 @@ func (s *Sender) spoken(now time.Time, air time.Duration) time.Time {
 	if s.airAt = due.Latest(s.airAt, now); s.channel.talker != 0 {
 		s.airAt = due.Latest(s.airAt, s.channel.end.Add(s.cfg.Turnaround))
 	}
+	if f := &s.floor; f.holder != s.cfg.Self && f.taken(now, &s.cfg) { // its last datagrams may not have come
+		s.airAt = due.Latest(s.airAt, f.end.Add(s.cfg.Turnaround))
+	}
+	s.channel.left = s.channel.handed - s.channel.held(now, s.airAt, s.cfg.Hold)
 	s.airAt = s.airAt.Add(air)
 	s.channel.handed += air
 	return s.airAt
+}
+
+// held is the air of what the radio may hold. Where nobody else was heard for as long as a turn lasts, nobody else has spoken, and
+// what was handed over has left as soon as it could.
+func (t *turns) held(now, airAt time.Time, turn time.Duration) time.Duration {
+	held := t.handed - t.left
+	if now.Sub(t.end) >= turn {
+		held = min(held, max(0, airAt.Sub(now)))
+	}
+	return held
 }
 
 // proved notes that a message has left the radio.
@@ -74,7 +91,7 @@ func (t *turns) proved(m *outgoing) { t.left = max(t.left, m.handed) }
 
 // unsure says that the radio may hold more than it should.
 func (s *Sender) unsure(now time.Time) bool {
-	if s.channel.handed-s.channel.left <= s.cfg.Hold+unsureAhead*s.cfg.fullAir() {
+	if s.channel.held(now, s.airAt, s.cfg.Hold) <= s.cfg.Hold+unsureAhead*s.cfg.fullAir() {
 		return false
 	}
 	if !now.Before(s.airAt.Add(unsureMost * s.cfg.Hold)) {
@@ -86,10 +103,16 @@ func (s *Sender) unsure(now time.Time) bool {
 
 // roomAt is when the radio has room for another datagram.
 func (s *Sender) roomAt(now time.Time) time.Time {
-	if !s.cfg.Hears {
+	if !s.cfg.Hears && !s.cfg.Pair {
 		return s.freeAt
 	}
 	at := s.airAt.Add(-aheadAir*s.cfg.fullAir() - s.cfg.oneWay())
+	if s.cfg.Pair {
+		return due.Latest(s.freeAt, at)
+	}
+	if s.queue.inTurn(&s.cfg) && s.floor.taken(now, &s.cfg) { // the turn bounds what goes ahead
+		return due.Latest(at, s.floor.mayAt(now, &s.cfg))
+	}
 	if s.unsure(due.Latest(at, now)) {
 		return s.airAt.Add(unsureMost * s.cfg.Hold)
 	}
@@ -98,6 +121,10 @@ func (s *Sender) roomAt(now time.Time) time.Time {
 
 // busy counts the air of others. What the radio holds leaves so much later, and answers are waited for so much longer.
 func (s *Sender) busy(now time.Time, ev Busy) {
+	if s.cfg.Pair {
+		pairBusy(now, s, ev)
+		return
+	}
 	if !s.cfg.Hears {
 		return
 	}
@@ -108,6 +135,13 @@ func (s *Sender) busy(now time.Time, ev Busy) {
 	end := now.Add(-s.cfg.Delay)
 	began := end.Add(-ev.Air)
 	waits := s.airAt.After(began)
+	again := s.channel.talker == ev.By && began.Sub(s.channel.end) < s.cfg.Turnaround
+	if !again {
+		s.channel.since = began
+	}
+	if s.floor.spoke(&s.cfg, ev.By, end, ev.Air, again); !waits && s.floor.taken(now, &s.cfg) {
+		s.channel.left = s.channel.handed
+	}
 	by := ev.Air
 	switch gap := began.Sub(s.channel.end); {
 	case waits && gap >= 2*s.cfg.Turnaround: // this node spoke between
@@ -116,6 +150,9 @@ func (s *Sender) busy(now time.Time, ev Busy) {
 		by += s.cfg.Turnaround
 	}
 	s.channel.talker, s.channel.end = ev.By, end
+	if ev.Air > loudAcks*s.cfg.ackAir() {
+		notAlone(s)
+	}
 	if waits {
 		s.airAt = s.airAt.Add(by)
 	}

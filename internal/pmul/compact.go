@@ -15,12 +15,15 @@ import (
 //	Discard   3  [source] message [priority]
 //	Whole     4  an Address_PDU with Total 1 and its Data_PDU: [source] message expiry [priority] destinations [length] fragment
 //	Parity    5  [source] message index left [length] shard
+//	Turn      6  number next left
+//	Have      7  an Ack_PDU of complete messages alone: [source] [source of the messages] count runs
 //	Standard 15  length, a PDU byte by byte as in ACP 142: all others
 //
 // Numbers are unsigned varints (LEB128), expiry is four octets. Destinations are a count and for each Destination_ID and
 // Message_Sequence_Number. An entry is the Message_ID (the first plain, others as zigzag difference to the one before),
 // then twice the number of runs plus one if the list is cut, then for each run twice the distance from the end of the
-// one before (less one) plus one for more than one number, and in that case its length less two.
+// one before (less one) plus one for more than one number, and in that case its length less two. A run of messages is the first
+// Message_ID (of later runs as zigzag difference to the end of the one before) and how many follow it.
 const (
 	compactData = iota
 	compactAck
@@ -28,6 +31,8 @@ const (
 	compactDiscard
 	compactWhole
 	compactParity
+	compactTurn
+	compactHave
 	compactStandard = 15
 
 	compactTypeMask = 0x0f
@@ -36,6 +41,7 @@ const (
 	flagPlan        = 0x20 // Address: a Plan follows
 	flagPriority    = 0x40 // Priority follows: it is not 0
 	flagMAP         = 0x80 // Address: MAP follows
+	flagAtOnce      = 0x80 // Whole: it goes again, and is acknowledged at once; older gateways do not look
 	flagOf          = 0x80 // Ack: whose messages follows: they are not the reader's
 )
 
@@ -82,6 +88,8 @@ func AppendCompact(b []byte, from, to NodeID, pdus ...PDU) ([]byte, error) {
 			b = binary.AppendUvarint(b, uint64(p.Index))
 			b = binary.AppendUvarint(b, uint64(p.Left))
 			b = appendFragment(b, last, p.Shard)
+		case TurnPDU:
+			b = appendTurn(b, p)
 		default:
 			b, err = appendStandard(b, p)
 		}
@@ -150,6 +158,9 @@ func appendCompactAddress(b []byte, from NodeID, p AddressPDU, whole *DataPDU, l
 	switch {
 	case whole != nil:
 		kind, flags = compactWhole, lengthFlag(last, whole.Fragment)
+		if p.AtOnce {
+			flags |= flagAtOnce
+		}
 	default:
 		if p.MAP != 0 {
 			flags |= flagMAP
@@ -166,7 +177,7 @@ func appendCompactAddress(b []byte, from NodeID, p AddressPDU, whole *DataPDU, l
 	if err != nil {
 		return b, err
 	}
-	if flags&flagMAP != 0 {
+	if whole == nil && flags&flagMAP != 0 {
 		b = append(b, byte(p.MAP))
 	}
 	if whole == nil && p.Plan != nil {
@@ -200,12 +211,20 @@ func appendCompactAck(b []byte, from, to NodeID, p AckPDU) ([]byte, error) {
 	if to == 0 || p.Entries[0].Source != to {
 		flags |= flagOf
 	}
-	b = append(b, compactAck|flags)
+	kind := byte(compactAck)
+	runs, inRuns := runsOf(p.Entries)
+	if inRuns = inRuns && p.Runs; inRuns {
+		kind = compactHave
+	}
+	b = append(b, kind|flags)
 	if flags&flagSource != 0 {
 		b = binary.AppendUvarint(b, uint64(p.Source))
 	}
 	if flags&flagOf != 0 {
 		b = binary.AppendUvarint(b, uint64(p.Entries[0].Source))
+	}
+	if inRuns {
+		return appendRuns(b, runs), nil
 	}
 	b = binary.AppendUvarint(b, uint64(len(p.Entries)))
 	for i, e := range p.Entries {
@@ -330,9 +349,12 @@ func (r *reader) pdu1(kind, flags byte, from, self NodeID) ([]PDU, error) {
 		}
 		p, _, err := Parse(body)
 		return []PDU{p}, err
-	case compactAck:
+	case compactAck, compactHave:
 		r.pdu = KindAck.String()
-		out = []PDU{r.ack(flags, source, self)}
+		out = []PDU{r.ack(kind, flags, source, self)}
+	case compactTurn:
+		r.pdu = "Turn"
+		out = []PDU{r.turn(flags, from)}
 	case compactData, compactAddress, compactDiscard, compactWhole, compactParity:
 		m := MessageID(r.uvarint("Message_ID", id32))
 		var priority uint8
@@ -390,14 +412,19 @@ func (r *reader) address(kind, flags byte, p AddressPDU) []PDU {
 	if kind == compactAddress {
 		return []PDU{p}
 	}
+	p.AtOnce = flags&flagAtOnce != 0
 	return []PDU{p, DataPDU{Priority: p.Priority, Number: 1, Source: p.Source, Message: p.Message, Fragment: r.fragment(flags)}}
 }
 
-func (r *reader) ack(flags byte, source, self NodeID) AckPDU {
+func (r *reader) ack(kind, flags byte, source, self NodeID) AckPDU {
 	p := AckPDU{Source: source}
 	of := self
 	if flags&flagOf != 0 {
 		of = NodeID(r.uvarint("Source_ID of the messages", math.MaxUint32))
+	}
+	if kind == compactHave {
+		p.Entries, p.Runs = r.runs(of), true
+		return p
 	}
 	count := r.uvarint("Count_of_Ack_Info_Entries", uint64(len(r.b)/2))
 	if count == 0 {
@@ -407,14 +434,8 @@ func (r *reader) ack(flags byte, source, self NodeID) AckPDU {
 	for i := range count {
 		if i == 0 {
 			m = MessageID(r.uvarint("Message_ID", math.MaxUint32))
-		} else {
-			step, n := binary.Varint(r.b)
-			if n <= 0 || step != int64(int32(step)) {
-				r.fail("Message_ID", ErrValue)
-				return p
-			}
-			r.b = r.b[n:]
-			m += MessageID(uint32(int32(step)))
+		} else if m += MessageID(r.step()); r.err != nil {
+			return p
 		}
 		head := r.uvarint("Length_of_Ack_Info_Entry", 2*uint64(len(r.b))+1)
 		e := AckEntry{Source: of, Message: m, Cut: head&1 != 0}

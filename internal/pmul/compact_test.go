@@ -17,6 +17,8 @@ var year2027 = time.Unix(0x6b36ec80, 0).UTC()
 
 func TestCompact(t *testing.T) {
 	address := AddressPDU{Priority: 3, Total: 1, Source: hq, Message: 5000, Expiry: year2027, Destinations: []Destination{to(ship, 70)}}
+	again := address
+	again.AtOnce = true
 	long := address
 	long.Total, long.MAP, long.Priority = 40, NotLast, 0
 	coded := long
@@ -31,6 +33,7 @@ func TestCompact(t *testing.T) {
 		pdus     []PDU
 	}{
 		{"whole", hq, 0, "44 8827 03 6b36ec80 01 ac02 46 68656a", []PDU{address, data}},
+		{"whole, again", hq, 0, "c4 8827 03 6b36ec80 01 ac02 46 68656a", []PDU{again, data}},
 		{"whole and more", hq, 0, "64 8827 03 6b36ec80 01 ac02 46 03 68656a 03 07", []PDU{address, data, DiscardPDU{0, hq, 7}}},
 		{"address of several", hq, 0, "82 8827 28 6b36ec80 40 01 ac02 46", []PDU{long}},
 		{"data", hq, 0, "00 8827 28 68656a", []PDU{fragment}},
@@ -43,6 +46,10 @@ func TestCompact(t *testing.T) {
 				AckEntry{Source: hq, Message: 5000, Missing: []Run{{1, 1}}, Cut: true})}},
 		{"address of a coded one", hq, 0, "22 8827 28 6b36ec80 14 33 01 ac02 46", []PDU{coded}},
 		{"parity", hq, 0, "05 8827 02 14 68656a", []PDU{ParityPDU{hq, 5000, 2, 20, []byte("hej")}}},
+		{"turn", ship, 0, "86 05 01 08 00 8827 28 68656a", []PDU{TurnPDU{ship, 5, 2 * time.Second, hq, true}, DataPDU{Number: 40, Source: ship, Message: 5000, Fragment: []byte("hej")}}},
+		{"turn over", ship, 0, "06 ff 00 00", []PDU{TurnPDU{Source: ship, Number: 255}}},
+		{"runs", ship, 0, "87 01 02 8827 02 02 00", []PDU{AckPDU{Source: ship, Runs: true, Entries: []AckEntry{{Source: hq, Message: 5000}, {Source: hq, Message: 5001},
+			{Source: hq, Message: 5002}, {Source: hq, Message: 5004}}}}},
 		{"as in ACP 142", nodeA, 0, "0f 14 0014 0007 0000 7020 0a010001 6745a001 ef010207", []PDU{ReleasePDU{nodeA, 0x6745a001, group7}}},
 	}
 	for _, tt := range tests {
@@ -82,7 +89,7 @@ func TestCompactRefused(t *testing.T) {
 		name, hex, field string
 		err              error
 	}{
-		{"unknown type", "06 8827", "PDU_Type", ErrType},
+		{"unknown type", "08 8827", "PDU_Type", ErrType},
 		{"cut in Message_ID", "00 88", "Message_ID", ErrShort},
 		{"Message_ID of 33 bits", "00 8080808020 01", "Message_ID", ErrValue},
 		{"number 0", "00 8827 00 68", "Sequence_Number", ErrValue},
@@ -95,6 +102,12 @@ func TestCompactRefused(t *testing.T) {
 		{"entries lie", "01 7f 05 00", "Count_of_Ack_Info_Entries", ErrValue},
 		{"list beyond 65535", "01 01 05 04 feff07 02", "Missing_Data_PDU_Seq_Numbers", ErrValue},
 		{"cut of nothing", "01 01 05 01", "Missing_Data_PDU_Seq_Numbers", ErrValue},
+		{"turn cut", "06 05 01", "Left", ErrShort},
+		{"a turn of more than a minute", "06 05 01 f101", "Left", ErrValue},
+		{"no runs", "07 00", "Count_of_Ack_Info_Entries", ErrValue},
+		{"runs lie", "07 7f 05 00", "Count_of_Ack_Info_Entries", ErrValue},
+		{"a run of 257", "07 01 05 8002", "Count_of_Messages", ErrValue},
+		{"runs of 257", "07 02 05 7f 00 8001", "Count_of_Messages", ErrValue},
 		{"standard cut", "0f 14 0014", "Length_of_PDU", ErrShort},
 		{"standard broken", "0f 04 0014 0007", "Length_of_PDU", ErrShort},
 	}
@@ -114,6 +127,7 @@ func TestCompactRefused(t *testing.T) {
 func FuzzParseCompact(f *testing.F) {
 	for _, s := range []string{"44 8827 03 6b36ec80 01 ac02 46 68656a", "82 8827 28 6b36ec80 40 01 ac02 46", "20 8827 01 00",
 		"81 01 01 8827 00", "01 03 8827 00 02 06 02 05 03 04 01 03 00", "05 8827 28 14 02 68656a", "22 8827 28 6b36ec80 14 33 01 ac02 46", "03 07",
+		"86 05 01 08 00 8827 28 68656a", "87 01 02 8827 02 02 00",
 		"0f 14 0014 0007 0000 7020 0a010001 6745a001 ef010207"} {
 		f.Add(unhex(f, s))
 	}

@@ -26,6 +26,8 @@
 //
 //   - ack.go: Ack_PDU
 //   - acks.go: a receiver's Acks: when and for what
+//   - address.go: a receiver takes Address_PDUs
+//   - alone.go: a short message with nothing else on a shared channel
 //   - answers.go: a sender takes Acks
 //   - api.go: events, states and outputs
 //   - channel.go: others on a shared channel, and the air that they use
@@ -35,10 +37,15 @@
 //   - compact.go: the compact coding inside sealed datagrams
 //   - config.go: configuration, limits and derived times
 //   - destination.go: what a sender knows of another node
+//   - floor.go: whose turn it is on a shared channel
+//   - gone.go: a node that gets nothing more
 //   - groups.go: dynamic multicast groups
 //   - hold.go: a message that is held back
+//   - lately.go: what acknowledgements say again
+//   - orphans.go: what came before its Address_PDU
 //   - outgoing.go: one message of a sender
-//   - parity.go: Reed-Solomon shards
+//   - pair.go: the other on a channel of two, and the air that it uses
+//   - parity.go: Reed-Solomon shards as arithmetic
 //   - passes.go: passes, questions and repeats of a sender
 //   - pdu.go: PDUs as values
 //   - receiver.go: Receiver: messages put together
@@ -46,4 +53,6 @@
 //   - remember.go: how long a receiver waits for a message, and remembers one
 //   - replace.go: a message that replaces one under way
 //   - sender.go: Sender and its Step
+//   - shards.go: a receiver takes shards
+//   - turnpdu.go: turns and runs in the compact coding
 package pmul

@@ -45,3 +45,14 @@ func AiredOf(s *Sender, id MessageID) (a Aired) {
 	}
 	return Aired{true, parts >= len(m.fragments)}
 }
+
+// HasLeft says that all of a message has left the radio by now, as far as is known, and that a node which has not acknowledged it has
+// not asked for more.
+func HasLeft(now time.Time, s *Sender, id MessageID, n NodeID) bool {
+	m := s.messages[id]
+	if m == nil || !m.begun || !m.idle() || m.passEnd.IsZero() || m.passEnd.After(now) {
+		return false
+	}
+	d := m.dests.of(n)
+	return d != nil && d.lacks() && d.missing == nil
+}

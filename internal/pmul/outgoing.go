@@ -17,7 +17,10 @@ type outgoing struct {
 	dests   dests
 	dynamic *negotiation // of a group of its own
 	plan    bool         // shards of it were queued: its Address_PDUs say what follows
+	once    bool         // it is not repeated for silent nodes
 	begun   bool         // its first pass has been on the air, or a part of it
+	lone    bool         // a short one that began while nobody else spoke
+	prompt  bool         // a short one that is acknowledged at once
 	held    bool         // nothing of it goes until it is let go
 	closed  bool         // all destinations have ended; of the pass only closing is still to be sent
 
@@ -281,9 +284,9 @@ type part struct {
 
 // datagram takes what goes next: of the first message, and in the compact coding of others of its priority too, as long
 // as all fits; short ones share what is around a datagram.
-func (q queue) datagram(c *Config) (Packet, []part) {
+func (q queue) datagram(c *Config, head ...PDU) (Packet, []part) {
 	first := q[0]
-	p := Packet{Group: first.group, Port: DataPort}
+	p := Packet{Group: first.group, Port: DataPort, PDUs: head}
 	var parts []part
 	for _, m := range q[:min(bundle, len(q))] {
 		if m.group != first.group || m.priority != first.priority || len(parts) > 0 && c.Coding != Compact {
@@ -295,6 +298,9 @@ func (q queue) datagram(c *Config) (Packet, []part) {
 			break
 		}
 		parts = append(parts, part{m, p.PDUs[n:]})
+	}
+	if len(parts) == 0 && len(head) > 0 { // there is no room beside it
+		return q.datagram(c)
 	}
 	return p, parts
 }

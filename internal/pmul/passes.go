@@ -12,6 +12,7 @@ import (
 type pace struct {
 	freeAt   time.Time     // when the next datagram may go
 	airAt    time.Time     // when what was handed over has left, others' turns counted
+	heldFrom time.Time     // since when the radio has held something, of two
 	brokenAt time.Time     // when others last spoke between two datagrams of ours
 	brokenBy NodeID        // and which of them
 	slow     int           // the rate is divided by 2^slow: acknowledgements stay away
@@ -21,6 +22,14 @@ type pace struct {
 // take gives a datagram its airtime and returns when its last octet leaves.
 func (p *pace) take(now time.Time, air time.Duration) time.Time {
 	p.freeAt = now.Add(air << p.slow)
+	return give(p, now, air)
+}
+
+// give hands the radio a datagram, and returns when its last octet leaves.
+func give(p *pace, now time.Time, air time.Duration) time.Time {
+	if !p.airAt.After(now) {
+		p.heldFrom = now
+	}
 	p.airAt = due.Latest(p.airAt, now).Add(air)
 	return p.airAt
 }
@@ -68,6 +77,9 @@ func (s *Sender) pass(m *outgoing, named func(*destination) bool, numbers []uint
 		some = m.dests.which((*destination).lacks)
 	}
 	m.address, m.numbers, m.again = m.addressPDUs(&s.cfg, some), numbers, nil
+	if m.prompt {
+		sayAtOnce(m)
+	}
 	m.frames = len(numbers) + len(m.shards)
 	m.askedEnd, m.passBegan, m.passEnd = m.passEnd, time.Time{}, time.Time{}
 	m.asked = m.grant
@@ -93,11 +105,16 @@ func (s *Sender) arm(m *outgoing) {
 
 // transmit sends what the rate allows: a PDU of the message that goes first, then look again.
 func (s *Sender) transmit(now time.Time) {
+	passOn(now, s)
 	for range 64 { // a bound for links without a rate
 		if s.silent || len(s.queue) == 0 || now.Before(s.roomAt(now)) {
 			return
 		}
-		p, parts := s.queue.datagram(&s.cfg)
+		var head []PDU
+		if s.floor.wanted(now, &s.cfg, s.queue) {
+			head = []PDU{TurnPDU{Source: s.cfg.Self}}
+		}
+		p, parts := s.queue.datagram(&s.cfg, head...)
 		octets := s.cfg.octets(p)
 		air := profile.Airtime(octets+s.cfg.Overhead, s.cfg.RateBps)
 		var end time.Time
@@ -106,11 +123,14 @@ func (s *Sender) transmit(now time.Time) {
 		} else {
 			end = s.take(now, air)
 		}
+		sent := len(s.out.Send)
 		s.out.Send = append(s.out.Send, p)
 		for _, part := range parts {
 			m := part.m
 			if m.passBegan.IsZero() {
-				m.passBegan = now
+				if m.passBegan = now; m.first {
+					noteLone(now, s, m)
+				}
 			}
 			if m.handed == 0 {
 				m.handed = s.channel.handed
@@ -127,6 +147,7 @@ func (s *Sender) transmit(now time.Time) {
 				s.passed(end, m)
 			}
 		}
+		sayTurn(now, s, &s.out.Send[sent], end, air)
 	}
 }
 
@@ -185,10 +206,30 @@ func (s *Sender) passed(end time.Time, m *outgoing) {
 		m.repairAt = end.Add(s.cfg.settle())
 	}
 	m.pollAt = m.dests.pollTime()
-	if m.dests.any((*destination).deaf) && m.repeatAt.IsZero() && m.repeats < s.cfg.RepeatCount {
-		m.repeatAt = end.Add(s.cfg.repeatEvery(end, m))
+	if !m.once && m.dests.any((*destination).deaf) && m.repeatAt.IsZero() && m.repeats < s.cfg.RepeatCount {
+		if m.repeatAt = end.Add(s.cfg.repeatEvery(end, m)); m.alarms(end, s) {
+			m.repeatAt = due.Earliest(m.repeatAt, end.Add(s.cfg.Turnaround))
+		}
 	}
 	s.arm(m)
+}
+
+// alarm is the Priority from which a message is repeated for silent nodes at once: who has lost it should not
+// learn of it minutes later. It is that of flash (internal/gateway/group).
+const alarm = 3
+
+// alarms says whether a message is so urgent, was not repeated yet, and is the only one of the last minute: more of them by
+// themselves would fill a slow channel.
+func (m *outgoing) alarms(now time.Time, s *Sender) bool {
+	if m.priority < alarm || m.repeats > 0 {
+		return false
+	}
+	for _, o := range s.messages {
+		if o != m && o.priority >= alarm && now.Sub(o.firstEnd) < time.Minute {
+			return false
+		}
+	}
+	return true
 }
 
 // await sets for each destination when its answer to a pass is overdue.
@@ -214,7 +255,15 @@ func (s *Sender) await(end time.Time, m *outgoing) {
 		case repaired(d):
 			wait = talk + repair
 		}
-		d.dueAt = end.Add((wait + s.late) << min(max(m.polls-1, 0), 6))
+		if at := answeredBy(end, s, m); !at.IsZero() {
+			d.dueAt = at
+			continue
+		}
+		vain := m.polls
+		if s.cfg.Pair { // it has spoken of other messages since: nothing is wrong with the link
+			vain = min(vain, d.peer.unanswered)
+		}
+		d.dueAt = end.Add((wait + s.late) << min(max(vain-1, 0), 6))
 	}
 }
 
@@ -242,11 +291,14 @@ func (s *Sender) expire(now time.Time, m *outgoing) {
 
 // stillTalks puts off a question for answers that wait until this node pauses.
 func (s *Sender) stillTalks(now time.Time, m *outgoing) bool {
-	if !s.cfg.waitsForPause() || len(s.queue) == 0 || m.carry != carryCheap || m.polls > 0 || m.passEnd.IsZero() {
+	if !s.cfg.waitsForPause() || m.carry != carryCheap || m.polls > 0 || m.passEnd.IsZero() {
 		return false
 	}
-	wait := s.cfg.ackWait(m.dests.active(), m.total()) + s.late
-	at := due.Earliest(now.Add(s.cfg.ownTalk(len(s.queue))+wait), m.passEnd.Add(s.cfg.ownTalk(bundle*bundle)+wait))
+	at := s.floor.answerBy(now, &s.cfg, m)
+	if len(s.queue) > 0 {
+		wait := s.cfg.ackWait(m.dests.active(), m.total()) + s.late
+		at = due.Latest(at, due.Earliest(now.Add(s.cfg.ownTalk(len(s.queue))+wait), m.passEnd.Add(s.cfg.ownTalk(bundle*bundle)+wait)))
+	}
 	if !at.After(now) {
 		return false
 	}
@@ -312,7 +364,7 @@ func (s *Sender) repeat(m *outgoing) {
 // else. The rate falls.
 func (s *Sender) poll(now time.Time, m *outgoing) {
 	m.pollAt = time.Time{}
-	asked := map[*destination]bool{}
+	asked, lone := map[*destination]bool{}, alone(now, s, m)
 	send, most := newSet(len(m.fragments)), 0
 	late := now
 	if s.cfg.plansFor(m) { // one question for those too whose turn has just passed
@@ -326,7 +378,8 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 		asked[d] = true
 		// The fragments of the last question were lost, or its answer was: this question goes without any.
 		again := p.unanswered%2 == 1 || p.unanswered > 0 && s.cfg.Coding == Compact
-		again = again && !(s.cfg.Hears && m.total() == 1 && s.Queued()) // its answer would wait for two turns, and bring the same
+		// Among several a question costs all of them two turns, and its answer may be lost as well: it brings a short message along.
+		again = again && !(s.cfg.Hears && m.total() == 1 && (s.Queued() || len(s.cfg.Peers) > 1 && s.cfg.fragmentAir(m) <= s.cfg.questionAir()))
 		bare := m.carry == carryNothing || m.carry != carryLost && again
 		p.asked(now, &s.cfg)
 		if bare || m.polls == 0 && m.carry != carryLost && s.cfg.fragmentAir(m) > s.cfg.questionAir() {
@@ -359,8 +412,11 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 	m.polls++
 	m.carry = carryCheap
 	s.stats.Polls++
-	if m.dynamic != nil { // who never said anything may not be in the group
-		s.announce(m, func(d *destination) bool { return asked[d] && d.missing == nil })
+	if m.dynamic != nil { // who says nothing may not be in the group, even if it was there for the message of another
+		s.announce(m, func(d *destination) bool { return asked[d] && (d.missing == nil || d.peer.unanswered > 1) })
 	}
 	s.pass(m, func(d *destination) bool { return asked[d] }, m.orParity(&s.cfg, send.numbers(), most))
+	if lone {
+		sayAtOnce(m)
+	}
 }

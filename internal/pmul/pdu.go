@@ -49,6 +49,7 @@ var kindNames = map[Kind]string{
 	KindData: "Data_PDU", KindAck: "Ack_PDU", KindAddress: "Address_PDU", KindDiscard: "Discard_Message_PDU",
 	KindAnnounce: "Announce_PDU", KindRequest: "Request_PDU", KindReject: "Reject_PDU", KindRelease: "Release_PDU",
 	KindFECAddress: "FEC_Address_PDU", KindExtraAddress: "Extra_Address_PDU", KindExtraFECAddress: "Extra_FEC_Address_PDU",
+	kindTurn: "turn",
 }
 
 func (k Kind) String() string {
@@ -84,6 +85,7 @@ type (
 		Extra        bool  // PDU_Type 0x12 or 0x18
 		FEC          *FEC  // PDU_Type 0x08 or 0x18
 		Plan         *Plan // compact coding: the message is coded
+		AtOnce       bool  // compact coding, with all of a short message behind it: it goes again, and is acknowledged at once
 	}
 	// Plan is what the Address_PDU of a coded message has more, in the compact coding only.
 	Plan struct {
@@ -117,6 +119,7 @@ type (
 		// Timestamp is in units of 100 ms; what for is not known here. Stamped tells that it is there.
 		Stamped   bool
 		Timestamp uint64
+		Runs      bool // compact coding: messages that are complete and follow each other are written as runs
 	}
 	// AckEntry is about one message. Nothing missing: it is complete.
 	AckEntry struct {

@@ -3,7 +3,6 @@ package pmul
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"maps"
 	"slices"
 	"time"
@@ -41,6 +40,7 @@ type Receiver struct {
 	loose   int                             // Data_PDUs in orphans
 	sweepAt time.Time
 	company time.Time // until then acknowledgements of complete messages wait
+	lately  lately    // nil: not said again
 	stats   ReceiverStats
 	out     Output
 }
@@ -71,6 +71,7 @@ type incoming struct {
 	nackAt   time.Time // an Ack_PDU with a missing list is due
 	idleAt   time.Time // what should follow has not come
 	asked    int       // missing lists since something came
+	atOnce   bool      // its sender waits for our word
 	askAt    time.Time // ACK_PDU_TIME
 }
 
@@ -80,14 +81,6 @@ type coding struct {
 	rank  int // our place among the destinations named
 	extra int // shards of the first pass
 	left  int // fragments and shards that follow in the turn under way
-}
-
-// orphan is Data_PDUs without Address_PDU.
-type orphan struct {
-	fragments map[uint16][]byte
-	shards    map[uint16][]byte // by index
-	octets    int
-	until     time.Time
 }
 
 // finished is a message that was delivered.
@@ -107,6 +100,9 @@ type finished struct {
 func NewReceiver(cfg Config, journal []Record) (*Receiver, error) {
 	r := &Receiver{cfg: cfg, in: map[Key]*incoming{}, orphans: map[Key]*orphan{}, done: map[Key]*finished{}, owing: map[Key]*finished{},
 		use: map[NodeID]*usage{}, groups: map[GroupAddr]map[Key]time.Time{}}
+	if cfg.Hears {
+		r.lately = lately{}
+	}
 	if err := r.restore(journal); err != nil {
 		return nil, err
 	}
@@ -229,102 +225,6 @@ func (r *Receiver) hold(u *usage, octets int) {
 	r.octets += octets
 }
 
-// address takes an Address_PDU (p-mul 7).
-func (r *Receiver) address(now time.Time, p AddressPDU) {
-	if p.FEC != nil || p.Extra {
-		r.stats.PassedBy++
-		return
-	}
-	key := Key{p.Source, p.Message}
-	mine := slices.IndexFunc(p.Destinations, func(d Destination) bool { return d.Node == r.cfg.Self })
-	if f := r.done[key]; f != nil {
-		if p.Total != f.total {
-			r.stats.Changed++
-		}
-		switch {
-		case p.Plan != nil && r.cfg.plans() && !r.silent:
-			r.replan(now, f, p, mine)
-		case mine >= 0:
-			r.owe(now, f, len(p.Destinations), 0)
-		case p.MAP == 0 && r.cfg.Coding == ACP142: // the sender has our Ack; the compact coding names whom it asks
-			r.settle(f)
-		}
-		return
-	}
-	if m := r.in[key]; m != nil {
-		if p.Total != m.total || !p.Expiry.Equal(m.expiry) || p.Plan != nil && m.last > 0 && int(p.Plan.Last) != m.last {
-			r.stats.Changed++ // the first stands: fragments that are held belong to it
-		}
-		if p.Plan != nil && p.Total == m.total && m.plan(&r.cfg, p, mine) {
-			r.out.record(bucketIncoming, keyOctets(key), m.encode())
-			if r.recovered(m) { // shards that were here could not be used before
-				r.complete(now, m, 0)
-				r.address(now, p)
-				return
-			}
-		}
-		switch {
-		case p.Plan != nil && r.planned(m.coded):
-			if mine >= 0 || p.Plan.Follow > 0 {
-				r.follow(now, m, int(p.Plan.Follow))
-			}
-			if mine >= 0 && p.Plan.Follow == 0 {
-				m.idleAt = now.Add(r.cfg.ackTurn(m.nodes, m.rank, false))
-			}
-		case mine >= 0:
-			m.nodes = len(p.Destinations)
-			m.idleAt = now.Add(r.cfg.idle(2) + r.jitter(m.nodes)) // a question, unless data follow at once
-			m.nackAt, m.askAt = time.Time{}, time.Time{}
-		}
-		return
-	}
-	if mine < 0 {
-		if p.MAP == 0 && r.cfg.Coding == ACP142 { // the compact coding names only whom it asks
-			r.dropOrphans(key)
-		}
-		return
-	}
-	u := r.used(p.Source)
-	lim := r.cfg.Limits
-	switch {
-	case p.Total == 0:
-		r.stats.Illegal++
-		return
-	case r.cfg.Coding == ACP142 && now.After(p.Expiry.Add(r.cfg.ClockError)):
-		r.stats.Expired++
-		r.dropOrphans(key)
-		return
-	case len(r.in) >= lim.Incoming || u.incoming >= lim.IncomingSource || !r.remembers(p.Source):
-		r.stats.Full++
-		return
-	}
-	m := &incoming{key: key, priority: p.Priority, total: p.Total, expiry: p.Expiry, sequence: p.Destinations[mine].Sequence,
-		nodes: len(p.Destinations), fragments: map[uint16][]byte{}, parity: map[uint16][]byte{}, until: r.cfg.over(now, p.Expiry)}
-	if p.Plan != nil {
-		m.plan(&r.cfg, p, mine)
-	}
-	r.in[key] = m
-	u.incoming++
-	r.out.record(bucketIncoming, keyOctets(key), m.encode())
-	m.idleAt = now.Add(r.cfg.idle(int(m.total)) + r.jitter(m.nodes))
-	if o := r.orphans[key]; o != nil {
-		r.loosen(key, o)
-		for _, n := range slices.Sorted(maps.Keys(o.fragments)) {
-			if r.in[key] == m {
-				r.fragment(now, m, n, o.fragments[n])
-			}
-		}
-		for _, i := range slices.Sorted(maps.Keys(o.shards)) {
-			if r.in[key] == m {
-				r.shard(now, m, i, o.shards[i])
-			}
-		}
-	}
-	if r.in[key] == m && r.planned(m.coded) {
-		r.follow(now, m, int(p.Plan.Follow))
-	}
-}
-
 // data takes a Data_PDU (p-mul 7).
 func (r *Receiver) data(now time.Time, p DataPDU) {
 	key := Key{p.Source, p.Message}
@@ -343,36 +243,6 @@ func (r *Receiver) data(now time.Time, p DataPDU) {
 		return
 	}
 	r.orphaned(now, key, false, p.Number, p.Fragment)
-}
-
-// orphaned keeps what came before its Address_PDU.
-func (r *Receiver) orphaned(now time.Time, key Key, shard bool, n uint16, b []byte) {
-	r.stats.Orphans++
-	u, lim := r.used(key.Source), r.cfg.Limits
-	o := r.orphans[key]
-	switch {
-	case o != nil && o.held(shard)[n] != nil:
-		return
-	case r.loose >= lim.Orphans || u.orphans >= r.share(lim.Orphans) || !r.fits(u, len(b)):
-		r.stats.Full++
-		return
-	case o == nil:
-		o = &orphan{fragments: map[uint16][]byte{}, shards: map[uint16][]byte{}, until: now.Add(r.cfg.OrphanFor)}
-		r.orphans[key] = o
-	}
-	o.held(shard)[n] = append([]byte{}, b...) // never nil: the packet is the caller's
-	o.octets += len(b)
-	r.hold(u, len(b))
-	u.orphans++
-	r.loose++
-}
-
-// held are fragments or shards.
-func (o *orphan) held(shards bool) map[uint16][]byte {
-	if shards {
-		return o.shards
-	}
-	return o.fragments
 }
 
 // fragment stores one and says when an Ack_PDU is due.
@@ -430,82 +300,6 @@ func (r *Receiver) fragment(now time.Time, m *incoming, n uint16, b []byte) {
 	}
 }
 
-// parity takes a shard.
-func (r *Receiver) parity(now time.Time, p ParityPDU) {
-	key := Key{p.Source, p.Message}
-	m := r.in[key]
-	switch f := r.done[key]; {
-	case f != nil:
-		r.stats.Duplicates++
-		r.turnOf(now, f, int(p.Left), true)
-	case len(p.Shard) == 0:
-		r.stats.Illegal++
-	case m == nil:
-		r.orphaned(now, key, true, p.Index, p.Shard)
-	default:
-		m.left = int(p.Left)
-		r.shard(now, m, p.Index, p.Shard)
-	}
-}
-
-// shard holds a shard of erasure coding: any one stands for any fragment that is missing.
-func (r *Receiver) shard(now time.Time, m *incoming, index uint16, b []byte) {
-	key := m.key
-	if m.total < 2 || m.total > codedMost || int(index) >= shardsOf(int(m.total)) || m.last > len(b) {
-		r.stats.Illegal++
-		return
-	}
-	u := r.used(key.Source)
-	if _, known := m.parity[index]; known {
-		r.stats.Duplicates++
-	} else {
-		if !r.fits(u, len(b)) {
-			r.stats.Full++
-			return
-		}
-		shard := append([]byte{}, b...)
-		m.parity[index] = shard
-		m.octets += len(shard)
-		r.hold(u, len(shard))
-		if r.recovered(m) {
-			delete(m.parity, index) // it was never in the journal
-			r.complete(now, m, 0)
-			return
-		}
-		r.out.record(bucketParity, fragmentKey(key, index), append(binary.BigEndian.AppendUint16(nil, uint16(m.last)), shard...))
-	}
-	if r.planned(m.coded) {
-		r.follow(now, m, m.left)
-		return
-	}
-	m.asked, m.askAt, m.nackAt = 0, time.Time{}, time.Time{}
-	m.idleAt = now.Add(r.cfg.idle(m.need()) + r.jitter(m.nodes))
-}
-
-// need is how many more shards give the message.
-func (m *incoming) need() int { return max(int(m.total)-len(m.fragments)-len(m.parity), 0) }
-
-// recovered tells whether what is held gives the message, and fills it in. Shards that do not fit are let go.
-func (r *Receiver) recovered(m *incoming) bool {
-	if len(m.parity) == 0 || m.need() > 0 || m.last == 0 && m.fragments[m.total] == nil {
-		return false
-	}
-	held := maps.Clone(m.fragments)
-	if !m.recover() {
-		r.stats.Conflict++
-		m.fragments = held
-		for _, i := range slices.Sorted(maps.Keys(m.parity)) {
-			n := len(m.parity[i])
-			m.octets -= n
-			r.hold(r.used(m.key.Source), -n)
-			delete(m.parity, i)
-			r.out.record(bucketParity, fragmentKey(m.key, i), nil)
-		}
-		return false
-	}
-	return true
-}
-
 // jitter is the random delay against ack implosion.
 func (r *Receiver) jitter(nodes int) time.Duration {
 	if bound := int64(r.cfg.spread(nodes)); bound > 0 && r.cfg.Rand != nil {
@@ -529,6 +323,9 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 	r.used(m.key.Source).remembered++
 	f.owed = r.silent
 	r.out.record(bucketDone, keyOctets(f.key), f.encode())
+	if r.lately != nil {
+		r.lately.add(m.key)
+	}
 	if r.silent {
 		return
 	}
@@ -541,7 +338,7 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 	}
 	wait := r.cfg.completeWait(m.nodes, m.total)
 	switch {
-	case m.reported > 0 || m.gapsTo > 0: // it asked for what came now: the sender waits for its word
+	case m.reported > 0 || m.gapsTo > 0 || m.atOnce: // it asked for what came now: the sender waits for its word
 		wait = 0
 	case (gap || late) && r.inBurst(m.key.Source):
 		wait = min(wait, r.cfg.pause())
@@ -581,22 +378,6 @@ func (r *Receiver) drop(m *incoming) {
 	for _, i := range slices.Sorted(maps.Keys(m.parity)) {
 		r.out.record(bucketParity, fragmentKey(m.key, i), nil)
 	}
-}
-
-func (r *Receiver) dropOrphans(key Key) {
-	if o := r.orphans[key]; o != nil {
-		r.loosen(key, o)
-	}
-}
-
-// loosen takes orphans out of the accounts.
-func (r *Receiver) loosen(key Key, o *orphan) {
-	u := r.used(key.Source)
-	r.hold(u, -o.octets)
-	n := len(o.fragments) + len(o.shards)
-	u.orphans -= n
-	r.loose -= n
-	delete(r.orphans, key)
 }
 
 func (r *Receiver) discard(key Key) {

@@ -142,7 +142,7 @@ func keyAt(b []byte) Key {
 	return Key{NodeID(binary.BigEndian.Uint32(b)), MessageID(binary.BigEndian.Uint32(b[4:]))}
 }
 
-const flagDynamic = 1
+const flagDynamic, flagOnce = 1, 4
 
 func (m *outgoing) encode() []byte {
 	var flags byte
@@ -151,6 +151,9 @@ func (m *outgoing) encode() []byte {
 	}
 	if m.held {
 		flags |= flagHeld
+	}
+	if m.once {
+		flags |= flagOnce
 	}
 	b := binary.BigEndian.AppendUint16([]byte{m.priority, flags}, uint16(m.size))
 	b = binary.BigEndian.AppendUint32(b, uint32(m.group))
@@ -186,7 +189,7 @@ func (s *Sender) restore(journal []Record) error {
 			if v[1]&flagDynamic != 0 {
 				m.dynamic = &negotiation{}
 			}
-			m.held = v[1]&flagHeld != 0
+			m.held, m.once = v[1]&flagHeld != 0, v[1]&flagOnce != 0
 			for v = v[14:]; count > 0; count, v = count-1, v[8:] {
 				n := NodeID(binary.BigEndian.Uint32(v))
 				m.dests = append(m.dests, &destination{node: n, peer: s.peer(n), sequence: binary.BigEndian.Uint32(v[4:])})

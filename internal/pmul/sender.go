@@ -51,6 +51,7 @@ type Sender struct {
 	ends
 	pace
 	channel  turns
+	floor    floor
 	rejectAt time.Time // the earliest time of another Reject_PDU
 	restored bool
 	stats    SenderStats
@@ -131,10 +132,16 @@ func (s *Sender) Step(now time.Time, ev Event) Output {
 		if m := s.messages[ev.Message]; m != nil {
 			s.end(now, m, Withdrawn)
 		}
+	case Gone:
+		ev.step(now, s)
 	case AckPDU:
 		s.ack(now, ev)
 	case Busy:
 		s.busy(now, ev)
+	case TurnPDU:
+		if s.cfg.Hears && ev.Source != s.cfg.Self && s.cfg.knows(ev.Source) {
+			s.floor.heard(now, &s.cfg, ev.Source, ev, now.Add(-s.cfg.Delay))
+		}
 	case EMCON:
 		s.emcon(now, ev.Silent)
 	case PeerEMCON:
@@ -159,6 +166,8 @@ func (s *Sender) Step(now time.Time, ev Event) Output {
 	}
 	if len(s.queue) > 0 && !s.silent {
 		s.out.wake(due.Latest(s.roomAt(now), now.Add(time.Nanosecond)))
+	} else if at := turnDue(now, s); !at.IsZero() {
+		s.out.wake(due.Latest(at, now.Add(time.Nanosecond)))
 	}
 	return s.out
 }
@@ -213,11 +222,12 @@ func (s *Sender) accept(now time.Time, ev Submit) (MessageID, error) {
 	if reserved {
 		s.out.record(bucketNode, []byte(keyNextMessage), messageKey(s.numbers.reserved))
 	}
-	m := &outgoing{content: content{id: id, priority: ev.Priority, expiry: expiry, group: cmp.Or(ev.Group, s.cfg.Group)}}
+	m := &outgoing{content: content{id: id, priority: ev.Priority, expiry: expiry, group: cmp.Or(ev.Group, s.cfg.Group)}, once: ev.Fleeting}
 	if ev.Dynamic {
 		m.dynamic = &negotiation{}
 	}
 	m.cut(ev.Payload, s.cfg.cutOf(m.id, len(ev.Payload)))
+	m.prompt = ev.AtOnce && s.cfg.Hears && len(ev.To) > few && m.total() == 1 // of few, receipts do not wait for long
 	for _, n := range ev.To {
 		p := s.peer(n)
 		p.sequence++
@@ -314,7 +324,7 @@ func (s *Sender) resume(now time.Time, m *outgoing) {
 		for n := range m.sentEnd {
 			m.sentEnd[n] = time.Unix(0, 0)
 		}
-		if m.dests.any((*destination).deaf) {
+		if !m.once && m.dests.any((*destination).deaf) {
 			m.repeatAt = now
 		}
 	case m.dynamic != nil:
@@ -363,7 +373,7 @@ func (s *Sender) peerEMCON(now time.Time, n NodeID, silent bool) {
 	s.out.record(bucketNode, nodeKey(keyPeerSilent, n), []byte{1})
 	for _, id := range s.Messages() {
 		m := s.messages[id]
-		if d := m.dests.of(n); d != nil && d.lacks() && m.begun && m.idle() && m.repeatAt.IsZero() {
+		if d := m.dests.of(n); d != nil && !m.once && d.lacks() && m.begun && m.idle() && m.repeatAt.IsZero() {
 			m.repeatAt = now // the node went silent before it could say that it lacks it
 			s.arm(m)
 		}

@@ -61,6 +61,7 @@ type world struct {
 	down    time.Duration
 	tap     func(from, to *node, data []byte) bool // false: the datagram is lost
 	sent    func(from *node, data []byte)
+	packet  func(p pmul.Packet, data []byte)
 	ride    bool // acknowledgements ride on datagrams to the group
 }
 
@@ -229,6 +230,9 @@ func (w *world) act(n *node, out pmul.Output) {
 		}
 		if w.sent != nil {
 			w.sent(n, data)
+		}
+		if w.packet != nil {
+			w.packet(p, data)
 		}
 		n.frames++
 		n.octets += f.Octets

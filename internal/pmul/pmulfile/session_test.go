@@ -140,7 +140,7 @@ func (s *session) in(node int, f func() error) {
 
 // ear is a receiver and what it was told.
 type ear struct {
-	begun map[pmul.Key]chan struct{} // closed when so many fragments are there
+	begun map[pmul.Key]chan struct{} // closed when two fragments are there, or the message
 	files chan File
 }
 
@@ -153,15 +153,23 @@ func (s *session) receive(node int, runs bool, watch ...pmul.Key) *ear {
 		e.begun[k] = make(chan struct{})
 	}
 	seen := map[pmul.Key]bool{}
+	begun := func(k pmul.Key) {
+		if c := e.begun[k]; c != nil && !seen[k] {
+			seen[k] = true
+			close(c)
+		}
+	}
 	s.in(node, func() error {
 		_, err := Receive(s.ctx, cfg, filepath.Join(s.dir, fmt.Sprintf("files%d", node)), Watch{
-			Ready:    func() { close(ready) },
-			Received: func(f File) { e.files <- f },
+			Ready: func() { close(ready) },
+			Received: func(f File) {
+				begun(pmul.Key{Source: Node(f.From), Message: f.Message}) // it may have come whole between two reports of progress
+				e.files <- f
+			},
 			Progress: func(list []pmul.Incoming) {
 				for _, m := range list {
-					if c := e.begun[m.Key]; c != nil && !seen[m.Key] && m.Has >= 2 {
-						seen[m.Key] = true
-						close(c)
+					if m.Has >= 2 {
+						begun(m.Key)
 					}
 				}
 			},

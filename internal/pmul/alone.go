@@ -1,0 +1,76 @@
+package pmul
+
+import (
+	"time"
+
+	"aldis/internal/due"
+)
+
+// noteLone notes whether a message begins while nobody else speaks on a shared channel. On a channel of two members it never
+// notes that: the one that is asked answers, and repeats would cost more air than they spare time.
+func noteLone(now time.Time, s *Sender, m *outgoing) {
+	m.lone = s.cfg.Hears && len(s.cfg.Peers) > 1 && s.cfg.Coding == Compact && m.total() == 1 && now.Sub(s.channel.end) >= s.cfg.Delay+loneTurns*s.cfg.Turnaround
+}
+
+// loneTurns is for how many changes of talker nobody else must have been heard when a message begins alone.
+const loneTurns = 2
+
+// alone tells whether a short message stands alone on a shared channel: nothing of this node waits or has gone since, nobody
+// else has said more than receipts since, and nobody takes turns. Then nothing that comes later shows that it was lost, and
+// repeats take air that nobody else wants.
+func alone(now time.Time, s *Sender, m *outgoing) bool {
+	if !m.lone || len(m.dests) > few || s.Queued() || s.floor.taken(now, &s.cfg) {
+		return false
+	}
+	for _, o := range s.messages { // in any order
+		if o != m && o.begun && !o.closed && int32(o.id-m.id) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// notAlone is called when somebody else has said more than receipts. Messages that stood alone stand among others from then on,
+// and their answers are waited for as long as those of other messages.
+func notAlone(s *Sender) {
+	for _, id := range s.Messages() {
+		m := s.messages[id]
+		if !m.lone {
+			continue
+		}
+		if m.lone = false; m.prompt || m.passEnd.IsZero() || !m.idle() {
+			continue
+		}
+		by := m.passEnd.Add(s.cfg.ackWait(m.dests.active(), m.total()) + s.late)
+		for _, d := range m.dests {
+			if d.answers() {
+				d.dueAt = due.Latest(d.dueAt, by)
+			}
+		}
+		m.pollAt = m.dests.pollTime()
+		s.arm(m)
+	}
+}
+
+// sayAtOnce lets the receivers of a message that goes again acknowledge it at once: nothing would share their datagram.
+func sayAtOnce(m *outgoing) {
+	for i := range m.address {
+		m.address[i].AtOnce = true
+	}
+}
+
+// answeredBy is when all answers to a pass of a message have come or have begun to come, if it stands alone or is acknowledged
+// at once; zero: neither is so. Once answers come, each is followed by the next one within settle.
+func answeredBy(end time.Time, s *Sender, m *outgoing) time.Time {
+	if !m.prompt && !alone(end, s, m) {
+		return time.Time{}
+	}
+	wait := max(s.cfg.oneWay()+s.cfg.spread(m.dests.named()), s.cfg.Turnaround) + s.cfg.oneWay() + s.cfg.ackAir() + s.cfg.slack()
+	switch {
+	case m.prompt: // all may have been told to, and others speak between
+		wait += time.Duration(m.dests.named()-1) * (s.cfg.Turnaround + s.cfg.ackAir())
+	case m.polls == 0:
+		wait += s.cfg.hold(len(m.dests))
+	}
+	return end.Add(wait)
+}

@@ -1,0 +1,129 @@
+package pmul
+
+import (
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"aldis/internal/lab/check"
+	"aldis/internal/link/profile"
+)
+
+// floorOf is the floor as node sees it on hf-2400, and its configuration.
+func floorOf(t *testing.T, node NodeID) (*floor, *Config) {
+	t.Helper()
+	p, err := profile.Load("hf-2400", os.ReadFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := ConfigFor(p, node, Compact, 20, nil)
+	c.Hears = true
+	return &floor{}, &c
+}
+
+func loud(NodeID) bool { return false }
+
+// TestFloor: turns go round in the order of the nodes, each as long as it may, and who does not come is passed over.
+func TestFloor(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	f, c := floorOf(t, 2)
+	check.Equal(t, "free: how long to wait", f.mayAt(now, c), now)
+
+	f.heard(now, c, 3, TurnPDU{Source: 3, Number: 7, Left: 10 * time.Second, Next: 1, More: true}, now)
+	f.heard(now, c, 1, TurnPDU{Source: 1, Number: 6, Left: 20 * time.Second, Next: 2, More: true}, now) // held back by a radio
+	check.Equal(t, "who has it", f.holder, NodeID(3))
+	check.Equal(t, "until", f.end, now.Add(10*time.Second))
+	check.Equal(t, "this node, which nobody expects", f.mayAt(now, c), f.end.Add(c.afterTurn()))
+
+	f.heard(now, c, 3, TurnPDU{Source: 3, Number: 7, Next: 2, More: true}, now)
+	check.Equal(t, "not before all have heard the end", f.mine(now, c), false)
+	now = now.Add(c.afterTurn())
+	check.Equal(t, "its turn", f.mine(now, c), true)
+	end := now.Add(4 * time.Second)
+	f.take(now, c, end, time.Second)
+	p := f.say(now, c, end, true, 5*time.Minute, loud)
+	check.Equal(t, "number", p.Number, uint8(8))
+	check.Equal(t, "next", p.Next, NodeID(3))
+	check.True(t, "wants another turn", p.More, p)
+	check.Equal(t, "left", p.Left, c.turnMost()-time.Second)
+	check.Equal(t, "goes on", f.mayAt(now, c), now)
+	f.heard(now, c, 1, TurnPDU{Source: 1, Number: 7, Next: 3, More: true}, now) // speaks between
+	check.Equal(t, "who has it", f.holder, NodeID(2))
+	end = end.Add(p.Left)
+	p = f.say(now, c, end, true, 5*time.Minute, loud)
+	check.Equal(t, "left at the end", p.Left, 0)
+	check.Equal(t, "its next turn is after the others", f.mayAt(now, c), end.Add(c.afterTurn()+2*c.slot()))
+
+	now = end.Add(c.afterTurn() + 2*c.slot()) // neither 3 nor 1 has come
+	check.True(t, "somebody's turn", f.taken(now, c), f)
+	f.take(now, c, now, time.Second)
+	p = f.say(now, c, now, true, 0, loud)
+	check.Equal(t, "number", p.Number, uint8(9))
+	check.Equal(t, "next but the one that did not come", p.Next, NodeID(1))
+	check.Equal(t, "next where that one is silent", f.say(now, c, now, true, 0, func(n NodeID) bool { return n == 1 }).Next, NodeID(0))
+}
+
+// TestFloorTwice: two nodes that take the same turn agree whose it is, and a node that has nothing to say is not asked again.
+func TestFloorTwice(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	for _, by := range []NodeID{1, 3} {
+		f, c := floorOf(t, 2)
+		f.take(now, c, now.Add(time.Second), time.Second)
+		mine := f.say(now, c, now.Add(time.Second), true, time.Minute, loud)
+		f.heard(now, c, by, TurnPDU{Source: by, Number: mine.Number, Left: 9 * time.Second, More: true}, now)
+		check.Equal(t, "the lower one has it", f.holder, min(by, 2))
+		f.heard(now, c, by, TurnPDU{Source: by, Number: mine.Number + 1, Left: 9 * time.Second, More: true}, now)
+		check.Equal(t, "a later turn", f.holder, by)
+		check.Equal(t, "who takes turns", slices.Equal(f.after(c, 1), []NodeID{min(by, 2), max(by, 2)}), true)
+		f.heard(now, c, by, TurnPDU{Source: by, Number: mine.Number + 1}, now)
+		check.Equal(t, "who takes turns", slices.Equal(f.after(c, 1), []NodeID{2}), true)
+		check.Equal(t, "nobody", f.taken(now.Add(time.Second), c), false)
+	}
+}
+
+// TestFloorHostile: a member that says what it likes makes others wait for a minute at the most, and is remembered once.
+func TestFloorHostile(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	f, c := floorOf(t, 2)
+	for n := range 1000 {
+		f.heard(now, c, 3, TurnPDU{Source: 3, Number: uint8(n), Left: leftMost * TurnStep, Next: NodeID(n), More: true}, now)
+	}
+	check.Equal(t, "members", len(f.members), 1)
+	check.True(t, "until", !f.end.After(now.Add(time.Minute)), f.end.Sub(now))
+	check.Equal(t, "nobody comes", f.taken(now.Add(2*time.Minute), c), false)
+}
+
+// TestLately: what came lately is said again with what is owed, bounded.
+func TestLately(t *testing.T) {
+	l := lately{}
+	for m := range MessageID(2 * latelyMost) {
+		l.add(Key{ship, m})
+	}
+	ways := l.with([]Key{{ship, 5}, {ship, 2*latelyMost - 1}})
+	check.Equal(t, "with what came lately", len(ways[0]), latelyMost+1)
+	check.Equal(t, "without", len(ways[1]), 2)
+	b, err := AppendCompact(nil, hq, 0, AckPDU{Source: hq, Runs: true, Entries: ways[0]})
+	check.True(t, "a few octets", err == nil && len(b) < 12, b)
+}
+
+// TestTurnLapses: whose turn came while it was silent does not wait for it for ever afterwards; it used to ask for a Step each
+// nanosecond.
+func TestTurnLapses(t *testing.T) {
+	_, c := floorOf(t, 2)
+	s, err := NewSender(*c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(1_800_000_000, 0)
+	s.Step(now, EMCON{Silent: true})
+	s.Step(now, TurnPDU{Source: 3, Number: 7, Next: 2, More: true})
+	out := s.Step(now, nil)
+	check.Equal(t, "while it is silent", out.Deadline, time.Time{})
+	now = now.Add(time.Hour)
+	check.Equal(t, "an hour later", s.Step(now, EMCON{}).Deadline, time.Time{})
+
+	s.Step(now, TurnPDU{Source: 3, Number: 9, Next: 2, More: true})
+	out = s.Step(now, nil)
+	check.True(t, "when it talks it is there in time", out.Deadline.After(now) && out.Deadline.Sub(now) < c.slot(), out.Deadline.Sub(now))
+}

@@ -1,0 +1,45 @@
+package pmul
+
+import (
+	"maps"
+	"slices"
+)
+
+// lately is which messages of each source have become complete. On a shared channel with turns, acknowledgements name these again:
+// a run of many messages takes no more room than one message, and a sender that has missed an acknowledgement would take what the
+// next one leaves out for lost.
+type lately map[NodeID][]MessageID
+
+// latelyMost bounds how many messages of one source are named again: what it sends in some turns.
+const latelyMost = 96
+
+// add notes a message that is complete.
+func (l lately) add(key Key) {
+	ids := append(l[key.Source], key.Message)
+	if len(ids) > latelyMost {
+		ids = slices.Delete(ids, 0, len(ids)-latelyMost)
+	}
+	l[key.Source] = ids
+}
+
+// with makes the entries for the messages of one source that are owed, in two ways: first together with what became complete
+// lately, for where there is room, then alone.
+func (l lately) with(owing []Key) (ways [2][]AckEntry) {
+	all := map[MessageID]bool{}
+	for _, key := range owing {
+		all[key.Message] = true
+	}
+	source := owing[0].Source
+	entries := func() (list []AckEntry) {
+		for _, id := range slices.Sorted(maps.Keys(all)) {
+			list = append(list, AckEntry{Source: source, Message: id})
+		}
+		return list
+	}
+	ways[1] = entries()
+	for _, id := range l[source] {
+		all[id] = true
+	}
+	ways[0] = entries()
+	return ways
+}

@@ -1,0 +1,84 @@
+package pmul
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+	"time"
+)
+
+// parity takes a shard.
+func (r *Receiver) parity(now time.Time, p ParityPDU) {
+	key := Key{p.Source, p.Message}
+	m := r.in[key]
+	switch f := r.done[key]; {
+	case f != nil:
+		r.stats.Duplicates++
+		r.turnOf(now, f, int(p.Left), true)
+	case len(p.Shard) == 0:
+		r.stats.Illegal++
+	case m == nil:
+		r.orphaned(now, key, true, p.Index, p.Shard)
+	default:
+		m.left = int(p.Left)
+		r.shard(now, m, p.Index, p.Shard)
+	}
+}
+
+// shard holds a shard of erasure coding: any one stands for any fragment that is missing.
+func (r *Receiver) shard(now time.Time, m *incoming, index uint16, b []byte) {
+	key := m.key
+	if m.total < 2 || m.total > codedMost || int(index) >= shardsOf(int(m.total)) || m.last > len(b) {
+		r.stats.Illegal++
+		return
+	}
+	u := r.used(key.Source)
+	if _, known := m.parity[index]; known {
+		r.stats.Duplicates++
+	} else {
+		if !r.fits(u, len(b)) {
+			r.stats.Full++
+			return
+		}
+		shard := append([]byte{}, b...)
+		m.parity[index] = shard
+		m.octets += len(shard)
+		r.hold(u, len(shard))
+		if r.recovered(m) {
+			delete(m.parity, index) // it was never in the journal
+			r.complete(now, m, 0)
+			return
+		}
+		r.out.record(bucketParity, fragmentKey(key, index), append(binary.BigEndian.AppendUint16(nil, uint16(m.last)), shard...))
+	}
+	if r.planned(m.coded) {
+		r.follow(now, m, m.left)
+		return
+	}
+	m.asked, m.askAt, m.nackAt = 0, time.Time{}, time.Time{}
+	m.idleAt = now.Add(r.cfg.idle(m.need()) + r.jitter(m.nodes))
+}
+
+// need is how many more shards give the message.
+func (m *incoming) need() int { return max(int(m.total)-len(m.fragments)-len(m.parity), 0) }
+
+// recovered tells whether what is held gives the message, and fills it in. Shards that do not fit are let go.
+func (r *Receiver) recovered(m *incoming) bool {
+	if len(m.parity) == 0 || m.need() > 0 || m.last == 0 && m.fragments[m.total] == nil {
+		return false
+	}
+	held := maps.Clone(m.fragments)
+	if !m.recover() {
+		r.stats.Conflict++
+		m.fragments = held
+		for _, i := range slices.Sorted(maps.Keys(m.parity)) {
+			n := len(m.parity[i])
+			m.octets -= n
+			r.hold(r.used(m.key.Source), -n)
+			delete(m.parity, i)
+			r.out.record(bucketParity, fragmentKey(m.key, i), nil)
+		}
+		return false
+	}
+	return true
+}
