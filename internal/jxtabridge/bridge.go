@@ -413,24 +413,3 @@ func sizeOf(elements []jxta.Element) int {
 	}
 	return n
 }
-
-// recent is a set that forgets its oldest members.
-type recent struct {
-	in    map[string]bool
-	order []string
-	next  int
-}
-
-func newRecent(size int) *recent { return &recent{in: map[string]bool{}, order: make([]string, size)} }
-
-// add reports whether s was new.
-func (r *recent) add(s string) bool {
-	if r.in[s] {
-		return false
-	}
-	delete(r.in, r.order[r.next])
-	r.order[r.next] = s
-	r.in[s] = true
-	r.next = (r.next + 1) % len(r.order)
-	return true
-}

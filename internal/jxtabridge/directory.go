@@ -318,7 +318,7 @@ func (dir *directory) indexed(p *peer, group string, s jxta.SRDI) {
 	unknown := false
 	for _, entry := range s.Entries {
 		if entry.Life > 0 && entry.Key == "Name" && !dir.cache.Has(group, uint8(kind), entry.Key, entry.Value) &&
-			dir.ether.seen.add(strings.ToUpper("i"+p.id+" "+group+" "+s.Key+" "+entry.Value)) {
+			dir.ether.seen.Add(strings.ToUpper("i"+p.id+" "+group+" "+s.Key+" "+entry.Value)) {
 			unknown = true
 		}
 	}

@@ -50,7 +50,8 @@
 //   - questions.go: questions that wait for an answer; who has a pipe open
 //   - wanted.go: which advertisements other sites are told of, and what they are asked
 //   - push.go: new advertisements for peers that have not asked
-//   - streams.go: a stream and its edge: blocks, acknowledgements, repeats, closing
+//   - streams.go: a stream and its edge: blocks, acknowledgements, repeats
+//   - streamclose.go: a stream is closed, reset or left
 //   - streamopen.go: a stream opens
 //   - streamlink.go: what the bridges of two sites say about a stream
 //   - streammemory.go: streams over a restart

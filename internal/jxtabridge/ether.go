@@ -9,6 +9,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/rate"
+	"aldis/internal/recent"
 )
 
 // Multicast is one more way in (wire 2.7): what a peer says there to everybody. A peer with a lease and a connection
@@ -42,8 +43,8 @@ type ether struct {
 	ghosts    *ghosts
 	conn      *conn // for complaints
 	strangers map[string]*stranger
-	seen      *recent // propagation MessageIds, wire MsgIds, index values asked for
-	overheard *recent
+	seen      *recent.Set[string] // propagation MessageIds, wire MsgIds, index values asked for
+	overheard *recent.Set[string]
 	adverts   map[string]bool // items taken from strangers
 	shouts    rate.Bucket
 	carries   rate.Bucket
@@ -57,7 +58,7 @@ type stranger struct {
 
 func newEther(s *step, o *outlets, g *ghosts) *ether {
 	return &ether{step: s, outlets: o, ghosts: g, conn: &conn{scheme: "mcast"}, strangers: map[string]*stranger{},
-		seen: newRecent(8192), overheard: newRecent(maxOverheard), adverts: map[string]bool{}}
+		seen: recent.New[string](8192), overheard: recent.New[string](maxOverheard), adverts: map[string]bool{}}
 }
 
 func (b *Bridge) heard(ev Heard) {
@@ -195,12 +196,12 @@ func (eth *ether) listened(group string) bool {
 // peer is one message; what a stranger says in another's name cannot make that other's message look old.
 func (eth *ether) fresh(from *peer, key string) bool {
 	if eth.cfg.Multicast == "" {
-		return eth.seen.add(key)
+		return eth.seen.Add(key)
 	}
 	if from.stranger {
-		return !eth.seen.in[key] && eth.overheard.add(from.id+" "+key)
+		return !eth.seen.Has(key) && eth.overheard.Add(from.id+" "+key)
 	}
-	return eth.seen.add(key) && !eth.overheard.in[from.id+" "+key]
+	return eth.seen.Add(key) && !eth.overheard.Has(from.id+" "+key)
 }
 
 // mayCarry reports whether a message of this peer may cross the link: the air is not a stranger's to spend.

@@ -269,8 +269,8 @@ func TestForgedMulticast(t *testing.T) {
 	if c, items := len(n.takeCarry()), len(n.takeItems()); c+items > carriesBurst {
 		t.Errorf("a flood sent %d messages and %d advertisements over the link", c, items)
 	}
-	if len(n.b.ether.overheard.in) > maxOverheard || len(n.b.ether.adverts) > maxOverheard || len(n.b.ether.strangers) > maxStrangers {
-		t.Errorf("%d message ids, %d adverts, %d strangers", len(n.b.ether.overheard.in), len(n.b.ether.adverts), len(n.b.ether.strangers))
+	if n.b.ether.overheard.Len() > maxOverheard || len(n.b.ether.adverts) > maxOverheard || len(n.b.ether.strangers) > maxStrangers {
+		t.Errorf("%d message ids, %d adverts, %d strangers", n.b.ether.overheard.Len(), len(n.b.ether.adverts), len(n.b.ether.strangers))
 	}
 	// And the leased peer is served as before: nobody has made its messages look old.
 	a.wire(jxta.NetGroup, pipe1, "flood1", body("news"))

@@ -11,7 +11,7 @@ import (
 
 // DescribeMessage is what the operator's rules see of an application's message; direction and site are the caller's.
 func DescribeMessage(m *site.Message) site.Subject {
-	s := site.Subject{Type: filter.Message, Scope: m.Scope, Owner: m.From, Topic: m.Topic, Stream: ofStream(m)}
+	s := site.Subject{Type: filter.Message, Scope: m.Scope, Owner: m.From, Topic: m.Topic, Parts: m.Parts, Stream: ofStream(m)}
 	if !m.Published {
 		s.Topic, _ = strings.CutPrefix(m.Param, jxta.URN(""))
 	}

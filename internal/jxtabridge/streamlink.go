@@ -139,7 +139,7 @@ func (ss *streams) hear(ev site.FarMessage) {
 	}
 	st := ss.all[key]
 	switch {
-	case st == nil && ss.over.in[ss.overKey(key)]:
+	case st == nil && ss.over.Has(ss.overKey(key)):
 	case st == nil && key.mine:
 		if head != headReset {
 			ss.answerReset(key, ev.Message)
@@ -284,7 +284,7 @@ func (x *strays) sorted() []streamKey { return slices.SortedFunc(maps.Keys(x.of)
 
 // answerReset tells the far gateway, once, that there is no such stream here.
 func (ss *streams) answerReset(key streamKey, m site.Message) {
-	if ss.over.add(ss.overKey(key)) {
+	if ss.over.Add(ss.overKey(key)) {
 		ss.carry([]uint16{key.site}, streamMessage(site.Message{Scope: m.Scope, From: m.To, To: m.From}, key.head(headReset), nil))
 	}
 }

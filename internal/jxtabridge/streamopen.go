@@ -205,7 +205,7 @@ func (ss *streams) openFar(ev site.FarMessage, key streamKey, rest []byte) {
 	all, own := ss.count(m.To)
 	refuse := ""
 	switch {
-	case ss.over.in[ss.overKey(key)]:
+	case ss.over.Has(ss.overKey(key)):
 		ss.done(ev.Token)
 		return
 	case err != nil:

@@ -11,7 +11,7 @@ import (
 	"aldis/internal/due"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge/reliable"
-	"aldis/internal/site"
+	"aldis/internal/recent"
 )
 
 // The reliability layer of JxtaBiDiPipe and JxtaSocket (wire 8.6) ends here for streams between a peer of this site (the
@@ -36,16 +36,16 @@ type streams struct {
 	strays      strays
 	all         map[streamKey]*stream
 	at          map[streamAddr]*stream
-	over        *recent        // keys of streams that ended or were refused: a late message does not open them again
-	epochs      map[uint16]int // how often a site has lost its store
-	number      uint64         // of the newest that a local peer opened
-	recalled    bool           // New restored streams, and no Step has started their timers
+	over        *recent.Set[string] // keys of streams that ended or were refused: a late message does not open them again
+	epochs      map[uint16]int      // how often a site has lost its store
+	number      uint64              // of the newest that a local peer opened
+	recalled    bool                // New restored streams, and no Step has started their timers
 }
 
 func newStreams(s *step, o *outlets, g *ghosts, f *far, r *rules) *streams {
 	return &streams{step: s, outlets: o, ghosts: g, far: f, rules: r, credentials: newCredentials(s),
 		strays: strays{of: map[streamKey]*stray{}}, all: map[streamKey]*stream{}, at: map[streamAddr]*stream{},
-		over: newRecent(8192), epochs: map[uint16]int{}}
+		over: recent.New[string](8192), epochs: map[uint16]int{}}
 }
 
 // streamKind says which of the two a stream is; their blocks and their closing differ.
@@ -124,16 +124,6 @@ type edgeWindow struct {
 	shut   bool          // it was told that the window is closed
 	reopen time.Time     // when it is told again that the window is open
 	wait   time.Duration // before the telling after that
-}
-
-// closing is how far the end of a stream is.
-type closing struct {
-	begun bool // final is the last block; behind it the edge is closed
-	final uint32
-	told  int       // how often a socket was told to close
-	again time.Time // when it is told again
-	why   string    // the first reason
-	gone  bool      // the edge has not closed it: its lease or its pipe has ended
 }
 
 // upward is a block of the edge as it crosses the link.
@@ -333,27 +323,6 @@ func (ss *streams) pump(st *stream) {
 	}
 }
 
-// closeSocket tells a socket that its other end has closed; its closeACK ends the stream.
-func (ss *streams) closeSocket(st *stream, p *peer) {
-	st.closing.told++
-	st.closing.again = ss.now.Add(closeAgain)
-	ss.until(st.closing.again)
-	ss.toEdge(st, p, closeElement(st.kind, "close"))
-}
-
-func closeElement(kind streamKind, value string) jxta.Element {
-	return jxta.Element{Namespace: kind.namespace(), Name: "close", Type: mimeText, Data: []byte(value)}
-}
-
-// closeBlock is what a BiDi pipe sends as its last block: a message of one element.
-func closeBlock() *reliable.Block {
-	data, err := jxta.AppendMessage(nil, jxta.Message{Elements: []jxta.Element{closeElement(streamBiDi, "close")}})
-	if err != nil {
-		panic("jxtabridge: a message of one element: " + err.Error())
-	}
-	return &reliable.Block{Data: data, Closes: true}
-}
-
 // sender hands blocks to the edge as the ghost.
 func (ss *streams) sender(st *stream) reliable.Send {
 	p := ss.outlets.peers[st.local]
@@ -372,91 +341,6 @@ func (ss *streams) sender(st *stream) reliable.Send {
 			}
 		}
 		ss.toEdge(st, p, jxta.Element{Namespace: nsRel, Name: strconv.FormatUint(uint64(n), 10), Type: mimeBlock, Data: data})
-	}
-}
-
-// edgeCloses answers a socket's close at once; the far end hears of it behind the last block.
-func (ss *streams) edgeCloses(st *stream, value string) {
-	if value == "closeACK" {
-		if st.closing.told > 0 && !st.ended {
-			st.because("closed_there")
-			ss.end(st)
-		}
-		return
-	}
-	if p := ss.outlets.peers[st.local]; p != nil && st.to != "" {
-		ss.toEdge(st, p, closeElement(st.kind, "closeACK"))
-	}
-	ss.leave(st)
-}
-
-// leave ends a stream whose edge has gone; the far edge is closed behind the last block.
-func (ss *streams) leave(st *stream) {
-	if st.ended {
-		return
-	}
-	st.because("closed_here")
-	knows := st.closing.begun // by the far end
-	st.down.All(func(_ uint32, d *reliable.Block) { knows = knows || d.Closes && d.Sent > 0 })
-	if !knows {
-		ss.say(st, headClose, uint64(st.up.Taken), nil, 0)
-	}
-	ss.end(st)
-}
-
-// reset ends a stream that cannot go on, towards both sides.
-func (ss *streams) reset(st *stream, why string) {
-	if st.ended {
-		return
-	}
-	ss.note("info", "stream ended", "peer", st.local, "far_peer", st.remote, "reason", why)
-	ss.stats.Refused["stream_"+why]++
-	st.because(why)
-	ss.say(st, headReset, 0, nil, 0)
-	ss.closeDown(st)
-}
-
-// closeDown closes the edge behind what has arrived without a gap; the rest is void.
-func (ss *streams) closeDown(st *stream) {
-	if st.to == "" || ss.outlets.peers[st.local] == nil {
-		ss.end(st)
-		return
-	}
-	var cut []*reliable.Block
-	st.closing.begun = true
-	st.closing.final, cut = st.down.Cut()
-	lose(ss.step, site.Broken, st.local, cut...)
-	st.down.Stuck = ss.now
-	ss.save(st)
-	ss.pump(st)
-}
-
-// end drops what waits. The stream stays for streamLinger to answer late messages.
-func (ss *streams) end(st *stream) {
-	if st.ended {
-		return
-	}
-	st.because("closed_there")
-	if why := st.closing.why; !st.closing.gone && (why == "closed_here" || why == "closed_there") {
-		ss.drop(st.down.Clear()...)
-	} else {
-		lose(ss.step, site.Broken, st.local, st.down.Clear()...)
-	}
-	if st.opening.token != 0 {
-		undelivered(ss.step, st.opening.token, site.Broken, st.local)
-	}
-	st.up.Restart(st.up.Taken)
-	st.opening, st.paced, st.edge.reopen, st.closing.again = opening{}, time.Time{}, time.Time{}, time.Time{}
-	st.ended, st.forget = true, ss.now.Add(streamLinger)
-	ss.until(st.forget)
-	ss.stats.StreamsEnded[st.closing.why]++
-	ss.erase(st)
-}
-
-// because notes why a stream ends. The first reason stays.
-func (st *stream) because(why string) {
-	if st.closing.why == "" {
-		st.closing.why = why
 	}
 }
 
@@ -502,7 +386,7 @@ func (ss *streams) sweep() {
 			if due.Reached(ss.now, st.forget) {
 				delete(ss.all, st.key)
 				delete(ss.at, streamAddr{st.local, st.remote, st.from})
-				ss.over.add(ss.overKey(st.key))
+				ss.over.Add(ss.overKey(st.key))
 			}
 			continue
 		case due.Reached(ss.now, st.opening.until):

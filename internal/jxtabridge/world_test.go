@@ -53,6 +53,7 @@ type node struct {
 	gated  []Gate
 	stuck  bool // sockets swallow nothing: no Written
 	secret []string
+	record func(Received) // is given what comes in on a connection; nil: nobody looks
 }
 
 func newNode(t *testing.T, siteID uint16) *node {
@@ -73,6 +74,9 @@ func patient(t *testing.T, siteID uint16) *node {
 // step gives the bridge an event and carries out what it wants done; fake peers read at once.
 func (n *node) step(ev site.Event) site.Output {
 	n.Helper()
+	if r, ok := ev.(Received); ok && n.record != nil {
+		n.record(r)
+	}
 	out := n.b.Step(n.now, ev)
 	n.wake = out.Deadline
 	for _, m := range out.Remember {
