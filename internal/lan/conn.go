@@ -89,8 +89,7 @@ func (n *conn) read() {
 		return
 	}
 	n.lan.post(jxtabridge.Welcomed{Conn: n.id, Welcome: w})
-	for {
-		n.wait()
+	for n.wait() {
 		size, err := n.header(r)
 		if err != nil {
 			n.report("header", err)

@@ -442,19 +442,18 @@ func TestGate(t *testing.T) {
 			}
 			return n
 		}
-		send := func() {
-			if _, err := c.Write(append(jxta.AppendPackageHeader(nil, 3), "abc"...)); err != nil {
+		two := func() { // in one segment, so that the reader holds the second when it has taken the first
+			one := append(jxta.AppendPackageHeader(nil, 3), "abc"...)
+			if _, err := c.Write(append(one, one...)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		w.lan.Gate(jxtabridge.Gate{Conn: id, Shut: true})
-		send() // the read that is under way may still take one
-		send()
+		two() // the read that is under way may still take one
 		w.lan.Gate(jxtabridge.Gate{Conn: id, Shut: false})
 		w.await("both", func(e []site.Event) bool { return received(e) == 2 })
 		w.lan.Gate(jxtabridge.Gate{Conn: id, Shut: true})
-		send() // one of the two is taken if a read is under way, none if the reader stands at the gate already
-		send()
+		two() // one of the two is taken if a read is under way, none if the reader stands at the gate already
 		if end == "peer" {
 			c.Close()
 			w.lan.Gate(jxtabridge.Gate{Conn: id, Shut: false})
@@ -467,6 +466,26 @@ func TestGate(t *testing.T) {
 		}
 	}
 	w.lan.Gate(jxtabridge.Gate{Conn: 999, Shut: true}) // gone already
+}
+
+// A reader is let through an open gate only, and never again once its connection was closed, whatever it holds already.
+func TestGateOfAClosedConnection(t *testing.T) {
+	var b outbox
+	b.init(nil, 1, "a peer", func() {})
+	if !b.wait() {
+		t.Error("an open gate stops the reader")
+	}
+	b.gate(true)
+	let := make(chan bool)
+	go func() { let <- b.wait() }()
+	b.close()
+	if <-let {
+		t.Error("the end opened a shut gate")
+	}
+	b.gate(false)
+	if b.wait() {
+		t.Error("a closed connection is still read")
+	}
 }
 
 // What is to be signed is signed on its way out, its length told with the trailer, and the queue is empty afterwards.

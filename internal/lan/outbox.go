@@ -89,13 +89,15 @@ func (b *outbox) gate(shut bool) {
 	b.mu.Unlock()
 }
 
-// wait returns when the connection may be read.
-func (b *outbox) wait() {
+// wait returns true when the connection may be read, false when this side has closed it: what a reader holds already
+// of a closed connection nobody wants any more.
+func (b *outbox) wait() bool {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	for b.shut && !b.closed {
 		b.opened.Wait()
 	}
-	b.mu.Unlock()
+	return !b.closed
 }
 
 func (b *outbox) queue(o outgoing) {
