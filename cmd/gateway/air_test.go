@@ -48,6 +48,8 @@ func TestAirRefuses(t *testing.T) {
 		{[]string{"--seeds", "3-1"}, exitUsage, `"3-1" is not a number`},
 		{[]string{"--seeds", "1-99999999"}, exitUsage, "range such as 1-20"},
 		{[]string{"--seeds", ""}, exitUsage, `"" is not a number`},
+		{[]string{"--live", "--only", "burst,idle"}, exitUsage, `nothing of table "idle" is played live`},
+		{[]string{"--live", "--at-once", "0"}, exitUsage, "--at-once: 0 is not from 1 to 32"},
 		{[]string{"surplus"}, exitUsage, "surplus"},
 		{[]string{"--only", "idle", "--seeds", "1", "--html", "/nonexistent/x.html"}, exitRefused, "--html: "},
 	} {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -18,10 +16,11 @@ import (
 	"aldis/internal/config"
 	"aldis/internal/lab/report"
 	"aldis/internal/lab/trace"
+	"aldis/internal/link/roster"
 )
 
-const analyseAbout = `usage: gateway analyse CAPTURE [--edge ADDR] [--key FILE] [--json] [--html FILE]
-       gateway analyse CAPTURE --key FILE --decrypt -w OUT.pcap
+const analyseAbout = `usage: gateway analyse CAPTURE [--edge ADDR] [--key FILE [--roster FILE] [--corpus FILE]] [--links LIST] [--json] [--html FILE]
+       gateway analyse CAPTURE --key FILE [--roster FILE] --decrypt -w OUT.pcap
 
 Reads a capture (pcap or pcapng; - is standard input) and prints the figures of the Blue Game report of 2004: what JXTA's
 connections, handshakes, retransmissions, discovery and pipes cost, and how little of that was the application's.
@@ -29,6 +28,15 @@ connections, handshakes, retransmissions, discovery and pipes cost, and how litt
 With --html it also writes a page: the tables beside the published ones, octets over time, queue and latency.
 
 With the net's key it also opens the datagrams of gateways, and shows octets by kind as in their airtime ledger.
+
+Where each gateway has a key of its own, --key is the key of one node and --roster the roster of the time. Then analyse opens
+what that node has sent, and what was for it or for all. It cannot open what was between others, nor what is forward secret:
+most of what two nodes say over datagrams and NORM is sealed with keys that both forget. These are counted, with the reason.
+
+Messages that gateways coded by a corpus of the net need that, too: --corpus FILE. Without it analyse says which one it was.
+
+Of TAK devices (Cursor on Target) it says how many there are and what they report. With --links it plays their events through
+two gateways over each link of a list, such as iridium-dialup,hf-2400 or all, and says what that costs.
 
 With --decrypt it writes what gateways said to each other to another capture, without encryption, for Wireshark with the
 dissector aldis.lua. That file shows every message in clear to whoever reads it.
@@ -40,9 +48,12 @@ with 1.
 func analyseCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("analyse", flag.ContinueOnError)
 	edge := fs.String("edge", "", "`address` of the edge whose discovery and payload are shown; then only its packets count (default: the peer that dialled most, and all packets)")
-	keyFile := fs.String("key", "", "`file` with the net's key: opens the datagrams of gateways")
+	keyFile := fs.String("key", "", "`file` with the net's key, or with a node's: opens the datagrams of gateways")
+	rosterFile := fs.String("roster", "", "`file` with the roster of the time, where --key is a node's; nobody asks who has signed it")
+	corpus := fs.String("corpus", "", "`file` with what the net had taught its gateways (gateway corpus build), to read messages that are coded by it")
 	nodes := fs.String("nodes", "", "`ids` of the gateways, such as 1,300: needed if one is above 255 and sends nothing back")
 	asJSON := fs.Bool("json", false, "print JSON, with the field names of the published figures")
+	links := fs.String("links", "", "`profiles`, names or files with commas between, or all: what the events of TAK devices would cost there")
 	decrypt := fs.Bool("decrypt", false, "write the datagrams of gateways in clear, to the file of -w")
 	clearFile := fs.String("w", "", "`file` for them, a capture (pcap)")
 	page := fs.String("html", "", "`file` for a page with tables and plots, complete in itself; - prints it instead of the text")
@@ -63,17 +74,30 @@ func analyseCommand(args []string, stdout, stderr io.Writer) int {
 		}
 		opt.Edge = addr.Unmap()
 	}
-	if err := linkOptions(&opt, *keyFile, *nodes); err != nil {
+	if err := linkOptions(&opt, *keyFile, *rosterFile, *nodes); err != nil {
 		fmt.Fprintf(stderr, "gateway analyse: %v\n", err)
+		return exitUsage
+	}
+	var err error
+	if opt.Corpus, err = corpusFlag(*corpus); err != nil {
+		fmt.Fprintf(stderr, "gateway analyse: --corpus: %v\n", err)
+		return exitUsage
+	}
+	if *corpus != "" && *keyFile == "" {
+		fmt.Fprintf(stderr, "gateway analyse: --corpus is of use with --key FILE\n")
 		return exitUsage
 	}
 	if *decrypt != (*clearFile != "") || *decrypt && *keyFile == "" {
 		fmt.Fprintf(stderr, "gateway analyse: --decrypt needs --key FILE and -w OUT.pcap, and -w needs --decrypt\n")
 		return exitUsage
 	}
+	costs, err := newTAKCosts(*links)
+	if err != nil {
+		return mistakes(stderr, err)
+	}
+	opt.CoT = costs.take()
 	var clear *clearCapture
 	if *decrypt {
-		var err error
 		if clear, err = newClearCapture(*clearFile, rest[0]); err != nil {
 			return fail(stderr, "analyse", fmt.Errorf("-w: %w", err))
 		}
@@ -87,6 +111,9 @@ func analyseCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	if err != nil {
 		return fail(stderr, "analyse", fmt.Errorf("%s: %w", rest[0], err))
+	}
+	if err := costs.play(figures, stderr); err != nil {
+		return fail(stderr, "analyse", fmt.Errorf("--links: %w", err))
 	}
 	name := captureName(rest[0])
 	print := func(w io.Writer) error { return figures.WriteText(w, name) }
@@ -104,12 +131,16 @@ func analyseCommand(args []string, stdout, stderr io.Writer) int {
 }
 
 // linkOptions reads what opens the datagrams of gateways.
-func linkOptions(opt *trace.Options, keyFile, nodes string) error {
-	if keyFile != "" {
+func linkOptions(opt *trace.Options, keyFile, rosterFile, nodes string) error {
+	if rosterFile != "" {
+		if err := nodeOptions(opt, keyFile, rosterFile); err != nil {
+			return err
+		}
+	} else if keyFile != "" {
 		key, err := config.LoadKey(keyFile)
 		if err != nil {
 			if _, other := config.LoadNodeKey(keyFile); other == nil {
-				err = fmt.Errorf("%s is the key of one node: what gateways with a roster say to each other analyse cannot open, and counts as unopened", keyFile)
+				err = fmt.Errorf("%s is the key of one node: say --roster FILE too", keyFile)
 			}
 			return fmt.Errorf("--key: %w", err)
 		}
@@ -128,10 +159,36 @@ func linkOptions(opt *trace.Options, keyFile, nodes string) error {
 	return nil
 }
 
+// nodeOptions reads the keys of one node of a net with a roster.
+func nodeOptions(opt *trace.Options, keyFile, rosterFile string) error {
+	if keyFile == "" {
+		return errors.New("--roster needs --key FILE, the key of one of its nodes")
+	}
+	own, err := config.LoadNodeKey(keyFile)
+	if err != nil {
+		return fmt.Errorf("--key: %w", err)
+	}
+	r, err := config.LoadRoster(rosterFile)
+	if err != nil {
+		return fmt.Errorf("--roster: %w", err)
+	}
+	for _, n := range r.Nodes {
+		opt.Nodes = append(opt.Nodes, n.ID)
+		if n.Public == own.Public() {
+			opt.Self = n.ID
+		}
+	}
+	if opt.Self == 0 {
+		return fmt.Errorf("--roster: %s does not name the node whose key %s is", rosterFile, keyFile)
+	}
+	opt.Ring, err = roster.Ring(opt.Self, own, r)
+	return err
+}
+
 // captureName is what a capture is called in a report.
 func captureName(path string) string {
-	base := strings.TrimSuffix(filepath.Base(path), ".gz")
-	for _, ext := range []string{".pcap", ".pcapng", ".cap", ".dmp"} {
+	base := filepath.Base(path)
+	for _, ext := range []string{".gz", ".zst", ".xz", ".pcap", ".pcapng", ".cap", ".dmp"} {
 		base = strings.TrimSuffix(base, ext)
 	}
 	return base
@@ -141,7 +198,7 @@ func captureName(path string) string {
 // could be read.
 func analyseFile(path string, opt trace.Options, stderr io.Writer) (*trace.Report, error) {
 	a := trace.New(opt)
-	broken, err := readCapture(path, stderr, a.Add)
+	broken, err := readCapture(path, stderr, a.Add, a.Dropped)
 	if err != nil {
 		return nil, err
 	}
@@ -151,8 +208,9 @@ func analyseFile(path string, opt trace.Options, stderr io.Writer) (*trace.Repor
 	return a.Finish(), nil
 }
 
-// readCapture gives the packets of a file to take, with progress. broken is why it could not be read to its end.
-func readCapture(path string, stderr io.Writer, take func(trace.Packet)) (broken, err error) {
+// readCapture gives the packets of a file to take, with progress, and what the file says of packets that it does not have
+// to dropped, which may be nil. broken is why it could not be read to its end.
+func readCapture(path string, stderr io.Writer, take func(trace.Packet), dropped func(trace.Drops)) (broken, err error) {
 	var in io.Reader = os.Stdin
 	var size int64
 	if path != "-" {
@@ -178,6 +236,9 @@ func readCapture(path string, stderr io.Writer, take func(trace.Packet)) (broken
 	}
 	p := newProgress(stderr, size)
 	defer p.clear()
+	if dropped != nil {
+		defer func() { dropped(r.Drops()) }()
+	}
 	for n := 1; ; n++ {
 		packet, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -191,15 +252,6 @@ func readCapture(path string, stderr io.Writer, take func(trace.Packet)) (broken
 			p.show(r.Offset())
 		}
 	}
-}
-
-// unpacked is a file, or what is in it if it is gzipped. It is read as it comes: what it unpacks to takes no memory.
-func unpacked(in io.Reader) (io.Reader, error) {
-	b := bufio.NewReaderSize(in, 1<<16)
-	if head, err := b.Peek(2); err != nil || head[0] != 0x1f || head[1] != 0x8b {
-		return b, nil
-	}
-	return gzip.NewReader(b)
 }
 
 // progress is a line on a terminal while a large file is read.

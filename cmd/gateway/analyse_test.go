@@ -563,7 +563,7 @@ func TestAnalyseCommand(t *testing.T) {
 	}
 }
 
-// The airtime ledgers of two gateways agree with the capture of their link, every account, with NORM and with P_Mul as
+// The airtime ledgers of two gateways agree with the capture of their link, every account, with pieces and with P_Mul as
 // the carrier of long messages. A gateway charges what it sends; what is lost on the way is in its own capture all the
 // same.
 func TestAnalyseAgreesWithLedger(t *testing.T) {
@@ -576,7 +576,7 @@ func TestAnalyseAgreesWithLedger(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		profile, frame string
-	}{{"iridium-directip-shore", "norm data"}, {"vhf-cnr-16k", "p_mul Data_PDU"}} {
+	}{{"iridium-directip-shore", "piece"}, {"vhf-cnr-16k", "p_mul Data_PDU"}} {
 		t.Run(tt.profile, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
@@ -611,7 +611,7 @@ func checkLedger(t *testing.T, dir, site, node, frame string) {
 		t.Fatal(err)
 	}
 	var opt trace.Options
-	if err := linkOptions(&opt, filepath.Join(dir, "net.key"), ""); err != nil {
+	if err := linkOptions(&opt, filepath.Join(dir, "net.key"), "", ""); err != nil {
 		t.Fatal(err)
 	}
 	r, err := analyseFile(filepath.Join(dir, site+".pcap"), opt, io.Discard)

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"aldis/internal/config"
+	"aldis/internal/corpora"
 	"aldis/internal/link/profile"
 )
 
@@ -19,11 +20,13 @@ stand without -c.
 
 With --example it shows which [[filter]] rule takes an example, and which condition each earlier rule misses. WHAT is a
 file with an advertisement or a CoT event, or a list of file, type, root, name, group, peer, pipe, size, direction and site. A message
-may also have element and mime; for a message check also shows what the [[message]] rules make of it:
+may also have element, mime and data, a file with its content; for a message check also shows what the [[message]] rules make of it,
+and what [[meet]] makes of its content for TAK devices; of a CoT event it shows what [[meet]] gives JXTA peers:
   gateway check --example adv.xml
   gateway check --example 'type=pipe,name=ship track,size=400'
   gateway check --example 'file=adv.xml,group=urn:jxta:uuid-…02,site=hq'
   gateway check --example 'type=message,element=track,mime=text/plain,size=200'
+  gateway check --example 'type=message,element=trk:body,data=track.xml'
 Types: peer, group, pipe, class, spec, impl, other, listener (an open input pipe), message, question.
 `
 
@@ -94,6 +97,9 @@ func summary(out io.Writer, c *config.Config) {
 	for _, line := range takSummary(c) {
 		fmt.Fprintf(w, "tak\t%s\n", line)
 	}
+	for _, line := range meetSummary(c) {
+		fmt.Fprintf(w, "meet\t%s\n", line)
+	}
 	if c.LAN.Multicast.IsValid() {
 		fmt.Fprintf(w, "\tpeers without a seed find it by multicast, %s\n", c.LAN.Multicast)
 	}
@@ -123,6 +129,9 @@ func summary(out io.Writer, c *config.Config) {
 	if n := len(c.Messages); n > 0 {
 		fmt.Fprintf(w, "messages\t%d rules of precedence, lifetime and supersession; a message that fits none is routine\n", n)
 	}
+	if c.Corpus.File != "" {
+		fmt.Fprintf(w, "corpus\t%s, %s (the same at every gateway that codes by it)\n", c.Corpus.File, corpora.Name(c.Corpus.CorpusFile))
+	}
 	fmt.Fprintf(w, "log\t%s, %s\n", c.Log.Level, c.Log.Format)
 	w.Flush()
 }
@@ -151,7 +160,7 @@ func filters(c *config.Config) string {
 func carrier(c *config.Config) string {
 	switch {
 	case c.Link.Profile.Transport != profile.PMul:
-		return "direct datagrams, and NORM for what needs segments"
+		return "datagrams to each peer: long messages in pieces, the longest over NORM"
 	case c.Link.Group.IsValid():
 		return fmt.Sprintf("P_Mul, to the group %s", c.Link.Group)
 	}

@@ -64,7 +64,7 @@ func groups() []group {
 			{name: "rehearse", summary: "judge a trace on a link: in time or not, and what it costs", run: rehearseCommand},
 			{name: "tune", summary: "search a profile for better settings for your traces", run: tuneCommand},
 			{name: "compact", summary: "show how small a file becomes on the link", run: compactCommand, files: true},
-			{name: "corpus", summary: "rebuild and check the model that compact uses", run: corpusCommand},
+			{name: "corpus", summary: "teach the gateways of a net its own formats", run: corpusCommand, words: []string{"build", "show", "send", "list", "save", "accept", "forget"}, files: true},
 		}},
 		{"Other", []entry{
 			{name: "pmul", summary: "send and receive files by plain P_Mul (ACP 142)", run: pmulCommand},

@@ -14,7 +14,8 @@ import (
 	"aldis/internal/link/compact"
 )
 
-const compactAbout = `usage: gateway compact FILE... [--json] [--sequence] [--equivalent]
+const compactAbout = `usage: gateway compact FILE... [--json] [--sequence] [--equivalent] [--corpus FILE]
+       gateway compact --query CONDITION FILE... [--json]
        gateway compact FILE -o CODED
        gateway compact --expand CODED [-o FILE]
 
@@ -23,6 +24,11 @@ of them names the codec), and what the other codecs would have made of it.
 
 Each file is coded alone, as the first message of its flow. With --sequence the files are messages of one flow, in this
 order, and each is coded after those before it, as if the far end held them.
+
+With --query nothing is coded: it prints what the files, also ones that -o has written, have at the place of a condition, as
+rules have it in content: xml:/event/@type, json:/track/id = 47*, text: *MAYDAY*. The exit code is 1 where no file fits.
+
+With --corpus the files are coded as between gateways that have this corpus (gateway corpus build).
 
 With -o the file's coding is written to CODED, with its length and 8 octets of its hash; --expand gives the file back, or says
 that CODED is damaged or of another version of the model. On the link the seal says so, and no octet is spent on it.
@@ -50,6 +56,8 @@ func compactCommand(args []string, stdout, stderr io.Writer) int {
 	asJSON := fs.Bool("json", false, "print JSON: a list with one object for each file")
 	sequence := fs.Bool("sequence", false, "learn along the list, as a link would")
 	equivalent := fs.Bool("equivalent", false, "JXTA documents may change their layout, as they may where no signature covers them")
+	ask := fs.String("query", "", "`condition` to judge the files by")
+	corpus := fs.String("corpus", "", "`file` with the net's corpus that both ends have")
 	out := fs.String("o", "", "`file` to write, - for standard output: the coding of one file, or with --expand the file")
 	expand := fs.Bool("expand", false, "expand a file that -o has written")
 	files, code, done := parse(fs, args, math.MaxInt, compactAbout, stdout, stderr)
@@ -60,8 +68,15 @@ func compactCommand(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "gateway compact: which files?\n\n%s", compactAbout)
 		return exitUsage
 	}
+	if *ask != "" {
+		if *out != "" || *expand || *sequence || *equivalent || *corpus != "" {
+			fmt.Fprintf(stderr, "gateway compact: no other option than --json with --query\n\n%s", compactAbout)
+			return exitUsage
+		}
+		return queryFiles(*ask, files, *asJSON, stdout, stderr)
+	}
 	if *out != "" || *expand {
-		if len(files) != 1 || *asJSON || *sequence || *equivalent {
+		if len(files) != 1 || *asJSON || *sequence || *equivalent || *corpus != "" {
 			fmt.Fprintf(stderr, "gateway compact: one file, and no other option, with -o and --expand\n\n%s", compactAbout)
 			return exitUsage
 		}
@@ -71,6 +86,10 @@ func compactCommand(args []string, stdout, stderr io.Writer) int {
 		return exitGood
 	}
 	var coder compact.Coder
+	var err error
+	if coder.Net, err = corpusFlag(*corpus); err != nil {
+		return fail(stderr, "compact", err)
+	}
 	var history *compact.History
 	if *sequence {
 		history = new(compact.History)

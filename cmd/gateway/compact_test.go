@@ -75,7 +75,7 @@ func TestCorpus(t *testing.T) {
 	if code := corpusCommand(nil, &out, &errs); code != 0 || errs.Len() > 0 {
 		t.Errorf("exit %d: %s", code, errs.String())
 	}
-	wants(t, out.String(), "version 3", "the same")
+	wants(t, out.String(), "version 4", "the same")
 }
 
 func TestCompactThereAndBack(t *testing.T) {
@@ -108,5 +108,35 @@ func TestCompactThereAndBack(t *testing.T) {
 	wants(t, errs, "no file that gateway compact -o has written")
 	if code, _, _ := run(t, "compact", "--json", file, "-o", coded); code != 2 {
 		t.Errorf("--json with -o: exit %d", code)
+	}
+}
+
+// TestQuery: what files have at a place, plain and coded.
+func TestQuery(t *testing.T) {
+	dir := t.TempDir()
+	file, other, coded := filepath.Join(dir, "a.xml"), filepath.Join(dir, "b.json"), filepath.Join(dir, "a.coded")
+	check.NoError(t, os.WriteFile(file, []byte(`<event type="a-f-G"><id>7</id></event>`), 0o600))
+	check.NoError(t, os.WriteFile(other, []byte(`{"id":8}`), 0o600))
+	code, _, errs := run(t, "compact", file, "-o", coded)
+	check.Equal(check.Fatal(t), errs, code, 0)
+	for _, c := range []struct {
+		condition string
+		code      int
+		fits      []bool
+	}{{"xml:/event/@type = a-f-*", 0, []bool{true, false, true}}, {"xml:/event/id = 8", 1, []bool{false, false, false}}, {"json:/id", 0, []bool{false, true, false}}} {
+		code, out, errs := run(t, "compact", "--json", "--query", c.condition, file, other, coded)
+		check.Equal(t, c.condition+errs, code, c.code)
+		var list []queried
+		check.NoError(check.Fatal(t), json.Unmarshal([]byte(out), &list))
+		for i, q := range list {
+			check.Equal(t, c.condition+" of "+q.File, q.Fits, c.fits[i])
+		}
+	}
+	_, out, _ := run(t, "compact", "--query", "xml:/event/id", file)
+	check.Contains(t, "values", out, `fits`)
+	check.Contains(t, "values", out, `"7"`)
+	for _, args := range [][]string{{"--query", "event"}, {"--query", "xml:/a", "--sequence"}} {
+		code, _, _ := run(t, append([]string{"compact", file}, args...)...)
+		check.Equal(t, "exit", code, exitUsage)
 	}
 }

@@ -46,3 +46,29 @@ func TestKeysDestroy(t *testing.T) {
 	check.True(t, "it was overwritten", len(is) == len(was) && string(is) != string(was))
 	does(t, "destroy", "-c", s.file, "--yes") // again: nothing is there any more
 }
+
+// The private keys of certificates for TAK devices go too; what is no key stays, and a directory that is not there is no reason
+// to fail.
+func TestKeysDestroyOfTAK(t *testing.T) {
+	s := newTAKSite(t, 2, "")
+	server := filepath.Join(s.dir, "server")
+	check.NoError(t, os.Mkdir(server, 0o700))
+	for _, name := range []string{"client.key", "client.pem", "gateway.p12"} {
+		check.NoError(t, os.WriteFile(filepath.Join(server, name), []byte(name), 0o600))
+	}
+	s.write(t, "tls = \"127.0.0.1:8089\"\ntls_keys = \"tak\"\nserver = \"127.0.0.1:8087\"\nserver_keys = \"server\"\n", "1")
+	does(t, "tak", "-o", filepath.Join(s.dir, "tak"), "127.0.0.1", "anna")
+	said := does(t, "destroy", "-c", s.file, "--yes")
+	for _, gone := range []string{"tak/ca.key", "tak/server.key", "tak/anna.key", "server/client.key", "server/gateway.p12"} {
+		file := filepath.Join(s.dir, gone)
+		wants(t, said, "destroyed "+file)
+		_, err := os.Stat(file)
+		check.True(t, gone+" is gone", errors.Is(err, fs.ErrNotExist), err)
+	}
+	for _, stays := range []string{"tak/anna.pem", "server/client.pem"} {
+		_, err := os.Stat(filepath.Join(s.dir, stays))
+		check.NoError(t, err)
+	}
+	check.NoError(t, os.RemoveAll(server))
+	does(t, "destroy", "-c", s.file, "--yes")
+}

@@ -11,6 +11,7 @@ import (
 	"aldis/internal/config"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/meet"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
 	"aldis/internal/site"
@@ -48,6 +49,8 @@ type exampleReport struct {
 	Octets   int       `json:"octets"`
 	Verdicts []verdict `json:"verdicts"`
 	Mark     *marking  `json:"mark,omitempty"` // of a message that is sent
+	// Meet is what [[meet]] makes of a message for TAK devices.
+	Meet []meet.Verdict `json:"meet,omitempty"`
 }
 
 // marking is what the [[message]] rules make of an example.
@@ -60,7 +63,9 @@ type marking struct {
 }
 
 func markOf(cfg *config.Config, s site.Subject, e jxta.Element) *marking {
-	e.Data = make([]byte, s.Octets)
+	if e.Data == nil {
+		e.Data = make([]byte, s.Octets)
+	}
 	pl := site.Message{Published: true, Scope: s.Scope, Topic: s.Topic, From: s.Owner, Parts: []jxta.Element{e}}
 	described := jxtabridge.DescribeMessage(&pl)
 	i := mark.Judge(cfg.Messages, &pl, &described)
@@ -91,7 +96,7 @@ func explain(cfg *config.Config, text string, asJSON bool, stdout, stderr io.Wri
 	}
 	r := exampleReport{Type: s.Type, Root: s.Root, Group: s.Scope, Name: s.Name, Peer: s.Owner, Pipe: s.Topic, Octets: s.Octets}
 	if s.Type == filter.Message && s.Direction != site.In {
-		r.Mark = markOf(cfg, s, element)
+		r.Mark, r.Meet = markOf(cfg, s, element), meetsOf(cfg, s, element)
 	}
 	f := filter.New(cfg.Filters)
 	directions := []site.Direction{site.Out, site.In}
@@ -223,6 +228,7 @@ func printExample(out io.Writer, r exampleReport) {
 			fmt.Fprintf(out, "    not by %s: its %s does not fit\n", ruleText(p.Label, p.Line), p.Misses)
 		}
 	}
+	printMeets(out, "TAK devices", r.Meet)
 }
 
 func ruleText(label string, line int) string {
@@ -250,6 +256,12 @@ func example(cfg *config.Config, text string, e *jxta.Element) (s site.Subject, 
 			continue
 		case "mime":
 			e.Type = value
+			continue
+		case "data":
+			if e.Data, err = readFile(value); err != nil {
+				return s, fmt.Errorf("data=%s: %w", value, err)
+			}
+			s.Octets, s.Parts = len(e.Data), []site.Part{{Data: e.Data}}
 			continue
 		}
 		if err := exampleKey(cfg, &s, key, value); err != nil {
@@ -308,7 +320,7 @@ func exampleKey(cfg *config.Config, s *site.Subject, key, value string) (err err
 		}
 		return fmt.Errorf("site=%s: is neither name nor id of a [[link.peer]]", value)
 	default:
-		return fmt.Errorf("there is no key %q: file, type, root, name, group, peer, pipe, size, direction, site; of a message element and mime", key)
+		return fmt.Errorf("there is no key %q: file, type, root, name, group, peer, pipe, size, direction, site; of a message element, mime and data, a file", key)
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func TestExamplesOfTheManual(t *testing.T) {
 			}
 		}
 	}
-	if n := strings.Count(rules.String(), "[[filter]]") + strings.Count(rules.String(), "[[message]]"); n != 7 {
+	if n := strings.Count(rules.String(), "[[filter]]") + strings.Count(rules.String(), "[[message]]"); n != 9 {
 		t.Errorf("%d rules in the manual:\n%s", n, rules.String())
 	}
 	s := newSite(t, 2, "")
@@ -128,6 +128,38 @@ func TestExamplesOfTheManual(t *testing.T) {
 	} {
 		if _, out, errs := run(t, "check", "-c", s.file, "--example", what); !strings.Contains(out, want) {
 			t.Errorf("%s: no %q in %s%s", what, want, out, errs)
+		}
+	}
+}
+
+// An example may have the data of a message, for rules that look into it.
+func TestExampleContent(t *testing.T) {
+	s := newSite(t, 2, "")
+	s.write(t, filepath.Join(s.dir, "data"), "1 127.0.0.1:7142", "3")
+	const rules = `
+[[filter]]
+label = "no drafts"
+type = "message"
+content = "json:/state = draft"
+action = "deny"
+[[message]]
+content = "json:/alarm"
+precedence = "flash"
+`
+	text, err := os.ReadFile(s.file)
+	check.NoError(check.Fatal(t), err)
+	check.NoError(t, os.WriteFile(s.file, append(text, rules...), 0o600))
+	report, order := filepath.Join(s.dir, "report.json"), filepath.Join(s.dir, "order.json")
+	check.NoError(t, os.WriteFile(report, []byte(`{"state":"draft","alarm":{"no":7}}`), 0o600))
+	check.NoError(t, os.WriteFile(order, []byte(`{"state":"final"}`), 0o600))
+	for what, says := range map[string][]string{
+		report:          {`deny by rule "no drafts"`, "sent: flash by the rule of line"},
+		order:           {"allow by default", "its content does not fit", "sent: routine by default"},
+		"/nowhere.json": {"no such file"},
+	} {
+		_, out, errs := run(t, "check", "-c", s.file, "--example", "type=message,data="+what)
+		for _, part := range says {
+			check.Contains(t, what, out+errs, part)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func fitCommand(f fitted, stdout, stderr io.Writer) int {
 			if one, ok := trace.PassageOf(p); ok && len(ends[i]) < fit.MaxPackets {
 				ends[i] = append(ends[i], one)
 			}
-		})
+		}, nil)
 		if err != nil {
 			return fail(stderr, "tune", fmt.Errorf("%s: %w", file, err))
 		}

@@ -2,11 +2,13 @@ package main
 
 import (
 	"cmp"
+	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"aldis/internal/gateway"
 	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"
+	"aldis/internal/rights"
 )
 
 const keysAbout = `usage: gateway keys new -o FILE
@@ -26,7 +29,7 @@ const keysAbout = `usage: gateway keys new -o FILE
        gateway keys rollover ROSTER [-c FILE] [--dry-run]
        gateway keys destroy [-c FILE] --yes
        gateway keys show FILE
-       gateway keys tak -o DIR [HOST [CLIENT...]]
+       gateway keys tak -o DIR [--revoke CLIENT | HOST [CLIENT...]]
 
 Either all gateways of a net share one key: who has it belongs to the net, reads everything and speaks as anybody. Or each
 gateway has a key of its own, and a roster names them all; then none can speak as another.
@@ -49,7 +52,8 @@ gateway has a key of its own, and a roster names them all; then none can speak a
                 its data directory but the audit log: its messages too. It must not run
   tak           make certificates for TAK devices in a directory, what of it is missing: an authority (ca.pem), the server's
                 for HOST, the name or address that devices connect to, and one for each CLIENT (CLIENT.pem, CLIENT.key).
-                Name the directory as tak.tls_keys. Keep ca.key off the gateway once all clients have theirs
+                Name the directory as tak.tls_keys. Keep ca.key off the gateway once all clients have theirs. --revoke takes
+                back a client's certificate: revoked.pem beside ca.pem says so, and a running gateway sees it at once
   show          print fingerprints: five groups that two operators compare aloud. They say nothing of a private key.
                 FILE is any of these files. gateway status prints those in use
 
@@ -59,6 +63,7 @@ nodes go on with the secret of the roster before. Without --passphrase-file the 
 
 // keysOrder is what was asked of keys.
 type keysOrder struct {
+	revoke                                  string
 	name, file                              string // as in "roster add", and on which file
 	out, authority, passphrase, net, by, at string
 	config                                  string
@@ -99,13 +104,14 @@ var keysVerbs = map[string]keysVerb{
 	"roster remove":  {file: true, needs: []string{"authority", "id"}, also: signs, do: changeRoster},
 	"roster roll":    {file: true, needs: []string{"authority"}, also: signs, do: changeRoster},
 	"roster show":    {file: true, do: showRoster},
-	"tak":            {names: true, needs: []string{"o"}, do: newTAKKeys},
+	"tak":            {names: true, needs: []string{"o"}, also: []string{"revoke"}, do: newTAKKeys},
 	"roster verify":  {file: true, needs: []string{"by"}, do: verifyRoster},
 }
 
 func keysCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("keys", flag.ContinueOnError)
 	o := keysOrder{stdout: stdout, stderr: stderr}
+	fs.StringVar(&o.revoke, "revoke", "", "tak: take back the certificate of this `client`")
 	fs.StringVar(&o.out, "o", "", "new: the `file` to make; tak: the directory")
 	fs.StringVar(&o.authority, "authority", "", "roster: `file` with the authority's key")
 	fs.StringVar(&o.passphrase, "passphrase-file", "", "`file` whose first line is the authority's passphrase")
@@ -172,6 +178,16 @@ func (o *keysOrder) verb(rest []string, fs *flag.FlagSet) (keysVerb, error) {
 }
 
 func newTAKKeys(o *keysOrder) error {
+	if o.revoke != "" {
+		if len(o.names) > 0 {
+			return errors.New("say --revoke NAME, or names of whom to make certificates for, not both")
+		}
+		if err := config.RevokeTAK(o.out, o.revoke, time.Now()); err != nil {
+			return err
+		}
+		fmt.Fprintf(o.stdout, "the certificate of %s is revoked: %s says so; give that file to the gateway's directory of keys\n", o.revoke, filepath.Join(o.out, "revoked.pem"))
+		return nil
+	}
 	host, clients := "", []string(nil)
 	if len(o.names) > 0 {
 		host, clients = o.names[0], o.names[1:]
@@ -260,7 +276,8 @@ func trustOf(c *config.Config) *gateway.Trust {
 	if !t.On() {
 		return nil
 	}
-	return &gateway.Trust{Own: t.Own, Authority: t.Authority, Roster: t.Roster}
+	return &gateway.Trust{Own: t.Own, Authority: t.Authority, Roster: t.Roster,
+		Chance: func(key *[32]byte) { rand.Read(key[:]) }, Hold: func(octets []byte) { rights.Hold(octets) }} // hold has said whether it can
 }
 
 // keyText says which keys a gateway goes by, for the audit log.

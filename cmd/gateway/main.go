@@ -13,6 +13,8 @@
 //   - commands.go: the list of commands, and what each says of itself
 //   - compact.go: `compact`: how small documents become
 //   - corpus.go: `corpus`: documents of the compression model
+//   - corpora.go: `corpus send`, `list`, `save`, `accept` and `forget`: what a net teaches its gateways, over the link
+//   - corpusbuild.go: `corpus build` and `show`: what a net teaches its gateways
 //   - desk.go: how commands speak to a running gateway
 //   - destroy.go: `keys destroy`: keys and journal wiped
 //   - doctor.go: `doctor`: what is wrong with a machine and its gateway
@@ -27,8 +29,10 @@
 //   - keys.go: `keys`: key files
 //   - lastrun.go: how long ago the last run began, whatever the wall clock says
 //   - log.go: the log, with a limit on repeats
+//   - looks.go: what a running gateway is asked between two turns of its loop
 //   - main.go: which command is called, exit codes
 //   - manual.go: `manual`: man pages and completions
+//   - meet.go: where faces meet, in `run` and `check`
 //   - message.go: `message`: one message, and orders about it
 //   - messages.go: `messages`: where messages are
 //   - passphrase.go: the passphrase of an authority
@@ -37,6 +41,7 @@
 //   - plays.go: several plays at once
 //   - pmul.go: `pmul`: files by plain ACP 142
 //   - profiles.go: `profiles`: the link profiles
+//   - query.go: `compact --query`: what files have at a place
 //   - record.go: `record`: a trace from a capture
 //   - rehearse.go: `rehearse`: a verdict before the mission
 //   - reload.go: `reload`: the configuration read again
@@ -45,6 +50,7 @@
 //   - rollover.go: `keys rollover`: a newer roster for the gateway that runs here
 //   - roster.go: `keys roster`: who belongs to a net
 //   - run.go: `run`: joins the rooms of a gateway
+//   - samples.go: messages of files, captures and traces
 //   - secret.go: what seals the journal, from a file or the keyboard
 //   - show.go: figures as JSON, text or a page
 //   - silence.go: `silence`: radio silence on and off
@@ -54,9 +60,12 @@
 //   - survey.go: `survey`: the link measured between two running gateways
 //   - synth.go: `synth`: traces of published runs
 //   - tak.go: the TAK face of `run`
+//   - takcosts.go: what the events of TAK devices in a capture would cost, for `analyse`
+//   - takplays.go: traces of TAK devices, for `replay` and `rehearse`
 //   - takexample.go: what becomes of a CoT event, for `check`
 //   - top.go: `top`: a running gateway in a terminal, live
 //   - tune.go: `tune`: better values of a profile
+//   - unpack.go: captures that gzip, zstd or xz has packed
 //   - version.go: `version`: the release and its commit
 //   - whatif.go: a rehearsal in a process of its own, for the page
 package main

@@ -60,7 +60,7 @@ func described() manual.Program { return programOf(describe) }
 func programOf(of func(entry) manual.Command) manual.Program {
 	p := manual.Program{
 		Name: "gateway", Product: "Aldis " + Version, Summary: "connect JXTA peers of two or more sites over a narrow link",
-		About: "Connects JXTA peers of two or more sites over a narrow link.",
+		About: "Connects JXTA peers and TAK devices of two or more sites over a narrow link.",
 		End:   "gateway COMMAND -h says more. Exit: 0 good, 1 refused or failed, 2 wrong usage.",
 		Files: []manual.File{{Path: defaultConfig, About: "the configuration, unless -c names another"}},
 	}

@@ -15,8 +15,8 @@ import (
 
 const recordAbout = `usage: gateway record CAPTURE -o TRACE [--anonymise | --sizes] [--edge ADDR] [--key FILE]
 
-Makes a trace from a capture: what the applications published, asked for, opened and sent, one line of JSON each
-(docs/traces.md). The trace has each message once, however often the capture has it. With --anonymise it keeps no name,
+Makes a trace from a capture: what the applications published, asked for, opened and sent, or the events of TAK
+devices, one line of JSON each (docs/traces.md). The trace has each message once, however often the capture has it. With --anonymise it keeps no name,
 address, time of day or content, only who did what, when, and how large it was.
 `
 
@@ -33,7 +33,7 @@ func recordCommand(args []string, stdout, stderr io.Writer) int {
 		return code
 	}
 	var opt trace.Options
-	err := linkOptions(&opt, *keyFile, *nodes)
+	err := linkOptions(&opt, *keyFile, "", *nodes)
 	if err == nil && *edge != "" {
 		if opt.Edge, err = netip.ParseAddr(*edge); err != nil {
 			err = fmt.Errorf("--edge: %w", err)
@@ -53,12 +53,15 @@ func recordCommand(args []string, stdout, stderr io.Writer) int {
 	if *sizes {
 		h.Content = "size"
 	}
-	totals, err := record(rest[0], *out, h, opt, stdout, stderr)
+	totals, jam, err := record(rest[0], *out, h, opt, stdout, stderr)
 	if err != nil {
 		return fail(stderr, "record", fmt.Errorf("%s: %w", rest[0], err))
 	}
 	fmt.Fprintf(stderr, "gateway record: %d events; %d messages of %d octets in, %d of %d out\n",
 		totals.Events, totals.MessagesIn, totals.In, totals.MessagesOut, totals.Out)
+	if jam != (trace.Jam{}) {
+		fmt.Fprintf(stderr, "gateway record: %s: the link was jammed: %s. The trace has what got through, and when; the applications wanted more\n", rest[0], jam)
+	}
 	if totals.Partial {
 		fmt.Fprintf(stderr, "gateway record: %s: the trace is partial: gateway analyse says why\n", rest[0])
 		return exitRefused
@@ -66,28 +69,41 @@ func recordCommand(args []string, stdout, stderr io.Writer) int {
 	return exitGood
 }
 
-// record reads a capture twice: who is the edge and when it began is known at the end of the first time.
-func record(capture, out string, h trace.Header, opt trace.Options, stdout, stderr io.Writer) (t trace.TotalsOf, err error) {
+// record reads a capture twice: who is the edge and when it began is known at the end of the first time. It answers as
+// well how the capture's link was jammed.
+func record(capture, out string, h trace.Header, opt trace.Options, stdout, stderr io.Writer) (t trace.TotalsOf, jam trace.Jam, err error) {
 	first, err := analyseFile(capture, opt, stderr)
 	if err != nil {
-		return t, err
+		return t, jam, err
 	}
 	edge := first.Edge
 	if first.Link != nil && first.Edge == "" {
 		edge = first.Link.Edge()
 	}
-	h.Duration = first.Seconds()
+	h.Duration, h.Jam = first.Seconds(), first.Jam()
 	h.Start = time.Unix(0, first.Start()).UTC().Format(time.RFC3339Nano)
 	err = writeTo(out, stdout, func(w io.Writer) error {
 		f := trace.NewFileWriter(w, h)
-		opt.Sink = trace.NewRecorder(f, edge, first.EdgePeer).Event
+		recorder := trace.NewRecorder(f, edge, first.EdgePeer)
+		opt.Sink, opt.CoT = recorder.Event, recorder.CoT
 		if _, err := analyseFile(capture, opt, stderr); err != nil {
 			return err
 		}
-		t, err = f.End(h.Duration, first.Partial)
+		if t, err = f.End(h.Duration, first.Partial); err == nil && t.Events == 0 {
+			err = nothingRecorded(first)
+		}
 		return err
 	})
-	return t, err
+	return t, h.Jam, err
+}
+
+// nothingRecorded says why a capture makes no trace.
+func nothingRecorded(r *trace.Report) error {
+	why := append(append([]string{}, r.Problems...), r.Remarks...)
+	if len(why) == 0 {
+		why = []string{"no application of JXTA published, asked for, opened or sent anything in it"}
+	}
+	return fmt.Errorf("no trace was written: %s", why[len(why)-1])
 }
 
 // writeTo fills a file and puts it in its place only when it is complete.

@@ -23,7 +23,7 @@ const rehearseAbout = `usage: gateway rehearse --profile P --trace T [--deadline
 Judges before a mission what a trace (gateway record, gateway synth) would do on a link: whether everything arrives in
 time, minutes on the air, octets, the carrier's units and their cost, which messages would be late and why, what would still
 wait at the end, and what would help. It plays the trace several times with different losses. The verdict holds for the
-worst play.
+worst play; each play is shown, and how much of the outcome is luck. Of a trace of TAK devices it judges the far map.
 
 PRICES are yours, any of minute=1.10,credit=0.05,megabyte=7,currency=EUR: a started minute of a call, an Iridium SBD credit
 (50 octets), a million octets.
@@ -73,13 +73,22 @@ func rehearseCommand(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, "rehearse", fmt.Errorf("%s: %w", *traceFile, err))
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	events, err := takEvents(f)
+	if len(events) > 0 && err == nil {
+		if code, err = rehearseTAK(ctx, f.Header.Source, events, o.Profile, *seed, *plays, *deadline, *page, *asJSON, stdout, stderr); err == nil {
+			return code
+		}
+	}
+	if err != nil {
+		return fail(stderr, "rehearse", fmt.Errorf("%s: %w", *traceFile, err))
+	}
 	script, err := replay.NewScript(f, o.Content, o.Seed)
 	if err != nil {
 		return fail(stderr, "rehearse", fmt.Errorf("%s: %w", *traceFile, err))
 	}
 	o.Bin = min(time.Minute, max(time.Second, (script.Duration/240).Round(time.Second)))
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	r, err := rehearsal(ctx, script, o, *plays, forecast.Options{Profile: o.Profile, Deadline: *deadline, Tariff: tariff}, stderr)
 	if err == nil && r.Verdict != forecast.Go && !*alone {
 		err = otherLinks(ctx, r, script, o, *deadline, stderr)

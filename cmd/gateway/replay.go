@@ -27,7 +27,7 @@ const replayAbout = `usage: gateway replay TRACE [--profile P] [--gateways FILE[
 Plays a trace (gateway record, gateway synth) through whole gateways over an emulated link. It prints the octets and times
 of the replay beside those of the trace. In virtual time a half-hour trace takes a second or two, and the same trace,
 settings and seed give the same figures. With --live it runs in real time: gateways as processes in network namespaces,
-peers on TCP sockets, the emulator between them. That needs root.
+peers (or TAK devices) on TCP sockets, the emulator between them. That needs root.
 
 --gateways takes ordinary configurations of gateways: one for both sides, or two, of which the one with end = "shore" (or
 else the first) is ashore. The replay uses their rules of compaction, filters, message rules, keepalive and name, and their
@@ -81,6 +81,21 @@ func replayCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	events, err := takEvents(f)
+	if len(events) > 0 && err == nil {
+		if *live {
+			err = replayTAKLive(ctx, f.Header.Source, events, link, *keep, o.Profile, o.Seed, *page, *asJSON, stdout, stderr)
+		} else {
+			err = replayTAK(ctx, f.Header.Source, events, o.Profile, o.Seed, *page, *asJSON, stdout)
+		}
+		if err == nil && damage == nil {
+			return exitGood
+		}
+		err = errors.Join(err, damage)
+	}
+	if err != nil {
+		return fail(stderr, "replay", fmt.Errorf("%s: %w", rest[0], err))
+	}
 	var res *replay.Result
 	if *live {
 		res, err = replayLive(ctx, f, o, link, *keep, stderr)

@@ -131,7 +131,7 @@ func TestReplayGateways(t *testing.T) {
 	check.Equal(t, "both.Messages.Lost", both.Messages.Lost, lost)
 	check.Equal(t, "both.Messages.Refused", both.Messages.Refused, lost)
 	check.True(t, "not both.Partial", !both.Partial)
-	check.Contains(t, "fmt.Sprint(both.Notes)", fmt.Sprint(both.Notes), "refused, by filters")
+	check.Contains(t, "fmt.Sprint(both.Remarks)", fmt.Sprint(both.Remarks), "refused, by filters")
 	if one := played("--gateways", ship.file); one.LinkBytes.Down < plain.LinkBytes.Down*5/4 || one.Messages.Lost != 0 {
 		t.Errorf("one configuration for both: %d octets to the ship, %+v", one.LinkBytes.Down, one.Messages)
 	}

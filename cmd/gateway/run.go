@@ -9,6 +9,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"io"
 	"log/slog"
 	"net"
@@ -21,15 +23,12 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-
 	"aldis/internal/atrest"
 	"aldis/internal/audit"
 	"aldis/internal/config"
 	"aldis/internal/control"
-	"aldis/internal/control/glance"
 	"aldis/internal/control/spans"
+	"aldis/internal/corpora"
 	"aldis/internal/daemon"
 	"aldis/internal/gateway"
 	"aldis/internal/journal"
@@ -140,16 +139,16 @@ type node struct {
 	lanSock   net.Listener // nil: no peers over TCP
 	pollSock  net.Listener // nil: no peers over HTTP
 	etherSock *net.UDPConn // nil: no multicast
-	takSock   net.Listener // nil: no TAK devices over TCP
-	takTLS    net.Listener // nil: none over TLS
 	httpSock  net.Listener
 	orderSock net.Listener
 	daemon    *daemon.Daemon
 	lan       *lan.LAN
 	tak       takSide
+	meeting   meeting
 	norm      *norm.Supervisor
 	radio     *radio.Radio
 	bridge    *jxtabridge.Bridge
+	corpora   *corpora.Face
 	gateway   *gateway.Gateway
 	reloader  *reloader
 
@@ -204,7 +203,8 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 		return err
 	}
 	n.lanSock, n.pollSock, n.httpSock = open["lan.tcp"], open["lan.http"], open["http.listen"]
-	n.takSock, n.takTLS = open["tak.listen"], open["tak.tls"]
+	n.tak.sock, n.tak.tls, n.tak.filesSock, n.tak.filesTLS = open["tak.listen"], open["tak.tls"], open["tak.files"], open["tak.files_tls"]
+	n.tak.unicast = open["tak.mesh_unicast"]
 	if odd := strays(have); odd != "" {
 		n.log.Warn("inherited sockets that the configuration does not name were closed", "addresses", odd)
 	}
@@ -253,11 +253,11 @@ func (n *node) close() {
 	if n.orderSock != nil {
 		n.orderSock.Close()
 	}
-	if n.takSock != nil {
-		n.takSock.Close()
+	if n.tak.sock != nil {
+		n.tak.sock.Close()
 	}
-	if n.takTLS != nil {
-		n.takTLS.Close()
+	if n.tak.tls != nil {
+		n.tak.tls.Close()
 	}
 	if n.lanSock != nil {
 		n.lanSock.Close()
@@ -297,15 +297,22 @@ func (n *node) build() error {
 			return n.bridge, nil
 		},
 	}
+	configured := c.Corpus.CorpusFile
+	makers[site.Corpora] = func(memories []site.Memory) (gateway.Face, error) {
+		n.corpora = corpora.New(corpora.Config{Name: c.Node.Name, Configured: configured, From: c.Corpus.From, Refuse: c.Corpus.Refuse,
+			Shared: c.Link.Profile.Shared}, memories)
+		return n.corpora, nil
+	}
 	if c.TAK.On() {
 		makers[site.TAK] = n.tak.maker(c)
 	}
 	n.gateway, err = gateway.New(gateway.Config{
 		ID: c.Node.ID, Name: c.Node.Name, Peers: peersOf(c), Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key, Trust: trustOf(c),
-		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, Windows: c.Silences, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Filter: rules, Messages: c.Messages,
+		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, Windows: c.Silences, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Corpus: n.learned(configured, records), Filter: rules, Messages: c.Messages,
 		Refused: spared.refused,
 		Wait:    c.Delivery.Wait,
 		Faces:   makers,
+		Meeting: n.meeting.maker(c, identity.Peer),
 	}, records)
 	if err != nil {
 		return fmt.Errorf("%w (node.data_dir %s)", err, c.Node.DataDir)
@@ -416,9 +423,11 @@ func (n *node) run(ctx context.Context) error {
 	serve(n.lanSock, n.lan.Serve)
 	serve(n.pollSock, n.lan.ServePolling)
 	if n.tak.lan != nil {
-		serve(n.takSock, n.tak.lan.Serve)
-		serve(n.takTLS, n.tak.lan.Serve)
+		serve(n.tak.sock, n.tak.lan.Serve)
+		serve(n.tak.tls, n.tak.lan.Serve)
+		serve(n.tak.unicast, n.tak.lan.ServeDirect)
 		n.tak.dial(n.cfg)
+		n.tak.serveFiles(cancel)
 		if n.cfg.TAK.Mesh != "" {
 			go func() {
 				if err := n.tak.lan.ServeMesh(); err != nil {
@@ -436,7 +445,7 @@ func (n *node) run(ctx context.Context) error {
 	}
 	desk := control.New(control.Source{
 		Order: n.daemon.PostOrder, Durable: n.daemon.Durable, Authority: func() control.Authority { return authority(n.reloader.force.Load()) },
-		Names: func() []string { return n.reloader.force.Load().HTTP.Names }, Reload: n.reloader.reload, Log: n.log, Audit: n.keep, Backup: n.journal.Backup, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows,
+		Names: func() []string { return n.reloader.force.Load().HTTP.Names }, Reload: n.reloader.reload, Log: n.log, Audit: n.keep, Backup: n.journal.Backup, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows, CorpusFile: n.corpusFile,
 		Messages: n.messages, Known: n.known,
 		Version: versionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats, Protections: n.protections, Rehearsing: rehearsing(),
 	}, n.reg)
@@ -497,7 +506,7 @@ func (n *node) order(o gateway.LANOrder) {
 	case site.JXTA:
 		n.lan.Do(o.Order)
 	case site.TAK:
-		n.tak.lan.Do(o.Order)
+		n.tak.do(o.Order)
 	}
 }
 
@@ -507,65 +516,4 @@ func (n *node) commit(records []gateway.Record) error {
 		ops[i] = journal.Op(r)
 	}
 	return n.journal.Commit(ops)
-}
-
-func (n *node) advertKeys(ctx context.Context) (keys []site.EntryKey, err error) {
-	err = n.daemon.Do(ctx, func(time.Time) { keys = n.bridge.EntryKeys() })
-	return keys, err
-}
-
-func (n *node) advertRows(ctx context.Context, keys []site.EntryKey) (rows []gateway.AdvertRow, err error) {
-	err = n.daemon.Do(ctx, func(now time.Time) { rows = n.gateway.AdvertRows(now, n.bridge.Entries(now, keys)) })
-	return rows, err
-}
-
-// locals are the peers of the LAN as a page shows them.
-func locals(peers []jxtabridge.PeerStatus) []glance.Local {
-	list := make([]glance.Local, len(peers))
-	for i, p := range peers {
-		list[i] = glance.Local{Name: cmp.Or(p.Name, p.Peer), ID: p.Peer, Kind: p.Generation, Waiting: p.Waiting}
-	}
-	return list
-}
-
-// messages runs a look at the messages of this site between two turns of the loop.
-func (n *node) messages(ctx context.Context, f func(time.Time, gateway.Messages)) error {
-	return n.daemon.Do(ctx, func(now time.Time) { f(now, gateway.MessagesOf(n.gateway)) })
-}
-
-// known finds the names of peers and pipes in their advertisements.
-func (n *node) known(ctx context.Context, ids map[string]bool) (map[string]string, error) {
-	keys, err := n.advertKeys(ctx)
-	keys = slices.DeleteFunc(keys, func(k site.EntryKey) bool { return !ids[k.ID] })
-	names := map[string]string{}
-	for batch := range slices.Chunk(keys, namesBatch) {
-		if err == nil {
-			err = n.daemon.Do(ctx, func(now time.Time) {
-				for _, e := range n.bridge.Entries(now, batch) {
-					names[e.ID] = cmp.Or(names[e.ID], e.Subject.Name)
-				}
-			})
-		}
-	}
-	if err == nil { // a peer that has published nothing has told its name with its lease
-		err = n.daemon.Do(ctx, func(time.Time) {
-			for _, p := range n.bridge.Status().Peers {
-				if ids[p.Peer] && names[p.Peer] == "" {
-					names[p.Peer] = p.Name
-				}
-			}
-		})
-	}
-	return names, err
-}
-
-// namesBatch is how many names are looked up between two turns of the loop.
-const namesBatch = 50
-
-func (n *node) snapshot(ctx context.Context) (s control.Snapshot, err error) {
-	err = n.daemon.Do(ctx, func(now time.Time) {
-		lan := n.bridge.Status()
-		s = control.Snapshot{Gateway: n.gateway.Status(now), LAN: lan, Locals: locals(lan.Peers), Metrics: append(jxtabridge.Metrics(lan, n.bridge.Stats()), n.tak.metrics()...)}
-	})
-	return s, err
 }

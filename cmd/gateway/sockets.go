@@ -27,7 +27,7 @@ type wanted struct {
 }
 
 func wantedSockets(c *config.Config) (w []wanted) {
-	for _, s := range []wanted{{"lan.tcp", c.LAN.TCP}, {"lan.http", c.LAN.HTTP}, {"tak.listen", c.TAK.Listen}, {"tak.tls", c.TAK.TLS}, {"http.listen", c.HTTP.Listen}} {
+	for _, s := range []wanted{{"lan.tcp", c.LAN.TCP}, {"lan.http", c.LAN.HTTP}, {"tak.listen", c.TAK.Listen}, {"tak.tls", c.TAK.TLS}, {"tak.mesh_unicast", c.TAK.Unicast}, {"tak.files", c.TAK.Files.Listen}, {"tak.files_tls", c.TAK.Files.TLS}, {"http.listen", c.HTTP.Listen}} {
 		if s.at.IsValid() {
 			w = append(w, s)
 		}

@@ -79,6 +79,7 @@ func dialable(at netip.AddrPort) netip.AddrPort {
 func printStatus(out io.Writer, r statusReport, now time.Time) {
 	fmt.Fprintf(out, "node %d %q, version %s, up %s\n", r.ID, r.Name, r.Version, now.Sub(r.Started).Round(time.Second))
 	printKeys(out, r)
+	printCorpora(out, r)
 	if r.Trouble != "" {
 		fmt.Fprintf(out, "TROUBLE: %s\n", r.Trouble)
 	}
@@ -220,9 +221,43 @@ func printKeys(out io.Writer, r statusReport) {
 	fmt.Fprintf(out, "node key %s\nroster %d of the net %s, signed by %s\n", r.Key, r.Roster.Serial, r.Roster.Net, r.Roster.Authority)
 	for _, p := range r.Peers {
 		if p.Key != "" {
-			fmt.Fprintf(out, "  %q has the key %s%s\n", p.Name, p.Key, serialText(p.Roster))
+			fmt.Fprintf(out, "  %q has the key %s%s%s\n", p.Name, p.Key, serialText(p.Roster), secretText(p.Forward))
 		}
 	}
+}
+
+// printCorpora says who codes by which corpus of the net, and what others have sent that waits for a decision.
+func printCorpora(out io.Writer, r statusReport) {
+	for _, c := range r.Corpora.Received {
+		if c.Name != r.Corpus && c.Name != r.Corpora.Accepted {
+			fmt.Fprintf(out, "corpus %s was sent by site %d and is not used: gateway corpus list\n", c.Name, c.Site)
+		}
+	}
+	if a := r.Corpora.Accepted; a != "" && a != r.Corpus {
+		fmt.Fprintf(out, "corpus %s is used from the next start on\n", a)
+	}
+	if r.Corpus == "" {
+		return
+	}
+	fmt.Fprintf(out, "corpus %s of the net\n", r.Corpus)
+	for _, p := range r.Peers {
+		switch p.Corpus {
+		case r.Corpus:
+			fmt.Fprintf(out, "  %q has it\n", p.Name)
+		case "":
+			fmt.Fprintf(out, "  %q has none, or has not said so yet\n", p.Name)
+		default:
+			fmt.Fprintf(out, "  %q has another, %s: what is for it is coded without\n", p.Name, p.Corpus)
+		}
+	}
+}
+
+// secretText says whether who takes the keys of both nodes later can read what goes to a peer now.
+func secretText(forward bool) string {
+	if forward {
+		return ", forward secret"
+	}
+	return ", not forward secret"
 }
 
 func serialText(serial uint32) string {

@@ -2,10 +2,16 @@ package main
 
 import (
 	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"fmt"
+	"io"
+	"mime/multipart"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -45,9 +51,10 @@ func (s *takSite) write(t *testing.T, lines string, peers ...string) {
 // takDevice is a stream that speaks as ATAK does.
 type takDevice struct {
 	net.Conn
-	mu  sync.Mutex
-	got []*cot.Event
-	raw int
+	mu    sync.Mutex
+	got   []*cot.Event
+	raw   int
+	ended bool
 }
 
 func dialTAK(t *testing.T, address string) *takDevice {
@@ -69,6 +76,9 @@ func hearTAK(t *testing.T, c net.Conn) *takDevice {
 		for {
 			n, err := c.Read(buf)
 			if err != nil {
+				d.mu.Lock()
+				d.ended = true
+				d.mu.Unlock()
 				return
 			}
 			if s.Feed(buf[:n], func(frame []byte) {
@@ -98,6 +108,13 @@ func (d *takDevice) find(uid string) (e *cot.Event) {
 		}
 	}
 	return e
+}
+
+// over says whether the stream has ended.
+func (d *takDevice) over() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ended
 }
 
 // protos is how many events came in version 1.
@@ -154,6 +171,7 @@ func TestTAKDevices(t *testing.T) {
 	fmt.Fprint(b, "GET / HTTP/1.0\r\n\r\n")
 	r2.until(t, "nonsense is told", func() bool { return strings.Contains(r2.logged(), "begins an event with octet") })
 	_, metrics := r2.get("/metrics")
+	agrees(t, metrics)
 	for _, want := range []string{`aldis_tak_events_total{what="refused syntax"} 1`, "aldis_tak_far_units 1"} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("no %s in the metrics", want)
@@ -229,4 +247,149 @@ func TestTAKOverTLS(t *testing.T) {
 		_, metrics := r.get("/metrics")
 		return strings.Contains(metrics, `aldis_tak_lan_refused_total{reason="tls"} 1`)
 	})
+	if code, out, errs := run(t, "keys", "tak", "-o", dir, "--revoke", "bert"); code != 0 || !strings.Contains(out, "the certificate of bert is revoked") {
+		t.Fatal(out, errs)
+	}
+	r.until(t, "bert's stream ends", func() bool {
+		fmt.Fprint(d, takEvent("ping", "t-x-c-t", ""))
+		return d.over()
+	})
+	if c, err := tls.Dial("tcp", at, &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}}); err == nil {
+		if _, err = c.Read(make([]byte, 1)); err == nil {
+			t.Error("a certificate that was revoked is taken")
+		}
+		c.Close()
+	}
+	if code, _, errs := run(t, "keys", "tak", "-o", dir, "--revoke", "../anna"); code == 0 || !strings.Contains(errs, "no name of a client") {
+		t.Error(errs)
+	}
+	if code, out, errs := run(t, "keys", "tak", "-o", dir, "127.0.0.1", "bert"); code != 0 || !strings.Contains(out, "bert.pem is new") {
+		t.Error(out, errs)
+	}
+	again, err := tls.LoadX509KeyPair(dir+"/bert.pem", dir+"/bert.key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err = tls.Dial("tcp", at, &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{again}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d = hearTAK(t, c)
+	fmt.Fprint(d, takEvent("ping", "t-x-c-t", ""))
+	r.until(t, "bert's new certificate is taken", func() bool { return d.find("takPong") != nil })
+}
+
+// A gateway is a client of its LAN's server over TLS, here another gateway's: with a certificate, of a server that the authority
+// has signed, under the name that is asked for.
+func TestTAKServerOverTLS(t *testing.T) {
+	hq := newTAKSite(t, 1, "")
+	ship := newTAKSite(t, 2, hq.key())
+	at, keys, client := vacant.Address(t, "tcp"), hq.dir+"/tak", hq.dir+"/client"
+	if code, _, errs := run(t, "keys", "tak", "-o", keys, "127.0.0.1", "gateway"); code != 0 {
+		t.Fatal(errs)
+	}
+	if err := os.Mkdir(client, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for from, to := range map[string]string{"ca.pem": "ca.pem", "gateway.pem": "client.pem", "gateway.key": "client.key"} {
+		b, err := os.ReadFile(keys + "/" + from)
+		if err == nil {
+			err = os.WriteFile(client+"/"+to, b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	hq.write(t, fmt.Sprintf("tls = %q\ntls_keys = %q\n", at, keys))
+	ship.write(t, fmt.Sprintf("server = %q\nserver_keys = %q\nserver_name = \"127.0.0.1\"\n", at, client))
+	hq.start(t)
+	r2 := ship.start(t)
+	a, b := dialTAK(t, hq.tak), dialTAK(t, ship.tak)
+	r2.until(t, "the server has the event", func() bool {
+		fmt.Fprint(b, takEvent("marker-1", "b-m-p-s-m", `<contact callsign="M"/>`))
+		return a.find("marker-1") != nil
+	})
+	r2.stop(t, syscall.SIGTERM)
+	ship.write(t, fmt.Sprintf("server = %q\nserver_keys = %q\nserver_name = \"elsewhere\"\n", at, client))
+	r2 = ship.start(t)
+	r2.until(t, "a server of another name is refused", func() bool { return strings.Contains(r2.logged(), `"reason":"tls"`) })
+}
+
+// web asks a gateway for something of its data packages, as ATAK does.
+func web(t *testing.T, method, url, kind string, body []byte) (int, string) {
+	t.Helper()
+	req, err := http.NewRequest(method, url, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// A device aboard uploads a package of 200 kB and offers it; a device ashore asks its own gateway for it while the link is out,
+// both gateways are killed, and it is offered again and is whole.
+func TestDataPackageBetweenGateways(t *testing.T) {
+	hq := newTAKSite(t, 1, "")
+	ship := newTAKSite(t, 2, hq.key())
+	files := map[*takSite]string{hq: vacant.Address(t, "tcp"), ship: vacant.Address(t, "tcp")}
+	hq.write(t, fmt.Sprintf("files = %q\n", files[hq]), "2")
+	ship.write(t, fmt.Sprintf("files = %q\n", files[ship]), "1 "+hq.link)
+	if _, out, errs := run(t, "check", "-c", ship.file); !strings.Contains(out, "data packages at http://"+files[ship]) {
+		t.Error(out, errs)
+	}
+	r1, r2 := hq.start(t), ship.start(t)
+	a, b := dialTAK(t, hq.tak), dialTAK(t, ship.tak)
+	data := make([]byte, 200_000)
+	rand.Read(data)
+	sum := sha256.Sum256(data)
+	hash := hex.EncodeToString(sum[:])
+	var form bytes.Buffer
+	m := multipart.NewWriter(&form)
+	w, _ := m.CreateFormFile("assetfile", "DP-A.zip")
+	w.Write(data)
+	m.Close()
+	code, url := web(t, "POST", "http://"+files[ship]+"/Marti/sync/missionupload?hash="+hash+"&filename=DP-A.zip&creatorUid=ANDROID-1", m.FormDataContentType(), form.Bytes())
+	if code != 200 {
+		t.Fatal(code, url)
+	}
+	fmt.Fprint(b, takEvent("dp-1", "b-f-t-r", fmt.Sprintf(`<fileshare filename="DP-A.zip" name="DP-A" senderUrl=%q senderUid="ANDROID-1" senderCallsign="B" sha256="%s" sizeInBytes="200000"/>`, url, hash)))
+	r1.until(t, "the offer has crossed", func() bool { return a.find("dp-1") != nil })
+	far := a.find("dp-1").Find("fileshare").Get("senderUrl")
+	if want := "http://" + files[hq] + "/Marti/sync/content?hash=" + hash; far != want {
+		t.Fatalf("ashore it is at %q, want %q", far, want)
+	}
+	r2.stop(t, syscall.SIGKILL)
+	if code, text := web(t, "GET", far, "", nil); code != 503 || !strings.Contains(text, "0 of 200000 octets are here") {
+		t.Errorf("while the ship is away the file is answered %d %q", code, text)
+	}
+	r1.stop(t, syscall.SIGKILL)
+	r1 = hq.start(t)
+	ship.start(t)
+	var metrics string
+	r1.until(t, "the file is here", func() bool {
+		_, metrics = r1.get("/metrics")
+		return strings.Contains(metrics, `aldis_tak_events_total{what="files_here"} 1`)
+	})
+	agrees(t, metrics)
+	if !strings.Contains(metrics, "aldis_tak_files 1\n") {
+		t.Error("the file is not counted")
+	}
+	if code, text := web(t, "GET", far, "", nil); code != 200 || text != string(data) {
+		t.Errorf("the file is answered %d, %d octets", code, len(text))
+	}
+	r1.stop(t, syscall.SIGTERM)
+	if _, out, errs := run(t, "keys", "destroy", "-c", hq.file, "--yes"); !strings.Contains(out, hash) {
+		t.Errorf("the file outlives its gateway's keys: %s%s", out, errs)
+	}
 }

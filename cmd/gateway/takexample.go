@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aldis/internal/config"
+	"aldis/internal/meet"
 	"aldis/internal/site"
 	"aldis/internal/tak/code"
 	"aldis/internal/tak/cot"
@@ -35,6 +36,8 @@ type takReport struct {
 	Octets   int          `json:"octets"`
 	Coded    int          `json:"coded_octets"` // alone, without headers
 	Verdicts []takVerdict `json:"verdicts"`
+	// Meet is what [[meet]] makes of the event for JXTA peers.
+	Meet []meet.Verdict `json:"meet,omitempty"`
 }
 
 // takExample is the event in a file; nil: there is none in it.
@@ -72,6 +75,7 @@ func explainEvent(cfg *config.Config, b []byte, asJSON bool, stdout, stderr io.W
 	for _, p := range sites {
 		r.Verdicts = append(r.Verdicts, judgeEvent(cfg, e, len(b), p))
 	}
+	r.Meet = meet.ExplainEvent(cfg.TAK.Meets, e)
 	if asJSON {
 		j := json.NewEncoder(stdout)
 		j.SetIndent("", "  ")
@@ -82,6 +86,7 @@ func explainEvent(cfg *config.Config, b []byte, asJSON bool, stdout, stderr io.W
 	for _, v := range r.Verdicts {
 		printEvent(stdout, e, v)
 	}
+	printMeets(stdout, "JXTA peers", r.Meet)
 	return exitGood
 }
 

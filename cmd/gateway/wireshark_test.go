@@ -136,10 +136,11 @@ func conversation(t *testing.T, frames []frame.Frame) (capture, key string) {
 
 // everyFrame has each kind of frame, and each field of it with a value of its own.
 var everyFrame = []frame.Frame{
-	frame.Hello{Store: 0xa1b2c3d4, Stream: 3, HeardBoot: 0x11223344, HeardStream: 5, Digest: 0x99aabbcc, Model: 0x7788, Forgot: 9, First: [frame.Lanes]uint16{258, 772},
-		Seen: 1286, Starts: []frame.Start{{Boot: 16909060, First: [frame.Lanes]uint16{11, 12}}, {Boot: 16909069, First: [frame.Lanes]uint16{13, 260}}}, End: true, Ended: true, Void: true, Known: 77, Roster: 513},
+	frame.Hello{Store: 0xa1b2c3d4, Stream: 3, HeardBoot: 0x11223344, HeardStream: 5, Digest: 0x99aabbcc, Model: 0x7788, Forgot: 9, Pieces: true, First: [frame.Lanes]uint16{258, 772},
+		Seen: 1286, Starts: []frame.Start{{Boot: 16909060, First: [frame.Lanes]uint16{11, 12}}, {Boot: 16909069, First: [frame.Lanes]uint16{13, 260}}}, End: true, Ended: true, Void: true, Known: 77, Roster: 513,
+		Ephemeral: [frame.EphemeralOctets]byte{0: 0xe1, 31: 0xe2}, HeardEphemeral: 0xe3e4, Corpus: 0xe5e6e7e8},
 	frame.Receipt{Lane: frame.Bulk, Cumulative: 0x1234, Bitmap: []byte{0x02, 0x80}},
-	frame.Greeting{Store: 0xa1b2c3d5, Stream: 1, Digest: 0x99aabbcd, Model: 0x7789, Forgot: 10, Roster: 514, First: [frame.Lanes]uint16{21, 22}, Starts: true, More: true, Members: []frame.Member{
+	frame.Greeting{Store: 0xa1b2c3d5, Stream: 1, Digest: 0x99aabbcd, Model: 0x7789, Forgot: 10, Roster: 514, Corpus: 0xe9eaebec, First: [frame.Lanes]uint16{21, 22}, Starts: true, More: true, Members: []frame.Member{
 		{ID: 2, HeardBoot: 0x11223344, Stream: 2, HeardStream: 6, Seen: 1287, Asks: true, Blank: true}, {ID: 300, Apart: true}}},
 	frame.Probe{ID: 7},
 	frame.Answer{ID: 8},
@@ -147,12 +148,14 @@ var everyFrame = []frame.Frame{
 	frame.Silence{Until: 1_800_000_000},
 	frame.Data{Number: 4138, Prompt: true, Rides: true, Cumulative: 254, Free: true, After: 3, Body: []byte{0x80 | 0x3f, 0x80, 0x01, 1, 2}},
 	frame.Data{Number: 42, Short: true, Body: []byte{0}},
+	frame.Piece{Number: 4139, Prompt: true, Rides: true, Cumulative: 253, Object: 99, Total: 1001, Free: true, Body: []byte{0x31, 0x32}},
+	frame.Piece{Number: 43, Short: true, Object: 98, Body: []byte{0x33}},
 	frame.PMul{Body: []byte{0x20, 5, 1, 0}},
 	frame.NORM{Body: []byte{1, 9, 1, 2}},
 }
 
 // otherNames are fields that the dissector calls otherwise than Go does.
-var otherNames = map[string]string{"data.short": "data.wide"}
+var otherNames = map[string]string{"data.short": "data.wide", "piece.short": "piece.wide"}
 
 // TestDissectorNamesEveryField: every field of every frame in Go's own types is one of the dissector's, with its value.
 func TestDissectorNamesEveryField(t *testing.T) {
@@ -223,8 +226,12 @@ func flatten(t *testing.T, name string, v reflect.Value) (list []shown) {
 			called = "aldis." + other
 		}
 		switch {
+		case (field == "piece.total" || field == "piece.free") && v.FieldByName("Total").Int() == 0, field == "piece.cumulative" && !v.FieldByName("Rides").Bool():
+			continue
+		case x.CanInt():
+			list = append(list, shown{called, fmt.Sprint(x.Int())})
 		case x.Kind() == reflect.Bool:
-			on := x.Bool() != (field == "data.short")
+			on := x.Bool() != strings.HasSuffix(field, ".short")
 			list = append(list, shown{called, fmt.Sprint(map[bool]int{true: 1}[on])})
 		case x.CanUint():
 			if field == "data.after" && !v.FieldByName("Free").Bool() || field == "data.cumulative" && !v.FieldByName("Rides").Bool() {
@@ -237,6 +244,10 @@ func flatten(t *testing.T, name string, v reflect.Value) (list []shown) {
 			list = append(list, shown{called, fmt.Sprint(x.Uint())})
 		case x.Kind() == reflect.Slice && x.Type().Elem().Kind() == reflect.Uint8:
 			list = append(list, shown{called, strings.ReplaceAll(fmt.Sprintf("% x", x.Bytes()), " ", ":")})
+		case x.Kind() == reflect.Array && x.Type().Elem().Kind() == reflect.Uint8:
+			octets := make([]byte, x.Len())
+			reflect.Copy(reflect.ValueOf(octets), x)
+			list = append(list, shown{called, strings.ReplaceAll(fmt.Sprintf("% x", octets), " ", ":")})
 		case x.Kind() == reflect.Array:
 			for k := range x.Len() {
 				list = append(list, shown{called, fmt.Sprint(x.Index(k).Uint())})
@@ -293,6 +304,9 @@ func TestDissectorOfCarriers(t *testing.T) {
 		{packed(pmul.AddressPDU{Source: 2, Message: 302, Total: 1, Expiry: expiry, Destinations: []pmul.Destination{{Node: 3, Sequence: 45}}},
 			pmul.DataPDU{Source: 2, Message: 302, Number: 1, Fragment: []byte{1}}, pmul.ParityPDU{Source: 2, Message: 300, Index: 2, Left: 5, Shard: []byte{0xee}}),
 			"pmul.type=4 message=302 " + expires + " destinations=1 destination.node=3 destination.sequence=45 length=1 fragment=01 type=5 message=300 index=2 left=5 shard=ee"},
+		{packed(pmul.TurnPDU{Source: 2, Number: 9, Next: 300, Left: 3 * time.Second, More: true}), "pmul.type=6 turn.number=9 turn.next=300 turn.left=12"},
+		{packed(pmul.AckPDU{Source: 2, Runs: true, Entries: []pmul.AckEntry{{Source: 1, Message: 500}, {Source: 1, Message: 501}, {Source: 1, Message: 503}}}),
+			"pmul.type=7 ack.entries=2 ack.message=500 ack.more=1 ack.message=503 ack.more=0"},
 		{packed(pmul.RequestPDU{Source: 2}), "pmul.type=15 length="},
 		{frame.Survey{Body: survey.Append(nil, survey.Word{Op: survey.Report, ID: 9, Seq: 1, From: 2, Total: 4, Events: []survey.Event{{Seq: 5, At: time.Second}, {Sent: true, Seq: 32, At: 2 * time.Second}}}, 40)},
 			"survey.op=5 id=9 seq=1 from=2 total=4 events=2 event=40002 event.seq=5 event=40003 event.seq=32 fill="},

@@ -81,6 +81,12 @@ func (c *Config) Changes(next *Config) (list []Change) {
 	value("delivery.wait", true, c.Delivery.Wait, next.Delivery.Wait)
 	value("delivery.max_octets", true, c.Delivery.MaxOctets, next.Delivery.MaxOctets)
 	value("delivery.max_octets_per_peer", true, c.Delivery.MaxOctetsOfPeer, next.Delivery.MaxOctetsOfPeer)
+	value("compact.corpus", true, c.Corpus.File, next.Corpus.File)
+	if c.Corpus.File == next.Corpus.File {
+		hidden("the corpus of compact.corpus", true, c.Corpus.CorpusFile, next.Corpus.CorpusFile)
+	}
+	hidden("compact.corpus_from", true, c.Corpus.From, next.Corpus.From)
+	value("compact.corpus_refuse", true, c.Corpus.Refuse, next.Corpus.Refuse)
 	list = append(list, ruleChanges("[[compact.rule]]", c.Rules, next.Rules)...)
 	list = append(list, ruleChanges("[[filter]]", c.Filters, next.Filters)...)
 	list = append(list, ruleChanges("[[message]]", c.Messages, next.Messages)...)
@@ -110,9 +116,18 @@ func takChanges(old, next TAK) (list []Change) {
 	value("tak.tls", old.TLS, next.TLS)
 	value("tak.tls_keys", old.Keys, next.Keys)
 	value("tak.server", old.Server, next.Server)
+	value("tak.server_keys", old.ServerKeys, next.ServerKeys)
+	value("tak.server_name", old.ServerName, next.ServerName)
 	value("tak.mesh", old.Mesh, next.Mesh)
 	value("tak.mesh_group", old.Events, next.Events)
 	value("tak.mesh_chat_group", old.Chats, next.Chats)
+	value("tak.mesh_unicast", old.Unicast, next.Unicast)
+	value("tak.files", old.Files.Listen, next.Files.Listen)
+	value("tak.files_tls", old.Files.TLS, next.Files.TLS)
+	value("tak.max_file", old.Files.MostFile, next.Files.MostFile)
+	value("tak.max_files", old.Files.Most, next.Files.Most)
+	value("tak.max_crossing", old.Files.Crossing, next.Files.Crossing)
+	value("tak.file_life", old.Files.Life, next.Files.Life)
 	value("tak.max_connections", old.Conns, next.Conns)
 	value("tak.max_units", old.Units, next.Units)
 	value("tak.bound", old.Bound, next.Bound)
@@ -120,7 +135,9 @@ func takChanges(old, next TAK) (list []Change) {
 	value("tak.gather", old.Gather, next.Gather)
 	value("tak.gap", old.Gap, next.Gap)
 	value("tak.cadence", old.Cadence, next.Cadence)
-	for _, c := range ruleChanges("[[tak.rule]]", old.Rules, next.Rules) {
+	rules := append(ruleChanges("[[tak.rule]]", old.Rules, next.Rules), ruleChanges("[[tak.want]]", old.Wants, next.Wants)...)
+	rules = append(rules, ruleChanges("[[tak.bring]]", old.Files.Bring, next.Files.Bring)...)
+	for _, c := range append(rules, ruleChanges("[[meet]]", old.Meets, next.Meets)...) {
 		c.Restart = true
 		list = append(list, c)
 	}

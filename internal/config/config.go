@@ -10,13 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
-
-	"github.com/pelletier/go-toml/v2/unstable"
 
 	"aldis/internal/link/compact"
 	"aldis/internal/link/profile"
@@ -46,7 +42,8 @@ type Config struct {
 	TAK TAK
 	// Rules say how hard the elements of messages are tried to be made smaller; the first that fits decides, after them
 	// those that are built in.
-	Rules []compact.Rule
+	Rules  []compact.Rule
+	Corpus Corpus
 	// Filters say what may cross the link; the first that fits decides.
 	Filters []filter.Rule
 	// Silences are windows in which nothing is transmitted.
@@ -156,7 +153,7 @@ func Load(file string) (*Config, error) {
 // Files are those that Load has read.
 func (c *Config) Files() []string {
 	list := []string{c.File}
-	for _, file := range []string{c.Link.KeyFile, c.Link.Trust.RosterFile, c.Link.Trust.NodeKeyFile, c.HTTP.TokenFile} {
+	for _, file := range []string{c.Link.KeyFile, c.Link.Trust.RosterFile, c.Link.Trust.NodeKeyFile, c.HTTP.TokenFile, c.Corpus.File} {
 		if file != "" {
 			list = append(list, file)
 		}
@@ -164,8 +161,11 @@ func (c *Config) Files() []string {
 	if isFile(c.Link.ProfileName) {
 		list = append(list, (&reader{file: c.File}).resolve(c.Link.ProfileName))
 	}
-	if c.TAK.TLS.IsValid() {
+	if c.TAK.TLS.IsValid() || c.TAK.Files.TLS.IsValid() {
 		list = append(list, filepath.Join(c.TAK.Keys, serverCert))
+	}
+	if c.TAK.ServerKeys != "" {
+		list = append(list, filepath.Join(c.TAK.ServerKeys, caCert))
 	}
 	return list
 }
@@ -220,11 +220,15 @@ var known = map[string][]string{
 	"lan":          {"tcp", "http", "max_connections", "max_away_per_address", "multicast", "multicast_group"},
 	"link":         {"profile", "listen", "key_file", "roster", "node_key", "authority", "end", "keepalive", "group", "group_interface"},
 	"link.peer":    {"id", "name", "address"},
+	"compact":      {"corpus", "corpus_from", "corpus_refuse"},
 	"compact.rule": {"type", "name", "octets", "effort"},
 	"filter":       filterKeys,
 	"message":      messageKeys,
 	"tak":          takKeys,
 	"tak.rule":     takRuleKeys,
+	"tak.want":     takWantKeys,
+	"tak.bring":    takBringKeys,
+	"meet":         meetKeys,
 	"silence":      {"from", "to", "days", "announce"},
 	"http":         {"listen", "names", "token_file"},
 	"traces":       {"otlp"},
@@ -274,6 +278,7 @@ func (r *reader) read() {
 
 	r.readLink()
 	r.readRules()
+	r.readCorpus()
 	r.readFilters()
 	r.readMessages()
 	r.readSilences()
@@ -475,193 +480,4 @@ func (r *reader) unknown() {
 			}
 		}
 	}
-}
-
-// Nearest says which candidate was meant when got is at most two typing errors away from it, as "; is NAME meant?". It is
-// empty when none is so near: of a word of three letters two errors leave nothing, unless they have changed places.
-func Nearest(got string, candidates []string) string {
-	best, dist := "", 3
-	for _, c := range candidates {
-		if d := distance(got, c); c != "" && d < dist && (d < 2 || len(got) > 3 || sameLetters(got, c)) {
-			best, dist = c, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; is %s meant?", best)
-}
-
-// sameLetters says that two words differ in the order of their octets alone.
-func sameLetters(a, b string) bool {
-	x, y := []byte(a), []byte(b)
-	slices.Sort(x)
-	slices.Sort(y)
-	return string(x) == string(y)
-}
-
-// distance counts the octets to insert, delete or change between a and b (Levenshtein), a cut to 64 octets.
-func distance(a, b string) int {
-	a = a[:min(len(a), 64)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
-}
-
-// section reads the values of one table; of a table that is absent everything is.
-type section struct {
-	r    *reader
-	t    *table
-	path string
-}
-
-func (s section) get(key string) (value, bool) {
-	if s.t == nil {
-		return value{}, false
-	}
-	v, ok := s.t.values[key]
-	return v, ok
-}
-
-// line is where key stands, or else its section.
-func (s section) line(key string) int {
-	if v, ok := s.get(key); ok {
-		return v.line
-	}
-	if s.t != nil {
-		return s.t.line
-	}
-	return 0
-}
-
-func (s section) fail(key, format string, args ...any) {
-	s.r.fail(s.line(key), s.path+"."+key, format, args...)
-}
-
-// missing reports a key that has to be there, unless a line that is not TOML was meant to set it.
-func (s section) missing(key string) {
-	if !s.r.tree.wanted(key) {
-		s.fail(key, "is missing")
-	}
-}
-
-// text is a string that is not empty; "" after a mistake or where it is absent.
-func (s section) text(key string, required bool) string {
-	v, ok := s.get(key)
-	switch {
-	case !ok && required:
-		s.missing(key)
-	case !ok:
-	case v.kind != unstable.String:
-		s.fail(key, "must be text in quotes, is %s", v.word())
-	case strings.TrimSpace(v.text) == "":
-		s.fail(key, "is empty")
-	default:
-		return v.text
-	}
-	return ""
-}
-
-func (s section) id() uint16 {
-	if _, ok := s.get("id"); !ok {
-		s.missing("id")
-		return 0
-	}
-	return uint16(s.integer("id", 0, 1, 65535))
-}
-
-func (s section) name(required bool) string { return s.printable("name", required) }
-
-// printable is a short text for people.
-func (s section) printable(key string, required bool) string {
-	name := s.text(key, required)
-	if len(name) > 64 || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
-		s.fail(key, "must be at most 64 printable octets, is %q", name)
-		return ""
-	}
-	return name
-}
-
-// flag is true or false; false where it is absent or after a mistake.
-func (s section) flag(key string) bool {
-	v, ok := s.get(key)
-	if ok && v.kind != unstable.Bool {
-		s.fail(key, "must be true or false, is %s", v.word())
-		return false
-	}
-	return ok && v.text == "true"
-}
-
-// integer is a number from least to most; absent after a mistake.
-func (s section) integer(key string, absent, least, most int) int {
-	v, ok := s.get(key)
-	if !ok {
-		return absent
-	}
-	n, err := strconv.ParseInt(strings.TrimPrefix(v.text, "+"), 0, 64)
-	if v.kind != unstable.Integer || err != nil || n < int64(least) || n > int64(most) {
-		s.fail(key, "must be a whole number from %d to %d, is %s", least, most, v.word())
-		return absent
-	}
-	return int(n)
-}
-
-func (s section) address(key string, required bool) netip.AddrPort {
-	text := s.text(key, required)
-	if text == "" {
-		return netip.AddrPort{}
-	}
-	a, err := netip.ParseAddrPort(text)
-	switch {
-	case err != nil && strings.HasPrefix(text, ":"):
-		s.fail(key, "must be an address and a port, is %q; for all addresses of this machine write \"0.0.0.0%s\"", text, text)
-	case err != nil:
-		s.fail(key, "must be an IP address and a port, like \"10.20.0.1:9701\", is %q", text)
-	case a.Port() == 0:
-		s.fail(key, "needs a port from 1 to 65535, is %q", text)
-	default:
-		return a
-	}
-	return netip.AddrPort{}
-}
-
-// duration is "0s" or a time from least to most; absent after a mistake.
-func (s section) duration(key string, absent, least, most time.Duration) time.Duration {
-	text := s.text(key, false)
-	if text == "" {
-		return absent
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d != 0 && d < least || d > most {
-		s.fail(key, "must be \"0s\" or a time from \"%v\" to \"%v\" with its unit, like \"20s\", is %q", least, most, text)
-		return absent
-	}
-	return d
-}
-
-// choice is one of the words; "" after a mistake.
-func (s section) choice(key, absent string, words ...string) string {
-	if _, ok := s.get(key); !ok {
-		return absent
-	}
-	text := s.text(key, false)
-	if text != "" && !slices.Contains(words, text) {
-		s.fail(key, "must be one of \"%s\", is %q", strings.Join(words, `", "`), text)
-		return ""
-	}
-	return text
 }

@@ -557,3 +557,14 @@ func TestFiles(t *testing.T) {
 		check.Equal(t, "files", strings.Join(c.Files(), " "), what)
 	}
 }
+
+// A directory in which others can write is named, beside a key whose mode is right: they can put another one in its place.
+func TestKeyInADirectoryOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	for mode, want := range map[os.FileMode]bool{0o755: false, 0o775: true, 0o757: true, 0o777 | os.ModeSticky: false} {
+		check.NoError(t, os.Chmod(dir, mode))
+		c := Config{Link: Link{KeyFile: filepath.Join(dir, "net.key")}}
+		got := strings.Contains(strings.Join(c.Warnings(), "\n"), "others can put another file in the place of net.key")
+		check.Equal(t, fmt.Sprintf("warning with mode %v", mode), got, want)
+	}
+}

@@ -12,7 +12,8 @@ import (
 	"syscall"
 )
 
-// Secrets are the files that hold keys, and the data directory, as a configuration names them. It may have mistakes otherwise.
+// Secrets are the files that hold keys, those in the directories of certificates for TAK devices too, and the data directory,
+// as a configuration names them. It may have mistakes otherwise.
 func Secrets(file string) (keys []string, dataDir string, err error) {
 	err = asked(file, func(r *reader) {
 		for _, at := range [][2]string{{"link", "key_file"}, {"link", "node_key"}, {"http", "token_file"}} {
@@ -21,31 +22,53 @@ func Secrets(file string) (keys []string, dataDir string, err error) {
 				keys = append(keys, r.resolve(s.text(at[1], false)))
 			}
 		}
+		for _, name := range []string{"tls_keys", "server_keys"} {
+			s := section{r, r.tree.tables["tak"], "tak"}
+			if _, ok := s.get(name); ok {
+				keys = append(keys, keysIn(r.resolve(s.text(name, false)))...)
+			}
+		}
 		dataDir = r.resolve(section{r, r.tree.tables["node"], "node"}.text("data_dir", true))
 	})
 	return keys, dataDir, err
 }
 
+// keysIn are the private keys in a directory of certificates, that of their authority too: by themselves or as PKCS #12.
+func keysIn(dir string) (keys []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil { // then there are none that anybody could use
+		return nil
+	}
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); e.Type().IsRegular() && (ext == ".key" || ext == ".p12") {
+			keys = append(keys, filepath.Join(dir, e.Name()))
+		}
+	}
+	return keys
+}
+
 // ErrRuns says that a gateway uses a file that is to be destroyed.
 var ErrRuns = errors.New("a gateway runs on it: stop that one first, or it writes what is destroyed anew")
 
-// Destroyable are the files of a data directory that Destroy is to have: all but the audit log, which says what was done.
+// Destroyable are the files of a data directory and below that Destroy is to have: all but the audit log, which says what was done.
 func Destroyable(dataDir string) (files []string, err error) {
-	entries, err := os.ReadDir(dataDir)
+	err = filepath.WalkDir(dataDir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() || strings.HasPrefix(e.Name(), "audit.log") {
+			return err
+		}
+		if err := unused(path); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		files = append(files, path)
+		return nil
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	for _, e := range entries {
-		path := filepath.Join(dataDir, e.Name())
-		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), "audit.log") {
-			continue
-		}
-		if err := unused(path); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		files = append(files, path)
+	if err != nil {
+		return nil, err
 	}
-	return files, err
+	return files, nil
 }
 
 // unused says that no gateway holds a file.

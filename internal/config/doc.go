@@ -9,14 +9,19 @@
 //   - changes.go: what differs between two configurations
 //   - config.go: the configuration as a whole
 //   - control.go: who may give orders, and what commands read that give them
+//   - corpus.go: what the net teaches its gateways
 //   - destroy.go: keys and journals wiped
 //   - filter.go: the rules for what may cross
 //   - key.go: key files
+//   - meet.go: what is the same in JXTA and TAK
 //   - message.go: the rules for what goes first
+//   - nearest.go: the key that was meant, where one is misspelt
 //   - secret.go: what seals the journal
+//   - section.go: the values of one section, checked
 //   - silence.go: the calendar of silence
 //   - tak.go: where TAK devices are, and the rules for their events
 //   - takkeys.go: certificates of TAK devices
+//   - takrevoke.go: certificates of TAK devices that were taken back
 //   - traces.go: where traces of messages go
 //   - tree.go: TOML as sections, keys and lines
 //   - trust.go: a roster and a node's own key

@@ -9,10 +9,11 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/rules/filter"
+	"aldis/internal/rules/query"
 	"aldis/internal/site"
 )
 
-var filterKeys = []string{"label", "direction", "site", "type", "root", "group", "name", "peer", "pipe", "octets_min", "octets_max", "action", "rate"}
+var filterKeys = []string{"label", "direction", "site", "type", "root", "group", "name", "peer", "pipe", "octets_min", "octets_max", "content", "action", "rate"}
 
 var errKind = errors.New("is an id of another kind")
 
@@ -46,7 +47,7 @@ func (r *reader) filterRule(s section) filter.Rule {
 	rule := filter.Rule{Line: s.t.line, Label: s.printable("label", false), Name: s.text("name", false)}
 	rule.Direction = map[string]site.Direction{"out": site.Out, "in": site.In}[s.choice("direction", "both", "both", "out", "in")]
 	if siteID := s.text("site", false); siteID != "" {
-		rule.Site = r.site(s, siteID)
+		rule.Site = r.site(s, "site", siteID)
 	}
 	rule.Type = s.choice("type", "", filter.Types...)
 	if rule.Root = s.text("root", false); strings.ContainsAny(rule.Root, "<>&\"' \t*") {
@@ -57,6 +58,7 @@ func (r *reader) filterRule(s section) filter.Rule {
 	rule.Pipe = filterID(s, "pipe", "pipe", jxta.KindPipe)
 	rule.Least = s.integer("octets_min", 0, 1, math.MaxInt32)
 	rule.Most = s.integer("octets_max", 0, 1, math.MaxInt32)
+	rule.Content = s.condition()
 	if _, ok := s.get("action"); !ok {
 		s.fail("action", "is missing: one of \"allow\", \"deny\", \"local\"")
 	}
@@ -71,8 +73,21 @@ func (r *reader) filterRule(s section) filter.Rule {
 	return rule
 }
 
+// condition reads what the content of a message has to have.
+func (s section) condition() (c query.Condition) {
+	text := s.text("content", false)
+	if text == "" {
+		return c
+	}
+	c, err := query.Parse(text)
+	if err != nil {
+		s.fail("content", "%q %v", text, err)
+	}
+	return c
+}
+
 // site finds a peer by its name or number.
-func (r *reader) site(s section, text string) uint16 {
+func (r *reader) site(s section, key, text string) uint16 {
 	var names []string
 	for _, p := range r.cfg.Link.Peers {
 		if p.Name == text || strconv.Itoa(int(p.ID)) == text {
@@ -81,7 +96,7 @@ func (r *reader) site(s section, text string) uint16 {
 		names = append(names, p.Name)
 	}
 	slices.Sort(names)
-	s.fail("site", "%q is neither name nor id of a [[link.peer]]%s", text, Nearest(text, names))
+	s.fail(key, "%q is neither name nor id of a [[link.peer]]%s", text, Nearest(text, names))
 	return 0
 }
 

@@ -9,7 +9,7 @@ import (
 	"aldis/internal/site"
 )
 
-var messageKeys = []string{"group", "pipe", "peer", "element", "type", "octets_min", "octets_max", "precedence", "expires", "wait", "supersede", "supersede_pattern"}
+var messageKeys = []string{"group", "pipe", "peer", "element", "type", "octets_min", "octets_max", "content", "precedence", "expires", "wait", "supersede", "supersede_pattern"}
 
 // How long a far message may wait for local peers that are away.
 const (
@@ -43,7 +43,7 @@ func (r *reader) readMessages() {
 			Line: t.line, Group: filterID(s, "group", "group", jxta.KindGroup), Peer: filterID(s, "peer", "peer", jxta.KindPeer),
 			Pipe: filterID(s, "pipe", "pipe", jxta.KindPipe), Element: s.text("element", false), Type: s.text("type", false),
 			Least: s.integer("octets_min", 0, 1, math.MaxInt32), Most: s.integer("octets_max", 0, 1, math.MaxInt32),
-			Expires: s.duration("expires", 0, time.Second, 365*24*time.Hour), Wait: s.duration("wait", 0, minWait, maxWait), Supersede: s.text("supersede", false),
+			Expires: s.duration("expires", 0, time.Second, 365*24*time.Hour), Wait: s.duration("wait", 0, minWait, maxWait), Supersede: s.text("supersede", false), Content: s.condition(),
 		}
 		if rule.Most != 0 && rule.Least > rule.Most {
 			s.fail("octets_min", "the rule can never match: nothing has at least %d and at most %d octets", rule.Least, rule.Most)

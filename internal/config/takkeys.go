@@ -22,6 +22,7 @@ import (
 const (
 	caCert, caKey         = "ca.pem", "ca.key"
 	serverCert, serverKey = "server.pem", "server.key"
+	revokedList           = "revoked.pem"
 	takCertLife           = 5 * 365 * 24 * time.Hour
 )
 
@@ -130,19 +131,66 @@ func writeNew(name string, data []byte, mode fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// loadTAKKeys is what a server needs that takes only clients of the directory's authority.
+// loadTAKKeys is what a server needs that takes only clients of the directory's authority, none that it has revoked.
 func loadTAKKeys(dir string) (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, serverCert), filepath.Join(dir, serverKey))
 	if err != nil {
 		return nil, err
 	}
-	text, err := readSmall(filepath.Join(dir, caCert))
+	ca, pool, err := takAuthority(dir)
 	if err != nil {
 		return nil, err
 	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s has no certificate", filepath.Join(dir, caCert))
+	list := &revoked{file: filepath.Join(dir, revokedList), by: ca}
+	if err := list.look(); err != nil {
+		return nil, err
 	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12}, nil
+	return &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12,
+		VerifyConnection: list.verify}, nil
+}
+
+// takAuthority reads ca.pem of a directory: its first certificate, and all.
+func takAuthority(dir string) (*x509.Certificate, *x509.CertPool, error) {
+	name := filepath.Join(dir, caCert)
+	text, err := readSmall(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	pool := x509.NewCertPool()
+	block, _ := pem.Decode(text)
+	if block == nil || !pool.AppendCertsFromPEM(text) {
+		return nil, nil, fmt.Errorf("%s has no certificate", name)
+	}
+	ca, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return ca, pool, nil
+}
+
+// loadTAKClient is what a client needs of a server whose certificate an authority has signed: the directory has ca.pem, and
+// client.pem with client.key where the server asks for one. name is the server's in its certificate; "": any.
+func loadTAKClient(dir, name string) (*tls.Config, error) {
+	_, pool, err := takAuthority(dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} // which looks for names that TAK servers do not have
+	c.VerifyConnection = func(s tls.ConnectionState) error {
+		rest := x509.NewCertPool()
+		for _, cert := range s.PeerCertificates[1:] {
+			rest.AddCert(cert)
+		}
+		_, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: pool, Intermediates: rest, DNSName: name, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+		return err
+	}
+	cert := filepath.Join(dir, "client.pem")
+	pair, err := tls.LoadX509KeyPair(cert, filepath.Join(dir, "client.key"))
+	switch {
+	case err == nil:
+		c.Certificates = []tls.Certificate{pair}
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	return c, nil
 }

@@ -43,7 +43,7 @@ func (t *tree) wanted(key string) bool {
 
 // isArray names the sections that are written with two brackets.
 func isArray(path string) bool {
-	return path == "link.peer" || path == "compact.rule" || path == "filter" || path == "message" || path == "tak.rule" || path == "silence"
+	return path == "link.peer" || path == "compact.rule" || path == "filter" || path == "message" || path == "tak.rule" || path == "tak.want" || path == "tak.bring" || path == "meet" || path == "silence"
 }
 
 // parse reads data. A line that is no TOML is reported and taken as empty, so that the rest can be judged too.

@@ -19,6 +19,7 @@ import (
 	"aldis/internal/audit"
 	"aldis/internal/control/glance"
 	"aldis/internal/control/page"
+	"aldis/internal/corpora"
 	"aldis/internal/gateway"
 	"aldis/internal/norm"
 	"aldis/internal/radio"
@@ -56,6 +57,8 @@ type Source struct {
 	// AdvertKeys are those of the whole cache, AdvertRows what is to be said of some; both between two turns of the loop.
 	AdvertKeys func(context.Context) ([]site.EntryKey, error)
 	AdvertRows func(context.Context, []site.EntryKey) ([]gateway.AdvertRow, error)
+	// CorpusFile is the file of a corpus that another site has sent; false: there is none of this name.
+	CorpusFile func(ctx context.Context, name string) ([]byte, bool, error)
 	// Messages runs a look at the messages of this site between two turns of the loop. Known are the names of those ids of peers
 	// and pipes that have one; nil: there are no names.
 	Messages func(context.Context, func(time.Time, gateway.Messages)) error
@@ -72,6 +75,7 @@ type Snapshot struct {
 	LAN     any // the JXTA face's status: it goes into the report as it is
 	Locals  []glance.Local
 	Metrics []site.Metric // of all faces
+	Corpora corpora.Status
 }
 
 // Report is what /status says.
@@ -81,8 +85,10 @@ type Report struct {
 	// Trouble is what keeps the gateway from working now.
 	Trouble string `json:"trouble,omitempty"`
 	gateway.Status
-	LAN   any         `json:"lan"`
-	Radio radio.Stats `json:"radio"`
+	LAN any `json:"lan"`
+	// Corpora are what other sites have sent of what they have taught themselves.
+	Corpora corpora.Status `json:"corpora"`
+	Radio   radio.Stats    `json:"radio"`
 	// Cell says what the child that runs libnorm has of its cell; nil before the first child.
 	Cell *norm.Cell `json:"norm_cell,omitempty"`
 	// Protections say what this process cannot do any more, and what of that the machine does not give.
@@ -97,7 +103,7 @@ func (s Source) report(ctx context.Context) (Report, error) {
 	defer cancel()
 	now, err := s.Snapshot(ctx)
 	return Report{Version: s.Version, Started: s.Started, Trouble: s.Trouble(), Radio: s.Radio(), Cell: s.NORM().Cell, Protections: s.Protections,
-		Status: now.Gateway, LAN: now.LAN, metrics: now.Metrics, locals: now.Locals}, err
+		Status: now.Gateway, LAN: now.LAN, Corpora: now.Corpora, metrics: now.Metrics, locals: now.Locals}, err
 }
 
 // Desk answers for a Source.
@@ -139,6 +145,10 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 	mux.HandleFunc("POST /survey", order(src, "survey", src.survey))
 	mux.HandleFunc("GET /survey", src.lastSurvey)
 	mux.HandleFunc("POST /roster", order(src, "roster", src.roster))
+	mux.HandleFunc("POST /corpora/send", order(src, "corpus send", src.sendCorpus))
+	mux.HandleFunc("POST /corpora/accept", order(src, "corpus accept", src.acceptCorpus))
+	mux.HandleFunc("POST /corpora/forget", order(src, "corpus forget", src.forgetCorpus))
+	mux.HandleFunc("GET /corpora/{name}", src.corpusFile)
 	mux.HandleFunc("POST /peers/forget", order(src, "forget", src.forget))
 	mux.HandleFunc("GET /messages", src.messages)
 	mux.HandleFunc("GET /messages/{id}", src.message)

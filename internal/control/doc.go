@@ -7,11 +7,25 @@
 // over TCP with a token. Each is logged with its giver. The function order makes the handler of one, so that a further
 // order is a line in New and the function that obeys.
 //
-// Files: control.go the listeners and pages; live.go who looks, and what they are told; adverts.go where advertisements are;
-// crowd.go how many connections; drain.go the orders before a stop: a drain, and a copy of the journal; messages.go where messages are, and orders about one; orders.go who may give orders; peers.go
-// orders about peers; roster.go the order to go by a newer roster; reload.go the order to read the configuration again; socket.go the unix socket; survey.go
-// the order to measure a link; whatif.go a rehearsal of traffic on another link; metrics.go the metrics; linkmetrics.go those of the links.
-//
 // Metrics are named aldis_…, in base units: seconds, octets (called bytes by Prometheus' convention). Octets of the
 // airtime ledger are IP octets.
+//
+// # Files
+//
+//   - control.go: the listeners and pages
+//   - live.go: who looks, and what they are told
+//   - adverts.go: where advertisements are
+//   - crowd.go: how many connections there may be
+//   - drain.go: the orders before a stop: a drain, and a copy of the journal
+//   - messages.go: where messages are, and orders about one
+//   - orders.go: who may give orders
+//   - peers.go: orders about peers
+//   - roster.go: the order to go by a newer roster
+//   - reload.go: the order to read the configuration again
+//   - corpora.go: orders about what the net has taught
+//   - socket.go: the unix socket
+//   - survey.go: the order to measure a link
+//   - whatif.go: a rehearsal of traffic on another link
+//   - metrics.go: the metrics
+//   - linkmetrics.go: the metrics of the links
 package control

@@ -4,9 +4,9 @@
 //
 // # Inboxes
 //
-// There are four, all bounded. Those of the LAN, of libnorm and of the operator's orders make the poster wait, so lan stops reading its sockets.
-// That of the link answers that it is full, so radio drops the datagram and counts it. One turn of the loop takes what
-// is there, up to a batch.
+// There are four, all bounded. Those of the LAN, of libnorm and of the operator's orders make the poster wait, so lan stops
+// reading its sockets. That of the link answers that it is full, so radio drops the datagram and counts it. One turn of the
+// loop takes what is there, up to a batch.
 //
 // # The journal
 //

@@ -42,10 +42,11 @@ func (q *Queue) Sort() map[uint64]Behind {
 	return behind
 }
 
-// Expected is when a message that waits behind so many octets will be there; zero: nobody can say. The rule: what is under way
-// and has no receipt, what goes before it, and the message itself go at the pace at which messages were acknowledged by that
-// peer lately while others waited. Before that is known, they go uncoded at the rate of the profile, shared with the other
-// peers for whom something waits. What comes later and is more urgent is not foreseen, nor is an outage.
+// Expected is when a message that waits behind so many octets will be there; zero: nobody can say. The rule: what is under
+// way and has no receipt (over P_Mul, where receipts wait for company: what has not left the radio), what goes before it, and
+// the message itself go at the pace at which messages were acknowledged by that peer lately while others waited. Before that
+// is known, they go uncoded at the rate of the profile, shared with the other peers for whom something waits. What comes
+// later and is more urgent is not foreseen, nor is an outage.
 func (q *Queue) Expected(behind, own int) time.Time {
 	if q.Why != "" || q.rate <= 0 {
 		return time.Time{}
@@ -81,7 +82,7 @@ func (m Messages) Queue(now time.Time, peer uint16) (q Queue) {
 		for _, place := range q.Places {
 			waiting += place.Octets
 		}
-		q.underWay = max(0, p.Box.UnderWayOctets()-waiting)
+		q.underWay = max(0, p.Box.UnderWayOctets()-waiting-b.several.Orders().Left(now, peer))
 	} else {
 		q.Places = p.Box.Places(make([]mail.Place, 0, p.Box.Waiting(frame.Direct, frame.Bulk)))
 		q.underWay = p.Box.UnderWayOctets()

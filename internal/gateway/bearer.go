@@ -33,6 +33,9 @@ func (b *bearer) carrier() mail.Carrier { return b.carriers[0] }
 // smallMessage is the octets of a short message on the air: a window of so many fills twice what the link holds.
 const smallMessage = 100
 
+// eagerShare is how many probes are under way to a peer that does not answer, where octets cost nothing.
+const eagerShare = 3
+
 // timingOf derives the timers and windows of custody from the link. While receipts come, two round trips of short messages may
 // be under way: a receipt that half a window asks for is back before the other half has gone.
 func timingOf(p profile.Profile, shore bool) custody.Config {
@@ -42,14 +45,30 @@ func timingOf(p profile.Profile, shore bool) custody.Config {
 		AckDelay:      p.AckDelay,
 		ProbeInterval: p.ProbeInterval,
 	}
+	if p.Free() {
+		c.EagerInterval = max(time.Second, c.Prompt/eagerShare)
+	}
 	held := int(c.RoundTrip.Seconds() * float64(p.Sending(shore).RateBps) / 8)
-	c.Window[frame.Direct] = p.Window
-	c.Most = max(p.Window, min(2*held/smallMessage, custody.ShortAhead))
+	c.Window[frame.Direct] = firstWindow(p, shore)
+	c.Most = max(c.Window[frame.Direct], min(2*held/smallMessage, custody.ShortAhead))
 	c.Window[frame.Bulk] = unicast.BulkWindow
 	if p.Reorder {
 		c.HoleAge, c.Reorder = p.HoleAge, true
 	}
 	return c
+}
+
+// firstWindow is how many messages may be under way before the first receipt: the profile's window, or more where full datagrams of
+// so many have gone before the receipt that half of them ask for is back after a mean round trip.
+func firstWindow(p profile.Profile, shore bool) int {
+	rate := p.Sending(shore).RateBps
+	if rate == 0 {
+		return p.Window
+	}
+	trip := p.Up.Delay + p.Up.Jitter/2 + p.Down.Delay + p.Down.Jitter/2
+	full := profile.Airtime(p.DatagramOctets+profile.IPUDPOctets, rate)
+	half := int((trip + full - 1) / full)
+	return max(p.Window, min(2*half, custody.ShortAhead))
 }
 
 // newBearer makes the bearer that reaches these peers. Every one has lines, for HELLOs at least; on a shared channel
@@ -64,7 +83,7 @@ func (g *Gateway) newBearer(peers []*mail.Peer, records []Record) (b *bearer, er
 	}
 	b.lines, err = unicast.New(unicast.Config{Self: g.cfg.ID, Boot: g.cfg.Boot.Number, Profile: p, Timing: b.timing, Shore: g.cfg.Shore,
 		Keepalive: g.cfg.Keepalive, Messages: !shared, Peers: peers, Road: g, Store: g.mail, Replica: g.replica,
-		Coder: &g.coder, Air: &b.air, Norm: libnorm{g}, Group: all, GroupLedger: &b.ledger, Proofs: proofsMost(&g.cfg), Behind: g.keys.behind})
+		Coder: &g.coders.plain, Air: &b.air, Norm: libnorm{g}, Group: all, GroupLedger: &b.ledger, Proofs: proofsMost(&g.cfg), Behind: rollover{g}.mayLack, Lacks: forwardSecrecy{g}.lacks})
 	b.surveys = newSurveys(b)
 	if err != nil || !shared {
 		b.carriers = []mail.Carrier{b.lines}
@@ -75,7 +94,8 @@ func (g *Gateway) newBearer(peers []*mail.Peer, records []Record) (b *bearer, er
 		rng = rand.New(rand.NewPCG(uint64(g.cfg.ID), uint64(g.cfg.Boot.Number)))
 	}
 	b.several, err = group.New(group.Config{Self: g.cfg.ID, Profile: p, Timing: b.timing, Group: b.group, Rand: rng, Peers: peers,
-		Road: g, Store: g.mail, Replica: g.replica, Coder: &g.coder, Air: &b.air, Ledger: &b.ledger, Proofs: proofsMost(&g.cfg), Behind: g.keys.behind}, records)
+		Road: g, Store: g.mail, Replica: g.replica, Coder: &g.coders.plain, Air: &b.air, Ledger: &b.ledger, Met: b.lines.Roll.Met, Proofs: proofsMost(&g.cfg), Proven: g.keys.proofs, Behind: g.keys.behind}, records)
+	b.lines.Roll.Greeted = b.several.Tell
 	b.carriers = []mail.Carrier{b.several, b.lines}
 	return b, err
 }

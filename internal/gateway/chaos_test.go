@@ -56,6 +56,7 @@ type chaos struct {
 	air    [][]byte    // what was on the air
 	noise  float64     // share of datagrams that somebody changes or repeats
 	lies   *seal.Sealer
+	lied   func(data []byte)                   // is given what the liar sends; nil: nobody looks
 	roster *roster.Roster                      // the newest that was signed; nil: all share a key
 	forger [][]*seal.Sealer                    // by the node in whose name
 	all    map[string]map[uint16]*chaosMessage // by the text's head, for each node that should get it
@@ -388,6 +389,9 @@ func (c *chaos) lie(to *sim.Node, n int) {
 		}
 		data, err := c.lies.Seal(nil, to.ID, c.rng.IntN(3) > 0, body)
 		if err == nil {
+			if c.lied != nil {
+				c.lied(data)
+			}
 			c.w.Late(c.liar, to, data)
 		}
 	}

@@ -15,17 +15,45 @@
 // goroutine. Callers pass now, which never goes back. Sizes are octets; the ledger counts IP octets, 28 of IP and UDP
 // included.
 //
-// Files: api.go events and outputs; gateway.go New and Step; bearer.go ways over the air; faces.go the LAN sides;
-// rules.go what the operator lets cross; newrules.go other rules while it runs; newlink.go other peers; limited.go what waits for a
-// rule's rate; drain.go before a stop; billed.go units of the bill; state.go replication; far.go what we
-// hold of a peer's site; door.go which datagrams count; trust.go whose keys; rollover.go newer rosters; receive.go what came in; endings.go what becomes of messages
-// behind their receipts; unread.go messages that cannot be read; peer.go a sister gateway; silence.go EMCON; windows.go its calendar; surveys.go
-// measuring the link; restore.go
-// start from the journal; adopt.go a journal of version 0.1; putback.go data that was put back to an older copy;
-// records.go what records are, and what a repair keeps; status.go what the operator is told; linkstate.go the state of
-// a link; differs.go a link
-// that is not as its profile says; foreseen.go what will
-// expire before; outlook.go when what waits will be there; delays.go how long what came took; adverts.go where advertisements
-// are; messages.go where messages of this site are; messageorders.go what may be ordered of one; arrival.go when one will be
-// there.
+// # Files
+//
+//   - api.go: events and outputs
+//   - gateway.go: New and Step
+//   - bearer.go: ways over the air
+//   - faces.go: the LAN sides
+//   - meeting.go: where faces meet
+//   - rules.go: what the operator lets cross
+//   - newrules.go: rules that change while the gateway runs
+//   - newlink.go: peers that change while it runs
+//   - limited.go: items that wait for the rate of a rule
+//   - drain.go: the drain before a stop
+//   - billed.go: units of the bill
+//   - state.go: replication
+//   - far.go: what we hold of a peer's site
+//   - door.go: which datagrams count
+//   - trust.go: whose keys count
+//   - rollover.go: newer rosters
+//   - shelf.go: which rosters a peer keeps
+//   - receive.go: what came in
+//   - coders.go: which model codes and reads a text
+//   - endings.go: what becomes of messages behind their receipts
+//   - unread.go: messages that cannot be read
+//   - peer.go: a sister gateway
+//   - silence.go: EMCON
+//   - windows.go: the calendar of silence
+//   - surveys.go: measuring the link
+//   - restore.go: start from the journal
+//   - adopt.go: a journal of version 0.1
+//   - putback.go: data that was put back to an older copy
+//   - records.go: what records are, and what a repair keeps
+//   - status.go: what the operator is told
+//   - linkstate.go: the state of a link
+//   - differs.go: a link that is not as its profile says
+//   - foreseen.go: what will expire before it can be there
+//   - outlook.go: when all that waits will be there
+//   - delays.go: how long the messages took that came
+//   - adverts.go: where advertisements are
+//   - messages.go: where messages of this site are
+//   - messageorders.go: what may be ordered of a message
+//   - arrival.go: when one message will be there
 package gateway

@@ -25,6 +25,7 @@ type visit struct {
 	ran     seal.Boot            // an earlier start of which something new came in
 	counter uint32               // of that, the highest
 	signs   int                  // and how much that says
+	began   time.Time            // when the newest start was heard first
 	counted []seal.Boot          // starts that counted in this run: what was recorded of them is no sign
 	// forgotten is how often the operator had the peer forgotten in this run.
 	forgotten int
@@ -41,6 +42,7 @@ const (
 	lesserEvery = time.Minute      // between two answers to starts of a stranger that are not its newest
 	countedMost = 64               // starts of a peer that are remembered
 	keySigns    = 3                // so many datagrams make a wrong key likely
+	lateTrips   = 2                // round trips after a start in which datagrams of the one before it may be late on their way
 )
 
 // ForgetMost is how often a peer can be forgotten in one run.
@@ -84,9 +86,14 @@ func (d door) begin(now time.Time) {
 
 func bootTime(number uint32) time.Time { return time.Unix(int64(number), 0).UTC() }
 
+// strangers are reasons for which a datagram is refused, counted and perhaps named in the log, and nothing else: what anybody can send
+// as fast as he likes costs no look at what there is to do.
+var strangers = []error{seal.ErrShort, seal.ErrVersion, seal.ErrUnknownPeer, seal.ErrAuth, seal.ErrReplay, seal.ErrTooOld}
+
 // open opens a datagram that counts; what does not is counted and gone. again says that what the peer has not
 // acknowledged should go again, for it has started anew.
 func (d door) open(now time.Time, dg Datagram) (p *peer, body []byte, info seal.OpenInfo, again, ok bool) {
+	d.g.keys.forward.Step(now)
 	d.g.keys.opener.Bound(0)
 	if !d.clockIsBehind(now) {
 		d.g.keys.opener.Bound(unix(now.Add(clockSlack)))
@@ -99,13 +106,14 @@ func (d door) open(now time.Time, dg Datagram) (p *peer, body []byte, info seal.
 		}
 	}
 	if err != nil {
+		d.g.touched = !slices.ContainsFunc(strangers, func(e error) bool { return errors.Is(err, e) })
 		d.refuse(now, from, dg, body, info, err)
 		return nil, nil, info, false, false
 	}
 	v := d.visits[from]
 	v.strange = 0
 	if info.NewBoot {
-		v.signs = 0
+		v.signs, v.began = 0, now
 		v.counted = append(v.counted, info.Boot)
 		v.counted = v.counted[max(0, len(v.counted)-countedMost):]
 	}
@@ -170,6 +178,7 @@ var errMet = errors.New("gateway: a stranger's datagram")
 func (d door) greet(now time.Time, p *peer, dg Datagram, heard uint32, its *frame.Hello) {
 	hello := d.g.Hello(now, p.Peer)
 	hello.HeardBoot = heard
+	hello.Ephemeral, hello.HeardEphemeral = [frame.EphemeralOctets]byte{}, 0 // nothing goes out that is longer than what comes in
 	if its != nil {
 		hello.HeardStream = its.Stream
 	}
@@ -270,6 +279,8 @@ func (d door) stale(now time.Time, p *peer, dg Datagram, body []byte, info seal.
 		d.greet(now, p, dg, d.g.keys.opener.HeardBoot(p.ID), hello) // so that it can tell its operator
 	}
 	switch {
+	case now.Before(v.began.Add(lateTrips * p.bearer.timing.RoundTrip)):
+		return
 	case answers && (info.Boot != v.ran || info.Counter > v.counter):
 		v.ran, v.counter = info.Boot, info.Counter
 		v.signs += 2

@@ -17,6 +17,7 @@ type faces struct {
 	stepped bool    // one of them is being stepped: what it is to be told waits
 	fates   []fateOf
 	drain   drain
+	meeting meeting
 }
 
 // face is one of them.
@@ -33,7 +34,26 @@ type fateOf struct {
 }
 
 // start makes them from the journal.
-func (fs *faces) start(makers map[site.Face]func([]site.Memory) (Face, error), records []Record) error {
+func (fs *faces) start(cfg Config, records []Record) (err error) {
+	memories := memoriesOf(records)
+	for number, maker := range cfg.Faces {
+		f, err := maker(memories[number])
+		if err != nil {
+			return err
+		}
+		fs.list = append(fs.list, &face{Face: f, number: number})
+	}
+	slices.SortFunc(fs.list, func(a, b *face) int { return int(a.number) - int(b.number) })
+	if cfg.Meeting != nil {
+		fs.meeting.Meeting, err = cfg.Meeting(memories[site.Meeting])
+	}
+	return err
+}
+
+// Memories are what a face has asked to remember, in a journal.
+func Memories(records []Record, number site.Face) []site.Memory { return memoriesOf(records)[number] }
+
+func memoriesOf(records []Record) map[site.Face][]site.Memory {
 	memories := map[site.Face][]site.Memory{}
 	records = slices.SortedStableFunc(slices.Values(records), func(a, b Record) int { return slices.Compare(a.Key, b.Key) })
 	for _, r := range records {
@@ -45,15 +65,7 @@ func (fs *faces) start(makers map[site.Face]func([]site.Memory) (Face, error), r
 			memories[number] = append(memories[number], site.Memory{Key: string(r.Key[1:]), Value: r.Value})
 		}
 	}
-	for number, maker := range makers {
-		f, err := maker(memories[number])
-		if err != nil {
-			return err
-		}
-		fs.list = append(fs.list, &face{Face: f, number: number})
-	}
-	slices.SortFunc(fs.list, func(a, b *face) int { return int(a.number) - int(b.number) })
-	return nil
+	return memories
 }
 
 // of is the face with this number; nil when this gateway has none.
@@ -71,7 +83,7 @@ func (fs *faces) due() (at time.Time) {
 	for _, f := range fs.list {
 		at = due.Earliest(at, f.due)
 	}
-	return at
+	return due.Earliest(at, fs.meeting.due)
 }
 
 // describe is what the rules see of a message.
@@ -98,6 +110,7 @@ func (g *Gateway) stepFace(now time.Time, number site.Face, ev site.Event) {
 	}
 	g.faces.stepped = true
 	fo := f.Step(now, ev)
+	g.faces.meeting.hear(now, number, ev, &fo)
 	for _, o := range fo.Orders {
 		g.out.LAN = append(g.out.LAN, LANOrder{number, o})
 	}
@@ -132,6 +145,7 @@ func (g *Gateway) stepFace(now time.Time, number site.Face, ev site.Event) {
 	f.due = fo.Deadline
 	g.faces.stepped = false
 	g.TellFates(now)
+	g.faces.meeting.turn(g, now)
 }
 
 // remember keeps what a face wants to find again.

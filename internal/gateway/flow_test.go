@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,7 +56,7 @@ func TestBurstAtOnce(t *testing.T) {
 		over      float64
 	}{
 		{"iridium-directip", 128, 200, false, 1.5}, {"iridium-dialup", 128, 200, false, 1.3}, {"iridium-certus-100", 128, 200, false, 1.4},
-		{"iridium-directip", 100, 400, false, 1.15}, {"iridium-directip", 100, 400, true, 1.2},
+		{"iridium-directip", 100, 400, false, 1.15}, {"iridium-directip", 100, 400, true, 1.16},
 		{"iridium-directip", 100, 600, false, 1.3}, {"iridium-directip", 100, 600, true, 1.35},
 		{"iridium-directip", 100, 1000, false, 1.25}, {"iridium-directip", 100, 2000, true, 1.25},
 	} {
@@ -72,6 +73,53 @@ func TestBurstAtOnce(t *testing.T) {
 		t.Logf("%s: the last of %d of %d octets at once after %.2f to %.2f times the limit; to the ship: %v", c.link, c.n, c.octets, over[0], over[last], c.down)
 		if over[mid] > c.over {
 			t.Errorf("%s, %d of %d octets, to the ship %v: %.2f, want %.2f", c.link, c.n, c.octets, c.down, over[mid], c.over)
+		}
+	}
+}
+
+// TestBurstTail: the link loses the last datagram of a burst, behind which nothing comes that would show it. The sender asks for its
+// receipt and repeats it when that is overdue, instead of waiting as long as a receipt may.
+func TestBurstTail(t *testing.T) {
+	for _, c := range []struct {
+		seed uint64
+		down bool
+		over float64 // 1.54 and 1.38 without
+	}{{6, true, 1.3}, {18, false, 1.25}} {
+		took, err := air.Burst(context.Background(), "iridium-directip", c.seed, 100, 400, c.down)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took > c.over {
+			t.Errorf("seed %d, to the ship %v: the last after %.2f times the limit, want %.2f", c.seed, c.down, took, c.over)
+		}
+	}
+}
+
+// TestBulk: long messages, alone at three rates of loss and beside short ones, hold what `gateway air --only bulk` asks of them.
+// Seeds 1 to 5 up to 100 kB; with the tag long 1 to 20, and 1 MB.
+func TestBulk(t *testing.T) {
+	scenarios, err := air.Scenarios("bulk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := max(5, seeds(20))
+	for _, s := range scenarios {
+		if last < 20 && strings.HasPrefix(s.Rows[0].What, "1000 kB") {
+			continue
+		}
+		var all []air.Samples
+		for seed := uint64(1); seed <= last; seed++ {
+			got, err := s.Play(context.Background(), seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, got)
+		}
+		for _, r := range s.Judge(all) {
+			t.Logf("%s, %s: %.3f, %.3f to %.3f, bound %.3f", s.Link, r.What, r.Value, r.Least, r.Most, r.Bound)
+			if r.Asked && r.Value > r.Must {
+				t.Errorf("%s, %s: %.3f times the limit, want %.2f", s.Link, r.What, r.Value, r.Must)
+			}
 		}
 	}
 }

@@ -62,6 +62,8 @@ type Config struct {
 	Group netip.AddrPort
 	Rand  *rand.Rand     // of P_Mul's random delays
 	Rules []compact.Rule // how hard elements are tried to make smaller; compact.DefaultRules come after
+	// Corpus is what the net has taught its gateways. Peers that have the same are sent what is like it coded by it. Nil: none.
+	Corpus *compact.NetCorpus
 	// Filter is what may cross; nil has no rules. The bridge has the same one, for what local peers may offer each other.
 	Filter *filter.Filter
 	// Messages say how urgent a message is, how long it is worth sending, and what it replaces; the first that fits decides.
@@ -75,6 +77,8 @@ type Config struct {
 	Refused func(r Record, why error)
 	// Faces make the LAN sides, each from what it asked to remember.
 	Faces map[site.Face]func(memories []site.Memory) (Face, error)
+	// Meeting makes where they meet, from what it asked to remember; nil: none does.
+	Meeting func(memories []site.Memory) (Meeting, error)
 }
 
 // DefaultMaxWaiting is 64 MiB: at 9,600 bit/s more than fifteen hours of air.
@@ -86,7 +90,7 @@ type Gateway struct {
 	faces     faces
 	keys      keys
 	door      door
-	coder     compact.Coder
+	coders    coders
 	replica   *replica.Replica
 	mail      *mail.Store
 	peers     []*peer // by id
@@ -123,8 +127,9 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 	}
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
 	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &Output{}}
-	g.keys.known, g.keys.told, g.keys.lags = map[uint16]uint32{}, map[uint16]uint32{}, map[uint16]time.Time{}
-	g.keys.again = map[uint16]time.Time{}
+	g.coders.net.Net = cfg.Corpus
+	g.keys.known, g.keys.told, g.keys.lags = map[uint16]shelf{}, map[uint16]uint32{}, map[uint16]time.Time{}
+	g.keys.again, g.keys.denied, g.keys.changed = map[uint16]time.Time{}, map[uint16]time.Time{}, map[uint16]uint32{}
 	g.mail = mail.NewStore(g, cfg.Boot.Number, cfg.MaxWaiting, g.ended)
 	for _, pc := range cfg.Peers {
 		if pc.ID == 0 || pc.ID == cfg.ID || g.byID[pc.ID] != nil {
@@ -140,7 +145,7 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 		ids[i], reached[i] = p.ID, p.Peer
 	}
 	g.replica = replica.New(ids)
-	if err := g.faces.start(cfg.Faces, restore); err != nil {
+	if err := g.faces.start(cfg, restore); err != nil {
 		return nil, err
 	}
 	b, err := g.newBearer(reached, restore)
@@ -180,6 +185,7 @@ func AskAfter(p profile.Profile) time.Duration {
 func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	g.out, g.touched, g.now = &out, false, now
 	g.mail.Turn(now)
+	g.keys.forward.Step(now)
 	defer func() { g.out = nil }()
 	if g.restored != nil {
 		g.start(now)
@@ -193,7 +199,11 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		}
 	case Datagram:
 		g.bearers[0].billed.received(len(ev.Data))
-		g.receive(now, ev)
+		g.touched = true
+		if g.receive(now, ev); g.idle(now) { // it was refused
+			out.Deadline = due.Earliest(g.linkDue, g.faces.due())
+			return out
+		}
 	case Silence:
 		g.silence.obey(g, now, ev)
 	case Clock:
@@ -220,6 +230,7 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 			g.stepFace(now, f.number, nil)
 		}
 	}
+	g.faces.meeting.turn(g, now)
 	if !now.Before(g.nextPurge) {
 		g.purge(now)
 	}
@@ -281,8 +292,8 @@ func (g *Gateway) stepBearers(now time.Time) {
 	}
 }
 
-// idle says that an event of the LAN has left the link as it was, and that nothing is due there: most of what local
-// peers say to the gateway and to each other.
+// idle says that an event has left the link as it was, and that nothing is due there: most of what local peers say to the gateway
+// and to each other, and what strangers send on the link.
 func (g *Gateway) idle(now time.Time) bool {
 	return g.looked && !g.touched && !due.Reached(now, g.linkDue) && !due.Reached(now, g.faces.due())
 }
@@ -301,6 +312,7 @@ func (g *Gateway) start(now time.Time) {
 	for _, f := range g.faces.list {
 		g.stepFace(now, f.number, nil)
 	}
+	g.faces.meeting.begin(g, now, r.own)
 	for _, f := range r.far {
 		g.farItem(now, f.Site, f.Item, false)
 	}
@@ -392,6 +404,9 @@ func (g *Gateway) Drop(reason string) { g.dropped[reason]++ }
 // Seal makes a datagram of frames to a peer or seal.Group; false: this start has no counter left, which it says, or the roster
 // does not name the peer.
 func (g *Gateway) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
+	if p := g.byID[to]; p != nil && g.keys.forward != nil {
+		g.keys.forward.Silent(to, p.bearer.lines.Listening(p.Peer))
+	}
 	data, err := g.keys.sealer.Seal(nil, to, long, frames)
 	if errors.Is(err, seal.ErrNoKey) {
 		g.Drop("no_key")
@@ -411,7 +426,7 @@ func (g *Gateway) Send(to netip.AddrPort, data []byte) {
 
 // deadline is when Step wants to be called at the latest.
 func (g *Gateway) deadline(now time.Time) time.Time {
-	at := due.Earliest(due.Earliest(g.nextPurge, g.limited.due), rollover{g}.due(now))
+	at := due.Earliest(due.Earliest(g.nextPurge, g.limited.due), due.Earliest(rollover{g}.due(now), g.keys.forward.Due()))
 	for _, p := range g.peers {
 		at = due.Earliest(due.Earliest(at, g.mail.Due(p.Peer)), p.ends.due())
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/lab/air"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/frame"
@@ -87,6 +88,23 @@ func TestGreeting(t *testing.T) {
 			t.Errorf("%d sites: quiet after %v, want %v", c.nodes, quiet[mid], c.most)
 		}
 	}
+}
+
+// TestGreetingWithNews: one of 16 sites that start together has something to tell. All are told at once, when they have met, and
+// acknowledge it at once: each of them told by itself, and receipts that wait for a minute, kept the channel for 240 s.
+func TestGreetingWithNews(t *testing.T) {
+	const nodes, most = 16, 170 * time.Second
+	var quiet []time.Duration
+	var octets []int64
+	for seed := uint64(1); seed <= 20; seed++ {
+		q, o, err := air.Greeting(t.Context(), "hf-2400", seed, nodes)
+		check.NoError(check.Fatal(t), err)
+		quiet, octets = append(quiet, q), append(octets, o)
+	}
+	slices.Sort(quiet)
+	slices.Sort(octets)
+	t.Logf("hf-2400, 16 sites, one with news: quiet after %v (worst %v), %d octets", quiet[10], quiet[19], octets[10])
+	check.True(t, "quiet", quiet[10] <= most, quiet[10], most)
 }
 
 // onChannel is a world of sites on one channel that have greeted.

@@ -26,14 +26,7 @@ func TestMulGroup(t *testing.T) {
 			hq, a := w.Nodes[0], w.Nodes[1]
 			hq.Site.Put(w, pipeItem(1, pipeHQ))
 			w.Run(3 * time.Minute)
-			sum := func() (octets int64) {
-				for _, n := range w.Nodes {
-					up, _ := w.Octets(n)
-					octets += up
-				}
-				return octets
-			}
-			before := sum()
+			before := sentByAll(w)
 			down := tracks(w, hq, []uint16{2, 3, 4}, 20, 200, 20*time.Second)
 			up := tracks(w, a, []uint16{1}, 5, 3000, time.Minute)
 			w.Run(15 * time.Minute)
@@ -45,7 +38,7 @@ func TestMulGroup(t *testing.T) {
 				}
 			}
 			once(t, w, hq.Site, 2, *up)
-			t.Logf("%d octets on the air for 20 x 3 x 200 and 5 x 3000", sum()-before)
+			t.Logf("%d octets on the air for 20 x 3 x 200 and 5 x 3000", sentByAll(w)-before)
 			for _, p := range hq.GW.Status(w.Now).Peers {
 				if p.Delivered != 20 || p.Expired != 0 {
 					t.Errorf("HQ knows %d delivered and %d expired at %s, want 20 and 0", p.Delivered, p.Expired, p.Name)

@@ -65,17 +65,6 @@ func eachOnce(t *testing.T, w *sim.World, at *sim.Site, from uint16, sent []offe
 	}
 }
 
-func allRead(t *testing.T, w *sim.World) {
-	t.Helper()
-	for _, n := range w.Nodes {
-		for _, p := range n.GW.Status(w.Now).Peers {
-			if p.Unreadable != 0 {
-				t.Errorf("%s could not read %d messages of %s\n%s", n.Name, p.Unreadable, p.Name, tail(w.Notes))
-			}
-		}
-	}
-}
-
 // A message to a group costs what is new in it: three nodes on hf-2400, each sends 200 octets to both others every 20 s.
 func TestMulGroupLearns(t *testing.T) {
 	for seed := range seeds(3) {

@@ -8,6 +8,7 @@ import (
 
 	"aldis/internal/gateway"
 	"aldis/internal/lab/air"
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 )
 
@@ -95,6 +96,28 @@ func TestIdleAirIsNotAlwaysFree(t *testing.T) {
 		if got := datagrams(c.change, c.every, c.act); got != c.want {
 			t.Errorf("%s: %d datagrams, want %d", c.name, got, c.want)
 		}
+	}
+}
+
+// TestIdleAirOfSeveral: on hf-2400 a message that stands alone goes twice more where several receive it. Of two sites, the receipt of
+// the other tells as much for less air.
+func TestIdleAirOfSeveral(t *testing.T) {
+	for _, c := range []struct {
+		sites int
+		most  int64
+	}{{2, 4}, {3, 12}} {
+		w := onChannel(t, c.sites, 1, func(cfg *sim.Config) { cfg.Profile.Up.GEBadPct, cfg.Profile.Down.GEBadPct = 0, 0 })
+		var to []uint16
+		for _, n := range w.Nodes[1:] {
+			to = append(to, n.ID)
+		}
+		before := frames(w, w.Nodes[0])
+		sent := tracks(w, w.Nodes[0], to, 4, 200, time.Minute)
+		w.Run(5 * time.Minute)
+		for _, n := range w.Nodes[1:] {
+			once(t, w, n.Site, 1, *sent)
+		}
+		check.Equal(t, "datagrams of four messages", frames(w, w.Nodes[0])-before, c.most)
 	}
 }
 

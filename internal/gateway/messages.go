@@ -8,6 +8,7 @@ import (
 
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/mail/life"
+	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/frame"
 	"aldis/internal/site"
 )
@@ -150,8 +151,11 @@ func (m Messages) Sites() map[string]uint16 {
 }
 
 func faceName(f site.Face) string {
-	if f == site.JXTA {
+	switch f {
+	case site.JXTA:
 		return "jxta"
+	case site.Corpora:
+		return "corpora"
 	}
 	return fmt.Sprintf("face-%d", f)
 }
@@ -204,6 +208,9 @@ func (m Messages) describe(e *mail.Entry, r *RecipientRow) {
 		r.Detail = m.stands(p)
 	case r.State == string(life.UnderWay):
 		r.Detail = "no receipt yet"
+		if there, all := unicast.Progress(p.bearer.lines, e); all > 0 {
+			r.Detail = fmt.Sprintf("%d of %d octets are there", there, all)
+		}
 	default:
 		r.Detail = "others go first"
 	}

@@ -37,6 +37,9 @@ func (e NewLink) obey(g *Gateway, now time.Time) {
 	g.cfg.Profile.Tariff = e.Tariff
 	for _, b := range g.bearers {
 		b.profile.Tariff, b.lines.Profile.Tariff, b.lines.Keepalive = e.Tariff, e.Tariff, e.Keepalive
+		if b.several != nil {
+			b.several.Profile.Tariff = e.Tariff
+		}
 	}
 	if !reflect.DeepEqual(g.silence.list, e.Windows) {
 		g.silence.set(e.Windows, g.silence.wall(now))
@@ -89,7 +92,7 @@ func newPeer(g *Gateway, pc PeerConfig) *peer {
 func leftBehind(records []Record, known map[uint16]*peer) (ids []uint16) {
 	for _, r := range records {
 		switch r.Bucket {
-		case bucketSeal, bucketCopy, bucketFar, bucketStored, "peer", "to", "path", "first", "early", "flow", "inflow", "before":
+		case bucketSeal, bucketCopy, bucketFar, bucketStored, "peer", "to", "path", "first", "early", "cut", "piece", "flow", "inflow", "before":
 			if len(r.Key) >= 2 {
 				if id := binary.BigEndian.Uint16(r.Key); known[id] == nil {
 					ids = append(ids, id)

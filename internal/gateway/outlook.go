@@ -19,13 +19,13 @@ func backlog(g *Gateway, now time.Time, p *peer) (rows []QueueRow) {
 	rate, delay := m.rate(p), p.bearer.profile.OneWayMax(p.bearer.profile.DatagramOctets+profile.IPUDPOctets)
 	octets := p.Box.UnderWayOctets()
 	if p.bearer.several != nil {
-		octets = 0 // P_Mul has numbers for all of it
+		octets = -p.bearer.several.Orders().Left(now, p.ID) // P_Mul has numbers for all of it
 	}
 	for _, r := range p.Box.Backlog() {
 		row := QueueRow{Precedence: site.Precedences[r.Rank], Messages: r.Messages, Octets: r.Octets, Oldest: cmp.Or(r.Oldest, g.silence.began).UTC().Round(0)}
 		octets += r.Octets
 		if known && rate > 0 {
-			row.Expected = there(begins, octets, rate, delay).UTC().Round(time.Second)
+			row.Expected = there(begins, max(0, octets), rate, delay).UTC().Round(time.Second)
 		}
 		rows = append(rows, row)
 	}

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,6 +117,38 @@ func TestFlashOverPMul(t *testing.T) {
 					t.Errorf("flash behind %d of 40", i)
 				}
 			}
+		}
+	}
+}
+
+// Over P_Mul a message that is of use only now is delivered when it is there, though one before it was lost; others keep their order.
+func TestFleetingOverPMul(t *testing.T) {
+	for _, fleeting := range []bool{false, true} {
+		w := mulWorld(t, 2, 25)
+		hq, ship := w.Nodes[0], w.Nodes[1]
+		w.Run(time.Minute)
+		lose := false
+		w.Tap = func(from, _ *sim.Node, data []byte) [][]byte {
+			if lose && from == ship && len(data) > 150 {
+				return nil
+			}
+			return [][]byte{data}
+		}
+		for i := range 4 {
+			m := track(2, pipeHQ, i, 200)
+			m.Fleeting = fleeting
+			lose = i == 2
+			ship.Site.Send(w, m, 1)
+			w.Run(10 * time.Second)
+		}
+		lose = false
+		w.Run(10 * time.Minute)
+		order := ""
+		for _, g := range hq.Site.Got {
+			order += strings.Split(string(g.Payload.Parts[0].Data), ";")[1]
+		}
+		if want := map[bool]string{false: "0123", true: "0132"}[fleeting]; order != want {
+			t.Errorf("fleeting %v: they came as %s, want %s", fleeting, order, want)
 		}
 	}
 }

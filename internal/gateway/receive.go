@@ -131,6 +131,7 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 		}
 		g.RecordPeer(p.Peer)
 	}
+	g.coders.said(g, p.Peer, h)
 	if h.Forgot != met.HeForgot {
 		met.HeForgot = h.Forgot
 		for _, c := range p.bearer.carriers {
@@ -138,8 +139,13 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 		}
 		g.RecordPeer(p.Peer)
 	}
+	if h.Pieces != met.Pieces {
+		met.Pieces = h.Pieces
+		g.RecordPeer(p.Peer)
+	}
 	met.Answered(now, h, g.cfg.Boot.Number)
 	if met.Placed = met.Placed || newest; newest {
+		forwardSecrecy{g}.hear(now, p, h)
 		g.heed(now, p, h)
 	}
 	g.compare(now, p, h.Digest)
@@ -197,9 +203,11 @@ func modelOf() uint16 {
 func (g *Gateway) Hello(now time.Time, p *mail.Peer) frame.Hello {
 	boot, stream := g.door.heardOf(p)
 	h := frame.Hello{Store: g.cfg.Store, Stream: p.Met.Stream, HeardBoot: boot,
-		HeardStream: stream, Roster: g.keys.said(), Digest: g.replica.Digest(now, p.ID), Model: modelOf(), Forgot: p.Met.Forgot}
+		HeardStream: stream, Roster: g.keys.said(), Digest: g.replica.Digest(now, p.ID), Model: modelOf(), Forgot: p.Met.Forgot & 0x7f, Corpus: g.cfg.Corpus.Name()}
 	b := g.byID[p.ID].bearer
+	h.Pieces = b.several == nil
 	b.lines.Numbers(p).Tell(&h)
+	forwardSecrecy{g}.say(&h, p)
 	if b.several != nil {
 		h.Seen = b.several.Seen(p)
 	}
@@ -213,7 +221,7 @@ func (g *Gateway) Texts(to ...*mail.Peer) *envelope.Texts {
 			return nil
 		}
 	}
-	return &envelope.Texts{Coder: &g.coder, Rules: g.cfg.Rules}
+	return &envelope.Texts{Coder: g.coders.to(to...), Rules: g.cfg.Rules}
 }
 
 // Open reads a message in its turn and hands it to its face, or takes it as news of the peer's site.
@@ -228,14 +236,15 @@ func (g *Gateway) Open(now time.Time, from *mail.Peer, at mail.Attempt, body []b
 // OpenSlice is Open, as far as this turn of the loop has room for the model's work.
 func (g *Gateway) OpenSlice(now time.Time, from *mail.Peer, at mail.Attempt, body []byte) error {
 	p := g.byID[from.ID]
-	work := g.coder.Work()
-	m, err := p.Reader.Read(&g.coder, at, body, p.Turn.Left())
+	coder := g.coders.of(p.Peer)
+	work := coder.Work()
+	m, err := p.Reader.Read(coder, at, body, p.Turn.Left())
 	octets := m.Octets()
 	if errors.Is(err, envelope.ErrLimit) {
 		octets = envelope.MostExpanded(len(body))
 		g.Drop("beyond_limit")
 	}
-	p.Turn.Spent(g.coder.Work()-work, octets)
+	p.Turn.Spent(coder.Work()-work, octets)
 	if err != nil {
 		return err
 	}

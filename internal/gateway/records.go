@@ -9,6 +9,7 @@ import (
 
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/unicast"
+	"aldis/internal/link/frame"
 	"aldis/internal/link/seal"
 )
 
@@ -33,6 +34,8 @@ var buckets = map[string]string{
 	"flow":         "a flow of messages to %s",
 	"norm":         "how often libnorm was started",
 	"early":        "a message from %s before its turn",
+	"cut":          "that a piece of a message is under way to %s",
+	"piece":        "a piece of a message from %s",
 	"inflow":       "a flow of messages from %s",
 	"before":       "a message from %s that others are coded after",
 	"mul-flow":     "a flow of messages over P_Mul",
@@ -157,6 +160,13 @@ func AsNewStore(records []Record, lost func(bucket string) bool) (k Kept) {
 			r.Bucket, r.Key = "waiting", slices.Concat(r.Key[:2], []byte{0, 0}, r.Key[2:3], r.Key[6:])
 			k.Again++
 		case "waiting", "mail", "ordered", "path", bucketOwn, bucketFar, bucketBridge, bucketFace, bucketDeliver, bucketRoster:
+		case mail.BucketEarly:
+			// Its sender was told over P_Mul that it is here, and sends it no more. In the other lanes it is sent anew.
+			if len(r.Key) <= 2 || frame.Lane(r.Key[2]) != mail.Group {
+				k.Dropped++
+				continue
+			}
+		case "inflow": // what these are of
 		case bucketIdentity:
 			k.Known = true
 		case "peer":

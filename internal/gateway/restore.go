@@ -91,8 +91,8 @@ func (g *Gateway) resume(list []mail.Restored) {
 		if payload := g.mail.Content(r).Content.Payload; payload != nil && (r.At.Number == 0 || r.At.Lane == mail.Group) {
 			g.remark(payload)
 		}
-		if told, err := roster.Parse(g.mail.Content(r).Content.Roster); err == nil {
-			g.keys.told[p.ID] = max(told.Serial, g.keys.told[p.ID])
+		if told, _, err := roster.SerialOf(g.mail.Content(r).Content.Roster); err == nil {
+			g.keys.told[p.ID] = max(told, g.keys.told[p.ID])
 		}
 		taken := slices.ContainsFunc(p.bearer.carriers, func(c mail.Carrier) bool { return c.Resume(r, p.Peer) })
 		if !taken {

@@ -13,8 +13,13 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// bucketRoster holds the rosters that this node goes by: serial -> roster, at most seal.MaxEpochs of them.
-const bucketRoster = "roster"
+// bucketRoster holds the rosters that this node goes by: serial -> roster, at most seal.MaxEpochs of them. Under the serial 0,
+// which no roster has, is that of the one that is sealed with for all: a start goes on with it, so that who was taken out since the
+// ones before it reads no more.
+const (
+	bucketRoster = "roster"
+	usedOctets   = 4
+)
 
 // rollover is the way from one roster to the next: docs/decisions/rollover.md.
 type rollover struct{ g *Gateway }
@@ -34,7 +39,9 @@ func (k *keys) choose(self uint16, kept []*roster.Roster) error {
 		return seal.ErrNotMember
 	}
 	k.rosters = list[:min(len(list), seal.MaxEpochs)]
-	k.use = k.rosters[len(k.rosters)-1].Serial // until it is known that all can follow
+	if !slices.ContainsFunc(k.rosters, func(r *roster.Roster) bool { return r.Serial == k.use }) {
+		k.use = k.rosters[len(k.rosters)-1].Serial // until it is known that all can follow
+	}
 	if len(k.rosters) == 1 || k.rosters[0].Serial == k.trust.Roster.Serial {
 		k.use = k.rosters[0].Serial // every node was given it by hand
 	}
@@ -60,6 +67,10 @@ func (k *keys) newest() *roster.Roster {
 
 // restore reads a roster from the journal. One that nobody has signed is as good as none.
 func (k *keys) restore(trust *Trust, value []byte) error {
+	if len(value) == usedOctets {
+		k.use = binary.BigEndian.Uint32(value)
+		return nil
+	}
 	r, err := roster.Parse(value)
 	if err != nil || trust == nil {
 		return err
@@ -70,18 +81,36 @@ func (k *keys) restore(trust *Trust, value []byte) error {
 	return nil
 }
 
-// said is what a HELLO says of the roster.
+// said is what a HELLO says of the rosters.
 func (k *keys) said() uint16 {
-	if r := k.newest(); r != nil {
-		return uint16(r.Serial)
+	var s shelf
+	for _, r := range slices.Backward(k.rosters) {
+		s = s.with(r.Serial)
 	}
-	return 0
+	return s.word()
 }
 
-// behind says that a peer has said that it goes by a roster before the one that is sealed with for all.
+// behind says that a peer has said that it lacks the roster that is sealed with for all: it was given none since, or was off the
+// air when it was told, or has forgotten it for newer ones.
 func (k *keys) behind(peer uint16) bool {
-	serial, ok := k.known[peer]
-	return ok && serial < k.use
+	s, ok := k.known[peer]
+	return ok && !s.has(k.use)
+}
+
+// mayLack says that a peer is to be greeted by itself: it is behind, or does not answer what is for all, and nobody knows which
+// rosters it keeps. Between two nodes the roster does not matter.
+func (o rollover) mayLack(peer uint16) bool {
+	k := &o.g.keys
+	return k.behind(peer) || len(k.rosters) > 1 && o.g.byID[peer].Met.Tries() >= deafTries
+}
+
+// deafTries is how many greetings in a row a peer may leave without an answer before it gets one of its own.
+const deafTries = 3
+
+// seals makes a roster the one that is sealed with for all.
+func (o rollover) seals(serial uint32) {
+	o.g.keys.use = serial
+	o.g.Record(bucketRoster, binary.BigEndian.AppendUint32(nil, 0), binary.BigEndian.AppendUint32(nil, serial))
 }
 
 // take decides about a roster that came from an operator or a peer. The error says why it is not taken.
@@ -107,8 +136,8 @@ func (o rollover) take(now time.Time, r *roster.Roster, from string) error {
 		o.g.Record(bucketRoster, binary.BigEndian.AppendUint32(nil, gone.Serial), nil)
 	}
 	k.rosters = k.rosters[:min(len(k.rosters), seal.MaxEpochs)]
-	k.use = max(k.use, k.rosters[len(k.rosters)-1].Serial)
 	o.g.Record(bucketRoster, binary.BigEndian.AppendUint32(nil, r.Serial), r.Append(nil))
+	o.seals(max(k.use, k.rosters[len(k.rosters)-1].Serial))
 	c := r.ChangeFrom(old)
 	o.g.Note("info", "a newer roster is in force", "serial", r.Serial, "from", from, "added", c.Added, "gone", c.Gone, "rekeyed", c.Rekeyed)
 	if err := o.rekey(); err != nil {
@@ -147,7 +176,7 @@ func (o rollover) part(now time.Time) {
 		}
 		delete(o.g.keys.known, p.ID)
 		delete(o.g.keys.lags, p.ID)
-		o.refuse(p)
+		o.refuse(now, p)
 		p.far.clear()
 		o.g.siteLost(now, p.ID)
 		o.g.Note("warn", "the roster does not name a peer any more: it is not heard, and what waited for it is refused", "peer", p.Name, "id", p.ID)
@@ -155,7 +184,10 @@ func (o rollover) part(now time.Time) {
 }
 
 // refuse ends what waits for a peer that is gone.
-func (o rollover) refuse(p *peer) {
+func (o rollover) refuse(now time.Time, p *peer) {
+	if p.bearer.several != nil {
+		p.bearer.several.Gone(now, p.Peer)
+	}
 	for _, c := range p.bearer.carriers {
 		for _, e := range c.NewStore(p.Peer) {
 			if payload := e.Content.Payload; payload != nil {
@@ -174,19 +206,27 @@ func (o rollover) refuse(p *peer) {
 func (o rollover) hear(now time.Time, p *peer, said uint16) {
 	k := &o.g.keys
 	r := k.newest()
-	if r == nil || said == 0 {
+	if r == nil {
 		return
 	}
-	o.knows(p, uint32(max(0, int64(r.Serial)+int64(int16(said-uint16(r.Serial))))))
-	if _, lags := k.lags[p.ID]; !lags && k.known[p.ID] < r.Serial {
+	its, ok := parseShelf(said, r.Serial)
+	if !ok {
+		return
+	}
+	o.knows(p, its)
+	if its.newest >= r.Serial {
+		return
+	}
+	k.denied[p.ID] = now
+	if _, lags := k.lags[p.ID]; !lags {
 		k.lags[p.ID] = due.Latest(now, k.again[p.ID])
 	}
 }
 
-// knows notes the serial that a peer goes by.
-func (o rollover) knows(p *peer, serial uint32) {
+// knows notes which rosters a peer keeps.
+func (o rollover) knows(p *peer, its shelf) {
 	k := &o.g.keys
-	if k.known[p.ID] = serial; serial >= k.newest().Serial {
+	if k.known[p.ID] = its; its.newest >= k.newest().Serial {
 		delete(k.lags, p.ID)
 	}
 }
@@ -214,11 +254,11 @@ func (o rollover) used(p *peer, epoch uint32) {
 	if epoch == 0 || k.trust == nil {
 		return
 	}
-	if epoch > k.known[p.ID] {
-		o.knows(p, epoch)
+	if its := k.known[p.ID]; !its.has(epoch) {
+		o.knows(p, its.with(epoch))
 	}
 	if epoch > k.use {
-		k.use = epoch
+		o.seals(epoch)
 		o.rekey()
 	}
 }
@@ -233,7 +273,7 @@ func (o rollover) step(now time.Time) {
 	var to []*mail.Peer
 	all := true
 	for _, p := range o.g.peers {
-		if p.Gone || k.known[p.ID] >= r.Serial {
+		if !o.lacks(p) {
 			continue
 		}
 		all = false
@@ -247,10 +287,16 @@ func (o rollover) step(now time.Time) {
 		o.tell(now, r, to)
 	}
 	if k.use < r.Serial && (r.At.IsZero() && all || !r.At.IsZero() && !now.Before(r.At)) {
-		k.use = r.Serial
+		o.seals(r.Serial)
 		o.rekey()
 		o.g.Note("info", "what is for all is sealed by the new roster from now on", "serial", r.Serial)
 	}
+}
+
+// lacks says that a peer is not known to have the newest roster.
+func (o rollover) lacks(p *peer) bool {
+	k := &o.g.keys
+	return !p.Gone && k.known[p.ID].newest < k.newest().Serial
 }
 
 // due is when step has something to do by itself.
@@ -264,7 +310,7 @@ func (o rollover) due(now time.Time) (at time.Time) {
 		at = r.At
 	}
 	for id, since := range k.lags {
-		if p := o.g.byID[id]; k.told[id] != r.Serial && !p.Gone {
+		if p := o.g.byID[id]; k.told[id] != r.Serial && o.lacks(p) {
 			at = due.Earliest(at, due.Latest(k.retry, since.Add(o.wait(p))))
 		}
 	}
@@ -283,50 +329,114 @@ func (o rollover) tell(now time.Time, r *roster.Roster, to []*mail.Peer) {
 		byCarrier[c] = append(byCarrier[c], p)
 	}
 	for _, c := range order {
-		for _, refused := range c.Accept(now, byCarrier[c], envelope.Message{Roster: r.Append(nil)}, mail.Key) {
-			delete(o.g.keys.told, refused.ID)
-			o.g.keys.lags[refused.ID] = now
-			o.g.keys.retry = now.Add(time.Minute)
-			o.g.Note("warn", "a roster cannot be given to a peer now", "peer", refused.Name, "serial", r.Serial)
+		base, have, others := o.split(byCarrier[c])
+		if len(have) > 0 {
+			o.give(now, c, have, r, r.AppendDelta(nil, base))
+		}
+		if len(others) > 0 {
+			o.give(now, c, others, r, r.Append(nil))
 		}
 	}
 }
 
+// split finds the peers that are known to have some older roster which this node has too, and of these rosters one that all of
+// them have: what is new is told them as a change of it. The others get the whole, and so does who was told of a change and has it
+// not after all.
+func (o rollover) split(to []*mail.Peer) (base *roster.Roster, have, others []*mail.Peer) {
+	k := &o.g.keys
+	for _, p := range to {
+		at := slices.IndexFunc(k.rosters, func(r *roster.Roster) bool { return k.known[p.ID].has(r.Serial) })
+		if at <= 0 || k.changed[p.ID] == k.rosters[0].Serial {
+			others = append(others, p)
+			continue
+		}
+		have = append(have, p)
+		if base == nil || k.rosters[at].Serial < base.Serial {
+			base = k.rosters[at]
+		}
+	}
+	have = slices.DeleteFunc(have, func(p *mail.Peer) bool {
+		lacks := !k.known[p.ID].has(base.Serial)
+		if lacks {
+			others = append(others, p)
+		}
+		return lacks
+	})
+	for _, p := range have {
+		k.changed[p.ID] = k.rosters[0].Serial
+	}
+	return base, have, others
+}
+
+// give tells peers a roster in these octets.
+func (o rollover) give(now time.Time, c mail.Carrier, to []*mail.Peer, r *roster.Roster, octets []byte) {
+	for _, refused := range c.Accept(now, to, envelope.Message{Roster: octets}, mail.Key) {
+		delete(o.g.keys.told, refused.ID)
+		delete(o.g.keys.changed, refused.ID)
+		o.g.keys.lags[refused.ID] = now
+		o.g.keys.retry = now.Add(time.Minute)
+		o.g.Note("warn", "a roster cannot be given to a peer now", "peer", refused.Name, "serial", r.Serial)
+	}
+}
+
+// read is the roster of a peer's message: the whole, or what it changes of one that is here.
+func (o rollover) read(b []byte) (*roster.Roster, error) {
+	serial, base, err := roster.SerialOf(b)
+	if err != nil || base == 0 {
+		return roster.Parse(b)
+	}
+	k := &o.g.keys
+	for _, r := range k.rosters {
+		if r.Serial == serial {
+			return r, nil
+		}
+		if r.Serial == base {
+			return roster.Apply(r, b)
+		}
+	}
+	return roster.Apply(nil, b)
+}
+
 // arrived takes the roster of a peer's message.
 func (o rollover) arrived(now time.Time, p *peer, b []byte) {
-	r, err := roster.Parse(b)
+	r, err := o.read(b)
 	if err == nil {
 		if newest := o.g.keys.newest(); newest != nil && r.Serial <= newest.Serial && r.Verify(o.g.keys.trust.Authority) == nil {
-			o.knows(p, max(r.Serial, o.g.keys.known[p.ID]))
+			o.knows(p, o.g.keys.known[p.ID].with(r.Serial))
 			return
 		}
 		err = o.take(now, r, p.Name)
 	}
 	if err != nil {
 		o.g.Drop("roster")
+		p.Met.Owe(now) // it says by which this node goes
 		o.g.Note("warn", "a roster from a peer is not taken", "peer", p.Name, "error", err)
 		return
 	}
-	o.knows(p, r.Serial)
+	o.knows(p, o.g.keys.known[p.ID].with(r.Serial))
 }
 
 // ended follows what became of a message with a roster.
 func (o rollover) ended(e *mail.Entry, fate mail.Fate) {
-	r, err := roster.Parse(e.Content.Roster)
+	serial, _, err := roster.SerialOf(e.Content.Roster)
 	if err != nil {
 		return
 	}
 	k := &o.g.keys
 	switch {
 	case fate == mail.Delivered: // it is told again when it says an older one after all: it was put back
-		if k.told[e.Peer.ID] == r.Serial {
+		if k.told[e.Peer.ID] == serial {
 			delete(k.told, e.Peer.ID)
 		}
 		k.again[e.Peer.ID] = o.g.now.Add(turn)
-		o.knows(o.g.byID[e.Peer.ID], max(r.Serial, k.known[e.Peer.ID]))
-	case k.told[e.Peer.ID] == r.Serial: // it is told again
+		if k.denied[e.Peer.ID].Equal(o.g.now) { // the datagram with the receipt says that it came to nothing
+			k.lags[e.Peer.ID] = k.again[e.Peer.ID]
+			return
+		}
+		o.knows(o.g.byID[e.Peer.ID], k.known[e.Peer.ID].with(serial))
+	case k.told[e.Peer.ID] == serial: // it is told again
 		delete(k.told, e.Peer.ID)
-		if k.known[e.Peer.ID] < r.Serial && r.Serial == k.newest().Serial {
+		if k.known[e.Peer.ID].newest < serial && serial == k.newest().Serial {
 			k.lags[e.Peer.ID] = o.g.now
 		}
 	}

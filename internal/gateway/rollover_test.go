@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"aldis/internal/gateway"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
+	"aldis/internal/link/profile"
 	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"
 )
@@ -68,14 +70,7 @@ func TestRolloverSixteen(t *testing.T) {
 	w.Run(20 * time.Minute)
 	order(w, quiet, gateway.Silence{On: true, Until: w.Now.Add(7 * 24 * time.Hour), Announce: true})
 	w.Run(10 * time.Minute)
-	sum := func() (octets int64) {
-		for _, n := range w.Nodes {
-			up, _ := w.Octets(n)
-			octets += up
-		}
-		return octets
-	}
-	before := sum()
+	before := sentByAll(w)
 	hqBefore, _ := w.Octets(hq)
 	var sizes []string
 	w.Tap = func(from, to *sim.Node, data []byte) [][]byte {
@@ -88,7 +83,7 @@ func TestRolloverSixteen(t *testing.T) {
 	w.Give(hq, gateway.NewRoster{Roster: next})
 	w.Run(time.Hour)
 	up0, _ := w.Octets(hq)
-	t.Logf("roster of %d octets: %d octets from who gives it, %d acknowledgements of 14", len(next.Append(nil)), up0-hqBefore, sum()-before-up0+hqBefore)
+	t.Logf("roster of %d octets: %d octets from who gives it, %d acknowledgements of 14", len(next.Append(nil)), up0-hqBefore, sentByAll(w)-before-up0+hqBefore)
 	t.Logf("%d datagrams: %v", len(sizes), sizes)
 	w.Tap = nil
 	check.Equal(t, "by which, and for all", serials(w), same(16, "2/1"))
@@ -189,6 +184,48 @@ func TestRevocation(t *testing.T) {
 	}
 }
 
+// What waits for a node when the roster names it no more ends as refused there and then, over P_Mul too, also after a restart; for
+// the others it goes on.
+func TestRevocationRefusesWhatWaits(t *testing.T) {
+	for _, group := range []bool{false, true} {
+		for _, restart := range []bool{false, true} {
+			var w *sim.World
+			if group {
+				w = mulWorld(t, 4, 1, withRoster)
+			} else {
+				w = world(t, 4, "iridium-directip", 1, withRoster)
+			}
+			in := check.In(t, fmt.Sprint("group ", group, ", restart ", restart))
+			hq, friend, bad := w.Nodes[0], w.Nodes[1], w.Nodes[3]
+			w.Run(10 * time.Minute)
+			w.Outage(bad, 24*time.Hour)
+			sent := tracks(w, hq, []uint16{2, 4}, 10, 200, 30*time.Second)
+			alone := tracks(w, hq, []uint16{4}, 10, 210, 30*time.Second)
+			w.Run(20 * time.Minute)
+			once(t, w, friend.Site, 1, *sent)
+			p := hq.GW.Status(w.Now).Peers[2]
+			check.Equal(in, "for it wait or are under way", p.Waiting+p.UnderWay, len(*sent)+len(*alone))
+			w.Give(hq, gateway.NewRoster{Roster: w.Roster(w.First(), time.Time{}, w.Nodes[:3]...)})
+			if restart {
+				w.Kill(hq, 0)
+			}
+			w.Run(time.Second)
+			p = hq.GW.Status(w.Now).Peers[2]
+			check.Equal(in, "wait afterwards", p.Waiting+p.UnderWay, 0)
+			if !restart {
+				check.Equal(in, "given up", p.Withdrawn, uint64(len(*sent)+len(*alone)))
+			}
+			w.Run(26 * time.Hour)
+			p = hq.GW.Status(w.Now).Peers[2]
+			check.Equal(in, "expired", p.Expired, uint64(0))
+			more := tracks(w, hq, []uint16{2, 3}, 3, 220, 10*time.Second)
+			w.Run(20 * time.Minute)
+			*sent = append(*sent, *more...)
+			once(t, w, friend.Site, 1, *sent)
+		}
+	}
+}
+
 // A roster that is not signed, of another net, older, or that does not name the node is not taken, whoever brings it.
 func TestRostersThatAreNotTaken(t *testing.T) {
 	w := world(t, 2, "iridium-directip", 1, withRoster)
@@ -272,4 +309,144 @@ func TestRolloverPutBack(t *testing.T) {
 	w.Kill(ship, time.Second)
 	w.Run(30 * time.Minute)
 	check.Equal(t, "told again", serials(w), "2/2 2/2")
+}
+
+// A ship misses one roster and is given the next while the one after that begins: it lacks the one in the middle, by which what is
+// for all is sealed. Nobody is locked out, whenever that happens and whoever starts again meanwhile.
+func TestRolloverGap(t *testing.T) {
+	for _, after := range []time.Duration{time.Second, 20 * time.Second, 40 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute} {
+		for _, restarts := range []int{-1, 0, 3} {
+			in := check.In(t, fmt.Sprintf("%v after, restart of %d", after, restarts))
+			w := mulWorld(t, 4, 1, withRoster)
+			hq, lost := w.Nodes[0], w.Nodes[3]
+			w.Run(10 * time.Minute)
+			w.Outage(lost, 3*time.Hour)
+			second := w.Roster(w.First(), w.Now.Add(time.Hour), w.Nodes...)
+			w.Give(hq, gateway.NewRoster{Roster: second})
+			w.Run(2 * time.Hour)
+			check.Equal(in, "while it is away", serials(w), "2/2 2/2 2/2 1/1")
+			third := w.Roster(second, time.Time{}, w.Nodes...)
+			w.Give(w.Nodes[1], gateway.NewRoster{Roster: third})
+			w.Run(time.Hour + time.Minute)
+			w.Kill(lost, time.Second) // it greets
+			w.Run(after)
+			fourth := w.Roster(third, time.Time{}, w.Nodes...)
+			w.Give(hq, gateway.NewRoster{Roster: fourth})
+			w.Run(3 * time.Minute)
+			if restarts >= 0 {
+				w.Kill(w.Nodes[restarts], time.Second)
+			}
+			w.Run(3 * time.Hour)
+			sent := tracks(w, hq, []uint16{2, 3, 4}, 5, 200, time.Minute)
+			up := tracks(w, lost, []uint16{1}, 5, 200, time.Minute)
+			w.Run(2 * time.Hour)
+			for _, n := range w.Nodes[1:] {
+				once(t, w, n.Site, 1, *sent)
+			}
+			once(t, w, hq.Site, 4, *up)
+			check.Equal(in, "in the end", serials(w), same(4, "4/4"))
+		}
+	}
+}
+
+// A start goes on with the roster that was sealed with for all before it: who was taken out does not read what is for all again.
+func TestRolloverIsNotTakenBackByAStart(t *testing.T) {
+	w := mulWorld(t, 4, 1, withRoster)
+	hq := w.Nodes[0]
+	w.Run(10 * time.Minute)
+	w.Give(hq, gateway.NewRoster{Roster: w.Roster(w.First(), time.Time{}, w.Nodes[:3]...)})
+	w.Run(2 * time.Hour)
+	tracks(w, hq, []uint16{2, 3}, 1, 200, time.Minute)
+	w.Run(10 * time.Minute)
+	check.Equal(t, "when all have it", serials(w), "2/2 2/2 2/2 1/1")
+	for _, n := range w.Nodes[:3] {
+		w.Kill(n, time.Second)
+		w.Run(time.Second + time.Millisecond)
+		check.Equal(t, n.Name+" seals with", n.GW.Status(w.Now).Roster.Sealing, uint32(2))
+	}
+}
+
+// What a rollover of sixteen nodes takes on an HF channel when nobody is silent: all that anybody sends, receipts too. With the
+// losses of the channel something goes again.
+func TestRolloverOctets(t *testing.T) {
+	octets := func(seed uint64, change ...func(*sim.Config)) int64 {
+		w := mulWorld(t, 16, seed, append(change, withRoster)...)
+		w.Run(20 * time.Minute)
+		before := sentByAll(w)
+		w.Give(w.Nodes[0], gateway.NewRoster{Roster: w.Roster(w.First(), time.Time{}, w.Nodes...)})
+		w.Run(time.Hour)
+		check.Equal(t, "by which, and for all", serials(w), "2/2"+strings.Repeat(" 2/1", 15)) // the others follow when it is used
+		return sentByAll(w) - before
+	}
+	good := octets(0, func(c *sim.Config) { c.Profile.Up.LossPct, c.Profile.Up.Fades = 0, profile.Fades{} })
+	var list []int64
+	for seed := range max(5, seeds(20)) {
+		list = append(list, octets(seed))
+	}
+	slices.Sort(list)
+	t.Logf("octets in all: %d without losses, else %v", good, list)
+	check.True(t, "1,500 in all without losses", good <= 1500, good)
+	check.True(t, "2,000 in all at the median", list[len(list)/2] <= 2000, list)
+}
+
+// Who says a roster that it has not, because it was put back since, cannot read what changes, and gets the whole.
+func TestRolloverPutBackWhole(t *testing.T) {
+	w := world(t, 2, "iridium-directip", 1, withRoster)
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	w.Run(5 * time.Minute)
+	second := w.Roster(w.First(), time.Time{}, w.Nodes...)
+	w.Give(hq, gateway.NewRoster{Roster: second})
+	w.Run(5 * time.Minute)
+	w.Outage(ship, 20*time.Minute)
+	w.LoseBucket(ship, "roster")
+	w.Kill(ship, time.Second)
+	w.Give(hq, gateway.NewRoster{Roster: w.Roster(second, time.Time{}, w.Nodes...)})
+	w.Run(2 * time.Hour)
+	check.Equal(t, "told", serials(w), "3/3 3/3")
+	check.True(t, "nobody is accused", !strings.Contains(strings.Join(w.Notes, "\n"), "in_the_name_of"))
+}
+
+// Clocks that are wrong by a day, either way, set while a gateway runs or before it starts, and given the roster or told of it: the
+// roster gets to all, what is for all is understood before and after its time, whoever thinks that it has come, and nothing is lost.
+func TestRolloverWrongClock(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, group := range []bool{false, true} {
+		for _, wrong := range []time.Duration{day, -day} {
+			for _, restart := range []bool{false, true} {
+				for whose := range 2 {
+					in := check.In(t, fmt.Sprintf("group %v, wrong by %v, restart %v, node %d", group, wrong, restart, whose))
+					var w *sim.World
+					if group {
+						w = mulWorld(t, 4, 1, withRoster)
+					} else {
+						w = world(t, 4, "iridium-certus-100", 1, withRoster)
+					}
+					hq, ship := w.Nodes[0], w.Nodes[1]
+					w.Run(10 * time.Minute)
+					w.SetClock(w.Nodes[whose], wrong)
+					if restart {
+						w.Kill(w.Nodes[whose], time.Second)
+					}
+					w.Run(10 * time.Minute)
+					w.Give(hq, gateway.NewRoster{Roster: w.Roster(w.First(), w.Now.Add(2*time.Hour), w.Nodes...)})
+					down := tracks(w, hq, []uint16{2, 3, 4}, 8, 200, 20*time.Minute)
+					up := tracks(w, ship, []uint16{1}, 8, 210, 20*time.Minute)
+					w.Run(4 * time.Hour)
+					for _, n := range w.Nodes {
+						check.Equal(in, "serial of "+n.Name, n.GW.Status(w.Now).Roster.Serial, uint32(2))
+					}
+					w.Run(25 * time.Hour)
+					check.Equal(in, "when a day is over", serials(w), same(4, "2/2"))
+					for _, n := range w.Nodes[1:] {
+						once(t, w, n.Site, 1, *down)
+					}
+					once(t, w, hq.Site, 2, *up)
+					more := tracks(w, ship, []uint16{1}, 3, 220, time.Minute)
+					w.Run(time.Hour)
+					*up = append(*up, *more...)
+					once(t, w, hq.Site, 2, *up)
+				}
+			}
+		}
+	}
 }

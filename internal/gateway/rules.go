@@ -100,7 +100,7 @@ func (g *Gateway) farItem(now time.Time, from uint16, it site.Item, news bool) {
 // mayCarry says whether the rules let a message of a local peer go to a site. Those of streams were judged when the
 // stream was opened.
 func (g *Gateway) mayCarry(now time.Time, siteID uint16, payload *site.Message, s site.Subject) bool {
-	if s.Stream {
+	if s.Stream || s.Ordered {
 		return true
 	}
 	s.Direction, s.Site = site.Out, siteID
@@ -120,7 +120,7 @@ func (g *Gateway) mayArrive(now time.Time, siteID uint16, payload *site.Message)
 		return true
 	}
 	s := g.faces.describe(payload)
-	if s.Stream {
+	if s.Stream || s.Ordered {
 		return true
 	}
 	s.Direction, s.Site = site.In, siteID

@@ -36,6 +36,7 @@ type Status struct {
 	Dropped    map[string]uint64 `json:"dropped"`
 	Modelled   uint64            `json:"modelled_octets"`   // that the model has coded, read or learned: some microseconds each
 	Filters    []filter.Status   `json:"filters,omitempty"` // the operator's rules, in order
+	Corpus     string            `json:"corpus,omitempty"`  // the name of the net's, as gateway corpus show has it
 	Survey     *SurveyStatus     `json:"survey,omitempty"`  // the last that was ordered in this run
 	Reloads    uint64            `json:"reloads,omitempty"` // how often the rules were replaced in this run
 	Drain      *DrainStatus      `json:"drain,omitempty"`
@@ -53,6 +54,8 @@ type PeerStatus struct {
 	Name       string `json:"name"`
 	Key        string `json:"key_fingerprint,omitempty"` // of its own, as the roster has it
 	Roster     uint32 `json:"roster,omitempty"`          // serial that it is known to go by; 0: it has not said so in this run
+	Forward    bool   `json:"forward_secret,omitempty"`  // what goes to it is sealed with a key that both ends forget
+	Corpus     string `json:"corpus,omitempty"`          // of the net, that it has; empty: none, or it has not said so in this run
 	Address    string `json:"address,omitempty"`
 	Configured string `json:"configured_address,omitempty"`
 	Start      uint32 `json:"start"`               // boot number of its newest start that counts; 0: nothing of it counts yet
@@ -117,11 +120,12 @@ func (g *Gateway) Status(now time.Time) Status {
 	s := Status{
 		ID: g.cfg.ID, Name: g.cfg.Name, Key: g.keys.fingerprint(&g.cfg), Profile: b.profile.Name, End: "terminal", Boot: g.cfg.Boot, BootNumber: g.cfg.Boot.Number,
 		Transport: profile.NORM, NORM: b.lines.NormStatus(), Silence: g.forecast(now), Link: linkStatus(b.profile, g.cfg.Shore),
-		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Drain: g.faces.drain.status(g), Bill: b.billed.status(), Relinked: g.linkReplaced, LeftPeers: slices.Clone(g.left), Dropped: maps.Clone(g.dropped), Modelled: g.coder.Work(),
+		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Drain: g.faces.drain.status(g), Bill: b.billed.status(), Relinked: g.linkReplaced, LeftPeers: slices.Clone(g.left), Dropped: maps.Clone(g.dropped), Modelled: g.coders.work(),
 	}
 	if g.cfg.Shore {
 		s.End = "shore"
 	}
+	s.Corpus = corpusName(g.coders.net.Net.Name())
 	s.Survey = b.surveys.status()
 	if b.profile.Transport != "" {
 		s.Transport = b.profile.Transport
@@ -133,7 +137,7 @@ func (g *Gateway) Status(now time.Time) Status {
 	}
 	for _, p := range g.peers {
 		ps := PeerStatus{
-			ID: p.ID, Name: p.Name, Knows: p.Met.KnowsUs,
+			ID: p.ID, Name: p.Name, Knows: p.Met.KnowsUs, Corpus: corpusName(p.Met.Corpus),
 			ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far.items),
 			Start: g.keys.opener.State(p.ID).Boot, Forgotten: g.door.visits[p.ID].forgotten, Unopened: g.door.visits[p.ID].strange, PeerCounts: p.Counts,
 		}

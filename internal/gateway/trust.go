@@ -4,6 +4,9 @@ import (
 	"net/netip"
 	"time"
 
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
 	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"
 )
@@ -13,6 +16,10 @@ type Trust struct {
 	Own       *seal.SigningKey
 	Authority seal.PublicKey
 	Roster    *roster.Roster // which the authority has signed, and which names this node with Own
+	// Chance fills 32 octets with chance that nobody can guess: ephemeral keys are made of it; nil: there are none. Hold is given
+	// the memory that these lie in; it may be nil.
+	Chance func(*[32]byte)
+	Hold   func(octets []byte)
 }
 
 // keys is what this node seals and opens with.
@@ -21,14 +28,18 @@ type keys struct {
 	opener *seal.Opener
 	trust  *Trust // nil: all share a key
 	ring   *seal.Keyring
+	// forward is keys of this start and a peer's; nil: none are made, for a peer's silence is a matter of course on this link.
+	forward *seal.Forward
 
 	rosters  []*roster.Roster     // the newest first; nil: all share a key
 	kept     []*roster.Roster     // of the journal, before begin
 	use      uint32               // serial of the one that is sealed with for all
-	known    map[uint16]uint32    // serials that peers are known to go by
+	known    map[uint16]shelf     // the rosters that peers are known to keep
 	told     map[uint16]uint32    // and those that they are being told
 	lags     map[uint16]time.Time // since when a peer is known to go by an older one than this node
 	again    map[uint16]time.Time // when one that was told is told again at the earliest
+	denied   map[uint16]time.Time // when a peer has last said that it goes by an older one
+	changed  map[uint16]uint32    // serials of which peers were told what they change of an older one
 	retry    time.Time            // no peer is told before
 	spread   bool                 // that is to begin
 	refusals int
@@ -47,7 +58,46 @@ func (k *keys) begin(cfg *Config, states map[uint16]seal.PeerState) error {
 	}
 	k.sealer = seal.NewSealer(with, cfg.ID, cfg.Boot)
 	k.opener = seal.NewOpener(with, cfg.ID, cfg.Boot, states)
+	if k.trust != nil && k.trust.Chance != nil && cfg.Profile.Transport != profile.PMul {
+		k.forward = seal.NewForward(k.ring, cfg.ID, cfg.Boot, k.trust.Chance, k.trust.Hold)
+		k.sealer.Forward(k.forward)
+		k.opener.Forward(k.forward)
+	}
 	return nil
+}
+
+// forwardSecrecy is what keys of this start and a peer's have to do with its HELLOs: docs/decisions/forward-secrecy.md.
+type forwardSecrecy struct{ g *Gateway }
+
+// say adds to a HELLO what it has to say of them.
+func (s forwardSecrecy) say(h *frame.Hello, p *mail.Peer) {
+	if f := s.g.keys.forward; f != nil {
+		h.Ephemeral, h.HeardEphemeral = f.Says(p.ID)
+	}
+}
+
+// hear takes what the newest HELLO of a peer says of them. A peer that waits to see that its key is here is told soon.
+func (s forwardSecrecy) hear(now time.Time, p *peer, h frame.Hello) {
+	f := s.g.keys.forward
+	if f == nil {
+		return
+	}
+	state := s.g.keys.opener.State(p.ID)
+	if f.Hear(p.ID, seal.Boot{Number: state.Boot, Salt: state.Salt}, h.Ephemeral, h.HeardEphemeral) && !p.Met.Owed {
+		p.Met.Owe(now.Add(s.g.cfg.Profile.AckDelay))
+	}
+}
+
+// lacks says that a peer is not known to have what its key is made of: receipts for it take a HELLO along.
+func (s forwardSecrecy) lacks(peer uint16) bool {
+	return s.g.keys.forward != nil && s.g.keys.forward.Lacks(peer)
+}
+
+// orphaned says that a datagram which nobody can open may be sealed with the key of a start of this node that is over: a short one,
+// of a peer that has not been heard since.
+func (s forwardSecrecy) orphaned(p *peer, datagram []byte) bool {
+	_, boot := seal.Claims(datagram, p.ID)
+	return s.g.keys.forward != nil && p.LastHeard.IsZero() && boot == 0
 }
 
 // proofsMost is the room that datagrams to all must leave for proofs, also of rosters to come.
@@ -56,6 +106,14 @@ func proofsMost(cfg *Config) int {
 		return 0
 	}
 	return seal.ProofsMost
+}
+
+// proofs is the octets of proofs behind what goes to all now.
+func (k *keys) proofs() int {
+	if k.ring == nil {
+		return 0
+	}
+	return k.ring.Proofs()
 }
 
 // fingerprint is what two operators compare: of the net's key, or of this node's own.
@@ -78,7 +136,7 @@ func (k *keys) describe(s *Status) {
 		if n, ok := r.Node(p.ID); ok {
 			p.Key = n.Public.Fingerprint()
 		}
-		p.Roster = k.known[p.ID]
+		p.Roster, p.Forward = k.known[p.ID].newest, k.forward.InForce(p.ID)
 	}
 }
 
@@ -172,6 +230,9 @@ func (d door) otherName(now time.Time, dg Datagram) {
 		one = p
 	}
 	if one == nil {
+		return
+	}
+	if (forwardSecrecy{d.g}).orphaned(one, dg.Data) {
 		return
 	}
 	one.Counts.Strange++

@@ -8,6 +8,7 @@ import (
 
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/air"
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/profile"
 	"aldis/internal/site"
@@ -76,6 +77,38 @@ func once(t *testing.T, w *sim.World, at *sim.Site, from uint16, sent []offered)
 		t.Fatalf("%v\n%v", err, tail(w.Notes))
 	}
 	return took
+}
+
+// loseEveryNinth loses every ninth datagram, whoever it is from and to.
+func loseEveryNinth(w *sim.World) {
+	n := 0
+	w.Tap = func(_, _ *sim.Node, data []byte) [][]byte {
+		if n++; n%9 == 0 {
+			return nil
+		}
+		return [][]byte{data}
+	}
+}
+
+// allRead holds that no node has got a message that it could not read.
+func allRead(t check.T, w *sim.World) {
+	t.Helper()
+	for _, n := range w.Nodes {
+		for _, p := range n.GW.Status(w.Now).Peers {
+			if p.Unreadable != 0 {
+				t.Errorf("%s could not read %d messages of %s\n%s", n.Name, p.Unreadable, p.Name, tail(w.Notes))
+			}
+		}
+	}
+}
+
+// sentByAll is how many octets all nodes have sent.
+func sentByAll(w *sim.World) (octets int64) {
+	for _, n := range w.Nodes {
+		up, _ := w.Octets(n)
+		octets += up
+	}
+	return octets
 }
 
 func tail(notes []string) string {

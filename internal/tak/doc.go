@@ -12,13 +12,33 @@
 //   - Words (GeoChat) in the form that ATAK gives them, with a number, and receipts that say it.
 //   - Asks name units of which a Whole is missing.
 //
+// A data package stays in its site's room of files (internal/lan/takfiles). Its offer crosses as an event; the file follows in
+// parts when a device of a far site asks for it.
+//
 // At the far site units are shown by their last report and course at the cadence of the local maps, and go stale with the
 // truth. Markers and shapes stay in a table until they are stale, for devices that come later. Chats wait for a device.
 //
 // Callers pass now, which never goes back. All is for one goroutine.
 //
-// Files: lan.go what the LAN room says and is told; face.go Face and Step; streams.go devices; mesh.go the LAN's
-// mesh; reports.go positions of this
-// site; events.go other events of this site; far.go what comes from other sites; keep.go events that stay until they are
-// stale; words.go chats and their receipts; memory.go what outlives a restart; trouble.go what was refused; describe.go what rules and operators see.
+// # Files
+//
+//   - lan.go: what the LAN room says and is told
+//   - face.go: Face and Step
+//   - streams.go: devices
+//   - mesh.go: the LAN's mesh
+//   - unicast.go: devices of the mesh one by one
+//   - reports.go: positions of this site
+//   - events.go: other events of this site
+//   - address.go: events for somebody by name
+//   - far.go: what comes from other sites
+//   - met.go: clients of other faces of this gateway
+//   - keep.go: events that stay until they are stale
+//   - words.go: chats and their receipts
+//   - files.go: what the room of files says and is told
+//   - offers.go: data packages of this site
+//   - pulls.go: data packages of far sites
+//   - wants.go: what sites want to be told
+//   - memory.go: what outlives a restart
+//   - trouble.go: what was refused
+//   - describe.go: what rules and operators see
 package tak

@@ -12,44 +12,30 @@ import (
 	"aldis/internal/tak/rule"
 )
 
-// seen are the last events of the streams, so that one that comes twice is taken once.
-type seen struct {
-	last  map[string]bool
-	order []string
-}
-
+// mostSeen is how many of the last events of the streams are remembered, so that one that comes twice is taken once.
 const mostSeen = 4096
 
 // again says whether an event was there before, and notes it.
-func (s *seen) again(e *cot.Event) bool {
-	key := e.UID + "\x00" + e.Type + "\x00" + e.Time.Format(cot.TimeFormat)
-	if s.last[key] {
-		return true
-	}
-	if len(s.order) >= mostSeen {
-		delete(s.last, s.order[0])
-		s.order = s.order[1:]
-	}
-	s.last[key] = true
-	s.order = append(s.order, key)
-	return false
+func (f *Face) again(e *cot.Event) bool {
+	return !f.events.Add(e.UID + "\x00" + e.Type + "\x00" + e.Time.Format(cot.TimeFormat))
 }
 
 // event takes an event of a device that is not for this server alone.
 func (f *Face) event(now time.Time, c *client, e *cot.Event) {
-	if who := f.claimed(c, e.UID); who != nil {
+	if who := f.claimed(c, e.UID); who != nil && !c.met {
 		f.refuse(now, "claimed", c, e.UID, nil)
 		return
 	}
-	if f.fromFar(e) { // of a far site, by a way round
-		f.trouble.count("loops")
+	if f.fromFar(c, e) { // of a far site, by a way round
+		f.trouble.Count("loops")
 		return
 	}
-	if f.events.again(e) {
-		f.trouble.count("twice")
+	if f.again(e) {
+		f.trouble.Count("twice")
 		return
 	}
-	if !c.server && !c.mesh && e.Is("a") && e.Find("contact") != nil && (c.uid == "" || c.uid == e.UID) {
+	addressSide{f}.learn(c, e)
+	if !c.server && !c.mesh && !c.met && e.Is("a") && e.Find("contact") != nil && (c.uid == "" || c.uid == e.UID) {
 		f.identify(now, c, e)
 	}
 	if (wordsSide{f}).receipted(now, e) {
@@ -59,7 +45,7 @@ func (f *Face) event(now time.Time, c *client, e *cot.Event) {
 	plain := e.Without("marti")
 	switch {
 	case len(dests) > 0:
-		f.direct(now, c, plain, dests)
+		addressSide{f}.direct(now, c, plain, dests)
 	case c.mesh:
 		f.give(e)
 		f.cross(now, c, e)
@@ -79,11 +65,16 @@ func (f *Face) claimed(c *client, uid string) *client {
 	return nil
 }
 
-// fromFar says whether an event is one of a far unit that we have shown here.
-func (f *Face) fromFar(e *cot.Event) bool {
+// fromFar says whether an event is one of a far unit that we have shown here. The LAN's own server keeps what it was given, also
+// by an earlier run of this gateway, and gives it again to who calls: it may be older than what is known now.
+func (f *Face) fromFar(c *client, e *cot.Event) bool {
 	if e.Is("a") {
 		for _, far := range f.far {
-			if u := far.Find(e.UID); u != nil && u.At.Truncate(time.Millisecond).Equal(e.Time) {
+			u := far.Find(e.UID)
+			if u == nil {
+				continue
+			}
+			if at := u.At.Truncate(time.Millisecond); at.Equal(e.Time) || c.server && e.Time.Before(at) {
 				return true
 			}
 		}
@@ -100,8 +91,12 @@ func (f *Face) identify(now time.Time, c *client, e *cot.Event) {
 	}
 }
 
+// flowTags is where TAK servers note the way of an event, with the time: it is of no use elsewhere, and makes each report another.
+const flowTags = "_flow-tags_"
+
 // cross sees to it that far sites are told of an event.
 func (f *Face) cross(now time.Time, c *client, e *cot.Event) {
+	e = e.Without(flowTags)
 	switch {
 	case e.Is("a"):
 		f.position(now, c, e)
@@ -119,7 +114,7 @@ func (f *Face) cross(now time.Time, c *client, e *cot.Event) {
 	if keeps(e) {
 		f.kept.put(0, e, f.remember)
 	}
-	f.carry(now, e, f.cfg.Sites)
+	f.carry(now, c, e, f.cfg.Sites)
 }
 
 // withdrawn are the uids that a withdrawal names.
@@ -132,14 +127,26 @@ func withdrawn(e *cot.Event) (uids []string) {
 	return uids
 }
 
-// ruled says whether the rules let an event go to a site, and puts what they say of it into m.
-func (f *Face) ruled(now time.Time, e *cot.Event, to uint16, m *site.Mark) bool {
+// ruled says whether a site wants an event of so many octets and the rules let it go there, and puts what they say of it into
+// m. What is for devices of the site goes in any case.
+func (f *Face) ruled(now time.Time, e *cot.Event, to uint16, octets int, m *site.Mark) bool {
+	if e.Find("marti") == nil && e.Type != "t-x-d-d" && !(wantsSide{f}).wanted(e, to) {
+		f.trouble.Count("not_wanted")
+		return false
+	}
 	r := rule.Judge(f.cfg.Rules, f.subject(e, to))
 	if r == nil {
 		return true
 	}
+	if b := (wantsSide{f}).budget(r, to); r.Action != rule.Local && b != nil {
+		if !b.Left(now) {
+			f.trouble.Count("over_rate")
+			return false
+		}
+		b.Spend(octets)
+	}
 	if r.Action == rule.Local {
-		f.trouble.count("kept_local")
+		f.trouble.Count("kept_local")
 		return false
 	}
 	if r.Precedence != nil {
@@ -151,12 +158,18 @@ func (f *Face) ruled(now time.Time, e *cot.Event, to uint16, m *site.Mark) bool 
 	return true
 }
 
-// carry hands an event to custody for those of the sites that the rules let it go to.
-func (f *Face) carry(now time.Time, e *cot.Event, sites []uint16) {
-	if (wordsSide{f}).chat(now, e, sites) {
+// carry hands an event of a device to custody for those of the sites that the rules let it go to.
+func (f *Face) carry(now time.Time, c *client, e *cot.Event, sites []uint16) {
+	if (wordsSide{f}).chat(now, e, sites) || (filesSide{f}).offer(now, c, e, sites) {
 		return
 	}
+	f.carryEvent(now, e, sites)
+}
+
+// carryEvent is carry for an event in the usual form.
+func (f *Face) carryEvent(now time.Time, e *cot.Event, sites []uint16) {
 	var groups []site.Carry
+	f.heardUrgent(now, rule.PrecedenceOf(e.Type))
 	at := code.Quarters(now)
 	data := code.Append(appendTime(nil, at), e, at, nil)
 	for _, to := range sites {
@@ -165,7 +178,7 @@ func (f *Face) carry(now time.Time, e *cot.Event, sites []uint16) {
 		if !utf8Name(e.Type) {
 			m.Parts[0].Name = ""
 		}
-		if !f.ruled(now, e, to, &m.Mark) {
+		if !f.ruled(now, e, to, len(data), &m.Mark) {
 			continue
 		}
 		if replaces(e) {
@@ -182,7 +195,7 @@ func (f *Face) carry(now time.Time, e *cot.Event, sites []uint16) {
 		}
 	}
 	f.out.Carry = append(f.out.Carry, groups...)
-	f.trouble.counts["carried"] += len(groups)
+	f.trouble.Of["carried"] += len(groups)
 }
 
 // replaces says whether a later event of the same uid takes the place of one that waits: not so words and orders.
@@ -213,41 +226,6 @@ func timeOf(b []byte, now time.Time) time.Time {
 		d -= 1 << 24
 	}
 	return time.UnixMilli((here + d) * code.Quarter.Milliseconds()).UTC()
-}
-
-// direct gives an event to those it names: devices here, and the sites where the others are.
-func (f *Face) direct(now time.Time, c *client, e *cot.Event, dests []cot.Dest) {
-	bySite := map[uint16][]cot.Dest{}
-	for _, d := range dests {
-		here := f.streams.named(d)
-		for _, to := range here {
-			if to != c {
-				f.send(to, e)
-			}
-		}
-		if len(here) > 0 {
-			continue
-		}
-		found := false
-		for _, id := range f.cfg.Sites {
-			for _, u := range f.far[id].Units() {
-				if d.UID != "" && u.Event.UID == d.UID || d.UID == "" && d.Callsign != "" && u.Event.Callsign() == d.Callsign {
-					bySite[id], found = append(bySite[id], d), true
-				}
-			}
-		}
-		if !found { // it may come back: every site looks for it
-			f.trouble.count("dest_unknown")
-			for _, id := range f.cfg.Sites {
-				bySite[id] = append(bySite[id], d)
-			}
-		}
-	}
-	for _, id := range f.cfg.Sites {
-		if list := bySite[id]; len(list) > 0 {
-			f.carry(now, withDests(e, list), []uint16{id})
-		}
-	}
 }
 
 // withDests is the event with these that it is for.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"aldis/internal/due"
+	"aldis/internal/rate"
+	"aldis/internal/recent"
 	"aldis/internal/site"
 	"aldis/internal/tak/rule"
 	"aldis/internal/tak/track"
@@ -15,16 +17,22 @@ import (
 type Config struct {
 	Sites   []uint16 // far sites
 	Mesh    bool     // the LAN room is a member of the LAN's mesh
+	Unicast string   // IP and port where devices of the mesh say what is for one unit alone; "": nowhere
 	Shared  bool     // the link is a radio net: one transmission is for all sites, and nobody says what has arrived
 	Octets  int      // of a batch, about; default 300
+	RateBps int      // bits per second of a radio net, which bounds a batch further; 0: unlimited
+	Twice   bool     // a batch of reports may go twice: the link is not paid by octets
 	Rules   []rule.Rule
+	Wants   []rule.Want   // what this site wants to be told; empty: everything
 	Bound   float64       // metres that a unit's far picture may be wrong by; default 50
 	Age     time.Duration // a site that has units speaks at least so often; default 1 min, on a radio net 5 min
 	Gather  time.Duration // what is due waits so long for others; default 0.5 s, on a radio net 5 s
-	Gap     time.Duration // between two batches on a radio net; default 20 s
+	Gap     time.Duration // between two batches on a radio net, half as much more where other sites speak as well; default 20 s
 	Cadence time.Duration // between two events of a far unit that moves; default 5 s
 	Units   int           // that this site may have; default 2000
+	Files   Files         // data packages
 	Apart   time.Duration // a device's clock that is wrong by more is not believed; default 2 min
+	calm    int           // Octets of a batch on a radio net where nothing urgent is said
 	// Run makes the number of a new table of units; nil: from the time of the first Step.
 	Run func() uint16
 }
@@ -45,14 +53,41 @@ func (c Config) withDefaults() Config {
 	if c.Bound == 0 {
 		c.Bound = 50
 	}
+	if c.Files.Most == 0 {
+		c.Files.Most = 2 << 20
+	}
 	if c.Octets == 0 {
 		c.Octets = 300
+	}
+	if c.Shared && c.RateBps > 0 {
+		in := func(air time.Duration) int {
+			return min(c.Octets, max(leastBatch, int(float64(c.RateBps)*air.Seconds()/8)-aroundBatch))
+		}
+		c.calm, c.Octets = in(calmAir), in(batchAir)
 	}
 	if c.Units == 0 {
 		c.Units = 2000
 	}
 	return c
 }
+
+// patience is how long a unit's whole event may be on its way when a later report has come: a radio net repeats what was lost, and what
+// is of use only now does not wait for it.
+func (c *Config) patience() time.Duration {
+	if c.Shared {
+		return 2 * c.Gap
+	}
+	return 0
+}
+
+// What is urgent waits on a radio net for what is on the air. So a batch takes batchAir of it, with about so many octets around
+// it, unless it would be shorter than leastBatch.
+const (
+	calmAir     = 7 * time.Second // where nothing urgent is said and there are units that nobody is shown yet
+	batchAir    = 4500 * time.Millisecond
+	aroundBatch = 70
+	leastBatch  = 60
+)
 
 // Face is the TAK side of a gateway. It is not for concurrent use.
 type Face struct {
@@ -63,14 +98,20 @@ type Face struct {
 	far       map[uint16]*track.Far
 	kept      kept
 	waiting   []waiting
-	events    seen
+	events    *recent.Set[string]
 	words     words
 	mesh      mesh
+	unicast   unicast
+	files     files
+	ears      []string               // chat rooms that clients of another face hear
+	wants     map[uint16][]rule.Want // of far sites that have stated some
+	stated    bool                   // an earlier run has stated what this site wants
+	budgets   map[budgetOf]*track.Budget
 	token     uint64
 	start     uint8 // how often this site has started, modulo 4
 	began     bool
-	lastCheck time.Time // of units that are stale
-	trouble   trouble
+	lastCheck time.Time  // of units that are stale
+	trouble   rate.Tally // what happened, and what was refused
 	memory    memory
 	out       site.Output
 }
@@ -85,13 +126,16 @@ type audience struct {
 
 // New restores a face from its memories.
 func New(cfg Config, memories []site.Memory) (*Face, error) {
-	f := &Face{cfg: cfg.withDefaults(), far: map[uint16]*track.Far{}, kept: newKept(), trouble: newTrouble()}
-	f.streams.clients = map[site.ConnID]*client{}
-	f.events.last = map[string]bool{}
+	f := &Face{cfg: cfg.withDefaults(), far: map[uint16]*track.Far{}, kept: newKept(), trouble: rate.NewTally()}
+	f.streams.clients, f.streams.behind = map[site.ConnID]*client{}, map[string]bool{}
+	f.events = recent.New[string](mostSeen)
 	f.words.tokens = map[uint64]uint32{}
+	f.files.giving, f.files.pulls = map[uint64]giving{}, map[string]*pull{}
+	f.wants, f.budgets = map[uint16][]rule.Want{}, map[budgetOf]*track.Budget{}
 	f.mesh.members = map[string]member{}
+	f.unicast.units, f.unicast.hands = map[string]reach{}, map[uint64]string{}
 	for _, s := range cfg.Sites {
-		f.far[s] = track.NewFar(f.cfg.Cadence)
+		f.far[s] = track.NewFar(f.cfg.Cadence, f.cfg.patience())
 	}
 	return f, f.restore(memories)
 }
@@ -107,6 +151,11 @@ func (f *Face) begin(now time.Time) {
 		f.near = track.NewNear(run, f.cfg.Units)
 	}
 	f.start = (f.start + 1) & 3
+	for _, far := range f.far {
+		far.Resume(now, f.cfg.Age)
+	}
+	filesSide{f}.tellAll()
+	wantsSide{f}.state()
 	f.remember(keyRun, []byte{byte(f.near.Run >> 8), byte(f.near.Run), f.start})
 	pace := track.Pace{Gather: f.cfg.Gather, Age: f.cfg.Age, Octets: f.cfg.Octets}
 	add := func(sites []uint16, late bool) {
@@ -114,7 +163,8 @@ func (f *Face) begin(now time.Time) {
 			batch: map[uint64]uint64{}})
 	}
 	if f.cfg.Shared {
-		pace.Gap = f.cfg.Gap
+		pace.Calm = f.cfg.calm
+		pace.Gap, pace.First = f.cfg.Gap, time.Duration(f.rank())*apart
 		add(f.cfg.Sites, false)
 		add(f.cfg.Sites, true)
 		return
@@ -122,6 +172,31 @@ func (f *Face) begin(now time.Time) {
 	for _, s := range f.cfg.Sites {
 		add([]uint16{s}, false)
 		add([]uint16{s}, true)
+	}
+}
+
+// rank tells the sites of a net apart: it is another one at each of them, as far as their numbers follow each other.
+func (f *Face) rank() int {
+	sum := 0
+	for _, id := range f.cfg.Sites {
+		sum += int(id)
+	}
+	return sum % min(len(f.cfg.Sites)+1, mostRanks)
+}
+
+// Where units come to several sites at once, their first batches follow each other so long apart on a radio net.
+const (
+	apart     = 8 * time.Second
+	mostRanks = 4
+)
+
+// heardUrgent has batches be short for a while where an event is urgent, here or at a far site.
+func (f *Face) heardUrgent(now time.Time, p site.Precedence) {
+	if p.Rank() < site.Flash.Rank() {
+		return
+	}
+	for _, a := range f.audiences {
+		a.Urgent(now)
 	}
 }
 
@@ -141,12 +216,34 @@ func (f *Face) Step(now time.Time, ev site.Event) site.Output {
 		f.heard(now, ev)
 	case Overheard:
 		meshSide{f}.overheard(now, ev)
+	case Direct:
+		unicastSide{f}.direct(now, ev)
+	case Handed:
+		unicastSide{f}.handed(now, ev)
 	case Broken:
 		f.broken(now, ev)
 	case Closed:
 		delete(f.streams.clients, ev.Conn)
+	case Fetched:
+		filesSide{f}.fetched(now, ev)
+	case Loaded:
+		filesSide{f}.loaded(now, ev)
+	case Kept:
+		filesSide{f}.kept(now, ev)
+	case Finished:
+		filesSide{f}.finished(now, ev)
+	case Published:
+		filesSide{f}.published(now, ev)
+	case Wanted:
+		filesSide{f}.wanted(now, ev)
+	case Met:
+		metSide{f}.met(now, ev.Event)
+	case Ears:
+		metSide{f}.ears(now, ev)
 	case site.FarMessage:
 		f.farMessage(now, ev)
+	case site.FarItem:
+		wantsSide{f}.farItem(now, ev.Site, ev.Item)
 	case site.SiteLost:
 		f.siteLost(now, ev.Site)
 	case site.Fate:
@@ -165,6 +262,8 @@ func (f *Face) turn(now time.Time) {
 		f.checkStale(now)
 		f.kept.purge(now, f.remember)
 		f.giveUp(now)
+		filesSide{f}.purge(now)
+		unicastSide{f}.again(now)
 	}
 	meshSide{f}.tellVersions(now)
 	f.showFar(now)
@@ -181,7 +280,7 @@ func (f *Face) due() (at time.Time) {
 	for _, far := range f.far {
 		at = due.Earliest(at, far.Due())
 	}
-	if !f.near.Empty() || f.kept.len() > 0 || len(f.waiting) > 0 || len(f.words.unread) > 0 {
+	if !f.near.Empty() || f.kept.len() > 0 || len(f.waiting) > 0 || len(f.words.unread) > 0 || len(f.files.pulls) > 0 {
 		at = due.Earliest(at, f.lastCheck.Add(checkEvery))
 	}
 	return at
@@ -190,12 +289,12 @@ func (f *Face) due() (at time.Time) {
 // speak hands the batches that are due to custody.
 func (f *Face) speak(now time.Time) {
 	for _, a := range f.audiences {
-		data, number := a.Batch(now, f.near)
+		data, number, matters := a.Batch(now, f.near)
 		if data == nil {
 			continue
 		}
 		m := site.Message{Published: true, Scope: scope, Topic: topicUnits, Parts: []site.Part{{Name: topicUnits, Data: data}}}
-		m.Expires = now.Add(2 * f.cfg.Age)
+		m.Expires, m.Twice, m.Fleeting = now.Add(2*f.cfg.Age), f.cfg.Twice && matters, f.cfg.Shared
 		if a.late {
 			m.Precedence = site.Deferred
 		}
@@ -205,7 +304,7 @@ func (f *Face) speak(now time.Time) {
 			a.batch[f.token] = number
 		}
 		f.out.Carry = append(f.out.Carry, site.Carry{Sites: a.sites, Message: m})
-		f.trouble.count("batches")
+		f.trouble.Count("batches")
 	}
 }
 
@@ -239,7 +338,7 @@ func (f *Face) ask(now time.Time) {
 		for _, n := range numbers {
 			data = binary.AppendUvarint(data, uint64(n))
 		}
-		f.trouble.count("asked")
+		f.trouble.Count("asked")
 		f.out.Carry = append(f.out.Carry, site.Carry{Sites: []uint16{id}, Message: site.Message{Published: true, Scope: scope, Topic: topicAsk,
 			Parts: []site.Part{{Name: topicAsk, Data: data}}, Mark: site.Mark{Expires: now.Add(5 * time.Minute)}}})
 	}

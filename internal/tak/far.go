@@ -26,11 +26,18 @@ func (f *Face) farMessage(now time.Time, m site.FarMessage) {
 			f.farTrouble(now, m.Site, err)
 			return
 		}
+		starts := far.Starts
 		news := far.Take(now, b, m.Message.Precedence == site.Deferred)
+		for _, a := range f.audiences {
+			a.Others(now, news.Made)
+		}
+		if far.Starts != starts {
+			f.remember(keyStart+string([]byte{byte(m.Site >> 8), byte(m.Site)}), far.Starts[:])
+		}
 		for _, u := range news.Gone {
 			f.farGone(now, m.Site, u)
 		}
-		for _, u := range news.Told {
+		for _, u := range slices.Concat(news.Told, news.Back) {
 			f.memory.farUnit(f, m.Site, far, u)
 		}
 		wordsSide{f}.retry(now)
@@ -39,6 +46,10 @@ func (f *Face) farMessage(now time.Time, m site.FarMessage) {
 		f.asked(now, m.Site, data)
 	case topicChat:
 		wordsSide{f}.farChat(now, m, data)
+	case topicWant:
+		filesSide{f}.want(now, m, data)
+	case topicPart:
+		filesSide{f}.part(now, m, data)
 	case topicReceipt:
 		wordsSide{f}.farReceipt(now, m, data)
 	case topicEvent:
@@ -54,8 +65,8 @@ func (f *Face) undelivered(m site.FarMessage, why site.Why) {
 
 // farTrouble tells that a message of a far site could not be read: a gateway of another version perhaps.
 func (f *Face) farTrouble(now time.Time, from uint16, err error) {
-	f.trouble.count("far_unreadable")
-	if f.trouble.first(now, "far unreadable") {
+	f.trouble.Count("far_unreadable")
+	if f.trouble.May(now, "far unreadable") {
 		f.note("warn", "a TAK message of a far site could not be read", "site", from, "error", err)
 	}
 }
@@ -73,8 +84,12 @@ func (f *Face) farEvent(now time.Time, m site.FarMessage, data []byte) {
 		f.undelivered(m, site.Unfit)
 		return
 	}
+	f.heardUrgent(now, m.Message.Precedence)
 	dests := e.Dests()
-	e = e.Without("marti")
+	if e = (filesSide{f}).offered(now, m.Site, e.Without("marti")); e == nil { // it is on the list alone
+		f.out.Done = append(f.out.Done, m.Token)
+		return
+	}
 	if e.Type == "t-x-d-d" {
 		for _, uid := range withdrawn(e) {
 			f.kept.drop(uid, f.remember)
@@ -86,13 +101,13 @@ func (f *Face) farEvent(now time.Time, m site.FarMessage, data []byte) {
 		f.out.Done = append(f.out.Done, m.Token)
 		return
 	}
-	f.handOrWait(waiting{FarMessage: m, event: e, dests: dests})
+	f.handOrWait(now, waiting{FarMessage: m, event: e, dests: dests})
 }
 
 // handOrWait gives an event to the devices that it is for, or keeps it until they are here.
-func (f *Face) handOrWait(w waiting) {
-	if f.hand(&w) {
-		f.out.Done = append(f.out.Done, w.Token)
+func (f *Face) handOrWait(now time.Time, w waiting) {
+	if f.hand(now, &w) {
+		w.done(f)
 	} else if len(f.waiting) >= mostWaiting {
 		f.undelivered(w.FarMessage, site.NoRoom)
 	} else {
@@ -100,68 +115,91 @@ func (f *Face) handOrWait(w waiting) {
 	}
 }
 
-// hand gives an event to the devices that it is for; false: not all are here.
-func (f *Face) hand(w *waiting) bool {
+// hand gives an event to the devices that it is for; false: not all have it.
+func (f *Face) hand(now time.Time, w *waiting) bool {
 	if len(w.dests) == 0 {
-		if len(f.streams.clients) == 0 && len(f.mesh.members) == 0 {
+		if len(f.streams.clients) == 0 && len(f.mesh.members) == 0 && !(metSide{f}).hears(w.event) {
 			return false
 		}
 		f.spread(w.event)
 		return true
 	}
-	w.dests = slices.DeleteFunc(slices.Clone(w.dests), func(d cot.Dest) bool {
+	w.dests = slices.DeleteFunc(addressSide{f}.members(w.dests), func(d cot.Dest) bool {
 		to := f.streams.named(d)
 		for _, c := range to {
 			f.send(c, w.event)
 		}
-		return len(to) > 0
+		return len(to) > 0 || unicastSide{f}.hand(now, w, d) || (addressSide{f}).served(w.event, d)
 	})
 	return len(w.dests) == 0
 }
 
 // release hands over what waited for a device that is here now.
-func (f *Face) release(time.Time) {
-	f.waiting = slices.DeleteFunc(f.waiting, func(w waiting) bool {
-		if !f.hand(&w) {
-			return false
+func (f *Face) release(now time.Time) {
+	list := f.waiting
+	f.waiting = nil
+	for _, w := range list {
+		if f.hand(now, &w) {
+			w.done(f)
+		} else {
+			f.waiting = append(f.waiting, w)
 		}
-		f.out.Done = append(f.out.Done, w.Token)
-		return true
-	})
+	}
 }
 
 // giveUp ends what has waited long enough.
 func (f *Face) giveUp(now time.Time) {
-	over := func(m site.FarMessage) bool {
-		if m.Until.IsZero() || now.Before(m.Until) {
+	over := func(m site.FarMessage) bool { return !m.Until.IsZero() && !now.Before(m.Until) }
+	f.waiting = slices.DeleteFunc(f.waiting, func(w waiting) bool {
+		switch {
+		case !over(w.FarMessage):
 			return false
+		case w.here:
+			f.trouble.Count("unicast_given_up")
+		default:
+			f.undelivered(w.FarMessage, site.LifeOver)
 		}
-		f.undelivered(m, site.LifeOver)
 		return true
-	}
-	f.waiting = slices.DeleteFunc(f.waiting, func(w waiting) bool { return over(w.FarMessage) })
-	f.words.unread = slices.DeleteFunc(f.words.unread, over)
+	})
+	f.words.unread = slices.DeleteFunc(f.words.unread, func(m site.FarMessage) bool {
+		if over(m) {
+			f.undelivered(m, site.LifeOver)
+		}
+		return over(m)
+	})
 }
 
 // showFar gives the devices here what is to be shown of far units.
 func (f *Face) showFar(now time.Time) {
 	for _, id := range f.cfg.Sites {
-		events, gone := f.far[id].Show(now)
+		events, away, forgotten := f.far[id].Show(now)
 		for _, e := range events {
 			if f.near.Get(e.UID) == nil { // what is heard here wins
-				f.spread(e)
+				f.spread(reached(e, streamed))
+				metSide{f}.reckoned()
 			}
 		}
-		for _, u := range gone {
-			f.farGone(now, id, u)
+		for _, u := range away {
+			f.memory.farUnit(f, id, f.far[id], u)
+			f.showStale(now, u)
+		}
+		for _, u := range forgotten {
+			f.memory.forget(f, id, u.Number)
 		}
 	}
 	f.ask(now)
 }
 
-// farGone shows that a far unit is no more.
+// farGone takes in that a far unit is no more.
 func (f *Face) farGone(now time.Time, from uint16, u *track.FarUnit) {
 	f.memory.forget(f, from, u.Number)
+	if !u.Away {
+		f.showStale(now, u)
+	}
+}
+
+// showStale shows that a far unit's time is over.
+func (f *Face) showStale(now time.Time, u *track.FarUnit) {
 	if f.near.Get(u.Event.UID) == nil {
 		f.spread(u.Stale(now))
 	}
@@ -173,10 +211,12 @@ func (f *Face) siteLost(now time.Time, id uint16) {
 		for _, u := range far.Units() {
 			f.farGone(now, id, u)
 		}
-		f.far[id] = track.NewFar(f.cfg.Cadence)
+		f.far[id] = track.NewFar(f.cfg.Cadence, f.cfg.patience())
 	}
 	f.kept.lost(id, f.remember)
-	f.waiting = slices.DeleteFunc(f.waiting, func(w waiting) bool { return w.Site == id })
+	delete(f.wants, id)
+	filesSide{f}.lost(id)
+	f.waiting = slices.DeleteFunc(f.waiting, func(w waiting) bool { return !w.here && w.Site == id })
 	f.words.unread = slices.DeleteFunc(f.words.unread, func(m site.FarMessage) bool { return m.Site == id })
 	for _, a := range f.audiences {
 		if slices.Contains(a.sites, id) {

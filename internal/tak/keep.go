@@ -81,11 +81,20 @@ func (k *kept) events(now time.Time) (list []*cot.Event) {
 	return list
 }
 
-// waiting is an event of a far site that waits for a device.
+// waiting is an event that waits for a device: one of a far site, or of this one for a device of the mesh.
 type waiting struct {
 	site.FarMessage
 	event *cot.Event
 	dests []cot.Dest // that have not got it; empty: it is for all
+	hands []handing  // those of them that are devices of the mesh
+	here  bool       // it is of this site: nobody else has to know what becomes of it
+}
+
+// done tells that an event was given to all that it is for.
+func (w *waiting) done(f *Face) {
+	if !w.here {
+		f.out.Done = append(f.out.Done, w.Token)
+	}
 }
 
 const mostWaiting = 1000

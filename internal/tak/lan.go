@@ -1,6 +1,10 @@
 package tak
 
-import "aldis/internal/site"
+import (
+	"slices"
+
+	"aldis/internal/site"
+)
 
 // What the LAN room tells.
 type (
@@ -40,12 +44,27 @@ type (
 	Spread struct {
 		Except     []site.ConnID
 		XML, Proto []byte
+		Reckoned   bool // the place is where the unit is now by its last report; the event's time is that report's
 	}
 	// Speak has a device be given version 1 from now on, after all that it was given before.
 	Speak struct{ Conn site.ConnID }
-	// Close ends a connection once what waits was written.
-	Close struct{ Conn site.ConnID }
 )
+
+// Given is the event, as XML, that an order gives to the device of a connection; nil: it gives it none. It is for what plays devices
+// without a LAN room.
+func Given(o site.Order, conn site.ConnID) []byte {
+	switch o := o.(type) {
+	case Send:
+		if o.Conn == conn {
+			return o.XML
+		}
+	case Spread:
+		if !slices.Contains(o.Except, conn) {
+			return o.XML
+		}
+	}
+	return nil
+}
 
 // Concerns is the device; an event confirms nothing.
 func (s Send) Concerns() (site.ConnID, bool) { return s.Conn, false }
@@ -64,9 +83,3 @@ func (s Speak) Concerns() (site.ConnID, bool) { return s.Conn, false }
 
 // Octets is the size of the fields.
 func (Speak) Octets() int { return 16 }
-
-// Concerns is the device.
-func (c Close) Concerns() (site.ConnID, bool) { return c.Conn, false }
-
-// Octets is the size of the fields.
-func (Close) Octets() int { return 16 }

@@ -14,11 +14,18 @@ import (
 
 // Keys of memories. What follows is in the comments.
 const (
-	keyRun  = "run" // run and start of this site
-	keyUnit = "u"   // uid: number, version
-	keyFar  = "f"   // site and number: run, version, lane, time, the whole event
-	keyAt   = "m"   // site and number: time and place after that
-	keyKept = "k"   // uid: site, time, event
+	keyRun   = "run" // run and start of this site
+	keyUnit  = "u"   // uid: number, version
+	keyFar   = "f"   // site and number: run, version, flags, time, the whole event
+	keyAt    = "m"   // site and number: time and place after that
+	keyStart = "s"   // site: its starts (track.Far.Starts)
+	keyKept  = "k"   // uid: site, time, event
+)
+
+// Flags of a far unit.
+const (
+	flagLate = 1 << iota
+	flagAway
 )
 
 // ErrMemory says that a memory is of another format.
@@ -43,11 +50,14 @@ func farKey(from uint16, number uint32) string {
 func (memory) farUnit(f *Face, from uint16, far *track.Far, u *track.FarUnit) {
 	key := farKey(from, u.Number)
 	if code.FixOf(u.Event) == u.Fix {
-		late := byte(0)
+		flags := byte(0)
 		if u.Late {
-			late = 1
+			flags |= flagLate
 		}
-		value := appendMillis([]byte{byte(far.Run >> 8), byte(far.Run), u.Version, late}, u.At)
+		if u.Away {
+			flags |= flagAway
+		}
+		value := appendMillis([]byte{byte(far.Run >> 8), byte(far.Run), u.Version, flags}, u.At)
 		f.remember(keyFar+key, code.Append(value, u.Event, u.At, nil))
 		return
 	}
@@ -90,10 +100,20 @@ func (f *Face) restore(memories []site.Memory) error {
 			ok = f.restoreFar(key, m.Value)
 		case kind == keyAt: // behind all of keyFar, as keys are in order
 			ok = f.restoreAt(key, m.Value)
+		case kind == keyStart:
+			if ok = len(key) == 2 && len(m.Value) == 2; ok && f.far[binary.BigEndian.Uint16([]byte(key))] != nil {
+				f.far[binary.BigEndian.Uint16([]byte(key))].Starts = [2]uint8(m.Value)
+			}
 		case kind == keyOurs:
 			ok = f.words.restoreOurs(m.Value)
 		case kind == keyTheirs:
 			ok = f.words.restoreTheirs(key, m.Value)
+		case kind == keyOffer:
+			ok = filesSide{f}.restoreOffer(key, m.Value)
+		case kind == keyPull: // behind all of keyOffer
+			ok = filesSide{f}.restorePull(key, m.Value)
+		case m.Key == keyWant:
+			f.stated = true
 		case kind == keyKept:
 			ok = f.restoreKept(m.Value)
 		default:
@@ -114,7 +134,7 @@ func (f *Face) restoreFar(key string, value []byte) bool {
 	if far == nil { // a site that is configured no more
 		return true
 	}
-	u := &track.FarUnit{Number: binary.BigEndian.Uint32([]byte(key[2:])), Version: value[2], Late: value[3] != 0, At: millis(value[4:])}
+	u := &track.FarUnit{Number: binary.BigEndian.Uint32([]byte(key[2:])), Version: value[2], Late: value[3]&flagLate != 0, Away: value[3]&flagAway != 0, At: millis(value[4:])}
 	var err error
 	if u.Event, err = code.Parse(value[12:], u.At, nil); err != nil {
 		return false
@@ -143,7 +163,7 @@ func (f *Face) restoreAt(key string, value []byte) bool {
 		value = value[n:]
 	}
 	for _, u := range far.Units() {
-		if u.Number == number && at.After(u.At) {
+		if u.Number == number && at.After(u.At) { // otherwise the whole event was written later
 			u.At = at
 			u.Fix = code.Fix{Lat: int32(v[0]), Lon: int32(v[1]), HAE: int32(v[2]), Course: uint16(v[3]), Speed: uint16(v[4]), Moves: u.Fix.Moves, Battery: uint8(v[5])}
 			far.Put(u)

@@ -1,7 +1,6 @@
 package tak
 
 import (
-	"strings"
 	"time"
 
 	"aldis/internal/due"
@@ -23,7 +22,7 @@ type (
 	}
 )
 
-// FaceEvent makes it one.
+// FaceEvent marks it as an event of this face.
 func (Overheard) FaceEvent() {}
 
 // Concerns names no device.
@@ -57,10 +56,7 @@ const (
 // overheard takes what was said to the mesh.
 func (side meshSide) overheard(now time.Time, ev Overheard) {
 	f := side.of
-	host := ev.Remote
-	if port := strings.LastIndexByte(host, ':'); port >= 0 {
-		host = host[:port]
-	}
+	host := hostOf(ev.Remote)
 	c := &client{host: host, mesh: true}
 	e, control, err := cot.ParseDatagram(ev.Data)
 	if err != nil {
@@ -71,11 +67,12 @@ func (side meshSide) overheard(now time.Time, ev Overheard) {
 	if e == nil {
 		return
 	}
-	f.trouble.count("mesh_in")
-	if e.Is("t-x-c") || e.Is("t-x-takp") || e.Is("t-b") {
-		f.trouble.count("local")
+	f.trouble.Count("mesh_in")
+	if e.Local() {
+		f.trouble.Count("local")
 		return
 	}
+	unicastSide{f}.learn(now, host, e)
 	f.event(now, c, e)
 }
 
@@ -122,6 +119,9 @@ func (side meshSide) shout(e *cot.Event) {
 	if !f.cfg.Mesh {
 		return
 	}
+	if e.Is("a") && f.cfg.Unicast != "" {
+		e = reached(e, f.cfg.Unicast+":tcp")
+	}
 	s := Shout{Chat: e.Is("b-t-f")}
 	if f.mesh.proto() {
 		s.Data = e.AppendDatagram(nil, nil)
@@ -129,11 +129,11 @@ func (side meshSide) shout(e *cot.Event) {
 		s.Data = e.AppendXML(nil)
 	}
 	if len(s.Data) > mostShout {
-		f.trouble.count("mesh_too_long")
+		f.trouble.Count("mesh_too_long")
 		return
 	}
 	f.out.Orders = append(f.out.Orders, s)
-	f.trouble.count("mesh_out")
+	f.trouble.Count("mesh_out")
 }
 
 // tellVersions says which versions we read, once a minute.

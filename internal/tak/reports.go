@@ -13,6 +13,10 @@ import (
 // position takes a report of a unit of this site.
 func (f *Face) position(now time.Time, c *client, e *cot.Event) {
 	e = f.trueTimes(now, c, e)
+	if u := f.near.Get(e.UID); u != nil && e.Time.Before(u.Event.Time) { // by a way that takes longer
+		f.trouble.Count("older")
+		return
+	}
 	cares := f.cares(e)
 	u, fresh := f.near.Report(now, e, cares)
 	if u == nil {
@@ -33,8 +37,8 @@ func (f *Face) trueTimes(now time.Time, c *client, e *cot.Event) *cot.Event {
 	if off.Abs() <= f.cfg.Apart {
 		return e
 	}
-	f.trouble.count("clock")
-	if f.trouble.first(now, "clock "+e.UID) {
+	f.trouble.Count("clock")
+	if f.trouble.May(now, "clock "+e.UID) {
 		f.note("warn", "a device's clock is wrong: its events get this gateway's time", "uid", e.UID, "callsign", e.Callsign(), "remote", c.host, "off", off)
 	}
 	r := *e
@@ -52,11 +56,12 @@ func (f *Face) cares(e *cot.Event) []track.Care {
 		if a := f.audiences[2*i]; len(a.sites) == 1 {
 			to = a.sites[0]
 		}
-		if i > 0 && !rule.BySite(f.cfg.Rules) {
+		if i > 0 && len(f.wants) == 0 && !rule.BySite(f.cfg.Rules) {
 			list[i] = list[0]
 			continue
 		}
 		list[i] = f.care(e, to)
+		list[i].Hidden = list[i].Hidden || !(wantsSide{f}).wanted(e, f.audiences[2*i].sites...)
 	}
 	return list
 }
@@ -65,7 +70,7 @@ func (f *Face) care(e *cot.Event, to uint16) track.Care {
 	c := track.Care{Bound: f.cfg.Bound}
 	precedence := rule.PrecedenceOf(e.Type)
 	if r := rule.Judge(f.cfg.Rules, f.subject(e, to)); r != nil {
-		c.Hidden, c.Every = r.Action == rule.Local, r.Every
+		c.Hidden, c.Every, c.Budget = r.Action == rule.Local, r.Every, wantsSide{f}.budget(r, to)
 		if r.Bound > 0 {
 			c.Bound = r.Bound
 		}

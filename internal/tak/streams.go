@@ -3,7 +3,6 @@ package tak
 import (
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"aldis/internal/site"
@@ -13,6 +12,7 @@ import (
 // streams are the connections of devices.
 type streams struct {
 	clients map[site.ConnID]*client
+	behind  map[string]bool // uids of units that the LAN's own server has told of
 }
 
 // client is a device, or the LAN's own server.
@@ -22,6 +22,7 @@ type client struct {
 	server   bool
 	proto    bool   // reads version 1
 	mesh     bool   // not a connection: somebody on the mesh
+	met      bool   // not a connection: a client of another face of this gateway
 	uid      string // of its report of itself; "": it has made none
 	callsign string
 }
@@ -56,11 +57,7 @@ func (s *streams) named(d cot.Dest) (list []*client) {
 }
 
 func (f *Face) opened(now time.Time, ev Opened) {
-	host := ev.Remote
-	if port := strings.LastIndexByte(host, ':'); port >= 0 {
-		host = host[:port]
-	}
-	c := &client{conn: ev.Conn, host: host, server: ev.Server}
+	c := &client{conn: ev.Conn, host: hostOf(ev.Remote), server: ev.Server}
 	f.streams.clients[ev.Conn] = c
 	if !c.server {
 		f.send(c, offer(now))
@@ -77,8 +74,8 @@ func (f *Face) greet(now time.Time, c *client) {
 	for _, id := range f.cfg.Sites {
 		far := f.far[id]
 		for _, u := range far.Units() {
-			if f.near.Get(u.Event.UID) == nil {
-				f.send(c, far.Event(now, u))
+			if !u.Away && f.near.Get(u.Event.UID) == nil {
+				f.send(c, reached(far.Event(now, u), streamed))
 			}
 		}
 	}
@@ -95,7 +92,7 @@ func (f *Face) send(c *client, e *cot.Event) {
 		o.XML = e.AppendXML(nil)
 	}
 	f.out.Orders = append(f.out.Orders, o)
-	f.trouble.count("events_out")
+	f.trouble.Count("events_out")
 }
 
 // spread gives an event to all devices but one, and to the mesh.
@@ -111,7 +108,7 @@ func (f *Face) give(e *cot.Event, except ...site.ConnID) {
 		o.Proto = e.AppendFrame(nil)
 	}
 	f.out.Orders = append(f.out.Orders, o)
-	f.trouble.count("events_out")
+	f.trouble.Count("events_out")
 }
 
 // broken counts a stream that could not be read.
@@ -140,17 +137,17 @@ func (f *Face) heard(now time.Time, ev Heard) {
 		f.refuse(now, reasonOf(err), c, "", err)
 		return
 	}
-	if e == nil { // what it says of versions alone
+	if e == nil { // what it says of versions alone, or its name and password, for which nobody asks
 		return
 	}
-	f.trouble.count("events_in")
+	f.trouble.Count("events_in")
 	switch {
 	case e.Type == "t-x-c-t":
 		f.send(c, pong(now))
 	case e.Type == "t-x-takp-q":
 		f.negotiate(now, c, e)
-	case e.Is("t-x-c"), e.Is("t-x-takp"), e.Is("t-b"):
-		f.trouble.count("local")
+	case e.Local():
+		f.trouble.Count("local")
 	default:
 		f.event(now, c, e)
 	}

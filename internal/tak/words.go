@@ -79,7 +79,7 @@ func (side wordsSide) chat(now time.Time, e *cot.Event, sites []uint16) bool {
 	var to []uint16
 	m := site.Message{Published: true, Scope: scope, Topic: topicChat, Mark: site.Mark{Precedence: site.Priority, Expires: e.Stale}}
 	for _, id := range sites {
-		if f.ruled(now, e, id, &m.Mark) {
+		if f.ruled(now, e, id, len(e.UID), &m.Mark) {
 			to = append(to, id)
 		}
 	}
@@ -105,7 +105,7 @@ func (side wordsSide) chat(now time.Time, e *cot.Event, sites []uint16) bool {
 			f.words.tokens[m.Token] = c.Number
 		}
 		f.out.Carry = append(f.out.Carry, site.Carry{Sites: group, Message: m})
-		f.trouble.count("chats")
+		f.trouble.Count("chats")
 	}
 	side.tellSender(now, &f.words.ours[len(f.words.ours)-1], "b-t-f-p", "", "")
 	return true
@@ -147,9 +147,14 @@ func (side wordsSide) tellSender(now time.Time, o *ourWords, kind, uid, callsign
 			given = true
 		}
 	}
+	given = given || unicastSide{f}.toOne(now, e, cot.Dest{UID: o.chat.Sender})
+	to := cot.Dest{Callsign: o.chat.Callsign} // as devices address each other: not every server looks for a uid
+	if to.Callsign == "" {
+		to = cot.Dest{UID: o.chat.Sender}
+	}
 	for _, c := range f.streams.devices() {
 		if !given && c.server {
-			f.send(c, withDests(e, []cot.Dest{{UID: o.chat.Sender}}))
+			f.send(c, withDests(e, []cot.Dest{to}))
 		}
 	}
 }
@@ -166,6 +171,7 @@ func receipt(now time.Time, c *code.Chat, kind, uid, callsign string) *cot.Event
 	return e
 }
 
+// usualLife is how long events of the gateway's own are good.
 const usualLife = 24 * time.Hour
 
 // farChat takes words of a far site.
@@ -193,7 +199,7 @@ func (side wordsSide) farChat(now time.Time, m site.FarMessage, data []byte) {
 		f.words.theirs = f.words.theirs[1:]
 	}
 	e := c.Event(ids)
-	f.handOrWait(waiting{FarMessage: m, event: e.Without("marti"), dests: c.To})
+	f.handOrWait(now, waiting{FarMessage: m, event: e.Without("marti"), dests: c.To})
 }
 
 // retry reads again what named units that were not known.
@@ -239,7 +245,7 @@ func (side wordsSide) receipted(now time.Time, e *cot.Event) bool {
 	} else {
 		data = append(append(append(append(data, 0), who...), 0), callsign...)
 	}
-	f.trouble.count("receipts")
+	f.trouble.Count("receipts")
 	f.out.Carry = append(f.out.Carry, site.Carry{Sites: []uint16{t.from}, Message: site.Message{Published: true, Scope: scope, Topic: topicReceipt,
 		Parts: []site.Part{{Name: "r", Data: data}}, Mark: site.Mark{Precedence: site.Priority, Expires: now.Add(usualLife)}}})
 	return true
@@ -261,7 +267,7 @@ func (side wordsSide) farReceipt(now time.Time, m site.FarMessage, data []byte) 
 	}
 	o := f.words.ourOf(uint32(n >> 1))
 	if o == nil {
-		f.trouble.count("receipt_late")
+		f.trouble.Count("receipt_late")
 		return
 	}
 	var uid, callsign string

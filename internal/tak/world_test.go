@@ -23,6 +23,8 @@ type world struct {
 	devices map[uint16][]*device
 	next    site.ConnID
 	shouts  map[uint16][]tak.Shout
+	stores  map[uint16]*store
+	hands   map[uint16][]tak.Hand
 }
 
 // device is an end of a stream: it says what the test has it say, and keeps what it was given.
@@ -33,6 +35,7 @@ type device struct {
 	got  []got
 	// offers of version 1 that it was given
 	offers int
+	saw    func(*cot.Event) // is given what it was given, in its place; nil: nobody
 }
 
 type got struct {
@@ -50,18 +53,19 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, faces: map[uint16]*tak.Face{}, devices: map[uint16][]*device{}, shouts: map[uint16][]tak.Shout{}}
+	w := &world{t: t, faces: map[uint16]*tak.Face{}, devices: map[uint16][]*device{}, shouts: map[uint16][]tak.Shout{}, stores: map[uint16]*store{}, hands: map[uint16][]tak.Hand{}}
 	shared := p.Transport == profile.PMul
 	w.World, err = sim.New(sim.Config{Nodes: nodes, Profile: p, Wire: wire, Seed: seed, Group: shared, Down: 3 * time.Second,
 		Configure: func(n *sim.Node, g *gateway.Config) {
-			cfg := tak.Config{Shared: shared}
+			cfg := tak.Config{Shared: shared, Twice: p.Free(), RateBps: p.SlowerBps()}
 			for _, peer := range g.Peers {
 				cfg.Sites = append(cfg.Sites, peer.ID)
 			}
-			for _, f := range change {
-				f(&cfg)
-			}
 			g.Faces[site.TAK] = func(memories []site.Memory) (gateway.Face, error) {
+				cfg := cfg
+				for _, f := range change { // at each start
+					f(&cfg)
+				}
 				f, err := tak.New(cfg, memories)
 				w.faces[n.ID] = f
 				return f, err
@@ -81,24 +85,18 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 }
 
 func (w *world) order(n *sim.Node, o site.Order) {
+	if o, ok := o.(tak.FileOrder); ok {
+		w.storeOf(n).order(w, n, o)
+		return
+	}
+	if h, ok := o.(tak.Hand); ok {
+		w.hands[n.ID] = append(w.hands[n.ID], h)
+	}
 	if s, ok := o.(tak.Shout); ok {
 		w.shouts[n.ID] = append(w.shouts[n.ID], s)
 	}
 	for _, d := range w.devices[n.ID] {
-		var xml []byte
-		switch o := o.(type) {
-		case tak.Send:
-			if o.Conn == d.conn {
-				xml = o.XML
-			}
-		case tak.Spread:
-			xml = o.XML
-			for _, e := range o.Except {
-				if e == d.conn {
-					xml = nil
-				}
-			}
-		}
+		xml := tak.Given(o, d.conn)
 		if xml == nil {
 			continue
 		}
@@ -109,6 +107,10 @@ func (w *world) order(n *sim.Node, o site.Order) {
 		}
 		if e.Type == "t-x-takp-v" {
 			d.offers++
+			continue
+		}
+		if d.saw != nil {
+			d.saw(e)
 			continue
 		}
 		d.got = append(d.got, got{w.Now, e})
@@ -402,6 +404,68 @@ func TestWords(t *testing.T) {
 	}
 	if len(beside.of(uid)) != 0 {
 		t.Error("words for one were given to another")
+	}
+}
+
+// The sender of words may be a device of the LAN's own server: its receipts go there, addressed by callsign, because taky knows no
+// other address.
+func TestReceiptsThroughAServer(t *testing.T) {
+	const message = "5b7a1d3e-0f2c-4d8e-9a51-6f2b8c7d9e10"
+	w := newWorld(t, 2, "iridium-dialup", 7)
+	w.next++
+	server := &device{w: w, node: w.Nodes[0], conn: w.next}
+	w.devices[1] = append(w.devices[1], server)
+	w.TellFace(w.Nodes[0], site.TAK, tak.Opened{Conn: server.conn, Remote: "10.0.0.1:8087", Server: true})
+	ship := w.connect(w.Nodes[1])
+	ua, ub := newUnit(1), newUnit(2)
+	w.Run(time.Minute)
+	server.say(ua.report(w.Now))
+	ship.say(ub.report(w.Now))
+	w.Run(30 * time.Second)
+	server.say(w.chat(ua, "All Chat Rooms", "All Chat Rooms", message, "at the buoy", ""))
+	w.Run(30 * time.Second)
+	ship.say(w.received(ub, "b-t-f-d", message, "All Chat Rooms"))
+	w.Run(20 * time.Second)
+	r := server.newest(message)
+	if r == nil || r.Type != "b-t-f-d" {
+		t.Fatalf("the server has %v", r)
+	}
+	if dests := r.Dests(); len(dests) != 1 || dests[0].Callsign != ua.callsign {
+		t.Errorf("the receipt is for %v", dests)
+	}
+}
+
+// A unit that stands is still shown after kill -9 of the gateway that shows it, though its own gateway has started before and
+// says nothing anew of it; its words arrive.
+func TestUnitThatStandsOverARestart(t *testing.T) {
+	w := newWorld(t, 2, "iridium-dialup", 7)
+	a, b := w.connect(w.Nodes[0]), w.connect(w.Nodes[1])
+	ub := newUnit(2)
+	ub.every = 5 * time.Minute
+	stand := func(d time.Duration) {
+		for range int(d / (3 * time.Minute)) {
+			b.say(ub.report(w.Now))
+			w.Run(3 * time.Minute)
+		}
+	}
+	w.Run(time.Minute)
+	w.Kill(w.Nodes[1], time.Second)
+	w.Run(5 * time.Second)
+	b.again()
+	stand(6 * time.Minute)
+	w.Kill(w.Nodes[0], time.Second)
+	w.Run(5 * time.Second)
+	a.again()
+	stand(6 * time.Minute)
+	if e := a.newest(ub.uid); e == nil || !e.Stale.After(w.Now) {
+		t.Errorf("the unit that stands is shown as %v", e)
+	}
+	words := w.chat(ub, "All Chat Rooms", "All Chat Rooms", "m-9", "at the buoy", "")
+	b.say(words)
+	w.Run(time.Minute)
+	want, _ := cot.ParseXML([]byte(words))
+	if n := len(a.of(want.UID)); n != 1 {
+		t.Errorf("its words came %d times", n)
 	}
 }
 

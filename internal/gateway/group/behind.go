@@ -8,8 +8,8 @@ import (
 	"aldis/internal/pmul"
 )
 
-// copies sends what went to the group once more to each peer whose roster is too old to read it, where it is for that peer:
-// between two nodes the roster does not matter.
+// copies sends what went to the group once more to each peer that it is for and whose roster is too old to read it. Sealed for one
+// node alone it can be read there: between two nodes the roster does not matter.
 func (c *Carrier) copies(now time.Time, packet pmul.Packet, body []byte) {
 	for _, p := range c.Peers {
 		if c.Behind(p.ID) && p.Reachable() && slices.ContainsFunc(packet.PDUs, func(pdu pmul.PDU) bool { return c.concerns(pdu, p) }) {

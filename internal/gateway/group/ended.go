@@ -1,6 +1,10 @@
 package group
 
 import (
+	"time"
+
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/envelope"
 	"aldis/internal/pmul"
 	"aldis/internal/site"
 )
@@ -24,7 +28,7 @@ type outcome struct {
 	repair    pmul.MessageID // what was sent in its place; 0: nothing
 }
 
-// of is where that is noted; what the caller changes there stays.
+// of is the outcome of a message for a peer; what the caller changes in it stays.
 func (e *endedMessages) of(id pmul.MessageID, peer uint16) *outcome {
 	if e.peers == nil {
 		e.peers = map[pmul.MessageID]map[uint16]*outcome{}
@@ -78,5 +82,87 @@ func (e *endedMessages) add(id pmul.MessageID, p *site.Message) {
 		e.octets -= payloadOctets(e.payloads[e.order[0]])
 		delete(e.payloads, e.order[0])
 		delete(e.peers, e.order[0])
+	}
+}
+
+// fate: a message of ours has ended for one peer.
+func (c *Carrier) fate(now time.Time, f pmul.Fate) {
+	p, m := c.peers[uint16(f.To)], c.out[f.Message]
+	if p == nil || m == nil || m.For(p.ID) == nil {
+		return
+	}
+	if f.State == pmul.Delivered {
+		c.audience.Holds(p, uint64(f.Message), m, 0)
+		c.ended.of(f.Message, p.ID).delivered = true
+		c.acked(p, f.Sequence)
+		c.Store.End(m.For(p.ID), mail.Delivered)
+	} else if c.audience.Ended(uint64(f.Message), m.Content.Payload); f.State == pmul.Refused && p.Gone {
+		if m.Content.Payload != nil {
+			p.Counts.Withdrawn++
+		}
+		c.Store.End(m.For(p.ID), mail.Refused)
+	} else if f.State == pmul.Withdrawn {
+		c.Store.End(m.For(p.ID), mail.Withdrawn)
+	} else {
+		c.Store.End(m.For(p.ID), mail.Expired)
+		if m.Content.Payload == nil || !m.Content.Payload.Fleeting {
+			c.Road.Note("warn", "a message has not reached a peer", "peer", p.Name, "message", f.Message, "state", f.State)
+		}
+	}
+	c.settle(now, f.Message, m)
+}
+
+// settle forgets a message that has ended for all, but for what it said.
+func (c *Carrier) settle(now time.Time, id pmul.MessageID, m *mail.Message) {
+	if !m.Ended() {
+		return
+	}
+	if m.Content.Payload == nil {
+		c.telling--
+	}
+	c.ended.add(id, m.Content.Payload)
+	delete(c.out, id)
+	delete(c.highest, id)
+	if len(c.out) == 0 {
+		c.Air.Needless()
+	}
+	c.Road.TellFates(now)
+}
+
+// Again sends messages to a peer that has acknowledged them and cannot read them: to it alone and coded by themselves.
+func (c *Carrier) Again(now time.Time, p *mail.Peer, numbers []uint32) {
+	for _, number := range numbers {
+		c.again(now, p, pmul.MessageID(number))
+	}
+}
+
+func (c *Carrier) again(now time.Time, p *mail.Peer, asked pmul.MessageID) {
+	id := c.ended.latest(asked, p.ID)
+	payload := c.ended.payloads[id]
+	m := c.out[id]
+	if m != nil { // its receipt may still be on its way
+		if id != asked && m.For(p.ID) != nil {
+			return // so is what goes in its place
+		}
+		payload = m.Content.Payload
+	}
+	if payload == nil {
+		c.Road.Gone(now, p, attempt(id))
+		c.Road.Note("error", "a peer asks for a message that we no longer keep", "peer", p.Name, "message", id)
+		return
+	}
+	c.audience.Misread(p, payload)
+	repair := *payload
+	repair.Token = 0                                      // it has been reported
+	if c.ended.take(id, p.ID) && p.Counts.Delivered > 0 { // it was not
+		p.Counts.Delivered--
+	}
+	if len(c.Accept(now, []*mail.Peer{p}, envelope.Message{Payload: &repair}, mail.Repair)) == 0 {
+		c.ended.of(id, p.ID).repair = c.answer.Message
+	}
+	if m != nil && m.For(p.ID) != nil {
+		c.repaired(p, m.ID)
+		c.Store.End(m.For(p.ID), mail.Anew)
+		c.settle(now, id, m)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"aldis/internal/link/replica"
 	"aldis/internal/link/seal"
 	"aldis/internal/pmul"
-	"aldis/internal/site"
 )
 
 // Config is what a carrier is made of.
@@ -34,9 +32,11 @@ type Config struct {
 	Replica *replica.Replica
 	Coder   *compact.Coder
 	Air     *mail.Air
-	Ledger  *mail.Ledger           // of what goes to the group
-	Behind  func(peer uint16) bool // it cannot read what goes to the group, for its roster is an older one
-	Proofs  int                    // octets that may stand behind the frames of a datagram to the group
+	Ledger  *mail.Ledger                           // of what goes to the group
+	Behind  func(peer uint16) bool                 // it cannot read what goes to the group, because its roster is an older one
+	Met     func(now time.Time, p *mail.Peer) bool // the peer and this node have heard each other's present starts
+	Proven  func() int                             // octets of proofs that a datagram to the group has now
+	Proofs  int                                    // octets of proofs that it may have at most
 }
 
 // Carrier is the messages over P_Mul.
@@ -56,19 +56,26 @@ type Carrier struct {
 	highest      map[pmul.MessageID]uint16 // of out: the highest fragment that was on the air in this run
 	telling      int                       // own messages with state that have not ended
 	ended        endedMessages
+	repeats      int       // of a datagram with a whole message, on idle air
+	used         time.Time // when P_Mul last spoke, or a peer was heard
 	acknowledged time.Time // when acknowledgements left alone last
 	refused      time.Time // when the log last said so
 }
 
 const (
 	lifetime = 24 * time.Hour
-	telling  = 4 // messages with state under way
-	// companyTurns is how many turns of others acknowledgements wait for company: own messages that wait for theirs.
+	telling  = 4 // messages with state that may be under way
+	// companyTurns is for how many turns of others acknowledgements wait for own messages to go with.
 	companyTurns = 4
+
+	// burstCopies is how often a message of a local peer goes again on idle air where losses come in bursts. On hf-2400 one message in
+	// nine is lost to one of four receivers, and six of ten of its copies are lost again: with two copies one message of 20 is still
+	// missing somewhere, with one copy two.
+	burstCopies = 2
 
 	members pmul.GroupAddr = 1
 
-	// The frame's head, and what several PDUs in one datagram may come to beyond the engine's estimate.
+	// margin is octets for the frame's head, and for what several PDUs in one datagram may take beyond the engine's estimate.
 	margin = frame.NORMOverhead + 7
 
 	bucketFlow = "mul-flow" // number -> peers that know it, flow
@@ -84,7 +91,14 @@ func New(cfg Config, records []mail.Record) (*Carrier, error) {
 	c.engine.AckHold = cfg.Profile.AckDelay / 2 // for something to ride on: docs/decisions/pmul-carrier.md
 	c.engine.Group = members
 	c.engine.Hears = cfg.Profile.Shared && cfg.Group.IsValid() && len(cfg.Peers) > 1 // of two, one has nobody to wait for but the other
-	c.engine.AckGroup = cfg.Group.IsValid()                                          // else a datagram to all is a copy to each
+	c.engine.Pair = cfg.Profile.Shared && cfg.Group.IsValid() && len(cfg.Peers) == 1
+	c.engine.AckGroup = cfg.Group.IsValid() // else a datagram to all is a copy to each
+	if c.repeats = 1; c.engine.Burst > 1 {  // the first copy is often lost with the message
+		c.repeats = burstCopies
+		if !c.engine.Hears {
+			c.Profile.CopyAfter = 0 // one receiver's receipt tells as much as two copies, for less air
+		}
+	}
 	for _, p := range cfg.Peers {
 		c.engine.Peers = append(c.engine.Peers, pmul.NodeID(p.ID))
 		c.peers[p.ID] = p
@@ -156,6 +170,11 @@ func (c *Carrier) Step(now time.Time) {
 			c.drain(now, p, o)
 		}
 	}
+	c.Tell(now)
+}
+
+// Tell tells the peers what changed here.
+func (c *Carrier) Tell(now time.Time) {
 	for c.telling < telling && c.tell(now) {
 	}
 }
@@ -179,143 +198,6 @@ func (c *Carrier) Due(_ time.Time, silent bool) time.Time {
 	return at
 }
 
-// tell submits one message with state: what one peer lacks, to it and to all others that lack exactly the same.
-func (c *Carrier) tell(now time.Time) bool {
-	for _, p := range c.Peers {
-		if p.Met.Store == 0 || p.Gone { // never heard: it may not exist
-			continue
-		}
-		items := c.Replica.Next(now, p.ID, 8)
-		if len(items) == 0 {
-			continue
-		}
-		to := []*mail.Peer{p}
-		for _, q := range c.Peers {
-			if q != p && q.Met.Store != 0 && !q.Gone && sameItems(items, c.Replica.Next(now, q.ID, 8)) {
-				to = append(to, q)
-			}
-		}
-		return len(c.Accept(now, to, envelope.Message{Items: items}, mail.KindOf(items))) == 0
-	}
-	return false
-}
-
-func sameItems(a, b []site.Item) bool {
-	return slices.EqualFunc(a, b, func(x, y site.Item) bool {
-		return x.Gone == y.Gone && x.Expires.Equal(y.Expires) && replica.HashOf(x) == replica.HashOf(y)
-	})
-}
-
-// Accept hands a message to P_Mul for all these peers at once. Where it is refused, the log says why.
-func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Message, kind mail.Kind) (refused []*mail.Peer) {
-	m, err := c.Store.New(content, kind)
-	old := c.older(m, to)
-	var body []byte
-	if err == nil {
-		body, err = c.encode(now, to, m, old)
-	}
-	if err != nil {
-		c.Road.Note("warn", "a message cannot be encoded and was refused", "error", err)
-		return to
-	}
-	expires, priority := now.Add(lifetime), priorityOf(m)
-	if pl := content.Payload; pl != nil {
-		expires = due.Earliest(expires, pl.Expires)
-	}
-	packed := slices.Clone(body)
-	c.ref++
-	c.answer = pmul.Accepted{}
-	s := &submission{Message: m, to: to, old: old}
-	if old != nil {
-		id := numberOf(old, to)
-		c.step(now, pmul.Replace{Ref: c.ref, Message: id, Payload: packed, Expires: expires}, s)
-		c.stepSender(now, pmul.Hold{Message: id}) // what is held is the older text
-	} else {
-		nodes := make([]pmul.NodeID, len(to))
-		for i, p := range to {
-			nodes[i] = pmul.NodeID(p.ID)
-		}
-		c.step(now, pmul.Submit{Ref: c.ref, Payload: packed, To: nodes, Expires: expires, Priority: priority}, s)
-	}
-	if c.answer.Ref != c.ref || c.answer.Err != nil {
-		if now.Sub(c.refused) > time.Minute {
-			c.refused = now
-			c.Road.Note("warn", "a message was refused by P_Mul", "error", c.answer.Err)
-		}
-		return to
-	}
-	return nil
-}
-
-// submission is a message that the engine is being given, for whom, and the one whose place it takes.
-type submission struct {
-	*mail.Message
-	to  []*mail.Peer
-	old *mail.Message
-}
-
-// older is the message that m takes the place of: one of which nothing has been on the air.
-func (c *Carrier) older(m *mail.Message, to []*mail.Peer) *mail.Message {
-	if m == nil {
-		return nil
-	}
-	old := c.audience.Older(m, to)
-	if old == nil || !c.sender.Waits(numberOf(old, to)) {
-		return nil
-	}
-	return old
-}
-
-func numberOf(m *mail.Message, to []*mail.Peer) pmul.MessageID {
-	return pmul.MessageID(m.For(to[0].ID).At.Number)
-}
-
-// encode is the envelope of m as it crosses the link, valid until the coder's next use. m notes whether its flow is spelt out.
-func (c *Carrier) encode(now time.Time, to []*mail.Peer, m, old *mail.Message) ([]byte, error) {
-	texts := c.Road.Texts(to...)
-	f := c.audience.Flow(m.Content.Payload)
-	if f == nil {
-		return envelope.Packed(c.Coder, m.Content, 0, false, texts)
-	}
-	var err error
-	if m.Full, err = envelope.Append(nil, m.Content, f.Number, true); err != nil { // by its number, as version 0.1 counts it
-		return nil, err
-	}
-	id := c.sender.Next(now)
-	if old != nil {
-		id = numberOf(old, to)
-	}
-	m.Spelt = c.audience.Spells(f, uint64(id), to...)
-	c.audience.Encode(texts, f, uint64(id), to...)
-	return envelope.Packed(c.Coder, m.Content, f.Number, m.Spelt, texts)
-}
-
-// keep takes a message that the engine has accepted into custody, before anything of it is sent.
-func (c *Carrier) keep(s *submission, id pmul.MessageID) {
-	if s.old != nil {
-		c.audience.Unsent(uint64(id), s.old.Content.Payload)
-		for _, p := range s.to {
-			c.Store.End(s.old.For(p.ID), mail.Superseded)
-		}
-	}
-	for _, p := range s.to {
-		c.Store.Start(p, s.Message, attempt(id), c.audience)
-		c.Replica.Sent(p.ID, s.ID, s.Content.Items)
-	}
-	if f := c.audience.Flow(s.Content.Payload); f != nil {
-		c.audience.Sent(f, uint64(id), s.Message)
-	}
-	c.audience.Newest(s.Message)
-	c.hold(s.Message, id)
-}
-
-func (c *Carrier) hold(m *mail.Message, id pmul.MessageID) {
-	c.out[id] = m
-	if m.Content.Payload == nil {
-		c.telling++
-	}
-}
-
 func (c *Carrier) stepSender(now time.Time, ev pmul.Event) { c.step(now, ev, nil) }
 
 // step steps the sender; s is the message that a Submit or Replace is about.
@@ -332,14 +214,16 @@ func (c *Carrier) step(now time.Time, ev pmul.Event, s *submission) {
 }
 
 func (c *Carrier) stepReceiver(now time.Time, ev pmul.Event) {
-	if c.engine.Hears && c.sender.Queued() {
+	if by := pmul.TurnBy(now, c.sender); !by.IsZero() { // they ride on what is said then
+		c.receiver.Company(by)
+	} else if c.engine.Hears && c.sender.Queued() {
 		c.receiver.Company(c.acknowledged.Add(companyTurns * c.Profile.MaxHold))
 	}
 	out := c.receiver.Step(now, ev)
 	c.dues[1] = out.Deadline
 	before := c.Air.Free
 	c.obey(now, out)
-	if c.engine.Hears && len(out.Send) > 0 {
+	if (c.engine.Hears || c.engine.Pair) && len(out.Send) > 0 {
 		c.acknowledged = now
 		c.stepSender(now, pmul.Busy{By: c.engine.Self, Air: c.Air.Free.Sub(due.Latest(before, now))})
 	}
@@ -347,7 +231,7 @@ func (c *Carrier) stepReceiver(now time.Time, ev pmul.Event) {
 
 // Heard counts a datagram of a peer, of so many octets above UDP, as air that is used.
 func (c *Carrier) Heard(now time.Time, p *mail.Peer, octets int) {
-	if c.engine.Hears {
+	if c.used = now; c.engine.Hears || c.engine.Pair {
 		c.stepSender(now, pmul.Busy{By: pmul.NodeID(p.ID), Air: profile.Airtime(profile.IPUDPOctets+octets+c.Profile.FrameOverhead, c.Profile.Up.RateBps)})
 	}
 }
@@ -370,43 +254,6 @@ func (c *Carrier) obey(now time.Time, out pmul.Output) {
 	}
 }
 
-// fate: a message of ours has ended for one peer.
-func (c *Carrier) fate(now time.Time, f pmul.Fate) {
-	p, m := c.peers[uint16(f.To)], c.out[f.Message]
-	if p == nil || m == nil || m.For(p.ID) == nil {
-		return
-	}
-	if f.State == pmul.Delivered {
-		c.audience.Holds(p, uint64(f.Message), m, 0)
-		c.ended.of(f.Message, p.ID).delivered = true
-		c.acked(p, f.Sequence)
-		c.Store.End(m.For(p.ID), mail.Delivered)
-	} else if f.State == pmul.Withdrawn {
-		c.Store.End(m.For(p.ID), mail.Withdrawn)
-	} else {
-		c.Store.End(m.For(p.ID), mail.Expired)
-		c.Road.Note("warn", "a message has not reached a peer", "peer", p.Name, "message", f.Message, "state", f.State)
-	}
-	c.settle(now, f.Message, m)
-}
-
-// settle forgets a message that has ended for all, but for what it said.
-func (c *Carrier) settle(now time.Time, id pmul.MessageID, m *mail.Message) {
-	if !m.Ended() {
-		return
-	}
-	if m.Content.Payload == nil {
-		c.telling--
-	}
-	c.ended.add(id, m.Content.Payload)
-	delete(c.out, id)
-	delete(c.highest, id)
-	if len(c.out) == 0 {
-		c.Air.Needless()
-	}
-	c.Road.TellFates(now)
-}
-
 // open reads a message in its turn. P_Mul has acknowledged it: one that was coded after what is not here any more, or
 // with another model, is asked for again.
 func (c *Carrier) open(now time.Time, p *mail.Peer, message pmul.MessageID, payload []byte) {
@@ -417,7 +264,7 @@ func (c *Carrier) open(now time.Time, p *mail.Peer, message pmul.MessageID, payl
 		c.Road.Note("info", "a message refers to history that we do not have: it is asked for again", "peer", p.Name, "message", message, "error", err)
 		p.Met.Owe(now)
 		if errors.Is(err, compact.ErrHistory) {
-			p.Met.Forgot++
+			p.Met.Misread()
 			c.Road.RecordPeer(p)
 		}
 		c.Accept(now, []*mail.Peer{p}, envelope.Message{Again: []uint32{uint32(message)}}, mail.State)
@@ -427,157 +274,6 @@ func (c *Carrier) open(now time.Time, p *mail.Peer, message pmul.MessageID, payl
 		c.Road.Note("error", "a message of a peer cannot be read and is dropped: does it run another version?",
 			"peer", p.Name, "message", message, "error", err)
 	}
-}
-
-// Again sends messages to a peer that has acknowledged them and cannot read them: to it alone and coded by themselves.
-func (c *Carrier) Again(now time.Time, p *mail.Peer, numbers []uint32) {
-	for _, number := range numbers {
-		c.again(now, p, pmul.MessageID(number))
-	}
-}
-
-func (c *Carrier) again(now time.Time, p *mail.Peer, asked pmul.MessageID) {
-	id := c.ended.latest(asked, p.ID)
-	payload := c.ended.payloads[id]
-	m := c.out[id]
-	if m != nil { // its receipt may still be on its way
-		if id != asked && m.For(p.ID) != nil {
-			return // so is what goes in its place
-		}
-		payload = m.Content.Payload
-	}
-	if payload == nil {
-		c.Road.Gone(now, p, attempt(id))
-		c.Road.Note("error", "a peer asks for a message that we no longer keep", "peer", p.Name, "message", id)
-		return
-	}
-	c.audience.Misread(p, payload)
-	repair := *payload
-	repair.Token = 0                                      // it has been reported
-	if c.ended.take(id, p.ID) && p.Counts.Delivered > 0 { // it was not
-		p.Counts.Delivered--
-	}
-	if len(c.Accept(now, []*mail.Peer{p}, envelope.Message{Payload: &repair}, mail.Repair)) == 0 {
-		c.ended.of(id, p.ID).repair = c.answer.Message
-	}
-	if m != nil && m.For(p.ID) != nil {
-		c.repaired(p, m.ID)
-		c.Store.End(m.For(p.ID), mail.Anew)
-		c.settle(now, id, m)
-	}
-}
-
-// send seals a datagram of P_Mul: to one peer, to the group, or to every peer where there is no group's address.
-func (c *Carrier) send(now time.Time, packet pmul.Packet) {
-	if c.engine.Hears && packet.To != 0 && !c.Behind(uint16(packet.To)) { // who shares the channel has to know that it is in use
-		packet.To, packet.Group = 0, members
-	}
-	if packet.To == 0 {
-		packet = c.ride(now, packet)
-	}
-	b, err := c.engine.Encode(nil, packet)
-	if err != nil {
-		c.Road.Note("error", "a P_Mul packet cannot be written", "error", err)
-		return
-	}
-	body := frame.Append(nil, frame.PMul{Body: b}, true)
-	to := c.Peers
-	switch {
-	case packet.To != 0:
-		to = nil
-		if p := c.peers[uint16(packet.To)]; p != nil {
-			to = []*mail.Peer{p}
-		}
-	case c.Group.IsValid():
-		long := slices.ContainsFunc(c.Peers, func(p *mail.Peer) bool { return !p.Met.KnowsUs })
-		c.post(now, seal.Group, c.Group, long, body, packet, c.Ledger)
-		c.copies(now, packet, body)
-		return
-	}
-	for _, p := range to {
-		if p.Addr.IsValid() {
-			c.post(now, p.ID, p.Addr, !p.Met.KnowsUs, body, packet, &p.Ledger)
-			p.Counts.DatagramsSent++
-			p.LastSent = now
-		}
-	}
-}
-
-// ride puts receipts that are owed into a datagram that goes to all anyway.
-func (c *Carrier) ride(now time.Time, packet pmul.Packet) pmul.Packet {
-	b, err := c.engine.Encode(nil, packet)
-	if err != nil || len(b) >= c.engine.DatagramOctets {
-		return packet
-	}
-	out := c.receiver.Step(now, pmul.Ride{Octets: c.engine.DatagramOctets - len(b)})
-	c.dues[1] = out.Deadline
-	for _, r := range out.Records {
-		c.Road.Record(r.Bucket, r.Key, r.Value)
-	}
-	if len(out.Ride) > 0 {
-		c.acknowledged = now
-	}
-	packet.PDUs = append(out.Ride, packet.PDUs...)
-	return packet
-}
-
-func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool, body []byte, packet pmul.Packet, l *mail.Ledger) {
-	data, ok := c.Road.Seal(to, long, body)
-	if !ok {
-		return
-	}
-	c.aired(to, packet.PDUs)
-	l.Head(mail.Sent, long)
-	l.Add(mail.Sent, c.kindOf(packet.PDUs), len(body))
-	l.Add(mail.Sent, mail.Key, len(data)-seal.Overhead(long)-len(body))
-	c.Air.Took(now, &c.Profile, len(data), c.Profile.Up.RateBps)
-	if whole(packet.PDUs) {
-		c.Air.Again(&c.Profile, addr, data, c.peers[to], l, long, c.forSilent(packet.PDUs))
-	}
-	c.Road.Send(addr, data)
-}
-
-// forSilent says that a datagram is for a peer that has announced its silence, among others.
-func (c *Carrier) forSilent(pdus []pmul.PDU) bool {
-	return slices.ContainsFunc(pdus, func(pdu pmul.PDU) bool {
-		a, _ := pdu.(pmul.AddressPDU)
-		return slices.ContainsFunc(a.Destinations, func(d pmul.Destination) bool { return c.silent[uint16(d.Node)] })
-	})
-}
-
-// whole says that a datagram has a message with all of it: one fragment and the Address_PDU before it.
-func whole(pdus []pmul.PDU) bool {
-	for i, pdu := range pdus {
-		data, ok := pdu.(pmul.DataPDU)
-		if ok && slices.ContainsFunc(pdus[:i], func(before pmul.PDU) bool {
-			a, ok := before.(pmul.AddressPDU)
-			return ok && a.Message == data.Message && a.Total == 1
-		}) {
-			return true
-		}
-	}
-	return false
-}
-
-// kindOf is what a datagram is charged to: what its message is, or acknowledgement.
-func (c *Carrier) kindOf(pdus []pmul.PDU) mail.Kind {
-	of := func(id pmul.MessageID) mail.Kind {
-		if m := c.out[id]; m != nil && m.Content.Payload == nil {
-			return mail.KindOf(m.Content.Items)
-		}
-		return mail.Payload
-	}
-	for _, pdu := range pdus {
-		switch pdu := pdu.(type) {
-		case pmul.DataPDU:
-			return of(pdu.Message)
-		case pmul.AddressPDU:
-			return of(pdu.Message)
-		case pmul.ParityPDU:
-			return mail.Repair
-		}
-	}
-	return mail.Ack
 }
 
 // Receive gives the engines what a peer sent.
@@ -598,7 +294,7 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 			kind = mail.Ack
 			c.stepSender(now, pdu)
 			c.stepReceiver(now, pdu) // who lacks no more than another keeps still
-		case pmul.RequestPDU, pmul.RejectPDU:
+		case pmul.RequestPDU, pmul.RejectPDU, pmul.TurnPDU:
 			c.stepSender(now, pdu)
 		default:
 			c.stepReceiver(now, pdu)
@@ -613,6 +309,11 @@ func (c *Carrier) NewStore(p *mail.Peer) []*mail.Entry {
 	c.audience.Forget(p)
 	c.orders[p.ID].forget(c, p)
 	return nil
+}
+
+// Gone ends what waits for a peer that the roster does not name any more.
+func (c *Carrier) Gone(now time.Time, p *mail.Peer) {
+	c.stepSender(now, pmul.Gone{Node: pmul.NodeID(p.ID)})
 }
 
 // Unlearn codes nothing after what the peer has forgotten.

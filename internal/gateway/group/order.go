@@ -31,8 +31,15 @@ const (
 	maxEarly = 1024 // more than that before their turn: what is missing is waited for no more
 )
 
-// patience is how long a gap is waited for: time enough for a sender to find a loss, by receipts that ride, and repair it.
-func (c *Carrier) patience() time.Duration { return 4*c.Timing.RoundTrip + 3*c.Profile.AckDelay }
+// patience is how long a gap is waited for: time enough for a sender to find a loss, by receipts that ride, and repair it. A
+// silent node gives no receipts: besides copies on idle air, what it has lost comes again after many minutes, and nothing else
+// waits for that.
+func (c *Carrier) patience() time.Duration {
+	if c.sender.Silent() {
+		return c.Timing.RoundTrip + 2*mail.CopiesForSilent*c.Profile.CopyAfter
+	}
+	return 4*c.Timing.RoundTrip + 3*c.Profile.AckDelay
+}
 
 func place(sequence uint32) mail.Attempt {
 	return mail.Attempt{Lane: mail.Group, Number: uint64(sequence)}
@@ -61,7 +68,7 @@ func (c *Carrier) inOrder(now time.Time, p *mail.Peer, o *order, d pmul.Message)
 			break
 		}
 		c.inOrder(now, p, o, d)
-	case ahead > 0 && d.Priority > 0: // urgent: it waits for nothing, and its place is noted
+	case ahead > 0 && (d.Priority > 0 || p.Reader.Fleeting(d.Payload)): // urgent, or of use only now: it waits for nothing, and its place is noted
 		a.Body = nil
 		o.early.Keep(a, true)
 		c.open(now, p, d.Message, d.Payload)

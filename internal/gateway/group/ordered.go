@@ -21,6 +21,17 @@ func (c *Carrier) Orders() Orders { return Orders{c} }
 // Waits says that nothing of a message has been on the air.
 func (o Orders) Waits(e *mail.Entry) bool { return o.c.sender.Waits(pmul.MessageID(e.At.Number)) }
 
+// Left is octets, as journalled, of messages to a peer that have left the radio and have no receipt yet: most of them are there, and
+// receipts wait for company.
+func (o Orders) Left(now time.Time, peer uint16) (octets int) {
+	for id, m := range o.c.out { // in any order
+		if e := m.For(peer); e != nil && pmul.HasLeft(now, o.c.sender, id, pmul.NodeID(peer)) {
+			octets += len(m.Full)
+		}
+	}
+	return octets
+}
+
 // Hold keeps a message back for all its recipients, or lets it go again.
 func (o Orders) Hold(now time.Time, e *mail.Entry, on bool) {
 	o.c.stepSender(now, pmul.Hold{Message: pmul.MessageID(e.At.Number), On: on})

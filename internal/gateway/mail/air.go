@@ -12,7 +12,7 @@ import (
 
 // Air is a transmitter. Free is when the last datagram has left it.
 //
-// Where the bill does not grow with what is sent, a transmitter repeats the last short datagram with a message once: the
+// Where the bill does not grow with what is sent, a transmitter repeats the last short datagram with a message, as a rule once: the
 // same octets, which a receiver that has them drops as a replay. Who lost the first then needs not ask. Who is silent
 // cannot ask: for him each of the last maxCopies is repeated, CopiesForSilent times. docs/decisions/idle-air.md
 type Air struct {
@@ -67,15 +67,15 @@ func (a *Air) use(now time.Time, p *profile.Profile, air time.Duration) {
 	}
 }
 
-// Again keeps a datagram with a message, that went to this peer or group (nil), in the long form or not, to repeat it. It
+// Again keeps a datagram with a message, that went to this peer or group (nil), in the long form or not, to repeat it so many times. It
 // replaces the one that was kept before: whoever has this one notices that the other is missing. For a silent receiver
 // both are kept.
-func (a *Air) Again(p *profile.Profile, to netip.AddrPort, data []byte, peer *Peer, own *Ledger, long, silent bool) {
+func (a *Air) Again(p *profile.Profile, to netip.AddrPort, data []byte, peer *Peer, own *Ledger, long bool, times int, silent bool) {
 	a.copies = slices.DeleteFunc(a.copies, func(c copyOf) bool { return !c.kept })
 	if p.CopyAfter == 0 || p.Tariff == profile.TariffOctets || len(data) > copyMost {
 		return
 	}
-	c := copyOf{a.Free.Add(p.CopyAfter), to, data, peer, own, long, 1, silent}
+	c := copyOf{a.Free.Add(p.CopyAfter), to, data, peer, own, long, times, silent}
 	if silent {
 		c.left = CopiesForSilent
 	}

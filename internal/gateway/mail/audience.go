@@ -23,6 +23,7 @@ type Audience struct {
 
 	// Where order is kept: held is what the peer is known to hold, without a gap.
 	held    envelope.Histories
+	bulk    envelope.Histories       // likewise of the lane of long messages, which are held once they are acknowledged
 	settled map[uint64]*site.Message // acknowledged, while one before them is not
 	from    uint64                   // the first number of this run: of those before it some are not known any more
 }
@@ -31,8 +32,8 @@ type Audience struct {
 type Policy struct {
 	// Ordered: messages are read in the order of their numbers. So the first of a flow spells it out in each of its
 	// transmissions and no other need; and a message is held once it and all before it are acknowledged. Where they may
-	// overtake each other a flow is spelt out until all concerned have acknowledged a message that did so, and held is
-	// what each of them has acknowledged, as far as nothing that may have arrived stands between.
+	// overtake each other a flow is spelt out until all concerned have acknowledged a message that did so, or some that do are
+	// under way; and held is what each of them has acknowledged, as far as nothing that may have arrived stands between.
 	Ordered bool
 	// Alike: a message takes the place of an older one of the same recipients and precedence alone.
 	Alike  bool
@@ -47,6 +48,7 @@ type Flow struct {
 	definer uint64          // ordered: the message that spells it out; 0: none has been sent yet
 	long    uint64          // the same in the bulk lane, in this run
 	known   map[uint16]bool // else: who has acknowledged a message that did
+	spelt   spelt           // else: the messages under way that do
 	sent    []*learnable    // in this run, the newest last
 }
 
@@ -67,7 +69,7 @@ const (
 // NewAudience makes one that knows no number yet.
 func NewAudience(road Road, policy Policy) *Audience {
 	return &Audience{Next: 1, road: road, policy: policy, flows: map[envelope.Flow]*Flow{}, latest: map[string]*Message{},
-		settled: map[uint64]*site.Message{}, from: 1}
+		settled: map[uint64]*site.Message{}, from: 1, bulk: envelope.Histories{Long: true}}
 }
 
 // Since says which number is the first of this run.
@@ -91,12 +93,42 @@ func (a *Audience) Flow(p *site.Message) *Flow {
 	return f
 }
 
-// Spells says whether message number of a flow has to spell it out to these peers.
-func (a *Audience) Spells(f *Flow, number uint64, to ...*Peer) bool {
+// Spells says whether message number of a flow has to spell it out to these peers. One that is urgent is read before those that
+// went earlier.
+func (a *Audience) Spells(f *Flow, number uint64, urgent bool, to ...*Peer) bool {
 	if a.policy.Ordered {
 		return f.definer == 0 || f.definer == number
 	}
-	return slices.ContainsFunc(to, func(p *Peer) bool { return !f.known[p.ID] })
+	return slices.ContainsFunc(to, func(p *Peer) bool {
+		return !f.known[p.ID] && (urgent || f.spelt.to(p.ID, number) < spellings)
+	})
+}
+
+// spellings is how many messages under way spell a flow out to a peer that does not know it. They are read in their order, so one
+// would do; of several that expire, or are withdrawn, one is left.
+const spellings = 3
+
+// spelt is to whom messages under way spell a flow out.
+type spelt map[uint64][]uint16
+
+// to is how many messages but one do so to a peer.
+func (s spelt) to(peer uint16, but uint64) (n int) {
+	for number, peers := range s {
+		if number != but && slices.Contains(peers, peer) {
+			n++
+		}
+	}
+	return n
+}
+
+// Ended: a message of this payload has not reached a peer, and will not.
+func (a *Audience) Ended(number uint64, payload *site.Message) {
+	if payload == nil {
+		return
+	}
+	if f := a.flows[envelope.FlowOf(payload)]; f != nil {
+		delete(f.spelt, number)
+	}
 }
 
 // Knows says whether later messages of a payload's flow need not spell it out, where order is kept.
@@ -108,24 +140,8 @@ func (a *Audience) Knows(p *site.Message) bool {
 	return f != nil && f.definer != 0
 }
 
-// Long says under which number the flow of message number of the bulk lane goes, and whether it has to spell it out: the first of
-// the flow in that lane does, for the lanes do not wait for each other.
-func (a *Audience) Long(p *site.Message, number uint64) (flow uint32, spells bool) {
-	f := a.Flow(p)
-	if f == nil {
-		return 0, true
-	}
-	if f.long == 0 || number < f.long {
-		if f.definer == 0 { // its number is given, also after a restart
-			a.record(envelope.FlowOf(p), f)
-		}
-		f.long = number
-	}
-	return f.Number, f.long == number
-}
-
 // Encode lets texts code message number of a flow after what all these peers hold.
-func (a *Audience) Encode(texts *envelope.Texts, f *Flow, number uint64, to ...*Peer) {
+func (a *Audience) Encode(texts *envelope.Texts, f *Flow, number uint64, payload *site.Message, to ...*Peer) {
 	if texts == nil {
 		return
 	}
@@ -133,16 +149,49 @@ func (a *Audience) Encode(texts *envelope.Texts, f *Flow, number uint64, to ...*
 		a.held.Encode(texts, f.Number, number)
 		return
 	}
-	// A message that has taken an older one's place is not coded after later ones.
-	list := slices.DeleteFunc(f.before(to), func(m *learnable) bool { return int32(uint32(m.number)-uint32(number)) >= 0 })
+	list, from := f.learned(number, to), f
 	if len(list) == 0 {
-		return
+		if list, from = a.kin(f, payload, number, to); len(list) == 0 {
+			return
+		}
 	}
-	held := envelope.Histories{Complete: true}
+	held := envelope.Histories{Complete: true, Long: true}
 	for _, m := range list {
-		held.Add(f.Number, m.number, m.payload)
+		held.Add(from.Number, m.number, m.payload)
+	}
+	for _, m := range from.sent { // of long messages the far ends keep a few: those under way count
+		if byNumber(m, list[len(list)-1].number) > 0 && byNumber(m, number) < 0 {
+			held.Sent(from.Number, m.number, m.payload)
+		}
 	}
 	held.Encode(texts, f.Number, number)
+}
+
+// learned is what message number may be coded after: one that has taken an older one's place is not coded after later ones.
+func (f *Flow) learned(number uint64, to []*Peer) []*learnable {
+	return slices.DeleteFunc(f.before(to), func(m *learnable) bool { return int32(uint32(m.number)-uint32(number)) >= 0 })
+}
+
+// kin is what the first message of a flow may be coded after: the messages of the flow whose newest one is most like it.
+func (a *Audience) kin(f *Flow, payload *site.Message, number uint64, to []*Peer) (list []*learnable, from *Flow) {
+	like := map[int]compact.Likeness{}
+	envelope.Elements(1, payload, func(element int, data []byte) { like[element] = compact.LikenessOf(data) })
+	most := 0
+	for _, other := range a.flows {
+		if other == f || len(other.sent) == 0 {
+			continue
+		}
+		held := other.learned(number, to)
+		if len(held) == 0 {
+			continue
+		}
+		n := 0
+		envelope.Elements(other.Number, held[len(held)-1].payload, func(element int, data []byte) { n += like[element].With(data) })
+		if n > most || n == most && n > 0 && other.Number < from.Number {
+			list, from, most = held, other, n
+		}
+	}
+	return list, from
 }
 
 // Sent notes that a message of a flow has its number and is on its way to some peers.
@@ -156,6 +205,12 @@ func (a *Audience) Sent(f *Flow, number uint64, m *Message) {
 		}
 		return
 	}
+	if m.Spelt {
+		if f.spelt == nil {
+			f.spelt = spelt{}
+		}
+		f.spelt[number] = slices.Sorted(maps.Keys(m.to))
+	}
 	if f.Number > envelope.HistoryFlows {
 		return
 	}
@@ -163,7 +218,11 @@ func (a *Audience) Sent(f *Flow, number uint64, m *Message) {
 	for id := range m.to {
 		l.to[id] = true
 	}
-	envelope.Elements(f.Number, payload, func(_ int, data []byte) { l.octets = max(l.octets, len(data)) })
+	envelope.Elements(f.Number, payload, func(_ int, data []byte) {
+		if len(data) <= compact.MaxLearned { // of longer ones histories keep a few, whatever is between
+			l.octets = max(l.octets, len(data))
+		}
+	})
 	at, _ := slices.BinarySearchFunc(f.sent, number, byNumber) // at the end, but for one that has taken an older one's place
 	f.sent = slices.Insert(f.sent, at, l)
 	octets := 0
@@ -179,6 +238,7 @@ func (a *Audience) Sent(f *Flow, number uint64, m *Message) {
 func (a *Audience) Unsent(number uint64, payload *site.Message) {
 	if f := a.flows[envelope.FlowOf(payload)]; f != nil {
 		f.sent = slices.DeleteFunc(f.sent, func(m *learnable) bool { return m.number == number })
+		delete(f.spelt, number)
 	}
 }
 
@@ -200,6 +260,11 @@ func (a *Audience) Holds(p *Peer, number uint64, m *Message, oldest uint64) {
 	if m.Spelt && !f.known[p.ID] {
 		f.known[p.ID] = true
 		a.record(name, f)
+	}
+	if peers, ok := f.spelt[number]; ok {
+		if f.spelt[number] = slices.DeleteFunc(peers, func(id uint16) bool { return id == p.ID }); len(f.spelt[number]) == 0 {
+			delete(f.spelt, number)
+		}
 	}
 	if i, ok := slices.BinarySearchFunc(f.sent, number, byNumber); ok {
 		f.sent[i].has[p.ID] = true
@@ -224,7 +289,7 @@ func (a *Audience) settle(number uint64, payload *site.Message, oldest uint64) {
 
 // Unlearn: a peer cannot read any more what is coded after what it held; next is the next number towards it.
 func (a *Audience) Unlearn(p *Peer, next uint64) {
-	a.held, a.from = envelope.Histories{}, next
+	a.held, a.bulk, a.from = envelope.Histories{}, envelope.Histories{Long: true}, next
 	for _, f := range a.flows {
 		f.unlearn(p)
 		f.definer, f.long = 0, 0 // it may have forgotten the flow too: the next message spells it out
@@ -236,6 +301,7 @@ func (a *Audience) Misread(p *Peer, payload *site.Message) {
 	name := envelope.FlowOf(payload)
 	if f := a.flows[name]; f != nil {
 		f.unlearn(p)
+		f.spelt = nil // what is under way came too late, or does not help
 		if f.known[p.ID] {
 			delete(f.known, p.ID)
 			a.record(name, f)
@@ -256,6 +322,7 @@ func (a *Audience) Forget(p *Peer) {
 	}
 	a.Unlearn(p, 0)
 	for _, name := range slices.Sorted(maps.Keys(a.flows)) {
+		a.flows[name].spelt = nil
 		if f := a.flows[name]; f.known[p.ID] {
 			delete(f.known, p.ID)
 			a.record(name, f)

@@ -43,6 +43,7 @@ type Entry struct {
 	Lane  frame.Lane
 	At    Attempt // its number while it is under way; Number 0: it waits
 	Gone  bool    // it has been on the air, perhaps
+	Again bool    // it has gone more than once in this run
 	Held  bool    // the recipient has it, and not all before it
 
 	OnHold  bool // it waits until the operator releases it
@@ -66,6 +67,14 @@ func (m *Message) Rank() int {
 	}
 	return m.Content.Payload.Precedence.Rank()
 }
+
+// Twice says whether a message goes a second time before its loss is noticed: what is of flash precedence or above, and what
+// its face wants to.
+func (m *Message) Twice() bool {
+	return m.Rank() >= flash || m.Content.Payload != nil && m.Content.Payload.Twice
+}
+
+var flash = site.Flash.Rank()
 
 // Urgent says whether it goes beyond the window.
 func (m *Message) Urgent() bool { return m.Rank() > routine }

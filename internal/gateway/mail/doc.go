@@ -13,9 +13,26 @@
 // of the gateway: nothing here is for concurrent use, and now never goes back. Sizes are octets; those of the ledger are
 // IP octets.
 //
-// Files: carrier.go the seam, Carrier and Road; peer.go what all parts know of a sister gateway; paths.go its addresses;
-// box.go what is held for one peer; backlog.go that by precedence; queue.go what waits in a lane; rota.go whose turn it is; turns.go in which order they go, about; pace.go how fast; giving.go what a full queue gives up; store.go acceptance, fates,
-// journal; ordered.go what the operator orders of a message, and its life; audience.go flows and learning towards peers; reader.go the same from a peer; early.go what came before its
-// turn; turn.go what one turn of the loop codes and reads; air.go a transmitter and its idle
-// time; gauge.go what the traffic shows of the link; ledger.go octets by cause.
+// # Files
+//
+//   - carrier.go: the seam, Carrier and Road
+//   - peer.go: what all parts know of a sister gateway
+//   - paths.go: addresses of a sister gateway
+//   - box.go: what is held for one peer
+//   - backlog.go: what is held for one peer, by precedence
+//   - queue.go: what waits in a lane
+//   - rota.go: which source has the turn
+//   - turns.go: in which order messages will go, about
+//   - pace.go: how fast messages go
+//   - giving.go: what a full queue gives up
+//   - store.go: acceptance, fates, journal
+//   - ordered.go: what the operator orders of a message, and its life
+//   - audience.go: flows and learning towards peers
+//   - longlearning.go: long messages that later ones are coded after
+//   - reader.go: flows and learning from a peer
+//   - early.go: messages that came before their turn
+//   - turn.go: what one turn of the loop codes and reads
+//   - air.go: a transmitter and its idle time
+//   - gauge.go: what the traffic shows of the link
+//   - ledger.go: octets by cause
 package mail

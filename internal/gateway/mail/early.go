@@ -20,6 +20,7 @@ type Early struct {
 type Arrival struct {
 	Place  Attempt
 	Number uint64    // the message's own, where its place is another
+	Piece  bool      // Body is the frame of a piece of a message
 	Body   []byte    // empty: it was delivered before its turn, and its place is noted
 	Free   bool      // it need not wait for those before it that are missing,
 	After  uint64    // but for this one, where it is not 0; both are forgotten in a restart
@@ -28,6 +29,8 @@ type Arrival struct {
 
 const (
 	BucketEarly = "early" // peer, lane, place -> in lane Group the message's number; body
+
+	flagPiece = 0x80 // of the lane in a key: it is a piece
 )
 
 // Keep puts a message by. Where durable is false its turn has come, and Take follows.
@@ -46,7 +49,7 @@ func (e *Early) record(a Arrival) {
 	if a.Place.Lane == Group {
 		value = append(binary.BigEndian.AppendUint64(nil, a.Number), a.Body...)
 	}
-	e.Road.Record(BucketEarly, e.key(a.Place), value)
+	e.Road.Record(BucketEarly, e.key(a), value)
 }
 
 // Get is what has this place.
@@ -63,7 +66,7 @@ func (e *Early) Take(place Attempt, durable bool) (a Arrival, ok bool) {
 	}
 	delete(e.of, place)
 	if durable {
-		e.Road.Record(BucketEarly, e.key(place), nil)
+		e.Road.Record(BucketEarly, e.key(a), nil)
 	}
 	return a, true
 }
@@ -140,17 +143,20 @@ func (e *Early) TakeAll() (list []Arrival) {
 	return list
 }
 
-func (e *Early) key(place Attempt) []byte {
-	key := append(binary.BigEndian.AppendUint16(nil, e.Peer), byte(place.Lane))
-	return binary.BigEndian.AppendUint64(key, place.Number)
+func (e *Early) key(a Arrival) []byte {
+	lane := byte(a.Place.Lane)
+	if a.Piece {
+		lane |= flagPiece
+	}
+	return binary.BigEndian.AppendUint64(append(binary.BigEndian.AppendUint16(nil, e.Peer), lane), a.Place.Number)
 }
 
 // ParseEarly reads a record of the bucket, its key without the peer.
 func ParseEarly(key, value []byte) (Arrival, error) {
-	if len(key) != 9 || key[0] >= lanes {
+	if len(key) != 9 || key[0]&^flagPiece >= lanes || key[0]&flagPiece != 0 && key[0] != flagPiece|byte(frame.Direct) {
 		return Arrival{}, ErrRecord
 	}
-	a := Arrival{Place: Attempt{Lane: frame.Lane(key[0]), Number: binary.BigEndian.Uint64(key[1:])}, Body: value}
+	a := Arrival{Place: Attempt{Lane: frame.Lane(key[0] &^ flagPiece), Number: binary.BigEndian.Uint64(key[1:])}, Piece: key[0]&flagPiece != 0, Body: value}
 	if a.Number = a.Place.Number; a.Place.Lane == Group {
 		if len(value) < 8 {
 			return a, ErrRecord

@@ -52,8 +52,10 @@ func NewPeer(id uint16, name string, addr netip.AddrPort, road Road, late bool) 
 type Acquaintance struct {
 	Store    uint32    // of the peer; 0: never heard
 	Model    uint16    // of compaction, the peer's
+	Corpus   uint32    // the net's that the peer has, as it has said in this run; 0: none, or it has not said yet
 	Forgot   uint8     // raised whenever we could not read what was coded after messages of it
 	HeForgot uint8     // the same of the peer
+	Pieces   bool      // it understands pieces of long messages
 	Stream   uint8     // of our message numbers towards it
 	InStream uint8     // of its numbers towards us
 	Placed   bool      // in this start it has said that InStream is the stream of its numbers
@@ -109,6 +111,9 @@ func (a *Acquaintance) Said(now time.Time, prompt, interval time.Duration) {
 
 // Tries is how many hellos have gone in a row that had no answer.
 func (a *Acquaintance) Tries() int { return a.tries }
+
+// Misread raises Forgot, of which a HELLO has seven bits.
+func (a *Acquaintance) Misread() { a.Forgot = (a.Forgot + 1) & 0x7f }
 
 // Answered takes from a hello whether the peer knows our start, which is boot.
 func (a *Acquaintance) Answered(now time.Time, h frame.Hello, boot uint32) {

@@ -20,7 +20,8 @@ type Reader struct {
 	late    bool // messages may come out of order
 	flows   map[uint32]envelope.Flow
 	before  envelope.Histories
-	numbers map[string][]uint64 // of messages in before, by journal key without number
+	bulk    envelope.Histories  // the same of the bulk lane, long elements alone
+	numbers map[string][]uint64 // of messages in both, by journal key without number
 	slices  [lanes]sliced
 }
 
@@ -32,7 +33,8 @@ type sliced struct {
 
 const (
 	bucketInFlow = "inflow" // peer, number -> flow from it
-	bucketBefore = "before" // peer, flow, element, number -> data of a message delivered from it
+	bucketBefore = "before" // peer, flow, element, number -> data of a message delivered from it, or what is kept of that
+	ofBulk       = 0x80     // in the element: the number is one of the bulk lane
 
 	maxFlows = 1 << 16 // combinations of group, pipe, sender and shape of message that a peer may make us remember
 
@@ -42,7 +44,12 @@ const (
 )
 
 func (r *Reader) clear() {
-	r.flows, r.before, r.numbers = map[uint32]envelope.Flow{}, envelope.Histories{}, map[string][]uint64{}
+	r.flows = map[uint32]envelope.Flow{}
+	r.unlearn()
+}
+
+func (r *Reader) unlearn() {
+	r.before, r.bulk, r.numbers = envelope.Histories{Long: r.late}, envelope.Histories{Long: true}, map[string][]uint64{}
 }
 
 // Read parses a message in its turn, with about so many octets of the model's work in this call, and keeps what later ones
@@ -60,10 +67,12 @@ func (r *Reader) Read(coder *compact.Coder, at Attempt, body []byte, octets int)
 }
 
 func (r *Reader) read(coder *compact.Coder, at Attempt, body []byte) (envelope.Message, error) {
-	texts := &envelope.Texts{Coder: coder}
-	if at.Lane != frame.Bulk { // those spell everything out
-		texts.Decode = r.before.Decode(coder, at.Number)
+	texts := &envelope.Texts{Coder: coder, Whole: at.Lane == Group}
+	before := &r.before
+	if at.Lane == frame.Bulk {
+		before = &r.bulk
 	}
+	texts.Decode = before.Decode(coder, at.Number)
 	m, number, defined, err := envelope.ParseCoded(body, func(number uint32) (envelope.Flow, bool) {
 		f, ok := r.flows[number]
 		return f, ok
@@ -71,7 +80,7 @@ func (r *Reader) read(coder *compact.Coder, at Attempt, body []byte) (envelope.M
 	if err != nil {
 		return m, err
 	}
-	if m.Payload != nil && at.Lane != frame.Bulk {
+	if m.Payload != nil {
 		r.learn(number, at, m.Payload)
 	}
 	if defined != "" && number != 0 && r.flows[number] != defined {
@@ -84,9 +93,23 @@ func (r *Reader) read(coder *compact.Coder, at Attempt, body []byte) (envelope.M
 	return m, nil
 }
 
-// learn keeps what later messages of the flow may be coded after.
+// Fleeting says whether a message may be read though others before it are missing: it is of use only now.
+func (r *Reader) Fleeting(body []byte) bool {
+	return envelope.Fleeting(body, func(number uint32) (envelope.Flow, bool) {
+		f, ok := r.flows[number]
+		return f, ok
+	})
+}
+
+// learn keeps what later messages of the flow may be coded after: in the direct lane short elements, in the bulk lane long ones.
 func (r *Reader) learn(flow uint32, at Attempt, payload *site.Message) {
 	envelope.Elements(flow, payload, func(element int, data []byte) {
+		if long := len(data) > compact.MaxLearned; at.Lane != Group && long != (at.Lane == frame.Bulk) {
+			return
+		}
+		if at.Lane == frame.Bulk {
+			element |= ofBulk
+		}
 		key := append(r.key(flow), byte(element))
 		r.road.Record(bucketBefore, numbered(key, at.Number), append([]byte{0}, data...))
 		for _, old := range r.keep(flow, element, at.Number, data, at.Lane == Group) {
@@ -99,14 +122,18 @@ func (r *Reader) learn(flow uint32, at Attempt, payload *site.Message) {
 func (r *Reader) keep(flow uint32, element int, number uint64, data []byte, late bool) (gone []uint64) {
 	name := string(append(r.key(flow), byte(element)))
 	numbers := r.numbers[name]
-	if !late {
+	if !late && element&ofBulk == 0 {
 		r.before.AddElement(flow, element, number, data)
 		numbers = append(numbers, number)
 		if over := len(numbers) - kept; over > 0 {
 			gone, numbers = numbers[:over:over], numbers[over:]
 		}
 	} else {
-		gone = r.before.InsertElement(flow, element, number, data, lateKept, lateOctets)
+		before := &r.before
+		if element&ofBulk != 0 {
+			before = &r.bulk
+		}
+		gone = before.InsertElement(flow, element&^ofBulk, number, data, lateKept, lateOctets)
 		numbers = slices.DeleteFunc(numbers, func(n uint64) bool { return slices.Contains(gone, n) })
 		if !slices.Contains(gone, number) {
 			numbers = append(numbers, number)
@@ -123,7 +150,7 @@ func (r *Reader) Unlearn() {
 			r.road.Record(bucketBefore, numbered([]byte(key), number), nil)
 		}
 	}
-	r.before, r.numbers = envelope.Histories{}, map[string][]uint64{}
+	r.unlearn()
 }
 
 // Forget: the peer's numbers begin anew.
@@ -151,7 +178,7 @@ func (r *Reader) Restore(bucket string, key, value []byte) (bool, error) {
 		r.flows[binary.BigEndian.Uint32(key)] = envelope.Flow(value)
 	case bucket == bucketBefore && len(key) == 13 && len(value) > 0:
 		flow, element, number := binary.BigEndian.Uint32(key), int(key[4]), binary.BigEndian.Uint64(key[5:])
-		if r.late {
+		if r.late || element&ofBulk != 0 {
 			r.keep(flow, element, number, value[1:], true)
 			break
 		}

@@ -48,7 +48,7 @@ func (l *line) free(at mail.Attempt, m *mail.Message) (free bool, after uint8) {
 		}
 	}
 	oldest := l.Box.Oldest(frame.Direct, at.Number)
-	flooded := others > own && others+l.Box.Waiting(frame.Direct) > l.half(frame.Direct)
+	flooded := l.cut.Flying() > 0 || others > own && others+l.Box.Waiting(frame.Direct) > l.half(frame.Direct)
 	if !flooded || l.given.last == nil || oldest < l.given.from { // of what went before this run it is not known whose it was
 		return false, 0
 	}
@@ -64,10 +64,17 @@ func (l *line) free(at mail.Attempt, m *mail.Message) (free bool, after uint8) {
 
 // ahead is the next message that need not wait for what is missing, while nothing is left to read in its turn.
 func (l *line) ahead() (a mail.Arrival, ok bool) {
-	if _, ok := l.receiver.Next(frame.Direct); ok {
-		return a, false
+	for lane := range frame.Lane(frame.Lanes) {
+		if _, next := l.receiver.Next(lane); next {
+			return a, false
+		}
 	}
-	return l.early.Ahead(frame.Direct, l.receiver.Cumulative(frame.Direct))
+	for lane := range frame.Lane(frame.Lanes) {
+		if a, ok = l.early.Ahead(lane, l.receiver.Cumulative(lane)); ok {
+			return a, true
+		}
+	}
+	return a, false
 }
 
 // readAhead reads such messages while this turn of the loop has room. Their places are noted until their turn.

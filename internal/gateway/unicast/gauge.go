@@ -18,7 +18,7 @@ func (l *letter) aired(now time.Time, to *line, air *mail.Air) {
 		if !what.again && (e.At.Lane == frame.Bulk || e.Aired.So == 0) { // each segment of NORM's is another
 			e.Aired.At, e.Aired.So = now, air.So()
 		}
-		if e.At.Lane == frame.Direct && e.Rank() < flash && !to.sender.IsListening() { // these go twice in any case
+		if e.At.Lane == frame.Direct && !e.Twice() && !to.sender.IsListening() { // these go twice in any case
 			to.Shows.Went(what.again)
 		}
 	}

@@ -22,11 +22,12 @@ import (
 type Roll struct {
 	c       *Carrier
 	addr    netip.AddrPort
-	begun   bool      // this start has greeted
-	planned bool      // hold is a turn of its own, to answer
-	round   time.Time // when all have answered that were asked by one who asked most of them
-	hold    time.Time // no answer goes before
-	most    time.Time // hold is not put off beyond it
+	Greeted func(now time.Time) // is told when this node has greeted: more members may have met it; nil: nobody is
+	begun   bool                // this start has greeted
+	planned bool                // hold is a turn of its own, to answer
+	round   time.Time           // when all have answered that were asked by one who asked most of them
+	hold    time.Time           // no answer goes before
+	most    time.Time           // hold is not put off beyond it
 	apart   map[uint16]bool
 	said    time.Time         // when this node greeted last
 	named   map[uint16]uint32 // and which starts of the others it said that it has heard
@@ -48,6 +49,19 @@ func (r *Roll) On() bool { return r.addr.IsValid() && len(r.c.order) > 1 }
 
 // greets says that a peer's HELLO is part of the greeting, as far as was known at the last one.
 func (r *Roll) greets(l *line) bool { return r.On() && !r.apart[l.ID] }
+
+// Met says that a peer and this node have each told the other, in their present starts, that it was heard. Before, a member that meets
+// another takes nothing of it, and what it is told goes again. It is so at once where members do not greet all at once, and it is taken
+// for so when this node has not greeted for three rounds.
+func (r *Roll) Met(now time.Time, p *mail.Peer) bool {
+	switch {
+	case !r.On():
+		return true
+	case r.begun && now.After(r.turns(r.said, r.rounds())):
+		return true
+	}
+	return r.begun && p.Met.KnowsUs && (r.apart[p.ID] || r.named[p.ID] == r.c.Road.Hello(now, p).HeardBoot)
+}
 
 // turn is how long one member's greeting takes, which names all.
 func (r *Roll) turn() time.Duration {
@@ -107,13 +121,16 @@ func (r *Roll) Heard(now time.Time, p *mail.Peer, f frame.Greeting) {
 	}
 }
 
+// rounds are three rounds, in turns: nothing waits longer for the greeting.
+func (r *Roll) rounds() int { return 3 * (len(r.c.order) + 1) }
+
 // turns is the time after so many turns.
 func (r *Roll) turns(now time.Time, n int) time.Time { return now.Add(time.Duration(n) * r.turn()) }
 
 // plan puts the next greeting off for so many turns, but not for ever.
 func (r *Roll) plan(now time.Time, turns int) {
 	if r.hold.Before(now) {
-		r.most = r.turns(now, 3*len(r.c.order)+3)
+		r.most = r.turns(now, r.rounds())
 	}
 	r.hold = due.Latest(r.hold, due.Earliest(r.most, r.turns(now, turns)))
 }
@@ -165,6 +182,9 @@ func (r *Roll) pump(now time.Time) {
 			l.Met.Said(now, wait, wait>>min(max(l.Met.Tries()-1, 0), 2)) // it grows after the fourth
 		}
 	}
+	if r.Greeted != nil {
+		r.Greeted(now)
+	}
 }
 
 // common is what a HELLO says that a greeting says to all.
@@ -193,7 +213,7 @@ func (r *Roll) compose(now time.Time, starts bool) []frame.Greeting {
 			said = c
 		}
 	}
-	head := frame.Greeting{Starts: starts, Store: hellos[0].Store, Model: hellos[0].Model, Stream: hellos[0].Stream, Forgot: said.forgot, First: said.first, Digest: said.digest, Roster: hellos[0].Roster}
+	head := frame.Greeting{Starts: starts, Store: hellos[0].Store, Model: hellos[0].Model, Stream: hellos[0].Stream, Forgot: said.forgot, First: said.first, Digest: said.digest, Roster: hellos[0].Roster, Corpus: hellos[0].Corpus}
 	var members []frame.Member
 	for i, l := range r.c.order {
 		h := hellos[i]

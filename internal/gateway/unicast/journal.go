@@ -17,6 +17,8 @@ const (
 	bucketFlow  = "flow"  // peer, number -> its definer, flow towards it
 	bucketNorm  = "norm"  // "generation"
 	bucketPath  = "path"  // peer -> its addresses (mail.Paths)
+	bucketCut   = "cut"   // peer, number of the direct lane -> object: a piece under way to it
+	bucketPiece = "piece" // peer, number of the direct lane -> frame: a piece from it whose turn has come, of a message that is not whole
 )
 
 // A peer's record is of format 2 since it has the last six octets before the address.
@@ -29,6 +31,7 @@ const (
 const (
 	flagListening = 1 << 0
 	refusedShift  = 1 // two bits
+	flagPieces    = 1 << 3
 )
 
 func peerKey(id uint16) []byte { return binary.BigEndian.AppendUint16(nil, id) }
@@ -64,6 +67,9 @@ func (l *line) appendTo(b []byte) []byte {
 	if l.sender.IsListening() {
 		flags |= flagListening
 	}
+	if l.Met.Pieces {
+		flags |= flagPieces
+	}
 	flags |= byte(l.Met.Refused) << refusedShift
 	b = append(binary.BigEndian.AppendUint16(append(b, flags), l.Met.Model), l.Met.Forgot, l.Met.HeForgot)
 	return binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, l.Met.Compared), l.Met.Era)
@@ -84,9 +90,9 @@ func Renumbered(b []byte) ([]byte, bool) {
 		binary.BigEndian.PutUint64(b[at+8:], 0)
 		at += 16
 	}
-	binary.BigEndian.PutUint32(b[at:], 1) // flows
-	clear(b[at+4 : at+8])                 // what NORM has sent
-	b[peerRecord1Len-5] &= flagListening  // nothing is refused
+	binary.BigEndian.PutUint32(b[at:], 1)             // flows
+	clear(b[at+4 : at+8])                             // what NORM has sent
+	b[peerRecord1Len-5] &= flagListening | flagPieces // nothing is refused
 	clear(b[peerRecord1Len : peerRecord1Len+4])
 	era := b[peerRecord1Len+4:]
 	binary.BigEndian.PutUint16(era, binary.BigEndian.Uint16(era)+1)
@@ -143,6 +149,7 @@ func (c *Carrier) parse(l *line, b []byte) error {
 	if b[peerRecord1Len-5]&flagListening != 0 {
 		l.sender.Listening()
 	}
+	l.Met.Pieces = b[peerRecord1Len-5]&flagPieces != 0
 	l.Met.Refused = mail.Refusal(b[peerRecord1Len-5] >> refusedShift & 3)
 	l.Met.Model = binary.BigEndian.Uint16(b[peerRecord1Len-4:])
 	l.Met.Forgot, l.Met.HeForgot = b[peerRecord1Len-2], b[peerRecord1Len-1]
@@ -160,7 +167,7 @@ func (c *Carrier) Restore(r mail.Record) (bool, error) {
 		c.norm.generation = r.Value[0]
 		return true, nil
 	}
-	if !slices.Contains([]string{bucketPeer, bucketFirst, bucketPath, bucketFlow, mail.BucketEarly}, r.Bucket) {
+	if !slices.Contains([]string{bucketPeer, bucketFirst, bucketPath, bucketFlow, bucketCut, bucketPiece, mail.BucketEarly}, r.Bucket) {
 		return false, nil
 	}
 	if len(r.Key) < 2 {
@@ -181,6 +188,8 @@ func (c *Carrier) Restore(r mail.Record) (bool, error) {
 		return true, c.Numbers(l.Peer).recall(r.Value)
 	case bucketFlow:
 		return true, l.audience.Restore(r.Key[2:], r.Value)
+	case bucketCut, bucketPiece:
+		return true, pieces{c, l}.restore(r)
 	}
 	a, err := mail.ParseEarly(r.Key[2:], r.Value)
 	if a.Place.Lane >= frame.Lanes {
@@ -211,6 +220,7 @@ func (c *Carrier) Resume(r mail.Restored, p *mail.Peer) bool {
 		}
 		e := c.Store.Resume(r, p, r.At.Lane, l.audience)
 		l.sender.Restore(e.At)
+		l.cut.strays = l.cut.strays || r.At.Lane == frame.Bulk
 		c.Replica.Sent(p.ID, e.ID, e.Content.Items)
 	default:
 		return false

@@ -65,16 +65,17 @@ func (c *Carrier) pack(m *mail.Message, flow uint32, define bool, texts *envelop
 }
 
 // encode is the envelope of e as it goes under a number of the direct lane: with its flow by number, and spelt out too
-// if this message is the first of it.
-func (c *Carrier) encode(now time.Time, l *line, at mail.Attempt, m *mail.Message, gone bool) []byte {
-	texts, f := sizing{c, l}.texts(at, m, !gone && c.work.mayLearn(now, m), gone)
+// if this message is the first of it. gone: it has been on the air; alone: in an earlier run, or twice, so that it is coded by
+// itself and arrives though the ends should differ.
+func (c *Carrier) encode(now time.Time, l *line, at mail.Attempt, m *mail.Message, gone, alone bool) []byte {
+	texts, f := sizing{c, l}.texts(at, m, !alone && c.work.mayLearn(now, m), gone)
 	if f == nil {
 		return c.pack(m, 0, true, texts)
 	}
-	before := c.Coder.Work()
-	b := c.pack(m, f.Number, l.audience.Spells(f, at.Number), texts)
+	before := worked(c.Coder, texts)
+	b := c.pack(m, f.Number, l.audience.Spells(f, at.Number, false), texts)
 	if len(m.Full) > longText {
-		c.work.after.Spent(c.Coder.Work()-before, 0)
+		c.work.after.Spent(worked(c.Coder, texts)-before, 0)
 	}
 	return b
 }
@@ -103,10 +104,14 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 		return // it may name what it cannot read any more; once it has ended the stream it names what it has read
 	}
 	acked, held := c.Numbers(l.Peer).named(now, r, newest)
+	if len(acked)+len(held) > 0 {
+		l.silent = 0
+	}
 	if newest && r.Lane == frame.Direct {
 		l.sender.Back(now)
 	}
 	for _, at := range held { // its octets need not go again
+		pieces{c, l}.arrived(at, false)
 		if e := l.Box.At(at); e != nil && !e.Held {
 			e.Held = true
 			l.shows(now, c, e)
@@ -121,6 +126,7 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 		air.Arrived(l.Peer)
 	}
 	for _, at := range acked {
+		pieces{c, l}.arrived(at, true)
 		e := l.Box.At(at)
 		if e == nil {
 			continue
@@ -135,6 +141,8 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 		}
 		if at.Lane == frame.Direct {
 			l.audience.Holds(l.Peer, at.Number, e.Message, l.Box.Oldest(frame.Direct, l.sender.Next(frame.Direct)))
+		} else if at.Lane == frame.Bulk {
+			l.audience.HoldsLong(e.Content.Payload, at.Number)
 		}
 		if e.Content.Payload != nil {
 			c.Road.TellFates(now)
@@ -149,6 +157,7 @@ func (c *Carrier) NewStore(p *mail.Peer) (again []*mail.Entry) {
 		c.bulkAcked(l, e.At)
 	}
 	l.long.out = nil
+	pieces{c, l}.clear()
 	again = c.Store.Clear(p)
 	p.Met.Stream = max(p.Met.Stream+1, 1) // 0 says: never heard
 	p.Met.Agreed = false

@@ -55,11 +55,11 @@ func (l *letter) add(f frame.Frame, kind mail.Kind) bool {
 	return true
 }
 
-// addRiding is add for a message, which takes the receipt along that waits for one.
-func (l *letter) addRiding(f frame.Data, kind mail.Kind) bool {
+// addRiding is add for a message or a piece of one, which takes the receipt along that waits for one.
+func (l *letter) addRiding(f frame.Frame, kind mail.Kind) bool {
 	r := l.ride
 	if r != nil {
-		f.Rides, f.Cumulative = true, uint8(r.Cumulative)
+		f = riding(f, uint8(r.Cumulative))
 		l.ride = nil
 		l.budget += size(*r)
 	}
@@ -69,6 +69,30 @@ func (l *letter) addRiding(f frame.Data, kind mail.Kind) bool {
 	if r != nil {
 		l.ride = r
 		l.budget -= size(*r)
+	}
+	return false
+}
+
+// riding is a frame that carries a receipt.
+func riding(f frame.Frame, cumulative uint8) frame.Frame {
+	switch f := f.(type) {
+	case frame.Data:
+		f.Rides, f.Cumulative = true, cumulative
+		return f
+	case frame.Piece:
+		f.Rides, f.Cumulative = true, cumulative
+		return f
+	}
+	return f
+}
+
+// rides says whether a frame carries a receipt.
+func rides(f frame.Frame) bool {
+	switch f := f.(type) {
+	case frame.Data:
+		return f.Rides
+	case frame.Piece:
+		return f.Rides
 	}
 	return false
 }
@@ -88,13 +112,14 @@ func (c *Carrier) compose(now time.Time, l *line) bool {
 		to.budget -= size(*l.announce)
 	}
 	if !l.Met.Ending {
-		c.startBulk(now, l)
+		pieces{c, l}.startBulk(now)
 	}
 	refused := l.Met.Refused != mail.Taken
 	if refused { // its sender has to know what of the stream is here
 		l.receiver.Probed(now)
 	}
-	hello := long || l.Met.Owed || refused
+	// A receipt takes along what a key is made of: who holds up the one holds up the other.
+	hello := long || l.Met.Owed || refused || c.Lacks(l.ID) && (len(l.receiver.Receipts()) > 0 || len(l.answers) > 0)
 	if hello {
 		to.add(c.Road.Hello(now, l.Peer), mail.Key)
 	}
@@ -146,7 +171,7 @@ func (l *letter) precede(f frame.Frame) {
 func (l *letter) carriesData() bool {
 	for _, f := range l.frames {
 		switch f.(type) {
-		case frame.Data, frame.NORM:
+		case frame.Data, frame.Piece, frame.NORM:
 			return true
 		}
 	}
@@ -168,7 +193,7 @@ func (c *Carrier) post(now time.Time, l *line, what *letter, long, hello bool) b
 	}
 	state, payload := 0, false
 	for i, n := range sizes {
-		if d, ok := what.frames[i].(frame.Data); ok && d.Rides {
+		if rides(what.frames[i]) {
 			l.Ledger.Add(mail.Sent, mail.Ack, 1)
 			n--
 		}
@@ -193,7 +218,7 @@ func (c *Carrier) post(now time.Time, l *line, what *letter, long, hello bool) b
 	what.tell(c.Store)
 	what.aired(now, l, air)
 	if payload {
-		air.Again(&c.Profile, l.Addr, data, l.Peer, &l.Ledger, long, l.sender.IsListening())
+		air.Again(&c.Profile, l.Addr, data, l.Peer, &l.Ledger, long, 1, l.sender.IsListening())
 	}
 	c.Road.Send(l.Addr, data)
 	return true
@@ -231,8 +256,15 @@ func (c *Carrier) addMessages(now time.Time, l *line, to *letter) {
 	if l.bulkFirst(len(lost) > 0) && c.addNORM(now, l, to) {
 		return
 	}
-	any := false
+	any, long := false, pieces{c, l}
 	for _, at := range lost {
+		if _, _, ok := l.cut.Again(at.Number); ok {
+			if !long.again(now, to, at) {
+				break
+			}
+			any = true
+			continue
+		}
 		e := l.Box.At(at)
 		if e == nil {
 			break
@@ -242,6 +274,9 @@ func (c *Carrier) addMessages(now time.Time, l *line, to *letter) {
 		}
 		any = true
 		l.Counts.Repeated++
+	}
+	if long.turn() && long.fill(now, to) {
+		any = true
 	}
 	// Behind what was lost, however urgent: the lane is read in order, so nothing is read before that.
 	for e := l.first(frame.Direct); e != nil; e = l.first(frame.Direct) {
@@ -265,6 +300,9 @@ func (c *Carrier) addMessages(now time.Time, l *line, to *letter) {
 		for l.roomForNews() && c.addNews(now, l, to) {
 			any = true
 		}
+	}
+	if !long.spares(to) && long.fill(now, to) {
+		any = true
 	}
 	if any {
 		l.long.passed++
@@ -293,9 +331,11 @@ func (l *letter) hurries(rank, datagram int) {
 // addData puts one message into a letter if it fits, assigning its number if it has none.
 func (c *Carrier) addData(now time.Time, l *line, to *letter, at mail.Attempt, m *mail.Message, kind mail.Kind) bool {
 	e := l.Box.At(at)
-	body := c.encode(now, l, at, m, e != nil && e.Gone)
+	gone := e != nil && e.Gone
+	body := c.encode(now, l, at, m, gone, gone && (e.Again || e.Aired.So == 0))
 	prompt := m.Content.Payload == nil // others wait for what a site has
-	f := frame.Data{Number: uint16(at.Number), Short: l.sender.Short(at), Prompt: prompt || l.asks(), Body: slices.Clone(body)}
+	last := l.endsBurst(&c.Profile, e == nil, len(body))
+	f := frame.Data{Number: uint16(at.Number), Short: l.sender.Short(at), Prompt: prompt || last || l.asks(), Body: slices.Clone(body)}
 	if f.Short {
 		f.Number &= 0xff
 	}
@@ -305,7 +345,7 @@ func (c *Carrier) addData(now time.Time, l *line, to *letter, at mail.Attempt, m
 	if !to.addRiding(f, kind) {
 		return false
 	}
-	l.went(f.Prompt)
+	l.went(f.Prompt, len(body))
 	alone := l.sender.UnderWay(frame.Direct)+l.sender.UnderWay(frame.Bulk) == 0
 	if e == nil {
 		e = c.assign(l, at, m)
@@ -317,13 +357,13 @@ func (c *Carrier) addData(now time.Time, l *line, to *letter, at mail.Attempt, m
 	if !e.Gone {
 		e.Aired = mail.Aired{Asked: f.Prompt, Alone: alone}
 	}
-	e.Gone = true
+	e.Gone, e.Again = true, gone
 	l.Box.Went(e, size(f))
 	to.carries = append(to.carries, carried{e, size(f), kind == mail.Repair})
 	switch {
-	case m.Rank() >= flash:
+	case m.Twice():
 		l.sender.SentTwice(now, at, twiceAfter)
-	case prompt:
+	case prompt || last:
 		l.sender.SentPrompt(now, at)
 	default:
 		l.sender.Sent(now, at)

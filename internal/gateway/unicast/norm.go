@@ -80,11 +80,9 @@ func (c *Carrier) NormUp(now time.Time, generation uint8) {
 	for _, l := range c.order {
 		l.long.wire.Restarted(generation)
 		l.long.objects, l.long.out = 0, nil
-		for _, e := range l.Box.UnderWay(frame.Bulk) {
-			if !e.Held {
-				c.enqueueObject(now, l, e)
-			}
-		}
+		clear(l.long.under)
+		l.cut.strays = true
+		pieces{c, l}.goOn(now)
 	}
 }
 
@@ -102,22 +100,8 @@ func (c *Carrier) NormDown(now time.Time, reason string) {
 	c.Road.Note("warn", "the NORM process ended; long messages wait for the next", "reason", reason, "next_in", wait)
 }
 
-// startBulk gives libnorm the long messages that the window has room for.
-func (c *Carrier) startBulk(now time.Time, l *line) {
-	for c.norm.up {
-		e := l.first(frame.Bulk)
-		if e == nil || !e.Coded {
-			return
-		}
-		at := mail.Attempt{Lane: frame.Bulk, Number: l.sender.Next(frame.Bulk)}
-		c.enqueueObject(now, l, c.assign(l, at, e.Message))
-	}
-}
-
 // enqueueObject hands a long message to libnorm: number and envelope.
-func (c *Carrier) enqueueObject(now time.Time, l *line, e *mail.Entry) {
-	flow, spells := l.audience.Long(e.Content.Payload, e.At.Number)
-	body := c.pack(e.Message, flow, spells, c.Road.Texts(l.Peer))
+func (c *Carrier) enqueueObject(now time.Time, l *line, e *mail.Entry, body []byte) {
 	data := binary.BigEndian.AppendUint16(make([]byte, 0, objectHead+len(body)), uint16(e.At.Number))
 	data = append(data, body...)
 	l.long.objects++
@@ -215,7 +199,8 @@ func (c *Carrier) addNORM(now time.Time, l *line, to *letter) bool {
 		}
 		if b.flushes >= maxFlushes { // libnorm there does not know this object, or has forgotten it
 			c.Norm.Cancel(l.ID, b.id)
-			c.enqueueObject(now, l, l.Box.At(mail.Attempt{Lane: frame.Bulk, Number: number}))
+			delete(l.long.under, number)
+			pieces{c, l}.begin(now, l.Box.At(mail.Attempt{Lane: frame.Bulk, Number: number}))
 			l.Counts.Repeated++
 			return false
 		}
@@ -270,8 +255,12 @@ func (c *Carrier) bulkDeadline(l *line) (at time.Time) {
 
 // bulkAcked takes a long message that has arrived out of libnorm's hands.
 func (c *Carrier) bulkAcked(l *line, id mail.Attempt) {
+	if id.Lane != frame.Bulk {
+		return
+	}
+	l.cut.End(id.Number)
 	b := l.long.under[id.Number]
-	if id.Lane != frame.Bulk || b == nil {
+	if b == nil {
 		return
 	}
 	delete(l.long.under, id.Number)

@@ -3,6 +3,7 @@ package unicast
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"time"
 
 	"aldis/internal/gateway/mail"
@@ -35,15 +36,16 @@ type start struct {
 
 const startOctets = 4 + 8*frame.Lanes
 
-// add puts a start behind the others. One that gave no number is as if it had not been. Of more than a HELLO has room for,
-// the oldest two become one: numbers of the second then count as used too early, never too late.
+// add puts a start behind the others. One that gave no number is as if it had not been. Of more than a HELLO has room for, the
+// second and the third become one: numbers of the third then count as used too early, never too late. The oldest stays, for it is
+// the likeliest that the peer has heard and could not say so any more.
 func (s *starts) add(next start) {
 	if n := len(s.list); n > 0 && s.list[n-1].first == next.first {
 		s.list = s.list[:n-1]
 	}
 	if s.list = append(s.list, next); len(s.list) > frame.MaxStarts+1 {
-		s.list[1].first = s.list[0].first
-		s.list = s.list[1:]
+		s.list[2].first = s.list[1].first
+		s.list = slices.Delete(s.list, 1, 2)
 	}
 }
 
@@ -161,7 +163,7 @@ func (n Numbers) Refuse(now time.Time) {
 func (n Numbers) deliverHeld(now time.Time, keep bool) {
 	l := n.l
 	for _, a := range l.early.TakeAll() {
-		if len(a.Body) > 0 {
+		if len(a.Body) > 0 && !a.Piece { // of what is not whole its sender has the whole
 			if err := n.c.Road.Open(now, l.Peer, a.Place, a.Body); err != nil {
 				l.receiver.Reject(now, a.Place) // its sender may have it yet
 				l.Counts.Unreadable++
@@ -238,7 +240,7 @@ func (n Numbers) again(now time.Time, at mail.Attempt) {
 	if e == nil {
 		return
 	}
-	if e.Held = false; at.Lane == frame.Bulk && n.c.norm.up {
-		n.c.enqueueObject(now, n.l, e)
+	if e.Held = false; at.Lane == frame.Bulk {
+		pieces(n).begin(now, e)
 	}
 }

@@ -9,8 +9,12 @@ import (
 func from(boot uint32, direct uint64) start { return start{boot, [frame.Lanes]uint64{direct, 1}} }
 
 // A peer that knows a start knows nothing of what the next one gave. Starts that gave no number are as if they had not been,
-// and of too many the oldest two are told as one, from the lower number on.
+// and of too many the second and the third are told as one, from the lower number on.
 func TestStartsSinceThePeerHasHeard(t *testing.T) {
+	many := []start{from(10, 1), from(20, 5), from(30, 6), from(40, 7)}
+	for boot := uint32(50); len(many) < frame.MaxStarts+2; boot += 10 {
+		many = append(many, from(boot, uint64(boot)))
+	}
 	for _, c := range []struct {
 		name  string
 		list  []start
@@ -23,8 +27,9 @@ func TestStartsSinceThePeerHasHeard(t *testing.T) {
 		{"the first of two", []start{from(10, 1), from(20, 5)}, 10, 5, 1},
 		{"one that these data know nothing of", []start{from(10, 1), from(20, 5), from(30, 9)}, 15, 5, 2},
 		{"one that gave no number", []start{from(10, 4), from(20, 4), from(30, 4)}, 10, 4, 0},
-		{"more than a HELLO tells", []start{from(10, 1), from(20, 5), from(30, 6), from(40, 7), from(50, 8), from(60, 9)}, 30, 7, 4},
-		{"the second of those", []start{from(10, 1), from(20, 5), from(30, 6), from(40, 7), from(50, 8), from(60, 9)}, 10, 1, 4},
+		{"more than a HELLO tells", many, 30, 7, frame.MaxStarts},
+		{"the oldest of those", many, 10, 5, frame.MaxStarts},
+		{"the second of those", many, 20, 5, frame.MaxStarts},
 	} {
 		var s starts
 		for _, one := range c.list {

@@ -26,11 +26,16 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 		}
 	case frame.Answer:
 		l.sender.Answer(now, f.ID)
+		pieces{c, l}.missed(now)
 		if f.ID == l.probe && !l.asked.IsZero() {
 			l.answered(now, c, l.to)
 		}
 	case frame.Data:
-		kind, octets = c.receiveData(now, l, f, octets, newest)
+		kind, octets = c.receiveData(now, l, f, false, octets, newest)
+	case frame.Piece:
+		d := frame.Data{Number: f.Number, Short: f.Short, Prompt: f.Prompt, Rides: f.Rides, Cumulative: f.Cumulative,
+			Body: frame.Append(nil, frame.Piece{Short: true, Object: f.Object, Total: f.Total, Free: f.Free, Body: f.Body}, true)}
+		kind, octets = c.receiveData(now, l, d, true, octets, newest)
 	case frame.NORM:
 		if !l.takes(c) {
 			break
@@ -62,7 +67,7 @@ func (l *line) takes(c *Carrier) bool {
 
 // receiveData takes a message of the direct lane. Numbers cut to 8 bits are understood in the order in which they were
 // sent: what comes in behind something newer counts as lost. It says what the frame's octets are charged to.
-func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, octets int, newest bool) (mail.Kind, int) {
+func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, piece bool, octets int, newest bool) (mail.Kind, int) {
 	if f.Rides {
 		l.Ledger.Add(mail.Received, mail.Ack, 1)
 		octets--
@@ -71,10 +76,6 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, octets int, 
 		}
 	}
 	if !l.takes(c) {
-		return mail.Payload, octets
-	}
-	if !l.Turn.Room(now) && l.early.Len() >= mostUnread { // no receipt: its sender keeps it
-		c.Road.Drop("busy")
 		return mail.Payload, octets
 	}
 	if f.Short {
@@ -87,7 +88,7 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, octets int, 
 	at, fresh := l.receiver.Accept(now, frame.Direct, f.Number, f.Prompt)
 	switch fresh {
 	case custody.New:
-		a := mail.Arrival{Place: at, Number: at.Number, Body: slices.Clone(f.Body), Free: f.Free}
+		a := mail.Arrival{Place: at, Number: at.Number, Piece: piece, Body: slices.Clone(f.Body), Free: f.Free}
 		if f.After != 0 {
 			a.After = at.Number - min(at.Number, uint64(f.After))
 		}
@@ -102,9 +103,6 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, octets int, 
 	}
 	return mail.Payload, octets
 }
-
-// mostUnread is how many messages of a peer may wait for the loop to have time, or for those before them.
-const mostUnread = 64
 
 // arrived keeps a message that is new and delivers what is in order now. What this turn has no room for Step delivers.
 func (c *Carrier) arrived(now time.Time, l *line, a mail.Arrival) {
@@ -129,6 +127,12 @@ func (c *Carrier) read(now time.Time, l *line, lane frame.Lane, fresh mail.Attem
 			l.receiver.Advance(lane)
 			continue
 		}
+		if a.Piece {
+			l.early.Take(next, next != fresh)
+			l.receiver.Advance(lane)
+			pieces{c, l}.join(now, next.Number, a.Body)
+			continue
+		}
 		err := c.Road.OpenSlice(now, l.Peer, next, a.Body)
 		if errors.Is(err, compact.ErrUnfinished) { // Step goes on with it
 			if next == fresh {
@@ -142,7 +146,7 @@ func (c *Carrier) read(now time.Time, l *line, lane frame.Lane, fresh mail.Attem
 			l.receiver.Reject(now, next)
 			l.Met.Owe(now)
 			if !errors.Is(err, compact.ErrModel) {
-				l.Met.Forgot++
+				l.Met.Misread()
 				l.Reader.Unlearn()
 			}
 			c.Road.Note("info", "a message coded with what is not known here is asked for again", "peer", l.Name, "number", next.Number, "error", err)
@@ -164,4 +168,5 @@ func (c *Carrier) NewNumbers(now time.Time, p *mail.Peer) {
 	c.Numbers(p).deliverHeld(now, false)
 	l.receiver = custody.NewReceiver(c.Timing, [frame.Lanes]uint64{})
 	l.long.wire.Forget()
+	pieces{c, l}.forget()
 }

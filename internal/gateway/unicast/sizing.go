@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway/mail"
+	"aldis/internal/link/compact"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 )
@@ -69,20 +70,25 @@ func (s sizing) toSize() *mail.Entry {
 			return e
 		}
 	}
-	if s.c.norm.up && s.l.mayGoBulk() {
-		if e := s.l.Box.FirstUnsized(frame.Direct); e != nil && e.Before(s.l.Box.First(frame.Bulk)) {
+	if norm := s.c.norm.up && s.l.mayGoBulk(); norm || s.l.Met.Pieces {
+		e := s.l.Box.FirstUnsized(frame.Direct)
+		if e != nil && e.Before(s.l.Box.First(frame.Bulk)) && (norm || s.l.inPieces(e)) {
 			return e
 		}
 	}
 	return nil
 }
 
-// toCode is the next message of a peer that libnorm gets once it is coded; nil: there is none.
+// toCode is the next long message of a peer; nil: it is coded, or there is none. What goes in pieces is coded while the one before
+// it is cut: its first piece shares a datagram with the last of that.
 func (s sizing) toCode() *mail.Entry {
-	if !s.c.norm.up {
-		return nil
+	if e := s.l.Box.First(frame.Bulk); e != nil && s.l.inPieces(e) {
+		if e.Coded {
+			return nil
+		}
+		return e
 	}
-	if e := s.l.first(frame.Bulk); e != nil && !e.Coded {
+	if e := pieces(s).next(); e != nil && !e.Coded {
 		return e
 	}
 	return nil
@@ -114,7 +120,9 @@ func (s sizing) step(now time.Time) (unfinished bool) {
 				s.c.Store.Move(e, frame.Bulk)
 			}
 		} else if e := s.toCode(); e != nil {
-			e.Coded = s.code(e, s.c.Road.Texts(s.l.Peer))
+			texts := s.c.Road.Texts(s.l.Peer)
+			s.l.audience.EncodeLong(texts, e.Content.Payload, s.l.sender.Next(frame.Bulk))
+			e.Coded = s.code(e, texts)
 			unfinished = !e.Coded
 		} else if e := s.toLearn(); e != nil {
 			at := mail.Attempt{Lane: frame.Direct, Number: s.l.sender.Next(frame.Direct)}
@@ -130,14 +138,22 @@ func (s sizing) step(now time.Time) (unfinished bool) {
 
 // code codes a slice of a message's texts; true: they are coded.
 func (s sizing) code(e *mail.Entry, texts *envelope.Texts) (done bool) {
-	before := s.c.Coder.Work()
+	before := worked(s.c.Coder, texts)
 	done = texts.Prepare(e.Content, sliceOctets)
 	octets := 0
 	if done {
 		octets = len(e.Full)
 	}
-	s.c.work.slices.Spent(s.c.Coder.Work()-before, octets)
+	s.c.work.slices.Spent(worked(s.c.Coder, texts)-before, octets)
 	return done
+}
+
+// worked is the work of the coder that texts are coded by; nil ones are by the carrier's own.
+func worked(coder *compact.Coder, texts *envelope.Texts) uint64 {
+	if texts != nil {
+		coder = texts.Coder
+	}
+	return coder.Work()
 }
 
 // due is when more can be sized or coded; zero: there is nothing.
@@ -156,8 +172,8 @@ func (s sizing) texts(at mail.Attempt, m *mail.Message, learns, gone bool) (*env
 		texts = s.c.Road.Texts()
 	}
 	f := s.l.audience.Flow(m.Content.Payload)
-	if f != nil && learns { // one that goes again is coded by itself: should the ends differ, it arrives
-		s.l.audience.Encode(texts, f, at.Number)
+	if f != nil && learns {
+		s.l.audience.Encode(texts, f, at.Number, m.Content.Payload)
 	}
 	return texts, f
 }

@@ -11,6 +11,7 @@ import (
 	"aldis/internal/link/compact"
 	"aldis/internal/link/custody"
 	"aldis/internal/link/frame"
+	"aldis/internal/link/piece"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/replica"
 	"aldis/internal/link/seal"
@@ -39,6 +40,7 @@ type Config struct {
 	Group       netip.AddrPort
 	GroupLedger *mail.Ledger
 	Behind      func(peer uint16) bool // it cannot read what goes to Group, for its roster is an older one
+	Lacks       func(peer uint16) bool // it may not have what this start's key with it is made of, which HELLOs say
 	Proofs      int                    // octets that may stand behind the frames of a datagram to Group
 }
 
@@ -67,11 +69,14 @@ type line struct {
 	announce *frame.Silence // it has to be told that we go silent
 	given    givenOf
 	unasked  int // messages of the direct lane since a receipt was asked for
+	silent   int // octets of messages of the direct lane since a receipt was asked for or named some
 	readyAt  time.Time
 	air      mail.Air
 	news     news
 	refused  time.Time // when the log last said so
 	long     long
+	cut      cut
+	joiner   piece.Joiner
 	held     int // octets that the link to the peer holds
 	question
 }
@@ -103,7 +108,9 @@ func newLine(c *Carrier, p *mail.Peer) (l *line, err error) {
 		return nil, err
 	}
 	_, rate := c.airOf(l)
-	l.held = int(cfg.Timing.Prompt.Seconds() * float64(rate) / 8)
+	if l.held = int(cfg.Timing.Prompt.Seconds() * float64(rate) / 8); rate == 0 { // no bound: a window of full datagrams
+		l.held = cfg.Profile.Window * cfg.Profile.Filled()
+	}
 	return l, nil
 }
 
@@ -262,7 +269,7 @@ func (c *Carrier) ready(now time.Time, l *line) (bool, time.Time) {
 	if !l.sender.Dead() && !l.Met.Ending {
 		switch {
 		case len(l.sender.Lost(now)) > 0, len(l.long.out) > 0,
-			l.first(frame.Direct) != nil && !sizing{c, l}.learning(), c.norm.up && l.first(frame.Bulk) != nil && sizing{c, l}.toCode() == nil:
+			l.first(frame.Direct) != nil && !sizing{c, l}.learning(), pieces{c, l}.ready(), pieces{c, l}.next() != nil && sizing{c, l}.toCode() == nil:
 			return true, time.Time{}
 		case c.Messages && l.roomForNews() && len(c.Replica.Next(now, l.ID, 1)) > 0:
 			may, when := c.mayTell(now, l)

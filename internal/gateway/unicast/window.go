@@ -3,6 +3,7 @@ package unicast
 import (
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
 )
 
 // How much may be under way towards a peer is decided here: the window of the profile, what goes beyond it, and when the peer
@@ -42,15 +43,24 @@ func (l *line) unsent() (n int) {
 // window holds up no other: half a window more is for sources that have less than their share of it.
 func (l *line) first(lane frame.Lane) *mail.Entry {
 	e := l.Box.First(lane)
+	beside := 0 // pieces have a bound of their own
+	if lane == frame.Direct {
+		beside = l.cut.Flying()
+	}
 	switch {
 	case e == nil:
 		return nil
-	case l.sender.Room(lane), e.Urgent() && l.sender.RoomFor(lane, urgentRoom):
+	case lane == frame.Bulk && l.inPieces(e):
+		if l.mayBegin(e) {
+			return e
+		}
+		return nil
+	case l.sender.RoomFor(lane, beside), e.Urgent() && l.sender.RoomFor(lane, beside+urgentRoom):
 		return e
 	case lane == frame.Bulk && l.mayGoBulk():
 		return e
 	}
-	extra := max(1, l.half(lane))
+	extra := beside + max(1, l.half(lane))
 	if lane == frame.Bulk && l.unsent() < BulkWindow {
 		extra += moreBulk
 	}
@@ -62,15 +72,15 @@ func (l *line) first(lane frame.Lane) *mail.Entry {
 
 // mayGo says whether a message of a lane that is not sized yet may be the next to go.
 func (l *line) mayGo(lane frame.Lane) bool {
-	return l.sender.RoomFor(lane, max(urgentRoom, l.half(lane)))
+	return l.sender.RoomFor(lane, l.cut.Flying()+max(urgentRoom, l.half(lane)))
 }
 
 // roomForNews says whether the window has room for news. The first has a slot of its own: messages that fill the window
 // would hold it up for ever, and far peers' messages are dropped there while nobody is known to listen here.
 func (l *line) roomForNews() bool {
-	extra := 0
+	extra := l.cut.Flying()
 	if l.Box.Flying(frame.Direct) == 0 {
-		extra = 1
+		extra++
 	}
 	return l.sender.RoomFor(frame.Direct, extra)
 }
@@ -79,14 +89,26 @@ func (l *line) roomForNews() bool {
 // while the window is half used. Otherwise receipts wait for something to ride on.
 func (l *line) asks() bool {
 	half := l.half(frame.Direct)
-	return l.unasked+1 >= half && l.sender.UnderWay(frame.Direct)+1 >= half
+	return l.unasked+1 >= half && l.sender.UnderWay(frame.Direct)-l.cut.Flying()+1 >= half
 }
 
-// went notes that a message went in the direct lane, and whether it asked.
-func (l *line) went(asked bool) {
-	l.unasked++
+// endsBurst says whether the message of so many octets that goes next in the direct lane is the last of a burst: half of the
+// profile's window is under way, and more than a datagram of it since a receipt was asked for or came. Nothing comes behind it that
+// would show its loss, so that it asks for its receipt, and goes again when that is overdue. waits says that it is one of those that
+// wait.
+func (l *line) endsBurst(p *profile.Profile, waits bool, octets int) bool {
+	waiting, underWay := l.Box.Waiting(frame.Direct, frame.Bulk), l.sender.UnderWay(frame.Direct)-l.cut.Flying()
+	if waits {
+		waiting, underWay = waiting-1, underWay+1
+	}
+	return waiting == 0 && underWay >= max(2, p.Window/2) && l.silent+octets > p.DatagramOctets
+}
+
+// went notes that a message of so many octets went in the direct lane, and whether it asked.
+func (l *line) went(asked bool, octets int) {
+	l.unasked, l.silent = l.unasked+1, l.silent+octets
 	if asked {
-		l.unasked = 0
+		l.unasked, l.silent, l.cut.unasked = 0, 0, 0
 	}
 }
 

@@ -24,6 +24,8 @@ type Row struct {
 	Most  float64 `json:"most"`
 	N     int     `json:"samples"`
 	Bound float64 `json:"bound,omitempty"` // what no sender can beat; 0: not computed
+	// Virtual is what the same seeds show in virtual time, beside a row that real gateways have played.
+	Virtual float64 `json:"virtual,omitempty"`
 }
 
 // Point puts a row's figure into a plot.
@@ -74,6 +76,8 @@ type Scenario struct {
 	play func(ctx Context, seed uint64) ([][]float64, error)
 	// bounds of the rows that no sender can beat; nil: none is computed
 	bounds func() []float64
+	// live is what real gateways play of it; nil: it is played in virtual time alone
+	live func(seed uint64) (Live, error)
 }
 
 // Samples of one play: of each row of its scenario.
@@ -129,6 +133,7 @@ var tables = []struct {
 }{
 	{"load", "goodput and latency while more and more is offered", loads},
 	{"burst", "many messages at once", bursts},
+	{"bulk", "long messages, alone and beside short ones", bulks},
 	{"crowd", "300 % offered for ten minutes: flash, shares, what is dropped; a quiet peer beside it", crowds},
 	{"loss", "single messages that the link loses", losses},
 	{"outage", "the last message after an outage", outages},
@@ -173,7 +178,10 @@ type Result struct {
 
 // Report is what a run found, in the order of the page.
 type Report struct {
-	Version string   `json:"version"`
+	Version string `json:"version"`
+	Live    bool   `json:"live,omitempty"` // real gateways have played it, in real time
+	// LateS is by how much the emulator of a live play was late at worst: a busy machine makes a link of its own.
+	LateS   float64  `json:"emulator_late_s,omitempty"`
 	Seeds   []uint64 `json:"seeds"`
 	TookS   float64  `json:"took_s"`
 	Results []Result `json:"results"`

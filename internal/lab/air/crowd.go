@@ -101,8 +101,9 @@ type Overload struct {
 	Told    int             // lines of the log about that
 }
 
-// Overloaded offers a link three times what it carries, from three local peers alike, with a flash message of a fourth every ten
-// seconds. What may wait for the shore is bounded so that the queue is full after a third of the time. look is called before the load and at its end; it may be nil.
+// Overloaded offers a link three times what it carries, from three local peers alike, with a flash message of a fourth every
+// ten seconds. What may wait for the shore is bounded so that the queue is full after a third of the time. look is called
+// before the load and at its end; it may be nil.
 func Overloaded(ctx Context, link string, seed uint64, lasting time.Duration, look func()) (o Overload, err error) {
 	var most int
 	s, err := newStage(ctx, link, 2, seed, func(c *sim.Config) {

@@ -16,7 +16,9 @@
 //   - stage.go: two gateways, what is offered, and what must arrive
 //   - bound.go: what no sender can beat
 //   - flow.go: a ship that offers more and more: goodput, bursts, queues
+//   - bulk.go: long messages, alone and beside short ones
 //   - crowd.go: several local peers that share a ship's link
 //   - repair.go: losses and outages
+//   - live.go: what real gateways play of it, in real time
 //   - sites.go: many sites, and what idle gateways send
 package air

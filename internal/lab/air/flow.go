@@ -121,13 +121,17 @@ func bursts() (list []Scenario) {
 		{"iridium-directip", 100, 1000, true, asked("100 of 1,000 octets, to the ship: the last", flat, "2.5", 0.5, 1.15, 1.1)},
 		{"iridium-directip", 100, 2000, false, asked("100 of 2,000 octets: the last", flat, "1.3", 0.5, 1.15, 1.1)},
 	} {
-		list = append(list, Scenario{Link: b.link, Rows: []Row{b.row},
+		s := Scenario{Link: b.link, Rows: []Row{b.row},
 			play: func(ctx Context, seed uint64) ([][]float64, error) {
 				over, err := Burst(ctx, b.link, seed, b.n, b.octets, b.down)
 				return one(over), err
 			},
 			bounds: func() []float64 { return []float64{burstBound(b.link, b.n, b.octets, b.down)} },
-		})
+		}
+		if b.octets == 200 {
+			s.live = func(uint64) (Live, error) { return liveAtOnce(b.link, 1, 1, b.n, b.octets, nil) }
+		}
+		list = append(list, s)
 	}
 	return list
 }

@@ -26,32 +26,45 @@ func Singles(ctx Context, link string, seed uint64, n int, every time.Duration, 
 	return took, after - before, nil
 }
 
+const (
+	outageEvery  = 5 * time.Second
+	outageBefore = time.Minute // and so long afterwards
+)
+
+// outagePosts is how many messages each side sends.
+func outagePosts(lasting time.Duration) int {
+	return int((outageBefore + lasting + outageBefore) / outageEvery)
+}
+
+// outageShift is by how much the seed moves the messages of a node against the outage.
+func outageShift(id uint16, seed uint64) time.Duration {
+	tenths := seed % 10
+	if id == 1 {
+		tenths = (3*seed + 4) % 10
+	}
+	return time.Duration(tenths) * outageEvery / 10
+}
+
 // Outage takes the ship off the air for so long while both sides send a message every five seconds, and says how long after its
 // end the last of those messages was there that were sent meanwhile.
 func Outage(ctx Context, link string, seed uint64, lasting time.Duration, what func(from uint16, i int) site.Message) (time.Duration, error) {
-	const (
-		every  = 5 * time.Second
-		before = time.Minute
-	)
 	s, err := newStage(ctx, link, 2, seed)
 	if err != nil {
 		return 0, err
 	}
-	n := int((before + lasting + before) / every)
+	n := outagePosts(lasting)
 	sent := map[uint16][]Offered{}
 	for i := range n {
-		for _, x := range []struct {
-			from, to *sim.Node
-			after    time.Duration // the seed moves the outage against the messages
-		}{{s.ship, s.shore, time.Duration(seed%10) * every / 10}, {s.shore, s.ship, time.Duration((3*seed+4)%10) * every / 10}} {
-			s.At(time.Duration(i)*every+x.after, func() {
-				m := what(x.from.ID, i)
-				sent[x.from.ID] = append(sent[x.from.ID], Offered{s.Now, m})
-				x.from.Site.Send(s.World, m, x.to.ID)
+		for _, x := range [][2]*sim.Node{{s.ship, s.shore}, {s.shore, s.ship}} {
+			from, to := x[0], x[1]
+			s.At(time.Duration(i)*outageEvery+outageShift(from.ID, seed), func() {
+				m := what(from.ID, i)
+				sent[from.ID] = append(sent[from.ID], Offered{s.Now, m})
+				from.Site.Send(s.World, m, to.ID)
 			})
 		}
 	}
-	s.run(before)
+	s.run(outageBefore)
 	s.World.Outage(s.ship, lasting)
 	s.run(lasting)
 	end := s.Now
@@ -163,6 +176,7 @@ func outages() (list []Scenario) {
 					random, err := Outage(ctx, link, seed, o.lasting, func(from uint16, i int) site.Message { return Track(from, Pipe, i, 200) })
 					return one(text.Seconds(), text.Seconds(), random.Seconds()), err
 				},
+				live: func(seed uint64) (Live, error) { return liveOutage(link, seed, o.lasting) },
 				bounds: func() []float64 {
 					p, err := profile.Load(link, nil)
 					if err != nil {

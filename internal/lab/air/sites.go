@@ -201,7 +201,8 @@ func radios() (list []Scenario) {
 				}
 				p, err := profile.Load(link, nil)
 				return one(f.Took[len(f.Took)-1].Seconds() / Limit(p, 128*200).Seconds()), err
-			}})
+			},
+			live: func(uint64) (Live, error) { return liveAtOnce(link, 0, ships, 128, 200, nil) }})
 	}
 	for _, c := range []struct {
 		ships     int

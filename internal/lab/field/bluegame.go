@@ -3,10 +3,8 @@ package field
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,6 +47,37 @@ func BlueGame(ctx context.Context, o Options) (*Result, error) {
 	if o.ShipPeer != o.Peers {
 		res.ShipPeers = o.ShipPeer
 	}
+	if o.Only != "unaided" {
+		if res.Gateway, err = o.gatewayVersion(ctx); err != nil {
+			return nil, err
+		}
+	}
+	err = playKinds(ctx, o, func(ctx context.Context, kind string, v *voice, up func()) (func(), error) {
+		g := &game{o: o, p: p, kind: kind, voice: v, up: up}
+		if o.Pictured {
+			g.picture = &picture{}
+		}
+		run, err := g.play(ctx)
+		return func() { res.Runs[kind] = run }, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+// gatewayVersion is what the gateway under test says that it is.
+func (o *Options) gatewayVersion(ctx context.Context) (string, error) {
+	version, err := exec.CommandContext(ctx, o.Gateway, "version").Output()
+	if err != nil {
+		return "", errors.Join(fmt.Errorf("lab: %s version: %w", o.Gateway, err), ctx.Err())
+	}
+	return strings.TrimSpace(string(version)), nil
+}
+
+// playKinds plays with gateways and without, as the options want it. play is told which, and to call up once its peers have
+// started; one at a time is asked to keep its result.
+func playKinds(ctx context.Context, o Options, play func(ctx context.Context, kind string, v *voice, up func()) (keep func(), err error)) error {
 	// Both at once, so that they take no longer than one. The second starts when the first one's peers are up:
 	// starting is what costs processor time.
 	var kinds []string
@@ -57,11 +86,6 @@ func BlueGame(ctx context.Context, o Options) (*Result, error) {
 	}
 	if o.Only != "unaided" {
 		kinds = append(kinds, "gateway")
-		version, err := exec.CommandContext(ctx, o.Gateway, "version").Output()
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("lab: %s version: %w", o.Gateway, err), ctx.Err())
-		}
-		res.Gateway = strings.TrimSpace(string(version))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -88,18 +112,14 @@ func BlueGame(ctx context.Context, o Options) (*Result, error) {
 				errs[i] = ctx.Err()
 				return
 			}
-			g := &game{o: o, p: p, kind: kind, voice: tells, up: up}
-			if o.Pictured {
-				g.picture = &picture{}
-			}
-			run, err := g.play(ctx)
+			keep, err := play(ctx, kind, tells, up)
 			if err != nil {
 				errs[i] = fmt.Errorf("%s run: %w", kind, err)
 				cancel()
 				return
 			}
 			mu.Lock()
-			res.Runs[kind] = run
+			keep()
 			mu.Unlock()
 		}()
 	}
@@ -107,10 +127,10 @@ func BlueGame(ctx context.Context, o Options) (*Result, error) {
 	for _, err := range errs {
 		// The first failure cancels the others: report the cause.
 		if err != nil && !errors.Is(err, context.Canceled) {
-			return nil, err
+			return err
 		}
 	}
-	return res, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // game is one run.
@@ -458,176 +478,4 @@ func (g *game) standing() string {
 	}
 	left := max(0, g.o.Duration-time.Since(g.zero))
 	return fmt.Sprintf("%s; link %.1f kB up, %.1f kB down; %v to go", text, float64(up.Octets)/1000, float64(down.Octets)/1000, left.Round(time.Second))
-}
-
-// traffic is what was on the air between the ships and HQ.
-type traffic struct {
-	Octets, Frames, Dropped, Lost int64
-}
-
-func (g *game) traffic() (up, down traffic) {
-	st := g.hub.Stats().Link
-	for _, s := range g.sites[1:] {
-		n := st.Node(s.name)
-		up.Octets += n.Up.OnAir.Octets
-		up.Frames += n.Up.OnAir.Frames
-		up.Dropped += n.Up.DroppedQueue.Frames
-		up.Lost += n.Up.DroppedLoss.Frames + n.Up.DroppedOutage.Frames
-		if !g.p.Shared {
-			down.Octets += n.Down.OnAir.Octets
-			down.Frames += n.Down.OnAir.Frames
-			down.Dropped += n.Down.DroppedQueue.Frames
-		}
-		down.Lost += n.Down.DroppedLoss.Frames + n.Down.DroppedOutage.Frames
-	}
-	if g.p.Shared { // what HQ said was said once to all
-		n := st.Node("hq")
-		down.Octets, down.Frames, down.Dropped = n.Up.OnAir.Octets, n.Up.OnAir.Frames, n.Up.DroppedQueue.Frames
-		up.Lost = n.Down.DroppedLoss.Frames + n.Down.DroppedOutage.Frames
-	}
-	return up, down
-}
-
-// finish waits for what is under way, then for silence, and draws the figures.
-func (g *game) finish(ctx context.Context) (*Run, error) {
-	drain := g.o.Drain
-	switch {
-	case drain > 0:
-	case g.kind == "unaided":
-		drain = unaidedDrain // a queue of minutes does not empty soon, and nobody waits for it
-	default:
-		drain = time.Minute + 4*g.p.RoundTripMax(g.p.MTU)
-	}
-	deadline := time.Now().Add(drain)
-	for {
-		run, _ := g.look()
-		if g.picture != nil {
-			g.sample(time.Now())
-		}
-		if run.MessagesSent > 0 && run.MessagesDelivered == run.MessagesSent || !time.Now().Before(deadline) {
-			g.say("%d of %d messages have arrived", run.MessagesDelivered, run.MessagesSent)
-			break
-		}
-		if err := g.until(ctx, time.Now().Add(drainTick)); err != nil {
-			return nil, err
-		}
-	}
-	// The last receipts belong to the messages, not to the background.
-	settle := g.p.AckDelay + g.p.RoundTripMax(g.p.MTU)
-	over := time.Now().Add(settle + g.o.Idle)
-	g.stands(func() string { return fmt.Sprintf("silence; %v to go", time.Until(over).Round(time.Second)) })
-	g.say("silence: %v, of which the last %v are measured", (settle + g.o.Idle).Round(time.Second), g.o.Idle)
-	if err := g.until(ctx, time.Now().Add(settle)); err != nil {
-		return nil, err
-	}
-	up, down := g.traffic()
-	quiet := time.Now()
-	if g.picture != nil {
-		g.sample(quiet)
-	}
-	if err := g.until(ctx, quiet.Add(g.o.Idle)); err != nil {
-		return nil, err
-	}
-	up2, down2 := g.traffic()
-	run, all := g.look()
-	run.LinkBytes, run.LinkPackets = UpDown{up.Octets, down.Octets}, UpDown{up.Frames, down.Frames}
-	run.DroppedPackets, run.LostPackets = UpDown{up.Dropped, down.Dropped}, UpDown{up.Lost, down.Lost}
-	if sum := up.Octets + down.Octets; sum > 0 {
-		run.PayloadRatio = round(100*float64(run.ApplicationBytes)/float64(sum), 2)
-	}
-	run.Idle = &Idle{
-		Seconds: *seconds(time.Since(quiet)),
-		Bytes:   UpDown{up2.Octets - up.Octets, down2.Octets - down.Octets},
-		Packets: UpDown{up2.Frames - up.Frames, down2.Frames - down.Frames},
-	}
-	run.Background = round(float64(run.Idle.Bytes.Up+run.Idle.Bytes.Down)/run.Idle.Seconds, 2)
-	if bps := g.p.SlowerBps(); bps > 0 {
-		run.Idle.Percent = round(100*run.Background*8/float64(bps), 3)
-	}
-	st := g.hub.Stats()
-	for _, n := range st.TCP {
-		run.TCPConnections += n
-	}
-	run.EmulatorLateMS = round(float64(st.LateMax.Microseconds())/1000, 2)
-	if g.o.Bulk > 0 {
-		run.Bulk = bulkFigures(all, g.o.Bulk, g.limit)
-	}
-	if !g.begin.IsZero() {
-		hq, ships := g.records()
-		run.Outage = outageFigures(all, append(ships, hq), g.zero, g.begin, g.end)
-		run.Outage.AnswerMS = g.answer()
-	}
-	g.mu.Lock()
-	run.Kill = g.kill
-	g.mu.Unlock()
-	run.Deaf = g.deaf
-	if g.quiet != nil {
-		g.liveFigures(g.records())
-		run.Silence = g.quiet
-	}
-	if !g.redialed.IsZero() {
-		run.Redial = redialFigures(all, g.sites[1].name, g.zero, g.redialed)
-	}
-	for i := range run.Sites {
-		n := st.Link.Node(run.Sites[i].Name)
-		run.Sites[i].LinkBytes = UpDown{n.Up.OnAir.Octets, n.Down.OnAir.Octets}
-	}
-	return run, nil
-}
-
-func round(x float64, digits int) float64 {
-	f := math.Pow10(digits)
-	return math.Round(x*f) / f
-}
-
-// tearDown ends all processes and removes what was made, whatever happened before.
-func (g *game) tearDown(run *Run, err error, killPeers func()) (*Run, error) {
-	for _, s := range g.sites {
-		if s.gateway == nil {
-			continue
-		}
-		if g.o.Keep != "" && run != nil {
-			if serr := s.gateway.snapshot(context.Background()); serr != nil {
-				run.GatewayErrors = append(run.GatewayErrors, serr.Error())
-			}
-		}
-		if serr := s.gateway.stop(); serr != nil && run != nil {
-			run.GatewayErrors = append(run.GatewayErrors, serr.Error())
-		}
-	}
-	killPeers()
-	var errs []error
-	for _, p := range append([]*Peer{g.hq, g.asker, g.deafEars}, g.ships...) {
-		if p == nil {
-			continue
-		}
-		<-p.Done()
-		if g.o.Keep != "" {
-			errs = append(errs, writeEvents(filepath.Join(g.dir, p.Name()+"-events.json"), p.Events()))
-		}
-	}
-	if g.hub != nil {
-		errs = append(errs, g.hub.Close())
-		errs = append(errs, g.finishPicture(run))
-	}
-	if g.w != nil {
-		errs = append(errs, g.w.close())
-	}
-	if cerr := errors.Join(errs...); cerr != nil {
-		return nil, errors.Join(err, cerr)
-	}
-	return run, err
-}
-
-// writeEvents keeps what a peer said, one event a line.
-func writeEvents(path string, events []Event) error {
-	var b []byte
-	for _, e := range events {
-		line, err := json.Marshal(e)
-		if err != nil {
-			return fmt.Errorf("lab: %w", err)
-		}
-		b = append(append(b, line...), '\n')
-	}
-	return os.WriteFile(path, b, 0o644)
 }

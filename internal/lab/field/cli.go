@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"aldis/internal/lab/report"
 )
 
 const usage = `usage: gateway lab blue-game [flags]
@@ -50,7 +52,11 @@ Examples:
   gateway lab blue-game --profile hf-2400 --rate 20s --duration 5m
   gateway lab blue-game --outage 60s@60s --asker --bulk 20000@140s --duration 4m
   gateway lab blue-game --idle 10m --json -
-Exit: 0 every message that counts arrived once and unchanged, 1 not so or the game could not be played, 2 wrong usage.
+  gateway lab blue-game --peers tak --profile iridium-dialup --duration 5m     TAK devices, and beside them TCP alone
+With --peers tak three devices of each site move and report, ships raise alerts and sites chat. Headquarters has taky where
+make tak-peers has installed it. The same events go through TCP connections between servers that federate, unless --only
+says otherwise.
+Exit: 0 every message (alert, chat) that counts arrived once and unchanged, 1 not so or the game could not be played, 2 wrong usage.
 `
 
 // Main is `gateway lab`: args are what comes after "lab". It returns the exit code.
@@ -83,7 +89,12 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	res, err := BlueGame(ctx, o)
+	var res result
+	if o.Peers == KindTAK {
+		res, err = TAKGame(ctx, o)
+	} else {
+		res, err = BlueGame(ctx, o)
+	}
 	if err == nil {
 		err = write(res, out, stdout, o.Progress)
 	}
@@ -99,12 +110,22 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "gateway lab %s: %v\n", lab, err)
 		return 1
 	}
-	if faults := res.Runs["gateway"].faults(); faults != "" {
+	if faults := res.faults(); faults != "" {
 		fmt.Fprintf(stderr, "gateway lab %s: %s\n", lab, faults)
 		return 1
 	}
 	return 0
 }
+
+// result is what a game has come to.
+type result interface {
+	board(w io.Writer) error
+	Page() report.Page
+	faults() string // what is not as it must be with gateways; "": nothing
+}
+
+func (r *Result) board(w io.Writer) error { return scoreboard(w, r) }
+func (r *Result) faults() string          { return r.Runs["gateway"].faults() }
 
 // faults says what is not as it must be with gateways; empty when all is well or there was no such run.
 func (r *Run) faults() string {
@@ -128,8 +149,8 @@ func (r *Run) faults() string {
 // outputs are the files of the figures; "": none.
 type outputs struct{ json, html string }
 
-func write(res *Result, out outputs, stdout, text io.Writer) error {
-	if err := scoreboard(text, res); err != nil {
+func write(res result, out outputs, stdout, text io.Writer) error {
+	if err := res.board(text); err != nil {
 		return err
 	}
 	if out.html != "" {
@@ -186,12 +207,13 @@ func flags(lab string, o *Options) (*flag.FlagSet, *outputs) {
 	d := defaults(lab)
 	fs.StringVar(&o.Profile, "profile", d.Profile, "`name` of a link profile, or a path (gateway profiles lists them)")
 	fs.DurationVar(&o.Duration, "duration", d.Duration, "how long the peers send, from the start of the ship's peer")
-	fs.DurationVar(&o.Rate, "rate", d.Rate, "between two messages of a peer")
+	fs.DurationVar(&o.Rate, "rate", d.Rate, "between two messages of a peer, or reports of a device")
 	fs.IntVar(&o.Size, "size", 200, "octets of a message")
 	fs.Uint64Var(&o.Seed, "seed", 1, "of the link's losses and delays")
 	fs.StringVar(&o.Up, "measured-up", "", "`file` of what a real link did to each packet from the ship, instead of the profile's loss and delay: lines \"milliseconds delay\", or \"milliseconds lost\"")
 	fs.StringVar(&o.Down, "measured-down", "", "the same to the ship")
-	fs.StringVar(&o.Peers, "peers", KindJXSE27, "`kind` of the peers: jxse27 (signed), jxse27-unsigned or jxta22")
+	fs.StringVar(&o.Peers, "peers", KindJXSE27, "`kind` of the peers: jxse27 (signed), jxse27-unsigned, jxta22, or tak: devices that speak Cursor on Target")
+	fs.IntVar(&o.Devices, "devices", 3, "with --peers tak: `number` of devices of each site")
 	fs.StringVar(&o.ShipPeer, "ship-peers", "", "`kind` of the ships' peers, when another")
 	fs.BoolVar(&o.HTTP, "http", false, "the peers use HTTP instead of TCP, as in 2004")
 	fs.IntVar(&o.Ships, "ships", d.Ships, "number of ships, 1 to 20")

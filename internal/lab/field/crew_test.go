@@ -239,18 +239,6 @@ func (c *crew) dial(ctx context.Context, id, name string, rng *rand.Rand, pipes 
 	return p
 }
 
-// pause waits for d; false: ctx is over.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // listen is the life of the site's listener: it dials with its pipes open, and dials again.
 func (c *crew) listen(ctx context.Context, rng *rand.Rand) {
 	pipes := []edgepeer.Listen{{Pipe: c.far.pipe, Kind: jxta.PipeTypePropagate}, {Pipe: c.own, Kind: jxta.PipeTypeUnicast}}

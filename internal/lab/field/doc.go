@@ -1,13 +1,15 @@
 // Package field plays field trials on one machine: sites in network namespaces, joined by the link emulator, with real
-// gateways and unmodified JXTA peers. What it reports is measured at the emulator and in the peers, never in a gateway.
+// gateways and unmodified JXTA peers, or TAK devices. What it reports is measured at the emulator and in the peers, never in a gateway.
 //
-// Needs root, iproute2, Java 17 and the built peers of field-tests/peers. Sizes are IP octets, times seconds in the
+// Needs root, iproute2, and for JXTA Java 17 and the built peers of field-tests/peers. Sizes are IP octets, times seconds in the
 // figures and time.Duration in Go. Everything that a run makes has the prefix aldis-<4 hex digits>- and is removed at
 // the end; what a killed run left behind is removed by the next one.
 //
 // # Files
 //
+//   - air.go: how full a link gets, in real time
 //   - bluegame.go: the Blue Game from the first namespace to the figures
+//   - bluegameend.go: its end: figures, files, and namespaces removed
 //   - bound.go: programs that must not outlive this one
 //   - cli.go: the command `gateway lab`
 //   - figures.go: results of a run
@@ -24,5 +26,12 @@
 //   - scoreboard.go: the results beside those of 2004
 //   - silent.go: ships under EMCON
 //   - site.go: addresses and parts of a site
+//   - takdevice.go: TAK devices, and what their LANs show
+//   - takfederation.go: TAK servers with TCP between them, without gateways
+//   - takfigures.go: results of a run with TAK devices
+//   - takgame.go: the Blue Game with TAK devices
+//   - takreplay.go: a trace of TAK devices in real time
+//   - takscore.go: its results
+//   - taky.go: taky, a TAK server of others
 //   - toml.go: rules in the form of a configuration
 package field

@@ -22,7 +22,8 @@ type Options struct {
 	Size     int           // octets of a message's body element; 200
 	Seed     uint64        // of the emulator
 	Up, Down string        // files of what a real link did to each packet (linkemu.ReadMeasured), of the ships' legs; "": the profile decides
-	Peers    string        // KindJXSE27, KindJXSE27Unsigned or KindJXTA22; JXSE 2.7 signed
+	Peers    string        // KindJXSE27, KindJXSE27Unsigned or KindJXTA22, or KindTAK for TAKGame; JXSE 2.7 signed
+	Devices  int           // TAK devices of a site, 1 to 100; 3
 	ShipPeer string        // kind of the ships' peers when it is another one
 	HTTP     bool          // the peers use HTTP instead of TCP, as in 2004
 	Ships    int           // 1 to 20; 1
@@ -90,6 +91,9 @@ func (o *Options) complete() (profile.Profile, error) {
 	if o.Size == 0 {
 		o.Size = 200
 	}
+	if o.Devices == 0 {
+		o.Devices = 3
+	}
 	if o.Ships == 0 {
 		o.Ships = 1
 	}
@@ -109,6 +113,10 @@ func (o *Options) complete() (profile.Profile, error) {
 		}
 	}
 	kinds := []string{KindJXSE27, KindJXSE27Unsigned, KindJXTA22}
+	if o.Peers == KindTAK {
+		kinds = []string{KindTAK}
+		o.checkTAK(check)
+	}
 	check(slices.Contains(kinds, o.Peers) && slices.Contains(kinds, o.ShipPeer), "peers: %s or %s is none of %s", o.Peers, o.ShipPeer, strings.Join(kinds, ", "))
 	check(o.Duration >= 10*time.Second, "duration %v is shorter than 10 s: the peers would hardly have started", o.Duration)
 	check(o.Rate >= 10*time.Millisecond, "rate %v is shorter than 10 ms", o.Rate)
@@ -139,12 +147,21 @@ func (o *Options) complete() (profile.Profile, error) {
 			return p, fmt.Errorf("lab: %w", err)
 		}
 	}
-	if o.JarDir == "" {
+	if o.JarDir == "" && o.Peers != KindTAK {
 		if o.JarDir, err = FindPeers(o.Peers); err != nil {
 			return p, err
 		}
 	}
 	return p, nil
+}
+
+// checkTAK reports what TAK devices do not play.
+func (o *Options) checkTAK(check func(ok bool, format string, args ...any)) {
+	check(o.Devices >= 1 && o.Devices <= 100, "%d devices of a site: 1 to 100", o.Devices)
+	for what, asked := range map[string]bool{"http": o.HTTP, "ship-peers": o.ShipPeer != KindTAK, "bulk": o.Bulk > 0, "asker": o.Asker, "deaf": o.Deaf != "",
+		"silent (hf-net: say --silent 0)": o.Silent > 0, "redial": o.RedialAt > 0} {
+		check(!asked, "%s: not with TAK devices", what)
+	}
 }
 
 // measured reads what a real link did; "": nothing.
@@ -178,13 +195,7 @@ func (o *Options) siteNames() []string {
 // FindPeers looks for field-tests/peers upwards from the working directory and from the binary.
 func FindPeers(kind string) (string, error) {
 	jar := filepath.Join(strings.TrimSuffix(kind, "-unsigned"), "target", "peer.jar")
-	var starts []string
-	if wd, err := os.Getwd(); err == nil {
-		starts = append(starts, wd)
-	}
-	if exe, err := os.Executable(); err == nil {
-		starts = append(starts, filepath.Dir(exe))
-	}
+	starts := startingPoints()
 	for _, dir := range starts {
 		for ; ; dir = filepath.Dir(dir) {
 			peers := filepath.Join(dir, "field-tests", "peers")
@@ -197,4 +208,15 @@ func FindPeers(kind string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("lab: the JXTA peers are not built: no field-tests/peers/%s above %s; run make -C field-tests/peers, or say where with --peers-dir", jar, strings.Join(starts, " or "))
+}
+
+// startingPoints are where to look upwards from for what is installed in the source tree.
+func startingPoints() (starts []string) {
+	if wd, err := os.Getwd(); err == nil {
+		starts = append(starts, wd)
+	}
+	if exe, err := os.Executable(); err == nil {
+		starts = append(starts, filepath.Dir(exe))
+	}
+	return starts
 }

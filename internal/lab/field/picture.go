@@ -94,7 +94,7 @@ func (r *Result) Page() report.Page {
 }
 
 // writePage writes the page, and says where it is.
-func writePage(res *Result, path string, text io.Writer) error {
+func writePage(res result, path string, text io.Writer) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err

@@ -3,7 +3,6 @@ package field
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,16 +19,7 @@ func TestSurvey(t *testing.T) {
 	p := load(t, "vhf-cnr-16k")
 	p.Up.LossPct, p.Up.RateBps, p.Turnaround = 0, 9600, 400*time.Millisecond
 	p.Down = p.Up
-	g := &game{o: Options{Profile: "vhf-cnr-16k", Seed: 1, Ships: 1, Gateway: builtGateway(t)}, p: p, kind: "survey", voice: (&progressLog{w: io.Discard}).voice("survey")}
-	t.Cleanup(func() {
-		run := &Run{}
-		if _, err := g.tearDown(run, nil, func() {}); err != nil || len(run.GatewayErrors) > 0 {
-			t.Errorf("at the end: %v %v", err, run.GatewayErrors)
-		}
-	})
-	if err := g.setUp(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	g, _ := stand(t, "survey", p, 1)
 	for _, s := range g.sites {
 		if err := s.gateway.start(t.Context()); err != nil {
 			t.Fatal(err)

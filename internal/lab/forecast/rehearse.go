@@ -21,6 +21,7 @@ const (
 const (
 	maxMissed = 1000             // messages that are named
 	hangUp    = 30 * time.Second // of silence, after which a call on demand is ended
+	repaired  = 0.2              // of a play's octets: more is worth a word
 	crowded   = 0.7              // of the time between a message's sending and its arrival: more is a busy link
 )
 
@@ -33,8 +34,9 @@ type Options struct {
 
 // Spread is a figure of several plays.
 type Spread struct {
+	Best    float64 `json:"best"`    // the smallest, of what arrives in time the largest
 	Typical float64 `json:"typical"` // the median play's
-	Worst   float64 `json:"worst"`   // the largest
+	Worst   float64 `json:"worst"`   // the largest, of what arrives in time the smallest
 }
 
 // Missed is a message that is not there by its deadline.
@@ -44,7 +46,8 @@ type Missed struct {
 	Octets   int      `json:"octets"`
 	SentS    float64  `json:"sent_s"`
 	ArrivedS *float64 `json:"arrived_s"` // null: never
-	Busy     bool     `json:"link_busy"` // it waited for others; else it was lost on the air and sent again
+	Busy     bool     `json:"link_busy"` // it waited for others
+	Cause    Cause    `json:"cause"`
 }
 
 // Waiting are messages that were sent and have not arrived, and the application's octets in them.
@@ -100,7 +103,7 @@ type Rehearsal struct {
 	DeadlineS float64 `json:"deadline_s"`
 	TraceS    float64 `json:"trace_s"`
 	Messages  int     `json:"messages"` // in each play; one that two listen to counts twice
-	OnTime    Spread  `json:"on_time"`  // worst: the fewest
+	OnTime    Spread  `json:"on_time"`
 	Expired   Spread  `json:"expired"`
 	Never     Spread  `json:"never_arrived"`
 	MedianS   Spread  `json:"median_s"`
@@ -108,7 +111,12 @@ type Rehearsal struct {
 	MaxS      Spread  `json:"max_s"`
 	Cost      Cost    `json:"cost"`
 
-	First        *Missed                `json:"first_missed"` // of the worst play; null: none
+	Luck   string `json:"luck"`         // how much of it the losses decide
+	Chance Chance `json:"chance_of_go"` // of a mission
+	Each   []Play `json:"each_play"`    // in order of seeds
+
+	First        *Missed                `json:"first_missed"`     // of the worst play; null: none
+	Causes       map[Cause]int          `json:"causes,omitempty"` // of the worst play
 	Missed       []Missed               `json:"missed,omitempty"`
 	WaitingAtEnd replay.UpDown[Waiting] `json:"waiting_at_end_of_trace"` // of the worst play
 	WaitingAfter replay.UpDown[Waiting] `json:"waiting_after_all"`       // up to an hour later
@@ -117,7 +125,8 @@ type Rehearsal struct {
 	Reasons      []string               `json:"reasons,omitempty"`
 	WaysOut      []string               `json:"ways_out,omitempty"`
 	Others       []Other                `json:"other_links,omitempty"`
-	Notes        []string               `json:"notes,omitempty"`
+	Notes        []string               `json:"notes,omitempty"`   // what the trace did not say and was filled in
+	Remarks      []string               `json:"remarks,omitempty"` // of the worst play
 
 	Worst *replay.Result `json:"-"` // the play that the missed are of
 	Cuts  []string       `json:"problems,omitempty"`
@@ -133,17 +142,13 @@ func Judge(plays []*replay.Result, o Options) *Rehearsal {
 	})
 	r := &Rehearsal{
 		Source: worst.Source, Profile: o.Profile.Name, Summary: o.Profile.Summary, Plays: len(plays), DeadlineS: deadline,
-		TraceS: worst.Captures.Trace.TotalS, Messages: worst.Messages.Expected, Worst: worst, Notes: worst.Notes,
+		TraceS: worst.Captures.Trace.TotalS, Messages: worst.Messages.Expected, Worst: worst, Notes: worst.Notes, Remarks: worst.Remarks,
 		WaitingAfter: WaitingAt(worst, math.Inf(1)), WaitingAtEnd: WaitingAt(worst, worst.Captures.Trace.TotalS),
 	}
 	of := func(f func(p *replay.Result) float64) Spread { return spreadOf(plays, f) }
 	r.Expired = of(func(p *replay.Result) float64 { e, _ := late(p, deadline); return float64(e) })
 	r.Never = of(func(p *replay.Result) float64 { _, n := late(p, deadline); return float64(n) })
-	r.OnTime = of(func(p *replay.Result) float64 {
-		e, _ := late(p, deadline)
-		return float64(p.Messages.Expected - e)
-	})
-	r.OnTime.Worst = float64(r.Messages) - r.Expired.Worst
+	r.OnTime = Spread{float64(r.Messages) - r.Expired.Best, float64(r.Messages) - r.Expired.Typical, float64(r.Messages) - r.Expired.Worst}
 	r.MedianS = of(func(p *replay.Result) float64 { return orZero(p.Latency.Median) })
 	r.P95S = of(func(p *replay.Result) float64 { return orZero(p.Latency.P95) })
 	r.MaxS = of(func(p *replay.Result) float64 { return orZero(p.Latency.Max) })
@@ -152,13 +157,8 @@ func Judge(plays []*replay.Result, o Options) *Rehearsal {
 	}
 	r.cost(plays, o.Tariff)
 	r.missed(worst, deadline, o.Profile.Shared)
-	up, down := worst.LinkBytes.Up+int64(worst.Waiting.Up.Octets), worst.LinkBytes.Down+int64(worst.Waiting.Down.Octets)
-	if o.Profile.Shared {
-		r.overload("the channel", up+down, worst.RateBps.Up)
-	} else {
-		r.overload("ship to shore", up, worst.RateBps.Up)
-		r.overload("shore to ship", down, worst.RateBps.Down)
-	}
+	r.overloads(plays, o.Profile)
+	r.luck(plays, deadline)
 	r.judge(o.Profile)
 	for _, p := range plays {
 		for _, problem := range p.Problems {
@@ -203,7 +203,7 @@ func spreadOf(plays []*replay.Result, f func(*replay.Result) float64) Spread {
 		values = append(values, f(p))
 	}
 	slices.Sort(values)
-	return Spread{Typical: values[(len(values)-1)/2], Worst: values[len(values)-1]}
+	return Spread{Best: values[0], Typical: values[(len(values)-1)/2], Worst: values[len(values)-1]}
 }
 
 // WaitingAt is what was under way at a time of a play.
@@ -283,56 +283,6 @@ func calls(p *replay.Result) (n, minutes int) {
 	return n, minutes
 }
 
-// missed names the messages of a play that are late, and why.
-func (r *Rehearsal) missed(p *replay.Result, deadline float64, shared bool) {
-	var list []Missed
-	for _, s := range p.Samples {
-		if seconds, ok := s.Latency(); ok && seconds <= deadline {
-			continue
-		}
-		until := s.SentS + deadline
-		if s.ArrivedS != nil {
-			until = *s.ArrivedS
-		}
-		busy, span := 0.0, 0.0
-		for _, b := range p.Bins {
-			if b.T+p.BinS <= s.SentS || b.T >= until {
-				continue
-			}
-			span += p.BinS
-			if s.Up || shared {
-				busy += b.BusyS.Up
-			}
-			if !s.Up || shared {
-				busy += b.BusyS.Down
-			}
-		}
-		list = append(list, Missed{s.From, s.To, s.Octets, s.SentS, s.ArrivedS, span > 0 && busy/span >= crowded})
-	}
-	slices.SortStableFunc(list, func(a, b Missed) int { return cmp.Compare(a.SentS, b.SentS) })
-	if len(list) > 0 {
-		first := list[0]
-		r.First = &first
-	}
-	busy := 0
-	for _, m := range list {
-		if m.Busy {
-			busy++
-		}
-	}
-	if n := len(list); n > 0 {
-		switch {
-		case busy == n:
-			r.reason("The link was busy: each of the %d waited for others to be sent.", n)
-		case busy > 0:
-			r.reason("%d waited because the link was busy with others; %d were lost on the air and sent again, or waited for their turn to speak.", busy, n-busy)
-		default:
-			r.reason("The link was not full: the %d were lost on the air and sent again, or waited for their turn to speak.", n)
-		}
-	}
-	r.Missed = list[:min(len(list), maxMissed)]
-}
-
 func (r *Rehearsal) reason(format string, args ...any) {
 	r.Reasons = append(r.Reasons, fmt.Sprintf(format, args...))
 }
@@ -353,7 +303,18 @@ func (r *Rehearsal) judge(p profile.Profile) {
 		r.Line = fmt.Sprintf("LATE. %.0f of %d messages miss %s on %s", r.Expired.Worst, r.Messages, Duration(r.DeadlineS), p.Name)
 	default:
 		r.Verdict = Go
+		if worst.Jam != nil {
+			r.Line = fmt.Sprintf("GO, but for what got through a jammed link alone: all %d messages of the trace arrive within %s on %s; the slowest takes %s.", r.Messages, Duration(r.DeadlineS), p.Name, Duration(r.MaxS.Worst))
+			r.reason("The link that the trace was recorded on was jammed: %v. The trace has what got through, and when; a mission will want more.", *worst.Jam)
+			r.wayOut("Record a trace where nothing jams: on a peer's own LAN, or between gateways.")
+			break
+		}
 		r.Line = fmt.Sprintf("GO. All %d messages arrive within %s on %s; the slowest takes %s.", r.Messages, Duration(r.DeadlineS), p.Name, Duration(r.MaxS.Worst))
+	}
+	if n := worst.Kinds["repair"]; n > 0 && r.Verdict != Go && len(r.Overload) == 0 {
+		if sum := worst.LinkBytes.Up + worst.LinkBytes.Down; float64(n) >= repaired*float64(sum) {
+			r.reason("Repairs are %.0f %% of the octets of the worst play: what was lost was sent again. What the trace itself needs is not too much.", 100*float64(n)/float64(sum))
+		}
 	}
 	for _, o := range r.Overload {
 		by := o.OfferedBps / float64(o.RateBps)
@@ -370,8 +331,8 @@ func (r *Rehearsal) judge(p profile.Profile) {
 		r.Line += fmt.Sprintf("; the first is the one of %s", Duration(r.First.SentS))
 	}
 	r.Line += "."
-	if r.Plays > 1 && r.Verdict == Late && r.Expired.Typical == 0 {
-		r.reason("It depends on what is lost on the air: in the typical play of %d everything is in time.", r.Plays)
+	if w := worst.PipeKnownS; w != nil && r.Causes[CauseNobody]+r.Causes[CauseListener] > 0 {
+		r.wayOut("Let listeners open their pipes before the first message is sent: in the worst play the news of one took %s to cross.", Duration(*w))
 	}
 	if n := worst.Dropped.Up + worst.Dropped.Down; n > 0 {
 		r.reason("%d datagrams were dropped by full queues of the link.", n)

@@ -2,12 +2,14 @@ package forecast
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/replay"
+	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
 )
 
@@ -72,7 +74,7 @@ func TestVerdicts(t *testing.T) {
 // By how much a link is too thin, and that messages waited for it.
 func TestOverload(t *testing.T) {
 	p := aPlay(1, 300, 300)
-	p.LinkBytes.Up, p.LinkBytes.Down = 750, 375 // in 30 s: 200 and 100 bit/s of 100
+	p.Demand = replay.UpDown[int64]{Up: 750, Down: 375} // in 30 s: 200 and 100 bit/s of 100
 	for i := range p.Bins {
 		p.Bins[i].BusyS.Up = 10
 	}
@@ -86,10 +88,102 @@ func TestOverload(t *testing.T) {
 	if r := judge(true, p); len(r.Overload) != 1 || r.Overload[0].OfferedBps != 300 {
 		t.Errorf("a shared channel: %+v", r.Overload)
 	}
-	p.LinkBytes.Up, p.LinkBytes.Down = 75, 0
 	if r := judge(false, aPlay(1, 300)); len(r.Overload) != 0 || !strings.Contains(r.Reasons[0], "not full") {
 		t.Errorf("%+v %q", r.Overload, r.Reasons)
 	}
+}
+
+// What a play sent again is no demand: the least of the plays that brought most home counts. An unlucky play is told from a
+// link that is too thin.
+func TestOverloadIsOfTheDemand(t *testing.T) {
+	lucky, unlucky, torn := aPlay(1, 20, 20), aPlay(1, 300, 300), aPlay(1, -1, -1)
+	lucky.Demand.Up, unlucky.Demand.Up, torn.Demand.Up = 300, 750, 50 // 80, 200, 13 bit/s of 100
+	lucky.Messages.Delivered, unlucky.Messages.Delivered, torn.Messages.Delivered = 3, 3, 1
+	unlucky.LinkBytes.Up, unlucky.Kinds = 1000, map[string]int64{"repair": 500, "payload": 500}
+	r := judge(false, lucky, unlucky)
+	check.Equal(t, "overloads", len(r.Overload), 0)
+	check.True(t, "repairs are named", strings.Contains(strings.Join(r.Reasons, "\n"), "Repairs are 50 % of the octets of the worst play"), r.Reasons)
+	lucky.Demand.Up = 450 // 120 bit/s
+	r = judge(false, lucky, unlucky, torn)
+	check.Same(t, "overloads", r.Overload, []Overload{{"ship to shore", 120, 100}})
+}
+
+// Each message that is missed has its own cause.
+func TestCauses(t *testing.T) {
+	at := func(v float64) *float64 { return &v }
+	p := aPlay(-1, 100, -1, 90, 90, 90, 90)
+	p.Samples[0].Untaken = true
+	p.Samples[1].TakenS = at(90) // sent at 10 s, there at 110 s
+	p.Samples[2].TakenS = at(20)
+	p.Messages.Untaken, p.Messages.Expired = 1, 1
+	for i, want := range []Cause{CauseNobody, CauseListener, CauseRule} {
+		check.Equal(t, "cause", newInquiry(p, 60, false).cause(p.Samples[i]), want)
+	}
+	for _, tt := range []struct {
+		want Cause
+		bin  replay.Bin
+	}{
+		{CauseTurn, replay.Bin{}},
+		{CauseTurn, replay.Bin{BusyS: replay.UpDown[float64]{Down: 9}}}, // the other direction's
+		{CauseAir, replay.Bin{Lost: replay.UpDown[int64]{Up: 1}}},
+		{CauseAir, replay.Bin{Lost: replay.UpDown[int64]{Down: 1}}}, // a receipt
+		{CauseDropped, replay.Bin{Drops: replay.UpDown[int64]{Up: 1}, Lost: replay.UpDown[int64]{Up: 1}}},
+		{CauseBusy, replay.Bin{BusyS: replay.UpDown[float64]{Up: 9}, Drops: replay.UpDown[int64]{Up: 1}}},
+	} {
+		p.Bins = slices.Repeat([]replay.Bin{tt.bin}, 20)
+		for i := range p.Bins {
+			p.Bins[i].T = p.BinS * float64(i)
+		}
+		check.Equal(t, "cause", newInquiry(p, 60, false).cause(p.Samples[3]), tt.want)
+	}
+	r := judge(false, aPlay(1, -1))
+	check.Same(t, "causes", r.Causes, map[Cause]int{CauseTurn: 1})
+	nobody := aPlay(-1, 1)
+	nobody.Samples[0].Untaken, nobody.PipeKnownS = true, at(42)
+	r = judge(false, nobody)
+	all := strings.Join(append(r.Reasons, r.WaysOut...), "\n")
+	check.True(t, "the reason", strings.Contains(all, "1 was never taken: at the time of sending the gateway knew of nobody who listens"), all)
+	check.True(t, "no full link", !strings.Contains(all, "The link was"), all)
+	check.True(t, "the way out", strings.Contains(all, "the news of one took 42 s to cross"), all)
+}
+
+// All plays are shown, and how much of the outcome is luck.
+func TestLuck(t *testing.T) {
+	good, late, never := aPlay(1, 2), aPlay(1, 99), aPlay(1, -1)
+	good.Seed, late.Seed, never.Seed = 7, 8, 9
+	for _, tt := range []struct {
+		plays []*replay.Result
+		luck  string
+		low   float64
+		high  float64
+	}{
+		{[]*replay.Result{good}, "One play shows one way that it can go: --plays 20 shows how much is luck.", 20, 100},
+		{[]*replay.Result{good, good, good, good, good}, "All 5 plays are GO. That tells that at least 56 of 100 such missions go well; more plays (--plays) tell more.", 56, 100},
+		{[]*replay.Result{late, late}, "It is no bad luck: each of 2 plays ends so.", 0, 66},
+		{[]*replay.Result{aPlay(99, 99), late}, "Each of 2 plays ends so, but not for the same messages: the worst has 0 of 2 in time, the best 1.", 0, 66},
+		{[]*replay.Result{good, late, never}, "It depends on luck: of 3 plays, which differ in losses and jitter alone, are 1 GO, 1 LATE, 1 NO. Between 6 and 80 of 100 missions go well.", 6, 80},
+	} {
+		r := judge(false, tt.plays...)
+		check.Equal(t, "luck", r.Luck, tt.luck)
+		check.Equal(t, "chance", r.Chance, Chance{tt.low, tt.high})
+		check.Equal(t, "plays", len(r.Each), len(tt.plays))
+	}
+	r := judge(false, good, late, never)
+	check.Same(t, "in time", r.OnTime, Spread{Best: 2, Typical: 1, Worst: 1})
+	check.Same(t, "slowest", r.MaxS, Spread{Best: 1, Typical: 2, Worst: 99})
+	check.Same(t, "each", []Play{r.Each[0], r.Each[2]}, []Play{
+		{Seed: 7, Verdict: Go, OnTime: 2, MaxS: 2}, {Seed: 9, Verdict: No, OnTime: 1, Never: 1, MaxS: 1}})
+}
+
+// A GO on the trace of a jammed link is none for what the applications wanted, and says so.
+func TestJammedTrace(t *testing.T) {
+	p := aPlay(1, 2, 3)
+	p.Jam = &trace.Jam{RetransmitPct: 30, Setups: 7, FailedSetups: 11}
+	r := judge(false, p)
+	check.Equal(t, "the verdict", r.Verdict, Go)
+	check.Equal(t, "the line", r.Line, "GO, but for what got through a jammed link alone: all 3 messages of the trace arrive within 60 s on p; the slowest takes 3.0 s.")
+	check.True(t, "why", len(r.Reasons) == 1 && strings.Contains(r.Reasons[0], "11 of 18 connections were never set up. The trace has what got through"), r.Reasons)
+	check.True(t, "the way out", len(r.WaysOut) == 1 && strings.HasPrefix(r.WaysOut[0], "Record a trace where nothing jams"), r.WaysOut)
 }
 
 func TestCost(t *testing.T) {

@@ -33,6 +33,7 @@ type edge struct {
 
 func newLAN(p *player) *lan {
 	l := &lan{p: p, conns: map[site.ConnID]*edge{}}
+	p.r.WatchesCustody()
 	l.cast = NewCast(p.s, p.r, func(peer int, ev edgepeer.Event) { l.step(l.peers[peer], ev) })
 	return l
 }
@@ -50,7 +51,7 @@ func (l *lan) configure(n *sim.Node, c *gateway.Config) {
 		}}
 }
 
-// watched is a bridge that tells when it learns of a far listener.
+// watched is a bridge that tells when it learns of a far listener, and which messages it takes for one.
 type watched struct {
 	*jxtabridge.Bridge
 	l *lan
@@ -60,7 +61,21 @@ func (b *watched) Step(now time.Time, ev site.Event) site.Output {
 	if far, ok := ev.(site.FarItem); ok && far.Item.Kind == site.Listener && !far.Item.Gone {
 		b.l.known(far.Item)
 	}
-	return b.Bridge.Step(now, ev)
+	out := b.Bridge.Step(now, ev)
+	for _, c := range out.Carry {
+		if c.Message.Published {
+			b.l.taken(&c.Message)
+		}
+	}
+	return out
+}
+
+func (l *lan) taken(m *site.Message) {
+	var elements []jxta.Element
+	for _, p := range m.Parts {
+		elements = append(elements, jxta.Element{Namespace: p.Namespace, Name: p.Name, Data: p.Data})
+	}
+	l.p.r.Taken(m.Topic, elements, l.p.at())
 }
 
 func (l *lan) known(it site.Item) {

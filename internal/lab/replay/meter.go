@@ -8,6 +8,7 @@ import (
 
 	"aldis/internal/gateway"
 	"aldis/internal/lab/linkemu"
+	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
 )
 
@@ -33,6 +34,8 @@ type Meter struct {
 	p      profile.Profile
 	prev   [2]map[string]int64 // ledgers at the end of the last bin
 	busy   [2]time.Duration
+	lost   UpDown[int64]
+	drops  UpDown[int64]
 }
 
 // NewMeter is one for a link of this profile.
@@ -77,6 +80,20 @@ func (m *Meter) Bin(from time.Duration, r Reading) {
 		Queue: UpDown[Queue]{queueOf(r.Ship), queueOf(r.Shore)},
 	})
 	m.busy = [2]time.Duration{up.Busy, down.Busy}
+	b := &m.Result.Bins[len(m.Result.Bins)-1]
+	lost, drops := r.lost(m.p.Shared), UpDown[int64]{up.DroppedQueue.Frames, down.DroppedQueue.Frames}
+	b.Lost = UpDown[int64]{lost.Up - m.lost.Up, lost.Down - m.lost.Down}
+	b.Drops = UpDown[int64]{drops.Up - m.drops.Up, drops.Down - m.drops.Down}
+	m.lost, m.drops = lost, drops
+}
+
+// lost are the datagrams that were lost on the air.
+func (r *Reading) lost(shared bool) UpDown[int64] {
+	if shared { // drawn where it is heard
+		return UpDown[int64]{r.Link.Node(r.ShoreNode).Down.DroppedLoss.Frames, r.Link.Node(r.ShipNode).Down.DroppedLoss.Frames}
+	}
+	up, down := r.counters(shared)
+	return UpDown[int64]{up.DroppedLoss.Frames, down.DroppedLoss.Frames}
 }
 
 // Finish fills in all figures; elapsed is how long it took from the trace's beginning.
@@ -86,10 +103,7 @@ func (m *Meter) Finish(rec *Record, elapsed time.Duration, r Reading) {
 	res.LinkBytes = UpDown[int64]{up.OnAir.Octets, down.OnAir.Octets}
 	res.LinkPackets = UpDown[int64]{up.OnAir.Frames, down.OnAir.Frames}
 	res.Dropped = UpDown[int64]{up.DroppedQueue.Frames, down.DroppedQueue.Frames}
-	res.Lost = UpDown[int64]{up.DroppedLoss.Frames, down.DroppedLoss.Frames}
-	if m.p.Shared { // drawn where it is heard
-		res.Lost = UpDown[int64]{r.Link.Node(r.ShoreNode).Down.DroppedLoss.Frames, r.Link.Node(r.ShipNode).Down.DroppedLoss.Frames}
-	}
+	res.Lost = r.lost(m.p.Shared)
 	res.Ledger = slices.Concat(ledgerOf(r.Ship, r.Shore.Name), ledgerOf(r.Shore, r.Ship.Name))
 	res.Waiting = UpDown[Queue]{queueOf(r.Ship), queueOf(r.Shore)}
 	res.BusyPct = UpDown[float64]{percent(int64(up.Busy), int64(elapsed)), percent(int64(down.Busy), int64(elapsed))}
@@ -109,9 +123,36 @@ func (m *Meter) Finish(rec *Record, elapsed time.Duration, r Reading) {
 		}
 		res.Messages.Stopped += int(st.Dropped["filter"])
 	}
+	if jam := rec.s.Header.Jam; jam != (trace.Jam{}) {
+		res.Jam = &jam
+		res.Remarks = append(res.Remarks, fmt.Sprintf("the trace is of a jammed link (%v): it has what got through, and when, not what the applications wanted", jam))
+	}
 	m.offered(rec.s)
 	res.figures(rec, elapsed)
 	res.link()
+	res.Demand = UpDown[int64]{m.demand(r.Ship.Name, res.LinkBytes.Up, res.Waiting.Up), m.demand(r.Shore.Name, res.LinkBytes.Down, res.Waiting.Down)}
+}
+
+// demand is what a side has to send for the trace, repairs left out. What still waits is counted by its own size: it goes on
+// the air as much smaller as that did which came.
+func (m *Meter) demand(from string, sent int64, waits Queue) int64 {
+	res := m.Result
+	smaller := 1.0
+	var came int64
+	for _, x := range res.Samples {
+		if x.ArrivedS != nil {
+			came += int64(x.Octets)
+		}
+	}
+	if came > 0 {
+		smaller = min(1, float64(res.Kinds["payload"])/float64(came))
+	}
+	for _, row := range res.Ledger {
+		if row.From == from && row.Kind == "repair" {
+			sent -= row.Octets
+		}
+	}
+	return sent + int64(smaller*float64(waits.Octets))
 }
 
 // offered is what the applications wanted carried beside what the link takes.
@@ -136,7 +177,7 @@ func (m *Meter) offered(s *Script) {
 type OverloadError struct {
 	Profile    string
 	Direction  string  // "ship to shore", "shore to ship", or "both ways" where they share a channel
-	OfferedBps float64 // what went on the air and what still waited at the end, over the trace's duration
+	OfferedBps float64 // what the trace needs on the air, repairs left out, over its duration
 	RateBps    int
 }
 
@@ -152,30 +193,18 @@ func (m *Meter) Overload(s *Script) error {
 	if s.Duration <= 0 {
 		return nil
 	}
-	// What waits is counted by its own size: it goes on the air as much smaller as that did which came.
-	smaller := 1.0
-	var came int64
-	for _, x := range res.Samples {
-		if x.ArrivedS != nil {
-			came += int64(x.Octets)
-		}
-	}
-	if came > 0 {
-		smaller = min(1, float64(res.Kinds["payload"])/float64(came))
-	}
 	type direction struct {
-		name      string
-		link, put int64
-		rate      int
+		name   string
+		demand int64
+		rate   int
 	}
-	list := []direction{{"ship to shore", res.LinkBytes.Up, int64(res.Waiting.Up.Octets), m.p.Up.RateBps},
-		{"shore to ship", res.LinkBytes.Down, int64(res.Waiting.Down.Octets), m.p.Down.RateBps}}
+	list := []direction{{"ship to shore", res.Demand.Up, m.p.Up.RateBps}, {"shore to ship", res.Demand.Down, m.p.Down.RateBps}}
 	if m.p.Shared {
-		list = []direction{{"both ways", res.LinkBytes.Up + res.LinkBytes.Down, int64(res.Waiting.Up.Octets + res.Waiting.Down.Octets), m.p.Up.RateBps}}
+		list = []direction{{"both ways", res.Demand.Up + res.Demand.Down, m.p.Up.RateBps}}
 	}
 	var errs []error
 	for _, d := range list {
-		bps := (float64(d.link) + smaller*float64(d.put)) * 8 / s.Duration.Seconds()
+		bps := float64(d.demand) * 8 / s.Duration.Seconds()
 		if d.rate > 0 && bps > float64(d.rate) {
 			errs = append(errs, &OverloadError{m.p.Name, d.name, round(bps), d.rate})
 		}
@@ -184,14 +213,16 @@ func (m *Meter) Overload(s *Script) error {
 	switch {
 	case err == nil:
 		if m := res.Messages; m.Lost > 0 && m.explained() {
-			res.Notes = append(slices.Clone(res.Notes), fmt.Sprintf("%d messages were not carried: %d expired, %d replaced by newer ones, %d given up for more urgent ones, %d refused, by filters or for want of room, %d not let in by filters",
+			res.Remarks = append(res.Remarks, fmt.Sprintf("%d messages were not carried: %d expired, %d replaced by newer ones, %d given up for more urgent ones, %d refused, by filters or for want of room, %d not let in by filters",
 				m.Lost, m.Expired, m.Superseded, m.Withdrawn, m.Refused, m.Stopped))
+		} else if m.Lost > 0 && m.Lost == m.Untaken {
+			res.Problem("%d messages were never taken: their gateway knew of nobody who listens on the other side when they were sent", m.Lost)
 		} else if m.Lost > 0 {
 			res.Problem("%d messages had not arrived %.0f s after the end of the trace", res.Messages.Lost, res.Captures.Replay.TotalS-s.Duration.Seconds())
 		}
 		return nil
 	case res.Messages.Lost == 0 || res.Messages.explained():
-		res.Notes = append(slices.Clone(res.Notes), fmt.Sprintf("%v: the last message came %.0f s after the end of the trace", err, lastCame(res)-s.Duration.Seconds()))
+		res.Remarks = append(res.Remarks, fmt.Sprintf("%v: the last message came %.0f s after the end of the trace", err, lastCame(res)-s.Duration.Seconds()))
 		return nil
 	}
 	res.Problem("%v", err)

@@ -38,6 +38,8 @@ type Record struct {
 	opened  map[pipeOf]time.Duration
 	usable  map[pipeOf]time.Duration
 	known   map[pipeOf]time.Duration
+	taken   map[string][]time.Duration // by content: when the sender's gateway took the messages, in order
+	custody bool                       // somebody tells what is taken
 	refused int
 
 	delivered, duplicates, strange, disorder int
@@ -66,7 +68,8 @@ type (
 func NewRecord(s *Script) *Record {
 	r := &Record{s: s, sends: map[string][]int{}, got: map[delivery]time.Duration{}, heard: map[heardKey]int{}, order: map[wayOf]int{},
 		ready: map[int]time.Duration{}, asked: map[nameOf]time.Duration{}, found: map[nameOf]time.Duration{},
-		opened: map[pipeOf]time.Duration{}, usable: map[pipeOf]time.Duration{}, known: map[pipeOf]time.Duration{}}
+		opened: map[pipeOf]time.Duration{}, usable: map[pipeOf]time.Duration{}, known: map[pipeOf]time.Duration{},
+		taken: map[string][]time.Duration{}}
 	for range s.Messages {
 		r.sent = append(r.sent, notSent)
 	}
@@ -100,6 +103,28 @@ func (r *Record) Usable(peer, pipe int, at time.Duration) { first(r.usable, pipe
 
 // Known: the other side's gateway knows that the peer listens.
 func (r *Record) Known(peer, pipe int, at time.Duration) { first(r.known, pipeOf{peer, pipe}, at) }
+
+// Taken: a gateway has taken a propagate pipe's message for the other side. Who tells that calls WatchesCustody before.
+func (r *Record) Taken(pipe string, elements []jxta.Element, at time.Duration) {
+	key := contentKey(pipe, elements)
+	r.taken[key] = append(r.taken[key], at)
+}
+
+// WatchesCustody says that what Taken does not tell of was not taken.
+func (r *Record) WatchesCustody() { r.custody = true }
+
+// takenAt are the times when messages were taken, by message. What is not there was not taken, or nobody told.
+func (r *Record) takenAt() map[int]time.Duration {
+	at := map[int]time.Duration{}
+	for key, times := range r.taken {
+		for i, message := range r.sends[key] {
+			if i < len(times) {
+				at[message] = times[i]
+			}
+		}
+	}
+	return at
+}
 
 // Refused: a peer could not send a message.
 func (r *Record) Refused(int, time.Duration) { r.refused++ }

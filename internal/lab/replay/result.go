@@ -40,6 +40,9 @@ type Messages struct {
 	OutOfOrder int `json:"out_of_order"`
 	Unheard    int `json:"unheard"` // sent while nobody of the other side listened; not expected
 	Local      int `json:"local"`   // deliveries to peers of the sender's own side
+	// Untaken are those lost that the sender's gateway never took: no listener of the other side was known to it while it
+	// kept them. Virtual time alone knows.
+	Untaken int `json:"untaken,omitempty"`
 	// Of those lost, by the gateways' rules and bounds: expired, replaced by a newer one, given up for a more urgent one,
 	// refused (filters, no room), and not let in by the other side's filters.
 	Expired    int `json:"expired,omitempty"`
@@ -75,6 +78,9 @@ type Sample struct {
 	Octets   int      `json:"octets"`
 	SentS    float64  `json:"sent_s"`
 	ArrivedS *float64 `json:"arrived_s"` // null: never
+	// TakenS is when the sender's gateway knew a listener and took the message. nil: never, or nobody knows.
+	TakenS  *float64 `json:"taken_s,omitempty"`
+	Untaken bool     `json:"untaken,omitempty"` // it never did
 }
 
 // Latency is how long it took; ok is false when it never came.
@@ -90,8 +96,10 @@ type Bin struct {
 	T float64 `json:"t"`
 	// Octets on the air by kind, as the ledgers of the sending gateways have them.
 	Octets UpDown[map[string]int64] `json:"octets"`
-	BusyS  UpDown[float64]          `json:"busy_s"` // of the direction's transmitter; on a shared channel of the talker
-	Queue  UpDown[Queue]            `json:"queue"`  // at the end of the bin
+	BusyS  UpDown[float64]          `json:"busy_s"`           // of the direction's transmitter; on a shared channel of the talker
+	Queue  UpDown[Queue]            `json:"queue"`            // at the end of the bin
+	Lost   UpDown[int64]            `json:"lost,omitzero"`    // datagrams, on the air
+	Drops  UpDown[int64]            `json:"dropped,omitzero"` // datagrams, by full queues
 }
 
 // Queue is what waits in a gateway for its peer.
@@ -134,8 +142,10 @@ type Result struct {
 	Seed     uint64   `json:"seed"`
 	Partial  bool     `json:"partial"`
 	Problems []string `json:"problems,omitempty"`
-	Notes    []string `json:"notes,omitempty"` // what the trace did not say and was filled in
+	Notes    []string `json:"notes,omitempty"`   // what the trace did not say and was filled in
+	Remarks  []string `json:"remarks,omitempty"` // what to know of the figures, although all was played
 
+	Jam          *trace.Jam                     `json:"jam,omitempty"` // of the link that the trace was recorded on; nil: none, or nobody knows
 	Captures     Beside[Capture]                `json:"captures"`
 	DiscoveryS   Beside[map[string]float64]     `json:"discovery_s"` // the edge's, by service
 	ShoreFindsS  Beside[map[string]float64]     `json:"discovery_ashore_s"`
@@ -151,8 +161,9 @@ type Result struct {
 	LatencyDown Latency          `json:"latency_down_s"`
 	LinkBytes   UpDown[int64]    `json:"link_bytes"` // IP octets
 	LinkPackets UpDown[int64]    `json:"link_packets"`
-	Offered     UpDown[float64]  `json:"offered_bps"` // what the applications wanted carried, over the trace's duration, before compaction
-	RateBps     UpDown[int]      `json:"rate_bps"`    // of the link; 0: unlimited
+	Demand      UpDown[int64]    `json:"demand_bytes"` // IP octets that the trace needs: link_bytes without repairs, and what was left over
+	Offered     UpDown[float64]  `json:"offered_bps"`  // what the applications wanted carried, over the trace's duration, before compaction
+	RateBps     UpDown[int]      `json:"rate_bps"`     // of the link; 0: unlimited
 	BusyPct     UpDown[float64]  `json:"busy_percent"`
 	Lost        UpDown[int64]    `json:"link_packets_lost"`
 	Dropped     UpDown[int64]    `json:"link_packets_dropped"` // by full queues
@@ -267,6 +278,7 @@ func (res *Result) messages(r *Record) {
 	s := r.s
 	var all, up, down []float64
 	var out int64
+	taken := r.takenAt()
 	for i, at := range r.sent {
 		m := &s.Messages[i]
 		if at == notSent {
@@ -291,6 +303,12 @@ func (res *Result) messages(r *Record) {
 				} else {
 					down = append(down, d)
 				}
+			}
+			if at, ok := taken[i]; ok {
+				v := round(at.Seconds())
+				x.TakenS = &v
+			} else if x.Untaken = r.custody && x.ArrivedS == nil && !s.Pipes[m.Pipe].Unicast; x.Untaken {
+				res.Messages.Untaken++
 			}
 			res.Samples = append(res.Samples, x)
 		}

@@ -85,7 +85,7 @@ func NewScript(f *trace.File, content string, seed uint64) (*Script, error) {
 	b := &scriptBuilder{
 		s: &Script{Header: f.Header, Totals: f.Totals}, peers: map[string]int{}, pipes: map[string]int{}, owner: map[int]int{},
 		random: rand.New(rand.NewPCG(seed, 0x7ace)), ids: rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16), 1}),
-		content: content, tracks: map[int]*trace.Tracks{},
+		content: content, tracks: map[int]*trace.Tracks{}, tak: map[string]bool{},
 	}
 	if content == "" {
 		b.content = trace.ContentXML
@@ -99,6 +99,9 @@ func NewScript(f *trace.File, content string, seed uint64) (*Script, error) {
 		return nil, ErrNoPeers
 	}
 	b.listeners()
+	if b.events > 0 {
+		b.note("%d events of TAK devices are not played with JXTA: a trace of them alone is", b.events)
+	}
 	s := b.s
 	s.Duration = time.Duration(f.Header.Duration * float64(time.Second))
 	if n := len(s.Actions); n > 0 {
@@ -121,6 +124,8 @@ type scriptBuilder struct {
 	ids     io.Reader
 	content string
 	tracks  map[int]*trace.Tracks // by peer
+	tak     map[string]bool       // labels of pipes of TAK, which package takplay plays
+	events  int                   // sent to these
 	made    bool                  // content was made up
 }
 
@@ -136,8 +141,16 @@ func (b *scriptBuilder) line(l *trace.Line) error {
 		b.s.Peers = append(b.s.Peers, p)
 		return nil
 	case "pipe":
+		if l.Kind == trace.PipeTAK {
+			b.tak[l.Pipe] = true
+			return nil
+		}
 		b.pipes[l.Pipe] = len(b.s.Pipes)
 		b.s.Pipes = append(b.s.Pipes, Pipe{Label: l.Pipe, ID: b.id(l.ID, jxta.KindPipe), Unicast: l.Kind == "unicast"})
+		return nil
+	}
+	if b.tak[l.Pipe] {
+		b.events++
 		return nil
 	}
 	a := Action{At: at, Do: l.Do, Peer: b.peers[l.Peer], Pipe: -1, Listen: l.Listen, Attr: l.Attr, Name: l.Name}

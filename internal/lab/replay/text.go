@@ -46,6 +46,9 @@ func (res *Result) WriteText(out io.Writer) error {
 
 	m := res.Messages
 	w.f("\n%d of %d messages arrived, %d lost, %d twice, %d changed, %d out of order", m.Delivered, m.Expected, m.Lost, m.Duplicates, m.Corrupted, m.OutOfOrder)
+	if m.Untaken > 0 {
+		w.f(" (%d of those lost were never taken: nobody was known to listen)", m.Untaken)
+	}
 	if m.Unheard > 0 {
 		w.f("; %d more had no listener", m.Unheard)
 	}
@@ -73,10 +76,10 @@ func (res *Result) WriteText(out io.Writer) error {
 	if c := res.Capture; c != nil {
 		w.f("\nCapture of the link: %d octets in %d datagrams; the ledgers have %d (%.2f %% off)\n", c.Octets, c.Packets, c.Ledger, c.Difference)
 	}
-	for _, n := range res.Notes {
+	for _, n := range slices.Concat(res.Notes, res.Remarks) {
 		w.f("\nNote: %s", n)
 	}
-	if len(res.Notes) > 0 {
+	if len(res.Notes)+len(res.Remarks) > 0 {
 		w.f("\n")
 	}
 	if len(res.Problems) > 0 {

@@ -20,18 +20,30 @@ func Air(r air.Report) Page {
 			"A row is judged by the median of the seeds, or by what its name says. \"bound\" misses what was asked and is within 5 % of what is possible.",
 		},
 	}
+	if r.Live {
+		p.Subtitle = fmt.Sprintf("Gateways as processes in network namespaces, the link emulator between them, in real time, %s, %s.", seedsText(r.Seeds), r.Version)
+		p.Foot = append(p.Foot, "Virtual: the same seeds in virtual time. Real gateways share the seed's losses and delays, not the moments at which packets meet them.",
+			fmt.Sprintf("The emulator handled what was due at most %.0f ms late. A second and more means that the machine was too busy for these figures.", 1000*r.LateS))
+	}
 	if missed > 0 {
 		p.Tone = toneWarn
 	}
 	names, about := air.Names()
 	for i, name := range names {
 		t := tableData{Caption: about[i], Columns: []string{"", "0.1", "must; aim", "measured", "least to most", "bound", "", "unit"}}
+		if r.Live {
+			t.Columns = append(t.Columns, "virtual")
+		}
 		for _, result := range r.Results {
 			if result.Table != name {
 				continue
 			}
 			for _, row := range result.Rows {
-				t.Rows = append(t.Rows, tableRow{Name: result.Link + ": " + row.What, Cells: airCells(row)})
+				cells := airCells(row)
+				if r.Live {
+					cells = append(cells, numberText(row.Virtual, 2))
+				}
+				t.Rows = append(t.Rows, tableRow{Name: result.Link + ": " + row.What, Cells: cells})
 			}
 		}
 		if len(t.Rows) > 0 {

@@ -42,6 +42,21 @@ func TestAirPage(t *testing.T) {
 	}
 }
 
+// What real gateways have played says so, and has the virtual figures beside it.
+func TestAirPageLive(t *testing.T) {
+	r := air.Report{Live: true, Version: "gateway 9", Seeds: []uint64{1}, Results: []air.Result{{Table: "burst", Link: "dialup", Rows: []air.Row{
+		{What: "the last", Asked: true, Must: 1.3, Aim: 1.15, Value: 1.21, Virtual: 1.17, N: 1}}}}}
+	var text bytes.Buffer
+	if err := Air(r).Text(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"in real time", "virtual", "1.21", "1.17"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the text lacks %q:\n%s", want, &text)
+		}
+	}
+}
+
 // What cannot be drawn is left out, and nothing is drawn outside.
 func TestPlotOverANumber(t *testing.T) {
 	if d := (xyPlot{Title: "none", Of: []xyCurve{{Name: "empty"}}}).draw(); d.Empty == "" || len(d.Paths) != 0 {

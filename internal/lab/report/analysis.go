@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -121,11 +122,15 @@ func Analysis(name string, r *trace.Report) Page {
 			p.Subtitle += " (it dialled most)"
 		}
 	}
+	p.Verdict = sentence(r.Headline)
+	p.Tone = map[trace.Condition]tone{trace.Clean: toneGood, trace.Strained: toneWarn, trace.Jammed: toneBad, trace.Unjudged: tonePlain}[r.Condition]
 	if r.Partial {
-		p.Tone, p.Verdict = toneWarn, "The figures are partial: the capture is incomplete or damaged."
-		for _, problem := range r.Problems {
-			p.Notes = append(p.Notes, clean(problem))
+		if p.Verdict += " The figures are partial: the capture is incomplete or damaged."; p.Tone != toneBad {
+			p.Tone = toneWarn
 		}
+	}
+	for _, s := range slices.Concat(r.Problems, r.Remarks) {
+		p.Notes = append(p.Notes, sentence(s))
 	}
 	f := r.Figures
 	if f.Packets > 0 {
@@ -135,8 +140,14 @@ func Analysis(name string, r *trace.Report) Page {
 			fact{"Of the application", countText(r.Application.Total) + " octets", fmt.Sprintf("%.2f %% of the data octets", r.PayloadPct)},
 			fact{"Connections", countText(f.Connections), numberText(r.ConnsPerMinute, 2) + " a minute"},
 			fact{"Sent again", countText(f.Retransmissions) + " packets", fmt.Sprintf("%.2f %% of all", r.RetransmitPct)},
+			foundFact(r), dataFact(r),
 		)
 		p.Sections = append(p.Sections, jxtaOverTime(r), tenTables(r), messages(r), allPublished())
+	}
+	if c := r.CoT; c != nil {
+		p.Facts = append(p.Facts, fact{"TAK devices", countText(c.Devices), fmt.Sprintf("and %s other units", countText(c.Units-c.Devices))},
+			fact{"TAK reports", numberText(c.PerMinute, 1) + " a minute", countText(c.Octets) + " octets of events"})
+		p.Sections = append(p.Sections, cotSection(c))
 	}
 	if r.Link != nil {
 		if f.Packets == 0 {
@@ -145,9 +156,40 @@ func Analysis(name string, r *trace.Report) Page {
 		p.Facts = append(p.Facts,
 			fact{"Between gateways", countText(r.Link.Octets) + " octets", countText(r.Link.Datagrams) + " datagrams"},
 			fact{"Under custody", countText(r.Link.Messages) + " messages", countText(r.Link.Receipted) + " with their receipt in the capture"})
+		if d := r.Link.ReceiptS; d != nil && d.N > 0 {
+			p.Facts = append(p.Facts, fact{"Until the receipt", secondsText(d.MedianS), "median; 95 % within " + secondsText(d.P95S) + ", slowest " + secondsText(d.MaxS)})
+		}
 		p.Sections = append(linkSections(r.Link), p.Sections...)
 	}
 	return p
+}
+
+// foundFact is when the edge found another peer's service.
+func foundFact(r *trace.Report) fact {
+	n := 0
+	first := ""
+	for _, d := range r.Discovery {
+		if !d.Own {
+			if n++; n == 1 {
+				first = secondsText(d.S)
+			}
+		}
+	}
+	switch n {
+	case 0:
+		return fact{"Discovery", "none", "no other peer's service was found"}
+	case 1:
+		return fact{"Discovery", first, "until another peer's service was found"}
+	}
+	return fact{"Discovery", first, fmt.Sprintf("until the first of %d services of other peers was found", n)}
+}
+
+// dataFact is when another peer's data came.
+func dataFact(r *trace.Report) fact {
+	if r.PipeSetupS == nil {
+		return fact{"First data", "never", "from another peer"}
+	}
+	return fact{"First data", secondsText(*r.PipeSetupS), "after another peer's service was found"}
 }
 
 // overTimeOf are the plots of a timeline.
@@ -322,6 +364,28 @@ func allPublished() section {
 	}
 	u.Rows = rows
 	return section{Title: "What was published in 2004", Tables: []tableData{t, u}}
+}
+
+// cotSection is about what TAK devices said.
+func cotSection(c *trace.CoTReport) section {
+	t := tableData{Caption: "Units, those that report most first", Columns: []string{"unit", "type", "reports", "a minute", "octets", "callsign"}}
+	for i, u := range c.Of {
+		if i == maxKinds {
+			t.Foot = fmt.Sprintf("%s units more are in --json.", countText(int64(len(c.Of)-maxKinds)))
+			break
+		}
+		t.Rows = append(t.Rows, tableRow{Name: clean(u.UID), Cells: []string{clean(u.Type), countText(u.Reports), numberText(u.PerMinute, 1), countText(u.Octets), clean(u.Callsign)}})
+	}
+	tables := []tableData{octetsOf("Events by what they are for, each once", "kind", c.Kinds), t}
+	if len(c.Costs) > 0 {
+		t := costTable("The same events through two gateways", "link", c.Costs, func(x trace.CoTCost) string { return clean(x.Profile) })
+		tables = append(tables, t)
+	}
+	if len(c.Refused) > 0 {
+		tables = append(tables, octetsOf("What could not be read", "why", c.Refused))
+	}
+	return section{Title: "TAK", Text: []string{fmt.Sprintf("%s events in %s, %s of them of version 1; %s copies of events that the capture had before.",
+		countText(c.Events), secondsText(c.Seconds), countText(c.Proto), countText(c.Copies))}, Tables: tables}
 }
 
 // linkSections are about datagrams of gateways.

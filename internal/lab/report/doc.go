@@ -15,9 +15,11 @@
 //   - analysis.go: what JXTA cost in a capture
 //   - game.go: a field trial, with gateways and without
 //   - page.go: a page and its parts, as HTML
+//   - picture.go: plays of the events of TAK devices
 //   - plot.go: values over time, and distributions
 //   - rehearsal.go: a verdict before a mission
 //   - replay.go: a trace played again
+//   - takgame.go: a field trial with TAK devices
 //   - text.go: a page for a terminal
 //   - xyplot.go: figures over a number
 package report

@@ -65,18 +65,26 @@ type within struct{ Value, Least, Mean, Most float64 }
 // plot is something that can be drawn.
 type plot interface{ draw() drawing }
 
-const maxText = 160 // octets of a name
+const (
+	maxText     = 160 // octets of a name
+	maxSentence = 600 // octets of a line of words
+)
 
 // clean makes what came from a network fit to be shown: no control or direction characters, no more than maxText octets.
-func clean(s string) string {
+func clean(s string) string { return shown(s, maxText) }
+
+// sentence does so with a line of words, in which names are.
+func sentence(s string) string { return shown(s, maxSentence) }
+
+func shown(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp) || r == unicode.ReplacementChar {
 			return '?'
 		}
 		return r
 	}, strings.ToValidUTF8(s, "?"))
-	if len(s) > maxText {
-		s = strings.ToValidUTF8(s[:maxText-3], "") + "..."
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most-3], "") + "..."
 	}
 	return s
 }

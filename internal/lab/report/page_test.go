@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -231,6 +232,60 @@ func TestText(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
 	}
+}
+
+// The page of a capture says first what is wrong with its link, and how long discovery and first data took.
+func TestHeadlineOfPage(t *testing.T) {
+	jammed := Analysis("jxta22-http-iridium", analysed(t, "jxta22-http-iridium"))
+	check.Equal(t, "tone", jammed.Tone, toneBad)
+	check.Contains(t, "verdict", jammed.Verdict, "This link was jammed: 14 % of all packets were sent again, 2 of 15 connections were never set up")
+	check.Contains(t, "facts", fmt.Sprint(jammed.Facts), "{Discovery 59.0 s until another peer's service was found} {First data 2 min 12 s after")
+	good := Analysis("jxta22-tcp", analysed(t, "jxta22-tcp"))
+	check.Equal(t, "tone", good.Tone, toneGood)
+	check.Contains(t, "verdict", good.Verdict, "Nothing is wrong with this link")
+	nothing := Analysis("none", trace.New(trace.Options{}).Finish())
+	check.Equal(t, "tone", nothing.Tone, toneWarn)
+	check.Contains(t, "verdict", nothing.Verdict, "The figures are partial")
+	check.Contains(t, "notes", fmt.Sprint(nothing.Notes), "the capture has no packets")
+}
+
+// What TAK devices said is on the page, with nothing of theirs obeyed.
+func TestCoTOnPage(t *testing.T) {
+	r := &trace.Report{CoT: &trace.CoTReport{Events: 5, Devices: 1, Units: 2, PerMinute: 3.5, Kinds: []trace.Row{{Name: "position", Tally: trace.Tally{Count: 5, Octets: 3000}}},
+		Of: []trace.CoTUnit{{UID: evil[0], Callsign: evil[1], Type: "a-f-G", Reports: 5}}}}
+	p := Analysis("x", r)
+	check.Contains(t, "facts", fmt.Sprint(p.Facts), "{TAK devices 1 and 1 other units} {TAK reports 3.5 a minute")
+	var b bytes.Buffer
+	if err := p.HTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	check.Contains(t, "the page", b.String(), "Events by what they are for, each once")
+	check.True(t, "no element of a stranger", !strings.Contains(b.String(), "<script") && !strings.Contains(b.String(), "<img"), evil[:2])
+}
+
+// A rehearsal with TAK devices has its verdict, its luck and a row for each play.
+func TestPictureOnPage(t *testing.T) {
+	plays := []trace.CoTCost{{Seed: 1, Events: 7, Reports: 7, Octets: 300, P95M: 12}, {Seed: 2, Events: 7, Reports: 7, Octets: 400, P95M: 80}}
+	r := forecast.JudgePicture(plays, profile.Profile{Name: "p", Summary: "a link"}, time.Minute, 50)
+	r.Source = evil[0]
+	p := Picture(r)
+	check.Equal(t, "tone", p.Tone, toneWarn)
+	check.Contains(t, "verdict", p.Verdict, "LATE. Units are shown up to 80 m off in 95 of 100 reports on p, more than 50 m. It depends on luck")
+	for _, p := range []Page{p, TAKReplay(evil[0], "in real time", &plays[0]), OfTAKGame(TAKGame{Link: evil[0], Gateway: evil[1], Server: evil[2], Runs: []TAKGameRun{{Aided: true}, {}}})} {
+		var b bytes.Buffer
+		if err := p.HTML(&b); err != nil {
+			t.Fatal(err)
+		}
+		check.True(t, "no element of a stranger", !strings.Contains(b.String(), "<script"), evil[0])
+	}
+}
+
+// Two values make no curve: they are named.
+func TestCurveOfFewValues(t *testing.T) {
+	d := curvePlot{Title: "Latency", What: "connections", Of: []sample{{"from SYN to ACK", []float64{0.25, 3}}}}.draw()
+	check.Equal(t, "instead of a curve", d.Empty, "Too few connections for a curve, 2: 250 ms (from SYN to ACK), 3.00 s (from SYN to ACK).")
+	d = curvePlot{Title: "Latency", What: "connections", Of: []sample{{"a", []float64{1, 2}}, {"b", []float64{1, 2}}}}.draw()
+	check.Equal(t, "four values", d.Empty, "")
 }
 
 func TestClean(t *testing.T) {

@@ -373,6 +373,25 @@ func (p stepPlot) draw() drawing {
 	return d
 }
 
+// fewValues is how many values make a curve that shows something.
+const fewValues = 4
+
+// tooFew names the values of samples that make no curve; "" when they do.
+func tooFew(what string, of []sample) string {
+	n := 0
+	var parts []string
+	for _, s := range of {
+		n += len(s.Sorted)
+		for _, v := range s.Sorted[:min(len(s.Sorted), fewValues)] {
+			parts = append(parts, secondsText(v)+" ("+s.Name+")")
+		}
+	}
+	if n >= fewValues {
+		return ""
+	}
+	return fmt.Sprintf("Too few %s for a curve, %d: %s.", what, n, strings.Join(parts, ", "))
+}
+
 func (p curvePlot) draw() drawing {
 	d := drawing{Title: p.Title, Empty: "There were none."}
 	least, most := math.Inf(1), 0.0
@@ -392,7 +411,9 @@ func (p curvePlot) draw() drawing {
 	if len(shown) == 0 {
 		return d
 	}
-	d.Empty = ""
+	if d.Empty = tooFew(p.What, shown); d.Empty != "" {
+		return d
+	}
 	p.LimitS = sane(p.LimitS)
 	most = max(most, least)
 	x := linear(max(most, min(p.LimitS, 2*most)), 8)

@@ -3,42 +3,51 @@ package report
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"aldis/internal/lab/forecast"
 	"aldis/internal/lab/replay"
 )
 
-const maxLate = 10 // messages that are named
+const (
+	maxLate  = 10 // messages that are named
+	maxPlays = 20 // plays that have a row
+)
 
 // Rehearsal is the page that a duty officer reads: the verdict, what it costs, why, and what would help.
 func Rehearsal(r *forecast.Rehearsal) Page {
 	p := Page{
 		Title:    "Rehearsal: " + clean(r.Source) + " on " + r.Profile,
-		Subtitle: fmt.Sprintf("%s. %s of trace, played %d times with other losses; what is said first holds in the worst play.", r.Summary, forecast.Duration(r.TraceS), r.Plays),
-		Verdict:  clean(r.Line),
+		Subtitle: fmt.Sprintf("%s. %s of trace, played %d times with other losses; the verdict is that of the worst play.", r.Summary, forecast.Duration(r.TraceS), r.Plays),
+		Verdict:  sentence(r.Line + " " + r.Luck),
 		Tone:     map[string]tone{forecast.Go: toneGood, forecast.Late: toneWarn, forecast.No: toneBad}[r.Verdict],
 		Foot: []string{
-			"Typical is the median of the plays, worst the largest of them. Octets are IP octets. A credit is one started 50 octets of a datagram without its IP and UDP headers, one SBD message each.",
+			"Typical is the median of the plays, best and worst are the outermost; each line has its own, which need not be of one play. Octets are IP octets. A credit is one started 50 octets of a datagram without its IP and UDP headers, one SBD message each.",
 			"A call on demand begins with the first octet and is ended after 30 s of silence; setting it up is not counted. The plays are in virtual time over an emulated link: docs/replay.md says how far that was right.",
 		},
 	}
 	c := r.Cost
+	whole := func(v float64) string { return countText(int64(math.Round(v))) }
+	two := func(v float64) string { return numberText(v, 2) }
 	p.Facts = []fact{
-		{"In time", fmt.Sprintf("%.0f of %d", r.OnTime.Worst, r.Messages), "within " + forecast.Duration(r.DeadlineS)},
-		{"Slowest", forecast.Duration(r.MaxS.Worst), "median " + forecast.Duration(r.MedianS.Typical) + ", 95 % within " + forecast.Duration(r.P95S.Worst)},
-		{"On the air", numberText(c.AirMinutesUp.Worst+c.AirMinutesDown.Worst, 2) + " min", numberText(c.AirMinutesUp.Worst, 2) + " to shore, " + numberText(c.AirMinutesDown.Worst, 2) + " to the ship"},
-		{"Octets", countText(int64(c.Octets.Worst)), countText(int64(c.Datagrams.Worst)) + " datagrams"},
-		{"Iridium SBD", countText(int64(c.Credits.Worst)) + " credits", "of 50 octets"},
-		{"A call", countText(int64(c.HeldMinutes.Worst)) + " min", fmt.Sprintf("held throughout; on demand %.0f calls, %.0f min", c.Calls.Worst, c.CallMinutes.Worst)},
+		{"In time", through(r.OnTime.Worst, r.OnTime.Best, whole) + " of " + countText(int64(r.Messages)), "within " + forecast.Duration(r.DeadlineS)},
+		{"Slowest", span(r.MaxS, forecast.Duration), "median " + span(r.MedianS, forecast.Duration) + ", 95 % within " + span(r.P95S, forecast.Duration)},
+		{"On the air", span(sum(c.AirMinutesUp, c.AirMinutesDown), two) + " min", span(c.AirMinutesUp, two) + " to shore, " + span(c.AirMinutesDown, two) + " to the ship"},
+		{"Octets", span(c.Octets, whole), span(c.Datagrams, whole) + " datagrams"},
+		{"Iridium SBD", span(c.Credits, whole) + " credits", "of 50 octets"},
+		{"A call", span(c.HeldMinutes, whole) + " min", fmt.Sprintf("held throughout; on demand %s calls, %s min", span(c.Calls, whole), span(c.CallMinutes, whole))},
 	}
 	for _, m := range c.Money {
 		p.Facts = append(p.Facts, fact{"Cost, " + m.For, clean(fmt.Sprintf("%.2f %s", m.Amount, m.Currency)), ""})
 	}
 	for _, problem := range r.Cuts {
-		p.Notes = append(p.Notes, clean(problem))
+		p.Notes = append(p.Notes, sentence(problem))
 	}
 	for _, n := range r.Notes {
-		p.Notes = append(p.Notes, "not in the trace: "+clean(n))
+		p.Notes = append(p.Notes, "not in the trace: "+sentence(n))
+	}
+	for _, n := range r.Remarks {
+		p.Notes = append(p.Notes, "in the worst play: "+sentence(n))
 	}
 	if len(r.Reasons) > 0 {
 		p.Sections = append(p.Sections, section{Title: "Why", Text: r.Reasons})
@@ -49,6 +58,7 @@ func Rehearsal(r *forecast.Rehearsal) Page {
 	if len(r.Missed) > 0 {
 		p.Sections = append(p.Sections, missedSection(r))
 	}
+	p.Sections = append(p.Sections, section{Title: "Each play", Tables: []tableData{eachPlay(r)}})
 	p.Sections = append(p.Sections, section{Title: "Figures", Tables: []tableData{spreads(r)}})
 	if len(r.Others) > 0 {
 		t := tableData{Caption: "The same trace on other links, played once", Columns: []string{"link", "verdict", "slowest", "octets", ""}}
@@ -68,15 +78,43 @@ func Rehearsal(r *forecast.Rehearsal) Page {
 	return p
 }
 
+// through is a figure from the least to the most, one number where they read alike.
+func through(least, most float64, show func(float64) string) string {
+	if a, b := show(least), show(most); a != b {
+		return a + " to " + b
+	}
+	return show(most)
+}
+
+// span is a figure of all plays.
+func span(s forecast.Spread, show func(float64) string) string { return through(s.Best, s.Worst, show) }
+
+// sum is no more than about: the plays that are worst each way may be others.
+func sum(a, b forecast.Spread) forecast.Spread {
+	return forecast.Spread{Best: a.Best + b.Best, Typical: a.Typical + b.Typical, Worst: a.Worst + b.Worst}
+}
+
+// eachPlay is a row for each seed.
+func eachPlay(r *forecast.Rehearsal) tableData {
+	t := tableData{Caption: "The plays: the same trace and link, other losses and jitter. gateway replay TRACE --profile P --seed N repeats one",
+		Columns: []string{"seed", "verdict", "in time", "late", "never", "median, s", "95 %, s", "slowest, s", "octets", "lost on the air", "dropped"}}
+	for i, p := range r.Each {
+		if i == maxPlays {
+			t.Foot = fmt.Sprintf("%d more are in --json.", len(r.Each)-maxPlays)
+			break
+		}
+		t.Rows = append(t.Rows, tableRow{Name: fmt.Sprint(p.Seed), Cells: []string{strings.ToUpper(p.Verdict), fmt.Sprint(p.OnTime), fmt.Sprint(p.Late), fmt.Sprint(p.Never),
+			numberText(p.MedianS, 2), numberText(p.P95S, 2), numberText(p.MaxS, 2), countText(p.Octets), fmt.Sprint(p.LostOnAir), fmt.Sprint(p.Dropped)}})
+	}
+	return t
+}
+
 func missedSection(r *forecast.Rehearsal) section {
 	t := tableData{Caption: "Messages that miss their deadline in the worst play, the first ones", Columns: []string{"sent after", "octets", "takes", "from", "to", "because"}}
 	for _, m := range r.Missed[:min(len(r.Missed), maxLate)] {
-		takes, why := "never arrives", "lost, or waited to speak"
+		takes, why := "never arrives", m.Cause.String()
 		if m.ArrivedS != nil {
 			takes = forecast.Duration(*m.ArrivedS - m.SentS)
-		}
-		if m.Busy {
-			why = "the link was busy"
 		}
 		t.Rows = append(t.Rows, tableRow{Name: forecast.Duration(m.SentS), Cells: []string{countText(int64(m.Octets)), takes, clean(m.From), clean(m.To), why}})
 	}
@@ -87,9 +125,9 @@ func missedSection(r *forecast.Rehearsal) section {
 }
 
 func spreads(r *forecast.Rehearsal) tableData {
-	t := tableData{Columns: []string{"", "typical", "worst"}}
+	t := tableData{Columns: []string{"", "best", "typical", "worst"}}
 	row := func(name string, s forecast.Spread, show func(float64) string) {
-		t.Rows = append(t.Rows, tableRow{Name: name, Cells: []string{show(s.Typical), show(s.Worst)}})
+		t.Rows = append(t.Rows, tableRow{Name: name, Cells: []string{show(s.Best), show(s.Typical), show(s.Worst)}})
 	}
 	whole := func(v float64) string { return countText(int64(math.Round(v))) }
 	two := func(v float64) string { return numberText(v, 2) }
@@ -111,8 +149,8 @@ func spreads(r *forecast.Rehearsal) tableData {
 	row("calls on demand", c.Calls, whole)
 	row("calls on demand, min", c.CallMinutes, whole)
 	waiting := func(when string, q replay.UpDown[forecast.Waiting]) {
-		t.Rows = append(t.Rows, tableRow{Name: "messages waiting " + when, Cells: []string{"", countText(int64(q.Up.Messages + q.Down.Messages))}},
-			tableRow{Name: "their octets", Cells: []string{"", countText(q.Up.Octets + q.Down.Octets)}})
+		t.Rows = append(t.Rows, tableRow{Name: "messages waiting " + when, Cells: []string{"", "", countText(int64(q.Up.Messages + q.Down.Messages))}},
+			tableRow{Name: "their octets", Cells: []string{"", "", countText(q.Up.Octets + q.Down.Octets)}})
 	}
 	waiting("when the trace ends", r.WaitingAtEnd)
 	waiting("after all", r.WaitingAfter)

@@ -26,11 +26,14 @@ func Replay(res *replay.Result) Page {
 	if res.Partial {
 		p.Tone, p.Verdict = toneWarn, "The figures are partial."
 		for _, problem := range res.Problems {
-			p.Notes = append(p.Notes, clean(problem))
+			p.Notes = append(p.Notes, sentence(problem))
 		}
 	}
 	for _, n := range res.Notes {
-		p.Notes = append(p.Notes, "not in the trace: "+clean(n))
+		p.Notes = append(p.Notes, "not in the trace: "+sentence(n))
+	}
+	for _, n := range res.Remarks {
+		p.Notes = append(p.Notes, sentence(n))
 	}
 	octets := res.LinkBytes.Up + res.LinkBytes.Down
 	p.Facts = []fact{

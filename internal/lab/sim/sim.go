@@ -135,7 +135,7 @@ func New(cfg Config) (*World, error) {
 				n.cfg.Peers = append(n.cfg.Peers, gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.addr})
 			}
 		}
-		n.cfg.Trust = trust(n.ID, w.first)
+		n.cfg.Trust = w.trust(n.ID)
 		if cfg.Configure != nil {
 			cfg.Configure(n, &n.cfg)
 		}

@@ -37,9 +37,16 @@ func (w *World) Roster(old *roster.Roster, at time.Time, nodes ...*Node) *roster
 }
 
 // trust is a node's own key and the roster that it begins with; nil without one.
-func trust(id uint16, r *roster.Roster) *gateway.Trust {
-	if r == nil {
+func (w *World) trust(id uint16) *gateway.Trust {
+	if w.first == nil {
 		return nil
 	}
-	return &gateway.Trust{Own: NodeKey(id), Authority: Authority().Public(), Roster: r}
+	return &gateway.Trust{Own: NodeKey(id), Authority: Authority().Public(), Roster: w.first, Chance: w.draw}
+}
+
+// draw fills a key with chance of the World.
+func (w *World) draw(key *[32]byte) {
+	for i := range key {
+		key[i] = byte(w.chance.Uint32())
+	}
 }

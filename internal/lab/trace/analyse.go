@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/netip"
 
+	"aldis/internal/link/compact"
 	"aldis/internal/link/seal"
 )
 
@@ -17,11 +18,17 @@ const (
 
 // Options of an Analyser.
 type Options struct {
-	Edge  netip.Addr // whose application octets and discovery are reported, and whose packets alone count; not valid: guess
-	Key   *seal.Key  // of gateways' datagrams; nil: they are only counted
-	Nodes []uint16   // ids of the gateways; empty: found out, which is quick for ids below 256
+	Edge netip.Addr // whose application octets and discovery are reported, and whose packets alone count; not valid: guess
+	Key  *seal.Key  // of gateways' datagrams; nil: they are only counted
+	// Ring is instead of Key the keys of node Self: of its own datagrams, and those for it or for all.
+	Ring *seal.Keyring
+	Self uint16
+	// Corpus is what the net had taught its gateways; nil: what is coded by one is counted as unread, with its name.
+	Corpus *compact.NetCorpus
+	Nodes  []uint16 // ids of the gateways; empty: found out, which is quick for ids below 256
 	// Clear gets the datagrams of gateways in the order of the capture; it keeps nothing of them. May be nil.
 	Clear func(Clear)
+	CoT   func(CoT)   // gets events of TAK devices in the order of the capture, each with its copies; may be nil
 	Sink  func(Event) // gets the application's events in the order of the capture; may be nil
 }
 
@@ -29,12 +36,16 @@ type Options struct {
 type Analyser struct {
 	opt Options
 	captured
+	lost      losses
+	strangers strangers
+	fragments fragments
 	connections
 	streams
 	contents
 	accounts
 	problems
 	link *linkAnalyser
+	cot  *cotWatch // nil: there was none
 }
 
 // captured is what was seen of the capture, whatever its packets are.
@@ -141,12 +152,13 @@ type accounts struct {
 }
 
 // charged are octets of streams by what was read in them; kept is of segments that wait for others.
-type charged struct{ stream, kept, http, welcome, unread int64 }
+type charged struct{ stream, kept, http, welcome, cot, unread int64 }
 
 // settle tells the timeline what was read since it was last told.
 func (c *accounts) settle(at int64, read charged) {
 	c.line.spend(at, spentHTTP, read.http-c.charged.http)
 	c.line.spend(at, spentWelcome, read.welcome-c.charged.welcome)
+	c.line.spend(at, spentCoT, read.cot-c.charged.cot)
 	c.line.spend(at, spentUnread, read.unread-c.charged.unread)
 	c.charged = read
 }
@@ -229,13 +241,18 @@ func (a *Analyser) Add(p Packet) {
 		a.problem("packet %d: the clock runs backwards by %.6f s", p.Number, float64(back)/1e9)
 	}
 	var s segment
-	switch decode(p, &s) {
+	d := decoder{s: &s, fragments: &a.fragments}
+	v := d.packet(p)
+	if v != isTransport && v != isFragment {
+		a.strangers.sample(p)
+	}
+	switch v {
 	case isTransport:
 	case isFragment:
-		a.first(isFragment, "packet %d: an IP fragment, which is not put together", p.Number)
 		return
 	case isCut:
-		a.first(isCut, "packet %d: cut within its headers", p.Number)
+		a.lost.cut(p.Number, p.Length-len(p.Data))
+		a.lost.beheaded++
 		return
 	case isBad:
 		a.first(isBad, "packet %d: its headers contradict themselves", p.Number)
@@ -247,10 +264,13 @@ func (a *Analyser) Add(p Packet) {
 		return
 	default:
 		a.other++
+		a.strangers.kind(d.other)
 		return
 	}
 	if a.opt.Edge.IsValid() && s.src.Addr() != a.opt.Edge && s.dst.Addr() != a.opt.Edge {
 		a.ofOthers++
+		a.strangers.end(s.src.Addr())
+		a.strangers.end(s.dst.Addr())
 		return
 	}
 	if s.proto == protoUDP {
@@ -266,7 +286,7 @@ func (a *Analyser) Add(p Packet) {
 	a.totals.last = max(a.totals.last, s.at)
 	a.end = max(a.end, s.at)
 	if len(s.data) < s.length && s.length > 0 {
-		a.first(isCut, "packet %d: %d of %d octets of TCP payload were captured (snap length)", p.Number, len(s.data), s.length)
+		a.lost.cut(p.Number, s.length-len(s.data))
 	}
 	a.tcp(&s)
 	if len(a.order) > 2*len(a.conns)+1024 {
@@ -297,6 +317,7 @@ func (a *Analyser) Finish() *Report {
 	for link, n := range a.unknownLink {
 		a.problem("%d packets of link type %d, which is not read", n, link)
 	}
+	a.fragments.finish()
 	a.lacks()
 	if a.unsaid > 0 {
 		a.said = append(a.said, fmt.Sprintf("and %d problems more", a.unsaid))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 )
 
@@ -20,7 +21,9 @@ const (
 	linkRawBSD   LinkType = 12
 	linkRawOpen  LinkType = 14
 	linkPPPHDLC  LinkType = 50
+	linkPPPoE    LinkType = 51
 	linkRaw      LinkType = 101
+	linkCisco    LinkType = 104
 	linkLoop     LinkType = 108
 	linkSLL      LinkType = 113
 	linkPPPDir   LinkType = 204
@@ -32,7 +35,8 @@ const (
 // Known says whether packets of this type can be read.
 func (l LinkType) Known() bool {
 	switch l {
-	case linkNull, linkEthernet, linkPPP, linkRawBSD, linkRawOpen, linkPPPHDLC, linkRaw, linkLoop, linkSLL, linkPPPDir, linkIPv4, linkIPv6, linkSLL2:
+	case linkNull, linkEthernet, linkPPP, linkRawBSD, linkRawOpen, linkPPPHDLC, linkPPPoE, linkRaw, linkCisco, linkLoop, linkSLL, linkPPPDir,
+		linkIPv4, linkIPv6, linkSLL2:
 		return true
 	}
 	return false
@@ -88,6 +92,7 @@ type device struct {
 	snap   uint32
 	perSec uint64 // time units in a second, a power of ten or two
 	shift  int64  // seconds
+	drops  Drops  // as its latest statistics have them
 }
 
 // Reader reads packets one after the other.
@@ -100,6 +105,7 @@ type Reader struct {
 	ng      bool
 	extra   int // octets of a pcap record's head beyond 16 (modified pcap)
 	devices []device
+	drops   Drops // of sections before this one, and what single packets say
 	err     error
 }
 
@@ -151,13 +157,27 @@ func (c *Reader) head() error {
 	return nil
 }
 
+// capturedIn says whether a file that begins so is a capture, or packed as captures are.
+func capturedIn(head []byte) bool {
+	switch binary.LittleEndian.Uint32(head) {
+	case 0x0a0d0d0a, 0xa1b2c3d4, 0xa1b23c4d, 0xa1b2cd34, 0xd4c3b2a1, 0x4d3cb2a1, 0x34cdb2a1:
+		return true
+	}
+	packed := string(head[:4])
+	return packed[:2] == "\x1f\x8b" || packed == "\x28\xb5\x2f\xfd" || packed == "\xfd7zX"
+}
+
 // looksLike names what people mistake for a capture.
 func looksLike(b []byte) string {
 	switch {
 	case b[0] == 0x1f && b[1] == 0x8b:
 		return "it looks gzipped: unpack it first"
 	case b[0] == 0x28 && b[1] == 0xb5:
-		return "it looks like zstd: unpack it first"
+		return "it looks like zstd: unpack it first (unzstd FILE)"
+	case b[0] == 0xfd && b[1] == '7' && b[2] == 'z':
+		return "it looks like xz: unpack it first (unxz FILE)"
+	case b[0] == 'B' && b[1] == 'Z' && b[2] == 'h':
+		return "it looks like bzip2: unpack it first (bunzip2 FILE)"
 	case len(b) >= 5 && string(b[:5]) == "snoop":
 		return "it is a snoop file: editcap turns it into pcapng"
 	case b[0] == 'G' && b[1] == 'M' && b[2] == 'B' && b[3] == 'U':
@@ -171,6 +191,15 @@ func looksLike(b []byte) string {
 func (c *Reader) discard(n int) {
 	m, _ := c.b.Discard(n) // what is missing shows at the next Peek
 	c.offset += int64(m)
+}
+
+// Drops are the packets that the file says it does not have, as far as it was read.
+func (c *Reader) Drops() Drops {
+	d := c.drops
+	for _, dev := range c.devices {
+		d.Interface, d.System = d.Interface+dev.drops.Interface, d.System+dev.drops.System
+	}
+	return d
 }
 
 // Offset is how many octets of the file have been used.
@@ -239,6 +268,7 @@ const (
 	blockInterface = 1
 	blockOld       = 2
 	blockSimple    = 3
+	blockStatistic = 5
 	blockEnhanced  = 6
 )
 
@@ -259,7 +289,7 @@ func (c *Reader) nextBlock() (Packet, error) {
 			default:
 				return Packet{}, c.fail(errDamaged, "a section without byte order")
 			}
-			c.devices = nil
+			c.drops, c.devices = c.Drops(), nil
 		}
 		kind = c.order.Uint32(h)
 		size := c.order.Uint32(h[4:])
@@ -267,7 +297,7 @@ func (c *Reader) nextBlock() (Packet, error) {
 			return Packet{}, c.fail(errDamaged, "a block of %d octets", size)
 		}
 		switch kind {
-		case blockInterface, blockOld, blockSimple, blockEnhanced:
+		case blockInterface, blockOld, blockSimple, blockStatistic, blockEnhanced:
 		default: // names, statistics, comments
 			if size > 16<<20 {
 				return Packet{}, c.fail(errDamaged, "a block of %d octets", size)
@@ -290,14 +320,55 @@ func (c *Reader) nextBlock() (Packet, error) {
 			return Packet{}, c.fail(errDamaged, "the two lengths of a block differ")
 		}
 		body := b[8 : size-4]
-		if kind == blockInterface {
+		switch kind {
+		case blockInterface:
 			if err := c.device(body); err != nil {
 				return Packet{}, err
 			}
 			c.discard(int(size))
 			continue
+		case blockStatistic:
+			c.statistics(body)
+			c.discard(int(size))
+			continue
 		}
 		return c.blockPacket(kind, body, int(size))
+	}
+}
+
+// options are those of a block, by number.
+func (c *Reader) options(b []byte) iter.Seq2[uint16, []byte] {
+	return func(yield func(uint16, []byte) bool) {
+		for len(b) >= 4 {
+			code, size := c.order.Uint16(b), int(c.order.Uint16(b[2:]))
+			b = b[4:]
+			if code == 0 || size > len(b) || !yield(code, b[:size]) {
+				return
+			}
+			b = b[min((size+3)&^3, len(b)):]
+		}
+	}
+}
+
+// maxDrops bounds what a file may say of packets that it does not have.
+const maxDrops = 1 << 40
+
+// count is a number of packets in an option.
+func (c *Reader) count(b []byte) int64 { return int64(min(c.order.Uint64(b), maxDrops)) }
+
+// statistics reads what an interface has counted so far.
+func (c *Reader) statistics(b []byte) {
+	if len(b) < 12 || int64(c.order.Uint32(b)) >= int64(len(c.devices)) {
+		return
+	}
+	d := &c.devices[c.order.Uint32(b)].drops
+	for code, b := range c.options(b[12:]) {
+		switch {
+		case code == 5 && len(b) >= 8: // isb_ifdrop
+			d.Interface = c.count(b)
+		case code == 7 && len(b) >= 8: // isb_osdrop
+			d.System = c.count(b)
+		}
 	}
 }
 
@@ -307,14 +378,9 @@ func (c *Reader) device(b []byte) error {
 		return c.fail(errDamaged, "an interface description of %d octets, the file's %d.", len(b), len(c.devices)+1)
 	}
 	d := device{link: LinkType(c.order.Uint16(b)), snap: c.order.Uint32(b[4:]), perSec: 1e6}
-	for b = b[8:]; len(b) >= 4; {
-		code, size := c.order.Uint16(b), int(c.order.Uint16(b[2:]))
-		b = b[4:]
-		if code == 0 || size > len(b) {
-			break
-		}
+	for code, b := range c.options(b[8:]) {
 		switch {
-		case code == 9 && size >= 1: // if_tsresol
+		case code == 9 && len(b) >= 1: // if_tsresol
 			exp := int(b[0] & 0x7f)
 			if b[0]&0x80 != 0 && exp < 63 {
 				d.perSec = 1 << exp
@@ -326,10 +392,9 @@ func (c *Reader) device(b []byte) error {
 			} else {
 				return c.fail(errDamaged, "an interface's time resolution of %#x", b[0])
 			}
-		case code == 14 && size >= 8: // if_tsoffset
+		case code == 14 && len(b) >= 8: // if_tsoffset
 			d.shift = int64(c.order.Uint64(b))
 		}
-		b = b[min((size+3)&^3, len(b)):]
 	}
 	c.devices = append(c.devices, d)
 	return nil
@@ -365,6 +430,17 @@ func (c *Reader) blockPacket(kind uint32, b []byte, size int) (Packet, error) {
 	captured, wire := c.order.Uint32(b[12:]), c.order.Uint32(b[16:])
 	if int64(captured) > int64(len(b)-20) {
 		return Packet{}, c.fail(errDamaged, "%d octets captured in a block of %d", captured, size)
+	}
+	if kind == blockOld {
+		if n := c.order.Uint16(b[2:]); n != math.MaxUint16 { // of which it does not know
+			c.drops.Between = min(c.drops.Between+int64(n), maxDrops)
+		}
+	} else {
+		for code, b := range c.options(b[20+min((int64(captured)+3)&^3, int64(len(b)-20)):]) {
+			if code == 4 && len(b) >= 8 { // epb_dropcount
+				c.drops.Between = min(c.drops.Between+c.count(b), maxDrops)
+			}
+		}
 	}
 	units := uint64(c.order.Uint32(b[4:]))<<32 | uint64(c.order.Uint32(b[8:]))
 	sec, rest := units/d.perSec, units%d.perSec

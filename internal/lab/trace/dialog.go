@@ -27,7 +27,8 @@ const (
 	atChunk    // line with the length of a chunk
 	atChunkEnd // line end behind a chunk
 	atTrailer  // lines behind the last chunk
-	atForeign  // something else than JXTA
+	atCoT      // events of TAK devices
+	atForeign  // something else
 )
 
 // dialog reads both directions of a connection.
@@ -37,6 +38,7 @@ type dialog struct {
 	begun [2]bool // seen from its first octet
 	http  bool
 	tcp   bool
+	tak   bool
 	dir   [2]stream
 }
 
@@ -55,6 +57,7 @@ type stream struct {
 	chunked bool
 	jxta    bool // the body is of JXTA messages
 	body    bodyReader
+	cot     *cotStream
 	kind    Kind   // of the message last read
 	peer    string // PID of the sender, from its welcome line
 }
@@ -104,11 +107,15 @@ func (d *dialog) run(side int, s *stream) {
 // account keeps the sum of what waits within its bound.
 func (d *dialog) account(s *stream) {
 	n := len(s.buf) + len(s.body.buf)
+	if s.cot != nil {
+		n += s.cot.fed
+	}
 	d.a.bodies += n - s.held
 	s.held = n
 	if d.a.bodies > maxBodies {
 		d.a.problem("unfinished messages of more than %d octets together: the one of packet %d is not read", maxBodies, s.number)
-		d.a.read.unread += int64(n)
+		d.dropCoT(s)
+		d.a.read.unread += int64(len(s.buf) + len(s.body.buf))
 		s.lose()
 		d.a.bodies -= s.held
 		s.held = 0
@@ -136,9 +143,10 @@ func (d *dialog) gap(side int, octets int) {
 		s.left -= int64(octets)
 		return
 	}
-	if len(s.buf)+len(s.body.buf) > 0 || s.body.partial() {
+	if len(s.buf)+len(s.body.buf) > 0 || s.body.partial() || s.cot != nil && s.cot.fed > 0 {
 		d.a.cutMessages++
 	}
+	d.dropCoT(s)
 	d.a.read.unread += int64(len(s.buf) + len(s.body.buf))
 	s.skip = 0
 	s.lose()
@@ -150,6 +158,10 @@ func (d *dialog) end(side int) {
 	s := &d.dir[side]
 	if s.jxta {
 		d.endBody(side, s)
+	}
+	if s.cot != nil && s.cot.fed > 0 {
+		d.a.cutMessages++
+		d.dropCoT(s)
 	}
 	d.a.read.unread += int64(len(s.buf))
 	if s.state != atForeign && s.state != atScan && len(s.buf) > 0 {
@@ -193,6 +205,8 @@ func (d *dialog) step(side int, s *stream, b []byte) (used int, more bool) {
 		return d.inBody(side, s, b)
 	case atChunk, atChunkEnd, atTrailer:
 		return d.line(side, s, b)
+	case atCoT:
+		return d.events(side, s, b)
 	case atForeign:
 		d.a.read.unread += int64(len(b))
 		return len(b), false
@@ -200,10 +214,23 @@ func (d *dialog) step(side int, s *stream, b []byte) (used int, more bool) {
 	return 0, false
 }
 
+// port says whether the connection has a port of TAK.
+func (d *dialog) port() bool { return isCoTPort(d.c.key.a.Port(), d.c.key.b.Port()) }
+
 // start decides what a stream is by its first octets.
 func (d *dialog) start(s *stream, b []byte) (int, bool) {
 	short := false
-	for _, m := range [][]byte{markHello, markAnswer, markGet, markPost, markGetAt, markPostAt, markLength, markType} {
+	if d.port() && b[0] == cotMark {
+		s.state, d.tak = atCoT, true
+		return 0, true
+	}
+	if declared, all := declaresEvent(b); declared {
+		s.state, d.tak = atCoT, true
+		return 0, true
+	} else if !all {
+		short = true
+	}
+	for _, m := range [][]byte{markHello, markAnswer, markGet, markPost, markGetAt, markPostAt, markLength, markType, markEvent} {
 		n := min(len(b), len(m))
 		if !bytes.Equal(b[:n], m[:n]) {
 			continue
@@ -231,6 +258,9 @@ func (d *dialog) stateAt(m []byte) state {
 	case &markLength[0], &markType[0]:
 		d.tcp = true
 		return atPackage
+	case &markEvent[0]:
+		d.tak = true
+		return atCoT
 	}
 	d.http = true
 	return atHead
@@ -244,6 +274,10 @@ func (d *dialog) scan(s *stream, b []byte) (int, bool) {
 		list = list[:3]
 	case d.http:
 		list = list[3:]
+	case d.tak:
+		list = [][]byte{markEvent}
+	case d.port():
+		list = append(list, markEvent)
 	}
 	at, found := -1, []byte(nil)
 	for _, m := range list {
@@ -254,7 +288,7 @@ func (d *dialog) scan(s *stream, b []byte) (int, bool) {
 	if at < 0 {
 		used := max(0, len(b)-keepInScan)
 		d.a.read.unread += int64(used)
-		if s.seen += used; s.seen > maxScan && !d.tcp && !d.http {
+		if s.seen += used; s.seen > maxScan && !d.tcp && !d.http && !d.tak {
 			s.state = atForeign
 			d.a.foreign++
 			d.a.read.unread += int64(len(b) - used)

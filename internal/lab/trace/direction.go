@@ -20,6 +20,7 @@ type direction struct {
 	waiting [frame.Lanes]map[uint16]int64 // of those without a receipt: when they were first there
 	stream  uint16                        // of its Hello, +1; 0: not heard
 	store   uint32
+	corpus  uint32 // of the net, that its sender has said; 0: none
 	flows   map[uint32]envelope.Flow
 	before  envelope.Histories // messages that later ones are coded after
 	last    uint64             // highest number of the direct lane, in full
@@ -29,6 +30,7 @@ type direction struct {
 	segment int
 	sent    uint64 // generation, object and position of the highest DATA
 	objects map[uint32]*object
+	pieces  map[uint8]map[uint64]frame.Piece // of messages that are not whole, by object and number
 }
 
 func newDirection(p nodePair, line *timeline) *direction {
@@ -44,7 +46,7 @@ func (d *direction) forget() {
 	}
 	d.flows = map[uint32]envelope.Flow{}
 	d.before, d.last, d.next, d.early = envelope.Histories{}, 0, 0, map[uint64]earlier{}
-	d.objects, d.sent = map[uint32]*object{}, 0
+	d.objects, d.pieces, d.sent = map[uint32]*object{}, map[uint8]map[uint64]frame.Piece{}, 0
 }
 
 func (d *direction) charge(kind string, octets int) {

@@ -18,18 +18,24 @@
 //   - capture.go: pcap and pcapng files
 //   - clear.go: our link's datagrams in clear, for a dissector
 //   - copies.go: datagrams that come again on idle air
+//   - cot.go: events of TAK devices
 //   - dialog.go: both directions of a connection as messages
+//   - digest.go: what stands for something that is remembered
 //   - direction.go: what one node says to another, in the order of its numbers
 //   - event.go: what applications did
 //   - file.go: trace files
+//   - found.go: what packets without TCP are
+//   - fragments.go: IP packets from their fragments
 //   - http.go: HTTP heads and bodies
 //   - layers.go: octets of our link's datagrams by layer
 //   - link.go: our link: who sent what kind of octets
+//   - lost.go: what a capture does not have
 //   - message.go: JXTA messages by kind
 //   - norm.go: NORM on our link
 //   - openers.go: opens datagrams, and finds out whose they are
 //   - packet.go: IP, TCP and UDP headers
 //   - passage.go: packets that are known again at the other end of their way
+//   - piece.go: long messages in pieces on our link
 //   - pmul.go: P_Mul on our link
 //   - published.go: figures of the report of 2004
 //   - record.go: Recorder: a capture's events as a trace
@@ -38,4 +44,6 @@
 //   - tcp.go: TCP streams and retransmissions
 //   - text.go: the report as JSON and text
 //   - timeline.go: octets over time
+//   - verdict.go: what is wrong with a link, in one sentence
+//   - wrap.go: what IP packets are wrapped in
 package trace

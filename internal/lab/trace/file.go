@@ -38,6 +38,7 @@ type Header struct {
 	Content    string  `json:"content"`              // "data" or "size"
 	Anonymised bool    `json:"anonymised,omitempty"` // names, addresses and content are left out
 	Seed       uint64  `json:"seed,omitempty"`       // of a synthetic trace
+	Jam        Jam     `json:"jam,omitzero"`         // of the link of the capture; zero: it was not jammed, or nobody knows
 }
 
 // Line is any other line. Which members it has depends on Do: docs/traces.md.
@@ -122,11 +123,16 @@ type File struct {
 
 // ReadFile reads a trace. After ErrNoEnd and ErrTotals what was read is returned as well, with totals of its own.
 func ReadFile(r io.Reader) (*File, error) {
-	s := bufio.NewScanner(r)
+	b := bufio.NewReader(r)
+	s := bufio.NewScanner(b)
 	s.Buffer(make([]byte, 0, 64<<10), maxLineLen)
 	f := &File{}
 	n := 0
 	fail := func(err error, detail string) (*File, error) { return nil, &FileError{n, detail, err} }
+	if head, err := b.Peek(4); err == nil && capturedIn(head) {
+		n = 1
+		return fail(errNoTrace, "it is a capture: gateway record CAPTURE -o TRACE makes a trace of it")
+	}
 	edges, known := map[string]bool{}, map[string]bool{}
 	var sum TotalsOf
 	last, ended := 0.0, false

@@ -107,6 +107,10 @@ func TestReadFileRefuses(t *testing.T) {
 	}{
 		{"nothing", "", errNoTrace, "empty"},
 		{"a capture", "\xd4\xc3\xb2\xa1\n", errNoTrace, "line 1"},
+		{"a capture, without an end of line", "\n\r\r\n" + strings.Repeat("x", maxLineLen+1), errNoTrace, "gateway record CAPTURE -o TRACE"},
+		{"a gzipped capture", "\x1f\x8b\x08\x00\x00", errNoTrace, "gateway record CAPTURE -o TRACE"},
+		{"a capture, packed by zstd", "\x28\xb5\x2f\xfd\x04", errNoTrace, "gateway record CAPTURE -o TRACE"},
+		{"a capture, packed by xz", "\xfd7zXZ\x00\x00", errNoTrace, "gateway record CAPTURE -o TRACE"},
 		{"other JSON", `{"captures":{}}`, errNoTrace, "line 1"},
 		{"a newer version", `{"aldis_trace":2}`, errNewer, "2; this gateway reads 1"},
 		{"no end", body, errNoEnd, "line 3"},

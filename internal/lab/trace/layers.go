@@ -10,7 +10,7 @@ import (
 // The layers of a datagram, outermost first. Together they are every octet of those that were opened.
 var layerNames = [...]string{
 	"IP and UDP", "seal", "seal, long form", "hello", "receipts, probes, silence", "messages: frame", "messages: envelope",
-	"messages: codec, what it was coded after, hash", "messages: documents", "messages: content", "messages sent again", "NORM", "P_Mul", "malformed",
+	"messages: codec, what it was coded after, hash", "messages: documents", "messages: content", "messages sent again", "messages in pieces", "NORM", "P_Mul", "malformed",
 }
 
 const (
@@ -25,6 +25,7 @@ const (
 	layerDocuments
 	layerContent
 	layerAgain
+	layerPieces
 	layerNORM
 	layerMul
 	layerMalformed
@@ -51,6 +52,12 @@ func (l *linkAnalyser) inside(f frame.Frame, octets int) {
 	case frame.Hello, frame.Greeting:
 		l.layer(layerHello, octets)
 	case frame.Data:
+		if f.Rides {
+			l.layer(layerReceipts, 1)
+			octets--
+		}
+		l.layer(layerFrame, octets-len(f.Body))
+	case frame.Piece:
 		if f.Rides {
 			l.layer(layerReceipts, 1)
 			octets--

@@ -87,6 +87,7 @@ type linkAnalyser struct {
 	assembly  []*object
 	assembled int64
 	coder     compact.Coder
+	lacking   map[uint32]bool // corpora of the net that messages were coded by, and that are not here
 	line      timeline
 	receipts  samples
 	owing     int64 // messages without a receipt
@@ -108,6 +109,7 @@ func newLink(a *Analyser) *linkAnalyser {
 		openers: map[nodePair]*seal.Opener{}, boots: map[uint16]seal.PeerState{}, unopened: map[string]*Tally{},
 		frames: map[string]*Tally{}, kinds: map[string]*Tally{}, pmul: newMulSite(), clear: clearing{take: a.opt.Clear},
 	}
+	l.coder.Net = a.opt.Corpus
 	if a.opt.Key != nil {
 		l.key = *a.opt.Key
 	}
@@ -119,8 +121,12 @@ func sealed(b []byte) bool { return len(b) >= seal.OverheadShort && b[0]>>5 == 1
 
 // udp takes in one datagram.
 func (a *Analyser) udp(s *segment) {
+	if a.mesh(s) {
+		return
+	}
 	if !sealed(s.data) {
 		a.other++
+		a.strangers.kind(otherKey{atUDP, min(s.src.Port(), s.dst.Port())})
 		return
 	}
 	if a.link == nil {
@@ -152,7 +158,7 @@ func (l *linkAnalyser) datagram(s *segment) {
 	w.hint, w.seen = s.data[0]%idStep, true
 	shut := ""
 	switch {
-	case l.a.opt.Key == nil:
+	case l.a.opt.Key == nil && l.a.opt.Ring == nil:
 		shut = "no key given"
 	case len(s.data) < s.length:
 		shut = "cut by the snap length"
@@ -185,6 +191,10 @@ func (l *linkAnalyser) datagram(s *segment) {
 		l.line.wait(d.at, l.owing+l.pmul.owing)
 	}()
 	l.around(d, s, info.Long)
+	if info.Proofs > 0 {
+		d.charge("key", info.Proofs)
+		l.layer(layerSeal, info.Proofs)
+	}
 	whole := body
 	defer func() { l.clear.opened(s, d.nodes, info, whole) }()
 	for len(body) > 0 {
@@ -216,10 +226,12 @@ func (d *direction) said(store uint32, stream uint8) {
 func (l *linkAnalyser) frame(d *direction, s *segment, f frame.Frame, octets int) {
 	switch f := f.(type) {
 	case frame.Hello:
+		d.corpus = f.Corpus
 		tallyIn(l.frames, "hello", octets)
 		d.charge("key", octets)
 		d.said(f.Store, f.Stream)
 	case frame.Greeting:
+		d.corpus = f.Corpus
 		tallyIn(l.frames, "greeting", octets)
 		d.charge("key", octets)
 		d.said(f.Store, f.Stream)
@@ -228,16 +240,13 @@ func (l *linkAnalyser) frame(d *direction, s *segment, f frame.Frame, octets int
 		d.charge("ack", octets)
 		l.receipt(d, s, f)
 	case frame.Data:
-		if f.Rides {
-			octets--
-			tallyIn(l.frames, "receipt", 1)
-			d.charge("ack", 1)
-			if number, ok := l.riding(d, f.Cumulative); ok {
-				l.receipt(d, s, frame.Receipt{Cumulative: number})
-			}
-		}
+		octets -= l.rides(d, s, f.Rides, f.Cumulative)
 		tallyIn(l.frames, "data", octets)
 		d.charge(l.data(d, s, f), octets)
+	case frame.Piece:
+		octets -= l.rides(d, s, f.Rides, f.Cumulative)
+		tallyIn(l.frames, "piece", octets)
+		d.charge(l.piece(d, s, f), octets)
 	case frame.PMul:
 		l.mul(d, s, f, octets)
 	case frame.NORM:
@@ -261,12 +270,22 @@ func frameName(f frame.Frame) string {
 	return fmt.Sprintf("%T", f)[len("frame."):]
 }
 
+// rides reads the receipt that a frame carries, and answers its octets.
+func (l *linkAnalyser) rides(d *direction, s *segment, rides bool, cumulative uint8) int {
+	if !rides {
+		return 0
+	}
+	tallyIn(l.frames, "receipt", 1)
+	d.charge("ack", 1)
+	if number, ok := l.riding(d, cumulative); ok {
+		l.receipt(d, s, frame.Receipt{Cumulative: number})
+	}
+	return 1
+}
+
 // data answers the ledger's kind of a DATA frame.
 func (l *linkAnalyser) data(d *direction, s *segment, f frame.Data) string {
-	number := d.last + 1 + uint64(int64(int16(f.Number-uint16(d.last+1)))) // the nearest to the one after the last
-	if f.Short {
-		number = d.last + 1 + uint64(int64(int8(uint8(f.Number)-uint8(d.last+1))))
-	}
+	number := d.number(f.Number, f.Short)
 	if !d.first(frame.Direct, uint16(number), s.at) {
 		l.r.Repeats++
 		l.layer(layerAgain, len(f.Body))
@@ -311,6 +330,10 @@ func (l *linkAnalyser) envelope(d *direction, s *segment, flows map[uint32]envel
 	}
 	if err != nil {
 		l.r.Unread++
+		if l.lacks(d, s, err) {
+			tallyIn(l.kinds, "unread", len(body))
+			return "payload"
+		}
 		if l.r.Unread == 1 && !errors.Is(err, envelope.ErrUnknownFlow) && !errors.Is(err, compact.ErrHistory) { // those began before the capture
 			l.a.damaged("a message under custody that cannot be read", s.number, err)
 		}
@@ -329,6 +352,23 @@ func (l *linkAnalyser) envelope(d *direction, s *segment, flows map[uint32]envel
 	}
 	tallyIn(l.kinds, kind, len(body))
 	return kind
+}
+
+// lacks says whether a message cannot be read because its sender codes by a corpus that is not here, which is said once of each.
+func (l *linkAnalyser) lacks(d *direction, s *segment, err error) bool {
+	if d.corpus == 0 || d.corpus == l.a.opt.Corpus.Name() || !errors.Is(err, compact.ErrModel) {
+		return false
+	}
+	if !l.lacking[d.corpus] {
+		if l.lacking == nil {
+			l.lacking = map[uint32]bool{}
+		}
+		if len(l.lacking) < maxProblems {
+			l.lacking[d.corpus] = true
+			l.a.damaged(fmt.Sprintf("a message coded by the corpus %08x of the net: --corpus FILE reads it", d.corpus), s.number, nil)
+		}
+	}
+	return true
 }
 
 // services tells of the services that a site has.

@@ -258,6 +258,44 @@ func TestLinkHistory(t *testing.T) {
 	}
 }
 
+// Messages that are coded by the net's corpus are read with it; without it the report says which one that was.
+func TestLinkCorpus(t *testing.T) {
+	say := func(n uint64) []byte {
+		return fmt.Appendf(nil, "##DRAUGHT fore=7.%d aft=7.%d list=%d port trim by the head?no surveyor=quoin##", n%10, n*3%10, n%7)
+	}
+	var taught [][]byte
+	for n := range uint64(40) {
+		taught = append(taught, say(n))
+	}
+	file, err := compact.AppendCorpus(nil, taught)
+	check.NoError(check.Fatal(t), err)
+	read, err := compact.ReadCorpus(file)
+	check.NoError(check.Fatal(t), err)
+	corpus := read.Learn()
+
+	list, a, _ := conversation(t, 1, 2)
+	a.list = &list
+	coder := compact.Coder{Net: corpus}
+	a.send(2, true, []string{"key"}, frame.Hello{Store: 5, Stream: 1, Corpus: corpus.Name()})
+	var held envelope.Histories
+	for n := uint64(3); n < 13; n++ {
+		p := &site.Message{Scope: "jxta-NetGroup", Published: true, Topic: pipeID, From: "uuid-59616261646162614A78746150325033" + strings.Repeat("AB", 16) + "03",
+			Parts: []jxta.Element{{Name: "body", Data: say(n + 77)}}}
+		texts := &envelope.Texts{Coder: &coder}
+		held.Encode(texts, 2, n)
+		b, err := envelope.AppendCoded(nil, envelope.Message{Payload: p}, 2, n == 3, texts)
+		check.NoError(check.Fatal(t), err)
+		held.Add(2, n, p)
+		a.send(2, false, []string{"payload"}, frame.Data{Number: uint16(n), Body: b})
+	}
+	with, without := analyse(list, Options{Key: &linkKey, Corpus: corpus}), analyse(list, Options{Key: &linkKey})
+	check.Equal(t, "unread with it", with.Link.Unread, 0)
+	check.True(t, "no problem with it", !with.Partial, with.Problems)
+	check.True(t, "unread without it", without.Link.Unread > 0, without.Link.Unread)
+	check.True(t, "and that is said, with its name", without.Partial && len(without.Problems) == 1 &&
+		strings.Contains(without.Problems[0], fmt.Sprintf("the corpus %08x of the net: --corpus FILE", corpus.Name())), without.Problems)
+}
+
 // P_Mul: a message of three fragments, one of them twice, and its acknowledgement. Every octet is charged to what the
 // message turns out to be.
 func TestLinkPMul(t *testing.T) {

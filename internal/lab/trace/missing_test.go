@@ -72,7 +72,28 @@ func TestNothingFoundIsSaid(t *testing.T) {
 			t.Errorf("partial %t, %q, want %q", r.Partial, all, what)
 		}
 	}
-	if r := analyse(nil, Options{}); r.Partial {
+	if r := analyse(nil, Options{}); !r.Partial || !strings.Contains(strings.Join(r.Problems, "\n"), "the capture has no packets") {
 		t.Errorf("an empty capture: %q", r.Problems)
+	}
+}
+
+// A capture with several edges says that the application's octets are those of one of them.
+func TestSeveralEdgesAreSaid(t *testing.T) {
+	one := packets(t, load(t, "jxta22-tcp-iridium")) // raw IP
+	other := wrapped(one, linkRaw, func(ip []byte) []byte {
+		b := slices.Clone(ip)
+		for _, at := range []int{12, 16} { // the edge is 10.77.0.2
+			if b[at+3] == 2 {
+				b[at+3] = 9
+			}
+		}
+		return b
+	})
+	r := analyse(append(slices.Clone(one), other...), Options{})
+	if all := strings.Join(r.Remarks, "\n"); !strings.Contains(all, "2 peers dialled and carry the application's octets: tables 5.8 to 5.10 show 10.77.0.2 alone") {
+		t.Errorf("%q", r.Remarks)
+	}
+	if r := analyse(one, Options{}); len(r.Remarks) > 0 {
+		t.Errorf("one edge: %q", r.Remarks)
 	}
 }

@@ -13,7 +13,12 @@ const (
 	idStep    = 16      // ids that share the hint in a datagram
 )
 
-var errSearch = errors.New("no node ids fit")
+const longForm = 1 << 4 // of a datagram's first octet
+
+var (
+	errSearch    = errors.New("no node ids fit")
+	errForgotten = errors.New("forward secret: both ends have forgotten the key")
+)
 
 // open opens a datagram with an opener that opened something of its way before, or looks for the two node ids.
 func (l *linkAnalyser) open(w, back *way, data []byte) (*direction, []byte, seal.OpenInfo, error) {
@@ -46,9 +51,15 @@ func (l *linkAnalyser) open(w, back *way, data []byte) (*direction, []byte, seal
 		return d, body, info, true
 	}
 	for _, p := range w.pairs {
+		if l.a.opt.Ring != nil && p.from != l.a.opt.Self && p.to != l.a.opt.Self {
+			continue
+		}
 		if d, body, info, ok := try(p); ok {
 			return d, body, info, nil
 		}
+	}
+	if len(w.pairs) > 0 && l.a.opt.Ring != nil && last == errSearch && data[0]&longForm == 0 {
+		return nil, nil, seal.OpenInfo{}, errForgotten
 	}
 	if len(w.pairs) > 0 && last != errSearch { // it is of a pair that is known: a repeat, or of a start not heard of
 		return nil, nil, seal.OpenInfo{}, last
@@ -62,7 +73,7 @@ func (l *linkAnalyser) open(w, back *way, data []byte) (*direction, []byte, seal
 		for i, from := range senders[:min(size, len(senders))] {
 			for j, to := range receivers[:min(size, len(receivers))] {
 				p := nodePair{from, to}
-				if i < done && j < done || from == to || slices.Contains(w.pairs, p) {
+				if i < done && j < done || from == to || slices.Contains(w.pairs, p) || l.a.opt.Ring != nil && from != l.a.opt.Self && to != l.a.opt.Self {
 					continue
 				}
 				if l.search++; l.search > maxSearch {
@@ -82,7 +93,13 @@ func (l *linkAnalyser) open(w, back *way, data []byte) (*direction, []byte, seal
 // newOpener makes what opens datagrams of one node for another, knowing of the first what is known. Its own boot is
 // never compared with one on the air.
 func (l *linkAnalyser) newOpener(p nodePair) *seal.Opener {
-	return seal.NewOpener(l.key, p.to, seal.Boot{Number: 1}, map[uint16]seal.PeerState{p.from: l.boots[p.from]})
+	var keys seal.Keys = l.key
+	if ring := l.a.opt.Ring; ring != nil {
+		if keys = ring; p.to != l.a.opt.Self {
+			keys = ring.Between(p.to)
+		}
+	}
+	return seal.NewOpener(keys, p.to, seal.Boot{Number: 1}, map[uint16]seal.PeerState{p.from: l.boots[p.from]})
 }
 
 // booted tells the other openers of a node's datagrams of its new start: its long forms may have been for one alone.
@@ -131,6 +148,8 @@ func reason(err error) string {
 		return "captured twice, or sent again by a stranger"
 	case errors.Is(err, seal.ErrAuth), errors.Is(err, seal.ErrUnknownPeer), errors.Is(err, errSearch):
 		return "not of this key"
+	case errors.Is(err, seal.ErrForged), errors.Is(err, seal.ErrGone):
+		return "in the name of another, or of a node that the roster does not name"
 	}
 	return err.Error()
 }

@@ -13,9 +13,15 @@ const (
 	flagACK = 0x10
 )
 
+// What IP packets carry.
 const (
-	protoTCP = 6
-	protoUDP = 17
+	protoIPv4 = 4
+	protoTCP  = 6
+	protoUDP  = 17
+	protoIPv6 = 41
+	protoGRE  = 47
+	protoAH   = 51
+	protoMPLS = 137
 )
 
 // segment is one TCP segment or UDP datagram. Data aliases the packet.
@@ -39,194 +45,188 @@ type verdict uint8
 const (
 	isTransport verdict = iota
 	isOther             // ARP, ICMP and the like
-	isFragment          // of an IP packet
+	isFragment          // of an IP packet, of which not all is there yet
 	isCut               // by the snap length, within the headers
 	isUnknownLink
 	isBad // headers contradict themselves
 )
 
-const (
-	etherIPv4 = 0x0800
-	etherIPv6 = 0x86dd
-	etherPPP  = 0x8864
-)
+// maxWraps is how many layers of tags, labels and tunnels are looked through.
+const maxWraps = 16
 
-// decode finds the TCP segment or UDP datagram in a packet.
-func decode(p Packet, s *segment) verdict {
-	b, v := network(p)
-	if v != isTransport {
-		return v
+// excerpt is a part of a packet: what was captured of it, and how many octets it had on the wire.
+type excerpt struct {
+	data []byte
+	wire int
+}
+
+// from is the excerpt without its first n octets; false when fewer were captured.
+func (c excerpt) from(n int) (excerpt, bool) {
+	if n > len(c.data) {
+		return excerpt{}, false
 	}
-	s.at, s.number, s.frame = p.At, p.Number, p.Length
-	if len(b) == 0 {
+	return excerpt{c.data[n:], c.wire - n}, true
+}
+
+// decoder finds the TCP segment or UDP datagram in one packet, through all that it is wrapped in.
+type decoder struct {
+	s         *segment
+	depth     int
+	fragments *fragments // nil: they are not put together
+	other     otherKey   // what the packet was, when the verdict is isOther
+}
+
+// decode finds the TCP segment or UDP datagram in a packet. Fragments are not put together.
+func decode(p Packet, s *segment) verdict {
+	d := decoder{s: s}
+	return d.packet(p)
+}
+
+func (d *decoder) packet(p Packet) verdict {
+	d.s.at, d.s.number, d.s.frame = p.At, p.Number, p.Length
+	return d.link(p.Link, excerpt{p.Data, p.Length})
+}
+
+// ip reads an IP packet of either version.
+func (d *decoder) ip(c excerpt) verdict {
+	if d.depth++; d.depth > maxWraps {
+		return isBad
+	}
+	if len(c.data) == 0 {
 		return isCut
 	}
-	switch b[0] >> 4 {
+	switch c.data[0] >> 4 {
 	case 4:
-		return s.ipv4(b, p)
+		return d.ipv4(c)
 	case 6:
-		return s.ipv6(b, p)
+		return d.ipv6(c)
 	}
-	return isOther
+	return d.unread(atIP, uint16(c.data[0]>>4))
 }
 
-// network strips the link header; what is left starts with an IP header.
-func network(p Packet) ([]byte, verdict) {
-	b := p.Data
-	ether := func(at int) ([]byte, verdict) {
-		for {
-			if len(b) < at+2 {
-				return nil, isCut
-			}
-			switch t := binary.BigEndian.Uint16(b[at:]); t {
-			case etherIPv4, etherIPv6:
-				return b[at+2:], isTransport
-			case 0x8100, 0x88a8, 0x9100: // VLAN tags
-				at += 4
-			case etherPPP:
-				if len(b) < at+10 {
-					return nil, isCut
-				}
-				if t := binary.BigEndian.Uint16(b[at+8:]); t != 0x21 && t != 0x57 {
-					return nil, isOther
-				}
-				return b[at+10:], isTransport
-			default:
-				return nil, isOther
-			}
-		}
-	}
-	switch p.Link {
-	case linkEthernet:
-		return ether(12)
-	case linkSLL:
-		return ether(14)
-	case linkSLL2:
-		if len(b) < 20 {
-			return nil, isCut
-		}
-		switch binary.BigEndian.Uint16(b) {
-		case etherIPv4, etherIPv6:
-			return b[20:], isTransport
-		}
-		return nil, isOther
-	case linkRaw, linkRawBSD, linkRawOpen, linkIPv4, linkIPv6:
-		return b, isTransport
-	case linkNull, linkLoop:
-		if len(b) < 4 {
-			return nil, isCut
-		}
-		return b[4:], isTransport // the IP version says what it is
-	case linkPPP, linkPPPHDLC, linkPPPDir:
-		if p.Link == linkPPPDir && len(b) > 0 {
-			b = b[1:]
-		}
-		if len(b) >= 2 && b[0] == 0xff && b[1] == 0x03 { // address and control
-			b = b[2:]
-		}
-		switch {
-		case len(b) >= 1 && (b[0] == 0x21 || b[0] == 0x57): // protocol field of one octet
-			return b[1:], isTransport
-		case len(b) >= 2 && b[0] == 0 && (b[1] == 0x21 || b[1] == 0x57):
-			return b[2:], isTransport
-		}
-		return nil, isOther
-	}
-	return nil, isUnknownLink
-}
-
-func (s *segment) ipv4(b []byte, p Packet) verdict {
+func (d *decoder) ipv4(c excerpt) verdict {
+	b := c.data
 	if len(b) < 20 {
 		return isCut
 	}
 	head := int(b[0]&15) * 4
 	total := int(binary.BigEndian.Uint16(b[2:]))
 	if total == 0 { // segmentation offload: the length on the wire says
-		total = p.Length - (len(p.Data) - len(b))
+		total = c.wire
 	}
 	if head < 20 || total < head {
 		return isBad
 	}
-	if binary.BigEndian.Uint16(b[6:])&0x3fff != 0 {
-		return isFragment
+	d.s.ip = total
+	src, dst := netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20]))
+	if place := binary.BigEndian.Uint16(b[6:]); place&0x3fff != 0 {
+		if len(b) < head {
+			return isCut
+		}
+		f := fragment{fragmentKey{src, dst, uint32(binary.BigEndian.Uint16(b[4:])), b[9]}, int(place&0x1fff) * 8, place&0x2000 != 0}
+		return d.fragment(f, excerpt{b[head:min(total, len(b))], total - head})
 	}
-	s.ip = total
 	if len(b) < head {
 		return isCut
 	}
-	src, dst := netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20]))
-	return s.transport(b[9], src, dst, b[head:min(total, len(b))], total-head)
+	return d.transport(b[9], src, dst, excerpt{b[head:min(total, len(b))], total - head})
 }
 
-func (s *segment) ipv6(b []byte, p Packet) verdict {
+func (d *decoder) ipv6(c excerpt) verdict {
+	b := c.data
 	if len(b) < 40 {
 		return isCut
 	}
 	total := 40 + int(binary.BigEndian.Uint16(b[4:]))
 	if total == 40 {
-		total = p.Length - (len(p.Data) - len(b))
+		total = c.wire
 	}
-	s.ip = total
-	next, rest, left := b[6], b[40:max(40, min(total, len(b)))], total-40
+	d.s.ip = total
 	src, dst := netip.AddrFrom16([16]byte(b[8:24])), netip.AddrFrom16([16]byte(b[24:40]))
+	return d.extended(b[6], src, dst, excerpt{b[40:max(40, min(total, len(b)))], total - 40})
+}
+
+// extended passes by the extension headers of version 6, the first of which is next.
+func (d *decoder) extended(next uint8, src, dst netip.Addr, c excerpt) verdict {
 	for {
+		n := 8
 		switch next {
 		case 0, 43, 60: // hop-by-hop, routing, destination options
-			if len(rest) < 2 {
+			if len(c.data) < 2 {
 				return isCut
 			}
-			n := 8 + 8*int(rest[1])
-			if left < n {
-				return isBad
-			}
-			if len(rest) < n {
-				return isCut
-			}
-			next, rest, left = rest[0], rest[n:], left-n
+			n += 8 * int(c.data[1])
 		case 44:
-			return isFragment
+			if len(c.data) < n {
+				return isCut
+			}
+			place := binary.BigEndian.Uint16(c.data[2:])
+			if place&^6 != 0 { // a fragment that is the whole packet has neither place nor others behind it
+				f := fragment{fragmentKey{src, dst, binary.BigEndian.Uint32(c.data[4:]), c.data[0]}, int(place &^ 7), place&1 != 0}
+				return d.fragment(f, excerpt{c.data[n:], c.wire - n})
+			}
 		default:
-			return s.transport(next, src, dst, rest, left)
+			return d.transport(next, src, dst, c)
 		}
+		if c.wire < n {
+			return isBad
+		}
+		rest, ok := c.from(n)
+		if !ok {
+			return isCut
+		}
+		next, c = c.data[0], rest
 	}
 }
 
-// transport reads the TCP or UDP header in b, of which length octets were on the wire.
-func (s *segment) transport(proto uint8, src, dst netip.Addr, b []byte, length int) verdict {
+// transport reads what an IP packet carries: TCP, UDP, or a tunnel.
+func (d *decoder) transport(proto uint8, src, dst netip.Addr, c excerpt) verdict {
+	s, b := d.s, c.data
 	s.proto = proto
 	switch proto {
 	case protoTCP:
-		if length < 20 {
+		if c.wire < 20 {
 			return isBad
 		}
 		if len(b) < 20 {
 			return isCut
 		}
 		head := int(b[12]>>4) * 4
-		if head < 20 || head > length {
+		if head < 20 || head > c.wire {
 			return isBad
 		}
 		s.seq, s.ack = binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])
 		s.flags, s.window = b[13], binary.BigEndian.Uint16(b[14:])
-		s.length = length - head
+		s.length = c.wire - head
 		s.data = nil
 		if len(b) > head {
 			s.data = b[head:]
 		}
 	case protoUDP:
-		if length < 8 {
+		if c.wire < 8 {
 			return isBad
 		}
 		if len(b) < 8 {
 			return isCut
 		}
-		s.length, s.data = length-8, b[8:]
-		if n := int(binary.BigEndian.Uint16(b[4:])); n >= 8 && n <= length {
+		if v, ok := d.vxlan(c); ok {
+			return v
+		}
+		s.length, s.data = c.wire-8, b[8:]
+		if n := int(binary.BigEndian.Uint16(b[4:])); n >= 8 && n <= c.wire {
 			s.length = n - 8
 			s.data = s.data[:min(len(s.data), s.length)]
 		}
+	case protoIPv4, protoIPv6:
+		return d.ip(c)
+	case protoGRE:
+		return d.gre(c)
+	case protoMPLS:
+		return d.mpls(c)
+	case protoAH:
+		return d.authenticated(src, dst, c)
 	default:
-		return isOther
+		return d.unread(atTransport, uint16(proto))
 	}
 	s.src = netip.AddrPortFrom(src, binary.BigEndian.Uint16(b))
 	s.dst = netip.AddrPortFrom(dst, binary.BigEndian.Uint16(b[2:]))

@@ -99,7 +99,7 @@ func (l *linkAnalyser) mul(d *direction, s *segment, f frame.PMul, octets int) {
 	repair := false
 	name := ""
 	for _, pdu := range pdus {
-		if name == "" {
+		if _, turn := pdu.(pmul.TurnPDU); name == "" && (!turn || len(pdus) == 1) {
 			name = "p_mul " + pdu.Kind().String()
 		}
 		switch pdu := pdu.(type) {

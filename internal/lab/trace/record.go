@@ -1,47 +1,28 @@
 package trace
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"strings"
+
+	"aldis/internal/recent"
 )
 
-// maxSeen bounds what a Recorder remembers to tell apart what it has seen before.
+// maxSeen bounds what a Recorder remembers to know it again.
 const maxSeen = 1 << 17
 
 // Recorder turns the events of a capture into a trace: each thing once, however often it crosses the capture on its way
 // from peer to rendezvous to peer, and by whom it was done first.
 type Recorder struct {
-	f     *FileWriter
-	edge  string // address
-	peer  string // its peer, "" when the capture does not tell
-	seen  map[[16]byte]bool
-	queue [][16]byte
+	f    *FileWriter
+	edge string // address
+	peer string // its peer, "" when the capture does not tell
+	seen *recent.Set[[16]byte]
 }
 
 // NewRecorder records into f. What edgePeer does is the edge's; when that is empty, what the address edge says for itself.
 // Its Event is an Options.Sink.
 func NewRecorder(f *FileWriter, edge, edgePeer string) *Recorder {
-	return &Recorder{f: f, edge: edge, peer: edgePeer, seen: map[[16]byte]bool{}}
-}
-
-// first says whether something is new; the oldest are forgotten.
-func (r *Recorder) first(parts ...string) bool {
-	h := sha256.New()
-	for _, p := range parts {
-		fmt.Fprintf(h, "%d:%s", len(p), p)
-	}
-	key := [16]byte(h.Sum(nil)[:16])
-	if r.seen[key] {
-		return false
-	}
-	if len(r.queue) >= maxSeen {
-		delete(r.seen, r.queue[0])
-		r.queue = r.queue[1:]
-	}
-	r.seen[key] = true
-	r.queue = append(r.queue, key)
-	return true
+	return &Recorder{f: f, edge: edge, peer: edgePeer, seen: recent.New[[16]byte](maxSeen)}
 }
 
 // Event takes in one event.
@@ -53,22 +34,22 @@ func (r *Recorder) Event(e Event) {
 	var l Line
 	switch e.Event {
 	case EventPublish:
-		if !r.first("publish", e.Name, e.ID) {
+		if !r.seen.Add(digest("publish", e.Name, e.ID)) {
 			return
 		}
 		l = Line{Name: e.Name, ID: e.ID, Octets: e.Octets}
 	case EventQuery:
-		if !r.first("query", who, e.ID, e.Attr, e.Name) {
+		if !r.seen.Add(digest("query", who, e.ID, e.Attr, e.Name)) {
 			return
 		}
 		l = Line{Name: e.Name, Attr: e.Attr}
 	case EventOpen:
-		if !r.first("open", who, e.Pipe, fmt.Sprint(e.Listen)) {
+		if !r.seen.Add(digest("open", who, e.Pipe, fmt.Sprint(e.Listen))) {
 			return
 		}
 		l = Line{Listen: e.Listen}
 	case EventSend:
-		if e.ID != "" && !r.first("send", e.ID, e.Pipe) || e.ID == "" && !r.first(r.content(who, &e)...) {
+		if e.ID != "" && !r.seen.Add(digest("send", e.ID, e.Pipe)) || e.ID == "" && !r.seen.Add(digest(r.content(who, &e)...)) {
 			return
 		}
 		l = Line{Octets: e.Octets}
@@ -89,6 +70,18 @@ func (r *Recorder) Event(e Event) {
 	if e.Pipe != "" || e.Event != EventQuery {
 		l.Pipe = r.f.Pipe(e.At, e.Pipe, e.Kind)
 	}
+	r.f.Write(l)
+}
+
+// CoT takes in an event of a TAK device: a message of the device's connection on the pipe of TAK. All devices are on the
+// ship's side, where the capture was made. What never leaves a LAN is left out.
+func (r *Recorder) CoT(c CoT) {
+	if kind := cotKind(c.Event); c.Copy || kind == cotPing || kind == cotVersions {
+		return
+	}
+	l := Line{T: c.At, Do: EventSend, Octets: len(c.XML), Parts: []PartOf{PartWith(cotPart, "text/xml", c.XML)}}
+	l.Peer = r.f.Peer(c.At, c.From, c.From, c.Event.Callsign(), true)
+	l.Pipe = r.f.Pipe(c.At, PipeTAK, PipeTAK)
 	r.f.Write(l)
 }
 

@@ -51,6 +51,9 @@ type Row struct {
 
 // Report is what a capture shows.
 type Report struct {
+	Headline  string    `json:"headline"` // what is wrong with this link, in one sentence
+	Condition Condition `json:"condition"`
+
 	Figures     Figures          `json:"figures"`
 	Edge        string           `json:"edge,omitempty"`
 	EdgePeer    string           `json:"edge_peer,omitempty"` // its PID's unique value
@@ -93,7 +96,14 @@ type Report struct {
 
 	Link *LinkReport `json:"link,omitempty"` // datagrams of gateways
 
+	CoT      *CoTReport `json:"cot,omitempty"` // events of TAK devices
+	CoTBytes int64      `json:"cot_bytes"`     // of them in TCP streams
+
 	Problems []string `json:"problems,omitempty"`
+	Remarks  []string `json:"remarks,omitempty"` // what to know of the figures, although nothing is missing
+
+	Fragments FragmentCounts `json:"ip_fragments,omitzero"`
+	NotThere  CaptureLoss    `json:"not_captured,omitzero"`
 
 	Timeline *Timeline     `json:"timeline,omitempty"` // of TCP
 	SetupS   *Distribution `json:"setup_s,omitempty"`
@@ -106,20 +116,6 @@ func (r *Report) Start() int64 { return r.start }
 
 // Seconds is how long it is from that packet to the last.
 func (r *Report) Seconds() float64 { return float64(max(0, r.end-r.start)) / 1e9 }
-
-// lacks notes what the capture does not have.
-func (a *Analyser) lacks() {
-	if m := a.missed; m.places > 0 {
-		a.problem("packets are missing: %d octets of TCP payload in %d places were acknowledged and are not in the capture", m.octets, m.places)
-	}
-	switch link := a.link != nil && a.link.r.Datagrams > 0; {
-	case a.totals.packets > 0 || link || a.packets == 0:
-	case a.ofOthers > 0:
-		a.problem("nothing found: none of %d packets with TCP or UDP is from or to %s", a.ofOthers, a.opt.Edge)
-	default:
-		a.problem("nothing found: none of %d packets is IPv4 or IPv6 with TCP", a.packets)
-	}
-}
 
 func (a *Analyser) report() *Report {
 	t := a.totals
@@ -137,9 +133,10 @@ func (a *Analyser) report() *Report {
 		RetransmitPct: percent(t.retransmissions, t.packets), CapturedPackets: a.packets,
 		StreamBytes: a.read.stream, WelcomeBytes: a.read.welcome, HTTPBytes: a.read.http, HTTPRequests: a.httpRequests,
 		FramingBytes: a.framing, TrailerBytes: a.trailers, Trailers: a.trailerCount, UnreadBytes: a.read.unread,
-		CutMessages: a.cutMessages, Gaps: a.gaps, Foreign: a.foreign, OtherPackets: a.other, MissingBytes: a.missed.octets, BackwardsTime: a.backwards,
+		CutMessages: a.cutMessages, CoTBytes: a.read.cot, Gaps: a.gaps, Foreign: a.foreign, OtherPackets: a.other, MissingBytes: a.missed.octets, BackwardsTime: a.backwards,
 		start: a.start, end: a.end,
 		Timeline: a.line.result(), SetupS: a.setups.result(),
+		Remarks: a.remarks(), Fragments: a.fragments.FragmentCounts, NotThere: CaptureLoss{a.lost.cutPackets, a.lost.cutOctets, a.lost.drops},
 		Problems: a.said, Partial: len(a.said) > 0, Discovery: []Service{}, Kinds: []Row{}, Elements: []Row{},
 	}
 	if r.Figures.TotalS > 0 {
@@ -159,6 +156,8 @@ func (a *Analyser) report() *Report {
 	if a.link != nil {
 		r.Link = a.link.finish()
 	}
+	r.CoT = a.cot.finish()
+	r.judge()
 	return r
 }
 

@@ -21,6 +21,7 @@ const (
 	spentAgain   = "sent again"
 	spentHTTP    = "HTTP"
 	spentWelcome = "welcome lines"
+	spentCoT     = "events of TAK"
 	spentUnread  = "unread"
 	spentCut     = "not captured"
 )

@@ -72,7 +72,7 @@ func analyse(list []Packet, opt Options) *Report {
 // checkSums: every octet of a stream is accounted for, once.
 func checkSums(t *testing.T, r *Report) {
 	t.Helper()
-	sum := r.WelcomeBytes + r.HTTPBytes + r.UnreadBytes
+	sum := r.WelcomeBytes + r.HTTPBytes + r.CoTBytes + r.UnreadBytes
 	for _, k := range r.Kinds {
 		sum += k.Octets
 	}

@@ -3,8 +3,10 @@
 package vacant
 
 import (
+	"io"
 	"net"
 	"net/netip"
+	"sync"
 )
 
 // T is what the package needs of a *testing.T.
@@ -34,24 +36,56 @@ func one(t T, network string) netip.AddrPort {
 	return list[0]
 }
 
+// given are the addresses that this process has been given, by network: none is given twice while others are to be had.
+var given struct {
+	sync.Mutex
+	was map[string]map[netip.AddrPort]bool
+}
+
+// mostTries bounds how many addresses are looked at for one that was not given yet.
+const mostTries = 64
+
+// fresh says that an address was not given before, and notes that it is now.
+func fresh(network string, at netip.AddrPort) bool {
+	given.Lock()
+	defer given.Unlock()
+	if given.was == nil {
+		given.was = map[string]map[netip.AddrPort]bool{"tcp": {}, "udp": {}}
+	}
+	if given.was[network][at] {
+		return false
+	}
+	given.was[network][at] = true
+	return true
+}
+
 // Addresses are n different ones for "tcp" or "udp".
 func Addresses(network string, n int) (list []netip.AddrPort, err error) {
-	for range n {
-		if network == "udp" {
-			c, err := net.ListenPacket("udp", "127.0.0.1:0")
-			if err != nil {
-				return nil, err
-			}
-			defer c.Close() // all are held until the last is found
-			list = append(list, c.LocalAddr().(*net.UDPAddr).AddrPort())
-			continue
-		}
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	for tries := n + mostTries; len(list) < n; tries-- {
+		at, closer, err := open(network)
 		if err != nil {
 			return nil, err
 		}
-		defer l.Close()
-		list = append(list, l.Addr().(*net.TCPAddr).AddrPort())
+		defer closer.Close() // all are held until the last is found
+		if fresh(network, at) || tries <= n {
+			list = append(list, at)
+		}
 	}
 	return list, nil
+}
+
+// open listens at an address that the system chooses.
+func open(network string) (netip.AddrPort, io.Closer, error) {
+	if network == "udp" {
+		c, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			return netip.AddrPort{}, nil, err
+		}
+		return c.LocalAddr().(*net.UDPAddr).AddrPort(), c, nil
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return netip.AddrPort{}, nil, err
+	}
+	return l.Addr().(*net.TCPAddr).AddrPort(), l, nil
 }

@@ -25,9 +25,9 @@ type conn struct {
 	wake   chan struct{} // something waits, or the stream ends
 
 	mu      sync.Mutex
-	proto   bool   // what is queued from now on is version 1
-	waiting []byte // to be written
-	ending  bool   // once what waits was written
+	proto   bool     // what is queued from now on is version 1
+	waiting [][]byte // to be written; events are shared by all who are given them
+	octets  int      // of them
 	closed  bool
 }
 
@@ -46,6 +46,22 @@ func (n *conn) greeted() bool {
 		return false
 	}
 	t.SetDeadline(time.Time{})
+	return true
+}
+
+// lookAgain is how often a device that says something is looked at again; ATAK pings every 15 s.
+const lookAgain = 5 * time.Second
+
+// welcome says whether a device's certificate is still good.
+func (n *conn) welcome() bool {
+	t, ok := n.net.(*tls.Conn)
+	if !ok || n.server || n.lan.cfg.Verify == nil {
+		return true
+	}
+	if err := n.lan.cfg.Verify(t.ConnectionState()); err != nil {
+		n.lan.refuse("tls", n.remote, err)
+		return false
+	}
 	return true
 }
 
@@ -79,6 +95,7 @@ func (n *conn) read() {
 	var s cot.Splitter
 	buf := make([]byte, 16<<10)
 	began := time.Time{} // of the event that is not all there
+	looked := time.Now()
 	for {
 		deadline := time.Time{}
 		if !began.IsZero() {
@@ -86,6 +103,11 @@ func (n *conn) read() {
 		}
 		n.net.SetReadDeadline(deadline)
 		size, err := n.net.Read(buf)
+		if time.Since(looked) > lookAgain {
+			if looked = time.Now(); !n.welcome() {
+				return
+			}
+		}
 		n.lan.metrics.octets.WithLabelValues("in").Add(float64(size))
 		whole := false
 		fault := s.Feed(buf[:size], func(frame []byte) {
@@ -118,7 +140,7 @@ func (n *conn) read() {
 // queue has an event written in the version that the device reads.
 func (n *conn) queue(xml, proto []byte) {
 	n.mu.Lock()
-	if n.closed || n.ending {
+	if n.closed {
 		n.mu.Unlock()
 		return
 	}
@@ -128,14 +150,15 @@ func (n *conn) queue(xml, proto []byte) {
 			return
 		}
 	}
-	if len(n.waiting)+len(xml) > n.lan.cfg.MaxQueue {
+	if n.octets+len(xml) > n.lan.cfg.MaxQueue {
 		n.closed = true
 		n.mu.Unlock()
 		n.lan.refuse("never_reads", n.remote, nil)
 		n.net.Close()
 		return
 	}
-	n.waiting = append(n.waiting, xml...)
+	n.waiting = append(n.waiting, xml)
+	n.octets += len(xml)
 	n.mu.Unlock()
 	n.nudge()
 }
@@ -159,14 +182,6 @@ func (n *conn) speak() {
 	n.mu.Unlock()
 }
 
-// finish ends the stream once what waits was written.
-func (n *conn) finish() {
-	n.mu.Lock()
-	n.ending = true
-	n.mu.Unlock()
-	n.nudge()
-}
-
 func (n *conn) nudge() {
 	select {
 	case n.wake <- struct{}{}:
@@ -174,31 +189,61 @@ func (n *conn) nudge() {
 	}
 }
 
+// writeApart is the least time between two rounds of writing to one device: what comes meanwhile goes together.
+const writeApart = 50 * time.Millisecond
+
+// mostAtOnce is how much is handed to the kernel in one write.
+const mostAtOnce = 32 << 10
+
+// scratch are buffers in which events are put together for a write.
+var scratch = sync.Pool{New: func() any { b := make([]byte, 0, mostAtOnce); return &b }}
+
 // write writes what waits, together.
 func (n *conn) write() {
 	defer n.net.Close()
+	var wrote time.Time
+	var spare [][]byte
 	for range n.wake {
+		if early := writeApart - time.Since(wrote); early > 0 {
+			<-time.After(early)
+		}
+		wrote = time.Now()
 		n.mu.Lock()
-		batch, over, closed := n.waiting, n.ending, n.closed
-		n.waiting = nil
+		batch, closed := n.waiting, n.closed
+		n.waiting, n.octets = spare[:0], 0
 		n.mu.Unlock()
-		if closed {
+		if closed || !n.writeAll(batch) {
 			return
 		}
-		for len(batch) > 0 {
+		if clear(batch); cap(batch) <= 1024 {
+			spare = batch
+		} else {
+			spare = nil
+		}
+	}
+}
+
+// writeAll writes events in as few writes as may be; false: the stream has ended.
+func (n *conn) writeAll(batch [][]byte) bool {
+	buf := scratch.Get().(*[]byte)
+	defer scratch.Put(buf)
+	for len(batch) > 0 {
+		b := (*buf)[:0]
+		for len(batch) > 0 && (len(b) == 0 || len(b)+len(batch[0]) <= mostAtOnce) {
+			b, batch = append(b, batch[0]...), batch[1:]
+		}
+		for len(b) > 0 {
 			n.net.SetWriteDeadline(time.Now().Add(n.lan.cfg.WriteStall))
-			size, err := n.net.Write(batch)
+			size, err := n.net.Write(b)
 			n.lan.metrics.octets.WithLabelValues("out").Add(float64(size))
 			if err != nil && (size == 0 || !errors.Is(err, os.ErrDeadlineExceeded)) {
 				if errors.Is(err, os.ErrDeadlineExceeded) {
 					n.lan.refuse("never_reads", n.remote, nil)
 				}
-				return
+				return false
 			}
-			batch = batch[size:]
-		}
-		if over {
-			return
+			b = b[size:]
 		}
 	}
+	return true
 }

@@ -2,6 +2,7 @@ package taklan
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/netip"
 	"time"
@@ -13,8 +14,8 @@ const (
 	lastAgain  = time.Minute
 )
 
-// Keep keeps a stream to a server until Shutdown.
-func (l *LAN) Keep(server netip.AddrPort) {
+// Keep keeps a stream to a server until Shutdown, over TLS where over is not nil.
+func (l *LAN) Keep(server netip.AddrPort, over *tls.Config) {
 	l.wait.Add(1)
 	go func() {
 		defer l.wait.Done()
@@ -23,6 +24,9 @@ func (l *LAN) Keep(server netip.AddrPort) {
 			c, err := d.DialContext(l.life, "tcp", server.String())
 			if err == nil {
 				again = firstAgain / 2
+				if over != nil {
+					c = tls.Client(c, over)
+				}
 				if n := l.enter(c, true); n != nil {
 					n.run()
 				}

@@ -2,6 +2,7 @@ package taklan
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -27,6 +28,8 @@ type Config struct {
 	ReadStall          time.Duration // longest time for an event that has begun; default 60 s
 	WriteStall         time.Duration // longest time for one write; default 30 s
 	Rate               float64       // events a second of one address; default 500, and four times as many at once
+	// Verify says of a device over TLS whether it is still welcome; nil: whoever was is.
+	Verify func(tls.ConnectionState) error
 }
 
 func (c Config) withDefaults() Config {
@@ -67,7 +70,9 @@ type LAN struct {
 	rates     map[string]*rate.Bucket
 	logged    time.Time
 	closed    bool
-	mesh      *Mesh // nil: none
+	mesh      *Mesh               // nil: none
+	directs   map[net.Conn]string // connections of one message each, by address
+	hands     int                 // such connections of our own
 
 	life context.Context // of calls to servers
 	end  context.CancelFunc
@@ -77,11 +82,20 @@ type LAN struct {
 func New(cfg Config, post func(site.Event), reg prometheus.Registerer, log *slog.Logger) *LAN {
 	life, end := context.WithCancel(noCancel)
 	return &LAN{life: life, end: end, cfg: cfg.withDefaults(), post: post, log: log, metrics: newMetrics(reg), conns: map[site.ConnID]*conn{},
-		byAddress: map[string]int{}, listeners: map[net.Listener]bool{}, rates: map[string]*rate.Bucket{}}
+		byAddress: map[string]int{}, listeners: map[net.Listener]bool{}, directs: map[net.Conn]string{}, rates: map[string]*rate.Bucket{}}
 }
 
 // Serve accepts devices until the listener is closed, by Shutdown or from outside; then it answers nil.
 func (l *LAN) Serve(ln net.Listener) error {
+	return l.accept(ln, func(c net.Conn) {
+		if n := l.enter(c, false); n != nil {
+			go n.run()
+		}
+	})
+}
+
+// accept gives each connection to take, until the listener is closed; then it answers nil.
+func (l *LAN) accept(ln net.Listener, take func(net.Conn)) error {
 	l.mu.Lock()
 	closed := l.closed
 	l.listeners[ln] = true
@@ -99,9 +113,7 @@ func (l *LAN) Serve(ln net.Listener) error {
 			l.refuse("accept", "", err)
 			<-time.After(100 * time.Millisecond)
 		default:
-			if n := l.enter(c, false); n != nil {
-				go n.run()
-			}
+			take(c)
 		}
 	}
 }
@@ -185,12 +197,10 @@ func (l *LAN) Do(o site.Order) {
 		if n := l.conn(o.Conn); n != nil {
 			n.speak()
 		}
+	case tak.Hand:
+		l.hand(o)
 	case tak.Shout:
 		l.shout(o)
-	case tak.Close:
-		if n := l.conn(o.Conn); n != nil {
-			n.finish()
-		}
 	default:
 		panic(fmt.Sprintf("taklan: order %T", o))
 	}
@@ -214,6 +224,9 @@ func (l *LAN) Shutdown() {
 		ln.Close()
 	}
 	all := slices.Collect(maps.Values(l.conns))
+	for c := range l.directs {
+		c.Close()
+	}
 	l.mu.Unlock()
 	for _, n := range all {
 		n.net.Close()

@@ -110,10 +110,12 @@ func TestStream(t *testing.T) {
 	r.Do(tak.Speak{Conn: id})
 	r.Do(tak.Spread{XML: []byte("xml,"), Proto: []byte("proto,")})
 	r.Do(tak.Spread{Except: []site.ConnID{id}, XML: []byte("other,"), Proto: []byte("other,")})
-	r.Do(tak.Close{Conn: id})
-	if got, err := io.ReadAll(c); err != nil || string(got) != "xml,proto," {
+	r.Do(tak.Send{Conn: id, XML: []byte("last"), Proto: []byte("last")})
+	got := make([]byte, len("xml,proto,last"))
+	if _, err := io.ReadFull(c, got); err != nil || string(got) != "xml,proto,last" {
 		t.Errorf("the device was given %q, %v", got, err)
 	}
+	c.Close()
 	wait.Until(t, limit, "its end is told", func() bool { return len(events[tak.Closed](r)) == 1 })
 }
 

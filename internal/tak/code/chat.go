@@ -75,6 +75,12 @@ func ChatOf(e *cot.Event) (c Chat, ok bool) {
 	return c, c.Event(chat.Get("messageId") != "").Canonical() == rounded.Canonical()
 }
 
+// NewChat is what somebody of this name says to a room, in the form that ATAK gives it.
+func NewChat(sender, callsign, room, message, text string, at time.Time) Chat {
+	return Chat{Sender: sender, Callsign: callsign, Kind: "a-f-G-U-C", Room: room, ID: room, Parent: rootGroup, Owner: "false", Message: message, How: usualHow,
+		Time: at, Life: usualLife, HAE: noHeight, CE: cot.Unknown, LE: cot.Unknown, Text: text}
+}
+
 // Event is the chat as ATAK has it; ids: the message's id stands in it, too.
 func (c *Chat) Event(ids bool) *cot.Event {
 	f := Fix{Lat: c.Lat, Lon: c.Lon, HAE: c.HAE}

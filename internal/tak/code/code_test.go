@@ -235,6 +235,10 @@ func TestChat(t *testing.T) {
 func FuzzChat(f *testing.F) {
 	c, _ := code.ChatOf(event(f, chatText("ANDROID-359975090666199a", "F", "HQ", "x", "m", "text", base, `<marti><dest callsign="HQ"/></marti>`)))
 	f.Add(c.Append(nil, base, nil, true))
+	for _, year := range []int{1966, 2210} { // no event is of these
+		c.Time = time.Date(year, 8, 8, 0, 0, 0, 0, time.UTC)
+		f.Add(c.Append(nil, base, nil, true))
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, ids, err := code.ParseChat(b, base, names{3: {"u", "c"}})
 		if err != nil {

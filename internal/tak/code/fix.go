@@ -108,6 +108,28 @@ func setAttr(n *cot.Node, name, value string) {
 	}
 }
 
+// Brief is the event of a unit with no more than who it is, where and where to, where that is much shorter; otherwise the event
+// itself.
+func Brief(e *cot.Event) *cot.Event {
+	b := *e
+	b.Detail, b.Point.HAE, b.Point.CE, b.Point.LE = nil, cot.Unknown, cot.Unknown, cot.Unknown
+	for _, n := range e.Detail {
+		switch n.Name {
+		case "contact":
+			b.Detail = append(b.Detail, cot.Node{Name: n.Name, Attrs: []cot.Attr{{Name: "callsign", Value: n.Get("callsign")}}})
+		case "track":
+			b.Detail = append(b.Detail, n)
+		}
+	}
+	if len(Append(nil, e, e.Time, nil))-len(Append(nil, &b, e.Time, nil)) < worthBrief {
+		return e
+	}
+	return &b
+}
+
+// worthBrief is how many octets Brief has to save.
+const worthBrief = 16
+
 // Round is the event as precisely as a Batch says it: its Fix, errors to a tenth of a metre, times to the second.
 func Round(e *cot.Event) *cot.Event {
 	c := FixOf(e).Apply(e)

@@ -102,6 +102,36 @@ func TestSplit(t *testing.T) {
 	}
 }
 
+// What a device says first to show who it is is cut off before its first event, and is none; an element of that name inside
+// of an event is a detail as any.
+func TestSplitAuth(t *testing.T) {
+	const auth = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<auth><cot username="anna" password="secret" uid="ANDROID-1"/></auth>`
+	first, second := event(times, point), event(times, point+`<detail><auth>x</auth></detail>`)
+	stream := []byte(auth + first + auth[strings.Index(auth, "<auth"):] + second)
+	for _, step := range []int{1, 5, len(stream)} {
+		var s cot.Splitter
+		var got []string
+		for rest := stream; len(rest) > 0; {
+			n := min(step, len(rest))
+			if err := s.Feed(rest[:n], func(frame []byte) {
+				e, c, err := cot.ParseFrame(frame)
+				if err != nil || c != nil {
+					t.Errorf("step %d: %v, %v of %q", step, c, err, frame)
+				}
+				if e != nil {
+					got = append(got, string(frame))
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		if len(got) != 2 || got[0] != first || got[1] != second {
+			t.Errorf("step %d: %q", step, got)
+		}
+	}
+}
+
 func event(attrs, inside string) string {
 	return `<event version="2.0" uid="u" type="a-f-G" how="m-g" ` + attrs + `>` + inside + `</event>`
 }

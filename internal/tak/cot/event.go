@@ -95,6 +95,11 @@ func (e *Event) Callsign() string {
 // Is says whether the event's type is t or below it: "a-f-G" is below "a-f".
 func (e *Event) Is(t string) bool { return Below(e.Type, t) }
 
+// Local says whether the type is one that never leaves its own LAN: keep-alives, versions and authentication.
+func (e *Event) Local() bool {
+	return e.Is("t-x-c") || e.Is("t-x-takp") || e.Is("t-x-auth") || e.Is("t-b")
+}
+
 // Below says whether the type kind is t or below it.
 func Below(kind, t string) bool {
 	return strings.HasPrefix(kind, t) && (len(kind) == len(t) || kind[len(t)] == '-')
@@ -136,6 +141,8 @@ func (e *Event) Check() error {
 		return fault(NoName, "a uid or type of more than %d octets", MaxName)
 	case e.Time.IsZero() || e.Start.IsZero() || e.Stale.IsZero():
 		return fault(NoTime, "an event without time, start or stale")
+	case !inTimes(e.Time) || !inTimes(e.Start) || !inTimes(e.Stale):
+		return fault(NoTime, "an event of a time outside of the years 1970 to 2200")
 	case e.Stale.Before(e.Start):
 		return fault(StaleFirst, "an event that is stale before it starts")
 	}
@@ -229,6 +236,14 @@ func ParseTime(text string) (time.Time, bool) {
 			return time.Time{}, false
 		}
 	}
-	t = t.UTC().Truncate(time.Millisecond)
-	return t, t.Year() >= 1970 && t.Year() <= 2200
+	if t = t.UTC().Truncate(time.Millisecond); !inTimes(t) {
+		return time.Time{}, false
+	}
+	return t, true
 }
+
+// inTimes says whether a time can be that of an event.
+func inTimes(t time.Time) bool { return t.UnixMilli() >= 0 && t.Before(timesEnd) }
+
+// timesEnd is when no event is any more.
+var timesEnd = time.Date(2201, 1, 1, 0, 0, 0, 0, time.UTC)

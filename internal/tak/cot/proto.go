@@ -85,7 +85,7 @@ func protoEvent(b []byte) (*Event, error) {
 				return fault(Syntax, "a text that is not UTF-8 or has control characters")
 			}
 		case times[f.number] != nil && f.wire == wireVarint:
-			if f.n > 7_258_118_400_000 {
+			if f.n >= uint64(timesEnd.UnixMilli()) {
 				return fault(NoTime, "a time after the year 2200")
 			}
 			*times[f.number] = time.UnixMilli(int64(f.n)).UTC()

@@ -8,7 +8,25 @@ import (
 // mark begins what is version 1, on streams and in datagrams.
 const mark = 0xBF
 
-var end = []byte("</event>")
+var (
+	end     = []byte("</event>")
+	endAuth = []byte("</auth>")
+)
+
+// isAuth says whether XML is what a device with a name and a password says first (<auth>), and no event. A header that is longer
+// than any is none.
+func isAuth(b []byte) bool {
+	b = bytes.TrimLeft(b[:min(len(b), 256)], " \t\r\n")
+	if bytes.HasPrefix(b, []byte("<?")) {
+		at := bytes.Index(b, []byte("?>"))
+		if at < 0 {
+			return false
+		}
+		b = bytes.TrimLeft(b[at+2:], " \t\r\n")
+	}
+	rest, ok := bytes.CutPrefix(b, []byte("<auth"))
+	return ok && len(rest) > 0 && (rest[0] <= ' ' || rest[0] == '>')
+}
 
 // Splitter cuts a stream into events: XML up to </event>, or version 1 after its mark and length. It holds at most MaxEvent
 // octets of one that has not ended.
@@ -63,6 +81,10 @@ func (s *Splitter) frame(b []byte) (int, error) {
 		}
 		return 1 + n + int(size), nil
 	case '<':
+		end := end
+		if isAuth(b) {
+			end = endAuth
+		}
 		from := max(0, min(s.seen, len(b))-len(end))
 		if i := bytes.Index(b[from:], end); i >= 0 {
 			return from + i + len(end), nil
@@ -73,14 +95,29 @@ func (s *Splitter) frame(b []byte) (int, error) {
 	return 0, fault(Syntax, "a stream that begins an event with octet %#x", b[0])
 }
 
-// ParseFrame reads what a Splitter cut out: an event, what a device says of versions, or both.
+// ParseFrame reads what a Splitter cut out: an event, what a device says of versions, or both; neither of what a device says
+// to show who it is.
 func ParseFrame(b []byte) (*Event, *Control, error) {
 	if len(b) > 0 && b[0] == mark {
 		_, n := binary.Uvarint(b[1:])
 		return ParseProto(b[1+max(0, n):])
 	}
+	if isAuth(b) {
+		return nil, nil, nil
+	}
 	e, err := ParseXML(b)
 	return e, nil, err
+}
+
+// Meshed says whether something begins as version 1 does on the mesh, where its end is that of the datagram or connection.
+func Meshed(b []byte) bool { return len(b) > 2 && b[0] == mark && b[1] == 1 && b[2] == mark }
+
+// ParseDirect reads what a device has said over a TCP connection for that alone: in the form of a stream, or of a datagram.
+func ParseDirect(b []byte) (*Event, *Control, error) {
+	if Meshed(b) {
+		return ParseDatagram(b)
+	}
+	return ParseFrame(b)
 }
 
 // AppendFrame appends an event of version 1 as streams have it.

@@ -447,14 +447,6 @@ func (n *Node) append(dst []byte) []byte {
 	return append(append(append(dst, "</"...), n.Name...), '>')
 }
 
-// AppendDetail appends elements without an event around them.
-func AppendDetail(dst []byte, nodes []Node) []byte {
-	for i := range nodes {
-		dst = nodes[i].append(dst)
-	}
-	return dst
-}
-
 func appendAttr(dst []byte, a Attr) []byte {
 	dst = append(append(append(dst, ' '), a.Name...), `="`...)
 	return append(appendText(dst, a.Value, true), '"')

@@ -6,7 +6,6 @@ package rule
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -39,26 +38,17 @@ type Rule struct {
 	Site        uint16  // that it goes to; 0: any
 	Box         *Box    // that it is in
 	Around      *Circle // likewise
-	Slowest     float64 // of its speed
-	Fastest     float64 // 0: any
+	Polygon     Polygon // likewise; empty: anywhere
+	Slowest     float64 // metres a second, of its speed
+	Fastest     float64 // metres a second; 0: any
 	Least, Most int     // octets as XML; 0: any
 
 	Action     Action
-	Bound      float64          // of a unit: how far its far picture may be wrong; 0: the face's
+	Bound      float64          // metres; of a unit: how far its far picture may be wrong; 0: the face's
 	Every      time.Duration    // of a unit: it is told at most so often
+	Rate       int              // octets a minute, of what the rule takes for one site, before the road codes it; 0: any
 	Precedence *site.Precedence // nil: PrecedenceOf
 	Expires    time.Duration    // of an event that is no unit's position: it is not sent when older; 0: until it is stale
-}
-
-// Box is a part of the world, West to East eastwards.
-type Box struct{ South, West, North, East float64 }
-
-// Circle is a part of the world.
-type Circle struct {
-	Lat, Lon float64
-	Radius   float64
-	// Own is the uid of the unit that it is around; "": the fixed place above.
-	Own string
 }
 
 func (r *Rule) String() string {
@@ -111,6 +101,8 @@ func (r *Rule) Misses(s *Subject) string {
 		return "box"
 	case r.Around != nil && !r.Around.has(lat, lon, s.Where):
 		return "around"
+	case len(r.Polygon) > 0 && !r.Polygon.has(lat, lon):
+		return "polygon"
 	case speed < r.Slowest:
 		return "speed_min"
 	case r.Fastest != 0 && speed > r.Fastest:
@@ -133,10 +125,10 @@ func Judge(rules []Rule, s *Subject) *Rule {
 	return nil
 }
 
-// BySite says whether a rule depends on where something goes.
+// BySite says whether a rule depends on where something goes, or counts what goes to each site.
 func BySite(rules []Rule) bool {
 	for i := range rules {
-		if rules[i].Site != 0 {
+		if rules[i].Site != 0 || rules[i].Rate != 0 {
 			return true
 		}
 	}
@@ -160,35 +152,4 @@ func PrecedenceOf(kind string) site.Precedence {
 		return site.Deferred
 	}
 	return site.Routine
-}
-
-func (b *Box) has(lat, lon float64) bool {
-	if lat < b.South || lat > b.North {
-		return false
-	}
-	if b.West <= b.East {
-		return lon >= b.West && lon <= b.East
-	}
-	return lon >= b.West || lon <= b.East
-}
-
-func (c *Circle) has(lat, lon float64, where func(string) (float64, float64, bool)) bool {
-	atLat, atLon := c.Lat, c.Lon
-	if c.Own != "" {
-		var ok bool
-		if where != nil {
-			atLat, atLon, ok = where(c.Own)
-		}
-		if !ok { // nobody knows where it is: nothing is kept back
-			return true
-		}
-	}
-	return metres(lat, lon, atLat, atLon) <= c.Radius
-}
-
-// metres is the way between two places on a sphere.
-func metres(lat1, lon1, lat2, lon2 float64) float64 {
-	const rad = math.Pi / 180
-	a := math.Pow(math.Sin((lat2-lat1)*rad/2), 2) + math.Cos(lat1*rad)*math.Cos(lat2*rad)*math.Pow(math.Sin((lon2-lon1)*rad/2), 2)
-	return 2 * 6371008.8 * math.Asin(math.Min(1, math.Sqrt(a)))
 }

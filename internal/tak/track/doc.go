@@ -5,9 +5,10 @@
 // changed or is gone. Whatever waits is the newest there is: a Batch is made of the table at the moment in which it goes.
 // When nothing else was said for Age, an empty batch says that all is still as told.
 //
-// Far holds the units of one far site and says what to show now, and until when that is true.
+// Far holds the units of one far site and says what to show now, and until when that is true. Units of a site that fell silent are
+// kept: its next word says that they are as told.
 //
 // Callers pass now, which never goes back. An Outlet is what one audience was told: a site, or all of a radio net.
 //
-// Files: near.go units of this site; outlet.go what an audience was told; far.go units of a far site.
+// Files: near.go units of this site; outlet.go what an audience was told; budget.go octets that units may take; far.go units of a far site.
 package track

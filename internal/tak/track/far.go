@@ -13,16 +13,17 @@ import (
 // Far are the units of one far site.
 type Far struct {
 	Run      uint16
-	starts   [2]uint8 // of the last batch of each lane
+	Starts   [2]uint8 // of the site, modulo 4, by the last batch of each lane
 	lanes    [2]lane
 	units    map[uint32]*FarUnit
 	uids     map[string]*FarUnit
 	next     time.Time // Due, while known says so
 	known    bool
-	skew     time.Duration // the far clock is behind ours by so much
-	lacking  map[uint32]bool
+	skew     time.Duration        // the far clock is behind ours by so much
+	lacking  map[uint32]time.Time // since when
 	askAgain time.Time
 	every    time.Duration // cadence of the local maps
+	patience time.Duration // a unit of which a Whole is missing is asked for so long after
 }
 
 // lane is what was heard of units that are Late, or of the others.
@@ -36,11 +37,13 @@ type FarUnit struct {
 	Number  uint32
 	Version uint8
 	Late    bool
+	Away    bool       // its time is over: it is shown again with its next report
 	Event   *cot.Event // whole
 	Fix     code.Fix   // at At
 	At      time.Time  // of the last report, by our clock
 	shown   time.Time
-	sure    bool // told since the site's last start
+	said    uint8 // the version of which the last report was
+	sure    bool  // told since the site's last start
 	unsure  time.Time
 }
 
@@ -55,20 +58,42 @@ const (
 	skewFrom    = 30 * time.Second
 	clocksApart = 20 * time.Minute
 	slack       = 30 * time.Second // for a batch's way
+	// latest is how long a batch may take on its way: one that seems to be older was made by a clock that was put back.
+	latest = 10 * time.Minute
+	// keepAway is how long a unit is kept that is not shown any more because its site fell silent. When that speaks again it says where
+	// its units are, and not who they are: it cannot know that they were forgotten.
+	keepAway = 24 * time.Hour
 )
 
-// NewFar makes the table of a site that nothing is known of. every is how often a unit that moves is shown.
-func NewFar(every time.Duration) *Far {
-	return &Far{units: map[uint32]*FarUnit{}, uids: map[string]*FarUnit{}, lacking: map[uint32]bool{}, every: every}
+// longAgo is since when a unit lacks that is asked for at once.
+var longAgo = time.Unix(0, 0)
+
+// NewFar makes the table of a site that nothing is known of. every is how often a unit that moves is shown. patience is how long after a
+// report of a unit its Whole, sent before, may come by itself: nobody asks for it sooner.
+func NewFar(every, patience time.Duration) *Far {
+	return &Far{units: map[uint32]*FarUnit{}, uids: map[string]*FarUnit{}, lacking: map[uint32]time.Time{}, every: every, patience: patience}
 }
 
 // Put brings back a unit from an earlier run.
 func (f *Far) Put(u *FarUnit) {
-	u.sure = true
+	u.sure, u.said = true, u.Version
 	f.known = false
 	f.units[u.Number], f.uids[u.Event.UID] = u, u
+	if u.Away {
+		return
+	}
 	if l := &f.lanes[index(u.Late)]; l.heard.Before(u.At) {
-		l.heard, l.good = u.At, max(l.good, 2*time.Minute)
+		l.heard = u.At
+	}
+}
+
+// Resume lets what Put has brought back be true until its site, which says something at least in age, must have spoken.
+func (f *Far) Resume(now time.Time, age time.Duration) {
+	f.known = false
+	for i := range f.lanes {
+		if l := &f.lanes[i]; !l.heard.IsZero() {
+			l.good = max(0, now.Sub(l.heard)) + age*3/2 + slack
+		}
 	}
 }
 
@@ -87,6 +112,16 @@ func (f *Far) Units() (list []*FarUnit) {
 	return list
 }
 
+// Shown is how many units are on the map.
+func (f *Far) Shown() (n int) {
+	for _, u := range f.units {
+		if !u.Away {
+			n++
+		}
+	}
+	return n
+}
+
 // Find is the unit with this uid; nil: there is none.
 func (f *Far) Find(uid string) *FarUnit {
 	return f.uids[uid]
@@ -100,9 +135,21 @@ func (f *Far) drop(u *FarUnit) {
 	}
 }
 
+// longestAway is the unit that was not heard of for longest, of those that are away; nil: none is.
+func (f *Far) longestAway() (old *FarUnit) {
+	for _, n := range slices.Sorted(maps.Keys(f.units)) {
+		if u := f.units[n]; u.Away && (old == nil || u.At.Before(old.At)) {
+			old = u
+		}
+	}
+	return old
+}
+
 // News is what a batch has changed.
 type News struct {
+	Made time.Time  // the batch, by our clock
 	Told []*FarUnit // new reports
+	Back []*FarUnit // they were away, and are as they were told
 	Gone []*FarUnit
 }
 
@@ -122,21 +169,35 @@ func (f *Far) Take(now time.Time, b *code.Batch, late bool) (n News) {
 	if at.After(now) {
 		at = now
 	}
-	if at.Before(l.heard) {
+	n.Made = at
+	starts := &f.Starts[index(late)]
+	anew := (b.Start-*starts)&3 == 1
+	overtaken := at.Before(l.heard) && l.heard.Sub(at) < latest && !anew
+	if at.Before(l.heard) && !overtaken { // the far clock was put back
 		at = l.heard
 	}
-	if b.Start != f.starts[index(late)] && !l.heard.IsZero() {
-		for _, u := range f.units {
-			if u.Late == late {
-				u.sure, u.unsure = false, now
+	if !overtaken { // else it may be of an earlier start, and says nothing of the present one
+		if b.Start != *starts {
+			for _, u := range f.units {
+				if u.Late == late {
+					u.sure, u.unsure = false, now
+				}
 			}
 		}
+		*starts, l.heard, l.good = b.Start, at, b.Promise*3/2+slack
 	}
-	f.starts[index(late)] = b.Start
-	l.heard, l.good = at, b.Promise*3/2+slack
 	for i := range b.Records {
 		r := &b.Records[i]
 		u := f.units[r.Unit]
+		if overtaken && u != nil && !at.Add(-r.Age).After(u.At) { // where the unit is, is known better
+			if _, lacks := f.lacking[r.Unit]; lacks && r.Form == code.Whole && r.Version == u.said && r.Event.UID == u.Event.UID {
+				u.Event, u.Version = u.Fix.Apply(r.Event), r.Version
+				u.shown = time.Time{}
+				delete(f.lacking, r.Unit)
+				n.Told = append(n.Told, u)
+			}
+			continue
+		}
 		switch {
 		case r.Form == code.Lost:
 			if u != nil {
@@ -146,7 +207,12 @@ func (f *Far) Take(now time.Time, b *code.Batch, late bool) (n News) {
 			continue
 		case r.Form == code.Whole:
 			if u == nil && len(f.units) >= mostFar {
-				continue
+				old := f.longestAway()
+				if old == nil {
+					continue
+				}
+				f.drop(old)
+				n.Gone = append(n.Gone, old)
 			}
 			if u != nil && u.Event.UID != r.Event.UID {
 				f.drop(u)
@@ -158,20 +224,30 @@ func (f *Far) Take(now time.Time, b *code.Batch, late bool) (n News) {
 				f.units[r.Unit] = u
 			}
 			f.uids[r.Event.UID] = u
-			u.Event, u.Version, u.Late, u.Fix = r.Event, r.Version, late, code.FixOf(r.Event)
+			u.Event, u.Version, u.said, u.Late, u.Fix = r.Event, r.Version, r.Version, late, code.FixOf(r.Event)
 			delete(f.lacking, r.Unit)
 		case u == nil:
-			f.lack(r.Unit)
+			f.lack(now, r.Unit)
 			continue
 		default:
-			if u.Version != r.Version {
-				f.lack(r.Unit)
+			if u.said = r.Version; u.Version != r.Version {
+				f.lack(now, r.Unit)
 			}
-			u.Fix = r.Onto(u.Fix)
+			if u.Fix = r.Onto(u.Fix); u.Away {
+				u.Event = u.Fix.Apply(u.Event)
+			}
 		}
-		u.At, u.sure = at.Add(-r.Age), true
+		u.At, u.sure, u.Away = at.Add(-r.Age), true, false
 		u.shown = time.Time{}
 		n.Told = append(n.Told, u)
+	}
+	if !overtaken { // a site that speaks says that all is as told
+		for _, u := range f.Units() {
+			if u.Away && u.Late == late && u.sure && now.Before(f.good(u)) {
+				u.Away, u.shown = false, time.Time{}
+				n.Back = append(n.Back, u)
+			}
+		}
 	}
 	return n
 }
@@ -190,20 +266,37 @@ func (f *Far) synchronise(now, at time.Time) {
 	}
 }
 
-func (f *Far) lack(n uint32) {
-	if len(f.lacking) < mostAsked {
-		f.lacking[n] = true
+func (f *Far) lack(now time.Time, n uint32) {
+	if _, known := f.lacking[n]; !known && len(f.lacking) < mostAsked {
+		f.lacking[n], f.known = now, false
 	}
 }
 
 // Ask are the units that the site is to be asked for now.
-func (f *Far) Ask(now time.Time) []uint32 {
-	if len(f.lacking) == 0 || now.Before(f.askAgain) {
+func (f *Far) Ask(now time.Time) (list []uint32) {
+	if at := f.askDue(); at.IsZero() || now.Before(at) {
 		return nil
 	}
 	f.known = false
-	f.askAgain = now.Add(askEvery)
-	return slices.Sorted(maps.Keys(f.lacking))
+	f.askAgain = now.Add(max(askEvery, f.patience))
+	for n, since := range f.lacking {
+		if !now.Before(since.Add(f.patience)) {
+			list = append(list, n)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// askDue is when Ask has something; zero: never.
+func (f *Far) askDue() (at time.Time) {
+	for _, since := range f.lacking {
+		at = due.Earliest(at, since.Add(f.patience))
+	}
+	if !at.IsZero() {
+		at = due.Latest(at, f.askAgain)
+	}
+	return at
 }
 
 // good is until when what is known of a unit is true.
@@ -218,25 +311,32 @@ func (f *Far) good(u *FarUnit) time.Time {
 }
 
 // Show are the events of all units that are to be shown now: those that have news, those that move, and those whose
-// stale time would come. A unit whose time is over is shown once more, stale, and forgotten: gone has it.
-func (f *Far) Show(now time.Time) (events []*cot.Event, gone []*FarUnit) {
+// stale time would come. A unit whose time is over is Away from now on and shown once more, stale: away has it. One that has been so
+// for too long is forgotten.
+func (f *Far) Show(now time.Time) (events []*cot.Event, away, forgotten []*FarUnit) {
 	if next := f.Due(); next.IsZero() || now.Before(next) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	f.known = false
 	for _, u := range f.Units() {
-		if good := f.good(u); !now.Before(good) {
+		switch {
+		case u.Away && now.Sub(u.At) >= keepAway:
 			f.drop(u)
-			gone = append(gone, u)
+			forgotten = append(forgotten, u)
 			continue
-		}
-		if now.Before(f.showAt(u)) {
+		case u.Away:
+			continue
+		case !now.Before(f.good(u)):
+			u.Event, u.Away = u.Fix.Apply(u.Event), true
+			away = append(away, u)
+			continue
+		case now.Before(f.showAt(u)):
 			continue
 		}
 		events = append(events, f.Event(now, u))
 		u.shown = now
 	}
-	return events, gone
+	return events, away, forgotten
 }
 
 // showAt is when a unit is to be shown next.
@@ -246,7 +346,7 @@ func (f *Far) showAt(u *FarUnit) time.Time {
 		return time.Time{}
 	case u.Fix.Moves && u.Fix.Speed >= 3: // faster than a person who stands
 		way := time.Duration(showMetres * 10 / float64(u.Fix.Speed) * float64(time.Second))
-		return u.shown.Add(min(f.every, max(2*time.Second, way)))
+		return u.shown.Add(min(f.every, max(time.Second, way)))
 	}
 	return u.shown.Add(f.ahead() / 2)
 }
@@ -289,16 +389,17 @@ func (f *Far) Due() time.Time {
 
 func (f *Far) dueNow() (at time.Time) {
 	for _, u := range f.units {
+		if u.Away {
+			at = due.Earliest(at, u.At.Add(keepAway))
+			continue
+		}
 		next := f.showAt(u)
 		if next.IsZero() {
 			next = u.At // at once
 		}
 		at = due.Earliest(at, due.Earliest(next, f.good(u)))
 	}
-	if len(f.lacking) > 0 {
-		at = due.Earliest(at, f.askAgain.Add(time.Millisecond))
-	}
-	return at
+	return due.Earliest(at, f.askDue())
 }
 
 // Number and Text make a Far the names of its units (code.Names).
@@ -309,6 +410,7 @@ func (f *Far) Text(number uint32, callsign bool) (string, bool) {
 	u := f.units[number]
 	switch {
 	case u == nil:
+		f.lack(longAgo, number) // who names it has it
 		return "", false
 	case callsign:
 		return u.Event.Callsign(), true

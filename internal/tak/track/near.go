@@ -14,6 +14,7 @@ type Care struct {
 	Every  time.Duration // a report goes at most so often; 0: no bound
 	Late   bool          // it goes after the units that are not
 	Hidden bool          // it is not told at all
+	Budget *Budget       // octets that it may take; nil: any
 }
 
 // Unit is one unit of this site.
@@ -80,8 +81,8 @@ func (n *Near) All() (list []*Unit) {
 	return list
 }
 
-// Report takes a report of a unit, its times by this gateway's clock, with the care of each audience (Outlet.slot). fresh: the unit is new or looks otherwise than before.
-// nil: there is no room for another unit.
+// Report takes a report of a unit, its times by this gateway's clock, with the care of each audience (Outlet.slot). fresh:
+// the unit is new or looks otherwise than before. nil: there is no room for another unit.
 func (n *Near) Report(now time.Time, e *cot.Event, cares []Care) (u *Unit, fresh bool) {
 	u = n.units[e.UID]
 	if u == nil {

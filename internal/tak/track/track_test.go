@@ -32,7 +32,7 @@ type pair struct {
 }
 
 func newPair(t *testing.T, p Pace) *pair {
-	return &pair{t: t, now: epoch, near: NewNear(7, 3), out: NewOutlet(p, 0, false, 1), far: NewFar(5 * time.Second)}
+	return &pair{t: t, now: epoch, near: NewNear(7, 3), out: NewOutlet(p, 0, false, 1), far: NewFar(5*time.Second, 0)}
 }
 
 var pace = Pace{Gather: time.Second, Age: time.Minute, Octets: 300}
@@ -45,7 +45,7 @@ func (p *pair) report(e *cot.Event) {
 
 // speak makes the batch that is due and says how many records it had; -1: none was due.
 func (p *pair) speak(arrives bool) int {
-	data, number := p.out.Batch(p.now, p.near)
+	data, number, _ := p.out.Batch(p.now, p.near)
 	if data == nil {
 		return -1
 	}
@@ -120,19 +120,19 @@ func TestFarClockAndLack(t *testing.T) {
 		p := newPair(t, pace)
 		p.report(report(t, "u", 54, 0, p.now))
 		p.now = p.now.Add(time.Second)
-		data, _ := p.out.Batch(p.now, p.near)
+		data, _, _ := p.out.Batch(p.now, p.near)
 		here := p.now.Add(off)
 		b, err := code.ParseBatch(data, here)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p.far.Take(here, b, false)
-		events, _ := p.far.Show(here)
+		events, _, _ := p.far.Show(here)
 		if len(events) != 1 || here.Sub(events[0].Time).Abs() > 5*time.Second || !events[0].Stale.After(here) {
 			t.Errorf("with clocks %v apart it is shown as %v", off, events)
 		}
 	}
-	far := NewFar(time.Second)
+	far := NewFar(time.Second, 0)
 	far.Take(epoch, &code.Batch{Run: 1, At: epoch, Promise: time.Minute, Records: []code.Record{{Unit: 9, Form: code.Moved}}}, false)
 	if got := far.Ask(epoch); len(got) != 1 || got[0] != 9 {
 		t.Errorf("asked for %v", got)
@@ -151,7 +151,7 @@ func TestSilence(t *testing.T) {
 	stale := 0
 	for range 200 {
 		p.now = p.now.Add(time.Second)
-		events, gone := p.far.Show(p.now)
+		events, gone, _ := p.far.Show(p.now)
 		for _, e := range events {
 			if e.Stale.Sub(p.now) > time.Minute {
 				t.Errorf("it is fresh for %v", e.Stale.Sub(p.now))
@@ -159,7 +159,124 @@ func TestSilence(t *testing.T) {
 		}
 		stale += len(gone)
 	}
-	if stale != 1 || p.far.Find("u") != nil {
-		t.Errorf("it went stale %d times", stale)
+	if u := p.far.Find("u"); stale != 1 || u == nil || !u.Away {
+		t.Errorf("it went stale %d times, and is kept as %+v", stale, u)
+	}
+	p.report(report(t, "u", 54.01, 0, p.now))
+	p.now = p.now.Add(time.Second)
+	p.speak(true)
+	if events, _, _ := p.far.Show(p.now); len(events) != 1 || !events[0].Stale.After(p.now) || events[0].UID != "u" {
+		t.Errorf("its next report shows %v", events)
+	}
+	p.now = p.now.Add(time.Hour)
+	p.far.Show(p.now)
+	p.now = p.now.Add(keepAway)
+	if _, _, forgotten := p.far.Show(p.now); len(forgotten) != 1 || p.far.Find("u") != nil {
+		t.Errorf("after a day without a word of it %d were forgotten", len(forgotten))
+	}
+}
+
+// A batch that another has overtaken changes nothing of what that said: neither where a unit is, nor its course, nor which start the
+// site is in. The whole event that is missing is taken from it all the same.
+func TestOvertaken(t *testing.T) {
+	p := newPair(t, pace)
+	batch := func() *code.Batch {
+		t.Helper()
+		p.now = p.now.Add(2 * time.Second)
+		data, _, _ := p.out.Batch(p.now, p.near)
+		b, err := code.ParseBatch(data, p.now)
+		if err != nil || len(b.Records) != 1 {
+			t.Fatalf("%d records, %v", len(data), err)
+		}
+		return b
+	}
+	p.report(report(t, "u", 54, 5, p.now))
+	p.far.Take(p.now, batch(), false)
+	p.report(report(t, "u", 54.01, 9, p.now)) // it has become faster, and goes on
+	first := batch()
+	p.report(report(t, "u", 54.02, 9, p.now))
+	second := batch()
+	p.far.Take(p.now, second, false)
+	p.far.Take(p.now, first, false)
+	u := p.far.Find("u")
+	if off := u.Fix.Metres(p.near.Get("u").Fix); off > 1 || u.Fix.Speed != 90 {
+		t.Errorf("behind what has overtaken it the unit is %.0f m off, at %d", off, u.Fix.Speed)
+	}
+	whole := code.Batch{Run: second.Run, At: p.now.Add(-time.Minute), Start: 0, Promise: time.Minute,
+		Records: []code.Record{{Unit: u.Number, Version: u.Version ^ 1, Form: code.Whole, Event: report(t, "u", 53, 0, p.now)}}}
+	p.far.Take(p.now, &whole, false)
+	if u.Version == whole.Records[0].Version || p.far.Starts[0] != second.Start {
+		t.Error("an old batch has changed a unit's event, or the site's start")
+	}
+	moved := code.Batch{Run: second.Run, At: p.now, Start: second.Start, Promise: time.Minute,
+		Records: []code.Record{{Unit: u.Number, Version: u.Version ^ 1, Form: code.Moved, Mask: code.NewPlace, Fix: u.Fix}}}
+	p.far.Take(p.now, &moved, false)
+	at := u.Fix
+	p.far.Take(p.now, &whole, false)
+	if u.Version != whole.Records[0].Version || u.Fix != at || len(p.far.Ask(p.now)) != 0 {
+		t.Errorf("the event that was missing: version %d at %+v, asked for %v", u.Version, u.Fix, p.far.Ask(p.now))
+	}
+}
+
+// On a slow channel who has waited longest goes first, and whole events leave every second batch to places: ten units that turn
+// all the time, of which each is known there without details, are told each two and a half minutes or sooner.
+func TestNobodyIsForgotten(t *testing.T) {
+	slow := Pace{Gather: 5 * time.Second, Gap: 20 * time.Second, Age: 5 * time.Minute, Octets: 98}
+	near, out := NewNear(7, 20), NewOutlet(slow, 0, false, 1)
+	told := map[uint32]time.Time{}
+	spelt := map[uint32]int{}
+	now := epoch
+	for step := range 3600 {
+		now = epoch.Add(time.Duration(step) * time.Second)
+		for i := range 10 {
+			if step%20 == i {
+				e := report(t, fmt.Sprint("unit-", i), 54+float64(step*(i%3)%7)/1000, 5, now)
+				e.Detail = append(e.Detail, cot.Node{Name: "takv", Attrs: []cot.Attr{{Name: "device", Value: "SAMSUNG SM-G970U and all that it says of itself"}}})
+				u, _ := near.Report(now, e, []Care{{Bound: 50}})
+				out.Reported(now, u)
+			}
+		}
+		out.Urgent(now)
+		data, _, _ := out.Batch(now, near)
+		if data == nil {
+			continue
+		}
+		b, err := code.ParseBatch(data, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range b.Records {
+			if last, known := told[r.Unit]; known && now.Sub(last) > 150*time.Second {
+				t.Errorf("unit %d was not told for %v", r.Unit, now.Sub(last))
+			}
+			if told[r.Unit] = now; r.Form == code.Whole && r.Event.Find("takv") != nil {
+				spelt[r.Unit]++
+			}
+		}
+	}
+	for n := uint32(1); n <= 10; n++ {
+		if spelt[n] < 3 || now.Sub(told[n]) > 150*time.Second {
+			t.Errorf("unit %d was spelt out %d times in an hour, and told last %v ago", n, spelt[n], now.Sub(told[n]))
+		}
+	}
+}
+
+// A unit that was away when this site was killed comes back with the first word of its site, unless that has started again meanwhile and
+// said nothing of the unit since.
+func TestAwayOverRestarts(t *testing.T) {
+	for _, start := range []uint8{1, 2} {
+		far := NewFar(5*time.Second, 0)
+		e := report(t, "u", 54, 0, epoch)
+		far.Run, far.Starts = 7, [2]uint8{1, 1}
+		far.Put(&FarUnit{Number: 1, Away: true, Event: e, Fix: code.FixOf(e), At: epoch})
+		now := epoch.Add(time.Hour)
+		far.Resume(now, time.Minute)
+		if events, _, _ := far.Show(now); len(events) != 0 {
+			t.Errorf("before its site is heard it is shown as %v", events)
+		}
+		news := far.Take(now, &code.Batch{Run: 7, At: now, Start: start, Promise: time.Minute}, false)
+		if back := len(news.Back) == 1; back != (start == 1) {
+			t.Errorf("with start %d behind start 1 it is back: %v", start, back)
+		}
 	}
 }

@@ -137,8 +137,8 @@ func (s *Lives) IDs(to []uint64) []uint64 {
 	return to
 }
 
-// Begin keeps the life of a message that was accepted, with its recipients to come (For). The oldest that have ended make room. Where all that
-// are kept go on, this one is not kept.
+// Begin keeps the life of a message that was accepted, with its recipients to come (For). The oldest that have ended make
+// room. Where all that are kept go on, this one is not kept.
 func (s *Lives) Begin(l Life) {
 	if s.byID == nil {
 		s.byID = map[uint64]*Life{}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"aldis/internal/config"
+	"aldis/internal/control"
+	"aldis/internal/corpora"
+	"aldis/internal/gateway"
+	"aldis/internal/link/compact"
+	"aldis/internal/site"
+)
+
+// learned is what the corpus of this start teaches: the accepted one, or that of the configuration; nil: there is none.
+func (n *node) learned(configured *compact.CorpusFile, records []gateway.Record) *compact.NetCorpus {
+	c, err := corpora.Chosen(configured, gateway.Memories(records, site.Corpora))
+	if err != nil {
+		n.log.Warn("the corpus that was accepted cannot be read: this start uses that of the configuration, if there is one", "error", err)
+	}
+	if c == nil {
+		return nil
+	}
+	start := time.Now()
+	net := c.Learn()
+	n.log.Info("the net's corpus is learned", "corpus", corpora.Name(c), "messages", len(c.Messages), "seconds", time.Since(start).Seconds())
+	return net
+}
+
+func (n *node) corpusFile(ctx context.Context, name string) (file []byte, ok bool, err error) {
+	err = n.daemon.Do(ctx, func(time.Time) { file, ok = n.corpora.File(name) })
+	return file, ok, err
+}
+
+// corporaOrder is what was asked of corpus send, list, save, accept and forget.
+type corporaOrder struct {
+	config, token, out string
+	to                 []string
+	asJSON             bool
+}
+
+// send has the gateway send the file of a corpus, or without one that of its configuration.
+func (o *corporaOrder) send(files []string, stdout io.Writer) error {
+	if len(o.to) == 0 {
+		return errors.New("to which sites? --to SITE, or --to all")
+	}
+	if len(files) == 0 {
+		c, err := config.Load(o.config)
+		if err != nil {
+			return err
+		}
+		if c.Corpus.File == "" {
+			return fmt.Errorf("%s has no corpus in [compact]: name the file to send", o.config)
+		}
+		files = []string{c.Corpus.File}
+	}
+	if len(files) > 1 {
+		return errors.New("one corpus at a time")
+	}
+	if _, err := config.LoadCorpus(files[0]); err != nil {
+		return fmt.Errorf("%s %w", files[0], err)
+	}
+	file, err := os.ReadFile(files[0])
+	if err != nil {
+		return err
+	}
+	body, _ := json.Marshal(control.CorpusSend{File: file, Sites: o.to})
+	d, err := deskOf(o.config, o.token)
+	if err != nil {
+		return err
+	}
+	var sent control.CorpusSent
+	answer, err := d.talkOf(&sent, "POST", "/corpora/send", body)
+	if err != nil {
+		return err
+	}
+	if o.asJSON {
+		_, err = stdout.Write(answer)
+		return err
+	}
+	for _, s := range sent.Sites {
+		fmt.Fprintf(stdout, "corpus %s, %d messages, goes to %s when nothing else is to be sent\n", sent.Name, sent.Messages, s)
+	}
+	_, err = fmt.Fprintln(stdout, "gateway messages --precedence deferred shows how far it is; there, gateway corpus accept "+sent.Name+" has it used")
+	return err
+}
+
+// list shows what other sites have sent.
+func (o *corporaOrder) list(stdout io.Writer) error {
+	d, err := deskOf(o.config, o.token)
+	if err != nil {
+		return err
+	}
+	var is control.Report
+	if _, err := d.talkOf(&is, "GET", "/status", nil); err != nil {
+		return err
+	}
+	if o.asJSON {
+		return printJSON(stdout, is.Corpora)
+	}
+	names := map[uint16]string{}
+	for _, p := range is.Peers {
+		names[p.ID] = p.Name
+	}
+	in := is.Corpus
+	if in == "" {
+		in = "none"
+	}
+	fmt.Fprintf(stdout, "in use: %s\n", in)
+	if a := is.Corpora.Accepted; a != "" && a != is.Corpus {
+		fmt.Fprintf(stdout, "from the next start on: %s\n", a)
+	}
+	if len(is.Corpora.Received) == 0 {
+		_, err := fmt.Fprintln(stdout, "no other site has sent one")
+		return err
+	}
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "corpus\tfrom\treceived\tmessages\toctets\t")
+	for _, r := range is.Corpora.Received {
+		from, note := names[r.Site], ""
+		if from == "" {
+			from = fmt.Sprintf("node-%d", r.Site)
+		}
+		switch r.Name {
+		case is.Corpus:
+			note = "in use"
+		case is.Corpora.Accepted:
+			note = "accepted"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\n", r.Name, from, r.At.Format(time.RFC3339), r.Messages, r.Octets, note)
+	}
+	return w.Flush()
+}
+
+// save writes the file of a corpus that another site has sent, which show and compact can look at.
+func (o *corporaOrder) save(name string, stdout io.Writer) error {
+	if o.out == "" {
+		return errors.New("it needs -o FILE")
+	}
+	d, err := deskOf(o.config, o.token)
+	if err != nil {
+		return err
+	}
+	file, err := d.talk("GET", "/corpora/"+url.PathEscape(name), nil)
+	if err != nil {
+		return err
+	}
+	c, err := compact.ReadCorpus(file)
+	if err != nil || corpora.Name(c) != name {
+		return fmt.Errorf("what the gateway gives for %s is another corpus, or damaged", name)
+	}
+	if err := config.Replace(o.out, string(file), 0o600); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "corpus %s is in %s: gateway corpus show --text %s shows its messages\n", name, o.out, o.out)
+	return err
+}
+
+// decide orders accept or forget.
+func (o *corporaOrder) decide(what, name string, stdout io.Writer) error {
+	d, err := deskOf(o.config, o.token)
+	if err != nil {
+		return err
+	}
+	body, _ := json.Marshal(control.CorpusOrder{Name: name})
+	if _, err := d.talkOf(&corpora.Status{}, "POST", "/corpora/"+what, body); err != nil {
+		return err
+	}
+	if what == "accept" {
+		_, err = fmt.Fprintf(stdout, "corpus %s is used from the next start on: gateway drain, then restart the gateway\n", name)
+	} else {
+		_, err = fmt.Fprintf(stdout, "corpus %s is forgotten\n", name)
+	}
+	return err
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"aldis/internal/config"
+	"aldis/internal/corpora"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/compact/teach"
+)
+
+// corpusOrder is what was asked of corpus build and show.
+type corpusOrder struct {
+	out               string
+	mask, lines, text bool
+	asJSON            bool
+}
+
+func (o *corpusOrder) build(paths []string, stdout, stderr io.Writer) error {
+	if len(paths) == 0 || o.out == "" {
+		return errors.New("it needs samples, and -o FILE")
+	}
+	s := samples{lines: o.lines, stderr: stderr}
+	for _, path := range paths {
+		if err := s.path(path); err != nil {
+			return err
+		}
+	}
+	if len(s.list) == 0 {
+		return errors.New("there is no sample in what was named")
+	}
+	start, told := time.Now(), time.Time{}
+	file, r, err := teach.Build(s.list, teach.Options{Mask: o.mask, Progress: func(done, most int) {
+		if now := time.Now(); isTerminal(stderr) && now.Sub(start) > 2*time.Second && now.Sub(told) > time.Second/4 {
+			told = now
+			fmt.Fprintf(stderr, "\r%3d %% ", min(100, 100*done/max(1, most)))
+		}
+	}})
+	if !told.IsZero() {
+		fmt.Fprint(stderr, "\r      \r")
+	}
+	if err != nil {
+		return errors.New("these samples teach nothing: none of their kinds gets smaller by more than a fiftieth, or all are longer than 16 kB")
+	}
+	if err := config.Replace(o.out, string(file), 0o600); err != nil {
+		return err
+	}
+	if o.asJSON {
+		return printJSON(stdout, r)
+	}
+	fmt.Fprintf(stdout, "corpus %s in %s: %d messages, %d octets\n\n", r.Name, o.out, r.Messages, r.Octets)
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(w, "samples\ttaught\theld back\toctets\tbefore\tafter\t  kind\n")
+	for _, k := range r.Kinds {
+		note := ""
+		switch {
+		case k.LeftOut:
+			note = ": left out, it gains nothing"
+		case k.Held == 0:
+			note = ": too few to measure"
+		}
+		figure := func(v float64) string {
+			if k.Held == 0 {
+				return "-"
+			}
+			return fmt.Sprintf("%.1f", v)
+		}
+		fmt.Fprintf(w, "%d\t%d\t%d\t%s\t%s\t%s\t  %s%s\n", k.Samples, k.Taught, k.Held, figure(k.Octets), figure(k.Before), figure(k.After), k.Kind, note)
+	}
+	w.Flush()
+	fmt.Fprint(stdout, "\nBefore and after: octets of a first message on the link, of those held back.\n")
+	if r.Repeated > 0 {
+		fmt.Fprintf(stdout, "%d samples were there already or were empty.\n", r.Repeated)
+	}
+	if r.Long > 0 {
+		fmt.Fprintf(stdout, "%d samples have more than %d octets and are not used.\n", r.Long, compact.MaxCorpusMessage)
+	}
+	for _, p := range r.Private {
+		what := "whoever has the corpus can read it; --mask puts something else in its place"
+		if r.Masked {
+			what = "masked"
+		}
+		fmt.Fprintf(stdout, "warning: %s in %d samples (%s): %s\n", p.What, p.Samples, p.From, what)
+	}
+	return nil
+}
+
+// shownCorpus is a corpus as show tells of it.
+type shownCorpus struct {
+	Name     string       `json:"corpus"`
+	Messages int          `json:"messages"`
+	Octets   int          `json:"octets"`
+	Kinds    []teach.Kind `json:"kinds"`
+	Text     []string     `json:"text,omitempty"`
+}
+
+func (o *corpusOrder) show(paths []string, stdout io.Writer) error {
+	if len(paths) != 1 {
+		return errors.New("which file?")
+	}
+	f, err := config.LoadCorpus(paths[0])
+	if err != nil {
+		return fmt.Errorf("%s %w", paths[0], err)
+	}
+	s := shownCorpus{Name: corpora.Name(f), Messages: len(f.Messages), Kinds: teach.Kinds(f)}
+	for _, m := range f.Messages {
+		if s.Octets += len(m); o.text {
+			s.Text = append(s.Text, string(m))
+		}
+	}
+	if o.asJSON {
+		return printJSON(stdout, s)
+	}
+	fmt.Fprintf(stdout, "corpus %s: %d messages of %d octets\n", s.Name, s.Messages, s.Octets)
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(w, "messages\toctets\t  kind\n")
+	for _, k := range s.Kinds {
+		fmt.Fprintf(w, "%d\t%d\t  %s\n", k.Taught, k.TaughtOctets, k.Kind)
+	}
+	w.Flush()
+	for _, m := range s.Text {
+		fmt.Fprintf(stdout, "\n%q", m)
+	}
+	if o.text {
+		fmt.Fprintln(stdout)
+	}
+	return nil
+}
+
+// corpusFlag is the corpus that a command is told to code by; nil where it is told none.
+func corpusFlag(file string) (*compact.NetCorpus, error) {
+	if file == "" {
+		return nil, nil
+	}
+	f, err := config.LoadCorpus(file)
+	if err != nil {
+		return nil, fmt.Errorf("--corpus %s %w", file, err)
+	}
+	return f.Learn(), nil
+}

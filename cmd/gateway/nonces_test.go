@@ -1,0 +1,145 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"testing"
+)
+
+// nonces sees every datagram of some gateways, and proves that no key was used twice with one nonce. It needs no key for
+// that: each start of a gateway has keys of its own, made of its boot number and salt, and one counter for all that it seals
+// (package seal). So it is enough that no two starts of a node have the same number and salt, and that no two different
+// datagrams of one start have the same counter.
+type nonces struct {
+	mu     sync.Mutex
+	nodes  []starts
+	looked int
+	faults []string
+}
+
+// starts of one gateway.
+type starts struct {
+	n    int               // of the present start
+	own  string            // its boot number and salt, as soon as a datagram has said them
+	seen map[uint16]string // its datagrams, by the low half of the counter
+	all  map[string]int    // boot numbers and salts, and the starts that they are of
+}
+
+func newNonces(n int) *nonces {
+	c := &nonces{nodes: make([]starts, n)}
+	for i := range c.nodes {
+		c.nodes[i] = starts{seen: map[uint16]string{}, all: map[string]int{}}
+	}
+	return c
+}
+
+// ended says that what a gateway sends from now on is of its next start.
+func (c *nonces) ended(node int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := &c.nodes[node]
+	s.n, s.own, s.seen = s.n+1, "", map[uint16]string{}
+}
+
+// The layout of package seal.
+const (
+	longForm  = 1 << 4
+	shortHead = 3
+	longHead  = 11
+	// mostOfAStart datagrams a start may send here, so that the low half of its counters names each.
+	mostOfAStart = 60_000
+)
+
+// see takes down a datagram.
+func (c *nonces) see(node int, data []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.looked++
+	s := &c.nodes[node]
+	fault := func(format string, args ...any) {
+		if len(c.faults) < 20 {
+			c.faults = append(c.faults, fmt.Sprintf("node %d, start %d: ", node+1, s.n)+fmt.Sprintf(format, args...))
+		}
+	}
+	if len(data) < shortHead || data[0]&longForm != 0 && len(data) < longHead {
+		fault("a datagram of %d octets", len(data))
+		return
+	}
+	counter := binary.BigEndian.Uint16(data[1:])
+	if data[0]&longForm != 0 {
+		boot := string(data[1:7])
+		if s.own == "" {
+			s.own = boot
+		}
+		if of, ok := s.all[boot]; s.own != boot || ok && of != s.n {
+			fault("boot number and salt %x, which are those of start %d; its own are %x", boot, of, s.own)
+		}
+		s.all[boot] = s.n
+		whole := binary.BigEndian.Uint32(data[7:])
+		if whole > mostOfAStart {
+			fault("counter %d: the start is too long to be judged", whole)
+		}
+		counter = uint16(whole)
+	}
+	if was, ok := s.seen[counter]; ok && was != string(data) {
+		fault("counter %d twice: %x and %x", counter, was[:min(len(was), 40)], data[:min(len(data), 40)])
+	}
+	if s.seen[counter] = string(data); len(s.seen) > mostOfAStart {
+		fault("%d datagrams: the start is too long to be judged", len(s.seen))
+	}
+}
+
+func (c *nonces) judge(t *testing.T) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range c.faults {
+		t.Error(f)
+	}
+}
+
+// The checker finds what it is there for.
+func TestNonceChecker(t *testing.T) {
+	long := func(boot, counter byte, body string) []byte {
+		return append([]byte{0x31, 0, 0, 0, boot, 0, 1, 0, 0, 0, counter}, body...)
+	}
+	short := func(counter byte, body string) []byte { return append([]byte{0x21, 0, counter}, body...) }
+	for name, tt := range map[string]struct {
+		play   func(c *nonces)
+		faults int
+	}{
+		"all is well": {func(c *nonces) {
+			c.see(0, long(1, 1, "a"))
+			c.see(0, short(2, "b"))
+			c.see(0, short(2, "b"))
+			c.see(1, short(2, "c"))
+			c.ended(0)
+			c.see(0, long(2, 1, "d"))
+			c.see(0, short(2, "e"))
+		}, 0},
+		"a counter with other content": {func(c *nonces) {
+			c.see(0, short(2, "b"))
+			c.see(0, short(2, "x"))
+		}, 1},
+		"the same in both forms": {func(c *nonces) {
+			c.see(0, long(1, 2, "b"))
+			c.see(0, short(2, "b"))
+		}, 1},
+		"a start with the number of another": {func(c *nonces) {
+			c.see(0, long(1, 1, "a"))
+			c.ended(0)
+			c.see(0, long(1, 2, "b"))
+		}, 1},
+		"two numbers in one start": {func(c *nonces) {
+			c.see(0, long(1, 1, "a"))
+			c.see(0, long(2, 2, "b"))
+		}, 1},
+		"too short": {func(c *nonces) { c.see(0, []byte{0x31, 1, 2, 3}) }, 1},
+	} {
+		c := newNonces(2)
+		if tt.play(c); len(c.faults) != tt.faults {
+			t.Errorf("%s: %q", name, c.faults)
+		}
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !long
+
+package main
+
+// rollKills is how many gateways TestKillsInRollovers kills.
+const rollKills = 20

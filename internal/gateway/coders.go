@@ -1,0 +1,55 @@
+package gateway
+
+import (
+	"fmt"
+
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/frame"
+)
+
+// coders code and read texts: plain by the model that is built in, net also by what the net has taught. docs/decisions/corpus.md.
+type coders struct{ plain, net compact.Coder }
+
+// to is the coder of what goes to these peers: by the net's corpus where all have said that they have it.
+func (c *coders) to(peers ...*mail.Peer) *compact.Coder {
+	own := c.net.Net.Name()
+	if own == 0 || len(peers) == 0 {
+		return &c.plain
+	}
+	for _, p := range peers {
+		if p.Met.Corpus != own {
+			return &c.plain
+		}
+	}
+	return &c.net
+}
+
+// of is the coder that reads what a peer has sent. A peer that has said that it has another corpus, or none, codes nothing by ours.
+func (c *coders) of(p *mail.Peer) *compact.Coder {
+	own := c.net.Net.Name()
+	if own == 0 || p.Met.Placed && p.Met.Corpus != own {
+		return &c.plain
+	}
+	return &c.net
+}
+
+// said notes which corpus a peer has.
+func (c *coders) said(g *Gateway, p *mail.Peer, h frame.Hello) {
+	own := c.net.Net.Name()
+	if own != 0 && h.Corpus != own && (h.Corpus != p.Met.Corpus || !p.Met.Placed) {
+		g.Note("info", "a peer does not have this node's corpus: what is for it is coded by the model that is built in", "peer", p.Name, "has_another", h.Corpus != 0)
+	}
+	p.Met.Corpus = h.Corpus
+}
+
+// corpusName is the name of a net's corpus as operators see it; empty: there is none.
+func corpusName(name uint32) string {
+	if name == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%08x", name)
+}
+
+// work is what both have done.
+func (c *coders) work() uint64 { return c.plain.Work() + c.net.Work() }

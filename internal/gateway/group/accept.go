@@ -1,0 +1,154 @@
+package group
+
+import (
+	"slices"
+	"time"
+
+	"aldis/internal/due"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/replica"
+	"aldis/internal/pmul"
+	"aldis/internal/site"
+)
+
+// tell submits one message with state: what one peer lacks, to it and to all others that lack exactly the same.
+func (c *Carrier) tell(now time.Time) bool {
+	for _, p := range c.Peers {
+		if p.Met.Store == 0 || p.Gone || !c.Met(now, p) { // never heard: it may not exist
+			continue
+		}
+		items := c.Replica.Next(now, p.ID, 8)
+		if len(items) == 0 {
+			continue
+		}
+		to := []*mail.Peer{p}
+		for _, q := range c.Peers {
+			if q != p && q.Met.Store != 0 && !q.Gone && c.Met(now, q) && sameItems(items, c.Replica.Next(now, q.ID, 8)) {
+				to = append(to, q)
+			}
+		}
+		return len(c.Accept(now, to, envelope.Message{Items: items}, mail.KindOf(items))) == 0
+	}
+	return false
+}
+
+func sameItems(a, b []site.Item) bool {
+	return slices.EqualFunc(a, b, func(x, y site.Item) bool {
+		return x.Gone == y.Gone && x.Expires.Equal(y.Expires) && replica.HashOf(x) == replica.HashOf(y)
+	})
+}
+
+// Accept hands a message to P_Mul for all these peers at once. Where it is refused, the log says why.
+func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Message, kind mail.Kind) (refused []*mail.Peer) {
+	m, err := c.Store.New(content, kind)
+	old := c.older(m, to)
+	var body []byte
+	if err == nil {
+		body, err = c.encode(now, to, m, old)
+	}
+	if err != nil {
+		c.Road.Note("warn", "a message cannot be encoded and was refused", "error", err)
+		return to
+	}
+	expires, priority := now.Add(lifetime), priorityOf(m)
+	if pl := content.Payload; pl != nil {
+		expires = due.Earliest(expires, pl.Expires)
+	}
+	packed := slices.Clone(body)
+	c.ref++
+	c.answer = pmul.Accepted{}
+	s := &submission{Message: m, to: to, old: old}
+	if old != nil {
+		id := numberOf(old, to)
+		c.step(now, pmul.Replace{Ref: c.ref, Message: id, Payload: packed, Expires: expires}, s)
+		c.stepSender(now, pmul.Hold{Message: id}) // what is held is the older text
+	} else {
+		nodes := make([]pmul.NodeID, len(to))
+		for i, p := range to {
+			nodes[i] = pmul.NodeID(p.ID)
+		}
+		c.step(now, pmul.Submit{Ref: c.ref, Payload: packed, To: nodes, Expires: expires, Priority: priority, AtOnce: len(content.Items) > 0,
+			Fleeting: content.Payload != nil && content.Payload.Fleeting}, s)
+	}
+	if c.answer.Ref != c.ref || c.answer.Err != nil {
+		if now.Sub(c.refused) > time.Minute {
+			c.refused = now
+			c.Road.Note("warn", "a message was refused by P_Mul", "error", c.answer.Err)
+		}
+		return to
+	}
+	return nil
+}
+
+// submission is a message that the engine is being given, for whom, and the one whose place it takes.
+type submission struct {
+	*mail.Message
+	to  []*mail.Peer
+	old *mail.Message
+}
+
+// older is the message that m takes the place of: one of which nothing has been on the air.
+func (c *Carrier) older(m *mail.Message, to []*mail.Peer) *mail.Message {
+	if m == nil {
+		return nil
+	}
+	old := c.audience.Older(m, to)
+	if old == nil || !c.sender.Waits(numberOf(old, to)) {
+		return nil
+	}
+	return old
+}
+
+func numberOf(m *mail.Message, to []*mail.Peer) pmul.MessageID {
+	return pmul.MessageID(m.For(to[0].ID).At.Number)
+}
+
+// encode is the envelope of m as it crosses the link, valid until the coder's next use. m notes whether its flow is spelt out.
+func (c *Carrier) encode(now time.Time, to []*mail.Peer, m, old *mail.Message) ([]byte, error) {
+	texts := c.Road.Texts(to...)
+	if texts != nil {
+		texts.Whole = true
+	}
+	f := c.audience.Flow(m.Content.Payload)
+	if f == nil {
+		return envelope.Packed(c.Coder, m.Content, 0, false, texts)
+	}
+	var err error
+	if m.Full, err = envelope.Append(nil, m.Content, f.Number, true); err != nil { // by its number, as version 0.1 counts it
+		return nil, err
+	}
+	id := c.sender.Next(now)
+	if old != nil {
+		id = numberOf(old, to)
+	}
+	m.Spelt = c.audience.Spells(f, uint64(id), priorityOf(m) > 0, to...)
+	c.audience.Encode(texts, f, uint64(id), m.Content.Payload, to...)
+	return envelope.Packed(c.Coder, m.Content, f.Number, m.Spelt, texts)
+}
+
+// keep takes a message that the engine has accepted into custody, before anything of it is sent.
+func (c *Carrier) keep(s *submission, id pmul.MessageID) {
+	if s.old != nil {
+		c.audience.Unsent(uint64(id), s.old.Content.Payload)
+		for _, p := range s.to {
+			c.Store.End(s.old.For(p.ID), mail.Superseded)
+		}
+	}
+	for _, p := range s.to {
+		c.Store.Start(p, s.Message, attempt(id), c.audience)
+		c.Replica.Sent(p.ID, s.ID, s.Content.Items)
+	}
+	if f := c.audience.Flow(s.Content.Payload); f != nil {
+		c.audience.Sent(f, uint64(id), s.Message)
+	}
+	c.audience.Newest(s.Message)
+	c.hold(s.Message, id)
+}
+
+func (c *Carrier) hold(m *mail.Message, id pmul.MessageID) {
+	c.out[id] = m
+	if m.Content.Payload == nil {
+		c.telling++
+	}
+}

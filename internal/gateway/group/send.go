@@ -1,0 +1,159 @@
+package group
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/seal"
+	"aldis/internal/pmul"
+)
+
+// send seals a datagram of P_Mul: to one peer, to the group, or to every peer where there is no group's address.
+func (c *Carrier) send(now time.Time, packet pmul.Packet) {
+	if c.engine.Hears && packet.To != 0 && !c.Behind(uint16(packet.To)) && !c.apart(packet) { // who shares the channel has to know that it is in use
+		packet.To, packet.Group = 0, members
+	}
+	if packet.To == 0 {
+		packet = c.ride(now, packet)
+	}
+	b, err := c.engine.Encode(nil, packet)
+	if err != nil {
+		c.Road.Note("error", "a P_Mul packet cannot be written", "error", err)
+		return
+	}
+	body := frame.Append(nil, frame.PMul{Body: b}, true)
+	to := c.Peers
+	switch {
+	case packet.To != 0:
+		to = nil
+		if p := c.peers[uint16(packet.To)]; p != nil {
+			to = []*mail.Peer{p}
+		}
+	case c.Group.IsValid():
+		long := slices.ContainsFunc(c.Peers, func(p *mail.Peer) bool { return !p.Met.KnowsUs })
+		c.post(now, seal.Group, c.Group, long, body, packet, c.Ledger)
+		c.copies(now, packet, body)
+		return
+	}
+	for _, p := range to {
+		if p.Addr.IsValid() {
+			c.post(now, p.ID, p.Addr, !p.Met.KnowsUs, body, packet, &p.Ledger)
+			p.Counts.DatagramsSent++
+			p.LastSent = now
+		}
+	}
+}
+
+// proofsApart is how many octets of proofs make a datagram to all too long for a receipt.
+const proofsApart = 32
+
+// apart says that a packet is nothing but receipts of whole messages for one peer, and that the proofs for all others would be
+// more than it. It goes to that peer alone, though the others do not learn that the channel is in use for so short a time.
+func (c *Carrier) apart(packet pmul.Packet) bool {
+	p := c.peers[uint16(packet.To)]
+	if p == nil || !p.Reachable() || c.Proven() < proofsApart {
+		return false
+	}
+	return !slices.ContainsFunc(packet.PDUs, func(pdu pmul.PDU) bool {
+		a, ok := pdu.(pmul.AckPDU)
+		return !ok || slices.ContainsFunc(a.Entries, func(e pmul.AckEntry) bool { return len(e.Missing) > 0 })
+	})
+}
+
+// ride puts receipts that are owed into a datagram that goes to all anyway.
+func (c *Carrier) ride(now time.Time, packet pmul.Packet) pmul.Packet {
+	b, err := c.engine.Encode(nil, packet)
+	if err != nil || len(b) >= c.engine.DatagramOctets {
+		return packet
+	}
+	out := c.receiver.Step(now, pmul.Ride{Octets: c.engine.DatagramOctets - len(b)})
+	c.dues[1] = out.Deadline
+	for _, r := range out.Records {
+		c.Road.Record(r.Bucket, r.Key, r.Value)
+	}
+	if len(out.Ride) > 0 {
+		c.acknowledged = now
+	}
+	packet.PDUs = append(out.Ride, packet.PDUs...)
+	return packet
+}
+
+func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool, body []byte, packet pmul.Packet, l *mail.Ledger) {
+	data, ok := c.Road.Seal(to, long, body)
+	if !ok {
+		return
+	}
+	c.aired(to, packet.PDUs)
+	l.Head(mail.Sent, long)
+	l.Add(mail.Sent, c.kindOf(packet.PDUs), len(body))
+	l.Add(mail.Sent, mail.Key, len(data)-seal.Overhead(long)-len(body))
+	c.Air.Took(now, &c.Profile, len(data), c.Profile.Up.RateBps)
+	lone := now.Sub(c.used) >= c.Profile.AckDelay // else the next message tells of what was lost
+	c.used = now
+	if whole(packet.PDUs) && !c.fleeting(packet.PDUs) && (c.repeats == 1 || lone && c.kindOf(packet.PDUs) == mail.Payload) {
+		c.Air.Again(&c.Profile, addr, data, c.peers[to], l, long, c.repeats, c.forSilent(packet.PDUs))
+	}
+	c.Road.Send(addr, data)
+}
+
+// forSilent says that a datagram is for a peer that has announced its silence, among others.
+func (c *Carrier) forSilent(pdus []pmul.PDU) bool {
+	return slices.ContainsFunc(pdus, func(pdu pmul.PDU) bool {
+		a, _ := pdu.(pmul.AddressPDU)
+		return slices.ContainsFunc(a.Destinations, func(d pmul.Destination) bool { return c.silent[uint16(d.Node)] })
+	})
+}
+
+// fleeting says that a datagram has nothing but messages that are not repeated for who is silent.
+func (c *Carrier) fleeting(pdus []pmul.PDU) bool {
+	return !slices.ContainsFunc(pdus, func(pdu pmul.PDU) bool {
+		data, ok := pdu.(pmul.DataPDU)
+		if !ok {
+			return false
+		}
+		m := c.out[data.Message]
+		return m == nil || m.Content.Payload == nil || !m.Content.Payload.Fleeting
+	})
+}
+
+// whole says that a datagram has a message with all of it: one fragment and the Address_PDU before it. What says whose turn it is
+// is of no use later, and what is acknowledged at once goes again when no answer has come.
+func whole(pdus []pmul.PDU) bool {
+	for i, pdu := range pdus {
+		if _, turn := pdu.(pmul.TurnPDU); turn {
+			return false
+		}
+		data, ok := pdu.(pmul.DataPDU)
+		if ok && slices.ContainsFunc(pdus[:i], func(before pmul.PDU) bool {
+			a, ok := before.(pmul.AddressPDU)
+			return ok && a.Message == data.Message && a.Total == 1 && !a.AtOnce
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// kindOf is what a datagram is charged to: what its message is, or acknowledgement.
+func (c *Carrier) kindOf(pdus []pmul.PDU) mail.Kind {
+	of := func(id pmul.MessageID) mail.Kind {
+		if m := c.out[id]; m != nil && m.Content.Payload == nil {
+			return mail.KindOf(m.Content.Items)
+		}
+		return mail.Payload
+	}
+	for _, pdu := range pdus {
+		switch pdu := pdu.(type) {
+		case pmul.DataPDU:
+			return of(pdu.Message)
+		case pmul.AddressPDU:
+			return of(pdu.Message)
+		case pmul.ParityPDU:
+			return mail.Repair
+		}
+	}
+	return mail.Ack
+}

@@ -1,0 +1,224 @@
+package field
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+
+	"aldis/internal/tak/cot"
+)
+
+// Devices speak to their server here, and on the mesh to this group.
+const (
+	takPort  = 8087
+	takGroup = "239.2.3.1:6969"
+)
+
+// plot is what one LAN shows of other ones' units, and when its events came.
+type plot struct {
+	mu     sync.Mutex
+	events map[string]*cot.Event // the newest by uid
+	first  map[string]time.Time  // when a uid came first
+	times  map[string]int        // how often it came
+}
+
+func newPlot() *plot {
+	return &plot{events: map[string]*cot.Event{}, first: map[string]time.Time{}, times: map[string]int{}}
+}
+
+// saw takes in an event.
+func (p *plot) saw(e *cot.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.events[e.UID] = e
+	p.times[e.UID]++
+	if _, has := p.first[e.UID]; !has {
+		p.first[e.UID] = time.Now()
+	}
+}
+
+func (p *plot) newest(uid string) *cot.Event {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.events[uid]
+}
+
+// came says when a uid came first, and how often it came; zero: never.
+func (p *plot) came(uid string) (time.Time, int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.first[uid], p.times[uid]
+}
+
+// hearEvents hands over what comes on a stream until it ends.
+func hearEvents(c net.Conn, saw func(*cot.Event)) {
+	var s cot.Splitter
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := c.Read(buf)
+		fault := s.Feed(buf[:n], func(frame []byte) {
+			if e, _, err := cot.ParseFrame(frame); err == nil && e != nil {
+				saw(e)
+			}
+		})
+		if err != nil || fault != nil {
+			return
+		}
+	}
+}
+
+// takStream is a device's stream to its server. It is opened again when it ends, as ATAK does.
+type takStream struct {
+	dial func(context.Context) (net.Conn, error)
+	saw  func(*cot.Event)
+
+	mu   sync.Mutex
+	conn net.Conn // nil: it is not open
+}
+
+// inSpace dials from inside a namespace.
+func inSpace(ns, at string) func(context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) { return dialIn(ctx, ns, at) }
+}
+
+const (
+	takRedial = time.Second
+	takWrite  = 5 * time.Second
+)
+
+// keep holds the stream open until ctx ends.
+func (s *takStream) keep(ctx context.Context) {
+	for ctx.Err() == nil {
+		c, err := s.dial(ctx)
+		if err != nil {
+			pause(ctx, takRedial)
+			continue
+		}
+		stop := context.AfterFunc(ctx, func() { c.Close() })
+		s.set(c)
+		hearEvents(c, s.saw)
+		s.set(nil)
+		stop()
+		c.Close()
+	}
+}
+
+func (s *takStream) set(c net.Conn) {
+	s.mu.Lock()
+	s.conn = c
+	s.mu.Unlock()
+}
+
+// open says whether there is a stream now.
+func (s *takStream) open() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.conn != nil
+}
+
+// say says an event; false: there is no stream, or it has just ended.
+func (s *takStream) say(text string) bool {
+	s.mu.Lock()
+	c := s.conn
+	s.mu.Unlock()
+	if c == nil {
+		return false
+	}
+	c.SetWriteDeadline(time.Now().Add(takWrite))
+	_, err := c.Write([]byte(text))
+	return err == nil
+}
+
+// mover is a unit with a device, which moves as people, boats and cars do.
+type mover struct {
+	uid                     string
+	lat, lon, course, speed float64 // degrees, metres a second
+	top                     float64
+	rng                     *rand.Rand
+	said                    []moved
+}
+
+// newMover is the i-th unit of a site.
+func newMover(site, i int, seed uint64) *mover {
+	m := &mover{uid: fmt.Sprintf("ANDROID-%016x", 0x359975090666199a+(100*site+i)*7919), lat: 54.3 + float64(i)/100, lon: 10.1 + float64(site),
+		top: []float64{1.5, 1.8, 6, 12}[i%4], rng: rand.New(rand.NewPCG(uint64(site*100+i), 14+seed))}
+	m.speed = m.top / 2
+	return m
+}
+
+// moved is where a unit said that it was, and where it went.
+type moved struct {
+	at                      time.Time
+	lat, lon, course, speed float64
+}
+
+const perDegree = 111194.9 // metres
+
+// on is where the unit is so long after, if it goes straight on.
+func (m *moved) on(d time.Duration) (lat, lon float64) {
+	way := m.speed * d.Seconds()
+	return m.lat + way*math.Cos(m.course*math.Pi/180)/perDegree, m.lon + way*math.Sin(m.course*math.Pi/180)/perDegree/math.Cos(m.lat*math.Pi/180)
+}
+
+// step moves the unit on for a second, turning and changing its speed now and then.
+func (m *mover) step() {
+	if m.rng.IntN(60) == 0 {
+		m.course = math.Mod(m.course+m.rng.Float64()*120-60+360, 360)
+	}
+	if m.rng.IntN(90) == 0 {
+		if m.speed = m.rng.Float64() * m.top; m.rng.IntN(4) == 0 {
+			m.speed = 0
+		}
+	}
+	now := moved{lat: m.lat, lon: m.lon, course: m.course, speed: m.speed}
+	m.lat, m.lon = now.on(time.Second)
+}
+
+// report is what its device says now; it notes that. It is good for a time that ATAK would give a report every so often.
+func (m *mover) report(every time.Duration) string {
+	m.said = append(m.said, moved{time.Now(), m.lat, m.lon, m.course, m.speed})
+	return takText(m.uid, "a-f-G-U-C", "m-g", m.lat, m.lon, 2*every+15*time.Second, fmt.Sprintf(
+		`<takv os="29" version="4.5.1.13 (55e727de)" device="SAMSUNG SM-G970U" platform="ATAK-CIV"/><contact endpoint="*:-1:stcp" callsign="%s"/><uid Droid="FALCON"/><precisionlocation altsrc="GPS" geopointsrc="GPS"/><__group role="Team Member" name="Cyan"/><status battery="88"/><track course="%v" speed="%v"/>`,
+		m.callsign(), m.course, m.speed))
+}
+
+func (m *mover) callsign() string { return "FALCON " + m.uid[len(m.uid)-4:] }
+
+// takText is an event as ATAK writes it.
+func takText(uid, kind, how string, lat, lon float64, life time.Duration, detail string) string {
+	now := time.Now().UTC()
+	return fmt.Sprintf(`<event version="2.0" uid="%s" type="%s" time="%s" start="%s" stale="%s" how="%s"><point lat="%.7f" lon="%.7f" hae="22.958679722315807" ce="4.7" le="9999999.0"/><detail>%s</detail></event>`,
+		uid, kind, now.Format(cot.TimeFormat), now.Format(cot.TimeFormat), now.Add(life).Format(cot.TimeFormat), how, lat, lon, detail)
+}
+
+// pass is what became of the reports on their way across.
+type pass struct {
+	bound                     float64 // metres
+	compared, beyond, missing int
+	offs                      []float64 // metres
+}
+
+// compare holds what is shown against where the unit must be by what it said a while ago or since.
+func (p *pass) compare(here *plot, uid string, said []moved) {
+	e := here.newest(uid)
+	if e == nil {
+		p.missing++
+		return
+	}
+	p.compared++
+	lat, _ := e.Point.Lat.Float()
+	lon, _ := e.Point.Lon.Float()
+	off := math.Inf(1)
+	for i := range said {
+		wantLat, wantLon := said[i].on(time.Since(said[i].at))
+		off = min(off, math.Hypot(lat-wantLat, (lon-wantLon)*math.Cos(lat*math.Pi/180))*perDegree)
+	}
+	p.offs = append(p.offs, off)
+	if off > p.bound {
+		p.beyond++
+	}
+}

@@ -1,0 +1,419 @@
+package field
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"aldis/internal/lab/takplay"
+	"aldis/internal/tak/cot"
+)
+
+// KindTAK is, among the kinds of peers, TAK devices.
+const KindTAK = "tak"
+
+const (
+	takBound   = 50               // metres that a unit may be shown off: the default of tak.bound
+	alertEvery = 20 * time.Second // ships raise an alert, one after the other
+	chatEvery  = 30 * time.Second // sites say something to all, one after the other
+	takReady   = 90 * time.Second // for all devices to have their streams
+)
+
+// takGame is one run with TAK devices.
+type takGame struct {
+	*game
+	devices int
+	taky    string // program; "": the gateway serves HQ's devices
+	served  []takSite
+	met     *float64   // s until the gateways knew each other
+	mu      sync.Mutex // guards what follows
+	reports int
+	far     pass
+	sent    []takSent
+}
+
+// takSite is where a site's devices are.
+type takSite struct {
+	ns, at string
+	plot   *plot
+	watch  *takStream
+	talk   *takStream // says alerts and chats
+	pipes  []*takPipe // unaided: to the other sites
+}
+
+// takSent is an alert or a chat.
+type takSent struct {
+	from int
+	uid  string
+	chat bool
+	at   time.Time
+}
+
+// TAKGame plays the Blue Game with TAK devices: HQ first, with taky where it is installed, then the ships. Units move and
+// report, ships raise alerts, and sites chat. It returns when everything is measured and removed.
+func TAKGame(ctx context.Context, o Options) (*TAKResult, error) {
+	p, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	taky := findTaky()
+	res := &TAKResult{Profile: p.Name, Seed: o.Seed, DurationS: o.Duration.Seconds(), RateS: o.Rate.Seconds(), Devices: o.Devices, Ships: o.Ships,
+		Server: "gateway", BoundM: takBound, Runs: map[string]*TAKRun{}}
+	if taky != "" {
+		res.Server = "taky"
+	}
+	o.Unaided = true
+	if res.Gateway, err = o.gatewayVersion(ctx); err != nil {
+		return nil, err
+	}
+	err = playKinds(ctx, o, func(ctx context.Context, kind string, v *voice, up func()) (func(), error) {
+		g := &takGame{game: &game{o: o, p: p, kind: kind, voice: v, up: up}, devices: o.Devices, taky: taky, far: pass{bound: takBound}}
+		run, err := g.play(ctx)
+		return func() { res.Runs[kind] = run }, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+func (g *takGame) play(ctx context.Context) (run *TAKRun, err error) {
+	all, end := context.WithCancel(ctx)
+	defer func() {
+		g.stands(nil)
+		g.say("removing namespaces and processes")
+		end()
+		under := &Run{}
+		if _, terr := g.tearDown(under, nil, func() {}); err == nil {
+			err = terr
+		}
+		if run != nil {
+			run.TroubledBy = under.GatewayErrors
+		}
+	}()
+	if err := g.setUp(ctx); err != nil {
+		return nil, err
+	}
+	if g.kind == "unaided" {
+		err = g.federate(all)
+	} else {
+		err = g.serve(ctx, all)
+	}
+	if err != nil {
+		return nil, err
+	}
+	g.up()
+	return g.sail(ctx, all)
+}
+
+// serve starts the gateways with their TAK side, and the devices' streams.
+func (g *takGame) serve(ctx, all context.Context) error {
+	for i, s := range g.sites {
+		at := fmt.Sprintf("%s:%d", lanAddr(i, 1).Addr(), takPort)
+		ns, text := s.ns, fmt.Sprintf("listen = %q\nmesh = %q\n", at, lanAddr(i, 1).Addr())
+		if i == 0 && g.taky != "" {
+			var err error
+			if ns, err = g.w.add("taky"); err != nil {
+				return err
+			}
+			own := lanAddr(0, 11)
+			if err := plug(s.ns, ns, "p1", own); err != nil {
+				return err
+			}
+			at = fmt.Sprintf("%s:%d", own.Addr(), takPort)
+			if err := startTaky(all, g.taky, ns, own.Addr().String(), filepath.Join(g.dir, "taky")); err != nil {
+				return err
+			}
+			text = fmt.Sprintf("server = %q\n", at)
+		}
+		if err := s.gateway.configure("[tak]\n" + text); err != nil {
+			return err
+		}
+		g.served = append(g.served, takSite{ns: ns, at: at, plot: newPlot()})
+	}
+	for i, s := range g.sites {
+		if i == 1 { // the ships come when HQ is there
+			if err := g.connect(all, 0); err != nil {
+				return err
+			}
+		}
+		if err := s.gateway.start(ctx); err != nil {
+			return err
+		}
+		g.say("gateway of %s takes connections", s.name)
+	}
+	for i := range g.sites[1:] {
+		if err := g.connect(all, i+1); err != nil {
+			return err
+		}
+	}
+	return g.acquaint(ctx)
+}
+
+// acquaint waits until each gateway knows all others.
+func (g *takGame) acquaint(ctx context.Context) error {
+	begun := time.Now()
+	ctx, stop := context.WithTimeout(ctx, acquainted)
+	defer stop()
+	for _, s := range g.sites {
+		for knows := false; !knows; {
+			st, err := s.gateway.status(ctx)
+			if err != nil {
+				return err
+			}
+			knows = true
+			for _, p := range st.Peers {
+				knows = knows && p.Knows
+			}
+			if !knows && !pause(ctx, 5*pollEvery) {
+				return fmt.Errorf("lab: the gateways did not get to know each other: %w", ctx.Err())
+			}
+		}
+	}
+	g.met = seconds(time.Since(begun))
+	g.say("the gateways know each other after %.1f s", *g.met)
+	return nil
+}
+
+// configure adds to the configuration, before the gateway starts.
+func (g *gatewayProc) configure(text string) error {
+	f, err := os.OpenFile(g.config, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	_, err = fmt.Fprintf(f, "\n%s", text)
+	return errors.Join(err, f.Close())
+}
+
+// connect opens the streams of a site's watcher and of its talker.
+func (g *takGame) connect(all context.Context, i int) error {
+	s := &g.served[i]
+	s.watch = &takStream{dial: inSpace(s.ns, s.at), saw: s.plot.saw}
+	s.talk = g.stream(i)
+	go s.watch.keep(all)
+	go s.talk.keep(all)
+	return g.opened(all, s.watch, s.talk)
+}
+
+// stream is one of a site whose device hears nothing of what it is told.
+func (g *takGame) stream(i int) *takStream {
+	return &takStream{dial: inSpace(g.served[i].ns, g.served[i].at), saw: noEvent}
+}
+
+func (g *takGame) opened(ctx context.Context, list ...*takStream) error {
+	ctx, stop := context.WithTimeout(ctx, takReady)
+	defer stop()
+	for _, s := range list {
+		for !s.open() {
+			if !pause(ctx, pollEvery) {
+				return fmt.Errorf("lab: a TAK device has no stream to its server: %w", ctx.Err())
+			}
+		}
+	}
+	return nil
+}
+
+// sail lets units move and people talk until the game is over, and draws the figures.
+func (g *takGame) sail(ctx, all context.Context) (*TAKRun, error) {
+	g.stands(g.standing)
+	var crew sync.WaitGroup
+	moving, stop := context.WithCancel(all)
+	defer func() { stop(); crew.Wait() }()
+	crewOf := func(i int) error {
+		for n := range g.devices {
+			say, err := g.device(all, i, n)
+			if err != nil {
+				return err
+			}
+			m := newMover(i, n, g.o.Seed)
+			crew.Go(func() { g.move(moving, all, i, m, say, &crew) })
+		}
+		return nil
+	}
+	if err := crewOf(0); err != nil {
+		return nil, err
+	}
+	g.zero = time.Now()
+	for i := range g.sites[1:] {
+		if err := crewOf(i + 1); err != nil {
+			return nil, err
+		}
+	}
+	g.say("%d devices at each site: time counts from here", g.devices)
+	var plan []action
+	for d := progress; d < g.o.Duration; d += progress {
+		plan = append(plan, action{d, func() error { g.say("%s", g.standing()); return nil }})
+	}
+	for n, d := 0, alertEvery; d < g.o.Duration; n, d = n+1, d+alertEvery {
+		plan = append(plan, action{d, func() error { g.raise(1+n%g.o.Ships, n); return nil }})
+	}
+	for n, d := 0, chatEvery/2; d < g.o.Duration; n, d = n+1, d+chatEvery {
+		plan = append(plan, action{d, func() error { g.chat(n%len(g.sites), n); return nil }})
+	}
+	plan = append(plan, g.incidents(ctx)...)
+	plan = append(plan, action{g.o.Duration, func() error { return nil }})
+	slices.SortStableFunc(plan, func(a, b action) int { return int(a.at - b.at) })
+	for _, a := range plan {
+		if !pause(ctx, time.Until(g.zero.Add(a.at))) {
+			return nil, ctx.Err()
+		}
+		if err := a.what(); err != nil {
+			return nil, err
+		}
+	}
+	stop()
+	g.say("the devices are silent")
+	crew.Wait()
+	return g.finish(ctx)
+}
+
+// incidents are what the options want besides.
+func (g *takGame) incidents(ctx context.Context) (plan []action) {
+	o := g.o
+	if o.OutageFor > 0 {
+		plan = append(plan,
+			action{o.OutageAt, func() error { g.say("the link goes down for %v", o.OutageFor); return g.switchLink(true) }},
+			action{o.OutageAt + o.OutageFor, func() error { g.say("the link is back"); return g.switchLink(false) }})
+	}
+	if o.Kill != "" && g.kind == "gateway" {
+		plan = append(plan, action{o.KillAt, func() error {
+			s := g.sites[slices.IndexFunc(g.sites, func(s *lanSite) bool { return s.name == o.Kill })]
+			at := time.Now()
+			s.gateway.kill()
+			g.say("gateway of %s killed", s.name)
+			if err := s.gateway.start(ctx); err != nil {
+				return err
+			}
+			g.say("gateway of %s is up again after %.2f s", s.name, time.Since(at).Seconds())
+			return nil
+		}})
+	}
+	return plan
+}
+
+// device makes the n-th device of a site, and answers how it says something: the last of a ship with several speaks on the
+// mesh, the others have streams. The first one is who raises alerts and chats.
+func (g *takGame) device(all context.Context, i, n int) (func(string) bool, error) {
+	if g.kind == "unaided" {
+		return func(text string) bool { g.served[i].tell(text); return true }, nil
+	}
+	if n == 0 {
+		return g.served[i].talk.say, nil
+	}
+	if i == 0 || n != g.devices-1 {
+		s := g.stream(i)
+		go s.keep(all)
+		return s.say, g.opened(all, s)
+	}
+	return g.meshDevice(all, i)
+}
+
+// meshDevice makes a device on the mesh of a site, in a namespace of its own, and answers how it says something.
+func (g *takGame) meshDevice(all context.Context, i int) (func(string) bool, error) {
+	ns, err := g.w.add(g.sites[i].name + "-mesh")
+	if err != nil {
+		return nil, err
+	}
+	own := lanAddr(i, 12)
+	if err := errors.Join(plug(g.sites[i].ns, ns, "p2", own), ip("-n", ns, "route", "add", "224.0.0.0/4", "dev", "eth0")); err != nil {
+		return nil, err
+	}
+	var c net.Conn
+	if err := inNetns(ns, func() (err error) {
+		c, err = net.Dial("udp4", takGroup)
+		return err
+	}); err != nil {
+		return nil, fmt.Errorf("lab: %w", err)
+	}
+	context.AfterFunc(all, func() { c.Close() })
+	return func(text string) bool {
+		_, err := c.Write([]byte(text))
+		return err == nil
+	}, nil
+}
+
+// move lets a unit move and report until moving ends, and has each report compared with the far maps.
+func (g *takGame) move(moving, all context.Context, i int, m *mover, say func(string) bool, crew *sync.WaitGroup) {
+	next := time.Now()
+	for second := time.Now(); ; second = second.Add(time.Second) {
+		if !pause(moving, time.Until(second)) {
+			return
+		}
+		m.step()
+		for !next.After(second) {
+			next = next.Add(g.o.Rate)
+			g.mu.Lock()
+			text, mine := m.report(g.o.Rate), len(m.said)-1
+			g.mu.Unlock()
+			if !say(text) {
+				continue
+			}
+			g.mu.Lock()
+			g.reports++
+			g.mu.Unlock()
+			crew.Go(func() {
+				if pause(all, takplay.CompareAfter) {
+					g.compare(i, m, mine)
+				}
+			})
+		}
+	}
+}
+
+// compare holds the other sites' maps against a report and those after it.
+func (g *takGame) compare(from int, m *mover, mine int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	said := m.said[mine:]
+	for t := range g.served {
+		if t != from {
+			g.far.compare(g.served[t].plot, m.uid, said)
+		}
+	}
+}
+
+// raise raises an alert of a ship.
+func (g *takGame) raise(from, n int) {
+	uid := fmt.Sprintf("alert-%d", n)
+	g.utter(takSent{from: from, uid: uid}, takText(uid, "b-a-o-tbl", "h-e", 54.3, 10.1+float64(from), time.Hour,
+		fmt.Sprintf(`<contact callsign="%s"/><emergency type="911 Alert">%[1]s</emergency>`, g.sites[from].name)))
+}
+
+// chat has a site's first device say something to all.
+func (g *takGame) chat(from, n int) {
+	who := newMover(from, 0, g.o.Seed)
+	uid := fmt.Sprintf("GeoChat.%s.All Chat Rooms.%d", who.uid, n)
+	g.utter(takSent{from: from, uid: uid, chat: true}, takText(uid, "b-t-f", "h-g-i-g-o", 0, 0, 24*time.Hour, fmt.Sprintf(
+		`<__chat parent="RootContactGroup" groupOwner="false" messageId="%[1]d" chatroom="All Chat Rooms" id="All Chat Rooms" senderCallsign="%[3]s"><chatgrp uid0="%[2]s" uid1="All Chat Rooms" id="All Chat Rooms"/></__chat><link uid="%[2]s" type="a-f-G-U-C" relation="p-p"/><remarks source="BAO.F.ATAK.%[2]s" to="All Chat Rooms" time="%[4]s">all well here, report number %[1]d</remarks>`,
+		n, who.uid, who.callsign(), time.Now().UTC().Format(cot.TimeFormat))))
+}
+
+func (g *takGame) utter(s takSent, text string) {
+	s.at = time.Now()
+	site := &g.served[s.from]
+	if g.kind == "unaided" {
+		site.tell(text)
+	} else if !site.talk.say(text) {
+		return // its gateway is gone: nobody takes it
+	}
+	g.mu.Lock()
+	g.sent = append(g.sent, s)
+	g.mu.Unlock()
+}
+
+// standing is how it goes.
+func (g *takGame) standing() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	up, down := g.traffic()
+	a, c := g.crossed(false), g.crossed(true)
+	return fmt.Sprintf("%d reports; %d of %d comparisons wrong, %d not shown; alerts %d of %d, chats %d of %d; link %.1f kB up, %.1f kB down; %v to go", g.reports,
+		g.far.beyond, g.far.compared, g.far.missing, a.Came, a.Sent, c.Came, c.Sent, float64(up.Octets)/1000, float64(down.Octets)/1000,
+		max(0, g.o.Duration-time.Since(g.zero)).Round(time.Second))
+}
