@@ -12,7 +12,7 @@ PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev iproute2 iputil
 ROOT := $(if $(SUDO),-exec "sudo -E env PATH=$(PATH)")
 
 .NOTPARALLEL:
-.PHONY: build deps peers tak-peers demo docs packages release test test-long check vuln generate bench fuzz sizes measure transports clean
+.PHONY: build deps peers tak-peers tak-hour demo docs packages release test test-long check vuln generate bench fuzz sizes measure transports clean
 .DEFAULT_GOAL := build
 
 build:
@@ -45,6 +45,10 @@ peers: deps
 tak-peers: PACKAGES := python3-venv
 tak-peers: deps
 	@$(MAKE) -s -C field-tests/tak
+
+# The acceptance of TAK with real processes on iridium-dialup, unaided TCP beside it: an hour of the real clock, mostly idle.
+tak-hour: deps build tak-peers
+	@$(GO) test -count 1 -tags long -timeout 2h -v -run TestTAKForAnHour $(ROOT) ./internal/lab/field
 
 # With gateways and without, at the same time; a scoreboard, and the same as a page.
 demo: deps build peers

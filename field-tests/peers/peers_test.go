@@ -109,17 +109,6 @@ func (w world) await(p *field.Peer, ev, name string, more func(field.Event) bool
 	return e
 }
 
-// receives waits until p has message seq of from on a pipe, and checks it.
-func (w world) receives(p *field.Peer, name, from string, seq int64, size, elements int) {
-	w.t.Helper()
-	e := w.await(p, "received", name, func(e field.Event) bool { return e.From == from && e.Seq == seq })
-	in := check.In(w.t, p.Name())
-	check.True(in, "e.OK", e.OK)
-	check.Equal(in, "e.Size", e.Size, size)
-	check.Equal(in, "e.Elements", e.Elements, elements)
-	check.True(in, "not e.At().Before(e.SentAt())", !e.At().Before(e.SentAt()), e.SentAt())
-}
-
 // receivesSome waits until p has n messages of from on a pipe, whichever, and checks them. JXTA promises no delivery, and
 // 2.7 loses one now and then when several come together: who waits for one of many must not name it.
 func (w world) receivesSome(p *field.Peer, name, from string, n, size, elements int) {
@@ -199,8 +188,8 @@ func TestGroup(t *testing.T) {
 		}
 	}
 	w.await(b, "pipe_ready", "g-svc", inGroup)
-	w.tell(a, "send g-svc 200 1 0 group Blue")
-	w.receives(b, "g-svc", "A", 1, 200, 1)
+	w.tell(a, "send g-svc 200 20 0.5 group Blue") // the first are lost when A has no lease of the group's rendezvous yet
+	w.receivesSome(b, "g-svc", "A", 1, 200, 1)
 	for _, e := range b.Events() {
 		if e.Ev == "discovered" && e.Group == "" {
 			t.Errorf("found in the net peer group what was published in Blue: %+v", e)

@@ -3,6 +3,7 @@ package borders
 import (
 	"flag"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -74,5 +75,35 @@ func TestRoad(t *testing.T) {
 	}
 	if len(drawn[0]) != 2 || !slices.Equal(drawn[0], drawn[1]) {
 		t.Errorf("docs/house.md draws\n%s\nand gateway/doc.go\n%s", strings.Join(drawn[0], "\n"), strings.Join(drawn[1], "\n"))
+	}
+}
+
+// Every page of docs stands in docs/README.md, once, and every page that stands there is there.
+func TestEveryPageIsListed(t *testing.T) {
+	const list = "../../docs/README.md"
+	text, err := os.ReadFile(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]int{}
+	for _, m := range regexp.MustCompile(`(?m)^\| \[[^]]+\]\(([^)]+)\)`).FindAllStringSubmatch(string(text), -1) {
+		rows[m[1]]++
+	}
+	for _, pattern := range []string{"*.md", "decisions/*.md"} {
+		pages, err := filepath.Glob("../../docs/" + pattern)
+		if err != nil || len(pages) == 0 {
+			t.Fatal(pages, err)
+		}
+		for _, page := range pages {
+			name := strings.TrimPrefix(filepath.ToSlash(page), "../../docs/")
+			if name != "README.md" && rows[name] != 1 {
+				t.Errorf("docs/README.md has %d rows of %s, want one", rows[name], name)
+			}
+		}
+	}
+	for name := range rows {
+		if _, err := os.Stat("../../docs/" + name); err != nil {
+			t.Errorf("docs/README.md: %v", err)
+		}
 	}
 }

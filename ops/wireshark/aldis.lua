@@ -22,7 +22,7 @@ local onoff = { [0] = "no", [1] = "yes" }
 local kinds = { [0] = "P_Mul", "receipt", "hello", "probe", "answer", "data", "NORM", "silence" }
 local words = { [0] = "answer at once", "of a train", "send a train", "report", "answer", "events", "no answer" }
 local lanes = { [0] = "direct", "bulk" }
-local pdus = { [0] = "Data_PDU", "Ack_PDU", "Address_PDU", "Discard_Message_PDU", "Address_PDU and its Data_PDU", "parity shard", [15] = "a PDU as in ACP 142" }
+local pdus = { [0] = "Data_PDU", "Ack_PDU", "Address_PDU", "Discard_Message_PDU", "Address_PDU and its Data_PDU", "parity shard", "turn", "Ack_PDU of complete messages", [15] = "a PDU as in ACP 142" }
 local elided = { [0] = "a packet as it is", "DATA of one segment", "DATA", "FLUSH of one segment", "FLUSH", "NACK" }
 local forms = { [0] = "deflated", "Protocol Buffers", "brief" }
 local items = { "endpoint", "document", "listener", "question" }
@@ -64,18 +64,26 @@ field("uint32", "hello.heardboot", "Heard boot number of the receiver")
 field("uint8", "hello.heardstream", "Heard stream of the receiver")
 field("uint32", "hello.digest", "Digest of the items held", base.HEX)
 field("uint16", "hello.model", "Compaction model", base.HEX)
-field("uint8", "hello.forgot", "Losses of what later messages are coded after")
+field("uint8", "hello.pieces", "Understands pieces of messages", base.DEC, onoff, 0x80)
+field("uint8", "hello.forgot", "Losses of what later messages are coded after", base.DEC, nil, 0x7f)
 field("uint16", "hello.first", "First number of a lane")
 field("uint16", "hello.seen", "Has everything up to")
 field("uint32", "hello.known", "Last start whose numbers count")
-field("uint8", "hello.starts", "Earlier starts", base.DEC, nil, 0x7f)
+field("uint8", "hello.starts", "Earlier starts", base.DEC, nil, 0x1f)
+field("uint8", "hello.has_corpus", "The name of the net's corpus follows", base.DEC, onoff, 0x20)
+field("uint32", "hello.corpus", "Corpus of the net that the sender has", base.HEX)
 field("uint8", "hello.has_roster", "The serial of a roster follows", base.DEC, onoff, 0x80)
-field("uint16", "hello.roster", "Roster that the sender goes by (low 16 bits)")
+field("uint8", "hello.has_pair", "An ephemeral key follows", base.DEC, onoff, 0x40)
+field("bytes", "hello.ephemeral", "Ephemeral key of the sender's start")
+field("uint16", "hello.heardephemeral", "Heard ephemeral key of the receiver (its first octets)", base.HEX)
+field("uint16", "hello.roster", "Rosters that the sender keeps (12 bits of the newest serial, 1, three bits of those before it)")
 field("uint32", "start.boot", "Earlier start")
 field("uint16", "start.first", "First number of a lane in it")
 field("uint8", "greeting.starts", "First of the sender's start", base.DEC, onoff, 0x02)
 field("uint8", "greeting.has_roster", "The serial of a roster follows", base.DEC, onoff, 0x04)
-field("uint16", "greeting.roster", "Roster that the sender goes by (low 16 bits)")
+field("uint8", "greeting.has_corpus", "The name of the net's corpus follows", base.DEC, onoff, 0x08)
+field("uint32", "greeting.corpus", "Corpus of the net that the sender has", base.HEX)
+field("uint16", "greeting.roster", "Rosters that the sender keeps (12 bits of the newest serial, 1, three bits of those before it)")
 field("uint8", "greeting.more", "There are other members", base.DEC, onoff, 0x01)
 field("uint32", "greeting.store", "Store", base.HEX)
 field("uint8", "greeting.stream", "Stream")
@@ -117,6 +125,16 @@ field("uint16", "data.number", "Number")
 field("uint8", "data.after", "Waits for the one so far before")
 field("uint8", "data.cumulative", "Durable up to (low 8 bits)")
 field("bytes", "data.body", "Message as coded")
+field("uint8", "piece.rides", "A receipt rides", base.DEC, onoff, 0x10)
+field("uint8", "piece.wide", "16 bits of the number", base.DEC, onoff, 0x08)
+field("uint8", "piece.prompt", "A receipt is wanted at once", base.DEC, onoff, 0x04)
+field("uint16", "piece.number", "Number")
+field("uint8", "piece.cumulative", "Durable up to (low 8 bits)")
+field("uint8", "piece.object", "Message, the low 7 bits of its number", base.DEC, nil, 0xfe)
+field("uint8", "piece.first", "The first of it", base.DEC, onoff, 0x01)
+field("uint64", "piece.total", "Octets of the message as coded")
+field("uint8", "piece.free", "Need not wait for those before", base.DEC, onoff)
+field("bytes", "piece.body", "Part of a message as coded")
 field("uint8", "envelope.form", "Form", base.DEC, forms)
 field("uint8", "envelope.alike", "All alike", base.DEC, onoff, 0x40)
 field("uint64", "envelope.flow", "Flow")
@@ -129,6 +147,7 @@ field("uint8", "pmul.flag.length", "Length follows", base.DEC, onoff, 0x20)
 field("uint8", "pmul.flag.plan", "Plan follows", base.DEC, onoff, 0x20)
 field("uint8", "pmul.flag.priority", "Priority follows", base.DEC, onoff, 0x40)
 field("uint8", "pmul.flag.map", "MAP follows", base.DEC, onoff, 0x80)
+field("uint8", "pmul.flag.at_once", "Goes again, to be acknowledged at once", base.DEC, onoff, 0x80)
 field("uint8", "pmul.flag.of", "Whose messages follows", base.DEC, onoff, 0x80)
 field("uint64", "pmul.source", "Source_ID")
 field("uint64", "pmul.message", "Message_ID")
@@ -147,10 +166,15 @@ field("uint64", "pmul.destination.sequence", "Message_Sequence_Number")
 field("uint64", "pmul.index", "Parity shard")
 field("uint64", "pmul.left", "Shards that follow")
 field("bytes", "pmul.shard", "Shard")
+field("uint8", "pmul.flag.more", "Wants another turn", base.DEC, onoff, 0x80)
+field("uint8", "pmul.turn.number", "Number of the turn")
+field("uint64", "pmul.turn.next", "Who speaks next")
+field("uint64", "pmul.turn.left", "Left of the turn, 250 ms each")
 field("uint64", "pmul.ack.of", "Source_ID of the messages")
 field("uint64", "pmul.ack.entries", "Entries")
 field("uint64", "pmul.ack.message", "Message_ID")
 field("bool", "pmul.ack.cut", "The list is cut")
+field("uint64", "pmul.ack.more", "Messages that follow it")
 field("uint64", "pmul.ack.runs", "Runs that are missing")
 field("uint64", "pmul.ack.from", "Missing from")
 field("uint64", "pmul.ack.to", "Missing to")
@@ -217,7 +241,7 @@ function Cursor:peek() return self.tvb(self.at, 1) end
 function Cursor:add(tree, name, n)
 	local range = self:take(n)
 	tree:add(F[name], range)
-	return range:uint()
+	return n <= 4 and range:uint() or nil
 end
 -- Flags of one octet, which is not taken.
 function Cursor:flags(tree, ...)
@@ -283,16 +307,21 @@ local function hello(c, tree)
 	c:add(tree, "hello.heardstream", 1)
 	c:add(tree, "hello.digest", 4)
 	c:add(tree, "hello.model", 2)
-	c:add(tree, "hello.forgot", 1)
+	c:flags(tree, "hello.pieces", "hello.forgot")
 	c:add(tree, "hello.first", 2)
 	c:add(tree, "hello.first", 2)
 	c:add(tree, "hello.seen", 2)
 end
 
 local function starts(c, tree)
-	local count = c:flags(tree, "hello.has_roster", "hello.starts")
+	local count = c:flags(tree, "hello.has_roster", "hello.has_pair", "hello.has_corpus", "hello.starts")
 	if bit(count, 0x80) then c:add(tree, "hello.roster", 2) end
-	for _ = 1, count % 128 do
+	if bit(count, 0x40) then
+		c:add(tree, "hello.ephemeral", 32)
+		c:add(tree, "hello.heardephemeral", 2)
+	end
+	if bit(count, 0x20) then c:add(tree, "hello.corpus", 4) end
+	for _ = 1, count % 32 do
 		c:add(tree, "start.boot", 4)
 		c:add(tree, "start.first", 2)
 		c:add(tree, "start.first", 2)
@@ -328,7 +357,7 @@ local function greeting(c, tree)
 	end
 end
 
-local function ack(c, tree, flags)
+local function ack(c, tree, flags, runs)
 	if bit(flags, 0x80) then c:number(tree, "pmul.ack.of") end
 	local message = 0
 	for i = 1, c:number(tree, "pmul.ack.entries") do
@@ -342,22 +371,29 @@ local function ack(c, tree, flags)
 		end
 		local sub = tree:add(aldis, range, "Entry")
 		sub:add(F["pmul.ack.message"], range, UInt64.new(message, 0))
-		local head
-		head, range = c:varint()
-		sub:add(F["pmul.ack.cut"], range, bit(head, 1))
-		sub:add(F["pmul.ack.runs"], range, UInt64.new(math.floor(head / 2), 0))
-		local last = 0
-		for _ = 1, math.floor(head / 2) do
-			step, range = c:varint()
-			local from = last + 1 + math.floor(step / 2)
-			last = from
-			sub:add(F["pmul.ack.from"], range, UInt64.new(from, 0))
-			if step % 2 == 1 then
-				local more
-				more, range = c:varint()
-				last = from + 1 + more
+		if runs then -- and so many after it
+			local more
+			more, range = c:varint()
+			sub:add(F["pmul.ack.more"], range, UInt64.new(more, 0))
+			message = (message + more + 1) % 4294967296
+		else
+			local head
+			head, range = c:varint()
+			sub:add(F["pmul.ack.cut"], range, bit(head, 1))
+			sub:add(F["pmul.ack.runs"], range, UInt64.new(math.floor(head / 2), 0))
+			local last = 0
+			for _ = 1, math.floor(head / 2) do
+				step, range = c:varint()
+				local from = last + 1 + math.floor(step / 2)
+				last = from
+				sub:add(F["pmul.ack.from"], range, UInt64.new(from, 0))
+				if step % 2 == 1 then
+					local more
+					more, range = c:varint()
+					last = from + 1 + more
+				end
+				sub:add(F["pmul.ack.to"], range, UInt64.new(last, 0))
 			end
-			sub:add(F["pmul.ack.to"], range, UInt64.new(last, 0))
 		end
 	end
 end
@@ -378,11 +414,13 @@ local function pdu(c, tree, pinfo)
 	if kind ~= 15 then
 		names = { "pmul.type", "pmul.flag.source", "pmul.flag.priority" }
 		if kind == 0 or kind == 4 or kind == 5 then names[#names + 1] = "pmul.flag.length" end
+		if kind == 4 then names[#names + 1] = "pmul.flag.at_once" end
 		if kind == 2 then
 			names[#names + 1] = "pmul.flag.plan"
 			names[#names + 1] = "pmul.flag.map"
 		end
-		if kind == 1 then names = { "pmul.type", "pmul.flag.source", "pmul.flag.of" } end
+		if kind == 6 then names = { "pmul.type", "pmul.flag.more" } end
+		if kind == 1 or kind == 7 then names = { "pmul.type", "pmul.flag.source", "pmul.flag.of" } end
 	end
 	c:flags(sub, table.unpack(names))
 	if kind == 15 then
@@ -393,8 +431,12 @@ local function pdu(c, tree, pinfo)
 	end
 	if not pdus[kind] then error("aldis: unknown P_Mul type " .. kind, 0) end
 	if bit(flags, 0x10) then c:number(sub, "pmul.source") end
-	if kind == 1 then
-		ack(c, sub, flags)
+	if kind == 1 or kind == 7 then
+		ack(c, sub, flags, kind == 7)
+	elseif kind == 6 then
+		c:add(sub, "pmul.turn.number", 1)
+		c:number(sub, "pmul.turn.next")
+		c:number(sub, "pmul.turn.left")
 	else
 		c:number(sub, "pmul.message")
 		if bit(flags, 0x40) then c:add(sub, "pmul.priority", 1) end
@@ -494,6 +536,7 @@ local function frame(c, tree, pinfo, said)
 	local name = kinds[kind]
 	if kind == 2 and bit(head, 0x10) then name = "greeting" end
 	if kind == 3 and bit(head, 0x10) then name = "survey" end
+	if kind == 6 and bit(head, 0x02) then name = "piece" end
 	said[#said + 1] = name
 	local sub = tree:add(aldis, c.tvb(from, c:left()), "Frame: " .. name)
 	sub:add(F["frame.kind"], c:peek())
@@ -502,9 +545,10 @@ local function frame(c, tree, pinfo, said)
 		c:add(sub, "receipt.cumulative", 2)
 		c:bytes(sub, "receipt.bitmap", flags % 16)
 	elseif kind == 2 and bit(head, 0x10) then
-		c:flags(sub, "hello.all", "greeting.has_roster", "greeting.starts", "greeting.more")
+		c:flags(sub, "hello.all", "greeting.has_corpus", "greeting.has_roster", "greeting.starts", "greeting.more")
 		greeting(c, sub)
 		if bit(head, 0x04) then c:add(sub, "greeting.roster", 2) end
+		if bit(head, 0x08) then c:add(sub, "greeting.corpus", 4) end
 	elseif kind == 2 then
 		c:flags(sub, "hello.all", "hello.has_starts", "hello.void", "hello.ended", "hello.end")
 		hello(c, sub)
@@ -522,6 +566,20 @@ local function frame(c, tree, pinfo, said)
 		if bit(head, 0x02) then c:add(sub, "data.after", 1) end
 		if bit(head, 0x10) then c:add(sub, "data.cumulative", 1) end
 		envelope(body(c, sub, head), sub)
+	elseif name == "piece" then
+		c:flags(sub, "piece.rides", "piece.wide", "piece.prompt", "frame.more")
+		c:add(sub, "piece.number", bit(head, 0x08) and 2 or 1)
+		if bit(head, 0x10) then c:add(sub, "piece.cumulative", 1) end
+		local of = c:flags(sub, "piece.object", "piece.first")
+		if bit(of, 0x01) then
+			local at = c.at
+			local total = c:varint()
+			local range = c.tvb(at, c.at - at)
+			sub:add(F["piece.total"], range, UInt64.new(math.floor(total / 2), 0))
+			sub:add(F["piece.free"], range, total % 2)
+		end
+		local inside = body(c, sub, head)
+		inside:bytes(sub, "piece.body", inside:left())
 	elseif kind == 7 then
 		c:take(1)
 		c:time(sub, "silence.until")
