@@ -10,6 +10,7 @@ import (
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/frame"
+	"aldis/internal/site"
 )
 
 // lossless is a link that loses nothing by itself.
@@ -94,6 +95,58 @@ func TestReadAheadOnce(t *testing.T) {
 			if n != 1 {
 				t.Errorf("seed %d: message %s arrived %d times", seed+1, name, n)
 			}
+		}
+	}
+}
+
+// A message that goes twice, because no loss may delay it, is not held up by the loss of another either: neither a flash message by
+// what another peer said, nor a batch of the site's units by an event. What is of the same source comes in order.
+func TestHurriesPastALoss(t *testing.T) {
+	say := func(from, topic, text string, p site.Precedence, twice bool) *site.Message {
+		return &site.Message{Published: true, From: from, Scope: "tak", Topic: topic, Parts: []site.Part{{Name: topic, Data: []byte(text)}},
+			Mark: site.Mark{Precedence: p, Twice: twice}}
+	}
+	for name, pair := range map[string][2]*site.Message{
+		"another peer's flash":        {say("7", "words", "the first", site.Routine, false), say("8", "words", "the second", site.Flash, false)},
+		"the same peer's flash":       {say("7", "words", "the first", site.Routine, false), say("7", "words", "the second", site.Flash, false)},
+		"the site's units":            {say("", "event", "the first", site.Flash, false), say("", "units", "the second", site.Routine, true)},
+		"the site's units, in order":  {say("", "units", "the first", site.Routine, true), say("", "units", "the second", site.Routine, true)},
+		"another peer's, not hurried": {say("7", "words", "the first", site.Routine, false), say("8", "words", "the second", site.Routine, false)},
+	} {
+		in := check.In(t, name)
+		w := world(t, 2, "iridium-directip", 3, lossless)
+		hq, ship := w.Nodes[0], w.Nodes[1]
+		e, lost, first, begun := newEars(2), 0, uint16(0), w.Now.Add(time.Minute)
+		w.Tap = func(from, to *sim.Node, data []byte) [][]byte {
+			_, _, frames := e.open(from.ID, gateway.Datagram{Addr: to.Addr(), Data: data})
+			for _, f := range frames {
+				d, ok := f.(frame.Data)
+				if ok && from == ship && w.Now.After(begun) && w.Now.Sub(begun) < 3*time.Second && (lost == 0 || d.Number == first) {
+					lost, first = lost+1, d.Number // both copies
+					return nil
+				}
+			}
+			return [][]byte{data}
+		}
+		w.Run(time.Minute)
+		ship.Site.Send(w, *pair[0], 1)
+		w.Run(700 * time.Millisecond)
+		at := w.Now
+		ship.Site.Send(w, *pair[1], 1)
+		w.Run(time.Minute)
+		check.True(in, "the first is lost", lost > 0, lost)
+		var got []string
+		for _, g := range hq.Site.Got {
+			got = append(got, string(g.Payload.Parts[0].Data))
+		}
+		passes := name == "another peer's flash" || name == "the site's units"
+		want := []string{"the first", "the second"}
+		if passes {
+			want = []string{"the second", "the first"}
+		}
+		check.Equal(in, "in this order", fmt.Sprint(got), fmt.Sprint(want))
+		if passes && len(hq.Site.Got) == 2 {
+			check.True(in, "at once", hq.Site.Got[0].At.Sub(at) < 2*time.Second, hq.Site.Got[0].At.Sub(at))
 		}
 	}
 }

@@ -48,6 +48,16 @@ func (m *Message) Source() string {
 	return m.Content.Payload.From
 }
 
+// Line is what a message is read in order with, and its flow is part of: all of its source, or where the site itself says it, as the
+// TAK face does, all on its topic; "" for state.
+func (m *Message) Line() string {
+	p := m.Content.Payload
+	if p == nil || p.From != "" {
+		return m.Source()
+	}
+	return "\x00" + p.Scope + "\x00" + p.Topic
+}
+
 // mostPipes bounds the pipes of a source that take turns: of more some share one. So whoever invents pipes costs no time.
 const mostPipes = 64
 

@@ -12,21 +12,22 @@ import (
 )
 
 // The messages of one source, and those behind state of the site, are read in order. Others need not wait for each other: where
-// much of another source is under way, a message says which is the last before it that it has to wait for, and the peer
-// reads it although others are missing. That is an octet, which nobody pays where nobody floods. docs/decisions/fairness.md.
+// much of another source is under way, and where a message goes twice because no loss may delay it, it says which is the last before
+// it that it has to wait for, and the peer reads it although others are missing. That is an octet, which nobody pays where nobody
+// floods and nothing hurries. docs/decisions/fairness.md.
 
 // givenOf is the numbers of the direct lane by whose messages got them, in this run.
 type givenOf struct {
 	from uint64            // the first
-	last map[string]uint64 // of each source; of state under ""
+	last map[string]uint64 // of each line (mail.Message.Line); of state under ""
 }
 
 // gave notes that a message got its number; oldest is the oldest under way, before which nobody looks any more.
-func (g *givenOf) gave(number, oldest uint64, source string) {
+func (g *givenOf) gave(number, oldest uint64, line string) {
 	if g.last == nil {
 		g.from, g.last = number, map[string]uint64{}
 	}
-	if g.last[source] = number; len(g.last) > 2*custody.MaxAhead {
+	if g.last[line] = number; len(g.last) > 2*custody.MaxAhead {
 		maps.DeleteFunc(g.last, func(_ string, last uint64) bool { return last < oldest })
 	}
 }
@@ -37,22 +38,25 @@ func (l *line) free(at mail.Attempt, m *mail.Message) (free bool, after uint8) {
 	if m.Content.Payload == nil {
 		return false, 0
 	}
-	own, others := 0, 0
+	own, others, apart := 0, 0, false
 	for _, e := range l.Box.UnderWay(frame.Direct) {
-		switch {
-		case e.At.Number >= at.Number || e.Content.Payload == nil:
-		case e.Source() == m.Source():
+		if e.At.Number >= at.Number || e.Content.Payload == nil {
+			continue
+		}
+		if e.Source() == m.Source() {
 			own++
-		default:
+		} else {
 			others++
 		}
+		apart = apart || e.Line() != m.Line()
 	}
 	oldest := l.Box.Oldest(frame.Direct, at.Number)
 	flooded := l.cut.Flying() > 0 || others > own && others+l.Box.Waiting(frame.Direct) > l.half(frame.Direct)
-	if !flooded || l.given.last == nil || oldest < l.given.from { // of what went before this run it is not known whose it was
+	hurries := apart && m.Twice()
+	if !(flooded || hurries) || l.given.last == nil || oldest < l.given.from { // of what went before this run it is not known whose it was
 		return false, 0
 	}
-	last := max(l.given.last[m.Source()], l.given.last[""])
+	last := max(l.given.last[m.Line()], l.given.last[""])
 	switch {
 	case last >= at.Number: // it goes again, and which was before it is not known any more
 		return false, 0

@@ -349,7 +349,7 @@ func (c *Carrier) addData(now time.Time, l *line, to *letter, at mail.Attempt, m
 	alone := l.sender.UnderWay(frame.Direct)+l.sender.UnderWay(frame.Bulk) == 0
 	if e == nil {
 		e = c.assign(l, at, m)
-		l.given.gave(at.Number, l.Box.Oldest(frame.Direct, at.Number), m.Source())
+		l.given.gave(at.Number, l.Box.Oldest(frame.Direct, at.Number), m.Line())
 		if flow := l.audience.Flow(m.Content.Payload); flow != nil {
 			l.audience.Sent(flow, at.Number, m)
 		}
