@@ -288,6 +288,14 @@ func TestDissectorOfCarriers(t *testing.T) {
 		}
 		return frame.NORM{Body: b}
 	}
+	same := func(sequence uint32, nodes ...pmul.NodeID) (list []pmul.Destination) {
+		for _, n := range nodes {
+			list = append(list, pmul.Destination{Node: n, Sequence: sequence})
+		}
+		return list
+	}
+	differ := same(200, 1, 3, 4, 5, 6, 7)
+	differ[1].Sequence, differ[5].Sequence = 205, 207
 	tests := []struct {
 		f    frame.Frame
 		want string
@@ -304,6 +312,13 @@ func TestDissectorOfCarriers(t *testing.T) {
 		{packed(pmul.AddressPDU{Source: 2, Message: 302, Total: 1, Expiry: expiry, Destinations: []pmul.Destination{{Node: 3, Sequence: 45}}},
 			pmul.DataPDU{Source: 2, Message: 302, Number: 1, Fragment: []byte{1}}, pmul.ParityPDU{Source: 2, Message: 300, Index: 2, Left: 5, Shard: []byte{0xee}}),
 			"pmul.type=4 message=302 " + expires + " destinations=1 destination.node=3 destination.sequence=45 length=1 fragment=01 type=5 message=300 index=2 left=5 shard=ee"},
+		{packed(pmul.AddressPDU{Source: 2, Message: 304, Total: 20, Expiry: expiry, MAP: pmul.NotFirst, Destinations: same(200, 1, 3, 4, 5, 6, 7)}),
+			"pmul.type=10 message=304 total=20 " + expires + " map=0x80 destinations=6 destination.node=1 destination.sequence=200 destination.node=3 destination.sequence=200 " +
+				"destination.node=4 destination.sequence=200 destination.node=5 destination.sequence=200 destination.node=6 destination.sequence=200 destination.node=7 destination.sequence=200"},
+		{packed(pmul.AddressPDU{Source: 2, Message: 305, Total: 1, Expiry: expiry, Destinations: differ},
+			pmul.DataPDU{Source: 2, Message: 305, Number: 1, Fragment: []byte{7}}),
+			"pmul.type=12 message=305 " + expires + " destinations=6 destination.node=1 destination.sequence=200 destination.node=3 destination.sequence=205 " +
+				"destination.node=4 destination.sequence=200 destination.node=5 destination.sequence=200 destination.node=6 destination.sequence=200 destination.node=7 destination.sequence=207 fragment=07"},
 		{packed(pmul.TurnPDU{Source: 2, Number: 9, Next: 300, Left: 3 * time.Second, More: true}), "pmul.type=6 turn.number=9 turn.next=300 turn.left=12"},
 		{packed(pmul.AckPDU{Source: 2, Runs: true, Entries: []pmul.AckEntry{{Source: 1, Message: 500}, {Source: 1, Message: 501}, {Source: 1, Message: 503}}}),
 			"pmul.type=7 ack.entries=2 ack.message=500 ack.more=1 ack.message=503 ack.more=0"},

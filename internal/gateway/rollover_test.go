@@ -385,8 +385,8 @@ func TestRolloverOctets(t *testing.T) {
 	}
 	slices.Sort(list)
 	t.Logf("octets in all: %d without losses, else %v", good, list)
-	check.True(t, "1,500 in all without losses", good <= 1500, good)
-	check.True(t, "2,000 in all at the median", list[len(list)/2] <= 2000, list)
+	check.True(t, "1,340 in all without losses", good <= 1340, good)
+	check.True(t, "1,500 in all at the median", list[len(list)/2] <= 1500, list)
 }
 
 // Who says a roster that it has not, because it was put back since, cannot read what changes, and gets the whole.

@@ -17,6 +17,7 @@ import (
 //	Parity    5  [source] message index left [length] shard
 //	Turn      6  number next left
 //	Have      7  an Ack_PDU of complete messages alone: [source] [source of the messages] count runs
+//	10 and 12    as 2 and 4, with the destinations as a set (destset.go)
 //	Standard 15  length, a PDU byte by byte as in ACP 142: all others
 //
 // Numbers are unsigned varints (LEB128), expiry is four octets. Destinations are a count and for each Destination_ID and
@@ -33,6 +34,7 @@ const (
 	compactParity
 	compactTurn
 	compactHave
+	compactSet      = 8 // added to Address and Whole: the destinations are a set
 	compactStandard = 15
 
 	compactTypeMask = 0x0f
@@ -169,6 +171,10 @@ func appendCompactAddress(b []byte, from NodeID, p AddressPDU, whole *DataPDU, l
 			flags |= flagPlan
 		}
 	}
+	dests, set := appendDestinations(p.Destinations)
+	if set {
+		kind |= compactSet
+	}
 	b = compactStart(b, kind, from, p.Source, p.Message, p.Priority, flags)
 	if whole == nil {
 		b = binary.AppendUvarint(b, uint64(p.Total))
@@ -184,12 +190,7 @@ func appendCompactAddress(b []byte, from NodeID, p AddressPDU, whole *DataPDU, l
 		b = binary.AppendUvarint(b, uint64(p.Plan.Last))
 		b = binary.AppendUvarint(b, uint64(p.Plan.Follow))
 	}
-	b = binary.AppendUvarint(b, uint64(len(p.Destinations)))
-	for _, d := range p.Destinations {
-		b = binary.AppendUvarint(b, uint64(d.Node))
-		b = binary.AppendUvarint(b, uint64(d.Sequence))
-	}
-	if whole != nil {
+	if b = append(b, dests...); whole != nil {
 		b = appendFragment(b, last, whole.Fragment)
 	}
 	return b, nil
@@ -355,7 +356,7 @@ func (r *reader) pdu1(kind, flags byte, from, self NodeID) ([]PDU, error) {
 	case compactTurn:
 		r.pdu = "Turn"
 		out = []PDU{r.turn(flags, from)}
-	case compactData, compactAddress, compactDiscard, compactWhole, compactParity:
+	case compactData, compactAddress, compactDiscard, compactWhole, compactParity, compactAddress | compactSet, compactWhole | compactSet:
 		m := MessageID(r.uvarint("Message_ID", id32))
 		var priority uint8
 		if flags&flagPriority != 0 {
@@ -390,6 +391,8 @@ func (r *reader) pdu1(kind, flags byte, from, self NodeID) ([]PDU, error) {
 }
 
 func (r *reader) address(kind, flags byte, p AddressPDU) []PDU {
+	set := kind&compactSet != 0
+	kind &^= compactSet
 	p.Total = 1
 	if kind == compactAddress {
 		p.Total = uint16(r.uvarint("Total_Number_of_PDUs", math.MaxUint16))
@@ -401,13 +404,8 @@ func (r *reader) address(kind, flags byte, p AddressPDU) []PDU {
 	if kind == compactAddress && flags&flagPlan != 0 {
 		p.Plan = &Plan{Last: uint16(r.uvarint("last", math.MaxUint16)), Follow: uint16(r.uvarint("follow", math.MaxUint16))}
 	}
-	// Two octets each at least: a count that lies costs no memory.
-	for range r.uvarint("Count_of_Destination_Entries", uint64(len(r.b)/2)) {
-		p.Destinations = append(p.Destinations, Destination{Node: NodeID(r.uvarint("Destination_ID", math.MaxUint32)),
-			Sequence: uint32(r.uvarint("Message_Sequence_Number", math.MaxUint32))})
-		if r.err != nil {
-			return nil
-		}
+	if p.Destinations = r.destinations(set); r.err != nil {
+		return nil
 	}
 	if kind == compactAddress {
 		return []PDU{p}

@@ -25,6 +25,21 @@ func TestCompact(t *testing.T) {
 	coded.MAP, coded.Plan = 0, &Plan{Last: 20, Follow: 51}
 	data := DataPDU{Priority: 3, Number: 1, Source: hq, Message: 5000, Fragment: []byte("hej")}
 	fragment := DataPDU{Number: 40, Source: hq, Message: 5000, Fragment: []byte("hej")}
+	five := address
+	five.Destinations = []Destination{to(2, 70), to(3, 70), to(4, 70), to(6, 70), to(7, 70)}
+	differ := five
+	differ.Destinations = []Destination{to(2, 70), to(3, 71), to(4, 77), to(6, 70), to(300, 72)}
+	fifteen := long
+	fifteen.MAP, fifteen.Destinations = 0, nil
+	for n := NodeID(2); n <= 16; n++ {
+		fifteen.Destinations = append(fifteen.Destinations, to(n, 900))
+	}
+	coded15 := fifteen
+	coded15.Plan = &Plan{Last: 20, Follow: 51}
+	back := five
+	back.Total, back.Destinations = 2, []Destination{to(7, 70), to(6, 70), to(4, 70), to(3, 70), to(2, 70)}
+	far := five
+	far.Total, far.Destinations = 2, []Destination{to(2, 1), to(3, 2), to(4, 1<<32-1), to(6, 3), to(7, 4)}
 	ack := func(e ...AckEntry) AckPDU { return AckPDU{Source: ship, Entries: e} }
 	tests := []struct {
 		name     string
@@ -36,6 +51,12 @@ func TestCompact(t *testing.T) {
 		{"whole, again", hq, 0, "c4 8827 03 6b36ec80 01 ac02 46 68656a", []PDU{again, data}},
 		{"whole and more", hq, 0, "64 8827 03 6b36ec80 01 ac02 46 03 68656a 03 07", []PDU{address, data, DiscardPDU{0, hq, 7}}},
 		{"address of several", hq, 0, "82 8827 28 6b36ec80 40 01 ac02 46", []PDU{long}},
+		{"whole, to a set", hq, 0, "4c 8827 03 6b36ec80 04 03 01 03 00 46 68656a", []PDU{five, data}},
+		{"whole, to a set that differs", hq, 0, "4c 8827 03 6b36ec80 07 03 01 02 ca04 46 03 c821 68656a", []PDU{differ, data}},
+		{"address of fifteen", hq, 0, "0a 8827 28 6b36ec80 02 03 0d 8407", []PDU{fifteen}},
+		{"address of fifteen of a coded one", hq, 0, "2a 8827 28 6b36ec80 14 33 02 03 0d 8407", []PDU{coded15}},
+		{"address of those that do not ascend", hq, 0, "42 8827 03 02 6b36ec80 05 0746 0646 0446 0346 0246", []PDU{back}},
+		{"address of those too different for a set", hq, 0, "42 8827 03 02 6b36ec80 05 0201 0302 04ffffffff0f 0603 0704", []PDU{far}},
 		{"data", hq, 0, "00 8827 28 68656a", []PDU{fragment}},
 		{"data of another", ship, 0, "10 01 8827 28 68656a", []PDU{fragment}},
 		{"empty fragment", hq, 0, "20 8827 01 00", []PDU{DataPDU{Number: 1, Source: hq, Message: 5000, Fragment: []byte{}}}},
@@ -96,6 +117,18 @@ func TestCompactRefused(t *testing.T) {
 		{"number 65536", "00 8827 808004 68", "Sequence_Number", ErrValue},
 		{"fragment cut", "20 8827 01 05 68", "fragment", ErrShort},
 		{"count lies", "02 8827 01 6b36ec80 ff03 ac02 46", "Count_of_Destination_Entries", ErrValue},
+		{"no runs of a set", "0a 8827 01 6b36ec80 00 46", "Count_of_Destination_Entries", ErrValue},
+		{"runs of a set lie", "0a 8827 01 6b36ec80 ff03 03 0d 46", "Count_of_Destination_Entries", ErrValue},
+		{"a set of 1025", "0a 8827 01 6b36ec80 02 03 ff07 46", "Destination_ID", ErrValue},
+		{"sets of 1025", "0a 8827 01 6b36ec80 04 03 fe03 01 ff03 46", "Destination_ID", ErrValue},
+		{"a run beyond 32 bits", "0a 8827 01 6b36ec80 02 fdffffff1f 05 46", "Destination_ID", ErrValue},
+		{"a set cut in its runs", "0a 8827 01 6b36ec80 02 03", "Destination_ID", ErrShort},
+		{"a set without sequence", "0a 8827 01 6b36ec80 02 03 0d", "Message_Sequence_Number", ErrShort},
+		{"a set without differences", "0a 8827 01 6b36ec80 03 03 0d 46", "Message_Sequence_Number", ErrShort},
+		{"differences of 0 bits", "0a 8827 01 6b36ec80 03 03 0d 46 00", "Message_Sequence_Number", ErrValue},
+		{"differences of 33 bits", "0a 8827 01 6b36ec80 03 03 00 46 21 0102030405060708090a", "Message_Sequence_Number", ErrValue},
+		{"differences cut", "0a 8827 01 6b36ec80 03 03 0d 46 08 0102", "Message_Sequence_Number", ErrShort},
+		{"a sequence beyond 32 bits", "0a 8827 01 6b36ec80 03 03 00 ffffffff0f 01 02", "Message_Sequence_Number", ErrValue},
 		{"no priority", "40 05", "Priority", ErrShort},
 		{"no expiry", "02 05 01 6b36", "Expiry_Time", ErrShort},
 		{"no entries", "01 00", "Count_of_Ack_Info_Entries", ErrValue},
@@ -127,7 +160,8 @@ func TestCompactRefused(t *testing.T) {
 func FuzzParseCompact(f *testing.F) {
 	for _, s := range []string{"44 8827 03 6b36ec80 01 ac02 46 68656a", "82 8827 28 6b36ec80 40 01 ac02 46", "20 8827 01 00",
 		"81 01 01 8827 00", "01 03 8827 00 02 06 02 05 03 04 01 03 00", "05 8827 28 14 02 68656a", "22 8827 28 6b36ec80 14 33 01 ac02 46", "03 07",
-		"86 05 01 08 00 8827 28 68656a", "87 01 02 8827 02 02 00",
+		"86 05 01 08 00 8827 28 68656a", "4c 8827 03 6b36ec80 07 03 01 02 ca04 46 03 c821 68656a", "2a 8827 28 6b36ec80 14 33 02 03 0d 8407",
+		"0a 8827 01 6b36ec80 03 03 00 46 20 0000000001000000", "87 01 02 8827 02 02 00",
 		"0f 14 0014 0007 0000 7020 0a010001 6745a001 ef010207"} {
 		f.Add(unhex(f, s))
 	}

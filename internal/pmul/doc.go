@@ -36,6 +36,7 @@
 //   - codec.go: the other PDUs of ACP 142
 //   - compact.go: the compact coding inside sealed datagrams
 //   - config.go: configuration, limits and derived times
+//   - destset.go: destinations as a set, in the compact coding
 //   - destination.go: what a sender knows of another node
 //   - floor.go: whose turn it is on a shared channel
 //   - gone.go: a node that gets nothing more

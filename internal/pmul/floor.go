@@ -184,7 +184,7 @@ func (q queue) inTurn(c *Config) bool {
 func (q queue) waits(c *Config, limit time.Duration) (air time.Duration) {
 	room := 0
 	for _, m := range q {
-		n := len(m.fragments[0]) + addressHeader + 2*len(m.dests)
+		n := len(m.fragments[0]) + addressHeader + 2*min(len(m.dests), few) // a set of more takes about as much
 		if n > room {
 			air, room = air+c.air(0), c.DatagramOctets
 		}
@@ -196,9 +196,10 @@ func (q queue) waits(c *Config, limit time.Duration) (air time.Duration) {
 	return air
 }
 
-// wanted tells whether datagrams say what turns there are: somebody has the floor, or this node has more to say than one holds.
+// wanted tells whether datagrams say what turns there are: somebody has the floor, or this node has more to say than one holds. One
+// message needs no turn.
 func (f *floor) wanted(now time.Time, c *Config, q queue) bool {
-	return len(q) > 0 && q.inTurn(c) && (f.taken(now, c) || q.waits(c, c.turnMost()) > c.fullAir())
+	return len(q) > 0 && q.inTurn(c) && (f.taken(now, c) || len(q) > 1 && q.waits(c, c.turnMost()) > c.fullAir())
 }
 
 // sayTurn fills in what a datagram says about this node's turn; end is when it has left.

@@ -22,7 +22,7 @@ local onoff = { [0] = "no", [1] = "yes" }
 local kinds = { [0] = "P_Mul", "receipt", "hello", "probe", "answer", "data", "NORM", "silence" }
 local words = { [0] = "answer at once", "of a train", "send a train", "report", "answer", "events", "no answer" }
 local lanes = { [0] = "direct", "bulk" }
-local pdus = { [0] = "Data_PDU", "Ack_PDU", "Address_PDU", "Discard_Message_PDU", "Address_PDU and its Data_PDU", "parity shard", "turn", "Ack_PDU of complete messages", [15] = "a PDU as in ACP 142" }
+local pdus = { [0] = "Data_PDU", "Ack_PDU", "Address_PDU", "Discard_Message_PDU", "Address_PDU and its Data_PDU", "parity shard", "turn", "Ack_PDU of complete messages", [10] = "Address_PDU to a set", [12] = "Address_PDU to a set and its Data_PDU", [15] = "a PDU as in ACP 142" }
 local elided = { [0] = "a packet as it is", "DATA of one segment", "DATA", "FLUSH of one segment", "FLUSH", "NACK" }
 local forms = { [0] = "deflated", "Protocol Buffers", "brief" }
 local items = { "endpoint", "document", "listener", "question" }
@@ -404,11 +404,42 @@ local function fragment(c, tree, flags, name)
 	c:bytes(tree, name, n)
 end
 
+-- Destinations as a set: runs of nodes, and how far their sequences are from the least of them.
+local function set(c, tree)
+	local head, counted = c:varint()
+	local nodes, last = {}, 0
+	for _ = 1, math.floor(head / 2) do
+		local step, range = c:varint()
+		local from = last + 1 + math.floor(step / 2)
+		last = from
+		if step % 2 == 1 then last = from + 1 + (c:varint()) end
+		if last - from + #nodes >= 1024 then error("aldis: too many destinations at octet " .. c.at, 0) end
+		for node = from, last do nodes[#nodes + 1] = { node, range } end
+	end
+	tree:add(F["pmul.destinations"], counted, UInt64.new(#nodes, 0))
+	local least, range = c:varint()
+	local width, held, bits = 0, 0, 0
+	if bit(head, 1) then width = c:take(1):uint() end
+	if width > 32 then error("aldis: differences too large at octet " .. c.at, 0) end
+	for _, node in ipairs(nodes) do
+		while bits < width do
+			range = c:take(1)
+			held, bits = held + range:uint() * 2 ^ bits, bits + 8
+		end
+		local sequence = least + held % 2 ^ width
+		held, bits = math.floor(held / 2 ^ width), bits - width
+		tree:add(F["pmul.destination.node"], node[2], UInt64.new(node[1], 0))
+		tree:add(F["pmul.destination.sequence"], range, UInt64.new(sequence, 0))
+	end
+end
+
 -- One PDU of P_Mul in the compact coding.
 local function pdu(c, tree, pinfo)
 	local head = c:peek():uint()
 	local kind, flags = head % 16, head - head % 16
 	local sub = tree:add(aldis, c.tvb(c.at, c:left()), pdus[kind] or "unknown")
+	local to_set = kind == 10 or kind == 12
+	if to_set then kind = kind - 8 end
 	local from = c.at
 	local names = { "pmul.type" }
 	if kind ~= 15 then
@@ -455,9 +486,13 @@ local function pdu(c, tree, pinfo)
 				c:number(sub, "pmul.plan.last")
 				c:number(sub, "pmul.plan.follow")
 			end
-			for _ = 1, c:number(sub, "pmul.destinations") do
-				c:number(sub, "pmul.destination.node")
-				c:number(sub, "pmul.destination.sequence")
+			if to_set then
+				set(c, sub)
+			else
+				for _ = 1, c:number(sub, "pmul.destinations") do
+					c:number(sub, "pmul.destination.node")
+					c:number(sub, "pmul.destination.sequence")
+				end
 			end
 			if kind == 4 then fragment(c, sub, flags, "pmul.fragment") end
 		end
