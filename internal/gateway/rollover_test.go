@@ -73,8 +73,10 @@ func TestRolloverSixteen(t *testing.T) {
 	before := sentByAll(w)
 	hqBefore, _ := w.Octets(hq)
 	var sizes []string
+	heard, forQuiet := map[string]int{}, map[string]bool{} // by how many nodes; by the silent one
 	w.Tap = func(from, to *sim.Node, data []byte) [][]byte {
-		if to == quiet {
+		if heard[string(data)]++; to == quiet {
+			forQuiet[string(data)] = true
 			sizes = append(sizes, fmt.Sprintf("%s:%d", from.Name, len(data)))
 		}
 		return [][]byte{data}
@@ -85,6 +87,9 @@ func TestRolloverSixteen(t *testing.T) {
 	up0, _ := w.Octets(hq)
 	t.Logf("roster of %d octets: %d octets from who gives it, %d acknowledgements of 14", len(next.Append(nil)), up0-hqBefore, sentByAll(w)-before-up0+hqBefore)
 	t.Logf("%d datagrams: %v", len(sizes), sizes)
+	for data := range forQuiet {
+		check.True(t, "nothing is for the silent node's own address", heard[data] > 1, len(data))
+	}
 	w.Tap = nil
 	check.Equal(t, "by which, and for all", serials(w), same(16, "2/1"))
 	w.Run(25 * time.Hour)
@@ -369,23 +374,40 @@ func TestRolloverIsNotTakenBackByAStart(t *testing.T) {
 // What a rollover of sixteen nodes takes on an HF channel when nobody is silent: all that anybody sends, receipts too. With the
 // losses of the channel something goes again.
 func TestRolloverOctets(t *testing.T) {
-	octets := func(seed uint64, change ...func(*sim.Config)) int64 {
+	type tap = func(from, to *sim.Node, data []byte) [][]byte
+	octets := func(seed uint64, lost tap, change ...func(*sim.Config)) int64 {
 		w := mulWorld(t, 16, seed, append(change, withRoster)...)
 		w.Run(20 * time.Minute)
 		before := sentByAll(w)
+		w.Tap = lost
 		w.Give(w.Nodes[0], gateway.NewRoster{Roster: w.Roster(w.First(), time.Time{}, w.Nodes...)})
 		w.Run(time.Hour)
 		check.Equal(t, "by which, and for all", serials(w), "2/2"+strings.Repeat(" 2/1", 15)) // the others follow when it is used
 		return sentByAll(w) - before
 	}
-	good := octets(0, func(c *sim.Config) { c.Profile.Up.LossPct, c.Profile.Up.Fades = 0, profile.Fades{} })
+	lossless := func(c *sim.Config) { c.Profile.Up.LossPct, c.Profile.Up.Fades = 0, profile.Fades{} }
+	// first loses the first datagram between two nodes.
+	first := func(from, to uint16) tap {
+		lost := false
+		return func(f, n *sim.Node, data []byte) [][]byte {
+			if !lost && f.ID == from && n.ID == to {
+				lost = true
+				return nil
+			}
+			return [][]byte{data}
+		}
+	}
+	good := octets(0, nil, lossless)
+	message, receipt := octets(0, first(1, 5), lossless), octets(0, first(5, 1), lossless)
 	var list []int64
 	for seed := range max(5, seeds(20)) {
-		list = append(list, octets(seed))
+		list = append(list, octets(seed, nil))
 	}
 	slices.Sort(list)
-	t.Logf("octets in all: %d without losses, else %v", good, list)
+	t.Logf("octets in all: %d without losses, %d and %d where one loses it or its receipt is lost, else %v", good, message, receipt, list)
 	check.True(t, "1,340 in all without losses", good <= 1340, good)
+	check.True(t, "1,770 where one loses it", message <= 1770, message)
+	check.True(t, "1,830 where one receipt is lost", receipt <= 1830, receipt)
 	check.True(t, "1,500 in all at the median", list[len(list)/2] <= 1500, list)
 }
 

@@ -16,6 +16,9 @@ func (c *Carrier) send(now time.Time, packet pmul.Packet) {
 	if c.engine.Hears && packet.To != 0 && !c.Behind(uint16(packet.To)) && !c.apart(packet) { // who shares the channel has to know that it is in use
 		packet.To, packet.Group = 0, members
 	}
+	if p := c.only(packet); p != nil {
+		packet.To = pmul.NodeID(p.ID)
+	}
 	if packet.To == 0 {
 		packet = c.ride(now, packet)
 	}
@@ -61,6 +64,35 @@ func (c *Carrier) apart(packet pmul.Packet) bool {
 		a, ok := pdu.(pmul.AckPDU)
 		return !ok || slices.ContainsFunc(a.Entries, func(e pmul.AckEntry) bool { return len(e.Missing) > 0 })
 	})
+}
+
+// only is the one peer that a packet is for that is about a roster, news or other state, where the proofs for all others would be
+// long; nil: there is none. The packet goes to it alone. What applications say goes to all: who shares the channel has to know that
+// it is in use. So does what is for a silent peer, of whose address a router may have to ask it.
+func (c *Carrier) only(packet pmul.Packet) *mail.Peer {
+	if packet.To != 0 || !c.engine.Hears || c.Proven() < proofsApart || c.kindOf(packet.PDUs) == mail.Payload {
+		return nil
+	}
+	var p *mail.Peer
+	var of pmul.MessageID
+	for _, pdu := range packet.PDUs {
+		switch pdu := pdu.(type) {
+		case pmul.AddressPDU:
+			if len(pdu.Destinations) != 1 || p != nil {
+				return nil
+			}
+			if p, of = c.peers[uint16(pdu.Destinations[0].Node)], pdu.Message; p == nil || !p.Reachable() || c.silent[p.ID] {
+				return nil
+			}
+		case pmul.DataPDU: // the fragment of another message may be for all
+			if p == nil || pdu.Message != of {
+				return nil
+			}
+		default:
+			return nil
+		}
+	}
+	return p
 }
 
 // ride puts receipts that are owed into a datagram that goes to all anyway.
