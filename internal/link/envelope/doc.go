@@ -24,6 +24,7 @@
 //   - brief.go: the short form of messages of a known flow
 //   - envelope.pb.go: generated from envelope.proto
 //   - history.go: messages that later ones are coded after
+//   - known.go: flows that each net has, by number
 //   - limit.go: bounds of what is read
 //   - lost.go: messages that could not be handed over
 //   - message.go: Message, Append and Parse

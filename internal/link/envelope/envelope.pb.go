@@ -190,6 +190,7 @@ type FlowDef struct {
 	Keyed         bool                   `protobuf:"varint,10,opt,name=keyed,proto3" json:"keyed,omitempty"`                        // its messages have a key
 	Face          uint32                 `protobuf:"varint,11,opt,name=face,proto3" json:"face,omitempty"`                          // kind of LAN software (package site); 0, JXTA, takes no octet
 	Fleeting      bool                   `protobuf:"varint,12,opt,name=fleeting,proto3" json:"fleeting,omitempty"`                  // its messages are of use only now: one of them is read though others before it are missing
+	Known         uint32                 `protobuf:"varint,13,opt,name=known,proto3" json:"known,omitempty"`                        // instead of group, pipe, src and face, and of a shape that it implies: a number of known.go
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -306,6 +307,13 @@ func (x *FlowDef) GetFleeting() bool {
 		return x.Fleeting
 	}
 	return false
+}
+
+func (x *FlowDef) GetKnown() uint32 {
+	if x != nil {
+		return x.Known
+	}
+	return 0
 }
 
 type Shape struct {
@@ -520,7 +528,7 @@ const file_internal_link_envelope_envelope_proto_rawDesc = "" +
 	"\x05again\x18\v \x03(\aR\x05again\x12\x12\n" +
 	"\x04lost\x18\r \x01(\fR\x04lost\x12\x16\n" +
 	"\x06roster\x18\x0e \x01(\fR\x06roster\x12\x14\n" +
-	"\x05renew\x18\f \x01(\fR\x05renew\"\xb9\x02\n" +
+	"\x05renew\x18\f \x01(\fR\x05renew\"\xcf\x02\n" +
 	"\aFlowDef\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\fR\x05group\x12\x12\n" +
 	"\x04pipe\x18\x02 \x01(\fR\x04pipe\x12\x10\n" +
@@ -537,7 +545,8 @@ const file_internal_link_envelope_envelope_proto_rawDesc = "" +
 	"\x05keyed\x18\n" +
 	" \x01(\bR\x05keyed\x12\x12\n" +
 	"\x04face\x18\v \x01(\rR\x04face\x12\x1a\n" +
-	"\bfleeting\x18\f \x01(\bR\bfleeting\"\x81\x01\n" +
+	"\bfleeting\x18\f \x01(\bR\bfleeting\x12\x14\n" +
+	"\x05known\x18\r \x01(\rR\x05known\"\x81\x01\n" +
 	"\x05Shape\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +

@@ -170,9 +170,9 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 			e.code(texts, elements, left)
 		}
 		if define {
-			e.Define = &FlowDef{}
-			if err := proto.Unmarshal([]byte(FlowOf(p)), e.Define); err != nil {
-				return dst, fmt.Errorf("%w: %v", ErrMalformed, err)
+			var err error
+			if e.Define, err = definition(p, texts != nil); err != nil {
+				return dst, err
 			}
 		}
 	}
@@ -239,7 +239,11 @@ func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts)
 	}
 	if e.Flow != 0 || e.Define != nil {
 		flow := e.Define
-		if flow == nil {
+		if flow != nil {
+			if err := flow.spellOut(); err != nil {
+				return m, e.Flow, "", err
+			}
+		} else {
 			known, ok := lookup(e.Flow)
 			if !ok {
 				return m, e.Flow, "", fmt.Errorf("%w: %d", ErrUnknownFlow, e.Flow)

@@ -1,0 +1,68 @@
+package envelope
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"aldis/internal/site"
+)
+
+// known are flows that each net with a face other than JXTA's has. A message that defines one says its number, one octet, instead of
+// what it is called. The numbers are part of the protocol: none is used again, new ones come behind the last.
+var known = [...]site.Message{
+	1: {Face: site.TAK, Published: true, Scope: "tak", Topic: "units", Parts: []site.Part{{Name: "units"}}},
+	2: {Face: site.TAK, Published: true, Scope: "tak", Topic: "event"}, // its element is called as the event's type
+	3: {Face: site.TAK, Published: true, Scope: "tak", Topic: "ask", Parts: []site.Part{{Name: "ask"}}},
+	4: {Face: site.TAK, Published: true, Scope: "tak", Topic: "want", Parts: []site.Part{{Name: "want"}}},
+	5: {Face: site.TAK, Published: true, Scope: "tak", Topic: "part", Parts: []site.Part{{Name: "part"}}},
+	6: {Face: site.TAK, Published: true, Scope: "tak", Topic: "chat", Parts: []site.Part{{Name: "b-t-f"}}},
+	7: {Face: site.TAK, Published: true, Scope: "tak", Topic: "receipt", Parts: []site.Part{{Name: "r"}}},
+}
+
+// knownAs is the number of a message's flow; 0: it has none.
+func knownAs(p *site.Message) (number uint32) {
+	for n := 1; n < len(known); n++ {
+		k := &known[n]
+		if p.Face == k.Face && p.Published && p.From == "" && p.Scope == k.Scope && p.Topic == k.Topic && len(p.Parts) > 0 {
+			return uint32(n)
+		}
+	}
+	return 0
+}
+
+// definition is the flow of p as a message defines it: on the link by number, if it has one; in the journal always in full.
+func definition(p *site.Message, short bool) (*FlowDef, error) {
+	def := &FlowDef{}
+	if err := proto.Unmarshal([]byte(FlowOf(p)), def); err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrMalformed, err)
+	}
+	n := knownAs(p)
+	if n == 0 || !short {
+		return def, nil
+	}
+	byNumber := &FlowDef{Known: n, Precedence: def.Precedence, Keyed: def.Keyed, Fleeting: def.Fleeting}
+	if implied := known[n].Parts; len(implied) == 0 || len(def.Shape) != 1 || !proto.Equal(def.Shape[0], &Shape{Name: implied[0].Name}) {
+		byNumber.Shape = def.Shape
+	}
+	return byNumber, nil
+}
+
+// spellOut undoes definition.
+func (f *FlowDef) spellOut() error {
+	if f.Known == 0 {
+		return nil
+	}
+	if int(f.Known) >= len(known) || f.Face != 0 || len(f.Group)+len(f.Pipe)+len(f.Src)+len(f.Dst)+len(f.Service)+len(f.Param)+len(f.ParamPipe) > 0 {
+		return fmt.Errorf("%w: known flow %d", ErrMalformed, f.Known)
+	}
+	k := &FlowDef{}
+	if err := proto.Unmarshal([]byte(FlowOf(&known[f.Known])), k); err != nil {
+		return fmt.Errorf("%w: %v", ErrMalformed, err)
+	}
+	f.Face, f.Group, f.Pipe, f.Src, f.Known = k.Face, k.Group, k.Pipe, k.Src, 0
+	if len(f.Shape) == 0 {
+		f.Shape = k.Shape
+	}
+	return nil
+}

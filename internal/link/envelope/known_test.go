@@ -1,0 +1,74 @@
+package envelope
+
+import (
+	"encoding/hex"
+	"errors"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"aldis/internal/lab/check"
+	"aldis/internal/link/compact"
+	"aldis/internal/site"
+)
+
+// Flows that each net has are defined by number; what they mean afterwards is what is spelt out for others.
+func TestKnownFlows(t *testing.T) {
+	named := func(topic, name string) *site.Message {
+		return &site.Message{Face: site.TAK, Published: true, Scope: "tak", Topic: topic, Parts: []site.Part{{Name: name, Data: []byte("x")}}}
+	}
+	urgent := named("event", "b-a-o-tbl")
+	urgent.Precedence, urgent.Key = site.Flash, 0x123456
+	from := named("units", "units")
+	from.From = "somebody"
+	two := named("units", "units")
+	two.Parts = append(two.Parts, site.Part{Name: "more", Data: []byte("y")})
+	for _, tt := range []struct {
+		name   string
+		p      *site.Message
+		define string // the FlowDef on the link, in hex
+	}{
+		{"units", named("units", "units"), "6801"},
+		{"an event", named("event", "a-u-G"), "3a071205612d752d476802"},
+		{"an alert", urgent, "3a0b1209622d612d6f2d74626c480350016802"},
+		{"what is asked for", named("ask", "ask"), "6803"},
+		{"what is wanted", named("want", "want"), "6804"},
+		{"a part", named("part", "part"), "6805"},
+		{"words", named("chat", "b-t-f"), "6806"},
+		{"a receipt", named("receipt", "r"), "6807"},
+		{"another element", named("chat", "b-t-x"), "3a071205622d742d786806"},
+		{"two elements", two, "3a0712" + "05756e6974733a0612046d6f72656801"},
+		{"a topic that has no number", named("other", "x"), "0a044074616b120640" + "6f746865721a01003a03120178" + "5801"},
+		{"from somebody", from, "0a044074616b120640756e6974731a0940736f6d65626f64793a071205756e6974735801"},
+	} {
+		in := check.In(t, tt.name)
+		b, err := AppendCoded(nil, Message{Payload: tt.p}, 5, true, &Texts{Coder: &compact.Coder{}})
+		check.NoError(in, err)
+		e := &Envelope{}
+		check.NoError(in, proto.Unmarshal(b, e))
+		check.Equal(in, "the definition", hex.EncodeToString(marshal(nil, e.Define)), tt.define)
+		m, number, defined, err := ParseCoded(b, nil, &Texts{Coder: &compact.Coder{}})
+		check.NoError(in, err)
+		check.Equal(in, "number", number, uint32(5))
+		check.Equal(in, "what it means", defined, FlowOf(tt.p))
+		check.Equal(in, "flow of what is read", FlowOf(m.Payload), FlowOf(tt.p))
+
+		kept, err := AppendCoded(nil, Message{Payload: tt.p}, 5, true, nil)
+		check.NoError(in, err)
+		check.NoError(in, proto.Unmarshal(kept, e))
+		check.Equal(in, "in the journal", Flow(marshal(nil, e.Define)), FlowOf(tt.p))
+	}
+}
+
+// A number that nobody has given, or one beside what it stands for, is refused.
+func TestUnknownKnownFlows(t *testing.T) {
+	for name, def := range map[string]*FlowDef{
+		"none": {Known: 8}, "huge": {Known: 1<<32 - 1}, "with a group": {Known: 1, Group: []byte("@tak")}, "with a pipe": {Known: 1, Pipe: []byte("@x")},
+		"with a source": {Known: 1, Src: []byte{0}}, "with a face": {Known: 1, Face: 1}, "with a service": {Known: 1, Service: "s"},
+	} {
+		b := marshal(nil, &Envelope{Flow: 1, Define: def, Data: [][]byte{[]byte("x")}})
+		if _, _, _, err := ParseCoded(b, nil, &Texts{Coder: &compact.Coder{}}); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
