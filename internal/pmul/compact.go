@@ -244,13 +244,7 @@ func appendCompactAck(b []byte, from, to NodeID, p AckPDU) ([]byte, error) {
 			if r.From <= end || r.To < r.From {
 				return b, pduErr(KindAck, "Missing_Data_PDU_Seq_Numbers", ErrValue)
 			}
-			step := uint64(r.From-end-1) << 1
-			if r.To > r.From {
-				b = binary.AppendUvarint(b, step|1)
-				b = binary.AppendUvarint(b, uint64(r.To-r.From-1))
-			} else {
-				b = binary.AppendUvarint(b, step)
-			}
+			b = appendRun(b, uint64(end), uint64(r.From), uint64(r.To))
 			end = r.To
 		}
 		if e.Cut && len(e.Missing) == 0 {
@@ -258,6 +252,29 @@ func appendCompactAck(b []byte, from, to NodeID, p AckPDU) ([]byte, error) {
 		}
 	}
 	return b, nil
+}
+
+// appendRun writes where a run begins and ends; end is the end of the one before, or 0.
+func appendRun(b []byte, end, from, to uint64) []byte {
+	step := (from - end - 1) << 1
+	if to == from {
+		return binary.AppendUvarint(b, step)
+	}
+	b = binary.AppendUvarint(b, step|1)
+	return binary.AppendUvarint(b, to-from-1)
+}
+
+// run undoes appendRun. Its end is at most most, and at most longest and one more behind its beginning.
+func (r *reader) run(field string, end, most, longest uint64) (from, to uint64) {
+	step := r.uvarint(field, 2*most)
+	from = end + 1 + step>>1
+	if to = from; step&1 != 0 {
+		to += 1 + r.uvarint(field, longest)
+	}
+	if to > most {
+		r.fail(field, ErrValue)
+	}
+	return from, to
 }
 
 func appendStandard(b []byte, p PDU) ([]byte, error) {
@@ -439,16 +456,8 @@ func (r *reader) ack(kind, flags byte, source, self NodeID) AckPDU {
 		e := AckEntry{Source: of, Message: m, Cut: head&1 != 0}
 		var end uint64
 		for range head >> 1 {
-			step := r.uvarint("Missing_Data_PDU_Seq_Numbers", 2*math.MaxUint16)
-			from := end + 1 + step>>1
-			end = from
-			if step&1 != 0 {
-				end += 1 + r.uvarint("Missing_Data_PDU_Seq_Numbers", math.MaxUint16)
-			}
-			if end > math.MaxUint16 {
-				r.fail("Missing_Data_PDU_Seq_Numbers", ErrValue)
-			}
-			if r.err != nil {
+			var from uint64
+			if from, end = r.run("Missing_Data_PDU_Seq_Numbers", end, math.MaxUint16, math.MaxUint16); r.err != nil {
 				return p
 			}
 			e.Missing = append(e.Missing, Run{uint16(from), uint16(end)})

@@ -61,13 +61,7 @@ func appendSet(list []Destination) (b []byte) {
 	b = binary.AppendUvarint(nil, head)
 	end = 0
 	for _, r := range runs {
-		step := uint64(r.from-end-1) << 1
-		if r.to > r.from {
-			b = binary.AppendUvarint(b, step|1)
-			b = binary.AppendUvarint(b, uint64(r.to-r.from-1))
-		} else {
-			b = binary.AppendUvarint(b, step)
-		}
+		b = appendRun(b, uint64(end), uint64(r.from), uint64(r.to))
 		end = r.to
 	}
 	b = binary.AppendUvarint(b, uint64(least))
@@ -118,13 +112,8 @@ func (r *reader) set() (list []Destination) {
 	}
 	var end uint64
 	for range head >> 1 {
-		step := r.uvarint("Destination_ID", 2*math.MaxUint32)
-		from := end + 1 + step>>1
-		end = from
-		if step&1 != 0 {
-			end += 1 + r.uvarint("Destination_ID", setMost)
-		}
-		if end > math.MaxUint32 || uint64(len(list))+end-from >= setMost {
+		var from uint64
+		if from, end = r.run("Destination_ID", end, math.MaxUint32, setMost); uint64(len(list))+end-from >= setMost {
 			r.fail("Destination_ID", ErrValue)
 		}
 		if r.err != nil {
