@@ -32,20 +32,16 @@ func knownAs(p *site.Message) (number uint32) {
 }
 
 // definition is the flow of p as a message defines it: on the link by number, if it has one; in the journal always in full.
-func definition(p *site.Message, short bool) (*FlowDef, error) {
-	def := &FlowDef{}
-	if err := proto.Unmarshal([]byte(FlowOf(p)), def); err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrMalformed, err)
-	}
-	n := knownAs(p)
+func definition(p *site.Message, short bool) *FlowDef {
+	def, n := flowDef(p), knownAs(p)
 	if n == 0 || !short {
-		return def, nil
+		return def
 	}
 	byNumber := &FlowDef{Known: n, Precedence: def.Precedence, Keyed: def.Keyed, Fleeting: def.Fleeting}
 	if implied := known[n].Parts; len(implied) == 0 || len(def.Shape) != 1 || !proto.Equal(def.Shape[0], &Shape{Name: implied[0].Name}) {
 		byNumber.Shape = def.Shape
 	}
-	return byNumber, nil
+	return byNumber
 }
 
 // spellOut undoes definition.
@@ -56,10 +52,7 @@ func (f *FlowDef) spellOut() error {
 	if int(f.Known) >= len(known) || f.Face != 0 || len(f.Group)+len(f.Pipe)+len(f.Src)+len(f.Dst)+len(f.Service)+len(f.Param)+len(f.ParamPipe) > 0 {
 		return fmt.Errorf("%w: known flow %d", ErrMalformed, f.Known)
 	}
-	k := &FlowDef{}
-	if err := proto.Unmarshal([]byte(FlowOf(&known[f.Known])), k); err != nil {
-		return fmt.Errorf("%w: %v", ErrMalformed, err)
-	}
+	k := flowDef(&known[f.Known])
 	f.Face, f.Group, f.Pipe, f.Src, f.Known = k.Face, k.Group, k.Pipe, k.Src, 0
 	if len(f.Shape) == 0 {
 		f.Shape = k.Shape

@@ -39,7 +39,9 @@ type Message struct {
 type Flow string
 
 // FlowOf returns the flow that p belongs to.
-func FlowOf(p *site.Message) Flow {
+func FlowOf(p *site.Message) Flow { return Flow(marshal(nil, flowDef(p))) }
+
+func flowDef(p *site.Message) *FlowDef {
 	f := &FlowDef{
 		Face:  uint32(p.Face),
 		Group: compact.AppendID(nil, p.Scope),
@@ -61,7 +63,7 @@ func FlowOf(p *site.Message) Flow {
 		f.Shape = append(f.Shape, &Shape{Namespace: e.Namespace, Name: e.Name, Type: e.Type, Encoding: e.Encoding,
 			Signed: e.Signature != nil})
 	}
-	return Flow(marshal(nil, f))
+	return f
 }
 
 // flat lists elements, each followed by its signature element if it has one.
@@ -170,10 +172,7 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 			e.code(texts, elements, left)
 		}
 		if define {
-			var err error
-			if e.Define, err = definition(p, texts != nil); err != nil {
-				return dst, err
-			}
+			e.Define = definition(p, texts != nil)
 		}
 	}
 	var coder *compact.Coder
