@@ -38,7 +38,8 @@ func (l *line) free(at mail.Attempt, m *mail.Message) (free bool, after uint8) {
 	if m.Content.Payload == nil {
 		return false, 0
 	}
-	own, others, apart := 0, 0, false
+	own, others, line := 0, 0, m.Line()
+	twice, hurries := m.Twice(), false
 	for _, e := range l.Box.UnderWay(frame.Direct) {
 		if e.At.Number >= at.Number || e.Content.Payload == nil {
 			continue
@@ -48,15 +49,14 @@ func (l *line) free(at mail.Attempt, m *mail.Message) (free bool, after uint8) {
 		} else {
 			others++
 		}
-		apart = apart || e.Line() != m.Line()
+		hurries = hurries || twice && e.Line() != line
 	}
 	oldest := l.Box.Oldest(frame.Direct, at.Number)
 	flooded := l.cut.Flying() > 0 || others > own && others+l.Box.Waiting(frame.Direct) > l.half(frame.Direct)
-	hurries := apart && m.Twice()
 	if !(flooded || hurries) || l.given.last == nil || oldest < l.given.from { // of what went before this run it is not known whose it was
 		return false, 0
 	}
-	last := max(l.given.last[m.Line()], l.given.last[""])
+	last := max(l.given.last[line], l.given.last[""])
 	switch {
 	case last >= at.Number: // it goes again, and which was before it is not known any more
 		return false, 0
