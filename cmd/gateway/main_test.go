@@ -172,13 +172,19 @@ func (s *testSite) startCommand(t testing.TB, cmd *exec.Cmd) *running {
 // until waits for a condition.
 func (r *running) until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
+	await(t, r.id, r.ended, patience, what, ok)
+}
+
+// await waits for a condition of a node, as long as its process lives.
+func await(t testing.TB, node int, ended <-chan struct{}, patience time.Duration, what string, ok func() bool) {
+	t.Helper()
 	deadline := time.After(patience)
 	for !ok() {
 		select {
 		case <-deadline:
-			t.Fatalf("node %d: in %v not so: %s", r.id, patience, what)
-		case <-r.ended:
-			t.Fatalf("node %d ended while waiting: %s", r.id, what)
+			t.Fatalf("node %d: in %v not so: %s", node, patience, what)
+		case <-ended:
+			t.Fatalf("node %d ended while waiting: %s", node, what)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}

@@ -224,16 +224,7 @@ func (s *ship) kill() {
 
 func (s *ship) until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.After(rollPatience)
-	for !ok() {
-		select {
-		case <-deadline:
-			t.Fatalf("node %d: in %v not so: %s", s.id, rollPatience, what)
-		case <-s.ended:
-			t.Fatalf("node %d ended while waiting: %s", s.id, what)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	await(t, s.id, s.ended, rollPatience, what, ok)
 }
 
 // report is what a gateway says of itself; it may be down.
