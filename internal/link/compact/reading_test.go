@@ -3,6 +3,7 @@ package compact
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"testing"
 )
 
@@ -78,5 +79,30 @@ func TestReading(t *testing.T) {
 			}
 			break
 		}
+	}
+}
+
+// Where a slice ends between two messages of the history makes no difference to what comes out: short ones, a time in 13 digits
+// each, make such ends common.
+func TestSlicesEndBetweenMessages(t *testing.T) {
+	var coder Coder
+	var h History
+	h.Complete = true
+	for i := range uint64(60) {
+		text := fmt.Appendf(nil, "%d", 1790000000000+i*617)
+		b, codec := coder.AppendAfter(nil, text, &h, i+1)
+		b = bytes.Clone(b)
+		for slice := 1; slice <= 64; slice++ {
+			var r Reading
+			err := ErrUnfinished
+			var got []byte
+			for errors.Is(err, ErrUnfinished) {
+				coder.Read(&r, slice, func() { got, err = coder.ExpandAfter(codec, b, &h, i+1, 1<<10) })
+			}
+			if err != nil || !bytes.Equal(got, text) {
+				t.Fatalf("text %d in slices of %d octets: %q, %v", i+1, slice, got, err)
+			}
+		}
+		h.Add(i+1, text)
 	}
 }

@@ -198,6 +198,9 @@ func (t *try) learn(m *model, octets int) (learned int, done bool) {
 			m.skim(e.stream, e.tokens)
 			continue
 		}
+		if learned == octets { // begun here, it would be begun again by the next slice: another model
+			return learned, false
+		}
 		if t.at == 0 {
 			if t.codec == Following && !e.tokens {
 				m.most = light
