@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -172,6 +173,47 @@ func TestFoundWhenAskedFor(t *testing.T) {
 	if d := ship.look("plain", time.Minute); d == 0 {
 		t.Error("what no rule is about was not found")
 	}
+}
+
+// Pipes that peers only index (as the JXTA shell's talk has them), open or not, cost the link nothing until a far peer asks for
+// one. Then it is there in ten seconds, by its name and by a pattern, at both sites.
+func TestIndexedPipesAreFoundAcross(t *testing.T) {
+	pipe := func(name string) string {
+		return "<jxta:PipeAdvertisement><Id>" + jxta.URN(edgepeer.NamedPipe(name)) + "</Id><Type>JxtaUnicast</Type><Name>" + name + "</Name></jxta:PipeAdvertisement>"
+	}
+	play := func(indexed int) (w *sim.World, hq, ship *seafarer, octets int64) {
+		w, hq, ship = peopled(t, "iridium-directip", func(uint16) []filter.Rule { return nil })
+		for i := range indexed {
+			for _, p := range []*seafarer{hq, ship} {
+				name := fmt.Sprintf("JxtaTalkUserName.%s%d", p.n.Name, i)
+				p.step(edgepeer.Publish{Doc: pipe(name), Index: true})
+			}
+		}
+		w.Run(10 * time.Minute)
+		up, down := w.Octets(w.Nodes[1])
+		return w, hq, ship, up + down
+	}
+	_, _, _, plain := play(0)
+	w, hq, ship, with := play(5)
+	if with != plain {
+		t.Errorf("indexed pipes that nobody asks for: %d octets, %d without them", with, plain)
+	}
+	for _, p := range []*seafarer{hq, ship} {
+		other := map[*seafarer]string{hq: "ship1", ship: "hq"}[p]
+		if took := p.look("JxtaTalkUserName."+other+"3", time.Minute); took == 0 || took > 10*time.Second {
+			t.Errorf("%s: one by name found after %v", p.n.Name, took)
+		}
+		begun := w.Now
+		p.look("JxtaTalkUserName.*", time.Minute)
+		w.Run(time.Minute)
+		last := slices.MaxFunc(slices.Collect(maps.Values(p.answers)), time.Time.Compare).Sub(begun)
+		if len(p.answers) != 5 || last > 10*time.Second {
+			t.Errorf("%s: by a pattern found after %v: %v", p.n.Name, last, p.answers)
+		}
+		t.Logf("%s: by a pattern found after %v", p.n.Name, last)
+	}
+	up, down := w.Octets(w.Nodes[1])
+	t.Logf("two questions and five answers each way: %d octets", up+down-with)
 }
 
 func specPipe(i int) string {

@@ -44,6 +44,7 @@ type Stats struct {
 	Calls            uint64 // to peers that had no connection
 	Published        uint64 // advertisements that local peers published
 	Asked            uint64 // questions that far sites were told of
+	AskedHere        uint64 // questions of far sites that local peers were asked
 	Pushed           uint64 // advertisements handed to peers that had not asked
 	Unpushed         uint64 // of those, given up before all peers had them: more was published than could be handed out
 	WireIn           uint64 // propagate pipe messages of local peers
@@ -168,6 +169,7 @@ func (b *Bridge) sweep() {
 	b.leases.sweepUntold()
 	b.secure.sweep()
 	b.directory.sweepAsks()
+	b.directory.sweepHere()
 	b.rearm()
 }
 

@@ -32,13 +32,15 @@ type directory struct {
 	serving   map[purpose]keySet        // the same, by purpose
 	toAll     map[advcache.Key]bool     // told to all sites
 	to        map[advcache.Key][]uint16 // told to those that asked
+	index     map[advcache.Key]bool     // local pipe advertisements that nobody has published remotely
+	hereAt    time.Time                 // when local peers are asked next what far sites look for; zero: not
 }
 
 func newDirectory(s *step, o *outlets, g *ghosts, f *far, e *ether, r *rules) *directory {
 	return &directory{step: s, outlets: o, ghosts: g, far: f, ether: e, rules: r,
 		cache: advcache.New(s.cfg.MaxAdverts, s.cfg.MaxAdvertOctets), sent: map[advcache.Key]told{}, questions: newQuestions(),
 		asked: map[string]ownAsk{}, asking: map[string]laterAsk{}, purposes: map[advcache.Key]purpose{}, serving: map[purpose]keySet{},
-		toAll: map[advcache.Key]bool{}, to: map[advcache.Key][]uint16{}}
+		toAll: map[advcache.Key]bool{}, to: map[advcache.Key][]uint16{}, index: map[advcache.Key]bool{}}
 }
 
 const maxAnswers = 50 // JXTA's own cap (wire 7)
@@ -180,39 +182,68 @@ func canonical(n *jxta.Node, doc string, signed bool) []byte {
 	return jxta.AppendXML(nil, n)
 }
 
-// publish takes in what a local peer publishes remotely, or, asked, answers to a question of ours.
+// publish takes in what a local peer publishes remotely, or, asked, answers to a question of ours. Pipes that are only an
+// answer come last: a specification beside them that names the same pipe says more.
 func (dir *directory) publish(in inbound, r jxta.DiscoveryResponse, asked bool) {
 	slow := jxta.DefaultXML.Slow
+	var pipes []advertised
 	for _, f := range r.Found {
 		n, err := jxta.ParseWithin([]byte(f.Doc), jxta.DefaultXML, &slow)
 		if err != nil {
 			dir.complain(in.conn, "advertisement", err)
 			continue
 		}
-		d := jxta.Describe(n)
-		switch d.Root {
+		a := advertised{n, jxta.Describe(n), f}
+		switch a.Root {
 		case "jxta:PA", "jxta:RdvAdvertisement", "jxta:RA", "jxta:APA":
 			continue // peers travel as items of the kind site.Endpoint, routes and rendezvous of this site are of no use elsewhere
-		case "jxta:PipeAdvertisement", "jxta:MIA", "jxta:MCA":
+		case "jxta:MIA", "jxta:MCA":
 			if asked {
 				continue // the small change of a peer's own cache: not worth the air unless it publishes them itself
 			}
+		case "jxta:PipeAdvertisement":
+			if asked {
+				pipes = append(pipes, a)
+				continue
+			}
 		}
-		e := advcache.Entry{Key: advcache.Key{Group: in.group, Type: d.Type, ID: d.ID}, Peer: in.from.id,
-			Doc: canonical(n, f.Doc, d.Signed), Index: d.Index, Expires: dir.now.Add(f.Life), Signed: d.Signed}
-		dir.cache.Share(&e)
-		if dir.cameFromAfar(&e, asked) || !dir.ether.mayPublish(in.from, advKey(e.Key), dir.cache.Get(dir.now, e.Key) != nil) {
-			continue
-		}
-		if dir.rules.denies(n, &e) {
-			continue
-		}
-		dir.stats.Published++
-		dir.assign(n, &e)
-		dir.put(e)
-		if dir.cache.Get(dir.now, e.Key) == nil {
-			dir.removed(e.Key)
-		}
+		dir.take(in, a, asked)
+	}
+	for _, a := range pipes {
+		dir.take(in, a, asked)
+	}
+}
+
+// advertised is an advertisement as a local peer gave it.
+type advertised struct {
+	node *jxta.Node
+	jxta.Description
+	found jxta.Found
+}
+
+// take keeps an advertisement of a local peer.
+func (dir *directory) take(in inbound, a advertised, asked bool) {
+	e := advcache.Entry{Key: advcache.Key{Group: in.group, Type: a.Type, ID: a.ID}, Peer: in.from.id,
+		Doc: canonical(a.node, a.found.Doc, a.Signed), Index: a.Index, Expires: dir.now.Add(a.found.Life), Signed: a.Signed}
+	dir.cache.Share(&e)
+	there := dir.cache.Get(dir.now, e.Key) != nil
+	indexed := asked && a.Root == "jxta:PipeAdvertisement"
+	if indexed && there && !dir.index[e.Key] {
+		return // its peer has published it
+	}
+	if dir.cameFromAfar(&e, asked) || !dir.ether.mayPublish(in.from, advKey(e.Key), there) || dir.rules.denies(a.node, &e) {
+		return
+	}
+	dir.stats.Published++
+	if indexed {
+		dir.index[e.Key] = true
+	} else {
+		dir.promote(e.Key)
+		dir.assign(a.node, &e)
+	}
+	dir.put(e)
+	if dir.cache.Get(dir.now, e.Key) == nil {
+		dir.removed(e.Key)
 	}
 }
 
@@ -274,6 +305,7 @@ func (dir *directory) gone(k advcache.Key) {
 		return
 	}
 	last, known := dir.sent[k]
+	known = known && !dir.unasked(k)
 	delete(dir.sent, k)
 	dir.forget(advKey(k))
 	delete(dir.ether.adverts, advKey(k))
@@ -301,39 +333,9 @@ func (dir *directory) announce(e *advcache.Entry, except string) {
 		answered[q.peer] = true
 		return true
 	})
-	dir.push(e, found, except, answered)
-}
-
-// indexed looks through a 2.2 peer's index for advertisements not seen yet and asks the peer for them.
-func (dir *directory) indexed(p *peer, group string, s jxta.SRDI) {
-	kind := -1
-	switch s.Key {
-	case "Groups":
-		kind = jxta.TypeGroup
-	case "Adv":
-		kind = jxta.TypeAdv
-	default:
-		return
+	if !dir.index[e.Key] {
+		dir.push(e, found, except, answered)
 	}
-	unknown := false
-	for _, entry := range s.Entries {
-		if entry.Life > 0 && entry.Key == "Name" && !dir.cache.Has(group, uint8(kind), entry.Key, entry.Value) &&
-			dir.ether.seen.Add(strings.ToUpper("i"+p.id+" "+group+" "+s.Key+" "+entry.Value)) {
-			unknown = true
-		}
-	}
-	if unknown { // values come in upper case, so one question for all of them
-		dir.askPeer(p, group, jxta.DiscoveryQuery{Type: kind, Threshold: maxAnswers})
-	}
-}
-
-// askPeer sends a discovery query to a local peer, from the gateway.
-func (dir *directory) askPeer(p *peer, group string, q jxta.DiscoveryQuery) {
-	dir.token++
-	rq := jxta.ResolverQuery{Handler: jxta.HandlerDiscovery, QueryID: int(dir.token & 0x7fffffff), Src: dir.me,
-		Route: dir.ghosts.ownRoute(), Query: string(q.Append(nil))}
-	e := []jxta.Element{xmlElement(group+"ORes", rq.Append(nil))}
-	dir.outlets.enqueue(p, dir.ghosts.routedHere(p, group, jxta.URN(jxta.ClassResolver), group+"ORes", e))
 }
 
 func (dir *directory) learn(n uint16, it site.Item) {
@@ -381,6 +383,7 @@ func (dir *directory) sweep() {
 func (dir *directory) rearm() {
 	dir.until(dir.questions.oldest())
 	dir.until(dir.pushes.at)
+	dir.until(dir.hereAt)
 	if t := dir.cache.Deadline(); !t.IsZero() {
 		dir.until(due.Latest(t, dir.now.Add(time.Millisecond))) // what is left of many that end together
 	}

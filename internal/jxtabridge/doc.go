@@ -47,6 +47,7 @@
 //   - rules.go: the operator's rules, and what they see of items and messages
 //   - describe.go: what they see of an advertisement
 //   - directory.go: discovery: answers, what is published here and at other sites
+//   - indexed.go: what local peers only index, and what they are asked for far sites
 //   - questions.go: questions that wait for an answer; who has a pipe open
 //   - wanted.go: which advertisements other sites are told of, and what they are asked
 //   - push.go: new advertisements for peers that have not asked

@@ -46,6 +46,7 @@ type advMemory struct {
 	Peer    string    `json:"peer"`
 	Expires time.Time `json:"expires"`
 	Doc     []byte    `json:"doc"`
+	Indexed bool      `json:"indexed,omitempty"`
 }
 
 func (o *outlets) rememberPeer(p *peer) {
@@ -69,7 +70,7 @@ func advKey(k advcache.Key) string {
 }
 
 func (dir *directory) rememberAdv(e *advcache.Entry) {
-	dir.remember(advKey(e.Key), advMemory{e.Peer, e.Expires, e.Doc})
+	dir.remember(advKey(e.Key), advMemory{e.Peer, e.Expires, e.Doc, dir.index[e.Key]})
 }
 
 // recallPeer restores one memory of a peer, recallAdv one of an advertisement; what is not understood is left out.
@@ -110,7 +111,11 @@ func (dir *directory) recallAdv(key string, value []byte) {
 		Index: d.Index, Expires: am.Expires, Signed: d.Signed}
 	dir.cache.Share(&e)
 	dir.cache.Put(time.Time{}, e)
-	dir.assign(n, &e)
+	if am.Indexed {
+		dir.index[e.Key] = true
+	} else {
+		dir.assign(n, &e)
+	}
 	dir.sent[e.Key] = told{e.Expires, e.Peer}
 }
 
@@ -129,7 +134,7 @@ func (b *Bridge) Items() []site.Item {
 	}
 	first := len(out)
 	b.directory.cache.All(func(e *advcache.Entry) {
-		if e.Site == 0 {
+		if e.Site == 0 && !b.directory.unasked(e.Key) {
 			out = append(out, b.directory.item(e))
 		}
 	})

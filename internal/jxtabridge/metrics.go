@@ -46,7 +46,7 @@ func Metrics(st Status, s Stats) (list []site.Metric) {
 	gauge("streams", "kind", streams, "BiDi pipes and sockets between local and far peers that are open.")
 	count("messages", "direction", values{"received": s.Received, "sent": s.Sent}, "JXTA messages exchanged with local peers.")
 	count("refused", "reason", refused, "Messages of local peers that were refused, by reason.")
-	count("queries", "kind", values{"discovery": s.Queries, "pipe": s.PipeQueries, "route": s.RouteQueries, "asked_afar": s.Asked},
+	count("queries", "kind", values{"discovery": s.Queries, "pipe": s.PipeQueries, "route": s.RouteQueries, "asked_afar": s.Asked, "asked_here": s.AskedHere},
 		"Queries of local peers, by kind: discovery, pipe, route.")
 	count("answers", "when", values{"at_once": s.Answers, "late": s.LateAnswers},
 		"Answers to local peers, by when: at_once, late (when the answer became known).")

@@ -17,9 +17,10 @@ const (
 	maxPushes   = 1024 // advertisements that wait to be handed out
 )
 
-// push is one advertisement on its way to the members of a group.
+// push is one advertisement, or a question for some, on its way to the members of a group.
 type push struct {
-	key      advcache.Key
+	key      advcache.Key    // of a question the group alone
+	param    string          // of the resolver, behind the group
 	except   string          // its publisher
 	answered map[string]bool // those who had asked
 	element  jxta.Element    // the same for all
@@ -39,11 +40,16 @@ func (dir *directory) push(e *advcache.Entry, found []jxta.Found, except string,
 	}
 	d := jxta.DiscoveryResponse{Type: int(e.Type), Found: found}
 	r := jxta.ResolverResponse{Handler: jxta.HandlerDiscovery, Response: string(d.Append(nil))}
+	dir.handOut(&push{key: e.Key, param: "IRes", except: except, answered: answered, element: xmlElement(e.Group+"IRes", r.Append(nil))})
+}
+
+// handOut puts something behind what waits to be handed out.
+func (dir *directory) handOut(x *push) {
 	if len(dir.pushes.queue) == maxPushes {
 		dir.stats.Unpushed++
 		dir.pushes.queue = slices.Delete(dir.pushes.queue, 0, 1)
 	}
-	dir.pushes.queue = append(dir.pushes.queue, &push{key: e.Key, except: except, answered: answered, element: xmlElement(e.Group+"IRes", r.Append(nil))})
+	dir.pushes.queue = append(dir.pushes.queue, x)
 	dir.pushOn()
 }
 
@@ -65,7 +71,7 @@ func (dir *directory) pushOn() {
 
 // pushPortion sends one advertisement to further members, and reports whether all have it.
 func (dir *directory) pushPortion(x *push) bool {
-	if dir.cache.Get(dir.now, x.key) == nil {
+	if x.key.ID != "" && dir.cache.Get(dir.now, x.key) == nil {
 		return true // it has gone meanwhile
 	}
 	group := x.key.Group
@@ -82,7 +88,7 @@ func (dir *directory) pushPortion(x *push) bool {
 		}
 		dir.pushes.room--
 		dir.stats.Pushed++
-		dir.outlets.enqueue(p, dir.ghosts.routed(p, dir.me, group, jxta.URN(jxta.ClassResolver), group+"IRes", elements))
+		dir.outlets.enqueue(p, dir.ghosts.routed(p, dir.me, group, jxta.URN(jxta.ClassResolver), group+x.param, elements))
 	}
 	return at == len(members)
 }

@@ -26,7 +26,9 @@ type purpose struct {
 type ask struct {
 	question advcache.Question
 	expires  time.Time
-	given    int // advertisements told because of it
+	given    int           // advertisements told because of it
+	here     time.Time     // when local peers are asked again; zero: not
+	pause    time.Duration // before that
 }
 
 // maxGiven is how many advertisements one ask gets: far peers are answered with 50 at a time.
@@ -114,6 +116,7 @@ func (dir *directory) removed(k advcache.Key) {
 	dir.unassign(k, dir.purposes[k])
 	delete(dir.toAll, k)
 	delete(dir.to, k)
+	delete(dir.index, k)
 }
 
 // wanted reports whether the pipe is open here, or the group has members here.
@@ -162,14 +165,19 @@ func (dir *directory) publishFar(e *advcache.Entry) {
 	} else {
 		for _, n := range dir.far.order {
 			for _, a := range dir.far.sites[n].asks {
-				if dir.now.Before(a.expires) && a.question.Matches(e) {
+				if dir.now.Before(a.expires) && dir.fits(a.question, e) {
 					dir.allow(n, a, e)
 				}
 			}
 		}
 	}
-	dir.tell(dir.item(e))
+	if !dir.unasked(e.Key) {
+		dir.tell(dir.item(e))
+	}
 }
+
+// unasked says that an advertisement is only indexed, and that no far site has asked for it: not even a rule sends it then.
+func (dir *directory) unasked(k advcache.Key) bool { return dir.index[k] && len(dir.to[k]) == 0 }
 
 // allow lets a site have what it asked for, and says whether that is new.
 func (dir *directory) allow(siteID uint16, a *ask, e *advcache.Entry) bool {
@@ -213,12 +221,18 @@ func (dir *directory) farAsk(n uint16, s *farSite, it site.Item) {
 	if a.expires = it.Expires; a.expires.IsZero() || a.expires.After(dir.now.Add(2*dir.cfg.Ask)) {
 		a.expires = dir.now.Add(dir.cfg.Ask)
 	}
-	for _, e := range dir.cache.Find(dir.now, a.question, maxGiven) {
-		if e.Site == 0 && !dir.toAll[e.Key] && dir.allow(n, a, e) {
+	for _, e := range dir.cache.Find(dir.now, a.question, maxGiven+min(len(dir.index), maxPassed)) {
+		if e.Site == 0 && !dir.toAll[e.Key] && dir.fits(a.question, e) && dir.allow(n, a, e) {
 			dir.tell(dir.item(e))
 		}
 	}
+	if a.here.IsZero() {
+		dir.askHere(a)
+	}
 }
+
+// maxPassed is how many advertisements that are only indexed are passed by in search of those that answer a question.
+const maxPassed = 4096
 
 // questionOf reads an item of the kind site.Question: attribute and pattern, or the id that the attribute must have in Peer.
 func questionOf(it site.Item) advcache.Question {
