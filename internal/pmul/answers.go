@@ -8,8 +8,24 @@ import (
 	"aldis/internal/due"
 )
 
+// ours says whether an entry of an Ack_PDU is about a message of this node, and counts those that name the acknowledging node
+// itself (p-mul 2.3). Told: it came to our own address.
+func (s *Sender) ours(p *AckPDU, e *AckEntry, told bool) bool {
+	if e.Source != p.Source || p.Source == s.cfg.Self {
+		return e.Source == s.cfg.Self
+	}
+	m := s.messages[e.Message]
+	_, over := s.fates[fateID{e.Message, p.Source}]
+	if told && (over || m != nil && m.begun && m.dests.of(p.Source) != nil) {
+		s.stats.Selfnamed++
+		return true
+	}
+	s.stats.Misnamed++
+	return false
+}
+
 // ack applies an Ack_PDU (p-mul 6.4, 6.6).
-func (s *Sender) ack(now time.Time, p AckPDU) {
+func (s *Sender) ack(now time.Time, p AckPDU, told bool) {
 	s.stats.Acks++
 	from := s.peers[p.Source]
 	if from == nil {
@@ -27,7 +43,7 @@ func (s *Sender) ack(now time.Time, p AckPDU) {
 		m := s.messages[e.Message]
 		_, over := s.fates[fateID{e.Message, p.Source}]
 		switch {
-		case e.Source != s.cfg.Self:
+		case !s.ours(&p, &e, told):
 			s.stats.PassedBy++ // of several sources, and the others are not us
 			continue
 		case over:

@@ -23,6 +23,10 @@ type (
 		Expires  time.Time // rounded down to a second
 		Fleeting bool      // it is not repeated for silent nodes
 	}
+	// Told is an Ack_PDU that came to this node's own address and not to a group. An entry in it that names the acknowledging
+	// node itself as the message's sender, as libjpmul writes it, is taken for one of ours where we have such a message under
+	// way to that node: nobody acknowledges his own messages to another.
+	Told struct{ AckPDU }
 	// Withdraw ends a message for everybody who does not have it yet.
 	Withdraw struct{ Message MessageID }
 	// Ride asks the Receiver for what may go in a datagram to the group that leaves anyway and has so many octets left:

@@ -30,6 +30,8 @@ type SenderStats struct {
 	Strangers                       int // Ack_PDUs of nodes that a message was not for
 	Unknown                         int // Ack entries of messages never sent, or long over
 	Late                            int // Ack entries of what had ended
+	Selfnamed                       int // Ack entries of a node that names itself as the sender of what we sent it
+	Misnamed                        int // the same of what we did not send it, or not to our own address: passed by
 	Illegal                         int // numbers that a message does not have
 	Twin                            int // PDUs of others with our own Source_ID
 	Rejected, PassedBy, DiscardSent int
@@ -135,7 +137,9 @@ func (s *Sender) Step(now time.Time, ev Event) Output {
 	case Gone:
 		ev.step(now, s)
 	case AckPDU:
-		s.ack(now, ev)
+		s.ack(now, ev, false)
+	case Told:
+		s.ack(now, ev.AckPDU, true)
 	case Busy:
 		s.busy(now, ev)
 	case TurnPDU:

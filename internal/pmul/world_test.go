@@ -63,6 +63,8 @@ type world struct {
 	sent    func(from *node, data []byte)
 	packet  func(p pmul.Packet, data []byte)
 	ride    bool // acknowledgements ride on datagrams to the group
+	// stranger names itself as the sender of what it acknowledges; nil, or who acknowledges nothing: nobody does.
+	stranger *node
 }
 
 type setup struct {
@@ -291,8 +293,15 @@ func (w *world) arrive(from, to *node, data []byte) {
 		w.t.Fatalf("%v from %s to %s: %x", err, from.name, to.name, data)
 	}
 	for _, p := range pdus {
-		switch p.(type) {
+		switch p := p.(type) {
 		case pmul.AckPDU:
+			if from == w.stranger {
+				for i := range p.Entries {
+					p.Entries[i].Source = from.id
+				}
+				w.sendStep(to, pmul.Told{AckPDU: p})
+				break
+			}
 			w.sendStep(to, p)
 			w.receiveStep(to, p)
 		case pmul.RequestPDU, pmul.RejectPDU:

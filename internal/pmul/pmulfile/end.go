@@ -128,7 +128,7 @@ func (e *end) send(packets []pmul.Packet) error {
 }
 
 // parse reads a datagram; nil when it is no PDU.
-func (e *end) parse(r received) pmul.PDU {
+func (e *end) parse(r received) pmul.Event {
 	e.counters.Received++
 	e.counters.ReceivedOctets += len(r.data) + profile.IPUDPOctets
 	p, sum, err := pmul.Parse(r.data)
@@ -150,6 +150,11 @@ func (e *end) parse(r received) pmul.PDU {
 		source = p.Source
 	case pmul.RequestPDU:
 		source = p.Source
+	case pmul.AckPDU:
+		if r.own {
+			return pmul.Told{AckPDU: p}
+		}
+		return p
 	default:
 		return p
 	}
@@ -169,8 +174,8 @@ func (e *end) log(msg string, args ...any) {
 	e.unlogged++
 }
 
-// wait waits for the next datagram, the deadline, a tick for progress or the end of ctx. A nil PDU: only time passed.
-func (e *end) wait(ctx context.Context, deadline time.Time, tick <-chan time.Time) (pmul.PDU, error) {
+// wait waits for the next datagram, the deadline, a tick for progress or the end of ctx. A nil event: only time passed.
+func (e *end) wait(ctx context.Context, deadline time.Time, tick <-chan time.Time) (pmul.Event, error) {
 	var timer <-chan time.Time
 	if !deadline.IsZero() {
 		t := time.NewTimer(time.Until(deadline))
@@ -182,8 +187,8 @@ func (e *end) wait(ctx context.Context, deadline time.Time, tick <-chan time.Tim
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case r := <-e.sockets.inbox:
-			if p := e.parse(r); p != nil {
-				return p, nil
+			if ev := e.parse(r); ev != nil {
+				return ev, nil
 			}
 		case <-timer:
 			return nil, nil

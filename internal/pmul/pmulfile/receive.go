@@ -91,14 +91,8 @@ func Receive(ctx context.Context, cfg Config, into string, w Watch) (c Counters,
 		if ev == nil {
 			w.Progress(receiver.Incoming())
 		}
-		pdu, err := e.wait(ctx, out.Deadline, tick.C)
-		switch {
-		case err != nil:
+		if ev, err = e.wait(ctx, out.Deadline, tick.C); err != nil {
 			return c, nil
-		case pdu == nil:
-			ev = nil
-		default:
-			ev = pdu
 		}
 	}
 }

@@ -49,6 +49,18 @@ func (p Progress) Delivered() bool {
 	return len(p.To) > 0
 }
 
+// strange logs acknowledgements that are not as ACP 142 has them.
+func (e *end) strange(before *pmul.SenderStats, now pmul.SenderStats) {
+	if now.Selfnamed > before.Selfnamed && before.Selfnamed == 0 {
+		e.log("a receiver's acknowledgements name it as the sender of our message, as libjpmul writes them: they count for ours")
+	}
+	if now.Misnamed > before.Misnamed {
+		e.log("an acknowledgement names its own node as the sender, and no message of ours that is under way to it: it is not understood",
+			"times", now.Misnamed)
+	}
+	*before = now
+}
+
 // bucketKept is the only one that a sender's state keeps: Message_IDs and Message_Sequence_Numbers.
 const bucketKept = "pmul-node"
 
@@ -101,10 +113,12 @@ func Send(ctx context.Context, cfg Config, job Job) (p Progress, err error) {
 		}
 	}
 	var ev pmul.Event = submit
+	var before pmul.SenderStats
 	wait := ctx
 	for {
 		now := time.Now()
 		out := sender.Step(now, ev)
+		e.strange(&before, sender.Stats())
 		var kept []pmul.Record
 		for _, r := range out.Records {
 			if r.Bucket == bucketKept {
@@ -142,7 +156,7 @@ func Send(ctx context.Context, cfg Config, job Job) (p Progress, err error) {
 			update(now)
 			return p, nil
 		}
-		pdu, err := e.wait(wait, out.Deadline, tick.C)
+		ev, err = e.wait(wait, out.Deadline, tick.C)
 		switch {
 		case err != nil && wait == ctx: // the end of the message is still said
 			ev = pmul.Withdraw{Message: p.Message}
@@ -151,10 +165,6 @@ func Send(ctx context.Context, cfg Config, job Job) (p Progress, err error) {
 			defer cancel()
 		case err != nil:
 			return p, nil
-		case pdu == nil:
-			ev = nil
-		default:
-			ev = pdu
 		}
 	}
 }

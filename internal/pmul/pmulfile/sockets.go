@@ -34,6 +34,7 @@ const hops = 8
 // received is a datagram as it came in.
 type received struct {
 	from netip.Addr
+	own  bool // it came to an address of ours and not to a group
 	data []byte
 }
 
@@ -69,8 +70,23 @@ func openSockets(id netip.Addr, port uint16) (*sockets, error) {
 	if s.out, err = s.listen(netip.AddrPortFrom(netip.IPv4Unspecified(), port)); err != nil {
 		return nil, err
 	}
-	s.read(s.out)
+	if err := ownOnly(s.out); err != nil {
+		s.out.Close()
+		return nil, fmt.Errorf("pmulfile: %w", err)
+	}
+	s.read(s.out, true)
 	return s, nil
+}
+
+// ownOnly keeps groups that others on this machine have joined off a socket.
+func ownOnly(c *net.UDPConn) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var serr error
+	err = raw.Control(func(fd uintptr) { serr = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MULTICAST_ALL, 0) })
+	return errors.Join(err, serr)
 }
 
 // listen binds with SO_REUSEADDR: a sender and receivers may share a machine.
@@ -116,7 +132,7 @@ func (s *sockets) join(group netip.Addr, port uint16) error {
 		return fmt.Errorf("pmulfile: join %v: %w; is there an interface with the node's address, or a route for it?", group, err)
 	}
 	s.conns[at] = c
-	s.read(c)
+	s.read(c, false)
 	return nil
 }
 
@@ -129,7 +145,7 @@ func (s *sockets) leave(group netip.Addr, port uint16) {
 	}
 }
 
-func (s *sockets) read(c *net.UDPConn) {
+func (s *sockets) read(c *net.UDPConn, own bool) {
 	s.readers.Add(1)
 	go func() {
 		defer s.readers.Done()
@@ -143,7 +159,7 @@ func (s *sockets) read(c *net.UDPConn) {
 				continue // ICMP of a datagram that we sent
 			}
 			select {
-			case s.inbox <- received{from.Addr().Unmap(), append([]byte(nil), buf[:n]...)}:
+			case s.inbox <- received{from.Addr().Unmap(), own, append([]byte(nil), buf[:n]...)}:
 			case <-s.done:
 				return
 			}
