@@ -228,7 +228,7 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 		for i, p := range c.Link.Peers {
 			addresses[i] = p.Address
 		}
-		if err := n.radio.Join(c.Link.Group, c.Link.GroupIface, addresses, n.daemon.PostAir); err != nil {
+		if err := n.radio.Join(c.Link.Group, c.Link.GroupIface, addresses); err != nil {
 			return fmt.Errorf("link.group: %w", err)
 		}
 	}
@@ -464,7 +464,7 @@ func (n *node) run(ctx context.Context) error {
 	n.log.Info("running", "version", versionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.Seeds(), "link", n.cfg.Link.Listen,
 		"profile", n.cfg.Link.Profile.Name, "peers", len(n.cfg.Link.Peers), "journal_bytes", n.journal.Size())
 	err := n.daemon.Run(ctx, daemon.Parts{
-		Engine: n.gateway, LAN: n.order, Radio: n.radio.Send, Norm: n.norm.Do, Commit: n.commit, Handled: n.handled,
+		Engine: n.gateway, LAN: n.order, Radio: n.radio.Send, Gather: n.radio.Gather, Norm: n.norm.Do, Commit: n.commit, Handled: n.handled,
 	})
 	cancel(nil)
 	<-refused.done

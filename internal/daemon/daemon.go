@@ -42,6 +42,9 @@ type Parts struct {
 	Norm  func(gateway.NormCommand)
 	// Handled tells the room of a face how long one of its events has taken; nil: nobody wants to know.
 	Handled func(ev gateway.LAN, took time.Duration)
+	// Gather hands over up to most datagrams that have come on the link and wait in the kernel, by PostAir; nil: there is no such
+	// thing.
+	Gather func(most int)
 	// Commit makes records durable, all or none; after an error the same may be tried again.
 	Commit func([]gateway.Record) error
 }
@@ -53,7 +56,7 @@ type Daemon struct {
 	lan     chan gateway.Event
 	norm    chan gateway.Event
 	orders  chan gateway.Event
-	air     chan gateway.Event
+	air     chan heard
 	asks    chan func(now time.Time)
 	stopped chan struct{}
 	trouble atomic.Pointer[string]
@@ -63,6 +66,8 @@ type Daemon struct {
 	readers  func() (mono time.Duration, wall time.Time)
 	clock    clock
 	deadline time.Time
+	aired    []heard // of this turn: they come before its events
+	unheard  int     // turns, one after the other, that left datagrams for the next
 	events   []gateway.Event
 	outputs  []gateway.Output
 
@@ -81,7 +86,7 @@ func New(log *slog.Logger, reg prometheus.Registerer) *Daemon {
 		log: log, metrics: newMetrics(reg),
 		lan:  make(chan gateway.Event, lanInbox),
 		norm: make(chan gateway.Event, normInbox), orders: make(chan gateway.Event, orderInbox),
-		air:  make(chan gateway.Event, airInbox),
+		air:  make(chan heard, airInbox),
 		asks: make(chan func(time.Time)), stopped: make(chan struct{}), written: make(chan error, 1),
 		waits: waiting{blocked: map[connection]int{}},
 		readers: func() (time.Duration, time.Time) {
@@ -111,9 +116,10 @@ func (d *Daemon) wait(inbox chan gateway.Event, ev gateway.Event) {
 }
 
 // PostAir hands over a datagram; false when there is no room for it.
-func (d *Daemon) PostAir(ev gateway.Event) bool {
+func (d *Daemon) PostAir(ev gateway.Datagram) bool {
+	mono, _ := d.readers()
 	select {
-	case d.air <- ev:
+	case d.air <- heard{ev, mono - ev.Waited}:
 		return true
 	default:
 		return false
@@ -186,7 +192,7 @@ func (d *Daemon) Run(ctx context.Context, parts Parts) error {
 		if d.full() {
 			lan, norm, orders, air = nil, nil, nil, nil
 		}
-		d.events = d.events[:0]
+		d.events, d.aired = d.events[:0], d.aired[:0]
 		select {
 		case <-ctx.Done():
 			return d.finish()
@@ -205,12 +211,9 @@ func (d *Daemon) Run(ctx context.Context, parts Parts) error {
 			d.events = append(d.events, ev)
 		case ev := <-norm:
 			d.events = append(d.events, ev)
-		case ev := <-air:
-			d.events = append(d.events, ev)
+		case h := <-air:
+			d.aired = append(d.aired, h)
 		case <-timer.C:
-		}
-		if !d.full() {
-			d.drain()
 		}
 		arm(d.turn())
 	}
@@ -220,7 +223,7 @@ func (d *Daemon) full() bool { return d.waits.octets > heldMax }
 
 // drain takes what else is there; select is fair among inboxes.
 func (d *Daemon) drain() {
-	for len(d.events) < batchMax {
+	for len(d.events)+len(d.aired) < batchMax {
 		select {
 		case ev := <-d.lan:
 			d.events = append(d.events, ev)
@@ -228,8 +231,8 @@ func (d *Daemon) drain() {
 			d.events = append(d.events, ev)
 		case ev := <-d.norm:
 			d.events = append(d.events, ev)
-		case ev := <-d.air:
-			d.events = append(d.events, ev)
+		case h := <-d.air:
+			d.aired = append(d.aired, h)
 		default:
 			return
 		}
@@ -256,6 +259,8 @@ func (d *Daemon) turn() time.Duration {
 	now, mono := d.now()
 	d.outputs = d.outputs[:0]
 	if !d.full() {
+		d.drain()
+		d.hear(now, mono)
 		if len(d.events) == 0 || d.clock.news {
 			d.events = slices.Insert(d.events, 0, d.clock.event())
 		}
@@ -267,6 +272,7 @@ func (d *Daemon) turn() time.Duration {
 			d.outputs = append(d.outputs, out)
 		}
 		clear(d.events) // datagrams and bodies are large
+		clear(d.aired)
 	}
 	d.settle(mono)
 	clear(d.outputs)

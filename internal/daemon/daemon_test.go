@@ -45,6 +45,7 @@ type world struct {
 	reg    *prometheus.Registry
 	logged *bytes.Buffer
 	stop   context.CancelFunc
+	gather func(most int)
 	ended  chan error
 
 	mu   sync.Mutex
@@ -109,7 +110,7 @@ func (w *world) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.stop = cancel
 	parts := Parts{
-		Engine: w.engine, LAN: w.lan,
+		Engine: w.engine, LAN: w.lan, Gather: w.gather,
 		Radio: func(ds []gateway.Datagram) {
 			for _, d := range ds {
 				w.wrote("datagram %.20s", d.Data)

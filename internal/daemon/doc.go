@@ -6,7 +6,12 @@
 //
 // There are four, all bounded. Those of the LAN, of libnorm and of the operator's orders make the poster wait, so lan stops
 // reading its sockets. That of the link answers that it is full, so radio drops the datagram and counts it. One turn of the
-// loop takes what is there, up to a batch.
+// loop takes what is there, up to a batch, datagrams first.
+//
+// # A busy machine
+//
+// Where something is due, the loop first hears what waits in the kernel (hear.go). The engine is told of each datagram how long it
+// has lain in this machine, and whether more are behind it. It does what is due when it has heard the last.
 //
 // # The journal
 //

@@ -27,6 +27,10 @@ type (
 	Datagram struct {
 		Addr netip.AddrPort
 		Data []byte
+		// Of one that came in: how long it lay in this machine, and whether more are there that came behind it. What is due is
+		// looked at when the last of them is heard: a busy machine wakes late, and the answer it waits for may be among them.
+		Waited time.Duration
+		More   bool
 	}
 	// Silence is the operator's order to transmit nothing at all until Until (zero: until told otherwise), or to end
 	// that. With Announce the peers are told in one last datagram each.

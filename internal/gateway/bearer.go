@@ -36,6 +36,10 @@ const smallMessage = 100
 // eagerShare is how many probes are under way to a peer that does not answer, where octets cost nothing.
 const eagerShare = 3
 
+// busyTrip is what the machines at both ends of a link that takes no time may need to answer: a turn of the loop and a commit each,
+// beside other work.
+const busyTrip = 500 * time.Millisecond
+
 // timingOf derives the timers and windows of custody from the link. While receipts come, two round trips of short messages may
 // be under way: a receipt that half a window asks for is back before the other half has gone.
 func timingOf(p profile.Profile, shore bool) custody.Config {
@@ -45,6 +49,7 @@ func timingOf(p profile.Profile, shore bool) custody.Config {
 		AckDelay:      p.AckDelay,
 		ProbeInterval: p.ProbeInterval,
 	}
+	c.RoundTrip, c.Prompt = max(c.RoundTrip, busyTrip), max(c.Prompt, busyTrip)
 	if p.Free() {
 		c.EagerInterval = max(time.Second, c.Prompt/eagerShare)
 	}

@@ -47,6 +47,7 @@
 //   - putback.go: data that was put back to an older copy
 //   - records.go: what records are, and what a repair keeps
 //   - status.go: what the operator is told
+//   - late.go: what lateness of this machine is not the link's
 //   - linkstate.go: the state of a link
 //   - differs.go: a link that is not as its profile says
 //   - foreseen.go: what will expire before it can be there

@@ -184,6 +184,7 @@ func AskAfter(p profile.Profile) time.Duration {
 // Step brings the gateway to now and applies ev; a nil ev means that only time passed.
 func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	g.out, g.touched, g.now = &out, false, now
+	g.lateness(now, ev)
 	g.mail.Turn(now)
 	g.keys.forward.Step(now)
 	defer func() { g.out = nil }()
@@ -200,7 +201,14 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	case Datagram:
 		g.bearers[0].billed.received(len(ev.Data))
 		g.touched = true
-		if g.receive(now, ev); g.idle(now) { // it was refused
+		if g.receive(now, ev); ev.More {
+			if g.touched {
+				g.linkDue = now // whatever comes next
+			}
+			out.Deadline = now
+			return out
+		}
+		if g.idle(now) { // it was refused
 			out.Deadline = due.Earliest(g.linkDue, g.faces.due())
 			return out
 		}
@@ -428,7 +436,7 @@ func (g *Gateway) Send(to netip.AddrPort, data []byte) {
 func (g *Gateway) deadline(now time.Time) time.Time {
 	at := due.Earliest(due.Earliest(g.nextPurge, g.limited.due), due.Earliest(rollover{g}.due(now), g.keys.forward.Due()))
 	for _, p := range g.peers {
-		at = due.Earliest(due.Earliest(at, g.mail.Due(p.Peer)), p.ends.due())
+		at = due.Earliest(due.Earliest(at, g.mail.Due(p.Peer)), due.Earliest(p.ends.due(), p.link.due()))
 	}
 	at = due.Earliest(at, g.silence.due(now))
 	for _, b := range g.bearers {

@@ -8,7 +8,12 @@ import (
 type linkState struct {
 	word  string
 	since time.Time
+	doubt time.Time // when it was found not to answer, and nobody was told yet; zero: it was not
 }
+
+// doubtFor is how long a link may not answer beyond its bound before that is told. A busy machine at the other end may answer so late,
+// and the first time nobody can know that. What goes on the air does not wait for it.
+const doubtFor = 3 * time.Second
 
 // The words for a link.
 const (
@@ -31,10 +36,34 @@ func linkWord(p *peer) string {
 	return linkUp
 }
 
+// told is the state of the link for the operator: one that may only be late is as it was.
+func (l *linkState) told(p *peer) string {
+	switch {
+	case l.doubt.IsZero():
+		return linkWord(p)
+	case l.word == "":
+		return linkUnknown
+	}
+	return l.word
+}
+
+// due is when the next word is told by itself; zero: not.
+func (l *linkState) due() time.Time {
+	if l.doubt.IsZero() {
+		return l.doubt
+	}
+	return l.doubt.Add(doubtFor)
+}
+
 // look takes the state of the link now, and says in the log when it has gone down: that it is back is said where it is heard.
 func (l *linkState) look(g *Gateway, now time.Time, p *peer) {
 	word := linkWord(p)
-	if word == l.word {
+	if word != linkSilent || l.word == linkSilent {
+		l.doubt = time.Time{}
+	} else if l.doubt.IsZero() {
+		l.doubt = now
+	}
+	if word == l.word || !l.doubt.IsZero() && now.Before(l.due()) {
 		return
 	}
 	if word == linkSilent {
@@ -45,5 +74,5 @@ func (l *linkState) look(g *Gateway, now time.Time, p *peer) {
 			g.Note("warn", "the link to a peer is down: it does not answer", append(attrs, "last_heard", p.LastHeard.UTC().Round(time.Second))...)
 		}
 	}
-	l.word, l.since = word, now.UTC().Round(0)
+	l.word, l.since, l.doubt = word, now.UTC().Round(0), time.Time{}
 }

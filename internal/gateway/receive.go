@@ -48,7 +48,7 @@ func (g *Gateway) receive(now time.Time, d Datagram) {
 		p.bearer.lines.RecordPaths(p.Peer)
 	}
 	lines := p.bearer.lines
-	if lines.Dead(p.Peer) && !p.LastHeard.IsZero() {
+	if lines.Dead(p.Peer) && p.link.word == linkSilent && !p.LastHeard.IsZero() {
 		g.Note("info", "the link to a peer is back", "peer", p.Name, "silent_for", now.Sub(p.LastHeard).Round(time.Second))
 	}
 	if lines.Listening(p.Peer) {

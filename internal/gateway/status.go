@@ -152,7 +152,7 @@ func (g *Gateway) Status(now time.Time) Status {
 		if !p.LastHeard.IsZero() {
 			ps.LastHeard = p.LastHeard.UTC().Format(time.RFC3339)
 		}
-		if ps.Link = linkWord(p); ps.Link == p.link.word {
+		if ps.Link = p.link.told(p); ps.Link == p.link.word {
 			ps.LinkSince = p.link.since
 		}
 		ps.Queue, ps.Delays, ps.Measured = backlog(g, now, p), p.delays, measured(p, g.cfg.Shore)

@@ -52,7 +52,7 @@ var Events = []Event{
 	{"link.differs", "a link is not as its profile says", "`in` is rate, delay or loss; beside it what was measured and what the profile says. The pace follows within bounds; `gateway survey` measures the link.", "rate_bps profile_bps pace_bps round_trip_s profile_at_most_s again_percent profile_percent"},
 	{"link.as_profile", "a link is as its profile says again", "", ""},
 	{"link.back", "the link to a peer is back", "", ""},
-	{"link.down", "the link to a peer is down: it does not answer", "A probe was not answered; `waiting` is what waits for it.", "peer waiting last_heard"},
+	{"link.down", "the link to a peer is down: it does not answer", "A probe was not answered, nor anything heard for three seconds since; `waiting` is what waits for it.", "peer waiting last_heard"},
 	{"link.never_heard", "the link to a peer is down: it was not heard in this run", "The same, of a peer that has said nothing since the start.", "peer waiting"},
 	{"log.left_out", "log lines of one kind were left out", "More than 20 a minute had one text, reason and host.", "line of left_out"},
 	{"log.no_journald", "systemd's journal takes no lines: they go to standard error", "`log.format` is journald, and its socket is not there.", ""},

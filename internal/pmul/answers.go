@@ -10,7 +10,7 @@ import (
 
 // ours says whether an entry of an Ack_PDU is about a message of this node, and counts those that name the acknowledging node
 // itself (p-mul 2.3). Told: it came to our own address.
-func (s *Sender) ours(p *AckPDU, e *AckEntry, told bool) bool {
+func ours(s *Sender, p *AckPDU, e *AckEntry, told bool) bool {
 	if e.Source != p.Source || p.Source == s.cfg.Self {
 		return e.Source == s.cfg.Self
 	}
@@ -43,7 +43,7 @@ func (s *Sender) ack(now time.Time, p AckPDU, told bool) {
 		m := s.messages[e.Message]
 		_, over := s.fates[fateID{e.Message, p.Source}]
 		switch {
-		case !s.ours(&p, &e, told):
+		case !ours(s, &p, &e, told):
 			s.stats.PassedBy++ // of several sources, and the others are not us
 			continue
 		case over:

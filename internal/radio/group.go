@@ -7,8 +7,6 @@ import (
 	"net/netip"
 
 	"golang.org/x/sys/unix"
-
-	"aldis/internal/gateway"
 )
 
 // groupTTL is how many routers a datagram to the group may cross: those between a gateway and its radio.
@@ -19,7 +17,7 @@ var ErrInterface = errors.New("which interface leads to the group is not known: 
 
 // Join makes the radio a member of an IPv4 group on one interface: the one named, or that of the route to one of the
 // peers. What is sent to the group leaves there. Call it once, before the first Send.
-func (r *Radio) Join(group netip.AddrPort, name string, peers []netip.AddrPort, post func(gateway.Event) bool) error {
+func (r *Radio) Join(group netip.AddrPort, name string, peers []netip.AddrPort) error {
 	if !r.ipv4 {
 		return errors.New("radio: a group needs an IPv4 link.listen")
 	}
@@ -40,7 +38,7 @@ func (r *Radio) Join(group netip.AddrPort, name string, peers []netip.AddrPort, 
 	if own := r.Addr(); own.Addr().IsUnspecified() && own.Port() == group.Port() {
 		err = r.control(r.conn, join)
 	} else { // bound to one address or another port, the socket hears nothing that is for the group
-		err = r.listenGroup(group, join, post)
+		err = r.listenGroup(group, join)
 	}
 	if err != nil {
 		return fmt.Errorf("radio: cannot join %s on %s: %w", group, iface.Name, err)
@@ -48,19 +46,18 @@ func (r *Radio) Join(group netip.AddrPort, name string, peers []netip.AddrPort, 
 	return nil
 }
 
-func (r *Radio) listenGroup(group netip.AddrPort, join func(int) error, post func(gateway.Event) bool) error {
+func (r *Radio) listenGroup(group netip.AddrPort, join func(int) error) error {
 	conn, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(group))
 	if err != nil {
 		return err
 	}
-	if err := r.control(conn, join); err != nil {
-		conn.Close()
-		return err
+	if err = r.control(conn, join); err == nil {
+		r.group, err = r.listen(conn)
 	}
-	conn.SetReadBuffer(receiveBuffer)
-	r.group, r.groupDone = conn, make(chan struct{})
-	go r.receive(conn, r.groupDone, post)
-	return nil
+	if err != nil {
+		conn.Close()
+	}
+	return err
 }
 
 func (r *Radio) control(conn *net.UDPConn, f func(fd int) error) error {

@@ -1,12 +1,15 @@
 package radio
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -33,18 +36,30 @@ type Radio struct {
 	conn *net.UDPConn
 	raw  syscall.RawConn
 	ipv4 bool
-	done chan struct{}
+	post func(gateway.Datagram) bool
+	own  *ear
 	// Where conn does not hear the group: a socket that does.
-	group     *net.UDPConn
-	groupDone chan struct{}
+	group *ear
 
 	receivedDatagrams, receivedOctets, dropped atomic.Uint64
 	sentDatagrams, sentOctets, unsent          atomic.Uint64
 }
 
+// ear hears a socket. Who reads from it hands over what he has read before anybody else reads: so all is handed over in the
+// order in which it came.
+type ear struct {
+	conn *net.UDPConn
+	raw  syscall.RawConn
+	done chan struct{}
+
+	reading sync.Mutex
+	data    [maxDatagram]byte
+	control [64]byte // the time of arrival is a quarter of it
+}
+
 // Open binds listen and hands every datagram to post, which must not wait; it answers false when it has no room.
 // 0.0.0.0 takes IPv4 only, [::] takes both.
-func Open(listen netip.AddrPort, post func(gateway.Event) bool) (*Radio, error) {
+func Open(listen netip.AddrPort, post func(gateway.Datagram) bool) (*Radio, error) {
 	network := "udp"
 	if listen.Addr().Is4() {
 		network = "udp4"
@@ -53,35 +68,99 @@ func Open(listen netip.AddrPort, post func(gateway.Event) bool) (*Radio, error) 
 	if err != nil {
 		return nil, fmt.Errorf("radio: %w", err)
 	}
-	conn.SetReadBuffer(receiveBuffer) // a smaller one only drops sooner
-	raw, err := conn.SyscallConn()
-	if err != nil {
+	r := &Radio{conn: conn, ipv4: listen.Addr().Is4(), post: post}
+	if r.own, err = r.listen(conn); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("radio: %w", err)
 	}
-	r := &Radio{conn: conn, raw: raw, ipv4: listen.Addr().Is4(), done: make(chan struct{})}
-	go r.receive(conn, r.done, post)
+	r.raw = r.own.raw
 	return r, nil
 }
 
-func (r *Radio) receive(conn *net.UDPConn, done chan struct{}, post func(gateway.Event) bool) {
-	defer close(done)
-	buf := make([]byte, maxDatagram)
-	for {
-		n, from, err := conn.ReadFromUDPAddrPort(buf)
-		if errors.Is(err, net.ErrClosed) {
-			return
+// listen hears a socket from now on.
+func (r *Radio) listen(conn *net.UDPConn) (*ear, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	conn.SetReadBuffer(receiveBuffer) // a smaller one only drops sooner
+	// Without the kernel's word on when something came, it came when it is read.
+	raw.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1) })
+	e := &ear{conn: conn, raw: raw, done: make(chan struct{})}
+	go func() {
+		defer close(e.done)
+		for raw.Read(func(fd uintptr) bool { return r.hear(e, fd, oneRound) > 0 }) == nil {
 		}
-		if err != nil {
-			continue // an ICMP error of an earlier datagram; the socket goes on
+	}()
+	return e, nil
+}
+
+// oneRound is how many datagrams are read before somebody else may read.
+const oneRound = 64
+
+// Gather hands over up to most datagrams that have come and that nobody has read yet. A loop that wakes late calls it before it
+// does what is due: an answer that it waits for may be there.
+func (r *Radio) Gather(most int) {
+	for _, e := range []*ear{r.own, r.group} {
+		if e != nil {
+			e.raw.Control(func(fd uintptr) { most -= r.hear(e, fd, most) })
 		}
+	}
+}
+
+// hear reads and hands over what has come, up to most datagrams, and says how many.
+func (r *Radio) hear(e *ear, fd uintptr, most int) (n int) {
+	e.reading.Lock()
+	defer e.reading.Unlock()
+	for n < most {
+		octets, control, _, from, err := unix.Recvmsg(int(fd), e.data[:], e.control[:], unix.MSG_DONTWAIT)
+		switch {
+		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EBADF):
+			return n
+		case err != nil: // an ICMP error of an earlier datagram; the socket goes on
+			n++
+			continue
+		}
+		n++
 		r.receivedDatagrams.Add(1)
-		r.receivedOctets.Add(uint64(n))
-		from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
-		if !post(gateway.Datagram{Addr: from, Data: append([]byte(nil), buf[:n]...)}) {
+		r.receivedOctets.Add(uint64(octets))
+		d := gateway.Datagram{Addr: addrOf(from), Data: append([]byte(nil), e.data[:octets]...), Waited: waited(e.control[:control], time.Now())}
+		if !r.post(d) {
 			r.dropped.Add(1)
 		}
 	}
+	return n
+}
+
+// addrOf is an address as gateways write it.
+func addrOf(from unix.Sockaddr) netip.AddrPort {
+	switch from := from.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(from.Addr), uint16(from.Port))
+	case *unix.SockaddrInet6:
+		a := netip.AddrFrom16(from.Addr).Unmap()
+		if i, err := net.InterfaceByIndex(int(from.ZoneId)); from.ZoneId != 0 && err == nil {
+			a = a.WithZone(i.Name)
+		}
+		return netip.AddrPortFrom(a, uint16(from.Port))
+	}
+	return netip.AddrPort{}
+}
+
+// waited is how long a datagram has lain in the kernel, by its control message with the time of its arrival: 0 where there is none,
+// or the clock was set since.
+func waited(control []byte, now time.Time) time.Duration {
+	const most = time.Minute
+	const header = 16 // of a control message: its length in 8 octets, level and type in 4 each
+	order := binary.NativeEndian
+	if len(control) < header+16 || order.Uint32(control[8:]) != unix.SOL_SOCKET || order.Uint32(control[12:]) != unix.SO_TIMESTAMPNS {
+		return 0
+	}
+	at := time.Unix(int64(order.Uint64(control[header:])), int64(order.Uint64(control[header+8:])))
+	if d := now.Sub(at); d > 0 && d < most {
+		return d
+	}
+	return 0
 }
 
 // Send hands datagrams to the kernel, in order. What it does not take at once is lost, as on any link.
@@ -142,13 +221,13 @@ func (r *Radio) Stats() Stats {
 	}
 }
 
-// Close ends it; post is not called after it returns.
+// Close ends it; post is not called after it returns, unless by Gather.
 func (r *Radio) Close() error {
 	err := r.conn.Close()
-	<-r.done
+	<-r.own.done
 	if r.group != nil {
-		err = errors.Join(err, r.group.Close())
-		<-r.groupDone
+		err = errors.Join(err, r.group.conn.Close())
+		<-r.group.done
 	}
 	return err
 }

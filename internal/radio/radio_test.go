@@ -2,8 +2,10 @@ package radio
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"net/netip"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -13,7 +15,7 @@ import (
 
 const patience = 5 * time.Second
 
-func open(t *testing.T, listen string, post func(gateway.Event) bool) *Radio {
+func open(t *testing.T, listen string, post func(gateway.Datagram) bool) *Radio {
 	t.Helper()
 	r, err := Open(netip.MustParseAddrPort(listen), post)
 	if err != nil {
@@ -24,11 +26,11 @@ func open(t *testing.T, listen string, post func(gateway.Event) bool) *Radio {
 }
 
 // inbox is a post function over a channel with room for n.
-func inbox(n int) (chan gateway.Datagram, func(gateway.Event) bool) {
+func inbox(n int) (chan gateway.Datagram, func(gateway.Datagram) bool) {
 	ch := make(chan gateway.Datagram, n)
-	return ch, func(ev gateway.Event) bool {
+	return ch, func(d gateway.Datagram) bool {
 		select {
-		case ch <- ev.(gateway.Datagram):
+		case ch <- d:
 			return true
 		default:
 			return false
@@ -85,7 +87,7 @@ func TestBothFamilies(t *testing.T) {
 func TestFullInbox(t *testing.T) {
 	ch, post := inbox(2)
 	r := open(t, "127.0.0.1:0", post)
-	s := open(t, "127.0.0.1:0", func(gateway.Event) bool { return true })
+	s := open(t, "127.0.0.1:0", func(gateway.Datagram) bool { return true })
 	for range 5 {
 		s.Send([]gateway.Datagram{{Addr: r.Addr(), Data: []byte("x")}})
 	}
@@ -141,5 +143,49 @@ func TestClose(t *testing.T) {
 	r.Send([]gateway.Datagram{{Addr: netip.MustParseAddrPort("127.0.0.1:9"), Data: []byte("x")}})
 	if r.Stats().UnsentDatagrams != 1 {
 		t.Errorf("after Close: %+v", r.Stats())
+	}
+}
+
+// What the loop gathers and what the radio's own reader hands over is in one order, and each comes once.
+func TestGather(t *testing.T) {
+	const many = 2000
+	ch, post := inbox(many)
+	r := open(t, "127.0.0.1:0", post)
+	s := open(t, "127.0.0.1:0", func(gateway.Datagram) bool { return true })
+	for i := range many {
+		s.Send([]gateway.Datagram{{Addr: r.Addr(), Data: binary.BigEndian.AppendUint32(nil, uint32(i))}})
+		r.Gather(8)
+	}
+	for i := range many {
+		if got := binary.BigEndian.Uint32(receive(t, ch).Data); got != uint32(i) {
+			t.Fatalf("datagram %d is %d", i, got)
+		}
+	}
+	if got := r.Stats(); got.ReceivedDatagrams != many || got.DroppedDatagrams != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What nobody could read for a while says how long it has waited; what waits is taken at once, and no more than wanted.
+func TestWaited(t *testing.T) {
+	ch, post := inbox(8)
+	r := open(t, "127.0.0.1:0", post)
+	s := open(t, "127.0.0.1:0", func(gateway.Datagram) bool { return true })
+	r.own.reading.Lock()
+	for range 3 {
+		s.Send([]gateway.Datagram{{Addr: r.Addr(), Data: []byte("x")}})
+	}
+	const busy = 50 * time.Millisecond
+	for began := time.Now(); time.Since(began) < busy; {
+		runtime.Gosched()
+	}
+	r.own.reading.Unlock()
+	for i := range 3 {
+		if d := receive(t, ch); d.Waited < busy || d.Waited > patience {
+			t.Errorf("datagram %d has waited for %v, at least %v", i, d.Waited, busy)
+		}
+	}
+	if got := waited(nil, time.Now()); got != 0 {
+		t.Errorf("without a time of arrival: %v", got)
 	}
 }

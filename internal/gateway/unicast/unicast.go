@@ -52,6 +52,7 @@ type Carrier struct {
 	lines map[uint16]*line
 	turn  int // whose turn it is among peers that share the air
 	work  work
+	late  time.Time // when this machine was late last
 	// silent: this node asks for no HELLO.
 	silent bool
 	norm   normState
@@ -167,6 +168,16 @@ func (c *Carrier) PeerSilent(_ time.Time, p *mail.Peer, silent bool) {
 	if l := c.lines[p.ID]; silent && !l.sender.IsListening() {
 		l.sender.Listening()
 		l.sender.Again()
+	}
+}
+
+// Late says that this machine is late by so much. What was measured over that time says nothing of the link.
+func (c *Carrier) Late(now time.Time, by time.Duration) {
+	c.late = now
+	for _, l := range c.order {
+		l.sender.Late(now, by)
+		air, _ := c.airOf(l)
+		air.Gauge.Idle()
 	}
 }
 

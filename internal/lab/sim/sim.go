@@ -4,7 +4,7 @@
 // libnorm has a thread and a clock of its own, so a model takes its place here (norm.go). The model sends the same packets
 // at the same rate and asks for repair as libnorm does. Tests with real processes test libnorm itself.
 //
-// Files: sim.go the World; site.go its LAN sides; clock.go clocks that are wrong; journal.go journals that are lost or put back;
+// Files: sim.go the World; squeeze.go turns that are late; site.go its LAN sides; clock.go clocks that are wrong; journal.go journals that are lost or put back;
 // rewrite.go journals of other versions; norm.go the model of libnorm; trust.go keys of single nodes.
 package sim
 
@@ -45,6 +45,8 @@ type Node struct {
 	addr    netip.AddrPort
 	library *library
 	clock   clock
+	inbox   []arrived // what waits for the next turn, where turns are late
+	turning bool      // that is planned
 }
 
 // Addr is where the node is on the link.
@@ -65,6 +67,9 @@ type Config struct {
 	Roster                              bool          // each node has a key of its own, and a roster names all
 	Group                               bool          // the channel has a group's address
 	Names                               []string      // of the nodes; nil: hq, ship1, ship2... The link's fates follow from seed and name
+	// Late, when set, says by how much the next turn of a node's loop is late: its machine is busy. All that has come until
+	// then is in that turn.
+	Late func(n *Node) time.Duration
 	// Configure may change what a node's gateway is made of, its bridge above all: without that the LAN side is a Site.
 	Configure func(n *Node, c *gateway.Config)
 	// LAN is given what a committed Step of a node wants done towards its peers; nil: there are none.
@@ -164,9 +169,12 @@ func (w *World) start(n *Node) error {
 	return nil
 }
 
+// Squeeze makes the turns of all loops late from now on, or on time again: late is as in Config.
+func (w *World) Squeeze(late func(n *Node) time.Duration) { w.cfg.Late = late }
+
 // Kill stops a gateway at once, as kill -9 does, and starts it again after d.
 func (w *World) Kill(n *Node, d time.Duration) {
-	n.GW, n.due, n.library = nil, time.Time{}, nil
+	n.GW, n.due, n.library, n.inbox = nil, time.Time{}, nil, nil
 	w.At(d, func() {
 		if n.GW == nil {
 			if err := w.start(n); err != nil {
@@ -236,14 +244,23 @@ func (w *World) Run(d time.Duration) {
 	}
 }
 
-// step gives n an event and carries out what it says, as the daemon does.
+// step gives n an event, at once or in its next turn.
 func (w *World) step(n *Node, ev gateway.Event) {
+	if w.cfg.Late != nil && n.GW != nil {
+		w.squeezed(n, ev)
+		return
+	}
+	w.turn(n, ev)
+}
+
+// turn has n step through an event and carries out what it says, as the daemon does.
+func (w *World) turn(n *Node, ev gateway.Event) {
 	if n.GW == nil {
 		return
 	}
 	now := n.clock.tell(w.Now)
 	if ev != nil && n.clock.news {
-		w.step(n, nil)
+		w.turn(n, nil)
 	}
 	if ev == nil {
 		ev = n.clock.event(w.Now)

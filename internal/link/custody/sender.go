@@ -50,6 +50,7 @@ type flight struct {
 	lastTx  uint64
 	lost    bool      // to be sent again
 	asked   bool      // a prompt receipt was waited for already
+	waited  bool      // its receipt was asked for at once, and tells how long answers take
 	prompt  time.Time // when it goes again if the receipt that was asked for has not come; zero: not by time
 }
 
@@ -76,6 +77,9 @@ type Sender struct {
 	probes    uint8 // so many, up to probeID, have gone one after the other with nothing between: each may be answered
 	probeSent time.Time
 	died      time.Time // when the link was found dead
+	lateness
+	doubted uint8     // the probe for whose sake the link was found dead
+	doubtAt time.Time // when it went; zero: it is over
 }
 
 // NewSender starts with no message under way; next says the next number of each lane (at least 1).
@@ -192,7 +196,10 @@ func (s *Sender) Sent(now time.Time, id ID) {
 
 // SentPrompt is Sent for a message whose receipt was asked for at once: it goes again by itself, once.
 func (s *Sender) SentPrompt(now time.Time, id ID) {
-	s.SentTwice(now, id, s.cfg.Prompt)
+	s.SentTwice(now, id, s.cfg.Prompt+s.granted)
+	if f := s.flight[id.Lane][id.Number]; f != nil {
+		f.waited = true
+	}
 }
 
 // SentTwice is Sent for a message that must not wait until its loss is noticed: it goes again by itself, once, so long after.
@@ -240,7 +247,9 @@ func (s *Sender) Receipt(now time.Time, r frame.Receipt) (acked, held []ID) {
 	arrived := func(n uint64) bool {
 		f := s.flight[l][n]
 		if f != nil {
-			latest = max(latest, f.firstTx)
+			if latest = max(latest, f.firstTx); f.waited {
+				s.took(now, now.Sub(f.sent)-s.cfg.Prompt)
+			}
 			delete(s.flight[l], n)
 		}
 		return f != nil
@@ -314,7 +323,7 @@ func (s *Sender) Back(now time.Time) {
 	s.open()
 	s.ask = len(s.flight[frame.Bulk]) > 0
 	for _, f := range s.flight[frame.Direct] {
-		if now.Sub(f.sent) >= s.cfg.RoundTrip {
+		if now.Sub(f.sent) >= s.cfg.RoundTrip+s.granted {
 			f.lost = true
 		} else {
 			s.ask = true
@@ -338,9 +347,16 @@ func (s *Sender) loseBefore(now time.Time, tx uint64) {
 
 // Answer applies the answer to a probe: the receipts before it in the same datagram tell all that had arrived.
 func (s *Sender) Answer(now time.Time, id uint8) {
+	if id == s.doubted && !s.doubtAt.IsZero() { // the link had brought it, and the answer: it was well, and a machine late
+		s.took(now, now.Sub(s.doubtAt)-s.cfg.RoundTrip)
+		s.doubtAt = time.Time{}
+	}
 	if later := s.probeID - id; s.probing && later < s.probes {
 		if s.revived {
 			s.open()
+		}
+		if later == 0 {
+			s.took(now, now.Sub(s.probeSent)-s.cfg.RoundTrip)
 		}
 		s.probing, s.ask = false, false
 		s.loseBefore(now, s.probeTx-uint64(later))
@@ -398,7 +414,7 @@ func (s *Sender) probeDeadline() time.Time {
 	}
 	if s.probing {
 		if !s.dead {
-			return s.probeSent.Add(s.cfg.RoundTrip)
+			return s.probeSent.Add(s.cfg.RoundTrip + s.granted)
 		}
 		return s.probeSent.Add(s.interval())
 	}
@@ -439,10 +455,11 @@ func (s *Sender) ProbeDue(now time.Time) bool {
 	if s.listening {
 		return false
 	}
-	if s.probing && !s.dead && !now.Before(s.probeSent.Add(s.cfg.RoundTrip)) {
+	if s.probing && !s.dead && !now.Before(s.probeSent.Add(s.cfg.RoundTrip+s.granted)) {
 		s.probing = false
 		if s.heard.Before(s.probeSent) {
 			s.dead, s.probing, s.grown, s.eager, s.died = true, true, 0, 0, now
+			s.doubted, s.doubtAt = s.probeID, s.probeSent
 		} // else the probe or its answer was lost on a link that is there: ask again below
 	}
 	if s.dead {

@@ -1,0 +1,42 @@
+package daemon
+
+import (
+	"time"
+
+	"aldis/internal/gateway"
+)
+
+// A machine that is busy wakes its gateway late. What has come meanwhile is heard before anything that is due is done: an answer
+// that the engine waits for may be among it, and silence is not to be concluded from lateness.
+
+// heard is a datagram and when it arrived at this machine, monotonic.
+type heard struct {
+	gateway.Datagram
+	at time.Duration
+}
+
+// unheardMost is how many turns, one after the other, may leave datagrams for the next: a full inbox. Whoever floods the link puts
+// off for so long what is due.
+const unheardMost = airInbox / batchMax
+
+// hear puts the datagrams of this turn before its other events, and marks those behind which more have come.
+func (d *Daemon) hear(now time.Time, mono time.Duration) {
+	if due := !d.deadline.IsZero() && !now.Before(d.deadline); due && d.parts.Gather != nil {
+		d.parts.Gather(cap(d.air) - len(d.air))
+		d.drain()
+	}
+	if len(d.aired) == 0 {
+		return
+	}
+	if more := len(d.air) > 0; more && d.unheard < unheardMost {
+		d.unheard++
+	} else {
+		d.unheard = 0
+	}
+	events := make([]gateway.Event, 0, len(d.aired)+len(d.events))
+	for i, h := range d.aired {
+		h.Waited, h.More = max(0, mono-h.at), i+1 < len(d.aired) || d.unheard > 0
+		events = append(events, h.Datagram)
+	}
+	d.events = append(events, d.events...)
+}
