@@ -47,7 +47,7 @@ with 1.
 
 func analyseCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("analyse", flag.ContinueOnError)
-	edge := fs.String("edge", "", "`address` of the edge whose discovery and payload are shown; then only its packets count (default: the peer that dialled most, and all packets)")
+	edge := fs.String("edge", "", "`address` of the edge whose discovery and payload are shown; then only its packets count (default: the peer that set up the most connections, and all packets)")
 	keyFile := fs.String("key", "", "`file` with the net's key, or with a node's: opens the datagrams of gateways")
 	rosterFile := fs.String("roster", "", "`file` with the roster of the time, where --key is a node's; nobody asks who has signed it")
 	corpus := fs.String("corpus", "", "`file` with what the net had taught its gateways (gateway corpus build), to read messages that are coded by it")
