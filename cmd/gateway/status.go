@@ -218,10 +218,13 @@ func printKeys(out io.Writer, r statusReport) {
 		fmt.Fprintf(out, "net key %s\n", r.Key)
 		return
 	}
-	fmt.Fprintf(out, "node key %s\nroster %d of the net %s, signed by %s\n", r.Key, r.Roster.Serial, r.Roster.Net, r.Roster.Authority)
+	fmt.Fprintf(out, "node key %s\nroster %d of the net %s, digest %s, signed by %s\n", r.Key, r.Roster.Serial, r.Roster.Net, strings.Join(r.Roster.Digests, " and "), r.Roster.Authority)
+	if r.Roster.Differs {
+		fmt.Fprintf(out, "TWO ROSTERS HAVE THE SERIAL %d: only nodes that both name are heard and spoken to; make the next of the right one (gateway keys roster roll) and give it (gateway keys rollover)\n", r.Roster.Serial)
+	}
 	for _, p := range r.Peers {
 		if p.Key != "" {
-			fmt.Fprintf(out, "  %q has the key %s%s%s\n", p.Name, p.Key, serialText(p.Roster), secretText(p.Forward))
+			fmt.Fprintf(out, "  %q has the key %s%s%s\n", p.Name, p.Key, serialText(p), secretText(p.Forward))
 		}
 	}
 }
@@ -260,9 +263,12 @@ func secretText(forward bool) string {
 	return ", not forward secret"
 }
 
-func serialText(serial uint32) string {
-	if serial == 0 {
+func serialText(p gateway.PeerStatus) string {
+	switch {
+	case p.Roster == 0:
 		return ""
+	case p.RosterDiffers:
+		return fmt.Sprintf(", goes by another roster %d", p.Roster)
 	}
-	return fmt.Sprintf(", goes by roster %d", serial)
+	return fmt.Sprintf(", goes by roster %d", p.Roster)
 }

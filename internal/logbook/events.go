@@ -111,6 +111,8 @@ var Events = []Event{
 	{"pmul.cannot_write", "a P_Mul packet cannot be written", "A mistake of ours.", ""},
 	{"rights.missing", "this machine does not give the gateway all protections (docs/operate.md says what to change)", "`missing` names those that are not in force.", ""},
 	{"roster.cannot_give", "a roster cannot be given to a peer now", "Too much waits for it; it is tried again.", ""},
+	{"roster.differs", "the authority has signed two different rosters with one serial: until there is one with a higher serial, only nodes that both name are heard and spoken to", "Find out which of the `digests` is meant (`gateway keys roster show`), make the next of it (`gateway keys roster roll`) and give it to a gateway (`gateway keys rollover`).", ""},
+	{"roster.differs_at_peer", "a peer goes by another roster than this node, and both have one serial: it is asked for its own, and until there is one with a higher serial only nodes that both name are heard and spoken to", "The first that is known of `roster.differs`: the other roster comes within a round trip.", ""},
 	{"roster.in_force", "a newer roster is in force", "`serial` says which. What is for all goes by the older one until all have it, or until its time.", ""},
 	{"roster.not_taken", "a roster is not taken", "`error` says why: nothing has changed.", ""},
 	{"roster.not_taken_of_peer", "a roster from a peer is not taken", "`error` says why: the authority has not signed it, or it is of another net.", ""},
