@@ -14,6 +14,7 @@ import (
 
 	"aldis/internal/config"
 	"aldis/internal/control"
+	"aldis/internal/control/glance"
 	"aldis/internal/gateway"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/rights"
@@ -117,10 +118,10 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 			name = p.Peer
 		}
 		fmt.Fprintf(out, "  %q (%s): %d connections, %d groups, %d pipes, %d messages wait for it\n",
-			name, p.Generation, p.Connections, len(p.Leases), len(p.Pipes), p.Waiting)
+			glance.Cut(name), p.Generation, p.Connections, len(p.Leases), len(p.Pipes), p.Waiting)
 	}
 	for _, a := range r.LAN.Away {
-		who := a.Peer
+		who := glance.Cut(a.Peer)
 		switch {
 		case a.Peer == "":
 			who = "nobody that is known"
