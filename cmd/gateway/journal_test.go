@@ -12,6 +12,7 @@ import (
 
 	"aldis/internal/gateway"
 	"aldis/internal/journal"
+	"aldis/internal/lab/check"
 	"aldis/internal/link/envelope"
 	"aldis/internal/site"
 )
@@ -183,6 +184,22 @@ func TestJournalRepair(t *testing.T) {
 		t.Errorf("of 40 messages %d wait and %d are under way", p.Waiting, p.UnderWay)
 	}
 	r.stop(t, syscall.SIGTERM)
+}
+
+// What lies behind a journal in its file is told apart from it.
+func TestJournalWithHolesBehind(t *testing.T) {
+	_, dir, db := journalOf(t)
+	before, err := os.Stat(db)
+	check.NoError(check.Fatal(t), err)
+	const holes = 100 << 30
+	check.NoError(t, os.Truncate(db, holes))
+	code, out, errs := run(t, "journal", "check", "--dir", dir)
+	check.True(t, "it is good: "+errs, code == 0)
+	check.Contains(t, "what is behind", out, "its file has 107374182400 octets")
+	var r journalReport
+	_, out, _ = run(t, "journal", "check", "--dir", dir, "--json")
+	check.NoError(t, json.Unmarshal([]byte(out), &r))
+	check.True(t, "the journal has what it had", r.Octets-r.Behind <= before.Size() && r.Octets-r.Behind > 0, r.Behind)
 }
 
 // An empty journal is no new node.

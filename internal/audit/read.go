@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"aldis/internal/atrest"
+	"aldis/internal/infile"
 )
 
 // Files are the files of the record in dir, the oldest first. An error matches os.ErrNotExist where there is none.
@@ -53,7 +54,7 @@ func EachSealed(dir string, secret atrest.Secret, f func(Line) error) error {
 			return f(l)
 		})
 		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+			return fmt.Errorf("%s: %w", path, infile.Why(err))
 		}
 	}
 	return nil
@@ -61,7 +62,7 @@ func EachSealed(dir string, secret atrest.Secret, f func(Line) error) error {
 
 // read calls f with the whole lines of a file.
 func (k *keys) read(path string, f func(Line) error) error {
-	file, err := os.Open(path)
+	file, err := infile.Open(path)
 	if err != nil {
 		return err
 	}
