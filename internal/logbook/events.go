@@ -4,7 +4,7 @@ package logbook
 var Events = []Event{
 	{"audit.cannot_write", "the audit log cannot be written: orders are obeyed all the same", "The disk is full or fails: the record of orders lacks what was ordered meanwhile.", ""},
 	{"audit.no_room", "orders are not recorded until the gateway is started again: there is no room for the audit log", "The disk was full at the start.", ""},
-	{"clock.behind", "the clock is behind, or was ahead at an earlier start: starts of peers are not judged by it, and peers whose clock is right may refuse this node; set the clock and restart, or have it forgotten there: gateway peer forget",
+	{"clock.behind", "the clock is behind, or was ahead at an earlier start: starts of peers are not judged by it, and peers whose clock is right may refuse this node; set the clock, start once with gateway run --start-by-clock, and have this node forgotten there: gateway peer forget",
 		"This machine's clock shows a time before 2026, or one more than a day before this node's last start.", ""},
 	{"clock.set", "the wall clock was set; timers are unaffected, expiry times follow slowly, a restart adopts the new time at once",
 		"`by` is how far the clock was moved, `wall` what it shows, `in use` the time that the gateway goes on with.", ""},
@@ -89,7 +89,7 @@ var Events = []Event{
 	{"peer.address_next", "a peer does not answer: its other address is tried in turn", "", ""},
 	{"peer.address_set", "the configured address of a peer has changed: it is used instead of the learned one", "", ""},
 	{"peer.corpus", "a peer does not have this node's corpus: what is for it is coded by the model that is built in", "`has_another` says whether it has one of its own. `gateway corpus show` names files: [the page of operation](operate.md#teach-the-gateway-your-formats).", ""},
-	{"peer.far_start", "a peer's start lies ahead of this clock and is refused: set the clock that is wrong and restart there; to hear the peer all the same: gateway peer forget ID --any-start", "One of the two clocks is wrong by more than a day.", ""},
+	{"peer.far_start", "a peer's start lies ahead of this clock and is refused: set the clock that is wrong; where it was ahead, start that gateway once with gateway run --start-by-clock; to hear the peer all the same: gateway peer forget ID --any-start", "One of the two clocks is wrong by more than a day.", ""},
 	{"peer.forged", "a member of the net seals datagrams to all in the name of another, and they are refused: find out who, and have the authority take it out of the roster", "Nets with a roster alone: `peer` is in whose name.", ""},
 	{"peer.forged_or_stale", "datagrams that say to be from a peer are not sealed with its key, and are refused: somebody else sends them, or the two go by different rosters or node keys", "Nets with a roster alone. `gateway status` at both ends shows the fingerprints that have to be the same.", ""},
 	{"peer.forgotten", "a peer was forgotten: what it sends counts again when it has answered", "`gateway peer forget` was obeyed.", ""},
