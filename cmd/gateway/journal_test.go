@@ -4,15 +4,18 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"aldis/internal/gateway"
 	"aldis/internal/journal"
 	"aldis/internal/lab/check"
+	"aldis/internal/lab/wait"
 	"aldis/internal/link/envelope"
 	"aldis/internal/site"
 )
@@ -242,6 +245,31 @@ func TestJournalRemovedWhileRunning(t *testing.T) {
 		t.Errorf("healthz with the journal again: %d %s", code, body)
 	}
 	r.stop(t, syscall.SIGTERM)
+}
+
+// Of a journal that was deleted while its gateway runs, what the gateway still has open is a backup, as docs/operate.md says.
+func TestJournalDeletedWhileRunning(t *testing.T) {
+	s, dir, _ := journalOf(t)
+	r := s.start(t)
+	check.NoError(t, os.RemoveAll(dir))
+	open, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", r.cmd.Process.Pid))
+	check.NoError(t, err)
+	saved := filepath.Join(s.dir, "saved.db")
+	for _, fd := range open {
+		if at, err := os.Readlink(fd); err == nil && strings.HasSuffix(at, "aldis.db (deleted)") {
+			b, err := os.ReadFile(fd)
+			check.NoError(t, err)
+			check.NoError(t, os.WriteFile(saved, b, 0o600))
+		}
+	}
+	code, body := r.get("/healthz")
+	check.True(t, "it says so: "+body, code == 503)
+	r.stop(t, syscall.SIGTERM)
+	wait.Until(t, 10*time.Second, "the copy is a backup", func() bool { // two starts in a second: the clock has to come by the number of the last
+		code, _, _ := run(t, "restore", saved, "-c", s.file)
+		return code == 0
+	})
+	s.start(t).stop(t, syscall.SIGTERM)
 }
 
 func TestJournalUsage(t *testing.T) {
