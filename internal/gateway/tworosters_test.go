@@ -30,7 +30,7 @@ func disputes(w *sim.World) string {
 // split gives one half of a net a roster without the last node, and the other half one of the same serial that names all, while the
 // two halves do not hear each other. byHand: the second is put in the place of the configuration's instead.
 func split(w *sim.World, byHand bool) {
-	hq, other, bad := w.Nodes[0], w.Nodes[1], w.Nodes[len(w.Nodes)-1]
+	hq, other := w.Nodes[0], w.Nodes[1]
 	w.Outage(other, 5*time.Minute)
 	one := w.Roster(w.First(), time.Time{}, w.Nodes[:len(w.Nodes)-1]...)
 	two := w.Roster(w.First(), time.Time{}, w.Nodes...)
@@ -46,7 +46,6 @@ func split(w *sim.World, byHand bool) {
 		w.Kill(other, time.Second)
 	}
 	w.Run(5*time.Minute - time.Second)
-	w.Outage(bad, 0)
 }
 
 // Two rosters of one serial are named at every gateway when they hear of each other, whoever a roster has taken out is not heard
@@ -91,6 +90,49 @@ func TestTwoRostersOfOneSerial(t *testing.T) {
 				check.True(in, n.Name+" goes by the third", s.Serial == 3 && len(s.Digests) == 1 && !s.Differs, s)
 			}
 		}
+	}
+}
+
+// A node that one of the two has taken out talks all the time. From the moment at which a gateway knows of both rosters it hears
+// nothing more of it, and it knows both within seconds of the first datagram between the two halves.
+func TestTwoRostersEndWhoIsOut(t *testing.T) {
+	for seed := range uint64(5) {
+		in := check.In(t, fmt.Sprint("seed ", seed))
+		w := world(t, 4, "iridium-directip", seed, withRoster)
+		hq, other, bad := w.Nodes[0], w.Nodes[1], w.Nodes[3]
+		w.Run(10 * time.Minute)
+		cut := true
+		var joined, knew time.Time
+		w.Tap = func(from, to *sim.Node, data []byte) [][]byte {
+			if from.ID%2 == to.ID%2 { // of one half
+				return [][]byte{data}
+			}
+			if cut {
+				return nil
+			}
+			if to == other && joined.IsZero() {
+				joined = w.Now
+			}
+			return [][]byte{data}
+		}
+		tracks(w, bad, []uint16{2}, 600, 200, time.Second)
+		w.Give(hq, gateway.NewRoster{Roster: w.Roster(w.First(), time.Time{}, w.Nodes[:3]...)})
+		w.Give(other, gateway.NewRoster{Roster: w.Roster(w.First(), time.Time{}, w.Nodes...)})
+		w.Run(5 * time.Minute)
+		cut = false
+		heard := func() int { return len(other.Site.Got) }
+		check.True(in, "it is heard until then", heard() > 100, heard())
+		for knew.IsZero() {
+			w.Run(100 * time.Millisecond)
+			if s := other.GW.Status(w.Now).Roster; len(s.Digests) == 2 {
+				knew = w.Now
+			}
+			check.True(check.Fatal(t), "it is known within a minute", joined.IsZero() || w.Now.Sub(joined) < time.Minute)
+		}
+		before := heard()
+		w.Run(5 * time.Minute)
+		t.Logf("seed %d: %d messages heard before, both rosters known %v after the first datagram between the halves", seed, before, knew.Sub(joined))
+		check.Equal(in, "heard since", heard(), before)
 	}
 }
 
