@@ -219,7 +219,7 @@ func printKeys(out io.Writer, r statusReport) {
 		fmt.Fprintf(out, "net key %s\n", r.Key)
 		return
 	}
-	fmt.Fprintf(out, "node key %s\nroster %d of the net %s, digest %s, signed by %s\n", r.Key, r.Roster.Serial, r.Roster.Net, strings.Join(r.Roster.Digests, " and "), r.Roster.Authority)
+	fmt.Fprintf(out, "node key %s\nroster %d of the net %s, signed by %s, digest %s\n", r.Key, r.Roster.Serial, r.Roster.Net, r.Roster.Authority, strings.Join(r.Roster.Digests, " and "))
 	if r.Roster.Differs {
 		fmt.Fprintf(out, "TWO ROSTERS HAVE THE SERIAL %d: only nodes that both name are heard and spoken to; make the next of the right one (gateway keys roster roll) and give it (gateway keys rollover)\n", r.Roster.Serial)
 	}
