@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"aldis/internal/config"
+	"aldis/internal/infile"
 	"aldis/internal/lab/report"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/roster"
@@ -214,15 +215,12 @@ func readCapture(path string, stderr io.Writer, take func(trace.Packet), dropped
 	var in io.Reader = os.Stdin
 	var size int64
 	if path != "-" {
-		f, err := os.Open(path)
+		f, err := infile.Open(path)
 		if err != nil {
 			return nil, errors.Unwrap(err)
 		}
 		defer f.Close()
 		if info, err := f.Stat(); err == nil {
-			if info.IsDir() {
-				return nil, errors.New("is a directory")
-			}
 			size = info.Size()
 		}
 		in = f

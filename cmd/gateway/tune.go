@@ -153,7 +153,7 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 func profileWithSource(nameOrPath string) (profile.Profile, []byte, error) {
 	var source []byte
 	p, err := profile.Load(nameOrPath, func(file string) ([]byte, error) {
-		b, err := os.ReadFile(file)
+		b, err := readProfile(file)
 		source = b
 		return b, err
 	})

@@ -152,6 +152,12 @@ func (c *Coder) smallest(text []byte, note func(Stage)) ([]byte, Codec) {
 		return best, codec
 	}
 	if !c.NoModel && len(text) >= bulkFrom {
+		if len(text) > MaxModelled && len(text) <= MaxDeflated {
+			if out := c.deflate(text); len(out) <= leastCode(len(text))/4 { // to which blocks are filled up, tokens to less
+				try(Deflated, bytes.Clone(out), true)
+				return best, codec
+			}
+		}
 		c.tryModel(text, len(text)-1, note != nil, try)
 		if note != nil || mayDeflate(len(text), len(best)) {
 			c.tryDeflate(text, try)
