@@ -94,13 +94,17 @@ type deflated struct {
 func (d deflated) String() string { return d.name }
 
 func (d deflated) expand(_ *Coder, code []byte, limit int) ([]byte, error) {
-	r := io.LimitReader(flate.NewReaderDict(bytes.NewReader(code), dictionary), int64(limit)+1)
+	in := bytes.NewReader(code) // it is read octet by octet: what is left stands behind the code
+	r := io.LimitReader(flate.NewReaderDict(in, dictionary), int64(limit)+1)
 	text, err := io.ReadAll(r)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
 	}
 	if len(text) > limit {
 		return nil, ErrTooLong
+	}
+	if in.Len() > 0 {
+		return nil, ErrCorrupt
 	}
 	if d.ids {
 		return detokenize(text, limit)
