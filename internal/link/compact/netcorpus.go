@@ -105,7 +105,7 @@ func (n *NetCorpus) Name() uint32 {
 	return max(binary.BigEndian.Uint32(n.hash[:]), 1)
 }
 
-// Learn reads the messages: about 5 us an octet, up to a second. It takes 6 MB of memory.
+// Learn reads the messages: about 5 us an octet, up to a second. It takes 11 MB of memory.
 func (f *CorpusFile) Learn() *NetCorpus {
 	n := &NetCorpus{hash: f.Hash, own: newGrams(netGrams), primed: newGrams(loreGrams)}
 	n.primed.add([]byte(primed.lore.text))
