@@ -19,6 +19,7 @@ import (
 
 	"aldis/internal/config"
 	"aldis/internal/control"
+	"aldis/internal/control/glance"
 	"aldis/internal/gateway"
 	"aldis/internal/jxta"
 	"aldis/internal/rules/filter"
@@ -166,7 +167,7 @@ func (p *advertPrinter) row(r gateway.AdvertRow) error {
 		group = "net"
 	}
 	life := (time.Duration(r.LifetimeS) * time.Second).String()
-	text := fmt.Sprintf("%-12s %-6s %9s %7d  %q, %s, %s", r.Origin, r.Type, life, r.Octets, r.Name, group, r.ID)
+	text := fmt.Sprintf("%-12s %-6s %9s %7d  %q, %s, %s", r.Origin, r.Type, life, r.Octets, glance.Cut(r.Name), glance.Cut(group), glance.Cut(r.ID))
 	for i, s := range r.Sites {
 		text += map[bool]string{true: "; ", false: ", "}[i == 0] + s.Site + ": " + s.State
 		if s.Why != "" {

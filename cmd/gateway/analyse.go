@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"aldis/internal/config"
+	"aldis/internal/infile"
 	"aldis/internal/lab/report"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/roster"
@@ -47,7 +48,7 @@ with 1.
 
 func analyseCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("analyse", flag.ContinueOnError)
-	edge := fs.String("edge", "", "`address` of the edge whose discovery and payload are shown; then only its packets count (default: the peer that dialled most, and all packets)")
+	edge := fs.String("edge", "", "`address` of the edge whose discovery and payload are shown; then only its packets count (default: the peer that set up the most connections, and all packets)")
 	keyFile := fs.String("key", "", "`file` with the net's key, or with a node's: opens the datagrams of gateways")
 	rosterFile := fs.String("roster", "", "`file` with the roster of the time, where --key is a node's; nobody asks who has signed it")
 	corpus := fs.String("corpus", "", "`file` with what the net had taught its gateways (gateway corpus build), to read messages that are coded by it")
@@ -214,15 +215,12 @@ func readCapture(path string, stderr io.Writer, take func(trace.Packet), dropped
 	var in io.Reader = os.Stdin
 	var size int64
 	if path != "-" {
-		f, err := os.Open(path)
+		f, err := infile.Open(path)
 		if err != nil {
 			return nil, errors.Unwrap(err)
 		}
 		defer f.Close()
 		if info, err := f.Stat(); err == nil {
-			if info.IsDir() {
-				return nil, errors.New("is a directory")
-			}
 			size = info.Size()
 		}
 		in = f

@@ -27,8 +27,9 @@ refused, by reason. The gateway writes it to audit.log in its data directory DIR
 hash of the line before it.
 
   show    print the lines, the oldest first. TIME is as in 2006-01-02T15:04:05Z, or a duration such as 2h: since then
-  verify  read all of it and check that no line was changed, taken out or put in. It prints the last hash. Note that
-          outside of this machine: whoever can write the files can write them anew, and only a noted hash shows that.
+  verify  read all of it and check that no line was changed, taken out or put in; lines off the front are missed as long
+          as eight files have not turned over. It prints the last hash. Note that outside of this machine: whoever can
+          write the files can write them anew, and only a noted hash shows that.
           With --head HASH it also checks that the line with this hash is still there
 
 Exit: 0 good, 1 changed, not there or not readable, 2 wrong usage.

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"aldis/internal/infile"
 	"aldis/internal/lab/bench"
 	"aldis/internal/lab/field"
 )
@@ -95,7 +96,7 @@ func benchCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	if err == nil && *write != "" {
 		var old []byte
-		if old, err = os.ReadFile(*write); errors.Is(err, fs.ErrNotExist) {
+		if old, err = infile.Read(*write, mostFile); errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
 		if err == nil {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"text/tabwriter"
 
+	"aldis/internal/infile"
 	"aldis/internal/link/compact"
 )
 
@@ -35,7 +36,7 @@ that CODED is damaged or of another version of the model. On the link the seal s
 `
 
 // mostFile is the most octets of one file that the command reads.
-const mostFile = 256 << 20
+const mostFile = 32 << 20
 
 // compacted is what became of one file.
 type compacted struct {
@@ -81,7 +82,7 @@ func compactCommand(args []string, stdout, stderr io.Writer) int {
 			return exitUsage
 		}
 		if err := codeFile(files[0], *out, *expand, stdout); err != nil {
-			return fail(stderr, "compact", fmt.Errorf("%s: %w", files[0], err))
+			return fail(stderr, "compact", fmt.Errorf("%s: %w", files[0], infile.Why(err)))
 		}
 		return exitGood
 	}
@@ -98,7 +99,7 @@ func compactCommand(args []string, stdout, stderr io.Writer) int {
 	for i, file := range files {
 		text, err := readFile(file)
 		if err != nil {
-			return fail(stderr, "compact", err)
+			return fail(stderr, "compact", fmt.Errorf("%s: %w", file, infile.Why(err)))
 		}
 		octets := len(text)
 		if *equivalent {
@@ -150,7 +151,7 @@ func codeFile(file, out string, expand bool, stdout io.Writer) error {
 		case errors.Is(err, compact.ErrModel):
 			return errors.New("coded with another version of the model: expand it with the gateway that wrote it")
 		case errors.Is(err, compact.ErrTooLong):
-			return errors.New("stands for more than 256 MiB, or is damaged")
+			return errors.New("stands for more than 32 MiB, or is damaged")
 		}
 		return errors.New("damaged: what it stands for cannot be had")
 	}
@@ -190,21 +191,12 @@ func compactText(coder *compact.Coder, text []byte, history *compact.History, nu
 
 // readFile reads a file of at most mostFile octets; - is standard input.
 func readFile(file string) ([]byte, error) {
-	in := os.Stdin
 	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		in = f
+		return infile.Read(file, mostFile)
 	}
-	text, err := io.ReadAll(io.LimitReader(in, mostFile+1))
-	if err != nil {
-		return nil, err
+	text, err := io.ReadAll(io.LimitReader(os.Stdin, mostFile+1))
+	if err == nil && len(text) > mostFile {
+		err = fmt.Errorf("standard input has more than %d octets", mostFile)
 	}
-	if len(text) > mostFile {
-		return nil, errors.New(file + ": more than 256 MiB")
-	}
-	return text, nil
+	return text, err
 }

@@ -75,7 +75,7 @@ func TestCorpus(t *testing.T) {
 	if code := corpusCommand(nil, &out, &errs); code != 0 || errs.Len() > 0 {
 		t.Errorf("exit %d: %s", code, errs.String())
 	}
-	wants(t, out.String(), "version 4", "the same")
+	wants(t, out.String(), "version 5", "the same")
 }
 
 func TestCompactThereAndBack(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"text/tabwriter"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"aldis/internal/control"
 	"aldis/internal/corpora"
 	"aldis/internal/gateway"
+	"aldis/internal/infile"
 	"aldis/internal/link/compact"
 	"aldis/internal/site"
 )
@@ -67,7 +67,7 @@ func (o *corporaOrder) send(files []string, stdout io.Writer) error {
 	if _, err := config.LoadCorpus(files[0]); err != nil {
 		return fmt.Errorf("%s %w", files[0], err)
 	}
-	file, err := os.ReadFile(files[0])
+	file, err := infile.Read(files[0], mostFile)
 	if err != nil {
 		return err
 	}

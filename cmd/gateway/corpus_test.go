@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -78,13 +79,19 @@ func TestCorpusBuild(t *testing.T) {
 	r, _ = build("../../internal/lab/trace/testdata")
 	check.True(t, "so have captures", r.Messages > 0)
 
+	noise := rand.NewChaCha8([32]byte{1})
+	for i := range 8 {
+		octets := make([]byte, 90)
+		noise.Read(octets)
+		put(fmt.Sprintf("noise/%d", i), octets)
+	}
 	for _, c := range []struct {
 		args []string
 		says string
 	}{
 		{[]string{"build", dir}, "-o FILE"}, {[]string{"build", "-o", file}, "needs samples"}, {[]string{"build", "-o", file, dir + "/none"}, "no such file"},
 		{[]string{"build", "-o", file, put("empty", nil)}, "no sample"},
-		{[]string{"build", "-o", file, put("long", make([]byte, 20_000))}, "teach nothing"},
+		{[]string{"build", "-o", file, filepath.Join(dir, "noise")}, "teach nothing"},
 		{[]string{"show"}, "which file"}, {[]string{"show", filepath.Join(dir, "new")}, "no corpus of a net"}, {[]string{"make"}, "none of build, show, send"},
 	} {
 		code, _, errs := run(t, append([]string{"corpus"}, c.args...)...)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -44,7 +45,7 @@ func (o *corpusOrder) build(paths []string, stdout, stderr io.Writer) error {
 		fmt.Fprint(stderr, "\r      \r")
 	}
 	if err != nil {
-		return errors.New("these samples teach nothing: none of their kinds gets smaller by more than a fiftieth, or all are longer than 16 kB")
+		return errors.New("these samples teach nothing: none of their kinds gets smaller by more than a fiftieth")
 	}
 	if err := config.Replace(o.out, string(file), 0o600); err != nil {
 		return err
@@ -63,6 +64,9 @@ func (o *corpusOrder) build(paths []string, stdout, stderr io.Writer) error {
 		case k.Held == 0:
 			note = ": too few to measure"
 		}
+		if k.NotTaken > 0 && !k.LeftOut {
+			note += fmt.Sprintf(": %d not taken, beyond its room of %d octets", k.NotTaken, k.Room)
+		}
 		figure := func(v float64) string {
 			if k.Held == 0 {
 				return "-"
@@ -73,11 +77,14 @@ func (o *corpusOrder) build(paths []string, stdout, stderr io.Writer) error {
 	}
 	w.Flush()
 	fmt.Fprint(stdout, "\nBefore and after: octets of a first message on the link, of those held back.\n")
+	if slices.ContainsFunc(r.Kinds, func(k teach.Kind) bool { return k.NotTaken > 0 }) {
+		fmt.Fprintf(stdout, "A kind has %d octets, and more as long as a fiftieth is gained by it and the corpus has less than %d.\n", teach.FirstRoom, compact.MaxCorpus)
+	}
 	if r.Repeated > 0 {
 		fmt.Fprintf(stdout, "%d samples were there already or were empty.\n", r.Repeated)
 	}
 	if r.Long > 0 {
-		fmt.Fprintf(stdout, "%d samples have more than %d octets and are not used.\n", r.Long, compact.MaxCorpusMessage)
+		fmt.Fprintf(stdout, "%d samples have more than %d octets: what they begin with is used.\n", r.Long, compact.MaxCorpusMessage)
 	}
 	for _, p := range r.Private {
 		what := "whoever has the corpus can read it; --mask puts something else in its place"

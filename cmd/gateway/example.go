@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"aldis/internal/config"
+	"aldis/internal/infile"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/meet"
@@ -334,7 +335,7 @@ func exampleFile(name string, s *site.Subject) error {
 	if info.Size() > maxExample {
 		return fmt.Errorf("%s has %d octets, at most %d are read", name, info.Size(), maxExample)
 	}
-	doc, err := os.ReadFile(name)
+	doc, err := infile.Read(name, maxExample)
 	if err != nil {
 		return err
 	}

@@ -194,7 +194,7 @@ func (s *setup) ask(in io.Reader, out io.Writer, missing []string) error {
 	if needs("profile") {
 		err := question("The link ("+strings.Join(profile.Names(), ", ")+")", "", func(answer string) error {
 			s.profile = answer
-			_, err := profile.Load(answer, os.ReadFile)
+			_, err := profile.Load(answer, readProfile)
 			return err
 		})
 		if err != nil {
@@ -335,7 +335,7 @@ func (s *setup) next(out io.Writer) {
 		made = ", and the net's new key " + s.keyPath()
 	}
 	lan, _ := withPort(s.lan, lanPort)
-	link, _ := profile.Load(s.profile, os.ReadFile) // write has read it
+	link, _ := profile.Load(s.profile, readProfile) // write has read it
 	fmt.Fprintf(out, "wrote %s%s\n\n", s.file, made)
 	fmt.Fprintf(out, "here:  gateway check -c %s\n       gateway doctor -c %s    (looks at this machine, before the start and after it)\n       gateway run -c %s       (or the service of the package)\n", s.file, s.file, s.file)
 	fmt.Fprintf(out, "       JXTA peers of this LAN take tcp://%s as their seed\n", lan)

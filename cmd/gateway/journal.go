@@ -137,12 +137,16 @@ type journalReport struct {
 	Store     string               `json:"store"`
 	Boot      uint32               `json:"boot"`
 	Octets    int64                `json:"octets"`
+	Behind    int64                `json:"octets_behind"` // all that the store has used
 	PageSize  int                  `json:"page_octets"`
 	Pages     int                  `json:"pages"`
 	FreePages int                  `json:"free_pages"`
 	Aside     int                  `json:"set_aside"`
 	Buckets   []journal.BucketStat `json:"buckets"`
 }
+
+// laidOut is more than a store lays out ahead of what it uses: bbolt does 16 MiB.
+const laidOut = 32 << 20
 
 // What a start does with a journal.
 const (
@@ -165,7 +169,7 @@ func (t *journalTask) read() (r journalReport, err error) {
 	}
 	r = journalReport{Directory: t.dir, Sound: rep.Sound(), Start: startGood, Problems: rep.Problems(), Faults: rep.Faults,
 		Format: rep.Format, Node: rep.Node, Name: rep.Name, Store: fmt.Sprintf("%08x", rep.Store), Boot: rep.Boot,
-		Octets: rep.Octets, PageSize: rep.PageSize, Pages: rep.Pages, FreePages: rep.Free, Aside: rep.Aside, Buckets: rep.Buckets}
+		Octets: rep.Octets, Behind: rep.Behind, PageSize: rep.PageSize, Pages: rep.Pages, FreePages: rep.Free, Aside: rep.Aside, Buckets: rep.Buckets}
 	r.Sealed, r.Opened = rep.Sealed, rep.Sealed && len(t.secret) > 0
 	if r.Problems == nil {
 		r.Problems = []string{}
@@ -221,7 +225,10 @@ func (t *journalTask) check() (int, error) {
 	}
 	switch r.Start {
 	case startGood:
-		fmt.Fprintf(t.stdout, "%s: the journal of node %d %q is sound: %d octets, format %d\n", t.dir, r.Node, r.Name, r.Octets, r.Format)
+		fmt.Fprintf(t.stdout, "%s: the journal of node %d %q is sound: %d octets, format %d\n", t.dir, r.Node, r.Name, r.Octets-r.Behind, r.Format)
+		if r.Behind > laidOut {
+			fmt.Fprintf(t.stdout, "its file has %d octets: the %d behind the journal are none of it, and were not written by a gateway; gateway journal repair --force makes a file without them\n", r.Octets, r.Behind)
+		}
 	case startSpares:
 		fmt.Fprintf(t.stdout, "%s: a start goes on without the damaged records, and sets them aside\n", t.dir)
 	default:

@@ -4,14 +4,18 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"aldis/internal/gateway"
 	"aldis/internal/journal"
+	"aldis/internal/lab/check"
+	"aldis/internal/lab/wait"
 	"aldis/internal/link/envelope"
 	"aldis/internal/site"
 )
@@ -185,6 +189,22 @@ func TestJournalRepair(t *testing.T) {
 	r.stop(t, syscall.SIGTERM)
 }
 
+// What lies behind a journal in its file is told apart from it.
+func TestJournalWithHolesBehind(t *testing.T) {
+	_, dir, db := journalOf(t)
+	before, err := os.Stat(db)
+	check.NoError(check.Fatal(t), err)
+	const holes = 100 << 30
+	check.NoError(t, os.Truncate(db, holes))
+	code, out, errs := run(t, "journal", "check", "--dir", dir)
+	check.True(t, "it is good: "+errs, code == 0)
+	check.Contains(t, "what is behind", out, "its file has 107374182400 octets")
+	var r journalReport
+	_, out, _ = run(t, "journal", "check", "--dir", dir, "--json")
+	check.NoError(t, json.Unmarshal([]byte(out), &r))
+	check.True(t, "the journal has what it had", r.Octets-r.Behind <= before.Size() && r.Octets-r.Behind > 0, r.Behind)
+}
+
 // An empty journal is no new node.
 func TestJournalGone(t *testing.T) {
 	s, dir, db := journalOf(t)
@@ -225,6 +245,31 @@ func TestJournalRemovedWhileRunning(t *testing.T) {
 		t.Errorf("healthz with the journal again: %d %s", code, body)
 	}
 	r.stop(t, syscall.SIGTERM)
+}
+
+// Of a journal that was deleted while its gateway runs, what the gateway still has open is a backup, as docs/operate.md says.
+func TestJournalDeletedWhileRunning(t *testing.T) {
+	s, dir, _ := journalOf(t)
+	r := s.start(t)
+	check.NoError(t, os.RemoveAll(dir))
+	open, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", r.cmd.Process.Pid))
+	check.NoError(t, err)
+	saved := filepath.Join(s.dir, "saved.db")
+	for _, fd := range open {
+		if at, err := os.Readlink(fd); err == nil && strings.HasSuffix(at, "aldis.db (deleted)") {
+			b, err := os.ReadFile(fd)
+			check.NoError(t, err)
+			check.NoError(t, os.WriteFile(saved, b, 0o600))
+		}
+	}
+	code, body := r.get("/healthz")
+	check.True(t, "it says so: "+body, code == 503)
+	r.stop(t, syscall.SIGTERM)
+	wait.Until(t, 10*time.Second, "the copy is a backup", func() bool { // two starts in a second: the clock has to come by the number of the last
+		code, _, _ := run(t, "restore", saved, "-c", s.file)
+		return code == 0
+	})
+	s.start(t).stop(t, syscall.SIGTERM)
 }
 
 func TestJournalUsage(t *testing.T) {

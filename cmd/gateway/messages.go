@@ -12,6 +12,7 @@ import (
 
 	"aldis/internal/config"
 	"aldis/internal/control"
+	"aldis/internal/control/glance"
 	"aldis/internal/gateway"
 	"aldis/internal/site"
 )
@@ -162,8 +163,10 @@ func brief(texts ...string) string {
 	return "-"
 }
 
-// plain is a text from somebody else as a terminal may have it: with quotes and escapes where it holds what is not plain.
+// plain is a text from somebody else as a terminal may have it: not too long, with quotes and escapes where it holds what is not
+// plain.
 func plain(text string) string {
+	text = glance.Cut(text)
 	if quoted := strconv.Quote(text); quoted != `"`+text+`"` || strings.Contains(text, " ") {
 		return quoted
 	}

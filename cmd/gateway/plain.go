@@ -5,13 +5,15 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"aldis/internal/control/glance"
 )
 
-// printable is a text of which parts were chosen by others, fit for a terminal: what is not printed, moves the cursor or turns
-// the direction of writing becomes U+FFFD. Ends of lines and tabs stay.
+// printable is a text of which parts were chosen by others, fit for a terminal: what is not shown (glance.Shown) becomes U+FFFD.
+// Ends of lines and tabs stay.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) && r != '\n' && r != '\t' {
+		if !glance.Shown(r) && r != '\n' && r != '\t' {
 			return unicode.ReplacementChar
 		}
 		return r

@@ -17,6 +17,8 @@ import (
 	"unicode"
 
 	"aldis/internal/config"
+	"aldis/internal/gateway"
+	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/check"
 )
 
@@ -101,6 +103,26 @@ func TestNoEscapesReachTheTerminal(t *testing.T) {
 	}
 	harmless(t, "what came octet by octet", b.String())
 	check.Contains(t, "what came octet by octet", b.String(), "Süd a\uFFFD[2J\uFFFD31m\uFFFDb\uFFFD\uFFFD 🚢")
+}
+
+// A name of ten thousand characters takes a line that can be read, and one that hides is seen.
+func TestNamesAreCut(t *testing.T) {
+	long, hides := strings.Repeat("A", 10_000), "\u202egnp.exe\u3164"
+	for _, name := range []string{long, hides} {
+		var r statusReport
+		r.LAN.Peers = []jxtabridge.PeerStatus{{Peer: "uuid-1", Name: name}}
+		var status, adverts bytes.Buffer
+		printStatus(newPlain(&status), r, time.Now())
+		p := advertPrinter{out: newPlain(&adverts)}
+		check.NoError(t, p.row(gateway.AdvertRow{Origin: "local", Type: "pipe", Name: name, ID: "urn:jxta:" + long, Group: long}))
+		for what, text := range map[string]string{"status": status.String(), "adverts": adverts.String()} {
+			for _, line := range strings.Split(text, "\n") {
+				check.True(t, what+" has short lines", len([]rune(line)) < 1000, len(line))
+			}
+			harmless(t, what, text)
+			check.True(t, what+" shows what hides", name == long || strings.Contains(text, `\u202egnp.exe`) && strings.Contains(text, "\uFFFD"), text)
+		}
+	}
 }
 
 // Nor does the log, in either form. Durations have their unit there, and times that nobody knows are left out.

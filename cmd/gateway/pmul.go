@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"aldis/internal/infile"
 	"aldis/internal/link/profile"
 	"aldis/internal/pmul"
 	"aldis/internal/pmul/pmulfile"
@@ -55,6 +56,9 @@ Writes each file that is sent to this node by P_Mul, ACP 142, into DIR, under th
 no file names. A file is acknowledged when it is on disk. A half-received file survives a restart, in
 DIR/.aldis-pmul. Ctrl-C ends the command. UDP ports: 2751 to 2754. Exit: 0 ended by Ctrl-C or SIGTERM, 1 failed, 2 wrong usage.
 `
+
+// mostPmulFile is more than P_Mul numbers PDUs for.
+const mostPmulFile = 128 << 20
 
 func pmulCommand(args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
@@ -109,7 +113,7 @@ func (f *pmulFlags) config(stderr io.Writer) (cfg pmulfile.Config) {
 	cfg.ID = f.node("id", *f.id)
 	if *f.profile == "" {
 		f.wrong = append(f.wrong, "--profile: missing; gateway profiles lists them")
-	} else if cfg.Profile, err = profile.Load(*f.profile, os.ReadFile); err != nil {
+	} else if cfg.Profile, err = profile.Load(*f.profile, readProfile); err != nil {
 		f.wrong = append(f.wrong, fmt.Sprintf("--profile: %v", err))
 	}
 	cfg.Log = slog.New(slog.NewTextHandler(stderr, nil))
@@ -198,7 +202,7 @@ func pmulSend(args []string, stdout, stderr io.Writer) int {
 		f.wrong = append(f.wrong, "FILE: missing")
 	} else {
 		var err error
-		if job.Payload, err = os.ReadFile(rest[0]); err != nil {
+		if job.Payload, err = infile.Read(rest[0], mostPmulFile); err != nil {
 			f.wrong = append(f.wrong, err.Error())
 		}
 	}

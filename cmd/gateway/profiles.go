@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"aldis/internal/config"
+	"aldis/internal/infile"
 	"aldis/internal/link/profile"
 )
 
@@ -15,6 +16,9 @@ const profilesAbout = `usage: gateway profiles [NAME]
 Lists the links that link.profile can name. With NAME it prints that profile: every number with its unit and origin.
 To change one, save it to a file, edit it, and give the file's path as link.profile.
 `
+
+// readProfile reads the file of a profile that somebody has written.
+func readProfile(file string) ([]byte, error) { return infile.Read(file, 1<<20) }
 
 func profilesCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("profiles", flag.ContinueOnError)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"aldis/internal/infile"
 	"aldis/internal/link/compact"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/query"
@@ -40,7 +41,7 @@ func queryFiles(condition string, files []string, asJSON bool, stdout, stderr io
 			}
 		}
 		if err != nil {
-			return fail(stderr, "compact", fmt.Errorf("%s: %w", file, err))
+			return fail(stderr, "compact", fmt.Errorf("%s: %w", file, infile.Why(err)))
 		}
 		q := queried{File: file, Fits: c.Fits(text, filter.Match)}
 		c.Values(text, func(value string) bool {

@@ -25,7 +25,7 @@ func recordCommand(args []string, stdout, stderr io.Writer) int {
 	out := fs.String("o", "", "`file` to write; - is standard output")
 	anonymise := fs.Bool("anonymise", false, "leave out names, addresses, content and the time of day")
 	sizes := fs.Bool("sizes", false, "leave out content, keep names")
-	edge := fs.String("edge", "", "`address` of the peer whose messages go out (default: who dialled most)")
+	edge := fs.String("edge", "", "`address` of the peer whose messages go out (default: the address that set up the most connections)")
 	keyFile := fs.String("key", "", "`file` with the net's key, for a capture of gateways' datagrams")
 	nodes := fs.String("nodes", "", "`ids` of the gateways, 1,300")
 	rest, code, done := parse(fs, args, 1, recordAbout, stdout, stderr)

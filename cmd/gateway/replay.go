@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"aldis/internal/config"
+	"aldis/internal/infile"
 	"aldis/internal/lab/field"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/report"
@@ -196,7 +197,7 @@ func replaySettings(o *replay.Options, profileName, gateways string) (link strin
 		}
 		return link, nil
 	}
-	o.Profile, err = profile.Load(profileName, os.ReadFile)
+	o.Profile, err = profile.Load(profileName, readProfile)
 	return profileName, err
 }
 
@@ -231,7 +232,7 @@ func readTrace(path string) (*trace.File, error) {
 	if path == "-" {
 		return trace.ReadFile(os.Stdin)
 	}
-	f, err := os.Open(path)
+	f, err := infile.Open(path)
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -32,6 +34,17 @@ func rollOver(o *keysOrder) error {
 		return fmt.Errorf("all gateways of this net share a key (link.key_file): there is no roster to roll over")
 	case is.Roster.Net != r.Net:
 		return fmt.Errorf("%s is of the net %s, and the gateway of %s", o.file, r.Net, is.Roster.Net)
+	}
+	by, err := roster.ParseAuthorityPublic(is.Roster.AuthorityKey)
+	if err == nil {
+		err = r.Verify(by)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", o.file, err)
+	case is.Roster.Serial == r.Serial && !slices.Contains(is.Roster.Digests, r.Fingerprint()):
+		return fmt.Errorf("%s has the serial %d (digest %s), and the gateway goes by another roster with that serial (digest %s): find out which is meant, and make the next of that one (gateway keys roster roll)",
+			o.file, r.Serial, r.Fingerprint(), strings.Join(is.Roster.Digests, " and "))
 	case is.Roster.Serial >= r.Serial:
 		return fmt.Errorf("%s has the serial %d, and the gateway goes by %d already", o.file, r.Serial, is.Roster.Serial)
 	}

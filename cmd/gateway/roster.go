@@ -64,6 +64,7 @@ func changeRoster(o *keysOrder) error {
 // nodesOf puts what --node says among nodes: a new one, or another name and key for one that is there.
 func nodesOf(nodes []roster.Node, given []string) ([]roster.Node, error) {
 	nodes = slices.Clone(nodes)
+	seen := map[uint16]bool{}
 	for _, text := range given {
 		f := strings.SplitN(text, ",", 3)
 		if len(f) != 3 {
@@ -78,6 +79,10 @@ func nodesOf(nodes []roster.Node, given []string) ([]roster.Node, error) {
 			return nil, fmt.Errorf("--node %q: %w: gateway keys node show prints it", text, err)
 		}
 		n := roster.Node{ID: uint16(id), Name: f[1], Public: public}
+		if seen[n.ID] {
+			return nil, fmt.Errorf("--node %q: node %d is there twice", text, id)
+		}
+		seen[n.ID] = true
 		if i := slices.IndexFunc(nodes, func(is roster.Node) bool { return is.ID == n.ID }); i >= 0 {
 			nodes[i] = n
 			continue
@@ -120,7 +125,7 @@ func (o *keysOrder) issue(old *roster.Roster, nodes []roster.Node) (*roster.Rost
 
 // told says what was made.
 func (o *keysOrder) told(file string, r, old *roster.Roster) error {
-	fmt.Fprintf(o.stdout, "%s is roster %d of the net %s, %d nodes, %d octets on a link\n", file, r.Serial, r.Net, len(r.Nodes), len(r.Append(nil)))
+	fmt.Fprintf(o.stdout, "%s is roster %d of the net %s, %d nodes, %d octets on a link, digest %s\n", file, r.Serial, r.Net, len(r.Nodes), len(r.Append(nil)), r.Fingerprint())
 	c := r.ChangeFrom(old)
 	for _, part := range []struct {
 		what string
@@ -151,7 +156,7 @@ func showRoster(o *keysOrder) error {
 	if !r.At.IsZero() {
 		at = "from " + r.At.Format(time.RFC3339)
 	}
-	fmt.Fprintf(o.stdout, "net %s, roster %d of %s, its secret is used %s; gateway keys roster verify says who signed it\n", r.Net, r.Serial, r.Made.Format(time.RFC3339), at)
+	fmt.Fprintf(o.stdout, "net %s, roster %d of %s, digest %s, its secret is used %s; gateway keys roster verify says who signed it\n", r.Net, r.Serial, r.Made.Format(time.RFC3339), r.Fingerprint(), at)
 	w := tabwriter.NewWriter(o.stdout, 0, 0, 2, ' ', 0)
 	for _, n := range r.Nodes {
 		fmt.Fprintf(w, "%d\t%s\t%s\n", n.ID, n.Name, n.Public.Fingerprint())

@@ -184,6 +184,7 @@ func TestKeysRoster(t *testing.T) {
 		{"roster add ROSTER --node 5,x --authority AUTHORITY --passphrase-file x", 1, "say ID,NAME,PUBLIC"},
 		{"roster add ROSTER --node 0,x,y --authority AUTHORITY --passphrase-file x", 1, "0 is no id"},
 		{"roster add ROSTER --node 5,x,y --authority AUTHORITY --passphrase-file x", 1, "gateway keys node show prints it"},
+		{"roster new -o " + filepath.Join(o.dir, "x") + " --net blue --node " + one + " --node " + one + " --authority AUTHORITY --passphrase-file x", 1, "node 1 is there twice"},
 		{"roster roll ROSTER --at noon --authority AUTHORITY --passphrase-file x", 1, "no time such as"},
 		{"roster verify ROSTER --by " + other.public, 1, "not signed by"},
 		{"roster verify ROSTER", 2, "--by is missing"},
@@ -229,6 +230,11 @@ func TestRolloverOfRealGateways(t *testing.T) {
 	check.Equal(t, "exit with another authority's", code, 1)
 	wants(t, errs, "not signed by this authority")
 
+	text, err := os.ReadFile(o.roster())
+	check.NoError(t, err)
+	copied := o.roster() + ".copy"
+	check.NoError(t, os.WriteFile(copied, text, 0o644))
+	o.sign(t, "roll", copied)
 	o.sign(t, "roll", o.roster())
 	out := does(t, "rollover", o.roster(), "-c", a.file, "--dry-run")
 	wants(t, out, "roster 2 would take the place of 1; nothing is changed", "node2  is told now", "left behind for now: 0")
@@ -239,6 +245,11 @@ func TestRolloverOfRealGateways(t *testing.T) {
 			o.sign(t, "roll", o.roster())
 		}
 		wants(t, does(t, "rollover", o.roster(), "-c", a.file), fmt.Sprintf("roster %d is in force here, in the place of %d", serial, serial-1))
+		if serial == 2 {
+			code, _, errs = run(t, "keys", "rollover", copied, "-c", a.file)
+			check.Equal(t, "exit with another of that serial", code, 1)
+			wants(t, errs, "the gateway goes by another roster with that serial")
+		}
 		switch victim {
 		case 1:
 			a.cmd.Process.Kill()

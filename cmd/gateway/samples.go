@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"aldis/internal/infile"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/compact/teach"
 )
@@ -66,7 +67,7 @@ var captureMarks = []string{"\xd4\xc3\xb2\xa1", "\xa1\xb2\xc3\xd4", "\x4d\x3c\xb
 const traceMark = `{"aldis_trace":`
 
 func (s *samples) file(path string) error {
-	f, err := os.Open(path)
+	f, err := infile.Open(path)
 	if err != nil {
 		return err
 	}

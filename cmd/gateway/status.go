@@ -14,6 +14,7 @@ import (
 
 	"aldis/internal/config"
 	"aldis/internal/control"
+	"aldis/internal/control/glance"
 	"aldis/internal/gateway"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/rights"
@@ -117,10 +118,10 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 			name = p.Peer
 		}
 		fmt.Fprintf(out, "  %q (%s): %d connections, %d groups, %d pipes, %d messages wait for it\n",
-			name, p.Generation, p.Connections, len(p.Leases), len(p.Pipes), p.Waiting)
+			glance.Cut(name), p.Generation, p.Connections, len(p.Leases), len(p.Pipes), p.Waiting)
 	}
 	for _, a := range r.LAN.Away {
-		who := a.Peer
+		who := glance.Cut(a.Peer)
 		switch {
 		case a.Peer == "":
 			who = "nobody that is known"
@@ -218,10 +219,13 @@ func printKeys(out io.Writer, r statusReport) {
 		fmt.Fprintf(out, "net key %s\n", r.Key)
 		return
 	}
-	fmt.Fprintf(out, "node key %s\nroster %d of the net %s, signed by %s\n", r.Key, r.Roster.Serial, r.Roster.Net, r.Roster.Authority)
+	fmt.Fprintf(out, "node key %s\nroster %d of the net %s, signed by %s, digest %s\n", r.Key, r.Roster.Serial, r.Roster.Net, r.Roster.Authority, strings.Join(r.Roster.Digests, " and "))
+	if r.Roster.Differs {
+		fmt.Fprintf(out, "TWO ROSTERS HAVE THE SERIAL %d: only nodes that both name are heard and spoken to; make the next of the right one (gateway keys roster roll) and give it (gateway keys rollover)\n", r.Roster.Serial)
+	}
 	for _, p := range r.Peers {
 		if p.Key != "" {
-			fmt.Fprintf(out, "  %q has the key %s%s%s\n", p.Name, p.Key, serialText(p.Roster), secretText(p.Forward))
+			fmt.Fprintf(out, "  %q has the key %s%s%s\n", p.Name, p.Key, serialText(p), secretText(p.Forward))
 		}
 	}
 }
@@ -260,9 +264,12 @@ func secretText(forward bool) string {
 	return ", not forward secret"
 }
 
-func serialText(serial uint32) string {
-	if serial == 0 {
+func serialText(p gateway.PeerStatus) string {
+	switch {
+	case p.Roster == 0:
 		return ""
+	case p.RosterDiffers:
+		return fmt.Sprintf(", goes by another roster %d", p.Roster)
 	}
-	return fmt.Sprintf(", goes by roster %d", serial)
+	return fmt.Sprintf(", goes by roster %d", p.Roster)
 }

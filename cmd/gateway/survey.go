@@ -178,7 +178,7 @@ func (s surveyed) judge(got control.Survey, base profile.Profile, source []byte,
 	if err := printFitted(stdout, fitted{base: base, out: s.out, name: s.name}, res); err != nil {
 		return err
 	}
-	for _, line := range res.Doubts(base) {
+	for _, line := range res.Doubts(base, s.budget) {
 		fmt.Fprintln(stdout, line)
 	}
 	if got.Others > 0 {

@@ -35,7 +35,7 @@ func newTAKCosts(list string) (*takCosts, error) {
 		names = slices.DeleteFunc(profile.Names(), func(name string) bool { return name == "wire" })
 	}
 	for _, name := range names {
-		p, err := profile.Load(strings.TrimSpace(name), os.ReadFile)
+		p, err := profile.Load(strings.TrimSpace(name), readProfile)
 		if err != nil {
 			return nil, err
 		}

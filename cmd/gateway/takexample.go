@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aldis/internal/config"
+	"aldis/internal/infile"
 	"aldis/internal/meet"
 	"aldis/internal/site"
 	"aldis/internal/tak/code"
@@ -46,7 +47,7 @@ func takExample(name string) []byte {
 	if err != nil || info.IsDir() || info.Size() > maxExample {
 		return nil
 	}
-	b, err := os.ReadFile(name)
+	b, err := infile.Read(name, maxExample)
 	if err != nil || !bytes.Contains(b[:min(len(b), 1024)], []byte("<event")) {
 		return nil
 	}

@@ -32,7 +32,8 @@ of --proof last, with the old settings and the new, and draws no conclusion from
 
 --out writes the profile with the changed values marked: give that file as link.profile at both ends. The same traces,
 profile and seed give the same settings on any number of cores. When the time limit is reached, tune finishes the present
-round and the judgement, prints that the search was cut, and gives the settings found so far.
+round with the plays it has, and judges the settings found so far: it takes at most a tenth longer, and prints that the
+search was cut.
 
 With --fit it finds out what the link is: from captures at its two ends, made at the same time, it estimates rate, delay,
 jitter and loss each way, and on a shared channel the change of talker. The first capture is the terminal's. The clocks of
@@ -60,7 +61,7 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 	fs.Var(&proof, "proof", "`file` of a trace that decides nothing, played at the end; may be given several times")
 	out := fs.String("out", "", "`file` for the tuned profile; - is standard output, instead of the text")
 	name := fs.String("name", "", "`name` of the tuned profile (default: the profile's, with -tuned)")
-	limit := fs.Duration("time-limit", 10*time.Minute, "begin no new round after this time; 0: no limit")
+	limit := fs.Duration("time-limit", 10*time.Minute, "end the search within a tenth of this time; 0: no limit")
 	seed := fs.Uint64("seed", 1, "of losses and of the variants of the traces")
 	content := fs.String("content", trace.ContentXML, "of messages that have only sizes: xml, text or random")
 	captures := fs.String("fit", "", "two `files` with a comma between: captures at the terminal and at the other end of the link")
@@ -96,7 +97,7 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	t := tuner{seed: *seed, stderr: stderr, variants: map[variantKey]*replay.Script{}}
 	if *limit > 0 {
-		t.until = time.Now().Add(*limit)
+		t.until, t.grace = time.Now().Add(*limit), *limit/20
 	}
 	for _, file := range slices.Concat(traces, proof) {
 		f, err := readTrace(file)
@@ -152,7 +153,7 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 func profileWithSource(nameOrPath string) (profile.Profile, []byte, error) {
 	var source []byte
 	p, err := profile.Load(nameOrPath, func(file string) ([]byte, error) {
-		b, err := os.ReadFile(file)
+		b, err := readProfile(file)
 		source = b
 		return b, err
 	})
@@ -167,7 +168,9 @@ type tuner struct {
 	scripts  []*replay.Script
 	variants map[variantKey]*replay.Script
 	seed     uint64
-	until    time.Time // zero: no limit
+	until    time.Time     // zero: no limit
+	grace    time.Duration // more for the judgement
+	each     time.Duration // a play took of the clock, with others on the other cores
 	stderr   io.Writer
 }
 
@@ -193,27 +196,49 @@ func (t *tuner) search(ctx context.Context, p profile.Profile, proof int) (tune.
 			plays = append(plays, play{t.variants[k], replay.Options{Profile: trial.Profile, Seed: trial.Seed, Bin: time.Minute}})
 		}
 		c := newCounted(t.stderr, s.Phase(), len(plays))
-		out := playAll(ctx, plays, c.one)
+		limited, cancel := t.limited(ctx, s)
+		begun := time.Now()
+		out := playAll(limited, plays, c.one)
+		t.each = max(t.each, time.Since(begun)/time.Duration(len(plays)))
+		cancel()
 		c.clear()
 		var figures []tune.Figures
 		for _, o := range out {
 			if err := ctx.Err(); err != nil {
 				return tune.Result{}, errors.New("interrupted; nothing was written")
 			}
-			f := tune.Figures{}
-			if o.result != nil {
+			f := tune.Figures{Cut: errors.Is(o.err, context.DeadlineExceeded)}
+			if o.result != nil && !f.Cut {
 				f = tune.FiguresOf(o.result)
 			}
-			if o.err != nil {
+			if o.err != nil && !f.Cut {
 				f.Err = o.err.Error()
 			}
 			figures = append(figures, f)
 		}
-		if !t.until.IsZero() && time.Now().After(t.until) {
+		if !t.until.IsZero() && !time.Now().Before(t.exploreUntil(s)) {
 			s.Stop()
 		}
 		s.Tell(figures)
 	}
+}
+
+// exploreUntil is when the search has to stop so that its judgement ends in time.
+func (t *tuner) exploreUntil(s *tune.Search) time.Time {
+	return t.until.Add(-time.Duration(s.Reserve()) * t.each)
+}
+
+// limited ends the plays of a phase when its share of the time is over.
+func (t *tuner) limited(ctx context.Context, s *tune.Search) (context.Context, context.CancelFunc) {
+	if t.until.IsZero() {
+		return ctx, func() {}
+	}
+	if s.Reserve() == 0 {
+		return context.WithDeadline(ctx, t.until.Add(t.grace))
+	}
+	now := time.Now()
+	left := t.exploreUntil(s).Sub(now)
+	return context.WithDeadline(ctx, now.Add(time.Duration(s.Share()*float64(left))))
 }
 
 // tuned is what --json prints.

@@ -137,10 +137,10 @@ func conversation(t *testing.T, frames []frame.Frame) (capture, key string) {
 // everyFrame has each kind of frame, and each field of it with a value of its own.
 var everyFrame = []frame.Frame{
 	frame.Hello{Store: 0xa1b2c3d4, Stream: 3, HeardBoot: 0x11223344, HeardStream: 5, Digest: 0x99aabbcc, Model: 0x7788, Forgot: 9, Pieces: true, First: [frame.Lanes]uint16{258, 772},
-		Seen: 1286, Starts: []frame.Start{{Boot: 16909060, First: [frame.Lanes]uint16{11, 12}}, {Boot: 16909069, First: [frame.Lanes]uint16{13, 260}}}, End: true, Ended: true, Void: true, Known: 77, Roster: 513,
+		Seen: 1286, Starts: []frame.Start{{Boot: 16909060, First: [frame.Lanes]uint16{11, 12}}, {Boot: 16909069, First: [frame.Lanes]uint16{13, 260}}}, End: true, Ended: true, Void: true, Known: 77, Roster: 513, Mark: 0xf1f2,
 		Ephemeral: [frame.EphemeralOctets]byte{0: 0xe1, 31: 0xe2}, HeardEphemeral: 0xe3e4, Corpus: 0xe5e6e7e8},
 	frame.Receipt{Lane: frame.Bulk, Cumulative: 0x1234, Bitmap: []byte{0x02, 0x80}},
-	frame.Greeting{Store: 0xa1b2c3d5, Stream: 1, Digest: 0x99aabbcd, Model: 0x7789, Forgot: 10, Roster: 514, Corpus: 0xe9eaebec, First: [frame.Lanes]uint16{21, 22}, Starts: true, More: true, Members: []frame.Member{
+	frame.Greeting{Store: 0xa1b2c3d5, Stream: 1, Digest: 0x99aabbcd, Model: 0x7789, Forgot: 10, Roster: 514, Mark: 0xf3f4, Corpus: 0xe9eaebec, First: [frame.Lanes]uint16{21, 22}, Starts: true, More: true, Members: []frame.Member{
 		{ID: 2, HeardBoot: 0x11223344, Stream: 2, HeardStream: 6, Seen: 1287, Asks: true, Blank: true}, {ID: 300, Apart: true}}},
 	frame.Probe{ID: 7},
 	frame.Answer{ID: 8},

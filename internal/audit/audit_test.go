@@ -111,6 +111,32 @@ func TestLinesTakenOutAndWrittenAnew(t *testing.T) {
 	}
 }
 
+// Lines that were taken off the front or the end of a record are missed, with a noted hash and without.
+func TestWhatIsMissing(t *testing.T) {
+	for name, tt := range map[string]struct {
+		cut  func(text []byte) []byte
+		says string
+	}{
+		"two lines off the front": {func(b []byte) []byte { return bytes.SplitAfterN(b, []byte("\n"), 3)[2] }, "it begins with line 3"},
+		"all but the last line":   {func(b []byte) []byte { return bytes.SplitAfterN(b, []byte("\n"), 7)[6] }, "it begins with line 7"},
+		"emptied":                 {func([]byte) []byte { return nil }, "there is no line in it"},
+		"half a last line":        {func(b []byte) []byte { return b[:len(b)-20] }, "behind line 6 is half a line"},
+	} {
+		in := check.In(t, name)
+		dir := filled(t, 7)
+		whole, err := Verify(dir, "")
+		check.NoError(in, err)
+		path := filepath.Join(dir, File)
+		b, err := os.ReadFile(path)
+		check.NoError(in, err)
+		check.NoError(in, os.WriteFile(path, tt.cut(b), 0o600))
+		for _, noted := range []string{"", whole.Head} {
+			_, err = Verify(dir, noted)
+			check.True(in, "it is said", err != nil && strings.Contains(err.Error(), tt.says), err)
+		}
+	}
+}
+
 // A crash may cut the file anywhere: the next start goes on behind the last whole line, and enters that.
 func TestTorn(t *testing.T) {
 	dir := filled(t, 2)

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"aldis/internal/atrest"
+	"aldis/internal/infile"
 )
 
 // Files are the files of the record in dir, the oldest first. An error matches os.ErrNotExist where there is none.
@@ -33,7 +34,10 @@ func Each(dir string, f func(Line) error) error { return EachSealed(dir, nil, f)
 
 // EachSealed is Each of a record whose lines may be sealed. ErrSealed is its error at such a line where there is no secret.
 func EachSealed(dir string, secret atrest.Secret, f func(Line) error) error {
-	k := &keys{secret: secret}
+	return (&keys{secret: secret}).each(dir, f)
+}
+
+func (k *keys) each(dir string, f func(Line) error) error {
 	paths, err := Files(dir)
 	if err != nil {
 		return err
@@ -53,7 +57,7 @@ func EachSealed(dir string, secret atrest.Secret, f func(Line) error) error {
 			return f(l)
 		})
 		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+			return fmt.Errorf("%s: %w", path, infile.Why(err))
 		}
 	}
 	return nil
@@ -61,11 +65,12 @@ func EachSealed(dir string, secret atrest.Secret, f func(Line) error) error {
 
 // read calls f with the whole lines of a file.
 func (k *keys) read(path string, f func(Line) error) error {
-	file, err := os.Open(path)
+	file, err := infile.Open(path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
+	k.torn = 0
 	r := bufio.NewReaderSize(file, int(sealedMost))
 	for at := 1; ; at++ {
 		text, err := r.ReadSlice('\n')
@@ -74,6 +79,7 @@ func (k *keys) read(path string, f func(Line) error) error {
 		case errors.Is(err, bufio.ErrBufferFull):
 			return fmt.Errorf("row %d: %w", at, ErrLine)
 		default:
+			k.torn = len(text)
 			return nil // the end, or a torn one
 		}
 		l, err := k.parse(text[:len(text)-1])
@@ -96,13 +102,15 @@ type Report struct {
 	Found bool `json:"found"`
 }
 
-// Verify reads the record in dir and checks its chain. noted is a hash that somebody noted earlier, "" for none.
+// Verify reads the record in dir and checks its chain, and that nothing is missing where lines cannot have gone by themselves:
+// before the oldest, as long as files have not turned over, and behind the last. noted is a hash that somebody noted earlier, "" for none.
 func Verify(dir, noted string) (r Report, err error) { return VerifySealed(dir, nil, noted) }
 
 // VerifySealed is Verify of a record whose lines may be sealed.
 func VerifySealed(dir string, secret atrest.Secret, noted string) (r Report, err error) {
 	r.Found = noted == ""
-	err = EachSealed(dir, secret, func(l Line) error {
+	k := &keys{secret: secret}
+	err = k.each(dir, func(l Line) error {
 		if r.Lines == 0 {
 			r.First = l.Number
 		}
@@ -110,5 +118,25 @@ func VerifySealed(dir string, secret atrest.Secret, noted string) (r Report, err
 		r.Found = r.Found || l.Hash == noted
 		return nil
 	})
+	if err == nil {
+		err = r.missing(dir, k.torn)
+	}
 	return r, err
+}
+
+// missing says what is not there of a record whose chain is sound.
+func (r *Report) missing(dir string, torn int) error {
+	paths, err := Files(dir)
+	if err != nil {
+		return err
+	}
+	switch {
+	case r.Lines == 0:
+		return fmt.Errorf("%s: there is no line in it: it was emptied, or nothing was ever entered", paths[0])
+	case r.First > 1 && len(paths) < filesKept:
+		return fmt.Errorf("%s: it begins with line %d, and no file was left out of the record yet: the lines before were taken out", paths[0], r.First)
+	case torn > 0:
+		return fmt.Errorf("%s: behind line %d is half a line, of %d octets: a crash left it, or its rest was taken out", paths[len(paths)-1], r.Last, torn)
+	}
+	return nil
 }

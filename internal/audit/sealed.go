@@ -37,6 +37,7 @@ func sealLine(key *atrest.Key, text []byte) []byte {
 type keys struct {
 	secret atrest.Secret
 	known  map[string]*atrest.Key // by salt
+	torn   int                    // octets behind the last line of the file that was read last
 }
 
 func (k *keys) add(key *atrest.Key) {

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"aldis/internal/infile"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
@@ -192,16 +193,7 @@ func boolInt(b bool) int {
 }
 
 func readSmall(file string) ([]byte, error) {
-	info, err := os.Stat(file)
-	switch {
-	case err != nil:
-		return nil, err
-	case info.IsDir():
-		return nil, errors.New("is a directory")
-	case info.Size() > maxFile:
-		return nil, fmt.Errorf("has %d octets, at most %d are read", info.Size(), maxFile)
-	}
-	data, err := os.ReadFile(file)
+	data, err := infile.Read(file, maxFile)
 	if err == nil && !utf8.Valid(data) {
 		return nil, errors.New("is not UTF-8 text")
 	}
@@ -210,7 +202,7 @@ func readSmall(file string) ([]byte, error) {
 
 // readProblem says why a file cannot be read, without its name.
 func readProblem(err error) string {
-	return "cannot be read: " + withoutPath(err).Error()
+	return "cannot be read: " + infile.Why(err).Error()
 }
 
 // known lists the keys of every section.

@@ -6,12 +6,12 @@ import (
 	"io"
 	"io/fs"
 	"net/netip"
-	"os"
 	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
 
+	"aldis/internal/infile"
 	"aldis/internal/link/profile"
 )
 
@@ -78,7 +78,7 @@ func (r *reader) readSocket() {
 
 // LoadToken reads a token that only its owner can read: its first line. The error says what to do.
 func LoadToken(file string) (string, error) {
-	f, err := os.Open(file)
+	f, err := infile.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("%s does not exist; make one with: (umask 077; head -c 24 /dev/urandom | base64 > %s)", file, file)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"aldis/internal/infile"
 	"aldis/internal/link/compact"
 )
 
@@ -44,9 +45,9 @@ func (r *reader) readCorpus() {
 
 // LoadCorpus reads a file of gateway corpus build. The error does not name it.
 func LoadCorpus(file string) (*compact.CorpusFile, error) {
-	b, err := readBounded(file, compact.MaxCorpusFile)
+	b, err := infile.Read(file, compact.MaxCorpusFile)
 	if err != nil {
-		return nil, withoutPath(err)
+		return nil, infile.Why(err)
 	}
 	c, err := compact.ReadCorpus(b)
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"aldis/internal/infile"
 )
 
 // Secrets are the files that hold keys, those in the directories of certificates for TAK devices too, and the data directory,
@@ -104,5 +106,5 @@ func Destroy(path string) error {
 	if gone := os.Remove(path); gone != nil || err == nil {
 		return gone
 	}
-	return fmt.Errorf("%s was removed, but not overwritten: %w", path, withoutPath(err))
+	return fmt.Errorf("%s was removed, but not overwritten: %w", path, infile.Why(err))
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"aldis/internal/infile"
 	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"
 )
@@ -47,7 +48,7 @@ func LoadNodeKey(file string) (*seal.SigningKey, error) {
 
 // LoadRoster reads a roster. It believes nothing of it.
 func LoadRoster(file string) (*roster.Roster, error) {
-	text, err := readBounded(file, roster.MaxText)
+	text, err := infile.Read(file, roster.MaxText)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s; bring the file that gateway keys roster has made", file, readProblem(err))
 	}
@@ -72,23 +73,10 @@ func LoadAuthority(file string) (roster.Authority, error) {
 	return a, nil
 }
 
-func readBounded(file string, most int) ([]byte, error) {
-	info, err := os.Stat(file)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, errors.New("it is not a file")
-	case info.Size() > int64(most):
-		return nil, fmt.Errorf("has %d octets, at most %d are read", info.Size(), most)
-	}
-	return os.ReadFile(file)
-}
-
 // private reads a small file that only its owner can read. missing and seen say what to do where it is not there, or others
 // can read it; large is the error of one that is too large.
 func private(file, missing, seen string, large error) ([]byte, error) {
-	f, err := os.Open(file)
+	f, err := infile.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s does not exist; %s", file, missing)
 	}
@@ -152,7 +140,7 @@ func WriteNew(file, text string, mode fs.FileMode) error {
 		return fmt.Errorf("%s exists and is not overwritten: whoever still uses that key would be cut off; choose another name", file)
 	}
 	if err != nil {
-		return fmt.Errorf("%s cannot be made: %w", file, withoutPath(err))
+		return fmt.Errorf("%s cannot be made: %w", file, infile.Why(err))
 	}
 	_, err = f.WriteString(text)
 	if err == nil {
@@ -163,7 +151,7 @@ func WriteNew(file, text string, mode fs.FileMode) error {
 	}
 	if err != nil {
 		os.Remove(file) // half a key is worse than none
-		return fmt.Errorf("%s cannot be written: %w", filepath.Clean(file), withoutPath(err))
+		return fmt.Errorf("%s cannot be written: %w", filepath.Clean(file), infile.Why(err))
 	}
 	return nil
 }
@@ -172,22 +160,13 @@ func WriteNew(file, text string, mode fs.FileMode) error {
 func Replace(file, text string, mode fs.FileMode) error {
 	next := file + ".new"
 	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s cannot be removed: %w", next, withoutPath(err))
+		return fmt.Errorf("%s cannot be removed: %w", next, infile.Why(err))
 	}
 	if err := WriteNew(next, text, mode); err != nil {
 		return err
 	}
 	if err := os.Rename(next, file); err != nil {
-		return fmt.Errorf("%s cannot be written: %w", file, withoutPath(err))
+		return fmt.Errorf("%s cannot be written: %w", file, infile.Why(err))
 	}
 	return nil
-}
-
-// withoutPath drops the file's name, for messages that name it themselves.
-func withoutPath(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"aldis/internal/infile"
 )
 
 // Secret says where what seals the journal and the record of orders comes from. Nowhere: they are not sealed.
@@ -60,7 +62,7 @@ func (s Secret) Read() ([]byte, error) {
 
 // LoadSecret reads a file with a secret. The error says what to do.
 func LoadSecret(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := infile.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("the journal's key file %s does not exist; is its medium there? A first one: (umask 077; head -c 32 /dev/urandom | base64 > %s)", path, path)
 	} else if err != nil {

@@ -277,6 +277,7 @@ func TestPageIsWorked(t *testing.T) {
 	g.set(func() {
 		g.status.Peers[1].Name, g.locals[0].Name = hostileName, hostileName
 		g.adverts[0].Sites[1].Site = hostileName // the sites of all of them
+		g.adverts[0].Name = "\u202egnp.exe\u200b\nFAKE" + strings.Repeat("A", 10_000)
 		for i := range g.status.Ledger {
 			if g.status.Ledger[i].Peer == "Nordwind" {
 				g.status.Ledger[i].Peer = hostileName
@@ -304,7 +305,9 @@ func TestPageIsWorked(t *testing.T) {
 	}
 	b.Press("4")
 	b.Until("document.querySelectorAll('.services li').length===6")
-	view(t, b, "hostile-map")
+	s = view(t, b, "hostile-map")
+	check.Contains(t, "a name that turns and hides is seen as it is", s.Text, "\uFFFDgnp.exe\uFFFD\uFFFDFAKEA")
+	check.True(t, "and cut", !strings.Contains(s.Text, strings.Repeat("A", 300)))
 
 	// A service says where it is known and why not, by mouse and by keyboard.
 	b.Click(".services li:nth-child(2) button")

@@ -11,7 +11,7 @@ import (
 
 var (
 	descLinkState = desc("link_state",
-		"1 for the state that the link to a peer has, 0 for the others: unknown (never heard in this run), up, silent (does not answer: this is the one to alert on), listening (has said that it will not answer).",
+		"1 for the state that the link to a peer has, 0 for the others: unknown (never heard in this run), up, silent (does not answer: this is the one to alert on), listening (has said that it will not answer), gone (the roster does not name it).",
 		"peer", "state")
 	descLinkSince = desc("link_state_since_timestamp_seconds", "When the link to a peer got the state that it has.", "peer")
 	descLinkRate  = desc("link_rate_bytes_per_second", "Rate of the link as its profile says, of this end: sent, received; in octets. 0 is unlimited.", "direction")
@@ -39,7 +39,7 @@ func silenceEnd(s gateway.SilenceStatus) time.Time {
 }
 
 // linkStates are the values of gateway.PeerStatus.Link.
-var linkStates = [...]string{"unknown", "up", "silent", "listening"}
+var linkStates = [...]string{"unknown", "up", "silent", "listening", "gone"}
 
 // link tells of the link to a sister gateway and of what waits for it.
 func link(ch chan<- prometheus.Metric, p gateway.PeerStatus, gauge gauger) {

@@ -53,6 +53,9 @@ func (f *findings) heard(c *config.Config, run *Running, p gateway.PeerStatus, n
 	case p.Link == "listening":
 		f.ok(check, p.Name, "%s keeps silent by order, and receives", p.Name)
 		return
+	case p.Link == "gone":
+		f.warn(check, p.Name, "take "+p.Name+" out of [[link.peer]], unless the authority names it again (gateway keys rollover)", "the roster does not name %s any more: it is not heard", p.Name)
+		return
 	case p.Unopened > 0:
 		f.fault("far.key", p.Name, "compare the fingerprints that gateway doctor says there and here, and bring the right file to the wrong one; gateway peer list says where "+p.Name+" is believed to be",
 			"%d datagrams came that seem to be from %s and do not open: it has another key, or its address belongs to another net", p.Unopened, p.Name)

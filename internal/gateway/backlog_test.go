@@ -6,6 +6,7 @@ import (
 
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
+	"aldis/internal/link/profile"
 )
 
 // A delay that varies has datagrams with dozens of short messages each come at once, faster than they are read. What waits to be
@@ -19,4 +20,30 @@ func TestMessagesWaitToBeRead(t *testing.T) {
 	once(t, w, hq.Site, ship.ID, *sent)
 	check.Equal(t, "messages that went again", ship.GW.Status(w.Now).Peers[0].Repeated, 0)
 	check.Equal(t, "reasons for which messages were dropped", len(hq.GW.Status(w.Now).Dropped), 0)
+}
+
+// A thousand messages that only the model can size wait while the far gateway is away. When it is back they go at once: the air does
+// not stand still until all are sized.
+func TestBacklogGoesWhenTheLinkIsBack(t *testing.T) {
+	w := world(t, 2, "geo-satcom-128k", 1, func(c *sim.Config) {
+		p := &c.Profile
+		for _, d := range []*profile.Direction{&p.Up, &p.Down} {
+			*d = profile.Direction{RateBps: 4_000_000, Delay: 20 * time.Millisecond, QueueOctets: 1 << 18}
+		}
+		p.AckDelay, p.ProbeInterval, p.HoleAge, p.GRTT, p.Bundle = 200*time.Millisecond, time.Second, 300*time.Millisecond, 200*time.Millisecond, 5*time.Millisecond
+	})
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	w.Run(30 * time.Second)
+	w.Kill(hq, time.Minute)
+	sent := tracks(w, ship, []uint16{1}, 1000, 3000, 10*time.Millisecond)
+	w.Run(61 * time.Second)
+	for last := uint64(0); last < 1000; {
+		w.Run(time.Second)
+		p := ship.GW.Status(w.Now).Peers[0]
+		if p.Delivered < last+min(50, 1000-last) {
+			t.Fatalf("at %v the link is %s, %d wait, %d are under way, and %d were delivered in a second", w.Now, p.Link, p.Waiting, p.UnderWay, p.Delivered-last)
+		}
+		last = p.Delivered
+	}
+	once(t, w, hq.Site, 2, *sent)
 }

@@ -79,7 +79,7 @@ func (d door) clockIsBehind(now time.Time) bool {
 // begin judges the clock at the first Step.
 func (d door) begin(now time.Time) {
 	if d.clockIsBehind(now) {
-		d.g.Note("warn", "the clock is behind, or was ahead at an earlier start: starts of peers are not judged by it, and peers whose clock is right may refuse this node; set the clock and restart, or have it forgotten there: gateway peer forget",
+		d.g.Note("warn", "the clock is behind, or was ahead at an earlier start: starts of peers are not judged by it, and peers whose clock is right may refuse this node; set the clock, start once with gateway run --start-by-clock, and have this node forgotten there: gateway peer forget",
 			"clock", now.UTC(), "this_start", bootTime(d.g.cfg.Boot.Number))
 	}
 }
@@ -260,7 +260,7 @@ func (d door) refuse(now time.Time, from uint16, dg Datagram, body []byte, info 
 		}
 	case errors.Is(err, seal.ErrFarBoot):
 		if d.visits[from].may(now, "far", sayAgain) {
-			d.g.Note("error", "a peer's start lies ahead of this clock and is refused: set the clock that is wrong and restart there; to hear the peer all the same: gateway peer forget ID --any-start",
+			d.g.Note("error", "a peer's start lies ahead of this clock and is refused: set the clock that is wrong; where it was ahead, start that gateway once with gateway run --start-by-clock; to hear the peer all the same: gateway peer forget ID --any-start",
 				"peer", p.Name, "id", from, "its_start", bootTime(info.Boot.Number), "clock", now.UTC(), "address", dg.Addr)
 		}
 	case errors.Is(err, seal.ErrTwin):

@@ -306,6 +306,7 @@ func (g *Gateway) start(now time.Time) {
 	g.silence.resume(g, now)
 	g.door.begin(now)
 	rollover{g}.part(now)
+	rollover{g}.disputed("the configuration or the journal")
 	for _, it := range r.own { // before a face says anew which of them somebody uses
 		g.put(now, it)
 	}

@@ -16,11 +16,14 @@ const (
 	linkUp        = "up"        // it answers
 	linkSilent    = "silent"    // it does not answer
 	linkListening = "listening" // it has said that it will not answer
+	linkGone      = "gone"      // the roster does not name it any more
 )
 
 // linkWord is the state of the link to a peer now.
 func linkWord(p *peer) string {
 	switch lines := p.bearer.lines; {
+	case p.Gone:
+		return linkGone
 	case lines.Dead(p.Peer):
 		return linkSilent
 	case lines.Listening(p.Peer):

@@ -109,7 +109,7 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 // hello learns whom the peer knows, and whether its store or its numbers are new.
 func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 	g.door.overtaken(now, p, h)
-	rollover{g}.hear(now, p, h.Roster)
+	rollover{g}.hear(now, p, h.Roster, h.Mark)
 	met := &p.Met
 	switch {
 	case met.Store != h.Store && met.Store != 0:
@@ -203,7 +203,7 @@ func modelOf() uint16 {
 func (g *Gateway) Hello(now time.Time, p *mail.Peer) frame.Hello {
 	boot, stream := g.door.heardOf(p)
 	h := frame.Hello{Store: g.cfg.Store, Stream: p.Met.Stream, HeardBoot: boot,
-		HeardStream: stream, Roster: g.keys.said(), Digest: g.replica.Digest(now, p.ID), Model: modelOf(), Forgot: p.Met.Forgot & 0x7f, Corpus: g.cfg.Corpus.Name()}
+		HeardStream: stream, Roster: g.keys.said(), Mark: g.keys.mark, Digest: g.replica.Digest(now, p.ID), Model: modelOf(), Forgot: p.Met.Forgot & 0x7f, Corpus: g.cfg.Corpus.Name()}
 	b := g.byID[p.ID].bearer
 	h.Pieces = b.several == nil
 	b.lines.Numbers(p).Tell(&h)

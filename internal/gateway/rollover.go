@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,7 +15,8 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// bucketRoster holds the rosters that this node goes by: serial -> roster, at most seal.MaxEpochs of them. Under the serial 0,
+// bucketRoster holds the rosters that this node goes by: serial -> roster, at most seal.MaxEpochs of them. A second one of a serial
+// has its digest behind that. Under the serial 0,
 // which no roster has, is that of the one that is sealed with for all: a start goes on with it, so that who was taken out since the
 // ones before it reads no more.
 const (
@@ -28,7 +31,13 @@ type rollover struct{ g *Gateway }
 func (k *keys) choose(self uint16, kept []*roster.Roster) error {
 	list := append([]*roster.Roster{k.trust.Roster}, kept...)
 	slices.SortStableFunc(list, func(a, b *roster.Roster) int { return int(int64(b.Serial) - int64(a.Serial)) })
-	list = slices.CompactFunc(list, func(a, b *roster.Roster) bool { return a.Serial == b.Serial })
+	seen := map[[8]byte]bool{}
+	list = slices.DeleteFunc(list, func(r *roster.Roster) bool {
+		d := r.Digest()
+		again := seen[d]
+		seen[d] = true
+		return again
+	})
 	for len(list) > 0 {
 		if _, err := list[0].Epoch(self, k.trust.Own); err == nil {
 			break
@@ -38,6 +47,11 @@ func (k *keys) choose(self uint16, kept []*roster.Roster) error {
 	if len(list) == 0 {
 		return seal.ErrNotMember
 	}
+	serial := list[0].Serial
+	list = slices.DeleteFunc(list, func(r *roster.Roster) bool { // beside one that does
+		_, err := r.Epoch(self, k.trust.Own)
+		return err != nil && r.Serial == serial
+	})
 	k.rosters = list[:min(len(list), seal.MaxEpochs)]
 	if !slices.ContainsFunc(k.rosters, func(r *roster.Roster) bool { return r.Serial == k.use }) {
 		k.use = k.rosters[len(k.rosters)-1].Serial // until it is known that all can follow
@@ -53,17 +67,21 @@ func (k *keys) rekey(self uint16) error {
 	ring, err := roster.Ring(self, k.trust.Own, k.rosters...)
 	if err == nil {
 		k.ring = ring.Using(k.use)
+		k.common, k.mark = roster.Common(k.alike()), roster.Mark(k.alike())
 	}
 	return err
 }
 
-// newest is the roster that this node goes by; nil: all share a key.
-func (k *keys) newest() *roster.Roster {
-	if len(k.rosters) == 0 {
-		return nil
-	}
-	return k.rosters[0]
+// alike is the rosters of the newest serial: one, or those that an authority has signed with one serial by a slip.
+func (k *keys) alike() []*roster.Roster { return roster.Newest(k.rosters) }
+
+// differs says that a peer goes by another roster of the newest serial, or does not know all of them that are known here.
+func (k *keys) differs(its shelf) bool {
+	return its.newest == k.common.Serial && its.mark != k.mark && (its.mark != 0 || len(k.alike()) > 1)
 }
+
+// newest is the roster that this node goes by; nil: all share a key.
+func (k *keys) newest() *roster.Roster { return k.common }
 
 // restore reads a roster from the journal. One that nobody has signed is as good as none.
 func (k *keys) restore(trust *Trust, value []byte) error {
@@ -94,14 +112,14 @@ func (k *keys) said() uint16 {
 // air when it was told, or has forgotten it for newer ones.
 func (k *keys) behind(peer uint16) bool {
 	s, ok := k.known[peer]
-	return ok && !s.has(k.use)
+	return ok && (!s.has(k.use) || k.use == k.common.Serial && k.differs(s))
 }
 
 // mayLack says that a peer is to be greeted by itself: it is behind, or does not answer what is for all, and nobody knows which
 // rosters it keeps. Between two nodes the roster does not matter.
 func (o rollover) mayLack(peer uint16) bool {
 	k := &o.g.keys
-	return k.behind(peer) || len(k.rosters) > 1 && o.g.byID[peer].Met.Tries() >= deafTries
+	return k.behind(peer) || k.common != nil && k.common.Serial > 1 && o.g.byID[peer].Met.Tries() >= deafTries
 }
 
 // deafTries is how many greetings in a row a peer may leave without an answer before it gets one of its own.
@@ -119,24 +137,18 @@ func (o rollover) take(now time.Time, r *roster.Roster, from string) error {
 	if k.trust == nil {
 		return fmt.Errorf("all gateways of this net share a key: there are no rosters")
 	}
-	old := k.newest()
 	if err := r.Verify(k.trust.Authority); err != nil {
 		return err
 	}
-	if err := r.Follows(old); err != nil {
+	for _, is := range k.alike() {
+		if err := r.Follows(is); err != nil {
+			return err
+		}
+	}
+	old := k.newest()
+	if err := o.enter(0, r, binary.BigEndian.AppendUint32(nil, r.Serial), from); err != nil {
 		return err
 	}
-	if _, err := r.Epoch(o.g.cfg.ID, k.trust.Own); err != nil {
-		o.g.Note("error", "a newer roster does not name this node with its key: its peers will not hear it any more, and it goes on with the older one",
-			"serial", r.Serial, "from", from)
-		return err
-	}
-	k.rosters = append([]*roster.Roster{r}, k.rosters...)
-	for _, gone := range k.rosters[min(len(k.rosters), seal.MaxEpochs):] {
-		o.g.Record(bucketRoster, binary.BigEndian.AppendUint32(nil, gone.Serial), nil)
-	}
-	k.rosters = k.rosters[:min(len(k.rosters), seal.MaxEpochs)]
-	o.g.Record(bucketRoster, binary.BigEndian.AppendUint32(nil, r.Serial), r.Append(nil))
 	o.seals(max(k.use, k.rosters[len(k.rosters)-1].Serial))
 	c := r.ChangeFrom(old)
 	o.g.Note("info", "a newer roster is in force", "serial", r.Serial, "from", from, "added", c.Added, "gone", c.Gone, "rekeyed", c.Rekeyed)
@@ -145,6 +157,67 @@ func (o rollover) take(now time.Time, r *roster.Roster, from string) error {
 	}
 	k.lags = map[uint16]time.Time{} // who gave it tells the others
 	o.part(now)
+	return nil
+}
+
+// contest takes a roster beside those of its serial that are known here: until there is one with a higher serial, this node goes by
+// what all of them name.
+func (o rollover) contest(now time.Time, r *roster.Roster, from string) error {
+	k := &o.g.keys
+	n := len(k.alike())
+	if n == seal.MaxEpochs-1 {
+		return fmt.Errorf("%w: %d of this serial are known already", roster.ErrDiffers, n)
+	}
+	if err := o.enter(n, r, secondKey(r), from); err != nil {
+		return err
+	}
+	if err := o.rekey(); err != nil {
+		return err
+	}
+	k.told, k.lags = map[uint16]uint32{}, map[uint16]time.Time{}
+	for _, p := range o.g.peers {
+		k.lags[p.ID] = now
+		p.Met.Owe(now) // it says that there are two
+	}
+	o.disputed(from)
+	o.part(now)
+	return nil
+}
+
+// disputed says that several rosters have one serial.
+func (o rollover) disputed(from string) {
+	r := o.g.keys.newest()
+	if r == nil || len(o.g.keys.alike()) == 1 {
+		return
+	}
+	var digests []string
+	for _, one := range o.g.keys.alike() {
+		digests = append(digests, one.Fingerprint())
+	}
+	o.g.Note("error", "the authority has signed two different rosters with one serial: until there is one with a higher serial, only nodes that both name are heard and spoken to",
+		"serial", r.Serial, "digests", digests, "from", from)
+}
+
+func secondKey(r *roster.Roster) []byte {
+	d := r.Digest()
+	return append(binary.BigEndian.AppendUint32(nil, r.Serial), d[:]...)
+}
+
+// enter puts a roster that names this node at a place among those that it goes by, and into the journal.
+func (o rollover) enter(at int, r *roster.Roster, key []byte, from string) error {
+	k := &o.g.keys
+	if _, err := r.Epoch(o.g.cfg.ID, k.trust.Own); err != nil {
+		o.g.Note("error", "a newer roster does not name this node with its key: its peers will not hear it any more, and it goes on with the older one",
+			"serial", r.Serial, "from", from)
+		return err
+	}
+	k.rosters = slices.Insert(slices.Clone(k.rosters), at, r)
+	for _, gone := range k.rosters[min(len(k.rosters), seal.MaxEpochs):] {
+		o.g.Record(bucketRoster, binary.BigEndian.AppendUint32(nil, gone.Serial), nil)
+		o.g.Record(bucketRoster, secondKey(gone), nil)
+	}
+	k.rosters = k.rosters[:min(len(k.rosters), seal.MaxEpochs)]
+	o.g.Record(bucketRoster, key, r.Append(nil))
 	return nil
 }
 
@@ -203,7 +276,7 @@ func (o rollover) refuse(now time.Time, p *peer) {
 }
 
 // hear notes what a peer's HELLO says of its roster.
-func (o rollover) hear(now time.Time, p *peer, said uint16) {
+func (o rollover) hear(now time.Time, p *peer, said, mark uint16) {
 	k := &o.g.keys
 	r := k.newest()
 	if r == nil {
@@ -213,9 +286,14 @@ func (o rollover) hear(now time.Time, p *peer, said uint16) {
 	if !ok {
 		return
 	}
+	its.mark = mark
 	o.knows(p, its)
-	if its.newest >= r.Serial {
+	if !o.lacks(p) {
 		return
+	}
+	if its.newest == r.Serial && len(k.alike()) == 1 && o.g.door.visits[p.ID].may(now, "roster", sayAgain) {
+		o.g.Note("error", "a peer goes by another roster than this node, and both have one serial: it is asked for its own, and until there is one with a higher serial only nodes that both name are heard and spoken to",
+			"peer", p.Name, "serial", r.Serial, "digest_here", r.Fingerprint())
 	}
 	k.denied[p.ID] = now
 	if _, lags := k.lags[p.ID]; !lags {
@@ -226,13 +304,16 @@ func (o rollover) hear(now time.Time, p *peer, said uint16) {
 // knows notes which rosters a peer keeps.
 func (o rollover) knows(p *peer, its shelf) {
 	k := &o.g.keys
-	if k.known[p.ID] = its; its.newest >= k.newest().Serial {
+	if k.known[p.ID] = its; !o.lacks(p) {
 		delete(k.lags, p.ID)
 	}
 }
 
 // turn is how long each member of a shared channel leaves it to those before it to tell one that lags: all have heard its greeting.
 const turn = 10 * time.Minute
+
+// turnOfTwo is the same where two rosters have one serial: whoever has been taken out is still heard by some.
+const turnOfTwo = time.Minute
 
 // wait is how long this node leaves it to others to tell p.
 func (o rollover) wait(p *peer) time.Duration {
@@ -244,6 +325,9 @@ func (o rollover) wait(p *peer) time.Duration {
 		if q != p && !q.Gone && q.ID < o.g.cfg.ID {
 			before++
 		}
+	}
+	if len(o.g.keys.alike()) > 1 {
+		return time.Duration(before) * turnOfTwo
 	}
 	return time.Duration(before) * turn
 }
@@ -296,7 +380,8 @@ func (o rollover) step(now time.Time) {
 // lacks says that a peer is not known to have the newest roster.
 func (o rollover) lacks(p *peer) bool {
 	k := &o.g.keys
-	return !p.Gone && k.known[p.ID].newest < k.newest().Serial
+	its := k.known[p.ID]
+	return !p.Gone && (its.newest < k.newest().Serial || k.differs(its))
 }
 
 // due is when step has something to do by itself.
@@ -329,6 +414,12 @@ func (o rollover) tell(now time.Time, r *roster.Roster, to []*mail.Peer) {
 		byCarrier[c] = append(byCarrier[c], p)
 	}
 	for _, c := range order {
+		if several := o.g.keys.alike(); len(several) > 1 {
+			for _, one := range several {
+				o.give(now, c, byCarrier[c], one, one.Append(nil))
+			}
+			continue
+		}
 		base, have, others := o.split(byCarrier[c])
 		if len(have) > 0 {
 			o.give(now, c, have, r, r.AppendDelta(nil, base))
@@ -387,25 +478,33 @@ func (o rollover) read(b []byte) (*roster.Roster, error) {
 	}
 	k := &o.g.keys
 	for _, r := range k.rosters {
-		if r.Serial == serial {
+		if r.Serial == serial && bytes.HasSuffix(b, r.Signature[:]) {
 			return r, nil
 		}
-		if r.Serial == base {
-			return roster.Apply(r, b)
-		}
 	}
-	return roster.Apply(nil, b)
+	i := slices.IndexFunc(k.rosters, func(r *roster.Roster) bool { return r.Serial == base })
+	if i < 0 {
+		return roster.Apply(nil, b)
+	}
+	return roster.Apply(k.rosters[i], b)
+}
+
+// has says that this very roster is known here.
+func (o rollover) has(r *roster.Roster) bool {
+	return slices.ContainsFunc(o.g.keys.rosters, func(is *roster.Roster) bool { return is.Digest() == r.Digest() })
 }
 
 // arrived takes the roster of a peer's message.
 func (o rollover) arrived(now time.Time, p *peer, b []byte) {
 	r, err := o.read(b)
 	if err == nil {
-		if newest := o.g.keys.newest(); newest != nil && r.Serial <= newest.Serial && r.Verify(o.g.keys.trust.Authority) == nil {
-			o.knows(p, o.g.keys.known[p.ID].with(r.Serial))
-			return
-		}
 		err = o.take(now, r, p.Name)
+	}
+	switch {
+	case errors.Is(err, roster.ErrDiffers) && !o.has(r):
+		err = o.contest(now, r, p.Name)
+	case errors.Is(err, roster.ErrOld), errors.Is(err, roster.ErrDiffers):
+		err = nil
 	}
 	if err != nil {
 		o.g.Drop("roster")
@@ -433,10 +532,14 @@ func (o rollover) ended(e *mail.Entry, fate mail.Fate) {
 			k.lags[e.Peer.ID] = k.again[e.Peer.ID]
 			return
 		}
-		o.knows(o.g.byID[e.Peer.ID], k.known[e.Peer.ID].with(serial))
+		its := k.known[e.Peer.ID].with(serial)
+		if its.newest == k.newest().Serial {
+			its.mark = k.mark // if it knows another one too, it says so
+		}
+		o.knows(o.g.byID[e.Peer.ID], its)
 	case k.told[e.Peer.ID] == serial: // it is told again
 		delete(k.told, e.Peer.ID)
-		if k.known[e.Peer.ID].newest < serial && serial == k.newest().Serial {
+		if o.lacks(o.g.byID[e.Peer.ID]) && serial == k.newest().Serial {
 			k.lags[e.Peer.ID] = o.g.now
 		}
 	}

@@ -6,7 +6,8 @@ import "aldis/internal/link/seal"
 // for one of them lacks it, and cannot read what is sealed for all with it.
 type shelf struct {
 	newest uint32
-	before uint8 // bit i: it has newest-1-i
+	before uint8  // bit i: it has newest-1-i
+	mark   uint16 // of the newest (roster.Mark); 0: not known
 }
 
 const (
@@ -37,7 +38,7 @@ func (s shelf) with(serial uint32) shelf {
 		if d > shelfBefore {
 			return shelf{newest: serial}
 		}
-		return shelf{serial, (s.before<<d | 1<<(d-1)) & (1<<shelfBefore - 1)}
+		return shelf{newest: serial, before: (s.before<<d | 1<<(d-1)) & (1<<shelfBefore - 1)}
 	case serial < s.newest && s.newest-serial <= shelfBefore:
 		s.before |= 1 << (s.newest - serial - 1)
 	}
@@ -62,5 +63,5 @@ func parseShelf(word uint16, near uint32) (s shelf, ok bool) {
 	if serial <= 0 || serial > int64(^uint32(0)) {
 		return s, false
 	}
-	return shelf{uint32(serial), uint8(word) & (shelfSays - 1)}, true
+	return shelf{newest: uint32(serial), before: uint8(word) & (shelfSays - 1)}, true
 }

@@ -50,18 +50,20 @@ type NormStatus = unicast.NormStatus
 
 // PeerStatus is a sister gateway.
 type PeerStatus struct {
-	ID         uint16 `json:"id"`
-	Name       string `json:"name"`
-	Key        string `json:"key_fingerprint,omitempty"` // of its own, as the roster has it
-	Roster     uint32 `json:"roster,omitempty"`          // serial that it is known to go by; 0: it has not said so in this run
-	Forward    bool   `json:"forward_secret,omitempty"`  // what goes to it is sealed with a key that both ends forget
-	Corpus     string `json:"corpus,omitempty"`          // of the net, that it has; empty: none, or it has not said so in this run
-	Address    string `json:"address,omitempty"`
-	Configured string `json:"configured_address,omitempty"`
-	Start      uint32 `json:"start"`               // boot number of its newest start that counts; 0: nothing of it counts yet
-	Forgotten  int    `json:"forgotten,omitempty"` // so often the operator had it forgotten in this run
-	Unopened   int    `json:"unopened,omitempty"`  // datagrams that seem to come from it and open with no key of ours, since the last that did
-	Link       string `json:"link"`                // "unknown": never heard in this run; "up"; "silent": does not answer; "listening": said that it will not
+	ID     uint16 `json:"id"`
+	Name   string `json:"name"`
+	Key    string `json:"key_fingerprint,omitempty"` // of its own, as the roster has it
+	Roster uint32 `json:"roster,omitempty"`          // serial that it is known to go by; 0: it has not said so in this run
+	// RosterDiffers: it goes by another roster of the serial by which this node goes.
+	RosterDiffers bool   `json:"roster_differs,omitempty"`
+	Forward       bool   `json:"forward_secret,omitempty"` // what goes to it is sealed with a key that both ends forget
+	Corpus        string `json:"corpus,omitempty"`         // of the net, that it has; empty: none, or it has not said so in this run
+	Address       string `json:"address,omitempty"`
+	Configured    string `json:"configured_address,omitempty"`
+	Start         uint32 `json:"start"`               // boot number of its newest start that counts; 0: nothing of it counts yet
+	Forgotten     int    `json:"forgotten,omitempty"` // so often the operator had it forgotten in this run
+	Unopened      int    `json:"unopened,omitempty"`  // datagrams that seem to come from it and open with no key of ours, since the last that did
+	Link          string `json:"link"`                // "unknown": never heard in this run; "up"; "silent": does not answer; "listening": said that it will not; "gone": the roster does not name it
 	// LinkSince is when the link got this state; zero before the first turn of the loop.
 	LinkSince     time.Time `json:"link_since,omitzero"`
 	LastHeard     string    `json:"last_heard,omitempty"`

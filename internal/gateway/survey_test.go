@@ -130,6 +130,39 @@ func TestSurvey(t *testing.T) {
 	}
 }
 
+// TestSurveyBudget: where a survey does not tell the rate it says which budget would, and at most of the seeds that one does.
+func TestSurveyBudget(t *testing.T) {
+	for _, rate := range []float64{0.7, 2} {
+		told, asked := 0, 0
+		for seed := range uint64(max(8, seeds(20))) {
+			base := believed(load(t, "iridium-certus-100"), rate, 1.3)
+			w := world(t, 2, "iridium-certus-100", seed+1, func(c *sim.Config) {
+				c.Configure = func(_ *sim.Node, g *gateway.Config) { g.Profile = base }
+			})
+			w.Run(2 * time.Minute)
+			unknown := func(budget int) (next, directions int) {
+				r, err := fit.OfSurvey(surveyOf(t, w, w.Nodes[1], budget).Packets, base, true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				doubts := slices.DeleteFunc(r.Doubts(base, budget), func(s string) bool { return !strings.Contains(s, "do not tell the rate") })
+				return r.Budget(base, budget), len(doubts)
+			}
+			next, before := unknown(5000)
+			if before == 0 || next == 0 {
+				continue
+			}
+			w.Run(time.Minute)
+			_, after := unknown(next)
+			asked, told = asked+before, told+before-after
+			t.Logf("seed %d: with %d octets %d of %d directions are told", seed+1, next, before-after, before)
+		}
+		if asked == 0 || 2*told < asked {
+			t.Errorf("profile of %.1f times the rate: with the budget that was said %d of %d rates are told", rate, told, asked)
+		}
+	}
+}
+
 // TestSurveyYields: nothing of a survey goes while messages wait or in a silence, a second one is refused, and its octets have a
 // kind of their own in the ledgers of both ends.
 func TestSurveyYields(t *testing.T) {

@@ -31,7 +31,9 @@ type keys struct {
 	// forward is keys of this start and a peer's; nil: none are made, for a peer's silence is a matter of course on this link.
 	forward *seal.Forward
 
-	rosters  []*roster.Roster     // the newest first; nil: all share a key
+	rosters  []*roster.Roster     // the newest first, of that serial perhaps several; nil: all share a key
+	common   *roster.Roster       // what those of the newest serial all name: it is gone by
+	mark     uint16               // roster.Mark of them
 	kept     []*roster.Roster     // of the journal, before begin
 	use      uint32               // serial of the one that is sealed with for all
 	known    map[uint16]shelf     // the rosters that peers are known to keep
@@ -130,13 +132,20 @@ func (k *keys) describe(s *Status) {
 	if r == nil {
 		return
 	}
-	s.Roster = &RosterStatus{Net: r.Net, Serial: r.Serial, Sealing: k.use, Made: r.Made, At: r.At, Refusals: k.refusals, Refusal: k.refusal, Authority: k.trust.Authority.Fingerprint()}
+	var digests []string
+	for _, one := range k.alike() {
+		digests = append(digests, one.Fingerprint())
+	}
+	s.Roster = &RosterStatus{Net: r.Net, Serial: r.Serial, Sealing: k.use, Made: r.Made, At: r.At, Refusals: k.refusals, Refusal: k.refusal, Authority: k.trust.Authority.Fingerprint(), AuthorityKey: roster.AuthorityPublic(k.trust.Authority),
+		Digests: digests, Differs: len(digests) > 1}
 	for i := range s.Peers {
 		p := &s.Peers[i]
 		if n, ok := r.Node(p.ID); ok {
 			p.Key = n.Public.Fingerprint()
 		}
 		p.Roster, p.Forward = k.known[p.ID].newest, k.forward.InForce(p.ID)
+		p.RosterDiffers = p.Link != linkGone && k.differs(k.known[p.ID])
+		s.Roster.Differs = s.Roster.Differs || p.RosterDiffers
 	}
 }
 
@@ -148,6 +157,12 @@ type RosterStatus struct {
 	Made      time.Time `json:"made"`
 	At        time.Time `json:"at,omitzero"` // when this one is sealed with for all; zero: when all have it
 	Authority string    `json:"authority_fingerprint"`
+	// AuthorityKey is its public key as people pass it on.
+	AuthorityKey string `json:"authority_key"`
+	// Digests are those of the rosters with this serial that are known here: one as a rule. Of several only that is gone by which
+	// all of them name. Differs says that there are several, here or at a peer.
+	Digests []string `json:"digests"`
+	Differs bool     `json:"differs,omitempty"`
 	// Refusals are rosters of an operator that were not taken in this run, and Refusal why the last one was not.
 	Refusals int    `json:"refusals,omitempty"`
 	Refusal  string `json:"refusal,omitempty"`

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"aldis/internal/atrest"
+	"aldis/internal/infile"
 	"errors"
 	"fmt"
 	"io"
@@ -72,7 +73,7 @@ func withoutName(dir string) (*os.File, error) {
 
 // CheckBackup reads a file that Backup made, as Check reads a journal.
 func CheckBackup(file string) (*Report, error) {
-	f, err := os.Open(file)
+	f, err := infile.Open(file)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +107,7 @@ type Restored struct {
 // next start's boot number is greater than all that the backup, the journal in the way or the clock know of, so that no nonce
 // of the seal comes twice: docs/decisions/boots.md. A clock that is behind the known ones is refused.
 func Restore(file, dir string, id Identity, now time.Time) (*Restored, error) {
-	in, err := os.Open(file)
+	in, err := infile.Open(file)
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,7 @@ type Report struct {
 	Store    uint32
 	Boot     uint32
 	Octets   int64 // of the file
+	Behind   int64 // of them, behind all that the store has used; it lays some out ahead
 	PageSize int
 	Pages    int // of the file
 	Free     int // of them
@@ -221,6 +222,7 @@ func (e *reader) conclude() {
 	rep := &e.report
 	rep.Faults, rep.Count = e.walked.Faults, e.walked.Count
 	rep.Pages, rep.Free = e.walked.Pages, e.walked.Free
+	rep.Behind = max(0, rep.Octets-e.file.Used())
 	if len(e.own) == 0 {
 		rep.Fresh = len(e.walked.Buckets) == 0 && rep.Count == 0
 		rep.Foreign = len(e.walked.Buckets) > 0 && rep.Count == 0 && !slices.Contains(e.walked.Buckets, own)

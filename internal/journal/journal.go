@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -136,10 +137,29 @@ func (j *Journal) commit(ops []Op) error {
 	}
 	err := j.update(func(tx *bolt.Tx) error { return put(tx, ops) })
 	if err == nil {
-		return nil
+		return j.deleted()
 	}
 	j.doubtful = j.doubt(err)
 	return j.trouble(err)
+}
+
+// deleted says that the store's file has no name any more: what was committed now is gone when the process ends, so that nobody
+// may be told that it is safe.
+func (j *Journal) deleted() error {
+	links := func(info fs.FileInfo) uint64 {
+		if s, ok := info.Sys().(*syscall.Stat_t); ok {
+			return uint64(s.Nlink)
+		}
+		return 1
+	}
+	info, err := j.file.Stat()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err != nil || links(info) > 0 || links(j.info) == 0 { // a file system without such numbers
+		return nil
+	}
+	return &Trouble{Path: filepath.Join(j.dir, fileName), Err: ErrGone, what: "it was deleted while the gateway runs",
+		way: "stop the gateway, then restore a backup (gateway restore) or begin anew (gateway journal new)"}
 }
 
 func opError(op Op, err error) error {

@@ -15,6 +15,7 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 
 	"aldis/internal/atrest"
+	"aldis/internal/infile"
 )
 
 // mostAside bounds the damaged records that a start sets aside. More than that is no accident of one record.
@@ -108,7 +109,7 @@ func openFile(f *os.File, dir string, id Identity, secret atrest.Secret, spare f
 
 // lock opens a store's file for this process alone. A file that was replaced meanwhile is not the one that is meant.
 func lock(path string, flags int) (*os.File, error) {
-	f, err := os.OpenFile(path, flags, 0o600)
+	f, err := infile.OpenAs(path, flags, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +149,7 @@ func openError(dir string, err error) error {
 	case errors.Is(err, syscall.EIO):
 		return fmt.Errorf("journal: %s: %s: %w; look at the disk and its cable (dmesg, smartctl), and start again when it is back", path, what, err)
 	}
-	return fmt.Errorf("journal: %s: %w", path, err)
+	return fmt.Errorf("journal: %s: %w", path, infile.Why(err))
 }
 
 // Refusal says why a store in dir cannot be used as it is by this node; nil: it can.

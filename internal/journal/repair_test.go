@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
+
+	"aldis/internal/lab/check"
 )
 
 var allBuckets = []string{"mail", "to", "peer", "seal", "own", "far", "copy", "bridge", "deliver"}
@@ -188,6 +190,26 @@ func TestRepairOfSound(t *testing.T) {
 	if j := open(t, dir); j.StoreID() != store {
 		t.Error("another store")
 	}
+}
+
+// What is committed after the file was deleted is not said to be safe; a file that was only moved is.
+func TestDeletedWhileOpen(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "data", fileName)
+	j := open(t, filepath.Dir(path))
+	ops := []Op{{Bucket: "mail", Key: []byte("k"), Value: []byte("v")}}
+	check.NoError(t, j.Commit(ops))
+	check.NoError(t, os.Rename(path, path+".moved"))
+	check.NoError(t, j.Commit(ops))
+	check.NoError(t, os.RemoveAll(filepath.Dir(path)))
+	for range 2 {
+		err := j.Commit(ops)
+		check.ErrorIs(t, err, ErrGone)
+		check.Contains(t, "what is said", err.Error(), "it was deleted while the gateway runs")
+		var trouble *Trouble
+		check.True(t, "it is a trouble that holds acknowledgements back", errors.As(err, &trouble))
+	}
+	j.Close()
 }
 
 // A file that is empty or missing where there was a journal is refused, until the operator begins anew.

@@ -78,6 +78,7 @@ type net2 struct {
 	raw     int
 	packed  map[elide.Kind]int
 	seen    map[string]bool // delivered: from, to, number
+	again   map[string]bool // enqueued again because nothing answered: may come twice, and custody drops the second
 	mu      sync.Mutex
 }
 
@@ -88,7 +89,7 @@ func newNet(t testing.TB, loss float64, seed uint64, grtt time.Duration, segment
 // newNetIn says in which ways children may be shut in; nil: all that this machine gives.
 func newNetIn(t testing.TB, ways []cell.Way, loss float64, seed uint64, grtt time.Duration, segment int, rate float64, ids ...uint16) *net2 {
 	n := &net2{t: t, in: make(chan input, 1024), ends: map[uint16]*end{}, loss: loss, rnd: rand.New(rand.NewPCG(seed, 1)),
-		overdue: 4 * grtt, packed: map[elide.Kind]int{}, seen: map[string]bool{}}
+		overdue: 4 * grtt, packed: map[elide.Kind]int{}, seen: map[string]bool{}, again: map[string]bool{}}
 	n.carry = n.arrive
 	for _, id := range ids {
 		e := &end{id: id, net: n, wire: map[uint16]*elide.Session{}, out: map[uint16][]*object{}, ids: map[uint16]uint16{}}
@@ -220,7 +221,9 @@ func (e *end) handle(ev gateway.Event) {
 		e.wire[ev.Peer].Delivered(ev.Generation, ev.Object)
 		key := fmt.Sprint(ev.Peer, e.id, number)
 		if e.net.seen[key] {
-			e.duplicates++
+			if !e.net.again[key] {
+				e.duplicates++
+			}
 			return
 		}
 		e.net.seen[key] = true
@@ -296,6 +299,7 @@ func (n *net2) ask() {
 				if !o.sentAt.IsZero() && time.Since(o.sentAt) > n.overdue {
 					o.sentAt = time.Now()
 					if o.asked++; o.asked > 5 {
+						n.again[fmt.Sprint(e.id, to, o.number)] = true
 						e.enqueue(to, o)
 						break
 					}

@@ -69,7 +69,9 @@ field("uint8", "hello.forgot", "Losses of what later messages are coded after", 
 field("uint16", "hello.first", "First number of a lane")
 field("uint16", "hello.seen", "Has everything up to")
 field("uint32", "hello.known", "Last start whose numbers count")
-field("uint8", "hello.starts", "Earlier starts", base.DEC, nil, 0x1f)
+field("uint8", "hello.starts", "Earlier starts", base.DEC, nil, 0x0f)
+field("uint8", "hello.has_mark", "The mark of the newest roster follows", base.DEC, onoff, 0x10)
+field("uint16", "hello.mark", "Mark of the newest roster, which tells it from another of its serial", base.HEX)
 field("uint8", "hello.has_corpus", "The name of the net's corpus follows", base.DEC, onoff, 0x20)
 field("uint32", "hello.corpus", "Corpus of the net that the sender has", base.HEX)
 field("uint8", "hello.has_roster", "The serial of a roster follows", base.DEC, onoff, 0x80)
@@ -89,7 +91,9 @@ field("uint32", "greeting.store", "Store", base.HEX)
 field("uint8", "greeting.stream", "Stream")
 field("uint32", "greeting.digest", "Digest of the items held", base.HEX)
 field("uint16", "greeting.model", "Compaction model", base.HEX)
-field("uint8", "greeting.forgot", "Losses of what later messages are coded after")
+field("uint8", "greeting.forgot", "Losses of what later messages are coded after", base.DEC, nil, 0x7f)
+field("uint8", "greeting.has_mark", "The mark of the newest roster follows", base.DEC, onoff, 0x80)
+field("uint16", "greeting.mark", "Mark of the newest roster, which tells it from another of its serial", base.HEX)
 field("uint16", "greeting.first", "First number of a lane")
 field("uint8", "greeting.members", "Members that are named")
 field("uint64", "member.id", "Member")
@@ -314,14 +318,15 @@ local function hello(c, tree)
 end
 
 local function starts(c, tree)
-	local count = c:flags(tree, "hello.has_roster", "hello.has_pair", "hello.has_corpus", "hello.starts")
+	local count = c:flags(tree, "hello.has_roster", "hello.has_pair", "hello.has_corpus", "hello.has_mark", "hello.starts")
 	if bit(count, 0x80) then c:add(tree, "hello.roster", 2) end
+	if bit(count, 0x10) then c:add(tree, "hello.mark", 2) end
 	if bit(count, 0x40) then
 		c:add(tree, "hello.ephemeral", 32)
 		c:add(tree, "hello.heardephemeral", 2)
 	end
 	if bit(count, 0x20) then c:add(tree, "hello.corpus", 4) end
-	for _ = 1, count % 32 do
+	for _ = 1, count % 16 do
 		c:add(tree, "start.boot", 4)
 		c:add(tree, "start.first", 2)
 		c:add(tree, "start.first", 2)
@@ -333,7 +338,7 @@ local function greeting(c, tree)
 	c:add(tree, "greeting.stream", 1)
 	c:add(tree, "greeting.digest", 4)
 	c:add(tree, "greeting.model", 2)
-	c:add(tree, "greeting.forgot", 1)
+	local forgot = c:flags(tree, "greeting.has_mark", "greeting.forgot")
 	c:add(tree, "greeting.first", 2)
 	c:add(tree, "greeting.first", 2)
 	local id = 0
@@ -355,6 +360,7 @@ local function greeting(c, tree)
 			end
 		end
 	end
+	return bit(forgot, 0x80)
 end
 
 local function ack(c, tree, flags, runs)
@@ -581,8 +587,9 @@ local function frame(c, tree, pinfo, said)
 		c:bytes(sub, "receipt.bitmap", flags % 16)
 	elseif kind == 2 and bit(head, 0x10) then
 		c:flags(sub, "hello.all", "greeting.has_corpus", "greeting.has_roster", "greeting.starts", "greeting.more")
-		greeting(c, sub)
+		local marked = greeting(c, sub)
 		if bit(head, 0x04) then c:add(sub, "greeting.roster", 2) end
+		if marked then c:add(sub, "greeting.mark", 2) end
 		if bit(head, 0x08) then c:add(sub, "greeting.corpus", 4) end
 	elseif kind == 2 then
 		c:flags(sub, "hello.all", "hello.has_starts", "hello.void", "hello.ended", "hello.end")

@@ -41,6 +41,9 @@ func alarms(now time.Time, v *View, s Seen, is, ten sample) []Alarm {
 	if len(s.Missing) > 0 {
 		say(1, time.Time{}, "The NORM process is not in its whole cell; missing: %s", strings.Join(s.Missing, ", "))
 	}
+	if r := s.Status.Roster; r != nil && r.Differs {
+		say(0, time.Time{}, "Two different rosters have the serial %d: only sites that both name are heard and spoken to, until there is one with a higher serial", r.Serial)
+	}
 	for _, p := range v.Sites {
 		switch {
 		case p.State == "silent":
@@ -134,8 +137,11 @@ func verdict(v *View, s Seen) (level, words string) {
 	for _, a := range v.Alarms {
 		counts[a.Level]++
 	}
-	up := 0
+	up, members := 0, 0
 	for _, p := range v.Sites {
+		if p.State != "gone" {
+			members++
+		}
 		if p.State == "up" || p.State == "listening" {
 			up++
 		}
@@ -146,10 +152,10 @@ func verdict(v *View, s Seen) (level, words string) {
 		waits = plural(messages, "message is on its way", "messages are on their way")
 	}
 	answer := plural(up, "site answers", "sites answer")
-	if up == len(v.Sites) && up > 1 {
+	if up == members && up > 1 {
 		answer = fmt.Sprintf("all %d sites answer", up)
-	} else if up < len(v.Sites) {
-		answer = fmt.Sprintf("%d of %d sites answer", up, len(v.Sites))
+	} else if up < members {
+		answer = fmt.Sprintf("%d of %d sites answer", up, members)
 	}
 	switch {
 	case s.Deaf != "" || s.Trouble != "":
@@ -160,7 +166,7 @@ func verdict(v *View, s Seen) (level, words string) {
 		return "warn", fmt.Sprintf("Radio silence: nothing is transmitted, %s", waits)
 	case counts["warn"] > 0:
 		return "warn", fmt.Sprintf("Worth a look: %s, %s", answer, waits)
-	case up < len(v.Sites):
+	case up < members:
 		return "warn", fmt.Sprintf("Starting: %s so far, %s", answer, waits)
 	}
 	return "good", fmt.Sprintf("All is well: %s, %s", answer, waits)

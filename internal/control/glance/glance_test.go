@@ -176,6 +176,7 @@ func TestOnlyWhatHappens(t *testing.T) {
 func TestPlain(t *testing.T) {
 	for in, want := range map[string]string{
 		"Ostwind": "Ostwind", "Süd 🚢": "Süd 🚢", "<b>": "<b>", "a\x1b[2Jb": "a\uFFFD[2Jb", "a\u202eb": "a\uFFFDb", "a\nb\tc": "a\uFFFDb\uFFFDc", "\x9b1m": "\uFFFD1m", "\u2066x": "\uFFFDx",
+		"\u200b": "\uFFFD", "\u3164\u2800": "\uFFFD\uFFFD",
 	} {
 		check.Equal(t, fmt.Sprintf("%q", in), Plain(in), want)
 	}

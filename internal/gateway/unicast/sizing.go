@@ -111,7 +111,7 @@ func (s sizing) learning() bool {
 // step sizes and codes what has to be, as much as this turn of the loop has room for. True: a text is coded in part.
 func (s sizing) step(now time.Time) (unfinished bool) {
 	for !unfinished && s.c.work.slices.Room(now) {
-		if e := s.toSize(); e != nil {
+		if e := s.toSize(); e != nil && !s.codesFirst(e) {
 			if unfinished = !s.code(e, s.c.Road.Texts(s.l.Peer)); unfinished {
 				break
 			}
@@ -134,6 +134,13 @@ func (s sizing) step(now time.Time) (unfinished bool) {
 		}
 	}
 	return unfinished
+}
+
+// codesFirst says that a long message of the same source, which goes before e, is to be coded before e is sized. Otherwise the air
+// would stand still until all that waits is sized, and who is sized so long before is coded twice.
+func (s sizing) codesFirst(e *mail.Entry) bool {
+	next := s.toCode()
+	return next != nil && next.Source() == e.Source() && next.Before(e)
 }
 
 // code codes a slice of a message's texts; true: they are coded.

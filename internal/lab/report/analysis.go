@@ -248,7 +248,8 @@ func tenTables(r *trace.Report) section {
 		case "5.2":
 			table.Foot = "The mean of 1b is 414.43 as printed in 2004; the other nine are between 142 and 246."
 		case "5.4":
-			table.Foot = fmt.Sprintf("Handshakes in this capture: %s seen, %s failed, %s connections begun before it.", countText(r.Setups), countText(r.FailedSetups), countText(r.MidConnections))
+			table.Foot = fmt.Sprintf("Handshakes in this capture: %s seen, %s failed, %s refused, %s connections begun before it.",
+				countText(r.Setups), countText(r.FailedSetups), countText(r.RefusedSetups), countText(r.MidConnections))
 		}
 		s.Tables = append(s.Tables, table)
 	}

@@ -81,9 +81,10 @@ type connections struct {
 	perConn      spread
 	setup        spread
 	setups       samples
-	opened       map[netip.Addr]int64
+	opened       map[netip.Addr]int64 // and set up
 	halfSeen     int64
 	failedSetups int64
+	refused      int64
 }
 
 // ended adds a connection to the figures.
@@ -93,16 +94,16 @@ func (l *connections) ended(c *conn) {
 	}
 	l.duration.add(float64(c.last-c.first) / 1e9)
 	l.perConn.add(float64(c.packets))
-	if c.setup >= 0 {
+	switch {
+	case c.setup >= 0:
 		l.setup.add(float64(c.setup) / 1e9)
 		l.setups.add(float64(c.setup) / 1e9)
-	}
-	if c.opener < 0 {
+		l.opened[c.opening().Addr()]++
+	case c.opener < 0:
 		l.halfSeen++
-		return
-	}
-	l.opened[c.opening().Addr()]++
-	if c.setup < 0 {
+	case c.refused:
+		l.refused++
+	default:
 		l.failedSetups++
 	}
 }

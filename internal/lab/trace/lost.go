@@ -88,10 +88,10 @@ func (a *Analyser) remarks() (list []string) {
 	return list
 }
 
-// edges is how many peers dialled and have application octets.
+// edges is how many peers dialled, have application octets and do not pass on those of others.
 func (a *Analyser) edges() (n int) {
 	for addr := range a.opened {
-		if h := a.hosts[addr]; h != nil && h.in+h.out > 0 {
+		if h := a.hosts[addr]; h != nil && h.in+h.out > 0 && !a.passesOn(addr) {
 			n++
 		}
 	}

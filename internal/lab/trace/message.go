@@ -50,6 +50,7 @@ const (
 type host struct {
 	peer        string // its PID's unique value
 	in, out     int64  // application octets
+	passed      int64  // of out, what another peer had said
 	inMessages  int64
 	outMessages int64
 	echoed      int64            // of in, its own messages that came back
@@ -287,6 +288,9 @@ func (a *Analyser) payload(s *stream, from, to netip.Addr, src, dst *host, kind 
 	src.outMessages++
 	dst.in += octets
 	dst.inMessages++
+	if ev.Origin != "" && src.peer != "" && ev.Origin != src.peer {
+		src.passed += octets
+	}
 	switch {
 	case ev.Origin != "" && ev.Origin == dst.peer:
 		dst.echoed += octets

@@ -68,6 +68,7 @@ type Report struct {
 	EchoedBytes     int64   `json:"application_bytes_echoed"` // of application_bytes in: the edge's own, sent back to it
 	Setups          int64   `json:"setups"`                   // connections whose setting up is in the capture
 	FailedSetups    int64   `json:"setups_failed"`            // began and never ended
+	RefusedSetups   int64   `json:"setups_refused"`           // reset at once: the link carried the answer
 	MidConnections  int64   `json:"connections_begun_before"` // no SYN seen
 	DataPacketsPct  float64 `json:"data_packets_percent"`
 	DataBytesPct    float64 `json:"data_bytes_percent"`
@@ -128,7 +129,7 @@ func (a *Analyser) report() *Report {
 			DataPackets: t.dataPackets, DataBytes: t.dataOctets, TCPBytes: t.octets - t.dataOctets, TotalBytes: t.octets,
 			Retransmissions: t.retransmissions,
 		},
-		Setups: a.setup.n, FailedSetups: a.failedSetups, MidConnections: a.halfSeen,
+		Setups: a.setup.n, FailedSetups: a.failedSetups, RefusedSetups: a.refused, MidConnections: a.halfSeen,
 		DataPacketsPct: percent(t.dataPackets, t.packets), DataBytesPct: percent(t.dataOctets, t.octets),
 		RetransmitPct: percent(t.retransmissions, t.packets), CapturedPackets: a.packets,
 		StreamBytes: a.read.stream, WelcomeBytes: a.read.welcome, HTTPBytes: a.read.http, HTTPRequests: a.httpRequests,
@@ -196,15 +197,32 @@ func (a *Analyser) edgeFigures(r *Report) {
 	}
 }
 
-// guessEdge is who opened the most connections: rendezvous and relays are dialled.
+// guessEdge is the address that set up the most connections: rendezvous and relays are dialled. An address that passes on what
+// others said is one of those, and is the edge only where no other address dialled.
 func (a *Analyser) guessEdge() netip.Addr {
 	var best netip.Addr
-	for addr, n := range a.opened {
-		if m := a.opened[best]; !best.IsValid() || n > m || n == m && addr.Less(best) {
+	for addr := range a.opened {
+		if !best.IsValid() || a.likelierEdge(addr, best) {
 			best = addr
 		}
 	}
 	return best
+}
+
+func (a *Analyser) likelierEdge(one, other netip.Addr) bool {
+	if r := a.passesOn(one); r != a.passesOn(other) {
+		return !r
+	}
+	if n, m := a.opened[one], a.opened[other]; n != m {
+		return n > m
+	}
+	return one.Less(other)
+}
+
+// passesOn: most of what an address sent was of other peers.
+func (a *Analyser) passesOn(addr netip.Addr) bool {
+	h := a.hosts[addr]
+	return h != nil && 2*h.passed > h.out
 }
 
 func percent(part, whole int64) float64 {

@@ -29,6 +29,7 @@ type conn struct {
 	synAt       int64   // of the first SYN
 	lastSYN     int64   // of the latest, from which tshark counts
 	synACK      bool
+	refused     bool  // reset before the SYN and ACK: the link worked, nobody listened
 	setup       int64 // ns from the first SYN to the first ACK behind the SYN and ACK; -1: not seen
 	firstRTT    int64 // tshark's initial RTT, 0: not known
 	over        bool  // reset
@@ -285,6 +286,9 @@ func (f *flow) unacked(back *flow) int64 {
 
 // handshake notes how long setting up took: from the first SYN to the ACK that ends it (report, section 5.2.3).
 func (c *conn) handshake(s *segment, side int) {
+	if s.flags&flagRST != 0 && c.opener == 1-side && !c.synACK {
+		c.refused = true
+	}
 	switch s.flags & (flagSYN | flagACK) {
 	case flagSYN:
 		if c.opener < 0 {

@@ -91,7 +91,7 @@ func (r *Report) WriteText(out io.Writer, name string) error {
 	if r.Setups > 0 {
 		row("least / most / mean", "%.6f / %.6f / %.6f", f.SetupMinS, f.SetupMaxS, f.SetupAvgS)
 	}
-	row("seen / failed / begun before", "%d / %d / %d", r.Setups, r.FailedSetups, r.MidConnections)
+	row("seen / failed / refused / begun before", "%d / %d / %d / %d", r.Setups, r.FailedSetups, r.RefusedSetups, r.MidConnections)
 	title(5, "Data packets")
 	row("with payload", "%d of %d, %.2f %%", f.DataPackets, f.Packets, r.DataPacketsPct)
 	title(6, "Data octets, headers included")

@@ -47,6 +47,7 @@ type Figures struct {
 	Delivered int
 	Wrong     int // twice, changed
 	Err       string
+	Cut       bool // the time was up before its end: the rest says nothing
 }
 
 // Config of a search.
@@ -150,8 +151,26 @@ func New(cfg Config) *Search {
 		res: Result{Steps: []Step{}, Idle: []string{}}}
 }
 
-// Stop asks the search to end with the judgement of what it has: the time is up.
+// Stop asks the search to begin no further round, and to end with the judgement of what it has: the time is up.
 func (s *Search) Stop() { s.stopped = true }
+
+// Share is the part of the time left that the trials of the latest Next may take before the rest of their phase is cut: a round
+// that looks at half of the values and confirms what it found is worth more than one that has looked at all.
+func (s *Search) Share() float64 {
+	if s.phase == looking || s.phase == screening {
+		return 0.5
+	}
+	return 1
+}
+
+// Reserve is how many plays the judgement will take.
+func (s *Search) Reserve() int {
+	switch s.phase {
+	case judging, proving:
+		return 0
+	}
+	return 2 * (unseen*s.cfg.Traces + proofs*s.cfg.Proof)
+}
 
 // Phase says in words what the trials of the latest Next are for.
 func (s *Search) Phase() string {
@@ -220,6 +239,10 @@ func (s *Search) Next() []Trial {
 // Tell answers the trials of Next, in their order.
 func (s *Search) Tell(figures []Figures) {
 	for i, t := range s.asked {
+		if figures[i].Cut {
+			s.res.Cut = true
+			continue
+		}
 		s.played[playKey{t.Profile, t.Trace, t.Variant}] = figures[i]
 		if e := figures[i].Err; e != "" && t.Profile == s.cfg.Profile && s.res.Problem == "" {
 			s.res.Problem = e
@@ -256,7 +279,7 @@ func (s *Search) advance() {
 	s.asked = nil
 	switch s.phase {
 	case baseline:
-		if s.res.Problem != "" {
+		if s.res.Problem != "" || !s.known(s.current, 0, decisions) {
 			s.finish()
 			return
 		}
@@ -278,7 +301,7 @@ func (s *Search) advance() {
 func (s *Search) round() {
 	s.tries = nil
 	if s.res.Rounds >= maxRounds || s.stopped {
-		s.res.Cut = s.stopped
+		s.res.Cut = s.res.Cut || s.stopped
 		s.phase = judging
 		return
 	}
@@ -305,6 +328,10 @@ func (s *Search) looked() {
 	moved := map[string]bool{}
 	var list []candidate
 	for _, c := range s.tries {
+		if !s.known(c.profile, 0, 1) {
+			moved[c.knob.Key] = true // for all that is known
+			continue
+		}
 		j := s.compare(s.current, c.profile, 0, 1)
 		s.res.Tried = append(s.res.Tried, Tried{s.res.Rounds, c.knob.Key, c.value, j.OctetsPct, j.MedianPct, j.P95Pct, j.Lost})
 		if s.same(s.current, c.profile, 1) {
@@ -336,7 +363,7 @@ func (s *Search) screened() {
 	best := map[string]candidate{}
 	for _, c := range s.tries {
 		j := s.compare(s.current, c.profile, 0, screenings)
-		if !acceptable(j) || worth(j) < gain {
+		if !s.known(c.profile, 0, screenings) || !acceptable(j) || worth(j) < gain {
 			continue
 		}
 		if old, ok := best[c.knob.Key]; !ok || worth(j) > worth(s.compare(s.current, old.profile, 0, screenings)) {
@@ -377,7 +404,7 @@ func (s *Search) confirm() {
 	at, best := -1, 0.0
 	for i, c := range s.tries {
 		j := s.compare(s.current, c.profile, 0, decisions)
-		if w := worth(j); acceptable(j) && w >= gain && w > best && s.mostly(c.profile) {
+		if w := worth(j); s.known(c.profile, 0, decisions) && acceptable(j) && w >= gain && w > best && s.mostly(c.profile) {
 			at, best = i, w
 		}
 	}
@@ -420,6 +447,11 @@ func (s *Search) knob(key string) *knob {
 // judge compares with the untouched profile where nothing was decided, and takes back what does not hold.
 func (s *Search) judge() {
 	j := s.compare(s.cfg.Profile, s.current, firstOfEnd, unseen)
+	if !s.known(s.cfg.Profile, firstOfEnd, unseen) || !s.known(s.current, firstOfEnd, unseen) { // nothing shows that they hold
+		s.res.Taken, s.res.Steps, s.current = append(s.res.Taken, s.res.Steps...), []Step{}, s.cfg.Profile
+		s.finish()
+		return
+	}
 	if len(s.res.Steps) > 0 && (j.Lost > 0 || j.OctetsPct > 100*maxLoss || j.P95Pct > 100*maxLoss || j.MeanPct > 100*endSlack*meanSlack || j.TailPct > 100*endSlack*tailSlack) {
 		last := s.res.Steps[len(s.res.Steps)-1]
 		s.res.Steps = s.res.Steps[:len(s.res.Steps)-1]
@@ -435,7 +467,7 @@ func (s *Search) judge() {
 func (s *Search) finish() {
 	s.phase = over
 	s.res.Profile = s.current
-	if s.known(s.current, decisions) {
+	if s.known(s.current, 0, decisions) {
 		s.res.Seen = s.compare(s.cfg.Profile, s.current, 0, decisions)
 	}
 	s.res.Unseen = s.compare(s.cfg.Profile, s.current, firstOfEnd, unseen)
@@ -453,8 +485,9 @@ func (s *Search) finish() {
 	}
 }
 
-func (s *Search) known(p profile.Profile, n int) bool {
-	for _, t := range s.plays(p, 0, n) {
+// known says whether all plays of a profile on some variants were played to their end.
+func (s *Search) known(p profile.Profile, from Number, n int) bool {
+	for _, t := range s.plays(p, from, n) {
 		if _, ok := s.played[playKey{p, t.Trace, t.Variant}]; !ok {
 			return false
 		}

@@ -170,6 +170,38 @@ func TestSearchStopped(t *testing.T) {
 	check.Equal(t, "r.Unseen.Plays", r.Unseen.Plays, unseen)
 }
 
+// Plays that the time limit cuts decide nothing: what no whole play has judged is taken back, and what was found before stays.
+func TestSearchCut(t *testing.T) {
+	cfg := Config{Profile: load(t, "iridium-directip-shore"), Traces: 1, Seed: 1}
+	whole := run(t, cfg, plain, 2)
+	check.Equal(t, "steps of a search that is not cut", len(whole.Steps), 1)
+	for _, tt := range []struct {
+		name         string
+		cut          func(played int, trial Trial) bool
+		steps, taken int
+	}{
+		{"from the start", func(int, Trial) bool { return true }, 0, 0},
+		{"behind the baseline", func(played int, _ Trial) bool { return played > decisions }, 0, 0},
+		{"in the judgement", func(_ int, trial Trial) bool { return trial.Variant >= firstOfEnd }, 0, 1},
+		{"of one in two plays of other profiles", func(played int, trial Trial) bool {
+			return trial.Profile != cfg.Profile && trial.Variant == 0 && trial.Profile != whole.Profile && played%2 == 0
+		}, 1, 0},
+	} {
+		played := 0
+		r := run(t, cfg, func(trial Trial) Figures {
+			played++
+			if tt.cut(played, trial) {
+				return Figures{Cut: true}
+			}
+			return plain(trial)
+		}, 2)
+		check.True(t, tt.name+": it says so", r.Cut)
+		check.Equal(t, tt.name+": steps", len(r.Steps), tt.steps)
+		check.Equal(t, tt.name+": taken back", len(r.Taken), tt.taken)
+		check.Equal(t, tt.name+": the profile is that of the steps", r.Profile == cfg.Profile, tt.steps == 0)
+	}
+}
+
 func TestSearchCannotPlay(t *testing.T) {
 	r := run(t, Config{Profile: load(t, "iridium-directip-shore"), Traces: 1}, func(Trial) Figures { return Figures{Err: "no such thing"} }, 0)
 	if r.Problem != "no such thing" || len(r.Steps) != 0 {

@@ -10,9 +10,11 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"aldis/internal/tak"
 )
@@ -44,6 +46,12 @@ func hostOf(url string) string {
 	if err != nil {
 		return rest
 	}
+	return host
+}
+
+// hostOfPeer is who asks.
+func hostOfPeer(req *http.Request) string {
+	host, _, _ := net.SplitHostPort(req.RemoteAddr)
 	return host
 }
 
@@ -84,16 +92,17 @@ func (r *Room) query(w http.ResponseWriter, req *http.Request) {
 
 // upload takes a file: a form with assetfile in it, or the file alone.
 func (r *Room) upload(w http.ResponseWriter, req *http.Request) {
-	select {
-	case r.bodies <- struct{}{}:
-		defer func() { <-r.bodies }()
-	case <-time.After(r.cfg.Patience):
+	leave, err := r.bodies.enter(req.Context(), hostOfPeer(req), time.After(r.cfg.Patience))
+	switch {
+	case errors.Is(err, errBusy):
 		w.Header().Set("Retry-After", "30")
-		r.deny(w, req, http.StatusServiceUnavailable, "busy", errors.New("too many files at once: try again"))
+		r.deny(w, req, http.StatusServiceUnavailable, "busy", err)
 		return
-	case <-req.Context().Done():
+	case err != nil:
 		return
 	}
+	defer leave()
+	req.Body = newSteady(w, req.Body, r.cfg.Patience)
 	q := req.URL.Query()
 	m := meta{Name: q.Get("filename"), Creator: q.Get("creatorUid"), At: time.Now()}
 	if m.Name == "" {
@@ -104,6 +113,9 @@ func (r *Room) upload(w http.ResponseWriter, req *http.Request) {
 	switch {
 	case errors.As(err, &tooLong), errors.Is(err, errLong):
 		r.deny(w, req, http.StatusRequestEntityTooLarge, "too_large", fmt.Errorf("a data package of this gateway has at most %d octets (tak.max_file)", r.cfg.MostFile))
+		return
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		r.deny(w, req, http.StatusRequestTimeout, "slow", fmt.Errorf("a data package has to come at %d octets a second or more", leastRate))
 		return
 	case err != nil:
 		r.deny(w, req, http.StatusBadRequest, "form", err)
@@ -170,7 +182,7 @@ func (r *Room) body(w http.ResponseWriter, req *http.Request, m *meta) ([]byte, 
 
 // plainText is a uid as it may stand in an answer.
 func plainText(text string) string {
-	if len(text) > mostName || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0xfffd }) {
+	if len(text) > mostName || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) || r == unicode.ReplacementChar }) {
 		return ""
 	}
 	return text
@@ -197,8 +209,7 @@ func (r *Room) content(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 		if !asked {
-			host, _, _ := net.SplitHostPort(req.RemoteAddr)
-			r.post(tak.Wanted{Hash: hash, Host: host})
+			r.post(tak.Wanted{Hash: hash, Host: hostOfPeer(req)})
 			asked = true
 		} else if k.Failed {
 			r.deny(w, req, http.StatusGone, "failed", fmt.Errorf("%s does not come: %s", plainName(k.Name), k.State))
@@ -224,12 +235,11 @@ func (r *Room) content(w http.ResponseWriter, req *http.Request) {
 
 // give gives a file that is here.
 func (r *Room) give(w http.ResponseWriter, req *http.Request, hash string) {
-	select {
-	case r.bodies <- struct{}{}:
-		defer func() { <-r.bodies }()
-	case <-req.Context().Done():
+	leave, err := r.bodies.enter(req.Context(), hostOfPeer(req), nil)
+	if err != nil {
 		return
 	}
+	defer leave()
 	b, m, err := r.store.get(hash)
 	if err != nil {
 		r.deny(w, req, http.StatusInternalServerError, "disk", errors.New("the file cannot be read"))
@@ -239,6 +249,7 @@ func (r *Room) give(w http.ResponseWriter, req *http.Request, hash string) {
 	w.Header().Set("Content-Type", m.MIME)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": m.Name}))
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(min(uploadTime, 2*r.cfg.Patience+timeFor(m.Octets))))
 	http.ServeContent(w, req, "", m.At, bytes.NewReader(b))
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"aldis/internal/tak"
 )
@@ -78,11 +79,11 @@ const (
 	mostName  = 128
 )
 
-// plainName is a file's name as devices may be shown it: no path, nothing that cannot be printed.
+// plainName is a file's name as devices may be shown it: no path, nothing that is not seen or turns the direction of writing.
 func plainName(name string) string {
 	name = strings.ToValidUTF8(name[max(strings.LastIndexByte(name, '/'), strings.LastIndexByte(name, '\\'))+1:], "")
 	name = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || strings.ContainsRune(`"*:<>?|`, r) {
+		if !unicode.IsGraphic(r) || strings.ContainsRune(`"*:<>?|`, r) {
 			return '_'
 		}
 		return r

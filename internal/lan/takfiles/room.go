@@ -31,7 +31,7 @@ type Config struct {
 	MostFile int64         // octets of one file; default 16 MiB
 	Most     int64         // octets of all; default 256 MiB
 	Life     time.Duration // of a file; default 7 days
-	Patience time.Duration // that a device waits for a file which is on its way; default 8 s
+	Patience time.Duration // that a device waits for a file which is on its way, and that it may be silent in an upload; default 8 s
 }
 
 func (c Config) withDefaults() Config {
@@ -59,7 +59,7 @@ type Room struct {
 	refused *prometheus.CounterVec
 	nudge   chan struct{} // backlog has something
 	fetches chan struct{} // one for each device that is asked for a file
-	bodies  chan struct{} // one for each file in memory
+	bodies  *places
 	life    context.Context
 	end     context.CancelFunc
 	wait    sync.WaitGroup
@@ -75,7 +75,6 @@ type Room struct {
 
 const (
 	mostFetches  = 4
-	mostBodies   = 8
 	fetchTime    = 2 * time.Minute
 	tidyEvery    = 10 * time.Minute
 	refusedAgain = 10 * time.Second
@@ -90,7 +89,7 @@ func Open(cfg Config, post func(site.Event), reg prometheus.Registerer, log *slo
 	}
 	life, end := context.WithCancel(noCancel)
 	r := &Room{cfg: cfg, store: s, post: post, log: log, life: life, end: end, nudge: make(chan struct{}, 1), fetches: make(chan struct{}, mostFetches),
-		bodies: make(chan struct{}, mostBodies), known: map[string]tak.Know{}, changed: make(chan struct{}), servers: map[*http.Server]bool{}}
+		bodies: newPlaces(), known: map[string]tak.Know{}, changed: make(chan struct{}), servers: map[*http.Server]bool{}}
 	r.refused = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "aldis_tak_files_refused_total", Help: "Requests for data packages that were refused, by reason."}, []string{"reason"})
 	files := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "aldis_tak_files", Help: "Data packages that are here."}, func() float64 {
 		list, _ := s.list()

@@ -217,6 +217,11 @@ func TestHostileRequests(t *testing.T) {
 			t.Errorf("%s %s was answered %d %q, want %d %q", c.method, c.path, code, text, c.code, c.says)
 		}
 	}
+	_, text, _ := b.do("POST", "/Marti/sync/upload?name=%E2%80%AEgpj.exe&creatorUid=%E2%80%AEx", "", []byte("turned"))
+	if strings.Contains(text, "\u202e") || strings.Contains(text, `\u202e`) || !strings.Contains(text, `"Name":"_gpj.exe"`) || !strings.Contains(text, `"CreatorUid":""`) {
+		t.Errorf("a name that turns the direction of writing is told as %s", text)
+	}
+	b.store.tidy(time.Now().Add(8 * 24 * time.Hour))
 	list, err := os.ReadDir(b.cfg.Dir)
 	if err != nil || len(list) != 0 {
 		t.Errorf("files were left: %v, %v", list, err)

@@ -1,6 +1,9 @@
 package compact
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // Places where a message may end.
 const endSlots = 64
@@ -127,12 +130,13 @@ func (e *encoder) flush() {
 
 type decoder struct {
 	low, high, x uint32
-	in           []byte
-	over         int // octets read behind the end
+	code, in     []byte // all of it, and what is not read yet
+	over         int    // octets read behind the end
+	settled      int    // octets that both bounds have shared
 }
 
 func newDecoder(in []byte) decoder {
-	d := decoder{high: 0xffffffff, in: in}
+	d := decoder{high: 0xffffffff, code: in, in: in}
 	for range 4 {
 		d.x = d.x<<8 | d.next()
 	}
@@ -162,8 +166,18 @@ func (d *decoder) bit(p int) int {
 		d.low <<= 8
 		d.high = d.high<<8 | 255
 		d.x = d.x<<8 | d.next()
+		d.settled++
 	}
 	return bit
+}
+
+// rest is what stands behind the code that the encoder would have made of what was decoded, and whether that is the code: the
+// decoder reads ahead, so that octets behind it, or others in its last octets, may name the same text.
+func (d *decoder) rest() (rest []byte, ok bool) {
+	e := encoder{low: d.low, high: d.high, out: slices.Clone(d.code[:min(d.settled, len(d.code))])}
+	e.out = append(e.out, make([]byte, d.settled-len(e.out))...)
+	e.flush()
+	return bytes.CutPrefix(d.code, e.out)
 }
 
 // encoding is a message on its way through the model.
@@ -297,7 +311,7 @@ func (c *decoding) advance(octets int) (done bool, err error) {
 			m.update(d.bit(m.predict()))
 		}
 	}
-	if len(d.in) > 0 {
+	if rest, ok := d.rest(); !ok || len(rest) > 0 {
 		return false, ErrCorrupt
 	}
 	return true, nil
@@ -327,7 +341,7 @@ func (c *decodingPart) advance(octets int) (done bool, err error) {
 			m.update(d.bit(m.predict()))
 		}
 	}
-	if len(bytes.TrimRight(d.in, "\x00")) > 0 {
+	if rest, ok := d.rest(); !ok || len(bytes.TrimRight(rest, "\x00")) > 0 {
 		return false, ErrCorrupt
 	}
 	return true, nil

@@ -152,6 +152,12 @@ func (c *Coder) smallest(text []byte, note func(Stage)) ([]byte, Codec) {
 		return best, codec
 	}
 	if !c.NoModel && len(text) >= bulkFrom {
+		if len(text) > MaxModelled && len(text) <= MaxDeflated {
+			if out := c.deflate(text); len(out) <= leastCode(len(text))/4 { // to which blocks are filled up, tokens to less
+				try(Deflated, bytes.Clone(out), true)
+				return best, codec
+			}
+		}
 		c.tryModel(text, len(text)-1, note != nil, try)
 		if note != nil || mayDeflate(len(text), len(best)) {
 			c.tryDeflate(text, try)
@@ -211,13 +217,10 @@ func (c *Coder) tryModel(text []byte, most int, all bool, note func(k Codec, out
 
 // alone is how the model codes a text, or its tokens, without messages before it.
 func (c *Coder) alone(text, stream []byte, tokens bool) try {
-	switch {
-	case !tokens && len(stream) >= bulkFrom:
+	if !tokens && len(stream) >= bulkFrom {
 		return try{codec: Bulk, image: primed, stream: stream}
-	case tokens && len(text) >= bulkFrom:
-		return try{codec: ModelledXML, image: primed, stream: stream, tokens: true}
 	}
-	t := try{codec: Modelled, image: c.imageFor(stream), stream: stream, tokens: tokens}
+	t := try{codec: Modelled, image: c.imageAlone(stream, tokens), stream: stream, tokens: tokens}
 	t.head = c.checkOf(t.image, text)
 	switch taught := t.image != primed; {
 	case taught && tokens:
@@ -334,7 +337,7 @@ func (c *Coder) expandTaught(codec Codec, b []byte, limit int) ([]byte, error) {
 		return nil, ErrCorrupt
 	}
 	from := c.Net.taught
-	text, err := c.expand(from, nil, codec, b[checkOctets:], min(limit, MaxCorpusMessage))
+	text, err := c.expand(from, nil, codec, b[checkOctets:], min(limit, MaxModelled))
 	switch {
 	case errors.Is(err, ErrUnfinished):
 		return nil, err

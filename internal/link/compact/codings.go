@@ -93,19 +93,31 @@ type deflated struct {
 
 func (d deflated) String() string { return d.name }
 
+// expand takes zeros behind the code: package envelope fills up with them what would say too much in too little.
 func (d deflated) expand(_ *Coder, code []byte, limit int) ([]byte, error) {
-	r := io.LimitReader(flate.NewReaderDict(bytes.NewReader(code), dictionary), int64(limit)+1)
-	text, err := io.ReadAll(r)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
-	}
-	if len(text) > limit {
-		return nil, ErrTooLong
-	}
-	if d.ids {
+	text, behind, err := inflated(code, limit)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(bytes.TrimRight(behind, "\x00")) > 0:
+		return nil, ErrCorrupt
+	case d.ids:
 		return detokenize(text, limit)
 	}
 	return text, nil
+}
+
+// inflated is what deflate has coded, of at most limit octets, and what stands behind the code.
+func inflated(code []byte, limit int) (text, behind []byte, err error) {
+	in := bytes.NewReader(code) // it is read octet by octet: what is left stands behind the code
+	text, err = io.ReadAll(io.LimitReader(flate.NewReaderDict(in, dictionary), int64(limit)+1))
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
+	}
+	if len(text) > limit {
+		return nil, nil, ErrTooLong
+	}
+	return text, code[len(code)-in.Len():], nil
 }
 
 // modelCoding is by the model that is built in.

@@ -86,7 +86,8 @@ func generateCorpus() []part {
 			parts = append(parts, part{"again", [][]byte{doc, m.Pipe(i%layouts, false), doc}})
 		}
 	}
-	return interleaved(parts, fieldParts(&Field{NewMaker(corpusSeed+1, corpusWords)}))
+	parts = interleaved(parts, fieldParts(&Field{NewMaker(corpusSeed+1, corpusWords)}))
+	return append(dialectParts(&Field{NewMaker(corpusSeed+2, corpusWords)}), parts...)
 }
 
 // interleaved puts the parts of two lists in one, each list evenly: what a model reads last it knows best.

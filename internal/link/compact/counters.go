@@ -7,7 +7,7 @@ import "slices"
 
 // The table of counters has 2^primedLines lines.
 const (
-	primedLines = 17
+	primedLines = 18
 	lineSlots   = 16 // counters of a line: those of the four bits of half an octet in several contexts
 	packedLine  = 2 * lineSlots
 	noSlot      = 1 << 31 // stands for a slot of no counter

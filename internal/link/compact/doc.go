@@ -16,7 +16,8 @@
 //     wherever that was (records.go), by the number that continues those, by the longest match, and by a checksum of the
 //     text itself (sums.go). An arithmetic coder (arith.go) writes what the predictions leave open. Defaults and fixed
 //     texts cost next to nothing: the model has learned them from a corpus (corpus.go) that our own generators make, of
-//     JXTA's documents (generate.go) and of what else crosses such links (field.go). It keeps part of that corpus as it is
+//     JXTA's documents (generate.go) and of what else crosses such links (field.go, dialects.go). In a message that is no text
+//     (frame of scan.go) it looks at where in its record an octet stands instead of at words and elements. It keeps part of that corpus as it is
 //     (lore.go), so that what matches nothing in the history may match there.
 //   - A text beyond MaxModelled goes block by block (cut.go, blocks.go): tokenizer and model go on from one block to the next,
 //     and keep what a block needs, however long the text is.
@@ -38,8 +39,8 @@
 //
 // Sizes are octets. The caller's limit bounds expanding, as does a growth of about thousandfold for the first 256 KiB that a
 // code of the model stands for, and of sixty-fourfold beyond. The model keeps at most 1.5 MiB of a text's history. Expanding
-// takes a few microseconds for each resulting octet. The primed model is 5 MB of the binary and takes 1 MB of memory for all.
-// A Coder takes 1 to 10 MB with its model, by the longest text that it has coded, twice that with Prepare, and 5 MB for codes
+// takes a few microseconds for each resulting octet. The primed model is 9 MB of the binary and takes 1 MB of memory for all.
+// A Coder takes 2 to 19 MB with its model, by the longest text that it has coded, twice that with Prepare, and 5 MB for codes
 // of the last texts. A History takes at most 1.3 MB. Nothing else here keeps state between calls.
 //
 // The layouts of the documents: (wire 9). The sizes aimed at, and how they compare: (libraries 4) and docs/sizes.md.
@@ -56,6 +57,8 @@
 //   - counters.go: counters packed in the image, and those of a model
 //   - cut.go: a text cut in blocks, and joined again
 //   - detokens.go: tokens back to XML
+//   - dialects.go: more dialects of what others send, for the corpus
+//   - dialects_octets.go: the same, of formats that are no text
 //   - field.go: what others than JXTA peers send, for the corpus
 //   - field_lines.go: the same, in lines, JSON and on maps
 //   - field_text.go: the same, what people write

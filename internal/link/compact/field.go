@@ -20,19 +20,19 @@ var fieldKinds = []struct {
 	next  int // messages of each second flow; the others have one
 	make  func(m *Field) func() []byte
 }{
-	{"cot", 2 * 30, 3, (*Field).CoT},
+	{"cot", 2 * 38, 3, (*Field).CoT},
 	{"cot-chat", 2 * 24, 2, (*Field).CoTChat},
 	{"cot-marker", 16, 2, (*Field).CoTMarker},
-	{"nffi", 2 * 16, 2, (*Field).NFFI},
+	{"nffi", 2 * 19, 2, (*Field).NFFI},
 	{"xmpp", 2 * 30, 3, (*Field).XMPP},
-	{"mail", 2 * 26, 2, (*Field).Mail},
+	{"mail", 2 * 28, 2, (*Field).Mail},
 	{"json", 2 * 36, 3, (*Field).Telemetry},
 	{"geojson", 10, 2, (*Field).GeoJSON},
-	{"nmea", 2 * 24, 3, (*Field).NMEA},
+	{"nmea", 2 * 32, 3, (*Field).NMEA},
 	{"ais", 16, 2, (*Field).AIS},
-	{"oth-gold", 2 * 24, 2, (*Field).Gold},
+	{"oth-gold", 2 * 27, 2, (*Field).Gold},
 	{"adatp-3", 2 * 24, 2, (*Field).ADatP3},
-	{"gpx", 8, 2, (*Field).GPX},
+	{"gpx", 10, 2, (*Field).GPX},
 	{"kml", 12, 1, (*Field).KML},
 	{"chat", 2 * 60, 4, (*Field).Chat},
 }

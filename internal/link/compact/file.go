@@ -45,6 +45,11 @@ func (c *Coder) ExpandFile(b []byte, limit int) ([]byte, error) {
 	}
 	sum, code := rest[1+n:][:checkedOctets], rest[1+n+checkedOctets:]
 	text, err := c.Expand(codec, code, int(size))
+	if _, is := codings[codec].(deflated); is && err == nil {
+		if _, behind, _ := inflated(code, int(size)); len(behind) > 0 {
+			return nil, ErrCorrupt
+		}
+	}
 	switch {
 	case errors.Is(err, ErrModel):
 		return nil, err

@@ -14,7 +14,7 @@ var damaged = 2000
 func TestDamagedFiles(t *testing.T) {
 	m, r := NewMaker(51, testWords), rand.New(rand.NewPCG(51, 1))
 	var c Coder
-	texts := [][]byte{m.Pipe(Compact, false), m.Track().XML(), []byte(strangeSecond.lines[3]), nil, m.Octets(60), Texts([]*Track{m.Track()}, 90)}
+	texts := [][]byte{bytes.Repeat([]byte("deflated, and much of the same. "), 40), m.Pipe(Compact, false), m.Track().XML(), []byte(strangeSecond.lines[3]), nil, m.Octets(60), Texts([]*Track{m.Track()}, 90)}
 	var files [][]byte
 	for _, text := range texts {
 		file := c.AppendFile(nil, text)
@@ -25,6 +25,10 @@ func TestDamagedFiles(t *testing.T) {
 			t.Errorf("comes back as %q, %v", back, err)
 		}
 		files = append(files, file)
+	}
+	behind := append(bytes.Clone(files[1]), 0)
+	if _, err := c.ExpandFile(behind, len(texts[1])); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a zero behind a file: %v", err)
 	}
 	if _, err := c.ExpandFile(files[0], len(texts[0])-1); !errors.Is(err, ErrTooLong) {
 		t.Errorf("beyond the limit: %v", err)
@@ -42,9 +46,13 @@ func TestDamagedFiles(t *testing.T) {
 		case 1:
 			file = file[:r.IntN(len(file))]
 		default:
-			file = append(file, byte(r.Uint32()))
+			file = append(file, make([]byte, 1+r.IntN(6))...)
+			file[len(files[k])] = byte(r.Uint32()) * byte(i&1) // a zero as well: codes leave those out at their end
 		}
 		text, err := c.ExpandFile(file, 1<<16)
+		if len(file) > len(files[k]) && err == nil {
+			t.Fatalf("%d octets behind the file of text %d are taken", len(file)-len(files[k]), k)
+		}
 		if err == nil && !bytes.Equal(text, texts[k]) {
 			taken++
 		}

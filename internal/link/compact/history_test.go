@@ -269,7 +269,7 @@ func TestRoomForManySources(t *testing.T) {
 	for i := range 100 {
 		h.Add(uint64(i+1), text)
 	}
-	coder := int(unsafe.Sizeof(model{})) + 4<<primedLines + (4*lineSlots+2)<<primedLines + 4<<matchBits + MaxModelled
+	coder := int(unsafe.Sizeof(model{})) + 4<<primedLines + 4*lineSlots*(1<<primedLines+1+lanes) + 4<<matchBits + MaxModelled
 	if n := 32*h.Octets() + 2*coder; n > most {
 		t.Errorf("%d octets", n)
 	} else {

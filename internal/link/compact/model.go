@@ -145,12 +145,12 @@ func stepsOf(limit int) *[256]uint32 {
 
 // When messages are coded counts are small, so that what is new weighs more than when the model is primed.
 var (
-	stepsCoding  = stepsOf(24)
+	stepsCoding  = stepsOf(12)
 	stepsPriming = stepsOf(255)
 )
 
 // codingRate is how fast the mixers learn when messages are coded: one is short, and what weighs in it has to be found soon.
-const codingRate = 60
+const codingRate = 100
 
 // smSlot is, by the high 12 bits of a counter's probability, its slot in a map.
 var smSlot = makeSmSlot()
@@ -269,6 +269,25 @@ func (m *model) choose() {
 	switch {
 	case s.mode == inIDOctets:
 		h = [contexts]uint32{atV1: mix32(v1, kind), atV2: mix32(v2, kind)}
+	case s.octets:
+		n := uint32(min(len(s.hist)-s.begins, 255))
+		kind, key = inFrame, mix32(s.head, n)
+		h = [contexts]uint32{
+			mix32(s.word, uint32(s.sep)),
+			s.c4 & 0xff,
+			s.c4 & 0xffff,
+			s.c4 & 0xffffff,
+			s.c4,
+			mix32(s.c4, s.c8&0xffff),
+			key,
+			mix32(key, s.c4&0xff),
+			mix32(v1<<10|exp, key),
+			mix32(v2|uint32(min(i, 255))<<16, s.key),
+			s.c4 >> 8 & 0xffff,
+			mix32(s.c4>>24, s.c8>>24),
+			mix32(key, s.c4&0xffff),
+			s.c4&0xf0f0f0 | 1<<31,
+		}
 	case s.mode == inDER:
 		h = [contexts]uint32{0: uint32(min(s.at, 400)) | kind<<16, 1: s.c4 & 0xff, 2: s.c4 & 0xffff, 3: s.c4 & 0xffffff, 4: s.c4,
 			atV1: mix32(v1, kind), atV2: mix32(v2, kind)}

@@ -130,12 +130,13 @@ func TestDressed(t *testing.T) {
 
 var (
 	numbersOf = regexp.MustCompile(`[0-9]+`)
+	indentsOf = regexp.MustCompile(`(?m)^[ \t]+`)
 	hexesOf   = regexp.MustCompile(`[0-9A-Fa-f]{8,}|[A-Za-z0-9+/=]{40,}`)
 )
 
-// shapeOf is a text without numbers and random octets.
+// shapeOf is a text without numbers, random octets and indentation, which all formats have.
 func shapeOf(text []byte) []byte {
-	return numbersOf.ReplaceAll(hexesOf.ReplaceAll(text, []byte("h")), []byte("0"))
+	return indentsOf.ReplaceAll(numbersOf.ReplaceAll(hexesOf.ReplaceAll(text, []byte("h")), []byte("0")), nil)
 }
 
 // known is how much of the shape of a text is in that of the corpus, in runs of eight octets: 0 to 1.

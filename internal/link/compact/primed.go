@@ -8,7 +8,7 @@ import (
 
 // ModelVersion is the version of the model in model.bin; it is part of every codec number that needs the model. A
 // change of the model, its corpus, its contexts or of how codes are made with it is a new version.
-const ModelVersion = 4
+const ModelVersion = 5
 
 //go:embed model.bin
 var modelImage string

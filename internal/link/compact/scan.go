@@ -46,6 +46,7 @@ const (
 	inLength // of base64, or of an id of any length
 	inDER    // the octets that base64 stood for: a certificate, most likely
 	inIDRef  // which id before
+	inFrame  // an octet of a message that is no text
 )
 
 // span is a value in the history.
@@ -61,6 +62,7 @@ type scan struct {
 	tail
 	run
 	elements
+	frame
 	row  textRow
 	json bool // the text has names of JSON
 
@@ -133,7 +135,27 @@ func (s *scan) begin(tokens bool) {
 	s.inAttr = false
 	s.key = 1
 	s.row, s.json = textRow{}, false
+	s.frame = frame{begins: s.start}
 	s.open()
+}
+
+// frame is the record of a message that is no text: it begins with the message, and again where the first two octets recur.
+type frame struct {
+	octets bool   // an octet was there that no text has
+	begins int    // where in hist
+	head   uint32 // its first four octets
+}
+
+// put looks at octet n of the message, the last of c4.
+func (f *frame) put(c4 uint32, n, end int, first []byte) {
+	c := byte(c4)
+	f.octets = f.octets || c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7f || c >= 0xf5
+	if n > 4 && byte(c4>>8) == first[0] && c == first[1] {
+		f.begins = end - 2
+	}
+	if end-f.begins <= 4 {
+		f.head = mix32(f.head*uint32(btoi(end-f.begins > 2)), uint32(c))
+	}
 }
 
 func mix32(a, b uint32) uint32 {
@@ -217,10 +239,16 @@ func (s *scan) number(v span) (value int64, decimals int, ok bool) {
 	return value, decimals, 0 < digits && digits <= 13
 }
 
+// firstOfThree is the least octet that begins a character of three in UTF-8.
+const firstOfThree = 0xe0
+
 // put adds the octet c.
 func (t *tail) put(c byte) {
 	t.c8 = t.c8<<8 | t.c4>>24
 	t.c4 = t.c4<<8 | uint32(c)
+	if c >= firstOfThree { // scripts without spaces: a character is a word
+		t.last, t.word = t.word, 0
+	}
 	switch {
 	case 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c >= 0x80:
 		t.word = mix32(t.word, uint32(c))
@@ -240,10 +268,11 @@ func (s *scan) put(c byte) {
 	}
 	s.follow(s.hist, len(s.hist)-s.value, c)
 	s.hist = append(s.hist, c)
+	s.tail.put(c)
 	if !s.tokens && !s.alone {
 		s.sums.put(c)
+		s.frame.put(s.c4, len(s.hist)-s.start, len(s.hist), s.hist[s.start:])
 	}
-	s.tail.put(c)
 	s.field = mix32(s.field, uint32(c)+1)
 	switch s.mode {
 	case inText:

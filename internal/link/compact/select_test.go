@@ -17,16 +17,16 @@ func TestCodecNumbers(t *testing.T) {
 		octet byte
 		name  string
 	}{
-		{Stored, 0, "stored"}, {Deflated, 1, "deflated"}, {Tokens, 2, "tokens"}, {Modelled, 0x43, "modelled"}, {ModelledXML, 0x44, "modelled-xml"},
-		{Learned, 0x45, "learned"}, {LearnedXML, 0x46, "learned-xml"}, {Repeated, 0x47, "repeated"}, {Bulk, 0x48, "bulk"}, {Blocks, 0x4c, "blocks"},
-		{Following, 0x4d, "following"}, {9, 9, "codec-9"},
+		{Stored, 0, "stored"}, {Deflated, 1, "deflated"}, {Tokens, 2, "tokens"}, {Modelled, 0x53, "modelled"}, {ModelledXML, 0x54, "modelled-xml"},
+		{Learned, 0x55, "learned"}, {LearnedXML, 0x56, "learned-xml"}, {Repeated, 0x57, "repeated"}, {Bulk, 0x58, "bulk"}, {Blocks, 0x5c, "blocks"},
+		{Following, 0x5d, "following"}, {9, 9, "codec-9"},
 	} {
 		if byte(c.codec) != c.octet || c.codec.String() != c.name {
 			t.Errorf("%v is octet %#x, want %s %#x", c.codec, byte(c.codec), c.name, c.octet)
 		}
 	}
 	for codec, want := range map[Codec]error{
-		3: ErrCode, 9: ErrCode, 0x10: ErrCode, 0x11: ErrCode, 0x4e: ErrCode, 0x3c: ErrModel, 0x39: ErrModel, 0x1f: ErrCode, 0x21: ErrCode,
+		3: ErrCode, 9: ErrCode, 0x10: ErrCode, 0x11: ErrCode, 0x5e: ErrCode, 0x3c: ErrModel, 0x39: ErrModel, 0x1f: ErrCode, 0x21: ErrCode,
 		0x13: ErrModel, 0x14: ErrModel, 0x23: ErrModel, 0x28: ErrModel, 0x17: ErrModel, 0xf8: ErrModel, Learned: ErrHistory, LearnedXML: ErrHistory, Repeated: ErrHistory,
 		Following: ErrHistory,
 	} {

@@ -404,17 +404,17 @@ next:
 	MOVL (CX)(R11*4), R12
 	MOVL (DX)(R12*4), R13
 	MOVL R13, R15
-	SHRL $18, R15
+	SHRL $19, R15
 	CMPL R15, R10
 	JNE fill
-	ANDL $0x3ffff, R13 // another context has brought it
+	ANDL $0x7ffff, R13 // another context has brought it
 	SHLL $4, R13
 	MOVL R13, (BX)(R11*4)
 	JMP next
 fill:
 	MOVL R9, (BX)(R11*4)
 	MOVL R10, R13
-	SHLL $18, R13
+	SHLL $19, R13
 	MOVL R9, R15
 	SHRL $4, R15
 	ORL R15, R13
@@ -450,9 +450,9 @@ DATA golden<>+0(SB)/4, $0x9e3779b1
 GLOBL golden<>(SB), RODATA|NOPTR, $4
 DATA stir<>+0(SB)/4, $0x2c1b3c6d
 GLOBL stir<>(SB), RODATA|NOPTR, $4
-DATA lineBits<>+0(SB)/4, $0x1ffff
+DATA lineBits<>+0(SB)/4, $0x3ffff
 GLOBL lineBits<>(SB), RODATA|NOPTR, $4
-DATA ownBits<>+0(SB)/4, $0x3ffff
+DATA ownBits<>+0(SB)/4, $0x7ffff
 GLOBL ownBits<>(SB), RODATA|NOPTR, $4
 
 // AX looked, BX the table, DX where to; Y15 of the first bits, Y14 golden, Y13 stir, Y12 lineBits, Y11 ownBits, Y9 the round.
@@ -469,7 +469,7 @@ GLOBL ownBits<>(SB), RODATA|NOPTR, $4
 	VPCMPEQD Y10, Y10, Y10; \
 	VPGATHERDD Y10, (BX)(Y0*4), Y1; \
 	VPAND Y11, Y1, Y2; \
-	VPSRLD $18, Y1, Y1; \
+	VPSRLD $19, Y1, Y1; \
 	VPCMPEQD Y9, Y1, Y1; \
 	VMOVDQU (448+OFF)(AX), Y3; \
 	VPSLLD $4, Y2, Y2; \

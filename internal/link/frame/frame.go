@@ -67,6 +67,9 @@ type (
 		// Roster says which rosters the sender keeps, as internal/gateway writes it; 0: all share a key. It takes two octets, or
 		// three.
 		Roster uint16
+		// Mark, beside a Roster, tells the newest of them from another of the same serial (roster.Mark); 0: nothing is said of
+		// it. It takes two octets.
+		Mark uint16
 		// Ephemeral is the public half of the pair that the sender's start made for this receiver; all zero: nothing is said of
 		// it. HeardEphemeral names that of the receiver which the sender has; 0: none. The two take 34 octets, beside a Roster.
 		Ephemeral      [EphemeralOctets]byte
@@ -151,6 +154,7 @@ const (
 	countRoster = 1 << 7 // of the count
 	countPair   = 1 << 6 // of the count: behind Roster are Ephemeral and HeardEphemeral
 	countCorpus = 1 << 5 // behind these Corpus
+	countMark   = 1 << 4 // of the count: directly behind Roster is Mark
 	flagSurvey  = 1 << 4 // PROBE: a Survey
 	flagPiece   = 1 << 1 // NORM: a Piece, with the other flags of DATA
 	flagPieces  = 1 << 7 // of the octet of Forgot
@@ -255,13 +259,16 @@ const HelloOctets = 24
 // appendStarts appends what of a Hello stands behind the rest.
 func appendStarts(b []byte, f Hello) []byte {
 	starts := f.Starts[:min(len(f.Starts), MaxStarts)]
-	pair := f.Roster != 0 && f.Ephemeral != [EphemeralOctets]byte{}
-	count := byte(len(starts)) | flag(f.Roster != 0, countRoster) | flag(pair, countPair) | flag(f.Corpus != 0, countCorpus)
+	pair, mark := f.Roster != 0 && f.Ephemeral != [EphemeralOctets]byte{}, f.Roster != 0 && f.Mark != 0
+	count := byte(len(starts)) | flag(f.Roster != 0, countRoster) | flag(mark, countMark) | flag(pair, countPair) | flag(f.Corpus != 0, countCorpus)
 	if count == 0 {
 		return b
 	}
 	if b = append(b, count); f.Roster != 0 {
 		b = binary.BigEndian.AppendUint16(b, f.Roster)
+	}
+	if mark {
+		b = binary.BigEndian.AppendUint16(b, f.Mark)
 	}
 	if pair {
 		b = binary.BigEndian.AppendUint16(append(b, f.Ephemeral[:]...), f.HeardEphemeral)
@@ -284,17 +291,22 @@ func parseStarts(h *Hello, b []byte) (rest []byte, err error) {
 		return nil, ErrShort
 	}
 	count := b[0]
-	n := int(count &^ (countRoster | countPair | countCorpus))
-	told, pair, corpus := count&countRoster != 0, count&countPair != 0, count&countCorpus != 0
+	n := int(count &^ (countRoster | countMark | countPair | countCorpus))
+	told, mark, pair, corpus := count&countRoster != 0, count&countMark != 0, count&countPair != 0, count&countCorpus != 0
 	b = b[1:]
-	if count == 0 || n > MaxStarts || pair && !told {
+	if count == 0 || n > MaxStarts || (pair || mark) && !told {
 		return nil, ErrKind
 	}
-	if len(b) < 2*btoi(told)+(EphemeralOctets+2)*btoi(pair)+4*btoi(corpus)+n*startOctets {
+	if len(b) < 2*btoi(told)+2*btoi(mark)+(EphemeralOctets+2)*btoi(pair)+4*btoi(corpus)+n*startOctets {
 		return nil, ErrShort
 	}
 	if told {
 		if h.Roster, b = binary.BigEndian.Uint16(b), b[2:]; h.Roster == 0 {
+			return nil, ErrKind
+		}
+	}
+	if mark {
+		if h.Mark, b = binary.BigEndian.Uint16(b), b[2:]; h.Mark == 0 {
 			return nil, ErrKind
 		}
 	}

@@ -17,6 +17,7 @@ type (
 		Starts  bool     // it is the first of the sender's start
 		More    bool     // there are others: of whom Members do not name, nothing is said here
 		Roster  uint16   // as a Hello has it
+		Mark    uint16   // likewise
 		Corpus  uint32   // likewise
 		Members []Member // ascending by ID, at most MaxMembers
 	}
@@ -40,6 +41,7 @@ const (
 	flagMany = 1 << 0 // of a Greeting: More, and the next one
 	flagNew  = 1 << 1 // Starts
 	flagList = 1 << 2 // Roster, two octets behind the members
+	flagMark = 1 << 7 // of the octet of Forgot: Mark, two octets behind Roster
 	flagNet  = 1 << 3 // Corpus, four octets behind these
 
 	memberAsks  = 1 << 0 // the low bits of a member's first number; above is its ID less the one before
@@ -59,7 +61,7 @@ const (
 
 // For is what a Greeting says to a member; false: nothing. asks says that an answer is wanted.
 func (f Greeting) For(id uint16) (h Hello, asks, ok bool) {
-	h = Hello{Store: f.Store, Stream: f.Stream, Digest: f.Digest, Model: f.Model, Forgot: f.Forgot, First: f.First, Roster: f.Roster, Corpus: f.Corpus}
+	h = Hello{Store: f.Store, Stream: f.Stream, Digest: f.Digest, Model: f.Model, Forgot: f.Forgot, First: f.First, Roster: f.Roster, Mark: f.Mark, Corpus: f.Corpus}
 	for _, m := range f.Members {
 		if m.ID != id {
 			continue
@@ -76,7 +78,8 @@ func appendGreeting(b []byte, f Greeting) []byte {
 	members := f.Members[:min(len(f.Members), MaxMembers)]
 	b = binary.BigEndian.AppendUint32(append(b, kindHello|flagAll|flag(f.More, flagMany)|flag(f.Starts, flagNew)|flag(f.Roster != 0, flagList)|flag(f.Corpus != 0, flagNet)), f.Store)
 	b = binary.BigEndian.AppendUint32(append(b, f.Stream), f.Digest)
-	b = append(binary.BigEndian.AppendUint16(b, f.Model), f.Forgot)
+	mark := f.Roster != 0 && f.Mark != 0
+	b = append(binary.BigEndian.AppendUint16(b, f.Model), f.Forgot&^flagMark|flag(mark, flagMark))
 	for _, first := range f.First {
 		b = binary.BigEndian.AppendUint16(b, first)
 	}
@@ -97,6 +100,9 @@ func appendGreeting(b []byte, f Greeting) []byte {
 	if f.Roster != 0 {
 		b = binary.BigEndian.AppendUint16(b, f.Roster)
 	}
+	if mark {
+		b = binary.BigEndian.AppendUint16(b, f.Mark)
+	}
 	if f.Corpus != 0 {
 		b = binary.BigEndian.AppendUint32(b, f.Corpus)
 	}
@@ -111,11 +117,11 @@ func parseGreeting(flags byte, b []byte) (f Greeting, rest []byte, err error) {
 		return f, nil, ErrShort
 	}
 	f = Greeting{Store: binary.BigEndian.Uint32(b), Stream: b[4], Digest: binary.BigEndian.Uint32(b[5:]),
-		Model: binary.BigEndian.Uint16(b[9:]), Forgot: b[11], Starts: flags&flagNew != 0, More: flags&flagMany != 0}
+		Model: binary.BigEndian.Uint16(b[9:]), Forgot: b[11] &^ flagMark, Starts: flags&flagNew != 0, More: flags&flagMany != 0}
 	for lane := range f.First {
 		f.First[lane] = binary.BigEndian.Uint16(b[12+2*lane:])
 	}
-	count, last := int(b[greetingLen]), uint64(0)
+	mark, count, last := b[11]&flagMark != 0, int(b[greetingLen]), uint64(0)
 	b = b[greetingLen+1:]
 	for range count {
 		var m Member
@@ -125,16 +131,19 @@ func parseGreeting(flags byte, b []byte) (f Greeting, rest []byte, err error) {
 		last = uint64(m.ID)
 		f.Members = append(f.Members, m)
 	}
-	if len(b) < 2*btoi(flags&flagList != 0)+4*btoi(flags&flagNet != 0) {
+	if len(b) < 2*btoi(flags&flagList != 0)+2*btoi(mark)+4*btoi(flags&flagNet != 0) {
 		return f, nil, ErrShort
 	}
 	if flags&flagList != 0 {
 		f.Roster, b = binary.BigEndian.Uint16(b), b[2:]
 	}
+	if mark {
+		f.Mark, b = binary.BigEndian.Uint16(b), b[2:]
+	}
 	if flags&flagNet != 0 {
 		f.Corpus, b = binary.BigEndian.Uint32(b), b[4:]
 	}
-	if flags&flagList != 0 && f.Roster == 0 || flags&flagNet != 0 && f.Corpus == 0 {
+	if (flags&flagList != 0 || mark) && f.Roster == 0 || mark && f.Mark == 0 || flags&flagNet != 0 && f.Corpus == 0 {
 		return f, nil, ErrKind
 	}
 	return f, b, nil

@@ -60,6 +60,7 @@ var (
 	ErrSignature = errors.New("roster: not signed by this authority, or changed since")
 	ErrOther     = errors.New("roster: of another net")
 	ErrOld       = errors.New("roster: not newer than the one in use")
+	ErrDiffers   = errors.New("roster: it has the serial of the one in use, and differs from it")
 )
 
 func wrong(format string, args ...any) error {
@@ -160,6 +161,9 @@ func (r *Roster) Follows(old *Roster) error {
 		return nil
 	case r.Net != old.Net:
 		return fmt.Errorf("%w: %s, not %s", ErrOther, r.Net, old.Net)
+	case r.Serial == old.Serial && r.Digest() != old.Digest():
+		return fmt.Errorf("%w: serial %d, %s and not %s; the authority has to make one with a higher serial of the right one (gateway keys roster roll)",
+			ErrDiffers, r.Serial, r.Fingerprint(), old.Fingerprint())
 	case r.Serial <= old.Serial:
 		return fmt.Errorf("%w: serial %d, in use is %d", ErrOld, r.Serial, old.Serial)
 	}
@@ -185,19 +189,30 @@ func (r *Roster) Epoch(self uint16, own *seal.SigningKey) (e seal.Epoch, err err
 	if e.Secret, err = own.Unwrap(self, r.Serial, r.Wrapper, n.Wrapped); err != nil {
 		return e, err
 	}
-	for _, n := range r.Nodes {
-		e.Members = append(e.Members, seal.Member{ID: n.ID, Public: n.Public})
-	}
+	e.Members = r.members()
 	return e, nil
 }
 
+func (r *Roster) members() (list []seal.Member) {
+	for _, n := range r.Nodes {
+		list = append(list, seal.Member{ID: n.ID, Public: n.Public})
+	}
+	return list
+}
+
 // Ring is the keys of node self from its rosters, the newest first; nil ones are left out. In older rosters it may be missing.
+// Several of the newest serial count as one epoch, of what all of them name; those who know but one of them are heard too.
 func Ring(self uint16, own *seal.SigningKey, rosters ...*Roster) (*seal.Keyring, error) {
 	var epochs []seal.Epoch
-	for _, r := range rosters {
-		if r == nil {
-			continue
+	rosters = slices.DeleteFunc(slices.Clone(rosters), func(r *Roster) bool { return r == nil })
+	if newest := Newest(rosters); len(newest) > 1 {
+		e, err := commonEpoch(self, own, newest)
+		if err != nil {
+			return nil, err
 		}
+		epochs = append(epochs, e)
+	}
+	for _, r := range rosters {
 		e, err := r.Epoch(self, own)
 		if err != nil && len(epochs) == 0 {
 			return nil, err
@@ -206,7 +221,7 @@ func Ring(self uint16, own *seal.SigningKey, rosters ...*Roster) (*seal.Keyring,
 			epochs = append(epochs, e)
 		}
 	}
-	return seal.NewKeyring(self, own, epochs...)
+	return seal.NewKeyring(self, own, epochs[:min(len(epochs), seal.MaxEpochs)]...)
 }
 
 // content is what is signed.

@@ -1,6 +1,7 @@
 package seal
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -108,6 +109,18 @@ func (s GroupSecret) GoString() string { return s.String() }
 func (s GroupSecret) groupBase(epoch uint32, sender uint16) [keyLen]byte {
 	text := binary.BigEndian.AppendUint32([]byte("aldis group key 1"), epoch)
 	return hash(s[:], binary.BigEndian.AppendUint16(text, sender))
+}
+
+// CommonSecret is a secret that only who knows all of these can make, in whichever order they are given.
+func CommonSecret(list []GroupSecret) (common GroupSecret) {
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b GroupSecret) int { return bytes.Compare(a[:], b[:]) })
+	text := []byte("aldis common secret 1")
+	for _, s := range list {
+		text = append(text, s[:]...)
+	}
+	h := hash(nil, text)
+	return GroupSecret(h[:len(common)])
 }
 
 // Wrapper wraps an epoch's secret for each member, with a key pair that is thrown away afterwards.

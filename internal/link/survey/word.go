@@ -86,7 +86,7 @@ func Append(b []byte, w Word, octets int) []byte {
 			b = from.append(b, e)
 		}
 	case Refuse:
-		b = append(b, byte(w.Why))
+		b = binary.AppendUvarint(b, uint64(w.Why))
 	}
 	for len(b)-begin < octets {
 		b = append(b, 0)

@@ -2,14 +2,26 @@
 
 const SVG = 'http://www.w3.org/2000/svg'
 
+// plain is a text that anybody may have chosen, such that all of it is seen where it stands: glance.Shown has the same rule.
+const hidden = /[^\p{L}\p{M}\p{N}\p{P}\p{S} \n]|[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]/gu
+const plain = text => String(text).replace(hidden, '\ufffd')
+
+// nameOf is a name that others have chosen, on one line and not too long.
+export function nameOf(text) {
+  const runes = [...String(text ?? '').slice(0, 1000)]
+  return (runes.length > 240 ? runes.slice(0, 240).join('') + '…' : runes.join('')).replaceAll('\n', '\ufffd')
+}
+
+const read = new Set(['title', 'aria-label'])
+
 function fill(e, attrs, kids) {
   for (const [name, value] of Object.entries(attrs || {})) {
     if (value === false || value === null || value === undefined) continue
-    e.setAttribute(name, value === true ? '' : String(value))
+    e.setAttribute(name, value === true ? '' : read.has(name) ? plain(value) : String(value))
   }
   for (const kid of kids.flat(Infinity)) {
     if (kid === null || kid === undefined || kid === false || kid === '') continue
-    e.append(kid instanceof Node ? kid : document.createTextNode(String(kid)))
+    e.append(kid instanceof Node ? kid : document.createTextNode(plain(kid)))
   }
   return e
 }

@@ -1,6 +1,6 @@
 // Map: this gateway, its local peers, the sites and what is known where.
 
-import { h, s } from './dom.js'
+import { h, s, nameOf } from './dom.js'
 import { bps, count, now, octets, span } from './words.js'
 
 const most = 300 // advertisements that are asked for
@@ -41,7 +41,7 @@ export function key(e, state) {
   if (e.key === 'Escape') { chosen.id = chosen.site = ''; state.redraw() }
 }
 
-const name = a => a.name || a.id
+const name = a => nameOf(a.name || a.id)
 const keyOf = a => `${a.origin} ${a.group} ${a.type} ${a.id}`
 
 // places are where the sites stand: around this gateway, on one or two rings.

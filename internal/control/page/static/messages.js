@@ -1,6 +1,6 @@
 // Messages: find one, its life, and what the operator may do with it.
 
-import { h } from './dom.js'
+import { h, nameOf } from './dom.js'
 import { clock, count, moving, now, number, octets } from './words.js'
 import { ask, order, say } from './orders.js'
 
@@ -61,8 +61,8 @@ export async function act(what, e, state) {
 }
 
 const word = text => String(text).replace(/_/g, ' ')
-const sender = m => m.from_name || m.from || '–'
-const about = m => m.label || m.pipe_name || m.id
+const sender = m => nameOf(m.from_name || m.from || '–')
+const about = m => nameOf(m.label || m.pipe_name || m.id)
 
 // fate is where a message stands, in a word: what all recipients agree in, or that of the one that is furthest back.
 function fate(m) {

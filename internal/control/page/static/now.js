@@ -9,6 +9,7 @@ const states = {
   silent: ['down', 'does not answer'],
   listening: ['silent', 'keeps silent by order'],
   unknown: ['not heard', 'not heard yet'],
+  gone: ['gone', 'the roster does not name it: it is not heard'],
 }
 
 // bar is a share in percent, beside its figure.

@@ -18,7 +18,7 @@ var ErrNothing = errors.New("teach: these samples teach nothing: none of their k
 
 // Bounds of a build.
 const (
-	MostOfKind = 24 << 10 // octets of one kind in a corpus
+	FirstRoom  = 24 << 10 // octets of one kind in a corpus, unless more of it gain something
 	MostHeld   = 400      // messages that are held back to measure by, of all kinds
 	heldOfKind = 20
 	holdEach   = 5 // every so manieth
@@ -38,6 +38,8 @@ type Kind struct {
 	Taught       int     `json:"taught"` // of these, in the corpus
 	TaughtOctets int     `json:"taught_octets"`
 	Held         int     `json:"held_back"` // to measure by: they are not in the corpus
+	NotTaken     int     `json:"not_taken"` // samples that the limit on the kind's room has cut
+	Room         int     `json:"room"`      // that limit, in octets; 0: it has cut none
 	Octets       float64 `json:"octets"`    // of one that was held back,
 	Before       float64 `json:"before"`    // as the first message of its flow,
 	After        float64 `json:"after"`     // and with the corpus
@@ -51,7 +53,7 @@ type Report struct {
 	Messages int       `json:"messages"`
 	Kinds    []Kind    `json:"kinds"`
 	Repeated int       `json:"repeated"` // samples that were there already
-	Long     int       `json:"too_long"` // samples beyond compact.MaxCorpusMessage
+	Long     int       `json:"too_long"` // samples beyond compact.MaxCorpusMessage: their beginning was taken
 	Private  []Private `json:"private,omitempty"`
 	Masked   bool      `json:"masked"`
 }
@@ -66,6 +68,10 @@ type Options struct {
 type kindOf struct {
 	Kind
 	own, held [][]byte
+	room      int     // octets that the kind may have, if the corpus has them
+	cut       bool    // and these are what cut its samples, not the size of a corpus
+	before    float64 // After with half the room; 0: this is the first
+	sated     bool    // more room gained nothing
 }
 
 // Build makes a corpus file.
@@ -82,7 +88,7 @@ func Build(samples []Sample, o Options) (file []byte, r Report, err error) {
 		}
 		left := measure(kinds, f, o.Progress)
 		r.Name, r.Octets, r.Messages = fmt.Sprintf("%x", f.Hash[:4]), len(file), len(f.Messages)
-		if !left {
+		if !left && !enlarge(kinds) {
 			break
 		}
 	}
@@ -93,6 +99,21 @@ func Build(samples []Sample, o Options) (file []byte, r Report, err error) {
 		r.Kinds = append(r.Kinds, k.Kind)
 	}
 	return file, r, nil
+}
+
+// enlarge gives kinds that the limit has cut twice the room, and takes it back from those that have gained nothing by it. It says
+// whether the corpus has to be built once more.
+func enlarge(kinds []*kindOf) (again bool) {
+	for _, k := range kinds {
+		switch {
+		case k.sated || k.LeftOut || len(k.held) == 0:
+		case k.before > 0 && k.After > k.before*(1-1./leastGain):
+			k.room, k.sated, again = k.room/2, true, true
+		case k.cut:
+			k.room, k.before, again = 2*k.room, k.After, true
+		}
+	}
+	return again
 }
 
 // Kinds is what a corpus has of each kind.
@@ -119,9 +140,11 @@ func (r *Report) take(samples []Sample, mask bool) (texts [][]byte) {
 	for _, s := range samples {
 		switch text := string(s.Text); {
 		case len(text) == 0:
-		case len(text) > compact.MaxCorpusMessage:
-			r.Long++
 		default:
+			if len(text) > compact.MaxCorpusMessage {
+				text = text[:compact.MaxCorpusMessage]
+				r.Long++
+			}
 			if first, known := from[text]; !known || s.From < first {
 				from[text] = s.From
 			}
@@ -134,14 +157,14 @@ func (r *Report) take(samples []Sample, mask bool) (texts [][]byte) {
 		if mask {
 			text = string(masked)
 		}
-		if len(text) > 0 && len(text) <= compact.MaxCorpusMessage {
-			unique[text] = true
+		if len(text) > 0 {
+			unique[text[:min(len(text), compact.MaxCorpusMessage)]] = true
 		}
 	}
 	for _, what := range slices.Sorted(maps.Keys(private)) {
 		r.Private = append(r.Private, *private[what])
 	}
-	r.Repeated = len(samples) - r.Long - len(unique)
+	r.Repeated = len(samples) - len(unique)
 	for text := range unique {
 		texts = append(texts, []byte(text))
 	}
@@ -178,7 +201,7 @@ func sorted(texts [][]byte) (kinds []*kindOf) {
 	}
 	most := max(few, min(heldOfKind, MostHeld/max(1, len(of))))
 	for _, name := range slices.Sorted(maps.Keys(of)) {
-		k := &kindOf{Kind: Kind{Kind: name, Samples: len(of[name])}}
+		k := &kindOf{Kind: Kind{Kind: name, Samples: len(of[name])}, room: FirstRoom}
 		byHash(of[name])
 		for i, t := range of[name] {
 			if i%holdEach == holdEach-1 && len(k.held) < most {
@@ -198,14 +221,15 @@ func chosen(kinds []*kindOf) (list [][]byte) {
 	var takers []*kindOf
 	need := map[*kindOf]int{}
 	for _, k := range kinds {
-		k.Taught, k.TaughtOctets = 0, 0
+		k.Taught, k.TaughtOctets, k.NotTaken, k.Room = 0, 0, 0, 0
 		if k.LeftOut {
 			continue
 		}
 		for _, t := range k.own {
 			need[k] += len(t)
 		}
-		need[k] = min(need[k], MostOfKind)
+		k.cut = need[k] > k.room
+		need[k] = min(need[k], k.room)
 		takers = append(takers, k)
 	}
 	slices.SortStableFunc(takers, func(a, b *kindOf) int {
@@ -217,12 +241,16 @@ func chosen(kinds []*kindOf) (list [][]byte) {
 	left := compact.MaxCorpus
 	for i, k := range takers {
 		share := min(need[k], left/(len(takers)-i))
+		k.cut = k.cut && share == k.room
 		for _, t := range k.own {
 			if k.TaughtOctets+len(t) <= share && len(list) < compact.MaxCorpusMessages {
 				list = append(list, t)
 				k.Taught++
 				k.TaughtOctets += len(t)
 			}
+		}
+		if k.NotTaken = len(k.own) - k.Taught; k.NotTaken > 0 {
+			k.Room = share
 		}
 		left -= k.TaughtOctets
 	}

@@ -67,10 +67,53 @@ func TestBuild(t *testing.T) {
 func TestNothingToLearn(t *testing.T) {
 	_, _, err := Build(nil, Options{})
 	check.ErrorIs(t, err, ErrNothing)
-	long := Sample{bytes.Repeat([]byte("long "), compact.MaxCorpusMessage/5+1), "a"}
-	_, r, err := Build([]Sample{long, {nil, "b"}}, Options{})
+	_, _, err = Build([]Sample{{nil, "b"}}, Options{})
 	check.ErrorIs(t, err, ErrNothing)
-	check.Equal(t, "too long", r.Long, 1)
+}
+
+// Of a sample that is too long for a corpus the beginning is taken.
+func TestLongSamples(t *testing.T) {
+	long := bytes.Repeat([]byte("long "), compact.MaxCorpusMessage/5+1)
+	file, r, err := Build([]Sample{{long, "a"}, {append(long, "and longer"...), "b"}}, Options{})
+	check.NoError(check.Fatal(t), err)
+	check.Equal(t, "too long", r.Long, 2)
+	check.Equal(t, "with the same beginning", r.Repeated, 1)
+	f, err := compact.ReadCorpus(file)
+	check.NoError(check.Fatal(t), err)
+	check.True(t, "its beginning", len(f.Messages) == 1 && bytes.Equal(f.Messages[0], long[:compact.MaxCorpusMessage]), len(f.Messages))
+}
+
+// A kind has as much room as gains something: one of few words none beyond the first, one of many words all that there is. What did
+// not fit is told.
+func TestRoom(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	var words []string
+	for range 9000 {
+		words = append(words, fmt.Sprintf("%c%c%c%c%c", 'a'+r.IntN(26), 'a'+r.IntN(26), 'a'+r.IntN(26), 'a'+r.IntN(26), 'a'+r.IntN(26)))
+	}
+	samples := func(head string, words []string) (list []Sample) {
+		for i := range 800 {
+			text := fmt.Sprintf("%s %d:", head, i)
+			for range 30 {
+				text += " " + words[r.IntN(len(words))]
+			}
+			list = append(list, Sample{[]byte(text + "\n"), "f"})
+		}
+		return list
+	}
+	for _, c := range []struct {
+		samples     []Sample
+		least, most int
+	}{
+		{samples("%RICH", words), compact.MaxCorpus - 1024, compact.MaxCorpus},
+		{samples("%POOR", words[:1]), FirstRoom - 1024, FirstRoom},
+	} {
+		_, report, err := Build(c.samples, Options{})
+		check.NoError(check.Fatal(t), err)
+		k := report.Kinds[0]
+		check.True(t, k.Kind, len(report.Kinds) == 1 && c.least <= k.TaughtOctets && k.TaughtOctets <= c.most, k)
+		check.True(t, "what was not taken", k.NotTaken == k.Samples-k.Held-k.Taught && k.NotTaken > 0 && k.Room >= c.least && k.Room <= c.most, k)
+	}
 }
 
 // However many samples there are, the file and what is measured have bounds.
@@ -87,7 +130,7 @@ func TestBuildBounds(t *testing.T) {
 	held := 0
 	for _, k := range r.Kinds {
 		held += k.Held
-		check.True(t, k.Kind, k.TaughtOctets <= MostOfKind, k.TaughtOctets)
+		check.True(t, k.Kind, k.TaughtOctets <= max(FirstRoom, compact.MaxCorpus/len(r.Kinds)*2), k.TaughtOctets)
 	}
 	check.True(t, "held back", held <= MostHeld, held)
 }
