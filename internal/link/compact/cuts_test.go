@@ -103,10 +103,11 @@ func (d *drawn) prepare(c *Coder, octets int) (done bool) {
 }
 
 func (d *drawn) expand(c *Coder, codec Codec, b []byte) ([]byte, error) {
+	limit := max(len(d.text)+10, MaxLearned)
 	if codec == Kin {
-		return c.ExpandKin(b, &d.h, d.next, len(d.text)+10)
+		return c.ExpandKin(b, &d.h, d.next, limit)
 	}
-	return c.ExpandAfter(codec, b, &d.h, d.next, len(d.text)+10)
+	return c.ExpandAfter(codec, b, &d.h, d.next, limit)
 }
 
 // inSlices expands a code in slices of these sizes, one after the other.

@@ -447,16 +447,19 @@ func (c *Coder) expandLearned(codec Codec, code []byte, window []entry, sum [che
 			images = append(images, primed)
 		}
 	}
+	failed := ErrHistory
 	for _, from := range images {
 		text, err := c.expand(from, window, codec, code, min(limit, MaxLearned))
 		switch {
 		case errors.Is(err, ErrUnfinished):
 			return nil, err
+		case errors.Is(err, ErrTooLong) && limit < MaxLearned:
+			failed = err
 		case err == nil:
 			if got := sumAfter(c.salt(from), window, text); [checkOctets]byte(got[:]) == sum {
 				return text, nil
 			}
 		}
 	}
-	return nil, ErrHistory // whatever came out of it: after another window it is anything
+	return nil, failed
 }

@@ -3,6 +3,7 @@ package compact
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 )
 
 // A flow of which the far end holds nothing yet may be like one of which it does: a second chat partner writes as the first one
@@ -131,5 +132,9 @@ func (c *Coder) ExpandKin(code []byte, h *History, number uint64, limit int) ([]
 	}
 	window := h.held[to-count : to]
 	code = code[1+n:]
-	return c.expandLearned(window[count-1].codec(), code[checkOctets:], window, [checkOctets]byte(code), limit)
+	text, err := c.expandLearned(window[count-1].codec(), code[checkOctets:], window, [checkOctets]byte(code), limit)
+	if err != nil && !errors.Is(err, ErrUnfinished) && !errors.Is(err, ErrTooLong) {
+		err = ErrHistory
+	}
+	return text, err
 }
