@@ -256,14 +256,6 @@ func (c *encoding) end() (out []byte, ok bool) {
 	return c.e.out, n <= c.most && (c.part || len(c.text) <= mostOf(n))
 }
 
-// encode appends the code of a message; the model has learned it afterwards. ok is false when the code would be
-// longer than most.
-func (m *model) encode(dst, text []byte, tokens bool, most int) (out []byte, ok bool) {
-	c := m.encoding(dst, text, tokens, most)
-	c.advance(len(text))
-	return c.end()
-}
-
 func endProb(p uint32) int { return int(min(max(p>>16, 1), 65000)) }
 
 // Expanded octets per coded octet that a decoder accepts, and those it grants besides.

@@ -233,8 +233,9 @@ func (c *Coder) alone(text, stream []byte, tokens bool) try {
 	return t
 }
 
-// code codes a try at once.
+// code codes a try at once, by a model as it starts from the image.
 func (t *try) code(m *model, most int) ([]byte, bool) {
+	t.learn(m, atOnce)
 	t.begin(m, most)
 	t.under.advance(atOnce)
 	return t.under.end()
@@ -346,16 +347,14 @@ func (c *Coder) expandTaught(codec Codec, b []byte, limit int) ([]byte, error) {
 	return text, nil
 }
 
-// expand decodes what the model has coded from an image and after a window and, for tokens, writes the XML.
+// expand decodes what the model has coded from an image and after a window and, for tokens, writes the XML. At once is a reading of a
+// single slice.
 func (c *Coder) expand(from *image, window []entry, codec Codec, b []byte, limit int) ([]byte, error) {
-	if c.reading != nil {
-		return c.reading.expand(c, from, window, codec, b, limit)
+	r := c.reading
+	if r == nil {
+		r, c.left = new(Reading), atOnce
 	}
-	x := expandWith(c.learnedFor(codec, from, window), from, codec, b, limit)
-	if _, err := x.advance(atOnce); err != nil {
-		return nil, err
-	}
-	return x.end()
+	return r.expand(c, from, window, codec, b, limit)
 }
 
 // expanding is a text on its way back: advance goes on with it, end gives what it is.

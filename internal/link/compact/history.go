@@ -310,17 +310,23 @@ func (c *Coder) after(from *image, window []entry, text []byte) ([]byte, Codec) 
 	if m, known := c.made.codes[sum]; known {
 		return m.code, m.codec
 	}
-	stream, tokens := tokenizeXML(text)
-	codec := LearnedXML
-	if !tokens {
-		stream, codec = text, Learned
-	}
-	code, ok := c.learned(from, window).encode(nil, stream, tokens, len(text)-1-checkOctets-1)
+	t := afterShort(from, window, text)
+	code, ok := t.code(c.from(from), len(text)-1-checkOctets-1)
+	codec := t.codec
 	if !ok {
 		code, codec = nil, Stored
 	}
 	c.made.keep(sum, code, codec)
 	return code, codec
+}
+
+// afterShort codes a text after a window.
+func afterShort(from *image, window []entry, text []byte) *try {
+	t := &try{codec: LearnedXML, image: from, window: window}
+	if t.stream, t.tokens = tokenizeXML(text); !t.tokens {
+		t.codec, t.stream = Learned, text
+	}
+	return t
 }
 
 // contentOf names a text and what it is coded after. Numbers are not part of it: they do not change the code.
@@ -337,17 +343,6 @@ func (c *Coder) smallestWithout(text []byte, ok bool, octets int) ([]byte, Codec
 		return text, Stored
 	}
 	return c.remembered(text)
-}
-
-// learned returns the model after the window.
-func (c *Coder) learned(i *image, window []entry) *model { return c.learnedFor(Learned, i, window) }
-
-// learnedFor is learned for a code of this codec.
-func (c *Coder) learnedFor(codec Codec, i *image, window []entry) *model {
-	m := c.from(i)
-	t := try{codec: codec, window: window}
-	t.learn(m, atOnce)
-	return m
 }
 
 // learnedFrom is the first message of a window that is learned from; those before it are looked at.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"slices"
 )
 
@@ -72,7 +73,7 @@ func (c *Coder) appendLong(dst, text []byte, h *History, number uint64) ([]byte,
 	}
 	var m madeCode
 	t := afterLong(list[:1], text)
-	if code, ok := t.code(c.learnedFor(t.codec, t.image, t.window), len(text)-1); ok {
+	if code, ok := t.code(c.from(t.image), len(text)-1); ok {
 		m = madeCode{code, t.codec}
 	}
 	c.made.keep(contentOf(t.window, text), m.code, m.codec)
@@ -100,13 +101,13 @@ func (c *Coder) prepareLong(text []byte, h *History, number uint64, octets int) 
 	if len(list) == 0 || c.NoModel {
 		return c.Prepare(text, octets)
 	}
+	if c.slow != nil && c.slow.follows(text, list) {
+		return c.workOn(octets)
+	}
 	for _, e := range list {
 		if _, known := c.made.codes[contentOf([]entry{e}, text)]; known {
 			return true
 		}
-	}
-	if c.slow != nil && c.slow.follows(text, list) {
-		return c.workOn(octets)
 	}
 	window := list[:1]
 	sum := contentOf(window, text)
@@ -132,10 +133,10 @@ func (c *Coder) expandLong(b []byte, h *History, number uint64, limit int) ([]by
 	}
 	window := h.long[i : i+1]
 	text, err := c.expand(primed, window, Following, b[n+checkOctets:], limit)
-	if err != nil {
+	if errors.Is(err, ErrUnfinished) {
 		return nil, err
 	}
-	if sum := sumAfter(nil, window, text); !bytes.Equal(sum[:checkOctets], b[n:n+checkOctets]) {
+	if sum := sumAfter(nil, window, text); err != nil || !bytes.Equal(sum[:checkOctets], b[n:n+checkOctets]) {
 		return nil, ErrHistory
 	}
 	return text, nil

@@ -3,6 +3,7 @@ package compact
 import (
 	"bytes"
 	"errors"
+	"slices"
 )
 
 // ErrUnfinished says that a text was expanded in part. The same call goes on with it, for the same Reading.
@@ -33,7 +34,7 @@ func (c *Coder) Read(r *Reading, octets int, f func()) {
 	c.reading = nil
 }
 
-// expand is Coder.expand in slices.
+// expand is Coder.expand for a reading, as far as this slice of it reaches.
 func (r *Reading) expand(c *Coder, from *image, window []entry, codec Codec, b []byte, limit int) ([]byte, error) {
 	sum := sumAfter(c.salt(from), window, append([]byte{byte(codec)}, b...))
 	if text, done := r.texts[sum]; done {
@@ -46,7 +47,7 @@ func (r *Reading) expand(c *Coder, from *image, window []entry, codec Codec, b [
 		return nil, err
 	}
 	if r.under == nil || r.under.sum != sum {
-		r.under = &expansion{sum: sum, from: from, try: try{codec: codec, window: window}, m: c.borrow(from)}
+		r.under = &expansion{sum: sum, from: from, try: try{codec: codec, window: slices.Clone(window)}, m: c.borrow(from)}
 	}
 	x := r.under
 	done, err := x.advance(c, codec, b, limit)

@@ -290,7 +290,9 @@ func FuzzModel(f *testing.F) {
 		}
 		m := c.from(primed)
 		m.train(text, tokens)
-		code, ok := m.encode(nil, text, tokens, 1<<20)
+		e := m.encoding(nil, text, tokens, 1<<20)
+		e.advance(len(text))
+		code, ok := e.end()
 		if !ok {
 			return
 		}

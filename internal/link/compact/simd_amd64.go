@@ -1,22 +1,10 @@
 package compact
 
+import "golang.org/x/sys/cpu"
+
 // wide says that this processor computes for eight contexts at once (AVX2), as the functions of plain.go do one by one.
-// Both give the same codes.
-var wide = func() bool {
-	const osxsave, avx, saved, avx2 = 1 << 27, 1 << 28, 6, 1 << 5
-	if most, _, _, _ := cpuid(0, 0); most < 7 {
-		return false
-	}
-	if _, _, c, _ := cpuid(1, 0); c&osxsave == 0 || c&avx == 0 || xgetbv()&saved != saved {
-		return false
-	}
-	_, b, _, _ := cpuid(7, 0)
-	return b&avx2 != 0
-}()
-
-func cpuid(leaf, sub uint32) (a, b, c, d uint32)
-
-func xgetbv() (a uint32)
+// Both give the same codes. GODEBUG=cpu.avx2=off turns it off.
+var wide = cpu.X86.HasAVX2
 
 // foreseeWide is ask, dots and mixed: how likely a one is, and how many of the contexts of the last octets say something.
 //

@@ -446,24 +446,6 @@ done:
 	MOVL R9, now+64(FP)
 	RET
 
-// func cpuid(leaf, sub uint32) (a, b, c, d uint32)
-TEXT ·cpuid(SB), NOSPLIT, $0-24
-	MOVL leaf+0(FP), AX
-	MOVL sub+4(FP), CX
-	CPUID
-	MOVL AX, a+8(FP)
-	MOVL BX, b+12(FP)
-	MOVL CX, c+16(FP)
-	MOVL DX, d+20(FP)
-	RET
-
-// func xgetbv() (a uint32)
-TEXT ·xgetbv(SB), NOSPLIT, $0-4
-	XORL CX, CX
-	XGETBV
-	MOVL AX, a+0(FP)
-	RET
-
 DATA golden<>+0(SB)/4, $0x9e3779b1
 GLOBL golden<>(SB), RODATA|NOPTR, $4
 DATA stir<>+0(SB)/4, $0x2c1b3c6d

@@ -1,10 +1,15 @@
 package compact
 
 import (
+	"bytes"
 	"math/bits"
 	"math/rand/v2"
+	"os"
+	"os/exec"
 	"testing"
 	"unsafe"
+
+	"aldis/internal/lab/check"
 )
 
 // narrowly computes one by one for the time of a test.
@@ -170,6 +175,30 @@ func TestNarrowCodes(t *testing.T) {
 	TestVectors(t)
 	TestLearnedVectors(t)
 }
+
+// The same where slices end anywhere: what one kind of processor has coded is what the other would have.
+func TestNarrowCuts(t *testing.T) {
+	net := cutNet(t)
+	codes := cuts(t, 2, 400, net).Sum(nil)
+	narrowly(t)
+	check.True(t, "the codes are the same", bytes.Equal(cuts(t, 2, 400, net).Sum(nil), codes))
+}
+
+// GODEBUG=cpu.avx2=off computes one by one, as on a processor without AVX2.
+func TestNarrowSwitch(t *testing.T) {
+	if os.Getenv("GODEBUG") == narrowSwitch {
+		check.True(t, "it is wide all the same", !wide)
+		TestVectors(t)
+		return
+	}
+	again := exec.Command(os.Args[0], "-test.run", "^TestNarrowSwitch$", "-test.v")
+	again.Env = append(os.Environ(), "GODEBUG="+narrowSwitch)
+	out, err := again.CombinedOutput()
+	check.NoError(check.In(t, string(out)), err)
+	check.True(t, "it has run", bytes.Contains(out, []byte("PASS")), string(out))
+}
+
+const narrowSwitch = "cpu.avx2=off"
 
 // BenchmarkNarrowAfterTwelve is BenchmarkAfterTwelve on a processor that computes one by one.
 func BenchmarkNarrowAfterTwelve(b *testing.B) {

@@ -177,11 +177,8 @@ func (c *Coder) prepareAfter(text []byte, window []entry, octets int) (done bool
 		return true
 	}
 	if c.slow == nil || c.slow.sum != sum {
-		t := try{codec: LearnedXML, image: c.imageFor(window[len(window)-1].stream), window: slices.Clone(window)}
-		if t.stream, t.tokens = tokenizeXML(bytes.Clone(text)); !t.tokens {
-			t.codec, t.stream = Learned, bytes.Clone(text)
-		}
-		c.slow = &slow{text: text, sum: sum, codec: Stored, best: text, tries: []try{t}, after: true}
+		t := afterShort(c.imageFor(window[len(window)-1].stream), slices.Clone(window), bytes.Clone(text))
+		c.slow = &slow{text: text, sum: sum, codec: Stored, best: text, tries: []try{*t}, after: true}
 	}
 	return c.workOn(octets)
 }
