@@ -33,7 +33,7 @@ func (g *Gateway) receive(now time.Time, d Datagram) {
 		p.Met.Owe(now.Add(g.cfg.Profile.AckDelay))
 	}
 	if info.NewBoot {
-		p.Met.KnowsUs = false
+		p.Met.KnowsUs, p.Met.Started = false, true
 		if p.bearer.several != nil {
 			p.bearer.several.Started(p.Peer)
 		}

@@ -101,6 +101,7 @@ var Events = []Event{
 	{"peer.moved", "a peer has moved", "It is heard from another address.", ""},
 	{"peer.joined", "a new peer", "A reload has brought it; nothing is known of it yet.", ""},
 	{"peer.not_forgotten", "a peer was not forgotten: there is none with this id, or it was forgotten too often since the start of this gateway: restart it", "", ""},
+	{"peer.lacks", "a peer lacks messages that it has acknowledged: what it needs is sent anew, but not those", "It has not started since, so that no backup can have been put back: a defect there, or an older version.", ""},
 	{"peer.not_joined", "a new peer was not taken: it needs a restart", "A reload has named it, and the journal has something of an earlier one with this id, or the group has a fixed number of members.", ""},
 	{"peer.put_back", "a peer was put back to an older copy of its data: what it needs is sent anew, but not what it had acknowledged", "A backup was put back there, or its disk lost its last writes.", ""},
 	{"peer.put_back_begins", "a peer was put back to an older copy of its data and begins anew: what its local peers had given it since then and it had not sent is lost", "The same, at its first words.", ""},

@@ -60,6 +60,7 @@ type Acquaintance struct {
 	InStream uint8     // of its numbers towards us
 	Placed   bool      // in this start it has said that InStream is the stream of its numbers
 	Compared uint32    // the last start of the peer whose numbers count: its first ones were compared with what we have
+	Started  bool      // the peer has, and no receipt of this start of it was compared with what it had acknowledged
 	Refused  Refusal   // nothing that the peer sends counts until it begins a new stream
 	Era      uint16    // raised whenever the peer's numbers begin anew
 	Agreed   bool      // in this start it has said that it hears this stream of ours: its receipts are for that

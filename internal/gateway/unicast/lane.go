@@ -96,6 +96,7 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 		if lost := l.sender.Lacks(r); lost > 0 && l.Met.Anew == mail.Taken {
 			c.Numbers(l.Peer).end(now, lost)
 		}
+		l.Met.Started = l.Met.Started && l.Met.Ending
 	}
 	if !l.Met.Agreed {
 		return // it may be for another stream, and mean other messages
@@ -167,10 +168,16 @@ func (c *Carrier) NewStore(p *mail.Peer) (again []*mail.Entry) {
 	return again
 }
 
-// Unlearn codes nothing after what the peer has forgotten.
+// Unlearn codes nothing after what the peer has forgotten. What is under way was coded so, and goes again.
 func (c *Carrier) Unlearn(p *mail.Peer) {
 	l := c.lines[p.ID]
 	l.audience.Unlearn(p, l.sender.Next(frame.Direct))
+	isPiece := func(n uint64) bool { _, _, ok := l.cut.Again(n); return ok }
+	for _, at := range l.sender.Resend(isPiece) {
+		if e := l.Box.At(at); e != nil {
+			e.Held = false
+		}
+	}
 }
 
 // Again is for carriers whose messages are acknowledged before they are read.

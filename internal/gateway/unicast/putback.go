@@ -112,7 +112,7 @@ func (n Numbers) Tell(h *frame.Hello) {
 		}
 		h.Starts = append(h.Starts, earlier)
 	}
-	h.Seen = uint16(n.l.receiver.Arrived(frame.Direct))
+	h.Seen = uint16(n.l.receiver.Cumulative(frame.Direct))
 	met := &n.l.Met
 	h.End, h.Ended, h.Void = met.Ending, met.Refused == mail.Ended, met.Refused == mail.Void
 	if h.Void {
@@ -202,13 +202,19 @@ func (n Numbers) Heed(now time.Time, h frame.Hello, boot uint32) {
 	}
 }
 
-// end stops our stream: the peer does not have what it has acknowledged. Nothing more goes until it has said what it has.
+// end stops our stream: the peer does not have what it has acknowledged. Nothing more goes until it has said what it has. Only a
+// start can have put it back; without one, what has happened there is not known.
 func (n Numbers) end(now time.Time, lost int) {
 	if n.l.Met.Ending {
 		return
 	}
 	n.l.Met.End(now)
-	n.c.Road.Note("warn", "a peer was put back to an older copy of its data: what it needs is sent anew, but not what it had acknowledged",
+	if n.l.Met.Started {
+		n.c.Road.Note("warn", "a peer was put back to an older copy of its data: what it needs is sent anew, but not what it had acknowledged",
+			"peer", n.l.Name, "it_may_have_lost", lost)
+		return
+	}
+	n.c.Road.Note("warn", "a peer lacks messages that it has acknowledged: what it needs is sent anew, but not those",
 		"peer", n.l.Name, "it_may_have_lost", lost)
 }
 

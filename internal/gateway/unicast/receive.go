@@ -86,16 +86,19 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, piece bool, 
 		f.Number = l.receiver.Widen(frame.Direct, uint8(f.Number))
 	}
 	at, fresh := l.receiver.Accept(now, frame.Direct, f.Number, f.Prompt)
+	a := mail.Arrival{Place: at, Number: at.Number, Piece: piece, Body: slices.Clone(f.Body), Free: f.Free}
+	if f.After != 0 {
+		a.After = at.Number - min(at.Number, uint64(f.After))
+	}
 	switch fresh {
 	case custody.New:
-		a := mail.Arrival{Place: at, Number: at.Number, Piece: piece, Body: slices.Clone(f.Body), Free: f.Free}
-		if f.After != 0 {
-			a.After = at.Number - min(at.Number, uint64(f.After))
-		}
 		c.arrived(now, l, a)
 		l.readAhead(now, c)
 		return l.Opened, octets
 	case custody.Duplicate:
+		if unread, kept := l.early.Get(at); newest && kept && len(unread.Body) > 0 && !unread.Piece && !piece {
+			l.early.Keep(a, true) // its sender knows better now what can be read here
+		}
 		l.Counts.Duplicates++
 		return mail.Repair, octets
 	case custody.Beyond:
@@ -120,6 +123,7 @@ func (c *Carrier) arrived(now time.Time, l *line, a mail.Arrival) {
 
 // read delivers what is in order in a lane while this turn has room; fresh is not in the journal.
 func (c *Carrier) read(now time.Time, l *line, lane frame.Lane, fresh mail.Attempt) {
+	defer l.receiver.Read(now, lane)
 	for next, ok := l.receiver.Next(lane); ok && l.Turn.Room(now); next, ok = l.receiver.Next(lane) {
 		a, kept := l.early.Get(next)
 		if kept && next != fresh && len(a.Body) == 0 { // it was read before its turn
@@ -148,6 +152,7 @@ func (c *Carrier) read(now time.Time, l *line, lane frame.Lane, fresh mail.Attem
 			if !errors.Is(err, compact.ErrModel) {
 				l.Met.Misread()
 				l.Reader.Unlearn()
+				l.rejectUnread(now, lane)
 			}
 			c.Road.Note("info", "a message coded with what is not known here is asked for again", "peer", l.Name, "number", next.Number, "error", err)
 			break
@@ -158,6 +163,17 @@ func (c *Carrier) read(now time.Time, l *line, lane frame.Lane, fresh mail.Attem
 			c.Road.Unread(now, l.Peer, next)
 			c.Road.Note("error", "a message of a peer cannot be read and is dropped: does it run another version?",
 				"peer", l.Name, "number", next.Number, "error", err)
+		}
+	}
+}
+
+// rejectUnread: what has arrived of a lane and was not read is coded after what is forgotten here. Its sender sends all of it again,
+// as soon as it has heard that, instead of one after the other.
+func (l *line) rejectUnread(now time.Time, lane frame.Lane) {
+	for _, at := range l.early.Places() {
+		if a, _ := l.early.Get(at); at.Lane == lane && len(a.Body) > 0 && !a.Piece {
+			l.early.Take(at, true)
+			l.receiver.Reject(now, at)
 		}
 	}
 }

@@ -465,3 +465,67 @@ func TestSentTwice(t *testing.T) {
 		t.Errorf("%v goes a third time", got)
 	}
 }
+
+// What is here and was not read is named singly, and acknowledged when it was read.
+func TestUnreadIsNamedSingly(t *testing.T) {
+	r := NewReceiver(cfg, lanes(0, 0))
+	for n := range uint16(3) {
+		r.Accept(at(0), frame.Direct, n+1, false)
+	}
+	r.Advance(frame.Direct)
+	want := frame.Receipt{Lane: frame.Direct, Cumulative: 1, Bitmap: []byte{0b11}}
+	if got := r.Receipts(); !reflect.DeepEqual(got, []frame.Receipt{want}) {
+		t.Errorf("receipts %v, want %v", got, want)
+	}
+	r.Settle()
+	r.Read(at(1), frame.Direct)
+	if !r.Due().IsZero() {
+		t.Error("a receipt is owed, and nothing was read since the last one")
+	}
+	r.Advance(frame.Direct)
+	r.Advance(frame.Direct)
+	r.Read(at(1), frame.Direct)
+	if got := r.Receipts(); r.Due().IsZero() || got[0].Cumulative != 3 || got[0].Bitmap != nil {
+		t.Errorf("receipts %v due at %v", got, r.Due())
+	}
+	r.Settle()
+	r.Read(at(2), frame.Direct)
+	if !r.Due().IsZero() {
+		t.Error("the same is owed twice")
+	}
+}
+
+// What a receipt has no room to name is not lost.
+func TestReceiptWithoutRoom(t *testing.T) {
+	wide := cfg
+	wide.Window[frame.Direct] = 200
+	r, s := NewReceiver(wide, lanes(0, 0)), NewSender(wide, lanes(1, 1))
+	sendN(s, at(0), 140)
+	for n := range uint16(140) {
+		if n != 4 { // number 5 is lost
+			r.Accept(at(0), frame.Direct, n+1, false)
+		}
+	}
+	id := s.ProbeSent(at(0))
+	s.Receipt(at(1), r.Receipts()[0])
+	s.Answer(at(1), id)
+	if got := s.Lost(at(1)); !reflect.DeepEqual(got, d(5)) {
+		t.Errorf("lost %v, want 5 alone", got)
+	}
+	if under := s.UnderWay(frame.Direct); under != 21 {
+		t.Errorf("%d under way, want 5 and 121 to 140", under)
+	}
+}
+
+// All that the peer has not read goes again when it cannot be read as it was coded, but for what is not coded after anything.
+func TestResend(t *testing.T) {
+	s := NewSender(cfg, lanes(1, 1))
+	sendN(s, at(0), 4)
+	s.Receipt(at(1), frame.Receipt{Cumulative: 1, Bitmap: []byte{0b10}})
+	if held := s.Resend(func(n uint64) bool { return n == 4 }); !reflect.DeepEqual(held, d(3)) {
+		t.Errorf("%v had arrived, want 3", held)
+	}
+	if got := s.Lost(at(1)); !reflect.DeepEqual(got, d(2, 3)) {
+		t.Errorf("%v go again, want 2 and 3", got)
+	}
+}

@@ -20,6 +20,8 @@ type Receiver struct {
 	ackDelay time.Duration
 	cum      [frame.Lanes]uint64
 	held     [frame.Lanes]map[uint64]bool // above cum
+	behind   [frame.Lanes]bool            // the last receipt named what was here in its turn, and was not read
+	told     [frame.Lanes]uint64          // the cumulative number of that receipt
 	owed     [frame.Lanes]bool
 	due      time.Time // when what is owed goes alone; zero: nothing owed
 }
@@ -40,17 +42,9 @@ func (r *Receiver) Restore(id ID) {
 	}
 }
 
-// Cumulative is the number up to which everything of the lane was delivered.
+// Cumulative is the number up to which everything of the lane was read. It alone is acknowledged for good: what is here and was
+// not read is named singly, for until it has been read only its sender can send it again in another coding.
 func (r *Receiver) Cumulative(l frame.Lane) uint64 { return r.cum[l] }
-
-// Arrived is the number up to which everything of the lane is here, delivered or kept until it can be.
-func (r *Receiver) Arrived(l frame.Lane) uint64 {
-	n := r.cum[l]
-	for r.held[l][n+1] {
-		n++
-	}
-	return n
-}
 
 // Widen finds the number of which the low 8 bits came, in a datagram newer than all others.
 func (r *Receiver) Widen(l frame.Lane, low uint8) uint16 {
@@ -108,6 +102,14 @@ func (r *Receiver) Advance(l frame.Lane) (ID, bool) {
 	return ID{l, n}, true
 }
 
+// Read is called when messages have been read whose receipt named them as not read yet: another receipt is owed.
+func (r *Receiver) Read(now time.Time, l frame.Lane) {
+	if r.behind[l] && r.cum[l] > r.told[l] {
+		r.behind[l] = false
+		r.owe(now, l, r.ackDelay)
+	}
+}
+
 // Next says which message Advance would move past.
 func (r *Receiver) Next(l frame.Lane) (ID, bool) {
 	n := r.cum[l] + 1
@@ -148,20 +150,21 @@ func (r *Receiver) Receipts() (receipts []frame.Receipt) {
 
 // Settle notes that everything owed went out.
 func (r *Receiver) Settle() {
+	for l, owed := range r.owed {
+		if owed {
+			r.told[l], r.behind[l] = r.cum[l], r.held[l][r.cum[l]+1]
+		}
+	}
 	r.owed = [frame.Lanes]bool{}
 	r.due = time.Time{}
 }
 
 func (r *Receiver) receipt(l frame.Lane) frame.Receipt {
-	arrived := r.Arrived(l)
-	out := frame.Receipt{Lane: l, Cumulative: uint16(arrived)}
+	out := frame.Receipt{Lane: l, Cumulative: uint16(r.cum[l])}
 	for n := range r.held[l] {
-		if n <= arrived {
-			continue
-		}
-		bit := int(n - arrived - 1)
+		bit := int(n - r.cum[l] - 1)
 		if bit/8 >= frame.MaxBitmap {
-			continue // told once those before it have arrived
+			continue // told once those before it have been read
 		}
 		for len(out.Bitmap) <= bit/8 {
 			out.Bitmap = append(out.Bitmap, 0)

@@ -61,6 +61,7 @@ type Sender struct {
 	first  [frame.Lanes]uint64 // of this start
 	flight [frame.Lanes]map[uint64]*flight
 	held   [frame.Lanes]map[uint64]bool // at the peer, but not all before them is
+	beyond [frame.Lanes]uint64          // of numbers above this the last receipt had no room to tell; 0: it had
 	grown  int                          // by how much the window of the direct lane is larger: receipts came for as many while it was used
 	idle   time.Time                    // since when nothing of the direct lane is under way; zero: something is
 	tx     uint64                       // transmissions so far, of anything that a receipt can answer
@@ -243,6 +244,10 @@ func (s *Sender) Receipt(now time.Time, r frame.Receipt) (acked, held []ID) {
 	if cum >= s.next[l] {
 		return nil, nil
 	}
+	s.beyond[l] = 0
+	if len(r.Bitmap) == frame.MaxBitmap {
+		s.beyond[l] = cum + 8*frame.MaxBitmap
+	}
 	var latest uint64 // transmission that the receipt proves to have arrived
 	arrived := func(n uint64) bool {
 		f := s.flight[l][n]
@@ -295,6 +300,27 @@ func (s *Sender) Dropped(r frame.Receipt) (again []ID) {
 	return again
 }
 
+// Resend says that the peer cannot read what was coded as it was until now: what it has not read of the direct lane goes again.
+// as leaves out numbers whose coding does not matter. held is what had arrived.
+func (s *Sender) Resend(as func(n uint64) bool) (held []ID) {
+	l := frame.Direct
+	for n := range s.held[l] {
+		if !as(n) {
+			held = append(held, ID{l, n})
+			s.flight[l][n] = &flight{}
+		}
+	}
+	for _, id := range held {
+		delete(s.held[l], id.Number)
+	}
+	for n, f := range s.flight[l] {
+		if !as(n) {
+			f.lost = true
+		}
+	}
+	return held
+}
+
 // grow is called when receipts named so many messages of the direct lane for the first time.
 func (s *Sender) grow(now time.Time, acked int) {
 	l := frame.Direct
@@ -322,8 +348,8 @@ func (s *Sender) Back(now time.Time) {
 	}
 	s.open()
 	s.ask = len(s.flight[frame.Bulk]) > 0
-	for _, f := range s.flight[frame.Direct] {
-		if now.Sub(f.sent) >= s.cfg.RoundTrip+s.granted {
+	for n, f := range s.flight[frame.Direct] {
+		if now.Sub(f.sent) >= s.cfg.RoundTrip+s.granted && s.told(n) {
 			f.lost = true
 		} else {
 			s.ask = true
@@ -338,11 +364,16 @@ func (s *Sender) open() {
 
 // loseBefore marks the direct messages that were last sent before transmission tx.
 func (s *Sender) loseBefore(now time.Time, tx uint64) {
-	for _, f := range s.flight[frame.Direct] {
-		if f.lastTx < tx && now.Sub(f.sent) >= s.cfg.HoleAge {
+	for n, f := range s.flight[frame.Direct] {
+		if f.lastTx < tx && now.Sub(f.sent) >= s.cfg.HoleAge && s.told(n) {
 			f.lost = true
 		}
 	}
+}
+
+// told says whether the last receipt would have named a number of the direct lane that had arrived.
+func (s *Sender) told(n uint64) bool {
+	return s.beyond[frame.Direct] == 0 || n <= s.beyond[frame.Direct]
 }
 
 // Answer applies the answer to a probe: the receipts before it in the same datagram tell all that had arrived.
