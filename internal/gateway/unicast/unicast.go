@@ -66,6 +66,7 @@ type line struct {
 	audience *mail.Audience
 	early    mail.Early
 	starts   starts
+	parted   uint64         // number of the first message that could not be read for its history, until it comes again; 0: none
 	answers  []uint8        // probes to be answered
 	announce *frame.Silence // it has to be told that we go silent
 	given    givenOf
