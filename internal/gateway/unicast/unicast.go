@@ -349,6 +349,16 @@ func (c *Carrier) Announce(now time.Time, f frame.Silence) bool {
 	return true
 }
 
+// Settle pays every receipt that is owed.
+func Settle(c *Carrier, now time.Time) {
+	for _, l := range c.order {
+		if l.Reachable() && len(l.receiver.Receipts()) > 0 {
+			l.receiver.Probed(now)
+			c.compose(now, l)
+		}
+	}
+}
+
 // Owed adds up what is owed to the peers.
 func (c *Carrier) Owed(now time.Time) (o mail.Owed) {
 	room := c.Profile.Filled() - directReserve
