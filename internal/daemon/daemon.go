@@ -67,6 +67,7 @@ type Daemon struct {
 	clock    clock
 	deadline time.Time
 	aired    []heard // of this turn: they come before its events
+	closing  bool    // nothing but local peers is heard any more
 	unheard  int     // turns, one after the other, that left datagrams for the next
 	events   []gateway.Event
 	outputs  []gateway.Output
@@ -259,8 +260,10 @@ func (d *Daemon) turn() time.Duration {
 	now, mono := d.now()
 	d.outputs = d.outputs[:0]
 	if !d.full() {
-		d.drain()
-		d.hear(now, mono)
+		if !d.closing {
+			d.drain()
+			d.hear(now, mono)
+		}
 		if len(d.events) == 0 || d.clock.news {
 			d.events = slices.Insert(d.events, 0, d.clock.event())
 		}

@@ -179,9 +179,40 @@ func (d *Daemon) recover(mono time.Duration) {
 	d.trouble.Store(nil)
 }
 
-// finish waits for the commit that is under way, and writes what has gathered meanwhile; where the journal fails it
-// tries once more.
+// At the end the loop listens to local peers until nothing has come of them for stopQuiet, yet not longer than stopMost: what they
+// have just been handed is confirmed then, and does not go to them again after the next start.
+const (
+	stopQuiet = 50 * time.Millisecond
+	stopMost  = time.Second
+)
+
+// hearOut takes what local peers still confirm. Nothing of the link is heard any more, so nothing new is handed over.
+func (d *Daemon) hearOut() {
+	d.closing = true
+	for end := time.After(stopMost); !d.full() && !d.failing; {
+		select {
+		case ev := <-d.lan:
+			d.events = append(d.events[:0], ev)
+			d.turn()
+		case err := <-d.written:
+			_, mono := d.now()
+			d.wrote(mono, err)
+		case <-time.After(stopQuiet):
+			return
+		case <-end:
+			return
+		}
+	}
+}
+
+// finish lets the engine say its last, waits for the commit that is under way, and writes what has gathered meanwhile; where
+// the journal fails it tries once more.
 func (d *Daemon) finish() error {
+	d.hearOut()
+	if !d.full() {
+		d.events = append(d.events[:0], gateway.Stop{})
+		d.turn()
+	}
 	_, mono := d.now()
 	if d.waits.writing {
 		d.wrote(mono, <-d.written)

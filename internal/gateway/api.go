@@ -39,6 +39,8 @@ type (
 		Until    time.Time
 		Announce bool
 	}
+	// Stop says that no other event comes: peers are told at once what has arrived, so that they send nothing of it again.
+	Stop struct{}
 	// Clock says that only time passed, in a run in which the wall clock was set: Ran is how long the run has lasted,
 	// Set by how much the wall clock was set, in sum.
 	Clock struct{ Ran, Set time.Duration }
@@ -94,6 +96,7 @@ type (
 func (LAN) gatewayEvent()        {}
 func (Datagram) gatewayEvent()   {}
 func (Silence) gatewayEvent()    {}
+func (Stop) gatewayEvent()       {}
 func (Clock) gatewayEvent()      {}
 func (Forget) gatewayEvent()     {}
 func (NewRoster) gatewayEvent()  {}

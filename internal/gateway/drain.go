@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/gateway/unicast"
 	"aldis/internal/site"
 )
 
@@ -36,6 +37,16 @@ func (e Drain) obey(g *Gateway, now time.Time) {
 		g.Note("info", "the gateway takes no messages of local peers any more: what waits goes out")
 	} else {
 		g.Note("info", "the gateway takes messages of local peers again")
+	}
+}
+
+// obey pays every receipt that is owed, whatever the air is doing.
+func (Stop) obey(g *Gateway, now time.Time) {
+	if g.silence.quiet() {
+		return
+	}
+	for _, b := range g.bearers {
+		unicast.Settle(b.lines, now)
 	}
 }
 

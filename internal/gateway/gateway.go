@@ -214,6 +214,8 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		}
 	case Silence:
 		g.silence.obey(g, now, ev)
+	case Stop:
+		ev.obey(g, now)
 	case Clock:
 		g.silence.hear(now, ev)
 	case MessageOrder:

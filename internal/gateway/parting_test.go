@@ -7,6 +7,7 @@ import (
 
 	"aldis/internal/gateway"
 	"aldis/internal/lab/check"
+	"aldis/internal/link/profile"
 )
 
 // A game in which a gateway cannot read what comes, from one moment on, because its memory of what came before is spoiled.
@@ -74,11 +75,13 @@ func TestPartingIsMendedInOneRoundTrip(t *testing.T) {
 	} {
 		t.Run(p.profile, func(t *testing.T) {
 			t.Parallel()
-			for seed := range seeds(250) {
-				before := p.play(t, seed, 0)
-				after := p.play(t, seed, 1)
-				if after > before+2*before+time.Second {
-					t.Errorf("seed %d: the longest takes %v, with a parting %v", seed, before, after)
+			link := load(t, p.profile)
+			trip := link.RoundTripMax(link.DatagramOctets + profile.IPUDPOctets)
+			t.Logf("a round trip is %v", trip)
+			for seed := range 2 * seeds(125) {
+				before, after := p.play(t, seed, 0), p.play(t, seed, 1)
+				if after > before+trip+time.Second {
+					t.Errorf("seed %d: the longest takes %v, with a parting %v: a round trip is %v", seed, before, after, trip)
 				}
 				t.Logf("seed %d: the longest takes %v, with a parting %v", seed, before, after)
 			}

@@ -73,10 +73,7 @@ func (r *Reader) read(coder *compact.Coder, at Attempt, body []byte) (envelope.M
 		before = &r.bulk
 	}
 	texts.Decode = before.Decode(coder, at.Number)
-	m, number, defined, err := envelope.ParseCoded(body, func(number uint32) (envelope.Flow, bool) {
-		f, ok := r.flows[number]
-		return f, ok
-	}, texts)
+	m, number, defined, err := envelope.ParseCoded(body, r.flow, texts)
 	if err != nil {
 		return m, err
 	}
@@ -93,12 +90,25 @@ func (r *Reader) read(coder *compact.Coder, at Attempt, body []byte) (envelope.M
 	return m, nil
 }
 
+func (r *Reader) flow(number uint32) (f envelope.Flow, ok bool) {
+	f, ok = r.flows[number]
+	return f, ok
+}
+
+// Dependent says whether a message is coded after earlier ones, or of a flow that is not known here.
+func (r *Reader) Dependent(body []byte) bool {
+	_, _, _, err := envelope.ParseCoded(body, r.flow, &envelope.Texts{Decode: func(_ uint32, _ int, codec compact.Codec, _ []byte, _ int) ([]byte, error) {
+		if compact.HeadOctets(codec) > 0 {
+			return nil, compact.ErrHistory
+		}
+		return []byte{}, nil
+	}})
+	return errors.Is(err, compact.ErrHistory) || errors.Is(err, envelope.ErrUnknownFlow)
+}
+
 // Fleeting says whether a message may be read though others before it are missing: it is of use only now.
 func (r *Reader) Fleeting(body []byte) bool {
-	return envelope.Fleeting(body, func(number uint32) (envelope.Flow, bool) {
-		f, ok := r.flows[number]
-		return f, ok
-	})
+	return envelope.Fleeting(body, r.flow)
 }
 
 // learn keeps what later messages of the flow may be coded after: in the direct lane short elements, in the bulk lane long ones.

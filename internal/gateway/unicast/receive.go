@@ -85,6 +85,10 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, piece bool, 
 		}
 		f.Number = l.receiver.Widen(frame.Direct, uint8(f.Number))
 	}
+	if !piece && l.unreadable(f) {
+		c.Road.Drop("parted")
+		return mail.Repair, octets
+	}
 	at, fresh := l.receiver.Accept(now, frame.Direct, f.Number, f.Prompt)
 	a := mail.Arrival{Place: at, Number: at.Number, Piece: piece, Body: slices.Clone(f.Body), Free: f.Free}
 	if f.After != 0 {
@@ -152,7 +156,7 @@ func (c *Carrier) read(now time.Time, l *line, lane frame.Lane, fresh mail.Attem
 			if !errors.Is(err, compact.ErrModel) {
 				l.Met.Misread()
 				l.Reader.Unlearn()
-				l.rejectUnread(now, lane)
+				l.rejectUnread(now, next)
 			}
 			c.Road.Note("info", "a message coded with what is not known here is asked for again", "peer", l.Name, "number", next.Number, "error", err)
 			break
@@ -167,22 +171,34 @@ func (c *Carrier) read(now time.Time, l *line, lane frame.Lane, fresh mail.Attem
 	}
 }
 
-// rejectUnread: what has arrived of a lane and was not read is coded after what is forgotten here. Its sender sends all of it again,
-// as soon as it has heard that, instead of one after the other.
-func (l *line) rejectUnread(now time.Time, lane frame.Lane) {
+// rejectUnread follows a message that cannot be read, for what it was coded after is not what is held here. What has arrived
+// behind it and is coded so too is missing again: all of it comes anew at once, when its sender has heard that.
+func (l *line) rejectUnread(now time.Time, missing mail.Attempt) {
+	if missing.Lane == frame.Direct {
+		l.parted = missing.Number
+	}
 	for _, at := range l.early.Places() {
-		if a, _ := l.early.Get(at); at.Lane == lane && len(a.Body) > 0 && !a.Piece {
+		if a, _ := l.early.Get(at); at.Lane == missing.Lane && len(a.Body) > 0 && !a.Piece && l.Reader.Dependent(a.Body) {
 			l.early.Take(at, true)
 			l.receiver.Reject(now, at)
 		}
 	}
 }
 
+// unreadable says whether a message was sent before its sender heard that it has to be coded otherwise. Kept, it would be read
+// right behind the first one that comes anew, before its own other coding has come, and cost a round trip of its own.
+func (l *line) unreadable(f frame.Data) bool {
+	if l.parted <= l.receiver.Cumulative(frame.Direct) {
+		l.parted = 0
+	}
+	return l.parted != 0 && f.Number != uint16(l.parted) && !l.receiver.Known(frame.Direct, f.Number) && l.Reader.Dependent(f.Body)
+}
+
 // NewNumbers: the peer counts its messages from 1 again.
 func (c *Carrier) NewNumbers(now time.Time, p *mail.Peer) {
 	l := c.lines[p.ID]
 	c.Numbers(p).deliverHeld(now, false)
-	l.receiver = custody.NewReceiver(c.Timing, [frame.Lanes]uint64{})
+	l.receiver, l.parted = custody.NewReceiver(c.Timing, [frame.Lanes]uint64{}), 0
 	l.long.wire.Forget()
 	pieces{c, l}.forget()
 }

@@ -66,6 +66,7 @@ type line struct {
 	audience *mail.Audience
 	early    mail.Early
 	starts   starts
+	parted   uint64         // number of the first message that could not be read for its history, until it comes again; 0: none
 	answers  []uint8        // probes to be answered
 	announce *frame.Silence // it has to be told that we go silent
 	given    givenOf
@@ -346,6 +347,16 @@ func (c *Carrier) Announce(now time.Time, f frame.Silence) bool {
 		}
 	}
 	return true
+}
+
+// Settle pays every receipt that is owed.
+func Settle(c *Carrier, now time.Time) {
+	for _, l := range c.order {
+		if l.Reachable() && len(l.receiver.Receipts()) > 0 {
+			l.receiver.Probed(now)
+			c.compose(now, l)
+		}
+	}
 }
 
 // Owed adds up what is owed to the peers.
