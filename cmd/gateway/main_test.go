@@ -66,6 +66,7 @@ type testSite struct {
 	id                         int
 	more                       string // lines of [link]
 	keys                       string // those that say which keys; "": net.key
+	profile                    string // of the link; "": geo-satcom-128k
 }
 
 // newSite makes a site in a net; key "" draws a new net key.
@@ -103,13 +104,13 @@ data_dir = %q
 [lan]
 tcp = %q
 [link]
-profile = "geo-satcom-128k"
+profile = %q
 listen = %q
 %s
 %s
 [http]
 listen = %q
-`, s.id, s.id, dataDir, s.lan, s.link, cmp.Or(s.keys, `key_file = "net.key"`), s.more, s.http)
+`, s.id, s.id, dataDir, s.lan, cmp.Or(s.profile, "geo-satcom-128k"), s.link, cmp.Or(s.keys, `key_file = "net.key"`), s.more, s.http)
 	for _, p := range peers {
 		id, address, ok := strings.Cut(p, " ")
 		text += fmt.Sprintf("[[link.peer]]\nid = %s\nname = \"node%s\"\n", id, id)

@@ -62,9 +62,15 @@ func (k *talk) say(text string) error {
 // dialPeer connects a JXTA peer to a site's gateway and waits for its lease.
 func dialPeer(t testing.TB, r *running, name string, seed uint64, hear func(*tcp.Peer, edgepeer.Notice)) *tcp.Peer {
 	t.Helper()
+	return dialWith(t, tcp.Config{Address: r.lan, Hear: hear, Edge: edgepeer.Config{Name: name, Rand: rand.New(rand.NewPCG(seed, 1))}})
+}
+
+// dialWith dials a peer and waits for its lease.
+func dialWith(t testing.TB, cfg tcp.Config) *tcp.Peer {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	p, err := tcp.Dial(ctx, tcp.Config{Address: r.lan, Hear: hear, Edge: edgepeer.Config{Name: name, Rand: rand.New(rand.NewPCG(seed, 1))}})
+	p, err := tcp.Dial(ctx, cfg)
 	if err == nil {
 		t.Cleanup(p.Close)
 		err = p.WaitLease(ctx, "")

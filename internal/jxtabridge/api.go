@@ -38,7 +38,8 @@ type (
 	Quiet struct{ Conn site.ConnID }
 	// Closed: the connection is gone, whoever closed it. Nothing more comes from it.
 	Closed struct{ Conn site.ConnID }
-	// Written: every body up to and including the one with this Token was handed to the peer's socket.
+	// Written: every body up to and including the one with this Token is on the peer's machine;
+	// over HTTP, was handed to the peer's socket.
 	Written struct {
 		Conn  site.ConnID
 		Token uint64

@@ -43,6 +43,7 @@ type conn struct {
 	known      bool // the first message has shown the format
 	signed     bool
 	version    uint8 // binary message version to send
+	inOrder    bool  // what it is sent is heard in that order at any distance; see Config.Pace
 	inflight   []flight
 	octets     int // of inflight
 	complaints int
@@ -282,12 +283,7 @@ func (o *outlets) pump(p *peer) {
 		default:
 			p.queued -= m.size
 			o.transmit(c, m, true)
-			pace := o.cfg.Pace
-			if len(p.queue)-n < shortBacklog {
-				pace *= 15
-			}
-			pace += time.Duration(m.size/pacedOctets) * time.Millisecond
-			p.next = o.now.Add(pace)
+			p.next = o.now.Add(o.pace(c, m, len(p.queue)-n))
 		}
 	}
 	if kept > 0 {
@@ -297,6 +293,18 @@ func (o *outlets) pump(p *peer) {
 	clear(p.queue[:n-kept])
 	p.queue = p.queue[n-kept:]
 	o.unjam(p)
+}
+
+// pace is the distance of the next far message from m, while so many wait.
+func (o *outlets) pace(c *conn, m *message, waiting int) time.Duration {
+	if c.inOrder && !c.signed {
+		return 0
+	}
+	pace := o.cfg.Pace
+	if waiting < shortBacklog {
+		pace *= 15
+	}
+	return pace + time.Duration(m.size/pacedOctets)*time.Millisecond
 }
 
 // shortBacklog is the number of waiting far messages below which they keep a longer distance.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"aldis/internal/jxta"
@@ -17,13 +18,16 @@ const readBuffer = 16 << 10 // octets
 
 type conn struct {
 	outbox
-	net  net.Conn
-	host string // IP address of the peer
+	net   net.Conn
+	host  string // IP address of the peer
+	taken taken
+	stall sync.Once
 }
 
 func newConn(l *LAN, id site.ConnID, c net.Conn, host string) *conn {
 	n := &conn{net: c, host: host}
 	n.outbox.init(l, id, c.RemoteAddr().String(), func() { c.Close() })
+	n.taken.init(n)
 	return n
 }
 
@@ -36,17 +40,22 @@ func (n *conn) run() {
 		n.write()
 	}()
 	n.read()
-	n.close()
+	n.stop()
+	n.net.SetWriteDeadline(time.Unix(1, 0)) // what is being written is not waited for
 	<-written
+	n.close()
+	n.taken.end()
 	n.lan.forget(n)
 	n.lan.post(jxtabridge.Closed{Conn: n.id})
 }
 
 func (n *conn) write() {
-	defer n.close() // the reader may be waiting for its gate
+	defer n.close()      // the reader may be waiting for its gate
+	defer n.taken.look() // while the socket still tells what the peer had when it left
 	for {
 		batch := n.take()
 		if batch == nil {
+			n.taken.last()
 			return
 		}
 		var parts net.Buffers
@@ -58,12 +67,18 @@ func (n *conn) write() {
 		}
 		if err := n.flush(parts); err != nil {
 			if errors.Is(err, os.ErrDeadlineExceeded) {
-				n.lan.refuse("never_reads", n.remote, nil)
+				n.stalled()
 			}
 			return
 		}
-		n.lan.metrics.Octets.WithLabelValues("out").Add(float64(n.written(batch)))
+		n.lan.metrics.Octets.WithLabelValues("out").Add(float64(n.taken.wrote(batch)))
 	}
+}
+
+// stalled ends a connection whose peer takes nothing.
+func (n *conn) stalled() {
+	n.stall.Do(func() { n.lan.refuse("never_reads", n.remote, nil) })
+	n.close()
 }
 
 // flush writes all parts. The deadline is renewed while the peer takes anything, so that a large body may be slow.
@@ -71,6 +86,9 @@ func (n *conn) flush(parts net.Buffers) error {
 	for len(parts) > 0 {
 		if err := n.net.SetWriteDeadline(time.Now().Add(n.lan.cfg.WriteStall)); err != nil {
 			return err
+		}
+		if n.over() {
+			return net.ErrClosed
 		}
 		taken, err := parts.WriteTo(n.net)
 		if err != nil && (taken == 0 || !errors.Is(err, os.ErrDeadlineExceeded)) {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/lab/wait"
 	"aldis/internal/site"
 )
 
@@ -331,6 +333,35 @@ func TestPeerThatNeverReads(t *testing.T) {
 	if n := count[jxtabridge.Written](w.all()); n > 16 {
 		t.Errorf("%d bodies of 1 MiB called written", n)
 	}
+}
+
+// What the own kernel keeps for a peer that does not read is not called written: it would be lost with this process.
+func TestWrittenIsOnThePeersMachine(t *testing.T) {
+	const size, bodies = 64 << 10, 64
+	w := start(t, Config{MaxQueue: 64 << 20})
+	c := w.dial()
+	if err := c.(*net.TCPConn).SetReadBuffer(size); err != nil { // the peer's machine keeps that and no more
+		t.Fatal(err)
+	}
+	w.say(c, []byte(hello1))
+	w.await("welcome", func(e []site.Event) bool { return count[jxtabridge.Welcomed](e) == 1 })
+	for i := range bodies {
+		w.lan.Send(jxtabridge.Send{Conn: 1, Body: body(size), Token: uint64(i + 1)})
+	}
+	last := func(events []site.Event) int {
+		for _, ev := range slices.Backward(events) {
+			if wr, is := ev.(jxtabridge.Written); is {
+				return int(wr.Token)
+			}
+		}
+		return 0
+	}
+	wait.Still(t, 200*time.Millisecond, 5*time.Second, "what is written", func() int { return last(w.all()) })
+	if got := last(w.all()); got > 8 {
+		t.Errorf("%d bodies of %d octets called written, and the peer has room for one or two", got, size)
+	}
+	go io.Copy(io.Discard, c)
+	w.await("all written", func(e []site.Event) bool { return last(e) == bodies })
 }
 
 func TestQueueIsBounded(t *testing.T) {

@@ -62,6 +62,12 @@ func (b *outbox) init(l *LAN, id site.ConnID, remote string, cut func()) {
 
 // close ends both directions at once.
 func (b *outbox) close() {
+	b.stop()
+	b.cut()
+}
+
+// stop lets nothing more be read or written.
+func (b *outbox) stop() {
 	b.mu.Lock()
 	if !b.closed {
 		close(b.gone)
@@ -70,7 +76,12 @@ func (b *outbox) close() {
 	b.more.Signal()
 	b.opened.Signal()
 	b.mu.Unlock()
-	b.cut()
+}
+
+func (b *outbox) over() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.closed
 }
 
 // finish closes after what waits was written.
@@ -167,12 +178,18 @@ func (b *outbox) wanted() []outgoing {
 	return batch
 }
 
-// written tells of a batch that the peer's socket has taken, and answers its octets.
-func (b *outbox) written(batch []outgoing) (size int) {
+func sizeOf(batch []outgoing) (size int) {
+	for _, o := range batch {
+		size += o.size()
+	}
+	return size
+}
+
+// written tells of a batch that the peer has taken.
+func (b *outbox) written(batch []outgoing) {
 	var token uint64
 	bodies, cost := 0, 0
 	for _, o := range batch {
-		size += o.size()
 		cost += o.cost()
 		if o.message {
 			bodies++
@@ -188,5 +205,4 @@ func (b *outbox) written(batch []outgoing) (size int) {
 	if token != 0 {
 		b.lan.post(jxtabridge.Written{Conn: b.id, Token: token})
 	}
-	return size
 }
