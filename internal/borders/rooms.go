@@ -136,6 +136,7 @@ var Rooms = []Room{
 	{"lab/baddisk", Edge, "lab", false, "A block device with a file system whose sectors fail when a test says so.", nil},
 	{"lab/check", Pure, "lab", false, "One expectation of a test to each line, so that a failure says which one failed.", nil},
 	{"lab/linkemu", Pure, "lab", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages.", []string{"due", "link/profile"}},
+	{"lab/shapes", Pure, "lab", false, "Draws from a seed what applications of strangers say, and when.", nil},
 	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{"gateway", "jxtabridge", "lab/linkemu", "link/profile", "link/roster", "link/seal", "norm/elide", "site"}},
 	{"lab/toyface", Pure, "lab", true, "A second face, made up for tests: a bulletin board.", []string{"site"}},
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer: the other side of the bridge in tests, replays and benchmarks.", []string{"jxta"}},
