@@ -83,7 +83,7 @@ func (g *strangers) squeeze(most time.Duration) {
 	rng := rand.New(rand.NewPCG(g.rng.Uint64(), 0))
 	g.about += fmt.Sprint(", late by up to ", most)
 	g.w.Squeeze(func(n *sim.Node) time.Duration {
-		gateway.Slices(n.GW, 1+rng.IntN(2000))
+		gateway.Slices(n.GW, 1+rng.IntN(8<<rng.IntN(9)))
 		if most == 0 || rng.IntN(3) > 0 {
 			return 0
 		}
