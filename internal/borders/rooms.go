@@ -136,6 +136,7 @@ var Rooms = []Room{
 	{"lab/baddisk", Edge, "lab", false, "A block device with a file system whose sectors fail when a test says so.", nil},
 	{"lab/check", Pure, "lab", false, "One expectation of a test to each line, so that a failure says which one failed.", nil},
 	{"lab/linkemu", Pure, "lab", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages.", []string{"due", "link/profile"}},
+	{"lab/shapes", Pure, "lab", false, "Draws from a seed what applications of strangers say, and when.", nil},
 	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{"gateway", "jxtabridge", "lab/linkemu", "link/profile", "link/roster", "link/seal", "norm/elide", "site"}},
 	{"lab/toyface", Pure, "lab", true, "A second face, made up for tests: a bulletin board.", []string{"site"}},
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer: the other side of the bridge in tests, replays and benchmarks.", []string{"jxta"}},
@@ -155,7 +156,7 @@ var Rooms = []Room{
 	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/forecast", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices.", []string{
 		"config", "gateway", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/linkemu", "lab/quantile", "lab/replay", "lab/report",
-		"lab/takplay", "lab/trace", "link/compact", "link/profile", "tak/cot"}},
+		"lab/shapes", "lab/takplay", "lab/trace", "link/compact", "link/profile", "tak/cot"}},
 	{"lab/field/gametest", Edge, "lab", false, "Tests that play whole Blue Games in the field trial; no source.", nil},
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
 		"jxta", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field", "lab/vacant"}},

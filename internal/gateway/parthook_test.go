@@ -1,9 +1,18 @@
 package gateway
 
+import "aldis/internal/gateway/mail"
+
 // Part takes from a gateway's memory what the messages of a peer are coded after, as a flipped bit would spoil it: nothing of it can be
 // read until its sender codes otherwise. The journal keeps it.
 func Part(g *Gateway, peer uint16) {
 	g.out = &Output{}
 	g.byID[peer].Reader.Unlearn()
 	g.out = nil
+}
+
+// Slices gives the next turn so many octets of each peer's messages to read.
+func Slices(g *Gateway, octets int) {
+	for _, p := range g.byID {
+		p.Turn = mail.NewTurn(octets)
+	}
 }

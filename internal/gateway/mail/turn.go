@@ -18,7 +18,7 @@ const (
 	ReadOctets = 1 << 10
 	// ReadWhole is the same where messages are read as a whole: the work of a full datagram of coded reports.
 	ReadWhole = 24 << 10
-	// leastSlice is what is read of a message in one call, however little room is left.
+	// leastSlice is what is read of a message in one call, however little room is left; a turn of less has less.
 	leastSlice = 256
 	// octetTime is about what an octet of work takes. After a turn that was full the loop is free for as long.
 	octetTime = 4 * time.Microsecond
@@ -35,7 +35,7 @@ func (t *Turn) Room(now time.Time) bool {
 }
 
 // Left is how many octets of the model's work this turn has room for.
-func (t *Turn) Left() int { return max(leastSlice, t.most-t.spent) }
+func (t *Turn) Left() int { return max(min(leastSlice, t.most), t.most-t.spent) }
 
 // Spent notes work: the octets that the model took, and others.
 func (t *Turn) Spent(modelled uint64, octets int) { t.spent += int(modelled) + octets/plainOctets }

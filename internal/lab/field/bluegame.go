@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/replay"
 	"aldis/internal/link/profile"
 )
@@ -42,7 +43,7 @@ func BlueGame(ctx context.Context, o Options) (*Result, error) {
 	}
 	res := &Result{
 		Profile: p.Name, Seed: o.Seed, DurationS: o.Duration.Seconds(), RateS: o.Rate.Seconds(), Size: o.Size, Peers: o.Peers,
-		Ships: o.Ships, Transport: o.transport(), Runs: map[string]*Run{}, Published: published,
+		Ships: o.Ships, Transport: o.transport(), Shapes: o.Shapes, Arrivals: o.Arrivals, Squeezed: o.Squeeze, Reorder: o.Reorder, Twice: o.Twice, Runs: map[string]*Run{}, Published: published,
 	}
 	if o.ShipPeer != o.Peers {
 		res.ShipPeers = o.ShipPeer
@@ -89,6 +90,13 @@ func playKinds(ctx context.Context, o Options, play func(ctx context.Context, ki
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if o.Squeeze {
+		relax, err := squeeze()
+		if err != nil {
+			return err
+		}
+		defer relax()
+	}
 	prog, quiet := newProgress(o.Progress)
 	defer quiet()
 	var mu sync.Mutex
@@ -209,7 +217,7 @@ func (g *game) setUp(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	cfg := HubConfig{Seed: g.o.Seed}
+	cfg := HubConfig{Seed: g.o.Seed, Wild: linkemu.Wild{Reorder: g.o.Reorder, TwicePct: g.o.Twice}}
 	if g.o.Keep != "" || g.capture || g.o.Pictured {
 		cfg.PcapDir = g.dir
 	}
@@ -306,8 +314,7 @@ func (g *game) startHQ(ctx, peersCtx context.Context) error {
 	for _, s := range g.talking() {
 		lines = append(lines, "find "+service(s.name)+" 30", "listen "+service(s.name))
 	}
-	lines = append(lines, fmt.Sprintf("send %s %d 0 %g", service("hq"), g.o.Size, g.o.Rate.Seconds()))
-	if err := tell(g.hq, lines...); err != nil {
+	if err := errors.Join(tell(g.hq, lines...), g.start(peersCtx, g.hq, 0)); err != nil {
 		return err
 	}
 	if _, err := g.hq.Wait(wait, is("published", service("hq"))); err != nil {
@@ -356,9 +363,8 @@ func (g *game) startShips(ctx, peersCtx context.Context) error {
 		}
 		g.ships = append(g.ships, p)
 		g.zero = p.Started
-		err = tell(p, "publish "+service(s.name)+" propagate", "find "+service("hq")+" 30", "listen "+service("hq"),
-			fmt.Sprintf("send %s %d 0 %g", service(s.name), g.o.Size, g.o.Rate.Seconds()))
-		if err != nil {
+		err = tell(p, "publish "+service(s.name)+" propagate", "find "+service("hq")+" 30", "listen "+service("hq"))
+		if err = errors.Join(err, g.start(peersCtx, p, s.index)); err != nil {
 			return err
 		}
 		g.say("peer of %s is starting: time counts from here", s.name)
@@ -426,9 +432,9 @@ func (g *game) sail(ctx, peersCtx context.Context) error {
 	return nil
 }
 
-func (g *game) stopSending() error {
-	err := tell(g.hq, "stop "+service("hq"))
-	for _, p := range g.ships {
+func (g *game) stopSending() (err error) {
+	for _, p := range append([]*Peer{g.hq}, g.ships...) {
+		p.hush()
 		err = errors.Join(err, tell(p, "stop "+service(p.Name())))
 	}
 	return err

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"aldis/internal/lab/report"
+	"aldis/internal/lab/shapes"
 )
 
 const usage = `usage: gateway lab blue-game [flags]
@@ -52,6 +53,7 @@ Examples:
   gateway lab blue-game --profile hf-2400 --rate 20s --duration 5m
   gateway lab blue-game --outage 60s@60s --asker --bulk 20000@140s --duration 4m
   gateway lab blue-game --idle 10m --json -
+  gateway lab blue-game --shapes strangers --squeeze --rate 600ms      an ordinary day: other software, a busy machine
   gateway lab blue-game --peers tak --profile iridium-dialup --duration 5m     TAK devices, and beside them TCP alone
 With --peers tak three devices of each site move and report, ships raise alerts and sites chat. Headquarters has taky where
 make tak-peers has installed it. The same events go through TCP connections between servers that federate, unless --only
@@ -209,7 +211,12 @@ func flags(lab string, o *Options) (*flag.FlagSet, *outputs) {
 	fs.DurationVar(&o.Duration, "duration", d.Duration, "how long the peers send, from the start of the ship's peer")
 	fs.DurationVar(&o.Rate, "rate", d.Rate, "between two messages of a peer, or reports of a device")
 	fs.IntVar(&o.Size, "size", 200, "octets of a message")
-	fs.Uint64Var(&o.Seed, "seed", 1, "of the link's losses and delays")
+	fs.StringVar(&o.Shapes, "shapes", ShapesTracks, "`kind` of messages: tracks, or strangers: elements from, seq, ts, crc and body, text and binary, drawn from the seed")
+	fs.StringVar(&o.Arrivals, "arrivals", shapes.Patterns[0], "`pattern` of strangers' messages: "+strings.Join(shapes.Patterns, ", "))
+	fs.BoolVar(&o.Squeeze, "squeeze", false, "a busy loop for each processor of this machine runs beside the game")
+	fs.BoolVar(&o.Reorder, "reorder", false, "the link's jitter lets packets overtake each other, which no profile tells the gateways (--shapes strangers says so too)")
+	fs.Float64Var(&o.Twice, "twice", 0, "`percent` of packets that arrive twice on each leg of the link")
+	fs.Uint64Var(&o.Seed, "seed", 1, "of the link's losses and delays, and of what strangers say")
 	fs.StringVar(&o.Up, "measured-up", "", "`file` of what a real link did to each packet from the ship, instead of the profile's loss and delay: lines \"milliseconds delay\", or \"milliseconds lost\"")
 	fs.StringVar(&o.Down, "measured-down", "", "the same to the ship")
 	fs.StringVar(&o.Peers, "peers", KindJXSE27, "`kind` of the peers: jxse27 (signed), jxse27-unsigned, jxta22, or tak: devices that speak Cursor on Target")

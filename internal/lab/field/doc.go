@@ -11,6 +11,7 @@
 //   - bluegame.go: the Blue Game from the first namespace to the figures
 //   - bluegameend.go: its end: figures, files, and namespaces removed
 //   - bound.go: programs that must not outlive this one
+//   - busy.go: what keeps the machine busy
 //   - cli.go: the command `gateway lab`
 //   - figures.go: results of a run
 //   - gatewayproc.go: a gateway as a process in its namespace
@@ -26,6 +27,7 @@
 //   - scoreboard.go: the results beside those of 2004
 //   - silent.go: ships under EMCON
 //   - site.go: addresses and parts of a site
+//   - strangers.go: what other software would send
 //   - takdevice.go: TAK devices, and what their LANs show
 //   - takfederation.go: TAK servers with TCP between them, without gateways
 //   - takfigures.go: results of a run with TAK devices

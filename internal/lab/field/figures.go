@@ -20,6 +20,11 @@ type Result struct {
 	ShipPeers string          `json:"ship_peers,omitempty"` // when they are of another kind
 	Transport string          `json:"transport"`            // of the peers: "tcp" or "http"
 	Ships     int             `json:"ships"`
+	Shapes    string          `json:"shapes"`             // of the messages: "tracks" or "strangers"
+	Arrivals  string          `json:"arrivals"`           // of strangers: lab/shapes
+	Squeezed  bool            `json:"squeezed,omitempty"` // a busy loop ran for each processor
+	Reorder   bool            `json:"reorder,omitempty"`  // packets overtook each other on the link
+	Twice     float64         `json:"twice_percent,omitempty"`
 	Runs      map[string]*Run `json:"runs"`      // "gateway", "unaided"
 	Published json.RawMessage `json:"published"` // figures of the source documents, see published.json
 }

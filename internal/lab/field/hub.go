@@ -30,6 +30,7 @@ type HubNode struct {
 type HubConfig struct {
 	Nodes        []HubNode
 	Seed         uint64
+	Wild         linkemu.Wild
 	PcapDir      string
 	StaticGroups bool
 }
@@ -94,7 +95,7 @@ func StartHub(cfg HubConfig) (*Hub, error) {
 		h.byName[n.Name] = i
 	}
 	var err error
-	if h.link, err = linkemu.New(linkemu.Config{Nodes: nodes, Seed: cfg.Seed}); err != nil {
+	if h.link, err = linkemu.New(linkemu.Config{Nodes: nodes, Seed: cfg.Seed, Wild: cfg.Wild}); err != nil {
 		return nil, err
 	}
 	for _, n := range cfg.Nodes {

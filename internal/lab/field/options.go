@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aldis/internal/lab/linkemu"
+	"aldis/internal/lab/shapes"
 	"aldis/internal/link/profile"
 )
 
@@ -19,7 +20,12 @@ type Options struct {
 	Profile  string        // name or path; iridium-directip
 	Duration time.Duration // the peers send until then; 150 s
 	Rate     time.Duration // between two messages of a peer; 5 s
-	Size     int           // octets of a message's body element; 200
+	Size     int           // octets of a message's body element, with strangers of all its elements; 200
+	Shapes   string        // ShapesTracks or ShapesStrangers; tracks
+	Arrivals string        // pattern of strangers' messages (lab/shapes); steady
+	Squeeze  bool          // a busy loop for each processor runs beside the game
+	Reorder  bool          // jitter lets packets overtake each other, whatever the profile says
+	Twice    float64       // percent of packets that arrive twice, on each leg
 	Seed     uint64        // of the emulator
 	Up, Down string        // files of what a real link did to each packet (linkemu.ReadMeasured), of the ships' legs; "": the profile decides
 	Peers    string        // KindJXSE27, KindJXSE27Unsigned or KindJXTA22, or KindTAK for TAKGame; JXSE 2.7 signed
@@ -91,6 +97,12 @@ func (o *Options) complete() (profile.Profile, error) {
 	if o.Size == 0 {
 		o.Size = 200
 	}
+	if o.Shapes == "" {
+		o.Shapes = ShapesTracks
+	}
+	if o.Arrivals == "" {
+		o.Arrivals = shapes.Patterns[0]
+	}
 	if o.Devices == 0 {
 		o.Devices = 3
 	}
@@ -118,6 +130,13 @@ func (o *Options) complete() (profile.Profile, error) {
 		o.checkTAK(check)
 	}
 	check(slices.Contains(kinds, o.Peers) && slices.Contains(kinds, o.ShipPeer), "peers: %s or %s is none of %s", o.Peers, o.ShipPeer, strings.Join(kinds, ", "))
+	strangers := o.Shapes == ShapesStrangers
+	o.Reorder = o.Reorder || strangers
+	check(strangers || o.Shapes == ShapesTracks, "shapes %q: %s or %s", o.Shapes, ShapesTracks, ShapesStrangers)
+	check(slices.Contains(shapes.Patterns, o.Arrivals), "arrivals %q is none of %s", o.Arrivals, strings.Join(shapes.Patterns, ", "))
+	check(strangers || o.Arrivals == shapes.Patterns[0], "arrivals %q: only with --shapes %s", o.Arrivals, ShapesStrangers)
+	check(!strangers || o.Bulk == 0 && o.Size <= shapes.MaxOctets, "strangers send no bulk, and at most %d octets", shapes.MaxOctets)
+	check(o.Twice >= 0 && o.Twice <= 50, "twice %v: 0 to 50 percent", o.Twice)
 	check(o.Duration >= 10*time.Second, "duration %v is shorter than 10 s: the peers would hardly have started", o.Duration)
 	check(o.Rate >= 10*time.Millisecond, "rate %v is shorter than 10 ms", o.Rate)
 	check(o.Size >= 64 && o.Size <= 4<<20, "size %d is not from 64 to %d octets", o.Size, 4<<20)
@@ -158,7 +177,7 @@ func (o *Options) complete() (profile.Profile, error) {
 // checkTAK reports what TAK devices do not play.
 func (o *Options) checkTAK(check func(ok bool, format string, args ...any)) {
 	check(o.Devices >= 1 && o.Devices <= 100, "%d devices of a site: 1 to 100", o.Devices)
-	for what, asked := range map[string]bool{"http": o.HTTP, "ship-peers": o.ShipPeer != KindTAK, "bulk": o.Bulk > 0, "asker": o.Asker, "deaf": o.Deaf != "",
+	for what, asked := range map[string]bool{"http": o.HTTP, "shapes": o.Shapes != ShapesTracks, "ship-peers": o.ShipPeer != KindTAK, "bulk": o.Bulk > 0, "asker": o.Asker, "deaf": o.Deaf != "",
 		"silent (hf-net: say --silent 0)": o.Silent > 0, "redial": o.RedialAt > 0} {
 		check(!asked, "%s: not with TAK devices", what)
 	}

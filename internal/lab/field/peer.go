@@ -103,6 +103,7 @@ type Peer struct {
 	stderr    tail
 	done      chan struct{} // closed when the process has been waited for
 	cancel    context.CancelFunc
+	hush      func() // ends what this program has it send
 	stdinLock sync.Mutex
 	stdin     io.WriteCloser
 
@@ -120,7 +121,7 @@ func StartPeer(ctx context.Context, cfg PeerConfig) (*Peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Peer{cfg: cfg, home: cfg.Home, done: make(chan struct{}), changed: make(chan struct{})}
+	p := &Peer{cfg: cfg, home: cfg.Home, hush: func() {}, done: make(chan struct{}), changed: make(chan struct{})}
 	if p.home == "" {
 		if p.home, err = os.MkdirTemp("", "aldis-peer-"); err != nil {
 			return nil, fmt.Errorf("lab: peer %s: %w", cfg.Name, err)

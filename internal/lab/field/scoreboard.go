@@ -55,7 +55,7 @@ func scoreboard(w io.Writer, res *Result) error {
 			heads, cols = append(heads, k), append(cols, r.column())
 		}
 	}
-	fmt.Fprintf(w, "\n%s, %s over %s, %d octets each way every %g s for %g s, seed %d, %d ship(s)\n\n", res.Profile, res.Peers, strings.ToUpper(res.Transport), res.Size, res.RateS, res.DurationS, res.Seed, res.Ships)
+	fmt.Fprintf(w, "\n%s, %s over %s, %d octets each way every %g s for %g s, seed %d, %d ship(s)%s\n\n", res.Profile, res.Peers, strings.ToUpper(res.Transport), res.Size, res.RateS, res.DurationS, res.Seed, res.Ships, res.day())
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintf(t, "\t%s\n", strings.Join(heads, "\t"))
 	for _, row := range rows {
@@ -75,6 +75,23 @@ func scoreboard(w io.Writer, res *Result) error {
 		}
 	}
 	return nil
+}
+
+// day is what the game has of an ordinary one; "" for nothing.
+func (res *Result) day() (text string) {
+	if res.Shapes == ShapesStrangers {
+		text = ", strangers' messages, " + res.Arrivals
+	}
+	if res.Reorder {
+		text += ", packets overtake each other"
+	}
+	if res.Twice > 0 {
+		text += fmt.Sprintf(", %g %% of packets twice", res.Twice)
+	}
+	if res.Squeezed {
+		text += ", busy machine"
+	}
+	return text
 }
 
 func column2004() (column, error) {

@@ -108,7 +108,7 @@ func (l *Link) spoken(from *node, f Frame, start time.Time, air time.Duration) {
 		case fate == lost:
 			n.dnStats.DroppedLoss.add(f.Octets)
 		default:
-			l.schedule(at, func() { l.atNode(n.down, f) })
+			l.arrive(n.down, at, func() { l.atNode(n.down, f) })
 		}
 	}
 	l.grant()

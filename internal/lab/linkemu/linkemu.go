@@ -53,6 +53,13 @@ type Node struct {
 type Config struct {
 	Nodes []Node
 	Seed  uint64
+	Wild
+}
+
+// Wild is what networks on the way do, and no profile tells a gateway.
+type Wild struct {
+	Reorder  bool    // jitter lets a frame overtake, whatever the profiles say
+	TwicePct float64 // share of the frames on each leg that arrive a second time, with a jitter of their own, in percent
 }
 
 // Event is what happens to a link: a Frame, an Outage or a Window.
@@ -151,8 +158,8 @@ func New(cfg Config) (*Link, error) {
 		nd := &node{Node: n, index: i}
 		nd.calls = newSpells(generator(cfg.Seed, n.Name, "calls"), p.Calls.DropEvery, p.Calls.Redial, true)
 		nd.handovers = newHandovers(generator(cfg.Seed, n.Name, "handovers"), p.Calls)
-		nd.up = newPipe(nd, p.Up, cfg.Seed, "up", &nd.upStats, n.Up)
-		nd.down = newPipe(nd, p.Down, cfg.Seed, "down", &nd.dnStats, n.Down)
+		nd.up = newPipe(nd, p.Up, cfg, "up", &nd.upStats, n.Up)
+		nd.down = newPipe(nd, p.Down, cfg, "down", &nd.dnStats, n.Down)
 		l.nodes = append(l.nodes, nd)
 		l.byName[n.Name] = nd
 	}
@@ -272,10 +279,18 @@ func (l *Link) serve(p *pipe, arrive func(*pipe, Frame)) {
 		case fate == lost:
 			p.stats.DroppedLoss.add(f.Octets)
 		default:
-			l.schedule(at, func() { arrive(p, f) })
+			l.arrive(p, at, func() { arrive(p, f) })
 		}
 		l.serve(p, arrive)
 	})
+}
+
+// arrive lets a frame that is kept arrive, or its copy too.
+func (l *Link) arrive(p *pipe, at time.Time, do func()) {
+	l.schedule(at, do)
+	if again, ok := p.twin(l.now); ok {
+		l.schedule(again, do)
+	}
 }
 
 // atHub copies a frame to the down pipe of each receiver.

@@ -21,6 +21,8 @@ type pipe struct {
 	busy    bool
 	bad     bool      // Gilbert-Elliott state
 	last    time.Time // latest arrival: jitter lets nothing overtake
+	wild    Wild
+	twins   *rand.Rand // of frames that arrive twice
 
 	fades      *spells     // nil: none
 	compressor *compressor // nil: none
@@ -43,9 +45,11 @@ const (
 
 // newPipe seeds the pipe's generator from the seed, the node's name and the direction: the fates of one pipe do not
 // depend on what other nodes there are.
-func newPipe(n *node, d profile.Direction, seed uint64, direction string, st *Counters, m Measured) *pipe {
-	p := &pipe{node: n, dir: d, stats: st, rng: generator(seed, n.Name, direction), measured: m}
-	p.fades = newSpells(generator(seed, n.Name, direction+" fades"), d.Fades.Every, d.Fades.Lasts, false)
+func newPipe(n *node, d profile.Direction, cfg Config, direction string, st *Counters, m Measured) *pipe {
+	p := &pipe{node: n, dir: d, stats: st, rng: generator(cfg.Seed, n.Name, direction), measured: m}
+	p.wild, p.twins = cfg.Wild, generator(cfg.Seed, n.Name, direction+" twins")
+	p.wild.Reorder = p.wild.Reorder || n.Profile.Reorder
+	p.fades = newSpells(generator(cfg.Seed, n.Name, direction+" fades"), d.Fades.Every, d.Fades.Lasts, false)
 	if d.Compresses {
 		p.compressor = new(compressor)
 	}
@@ -136,9 +140,22 @@ func (p *pipe) fate(start, end time.Time, octets int) (time.Time, fate) {
 	if gone {
 		return at, lost // a lost frame holds nobody up
 	}
-	if !p.node.Profile.Reorder && at.Before(p.last) {
-		at = p.last
+	return p.inOrder(at), kept
+}
+
+// inOrder is when a frame arrives that nothing would hold up but those before it.
+func (p *pipe) inOrder(at time.Time) time.Time {
+	if !p.wild.Reorder && at.Before(p.last) {
+		return p.last
 	}
 	p.last = at
-	return at, kept
+	return at
+}
+
+// twin is when the frame that left at end arrives a second time; false: it does not. Its draws change no other frame's fate.
+func (p *pipe) twin(end time.Time) (time.Time, bool) {
+	if p.wild.TwicePct == 0 || p.twins.Float64()*100 >= p.wild.TwicePct {
+		return time.Time{}, false
+	}
+	return p.inOrder(end.Add(p.dir.Delay + time.Duration(p.twins.Float64()*float64(p.dir.Jitter)))), true
 }

@@ -66,6 +66,7 @@ type Config struct {
 	Down                                time.Duration // how long a crashed gateway stays down
 	Roster                              bool          // each node has a key of its own, and a roster names all
 	Group                               bool          // the channel has a group's address
+	Wild                                linkemu.Wild  // what the link does that no profile says
 	Names                               []string      // of the nodes; nil: hq, ship1, ship2... The link's fates follow from seed and name
 	// Late, when set, says by how much the next turn of a node's loop is late: its machine is busy. All that has come until
 	// then is in that turn.
@@ -100,7 +101,7 @@ type World struct {
 // New builds the world; every gateway starts at Epoch.
 func New(cfg Config) (*World, error) {
 	w := &World{Now: Epoch, cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 2004)), chance: rand.New(rand.NewPCG(cfg.Seed, 13)), byAddr: map[netip.AddrPort]*Node{}}
-	link := linkemu.Config{Seed: cfg.Seed}
+	link := linkemu.Config{Seed: cfg.Seed, Wild: cfg.Wild}
 	for i := range cfg.Nodes {
 		n := &Node{ID: uint16(i + 1), Name: fmt.Sprintf("ship%d", i), Site: &Site{}, journal: map[string]gateway.Record{},
 			addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 77, byte((i + 1) >> 8), byte(i + 1)}), 7142)}

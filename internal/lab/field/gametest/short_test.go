@@ -14,7 +14,17 @@ func short(profile, peers string, seed uint64) field.Options {
 
 // TestSigned: JXSE 2.7 as it comes, two satellite hops. It plays alone: its peers' start is measured.
 func TestSigned(t *testing.T) {
-	play(t, short("iridium-directip", field.KindJXSE27, 1), directip)
+	o := short("iridium-directip", field.KindJXSE27, 1)
+	o.Duration = 40 * time.Second
+	play(t, o, directip)
+}
+
+// TestOrdinaryDay: messages of other software, packets that overtake each other, and a machine that is busy. It plays alone, for it
+// squeezes all others.
+func TestOrdinaryDay(t *testing.T) {
+	o := short("iridium-directip", field.KindJXSE27, 7)
+	o.Shapes, o.Rate, o.Squeeze = field.ShapesStrangers, 600*time.Millisecond, true
+	play(t, o, promise{})
 }
 
 // TestGenerations: a peer of 2003 at sea and a signed one of 2013 at HQ, which cannot talk to each other on one LAN.

@@ -3,6 +3,7 @@ package aldis.peer;
 import java.io.File;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -89,6 +90,7 @@ final class Peer {
             case "listen" -> room.service(name).listen();
             case "open" -> room.service(name).open();
             case "send" -> send(room, line, words);
+            case "put" -> room.service(name).put(elements(words.subList(1, words.size())));
             case "stop" -> room.service(name).stop();
             case "trust" -> {
                 try {
@@ -125,6 +127,17 @@ final class Peer {
             return;
         }
         room.service(plain.get(0)).send(size, elements, (long) number(plain, 2, 1), number(plain, 3, 0));
+    }
+
+    /** Each word is NAME=DATA, or NAME:TYPE=DATA, the data in base 64. */
+    private static List<Track.Attachment> elements(List<String> words) {
+        List<Track.Attachment> list = new ArrayList<>();
+        for (String w : words) {
+            String[] part = w.split("=", 2);
+            String[] head = part[0].split(":", 2);
+            list.add(new Track.Attachment(head[0], head.length > 1 ? head[1] : null, Base64.getDecoder().decode(part[1])));
+        }
+        return list;
     }
 
     private void join(String name, boolean publish, String membership) {

@@ -2,6 +2,7 @@ package aldis.peer;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
@@ -25,6 +26,8 @@ import net.jxta.protocol.PipeAdvertisement;
 final class Service {
     private static final String NAMESPACE = "trk";
     private static final String BODY = "body";
+    /** Of messages whose elements another program has chosen. */
+    private static final String OWN = "own";
     private static final int ANSWERS_WANTED = 10;
     private static final long RESOLVE_MS = 15_000;
 
@@ -247,25 +250,42 @@ final class Service {
                 Math.max(0, next - System.nanoTime()), TimeUnit.NANOSECONDS);
     }
 
+    /** Sends one message of these elements, now. */
+    void put(List<Track.Attachment> elements) {
+        want(() -> ready(() -> {
+            openOutput();
+            String now = Events.now();
+            transmit(Track.number(elements), message(OWN, elements), Track.members(elements, now), now);
+        }));
+    }
+
     private void sendOne(int size, int elements) {
         long n = ++seq;
+        List<Track.Attachment> attachments = Track.attachments(room.options.name, n, elements - 1);
+        String now = Events.now();
+        byte[] body = Track.body(room.options.name, n, now, size, attachments);
+        List<Track.Attachment> all = new ArrayList<>(attachments);
+        all.add(0, new Track.Attachment(BODY, null, body));
+        transmit(n, message(NAMESPACE, all), List.of("seq", n, "size", size, "crc", Track.crc(body, attachments), "elements", elements), now);
+    }
+
+    private static Message message(String namespace, List<Track.Attachment> elements) {
+        Message message = new Message();
+        for (Track.Attachment a : elements) {
+            message.addMessageElement(namespace, new ByteArrayMessageElement(a.name(),
+                    a.type() == null ? null : new MimeMediaType(a.type()), a.data(), null));
+        }
+        return message;
+    }
+
+    private void transmit(long n, Message message, List<Object> members, String now) {
         try {
-            List<Track.Attachment> attachments = Track.attachments(room.options.name, n, elements - 1);
-            String now = Events.now();
-            byte[] body = Track.body(room.options.name, n, now, size, attachments);
-            Message message = new Message();
-            message.addMessageElement(NAMESPACE, new ByteArrayMessageElement(BODY, null, body, null));
-            for (Track.Attachment a : attachments) {
-                message.addMessageElement(NAMESPACE, new ByteArrayMessageElement(a.name(),
-                        a.type() == null ? null : new MimeMediaType(a.type()), a.data(), null));
-            }
             tryOpenOutput();
             if (!output.send(message)) {
                 Events.error("send " + name + " " + n + ": not sent", null, room.groupName);
                 return;
             }
-            Events.emitAt(now, "sent", "name", name, "seq", n, "size", size,
-                    "crc", Track.crc(body, attachments), "elements", elements, "group", room.groupName);
+            tellAt(now, "sent", members);
         } catch (Throwable e) {
             Events.error("send " + name + " " + n, e, room.groupName);
             if (output != null && !kind(pipe()).equals("propagate")) {
@@ -279,33 +299,38 @@ final class Service {
     private void received(PipeMsgEvent event) {
         String now = Events.now();
         try {
-            byte[] body = null;
-            boolean ok = true;
-            int elements = 0;
-            List<Track.Attachment> attachments = new ArrayList<>();
-            Message.ElementIterator all = event.getMessage().getMessageElementsOfNamespace(NAMESPACE);
-            while (all.hasNext()) {
-                MessageElement e = (MessageElement) all.next();
-                String type = e.getMimeType() == null ? null : e.getMimeType().toString();
-                elements++;
-                if (body == null && e.getElementName().equals(BODY)) {
-                    body = e.getBytes(true);
-                    ok = type == null || type.equals("application/octet-stream");
-                } else {
-                    attachments.add(new Track.Attachment(e.getElementName(), type, e.getBytes(true)));
-                }
+            List<Track.Attachment> elements = elements(event.getMessage(), OWN);
+            if (!elements.isEmpty()) {
+                tellAt(now, "received", Track.members(elements, null));
+                return;
             }
-            if (body == null) {
+            elements = elements(event.getMessage(), NAMESPACE);
+            int at = 0;
+            while (at < elements.size() && !elements.get(at).name().equals(BODY)) {
+                at++;
+            }
+            if (at == elements.size()) {
                 Events.error("received on " + name + " a message without " + BODY, null, room.groupName);
                 return;
             }
-            Track.Seen seen = Track.check(body, attachments);
-            Events.emitAt(now, "received", "name", name, "from", seen.from(), "seq", seen.seq(), "size", body.length,
-                    "crc", seen.crc(), "elements", elements, "ok", ok && seen.ok(),
-                    "t_sent", new Events.Raw(seen.tSent()), "group", room.groupName);
+            Track.Attachment body = elements.remove(at);
+            boolean ok = body.type() == null || body.type().equals("application/octet-stream");
+            Track.Seen seen = Track.check(body.data(), elements);
+            tellAt(now, "received", List.of("from", seen.from(), "seq", seen.seq(), "size", body.data().length,
+                    "crc", seen.crc(), "elements", elements.size() + 1, "ok", ok && seen.ok(), "t_sent", new Events.Raw(seen.tSent())));
         } catch (Throwable e) {
             Events.error("received on " + name, e, room.groupName);
         }
+    }
+
+    private static List<Track.Attachment> elements(Message message, String namespace) {
+        List<Track.Attachment> list = new ArrayList<>();
+        Message.ElementIterator all = message.getMessageElementsOfNamespace(namespace);
+        while (all.hasNext()) {
+            MessageElement e = (MessageElement) all.next();
+            list.add(new Track.Attachment(e.getElementName(), e.getMimeType() == null ? null : e.getMimeType().toString(), e.getBytes(true)));
+        }
+        return list;
     }
 
     private synchronized PipeAdvertisement pipe() {
@@ -320,13 +345,15 @@ final class Service {
     }
 
     private void emit(String ev, Object... members) {
-        Object[] all = new Object[members.length + 4];
-        all[0] = "name";
-        all[1] = name;
-        System.arraycopy(members, 0, all, 2, members.length);
-        all[members.length + 2] = "group";
-        all[members.length + 3] = room.groupName;
-        Events.emit(ev, all);
+        tellAt(Events.now(), ev, Arrays.asList(members));
+    }
+
+    private void tellAt(String now, String ev, List<Object> members) {
+        List<Object> all = new ArrayList<>(members);
+        all.addAll(0, List.of("name", name));
+        all.add("group");
+        all.add(room.groupName);
+        Events.emitAt(now, ev, all.toArray());
     }
 
     private interface Work {

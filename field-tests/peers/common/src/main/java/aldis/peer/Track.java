@@ -79,6 +79,42 @@ final class Track {
         return new Seen(field[1], seq, field[3], crc, same && crc.equals(crc(body, attachments)));
     }
 
+    /** The count of a message whose elements another program has chosen. */
+    static long number(List<Attachment> elements) {
+        String text = text(elements, "seq");
+        return text.matches("[0-9]{1,15}") ? Long.parseLong(text) : 0;
+    }
+
+    /** What an event says of such a message; tSent is null where it was received, and is then what the message says. */
+    static List<Object> members(List<Attachment> elements, String tSent) {
+        int size = 0;
+        CRC32 body = new CRC32();
+        for (Attachment a : elements) {
+            size += a.data().length;
+            if (a.name().equals("body")) {
+                body.update(a.data());
+            }
+        }
+        List<Object> list = new ArrayList<>(List.of("seq", number(elements), "size", size,
+                "crc", crc(new byte[0], elements), "elements", elements.size()));
+        if (tSent == null) {
+            String ts = text(elements, "ts");
+            list.addAll(List.of("from", text(elements, "from"),
+                    "ok", text(elements, "crc").equals(String.format("%08x", body.getValue())),
+                    "t_sent", new Events.Raw(ts.matches("[0-9]{1,15}") ? ts : "0")));
+        }
+        return list;
+    }
+
+    private static String text(List<Attachment> elements, String name) {
+        for (Attachment a : elements) {
+            if (a.name().equals(name)) {
+                return new String(a.data(), StandardCharsets.UTF_8);
+            }
+        }
+        return "";
+    }
+
     private static Random random(String from, long seq) {
         return new Random(from.hashCode() * 1_000_003L + seq);
     }
