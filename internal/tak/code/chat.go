@@ -23,9 +23,7 @@ type Chat struct {
 	How          string
 	Time         time.Time
 	Life         time.Duration
-	Lat, Lon     int32 // millionths of a degree
-	HAE          int32 // metres; noHeight: unknown
-	CE, LE       cot.Number
+	Point        cot.Point
 	Destinations string // "": none
 	To           []cot.Dest
 	Text         string
@@ -42,12 +40,13 @@ const (
 // Flags of a chat.
 const (
 	chatOtherRoom = 1 << iota // another room than that for all
-	chatPlace                 // a point that is not 0, 0
-	chatHeight                // height and errors are known
+	chatPlace                 // a point that is not 0, 0, in millionths of a degree
+	chatHeight                // height, in metres, and errors are known
 	chatUnusual               // how, life, parent, owner or the sender's type are not as usual
 	chatDest                  // destinations
 	chatTo                    // marti
 	chatNoID                  // no message id
+	chatPoint                 // the point as an event has it, because the short form would not say it as it was
 )
 
 // ChatOf finds the chat in an event; false: it has another form.
@@ -56,10 +55,9 @@ func ChatOf(e *cot.Event) (c Chat, ok bool) {
 	if e.Type != "b-t-f" || chat == nil || link == nil || remarks == nil {
 		return c, false
 	}
-	f := FixOf(e)
 	c = Chat{Sender: link.Get("uid"), Callsign: chat.Get("senderCallsign"), Kind: link.Get("type"), Room: chat.Get("chatroom"), ID: chat.Get("id"),
 		Parent: chat.Get("parent"), Owner: chat.Get("groupOwner"), Message: chat.Get("messageId"), How: e.How, Time: e.Time, Life: e.Stale.Sub(e.Start),
-		Lat: f.Lat, Lon: f.Lon, HAE: f.HAE, CE: e.Point.CE, LE: e.Point.LE, To: e.Dests(), Text: remarks.Inside()}
+		Point: e.Point, To: e.Dests(), Text: remarks.Inside()}
 	if d := e.Find("__serverdestination"); d != nil {
 		c.Destinations = d.Get("destinations")
 	}
@@ -67,26 +65,22 @@ func ChatOf(e *cot.Event) (c Chat, ok bool) {
 		at := strings.LastIndexByte(e.UID, '.')
 		c.Message = e.UID[at+1:]
 	}
-	rounded := *e
-	rounded.Point.Lat, rounded.Point.Lon = cot.Rounded(float64(f.Lat)/1e6, 6), cot.Rounded(float64(f.Lon)/1e6, 6)
-	if f.HAE != noHeight {
-		rounded.Point.HAE = cot.Rounded(float64(f.HAE), 0)
-	}
-	return c, c.Event(chat.Get("messageId") != "").Canonical() == rounded.Canonical()
+	return c, len(e.Point.Other) == 0 && c.Event(chat.Get("messageId") != "").Canonical() == e.Canonical()
 }
 
 // NewChat is what somebody of this name says to a room, in the form that ATAK gives it.
 func NewChat(sender, callsign, room, message, text string, at time.Time) Chat {
 	return Chat{Sender: sender, Callsign: callsign, Kind: "a-f-G-U-C", Room: room, ID: room, Parent: rootGroup, Owner: "false", Message: message, How: usualHow,
-		Time: at, Life: usualLife, HAE: noHeight, CE: cot.Unknown, LE: cot.Unknown, Text: text}
+		Time: at, Life: usualLife, Point: unknownPlace, Text: text}
 }
+
+// unknownPlace is what those say who do not know where they are.
+var unknownPlace = cot.Point{Lat: "0", Lon: "0", HAE: cot.Unknown, CE: cot.Unknown, LE: cot.Unknown}
 
 // Event is the chat as ATAK has it; ids: the message's id stands in it, too.
 func (c *Chat) Event(ids bool) *cot.Event {
-	f := Fix{Lat: c.Lat, Lon: c.Lon, HAE: c.HAE}
 	e := &cot.Event{Version: "2.0", UID: strings.Join([]string{"GeoChat", c.Sender, c.ID, c.Message}, "."), Type: "b-t-f", How: c.How,
-		Time: c.Time, Start: c.Time, Stale: c.Time.Add(c.Life), Point: cot.Point{HAE: cot.Unknown, CE: c.CE, LE: c.LE}}
-	e = f.Apply(e)
+		Time: c.Time, Start: c.Time, Stale: c.Time.Add(c.Life), Point: c.Point}
 	chat := cot.Node{Name: "__chat", Attrs: []cot.Attr{{Name: "parent", Value: c.Parent}, {Name: "groupOwner", Value: c.Owner}}}
 	if ids {
 		chat.Attrs = append(chat.Attrs, cot.Attr{Name: "messageId", Value: c.Message})
@@ -135,8 +129,11 @@ func (c *Chat) Append(dst []byte, base time.Time, names Names, ids bool) []byte 
 		}
 	}
 	set(chatOtherRoom, c.Room != allRooms || c.ID != allRooms)
-	set(chatPlace, c.Lat != 0 || c.Lon != 0)
-	set(chatHeight, c.HAE != noHeight || c.CE != cot.Unknown || c.LE != cot.Unknown)
+	f := FixOf(&cot.Event{Point: c.Point})
+	short := f.Apply(&cot.Event{Point: c.Point}).Point
+	set(chatPoint, short.Lat != c.Point.Lat || short.Lon != c.Point.Lon || short.HAE != c.Point.HAE)
+	set(chatPlace, flags&chatPoint == 0 && (f.Lat != 0 || f.Lon != 0))
+	set(chatHeight, flags&chatPoint == 0 && (f.HAE != noHeight || c.Point.CE != cot.Unknown || c.Point.LE != cot.Unknown))
 	set(chatUnusual, c.How != usualHow || c.Life != usualLife || c.Parent != rootGroup || c.Owner != "false" || c.Kind != "a-f-G-U-C")
 	set(chatDest, c.Destinations != "")
 	set(chatTo, len(c.To) > 0)
@@ -158,11 +155,14 @@ func (c *Chat) Append(dst []byte, base time.Time, names Names, ids bool) []byte 
 		dst = k.value(dst, c.Room, 0)
 	}
 	if flags&chatPlace != 0 {
-		dst = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(dst, uint32(c.Lat)), uint32(c.Lon))
+		dst = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(dst, uint32(f.Lat)), uint32(f.Lon))
+	}
+	if flags&chatPoint != 0 {
+		dst = k.point(dst, &c.Point)
 	}
 	if flags&chatHeight != 0 {
-		dst = binary.AppendVarint(dst, int64(c.HAE))
-		dst = k.value(k.value(dst, string(c.CE), 1), string(c.LE), 1)
+		dst = binary.AppendVarint(dst, int64(f.HAE))
+		dst = k.value(k.value(dst, string(c.Point.CE), 1), string(c.Point.LE), 1)
 	}
 	if flags&chatUnusual != 0 {
 		dst = k.value(k.value(k.value(k.value(dst, c.How, 0), c.Parent, 0), c.Owner, 0), c.Kind, 0)
@@ -190,7 +190,7 @@ func ParseChat(b []byte, base time.Time, names Names) (c Chat, ids bool, err err
 		r.fail("number")
 	}
 	c = Chat{Number: uint32(n), Sender: k.read(r, 0), Room: allRooms, ID: allRooms, Parent: rootGroup, Owner: "false", How: usualHow, Life: usualLife,
-		Kind: "a-f-G-U-C", HAE: noHeight, CE: cot.Unknown, LE: cot.Unknown}
+		Kind: "a-f-G-U-C", Point: unknownPlace}
 	if names != nil {
 		if n, ok := k.number(c.Sender, b); ok {
 			k.callsign, _ = names.Text(n, true)
@@ -204,15 +204,22 @@ func ParseChat(b []byte, base time.Time, names Names) (c Chat, ids bool, err err
 	}
 	if flags&chatPlace != 0 {
 		if p := r.take(8); r.err == nil {
-			c.Lat, c.Lon = int32(binary.BigEndian.Uint32(p)), int32(binary.BigEndian.Uint32(p[4:]))
+			f := Fix{Lat: int32(binary.BigEndian.Uint32(p)), Lon: int32(binary.BigEndian.Uint32(p[4:])), HAE: noHeight}
+			c.Point = f.Apply(&cot.Event{Point: c.Point}).Point
 		}
+	}
+	if flags&chatPoint != 0 {
+		c.Point = k.readPoint(r)
 	}
 	if flags&chatHeight != 0 {
 		h := r.varint()
 		if h != noHeight && (h > 1e6 || h < -1e6) {
 			r.fail("height")
 		}
-		c.HAE, c.CE, c.LE = int32(h), cot.Number(k.read(r, 1)), cot.Number(k.read(r, 1))
+		if h != noHeight {
+			c.Point.HAE = cot.Rounded(float64(h), 0)
+		}
+		c.Point.CE, c.Point.LE = cot.Number(k.read(r, 1)), cot.Number(k.read(r, 1))
 	}
 	if flags&chatUnusual != 0 {
 		c.How, c.Parent, c.Owner, c.Kind = k.read(r, 0), k.read(r, 0), k.read(r, 0), k.read(r, 0)

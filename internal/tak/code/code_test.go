@@ -36,7 +36,9 @@ const strange = `<event version="2.0" uid="x.y" type="z-q" time="2026-05-01T10:0
 // Every event comes back as it was.
 func TestComesBack(t *testing.T) {
 	for _, text := range []string{strange, sa("ANDROID-359975090666199a", "FALCON 6", 54.3233, 10.1394, 31.253471374511719, 7.5, base),
-		strings.Replace(strange, "<detail>", "<detail>"+strings.Repeat("<e>", 25)+strings.Repeat("</e>", 25), 1)} {
+		strings.Replace(strange, "<detail>", "<detail>"+strings.Repeat("<e>", 25)+strings.Repeat("</e>", 25), 1),
+		`<event version="2.0" uid="x.y" type="z-q" time="2026-05-01T10:00:00Z" start="2026-05-01T10:00:00Z" stale="2026-05-02T10:00:00Z" how="h-e" access=""><point lat="0" lon="0" hae="NaN" ce="0" le="1"/></event>`,
+		`<event version="2.0" uid="x.y" type="z-q" time="2026-05-01T10:00:00Z" start="2026-05-01T10:00:00Z" stale="2026-05-02T10:00:00Z" how="h-e"><detail><a/></detail><point lat="0" lon="0" hae="1" ce="0" le="1"/></event>`} {
 		e := event(t, text)
 		b := code.Append(nil, e, base.Add(3*time.Second), nil)
 		back, err := code.Parse(b, base.Add(3*time.Second), nil)
@@ -225,6 +227,22 @@ func TestChat(t *testing.T) {
 		back, ids, err := code.ParseChat(b, base, known)
 		if err != nil || back.Number != 7 || back.Event(ids).Canonical() != e.Canonical() {
 			t.Errorf("%s: %v\n%s", name, err, back.Event(ids).Canonical())
+		}
+	}
+	// A place that the short form does not say as it was is spelt out.
+	short := `lat="54.323312" lon="10.139411" hae="21" ce="4.7"`
+	for _, place := range []string{short, `lat="54.3233124" lon="10.1394117" hae="21.4" ce="4.7"`, `lat="54.323312444" lon="10.13" hae="22.958679722315807" ce="4.7"`, `lat="0" lon="0" hae="0.5" ce="4.7"`} {
+		e := event(t, strings.Replace(chatText(sender, "FALCON 6", "All Chat Rooms", "All Chat Rooms", "5b7a1d3e-0f2c-4d8e-9a51-6f2b8c7d9e10", text, base, ""),
+			`lat="54.323312" lon="10.139411" hae="9999999.0" ce="9999999.0"`, place, 1))
+		chat, ok := code.ChatOf(e)
+		if !ok {
+			t.Fatalf("no chat in %s", e.Canonical())
+		}
+		b := chat.Append(nil, base, known, true)
+		t.Logf("at %s: %d octets beside the text", place, len(b)-len(text))
+		back, ids, err := code.ParseChat(b, base, known)
+		if err != nil || back.Event(ids).Canonical() != e.Canonical() {
+			t.Errorf("%v\n%s\nwant\n%s", err, back.Event(ids).Canonical(), e.Canonical())
 		}
 	}
 	if _, ok := code.ChatOf(event(t, strings.Replace(chatText(sender, "F", "R", "R", "m", text, base, ""), "<link ", `<other/><link `, 1))); ok {

@@ -13,12 +13,14 @@ import (
 
 // Flags of the head.
 const (
-	oldVersion = 1 << iota // a version that is not 2.0
-	rare                   // access, qos, opex, caveat, releasableTo or attributes beside these
-	startApart             // start is not time
-	millis                 // times are in milliseconds, not in seconds
-	more                   // elements beside point and detail
-	pointMore              // attributes of the point beside the five
+	oldVersion  = 1 << iota // a version that is not 2.0
+	rare                    // access, qos, opex, caveat, releasableTo or attributes beside these
+	startApart              // start is not time
+	millis                  // times are in milliseconds, not in seconds
+	more                    // elements beside point and detail
+	pointMore               // attributes of the point beside the five
+	bare                    // no element of details
+	detailFirst             // details before the point
 )
 
 // Elements.
@@ -52,6 +54,8 @@ func Append(dst []byte, e *cot.Event, base time.Time, names Names) []byte {
 	}
 	set(more, len(e.More) > 0)
 	set(pointMore, len(e.Point.Other) > 0)
+	set(bare, e.Bare && len(e.Detail) == 0)
+	set(detailFirst, e.DetailFirst)
 	dst = append(dst, flags)
 	dst = c.value(dst, e.Type, 0)
 	dst = c.value(dst, e.How, 0)
@@ -132,6 +136,18 @@ func (c *coder) readCoordinate(r *reader) cot.Number {
 		return ""
 	}
 	return cot.Number(written(r.varint(), int(digits)))
+}
+
+// readPoint reads what point appended.
+func (c *coder) readPoint(r *reader) (p cot.Point) {
+	p.Lat, p.Lon = c.readCoordinate(r), c.readCoordinate(r)
+	mask := r.octet()
+	for i, to := range [...]*cot.Number{&p.HAE, &p.CE, &p.LE} {
+		if *to = cot.Unknown; mask&(1<<i) != 0 {
+			*to = cot.Number(c.read(r, 1))
+		}
+	}
+	return p
 }
 
 func (c *coder) attrs(dst []byte, list []cot.Attr) []byte {
@@ -236,8 +252,8 @@ func twice(attrs []cot.Attr) bool {
 func Parse(b []byte, base time.Time, names Names) (*cot.Event, error) {
 	c := &coder{names: names, base: base.Truncate(time.Millisecond)}
 	r := &reader{b: append(bytes.Clone(b), make([]byte, unsaid)...)}
-	e := &cot.Event{Version: "2.0"}
 	flags := r.octet()
+	e := &cot.Event{Version: "2.0", Bare: flags&bare != 0, DetailFirst: flags&detailFirst != 0}
 	e.Type, e.How, e.UID = c.read(r, 0), c.read(r, 0), c.read(r, 0)
 	c.uid = e.UID
 	unit := time.Second
@@ -266,13 +282,7 @@ func Parse(b []byte, base time.Time, names Names) (*cot.Event, error) {
 		}
 		e.Other = c.readAttrs(r)
 	}
-	e.Point.Lat, e.Point.Lon = c.readCoordinate(r), c.readCoordinate(r)
-	mask := r.octet()
-	for i, to := range [...]*cot.Number{&e.Point.HAE, &e.Point.CE, &e.Point.LE} {
-		if *to = cot.Unknown; mask&(1<<i) != 0 {
-			*to = cot.Number(c.read(r, 1))
-		}
-	}
+	e.Point = c.readPoint(r)
 	c.near = nearOf(&e.Point)
 	if flags&pointMore != 0 {
 		e.Point.Other = c.readAttrs(r)

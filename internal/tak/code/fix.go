@@ -3,6 +3,7 @@ package code
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"aldis/internal/tak/cot"
@@ -108,16 +109,16 @@ func setAttr(n *cot.Node, name, value string) {
 	}
 }
 
-// Brief is the event of a unit with no more than who it is, where and where to, where that is much shorter; otherwise the event
-// itself.
-func Brief(e *cot.Event) *cot.Event {
+// Brief is the event of a unit with no more than who it is, where and where to, and these elements, where that is much shorter; otherwise
+// the event itself.
+func Brief(e *cot.Event, with ...string) *cot.Event {
 	b := *e
 	b.Detail, b.Point.HAE, b.Point.CE, b.Point.LE = nil, cot.Unknown, cot.Unknown, cot.Unknown
 	for _, n := range e.Detail {
-		switch n.Name {
-		case "contact":
+		switch {
+		case n.Name == "contact":
 			b.Detail = append(b.Detail, cot.Node{Name: n.Name, Attrs: []cot.Attr{{Name: "callsign", Value: n.Get("callsign")}}})
-		case "track":
+		case n.Name == "track", slices.Contains(with, n.Name):
 			b.Detail = append(b.Detail, n)
 		}
 	}
@@ -151,4 +152,13 @@ func Looks(e *cot.Event) string {
 	c.Point.CE, c.Point.LE = cot.Unknown, cot.Unknown
 	c.Time, c.Start, c.Stale = time.Time{}, time.Time{}, time.Time{}
 	return c.Canonical()
+}
+
+// Marks are what of a unit has to be right at once: its type, which says whose side it is on, its callsign, its team and its role.
+func Marks(e *cot.Event) string {
+	team := cot.Node{}
+	if g := e.Find("__group"); g != nil {
+		team = *g
+	}
+	return strings.Join([]string{e.Type, e.Callsign(), team.Get("name"), team.Get("role")}, "\x00")
 }

@@ -237,6 +237,46 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
+// A height or an error that is no number is unknown, however a device writes that. A place that is no number is refused.
+func TestNoNumber(t *testing.T) {
+	for _, none := range []string{"NaN", "nan", " NaN ", "-nan", "+NAN", "nan(0x8000)", "-nan(ind)", "1.#QNAN", "-1.#IND", "1.#QNAN0", "-1.#IND00"} {
+		e := parse(t, event(times, `<point lat="0" lon="0" hae="`+none+`" ce="`+none+`" le="`+none+`"/>`))
+		if p := e.Point; p.HAE != cot.Unknown || p.CE != cot.Unknown || p.LE != cot.Unknown {
+			t.Errorf("%s became %v", none, p)
+		}
+		if _, err := cot.ParseXML([]byte(event(times, `<point lat="`+none+`" lon="0" hae="0" ce="0" le="0"/>`))); err == nil {
+			t.Errorf("a latitude of %s was taken", none)
+		}
+	}
+	e := parse(t, event(times, point))
+	e.Point.HAE, e.Point.LE = "NaN", "NaN"
+	if back, _, err := cot.ParseProto(e.AppendProto(nil, nil)); err != nil || back.Point.HAE != cot.Unknown || back.Point.LE != cot.Unknown {
+		t.Errorf("from version 1 %v, %v", back, err)
+	}
+	for _, bad := range []string{"nano", "1.#INF", "1.#QNANx", "inf", ""} {
+		if _, err := cot.ParseXML([]byte(event(times, `<point lat="0" lon="0" hae="`+bad+`" ce="0" le="0"/>`))); err == nil {
+			t.Errorf("a height of %q was taken", bad)
+		}
+	}
+}
+
+// What an event has and leaves empty, what it lacks, and the order of its two elements stay as they are.
+func TestAsItWas(t *testing.T) {
+	head := `<event version="2.0" uid="u" type="t" how="m-g" ` + strings.ReplaceAll(times, `Z"`, `.000Z"`)
+	for _, text := range []string{head + `><point lat="1" lon="2" hae="3" ce="4" le="5"/></event>`,
+		head + ` access="" qos=""><point lat="1" lon="2" hae="3" ce="4" le="5"/><detail></detail></event>`,
+		head + `><detail><a/></detail><point lat="1" lon="2" hae="3" ce="4" le="5"/></event>`} {
+		if got := string(parse(t, text).AppendXML(nil)); got != cot.Header+text {
+			t.Errorf("became\n%s\nwant\n%s", got, text)
+		}
+	}
+	for _, again := range []string{`access="x" access=""`, `access="" access=""`, `access="" access="x"`} {
+		if _, err := cot.ParseXML([]byte(event(times+" "+again, point))); err == nil {
+			t.Errorf("%s was taken", again)
+		}
+	}
+}
+
 func FuzzFrame(f *testing.F) {
 	e, err := cot.ParseXML([]byte(position))
 	if err != nil {

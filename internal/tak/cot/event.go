@@ -72,9 +72,11 @@ type Event struct {
 	Time, Start, Stale time.Time // UTC, to the millisecond
 	Access, QoS, Opex  string
 	Caveat, Releasable string
-	Other              []Attr // attributes beside these
+	Other              []Attr // attributes beside these, and those of these texts that are there and empty
 	Point              Point
 	Detail             []Node
+	Bare               bool   // while Detail is empty there is no element of it
+	DetailFirst        bool   // it stands before the point
 	More               []Node // elements beside point and detail
 }
 
@@ -145,6 +147,11 @@ func (e *Event) Check() error {
 		return fault(NoTime, "an event of a time outside of the years 1970 to 2200")
 	case e.Stale.Before(e.Start):
 		return fault(StaleFirst, "an event that is stale before it starts")
+	}
+	for _, a := range e.Other {
+		if to := e.text(a.Name); to != nil && *to != "" || a.Name == "time" || a.Name == "start" || a.Name == "stale" {
+			return fault(Syntax, "the attribute %.40q is there twice", a.Name)
+		}
 	}
 	if !wellFormed(append([]Node{{Name: "event", Attrs: e.Other, Kids: append(slices.Clone(e.Detail), e.More...)}}, Node{Name: "point", Attrs: e.Point.Other}), nil) {
 		return fault(Syntax, "an attribute that is there twice, or a prefix that nothing declares: other programs would end their connection")

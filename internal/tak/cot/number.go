@@ -29,6 +29,17 @@ func (n Number) Float() (float64, bool) {
 	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
+// unknown is the number, or Unknown where it is one of the ways in which programs write what is no number: those of Java, C and Windows.
+func (n Number) unknown() Number {
+	t := strings.ToLower(strings.TrimLeft(string(n), "+-"))
+	for _, none := range []string{"nan", "1.#qnan", "1.#snan", "1.#ind"} {
+		if rest, ok := strings.CutPrefix(t, none); ok && (rest == "" || strings.Trim(rest, "0") == "" || rest[0] == '(') {
+			return Unknown
+		}
+	}
+	return n
+}
+
 // clean brings a number into its one form.
 func (n Number) clean() Number {
 	f, ok := n.Float()

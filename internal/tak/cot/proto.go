@@ -96,6 +96,9 @@ func protoEvent(b []byte) (*Event, error) {
 		}
 		return err
 	})
+	for _, n := range []*Number{&e.Point.HAE, &e.Point.CE, &e.Point.LE} {
+		*n = n.unknown()
+	}
 	return e, err
 }
 

@@ -49,7 +49,7 @@ func ParseDetail(b []byte) ([]Node, error) {
 func eventOf(root Node) (*Event, error) {
 	e := &Event{}
 	for _, a := range root.Attrs {
-		if to := e.text(a.Name); to != nil {
+		if to := e.text(a.Name); to != nil && a.Value != "" {
 			*to = a.Value
 			continue
 		}
@@ -65,6 +65,7 @@ func eventOf(root Node) (*Event, error) {
 		}
 	}
 	points, details := 0, 0
+	e.Bare = true
 	for _, k := range root.Kids {
 		switch {
 		case k.Name == "point" && points == 0:
@@ -72,7 +73,7 @@ func eventOf(root Node) (*Event, error) {
 			e.Point = pointOf(k)
 		case k.Name == "detail" && details == 0 && len(k.Attrs) == 0:
 			details++
-			e.Detail = k.Kids
+			e.Detail, e.Bare, e.DetailFirst = k.Kids, false, points == 0
 		case k.Name != "":
 			e.More = append(e.More, k)
 		}
@@ -117,11 +118,11 @@ func pointOf(n Node) Point {
 		case "lon":
 			p.Lon = number
 		case "hae":
-			p.HAE = number
+			p.HAE = number.unknown()
 		case "ce":
-			p.CE = number
+			p.CE = number.unknown()
 		case "le":
-			p.LE = number
+			p.LE = number.unknown()
 		default:
 			p.Other = append(p.Other, a)
 		}
@@ -410,23 +411,38 @@ func (e *Event) appendEvent(dst []byte) []byte {
 	for _, a := range e.Other {
 		dst = appendAttr(dst, a)
 	}
-	dst = append(dst, "><point"...)
-	p := &e.Point
+	dst = append(dst, '>')
+	if e.DetailFirst {
+		dst = e.Point.append(e.appendDetail(dst))
+	} else {
+		dst = e.appendDetail(e.Point.append(dst))
+	}
+	for i := range e.More {
+		dst = e.More[i].append(dst)
+	}
+	return append(dst, "</event>"...)
+}
+
+func (e *Event) appendDetail(dst []byte) []byte {
+	if e.Bare && len(e.Detail) == 0 {
+		return dst
+	}
+	dst = append(dst, "<detail>"...)
+	for i := range e.Detail {
+		dst = e.Detail[i].append(dst)
+	}
+	return append(dst, "</detail>"...)
+}
+
+func (p *Point) append(dst []byte) []byte {
+	dst = append(dst, "<point"...)
 	for _, a := range [...]Attr{{"lat", string(p.Lat)}, {"lon", string(p.Lon)}, {"hae", string(p.HAE)}, {"ce", string(p.CE)}, {"le", string(p.LE)}} {
 		dst = appendAttr(dst, a)
 	}
 	for _, a := range p.Other {
 		dst = appendAttr(dst, a)
 	}
-	dst = append(dst, "/><detail>"...)
-	for i := range e.Detail {
-		dst = e.Detail[i].append(dst)
-	}
-	dst = append(dst, "</detail>"...)
-	for i := range e.More {
-		dst = e.More[i].append(dst)
-	}
-	return append(dst, "</event>"...)
+	return append(dst, "/>"...)
 }
 
 func (n *Node) append(dst []byte) []byte {

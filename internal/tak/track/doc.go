@@ -10,5 +10,5 @@
 //
 // Callers pass now, which never goes back. An Outlet is what one audience was told: a site, or all of a radio net.
 //
-// Files: near.go units of this site; outlet.go what an audience was told; budget.go octets that units may take; far.go units of a far site.
+// Files: near.go units of this site; outlet.go what an audience was told; when.go when it is told more; budget.go octets that units may take; far.go units of a far site.
 package track

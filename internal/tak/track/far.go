@@ -189,7 +189,8 @@ func (f *Far) Take(now time.Time, b *code.Batch, late bool) (n News) {
 	for i := range b.Records {
 		r := &b.Records[i]
 		u := f.units[r.Unit]
-		if overtaken && u != nil && !at.Add(-r.Age).After(u.At) { // where the unit is, is known better
+		other := r.Form == code.Whole && u != nil && u.Late != late && u.Event.UID == r.Event.UID // it has come to this lane, or has left it
+		if (overtaken || other) && u != nil && !at.Add(-r.Age).After(u.At) {                      // where the unit is, is known better
 			if _, lacks := f.lacking[r.Unit]; lacks && r.Form == code.Whole && r.Version == u.said && r.Event.UID == u.Event.UID {
 				u.Event, u.Version = u.Fix.Apply(r.Event), r.Version
 				u.shown = time.Time{}

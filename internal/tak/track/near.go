@@ -26,8 +26,10 @@ type Unit struct {
 	Heard   time.Time // the last report
 	Stale   time.Time
 	Version uint8
-	Cares   []Care // for each audience
+	Cares   []Care    // for each audience
+	Turned  time.Time // its marks changed last
 	looks   string
+	marks   string // code.Marks
 }
 
 // Near are the units of this site.
@@ -98,6 +100,12 @@ func (n *Near) Report(now time.Time, e *cot.Event, cares []Care) (u *Unit, fresh
 	u.Fix = code.FixOf(u.Event)
 	if looks := code.Looks(u.Event); looks != u.looks {
 		u.Version, u.looks, fresh = u.Version^1, looks, true
+	}
+	if marks := code.Marks(u.Event); marks != u.marks {
+		if u.marks != "" {
+			u.Turned = now
+		}
+		u.marks = marks
 	}
 	return u, fresh
 }

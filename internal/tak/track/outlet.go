@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/due"
 	"aldis/internal/tak/code"
 )
 
@@ -36,6 +35,8 @@ type Outlet struct {
 	urgent  time.Time // when something urgent was said last, here or there
 	others  time.Time // when another site's batch was heard last, where all share a channel
 	beside  time.Time // an own batch was made together with it
+	hurry   bool      // a unit whose marks have changed is due
+	hurries Budget    // batches that may hurry, where all share a channel
 }
 
 // flight is a batch of which nobody has said yet what became of it.
@@ -57,9 +58,14 @@ const (
 
 // told is what the audience knows of a unit, as far as we know.
 type told struct {
-	whole   bool // it has the whole event of version
+	whole   bool // it has the whole event of version, which looks so
 	version uint8
-	fix     code.Fix // of the last report, at its time
+	looks   string
+	marks   string
+	changes Budget    // of marks, to be told at once
+	turned  time.Time // of the marks that were told (Unit.Turned)
+	repeat  int       // so often they go once more, because nobody says whether they have arrived
+	fix     code.Fix  // of the last report, at its time
 	at      time.Time
 	gone    int // so often it is to be told that the unit is no more
 	why     code.Gone
@@ -72,7 +78,7 @@ type told struct {
 
 // NewOutlet makes one for the audience of this number, which was told nothing in this run. start counts the starts of this site.
 func NewOutlet(p Pace, slot int, late bool, start uint8) *Outlet {
-	return &Outlet{pace: p, slot: slot, late: late, start: start & 3, told: map[uint32]*told{}}
+	return &Outlet{pace: p, slot: slot, late: late, start: start & 3, told: map[uint32]*told{}, hurries: Budget{PerMinute: mostHurries}}
 }
 
 // Shown is where the audience believes a unit is; false: it was not told of it.
@@ -114,12 +120,24 @@ func (o *Outlet) due(now time.Time, u *Unit, details bool) (matters float64) {
 		return 0
 	case care.Every > 0 && now.Sub(t.sent) < care.Every:
 		return 0
-	case t.version != u.Version && now.Sub(t.sent) >= o.pace.Age/4:
+	case t.repeat > 0, o.turned(now, t, u):
+		return turned
+	case o.changed(now, t, u):
 		return 3
 	case !u.Heard.After(t.at):
 		return 0
 	}
 	return max(t.wrong(u)/max(1, care.Bound), o.again(now, t, details))
+}
+
+// turned says whether the marks of a unit are to be told anew, at once: some changes in a row, and then one in a quarter of the age.
+func (o *Outlet) turned(now time.Time, t *told, u *Unit) bool {
+	return t.marks != u.marks && t.changes.Left(now)
+}
+
+// changed says whether the looks of a unit are to be told anew.
+func (o *Outlet) changed(now time.Time, t *told, u *Unit) bool {
+	return t.looks != u.looks && (now.Sub(t.spelt) >= o.pace.Age/4 || o.turned(now, t, u))
 }
 
 // again is how much it matters that a unit is told for no reason of its own, where nobody says what has arrived: its details
@@ -167,6 +185,19 @@ const detailed = 2
 // newcomer is how much a unit matters that nobody there is shown yet, on a slow channel: more than one that is shown elsewhere.
 const newcomer = 1000
 
+// turned is how much a unit matters whose marks have changed: it goes first, and turnedAgain times more where nobody says what has arrived.
+const (
+	turned      = 2 * newcomer
+	turnedAgain = 2
+)
+
+// On a shared channel a batch that hurries goes a part of the gap after the one before, so that this has left the air, mostHurries times a
+// minute.
+const (
+	hurried     = 4
+	mostHurries = 6
+)
+
 // soon is how far wrong looks ahead: a report, the next one of a unit that is fast, and the way of a batch.
 const soon = 10 * time.Second
 
@@ -188,15 +219,29 @@ func (o *Outlet) Reported(now time.Time, u *Unit) {
 		o.Gone(now, u, code.Stale)
 		return
 	}
+	if t := o.told[u.Number]; t != nil && u.Cares[o.slot].Late != o.late { // another audience tells what it looks like now
+		t.looks, t.marks = "", ""
+	}
 	if o.due(now, u, !o.spelt) < tellFrom {
 		return
 	}
+	if u.Turned.Equal(now) {
+		o.hasten(now)
+	}
 	at := now
-	if t := o.told[u.Number]; t == nil {
+	if t := o.told[u.Number]; t == nil && !u.Turned.Equal(now) {
 		at = now.Add(o.pace.First)
 	}
 	if o.since.IsZero() || at.Before(o.since) {
 		o.since = at
+	}
+}
+
+// hasten has the next batch hurry.
+func (o *Outlet) hasten(now time.Time) {
+	if !o.hurry && (o.pace.Gap == 0 || o.hurries.Left(now)) {
+		o.hurry = true
+		o.hurries.Spend(1)
 	}
 }
 
@@ -248,72 +293,6 @@ func (o *Outlet) Ended(now time.Time, number uint64, arrived bool) {
 	}
 }
 
-// Due is when Batch has something; zero: nobody can say.
-func (o *Outlet) Due() (at time.Time) {
-	if len(o.flights) >= atAllFlights {
-		return at
-	}
-	if !o.since.IsZero() {
-		at = o.since.Add(o.pace.Gather)
-	}
-	if len(o.told) > 0 {
-		at = due.Earliest(at, o.spoke.Add(o.pace.Age))
-	}
-	gap := o.pace.Gap
-	if o.others.Sub(o.spoke).Abs() < 2*gap && !o.calm(o.spoke) {
-		gap += gap / leave
-	}
-	if len(o.flights) > 0 {
-		if gap = nextAfter; len(o.flights) >= mostFlights {
-			gap = lateAfter
-		}
-	}
-	next := o.spoke.Add(gap)
-	if !o.beside.IsZero() && o.beside.Equal(o.spoke) {
-		next = next.Add(o.pace.First)
-	}
-	if !at.IsZero() && at.Before(next) {
-		at = next
-	}
-	if !at.IsZero() && !o.others.IsZero() && at.Before(o.others.Add(breath)) {
-		at = due.Latest(at, due.Earliest(o.others.Add(breath), o.spoke.Add(2*gap)))
-	}
-	return at
-}
-
-// breath is how long a shared channel stays free after a batch of another site, so that what is urgent never waits for two. A
-// site that others leave no room waits twice its gap at the most.
-const breath = 2 * time.Second
-
-// leave is by what part of it the gap is longer where other sites speak as well and something urgent was said: the next waits for their
-// batches, too. Measured
-// on hf-300 while twenty units come (60 seeds, one site of three silent, an alert each 20 s): alerts take 15.4 s at the 95th percentile
-// with half, 19.2 s with a quarter.
-const leave = 2
-
-// together is how long two sites' batches are made after each other at the most if one has to wait for the other on the air, and what
-// is urgent for both. They will be again unless one of them waits longer than the other.
-const together = 7 * time.Second
-
-// calmAfter is for how long something urgent makes batches short: who has said one thing may say another.
-const calmAfter = 3 * time.Minute
-
-// calm says that nothing urgent was said for a while.
-func (o *Outlet) calm(now time.Time) bool { return now.Sub(o.urgent) > calmAfter }
-
-// Urgent takes in that something urgent was said, here or at another site.
-func (o *Outlet) Urgent(now time.Time) { o.urgent = now }
-
-// Others takes in that a batch of another site was heard, which was made before.
-func (o *Outlet) Others(now, made time.Time) {
-	if o.pace.Gap == 0 {
-		return
-	}
-	if o.others = now; made.Sub(o.spoke).Abs() < together {
-		o.beside = o.spoke
-	}
-}
-
 // Batch makes the batch that is due; nil: none is. Where the pace has no gap it is under way then, until Ended says what
 // became of its number. matters: it has a unit in it about which the audience would be wrong without it.
 func (o *Outlet) Batch(now time.Time, n *Near) (data []byte, number uint64, matters bool) {
@@ -334,9 +313,9 @@ func (o *Outlet) Batch(now time.Time, n *Near) (data []byte, number uint64, matt
 		}
 	}
 	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.matters, a.matters) })
-	o.since = time.Time{}
+	o.since, o.hurry = time.Time{}, false
 	most := o.pace.Octets
-	if len(list) > 0 && list[0].matters >= newcomer && o.calm(now) {
+	if slices.ContainsFunc(list, func(c candidate) bool { return c.matters == newcomer }) && o.calm(now) {
 		most = max(most, o.pace.Calm)
 	}
 	room := func(more int) bool {
@@ -417,9 +396,9 @@ const headOctets, lostOctets = 6, 6
 func (o *Outlet) record(at, now time.Time, u *Unit, details bool) code.Record {
 	r := code.Record{Unit: u.Number, Version: u.Version, Age: max(0, at.Sub(code.Quarters(u.Heard)))}
 	t, alone := o.told[u.Number], o.pace.Gap == 0
-	known := t != nil && t.whole && t.version == u.Version && u.Fix.Sayable(t.fix)
+	known := t != nil && t.whole && t.repeat == 0 && !o.changed(now, t, u) && u.Fix.Sayable(t.fix)
 	if known && !(details && o.spells(now, t)) {
-		r.Form, r.Fix, r.Mask = code.Moved, u.Fix, u.Fix.Changed(t.fix)
+		r.Form, r.Fix, r.Mask, r.Version = code.Moved, u.Fix, u.Fix.Changed(t.fix), t.version
 		if !alone || o.flies(u.Number) { // what came before may be lost, or come later
 			r.Mask |= code.NewPlace
 			if u.Fix.Moves {
@@ -428,7 +407,11 @@ func (o *Outlet) record(at, now time.Time, u *Unit, details bool) code.Record {
 		}
 		return r
 	}
-	if r.Form, r.Event = code.Whole, u.Event; !alone && !known {
+	switch r.Form, r.Event = code.Whole, u.Event; {
+	case alone || known:
+	case !u.Turned.IsZero(): // it is shown there with its team
+		r.Event = code.Brief(u.Event, "__group")
+	default:
 		r.Event = code.Brief(u.Event)
 	}
 	return r
@@ -446,7 +429,7 @@ const wholeEvery = 3
 func (o *Outlet) tell(at, now time.Time, u *Unit, r code.Record, matters float64) {
 	t := o.told[u.Number]
 	if t == nil {
-		t = &told{}
+		t = &told{changes: Budget{PerMinute: float64(4*time.Minute) / float64(o.pace.Age)}}
 		o.told[u.Number] = t
 	}
 	if height := t.fix.HAE; r.Form == code.Moved {
@@ -454,7 +437,20 @@ func (o *Outlet) tell(at, now time.Time, u *Unit, r code.Record, matters float64
 			t.fix.HAE = height
 		}
 	} else {
+		if t.whole && t.marks != u.marks {
+			t.changes.Spend(1)
+		}
 		t.whole, t.version, t.fix, t.first = true, u.Version, u.Fix, o.number+1
+		t.looks, t.marks = u.looks, u.marks
+		if t.repeat > 0 {
+			t.repeat--
+		} else if o.pace.Gap > 0 && u.Turned.After(t.turned) {
+			t.repeat = turnedAgain
+		}
+		if t.turned = u.Turned; t.repeat > 0 {
+			o.since = now
+			o.hasten(now)
+		}
 		t.spelt, t.brief = now, r.Event != u.Event
 	}
 	t.at, t.sent, t.gone, t.fresh = at.Add(-r.Age), now, 0, matters > tellFrom

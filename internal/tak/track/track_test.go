@@ -280,3 +280,53 @@ func TestAwayOverRestarts(t *testing.T) {
 		}
 	}
 }
+
+// A unit that changes its type each second is told a few times in a row and then now and then; one beside it is told as if it were alone,
+// and the last type is the one that stays.
+func TestFlipsAreBounded(t *testing.T) {
+	for name, p := range map[string]Pace{"receipts": pace, "shared": {Gather: 5 * time.Second, Gap: 20 * time.Second, Age: 5 * time.Minute, Octets: 98}} {
+		var told [2]int // of the one beside it, without flips and with them
+		for flips := range 2 {
+			near, out, far := NewNear(7, 20), NewOutlet(p, 0, false, 1), NewFar(5*time.Second, 0)
+			wholes, now := 0, epoch
+			kind := func(step int) string { return []string{"a-u-G", "a-h-G", "a-n-G"}[step*flips%3] }
+			for step := range 900 {
+				now = epoch.Add(time.Duration(step) * time.Second)
+				flipping, beside := report(t, "flips", 54, 0, now), report(t, "beside", 54+float64(step*step%7)/1000, 3, now)
+				flipping.Type = kind(min(step, 600))
+				for _, e := range []*cot.Event{flipping, beside} {
+					u, _ := near.Report(now, e, []Care{{Bound: 50}})
+					out.Reported(now, u)
+				}
+				data, number, _ := out.Batch(now, near)
+				if data == nil {
+					continue
+				}
+				b, err := code.ParseBatch(data, now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out.Ended(now, number, true)
+				far.Take(now, b, false)
+				for _, r := range b.Records {
+					switch {
+					case r.Unit == 2:
+						told[flips]++
+					case r.Form == code.Whole:
+						wholes++
+					}
+				}
+			}
+			if most := 8 + int(2*4*10*time.Minute/p.Age); flips > 0 && wholes > most {
+				t.Errorf("%s: the unit that flips was spelt out %d times in ten minutes, at most %d", name, wholes, most)
+			}
+			if got := far.Find("flips").Event.Type; got != kind(600) {
+				t.Errorf("%s: the last type is shown as %s", name, got)
+			}
+			t.Logf("%s, flips %v: %d whole events; beside it %d reports", name, flips > 0, wholes, told[flips])
+		}
+		if told[1] < told[0]*9/10 {
+			t.Errorf("%s: beside the unit that flips %d reports were told, without it %d", name, told[1], told[0])
+		}
+	}
+}
