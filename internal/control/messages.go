@@ -16,6 +16,7 @@ import (
 	"aldis/internal/gateway"
 	"aldis/internal/gateway/mail/life"
 	"aldis/internal/site"
+	"aldis/internal/when"
 )
 
 // A question for messages holds the loop up for one look at the numbers of all, for a batch of rows at a time, and for one look
@@ -54,8 +55,8 @@ func parseMessageQuery(v url.Values) (q messageQuery, err error) {
 	}
 	for key, at := range map[string]*time.Time{"after": &q.after, "before": &q.before} {
 		if text := v.Get(key); text != "" {
-			if *at, err = time.Parse(time.RFC3339, text); err != nil {
-				return q, fmt.Errorf("%s must be a time as in 2006-01-02T15:04:05Z", key)
+			if *at, err = when.Past(text, time.Now()); err != nil {
+				return q, fmt.Errorf("%s: %w", key, err)
 			}
 		}
 	}
