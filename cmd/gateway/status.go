@@ -142,8 +142,9 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 		if address == "" {
 			address = "not known"
 		}
+		waiting, underWay, _ := p.Messages()
 		fmt.Fprintf(w, "%d %s\t%s\t%s\t%s\t%d\t%d\t%d\t%d of %d\t%d\t%d of %d\t%d\n", p.ID, p.Name, p.Link, heard, address,
-			p.Waiting-p.NewsWaiting, p.UnderWay-p.NewsUnderWay, p.NewsWaiting+p.NewsUnderWay, p.Delivered, p.Accepted, p.Received, p.ItemsHeld, r.Items, p.FarItems)
+			waiting, underWay, p.NewsWaiting+p.NewsUnderWay, p.Delivered, p.Accepted, p.Received, p.ItemsHeld, r.Items, p.FarItems)
 	}
 	w.Flush()
 	fmt.Fprintln(out)
