@@ -110,6 +110,7 @@ func printMessages(out io.Writer, list control.MessageList, now time.Time) {
 			m.Precedence, m.Octets, stateText(m), behind, expectedText(m.Expected, now))
 	}
 	w.Flush()
+	printHolds(out, list.Holds)
 	if list.More {
 		fmt.Fprintf(out, "%d shown, there are more: --limit, --to, --from, --label, --state, --after\n", len(list.Messages))
 	} else {

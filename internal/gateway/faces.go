@@ -183,6 +183,7 @@ func (g *Gateway) carry(now time.Time, f *face, sites []uint16, m *site.Message)
 			continue
 		}
 		refused := b.carrier().Accept(now, to, envelope.Message{Payload: m}, mail.Payload)
+		g.standing.heed(g, now)
 		for _, p := range to {
 			if slices.Contains(refused, p) {
 				p.Counts.Refused++

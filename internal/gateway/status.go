@@ -40,6 +40,7 @@ type Status struct {
 	Survey     *SurveyStatus     `json:"survey,omitempty"`  // the last that was ordered in this run
 	Reloads    uint64            `json:"reloads,omitempty"` // how often the rules were replaced in this run
 	Drain      *DrainStatus      `json:"drain,omitempty"`
+	Holds      []HoldStatus      `json:"holds,omitempty"`      // standing orders
 	Bill       *BillStatus       `json:"bill,omitempty"`       // where the tariff has units
 	Relinked   uint64            `json:"relinked,omitempty"`   // how often peers, keepalive and tariff were taken from a configuration that was read again
 	LeftPeers  []uint16          `json:"left_peers,omitempty"` // configured no more, and the journal tells of them: one comes back with a restart
@@ -131,7 +132,7 @@ func (g *Gateway) Status(now time.Time) Status {
 	s := Status{
 		ID: g.cfg.ID, Name: g.cfg.Name, Key: g.keys.fingerprint(&g.cfg), Profile: b.profile.Name, End: "terminal", Boot: g.cfg.Boot, BootNumber: g.cfg.Boot.Number,
 		Transport: profile.NORM, NORM: b.lines.NormStatus(), Silence: g.forecast(now), Link: linkStatus(b.profile, g.cfg.Shore),
-		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Drain: g.faces.drain.status(g), Bill: b.billed.status(), Relinked: g.linkReplaced, LeftPeers: slices.Clone(g.left), Dropped: maps.Clone(g.dropped), Modelled: g.coders.work(),
+		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Drain: g.faces.drain.status(g), Holds: MessagesOf(g).Holds(), Bill: b.billed.status(), Relinked: g.linkReplaced, LeftPeers: slices.Clone(g.left), Dropped: maps.Clone(g.dropped), Modelled: g.coders.work(),
 	}
 	if g.cfg.Shore {
 		s.End = "shore"

@@ -66,6 +66,7 @@ var Events = []Event{
 	{"message.given_up_urgent", "messages that waited were given up for more urgent ones: the queue for the peer is full", "", ""},
 	{"message.not_kept", "a peer asks for a message that we no longer keep", "It is undeliverable there.", ""},
 	{"message.not_worth", "messages were not worth sending any more when their turn came", "They had waited longer than their rule's `expires`.", ""},
+	{"message.class_ordered", "an order about all messages of a precedence was obeyed", "`gateway message hold --precedence` or `release --precedence`, or a request with the token.", ""},
 	{"message.ordered", "an order about a message was obeyed", "`gateway message`, or a request with the token.", ""},
 	{"message.rate", "messages are dropped: a rule's rate is used up", "A sender exceeds the rate of a `[[filter]]`.", ""},
 	{"message.refused_full", "a message was refused: the queue for the peer is full, or the message cannot be encoded", "The link has been down for long, or the load is too high for it.", ""},

@@ -76,6 +76,9 @@ func alarms(now time.Time, v *View, s Seen, is, ten sample) []Alarm {
 		}
 		say(2, time.Time{}, "%s", text)
 	}
+	for _, h := range s.Status.Holds {
+		say(2, h.Since, "Messages of precedence %s are held by an order%s", h.Precedence, heldBack(h.Messages))
+	}
 	if d := s.Status.Drain; d != nil {
 		say(1, d.Since, "This gateway is drained: it takes no messages of local peers; %s", plural(d.Messages, "message has to go out yet", "messages have to go out yet"))
 	}
@@ -127,6 +130,13 @@ func held(p Site) string {
 		return ""
 	}
 	return "; " + plural(p.Waiting+p.UnderWay, "message waits for it", "messages wait for it")
+}
+
+func heldBack(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return "; " + plural(n, "is held now", "are held now")
 }
 
 func plural(n int, one, many string) string {

@@ -161,6 +161,10 @@ func TestWords(t *testing.T) {
 	drained.Drain = &gateway.DrainStatus{Since: start, Messages: 2}
 	v0 := Look(now, NewHistory(start), Seen{Started: start, Status: drained})
 	check.Equal(t, "alarm of a drain", v0.Alarms[0], Alarm{"warn", "This gateway is drained: it takes no messages of local peers; 2 messages have to go out yet", start})
+	kept := site("up")
+	kept.Holds = []gateway.HoldStatus{{Precedence: "deferred", Since: start, Messages: 3}}
+	v1 := Look(now, NewHistory(start), Seen{Started: start, Status: kept})
+	check.Equal(t, "note of a standing order", v1.Alarms[0], Alarm{"note", "Messages of precedence deferred are held by an order; 3 are held now", start})
 	s := site("up", waits(3, time.Minute))
 	s.Silence = gateway.SilenceStatus{On: true, LeftS: 90, Messages: 3}
 	v := Look(now, NewHistory(start), Seen{Started: start, Status: s})
