@@ -162,16 +162,16 @@ func (s *standing) words() string {
 // heed holds the message that was accepted last, where an order says so of its precedence.
 func (s *standing) heed(g *Gateway, now time.Time) {
 	held := g.mail.Newest()
-	if held == nil || held.Ended() || !g.holds(held.Content.Payload) {
+	if held == nil || held.Ended() || !s.takes(&g.faces, held.Content.Payload) {
 		return
 	}
 	p := held.Content.Payload.Precedence
 	s.all(now, MessagesOf(g), held, ClassOrder{Precedence: p, Do: DoHold, By: s.holds[p].by})
 }
 
-// holds says whether a message like this is held when it comes.
-func (g *Gateway) holds(m *site.Message) bool {
-	return m != nil && g.standing.has(m.Precedence) && !g.faces.describe(m).Stream
+// takes says whether a message like this is held when it comes.
+func (s *standing) takes(fs *faces, m *site.Message) bool {
+	return m != nil && s.has(m.Precedence) && !fs.describe(m).Stream
 }
 
 func (s *standing) has(p site.Precedence) bool {
