@@ -133,12 +133,12 @@ func (g *Gateway) stepFace(now time.Time, number site.Face, ev site.Event) {
 		g.carry(now, f, fo.Carry[i].Sites, &fo.Carry[i].Message)
 	}
 	for _, t := range fo.Done {
-		if p := g.byID[uint16(t>>48)]; p != nil {
+		if p := senderOf(g, t); p != nil {
 			p.ends.handed(t)
 		}
 	}
 	for _, u := range fo.Undelivered {
-		if p := g.byID[uint16(u.Token>>48)]; p != nil {
+		if p := senderOf(g, u.Token); p != nil {
 			p.ends.failed(now, u)
 		}
 	}

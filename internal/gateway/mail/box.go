@@ -288,6 +288,15 @@ func (b *Box) News() (waiting, underWay, octets int) {
 	return waiting, underWay, octets
 }
 
+// all is what is held for the peer in lanes of its own, in the order in which it should go again.
+func (b *Box) all() (list []*Entry) {
+	for lane := range frame.Lane(frame.Lanes) {
+		list = append(list, b.UnderWay(lane)...)
+		list = append(list, b.waiting[lane].list()...)
+	}
+	return append(list, b.listOnHold()...)
+}
+
 // own is the octets held for the peer in lanes of its own, which MaxWaiting bounds.
 func (b *Box) own() int { return b.octets[frame.Direct] + b.octets[frame.Bulk] }
 
