@@ -17,6 +17,7 @@ import (
 	"aldis/internal/audit"
 	"aldis/internal/config"
 	"aldis/internal/gateway"
+	"aldis/internal/when"
 )
 
 const auditAbout = `usage: gateway audit show [-c FILE | --dir DIR] [--after TIME] [--key-file FILE] [--json]
@@ -26,7 +27,7 @@ The record of who gave which order and when, of starts, of configurations that c
 refused, by reason. The gateway writes it to audit.log in its data directory DIR; it may run meanwhile. Each line has the
 hash of the line before it.
 
-  show    print the lines, the oldest first. TIME is as in 2006-01-02T15:04:05Z, or a duration such as 2h: since then
+  show    print the lines, the oldest first. TIME is as for gateway messages: 10:32, 251032ZNOV26, 2h
   verify  read all of it and check that no line was changed, taken out or put in; lines off the front are missed as long
           as eight files have not turned over. It prints the last hash. Note that outside of this machine: whoever can
           write the files can write them anew, and only a noted hash shows that.
@@ -55,7 +56,7 @@ func auditCommand(args []string, stdout, stderr io.Writer) int {
 	case rest[0] == "show" && *head != "" || rest[0] == "verify" && *after != "":
 		err = errors.New("--after goes with show, and --head with verify")
 	case *after != "":
-		since, err = parsePast(*after, time.Now())
+		since, err = when.Past(*after, time.Now())
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "gateway audit: %v\n\n%s", err, auditAbout)

@@ -57,8 +57,8 @@ gateway has a key of its own, and a roster names them all; then none can speak a
   show          print fingerprints: five groups that two operators compare aloud. They say nothing of a private key.
                 FILE is any of these files. gateway status prints those in use
 
-No file is ever overwritten, but a roster by add, remove and roll. TIME is as in 2006-01-02T15:04:05Z: until then the
-nodes go on with the secret of the roster before. Without --passphrase-file the passphrase is asked on the terminal.
+No file is ever overwritten, but a roster by add, remove and roll. TIME is as for gateway silence, 260600ZNOV26: until then
+the nodes go on with the secret of the roster before. Without --passphrase-file the passphrase is asked on the terminal.
 `
 
 // keysOrder is what was asked of keys.

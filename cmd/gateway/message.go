@@ -19,6 +19,7 @@ import (
 
 const messageAbout = `usage: gateway message ID [-c FILE] [--json]
        gateway message hold | release | withdraw ID... [-c FILE] [--token FILE] [--json]
+       gateway message hold | release --precedence P [-c FILE] [--token FILE] [--json]
        gateway message raise ID... [--precedence P] [-c FILE] [--token FILE] [--json]
 
 gateway message ID shows a message of this site: where it stands with each site, and all that has happened to it. An ID is as
@@ -28,6 +29,10 @@ hold keeps a message back that waits; its lifetime runs. release lets it go, to 
 for the sites to which it has not gone, and its sender hears that. raise gives it another precedence: P, or without it the next
 higher one. A message that is under way to a site goes through as it is, and the answer says so. These orders survive a restart.
 
+hold --precedence P holds all messages of that precedence, those that wait and those that come, until release --precedence P;
+messages of BiDi pipes and sockets go. gateway status and gateway messages tell of it. One that is released by its ID, or
+raised to a precedence that is not held, goes.
+
 Orders go over control.socket, which -c names, or with --token to http.listen. Each is logged with who gave it.
 
 Exit: 0 it is as ordered, 1 not so, 2 wrong usage.
@@ -36,7 +41,7 @@ Exit: 0 it is as ordered, 1 not so, 2 wrong usage.
 func messageCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("message", flag.ContinueOnError)
 	file := fs.String("c", defaultConfig, "configuration `file`")
-	precedence := fs.String("precedence", "", "with raise: the new `precedence`")
+	precedence := fs.String("precedence", "", "with raise: the new `precedence`; with hold and release: all messages of it")
 	tokenFile := fs.String("token", "", "order over http.listen with the token in `FILE`")
 	asJSON := fs.Bool("json", false, "print the gateway's answer as it is")
 	rest, code, done := parse(fs, args, 1001, messageAbout, stdout, stderr)
@@ -51,13 +56,15 @@ func messageCommand(args []string, stdout, stderr io.Writer) int {
 		return wrong("which message? gateway messages lists them")
 	}
 	orders := slices.Contains([]string{"hold", "release", "withdraw", "raise"}, rest[0])
+	class := (rest[0] == "hold" || rest[0] == "release") && len(rest) == 1 && *precedence != ""
 	switch {
-	case orders && len(rest) == 1:
-		return wrong(rest[0] + " which message? gateway messages lists them")
+	case orders && len(rest) == 1 && !class:
+		fmt.Fprintf(stderr, "gateway message: %s which message? No id was given: gateway messages lists them; hold and release take all of one precedence with --precedence P\n", rest[0])
+		return exitUsage
 	case !orders && (len(rest) > 1 || *tokenFile != ""):
 		return wrong("say hold, release, withdraw or raise and some ids, or one id alone")
-	case *precedence != "" && rest[0] != "raise":
-		return wrong("--precedence goes with raise")
+	case *precedence != "" && rest[0] != "raise" && !class:
+		return wrong("--precedence goes with raise, and with hold and release without ids")
 	}
 	if *precedence != "" {
 		if _, ok := site.ParsePrecedence(*precedence); !ok {
@@ -70,6 +77,9 @@ func messageCommand(args []string, stdout, stderr io.Writer) int {
 	desk, err := deskOf(*file, *tokenFile)
 	if err != nil {
 		return fail(stderr, "message", err)
+	}
+	if class {
+		return orderClass(desk, rest[0], *precedence, *asJSON, stdout, stderr)
 	}
 	code = exitGood
 	for _, id := range rest[1:] {
@@ -125,6 +135,22 @@ func orderMessage(d desk, what, id, precedence string, asJSON bool, out io.Write
 		fmt.Fprintln(out, a.Text)
 	}
 	return nil
+}
+
+// orderClass gives an order about all messages of a precedence.
+func orderClass(d desk, what, precedence string, asJSON bool, stdout, stderr io.Writer) int {
+	body, _ := json.Marshal(control.ClassOrder{Precedence: precedence})
+	var a control.ClassAnswer
+	answer, err := d.talkOf(&a, "POST", "/messages/"+what, body)
+	switch {
+	case err != nil:
+		return fail(stderr, "message", err)
+	case asJSON:
+		stdout.Write(answer)
+	default:
+		fmt.Fprintln(stdout, a.Text)
+	}
+	return exitGood
 }
 
 func printMessage(out io.Writer, m gateway.MessageRow, now time.Time) {

@@ -152,8 +152,25 @@ func TestMessageCommands(t *testing.T) {
 	wants(t, errs, "has ended, and nothing changes that: node1: withdrawn at")
 	wants(t, b.logged(), `"order":"message"`, "an order about a message was obeyed")
 
+	code, out, errs = run(t, "message", "hold", "--precedence", "deferred", "-c", b.file)
+	check.Equal(t, "exit, and "+errs, code, 0)
+	wants(t, out, "deferred messages are held until they are released, also those that come: none waits now")
+	code, out, errs = run(t, "message", "hold", "--precedence", "flash", "-c", b.file)
+	check.Equal(t, "exit, and "+errs, code, 0)
+	wants(t, out, "1 held now")
+	_, out, _ = run(t, "status", "-c", b.file)
+	wants(t, out, "HELD: flash messages since 20", "HELD: deferred messages since 20", "; 1 held now (gateway message release --precedence flash)")
+	wants(t, b.logged(), "an order about all messages of a precedence was obeyed", "message.class_ordered")
+	code, out, errs = run(t, "message", "release", "--precedence", "flash", "-c", b.file)
+	check.Equal(t, "exit, and "+errs, code, 0)
+	wants(t, out, "flash messages are not held any more: 1 released")
+	code, _, errs = run(t, "message", "hold", "-c", b.file)
+	check.True(t, "without an id one sentence is the answer", code == 2 && strings.Count(errs, "\n") == 1, code, errs)
+
 	b.stop(t, syscall.SIGKILL)
 	b = b.testSite.start(t)
+	_, out, _ = run(t, "messages", "-c", b.file)
+	wants(t, out, "HELD: deferred messages since 20", "; 0 held now")
 	rows := listed(t, b, "--waiting")
 	check.Equal(t, "those that wait after the kill", len(rows), 2)
 	check.Equal(t, "the first to go", rows[0].ID+" "+rows[0].Precedence, ids[2]+" flash")
@@ -173,7 +190,7 @@ func TestMessageCommands(t *testing.T) {
 
 	for _, args := range [][]string{{"message"}, {"message", "hold"}, {"message", "a", "b"}, {"message", "hold", ids[0], "--precedence", "flash"},
 		{"message", "raise", ids[0], "--precedence", "loud"}, {"message", ids[0], "--token", "x"}, {"messages", "x"}, {"messages", "--limit", "0"},
-		{"messages", "--precedence", "loud"}, {"messages", "--after", "yesterday"}} {
+		{"messages", "--precedence", "loud"}, {"messages", "--after", "soon"}, {"message", "withdraw", "--precedence", "flash"}, {"message", "hold", "--precedence", "loud"}} {
 		if code, _, errs := run(t, append(args, "-c", b.file)...); code != 2 || errs == "" {
 			t.Errorf("%q: exit %d, want 2 and a reason", args, code)
 		}

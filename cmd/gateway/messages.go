@@ -15,6 +15,7 @@ import (
 	"aldis/internal/control/glance"
 	"aldis/internal/gateway"
 	"aldis/internal/site"
+	"aldis/internal/when"
 )
 
 const messagesAbout = `usage: gateway messages [-c FILE] [--to SITE] [--from TEXT] [--label TEXT] [--precedence P] [--waiting | --state S]
@@ -25,9 +26,12 @@ that wait, in the order in which they go. BEHIND is what goes before a message, 
 say that of a site that is silent or does not answer. From FILE it reads only where the gateway answers (http.listen).
 
 SITE is the name of a [[link.peer]]. TEXT is a part of the sender's name or id, or of what the message is about (the key of
-a rule with supersede). S is waiting, under_way or ended. TIME is 2006-01-02T15:04:05Z (RFC 3339), or a duration that lies
-back: 2h. At most N are listed, 100 unless told, 1000 at the most. --ids prints their ids alone, for gateway message.
-gateway message ID shows one with all that has happened to it.
+a rule with supersede). S is waiting, under_way or ended. At most N are listed, 100 unless told, 1000 at the most. --ids
+prints their ids alone, for gateway message. gateway message ID shows one with all that has happened to it.
+
+TIME is the last that fits: 10:32, yesterday 10:32, 2026-11-25 10:32, 2026-11-25T10:32:00Z (RFC 3339), a date-time group
+(251032ZNOV26, 251032Z; the letter is the zone) or a duration that lies back (2h). A time without a zone is UTC, as is all
+that is printed.
 
 Exit: 0 listed, 1 no gateway answers, 2 wrong usage.
 `
@@ -44,7 +48,7 @@ func messagesCommand(args []string, stdout, stderr io.Writer) int {
 	fs.BoolFunc("waiting", "only messages that wait, in the order in which they go", func(string) error { q.Set("state", gateway.StateWaiting); return nil })
 	for _, f := range [][2]string{{"after", "only messages accepted after this `time`"}, {"before", "only messages accepted before this `time`"}} {
 		fs.Func(f[0], f[1], func(text string) error {
-			at, err := parsePast(text, time.Now())
+			at, err := when.Past(text, time.Now())
 			q.Set(f[0], at.UTC().Format(time.RFC3339))
 			return err
 		})
@@ -87,18 +91,6 @@ func messagesCommand(args []string, stdout, stderr io.Writer) int {
 	return exitGood
 }
 
-// parsePast reads a time, or how long ago it was.
-func parsePast(text string, now time.Time) (time.Time, error) {
-	if d, err := time.ParseDuration(text); err == nil && d > 0 {
-		return now.Add(-d), nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		err = fmt.Errorf("%q is neither a time (2006-01-02T15:04:05Z) nor a duration (2h)", text)
-	}
-	return at, err
-}
-
 func printMessages(out io.Writer, list control.MessageList, now time.Time) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tACCEPTED\tFROM\tTO\tABOUT\tPRECEDENCE\tOCTETS\tSTATE\tBEHIND\tEXPECTED")
@@ -118,6 +110,7 @@ func printMessages(out io.Writer, list control.MessageList, now time.Time) {
 			m.Precedence, m.Octets, stateText(m), behind, expectedText(m.Expected, now))
 	}
 	w.Flush()
+	printHolds(out, list.Holds)
 	if list.More {
 		fmt.Fprintf(out, "%d shown, there are more: --limit, --to, --from, --label, --state, --after\n", len(list.Messages))
 	} else {

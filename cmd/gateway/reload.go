@@ -28,12 +28,13 @@ const reloadAbout = `usage: gateway reload [-c FILE] [--dry-run] [--json]
 Has the gateway on this machine read its configuration again, and lists what is different. From FILE it reads only where
 the gateway answers (control.socket).
 
-Rules ([[filter]], [[message]], [[compact.rule]]), [[link.peer]] (new ones, names, addresses), [[silence]], link.keepalive, the tariff
+Rules ([[filter]], [[message]], [[compact.rule]]), [[link.peer]] (those that come and go, names, addresses), [[silence]], link.keepalive, the tariff
 of a profile file of your own, http.names, http.token_file and log.level count at once: no connection is closed, and no message
 is lost. What may not cross any more is withdrawn at the other sites. A message that was accepted keeps its precedence.
-Everything else needs a restart: a peer that goes, one that comes on a shared channel or comes back, the numbers of a
-profile, keys, ports. If the file has a mistake, or something in it needs a restart, nothing is changed, and the answer
-says what it is.
+What waits for a peer that goes is withdrawn, and its senders hear that; --dry-run says how many messages that concerns.
+Everything else needs a restart: a peer that comes or goes on a shared channel, one that comes back of which the journal has
+records of an earlier run, the numbers of a profile, keys, ports. If the file has a mistake, or something in it needs a
+restart, nothing is changed, and the answer says what it is.
 
 With --dry-run nothing is changed in any case. SIGHUP to the gateway does the same as gateway reload, with the answer in the
 log. SIGHUP to the process of gateway run --keep-socket restarts the gateway instead.
@@ -123,7 +124,7 @@ func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
 		return nil, control.Refusal{Code: http.StatusUnprocessableEntity, Text: err.Error() + "\nnothing was changed"}
 	}
 	answer := reloaded{Changes: now.Changes(next), DryRun: dryRun}
-	if err := r.comeBack(ctx, next, answer.Changes); err != nil {
+	if err := r.peers(ctx, now, next, answer.Changes); err != nil {
 		return nil, err
 	}
 	late := slices.DeleteFunc(slices.Clone(answer.Changes), func(c config.Change) bool { return !c.Restart })
@@ -158,10 +159,11 @@ func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
 	return answer, nil
 }
 
-// comeBack marks new peers of which the journal tells already: what it has of them is read at a start.
-func (r *reloader) comeBack(ctx context.Context, next *config.Config, changes []config.Change) error {
-	for _, p := range next.Link.Peers {
-		at := slices.IndexFunc(changes, func(c config.Change) bool { return c.Key == config.PeerKey(p.ID) && c.From == "" })
+// peers marks new peers of which the journal tells already, for what it has of them is read at a start, and says of those that go
+// what ends with them.
+func (r *reloader) peers(ctx context.Context, now, next *config.Config, changes []config.Change) error {
+	for _, p := range slices.Concat(now.Link.Peers, next.Link.Peers) {
+		at := slices.IndexFunc(changes, func(c config.Change) bool { return c.Key == config.PeerKey(p.ID) && (c.From == "" || c.To == "") })
 		if at < 0 {
 			continue
 		}
@@ -169,9 +171,26 @@ func (r *reloader) comeBack(ctx context.Context, next *config.Config, changes []
 		if err != nil {
 			return control.Refusal{Code: http.StatusServiceUnavailable, Text: err.Error() + "\nnothing was changed"}
 		}
-		changes[at].Restart = changes[at].Restart || slices.Contains(s.Gateway.LeftPeers, p.ID)
+		c := &changes[at]
+		if c.From == "" {
+			c.Restart = c.Restart || slices.Contains(s.Gateway.LeftPeers, p.ID)
+		} else if !c.Restart {
+			c.Effect = ends(s.Gateway.Peers, p.ID)
+		}
 	}
 	return nil
+}
+
+// ends says what ends when a peer goes.
+func ends(peers []gateway.PeerStatus, id uint16) string {
+	messages := 0
+	for _, p := range peers {
+		if p.ID == id {
+			waiting, underWay, _ := p.Messages()
+			messages = waiting + underWay
+		}
+	}
+	return fmt.Sprintf("%d messages that wait for it or are under way are withdrawn", messages)
 }
 
 // link hands the loop peers, keepalive and tariff, and waits until they count.

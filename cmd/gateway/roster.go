@@ -12,6 +12,7 @@ import (
 
 	"aldis/internal/config"
 	"aldis/internal/link/roster"
+	"aldis/internal/when"
 )
 
 func newRoster(o *keysOrder) error {
@@ -97,8 +98,8 @@ func (o *keysOrder) issue(old *roster.Roster, nodes []roster.Node) (*roster.Rost
 	var at time.Time
 	if o.at != "" {
 		var err error
-		if at, err = time.Parse(time.RFC3339, o.at); err != nil {
-			return nil, fmt.Errorf("--at %q is no time such as 2006-01-02T15:04:05Z", o.at)
+		if at, err = when.Ahead(o.at, time.Now()); err != nil {
+			return nil, fmt.Errorf("--at: %w", err)
 		}
 	}
 	a, err := config.LoadAuthority(o.authority)

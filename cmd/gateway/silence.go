@@ -9,6 +9,7 @@ import (
 
 	"aldis/internal/control"
 	"aldis/internal/gateway"
+	"aldis/internal/when"
 )
 
 const silenceAbout = `usage: gateway silence on [--until TIME] [--announce] [-c FILE] [--token FILE] [--json]
@@ -22,7 +23,8 @@ Orders go over the gateway's unix socket (control.socket), which -c names. They 
 runs the gateway and from members of control.group, and logged with who gave them. With --token they go to http.listen
 with the token in that file, which must be that of http.token_file. A silence by node.silent = true ends by no order.
 
-TIME is 2006-01-02T15:04:05Z (RFC 3339), 15:04 for the next such minute UTC, or a duration: 6h30m.
+TIME is the next that fits: 06:00, tomorrow 06:00, 2026-11-26 06:00, 2026-11-26T06:00:00Z (RFC 3339), a date-time group
+(260600ZNOV26, 260600Z; the letter is the zone) or a duration (6h30m). A time without a zone is UTC, as is all that is printed.
 A wall clock that is set does not end a silence early: as much time must pass as lay ahead at the order.
 With --announce the gateway tells each far gateway in one last datagram, and these then send each message once and wait
 for the receipts. Without it they take the link for dead and hold messages back.
@@ -53,11 +55,11 @@ func silenceCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	order := control.SilenceOrder{On: rest[0] == "on", Announce: *announce}
 	if *until != "" {
-		at, err := parseUntil(*until, time.Now())
+		at, err := when.Ahead(*until, time.Now())
 		if err != nil {
 			return wrong(err.Error())
 		}
-		order.Until = at
+		order.Until.Time = at
 	}
 	desk, err := deskOf(*file, *tokenFile)
 	if err != nil {
@@ -84,31 +86,6 @@ func silenceCommand(args []string, stdout, stderr io.Writer) int {
 		printSilence(stdout, status, time.Now())
 	}
 	return exitGood
-}
-
-// parseUntil reads a time that is ahead of now.
-func parseUntil(text string, now time.Time) (time.Time, error) {
-	if d, err := time.ParseDuration(text); err == nil {
-		if d <= 0 {
-			return time.Time{}, fmt.Errorf("%s is no time ahead", text)
-		}
-		return now.Add(d).UTC().Truncate(time.Second), nil
-	}
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		if !at.After(now) {
-			return time.Time{}, fmt.Errorf("%s is over", text)
-		}
-		return at.UTC(), nil
-	}
-	if clock, err := time.Parse("15:04", text); err == nil {
-		day := now.UTC()
-		at := time.Date(day.Year(), day.Month(), day.Day(), clock.Hour(), clock.Minute(), 0, 0, time.UTC)
-		if !at.After(now) {
-			at = at.AddDate(0, 0, 1)
-		}
-		return at, nil
-	}
-	return time.Time{}, fmt.Errorf("%q is neither a time (2006-01-02T15:04:05Z, 15:04) nor a duration (6h30m)", text)
 }
 
 func printSilence(out io.Writer, s gateway.SilenceStatus, now time.Time) {

@@ -107,6 +107,7 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 	if r.Silence.On {
 		printSilence(out, r.Silence, now)
 	}
+	printHolds(out, r.Holds)
 	if d := r.Drain; d != nil {
 		fmt.Fprintf(out, "DRAINED since %s: no messages of local peers are taken (%d refused), %d have to go out (gateway drain --off ends that)\n",
 			d.Since.UTC().Format(time.RFC3339), d.Refused, d.Messages)
@@ -142,8 +143,9 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 		if address == "" {
 			address = "not known"
 		}
+		waiting, underWay, _ := p.Messages()
 		fmt.Fprintf(w, "%d %s\t%s\t%s\t%s\t%d\t%d\t%d\t%d of %d\t%d\t%d of %d\t%d\n", p.ID, p.Name, p.Link, heard, address,
-			p.Waiting-p.NewsWaiting, p.UnderWay-p.NewsUnderWay, p.NewsWaiting+p.NewsUnderWay, p.Delivered, p.Accepted, p.Received, p.ItemsHeld, r.Items, p.FarItems)
+			waiting, underWay, p.NewsWaiting+p.NewsUnderWay, p.Delivered, p.Accepted, p.Received, p.ItemsHeld, r.Items, p.FarItems)
 	}
 	w.Flush()
 	fmt.Fprintln(out)
@@ -174,6 +176,14 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 		if n := r.Dropped[reason]; n > 0 {
 			fmt.Fprintf(out, "dropped, %s: %d\n", reason, n)
 		}
+	}
+}
+
+// printHolds tells of standing orders.
+func printHolds(out io.Writer, holds []gateway.HoldStatus) {
+	for _, h := range holds {
+		fmt.Fprintf(out, "HELD: %s messages since %s, by %s; %d held now (gateway message release --precedence %s)\n",
+			h.Precedence, h.Since.UTC().Format(time.RFC3339), plain(h.By), h.Messages, h.Precedence)
 	}
 }
 

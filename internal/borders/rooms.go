@@ -52,6 +52,7 @@ var Rooms = []Room{
 	{"due", Pure, "ground", false, "Times at which something is due: the earliest, and a heap of them.", nil},
 	{"rate", Pure, "ground", false, "How often something may happen: token buckets, and what is said once in a while.", nil},
 	{"recent", Pure, "ground", false, "The last of many things, to know them again.", nil},
+	{"when", Pure, "ground", false, "Reads times as people write them: 10:32, date-time groups, durations.", nil},
 
 	{"site", Words, "words", false, "The words of a site: items, messages, marks, fates, orders to a LAN, notes.", nil},
 
@@ -74,7 +75,7 @@ var Rooms = []Room{
 	{"rules/query", Pure, "rules", false, "Looks into the content of messages: elements of XML, values of JSON, text.", nil},
 	{"rules/filter", Pure, "rules", false, "Decides which items and messages may cross the link, and how often.", []string{"rules/query", "site"}},
 	{"rules/mark", Pure, "rules", false, "Gives a message its precedence, lifetime and the message that it replaces.", []string{"rules/filter", "rules/query", "site"}},
-	{"rules/calendar", Pure, "rules", false, "Windows of silence: at which hours and dates nothing is transmitted.", nil},
+	{"rules/calendar", Pure, "rules", false, "Windows of silence: at which hours and dates nothing is transmitted.", []string{"when"}},
 
 	{"pmul", Pure, "carriers", false, "P_Mul (ACP 142): PDUs, sender, receiver, silent receivers (EMCON).", []string{"due", "link/profile"}},
 	{"norm/elide", Pure, "carriers", false, "Shortens NORM packets for the link and restores them; builds the FLUSH.", nil},
@@ -123,7 +124,7 @@ var Rooms = []Room{
 	{"control/glance", Pure, "edges", false, "What an operator sees at a glance: is all well, what waits, how the link is used and was.", []string{"gateway", "site"}},
 	{"control/page", Edge, "edges", false, "The page in a browser: one static bundle in the binary.", nil},
 	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, the page and its events, and orders.", []string{
-		"audit", "control/glance", "control/page", "corpora", "gateway", "gateway/mail/life", "link/compact", "link/roster", "link/survey", "norm", "radio", "rights", "rules/filter", "site"}},
+		"audit", "control/glance", "control/page", "corpora", "gateway", "gateway/mail/life", "link/compact", "link/roster", "link/survey", "norm", "radio", "rights", "rules/filter", "site", "when"}},
 	{"control/spans", Edge, "edges", false, "Tells a collector of OpenTelemetry what became of messages.", []string{"gateway"}},
 	{"control/top", Edge, "edges", false, "The page's views Now and Messages in a terminal.", []string{"control", "control/glance", "gateway"}},
 	{"doctor", Edge, "edges", false, "Looks at a machine and its running gateway, and says what is wrong and the way out.", []string{"config", "control", "gateway", "link/profile", "radio", "rights"}},

@@ -17,10 +17,19 @@ type Change struct {
 	To   string `json:"to,omitempty"`
 	// Restart says that a running gateway cannot take it: it counts from the next start.
 	Restart bool `json:"restart,omitempty"`
+	// Effect is what comes of it at once, besides that it counts.
+	Effect string `json:"effect,omitempty"`
 }
 
 // String is the change as a line for people.
 func (c Change) String() string {
+	if c.Effect != "" {
+		return c.difference() + "; " + c.Effect
+	}
+	return c.difference()
+}
+
+func (c Change) difference() string {
 	switch {
 	case c.From == "" && c.To == "":
 		return c.Key + ": changed"
@@ -36,7 +45,7 @@ func (c Change) String() string {
 func (c *Config) Changes(next *Config) (list []Change) {
 	value := func(key string, restart bool, from, to any) {
 		if !reflect.DeepEqual(from, to) {
-			list = append(list, Change{key, plain(from), plain(to), restart})
+			list = append(list, Change{Key: key, From: plain(from), To: plain(to), Restart: restart})
 		}
 	}
 	hidden := func(key string, restart bool, from, to any) {
@@ -109,7 +118,7 @@ func (c *Config) Changes(next *Config) (list []Change) {
 func takChanges(old, next TAK) (list []Change) {
 	value := func(key string, from, to any) {
 		if !reflect.DeepEqual(from, to) {
-			list = append(list, Change{key, plain(from), plain(to), true})
+			list = append(list, Change{Key: key, From: plain(from), To: plain(to), Restart: true})
 		}
 	}
 	value("tak.listen", old.Listen, next.Listen)
@@ -170,8 +179,8 @@ func plain(v any) string {
 // PeerKey is the Key of the Change of a peer.
 func PeerKey(id uint16) string { return fmt.Sprintf("[[link.peer]] %d", id) }
 
-// peerChanges names each [[link.peer]] that came, went or is another. Their order says nothing. One that goes needs a restart,
-// and on a shared channel one that comes, too.
+// peerChanges names each [[link.peer]] that came, went or is another. Their order says nothing. On a shared channel
+// one that comes and one that goes need a restart.
 func peerChanges(old, next []Peer, shared bool) (list []Change) {
 	with := func(peers []Peer, id uint16) string {
 		i := slices.IndexFunc(peers, func(p Peer) bool { return p.ID == id })
@@ -191,7 +200,7 @@ func peerChanges(old, next []Peer, shared bool) (list []Change) {
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
 		if from, to := with(old, id), with(next, id); from != to {
-			list = append(list, Change{PeerKey(id), from, to, to == "" || from == "" && shared})
+			list = append(list, Change{Key: PeerKey(id), From: from, To: to, Restart: shared && (to == "" || from == "")})
 		}
 	}
 	return list

@@ -90,7 +90,7 @@ func TestChangesInWords(t *testing.T) {
 	}
 	want := []string{
 		`[[link.peer]] 1: "hq" at 10.0.0.9:7142, was "hq" at 10.0.0.1:7142 false`,
-		`[[link.peer]] 2: "tug" at no address is gone true`,
+		`[[link.peer]] 2: "tug" at no address is gone false`,
 		`[[link.peer]] 4: "new" at no address is new false`,
 		`delivery.wait: 2h0m0s, was 1h0m0s true`,
 		`[[compact.rule]]: 1 rule is new false`,

@@ -155,6 +155,9 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 	for _, do := range []gateway.MessageDo{gateway.DoHold, gateway.DoRelease, gateway.DoWithdraw, gateway.DoPrecede} {
 		mux.HandleFunc("POST /messages/{id}/"+string(do), order(src, "message", src.orderMessage))
 	}
+	for _, do := range []gateway.MessageDo{gateway.DoHold, gateway.DoRelease} {
+		mux.HandleFunc("POST /messages/"+string(do), order(src, "message", src.orderClass))
+	}
 	mux.HandleFunc("POST /reload", order(src, "reload", src.reload))
 	mux.HandleFunc("POST /drain", order(src, "drain", src.drain))
 	mux.HandleFunc("POST /backup", src.backup)

@@ -16,6 +16,7 @@ import (
 	"aldis/internal/gateway"
 	"aldis/internal/gateway/mail/life"
 	"aldis/internal/site"
+	"aldis/internal/when"
 )
 
 // A question for messages holds the loop up for one look at the numbers of all, for a batch of rows at a time, and for one look
@@ -30,6 +31,8 @@ const (
 type MessageList struct {
 	Messages []gateway.MessageRow `json:"messages"`
 	More     bool                 `json:"more"` // there are further ones that fit
+	// Holds are the orders to hold a precedence.
+	Holds []gateway.HoldStatus `json:"holds,omitempty"`
 }
 
 // messageQuery is what is asked for; what is empty fits all.
@@ -54,8 +57,8 @@ func parseMessageQuery(v url.Values) (q messageQuery, err error) {
 	}
 	for key, at := range map[string]*time.Time{"after": &q.after, "before": &q.before} {
 		if text := v.Get(key); text != "" {
-			if *at, err = time.Parse(time.RFC3339, text); err != nil {
-				return q, fmt.Errorf("%s must be a time as in 2006-01-02T15:04:05Z", key)
+			if *at, err = when.Past(text, time.Now()); err != nil {
+				return q, fmt.Errorf("%s: %w", key, err)
 			}
 		}
 	}
@@ -125,7 +128,7 @@ func answer(w http.ResponseWriter, what any) {
 func (s Source) find(ctx context.Context, q messageQuery) (list MessageList, err error) {
 	var ids []uint64
 	var sites map[string]uint16
-	if err := s.look(ctx, func(_ time.Time, m gateway.Messages) { ids, sites = m.IDs(), m.Sites() }); err != nil {
+	if err := s.look(ctx, func(_ time.Time, m gateway.Messages) { ids, sites, list.Holds = m.IDs(), m.Sites(), m.Holds() }); err != nil {
 		return list, err
 	}
 	if _, ok := sites[q.to]; q.to != "" && !ok {
@@ -371,16 +374,8 @@ func (s Source) orderMessage(ctx context.Context, o MessageOrder) (any, error) {
 	by, _ := ctx.Value(orderedByKey{}).(string)
 	ref := rand.Uint64()
 	s.Order(gateway.MessageOrder{Ref: ref, Message: id, Do: o.do, Precedence: p, By: by})
-	var a gateway.MessageAnswer
 	rows := make([]gateway.MessageRow, 1)
-	err = Obeyed(ctx, func() (done bool, err error) {
-		err = s.look(ctx, func(_ time.Time, m gateway.Messages) {
-			if a, done = m.Answer(ref); done {
-				rows[0], _ = m.Row(id)
-			}
-		})
-		return done, err
-	})
+	a, err := s.answerTo(ctx, ref, func(m gateway.Messages) { rows[0], _ = m.Row(id) })
 	switch {
 	case err != nil:
 		return nil, err
@@ -396,4 +391,51 @@ func (s Source) orderMessage(ctx context.Context, o MessageOrder) (any, error) {
 		return nil, err
 	}
 	return MessageAnswer{a.Changed, a.Text, rows[0]}, nil
+}
+
+// answerTo waits for the answer to an order about messages, and looks when it is there.
+func (s Source) answerTo(ctx context.Context, ref uint64, look func(gateway.Messages)) (a gateway.MessageAnswer, err error) {
+	return a, Obeyed(ctx, func() (done bool, err error) {
+		err = s.look(ctx, func(_ time.Time, m gateway.Messages) {
+			if a, done = m.Answer(ref); done {
+				look(m)
+			}
+		})
+		return done, err
+	})
+}
+
+// ClassOrder is the body of POST /messages/hold and /messages/release: all messages of a precedence, those that come too.
+type ClassOrder struct {
+	Precedence string `json:"precedence"`
+
+	do gateway.MessageDo
+}
+
+// String is the order in words, for the log.
+func (o ClassOrder) String() string { return fmt.Sprintf("%s all %s", o.do, o.Precedence) }
+
+func (o *ClassOrder) fromPath(r *http.Request) {
+	o.do = gateway.MessageDo(r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:])
+}
+
+// ClassAnswer is what came of an order about a precedence.
+type ClassAnswer struct {
+	Text  string               `json:"text"`
+	Holds []gateway.HoldStatus `json:"holds"`
+}
+
+// orderClass gives the gateway an order about a precedence, and waits for its answer.
+func (s Source) orderClass(ctx context.Context, o ClassOrder) (any, error) {
+	p, ok := site.ParsePrecedence(o.Precedence)
+	if !ok {
+		return nil, Refusal{http.StatusBadRequest, "precedence must be one of " + strings.Join(site.Precedences, ", ")}
+	}
+	by, _ := ctx.Value(orderedByKey{}).(string)
+	ref := rand.Uint64()
+	s.Order(gateway.ClassOrder{Ref: ref, Precedence: p, Do: o.do, By: by})
+	answer := ClassAnswer{Holds: []gateway.HoldStatus{}}
+	a, err := s.answerTo(ctx, ref, func(m gateway.Messages) { answer.Holds = append(answer.Holds, m.Holds()...) })
+	answer.Text = a.Text
+	return answer, err
 }

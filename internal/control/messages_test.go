@@ -130,7 +130,7 @@ func TestMessages(t *testing.T) {
 	}
 	for query, want := range map[string]int{
 		"?precedence=immediate": 2, "?from=ops": 33, "?from=nobody": 0, "?to=ship2": 1, "?label=2%3b0": 1, "?limit=7": 7, "?from=" + air.Peer(2)[30:]: 33,
-		"?after=2099-01-01T00:00:00Z": 0, "?before=2099-01-01T00:00:00Z": 33, "?state=ended": 0, "?to=ship2&state=waiting": 1,
+		"?after=2099-01-01T00:00:00Z": 0, "?after=010000ZJAN99": 0, "?before=2099-01-01+00:00": 33, "?before=2099-01-01T00:00:00Z": 33, "?state=ended": 0, "?to=ship2&state=waiting": 1,
 	} {
 		check.Equal(check.In(t, query), "messages", len(a.list(t, query).Messages), want)
 	}
@@ -192,7 +192,7 @@ func TestHostileMessages(t *testing.T) {
 	id := waiting[len(waiting)-1].ID
 	for path, want := range map[string]int{
 		"/messages?limit=1000000": 400, "/messages?limit=-1": 400, "/messages?limit=0": 400, "/messages?limit=1e3": 400, "/messages?limit=99999999999999999999": 400,
-		"/messages?state=gone": 400, "/messages?precedence=loud": 400, "/messages?after=yesterday": 400, "/messages?to=nowhere": 400, "/messages?colour=red": 400, "/messages?label=a;b": 400,
+		"/messages?state=gone": 400, "/messages?precedence=loud": 400, "/messages?after=soon": 400, "/messages?to=nowhere": 400, "/messages?colour=red": 400, "/messages?label=a;b": 400,
 		"/messages?from=" + strings.Repeat("x", 10000): 200, "/messages?limit=1000": 200, "/messages/": 404, "/messages/%2e%2e": 400,
 		"/messages/0000000-1": 404, "/messages/" + strings.Repeat("9", 5000): 400, "/messages/ZZZZZZZ-1": 400, "/messages/" + id[:8] + "99999999999": 400,
 		"/messages/" + id[:8] + "-1": 400, "/messages/" + id[:8] + "+1": 400, "/messages/%00": 400, "/messages/" + id + "/hold": 405, "/messages/" + id + "/life": 404,

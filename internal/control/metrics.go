@@ -166,10 +166,11 @@ func peer(p gateway.PeerStatus, count counter, gauge gauger) {
 	} {
 		count(descMessages, n, p.Name, event)
 	}
-	for state, n := range map[string]int{"waiting": p.Waiting, "under_way": p.UnderWay, "pending": p.Pending} {
+	waiting, underWay, octets := p.Messages()
+	for state, n := range map[string]int{"waiting": waiting, "under_way": underWay, "pending": p.Pending} {
 		gauge(descCustody, float64(n), p.Name, state)
 	}
-	gauge(descCustodyBytes, float64(p.WaitingOctets), p.Name)
+	gauge(descCustodyBytes, float64(octets), p.Name)
 	for state, n := range map[string]int{"held": p.ItemsHeld, "under_way": p.ItemsUnderWay, "far": p.FarItems} {
 		gauge(descPeerItems, float64(n), p.Name, state)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"aldis/internal/audit"
 	"aldis/internal/gateway"
+	"aldis/internal/when"
 )
 
 // Authority says who may give orders, besides root and the gateway's own user on its unix socket.
@@ -188,9 +189,21 @@ func (s Source) keep(e audit.Entry) {
 
 // SilenceOrder is the body of POST /silence. The answer is the gateway.SilenceStatus that came of it.
 type SilenceOrder struct {
-	On       bool      `json:"on"`
-	Until    time.Time `json:"until,omitzero"`
-	Announce bool      `json:"announce,omitempty"`
+	On       bool `json:"on"`
+	Until    End  `json:"until,omitzero"`
+	Announce bool `json:"announce,omitempty"`
+}
+
+// End is a time that is to come, as a person writes it.
+type End struct{ time.Time }
+
+// UnmarshalJSON reads what when.Ahead does.
+func (e *End) UnmarshalJSON(b []byte) (err error) {
+	var text string
+	if err = json.Unmarshal(b, &text); err == nil {
+		e.Time, err = when.Ahead(text, time.Now())
+	}
+	return err
 }
 
 // String is the order in words, for the log.
@@ -213,10 +226,8 @@ func (s Source) silence(ctx context.Context, order SilenceOrder) (any, error) {
 	case !order.On && now.Gateway.Silence.Fixed:
 		return nil, Refusal{http.StatusConflict,
 			"the configuration says node.silent = true, and no order ends that: take the key out and restart the gateway"}
-	case order.On && !order.Until.IsZero() && !order.Until.After(time.Now()):
-		return nil, Refusal{http.StatusBadRequest, "the end of the silence is in the past"}
 	}
-	s.Order(gateway.Silence{On: order.On, Until: order.Until, Announce: order.Announce})
+	s.Order(gateway.Silence{On: order.On, Until: order.Until.Time, Announce: order.Announce})
 	var got gateway.SilenceStatus
 	err = Obeyed(ctx, func() (bool, error) {
 		now, err := s.Snapshot(ctx)

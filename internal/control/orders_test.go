@@ -88,7 +88,7 @@ func TestOrderRefused(t *testing.T) {
 	check.Contains(t, "answer", answer, "node.silent = true")
 	code, answer = s.post(t, "application/json", `{"on":true,"until":"2020-01-01T00:00:00Z"}`, "Bearer "+token, "")
 	check.Equal(t, "code", code, http.StatusBadRequest)
-	check.Contains(t, "answer", answer, "in the past")
+	check.Contains(t, "answer", answer, "2020-01-01T00:00:00Z is over")
 	check.Equal(t, "orders that were given", len(s.ordered), 0)
 }
 

@@ -60,7 +60,7 @@ type (
 	// NewRoster is the operator's order to go by a newer roster and to tell it to all peers.
 	NewRoster struct{ Roster *roster.Roster }
 	// NewLink is the operator's order to take names and addresses of peers from what he has written anew, to take in those
-	// that are new (those that are not named stay), and to take keepalive, tariff and windows of silence.
+	// that are new, to let go of those that are not named, and to take keepalive, tariff and windows of silence.
 	NewLink struct {
 		Peers     []PeerConfig
 		Keepalive time.Duration

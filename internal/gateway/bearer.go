@@ -11,6 +11,7 @@ import (
 	"aldis/internal/link/custody"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
+	"aldis/internal/site"
 )
 
 // bearer is a way over the air: a link's profile, an antenna, and what moves messages there.
@@ -99,7 +100,9 @@ func (g *Gateway) newBearer(peers []*mail.Peer, records []Record) (b *bearer, er
 		rng = rand.New(rand.NewPCG(uint64(g.cfg.ID), uint64(g.cfg.Boot.Number)))
 	}
 	b.several, err = group.New(group.Config{Self: g.cfg.ID, Profile: p, Timing: b.timing, Group: b.group, Rand: rng, Peers: peers,
-		Road: g, Store: g.mail, Replica: g.replica, Coder: &g.coders.plain, Air: &b.air, Ledger: &b.ledger, Met: b.lines.Roll.Met, Proofs: proofsMost(&g.cfg), Proven: g.keys.proofs, Behind: g.keys.behind}, records)
+		Road: g, Store: g.mail, Replica: g.replica, Coder: &g.coders.plain, Air: &b.air, Ledger: &b.ledger, Met: b.lines.Roll.Met, Proofs: proofsMost(&g.cfg), Proven: g.keys.proofs, Behind: g.keys.behind, Holds: func(m *site.Message) bool {
+			return g.standing.takes(&g.faces, m)
+		}}, records)
 	b.lines.Roll.Greeted = b.several.Tell
 	b.carriers = []mail.Carrier{b.several, b.lines}
 	return b, err

@@ -56,5 +56,6 @@
 //   - adverts.go: where advertisements are
 //   - messages.go: where messages of this site are
 //   - messageorders.go: what may be ordered of a message
+//   - standing.go: what is ordered of a precedence
 //   - arrival.go: when one message will be there
 package gateway

@@ -344,9 +344,17 @@ func (d door) close(p *peer) {
 // forget obeys the operator: nothing is known of a peer's starts and addresses any more.
 func (d door) forget(now time.Time, ev Forget) {
 	p := d.g.byID[ev.Peer]
-	if p == nil || !d.g.keys.opener.Forget(ev.Peer, ev.AnyStart) {
+	if p == nil || !d.estrange(now, p, ev.AnyStart) {
 		d.g.Note("warn", "a peer was not forgotten: there is none with this id, or it was forgotten too often since the start of this gateway: restart it", "id", ev.Peer)
 		return
+	}
+	d.g.Note("info", "a peer was forgotten: what it sends counts again when it has answered", "peer", p.Name, "id", p.ID, "any_start", ev.AnyStart)
+}
+
+// estrange makes a stranger of a peer; false: that was done too often in this run.
+func (d door) estrange(now time.Time, p *peer, anyStart bool) bool {
+	if !d.g.keys.opener.Forget(p.ID, anyStart) {
+		return false
 	}
 	d.g.Record(bucketSeal, peerKey(p.ID, nil), nil)
 	d.visits[p.ID] = &visit{said: map[string]time.Time{}, forgotten: d.visits[p.ID].forgotten + 1, counted: d.visits[p.ID].counted}
@@ -355,7 +363,7 @@ func (d door) forget(now time.Time, ev Forget) {
 	p.LastHeard = time.Time{}
 	p.Met.KnowsUs = false
 	p.Met.Owe(now)
-	d.g.Note("info", "a peer was forgotten: what it sends counts again when it has answered", "peer", p.Name, "id", p.ID, "any_start", ev.AnyStart)
+	return true
 }
 
 const notAuthentic = "not_authentic"

@@ -133,12 +133,12 @@ func (g *Gateway) stepFace(now time.Time, number site.Face, ev site.Event) {
 		g.carry(now, f, fo.Carry[i].Sites, &fo.Carry[i].Message)
 	}
 	for _, t := range fo.Done {
-		if p := g.byID[uint16(t>>48)]; p != nil {
+		if p := senderOf(g, t); p != nil {
 			p.ends.handed(t)
 		}
 	}
 	for _, u := range fo.Undelivered {
-		if p := g.byID[uint16(u.Token>>48)]; p != nil {
+		if p := senderOf(g, u.Token); p != nil {
 			p.ends.failed(now, u)
 		}
 	}
@@ -183,6 +183,7 @@ func (g *Gateway) carry(now time.Time, f *face, sites []uint16, m *site.Message)
 			continue
 		}
 		refused := b.carrier().Accept(now, to, envelope.Message{Payload: m}, mail.Payload)
+		g.standing.heed(g, now)
 		for _, p := range to {
 			if slices.Contains(refused, p) {
 				p.Counts.Refused++

@@ -110,7 +110,8 @@ type Gateway struct {
 	touched  bool      // in this Step something was done that concerns the link
 	restored *restored // until the first Step
 	answers  answers   // to orders about messages
-	out      *Output   // of this Step
+	standing standing
+	out      *Output // of this Step
 }
 
 // New starts from what the journal holds; nil for a new node. The error says what in restore cannot be understood.
@@ -220,6 +221,8 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		g.silence.hear(now, ev)
 	case MessageOrder:
 		MessagesOf(g).obey(now, ev)
+	case ClassOrder:
+		ev.obey(g, now)
 	case Forget:
 		g.door.forget(now, ev)
 	case NewRules:
@@ -244,6 +247,7 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 	if !now.Before(g.nextPurge) {
 		g.purge(now)
 	}
+	g.standing.step(g, now)
 	g.limited.step(now, g.cfg.Filter, g.passed(now))
 	for _, p := range g.peers {
 		g.mail.Expire(now, p.Peer)
@@ -441,7 +445,7 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 	for _, p := range g.peers {
 		at = due.Earliest(due.Earliest(at, g.mail.Due(p.Peer)), due.Earliest(p.ends.due(), p.link.due()))
 	}
-	at = due.Earliest(at, g.silence.due(now))
+	at = due.Earliest(due.Earliest(at, g.silence.due(now)), g.standing.due(now))
 	for _, b := range g.bearers {
 		for _, c := range b.carriers {
 			at = due.Earliest(at, c.Due(now, g.silence.quiet()))

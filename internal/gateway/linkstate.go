@@ -8,6 +8,7 @@ import (
 type linkState struct {
 	word  string
 	since time.Time
+	known time.Time // of the first look
 	doubt time.Time // when it was found not to answer, and nobody was told yet; zero: it was not
 }
 
@@ -61,6 +62,9 @@ func (l *linkState) due() time.Time {
 // look takes the state of the link now, and says in the log when it has gone down: that it is back is said where it is heard.
 func (l *linkState) look(g *Gateway, now time.Time, p *peer) {
 	word := linkWord(p)
+	if l.known.IsZero() {
+		l.known = now.UTC().Round(0)
+	}
 	if word != linkSilent || l.word == linkSilent {
 		l.doubt = time.Time{}
 	} else if l.doubt.IsZero() {
@@ -70,7 +74,8 @@ func (l *linkState) look(g *Gateway, now time.Time, p *peer) {
 		return
 	}
 	if word == linkSilent {
-		attrs := []any{"peer", p.Name, "waiting", p.Box.Waiting(0, 1)}
+		news, _, _ := p.Box.News()
+		attrs := []any{"peer", p.Name, "waiting", p.Box.Waiting(0, 1) - news}
 		if p.LastHeard.IsZero() {
 			g.Note("warn", "the link to a peer is down: it was not heard in this run", attrs...)
 		} else {

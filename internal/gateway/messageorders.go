@@ -86,7 +86,7 @@ func (m Messages) try(now time.Time, o MessageOrder) MessageAnswer {
 		}
 		return MessageAnswer{Text: fmt.Sprintf("no message %s is known here: it ended before this start, or long ago, or never was", name)}
 	}
-	if s := m.g.faces.describe(held.Content.Payload); s.Stream {
+	if m.orderable(o.Message) == nil {
 		return MessageAnswer{Known: true, Text: fmt.Sprintf("message %s is a part of a stream (a BiDi pipe or a socket), whose parts keep their order: it goes as it is", name)}
 	}
 	p := m.part(held, o)
@@ -99,9 +99,11 @@ func (m Messages) try(now time.Time, o MessageOrder) MessageAnswer {
 	}
 	m.g.mail.Lives.Note(o.Message, life.Event{What: life.Ordered, Detail: what + ", by " + o.By})
 	for _, e := range p.entries {
+		was := e.Content.Payload.Precedence
 		if err := m.act(now, e, o); err != nil {
 			return MessageAnswer{Known: true, Text: fmt.Sprintf("message %s stays as it is: %v", name, err)}
 		}
+		m.g.standing.precede(m.g, now, e, was)
 	}
 	if o.Do == DoPrecede {
 		m.g.mail.Lives.Mark(o.Message, o.Precedence)
@@ -115,22 +117,7 @@ func (m Messages) try(now time.Time, o MessageOrder) MessageAnswer {
 func (m Messages) part(held *mail.Message, o MessageOrder) (p parted) {
 	for _, id := range held.Recipients() {
 		e, name := held.For(id), m.site(id)
-		waits, many := e.At.Number == 0, m.several(e)
-		if many != nil {
-			waits = many.Orders().Waits(e)
-		}
-		so := false
-		switch o.Do {
-		case DoHold:
-			so = e.OnHold
-		case DoRelease:
-			so = !e.OnHold && waits
-		case DoPrecede:
-			so = e.Content.Payload.Precedence == o.Precedence
-		case DoWithdraw:
-			waits = waits || many != nil && !many.Orders().Whole(e)
-		}
-		switch {
+		switch so, waits := m.reach(e, o); {
 		case so:
 			p.same = append(p.same, name)
 		case !waits:
@@ -140,6 +127,25 @@ func (m Messages) part(held *mail.Message, o MessageOrder) (p parted) {
 		}
 	}
 	return p
+}
+
+// reach says whether what is ordered is so for a recipient already, and whether it can be.
+func (m Messages) reach(e *mail.Entry, o MessageOrder) (so, waits bool) {
+	many := m.several(e)
+	if waits = e.At.Number == 0; many != nil {
+		waits = many.Orders().Waits(e)
+	}
+	switch o.Do {
+	case DoHold:
+		so = e.OnHold
+	case DoRelease:
+		so = !e.OnHold && waits
+	case DoPrecede:
+		so = e.Content.Payload.Precedence == o.Precedence
+	case DoWithdraw:
+		waits = waits || many != nil && !many.Orders().Whole(e)
+	}
+	return so, waits
 }
 
 // several is the carrier that has a message under way to several at once; nil: another has it, or none.

@@ -135,6 +135,9 @@ func (m Messages) site(id uint16) string {
 	if p := m.g.byID[id]; p != nil {
 		return p.Name
 	}
+	if p := m.g.away[id]; p != nil {
+		return p.Name
+	}
 	if id == 0 {
 		return ""
 	}

@@ -73,8 +73,7 @@ func TestNewPeerWhileMessagesFlow(t *testing.T) {
 	check.Equal(t, "messages at HQ", len(hq.Site.Got), len(*up)+1)
 }
 
-// Another address, name, keepalive and tariff count at once; one that is not named stays; one of which the journal tells, and
-// one on a shared channel, are not taken.
+// Another address, name, keepalive and tariff count at once; on a shared channel none comes and none goes.
 func TestNewLink(t *testing.T) {
 	w := world(t, 2, "iridium-dialup", 62)
 	hq, ship := w.Nodes[0], w.Nodes[1]
@@ -88,10 +87,79 @@ func TestNewLink(t *testing.T) {
 	check.Equal(t, "name", s.Peers[0].Name, "shore")
 	check.Equal(t, "tariff", s.Link.Tariff, "minutes")
 	check.Equal(t, "orders", s.Relinked, 1)
-	w.Give(ship, gateway.NewLink{})
-	check.Equal(t, "peers, none of them named", len(ship.GW.Status(w.Now).Peers), 1)
-
 	shared := world(t, 2, "hf-2400", 63)
 	shared.Give(shared.Nodes[0], gateway.NewLink{Peers: []gateway.PeerConfig{{ID: 9, Name: "new"}}})
-	check.Equal(t, "peers on a shared channel", len(shared.Nodes[0].GW.Status(shared.Now).Peers), 1)
+	s = shared.Nodes[0].GW.Status(shared.Now)
+	check.Equal(t, "peers on a shared channel", len(s.Peers), 1)
+	check.Equal(t, "the one that was there", s.Peers[0].ID, 2)
+}
+
+// A peer that is taken out of a gateway which runs is gone from its status. What waits for it ends as withdrawn, once, and its
+// senders hear that; what it has sent waits on for local peers. When it is taken in again all goes on, and nothing comes twice.
+func TestPeerTakenOut(t *testing.T) {
+	for seed := range uint64(5) {
+		w := world(t, 3, "iridium-dialup", 64+seed)
+		hq, ship, other := w.Nodes[0], w.Nodes[1], w.Nodes[2]
+		for i, n := range w.Nodes {
+			n.Site.Put(w, pipeItem(uint16(i+1), pipeHQ))
+		}
+		w.Run(2 * time.Minute)
+		to := tracks(w, hq, []uint16{2}, 40, 200, time.Second)
+		from := tracks(w, other, []uint16{1}, 40, 200, time.Second)
+		w.Run(20 * time.Second)
+		w.Outage(other, time.Minute)
+		for i := range 10 {
+			hq.Site.Send(w, track(1, pipeHQ, 500+i, 200+3000*(i%2)), 3)
+		}
+		w.Run(2 * time.Second)
+		all := peersBut(w, hq, 0)
+		w.Give(hq, gateway.NewLink{Peers: peersBut(w, hq, 3)})
+		w.Run(time.Second)
+		s := hq.GW.Status(w.Now)
+		check.Equal(t, "peers", len(s.Peers), 1)
+		withdrawn := 0
+		for _, r := range known(hq) {
+			if states(r) == "ship2 withdrawn" {
+				check.Equal(t, "why", r.Recipients[0].Detail, "the site was taken out of the configuration")
+				withdrawn++
+			}
+		}
+		check.Equal(t, "messages that were withdrawn", withdrawn, 10)
+		w.Run(3 * time.Minute)
+		once(t, w, ship.Site, 1, *to)
+		received := hq.GW.Status(w.Now).Peers
+		check.Equal(t, "the link to the other", received[0].Link, "up")
+		check.True(t, "nothing of the one that was taken out is heard", hq.GW.Status(w.Now).Dropped["not_authentic"]+hq.GW.Status(w.Now).Dropped["unknown_peer"] > 0, hq.GW.Status(w.Now).Dropped)
+		w.Kill(ship, time.Second)
+
+		w.Give(hq, gateway.NewLink{Peers: all})
+		w.Run(5 * time.Minute)
+		s = hq.GW.Status(w.Now)
+		check.Equal(t, "peers again", len(s.Peers), 2)
+		check.Equal(t, "the link to it", s.Peers[1].Link, "up")
+		once(t, w, hq.Site, 3, *from)
+		hq.Site.Send(w, track(1, pipeHQ, 900, 200), 3)
+		hq.Site.Send(w, track(1, pipeHQ, 901, 6000), 3)
+		w.Run(2 * time.Minute)
+		check.Equal(t, "messages at the one that is back", len(other.Site.Got), 2)
+		check.True(t, "and it knows the site", len(other.Site.Far[1]) > 0 && len(hq.Site.Far[3]) > 0)
+
+		w.Give(hq, gateway.NewLink{Peers: peersBut(w, hq, 3)})
+		w.Run(time.Second)
+		w.Reconfigure(hq, func(c *gateway.Config) {
+			c.Peers = slices.DeleteFunc(c.Peers, func(p gateway.PeerConfig) bool { return p.ID == 3 })
+		})
+		w.Kill(hq, time.Second)
+		w.Run(time.Minute)
+		s = hq.GW.Status(w.Now)
+		check.Equal(t, "peers after a restart without it", len(s.Peers), 1)
+		w.Give(hq, gateway.NewLink{Peers: all})
+		check.Equal(t, "peers: the journal tells of it, which needs a restart", len(hq.GW.Status(w.Now).Peers), 1)
+		w.Reconfigure(hq, func(c *gateway.Config) { c.Peers = all })
+		w.Kill(hq, time.Second)
+		w.Run(5 * time.Minute)
+		hq.Site.Send(w, track(1, pipeHQ, 902, 200), 3)
+		w.Run(time.Minute)
+		check.Equal(t, "messages at the one that is back after a restart", len(other.Site.Got), 3)
+	}
 }

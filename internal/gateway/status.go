@@ -40,6 +40,7 @@ type Status struct {
 	Survey     *SurveyStatus     `json:"survey,omitempty"`  // the last that was ordered in this run
 	Reloads    uint64            `json:"reloads,omitempty"` // how often the rules were replaced in this run
 	Drain      *DrainStatus      `json:"drain,omitempty"`
+	Holds      []HoldStatus      `json:"holds,omitempty"`      // standing orders
 	Bill       *BillStatus       `json:"bill,omitempty"`       // where the tariff has units
 	Relinked   uint64            `json:"relinked,omitempty"`   // how often peers, keepalive and tariff were taken from a configuration that was read again
 	LeftPeers  []uint16          `json:"left_peers,omitempty"` // configured no more, and the journal tells of them: one comes back with a restart
@@ -65,15 +66,18 @@ type PeerStatus struct {
 	Unopened      int    `json:"unopened,omitempty"`  // datagrams that seem to come from it and open with no key of ours, since the last that did
 	Link          string `json:"link"`                // "unknown": never heard in this run; "up"; "silent": does not answer; "listening": said that it will not; "gone": the roster does not name it
 	// LinkSince is when the link got this state; zero before the first turn of the loop.
-	LinkSince     time.Time `json:"link_since,omitzero"`
-	LastHeard     string    `json:"last_heard,omitempty"`
-	Knows         bool      `json:"knows_us"`
-	Waiting       int       `json:"waiting"`   // messages without a number
-	UnderWay      int       `json:"under_way"` // sent, not acknowledged
-	WaitingOctets int       `json:"waiting_octets"`
-	NewsWaiting   int       `json:"news_waiting,omitempty"`   // of waiting, news of this site and no message
-	NewsUnderWay  int       `json:"news_under_way,omitempty"` // of under_way
-	ItemsHeld     int       `json:"items_held"`               // of this site's items, known to be there
+	LinkSince time.Time `json:"link_since,omitzero"`
+	LastHeard string    `json:"last_heard,omitempty"`
+	Knows     bool      `json:"knows_us"`
+	// KnownSince is when this run came to know the peer: its start, or when a reload brought the peer.
+	KnownSince    time.Time `json:"known_since,omitzero"`
+	Waiting       int       `json:"waiting"`        // in custody without a number, news of this site among it: see Messages
+	UnderWay      int       `json:"under_way"`      // sent, not acknowledged
+	WaitingOctets int       `json:"waiting_octets"` // of both
+	NewsWaiting   int       `json:"news_waiting,omitempty"`
+	NewsUnderWay  int       `json:"news_under_way,omitempty"`
+	NewsOctets    int       `json:"news_octets,omitempty"`
+	ItemsHeld     int       `json:"items_held"` // of this site's items, known to be there
 	ItemsUnderWay int       `json:"items_under_way"`
 	FarItems      int       `json:"far_items"` // of the peer's site, held here
 	// Queue is what waits, the most urgent first.
@@ -84,6 +88,12 @@ type PeerStatus struct {
 	// Measured is what the traffic shows of the link, as far as it does.
 	Measured LinkMeasured `json:"measured"`
 	PeerCounts
+}
+
+// Messages counts the messages of local peers that wait for the peer and that are under way to it, and the octets of both. All
+// who tell an operator that messages wait count them so.
+func (p PeerStatus) Messages() (waiting, underWay, octets int) {
+	return p.Waiting - p.NewsWaiting, p.UnderWay - p.NewsUnderWay, p.WaitingOctets - p.NewsOctets
 }
 
 // QueueRow is what waits for a peer in one precedence.
@@ -122,7 +132,7 @@ func (g *Gateway) Status(now time.Time) Status {
 	s := Status{
 		ID: g.cfg.ID, Name: g.cfg.Name, Key: g.keys.fingerprint(&g.cfg), Profile: b.profile.Name, End: "terminal", Boot: g.cfg.Boot, BootNumber: g.cfg.Boot.Number,
 		Transport: profile.NORM, NORM: b.lines.NormStatus(), Silence: g.forecast(now), Link: linkStatus(b.profile, g.cfg.Shore),
-		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Drain: g.faces.drain.status(g), Bill: b.billed.status(), Relinked: g.linkReplaced, LeftPeers: slices.Clone(g.left), Dropped: maps.Clone(g.dropped), Modelled: g.coders.work(),
+		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Drain: g.faces.drain.status(g), Holds: MessagesOf(g).Holds(), Bill: b.billed.status(), Relinked: g.linkReplaced, LeftPeers: slices.Clone(g.left), Dropped: maps.Clone(g.dropped), Modelled: g.coders.work(),
 	}
 	if g.cfg.Shore {
 		s.End = "shore"
@@ -147,7 +157,7 @@ func (g *Gateway) Status(now time.Time) Status {
 			ps.Configured = at.String()
 		}
 		ps.Waiting, ps.UnderWay, ps.WaitingOctets = p.Box.Held(frame.Direct, frame.Bulk, mail.Group)
-		ps.NewsWaiting, ps.NewsUnderWay = p.Box.News()
+		ps.NewsWaiting, ps.NewsUnderWay, ps.NewsOctets = p.Box.News()
 		if p.Addr.IsValid() {
 			ps.Address = p.Addr.String()
 		}
@@ -157,6 +167,7 @@ func (g *Gateway) Status(now time.Time) Status {
 		if ps.Link = p.link.told(p); ps.Link == p.link.word {
 			ps.LinkSince = p.link.since
 		}
+		ps.KnownSince = p.link.known
 		ps.Queue, ps.Delays, ps.Measured = backlog(g, now, p), p.delays, measured(p, g.cfg.Shore)
 		ps.Late = p.late.Foreseen
 		s.Peers = append(s.Peers, ps)

@@ -193,6 +193,15 @@ func (s *surveys) hush(g *Gateway, now time.Time) {
 	}
 }
 
+// left: a peer was taken out of the configuration.
+func (s *surveys) left(g *Gateway, now time.Time, p *peer) {
+	delete(s.far, p.ID)
+	if s.asker != nil && s.peer == p {
+		s.asker.Fail(errors.New("the peer was taken out of the configuration"))
+		s.ended(g, now)
+	}
+}
+
 // ended says what became of a survey that is over.
 func (s *surveys) ended(g *Gateway, now time.Time) {
 	switch word := linkWord(s.peer); {

@@ -49,6 +49,16 @@ type keys struct {
 	given    uint32 // an operator gave this one here, and it tells all peers
 }
 
+// forget knows nothing of a peer's rosters any more.
+func (k *keys) forget(id uint16) {
+	delete(k.known, id)
+	delete(k.told, id)
+	delete(k.lags, id)
+	delete(k.again, id)
+	delete(k.denied, id)
+	delete(k.changed, id)
+}
+
 // begin makes the keys of this start. states is what is known of the peers.
 func (k *keys) begin(cfg *Config, states map[uint16]seal.PeerState) error {
 	var with seal.Keys = cfg.Key

@@ -22,6 +22,7 @@ type (
 		AtOnce   bool      // its receivers acknowledge it at once, if it is short and they are many on a shared channel
 		Expires  time.Time // rounded down to a second
 		Fleeting bool      // it is not repeated for silent nodes
+		Held     bool      // it waits until a Hold lets it go
 	}
 	// Told is an Ack_PDU that came to this node's own address and not to a group. An entry in it that names the acknowledging
 	// node itself as the message's sender, as libjpmul writes it, is taken for one of ours where we have such a message under

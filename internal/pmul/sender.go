@@ -226,7 +226,7 @@ func (s *Sender) accept(now time.Time, ev Submit) (MessageID, error) {
 	if reserved {
 		s.out.record(bucketNode, []byte(keyNextMessage), messageKey(s.numbers.reserved))
 	}
-	m := &outgoing{content: content{id: id, priority: ev.Priority, expiry: expiry, group: cmp.Or(ev.Group, s.cfg.Group)}, once: ev.Fleeting}
+	m := &outgoing{content: content{id: id, priority: ev.Priority, expiry: expiry, group: cmp.Or(ev.Group, s.cfg.Group)}, once: ev.Fleeting, held: ev.Held}
 	if ev.Dynamic {
 		m.dynamic = &negotiation{}
 	}
@@ -255,7 +255,7 @@ func (s *Sender) room(now time.Time, ev Submit) bool {
 	for !fits() {
 		var least *outgoing
 		for _, id := range s.Messages() {
-			if m := s.messages[id]; !m.begun && !m.held && m.priority < ev.Priority && (least == nil || m.priority <= least.priority) {
+			if m := s.messages[id]; !m.begun && m.priority < ev.Priority && (least == nil || m.priority <= least.priority) {
 				least = m
 			}
 		}

@@ -17,7 +17,7 @@ type Alarm struct {
 
 // When something is worth an alarm.
 const (
-	graceful = 2 * time.Minute  // after a start a site need not have been heard
+	graceful = 2 * time.Minute  // after a start, or after a reload that brought it, a site need not have been heard
 	late     = 10 * time.Minute // a message above deferred should not wait so long while its link is up
 	fullUse  = 90               // percent of a direction
 )
@@ -45,13 +45,18 @@ func alarms(now time.Time, v *View, s Seen, is, ten sample) []Alarm {
 		say(0, time.Time{}, "Two different rosters have the serial %d: only sites that both name are heard and spoken to, until there is one with a higher serial", r.Serial)
 	}
 	for _, p := range v.Sites {
+		since, of := s.Started.UTC(), "the start of this gateway"
+		if p.Known.Sub(since) > graceful {
+			since, of = p.Known, "it was configured"
+		}
+		never := p.Heard.IsZero() && (p.State == "unknown" || p.State == "silent")
 		switch {
+		case never && now.Sub(since) > graceful:
+			say(0, since, "%s was not heard since %s%s: is it on, is its address right, has it the same key?", p.Name, of, held(p))
+		case never:
+			say(2, time.Time{}, "%s was not heard yet%s", p.Name, held(p))
 		case p.State == "silent":
 			say(0, p.Since, "%s does not answer%s", p.Name, held(p))
-		case p.State == "unknown" && now.Sub(s.Started) > graceful:
-			say(0, s.Started.UTC(), "%s was not heard since the start of this gateway%s: is it on, is its address right, has it the same key?", p.Name, held(p))
-		case p.State == "unknown":
-			say(2, time.Time{}, "%s was not heard yet", p.Name)
 		case p.State == "listening":
 			say(2, p.Since, "%s keeps silent by order: it receives and does not answer%s", p.Name, held(p))
 		}
@@ -70,6 +75,9 @@ func alarms(now time.Time, v *View, s Seen, is, ten sample) []Alarm {
 			text += fmt.Sprintf("; %s", plural(v.Silence.Messages, "message waits", "messages wait"))
 		}
 		say(2, time.Time{}, "%s", text)
+	}
+	for _, h := range s.Status.Holds {
+		say(2, h.Since, "Messages of precedence %s are held by an order%s", h.Precedence, heldBack(h.Messages))
 	}
 	if d := s.Status.Drain; d != nil {
 		say(1, d.Since, "This gateway is drained: it takes no messages of local peers; %s", plural(d.Messages, "message has to go out yet", "messages have to go out yet"))
@@ -122,6 +130,13 @@ func held(p Site) string {
 		return ""
 	}
 	return "; " + plural(p.Waiting+p.UnderWay, "message waits for it", "messages wait for it")
+}
+
+func heldBack(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return "; " + plural(n, "is held now", "are held now")
 }
 
 func plural(n int, one, many string) string {

@@ -96,6 +96,9 @@ func TestWords(t *testing.T) {
 	now := start.Add(time.Hour)
 	site := func(state string, more ...func(*gateway.PeerStatus)) gateway.Status {
 		p := gateway.PeerStatus{ID: 1, Name: "hq", Link: state, LinkSince: start}
+		if state != "unknown" {
+			p.LastHeard = start.Format(time.RFC3339)
+		}
 		for _, f := range more {
 			f(&p)
 		}
@@ -107,6 +110,11 @@ func TestWords(t *testing.T) {
 			p.Queue = []gateway.QueueRow{{Precedence: "routine", Messages: n, Oldest: now.Add(-age)}}
 		}
 	}
+	fresh := func(p *gateway.PeerStatus) { // a reload brought it a minute ago, and it has only news to be told
+		p.KnownSince, p.LastHeard = now.Add(-time.Minute), ""
+		p.Waiting, p.NewsWaiting = 1, 1
+	}
+	older := func(p *gateway.PeerStatus) { p.KnownSince = now.Add(-3 * time.Minute) }
 	foreseen := func(p *gateway.PeerStatus) {
 		noon := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 		p.Late = gateway.Foreseen{Messages: 1, Expires: noon, Expected: noon.Add(time.Hour)}
@@ -129,6 +137,10 @@ func TestWords(t *testing.T) {
 		{"quiet by order", Seen{Status: site("listening")}, "good", "All is well: 1 site answers, nothing waits", []string{"hq keeps silent by order: it receives and does not answer"}},
 		{"never heard", Seen{Status: site("unknown")}, "bad", "Not all is well: 0 of 1 sites answer, nothing waits", []string{"hq was not heard since the start of this gateway: is it on, is its address right, has it the same key?"}},
 		{"just started", Seen{Started: now.Add(-time.Minute), Status: site("unknown")}, "warn", "Starting: 0 of 1 sites answer so far, nothing waits", []string{"hq was not heard yet"}},
+		{"a new peer", Seen{Status: site("unknown", fresh)}, "warn", "Starting: 0 of 1 sites answer so far, nothing waits", []string{"hq was not heard yet"}},
+		{"a new peer that does not answer", Seen{Status: site("silent", fresh)}, "warn", "Starting: 0 of 1 sites answer so far, nothing waits", []string{"hq was not heard yet"}},
+		{"a new peer for three minutes", Seen{Status: site("unknown", fresh, older)}, "bad", "Not all is well: 0 of 1 sites answer, nothing waits",
+			[]string{"hq was not heard since it was configured: is it on, is its address right, has it the same key?"}},
 		{"trouble", Seen{Trouble: "no space left", Status: site("up")}, "bad", "The gateway cannot work: no space left", []string{"The gateway cannot work: no space left"}},
 		{"deaf", Seen{Deaf: "the loop does not answer"}, "bad", "The gateway does not answer: the loop does not answer", []string{"The gateway does not answer: the loop does not answer"}},
 	} {
@@ -149,6 +161,10 @@ func TestWords(t *testing.T) {
 	drained.Drain = &gateway.DrainStatus{Since: start, Messages: 2}
 	v0 := Look(now, NewHistory(start), Seen{Started: start, Status: drained})
 	check.Equal(t, "alarm of a drain", v0.Alarms[0], Alarm{"warn", "This gateway is drained: it takes no messages of local peers; 2 messages have to go out yet", start})
+	kept := site("up")
+	kept.Holds = []gateway.HoldStatus{{Precedence: "deferred", Since: start, Messages: 3}}
+	v1 := Look(now, NewHistory(start), Seen{Started: start, Status: kept})
+	check.Equal(t, "note of a standing order", v1.Alarms[0], Alarm{"note", "Messages of precedence deferred are held by an order; 3 are held now", start})
 	s := site("up", waits(3, time.Minute))
 	s.Silence = gateway.SilenceStatus{On: true, LeftS: 90, Messages: 3}
 	v := Look(now, NewHistory(start), Seen{Started: start, Status: s})

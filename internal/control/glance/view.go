@@ -79,6 +79,7 @@ type Site struct {
 	Name     string    `json:"name"`
 	State    string    `json:"state"` // as gateway.PeerStatus.Link
 	Since    time.Time `json:"since,omitzero"`
+	Known    time.Time `json:"known,omitzero"` // when this run came to know the site
 	Heard    time.Time `json:"heard,omitzero"`
 	Address  string    `json:"address,omitempty"`
 	Out      Use       `json:"out"`
@@ -183,8 +184,8 @@ func rate(octets uint64, took time.Duration, bps int) Use {
 }
 
 func siteOf(p gateway.PeerStatus) Site {
-	s := Site{ID: p.ID, Name: Plain(p.Name), State: p.Link, Since: p.LinkSince, Address: p.Address, Waiting: p.Waiting, UnderWay: p.UnderWay,
-		Octets: p.WaitingOctets, Accepted: p.Accepted, Ended: p.Delivered, Received: p.Received, Held: p.ItemsHeld, Far: p.FarItems, Queue: []Queue{}}
+	s := Site{ID: p.ID, Name: Plain(p.Name), State: p.Link, Since: p.LinkSince, Known: p.KnownSince, Address: p.Address, Accepted: p.Accepted, Ended: p.Delivered, Received: p.Received, Held: p.ItemsHeld, Far: p.FarItems, Queue: []Queue{}}
+	s.Waiting, s.UnderWay, s.Octets = p.Messages()
 	s.Heard, _ = time.Parse(time.RFC3339, p.LastHeard)
 	if p.Delays.Count > 0 {
 		s.DelayS = p.Delays.SumS / float64(p.Delays.Count)

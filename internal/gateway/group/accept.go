@@ -69,7 +69,8 @@ func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Messag
 			nodes[i] = pmul.NodeID(p.ID)
 		}
 		c.step(now, pmul.Submit{Ref: c.ref, Payload: packed, To: nodes, Expires: expires, Priority: priority, AtOnce: len(content.Items) > 0,
-			Fleeting: content.Payload != nil && content.Payload.Fleeting}, s)
+			Fleeting: content.Payload != nil && content.Payload.Fleeting,
+			Held:     content.Payload != nil && c.Holds(content.Payload)}, s)
 	}
 	if c.answer.Ref != c.ref || c.answer.Err != nil {
 		if now.Sub(c.refused) > time.Minute {

@@ -17,6 +17,7 @@ import (
 	"aldis/internal/link/replica"
 	"aldis/internal/link/seal"
 	"aldis/internal/pmul"
+	"aldis/internal/site"
 )
 
 // Config is what a carrier is made of.
@@ -34,6 +35,7 @@ type Config struct {
 	Air     *mail.Air
 	Ledger  *mail.Ledger                           // of what goes to the group
 	Behind  func(peer uint16) bool                 // it cannot read what goes to the group, because its roster is an older one
+	Holds   func(*site.Message) bool               // an order holds messages like this, which comes
 	Met     func(now time.Time, p *mail.Peer) bool // the peer and this node have heard each other's present starts
 	Proven  func() int                             // octets of proofs that a datagram to the group has now
 	Proofs  int                                    // octets of proofs that it may have at most

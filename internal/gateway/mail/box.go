@@ -272,18 +272,29 @@ func (b *Box) Held(lanes ...frame.Lane) (waiting, underWay, octets int) {
 }
 
 // News counts what of Held in all lanes is state of this site, and no message of a local peer.
-func (b *Box) News() (waiting, underWay int) {
+func (b *Box) News() (waiting, underWay, octets int) {
 	for i := range b.waiting {
-		for rank := range b.waiting[i].levels {
-			waiting += len(b.waiting[i].levels[rank].state)
-		}
+		b.waiting[i].state(func(e *Entry) {
+			waiting++
+			octets += len(e.Full)
+		})
 	}
 	for _, e := range b.underWay {
 		if e.Content.Payload == nil {
 			underWay++
+			octets += len(e.Full)
 		}
 	}
-	return waiting, underWay
+	return waiting, underWay, octets
+}
+
+// all is what is held for the peer in lanes of its own, in the order in which it should go again.
+func (b *Box) all() (list []*Entry) {
+	for lane := range frame.Lane(frame.Lanes) {
+		list = append(list, b.UnderWay(lane)...)
+		list = append(list, b.waiting[lane].list()...)
+	}
+	return append(list, b.listOnHold()...)
 }
 
 // own is the octets held for the peer in lanes of its own, which MaxWaiting bounds.

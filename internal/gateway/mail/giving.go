@@ -5,11 +5,14 @@ import "aldis/internal/link/frame"
 // giving is which messages that wait for a peer would be given up, newest first. State stays. It changes nothing.
 type giving struct {
 	box    *Box
+	taken  map[*Entry]bool // of what the operator holds
 	ends   map[*source]int // of each source, how many of its messages stay
 	shares map[string]int  // octets that would wait, by source
 }
 
-func (b *Box) giving() *giving { return &giving{b, map[*source]int{}, map[string]int{}} }
+func (b *Box) giving() *giving {
+	return &giving{b, map[*Entry]bool{}, map[*source]int{}, map[string]int{}}
+}
 
 // end is how many messages of a source stay so far.
 func (g *giving) end(s *source) int {
@@ -27,9 +30,19 @@ func (g *giving) share(name string) int {
 	return g.box.shares[name]
 }
 
-// newest gives up the newest message of a rank; nil: none is left.
+// newest gives up the newest message of a rank, and of those that the operator holds after all others; nil: none is left.
 func (g *giving) newest(rank int) *Entry {
-	return g.give(rank, func(*source) bool { return true })
+	if e := g.give(rank, func(*source) bool { return true }); e != nil {
+		return e
+	}
+	var newest *Entry
+	for _, e := range g.box.onHold {
+		if e.Rank() == rank && !g.taken[e] && (newest == nil || e.Order > newest.Order) {
+			newest = e
+		}
+	}
+	g.taken[newest] = true
+	return newest
 }
 
 // largest gives up the newest message as urgent as e of the source that has most; nil: none has more than e's will have with

@@ -168,6 +168,24 @@ func (s *Store) heed(e *Entry) {
 // Get is the message with this ID that is in custody; nil: none is.
 func (s *Store) Get(id uint64) *Message { return s.byID[id] }
 
+// Newest is the message that was made last; nil: it is not in custody.
+func (s *Store) Newest() *Message { return s.byID[s.next] }
+
+// HeldBack counts what the operator holds of a rank.
+func (b *Box) HeldBack(rank int) (n int) {
+	for _, e := range b.onHold {
+		if e.Rank() == rank {
+			n++
+		}
+	}
+	for a, e := range b.underWay {
+		if a.Lane == Group && e.OnHold && e.Rank() == rank {
+			n++
+		}
+	}
+	return n
+}
+
 // listOnHold is what is held for a peer, by ID.
 func (b *Box) listOnHold() (list []*Entry) {
 	for _, e := range b.onHold {

@@ -128,16 +128,23 @@ func (s *Store) End(e *Entry, fate Fate) {
 // Clear ends what is held for a peer in lanes of its own, since it knows nothing of it, and returns that in the order in
 // which it should go again.
 func (s *Store) Clear(p *Peer) (again []*Entry) {
-	for lane := range frame.Lane(frame.Lanes) {
-		again = append(again, p.Box.UnderWay(lane)...)
-		again = append(again, p.Box.waiting[lane].list()...)
-	}
-	again = append(again, p.Box.listOnHold()...)
+	again = p.Box.all()
 	for _, e := range again {
 		s.End(e, Anew)
 	}
 	p.Box.expiry = time.Time{}
 	return again
+}
+
+// Withdraw ends what is held for a peer in lanes of its own: nothing goes there any more. detail says why in the lives.
+func (s *Store) Withdraw(p *Peer, detail string) {
+	for _, e := range p.Box.all() {
+		if e.Content.Payload != nil {
+			s.Lives.End(e.ID, p.ID, life.Withdrawn, detail)
+		}
+		s.End(e, Withdrawn)
+	}
+	p.Box.expiry = time.Time{}
 }
 
 // makeRoom gives up what is less urgent than e, the least urgent and newest first, until octets more have room; and then

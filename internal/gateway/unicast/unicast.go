@@ -50,7 +50,8 @@ type Carrier struct {
 	Roll  Roll
 	order []*line // by id
 	lines map[uint16]*line
-	turn  int // whose turn it is among peers that share the air
+	away  map[uint16]*line // of peers that have left in this run
+	turn  int              // whose turn it is among peers that share the air
 	work  work
 	late  time.Time // when this machine was late last
 	// silent: this node asks for no HELLO.
@@ -116,13 +117,17 @@ func newLine(c *Carrier, p *mail.Peer) (l *line, err error) {
 	return l, nil
 }
 
-// Join takes in a peer while the carrier works. libnorm begins anew with all peers, as after a failure: long messages that are
-// under way go again.
+// Join takes in a peer while the carrier works, one that has left too. libnorm begins anew with all peers, as after a failure: long
+// messages that are under way go again.
 func Join(now time.Time, c *Carrier, p *mail.Peer) error {
-	l, err := newLine(c, p)
-	if err != nil {
-		return err
+	l := c.away[p.ID]
+	if l == nil {
+		var err error
+		if l, err = newLine(c, p); err != nil {
+			return err
+		}
 	}
+	delete(c.away, p.ID)
 	c.lines[p.ID] = l
 	at, _ := slices.BinarySearchFunc(c.order, p.ID, func(l *line, id uint16) int { return cmp.Compare(l.ID, id) })
 	c.order = slices.Insert(c.order, at, l)
@@ -130,6 +135,25 @@ func Join(now time.Time, c *Carrier, p *mail.Peer) error {
 	c.norm.up = false
 	c.startNorm(now)
 	return nil
+}
+
+// Leave lets go of a peer while the carrier works. What is held for it ends as withdrawn; why says so in the lives of messages. Its
+// numbers stay for when it joins again.
+func Leave(now time.Time, c *Carrier, p *mail.Peer, why string) {
+	for _, e := range p.Box.UnderWay(frame.Bulk) {
+		c.bulkAcked(c.lines[p.ID], e.At)
+	}
+	c.Store.Withdraw(p, why)
+	c.NewStore(p)
+	if c.away == nil {
+		c.away = map[uint16]*line{}
+	}
+	c.away[p.ID] = c.lines[p.ID]
+	c.away[p.ID].question = question{}
+	delete(c.lines, p.ID)
+	c.order = slices.DeleteFunc(c.order, func(l *line) bool { return l.ID == p.ID })
+	c.norm.up = c.norm.up && len(c.order) == 0 // with nobody left it stays as it is
+	c.startNorm(now)
 }
 
 // begin greets the peer: what was owed when we stopped is owed now.

@@ -76,6 +76,13 @@ func (r *Replica) Join(peer uint16) {
 	}
 }
 
+// Leave forgets a peer, and says of what it was known to hold.
+func (r *Replica) Leave(peer uint16) (held []string) {
+	held = slices.Sorted(maps.Keys(r.peers[peer].held))
+	delete(r.peers, peer)
+	return held
+}
+
 func newView() *view {
 	return &view{held: map[string]Version{}, flying: map[string]uint64{}, sent: map[uint64][]site.Item{},
 		queued: map[string]bool{}, renew: renewals{at: map[string]time.Time{}}}

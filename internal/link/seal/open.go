@@ -94,8 +94,9 @@ type Opener struct {
 	boot    Boot
 	byHint  [hintMask + 1][]*peer // by the low bits of the id
 	byID    map[uint16]*peer
-	strict  bool   // strangers must be proven
-	bound   uint32 // 0: none. Else starts with a greater number are refused
+	away    map[uint16]*peer // removed in this run
+	strict  bool             // strangers must be proven
+	bound   uint32           // 0: none. Else starts with a greater number are refused
 	muted   map[uint16]bool
 	forward *Forward
 	scratch []byte
@@ -120,16 +121,32 @@ func NewOpener(keys Keys, self uint16, boot Boot, peers map[uint16]PeerState) *O
 	return o
 }
 
-// Add takes in a peer of which nothing is known. id must be neither self nor known.
+// Add takes in a peer of which nothing is known, but for what Remove kept. id must be neither self nor known.
 func (o *Opener) Add(id uint16) {
 	if id == 0 || id == o.self || o.byID[id] != nil {
 		panic("seal: a peer needs an id of its own")
 	}
-	p := &peer{id: id}
+	p := o.away[id]
+	if p == nil {
+		p = &peer{id: id}
+	}
+	delete(o.away, id)
+	o.derive(p)
 	o.byID[id] = p
 	c := append(o.byHint[id&hintMask], p)
 	slices.SortFunc(c, func(a, b *peer) int { return int(a.id) - int(b.id) })
 	o.byHint[id&hintMask] = c
+}
+
+// Remove opens nothing of a peer any more. What refuses its old datagrams is kept for when it is taken in again.
+func (o *Opener) Remove(id uint16) {
+	p := o.byID[id]
+	if o.away == nil {
+		o.away = map[uint16]*peer{}
+	}
+	o.away[id] = p
+	delete(o.byID, id)
+	o.byHint[id&hintMask] = slices.DeleteFunc(slices.Clone(o.byHint[id&hintMask]), func(is *peer) bool { return is == p })
 }
 
 // derive makes the keys of a peer's starts that are known.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"aldis/internal/when"
 )
 
 // Window is a time of silence that comes again on certain days, or comes once.
@@ -128,10 +130,10 @@ func ParseTime(text string) (clock time.Duration, date time.Time, err error) {
 	if t, err := time.Parse("15:04", text); err == nil {
 		return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute, time.Time{}, nil
 	}
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return 0, t.UTC(), nil
+	if t, ok := when.Whole(text); ok {
+		return 0, t, nil
 	}
-	return 0, time.Time{}, errors.New("must be a time of day in UTC, like \"22:00\", or a date with a time, like \"2026-12-01T22:00:00Z\"")
+	return 0, time.Time{}, errors.New("must be a time of day in UTC, like \"22:00\", or a date with a time, like \"2026-12-01T22:00:00Z\" or \"012200ZDEC26\"")
 }
 
 // String says the window in words.

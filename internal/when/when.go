@@ -1,0 +1,148 @@
+// Package when reads times as people write them: on a command line, in a question over HTTP. It has no clock; what is not
+// written, a day or a year, is found from now and from whether the time lies back or ahead.
+//
+// A time without a zone is UTC, as all times are that the gateway prints.
+package when
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Forms are examples of all that is read, for help and for errors.
+const Forms = "10:32, yesterday 10:32, 2026-11-25 10:32, 2026-11-25T10:32:00Z (RFC 3339), 251032ZNOV26, 251032Z (date-time groups), or a duration: 2h"
+
+// Past reads a time that lies back: of those that the text may mean, the latest that is not after now.
+func Past(text string, now time.Time) (time.Time, error) { return read(text, now, -1) }
+
+// Ahead reads a time that is to come: of those that the text may mean, the first after now.
+func Ahead(text string, now time.Time) (time.Time, error) {
+	at, err := read(text, now, 1)
+	if err == nil && !at.After(now) {
+		err = fmt.Errorf("%.40s is over", text)
+	}
+	return at, err
+}
+
+// meant is what a text may mean, near now: k counts periods of what is not written, days, months or years. most is how many it can
+// take until there is such a date; 0: nothing is missing.
+type meant struct {
+	at   func(k int) (time.Time, bool)
+	most int
+}
+
+// read finds the time on that side of now; one that is written whole is on either.
+func read(text string, now time.Time, side int) (time.Time, error) {
+	now = now.UTC()
+	text = strings.TrimSpace(strings.ToUpper(text))
+	if d, err := time.ParseDuration(strings.ToLower(text)); err == nil && d > 0 {
+		return now.Add(time.Duration(side) * d).Truncate(time.Second), nil
+	}
+	for i, day := range []string{"YESTERDAY ", "TODAY ", "TOMORROW "} {
+		if clock, ok := strings.CutPrefix(text, day); ok {
+			text = now.AddDate(0, 0, i-1).Format(time.DateOnly) + " " + clock
+		}
+	}
+	if day, err := time.Parse(time.DateOnly, text); err == nil {
+		return day, nil
+	}
+	if at, ok := Whole(text); ok {
+		return at, nil
+	}
+	m, ok := clock(text, now)
+	if !ok {
+		m, ok = group(text, now)
+	}
+	for k := -1; ok && k <= m.most; k++ {
+		at, exists := m.at(side * k)
+		if exists && (side > 0 && at.After(now) || side < 0 && !at.After(now)) {
+			return at, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%.40q is no time: write %s", text, Forms)
+}
+
+// Whole reads a time of which nothing is missing, so that it says the same whenever it is read.
+func Whole(text string) (time.Time, bool) {
+	text = strings.TrimSpace(strings.ToUpper(text))
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04"} {
+		if at, err := time.Parse(layout, strings.Replace(text, " ", "T", 1)); err == nil {
+			return at.UTC(), true
+		}
+	}
+	if m, ok := group(text, time.Time{}); ok && m.most == 0 {
+		return m.at(0)
+	}
+	return time.Time{}, false
+}
+
+// clock reads a time of day.
+func clock(text string, now time.Time) (meant, bool) {
+	for _, layout := range []string{"15:04", "15:04:05", "15:04Z07:00", "15:04:05Z07:00"} {
+		t, err := time.Parse(layout, text)
+		if err != nil {
+			continue
+		}
+		day := now.In(t.Location())
+		return meant{func(k int) (time.Time, bool) {
+			return time.Date(day.Year(), day.Month(), day.Day()+k, t.Hour(), t.Minute(), t.Second(), 0, t.Location()).UTC(), true
+		}, 1}, true
+	}
+	return meant{}, false
+}
+
+// zones are the letters of the zones, from twelve hours behind UTC to twelve before. J, of the observer, is none of them.
+const zones = "YXWVUTSRQPONZABCDEFGHIKLM"
+
+// group reads a date-time group: day, hour and minute, the letter of a zone, month, year. The last three may be missing, but not both
+// letter and month.
+func group(text string, now time.Time) (meant, bool) {
+	text = strings.ReplaceAll(text, " ", "")
+	var day, hour, minute, year int
+	if n, err := fmt.Sscanf(text, "%2d%2d%2d", &day, &hour, &minute); n != 3 || err != nil || len(text) < 7 || strings.Trim(text[:6], "0123456789") != "" {
+		return meant{}, false
+	}
+	rest, zone := text[6:], time.UTC
+	month, named := monthOf(rest)
+	if at := strings.IndexByte(zones, rest[0]); !named && at >= 0 {
+		zone, rest = time.FixedZone("", (at-strings.IndexByte(zones, 'Z'))*3600), rest[1:]
+		month, named = monthOf(rest)
+	}
+	if named {
+		rest = rest[3:]
+	}
+	dated := rest != ""
+	if n, err := fmt.Sscanf(rest, "%d", &year); dated && (!named || n != 1 || err != nil || fmt.Sprintf("%02d", year) != rest || year < 0 || year > 99 && year < 1000 || year > 9999) || hour > 23 || minute > 59 {
+		return meant{}, false
+	}
+	if dated && year < 100 {
+		year += 2000
+	}
+	near, most := now.In(zone), 8 // the 29th of February
+	if dated {
+		most = 0
+	}
+	return meant{func(k int) (time.Time, bool) {
+		y, m := near.Year(), near.Month()
+		switch {
+		case dated:
+			y, m = year, month
+		case named:
+			y, m = y+k, month
+		default:
+			m += time.Month(k)
+		}
+		at := time.Date(y, m, day, hour, minute, 0, 0, zone)
+		return at.UTC(), at.Day() == day
+	}, most}, true
+}
+
+func monthOf(text string) (time.Month, bool) {
+	for m := time.January; m <= time.December; m++ {
+		if strings.HasPrefix(text, strings.ToUpper(m.String()[:3])) {
+			return m, true
+		}
+	}
+	return 0, false
+}
