@@ -9,6 +9,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"aldis/internal/infile"
 )
 
 const (
@@ -44,7 +46,7 @@ func askPassphrase(file string, fresh bool, stderr io.Writer) ([]byte, error) {
 }
 
 func passphraseIn(file string) ([]byte, error) {
-	f, err := os.Open(file)
+	f, err := infile.Open(file)
 	if err != nil {
 		return nil, err
 	}

@@ -156,7 +156,7 @@ var Rooms = []Room{
 		"gateway", "jxtabridge", "lab/sim", "link/profile", "link/seal", "site"}},
 	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/forecast", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices.", []string{
-		"config", "gateway", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/linkemu", "lab/quantile", "lab/replay", "lab/report",
+		"config", "gateway", "infile", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/linkemu", "lab/quantile", "lab/replay", "lab/report",
 		"lab/shapes", "lab/takplay", "lab/trace", "link/compact", "link/profile", "tak/cot"}},
 	{"lab/field/gametest", Edge, "lab", false, "Tests that play whole Blue Games in the field trial; no source.", nil},
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{

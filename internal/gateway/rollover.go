@@ -482,11 +482,16 @@ func (o rollover) read(b []byte) (*roster.Roster, error) {
 			return r, nil
 		}
 	}
-	i := slices.IndexFunc(k.rosters, func(r *roster.Roster) bool { return r.Serial == base })
-	if i < 0 {
-		return roster.Apply(nil, b)
+	for _, r := range k.rosters { // several may have one serial: what the authority has signed says which is meant
+		if r.Serial != base {
+			continue
+		}
+		next, err := roster.Apply(r, b)
+		if err == nil && next.Verify(k.trust.Authority) == nil {
+			return next, nil
+		}
 	}
-	return roster.Apply(k.rosters[i], b)
+	return roster.Apply(nil, b)
 }
 
 // has says that this very roster is known here.
@@ -517,7 +522,7 @@ func (o rollover) arrived(now time.Time, p *peer, b []byte) {
 
 // ended follows what became of a message with a roster.
 func (o rollover) ended(e *mail.Entry, fate mail.Fate) {
-	serial, _, err := roster.SerialOf(e.Content.Roster)
+	serial, base, err := roster.SerialOf(e.Content.Roster)
 	if err != nil {
 		return
 	}
@@ -527,9 +532,11 @@ func (o rollover) ended(e *mail.Entry, fate mail.Fate) {
 		if k.told[e.Peer.ID] == serial {
 			delete(k.told, e.Peer.ID)
 		}
-		k.again[e.Peer.ID] = o.g.now.Add(turn)
+		if base == 0 { // a change that comes to nothing is followed by the whole at once
+			k.again[e.Peer.ID] = o.g.now.Add(turn)
+		}
 		if k.denied[e.Peer.ID].Equal(o.g.now) { // the datagram with the receipt says that it came to nothing
-			k.lags[e.Peer.ID] = k.again[e.Peer.ID]
+			k.lags[e.Peer.ID] = due.Latest(o.g.now, k.again[e.Peer.ID])
 			return
 		}
 		its := k.known[e.Peer.ID].with(serial)

@@ -38,14 +38,19 @@ func split(w *sim.World, byHand bool) {
 	if !byHand {
 		w.Give(other, gateway.NewRoster{Roster: two})
 	} else {
-		w.Reconfigure(other, func(c *gateway.Config) {
-			trust := *c.Trust
-			trust.Roster = two
-			c.Trust = &trust
-		})
-		w.Kill(other, time.Second)
+		startWith(w, other, two)
 	}
 	w.Run(5*time.Minute - time.Second)
+}
+
+// startWith kills a node and starts it again with another roster in its configuration.
+func startWith(w *sim.World, n *sim.Node, r *roster.Roster) {
+	w.Reconfigure(n, func(c *gateway.Config) {
+		trust := *c.Trust
+		trust.Roster = r
+		c.Trust = &trust
+	})
+	w.Kill(n, time.Second)
 }
 
 // Two rosters of one serial are named at every gateway when they hear of each other, whoever a roster has taken out is not heard
@@ -83,8 +88,14 @@ func TestTwoRostersOfOneSerial(t *testing.T) {
 			w.Run(10 * time.Minute)
 			check.True(in, "after a restart too", len(other.GW.Status(w.Now).Roster.Digests) == 2)
 			next := w.Roster(w.Roster(w.First(), time.Time{}, w.Nodes[:3]...), time.Time{}, w.Nodes[:3]...)
-			w.Give(other, gateway.NewRoster{Roster: next})
-			w.Run(time.Hour)
+			if byHand {
+				w.Give(other, gateway.NewRoster{Roster: next})
+			} else {
+				w.Give(hq, gateway.NewRoster{Roster: next})
+			}
+			if w.Run(time.Minute); group {
+				w.Run(time.Hour)
+			}
 			for _, n := range w.Nodes[:3] {
 				s := n.GW.Status(w.Now).Roster
 				check.True(in, n.Name+" goes by the third", s.Serial == 3 && len(s.Digests) == 1 && !s.Differs, s)
@@ -145,13 +156,27 @@ func TestTwoRostersWithinAGreeting(t *testing.T) {
 	})
 	rosters := []*roster.Roster{w.Roster(nil, time.Time{}, w.Nodes...), w.Roster(nil, time.Time{}, w.Nodes...)}
 	for i, n := range w.Nodes[:2] {
-		w.Reconfigure(n, func(c *gateway.Config) {
-			trust := *c.Trust
-			trust.Roster = rosters[i]
-			c.Trust = &trust
-		})
-		w.Kill(n, time.Second)
+		startWith(w, n, rosters[i])
 	}
 	w.Run(15 * time.Second)
 	check.Equal(t, "who names it", disputes(w), "hq ship1 ship2")
+}
+
+// A gateway that has gone on to the next serial while it was cut off tells it as a change of a roster that the other has not: the
+// whole follows at once.
+func TestTwoRostersThenTheNext(t *testing.T) {
+	w := world(t, 3, "iridium-directip", 1, withRoster)
+	w.Run(10 * time.Minute)
+	hq, other := w.Nodes[0], w.Nodes[1]
+	w.Outage(other, 5*time.Minute)
+	one := w.Roster(w.First(), time.Time{}, w.Nodes...)
+	w.Give(hq, gateway.NewRoster{Roster: one})
+	w.Give(other, gateway.NewRoster{Roster: w.Roster(w.First(), time.Time{}, w.Nodes[:2]...)})
+	w.Run(time.Minute)
+	startWith(w, hq, w.Roster(one, time.Time{}, w.Nodes...))
+	w.Run(6 * time.Minute)
+	for _, n := range w.Nodes {
+		s := n.GW.Status(w.Now).Roster
+		check.True(t, n.Name+" goes by the third", s.Serial == 3 && !s.Differs, s)
+	}
 }

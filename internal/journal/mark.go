@@ -2,6 +2,7 @@ package journal
 
 import (
 	"aldis/internal/atrest"
+	"aldis/internal/infile"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 // from a directory that is new.
 const markName = "aldis.store"
 
+const mostMark = 4096 // octets
+
 // markSealed is before the field of the journal's own that says with what a sealed one is opened.
 const markSealed = "\nsealed "
 
@@ -27,9 +30,13 @@ func markOf(id Identity, store uint32, sealed []byte) string {
 	return first + "\nThe journal is aldis.db. To begin anew without what it held: gateway journal new" + last
 }
 
+func readMark(dir string) ([]byte, error) {
+	return infile.Read(filepath.Join(dir, markName), mostMark)
+}
+
 // markedField is the field that the mark of a sealed journal repeats; nil: there is none.
 func markedField(dir string) []byte {
-	mark, err := os.ReadFile(filepath.Join(dir, markName))
+	mark, err := readMark(dir)
 	if err != nil {
 		return nil
 	}
@@ -44,7 +51,7 @@ func markedField(dir string) []byte {
 // writeMark makes the mark durable, when it does not say this already.
 func writeMark(dir string, id Identity, store uint32, sealed []byte) error {
 	path, text := filepath.Join(dir, markName), markOf(id, store, sealed)
-	if b, err := os.ReadFile(path); err == nil && string(b) == text {
+	if b, err := readMark(dir); err == nil && string(b) == text {
 		return nil
 	}
 	err := func() error {
@@ -72,7 +79,7 @@ func writeMark(dir string, id Identity, store uint32, sealed []byte) error {
 
 // gone says that there was a journal and is none any more.
 func gone(dir string) error {
-	mark, err := os.ReadFile(filepath.Join(dir, markName))
+	mark, err := readMark(dir)
 	if errors.Is(err, syscall.EIO) { // nobody knows whether there was one
 		return openError(dir, err)
 	} else if err != nil {

@@ -279,6 +279,6 @@ func (j *Journal) Key() *atrest.Key { return j.key }
 
 // IsSealed says of the journal in dir, which may be in use, whether it is sealed. There may be none.
 func IsSealed(dir string) bool {
-	mark, err := os.ReadFile(filepath.Join(dir, markName))
+	mark, err := readMark(dir)
 	return err == nil && bytes.Contains(mark, []byte(markSealed))
 }

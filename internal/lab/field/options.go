@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"aldis/internal/infile"
 	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/shapes"
 	"aldis/internal/link/profile"
@@ -82,7 +83,7 @@ func (o *Options) complete() (profile.Profile, error) {
 	if o.Profile == "" {
 		o.Profile = "iridium-directip"
 	}
-	p, err := profile.Load(o.Profile, os.ReadFile)
+	p, err := profile.Load(o.Profile, readProfile)
 	if err != nil {
 		return p, err
 	}
@@ -183,12 +184,14 @@ func (o *Options) checkTAK(check func(ok bool, format string, args ...any)) {
 	}
 }
 
+func readProfile(path string) ([]byte, error) { return infile.Read(path, 1<<20) }
+
 // measured reads what a real link did; "": nothing.
 func measured(file string) (m linkemu.Measured, err error) {
 	if file == "" {
 		return nil, nil
 	}
-	f, err := os.Open(file)
+	f, err := infile.Open(file)
 	if err != nil {
 		return nil, err
 	}
