@@ -76,9 +76,9 @@ func (o *corpusOrder) build(paths []string, stdout, stderr io.Writer) error {
 		fmt.Fprintf(w, "%d\t%d\t%d\t%s\t%s\t%s\t  %s%s\n", k.Samples, k.Taught, k.Held, figure(k.Octets), figure(k.Before), figure(k.After), k.Kind, note)
 	}
 	w.Flush()
-	fmt.Fprint(stdout, "\nBefore and after: octets of a first message on the link, of those held back.\n")
+	fmt.Fprint(stdout, "\nBefore and after: octets of a first message on the link, of those held back; the corpus got them afterwards.\n")
 	if slices.ContainsFunc(r.Kinds, func(k teach.Kind) bool { return k.NotTaken > 0 }) {
-		fmt.Fprintf(stdout, "A kind has %d octets, and more as long as a fiftieth is gained by it and the corpus has less than %d.\n", teach.FirstRoom, compact.MaxCorpus)
+		fmt.Fprintf(stdout, "A kind has %d octets, and more as long as twice that gains a hundredth and the corpus has less than %d.\n", teach.FirstRoom, compact.MaxCorpus)
 	}
 	if r.Repeated > 0 {
 		fmt.Fprintf(stdout, "%d samples were there already or were empty.\n", r.Repeated)

@@ -21,8 +21,9 @@ const (
 	FirstRoom  = 24 << 10 // octets of one kind in a corpus, unless more of it gain something
 	MostHeld   = 400      // messages that are held back to measure by, of all kinds
 	heldOfKind = 20
-	holdEach   = 5 // every so manieth
-	leastGain  = 50
+	holdEach   = 5   // every so manieth
+	leastGain  = 50  // a kind is worth its room where it gains one of so many octets,
+	roomGain   = 100 // and twice the room where that gains one of so many
 )
 
 // Sample is a message that a corpus may have, and where it is from.
@@ -37,7 +38,7 @@ type Kind struct {
 	Samples      int     `json:"samples"`
 	Taught       int     `json:"taught"` // of these, in the corpus
 	TaughtOctets int     `json:"taught_octets"`
-	Held         int     `json:"held_back"` // to measure by: they are not in the corpus
+	Held         int     `json:"held_back"` // until all was measured by them
 	NotTaken     int     `json:"not_taken"` // samples that the limit on the kind's room has cut
 	Room         int     `json:"room"`      // that limit, in octets; 0: it has cut none
 	Octets       float64 `json:"octets"`    // of one that was held back,
@@ -78,20 +79,21 @@ type kindOf struct {
 func Build(samples []Sample, o Options) (file []byte, r Report, err error) {
 	texts := r.take(samples, o.Mask)
 	kinds := sorted(texts)
-	for {
-		if file, err = compact.AppendCorpus(nil, chosen(kinds)); err != nil {
-			return nil, r, ErrNothing
-		}
-		f, err := compact.ReadCorpus(file)
+	for again := true; again; {
+		_, f, err := corpusOf(kinds)
 		if err != nil {
 			return nil, r, err
 		}
-		left := measure(kinds, f, o.Progress)
-		r.Name, r.Octets, r.Messages = fmt.Sprintf("%x", f.Hash[:4]), len(file), len(f.Messages)
-		if !left && !enlarge(kinds) {
-			break
-		}
+		again = measure(kinds, f, o.Progress) || enlarge(kinds)
 	}
+	for _, k := range kinds {
+		k.giveBack()
+	}
+	file, f, err := corpusOf(kinds)
+	if err != nil {
+		return nil, r, err
+	}
+	r.Name, r.Octets, r.Messages = fmt.Sprintf("%x", f.Hash[:4]), len(file), len(f.Messages)
 	for _, k := range kinds {
 		for _, figure := range []*float64{&k.Octets, &k.Before, &k.After} {
 			*figure = math.Round(*figure*10) / 10
@@ -101,13 +103,33 @@ func Build(samples []Sample, o Options) (file []byte, r Report, err error) {
 	return file, r, nil
 }
 
+// corpusOf is the corpus of what is chosen now, as a file and read.
+func corpusOf(kinds []*kindOf) (file []byte, f *compact.CorpusFile, err error) {
+	if file, err = compact.AppendCorpus(nil, chosen(kinds)); err != nil {
+		return nil, nil, ErrNothing
+	}
+	f, err = compact.ReadCorpus(file)
+	return file, f, err
+}
+
+// giveBack lets the corpus have what was held back, when all is measured: on top where more room has gained something.
+func (k *kindOf) giveBack() {
+	if k.room > FirstRoom {
+		for _, t := range k.held {
+			k.room += len(t)
+		}
+	}
+	k.own = append(k.own, k.held...)
+	byHash(k.own)
+}
+
 // enlarge gives kinds that the limit has cut twice the room, and takes it back from those that have gained nothing by it. It says
 // whether the corpus has to be built once more.
 func enlarge(kinds []*kindOf) (again bool) {
 	for _, k := range kinds {
 		switch {
 		case k.sated || k.LeftOut || len(k.held) == 0:
-		case k.before > 0 && k.After > k.before*(1-1./leastGain):
+		case k.before > 0 && k.After > k.before*(1-1./roomGain):
 			k.room, k.sated, again = k.room/2, true, true
 		case k.cut:
 			k.room, k.before, again = 2*k.room, k.After, true

@@ -46,7 +46,7 @@ func TestBuild(t *testing.T) {
 	check.True(check.Fatal(t), "three kinds, or a fourth of noise that looks like something else", len(r.Kinds) >= 3)
 	for _, name := range []string{"lines BILGE", "json cook,kegs,larder"} {
 		k := byName[name]
-		check.True(t, name, k.Held == heldOfKind && k.Taught == k.Samples-k.Held && k.After*2 < k.Before && !k.LeftOut, k)
+		check.True(t, name, k.Held == heldOfKind && k.Taught == k.Samples && k.After*2 < k.Before && !k.LeftOut, k)
 	}
 	check.True(t, "noise is left out", byName["lines ZZ"].LeftOut && byName["lines ZZ"].Taught == 0)
 	for seed := range uint64(3) {
@@ -112,7 +112,7 @@ func TestRoom(t *testing.T) {
 		check.NoError(check.Fatal(t), err)
 		k := report.Kinds[0]
 		check.True(t, k.Kind, len(report.Kinds) == 1 && c.least <= k.TaughtOctets && k.TaughtOctets <= c.most, k)
-		check.True(t, "what was not taken", k.NotTaken == k.Samples-k.Held-k.Taught && k.NotTaken > 0 && k.Room >= c.least && k.Room <= c.most, k)
+		check.True(t, "what was not taken", k.NotTaken == k.Samples-k.Taught && k.NotTaken > 0 && k.Room >= c.least && k.Room <= c.most, k)
 	}
 }
 
