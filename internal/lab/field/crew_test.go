@@ -469,7 +469,7 @@ type tally struct {
 	said, accepted, arrived int
 	lost                    []int      // accepted and not arrived: by custody
 	unheard                 []int      // accepted, and lost between the listener's machine and the listener
-	unproven                int        // not arrived and not known to be accepted: in the socket of a gateway that died
+	unproven                []int      // not arrived and not known to be accepted: in the socket of this site's gateway, which died
 	twice                   [kinds]int // arrived more than once
 	unexplained             []string   // twice, and no gateway died that could have forgotten
 }
@@ -493,7 +493,7 @@ func (c *crew) tally() (y tally) {
 		case u.accepted && !slices.ContainsFunc(c.deaf, func(i interval) bool { return u.at.After(i.from) && u.at.Before(i.to) }):
 			y.lost = append(y.lost, n)
 		default:
-			y.unproven++
+			y.unproven = append(y.unproven, n)
 		}
 		for i := 1; i < len(u.heard); i++ {
 			y.twice[u.kind]++

@@ -183,18 +183,20 @@ func (p *voyage) settle() {
 
 func (p *voyage) summary() string {
 	var y tally
-	lost, unexplained := 0, 0
+	unexplained := 0
 	for _, c := range p.crews {
 		z := c.tally()
-		y.said, y.accepted, y.arrived, y.unproven = y.said+z.said, y.accepted+z.accepted, y.arrived+z.arrived, y.unproven+z.unproven
-		lost, unexplained = lost+len(z.lost), unexplained+len(z.unexplained)
+		y.said, y.accepted, y.arrived = y.said+z.said, y.accepted+z.accepted, y.arrived+z.arrived
+		y.unproven, y.unheard, y.lost = append(y.unproven, z.unproven...), append(y.unheard, z.unheard...), append(y.lost, z.lost...)
+		unexplained += len(z.unexplained)
 		for k := range z.twice {
 			y.twice[k] += z.twice[k]
 		}
 	}
-	return fmt.Sprintf("%d messages, %d accepted for certain, %d arrived, %d accepted that have not, %d lost in the socket of a gateway that died, "+
-		"twice: %d propagate, %d unicast, %d of 20 kB (%d of them unexplained)",
-		y.said, y.accepted, y.arrived, lost, y.unproven, y.twice[propagated], y.twice[unicast], y.twice[long], unexplained)
+	return fmt.Sprintf("%d messages, %d accepted for certain, %d arrived; not heard: %d in the socket of their own gateway, which died %v, "+
+		"%d between the listener's machine and the listener, %d by custody; twice: %d propagate, %d unicast, %d of 20 kB (%d of them unexplained)",
+		y.said, y.accepted, y.arrived, len(y.unproven), y.unproven[:min(10, len(y.unproven))], len(y.unheard), len(y.lost),
+		y.twice[propagated], y.twice[unicast], y.twice[long], unexplained)
 }
 
 // judge holds what has happened against the promise.
