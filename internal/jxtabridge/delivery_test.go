@@ -260,6 +260,29 @@ func TestNoPaceForThoseInOrder(t *testing.T) {
 	check.Equal(t, "done", len(n.done), 50)
 }
 
+// What was under way to a peer when the gateway died goes again, and the log says how many.
+func TestUnderWayGoesAgain(t *testing.T) {
+	n := newNode(t, 1)
+	f := n.peer("A", "uuid")
+	f.pipe(jxta.NetGroup, pipe1, jxta.PipeTypePropagate, true)
+	n.stuck = true // its machine acknowledges nothing
+	for i := range 3 {
+		n.step(farWire(uint64(i+1), fmt.Sprint(i+1)))
+		n.pass(time.Second)
+	}
+	check.Equal(t, "heard before", len(f.bodies()), 3)
+	n.restart()
+	n.stuck, n.notes = false, nil
+	for i := range 3 {
+		n.step(farWire(uint64(i+1), fmt.Sprint(i+1)))
+	}
+	f.redial("")
+	n.pass(time.Minute)
+	check.Equal(t, "heard again", fmt.Sprint(f.bodies()), "[1 2 3]")
+	said := slices.DeleteFunc(n.notes, func(x site.Note) bool { return !strings.Contains(x.Text, "had not acknowledged") })
+	check.Equal(t, "what the log says", fmt.Sprint(said), fmt.Sprintf("[{info a local peer is handed what it had not acknowledged when the gateway ended [peer %s messages 3]}]", f.id))
+}
+
 func TestWindowAndQueueAreBounded(t *testing.T) {
 	n := newNode(t, 1)
 	n.cfg.Window, n.cfg.MaxQueueOctets, n.cfg.MaxQueue = 50_000, 200_000, 1000

@@ -80,6 +80,7 @@ func (o *outlets) recallPeer(id string, value []byte) {
 		return
 	}
 	p := newPeer(id)
+	p.recalled = true
 	p.signed, p.known, p.address = pm.Signed, pm.Known, pm.At
 	p.who.signs, p.who.host = pm.Proven, hostOf(pm.At)
 	for _, l := range pm.Leases {

@@ -73,7 +73,8 @@ type peer struct {
 	relayUntil time.Time
 	told       map[string]time.Time // when it was last sent Disconnect, by group
 	queue      []*message
-	queued     int // octets
+	queued     int  // octets
+	recalled   bool // of the last run, and has not been back since the start
 	jam        jam
 	next       time.Time // when the next far payload may go out; see Config.Pace
 	address    string    // where it takes connections; "" when that is not known
@@ -264,6 +265,7 @@ func (o *outlets) pump(p *peer) {
 		o.unjam(p)
 		return
 	}
+	o.welcomeBack(p)
 	n, kept := 0, 0 // kept: payloads that keep their distance, in order; answers may pass them
 	for n < len(p.queue) && c.octets < o.cfg.Window {
 		m := p.queue[n]
@@ -293,6 +295,24 @@ func (o *outlets) pump(p *peer) {
 	clear(p.queue[:n-kept])
 	p.queue = p.queue[n-kept:]
 	o.unjam(p)
+}
+
+// welcomeBack says how much goes to a peer of the last run that it may have had then: what a gateway had sent and the peer
+// had not acknowledged when the gateway ended, and what had waited.
+func (o *outlets) welcomeBack(p *peer) {
+	if !p.recalled {
+		return
+	}
+	p.recalled = false
+	n := 0
+	for _, m := range p.queue {
+		if m.delivery != nil {
+			n++
+		}
+	}
+	if n > 0 {
+		o.note("info", "a local peer is handed what it had not acknowledged when the gateway ended", "peer", p.id, "messages", n)
+	}
 }
 
 // pace is the distance of the next far message from m, while so many wait.

@@ -19,4 +19,5 @@
 //   - outbox.go: what waits to be written to a connection
 //   - room.go: memory for bodies under way, by address
 //   - session.go: HTTP sessions: polls and their deadlines
+//   - taken.go: what of a TCP connection the peer has acknowledged
 package lan

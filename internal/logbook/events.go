@@ -27,6 +27,7 @@ var Events = []Event{
 	{"corpus.sent", "the net's corpus is sent to other sites, when nothing else is to be sent", "`gateway corpus send` was ordered.", ""},
 	{"delivery.foreseen", "messages will expire before they are there, by the queue's forecast", "Raise their precedence, or tell their senders.", ""},
 	{"delivery.not_reached", "a message has not reached a peer", "Over P_Mul; `state` says why: expired, or given up after the last repeat.", ""},
+	{"delivery.again", "a local peer is handed what it had not acknowledged when the gateway ended", "It may have had the last of these: it hears them twice where its library does not know a message by its id.", ""},
 	{"delivery.refused", "messages from far sites are undeliverable", "A local peer was away until their life ended, too much waited for it, or nobody listens. Once a minute and peer.", ""},
 	{"delivery.told", "a message that a peer had received is undeliverable there", "The far gateway says so, and which.", ""},
 	{"delivery.told_many", "messages that a peer had received are undeliverable there", "The same of several, when they are too many for a line each.", ""},

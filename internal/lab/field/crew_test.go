@@ -1,7 +1,6 @@
 package field
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -54,8 +53,10 @@ type crew struct {
 // utterance is one message of a talker.
 type utterance struct {
 	kind     kind
+	short    bool // it fits a datagram for sure: those come in order (docs/decisions/lanes.md)
 	at       time.Time
 	accepted bool
+	came     bool      // to the far listener's machine
 	heard    []hearing // at the far listener
 }
 
@@ -227,7 +228,13 @@ func (c *crew) dial(ctx context.Context, id, name string, rng *rand.Rand, pipes 
 	defer cancel()
 	p, err := tcp.Dial(ctx, tcp.Config{
 		Edge: edgepeer.Config{ID: id, Name: name, Rand: rng}, Address: c.site.gateway.lan, Pipes: pipes, Hear: hear,
-		Dial: func(ctx context.Context, address string) (net.Conn, error) { return dialIn(ctx, c.site.ns, address) },
+		Dial: func(ctx context.Context, address string) (net.Conn, error) {
+			conn, err := dialIn(ctx, c.site.ns, address)
+			if err == nil && len(pipes) > 0 {
+				conn = &tap{Conn: conn, from: c.far}
+			}
+			return conn, err
+		},
 	})
 	if err != nil {
 		return nil
@@ -271,25 +278,17 @@ func (c *crew) listen(ctx context.Context, rng *rand.Rand) {
 func (c *crew) hear(m edgepeer.Message) {
 	now := time.Now()
 	from := c.far
-	var body []byte
-	for _, e := range m.Elements {
-		if e.Name == "body" {
-			body = e.Data
-		}
-	}
-	var n int
-	var k kind
-	_, err := fmt.Sscanf(string(body[:min(len(body), 40)]), "%d;%d;", &n, &k)
+	_, n, k, ok := numbered(m.Elements)
 	from.mu.Lock()
 	defer from.mu.Unlock()
-	if err != nil || n < 0 || n >= len(from.said) || from.said[n].kind != k || !bytes.Equal(body, text(n, k)) {
-		from.strange = append(from.strange, fmt.Sprintf("%.60q at %s", body, c.site.name))
+	if !ok || n >= len(from.said) || from.said[n].kind != k || !sameWords(m.Elements, words(from.site.name, n, k)) {
+		from.strange = append(from.strange, fmt.Sprintf("%.200s at %s", fmt.Sprint(m.Elements), c.site.name))
 		return
 	}
 	u := &from.said[n]
-	if len(u.heard) == 0 && k != long {
+	if len(u.heard) == 0 && u.short {
 		for later := n + 1; later < len(from.said); later++ {
-			if l := &from.said[later]; l.kind == k && len(l.heard) > 0 {
+			if l := &from.said[later]; l.kind == k && l.short && len(l.heard) > 0 {
 				from.disorder = append(from.disorder, fmt.Sprintf("%d after %d at %s", n, later, c.site.name))
 				break
 			}
@@ -332,7 +331,7 @@ func (p *voyage) talk(chances func(site int) *rand.Rand) (hush func()) {
 	return hush
 }
 
-// talk is the life of the site's talker until ctx ends: a message every 20 to 50 ms, of which one in ten goes to the
+// talk is the life of the site's talker until ctx ends: fifty messages a second, of which one in ten goes to the
 // unicast pipe and one in fifty is long.
 func (c *crew) talk(ctx context.Context, rng *rand.Rand) {
 	for ctx.Err() == nil {
@@ -408,9 +407,10 @@ func (c *crew) call(ctx context.Context, rng *rand.Rand) {
 		}
 		c.mu.Lock()
 		n := len(c.said)
-		c.said = append(c.said, utterance{kind: k, at: time.Now()})
+		list := words(c.site.name, n, k)
+		c.said = append(c.said, utterance{kind: k, short: octets(list) <= surelyShort, at: time.Now()})
 		c.mu.Unlock()
-		ev := edgepeer.Send{Pipe: c.pipe, Kind: jxta.PipeTypePropagate, Elements: []jxta.Element{{Namespace: "t", Name: "body", Data: text(n, k)}}}
+		ev := edgepeer.Send{Pipe: c.pipe, Kind: jxta.PipeTypePropagate, Elements: list}
 		if k == unicast {
 			ev.Pipe, ev.Kind, ev.To = c.far.own, jxta.PipeTypeUnicast, c.far.earID
 		}
@@ -426,7 +426,7 @@ func (c *crew) call(ctx context.Context, rng *rand.Rand) {
 		case <-p.Done():
 			return
 		case <-ctx.Done():
-		case <-time.After(time.Duration(20+rng.IntN(31)) * time.Millisecond):
+		case <-time.After(time.Duration(10+rng.IntN(21)) * time.Millisecond):
 		}
 	}
 	// The last word: what it said until now is accepted, or the connection ends.
@@ -467,8 +467,9 @@ func (c *crew) call(ctx context.Context, rng *rand.Rand) {
 // tally is what became of a talker's messages.
 type tally struct {
 	said, accepted, arrived int
-	lost                    []int      // accepted and not arrived
-	unproven                int        // not arrived and not known to be accepted: in the socket of a gateway that died
+	lost                    []int      // accepted and not arrived: by custody
+	unheard                 []int      // accepted, and lost between the listener's machine and the listener
+	unproven                []int      // not arrived and not known to be accepted: in the socket of this site's gateway, which died
 	twice                   [kinds]int // arrived more than once
 	unexplained             []string   // twice, and no gateway died that could have forgotten
 }
@@ -487,10 +488,12 @@ func (c *crew) tally() (y tally) {
 		switch {
 		case len(u.heard) > 0:
 			y.arrived++
+		case u.came:
+			y.unheard = append(y.unheard, n)
 		case u.accepted && !slices.ContainsFunc(c.deaf, func(i interval) bool { return u.at.After(i.from) && u.at.Before(i.to) }):
 			y.lost = append(y.lost, n)
 		default:
-			y.unproven++
+			y.unproven = append(y.unproven, n)
 		}
 		for i := 1; i < len(u.heard); i++ {
 			y.twice[u.kind]++

@@ -1,6 +1,7 @@
 package field
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/wait"
 )
 
@@ -25,6 +27,7 @@ const (
 // TestKills kills gateways and their libnorm with kill -9, again and again, while JXTA peers talk through them: no message
 // in custody is lost, and none arrives twice but what a gateway had handed over and could not write down.
 func TestKills(t *testing.T) {
+	squeeze(t, 2)
 	p := newVoyage(t, killSeed, nil)
 	rng := rand.New(rand.NewPCG(killSeed, 2))
 	p.meet()
@@ -50,8 +53,23 @@ func TestKills(t *testing.T) {
 	p.progress(10)
 	hush()
 	p.settle()
+	for _, s := range p.game.sites {
+		check.Equal(t, "lines of "+s.name+" about what cannot be read, or was put back", falseAlarms(s.gateway.logFile), 0)
+	}
 	t.Logf("%d kills (%v) in %.0f s; %s; the longest start took %.2f s", kills, killed, time.Since(begun).Seconds(), p.summary(), longest.Seconds())
 	p.judge()
+}
+
+// falseAlarms are the lines of a log that say that a message could not be read, or that a peer was put back.
+func falseAlarms(file string) (n int) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return 1
+	}
+	for _, event := range []string{"message.unreadable", "peer.put_back", "self.put_back"} {
+		n += bytes.Count(b, []byte(`"event":"`+event))
+	}
+	return n
 }
 
 // meet waits until what the talkers say is heard: until then a message may be in nobody's custody, because the far
@@ -165,18 +183,20 @@ func (p *voyage) settle() {
 
 func (p *voyage) summary() string {
 	var y tally
-	lost, unexplained := 0, 0
+	unexplained := 0
 	for _, c := range p.crews {
 		z := c.tally()
-		y.said, y.accepted, y.arrived, y.unproven = y.said+z.said, y.accepted+z.accepted, y.arrived+z.arrived, y.unproven+z.unproven
-		lost, unexplained = lost+len(z.lost), unexplained+len(z.unexplained)
+		y.said, y.accepted, y.arrived = y.said+z.said, y.accepted+z.accepted, y.arrived+z.arrived
+		y.unproven, y.unheard, y.lost = append(y.unproven, z.unproven...), append(y.unheard, z.unheard...), append(y.lost, z.lost...)
+		unexplained += len(z.unexplained)
 		for k := range z.twice {
 			y.twice[k] += z.twice[k]
 		}
 	}
-	return fmt.Sprintf("%d messages, %d accepted for certain, %d arrived, %d accepted that have not, %d lost in the socket of a gateway that died, "+
-		"twice: %d propagate, %d unicast, %d of 20 kB (%d of them unexplained)",
-		y.said, y.accepted, y.arrived, lost, y.unproven, y.twice[propagated], y.twice[unicast], y.twice[long], unexplained)
+	return fmt.Sprintf("%d messages, %d accepted for certain, %d arrived; not heard: %d in the socket of their own gateway, which died %v, "+
+		"%d between the listener's machine and the listener, %d by custody; twice: %d propagate, %d unicast, %d of 20 kB (%d of them unexplained)",
+		y.said, y.accepted, y.arrived, len(y.unproven), y.unproven[:min(10, len(y.unproven))], len(y.unheard), len(y.lost),
+		y.twice[propagated], y.twice[unicast], y.twice[long], unexplained)
 }
 
 // judge holds what has happened against the promise.
@@ -186,6 +206,9 @@ func (p *voyage) judge() {
 		y := c.tally()
 		if len(y.lost) > 0 {
 			p.t.Errorf("%d messages of %s were accepted and are lost: %v", len(y.lost), c.site.name, y.lost[:min(20, len(y.lost))])
+		}
+		if len(y.unheard) > 0 {
+			p.t.Errorf("%d messages of %s came to their listener's machine and not to it: %v", len(y.unheard), c.site.name, y.unheard[:min(20, len(y.unheard))])
 		}
 		if len(y.unexplained) > 0 {
 			p.t.Errorf("%d messages of %s came twice without a death that explains it: %s", len(y.unexplained), c.site.name, strings.Join(y.unexplained[:min(5, len(y.unexplained))], "; "))
