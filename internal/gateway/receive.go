@@ -59,6 +59,7 @@ func (g *Gateway) receive(now time.Time, d Datagram) {
 	}
 	p.LastHeard = now
 	lines.Heard(now, p.Peer)
+	p.Stamp = mail.Stamp{Boot: info.Boot.Number, Counter: info.Counter}
 	for len(body) > 0 {
 		f, rest, err := frame.Parse(body)
 		if err != nil {

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
 	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/shapes"
 	"aldis/internal/lab/sim"
@@ -82,13 +81,7 @@ func newStrangers(t *testing.T, seed uint64) *strangers {
 func (g *strangers) squeeze(most time.Duration) {
 	rng := rand.New(rand.NewPCG(g.rng.Uint64(), 0))
 	g.about += fmt.Sprint(", late by up to ", most)
-	g.w.Squeeze(func(n *sim.Node) time.Duration {
-		gateway.Slices(n.GW, 1+rng.IntN(8<<rng.IntN(9)))
-		if most == 0 || rng.IntN(3) > 0 {
-			return 0
-		}
-		return time.Duration(rng.Int64N(int64(most)))
-	})
+	g.w.Squeeze(func(n *sim.Node) time.Duration { return lateTurn(rng, n, most) })
 }
 
 // speak has one or two applications of each node say thirty things each, which take a third of the link in all.

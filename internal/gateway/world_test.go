@@ -22,11 +22,13 @@ const (
 func peerID(n uint16) string { return air.Peer(n) }
 
 func track(from uint16, pipe string, i, octets int) site.Message {
-	return air.Track(from, pipe, i, octets)
+	return strange.add(air.Track(from, pipe, i, octets), i)
 }
 
 // textTrack is a report as a ship would send it: readable, and like the one before.
-func textTrack(from uint16, pipe string, i int) site.Message { return air.Line(from, pipe, i) }
+func textTrack(from uint16, pipe string, i int) site.Message {
+	return strange.add(air.Line(from, pipe, i), i)
+}
 
 func pipeItem(n uint16, pipe string) site.Item {
 	return site.Item{Kind: site.Listener, Scope: "jxta-NetGroup", Owner: peerID(n), ID: pipe, Sub: jxtabridge.PipePropagate}
@@ -47,6 +49,7 @@ func world(t *testing.T, nodes int, name string, seed uint64, change ...func(*si
 	for _, f := range change {
 		f(&cfg)
 	}
+	strange.link(&cfg)
 	w, err := sim.New(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ type Peer struct {
 	Counts Counts
 	Ledger Ledger
 	Opened Kind // what the last message opened was
+	Stamp       // of its datagram that is read now
 	Turn   Turn // what of its messages one turn of the loop reads
 	Shows  Evidence
 	Pace   Pace // how fast messages get there while some wait
@@ -27,6 +28,9 @@ type Peer struct {
 	LastHeard time.Time
 	Gone      bool // the roster does not name it: nothing is sent to it
 }
+
+// Stamp is the place of a datagram among those of its sender.
+type Stamp struct{ Boot, Counter uint32 }
 
 // Reachable says that a datagram may go to the peer, at an address that is known.
 func (p *Peer) Reachable() bool { return p.Addr.IsValid() && !p.Gone }

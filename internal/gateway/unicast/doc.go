@@ -16,6 +16,7 @@
 //   - sizing.go: which lane a message takes
 //   - news.go: what the site's state may take of the air
 //   - receive.go: what came in
+//   - overtaken.go: short numbers of datagrams that come late
 //   - greeting.go: HELLOs to all who share a channel
 //   - path.go: which address of a peer is probed
 //   - pieces.go: long messages in pieces

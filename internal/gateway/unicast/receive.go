@@ -15,6 +15,9 @@ import (
 // Receive takes a frame of a peer's datagram.
 func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int, newest bool) bool {
 	l := c.lines[p.ID]
+	if newest {
+		l.passed.newest(l.Stamp, l.receiver.Cumulative(frame.Direct))
+	}
 	kind := mail.Ack
 	switch f := f.(type) {
 	case frame.Receipt:
@@ -65,8 +68,8 @@ func (l *line) takes(c *Carrier) bool {
 	return false
 }
 
-// receiveData takes a message of the direct lane. Numbers cut to 8 bits are understood in the order in which they were
-// sent: what comes in behind something newer counts as lost. It says what the frame's octets are charged to.
+// receiveData takes a message of the direct lane. Numbers cut to 8 bits are understood where they were sent: what very many have
+// overtaken counts as lost. It says what the frame's octets are charged to.
 func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, piece bool, octets int, newest bool) (mail.Kind, int) {
 	if f.Rides {
 		l.Ledger.Add(mail.Received, mail.Ack, 1)
@@ -78,12 +81,16 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, piece bool, 
 	if !l.takes(c) {
 		return mail.Payload, octets
 	}
-	if f.Short {
-		if !newest {
-			c.Road.Drop("late")
-			return mail.Repair, octets
-		}
+	number, known := l.passed.widen(l.Stamp, uint8(f.Number))
+	switch {
+	case !f.Short:
+	case newest:
 		f.Number = l.receiver.Widen(frame.Direct, uint8(f.Number))
+	case known:
+		f.Number = number
+	default:
+		c.Road.Drop("late")
+		return mail.Repair, octets
 	}
 	if !piece && l.unreadable(f) {
 		c.Road.Drop("parted")
@@ -198,7 +205,7 @@ func (l *line) unreadable(f frame.Data) bool {
 func (c *Carrier) NewNumbers(now time.Time, p *mail.Peer) {
 	l := c.lines[p.ID]
 	c.Numbers(p).deliverHeld(now, false)
-	l.receiver, l.parted = custody.NewReceiver(c.Timing, [frame.Lanes]uint64{}), 0
+	l.receiver, l.parted, l.passed = custody.NewReceiver(c.Timing, [frame.Lanes]uint64{}), 0, nil
 	l.long.wire.Forget()
 	pieces{c, l}.forget()
 }

@@ -64,6 +64,7 @@ type line struct {
 	*mail.Peer
 	sender   *custody.Sender
 	receiver *custody.Receiver
+	passed   passages
 	audience *mail.Audience
 	early    mail.Early
 	starts   starts

@@ -47,8 +47,11 @@ func (r *Receiver) Restore(id ID) {
 func (r *Receiver) Cumulative(l frame.Lane) uint64 { return r.cum[l] }
 
 // Widen finds the number of which the low 8 bits came, in a datagram newer than all others.
-func (r *Receiver) Widen(l frame.Lane, low uint8) uint16 {
-	return uint16(r.cum[l]) + uint16(int16(int8(low-uint8(r.cum[l]))))
+func (r *Receiver) Widen(l frame.Lane, low uint8) uint16 { return Near(r.cum[l], low) }
+
+// Near finds the number of which the low 8 bits came, where it is less than ShortAhead+1 away from another.
+func Near(other uint64, low uint8) uint16 {
+	return uint16(other) + uint16(int16(int8(low-uint8(other))))
 }
 
 // Accept looks at the low 16 bits of a number. After New the caller keeps the message and calls Advance. prompt: its

@@ -1,0 +1,45 @@
+package unicast
+
+import (
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/custody"
+)
+
+// maxPassages is how many datagrams may overtake one whose short numbers are still understood.
+const maxPassages = 64
+
+// passages are the datagrams of a peer of which each was newer than all others when it came, oldest first, and up to which number its
+// direct lane had been read before.
+//
+// A datagram that comes late was overtaken by one of them. What was read before that one was sent before the late one, or in the window
+// in which the late one was sent: a short number of the late one is within ShortAhead of it.
+type passages []passage
+
+type passage struct {
+	mail.Stamp
+	read uint64
+}
+
+// newest takes down that a frame of such a datagram has come.
+func (p *passages) newest(at mail.Stamp, read uint64) {
+	list := *p
+	switch {
+	case len(list) > 0 && list[len(list)-1].Boot != at.Boot:
+		list = nil
+	case len(list) > 0 && list[len(list)-1].Stamp == at: // a further frame of it
+		return
+	case len(list) >= maxPassages:
+		list = append(passages(nil), list[1:]...)
+	}
+	*p = append(list, passage{at, read})
+}
+
+// widen finds the low 16 bits of a number of which a late datagram has the low 8; false: too much has overtaken it.
+func (p passages) widen(at mail.Stamp, low uint8) (uint16, bool) {
+	for i := 1; i < len(p); i++ {
+		if p[i].Boot == at.Boot && p[i-1].Counter < at.Counter && at.Counter < p[i].Counter {
+			return custody.Near(p[i].read, low), true
+		}
+	}
+	return 0, false
+}
