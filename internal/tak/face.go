@@ -261,6 +261,7 @@ func (f *Face) turn(now time.Time) {
 		f.lastCheck = now
 		f.checkStale(now)
 		f.kept.purge(now, f.remember)
+		placedSide{f}.turn(now)
 		f.giveUp(now)
 		filesSide{f}.purge(now)
 		unicastSide{f}.again(now)
