@@ -35,7 +35,7 @@ func (f *Face) event(now time.Time, c *client, e *cot.Event) {
 		return
 	}
 	addressSide{f}.learn(c, e)
-	if !c.server && !c.mesh && !c.met && e.Is("a") && e.Find("contact") != nil && (c.uid == "" || c.uid == e.UID) {
+	if !c.server && !c.mesh && !c.met && e.Is("a") && e.Find("contact") != nil && (c.uid == "" || c.uid == e.UID) && !(placedSide{f}).is(e) {
 		f.identify(now, c, e)
 	}
 	if (wordsSide{f}).receipted(now, e) {

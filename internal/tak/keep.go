@@ -13,8 +13,9 @@ import (
 
 // kept are markers, shapes, routes and alerts of all sites until they are stale: for devices that come later.
 type kept struct {
-	of   map[string]*keptEvent // by uid
-	gone map[string]withdrawal // by uid
+	of      map[string]*keptEvent // by uid
+	gone    map[string]withdrawal // by uid
+	changes float64               // of something placed that far sites are told in a minute
 }
 
 type keptEvent struct {
@@ -36,7 +37,9 @@ const (
 	mostGone = 1000
 )
 
-func newKept() kept { return kept{map[string]*keptEvent{}, map[string]withdrawal{}} }
+func newKept(changes float64) kept {
+	return kept{map[string]*keptEvent{}, map[string]withdrawal{}, changes}
+}
 
 func (k *kept) len() int { return len(k.of) }
 
@@ -64,7 +67,7 @@ func (k *kept) set(from uint16, e *cot.Event) bool {
 		return false
 	}
 	if x == nil || x.site != from {
-		x = &keptEvent{site: from, may: track.Budget{PerMinute: placedMinute}}
+		x = &keptEvent{site: from, may: track.Budget{PerMinute: k.changes}}
 		k.of[e.UID] = x
 	}
 	x.event = e

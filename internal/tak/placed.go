@@ -18,9 +18,6 @@ type placedSide struct{ of *Face }
 const (
 	// longLived is from what life on an event is of something placed, whoever says so.
 	longLived = 2 * time.Hour
-	// placedMinute is how often something placed may change in a minute; some changes may follow each other at once. What changes more
-	// often is told as it is then.
-	placedMinute = 4
 	// farOff is the part of the bound from which a thing that no hand has placed is told to be elsewhere.
 	farOff = 0.3
 )
@@ -81,8 +78,11 @@ func (side placedSide) tell(now time.Time, uid string) {
 		return
 	}
 	f.kept.unhold(uid, f.remember)
-	k.may.Spend(1)
-	turned := k.told != nil && code.Marks(k.told) != code.Marks(k.event)
+	turned := false
+	if k.told != nil {
+		k.may.Spend(1)
+		turned = code.Marks(k.told) != code.Marks(k.event)
+	}
 	k.told = k.event
 	f.kept.write(uid, f.remember)
 	if turned {
