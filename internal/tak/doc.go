@@ -33,6 +33,7 @@
 //   - far.go: what comes from other sites
 //   - met.go: clients of other faces of this gateway
 //   - keep.go: events that stay until they are stale
+//   - placed.go: what was put on the map of this site and stays there
 //   - words.go: chats and their receipts
 //   - files.go: what the room of files says and is told
 //   - offers.go: data packages of this site

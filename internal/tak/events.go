@@ -35,7 +35,7 @@ func (f *Face) event(now time.Time, c *client, e *cot.Event) {
 		return
 	}
 	addressSide{f}.learn(c, e)
-	if !c.server && !c.mesh && !c.met && e.Is("a") && e.Find("contact") != nil && (c.uid == "" || c.uid == e.UID) {
+	if !c.server && !c.mesh && !c.met && e.Is("a") && e.Find("contact") != nil && (c.uid == "" || c.uid == e.UID) && !(placedSide{f}).is(e) {
 		f.identify(now, c, e)
 	}
 	if (wordsSide{f}).receipted(now, e) {
@@ -79,7 +79,7 @@ func (f *Face) fromFar(c *client, e *cot.Event) bool {
 			}
 		}
 	}
-	return f.kept.isFar(e)
+	return f.kept.isFar(e, c.server)
 }
 
 // identify learns who a device is.
@@ -98,7 +98,11 @@ const flowTags = "_flow-tags_"
 func (f *Face) cross(now time.Time, c *client, e *cot.Event) {
 	e = e.Without(flowTags)
 	switch {
+	case (placedSide{f}).is(e):
+		placedSide{f}.cross(now, c, e)
+		return
 	case e.Is("a"):
+		f.kept.moves(0, e.UID, f.remember)
 		f.position(now, c, e)
 		return
 	case e.Type == "t-x-d-d":
@@ -168,22 +172,31 @@ func (f *Face) carry(now time.Time, c *client, e *cot.Event, sites []uint16) {
 
 // carryEvent is carry for an event in the usual form.
 func (f *Face) carryEvent(now time.Time, e *cot.Event, sites []uint16) {
+	p := rule.PrecedenceOf(e.Type)
+	if e.Is("a") { // it was placed, as markers of the types b-m are
+		p = site.Routine
+	}
+	f.carryAs(now, e, sites, p)
+}
+
+// carryAs is carryEvent with the precedence where no rule says otherwise.
+func (f *Face) carryAs(now time.Time, e *cot.Event, sites []uint16, p site.Precedence) {
 	var groups []site.Carry
 	f.heardUrgent(now, rule.PrecedenceOf(e.Type))
 	at := code.Quarters(now)
 	data := code.Append(appendTime(nil, at), e, at, nil)
 	for _, to := range sites {
 		m := site.Message{Published: true, Scope: scope, Topic: topicEvent, Parts: []site.Part{{Name: e.Type, Data: data}}}
-		m.Precedence, m.Expires = rule.PrecedenceOf(e.Type), e.Stale
+		m.Precedence, m.Expires = p, e.Stale
 		if !utf8Name(e.Type) {
 			m.Parts[0].Name = ""
 		}
 		if !f.ruled(now, e, to, len(data), &m.Mark) {
 			continue
 		}
-		if replaces(e) {
-			m.Supersedes = strings.Repeat(site.KeyEnd, 6) + e.UID
-			m.Key = keyOf(e.UID)
+		if uid := replaces(e); uid != "" {
+			m.Supersedes = strings.Repeat(site.KeyEnd, 6) + uid
+			m.Key = keyOf(uid)
 		}
 		i := slices.IndexFunc(groups, func(g site.Carry) bool {
 			return g.Message.Precedence == m.Precedence && g.Message.Expires.Equal(m.Expires)
@@ -198,8 +211,17 @@ func (f *Face) carryEvent(now time.Time, e *cot.Event, sites []uint16) {
 	f.trouble.Of["carried"] += len(groups)
 }
 
-// replaces says whether a later event of the same uid takes the place of one that waits: not so words and orders.
-func replaces(e *cot.Event) bool { return keeps(e) || e.Is("b-a") }
+// replaces is the uid of which an event takes the place of an earlier one that waits; "": of none. Words and orders do not.
+func replaces(e *cot.Event) string {
+	uids := withdrawn(e)
+	switch {
+	case keeps(e), e.Is("a"):
+		return e.UID
+	case e.Type == "t-x-d-d" && len(uids) == 1:
+		return uids[0]
+	}
+	return ""
+}
 
 // keyOf is 24 bits of a hash, never 0.
 func keyOf(uid string) uint32 {

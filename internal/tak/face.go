@@ -126,7 +126,8 @@ type audience struct {
 
 // New restores a face from its memories.
 func New(cfg Config, memories []site.Memory) (*Face, error) {
-	f := &Face{cfg: cfg.withDefaults(), far: map[uint16]*track.Far{}, kept: newKept(), trouble: rate.NewTally()}
+	f := &Face{cfg: cfg.withDefaults(), far: map[uint16]*track.Far{}, trouble: rate.NewTally()}
+	f.kept = newKept(track.Changes(f.cfg.Age))
 	f.streams.clients, f.streams.behind = map[site.ConnID]*client{}, map[string]bool{}
 	f.events = recent.New[string](mostSeen)
 	f.words.tokens = map[uint64]uint32{}
@@ -261,6 +262,7 @@ func (f *Face) turn(now time.Time) {
 		f.lastCheck = now
 		f.checkStale(now)
 		f.kept.purge(now, f.remember)
+		placedSide{f}.turn(now)
 		f.giveUp(now)
 		filesSide{f}.purge(now)
 		unicastSide{f}.again(now)

@@ -37,6 +37,9 @@ func (f *Face) farMessage(now time.Time, m site.FarMessage) {
 		for _, u := range news.Gone {
 			f.farGone(now, m.Site, u)
 		}
+		for _, u := range news.Told {
+			f.kept.moves(m.Site, u.Event.UID, f.remember)
+		}
 		for _, u := range slices.Concat(news.Told, news.Back) {
 			f.memory.farUnit(f, m.Site, far, u)
 		}
@@ -78,6 +81,7 @@ func (f *Face) farEvent(now time.Time, m site.FarMessage, data []byte) {
 		f.undelivered(m, site.Unfit)
 		return
 	}
+	far := f.far[m.Site]
 	e, err := code.Parse(data[3:], timeOf(data, now), nil)
 	if err != nil {
 		f.farTrouble(now, m.Site, err)
@@ -92,10 +96,16 @@ func (f *Face) farEvent(now time.Time, m site.FarMessage, data []byte) {
 	}
 	if e.Type == "t-x-d-d" {
 		for _, uid := range withdrawn(e) {
-			f.kept.drop(uid, f.remember)
+			f.kept.withdraw(m.Site, uid, e.Time, f.remember)
 		}
 	}
-	if len(dests) == 0 && keeps(e) {
+	shown := keeps(e) || e.Is("a") // until it is stale
+	if u := far.Find(e.UID); shown && f.kept.overtaken(m.Site, e) || e.Is("a") && u != nil && u.At.After(e.Time) {
+		f.trouble.Count("overtaken")
+		f.out.Done = append(f.out.Done, m.Token)
+		return
+	}
+	if len(dests) == 0 && shown {
 		f.kept.put(m.Site, e, f.remember)
 		f.spread(e)
 		f.out.Done = append(f.out.Done, m.Token)
@@ -193,7 +203,7 @@ func (f *Face) showFar(now time.Time) {
 // farGone takes in that a far unit is no more.
 func (f *Face) farGone(now time.Time, from uint16, u *track.FarUnit) {
 	f.memory.forget(f, from, u.Number)
-	if !u.Away {
+	if !u.Away && f.kept.of[u.Event.UID] == nil { // else it is placed now
 		f.showStale(now, u)
 	}
 }
@@ -222,5 +232,8 @@ func (f *Face) siteLost(now time.Time, id uint16) {
 		if slices.Contains(a.sites, id) {
 			a.Forget(now)
 		}
+	}
+	if f.far[id] != nil {
+		placedSide{f}.again(now, id, func(*cot.Event) bool { return true })
 	}
 }

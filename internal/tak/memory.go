@@ -20,6 +20,7 @@ const (
 	keyAt    = "m"   // site and number: time and place after that
 	keyStart = "s"   // site: its starts (track.Far.Starts)
 	keyKept  = "k"   // uid: site, time, event
+	keyHeld  = "l"   // uid: nothing; far sites were told of what is kept as it was before
 )
 
 // Flags of a far unit.
@@ -116,6 +117,10 @@ func (f *Face) restore(memories []site.Memory) error {
 			f.stated = true
 		case kind == keyKept:
 			ok = f.restoreKept(m.Value)
+		case kind == keyHeld: // behind all of keyKept
+			if x := f.kept.of[key]; x != nil {
+				x.told, x.held = nil, true
+			}
 		default:
 			ok = false
 		}
@@ -180,6 +185,8 @@ func (f *Face) restoreKept(value []byte) bool {
 	if err != nil {
 		return false
 	}
-	f.kept.of[e.UID] = keptEvent{binary.BigEndian.Uint16(value), e}
+	if f.kept.set(binary.BigEndian.Uint16(value), e) {
+		f.kept.of[e.UID].told = e
+	}
 	return true
 }

@@ -40,6 +40,7 @@ func (side wantsSide) farItem(now time.Time, from uint16, it site.Item) {
 	if f.far[from] == nil || it.Kind != site.Document || it.ID != "want" {
 		return
 	}
+	before := f.wants[from]
 	delete(f.wants, from)
 	if !it.Gone {
 		wants, err := rule.ParseWants(it.Doc)
@@ -49,6 +50,7 @@ func (side wantsSide) farItem(now time.Time, from uint16, it site.Item) {
 			f.wants[from] = wants
 		}
 	}
+	placedSide{f}.again(now, from, func(e *cot.Event) bool { return !rule.Wanted(before, e) && rule.Wanted(f.wants[from], e) })
 	for _, u := range f.near.All() {
 		u.Cares = f.cares(u.Event)
 		for _, a := range f.audiences {

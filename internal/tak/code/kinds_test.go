@@ -237,7 +237,7 @@ func sizesOf(t *testing.T) (list []size) {
 			m.at = m.at.Add(17*time.Second + 250*time.Millisecond)
 			text := k.make(m)
 			e := event(t, text)
-			if e.Is("a") {
+			if e.Is("a") && !cot.Below(e.How, "h") {
 				e = code.Round(e)
 			}
 			now := code.Quarters(m.at.Add(400 * time.Millisecond))

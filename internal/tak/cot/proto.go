@@ -74,7 +74,7 @@ func controlOf(b []byte) (*Control, error) {
 }
 
 func protoEvent(b []byte) (*Event, error) {
-	e := &Event{Version: "2.0", Point: Point{Lat: "0", Lon: "0", HAE: "0", CE: "0", LE: "0"}}
+	e := &Event{Version: "2.0", Bare: true, Point: Point{Lat: "0", Lon: "0", HAE: "0", CE: "0", LE: "0"}}
 	texts := map[int]*string{1: &e.Type, 2: &e.Access, 3: &e.QoS, 4: &e.Opex, 5: &e.UID, 9: &e.How}
 	times := map[int]*time.Time{6: &e.Time, 7: &e.Start, 8: &e.Stale}
 	numbers := map[int]*Number{10: &e.Point.Lat, 11: &e.Point.Lon, 12: &e.Point.HAE, 13: &e.Point.CE, 14: &e.Point.LE}
@@ -92,6 +92,7 @@ func protoEvent(b []byte) (*Event, error) {
 		case numbers[f.number] != nil && f.wire == wireDouble:
 			*numbers[f.number] = f.double()
 		case f.number == 15 && f.wire == wireBytes:
+			e.Bare = false
 			e.Detail, err = protoDetail(f.b)
 		}
 		return err

@@ -10,6 +10,9 @@ type Budget struct {
 	at        time.Time
 }
 
+// Changes is how often in a minute changes of one thing are told where a site says something at least once in age.
+func Changes(age time.Duration) float64 { return float64(4*time.Minute) / float64(age) }
+
 // Left says whether something may be spent now. now never goes back.
 func (b *Budget) Left(now time.Time) bool {
 	if b == nil {

@@ -65,6 +65,9 @@ const (
 	keepAway = 24 * time.Hour
 )
 
+// Silence is for how long units of a site stay fresh that says something at least in age, and falls silent.
+func Silence(age time.Duration) time.Duration { return age*3/2 + slack }
+
 // longAgo is since when a unit lacks that is asked for at once.
 var longAgo = time.Unix(0, 0)
 
@@ -92,7 +95,7 @@ func (f *Far) Resume(now time.Time, age time.Duration) {
 	f.known = false
 	for i := range f.lanes {
 		if l := &f.lanes[i]; !l.heard.IsZero() {
-			l.good = max(0, now.Sub(l.heard)) + age*3/2 + slack
+			l.good = max(0, now.Sub(l.heard)) + Silence(age)
 		}
 	}
 }
@@ -184,7 +187,7 @@ func (f *Far) Take(now time.Time, b *code.Batch, late bool) (n News) {
 				}
 			}
 		}
-		*starts, l.heard, l.good = b.Start, at, b.Promise*3/2+slack
+		*starts, l.heard, l.good = b.Start, at, Silence(b.Promise)
 	}
 	for i := range b.Records {
 		r := &b.Records[i]

@@ -429,7 +429,7 @@ const wholeEvery = 3
 func (o *Outlet) tell(at, now time.Time, u *Unit, r code.Record, matters float64) {
 	t := o.told[u.Number]
 	if t == nil {
-		t = &told{changes: Budget{PerMinute: float64(4*time.Minute) / float64(o.pace.Age)}}
+		t = &told{changes: Budget{PerMinute: Changes(o.pace.Age)}}
 		o.told[u.Number] = t
 	}
 	if height := t.fix.HAE; r.Form == code.Moved {

@@ -1,0 +1,131 @@
+package tak
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"aldis/internal/site"
+	"aldis/internal/tak/code"
+	"aldis/internal/tak/cot"
+	"aldis/internal/tak/track"
+)
+
+// placedSide is the Face as far as it deals with what was put on the map and stays there. It keeps the stale time that its author gave it,
+// and far sites are told of it once, and again when it has changed.
+type placedSide struct{ of *Face }
+
+const (
+	// longLived is from what life on an event is of something placed, whoever says so.
+	longLived = 2 * time.Hour
+	// farOff is the part of the bound from which a thing that no hand has placed is told to be elsewhere.
+	farOff = 0.3
+)
+
+// is says whether an event is of something placed: by hand or to stay, with a stale time beyond what the silence of a site makes stale, or
+// for hours; not of a device, nor of what moves.
+func (side placedSide) is(e *cot.Event) bool {
+	if !e.Is("a") || device(e) {
+		return false
+	}
+	if t := e.Find("track"); t != nil {
+		if speed, _ := cot.Number(t.Get("speed")).Float(); speed > 0 {
+			return false
+		}
+	}
+	life := e.Stale.Sub(e.Start)
+	return life >= longLived || life > track.Silence(side.of.cfg.Age) && (cot.Below(e.How, "h") || e.Find("archive") != nil)
+}
+
+// device says whether an event is a report of a device: it says its software, its team or where it is reached.
+func device(e *cot.Event) bool {
+	contact := e.Find("contact")
+	return e.Find("takv") != nil || e.Find("__group") != nil || contact != nil && contact.Get("endpoint") != ""
+}
+
+// cross takes something placed at this site. Its time may be long ago: servers and devices say again what they keep.
+func (side placedSide) cross(now time.Time, c *client, e *cot.Event) {
+	f := side.of
+	if e.Time.After(now) || !e.Stale.After(now) {
+		e = f.trueTimes(now, c, e)
+	}
+	if u := f.near.Get(e.UID); u != nil {
+		f.gone(now, u, code.Withdrawn)
+	}
+	if f.kept.older(e) {
+		f.trouble.Count("older")
+		return
+	}
+	if !f.kept.set(0, e) {
+		f.refuse(now, "placed", c, e.UID, nil)
+		return
+	}
+	side.tell(now, e.UID)
+}
+
+// tell tells far sites of something placed at this site, where that is news to them and it may be told now. What is held is told later.
+func (side placedSide) tell(now time.Time, uid string) {
+	f := side.of
+	k := f.kept.of[uid]
+	if !k.news(now, farOff*f.cfg.Bound) {
+		f.kept.unhold(uid, f.remember)
+		return
+	}
+	if !k.may.Left(now) {
+		k.held = true
+		f.remember(keyHeld+uid, []byte{1})
+		f.kept.write(uid, f.remember)
+		return
+	}
+	f.kept.unhold(uid, f.remember)
+	turned := false
+	if k.told != nil {
+		k.may.Spend(1)
+		turned = code.Marks(k.told) != code.Marks(k.event)
+	}
+	k.told = k.event
+	f.kept.write(uid, f.remember)
+	if turned {
+		f.carryAs(now, k.event, f.cfg.Sites, site.Priority)
+	} else {
+		f.carryEvent(now, k.event, f.cfg.Sites)
+	}
+}
+
+// turn tells what was held.
+func (side placedSide) turn(now time.Time) {
+	var held []string
+	for uid, k := range side.of.kept.of {
+		if k.held && k.may.Left(now) {
+			held = append(held, uid)
+		}
+	}
+	slices.Sort(held)
+	for _, uid := range held {
+		side.tell(now, uid)
+	}
+}
+
+// again tells a site of what is kept of this one, where which says so.
+func (side placedSide) again(now time.Time, to uint16, which func(*cot.Event) bool) {
+	f := side.of
+	for _, uid := range slices.Sorted(maps.Keys(f.kept.of)) {
+		if k := f.kept.of[uid]; k.site == 0 && now.Before(k.event.Stale) && which(k.event) {
+			f.carryEvent(now, k.event, []uint16{to})
+		}
+	}
+}
+
+// news says whether far sites lack what is to be known of something placed here: how it looks, where it is, or that it is good for longer
+// than half of what they believe is left. metres: one that no hand has placed may be wrong by so many.
+func (k *keptEvent) news(now time.Time, metres float64) bool {
+	if k.told == nil || k.event.Stale.Before(k.told.Stale) || k.event.Stale.Sub(k.told.Stale) > k.told.Stale.Sub(now) {
+		return true
+	}
+	is, was := *k.event, *k.told
+	if !cot.Below(is.How, "h") && code.FixOf(&is).Metres(code.FixOf(&was)) < metres {
+		was.Point = is.Point
+	}
+	is.Time, is.Start, is.Stale = was.Time, was.Start, was.Stale
+	return is.Canonical() != was.Canonical()
+}
