@@ -182,9 +182,12 @@ func (d *Daemon) recover(mono time.Duration) {
 // finish waits for the commit that is under way, and writes what has gathered meanwhile; where the journal fails it
 // tries once more.
 func (d *Daemon) finish() error {
-	_, mono := d.now()
+	now, mono := d.now()
 	if d.waits.writing {
 		d.wrote(mono, <-d.written)
+	}
+	if last := d.parts.Engine.Step(now, gateway.Ends{}); len(last.Records) > 0 {
+		d.put(gateway.Output{Records: last.Records})
 	}
 	for tries := 2; len(d.waits.queue) > 0 && tries > 0; tries-- {
 		if !d.waits.writing {

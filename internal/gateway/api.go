@@ -42,6 +42,8 @@ type (
 	// Clock says that only time passed, in a run in which the wall clock was set: Ran is how long the run has lasted,
 	// Set by how much the wall clock was set, in sum.
 	Clock struct{ Ran, Set time.Duration }
+	// Ends says that the run ends: what is written once in a while is written.
+	Ends struct{}
 	// Forget is the operator's order to know nothing of a peer's starts and addresses any more: it is heard again when it
 	// has answered. With AnyStart its next start may have any number.
 	Forget struct {
@@ -95,6 +97,7 @@ func (LAN) gatewayEvent()        {}
 func (Datagram) gatewayEvent()   {}
 func (Silence) gatewayEvent()    {}
 func (Clock) gatewayEvent()      {}
+func (Ends) gatewayEvent()       {}
 func (Forget) gatewayEvent()     {}
 func (NewRoster) gatewayEvent()  {}
 func (NewRules) gatewayEvent()   {}
