@@ -43,6 +43,7 @@ func groups() []group {
 			{name: "top", summary: "show all that live in the terminal; a browser shows it at http.listen", run: topCommand},
 			{name: "messages", summary: "find messages: where they are, and when they will be there", run: messagesCommand},
 			{name: "message", summary: "show the life of one; hold, release, withdraw or raise it", run: messageCommand, words: []string{"hold", "release", "withdraw", "raise"}},
+			{name: "bill", summary: "show what a month's traffic was, by site and tariff", run: billCommand},
 			{name: "adverts", summary: "list its advertisements, and why one does not travel", run: advertsCommand},
 			{name: "peer", summary: "list the far gateways, or forget what is known of one's starts", run: peerCommand, words: []string{"list", "forget"}},
 			{name: "survey", summary: "measure the link to a far gateway, and write its profile", run: surveyCommand},

@@ -8,6 +8,7 @@
 //   - audit.go: `audit`: the record of orders, and what goes into it
 //   - backup.go: `backup` and `restore`: a copy of the journal
 //   - bench.go: `bench`: load on a running gateway
+//   - bill.go: `bill`: the traffic of a month
 //   - check.go: `check`: a configuration and what it means
 //   - clear.go: datagrams of a capture in clear
 //   - commands.go: the list of commands, and what each says of itself
@@ -122,7 +123,7 @@ func dispatch(args []string, stdout, stderr io.Writer) int {
 }
 
 // tells are the commands that print names and texts which others have chosen.
-var tells = map[string]bool{"adverts": true, "check": true, "doctor": true, "drain": true, "journal": true, "message": true, "messages": true,
+var tells = map[string]bool{"adverts": true, "bill": true, "check": true, "doctor": true, "drain": true, "journal": true, "message": true, "messages": true,
 	"peer": true, "reload": true, "restore": true, "silence": true, "status": true}
 
 // parse reads flags that stand before, between and behind the other arguments, of which there may be most. It

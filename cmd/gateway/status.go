@@ -150,6 +150,9 @@ func printStatus(out io.Writer, r statusReport, now time.Time) {
 	w.Flush()
 	fmt.Fprintln(out)
 	printLedger(out, r.Ledger)
+	if m := r.Month; m != nil {
+		fmt.Fprintf(out, "this month since %s: %d octets sent, %d received (gateway bill)\n", m.Since.UTC().Format(time.RFC3339), m.Total.SentOctets, m.Total.ReceivedOctets)
+	}
 	if bill := r.Bill; bill != nil {
 		fmt.Fprintf(out, "billed by units of %d octets: %d sent (%s used), %d received (%s used)\n", bill.UnitOctets,
 			bill.Sent, share(bill.SentOctets, bill.Sent, bill.UnitOctets), bill.Received, share(bill.ReceivedOctets, bill.Received, bill.UnitOctets))

@@ -15,6 +15,7 @@
 //   - control.go: the listeners and pages
 //   - live.go: who looks, and what they are told
 //   - adverts.go: where advertisements are
+//   - bill.go: the bill of each month
 //   - crowd.go: how many connections there may be
 //   - drain.go: the orders before a stop: a drain, and a copy of the journal
 //   - messages.go: where messages are, and orders about one

@@ -24,6 +24,7 @@ var (
 	descLink = desc("link_bytes_total",
 		"Airtime ledger: IP octets on the link, by what they were for: payload, advertisement, state, ack, repair, header, key.",
 		"direction", "peer", "kind")
+	descMonth         = desc("month_link_bytes", "IP octets on the link in this calendar month (UTC), in earlier runs too, of all datagrams; peer is empty for what no peer's address accounts for.", "direction", "peer")
 	descLinkDatagrams = desc("link_datagrams_total", "Authentic datagrams exchanged with a peer.", "direction", "peer")
 	descLinkDropped   = desc("link_dropped_total", "Received datagrams and packets that were dropped, by reason.", "reason")
 	descLinkUp        = desc("link_up", "1 when the peer was heard in this run and answers. It is 0 while the peer is silent by order, too: alert on link_state.", "peer")
@@ -62,7 +63,7 @@ type collector struct{ src Source }
 // Describe sends what is always there; the rest follows from Collect.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descInfo, descUp, descBoot, descLink, descLinkDatagrams, descLinkDropped, descLinkUp, descLastHeard, descMessages,
+		descInfo, descUp, descBoot, descLink, descMonth, descLinkDatagrams, descLinkDropped, descLinkUp, descLastHeard, descMessages,
 		descCustody, descCustodyBytes, descItems, descPeerItems, descNORM, descNORMFailures,
 		descNORMCell, descProtection, descNORMStarts, descNORMStrange, descNORMCommands, descRadioDatagrams, descRadioBytes, descRadioDropped,
 		descFilter, descLinkState, descLinkSince, descLinkRate, descDiffers, descPace, descSilence, descSilenceEnd, descQueue, descQueueBytes, descLate, descQueueOldest, descDelay,
@@ -110,6 +111,12 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	for _, row := range r.Ledger {
 		count(descLink, row.Octets, row.Direction, row.Peer, row.Kind)
+	}
+	if r.Month != nil {
+		for _, row := range r.Month.Sites {
+			gauge(descMonth, float64(row.SentOctets), "sent", row.Site)
+			gauge(descMonth, float64(row.ReceivedOctets), "received", row.Site)
+		}
 	}
 	named := map[string]bool{}
 	for _, f := range r.Filters {

@@ -39,7 +39,8 @@ type (
 		Until    time.Time
 		Announce bool
 	}
-	// Stop says that no other event comes: peers are told at once what has arrived, so that they send nothing of it again.
+	// Stop says that no other event comes: peers are told at once what has arrived, so that they send nothing of it again, and
+	// what is written once in a while is written.
 	Stop struct{}
 	// Clock says that only time passed, in a run in which the wall clock was set: Ran is how long the run has lasted,
 	// Set by how much the wall clock was set, in sum.

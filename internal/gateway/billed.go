@@ -1,6 +1,11 @@
 package gateway
 
-import "aldis/internal/link/profile"
+import (
+	"time"
+
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/profile"
+)
 
 // BillStatus is what the link's datagrams cost since the start, where its tariff has units.
 type BillStatus struct {
@@ -16,16 +21,22 @@ type BillStatus struct {
 type billed struct {
 	profile.Bill
 	BillStatus
+	months months
 }
 
-func (b *billed) sent(payload int) {
-	b.Sent += uint64(b.Units(payload + profile.IPUDPOctets))
-	b.SentOctets += uint64(payload + profile.IPUDPOctets)
+// sent and received count a datagram at a time of the wall clock, to or from a site; 0: of none.
+func (b *billed) sent(at time.Time, site uint16, payload int) {
+	octets := payload + profile.IPUDPOctets
+	b.Sent += uint64(b.Units(octets))
+	b.SentOctets += uint64(octets)
+	b.months.count(at, site, mail.Sent, octets, b.Units(octets))
 }
 
-func (b *billed) received(payload int) {
-	b.Received += uint64(b.Units(payload + profile.IPUDPOctets))
-	b.ReceivedOctets += uint64(payload + profile.IPUDPOctets)
+func (b *billed) received(at time.Time, site uint16, payload int) {
+	octets := payload + profile.IPUDPOctets
+	b.Received += uint64(b.Units(octets))
+	b.ReceivedOctets += uint64(octets)
+	b.months.count(at, site, mail.Received, octets, b.Units(octets))
 }
 
 // status is nil where every octet counts: the ledger has those.

@@ -28,6 +28,7 @@
 //   - limited.go: items that wait for the rate of a rule
 //   - drain.go: the drain before a stop
 //   - billed.go: units of the bill
+//   - bill.go: the bill of each month
 //   - state.go: replication
 //   - far.go: what we hold of a peer's site
 //   - door.go: which datagrams count

@@ -200,7 +200,7 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 			return out
 		}
 	case Datagram:
-		g.bearers[0].billed.received(len(ev.Data))
+		g.bearers[0].billed.received(g.silence.wall(now), siteAt(g.peers, ev.Addr), len(ev.Data))
 		g.touched = true
 		if g.receive(now, ev); ev.More {
 			if g.touched {
@@ -273,6 +273,9 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		p.link.look(g, now, p)
 		p.differs.look(g, now, p)
 		p.late.look(g, now, p)
+	}
+	if _, last := ev.(Stop); last {
+		g.bearers[0].billed.months.record(g)
 	}
 	g.linkDue, g.looked = g.deadline(now), true
 	out.Deadline = due.Earliest(g.linkDue, g.faces.due())
@@ -358,6 +361,7 @@ const purgeMost = 500
 // purge forgets what has expired here and at the peers.
 func (g *Gateway) purge(now time.Time) {
 	g.nextPurge = now.Add(time.Minute)
+	g.bearers[0].billed.months.record(g)
 	own, held, more := g.replica.Purge(now, purgeMost)
 	for _, key := range own {
 		delete(g.unjudged, key)
@@ -435,7 +439,7 @@ func (g *Gateway) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
 
 // Send puts a datagram on the air.
 func (g *Gateway) Send(to netip.AddrPort, data []byte) {
-	g.bearers[0].billed.sent(len(data))
+	g.bearers[0].billed.sent(g.silence.wall(g.now), siteAt(g.peers, to), len(data))
 	g.out.Datagrams = append(g.out.Datagrams, Datagram{Addr: to, Data: data})
 }
 

@@ -26,6 +26,7 @@ var buckets = map[string]string{
 	bucketSilence:  "the order of silence",
 	bucketRoster:   "a roster: who belongs to the net",
 	bucketStanding: "the order to hold a precedence",
+	bucketBill:     "the bill of a month",
 	"mail":         "a message of this site",
 	"to":           "that a message is for %s",
 	"ordered":      "what was ordered of a message for %s",
@@ -75,7 +76,7 @@ func Buckets() []string {
 // old datagrams, silence.
 func Spare(bucket string) bool {
 	switch bucket {
-	case "mail", "path", bucketDeliver, bucketStored, bucketOwn, bucketFar, bucketCopy, bucketBridge, bucketFace:
+	case "mail", "path", bucketDeliver, bucketStored, bucketOwn, bucketFar, bucketCopy, bucketBridge, bucketFace, bucketBill:
 		return true
 	}
 	return false
@@ -160,7 +161,7 @@ func AsNewStore(records []Record, lost func(bucket string) bool) (k Kept) {
 			}
 			r.Bucket, r.Key = "waiting", slices.Concat(r.Key[:2], []byte{0, 0}, r.Key[2:3], r.Key[6:])
 			k.Again++
-		case "waiting", "mail", "ordered", bucketStanding, "path", bucketOwn, bucketFar, bucketBridge, bucketFace, bucketDeliver, bucketRoster:
+		case "waiting", "mail", "ordered", bucketStanding, bucketBill, "path", bucketOwn, bucketFar, bucketBridge, bucketFace, bucketDeliver, bucketRoster:
 		case mail.BucketEarly:
 			// Its sender was told over P_Mul that it is here, and sends it no more. In the other lanes it is sent anew.
 			if len(r.Key) <= 2 || frame.Lane(r.Key[2]) != mail.Group {

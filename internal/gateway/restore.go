@@ -116,6 +116,8 @@ func (g *Gateway) restoreRecord(r Record) error {
 		g.restored.own = append(g.restored.own, it)
 	case bucketRoster:
 		return g.keys.restore(g.cfg.Trust, r.Value)
+	case bucketBill:
+		return g.bearers[0].billed.months.restore(r.Key, r.Value)
 	case bucketStanding:
 		return g.standing.restore(r.Key, r.Value)
 	case bucketSilence:

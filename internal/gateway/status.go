@@ -42,6 +42,7 @@ type Status struct {
 	Drain      *DrainStatus      `json:"drain,omitempty"`
 	Holds      []HoldStatus      `json:"holds,omitempty"`      // standing orders
 	Bill       *BillStatus       `json:"bill,omitempty"`       // where the tariff has units
+	Month      *BillMonth        `json:"month,omitempty"`      // this calendar month, of earlier runs too
 	Relinked   uint64            `json:"relinked,omitempty"`   // how often peers, keepalive and tariff were taken from a configuration that was read again
 	LeftPeers  []uint16          `json:"left_peers,omitempty"` // configured no more, and the journal tells of them: one comes back with a restart
 }
@@ -176,6 +177,9 @@ func (g *Gateway) Status(now time.Time) Status {
 				s.Ledger = append(s.Ledger, LedgerRow{name, p.Name, mail.Kind(kind).String(), octets})
 			}
 		}
+	}
+	if bill := MessagesOf(g).Bill(1); len(bill) > 0 {
+		s.Month = &bill[0]
 	}
 	g.keys.describe(&s)
 	return s

@@ -62,9 +62,9 @@ type counts struct {
 	delivered, repeated, ended, refused uint64
 }
 
-// Month is what was on the air in this calendar month (UTC), as far as this run knows it.
+// Month is what was on the air in this calendar month (UTC), in earlier runs too.
 type Month struct {
-	Since    time.Time `json:"since"` // the month's beginning, or the gateway's start
+	Since    time.Time `json:"since"` // the month's beginning, or when a gateway first counted in it
 	Ends     time.Time `json:"ends"`
 	Sent     uint64    `json:"sent"`
 	Received uint64    `json:"received"`
@@ -75,15 +75,17 @@ type Month struct {
 // NewHistory begins with a gateway that has just started, at now.
 func NewHistory(now time.Time) *History {
 	now = now.UTC()
-	return &History{began: now, totals: map[account]uint64{}, month: monthOf(now, now)}
+	return &History{began: now, totals: map[account]uint64{}, month: monthOf(now, nil)}
 }
 
-func monthOf(now, since time.Time) Month {
+// monthOf is the month of now, of which nothing is known yet where bill is nil.
+func monthOf(now time.Time, bill *gateway.BillMonth) Month {
 	first := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
-	if since.Before(first) {
-		since = first
+	m := Month{Since: now, Ends: first.AddDate(0, 1, 0)}
+	if bill != nil && bill.Month == first.Format("2006-01") {
+		m.Since, m.Sent, m.Received, m.Minutes = bill.Since, bill.Total.SentOctets, bill.Total.ReceivedOctets, int(bill.Total.Minutes)
 	}
-	return Month{Since: since, Ends: first.AddDate(0, 1, 0)}
+	return m
 }
 
 // Spent is what was on the air in a time, in octets.
@@ -113,9 +115,7 @@ func (h *History) Since(at time.Time) Spent {
 // Note takes what the ledger says now. A wall clock that was set back makes the minute that it says a later one.
 func (h *History) Note(now time.Time, s gateway.Status) {
 	now = now.UTC()
-	if !now.Before(h.month.Ends) {
-		h.month = monthOf(now, h.began)
-	}
+	h.month = monthOf(now, s.Month)
 	h.charge(now, s.Ledger)
 	h.recent = append(h.recent, sampleOf(now, s))
 	old := slices.IndexFunc(h.recent, func(x sample) bool { return now.Sub(x.at) <= longer+Every })
@@ -141,11 +141,6 @@ func (h *History) charge(now time.Time, rows []gateway.LedgerRow) {
 			m = h.minute(now)
 		}
 		m.add(h.site(row.Peer), row.Direction, row.Kind, uint32(row.Octets-before))
-		if row.Direction == directions[sent] {
-			h.month.Sent += row.Octets - before
-		} else {
-			h.month.Received += row.Octets - before
-		}
 	}
 }
 
@@ -155,7 +150,6 @@ func (h *History) minute(now time.Time) *minute {
 	if n := len(h.minutes); n > 0 && !at.After(h.minutes[n-1].at) {
 		return &h.minutes[n-1]
 	}
-	h.month.Minutes++
 	h.minutes = append(h.minutes, minute{at: at})
 	return &h.minutes[len(h.minutes)-1]
 }

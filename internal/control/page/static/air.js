@@ -126,7 +126,7 @@ function month(v) {
     priced && more ? ['Forecast of the cost', money(used * more)] : null,
   ].filter(Boolean)
   return h('section', { class: 'card month' }, h('h2', {}, 'This month'),
-    h('p', { class: 'soft' }, `Counted since ${clock(m.since)}${since > Date.parse(air.began) ? '' : ', when this gateway was started'}. `,
+    h('p', { class: 'soft' }, `Counted since ${clock(m.since)}, over restarts too. By site, and earlier months: gateway bill. `,
       { octets: 'The profile says: the bill grows with octets.', minutes: 'The profile says: the bill grows with minutes of a call.', none: 'The profile says: the link has no tariff.' }[v.link.tariff]),
     h('dl', {}, rows.map(([what, much]) => [h('dt', {}, what), h('dd', {}, much)])),
     unit ? h('p', { class: 'price' },

@@ -1,0 +1,220 @@
+package gateway
+
+import (
+	"cmp"
+	"encoding/binary"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"aldis/internal/gateway/mail"
+)
+
+// BillRow is what was on the link. Octets are IP octets of datagrams, authentic or not. Units are those that the tariff bills by, 0
+// where it has none. Minutes are those in which something was on the air.
+type BillRow struct {
+	SentOctets     uint64 `json:"sent_octets"`
+	ReceivedOctets uint64 `json:"received_octets"`
+	SentUnits      uint64 `json:"sent_units,omitempty"`
+	ReceivedUnits  uint64 `json:"received_units,omitempty"`
+	Minutes        uint64 `json:"minutes"`
+}
+
+// BillSite is the part of one site.
+type BillSite struct {
+	Site string `json:"site"` // "": what went to all at once, and what came from an address of nobody
+	BillRow
+}
+
+// BillMonth is a calendar month, UTC.
+type BillMonth struct {
+	Month string     `json:"month"` // 2026-11
+	Since time.Time  `json:"since"` // when counting began in it
+	Total BillRow    `json:"total"`
+	Sites []BillSite `json:"sites"`
+}
+
+// months are the accounts of the last calendar months, of earlier runs too. The journal has them as they were a minute ago at the
+// most, while something is on the air: a gateway that is killed loses what came after.
+type months struct {
+	list    map[int]*billMonth // by number
+	changed *billMonth         // since the journal has it; nil: none
+	before  *billMonth         // the same of the month before
+}
+
+type billMonth struct {
+	number int // of months since January 2000
+	since  time.Time
+	rows   map[uint16]*BillRow // by site; 0: all together
+	minute map[uint16]int64    // the last in which something was on the air
+}
+
+// Bounds.
+const (
+	BillMonths = 24  // that are kept
+	billSites  = 512 // of a month: what others add counts in the total
+)
+
+// bucketBill of the journal: the number of a month modulo 256 -> the month. A gateway that does not know the bucket ignores it.
+const bucketBill = "bill"
+
+func monthNumber(at time.Time) int { return (at.Year()-2000)*12 + int(at.Month()) - 1 }
+
+func monthStart(number int) time.Time {
+	return time.Date(2000, time.Month(1+number), 1, 0, 0, 0, 0, time.UTC)
+}
+
+// of is the account of the month in which at is; nil: the clock is not to be believed.
+func (m *months) of(at time.Time) *billMonth {
+	number := monthNumber(at.UTC())
+	if one := m.list[number]; one != nil || number < 0 || number > 1<<16-1 {
+		return one
+	}
+	if m.list == nil {
+		m.list = map[int]*billMonth{}
+	}
+	one := &billMonth{number: number, since: at.UTC().Truncate(time.Second), rows: map[uint16]*BillRow{}, minute: map[uint16]int64{}}
+	if m.list[number-1] != nil {
+		one.since = monthStart(number)
+	}
+	m.list[number] = one
+	return one
+}
+
+// count charges a datagram of so many IP octets to a site, 0: to nobody's own.
+func (m *months) count(at time.Time, site uint16, direction, octets, units int) {
+	one := m.of(at)
+	if one == nil {
+		return
+	}
+	if m.changed != nil && m.changed != one {
+		m.before = m.changed
+	}
+	m.changed = one
+	one.charge(0, at, direction, octets, units)
+	if site != 0 {
+		one.charge(site, at, direction, octets, units)
+	}
+}
+
+func (b *billMonth) charge(site uint16, at time.Time, direction, octets, units int) {
+	row := b.rows[site]
+	if row == nil && len(b.rows) > billSites {
+		return
+	}
+	if row == nil {
+		row = &BillRow{}
+		b.rows[site] = row
+	}
+	if direction == mail.Sent {
+		row.SentOctets, row.SentUnits = row.SentOctets+uint64(octets), row.SentUnits+uint64(units)
+	} else {
+		row.ReceivedOctets, row.ReceivedUnits = row.ReceivedOctets+uint64(octets), row.ReceivedUnits+uint64(units)
+	}
+	if minute := at.Unix() / 60; b.minute[site] != minute {
+		b.minute[site] = minute
+		row.Minutes++
+	}
+}
+
+// record writes what has changed, and forgets the oldest month beyond the bound.
+func (m *months) record(g *Gateway) {
+	for _, one := range []*billMonth{m.before, m.changed} {
+		if one != nil {
+			g.Record(bucketBill, []byte{byte(one.number)}, one.append(nil))
+		}
+	}
+	m.before, m.changed = nil, nil
+	for len(m.list) > BillMonths {
+		oldest := slices.Min(slices.Collect(maps.Keys(m.list)))
+		delete(m.list, oldest)
+		g.Record(bucketBill, []byte{byte(oldest)}, nil)
+	}
+}
+
+func (b *billMonth) append(buf []byte) []byte {
+	buf = binary.BigEndian.AppendUint16(buf, uint16(b.number))
+	buf = binary.BigEndian.AppendUint64(buf, uint64(b.since.Unix()))
+	for _, site := range slices.Sorted(maps.Keys(b.rows)) {
+		r := b.rows[site]
+		buf = binary.BigEndian.AppendUint16(buf, site)
+		for _, n := range r.all() {
+			buf = binary.AppendUvarint(buf, *n)
+		}
+	}
+	return buf
+}
+
+func (r *BillRow) all() [5]*uint64 {
+	return [5]*uint64{&r.SentOctets, &r.ReceivedOctets, &r.SentUnits, &r.ReceivedUnits, &r.Minutes}
+}
+
+// restore takes a record.
+func (m *months) restore(key, value []byte) error {
+	if len(key) != 1 || len(value) < 10 || byte(binary.BigEndian.Uint16(value)) != key[0] {
+		return mail.ErrRecord
+	}
+	one := &billMonth{number: int(binary.BigEndian.Uint16(value)), since: time.Unix(int64(binary.BigEndian.Uint64(value[2:])), 0).UTC(),
+		rows: map[uint16]*BillRow{}, minute: map[uint16]int64{}}
+	for value = value[10:]; len(value) > 0; {
+		if len(value) < 2 {
+			return mail.ErrRecord
+		}
+		r := &BillRow{}
+		one.rows[binary.BigEndian.Uint16(value)] = r
+		value = value[2:]
+		for _, n := range r.all() {
+			v, octets := binary.Uvarint(value)
+			if octets <= 0 {
+				return mail.ErrRecord
+			}
+			*n, value = v, value[octets:]
+		}
+	}
+	if m.list == nil {
+		m.list = map[int]*billMonth{}
+	}
+	m.list[one.number] = one
+	return nil
+}
+
+// siteAt is the peer at an address; 0: none is known there.
+func siteAt(peers []*peer, at netip.AddrPort) uint16 {
+	for _, p := range peers {
+		if p.Addr == at {
+			return p.ID
+		}
+	}
+	return 0
+}
+
+// Bill is the accounts of the last months, the newest first, at most so many.
+func (m Messages) Bill(most int) (list []BillMonth) {
+	all := m.g.bearers[0].billed.months.list
+	numbers := slices.SortedFunc(maps.Keys(all), func(a, b int) int { return cmp.Compare(b, a) })
+	for _, number := range numbers[:min(most, len(numbers))] {
+		list = append(list, all[number].told(m))
+	}
+	return list
+}
+
+// told is a month as it is told. What no site accounts for is the last row.
+func (b *billMonth) told(m Messages) BillMonth {
+	row := BillMonth{Month: monthStart(b.number).Format("2006-01"), Since: b.since, Sites: []BillSite{}}
+	others := BillRow{}
+	for _, id := range slices.Sorted(maps.Keys(b.rows)) {
+		r := b.rows[id]
+		if id == 0 {
+			row.Total, others = *r, *r
+			continue
+		}
+		others.SentOctets, others.ReceivedOctets = others.SentOctets-r.SentOctets, others.ReceivedOctets-r.ReceivedOctets
+		others.SentUnits, others.ReceivedUnits = others.SentUnits-r.SentUnits, others.ReceivedUnits-r.ReceivedUnits
+		row.Sites = append(row.Sites, BillSite{m.site(id), *r})
+	}
+	if others.Minutes = 0; others != (BillRow{}) {
+		row.Sites = append(row.Sites, BillSite{BillRow: others})
+	}
+	return row
+}
