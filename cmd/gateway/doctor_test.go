@@ -69,6 +69,7 @@ func tree(t *testing.T, dir string) (all []string) {
 func TestDoctorBeforeTheStart(t *testing.T) {
 	s := newSite(t, 2, "")
 	data := filepath.Join(s.dir, "data")
+	s.more = fmt.Sprintf("[tak]\nlisten = %q\nfiles = %q\nmesh = \"127.0.0.1\"\nmesh_unicast = %q\n", vacant.Address(t, "tcp"), vacant.Address(t, "tcp"), vacant.Address(t, "tcp"))
 	s.write(t, data, "1 127.0.0.1:9")
 	if err := os.Mkdir(data, 0o700); err != nil {
 		t.Fatal(err)
@@ -86,9 +87,10 @@ func TestDoctorBeforeTheStart(t *testing.T) {
 	e.finds(t, "disk", doctor.OK, data)
 	e.finds(t, "disk.space", doctor.OK)
 	e.finds(t, "disk.sync", doctor.OK)
-	for _, key := range []string{"lan.tcp", "http.listen", "link.listen"} {
+	for _, key := range []string{"lan.tcp", "http.listen", "link.listen", "tak.listen", "tak.files", "tak.mesh_unicast"} {
 		e.finds(t, "port", doctor.OK, key, "is free")
 	}
+	e.finds(t, "multicast", doctor.OK, "tak.mesh", "takes multicast")
 	e.finds(t, "mtu", doctor.OK, "node1", "geo-satcom-128k")
 
 	code, out, errs := run(t, "doctor", "-c", s.file)

@@ -56,6 +56,7 @@ type exampleReport struct {
 
 // marking is what the [[message]] rules make of an example.
 type marking struct {
+	Label      string `json:"label,omitempty"`
 	Line       int    `json:"line,omitempty"` // absent: no rule fits
 	Precedence string `json:"precedence"`
 	Expires    string `json:"expires,omitempty"`
@@ -74,7 +75,7 @@ func markOf(cfg *config.Config, s site.Subject, e jxta.Element) *marking {
 		return &marking{Precedence: site.Routine.String()}
 	}
 	r := cfg.Messages[i]
-	m := &marking{Line: r.Line, Precedence: r.Precedence.String(), Supersede: r.Supersede}
+	m := &marking{Label: r.Label, Line: r.Line, Precedence: r.Precedence.String(), Supersede: r.Supersede}
 	if r.Expires > 0 {
 		m.Expires = r.Expires.String()
 	}
@@ -202,7 +203,7 @@ func printExample(out io.Writer, r exampleReport) {
 	if m := r.Mark; m != nil {
 		text := m.Precedence + " by default"
 		if m.Line != 0 {
-			text = m.Precedence + " by " + ruleText("", m.Line)
+			text = m.Precedence + " by " + ruleText(m.Label, m.Line)
 		}
 		if m.Expires != "" {
 			text += ", not sent when it has waited " + m.Expires

@@ -143,6 +143,7 @@ type = "message"
 content = "json:/state = draft"
 action = "deny"
 [[message]]
+label = "alarms first"
 content = "json:/alarm"
 precedence = "flash"
 `
@@ -153,7 +154,7 @@ precedence = "flash"
 	check.NoError(t, os.WriteFile(report, []byte(`{"state":"draft","alarm":{"no":7}}`), 0o600))
 	check.NoError(t, os.WriteFile(order, []byte(`{"state":"final"}`), 0o600))
 	for what, says := range map[string][]string{
-		report:          {`deny by rule "no drafts"`, "sent: flash by the rule of line"},
+		report:          {`deny by rule "no drafts"`, `sent: flash by rule "alarms first" (line `},
 		order:           {"allow by default", "its content does not fit", "sent: routine by default"},
 		"/nowhere.json": {"no such file"},
 	} {

@@ -26,7 +26,7 @@ Writes the configuration of a gateway to a new file. What no flag says is asked 
 to leave it out. The file is one that gateway check takes, or it is not written.
 
 The first gateway of a net makes the net's key (--new-key). Bring that file to every other gateway over a channel that you
-trust, before init runs there. What init prints has the command for the other side.
+trust, before init runs there. What the first init prints has the command for each other side.
 `
 
 const (
@@ -340,6 +340,10 @@ func (s *setup) next(out io.Writer) {
 	fmt.Fprintf(out, "here:  gateway check -c %s\n       gateway doctor -c %s    (looks at this machine, before the start and after it)\n       gateway run -c %s       (or the service of the package)\n", s.file, s.file, s.file)
 	fmt.Fprintf(out, "       JXTA peers of this LAN take tcp://%s as their seed\n", lan)
 	for _, p := range s.peers {
+		if !s.newKey { // it came from a gateway that is set up
+			fmt.Fprintf(out, "\n%s:  its configuration needs a [[link.peer]] with id = %d and name = %q; where it has one, nothing is left to do there\n", p.Name, s.id, s.name)
+			continue
+		}
 		end := " --ashore"
 		if s.ashore || link.Shared { // all stations of a channel are alike
 			end = ""
@@ -352,7 +356,7 @@ func (s *setup) next(out io.Writer) {
 // seenFrom is this gateway's address as the other side needs it. A ship's is learned, because it may change.
 func (s *setup) seenFrom() string {
 	if s.ashore {
-		return ",THIS-SIDE'S-ADDRESS"
+		return ",THIS-SIDE-ADDRESS"
 	}
 	return ""
 }

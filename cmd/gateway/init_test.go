@@ -26,6 +26,8 @@ func TestInit(t *testing.T) {
 		t.Fatalf("init does not say what to do at the other side:\n%s", out)
 	}
 	other = strings.Replace(strings.TrimSpace(other), "ITS-LAN-ADDRESS", "10.20.0.1:9800", 1)
+	ashore := (&setup{ashore: true}).seenFrom()
+	check.True(t, "a shell takes the command from ashore", !strings.ContainsAny(ashore, "'\"`<>"), ashore)
 	check.Equal(t, "the command for the other side", other, "--ashore --id 1 --name hq --profile iridium-directip-shore --lan 10.20.0.1:9800 --peer 2,tug")
 
 	args := append([]string{"init", "-o", hq, "--data", filepath.Join(dir, "data-hq")}, strings.Fields(other)...)
@@ -47,7 +49,8 @@ func TestInit(t *testing.T) {
 	}
 	code, out, errs = run(t, args...)
 	check.Equal(t, "exit code, and "+errs, code, exitGood)
-	check.Contains(t, "the command back", out, "gateway init --id 2 --name tug")
+	check.Contains(t, "what is left at the ship", out, `tug:  its configuration needs a [[link.peer]] with id = 1 and name = "hq"`)
+	check.True(t, "it does not tell to do again what was done at the ship", !strings.Contains(out, "copy ") && !strings.Contains(out, "gateway init"), out)
 	for _, file := range []string{ship, hq} {
 		code, out, errs := run(t, "check", "-c", file)
 		check.Equal(t, "exit code of check, and "+out+errs, code, exitGood)

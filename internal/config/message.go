@@ -9,7 +9,7 @@ import (
 	"aldis/internal/site"
 )
 
-var messageKeys = []string{"group", "pipe", "peer", "element", "type", "octets_min", "octets_max", "content", "precedence", "expires", "wait", "supersede", "supersede_pattern"}
+var messageKeys = []string{"label", "group", "pipe", "peer", "element", "type", "octets_min", "octets_max", "content", "precedence", "expires", "wait", "supersede", "supersede_pattern"}
 
 // How long a far message may wait for local peers that are away.
 const (
@@ -40,7 +40,7 @@ func (r *reader) readMessages() {
 			return
 		}
 		rule := mark.Rule{
-			Line: t.line, Group: filterID(s, "group", "group", jxta.KindGroup), Peer: filterID(s, "peer", "peer", jxta.KindPeer),
+			Line: t.line, Label: s.printable("label", false), Group: filterID(s, "group", "group", jxta.KindGroup), Peer: filterID(s, "peer", "peer", jxta.KindPeer),
 			Pipe: filterID(s, "pipe", "pipe", jxta.KindPipe), Element: s.text("element", false), Type: s.text("type", false),
 			Least: s.integer("octets_min", 0, 1, math.MaxInt32), Most: s.integer("octets_max", 0, 1, math.MaxInt32),
 			Expires: s.duration("expires", 0, time.Second, 365*24*time.Hour), Wait: s.duration("wait", 0, minWait, maxWait), Supersede: s.text("supersede", false), Content: s.condition(),

@@ -25,7 +25,9 @@ func (f *findings) ports(c *config.Config, run *Running) {
 		key string
 		tcp bool
 		at  netip.AddrPort
-	}{{"lan.tcp", true, c.LAN.TCP}, {"lan.http", true, c.LAN.HTTP}, {"http.listen", true, c.HTTP.Listen}, {"link.listen", false, c.Link.Listen}} {
+	}{{"lan.tcp", true, c.LAN.TCP}, {"lan.http", true, c.LAN.HTTP}, {"http.listen", true, c.HTTP.Listen}, {"link.listen", false, c.Link.Listen},
+		{"tak.listen", true, c.TAK.Listen}, {"tak.tls", true, c.TAK.TLS}, {"tak.files", true, c.TAK.Files.Listen}, {"tak.files_tls", true, c.TAK.Files.TLS},
+		{"tak.mesh_unicast", true, c.TAK.Unicast}} {
 		if w.at.IsValid() {
 			f.port(w.key, w.tcp, w.at, run)
 		}
@@ -179,6 +181,9 @@ func (f *findings) multicast(c *config.Config) {
 			at = c.LAN.HTTP.Addr()
 		}
 		f.group("lan.multicast", g, radio.InterfaceWith(at), "JXTA peers without a seed are not heard there: give them the seed, or set lan.tcp to an address of another interface")
+	}
+	if mesh, err := netip.ParseAddr(c.TAK.Mesh); err == nil {
+		f.group("tak.mesh", c.TAK.Events, radio.InterfaceWith(mesh), "devices of the mesh are not heard: set tak.mesh to this machine's address on their network")
 	}
 	if g := c.Link.Group; g.IsValid() {
 		var on *net.Interface

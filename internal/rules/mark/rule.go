@@ -15,6 +15,7 @@ import (
 // Rule is one of the operator's: conditions, of which empty ones fit everything, and what they give a message.
 type Rule struct {
 	Line    int    // of the configuration
+	Label   string // for people
 	Group   string // unique values
 	Pipe    string
 	Peer    string          // that sends
