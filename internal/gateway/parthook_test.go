@@ -1,9 +1,19 @@
 package gateway
 
+import "time"
+
 // Part takes from a gateway's memory what the messages of a peer are coded after, as a flipped bit would spoil it: nothing of it can be
 // read until its sender codes otherwise. The journal keeps it.
 func Part(g *Gateway, peer uint16) {
 	g.out = &Output{}
 	g.byID[peer].Reader.Unlearn()
 	g.out = nil
+}
+
+// SayForgot makes a gateway tell a peer that it has forgotten what it was sent, whether that is so or not.
+func SayForgot(g *Gateway, now time.Time, peer uint16) {
+	p := g.byID[peer]
+	p.Met.Misread()
+	p.Met.Owe(now)
+	p.Met.KnowsUs = false // so that it is due at once
 }
