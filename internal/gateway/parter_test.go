@@ -68,3 +68,27 @@ func besideAParter(t *testing.T, link string, every time.Duration, part func(*si
 	}
 	return took, octets, w
 }
+
+// TestManyFlowsPart: the memory of thousands of flows, with -tags long of ten thousand, is spoiled at once. Each message of them comes once all the same, and what
+// comes then does not wait for as many mendings.
+func TestManyFlowsPart(t *testing.T) {
+	const every = 10 * time.Millisecond
+	flows := int(2_000 * seeds(5))
+	w := world(t, 2, "geo-satcom-128k", 8, lossless)
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	w.Run(time.Minute)
+	sent := &[]offered{}
+	for i := range flows + 500 {
+		w.At(time.Duration(i)*every, func() {
+			p := textTrack(2, pipeHQ, i%flows)
+			p.From = peerID(uint16(1000 + i%flows))
+			*sent = append(*sent, offered{At: w.Now, Message: p})
+			ship.Site.Send(w, p, 1)
+		})
+	}
+	w.At(time.Duration(flows)*every, func() { gateway.Part(hq.GW, 2) })
+	w.Run(time.Duration(flows+500)*every + 5*time.Minute)
+	took := once(t, w, hq.Site, 2, *sent)
+	check.True(t, "the longest in three round trips", took[len(took)-1] < 2*time.Second, took[len(took)-1])
+	check.True(t, "asked for again at most ten times", said(w, "asked for again") <= 10, said(w, "asked for again"))
+}
