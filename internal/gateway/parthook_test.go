@@ -1,6 +1,10 @@
 package gateway
 
-import "aldis/internal/gateway/mail"
+import (
+	"time"
+
+	"aldis/internal/gateway/mail"
+)
 
 // Part takes from a gateway's memory what the messages of a peer are coded after, as a flipped bit would spoil it: nothing of it can be
 // read until its sender codes otherwise. The journal keeps it.
@@ -15,4 +19,12 @@ func Slices(g *Gateway, octets int) {
 	for _, p := range g.byID {
 		p.Turn = mail.NewTurn(octets)
 	}
+}
+
+// SayForgot makes a gateway tell a peer that it has forgotten what it was sent, whether that is so or not.
+func SayForgot(g *Gateway, now time.Time, peer uint16) {
+	p := g.byID[peer]
+	p.Met.Misread()
+	p.Met.Owe(now)
+	p.Met.KnowsUs = false // so that it is due at once
 }

@@ -15,6 +15,7 @@ type peer struct {
 	differs differs
 	late    foreseen
 	link    linkState
+	forgets forgets
 	delays  Delays // of the messages that it has acknowledged
 }
 

@@ -135,6 +135,7 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 	g.coders.said(g, p.Peer, h)
 	if h.Forgot != met.HeForgot {
 		met.HeForgot = h.Forgot
+		p.forgets.again(now, g, p.Name)
 		for _, c := range p.bearer.carriers {
 			c.Unlearn(p.Peer)
 		}
@@ -150,6 +151,25 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 		g.heed(now, p, h)
 	}
 	g.compare(now, p, h.Digest)
+}
+
+// forgets counts how often a peer has said that it cannot read what it was sent.
+type forgets struct {
+	times int
+	since time.Time
+}
+
+// mostForgets is how often it may say so in a minute, before the log does.
+const mostForgets = 10
+
+func (f *forgets) again(now time.Time, g *Gateway, name string) {
+	if f.times++; now.Sub(f.since) < time.Minute {
+		return
+	}
+	if f.times > mostForgets {
+		g.Note("warn", "a peer says again and again that it cannot read what it was sent", "peer", name, "times", f.times)
+	}
+	f.times, f.since = 0, now
 }
 
 // newNumbers: the peer counts its messages from 1 again.

@@ -90,6 +90,7 @@ var Events = []Event{
 	{"peer.address_learned", "heard from a peer", "For the first time since the start, at `address`.", ""},
 	{"peer.address_next", "a peer does not answer: its other address is tried in turn", "", ""},
 	{"peer.address_set", "the configured address of a peer has changed: it is used instead of the learned one", "", ""},
+	{"peer.cannot_read", "a peer says again and again that it cannot read what it was sent", "More than ten times in a minute: a defect there, another version, or a member of the net that means harm. What is under way to it goes again each time, within its share of the link: no other peer waits for that.", ""},
 	{"peer.corpus", "a peer does not have this node's corpus: what is for it is coded by the model that is built in", "`has_another` says whether it has one of its own. `gateway corpus show` names files: [the page of operation](operate.md#teach-the-gateway-your-formats).", ""},
 	{"peer.far_start", "a peer's start lies ahead of this clock and is refused: set the clock that is wrong; where it was ahead, start that gateway once with gateway run --start-by-clock; to hear the peer all the same: gateway peer forget ID --any-start", "One of the two clocks is wrong by more than a day.", ""},
 	{"peer.forged", "a member of the net seals datagrams to all in the name of another, and they are refused: find out who, and have the authority take it out of the roster", "Nets with a roster alone: `peer` is in whose name.", ""},

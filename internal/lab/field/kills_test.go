@@ -27,7 +27,11 @@ const (
 // TestKills kills gateways and their libnorm with kill -9, again and again, while JXTA peers talk through them: no message
 // in custody is lost, and none arrives twice but what a gateway had handed over and could not write down.
 func TestKills(t *testing.T) {
-	squeeze(t, 2)
+	relax, err := squeeze()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(relax)
 	p := newVoyage(t, killSeed, nil)
 	rng := rand.New(rand.NewPCG(killSeed, 2))
 	p.meet()

@@ -2,14 +2,11 @@ package field
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
 	"net"
-	"os/exec"
 	"slices"
-	"testing"
 
 	"aldis/internal/jxta"
 )
@@ -119,21 +116,4 @@ func (t *tap) next() bool {
 		t.from.mu.Unlock()
 	}
 	return true
-}
-
-// squeeze has so many busy loops beside the test until it ends.
-func squeeze(t *testing.T, loops int) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(cancel)
-	for range loops {
-		loop := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")
-		if err := loop.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			cancel()
-			_ = loop.Wait() // it was killed
-		})
-	}
 }
