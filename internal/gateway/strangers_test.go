@@ -30,7 +30,11 @@ func TestStrangers(t *testing.T) {
 	if n == 0 {
 		n = 6 * seeds(50)
 	}
+	seeds := []uint64{2115} // that found something: a HELLO that was overtaken after a start
 	for seed := *strangersFrom; seed < *strangersFrom+n; seed++ {
+		seeds = append(seeds, seed)
+	}
+	for _, seed := range seeds {
 		g := newStrangers(t, seed)
 		g.play()
 		if len(g.faults) > 0 {

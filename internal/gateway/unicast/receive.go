@@ -40,7 +40,7 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 			Body: frame.Append(nil, frame.Piece{Short: true, Object: f.Object, Total: f.Total, Free: f.Free, Body: f.Body}, true)}
 		kind, octets = c.receiveData(now, l, d, true, octets, newest)
 	case frame.NORM:
-		if !l.takes(c) {
+		if !l.takes(now, c) {
 			break
 		}
 		c.receiveNORM(now, l, f.Body, octets)
@@ -56,12 +56,18 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 // stream of which its data know nothing, and give the numbers in them to other messages. So the peer has to say its stream
 // first, and sends again what came before that. A silent node takes what comes, for nothing will tell the peer that it runs
 // anew.
-func (l *line) takes(c *Carrier) bool {
+//
+// A HELLO that others have overtaken says nothing of the stream that they are of. The peer takes it for said: it is asked again.
+func (l *line) takes(now time.Time, c *Carrier) bool {
 	switch {
 	case l.Met.Refused != mail.Taken:
 		c.Road.Drop("refused_stream")
 	case !l.Met.Placed && !c.silent:
 		c.Road.Drop("unknown_stream")
+		if l.Met.KnowsUs {
+			l.Met.KnowsUs = false
+			l.Met.Owe(now)
+		}
 	default:
 		return true
 	}
@@ -78,7 +84,7 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, piece bool, 
 			c.receipt(now, l, frame.Receipt{Lane: frame.Direct, Cumulative: l.sender.Widen(frame.Direct, f.Cumulative)}, true)
 		}
 	}
-	if !l.takes(c) {
+	if !l.takes(now, c) {
 		return mail.Payload, octets
 	}
 	number, known := l.passed.widen(l.Stamp, uint8(f.Number))
