@@ -66,7 +66,8 @@ func explainEvent(cfg *config.Config, b []byte, asJSON bool, stdout, stderr io.W
 		return exitRefused
 	}
 	r := takReport{Type: e.Type, UID: e.UID, Callsign: e.Callsign(), Octets: len(b), Coded: len(code.Append(nil, e, e.Time, nil))}
-	if e.Is("a") {
+	unit := e.Is("a") && !takConfig(cfg).Placed(e)
+	if unit {
 		r.Coded = len(code.Append(nil, code.Round(e), e.Time, nil))
 	}
 	sites := []config.Peer{{}}
@@ -74,7 +75,7 @@ func explainEvent(cfg *config.Config, b []byte, asJSON bool, stdout, stderr io.W
 		sites = cfg.Link.Peers
 	}
 	for _, p := range sites {
-		r.Verdicts = append(r.Verdicts, judgeEvent(cfg, e, len(b), p))
+		r.Verdicts = append(r.Verdicts, judgeEvent(cfg, e, len(b), p, unit))
 	}
 	r.Meet = meet.ExplainEvent(cfg.TAK.Meets, e)
 	if asJSON {
@@ -85,17 +86,20 @@ func explainEvent(cfg *config.Config, b []byte, asJSON bool, stdout, stderr io.W
 	}
 	fmt.Fprintf(stdout, "example: %s, uid %s, %d octets, about %d as it crosses whole\n", r.Type, r.UID, r.Octets, r.Coded)
 	for _, v := range r.Verdicts {
-		printEvent(stdout, e, v)
+		printEvent(stdout, e, v, unit)
 	}
 	printMeets(stdout, "JXTA peers", r.Meet)
 	return exitGood
 }
 
-func judgeEvent(cfg *config.Config, e *cot.Event, octets int, to config.Peer) takVerdict {
+func judgeEvent(cfg *config.Config, e *cot.Event, octets int, to config.Peer, unit bool) takVerdict {
 	s := &rule.Subject{Event: e, Site: to.ID, Octets: octets}
 	v := takVerdict{Site: to.Name, Action: "allow", Precedence: rule.PrecedenceOf(e.Type).String(), Passed: []passed{}}
-	if e.Is("a") {
+	switch {
+	case unit:
 		v.Bound = float64(cfg.TAK.Bound)
+	case e.Is("a"): // it was placed
+		v.Precedence = site.Routine.String()
 	}
 	for i := range cfg.TAK.Rules {
 		r := &cfg.TAK.Rules[i]
@@ -110,10 +114,10 @@ func judgeEvent(cfg *config.Config, e *cot.Event, octets int, to config.Peer) ta
 		if r.Precedence != nil {
 			v.Precedence = r.Precedence.String()
 		}
-		if r.Bound > 0 && e.Is("a") {
+		if r.Bound > 0 && unit {
 			v.Bound = r.Bound
 		}
-		if r.Every > 0 {
+		if r.Every > 0 && unit {
 			v.Every = r.Every.String()
 		}
 		return v
@@ -121,7 +125,7 @@ func judgeEvent(cfg *config.Config, e *cot.Event, octets int, to config.Peer) ta
 	return v
 }
 
-func printEvent(out io.Writer, e *cot.Event, v takVerdict) {
+func printEvent(out io.Writer, e *cot.Event, v takVerdict, unit bool) {
 	way, by := "out", "default"
 	if v.Site != "" {
 		way += " to " + v.Site
@@ -132,7 +136,7 @@ func printEvent(out io.Writer, e *cot.Event, v takVerdict) {
 	text := "stays on this LAN"
 	if v.Action == "allow" {
 		text = "crosses with precedence " + v.Precedence
-		if e.Is("a") {
+		if unit {
 			text = fmt.Sprintf("told when its far picture would be wrong by %g m", v.Bound)
 			if v.Every != "" {
 				text += ", at most every " + strings.TrimSuffix(v.Every, "0s")
@@ -146,7 +150,7 @@ func printEvent(out io.Writer, e *cot.Event, v takVerdict) {
 	for _, p := range v.Passed {
 		fmt.Fprintf(out, "    not by %s: its %s does not fit\n", ruleText(p.Label, p.Line), p.Misses)
 	}
-	if age := time.Since(e.Stale); age > 0 && !e.Is("a") {
+	if age := time.Since(e.Stale); age > 0 && !unit {
 		fmt.Fprintf(out, "    stale since %s: the example would not be sent any more\n", age.Truncate(time.Second))
 	}
 }

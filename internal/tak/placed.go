@@ -24,7 +24,10 @@ const (
 
 // is says whether an event is of something placed: by hand or to stay, with a stale time beyond what the silence of a site makes stale, or
 // for hours; not of a device, nor of what moves.
-func (side placedSide) is(e *cot.Event) bool {
+func (side placedSide) is(e *cot.Event) bool { return side.of.cfg.Placed(e) }
+
+// Placed says whether a Face of this configuration takes an event for one of something placed.
+func (c Config) Placed(e *cot.Event) bool {
 	if !e.Is("a") || device(e) {
 		return false
 	}
@@ -34,7 +37,7 @@ func (side placedSide) is(e *cot.Event) bool {
 		}
 	}
 	life := e.Stale.Sub(e.Start)
-	return life >= longLived || life > track.Silence(side.of.cfg.Age) && (cot.Below(e.How, "h") || e.Find("archive") != nil)
+	return life >= longLived || life > track.Silence(c.withDefaults().Age) && (cot.Below(e.How, "h") || e.Find("archive") != nil)
 }
 
 // device says whether an event is a report of a device: it says its software, its team or where it is reached.

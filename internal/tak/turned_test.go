@@ -19,7 +19,7 @@ var marks = []struct{ what, from, to string }{
 	{"role", "Team Member", "Medic"},
 }
 
-// turns are links on which a change is timed, and what it may take.
+// turns are the links on which a change is timed, and what it may take.
 var turns = []struct {
 	link  string
 	most  time.Duration

@@ -288,10 +288,10 @@ func TestFlipsAreBounded(t *testing.T) {
 		var told [2]int // of the one beside it, without flips and with them
 		for flips := range 2 {
 			near, out, far := NewNear(7, 20), NewOutlet(p, 0, false, 1), NewFar(5*time.Second, 0)
-			wholes, now := 0, epoch
+			wholes := 0
 			kind := func(step int) string { return []string{"a-u-G", "a-h-G", "a-n-G"}[step*flips%3] }
 			for step := range 900 {
-				now = epoch.Add(time.Duration(step) * time.Second)
+				now := epoch.Add(time.Duration(step) * time.Second)
 				flipping, beside := report(t, "flips", 54, 0, now), report(t, "beside", 54+float64(step*step%7)/1000, 3, now)
 				flipping.Type = kind(min(step, 600))
 				for _, e := range []*cot.Event{flipping, beside} {
