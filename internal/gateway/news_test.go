@@ -22,6 +22,7 @@ func TestNewsIsCountedApart(t *testing.T) {
 	p := ship.GW.Status(w.Now).Peers[0]
 	waiting, underWay, _ := p.Messages()
 	check.Equal(t, "messages that wait or are under way", waiting+underWay, 3)
+	check.True(t, "no row of what waits counts news", len(p.Queue) == 0 || len(p.Queue) == 1 && p.Queue[0].Messages == waiting, p.Queue)
 	check.True(t, "news of the pipe, too", p.NewsWaiting+p.NewsUnderWay > 0, p)
 	w.Run(15 * time.Minute)
 	p = ship.GW.Status(w.Now).Peers[0]

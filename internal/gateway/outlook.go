@@ -23,7 +23,9 @@ func backlog(g *Gateway, now time.Time, p *peer) (rows []QueueRow) {
 	}
 	for _, r := range p.Box.Backlog() {
 		row := QueueRow{Precedence: site.Precedences[r.Rank], Messages: r.Messages, Octets: r.Octets, Oldest: cmp.Or(r.Oldest, g.silence.began).UTC().Round(0)}
-		octets += r.Octets
+		if octets += r.Octets + r.News; r.Messages == 0 {
+			continue
+		}
 		if known && rate > 0 {
 			row.Expected = there(begins, max(0, octets), rate, delay).UTC().Round(time.Second)
 		}

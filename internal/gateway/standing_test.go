@@ -53,6 +53,7 @@ func TestHoldAPrecedence(t *testing.T) {
 			w.Run(10 * time.Minute)
 			check.Equal(t, "what is routine", len(arrivals(hq, "track"))+len(hq.Site.Got), 1)
 			check.Equal(t, "deferred ones that have arrived", len(arrivals(hq, "low")), 0)
+			check.Equal(t, "rows of what waits for its turn", len(ship.GW.Status(w.Now).Peers[0].Queue), 0)
 			holds := ship.GW.Status(w.Now).Holds
 			check.Equal(t, "standing orders", len(holds), 1)
 			check.Equal(t, "held, once for each site", holds[0].Messages, 60)

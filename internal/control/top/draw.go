@@ -155,6 +155,9 @@ func nowLines(now time.Time, v *glance.View) (lines []line) {
 	}
 	lines = append(lines, nil)
 	if len(v.Queue) == 0 {
+		if n, _ := v.Waiting(); n > 0 {
+			return append(lines, line{{fmt.Sprintf("Nothing waits for its turn; under way or held: %d.", n), 0, soft, false}})
+		}
 		return append(lines, line{{"Nothing waits.", 0, soft, false}})
 	}
 	lines = append(lines, line{head("WAITS", 18, false), head("MESSAGES", 9, true), head("OCTETS", 9, true), head("OLDEST", 9, true), head("ALL THERE", 20, true)})

@@ -7,11 +7,13 @@ type Backlog struct {
 	Rank     int // of the precedence
 	Messages int
 	Octets   int       // as journalled
+	News     int       // octets of state that goes among them, and is no message
 	Oldest   time.Time // when the oldest was accepted; zero: nobody knows any more
 }
 
-// Backlog is what waits for the peer, the most urgent precedence first, without those in which nothing waits. What P_Mul holds
-// waits too: it has its number from the beginning. The time that this takes grows with the local peers, not with the messages.
+// Backlog is what waits for the peer and is not held by an order, the most urgent precedence first, without those in which nothing
+// waits. What P_Mul holds waits too: it has its number from the beginning. The time that this takes grows with the local peers and
+// with the state that waits, not with the messages.
 func (b *Box) Backlog() (list []Backlog) {
 	var all [ranks]Backlog
 	for lane := range b.waiting {
@@ -20,14 +22,17 @@ func (b *Box) Backlog() (list []Backlog) {
 		}
 	}
 	for a, e := range b.underWay {
-		if a.Lane == Group && !e.Held {
-			row := &all[e.Rank()]
+		switch row := &all[e.Rank()]; {
+		case a.Lane != Group || e.Held || e.OnHold:
+		case e.Content.Payload == nil:
+			row.News += len(e.Full)
+		default:
 			row.note(e, 1)
 			row.Octets += len(e.Full)
 		}
 	}
 	for rank := len(all) - 1; rank >= 0; rank-- {
-		if row := all[rank]; row.Messages > 0 {
+		if row := all[rank]; row.Messages > 0 || row.News > 0 {
 			row.Rank, row.Octets = rank, row.Octets+b.byRank[rank]
 			list = append(list, row)
 		}
@@ -37,8 +42,8 @@ func (b *Box) Backlog() (list []Backlog) {
 
 // add counts what waits in a level of a lane.
 func (l *level) add(row *Backlog) {
-	if len(l.state) > 0 {
-		row.note(l.state[0], len(l.state))
+	for _, e := range l.state {
+		row.News, row.Octets = row.News+len(e.Full), row.Octets-len(e.Full) // Box.byRank has them
 	}
 	for _, s := range l.sources {
 		row.note(s.list[0], len(s.list))

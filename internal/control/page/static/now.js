@@ -91,7 +91,7 @@ function queue(v) {
     v.queue.length ? h('div', { class: 'wide', tabindex: 0, role: 'region', 'aria-label': 'What waits' }, h('table', { class: 'cards' },
       h('thead', {}, h('tr', {}, ['Precedence', 'Messages', 'Size', 'Oldest', 'All there'].map(t => h('th', { scope: 'col' }, t)))),
       h('tbody', {}, body)))
-      : h('p', { class: 'empty' }, 'Nothing waits.'))
+      : h('p', { class: 'empty' }, v.sites.some(site => site.waiting + site.under_way) ? 'Nothing waits for its turn: all is under way or held.' : 'Nothing waits.'))
 }
 
 function alarms(v) {
