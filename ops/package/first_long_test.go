@@ -63,7 +63,7 @@ func TestFirstMessageWithThePackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"    apt install ./aldis-gateway_", "    editor /etc/aldis/gateway.toml ", "    gateway keys new -o /etc/aldis/net.key ", "    chown aldis /etc/aldis/net.key\n",
+	for _, line := range []string{"    apt install ./bin/packages/aldis-gateway_*_amd64.deb ", "    editor /etc/aldis/gateway.toml ", "    gateway keys new -o /etc/aldis/net.key ", "    chown aldis /etc/aldis/net.key\n",
 		"    gateway check\n", "    systemctl edit --full aldis-gateway.socket ", "    systemctl enable --now aldis-gateway.socket aldis-gateway.service\n", "    gateway status\n"} {
 		if !strings.Contains(string(page), line) {
 			t.Errorf("docs/operate.md has no %q: this test types what stands there", line)
