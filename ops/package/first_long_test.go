@@ -63,7 +63,7 @@ func TestFirstMessageWithThePackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"    apt install ./aldis-gateway_", "    editor /etc/aldis/gateway.toml ", "    gateway keys new -o /etc/aldis/net.key ", "    chown aldis /etc/aldis/net.key\n",
+	for _, line := range []string{"    apt install ./bin/packages/aldis-gateway_*_amd64.deb ", "    editor /etc/aldis/gateway.toml ", "    gateway keys new -o /etc/aldis/net.key ", "    chown aldis /etc/aldis/net.key\n",
 		"    gateway check\n", "    systemctl edit --full aldis-gateway.socket ", "    systemctl enable --now aldis-gateway.socket aldis-gateway.service\n", "    gateway status\n"} {
 		if !strings.Contains(string(page), line) {
 			t.Errorf("docs/operate.md has no %q: this test types what stands there", line)
@@ -73,7 +73,8 @@ func TestFirstMessageWithThePackage(t *testing.T) {
 	var hands [2]*typed
 	for i := range hands {
 		m := start(t, roots[i])
-		must(t, nil, "cp", filepath.Join(dist, "aldis-gateway_"+newer+"_amd64.deb"), filepath.Join(roots[i], "root/"))
+		must(t, nil, "mkdir", "-p", filepath.Join(roots[i], "root/bin"))
+		must(t, nil, "cp", "-r", dist, filepath.Join(roots[i], "root/bin/packages"))
 		m.sh("apt-get -qq update") // a Debian in service has its lists
 		t.Cleanup(func() {
 			if t.Failed() {
@@ -84,7 +85,7 @@ func TestFirstMessageWithThePackage(t *testing.T) {
 	}
 	began := time.Now()
 	for i, c := range hands {
-		c.run("cd /root && apt-get -qq -y --no-install-recommends install ./aldis-gateway_" + newer + "_amd64.deb")
+		c.run("cd /root && apt-get -qq -y --no-install-recommends install ./bin/packages/aldis-gateway_*_amd64.deb")
 		c.run(sides[i].set(sides[1-i]))
 		if i == 0 {
 			c.run("gateway keys new -o /etc/aldis/net.key")

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"aldis/internal/manual"
+)
+
+// aCall is a call of the gateway in a line of a shell: of bin/gateway, with sudo, behind a pipe or xargs.
+var aCall = regexp.MustCompile(`(?:^|[|&(] ?|sudo |xargs (?:-r )?)(?:bin/)?gateway ([a-z][^#|;&>)]*)`)
+
+// calls are those in the blocks of a page, which four blanks begin. A line that ends in "\" goes on; a comment ends it.
+func calls(page string) (list []string) {
+	page = strings.ReplaceAll(page, "\\\n", " ")
+	for _, line := range strings.Split(page, "\n") {
+		line, _, _ = strings.Cut(strings.TrimLeft(line, " "), " #")
+		for _, m := range aCall.FindAllStringSubmatch(line, -1) {
+			list = append(list, m[1])
+		}
+	}
+	return list
+}
+
+// blocks are the lines of a page that stand in blocks.
+func blocks(page string) string {
+	var b strings.Builder
+	for _, line := range strings.Split(page, "\n") {
+		if strings.HasPrefix(line, "    ") {
+			b.WriteString(line + "\n")
+		}
+	}
+	return b.String()
+}
+
+// wrongCall says what of a call there is not: the command, its word, a flag. "": nothing.
+func wrongCall(commands []manual.Command, call string) string {
+	words := strings.Fields(call)
+	at := slices.IndexFunc(commands, func(c manual.Command) bool { return len(words) > 1 && c.Name == words[0]+" "+words[1] })
+	if at < 0 {
+		at = slices.IndexFunc(commands, func(c manual.Command) bool { return c.Name == words[0] })
+	}
+	if at < 0 {
+		return "there is no command " + words[0]
+	}
+	c := commands[at]
+	for _, w := range words[1:] {
+		name, _, _ := strings.Cut(strings.TrimLeft(w, "-"), "=")
+		if strings.HasPrefix(w, "-") && name != "" && len(c.Flags) > 0 && !slices.ContainsFunc(c.Flags, func(f manual.Flag) bool { return f.Name == name }) && !strings.Contains(c.About, "--"+name) {
+			return c.Name + " has no flag " + w
+		}
+	}
+	return ""
+}
+
+// TestCallsOfPages: every call of the gateway in a block of README.md and docs names a command and flags that there are.
+func TestCallsOfPages(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands, all := described().Commands(), 0
+	for _, page := range append(pages, "../../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, call := range calls(blocks(string(text))) {
+			all++
+			if wrong := wrongCall(commands, call); wrong != "" {
+				t.Errorf("%s: gateway %s: %s", filepath.Base(page), call, wrong)
+			}
+		}
+	}
+	if all < 150 {
+		t.Errorf("%d calls were found", all)
+	}
+	for call, wrong := range map[string]bool{"stauts": true, "status --jsn": true, "status --json": false, "lab blue-game --colour": true, "pmul send --silent 3 x": false} {
+		if got := wrongCall(commands, call); (got != "") != wrong {
+			t.Errorf("gateway %s: %q", call, got)
+		}
+	}
+}
