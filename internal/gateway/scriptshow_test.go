@@ -183,7 +183,7 @@ func (p *player) status(n *sim.Node) {
 		v := reflect.ValueOf(peer)
 		for _, f := range reflect.VisibleFields(v.Type()) {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if value := v.FieldByIndex(f.Index); f.IsExported() && !f.Anonymous && !value.IsZero() && !slices.Contains([]string{"id", "name", "address", "configured_address", "start", "last_heard", "link_since", "queue", "delays"}, name) {
+			if value := v.FieldByIndex(f.Index); f.IsExported() && !f.Anonymous && !value.IsZero() && !slices.Contains([]string{"id", "name", "address", "configured_address", "start", "last_heard", "link_since", "known_since", "queue", "delays"}, name) {
 				p.printf(" %s %v", name, value)
 			}
 		}
