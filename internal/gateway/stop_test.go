@@ -29,9 +29,9 @@ func TestStopTellsWhatHasArrived(t *testing.T) {
 			once(t, w, hq.Site, 2, *up)
 			got := timesOf(ship.Site)
 			for _, o := range *down {
-				data := string(o.Message.Parts[0].Data)
-				gone := had[data] == 0 && o.At.After(copied) && !o.At.After(stopped)
-				if n := got[data]; n > 1 || n == 0 && !gone {
+				data := o.Message.Parts[0].Data
+				gone := had[string(data)] == 0 && o.At.After(copied) && !o.At.After(stopped)
+				if n := got[string(data)]; n > 1 || n == 0 && !gone {
 					t.Errorf("%s, seed %d: what was given %v after the copy came %d times\n%v", link, seed, o.At.Sub(copied), n, tail(w.Notes))
 				}
 			}

@@ -78,17 +78,17 @@ func scoreboard(w io.Writer, res *Result) error {
 }
 
 // day is what the game has of an ordinary one; "" for nothing.
-func (res *Result) day() (text string) {
-	if res.Shapes == ShapesStrangers {
-		text = ", strangers' messages, " + res.Arrivals
+func (r *Result) day() (text string) {
+	if r.Shapes == ShapesStrangers {
+		text = ", strangers' messages, " + r.Arrivals
 	}
-	if res.Reorder {
+	if r.Reorder {
 		text += ", packets overtake each other"
 	}
-	if res.Twice > 0 {
-		text += fmt.Sprintf(", %g %% of packets twice", res.Twice)
+	if r.Twice > 0 {
+		text += fmt.Sprintf(", %g %% of packets twice", r.Twice)
 	}
-	if res.Squeezed {
+	if r.Squeezed {
 		text += ", busy machine"
 	}
 	return text
