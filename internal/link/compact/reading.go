@@ -101,9 +101,11 @@ func (x *expansion) advance(c *Coder, codec Codec, b []byte, limit int) (done bo
 
 // borrow is a model that nobody uses, as it starts from an image.
 func (c *Coder) borrow(from *image) *model {
-	m := new(model)
+	var m *model
 	if n := len(c.spare); n > 0 {
 		m, c.spare = c.spare[n-1], c.spare[:n-1]
+	} else {
+		m = new(model)
 	}
 	m.prime(from)
 	return m
