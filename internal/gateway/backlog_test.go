@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -22,9 +23,18 @@ func TestMessagesWaitToBeRead(t *testing.T) {
 	check.Equal(t, "reasons for which messages were dropped", len(hq.GW.Status(w.Now).Dropped), 0)
 }
 
-// A thousand messages that only the model can size wait while the far gateway is away. When it is back they go at once: the air does
-// not stand still until all are sized.
+// Messages that only the model can size wait while the far gateway is away, such that fit a datagram once they are coded
+// and such that do not. When it is back they go at once: the air does not stand still until all are sized.
 func TestBacklogGoesWhenTheLinkIsBack(t *testing.T) {
+	t.Run("random", func(t *testing.T) { backlog(t, 1000, 50, func(b []byte) []byte { return append(b, b...) }) })
+	// sized, and then coded once more after the messages before
+	t.Run("digits", func(t *testing.T) {
+		backlog(t, 500, 25, func(b []byte) []byte { return fmt.Appendf(nil, "%x", b[:900]) })
+	})
+}
+
+// backlog lets n texts wait, and wants so many of them delivered in each second from when the link is back.
+func backlog(t *testing.T, n int, least uint64, text func([]byte) []byte) {
 	w := world(t, 2, "geo-satcom-128k", 1, func(c *sim.Config) {
 		p := &c.Profile
 		for _, d := range []*profile.Direction{&p.Up, &p.Down} {
@@ -35,15 +45,23 @@ func TestBacklogGoesWhenTheLinkIsBack(t *testing.T) {
 	hq, ship := w.Nodes[0], w.Nodes[1]
 	w.Run(30 * time.Second)
 	w.Kill(hq, time.Minute)
-	sent := tracks(w, ship, []uint16{1}, 1000, 3000, 10*time.Millisecond)
+	var sent []offered
+	for i := range n {
+		m := track(ship.ID, pipeHQ, i, 1500)
+		m.Parts[0].Data = text(m.Parts[0].Data)
+		w.At(time.Duration(i)*10*time.Millisecond+time.Second, func() {
+			sent = append(sent, offered{At: w.Now, Message: m})
+			ship.Site.Send(w, m, hq.ID)
+		})
+	}
 	w.Run(61 * time.Second)
-	for last := uint64(0); last < 1000; {
+	for last := uint64(0); last < uint64(n); {
 		w.Run(time.Second)
 		p := ship.GW.Status(w.Now).Peers[0]
-		if p.Delivered < last+min(50, 1000-last) {
+		if p.Delivered < last+min(least, uint64(n)-last) {
 			t.Fatalf("at %v the link is %s, %d wait, %d are under way, and %d were delivered in a second", w.Now, p.Link, p.Waiting, p.UnderWay, p.Delivered-last)
 		}
 		last = p.Delivered
 	}
-	once(t, w, hq.Site, 2, *sent)
+	once(t, w, hq.Site, 2, sent)
 }

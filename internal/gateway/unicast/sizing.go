@@ -136,11 +136,11 @@ func (s sizing) step(now time.Time) (unfinished bool) {
 	return unfinished
 }
 
-// codesFirst says that a long message of the same source, which goes before e, is to be coded before e is sized. Otherwise the air
+// codesFirst says that a message of the same source, which goes before e, is to be coded before e is sized. Otherwise the air
 // would stand still until all that waits is sized, and who is sized so long before is coded twice.
 func (s sizing) codesFirst(e *mail.Entry) bool {
-	next := s.toCode()
-	return next != nil && next.Source() == e.Source() && next.Before(e)
+	before := func(next *mail.Entry) bool { return next != nil && next.Source() == e.Source() && next.Before(e) }
+	return before(s.toCode()) || s.learning() && before(s.toLearn())
 }
 
 // code codes a slice of a message's texts; true: they are coded.
