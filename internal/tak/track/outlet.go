@@ -141,19 +141,24 @@ func (o *Outlet) changed(now time.Time, t *told, u *Unit) bool {
 }
 
 // again is how much it matters that a unit is told for no reason of its own, where nobody says what has arrived: its details
-// after all that is more urgent, and where it is within the age of a picture, because a silent site may have lost it, and twice.
+// after all that is more urgent, and where it is within the age of a picture, because a silent site may have lost it.
 func (o *Outlet) again(now time.Time, t *told, details bool) float64 {
-	since := now.Sub(t.sent)
+	since, first := now.Sub(t.sent), o.pace.Age*2/5
+	if !o.calm(now) { // batches go half empty, and what a burst takes twice would come beyond the age
+		first = o.pace.Age * 3 / 10
+	}
 	switch {
 	case o.pace.Gap == 0:
 		return 0
-	case since >= o.pace.Age*3/10: // it has waited for others that move faster; who has waited longest goes first
+	case since >= first: // it has waited for others that move faster; who has waited longest goes first
 		return newcomer * (1 - float64(o.pace.Age)/float64(o.pace.Age+since))
 	case details && o.spells(now, t):
 		if now.Sub(t.spelt) >= o.pace.Age*2/5 {
 			return newcomer / 4
 		}
 		return detailed
+	case since >= o.pace.Age/3: // lost once or twice, it comes again within the age
+		return tellFrom
 	case t.fresh || since >= o.pace.Age/5:
 		return alongFrom
 	}
