@@ -53,7 +53,7 @@ func TestFar(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name    string
-		up      time.Duration // of the gateway
+		known   time.Duration // how long the gateway has known the far one
 		state   func(*gateway.PeerStatus)
 		report  func(*control.Report)
 		checked string
@@ -65,7 +65,7 @@ func TestFar(t *testing.T) {
 		{"another key", time.Hour, func(s *gateway.PeerStatus) { s.Unopened = 4 }, nil, "far.key", Fault, []string{"4 datagrams", "do not open"}},
 		{"we are silent", time.Hour, nil, func(r *control.Report) { r.Silence.On = true }, "far.heard", Warning, []string{"cannot ask"}},
 		{"no address", time.Hour, func(s *gateway.PeerStatus) { s.Address = "" }, nil, "far.heard", Warning, []string{"before it calls"}},
-		{"just started", 5 * time.Second, nil, nil, "far.heard", Warning, []string{"only just started"}},
+		{"new", 5 * time.Second, nil, nil, "far.heard", Warning, []string{"only just come to know"}},
 		{"never heard", time.Hour, nil, nil, "far.heard", Fault, []string{"never since the start", "192.0.2.1:7142", "udp port 7142"}},
 		{"another id", time.Hour, nil, func(r *control.Report) {
 			r.Radio.ReceivedDatagrams, r.Dropped = 9, map[string]uint64{"unknown_peer": 9}
@@ -81,11 +81,11 @@ func TestFar(t *testing.T) {
 		{"the kernel refuses", time.Hour, nil, func(r *control.Report) { r.Radio.UnsentDatagrams = 2 }, "link.unsent", Warning, []string{"refused 2 of 2"}},
 		{"the NORM process is down", time.Hour, nil, func(r *control.Report) { r.Transport = "norm" }, "norm", Fault, []string{"is down"}},
 	} {
-		s := gateway.PeerStatus{ID: 1, Name: "hq", Link: "unknown", Address: "192.0.2.1:7142"}
+		s := gateway.PeerStatus{ID: 1, Name: "hq", Link: "unknown", Address: "192.0.2.1:7142", KnownSince: now.Add(-tt.known)}
 		if tt.state != nil {
 			tt.state(&s)
 		}
-		r := &control.Report{Started: now.Add(-tt.up)}
+		r := &control.Report{Started: now.Add(-time.Hour)}
 		r.Peers = []gateway.PeerStatus{s}
 		if tt.report != nil {
 			tt.report(r)

@@ -44,7 +44,7 @@ func (f *findings) far(c *config.Config, run *Running, now time.Time) {
 func (f *findings) heard(c *config.Config, run *Running, p gateway.PeerStatus, now time.Time) {
 	const check = "far.heard"
 	r := run.Report
-	young := now.Sub(r.Started) < max(time.Minute, patience*c.Link.Profile.RoundTripMax(c.Link.Profile.DatagramOctets+profile.IPUDPOctets))
+	young := now.Sub(p.KnownSince) < max(time.Minute, patience*c.Link.Profile.RoundTripMax(c.Link.Profile.DatagramOctets+profile.IPUDPOctets))
 	switch {
 	case p.Link == "up":
 		f.ok(check, p.Name, "%s is heard, %s", p.Name, heardText(p, now))
@@ -68,7 +68,7 @@ func (f *findings) heard(c *config.Config, run *Running, p gateway.PeerStatus, n
 			"%s was never heard, and has no address: nothing can be sent to it before it calls", p.Name)
 		return
 	case young && p.Link == "unknown":
-		f.warn(check, p.Name, "run gateway doctor again in some minutes", "%s was not heard yet; this gateway has only just started", p.Name)
+		f.warn(check, p.Name, "run gateway doctor again in some minutes", "%s was not heard yet; this gateway has only just come to know it", p.Name)
 		return
 	}
 	out := "look whether it runs, whether " + p.Address + " is its address on the link, whether a firewall lets UDP through both ways, and whether the modem has a link; " +

@@ -450,9 +450,9 @@ func (g *game) until(ctx context.Context, at time.Time) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-g.hq.Done():
-		return fmt.Errorf("peer of hq has ended: %w", ErrPeerEnded)
+		return g.hq.failed("it ended early")
 	case <-g.ships[0].Done():
-		return fmt.Errorf("peer of %s has ended: %w", g.ships[0].Name(), ErrPeerEnded)
+		return g.ships[0].failed("it ended early")
 	}
 }
 

@@ -325,6 +325,13 @@ func (p *Peer) removeHome() {
 // failed describes the end of the process as an error that unwraps to ErrPeerEnded.
 func (p *Peer) failed(what string) error {
 	text := p.last()
+	select {
+	case <-p.done:
+		p.mu.Lock()
+		text += fmt.Sprintf("; exit: %v", p.exit)
+		p.mu.Unlock()
+	default:
+	}
 	if s := p.stderr.String(); s != "" {
 		text += "; " + s
 	}
