@@ -234,9 +234,6 @@ func (b *Bridge) siteLost(n uint16) {
 	b.streams.siteLost(n)
 	b.far.lose(n)
 	b.directory.cache.RemoveSite(n)
-	for i := range b.propagation.held { // when it comes back it knows nothing
-		b.propagation.held[i].sites = slices.DeleteFunc(slices.Clone(b.propagation.held[i].sites), func(s uint16) bool { return s == n })
-	}
 }
 
 // farMessage re-creates what was said at another site for the local peers that wait for it.

@@ -1,6 +1,7 @@
 package field
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -34,8 +35,9 @@ type voyage struct {
 type crew struct {
 	site     *lanSite
 	far      *crew
-	pipe     string // propagate, of the far listener
-	own      string // unicast, of this site's listener
+	every    time.Duration // between two messages, all of them short; 0: fifty a second
+	pipe     string        // propagate, of the far listener
+	own      string        // unicast, of this site's listener
 	talkerID string
 	earID    string
 
@@ -400,7 +402,7 @@ func (c *crew) call(ctx context.Context, rng *rand.Rand) {
 		}
 		k := propagated
 		switch {
-		case rng.IntN(50) == 0:
+		case c.every == 0 && rng.IntN(50) == 0:
 			k = long
 		case rng.IntN(10) == 0:
 			k = unicast
@@ -426,7 +428,7 @@ func (c *crew) call(ctx context.Context, rng *rand.Rand) {
 		case <-p.Done():
 			return
 		case <-ctx.Done():
-		case <-time.After(time.Duration(10+rng.IntN(21)) * time.Millisecond):
+		case <-time.After(cmp.Or(c.every, time.Duration(10+rng.IntN(21))*time.Millisecond)):
 		}
 	}
 	// The last word: what it said until now is accepted, or the connection ends.

@@ -2,6 +2,8 @@
 
 package field
 
+import "time"
+
 // kills is how many times TestKills kills something.
 const kills = 1000
 
@@ -17,3 +19,9 @@ var diskCases = []diskCase{{"full at the ship", 1}, {"full at hq", 0}}
 var failingSeeds = []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}
 
 const outages = 4
+
+// putBackBy is how much HQ forgets in TestPutBack, putBackEvery the time between two messages each way.
+const (
+	putBackBy    = 40 * time.Second
+	putBackEvery = 3 * time.Second
+)

@@ -2,6 +2,8 @@
 
 package field
 
+import "time"
+
 // kills is how many times TestKills kills something.
 const kills = 20
 
@@ -17,3 +19,9 @@ var diskCases = []diskCase{{"full at the ship", 1}}
 var failingSeeds = []uint64{12}
 
 const outages = 2
+
+// putBackBy is how much HQ forgets in TestPutBack, putBackEvery the time between two messages each way.
+const (
+	putBackBy    = 12 * time.Second
+	putBackEvery = time.Second
+)

@@ -1,0 +1,84 @@
+package field
+
+import (
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"aldis/internal/lab/check"
+)
+
+// TestPutBack puts HQ's disk back to a copy while peers talk through both gateways, after a clean stop and after a kill. Nothing
+// comes twice but what a killed gateway had handed over and not acknowledged, which nobody can know.
+func TestPutBack(t *testing.T) {
+	for name, end := range map[string]struct {
+		end     func(*gatewayProc) error
+		unknown time.Duration // before the end: what was said in it may come twice
+	}{
+		"stopped": {(*gatewayProc).stop, 0},
+		"killed":  {func(g *gatewayProc) error { g.kill(); return nil }, 2 * putBackEvery},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			putBack(t, end.end, end.unknown)
+		})
+	}
+}
+
+// putBack has HQ forget the time putBackBy, at a message each putBackEvery each way.
+func putBack(t *testing.T, end func(*gatewayProc) error, unknown time.Duration) {
+	const seed = 91
+	p := newVoyage(t, seed, nil)
+	p.meet()
+	for _, c := range p.crews {
+		c.every = putBackEvery
+	}
+	hush := p.talk(func(i int) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(20+i))) })
+	p.progress(5)
+	hq := p.crews[0]
+	g, copied := hq.site.gateway, filepath.Join(t.TempDir(), "copy.db")
+	p.ask("backup", copied, "-c", g.config)
+	at := time.Now()
+	pause(t.Context(), putBackBy)
+	if err := end(g); err != nil {
+		t.Fatal(err)
+	}
+	hq.died()
+	died := time.Now()
+	p.ask("restore", copied, "-c", g.config)
+	if err := g.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.progress(5)
+	hush()
+	p.settle()
+	for _, c := range p.crews {
+		beyond, twice := 0, 0
+		y := c.tally()
+		for _, u := range c.said {
+			if len(u.heard) > 1 && u.at.Before(died.Add(-unknown)) {
+				twice++
+			}
+		}
+		for _, n := range y.lost {
+			if u := c.said[n]; c == hq && u.at.After(at) && u.at.Before(died) {
+				beyond++ // accepted when the copy was made already: nobody's disk has it
+			}
+		}
+		t.Logf("%s said %d in all, %d accepted for certain, %d arrived; twice %d, and %d that nobody can know; lost %d, and %d that no disk had",
+			c.site.name, y.said, y.accepted, y.arrived, twice, y.twice[propagated]+y.twice[unicast]-twice, len(y.lost)-beyond, beyond)
+		check.Equal(t, "messages of "+c.site.name+" that arrived twice", twice, 0)
+		check.Equal(t, "messages of "+c.site.name+" lost though a disk had them", len(y.lost)-beyond, 0)
+		check.True(t, c.site.name+" was heard", y.arrived > 10, y.arrived)
+	}
+}
+
+// ask runs a command of the gateway that must succeed.
+func (p *voyage) ask(args ...string) {
+	p.t.Helper()
+	if out, err := exec.CommandContext(p.t.Context(), p.game.o.Gateway, args...).CombinedOutput(); err != nil {
+		p.t.Fatalf("gateway %v: %v\n%s", args, err, out)
+	}
+}
