@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aldis/internal/config"
+	"aldis/internal/control/glance"
 	"aldis/internal/logbook"
 )
 
@@ -64,6 +65,9 @@ func forPeople(_ []string, a slog.Attr) slog.Attr {
 			return slog.Attr{}
 		}
 	case string:
+		if a.Key == "name" { // that a local peer has chosen
+			v = glance.Cut(v)
+		}
 		return slog.String(a.Key, printable(v))
 	case error:
 		return slog.String(a.Key, printable(v.Error()))

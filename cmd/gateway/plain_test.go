@@ -134,6 +134,9 @@ func TestLogForPeople(t *testing.T) {
 			slog.Any("after", 98*time.Millisecond), slog.Time("until", time.Time{}))
 		harmless(t, "the log as "+format, b.String())
 		wants(t, b.String(), "98ms")
+		b.Reset()
+		log.LogAttrs(context.Background(), slog.LevelInfo, "peer has a lease", slog.String("name", strings.Repeat("A", 10_000)))
+		check.True(t, "a name is cut", b.Len() < 1000, b.Len())
 		check.True(t, "no unknown time", !strings.Contains(b.String(), "0001-01-01"), b.String())
 	}
 }
