@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,14 +29,14 @@ func TestCrowd(t *testing.T) {
 		t.Fatal(err)
 	}
 	slow, asked := make(chan bool), make(chan bool)
+	var first atomic.Bool // a request has come
 	d := New(Source{Trouble: func() string { return "" }, Radio: func() (s radio.Stats) { return s }, NORM: func() (s norm.Stats) { return s },
 		Log: slog.New(slog.DiscardHandler),
 		Snapshot: func(ctx context.Context) (Snapshot, error) {
 			if _, ok := ctx.Value(http.LocalAddrContextKey).(net.Addr); ok {
-				select {
-				case asked <- true: // the first request only: nobody listens later
+				if first.CompareAndSwap(false, true) {
+					close(asked)
 					<-slow
-				default:
 				}
 			}
 			return Snapshot{}, nil
@@ -59,13 +60,13 @@ func TestCrowd(t *testing.T) {
 		body, err := io.ReadAll(r.Body)
 		return string(body), err
 	}
-	first := make(chan string)
+	answer := make(chan string)
 	go func() {
 		body, err := get()
 		if err != nil {
 			body = err.Error()
 		}
-		first <- body
+		answer <- body
 	}()
 	<-asked
 	var waiting []net.Conn
@@ -96,5 +97,5 @@ func TestCrowd(t *testing.T) {
 	}
 	wait.Until(t, 30*time.Second, "no more connections than there may be", func() bool { return held() <= maxConnections })
 	close(slow)
-	check.Equal(t, "the first answer", strings.TrimSpace(<-first), "ok")
+	check.Equal(t, "the first answer", strings.TrimSpace(<-answer), "ok")
 }
