@@ -185,7 +185,7 @@ func TestKeysRoster(t *testing.T) {
 		{"roster add ROSTER --node 0,x,y --authority AUTHORITY --passphrase-file x", 1, "0 is no id"},
 		{"roster add ROSTER --node 5,x,y --authority AUTHORITY --passphrase-file x", 1, "gateway keys node show prints it"},
 		{"roster new -o " + filepath.Join(o.dir, "x") + " --net blue --node " + one + " --node " + one + " --authority AUTHORITY --passphrase-file x", 1, "node 1 is there twice"},
-		{"roster roll ROSTER --at noon --authority AUTHORITY --passphrase-file x", 1, "no time such as"},
+		{"roster roll ROSTER --at noon --authority AUTHORITY --passphrase-file x", 1, `"noon" is no time: write 10:32`},
 		{"roster verify ROSTER --by " + other.public, 1, "not signed by"},
 		{"roster verify ROSTER", 2, "--by is missing"},
 		{"roster show ROSTER --net x", 2, "--net is of no use here"},

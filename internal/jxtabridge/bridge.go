@@ -239,7 +239,6 @@ func (b *Bridge) welcomed(ev Welcomed) {
 	if ev.Welcome.Version == "3.0" && ev.Welcome.MsgVersion == 1 {
 		c.version = 1
 	}
-	c.inOrder = ev.Welcome.Version == "1.1" && ev.Welcome.NoPropagate
 	b.who.arrived(c, ev.Welcome)
 }
 

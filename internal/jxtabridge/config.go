@@ -41,8 +41,7 @@ type Config struct {
 	// Pace is the least distance of two far payloads to one peer, default 10 ms. JXSE 2.7 hands each message to another
 	// thread, so that of two which come together the second may overtake the first: seen with every other pair of a
 	// backlog at no distance, with one of 100 at 2 ms, and on a busy machine with one of 120 at 10 ms: so a backlog
-	// that is soon over keeps fifteenfold distance. Libraries before 2.5 read each connection in one thread, and 2.2 says so
-	// in its welcome (no propagation, version 1.1): they are handed everything at once.
+	// that is soon over keeps fifteenfold distance.
 	Pace time.Duration
 
 	MaxPeers        int // peers with a lease or a connection; default 4096

@@ -243,23 +243,6 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// A library that reads one message after the other gets them at once: its welcome tells.
-func TestNoPaceForThoseInOrder(t *testing.T) {
-	n := newNode(t, 1)
-	f := n.peer("A", "uuid")
-	f.hangUp()
-	f.inOrder = true
-	f.redial("")
-	f.connect(jxta.NetGroup)
-	f.pipe(jxta.NetGroup, pipe1, jxta.PipeTypePropagate, true)
-	f.take()
-	for i := range 50 {
-		n.step(farWire(uint64(i+1), fmt.Sprint(i+1)))
-		check.Equal(t, "heard at once", fmt.Sprint(f.bodies()), fmt.Sprint([]int{i + 1}))
-	}
-	check.Equal(t, "done", len(n.done), 50)
-}
-
 // What was under way to a peer when the gateway died goes again, and the log says how many.
 func TestUnderWayGoesAgain(t *testing.T) {
 	n := newNode(t, 1)

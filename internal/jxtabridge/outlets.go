@@ -43,7 +43,6 @@ type conn struct {
 	known      bool // the first message has shown the format
 	signed     bool
 	version    uint8 // binary message version to send
-	inOrder    bool  // what it is sent is heard in that order at any distance; see Config.Pace
 	inflight   []flight
 	octets     int // of inflight
 	complaints int
@@ -285,7 +284,12 @@ func (o *outlets) pump(p *peer) {
 		default:
 			p.queued -= m.size
 			o.transmit(c, m, true)
-			p.next = o.now.Add(o.pace(c, m, len(p.queue)-n))
+			pace := o.cfg.Pace
+			if len(p.queue)-n < shortBacklog {
+				pace *= 15
+			}
+			pace += time.Duration(m.size/pacedOctets) * time.Millisecond
+			p.next = o.now.Add(pace)
 		}
 	}
 	if kept > 0 {
@@ -313,18 +317,6 @@ func (o *outlets) welcomeBack(p *peer) {
 	if n > 0 {
 		o.note("info", "a local peer is handed what it had not acknowledged when the gateway ended", "peer", p.id, "messages", n)
 	}
-}
-
-// pace is the distance of the next far message from m, while so many wait.
-func (o *outlets) pace(c *conn, m *message, waiting int) time.Duration {
-	if c.inOrder && !c.signed {
-		return 0
-	}
-	pace := o.cfg.Pace
-	if waiting < shortBacklog {
-		pace *= 15
-	}
-	return pace + time.Duration(m.size/pacedOctets)*time.Millisecond
 }
 
 // shortBacklog is the number of waiting far messages below which they keep a longer distance.

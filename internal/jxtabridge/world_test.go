@@ -189,7 +189,6 @@ type fake struct {
 	name    string
 	addr    string
 	signed  bool
-	inOrder bool     // as 2.2: it hears in order whatever the distance
 	signer  Identity // of a signed one: its id is made of the certificate
 	greeted jxta.Welcome
 	gone    bool
@@ -282,7 +281,7 @@ func (f *fake) redial(dest string) {
 		dest = "tcp://" + f.n.cfg.Address
 	}
 	f.n.step(Opened{Conn: f.conn, Remote: f.addr})
-	f.n.step(Welcomed{f.conn, jxta.Welcome{Dest: dest, Public: "tcp://" + f.addr, Peer: jxta.URN(f.id), NoPropagate: f.inOrder, Version: "1.1"}})
+	f.n.step(Welcomed{f.conn, jxta.Welcome{Dest: dest, Public: "tcp://" + f.addr, Peer: jxta.URN(f.id), Version: "1.1"}})
 }
 
 func (f *fake) hangUp() {

@@ -33,9 +33,9 @@ type meant struct {
 }
 
 // read finds the time on that side of now; one that is written whole is on either.
-func read(text string, now time.Time, side int) (time.Time, error) {
+func read(typed string, now time.Time, side int) (time.Time, error) {
 	now = now.UTC()
-	text = strings.TrimSpace(strings.ToUpper(text))
+	text := strings.TrimSpace(strings.ToUpper(typed))
 	if d, err := time.ParseDuration(strings.ToLower(text)); err == nil && d > 0 {
 		return now.Add(time.Duration(side) * d).Truncate(time.Second), nil
 	}
@@ -60,7 +60,7 @@ func read(text string, now time.Time, side int) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%.40q is no time: write %s", text, Forms)
+	return time.Time{}, fmt.Errorf("%.40q is no time: write %s", typed, Forms)
 }
 
 // Whole reads a time of which nothing is missing, so that it says the same whenever it is read.

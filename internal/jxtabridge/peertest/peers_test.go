@@ -262,18 +262,9 @@ func TestGatewayRestart(t *testing.T) {
 // Distance is all that a gateway can do for the order inside a 2.7 peer, so this test gives more of it than usual: it has
 // to hold on a busy machine too.
 func TestBacklogStaysInOrder(t *testing.T) {
-	backlog(t, field.KindJXSE27, 30*time.Millisecond)
-}
-
-// JXTA 2.2 needs no distance, and gets none: one that it had would let this test wait for an hour.
-func TestBacklogAtOnce(t *testing.T) {
-	backlog(t, field.KindJXTA22, time.Hour)
-}
-
-func backlog(t *testing.T, listener string, pace time.Duration) {
 	w := newWorld(t, 60*time.Second)
-	sa, sb := pair(t, func(c *jxtabridge.Config) { c.Pace = pace })
-	a, b := w.peer(sa, listener, "A", 9702), w.peer(sb, field.KindJXSE27, "B", 9703)
+	sa, sb := pair(t, func(c *jxtabridge.Config) { c.Pace = 30 * time.Millisecond })
+	a, b := w.peer(sa, field.KindJXSE27, "A", 9702), w.peer(sb, field.KindJXSE27, "B", 9703)
 	w.tell(a, "find svc 1000", "listen svc")
 	w.tell(b, "publish svc")
 	w.await(a, "pipe_ready", "svc")

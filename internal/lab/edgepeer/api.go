@@ -22,9 +22,6 @@ type Config struct {
 	Key  *rsa.PrivateKey
 	Cert []byte
 	Rand *rand.Rand // message and query ids; must not be nil
-	// Mixes makes an unsigned peer one of the libraries that give each message to a thread of its own, as JXSE 2.7 does: its
-	// rendezvous keeps their distance. Signed ones are. The others hear what comes one after the other, as 2.2 does.
-	Mixes bool
 
 	MaxWaiting int // messages that wait for a pipe to be resolved; default 1,024
 	MaxDocs    int // own advertisements kept to answer questions; default 16,384

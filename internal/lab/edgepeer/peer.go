@@ -187,8 +187,7 @@ func (p *Peer) dialled(ev Dialled) {
 	if host == "" {
 		host = "0.0.0.0"
 	}
-	p.out.Welcome = &jxta.Welcome{Dest: dest, Public: "tcp://" + host + ":0", Peer: jxta.URN(p.id), Version: "1.1",
-		NoPropagate: !p.cfg.Mixes && p.cfg.Key == nil}
+	p.out.Welcome = &jxta.Welcome{Dest: dest, Public: "tcp://" + host + ":0", Peer: jxta.URN(p.id), Version: "1.1"}
 }
 
 func (p *Peer) welcomed(w jxta.Welcome) {

@@ -160,7 +160,7 @@ func (a *airPlay) join(ctx context.Context) error {
 	a.left = len(a.Live.Posts) * (len(a.sites) - 1)
 	for i, s := range a.sites {
 		cfg := tcp.Config{
-			Edge:    edgepeer.Config{Name: s.name + "-peer", Mixes: true, Rand: rand.New(rand.NewPCG(a.Seed, uint64(i)))},
+			Edge:    edgepeer.Config{Name: s.name + "-peer", Rand: rand.New(rand.NewPCG(a.Seed, uint64(i)))},
 			Address: s.gateway.lan,
 			Dial:    func(ctx context.Context, address string) (net.Conn, error) { return dialIn(ctx, s.ns, address) },
 			Hear: func(_ *tcp.Peer, n edgepeer.Notice) {

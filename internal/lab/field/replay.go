@@ -194,7 +194,7 @@ func (r *liveReplay) dialAll(ctx context.Context) error {
 			site = r.game.sites[1]
 		}
 		cfg := tcp.Config{
-			Edge:    edgepeer.Config{ID: p.ID, Name: p.Name, Mixes: true, Rand: rand.New(rand.NewPCG(r.o.Seed, uint64(i)))},
+			Edge:    edgepeer.Config{ID: p.ID, Name: p.Name, Rand: rand.New(rand.NewPCG(r.o.Seed, uint64(i)))},
 			Address: site.gateway.lan,
 			Dial:    func(ctx context.Context, address string) (net.Conn, error) { return dialIn(ctx, site.ns, address) },
 			Hear:    func(_ *tcp.Peer, n edgepeer.Notice) { r.post(i, n) },

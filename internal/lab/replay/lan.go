@@ -90,7 +90,7 @@ func (l *lan) known(it site.Item) {
 func (l *lan) begin() {
 	for i, peer := range l.p.s.Peers {
 		e := &edge{index: i, node: l.p.node(peer.Edge), conn: site.ConnID(i + 1)}
-		e.peer = edgepeer.New(edgepeer.Config{ID: peer.ID, Name: peer.Name, Mixes: true, Rand: rand.New(rand.NewPCG(l.p.o.Seed, uint64(i)))})
+		e.peer = edgepeer.New(edgepeer.Config{ID: peer.ID, Name: peer.Name, Rand: rand.New(rand.NewPCG(l.p.o.Seed, uint64(i)))})
 		l.peers = append(l.peers, e)
 		l.conns[e.conn] = e
 	}
