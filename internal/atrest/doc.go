@@ -1,9 +1,11 @@
-// Package atrest seals what a gateway keeps on its disk, with a key that is not there.
+// Package atrest encrypts what a gateway writes to its disk with a key that is not on that disk.
 //
-// A Secret is what the operator gives: a passphrase, or the octets of a key file. Argon2id (RFC 9106) makes a Key of it and a
-// random salt, so that a passphrase must be guessed slowly and for each store anew. Records are sealed with
-// XChaCha20-Poly1305: its nonces have 24 octets, drawn for each record, and do not repeat by chance. A record's name is
-// replaced by a keyed hash (BLAKE2b), so that the same name is found again and nobody else can tell which it is.
+// A Secret is what the operator supplies: a passphrase, or the content of a key file. Argon2id (RFC 9106) derives a
+// Key from the secret and a random salt, so that guessing a passphrase is slow and must start anew for each store.
+// Records are encrypted with XChaCha20-Poly1305 under a random nonce of 24 octets, long enough that nonces do not
+// repeat by chance. A keyed hash (BLAKE2b) replaces the name of a record: the gateway can look a name up, and nobody
+// else can tell what it is.
 //
-// Sizes are octets. A Key may be used by several goroutines.
+// Sizes are octets. Several goroutines may use one Key. The package reads random numbers and files, so it is not pure.
+// Read atrest.go first, then files.go (replacing and overwriting files).
 package atrest

@@ -1,13 +1,16 @@
-// Package audit keeps the record of what people and peers tried on a gateway: starts and ends, orders and who gave them, and
-// refusals by reason. It is a file of JSON lines, each with the hash of the line before it, so that a line that was changed,
-// taken out or put in shows.
+// Package audit records what people and peers tried to do to a gateway: its starts and stops, orders and who gave
+// them, and refusals by reason. The record is a file of JSON lines. Each line carries the hash of the line before it,
+// so changed, removed or inserted lines show.
 //
-// Whoever can write the file can also write it anew from any line on, with hashes that fit. The last hash, noted elsewhere,
-// shows that too: Verify tells whether a noted hash is still there.
+// An attacker with write access can rewrite the file from any line on, with matching hashes. An operator who has noted
+// the last hash elsewhere can detect this: Verify reports whether a noted hash is still in the record.
 //
-// Where the journal is sealed, so is each line (internal/atrest): without the secret a thief of the disk sees how many there
-// are and how long.
+// Where the journal is encrypted, each line of the record is too (internal/atrest). Without the secret, a thief of the
+// disk sees only how many lines there are and how long they are.
 //
-// Files are audit.log and, older, audit.log.1 to audit.log.N: a file that has reached its bound is renamed, and the oldest
-// is removed. Sizes are octets. A Log may be used by several goroutines.
+// The files are audit.log and, in order of age, audit.log.1 to audit.log.N. A file that reaches its size limit is
+// renamed, and the oldest is removed. Sizes are octets. Several goroutines may use one Log.
+//
+// Read entry.go (one line) first, then log.go (writing), read.go (reading and verifying) and sealed.go (encrypted
+// lines).
 package audit

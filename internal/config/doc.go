@@ -1,29 +1,35 @@
-// Package config reads the gateway's configuration (TOML 1.0, strict) and the key files. It reports every mistake
-// at once, with file, line, key and remedy, so that one edit mends the file. docs/configure.md lists the keys.
+// Package config reads the gateway's configuration (TOML 1.0, without unknown keys) and the key files. It reports all
+// mistakes at once, each with file, line, key and remedy, so that one edit repairs the file. docs/configure.md lists
+// the keys.
 //
-// Times are durations with a unit ("20s"), addresses are "ip:port". Relative paths count from the directory of the
-// configuration file. The format of a key file is that of internal/link/seal, profiles are those of internal/link/profile.
+// Times are durations with a unit ("20s") and addresses are "ip:port". Relative paths start at the directory of the
+// configuration file. Package internal/link/seal defines the format of key files, internal/link/profile that of
+// profiles.
+//
+// The package reads files and is therefore not pure. It opens no sockets and starts nothing.
 //
 // # Files
 //
-//   - changes.go: what differs between two configurations
+// Read config.go first: it shows the configuration as a whole. tree.go and section.go show how a value gets there.
+//
 //   - config.go: the configuration as a whole
-//   - control.go: who may give orders, and what commands read that give them
-//   - corpus.go: what the net teaches its gateways
-//   - destroy.go: keys and journals wiped
-//   - filter.go: the rules for what may cross
+//   - tree.go: TOML as sections, keys and line numbers
+//   - section.go: typed and checked values of one section
+//   - nearest.go: the suggestion for a misspelt key
+//   - warn.go: settings that are allowed but seldom intended
+//   - changes.go: the differences between two configurations, for a reload
 //   - key.go: key files
-//   - meet.go: what is the same in JXTA and TAK
-//   - message.go: the rules for what goes first
-//   - nearest.go: the key that was meant, where one is misspelt
-//   - secret.go: what seals the journal
-//   - section.go: the values of one section, checked
-//   - silence.go: the calendar of silence
-//   - tak.go: where TAK devices are, and the rules for their events
+//   - trust.go: the roster and the node's own key
+//   - secret.go: the secret that encrypts the journal
+//   - destroy.go: the files that `gateway keys destroy` wipes
+//   - control.go: who may give orders, and the settings that commands for operators read
+//   - filter.go: rules for what may cross the link
+//   - message.go: rules for what goes first
+//   - silence.go: the calendar of radio silence
+//   - meet.go: rules that join JXTA pipes with TAK units and chats
+//   - tak.go: where TAK devices connect, and the rules for their events
 //   - takkeys.go: certificates of TAK devices
-//   - takrevoke.go: certificates of TAK devices that were taken back
-//   - traces.go: where traces of messages go
-//   - tree.go: TOML as sections, keys and lines
-//   - trust.go: a roster and a node's own key
-//   - warn.go: what is allowed but seldom meant
+//   - takrevoke.go: revoked certificates of TAK devices
+//   - corpus.go: the network's own corpus for compression
+//   - traces.go: where traces of messages are exported
 package config

@@ -1,32 +1,36 @@
-// Package control answers operators over HTTP: GET /status, /adverts and /messages (JSON), /metrics (Prometheus text) and /healthz.
-// Every answer comes from one Status value of the gateway, taken between two turns of the loop (design 9), and from
-// counters that rooms keep themselves. Nothing that may be read asks for a password: bind the listener to loopback or to
-// a network of operators.
+// Package control serves operators over HTTP: GET /status, /adverts and /messages (JSON), /metrics (Prometheus text)
+// and /healthz. Each answer comes from one Status of the gateway, taken between two turns of the daemon's loop (design
+// 9), and from counters that other packages keep. Reading needs no password, so bind the listener to loopback or to a
+// network of operators.
 //
-// A POST request is an order and changes the gateway. It comes over a unix socket, where the kernel says who gives it, or
-// over TCP with a token. Each is logged with its giver. The function order makes the handler of one, so that a further
-// order is a line in New and the function that obeys.
+// A POST request is an order and changes the gateway. It arrives over a unix socket, where the kernel identifies the
+// caller, or over TCP with a token. The log and the audit record name the caller of each order. The function order
+// builds the handler of one order: a new order needs one line in New and the function that carries it out.
 //
-// Metrics are named aldis_…, in base units: seconds, octets (called bytes by Prometheus' convention). Octets of the
-// airtime ledger are IP octets.
+// Metrics are named aldis_… and use base units: seconds, and octets (called bytes, by Prometheus' convention). The
+// airtime ledger counts IP octets.
+//
+// The package opens listeners and runs goroutines; it is not pure.
 //
 // # Files
 //
-//   - control.go: the listeners and pages
-//   - live.go: who looks, and what they are told
-//   - adverts.go: where advertisements are
-//   - bill.go: the bill of each month
-//   - crowd.go: how many connections there may be
-//   - drain.go: the orders before a stop: a drain, and a copy of the journal
-//   - messages.go: where messages are, and orders about one
-//   - orders.go: who may give orders
-//   - peers.go: orders about peers
-//   - roster.go: the order to go by a newer roster
-//   - reload.go: the order to read the configuration again
-//   - corpora.go: orders about what the net has taught
+// Read control.go first, then orders.go. The others hold one kind of answer or order each.
+//
+//   - control.go: listeners and read-only answers
+//   - orders.go: who may give orders, and how an order is handled
 //   - socket.go: the unix socket
-//   - survey.go: the order to measure a link
-//   - whatif.go: a rehearsal of traffic on another link
-//   - metrics.go: the metrics
-//   - linkmetrics.go: the metrics of the links
+//   - crowd.go: the limit on open connections
+//   - live.go: the event stream for browsers and terminals that watch
+//   - adverts.go: where advertisements are
+//   - messages.go: where messages are, and orders about one message
+//   - bill.go: the bill of each month
+//   - metrics.go: metrics of the process and the LAN
+//   - linkmetrics.go: metrics of the links
+//   - peers.go: orders about far gateways
+//   - roster.go: the order to use a newer roster
+//   - reload.go: the order to read the configuration again
+//   - drain.go: the orders before a stop: drain, and a copy of the journal
+//   - corpora.go: orders about corpora of the network
+//   - survey.go: the order to probe a link
+//   - whatif.go: a rehearsal of recent traffic on another link
 package control

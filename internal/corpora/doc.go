@@ -1,11 +1,13 @@
-// Package corpora is the face by which gateways of a net give each other what they have taught themselves: corpora, as
-// gateway corpus build makes them (docs/decisions/corpus.md). Its local client is the operator.
+// Package corpora is the protocol adapter by which the gateways of a network exchange corpora: texts from which they
+// learn to compress their own formats, as `gateway corpus build` makes them (docs/decisions/corpus.md). Its local
+// client is the operator.
 //
-// An operator has a corpus sent to sites: it crosses as any message in custody, deferred, so that all else goes first. The far
-// face checks it and keeps it beside its own. Nothing comes of it until the operator there accepts it, or his configuration
-// names the sender; then it is what the gateway codes by from its next start on.
+// An operator orders a corpus sent to some sites. It crosses as a message in custody with the lowest precedence. The
+// adapter of the far site checks the corpus and stores it beside its own. The far gateway uses it from its next start
+// on, after its operator has accepted it or if its configuration names the sender.
 //
-// Bounds: a corpus has at most compact.MaxCorpusFile octets. One is kept of each site, and MostKept in all, the newest.
+// The package is pure. A corpus has at most compact.MaxCorpusFile octets. The adapter keeps one corpus of each site,
+// and at most MostKept altogether, the newest.
 //
-// Files: face.go the face; choice.go which corpus a start uses; words.go what it is told and tells.
+// Files: face.go the adapter, start here; words.go its events and orders; choice.go which corpus a start uses.
 package corpora

@@ -1,38 +1,42 @@
-// Package daemon is the loop: the one goroutine that owns the gateway's state machine. Events of the LAN, the link,
-// libnorm and the clock meet here and nowhere else. The loop keeps their order: the records of a Step are durable
-// before the loop does anything else that the Step wants. It decides nothing about protocols.
+// Package daemon is the loop that drives a gateway: one goroutine owns the gateway's state machine and feeds it the
+// events of the LAN, the link, libnorm and the clock. The loop makes no protocol decision. It keeps one order: the
+// records of a Step are durable before anything else that the Step wants is carried out.
+//
+// Read daemon.go first (inboxes and turns), then settle.go (commit and carry out), hear.go (datagrams on a busy
+// machine), clock.go (time) and metrics.go. The package has goroutines and channels and reads the clock; it is not
+// pure.
 //
 // # Inboxes
 //
-// There are four, all bounded. Those of the LAN, of libnorm and of the operator's orders make the poster wait, so lan stops
-// reading its sockets. That of the link answers that it is full, so radio drops the datagram and counts it. One turn of the
-// loop takes what is there, up to a batch, datagrams first.
+// The loop has four inboxes, all bounded. Those of the LAN, of libnorm and of operators' orders block the sender, so
+// that the LAN stops reading its sockets. The inbox of the link does not block: when it is full, radio drops the
+// datagram and counts it. One turn of the loop takes what has gathered, up to a batch, datagrams first.
 //
 // # A busy machine
 //
-// Where something is due, the loop first hears what waits in the kernel (hear.go). The engine is told of each datagram how long it
-// has lain in this machine, and whether more are behind it. It does what is due when it has heard the last.
+// Before the loop acts on a timer, it reads the datagrams that wait in the kernel (hear.go). It tells the gateway how
+// long each datagram has waited in this machine and whether more follow. The gateway runs its timers after the last
+// one.
 //
 // # The journal
 //
-// The journal writes beside the loop, so that local peers do not wait for a slow disk. An output with records, and
-// everything for the link behind it, waits in order until its commit is done. A commit takes whatever has gathered
-// since the last one. An output that is for local peers alone and has no record leaves at once, but never overtakes
-// something that waits for the same connection: docs/decisions/commits.md.
+// The journal writes beside the loop, so that local peers do not wait for a slow disk. An output with records waits
+// for its commit, and so does everything for the link behind it, in order. A commit takes all records that have
+// gathered since the last one. An output that has no record and concerns only local peers leaves at once, but never
+// overtakes output for the same connection: docs/decisions/commits.md.
 //
 // # When the journal cannot write
 //
-// While the journal cannot be written (disk full, or failing), the loop holds back every output that depends on it. It
-// keeps outputs with records, in order, and tries the commit again every second. Until that works no datagram leaves,
-// because a datagram could contain a receipt for something that is not durable yet. Datagrams made in the meantime are
-// lost as on any link, and custody repairs that. Outputs without records still go to the LAN, so local peers get their
-// answers. The log says what to do, once for each thing to do, and Trouble says it all the time. When 4 MiB are held
-// back the loop takes no more events, and the LAN feels it.
+// While the journal cannot be written (disk full or failing), the loop keeps outputs with records, in order, and
+// retries the commit every second. No datagram leaves in that time, because it could acknowledge something that is not
+// durable yet. Datagrams made meanwhile are lost as on any link, and custody repairs the loss. Outputs without records
+// still reach the LAN, so local peers get answers. The log names each remedy once; Trouble reports it for as long as
+// it applies. Beyond 4 MiB of waiting output the loop takes no more events, and the LAN slows down.
 //
 // # Time
 //
-// Step gets the machine's monotonic clock, which the loop sets by the wall clock at the start. A wall clock that jumps
-// therefore moves no timer. But expiry times are absolute and cross the link, so the two clocks must not differ for
-// good. After a jump the loop's time runs up to 5 % faster or slower until it has caught up (an hour takes 20 hours),
-// and never goes back. A jump is logged and counted. A restart takes over the wall clock at once.
+// Step receives the machine's monotonic clock, which the loop sets to the wall clock at its start. A wall clock that
+// jumps therefore moves no timer. Expiry times however are absolute and cross the link, so the two clocks must not
+// differ for good. After a jump the loop's time runs up to 5 % faster or slower until it has caught up (20 hours for
+// one hour), and never goes back. The loop logs and counts the jump. A restart adopts the wall clock at once.
 package daemon

@@ -1,10 +1,10 @@
-// Package doctor looks at a machine and at the gateway that runs on it, and says what is wrong there, with the way out. It
-// changes nothing and sends nothing: the kernel is asked for routes and limits, the gateway for its status. What only a
-// running gateway knows is asked of that.
+// Package doctor examines a machine and the gateway that runs on it, and reports what is wrong, each finding with a
+// remedy. It changes nothing and sends nothing over the link. It asks the kernel for routes and limits, and the
+// running gateway for its status.
 //
-// A fault keeps messages from crossing, or is about to. A warning is what works badly or might not work later.
+// A fault stops messages from crossing, or soon will. A warning is something that works badly or may not work later.
 //
-// Files: doctor.go findings and who is asked; clock.go the clock; disk.go data directory and key file; ports.go listening
-// sockets and multicast; rights.go what the process may do; route.go the way to the far gateways; far.go what the running gateway
-// says of them.
+// Files: doctor.go findings and the order of checks, start here; clock.go the clock; disk.go data directory and key
+// file; ports.go listening sockets and multicast; rights.go what the process may do; route.go the route to far
+// gateways; far.go what the running gateway reports about far gateways.
 package doctor

@@ -1,5 +1,5 @@
-// Package due has what state machines do with the times at which something is due: the earlier and the later of two, and
-// a heap of what waits. A zero time is never.
+// Package due holds what state machines need for timers: the earlier and the later of two times, and a heap of
+// deadlines. A zero time means never. It is pure.
 package due
 
 import "time"

@@ -1,62 +1,82 @@
-// Package gateway is the road: one Step joins faces, rules, replication, custody and carriers into a node that talks to its
-// sister gateways. It is pure: edges give it events and carry out its Output, in its order.
+// Package gateway is the core of a node. One Step joins protocol adapters (faces), operators' rules, replication,
+// custody and carriers, and exchanges datagrams with the other gateways of the network. It is pure: edge packages give
+// it events and carry out its Output, in its order.
 //
 //	peer -> lan -> jxtabridge -> rules -> mail (custody) -> carrier (envelope, frame, seal) -> journal -> radio -> air
 //	air -> radio -> seal -> frame -> carrier (custody) -> envelope -> rules -> jxtabridge -> journal -> lan -> peer
 //
-// One Step makes the way from lan or radio to journal. The loop (internal/daemon) commits and then sends.
+// One Step covers the path from lan or radio to the journal. The loop (internal/daemon) commits the records, and then
+// sends.
 //
-// A gateway has bearers (ways over the air), of length one today; a bearer has carriers, of which the first takes new
-// messages. Messages are held by internal/gateway/mail, whichever carrier moves them: docs/decisions/bearers.md.
+// A gateway has a list of bearers (ways over the air), today of length one. A bearer has carriers, of which the first
+// takes new messages. Package internal/gateway/mail holds every message, whichever carrier moves it:
+// docs/decisions/bearers.md.
 //
 // # Calls and units
 //
-// New starts from the journal and fails with a sentence that names the record; Step, Status and AdvertRows are for one
-// goroutine. Callers pass now, which never goes back. Sizes are octets; the ledger counts IP octets, 28 of IP and UDP
-// included.
+// New starts from the journal; its error names the record that it could not read. Step, Status and AdvertRows belong
+// to one goroutine. Callers pass the time, which never goes back. Sizes are octets. The airtime ledger counts IP
+// octets, including 28 for IP and UDP.
 //
 // # Files
+//
+// Read these five first:
 //
 //   - api.go: events and outputs
 //   - gateway.go: New and Step
 //   - bearer.go: ways over the air
-//   - faces.go: the LAN sides
-//   - meeting.go: where faces meet
-//   - rules.go: what the operator lets cross
-//   - newrules.go: rules that change while the gateway runs
-//   - newlink.go: peers that change while it runs
-//   - limited.go: items that wait for the rate of a rule
-//   - drain.go: the drain before a stop
-//   - billed.go: units of the bill
-//   - bill.go: the bill of each month
-//   - state.go: replication
-//   - far.go: what we hold of a peer's site
-//   - door.go: which datagrams count
-//   - trust.go: whose keys count
+//   - faces.go: protocol adapters
+//   - receive.go: what arrives from the link
+//
+// Which datagrams and keys are valid:
+//
+//   - door.go: which datagrams of a peer are accepted
+//   - trust.go: which keys are accepted
 //   - rollover.go: newer rosters
-//   - shelf.go: which rosters a peer keeps
-//   - receive.go: what came in
-//   - coders.go: which model codes and reads a text
-//   - endings.go: what becomes of messages behind their receipts
-//   - unread.go: messages that cannot be read
-//   - peer.go: a sister gateway
-//   - silence.go: EMCON
-//   - windows.go: the calendar of silence
-//   - surveys.go: measuring the link
+//   - shelf.go: which rosters a peer has kept
+//
+// Rules and orders of the operator:
+//
+//   - rules.go: what may cross the link
+//   - newrules.go: rules that change while the gateway runs
+//   - newlink.go: peers that change while the gateway runs
+//   - limited.go: items held back by the rate of a rule
+//   - silence.go: radio silence (EMCON)
+//   - windows.go: the calendar of radio silence
+//   - drain.go: the drain before a stop
+//   - messageorders.go: orders about one message
+//   - standing.go: orders about all messages of a precedence
+//   - surveys.go: probing the link
+//
+// State of sites, and messages after the carrier:
+//
+//   - state.go: replication of sites' state
+//   - far.go: the copy of a peer's site
+//   - peer.go: another gateway of the network
+//   - coders.go: which model codes and decodes a text
+//   - meeting.go: where adapters of this gateway exchange traffic
+//   - endings.go: messages after they are acknowledged, until each has been handed over or has failed
+//   - unread.go: messages that cannot be decoded
+//
+// The journal:
+//
+//   - records.go: the records, and what a repair keeps
 //   - restore.go: start from the journal
-//   - adopt.go: a journal of version 0.1
-//   - putback.go: data that was put back to an older copy
-//   - records.go: what records are, and what a repair keeps
-//   - status.go: what the operator is told
-//   - late.go: what lateness of this machine is not the link's
+//   - adopt.go: reading a journal of version 0.1
+//   - putback.go: what happens when data was restored from an older copy
+//
+// What operators are told:
+//
+//   - status.go: the status
 //   - linkstate.go: the state of a link
-//   - differs.go: a link that is not as its profile says
-//   - foreseen.go: what will expire before it can be there
-//   - outlook.go: when all that waits will be there
-//   - delays.go: how long the messages took that came
+//   - late.go: lateness of this machine that must not be blamed on the link
+//   - differs.go: a link that differs from its profile
+//   - bill.go: the bill of each month
+//   - billed.go: billing units of the tariff
 //   - adverts.go: where advertisements are
 //   - messages.go: where messages of this site are
-//   - messageorders.go: what may be ordered of a message
-//   - standing.go: what is ordered of a precedence
-//   - arrival.go: when one message will be there
+//   - arrival.go: forecast for one message
+//   - outlook.go: forecast for all that waits
+//   - foreseen.go: messages that will expire before they can arrive
+//   - delays.go: delivery times of the messages that arrived
 package gateway

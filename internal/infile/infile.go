@@ -1,5 +1,5 @@
-// Package infile reads files that an operator has named. What is no file is refused: a named pipe would hold a command up until
-// somebody writes, and a device never ends.
+// Package infile opens files that an operator has named, and refuses anything that is not a regular file: a named pipe
+// would block a command until somebody writes to it, and a device never ends.
 package infile
 
 import (

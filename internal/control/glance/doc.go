@@ -1,9 +1,11 @@
-// Package glance says in a few words and figures what an operator wants to see of a gateway: is all well, what waits and until
-// when, how the link is used now and how it was used before. The page and `gateway top` show its View, which is made once for
-// all who look.
+// Package glance condenses a gateway's status into what an operator wants to see first: whether all is well, what
+// waits and for how long, and how the link is and was used. The browser page and `gateway top` both show its View,
+// which is computed once for all viewers.
 //
-// It is pure: it is given the time and what the gateway says. Names that peers choose are made Plain here, so that no terminal
-// and no page has to. Rates are bits per second, sizes IP octets of the airtime ledger unless their comment says otherwise.
+// The package is pure: callers pass the time and the status. It makes names that peers chose printable (Plain), so
+// that no terminal and no page has to. Rates are bits per second. Sizes are IP octets of the airtime ledger unless a
+// comment says otherwise.
 //
-// Files: view.go what is shown; alarms.go what is wrong, in words; history.go the ledger over time; plain.go names.
+// Files: view.go what is shown; alarms.go alarms in words; history.go the airtime ledger over time; plain.go printable
+// names.
 package glance

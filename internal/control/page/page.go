@@ -1,8 +1,8 @@
-// Package page is the page that a gateway serves: what an operator sees in a browser, one static bundle in the binary. It needs
-// nothing from elsewhere, and a browser that shows it loads nothing from elsewhere.
+// Package page holds the web page that a gateway serves to operators, as one static bundle inside the binary. The page
+// loads nothing from other hosts.
 //
-// The scripts are modules as they are written, without a build. No text that a peer has chosen ever becomes markup: elements
-// are made one by one and given textContent. What is shown comes from /events, /air, /adverts and /messages.
+// The scripts are plain JavaScript modules without a build step. Text that a peer chose never becomes markup: the
+// scripts create each element and set its textContent. The data comes from /events, /air, /adverts and /messages.
 package page
 
 import (

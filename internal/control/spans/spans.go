@@ -1,9 +1,9 @@
-// Package spans tells a collector of OpenTelemetry what became of messages: a trace for each message of this site that has
-// ended, with a span for each step of its life. It looks at the messages between two turns of the loop, as the page does, and
-// sends beside it. What a collector does not take in time is dropped and counted.
+// Package spans exports what happened to messages to an OpenTelemetry collector: one trace for each ended message of
+// this site, one span for each step of its life. It reads the messages between two turns of the daemon's loop, as the
+// page does, and sends from a goroutine of its own. What a collector does not accept in time is dropped and counted.
 //
-// The format is OTLP over HTTP with Protocol Buffers. A trace says who spoke to which pipe, when, and how many octets; never
-// what was said.
+// The format is OTLP over HTTP with Protocol Buffers. A trace says who sent to which pipe, when, and how many octets.
+// It never contains the content.
 package spans
 
 import (

@@ -1,7 +1,8 @@
-// Package top shows a gateway in a terminal: the views Now and Messages of the page, live, over ssh as well. What it shows comes
-// from the same source, GET /events and GET /messages, and every name in it is Plain: no peer moves the cursor.
+// Package top shows a gateway in a terminal: the page's views Now and Messages, live, also over ssh. Its data comes
+// from the same sources as the page, GET /events and GET /messages. Names of peers are made printable first, so no
+// peer can move the cursor.
 //
-// Files: top.go the loop and its keys; draw.go what is on the screen.
+// Files: top.go the loop and its keys; draw.go the screen.
 package top
 
 import (

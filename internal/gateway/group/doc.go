@@ -1,9 +1,12 @@
-// Package group is the carrier of messages to several peers at once, over P_Mul: every message, state included, is one
-// P_Mul message to all that it is for, and Ack_PDUs are its receipts. P_Mul itself knows no order; the
-// Message_Sequence_Number puts messages of one sender into it. docs/decisions/pmul-carrier.md.
+// Package group is the carrier that sends one message to several peers at once, over P_Mul (internal/pmul). Every
+// message, and every change of the site's state, is one P_Mul message to all its recipients. Ack_PDUs acknowledge it.
+// P_Mul itself does not order messages: the Message_Sequence_Number orders those of one sender.
+// docs/decisions/pmul-carrier.md says when this carrier is used.
 //
-// Files: group.go the carrier and its engines; accept.go messages that this site gives to P_Mul; send.go what goes on the air;
-// behind.go what goes once more to a peer with an older roster; ended.go messages that have ended, and what a peer that cannot
-// read one gets again; order.go the order of what a peer sends, and records; ordered.go what the operator orders of a message;
-// putback.go what a peer that was put back lacks.
+// The package is pure and has no goroutine. Callers pass the time.
+//
+// Files: group.go the carrier and its P_Mul engines, start here; accept.go messages that this site hands to P_Mul;
+// send.go datagrams for the air; order.go the order of a peer's messages, and its records; ended.go messages that have
+// ended, kept for a peer that cannot decode one; behind.go further copies for a peer with an older roster; ordered.go
+// the operator's orders about a message; putback.go what a peer lacks after its data was restored from an older copy.
 package group

@@ -1,38 +1,42 @@
-// Package mail is custody: it holds every message of this site once, whoever it is for and whichever way it goes, until
-// it has ended for each recipient. A Message has an ID of the journal's life that belongs to no carrier; an Entry is the
-// message on its way to one recipient: it waits, or is under way as a number in a lane of a carrier (Attempt).
+// Package mail is custody: it holds every message of this site once, whoever receives it and whichever carrier moves
+// it, until the message has ended for each recipient. A Message has an ID that is unique in the journal and belongs to
+// no carrier. An Entry is the message on its way to one recipient. It waits, or is under way as a number in a queue of
+// a carrier (Attempt).
 //
-// The Store alone accepts, bounds, expires, replaces and ends messages, counts what became of them, and writes the journal.
-// An Audience has what those who read the same numbers of ours know: numbers of flows, messages to code later ones after,
-// the newest of a key. A Reader has the same of a peer's messages, Early what arrived before its turn. Carriers differ
-// from each other in values (Policy, lanes), not in types here.
+// Only the Store accepts, limits, expires, replaces and ends messages, counts their outcomes and writes their records.
+// An Audience is the set of peers that share one outgoing number sequence, with what these peers know: numbers of
+// flows, earlier messages that later ones are coded after, and the newest message of each key. A Reader holds the same
+// for a peer's messages, and Early those that arrived before their turn. Here carriers differ in values (Policy,
+// queues), not in types.
 //
 // # Calls and units
 //
-// Carrier is what the gateway asks of a carrier, Road what a carrier asks of the gateway. All of it happens inside one Step
-// of the gateway: nothing here is for concurrent use, and now never goes back. Sizes are octets; those of the ledger are
-// IP octets.
+// Carrier is what the gateway asks of a carrier; Road is what a carrier asks of the gateway. Both are called inside
+// one Step of the gateway. The package is pure, nothing in it is safe for concurrent use, and time never goes back.
+// Sizes are octets; in the airtime ledger they are IP octets.
 //
 // # Files
 //
-//   - carrier.go: the seam, Carrier and Road
-//   - peer.go: what all parts know of a sister gateway
-//   - paths.go: addresses of a sister gateway
+// Read carrier.go, then store.go and box.go.
+//
+//   - carrier.go: the interfaces Carrier and Road
+//   - store.go: accepting and ending messages, and their records
 //   - box.go: what is held for one peer
 //   - backlog.go: what is held for one peer, by precedence
-//   - queue.go: what waits in a lane
-//   - rota.go: which source has the turn
-//   - turns.go: in which order messages will go, about
+//   - queue.go: what waits in one queue of a carrier
+//   - rota.go: which source goes next
+//   - giving.go: which messages a full queue gives up
+//   - turns.go: the approximate order in which messages will go
 //   - pace.go: how fast messages go
-//   - giving.go: what a full queue gives up
-//   - store.go: acceptance, fates, journal
-//   - ordered.go: what the operator orders of a message, and its life
-//   - audience.go: flows and learning towards peers
-//   - longlearning.go: long messages that later ones are coded after
-//   - reader.go: flows and learning from a peer
-//   - early.go: messages that came before their turn
-//   - turn.go: what one turn of the loop codes and reads
+//   - peer.go: what all parts know of another gateway
+//   - paths.go: addresses of another gateway
+//   - ordered.go: the operator's orders about a message, and its life
+//   - audience.go: flows, and earlier messages as a coding history, towards peers
+//   - longlearning.go: long messages as a coding history
+//   - reader.go: flows and coding history of a peer's messages
+//   - early.go: messages that arrived before their turn
+//   - turn.go: how much one turn of the loop may code and decode
 //   - air.go: a transmitter and its idle time
-//   - gauge.go: what the traffic shows of the link
-//   - ledger.go: octets by cause
+//   - gauge.go: what traffic shows of the link
+//   - ledger.go: the airtime ledger: octets by cause
 package mail

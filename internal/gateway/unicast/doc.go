@@ -1,27 +1,32 @@
-// Package unicast is the carrier of the datagrams between this gateway and each of its peers: HELLOs, probes, receipts, the
-// direct lane (what fits one datagram) and the bulk lane (NORM). Every bearer has one; where another carrier takes the
-// messages, it still keeps the conversation with each peer and finishes what it had under way.
+// Package unicast is the carrier for datagrams between this gateway and one peer at a time: HELLOs, probes,
+// acknowledgements, the direct queue (messages that fit one datagram) and the bulk queue (longer ones, in segments or
+// over NORM). Every bearer has one. Where another carrier takes the messages, this one still holds the conversation
+// with each peer, and finishes what was under way.
 //
-// A datagram goes out when the one before it has left the antenna at the profile's rate, so the modem's queue stays empty
-// and what is urgent waits for one datagram at the most. Inside a datagram small frames come first.
+// A datagram leaves when the one before has left the antenna at the profile's rate. So the modem's queue stays empty,
+// and an urgent message waits for one datagram at most. Inside a datagram small frames come first.
+//
+// The package is pure and has no goroutine. Callers pass the time.
 //
 // # Files
 //
-//   - unicast.go: the carrier, which peer's turn it is, what is due
+// Read unicast.go, then letter.go and receive.go: a datagram that leaves, and one that arrives.
+//
+//   - unicast.go: the carrier, which peer is served next, and what is due
 //   - letter.go: what goes into the next datagram
-//   - lane.go: lanes and numbers of messages
-//   - window.go: how much may be under way
-//   - gauge.go: what the link shows of itself
-//   - ahead.go: messages that are read before their turn
-//   - sizing.go: which lane a message takes
-//   - news.go: what the site's state may take of the air
-//   - receive.go: what came in
-//   - overtaken.go: short numbers of datagrams that come late
-//   - greeting.go: HELLOs to all who share a channel
-//   - path.go: which address of a peer is probed
-//   - pieces.go: long messages in pieces
-//   - norm.go: long messages over libnorm
-//   - putback.go: numbers that went back
+//   - receive.go: what arrived
 //   - api.go: orders to libnorm
+//   - lane.go: queues and message numbers
+//   - window.go: how much may be unacknowledged
+//   - sizing.go: which queue a message takes
+//   - pieces.go: long messages in segments
+//   - norm.go: long messages over libnorm
+//   - ahead.go: messages that are decoded before their turn
+//   - overtaken.go: short message numbers in datagrams that arrive late
+//   - news.go: how much air the site's state may take
+//   - greeting.go: HELLOs to all members of a shared channel
+//   - path.go: which address of a peer is probed
+//   - gauge.go: what the traffic shows of the link
+//   - putback.go: message numbers that went back after data was restored
 //   - journal.go: records in the journal
 package unicast

@@ -1,9 +1,11 @@
-// Package takfiles is the room of files of the TAK face: it keeps data packages on the disk, gives them to devices of the LAN
-// as a TAK server does (the Marti API over HTTP or TLS), takes them from devices, and does what the face orders.
+// Package takfiles is the file server of the TAK adapter. It stores data packages on the disk, serves them to devices
+// of the LAN as a TAK server does (the Marti API over HTTP or TLS), accepts uploads, and carries out the adapter's
+// orders.
 //
-// A file is named by its SHA-256 and never opened. What is kept is bounded: one file, all together, and for how long. Parts of
-// a file that comes over the link are durable when the face is told so.
+// The SHA-256 of a file is its name, and the server never opens one. The size of a file, of all files, and their age
+// are limited. Segments of a file that arrives over the link are durable before the adapter is told of them.
 //
-// Files: store.go files on the disk; parts.go files that are on their way; serve.go the listener and its bounds; places.go whose
-// files are in memory, and for how long; marti.go what devices ask for; room.go what the face orders.
+// Files: room.go the server and the adapter's orders, start here; serve.go the listener and its limits; marti.go
+// requests of devices; store.go files on the disk; parts.go files that are under way; places.go who may hold a file in
+// memory, and how long.
 package takfiles
