@@ -1,8 +1,9 @@
-// Package logbook gives every line of the operator's log a key that stays when its words change, and says what it means.
+// Package logbook gives every line of the operator's log a stable key, which stays when the words change, and says
+// what the line means.
 //
-// The table is events.go. docs/log.md is made of it and of the source: go test ./internal/logbook -run TestPage -args -write.
-// A test finds every place of the source that writes to the log, and fails when its text is not in the table, or when the
-// table has a text that nobody writes.
+// The table is in events.go. docs/log.md is generated from it and from the source: go test ./internal/logbook -run
+// TestPage -args -write. A test finds every place in the source that writes to the log, and fails when its text is not
+// in the table or when the table holds a text that no code writes.
 package logbook
 
 import "strings"

@@ -1,13 +1,15 @@
-// Package manual writes what an operator reads or types about the commands of a program: help, man pages, and the
-// completions of three shells. All of them come from one description of the commands.
+// Package manual writes what an operator reads or types about the commands of a program: help, man pages, and
+// completions for three shells. All are generated from one description of the commands. The package is pure.
 //
 // # Files
 //
-//   - bash.go: the completion of bash
-//   - fish.go: the completion of fish
-//   - markdown.go: a page for the documentation
+// Read program.go first.
+//
 //   - program.go: the description of the commands, and the help
+//   - text.go: a command's help text, parsed
 //   - roff.go: man pages
-//   - text.go: the text of a command's help taken apart
-//   - zsh.go: the completion of zsh
+//   - markdown.go: a page for the documentation
+//   - bash.go: completion for bash
+//   - fish.go: completion for fish
+//   - zsh.go: completion for zsh
 package manual

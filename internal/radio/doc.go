@@ -1,6 +1,6 @@
-// Package radio owns the only socket on the link. It sends and receives UDP payloads, which internal/link/seal has sealed
-// before and opens afterwards. It looks into none of them.
+// Package radio owns the only socket on the link. It sends and receives UDP payloads, which internal/link/seal
+// encrypts before and opens afterwards. It does not look into them.
 //
-// Nothing here waits. If the inbox has no room for a payload, or the kernel does not take it at once, radio drops and
-// counts it. Sizes are octets of UDP payload.
+// Nothing here blocks. When the inbox has no space for a payload, or the kernel does not accept it at once, radio
+// drops and counts it. Sizes are octets of UDP payload. Read radio.go first, then group.go (multicast groups).
 package radio

@@ -1,4 +1,4 @@
-// Package rate bounds how often something may happen.
+// Package rate limits how often something may happen, and how often it is reported.
 package rate
 
 import "time"

@@ -1,4 +1,4 @@
-// Package recent remembers the last of many things, so that one that comes again is known. It reads no clock.
+// Package recent remembers the last of many things, so that a repeated one is recognised. It is pure.
 package recent
 
 // Set holds the last keys that were added, and forgets the oldest for new ones. It is for one goroutine.

@@ -1,24 +1,28 @@
-// Package rights takes from the gateway's process what it does not need, so that whoever takes the process over has little.
+// Package rights takes away from the gateway's process what it does not need, so that an attacker who takes over the
+// process gains little.
 //
 // # Two stages
 //
-// Landlock holds for the thread that asks for it, and a Go process has several from its first instruction on. So the first
-// stage (Enter) restricts one thread and executes the program again, with the same process id, descriptors and arguments. In
-// the second Enter returns what there is. Lock adds the filter of system calls when all sockets are open.
+// Landlock applies to the thread that asks for it, and a Go process has several threads from its first instruction on.
+// The first stage (Enter) therefore restricts one thread and executes the program again, with the same process id,
+// descriptors and arguments. In the second stage Enter returns what is in force. Lock adds the filter of system calls
+// when all sockets are open.
 //
-// # What is not there
+// # When the kernel offers less
 //
-// A kernel may lack Landlock or seccomp, or forbid them. The gateway goes on, and says so: Protection.
+// A kernel may lack Landlock or seccomp, or forbid them. The gateway goes on without, and reports it: Protection.
 //
-// docs/decisions/small-rights.md says what each part is for, and what was not chosen.
+// docs/decisions/small-rights.md says what each part is for, and which alternatives were rejected.
 //
 // # Files
 //
-//   - calls.go: the system calls that a gateway and its children never make
-//   - calls_amd64.go: further ones of amd64
-//   - calls_arm64.go: on arm64 there are none
-//   - calls_other.go: elsewhere there is no filter
+// Read enter.go first.
+//
 //   - enter.go: the first stage, and what the second knows of it
-//   - files.go: Landlock: which files, and what with them
-//   - memory.go: memory that no disk sees
+//   - files.go: Landlock: which files may be used, and how
+//   - memory.go: memory that is never swapped to a disk
+//   - calls.go: system calls that a gateway and its children never make
+//   - calls_amd64.go: further ones of amd64
+//   - calls_arm64.go: arm64 has no further ones
+//   - calls_other.go: other architectures have no filter
 package rights

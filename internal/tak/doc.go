@@ -1,45 +1,48 @@
-// Package tak is the face towards TAK devices and servers, which speak Cursor-on-Target. It is pure: its LAN room
-// (internal/lan/taklan) hands it the events of streams and of the mesh, and carries out its orders.
+// Package tak is the protocol adapter for TAK devices and servers, which speak Cursor on Target (CoT). It is pure: its
+// LAN package (internal/lan/taklan) hands it the events of streams and of the mesh, and carries out its orders.
 //
-// It is the TAK server of its LAN: an event of one device goes to all others as it came, or to those that it names (marti).
-// Pings are answered here; keep-alives, versions and authentication never cross.
+// The adapter is the TAK server of its LAN: an event of one device goes to all others unchanged, or to those that it
+// names (marti). The adapter answers pings itself; keep-alives, versions and authentication never cross the link.
 //
-// Towards far sites events become four kinds of messages:
+// Events cross to far sites as four kinds of messages:
 //
-//   - Positions (types a-...) go by a table of units (internal/tak/track) as batches of typed records. What waits is always
-//     the newest. A batch's fate says when the next one goes.
-//   - Other events go one by one, typed (internal/tak/code), each with the precedence of its type.
-//   - Words (GeoChat) in the form that ATAK gives them, with a number, and receipts that say it.
-//   - Asks name units of which a Whole is missing.
+//   - Positions (types a-...) go through a table of units (internal/tak/track) as batches of typed records. What waits
+//     is always the newest. The outcome of a batch decides when the next one goes.
+//   - Other events go one by one, typed (internal/tak/code), with the precedence of their type.
+//   - Chats (GeoChat) go in the form that ATAK gives them, with a number; receipts refer to that number.
+//   - Requests name units of which the full event (Whole) is missing.
 //
-// A data package stays in its site's room of files (internal/lan/takfiles). Its offer crosses as an event; the file follows in
-// parts when a device of a far site asks for it.
+// A data package stays in the file server of its site (internal/lan/takfiles). Its offer crosses as an event. The file
+// follows in segments when a device of a far site asks for it.
 //
-// At the far site units are shown by their last report and course at the cadence of the local maps, and go stale with the
-// truth. Markers and shapes stay in a table until they are stale, for devices that come later. Chats wait for a device.
+// The far site shows units by their last report and course, at the update rate of local maps, and lets them go stale
+// when they are. Markers and shapes stay in a table until they are stale, for devices that connect later. Chats wait
+// for a device.
 //
-// Callers pass now, which never goes back. All is for one goroutine.
+// Callers pass the time, which never goes back. The package belongs to one goroutine.
 //
 // # Files
 //
-//   - lan.go: what the LAN room says and is told
-//   - face.go: Face and Step
-//   - streams.go: devices
-//   - mesh.go: the LAN's mesh
-//   - unicast.go: devices of the mesh one by one
+// Read lan.go and face.go first.
+//
+//   - lan.go: events from the LAN package, and orders to it
+//   - face.go: Face and its Step
+//   - streams.go: devices on streams
+//   - mesh.go: the multicast mesh of the LAN
+//   - unicast.go: single devices of the mesh
 //   - reports.go: positions of this site
 //   - events.go: other events of this site
-//   - address.go: events for somebody by name
-//   - far.go: what comes from other sites
-//   - met.go: clients of other faces of this gateway
+//   - address.go: events that name their recipients
+//   - far.go: what arrives from other sites
+//   - met.go: clients of other adapters of this gateway
 //   - keep.go: events that stay until they are stale
-//   - placed.go: what was put on the map of this site and stays there
+//   - placed.go: objects that were placed on the map of this site and stay there
 //   - words.go: chats and their receipts
-//   - files.go: what the room of files says and is told
+//   - files.go: events from the file server, and orders to it
 //   - offers.go: data packages of this site
 //   - pulls.go: data packages of far sites
 //   - wants.go: what sites want to be told
-//   - memory.go: what outlives a restart
+//   - memory.go: what survives a restart
 //   - trouble.go: what was refused
 //   - describe.go: what rules and operators see
 package tak

@@ -1,7 +1,8 @@
-// Package when reads times as people write them: on a command line, in a question over HTTP. It has no clock; what is not
-// written, a day or a year, is found from now and from whether the time lies back or ahead.
+// Package when parses times as people write them on a command line or in an HTTP request. It has no clock: it infers
+// an omitted day or year from the current time, and from whether the time is in the past or the future, both given by
+// the caller.
 //
-// A time without a zone is UTC, as all times are that the gateway prints.
+// A time without a zone is UTC, as are all times that the gateway prints.
 package when
 
 import (

@@ -1,17 +1,19 @@
-// Package custody keeps the promise that every message reaches its recipient once. It has numbers, receipts and a
-// window. It detects a loss by a receipt for a later message, and sends a rare probe instead of repeats on a dead link.
-// Why so: (design 3, 6). Figures and rules: (norm-seal 5, 7).
+// Package custody ensures that every message reaches its recipient exactly once. It has message numbers,
+// acknowledgements and a window. The acknowledgement of a later message reveals a loss. On a dead link it sends a rare
+// probe instead of repeats. The reasons: (design 3, 6). Figures and rules: (norm-seal 5, 7).
 //
 // A Sender and a Receiver serve one peer. They hold numbers, never messages. The gateway keeps the messages in its
-// journal, and makes durable what Sender and Receiver decide before it acts on that.
+// journal, and makes the decisions of Sender and Receiver durable before it acts on them.
 //
-// # Lanes and order
+// # Queues and order
 //
-// Numbers count from 1 in each lane, and a lane is delivered in order. No lane waits for the other, so a long message
-// never delays a short one.
+// Each queue (lane) counts its messages from 1 and is delivered in order. Queues do not wait for each other, so a long
+// message never delays a short one.
 //
 // # Time and units
 //
-// Callers pass now; nothing here reads a clock. Numbers are 64 bits in memory, their low 16 on the wire: at most
-// MaxAhead messages are under way, so the rest follows.
+// The package is pure: callers pass the time. Numbers have 64 bits in memory and their low 16 on the wire. At most
+// MaxAhead messages are under way, which determines the rest.
+//
+// Read sender.go, receiver.go, then putback.go (data restored from an older copy) and late.go (allowance for busy machines).
 package custody

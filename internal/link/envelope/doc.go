@@ -1,35 +1,35 @@
-// Package envelope says what one message under custody contains: an application's message elements, or state of the
-// sender's site. It alone imports Protocol Buffers; other rooms see Message.
+// Package envelope encodes the content of one message in custody: message elements of an application, or state of the
+// sender's site. Only this package imports Protocol Buffers; others see Message. It is pure.
 //
 // # Rules for changing envelope.proto
 //
-// The number and type of a field never change, and a number is never used again. New fields are optional, and an old
+// The number and type of a field never change, and a number is never reused. New fields are optional, and an old
 // gateway that skips them must still behave correctly; otherwise the version of the frame changes. Fields that every
-// track message carries keep numbers below 16. `go generate ./internal/link/envelope` makes the generated code, which is
-// kept in the tree.
+// track message carries keep numbers below 16. `go generate ./internal/link/envelope` makes the generated code, which
+// is kept in the repository.
 //
-// A message of a known flow crosses in a form of its own without Protocol Buffers (brief.go), five octets shorter.
+// A message of a known flow has a form of its own without Protocol Buffers (brief.go), which is five octets shorter.
 //
-// Ids are in the compact form of package compact; documents carry their codec in front. Sizes are octets.
+// Ids are in the compact form of package compact. Documents have their codec in front. Sizes are octets.
 //
 // # Bounds
 //
-// All that one message expands to, elements, documents and a deflated envelope, is bounded together, by its octets on the
-// link (MostExpanded). So are the octets that the slow model expands. What repeats is counted before it is parsed
-// (limit.go).
+// MostExpanded bounds, by a message's octets on the link, all that it expands to: elements, documents and a deflated
+// envelope together. The octets that the slow model expands are bounded in the same way. Repeated fields are counted
+// before they are parsed (limit.go).
 //
 // # Files
 //
-//   - accepted.go: when a message was accepted, in the journal alone
-//   - brief.go: the short form of messages of a known flow
+//   - message.go: Message, Append and Parse; start here
 //   - envelope.pb.go: generated from envelope.proto
+//   - limit.go: limits on what is read
+//   - brief.go: the short form of messages of a known flow
+//   - known.go: flows that every network knows by number
 //   - history.go: messages that later ones are coded after
-//   - known.go: flows that each net has, by number
-//   - limit.go: bounds of what is read
-//   - lost.go: messages that could not be handed over
-//   - message.go: Message, Append and Parse
 //   - prepare.go: coding in slices
-//   - renew.go: items that live longer
+//   - renew.go: items whose lifetime is extended
+//   - lost.go: messages that could not be handed over
+//   - accepted.go: when a message was accepted; only in the journal
 package envelope
 
 //go:generate protoc --go_out=../../.. --go_opt=module=aldis -I ../../.. internal/link/envelope/envelope.proto

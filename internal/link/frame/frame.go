@@ -1,13 +1,13 @@
-// Package frame is the inside of a sealed datagram: one or more frames, each complete by itself.
+// Package frame encodes the inside of a sealed datagram: one or more frames, each complete by itself.
 //
-// A frame starts with one octet: its kind in the three high bits, flags in the low five. Receipts, hellos, probes and
-// answers say their own length. DATA and NORM frames run to the end of the datagram unless flagMore is set; then an
-// unsigned varint with the length of the body follows. So the long one goes last and needs no length. A DATA frame has
-// 8 bits of its message's number where those are enough, and often a receipt in one octet more.
-// Why so: (norm-seal 4).
+// A frame starts with one octet: its kind in the three high bits, flags in the low five. Acknowledgements, HELLOs,
+// probes and answers state their own length. DATA and NORM frames extend to the end of the datagram, unless flagMore
+// is set; then an unsigned varint with the length of the body follows. The longest frame therefore goes last and needs
+// no length. A DATA frame has 8 bits of its message's number where those are enough, and often an acknowledgement in
+// one more octet. The reasons: (norm-seal 4).
 //
-// Append and Parse are inverse; Parse aliases its input and never panics. Sizes are octets. Only what was opened by
-// the seal gets here.
+// The package is pure. Append and Parse are inverse. Parse aliases its input and never panics. Sizes are octets. Input
+// has always been authenticated by the seal. Read frame.go first, then greeting.go (HELLOs) and piece.go (segments).
 package frame
 
 import (

@@ -1,10 +1,12 @@
-// Package profile describes links: what a link does to packets and how a gateway uses it. The data files are in
-// profiles/ at the top of the repository and are embedded in the binary; an operator may write more.
+// Package profile describes links: what a link does to packets, and how a gateway uses it. The profiles that come with
+// the gateway are in profiles/ at the top of the repository and are embedded in the binary. Operators may write more.
 //
 // # Units
 //
-// Rates are bits per second of IP octets, sizes octets, times time.Duration; in the files every key ends in its
-// unit. Loss is percent. Nothing here reads a clock or a file: Load is given the reader.
+// Rates are bits per second of IP octets, sizes octets, times time.Duration. In the files every key ends in its unit.
+// Loss is percent. The package is pure: it reads no clock and no file; callers give Load a reader.
+//
+// Read profile.go first, then decode.go and validate.go.
 package profile
 
 import "time"

@@ -1,8 +1,11 @@
-// Package replica keeps the sister gateways' copies of this site's state up to date by sending only what changed. It
-// knows which items the site has, what each peer is known to hold, and what is on its way. After an outage or a lost
-// store a digest of four octets tells whether the copies agree, and a list of hashes mends them if not (design 1).
+// Package replica keeps the copies of this site's state at the other gateways up to date, and sends only what has
+// changed. It knows which items the site has, which of them each peer has acknowledged, and which are under way. After
+// an outage or a lost store, a digest of four octets tells whether the copies agree; a list of hashes repairs them if
+// they do not (design 1).
 //
-// Times are arguments; an item's lifetime travels as an absolute expiry, and both ends then forget the item without a message.
+// The package is pure: callers pass the time. An item's lifetime travels as an absolute expiry, at which both ends
+// remove the item without a message. Read replica.go first, then renewals.go (extended lifetimes) and calendar.go
+// (expiry).
 package replica
 
 import (

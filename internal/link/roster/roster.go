@@ -1,10 +1,13 @@
-// Package roster says who belongs to a net: ids, names, public keys, and the epoch's secret, wrapped for each node. An
-// authority signs it; its key stays ashore. Each roster has a serial, greater than that of the one before, and is a new epoch
-// with a secret of its own, so that who is left out cannot read what comes after.
+// Package roster holds the members of a network: ids, names, public keys, and the secret of the epoch, encrypted for
+// each node. An authority, whose key stays ashore, signs a roster. Each roster has a serial greater than the one
+// before. It begins an epoch with a secret of its own, so that removed members cannot read what follows.
 //
-// Parse and Append are inverse, and so are ParseText and Text, and, by the roster before, Apply and AppendDelta; none
-// believes anything before Verify. Everything is deterministic: keys and chance are arguments. Files are read and written by
-// internal/config.
+// Parse and Append are inverse, as are ParseText and Text and, relative to an earlier roster, Apply and AppendDelta.
+// Nothing in a roster is trusted before Verify. The package is pure: keys and random octets are arguments. Package
+// internal/config reads and writes the files.
+//
+// Read roster.go first, then text.go (the form for operators), delta.go (differences) and several.go (rosters side by
+// side).
 package roster
 
 import (

@@ -1,9 +1,9 @@
-// Package seal turns the body of a link datagram into an authentic, encrypted UDP payload and back.
+// Package seal encrypts and authenticates the body of a link datagram, and opens what arrives.
 //
-// The construction is ours, after RFC 8750 (implicit nonces), RFC 9000 A.3 (cut counters) and RFC 4303 (replay
-// window); the cipher is ChaCha20-Poly1305 of RFC 8439 and the key derivation crypto_kdf (BLAKE2b), both of libsodium.
-// Only sodium.go speaks C. Key files are read and written by internal/config, sockets live in internal/radio, what
-// a body means in internal/gateway.
+// The construction is our own, modelled on RFC 8750 (implicit nonces), RFC 9000 A.3 (truncated counters) and RFC 4303
+// (replay window). The cipher is ChaCha20-Poly1305 of RFC 8439, the key derivation crypto_kdf (BLAKE2b), both from
+// libsodium. Only sodium.go calls C. Package internal/config reads and writes key files, internal/radio has the
+// sockets, and internal/gateway knows what a body means.
 //
 // # Layout
 //
@@ -13,34 +13,37 @@
 //	long       boot number (4), salt (2), counter (4)         (header of 11 octets)
 //	then       ciphertext, as long as the body, and a tag of 16 octets
 //
-// All integers are big endian. The key is crypto_kdf(net key, sender<<48 | boot<<16 | salt, "aldisdg1"), the nonce
-// four zero octets and the counter in 64 bits, the additional data the header, the sender's id (2) and the
-// destination's id (2; 0 is the whole net). So a datagram for one node says nothing to another, and neither two nodes
-// with one id nor a node that lost its disk ever spend a nonce twice: boot or salt differ.
+// All integers are big endian. The key is crypto_kdf(net key, sender<<48 | boot<<16 | salt, "aldisdg1"). The nonce is
+// four zero octets and the counter in 64 bits. The additional data is the header, the sender's id (2) and the
+// destination's id (2; 0 is the whole network). A datagram for one node is therefore invalid at another. Neither two
+// nodes with one id nor a node that lost its disk ever reuse a nonce, because boot number or salt differ.
 //
 // # Keys of single nodes
 //
-// A Keyring stands in the place of the net's key. Nodes have Ed25519 keys; the base key of two nodes is
-// BLAKE2b(X25519(a, B), "aldis pair key 1" | lower id | its public key | higher id | its public key), that of what one node
-// seals for all BLAKE2b(epoch's secret, "aldis group key 1" | epoch | sender). From a base on all is as above.
+// A Keyring takes the place of the network's key. Nodes have Ed25519 keys. The base key of two nodes is
+// BLAKE2b(X25519(a, B), "aldis pair key 1" | lower id | its public key | higher id | its public key). The base key of
+// what one node seals for all is BLAKE2b(epoch's secret, "aldis group key 1" | epoch | sender). From a base key on,
+// everything is as above.
 //
-// A datagram for all has proofs inside the ciphertext, behind the body: four octets for each other member, by id, each BLAKE2b
-// keyed with crypto_kdf(pair's base, sender<<48 | boot<<16 | salt, "aldispf1") over sender, boot and salt (8), nonce, the length
-// of the additional data (1), these and the body; for more than 15 an Ed25519 signature of that. So who reads for all cannot
-// speak for all, and who has no key at all cannot have a member accused: docs/decisions/trust.md.
+// A datagram for all has proofs inside the ciphertext, after the body: four octets for each other member, by id. Each
+// is BLAKE2b keyed with crypto_kdf(pair's base, sender<<48 | boot<<16 | salt, "aldispf1") over sender, boot and salt
+// (8), nonce, the length of the additional data (1), the additional data and the body. For more than 15 members an
+// Ed25519 signature of the same takes their place. So a member that can read what is for all cannot speak in another's
+// name, and nobody without a key can have a member accused: docs/decisions/trust.md.
 //
-// A Forward has keys of one start of this node and one of a peer: both draw an X25519 pair for each other, and HELLOs tell the
-// public halves. The base is BLAKE2b(X25519(e, E), "aldis forward key 1" | pair's base | lower id's start | its half | higher id's
-// start | its half), the start as above. Each step of an hour has a base of its own: crypto_kdf(base, step, "aldisfwr"). Short
-// datagrams to one node are sealed from it as above, where both have it: docs/decisions/forward-secrecy.md.
+// A Forward has the keys of one start of this node and one start of a peer. Both draw an X25519 pair for each other,
+// and HELLOs carry the public halves. The base is BLAKE2b(X25519(e, E), "aldis forward key 1" | pair's base | lower
+// id's start | its half | higher id's start | its half), with starts encoded as above. Each hour has a base of its
+// own: crypto_kdf(base, step, "aldisfwr"). Short datagrams to one node are sealed from it as above, once both ends
+// have it: docs/decisions/forward-secrecy.md.
 //
 // # Units and state
 //
-// Deterministic: keys, boot numbers and salts are arguments, nothing here reads a clock or a random source. A Sealer
-// and an Opener belong to one goroutine. An Opener changes its state only after a datagram proved authentic. A strict
-// one takes nothing from a peer without state before Confirm: docs/decisions/boots.md.
+// The package is deterministic: keys, boot numbers and salts are arguments; nothing here reads a clock or a random
+// source. A Sealer and an Opener belong to one goroutine. An Opener changes its state only after a datagram has proved
+// authentic. A strict Opener accepts nothing from an unknown peer before Confirm: docs/decisions/boots.md.
 //
-// Files: seal.go the Sealer and key files; open.go the Opener; stranger.go peers of which nothing is known; window.go
-// replays; keyring.go keys of single nodes; forward.go keys of two starts; identity.go a node's key, wrapped secrets, keys
-// under a passphrase; sodium.go what C does.
+// Files: seal.go the Sealer and key files, start here; open.go the Opener; window.go protection against replays;
+// stranger.go peers of which nothing is known yet; keyring.go keys of single nodes; forward.go keys of two starts;
+// identity.go a node's key, encrypted secrets, keys under a passphrase; sodium.go calls to libsodium.
 package seal

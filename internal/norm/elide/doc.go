@@ -1,15 +1,15 @@
-// Package elide carries the packets of libnorm (NORM, RFC 5740) inside the sealed datagrams of a star link: it
-// leaves out every header field that both ends know and restores the same packet at the far end. It also holds what
-// a gateway must know about NORM to keep libnorm's chatter off the air: what a packet is, which object it belongs
-// to, the FLUSH that a gateway builds itself, and the marker that synchronises a receiver.
-// Recipe and measurements: docs/reference/norm-behind-the-seal.md; packet layouts: (norm 1).
+// Package elide compresses the headers of libnorm's packets (NORM, RFC 5740) inside the sealed datagrams of a star
+// link. It omits every header field that both ends know, and restores the same packet at the far end. It also holds
+// what a gateway must know of NORM to keep needless packets off the air: a packet's type and object, the FLUSH that a
+// gateway builds itself, and the marker that synchronises a receiver. Method and measurements:
+// docs/reference/norm-behind-the-seal.md; packet layouts: (norm 1).
 //
-// A Session is one link between two members. NORM node ids are the gateways' ids, 1..65535. Every frame is complete
-// by itself: a lost frame desynchronises nothing.
+// A Session is one link between two members. NORM node ids are the gateways' ids, 1..65535. Every frame is complete by
+// itself: a lost frame desynchronises nothing.
 //
 // # Frame
 //
-// The first octet is below 0x20, so that a datagram format may use its upper three bits for itself:
+// The first octet is below 0x20, so that a datagram format can use its upper three bits:
 //
 //	bits 0-2  kind: 0 raw, 1 one-segment DATA, 2 DATA, 3 FLUSH of a one-segment object, 4 FLUSH, 5 NACK
 //	bit 3     a GRTT octet follows the generation, because it differs from the profile's (DATA and FLUSH only)
@@ -21,15 +21,16 @@
 //	FLUSH       3, generation, object        4, generation, object, position
 //	NACK        5, generation, requests
 //
-// Object, object size, position and block are unsigned varints (LEB128); position is block x 32 + symbol. Generation
-// is the NORM instance id of the sender, in NACK that of the sender asked. A request of a NACK is one octet (bits
-// 0-1 form, 2-5 flags, 6-7 number of items less one, 3 meaning that a varint with the number follows) and its items:
-// object, block, one octet of symbol. No lengths: a frame ends where its container says.
+// Object, object size, position and block are unsigned varints (LEB128). A position is block x 32 + symbol. The
+// generation is the NORM instance id of the sender, in a NACK that of the sender asked. A request of a NACK is one
+// octet (bits 0-1 form, 2-5 flags, 6-7 number of items less one; 3 means that a varint with the number follows) and
+// its items: object, block, one octet of symbol. There are no lengths: a frame ends where its container says.
 //
-// ACK, INFO and all commands but FLUSH go raw: with no acking nodes, no NORM_INFO and no probing libnorm sends none
-// of them, but for a SQUELCH now and then.
+// ACK, INFO and all commands except FLUSH stay raw. Without acknowledging nodes, NORM_INFO and probing, libnorm sends
+// none of them, except an occasional SQUELCH.
 //
 // # Units
 //
-// Sizes are octets, symbols and blocks count from 0. Nothing here reads a clock.
+// The package is pure. Sizes are octets; symbols and blocks count from 0. Read session.go first, then packet.go,
+// library.go and restore.go.
 package elide

@@ -1,3 +1,3 @@
-// Package calls makes filters of system calls (seccomp(2)) from rules. A filter holds for every thread of a process, for its
-// children and for the programs that they execute, and is never taken off again.
+// Package calls builds filters of system calls (seccomp(2)) from rules. A filter applies to every thread of a process,
+// to its children and to the programs that they execute, and cannot be removed.
 package calls

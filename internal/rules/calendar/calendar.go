@@ -1,5 +1,5 @@
-// Package calendar knows the operator's windows of silence: the hours, days and dates at which a node transmits nothing. Times are
-// UTC, arguments, and by the wall clock.
+// Package calendar evaluates the operator's windows of silence: the hours, days and dates at which a node transmits
+// nothing. Times are UTC, by the wall clock. The package is pure: callers pass the time.
 package calendar
 
 import (

@@ -1,8 +1,7 @@
-// Package filter decides by the operator's rules what may cross the link; the first rule that fits decides. It enforces
-// the rates of the rules and counts what each rule took. Without any rule, internal/jxtabridge keeps at home what nobody
-// asks for.
+// Package filter decides by the operator's rules what may cross the link; the first rule that matches decides. It
+// enforces the rates of the rules, and counts what each rule matched. Without any rule, package internal/jxtabridge
+// keeps at home what nobody asks for.
 //
-// # Time and units
-//
-// Callers pass now. Sizes are octets: of an advertisement its XML, of a message the data of its elements.
+// The package is pure: callers pass the time. Sizes are octets: of an advertisement those of its XML, of a message
+// those of the data of its elements. Read rule.go, then filter.go; faults.go reports mistakes in rules.
 package filter

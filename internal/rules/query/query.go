@@ -1,14 +1,14 @@
-// Package query looks into the content of messages for the operator's rules: at an element or an attribute of an XML document, at a
-// value of a JSON text, or at the text as it is.
+// Package query evaluates conditions of the operator's rules on the content of messages: on an element or attribute of
+// an XML document, a value of a JSON text, or the text itself. It is pure.
 //
-//	xml:/event/detail/contact/@callsign     an attribute; a step "*" is any element, names without a prefix fit any
-//	xml:/message/body = *fire*              the text of an element, where a pattern says what it has to be
-//	json:/track/id                          a value of an object; items of a list are looked at in its place, null is no value
-//	text: *MAYDAY*                          all of it
+//	xml:/event/detail/contact/@callsign     an attribute; a step "*" is any element, names without a prefix match any prefix
+//	xml:/message/body = *fire*              the text of an element, with a pattern that it must match
+//	json:/track/id                          a value of an object; elements of an array stand in its place, null is no value
+//	text: *MAYDAY*                          the whole text
 //
-// Without a pattern the value has to be there. Several values at the same place are looked at one after the other. At most MostOctets of a
-// content are looked at and MostDepth steps into it; what cannot be read from there on has no further value. The zero Condition fits
-// everything.
+// Without a pattern the value only has to exist. Several values at one place are examined one after the other. At most
+// MostOctets of a content are examined, to a depth of MostDepth. Beyond the first syntax error there are no further
+// values. The zero Condition matches everything.
 package query
 
 import (

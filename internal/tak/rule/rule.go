@@ -1,7 +1,9 @@
-// Package rule is what the operator decides about CoT events: which go to which site, how precisely units are told, and
-// which events go first. The first rule that fits an event decides; where none does, Default and PrecedenceOf do.
+// Package rule holds what the operator decides about CoT events: which events go to which site, how precisely units
+// are reported, and which events go first. The first rule that matches an event decides. Where none does, Default and
+// PrecedenceOf do. The package is pure.
 //
-// Distances are metres, speeds metres a second, positions degrees.
+// Distances are metres, speeds metres per second, positions degrees. Read rule.go first; area.go, want.go and bring.go
+// hold areas, wishes of sites, and data packages that are fetched unasked.
 package rule
 
 import (

@@ -1,14 +1,17 @@
-// Package track keeps the picture of two sites alike with as little said as possible.
+// Package track keeps the pictures of two sites alike with as little traffic as possible. It is pure: callers pass the
+// time, which never goes back.
 //
-// Near holds the units of this site. Of each it knows what the far side shows, because the far side reckons on by the course
-// and speed that it was told last. A unit is told when that would be wrong by more than a third of its bound, when it is new, has
-// changed or is gone. Whatever waits is the newest there is: a Batch is made of the table at the moment in which it goes.
-// When nothing else was said for Age, an empty batch says that all is still as told.
+// Near holds the units of this site. For each it knows what the far side shows, because the far side extrapolates from
+// the last reported course and speed. Near reports a unit when the far picture would be wrong by more than a third of
+// its bound, and when the unit is new, has changed or is gone. What waits is always the newest: a Batch is made from
+// the table at the moment at which it leaves. After a time Age without other reports, an empty batch confirms that all
+// is still as reported.
 //
-// Far holds the units of one far site and says what to show now, and until when that is true. Units of a site that fell silent are
-// kept: its next word says that they are as told.
+// Far holds the units of one far site, and says what to show now and until when that is valid. It keeps the units of a
+// site that has fallen silent; the next message of that site says that they are still as reported.
 //
-// Callers pass now, which never goes back. An Outlet is what one audience was told: a site, or all of a radio net.
+// An Outlet is what one audience was told: one site, or all sites of a radio network.
 //
-// Files: near.go units of this site; outlet.go what an audience was told; when.go when it is told more; budget.go octets that units may take; far.go units of a far site.
+// Files: near.go units of this site, start here; outlet.go what an audience was told; when.go when it is told more;
+// budget.go octets that units may use; far.go units of a far site.
 package track

@@ -1,10 +1,11 @@
-// Package teach makes a net's own corpus of samples: it sorts them by kind, takes so many of each, measures on others of them what is
-// gained, and says where there are secrets and personal names.
+// Package teach makes a network's own corpus from samples: it sorts them by kind, chooses some of each, measures the
+// gain on samples that it has held back, and reports secrets and personal names that it finds.
 //
-// The same samples in any order make the same file. A file has at most compact.MaxCorpus octets of messages. A kind has FirstRoom of
-// them, and twice that as long as it gains a fiftieth by it and the file has room. Of a sample beyond compact.MaxCorpusMessage the
-// beginning counts. Building takes about 5 us for each octet of the corpus and of the samples that are held back, which are at most
-// MostHeld messages; it is done again where a kind gets more room, or gains nothing and is left out.
+// The same samples in any order give the same file. A file holds at most compact.MaxCorpus octets of messages. Each
+// kind gets FirstRoom of these, and twice that as long as it gains a fiftieth from it and the file has space. Of a
+// sample longer than compact.MaxCorpusMessage only the beginning counts. Building takes about 5 us for each octet of
+// the corpus and of the samples held back (at most MostHeld messages), and again whenever a kind gets more space or is
+// left out.
 //
-// Files: build.go Build and its report; kind.go kinds; private.go secrets and names.
+// Files: build.go Build and its report, start here; kind.go kinds of messages; private.go secrets and names.
 package teach
