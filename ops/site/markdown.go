@@ -66,6 +66,12 @@ func render(source []byte, link func(destination string) (string, error)) (body 
 				return ast.WalkStop, err
 			}
 			n.Destination = []byte(to)
+		case *ast.Image:
+			to, err := link(string(n.Destination))
+			if err != nil {
+				return ast.WalkStop, err
+			}
+			n.Destination = []byte(to)
 		case *ast.Text:
 			words(headings, string(n.Segment.Value(source)))
 		case *ast.CodeSpan, *ast.Paragraph:

@@ -204,9 +204,12 @@ func (s *site) build() error {
 	return errors.Join(wrong...)
 }
 
-// source copies a file of the repository into the site, as text.
+// source copies a file of the repository into the site: a picture as it is, any other as text.
 func (s *site) source(file string) string {
-	to := "source/" + file + ".txt"
+	to := "source/" + file
+	if path.Ext(file) != ".png" {
+		to += ".txt"
+	}
 	if b, err := os.ReadFile(filepath.Join(s.top, file)); err == nil {
 		s.files[to] = b
 	}
