@@ -71,8 +71,12 @@ func New(count, octets int) *Cache {
 }
 
 // Len is the number of entries, Octets what they occupy.
-func (c *Cache) Len() int     { return c.count }
-func (c *Cache) Octets() int  { return c.octets }
+func (c *Cache) Len() int { return c.count }
+
+// Octets is how many octets the entries occupy.
+func (c *Cache) Octets() int { return c.octets }
+
+// Stats counts what the cache has dropped or refused since the start.
 func (c *Cache) Stats() Stats { return c.stats }
 
 // LenOf is the number of entries of one site.

@@ -94,6 +94,7 @@ type Refusal struct {
 	Text string
 }
 
+// Error is the reason in a sentence for the caller.
 func (r Refusal) Error() string { return r.Text }
 
 // order answers POST requests that carry a T as JSON, from who may give orders. Each is logged under its name with its

@@ -20,6 +20,7 @@ type Damaged struct {
 	Why    string
 }
 
+// String names the damaged record and what is wrong with it.
 func (d Damaged) String() string {
 	return fmt.Sprintf("bucket %q, key %x, %d octets: %s", d.Bucket, d.Key, d.Octets, d.Why)
 }

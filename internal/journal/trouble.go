@@ -15,10 +15,12 @@ type Trouble struct {
 	way  string
 }
 
+// Error says what is wrong with the disk, and the remedy.
 func (t *Trouble) Error() string {
 	return fmt.Sprintf("journal: %s: %s: %v; %s", t.Path, t.what, t.Err, t.way)
 }
 
+// Unwrap is the error of the operating system.
 func (t *Trouble) Unwrap() error { return t.Err }
 
 // Remedy is what to do, in words. It is the same for errors of one kind.

@@ -18,7 +18,10 @@ type ParseError struct {
 	Err   error
 }
 
+// Error names the format, the field and the cause.
 func (e *ParseError) Error() string { return "jxta: " + e.What + ": " + e.Field + " " + e.Err.Error() }
+
+// Unwrap is the cause.
 func (e *ParseError) Unwrap() error { return e.Err }
 
 func fail(what, field string, err error) error { return &ParseError{what, field, err} }

@@ -30,6 +30,7 @@ type Fault struct {
 	Text   string
 }
 
+// Error is the reason in a sentence.
 func (f *Fault) Error() string { return f.Text }
 
 func fault(reason, format string, args ...any) *Fault {

@@ -47,6 +47,7 @@ type At struct {
 	From, Text                                        query.Condition // of a chat
 }
 
+// String names the rule for operators.
 func (r *Rule) String() string {
 	if r.Label != "" {
 		return fmt.Sprintf("%q (line %d)", r.Label, r.Line)

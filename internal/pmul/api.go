@@ -54,6 +54,7 @@ const (
 	Withdrawn // by its origin
 )
 
+// String is the name of the state.
 func (s State) String() string {
 	return [...]string{"waiting", "delivered", "expired", "refused", "withdrawn"}[s]
 }

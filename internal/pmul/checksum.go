@@ -10,6 +10,7 @@ const (
 	Internet                 // RFC 1071: met in the wild
 )
 
+// String is the name of the checksum.
 func (c Checksum) String() string {
 	if c == Internet {
 		return "Internet"

@@ -9,6 +9,7 @@ import (
 // NodeID is a Source_ID or Destination_ID: a name, not a route. It is written as an IPv4 address.
 type NodeID uint32
 
+// String is the id in the notation of an IPv4 address.
 func (n NodeID) String() string {
 	return fmt.Sprintf("%d.%d.%d.%d", byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
 }
@@ -16,6 +17,7 @@ func (n NodeID) String() string {
 // GroupAddr is an IPv4 multicast address.
 type GroupAddr uint32
 
+// String is the group in the notation of an IPv4 address.
 func (g GroupAddr) String() string { return NodeID(g).String() }
 
 // MessageID is unique within one Source_ID.
@@ -52,6 +54,7 @@ var kindNames = map[Kind]string{
 	kindTurn: "turn",
 }
 
+// String is the name of the PDU in ACP 142.
 func (k Kind) String() string {
 	if s := kindNames[k]; s != "" {
 		return s
@@ -200,5 +203,8 @@ type PDUError struct {
 	Err        error
 }
 
+// Error names the PDU, the field and the cause.
 func (e *PDUError) Error() string { return "pmul: " + e.PDU + ": " + e.Field + ": " + e.Err.Error() }
+
+// Unwrap is the cause.
 func (e *PDUError) Unwrap() error { return e.Err }

@@ -63,6 +63,7 @@ const (
 	Unread              // the gateway of the receiver could not read it, and nobody can send it again
 )
 
+// String is the reason's name for operators.
 func (w Why) String() string {
 	names := [...]string{"its life is over", "no room", "nobody listens", "it cannot be written", "its stream has ended", "it could not be read"}
 	if int(w) < len(names) {

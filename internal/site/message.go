@@ -88,6 +88,7 @@ func (p Precedence) Rank() int {
 	return int(p) + 1
 }
 
+// String is the name of the precedence, as the configuration writes it.
 func (p Precedence) String() string { return Precedences[p.Rank()] }
 
 // ParsePrecedence reads a name.

@@ -12,6 +12,7 @@ const (
 	In             // from the link
 )
 
+// String is the direction's name in the configuration.
 func (d Direction) String() string { return [...]string{"both", "out", "in"}[d] }
 
 // Subject is one thing that wants to pass, as the operator's rules see it. What is not known is empty.

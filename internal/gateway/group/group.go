@@ -142,6 +142,7 @@ func (c *Carrier) Silence(now time.Time, on bool) {
 	c.stepReceiver(now, pmul.EMCON{Silent: on})
 }
 
+// PeerSilent tells the sender that a peer keeps radio silence, or no longer does. Only the gateway's Step calls it.
 func (c *Carrier) PeerSilent(now time.Time, p *mail.Peer, on bool) {
 	c.silent[p.ID] = on
 	c.stepSender(now, pmul.PeerEMCON{Node: pmul.NodeID(p.ID), Silent: on})

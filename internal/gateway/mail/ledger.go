@@ -22,6 +22,7 @@ const (
 	kinds
 )
 
+// String is the kind's name in the ledger and the metrics.
 func (k Kind) String() string {
 	return [...]string{"payload", "advertisement", "state", "ack", "repair", "header", "key", "survey"}[k]
 }

@@ -86,6 +86,7 @@ func (c *Carrier) NormUp(now time.Time, generation uint8) {
 	}
 }
 
+// NormDown notes that the process of libnorm has ended, and why. Only the gateway's Step calls it.
 func (c *Carrier) NormDown(now time.Time, reason string) {
 	if c.norm.up && now.Sub(c.norm.upSince) > normMost {
 		c.norm.failures = 0
@@ -135,6 +136,7 @@ func (c *Carrier) NormPacket(peer uint16, packet []byte) {
 	}
 }
 
+// NormSent notes that libnorm has sent all of an object to a peer. Only the gateway's Step calls it.
 func (c *Carrier) NormSent(peer, object uint16) {
 	if l := c.lines[peer]; l != nil {
 		if _, b := l.bulkOf(object); b != nil {

@@ -168,7 +168,9 @@ func (l *line) begin(now time.Time, c *Carrier) {
 }
 
 // Dead says that the link to a peer does not answer; Listening that the peer is believed to be silent.
-func (c *Carrier) Dead(p *mail.Peer) bool      { return c.lines[p.ID].sender.Dead() }
+func (c *Carrier) Dead(p *mail.Peer) bool { return c.lines[p.ID].sender.Dead() }
+
+// Listening says that the peer is believed to keep radio silence and to receive.
 func (c *Carrier) Listening(p *mail.Peer) bool { return c.lines[p.ID].sender.IsListening() }
 
 // Silence: what is repeated on idle air would be late when it ends.
@@ -186,7 +188,9 @@ func (c *Carrier) Silence(_ time.Time, on bool) {
 // Heard notes an authentic datagram of a peer. Restarted: it was the first of a start, and the receipts that it had to
 // give were in it.
 func (c *Carrier) Heard(now time.Time, p *mail.Peer) { c.lines[p.ID].sender.Heard(now) }
-func (c *Carrier) Restarted(p *mail.Peer)            { c.lines[p.ID].sender.Again() }
+
+// Restarted notes the first datagram of a peer's new start, which contained the acknowledgements that it owed.
+func (c *Carrier) Restarted(p *mail.Peer) { c.lines[p.ID].sender.Again() }
 
 // PeerSilent says that a peer hears us and will not answer: what has no receipt goes once more. It ends with the first
 // datagram of the peer.

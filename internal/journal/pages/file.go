@@ -49,6 +49,7 @@ type Fault struct {
 	Why  string `json:"why"`
 }
 
+// Error names the page and what is wrong with it.
 func (f Fault) Error() string { return fmt.Sprintf("page %d %s", f.Page, f.Why) }
 
 // File is a store's file. It is not for concurrent use.

@@ -36,6 +36,7 @@ var codings = map[Codec]coding{
 	Alike:       alikeCoding{learnedCoding{modelCoding{name: "alike", head: 1 + checkOctets}}},
 }
 
+// String is the codec's name for operators.
 func (c Codec) String() string {
 	if k, known := codings[c]; known {
 		return k.String()

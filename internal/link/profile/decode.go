@@ -26,6 +26,7 @@ type FieldError struct {
 	Problem string
 }
 
+// Error names the field and what is wrong with it.
 func (e *FieldError) Error() string {
 	where := e.File
 	if e.Line > 0 {

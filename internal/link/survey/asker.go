@@ -78,6 +78,8 @@ func NewAsker(now time.Time, id uint8, plan Plan) *Asker {
 
 // Over says that nothing more goes; Err why it came to nothing, if it did.
 func (a *Asker) Over() bool { return a.phase == over }
+
+// Err is why the probe failed; nil if it did not.
 func (a *Asker) Err() error { return a.err }
 
 // Fail ends a survey.

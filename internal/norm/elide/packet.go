@@ -71,7 +71,10 @@ type Error struct {
 	Err         error
 }
 
+// Error names the unit, the field and the cause.
 func (e *Error) Error() string { return fmt.Sprintf("normwire: %s: %s %v", e.Unit, e.Field, e.Err) }
+
+// Unwrap is the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Layout is how NORM cuts an object into blocks (RFC 5052 9.1, as libnorm does it): the first blocks are one segment

@@ -19,6 +19,7 @@ const (
 	Other // INFO
 )
 
+// String is the name of the kind.
 func (k Kind) String() string {
 	names := [...]string{"none", "data", "flush", "ack", "nack", "cmd", "other"}
 	if int(k) < len(names) {

@@ -120,6 +120,8 @@ func (f *Filter) Take(now time.Time, v Verdict) (ok bool, at time.Time) {
 
 // Waits and Drops count what a rate did.
 func (f *Filter) Waits(v Verdict) { f.counts[v.Rule].Waited++ }
+
+// Drops counts what the rate of a verdict's rule has dropped.
 func (f *Filter) Drops(v Verdict) { f.counts[v.Rule].Dropped++ }
 
 // Status is one rule in a Status.

@@ -21,6 +21,7 @@ const (
 	Local               // it is served here and never sent
 )
 
+// String is the action's name in the configuration.
 func (a Action) String() string { return [...]string{"allow", "deny", "local"}[a] }
 
 // Types of what is filtered: advertisements, the last three excepted.
@@ -53,6 +54,7 @@ type Rate struct {
 	Per   time.Duration
 }
 
+// String is the rate as the configuration writes it.
 func (r Rate) String() string {
 	if r.Count == 0 {
 		return ""
@@ -103,6 +105,7 @@ type Rule struct {
 	Rate      Rate
 }
 
+// String names the rule for operators.
 func (r Rule) String() string {
 	if r.Label != "" {
 		return fmt.Sprintf("%q (line %d)", r.Label, r.Line)

@@ -77,6 +77,7 @@ func Parse(text string) (c Condition, err error) {
 // Zero says that the condition fits everything.
 func (c Condition) Zero() bool { return c == Condition{} }
 
+// String is the condition as the configuration writes it.
 func (c Condition) String() string {
 	if c.kind == "text" || c.Zero() {
 		return strings.TrimPrefix(c.kind+": "+c.pattern, ": ")

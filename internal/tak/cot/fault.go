@@ -26,6 +26,7 @@ type Fault struct {
 	Text   string // for people
 }
 
+// Error is the reason in a sentence.
 func (f *Fault) Error() string { return "cot: " + f.Text }
 
 func fault(r Reason, format string, args ...any) error {

@@ -53,6 +53,7 @@ type Rule struct {
 	Expires    time.Duration    // of an event that is no unit's position: it is not sent when older; 0: until it is stale
 }
 
+// String names the rule for operators.
 func (r *Rule) String() string {
 	if r.Label != "" {
 		return fmt.Sprintf("%q (line %d)", r.Label, r.Line)

@@ -123,7 +123,9 @@ func (s *Lives) Turn(now time.Time) { s.now = now }
 func (s *Lives) Now() time.Time { return s.now }
 
 // Len is how many lives are kept; Unkept is how many messages had no room for theirs since the start.
-func (s *Lives) Len() int       { return len(s.byID) }
+func (s *Lives) Len() int { return len(s.byID) }
+
+// Unkept counts what was not recorded because a bound was reached.
 func (s *Lives) Unkept() uint64 { return s.unkept }
 
 // Get is the life of a message; nil: it is not kept.
