@@ -14,13 +14,13 @@ type entry struct{ file, title string }
 var guide = []chapter{
 	{"Start", []entry{
 		{"README.md", "What it is"}, {tourFile, "A tour"}, {"docs/limits.md", "What it does not do"}, {"docs/measured.md", "Measured"},
-		{"docs/security.md", "Security"}, {"SECURITY.md", "Reporting a weakness"}, {"docs/asks.md", "Asked for by users"}, {"docs/glossary.md", "Glossary"}, {"docs/README.md", "All pages by reader"},
+		{"docs/security.md", "Security"}, {"SECURITY.md", "Reporting a weakness"}, {"docs/glossary.md", "Glossary"}, {"docs/README.md", "All pages by reader"},
 	}},
 	{"Deploy", []entry{
-		{"docs/configure.md", "Configuration"}, {"docs/pipes.md", "Pipes"}, {"docs/decisions/packages.md", "Packages"},
+		{"docs/install.md", "Installing"}, {"docs/configure.md", "Configuration"}, {"docs/pipes.md", "Pipes"}, {"docs/decisions/packages.md", "Packages"},
 	}},
 	{"Operate", []entry{
-		{"docs/operate.md", "Operating a gateway"}, {"docs/alerts.md", "Alerts"}, {"docs/watch.md", "The watch, measured"}, {"docs/restart.md", "Restarts"},
+		{"docs/watch.md", "Watching"}, {"docs/orders.md", "Orders"}, {"docs/faults.md", "Faults"}, {"docs/alerts.md", "Alerts"}, {"docs/restart.md", "Restarts"},
 		{"docs/promise.md", "What is promised"},
 	}},
 	{"Tune", []entry{

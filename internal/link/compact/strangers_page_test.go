@@ -23,7 +23,7 @@ A first message of a format that the gateway does not know costs what brotli mak
    says how far it is. There: ` + "`" + `gateway corpus list` + "`" + `, then ` + "`" + `gateway corpus accept NAME` + "`" + `, then a restart.
 6. *Watch* it count: ` + "`" + `gateway status` + "`" + ` names the corpus of each peer, as its HELLO says it. The ledger's ` + "`" + `payload` + "`" + ` falls.
 
-docs/operate.md, "Teach the gateway your formats", has each step with its options; "Taught by the net" below what it is worth.
+docs/orders.md, "Teach the gateway your formats", has each step with its options; "Taught by the net" below what it is worth.
 
 ## What others send
 
@@ -46,7 +46,7 @@ Lines of chat of these kinds cost %s. The second figure is the one to expect: th
 
 ## Taught by the net
 
-A kind that neither corpus has, and what it costs once the net has taught it (` + "`gateway corpus build`" + `, docs/operate.md): the mean of 60
+A kind that neither corpus has, and what it costs once the net has taught it (` + "`gateway corpus build`" + `, docs/orders.md): the mean of 60
 first messages. Both formats were invented for the test. The net's corpus has up to 24 kB of the 200 samples, zstd's dictionary 16 KiB
 of all of them, PAQ9a has read up to 60 kB. Two of the octets say which corpus it was and that the text is whole.
 
