@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"os"
 	"slices"
 	"time"
 
@@ -12,6 +13,19 @@ import (
 	"aldis/internal/jxtabridge"
 	"aldis/internal/site"
 )
+
+// quietMost is how long a backup waits for local peers to acknowledge what they are being handed.
+const quietMost = time.Second
+
+// backup copies the journal at a moment at which local peers have acknowledged all that they were handed, if there is one soon. What the
+// copy has as not acknowledged is handed over again when it is put back.
+func (n *node) backup(ctx context.Context) (*os.File, error) {
+	soon, cancel := context.WithTimeout(ctx, quietMost)
+	defer cancel()
+	take := n.journal.Backup
+	_ = n.daemon.DoSettled(soon, n.bridge.AllAcknowledged, func() { take = n.journal.Freeze() }) // else at any moment
+	return take()
+}
 
 func (n *node) advertKeys(ctx context.Context) (keys []site.EntryKey, err error) {
 	err = n.daemon.Do(ctx, func(time.Time) { keys = n.bridge.EntryKeys() })

@@ -53,7 +53,7 @@ type Source struct {
 	// nobody knows.
 	Reload func(ctx context.Context, dryRun bool) (any, error)
 	// Backup is a copy of the journal as the last commit has left it, in a file that has no name.
-	Backup func() (*os.File, error)
+	Backup func(context.Context) (*os.File, error)
 	// AdvertKeys are those of the whole cache, AdvertRows what is to be said of some; both between two turns of the loop.
 	AdvertKeys func(context.Context) ([]site.EntryKey, error)
 	AdvertRows func(context.Context, []site.EntryKey) ([]gateway.AdvertRow, error)

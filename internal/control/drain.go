@@ -52,7 +52,7 @@ func (s Source) backup(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.given("backup", "a copy of the journal", by)
-	copied, err := s.Backup()
+	copied, err := s.Backup(r.Context())
 	if err != nil {
 		s.Log.Warn("an order was not obeyed", "order", "backup", "error", err)
 		s.keep(audit.Entry{Kind: audit.OrderFailed, Name: "backup", What: err.Error(), By: by.String()})

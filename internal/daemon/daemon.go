@@ -166,6 +166,28 @@ func (d *Daemon) Durable(ctx context.Context) error {
 	return nil
 }
 
+// DoSettled is Do at a moment at which the journal has all that the loop has done, and ready holds. It looks once a millisecond, and
+// gives up when ctx ends.
+func (d *Daemon) DoSettled(ctx context.Context, ready func() bool, f func()) error {
+	tick := time.NewTicker(leastWait)
+	defer tick.Stop()
+	for done := false; ; {
+		err := d.Do(ctx, func(time.Time) {
+			if done = len(d.waits.queue) == 0 && ready(); done {
+				f()
+			}
+		})
+		if err != nil || done {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
 // Trouble is what keeps the gateway from working now, in words; "" when all is well.
 func (d *Daemon) Trouble() string {
 	if s := d.trouble.Load(); s != nil {

@@ -424,6 +424,16 @@ func TestDo(t *testing.T) {
 		if err := w.Do(context.Background(), func(now time.Time) { at = now }); err != nil || !at.Equal(time.Now()) {
 			t.Errorf("%v at %v", err, at)
 		}
+		looks, ran := 0, 0
+		third := func() bool { looks++; return looks == 3 }
+		if err := w.DoSettled(context.Background(), third, func() { ran++ }); err != nil || looks != 3 || ran != 1 {
+			t.Errorf("when all is settled: %v, %d looks, ran %d times", err, looks, ran)
+		}
+		soon, stop := context.WithTimeout(context.Background(), time.Second)
+		defer stop()
+		if err := w.DoSettled(soon, func() bool { return false }, func() { ran++ }); !errors.Is(err, context.DeadlineExceeded) || ran != 1 {
+			t.Errorf("when nothing is settled: %v, ran %d times", err, ran)
+		}
 		w.end(t)
 		if err := w.Do(context.Background(), nil); !errors.Is(err, ErrStopped) {
 			t.Errorf("after the end: %v", err)

@@ -40,8 +40,10 @@ func (e Drain) obey(g *Gateway, now time.Time) {
 	}
 }
 
-// obey pays every receipt that is owed, whatever the air is doing.
+// obey pays every receipt that is owed, whatever the air is doing. The Step does nothing else: a message that it read after that would
+// be handed over, and its peer would not know.
 func (Stop) obey(g *Gateway, now time.Time) {
+	g.bearers[0].billed.months.record(g)
 	if g.silence.quiet() {
 		return
 	}

@@ -217,6 +217,7 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		g.silence.obey(g, now, ev)
 	case Stop:
 		ev.obey(g, now)
+		return out
 	case Clock:
 		g.silence.hear(now, ev)
 	case MessageOrder:
@@ -273,9 +274,6 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		p.link.look(g, now, p)
 		p.differs.look(g, now, p)
 		p.late.look(g, now, p)
-	}
-	if _, last := ev.(Stop); last {
-		g.bearers[0].billed.months.record(g)
 	}
 	g.linkDue, g.looked = g.deadline(now), true
 	out.Deadline = due.Earliest(g.linkDue, g.faces.due())

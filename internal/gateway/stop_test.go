@@ -16,11 +16,18 @@ func TestStopTellsWhatHasArrived(t *testing.T) {
 		for seed := range 3 * seeds(33) {
 			w := world(t, 2, link, 70+seed, lossless)
 			hq, ship := w.Nodes[0], w.Nodes[1]
-			up := tracks(w, ship, []uint16{1}, 60, 100, 3*time.Second)
-			down := tracks(w, hq, []uint16{2}, 60, 100, 3*time.Second)
+			up := textTracks(w, ship, []uint16{1}, 60, 3*time.Second)
+			down := textTracks(w, hq, []uint16{2}, 60, 3*time.Second)
 			w.Run(90*time.Second + time.Duration(seed)*700*time.Millisecond)
 			before, copied := hq.Journal(), w.Now
-			w.Run(40 * time.Second)
+			w.Run(30 * time.Second)
+			w.Squeeze(func(n *sim.Node) time.Duration { // so that it stops in the midst of reading
+				gateway.Slices(n.GW, 1)
+				return 300 * time.Millisecond
+			})
+			w.Run(10 * time.Second)
+			w.Squeeze(nil)
+			gateway.Slices(hq.GW, 1<<20)
 			w.Give(hq, gateway.Stop{})
 			had, stopped := timesOf(ship.Site), w.Now
 			hq.SetJournal(before)

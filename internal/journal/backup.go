@@ -16,8 +16,15 @@ import (
 
 // Backup is a copy of the store as the last commit has left it, in a file without a name that its caller closes. Commits wait
 // while it is made, which takes as long as the disk takes to write as many octets as the store has. Any goroutine may ask.
-func (j *Journal) Backup() (*os.File, error) {
+func (j *Journal) Backup() (*os.File, error) { return j.Freeze()() }
+
+// Freeze has commits wait from now until Backup's copy is made, by what it returns, which is called once.
+func (j *Journal) Freeze() (backup func() (*os.File, error)) {
 	j.use.Lock()
+	return j.copied
+}
+
+func (j *Journal) copied() (*os.File, error) {
 	defer j.use.Unlock()
 	if j.doubtful || j.spent {
 		return nil, errors.New("journal: its disk fails: a copy could lack what is in custody; gateway status says what to do")

@@ -193,6 +193,7 @@ func TestConnectionThatBreaksBeforeItWasWritten(t *testing.T) {
 	if got := f.bodies(); len(got) != 3 || len(n.done) != 0 {
 		t.Fatalf("heard %q, done %v", got, n.done)
 	}
+	check.True(t, "nothing is acknowledged", !n.b.AllAcknowledged())
 	n.step(Written{f.conn, n.b.outlets.conns[f.conn].inflight[0].token})
 	if !slices.Equal(n.done, []uint64{1}) {
 		t.Errorf("done %v", n.done)
@@ -205,6 +206,7 @@ func TestConnectionThatBreaksBeforeItWasWritten(t *testing.T) {
 	if got := f.bodies(); !slices.Equal(got, []string{"1", "2", "3"}) || len(n.done) != 4 {
 		t.Errorf("heard %q, done %v", got, n.done)
 	}
+	check.True(t, "all is acknowledged", n.b.AllAcknowledged())
 }
 
 // Two far payloads keep their distance; an answer passes them.

@@ -58,6 +58,18 @@ type StreamStatus struct {
 	Repeats   uint64 `json:"repeats"`
 }
 
+// AllAcknowledged says that local peers have acknowledged every message of far peers that was written to them.
+func (b *Bridge) AllAcknowledged() bool {
+	for _, c := range b.outlets.conns {
+		for _, f := range c.inflight {
+			if f.msg != nil && f.msg.delivery != nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // Status copies what is worth showing.
 func (b *Bridge) Status() Status {
 	st := Status{Gateway: b.me, Questions: b.directory.questions.count(), Held: len(b.propagation.held), Far: map[uint16]SiteStatus{}}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/lab/check"
+	"aldis/internal/lab/wait"
 )
 
 // TestPutBack puts HQ's disk back to a copy while peers talk through both gateways, after a clean stop and after a kill. Nothing
@@ -37,11 +38,13 @@ func putBack(t *testing.T, end func(*gatewayProc) error, unknown time.Duration) 
 	}
 	hush := p.talk(func(i int) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(20+i))) })
 	p.progress(5)
-	hq := p.crews[0]
+	hq, ship := p.crews[0], p.crews[1]
 	g, copied := hq.site.gateway, filepath.Join(t.TempDir(), "copy.db")
+	ship.comes(t) // the listener at HQ has it, and has not acknowledged it yet
 	p.ask("backup", copied, "-c", g.config)
 	at := time.Now()
 	pause(t.Context(), putBackBy)
+	ship.comes(t)
 	if err := end(g); err != nil {
 		t.Fatal(err)
 	}
@@ -73,6 +76,23 @@ func putBack(t *testing.T, end func(*gatewayProc) error, unknown time.Duration) 
 		check.Equal(t, "messages of "+c.site.name+" lost though a disk had them", len(y.lost)-beyond, 0)
 		check.True(t, c.site.name+" was heard", y.arrived > 10, y.arrived)
 	}
+}
+
+// comes waits until something that the talker said has just come to the far listener's machine.
+func (c *crew) comes(t *testing.T) {
+	t.Helper()
+	came := func() (n int) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, u := range c.said {
+			if u.came {
+				n++
+			}
+		}
+		return n
+	}
+	before := came()
+	wait.Until(t, 30*time.Second, "another message comes", func() bool { return came() > before })
 }
 
 // ask runs a command of the gateway that must succeed.
