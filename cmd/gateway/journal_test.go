@@ -247,7 +247,7 @@ func TestJournalRemovedWhileRunning(t *testing.T) {
 	r.stop(t, syscall.SIGTERM)
 }
 
-// Of a journal that was deleted while its gateway runs, what the gateway still has open is a backup, as docs/operate.md says.
+// Of a journal that was deleted while its gateway runs, what the gateway still has open is a backup, as docs/faults.md says.
 func TestJournalDeletedWhileRunning(t *testing.T) {
 	s, dir, _ := journalOf(t)
 	r := s.start(t)

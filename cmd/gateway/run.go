@@ -56,7 +56,7 @@ With --keep-socket a second process holds the listening sockets and restarts the
 peer finds a closed port. SIGHUP to that process restarts the gateway with the program and configuration on disk, after
 that program has checked that configuration; with a mistake in it the gateway goes on as it is. Without --keep-socket
 SIGHUP does what gateway reload does.
-Under systemd use a socket unit instead (docs/operate.md).
+Under systemd use a socket unit instead (docs/install.md).
 
 Each start has a number: the clock in seconds, and greater than that of the start before. With --start-by-clock it is the
 clock alone. Use it once, after a start with a clock that was far ahead, and only when the clock is right now. The
@@ -401,7 +401,7 @@ func normConfig(c *config.Config, log *slog.Logger) norm.Config {
 		Self: c.Node.ID, Segment: p.SegmentOctets, GRTT: p.GRTT, TxRate: elide.TxRate(float64(bps), p.SegmentOctets, overhead),
 		Command: func() *exec.Cmd { return exec.Command("/proc/self/exe", "norm-child") }, // also when the file was replaced
 		Lacks: func(missing []string) {
-			log.Warn("this machine does not give the NORM process its whole cell (docs/operate.md says what to change)", "missing", missing)
+			log.Warn("this machine does not give the NORM process its whole cell (docs/install.md says what to change)", "missing", missing)
 		},
 	}
 }

@@ -97,7 +97,7 @@ func TestReleasedBinary(t *testing.T) {
 	}
 }
 
-// verify is what docs/operate.md tells everybody to do with what was released.
+// verify is what docs/install.md tells everybody to do with what was released.
 func verify(dir, signers string) (string, error) {
 	sums, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
 	if err != nil {
