@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/lab/fit"
 	"aldis/internal/lab/trace"
+	"aldis/internal/link/fit"
 	"aldis/internal/link/profile"
 )
 
@@ -31,7 +31,7 @@ func fitCommand(f fitted, stdout, stderr io.Writer) int {
 	if len(files) != 2 {
 		return fail(stderr, "tune", fmt.Errorf("--fit %s: two captures, with a comma between: one end alone does not show when its packets arrive", f.captures))
 	}
-	var ends [2][]trace.Passage
+	var ends [2][]fit.Passage
 	for i, file := range files {
 		broken, err := readCapture(file, stderr, func(p trace.Packet) {
 			if one, ok := trace.PassageOf(p); ok && len(ends[i]) < fit.MaxPackets {
@@ -47,7 +47,7 @@ func fitCommand(f fitted, stdout, stderr io.Writer) int {
 		if len(ends[i]) == fit.MaxPackets {
 			fmt.Fprintf(stderr, "gateway tune: %s: the first %d packets are used\n", file, fit.MaxPackets)
 		}
-		slices.SortStableFunc(ends[i], func(x, y trace.Passage) int { return cmp.Compare(x.At, y.At) })
+		slices.SortStableFunc(ends[i], func(x, y fit.Passage) int { return cmp.Compare(x.At, y.At) })
 	}
 	joined, err := fit.Join(ends[0], ends[1])
 	var res fit.Result

@@ -14,7 +14,7 @@ import (
 	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/gateway"
-	"aldis/internal/lab/fit"
+	"aldis/internal/link/fit"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/survey"
 )

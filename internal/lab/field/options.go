@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"aldis/internal/infile"
-	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/shapes"
+	"aldis/internal/link/linkemu"
 	"aldis/internal/link/profile"
 )
 

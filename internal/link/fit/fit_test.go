@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/lab/fit"
-	"aldis/internal/lab/linkemu"
-	"aldis/internal/lab/trace"
+	"aldis/internal/link/fit"
+	"aldis/internal/link/linkemu"
 	"aldis/internal/link/profile"
 )
 
@@ -29,7 +28,7 @@ func load(t *testing.T, name string) profile.Profile {
 
 // captures lets two ends talk over a link, alone and in bursts, and returns what a capture at each end has. The second
 // end's clock is ahead, and runs faster.
-func captures(t *testing.T, p profile.Profile, seed uint64, minutes int, ahead time.Duration, ppm float64) (a, b []trace.Passage) {
+func captures(t *testing.T, p profile.Profile, seed uint64, minutes int, ahead time.Duration, ppm float64) (a, b []fit.Passage) {
 	t.Helper()
 	far := load(t, "wire")
 	if p.Shared {
@@ -89,14 +88,14 @@ func captures(t *testing.T, p profile.Profile, seed uint64, minutes int, ahead t
 	for !next.IsZero() {
 		step(next, nil)
 	}
-	byTime := func(x, y trace.Passage) int { return int(x.At - y.At) }
+	byTime := func(x, y fit.Passage) int { return int(x.At - y.At) }
 	slices.SortStableFunc(a, byTime)
 	slices.SortStableFunc(b, byTime)
 	return a, b
 }
 
-func passage(f linkemu.Frame) trace.Passage {
-	p := trace.Passage{From: ship, To: hq, Octets: f.Octets}
+func passage(f linkemu.Frame) fit.Passage {
+	p := fit.Passage{From: ship, To: hq, Octets: f.Octets}
 	if f.From == "hq" {
 		p.From, p.To = hq, ship
 	}
@@ -192,7 +191,7 @@ func TestFitRefuses(t *testing.T) {
 	for i := range other {
 		other[i].Sum[15] = 1
 	}
-	for what, pair := range map[string][2][]trace.Passage{"empty": {}, "of another link": {a, other}, "of five packets": {a[:5], b[:5]}} {
+	for what, pair := range map[string][2][]fit.Passage{"empty": {}, "of another link": {a, other}, "of five packets": {a[:5], b[:5]}} {
 		if _, err := fit.Join(pair[0], pair[1]); err == nil {
 			t.Errorf("captures %s are joined", what)
 		}

@@ -3,7 +3,7 @@
 //
 // The captures are joined by their packets. Neither clock is trusted: the least delays of the two directions are taken to
 // be equal on a star. Of rates and turnaround those are taken that make the rest of all delays most alike, when the packets
-// are sent through a link with them, queues included. On a shared channel that link is internal/lab/linkemu's.
+// are sent through a link with them, queues included. On a shared channel that link is internal/link/linkemu's.
 //
 // Times are nanoseconds or time.Duration, sizes IP octets, rates bits per second. Nothing here reads a clock or a file.
 //

@@ -9,8 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/lab/linkemu"
-	"aldis/internal/lab/trace"
+	"aldis/internal/link/linkemu"
 	"aldis/internal/link/profile"
 )
 
@@ -25,6 +24,14 @@ const fewest = 20
 
 // MaxPackets bounds a capture.
 const MaxPackets = 1 << 20
+
+// Passage is one packet of a capture, as it is known again in a capture at the other end of its way.
+type Passage struct {
+	At       int64 // ns since 1970 UTC
+	From, To netip.Addr
+	Octets   int // of the IP packet
+	Sum      [16]byte
+}
 
 // Joined is the packets between two ends, by the clock of the first.
 type Joined struct {
@@ -46,15 +53,15 @@ type Sample struct {
 
 // pair is a packet in the captures; -1: it is not there.
 type pair struct {
-	trace.Passage
+	Passage
 	a, b     int64
 	inA, inB int // which it is there
 }
 
 // Join finds the packets of two captures in each other. Each capture is in order of time.
-func Join(a, b []trace.Passage) (Joined, error) { return join(a, b, fewest) }
+func Join(a, b []Passage) (Joined, error) { return join(a, b, fewest) }
 
-func join(a, b []trace.Passage, least int) (Joined, error) {
+func join(a, b []Passage, least int) (Joined, error) {
 	there := map[[16]byte][]int{}
 	for i, p := range b {
 		there[p.Sum] = append(there[p.Sum], i)

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/survey"
 )
@@ -16,10 +15,10 @@ const fewestOfSurvey = 10
 // OfSurvey says from the datagrams of a survey what the link does. terminal says that the near end is a terminal of the link,
 // and not ashore: then what it sent went up.
 func OfSurvey(list []survey.Packet, base profile.Profile, terminal bool) (Result, error) {
-	var ends [2][]trace.Passage // near and far
+	var ends [2][]Passage // near and far
 	names := [2]netip.Addr{netip.AddrFrom4([4]byte{1}), netip.AddrFrom4([4]byte{2})}
 	for i, p := range list {
-		one := trace.Passage{Octets: p.Octets, Sum: [16]byte{byte(i), byte(i >> 8)}}
+		one := Passage{Octets: p.Octets, Sum: [16]byte{byte(i), byte(i >> 8)}}
 		from, to := 0, 1
 		if !p.Up {
 			from, to = 1, 0
@@ -36,7 +35,7 @@ func OfSurvey(list []survey.Packet, base profile.Profile, terminal bool) (Result
 		ends[0], ends[1] = ends[1], ends[0]
 	}
 	for _, end := range ends {
-		slices.SortStableFunc(end, func(x, y trace.Passage) int { return int(x.At - y.At) })
+		slices.SortStableFunc(end, func(x, y Passage) int { return int(x.At - y.At) })
 	}
 	j, err := join(ends[0], ends[1], fewestOfSurvey)
 	if err != nil {

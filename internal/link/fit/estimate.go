@@ -1,7 +1,7 @@
 package fit
 
 import (
-	"aldis/internal/lab/quantile"
+	"aldis/internal/quantile"
 	"math"
 	"slices"
 	"time"
