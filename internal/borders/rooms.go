@@ -40,12 +40,10 @@ var Districts = []District{
 	{"faces", "the conversation with local clients"},
 	{"road", "the gateway as one state machine"},
 	{"edges", "sockets, files, the clock, and the loop that joins them"},
+	{"operator", "what runs and steers a gateway"},
 	{"lab", "the workshop: it stays ashore, and no gateway runs it"},
 	{"programs", "commands, field tests and checks"},
 }
-
-// anyRoom stands in May for every room.
-const anyRoom = "*"
 
 // Rooms is the map. Check fails when the source disagrees with it.
 var Rooms = []Room{
@@ -133,6 +131,17 @@ var Rooms = []Room{
 	{"doctor", Edge, "edges", false, "Looks at a machine and its running gateway, and says what is wrong and the way out.", []string{"config", "control", "gateway", "link/profile", "radio", "rights"}},
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 
+	{"cli", Edge, "operator", false, "What the commands of both programs share: one list of them, one help, one manual, and the way to the second program.", []string{"config", "control/glance", "infile", "link/compact", "link/profile", "manual"}},
+	{"cli/teaching", Edge, "operator", false, "Makes a net's own corpus of the files that an operator names.", []string{"cli", "config", "infile", "link/compact", "link/compact/teach"}},
+	{"node", Edge, "operator", false, "`gateway run`: joins the rooms of a gateway, starts and stops them, and keeps its sockets.", []string{
+		"atrest", "audit", "cli", "config", "control", "control/glance", "control/spans", "corpora", "daemon", "gateway", "gateway/mail", "journal", "jxta",
+		"jxtabridge", "lan", "lan/takfiles", "lan/taklan", "link/compact", "link/profile", "link/seal", "logbook", "meet", "norm", "norm/elide", "radio",
+		"rights", "rules/filter", "site", "tak"}},
+	{"operator", Edge, "operator", false, "The commands that ask or steer a running gateway, or work on its files.", []string{
+		"atrest", "audit", "cli", "cli/teaching", "config", "control", "control/glance", "control/top", "corpora", "doctor", "gateway", "infile", "journal",
+		"journal/pages", "jxta", "jxtabridge", "link/compact", "link/compact/teach", "link/fit", "link/profile", "link/roster", "link/seal", "link/survey",
+		"meet", "node", "rights", "rules/filter", "rules/mark", "rules/query", "site", "tak/code", "tak/cot", "tak/rule", "when"}},
+
 	{"lab/vacant", Edge, "lab", false, "Addresses of loopback that nobody uses now, for programs that tests and benchmarks start.", nil},
 	{"lab/wait", Edge, "lab", false, "Tests wait here for conditions: until one holds, while one holds, until a value is still.", nil},
 	{"lab/browser", Edge, "lab", false, "A real browser without a window, for tests of pages.", nil},
@@ -155,15 +164,21 @@ var Rooms = []Room{
 		"gateway", "jxtabridge", "lab/sim", "link/profile", "link/seal", "site"}},
 	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/forecast", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices.", []string{
-		"config", "gateway", "infile", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/replay", "lab/report", "lab/shapes", "lab/takplay", "lab/trace", "link/compact", "link/linkemu", "link/profile", "quantile", "tak/cot"}},
+		"cli", "config", "gateway", "infile", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/replay", "lab/report", "lab/shapes", "lab/takplay",
+		"lab/trace", "link/compact", "link/linkemu", "link/profile", "quantile", "tak/cot"}},
 	{"lab/field/gametest", Edge, "lab", false, "Tests that play whole Blue Games in the field trial; no source.", nil},
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
 		"jxta", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field", "lab/vacant"}},
+	{"lab/commands", Edge, "lab", false, "The commands of gateway-lab.", []string{
+		"cli", "cli/teaching", "config", "infile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/replay", "lab/report", "lab/takplay",
+		"lab/trace", "lab/tune", "link/compact", "link/fit", "link/profile", "link/roster", "pmul", "pmul/pmulfile"}},
+	{"lab/labtest", Edge, "lab", false, "Lets a test program be gateway-lab too.", []string{"cli", "lab/commands"}},
 
 	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},
-	{"cmd/gateway", Edge, "programs", false, "The binary: subcommands that join rooms.", []string{anyRoom}},
+	{"cmd/gateway", Edge, "programs", false, "The program of a ship: the table of its commands.", []string{"cli", "node", "norm", "operator"}},
+	{"cmd/gateway-lab", Edge, "programs", false, "The second program, ashore or along: the laboratory's commands.", []string{"lab/commands"}},
 	{"ops/package", Edge, "programs", false, "Tests of the packages on a Debian of their own; no source.", nil},
-	{"ops/sbom", Edge, "programs", false, "Writes the bill of materials of a built gateway for its packages.", nil},
+	{"ops/sbom", Edge, "programs", false, "Writes the bill of materials of a built program for its package.", nil},
 	{"ops/site", Edge, "programs", false, "Makes the documentation a site that needs no server and no network.", nil},
 	{"field-tests/blue-game", Edge, "programs", false, "Checks a game's capture and writes its results.", []string{"lab/field", "lab/trace", "link/profile"}},
 	{"field-tests/peers", Edge, "programs", false, "Unmodified JXTA peers (Java) and their tests.", nil},

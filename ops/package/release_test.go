@@ -19,7 +19,7 @@ func output(stdin []byte, name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// What is released is position independent, is bound at its start to memory that is read-only from then on, has no stack that
+// What is released, of either program, is position independent, is bound at its start to memory that is read-only from then on, has no stack that
 // is executed, no symbols, and no path of the machine that built it. The symbols are beside it.
 func TestReleasedBinary(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gateway-"+runtime.GOARCH)

@@ -20,7 +20,7 @@ var modelHashes = map[int]string{
 	5: "42a93532361f203c",
 }
 
-const rebuild = "run: go run ./cmd/gateway corpus --write internal/link/compact, and raise ModelVersion when one was released"
+const rebuild = "run: go run ./cmd/gateway-lab corpus --write internal/link/compact, and raise ModelVersion when one was released"
 
 func TestModelIsItsVersion(t *testing.T) {
 	hash := ModelHash()

@@ -13,5 +13,6 @@
 //   - few.go: the same of a star by few packets, as a survey has them
 //   - fit.go: Join, Fit
 //   - survey.go: OfSurvey
+//   - text.go: what was found, as JSON and as text
 //   - write.go: a profile with where each number comes from
 package fit
