@@ -8,16 +8,16 @@ import (
 
 	"aldis/internal/cli"
 	"aldis/internal/lab/check"
-	"aldis/internal/link/compact"
+	"aldis/internal/lab/primer"
 	"aldis/internal/operator"
 )
 
 func TestCompact(t *testing.T) {
 	dir := t.TempDir()
-	m := compact.NewMaker(31, &compact.Words{Services: []string{"watch bill"}, Units: []string{"cutter"}, Places: []string{"quay"}})
+	m := primer.NewMaker(31, &primer.Words{Services: []string{"watch bill"}, Units: []string{"cutter"}, Places: []string{"quay"}})
 	track := m.Track()
 	var files []string
-	for i, text := range [][]byte{m.Spec(compact.Pretty), track.XML(), track.XML(), track.XML(), m.Octets(100), nil} {
+	for i, text := range [][]byte{m.Spec(primer.Pretty), track.XML(), track.XML(), track.XML(), m.Octets(100), nil} {
 		files = append(files, filepath.Join(dir, string(rune('a'+i))))
 		if err := os.WriteFile(files[i], text, 0o600); err != nil {
 			t.Fatal(err)

@@ -14,8 +14,10 @@ import (
 
 	"aldis/internal/cli"
 	"aldis/internal/cli/teaching"
+	"aldis/internal/lab/primer"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/compact"
+	"aldis/internal/link/compact/corpus"
 )
 
 const labCorpusAbout = `usage: gateway corpus build -o FILE SAMPLES... [--mask] [--lines] [--json]
@@ -52,16 +54,17 @@ func labCorpusCommand(args []string, stdout, stderr io.Writer) int {
 
 // model makes the corpus and the model that are built in, and writes them into a directory or compares them.
 func model(dir string, stdout io.Writer) error {
-	corpus, model := compact.Corpus(), compact.BuildModel()
+	parts := primer.Parts()
+	text, model := corpus.Text(parts), compact.BuildModel(parts)
 	short := func(b []byte) string {
 		sum := sha256.Sum256(b)
 		return hex.EncodeToString(sum[:8])
 	}
-	fmt.Fprintf(stdout, "corpus   %7d octets, %4d messages, %s\n", len(corpus), bytes.Count(corpus, []byte("\n== "))+1, short(corpus))
+	fmt.Fprintf(stdout, "corpus   %7d octets, %4d messages, %s\n", len(text), bytes.Count(text, []byte("\n== "))+1, short(text))
 	fmt.Fprintf(stdout, "model    %7d octets, version %d, %s\n", len(model), compact.ModelVersion, short(model))
 	same := bytes.Equal(model, compact.ModelImage())
 	if dir != "" {
-		for name, b := range map[string][]byte{"model.bin": model, "testdata/corpus.txt": corpus, "testdata/vectors.txt": compact.Vectors()} {
+		for name, b := range map[string][]byte{"model.bin": model, "testdata/corpus.txt": text, "testdata/vectors.txt": compact.Vectors(primer.VectorTexts())} {
 			if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
 				return err
 			}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"aldis/internal/lab/primer"
 )
 
 // askedRows are the goals of docs/strangers.md that no other table there has, each with what shows it.
@@ -47,7 +49,7 @@ func askedRows(t *testing.T) string {
 		row("specification of peers that are not ours, as in "+strings.Fields(d.name)[0], sum, goal[0], goal[1], fmt.Sprintf("%.1f", sum), "go test -v -run TestTable ./internal/link/compact")
 	}
 
-	list := NewMaker(12, testWords).Employees(1600)
+	list := primer.NewMaker(12, testWords).Employees(1600)
 	const step = 256 << 10
 	before, after := size(list[:step]), size(list[:step+1])
 	row("a list in XML of 262,145 octets, of what one octet less costs", float64(after)/float64(before), noStep, 0, fmt.Sprintf("%d of %d", after, before),

@@ -1,6 +1,8 @@
-package compact
+package primer
 
 import (
+	"aldis/internal/jxta"
+	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -9,8 +11,8 @@ import (
 // Maker makes documents of the kinds that cross a link. The corpus is made by one, the sizes in docs/sizes.md are of
 // documents made by another whose names the corpus does not have. Same seed and words, same documents.
 type Maker struct {
-	r *rand.Rand
-	w *Words
+	Rand  *rand.Rand
+	Words *Words
 }
 
 // Words are what names are put together from.
@@ -25,35 +27,35 @@ func NewMaker(seed uint64, w *Words) *Maker {
 	return &Maker{rand.New(rand.NewPCG(seed, 0xa1d15)), w}
 }
 
-func (m *Maker) pick(list []string) string { return list[m.r.IntN(len(list))] }
+func (m *Maker) Pick(list []string) string { return list[m.Rand.IntN(len(list))] }
 
 // Octets returns n random octets.
 func (m *Maker) Octets(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
-		b[i] = byte(m.r.Uint32())
+		b[i] = byte(m.Rand.Uint32())
 	}
 	return b
 }
 
-func (m *Maker) hex(n int) string { return fmt.Sprintf("%X", m.Octets(n)) }
+func (m *Maker) Hex(n int) string { return fmt.Sprintf("%X", m.Octets(n)) }
 
 // Name is a name of about 20 characters, as operators give them.
 func (m *Maker) Name() string {
-	s, u, p := m.pick(m.w.Services), m.pick(m.w.Units), m.pick(m.w.Places)
-	if m.w.Invent && m.r.IntN(2) == 0 {
+	s, u, p := m.Pick(m.Words.Services), m.Pick(m.Words.Units), m.Pick(m.Words.Places)
+	if m.Words.Invent && m.Rand.IntN(2) == 0 {
 		u, p = m.invent(), m.invent()
-		if m.r.IntN(2) == 0 {
+		if m.Rand.IntN(2) == 0 {
 			s = m.invent()
 		}
 	}
-	if m.w.Invent && m.r.IntN(8) == 0 { // short names, as on a test bench
-		u, s = string(rune('A'+m.r.IntN(26))), fmt.Sprintf("%c-%s", 'a'+m.r.IntN(26), strings.ToLower(s[:min(3, len(s))]))
-		if m.r.IntN(2) == 0 {
+	if m.Words.Invent && m.Rand.IntN(8) == 0 { // short names, as on a test bench
+		u, s = string(rune('A'+m.Rand.IntN(26))), fmt.Sprintf("%c-%s", 'a'+m.Rand.IntN(26), strings.ToLower(s[:min(3, len(s))]))
+		if m.Rand.IntN(2) == 0 {
 			return s
 		}
 	}
-	switch m.r.IntN(6) {
+	switch m.Rand.IntN(6) {
 	case 4:
 		return s
 	case 5:
@@ -65,24 +67,24 @@ func (m *Maker) Name() string {
 	case 2:
 		return u + "-" + s
 	}
-	return p + " " + s + " " + fmt.Sprint(1+m.r.IntN(9))
+	return p + " " + s + " " + fmt.Sprint(1+m.Rand.IntN(9))
 }
 
 // invent makes a word that nobody knows: syllables, or letters and digits as on a hull.
 func (m *Maker) invent() string {
 	const first, vowels, last = "bcdfghjklmnprstvwxyzqBCDFGHJKLMNPRSTVWXYZQ", "aeiouyaeio", "nrsltdkmpgx"
-	if m.r.IntN(6) == 0 {
-		return fmt.Sprintf("%c%c-%d", 'A'+m.r.IntN(26), 'A'+m.r.IntN(26), m.r.IntN(1000))
+	if m.Rand.IntN(6) == 0 {
+		return fmt.Sprintf("%c%c-%d", 'A'+m.Rand.IntN(26), 'A'+m.Rand.IntN(26), m.Rand.IntN(1000))
 	}
 	var b []byte
-	for range 1 + m.r.IntN(3) {
-		b = append(b, first[m.r.IntN(len(first))], vowels[m.r.IntN(len(vowels))])
-		if m.r.IntN(2) == 0 {
-			b = append(b, last[m.r.IntN(len(last))])
+	for range 1 + m.Rand.IntN(3) {
+		b = append(b, first[m.Rand.IntN(len(first))], vowels[m.Rand.IntN(len(vowels))])
+		if m.Rand.IntN(2) == 0 {
+			b = append(b, last[m.Rand.IntN(len(last))])
 		}
 	}
 	word := strings.ToLower(string(b))
-	if m.r.IntN(3) > 0 {
+	if m.Rand.IntN(3) > 0 {
 		word = strings.ToUpper(word[:1]) + word[1:]
 	}
 	return word
@@ -94,7 +96,7 @@ const (
 	Pretty         // JXSE 2.7, xml:space default
 	Old            // JXTA 2.2: pretty, no xml:space, children of advertisements too
 	Bare           // as a gateway writes it: package jxta's own, of a 2.7 document
-	layouts
+	Layouts
 )
 
 // node is an element to be written: text or children.
@@ -127,8 +129,11 @@ func document(root node, layout int) []byte {
 	}
 	b.WriteByte('\n')
 	if layout == Bare {
-		bare, _ := Canonical([]byte(b.String()))
-		return bare
+		bare, err := jxta.ParseXML([]byte(b.String()), jxta.DefaultXML)
+		if err != nil { // it was written just now
+			panic(err)
+		}
+		return jxta.AppendDocument(nil, bare)
 	}
 	return []byte(b.String())
 }
@@ -193,21 +198,21 @@ func writePretty(b *strings.Builder, n node, layout, depth int) {
 // The ids of a document's world.
 const (
 	peerPrefix = "59616261646162614A78746150325033"
-	pipePrefix = "59616261646162614E50472050325033"
+	PipePrefix = "59616261646162614E50472050325033"
 )
 
 func (m *Maker) format(layout int) string {
-	if layout != Old && m.r.IntN(2) == 0 {
+	if layout != Old && m.Rand.IntN(2) == 0 {
 		return "urn:jxta:cbid-"
 	}
 	return "urn:jxta:uuid-"
 }
 
-func (m *Maker) peerID(layout int) string { return m.format(layout) + peerPrefix + m.hex(16) + "03" }
+func (m *Maker) PeerID(layout int) string { return m.format(layout) + peerPrefix + m.Hex(16) + "03" }
 
 func (m *Maker) pipeNode(layout int, name string, desc bool) node {
 	kinds := []string{"JxtaUnicast", "JxtaPropagate", "JxtaUnicast", "JxtaUnicastSecure"}
-	n := tree("jxta:PipeAdvertisement", leaf("Id", m.format(layout)+pipePrefix+m.hex(16)+"04"), leaf("Type", m.pick(kinds)), leaf("Name", name))
+	n := tree("jxta:PipeAdvertisement", leaf("Id", m.format(layout)+PipePrefix+m.Hex(16)+"04"), leaf("Type", m.Pick(kinds)), leaf("Name", name))
 	if desc {
 		n.kids = append(n.kids, leaf("Desc", m.Name()))
 	}
@@ -222,25 +227,25 @@ func (m *Maker) Pipe(layout int, desc bool) []byte {
 // Spec is a module specification with a pipe.
 func (m *Maker) Spec(layout int) []byte {
 	name := m.Name()
-	class := m.hex(16)
+	class := m.Hex(16)
 	spec := m.format(layout)
 	if strings.HasSuffix(spec, "cbid-") {
 		spec += class + class + "06"
 	} else {
-		spec += class + m.hex(16) + "06"
+		spec += class + m.Hex(16) + "06"
 	}
 	msa := tree("jxta:MSA", leaf("MSID", spec), leaf("Name", "JXTASPEC:"+name))
-	if m.r.IntN(2) == 0 {
+	if m.Rand.IntN(2) == 0 {
 		msa.kids[1] = leaf("Name", name)
 	}
-	crtr, suri, vers := leaf("Crtr", m.pick([]string{"aldis", m.pick(m.w.Units), "jxta.org", m.pick(m.w.Units)})),
-		leaf("SURI", m.pick([]string{"urn:", "http://", "http://"})+strings.ToLower(m.pick(m.w.Services))), leaf("Vers", m.pick([]string{"1.0", "Version 1.0", "1", "2.0"}))
+	crtr, suri, vers := leaf("Crtr", m.Pick([]string{"aldis", m.Pick(m.Words.Units), "jxta.org", m.Pick(m.Words.Units)})),
+		leaf("SURI", m.Pick([]string{"urn:", "http://", "http://"})+strings.ToLower(m.Pick(m.Words.Services))), leaf("Vers", m.Pick([]string{"1.0", "Version 1.0", "1", "2.0"}))
 	desc := leaf("Desc", m.Name())
 	switch layout {
 	case Old:
 		msa.kids = append(msa.kids, crtr, suri, vers, desc)
 	default:
-		if m.r.IntN(2) == 0 {
+		if m.Rand.IntN(2) == 0 {
 			msa.kids = append(msa.kids, desc)
 		}
 		msa.kids = append(msa.kids, crtr, suri, vers)
@@ -251,50 +256,50 @@ func (m *Maker) Spec(layout int) []byte {
 
 // Class is a module class advertisement.
 func (m *Maker) Class(layout int) []byte {
-	return document(tree("jxta:MCA", leaf("MCID", m.format(layout)+m.hex(16)+"05"), leaf("Name", "JXTAMOD:"+m.Name()), leaf("Desc", m.Name())), layout)
+	return document(tree("jxta:MCA", leaf("MCID", m.format(layout)+m.Hex(16)+"05"), leaf("Name", "JXTAMOD:"+m.Name()), leaf("Desc", m.Name())), layout)
 }
 
 // Group is a peer group advertisement.
 func (m *Maker) Group(layout int) []byte {
-	return document(tree("jxta:PGA", leaf("GID", m.format(layout)+m.hex(16)+"02"),
+	return document(tree("jxta:PGA", leaf("GID", m.format(layout)+m.Hex(16)+"02"),
 		leaf("MSID", "urn:jxta:uuid-DEADBEEFDEAFBABAFEEDBABE000000010306"), leaf("Name", m.Name()), leaf("Desc", m.Name())), layout)
 }
 
 // Implementation is a module implementation advertisement.
 func (m *Maker) Implementation(layout int) []byte {
-	words := m.w.Services
-	class := strings.Fields(m.pick(words))[0]
+	words := m.Words.Services
+	class := strings.Fields(m.Pick(words))[0]
 	class = strings.ToUpper(class[:1]) + class[1:]
-	return document(tree("jxta:MIA", leaf("MSID", "urn:jxta:uuid-"+m.hex(32)+"06"),
+	return document(tree("jxta:MIA", leaf("MSID", "urn:jxta:uuid-"+m.Hex(32)+"06"),
 		tree("Comp", leaf("Efmt", "JDK1.4.1"), leaf("Bind", "V2.0 Ref Impl")),
 		leaf("Code", "net.jxta.impl."+strings.ToLower(class)+"."+class+"Service"), leaf("PURI", "http://jxta-jxse.dev.java.net/download/jxta.jar"),
 		leaf("Prov", "sun.com"), leaf("Desc", m.Name())), layout)
 }
 
 func (m *Maker) address() string {
-	host := fmt.Sprintf("%d.%d.%d.%d", []int{10, 172, 192, 10}[m.r.IntN(4)], m.r.IntN(256), m.r.IntN(256), 1+m.r.IntN(254))
-	return fmt.Sprintf("%s://%s:%d", m.pick([]string{"tcp", "tcp", "http"}), host, m.pick2(9701, 9702, 9700, 1024+m.r.IntN(60000)))
+	host := fmt.Sprintf("%d.%d.%d.%d", []int{10, 172, 192, 10}[m.Rand.IntN(4)], m.Rand.IntN(256), m.Rand.IntN(256), 1+m.Rand.IntN(254))
+	return fmt.Sprintf("%s://%s:%d", m.Pick([]string{"tcp", "tcp", "http"}), host, m.pick2(9701, 9702, 9700, 1024+m.Rand.IntN(60000)))
 }
 
-func (m *Maker) pick2(list ...int) int { return list[m.r.IntN(len(list))] }
+func (m *Maker) pick2(list ...int) int { return list[m.Rand.IntN(len(list))] }
 
 func (m *Maker) route(layout int, pid string, most int, hops bool) node {
 	id := strings.TrimPrefix(pid, "urn:jxta:")
 	dst := tree("jxta:APA")
 	if layout != Old {
-		if m.r.IntN(2) == 0 {
+		if m.Rand.IntN(2) == 0 {
 			dst.kids = append(dst.kids, leaf("PID", pid))
 		}
 	} else {
 		dst.kids = append(dst.kids, leaf("EA", "relay://"+id))
 	}
-	for range 1 + m.r.IntN(most) {
+	for range 1 + m.Rand.IntN(most) {
 		dst.kids = append(dst.kids, leaf("EA", m.address()))
 	}
 	switch {
 	case layout == Old:
 		dst.kids = append(dst.kids, leaf("EA", "cbjx://"+id), leaf("EA", "jxtatls://"+id))
-	case m.r.IntN(2) == 0:
+	case m.Rand.IntN(2) == 0:
 		dst.kids = append(dst.kids, leaf("EA", "jxtatls://"+id), leaf("EA", "relay://"+id))
 	}
 	ra := tree("jxta:RA")
@@ -303,14 +308,14 @@ func (m *Maker) route(layout int, pid string, most int, hops bool) node {
 	}
 	ra.kids = append(ra.kids, tree("Dst", dst))
 	if hops {
-		ra.kids = append(ra.kids, tree("Hops", tree("jxta:APA", leaf("PID", m.peerID(layout)), leaf("EA", m.address()))))
+		ra.kids = append(ra.kids, tree("Hops", tree("jxta:APA", leaf("PID", m.PeerID(layout)), leaf("EA", m.address()))))
 	}
 	return ra
 }
 
 // Route is a route advertisement with its hops.
 func (m *Maker) Route(layout int) []byte {
-	return document(m.route(layout, m.peerID(layout), 2, true), layout)
+	return document(m.route(layout, m.PeerID(layout), 2, true), layout)
 }
 
 const wellKnown = "urn:jxta:uuid-DEADBEEFDEAFBABAFEEDBABE000000"
@@ -318,9 +323,9 @@ const wellKnown = "urn:jxta:uuid-DEADBEEFDEAFBABAFEEDBABE000000"
 // Peer is a peer advertisement with a route, and with a certificate that stands for a self-signed one of cert
 // octets; 0 for none, -1 for one as JXTA peers make it. With hops it is reached through a relay.
 func (m *Maker) Peer(layout, cert int, hops bool) []byte {
-	pid := m.peerID(layout)
+	pid := m.PeerID(layout)
 	pa := tree("jxta:PA", leaf("PID", pid), leaf("GID", "urn:jxta:jxta-NetGroup"), leaf("Name", m.Name()))
-	switch m.r.IntN(12) { // few set one; 2.7 has its own
+	switch m.Rand.IntN(12) { // few set one; 2.7 has its own
 	case 0:
 		pa.kids = append(pa.kids, leaf("Desc", m.Name()))
 	case 1, 2, 3, 4, 5:
@@ -333,7 +338,7 @@ func (m *Maker) Peer(layout, cert int, hops bool) []byte {
 	}
 	rest := []func(){
 		func() { svc("0805", m.route(layout, pid, 1, hops)) },
-		func() { svc("0605", leaf("Rdv", m.pick([]string{"true", "false"}))) },
+		func() { svc("0605", leaf("Rdv", m.Pick([]string{"true", "false"}))) },
 	}
 	if cert != 0 {
 		rest = append(rest, func() {
@@ -345,10 +350,10 @@ func (m *Maker) Peer(layout, cert int, hops bool) []byte {
 			if layout != Old {
 				width = 76
 			}
-			root := leaf("RootCert", string(appendBase64(nil, octets, width)))
+			root := leaf("RootCert", inLines(base64.StdEncoding.EncodeToString(octets), width))
 			switch {
 			case layout == Old:
-			case m.r.IntN(2) == 0:
+			case m.Rand.IntN(2) == 0:
 				root.attr = ` type="jxta:cert"` + preserveAttr + nsAttr
 			default:
 				root.attr = preserveAttr + nsAttr + ` type="jxta:cert"`
@@ -356,11 +361,21 @@ func (m *Maker) Peer(layout, cert int, hops bool) []byte {
 			svc("0105", root)
 		})
 	}
-	m.r.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
+	m.Rand.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
 	for _, f := range rest {
 		f()
 	}
 	return document(pa, layout)
+}
+
+// inLines cuts a text into lines of width characters.
+func inLines(text string, width int) string {
+	var b strings.Builder
+	for len(text) > width {
+		b.WriteString(text[:width] + "\n")
+		text = text[width:]
+	}
+	return b.String() + text
 }
 
 // certificate is X.509 as JXTA peers write it: RSA of 1024 bits with SHA-1, issuer and subject the same. Its modulus and
@@ -391,13 +406,13 @@ func (m *Maker) certificate(layout int) []byte {
 		ou = strings.ToLower(ou)
 		parts = append(parts, attr(7, 0x0c, "SF"), attr(6, 0x13, "US"))
 	}
-	parts = append(parts, attr(3, 0x0c, m.pick(m.w.Units)+"-CA"), attr(11, 0x0c, ou))
+	parts = append(parts, attr(3, 0x0c, m.Pick(m.Words.Units)+"-CA"), attr(11, 0x0c, ou))
 	name := der(0x30, parts...)
 	rsa := func(last byte) []byte {
 		return der(0x30, []byte{6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, last, 5, 0})
 	}
-	start := fmt.Sprintf("%02d%02d%02d%02d%02dZ", 1+m.r.IntN(12), 1+m.r.IntN(28), m.r.IntN(24), m.r.IntN(60), m.r.IntN(60))
-	year := 20 + m.r.IntN(10)
+	start := fmt.Sprintf("%02d%02d%02d%02d%02dZ", 1+m.Rand.IntN(12), 1+m.Rand.IntN(28), m.Rand.IntN(24), m.Rand.IntN(60), m.Rand.IntN(60))
+	year := 20 + m.Rand.IntN(10)
 	validity := der(0x30, der(0x17, fmt.Appendf(nil, "%02d%s", year, start)), der(0x17, fmt.Appendf(nil, "%02d%s", year+10, start)))
 	modulus := append([]byte{0}, m.Octets(128)...)
 	modulus[1] |= 0x80
@@ -408,13 +423,13 @@ func (m *Maker) certificate(layout int) []byte {
 
 // Rendezvous is what a rendezvous says of itself.
 func (m *Maker) Rendezvous(layout int) []byte {
-	pid := m.peerID(layout)
+	pid := m.PeerID(layout)
 	service := wellKnown + "0605NetGroup"
-	if m.r.IntN(2) == 0 {
+	if m.Rand.IntN(2) == 0 {
 		service = wellKnown + "0F05"
 	}
 	return document(tree("jxta:RdvAdvertisement", leaf("RdvGroupId", "urn:jxta:jxta-NetGroup"), leaf("RdvPeerId", pid),
-		leaf("RdvServiceName", service), leaf("Name", m.Name()), tree("RdvRoute", m.route(layout, pid, 2, m.r.IntN(2) == 0))), layout)
+		leaf("RdvServiceName", service), leaf("Name", m.Name()), tree("RdvRoute", m.route(layout, pid, 2, m.Rand.IntN(2) == 0))), layout)
 }
 
 // Employees is a document of the shape of demmings-2007, figure 10.
@@ -423,14 +438,14 @@ func (m *Maker) Employees(n int) []byte {
 	b.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE employees>\n<employees>\n")
 	for range n {
 		fmt.Fprintf(&b, "  <employee id=\"%06d\">\n    <fname>%s</fname>\n    <lname>%s</lname>\n    <age>%d</age>\n    <jobtitle>%s</jobtitle>\n    <phone>%03d-%04d</phone>\n  </employee>\n",
-			100000+m.r.IntN(900000), m.pick(m.w.First), m.pick(m.w.Last), 20+m.r.IntN(45), m.pick(m.w.Titles), 200+m.r.IntN(800), m.r.IntN(10000))
+			100000+m.Rand.IntN(900000), m.Pick(m.Words.First), m.Pick(m.Words.Last), 20+m.Rand.IntN(45), m.Pick(m.Words.Titles), 200+m.Rand.IntN(800), m.Rand.IntN(10000))
 	}
 	b.WriteString("</employees>\n")
 	return []byte(b.String())
 }
 
-// sentence is an NMEA 0183 sentence with its checksum.
-func sentence(body string) string {
+// Sentence is an NMEA 0183 sentence with its checksum.
+func Sentence(body string) string {
 	sum := byte(0)
 	for _, c := range []byte(body) {
 		sum ^= c

@@ -1,6 +1,7 @@
-package compact
+package primer
 
 import (
+	"aldis/internal/link/compact/corpus"
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
@@ -11,10 +12,10 @@ import (
 // Dialects that are no text: CBOR (RFC 8949), COSE (RFC 9052), UBX, ASTERIX and what TAK devices send in Protocol Buffers.
 
 // binaryParts is a message of each.
-func binaryParts(m *Field) (parts []part) {
+func binaryParts(m *Field) (parts []corpus.Part) {
 	add := func(kind string, n int, next func(m *Field) []byte) {
 		for range n {
-			parts = append(parts, part{kind, [][]byte{next(m)}})
+			parts = append(parts, corpus.Part{Name: kind, Messages: [][]byte{next(m)}})
 		}
 	}
 	add("cose", 10, coseOf)
@@ -77,7 +78,10 @@ func cborValue(b []byte, d *json.Decoder) ([]byte, error) {
 	case string:
 		return cborText(b, v), nil
 	case bool:
-		return append(b, 0xf4+byte(btoi(v))), nil
+		if v {
+			return append(b, 0xf5), nil
+		}
+		return append(b, 0xf4), nil
 	case json.Number:
 		if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
 			if n < 0 {
@@ -93,31 +97,31 @@ func cborValue(b []byte, d *json.Decoder) ([]byte, error) {
 
 // coseOf is something signed, authenticated or encrypted.
 func coseOf(m *Field) []byte {
-	protected := cborOctets(nil, append([]byte{0xa1, 0x01}, cborHead(nil, byte(m.r.IntN(2)), uint64(m.r.IntN(40)))...))
+	protected := cborOctets(nil, append([]byte{0xa1, 0x01}, cborHead(nil, byte(m.Rand.IntN(2)), uint64(m.Rand.IntN(40)))...))
 	key := func(b []byte) []byte {
 		b = append(append(b, 0xa1, 0x20), 0xa4, 0x01, 0x02, 0x20, 0x01, 0x21)
 		b = append(cborOctets(b, m.Octets(32)), 0x22)
-		if m.r.IntN(3) == 0 {
+		if m.Rand.IntN(3) == 0 {
 			return append(b, 0xf5)
 		}
 		return cborOctets(b, m.Octets(32))
 	}
 	recipient := func(b []byte) []byte {
 		b = append(b, 0x83)
-		switch m.r.IntN(3) {
+		switch m.Rand.IntN(3) {
 		case 0:
 			b = append(b, 0x40, 0xa2, 0x01, 0x25, 0x04)
-			return append(cborOctets(b, []byte(m.pick([]string{"our-secret", "key-1", "sec-256", m.nick()}))), 0x40)
+			return append(cborOctets(b, []byte(m.Pick([]string{"our-secret", "key-1", "sec-256", m.nick()}))), 0x40)
 		case 1:
-			b = append(b, 0x44, 0xa1, 0x01, 0x38, byte(0x18+m.r.IntN(8)), 0xa2, 0x20, 0xa4, 0x01, 0x02, 0x20, 0x01, 0x21)
+			b = append(b, 0x44, 0xa1, 0x01, 0x38, byte(0x18+m.Rand.IntN(8)), 0xa2, 0x20, 0xa4, 0x01, 0x02, 0x20, 0x01, 0x21)
 			b = append(cborOctets(append(cborOctets(b, m.Octets(32)), 0x22), m.Octets(32)), 0x04)
 			return append(cborOctets(b, []byte(m.nick()+"@"+m.host())), 0x40)
 		}
 		b = append(b, 0x43, 0xa1, 0x01, 0x29)
 		return cborOctets(key(b), m.Octets(24))
 	}
-	content := cborOctets(nil, []byte(m.pick([]string{"This is the content.", "The content of it", m.Sentence()})))
-	switch m.r.IntN(5) {
+	content := cborOctets(nil, []byte(m.Pick([]string{"This is the content.", "The content of it", m.Sentence()})))
+	switch m.Rand.IntN(5) {
 	case 0:
 		b := append(append(append([]byte{0xd2, 0x84}, protected...), 0xa1, 0x04), cborOctets(nil, []byte{'1', '1'})...)
 		return cborOctets(append(b, content...), m.Octets(64))
@@ -125,23 +129,23 @@ func coseOf(m *Field) []byte {
 		b := append(append(append([]byte{0xd8, 0x62, 0x84, 0x40, 0xa0}, content...), 0x81, 0x83), protected...)
 		return cborOctets(cborOctets(append(b, 0xa1, 0x04), []byte{'1', '1'}), m.Octets(64))
 	case 2:
-		b := cborOctets(append(append(append([]byte{0xd8, 0x61, 0x85}, protected...), 0xa0), content...), m.Octets(8*(1+m.r.IntN(8))))
+		b := cborOctets(append(append(append([]byte{0xd8, 0x61, 0x85}, protected...), 0xa0), content...), m.Octets(8*(1+m.Rand.IntN(8))))
 		return recipient(append(b, 0x81))
 	case 3:
 		b := cborOctets(append(append([]byte{0xd0, 0x83}, protected...), 0xa1, 0x05), m.Octets(12))
-		return cborOctets(b, m.Octets(28+m.r.IntN(9)))
+		return cborOctets(b, m.Octets(28+m.Rand.IntN(9)))
 	}
 	b := cborOctets(append(append([]byte{0xd8, 0x60, 0x84}, protected...), 0xa1, 0x05), m.Octets(12))
-	return recipient(append(cborOctets(b, m.Octets(28+m.r.IntN(9))), 0x81))
+	return recipient(append(cborOctets(b, m.Octets(28+m.Rand.IntN(9))), 0x81))
 }
 
 // ubxOf is a frame or two of a receiver of satellites.
 func ubxOf(m *Field) []byte {
-	tow := uint32(m.r.IntN(604_800)) * 1000
+	tow := uint32(m.Rand.IntN(604_800)) * 1000
 	le16 := func(b []byte, v int) []byte { return binary.LittleEndian.AppendUint16(b, uint16(v)) }
 	le32 := func(b []byte, v int) []byte { return binary.LittleEndian.AppendUint32(b, uint32(v)) }
-	few := func(n int) int { return m.r.IntN(n) }
-	around := func(n int) int { return m.r.IntN(2*n+1) - n }
+	few := func(n int) int { return m.Rand.IntN(n) }
+	around := func(n int) int { return m.Rand.IntN(2*n+1) - n }
 	frame := func(class, id byte, body []byte) []byte {
 		b := append(le16([]byte{0xb5, 0x62, class, id}, len(body)), body...)
 		var x, y byte
@@ -214,7 +218,7 @@ func ubxOf(m *Field) []byte {
 			return frame(byte([]int{6, 10, 1}[few(3)]), byte(few(64)), nil)
 		case 7: // MON-VER, MON-HW
 			b := make([]byte, 40)
-			copy(b, m.pick([]string{"EXT CORE 3.01 (111141)", "ROM CORE 1.00 (a8bcdf)", "7.03 (45969)"}))
+			copy(b, m.Pick([]string{"EXT CORE 3.01 (111141)", "ROM CORE 1.00 (a8bcdf)", "7.03 (45969)"}))
 			copy(b[30:], "00080000")
 			for _, s := range []string{"ROM BASE 2.01 (75331)", "FWVER=HPG 1.13", "PROTVER=18.00", "MOD=ZED-F9P-0", "GPS;GLO;GAL;BDS", "SBAS;IMES;QZSS"}[:few(7)] {
 				e := make([]byte, 30)
@@ -238,7 +242,7 @@ func ubxOf(m *Field) []byte {
 
 // asterixOf is a data block of a radar or a tracker.
 func asterixOf(m *Field) []byte {
-	few := func(n int) int { return m.r.IntN(n) }
+	few := func(n int) int { return m.Rand.IntN(n) }
 	var b []byte
 	put := func(octets ...byte) { b = append(b, octets...) }
 	word := func(v int) { b = binary.BigEndian.AppendUint16(b, uint16(v)) }
@@ -246,7 +250,7 @@ func asterixOf(m *Field) []byte {
 	day := func() { v := few(86400 * 128); put(byte(v>>16), byte(v>>8), byte(v)) }
 	flight := func() {
 		var v uint64
-		for _, c := range (m.pick([]string{"SAS", "KLM", "DLH", "BAW", "AFR", "RYR", "WZZ"}) + m.digits(4) + "   ")[:8] {
+		for _, c := range (m.Pick([]string{"SAS", "KLM", "DLH", "BAW", "AFR", "RYR", "WZZ"}) + m.digits(4) + "   ")[:8] {
 			v = v<<6 | uint64(c)&63
 		}
 		put(byte(v>>40), byte(v>>32))
@@ -300,7 +304,7 @@ func asterixOf(m *Field) []byte {
 		word(few(1 << 11))
 		put(0x01, 0x10)
 		word(0x5388)
-		put([]byte(m.pick([]string{"M", "N", "C", "E"}) + m.pick([]string{"A320M", "B738M", "E190M", "A388H"}) + m.pick([]string{"ENGM", "EGLL", "LFPG", "EDDF", "EHAM"}) + m.pick([]string{"ENBR", "LEMD", "EKCH", "LSZH"}))...)
+		put([]byte(m.Pick([]string{"M", "N", "C", "E"}) + m.Pick([]string{"A320M", "B738M", "E190M", "A388H"}) + m.Pick([]string{"ENGM", "EGLL", "LFPG", "EDDF", "EHAM"}) + m.Pick([]string{"ENBR", "LEMD", "EKCH", "LSZH"}))...)
 		put(1, 8, 0, 0, 0)
 	default:
 		category = 21
@@ -335,40 +339,40 @@ func takProtobufOf(m *Field) []byte {
 	}
 	d, at := m.device(), uint64(m.clock().UnixMilli())
 	e := text(nil, 1, atoms(m))
-	if m.r.IntN(4) == 0 {
+	if m.Rand.IntN(4) == 0 {
 		e = text(e, 2, "Undefined")
 	}
 	e = text(e, 5, d.uid)
-	e = number(number(number(e, 6, at), 7, at), 8, at+uint64(60+m.r.IntN(3000))*1000)
-	e = text(e, 9, m.pick([]string{"m-g", "h-e", "h-g-i-g-o", "m-p"}))
+	e = number(number(number(e, 6, at), 7, at), 8, at+uint64(60+m.Rand.IntN(3000))*1000)
+	e = text(e, 9, m.Pick([]string{"m-g", "h-e", "h-g-i-g-o", "m-p"}))
 	e = double(double(e, 10, m.real(-60, 120)), 11, m.real(-180, 360))
 	hae, ce := 9999999., 9999999.
-	if m.r.IntN(3) > 0 {
-		hae, ce = m.real(0, 900), float64(m.r.IntN(50))
+	if m.Rand.IntN(3) > 0 {
+		hae, ce = m.real(0, 900), float64(m.Rand.IntN(50))
 	}
 	e = double(double(double(e, 12, hae), 13, ce), 14, 9999999)
 	var detail []byte
-	if m.r.IntN(2) == 0 {
-		detail = text(detail, 1, m.pick([]string{`<uid Droid="` + d.call + `"/>`, `<remarks>` + m.Sentence() + `</remarks>`, `<archive/><color argb="-1"/><remarks/>`,
+	if m.Rand.IntN(2) == 0 {
+		detail = text(detail, 1, m.Pick([]string{`<uid Droid="` + d.call + `"/>`, `<remarks>` + m.Sentence() + `</remarks>`, `<archive/><color argb="-1"/><remarks/>`,
 			`<link uid="` + d.uid + `" type="a-f-G-U-C" relation="p-p" parent_callsign="` + d.call + `"/><status readiness="true"/>`}))
 	}
 	contact := []byte(nil)
-	if m.r.IntN(2) == 0 {
-		contact = text(contact, 1, m.pick([]string{"*:-1:stcp", hostAddress(m) + ":4242:tcp"}))
+	if m.Rand.IntN(2) == 0 {
+		contact = text(contact, 1, m.Pick([]string{"*:-1:stcp", hostAddress(m) + ":4242:tcp"}))
 	}
 	detail = field(detail, 2, text(contact, 2, d.call))
-	if m.r.IntN(3) > 0 {
+	if m.Rand.IntN(3) > 0 {
 		detail = field(detail, 3, text(text(nil, 1, d.group), 2, d.role))
-		detail = field(detail, 4, text(text(nil, 1, m.pick([]string{"GPS", "USER", "DTED2"})), 2, m.pick([]string{"GPS", "DTED0", "???"})))
-		detail = field(detail, 5, number(nil, 1, uint64(1+m.r.IntN(100))))
-		detail = field(detail, 6, text(text(text(text(nil, 1, m.pick([]string{"SAMSUNG SM-G", "GOOGLE PIXEL ", "LENOVO "})+m.digits(2)), 2, m.pick([]string{"ATAK-CIV", "WinTAK-CIV", "iTAK", "WebTAK"})), 3, m.pick([]string{"29", "30", "33", "Windows 10"})), 4, m.digits(1)+"."+m.digits(1)+".0."+m.digits(1)))
+		detail = field(detail, 4, text(text(nil, 1, m.Pick([]string{"GPS", "USER", "DTED2"})), 2, m.Pick([]string{"GPS", "DTED0", "???"})))
+		detail = field(detail, 5, number(nil, 1, uint64(1+m.Rand.IntN(100))))
+		detail = field(detail, 6, text(text(text(text(nil, 1, m.Pick([]string{"SAMSUNG SM-G", "GOOGLE PIXEL ", "LENOVO "})+m.digits(2)), 2, m.Pick([]string{"ATAK-CIV", "WinTAK-CIV", "iTAK", "WebTAK"})), 3, m.Pick([]string{"29", "30", "33", "Windows 10"})), 4, m.digits(1)+"."+m.digits(1)+".0."+m.digits(1)))
 		detail = field(detail, 7, double(double(nil, 1, m.real(0, 30)), 2, m.real(0, 360)))
 	}
 	e = field(e, 15, detail)
 	b := []byte{0xbf, 1, 0xbf}
-	if m.r.IntN(4) == 0 {
+	if m.Rand.IntN(4) == 0 {
 		b = binary.AppendUvarint([]byte{0xbf}, uint64(len(field(nil, 2, e))))
-	} else if m.r.IntN(3) == 0 {
+	} else if m.Rand.IntN(3) == 0 {
 		b = append(b, 0x0a, 0)
 	}
 	return field(b, 2, e)

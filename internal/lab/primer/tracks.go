@@ -1,4 +1,4 @@
-package compact
+package primer
 
 import (
 	"fmt"
@@ -18,9 +18,9 @@ type Track struct {
 // Track returns a track somewhere.
 func (m *Maker) Track() *Track {
 	return &Track{
-		m: m, name: fmt.Sprintf("%c-%d", 'A'+m.r.IntN(26), 100+m.r.IntN(900)), seq: m.r.IntN(400),
-		lat: 5000000 + m.r.IntN(2500000), lon: 200000 + m.r.IntN(2800000), dlat: m.r.IntN(301) - 150, dlon: m.r.IntN(601) - 300,
-		crs: m.r.IntN(3600), typ: m.pick([]string{"SURF", "AIR", "SUBS", "LAND"}), idn: m.pick([]string{"UNK", "FRD", "HOS", "NEU", "PND"}),
+		m: m, name: fmt.Sprintf("%c-%d", 'A'+m.Rand.IntN(26), 100+m.Rand.IntN(900)), seq: m.Rand.IntN(400),
+		lat: 5000000 + m.Rand.IntN(2500000), lon: 200000 + m.Rand.IntN(2800000), dlat: m.Rand.IntN(301) - 150, dlon: m.Rand.IntN(601) - 300,
+		crs: m.Rand.IntN(3600), typ: m.Pick([]string{"SURF", "AIR", "SUBS", "LAND"}), idn: m.Pick([]string{"UNK", "FRD", "HOS", "NEU", "PND"}),
 	}
 }
 
@@ -29,7 +29,7 @@ func (t *Track) step() (seq int, lat, lon, crs, spd string, qual int) {
 	t.seq++
 	t.lat += t.dlat
 	t.lon += t.dlon
-	r := t.m.r
+	r := t.m.Rand
 	noisy := func(v int) string {
 		v = v - v%100 + r.IntN(100)
 		return fmt.Sprintf("%d.%05d", v/100000, v%100000)
@@ -72,7 +72,7 @@ func (t *Track) XML() []byte {
 // Plot is a message of size octets as the peers of the field tests send it: the sender's own track, which goes on
 // steadily, contacts that change from message to message, and a checksum (field-tests/peers, README).
 func (t *Track) Plot(now float64, size int) []byte {
-	r := t.m.r
+	r := t.m.Rand
 	t.seq++
 	b := fmt.Appendf(nil, "TRK;%s;%d;%.3f;", t.name, t.seq, now)
 	position := func(lat, lon, crs, spd int) {
@@ -103,19 +103,19 @@ type Picture struct {
 
 // Picture returns a picture of n tracks.
 func (m *Maker) Picture(shape, n int) *Picture {
-	p := &Picture{m: m, shape: shape, time: m.r.IntN(40000)}
+	p := &Picture{m: m, shape: shape, time: m.Rand.IntN(40000)}
 	for range n {
 		p.tracks = append(p.tracks, m.Track())
-		p.speed = append(p.speed, m.r.IntN(30))
+		p.speed = append(p.speed, m.Rand.IntN(30))
 	}
 	sets := [][]string{{"picture", "contact", "lat", "lon", "cog", "sog"}, {"plots", "plot", "latitude", "longitude", "course", "speed"}, {"list", "unit", "y", "x", "dir", "v"}}
-	p.tags = sets[m.r.IntN(len(sets))]
+	p.tags = sets[m.Rand.IntN(len(sets))]
 	return p
 }
 
 // Next is the next message, half a minute later.
 func (p *Picture) Next() []byte {
-	r := p.m.r
+	r := p.m.Rand
 	p.time += 30
 	var b []byte
 	changed := 1 + r.IntN(len(p.tracks))
@@ -148,7 +148,7 @@ func (p *Picture) Next() []byte {
 			clock := fmt.Sprintf("%02d%02d%02d.00", p.time/3600%24, p.time/60%60, p.time%60)
 			body := fmt.Sprintf("GPRMC,%s,A,%s%02d.%04d,N,%03d%02d.%04d,E,%d.%d,%d.%d,201126,,,A", clock, y[:2], lat%10000*60/10000, lat*37%10000,
 				lon/10000, lon%10000*60/10000, lon*41%10000, p.speed[i], r.IntN(10), t.crs/10, t.crs%10)
-			b = append(append(b, sentence(body)...), sentence(fmt.Sprintf("GPGGA,%s,%s%02d.%04d,N,%03d%02d.%04d,E,1,%02d,%d.%d,%d.0,M,44.0,M,,", clock, y[:2], lat%10000*60/10000, lat*37%10000,
+			b = append(append(b, Sentence(body)...), Sentence(fmt.Sprintf("GPGGA,%s,%s%02d.%04d,N,%03d%02d.%04d,E,1,%02d,%d.%d,%d.0,M,44.0,M,,", clock, y[:2], lat%10000*60/10000, lat*37%10000,
 				lon/10000, lon%10000*60/10000, lon*41%10000, 8+r.IntN(4), r.IntN(2), r.IntN(10), 10+r.IntN(6)))...)
 		}
 	}
@@ -156,7 +156,7 @@ func (p *Picture) Next() []byte {
 		if p.nth%2 == 0 {
 			b = append(b, "<note>"...)
 			for range 4 + r.IntN(20) {
-				b = append(append(b, p.m.pick(p.m.w.Places)...), ' ')
+				b = append(append(b, p.m.Pick(p.m.Words.Places)...), ' ')
 			}
 			b = append(b, "</note>\n"...)
 		}

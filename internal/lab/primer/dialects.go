@@ -1,6 +1,7 @@
-package compact
+package primer
 
 import (
+	"aldis/internal/link/compact/corpus"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
@@ -37,7 +38,7 @@ const (
 )
 
 // dialectParts are messages of each dialect.
-func dialectParts(m *Field) (parts []part) {
+func dialectParts(m *Field) (parts []corpus.Part) {
 	for round := range moreRounds {
 		for block := range strings.SplitSeq(dialectText, "%% ") {
 			kind, body, ok := strings.Cut(block, "\n")
@@ -45,9 +46,9 @@ func dialectParts(m *Field) (parts []part) {
 				continue
 			}
 			text := filled(m, strings.TrimSuffix(body, "\n"))
-			parts = append(parts, part{kind, [][]byte{[]byte(text)}})
+			parts = append(parts, corpus.Part{Name: kind, Messages: [][]byte{[]byte(text)}})
 			if coded, ok := cborOf([]byte(text)); ok && round%2 == 0 {
-				parts = append(parts, part{"cbor", [][]byte{coded}})
+				parts = append(parts, corpus.Part{Name: "cbor", Messages: [][]byte{coded}})
 			}
 		}
 	}
@@ -57,17 +58,17 @@ func dialectParts(m *Field) (parts []part) {
 	talk := strings.Split(strings.TrimSpace(talkText), "\n")
 	for range talkRounds {
 		for _, line := range talk {
-			parts = append(parts, part{"talk", [][]byte{[]byte(filled(m, line))}})
+			parts = append(parts, corpus.Part{Name: "talk", Messages: [][]byte{[]byte(filled(m, line))}})
 		}
 	}
 	words := strings.Fields(wordText)
 	for range wordRounds {
-		m.r.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
+		m.Rand.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
 		for i := 0; i < len(words); i += wordsOfList {
-			parts = append(parts, part{"words", [][]byte{[]byte(strings.Join(words[i:min(i+wordsOfList, len(words))], " "))}})
+			parts = append(parts, corpus.Part{Name: "words", Messages: [][]byte{[]byte(strings.Join(words[i:min(i+wordsOfList, len(words))], " "))}})
 		}
 	}
-	m.r.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+	m.Rand.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
 	return parts
 }
 
@@ -139,14 +140,14 @@ func choices(s string) (list []string) {
 func (f *filling) value(body string) string {
 	switch {
 	case body[0] == '!':
-		return strings.TrimSuffix(string(sentence(f.text(body[1:]))), "\r\n")
+		return strings.TrimSuffix(string(Sentence(f.text(body[1:]))), "\r\n")
 	case body[0] == '*':
 		head, what, _ := strings.Cut(body[1:], "|")
 		counts, separator, _ := strings.Cut(head, " ")
 		var least, most int
 		fmt.Sscanf(counts, "%d-%d", &least, &most)
 		var list []string
-		for range least + f.m.r.IntN(most-least+1) {
+		for range least + f.m.Rand.IntN(most-least+1) {
 			list = append(list, f.text(what))
 		}
 		return strings.Join(list, separator)
@@ -155,10 +156,10 @@ func (f *filling) value(body string) string {
 	case body[0] == '$' && len(choices(body)) == 1:
 		return f.named(strings.Fields(f.text(body[1:])))
 	case len(body) > 2 && body[1] == '=':
-		f.kept[body[:1]] = f.choice(strings.TrimPrefix(f.m.pick(choices(body)), body[:2]))
+		f.kept[body[:1]] = f.choice(strings.TrimPrefix(f.m.Pick(choices(body)), body[:2]))
 		return f.kept[body[:1]]
 	}
-	return f.choice(f.m.pick(choices(body)))
+	return f.choice(f.m.Pick(choices(body)))
 }
 
 // choice is one of several: a value by its name, or a text.
@@ -183,7 +184,7 @@ func (f *filling) named(words []string) string {
 	}
 	switch words[0] {
 	case "i": // an integer between two
-		return strconv.Itoa(int(number(1)) + f.m.r.IntN(int(number(2))-int(number(1))+1))
+		return strconv.Itoa(int(number(1)) + f.m.Rand.IntN(int(number(2))-int(number(1))+1))
 	case "f": // a number between two, with decimals
 		return fixed(f.m.real(number(1), number(2)-number(1)), int(number(3)))
 	case "d":
@@ -204,8 +205,8 @@ var values = map[string]func(m *Field) string{
 	"unix": func(m *Field) string { return strconv.FormatInt(m.clock().Unix(), 10) }, "mail": func(m *Field) string { return m.nick() + "@" + m.host() },
 	"ip": hostAddress, "host": (*Field).host, "nick": (*Field).nick, "call": (*Field).call, "person": (*Field).person, "uuid": (*Field).uuid,
 	"name": (*Field).Name, "says": (*Field).Sentence, "word": func(m *Field) string { return strings.ToLower(strings.Fields(m.invent())[0]) },
-	"first": func(m *Field) string { return m.pick(m.w.First) }, "place": func(m *Field) string { return m.pick(m.w.Places) },
-	"base64": func(m *Field) string { return base64.RawStdEncoding.EncodeToString(m.Octets(12 + m.r.IntN(48))) },
+	"first": func(m *Field) string { return m.Pick(m.Words.First) }, "place": func(m *Field) string { return m.Pick(m.Words.Places) },
+	"base64": func(m *Field) string { return base64.RawStdEncoding.EncodeToString(m.Octets(12 + m.Rand.IntN(48))) },
 	"bar":    func(*Field) string { return "|" },
 	"date":   func(m *Field) string { return m.clock().Format(time.DateOnly) },
 }
