@@ -27,7 +27,9 @@ func linked(t *testing.T, program string) []string {
 
 // TestShipHasNoLaboratory: nothing of the workshop is in the program of a ship, and the second program has it.
 func TestShipHasNoLaboratory(t *testing.T) {
-	ashore := func(p string) bool { return below(p, []string{"internal/lab/", "field-tests/", "internal/pmul/pmulfile"}) }
+	ashore := func(p string) bool {
+		return below(p, []string{"internal/lab/", "field-tests/", "internal/pmul/pmulfile"})
+	}
 	for _, p := range linked(t, "gateway") {
 		if ashore(p) {
 			t.Errorf("gateway has %s in it", p)

@@ -29,6 +29,7 @@ func JSONOr(asJSON bool, v any, text func(io.Writer) error) func(io.Writer) erro
 	return func(w io.Writer) error { return PrintJSON(w, v) }
 }
 
+// PrintJSON prints v, indented.
 func PrintJSON(w io.Writer, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err == nil {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// IsTerminal says whether somebody sits at the other end of w.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -26,6 +27,7 @@ const MostPassphrase = 1024
 // ErrNoPassphrase says that there was none where it should be.
 var ErrNoPassphrase = errors.New("the passphrase is empty")
 
+// FirstLine is the passphrase in the first line of what is read.
 func FirstLine(in *bufio.Reader) ([]byte, error) {
 	line, err := in.ReadSlice('\n')
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -26,6 +26,7 @@ type Reloaded struct {
 	DryRun  bool            `json:"dry_run,omitempty"`
 }
 
+// InLines is a line for each change.
 func InLines(changes []config.Change) string {
 	lines := make([]string, len(changes))
 	for i, c := range changes {

@@ -65,6 +65,7 @@ clock alone. Use it once, after a start with a clock that was far ahead, and onl
 far gateways know the greater number and refuse this node until each is told: gateway peer forget ID.
 `
 
+// Run is `gateway run`.
 func Run(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("run", flag.ContinueOnError)
 	file := fs.String("c", cli.DefaultConfig, "configuration `file`")

@@ -41,6 +41,7 @@ type passed struct {
 	Misses string `json:"misses"`
 }
 
+// ExampleReport is what the rules say of an example, as JSON.
 type ExampleReport struct {
 	Type     string    `json:"type"`
 	Root     string    `json:"root,omitempty"`

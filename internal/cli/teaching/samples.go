@@ -67,9 +67,10 @@ func (s *samples) path(path string) error {
 	})
 }
 
-// trafficMarks begin captures, and traceMark a trace.
+// trafficMarks begin captures, and TraceMark a trace.
 var trafficMarks = []string{"\xd4\xc3\xb2\xa1", "\xa1\xb2\xc3\xd4", "\x4d\x3c\xb2\xa1", "\xa1\xb2\x3c\x4d", "\x0a\x0d\x0d\x0a", TraceMark}
 
+// TraceMark begins a trace.
 const TraceMark = `{"aldis_trace":`
 
 func (s *samples) file(path string) error {

@@ -5,6 +5,7 @@ import (
 	"strings"
 )
 
+// Names splits a list at its commas.
 func Names(s string) []string { return strings.Split(strings.TrimSpace(s), ",") }
 
 // CorpusWords are what the corpus's names are made of.

@@ -27,6 +27,7 @@ func NewMaker(seed uint64, w *Words) *Maker {
 	return &Maker{rand.New(rand.NewPCG(seed, 0xa1d15)), w}
 }
 
+// Pick draws one of a list.
 func (m *Maker) Pick(list []string) string { return list[m.Rand.IntN(len(list))] }
 
 // Octets returns n random octets.
@@ -38,6 +39,7 @@ func (m *Maker) Octets(n int) []byte {
 	return b
 }
 
+// Hex returns n random octets as hexadecimal digits.
 func (m *Maker) Hex(n int) string { return fmt.Sprintf("%X", m.Octets(n)) }
 
 // Name is a name of about 20 characters, as operators give them.
@@ -208,6 +210,7 @@ func (m *Maker) format(layout int) string {
 	return "urn:jxta:uuid-"
 }
 
+// PeerID returns the id of a peer as it stands in a layout.
 func (m *Maker) PeerID(layout int) string { return m.format(layout) + peerPrefix + m.Hex(16) + "03" }
 
 func (m *Maker) pipeNode(layout int, name string, desc bool) node {
