@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"aldis/internal/lab/check"
+	"aldis/internal/operator"
 )
 
 func TestExample(t *testing.T) {
@@ -69,7 +70,7 @@ rate = "10/min"
 			}
 		}
 	}
-	var r exampleReport
+	var r operator.ExampleReport
 	_, out, _ := run(t, "check", "-c", s.file, "--example", "type=pipe,direction=out", "--json")
 	{
 		err := json.Unmarshal([]byte(out), &r)

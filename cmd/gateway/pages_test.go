@@ -67,7 +67,7 @@ func TestCallsOfPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands, all := described().Commands(), 0
+	commands, all := described(t).Commands(), 0
 	for _, page := range append(pages, "../../README.md") {
 		text, err := os.ReadFile(page)
 		if err != nil {

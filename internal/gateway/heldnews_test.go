@@ -7,7 +7,7 @@ import (
 
 	"aldis/internal/gateway"
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/quantile"
+	"aldis/internal/quantile"
 	"aldis/internal/lab/sim"
 )
 

@@ -15,8 +15,8 @@
 //     one to six octets, by word, by element, by what stood at the same place in earlier messages or in the same record
 //     wherever that was (records.go), by the number that continues those, by the longest match, and by a checksum of the
 //     text itself (sums.go). An arithmetic coder (arith.go) writes what the predictions leave open. Defaults and fixed
-//     texts cost next to nothing: the model has learned them from a corpus (corpus.go) that our own generators make, of
-//     JXTA's documents (generate.go) and of what else crosses such links (field.go, dialects.go). In a message that is no text
+//     texts cost next to nothing: the model has learned them from a corpus that our own generators (internal/lab/primer) make, of
+//     JXTA's documents and of what else crosses such links. In a message that is no text
 //     (frame of scan.go) it looks at where in its record an octet stands instead of at words and elements. It keeps part of that corpus as it is
 //     (lore.go), so that what matches nothing in the history may match there.
 //   - A text beyond MaxModelled goes block by block (cut.go, blocks.go): tokenizer and model go on from one block to the next,
@@ -53,18 +53,11 @@
 //   - code.go: Codec, Coder: the smallest code of a text
 //   - codings.go: the codecs by number, and how each is expanded
 //   - columns.go: values of texts that are no XML, and their names
-//   - corpus.go: the corpus from which the model is primed
 //   - counters.go: counters packed in the image, and those of a model
 //   - cut.go: a text cut in blocks, and joined again
 //   - detokens.go: tokens back to XML
-//   - dialects.go: more dialects of what others send, for the corpus
-//   - dialects_octets.go: the same, of formats that are no text
-//   - field.go: what others than JXTA peers send, for the corpus
-//   - field_lines.go: the same, in lines, JSON and on maps
-//   - field_text.go: the same, what people write
 //   - file.go: codes in files, with a check
 //   - foretell.go: the number that goes on from those before
-//   - generate.go: documents made for the corpus and for tests
 //   - history.go: earlier messages of a flow
 //   - id.go: IDs in compact form
 //   - kin.go: the first message of a flow, after those of another one
@@ -76,6 +69,7 @@
 //   - netcorpus.go: what a net teaches its gateways
 //   - plain.go: counters and weights, one by one
 //   - policy.go: which codec an operator's rules try
+//   - priming.go: a model primed with a corpus
 //   - primed.go: the primed model and its hash
 //   - records.go: values of records, predicted from those before
 //   - scan.go: the place in the text: words, elements, columns
@@ -87,5 +81,4 @@
 //   - text.go: IDs in texts that are no XML
 //   - tokens.go: XML to tokens
 //   - tokenvalues.go: ids and base64 in tokens
-//   - tracks.go: tracks and pictures made for the corpus and for tests
 package compact

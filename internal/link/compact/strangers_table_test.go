@@ -1,6 +1,8 @@
 package compact
 
 import (
+	"aldis/internal/lab/primer"
+	"aldis/internal/link/compact/corpus"
 	"bytes"
 	"fmt"
 	"os"
@@ -231,7 +233,7 @@ var wordsOf = regexp.MustCompile(`[a-z0-9']+`)
 
 // Nothing that is said or named in the messages of strangers is in the corpus, nor is any of the messages.
 func TestStrangersAreStrangers(t *testing.T) {
-	corpus := string(Corpus())
+	corpus := string(corpus.Text(primer.Parts()))
 	for _, n := range []strange{strangeFirst, strangeSecond} {
 		for _, list := range [][]string{n.calls, n.ships, n.people, n.hosts, n.lines} {
 			for _, name := range list {
@@ -249,7 +251,7 @@ func TestStrangersAreStrangers(t *testing.T) {
 			f(strings.Join(words[i:i+together], " "))
 		}
 	}
-	for _, line := range append(append([]string{}, englishLines...), proseLines...) {
+	for _, line := range append(append([]string{}, primer.EnglishLines...), primer.ProseLines...) {
 		each(line, func(s string) { said[s] = true })
 	}
 	for _, line := range append(append([]string{}, strangeFirst.lines...), strangeSecond.lines...) {

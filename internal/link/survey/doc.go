@@ -4,7 +4,7 @@
 // First the near end sends single datagrams, each of which the far end answers at once: what delay and jitter are. Then it
 // sends a train of datagrams one after the other, and asks the far end for one: how far a train is drawn out is the rate, as
 // long as it waits for the link. At the end the far end reports when each datagram came there and when each of its own went.
-// It says nothing of what that means for the link: internal/lab/fit does.
+// It says nothing of what that means for the link: internal/link/fit does.
 //
 // # Units
 //
