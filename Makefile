@@ -16,7 +16,8 @@ ROOT := $(if $(SUDO),-exec "sudo -E env PATH=$(PATH)")
 .DEFAULT_GOAL := build
 
 build:
-	@scripts/progress "building bin/gateway" $(GO) build -v -ldflags "-X main.commit=$(COMMIT)" -o bin/gateway ./cmd/gateway
+	@mkdir -p bin
+	@scripts/progress "building bin/gateway and bin/gateway-lab" $(GO) build -v -ldflags "-X aldis/internal/cli.commit=$(COMMIT)" -o bin/ ./cmd/gateway ./cmd/gateway-lab
 
 # Installs only what is missing, and says so.
 deps:

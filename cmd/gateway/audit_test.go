@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"aldis/internal/audit"
+	"aldis/internal/cli"
 	"aldis/internal/lab/check"
 )
 
@@ -18,15 +19,15 @@ func TestAudit(t *testing.T) {
 	a, _ := two(t)
 	key := a.status(t).Key
 	code, _, _ := run(t, "silence", "on", "-c", a.file, "--until", "1h")
-	check.Equal(t, "silence on", code, exitGood)
+	check.Equal(t, "silence on", code, cli.ExitGood)
 	good, err := os.ReadFile(a.file)
 	check.NoError(check.Fatal(t), err)
 	check.NoError(t, os.WriteFile(a.file, append(good, "\n[[filter]]\nname = \"x\"\n"...), 0o600))
 	code, _, _ = run(t, "reload", "-c", a.file)
-	check.Equal(t, "reload of a file with a mistake", code, exitRefused)
+	check.Equal(t, "reload of a file with a mistake", code, cli.ExitRefused)
 	check.NoError(t, os.WriteFile(a.file, append(good, "\n[log]\nlevel = \"warn\"\n"...), 0o600))
 	code, _, errs := run(t, "reload", "-c", a.file)
-	check.Equal(t, "reload: "+errs, code, exitGood)
+	check.Equal(t, "reload: "+errs, code, cli.ExitGood)
 	air, err := net.Dial("udp", a.link)
 	check.NoError(check.Fatal(t), err)
 	defer air.Close()
@@ -37,16 +38,16 @@ func TestAudit(t *testing.T) {
 	})
 	a.stop(t, syscall.SIGTERM)
 	code, out, _ := run(t, "audit", "show", "-c", a.file)
-	check.Equal(t, "audit show", code, exitGood)
+	check.Equal(t, "audit show", code, cli.ExitGood)
 	wants(t, out, "start ", "key "+key, "order  ", "silence", "on until", "by \"uid ", "order_failed", "changed ", "log.level", "refused", "version ", "end")
 	code, out, _ = run(t, "audit", "verify", "-c", a.file, "--json")
-	check.Equal(t, "audit verify", code, exitGood)
+	check.Equal(t, "audit verify", code, cli.ExitGood)
 	wants(t, out, `"lines":`, `"head":`)
 	path := filepath.Join(a.dir, "data", audit.File)
 	text, err := os.ReadFile(path)
 	check.NoError(check.Fatal(t), err)
 	check.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), "on until", "on UNTIL", 1)), 0o600))
 	code, _, errs = run(t, "audit", "verify", "-c", a.file)
-	check.Equal(t, "audit verify of a changed record", code, exitRefused)
+	check.Equal(t, "audit verify of a changed record", code, cli.ExitRefused)
 	wants(t, errs, "was changed")
 }

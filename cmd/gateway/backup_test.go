@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/cli"
 	"aldis/internal/journal"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/wait"
@@ -111,7 +112,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	}()
 	f.b.until(t, "messages wait", func() bool { return f.b.peer(t).Waiting > 50 })
 	code, out, errs := run(t, "backup", copies, "-c", f.b.file)
-	check.Equal(t, "exit code of backup, and "+errs, code, exitGood)
+	check.Equal(t, "exit code of backup, and "+errs, code, cli.ExitGood)
 	wants(t, out, "a copy of the journal of node 2", "sound")
 	atCopy := f.b.peer(t)
 	f.b.until(t, "messages go on", func() bool { return f.b.peer(t).Delivered > atCopy.Delivered+20 })
@@ -119,7 +120,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	f.b.stop(t, syscall.SIGKILL)
 	close(stop)
 	<-stopped
-	check.Equal(t, "exit code of backup to a file that is there", runCode(t, "backup", copies, "-c", f.b.file), exitRefused)
+	check.Equal(t, "exit code of backup to a file that is there", runCode(t, "backup", copies, "-c", f.b.file), cli.ExitRefused)
 
 	held := heldBy(t, copies)
 	check.True(t, "the copy holds messages", len(held) > 20, len(held))
@@ -128,7 +129,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errs = run(t, "restore", copies, "-c", f.b.file)
-	check.Equal(t, "exit code of restore, and "+errs, code, exitGood)
+	check.Equal(t, "exit code of restore, and "+errs, code, cli.ExitGood)
 	wants(t, out, "copy of node 2")
 	wait.Until(t, patience, "the second of the last start is over", func() bool { return time.Now().Unix() > int64(before) })
 	b := f.b.testSite.start(t)
@@ -184,14 +185,14 @@ func TestRestore(t *testing.T) {
 		f.say()
 	}
 	f.b.until(t, "40 wait", func() bool { return f.b.peer(t).Waiting >= 40 })
-	check.Equal(t, "exit code of backup", runCode(t, "backup", copies, "-c", f.b.file, "--json"), exitGood)
+	check.Equal(t, "exit code of backup", runCode(t, "backup", copies, "-c", f.b.file, "--json"), cli.ExitGood)
 	code, _, errs := run(t, "restore", copies, "-c", f.b.file)
-	check.Equal(t, "exit code of restore while the gateway runs", code, exitRefused)
+	check.Equal(t, "exit code of restore while the gateway runs", code, cli.ExitRefused)
 	wants(t, errs, "another gateway uses it")
 	f.b.stop(t, syscall.SIGTERM)
 
 	code, _, errs = run(t, "restore", copies, "-c", f.a.file)
-	check.Equal(t, "exit code of restore of another node's copy", code, exitRefused)
+	check.Equal(t, "exit code of restore of another node's copy", code, cli.ExitRefused)
 	wants(t, errs, "it belongs to another node")
 	broken := filepath.Join(f.b.dir, "broken.db")
 	octets, err := os.ReadFile(copies)
@@ -206,12 +207,12 @@ func TestRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, errs = run(t, "restore", broken, "-c", f.b.file)
-	check.Equal(t, "exit code of restore of a broken copy", code, exitRefused)
+	check.Equal(t, "exit code of restore of a broken copy", code, cli.ExitRefused)
 	wants(t, errs, "damaged")
-	check.Equal(t, "exit code of restore of what is no copy", runCode(t, "restore", f.b.file, "-c", f.b.file), exitRefused)
+	check.Equal(t, "exit code of restore of what is no copy", runCode(t, "restore", f.b.file, "-c", f.b.file), cli.ExitRefused)
 
 	code, out, errs := run(t, "restore", copies, "-c", f.b.file)
-	check.Equal(t, "exit code of restore over the journal, and "+errs, code, exitGood)
+	check.Equal(t, "exit code of restore over the journal, and "+errs, code, cli.ExitGood)
 	wants(t, out, "the journal that was there is ", "aldis.db.old-")
 	b := f.b.testSite.start(t)
 	if code, _, errs := run(t, "silence", "off", "-c", b.file); code != 0 {
@@ -226,8 +227,8 @@ func TestRestore(t *testing.T) {
 	// Without a gateway, to standard output, and with nothing named.
 	b.stop(t, syscall.SIGTERM)
 	code, out, _ = run(t, "backup", "-", "-c", b.file)
-	check.Equal(t, "exit code of backup to standard output", code, exitGood)
+	check.Equal(t, "exit code of backup to standard output", code, cli.ExitGood)
 	check.True(t, "it is a journal", len(out) > 4096, len(out))
-	check.Equal(t, "exit code of backup without a file", runCode(t, "backup", "-c", b.file), exitUsage)
-	check.Equal(t, "exit code of restore without a file", runCode(t, "restore", "-c", b.file), exitUsage)
+	check.Equal(t, "exit code of backup without a file", runCode(t, "backup", "-c", b.file), cli.ExitUsage)
+	check.Equal(t, "exit code of restore without a file", runCode(t, "restore", "-c", b.file), cli.ExitUsage)
 }

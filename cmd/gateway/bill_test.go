@@ -5,10 +5,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
+	"aldis/internal/cli"
 	"aldis/internal/control"
-	"aldis/internal/gateway"
 	"aldis/internal/lab/check"
 )
 
@@ -39,27 +38,8 @@ func TestBill(t *testing.T) {
 	wants(t, out, "bills by ", "SENT OCTETS", "COST", "node1", "in all")
 	_, out, _ = run(t, "status", "-c", b.file)
 	wants(t, out, "this month since 20")
-	for args, want := range map[string]int{"--month 1999-12": exitRefused, "--month december": exitUsage, "--price -1": exitUsage, "--price NaN": exitUsage} {
+	for args, want := range map[string]int{"--month 1999-12": cli.ExitRefused, "--month december": cli.ExitUsage, "--price -1": cli.ExitUsage, "--price NaN": cli.ExitUsage} {
 		code, _, errs := run(t, append([]string{"bill", "-c", b.file}, strings.Fields(args)...)...)
 		check.True(t, args+" is refused", code == want && errs != "", code, errs)
-	}
-}
-
-// What a month costs goes by what the tariff bills by.
-func TestCostOfAMonth(t *testing.T) {
-	r := gateway.BillRow{SentOctets: 1_500_000, ReceivedOctets: 500_000, SentUnits: 300, ReceivedUnits: 100, Minutes: 90}
-	m := gateway.BillMonth{Month: "2026-11", Total: r, Sites: []gateway.BillSite{{Site: "hq", BillRow: r}, {BillRow: gateway.BillRow{SentOctets: 7}}}}
-	for _, tt := range []struct {
-		bill  control.Bill
-		words []string
-	}{
-		{control.Bill{Tariff: "octets"}, []string{"bills by octets", "4.00"}},
-		{control.Bill{Tariff: "octets", UnitOctets: 50}, []string{"bills by units of 50 octets that each datagram has begun", "SENT UNITS", "800.00"}},
-		{control.Bill{Tariff: "minutes"}, []string{"bills by minutes", "180.00"}},
-		{control.Bill{Tariff: "none"}, []string{"bills by nothing", "0.00"}},
-	} {
-		var b strings.Builder
-		printBill(&b, tt.bill, m, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), 2)
-		wants(t, b.String(), append(tt.words, "November 2026", "hq", "to all, or of nobody known", "in all")...)
 	}
 }

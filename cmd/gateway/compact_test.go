@@ -1,28 +1,29 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"aldis/internal/cli"
 	"aldis/internal/lab/check"
-	"aldis/internal/link/compact"
+	"aldis/internal/lab/primer"
+	"aldis/internal/operator"
 )
 
 func TestCompact(t *testing.T) {
 	dir := t.TempDir()
-	m := compact.NewMaker(31, &compact.Words{Services: []string{"watch bill"}, Units: []string{"cutter"}, Places: []string{"quay"}})
+	m := primer.NewMaker(31, &primer.Words{Services: []string{"watch bill"}, Units: []string{"cutter"}, Places: []string{"quay"}})
 	track := m.Track()
 	var files []string
-	for i, text := range [][]byte{m.Spec(compact.Pretty), track.XML(), track.XML(), track.XML(), m.Octets(100), nil} {
+	for i, text := range [][]byte{m.Spec(primer.Pretty), track.XML(), track.XML(), track.XML(), m.Octets(100), nil} {
 		files = append(files, filepath.Join(dir, string(rune('a'+i))))
 		if err := os.WriteFile(files[i], text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	read := func(args ...string) (list []compacted) {
+	read := func(args ...string) (list []operator.Compacted) {
 		t.Helper()
 		code, out, errs := run(t, append([]string{"compact"}, args...)...)
 		if code != 0 || errs != "" {
@@ -68,14 +69,6 @@ func TestCompact(t *testing.T) {
 	if code, _, _ := run(t, "compact"); code != 2 {
 		t.Errorf("no file: exit %d", code)
 	}
-}
-
-func TestCorpus(t *testing.T) {
-	var out, errs bytes.Buffer // not as a process: nobody has the patience while the machine is loaded
-	if code := corpusCommand(nil, &out, &errs); code != 0 || errs.Len() > 0 {
-		t.Errorf("exit %d: %s", code, errs.String())
-	}
-	wants(t, out.String(), "version 5", "the same")
 }
 
 func TestCompactThereAndBack(t *testing.T) {
@@ -126,7 +119,7 @@ func TestQuery(t *testing.T) {
 	}{{"xml:/event/@type = a-f-*", 0, []bool{true, false, true}}, {"xml:/event/id = 8", 1, []bool{false, false, false}}, {"json:/id", 0, []bool{false, true, false}}} {
 		code, out, errs := run(t, "compact", "--json", "--query", c.condition, file, other, coded)
 		check.Equal(t, c.condition+errs, code, c.code)
-		var list []queried
+		var list []operator.Queried
 		check.NoError(check.Fatal(t), json.Unmarshal([]byte(out), &list))
 		for i, q := range list {
 			check.Equal(t, c.condition+" of "+q.File, q.Fits, c.fits[i])
@@ -137,6 +130,6 @@ func TestQuery(t *testing.T) {
 	check.Contains(t, "values", out, `"7"`)
 	for _, args := range [][]string{{"--query", "event"}, {"--query", "xml:/a", "--sequence"}} {
 		code, _, _ := run(t, append([]string{"compact", file}, args...)...)
-		check.Equal(t, "exit", code, exitUsage)
+		check.Equal(t, "exit", code, cli.ExitUsage)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"aldis/internal/lab/check"
 	"aldis/internal/link/compact/teach"
+	"aldis/internal/operator"
 )
 
 // TestCorpusBuild makes a corpus of a directory, of lines, of a capture and of a trace, and codes by it.
@@ -57,7 +58,7 @@ func TestCorpusBuild(t *testing.T) {
 	check.True(t, "masked", r.Masked && !bytes.Contains([]byte(of(file)), []byte("Quoin")))
 	plainCost, out, _ := run(t, "compact", "--json", put("new", message(400)))
 	check.Equal(t, "exit", plainCost, 0)
-	var before, after []compacted
+	var before, after []operator.Compacted
 	check.NoError(t, json.Unmarshal([]byte(out), &before))
 	_, out, _ = run(t, "compact", "--json", "--corpus", file, filepath.Join(dir, "new"))
 	check.NoError(t, json.Unmarshal([]byte(out), &after))

@@ -11,13 +11,18 @@ import (
 	"syscall"
 	"testing"
 
+	"aldis/internal/cli"
 	"aldis/internal/doctor"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/vacant"
+	"aldis/internal/operator"
 )
 
+// examination is the answer of doctor.
+type examination operator.Examined
+
 // findings are what doctor says of a site, as JSON; cmd runs it.
-func findings(t *testing.T, cmd *exec.Cmd) (e examined, code int) {
+func findings(t *testing.T, cmd *exec.Cmd) (e examination, code int) {
 	t.Helper()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.Output()
@@ -27,13 +32,13 @@ func findings(t *testing.T, cmd *exec.Cmd) (e examined, code int) {
 	return e, cmd.ProcessState.ExitCode()
 }
 
-func (s *testSite) doctor(t *testing.T) (examined, int) {
+func (s *testSite) doctor(t *testing.T) (examination, int) {
 	t.Helper()
 	return findings(t, gatewayCommand("doctor", "-c", s.file, "--json"))
 }
 
 // finds expects a finding of this kind with these words, and a way out where it is none that is ok.
-func (e examined) finds(t *testing.T, checked string, grade doctor.Grade, words ...string) {
+func (e examination) finds(t *testing.T, checked string, grade doctor.Grade, words ...string) {
 	t.Helper()
 	for _, f := range e.Findings {
 		good := f.Check == checked && f.Grade == grade && (f.WayOut != "") == (grade != doctor.OK)
@@ -77,7 +82,7 @@ func TestDoctorBeforeTheStart(t *testing.T) {
 	before := tree(t, s.dir)
 	e, code := s.doctor(t)
 	check.Same(t, "what is in the directory afterwards", tree(t, s.dir), before)
-	check.Equal(t, "exit code", code, exitGood)
+	check.Equal(t, "exit code", code, cli.ExitGood)
 	check.Equal(t, "a gateway runs", e.Running, false)
 	e.finds(t, "configuration", doctor.OK, s.file)
 	e.finds(t, "gateway", doctor.Warning, "no gateway runs here", "nothing was sent")
@@ -94,9 +99,9 @@ func TestDoctorBeforeTheStart(t *testing.T) {
 	e.finds(t, "mtu", doctor.OK, "node1", "geo-satcom-128k")
 
 	code, out, errs := run(t, "doctor", "-c", s.file)
-	check.Equal(t, "exit code, and "+errs, code, exitGood)
+	check.Equal(t, "exit code, and "+errs, code, cli.ExitGood)
 	wants(t, out, "ok      clock", "WARNING gateway: no gateway runs here", "        -> systemctl start", "faults: 0, warnings: ")
-	check.Equal(t, "exit code with an argument", runCode(t, "doctor", "now"), exitUsage)
+	check.Equal(t, "exit code with an argument", runCode(t, "doctor", "now"), cli.ExitUsage)
 }
 
 // Faults of disk and files, each produced.
@@ -133,7 +138,7 @@ func TestDoctorFindsFaultsOfTheDisk(t *testing.T) {
 			}
 			tt.produce(t, s, data)
 			e, code := s.doctor(t)
-			check.Equal(t, "exit code", code, exitRefused)
+			check.Equal(t, "exit code", code, cli.ExitRefused)
 			e.finds(t, tt.checked, doctor.Fault, tt.words...)
 		})
 	}
@@ -177,7 +182,7 @@ func TestDoctorFindsPortsOfOthers(t *testing.T) {
 	s.http = "192.0.2.1:9142"
 	s.write(t, filepath.Join(s.dir, "data"))
 	e, code := s.doctor(t)
-	check.Equal(t, "exit code", code, exitRefused)
+	check.Equal(t, "exit code", code, cli.ExitRefused)
 	comm, err := os.ReadFile("/proc/self/comm")
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +205,7 @@ func TestDoctorFindsShortPackets(t *testing.T) {
 	cmd.Args[5] = exe
 	cmd.Env = append(os.Environ(), asGateway+"=1")
 	e, code := findings(t, cmd)
-	check.Equal(t, "exit code", code, exitRefused)
+	check.Equal(t, "exit code", code, cli.ExitRefused)
 	e.finds(t, "mtu", doctor.Fault, "node1", "takes packets of 600 octets", "makes packets of 1112", "smaller datagrams")
 	e.finds(t, "route", doctor.Fault, "node3", "192.0.2.9", "no route")
 }
@@ -209,7 +214,7 @@ func TestDoctorFindsShortPackets(t *testing.T) {
 func TestDoctorOfRunningGateways(t *testing.T) {
 	a, b := two(t)
 	e, code := b.doctor(t)
-	check.Equal(t, "exit code", code, exitGood)
+	check.Equal(t, "exit code", code, cli.ExitGood)
 	check.Equal(t, "a gateway runs", e.Running, true)
 	e.finds(t, "gateway", doctor.OK, fmt.Sprintf("process %d", b.cmd.Process.Pid))
 	for _, key := range []string{"lan.tcp", "http.listen", "link.listen"} {
@@ -234,9 +239,9 @@ func TestDoctorOfRunningGateways(t *testing.T) {
 	a = a.testSite.start(t)
 	b.until(t, "datagrams come that do not open", func() bool { return b.peer(t).Unopened > 0 })
 	e, code = b.doctor(t)
-	check.Equal(t, "exit code with another key", code, exitRefused)
+	check.Equal(t, "exit code with another key", code, cli.ExitRefused)
 	e.finds(t, "far.key", doctor.Fault, "node1", "do not open", "another key")
-	keyOf := func(e examined) (text string) {
+	keyOf := func(e examination) (text string) {
 		for _, f := range e.Findings {
 			if f.Check == "key.check" {
 				text = f.Text
@@ -254,7 +259,7 @@ func TestDoctorMissesAFarGateway(t *testing.T) {
 	s.write(t, filepath.Join(s.dir, "data"), "1 "+vacant.Address(t, "udp"), "3")
 	s.start(t)
 	e, code := s.doctor(t)
-	check.Equal(t, "exit code", code, exitGood)
+	check.Equal(t, "exit code", code, cli.ExitGood)
 	e.finds(t, "far.heard", doctor.Warning, "node1", "was not heard yet")
 	e.finds(t, "far.heard", doctor.Warning, "node3", "has no address")
 }

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"aldis/internal/cli"
 	"aldis/internal/lab/check"
 )
 
@@ -25,14 +26,14 @@ func TestDrain(t *testing.T) {
 	f.say()
 	f.b.until(t, "one waits", func() bool { return f.b.peer(t).Accepted >= 302 })
 	code, _, errs := run(t, "drain", "--wait", "1ms", "-c", f.b.file)
-	check.Equal(t, "exit code in silence", code, exitRefused)
+	check.Equal(t, "exit code in silence", code, cli.ExitRefused)
 	wants(t, errs, "messages that wait: ", "node1", "gateway drain --off")
 	f.say()
 	f.b.until(t, "a message is refused", func() bool { return f.b.peer(t).Refused == 1 })
 	_, status, _ := run(t, "status", "-c", f.b.file)
 	wants(t, status, "DRAINED")
 	code, out, errs := run(t, "drain", "--off", "-c", f.b.file)
-	check.Equal(t, "exit code of --off, and "+errs, code, exitGood)
+	check.Equal(t, "exit code of --off, and "+errs, code, cli.ExitGood)
 	wants(t, out, "takes messages of local peers again")
 	f.say()
 	f.b.until(t, "one is taken again", func() bool { return f.b.peer(t).Accepted == 303 })
@@ -41,10 +42,10 @@ func TestDrain(t *testing.T) {
 	}
 
 	code, out, errs = run(t, "drain", "--stop", "-c", f.b.file)
-	check.Equal(t, "exit code, and "+errs, code, exitGood)
+	check.Equal(t, "exit code, and "+errs, code, cli.ExitGood)
 	wants(t, out, "empty: nothing waits for a far gateway", "stopped")
 	<-f.b.ended
-	check.Equal(t, "exit code of the gateway", f.b.cmd.ProcessState.ExitCode(), exitGood)
+	check.Equal(t, "exit code of the gateway", f.b.cmd.ProcessState.ExitCode(), cli.ExitGood)
 	f.a.until(t, "all that was taken has arrived", func() bool { return len(f.count()) == 303 })
 	for text, n := range f.count() {
 		check.Equal(t, "times that "+text+" was heard", n, 1)
@@ -53,7 +54,7 @@ func TestDrain(t *testing.T) {
 	b := f.b.testSite.start(t)
 	check.True(t, "a restart takes messages again", b.status(t).Drain == nil)
 	for _, args := range [][]string{{"now"}, {"--off", "--stop"}, {"--wait", "-1s"}} {
-		check.Equal(check.In(t, args), "exit code", runCode(t, append([]string{"drain", "-c", b.file}, args...)...), exitUsage)
+		check.Equal(check.In(t, args), "exit code", runCode(t, append([]string{"drain", "-c", b.file}, args...)...), cli.ExitUsage)
 	}
 }
 
@@ -70,7 +71,7 @@ func TestDrainStopsTheKeeper(t *testing.T) {
 		check.Equal(t, "status of "+path+" over HTTP", answer.StatusCode, http.StatusForbidden)
 	}
 	code, _, errs := run(t, "drain", "--stop", "--json", "-c", s.file)
-	check.Equal(t, "exit code, and "+errs, code, exitGood)
+	check.Equal(t, "exit code, and "+errs, code, cli.ExitGood)
 	<-r.ended
 	check.True(t, "the keeper ended by itself", r.cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL)
 }

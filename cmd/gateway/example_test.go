@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"aldis/internal/lab/check"
+	"aldis/internal/operator"
 )
 
 func TestExample(t *testing.T) {
@@ -69,7 +70,7 @@ rate = "10/min"
 			}
 		}
 	}
-	var r exampleReport
+	var r operator.ExampleReport
 	_, out, _ := run(t, "check", "-c", s.file, "--example", "type=pipe,direction=out", "--json")
 	{
 		err := json.Unmarshal([]byte(out), &r)
@@ -85,22 +86,18 @@ rate = "10/min"
 	}
 }
 
-// The rules in docs/operate.md work as they stand there.
+// The rules in docs/configure.md work as they stand there.
 func TestExamplesOfTheManual(t *testing.T) {
-	manual, err := os.ReadFile("../../docs/operate.md")
+	manual, err := os.ReadFile("../../docs/configure.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, section, _ := strings.Cut(string(manual), "\n## Rules\n")
+	section, _, _ = strings.Cut(section, "\n## ")
 	var rules strings.Builder
-	for block := range strings.SplitSeq(string(manual), "\n## ") {
-		in := false
-		for line := range strings.Lines(block) {
-			code := strings.HasPrefix(line, "    ")
-			in = code && (in || strings.HasPrefix(line, "    [["))
-			if in || strings.TrimSpace(line) == "" {
-				rules.WriteString(strings.TrimPrefix(line, "    "))
-			}
-		}
+	for _, block := range strings.Split(section, "```toml\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		rules.WriteString(block + "\n")
 	}
 	if n := strings.Count(rules.String(), "[[filter]]") + strings.Count(rules.String(), "[[message]]"); n != 9 {
 		t.Errorf("%d rules in the manual:\n%s", n, rules.String())

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"aldis/internal/cli"
 	"aldis/internal/config"
 	"aldis/internal/lab/check"
 )
@@ -19,20 +19,18 @@ func TestInit(t *testing.T) {
 	ship, hq := filepath.Join(dir, "ship", "gateway.toml"), filepath.Join(dir, "hq", "gateway.toml")
 	code, out, errs := run(t, "init", "-o", ship, "--id", "2", "--name", "tug", "--lan", "10.20.2.1", "--profile", "iridium-directip-shore",
 		"--peer", "1,hq,192.0.2.9", "--new-key", "--data", filepath.Join(dir, "data"))
-	check.Equal(t, "exit code, and "+errs, code, exitGood)
+	check.Equal(t, "exit code, and "+errs, code, cli.ExitGood)
 	wants(t, out, "wrote "+ship+", and the net's new key "+filepath.Join(dir, "ship", "net.key"), "tcp://10.20.2.1:9701")
 	_, other, found := strings.Cut(out, "gateway init ")
 	if !found {
 		t.Fatalf("init does not say what to do at the other side:\n%s", out)
 	}
 	other = strings.Replace(strings.TrimSpace(other), "ITS-LAN-ADDRESS", "10.20.0.1:9800", 1)
-	ashore := (&setup{ashore: true}).seenFrom()
-	check.True(t, "a shell takes the command from ashore", !strings.ContainsAny(ashore, "'\"`<>"), ashore)
 	check.Equal(t, "the command for the other side", other, "--ashore --id 1 --name hq --profile iridium-directip-shore --lan 10.20.0.1:9800 --peer 2,tug")
 
 	args := append([]string{"init", "-o", hq, "--data", filepath.Join(dir, "data-hq")}, strings.Fields(other)...)
 	code, _, errs = run(t, args...)
-	check.Equal(t, "exit code without the key, off a terminal", code, exitUsage)
+	check.Equal(t, "exit code without the key, off a terminal", code, cli.ExitUsage)
 	check.Contains(t, "what it says", errs, "--new-key missing")
 	if _, err := os.Stat(hq); err == nil {
 		t.Fatal("init wrote a file although the key is missing")
@@ -48,12 +46,12 @@ func TestInit(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errs = run(t, args...)
-	check.Equal(t, "exit code, and "+errs, code, exitGood)
+	check.Equal(t, "exit code, and "+errs, code, cli.ExitGood)
 	check.Contains(t, "what is left at the ship", out, `tug:  its configuration needs a [[link.peer]] with id = 1 and name = "hq"`)
 	check.True(t, "it does not tell to do again what was done at the ship", !strings.Contains(out, "copy ") && !strings.Contains(out, "gateway init"), out)
 	for _, file := range []string{ship, hq} {
 		code, out, errs := run(t, "check", "-c", file)
-		check.Equal(t, "exit code of check, and "+out+errs, code, exitGood)
+		check.Equal(t, "exit code of check, and "+out+errs, code, cli.ExitGood)
 	}
 	a, err := config.Load(ship)
 	if err != nil {
@@ -69,7 +67,7 @@ func TestInit(t *testing.T) {
 	check.Equal(t, "HQ's LAN address", b.LAN.TCP, netip.MustParseAddrPort("10.20.0.1:9800"))
 
 	code, _, errs = run(t, args...)
-	check.Equal(t, "exit code when the file is there", code, exitRefused)
+	check.Equal(t, "exit code when the file is there", code, cli.ExitRefused)
 	check.Contains(t, "what it says", errs, "is there already")
 }
 
@@ -80,13 +78,13 @@ func TestInitRefuses(t *testing.T) {
 		code int
 		says string
 	}{
-		"an unknown link": {"--id 2 --name tug --lan 10.0.0.1 --profile iridium --peer 1,hq --new-key", exitRefused, "no such profile"},
-		"its own number":  {"--id 1 --name tug --lan 10.0.0.1 --profile wire --peer 1,hq --new-key", exitRefused, "id"},
-		"no address":      {"--id 2 --name tug --lan ship --profile wire --peer 1,hq --new-key", exitRefused, "--lan"},
-		"no number":       {"--id 2 --name tug --lan 10.0.0.1 --profile wire --peer hq --new-key", exitUsage, "say id,name"},
-		"nothing":         {"", exitUsage, "--id, --name, --lan, --profile, --peer, --new-key missing"},
-		"an argument":     {"ship", exitUsage, ""},
-		"quotes in names": {"--id 2 --name \"\x1b[2J --lan 10.0.0.1 --profile wire --peer 1,hq --new-key", exitRefused, "name"},
+		"an unknown link": {"--id 2 --name tug --lan 10.0.0.1 --profile iridium --peer 1,hq --new-key", cli.ExitRefused, "no such profile"},
+		"its own number":  {"--id 1 --name tug --lan 10.0.0.1 --profile wire --peer 1,hq --new-key", cli.ExitRefused, "id"},
+		"no address":      {"--id 2 --name tug --lan ship --profile wire --peer 1,hq --new-key", cli.ExitRefused, "--lan"},
+		"no number":       {"--id 2 --name tug --lan 10.0.0.1 --profile wire --peer hq --new-key", cli.ExitUsage, "say id,name"},
+		"nothing":         {"", cli.ExitUsage, "--id, --name, --lan, --profile, --peer, --new-key missing"},
+		"an argument":     {"ship", cli.ExitUsage, ""},
+		"quotes in names": {"--id 2 --name \"\x1b[2J --lan 10.0.0.1 --profile wire --peer 1,hq --new-key", cli.ExitRefused, "name"},
 	} {
 		dir := t.TempDir()
 		code, _, errs := run(t, append([]string{"init", "-o", filepath.Join(dir, "gateway.toml"), "--data", dir}, strings.Fields(c.args)...)...)
@@ -95,30 +93,5 @@ func TestInitRefuses(t *testing.T) {
 		check.Contains(in, "what it says", errs, c.says)
 		left, err := os.ReadDir(dir)
 		check.True(in, "nothing is left behind", err == nil && len(left) == 0, left)
-	}
-}
-
-// TestInitAsks: wrong answers are asked for again, an empty one takes the standard, and the end of the answers writes nothing.
-func TestInitAsks(t *testing.T) {
-	dir := t.TempDir()
-	s := &setup{file: filepath.Join(dir, "gateway.toml"), data: dir, link: "0.0.0.0:7142"}
-	all := []string{"id", "name", "lan", "profile", "peer", "new-key"}
-	var asked bytes.Buffer
-	answers := "boat 2 tug\nship 0 tug\nship 2 tug\nhere\n10.0.0.1\niridium\nhf-2400\nhq\n1,hq,far\n1,hq\nperhaps\nno\nyes\n"
-	if err := s.ask(strings.NewReader(answers), &asked, all); err != nil {
-		t.Fatalf("%v\n%s", err, &asked)
-	}
-	wants(t, asked.String(), "say: ship NUMBER NAME", "no number from 1 to 65535", "no such profile", "say id,name", "bring the key")
-	if err := s.write(); err != nil {
-		t.Fatal(err)
-	}
-	c, err := config.Load(s.file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	check.Equal(t, "the node", c.Node, config.Node{ID: 2, Name: "tug", DataDir: dir})
-	check.Equal(t, "the link", c.Link.ProfileName, "hf-2400")
-	if err := (&setup{}).ask(strings.NewReader("ship 2 tug\n"), &asked, all); err == nil {
-		t.Error("half of the answers were enough")
 	}
 }

@@ -12,11 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/cli"
 	"aldis/internal/gateway"
 	"aldis/internal/journal"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/wait"
 	"aldis/internal/link/envelope"
+	"aldis/internal/node"
+	"aldis/internal/operator"
 	"aldis/internal/site"
 )
 
@@ -85,7 +88,7 @@ func TestJournalRecordSetAside(t *testing.T) {
 	s.write(t, dir, "1 127.0.0.1:9")
 	r := s.start(t)
 	r.until(t, "it runs", func() bool { return strings.Contains(r.logged(), `"running"`) })
-	wants(t, r.logged(), textDamaged, "a message for peer 1", "0000000000000007", textRefused, "what this site tells the others")
+	wants(t, r.logged(), node.TextDamaged, "a message for peer 1", "0000000000000007", node.TextRefused, "what this site tells the others")
 	if code, _, errs := run(t, "journal", "check", "--dir", dir); code != 1 || !strings.Contains(errs, "another gateway uses it") {
 		t.Errorf("check of a journal in use: exit %d: %s", code, errs)
 	}
@@ -106,7 +109,7 @@ func TestJournalRecordSetAside(t *testing.T) {
 	}
 	aside := 0
 	for line := range strings.Lines(out) {
-		var row exportRow
+		var row operator.ExportRow
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
@@ -127,7 +130,7 @@ func TestJournalMessageUnderWay(t *testing.T) {
 	s.write(t, dir, "1 127.0.0.1:9")
 	r := s.start(t)
 	r.until(t, "it runs", func() bool { return strings.Contains(r.logged(), `"running"`) })
-	wants(t, r.logged(), textDamaged, "a message for peer 1")
+	wants(t, r.logged(), node.TextDamaged, "a message for peer 1")
 	if got := r.peer(t).UnderWay; got != 1 {
 		t.Errorf("%d under way", got)
 	}
@@ -151,7 +154,7 @@ func TestJournalRepair(t *testing.T) {
 	wants(t, out, `node       2 "node2"`, "format     3", `"mail"`, "a message of this site")
 
 	change(t, db, func(b []byte) []byte { // a page of the messages, as the tree has it
-		var r journalReport
+		var r operator.JournalReport
 		for page := 2; ; page++ {
 			damaged := bytes.Clone(b)
 			copy(damaged[page*4096+100:], make([]byte, 3000))
@@ -162,7 +165,7 @@ func TestJournalRepair(t *testing.T) {
 			if err := json.Unmarshal([]byte(out), &r); err != nil {
 				t.Fatal(err)
 			}
-			if r.Start == startNot && len(r.Faults) > 0 {
+			if r.Start == operator.StartNot && len(r.Faults) > 0 {
 				return damaged
 			}
 		}
@@ -199,7 +202,7 @@ func TestJournalWithHolesBehind(t *testing.T) {
 	code, out, errs := run(t, "journal", "check", "--dir", dir)
 	check.True(t, "it is good: "+errs, code == 0)
 	check.Contains(t, "what is behind", out, "its file has 107374182400 octets")
-	var r journalReport
+	var r operator.JournalReport
 	_, out, _ = run(t, "journal", "check", "--dir", dir, "--json")
 	check.NoError(t, json.Unmarshal([]byte(out), &r))
 	check.True(t, "the journal has what it had", r.Octets-r.Behind <= before.Size() && r.Octets-r.Behind > 0, r.Behind)
@@ -247,7 +250,7 @@ func TestJournalRemovedWhileRunning(t *testing.T) {
 	r.stop(t, syscall.SIGTERM)
 }
 
-// Of a journal that was deleted while its gateway runs, what the gateway still has open is a backup, as docs/operate.md says.
+// Of a journal that was deleted while its gateway runs, what the gateway still has open is a backup, as docs/faults.md says.
 func TestJournalDeletedWhileRunning(t *testing.T) {
 	s, dir, _ := journalOf(t)
 	r := s.start(t)
@@ -274,7 +277,7 @@ func TestJournalDeletedWhileRunning(t *testing.T) {
 
 func TestJournalUsage(t *testing.T) {
 	for _, args := range [][]string{{"journal"}, {"journal", "mend"}, {"journal", "check", "--force"}, {"journal", "check", "twice"}} {
-		if code, _, errs := run(t, args...); code != exitUsage || !strings.Contains(errs, "usage: gateway journal") {
+		if code, _, errs := run(t, args...); code != cli.ExitUsage || !strings.Contains(errs, "usage: gateway journal") {
 			t.Errorf("%q: exit %d: %s", args, code, errs)
 		}
 	}

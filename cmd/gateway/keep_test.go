@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/cli"
 	"aldis/internal/lab/wait"
 )
 
@@ -146,7 +147,7 @@ func TestKeeperAndMistakes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errs := run(t, "run", "-c", s.file, "--keep-socket"); code != exitRefused || !strings.Contains(errs, "lan.tcp") {
+	if code, _, errs := run(t, "run", "-c", s.file, "--keep-socket"); code != cli.ExitRefused || !strings.Contains(errs, "lan.tcp") {
 		t.Errorf("port in use: exit %d: %s", code, errs)
 	}
 	taken.Close()
@@ -155,10 +156,10 @@ func TestKeeperAndMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer link.Close()
-	if code, _, errs := run(t, "run", "-c", s.file, "--keep-socket"); code != exitRefused || !strings.Contains(errs, "link.listen") {
+	if code, _, errs := run(t, "run", "-c", s.file, "--keep-socket"); code != cli.ExitRefused || !strings.Contains(errs, "link.listen") {
 		t.Errorf("the gateway's own mistake: exit %d: %s", code, errs)
 	}
-	if code, _, errs := run(t, "run", "-c", s.file+".none", "--keep-socket"); code != exitRefused || !strings.Contains(errs, "cannot be read") {
+	if code, _, errs := run(t, "run", "-c", s.file+".none", "--keep-socket"); code != cli.ExitRefused || !strings.Contains(errs, "cannot be read") {
 		t.Errorf("no configuration: exit %d: %s", code, errs)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"aldis/internal/lab/vacant"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -17,17 +16,24 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"aldis/internal/cli"
+	"aldis/internal/lab/labtest"
+	"aldis/internal/lab/vacant"
+	"aldis/internal/manual"
+	"aldis/internal/operator"
 )
 
 // asGateway makes the test binary the gateway: tests run it as an operator would.
 const asGateway = "ALDIS_TEST_AS_GATEWAY"
 
 func TestMain(m *testing.M) {
+	labtest.IfCalled()
 	if os.Getenv(asGateway) != "" {
 		attemptWhenTold()
 		main()
 	}
-	os.Exit(m.Run())
+	os.Exit(labtest.Main(m))
 }
 
 // patience bounds every wait; on a loaded machine things take long.
@@ -58,6 +64,16 @@ func run(t testing.TB, args ...string) (code int, stdout, stderr string) {
 		t.Fatal(err)
 	}
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+// described is what the commands of both programs say of themselves.
+func described(t *testing.T) manual.Program {
+	t.Helper()
+	m, err := program().Described()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // testSite is a directory with a configuration and the net's key.
@@ -204,7 +220,7 @@ func (r *running) get(path string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-func (r *running) status(t testing.TB) (report statusReport) {
+func (r *running) status(t testing.TB) (report operator.StatusReport) {
 	t.Helper()
 	code, body := r.get("/status")
 	if err := json.Unmarshal([]byte(body), &report); err != nil || code != 200 {
@@ -237,7 +253,7 @@ func TestUsage(t *testing.T) {
 		{"help run", 0, "usage: gateway run [-c FILE]"},
 		{"help pmul send", 0, "usage: gateway pmul send"},
 		{"help stauts", 2, `there is no command "stauts"; is status meant?`},
-		{"--version", 0, "aldis gateway " + Version},
+		{"--version", 0, "aldis gateway " + cli.Version},
 		{"fly", 2, `there is no command "fly"`},
 		{"stauts", 2, `there is no command "stauts"; is status meant?`},
 		{"status --jsn", 2, "flag provided but not defined: -jsn; is --json meant?\nusage: gateway status [-c FILE] [--json]\ngateway status -h says more\n"},
@@ -250,7 +266,7 @@ func TestUsage(t *testing.T) {
 		{"lab -h", 0, "usage: gateway lab LAB"},
 		{"lab blue-game -h", 0, "usage: gateway lab blue-game"},
 		{"version -h", 0, "usage: gateway version"},
-		{"version", 0, "aldis gateway " + Version},
+		{"version", 0, "aldis gateway " + cli.Version},
 		{"version now", 2, `what is "now" for?`},
 		{"run -x", 2, "flag provided but not defined: -x"},
 		{"run here", 2, `what is "here" for?`},

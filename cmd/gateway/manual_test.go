@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"aldis/internal/cli"
 )
 
 // tool runs a program of this machine, and expects exit code 0 and a silent standard error.
@@ -27,15 +29,16 @@ func TestManPages(t *testing.T) {
 	if code, out, errs := run(t, "manual", "man", "--date", "2026-11-22", dir); code != 0 || out+errs != "" {
 		t.Fatalf("exit %d: %s%s", code, out, errs)
 	}
+	commands := described(t).Commands()
 	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
-	if err != nil || len(pages) != 1+len(described().Commands()) {
-		t.Fatalf("%d pages for %d commands and the program: %v", len(pages), len(described().Commands()), err)
+	if err != nil || len(pages) != 1+len(commands) {
+		t.Fatalf("%d pages for %d commands and the program: %v", len(pages), len(commands), err)
 	}
 	tool(t, "mandoc", append([]string{"-T", "lint", "-W", "warning"}, pages...)...)
 	for _, page := range pages {
 		tool(t, "man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", page)
 	}
-	for _, c := range described().Commands() {
+	for _, c := range commands {
 		page := tool(t, "mandoc", "-T", "ascii", filepath.Join(dir, "gateway-"+strings.ReplaceAll(c.Name, " ", "-")+".1"))
 		for strings.Contains(page, "\b") { // a letter over a letter is bold
 			at := strings.IndexByte(page, '\b')
@@ -147,11 +150,11 @@ func TestZshCompletion(t *testing.T) {
 
 func TestManualRefuses(t *testing.T) {
 	for _, args := range [][]string{{"manual"}, {"manual", "man"}, {"manual", "csh"}, {"manual", "bash", "x"}, {"manual", "--date", "2026-01-01", "bash"}} {
-		if code, out, errs := run(t, args...); code != exitUsage || out != "" || !strings.Contains(errs, "usage: gateway manual") {
+		if code, out, errs := run(t, args...); code != cli.ExitUsage || out != "" || !strings.Contains(errs, "usage: gateway manual") {
 			t.Errorf("%v: exit %d, %q, %q", args, code, out, errs)
 		}
 	}
-	if code, _, errs := run(t, "manual", "man", "/nowhere"); code != exitRefused || !strings.Contains(errs, "/nowhere") {
+	if code, _, errs := run(t, "manual", "man", "/nowhere"); code != cli.ExitRefused || !strings.Contains(errs, "/nowhere") {
 		t.Errorf("a directory that is not there: exit %d, %q", code, errs)
 	}
 }

@@ -21,17 +21,12 @@ func meetSite(t *testing.T, s *testSite, peers ...string) {
 	page, err := os.ReadFile("../../docs/tak.md")
 	check.NoError(check.Fatal(t), err)
 	_, section, _ := strings.Cut(string(page), "\n## One picture with JXTA, one chat room\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	var rules strings.Builder
-	for line := range strings.Lines(section) {
-		if code := strings.TrimPrefix(line, "    "); code != line && (strings.Contains(code, " = ") || strings.HasPrefix(code, "[")) {
-			rules.WriteString(code)
-		}
-	}
+	_, section, _ = strings.Cut(section, "\n```toml\n")
+	rules, _, _ := strings.Cut(section, "```\n")
 	s.write(t, s.dir+"/data", peers...)
 	text, err := os.ReadFile(s.file)
 	check.NoError(check.Fatal(t), err)
-	check.NoError(check.Fatal(t), os.WriteFile(s.file, append(append(text, '\n'), rules.String()...), 0o600))
+	check.NoError(check.Fatal(t), os.WriteFile(s.file, append(append(text, '\n'), rules...), 0o600))
 }
 
 // The rules of docs/tak.md hold, and check says what they make of an event and of elements, and why not.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"aldis/internal/cli"
 )
 
 const packaged = "../../ops/package/gateway.toml"
@@ -47,7 +49,7 @@ func TestPackagedConfiguration(t *testing.T) {
 		}
 		delete(marked, at)
 	}
-	if code != exitRefused || len(marked) > 0 {
+	if code != cli.ExitRefused || len(marked) > 0 {
 		t.Errorf("exit %d, and these marked lines may stay as they are: %v\n%s", code, marked, errs)
 	}
 

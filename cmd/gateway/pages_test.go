@@ -14,7 +14,7 @@ import (
 // aCall is a call of the gateway in a line of a shell: of bin/gateway, with sudo, behind a pipe or xargs.
 var aCall = regexp.MustCompile(`(?:^|[|&(] ?|sudo |xargs (?:-r )?)(?:bin/)?gateway ([a-z][^#|;&>)]*)`)
 
-// calls are those in the blocks of a page, which four blanks begin. A line that ends in "\" goes on; a comment ends it.
+// calls are those in the blocks of a page. A line that ends in "\" goes on; a comment ends it.
 func calls(page string) (list []string) {
 	page = strings.ReplaceAll(page, "\\\n", " ")
 	for _, line := range strings.Split(page, "\n") {
@@ -26,11 +26,15 @@ func calls(page string) (list []string) {
 	return list
 }
 
-// blocks are the lines of a page that stand in blocks.
+// blocks are the lines of a page that stand in blocks: behind four blanks, or between fences.
 func blocks(page string) string {
 	var b strings.Builder
+	fenced := false
 	for _, line := range strings.Split(page, "\n") {
-		if strings.HasPrefix(line, "    ") {
+		switch {
+		case strings.HasPrefix(strings.TrimSpace(line), "```"):
+			fenced = !fenced
+		case fenced || strings.HasPrefix(line, "    "):
 			b.WriteString(line + "\n")
 		}
 	}
@@ -63,7 +67,7 @@ func TestCallsOfPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands, all := described().Commands(), 0
+	commands, all := described(t).Commands(), 0
 	for _, page := range append(pages, "../../README.md") {
 		text, err := os.ReadFile(page)
 		if err != nil {

@@ -43,7 +43,7 @@ func stale(t *testing.T, page, now string) {
 
 // docs/commands.md is what the commands say of themselves.
 func TestReferenceOfCommands(t *testing.T) {
-	stale(t, "commands.md", described().Markdown()+"\nThis page is made of what the commands say of themselves: `go test ./cmd/gateway -run TestReference -args -write`.\n")
+	stale(t, "commands.md", described(t).Markdown()+"\nThis page is made of what the commands say of themselves: `go test ./cmd/gateway -run TestReference -args -write`.\n")
 }
 
 // metric is one that /metrics has.

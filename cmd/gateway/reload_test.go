@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/cli"
 	"aldis/internal/lab/check"
 )
 
@@ -44,7 +45,7 @@ func TestReload(t *testing.T) {
 	}
 	filters := func() int { return len(b.status(t).Filters) }
 
-	check.Contains(t, "the answer", reload(exitGood), "nothing is different")
+	check.Contains(t, "the answer", reload(cli.ExitGood), "nothing is different")
 
 	if err := os.WriteFile(filepath.Join(b.dir, "token"), []byte("0123456789abcdef0123\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -53,11 +54,11 @@ func TestReload(t *testing.T) {
 		"[log]\nlevel = \"debug\"\n[[filter]]\naction = \"deny\"\nname = \"secret*\"\n[[message]]\nprecedence = \"flash\"\n"
 	write(rules)
 	for _, args := range [][]string{{"--dry-run"}, {"--dry-run", "--json"}} {
-		said := reload(exitGood, args...)
+		said := reload(cli.ExitGood, args...)
 		check.Contains(t, "the answer", said, "[[filter]]")
 		check.Equal(t, "filters after a dry run", filters(), 0)
 	}
-	said := reload(exitGood)
+	said := reload(cli.ExitGood)
 	wants(t, said, "[[filter]]: 1 rule is new", "[[message]]: 1 rule is new", "http.names: ship.example is new", "log.level: DEBUG", "in force")
 	check.Equal(t, "filters", filters(), 1)
 	asked := func(host, token, body string) int {
@@ -83,11 +84,11 @@ func TestReload(t *testing.T) {
 
 	// What needs a restart keeps all the rest from counting; so does a mistake.
 	write(strings.Replace(rules, "name = \"secret*\"", "name = \"other*\"", 1) + "[[filter]]\naction = \"local\"\n[delivery]\nwait = \"2h\"\n")
-	said = reload(exitRefused)
+	said = reload(cli.ExitRefused)
 	wants(t, said, "delivery.wait", "needs a restart", "nothing was changed")
-	wants(t, reload(exitRefused, "--dry-run"), "delivery.wait", "[[filter]]", "restart the gateway")
+	wants(t, reload(cli.ExitRefused, "--dry-run"), "delivery.wait", "[[filter]]", "restart the gateway")
 	write(strings.Replace(rules, "action = \"deny\"", "action = \"denny\"", 1))
-	wants(t, reload(exitRefused), "denny", "nothing was changed")
+	wants(t, reload(cli.ExitRefused), "denny", "nothing was changed")
 	check.Equal(t, "filters after what was refused", filters(), 1)
 
 	// SIGHUP says the same in the log.
@@ -117,7 +118,7 @@ func TestReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	check.Equal(t, "reloads that changed rules", report.Reloads, 2)
-	check.Equal(t, "exit code of reload with an argument", runCode(t, "reload", "now"), exitUsage)
+	check.Equal(t, "exit code of reload with an argument", runCode(t, "reload", "now"), cli.ExitUsage)
 }
 
 func runCode(t *testing.T, args ...string) int {
@@ -156,7 +157,7 @@ func TestReloadOfPeersUnderLoad(t *testing.T) {
 	peers := func() int { return len(f.b.status(t).Peers) }
 	f.b.more = "keepalive = \"20s\""
 	f.b.write(t, filepath.Join(f.b.dir, "data"), "1 "+f.a.link, "3")
-	reload(exitGood, `[[link.peer]] 3: "node3" at no address is new`, "link.keepalive: 20s, was 0s", "in force")
+	reload(cli.ExitGood, `[[link.peer]] 3: "node3" at no address is new`, "link.keepalive: 20s, was 0s", "in force")
 	check.Equal(t, "peers", peers(), 2)
 	f.b.until(t, "the new gateway is heard", func() bool { return f.b.status(t).Peers[1].Link == "up" })
 	c.until(t, "and hears this one", func() bool { return c.peer(t).Link == "up" })
@@ -170,12 +171,12 @@ func TestReloadOfPeersUnderLoad(t *testing.T) {
 		if err := os.WriteFile(f.b.file, []byte(other), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		reload(exitGood, `[[link.peer]] 1: "hq" at 127.0.0.7`, "in force")
+		reload(cli.ExitGood, `[[link.peer]] 1: "hq" at 127.0.0.7`, "in force")
 		check.Equal(t, "name", f.b.status(t).Peers[0].Name, "hq")
 		if err := os.WriteFile(f.b.file, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		reload(exitGood, `"node1" at `+f.a.link, "in force")
+		reload(cli.ExitGood, `"node1" at `+f.a.link, "in force")
 		f.b.until(t, "messages arrive", func() bool { return len(f.count()) > before+10 })
 	}
 	close(stop)
@@ -194,19 +195,19 @@ func TestReloadOfPeersUnderLoad(t *testing.T) {
 
 	f.b.write(t, filepath.Join(f.b.dir, "data"), "1 "+f.a.link)
 	code, out, _ := run(t, "reload", "--dry-run", "-c", f.b.file)
-	check.Equal(t, "exit of a dry run", code, exitGood)
+	check.Equal(t, "exit of a dry run", code, cli.ExitGood)
 	wants(t, out, `[[link.peer]] 3: "node3" at no address is gone; 0 messages that wait for it or are under way are withdrawn`, "a reload would take all of it")
 	check.Equal(t, "peers after the dry run", peers(), 2)
-	reload(exitGood, `[[link.peer]] 3: "node3" at no address is gone`, "in force")
+	reload(cli.ExitGood, `[[link.peer]] 3: "node3" at no address is gone`, "in force")
 	check.Equal(t, "peers", peers(), 1)
 	wants(t, f.b.logged(), "a peer was taken out")
 	f.b.write(t, filepath.Join(f.b.dir, "data"), "1 "+f.a.link, "3")
-	reload(exitGood, `[[link.peer]] 3: "node3" at no address is new`, "in force")
+	reload(cli.ExitGood, `[[link.peer]] 3: "node3" at no address is new`, "in force")
 	f.b.until(t, "the third gateway is heard again", func() bool { return peers() == 2 && f.b.status(t).Peers[1].Link == "up" })
 	f.b.write(t, filepath.Join(f.b.dir, "data"), "1 "+f.a.link)
-	reload(exitGood, `is gone`, "in force")
+	reload(cli.ExitGood, `is gone`, "in force")
 	f.b.stop(t, syscall.SIGTERM)
 	f.b = f.b.testSite.start(t)
 	f.b.write(t, filepath.Join(f.b.dir, "data"), "1 "+f.a.link, "3")
-	reload(exitRefused, `[[link.peer]] 3: "node3" at no address is new (needs a restart)`, "nothing was changed")
+	reload(cli.ExitRefused, `[[link.peer]] 3: "node3" at no address is new (needs a restart)`, "nothing was changed")
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"aldis/internal/audit"
+	"aldis/internal/cli"
 	"aldis/internal/doctor"
 	"aldis/internal/jxta"
 	"aldis/internal/lab/check"
@@ -123,7 +124,7 @@ func TestSmallRights(t *testing.T) {
 	check.NoError(t, os.WriteFile(b.file+"~", append(good, "\n[log]\nlevel = \"debug\"\n"...), 0o644))
 	check.NoError(t, os.Rename(b.file+"~", b.file))
 	code, _, errs := run(t, "reload", "-c", b.file)
-	check.Equal(t, "reload: "+errs, code, exitGood)
+	check.Equal(t, "reload: "+errs, code, cli.ExitGood)
 
 	b.until(t, "libnorm runs", func() bool { return b.status(t).Cell != nil && b.status(t).NORM.Up })
 	check.True(t, "its cell", b.status(t).Cell.Whole, b.status(t).Cell.Missing)
@@ -152,11 +153,11 @@ func TestFilesElsewhere(t *testing.T) {
 	check.NoError(t, os.WriteFile(token, []byte("0123456789abcdef0123\n"), 0o600))
 	check.NoError(t, os.WriteFile(secret, []byte("0123456789abcdef0123\n"), 0o600))
 	code, text, errs := run(t, "profiles", "geo-satcom-128k")
-	check.Equal(t, "profiles: "+errs, code, exitGood)
+	check.Equal(t, "profiles: "+errs, code, cli.ExitGood)
 	check.NoError(t, os.WriteFile(profile, []byte(text), 0o600))
 	keys := filepath.Dir(elsewhere("")) // of TAK devices: a directory
 	code, _, errs = run(t, "keys", "tak", "-o", keys, "127.0.0.1", "phone")
-	check.Equal(t, "keys tak: "+errs, code, exitGood)
+	check.Equal(t, "keys tak: "+errs, code, cli.ExitGood)
 	all, err := os.ReadFile(s.file)
 	check.NoError(t, err)
 	changed := string(all)
@@ -176,6 +177,6 @@ func TestFilesElsewhere(t *testing.T) {
 	check.NoError(t, os.WriteFile(token+"~", []byte("another-0123456789\n"), 0o600))
 	check.NoError(t, os.Rename(token+"~", token))
 	code, out, errs := run(t, "reload", "-c", s.file)
-	check.Equal(t, "reload: "+errs, code, exitGood)
+	check.Equal(t, "reload: "+errs, code, cli.ExitGood)
 	check.Contains(t, "reload", out, "the token of http.token_file: changed")
 }

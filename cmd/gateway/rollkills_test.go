@@ -20,6 +20,7 @@ import (
 	"aldis/internal/lab/check"
 	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"
+	"aldis/internal/operator"
 )
 
 // TestKillsInRollovers kills gateways with kill -9 at points of rollovers that chance draws, while JXTA peers talk through all of
@@ -229,9 +230,9 @@ func (s *ship) until(t *testing.T, what string, ok func() bool) {
 
 // report is what a gateway says of itself; it may be down.
 func (s *ship) report() (r control.Report, err error) {
-	d, err := deskOf(s.file, "")
+	d, err := operator.DeskOf(s.file, "")
 	if err == nil {
-		_, err = d.talkOf(&r, "GET", "/status", nil)
+		_, err = d.TalkOf(&r, "GET", "/status", nil)
 	}
 	return r, err
 }
@@ -244,8 +245,8 @@ func (s *ship) give(ctx context.Context, r *roster.Roster) chan struct{} {
 		defer close(done)
 		body, _ := json.Marshal(control.RosterOrder{Roster: r.Append(nil)})
 		for ctx.Err() == nil {
-			if d, err := deskOf(s.file, ""); err == nil {
-				d.talkOf(&gateway.RosterStatus{}, "POST", "/roster", body)
+			if d, err := operator.DeskOf(s.file, ""); err == nil {
+				d.TalkOf(&gateway.RosterStatus{}, "POST", "/roster", body)
 			}
 			if is, err := s.report(); err == nil && is.Roster != nil && is.Roster.Serial >= r.Serial {
 				return

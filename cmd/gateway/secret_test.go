@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"aldis/internal/cli"
 	"aldis/internal/jxta"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/edgepeer"
@@ -59,7 +60,7 @@ func TestStolenDisk(t *testing.T) {
 	}
 	b.until(t, "the listener is known", func() bool { return b.status(t).Peers[0].FarItems > 0 })
 	code, _, errs := run(t, "silence", "on", "-c", b.file, "--until", "1h") // so that messages wait
-	check.Equal(t, "silence on: "+errs, code, exitGood)
+	check.Equal(t, "silence on: "+errs, code, cli.ExitGood)
 	send(b, "the first payload of all")
 	b.until(t, "a message waits", func() bool { return b.peer(t).Waiting == 1 })
 	b.stop(t, syscall.SIGTERM)
@@ -84,7 +85,7 @@ func TestStolenDisk(t *testing.T) {
 	b.until(t, "two messages wait", func() bool { return b.peer(t).Waiting == 2 })
 	check.Same(t, "what the disk shows while it runs", shows(t, data, words...), []string(nil))
 	code, _, errs = run(t, "audit", "verify", "-c", b.file)
-	check.Equal(t, "audit verify: "+errs, code, exitGood)
+	check.Equal(t, "audit verify: "+errs, code, cli.ExitGood)
 	b.stop(t, syscall.SIGKILL)
 	check.Same(t, "what the stolen disk shows", shows(t, data, words...), []string(nil))
 
@@ -96,16 +97,16 @@ func TestStolenDisk(t *testing.T) {
 		code    int
 		says    string
 	}{
-		{"journal check", withKey, exitGood, "is sound"},
-		{"journal check", without, exitGood, "and not what its records hold"},
-		{"journal stats", without, exitGood, "sealed"},
-		{"journal export", without, exitRefused, "--key-file"},
-		{"journal repair --force", without, exitRefused, "its secret was not given"},
-		{"journal export --key-file " + secret, without, exitGood, `"bucket":"to"`},
-		{"audit show", without, exitRefused, "--key-file"},
-		{"audit show", withKey, exitGood, "silence"},
-		{"audit verify --key-file " + secret, without, exitGood, "are sound"},
-		{"journal repair --force", withKey, exitGood, "messages for far gateways: 2 wait"},
+		{"journal check", withKey, cli.ExitGood, "is sound"},
+		{"journal check", without, cli.ExitGood, "and not what its records hold"},
+		{"journal stats", without, cli.ExitGood, "sealed"},
+		{"journal export", without, cli.ExitRefused, "--key-file"},
+		{"journal repair --force", without, cli.ExitRefused, "its secret was not given"},
+		{"journal export --key-file " + secret, without, cli.ExitGood, `"bucket":"to"`},
+		{"audit show", without, cli.ExitRefused, "--key-file"},
+		{"audit show", withKey, cli.ExitGood, "silence"},
+		{"audit verify --key-file " + secret, without, cli.ExitGood, "are sound"},
+		{"journal repair --force", withKey, cli.ExitGood, "messages for far gateways: 2 wait"},
 	} {
 		code, out, errs := run(t, append(strings.Fields(c.command), c.args...)...)
 		what := fmt.Sprint("gateway ", c.command, " ", c.args)
@@ -119,18 +120,18 @@ func TestStolenDisk(t *testing.T) {
 	check.NoError(t, os.WriteFile(other, []byte("0123456789 of a kez\n"), 0o600))
 	with(fmt.Sprintf("journal_key_file = %q", other))
 	code, _, errs = run(t, "run", "-c", sb.file)
-	check.Equal(t, "exit with another secret", code, exitRefused)
+	check.Equal(t, "exit with another secret", code, cli.ExitRefused)
 	check.Contains(t, "what it says", errs, "it is sealed with another secret; nothing was changed")
 	check.NoError(t, os.WriteFile(sb.file, text, 0o600))
 	code, _, errs = run(t, "run", "-c", sb.file)
-	check.Equal(t, "exit without a secret", code, exitRefused)
+	check.Equal(t, "exit without a secret", code, cli.ExitRefused)
 	check.Contains(t, "what it says", errs, "node.journal_key_file")
 	with("journal_passphrase = true")
 	code, _, errs = run(t, "run", "-c", sb.file)
-	check.Equal(t, "exit without a keyboard", code, exitRefused)
+	check.Equal(t, "exit without a keyboard", code, cli.ExitRefused)
 	check.Contains(t, "what it says", errs, "no passphrase on standard input")
 	code, _, errs = run(t, "run", "-c", sb.file, "--keep-socket")
-	check.Equal(t, "exit with a keeper", code, exitRefused)
+	check.Equal(t, "exit with a keeper", code, cli.ExitRefused)
 	check.Contains(t, "what it says", errs, "node.journal_key_file instead")
 
 	cmd := gatewayCommand("run", "-c", sb.file)
@@ -138,7 +139,7 @@ func TestStolenDisk(t *testing.T) {
 	b = sb.startCommand(t, cmd)
 	check.Equal(t, "messages that wait", b.peer(t).Waiting, 2)
 	code, _, errs = run(t, "silence", "off", "-c", b.file)
-	check.Equal(t, "silence off: "+errs, code, exitGood)
+	check.Equal(t, "silence off: "+errs, code, cli.ExitGood)
 	b.until(t, "both have arrived", func() bool {
 		return strings.Contains(there.all(), "the first payload") && strings.Contains(there.all(), "the second payload")
 	})

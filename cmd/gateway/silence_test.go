@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/cli"
 	"aldis/internal/lab/check"
 )
 
@@ -76,10 +77,10 @@ func TestSilentByConfiguration(t *testing.T) {
 	for i := range 2 {
 		r := s.start(t)
 		code, _, errs := run(t, "silence", "off", "-c", s.file)
-		check.Equal(t, "exit code of off", code, exitRefused)
+		check.Equal(t, "exit code of off", code, cli.ExitRefused)
 		check.Contains(t, "what off says", errs, "the configuration says node.silent = true, and no order ends that")
 		code, out, _ := run(t, "silence", "on", "--until", "1h", "--announce", "-c", s.file)
-		check.Equal(t, "exit code of on", code, exitGood)
+		check.Equal(t, "exit code of on", code, cli.ExitGood)
 		wants(t, out, "SILENT by the configuration (node.silent = true), which no order ends")
 		check.Equal(t, "datagrams sent", r.peer(t).DatagramsSent, 0)
 		r.stop(t, syscall.SIGKILL)
@@ -112,13 +113,13 @@ func TestWhoMayOrderSilence(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, errs := run(t, "silence", "on", "-c", s.file)
-	check.Equal(t, "exit code without a gateway", code, exitRefused)
+	check.Equal(t, "exit code without a gateway", code, cli.ExitRefused)
 	check.Contains(t, "what it says", errs, "no gateway answers at "+filepath.Join(s.dir, "data", "control.sock"))
 	r := s.start(t)
-	if code, _, errs = run(t, "silence", "on", "-c", s.file); code != exitGood {
+	if code, _, errs = run(t, "silence", "on", "-c", s.file); code != cli.ExitGood {
 		t.Fatalf("over the socket: exit %d, %s", code, errs)
 	}
-	if code, _, errs = run(t, "silence", "off", "--token", token, "-c", s.file); code != exitGood {
+	if code, _, errs = run(t, "silence", "off", "--token", token, "-c", s.file); code != cli.ExitGood {
 		t.Errorf("with the token: exit %d, %s", code, errs)
 	}
 	resp, err := http.Post("http://"+s.http+"/silence", "application/json", strings.NewReader(`{"on":true}`))
@@ -142,7 +143,7 @@ func TestWhoMayOrderSilence(t *testing.T) {
 	cmd := gatewayCommand("silence", "on", "-c", s.file)
 	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
 	said, _ := cmd.CombinedOutput() // the exit code tells
-	check.Equal(t, "exit code of nobody", cmd.ProcessState.ExitCode(), exitRefused)
+	check.Equal(t, "exit code of nobody", cmd.ProcessState.ExitCode(), cli.ExitRefused)
 	wants(t, string(said), "permission denied", "run this as root (sudo)")
 	check.True(t, "not silent", !r.status(t).Silence.On)
 }

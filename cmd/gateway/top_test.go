@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"aldis/internal/cli"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/wait"
 )
@@ -209,6 +210,6 @@ func TestTop(t *testing.T) {
 	fmt.Fprint(master, "q")
 	check.NoError(t, cmd.Wait())
 	code, _, errs := run(t, "top", "-c", b.file)
-	check.Equal(t, "exit code without a terminal", code, exitRefused)
+	check.Equal(t, "exit code without a terminal", code, cli.ExitRefused)
 	check.Contains(t, "what it says", errs, "needs a terminal")
 }

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"runtime"
 	"testing"
+
+	"aldis/internal/cli"
 )
 
 // The changes of a release are written down before it gets its number.
@@ -17,20 +19,14 @@ func TestChangelogNamesTheVersion(t *testing.T) {
 	if first == nil {
 		t.Fatal("CHANGELOG.md has no heading of a version")
 	}
-	if want := regexp.MustCompile(`^\[` + regexp.QuoteMeta(Version) + `\] - (unreleased|\d{4}-\d\d-\d\d)$`); !want.Match(first[1]) {
-		t.Errorf("the first heading of CHANGELOG.md is %q, the version is %s", first[1], Version)
+	if want := regexp.MustCompile(`^\[` + regexp.QuoteMeta(cli.Version) + `\] - (unreleased|\d{4}-\d\d-\d\d)$`); !want.Match(first[1]) {
+		t.Errorf("the first heading of CHANGELOG.md is %q, the version is %s", first[1], cli.Version)
 	}
 }
 
-func TestVersionText(t *testing.T) {
-	before := commit
-	t.Cleanup(func() { commit = before })
-	commit = "abc1234"
-	if got, want := versionText(), Version+" (commit abc1234)"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+func TestVersion(t *testing.T) {
 	code, out, _ := run(t, "version")
-	line := regexp.MustCompile(`^aldis gateway ` + regexp.QuoteMeta(Version) + `( \(commit [0-9a-f]{7,}(-dirty)?\))?, ` +
+	line := regexp.MustCompile(`^aldis gateway ` + regexp.QuoteMeta(cli.Version) + `( \(commit [0-9a-f]{7,}(-dirty)?\))?, ` +
 		regexp.QuoteMeta(runtime.Version()) + ` \w+/\w+\n$`)
 	if code != 0 || !line.MatchString(out) {
 		t.Errorf("exit %d, %q", code, out)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/cli"
 	"aldis/internal/lab/check"
 )
 
@@ -28,12 +29,12 @@ func TestWindowOfSilenceIsReloaded(t *testing.T) {
 	_, out, _ := run(t, "check", "-c", b.file)
 	wants(t, out, "silence  from ", "announced")
 	code, out, errs := run(t, "reload", "-c", b.file)
-	check.Equal(t, "exit code of reload, and "+errs, code, exitGood)
+	check.Equal(t, "exit code of reload, and "+errs, code, cli.ExitGood)
 	wants(t, out, "[[silence]]: 1 rule is new", "in force")
 	_, out, _ = run(t, "silence", "status", "-c", b.file)
 	wants(t, out, "not silent", "the next silence by [[silence]] begins at "+time.Now().UTC().Add(10*time.Hour).Format("2006-01-02T15"))
 	write(time.Now().Add(2 * time.Second))
-	check.Equal(t, "exit code of reload", runCode(t, "reload", "-c", b.file), exitGood)
+	check.Equal(t, "exit code of reload", runCode(t, "reload", "-c", b.file), cli.ExitGood)
 	b.until(t, "it is silent", func() bool { return b.status(t).Silence.On })
 	a.until(t, "the other knows", func() bool { return a.peer(t).Link == "listening" })
 	_, out, _ = run(t, "silence", "off", "-c", b.file)

@@ -16,9 +16,9 @@ func TestTables(t *testing.T) {
 	text := tables(all)
 	for _, want := range []string{
 		"P_Mul is that of gateway v1.",
-		"| p_mul | 3 | 3 | 3.0 (2.5-9.0) | 1.50 (1.25-4.50) | 302 (301-303) | 52 |",
-		"| uftp | 3 | 1 | never (37.0-never) |",
-		"| tcp | not played |",
+		"| 200 | p_mul | 3/3 | 3.0 (2.5-9.0) | 1.50 (1.25-4.50) | 302 (301-303) | 52 |",
+		"| 200 | uftp | 1/3 | never (37.0-never) |",
+		"| 200 | tcp | not played |",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)

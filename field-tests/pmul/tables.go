@@ -17,40 +17,28 @@ func tables(all []result) string {
 	}
 	fmt.Fprintf(&b, `# P_Mul beside UFTP, NORM and TCP
 
-Written by `+"`go run ./field-tests/pmul`"+` (after `+"`make build`"+`, as root, with the Debian package uftp; about half an hour), never
-by hand. One file from one node to four over the emulated link, by real processes in network namespaces. The JSON of each
-run is in field-tests/pmul/results/. Group membership is static: no IGMP goes on the air. P_Mul is that of %s.
+Written by `+"`go run ./field-tests/pmul`"+` (after `+"`make build`"+`, as root, with the Debian package uftp; about half an hour). One file from one
+node to four over the emulated link, by real processes in network namespaces. The JSON of each run is in field-tests/pmul/results/. Group
+membership is static. P_Mul is that of %s.
 
-- **p_mul**: `+"`gateway pmul`"+`, ACP 142 byte by byte; every recipient's acknowledgement is in the octets.
-- **norm**: libnorm 1.5.9 in our child process, its packets as they are over UDP multicast: fixed rate, segments and GRTT
-  of the profile, unicast NACK, no probing, at most four FLUSHes in a row. Nobody knows who has the file.
+- **p_mul**: `+"`gateway pmul`"+`, plain ACP 142; every recipient's acknowledgement is in the octets.
+- **norm**: libnorm 1.5.9: fixed rate, segments and GRTT of the profile, unicast NACK, no probing, at most four FLUSHes in a row. The
+  sender does not know which receivers have the file.
 - **uftp** 4.10.2: `+"`uftp -R kbit/s -b 1000 -r 9:2:20 -s 10`"+` (5:2:20 on the star), closed group.
 - **tcp**: a connection to each receiver, all at once, CUBIC.
 
-Seconds count from handing the file over until the last receiver has the whole file: median over the seeds (lowest-highest).
-The limit is octets x 8 / rate + mean delay: one copy on the air, no header, no loss, no change of talker. Octets are IP octets
-on the air from handing the file over until a minute after the last receiver has it. On the star they are the mean of the four
-terminals, each of which has a link of its own. hf-2400 loses per frame, so a transport with larger frames meets fewer bursts.
+Seconds count until the last receiver has the whole file: median (lowest-highest) of the seeds. The limit is octets x 8 / rate + mean
+delay. Octets are IP octets until a minute after that; on the star the mean of the four terminals, each with a link of its own. hf-2400
+loses per frame, so larger frames meet fewer bursts.
 `, strings.Join(versions, ", "))
 	for _, link := range links {
+		fmt.Fprintf(&b, "\n## %s, to %d\n\n| octets | transport | all four have it | seconds at the last | over the limit | sender's octets | receivers' octets |\n|---|---|---|---|---|---|---|\n", link, receivers)
 		for _, octets := range sizes {
-			fmt.Fprintf(&b, "\n## %s, %d octets to %d\n\n", link, octets, receivers)
-			fmt.Fprint(&b, "| | runs | all four have it | seconds at the last | over the limit | sender's octets | receivers' octets | frames lost |\n|---|---|---|---|---|---|---|---|\n")
 			for _, transport := range transports {
-				row(&b, transport, slices.DeleteFunc(slices.Clone(all), func(r result) bool {
+				row(&b, octets, transport, slices.DeleteFunc(slices.Clone(all), func(r result) bool {
 					return r.Link != link || r.Octets != octets || r.Transport != transport
 				}))
 			}
-		}
-	}
-	fmt.Fprintf(&b, "\n## 20,000 octets to four by P_Mul, seed by seed\n\n| link | seed | seconds at the last | over the limit | all known s | sender's octets | receivers' octets | frames lost |\n|---|---|---|---|---|---|---|---|\n")
-	for _, r := range all {
-		if r.Transport == "p_mul" && r.Octets == 20000 && r.err == nil {
-			known := "later" // than the run was watched
-			if r.Known > 0 {
-				known = fmt.Sprintf("%.1f", r.Known)
-			}
-			fmt.Fprintf(&b, "| %s | %d | %.1f | %.2f | %s | %d | %d | %d |\n", r.Link, r.Seed, r.Seconds, r.Seconds/r.Limit, known, r.Data, r.Return, r.Lost)
 		}
 	}
 	return b.String()
@@ -76,8 +64,8 @@ func spread(v []float64, format string) string {
 
 const never = 1e9
 
-func row(b *strings.Builder, transport string, runs []result) {
-	var seconds, over, data, back, lost []float64
+func row(b *strings.Builder, octets int, transport string, runs []result) {
+	var seconds, over, data, back []float64
 	whole := 0
 	for _, r := range runs {
 		if r.err != nil {
@@ -93,12 +81,12 @@ func row(b *strings.Builder, transport string, runs []result) {
 		if s != never {
 			over[len(over)-1] = s / r.Limit
 		}
-		data, back, lost = append(data, float64(r.Data)), append(back, float64(r.Return)), append(lost, float64(r.Lost))
+		data, back = append(data, float64(r.Data)), append(back, float64(r.Return))
 	}
 	if len(seconds) == 0 {
-		fmt.Fprintf(b, "| %s | not played | | | | | | |\n", transport)
+		fmt.Fprintf(b, "| %d | %s | not played | | | | |\n", octets, transport)
 		return
 	}
-	fmt.Fprintf(b, "| %s | %d | %d | %s | %s | %s | %s | %s |\n", transport, len(seconds), whole, spread(seconds, "%.1f"), spread(over, "%.2f"),
-		spread(data, "%.0f"), spread(back, "%.0f"), spread(lost, "%.0f"))
+	fmt.Fprintf(b, "| %d | %s | %d/%d | %s | %s | %s | %s |\n", octets, transport, whole, len(seconds), spread(seconds, "%.1f"), spread(over, "%.2f"),
+		spread(data, "%.0f"), spread(back, "%.0f"))
 }

@@ -230,22 +230,25 @@ func num(p *float64, format string) string {
 	return fmt.Sprintf(format, *p)
 }
 
+// other says what is not usual in the games of a group.
+var other = map[string]string{"mixed": " at HQ, jxse27 aboard", "http": " over HTTP", "ships": ", three ships", "kill-ship": ", ship killed", "kill-hq": ", HQ killed"}
+
 func tables(all []result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Measured
 
-Written by `+"`go run ./field-tests/road`"+` (after `+"`make build peers`"+`, as root, about an hour), never by hand. Each row is one
-`+"`gateway lab blue-game`"+` with unmodified JXTA peers over the emulated link, measured at the emulator and in the peers.
-Its JSON is in field-tests/road/results/. Seconds count from the start of the ship's peer process; link octets are IP octets.
-Tracks are readable text of 200 octets. Each costs only what is new in it, so application octets exceed link octets. Out of order
-counts messages that came more than half a second after a younger one: JXSE 2.7 hands those that come together to threads of its own.
-The gateway writes them in order and apart. Two cores, eight runs at a time. The line under each table names the gateway that
-was measured.
+Written by `+"`go run ./field-tests/road`"+` (after `+"`make build peers`"+`, as root, about an hour). Each row is one
+`+"`gateway lab blue-game`"+` with unmodified JXTA peers over the emulated link, measured at the emulator and in the peers. Its JSON is in
+field-tests/road/results/. Seconds count from the start of the ship's peer process; link octets are IP octets, up/down. Tracks are
+readable text of 200 octets of which only the new part crosses, so application octets exceed link octets. Out of order counts messages
+more than half a second behind a younger one: JXSE 2.7 hands those that come together to several threads. Two cores, eight runs at a
+time. The line under a table names the gateway that was measured.
 
 `)
 	group := func(title, head string, names []string, row func(result) string) {
 		fmt.Fprintf(&b, "## %s\n\n%s\n%s\n", title, head, rule(head))
 		var of []string
+		missing := 0
 		for _, r := range all {
 			if !slices.Contains(names, r.group) {
 				continue
@@ -254,10 +257,13 @@ was measured.
 				of = append(of, r.gateway)
 			}
 			if r.err != nil {
-				fmt.Fprintf(&b, "| %s | %s | %d | not played |\n", r.profile, r.peers, r.seed)
+				missing++
 				continue
 			}
-			fmt.Fprintf(&b, "| %s | %s | %d | %s |\n", r.profile, r.peers, r.seed, row(r))
+			fmt.Fprintf(&b, "| %s | %s | %d | %s |\n", r.profile, r.peers+other[r.group], r.seed, row(r))
+		}
+		if missing > 0 {
+			fmt.Fprintf(&b, "\nNot played: %d runs.\n", missing)
 		}
 		if len(of) > 0 {
 			fmt.Fprintf(&b, "\n%s\n", strings.Join(of, ", "))
@@ -265,34 +271,31 @@ was measured.
 		fmt.Fprintln(&b)
 	}
 	road := func(r result) string {
-		return fmt.Sprintf("%s | %s | %s | %d of %d | %d / %d / %d | %s / %s / %s | %d | %d / %d | %s", num(r.Rendezvous, "%.1f"),
+		return fmt.Sprintf("%s | %s | %s | %d/%d | %d/%d/%d | %s/%s/%s | %d | %d/%d | %s", num(r.Rendezvous, "%.1f"),
 			num(r.Discovery, "%.1f"), num(r.FirstData, "%.1f"), r.Delivered, r.Sent, r.Duplicates, r.Corrupted, r.OutOfOrder,
-			num(r.Latency.Median, "%.1f"), num(r.Latency.P95, "%.1f"), num(r.Latency.Max, "%.1f"), r.TCP, r.Link.Up, r.Link.Down, num(r.Ratio, "%.0f %%"))
+			num(r.Latency.Median, "%.1f"), num(r.Latency.P95, "%.1f"), num(r.Latency.Max, "%.1f"), r.TCP, r.Link.Up, r.Link.Down, num(r.Ratio, "%.0f%%"))
 	}
-	head := "| link | peers | seed | rendezvous s | discovered s | first data s | delivered | twice / changed / out of order | latency median / p95 / worst s | TCP on link | link octets up / down | application / link |"
+	head := "| link | peers | seed | rendezvous s | discovered s | first data s | delivered | twice/changed/out of order | latency median/p95/worst s | TCP on link | link octets | application/link |"
 	group("200 octets each way every 5 s for 5 minutes", head, []string{"road"}, road)
 	group("The same peers without gateways", head, []string{"unaided"}, road)
-	group("2.2 at HQ, signed 2.7 on the ship", head, []string{"mixed"}, road)
-	group("The peers speak HTTP, the transport of 2004", head, []string{"http"}, road)
-	group("HQ and three ships", head, []string{"ships"}, road)
-	group("A gateway is killed with SIGKILL at 60 s and started again", head, []string{"kill-ship", "kill-hq"}, road)
+	group("Other games of four minutes, a message every 5 s: mixed, HTTP, three ships, a gateway killed with SIGKILL at 60 s", head, []string{"mixed", "http", "ships", "kill-ship", "kill-hq"}, road)
 	group("20,000 octets each way while the short ones go on",
-		"| link | peers | seed | hq to ship s | over limit | ship to hq s | over limit | short ones meanwhile / else, down s | up s |",
+		"| link | peers | seed | hq to ship s | over limit | ship to hq s | over limit | short ones meanwhile/else, down s | up s |",
 		[]string{"bulk"}, func(r result) string {
 			if len(r.Bulk) != 2 {
 				return "incomplete"
 			}
 			d, u := r.Bulk[0], r.Bulk[1]
-			return fmt.Sprintf("%.1f | %.2f | %.1f | %.2f | %.1f / %.1f | %.1f / %.1f", d.S, d.Over, u.S, u.Over, d.Short, d.Others, u.Short, u.Others)
+			return fmt.Sprintf("%.1f | %.2f | %.1f | %.2f | %.1f/%.1f | %.1f/%.1f", d.S, d.Over, u.S, u.Over, d.Short, d.Others, u.Short, u.Others)
 		})
 	group("The link is down for 60 s",
-		"| link | peers | seed | sent meanwhile, arrived | twice / changed / out of order | worst latency s | last after the end s | local disconnects | a second local peer's question answered ms |",
+		"| link | peers | seed | arrived of those sent meanwhile | twice/changed/out of order | worst latency s | last after the end s | local disconnects | a second local peer's question answered ms |",
 		[]string{"outage"}, func(r result) string {
 			if r.Outage == nil {
 				return "incomplete"
 			}
 			o := r.Outage
-			return fmt.Sprintf("%d, %d | %d / %d / %d | %.1f | %.1f | %d | %.1f", o.Sent, o.Delivered, r.Duplicates, r.Corrupted, r.OutOfOrder,
+			return fmt.Sprintf("%d/%d | %d/%d/%d | %.1f | %.1f | %d | %.1f", o.Delivered, o.Sent, r.Duplicates, r.Corrupted, r.OutOfOrder,
 				o.Worst, o.After, o.Disconnects, o.AnswerMS)
 		})
 	group("One HF channel: HQ and three ships, one of them silent from the first minute on for half of the time, a message every 20 s",
@@ -300,14 +303,14 @@ was measured.
 			if r.Silence == nil {
 				return road(r) + " | incomplete"
 			}
-			return fmt.Sprintf("%s | %d in %.0f | %d of %d", road(r), r.Silence.Packets, r.Silence.Seconds, r.Silence.Live, r.Silence.Sent)
+			return fmt.Sprintf("%s | %d in %.0f | %d/%d", road(r), r.Silence.Packets, r.Silence.Seconds, r.Silence.Live, r.Silence.Sent)
 		})
-	group("Nothing to say for ten minutes", "| link | peers | seed | seconds | octets up / down | of the slower rate |",
+	group("Nothing to say for ten minutes", "| link | peers | seed | seconds | octets | of the slower rate |",
 		[]string{"idle"}, func(r result) string {
 			if r.Idle == nil {
 				return "incomplete"
 			}
-			return fmt.Sprintf("%.0f | %d / %d | %.3f %%", r.Idle.Seconds, r.Idle.Link.Up, r.Idle.Link.Down, r.Idle.Percent)
+			return fmt.Sprintf("%.0f | %d/%d | %.3f%%", r.Idle.Seconds, r.Idle.Link.Up, r.Idle.Link.Down, r.Idle.Percent)
 		})
 	return b.String()
 }

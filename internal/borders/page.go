@@ -32,11 +32,8 @@ func districts(rooms table) string {
 				continue
 			}
 			may := strings.Join(r.May, ", ")
-			switch may {
-			case "":
+			if may == "" {
 				may = "-"
-			case anyRoom:
-				may = "every room"
 			}
 			kind := string(r.Kind)
 			if r.Face {

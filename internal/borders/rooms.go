@@ -40,16 +40,15 @@ var Districts = []District{
 	{"faces", "the conversation with local clients"},
 	{"road", "the gateway as one state machine"},
 	{"edges", "sockets, files, the clock, and the loop that joins them"},
+	{"operator", "what runs and steers a gateway"},
 	{"lab", "the workshop: it stays ashore, and no gateway runs it"},
 	{"programs", "commands, field tests and checks"},
 }
 
-// anyRoom stands in May for every room.
-const anyRoom = "*"
-
 // Rooms is the map. Check fails when the source disagrees with it.
 var Rooms = []Room{
 	{"due", Pure, "ground", false, "Times at which something is due: the earliest, and a heap of them.", nil},
+	{"quantile", Pure, "ground", false, "Quantiles of sorted figures, in the two ways that reports use.", nil},
 	{"rate", Pure, "ground", false, "How often something may happen: token buckets, and what is said once in a while.", nil},
 	{"recent", Pure, "ground", false, "The last of many things, to know them again.", nil},
 	{"when", Pure, "ground", false, "Reads times as people write them: 10:32, date-time groups, durations.", nil},
@@ -65,10 +64,13 @@ var Rooms = []Room{
 	{"link/roster", Pure, "link", false, "Who belongs to a net: ids, names, public keys, signed by an authority.", []string{"link/seal"}},
 	{"link/frame", Pure, "link", false, "The frames inside a sealed datagram.", nil},
 	{"link/survey", Pure, "link", false, "Two gateways measure the link between them: what they say, within a budget of octets.", []string{"due", "link/profile"}},
+	{"link/linkemu", Pure, "link", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages.", []string{"due", "link/profile"}},
+	{"link/fit", Pure, "link", false, "Says from captures at both ends of a link what the link does, and writes that as a profile.", []string{"link/linkemu", "link/profile", "link/survey", "quantile"}},
 	{"link/custody", Pure, "link", false, "Delivers every message exactly once: numbers, receipts, window, loss detection, probes.", []string{"link/frame"}},
 	{"link/piece", Pure, "link", false, "Cuts long messages into pieces that fill datagrams, and joins them again.", []string{"link/frame"}},
-	{"link/compact", Pure, "link", false, "Compresses documents and messages with tokens, a primed model and earlier messages of the flow.", []string{"jxta"}},
-	{"link/compact/teach", Pure, "link", false, "Makes a net's own corpus of samples, and says what it gains.", []string{"link/compact"}},
+	{"link/compact/corpus", Words, "link", false, "The words for a corpus that primes a model: parts, their text, given names.", nil},
+	{"link/compact", Pure, "link", false, "Compresses documents and messages with tokens, a primed model and earlier messages of the flow.", []string{"jxta", "link/compact/corpus"}},
+	{"link/compact/teach", Pure, "link", false, "Makes a net's own corpus of samples, and says what it gains.", []string{"link/compact", "link/compact/corpus"}},
 	{"link/envelope", Pure, "link", false, "The content of one message on the link. It alone imports Protocol Buffers.", []string{"link/compact", "site"}},
 	{"link/replica", Pure, "link", false, "What each peer gateway holds of this site's state, and which changes to send.", []string{"due", "link/envelope", "site"}},
 
@@ -130,42 +132,55 @@ var Rooms = []Room{
 	{"doctor", Edge, "edges", false, "Looks at a machine and its running gateway, and says what is wrong and the way out.", []string{"config", "control", "gateway", "link/profile", "radio", "rights"}},
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 
-	{"lab/quantile", Pure, "lab", false, "Quantiles of sorted figures, in the two ways that reports use.", nil},
+	{"cli", Edge, "operator", false, "What the commands of both programs share: one list of them, one help, one manual, and the way to the second program.", []string{"config", "control/glance", "infile", "link/compact", "link/profile", "manual"}},
+	{"cli/teaching", Edge, "operator", false, "Makes a net's own corpus of the files that an operator names.", []string{"cli", "config", "infile", "link/compact", "link/compact/teach"}},
+	{"node", Edge, "operator", false, "`gateway run`: joins the rooms of a gateway, starts and stops them, and keeps its sockets.", []string{
+		"atrest", "audit", "cli", "config", "control", "control/glance", "control/spans", "corpora", "daemon", "gateway", "gateway/mail", "journal", "jxta",
+		"jxtabridge", "lan", "lan/takfiles", "lan/taklan", "link/compact", "link/profile", "link/seal", "logbook", "meet", "norm", "norm/elide", "radio",
+		"rights", "rules/filter", "site", "tak"}},
+	{"operator", Edge, "operator", false, "The commands that ask or steer a running gateway, or work on its files.", []string{
+		"atrest", "audit", "cli", "cli/teaching", "config", "control", "control/glance", "control/top", "corpora", "doctor", "gateway", "infile", "journal",
+		"journal/pages", "jxta", "jxtabridge", "link/compact", "link/compact/teach", "link/fit", "link/profile", "link/roster", "link/seal", "link/survey",
+		"meet", "node", "rights", "rules/filter", "rules/mark", "rules/query", "site", "tak/code", "tak/cot", "tak/rule", "when"}},
+
 	{"lab/vacant", Edge, "lab", false, "Addresses of loopback that nobody uses now, for programs that tests and benchmarks start.", nil},
 	{"lab/wait", Edge, "lab", false, "Tests wait here for conditions: until one holds, while one holds, until a value is still.", nil},
 	{"lab/browser", Edge, "lab", false, "A real browser without a window, for tests of pages.", nil},
 	{"lab/baddisk", Edge, "lab", false, "A block device with a file system whose sectors fail when a test says so.", nil},
 	{"lab/check", Pure, "lab", false, "One expectation of a test to each line, so that a failure says which one failed.", nil},
-	{"lab/linkemu", Pure, "lab", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages.", []string{"due", "link/profile"}},
 	{"lab/shapes", Pure, "lab", false, "Draws from a seed what applications of strangers say, and when.", nil},
-	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{"gateway", "jxtabridge", "lab/linkemu", "link/profile", "link/roster", "link/seal", "norm/elide", "site"}},
+	{"lab/primer", Pure, "lab", false, "Makes the corpus of the compression model, and documents like those in it.", []string{"jxta", "link/compact/corpus"}},
+	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{"gateway", "jxtabridge", "link/linkemu", "link/profile", "link/roster", "link/seal", "norm/elide", "site"}},
 	{"lab/toyface", Pure, "lab", true, "A second face, made up for tests: a bulletin board.", []string{"site"}},
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer: the other side of the bridge in tests, replays and benchmarks.", []string{"jxta"}},
 	{"lab/edgepeer/tcp", Edge, "lab", false, "Puts edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},
 	{"lab/trace", Pure, "lab", false, "Analyses captures, and reads and writes trace files.", []string{
-		"jxta", "lab/quantile", "link/compact", "link/envelope", "link/frame", "link/piece", "link/profile", "link/seal", "norm/elide", "pmul", "recent", "site", "tak/cot"}},
+		"jxta", "link/compact", "link/envelope", "link/fit", "link/frame", "link/piece", "link/profile", "link/seal", "norm/elide", "pmul", "quantile", "recent", "site", "tak/cot"}},
 	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways with edge peers, and reports the figures.", []string{
-		"gateway", "jxta", "jxtabridge", "lab/edgepeer", "lab/linkemu", "lab/quantile", "lab/sim", "lab/trace", "link/compact", "link/profile",
-		"rules/filter", "rules/mark", "site"}},
+		"gateway", "jxta", "jxtabridge", "lab/edgepeer", "lab/sim", "lab/trace", "link/compact", "link/linkemu", "link/profile", "quantile", "rules/filter", "rules/mark", "site"}},
 	{"lab/forecast", Pure, "lab", false, "Predicts from several plays whether a trace arrives in time on a link, at what cost, and what would help.", []string{"lab/replay", "lab/trace", "link/profile"}},
 	{"lab/takplay", Pure, "lab", false, "Plays the events of TAK devices through gateways, and says what that costs and how right the far map is.", []string{
-		"gateway", "lab/linkemu", "lab/quantile", "lab/sim", "lab/trace", "link/profile", "site", "tak", "tak/cot"}},
-	{"lab/fit", Pure, "lab", false, "Says from captures at both ends of a link what the link does, and writes that as a profile.", []string{"lab/linkemu", "lab/quantile", "lab/trace", "link/profile", "link/survey"}},
-	{"lab/tune", Pure, "lab", false, "Searches the free values of a profile for those that serve a trace best.", []string{"lab/quantile", "lab/replay", "link/profile"}},
+		"gateway", "lab/sim", "lab/trace", "link/linkemu", "link/profile", "quantile", "site", "tak", "tak/cot"}},
+	{"lab/tune", Pure, "lab", false, "Searches the free values of a profile for those that serve a trace best.", []string{"lab/replay", "link/profile", "quantile"}},
 	{"lab/air", Pure, "lab", false, "How full a link gets: whole gateways with more to carry than one message every five seconds.", []string{
 		"gateway", "jxtabridge", "lab/sim", "link/profile", "link/seal", "site"}},
 	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/forecast", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices.", []string{
-		"config", "gateway", "infile", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/linkemu", "lab/quantile", "lab/replay", "lab/report",
-		"lab/shapes", "lab/takplay", "lab/trace", "link/compact", "link/profile", "tak/cot"}},
+		"cli", "config", "gateway", "infile", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/replay", "lab/report", "lab/shapes", "lab/takplay",
+		"lab/trace", "link/compact", "link/linkemu", "link/profile", "quantile", "tak/cot"}},
 	{"lab/field/gametest", Edge, "lab", false, "Tests that play whole Blue Games in the field trial; no source.", nil},
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
 		"jxta", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field", "lab/vacant"}},
+	{"lab/commands", Edge, "lab", false, "The commands of gateway-lab.", []string{
+		"cli", "cli/teaching", "config", "infile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/primer", "lab/replay", "lab/report", "lab/takplay",
+		"lab/trace", "lab/tune", "link/compact", "link/compact/corpus", "link/fit", "link/profile", "link/roster", "pmul", "pmul/pmulfile"}},
+	{"lab/labtest", Edge, "lab", false, "Lets a test program be gateway-lab too.", []string{"cli", "lab/commands"}},
 
 	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},
-	{"cmd/gateway", Edge, "programs", false, "The binary: subcommands that join rooms.", []string{anyRoom}},
+	{"cmd/gateway", Edge, "programs", false, "The program of a ship: the table of its commands.", []string{"cli", "node", "norm", "operator"}},
+	{"cmd/gateway-lab", Edge, "programs", false, "The second program, ashore or along: the laboratory's commands.", []string{"lab/commands"}},
 	{"ops/package", Edge, "programs", false, "Tests of the packages on a Debian of their own; no source.", nil},
-	{"ops/sbom", Edge, "programs", false, "Writes the bill of materials of a built gateway for its packages.", nil},
+	{"ops/sbom", Edge, "programs", false, "Writes the bill of materials of a built program for its package.", nil},
 	{"ops/site", Edge, "programs", false, "Makes the documentation a site that needs no server and no network.", nil},
 	{"field-tests/blue-game", Edge, "programs", false, "Checks a game's capture and writes its results.", []string{"lab/field", "lab/trace", "link/profile"}},
 	{"field-tests/peers", Edge, "programs", false, "Unmodified JXTA peers (Java) and their tests.", nil},

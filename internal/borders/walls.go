@@ -42,7 +42,7 @@ func (f *file) wall(rooms table) (faults []Fault) {
 			faults = append(faults, f.fault(specs[i], "the face %s imports the face %s", ours, theirs))
 		case f.test && room.pure() && to.Kind == Edge && to.District != "lab":
 			faults = append(faults, f.fault(specs[i], "a test of a pure room imports the edge room %s", p))
-		case !f.test && !slices.Contains(room.May, p) && !slices.Contains(room.May, anyRoom):
+		case !f.test && !slices.Contains(room.May, p):
 			faults = append(faults, f.fault(specs[i], "the table of rooms does not let %s import %s", f.room, p))
 		}
 	}
@@ -85,9 +85,6 @@ func walls(files []*file, rooms table, upward map[string][]string) (faults []Fau
 		}
 		seen[r.Path] = true
 		for _, p := range r.May {
-			if p == anyRoom {
-				continue
-			}
 			to, ok := rooms.find(p)
 			if !ok || !used[r.Path][p] {
 				faults = append(faults, faultAt(r.dir(), "the table permits %s, which no file imports any more", p))

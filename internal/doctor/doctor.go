@@ -98,7 +98,7 @@ func (f *findings) gateway(run *Running) {
 	case run.Report == nil:
 		f.fault("gateway", "", "look at its log; if it stays so, restart it", "a gateway runs (process %d) and does not answer: %s", run.PID, run.Why)
 	case run.Report.Trouble != "":
-		f.fault("gateway", "", "docs/operate.md names the cause and what to do", "the gateway runs and cannot work: %s", run.Report.Trouble)
+		f.fault("gateway", "", "docs/faults.md names the cause and what to do", "the gateway runs and cannot work: %s", run.Report.Trouble)
 	default:
 		f.ok("gateway", "", "%s runs as %s (process %d)", run.Report.Version, userName(run.UID), run.PID)
 	}

@@ -87,7 +87,7 @@ func heardText(p gateway.PeerStatus, now time.Time) string {
 	return "last " + max(now.Sub(at), 0).Round(time.Second).String() + " ago"
 }
 
-// profile tells in what the link is not as the profile says, as the gateway has measured it (docs/operate.md).
+// profile tells in what the link is not as the profile says, as the gateway has measured it (docs/faults.md).
 func (f *findings) profile(p profile.Profile, s gateway.PeerStatus) {
 	const check, out = "link.profile", "gateway tune --fit with captures of both ends makes a profile of what the link does; use it at both ends"
 	m := s.Measured

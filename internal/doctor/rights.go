@@ -11,7 +11,7 @@ import (
 	"aldis/internal/rights"
 )
 
-const asUnit = "run it by the systemd unit of the package (docs/operate.md), which sets it"
+const asUnit = "run it by the systemd unit of the package (docs/install.md), which sets it"
 
 // rights looks at what the gateway's process may do, and what of the machine it could reach.
 func (f *findings) rights(c *config.Config, run *Running) {
@@ -93,7 +93,7 @@ func (f *findings) protections(list []rights.Protection) {
 	}
 	const check = "rights.given_up"
 	if missing := rights.Missing(list); len(missing) > 0 {
-		f.warn(check, "", "docs/operate.md, \"What the gateway gives up\", says what each needs", "the gateway could not have: %s; it has: %s",
+		f.warn(check, "", "docs/install.md, \"What the gateway gives up\", says what each needs", "the gateway could not have: %s; it has: %s",
 			strings.Join(missing, "; "), strings.Join(append(on, "nothing more"), ", "))
 	} else if len(on) > 0 {
 		f.ok(check, "", "the gateway has given itself: %s", strings.Join(on, ", "))
@@ -132,7 +132,7 @@ func noSwap(pid int) bool {
 
 // namespaces looks whether the process that runs libnorm gets its cell.
 func (f *findings) namespaces(c *config.Config, run *Running) {
-	const check, out = "rights.cell", "docs/operate.md, \"The process that runs libnorm\", says what to change"
+	const check, out = "rights.cell", "docs/install.md, \"The process that runs libnorm\", says what to change"
 	switch {
 	case c.Link.Profile.Transport == profile.PMul:
 	case run != nil && run.Report != nil && run.Report.Cell != nil && run.Report.Cell.Whole:

@@ -172,9 +172,14 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 }
 
 // Hold is how long a bridge should keep a propagate pipe's message for news of a listener: the news may have to be sent
-// twice.
+// twice. Over P_Mul it may be lost four times, as long as a burst of losses on HF: each time the sender waits for half of
+// AckDelay and a round trip, from the third time on twice as long as before (docs/decisions/waiting.md).
 func Hold(p profile.Profile) time.Duration {
-	return max(15*time.Second, 5*p.RoundTripMax(p.DatagramOctets+profile.IPUDPOctets)/2)
+	trip := p.RoundTripMax(p.DatagramOctets + profile.IPUDPOctets)
+	if p.Transport == profile.PMul {
+		return max(15*time.Second, (1+1+2+4)*(p.AckDelay/2+trip))
+	}
+	return max(15*time.Second, 5*trip/2)
 }
 
 // AskAfter is how long a bridge should wait for an answer to come by itself before it asks far sites: one may be on its way.

@@ -9,21 +9,21 @@ import (
 
 	"aldis/internal/gateway"
 	"aldis/internal/jxta"
+	"aldis/internal/lab/primer"
 	"aldis/internal/lab/sim"
-	"aldis/internal/link/compact"
 	"aldis/internal/site"
 )
 
-var trackWords = &compact.Words{Services: []string{"x"}, Units: []string{"x"}, Places: []string{"x"}, First: []string{"x"}, Last: []string{"x"}, Titles: []string{"x"}}
+var trackWords = &primer.Words{Services: []string{"x"}, Units: []string{"x"}, Places: []string{"x"}, First: []string{"x"}, Last: []string{"x"}, Titles: []string{"x"}}
 
 // recordTracks lets from send n texts of 200 octets to to: records of three tracks, each like those in the text before.
 func recordTracks(w *sim.World, from *sim.Node, to []uint16, n int, every time.Duration) *[]offered {
-	m := compact.NewMaker(uint64(from.ID), trackWords)
-	list := []*compact.Track{m.Track(), m.Track(), m.Track()}
+	m := primer.NewMaker(uint64(from.ID), trackWords)
+	list := []*primer.Track{m.Track(), m.Track(), m.Track()}
 	sent := &[]offered{}
 	for i := range n {
 		p := site.Message{Published: true, Scope: "jxta-NetGroup", Topic: pipeHQ, From: peerID(from.ID), ID: fmt.Sprint(from.ID, i),
-			Parts: []jxta.Element{{Namespace: "trk", Name: "body", Data: compact.Texts(list, 200)}}}
+			Parts: []jxta.Element{{Namespace: "trk", Name: "body", Data: primer.Texts(list, 200)}}}
 		w.At(time.Duration(i)*every+time.Second, func() {
 			*sent = append(*sent, offered{At: w.Now, Message: p})
 			from.Site.Send(w, p, to...)

@@ -58,7 +58,7 @@ var buckets = map[string]string{
 	bucketIdentity: "who the gateway is to JXTA peers",
 }
 
-// bucketIdentity is that of cmd/gateway.
+// bucketIdentity is that of internal/node.
 const bucketIdentity = "identity"
 
 // Buckets are the names of all buckets that a gateway may have written.

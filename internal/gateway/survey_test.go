@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
-	"aldis/internal/lab/fit"
-	"aldis/internal/lab/quantile"
 	"aldis/internal/lab/sim"
+	"aldis/internal/link/fit"
 	"aldis/internal/link/profile"
+	"aldis/internal/quantile"
 	"aldis/internal/site"
 )
 

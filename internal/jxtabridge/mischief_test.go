@@ -16,7 +16,7 @@ import (
 // TestMischiefOnTheLAN gives the LAN to somebody for an hour who has no key of a peer's: he opens connections and says
 // nothing, or another peer's welcome, polls for another peer, sends again what he has seen, from his addresses and by
 // multicast, disconnects others, closes their pipes, forges messages in their names, invents peers, and floods. What
-// docs/limits.md promises ("What is believed of a welcome line") holds: peers that sign, and peers that do not and answer at
+// docs/limits.md promises ("Peers on the LAN") holds: peers that sign, and peers that do not and answer at
 // their first address, get all that is for them, once and in order; he gets nothing of it, nothing of his goes out in a
 // signed peer's name, and what is kept is bounded.
 func TestMischiefOnTheLAN(t *testing.T) {

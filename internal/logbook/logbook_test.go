@@ -76,7 +76,7 @@ func TestPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Lines of the log
 
-Each line of ` + "`gateway run`" + ` carries a key in the field ` + "`" + Field + "`" + `. The key stays when the words of the line change: scripts and alerts go by it. ` + "`node`" + ` in each line is the name of this gateway. ` + "`like_it_left_out`" + ` at a line says how many of its kind were left out before it. What to do about the lines that matter is in [operate.md](operate.md#log-lines-worth-knowing).
+Each line of ` + "`gateway run`" + ` carries a key in the field ` + "`" + Field + "`" + `. The key stays when the words of the line change: scripts and alerts go by it. ` + "`node`" + ` in each line is the name of this gateway. ` + "`like_it_left_out`" + ` at a line says how many of its kind were left out before it. What to do about the lines that matter is in [faults.md](faults.md#log-lines-worth-knowing).
 
     gateway run -c ship.toml 2>&1 | jq 'select(.event == "link.down")'
     journalctl -u aldis-gateway -o cat | jq -r 'select(.level == "ERROR") | [.time, .event, .msg] | @tsv'

@@ -12,7 +12,7 @@ func (p Program) Markdown() string {
 	for _, g := range p.Groups {
 		fmt.Fprintf(&b, "\n## %s\n\n| command | does |\n|---|---|\n", g.Title)
 		for _, c := range g.Commands {
-			fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", c.Name, anchor(p.Name+" "+c.Name), cell(c.Summary))
+			fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", c.Name, anchor(p.Name+" "+c.Name), cell(p.summary(c)))
 		}
 		for _, c := range g.Commands {
 			p.markdown(&b, c)
@@ -41,6 +41,9 @@ func (p Program) markdown(b *strings.Builder, c Command) {
 		case entry:
 			fmt.Fprintf(b, "- `%s`: %s\n", k.term, plain(k.text))
 		}
+	}
+	if about := p.also(c); about != "" {
+		fmt.Fprintf(b, "\n%s\n", plain(about))
 	}
 	if len(c.Flags) > 0 {
 		b.WriteString("\n| flag | meaning | default |\n|---|---|---|\n")

@@ -17,6 +17,13 @@ type Program struct {
 	End     string // the last line of the help
 	Groups  []Group
 	Files   []File
+	Second  Second // the program that has some of the commands; none: they are all in this one
+}
+
+// Second is a second program, to which the first hands commands.
+type Second struct {
+	Name  string
+	About string // a sentence on where it is had
 }
 
 // Group is commands for one purpose.
@@ -33,6 +40,7 @@ type Command struct {
 	Words   []string
 	Files   bool // file names stand behind the flags
 	Flags   []Flag
+	Second  bool // the second program has it
 }
 
 // Flag is one flag of a command.
@@ -111,10 +119,32 @@ func (p Program) Help() string {
 		b.WriteByte('\n')
 		for _, c := range g.Commands {
 			if c.outer() {
-				fmt.Fprintf(&b, "  %-*s  %s\n", width, c.Name, c.Summary)
+				fmt.Fprintf(&b, "  %-*s  %s\n", width, c.Name, p.summary(c))
 			}
 		}
 	}
+	if p.Second.Name != "" {
+		fmt.Fprintf(&b, "\n%s: %s\n", p.Second.mark(), p.Second.About)
+	}
 	fmt.Fprintf(&b, "\n%s\n", p.End)
 	return b.String()
+}
+
+// summary is what a list says of a command.
+func (p Program) summary(c Command) string {
+	if c.Second {
+		return c.Summary + " " + p.Second.mark()
+	}
+	return c.Summary
+}
+
+// mark stands behind the commands of the second program.
+func (s Second) mark() string { return "[" + s.Name + "]" }
+
+// also says of a command of the second program where it is had; "" of others.
+func (p Program) also(c Command) string {
+	if c.Second {
+		return p.Second.About
+	}
+	return ""
 }

@@ -33,7 +33,7 @@ func (p Program) overview() string {
 	for _, g := range p.Groups {
 		fmt.Fprintf(&b, ".SS %s\n", flowing(g.Title))
 		for _, c := range g.Commands {
-			fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", literal(p.pageName(c)), flowing(c.Summary))
+			fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", literal(p.pageName(c)), flowing(p.summary(c)))
 		}
 	}
 	b.WriteString(".SH EXIT STATUS\n0 good, 1 refused or failed, 2 wrong usage\n")
@@ -56,6 +56,9 @@ func (p Program) page(c Command) string {
 	b.WriteString(".SH DESCRIPTION\n")
 	for i, k := range t.body {
 		k.write(&b, i == 0)
+	}
+	if about := p.also(c); about != "" {
+		fmt.Fprintf(&b, ".PP\n%s\n", flowing(about))
 	}
 	if len(c.Flags) > 0 {
 		b.WriteString(".SH OPTIONS\n")

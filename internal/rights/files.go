@@ -17,6 +17,7 @@ import (
 type Needs struct {
 	Own     []string // directories in which it does what it likes; they are made where they are missing
 	Read    []string // files that it reads, also after somebody has replaced them
+	Run     []string // programs that it starts, beside itself
 	Sockets []string // paths of unix sockets that it makes, and removes when they are stale
 }
 
@@ -71,6 +72,9 @@ func rules(n Needs, exe string) (list []rule) {
 		list = append(list, rule{filepath.Dir(path), sockets, true})
 	}
 	list = append(list, rule{exe, execute, true})
+	for _, program := range n.Run {
+		list = append(list, rule{program, execute, false})
+	}
 	if loader := interpreter(exe); loader != "" {
 		list = append(list, rule{loader, execute, true})
 	}

@@ -13,7 +13,7 @@ import (
 
 // TestMischiefOfDevices lets somebody into the LAN of a ship for an hour who has no device of its own: he says the uids of others, sends
 // what they have said again, cuts it, changes it, floods, and comes and goes. The far picture of the true units stays true, and what
-// the face keeps is bounded (docs/limits.md, "Who a device is").
+// the face keeps is bounded (docs/limits.md, "TAK").
 func TestMischiefOfDevices(t *testing.T) {
 	for seed := range uint64(1) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

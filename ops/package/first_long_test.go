@@ -18,7 +18,7 @@ import (
 	"aldis/internal/lab/wait"
 )
 
-// typed are the commands that somebody types at one side, as docs/operate.md has them.
+// typed are the commands that somebody types at one side, as docs/install.md has them.
 type typed struct {
 	m     *machine
 	lines []string
@@ -53,20 +53,20 @@ func (s side) set(far side) string {
 }
 
 // TestFirstMessageWithThePackage: from two Debians that have nothing to a message from a peer at one to a peer at the other, by
-// the commands of docs/operate.md and nothing else. They are counted, and the time is told.
+// the commands of docs/install.md and nothing else. They are counted, and the time is told.
 func TestFirstMessageWithThePackage(t *testing.T) {
 	dist := t.TempDir()
 	must(t, []string{"DIST=" + dist, "VERSION=" + newer}, "../../scripts/packages", "amd64")
 	roots := [2]string{debian(t), filepath.Join(t.TempDir(), "root")}
 	must(t, nil, "cp", "-a", roots[0], roots[1])
-	page, err := os.ReadFile("../../docs/operate.md")
+	page, err := os.ReadFile("../../docs/install.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"    apt install ./bin/packages/aldis-gateway_*_amd64.deb ", "    editor /etc/aldis/gateway.toml ", "    gateway keys new -o /etc/aldis/net.key ", "    chown aldis /etc/aldis/net.key\n",
-		"    gateway check\n", "    systemctl edit --full aldis-gateway.socket ", "    systemctl enable --now aldis-gateway.socket aldis-gateway.service\n", "    gateway status\n"} {
+	for _, line := range []string{"\napt install ./bin/packages/aldis-gateway_*_amd64.deb ", "\neditor /etc/aldis/gateway.toml ", "\ngateway keys new -o /etc/aldis/net.key ", "\nchown aldis /etc/aldis/net.key\n",
+		"\ngateway check\n", "\nsystemctl edit --full aldis-gateway.socket ", "\nsystemctl enable --now aldis-gateway.socket aldis-gateway.service\n", "\ngateway status\n"} {
 		if !strings.Contains(string(page), line) {
-			t.Errorf("docs/operate.md has no %q: this test types what stands there", line)
+			t.Errorf("docs/install.md has no %q: this test types what stands there", line)
 		}
 	}
 	sides := [2]side{sideOf(t, 1, "hq"), sideOf(t, 2, "ship")}

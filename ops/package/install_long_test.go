@@ -57,16 +57,16 @@ func TestTwoBuildsGiveOneHash(t *testing.T) {
 	must(t, nil, "sh", "-c", `cd ../.. && { git ls-files -co --exclude-standard; echo .git; } | tar -c --ignore-failed-read -T - | tar -x -C "$0"`, copied)
 	cache := filepath.Join(t.TempDir(), "cache")
 	second := must(t, []string{"DIST=" + there, "VERSION=" + newer, "GOCACHE=" + cache, "TZ=Asia/Tokyo"}, filepath.Join(copied, "scripts/packages"))
-	if first != second || strings.Count(first, "\n") != 4 {
+	if first != second || strings.Count(first, "\n") != 8 {
 		t.Errorf("here\n%sthere\n%s", first, second)
 	}
 	debs, _ := filepath.Glob(filepath.Join(here, "*.deb"))
-	if said := must(t, nil, "lintian", append([]string{"--allow-root", "--fail-on", "error,warning", "--tag-display-limit", "0"}, debs...)...); said != "" || len(debs) != 2 {
+	if said := must(t, nil, "lintian", append([]string{"--allow-root", "--fail-on", "error,warning", "--tag-display-limit", "0"}, debs...)...); said != "" || len(debs) != 4 {
 		t.Errorf("lintian says of %v:\n%s", debs, said)
 	}
 	for _, arch := range []string{"x86_64", "aarch64"} {
 		list := must(t, nil, "sh", "-c", "rpm -qpl --requires "+here+"/*."+arch+".rpm")
-		for _, want := range []string{"/usr/bin/gateway\n", "/usr/lib/systemd/system/aldis-gateway.service\n", "/usr/share/man/man1/gateway-run.1.gz\n", "libnorm.so.1()(64bit)\n"} {
+		for _, want := range []string{"/usr/bin/gateway\n", "/usr/bin/gateway-lab\n", "/usr/lib/systemd/system/aldis-gateway.service\n", "/usr/share/man/man1/gateway-run.1.gz\n", "libnorm.so.1()(64bit)\n"} {
 			if !strings.Contains(list, want) {
 				t.Errorf("the rpm for %s lacks %s", arch, want)
 			}
@@ -346,7 +346,10 @@ func TestLifeOfAPackage(t *testing.T) {
 	m.sh("apt-get -qq -y remove aldis-gateway")
 	m.lacks("after removal", "usr/bin/gateway", "lib/systemd/system/aldis-gateway.service", "usr/share/man/man1/gateway.1.gz", "etc/systemd/system/multi-user.target.wants/aldis-gateway.service")
 	m.sh("! pidof gateway; test -s /etc/aldis/net.key; test -s /var/lib/aldis/aldis.db")
-	m.sh("apt-get -qq -y install " + deb(newer) + "; gateway check; gateway journal check; apt-get -qq -y purge aldis-gateway")
+	m.sh("apt-get -qq -y install " + deb(newer) + "; gateway check; gateway journal check")
+	m.sh("! gateway replay 2>/tmp/said; grep -q aldis-gateway-lab /tmp/said; apt-get -qq -y install " + strings.Replace(deb(newer), "gateway_", "gateway-lab_", 1) +
+		"; gateway synth blue-game --run 1 -o /tmp/run1.trace; gateway replay /tmp/run1.trace --json >/dev/null; man gateway-replay >/dev/null")
+	m.sh("apt-get -qq -y purge aldis-gateway aldis-gateway-lab")
 	m.lacks("after the purge", "etc/aldis", "var/lib/aldis", "usr/share/aldis-gateway", "etc/systemd/system/aldis-gateway.socket")
 	if out := m.sh("dpkg-query -W -f '${db:Status-Status}' aldis-gateway 2>/dev/null || true"); out != "" && out != "not-installed" {
 		t.Errorf("after the purge the package is %s", out)

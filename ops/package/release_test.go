@@ -19,11 +19,17 @@ func output(stdin []byte, name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// What is released is position independent, is bound at its start to memory that is read-only from then on, has no stack that
+// What is released, of either program, is position independent, is bound at its start to memory that is read-only from then on, has no stack that
 // is executed, no symbols, and no path of the machine that built it. The symbols are beside it.
 func TestReleasedBinary(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "gateway-"+runtime.GOARCH)
-	if out, err := output(nil, "../../scripts/hardened", runtime.GOARCH, file); err != nil {
+	for _, program := range []string{"gateway", "gateway-lab"} {
+		t.Run(program, func(t *testing.T) { released(t, program) })
+	}
+}
+
+func released(t *testing.T, program string) {
+	file := filepath.Join(t.TempDir(), program+"-"+runtime.GOARCH)
+	if out, err := output(nil, "../../scripts/hardened", runtime.GOARCH, file, "", program); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	f, err := elf.Open(file)
@@ -92,12 +98,12 @@ func TestReleasedBinary(t *testing.T) {
 	if bytes.Contains(text, []byte(here)) {
 		t.Errorf("it names %s", here)
 	}
-	if out, err := output(nil, file, "version"); err != nil || !strings.HasPrefix(out, "aldis gateway ") {
+	if out, err := output(nil, file, "version"); err != nil || !strings.HasPrefix(out, "aldis "+program+" ") {
 		t.Errorf("%v: %s", err, out)
 	}
 }
 
-// verify is what docs/operate.md tells everybody to do with what was released.
+// verify is what docs/install.md tells everybody to do with what was released.
 func verify(dir, signers string) (string, error) {
 	sums, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Command sbom writes the bill of materials of a built gateway as SPDX 2.3, from what the Go tool chain has put into the
+// Command sbom writes the bill of materials of a built program as SPDX 2.3, from what the Go tool chain has put into the
 // binary and from the shared libraries that its header names. It refuses when NOTICE lacks the notice of a module.
 //
 // # Files

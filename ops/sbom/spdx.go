@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"path"
 	"regexp"
 	"runtime/debug"
 	"strings"
@@ -67,22 +68,22 @@ type relationship struct {
 
 const unknown = "NOASSERTION"
 
-// document is the bill: the gateway, what is in its binary, and the libraries that it loads. The same binary gives the
+// document is the bill: the program, what is in its binary, and the libraries that it loads. The same binary gives the
 // same document.
 func (p product) document(info *debug.BuildInfo, libraries []string) document {
-	name := "aldis-gateway"
+	name := "aldis-" + path.Base(info.Path)
 	d := document{
 		Version: "SPDX-2.3", License: "CC0-1.0", ID: "SPDXRef-DOCUMENT", Name: name + "-" + p.version + "-" + p.arch,
 		Creation: creation{p.made.Format(time.RFC3339), []string{"Tool: aldis-sbom"}},
 	}
-	gateway := newPackage(name, p.version)
-	gateway.Concluded, gateway.Declared, gateway.Purpose = "Apache-2.0", "Apache-2.0", "APPLICATION"
-	d.Packages = []spdxPackage{gateway}
-	d.relate(d.ID, "DESCRIBES", gateway.ID)
+	program := newPackage(name, p.version)
+	program.Concluded, program.Declared, program.Purpose = "Apache-2.0", "Apache-2.0", "APPLICATION"
+	d.Packages = []spdxPackage{program}
+	d.relate(d.ID, "DESCRIBES", program.ID)
 	add := func(kind string, k spdxPackage) {
 		k.Purpose = "LIBRARY"
 		d.Packages = append(d.Packages, k)
-		d.relate(gateway.ID, kind, k.ID)
+		d.relate(program.ID, kind, k.ID)
 	}
 	std := newPackage("stdlib", strings.TrimPrefix(info.GoVersion, "go"))
 	std.Refs = goModule("stdlib", strings.TrimPrefix(info.GoVersion, "go"))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"debug/buildinfo"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +12,7 @@ import (
 	"time"
 )
 
-var sample = &debug.BuildInfo{GoVersion: "go1.26.8", Deps: []*debug.Module{
+var sample = &debug.BuildInfo{GoVersion: "go1.26.8", Path: "aldis/cmd/gateway", Deps: []*debug.Module{
 	{Path: "example.org/a/v2", Version: "v2.0.1", Sum: "h1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="},
 	{Path: "example.org/b", Version: "v0.1.0"},
 }}
@@ -62,24 +61,26 @@ func TestUnnoticed(t *testing.T) {
 	}
 }
 
-// The notices name every module that is in the gateway, at its version.
+// The notices name every module that is in a program, at its version.
 func TestNoticesAreComplete(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "gateway")
-	if out, err := exec.Command("go", "build", "-o", binary, "aldis/cmd/gateway").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	info, err := buildinfo.ReadFile(binary)
-	if err != nil {
-		t.Fatal(err)
-	}
 	text, err := os.ReadFile("../../NOTICE")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if missing := unnoticed(info.Deps, string(text)); len(missing) > 0 || len(info.Deps) == 0 {
-		t.Errorf("of %d modules NOTICE lacks\n%s", len(info.Deps), strings.Join(missing, "\n"))
+	dir := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", dir+"/", "aldis/cmd/gateway", "aldis/cmd/gateway-lab").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
-	if _, err := json.Marshal(product{}.document(info, nil)); err != nil {
-		t.Error(err)
+	for _, program := range []string{"gateway", "gateway-lab"} {
+		info, err := buildinfo.ReadFile(filepath.Join(dir, program))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if missing := unnoticed(info.Deps, string(text)); len(missing) > 0 || len(info.Deps) == 0 {
+			t.Errorf("%s: of %d modules NOTICE lacks\n%s", program, len(info.Deps), strings.Join(missing, "\n"))
+		}
+		if name := (product{}).document(info, nil).Packages[0].Name; name != "aldis-"+program {
+			t.Errorf("the bill is of %s", name)
+		}
 	}
 }

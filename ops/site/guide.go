@@ -14,17 +14,17 @@ type entry struct{ file, title string }
 var guide = []chapter{
 	{"Start", []entry{
 		{"README.md", "What it is"}, {tourFile, "A tour"}, {"docs/limits.md", "What it does not do"}, {"docs/measured.md", "Measured"},
-		{"docs/security.md", "Security"}, {"SECURITY.md", "Reporting a weakness"}, {"docs/asks.md", "Asked for by users"}, {"docs/glossary.md", "Glossary"}, {"docs/README.md", "All pages by reader"},
+		{"docs/security.md", "Security"}, {"SECURITY.md", "Reporting a weakness"}, {"docs/glossary.md", "Glossary"}, {"docs/README.md", "All pages by reader"},
 	}},
 	{"Deploy", []entry{
-		{"docs/configure.md", "Configuration"}, {"docs/pipes.md", "Pipes"}, {"docs/decisions/packages.md", "Packages"},
+		{"docs/install.md", "Installing"}, {"docs/configure.md", "Configuration"}, {"docs/tak.md", "TAK devices"}, {"docs/pipes.md", "Pipes"}, {"docs/decisions/packages.md", "Packages"},
 	}},
 	{"Operate", []entry{
-		{"docs/operate.md", "Operating a gateway"}, {"docs/alerts.md", "Alerts"}, {"docs/watch.md", "The watch, measured"}, {"docs/restart.md", "Restarts"},
+		{"docs/watch.md", "Watching"}, {"docs/orders.md", "Orders"}, {"docs/faults.md", "Faults"}, {"docs/alerts.md", "Alerts"}, {"docs/restart.md", "Restarts"},
 		{"docs/promise.md", "What is promised"},
 	}},
 	{"Tune", []entry{
-		{"docs/traces.md", "Captures and traces"}, {"docs/emulator.md", "The link emulator"}, {"docs/air.md", "How full a link gets"}, {"docs/sizes.md", "Sizes"},
+		{"docs/traces.md", "Captures and traces"}, {"docs/survey.md", "Measuring a link"}, {"docs/emulator.md", "The link emulator"}, {"docs/air.md", "How full a link gets"}, {"docs/sizes.md", "Sizes"}, {"docs/strangers.md", "Sizes of other software"},
 		{"docs/load.md", "Load"}, {"docs/pmul.md", "P_Mul"}, {"docs/transports.md", "Transports"},
 	}},
 	{"Replay", []entry{

@@ -149,7 +149,7 @@ func TestInBrowser(t *testing.T) {
 	}
 	const ask = `(()=>{const r=document.documentElement,s=getComputedStyle(document.body);return {Wide:r.scrollWidth,Window:r.clientWidth,Ink:s.color,Paper:s.backgroundColor,
 		Here:document.querySelector('[aria-current]')?.textContent??'',Small:[...document.querySelectorAll('main table,main pre')].filter(e=>e.getBoundingClientRect().right>r.clientWidth+1&&!e.closest('.wide')).map(e=>e.textContent.slice(0,60))}})()`
-	for _, name := range []string{"index", "operate", "commands", "decisions/octets", "measured"} {
+	for _, name := range []string{"index", "watch", "commands", "decisions/octets", "measured"} {
 		for _, v := range []struct {
 			name          string
 			width         int

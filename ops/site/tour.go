@@ -36,7 +36,7 @@ func (s *site) tour(gateway, shots string) error {
 			"Every line was typed and printed as it stands here; reload the page to see it again, or play [session.cast](session.cast) with asciinema.\n\n%s\n", recorded(steps))
 	}
 	if shots != "" {
-		b.WriteString("\n## The page of a gateway\n\nA browser shows it at `http.listen` ([operate.md](operate.html)). 64 sites, 1,000 messages.\n")
+		b.WriteString("\n## The page of a gateway\n\nA browser shows it at `http.listen` ([watch.md](watch.html)). 64 sites, 1,000 messages.\n")
 		for _, p := range pictures {
 			data, err := os.ReadFile(filepath.Join(shots, p.file))
 			if err != nil {

@@ -17,9 +17,9 @@ import (
 
 	"aldis/internal/control"
 	"aldis/internal/lab/field"
-	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/vacant"
 	"aldis/internal/lab/wait"
+	"aldis/internal/link/linkemu"
 	"aldis/internal/link/profile"
 )
 

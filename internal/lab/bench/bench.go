@@ -42,23 +42,6 @@ type Row struct {
 	Less      bool    `json:"less_is_better,omitempty"`
 }
 
-// Verdict is "aim", "must", "missed", or "" where nothing is demanded or measured.
-func (r Row) Verdict() string {
-	if r.Must == 0 || r.Gateway == nil {
-		return ""
-	}
-	reaches := func(goal float64) bool {
-		return r.Less && r.Gateway.Value <= goal || !r.Less && r.Gateway.Value >= goal
-	}
-	switch {
-	case reaches(r.Aim):
-		return "aim"
-	case reaches(r.Must):
-		return "must"
-	}
-	return "missed"
-}
-
 // Report is what a run found.
 type Report struct {
 	Machine Machine       `json:"machine"`

@@ -198,23 +198,7 @@ func TestPage(t *testing.T) {
 	check.Equal(t, "times that the command stands there", strings.Count(second, "`nice -n -5 gateway bench --only query`"), 1)
 }
 
-func TestVerdict(t *testing.T) {
-	for _, tt := range []struct {
-		row  Row
-		want string
-	}{
-		{Row{Must: 10, Aim: 20, Gateway: &Figure{Value: 20}}, "aim"},
-		{Row{Must: 10, Aim: 20, Gateway: &Figure{Value: 19}}, "must"},
-		{Row{Must: 10, Aim: 20, Gateway: &Figure{Value: 9}}, "missed"},
-		{Row{Must: 20, Aim: 5, Less: true, Gateway: &Figure{Value: 5}}, "aim"},
-		{Row{Must: 20, Aim: 5, Less: true, Gateway: &Figure{Value: 21}}, "missed"},
-		{Row{Must: 20, Aim: 5}, ""},
-		{Row{Gateway: &Figure{Value: 21}}, ""},
-	} {
-		if got := tt.row.Verdict(); got != tt.want {
-			t.Errorf("%+v: %q, want %q", tt.row, got, tt.want)
-		}
-	}
+func TestLostAndNumbers(t *testing.T) {
 	r := Report{Rows: []Row{{Gateway: &Figure{Lost: 2}, Direct: &Figure{Lost: 5}}, {Gateway: &Figure{Lost: 1}}, {}}}
 	if r.Lost() != 3 {
 		t.Errorf("lost %d", r.Lost())

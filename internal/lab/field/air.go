@@ -8,12 +8,12 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"aldis/internal/cli"
 	"aldis/internal/jxta"
 	"aldis/internal/lab/air"
 	"aldis/internal/lab/edgepeer"
@@ -29,7 +29,7 @@ type AirPlay struct {
 
 // AirOptions of live plays.
 type AirOptions struct {
-	Gateway  string    // the binary under test; this one
+	Gateway  string    // the binary under test; "": the one beside this program
 	AtOnce   int       // plays at the same time; 1
 	Keep     string    // directory for logs, configurations and captures of the link, by the number of the play; removed otherwise
 	Progress io.Writer // a line of text now and then; nil: none
@@ -43,7 +43,7 @@ func Air(ctx context.Context, plays []AirPlay, o AirOptions) (samples []air.Samp
 		o.Progress = io.Discard
 	}
 	if o.Gateway == "" {
-		if o.Gateway, err = os.Executable(); err != nil {
+		if o.Gateway, err = cli.Beside("gateway"); err != nil {
 			return nil, 0, fmt.Errorf("lab: %w", err)
 		}
 	}

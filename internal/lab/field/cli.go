@@ -235,7 +235,7 @@ func flags(lab string, o *Options) (*flag.FlagSet, *outputs) {
 	fs.IntVar(&o.Silent, "silent", d.Silent, "`number` of ships, the last ones, that transmit nothing for the first part (from a minute on, half of --duration)")
 	fs.StringVar(&o.Deaf, "deaf", "", "`ship3`: that ship's peer publishes, opens and sends nothing")
 	fs.Var(timed{func(s string) error { o.Kill = s; return nil }, &o.KillAt}, "kill", "kill -9 a site's gateway and start it again, `ship@100s`")
-	fs.StringVar(&o.Gateway, "gateway", "", "`path` of the gateway under test (default this one)")
+	fs.StringVar(&o.Gateway, "gateway", "", "`path` of the gateway under test (default: gateway beside gateway-lab)")
 	fs.StringVar(&o.JarDir, "peers-dir", "", "`directory` of the built JXTA peers (default field-tests/peers above here)")
 	fs.StringVar(&o.Keep, "keep", "", "`directory` for logs, configurations and captures of the link")
 	out := &outputs{}

@@ -1,7 +1,7 @@
 package field
 
 import (
-	"aldis/internal/lab/quantile"
+	"aldis/internal/quantile"
 	"encoding/json"
 	"math"
 	"slices"

@@ -9,9 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"aldis/internal/cli"
 	"aldis/internal/infile"
-	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/shapes"
+	"aldis/internal/link/linkemu"
 	"aldis/internal/link/profile"
 )
 
@@ -51,7 +52,7 @@ type Options struct {
 	Kill                string        // site whose gateway gets kill -9 and is started again
 	KillAt              time.Duration
 
-	Gateway  string    // the binary under test; this one
+	Gateway  string    // the binary under test; "": the one beside this program
 	JarDir   string    // field-tests/peers; found from the working directory and the binary
 	Keep     string    // directory for logs, configurations and captures of the link; removed otherwise
 	Pictured bool      // collect what Result.Page shows
@@ -163,7 +164,7 @@ func (o *Options) complete() (profile.Profile, error) {
 		return p, &UsageError{strings.Join(bad, "\nlab: ")}
 	}
 	if o.Gateway == "" {
-		if o.Gateway, err = os.Executable(); err != nil {
+		if o.Gateway, err = cli.Beside("gateway"); err != nil {
 			return p, fmt.Errorf("lab: %w", err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"aldis/internal/cli"
 	"aldis/internal/gateway"
 	"aldis/internal/jxta"
 	"aldis/internal/lab/edgepeer"
@@ -65,7 +66,7 @@ func Replay(ctx context.Context, s *replay.Script, o ReplayOptions) (*replay.Res
 	}
 	if o.Gateway == "" {
 		var err error
-		if o.Gateway, err = os.Executable(); err != nil {
+		if o.Gateway, err = cli.Beside("gateway"); err != nil {
 			return nil, fmt.Errorf("lab: %w", err)
 		}
 	}

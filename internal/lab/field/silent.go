@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/lab/linkemu"
+	"aldis/internal/link/linkemu"
 )
 
 // silenceSettles is for the announcement, which leaves a gateway with the order.

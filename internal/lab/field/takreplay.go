@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
-	"aldis/internal/lab/linkemu"
+	"aldis/internal/cli"
 	"aldis/internal/lab/takplay"
+	"aldis/internal/link/linkemu"
 	"aldis/internal/tak/cot"
 )
 
@@ -38,7 +38,7 @@ func ReplayTAK(ctx context.Context, events []takplay.Event, o ReplayOptions) (re
 		o.Progress = io.Discard
 	}
 	if o.Gateway == "" {
-		if o.Gateway, err = os.Executable(); err != nil {
+		if o.Gateway, err = cli.Beside("gateway"); err != nil {
 			return nil, fmt.Errorf("lab: %w", err)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
-	"aldis/internal/lab/quantile"
 	"aldis/internal/lab/trace"
+	"aldis/internal/quantile"
 )
 
 // Beside holds a figure of the trace and of the replay, and where the trace stands for a published run that one's.

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
-	"aldis/internal/lab/linkemu"
+	"aldis/internal/link/linkemu"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"

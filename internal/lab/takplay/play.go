@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
-	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/sim"
 	"aldis/internal/lab/trace"
+	"aldis/internal/link/linkemu"
 	"aldis/internal/link/profile"
 	"aldis/internal/site"
 	"aldis/internal/tak"

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/lab/quantile"
+	"aldis/internal/quantile"
 	"aldis/internal/tak/cot"
 )
 

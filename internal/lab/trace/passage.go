@@ -4,25 +4,19 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"net/netip"
-)
 
-// Passage is one packet of a capture, as it is known again in a capture at the other end of its way.
-type Passage struct {
-	At       int64 // ns since 1970 UTC
-	From, To netip.Addr
-	Octets   int // of the IP packet
-	Sum      [16]byte
-}
+	"aldis/internal/link/fit"
+)
 
 // known is how many octets behind the IP header make a packet known again: a seal's counter and what follows it, a TCP
 // header and the beginning of its data. Captures may be cut behind them.
 const known = 64
 
 // PassageOf is what a packet shows of itself; false for what is no TCP segment or UDP datagram.
-func PassageOf(p Packet) (Passage, bool) {
+func PassageOf(p Packet) (fit.Passage, bool) {
 	var s segment
 	if decode(p, &s) != isTransport {
-		return Passage{}, false
+		return fit.Passage{}, false
 	}
 	h := sha256.New()
 	for _, end := range []netip.AddrPort{s.src, s.dst} {
@@ -32,5 +26,5 @@ func PassageOf(p Packet) (Passage, bool) {
 	b := binary.BigEndian.AppendUint32([]byte{s.proto, s.flags}, uint32(s.length))
 	b = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(b, s.seq), s.ack)
 	h.Write(append(b, s.data[:min(len(s.data), known)]...))
-	return Passage{p.At, s.src.Addr(), s.dst.Addr(), s.ip, [16]byte(h.Sum(nil))}, true
+	return fit.Passage{At: p.At, From: s.src.Addr(), To: s.dst.Addr(), Octets: s.ip, Sum: [16]byte(h.Sum(nil))}, true
 }

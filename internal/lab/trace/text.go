@@ -239,13 +239,13 @@ func (w *writer) rows(title, unit string, rows []Row) {
 }
 
 // clean makes what came from a network fit to be printed.
-func clean(s string) string { return fit(s, 80) }
+func clean(s string) string { return tame(s, 80) }
 
 // sentence does so with a line of words.
-func sentence(s string) string { return fit(s, 500) }
+func sentence(s string) string { return tame(s, 500) }
 
-// fit leaves out what a terminal would obey, and what is longer than most octets.
-func fit(s string, most int) string {
+// tame leaves out what a terminal would obey, and what is longer than most octets.
+func tame(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0xfffd {
 			return '?'

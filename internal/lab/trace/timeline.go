@@ -1,7 +1,7 @@
 package trace
 
 import (
-	"aldis/internal/lab/quantile"
+	"aldis/internal/quantile"
 	"cmp"
 	"maps"
 	"math"

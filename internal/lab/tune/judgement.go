@@ -3,8 +3,8 @@ package tune
 import (
 	"slices"
 
-	"aldis/internal/lab/quantile"
 	"aldis/internal/link/profile"
+	"aldis/internal/quantile"
 )
 
 // Judgement compares two profiles over the same plays; percents are of the second against the first.

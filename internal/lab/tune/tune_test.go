@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/quantile"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
+	"aldis/internal/quantile"
 )
 
 func load(t *testing.T, name string) profile.Profile {

@@ -16,10 +16,9 @@
 //     six octets, the word, the element, the value at the same place in earlier messages or records (records.go), the
 //     number that continues a sequence, the longest match, and a checksum of the text itself (sums.go). An arithmetic
 //     coder (arith.go) writes what the predictions leave open. Defaults and fixed texts cost next to nothing, because
-//     the model has learned them from a corpus (corpus.go) that generators in this package make: JXTA documents
-//     (generate.go) and other traffic of such links (field.go, dialects.go). In a binary message it uses the place of
-//     an octet in its record instead of words and elements (frame in scan.go). It also keeps part of the corpus as
-//     text (lore.go), as a match source when the history has none.
+//     the model has learned them from a corpus that internal/lab/primer generates: JXTA documents and other traffic of
+//     such links. In a binary message it uses the place of an octet in its record instead of words and elements (frame
+//     in scan.go). It also keeps part of the corpus as text (lore.go), as a match source when the history has none.
 //   - A text longer than MaxModelled goes block by block (cut.go, blocks.go). Tokenizer and model continue from one
 //     block to the next, and keep only what a block needs, however long the text is.
 //   - Deflate with a dictionary is used when the far gateway has another version of the model.
@@ -94,14 +93,7 @@
 //
 // The corpus:
 //
-//   - corpus.go: the texts from which the model is primed
+//   - priming.go: a model primed with a corpus
 //   - lore.go: the corpus as text, as a match source
 //   - netcorpus.go: the corpus that a network adds
-//   - generate.go: JXTA documents made for the corpus and for tests
-//   - tracks.go: tracks and images made for the corpus and for tests
-//   - field.go: messages of other software, for the corpus
-//   - field_lines.go: the same as lines, JSON and map formats
-//   - field_text.go: the same as text written by people
-//   - dialects.go: further dialects, for the corpus
-//   - dialects_octets.go: further binary formats, for the corpus
 package compact

@@ -11,6 +11,8 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/lab/check"
+	"aldis/internal/lab/primer"
+	"aldis/internal/link/compact/corpus"
 )
 
 // What a row of docs/sizes.md says of its kind. A row that says none of these fails TestEveryRowSaysIfItIsKnown.
@@ -110,8 +112,8 @@ func invent(name string) string {
 
 // The dress has all values of the document, and none of its names.
 func TestDressed(t *testing.T) {
-	m := NewMaker(5, testWords)
-	for _, text := range [][]byte{m.Spec(Compact), m.Spec(Old), m.Peer(Pretty, -1, true), m.Employees(2), m.Track().XML(), m.Picture(0, 3).Next()} {
+	m := primer.NewMaker(5, testWords)
+	for _, text := range [][]byte{m.Spec(primer.Compact), m.Spec(primer.Old), m.Peer(primer.Pretty, -1, true), m.Employees(2), m.Track().XML(), m.Picture(0, 3).Next()} {
 		root, err := jxta.ParseXML(text, jxta.DefaultXML)
 		check.NoError(check.Fatal(t), err)
 		got := dressed(text)
@@ -155,16 +157,16 @@ func known(corpus map[string]bool, text []byte) float64 {
 // shape is there, of what it has not about a third at most (addresses and names of classes are values, and stay). Beside each
 // row of a kind that is there, the same information stands in another dress.
 func TestEveryRowSaysIfItIsKnown(t *testing.T) {
-	corpus := map[string]bool{}
-	shape := shapeOf(Corpus())
+	grams := map[string]bool{}
+	shape := shapeOf(corpus.Text(primer.Parts()))
 	for i := 0; i+8 <= len(shape); i++ {
-		corpus[string(shape[i:i+8])] = true
+		grams[string(shape[i:i+8])] = true
 	}
 	rows := sizes(t)
 	for i, r := range rows {
 		var share float64
 		for _, d := range r.docs {
-			share += known(corpus, d) / float64(len(r.docs))
+			share += known(grams, d) / float64(len(r.docs))
 		}
 		t.Logf("%-60s %-8s %.2f", r.name, r.kind, share)
 		switch r.kind {
@@ -183,7 +185,7 @@ func TestEveryRowSaysIfItIsKnown(t *testing.T) {
 
 // ofOtherPeers are specifications as peers of this generation write them, with the names of peers that are not ours.
 func ofOtherPeers(text []byte, n int) (docs [][]byte) {
-	m := NewMaker(1415, testWords)
+	m := primer.NewMaker(1415, testWords)
 	for range n {
 		name := m.Name()
 		value := func(element, v string) {
@@ -191,18 +193,18 @@ func ofOtherPeers(text []byte, n int) (docs [][]byte) {
 		}
 		value("Name", name)
 		value("Desc", m.Name())
-		value("Crtr", m.pick(m.w.Units))
-		value("SURI", "http://"+strings.ToLower(strings.ReplaceAll(m.pick(m.w.Services), " ", "-")))
+		value("Crtr", m.Pick(m.Words.Units))
+		value("SURI", "http://"+strings.ToLower(strings.ReplaceAll(m.Pick(m.Words.Services), " ", "-")))
 		text = regexp.MustCompile(`(urn:jxta:....-)([0-9A-F]+)(0[46])(\s*<)`).ReplaceAllFunc(text, func(id []byte) []byte {
 			part := regexp.MustCompile(`(urn:jxta:....-)([0-9A-F]+)(0[46])(\s*<)`).FindSubmatch(id)
 			hex := string(part[2])
 			switch {
-			case strings.HasPrefix(hex, pipePrefix):
-				hex = pipePrefix + m.hex(16)
+			case strings.HasPrefix(hex, primer.PipePrefix):
+				hex = primer.PipePrefix + m.Hex(16)
 			case hex[:32] == hex[32:]: // JXSE's
-				hex = strings.Repeat(m.hex(16), 2)
+				hex = strings.Repeat(m.Hex(16), 2)
 			default:
-				hex = m.hex(32)
+				hex = m.Hex(32)
 			}
 			return []byte(string(part[1]) + hex + string(part[3]) + string(part[4]))
 		})

@@ -1,6 +1,8 @@
 package compact
 
 import (
+	"aldis/internal/lab/primer"
+	"aldis/internal/link/compact/corpus"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,18 +22,18 @@ var modelHashes = map[int]string{
 	5: "42a93532361f203c",
 }
 
-const rebuild = "run: go run ./cmd/gateway corpus --write internal/link/compact, and raise ModelVersion when one was released"
+const rebuild = "run: go run ./cmd/gateway-lab corpus --write internal/link/compact, and raise ModelVersion when one was released"
 
 func TestModelIsItsVersion(t *testing.T) {
 	hash := ModelHash()
 	if got := hex.EncodeToString(hash[:8]); got != modelHashes[ModelVersion] {
 		t.Errorf("model.bin is %s, version %d is %s; %s", got, ModelVersion, modelHashes[ModelVersion], rebuild)
 	}
-	if !bytes.Equal(BuildModel(), ModelImage()) {
+	if !bytes.Equal(BuildModel(primer.Parts()), ModelImage()) {
 		t.Errorf("model.bin is not what the corpus makes; %s", rebuild)
 	}
 	file, err := os.ReadFile("testdata/corpus.txt")
-	if err != nil || !bytes.Equal(file, Corpus()) {
+	if err != nil || !bytes.Equal(file, corpus.Text(primer.Parts())) {
 		t.Errorf("testdata/corpus.txt (%v) is not what the generators make; %s", err, rebuild)
 	}
 }
@@ -60,15 +62,15 @@ func TestVectors(t *testing.T) {
 		}
 		n++
 	}
-	if n != len(vectors()) {
+	if n != len(primer.VectorTexts()) {
 		t.Errorf("%d vectors", n)
 	}
 }
 
 // Codes of flows, by their hash.
 func TestLearnedVectors(t *testing.T) {
-	m := NewMaker(2, corpusWords)
-	track, tracks := m.Track(), []*Track{m.Track(), m.Track()}
+	m := primer.NewMaker(2, primer.CorpusWords)
+	track, tracks := m.Track(), []*primer.Track{m.Track(), m.Track()}
 	var c Coder
 	h := map[string]*History{"xml": {}, "text": {}, "plot": {}}
 	sum := sha256.New()
@@ -76,7 +78,7 @@ func TestLearnedVectors(t *testing.T) {
 		flow, text := "xml", track.XML()
 		switch i % 4 {
 		case 1:
-			flow, text = "text", Texts(tracks, 200)
+			flow, text = "text", primer.Texts(tracks, 200)
 		case 2:
 			flow, text = "plot", track.Plot(1.5e9+float64(i), 200)
 		}
@@ -91,12 +93,12 @@ func TestLearnedVectors(t *testing.T) {
 
 func TestCorpusRoundTrip(t *testing.T) {
 	var c Coder
-	for i, p := range generateCorpus() {
-		for _, text := range p.messages {
+	for i, p := range primer.Parts() {
+		for _, text := range p.Messages {
 			coded, codec := c.Append(nil, text)
 			back, err := c.Expand(codec, coded, len(text))
 			if err != nil || !bytes.Equal(back, text) {
-				t.Fatalf("part %d %s, %v: %v", i, p.name, codec, err)
+				t.Fatalf("part %d %s, %v: %v", i, p.Name, codec, err)
 			}
 		}
 	}
@@ -104,7 +106,7 @@ func TestCorpusRoundTrip(t *testing.T) {
 
 // What the sizes are measured with has nothing of the corpus: none of its names, none of its documents.
 func TestCorpusKnowsNoTestNames(t *testing.T) {
-	corpus := string(Corpus())
+	corpus := string(corpus.Text(primer.Parts()))
 	for _, names := range [][]string{testWords.Services, testWords.Units, testWords.Places, testWords.First, testWords.Last, testWords.Titles} {
 		for _, n := range names {
 			if strings.Contains(corpus, n) {

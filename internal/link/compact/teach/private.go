@@ -1,13 +1,12 @@
 package teach
 
 import (
+	"aldis/internal/link/compact/corpus"
 	"bytes"
 	"crypto/sha256"
 	"regexp"
 	"slices"
 	"strings"
-
-	"aldis/internal/link/compact"
 )
 
 // Private is something in the samples that not everybody should read: whoever has the corpus file has it.
@@ -70,7 +69,7 @@ func look(text []byte, from string, found map[string]*Private) []byte {
 	return text
 }
 
-func given(name string) bool { return slices.Contains(compact.GivenNames(), name) }
+func given(name string) bool { return slices.Contains(corpus.GivenNames, name) }
 
 // Names that stand for those of persons.
 var standIns = strings.Split("Robin Vale,Kim Ashe,Sasha Reed,Jo Marlow,Alex Thorne,Sam Holt,Toni Lake,Chris Dale,Pat Wells,Ray Cole,Lee Frost,Max Hart", ",")

@@ -1,0 +1,11 @@
+// Command gateway-lab is the laboratory beside a gateway: analyses, traces, replays, rehearsals, field trials. `gateway` runs it for
+// whoever types one of its commands.
+package main
+
+import (
+	"os"
+
+	"aldis/internal/lab/commands"
+)
+
+func main() { os.Exit(commands.Program().Dispatch(os.Args[1:], os.Stdout, os.Stderr)) }

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+// LabName is what the second program is called. It has what stays ashore: analyses, traces, replays, field trials.
+const LabName = "gateway-lab"
+
+// ErrNoLab says that the second program is not on this machine, and what brings it.
+var ErrNoLab = errors.New("the program gateway-lab does this, and it is not installed here: the package aldis-gateway-lab brings it")
+
+// Beside finds a program of this name in the directory of the one that runs, or on the PATH.
+func Beside(name string) (path string, err error) {
+	if self, err := os.Executable(); err == nil {
+		if path, err := exec.LookPath(filepath.Join(filepath.Dir(self), name)); err == nil {
+			return path, nil
+		}
+	}
+	return exec.LookPath(name)
+}
+
+// Lab finds the second program. The error is ErrNoLab.
+func Lab() (path string, err error) {
+	path, err = Beside(LabName)
+	if err != nil {
+		return "", ErrNoLab
+	}
+	return path, nil
+}
+
+// RunLab has the second program take the place of this process and run a command. It returns, with an exit code, only when
+// that cannot be done.
+func RunLab(name string, args []string, stderr io.Writer) int {
+	path, err := Lab()
+	if err != nil {
+		Fail(stderr, name, err)
+		return ExitUsage
+	}
+	return Fail(stderr, name, syscall.Exec(path, append([]string{path, name}, args...), os.Environ()))
+}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// IsTerminal says whether somebody sits at the other end of w.
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
+
+// MostPassphrase is the most octets of one.
+const MostPassphrase = 1024
+
+// ErrNoPassphrase says that there was none where it should be.
+var ErrNoPassphrase = errors.New("the passphrase is empty")
+
+// FirstLine is the passphrase in the first line of what is read.
+func FirstLine(in *bufio.Reader) ([]byte, error) {
+	line, err := in.ReadSlice('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("the passphrase cannot be read: %w", err)
+	}
+	if line = bytes.TrimRight(line, "\r\n"); len(line) == 0 {
+		return nil, ErrNoPassphrase
+	}
+	return bytes.Clone(line), nil
+}
+
+// Typed reads a line of standard input. On a terminal it asks first, and the terminal does not show what is typed.
+func Typed(in *bufio.Reader, stdin *os.File, prompt io.Writer, question string) ([]byte, error) {
+	if IsTerminal(stdin) {
+		defer quiet(stdin)()
+		fmt.Fprint(prompt, question)
+		defer fmt.Fprintln(prompt)
+	}
+	return FirstLine(in)
+}
+
+// quiet has a terminal not show what is typed, until what it returns is called.
+func quiet(f *os.File) func() {
+	was, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	if err != nil {
+		return func() {}
+	}
+	now := *was
+	now.Lflag &^= unix.ECHO
+	unix.IoctlSetTermios(int(f.Fd()), unix.TCSETS, &now)
+	return func() { unix.IoctlSetTermios(int(f.Fd()), unix.TCSETS, was) }
+}

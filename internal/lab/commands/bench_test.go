@@ -1,0 +1,32 @@
+package commands
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"aldis/internal/cli"
+)
+
+func TestBenchRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"--only", "relay,beauty", "--peers-dir", "none"}, cli.ExitUsage, `no benchmark "beauty": ops, pipe, query`},
+		{[]string{"--peers-dir", "none", "--only", "propagate", "--quick"}, cli.ExitRefused, "/nonexistent/gateway"},
+		{[]string{"--peers-dir", "/nonexistent", "--only", "propagate", "--quick"}, cli.ExitRefused, "make -C field-tests/peers"},
+		{[]string{"surplus"}, cli.ExitUsage, "surplus"},
+	} {
+		var stdout, stderr bytes.Buffer
+		// Never the test program itself: it would run all tests.
+		if code := Program().Dispatch(append([]string{"bench", "--gateway", "/nonexistent/gateway"}, tt.args...), &stdout, &stderr); code != tt.code || !strings.Contains(stderr.String(), tt.says) {
+			t.Errorf("bench %q: exit %d, want %d, and %q in\n%s", tt.args, code, tt.code, tt.says, stderr.String())
+		}
+	}
+	var stdout, stderr bytes.Buffer
+	if code := Program().Dispatch([]string{"bench", "-h"}, &stdout, &stderr); code != cli.ExitGood || !strings.Contains(stdout.String(), "propagate  ") {
+		t.Errorf("help: exit %d:\n%s", code, stdout.String())
+	}
+}

@@ -1,0 +1,26 @@
+package commands
+
+import (
+	"aldis/internal/cli"
+	"aldis/internal/lab/field"
+)
+
+// all are the commands by their names.
+var all = map[string]cli.Command{
+	"air":      airCommand,
+	"analyse":  analyseCommand,
+	"bench":    benchCommand,
+	"corpus":   labCorpusCommand,
+	"lab":      field.Main,
+	"pmul":     pmulCommand,
+	"record":   recordCommand,
+	"rehearse": rehearseCommand,
+	"replay":   replayCommand,
+	"synth":    synthCommand,
+	"tune":     tuneCommand,
+}
+
+// Program is gateway-lab.
+func Program() cli.Program {
+	return cli.Program{Name: cli.LabName, Commands: all, Inner: field.Describe}
+}

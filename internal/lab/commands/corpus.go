@@ -1,0 +1,147 @@
+package commands
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+
+	"aldis/internal/cli"
+	"aldis/internal/cli/teaching"
+	"aldis/internal/lab/primer"
+	"aldis/internal/lab/trace"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/compact/corpus"
+)
+
+const labCorpusAbout = `usage: gateway corpus build -o FILE SAMPLES... [--mask] [--lines] [--json]
+       gateway corpus [--write DIR]
+
+What gateway corpus has done here: a net's own corpus of samples among which captures or traces are, and the model that is built in.
+`
+
+// labCorpusCommand is the part of corpus that reads traffic, and the one that makes the model.
+func labCorpusCommand(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("corpus", flag.ContinueOnError)
+	write := fs.String("write", "", "`directory` to write the model, its corpus and its vectors to")
+	b := teaching.Order{Traffic: traffics{stderr}.read}
+	b.Flags(fs)
+	rest, code, done := cli.Parse(fs, args, math.MaxInt, labCorpusAbout, stdout, stderr)
+	switch {
+	case done:
+		return code
+	case len(rest) > 0 && rest[0] != "build":
+		fmt.Fprintf(stderr, "gateway corpus: %q is not build\n\n%s", rest[0], labCorpusAbout)
+		return cli.ExitUsage
+	}
+	var err error
+	if len(rest) > 0 {
+		err = b.Build(rest[1:], stdout, stderr)
+	} else {
+		err = model(*write, stdout)
+	}
+	if err != nil {
+		return cli.Fail(stderr, "corpus", err)
+	}
+	return cli.ExitGood
+}
+
+// model makes the corpus and the model that are built in, and writes them into a directory or compares them.
+func model(dir string, stdout io.Writer) error {
+	parts := primer.Parts()
+	text, model := corpus.Text(parts), compact.BuildModel(parts)
+	short := func(b []byte) string {
+		sum := sha256.Sum256(b)
+		return hex.EncodeToString(sum[:8])
+	}
+	fmt.Fprintf(stdout, "corpus   %7d octets, %4d messages, %s\n", len(text), bytes.Count(text, []byte("\n== "))+1, short(text))
+	fmt.Fprintf(stdout, "model    %7d octets, version %d, %s\n", len(model), compact.ModelVersion, short(model))
+	same := bytes.Equal(model, compact.ModelImage())
+	if dir != "" {
+		for name, b := range map[string][]byte{"model.bin": model, "testdata/corpus.txt": text, "testdata/vectors.txt": compact.Vectors(primer.VectorTexts())} {
+			if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
+				return err
+			}
+		}
+		if !same {
+			fmt.Fprintln(stdout, "the model has changed: build again and write once more, for the vectors; then raise ModelVersion if one was released")
+		}
+		return nil
+	}
+	if !same {
+		hash := compact.ModelHash()
+		return errors.New("the model built in is " + hex.EncodeToString(hash[:8]) + ": not what this corpus makes")
+	}
+	fmt.Fprintln(stdout, "the model built in is the same")
+	return nil
+}
+
+// traffics reads the messages of captures and traces.
+type traffics struct{ stderr io.Writer }
+
+func (t traffics) read(path string, content []byte, add func([]byte) error) error {
+	found := 0
+	counted := func(text []byte) error {
+		if len(text) > 0 {
+			found++
+		}
+		return add(text)
+	}
+	if bytes.HasPrefix(content, []byte(teaching.TraceMark)) {
+		err := t.trace(path, content, counted)
+		if err == nil && found == 0 {
+			fmt.Fprintf(t.stderr, "gateway corpus: %s: this trace has sizes and no content\n", path)
+		}
+		return err
+	}
+	broken, err := t.capture(path, counted)
+	switch {
+	case err != nil:
+		return err
+	case broken != nil:
+		fmt.Fprintf(t.stderr, "gateway corpus: %s: read as far as it goes: %v\n", path, broken)
+	case found == 0:
+		fmt.Fprintf(t.stderr, "gateway corpus: %s: no message of a JXTA application is in this capture; give other formats as files\n", path)
+	}
+	return nil
+}
+
+// capture reads what applications said in a capture, of any size.
+func (t traffics) capture(path string, add func([]byte) error) (broken, err error) {
+	var full error
+	a := trace.New(trace.Options{Sink: func(e trace.Event) {
+		for _, part := range e.Elements {
+			if full == nil && !e.Echo {
+				full = add(part.Data)
+			}
+		}
+	}})
+	broken, err = readCapture(path, t.stderr, a.Add, a.Dropped)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	a.Finish()
+	return broken, full
+}
+
+// trace reads the content of a trace that has it.
+func (t traffics) trace(path string, b []byte, add func([]byte) error) error {
+	f, err := trace.ReadFile(bytes.NewReader(b))
+	if f == nil {
+		return fmt.Errorf("%s: %w", path, errors.Unwrap(err))
+	}
+	for _, l := range f.Lines {
+		for _, p := range l.Parts {
+			if err := add(p.Content()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

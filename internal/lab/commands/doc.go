@@ -1,0 +1,21 @@
+// Package commands is what gateway-lab does: the commands that stay ashore. A user types their names behind `gateway`.
+//
+// # Files
+//
+//   - air.go: `air`: how full a link gets
+//   - analyse.go: `analyse`: figures of captures
+//   - bench.go: `bench`: load on a running gateway
+//   - clear.go: datagrams of a capture in clear
+//   - commands.go: the table of commands
+//   - corpus.go: `corpus`: a net's corpus of captures and traces, and the compression model
+//   - fit.go: `tune --fit`
+//   - plays.go: several plays at once
+//   - pmul.go: `pmul`: files by plain ACP 142
+//   - record.go: `record`: a trace from a capture
+//   - rehearse.go: `rehearse`: a verdict before the mission
+//   - replay.go: `replay`: a trace played again
+//   - synth.go: `synth`: traces of published runs
+//   - takcosts.go: what the events of TAK devices in a capture would cost, for `analyse`
+//   - takplays.go: traces of TAK devices, for `replay` and `rehearse`
+//   - tune.go: `tune`: better values of a profile
+package commands

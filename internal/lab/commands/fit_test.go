@@ -1,0 +1,104 @@
+package commands
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"aldis/internal/link/profile"
+)
+
+// packet is a UDP datagram between two hosts, the n-th of them.
+func packet(n, octets int, from, to byte) []byte {
+	b := make([]byte, octets)
+	b[0], b[9] = 0x45, 17
+	binary.BigEndian.PutUint16(b[2:], uint16(octets))
+	copy(b[12:], []byte{10, 0, 0, from, 10, 0, 0, to})
+	binary.BigEndian.PutUint16(b[24:], uint16(octets-20))
+	binary.BigEndian.PutUint32(b[28:], uint32(n))
+	return b
+}
+
+// captured is a packet in a capture file, at a time in microseconds.
+func captured(at int64, b []byte) []byte {
+	r := binary.LittleEndian.AppendUint32(nil, uint32(at/1e6))
+	r = binary.LittleEndian.AppendUint32(r, uint32(at%1e6))
+	r = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(r, uint32(len(b))), uint32(len(b)))
+	return append(r, b...)
+}
+
+// captureFile writes records to a file.
+func captureFile(t *testing.T, records []byte) string {
+	t.Helper()
+	head := []byte{0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0}
+	file := filepath.Join(t.TempDir(), "a.pcap")
+	if err := os.WriteFile(file, append(head, records...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// capture is a file with so many packets each way.
+func capture(t *testing.T, n int) string {
+	t.Helper()
+	var all []byte
+	for i := range n {
+		all = append(all, captured(int64(i)*1e6, packet(i, 100, 1, 2))...)
+		all = append(all, captured(int64(i)*1e6+1, packet(i, 100, 2, 1))...)
+	}
+	return captureFile(t, all)
+}
+
+// TestFitCommand: two captures of a link without chance, whose second clock is two seconds behind, become a profile.
+func TestFitCommand(t *testing.T) {
+	var ship, hq []byte
+	const delay, behind = 300_000, 2_000_000 // microseconds
+	at := int64(10_000_000)
+	for i := range 300 {
+		octets := 60 + 13*(i%30)
+		b, air := packet(i, octets, 2, 1), int64(octets*8*1_000_000/4800)
+		ship = append(ship, captured(at, b)...)
+		if i%50 != 7 { // lost
+			hq = append(hq, captured(at+air+delay-behind, b)...)
+		}
+		at += 900_000
+		b, air = packet(i, octets, 1, 2), int64(octets*8*1_000_000/9300)
+		hq = append(hq, captured(at-behind, b)...)
+		ship = append(ship, captured(at+air+delay, b)...)
+		at += 900_000
+	}
+	files := captureFile(t, ship) + "," + captureFile(t, hq)
+	out := filepath.Join(t.TempDir(), "ours.toml")
+	var b, errs bytes.Buffer
+	if code := tuneCommand([]string{"--profile", "iridium-dialup", "--fit", files, "--out", out, "--name", "ours", "--json"}, &b, &errs); code != 0 {
+		t.Fatalf("exit %d: %s", code, errs.String())
+	}
+	var told struct {
+		Up     struct{ Lost int } `json:"up"`
+		ClockS float64            `json:"clock_offset_s"`
+	}
+	if err := json.Unmarshal(b.Bytes(), &told); err != nil {
+		t.Fatal(err)
+	}
+	if told.Up.Lost != 6 || math.Abs(told.ClockS+2) > 0.005 {
+		t.Errorf("%d lost, the clock %v s ahead; want 6 and -2", told.Up.Lost, told.ClockS)
+	}
+	p, err := profile.Load(out, os.ReadFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, v := range map[string][2]int64{"up": {int64(p.Up.RateBps), 4800}, "down": {int64(p.Down.RateBps), 9300},
+		"delay": {p.Up.Delay.Milliseconds(), 300}, "delay back": {p.Down.Delay.Milliseconds(), 300}} {
+		if math.Abs(float64(v[0]-v[1])) > 0.02*float64(v[1]) {
+			t.Errorf("%s: %d, want %d", what, v[0], v[1])
+		}
+	}
+	b.Reset()
+	if code := tuneCommand([]string{"--profile", "iridium-dialup", "--fit", files}, &b, &errs); code != 0 || !bytes.Contains(b.Bytes(), []byte("the second clock is -2")) {
+		t.Errorf("exit %d: %s", code, b.String())
+	}
+}

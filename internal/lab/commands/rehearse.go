@@ -1,0 +1,162 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"aldis/internal/cli"
+	"aldis/internal/lab/forecast"
+	"aldis/internal/lab/replay"
+	"aldis/internal/lab/report"
+	"aldis/internal/lab/trace"
+	"aldis/internal/link/profile"
+)
+
+const rehearseAbout = `usage: gateway rehearse --profile P --trace T [--deadline 60s] [--tariff PRICES] [--html FILE] [--json]
+
+Judges before a mission what a trace (gateway record, gateway synth) would do on a link: whether everything arrives in
+time, minutes on the air, octets, the carrier's units and their cost, which messages would be late and why, what would still
+wait at the end, and what would help. It plays the trace several times with different losses. The verdict holds for the
+worst play; each play is shown, and how much of the outcome is luck. Of a trace of TAK devices it judges the far map.
+
+PRICES are yours, any of minute=1.10,credit=0.05,megabyte=7,currency=EUR: a started minute of a call, an Iridium SBD credit
+(50 octets), a million octets.
+
+Exit: 0 everything arrives in time, 1 it does not, 2 wrong usage.
+`
+
+func rehearseCommand(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("rehearse", flag.ContinueOnError)
+	profileName := fs.String("profile", "", "link: `name` or file")
+	traceFile := fs.String("trace", "", "`file`; - is standard input")
+	deadline := fs.Duration("deadline", time.Minute, "a message that has not arrived by then is late")
+	prices := fs.String("tariff", "", "`prices`: minute=,credit=,megabyte=,currency=")
+	plays := fs.Int("plays", 5, "`number` of plays with different losses, 1 to 100")
+	seed := fs.Uint64("seed", 1, "of the first play; the others follow")
+	gateways := fs.String("gateways", "", "configuration `file`s of the gateways, as for replay")
+	content := fs.String("content", trace.ContentXML, "of messages that have only sizes: xml, text or random")
+	alone := fs.Bool("alone", false, "do not try other links if this one does not suffice")
+	asJSON := fs.Bool("json", false, "print JSON")
+	page := fs.String("html", "", "`file` for a page with plots, complete in itself; - prints it instead of the text")
+	_, code, done := cli.Parse(fs, args, 0, rehearseAbout, stdout, stderr)
+	if done {
+		return code
+	}
+	tariff, err := forecast.ParseTariff(*prices)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("--tariff: %w", err)
+	case *traceFile == "":
+		err = errors.New("which trace? --trace FILE")
+	case *profileName == "" && *gateways == "":
+		err = errors.New("which link? --profile NAME; gateway profiles lists them")
+	case *deadline <= 0:
+		err = errors.New("--deadline: must be longer than nothing")
+	case *plays < 1 || *plays > 100:
+		err = fmt.Errorf("--plays: %d is not from 1 to 100", *plays)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "gateway rehearse: %v\n\n%s", err, rehearseAbout)
+		return cli.ExitUsage
+	}
+	o := replay.Options{Seed: *seed, Content: *content}
+	if _, err := replaySettings(&o, *profileName, *gateways); err != nil {
+		return cli.Mistakes(stderr, err)
+	}
+	f, err := readTrace(*traceFile)
+	if err != nil {
+		return cli.Fail(stderr, "rehearse", fmt.Errorf("%s: %w", *traceFile, err))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	events, err := takEvents(f)
+	if len(events) > 0 && err == nil {
+		if code, err = rehearseTAK(ctx, f.Header.Source, events, o.Profile, *seed, *plays, *deadline, *page, *asJSON, stdout, stderr); err == nil {
+			return code
+		}
+	}
+	if err != nil {
+		return cli.Fail(stderr, "rehearse", fmt.Errorf("%s: %w", *traceFile, err))
+	}
+	script, err := replay.NewScript(f, o.Content, o.Seed)
+	if err != nil {
+		return cli.Fail(stderr, "rehearse", fmt.Errorf("%s: %w", *traceFile, err))
+	}
+	o.Bin = min(time.Minute, max(time.Second, (script.Duration/240).Round(time.Second)))
+	r, err := rehearsal(ctx, script, o, *plays, forecast.Options{Profile: o.Profile, Deadline: *deadline, Tariff: tariff}, stderr)
+	if err == nil && r.Verdict != forecast.Go && !*alone {
+		err = otherLinks(ctx, r, script, o, *deadline, stderr)
+	}
+	if err != nil {
+		return cli.Fail(stderr, "rehearse", fmt.Errorf("%s: %w", *traceFile, err))
+	}
+	p := report.Rehearsal(r)
+	if err := cli.Show(*page, stdout, p.HTML, cli.JSONOr(*asJSON, r, p.Text)); err != nil {
+		return cli.Fail(stderr, "rehearse", err)
+	}
+	if r.Verdict != forecast.Go {
+		return cli.ExitRefused
+	}
+	return cli.ExitGood
+}
+
+// rehearsal plays a script several times and judges that.
+func rehearsal(ctx context.Context, script *replay.Script, o replay.Options, plays int, ro forecast.Options, stderr io.Writer) (*forecast.Rehearsal, error) {
+	var list []play
+	for i := range plays {
+		o.Seed++
+		if i == 0 {
+			o.Seed--
+		}
+		list = append(list, play{script, o})
+	}
+	c := newCounted(stderr, "plays", plays)
+	out := playAll(ctx, list, c.one)
+	c.clear()
+	var results []*replay.Result
+	for _, p := range out {
+		if p.err != nil {
+			return nil, p.err
+		}
+		results = append(results, p.result)
+	}
+	return forecast.Judge(results, ro), nil
+}
+
+// otherLinks plays the script once on each other link that is known by name.
+func otherLinks(ctx context.Context, r *forecast.Rehearsal, script *replay.Script, o replay.Options, deadline time.Duration, stderr io.Writer) error {
+	var list []play
+	own := o.Profile.Name
+	for _, name := range profile.Names() {
+		p, err := profile.Load(name, nil)
+		if err != nil {
+			return err
+		}
+		if name != own && name != "wire" {
+			o.Profile = p
+			list = append(list, play{script, o})
+		}
+	}
+	c := newCounted(stderr, "other links", len(list))
+	out := playAll(ctx, list, c.one)
+	c.clear()
+	var others []forecast.Other
+	for i, p := range out {
+		if p.err != nil {
+			return p.err
+		}
+		of := list[i].options.Profile
+		j := forecast.Judge([]*replay.Result{p.result}, forecast.Options{Profile: of, Deadline: deadline})
+		others = append(others, forecast.Other{Profile: of.Name, Summary: of.Summary, Verdict: j.Verdict, WorstS: j.MaxS.Worst,
+			Octets: p.result.LinkBytes.Up + p.result.LinkBytes.Down})
+	}
+	r.Compare(others)
+	return nil
+}

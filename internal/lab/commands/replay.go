@@ -1,0 +1,276 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"aldis/internal/cli"
+	"aldis/internal/config"
+	"aldis/internal/infile"
+	"aldis/internal/lab/field"
+	"aldis/internal/lab/replay"
+	"aldis/internal/lab/report"
+	"aldis/internal/lab/trace"
+	"aldis/internal/link/profile"
+)
+
+const replayAbout = `usage: gateway replay TRACE [--profile P] [--gateways FILE[,FILE]] [--seed N] [--from T] [--to T] [--live] [--json]
+                      [--html FILE]
+
+Plays a trace (gateway record, gateway synth) through whole gateways over an emulated link. It prints the octets and times
+of the replay beside those of the trace. In virtual time a half-hour trace takes a second or two, and the same trace,
+settings and seed give the same figures. With --live it runs in real time: gateways as processes in network namespaces,
+peers (or TAK devices) on TCP sockets, the emulator between them. That needs root.
+
+--gateways takes ordinary configurations of gateways: one for both sides, or two, of which the one with end = "shore" (or
+else the first) is ashore. The replay uses their rules of compaction, filters, message rules, keepalive and name, and their
+profile unless --profile says otherwise.
+
+Exit: 0 played to its end; 1 not, or the link cannot carry the trace: the figures then show how far the replay came.
+`
+
+func replayCommand(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("replay", flag.ContinueOnError)
+	profileName := fs.String("profile", "", "link: `name` or file (default: that of --gateways, else iridium-directip-shore)")
+	gateways := fs.String("gateways", "", "configuration `file`s of the gateways, one or two with a comma between")
+	seed := fs.Uint64("seed", 1, "of losses, jitter, and everything that the trace leaves open")
+	content := fs.String("content", trace.ContentXML, "of messages that have only sizes: xml, text or random")
+	from := fs.Duration("from", 0, "begin here; what was published and opened earlier is done at the start")
+	to := fs.Duration("to", 0, "end here (default: the trace's end)")
+	live := fs.Bool("live", false, "real gateways, real time")
+	keep := fs.String("keep", "", "with --live: `directory` that gets configurations, logs and captures of the link")
+	asJSON := fs.Bool("json", false, "print JSON")
+	page := fs.String("html", "", "`file` for a page with plots, complete in itself; - prints it instead of the text")
+	rest, code, done := cli.Parse(fs, args, 1, replayAbout, stdout, stderr)
+	if done {
+		return code
+	}
+	var err error
+	switch {
+	case len(rest) == 0:
+		err = errors.New("which trace?")
+	case *content != trace.ContentXML && *content != trace.ContentText && *content != trace.ContentRandom:
+		err = fmt.Errorf("--content: %q is none of xml, text, random", *content)
+	case *from < 0 || *to < 0 || *to > 0 && *to <= *from:
+		err = fmt.Errorf("--from %v and --to %v leave nothing", *from, *to)
+	case *keep != "" && !*live:
+		err = errors.New("--keep: only a live replay has files")
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "gateway replay: %v\n\n%s", err, replayAbout)
+		return cli.ExitUsage
+	}
+	o := replay.Options{Seed: *seed, Content: *content}
+	link, err := replaySettings(&o, *profileName, *gateways)
+	if err != nil {
+		return cli.Mistakes(stderr, err)
+	}
+	f, damage := readTrace(rest[0])
+	if f == nil {
+		return cli.Fail(stderr, "replay", fmt.Errorf("%s: %w", rest[0], damage))
+	}
+	if *from > 0 || *to > 0 {
+		f = replay.Window(f, *from, *to)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	events, err := takEvents(f)
+	if len(events) > 0 && err == nil {
+		if *live {
+			err = replayTAKLive(ctx, f.Header.Source, events, link, *keep, o.Profile, o.Seed, *page, *asJSON, stdout, stderr)
+		} else {
+			err = replayTAK(ctx, f.Header.Source, events, o.Profile, o.Seed, *page, *asJSON, stdout)
+		}
+		if err == nil && damage == nil {
+			return cli.ExitGood
+		}
+		err = errors.Join(err, damage)
+	}
+	if err != nil {
+		return cli.Fail(stderr, "replay", fmt.Errorf("%s: %w", rest[0], err))
+	}
+	var res *replay.Result
+	if *live {
+		res, err = replayLive(ctx, f, o, link, *keep, stderr)
+	} else {
+		p := newClockProgress(stderr)
+		o.Progress = p.show
+		res, err = replay.Run(ctx, f, o)
+		p.clear()
+	}
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
+	}
+	if res == nil {
+		return cli.Fail(stderr, "replay", fmt.Errorf("%s: %w", rest[0], err))
+	}
+	if damage != nil {
+		res.Problem("%v", damage)
+	}
+	return replayed(res, err, rest[0], *page, *asJSON, stdout, stderr)
+}
+
+// replayLive plays through sockets and real gateways.
+func replayLive(ctx context.Context, f *trace.File, o replay.Options, link, keep string, stderr io.Writer) (*replay.Result, error) {
+	s, err := replay.NewScript(f, o.Content, o.Seed)
+	if err != nil {
+		return nil, err
+	}
+	return field.Replay(ctx, s, field.ReplayOptions{
+		Profile: link, Terminal: o.Profile, Ship: o.Ship, Shore: o.Shore, Seed: o.Seed, Keep: keep, Progress: stderr,
+	})
+}
+
+// replayed prints a result, and why it is not whole.
+func replayed(res *replay.Result, err error, name, page string, asJSON bool, stdout, stderr io.Writer) int {
+	var werr error
+	if page != "" {
+		if werr = cli.WriteTo(page, stdout, report.Replay(res).HTML); werr != nil {
+			werr = fmt.Errorf("--html: %w", werr)
+		}
+	}
+	switch {
+	case page == "-": // the page is what is printed
+	case asJSON:
+		werr = errors.Join(werr, cli.PrintJSON(stdout, res))
+	default:
+		werr = errors.Join(werr, res.WriteText(stdout))
+	}
+	if err = errors.Join(err, werr); err != nil {
+		return cli.Fail(stderr, "replay", fmt.Errorf("%s: %w", name, err))
+	}
+	if res.Partial {
+		fmt.Fprintf(stderr, "gateway replay: %s: the figures are partial: %s\n", name, res.Problems[0])
+		return cli.ExitRefused
+	}
+	return cli.ExitGood
+}
+
+// replaySettings reads what the profile and the gateways' configurations say, and answers how a gateway's configuration
+// would name the profile.
+func replaySettings(o *replay.Options, profileName, gateways string) (link string, err error) {
+	var configs []*config.Config
+	for file := range strings.SplitSeq(gateways, ",") {
+		if gateways == "" {
+			break
+		}
+		c, err := config.Load(strings.TrimSpace(file))
+		if err != nil {
+			return "", err
+		}
+		configs = append(configs, c)
+	}
+	if profileName == "" && len(configs) == 0 {
+		profileName = "iridium-directip-shore"
+	}
+	switch len(configs) {
+	case 0:
+	case 1:
+		o.Ship, o.Shore = gatewayOf(configs[0], nil, shoreSite), gatewayOf(configs[0], nil, shipSite)
+		o.Ship.Name, o.Shore.Name = "", "" // one name cannot be both
+	case 2:
+		shore, ship := configs[0], configs[1]
+		if ship.Link.Shore && !shore.Link.Shore {
+			shore, ship = ship, shore
+		}
+		if profileName == "" && shore.Link.Profile != ship.Link.Profile {
+			return "", fmt.Errorf("%s has profile %s, %s has %s: both ends of a link need the same; say which with --profile",
+				shore.File, shore.Link.ProfileName, ship.File, ship.Link.ProfileName)
+		}
+		o.Ship, o.Shore = gatewayOf(ship, shore, shoreSite), gatewayOf(shore, ship, shipSite)
+	default:
+		return "", fmt.Errorf("--gateways: %d configurations; a trace has two sides", len(configs))
+	}
+	if profileName == "" {
+		c := configs[0]
+		o.Profile, link = c.Link.Profile, c.Link.ProfileName
+		if strings.ContainsAny(link, "/.") && !filepath.IsAbs(link) {
+			link = filepath.Join(filepath.Dir(c.File), link)
+		}
+		return link, nil
+	}
+	o.Profile, err = profile.Load(profileName, cli.ReadProfile)
+	return profileName, err
+}
+
+// Sites of a replay, as filters name them.
+const shoreSite, shipSite = 1, 2
+
+// gatewayOf is what of a configuration counts in a replay. Rules about one site hold for the other side when that is the
+// site meant: the node of far, or the first peer where only one configuration is given.
+func gatewayOf(c, far *config.Config, site uint16) replay.Gateway {
+	g := replay.Gateway{Name: c.Node.Name, Rules: c.Rules, Messages: c.Messages, Keepalive: c.Link.Keepalive}
+	var meant uint16
+	switch {
+	case far != nil:
+		meant = far.Node.ID
+	case len(c.Link.Peers) > 0:
+		meant = c.Link.Peers[0].ID
+	}
+	for _, r := range c.Filters {
+		if r.Site != 0 && r.Site != meant {
+			continue
+		}
+		if r.Site != 0 {
+			r.Site = site
+		}
+		g.Filters = append(g.Filters, r)
+	}
+	return g
+}
+
+// readTrace reads a trace file; - is standard input. A trace that is cut off comes with the error.
+func readTrace(path string) (*trace.File, error) {
+	if path == "-" {
+		return trace.ReadFile(os.Stdin)
+	}
+	f, err := infile.Open(path)
+	if err != nil {
+		return nil, errors.Unwrap(err)
+	}
+	defer f.Close()
+	return trace.ReadFile(f)
+}
+
+// clockProgress is a line on a terminal that tells how far a run is.
+type clockProgress struct {
+	w     io.Writer // nil: nobody looks
+	start time.Time
+	shown time.Time
+}
+
+func newClockProgress(w io.Writer) *clockProgress {
+	p := &clockProgress{start: time.Now()}
+	if cli.IsTerminal(w) {
+		p.w = w
+	}
+	return p
+}
+
+func (p *clockProgress) show(at, of time.Duration) {
+	now := time.Now()
+	if p.w == nil || now.Sub(p.start) < time.Second || now.Sub(p.shown) < time.Second/4 {
+		return
+	}
+	p.shown = now
+	text := fmt.Sprintf("%3.0f %% of %v played", 100*at.Seconds()/max(of.Seconds(), 1), of.Round(time.Second))
+	if at > of {
+		text = fmt.Sprintf("the trace is over; %v later, something is still under way", (at - of).Round(time.Second))
+	}
+	fmt.Fprintf(p.w, "\r%-70s", text)
+}
+
+func (p *clockProgress) clear() {
+	if p.w != nil && !p.shown.IsZero() {
+		fmt.Fprintf(p.w, "\r%-70s\r", "")
+	}
+}

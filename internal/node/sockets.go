@@ -1,0 +1,99 @@
+package node
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+
+	"aldis/internal/config"
+	"aldis/internal/lan"
+)
+
+// Listening sockets may outlive the process: systemd hands them over (sd_listen_fds(3)), or gateway run --keep-socket
+// does in the same way. docs/decisions/sockets.md says why.
+
+const (
+	firstInherited = 3 // SD_LISTEN_FDS_START
+	keeperEnv      = "ALDIS_KEEPER"
+)
+
+// wanted is a listening socket that a configuration asks for.
+type wanted struct {
+	key string // in the configuration
+	at  netip.AddrPort
+}
+
+func wantedSockets(c *config.Config) (w []wanted) {
+	for _, s := range []wanted{{"lan.tcp", c.LAN.TCP}, {"lan.http", c.LAN.HTTP}, {"tak.listen", c.TAK.Listen}, {"tak.tls", c.TAK.TLS}, {"tak.mesh_unicast", c.TAK.Unicast}, {"tak.files", c.TAK.Files.Listen}, {"tak.files_tls", c.TAK.Files.TLS}, {"http.listen", c.HTTP.Listen}} {
+		if s.at.IsValid() {
+			w = append(w, s)
+		}
+	}
+	return w
+}
+
+// inherited are the listening sockets that this process was started with, by their address. The variables that told
+// of them are gone afterwards, so that no child believes them.
+func inherited() (map[netip.AddrPort]net.Listener, error) {
+	pid, keeper, count := os.Getenv("LISTEN_PID"), os.Getenv(keeperEnv), os.Getenv("LISTEN_FDS")
+	for _, name := range []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", keeperEnv} {
+		os.Unsetenv(name)
+	}
+	if count == "" || pid != strconv.Itoa(os.Getpid()) && keeper != strconv.Itoa(os.Getppid()) {
+		return nil, nil // none, or another process's
+	}
+	n, err := strconv.Atoi(count)
+	if err != nil || n < 0 || n > 64 {
+		return nil, fmt.Errorf("LISTEN_FDS is %q, not a number of sockets", count)
+	}
+	socks := map[netip.AddrPort]net.Listener{}
+	for fd := firstInherited; fd < firstInherited+n; fd++ {
+		f := os.NewFile(uintptr(fd), fmt.Sprintf("inherited socket %d", fd))
+		ln, err := net.FileListener(f)
+		f.Close()
+		if err != nil {
+			return nil, fmt.Errorf("the socket inherited as descriptor %d is no listening one: %w", fd, err)
+		}
+		if a, ok := ln.Addr().(*net.TCPAddr); ok {
+			at := a.AddrPort()
+			socks[netip.AddrPortFrom(at.Addr().Unmap(), at.Port())] = ln
+		} else {
+			ln.Close()
+		}
+	}
+	return socks, nil
+}
+
+// sockets opens what a configuration asks for, or takes what was inherited. Keys are those of the configuration.
+func sockets(c *config.Config, have map[netip.AddrPort]net.Listener) (open map[string]net.Listener, err error) {
+	open = map[string]net.Listener{}
+	for _, w := range wantedSockets(c) {
+		if ln := have[w.at]; ln != nil {
+			open[w.key] = ln
+			delete(have, w.at)
+			continue
+		}
+		ln, err := lan.Listen(w.at.String())
+		if err != nil {
+			for _, ln := range open {
+				ln.Close()
+			}
+			return nil, listenError(w.key, "TCP", w.at, err)
+		}
+		open[w.key] = ln
+	}
+	return open, nil
+}
+
+// strays says which inherited sockets the configuration has no use for, and closes them.
+func strays(have map[netip.AddrPort]net.Listener) string {
+	var names []string
+	for at, ln := range have {
+		names = append(names, at.String())
+		ln.Close()
+	}
+	return strings.Join(names, ", ")
+}

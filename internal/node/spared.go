@@ -1,0 +1,45 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"aldis/internal/gateway"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/journal"
+)
+
+// spared tells which records of the journal a start goes on without.
+type spared struct {
+	log     *slog.Logger
+	records []gateway.Record
+	aside   []journal.Op // that the gateway does not understand
+}
+
+func newSpared(log *slog.Logger, records []gateway.Record) *spared {
+	return &spared{log: log, records: records}
+}
+
+const (
+	TextDamaged = "a record of the journal is damaged and was set aside: it is lost, and all else goes on"
+	TextRefused = "a record of the journal cannot be used and was set aside: it is lost, and all else goes on"
+)
+
+func (s *spared) damaged(list []journal.Damaged) {
+	for _, d := range list {
+		s.say(TextDamaged, d.Bucket, d.Key, d.Octets, d.Why)
+	}
+}
+
+func (s *spared) refused(r gateway.Record, why error) {
+	s.aside = append(s.aside, journal.Op(r))
+	if errors.Is(why, mail.ErrContent) { // that is named already
+		return
+	}
+	s.say(TextRefused, r.Bucket, r.Key, len(r.Value), why.Error())
+}
+
+func (s *spared) say(text, bucket string, key []byte, octets int, why string) {
+	s.log.Error(text, "what", gateway.Words(bucket, key, s.records), "bucket", bucket, "key", fmt.Sprintf("%x", key), "octets", octets, "why", why)
+}

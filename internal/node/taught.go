@@ -1,0 +1,31 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"aldis/internal/corpora"
+	"aldis/internal/gateway"
+	"aldis/internal/link/compact"
+	"aldis/internal/site"
+)
+
+// learned is what the corpus of this start teaches: the accepted one, or that of the configuration; nil: there is none.
+func (n *node) learned(configured *compact.CorpusFile, records []gateway.Record) *compact.NetCorpus {
+	c, err := corpora.Chosen(configured, gateway.Memories(records, site.Corpora))
+	if err != nil {
+		n.log.Warn("the corpus that was accepted cannot be read: this start uses that of the configuration, if there is one", "error", err)
+	}
+	if c == nil {
+		return nil
+	}
+	start := time.Now()
+	net := c.Learn()
+	n.log.Info("the net's corpus is learned", "corpus", corpora.Name(c), "messages", len(c.Messages), "seconds", time.Since(start).Seconds())
+	return net
+}
+
+func (n *node) corpusFile(ctx context.Context, name string) (file []byte, ok bool, err error) {
+	err = n.daemon.Do(ctx, func(time.Time) { file, ok = n.corpora.File(name) })
+	return file, ok, err
+}

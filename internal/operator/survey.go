@@ -1,0 +1,187 @@
+package operator
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"aldis/internal/cli"
+	"aldis/internal/config"
+	"aldis/internal/control"
+	"aldis/internal/gateway"
+	"aldis/internal/link/fit"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/survey"
+)
+
+const surveyAbout = `usage: gateway survey ID|NAME [--budget OCTETS] [--yes] [-c FILE] [--token FILE] [--profile P] [--out FILE] [--name N] [--json]
+
+Measures the link between the gateway on this machine and a far one, both of which run: rate, delay, jitter and loss each
+way, on a shared channel the change of talker. They send each other single datagrams and then a train of them, OCTETS in
+all and both ways at the most (IP octets, 5000 unless told). The far gateway never sends more than it was sent. Messages
+go before a survey, and nothing goes in a silence.
+
+First it says what that costs. Where the link is paid by octets or minutes it goes on only with --yes. --out writes a
+profile: each number says whether it was surveyed, or taken over because so few datagrams do not tell otherwise. More octets
+tell more. --profile is the link's profile when it is not that of FILE. Between two terminals of one satellite both legs are
+measured as one. Packets of the size of a survey do not fill the modem's queue, and sealed octets do not compress: queue_octets
+and compresses are taken over.
+
+Exit: 0 the link was measured, 1 it was not, 2 wrong usage.
+`
+
+// surveyed is what gateway survey was told.
+type surveyed struct {
+	who, file, token, profile, out, name string
+	budget                               int
+	yes, json                            bool
+}
+
+func surveyCommand(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("survey", flag.ContinueOnError)
+	var s surveyed
+	fs.StringVar(&s.file, "c", cli.DefaultConfig, "configuration `file`")
+	fs.StringVar(&s.token, "token", "", "order over http.listen with the token in `FILE`")
+	fs.IntVar(&s.budget, "budget", survey.DefaultBudget, "IP `octets` of both directions, at the most")
+	fs.BoolVar(&s.yes, "yes", false, "it may cost what it costs")
+	fs.StringVar(&s.profile, "profile", "", "link: `name` or file (default: link.profile)")
+	fs.StringVar(&s.out, "out", "", "`file` for the profile; - is standard output, instead of the text")
+	fs.StringVar(&s.name, "name", "", "`name` of the profile (default: the link's, with -surveyed)")
+	fs.BoolVar(&s.json, "json", false, "print JSON")
+	rest, code, done := cli.Parse(fs, args, 1, surveyAbout, stdout, stderr)
+	if done {
+		return code
+	}
+	if len(rest) != 1 || s.budget < survey.LeastBudget || s.budget > survey.MostBudget {
+		fmt.Fprintf(stderr, "gateway survey: say which peer, and a budget of %d to %d octets\n\n%s", survey.LeastBudget, survey.MostBudget, surveyAbout)
+		return cli.ExitUsage
+	}
+	s.who = rest[0]
+	if err := s.run(stdout, stderr); err != nil {
+		return cli.Fail(stderr, "survey", err)
+	}
+	return cli.ExitGood
+}
+
+func (s surveyed) run(stdout, stderr io.Writer) error {
+	if s.profile == "" {
+		var err error
+		if s.profile, err = config.LinkProfile(s.file); err != nil {
+			return err
+		}
+	}
+	base, source, err := cli.ProfileWithSource(s.profile)
+	if err != nil {
+		return err
+	}
+	desk, err := DeskOf(s.file, s.token)
+	if err != nil {
+		return err
+	}
+	var now control.Report
+	if _, err := desk.TalkOf(&now, "GET", "/status", nil); err != nil {
+		return err
+	}
+	peer, err := peerCalled(now.Peers, s.who)
+	if err != nil {
+		return fmt.Errorf("the gateway at %s %w", desk.at, err)
+	}
+	terminal := now.End == "terminal"
+	plan, err := gateway.SurveyPlan(base, !terminal, s.budget)
+	if err != nil {
+		return err
+	}
+	text, dear := surveyPrice(base, plan)
+	fmt.Fprintf(stderr, "gateway survey: %s\n", text)
+	if dear && !s.yes {
+		return errors.New("nothing was sent: go on with --yes")
+	}
+	got, err := surveyAt(desk, peer.ID, s.budget)
+	if err != nil {
+		return err
+	}
+	return s.judge(got, base, source, terminal, stdout)
+}
+
+func peerCalled(peers []gateway.PeerStatus, who string) (gateway.PeerStatus, error) {
+	for _, p := range peers {
+		if p.Name == who || strconv.Itoa(int(p.ID)) == who {
+			return p, nil
+		}
+	}
+	return gateway.PeerStatus{}, fmt.Errorf("has no peer with the id or name %q: gateway peer list", who)
+}
+
+// surveyPrice says what a survey costs, and whether somebody has to pay for it.
+func surveyPrice(p profile.Profile, plan survey.Plan) (text string, dear bool) {
+	text = fmt.Sprintf("at most %d octets, both ways together, %.0f s of air", plan.Budget, plan.Air(p).Seconds())
+	switch cmp.Or(p.Tariff, profile.TariffOctets) {
+	case profile.TariffOctets:
+		return text + "; the bill grows with octets", true
+	case profile.TariffMinutes:
+		return text + "; the bill grows with minutes, and it takes some", true
+	}
+	return text + ", which the bill does not count", false
+}
+
+// surveyAt orders a survey and waits until it is over.
+func surveyAt(d desk, peer uint16, budget int) (got control.Survey, err error) {
+	body, _ := json.Marshal(control.SurveyOrder{Peer: peer, Budget: budget})
+	if _, err = d.TalkOf(&got, "POST", "/survey", body); err != nil {
+		return got, err
+	}
+	for got.State == gateway.SurveyRuns {
+		time.Sleep(500 * time.Millisecond)
+		if _, err = d.TalkOf(&got, "GET", "/survey", nil); err != nil {
+			return got, err
+		}
+	}
+	if got.State != gateway.SurveyDone {
+		err = fmt.Errorf("%s (%d octets were sent, %d came)", got.Text, got.Sent, got.Received)
+	}
+	return got, err
+}
+
+// judge says what the datagrams tell of the link.
+func (s surveyed) judge(got control.Survey, base profile.Profile, source []byte, terminal bool, stdout io.Writer) error {
+	res, err := fit.OfSurvey(got.Packets, base, terminal)
+	if err != nil {
+		return fmt.Errorf("%w: a larger --budget sends more", err)
+	}
+	s.name = cmp.Or(s.name, strings.TrimSuffix(base.Name, "-surveyed")+"-surveyed")
+	if s.out != "" {
+		head := []string{fmt.Sprintf("Surveyed: gateway survey %s --budget %d, %d octets from here and %d from there.", got.Peer, s.budget, got.Sent, got.Received),
+			fmt.Sprintf("Datagrams of up to %d IP octets passed. Sealed octets do not compress, and so few do not fill a queue: these keys are as before.", res.Largest())}
+		text, err := res.Write(source, base, s.name, head)
+		if err == nil {
+			err = cli.WriteTo(s.out, stdout, func(w io.Writer) error { _, err := w.Write(text); return err })
+		}
+		if err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+	}
+	switch {
+	case s.out == "-":
+		return nil
+	case s.json:
+		return cli.PrintJSON(stdout, struct {
+			Survey gateway.SurveyStatus `json:"survey"`
+			Link   any                  `json:"link"`
+		}{got.SurveyStatus, res.Figures(base.Name)})
+	}
+	fmt.Fprintf(stdout, "%s: %d octets from here, %d from there\n\n", got.Peer, got.Sent, got.Received)
+	io.WriteString(stdout, res.Text(s.out, s.name))
+	for _, line := range res.Doubts(base, s.budget) {
+		fmt.Fprintln(stdout, line)
+	}
+	if got.Others > 0 {
+		fmt.Fprintf(stdout, "%d datagrams of other traffic passed meanwhile: what they held up counts as jitter\n", got.Others)
+	}
+	return nil
+}
