@@ -19,7 +19,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"aldis/internal/config"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/seal"
 )
@@ -173,7 +173,7 @@ func two(t testing.TB) (a, b *running) {
 }
 
 // peer is the status of the only peer.
-func (r *running) peer(t testing.TB) gateway.PeerStatus {
+func (r *running) peer(t testing.TB) api.PeerStatus {
 	t.Helper()
 	peers := r.status(t).Peers
 	if len(peers) != 1 {

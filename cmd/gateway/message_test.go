@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"aldis/internal/control"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/jxta"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/edgepeer"
@@ -82,7 +82,7 @@ func dialWith(t testing.TB, cfg tcp.Config) *tcp.Peer {
 }
 
 // listed is what gateway messages says.
-func listed(t *testing.T, r *running, args ...string) []gateway.MessageRow {
+func listed(t *testing.T, r *running, args ...string) []api.MessageRow {
 	t.Helper()
 	code, out, errs := run(t, append([]string{"messages", "-c", r.file, "--json"}, args...)...)
 	if code != 0 {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/journal"
 	"aldis/internal/lab/check"
 )
@@ -29,7 +29,7 @@ func TestPeer(t *testing.T) {
 	b.until(t, "its peer is up again", func() bool { p := b.peer(t); return p.Link == "up" && p.Start != 0 })
 	code, out, _ = run(t, "peer", "forget", b.peer(t).Name, "--any-start", "--json", "-c", b.file)
 	check.Equal(t, "exit", code, 0)
-	var peers []gateway.PeerStatus
+	var peers []api.PeerStatus
 	if err := json.Unmarshal([]byte(out), &peers); err != nil || len(peers) != 1 || peers[0].Forgotten != 2 {
 		t.Errorf("%v: %s", err, out)
 	}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"aldis/internal/control"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"
@@ -246,7 +246,7 @@ func (s *ship) give(ctx context.Context, r *roster.Roster) chan struct{} {
 		body, _ := json.Marshal(control.RosterOrder{Roster: r.Append(nil)})
 		for ctx.Err() == nil {
 			if d, err := operator.DeskOf(s.file, ""); err == nil {
-				d.TalkOf(&gateway.RosterStatus{}, "POST", "/roster", body)
+				d.TalkOf(&api.RosterStatus{}, "POST", "/roster", body)
 			}
 			if is, err := s.report(); err == nil && is.Roster != nil && is.Roster.Serial >= r.Serial {
 				return
@@ -333,7 +333,7 @@ func (f *fleet) agree(t *testing.T, all bool) {
 			if err != nil || r.Roster == nil || r.Roster.Serial != f.newest.Serial {
 				return false
 			}
-			return !all || r.Roster.Sealing == f.newest.Serial && !slices.ContainsFunc(r.Peers, func(p gateway.PeerStatus) bool { return p.Link != "up" })
+			return !all || r.Roster.Sealing == f.newest.Serial && !slices.ContainsFunc(r.Peers, func(p api.PeerStatus) bool { return p.Link != "up" })
 		})
 	}
 }

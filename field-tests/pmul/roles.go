@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/link/profile"
 	"aldis/internal/norm"
 	"aldis/internal/norm/elide"
@@ -275,23 +275,23 @@ func newNorm(link string, self, peer uint16, packet func(p []byte, info elide.In
 	n.sup, err = norm.New(norm.Config{Self: self, Segment: p.SegmentOctets, GRTT: p.GRTT,
 		TxRate:  0.95 * elide.TxRate(float64(p.Down.RateBps), p.SegmentOctets, overhead),
 		Command: func() *exec.Cmd { return exec.Command(program, "norm-child") },
-	}, func(ev gateway.Event) {
+	}, func(ev api.Event) {
 		switch ev := ev.(type) {
-		case gateway.NormUp:
+		case api.NormUp:
 			n.wire.Restarted(ev.Generation)
 			n.up <- struct{}{}
-		case gateway.NormDown:
+		case api.NormDown:
 			fmt.Fprintln(os.Stderr, "libnorm is down:", ev.Reason)
-		case gateway.NormPacket:
+		case api.NormPacket:
 			if _, info, err := n.wire.Pack(nil, ev.Data); err == nil {
 				packet(ev.Data, info)
 			}
-		case gateway.NormObject:
+		case api.NormObject:
 			object(ev.Data)
 		}
 	})
 	if err == nil {
-		n.sup.Do(gateway.NormStart{Generation: 1, Peers: []uint16{peer}})
+		n.sup.Do(api.NormStart{Generation: 1, Peers: []uint16{peer}})
 		<-n.up
 	}
 	return n, err
@@ -305,7 +305,7 @@ func (n *normNode) inject(c *net.UDPConn, peer uint16) {
 		if err != nil {
 			return
 		}
-		n.sup.Do(gateway.NormInject{Peer: peer, Data: append([]byte(nil), buf[:k]...)})
+		n.sup.Do(api.NormInject{Peer: peer, Data: append([]byte(nil), buf[:k]...)})
 	}
 }
 
@@ -351,7 +351,7 @@ func normSend(link, file string) error {
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
 		return err
 	}
-	n.sup.Do(gateway.NormEnqueue{Peer: 2, Data: b})
+	n.sup.Do(api.NormEnqueue{Peer: 2, Data: b})
 	select {} // until the run ends
 }
 

@@ -95,21 +95,26 @@ var Rooms = []Room{
 	{"corpora", Pure, "faces", true, "Gives what the net has taught to other gateways, and keeps theirs until an operator decides.", []string{"link/compact", "site"}},
 	{"meet", Pure, "faces", false, "Where the faces of a gateway meet by rule: one picture, one chat room.", []string{"due", "jxta", "jxtabridge", "rate", "recent", "rules/filter", "rules/query", "site", "tak", "tak/code", "tak/cot", "tak/rule"}},
 
+	{"gateway/api", Words, "road", false, "What the gateway and the edges say to each other: events, outputs, records of the journal, rows of status.", []string{"link/survey", "rules/filter", "site"}},
 	{"gateway/mail/life", Pure, "road", false, "What has happened to each message of this site, within bounds.", []string{"site"}},
 	{"gateway/mail", Pure, "road", false, "Custody: holds every message until it has ended for each recipient, whichever carrier moves it.", []string{
-		"due", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/seal", "site"}},
+		"due", "gateway/api", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/seal",
+		"site"}},
 	{"gateway/unicast", Pure, "road", false, "The carrier of datagrams to each peer: HELLOs, receipts, the direct lane, NORM.", []string{
-		"due", "gateway/mail", "link/compact", "link/custody", "link/envelope", "link/frame", "link/piece", "link/profile", "link/replica", "link/seal", "norm/elide", "site"}},
+		"due", "gateway/api", "gateway/mail", "link/compact", "link/custody", "link/envelope", "link/frame", "link/piece", "link/profile",
+		"link/replica", "link/seal", "norm/elide", "site"}},
 	{"gateway/group", Pure, "road", false, "The carrier of messages to several peers at once: P_Mul.", []string{
-		"due", "gateway/mail", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/replica", "link/seal", "pmul", "site"}},
+		"due", "gateway/api", "gateway/mail", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile",
+		"link/replica", "link/seal", "pmul", "site"}},
 	{"gateway", Pure, "road", false, "The whole way of a message in one Step: faces, rules, replication, bearers.", []string{
-		"due", "gateway/group", "gateway/mail", "gateway/mail/life", "gateway/unicast", "link/compact", "link/custody", "link/envelope", "link/frame",
-		"link/profile", "link/replica", "link/roster", "link/seal", "link/survey", "rules/calendar", "rules/filter", "rules/mark", "site"}},
+		"due", "gateway/api", "gateway/group", "gateway/mail", "gateway/mail/life", "gateway/unicast", "link/compact", "link/custody",
+		"link/envelope", "link/frame", "link/profile", "link/replica", "link/roster", "link/seal", "link/survey", "rules/calendar",
+		"rules/filter", "rules/mark", "site"}},
 
 	{"lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"jxta", "jxtabridge", "rate", "site"}},
 	{"lan/taklan", Edge, "edges", false, "Streams and mesh of TAK devices, with bounds.", []string{"lan", "rate", "site", "tak", "tak/cot"}},
 	{"lan/takfiles", Edge, "edges", false, "Keeps data packages, gives them to TAK devices and takes them: the Marti API over HTTP, with bounds.", []string{"atrest", "site", "tak"}},
-	{"radio", Edge, "edges", false, "The only socket on the link.", []string{"gateway"}},
+	{"radio", Edge, "edges", false, "The only socket on the link.", []string{"gateway/api"}},
 	{"infile", Edge, "edges", false, "Reads files that an operator has named, and refuses what is no file.", nil},
 	{"journal", Edge, "edges", false, "Durable keys and values with checksums in one bbolt file: one commit at a time, checked at the start, repaired.", []string{"atrest", "infile", "journal/pages"}},
 	{"journal/pages", Pure, "edges", false, "Reads the pages of a bbolt file without trusting them.", nil},
@@ -117,31 +122,33 @@ var Rooms = []Room{
 	{"rights/calls", Edge, "edges", false, "Filters of system calls, made from rules.", nil},
 	{"rights", Edge, "edges", false, "Takes from the gateway's process what it does not need: files, system calls, core dumps.", []string{"rights/calls"}},
 	{"norm/cell", Edge, "edges", false, "Shuts a process in: namespaces, no capabilities, a short list of system calls.", []string{"rights/calls"}},
-	{"norm", Edge, "edges", false, "Runs libnorm in a child process, in a cell, behind loopback addresses.", []string{"gateway", "norm/cell", "norm/elide"}},
+	{"norm", Edge, "edges", false, "Runs libnorm in a child process, in a cell, behind loopback addresses.", []string{"gateway/api", "norm/cell", "norm/elide"}},
 	{"config", Edge, "edges", false, "Reads TOML and key files and reports every mistake at once.", []string{"infile", "jxta", "link/compact", "link/profile", "link/roster", "link/seal", "meet", "rules/calendar", "rules/filter", "rules/mark", "rules/query", "site", "tak/cot", "tak/rule"}},
-	{"daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway", "site"}},
+	{"daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway/api", "site"}},
 	{"audit", Edge, "edges", false, "The record of orders and refusals: lines chained by hashes, so that a change shows.", []string{"atrest", "infile"}},
 	{"logbook", Pure, "edges", false, "A key and a meaning for every line of the operator's log: docs/log.md.", nil},
 	{"manual", Pure, "edges", false, "Help, man pages and completions of shells from one description of the commands.", nil},
-	{"control/glance", Pure, "edges", false, "What an operator sees at a glance: is all well, what waits, how the link is used and was.", []string{"gateway", "site"}},
+	{"control/glance", Pure, "edges", false, "What an operator sees at a glance: is all well, what waits, how the link is used and was.", []string{"gateway/api", "site"}},
 	{"control/page", Edge, "edges", false, "The page in a browser: one static bundle in the binary.", nil},
 	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, the page and its events, and orders.", []string{
-		"audit", "control/glance", "control/page", "corpora", "gateway", "gateway/mail/life", "link/compact", "link/roster", "link/survey", "norm", "radio", "rights", "rules/filter", "site", "when"}},
-	{"control/spans", Edge, "edges", false, "Tells a collector of OpenTelemetry what became of messages.", []string{"gateway"}},
-	{"control/top", Edge, "edges", false, "The page's views Now and Messages in a terminal.", []string{"control", "control/glance", "gateway"}},
-	{"doctor", Edge, "edges", false, "Looks at a machine and its running gateway, and says what is wrong and the way out.", []string{"config", "control", "gateway", "link/profile", "radio", "rights"}},
+		"audit", "control/glance", "control/page", "corpora", "gateway", "gateway/api", "gateway/mail/life", "link/compact", "link/roster",
+		"link/survey", "norm", "radio", "rights", "rules/filter", "site", "when"}},
+	{"control/spans", Edge, "edges", false, "Tells a collector of OpenTelemetry what became of messages.", []string{"gateway/api"}},
+	{"control/top", Edge, "edges", false, "The page's views Now and Messages in a terminal.", []string{"control", "control/glance", "gateway/api"}},
+	{"doctor", Edge, "edges", false, "Looks at a machine and its running gateway, and says what is wrong and the way out.", []string{"config", "control", "gateway/api", "link/profile", "radio", "rights"}},
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 
 	{"cli", Edge, "operator", false, "What the commands of both programs share: one list of them, one help, one manual, and the way to the second program.", []string{"config", "control/glance", "infile", "link/compact", "link/profile", "manual"}},
 	{"cli/teaching", Edge, "operator", false, "Makes a net's own corpus of the files that an operator names.", []string{"cli", "config", "infile", "link/compact", "link/compact/teach"}},
 	{"node", Edge, "operator", false, "`gateway run`: joins the rooms of a gateway, starts and stops them, and keeps its sockets.", []string{
-		"atrest", "audit", "cli", "config", "control", "control/glance", "control/spans", "corpora", "daemon", "gateway", "gateway/mail", "journal", "jxta",
-		"jxtabridge", "lan", "lan/takfiles", "lan/taklan", "link/compact", "link/profile", "link/seal", "logbook", "meet", "norm", "norm/elide", "radio",
-		"rights", "rules/filter", "site", "tak"}},
+		"atrest", "audit", "cli", "config", "control", "control/glance", "control/spans", "corpora", "daemon", "gateway", "gateway/api",
+		"gateway/mail", "journal", "jxta", "jxtabridge", "lan", "lan/takfiles", "lan/taklan", "link/compact", "link/profile", "link/seal",
+		"logbook", "meet", "norm", "norm/elide", "radio", "rights", "rules/filter", "site", "tak"}},
 	{"operator", Edge, "operator", false, "The commands that ask or steer a running gateway, or work on its files.", []string{
-		"atrest", "audit", "cli", "cli/teaching", "config", "control", "control/glance", "control/top", "corpora", "doctor", "gateway", "infile", "journal",
-		"journal/pages", "jxta", "jxtabridge", "link/compact", "link/compact/teach", "link/fit", "link/profile", "link/roster", "link/seal", "link/survey",
-		"meet", "node", "rights", "rules/filter", "rules/mark", "rules/query", "site", "tak/code", "tak/cot", "tak/rule", "when"}},
+		"atrest", "audit", "cli", "cli/teaching", "config", "control", "control/glance", "control/top", "corpora", "doctor", "gateway",
+		"gateway/api", "infile", "journal", "journal/pages", "jxta", "jxtabridge", "link/compact", "link/compact/teach", "link/fit",
+		"link/profile", "link/roster", "link/seal", "link/survey", "meet", "node", "rights", "rules/filter", "rules/mark", "rules/query", "site",
+		"tak/code", "tak/cot", "tak/rule", "when"}},
 
 	{"lab/vacant", Edge, "lab", false, "Addresses of loopback that nobody uses now, for programs that tests and benchmarks start.", nil},
 	{"lab/wait", Edge, "lab", false, "Tests wait here for conditions: until one holds, while one holds, until a value is still.", nil},
@@ -150,24 +157,24 @@ var Rooms = []Room{
 	{"lab/check", Pure, "lab", false, "One expectation of a test to each line, so that a failure says which one failed.", nil},
 	{"lab/shapes", Pure, "lab", false, "Draws from a seed what applications of strangers say, and when.", nil},
 	{"lab/primer", Pure, "lab", false, "Makes the corpus of the compression model, and documents like those in it.", []string{"jxta", "link/compact/corpus"}},
-	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{"gateway", "jxtabridge", "link/linkemu", "link/profile", "link/roster", "link/seal", "norm/elide", "site"}},
+	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{
+		"gateway", "gateway/api", "jxtabridge", "link/linkemu", "link/profile", "link/roster", "link/seal", "norm/elide", "site"}},
 	{"lab/toyface", Pure, "lab", true, "A second face, made up for tests: a bulletin board.", []string{"site"}},
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer: the other side of the bridge in tests, replays and benchmarks.", []string{"jxta"}},
 	{"lab/edgepeer/tcp", Edge, "lab", false, "Puts edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},
 	{"lab/trace", Pure, "lab", false, "Analyses captures, and reads and writes trace files.", []string{
 		"jxta", "link/compact", "link/envelope", "link/fit", "link/frame", "link/piece", "link/profile", "link/seal", "norm/elide", "pmul", "quantile", "recent", "site", "tak/cot"}},
 	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways with edge peers, and reports the figures.", []string{
-		"gateway", "jxta", "jxtabridge", "lab/edgepeer", "lab/sim", "lab/trace", "link/compact", "link/linkemu", "link/profile", "quantile", "rules/filter", "rules/mark", "site"}},
+		"gateway", "gateway/api", "jxta", "jxtabridge", "lab/edgepeer", "lab/sim", "lab/trace", "link/compact", "link/linkemu", "link/profile",
+		"quantile", "rules/filter", "rules/mark", "site"}},
 	{"lab/forecast", Pure, "lab", false, "Predicts from several plays whether a trace arrives in time on a link, at what cost, and what would help.", []string{"lab/replay", "lab/trace", "link/profile"}},
-	{"lab/takplay", Pure, "lab", false, "Plays the events of TAK devices through gateways, and says what that costs and how right the far map is.", []string{
-		"gateway", "lab/sim", "lab/trace", "link/linkemu", "link/profile", "quantile", "site", "tak", "tak/cot"}},
+	{"lab/takplay", Pure, "lab", false, "Plays the events of TAK devices through gateways, and says what that costs and how right the far map is.", []string{"gateway", "gateway/api", "lab/sim", "lab/trace", "link/linkemu", "link/profile", "quantile", "site", "tak", "tak/cot"}},
 	{"lab/tune", Pure, "lab", false, "Searches the free values of a profile for those that serve a trace best.", []string{"lab/replay", "link/profile", "quantile"}},
-	{"lab/air", Pure, "lab", false, "How full a link gets: whole gateways with more to carry than one message every five seconds.", []string{
-		"gateway", "jxtabridge", "lab/sim", "link/profile", "link/seal", "site"}},
+	{"lab/air", Pure, "lab", false, "How full a link gets: whole gateways with more to carry than one message every five seconds.", []string{"gateway", "gateway/api", "jxtabridge", "lab/sim", "link/profile", "link/seal", "site"}},
 	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/forecast", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices.", []string{
-		"cli", "config", "gateway", "infile", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/replay", "lab/report", "lab/shapes", "lab/takplay",
-		"lab/trace", "link/compact", "link/linkemu", "link/profile", "quantile", "tak/cot"}},
+		"cli", "config", "gateway/api", "infile", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/replay", "lab/report",
+		"lab/shapes", "lab/takplay", "lab/trace", "link/compact", "link/linkemu", "link/profile", "quantile", "tak/cot"}},
 	{"lab/field/gametest", Edge, "lab", false, "Tests that play whole Blue Games in the field trial; no source.", nil},
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
 		"jxta", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field", "lab/vacant"}},
@@ -184,8 +191,7 @@ var Rooms = []Room{
 	{"ops/site", Edge, "programs", false, "Makes the documentation a site that needs no server and no network.", nil},
 	{"field-tests/blue-game", Edge, "programs", false, "Checks a game's capture and writes its results.", []string{"lab/field", "lab/trace", "link/profile"}},
 	{"field-tests/peers", Edge, "programs", false, "Unmodified JXTA peers (Java) and their tests.", nil},
-	{"field-tests/pmul", Edge, "programs", false, "Measures P_Mul beside UFTP, NORM and TCP: docs/transports.md.", []string{
-		"gateway", "lab/field", "link/profile", "norm", "norm/elide"}},
+	{"field-tests/pmul", Edge, "programs", false, "Measures P_Mul beside UFTP, NORM and TCP: docs/transports.md.", []string{"gateway/api", "lab/field", "link/profile", "norm", "norm/elide"}},
 	{"field-tests/road", Edge, "programs", false, "Plays every run of docs/measured.md.", nil},
 }
 

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/rules/filter"
 	"aldis/internal/site"
 )
@@ -23,7 +23,7 @@ const (
 
 // AdvertLine is one line of GET /adverts: a row, or the last one, which says why there are no more.
 type AdvertLine struct {
-	gateway.AdvertRow
+	api.AdvertRow
 	Error string `json:"error,omitempty"`
 }
 
@@ -62,7 +62,7 @@ func (s Source) adverts(w http.ResponseWriter, r *http.Request) {
 	told := 0
 	for batch := range slices.Chunk(keys, advertBatch) {
 		control.SetWriteDeadline(time.Now().Add(30 * time.Second)) // of each batch, not of all; what cannot be set is as it was
-		var rows []gateway.AdvertRow
+		var rows []api.AdvertRow
 		if err := ask(func(ctx context.Context) (err error) { rows, err = s.AdvertRows(ctx, batch); return err }); err != nil {
 			out.Encode(AdvertLine{Error: err.Error()})
 			return

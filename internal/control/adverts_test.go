@@ -11,7 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/site"
 )
@@ -28,13 +28,13 @@ func cache(t *testing.T, n, failAfter int) *httptest.Server {
 			}
 			return keys, nil
 		},
-		AdvertRows: func(_ context.Context, keys []site.EntryKey) (rows []gateway.AdvertRow, err error) {
+		AdvertRows: func(_ context.Context, keys []site.EntryKey) (rows []api.AdvertRow, err error) {
 			if batches++; batches > failAfter {
 				return nil, errors.New("the loop does not answer")
 			}
 			largest = max(largest, len(keys))
 			for _, k := range keys {
-				rows = append(rows, gateway.AdvertRow{ID: k.ID, Type: "pipe", Name: "n" + k.ID})
+				rows = append(rows, api.AdvertRow{ID: k.ID, Type: "pipe", Name: "n" + k.ID})
 			}
 			return rows, nil
 		},

@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"aldis/internal/control/glance"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/browser"
 	"aldis/internal/lab/check"
 	"aldis/internal/norm"
@@ -30,13 +30,13 @@ const hostileName = `<script>alert(1)</script><img src=x onerror=alert(2)>`
 // bridgeOf is a gateway as a page sees it, whose figures a test sets.
 type bridgeOf struct {
 	mu      sync.Mutex
-	status  gateway.Status
+	status  api.Status
 	locals  []glance.Local
-	adverts []gateway.AdvertRow
+	adverts []api.AdvertRow
 	err     error
 	asked   int // snapshots
 	desk    *Desk
-	orders  []gateway.Event
+	orders  []api.Event
 	*httptest.Server
 }
 
@@ -47,13 +47,13 @@ func (b *bridgeOf) set(f func()) {
 }
 
 // net64 is a status with sites of every state, the first of which is called as a hostile peer would be.
-func net64(sites, messages int, now time.Time) gateway.Status {
-	s := gateway.Status{ID: 2, Name: "Ostwind", Profile: "iridium-directip", End: "terminal", Transport: "norm", NORM: gateway.NormStatus{Up: true}, Items: 41,
-		Link: gateway.LinkStatus{SendBps: 4800, ReceiveBps: 4800, SendLossPct: 1, ReceiveLossPct: 1, Tariff: "octets"}}
+func net64(sites, messages int, now time.Time) api.Status {
+	s := api.Status{ID: 2, Name: "Ostwind", Profile: "iridium-directip", End: "terminal", Transport: "norm", NORM: api.NormStatus{Up: true}, Items: 41,
+		Link: api.LinkStatus{SendBps: 4800, ReceiveBps: 4800, SendLossPct: 1, ReceiveLossPct: 1, Tariff: "octets"}}
 	names := []string{"Wilhelmshaven", "Nordwind", "Kiel", "Südwind"}
 	states := []string{"up", "up", "up", "listening", "up", "silent", "up", "unknown"}
 	for i := range sites {
-		p := gateway.PeerStatus{ID: uint16(10 + i), Name: fmt.Sprintf("Site %02d", i+1), Link: states[i%len(states)], LinkSince: now.Add(-time.Duration(i*7+3) * time.Minute).UTC(), ItemsHeld: 41 - i%5, FarItems: 9 + i}
+		p := api.PeerStatus{ID: uint16(10 + i), Name: fmt.Sprintf("Site %02d", i+1), Link: states[i%len(states)], LinkSince: now.Add(-time.Duration(i*7+3) * time.Minute).UTC(), ItemsHeld: 41 - i%5, FarItems: 9 + i}
 		if i < len(names) {
 			p.Name = names[i]
 		}
@@ -69,7 +69,7 @@ func net64(sites, messages int, now time.Time) gateway.Status {
 				if n == 0 {
 					return
 				}
-				q := gateway.QueueRow{Precedence: name, Messages: n, Octets: n * 310, Oldest: now.Add(-age).UTC()}
+				q := api.QueueRow{Precedence: name, Messages: n, Octets: n * 310, Oldest: now.Add(-age).UTC()}
 				if p.Link == "up" {
 					q.Expected = now.Add(in).UTC()
 				}
@@ -81,8 +81,8 @@ func net64(sites, messages int, now time.Time) gateway.Status {
 		}
 		s.Peers = append(s.Peers, p)
 		for k, kind := range glance.Kinds {
-			s.Ledger = append(s.Ledger, gateway.LedgerRow{Direction: "sent", Peer: p.Name, Kind: kind, Octets: uint64(4000 / (k + 1))},
-				gateway.LedgerRow{Direction: "received", Peer: p.Name, Kind: kind, Octets: uint64(6000 / (k + 1))})
+			s.Ledger = append(s.Ledger, api.LedgerRow{Direction: "sent", Peer: p.Name, Kind: kind, Octets: uint64(4000 / (k + 1))},
+				api.LedgerRow{Direction: "received", Peer: p.Name, Kind: kind, Octets: uint64(6000 / (k + 1))})
 		}
 	}
 	return s
@@ -94,14 +94,14 @@ func newBridge(t testing.TB, sites, messages int) *bridgeOf {
 	now := time.Now()
 	b := &bridgeOf{status: net64(sites, messages, now)}
 	b.locals = []glance.Local{{Name: "Ops console", ID: "cbid-0001", Kind: "signed"}, {Name: "Track server", ID: "cbid-0002", Kind: "signed", Waiting: 3}, {Name: "Chart plotter", ID: "uuid-0003", Kind: "2.2"}}
-	travel := []gateway.Travel{}
+	travel := []api.Travel{}
 	for i, p := range b.status.Peers {
-		travel = append(travel, []gateway.Travel{{Site: p.Name, State: "held"}, {Site: p.Name, State: "waits", Why: "others go first"}, {Site: p.Name, State: "stays", Why: "rule charts: local"}}[i%3])
+		travel = append(travel, []api.Travel{{Site: p.Name, State: "held"}, {Site: p.Name, State: "waits", Why: "others go first"}, {Site: p.Name, State: "stays", Why: "rule charts: local"}}[i%3])
 	}
 	for i, name := range []string{"Recognised picture", "Weather", "Logistics", "Charts", "Chat: bridge", hostileName} {
-		row := gateway.AdvertRow{Origin: "local", Group: "jxta-NetGroup", Type: []string{"pipe", "module-spec", "peer"}[i%3], Name: name, ID: fmt.Sprintf("urn:jxta:uuid-59616261646162614E504720503250338E3E786229EA460DADC1A176B69B731%dA04", i), Octets: 700 + 90*i, LifetimeS: 7200, Signed: i%2 == 0, Sites: travel}
+		row := api.AdvertRow{Origin: "local", Group: "jxta-NetGroup", Type: []string{"pipe", "module-spec", "peer"}[i%3], Name: name, ID: fmt.Sprintf("urn:jxta:uuid-59616261646162614E504720503250338E3E786229EA460DADC1A176B69B731%dA04", i), Octets: 700 + 90*i, LifetimeS: 7200, Signed: i%2 == 0, Sites: travel}
 		if i == 4 && len(b.status.Peers) > 0 {
-			row.Origin, row.Sites = b.status.Peers[0].Name, []gateway.Travel{}
+			row.Origin, row.Sites = b.status.Peers[0].Name, []api.Travel{}
 		}
 		b.adverts = append(b.adverts, row)
 	}
@@ -116,16 +116,16 @@ func newBridge(t testing.TB, sites, messages int) *bridgeOf {
 			return Snapshot{Gateway: status, Locals: slices.Clone(b.locals)}, b.err
 		},
 		Trouble: func() string { return "" }, Radio: func() radio.Stats { return radio.Stats{} }, NORM: func() norm.Stats { return norm.Stats{} },
-		Order: func(ev gateway.Event) {
+		Order: func(ev api.Event) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.orders = append(b.orders, ev)
-			if ev, ok := ev.(gateway.Silence); ok {
-				b.status.Silence = gateway.SilenceStatus{On: ev.On, Messages: 12, AirtimeS: 9, LeftS: time.Until(ev.Until).Seconds()}
+			if ev, ok := ev.(api.Silence); ok {
+				b.status.Silence = api.SilenceStatus{On: ev.On, Messages: 12, AirtimeS: 9, LeftS: time.Until(ev.Until).Seconds()}
 			}
 		},
 		AdvertKeys: func(context.Context) ([]site.EntryKey, error) { return make([]site.EntryKey, len(b.adverts)), nil },
-		AdvertRows: func(context.Context, []site.EntryKey) ([]gateway.AdvertRow, error) { return b.adverts, nil },
+		AdvertRows: func(context.Context, []site.EntryKey) ([]api.AdvertRow, error) { return b.adverts, nil },
 	})
 	if t != nil {
 		t.Cleanup(func() { b.Close() })
@@ -147,7 +147,7 @@ func (b *bridgeOf) open(src Source) {
 func (b *bridgeOf) past(now time.Time) {
 	l := b.desk.live
 	l.history = glance.NewHistory(now.Add(-27 * time.Hour))
-	s := gateway.Status{}
+	s := api.Status{}
 	for _, row := range b.status.Ledger {
 		row.Octets = 0
 		s.Ledger = append(s.Ledger, row)

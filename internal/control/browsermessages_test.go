@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/air"
 	"aldis/internal/lab/browser"
 	"aldis/internal/lab/check"
@@ -49,7 +50,7 @@ func TestMessagesOnThePage(t *testing.T) {
 		return nil
 	}
 	src.Known = func(context.Context, map[string]bool) (map[string]string, error) { return nil, nil }
-	src.Order = func(ev gateway.Event) {
+	src.Order = func(ev api.Event) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		w.Give(ship, ev)
@@ -81,7 +82,7 @@ func TestMessagesOnThePage(t *testing.T) {
 	b.Type(pageToken)
 	b.Press("Enter")
 	b.Until("document.querySelector('.life [data-do=release]')!==null")
-	row := func() (r gateway.MessageRow) {
+	row := func() (r api.MessageRow) {
 		g.set(func() {
 			for _, n := range gateway.MessagesOf(ship.GW).IDs() {
 				if one, ok := gateway.MessagesOf(ship.GW).Row(n); ok && one.ID == id {
@@ -104,7 +105,7 @@ func TestMessagesOnThePage(t *testing.T) {
 	b.Until("document.querySelector('dialog').open")
 	b.Click("dialog button.main")
 	b.Until("document.querySelector('.life [data-do]')===null")
-	check.Equal(t, "state", row().State, gateway.StateEnded)
+	check.Equal(t, "state", row().State, api.StateEnded)
 	view(t, b, "message-ended")
 
 	// An id that is none is said to be none.

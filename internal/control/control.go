@@ -21,6 +21,7 @@ import (
 	"aldis/internal/control/page"
 	"aldis/internal/corpora"
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/norm"
 	"aldis/internal/radio"
 	"aldis/internal/rights"
@@ -39,7 +40,7 @@ type Source struct {
 	Trouble  func() string // "" when all is well
 	Radio    func() radio.Stats
 	NORM     func() norm.Stats
-	Order    func(gateway.Event) // hands the loop an operator's order
+	Order    func(api.Event) // hands the loop an operator's order
 	// Durable waits until the journal has what was ordered; nil: nobody asks.
 	Durable func(context.Context) error
 	// Authority says who may give one now, and Log keeps who did.
@@ -56,7 +57,7 @@ type Source struct {
 	Backup func(context.Context) (*os.File, error)
 	// AdvertKeys are those of the whole cache, AdvertRows what is to be said of some; both between two turns of the loop.
 	AdvertKeys func(context.Context) ([]site.EntryKey, error)
-	AdvertRows func(context.Context, []site.EntryKey) ([]gateway.AdvertRow, error)
+	AdvertRows func(context.Context, []site.EntryKey) ([]api.AdvertRow, error)
 	// CorpusFile is the file of a corpus that another site has sent; false: there is none of this name.
 	CorpusFile func(ctx context.Context, name string) ([]byte, bool, error)
 	// Messages runs a look at the messages of this site between two turns of the loop. Known are the names of those ids of peers
@@ -71,7 +72,7 @@ type Source struct {
 
 // Snapshot is what the loop's state machines say of one moment.
 type Snapshot struct {
-	Gateway gateway.Status
+	Gateway api.Status
 	LAN     any // the JXTA face's status: it goes into the report as it is
 	Locals  []glance.Local
 	Metrics []site.Metric // of all faces
@@ -84,7 +85,7 @@ type Report struct {
 	Started time.Time `json:"started"`
 	// Trouble is what keeps the gateway from working now.
 	Trouble string `json:"trouble,omitempty"`
-	gateway.Status
+	api.Status
 	LAN any `json:"lan"`
 	// Corpora are what other sites have sent of what they have taught themselves.
 	Corpora corpora.Status `json:"corpora"`

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/check"
 	"aldis/internal/norm"
@@ -25,16 +26,16 @@ import (
 	"aldis/internal/rules/filter"
 )
 
-func sample() gateway.Status {
-	return gateway.Status{
+func sample() api.Status {
+	return api.Status{
 		ID: 2, Name: "ship", Profile: "iridium-directip", End: "terminal", BootNumber: 1_700_000_000,
-		NORM: gateway.NormStatus{Up: true, Failures: 3}, Items: 7,
-		Peers: []gateway.PeerStatus{
+		NORM: api.NormStatus{Up: true, Failures: 3}, Items: 7,
+		Peers: []api.PeerStatus{
 			{ID: 1, Name: "hq", Address: "10.77.0.1:7142", Link: "up", LastHeard: "2026-11-20T12:00:00Z", Waiting: 4, UnderWay: 5, WaitingOctets: 1234,
-				ItemsHeld: 6, FarItems: 8, PeerCounts: gateway.PeerCounts{Accepted: 100, Delivered: 90, DatagramsSent: 42, Pending: 1}},
+				ItemsHeld: 6, FarItems: 8, PeerCounts: api.PeerCounts{Accepted: 100, Delivered: 90, DatagramsSent: 42, Pending: 1}},
 			{ID: 3, Name: "buoy", Link: "unknown"},
 		},
-		Ledger:  []gateway.LedgerRow{{Direction: "sent", Peer: "hq", Kind: "payload", Octets: 20_000}, {Direction: "received", Peer: "hq", Kind: "ack", Octets: 31}},
+		Ledger:  []api.LedgerRow{{Direction: "sent", Peer: "hq", Kind: "payload", Octets: 20_000}, {Direction: "received", Peer: "hq", Kind: "ack", Octets: 31}},
 		Dropped: map[string]uint64{"not_authentic": 9},
 		Filters: []filter.Status{{Label: "charts", Line: 30, Action: "local", Counts: filter.Counts{Fits: 3}}, {Line: 35, Action: "allow", Rate: "1/s", Counts: filter.Counts{Fits: 9, Waited: 2, Dropped: 1}},
 			{Label: "charts", Line: 40, Action: "deny"}, {Label: "line 35", Line: 45, Action: "deny"}},
@@ -48,10 +49,10 @@ func sampleLAN() jxtabridge.Status {
 
 // server answers from status, err and trouble as they are when asked.
 type server struct {
-	status  gateway.Status
+	status  api.Status
 	err     error
 	trouble string
-	ordered []gateway.Event
+	ordered []api.Event
 	durable func(context.Context) error // nil: the journal has everything at once
 	log     bytes.Buffer                // read it when the answer is there
 	*httptest.Server
@@ -80,12 +81,12 @@ func start(t *testing.T) *server {
 			return s.durable(ctx)
 		},
 		Trouble: func() string { return s.trouble },
-		Order: func(ev gateway.Event) {
+		Order: func(ev api.Event) {
 			s.ordered = append(s.ordered, ev)
 			switch ev := ev.(type) {
-			case gateway.Silence:
+			case api.Silence:
 				s.status.Silence.On = ev.On
-			case gateway.Forget:
+			case api.Forget:
 				s.status.Peers[1].Forgotten++
 			}
 		},
@@ -283,7 +284,7 @@ func TestSilenceOrder(t *testing.T) {
 			t.Errorf("%s: %d, want %d", tt.name, code, tt.code)
 		}
 	}
-	if want := []gateway.Event{gateway.Silence{On: true, Until: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)}}; !reflect.DeepEqual(s.ordered, want) {
+	if want := []api.Event{api.Silence{On: true, Until: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)}}; !reflect.DeepEqual(s.ordered, want) {
 		t.Errorf("orders %v, want %v", s.ordered, want)
 	}
 }
@@ -305,5 +306,5 @@ func TestForgetOrder(t *testing.T) {
 		code, _ := s.postTo(t, "/peers/forget", tt.kind, tt.body, "Bearer "+token, "")
 		check.Equal(t, tt.name, code, tt.code)
 	}
-	check.Same(t, "orders", s.ordered, []gateway.Event{gateway.Forget{Peer: 3, AnyStart: true}})
+	check.Same(t, "orders", s.ordered, []api.Event{api.Forget{Peer: 3, AnyStart: true}})
 }

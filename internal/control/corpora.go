@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"aldis/internal/corpora"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/link/compact"
 	"aldis/internal/site"
 )
@@ -55,7 +55,7 @@ func (s Source) sendCorpus(ctx context.Context, order CorpusSend) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Order(gateway.LAN{Face: site.Corpora, Event: corpora.Send{Sites: sites, File: order.File}})
+	s.Order(api.LAN{Face: site.Corpora, Event: corpora.Send{Sites: sites, File: order.File}})
 	before := now.Corpora.Sent
 	err = Obeyed(ctx, func() (bool, error) {
 		now, err := s.Snapshot(ctx)
@@ -68,7 +68,7 @@ func (s Source) sendCorpus(ctx context.Context, order CorpusSend) (any, error) {
 }
 
 // sitesOf finds peers by name or id; "all" are all.
-func sitesOf(peers []gateway.PeerStatus, asked []string) (sites []uint16, names []string, err error) {
+func sitesOf(peers []api.PeerStatus, asked []string) (sites []uint16, names []string, err error) {
 	for _, name := range asked {
 		found := false
 		for _, p := range peers {
@@ -104,7 +104,7 @@ func (s Source) decide(ctx context.Context, o CorpusOrder, ev site.Event, done f
 	if !slices.ContainsFunc(now.Corpora.Received, func(r corpora.Row) bool { return r.Name == o.Name }) && now.Corpora.Accepted != o.Name {
 		return nil, Refusal{http.StatusNotFound, fmt.Sprintf("no corpus %q is here: gateway corpus list shows those that other sites have sent", o.Name)}
 	}
-	s.Order(gateway.LAN{Face: site.Corpora, Event: ev})
+	s.Order(api.LAN{Face: site.Corpora, Event: ev})
 	var got corpora.Status
 	err = Obeyed(ctx, func() (bool, error) {
 		now, err := s.Snapshot(ctx)

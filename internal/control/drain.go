@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"aldis/internal/audit"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 // DrainOrder is the body of POST /drain: take no messages of local peers any more, or take them again. The answer is the
-// gateway.DrainStatus that came of it; null when there is no drain.
+// api.DrainStatus that came of it; null when there is no drain.
 type DrainOrder struct {
 	On bool `json:"on"`
 }
@@ -27,8 +27,8 @@ func (o DrainOrder) String() string {
 }
 
 func (s Source) drain(ctx context.Context, order DrainOrder) (any, error) {
-	s.Order(gateway.Drain{On: order.On})
-	var got *gateway.DrainStatus
+	s.Order(api.Drain{On: order.On})
+	var got *api.DrainStatus
 	err := Obeyed(ctx, func() (bool, error) {
 		now, err := s.Snapshot(ctx)
 		got = now.Gateway.Drain

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 var (
@@ -30,7 +30,7 @@ var (
 )
 
 // silenceEnd is when a silence ends; zero: it has no end.
-func silenceEnd(s gateway.SilenceStatus) time.Time {
+func silenceEnd(s api.SilenceStatus) time.Time {
 	at, err := time.Parse(time.RFC3339, s.Until)
 	if err != nil {
 		return time.Time{}
@@ -38,18 +38,18 @@ func silenceEnd(s gateway.SilenceStatus) time.Time {
 	return at
 }
 
-// linkStates are the values of gateway.PeerStatus.Link.
+// linkStates are the values of api.PeerStatus.Link.
 var linkStates = [...]string{"unknown", "up", "silent", "listening", "gone"}
 
 // link tells of the link to a sister gateway and of what waits for it.
-func link(ch chan<- prometheus.Metric, p gateway.PeerStatus, gauge gauger) {
+func link(ch chan<- prometheus.Metric, p api.PeerStatus, gauge gauger) {
 	for _, state := range linkStates {
 		gauge(descLinkState, truth(p.Link == state), p.Name, state)
 	}
 	if !p.LinkSince.IsZero() {
 		gauge(descLinkSince, float64(p.LinkSince.Unix()), p.Name)
 	}
-	for _, what := range gateway.Differences {
+	for _, what := range api.Differences {
 		gauge(descDiffers, truth(slices.Contains(p.Measured.Differs, what)), p.Name, what)
 	}
 	gauge(descLate, float64(p.Late.Messages), p.Name)
@@ -62,7 +62,7 @@ func link(ch chan<- prometheus.Metric, p gateway.PeerStatus, gauge gauger) {
 		gauge(descQueueOldest, float64(q.Oldest.Unix()), p.Name, q.Precedence)
 	}
 	buckets, below := map[float64]uint64{}, uint64(0)
-	for i, bound := range gateway.DelayBounds {
+	for i, bound := range api.DelayBounds {
 		below += p.Delays.Counts[i]
 		buckets[bound] = below
 	}
@@ -70,7 +70,7 @@ func link(ch chan<- prometheus.Metric, p gateway.PeerStatus, gauge gauger) {
 }
 
 // ends tells what this end of the link is and does.
-func ends(s gateway.Status, gauge gauger) {
+func ends(s api.Status, gauge gauger) {
 	gauge(descLinkRate, float64(s.Link.SendBps)/8, "sent")
 	gauge(descLinkRate, float64(s.Link.ReceiveBps)/8, "received")
 	gauge(descSilence, truth(s.Silence.On))

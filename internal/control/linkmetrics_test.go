@@ -5,22 +5,22 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 )
 
 // TestLinkMetrics: a silence that was ordered looks different from a link that is down, and what waits is told by precedence.
 func TestLinkMetrics(t *testing.T) {
 	s := start(t)
-	s.status.Silence = gateway.SilenceStatus{On: true, Until: "2026-11-20T13:00:00Z"}
-	s.status.Link = gateway.LinkStatus{SendBps: 2400, ReceiveBps: 4800}
+	s.status.Silence = api.SilenceStatus{On: true, Until: "2026-11-20T13:00:00Z"}
+	s.status.Link = api.LinkStatus{SendBps: 2400, ReceiveBps: 4800}
 	hq := &s.status.Peers[0]
 	hq.Link, hq.LinkSince = "listening", time.Unix(1_795_176_000, 0)
-	hq.Queue = []gateway.QueueRow{{Precedence: "flash", Messages: 2, Octets: 300, Oldest: time.Unix(1_795_176_100, 0)}}
-	hq.Delays = gateway.Delays{Count: 4, SumS: 12.5}
+	hq.Queue = []api.QueueRow{{Precedence: "flash", Messages: 2, Octets: 300, Oldest: time.Unix(1_795_176_100, 0)}}
+	hq.Delays = api.Delays{Count: 4, SumS: 12.5}
 	hq.Delays.Counts[0], hq.Delays.Counts[3] = 1, 2
 	hq.Late.Messages = 3
-	hq.Measured = gateway.LinkMeasured{RateBps: 1200, PaceBps: 1280, Differs: []string{gateway.DiffersRate}}
+	hq.Measured = api.LinkMeasured{RateBps: 1200, PaceBps: 1280, Differs: []string{api.DiffersRate}}
 	_, body := s.get(t, "/metrics")
 	for _, want := range []string{
 		`aldis_silence 1`,
@@ -50,7 +50,7 @@ func TestLinkMetrics(t *testing.T) {
 		}
 	}
 	check.Lacks(t, "body", body, `link_state_since_timestamp_seconds{peer="buoy"}`)
-	s.status.Silence = gateway.SilenceStatus{}
+	s.status.Silence = api.SilenceStatus{}
 	_, body = s.get(t, "/metrics")
 	check.Contains(t, "body", body, "aldis_silence 0\n")
 	check.Lacks(t, "body", body, "aldis_silence_end")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail/life"
 	"aldis/internal/site"
 	"aldis/internal/when"
@@ -29,10 +30,10 @@ const (
 
 // MessageList is what GET /messages says.
 type MessageList struct {
-	Messages []gateway.MessageRow `json:"messages"`
-	More     bool                 `json:"more"` // there are further ones that fit
+	Messages []api.MessageRow `json:"messages"`
+	More     bool             `json:"more"` // there are further ones that fit
 	// Holds are the orders to hold a precedence.
-	Holds []gateway.HoldStatus `json:"holds,omitempty"`
+	Holds []api.HoldStatus `json:"holds,omitempty"`
 }
 
 // messageQuery is what is asked for; what is empty fits all.
@@ -62,7 +63,7 @@ func parseMessageQuery(v url.Values) (q messageQuery, err error) {
 			}
 		}
 	}
-	if q.state != "" && !slices.Contains([]string{gateway.StateWaiting, gateway.StateUnderWay, gateway.StateEnded}, q.state) {
+	if q.state != "" && !slices.Contains([]string{api.StateWaiting, api.StateUnderWay, api.StateEnded}, q.state) {
 		return q, fmt.Errorf("state must be waiting, under_way or ended")
 	}
 	if _, ok := site.ParsePrecedence(q.precedence); q.precedence != "" && !ok {
@@ -72,7 +73,7 @@ func parseMessageQuery(v url.Values) (q messageQuery, err error) {
 }
 
 // fits says whether a message is asked for. Of one whose time nobody knows any more the time does not decide.
-func (q messageQuery) fits(r *gateway.MessageRow) bool {
+func (q messageQuery) fits(r *api.MessageRow) bool {
 	has := func(part string, texts ...string) bool {
 		return part == "" || slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(strings.ToLower(s), part) })
 	}
@@ -80,7 +81,7 @@ func (q messageQuery) fits(r *gateway.MessageRow) bool {
 		(q.after.IsZero() || r.Accepted.IsZero() || r.Accepted.After(q.after)) &&
 		(q.before.IsZero() || r.Accepted.IsZero() || r.Accepted.Before(q.before)) &&
 		has(q.from, r.From, r.FromName) && has(q.label, r.Label) &&
-		(q.to == "" || slices.ContainsFunc(r.Recipients, func(t gateway.RecipientRow) bool { return q.to == t.Site }))
+		(q.to == "" || slices.ContainsFunc(r.Recipients, func(t api.RecipientRow) bool { return q.to == t.Site }))
 }
 
 // look runs f between two turns of the loop.
@@ -135,7 +136,7 @@ func (s Source) find(ctx context.Context, q messageQuery) (list MessageList, err
 		return list, Refusal{http.StatusBadRequest, fmt.Sprintf("no [[link.peer]] has the name %q", q.to)}
 	}
 	queues := newQueues(s)
-	if q.state == gateway.StateWaiting {
+	if q.state == api.StateWaiting {
 		if ids, err = queues.order(ctx, ids, sites, q.to); err != nil {
 			return list, err
 		}
@@ -143,10 +144,10 @@ func (s Source) find(ctx context.Context, q messageQuery) (list MessageList, err
 		slices.Sort(ids)
 		slices.Reverse(ids)
 	}
-	list.Messages = []gateway.MessageRow{}
+	list.Messages = []api.MessageRow{}
 	known := names{}
 	for batch := range slices.Chunk(ids, messageBatch) {
-		var rows []gateway.MessageRow
+		var rows []api.MessageRow
 		if err := s.look(ctx, func(_ time.Time, m gateway.Messages) { rows = m.Rows(batch) }); err != nil {
 			return list, err
 		}
@@ -171,7 +172,7 @@ func (s Source) find(ctx context.Context, q messageQuery) (list MessageList, err
 type names map[string]string
 
 // put writes the names that people know beside ids.
-func (known names) put(ctx context.Context, s Source, rows []gateway.MessageRow) error {
+func (known names) put(ctx context.Context, s Source, rows []api.MessageRow) error {
 	if s.Known == nil {
 		return nil
 	}
@@ -205,7 +206,7 @@ type queues struct {
 
 type queue struct {
 	gateway.Queue
-	behind map[uint64]gateway.Behind
+	behind map[uint64]api.Behind
 }
 
 func newQueues(s Source) *queues { return &queues{s, map[uint16]*queue{}} }
@@ -267,10 +268,10 @@ func (q *queues) order(ctx context.Context, ids []uint64, sites map[string]uint1
 }
 
 // expect says of messages that have not ended what goes before them, and when they will be there.
-func (q *queues) expect(ctx context.Context, rows []gateway.MessageRow) error {
+func (q *queues) expect(ctx context.Context, rows []api.MessageRow) error {
 	for i := range rows {
 		row := &rows[i]
-		last, known := time.Time{}, row.State != gateway.StateEnded
+		last, known := time.Time{}, row.State != api.StateEnded
 		for j := range row.Recipients {
 			r := &row.Recipients[j]
 			state := life.State(r.State)
@@ -313,12 +314,12 @@ func (s Source) message(w http.ResponseWriter, r *http.Request) {
 }
 
 // one is a message with its life.
-func (s Source) one(ctx context.Context, name string) (gateway.MessageRow, error) {
+func (s Source) one(ctx context.Context, name string) (api.MessageRow, error) {
 	id, err := life.ParseName(name)
 	if err != nil {
-		return gateway.MessageRow{}, Refusal{http.StatusBadRequest, err.Error()}
+		return api.MessageRow{}, Refusal{http.StatusBadRequest, err.Error()}
 	}
-	rows := make([]gateway.MessageRow, 1)
+	rows := make([]api.MessageRow, 1)
 	found := false
 	if err := s.look(ctx, func(_ time.Time, m gateway.Messages) { rows[0], found = m.Row(id) }); err != nil {
 		return rows[0], err
@@ -353,9 +354,9 @@ func (o *MessageOrder) fromPath(r *http.Request) {
 
 // MessageAnswer is what came of an order about a message.
 type MessageAnswer struct {
-	Changed bool               `json:"changed"` // false: it was so already
-	Text    string             `json:"text"`
-	Message gateway.MessageRow `json:"message"`
+	Changed bool           `json:"changed"` // false: it was so already
+	Text    string         `json:"text"`
+	Message api.MessageRow `json:"message"`
 }
 
 // orderMessage gives the gateway an order about a message, and waits for its answer.
@@ -374,7 +375,7 @@ func (s Source) orderMessage(ctx context.Context, o MessageOrder) (any, error) {
 	by, _ := ctx.Value(orderedByKey{}).(string)
 	ref := rand.Uint64()
 	s.Order(gateway.MessageOrder{Ref: ref, Message: id, Do: o.do, Precedence: p, By: by})
-	rows := make([]gateway.MessageRow, 1)
+	rows := make([]api.MessageRow, 1)
 	a, err := s.answerTo(ctx, ref, func(m gateway.Messages) { rows[0], _ = m.Row(id) })
 	switch {
 	case err != nil:
@@ -421,8 +422,8 @@ func (o *ClassOrder) fromPath(r *http.Request) {
 
 // ClassAnswer is what came of an order about a precedence.
 type ClassAnswer struct {
-	Text  string               `json:"text"`
-	Holds []gateway.HoldStatus `json:"holds"`
+	Text  string           `json:"text"`
+	Holds []api.HoldStatus `json:"holds"`
 }
 
 // orderClass gives the gateway an order about a precedence, and waits for its answer.
@@ -434,7 +435,7 @@ func (s Source) orderClass(ctx context.Context, o ClassOrder) (any, error) {
 	by, _ := ctx.Value(orderedByKey{}).(string)
 	ref := rand.Uint64()
 	s.Order(gateway.ClassOrder{Ref: ref, Precedence: p, Do: o.do, By: by})
-	answer := ClassAnswer{Holds: []gateway.HoldStatus{}}
+	answer := ClassAnswer{Holds: []api.HoldStatus{}}
 	a, err := s.answerTo(ctx, ref, func(m gateway.Messages) { answer.Holds = append(answer.Holds, m.Holds()...) })
 	answer.Text = a.Text
 	return answer, err

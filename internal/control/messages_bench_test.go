@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 // BenchmarkMessages asks a gateway with so many messages that wait for one page of them, and says how long the longest hold of
@@ -19,9 +20,9 @@ func BenchmarkMessages(b *testing.B) {
 		query messageQuery
 	}{
 		{"1000 newest", 1000, messageQuery{limit: 1000}},
-		{"1000 waiting", 1000, messageQuery{limit: 1000, state: gateway.StateWaiting}},
+		{"1000 waiting", 1000, messageQuery{limit: 1000, state: api.StateWaiting}},
 		{"10000 newest", 10000, messageQuery{limit: 100}},
-		{"10000 waiting", 10000, messageQuery{limit: 100, state: gateway.StateWaiting}},
+		{"10000 waiting", 10000, messageQuery{limit: 100, state: api.StateWaiting}},
 		{"10000 nobody", 10000, messageQuery{limit: 100, from: "nobody"}},
 	} {
 		b.Run(bb.name, func(b *testing.B) {

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/air"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
@@ -67,7 +68,7 @@ func ask(t testing.TB) *asked {
 			}
 			return names, nil
 		},
-		Order: func(ev gateway.Event) {
+		Order: func(ev api.Event) {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			w.Give(a.ship, ev)
@@ -110,7 +111,7 @@ func TestMessages(t *testing.T) {
 	all := a.list(t, "")
 	check.Equal(t, "messages", len(all.Messages), 33)
 	check.True(t, "there are no more", !all.More)
-	check.True(t, "the newest is first", slices.IsSortedFunc(all.Messages, func(x, y gateway.MessageRow) int { return y.Accepted.Compare(x.Accepted) }))
+	check.True(t, "the newest is first", slices.IsSortedFunc(all.Messages, func(x, y api.MessageRow) int { return y.Accepted.Compare(x.Accepted) }))
 	newest := all.Messages[0]
 	check.Equal(t, "its state", newest.State, "waiting")
 	check.Equal(t, "its recipients", len(newest.Recipients), 2)
@@ -122,7 +123,7 @@ func TestMessages(t *testing.T) {
 	waiting := a.list(t, "?state=waiting&to=hq")
 	check.True(t, "some wait", len(waiting.Messages) > 5, len(waiting.Messages))
 	check.Equal(t, "who is first", waiting.Messages[0].Precedence == "immediate" || !slices.ContainsFunc(waiting.Messages,
-		func(m gateway.MessageRow) bool { return m.Precedence == "immediate" }), true)
+		func(m api.MessageRow) bool { return m.Precedence == "immediate" }), true)
 	before := -1
 	for _, m := range waiting.Messages {
 		check.True(t, "the order of those that wait", m.Behind.Octets > before, m.Behind, before)

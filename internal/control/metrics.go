@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/site"
 )
 
@@ -159,7 +159,7 @@ func face(ch chan<- prometheus.Metric, m site.Metric) {
 }
 
 // peer tells of a sister gateway.
-func peer(p gateway.PeerStatus, count counter, gauge gauger) {
+func peer(p api.PeerStatus, count counter, gauge gauger) {
 	count(descLinkDatagrams, p.DatagramsSent, "sent", p.Name)
 	count(descLinkDatagrams, p.DatagramsReceived, "received", p.Name)
 	gauge(descLinkUp, truth(p.Link == "up"), p.Name)

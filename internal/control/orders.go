@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"aldis/internal/audit"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/when"
 )
 
@@ -188,7 +188,7 @@ func (s Source) keep(e audit.Entry) {
 	}
 }
 
-// SilenceOrder is the body of POST /silence. The answer is the gateway.SilenceStatus that came of it.
+// SilenceOrder is the body of POST /silence. The answer is the api.SilenceStatus that came of it.
 type SilenceOrder struct {
 	On       bool `json:"on"`
 	Until    End  `json:"until,omitzero"`
@@ -228,8 +228,8 @@ func (s Source) silence(ctx context.Context, order SilenceOrder) (any, error) {
 		return nil, Refusal{http.StatusConflict,
 			"the configuration says node.silent = true, and no order ends that: take the key out and restart the gateway"}
 	}
-	s.Order(gateway.Silence{On: order.On, Until: order.Until.Time, Announce: order.Announce})
-	var got gateway.SilenceStatus
+	s.Order(api.Silence{On: order.On, Until: order.Until.Time, Announce: order.Announce})
+	var got api.SilenceStatus
 	err = Obeyed(ctx, func() (bool, error) {
 		now, err := s.Snapshot(ctx)
 		got = now.Gateway.Silence

@@ -17,7 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 )
 
@@ -82,7 +82,7 @@ func TestOrderNeedsTheToken(t *testing.T) {
 // An order that contradicts the configuration, or that is over before it begins, is refused in words.
 func TestOrderRefused(t *testing.T) {
 	s := start(t)
-	s.status.Silence = gateway.SilenceStatus{On: true, Fixed: true}
+	s.status.Silence = api.SilenceStatus{On: true, Fixed: true}
 	code, answer := s.post(t, "application/json", `{"on":false}`, "Bearer "+token, "")
 	check.Equal(t, "code", code, http.StatusConflict)
 	check.Contains(t, "answer", answer, "node.silent = true")
@@ -142,9 +142,9 @@ func desk(t *testing.T, group int) (path string, log *bytes.Buffer) {
 	d := New(Source{
 		Names: func() []string { return nil }, Authority: func() Authority { return Authority{Group: group, Way: "go to the bridge"} }, Log: slog.New(slog.NewTextHandler(log, nil)),
 		Snapshot: func(context.Context) (Snapshot, error) {
-			return Snapshot{Gateway: gateway.Status{Silence: gateway.SilenceStatus{On: on}}}, nil
+			return Snapshot{Gateway: api.Status{Silence: api.SilenceStatus{On: on}}}, nil
 		},
-		Order: func(ev gateway.Event) { on = ev.(gateway.Silence).On },
+		Order: func(ev api.Event) { on = ev.(api.Silence).On },
 	}, prometheus.NewRegistry())
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)

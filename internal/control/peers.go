@@ -6,9 +6,10 @@ import (
 	"net/http"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
-// ForgetOrder is the body of POST /peers/forget. The answer is the gateway.PeerStatus that came of it.
+// ForgetOrder is the body of POST /peers/forget. The answer is the api.PeerStatus that came of it.
 type ForgetOrder struct {
 	Peer     uint16 `json:"peer"`                // id of a [[link.peer]]
 	AnyStart bool   `json:"any_start,omitempty"` // its next start may have any number
@@ -23,8 +24,8 @@ func (s Source) forget(ctx context.Context, order ForgetOrder) (any, error) {
 	if before.Forgotten == gateway.ForgetMost {
 		return nil, Refusal{http.StatusConflict, fmt.Sprintf("peer %d was forgotten %d times since the gateway's start: restart it first", order.Peer, before.Forgotten)}
 	}
-	s.Order(gateway.Forget{Peer: order.Peer, AnyStart: order.AnyStart})
-	var now gateway.PeerStatus
+	s.Order(api.Forget{Peer: order.Peer, AnyStart: order.AnyStart})
+	var now api.PeerStatus
 	err = Obeyed(ctx, func() (_ bool, err error) {
 		now, err = s.peer(ctx, order.Peer)
 		return now.Forgotten > before.Forgotten, err
@@ -33,15 +34,15 @@ func (s Source) forget(ctx context.Context, order ForgetOrder) (any, error) {
 }
 
 // peer is the status of a peer.
-func (s Source) peer(ctx context.Context, id uint16) (gateway.PeerStatus, error) {
+func (s Source) peer(ctx context.Context, id uint16) (api.PeerStatus, error) {
 	now, err := s.Snapshot(ctx)
 	if err != nil {
-		return gateway.PeerStatus{}, err
+		return api.PeerStatus{}, err
 	}
 	for _, p := range now.Gateway.Peers {
 		if p.ID == id {
 			return p, nil
 		}
 	}
-	return gateway.PeerStatus{}, Refusal{http.StatusNotFound, fmt.Sprintf("no [[link.peer]] has the id %d", id)}
+	return api.PeerStatus{}, Refusal{http.StatusNotFound, fmt.Sprintf("no [[link.peer]] has the id %d", id)}
 }

@@ -6,11 +6,12 @@ import (
 	"net/http"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/link/roster"
 )
 
 // RosterOrder is the body of POST /roster: go by a newer roster, and tell it to all peers. The answer is the
-// gateway.RosterStatus that came of it.
+// api.RosterStatus that came of it.
 type RosterOrder struct {
 	Roster []byte `json:"roster"` // as package roster appends it
 }
@@ -40,7 +41,7 @@ func (s Source) roster(ctx context.Context, order RosterOrder) (any, error) {
 		return nil, Refusal{http.StatusConflict, "all gateways of this net share a key (link.key_file): there is no roster to roll over"}
 	default:
 		s.Order(gateway.NewRoster{Roster: r})
-		var got *gateway.RosterStatus
+		var got *api.RosterStatus
 		err = Obeyed(ctx, func() (bool, error) {
 			now, err := s.Snapshot(ctx)
 			got = now.Gateway.Roster

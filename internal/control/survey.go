@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/link/survey"
 )
 
@@ -19,7 +20,7 @@ type SurveyOrder struct {
 
 // Survey is what GET /survey says of the last one: with its datagrams when it is done.
 type Survey struct {
-	gateway.SurveyStatus
+	api.SurveyStatus
 	Packets []survey.Packet `json:"packets,omitempty"`
 }
 
@@ -27,16 +28,16 @@ type Survey struct {
 func (s Source) survey(ctx context.Context, order SurveyOrder) (any, error) {
 	ref := rand.Uint64() | 1
 	s.Order(gateway.SurveyOrder{Ref: ref, Peer: order.Peer, Budget: order.Budget})
-	var got *gateway.SurveyStatus
+	var got *api.SurveyStatus
 	err := Obeyed(ctx, func() (bool, error) {
 		now, err := s.Snapshot(ctx)
 		got = now.Gateway.Survey
-		if err == nil && got != nil && got.Ref != ref && got.State == gateway.SurveyRuns {
+		if err == nil && got != nil && got.Ref != ref && got.State == api.SurveyRuns {
 			return false, Refusal{http.StatusConflict, fmt.Sprintf("a survey of the link to %s runs", got.Peer)}
 		}
 		return got != nil && got.Ref == ref, err
 	})
-	if err == nil && got.State == gateway.SurveyRefused {
+	if err == nil && got.State == api.SurveyRefused {
 		err = Refusal{http.StatusConflict, got.Text}
 	}
 	if err != nil {

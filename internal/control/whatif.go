@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"aldis/internal/control/glance"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail/life"
 )
 
@@ -236,11 +236,11 @@ func (w *whatIfs) traffic(ctx context.Context, now *WhatIf, minutes int) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	rows := slices.DeleteFunc(list.Messages, func(r gateway.MessageRow) bool { return r.Accepted.Before(since) || r.Octets < 1 })
+	rows := slices.DeleteFunc(list.Messages, func(r api.MessageRow) bool { return r.Accepted.Before(since) || r.Octets < 1 })
 	if len(rows) == 0 {
 		return nil, Refusal{http.StatusConflict, fmt.Sprintf("no message of this site was accepted in the last %d minutes: rehearse a trace", minutes)}
 	}
-	slices.SortStableFunc(rows, func(a, b gateway.MessageRow) int { return a.Accepted.Compare(b.Accepted) })
+	slices.SortStableFunc(rows, func(a, b api.MessageRow) int { return a.Accepted.Compare(b.Accepted) })
 	now.Of = fmt.Sprintf("%d messages that peers of this site said in the last %d minutes", len(rows), minutes)
 	now.Notes = []string{"Only messages of this site: of those of other sites there is no list. Their content is made up, of the same size."}
 	if list.More {
@@ -257,7 +257,7 @@ func (w *whatIfs) traffic(ctx context.Context, now *WhatIf, minutes int) ([]byte
 }
 
 // figuresOf is what became of messages: each counts once for each site that it is for.
-func figuresOf(rows []gateway.MessageRow) *Figures {
+func figuresOf(rows []api.MessageRow) *Figures {
 	f := &Figures{}
 	var took []float64
 	for _, r := range rows {
@@ -278,7 +278,7 @@ func figuresOf(rows []gateway.MessageRow) *Figures {
 
 // traceOf writes messages as a trace (docs/traces.md) with sizes alone: each sender has a pipe to which the far side listens.
 // A message to several sites is one, to one far peer.
-func traceOf(rows []gateway.MessageRow, since time.Time, terminal bool) []byte {
+func traceOf(rows []api.MessageRow, since time.Time, terminal bool) []byte {
 	var b bytes.Buffer
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	last := rows[len(rows)-1].Accepted.Sub(since).Seconds() + whatIfLeadS

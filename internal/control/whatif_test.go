@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"aldis/internal/control/glance"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/browser"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/replay"
@@ -118,14 +118,14 @@ func TestWhatIfOrders(t *testing.T) {
 // Traffic becomes a trace that the reader of traces takes, with all messages in their order; and its figures.
 func TestWhatIfTraffic(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	row := func(from string, ago, took time.Duration, octets int, states ...string) gateway.MessageRow {
-		r := gateway.MessageRow{From: from, Accepted: now.Add(-ago), Octets: octets}
+	row := func(from string, ago, took time.Duration, octets int, states ...string) api.MessageRow {
+		r := api.MessageRow{From: from, Accepted: now.Add(-ago), Octets: octets}
 		for _, s := range states {
-			r.Recipients = append(r.Recipients, gateway.RecipientRow{State: s, Since: r.Accepted.Add(took)})
+			r.Recipients = append(r.Recipients, api.RecipientRow{State: s, Since: r.Accepted.Add(took)})
 		}
 		return r
 	}
-	rows := []gateway.MessageRow{row("a", 50*time.Minute, 2*time.Second, 200, "delivered"), row("b\"", 40*time.Minute, 8*time.Second, 300, "delivered", "delivered"),
+	rows := []api.MessageRow{row("a", 50*time.Minute, 2*time.Second, 200, "delivered"), row("b\"", 40*time.Minute, 8*time.Second, 300, "delivered", "delivered"),
 		row("a", time.Minute, 0, 250, "waiting")}
 	for _, terminal := range []bool{true, false} {
 		f, err := trace.ReadFile(strings.NewReader(string(traceOf(rows, now.Add(-time.Hour), terminal))))
@@ -161,7 +161,7 @@ func TestSince(t *testing.T) {
 	began := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	h := glance.NewHistory(began)
 	say := func(minute int, sent, received uint64) {
-		h.Note(began.Add(time.Duration(minute)*time.Minute), gateway.Status{Ledger: []gateway.LedgerRow{
+		h.Note(began.Add(time.Duration(minute)*time.Minute), api.Status{Ledger: []api.LedgerRow{
 			{Direction: "sent", Peer: "hq", Kind: "payload", Octets: sent}, {Direction: "received", Peer: "hq", Kind: "ack", Octets: received}}})
 	}
 	say(1, 100, 10)

@@ -3,7 +3,7 @@ package daemon
 import (
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 const (
@@ -47,10 +47,10 @@ func (c *clock) read(mono time.Duration, wall time.Time) (now time.Time, jump ti
 }
 
 // event is what the engine hears when only time has passed: nothing, or how far the clocks are apart.
-func (c *clock) event() gateway.Event {
+func (c *clock) event() api.Event {
 	if !c.moved {
 		return nil
 	}
 	c.news = false
-	return gateway.Clock{Ran: c.mono - c.began, Set: c.set}
+	return api.Clock{Ran: c.mono - c.began, Set: c.set}
 }

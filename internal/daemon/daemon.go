@@ -11,7 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/site"
 )
 
@@ -30,32 +30,32 @@ const (
 
 // Engine is gateway.Gateway.
 type Engine interface {
-	Step(now time.Time, ev gateway.Event) gateway.Output
+	Step(now time.Time, ev api.Event) api.Output
 }
 
 // Parts are what the loop drives. None of its functions may wait for anything but the disk.
 type Parts struct {
 	Engine Engine
 	// LAN carries out orders of the faces.
-	LAN   func(gateway.LANOrder)
-	Radio func([]gateway.Datagram)
-	Norm  func(gateway.NormCommand)
+	LAN   func(api.LANOrder)
+	Radio func([]api.Datagram)
+	Norm  func(api.NormCommand)
 	// Handled tells the room of a face how long one of its events has taken; nil: nobody wants to know.
-	Handled func(ev gateway.LAN, took time.Duration)
+	Handled func(ev api.LAN, took time.Duration)
 	// Gather hands over up to most datagrams that have come on the link and wait in the kernel, by PostAir; nil: there is no such
 	// thing.
 	Gather func(most int)
 	// Commit makes records durable, all or none; after an error the same may be tried again.
-	Commit func([]gateway.Record) error
+	Commit func([]api.Record) error
 }
 
 // Daemon is the loop and its inboxes.
 type Daemon struct {
 	log     *slog.Logger
 	metrics *metrics
-	lan     chan gateway.Event
-	norm    chan gateway.Event
-	orders  chan gateway.Event
+	lan     chan api.Event
+	norm    chan api.Event
+	orders  chan api.Event
 	air     chan heard
 	asks    chan func(now time.Time)
 	stopped chan struct{}
@@ -69,8 +69,8 @@ type Daemon struct {
 	aired    []heard // of this turn: they come before its events
 	closing  bool    // nothing but local peers is heard any more
 	unheard  int     // turns, one after the other, that left datagrams for the next
-	events   []gateway.Event
-	outputs  []gateway.Output
+	events   []api.Event
+	outputs  []api.Output
 
 	waits    waiting
 	written  chan error // the result of the commit that is under way
@@ -85,8 +85,8 @@ func New(log *slog.Logger, reg prometheus.Registerer) *Daemon {
 	start := time.Now()
 	return &Daemon{
 		log: log, metrics: newMetrics(reg),
-		lan:  make(chan gateway.Event, lanInbox),
-		norm: make(chan gateway.Event, normInbox), orders: make(chan gateway.Event, orderInbox),
+		lan:  make(chan api.Event, lanInbox),
+		norm: make(chan api.Event, normInbox), orders: make(chan api.Event, orderInbox),
 		air:  make(chan heard, airInbox),
 		asks: make(chan func(time.Time)), stopped: make(chan struct{}), written: make(chan error, 1),
 		waits: waiting{blocked: map[connection]int{}},
@@ -100,16 +100,16 @@ func New(log *slog.Logger, reg prometheus.Registerer) *Daemon {
 // PostLAN is for the LAN room of a face: what it returns hands over an event and waits for room. After the loop has ended
 // it does nothing.
 func (d *Daemon) PostLAN(face site.Face) func(site.Event) {
-	return func(ev site.Event) { d.wait(d.lan, gateway.LAN{Face: face, Event: ev}) }
+	return func(ev site.Event) { d.wait(d.lan, api.LAN{Face: face, Event: ev}) }
 }
 
 // PostNorm hands over an event of libnorm's and waits for room. After the loop has ended it does nothing.
-func (d *Daemon) PostNorm(ev gateway.Event) { d.wait(d.norm, ev) }
+func (d *Daemon) PostNorm(ev api.Event) { d.wait(d.norm, ev) }
 
 // PostOrder hands over an operator's order and waits for room. After the loop has ended it does nothing.
-func (d *Daemon) PostOrder(ev gateway.Event) { d.wait(d.orders, ev) }
+func (d *Daemon) PostOrder(ev api.Event) { d.wait(d.orders, ev) }
 
-func (d *Daemon) wait(inbox chan gateway.Event, ev gateway.Event) {
+func (d *Daemon) wait(inbox chan api.Event, ev api.Event) {
 	select {
 	case inbox <- ev:
 	case <-d.stopped:
@@ -117,7 +117,7 @@ func (d *Daemon) wait(inbox chan gateway.Event, ev gateway.Event) {
 }
 
 // PostAir hands over a datagram; false when there is no room for it.
-func (d *Daemon) PostAir(ev gateway.Datagram) bool {
+func (d *Daemon) PostAir(ev api.Datagram) bool {
 	mono, _ := d.readers()
 	select {
 	case d.air <- heard{ev, mono - ev.Waited}:
@@ -310,8 +310,8 @@ func (d *Daemon) turn() time.Duration {
 }
 
 // step gives one event to the engine.
-func (d *Daemon) step(now time.Time, ev gateway.Event) gateway.Output {
-	of, is := ev.(gateway.LAN)
+func (d *Daemon) step(now time.Time, ev api.Event) api.Output {
+	of, is := ev.(api.LAN)
 	if !is || d.parts.Handled == nil {
 		return d.parts.Engine.Step(now, ev)
 	}
@@ -335,7 +335,7 @@ func (d *Daemon) untilNext(now time.Time, mono time.Duration) time.Duration {
 }
 
 // act does what an output wants whose records are durable.
-func (d *Daemon) act(out gateway.Output) {
+func (d *Daemon) act(out api.Output) {
 	d.actLAN(out)
 	if len(out.Datagrams) > 0 {
 		d.parts.Radio(out.Datagrams)
@@ -345,7 +345,7 @@ func (d *Daemon) act(out gateway.Output) {
 	}
 }
 
-func (d *Daemon) actLAN(out gateway.Output) {
+func (d *Daemon) actLAN(out api.Output) {
 	for _, o := range out.LAN {
 		d.parts.LAN(o)
 	}

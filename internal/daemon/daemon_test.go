@@ -18,7 +18,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/check"
 	"aldis/internal/site"
@@ -26,14 +26,14 @@ import (
 
 // engine answers each event by a function and notes when it was stepped.
 type engine struct {
-	step  func(now time.Time, ev gateway.Event) gateway.Output
+	step  func(now time.Time, ev api.Event) api.Output
 	times []time.Time
 }
 
-func (e *engine) Step(now time.Time, ev gateway.Event) gateway.Output {
+func (e *engine) Step(now time.Time, ev api.Event) api.Output {
 	e.times = append(e.times, now)
 	if e.step == nil {
-		return gateway.Output{}
+		return api.Output{}
 	}
 	return e.step(now, ev)
 }
@@ -78,7 +78,7 @@ func (w *world) setFull(full bool) {
 }
 
 // lan carries out an order of a face.
-func (w *world) lan(o gateway.LANOrder) {
+func (w *world) lan(o api.LANOrder) {
 	switch o := o.Order.(type) {
 	case jxtabridge.Welcome:
 		w.wrote("welcome %d", o.Conn)
@@ -93,14 +93,14 @@ func (w *world) lan(o gateway.LANOrder) {
 func (w *world) post(ev site.Event) { w.PostLAN(site.JXTA)(ev) }
 
 // orders are those of the JXTA face.
-func orders(list ...site.Order) (out []gateway.LANOrder) {
+func orders(list ...site.Order) (out []api.LANOrder) {
 	for _, o := range list {
-		out = append(out, gateway.LANOrder{Face: site.JXTA, Order: o})
+		out = append(out, api.LANOrder{Face: site.JXTA, Order: o})
 	}
 	return out
 }
 
-func newWorld(step func(time.Time, gateway.Event) gateway.Output) *world {
+func newWorld(step func(time.Time, api.Event) api.Output) *world {
 	w := &world{engine: &engine{step: step}, reg: prometheus.NewRegistry(), logged: new(bytes.Buffer), ended: make(chan error, 1)}
 	w.Daemon = New(slog.New(slog.NewTextHandler(w.logged, &slog.HandlerOptions{Level: slog.LevelDebug})), w.reg)
 	return w
@@ -111,13 +111,13 @@ func (w *world) start() {
 	w.stop = cancel
 	parts := Parts{
 		Engine: w.engine, LAN: w.lan, Gather: w.gather,
-		Radio: func(ds []gateway.Datagram) {
+		Radio: func(ds []api.Datagram) {
 			for _, d := range ds {
 				w.wrote("datagram %.20s", d.Data)
 			}
 		},
-		Norm: func(c gateway.NormCommand) { w.wrote("%T", c) },
-		Commit: func(rs []gateway.Record) error {
+		Norm: func(c api.NormCommand) { w.wrote("%T", c) },
+		Commit: func(rs []api.Record) error {
 			if w.slow != nil {
 				<-w.slow
 			}
@@ -166,24 +166,24 @@ func expect(t *testing.T, got []string, want ...string) {
 func opened(n int) site.Event { return jxtabridge.Opened{Conn: site.ConnID(n)} }
 
 // byConn answers opened(n): n >= 100 wants a record named after it; all want a datagram and a body on the connection.
-func byConn(now time.Time, ev gateway.Event) (out gateway.Output) {
-	lan, ok := ev.(gateway.LAN)
+func byConn(now time.Time, ev api.Event) (out api.Output) {
+	lan, ok := ev.(api.LAN)
 	if !ok {
 		return out
 	}
 	n := lan.Event.(jxtabridge.Opened).Conn
 	if n >= 100 {
-		out.Records = []gateway.Record{{Bucket: "b", Key: fmt.Append(nil, n), Value: []byte{1}}}
-		out.Norm = []gateway.NormCommand{gateway.NormStart{}}
+		out.Records = []api.Record{{Bucket: "b", Key: fmt.Append(nil, n), Value: []byte{1}}}
+		out.Norm = []api.NormCommand{api.NormStart{}}
 	}
 	out.LAN = orders(jxtabridge.Send{Conn: n, Body: []byte("body")})
-	out.Datagrams = []gateway.Datagram{{Data: fmt.Append(nil, n)}}
+	out.Datagrams = []api.Datagram{{Data: fmt.Append(nil, n)}}
 	return out
 }
 
 func TestCommitComesFirstAndOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(func(now time.Time, ev gateway.Event) gateway.Output {
+		w := newWorld(func(now time.Time, ev api.Event) api.Output {
 			out := byConn(now, ev)
 			if len(out.LAN) > 0 {
 				send := out.LAN[0].Order.(jxtabridge.Send)
@@ -200,9 +200,9 @@ func TestCommitComesFirstAndOnce(t *testing.T) {
 			t.Errorf("the commit is not first: %q", got)
 		}
 		expect(t, got, "commit 100 101",
-			"welcome 100", "send 100 body", "close 100", "datagram 100", "gateway.NormStart",
+			"welcome 100", "send 100 body", "close 100", "datagram 100", "api.NormStart",
 			"welcome 1", "send 1 body", "close 1", "datagram 1",
-			"welcome 101", "send 101 body", "close 101", "datagram 101", "gateway.NormStart")
+			"welcome 101", "send 101 body", "close 101", "datagram 101", "api.NormStart")
 		w.post(opened(2)) // without records the journal is left alone
 		expect(t, w.take(), "welcome 2", "send 2 body", "close 2", "datagram 2")
 		w.end(t)
@@ -214,7 +214,7 @@ func TestDeadlines(t *testing.T) {
 		start := time.Now()
 		var due []time.Duration
 		w := newWorld(nil)
-		w.engine.step = func(now time.Time, ev gateway.Event) (out gateway.Output) {
+		w.engine.step = func(now time.Time, ev api.Event) (out api.Output) {
 			due = append(due, now.Sub(start))
 			switch len(due) {
 			case 1:
@@ -257,12 +257,12 @@ func TestFullDisk(t *testing.T) {
 		expect(t, w.take(), "full", "full")
 		w.setFull(false)
 		pass(time.Second)
-		expect(t, w.take(), "commit 100 101", "send 100 body", "gateway.NormStart", "send 101 body", "gateway.NormStart")
+		expect(t, w.take(), "commit 100 101", "send 100 body", "api.NormStart", "send 101 body", "api.NormStart")
 		if s := w.Trouble(); s != "" {
 			t.Errorf("trouble: %q", s)
 		}
 		w.post(opened(102))
-		expect(t, w.take(), "commit 102", "send 102 body", "datagram 102", "gateway.NormStart")
+		expect(t, w.take(), "commit 102", "send 102 body", "datagram 102", "api.NormStart")
 		pass(time.Minute)
 		expect(t, w.take())
 		if got := strings.Count(w.logged.String(), "\n"); got != 2 || !strings.Contains(w.logged.String(), "the journal writes again") {
@@ -301,10 +301,10 @@ func TestFullDiskAndALotToWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const each = 256 << 10
 		stepped := 0
-		w := newWorld(func(now time.Time, ev gateway.Event) (out gateway.Output) {
-			if _, ok := ev.(gateway.LAN); ok {
+		w := newWorld(func(now time.Time, ev api.Event) (out api.Output) {
+			if _, ok := ev.(api.LAN); ok {
 				stepped++
-				out.Records = []gateway.Record{{Bucket: "b", Key: fmt.Append(nil, stepped), Value: make([]byte, each)}}
+				out.Records = []api.Record{{Bucket: "b", Key: fmt.Append(nil, stepped), Value: make([]byte, each)}}
 			}
 			return out
 		})
@@ -326,11 +326,11 @@ func TestFullDiskAndALotToWrite(t *testing.T) {
 			t.Error("the LAN was never made to wait")
 		}
 		for range airInbox {
-			if !w.PostAir(gateway.Datagram{Addr: netip.AddrPort{}}) {
+			if !w.PostAir(api.Datagram{Addr: netip.AddrPort{}}) {
 				t.Fatal("no room for a datagram")
 			}
 		}
-		if w.PostAir(gateway.Datagram{}) {
+		if w.PostAir(api.Datagram{}) {
 			t.Error("the link's inbox has no bound")
 		}
 		w.setFull(false)
@@ -401,7 +401,7 @@ func TestStopWithAFullDisk(t *testing.T) {
 				check.Contains(t, "err.Error()", err.Error(), "no space left")
 			}
 			if !full {
-				expect(t, w.take(), "commit 100", "send 100 body", "gateway.NormStart")
+				expect(t, w.take(), "commit 100", "send 100 body", "api.NormStart")
 				if err != nil {
 					t.Errorf("with room: %v", err)
 				}
@@ -439,14 +439,14 @@ func TestDo(t *testing.T) {
 			t.Errorf("after the end: %v", err)
 		}
 		w.post(opened(1)) // must not wait for ever
-		w.PostNorm(gateway.NormDown{})
+		w.PostNorm(api.NormDown{})
 	})
 }
 
 func TestNotes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(func(time.Time, gateway.Event) gateway.Output {
-			return gateway.Output{Notes: []site.Note{
+		w := newWorld(func(time.Time, api.Event) api.Output {
+			return api.Output{Notes: []site.Note{
 				{Level: "debug", Text: "one", Attrs: []any{"peer", 3}}, {Level: "warn", Text: "two"}, {Level: "loud", Text: "three"}}}
 		})
 		w.start()
@@ -464,9 +464,9 @@ func TestSourcesAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(nil)
 		w.post(opened(1))
-		w.PostNorm(gateway.NormUp{})
-		w.PostNorm(gateway.NormDown{})
-		w.PostAir(gateway.Datagram{})
+		w.PostNorm(api.NormUp{})
+		w.PostNorm(api.NormDown{})
+		w.PostAir(api.Datagram{})
 		w.start()
 		w.take()
 		for source, want := range map[string]float64{"lan": 1, "norm": 2, "link": 1} {
@@ -493,9 +493,9 @@ func TestWallClockJumps(t *testing.T) {
 				return time.Since(start), time.Now().Round(0).Add(set)
 			}
 			var at []time.Duration // real time since the start of each step
-			w.engine.step = func(now time.Time, ev gateway.Event) gateway.Output {
+			w.engine.step = func(now time.Time, ev api.Event) api.Output {
 				at = append(at, time.Since(start))
-				return gateway.Output{Deadline: now.Add(time.Minute)}
+				return api.Output{Deadline: now.Add(time.Minute)}
 			}
 			w.start()
 			pass(10*time.Minute + time.Second)

@@ -3,7 +3,7 @@ package daemon
 import (
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 // A machine that is busy wakes its gateway late. What has come meanwhile is heard before anything that is due is done: an answer
@@ -11,7 +11,7 @@ import (
 
 // heard is a datagram and when it arrived at this machine, monotonic.
 type heard struct {
-	gateway.Datagram
+	api.Datagram
 	at time.Duration
 }
 
@@ -33,7 +33,7 @@ func (d *Daemon) hear(now time.Time, mono time.Duration) {
 	} else {
 		d.unheard = 0
 	}
-	events := make([]gateway.Event, 0, len(d.aired)+len(d.events))
+	events := make([]api.Event, 0, len(d.aired)+len(d.events))
 	for i, h := range d.aired {
 		h.Waited, h.More = max(0, mono-h.at), i+1 < len(d.aired) || d.unheard > 0
 		events = append(events, h.Datagram)

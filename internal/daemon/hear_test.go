@@ -7,17 +7,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 // listening is a world whose engine notes what it hears and wants to be woken every second.
 func listening(began time.Time) (*world, *[]string) {
 	var log []string
-	return newWorld(func(now time.Time, ev gateway.Event) (out gateway.Output) {
+	return newWorld(func(now time.Time, ev api.Event) (out api.Output) {
 		switch ev := ev.(type) {
-		case gateway.Datagram:
+		case api.Datagram:
 			log = append(log, fmt.Sprintf("%s more=%v waited=%v", ev.Data, ev.More, ev.Waited))
-		case gateway.LAN:
+		case api.LAN:
 			log = append(log, "lan")
 		case nil:
 			log = append(log, fmt.Sprintf("due at %v", now.Sub(began)))
@@ -31,7 +31,7 @@ func listening(began time.Time) (*world, *[]string) {
 func TestWhatHasComeIsHeardBeforeWhatIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, log := listening(time.Now())
-		came := map[int][]gateway.Datagram{1: {{Data: []byte("a"), Waited: 300 * time.Millisecond}, {Data: []byte("b")}}}
+		came := map[int][]api.Datagram{1: {{Data: []byte("a"), Waited: 300 * time.Millisecond}, {Data: []byte("b")}}}
 		asked := 0
 		gather := func(most int) {
 			if most != airInbox {
@@ -42,9 +42,9 @@ func TestWhatHasComeIsHeardBeforeWhatIsDue(t *testing.T) {
 				w.PostAir(d)
 			}
 		}
-		w.PostAir(gateway.Datagram{Data: []byte("x")})
+		w.PostAir(api.Datagram{Data: []byte("x")})
 		w.post(opened(1))
-		w.PostAir(gateway.Datagram{Data: []byte("y")})
+		w.PostAir(api.Datagram{Data: []byte("y")})
 		w.gather = gather
 		w.start()
 		pass(2500 * time.Millisecond)
@@ -60,8 +60,8 @@ func TestWhatHasComeIsHeardBeforeWhatIsDue(t *testing.T) {
 func TestFloodPutsOffLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var row, longest int
-		w := newWorld(func(now time.Time, ev gateway.Event) (out gateway.Output) {
-			if d, is := ev.(gateway.Datagram); is && d.More {
+		w := newWorld(func(now time.Time, ev api.Event) (out api.Output) {
+			if d, is := ev.(api.Datagram); is && d.More {
 				row++
 			} else {
 				row = 0
@@ -70,12 +70,12 @@ func TestFloodPutsOffLittle(t *testing.T) {
 			return out
 		})
 		for range airInbox {
-			w.PostAir(gateway.Datagram{})
+			w.PostAir(api.Datagram{})
 		}
 		w.start()
 		flood := 20 * airInbox
 		for flood > 0 {
-			for flood > 0 && w.PostAir(gateway.Datagram{}) {
+			for flood > 0 && w.PostAir(api.Datagram{}) {
 				flood--
 			}
 			synctest.Wait()

@@ -20,6 +20,7 @@ import (
 
 	"aldis/internal/daemon"
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/journal"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
@@ -79,9 +80,9 @@ func newRig(tb testing.TB, profileName string) *rig {
 	var ended sync.WaitGroup
 	ended.Go(func() { l.Serve(ln) })
 	ended.Go(func() {
-		err := r.Run(ctx, daemon.Parts{Engine: r.gateway, LAN: func(o gateway.LANOrder) { l.Do(o.Order) }, Radio: func([]gateway.Datagram) {}, Norm: func(gateway.NormCommand) {},
-			Handled: func(ev gateway.LAN, took time.Duration) { l.Handled(ev.Event, took) },
-			Commit: func(records []gateway.Record) error {
+		err := r.Run(ctx, daemon.Parts{Engine: r.gateway, LAN: func(o api.LANOrder) { l.Do(o.Order) }, Radio: func([]api.Datagram) {}, Norm: func(api.NormCommand) {},
+			Handled: func(ev api.LAN, took time.Duration) { l.Handled(ev.Event, took) },
+			Commit: func(records []api.Record) error {
 				ops := make([]journal.Op, len(records))
 				for i, rec := range records {
 					ops[i] = journal.Op(rec)

@@ -3,7 +3,7 @@ package daemon
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 type metrics struct {
@@ -43,16 +43,16 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return m
 }
 
-func (m *metrics) count(ev gateway.Event) {
+func (m *metrics) count(ev api.Event) {
 	source := "norm"
 	switch ev.(type) {
-	case nil, gateway.Clock:
+	case nil, api.Clock:
 		source = "timer"
-	case gateway.Silence:
+	case api.Silence:
 		source = "order"
-	case gateway.LAN:
+	case api.LAN:
 		source = "lan"
-	case gateway.Datagram:
+	case api.Datagram:
 		source = "link"
 	}
 	m.events.WithLabelValues(source).Inc()

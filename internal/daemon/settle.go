@@ -6,14 +6,14 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/site"
 )
 
 // waiting are outputs whose records, or those of an output before them, are not durable yet. The journal writes beside
 // the loop, one commit at a time, and takes with each what has gathered since the last.
 type waiting struct {
-	queue   []gateway.Output
+	queue   []api.Output
 	put     uint64 // outputs that ever waited, and those of them that are durable
 	durable uint64
 	octets  int                // about what the queue takes
@@ -35,7 +35,7 @@ func (d *Daemon) settle(mono time.Duration) {
 				continue
 			case d.free(out) && len(out.Datagrams) == 0:
 				d.actLAN(out)
-				out = gateway.Output{Norm: out.Norm}
+				out = api.Output{Norm: out.Norm}
 			}
 		}
 		d.put(out)
@@ -46,7 +46,7 @@ func (d *Daemon) settle(mono time.Duration) {
 // free says whether what an output has for local peers may go before those that wait: nothing that waits is for the same
 // connections, and it confirms nothing. So what a peer is told stays in order, and the acknowledgement of something twice
 // received does not overtake the commit of the first, which may have come over another connection.
-func (d *Daemon) free(out gateway.Output) bool {
+func (d *Daemon) free(out api.Output) bool {
 	for _, o := range out.LAN {
 		if conn, confirms := o.Concerns(); confirms || d.waits.blocked[connection{o.Face, conn}] > 0 {
 			return false
@@ -62,7 +62,7 @@ type connection struct {
 }
 
 // block counts the connections of an output in the queue, or no longer there.
-func (d *Daemon) block(out gateway.Output, by int) {
+func (d *Daemon) block(out api.Output, by int) {
 	for _, o := range out.LAN {
 		conn, _ := o.Concerns()
 		if conn == 0 {
@@ -75,7 +75,7 @@ func (d *Daemon) block(out gateway.Output, by int) {
 	}
 }
 
-func (d *Daemon) put(out gateway.Output) {
+func (d *Daemon) put(out api.Output) {
 	n := size(out)
 	if n == 0 {
 		return
@@ -87,7 +87,7 @@ func (d *Daemon) put(out gateway.Output) {
 	d.metrics.held.Set(float64(d.waits.octets))
 }
 
-func (d *Daemon) withoutDatagrams(out gateway.Output) gateway.Output {
+func (d *Daemon) withoutDatagrams(out api.Output) api.Output {
 	d.metrics.datagramsLost.Add(float64(len(out.Datagrams)))
 	out.Datagrams = nil
 	return out
@@ -103,14 +103,14 @@ func (d *Daemon) write(mono time.Duration) {
 	go func() { d.written <- d.commit(records) }()
 }
 
-func (d *Daemon) records() (all []gateway.Record) {
+func (d *Daemon) records() (all []api.Record) {
 	for _, out := range d.waits.queue[:d.waits.covered] {
 		all = append(all, out.Records...)
 	}
 	return all
 }
 
-func (d *Daemon) commit(records []gateway.Record) error {
+func (d *Daemon) commit(records []api.Record) error {
 	began := time.Now()
 	err := d.parts.Commit(records)
 	d.metrics.commit.Observe(time.Since(began).Seconds())
@@ -136,7 +136,7 @@ func (d *Daemon) wrote(mono time.Duration, err error) {
 		d.waits.octets -= size(out)
 		d.block(out, -1)
 		d.act(out)
-		d.waits.queue[i] = gateway.Output{}
+		d.waits.queue[i] = api.Output{}
 	}
 	if d.waits.queue = d.waits.queue[n:]; len(d.waits.queue) == 0 {
 		d.waits.queue, d.waits.octets = nil, 0
@@ -210,7 +210,7 @@ func (d *Daemon) hearOut() {
 func (d *Daemon) finish() error {
 	d.hearOut()
 	if !d.full() {
-		d.events = append(d.events[:0], gateway.Stop{})
+		d.events = append(d.events[:0], api.Stop{})
 		d.turn()
 	}
 	_, mono := d.now()
@@ -235,7 +235,7 @@ func (d *Daemon) finish() error {
 }
 
 // size is about what an output takes in memory, in octets; 0: there is nothing in it.
-func size(out gateway.Output) int {
+func size(out api.Output) int {
 	const each = 64
 	n := 0
 	for _, r := range out.Records {
@@ -250,9 +250,9 @@ func size(out gateway.Output) int {
 	for _, c := range out.Norm {
 		n += each
 		switch c := c.(type) {
-		case gateway.NormEnqueue:
+		case api.NormEnqueue:
 			n += len(c.Data)
-		case gateway.NormInject:
+		case api.NormInject:
 			n += len(c.Data)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/site"
 )
@@ -14,9 +14,9 @@ import (
 // all that has gathered.
 func TestSlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(func(now time.Time, ev gateway.Event) gateway.Output {
+		w := newWorld(func(now time.Time, ev api.Event) api.Output {
 			out := byConn(now, ev)
-			if e, ok := ev.(gateway.LAN); ok {
+			if e, ok := ev.(api.LAN); ok {
 				switch e.Event.(jxtabridge.Opened).Remote {
 				case "lan":
 					out.Datagrams = nil
@@ -47,18 +47,18 @@ func TestSlowDisk(t *testing.T) {
 		local(4)
 		expect(t, w.take(), "send 4 body")
 		w.slow <- struct{}{}
-		expect(t, w.take(), "commit 100", "send 100 body", "datagram 100", "gateway.NormStart",
+		expect(t, w.take(), "commit 100", "send 100 body", "datagram 100", "api.NormStart",
 			"send 2 body", "datagram 2", "send 2 body", "send 5 body")
 		local(2)
 		expect(t, w.take(), "send 2 body")
 		w.slow <- struct{}{}
-		expect(t, w.take(), "commit 101 100", "send 101 body", "datagram 101", "gateway.NormStart", "send 100 body", "datagram 100", "gateway.NormStart")
+		expect(t, w.take(), "commit 101 100", "send 101 body", "datagram 101", "api.NormStart", "send 100 body", "datagram 100", "api.NormStart")
 		w.post(opened(102))
 		synctest.Wait()
 		w.post(opened(103))
 		synctest.Wait()
 		close(w.slow)
 		w.end(t) // what is under way is waited for
-		expect(t, w.take(), "commit 102", "send 102 body", "datagram 102", "gateway.NormStart", "commit 103", "send 103 body", "datagram 103", "gateway.NormStart")
+		expect(t, w.take(), "commit 102", "send 102 body", "datagram 102", "api.NormStart", "commit 103", "send 103 body", "datagram 103", "api.NormStart")
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
 )
@@ -63,7 +64,7 @@ func TestSilenceWhileTheClockIsSet(t *testing.T) {
 			}
 			change(-time.Hour, 0)
 			pass(time.Second)
-			w.PostOrder(gateway.Silence{On: true, Until: wall().Add(time.Hour)})
+			w.PostOrder(api.Silence{On: true, Until: wall().Add(time.Hour)})
 			pass(time.Second)
 			w.take()
 			silent := func() bool {
@@ -76,7 +77,7 @@ func TestSilenceWhileTheClockIsSet(t *testing.T) {
 			for second := time.Duration(0); second < 4*time.Hour && silent(); second += time.Second {
 				change(second, second+time.Second)
 				pass(time.Second)
-				w.PostAir(gateway.Datagram{Data: []byte("nothing that anybody sealed")})
+				w.PostAir(api.Datagram{Data: []byte("nothing that anybody sealed")})
 			}
 			if lasted := time.Since(ordered); lasted < tt.lasts || lasted > tt.lasts+4*time.Second {
 				t.Errorf("%s: the silence lasted %v, want %v", tt.name, lasted, tt.lasts)

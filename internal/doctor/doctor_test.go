@@ -11,7 +11,7 @@ import (
 
 	"aldis/internal/config"
 	"aldis/internal/control"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/roster"
@@ -42,51 +42,51 @@ func TestFar(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &config.Config{Link: config.Link{Profile: p, Listen: netip.MustParseAddrPort("0.0.0.0:7142")}}
-	count := func(n, repeated uint64, column int) func(*gateway.PeerStatus) {
-		return func(s *gateway.PeerStatus) {
+	count := func(n, repeated uint64, column int) func(*api.PeerStatus) {
+		return func(s *api.PeerStatus) {
 			s.Link = "up"
 			s.Delays.Count, s.Delays.Counts[column], s.Repeated = n, n, repeated
 		}
 	}
-	differs := func(m gateway.LinkMeasured) func(*gateway.PeerStatus) {
-		return func(s *gateway.PeerStatus) { s.Link, s.Measured = "up", m }
+	differs := func(m api.LinkMeasured) func(*api.PeerStatus) {
+		return func(s *api.PeerStatus) { s.Link, s.Measured = "up", m }
 	}
 	for _, tt := range []struct {
 		name    string
 		known   time.Duration // how long the gateway has known the far one
-		state   func(*gateway.PeerStatus)
+		state   func(*api.PeerStatus)
 		report  func(*control.Report)
 		checked string
 		grade   Grade
 		words   []string
 	}{
-		{"up", time.Hour, func(s *gateway.PeerStatus) { s.Link, s.LastHeard = "up", now.Add(-3*time.Second).Format(time.RFC3339) }, nil, "far.heard", OK, []string{"last 3s ago"}},
-		{"silent by order", time.Hour, func(s *gateway.PeerStatus) { s.Link = "listening" }, nil, "far.heard", OK, []string{"by order"}},
-		{"another key", time.Hour, func(s *gateway.PeerStatus) { s.Unopened = 4 }, nil, "far.key", Fault, []string{"4 datagrams", "do not open"}},
+		{"up", time.Hour, func(s *api.PeerStatus) { s.Link, s.LastHeard = "up", now.Add(-3*time.Second).Format(time.RFC3339) }, nil, "far.heard", OK, []string{"last 3s ago"}},
+		{"silent by order", time.Hour, func(s *api.PeerStatus) { s.Link = "listening" }, nil, "far.heard", OK, []string{"by order"}},
+		{"another key", time.Hour, func(s *api.PeerStatus) { s.Unopened = 4 }, nil, "far.key", Fault, []string{"4 datagrams", "do not open"}},
 		{"we are silent", time.Hour, nil, func(r *control.Report) { r.Silence.On = true }, "far.heard", Warning, []string{"cannot ask"}},
-		{"no address", time.Hour, func(s *gateway.PeerStatus) { s.Address = "" }, nil, "far.heard", Warning, []string{"before it calls"}},
+		{"no address", time.Hour, func(s *api.PeerStatus) { s.Address = "" }, nil, "far.heard", Warning, []string{"before it calls"}},
 		{"new", 5 * time.Second, nil, nil, "far.heard", Warning, []string{"only just come to know"}},
 		{"never heard", time.Hour, nil, nil, "far.heard", Fault, []string{"never since the start", "192.0.2.1:7142", "udp port 7142"}},
 		{"another id", time.Hour, nil, func(r *control.Report) {
 			r.Radio.ReceivedDatagrams, r.Dropped = 9, map[string]uint64{"unknown_peer": 9}
 		}, "far.heard", Fault, []string{"another id"}},
-		{"gone", time.Hour, func(s *gateway.PeerStatus) {
+		{"gone", time.Hour, func(s *api.PeerStatus) {
 			s.Link, s.LastHeard = "silent", now.Add(-time.Minute).Format(time.RFC3339)
 		}, nil, "far.heard", Fault, []string{"last 1m0s ago"}},
 		{"few messages", time.Hour, count(3, 0, 2), nil, "link.profile", OK, []string{"too few"}},
 		{"as the profile says", time.Hour, count(100, 1, 2), nil, "link.profile", OK, []string{"does what profile iridium-directip says"}},
-		{"lossy", time.Hour, differs(gateway.LinkMeasured{LossPct: 37.5, Differs: []string{gateway.DiffersLoss}}), nil, "link.profile", Warning, []string{"38 %", "tune --fit"}},
-		{"slow", time.Hour, differs(gateway.LinkMeasured{RateBps: 1200, PaceBps: 1300, Differs: []string{gateway.DiffersRate}}), nil, "link.profile", Warning, []string{"1200 bit/s", "1300"}},
-		{"far", time.Hour, differs(gateway.LinkMeasured{RoundTripS: 61, Differs: []string{gateway.DiffersDelay}}), nil, "link.profile", Warning, []string{"61.0 s"}},
+		{"lossy", time.Hour, differs(api.LinkMeasured{LossPct: 37.5, Differs: []string{api.DiffersLoss}}), nil, "link.profile", Warning, []string{"38 %", "tune --fit"}},
+		{"slow", time.Hour, differs(api.LinkMeasured{RateBps: 1200, PaceBps: 1300, Differs: []string{api.DiffersRate}}), nil, "link.profile", Warning, []string{"1200 bit/s", "1300"}},
+		{"far", time.Hour, differs(api.LinkMeasured{RoundTripS: 61, Differs: []string{api.DiffersDelay}}), nil, "link.profile", Warning, []string{"61.0 s"}},
 		{"the kernel refuses", time.Hour, nil, func(r *control.Report) { r.Radio.UnsentDatagrams = 2 }, "link.unsent", Warning, []string{"refused 2 of 2"}},
 		{"the NORM process is down", time.Hour, nil, func(r *control.Report) { r.Transport = "norm" }, "norm", Fault, []string{"is down"}},
 	} {
-		s := gateway.PeerStatus{ID: 1, Name: "hq", Link: "unknown", Address: "192.0.2.1:7142", KnownSince: now.Add(-tt.known)}
+		s := api.PeerStatus{ID: 1, Name: "hq", Link: "unknown", Address: "192.0.2.1:7142", KnownSince: now.Add(-tt.known)}
 		if tt.state != nil {
 			tt.state(&s)
 		}
 		r := &control.Report{Started: now.Add(-time.Hour)}
-		r.Peers = []gateway.PeerStatus{s}
+		r.Peers = []api.PeerStatus{s}
 		if tt.report != nil {
 			tt.report(r)
 		}

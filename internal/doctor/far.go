@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"aldis/internal/config"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/link/profile"
 )
 
@@ -41,7 +41,7 @@ func (f *findings) far(c *config.Config, run *Running, now time.Time) {
 }
 
 // heard says whether a far gateway is heard, and whether it has the same key.
-func (f *findings) heard(c *config.Config, run *Running, p gateway.PeerStatus, now time.Time) {
+func (f *findings) heard(c *config.Config, run *Running, p api.PeerStatus, now time.Time) {
 	const check = "far.heard"
 	r := run.Report
 	young := now.Sub(p.KnownSince) < max(time.Minute, patience*c.Link.Profile.RoundTripMax(c.Link.Profile.DatagramOctets+profile.IPUDPOctets))
@@ -79,7 +79,7 @@ func (f *findings) heard(c *config.Config, run *Running, p gateway.PeerStatus, n
 	f.fault(check, p.Name, out, "%s is not heard, %s: %d datagrams went there, and none of its came that counts", p.Name, heardText(p, now), p.DatagramsSent)
 }
 
-func heardText(p gateway.PeerStatus, now time.Time) string {
+func heardText(p api.PeerStatus, now time.Time) string {
 	at, err := time.Parse(time.RFC3339, p.LastHeard)
 	if err != nil {
 		return "never since the start"
@@ -88,17 +88,17 @@ func heardText(p gateway.PeerStatus, now time.Time) string {
 }
 
 // profile tells in what the link is not as the profile says, as the gateway has measured it (docs/faults.md).
-func (f *findings) profile(p profile.Profile, s gateway.PeerStatus) {
+func (f *findings) profile(p profile.Profile, s api.PeerStatus) {
 	const check, out = "link.profile", "gateway tune --fit with captures of both ends makes a profile of what the link does; use it at both ends"
 	m := s.Measured
 	for _, what := range m.Differs {
 		switch what {
-		case gateway.DiffersRate:
+		case api.DiffersRate:
 			f.warn(check, s.Name, out, "the link to %s carries %d bit/s, less than profile %s says; datagrams go at %d", s.Name, m.RateBps, p.Name, m.PaceBps)
-		case gateway.DiffersDelay:
+		case api.DiffersDelay:
 			f.warn(check, s.Name, out, "a round trip to %s takes %.1f s, and profile %s expects %.1f s to %.1f s", s.Name, m.RoundTripS, p.Name,
 				(p.Up.Delay + p.Down.Delay).Seconds(), p.RoundTripMax(p.DatagramOctets+profile.IPUDPOctets).Seconds())
-		case gateway.DiffersLoss:
+		case api.DiffersLoss:
 			f.warn(check, s.Name, out, "%.0f %% of the messages for %s went again, more than the losses of profile %s ask for", m.LossPct, s.Name, p.Name)
 		}
 	}
@@ -112,12 +112,12 @@ func (f *findings) profile(p profile.Profile, s gateway.PeerStatus) {
 }
 
 // upper is a time within which half of the messages were confirmed.
-func upper(d gateway.Delays) time.Duration {
+func upper(d api.Delays) time.Duration {
 	sum := uint64(0)
 	for i, n := range d.Counts {
 		if sum += n; 2*sum >= d.Count {
-			return time.Duration(gateway.DelayBounds[i] * float64(time.Second))
+			return time.Duration(api.DelayBounds[i] * float64(time.Second))
 		}
 	}
-	return time.Duration(gateway.DelayBounds[len(gateway.DelayBounds)-1] * float64(time.Second))
+	return time.Duration(api.DelayBounds[len(api.DelayBounds)-1] * float64(time.Second))
 }

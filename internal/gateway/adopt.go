@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/frame"
 )
@@ -19,7 +20,7 @@ const (
 
 // adopt takes the messages of a journal of version 0.1 into the store, and their records out of the journal. What is for
 // peers or a carrier that are not configured stays.
-func (g *Gateway) adopt(records []Record) (list []mail.Restored, err error) {
+func (g *Gateway) adopt(records []api.Record) (list []mail.Restored, err error) {
 	for _, r := range records {
 		bad := fmt.Errorf("%w: %s %x", mail.ErrRecord, r.Bucket, r.Key)
 		var to []uint16

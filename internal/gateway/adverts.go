@@ -4,40 +4,18 @@ import (
 	"fmt"
 	"time"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/link/replica"
 	"aldis/internal/site"
 )
 
-// AdvertRow is one advertisement of the cache as an operator sees it.
-type AdvertRow struct {
-	Origin    string   `json:"origin"` // "local", or the name of the far site
-	Group     string   `json:"group"`
-	Type      string   `json:"type"` // as in filter rules
-	Root      string   `json:"root,omitempty"`
-	Name      string   `json:"name,omitempty"`
-	ID        string   `json:"id"`
-	Peer      string   `json:"peer,omitempty"` // that published it
-	Pipe      string   `json:"pipe,omitempty"` // that it names
-	Octets    int      `json:"octets"`         // of its XML as it is kept
-	Signed    bool     `json:"signed,omitempty"`
-	LifetimeS int64    `json:"lifetime_s"` // left
-	Sites     []Travel `json:"sites"`      // of a local one: how far it is to each far site
-}
-
-// Travel says how far an advertisement is on its way to a far site.
-type Travel struct {
-	Site  string `json:"site"`
-	State string `json:"state"`         // "held", "under way", "waits", "stays"
-	Why   string `json:"why,omitempty"` // it waits or stays
-}
-
 // AdvertRows describes entries of a face's directory.
-func (g *Gateway) AdvertRows(now time.Time, entries []site.Entry) []AdvertRow {
-	rows := make([]AdvertRow, len(entries))
+func (g *Gateway) AdvertRows(now time.Time, entries []site.Entry) []api.AdvertRow {
+	rows := make([]api.AdvertRow, len(entries))
 	for i, a := range entries {
 		s := a.Subject
-		rows[i] = AdvertRow{Origin: "local", Group: a.Scope, Type: s.Type, Root: s.Root, Name: s.Name, ID: a.ID, Peer: s.Owner, Pipe: s.Topic,
-			Octets: s.Octets, Signed: a.Signed, LifetimeS: int64(a.Expires.Sub(now) / time.Second), Sites: []Travel{}}
+		rows[i] = api.AdvertRow{Origin: "local", Group: a.Scope, Type: s.Type, Root: s.Root, Name: s.Name, ID: a.ID, Peer: s.Owner, Pipe: s.Topic,
+			Octets: s.Octets, Signed: a.Signed, LifetimeS: int64(a.Expires.Sub(now) / time.Second), Sites: []api.Travel{}}
 		if a.Site != 0 {
 			rows[i].Origin = fmt.Sprintf("node-%d", a.Site)
 			if p := g.byID[a.Site]; p != nil {
@@ -55,8 +33,8 @@ func (g *Gateway) AdvertRows(now time.Time, entries []site.Entry) []AdvertRow {
 }
 
 // travel says where an own item is, seen from one peer, and why it is not there.
-func (g *Gateway) travel(p *peer, key string, s *site.Subject) Travel {
-	t := Travel{Site: p.Name, State: "waits"}
+func (g *Gateway) travel(p *peer, key string, s *site.Subject) api.Travel {
+	t := api.Travel{Site: p.Name, State: "waits"}
 	v := g.cfg.Filter.Judge(s)
 	place, older := g.replica.PlaceOf(p.ID, key)
 	waits := g.limited.rule(key)

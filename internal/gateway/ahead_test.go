@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/frame"
@@ -26,7 +26,7 @@ func TestLossesOfAnotherSource(t *testing.T) {
 			hq, ship := w.Nodes[0], w.Nodes[1]
 			e, rng, dropped := newEars(2), rand.New(rand.NewPCG(seed, 5)), 0
 			w.Tap = func(from, to *sim.Node, data []byte) [][]byte {
-				_, _, frames := e.open(from.ID, gateway.Datagram{Addr: to.Addr(), Data: data})
+				_, _, frames := e.open(from.ID, api.Datagram{Addr: to.Addr(), Data: data})
 				large := 0
 				for _, f := range frames {
 					switch d, ok := f.(frame.Data); {
@@ -118,7 +118,7 @@ func TestHurriesPastALoss(t *testing.T) {
 		hq, ship := w.Nodes[0], w.Nodes[1]
 		e, lost, first, begun := newEars(2), 0, uint16(0), w.Now.Add(time.Minute)
 		w.Tap = func(from, to *sim.Node, data []byte) [][]byte {
-			_, _, frames := e.open(from.ID, gateway.Datagram{Addr: to.Addr(), Data: data})
+			_, _, frames := e.open(from.ID, api.Datagram{Addr: to.Addr(), Data: data})
 			for _, f := range frames {
 				d, ok := f.(frame.Data)
 				if ok && from == ship && w.Now.After(begun) && w.Now.Sub(begun) < 3*time.Second && (lost == 0 || d.Number == first) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 )
@@ -40,7 +40,7 @@ func TestDeliveredWasHandedOver(t *testing.T) {
 }
 
 // kept says whether a journal has a record of a bucket.
-func kept(journal map[string]gateway.Record, bucket string) bool {
+func kept(journal map[string]api.Record, bucket string) bool {
 	for _, r := range journal {
 		if r.Bucket == bucket {
 			return true

@@ -3,6 +3,7 @@ package gateway
 import (
 	"time"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
@@ -22,18 +23,12 @@ type Queue struct {
 	underWay int           // octets before all that waits
 }
 
-// Behind is what goes before a message.
-type Behind struct {
-	Messages int `json:"messages"`
-	Octets   int `json:"octets"`
-}
-
 // Sort puts the places into the order in which messages go, and says by ID what goes before each.
-func (q *Queue) Sort() map[uint64]Behind {
+func (q *Queue) Sort() map[uint64]api.Behind {
 	if !q.grouped {
 		mail.SortPlaces(q.Places)
 	}
-	behind, sum := make(map[uint64]Behind, len(q.Places)), Behind{}
+	behind, sum := make(map[uint64]api.Behind, len(q.Places)), api.Behind{}
 	for _, p := range q.Places {
 		behind[p.ID] = sum
 		sum.Messages++

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 )
@@ -105,7 +106,7 @@ func TestNothingIsExpected(t *testing.T) {
 	at, why = lastExpected(w, ship)
 	check.Equal(t, "why", why, "the link is down")
 	check.True(t, "when", at.IsZero(), at)
-	order(w, ship, gateway.Silence{On: true})
+	order(w, ship, api.Silence{On: true})
 	at, why = lastExpected(w, ship)
 	check.Equal(t, "why", why, "this gateway is silent")
 	check.True(t, "when", at.IsZero(), at)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/edgepeer"
@@ -40,7 +41,7 @@ func peopled(t *testing.T, name string, rules func(id uint16) []filter.Rule) (w 
 				Hold: gateway.Hold(c.Profile), AskAfter: gateway.AskAfter(c.Profile), Filter: g.Filter}
 			g.Faces[site.JXTA] = func(memories []site.Memory) (gateway.Face, error) { return jxtabridge.New(cfg, memories), nil }
 		}
-		c.LAN = func(n *sim.Node, out gateway.Output) {
+		c.LAN = func(n *sim.Node, out api.Output) {
 			p := peers[n.ID-1]
 			for _, o := range out.LAN {
 				switch o := o.Order.(type) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/check"
@@ -25,8 +26,8 @@ type crew struct {
 	hands  []*hand
 	at     map[site.ConnID]*hand
 	conns  site.ConnID
-	totals map[uint16]*gateway.PeerCounts // of a node's runs that have ended
-	up     map[uint16]time.Time           // when a node's last run began, by the World's time
+	totals map[uint16]*api.PeerCounts // of a node's runs that have ended
+	up     map[uint16]time.Time       // when a node's last run began, by the World's time
 	// settles is how long after its start an application opens its pipes.
 	settles time.Duration
 }
@@ -45,7 +46,7 @@ type hand struct {
 
 func newCrew(t *testing.T, profile string, seed uint64, wait time.Duration, rules ...mark.Rule) *crew {
 	t.Helper()
-	c := &crew{at: map[site.ConnID]*hand{}, totals: map[uint16]*gateway.PeerCounts{1: {}, 2: {}},
+	c := &crew{at: map[site.ConnID]*hand{}, totals: map[uint16]*api.PeerCounts{1: {}, 2: {}},
 		up: map[uint16]time.Time{1: sim.Epoch, 2: sim.Epoch}, settles: 3 * time.Second}
 	c.World = world(t, 2, profile, seed, func(s *sim.Config) {
 		s.Group = s.Profile.Shared
@@ -56,12 +57,12 @@ func newCrew(t *testing.T, profile string, seed uint64, wait time.Duration, rule
 				Hold: gateway.Hold(s.Profile), AskAfter: gateway.AskAfter(s.Profile), Wait: wait}
 			g.Faces[site.JXTA] = func(memories []site.Memory) (gateway.Face, error) { return jxtabridge.New(cfg, memories), nil }
 		}
-		s.LAN = func(n *sim.Node, out gateway.Output) { c.output(n, out) }
+		s.LAN = func(n *sim.Node, out api.Output) { c.output(n, out) }
 	})
 	return c
 }
 
-func (c *crew) output(n *sim.Node, out gateway.Output) {
+func (c *crew) output(n *sim.Node, out api.Output) {
 	for _, o := range out.LAN {
 		conn, _ := o.Concerns()
 		h := c.at[conn]
@@ -184,7 +185,7 @@ func (c *crew) kill(n *sim.Node, d time.Duration) {
 }
 
 // counts are those of all runs of a node.
-func (c *crew) counts(n *sim.Node) gateway.PeerCounts {
+func (c *crew) counts(n *sim.Node) api.PeerCounts {
 	sum := *c.totals[n.ID]
 	if n.GW != nil {
 		add(&sum, n.GW.Status(c.Clock(n)).Peers[0].PeerCounts)
@@ -192,7 +193,7 @@ func (c *crew) counts(n *sim.Node) gateway.PeerCounts {
 	return sum
 }
 
-func add(to *gateway.PeerCounts, x gateway.PeerCounts) {
+func add(to *api.PeerCounts, x api.PeerCounts) {
 	to.Accepted += x.Accepted
 	to.Refused += x.Refused
 	to.Delivered += x.Delivered
@@ -339,7 +340,7 @@ func TestEveryMessageEndsInOneTrueStateWhateverTheClocksSay(t *testing.T) {
 				c.Run(2 * time.Hour) // who is off comes back
 				for i, n := range c.Nodes {
 					if refusesForItsClock(c.World, n, c.Nodes[1-i]) {
-						c.Give(n, gateway.Forget{Peer: c.Nodes[1-i].ID, AnyStart: true})
+						c.Give(n, api.Forget{Peer: c.Nodes[1-i].ID, AnyStart: true})
 					}
 				}
 			})

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/group"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/unicast"
@@ -79,7 +80,7 @@ func firstWindow(p profile.Profile, shore bool) int {
 
 // newBearer makes the bearer that reaches these peers. Every one has lines, for HELLOs at least; on a shared channel
 // messages go to several peers at once.
-func (g *Gateway) newBearer(peers []*mail.Peer, records []Record) (b *bearer, err error) {
+func (g *Gateway) newBearer(peers []*mail.Peer, records []api.Record) (b *bearer, err error) {
 	p := g.cfg.Profile
 	b = &bearer{profile: p, timing: timingOf(p, g.cfg.Shore), group: g.cfg.Group, billed: billed{Bill: p.Bill}}
 	shared := p.Transport == profile.PMul
@@ -116,6 +117,9 @@ func (b *bearer) announce(now time.Time, f frame.Silence) {
 		}
 	}
 }
+
+// settle pays every acknowledgement that is owed, whatever the air is doing.
+func (b *bearer) settle(now time.Time) { unicast.Settle(b.lines, now) }
 
 // has says whether a carrier of the bearer moves messages in this lane.
 func (b *bearer) has(lane frame.Lane) bool { return lane < frame.Lanes || len(b.carriers) > 1 }

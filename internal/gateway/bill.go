@@ -8,32 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 )
-
-// BillRow is what was on the link. Octets are IP octets of datagrams, authentic or not. Units are those that the tariff bills by, 0
-// where it has none. Minutes are those in which something was on the air.
-type BillRow struct {
-	SentOctets     uint64 `json:"sent_octets"`
-	ReceivedOctets uint64 `json:"received_octets"`
-	SentUnits      uint64 `json:"sent_units,omitempty"`
-	ReceivedUnits  uint64 `json:"received_units,omitempty"`
-	Minutes        uint64 `json:"minutes"`
-}
-
-// BillSite is the part of one site.
-type BillSite struct {
-	Site string `json:"site"` // "": what went to all at once, and what came from an address of nobody
-	BillRow
-}
-
-// BillMonth is a calendar month, UTC.
-type BillMonth struct {
-	Month string     `json:"month"` // 2026-11
-	Since time.Time  `json:"since"` // when counting began in it
-	Total BillRow    `json:"total"`
-	Sites []BillSite `json:"sites"`
-}
 
 // months are the accounts of the last calendar months, of earlier runs too. The journal has them as they were a minute ago at the
 // most, while something is on the air: a gateway that is killed loses what came after.
@@ -46,14 +23,13 @@ type months struct {
 type billMonth struct {
 	number int // of months since January 2000
 	since  time.Time
-	rows   map[uint16]*BillRow // by site; 0: all together
-	minute map[uint16]int64    // the last in which something was on the air
+	rows   map[uint16]*api.BillRow // by site; 0: all together
+	minute map[uint16]int64        // the last in which something was on the air
 }
 
 // Bounds.
 const (
-	BillMonths = 24  // that are kept
-	billSites  = 512 // of a month: what others add counts in the total
+	billSites = 512 // of a month: what others add counts in the total
 )
 
 // bucketBill of the journal: the number of a month modulo 256 -> the month. A gateway that does not know the bucket ignores it.
@@ -74,7 +50,7 @@ func (m *months) of(at time.Time) *billMonth {
 	if m.list == nil {
 		m.list = map[int]*billMonth{}
 	}
-	one := &billMonth{number: number, since: at.UTC().Truncate(time.Second), rows: map[uint16]*BillRow{}, minute: map[uint16]int64{}}
+	one := &billMonth{number: number, since: at.UTC().Truncate(time.Second), rows: map[uint16]*api.BillRow{}, minute: map[uint16]int64{}}
 	if m.list[number-1] != nil {
 		one.since = monthStart(number)
 	}
@@ -104,7 +80,7 @@ func (b *billMonth) charge(site uint16, at time.Time, direction, octets, units i
 		return
 	}
 	if row == nil {
-		row = &BillRow{}
+		row = &api.BillRow{}
 		b.rows[site] = row
 	}
 	if direction == mail.Sent {
@@ -126,7 +102,7 @@ func (m *months) record(g *Gateway) {
 		}
 	}
 	m.before, m.changed = nil, nil
-	for len(m.list) > BillMonths {
+	for len(m.list) > api.BillMonths {
 		oldest := slices.Min(slices.Collect(maps.Keys(m.list)))
 		delete(m.list, oldest)
 		g.Record(bucketBill, []byte{byte(oldest)}, nil)
@@ -139,14 +115,15 @@ func (b *billMonth) append(buf []byte) []byte {
 	for _, site := range slices.Sorted(maps.Keys(b.rows)) {
 		r := b.rows[site]
 		buf = binary.BigEndian.AppendUint16(buf, site)
-		for _, n := range r.all() {
+		for _, n := range fields(r) {
 			buf = binary.AppendUvarint(buf, *n)
 		}
 	}
 	return buf
 }
 
-func (r *BillRow) all() [5]*uint64 {
+// fields of a row, in the order of the journal.
+func fields(r *api.BillRow) [5]*uint64 {
 	return [5]*uint64{&r.SentOctets, &r.ReceivedOctets, &r.SentUnits, &r.ReceivedUnits, &r.Minutes}
 }
 
@@ -156,15 +133,15 @@ func (m *months) restore(key, value []byte) error {
 		return mail.ErrRecord
 	}
 	one := &billMonth{number: int(binary.BigEndian.Uint16(value)), since: time.Unix(int64(binary.BigEndian.Uint64(value[2:])), 0).UTC(),
-		rows: map[uint16]*BillRow{}, minute: map[uint16]int64{}}
+		rows: map[uint16]*api.BillRow{}, minute: map[uint16]int64{}}
 	for value = value[10:]; len(value) > 0; {
 		if len(value) < 2 {
 			return mail.ErrRecord
 		}
-		r := &BillRow{}
+		r := &api.BillRow{}
 		one.rows[binary.BigEndian.Uint16(value)] = r
 		value = value[2:]
-		for _, n := range r.all() {
+		for _, n := range fields(r) {
 			v, octets := binary.Uvarint(value)
 			if octets <= 0 {
 				return mail.ErrRecord
@@ -190,7 +167,7 @@ func siteAt(peers []*peer, at netip.AddrPort) uint16 {
 }
 
 // Bill is the accounts of the last months, the newest first, at most so many.
-func (m Messages) Bill(most int) (list []BillMonth) {
+func (m Messages) Bill(most int) (list []api.BillMonth) {
 	all := m.g.bearers[0].billed.months.list
 	numbers := slices.SortedFunc(maps.Keys(all), func(a, b int) int { return cmp.Compare(b, a) })
 	for _, number := range numbers[:min(most, len(numbers))] {
@@ -200,9 +177,9 @@ func (m Messages) Bill(most int) (list []BillMonth) {
 }
 
 // told is a month as it is told. What no site accounts for is the last row.
-func (b *billMonth) told(m Messages) BillMonth {
-	row := BillMonth{Month: monthStart(b.number).Format("2006-01"), Since: b.since, Sites: []BillSite{}}
-	others := BillRow{}
+func (b *billMonth) told(m Messages) api.BillMonth {
+	row := api.BillMonth{Month: monthStart(b.number).Format("2006-01"), Since: b.since, Sites: []api.BillSite{}}
+	others := api.BillRow{}
 	for _, id := range slices.Sorted(maps.Keys(b.rows)) {
 		r := b.rows[id]
 		if id == 0 {
@@ -211,10 +188,10 @@ func (b *billMonth) told(m Messages) BillMonth {
 		}
 		others.SentOctets, others.ReceivedOctets = others.SentOctets-r.SentOctets, others.ReceivedOctets-r.ReceivedOctets
 		others.SentUnits, others.ReceivedUnits = others.SentUnits-r.SentUnits, others.ReceivedUnits-r.ReceivedUnits
-		row.Sites = append(row.Sites, BillSite{m.site(id), *r})
+		row.Sites = append(row.Sites, api.BillSite{Site: m.site(id), BillRow: *r})
 	}
-	if others.Minutes = 0; others != (BillRow{}) {
-		row.Sites = append(row.Sites, BillSite{BillRow: others})
+	if others.Minutes = 0; others != (api.BillRow{}) {
+		row.Sites = append(row.Sites, api.BillSite{BillRow: others})
 	}
 	return row
 }

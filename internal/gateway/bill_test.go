@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/profile"
 )
 
 // bill is the accounts of a node.
-func bill(n *sim.Node) []gateway.BillMonth { return gateway.MessagesOf(n.GW).Bill(gateway.BillMonths) }
+func bill(n *sim.Node) []api.BillMonth { return gateway.MessagesOf(n.GW).Bill(api.BillMonths) }
 
 // The bill of a month is what was on the air, by site, over kills: at most the last minute before a kill is missing. The next month
 // has an account of its own.
@@ -62,7 +63,7 @@ func TestBillOfAMonth(t *testing.T) {
 		check.True(t, "no more than a minute's octets are missing for "+s.Site, int(s.SentOctets) <= sent[id] && int(s.SentOctets) >= sent[id]-last[id], s.SentOctets, sent[id], last[id])
 	}
 	w.Run(20 * time.Minute)
-	w.Give(hq, gateway.Stop{})
+	w.Give(hq, api.Stop{})
 	at := bill(hq)[0].Total
 	w.Kill(hq, time.Second)
 	w.Run(2 * time.Second)

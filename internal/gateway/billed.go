@@ -3,24 +3,15 @@ package gateway
 import (
 	"time"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/profile"
 )
 
-// BillStatus is what the link's datagrams cost since the start, where its tariff has units.
-type BillStatus struct {
-	UnitOctets int    `json:"unit_octets"`
-	Sent       uint64 `json:"sent"` // units, those that each datagram has begun
-	Received   uint64 `json:"received"`
-	// SentOctets and ReceivedOctets are IP octets in them. What is missing to Sent*UnitOctets was paid for and not used.
-	SentOctets     uint64 `json:"sent_octets"`
-	ReceivedOctets uint64 `json:"received_octets"`
-}
-
 // billed counts the units of a bill, of datagrams that are authentic or not: the carrier does not ask.
 type billed struct {
 	profile.Bill
-	BillStatus
+	api.BillStatus
 	months months
 }
 
@@ -40,7 +31,7 @@ func (b *billed) received(at time.Time, site uint16, payload int) {
 }
 
 // status is nil where every octet counts: the ledger has those.
-func (b *billed) status() *BillStatus {
+func (b *billed) status() *api.BillStatus {
 	if b.Bill.UnitOctets == 0 {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/envelope"
@@ -41,7 +41,7 @@ type meter struct {
 	turn    time.Time
 }
 
-func (m *meter) step(w *sim.World, n *sim.Node, out gateway.Output) {
+func (m *meter) step(w *sim.World, n *sim.Node, out api.Output) {
 	for _, r := range out.Records {
 		m.records += len(r.Value)
 	}
@@ -58,7 +58,7 @@ func metered(t *testing.T, profile string, seed uint64, id uint16) (*sim.World, 
 	m := &meter{}
 	var w *sim.World
 	w = world(t, 2, profile, seed, func(c *sim.Config) {
-		c.LAN = func(n *sim.Node, out gateway.Output) {
+		c.LAN = func(n *sim.Node, out api.Output) {
 			if w != nil && n.ID == id {
 				m.step(w, n, out)
 			}

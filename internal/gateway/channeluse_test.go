@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/frame"
@@ -40,7 +40,7 @@ type listener struct {
 	use  channelUse
 }
 
-func (l *listener) committed(n *sim.Node, out gateway.Output) {
+func (l *listener) committed(n *sim.Node, out api.Output) {
 	for _, d := range out.Datagrams {
 		octets := len(d.Data) + profile.IPUDPOctets
 		by, _, frames := l.ears.open(n.ID, d)
@@ -148,13 +148,13 @@ func TestChannelWithASilentSite(t *testing.T) {
 	silent := w.Nodes[2]
 	n := offerAll(w, 1, 5*time.Minute, load(t, "hf-2400"))
 	w.Run(2 * time.Minute)
-	order(w, silent, gateway.Silence{On: true})
+	order(w, silent, api.Silence{On: true})
 	w.Run(time.Minute) // what its radio has leaves
 	before, others := frames(w, silent), frames(w, w.Nodes[1])
 	w.Run(5 * time.Minute)
 	check.Equal(t, "datagrams of the silent site", frames(w, silent)-before, 0)
 	check.True(t, "of another", frames(w, w.Nodes[1])-others > 20, frames(w, w.Nodes[1])-others)
-	order(w, silent, gateway.Silence{})
+	order(w, silent, api.Silence{})
 	w.Run(time.Hour)
 	for _, at := range w.Nodes {
 		count := map[string]int{}

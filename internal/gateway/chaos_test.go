@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/envelope"
@@ -61,7 +62,7 @@ type chaos struct {
 	forger [][]*seal.Sealer                    // by the node in whose name
 	all    map[string]map[uint16]*chaosMessage // by the text's head, for each node that should get it
 	ids    map[chaosID]string                  // their heads
-	counts map[[2]uint16]mail.Counts           // of a node, for a peer, at the last look
+	counts map[[2]uint16]api.PeerCounts        // of a node, for a peer, at the last look
 	boots  map[uint16]uint32
 	// acked is how many messages that a node had confirmed it may have lost, told how many of its own a node knows to have come
 	// to nothing behind their receipts, by the peer.
@@ -109,7 +110,7 @@ func newChaosGroup(t *testing.T, seed uint64) *chaos {
 // begin makes a World of so many honest nodes.
 func (c *chaos) begin(t *testing.T, honest int, seed uint64) {
 	c.all, c.ids, c.given = map[string]map[uint16]*chaosMessage{}, map[chaosID]string{}, map[uint16][]int{}
-	c.counts, c.boots, c.acked = map[[2]uint16]mail.Counts{}, map[uint16]uint32{}, map[uint16]int{}
+	c.counts, c.boots, c.acked = map[[2]uint16]api.PeerCounts{}, map[uint16]uint32{}, map[uint16]int{}
 	c.told, c.said = map[[2]uint16]int{}, map[[2]uint16]int{}
 	c.w = world(t, honest+1, c.link, seed, func(cfg *sim.Config) {
 		cfg.Committed, cfg.Group, cfg.Roster = c.committed, c.group, c.trust
@@ -127,9 +128,9 @@ func (c *chaos) others(n *sim.Node) []*sim.Node {
 }
 
 // peer is what a node says of another.
-func (c *chaos) peer(n, other *sim.Node) gateway.PeerStatus {
+func (c *chaos) peer(n, other *sim.Node) api.PeerStatus {
 	list := n.GW.Status(c.w.Clock(n)).Peers
-	return list[slices.IndexFunc(list, func(p gateway.PeerStatus) bool { return p.ID == other.ID })]
+	return list[slices.IndexFunc(list, func(p api.PeerStatus) bool { return p.ID == other.ID })]
 }
 
 func (c *chaos) fault(format string, args ...any) {
@@ -147,7 +148,7 @@ func head(text []byte) string {
 }
 
 // committed follows the journals: which messages are in custody, and as what they ended.
-func (c *chaos) committed(n *sim.Node, out gateway.Output) {
+func (c *chaos) committed(n *sim.Node, out api.Output) {
 	if n == c.liar {
 		return
 	}
@@ -283,8 +284,8 @@ func (c *chaos) mailOf(n *sim.Node) map[*chaosMessage]bool {
 }
 
 // inbound are the messages of others that a node has confirmed and not handed over, by their keys in its journal.
-func inbound(n *sim.Node) map[string]gateway.Record {
-	list := map[string]gateway.Record{}
+func inbound(n *sim.Node) map[string]api.Record {
+	list := map[string]api.Record{}
 	for key, r := range n.Journal() {
 		switch {
 		case r.Bucket == "early" && len(r.Value) > 0, r.Bucket == "deliver":
@@ -296,7 +297,7 @@ func inbound(n *sim.Node) map[string]gateway.Record {
 
 // questionsIn is how many messages a peer asks for again in one that waits for its turn, and which peer that is. A node that
 // loses the question does not know that they could not be read (docs/decisions/put-back.md).
-func questionsIn(r gateway.Record) (from uint16, n int) {
+func questionsIn(r api.Record) (from uint16, n int) {
 	if r.Bucket != "early" {
 		return 0, 0
 	}
@@ -521,7 +522,7 @@ func (c *chaos) harm() {
 		n, d := c.nodes[1+c.rng.IntN(len(c.nodes)-1)], time.Duration(1+c.rng.IntN(120))*time.Minute
 		if n.GW != nil {
 			c.say("%s is silent for %v", n.Name, d)
-			c.w.Give(n, gateway.Silence{On: true, Until: c.w.Clock(n).Add(d), Announce: c.rng.IntN(2) == 0})
+			c.w.Give(n, api.Silence{On: true, Until: c.w.Clock(n).Add(d), Announce: c.rng.IntN(2) == 0})
 		}
 	}
 }
@@ -532,7 +533,7 @@ func (c *chaos) operate() {
 		for _, other := range c.others(n) {
 			if c.peer(n, other).Link != "up" && refusesForItsClock(c.w, n, other) {
 				c.say("at %s %s is forgotten, its next start may have any number", n.Name, other.Name)
-				c.w.Give(n, gateway.Forget{Peer: other.ID, AnyStart: true})
+				c.w.Give(n, api.Forget{Peer: other.ID, AnyStart: true})
 			}
 		}
 	}
@@ -569,7 +570,7 @@ func (c *chaos) play() bool {
 	for _, n := range c.nodes {
 		w.SetClock(n, -w.Wrong(n))
 		if c.group { // P_Mul tells when a message's life is over, so a gateway that started with a wrong clock starts anew
-			w.Give(n, gateway.Silence{})
+			w.Give(n, api.Silence{})
 			w.Kill(n, time.Second)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"aldis/internal/corpora"
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/air"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
@@ -145,7 +146,7 @@ func progress(t *testing.T, n *sim.Node) {
 		}
 		var there, all int
 		_, err := fmt.Sscanf(row.Recipients[0].Detail, "%d of %d octets are there", &there, &all)
-		check.True(t, "progress", err == nil && there > 1000 && there < all && row.State == gateway.StateUnderWay, row.Recipients[0])
+		check.True(t, "progress", err == nil && there > 1000 && there < all && row.State == api.StateUnderWay, row.Recipients[0])
 		return
 	}
 	t.Error("no corpus among the messages")

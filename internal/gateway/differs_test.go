@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/profile"
@@ -51,7 +52,7 @@ func TestSlowerLink(t *testing.T) {
 				tracks(w, from, []uint16{to.ID}, int(8*time.Minute/every), 200, every)
 				w.Run(8 * time.Minute)
 				m := from.GW.Status(w.Now).Peers[0].Measured
-				switch slow := slices.Contains(m.Differs, gateway.DiffersRate); {
+				switch slow := slices.Contains(m.Differs, api.DiffersRate); {
 				case part == 1 && len(m.Differs) > 0:
 					t.Errorf("%s, seed %d, as its profile says: %+v", name, seed+1, m)
 				case part == 1:
@@ -88,7 +89,7 @@ func TestPaceBounded(t *testing.T) {
 		sent := tracks(w, w.Nodes[1], []uint16{1}, 3000, 200, 300*time.Millisecond)
 		w.Run(15*time.Minute + time.Second)
 		m := w.Nodes[1].GW.Status(w.Now).Peers[0].Measured
-		if !slices.Equal(m.Differs, []string{gateway.DiffersLoss}) || m.LossPct < 15 || m.LossPct > 35 {
+		if !slices.Equal(m.Differs, []string{api.DiffersLoss}) || m.LossPct < 15 || m.LossPct > 35 {
 			t.Errorf("seed %d, a quarter is lost: %+v", seed+1, m)
 		}
 		if len(*sent) != 3000 {
@@ -110,7 +111,7 @@ func TestLongerDelay(t *testing.T) {
 		}
 		w.Run(15 * time.Minute)
 		m := ship.GW.Status(w.Now).Peers[0].Measured
-		if differs := slices.Contains(m.Differs, gateway.DiffersDelay); differs != (times > 1) || m.RoundTripS == 0 {
+		if differs := slices.Contains(m.Differs, api.DiffersDelay); differs != (times > 1) || m.RoundTripS == 0 {
 			t.Errorf("%d times the delay: %+v", times, m)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/sim"
 	"aldis/internal/site"
 )
@@ -21,7 +21,7 @@ func TestMessagesThatLeaveNoRoomForAHello(t *testing.T) {
 		{"the sender starts anew", func(w *sim.World, _, ship *sim.Node) { w.Kill(ship, time.Second) }, time.Minute},
 		{"the receiver starts anew", func(w *sim.World, hq, _ *sim.Node) { w.Kill(hq, time.Second) }, 2 * time.Minute},
 		{"the receiver is silent and the sender starts anew", func(w *sim.World, hq, ship *sim.Node) {
-			order(w, hq, gateway.Silence{On: true, Announce: true})
+			order(w, hq, api.Silence{On: true, Announce: true})
 			w.Run(10 * time.Second)
 			w.Kill(ship, time.Second)
 		}, 2 * time.Minute},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/seal"
@@ -92,7 +93,7 @@ var strangers = []error{seal.ErrShort, seal.ErrVersion, seal.ErrUnknownPeer, sea
 
 // open opens a datagram that counts; what does not is counted and gone. again says that what the peer has not
 // acknowledged should go again, for it has started anew.
-func (d door) open(now time.Time, dg Datagram) (p *peer, body []byte, info seal.OpenInfo, again, ok bool) {
+func (d door) open(now time.Time, dg api.Datagram) (p *peer, body []byte, info seal.OpenInfo, again, ok bool) {
 	d.g.keys.forward.Step(now)
 	d.g.keys.opener.Bound(0)
 	if !d.clockIsBehind(now) {
@@ -122,7 +123,7 @@ func (d door) open(now time.Time, dg Datagram) (p *peer, body []byte, info seal.
 
 // meet takes a datagram of a peer of which nothing is known. It counts when it answers this very start; until then only
 // what its hello says of that is looked at, and it gets a hello to answer.
-func (d door) meet(now time.Time, p *peer, dg Datagram, body []byte, info seal.OpenInfo) error {
+func (d door) meet(now time.Time, p *peer, dg api.Datagram, body []byte, info seal.OpenInfo) error {
 	hello, octets, more := d.helloOf(body)
 	if hello != nil && hello.HeardBoot == d.g.cfg.Boot.Number {
 		return d.g.keys.opener.Confirm(p.ID, info)
@@ -175,7 +176,7 @@ func (d door) meet(now time.Time, p *peer, dg Datagram, body []byte, info seal.O
 var errMet = errors.New("gateway: a stranger's datagram")
 
 // greet answers an address that is not believed to be the peer's. heard is the start that the answer knows, its may be nil.
-func (d door) greet(now time.Time, p *peer, dg Datagram, heard uint32, its *frame.Hello) {
+func (d door) greet(now time.Time, p *peer, dg api.Datagram, heard uint32, its *frame.Hello) {
 	hello := d.g.Hello(now, p.Peer)
 	hello.HeardBoot = heard
 	hello.Ephemeral, hello.HeardEphemeral = [frame.EphemeralOctets]byte{}, 0 // nothing goes out that is longer than what comes in
@@ -232,7 +233,7 @@ func (d door) overtaken(now time.Time, p *peer, h frame.Hello) {
 }
 
 // refuse counts what does not count, and says what an operator should know of it.
-func (d door) refuse(now time.Time, from uint16, dg Datagram, body []byte, info seal.OpenInfo, err error) {
+func (d door) refuse(now time.Time, from uint16, dg api.Datagram, body []byte, info seal.OpenInfo, err error) {
 	if err == errMet {
 		return
 	}
@@ -271,7 +272,7 @@ func (d door) refuse(now time.Time, from uint16, dg Datagram, body []byte, info 
 }
 
 // stale looks for a node that still runs in an earlier start of a peer. What was recorded and sent again is no sign of one.
-func (d door) stale(now time.Time, p *peer, dg Datagram, body []byte, info seal.OpenInfo) {
+func (d door) stale(now time.Time, p *peer, dg api.Datagram, body []byte, info seal.OpenInfo) {
 	v := d.visits[p.ID]
 	hello, _, _ := d.helloOf(body)
 	answers := hello != nil && hello.HeardBoot == d.g.cfg.Boot.Number && !slices.Contains(v.counted, info.Boot)
@@ -294,7 +295,7 @@ func (d door) stale(now time.Time, p *peer, dg Datagram, body []byte, info seal.
 	}
 }
 
-func (d door) twins(now time.Time, p *peer, dg Datagram) {
+func (d door) twins(now time.Time, p *peer, dg api.Datagram) {
 	if d.visits[p.ID].may(now, "twins", time.Minute) {
 		d.g.Note("error", "two nodes with one id, or one that was put back to an old copy of its data: what the older one sends is dropped",
 			"id", p.ID, "peer", p.Name, "address", dg.Addr)
@@ -302,7 +303,7 @@ func (d door) twins(now time.Time, p *peer, dg Datagram) {
 }
 
 // otherKey says that what seems to come from a peer opens with no key of ours.
-func (d door) otherKey(now time.Time, dg Datagram) {
+func (d door) otherKey(now time.Time, dg api.Datagram) {
 	p := d.sender(now, dg)
 	if p == nil {
 		return
@@ -317,7 +318,7 @@ func (d door) otherKey(now time.Time, dg Datagram) {
 
 // sender is the peer that a datagram seems to come from: by its address, or, of a peer without one, by what the datagram
 // says in the clear.
-func (d door) sender(now time.Time, dg Datagram) (one *peer) {
+func (d door) sender(now time.Time, dg api.Datagram) (one *peer) {
 	for _, p := range d.g.peers {
 		fits, boot := seal.Claims(dg.Data, p.ID)
 		if fits && p.Known(dg.Addr) {
@@ -342,7 +343,7 @@ func (d door) close(p *peer) {
 }
 
 // forget obeys the operator: nothing is known of a peer's starts and addresses any more.
-func (d door) forget(now time.Time, ev Forget) {
+func (d door) forget(now time.Time, ev api.Forget) {
 	p := d.g.byID[ev.Peer]
 	if p == nil || !d.estrange(now, p, ev.AnyStart) {
 		d.g.Note("warn", "a peer was not forgotten: there is none with this id, or it was forgotten too often since the start of this gateway: restart it", "id", ev.Peer)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/frame"
@@ -155,13 +156,13 @@ func TestStartsFarAheadAreRefused(t *testing.T) {
 	check.Equal(t, "refused", hq.GW.Status(w.Now).Dropped["far_boot"], 5)
 	check.Equal(t, "lines", said(w, "ahead of this clock"), 1)
 
-	w.Give(hq, gateway.Forget{Peer: 2, AnyStart: true})
+	w.Give(hq, api.Forget{Peer: 2, AnyStart: true})
 	lie() // the first start to answer is the one that the operator asked for
 	w.Run(time.Minute)
 	ship.Site.Send(w, track(2, pipeHQ, 2, 60), 1)
 	w.Run(time.Minute)
 	check.Equal(t, "messages while the other start is believed", len(hq.Site.Got), 1)
-	w.Give(hq, gateway.Forget{Peer: 2})
+	w.Give(hq, api.Forget{Peer: 2})
 	lie()
 	w.Run(5 * time.Minute)
 	check.Equal(t, "messages after that was forgotten", len(hq.Site.Got), 2)
@@ -175,7 +176,7 @@ func TestForgottenPeersAreNotReplayed(t *testing.T) {
 	tracks(w, ship, []uint16{1}, 20, 60, time.Second)
 	old := captured(w, ship, hq, 2*time.Minute)
 	offAir(w, ship)
-	w.Give(hq, gateway.Forget{Peer: 2})
+	w.Give(hq, api.Forget{Peer: 2})
 	for _, d := range old {
 		w.Inject(hq, d)
 	}
@@ -206,7 +207,7 @@ func TestClockBehindHearsEverybody(t *testing.T) {
 		ship := seal.NewSealer(seal.Key{1, 2, 3}, 2, seal.Boot{Number: uint32(sim.Epoch.Unix()), Salt: 1})
 		hello := frame.Append(nil, frame.Hello{Store: 7, Stream: 1, HeardBoot: 40, HeardStream: 1}, true)
 		d, _ := ship.Seal(nil, 3, true, hello)
-		gw.Step(now, gateway.Datagram{Addr: netip.MustParseAddrPort("192.0.2.2:7142"), Data: d})
+		gw.Step(now, api.Datagram{Addr: netip.MustParseAddrPort("192.0.2.2:7142"), Data: d})
 		check.Equal(t, "link", gw.Status(now).Peers[0].Link, "up")
 	}
 }
@@ -238,19 +239,19 @@ func TestTwinsAndReplays(t *testing.T) {
 	}
 	at := netip.MustParseAddrPort("192.0.2.9:7142")
 	var notes []string
-	step := func(ev gateway.Event) {
+	step := func(ev api.Event) {
 		out := twin.Step(w.Now, ev)
 		for _, n := range out.Notes {
 			notes = append(notes, n.Level+" "+n.Text)
 		}
 		for _, d := range out.Datagrams {
-			hqOut := hq.GW.Step(w.Now, gateway.Datagram{Addr: at, Data: d.Data})
+			hqOut := hq.GW.Step(w.Now, api.Datagram{Addr: at, Data: d.Data})
 			for _, n := range hqOut.Notes {
 				w.Notes = append(w.Notes, n.Text)
 			}
 			for _, back := range hqOut.Datagrams {
 				if back.Addr == at {
-					for _, n := range twin.Step(w.Now, gateway.Datagram{Addr: hq.Addr(), Data: back.Data}).Notes {
+					for _, n := range twin.Step(w.Now, api.Datagram{Addr: hq.Addr(), Data: back.Data}).Notes {
 						notes = append(notes, n.Level+" "+n.Text)
 					}
 				}

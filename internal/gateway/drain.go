@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/gateway/unicast"
+	"aldis/internal/gateway/api"
 	"aldis/internal/site"
 )
 
@@ -16,19 +16,8 @@ type drain struct {
 	refused uint64 // messages, each of them once for each site
 }
 
-// DrainStatus is what an operator is told of a drain; nil while there is none.
-type DrainStatus struct {
-	Since   time.Time `json:"since"`
-	Refused uint64    `json:"refused"` // messages that were not taken since then, once for each site
-	// Messages of this site that have not ended, and of other sites that wait for local peers.
-	Messages int            `json:"messages"`
-	Sites    map[string]int `json:"sites,omitempty"` // of these, by the site for which they are
-	Pending  int            `json:"pending"`
-}
-
-// obey begins or ends a drain.
-func (e Drain) obey(g *Gateway, now time.Time) {
-	d := &g.faces.drain
+// order begins or ends a drain.
+func (d *drain) order(g *Gateway, now time.Time, e api.Drain) {
 	if e.On == d.on {
 		return
 	}
@@ -37,18 +26,6 @@ func (e Drain) obey(g *Gateway, now time.Time) {
 		g.Note("info", "the gateway takes no messages of local peers any more: what waits goes out")
 	} else {
 		g.Note("info", "the gateway takes messages of local peers again")
-	}
-}
-
-// obey pays every receipt that is owed, whatever the air is doing. The Step does nothing else: a message that it read after that would
-// be handed over, and its peer would not know.
-func (Stop) obey(g *Gateway, now time.Time) {
-	g.bearers[0].billed.months.record(g)
-	if g.silence.quiet() {
-		return
-	}
-	for _, b := range g.bearers {
-		unicast.Settle(b.lines, now)
 	}
 }
 
@@ -69,11 +46,11 @@ func (d *drain) refuses(g *Gateway, sites []uint16, m *site.Message) bool {
 }
 
 // status says what is left to do.
-func (d *drain) status(g *Gateway) *DrainStatus {
+func (d *drain) status(g *Gateway) *api.DrainStatus {
 	if !d.on {
 		return nil
 	}
-	s := &DrainStatus{Since: d.since.UTC().Round(0), Refused: d.refused, Sites: map[string]int{}}
+	s := &api.DrainStatus{Since: d.since.UTC().Round(0), Refused: d.refused, Sites: map[string]int{}}
 	ids := g.mail.IDs(nil)
 	slices.Sort(ids)
 	for _, id := range ids {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 )
 
@@ -17,9 +17,9 @@ func TestDrain(t *testing.T) {
 	for i := range 60 {
 		w.At(0, func() { ship.Site.Send(w, track(2, pipeHQ, i, 200), 1) })
 	}
-	w.At(time.Second, func() { w.Give(ship, gateway.Drain{On: true}) })
+	w.At(time.Second, func() { w.Give(ship, api.Drain{On: true}) })
 	w.At(2*time.Second, func() { ship.Site.Send(w, track(2, pipeHQ, 99, 200), 1) })
-	w.At(3*time.Second, func() { w.Give(ship, gateway.Drain{On: true}) })
+	w.At(3*time.Second, func() { w.Give(ship, api.Drain{On: true}) })
 	w.Run(4 * time.Second)
 	d := ship.GW.Status(w.Now).Drain
 	if d == nil || d.Refused != 1 || d.Messages == 0 || d.Sites["hq"] != d.Messages {
@@ -29,7 +29,7 @@ func TestDrain(t *testing.T) {
 	d = ship.GW.Status(w.Now).Drain
 	check.Equal(t, "messages that have to go out", d.Messages, 0)
 	check.Equal(t, "messages at HQ", len(hq.Site.Got), 60)
-	w.At(0, func() { w.Give(ship, gateway.Drain{}) })
+	w.At(0, func() { w.Give(ship, api.Drain{}) })
 	w.At(time.Second, func() { ship.Site.Send(w, track(2, pipeHQ, 100, 200), 1) })
 	w.Run(time.Minute)
 	check.True(t, "there is no drain any more", ship.GW.Status(w.Now).Drain == nil)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/sim"
 	"aldis/internal/lab/toyface"
 	"aldis/internal/link/profile"
@@ -45,7 +46,7 @@ func boardWorld(t *testing.T, nodes int, name string, without ...uint16) *boards
 				return board, err
 			}
 		}
-		c.LAN = func(n *sim.Node, out gateway.Output) {
+		c.LAN = func(n *sim.Node, out api.Output) {
 			for _, o := range out.LAN {
 				if o.Face != toyface.Number {
 					continue

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"aldis/internal/due"
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/envelope"
 	"aldis/internal/rules/mark"
@@ -34,7 +35,7 @@ type fateOf struct {
 }
 
 // start makes them from the journal.
-func (fs *faces) start(cfg Config, records []Record) (err error) {
+func (fs *faces) start(cfg Config, records []api.Record) (err error) {
 	memories := memoriesOf(records)
 	for number, maker := range cfg.Faces {
 		f, err := maker(memories[number])
@@ -51,11 +52,13 @@ func (fs *faces) start(cfg Config, records []Record) (err error) {
 }
 
 // Memories are what a face has asked to remember, in a journal.
-func Memories(records []Record, number site.Face) []site.Memory { return memoriesOf(records)[number] }
+func Memories(records []api.Record, number site.Face) []site.Memory {
+	return memoriesOf(records)[number]
+}
 
-func memoriesOf(records []Record) map[site.Face][]site.Memory {
+func memoriesOf(records []api.Record) map[site.Face][]site.Memory {
 	memories := map[site.Face][]site.Memory{}
-	records = slices.SortedStableFunc(slices.Values(records), func(a, b Record) int { return slices.Compare(a.Key, b.Key) })
+	records = slices.SortedStableFunc(slices.Values(records), func(a, b api.Record) int { return slices.Compare(a.Key, b.Key) })
 	for _, r := range records {
 		switch {
 		case r.Bucket == bucketBridge:
@@ -112,7 +115,7 @@ func (g *Gateway) stepFace(now time.Time, number site.Face, ev site.Event) {
 	fo := f.Step(now, ev)
 	g.faces.meeting.hear(now, number, ev, &fo)
 	for _, o := range fo.Orders {
-		g.out.LAN = append(g.out.LAN, LANOrder{number, o})
+		g.out.LAN = append(g.out.LAN, api.LANOrder{Face: number, Order: o})
 	}
 	g.out.Notes = append(g.out.Notes, fo.Notes...)
 	for _, m := range fo.Remember {

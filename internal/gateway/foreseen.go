@@ -3,23 +3,15 @@ package gateway
 import (
 	"time"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/mail/life"
 	"aldis/internal/link/frame"
 )
 
-// Foreseen is what waits for a peer and will expire before it is there, by the queue's forecast (Queue.Expected). Nobody can
-// tell while the link is down or this end is silent.
-type Foreseen struct {
-	Messages int       `json:"messages,omitempty"`
-	Octets   int       `json:"octets,omitempty"`  // as journalled
-	Expires  time.Time `json:"expires,omitzero"`  // of the first of them
-	Expected time.Time `json:"expected,omitzero"` // when that one would be there
-}
-
 // foreseen looks at a queue now and then.
 type foreseen struct {
-	Foreseen
+	api.Foreseen
 	next  time.Time
 	told  map[uint64]bool // messages whose lives say so
 	noted time.Time       // when the log last did
@@ -38,7 +30,7 @@ func (f *foreseen) look(g *Gateway, now time.Time, p *peer) {
 		return
 	}
 	before := f.Messages
-	f.Foreseen = Foreseen{}
+	f.Foreseen = api.Foreseen{}
 	m := MessagesOf(g)
 	f.next = now.Add(foreseeEvery)
 	waiting, underWay, _ := p.Box.Held(frame.Direct, frame.Bulk, mail.Group)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/frame"
@@ -85,7 +85,7 @@ func TestForwardSecrecy(t *testing.T) {
 		*up = append(*up, *long...)
 		once(t, w, hq.Site, 2, *up)
 
-		order(w, ship, gateway.Silence{On: true, Until: w.Now.Add(time.Hour), Announce: true})
+		order(w, ship, api.Silence{On: true, Until: w.Now.Add(time.Hour), Announce: true})
 		w.Run(time.Minute)
 		w.Kill(ship, time.Second) // it cannot say so
 		w.Run(time.Minute)

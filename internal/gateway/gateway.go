@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"aldis/internal/due"
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/compact"
@@ -74,7 +75,7 @@ type Config struct {
 	MaxWaiting int
 	// Refused hears of each record of the journal that cannot be used and that the gateway can do without (Spare). nil: such
 	// a record is an error of New.
-	Refused func(r Record, why error)
+	Refused func(r api.Record, why error)
 	// Faces make the LAN sides, each from what it asked to remember.
 	Faces map[site.Face]func(memories []site.Memory) (Face, error)
 	// Meeting makes where they meet, from what it asked to remember; nil: none does.
@@ -111,11 +112,11 @@ type Gateway struct {
 	restored *restored // until the first Step
 	answers  answers   // to orders about messages
 	standing standing
-	out      *Output // of this Step
+	out      *api.Output // of this Step
 }
 
 // New starts from what the journal holds; nil for a new node. The error says what in restore cannot be understood.
-func New(cfg Config, restore []Record) (*Gateway, error) {
+func New(cfg Config, restore []api.Record) (*Gateway, error) {
 	if cfg.MaxWaiting == 0 {
 		cfg.MaxWaiting = DefaultMaxWaiting
 	}
@@ -127,7 +128,7 @@ func New(cfg Config, restore []Record) (*Gateway, error) {
 			cfg.Profile.Name, cfg.Profile.Filled(), unicast.MinDatagram)
 	}
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
-	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &Output{}}
+	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &api.Output{}}
 	g.coders.net.Net = cfg.Corpus
 	g.keys.known, g.keys.told, g.keys.lags = map[uint16]shelf{}, map[uint16]uint32{}, map[uint16]time.Time{}
 	g.keys.again, g.keys.denied, g.keys.changed = map[uint16]time.Time{}, map[uint16]time.Time{}, map[uint16]uint32{}
@@ -188,7 +189,7 @@ func AskAfter(p profile.Profile) time.Duration {
 }
 
 // Step brings the gateway to now and applies ev; a nil ev means that only time passed.
-func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
+func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	g.out, g.touched, g.now = &out, false, now
 	g.lateness(now, ev)
 	g.mail.Turn(now)
@@ -198,13 +199,13 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 		g.start(now)
 	}
 	switch ev := ev.(type) {
-	case LAN:
+	case api.LAN:
 		g.stepFace(now, ev.Face, ev.Event)
 		if g.idle(now) {
 			out.Deadline = due.Earliest(g.linkDue, g.faces.due())
 			return out
 		}
-	case Datagram:
+	case api.Datagram:
 		g.bearers[0].billed.received(g.silence.wall(now), siteAt(g.peers, ev.Addr), len(ev.Data))
 		g.touched = true
 		if g.receive(now, ev); ev.More {
@@ -218,23 +219,29 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 			out.Deadline = due.Earliest(g.linkDue, g.faces.due())
 			return out
 		}
-	case Silence:
+	case api.Silence:
 		g.silence.obey(g, now, ev)
-	case Stop:
-		ev.obey(g, now)
+	case api.Stop:
+		// The Step does nothing else: a message that it read after this would be handed over, and its peer would not know.
+		g.bearers[0].billed.months.record(g)
+		for _, b := range g.bearers {
+			if !g.silence.quiet() {
+				b.settle(now)
+			}
+		}
 		return out
-	case Clock:
+	case api.Clock:
 		g.silence.hear(now, ev)
 	case MessageOrder:
 		MessagesOf(g).obey(now, ev)
 	case ClassOrder:
 		ev.obey(g, now)
-	case Forget:
+	case api.Forget:
 		g.door.forget(now, ev)
 	case NewRules:
 		ev.obey(g, now)
-	case Drain:
-		ev.obey(g, now)
+	case api.Drain:
+		g.faces.drain.order(g, now, ev)
 	case NewLink:
 		ev.obey(g, now)
 	case SurveyOrder:
@@ -286,18 +293,18 @@ func (g *Gateway) Step(now time.Time, ev Event) (out Output) {
 }
 
 // normEvent gives the bearers what libnorm has said.
-func (g *Gateway) normEvent(now time.Time, ev Event) {
+func (g *Gateway) normEvent(now time.Time, ev api.Event) {
 	for _, b := range g.bearers {
 		switch ev := ev.(type) {
-		case NormUp:
+		case api.NormUp:
 			b.lines.NormUp(now, ev.Generation)
-		case NormDown:
+		case api.NormDown:
 			b.lines.NormDown(now, ev.Reason)
-		case NormPacket:
+		case api.NormPacket:
 			b.lines.NormPacket(ev.Peer, ev.Data)
-		case NormObject:
+		case api.NormObject:
 			b.lines.NormObject(now, ev.Peer, ev.Generation, ev.Object, ev.Data)
-		case NormSent:
+		case api.NormSent:
 			b.lines.NormSent(ev.Peer, ev.Object)
 		}
 	}
@@ -398,7 +405,7 @@ func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
 		}
 		if e.Content.Payload != nil {
 			g.byID[e.Peer.ID].ends.acknowledged(g.now, e)
-			g.byID[e.Peer.ID].delays.took(g.now, e.Accepted)
+			took(&g.byID[e.Peer.ID].delays, g.now, e.Accepted)
 		}
 	default:
 		g.replica.Unsent(e.Peer.ID, e.ID)
@@ -414,7 +421,7 @@ func (g *Gateway) Note(level, text string, attrs ...any) {
 
 // Record changes the journal, with all else of this Step.
 func (g *Gateway) Record(bucket string, key, value []byte) {
-	g.out.Records = append(g.out.Records, Record{Bucket: bucket, Key: key, Value: value})
+	g.out.Records = append(g.out.Records, api.Record{Bucket: bucket, Key: key, Value: value})
 }
 
 // RecordPeer makes a peer's numbers durable.
@@ -443,7 +450,7 @@ func (g *Gateway) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
 // Send puts a datagram on the air.
 func (g *Gateway) Send(to netip.AddrPort, data []byte) {
 	g.bearers[0].billed.sent(g.silence.wall(g.now), siteAt(g.peers, to), len(data))
-	g.out.Datagrams = append(g.out.Datagrams, Datagram{Addr: to, Data: data})
+	g.out.Datagrams = append(g.out.Datagrams, api.Datagram{Addr: to, Data: data})
 }
 
 // deadline is when Step wants to be called at the latest.

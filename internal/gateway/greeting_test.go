@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/air"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
@@ -30,7 +30,7 @@ func greeted(t *testing.T, link string, nodes int, seed uint64, change ...func(*
 	var allAt, quietAt time.Time
 	w = world(t, nodes, link, seed, append([]func(*sim.Config){func(c *sim.Config) {
 		c.Group = true
-		c.Committed = func(n *sim.Node, out gateway.Output) {
+		c.Committed = func(n *sim.Node, out api.Output) {
 			for _, note := range out.Notes {
 				if key := n.Name + " " + note.Text; note.Text == "a peer has started" {
 					for _, a := range note.Attrs {
@@ -201,7 +201,7 @@ func TestYesterdaysGreetings(t *testing.T) {
 func TestGreetingOfASilentShip(t *testing.T) {
 	w := world(t, 4, "hf-2400", 2, func(c *sim.Config) { c.Group = true })
 	silent := w.Nodes[3]
-	order(w, silent, gateway.Silence{On: true})
+	order(w, silent, api.Silence{On: true})
 	w.Run(10 * time.Minute)
 	check.Equal(t, "datagrams of the silent ship", frames(w, silent), 0)
 	for _, n := range w.Nodes[:3] {
@@ -209,7 +209,7 @@ func TestGreetingOfASilentShip(t *testing.T) {
 			check.Equal(t, n.Name+" knows "+p.Name, p.Start != 0, p.Name != silent.Name)
 		}
 	}
-	order(w, silent, gateway.Silence{})
+	order(w, silent, api.Silence{})
 	w.Run(2 * time.Minute)
 	for _, n := range w.Nodes {
 		for _, p := range n.GW.Status(w.Now).Peers {

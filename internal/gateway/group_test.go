@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/profile"
 )
@@ -52,7 +52,7 @@ func TestMulSilentShip(t *testing.T) {
 	w := mulWorld(t, 3, 5)
 	hq, loud, quiet := w.Nodes[0], w.Nodes[1], w.Nodes[2]
 	w.Run(2 * time.Minute)
-	order(w, quiet, gateway.Silence{On: true, Until: w.Now.Add(6 * time.Hour), Announce: true})
+	order(w, quiet, api.Silence{On: true, Until: w.Now.Add(6 * time.Hour), Announce: true})
 	w.Run(10 * time.Second)
 	up, _ := w.Octets(quiet)
 	hq.Site.Put(w, pipeItem(1, pipeHQ)) // state reaches the silent too

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/jxta"
 	"aldis/internal/lab/primer"
 	"aldis/internal/lab/sim"
@@ -108,7 +108,7 @@ func TestMulLearningSurvivesEverything(t *testing.T) {
 				return [][]byte{data}
 			}
 			w.Run(3 * time.Minute)
-			order(w, quiet, gateway.Silence{On: true, Until: w.Now.Add(time.Hour), Announce: true})
+			order(w, quiet, api.Silence{On: true, Until: w.Now.Add(time.Hour), Announce: true})
 			all := recordTracks(w, hq, []uint16{2, 3, 4}, 60, 30*time.Second)
 			w.Run(9 * time.Minute)
 			two := recordTracks(w, a, []uint16{1, 4}, 60, 20*time.Second)

@@ -7,8 +7,8 @@ import (
 
 	"aldis/internal/gateway"
 	"aldis/internal/lab/check"
-	"aldis/internal/quantile"
 	"aldis/internal/lab/sim"
+	"aldis/internal/quantile"
 )
 
 // TestNewsWhileMessagesAreHeld: the other site knows of a listener while its bridge still keeps what was said when the peer began to

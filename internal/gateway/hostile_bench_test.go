@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/profile"
 )
@@ -41,7 +41,7 @@ func BenchmarkHostile(b *testing.B) {
 							d[i] = byte(rng.Uint32())
 						}
 						d[0] = first | 2
-						if out := gw.Step(w.Now, gateway.Datagram{Addr: from, Data: d}); len(out.Datagrams) > 0 {
+						if out := gw.Step(w.Now, api.Datagram{Addr: from, Data: d}); len(out.Datagrams) > 0 {
 							b.Fatal("it is answered")
 						}
 					}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/air"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
@@ -80,7 +80,7 @@ func TestIdleAirIsNotAlwaysFree(t *testing.T) {
 		return ship.GW.Status(w.Now).Peers[0].DatagramsSent - before
 	}
 	same, none := func(*sim.Config) {}, func(*sim.World, *sim.Node) {}
-	silent := func(w *sim.World, ship *sim.Node) { order(w, ship, gateway.Silence{On: true}) }
+	silent := func(w *sim.World, ship *sim.Node) { order(w, ship, api.Silence{On: true}) }
 	for _, c := range []struct {
 		name   string
 		change func(*sim.Config)
@@ -137,11 +137,11 @@ func TestIdleAirForTheSilent(t *testing.T) {
 			hq, ship := w.Nodes[0], w.Nodes[2]
 			ship.Site.Put(w, pipeItem(3, pipeHQ))
 			w.Run(5 * time.Minute)
-			order(w, ship, gateway.Silence{On: true, Announce: true})
+			order(w, ship, api.Silence{On: true, Announce: true})
 			w.Run(time.Minute)
 			sent := tracks(w, hq, []uint16{3}, 100, 200, 20*time.Second)
 			w.Run(35 * time.Minute)
-			order(w, ship, gateway.Silence{})
+			order(w, ship, api.Silence{})
 			w.Run(10 * time.Minute)
 			took, err := air.Each(ship.Site.Got, 1, *sent)
 			if err != nil {

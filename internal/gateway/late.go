@@ -1,6 +1,9 @@
 package gateway
 
-import "time"
+import (
+	"aldis/internal/gateway/api"
+	"time"
+)
 
 // A gateway on a busy machine wakes late and finds what has come meanwhile. What it learns from its own lateness is not the link's.
 
@@ -8,12 +11,12 @@ import "time"
 const leastLate = 50 * time.Millisecond
 
 // lateness tells the carriers by how much this Step is late: something was due before, or what comes has lain here.
-func (g *Gateway) lateness(now time.Time, ev Event) {
+func (g *Gateway) lateness(now time.Time, ev api.Event) {
 	by := time.Duration(0)
 	if g.looked && !g.linkDue.IsZero() {
 		by = now.Sub(g.linkDue)
 	}
-	if d, ok := ev.(Datagram); ok {
+	if d, ok := ev.(api.Datagram); ok {
 		by = max(by, d.Waited)
 	}
 	if by < leastLate {

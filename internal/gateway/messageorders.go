@@ -32,7 +32,7 @@ const (
 	DoPrecede  MessageDo = "precedence"
 )
 
-func (MessageOrder) gatewayEvent() {}
+func (MessageOrder) GatewayEvent() {}
 
 // MessageAnswer says what came of an order.
 type MessageAnswer struct {

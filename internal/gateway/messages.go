@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/mail/life"
 	"aldis/internal/gateway/unicast"
@@ -19,59 +20,6 @@ type Messages struct{ g *Gateway }
 
 // MessagesOf a gateway.
 func MessagesOf(g *Gateway) Messages { return Messages{g} }
-
-// MessageRow is one message of this site as an operator sees it.
-type MessageRow struct {
-	ID         string         `json:"id"`
-	Face       string         `json:"face"`
-	From       string         `json:"from"`
-	FromName   string         `json:"from_name,omitempty"`
-	ToPipe     string         `json:"to_pipe"` // a pipe or topic, or an endpoint and which part of it
-	PipeName   string         `json:"pipe_name,omitempty"`
-	Label      string         `json:"label,omitempty"` // what it is about, as the rules' supersede finds it
-	Precedence string         `json:"precedence"`
-	Octets     int            `json:"octets"`              // as journalled
-	Coded      int            `json:"coded_octets"`        // that went on the air for the first time towards one recipient
-	Accepted   time.Time      `json:"accepted,omitzero"`   // absent: nobody knows any more
-	Expires    time.Time      `json:"expires,omitzero"`    // absent: never
-	State      string         `json:"state"`               // "waiting", "under_way" or "ended", of the recipient that is furthest back
-	Held       bool           `json:"held,omitempty"`      // for one recipient at least
-	Behind     Behind         `json:"waits_behind"`        // the most of all recipients for whom it waits
-	Expected   time.Time      `json:"expected,omitzero"`   // when the last recipient has it; absent: nobody can say
-	Recipients []RecipientRow `json:"recipients"`          // by id
-	Life       []LifeRow      `json:"life,omitempty"`      // of one message alone
-	LifeLost   int            `json:"life_lost,omitempty"` // events that had no room, after the first
-
-	Number uint64 `json:"-"`
-}
-
-// RecipientRow is where a message stands with one site.
-type RecipientRow struct {
-	Site     string    `json:"site"`
-	State    string    `json:"state"`
-	Since    time.Time `json:"since,omitzero"`
-	Detail   string    `json:"detail,omitempty"`
-	Expected time.Time `json:"expected,omitzero"`
-
-	ID     uint16    `json:"-"`
-	SentAt time.Time `json:"-"` // when it was last on the air
-	Long   bool      `json:"-"` // it goes in segments: sent at once, it takes its time
-}
-
-// LifeRow is something that happened to a message.
-type LifeRow struct {
-	At     time.Time `json:"at,omitzero"`
-	What   string    `json:"what"`
-	Site   string    `json:"site,omitempty"`
-	Detail string    `json:"detail,omitempty"`
-}
-
-// The states of a message, of that recipient that is furthest back.
-const (
-	StateWaiting  = "waiting"
-	StateUnderWay = "under_way"
-	StateEnded    = "ended"
-)
 
 // IDs are the messages that are known, in no order: those in custody and those whose life is kept. A greater one was accepted
 // later.
@@ -90,8 +38,8 @@ func (m Messages) IDs() []uint64 {
 }
 
 // Rows describes those of the messages that are still known. Behind and Expected are not set: see Queue.
-func (m Messages) Rows(ids []uint64) []MessageRow {
-	rows := make([]MessageRow, 0, len(ids))
+func (m Messages) Rows(ids []uint64) []api.MessageRow {
+	rows := make([]api.MessageRow, 0, len(ids))
 	for _, id := range ids {
 		if row, ok := m.row(id); ok {
 			rows = append(rows, row)
@@ -101,12 +49,12 @@ func (m Messages) Rows(ids []uint64) []MessageRow {
 }
 
 // Row describes a message with its life; false: it is not known.
-func (m Messages) Row(id uint64) (MessageRow, bool) {
+func (m Messages) Row(id uint64) (api.MessageRow, bool) {
 	row, ok := m.row(id)
 	if l := m.g.mail.Lives.Get(id); ok && l != nil {
 		row.LifeLost = l.Lost
 		for _, e := range l.Events {
-			row.Life = append(row.Life, LifeRow{At: e.At, What: e.What, Site: m.site(e.Peer), Detail: lifeText(e)})
+			row.Life = append(row.Life, api.LifeRow{At: e.At, What: e.What, Site: m.site(e.Peer), Detail: lifeText(e)})
 		}
 	}
 	return row, ok
@@ -163,7 +111,7 @@ func faceName(f site.Face) string {
 	return fmt.Sprintf("face-%d", f)
 }
 
-func (m Messages) row(id uint64) (row MessageRow, ok bool) {
+func (m Messages) row(id uint64) (row api.MessageRow, ok bool) {
 	l, held := m.g.mail.Lives.Get(id), m.g.mail.Get(id)
 	if held != nil && held.Content.Payload == nil || l == nil && (held == nil || held.Ended()) {
 		return row, false
@@ -176,28 +124,28 @@ func (m Messages) row(id uint64) (row MessageRow, ok bool) {
 			l.Fates = append(l.Fates, life.Fate{Peer: peer, State: held.For(peer).Stands()})
 		}
 	}
-	row = MessageRow{ID: life.Name(id), Number: id, Face: faceName(l.Face), From: l.From, ToPipe: l.To, Label: l.Label,
-		Precedence: l.Precedence.String(), Octets: l.Octets, Accepted: l.Accepted, Expires: l.Expires, State: StateEnded}
+	row = api.MessageRow{ID: life.Name(id), Number: id, Face: faceName(l.Face), From: l.From, ToPipe: l.To, Label: l.Label,
+		Precedence: l.Precedence.String(), Octets: l.Octets, Accepted: l.Accepted, Expires: l.Expires, State: api.StateEnded}
 	for _, f := range l.Fates {
 		row.Coded = max(row.Coded, f.Sent)
-		r := RecipientRow{ID: f.Peer, Site: m.site(f.Peer), State: string(f.State), Since: f.Since, Detail: f.Detail, SentAt: f.SentAt}
+		r := api.RecipientRow{ID: f.Peer, Site: m.site(f.Peer), State: string(f.State), Since: f.Since, Detail: f.Detail, SentAt: f.SentAt}
 		switch {
 		case f.State == life.Waiting, f.State == life.OnHold:
-			row.State, row.Held = StateWaiting, row.Held || f.State == life.OnHold
-		case f.State == life.UnderWay && row.State == StateEnded:
-			row.State = StateUnderWay
+			row.State, row.Held = api.StateWaiting, row.Held || f.State == life.OnHold
+		case f.State == life.UnderWay && row.State == api.StateEnded:
+			row.State = api.StateUnderWay
 		}
 		if held != nil && !f.State.Final() {
 			m.describe(held.For(f.Peer), &r)
 		}
 		row.Recipients = append(row.Recipients, r)
 	}
-	slices.SortFunc(row.Recipients, func(a, b RecipientRow) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(row.Recipients, func(a, b api.RecipientRow) int { return cmp.Compare(a.ID, b.ID) })
 	return row, true
 }
 
 // describe says why a message that has not ended for a recipient is where it is.
-func (m Messages) describe(e *mail.Entry, r *RecipientRow) {
+func (m Messages) describe(e *mail.Entry, r *api.RecipientRow) {
 	if e == nil {
 		return
 	}
@@ -221,7 +169,7 @@ func (m Messages) describe(e *mail.Entry, r *RecipientRow) {
 
 // ExpectedUnderWay is when a message that is under way will be there: when its last datagram has had its time, or if that is
 // over and nothing was heard, a round trip from now. A long message goes at the queue's pace.
-func (q *Queue) ExpectedUnderWay(r RecipientRow, octets int) time.Time {
+func (q *Queue) ExpectedUnderWay(r api.RecipientRow, octets int) time.Time {
 	switch {
 	case q.Why != "" || q.rate <= 0:
 		return time.Time{}

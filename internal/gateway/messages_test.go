@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/site"
 )
 
 // known are the messages of a node, the oldest first, with their lives.
-func known(n *sim.Node) (rows []gateway.MessageRow) {
+func known(n *sim.Node) (rows []api.MessageRow) {
 	ids := gateway.MessagesOf(n.GW).IDs()
 	slices.Sort(ids)
 	for _, id := range ids {
@@ -27,7 +28,7 @@ func known(n *sim.Node) (rows []gateway.MessageRow) {
 }
 
 // whats are the kinds of the events of a life.
-func whats(r gateway.MessageRow) string {
+func whats(r api.MessageRow) string {
 	var list []string
 	for _, e := range r.Life {
 		list = append(list, e.What)
@@ -36,7 +37,7 @@ func whats(r gateway.MessageRow) string {
 }
 
 // states are where a message stands with its recipients.
-func states(r gateway.MessageRow) string {
+func states(r api.MessageRow) string {
 	var list []string
 	for _, to := range r.Recipients {
 		list = append(list, to.Site+" "+to.State)
@@ -250,7 +251,7 @@ func TestOrdersAmongCrashes(t *testing.T) {
 						if ship.GW == nil {
 							return
 						}
-						rows := slices.DeleteFunc(known(ship), func(r gateway.MessageRow) bool { return r.State == gateway.StateEnded })
+						rows := slices.DeleteFunc(known(ship), func(r api.MessageRow) bool { return r.State == api.StateEnded })
 						if len(rows) == 0 {
 							return
 						}
@@ -345,7 +346,7 @@ func TestHeldForANewStore(t *testing.T) {
 	w.Kill(hq, time.Second)
 	w.Run(5 * time.Minute)
 	check.True(t, "it has not arrived", !slices.Contains(texts(hq), "19"), texts(hq))
-	var held gateway.MessageRow
+	var held api.MessageRow
 	for _, r := range known(ship) {
 		if r.Held {
 			held = r
@@ -365,7 +366,7 @@ func TestHeldExpiresAndIsReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			hq, ship := w.Nodes[0], w.Nodes[1]
 			w.Run(time.Minute)
-			order(w, ship, gateway.Silence{On: true})
+			order(w, ship, api.Silence{On: true})
 			for i := range 10 {
 				ship.Site.Send(w, track(2, pipeHQ, i, 300), 1)
 			}
@@ -381,7 +382,7 @@ func TestHeldExpiresAndIsReplaced(t *testing.T) {
 			w.Run(30 * time.Second)
 			ship.Site.Send(w, named("track", "TRK;T-1;update=2;", 80), 1)
 			w.Run(time.Second)
-			order(w, ship, gateway.Silence{})
+			order(w, ship, api.Silence{})
 			w.Run(5 * time.Minute)
 			check.Equal(t, "what lives for a minute", len(arrivals(hq, "old")), 0)
 			got := arrivals(hq, "track")

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/frame"
@@ -150,7 +151,7 @@ func newPeer(g *Gateway, pc PeerConfig) *peer {
 }
 
 // leftBehind are the ids of peers that are not configured, and of which records of the journal tell.
-func leftBehind(records []Record, known map[uint16]*peer) (ids []uint16) {
+func leftBehind(records []api.Record, known map[uint16]*peer) (ids []uint16) {
 	for _, r := range records {
 		switch r.Bucket {
 		case bucketSeal, bucketCopy, bucketFar, bucketStored, "peer", "to", "path", "first", "early", "cut", "piece", "flow", "inflow", "before":

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"time"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/link/profile"
 	"aldis/internal/site"
 )
 
 // backlog is what waits for a peer, by precedence, and when it will be there: by the rule of Queue.Expected. While this gateway
 // keeps silent the time counts from the end of that, if it has one.
-func backlog(g *Gateway, now time.Time, p *peer) (rows []QueueRow) {
+func backlog(g *Gateway, now time.Time, p *peer) (rows []api.QueueRow) {
 	m := MessagesOf(g)
 	begins, known := now, m.stands(p) == ""
 	if g.silence.on && !g.silence.fixed && !g.silence.until.IsZero() {
@@ -22,7 +23,7 @@ func backlog(g *Gateway, now time.Time, p *peer) (rows []QueueRow) {
 		octets = -p.bearer.several.Orders().Left(now, p.ID) // P_Mul has numbers for all of it
 	}
 	for _, r := range p.Box.Backlog() {
-		row := QueueRow{Precedence: site.Precedences[r.Rank], Messages: r.Messages, Octets: r.Octets, Oldest: cmp.Or(r.Oldest, g.silence.began).UTC().Round(0)}
+		row := api.QueueRow{Precedence: site.Precedences[r.Rank], Messages: r.Messages, Octets: r.Octets, Oldest: cmp.Or(r.Oldest, g.silence.began).UTC().Round(0)}
 		if octets += r.Octets + r.News; r.Messages == 0 {
 			continue
 		}
@@ -35,8 +36,8 @@ func backlog(g *Gateway, now time.Time, p *peer) (rows []QueueRow) {
 }
 
 // linkStatus is the profile as one end sees it.
-func linkStatus(p profile.Profile, shore bool) LinkStatus {
+func linkStatus(p profile.Profile, shore bool) api.LinkStatus {
 	out, in := p.Sending(shore), p.Sending(!shore)
-	return LinkStatus{SendBps: out.RateBps, ReceiveBps: in.RateBps, SendLossPct: out.LossPct, ReceiveLossPct: in.LossPct,
+	return api.LinkStatus{SendBps: out.RateBps, ReceiveBps: in.RateBps, SendLossPct: out.LossPct, ReceiveLossPct: in.LossPct,
 		Shared: p.Shared, Each: shore && !p.Shared, Tariff: cmp.Or(p.Tariff, profile.TariffOctets)}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/site"
@@ -19,13 +19,13 @@ func marked(i int, precedence site.Precedence, octets int) site.Message {
 	return m
 }
 
-func peerOf(w *sim.World, n *sim.Node, name string) gateway.PeerStatus {
+func peerOf(w *sim.World, n *sim.Node, name string) api.PeerStatus {
 	for _, p := range n.GW.Status(w.Now).Peers {
 		if p.Name == name {
 			return p
 		}
 	}
-	return gateway.PeerStatus{}
+	return api.PeerStatus{}
 }
 
 // TestQueueSaysWhenItWillBeThere: what waits is told by precedence, with its age and with a time that holds.

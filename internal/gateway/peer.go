@@ -3,6 +3,7 @@ package gateway
 import (
 	"encoding/binary"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 )
 
@@ -16,7 +17,7 @@ type peer struct {
 	late    foreseen
 	link    linkState
 	forgets forgets
-	delays  Delays // of the messages that it has acknowledged
+	delays  api.Delays // of the messages that it has acknowledged
 }
 
 // Journal buckets of the gateway itself. Keys start with the peer's id where they belong to one.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/frame"
@@ -20,7 +20,7 @@ type heard struct{ data, pieces, norm int }
 func listening(t *testing.T, link string, of uint16, change ...func(*sim.Config)) (*sim.World, *heard) {
 	h, e := &heard{}, newEars(2)
 	change = append(change, func(c *sim.Config) {
-		c.LAN = func(n *sim.Node, out gateway.Output) {
+		c.LAN = func(n *sim.Node, out api.Output) {
 			for _, d := range out.Datagrams {
 				_, _, frames := e.open(n.ID, d)
 				for _, f := range frames {

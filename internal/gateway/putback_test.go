@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/envelope"
 )
@@ -138,7 +138,7 @@ func TestPutBackAnywhere(t *testing.T) {
 		given := map[uint16][]int{} // after each commit of a node: how much it has handed over
 		w := world(t, 2, link, 9000+seed, func(c *sim.Config) {
 			c.Group = link == "vhf-cnr-16k"
-			c.Committed = func(n *sim.Node, out gateway.Output) {
+			c.Committed = func(n *sim.Node, out api.Output) {
 				if len(out.Records) > 0 {
 					given[n.ID] = append(given[n.ID], len(n.Site.Got))
 				}

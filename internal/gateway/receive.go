@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/envelope"
@@ -14,7 +15,7 @@ import (
 )
 
 // receive takes a datagram that counts; the door sees to the others.
-func (g *Gateway) receive(now time.Time, d Datagram) {
+func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	p, body, info, again, ok := g.door.open(now, d)
 	if !ok {
 		return

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/frame"
@@ -83,7 +84,7 @@ func Spare(bucket string) bool {
 }
 
 // Words says what a record is. records are those of the journal: a message is in one, whom it is for in others.
-func Words(bucket string, key []byte, records []Record) string {
+func Words(bucket string, key []byte, records []api.Record) string {
 	words, ok := buckets[bucket]
 	if !ok {
 		return "of no known kind"
@@ -111,7 +112,7 @@ func Words(bucket string, key []byte, records []Record) string {
 }
 
 // refuse goes on without a record, or says why that cannot be.
-func (c *Config) refuse(r Record, err error) error {
+func (c *Config) refuse(r api.Record, err error) error {
 	if c.Refused == nil || !Spare(r.Bucket) && !errors.Is(err, mail.ErrContent) {
 		return fmt.Errorf("%w (bucket %s, key %x: %s); put a backup back, or go on with what can be used: gateway journal repair --force",
 			err, r.Bucket, r.Key, Words(r.Bucket, r.Key, nil))
@@ -122,7 +123,7 @@ func (c *Config) refuse(r Record, err error) error {
 
 // Kept is what AsNewStore leaves of a journal.
 type Kept struct {
-	Records []Record
+	Records []api.Record
 	Waiting int  // messages for a peer that go for the first time
 	Again   int  // messages for a peer that were under way: they may arrive twice
 	Dropped int  // records of numbers towards peers, which are not believed any more
@@ -133,7 +134,7 @@ type Kept struct {
 // AsNewStore takes from the records of a journal what is bound to numbers that its peers count as well. With a new store
 // id the peers send anew what they hold, and messages of this site go under new numbers. lost: records of a bucket may be
 // missing. Where that may be an order of silence the gateway is silent until somebody says otherwise.
-func AsNewStore(records []Record, lost func(bucket string) bool) (k Kept) {
+func AsNewStore(records []api.Record, lost func(bucket string) bool) (k Kept) {
 	ordered := false
 	met := map[uint16]bool{} // peers, and whether their record is there
 	for _, r := range records {
@@ -203,20 +204,20 @@ func AsNewStore(records []Record, lost func(bucket string) bool) (k Kept) {
 			continue
 		}
 		// What was heard goes with the numbers: a peer that is known by its seal alone could send on in its old numbers.
-		k.Records = slices.DeleteFunc(k.Records, func(r Record) bool {
+		k.Records = slices.DeleteFunc(k.Records, func(r api.Record) bool {
 			return r.Bucket == bucketSeal && slices.Equal(r.Key, peerKey(id, nil))
 		})
-		k.Records = append(k.Records, Record{Bucket: "peer", Key: peerKey(id, nil), Value: unicast.Forgotten()})
+		k.Records = append(k.Records, api.Record{Bucket: "peer", Key: peerKey(id, nil), Value: unicast.Forgotten()})
 	}
 	if lost(bucketSilence) && !ordered {
 		k.Silent = true
-		k.Records = append(k.Records, Record{Bucket: bucketSilence, Key: []byte("self"), Value: silentUntilOrdered})
+		k.Records = append(k.Records, api.Record{Bucket: bucketSilence, Key: []byte("self"), Value: silentUntilOrdered})
 	}
 	return k
 }
 
 // waits is the record of a recipient whose message has no number: it keeps its place in the queue.
-func waits(r Record) []byte {
+func waits(r api.Record) []byte {
 	value := make([]byte, 18)
 	copy(value[9:], r.Key[2:]) // that in which messages were accepted
 	if len(r.Value) == 18 && binary.BigEndian.Uint64(r.Value[9:]) != 0 {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/lab/sim"
 )
@@ -43,9 +44,9 @@ func TestRepairedJournal(t *testing.T) {
 				broken := w.Nodes[seed%2]
 				w.Kill(broken, time.Second)
 				var kept gateway.Kept
-				w.Rewrite(broken, true, func(records []gateway.Record) []gateway.Record {
+				w.Rewrite(broken, true, func(records []api.Record) []api.Record {
 					lost := func(bucket string) bool { return bucket == "peer" && seed > 1 } // the damage may concern these too
-					records = slices.DeleteFunc(records, func(r gateway.Record) bool { return lost(r.Bucket) })
+					records = slices.DeleteFunc(records, func(r api.Record) bool { return lost(r.Bucket) })
 					kept = gateway.AsNewStore(records, lost)
 					return kept.Records
 				})
@@ -93,13 +94,13 @@ func TestLostContentUnderWay(t *testing.T) {
 	w.Run(20 * time.Second)
 	w.Kill(hq, time.Second)
 	lost := 0
-	w.Rewrite(hq, false, func(records []gateway.Record) []gateway.Record {
-		first := slices.IndexFunc(records, func(r gateway.Record) bool { return r.Bucket == "to" && binary.BigEndian.Uint64(r.Value[1:]) != 0 })
+	w.Rewrite(hq, false, func(records []api.Record) []api.Record {
+		first := slices.IndexFunc(records, func(r api.Record) bool { return r.Bucket == "to" && binary.BigEndian.Uint64(r.Value[1:]) != 0 })
 		if first < 0 {
 			t.Fatal("nothing is under way")
 		}
 		id := records[first].Key[2:]
-		return slices.DeleteFunc(records, func(r gateway.Record) bool {
+		return slices.DeleteFunc(records, func(r api.Record) bool {
 			if r.Bucket == "mail" && slices.Equal(r.Key, id) {
 				lost++
 				return true
@@ -123,18 +124,18 @@ func TestRefusedRecords(t *testing.T) {
 	to := make([]byte, 18)
 	w := world(t, 2, "wire", 1)
 	var refused []string
-	start := func(records ...gateway.Record) (err error) {
+	start := func(records ...api.Record) (err error) {
 		w.Reconfigure(w.Nodes[0], func(c *gateway.Config) {
-			c.Refused = func(r gateway.Record, why error) { refused = append(refused, r.Bucket) }
+			c.Refused = func(r api.Record, why error) { refused = append(refused, r.Bucket) }
 			_, err = gateway.New(*c, records)
 		})
 		return err
 	}
 	bad := []byte("no record")
-	if err := start(gateway.Record{Bucket: "own", Key: []byte("k"), Value: bad}, gateway.Record{Bucket: "mail", Key: id, Value: bad},
-		gateway.Record{Bucket: "to", Key: append([]byte{0, 2}, id...), Value: to}, gateway.Record{Bucket: "to", Key: append([]byte{0, 77}, id...), Value: to},
-		gateway.Record{Bucket: "deliver", Key: append([]byte{0, 2}, id[2:]...), Value: bad}, gateway.Record{Bucket: "far", Key: []byte{0, 2, 'k'}, Value: bad},
-		gateway.Record{Bucket: "copy", Key: []byte{0, 2, 'k'}, Value: bad}); err != nil {
+	if err := start(api.Record{Bucket: "own", Key: []byte("k"), Value: bad}, api.Record{Bucket: "mail", Key: id, Value: bad},
+		api.Record{Bucket: "to", Key: append([]byte{0, 2}, id...), Value: to}, api.Record{Bucket: "to", Key: append([]byte{0, 77}, id...), Value: to},
+		api.Record{Bucket: "deliver", Key: append([]byte{0, 2}, id[2:]...), Value: bad}, api.Record{Bucket: "far", Key: []byte{0, 2, 'k'}, Value: bad},
+		api.Record{Bucket: "copy", Key: []byte{0, 2, 'k'}, Value: bad}); err != nil {
 		t.Error(err)
 	}
 	slices.Sort(refused)
@@ -142,25 +143,25 @@ func TestRefusedRecords(t *testing.T) {
 		t.Errorf("refused: %v, want %v", refused, want)
 	}
 	for _, bucket := range []string{"peer", "seal"} {
-		err := start(gateway.Record{Bucket: bucket, Key: []byte{0, 2}, Value: bad})
+		err := start(api.Record{Bucket: bucket, Key: []byte{0, 2}, Value: bad})
 		if err == nil || !strings.Contains(err.Error(), "gateway journal repair") {
 			t.Errorf("a damaged record of %s: %v", bucket, err)
 		}
 	}
-	if err := start(gateway.Record{Bucket: "silence", Key: []byte("self"), Value: bad[:3]}); !errors.Is(err, mail.ErrRecord) {
+	if err := start(api.Record{Bucket: "silence", Key: []byte("self"), Value: bad[:3]}); !errors.Is(err, mail.ErrRecord) {
 		t.Errorf("an order of silence that cannot be read: %v", err)
 	}
 }
 
 // After a repair a gateway is silent when an order of silence may have been lost, and as it was when not.
 func TestSilenceAfterARepair(t *testing.T) {
-	on := gateway.Record{Bucket: "silence", Key: []byte("self"), Value: []byte{1, 0, 0, 0, 0, 0, 0, 0, 0}}
-	off := gateway.Record{Bucket: "silence", Key: []byte("self"), Value: make([]byte, 9)}
+	on := api.Record{Bucket: "silence", Key: []byte("self"), Value: []byte{1, 0, 0, 0, 0, 0, 0, 0, 0}}
+	off := api.Record{Bucket: "silence", Key: []byte("self"), Value: make([]byte, 9)}
 	for _, tt := range []struct {
-		records []gateway.Record
+		records []api.Record
 		lost    bool
 		want    bool
-	}{{nil, false, false}, {nil, true, true}, {[]gateway.Record{on}, true, true}, {[]gateway.Record{off}, true, false}, {[]gateway.Record{on}, false, true}} {
+	}{{nil, false, false}, {nil, true, true}, {[]api.Record{on}, true, true}, {[]api.Record{off}, true, false}, {[]api.Record{on}, false, true}} {
 		k := gateway.AsNewStore(tt.records, func(bucket string) bool { return bucket == "silence" && tt.lost })
 		if k.Silent != tt.want {
 			t.Errorf("%d orders, lost %v: silent %v", len(tt.records), tt.lost, k.Silent)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/replica"
@@ -18,7 +19,7 @@ type restored struct {
 	own     []site.Item
 	far     []site.FarItem
 	mail    []site.FarMessage
-	records []Record // that bring a journal of version 0.1 to the form of this one
+	records []api.Record // that bring a journal of version 0.1 to the form of this one
 }
 
 // recordCopy keeps what a peer holds of this site.
@@ -37,14 +38,14 @@ func (g *Gateway) recordCopy(peer uint16, h replica.Held) {
 }
 
 // restore rebuilds what the journal holds. Records of peers that are configured no more are left where they are.
-func (g *Gateway) restore(records []Record) (states map[uint16]seal.PeerState, err error) {
+func (g *Gateway) restore(records []api.Record) (states map[uint16]seal.PeerState, err error) {
 	states = map[uint16]seal.PeerState{}
 	for id := range g.byID {
 		states[id] = seal.PeerState{}
 	}
 	records = slices.Clone(records)
 	order := map[string]int{"peer": -1} // the rest builds on it
-	slices.SortStableFunc(records, func(a, b Record) int {
+	slices.SortStableFunc(records, func(a, b api.Record) int {
 		if d := order[a.Bucket] - order[b.Bucket]; d != 0 {
 			return d
 		}
@@ -103,7 +104,7 @@ func (g *Gateway) resume(list []mail.Restored) {
 }
 
 // restoreRecord takes one record of those that are not the store's or the seal's.
-func (g *Gateway) restoreRecord(r Record) error {
+func (g *Gateway) restoreRecord(r api.Record) error {
 	switch r.Bucket {
 	case bucketBridge, bucketFace: // their faces have read them
 		return nil

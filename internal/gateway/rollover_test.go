@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/profile"
@@ -68,7 +69,7 @@ func TestRolloverSixteen(t *testing.T) {
 	w := mulWorld(t, 16, 1, withRoster)
 	hq, quiet := w.Nodes[0], w.Nodes[15]
 	w.Run(20 * time.Minute)
-	order(w, quiet, gateway.Silence{On: true, Until: w.Now.Add(7 * 24 * time.Hour), Announce: true})
+	order(w, quiet, api.Silence{On: true, Until: w.Now.Add(7 * 24 * time.Hour), Announce: true})
 	w.Run(10 * time.Minute)
 	before := sentByAll(w)
 	hqBefore, _ := w.Octets(hq)
@@ -139,7 +140,7 @@ func TestRolloverWhenAllHaveIt(t *testing.T) {
 	w := mulWorld(t, 4, 2, withRoster)
 	hq, quiet := w.Nodes[0], w.Nodes[3]
 	w.Run(10 * time.Minute)
-	order(w, quiet, gateway.Silence{On: true, Until: w.Now.Add(3 * time.Hour), Announce: true})
+	order(w, quiet, api.Silence{On: true, Until: w.Now.Add(3 * time.Hour), Announce: true})
 	w.Run(time.Minute)
 	w.Give(hq, gateway.NewRoster{Roster: w.Roster(w.First(), time.Time{}, w.Nodes...)})
 	w.Run(2 * time.Hour)

@@ -39,6 +39,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/profile"
 	"aldis/internal/rules/filter"
@@ -161,7 +162,7 @@ func (p *player) do(line string) {
 		}
 		p.w.Kill(p.node(word(1)), p.duration(word(2)))
 	case "silence":
-		s := gateway.Silence{On: word(2) == "on", Announce: slices.Contains(words, "announce")}
+		s := api.Silence{On: word(2) == "on", Announce: slices.Contains(words, "announce")}
 		if until := args["until"]; until != "" {
 			s.Until = p.w.Now.Add(p.duration(until))
 		}

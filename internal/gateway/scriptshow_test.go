@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
@@ -20,7 +20,7 @@ import (
 )
 
 // stepped shows what a Step of a node did, at the end of it.
-func (p *player) stepped(n *sim.Node, out gateway.Output) {
+func (p *player) stepped(n *sim.Node, out api.Output) {
 	at := sim.Epoch
 	if p.w != nil { // else the world is being made
 		at = p.w.Now
@@ -87,7 +87,7 @@ func newEars(nodes int) ears {
 }
 
 // receiverOf is the node that a datagram is for; 0: all.
-func receiverOf(d gateway.Datagram) uint16 {
+func receiverOf(d api.Datagram) uint16 {
 	if ip := d.Addr.Addr().As4(); ip[0] == 10 {
 		return uint16(ip[3])
 	}
@@ -95,7 +95,7 @@ func receiverOf(d gateway.Datagram) uint16 {
 }
 
 // open is what is in a datagram, and one node that can open it; 0 when none can.
-func (e ears) open(from uint16, d gateway.Datagram) (by uint16, long bool, frames []frame.Frame) {
+func (e ears) open(from uint16, d api.Datagram) (by uint16, long bool, frames []frame.Frame) {
 	for id, opener := range e {
 		if to := receiverOf(d); id == from || to != 0 && to != id {
 			continue
@@ -117,7 +117,7 @@ func (e ears) open(from uint16, d gateway.Datagram) (by uint16, long bool, frame
 }
 
 // frames says what is in a datagram.
-func (p *player) frames(from *sim.Node, d gateway.Datagram) string {
+func (p *player) frames(from *sim.Node, d api.Datagram) string {
 	by, long, frames := p.ears.open(from.ID, d)
 	if by == 0 {
 		return "cannot be opened"
@@ -161,7 +161,7 @@ func describe(f frame.Frame, from, to uint16) string {
 	return strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", f), "frame."))
 }
 
-func (p *player) datagram(at time.Time, from *sim.Node, d gateway.Datagram) {
+func (p *player) datagram(at time.Time, from *sim.Node, d api.Datagram) {
 	to := "all"
 	if id := receiverOf(d); id != 0 {
 		to = nameOf(id)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"time"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/frame"
 )
@@ -35,7 +36,7 @@ const keepEvery = time.Minute
 type clocks struct {
 	began time.Time // of the first Step, by the wall clock
 	heard bool
-	last  Clock
+	last  api.Clock
 	at    time.Time // the Step that brought last
 }
 
@@ -56,7 +57,7 @@ func (c *clocks) wall(now time.Time) time.Time {
 }
 
 // hear takes what the clocks say now.
-func (s *silence) hear(now time.Time, c Clock) {
+func (s *silence) hear(now time.Time, c api.Clock) {
 	s.heard, s.last, s.at = true, c, now
 	if s.fresh {
 		s.left, s.from, s.fresh = s.until.Sub(s.wall(now)), c.Ran, false
@@ -166,7 +167,7 @@ func parseSilence(b []byte) (s silence, err error) {
 }
 
 // obey obeys the operator. Ordered again, it only changes the end.
-func (s *silence) obey(g *Gateway, now time.Time, ev Silence) {
+func (s *silence) obey(g *Gateway, now time.Time, ev api.Silence) {
 	switch {
 	case !ev.On && s.fixed:
 		g.Note("warn", "the configuration says node.silent = true: no order ends this silence")
@@ -180,7 +181,7 @@ func (s *silence) obey(g *Gateway, now time.Time, ev Silence) {
 }
 
 // change begins, prolongs or ends what an order began.
-func (s *silence) change(g *Gateway, now time.Time, ev Silence) {
+func (s *silence) change(g *Gateway, now time.Time, ev api.Silence) {
 	was := s.quiet()
 	if s.order(now, ev.Until); !ev.On {
 		s.on, s.until = false, time.Time{}
@@ -208,7 +209,7 @@ func (s *silence) step(g *Gateway, now time.Time) {
 		s.change(g, now, ev)
 	}
 	if s.over(now) {
-		s.change(g, now, Silence{})
+		s.change(g, now, api.Silence{})
 	} else if s.on && !s.until.IsZero() && s.ran(now)-s.kept >= keepEvery {
 		g.Record(bucketSilence, []byte("self"), s.append(nil, now))
 	}
@@ -244,24 +245,9 @@ func (g *Gateway) peerSilent(now time.Time, p *peer, f frame.Silence) {
 	g.Note("info", "a peer goes silent: each message for it goes out once and waits for the receipt", "peer", p.Name, "until", until)
 }
 
-// SilenceStatus is this node's EMCON and what will go out when it ends.
-type SilenceStatus struct {
-	On        bool    `json:"on"`
-	Fixed     bool    `json:"fixed,omitempty"`  // by the configuration: no order ends it
-	Until     string  `json:"until,omitempty"`  // RFC 3339; empty: until told otherwise
-	Next      string  `json:"next,omitempty"`   // RFC 3339: when the next window of the configuration begins
-	LeftS     float64 `json:"left_s,omitempty"` // that it lasts yet at the least, when there is an end
-	Receipts  int     `json:"receipts_owed"`    // peers that wait for receipts
-	Messages  int     `json:"messages"`         // that wait or may have to go again
-	Items     int     `json:"items"`            // of this site that some peer has not, each peer counted
-	Octets    int     `json:"octets"`           // IP octets, about: before deflating
-	AirtimeS  float64 `json:"airtime_s"`
-	Datagrams int     `json:"datagrams"`
-}
-
 // forecast adds up what is owed to the peers.
-func (g *Gateway) forecast(now time.Time) SilenceStatus {
-	s := SilenceStatus{On: g.silence.quiet(), Fixed: g.silence.fixed}
+func (g *Gateway) forecast(now time.Time) api.SilenceStatus {
+	s := api.SilenceStatus{On: g.silence.quiet(), Fixed: g.silence.fixed}
 	if !g.silence.until.IsZero() && !g.silence.fixed {
 		s.Until = g.silence.until.UTC().Format(time.RFC3339)
 		s.LeftS = g.silence.remaining(now).Seconds()

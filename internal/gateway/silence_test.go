@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 )
 
 // order gives a node's gateway its operator's word.
-func order(w *sim.World, n *sim.Node, s gateway.Silence) {
+func order(w *sim.World, n *sim.Node, s api.Silence) {
 	w.At(0, func() { w.Give(n, s) })
 	w.Run(time.Millisecond)
 }
@@ -33,7 +33,7 @@ func TestSilentWithALoss(t *testing.T) {
 		*before = append(*before, offered{At: w.Now, Message: lost})
 		hq.Site.Send(w, lost, 3)
 		w.Run(3 * time.Second)
-		order(w, ship, gateway.Silence{On: true, Announce: true})
+		order(w, ship, api.Silence{On: true, Announce: true})
 		w.Run(10 * time.Second)
 		after := tracks(w, hq, []uint16{3}, 3, 200, 10*time.Second)
 		w.Run(40 * time.Second)
@@ -50,7 +50,7 @@ func TestSilentShip(t *testing.T) {
 		hq, ship := w.Nodes[0], w.Nodes[1]
 		hq.Site.Put(w, pipeItem(1, pipeHQ))
 		w.Run(time.Minute)
-		order(w, ship, gateway.Silence{On: true, Until: w.Now.Add(6 * time.Hour), Announce: announced})
+		order(w, ship, api.Silence{On: true, Until: w.Now.Add(6 * time.Hour), Announce: announced})
 		w.Run(10 * time.Second)
 		up, down := w.Octets(ship)
 		sent := tracks(w, hq, []uint16{2}, 60, 200, 5*time.Second)
@@ -94,17 +94,17 @@ func TestSilenceOrderedOnAndOff(t *testing.T) {
 	w := world(t, 2, "iridium-directip", 9)
 	hq, ship := w.Nodes[0], w.Nodes[1]
 	w.Run(time.Minute)
-	order(w, ship, gateway.Silence{On: true, Until: w.Now.Add(-time.Second)})
+	order(w, ship, api.Silence{On: true, Until: w.Now.Add(-time.Second)})
 	if ship.GW.Status(w.Now).Silence.On {
 		t.Error("a silence that has ended already was begun")
 	}
-	order(w, ship, gateway.Silence{On: true})
+	order(w, ship, api.Silence{On: true})
 	sent := tracks(w, ship, []uint16{1}, 3, 200, time.Second)
 	w.Run(time.Hour)
 	if len(hq.Site.Got) != 0 {
 		t.Error("a silent ship was heard")
 	}
-	order(w, ship, gateway.Silence{})
+	order(w, ship, api.Silence{})
 	w.Run(time.Minute)
 	once(t, w, hq.Site, 2, *sent)
 }
@@ -120,9 +120,9 @@ func TestSilenceAnnouncedIntoADeadLink(t *testing.T) {
 	if link := ship.GW.Status(w.Now).Peers[0].Link; link != "silent" {
 		t.Fatalf("the link is %q, want it dead", link)
 	}
-	order(w, ship, gateway.Silence{On: true, Announce: true})
+	order(w, ship, api.Silence{On: true, Announce: true})
 	w.Run(time.Minute)
-	order(w, ship, gateway.Silence{})
+	order(w, ship, api.Silence{})
 	w.Run(5 * time.Minute)
 	once(t, w, hq.Site, 2, *sent)
 	if notes := strings.Join(w.Notes, "\n"); strings.Contains(notes, "a peer goes silent") {

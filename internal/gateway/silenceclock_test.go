@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
@@ -19,7 +20,7 @@ type lone struct {
 	t         *testing.T
 	cfg       gateway.Config
 	gw        *gateway.Gateway
-	journal   map[string]gateway.Record
+	journal   map[string]api.Record
 	datagrams int
 	notes     []string
 }
@@ -30,7 +31,7 @@ func newLone(t *testing.T) *lone {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &lone{t: t, journal: map[string]gateway.Record{}, cfg: gateway.Config{ID: 2, Name: "ship", Profile: p,
+	return &lone{t: t, journal: map[string]api.Record{}, cfg: gateway.Config{ID: 2, Name: "ship", Profile: p,
 		Peers: []gateway.PeerConfig{{ID: 1, Name: "hq", Addr: netip.MustParseAddrPort("10.0.0.1:7142")}}}}
 }
 
@@ -38,7 +39,7 @@ func newLone(t *testing.T) *lone {
 func (l *lone) start(now time.Time, sinceLast time.Duration) {
 	l.t.Helper()
 	l.cfg.Boot, l.cfg.SinceLast = seal.Boot{Number: l.cfg.Boot.Number + 1}, sinceLast
-	var records []gateway.Record
+	var records []api.Record
 	for _, key := range slices.Sorted(maps.Keys(l.journal)) {
 		records = append(records, l.journal[key])
 	}
@@ -49,7 +50,7 @@ func (l *lone) start(now time.Time, sinceLast time.Duration) {
 	l.step(now, nil)
 }
 
-func (l *lone) step(now time.Time, ev gateway.Event) {
+func (l *lone) step(now time.Time, ev api.Event) {
 	out := l.gw.Step(now, ev)
 	for _, r := range out.Records {
 		l.journal[r.Bucket+"/"+string(r.Key)] = r
@@ -75,7 +76,7 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 func silent(t *testing.T) *lone {
 	l := newLone(t)
 	l.start(noon, 0)
-	l.step(noon, gateway.Silence{On: true, Until: noon.Add(time.Hour)})
+	l.step(noon, api.Silence{On: true, Until: noon.Add(time.Hour)})
 	l.pass(noon, 10*time.Minute)
 	l.datagrams = 0
 	return l
@@ -150,9 +151,9 @@ func TestSilenceByConfiguration(t *testing.T) {
 	l.cfg.Silent = true
 	l.start(noon, 0)
 	now := l.pass(noon, time.Minute)
-	l.step(now, gateway.Silence{On: true, Until: now.Add(time.Minute), Announce: true})
+	l.step(now, api.Silence{On: true, Until: now.Add(time.Minute), Announce: true})
 	now = l.pass(now, 2*time.Minute) // that one is over
-	l.step(now, gateway.Silence{})
+	l.step(now, api.Silence{})
 	now = l.pass(now, time.Minute)
 	s := l.gw.Status(now).Silence
 	check.True(t, "silent", s.On)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/mail/life"
 	"aldis/internal/site"
@@ -21,15 +22,7 @@ type ClassOrder struct {
 	By         string    // who gave it
 }
 
-func (ClassOrder) gatewayEvent() {}
-
-// HoldStatus is a standing order to hold.
-type HoldStatus struct {
-	Precedence string    `json:"precedence"`
-	Since      time.Time `json:"since"`
-	By         string    `json:"by"`
-	Messages   int       `json:"messages"` // that are held, once for each site
-}
+func (ClassOrder) GatewayEvent() {}
 
 // standing are the orders to hold a precedence, and what is left to do of the last order.
 type standing struct {
@@ -201,10 +194,10 @@ func (s *standing) due(now time.Time) (at time.Time) {
 }
 
 // Holds are the standing orders, the most urgent precedence first.
-func (m Messages) Holds() (list []HoldStatus) {
+func (m Messages) Holds() (list []api.HoldStatus) {
 	s := &m.g.standing
 	for _, p := range slices.SortedFunc(maps.Keys(s.holds), func(a, b site.Precedence) int { return b.Rank() - a.Rank() }) {
-		row := HoldStatus{Precedence: p.String(), Since: s.holds[p].since, By: s.holds[p].by}
+		row := api.HoldStatus{Precedence: p.String(), Since: s.holds[p].since, By: s.holds[p].by}
 		for _, peer := range m.g.peers {
 			row.Messages += peer.Box.HeldBack(p.Rank())
 		}

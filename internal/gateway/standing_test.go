@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/site"
@@ -31,7 +32,7 @@ func TestHoldAPrecedence(t *testing.T) {
 			check.Contains(t, "with nothing waiting", a.Text, "deferred messages are held until they are released, also those that come: none waits now")
 			check.True(t, "it is obeyed", a.Obeyed, a)
 			class(w, ship, gateway.DoRelease, site.Deferred)
-			order(w, ship, gateway.Silence{On: true})
+			order(w, ship, api.Silence{On: true})
 			send := func(from, to int) {
 				for i := from; i < to; i++ {
 					low := named("low", "LOW", 200)
@@ -43,7 +44,7 @@ func TestHoldAPrecedence(t *testing.T) {
 			w.Run(time.Second)
 			a = class(w, ship, gateway.DoHold, site.Deferred)
 			check.Contains(t, "with ten waiting", a.Text, "10 held now")
-			order(w, ship, gateway.Silence{})
+			order(w, ship, api.Silence{})
 			send(10, 20)
 			ship.Site.Send(w, track(2, pipeHQ, 7, 200), 1, 3)
 			w.Run(10 * time.Second)
@@ -59,7 +60,7 @@ func TestHoldAPrecedence(t *testing.T) {
 			check.Equal(t, "held, once for each site", holds[0].Messages, 60)
 			check.Equal(t, "whose order", holds[0].Precedence+", "+holds[0].By, "deferred, the test")
 			check.True(t, "since when", w.Now.Sub(holds[0].Since) > 10*time.Minute, holds[0].Since)
-			var held []gateway.MessageRow
+			var held []api.MessageRow
 			for _, r := range known(ship) {
 				if r.Held {
 					held = append(held, r)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/sim"
 )
 
@@ -28,7 +29,7 @@ func TestStopTellsWhatHasArrived(t *testing.T) {
 			w.Run(10 * time.Second)
 			w.Squeeze(nil)
 			gateway.Slices(hq.GW, 1<<20)
-			w.Give(hq, gateway.Stop{})
+			w.Give(hq, api.Stop{})
 			had, stopped := timesOf(ship.Site), w.Now
 			hq.SetJournal(before)
 			w.Kill(hq, time.Duration(seed)*time.Second+3*time.Second)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 )
@@ -56,7 +56,7 @@ func TestNewestPictureAfterSilence(t *testing.T) {
 	w := mulWorld(t, 3, 26, urgency(t))
 	hq, other, ship := w.Nodes[0], w.Nodes[1], w.Nodes[2]
 	w.Run(2 * time.Minute)
-	order(w, ship, gateway.Silence{On: true, Until: w.Now.Add(time.Hour)})
+	order(w, ship, api.Silence{On: true, Until: w.Now.Add(time.Hour)})
 	for update := range 10 {
 		for id := range 20 {
 			w.At(time.Duration(update*120+id)*time.Second, func() {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/fit"
 	"aldis/internal/link/profile"
@@ -27,12 +28,12 @@ func believed(p profile.Profile, rate, rest float64) profile.Profile {
 }
 
 // surveyOf lets a node survey the link to the other, and returns what came of it.
-func surveyOf(t *testing.T, w *sim.World, n *sim.Node, budget int) *gateway.SurveyStatus {
+func surveyOf(t *testing.T, w *sim.World, n *sim.Node, budget int) *api.SurveyStatus {
 	t.Helper()
 	w.Give(n, gateway.SurveyOrder{Ref: 7, Peer: 3 - n.ID, Budget: budget})
 	for range 3600 {
 		w.Run(time.Second)
-		if s := n.GW.Status(w.Now).Survey; s.State != gateway.SurveyRuns {
+		if s := n.GW.Status(w.Now).Survey; s.State != api.SurveyRuns {
 			return s
 		}
 	}
@@ -68,7 +69,7 @@ func TestSurvey(t *testing.T) {
 				begin := w.Now
 				s := surveyOf(t, w, near, 5000)
 				took = max(took, w.Now.Sub(begin))
-				if s.State != gateway.SurveyDone || s.Others > 0 {
+				if s.State != api.SurveyDone || s.Others > 0 {
 					t.Fatalf("seed %d: %s %s, %d other datagrams", seed+1, s.State, s.Text, s.Others)
 				}
 				up2, down2 := w.Octets(w.Nodes[1])
@@ -181,7 +182,7 @@ func TestSurveyYields(t *testing.T) {
 	}
 	w.Run(20 * time.Second)
 	w.Give(ship, gateway.SurveyOrder{Ref: 2, Peer: 1, Budget: 5000})
-	if s := ship.GW.Status(w.Now).Survey; s.Ref != 1 || s.State != gateway.SurveyRuns || s.Sent == 0 {
+	if s := ship.GW.Status(w.Now).Survey; s.Ref != 1 || s.State != api.SurveyRuns || s.Sent == 0 {
 		t.Fatalf("%+v", s)
 	}
 	sent := func(n *sim.Node, direction string) (octets uint64) {
@@ -195,10 +196,10 @@ func TestSurveyYields(t *testing.T) {
 	if sent(ship, "sent") == 0 || sent(hq, "received") == 0 || sent(hq, "sent") == 0 {
 		t.Errorf("the ledgers know %d, %d and %d octets of the survey", sent(ship, "sent"), sent(hq, "received"), sent(hq, "sent"))
 	}
-	w.Give(ship, gateway.Silence{On: true})
+	w.Give(ship, api.Silence{On: true})
 	w.Run(5 * time.Second)
 	s := ship.GW.Status(w.Now).Survey
-	if s.State != gateway.SurveyFailed || !strings.Contains(s.Text, "silent") {
+	if s.State != api.SurveyFailed || !strings.Contains(s.Text, "silent") {
 		t.Errorf("in a silence: %+v", s)
 	}
 	octets := s.Sent
@@ -207,12 +208,12 @@ func TestSurveyYields(t *testing.T) {
 		t.Errorf("%d octets went in the silence", now.Sent-octets)
 	}
 	w.Give(ship, gateway.SurveyOrder{Ref: 3, Peer: 1, Budget: 5000})
-	if s := ship.GW.Status(w.Now).Survey; s.Ref != 3 || s.State != gateway.SurveyRefused {
+	if s := ship.GW.Status(w.Now).Survey; s.Ref != 3 || s.State != api.SurveyRefused {
 		t.Errorf("in a silence: %+v", s)
 	}
 	w.Give(hq, gateway.SurveyOrder{Ref: 4, Peer: 2, Budget: 5000})
 	w.Run(20 * time.Minute)
-	if s := hq.GW.Status(w.Now).Survey; s.State == gateway.SurveyRuns || s.State == gateway.SurveyDone || s.Sent > 2500 {
+	if s := hq.GW.Status(w.Now).Survey; s.State == api.SurveyRuns || s.State == api.SurveyDone || s.Sent > 2500 {
 		t.Errorf("a silent peer: %+v", s)
 	}
 }
@@ -235,11 +236,11 @@ func TestSurveyOfFlash(t *testing.T) {
 			t.Fatalf("%d octets of a survey went before a flash message", sent()-went)
 		}
 	}
-	if s := ship.GW.Status(w.Now).Survey; s.State != gateway.SurveyRuns || s.Sent > 9000 {
+	if s := ship.GW.Status(w.Now).Survey; s.State != api.SurveyRuns || s.Sent > 9000 {
 		t.Fatalf("it was not under way: %+v", s)
 	}
 	w.Run(10 * time.Minute)
-	if s := ship.GW.Status(w.Now).Survey; len(hq.Site.Got) != 1 || s.State != gateway.SurveyDone {
+	if s := ship.GW.Status(w.Now).Survey; len(hq.Site.Got) != 1 || s.State != api.SurveyDone {
 		t.Errorf("%d flash messages arrived, %+v", len(hq.Site.Got), s)
 	}
 }

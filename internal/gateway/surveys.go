@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"aldis/internal/due"
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/frame"
@@ -21,36 +22,13 @@ type SurveyOrder struct {
 	Budget int
 }
 
-func (SurveyOrder) gatewayEvent() {}
-
-// The states of a survey.
-const (
-	SurveyRuns    = "running"
-	SurveyDone    = "done"
-	SurveyFailed  = "failed"  // nothing came of it: Text says why
-	SurveyRefused = "refused" // it was not begun: Text says why
-)
-
-// SurveyStatus is what became of an order to survey. Octets are IP octets.
-type SurveyStatus struct {
-	Ref      uint64 `json:"-"`
-	Peer     string `json:"peer"`
-	State    string `json:"state"`
-	Text     string `json:"text,omitempty"`
-	Budget   int    `json:"budget_octets"`
-	Sent     int    `json:"sent_octets"`
-	Received int    `json:"received_octets"`
-	// Others counts the datagrams of other traffic on this end's link meanwhile: of many the figures are worse.
-	Others uint64 `json:"other_datagrams"`
-	// Packets are the datagrams of a survey that is done; shared, not to be changed.
-	Packets []survey.Packet `json:"-"`
-}
+func (SurveyOrder) GatewayEvent() {}
 
 // surveys measures the link to a peer when the operator orders it, and answers peers that do. What it sends goes when no message
 // waits and the air is free, and never while this node is silent.
 type surveys struct {
 	b      *bearer
-	last   SurveyStatus
+	last   api.SurveyStatus
 	asker  *survey.Asker // nil: none runs
 	peer   *peer         // of asker
 	id     uint8
@@ -74,7 +52,7 @@ func (s *surveys) obey(g *Gateway, now time.Time, o SurveyOrder) {
 	p := g.byID[o.Peer]
 	refuse := func(text string) {
 		if s.asker == nil { // what runs stays to be seen
-			s.last = SurveyStatus{Ref: o.Ref, State: SurveyRefused, Text: text, Budget: o.Budget}
+			s.last = api.SurveyStatus{Ref: o.Ref, State: api.SurveyRefused, Text: text, Budget: o.Budget}
 			if p != nil {
 				s.last.Peer = p.Name
 			}
@@ -97,7 +75,7 @@ func (s *surveys) obey(g *Gateway, now time.Time, o SurveyOrder) {
 		s.id++
 		s.peer, s.asker = p, survey.NewAsker(now, s.id^uint8(g.cfg.Boot.Number), plan)
 		s.before, s.own = s.datagrams(g), 0
-		s.last = SurveyStatus{Ref: o.Ref, Peer: p.Name, State: SurveyRuns, Budget: o.Budget}
+		s.last = api.SurveyStatus{Ref: o.Ref, Peer: p.Name, State: api.SurveyRuns, Budget: o.Budget}
 		g.Note("info", "a survey of a link begins", "peer", p.Name, "budget_octets", o.Budget)
 	}
 }
@@ -113,7 +91,7 @@ func (s *surveys) datagrams(g *Gateway) (n uint64) {
 }
 
 // status is the last survey; nil: none was ordered.
-func (s *surveys) status() *SurveyStatus {
+func (s *surveys) status() *api.SurveyStatus {
 	if s.last.State == "" {
 		return nil
 	}
@@ -216,10 +194,10 @@ func (s *surveys) ended(g *Gateway, now time.Time) {
 	s.last.Sent, s.last.Received = s.asker.Octets()
 	s.last.Others = s.datagrams(g) - s.before - s.own
 	if err := s.asker.Err(); err != nil {
-		s.last.State, s.last.Text = SurveyFailed, err.Error()
+		s.last.State, s.last.Text = api.SurveyFailed, err.Error()
 		g.Note("warn", "a survey of a link came to nothing", "peer", s.peer.Name, "why", err)
 	} else {
-		s.last.State, s.last.Packets = SurveyDone, s.asker.Packets()
+		s.last.State, s.last.Packets = api.SurveyDone, s.asker.Packets()
 		g.Note("info", "a survey of a link is done", "peer", s.peer.Name, "sent_octets", s.last.Sent, "received_octets", s.last.Received)
 	}
 	s.asker, s.peer = nil, nil

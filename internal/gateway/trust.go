@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
@@ -137,7 +138,7 @@ func (k *keys) fingerprint(cfg *Config) string {
 }
 
 // describe adds what the roster says to a status.
-func (k *keys) describe(s *Status) {
+func (k *keys) describe(s *api.Status) {
 	r := k.newest()
 	if r == nil {
 		return
@@ -146,7 +147,7 @@ func (k *keys) describe(s *Status) {
 	for _, one := range k.alike() {
 		digests = append(digests, one.Fingerprint())
 	}
-	s.Roster = &RosterStatus{Net: r.Net, Serial: r.Serial, Sealing: k.use, Made: r.Made, At: r.At, Refusals: k.refusals, Refusal: k.refusal, Authority: k.trust.Authority.Fingerprint(), AuthorityKey: roster.AuthorityPublic(k.trust.Authority),
+	s.Roster = &api.RosterStatus{Net: r.Net, Serial: r.Serial, Sealing: k.use, Made: r.Made, At: r.At, Refusals: k.refusals, Refusal: k.refusal, Authority: k.trust.Authority.Fingerprint(), AuthorityKey: roster.AuthorityPublic(k.trust.Authority),
 		Digests: digests, Differs: len(digests) > 1}
 	for i := range s.Peers {
 		p := &s.Peers[i]
@@ -157,25 +158,6 @@ func (k *keys) describe(s *Status) {
 		p.RosterDiffers = p.Link != linkGone && k.differs(k.known[p.ID])
 		s.Roster.Differs = s.Roster.Differs || p.RosterDiffers
 	}
-}
-
-// RosterStatus is the roster that a gateway goes by.
-type RosterStatus struct {
-	Net       string    `json:"net"`
-	Serial    uint32    `json:"serial"`
-	Sealing   uint32    `json:"sealing"` // serial of the one that is sealed with for all: an older one until all can follow
-	Made      time.Time `json:"made"`
-	At        time.Time `json:"at,omitzero"` // when this one is sealed with for all; zero: when all have it
-	Authority string    `json:"authority_fingerprint"`
-	// AuthorityKey is its public key as people pass it on.
-	AuthorityKey string `json:"authority_key"`
-	// Digests are those of the rosters with this serial that are known here: one as a rule. Of several only that is gone by which
-	// all of them name. Differs says that there are several, here or at a peer.
-	Digests []string `json:"digests"`
-	Differs bool     `json:"differs,omitempty"`
-	// Refusals are rosters of an operator that were not taken in this run, and Refusal why the last one was not.
-	Refusals int    `json:"refusals,omitempty"`
-	Refusal  string `json:"refusal,omitempty"`
 }
 
 const (
@@ -210,7 +192,7 @@ func (f *forgeries) over(now time.Time) bool {
 }
 
 // forged says that a member of the net has sealed for all in another's name: a peer's, or this node's.
-func (d door) forged(now time.Time, id uint16, dg Datagram) {
+func (d door) forged(now time.Time, id uint16, dg api.Datagram) {
 	v, name, count := d.visits[id], d.g.cfg.Name, uint64(1)
 	if p := d.g.byID[id]; p != nil {
 		p.Counts.Forged++
@@ -226,7 +208,7 @@ func (d door) forged(now time.Time, id uint16, dg Datagram) {
 }
 
 // gone says that a node which the roster does not name any more still sends.
-func (d door) gone(now time.Time, id uint16, dg Datagram) {
+func (d door) gone(now time.Time, id uint16, dg api.Datagram) {
 	v := d.visits[id]
 	if v != nil && v.may(now, "gone", sayAgain) {
 		d.g.Note("warn", "a node that the roster does not name any more, or names with another key, sends datagrams: they are refused",
@@ -236,7 +218,7 @@ func (d door) gone(now time.Time, id uint16, dg Datagram) {
 
 // otherName says that datagrams in the name of a peer were not sealed by its key: with keys of single nodes that is no other
 // net's key at the peer, but somebody else.
-func (d door) otherName(now time.Time, dg Datagram) {
+func (d door) otherName(now time.Time, dg api.Datagram) {
 	var one *peer
 	for _, p := range d.g.peers {
 		if fits, _ := seal.Claims(dg.Data, p.ID); !fits {

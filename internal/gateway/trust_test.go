@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/air"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
@@ -67,7 +67,7 @@ func TestRosterGroup(t *testing.T) {
 		up := tracks(w, a, []uint16{1}, 5, 3000, time.Minute)
 		w.Run(10 * time.Minute)
 		w.Kill(w.Nodes[2], time.Second)
-		order(w, w.Nodes[3], gateway.Silence{On: true, Until: w.Now.Add(5 * time.Minute), Announce: true})
+		order(w, w.Nodes[3], api.Silence{On: true, Until: w.Now.Add(5 * time.Minute), Announce: true})
 		w.Run(time.Minute)
 		tracks(w, hq, []uint16{2, 3, 4}, 5, 200, 20*time.Second)
 		w.Run(20 * time.Minute)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/frame"
 	"aldis/internal/site"
@@ -30,7 +30,7 @@ func newQueue(t *testing.T, nodes int, name string) *queue {
 	t.Helper()
 	q, e := &queue{}, newEars(nodes)
 	q.World = world(t, nodes, name, 1, func(c *sim.Config) {
-		c.LAN = func(n *sim.Node, out gateway.Output) {
+		c.LAN = func(n *sim.Node, out api.Output) {
 			for _, d := range out.Datagrams {
 				by, _, frames := e.open(n.ID, d)
 				if n.ID != 2 {
@@ -51,13 +51,13 @@ func newQueue(t *testing.T, nodes int, name string) *queue {
 	q.ship = q.Nodes[1]
 	q.Run(time.Minute)
 	q.sent = nil
-	order(q.World, q.ship, gateway.Silence{On: true})
+	order(q.World, q.ship, api.Silence{On: true})
 	return q
 }
 
 // speak ends the silence.
 func (q *queue) speak(d time.Duration) {
-	order(q.World, q.ship, gateway.Silence{})
+	order(q.World, q.ship, api.Silence{})
 	q.Run(d)
 }
 

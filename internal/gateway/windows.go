@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"aldis/internal/due"
+	"aldis/internal/gateway/api"
 	"aldis/internal/rules/calendar"
 )
 
@@ -21,7 +22,7 @@ func (w *windows) set(list calendar.Windows, wall time.Time) {
 }
 
 // begin looks whether a window holds, and makes the silence last as long; true: it lasts longer than it did.
-func (w *windows) begin(s *silence, now time.Time) (ev Silence, silent bool) {
+func (w *windows) begin(s *silence, now time.Time) (ev api.Silence, silent bool) {
 	wall := s.wall(now)
 	if w.look.IsZero() || wall.Before(w.look) {
 		return ev, false
@@ -30,11 +31,11 @@ func (w *windows) begin(s *silence, now time.Time) (ev Silence, silent bool) {
 	if w.look = w.list.Next(wall); !holds || !until.After(w.lifted) || s.on && (s.until.IsZero() || !until.After(s.until)) {
 		return ev, false
 	}
-	return Silence{On: true, Until: until, Announce: announce}, true
+	return api.Silence{On: true, Until: until, Announce: announce}, true
 }
 
 // ordered notes an order: one that ends the silence of a window ends all of that window.
-func (w *windows) ordered(ev Silence, wall time.Time) {
+func (w *windows) ordered(ev api.Silence, wall time.Time) {
 	if w.lifted = (time.Time{}); ev.On {
 		return
 	}

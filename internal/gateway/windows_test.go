@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/rules/calendar"
@@ -71,10 +72,10 @@ func TestWindowsAndOrders(t *testing.T) {
 		check.Equal(t, "silent after "+at.String(), ship.GW.Status(w.Now).Silence.On, want)
 	}
 	silent(11*time.Minute, true)
-	order(w, ship, gateway.Silence{})
+	order(w, ship, api.Silence{})
 	silent(12*time.Minute, false)
 	silent(29*time.Minute, false)
-	order(w, ship, gateway.Silence{On: true, Until: sim.Epoch.Add(80 * time.Minute)})
+	order(w, ship, api.Silence{On: true, Until: sim.Epoch.Add(80 * time.Minute)})
 	silent(75*time.Minute, true)
 	silent(81*time.Minute, false)
 	w.Give(ship, gateway.NewLink{Peers: peersBut(w, ship, 0), Windows: calendar.Windows{once48(80*time.Minute, 90*time.Minute)}})

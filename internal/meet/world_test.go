@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/edgepeer"
@@ -91,7 +92,7 @@ func worldOver(t *testing.T, link string, seed uint64, nodes int, rules map[uint
 // lan is a node's address on its LAN.
 func lan(n *sim.Node) string { return fmt.Sprintf("10.20.%d.1:9701", n.ID) }
 
-func (w *world) output(n *sim.Node, out gateway.Output) {
+func (w *world) output(n *sim.Node, out api.Output) {
 	for _, o := range out.LAN {
 		if o.Face == site.TAK {
 			w.events(n, o.Order)

@@ -10,6 +10,7 @@ import (
 
 	"aldis/internal/audit"
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 // openAudit opens the record of orders. A disk without room is no reason not to start.
@@ -66,7 +67,7 @@ func (r *refusals) watch(ctx context.Context) {
 }
 
 // roster enters which roster the gateway goes by, whoever gave it.
-func (r *refusals) roster(s gateway.Status) {
+func (r *refusals) roster(s api.Status) {
 	if s.Roster != nil && s.Roster.Serial != r.serial {
 		r.serial = s.Roster.Serial
 		r.n.keep(audit.Entry{Kind: audit.Changed, Name: "roster", What: fmt.Sprintf("goes by roster %d of the net %s", s.Roster.Serial, s.Roster.Net)})
@@ -74,7 +75,7 @@ func (r *refusals) roster(s gateway.Status) {
 }
 
 // enter enters what was dropped since it was called before, and in whose names somebody else had sealed it; false: there is none.
-func (r *refusals) enter(s gateway.Status) bool {
+func (r *refusals) enter(s api.Status) bool {
 	grown := map[string]uint64{}
 	for reason, count := range s.Dropped {
 		if more := count - r.entered[reason]; more > 0 && gateway.RefusesDatagrams(reason) {

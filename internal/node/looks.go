@@ -9,7 +9,9 @@ import (
 
 	"aldis/internal/control"
 	"aldis/internal/control/glance"
+	"aldis/internal/control/spans"
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/site"
 )
@@ -32,7 +34,7 @@ func (n *node) advertKeys(ctx context.Context) (keys []site.EntryKey, err error)
 	return keys, err
 }
 
-func (n *node) advertRows(ctx context.Context, keys []site.EntryKey) (rows []gateway.AdvertRow, err error) {
+func (n *node) advertRows(ctx context.Context, keys []site.EntryKey) (rows []api.AdvertRow, err error) {
 	err = n.daemon.Do(ctx, func(now time.Time) { rows = n.gateway.AdvertRows(now, n.bridge.Entries(now, keys)) })
 	return rows, err
 }
@@ -49,6 +51,11 @@ func locals(peers []jxtabridge.PeerStatus) []glance.Local {
 // messages runs a look at the messages of this site between two turns of the loop.
 func (n *node) messages(ctx context.Context, f func(time.Time, gateway.Messages)) error {
 	return n.daemon.Do(ctx, func(now time.Time) { f(now, gateway.MessagesOf(n.gateway)) })
+}
+
+// lives is messages for a teller of traces.
+func (n *node) lives(ctx context.Context, f func(time.Time, spans.Messages)) error {
+	return n.messages(ctx, func(now time.Time, m gateway.Messages) { f(now, m) })
 }
 
 // known finds the names of peers and pipes in their advertisements.

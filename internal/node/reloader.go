@@ -18,6 +18,7 @@ import (
 	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 // Reloaded is the answer to POST /reload.
@@ -43,7 +44,7 @@ type reloader struct {
 	force  atomic.Pointer[config.Config]
 	level  *slog.LevelVar
 	log    *slog.Logger
-	order  func(gateway.Event)
+	order  func(api.Event)
 	status func(context.Context) (control.Snapshot, error)
 	keep   func(audit.Entry)
 	hups   chan os.Signal // SIGHUP; one that comes during the start waits here
@@ -118,7 +119,7 @@ func (r *reloader) peers(ctx context.Context, now, next *config.Config, changes 
 }
 
 // ends says what ends when a peer goes.
-func ends(peers []gateway.PeerStatus, id uint16) string {
+func ends(peers []api.PeerStatus, id uint16) string {
 	messages := 0
 	for _, p := range peers {
 		if p.ID == id {

@@ -33,6 +33,7 @@ import (
 	"aldis/internal/corpora"
 	"aldis/internal/daemon"
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/journal"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
@@ -348,7 +349,7 @@ func dialled(at netip.AddrPort) string {
 const bucketIdentity = "identity"
 
 // restore reads the journal, and makes an identity where there is none yet. lastRun is what begin has left there.
-func (n *node) restore() (records []gateway.Record, id jxtabridge.Identity, lastRun []byte, err error) {
+func (n *node) restore() (records []api.Record, id jxtabridge.Identity, lastRun []byte, err error) {
 	var kept []byte
 	err = n.journal.Load(func(bucket string, key, value []byte) error {
 		switch bucket {
@@ -357,7 +358,7 @@ func (n *node) restore() (records []gateway.Record, id jxtabridge.Identity, last
 		case bucketRun:
 			lastRun = bytes.Clone(value)
 		default:
-			records = append(records, gateway.Record{Bucket: bucket, Key: bytes.Clone(key), Value: bytes.Clone(value)})
+			records = append(records, api.Record{Bucket: bucket, Key: bytes.Clone(key), Value: bytes.Clone(value)})
 		}
 		return nil
 	})
@@ -458,7 +459,7 @@ func (n *node) run(ctx context.Context) error {
 	go n.watchJournal(ctx)
 	go desk.Watch(ctx)
 	if at := n.cfg.Traces.OTLP; at != "" {
-		go spans.New(spans.Config{URL: at, Name: n.cfg.Node.Name, ID: n.cfg.Node.ID, Version: cli.Version, Messages: n.messages, Log: n.log}, n.reg).Run(ctx)
+		go spans.New(spans.Config{URL: at, Name: n.cfg.Node.Name, ID: n.cfg.Node.ID, Version: cli.Version, Messages: n.lives, Log: n.log}, n.reg).Run(ctx)
 	}
 	refused := &refusals{n: n, entered: map[string]uint64{}, done: make(chan struct{})}
 	go refused.watch(ctx)
@@ -484,7 +485,7 @@ func (n *node) run(ctx context.Context) error {
 }
 
 // handled tells a face's LAN room how long the loop was at work for one of its events.
-func (n *node) handled(ev gateway.LAN, took time.Duration) {
+func (n *node) handled(ev api.LAN, took time.Duration) {
 	if ev.Face == site.JXTA {
 		n.lan.Handled(ev.Event, took)
 	}
@@ -504,7 +505,7 @@ func authority(c *config.Config) control.Authority {
 }
 
 // order has a face's LAN room carry out what the face wants.
-func (n *node) order(o gateway.LANOrder) {
+func (n *node) order(o api.LANOrder) {
 	switch o.Face {
 	case site.JXTA:
 		n.lan.Do(o.Order)
@@ -513,7 +514,7 @@ func (n *node) order(o gateway.LANOrder) {
 	}
 }
 
-func (n *node) commit(records []gateway.Record) error {
+func (n *node) commit(records []api.Record) error {
 	ops := make([]journal.Op, len(records))
 	for i, r := range records {
 		ops[i] = journal.Op(r)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/journal"
 )
@@ -13,11 +14,11 @@ import (
 // spared tells which records of the journal a start goes on without.
 type spared struct {
 	log     *slog.Logger
-	records []gateway.Record
+	records []api.Record
 	aside   []journal.Op // that the gateway does not understand
 }
 
-func newSpared(log *slog.Logger, records []gateway.Record) *spared {
+func newSpared(log *slog.Logger, records []api.Record) *spared {
 	return &spared{log: log, records: records}
 }
 
@@ -32,7 +33,7 @@ func (s *spared) damaged(list []journal.Damaged) {
 	}
 }
 
-func (s *spared) refused(r gateway.Record, why error) {
+func (s *spared) refused(r api.Record, why error) {
 	s.aside = append(s.aside, journal.Op(r))
 	if errors.Is(why, mail.ErrContent) { // that is named already
 		return

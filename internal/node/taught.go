@@ -6,12 +6,13 @@ import (
 
 	"aldis/internal/corpora"
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/link/compact"
 	"aldis/internal/site"
 )
 
 // learned is what the corpus of this start teaches: the accepted one, or that of the configuration; nil: there is none.
-func (n *node) learned(configured *compact.CorpusFile, records []gateway.Record) *compact.NetCorpus {
+func (n *node) learned(configured *compact.CorpusFile, records []api.Record) *compact.NetCorpus {
 	c, err := corpora.Chosen(configured, gateway.Memories(records, site.Corpora))
 	if err != nil {
 		n.log.Warn("the corpus that was accepted cannot be read: this start uses that of the configuration, if there is one", "error", err)

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/norm/cell"
 )
@@ -190,9 +190,9 @@ func refusedByTheKernel(t *testing.T) {
 
 // As many legs as there may be fit the child's limits: four sockets each, and two for the supervisor on their way.
 func TestMostPeersFitTheCell(t *testing.T) {
-	events := make(chan gateway.Event, 1024)
+	events := make(chan api.Event, 1024)
 	s, err := New(Config{Self: 1000, Segment: 448, GRTT: time.Second, TxRate: 1e5,
-		Command: func() *exec.Cmd { return exec.Command("/proc/self/exe", childCommand) }}, func(e gateway.Event) { events <- e })
+		Command: func() *exec.Cmd { return exec.Command("/proc/self/exe", childCommand) }}, func(e api.Event) { events <- e })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,12 +201,12 @@ func TestMostPeersFitTheCell(t *testing.T) {
 	for i := range peers {
 		peers[i] = uint16(i + 1)
 	}
-	s.Do(gateway.NormStart{Generation: 1, Peers: peers})
+	s.Do(api.NormStart{Generation: 1, Peers: peers})
 	for e := range events {
 		switch e := e.(type) {
-		case gateway.NormDown:
+		case api.NormDown:
 			t.Fatal(e.Reason)
-		case gateway.NormUp:
+		case api.NormUp:
 			if c := s.Stats().Cell; !c.Whole {
 				t.Errorf("missing: %q", c.Missing)
 			}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/norm/cell"
 )
 
@@ -136,7 +136,7 @@ func TestFullQueue(t *testing.T) {
 	data := filled(n.rnd, 20_000)
 	begin := time.Now()
 	for range 3 * queueLen {
-		a.sup.Do(gateway.NormEnqueue{Peer: 2, Data: data})
+		a.sup.Do(api.NormEnqueue{Peer: 2, Data: data})
 	}
 	if d := time.Since(begin); d > time.Second {
 		t.Errorf("Do took %v", d)
@@ -174,24 +174,24 @@ func TestCancelAndRequeue(t *testing.T) {
 	a.send(2, 1, filled(n.rnd, 30_000))
 	a.send(2, 2, filled(n.rnd, 30_000))
 	a.send(2, 3, filled(n.rnd, 30_000))
-	a.sup.Do(gateway.NormCancel{Peer: 2, Object: 2})
+	a.sup.Do(api.NormCancel{Peer: 2, Object: 2})
 	a.out[2] = append(a.out[2][:1:1], a.out[2][2])
 	n.run(20*time.Second, n.delivered)
 	if len(b.got) != 2 {
 		t.Errorf("%d objects arrived, want 2: one was canceled", len(b.got))
 	}
 	before := n.frames
-	a.sup.Do(gateway.NormRequeue{Peer: 2, Object: 3})
+	a.sup.Do(api.NormRequeue{Peer: 2, Object: 3})
 	n.run(5*time.Second, func() bool { return n.frames-before >= 67 }) // (30,000 + 8 + 3) / 448
 }
 
 func TestBadStart(t *testing.T) {
-	events := make(chan gateway.Event, 16)
+	events := make(chan api.Event, 16)
 	var starts atomic.Int32
 	s, err := New(Config{Self: 7, Segment: 448, GRTT: time.Second, TxRate: 1e5, Command: func() *exec.Cmd {
 		starts.Add(1)
 		return exec.Command("sh", "-c", "echo first >&2; echo no library here >&2; exit 3")
-	}}, func(e gateway.Event) { events <- e })
+	}}, func(e api.Event) { events <- e })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,12 +201,12 @@ func TestBadStart(t *testing.T) {
 			t.Errorf("legs of %v: %v", peers, legs)
 		}
 	}
-	s.Do(gateway.NormStart{Generation: 1, Peers: []uint16{7}})
-	if e, ok := (<-events).(gateway.NormDown); !ok || e.Reason == "" {
+	s.Do(api.NormStart{Generation: 1, Peers: []uint16{7}})
+	if e, ok := (<-events).(api.NormDown); !ok || e.Reason == "" {
 		t.Errorf("start with ourselves as peer: %#v", e)
 	}
-	s.Do(gateway.NormStart{Generation: 2, Peers: []uint16{1}})
-	e, ok := (<-events).(gateway.NormDown)
+	s.Do(api.NormStart{Generation: 2, Peers: []uint16{1}})
+	e, ok := (<-events).(api.NormDown)
 	if want := "norm: child ended: exit status 3: no library here"; !ok || e.Reason != want {
 		t.Errorf("%#v, want NormDown %q", e, want)
 	}
@@ -217,16 +217,16 @@ func TestBadStart(t *testing.T) {
 
 // Children that die at once must not keep the processor busy: each waits longer.
 func TestPauseBetweenYoungDeaths(t *testing.T) {
-	events := make(chan gateway.Event, 16)
+	events := make(chan api.Event, 16)
 	s, err := New(Config{Self: 7, Segment: 448, GRTT: time.Second, TxRate: 1e5,
-		Command: func() *exec.Cmd { return exec.Command("false") }}, func(e gateway.Event) { events <- e })
+		Command: func() *exec.Cmd { return exec.Command("false") }}, func(e api.Event) { events <- e })
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	begin := time.Now()
 	for i := range 4 {
-		s.Do(gateway.NormStart{Generation: uint8(i), Peers: []uint16{1}})
+		s.Do(api.NormStart{Generation: uint8(i), Peers: []uint16{1}})
 		<-events
 	}
 	if d := time.Since(begin); d < 3*time.Second || d > 8*time.Second { // 0, 0, 1, 2 and ticks

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/norm/cell"
 	"aldis/internal/norm/elide"
 )
@@ -58,7 +58,7 @@ type object struct {
 
 type input struct {
 	end   *end
-	event gateway.Event
+	event api.Event
 	do    func() // instead of an event
 }
 
@@ -109,7 +109,7 @@ func newNetIn(t testing.TB, ways []cell.Way, loss float64, seed uint64, grtt tim
 			e.cmd = c
 			n.mu.Unlock()
 			return c
-		}}, func(ev gateway.Event) { n.in <- input{end: e, event: ev} })
+		}}, func(ev api.Event) { n.in <- input{end: e, event: ev} })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func (e *end) start() {
 	for p := range e.wire {
 		peers = append(peers, p)
 	}
-	e.sup.Do(gateway.NormStart{Generation: e.generation, Peers: peers})
+	e.sup.Do(api.NormStart{Generation: e.generation, Peers: peers})
 }
 
 func (e *end) lack(missing []string) {
@@ -164,12 +164,12 @@ func (e *end) send(to uint16, number uint32, data []byte) {
 func (e *end) enqueue(to uint16, o *object) {
 	e.ids[to]++
 	o.id, o.sentAt, o.asked, o.complete = e.ids[to], time.Time{}, 0, false
-	e.sup.Do(gateway.NormEnqueue{Peer: to, Data: o.data})
+	e.sup.Do(api.NormEnqueue{Peer: to, Data: o.data})
 }
 
-func (e *end) handle(ev gateway.Event) {
+func (e *end) handle(ev api.Event) {
 	switch ev := ev.(type) {
-	case gateway.NormUp:
+	case api.NormUp:
 		if ev.Generation != e.generation {
 			e.net.t.Errorf("end %d: up with generation %d, asked for %d", e.id, ev.Generation, e.generation)
 		}
@@ -182,12 +182,12 @@ func (e *end) handle(ev gateway.Event) {
 				e.enqueue(peer, o)
 			}
 		}
-	case gateway.NormDown:
+	case api.NormDown:
 		e.up = false
 		e.downs++
 		e.reasons = append(e.reasons, ev.Reason)
 		e.start()
-	case gateway.NormPacket:
+	case api.NormPacket:
 		frame, info, err := e.wire[ev.Peer].Pack(nil, ev.Data)
 		if err != nil {
 			e.net.t.Errorf("end %d: Pack(%x): %v", e.id, ev.Data, err)
@@ -209,13 +209,13 @@ func (e *end) handle(ev gateway.Event) {
 			frames = e.withFlush(ev.Peer, frames, info)
 		}
 		e.transmit(ev.Peer, info.Repair || info.Kind != elide.Data, frames...)
-	case gateway.NormSent:
+	case api.NormSent:
 		for _, o := range e.out[ev.Peer] {
 			if o.id == ev.Object {
 				o.sentAt = time.Now()
 			}
 		}
-	case gateway.NormObject:
+	case api.NormObject:
 		var number uint32
 		fmt.Sscanf(string(ev.Data[:8]), "%d", &number)
 		e.wire[ev.Peer].Delivered(ev.Generation, ev.Object)
@@ -282,7 +282,7 @@ func (n *net2) arrive(from, to *end, frames [][]byte, _ bool) {
 			return
 		}
 		for _, p := range packets {
-			to.sup.Do(gateway.NormInject{Peer: from.id, Data: p})
+			to.sup.Do(api.NormInject{Peer: from.id, Data: p})
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/norm/cell"
 	"aldis/internal/norm/elide"
 )
@@ -43,7 +43,7 @@ type process struct {
 }
 
 // startProcess starts a child in the first of ways that this machine gives, which then is the first for the next child.
-func (s *Supervisor) startProcess(start gateway.NormStart, tryNet int, ways *[]cell.Way) (*process, error) {
+func (s *Supervisor) startProcess(start api.NormStart, tryNet int, ways *[]cell.Way) (*process, error) {
 	legs, err := s.legsOf(start.Peers)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (s *Supervisor) startProcess(start gateway.NormStart, tryNet int, ways *[]c
 }
 
 // startIn starts a child in one way. refused says that the machine does not give that way.
-func (s *Supervisor) startIn(way cell.Way, legs map[uint16]int, start gateway.NormStart, tryNet int) (_ *process, refused bool, err error) {
+func (s *Supervisor) startIn(way cell.Way, legs map[uint16]int, start api.NormStart, tryNet int) (_ *process, refused bool, err error) {
 	config, err := json.Marshal(childConfig{Net: tryNet, Self: s.cfg.Self, Generation: start.Generation,
 		Peers: start.Peers, Segment: s.cfg.Segment, GRTT: s.cfg.GRTT, TxRateBps: s.cfg.TxRate})
 	if err != nil {
@@ -160,11 +160,11 @@ func (p *process) end() (reason string) {
 }
 
 // obey passes a command on; an error means that the child is stuck.
-func (p *process) obey(c gateway.NormCommand) error {
+func (p *process) obey(c api.NormCommand) error {
 	var r record
 	var peer uint16
 	switch c := c.(type) {
-	case gateway.NormInject:
+	case api.NormInject:
 		if i, ok := p.legs[c.Peer]; ok {
 			// A full socket of libnorm's loses the packet, as a link would: NORM repairs it.
 			p.sock[i].inject(c.Data)
@@ -172,15 +172,15 @@ func (p *process) obey(c gateway.NormCommand) error {
 		}
 		p.s.dropped.Add(1)
 		return nil
-	case gateway.NormEnqueue:
+	case api.NormEnqueue:
 		peer, r = c.Peer, record{kind: recEnqueue, data: c.Data}
 		if len(c.Data) > elide.MaxObject-elide.PrefixOctets {
 			p.s.dropped.Add(1)
 			r.data = nil // empty, for its number is promised
 		}
-	case gateway.NormRequeue:
+	case api.NormRequeue:
 		peer, r = c.Peer, record{kind: recRequeue, object: c.Object}
-	case gateway.NormCancel:
+	case api.NormCancel:
 		peer, r = c.Peer, record{kind: recCancel, object: c.Object}
 	}
 	i, ok := p.legs[peer]
@@ -224,7 +224,7 @@ func (p *process) write() {
 	}
 }
 
-func (p *process) postEvent(e gateway.Event) {
+func (p *process) postEvent(e api.Event) {
 	p.posting.Add(1)
 	began := time.Now()
 	p.s.post(e)
@@ -235,7 +235,7 @@ func (p *process) postEvent(e gateway.Event) {
 }
 
 // read turns the child's records into events until its stdout ends.
-func (p *process) read(out io.Reader, start gateway.NormStart) {
+func (p *process) read(out io.Reader, start api.NormStart) {
 	defer p.wg.Done()
 	defer close(p.gone)
 	ready := false
@@ -258,13 +258,13 @@ func (p *process) read(out io.Reader, start gateway.NormStart) {
 		case r.kind == recReady && !ready:
 			ready = true
 			p.inCell(r.data)
-			p.postEvent(gateway.NormUp{Generation: start.Generation})
+			p.postEvent(api.NormUp{Generation: start.Generation})
 			close(p.up)
 		case r.kind == recSent:
-			p.postEvent(gateway.NormSent{Peer: peer, Object: r.object})
+			p.postEvent(api.NormSent{Peer: peer, Object: r.object})
 		case r.kind == recObject:
 			if generation, id, data, ok := elide.CutPrefix(r.data); ok {
-				p.postEvent(gateway.NormObject{Peer: peer, Generation: generation, Object: id, Data: data})
+				p.postEvent(api.NormObject{Peer: peer, Generation: generation, Object: id, Data: data})
 			}
 		}
 	}
@@ -293,7 +293,7 @@ func (p *process) listen(conn *net.UDPConn, leg int, peer uint16) {
 			p.s.strange.Add(1)
 			continue
 		}
-		p.postEvent(gateway.NormPacket{Peer: peer, Data: bytes.Clone(buf[:n])})
+		p.postEvent(api.NormPacket{Peer: peer, Data: bytes.Clone(buf[:n])})
 	}
 }
 

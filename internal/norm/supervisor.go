@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/norm/cell"
 	"aldis/internal/norm/elide"
 )
@@ -64,9 +64,9 @@ type Cell struct {
 // up to 16 seconds.
 type Supervisor struct {
 	cfg  Config
-	post func(gateway.Event)
+	post func(api.Event)
 
-	commands chan gateway.NormCommand
+	commands chan api.NormCommand
 	held     atomic.Int64 // octets in commands and in the child's queue
 	overflow atomic.Bool
 	stop     chan struct{}
@@ -77,7 +77,7 @@ type Supervisor struct {
 }
 
 // New starts the supervisor without a child.
-func New(cfg Config, post func(gateway.Event)) (*Supervisor, error) {
+func New(cfg Config, post func(api.Event)) (*Supervisor, error) {
 	switch {
 	case cfg.Self == 0:
 		return nil, errors.New("norm: node id 0")
@@ -91,14 +91,14 @@ func New(cfg Config, post func(gateway.Event)) (*Supervisor, error) {
 	if cfg.Ways == nil {
 		cfg.Ways = cell.Ways()
 	}
-	s := &Supervisor{cfg: cfg, post: post, commands: make(chan gateway.NormCommand, queueLen),
+	s := &Supervisor{cfg: cfg, post: post, commands: make(chan api.NormCommand, queueLen),
 		stop: make(chan struct{}), stopped: make(chan struct{})}
 	go s.run()
 	return s, nil
 }
 
 // Do takes a command. It never blocks: a queue that is full counts as a hung child.
-func (s *Supervisor) Do(c gateway.NormCommand) {
+func (s *Supervisor) Do(c api.NormCommand) {
 	if s.held.Load() > queueOctets {
 		s.overflow.Store(true)
 		return
@@ -123,11 +123,11 @@ func (s *Supervisor) Close() {
 	<-s.stopped
 }
 
-func octets(c gateway.NormCommand) int64 {
+func octets(c api.NormCommand) int64 {
 	switch c := c.(type) {
-	case gateway.NormEnqueue:
+	case api.NormEnqueue:
 		return int64(len(c.Data))
-	case gateway.NormInject:
+	case api.NormInject:
 		return int64(len(c.Data))
 	}
 	return 0
@@ -138,8 +138,8 @@ func (s *Supervisor) run() {
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
 	var (
-		now      *process           // nil: none
-		pending  *gateway.NormStart // asked for, not yet due
+		now      *process       // nil: none
+		pending  *api.NormStart // asked for, not yet due
 		due      time.Time
 		pause    = minPause
 		lastNet  = firstNet
@@ -153,7 +153,7 @@ func (s *Supervisor) run() {
 		now.end()
 		now, gone = nil, nil
 		s.downs.Add(1)
-		s.post(gateway.NormDown{Reason: reason})
+		s.post(api.NormDown{Reason: reason})
 	}
 	begin = func() {
 		start := *pending
@@ -166,7 +166,7 @@ func (s *Supervisor) run() {
 		p, err := s.startProcess(start, lastNet, &ways)
 		if err != nil {
 			s.downs.Add(1)
-			s.post(gateway.NormDown{Reason: err.Error()})
+			s.post(api.NormDown{Reason: err.Error()})
 			return
 		}
 		now, gone, lastNet = p, p.gone, p.net
@@ -180,7 +180,7 @@ func (s *Supervisor) run() {
 			return
 		case c := <-s.commands:
 			s.held.Add(-octets(c))
-			if start, ok := c.(gateway.NormStart); ok {
+			if start, ok := c.(api.NormStart); ok {
 				if now != nil {
 					now.end()
 					now, gone = nil, nil
@@ -199,7 +199,7 @@ func (s *Supervisor) run() {
 			reason := now.end()
 			now, gone = nil, nil
 			s.downs.Add(1)
-			s.post(gateway.NormDown{Reason: reason})
+			s.post(api.NormDown{Reason: reason})
 		case <-tick.C:
 			if s.overflow.Swap(false) && now != nil {
 				down("norm: child does not take commands")

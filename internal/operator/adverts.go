@@ -21,7 +21,7 @@ import (
 	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/control/glance"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/jxta"
 	"aldis/internal/rules/filter"
 )
@@ -146,7 +146,7 @@ type advertPrinter struct {
 	count, total int
 }
 
-func (p *advertPrinter) row(r gateway.AdvertRow) error {
+func (p *advertPrinter) row(r api.AdvertRow) error {
 	p.count++
 	if p.json {
 		line, err := json.Marshal(r)

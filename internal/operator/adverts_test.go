@@ -12,14 +12,14 @@ import (
 	"strings"
 	"testing"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 func TestAdvertPrinter(t *testing.T) {
-	rows := []gateway.AdvertRow{
+	rows := []api.AdvertRow{
 		{Origin: "local", Group: "jxta-NetGroup", Type: "pipe", Name: "ship track", ID: "uuid-04", Octets: 334, LifetimeS: 3540,
-			Sites: []gateway.Travel{{Site: "hq", State: "held"}, {Site: "buoy", State: "stays", Why: "not asked for, and not in use here"}}},
-		{Origin: "hq", Group: "uuid-02", Type: "spec", ID: "uuid-06", LifetimeS: 60, Sites: []gateway.Travel{}},
+			Sites: []api.Travel{{Site: "hq", State: "held"}, {Site: "buoy", State: "stays", Why: "not asked for, and not in use here"}}},
+		{Origin: "hq", Group: "uuid-02", Type: "spec", ID: "uuid-06", LifetimeS: 60, Sites: []api.Travel{}},
 	}
 	var text, list bytes.Buffer
 	for _, p := range []*advertPrinter{{out: &text, total: 7}, {out: &list, json: true, total: 7}} {
@@ -37,7 +37,7 @@ func TestAdvertPrinter(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}
 	}
-	var got []gateway.AdvertRow
+	var got []api.AdvertRow
 	if err := json.Unmarshal(list.Bytes(), &got); err != nil || len(got) != 2 || got[0].Sites[1].Site != "buoy" {
 		t.Errorf("%v: %s", err, list.String())
 	}

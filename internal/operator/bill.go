@@ -11,7 +11,7 @@ import (
 	"aldis/internal/cli"
 	"aldis/internal/config"
 	"aldis/internal/control"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 const billAbout = `usage: gateway bill [-c FILE] [--month 2026-10] [--price P] [--json]
@@ -56,7 +56,7 @@ func billCommand(args []string, stdout, stderr io.Writer) int {
 		stdout.Write(answer)
 		return cli.ExitGood
 	}
-	i := slices.IndexFunc(b.Months, func(m gateway.BillMonth) bool { return m.Month == *month })
+	i := slices.IndexFunc(b.Months, func(m api.BillMonth) bool { return m.Month == *month })
 	if i < 0 {
 		return cli.Fail(stderr, "bill", fmt.Errorf("nothing is known of %s: the gateway counted in %d months", at.Format("January 2006"), len(b.Months)))
 	}
@@ -65,7 +65,7 @@ func billCommand(args []string, stdout, stderr io.Writer) int {
 }
 
 // printBill is a month in the terms of its tariff, with what it costs where a price is known.
-func printBill(out io.Writer, b control.Bill, m gateway.BillMonth, month time.Time, price float64) {
+func printBill(out io.Writer, b control.Bill, m api.BillMonth, month time.Time, price float64) {
 	terms := map[string]string{"minutes": "minutes", "none": "nothing"}[b.Tariff]
 	switch {
 	case b.UnitOctets > 0 && terms == "":
@@ -84,7 +84,7 @@ func printBill(out io.Writer, b control.Bill, m gateway.BillMonth, month time.Ti
 		head += "COST\t"
 	}
 	fmt.Fprintln(w, head)
-	row := func(name string, r gateway.BillRow) {
+	row := func(name string, r api.BillRow) {
 		fmt.Fprintf(w, "%s\t%d\t%d\t", name, r.SentOctets, r.ReceivedOctets)
 		if b.UnitOctets > 0 {
 			fmt.Fprintf(w, "%d\t%d\t", r.SentUnits, r.ReceivedUnits)
@@ -107,7 +107,7 @@ func printBill(out io.Writer, b control.Bill, m gateway.BillMonth, month time.Ti
 }
 
 // billed is how much of what the tariff bills by.
-func billed(b control.Bill, r gateway.BillRow) float64 {
+func billed(b control.Bill, r api.BillRow) float64 {
 	switch {
 	case b.Tariff == "none":
 		return 0

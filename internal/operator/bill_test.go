@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"aldis/internal/control"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 // What a month costs goes by what the tariff bills by.
 func TestCostOfAMonth(t *testing.T) {
-	r := gateway.BillRow{SentOctets: 1_500_000, ReceivedOctets: 500_000, SentUnits: 300, ReceivedUnits: 100, Minutes: 90}
-	m := gateway.BillMonth{Month: "2026-11", Total: r, Sites: []gateway.BillSite{{Site: "hq", BillRow: r}, {BillRow: gateway.BillRow{SentOctets: 7}}}}
+	r := api.BillRow{SentOctets: 1_500_000, ReceivedOctets: 500_000, SentUnits: 300, ReceivedUnits: 100, Minutes: 90}
+	m := api.BillMonth{Month: "2026-11", Total: r, Sites: []api.BillSite{{Site: "hq", BillRow: r}, {BillRow: api.BillRow{SentOctets: 7}}}}
 	for _, tt := range []struct {
 		bill  control.Bill
 		words []string

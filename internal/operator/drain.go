@@ -19,7 +19,7 @@ import (
 	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/doctor"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 const drainAbout = `usage: gateway drain [--stop] [--wait TIME] [-c FILE] [--json]
@@ -78,7 +78,7 @@ type drainTask struct {
 	stdout, stderr io.Writer
 	asJSON         bool
 	desk           desk
-	state          *gateway.DrainStatus
+	state          *api.DrainStatus
 }
 
 func (d *drainTask) order(on bool) (err error) {

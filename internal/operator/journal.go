@@ -15,6 +15,7 @@ import (
 	"aldis/internal/cli"
 	"aldis/internal/config"
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/journal"
 	"aldis/internal/journal/pages"
 	"aldis/internal/node"
@@ -159,10 +160,10 @@ const (
 
 // read goes through the journal and says what a start would do.
 func (t *journalTask) read() (r JournalReport, err error) {
-	var to []gateway.Record // whom messages are for
+	var to []api.Record // whom messages are for
 	rep, err := journal.ExportSealed(t.dir, t.secret, t.progress(), func(x journal.Exported) error {
 		if x.Bucket == "to" && !x.Aside && !x.Sealed {
-			to = append(to, gateway.Record{Bucket: x.Bucket, Key: append([]byte(nil), x.Key...)})
+			to = append(to, api.Record{Bucket: x.Bucket, Key: append([]byte(nil), x.Key...)})
 		}
 		return nil
 	})
@@ -315,9 +316,9 @@ func (t *journalTask) repair() (int, error) {
 				kept.Known = true // it has none
 				return ops
 			}
-			records := make([]gateway.Record, len(ops))
+			records := make([]api.Record, len(ops))
 			for i, op := range ops {
-				records[i] = gateway.Record(op)
+				records[i] = api.Record(op)
 			}
 			kept = gateway.AsNewStore(records, lost)
 			ops = ops[:0:0]

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 func TestPrintLedger(t *testing.T) {
 	var out strings.Builder
-	printLedger(&out, []gateway.LedgerRow{
+	printLedger(&out, []api.LedgerRow{
 		{Direction: "sent", Peer: "hq", Kind: "payload", Octets: 200}, {Direction: "sent", Peer: "hq", Kind: "header", Octets: 48},
 		{Direction: "received", Peer: "hq", Kind: "ack", Octets: 5}, {Direction: "received", Peer: "hq", Kind: "ack", Octets: 6},
 	})

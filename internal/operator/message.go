@@ -15,6 +15,7 @@ import (
 	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/site"
 )
 
@@ -97,7 +98,7 @@ func showMessage(file, id string, asJSON bool, stdout, stderr io.Writer) int {
 	if err != nil {
 		return cli.Fail(stderr, "message", err)
 	}
-	var m gateway.MessageRow
+	var m api.MessageRow
 	answer, err := deskAt(at).TalkOf(&m, "GET", "/messages/"+url.PathEscape(id), nil)
 	switch {
 	case err != nil:
@@ -115,7 +116,7 @@ func orderMessage(d desk, what, id, precedence string, asJSON bool, out io.Write
 	path, body := "/messages/"+url.PathEscape(id), []byte("{}")
 	if what == "raise" {
 		if precedence == "" {
-			var m gateway.MessageRow
+			var m api.MessageRow
 			if _, err := d.TalkOf(&m, "GET", path, nil); err != nil {
 				return err
 			}
@@ -154,7 +155,7 @@ func orderClass(d desk, what, precedence string, asJSON bool, stdout, stderr io.
 	return cli.ExitGood
 }
 
-func printMessage(out io.Writer, m gateway.MessageRow, now time.Time) {
+func printMessage(out io.Writer, m api.MessageRow, now time.Time) {
 	fmt.Fprintf(out, "message %s, %s, %d octets", m.ID, m.Precedence, m.Octets)
 	if m.Coded > 0 {
 		fmt.Fprintf(out, ", of which the link made %d", m.Coded)
@@ -178,7 +179,7 @@ func printMessage(out io.Writer, m gateway.MessageRow, now time.Time) {
 		expires = clockText(m.Expires, now)
 	}
 	fmt.Fprintf(out, "accepted %s, expires %s\n", accepted, expires)
-	if m.State == gateway.StateWaiting && !m.Held {
+	if m.State == api.StateWaiting && !m.Held {
 		fmt.Fprintf(out, "waits behind %d messages (%d octets)\n", m.Behind.Messages, m.Behind.Octets)
 	}
 	fmt.Fprintln(out)

@@ -14,7 +14,7 @@ import (
 	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/control/glance"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/site"
 	"aldis/internal/when"
 )
@@ -46,7 +46,7 @@ func messagesCommand(args []string, stdout, stderr io.Writer) int {
 		{"state", "only messages that are waiting, under_way or ended (`state`)"}} {
 		fs.Func(f[0], f[1], func(text string) error { q.Set(f[0], text); return nil })
 	}
-	fs.BoolFunc("waiting", "only messages that wait, in the order in which they go", func(string) error { q.Set("state", gateway.StateWaiting); return nil })
+	fs.BoolFunc("waiting", "only messages that wait, in the order in which they go", func(string) error { q.Set("state", api.StateWaiting); return nil })
 	for _, f := range [][2]string{{"after", "only messages accepted after this `time`"}, {"before", "only messages accepted before this `time`"}} {
 		fs.Func(f[0], f[1], func(text string) error {
 			at, err := when.Past(text, time.Now())
@@ -97,7 +97,7 @@ func printMessages(out io.Writer, list control.MessageList, now time.Time) {
 	fmt.Fprintln(w, "ID\tACCEPTED\tFROM\tTO\tABOUT\tPRECEDENCE\tOCTETS\tSTATE\tBEHIND\tEXPECTED")
 	for _, m := range list.Messages {
 		behind := "-"
-		if m.State == gateway.StateWaiting && !m.Held {
+		if m.State == api.StateWaiting && !m.Held {
 			behind = fmt.Sprintf("%d (%d octets)", m.Behind.Messages, m.Behind.Octets)
 		}
 		about := m.PipeName
@@ -120,7 +120,7 @@ func printMessages(out io.Writer, list control.MessageList, now time.Time) {
 }
 
 // stateText is the state of a message in a word: what all recipients agree in, or else that of the one that is furthest back.
-func stateText(m gateway.MessageRow) string {
+func stateText(m api.MessageRow) string {
 	if len(m.Recipients) == 0 {
 		return m.State
 	}
@@ -135,7 +135,7 @@ func stateText(m gateway.MessageRow) string {
 	return strings.ReplaceAll(m.Recipients[0].State, "_", " ")
 }
 
-func sitesText(m gateway.MessageRow) string {
+func sitesText(m api.MessageRow) string {
 	var sites []string
 	for _, r := range m.Recipients {
 		sites = append(sites, plain(r.Site))

@@ -8,7 +8,7 @@ import (
 	"unicode"
 
 	"aldis/internal/cli"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/check"
 )
@@ -33,7 +33,7 @@ func TestNamesAreCut(t *testing.T) {
 		var status, adverts bytes.Buffer
 		printStatus(cli.NewPlain(&status), r, time.Now())
 		p := advertPrinter{out: cli.NewPlain(&adverts)}
-		check.NoError(t, p.row(gateway.AdvertRow{Origin: "local", Type: "pipe", Name: name, ID: "urn:jxta:" + long, Group: long}))
+		check.NoError(t, p.row(api.AdvertRow{Origin: "local", Type: "pipe", Name: name, ID: "urn:jxta:" + long, Group: long}))
 		for what, text := range map[string]string{"status": status.String(), "adverts": adverts.String()} {
 			for _, line := range strings.Split(text, "\n") {
 				check.True(t, what+" has short lines", len([]rune(line)) < 1000, len(line))

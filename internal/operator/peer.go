@@ -10,7 +10,7 @@ import (
 
 	"aldis/internal/cli"
 	"aldis/internal/control"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 const peerAbout = `usage: gateway peer list [-c FILE] [--json]
@@ -69,24 +69,24 @@ func peerCommand(args []string, stdout, stderr io.Writer) int {
 }
 
 // peersAt asks the gateway that answers there for its peers.
-func peersAt(d desk) ([]gateway.PeerStatus, error) {
+func peersAt(d desk) ([]api.PeerStatus, error) {
 	var r control.Report
 	_, err := d.TalkOf(&r, "GET", "/status", nil)
 	return r.Peers, err
 }
 
 // forgetPeer has the gateway forget the one of its peers with this id or name, and returns what it knows of it then.
-func forgetPeer(d desk, peers []gateway.PeerStatus, who string, anyStart bool) ([]gateway.PeerStatus, error) {
+func forgetPeer(d desk, peers []api.PeerStatus, who string, anyStart bool) ([]api.PeerStatus, error) {
 	p, err := peerCalled(peers, who)
 	if err != nil {
 		return nil, fmt.Errorf("the gateway at %s %w", d.at, err)
 	}
 	body, _ := json.Marshal(control.ForgetOrder{Peer: p.ID, AnyStart: anyStart})
 	_, err = d.TalkOf(&p, "POST", "/peers/forget", body)
-	return []gateway.PeerStatus{p}, err
+	return []api.PeerStatus{p}, err
 }
 
-func printPeers(out io.Writer, peers []gateway.PeerStatus, now time.Time) {
+func printPeers(out io.Writer, peers []api.PeerStatus, now time.Time) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PEER\tLINK\tHEARD\tADDRESS\tCONFIGURED\tSTARTED")
 	for _, p := range peers {

@@ -11,7 +11,7 @@ import (
 
 	"aldis/internal/config"
 	"aldis/internal/control"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/link/roster"
 )
 
@@ -52,7 +52,7 @@ func rollOver(o *keysOrder) error {
 		fmt.Fprintf(o.stdout, "roster %d would take the place of %d; nothing is changed\n", r.Serial, is.Roster.Serial)
 	} else {
 		body, _ := json.Marshal(control.RosterOrder{Roster: r.Append(nil)})
-		if _, err := d.TalkOf(&gateway.RosterStatus{}, "POST", "/roster", body); err != nil {
+		if _, err := d.TalkOf(&api.RosterStatus{}, "POST", "/roster", body); err != nil {
 			return err
 		}
 		fmt.Fprintf(o.stdout, "roster %d is in force here, in the place of %d, and goes to all peers\n", r.Serial, is.Roster.Serial)
@@ -61,7 +61,7 @@ func rollOver(o *keysOrder) error {
 }
 
 // left says what a roster means for each peer.
-func left(out io.Writer, r *roster.Roster, peers []gateway.PeerStatus, now time.Time) error {
+func left(out io.Writer, r *roster.Roster, peers []api.PeerStatus, now time.Time) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	behind := 0
 	for _, p := range peers {

@@ -9,7 +9,7 @@ import (
 
 	"aldis/internal/cli"
 	"aldis/internal/control"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/when"
 )
 
@@ -66,7 +66,7 @@ func silenceCommand(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return cli.Fail(stderr, "silence", err)
 	}
-	var status gateway.SilenceStatus
+	var status api.SilenceStatus
 	var answer []byte
 	if rest[0] == "status" {
 		var r control.Report
@@ -89,7 +89,7 @@ func silenceCommand(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
-func printSilence(out io.Writer, s gateway.SilenceStatus, now time.Time) {
+func printSilence(out io.Writer, s api.SilenceStatus, now time.Time) {
 	if !s.On {
 		fmt.Fprintln(out, "not silent: the gateway transmits")
 		if s.Next != "" {

@@ -16,7 +16,7 @@ import (
 	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/control/glance"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/rights"
 )
@@ -184,7 +184,7 @@ func printStatus(out io.Writer, r StatusReport, now time.Time) {
 }
 
 // printHolds tells of standing orders.
-func printHolds(out io.Writer, holds []gateway.HoldStatus) {
+func printHolds(out io.Writer, holds []api.HoldStatus) {
 	for _, h := range holds {
 		fmt.Fprintf(out, "HELD: %s messages since %s, by %s; %d held now (gateway message release --precedence %s)\n",
 			h.Precedence, h.Since.UTC().Format(time.RFC3339), plain(h.By), h.Messages, h.Precedence)
@@ -200,7 +200,7 @@ func share(octets, units uint64, unit int) string {
 }
 
 // printLedger is a table of IP octets: a row for each peer and direction, a column for each kind.
-func printLedger(out io.Writer, rows []gateway.LedgerRow) {
+func printLedger(out io.Writer, rows []api.LedgerRow) {
 	kinds := []string{"payload", "advertisement", "state", "ack", "repair", "header", "key", "survey"}
 	type account struct{ peer, direction string }
 	var order []account
@@ -278,7 +278,7 @@ func secretText(forward bool) string {
 	return ", not forward secret"
 }
 
-func serialText(p gateway.PeerStatus) string {
+func serialText(p api.PeerStatus) string {
 	switch {
 	case p.Roster == 0:
 		return ""

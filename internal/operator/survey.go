@@ -15,6 +15,7 @@ import (
 	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/link/fit"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/survey"
@@ -109,13 +110,13 @@ func (s surveyed) run(stdout, stderr io.Writer) error {
 	return s.judge(got, base, source, terminal, stdout)
 }
 
-func peerCalled(peers []gateway.PeerStatus, who string) (gateway.PeerStatus, error) {
+func peerCalled(peers []api.PeerStatus, who string) (api.PeerStatus, error) {
 	for _, p := range peers {
 		if p.Name == who || strconv.Itoa(int(p.ID)) == who {
 			return p, nil
 		}
 	}
-	return gateway.PeerStatus{}, fmt.Errorf("has no peer with the id or name %q: gateway peer list", who)
+	return api.PeerStatus{}, fmt.Errorf("has no peer with the id or name %q: gateway peer list", who)
 }
 
 // surveyPrice says what a survey costs, and whether somebody has to pay for it.
@@ -136,13 +137,13 @@ func surveyAt(d desk, peer uint16, budget int) (got control.Survey, err error) {
 	if _, err = d.TalkOf(&got, "POST", "/survey", body); err != nil {
 		return got, err
 	}
-	for got.State == gateway.SurveyRuns {
+	for got.State == api.SurveyRuns {
 		time.Sleep(500 * time.Millisecond)
 		if _, err = d.TalkOf(&got, "GET", "/survey", nil); err != nil {
 			return got, err
 		}
 	}
-	if got.State != gateway.SurveyDone {
+	if got.State != api.SurveyDone {
 		err = fmt.Errorf("%s (%d octets were sent, %d came)", got.Text, got.Sent, got.Received)
 	}
 	return got, err
@@ -171,8 +172,8 @@ func (s surveyed) judge(got control.Survey, base profile.Profile, source []byte,
 		return nil
 	case s.json:
 		return cli.PrintJSON(stdout, struct {
-			Survey gateway.SurveyStatus `json:"survey"`
-			Link   any                  `json:"link"`
+			Survey api.SurveyStatus `json:"survey"`
+			Link   any              `json:"link"`
 		}{got.SurveyStatus, res.Figures(base.Name)})
 	}
 	fmt.Fprintf(stdout, "%s: %d octets from here, %d from there\n\n", got.Peer, got.Sent, got.Received)

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 const (
@@ -36,7 +36,7 @@ type Radio struct {
 	conn *net.UDPConn
 	raw  syscall.RawConn
 	ipv4 bool
-	post func(gateway.Datagram) bool
+	post func(api.Datagram) bool
 	own  *ear
 	// Where conn does not hear the group: a socket that does.
 	group *ear
@@ -59,7 +59,7 @@ type ear struct {
 
 // Open binds listen and hands every datagram to post, which must not wait; it answers false when it has no room.
 // 0.0.0.0 takes IPv4 only, [::] takes both.
-func Open(listen netip.AddrPort, post func(gateway.Datagram) bool) (*Radio, error) {
+func Open(listen netip.AddrPort, post func(api.Datagram) bool) (*Radio, error) {
 	network := "udp"
 	if listen.Addr().Is4() {
 		network = "udp4"
@@ -124,7 +124,7 @@ func (r *Radio) hear(e *ear, fd uintptr, most int) (n int) {
 		n++
 		r.receivedDatagrams.Add(1)
 		r.receivedOctets.Add(uint64(octets))
-		d := gateway.Datagram{Addr: addrOf(from), Data: append([]byte(nil), e.data[:octets]...), Waited: waited(e.control[:control], time.Now())}
+		d := api.Datagram{Addr: addrOf(from), Data: append([]byte(nil), e.data[:octets]...), Waited: waited(e.control[:control], time.Now())}
 		if !r.post(d) {
 			r.dropped.Add(1)
 		}
@@ -164,7 +164,7 @@ func waited(control []byte, now time.Time) time.Duration {
 }
 
 // Send hands datagrams to the kernel, in order. What it does not take at once is lost, as on any link.
-func (r *Radio) Send(datagrams []gateway.Datagram) {
+func (r *Radio) Send(datagrams []api.Datagram) {
 	for _, d := range datagrams {
 		if err := r.send(d); err != nil {
 			r.unsent.Add(1)
@@ -176,7 +176,7 @@ func (r *Radio) Send(datagrams []gateway.Datagram) {
 }
 
 // send asks the kernel once; net.UDPConn would wait for room.
-func (r *Radio) send(d gateway.Datagram) error {
+func (r *Radio) send(d api.Datagram) error {
 	to, err := r.sockaddr(d.Addr)
 	if err != nil {
 		return err

@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 const patience = 5 * time.Second
 
-func open(t *testing.T, listen string, post func(gateway.Datagram) bool) *Radio {
+func open(t *testing.T, listen string, post func(api.Datagram) bool) *Radio {
 	t.Helper()
 	r, err := Open(netip.MustParseAddrPort(listen), post)
 	if err != nil {
@@ -26,9 +26,9 @@ func open(t *testing.T, listen string, post func(gateway.Datagram) bool) *Radio 
 }
 
 // inbox is a post function over a channel with room for n.
-func inbox(n int) (chan gateway.Datagram, func(gateway.Datagram) bool) {
-	ch := make(chan gateway.Datagram, n)
-	return ch, func(d gateway.Datagram) bool {
+func inbox(n int) (chan api.Datagram, func(api.Datagram) bool) {
+	ch := make(chan api.Datagram, n)
+	return ch, func(d api.Datagram) bool {
 		select {
 		case ch <- d:
 			return true
@@ -38,14 +38,14 @@ func inbox(n int) (chan gateway.Datagram, func(gateway.Datagram) bool) {
 	}
 }
 
-func receive(t *testing.T, ch chan gateway.Datagram) gateway.Datagram {
+func receive(t *testing.T, ch chan api.Datagram) api.Datagram {
 	t.Helper()
 	select {
 	case d := <-ch:
 		return d
 	case <-time.After(patience):
 		t.Fatal("no datagram came")
-		return gateway.Datagram{}
+		return api.Datagram{}
 	}
 }
 
@@ -54,14 +54,14 @@ func TestSendAndReceive(t *testing.T) {
 	chB, postB := inbox(8)
 	a, b := open(t, "127.0.0.1:0", postA), open(t, "127.0.0.1:0", postB)
 	long := bytes.Repeat([]byte{0x5a}, 1400)
-	a.Send([]gateway.Datagram{{Addr: b.Addr(), Data: []byte("one")}, {Addr: b.Addr(), Data: long}, {Addr: b.Addr()}})
+	a.Send([]api.Datagram{{Addr: b.Addr(), Data: []byte("one")}, {Addr: b.Addr(), Data: long}, {Addr: b.Addr()}})
 	for i, want := range [][]byte{[]byte("one"), long, {}} {
 		d := receive(t, chB)
 		if !bytes.Equal(d.Data, want) || d.Addr != a.Addr() {
 			t.Errorf("datagram %d: %d octets from %s, want %d from %s", i, len(d.Data), d.Addr, len(want), a.Addr())
 		}
 	}
-	b.Send([]gateway.Datagram{{Addr: a.Addr(), Data: []byte("back")}})
+	b.Send([]api.Datagram{{Addr: a.Addr(), Data: []byte("back")}})
 	if d := receive(t, chA); string(d.Data) != "back" {
 		t.Errorf("back: %q", d.Data)
 	}
@@ -75,21 +75,21 @@ func TestBothFamilies(t *testing.T) {
 	ch4, post4 := inbox(1)
 	ch6, post6 := inbox(1)
 	four, both := open(t, "127.0.0.1:0", post4), open(t, "[::]:0", post6)
-	four.Send([]gateway.Datagram{{Addr: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), both.Addr().Port()), Data: []byte("x")}})
+	four.Send([]api.Datagram{{Addr: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), both.Addr().Port()), Data: []byte("x")}})
 	d := receive(t, ch6)
 	if d.Addr != four.Addr() {
 		t.Errorf("from %s, want %s", d.Addr, four.Addr())
 	}
-	both.Send([]gateway.Datagram{{Addr: d.Addr, Data: []byte("y")}})
+	both.Send([]api.Datagram{{Addr: d.Addr, Data: []byte("y")}})
 	receive(t, ch4)
 }
 
 func TestFullInbox(t *testing.T) {
 	ch, post := inbox(2)
 	r := open(t, "127.0.0.1:0", post)
-	s := open(t, "127.0.0.1:0", func(gateway.Datagram) bool { return true })
+	s := open(t, "127.0.0.1:0", func(api.Datagram) bool { return true })
 	for range 5 {
-		s.Send([]gateway.Datagram{{Addr: r.Addr(), Data: []byte("x")}})
+		s.Send([]api.Datagram{{Addr: r.Addr(), Data: []byte("x")}})
 	}
 	deadline := time.After(patience)
 	for r.Stats().ReceivedDatagrams < 5 {
@@ -107,13 +107,13 @@ func TestFullInbox(t *testing.T) {
 func TestWhatCannotBeSent(t *testing.T) {
 	_, post := inbox(1)
 	r := open(t, "127.0.0.1:0", post)
-	for name, d := range map[string]gateway.Datagram{
+	for name, d := range map[string]api.Datagram{
 		"too long":   {Addr: r.Addr(), Data: make([]byte, 70_000)},
 		"no address": {Data: []byte("x")},
 		"IPv6":       {Addr: netip.MustParseAddrPort("[::1]:9"), Data: []byte("x")},
 	} {
 		before := r.Stats().UnsentDatagrams
-		r.Send([]gateway.Datagram{d})
+		r.Send([]api.Datagram{d})
 		if r.Stats().UnsentDatagrams != before+1 {
 			t.Errorf("%s: %+v", name, r.Stats())
 		}
@@ -140,7 +140,7 @@ func TestClose(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	r.Send([]gateway.Datagram{{Addr: netip.MustParseAddrPort("127.0.0.1:9"), Data: []byte("x")}})
+	r.Send([]api.Datagram{{Addr: netip.MustParseAddrPort("127.0.0.1:9"), Data: []byte("x")}})
 	if r.Stats().UnsentDatagrams != 1 {
 		t.Errorf("after Close: %+v", r.Stats())
 	}
@@ -151,9 +151,9 @@ func TestGather(t *testing.T) {
 	const many = 2000
 	ch, post := inbox(many)
 	r := open(t, "127.0.0.1:0", post)
-	s := open(t, "127.0.0.1:0", func(gateway.Datagram) bool { return true })
+	s := open(t, "127.0.0.1:0", func(api.Datagram) bool { return true })
 	for i := range many {
-		s.Send([]gateway.Datagram{{Addr: r.Addr(), Data: binary.BigEndian.AppendUint32(nil, uint32(i))}})
+		s.Send([]api.Datagram{{Addr: r.Addr(), Data: binary.BigEndian.AppendUint32(nil, uint32(i))}})
 		r.Gather(8)
 	}
 	for i := range many {
@@ -170,10 +170,10 @@ func TestGather(t *testing.T) {
 func TestWaited(t *testing.T) {
 	ch, post := inbox(8)
 	r := open(t, "127.0.0.1:0", post)
-	s := open(t, "127.0.0.1:0", func(gateway.Datagram) bool { return true })
+	s := open(t, "127.0.0.1:0", func(api.Datagram) bool { return true })
 	r.own.reading.Lock()
 	for range 3 {
-		s.Send([]gateway.Datagram{{Addr: r.Addr(), Data: []byte("x")}})
+		s.Send([]api.Datagram{{Addr: r.Addr(), Data: []byte("x")}})
 	}
 	const busy = 50 * time.Millisecond
 	for began := time.Now(); time.Since(began) < busy; {

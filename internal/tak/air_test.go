@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 // net is what became of a radio net of two sites with ten units each, which come at once, and perhaps a third one that is
@@ -39,7 +39,7 @@ func sail(t *testing.T, seed uint64, silent bool, alerts int, every, length time
 	w.Run(time.Minute)
 	if silent {
 		w.Run(4 * time.Minute)
-		w.Give(w.Nodes[silentShip], gateway.Silence{On: true, Announce: true})
+		w.Give(w.Nodes[silentShip], api.Silence{On: true, Announce: true})
 		w.Run(time.Minute)
 	}
 	begun := w.Now

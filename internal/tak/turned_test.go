@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/tak/code"
 	"aldis/internal/tak/cot"
 )
@@ -44,7 +44,7 @@ func TestTurnedAtOnce(t *testing.T) {
 			w.Run(5 * time.Minute)
 			watchers := []*device{w.connect(w.Nodes[0])}
 			if turn.quiet > 0 {
-				w.Give(w.Nodes[turn.quiet], gateway.Silence{On: true, Announce: true})
+				w.Give(w.Nodes[turn.quiet], api.Silence{On: true, Announce: true})
 				watchers = append(watchers, w.connect(w.Nodes[turn.quiet]))
 				w.Run(time.Minute)
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/profile"
 	"aldis/internal/site"
@@ -71,7 +72,7 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 				return f, err
 			}
 		},
-		LAN: func(n *sim.Node, out gateway.Output) {
+		LAN: func(n *sim.Node, out api.Output) {
 			for _, o := range out.LAN {
 				if o.Face == site.TAK {
 					w.order(n, o.Order)
@@ -571,7 +572,7 @@ func TestSilentShip(t *testing.T) {
 	w := newWorld(t, 3, "hf-300", 7)
 	hq, quiet := w.connect(w.Nodes[0]), w.connect(w.Nodes[2])
 	w.Run(5 * time.Minute)
-	w.Give(w.Nodes[2], gateway.Silence{On: true, Announce: true})
+	w.Give(w.Nodes[2], api.Silence{On: true, Announce: true})
 	w.Run(time.Minute)
 	u := newUnit(1)
 	u.speed, u.course, u.every = 3, 90, 20*time.Second

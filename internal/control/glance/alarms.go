@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 // Alarm is something that the operator should know, in a sentence.
@@ -114,12 +114,12 @@ func alarms(now time.Time, v *View, s Seen, is, ten sample) []Alarm {
 }
 
 // other says how a link is not as its profile says.
-func other(p gateway.PeerStatus, what string, l gateway.LinkStatus) string {
+func other(p api.PeerStatus, what string, l api.LinkStatus) string {
 	name, m := Plain(p.Name), p.Measured
 	switch what {
-	case gateway.DiffersRate:
+	case api.DiffersRate:
 		return fmt.Sprintf("The link to %s is slower than its profile: %d bit/s instead of %d. What goes is paced at %d", name, m.RateBps, l.SendBps, m.PaceBps)
-	case gateway.DiffersDelay:
+	case api.DiffersDelay:
 		return fmt.Sprintf("The link to %s has another delay than its profile: a round trip takes %.1f s", name, m.RoundTripS)
 	}
 	return fmt.Sprintf("The link to %s loses more than its profile: %.0f %% of the messages go again, the profile has %.1f %% of loss", name, m.LossPct, l.SendLossPct)

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 )
 
 var start = time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 
-func ledger(octets uint64) gateway.Status {
-	return gateway.Status{Peers: []gateway.PeerStatus{{ID: 1, Name: "hq", Link: "up"}}, Ledger: []gateway.LedgerRow{
+func ledger(octets uint64) api.Status {
+	return api.Status{Peers: []api.PeerStatus{{ID: 1, Name: "hq", Link: "up"}}, Ledger: []api.LedgerRow{
 		{Direction: "sent", Peer: "hq", Kind: "payload", Octets: octets}, {Direction: "received", Peer: "hq", Kind: "ack", Octets: octets / 10}}}
 }
 
@@ -25,7 +25,7 @@ func TestHistory(t *testing.T) {
 	for m := range 60 * 60 { // sixty hours
 		octets += 60
 		s := ledger(octets)
-		s.Month = &gateway.BillMonth{Month: "2026-12", Since: start.AddDate(0, 0, 2), Total: gateway.BillRow{SentOctets: octets, Minutes: uint64(m)}}
+		s.Month = &api.BillMonth{Month: "2026-12", Since: start.AddDate(0, 0, 2), Total: api.BillRow{SentOctets: octets, Minutes: uint64(m)}}
 		h.Note(start.Add(time.Duration(m)*time.Minute), s)
 	}
 	end := start.Add(60*time.Hour - time.Minute)
@@ -54,11 +54,11 @@ func TestHistory(t *testing.T) {
 // TestHistoryOfManySites: whatever names the ledger has, a minute has room for so many.
 func TestHistoryOfManySites(t *testing.T) {
 	h := NewHistory(start)
-	var s gateway.Status
+	var s api.Status
 	for i := range 1000 {
-		s.Ledger = append(s.Ledger, gateway.LedgerRow{Direction: "sent", Peer: fmt.Sprint(i), Kind: "payload", Octets: 5})
+		s.Ledger = append(s.Ledger, api.LedgerRow{Direction: "sent", Peer: fmt.Sprint(i), Kind: "payload", Octets: 5})
 	}
-	s.Ledger = append(s.Ledger, gateway.LedgerRow{Direction: "sideways", Peer: "1", Kind: "payload", Octets: 9}, gateway.LedgerRow{Direction: "sent", Peer: "1", Kind: "new", Octets: 9})
+	s.Ledger = append(s.Ledger, api.LedgerRow{Direction: "sideways", Peer: "1", Kind: "payload", Octets: 9}, api.LedgerRow{Direction: "sent", Peer: "1", Kind: "new", Octets: 9})
 	h.Note(start, s)
 	a := h.Air(start, 1)
 	check.Equal(t, "sites", len(a.Sites), mostSites)
@@ -75,7 +75,7 @@ func TestHistoryOfManySites(t *testing.T) {
 func TestRates(t *testing.T) {
 	h := NewHistory(start)
 	s := ledger(100)
-	s.Link = gateway.LinkStatus{SendBps: 800, ReceiveBps: 800}
+	s.Link = api.LinkStatus{SendBps: 800, ReceiveBps: 800}
 	v := Look(start.Add(time.Second), h, Seen{Started: start, Status: s})
 	check.Equal(t, "bit/s after a second", v.Out.Bps, 80)
 	octets := uint64(0)
@@ -86,7 +86,7 @@ func TestRates(t *testing.T) {
 		h.Note(now, ledger(octets))
 	}
 	s = ledger(octets)
-	s.Link = gateway.LinkStatus{SendBps: 800, ReceiveBps: 0}
+	s.Link = api.LinkStatus{SendBps: 800, ReceiveBps: 0}
 	v = Look(now, h, Seen{Started: start, Status: s})
 	check.Equal(t, "sent", v.Sites[0].Out, Use{400, 50})
 	check.Equal(t, "received, without a rate", v.Sites[0].In, Use{40, -1})
@@ -96,33 +96,33 @@ func TestRates(t *testing.T) {
 // TestWords: what is said of every state of a gateway.
 func TestWords(t *testing.T) {
 	now := start.Add(time.Hour)
-	site := func(state string, more ...func(*gateway.PeerStatus)) gateway.Status {
-		p := gateway.PeerStatus{ID: 1, Name: "hq", Link: state, LinkSince: start}
+	site := func(state string, more ...func(*api.PeerStatus)) api.Status {
+		p := api.PeerStatus{ID: 1, Name: "hq", Link: state, LinkSince: start}
 		if state != "unknown" {
 			p.LastHeard = start.Format(time.RFC3339)
 		}
 		for _, f := range more {
 			f(&p)
 		}
-		return gateway.Status{Transport: "norm", NORM: gateway.NormStatus{Up: true}, Peers: []gateway.PeerStatus{p}}
+		return api.Status{Transport: "norm", NORM: api.NormStatus{Up: true}, Peers: []api.PeerStatus{p}}
 	}
-	waits := func(n int, age time.Duration) func(*gateway.PeerStatus) {
-		return func(p *gateway.PeerStatus) {
+	waits := func(n int, age time.Duration) func(*api.PeerStatus) {
+		return func(p *api.PeerStatus) {
 			p.Waiting = n
-			p.Queue = []gateway.QueueRow{{Precedence: "routine", Messages: n, Oldest: now.Add(-age)}}
+			p.Queue = []api.QueueRow{{Precedence: "routine", Messages: n, Oldest: now.Add(-age)}}
 		}
 	}
-	fresh := func(p *gateway.PeerStatus) { // a reload brought it a minute ago, and it has only news to be told
+	fresh := func(p *api.PeerStatus) { // a reload brought it a minute ago, and it has only news to be told
 		p.KnownSince, p.LastHeard = now.Add(-time.Minute), ""
 		p.Waiting, p.NewsWaiting = 1, 1
 	}
-	older := func(p *gateway.PeerStatus) { p.KnownSince = now.Add(-3 * time.Minute) }
-	foreseen := func(p *gateway.PeerStatus) {
+	older := func(p *api.PeerStatus) { p.KnownSince = now.Add(-3 * time.Minute) }
+	foreseen := func(p *api.PeerStatus) {
 		noon := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
-		p.Late = gateway.Foreseen{Messages: 1, Expires: noon, Expected: noon.Add(time.Hour)}
+		p.Late = api.Foreseen{Messages: 1, Expires: noon, Expected: noon.Add(time.Hour)}
 	}
-	slow := func(p *gateway.PeerStatus) {
-		p.Measured = gateway.LinkMeasured{RateBps: 1200, PaceBps: 1260, Differs: []string{gateway.DiffersRate}}
+	slow := func(p *api.PeerStatus) {
+		p.Measured = api.LinkMeasured{RateBps: 1200, PaceBps: 1260, Differs: []string{api.DiffersRate}}
 	}
 	for _, tt := range []struct {
 		name         string
@@ -160,15 +160,15 @@ func TestWords(t *testing.T) {
 		check.Same(in, "alarms", alarms, tt.alarms)
 	}
 	drained := site("up")
-	drained.Drain = &gateway.DrainStatus{Since: start, Messages: 2}
+	drained.Drain = &api.DrainStatus{Since: start, Messages: 2}
 	v0 := Look(now, NewHistory(start), Seen{Started: start, Status: drained})
 	check.Equal(t, "alarm of a drain", v0.Alarms[0], Alarm{"warn", "This gateway is drained: it takes no messages of local peers; 2 messages have to go out yet", start})
 	kept := site("up")
-	kept.Holds = []gateway.HoldStatus{{Precedence: "deferred", Since: start, Messages: 3}}
+	kept.Holds = []api.HoldStatus{{Precedence: "deferred", Since: start, Messages: 3}}
 	v1 := Look(now, NewHistory(start), Seen{Started: start, Status: kept})
 	check.Equal(t, "note of a standing order", v1.Alarms[0], Alarm{"note", "Messages of precedence deferred are held by an order; 3 are held now", start})
 	s := site("up", waits(3, time.Minute))
-	s.Silence = gateway.SilenceStatus{On: true, LeftS: 90, Messages: 3}
+	s.Silence = api.SilenceStatus{On: true, LeftS: 90, Messages: 3}
 	v := Look(now, NewHistory(start), Seen{Started: start, Status: s})
 	check.Equal(t, "words of a silence", v.Words, "Radio silence: nothing is transmitted, 3 messages are on their way")
 	check.Equal(t, "its end", v.Silence.Until, now.Add(90*time.Second))
@@ -180,7 +180,7 @@ func TestOnlyWhatHappens(t *testing.T) {
 	s := ledger(500)
 	s.Transport, s.NORM.Up = "norm", true
 	s.Peers[0].LinkSince, s.Peers[0].LastHeard = start, start.Format(time.RFC3339)
-	s.Peers[0].Queue = []gateway.QueueRow{{Precedence: "routine", Messages: 1, Oldest: start}}
+	s.Peers[0].Queue = []api.QueueRow{{Precedence: "routine", Messages: 1, Oldest: start}}
 	h.Note(start, s)
 	text := func(at time.Duration) string {
 		b, err := json.Marshal(Look(start.Add(at), h, Seen{Started: start.Add(-time.Hour), Status: s}))

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 // Bounds of a History.
@@ -19,7 +19,7 @@ const (
 	Buckets = 180
 )
 
-// Kinds are the accounts of the ledger, as gateway.LedgerRow names them.
+// Kinds are the accounts of the ledger, as api.LedgerRow names them.
 var Kinds = [...]string{"payload", "advertisement", "state", "ack", "repair", "header", "key", "survey"}
 
 // directions of the ledger.
@@ -79,7 +79,7 @@ func NewHistory(now time.Time) *History {
 }
 
 // monthOf is the month of now, of which nothing is known yet where bill is nil.
-func monthOf(now time.Time, bill *gateway.BillMonth) Month {
+func monthOf(now time.Time, bill *api.BillMonth) Month {
 	first := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
 	m := Month{Since: now, Ends: first.AddDate(0, 1, 0)}
 	if bill != nil && bill.Month == first.Format("2006-01") {
@@ -113,7 +113,7 @@ func (h *History) Since(at time.Time) Spent {
 }
 
 // Note takes what the ledger says now. A wall clock that was set back makes the minute that it says a later one.
-func (h *History) Note(now time.Time, s gateway.Status) {
+func (h *History) Note(now time.Time, s api.Status) {
 	now = now.UTC()
 	h.month = monthOf(now, s.Month)
 	h.charge(now, s.Ledger)
@@ -128,7 +128,7 @@ func (h *History) Note(now time.Time, s gateway.Status) {
 }
 
 // charge adds what is new in the ledger to the minute.
-func (h *History) charge(now time.Time, rows []gateway.LedgerRow) {
+func (h *History) charge(now time.Time, rows []api.LedgerRow) {
 	var m *minute
 	for _, row := range rows {
 		a := account{row.Direction, row.Peer, row.Kind}
@@ -179,7 +179,7 @@ func (m *minute) add(site int, direction, kind string, octets uint32) {
 	m.sites[d][site] += octets
 }
 
-func sampleOf(now time.Time, s gateway.Status) sample {
+func sampleOf(now time.Time, s api.Status) sample {
 	x := sample{at: now, sites: map[string]counts{}}
 	for _, p := range s.Peers {
 		x.sites[p.Name] = counts{delivered: p.Delivered, repeated: p.Repeated, ended: p.Expired + p.Undeliverable, refused: p.Refused}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/site"
 )
 
@@ -26,7 +26,7 @@ type Seen struct {
 	Trouble string   // what keeps the gateway from working
 	Deaf    string   // why the loop does not answer; then the rest is not known
 	Missing []string // what the child that runs libnorm lacks of its cell
-	Status  gateway.Status
+	Status  api.Status
 	Locals  []Local
 	Orders  bool // orders are taken over HTTP
 }
@@ -46,16 +46,16 @@ type View struct {
 	Words  string  `json:"words"` // whether all is well
 	Alarms []Alarm `json:"alarms"`
 
-	Link    gateway.LinkStatus `json:"link"`
-	Out     Use                `json:"out"` // to all sites together
-	In      Use                `json:"in"`
-	Silence Silence            `json:"silence"`
-	Sites   []Site             `json:"sites"`
-	Queue   []Queue            `json:"queue"`
-	Locals  []Local            `json:"locals"`
-	More    int                `json:"more_locals,omitempty"` // that are not named
-	Items   int                `json:"items"`                 // of this site
-	Minute  int64              `json:"minute"`                // of the newest column of the Air; it changes when there is another
+	Link    api.LinkStatus `json:"link"`
+	Out     Use            `json:"out"` // to all sites together
+	In      Use            `json:"in"`
+	Silence Silence        `json:"silence"`
+	Sites   []Site         `json:"sites"`
+	Queue   []Queue        `json:"queue"`
+	Locals  []Local        `json:"locals"`
+	More    int            `json:"more_locals,omitempty"` // that are not named
+	Items   int            `json:"items"`                 // of this site
+	Minute  int64          `json:"minute"`                // of the newest column of the Air; it changes when there is another
 }
 
 // Use is the octets of a direction in the last minute, as a rate.
@@ -77,7 +77,7 @@ type Silence struct {
 type Site struct {
 	ID       uint16    `json:"id"`
 	Name     string    `json:"name"`
-	State    string    `json:"state"` // as gateway.PeerStatus.Link
+	State    string    `json:"state"` // as api.PeerStatus.Link
 	Since    time.Time `json:"since,omitzero"`
 	Known    time.Time `json:"known,omitzero"` // when this run came to know the site
 	Heard    time.Time `json:"heard,omitzero"`
@@ -162,7 +162,7 @@ func Look(now time.Time, h *History, s Seen) View {
 	return v
 }
 
-func known(s gateway.Status, name string) bool {
+func known(s api.Status, name string) bool {
 	for _, p := range s.Peers {
 		if p.Name == name {
 			return true
@@ -183,7 +183,7 @@ func rate(octets uint64, took time.Duration, bps int) Use {
 	return u
 }
 
-func siteOf(p gateway.PeerStatus) Site {
+func siteOf(p api.PeerStatus) Site {
 	s := Site{ID: p.ID, Name: Plain(p.Name), State: p.Link, Since: p.LinkSince, Known: p.KnownSince, Address: p.Address, Accepted: p.Accepted, Ended: p.Delivered, Received: p.Received, Held: p.ItemsHeld, Far: p.FarItems, Queue: []Queue{}}
 	s.Waiting, s.UnderWay, s.Octets = p.Messages()
 	s.Heard, _ = time.Parse(time.RFC3339, p.LastHeard)

@@ -25,7 +25,7 @@ import (
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 // Bounds.
@@ -36,12 +36,18 @@ const (
 	mostHeld = 512             // messages that wait for the collector
 )
 
+// Messages are those of a gateway, for the length of a look.
+type Messages interface {
+	IDs() []uint64                        // in no order
+	Row(id uint64) (api.MessageRow, bool) // with its life; false: it is not known
+}
+
 // Config says where spans go and whose they are.
 type Config struct {
 	URL           string // of the collector, with its path: http://127.0.0.1:4318/v1/traces
 	Name, Version string // of this gateway
 	ID            uint16
-	Messages      func(context.Context, func(time.Time, gateway.Messages)) error // runs a look between two turns of the loop
+	Messages      func(context.Context, func(time.Time, Messages)) error // runs a look between two turns of the loop
 	Log           *slog.Logger
 }
 
@@ -50,7 +56,7 @@ type Teller struct {
 	cfg     Config
 	client  http.Client
 	told    map[uint64]bool // messages that have ended and were taken; those that are known no more are forgotten
-	held    []gateway.MessageRow
+	held    []api.MessageRow
 	failing bool
 	sent    prometheus.Counter
 	dropped prometheus.Counter
@@ -113,7 +119,7 @@ func (t *Teller) take(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var ids []uint64
-	if err := t.cfg.Messages(ctx, func(_ time.Time, m gateway.Messages) { ids = m.IDs() }); err != nil {
+	if err := t.cfg.Messages(ctx, func(_ time.Time, m Messages) { ids = m.IDs() }); err != nil {
 		return err
 	}
 	known := make(map[uint64]bool, len(ids))
@@ -128,10 +134,10 @@ func (t *Teller) take(ctx context.Context) error {
 	t.told = known
 	slices.Sort(fresh)
 	for part := range slices.Chunk(fresh, batch) {
-		var rows []gateway.MessageRow
-		if err := t.cfg.Messages(ctx, func(_ time.Time, m gateway.Messages) {
+		var rows []api.MessageRow
+		if err := t.cfg.Messages(ctx, func(_ time.Time, m Messages) {
 			for _, id := range part {
-				if row, ok := m.Row(id); ok && row.State == gateway.StateEnded {
+				if row, ok := m.Row(id); ok && row.State == api.StateEnded {
 					rows = append(rows, row)
 				}
 			}
@@ -185,7 +191,7 @@ func (t *Teller) data() *trace.TracesData {
 }
 
 // spans are those of a message: the whole, one for each site that it is for, and below that a step after the other.
-func (t *Teller) spans(m *gateway.MessageRow) []*trace.Span {
+func (t *Teller) spans(m *api.MessageRow) []*trace.Span {
 	seed := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint16([]byte("aldis"), t.cfg.ID), m.Number)
 	seed = binary.BigEndian.AppendUint64(seed, uint64(m.Accepted.UnixNano()))
 	id := sha256.Sum256(seed)
@@ -212,7 +218,7 @@ func (t *Teller) spans(m *gateway.MessageRow) []*trace.Span {
 		}
 		whole.EndTimeUnixNano = max(whole.EndTimeUnixNano, site.EndTimeUnixNano)
 		list = append(list, site)
-		var steps []gateway.LifeRow
+		var steps []api.LifeRow
 		for _, l := range m.Life {
 			if l.Site == "" || l.Site == r.Site {
 				steps = append(steps, l)

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/air"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
@@ -63,7 +64,7 @@ func TestMessagesBecomeTraces(t *testing.T) {
 	c := newCollector(t)
 	var log bytes.Buffer
 	teller := New(Config{URL: c.URL, Name: "ship", Version: "9", ID: 2, Log: slog.New(slog.NewTextHandler(&log, nil)),
-		Messages: func(_ context.Context, f func(time.Time, gateway.Messages)) error {
+		Messages: func(_ context.Context, f func(time.Time, Messages)) error {
 			f(w.Now, gateway.MessagesOf(ship.GW))
 			return nil
 		}}, prometheus.NewRegistry())
@@ -112,7 +113,7 @@ func TestMessagesBecomeTraces(t *testing.T) {
 
 	c.code = 500
 	for range mostHeld {
-		teller.held = append(teller.held, gateway.MessageRow{Accepted: w.Now})
+		teller.held = append(teller.held, api.MessageRow{Accepted: w.Now})
 	}
 	ship.Site.Send(w, air.Track(2, air.Pipe, 9, 200), 1)
 	w.Run(time.Minute)
@@ -125,9 +126,9 @@ func TestMessagesBecomeTraces(t *testing.T) {
 func TestSpansOfFates(t *testing.T) {
 	teller := New(Config{ID: 2}, prometheus.NewRegistry())
 	at := time.Unix(1_800_000_000, 0)
-	m := gateway.MessageRow{Number: 7, Accepted: at, Label: "\xff"}
+	m := api.MessageRow{Number: 7, Accepted: at, Label: "\xff"}
 	for range 300 {
-		m.Recipients = append(m.Recipients, gateway.RecipientRow{Site: "hq", State: "expired", Since: at.Add(time.Second)})
+		m.Recipients = append(m.Recipients, api.RecipientRow{Site: "hq", State: "expired", Since: at.Add(time.Second)})
 	}
 	list := teller.spans(&m)
 	check.True(t, "there is a bound", len(list) <= 241, len(list))

@@ -9,7 +9,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 
 	"aldis/internal/control/glance"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 var (
@@ -184,7 +184,7 @@ func (t *top) messageLines(now time.Time) (lines []line) {
 			sites = append(sites, r.Site)
 		}
 		behind, expected := "", ""
-		if m.State == gateway.StateWaiting && !m.Held {
+		if m.State == api.StateWaiting && !m.Held {
 			behind = fmt.Sprint(m.Behind.Messages)
 		}
 		if !m.Expected.IsZero() {
@@ -210,7 +210,7 @@ func (t *top) messageLines(now time.Time) (lines []line) {
 }
 
 // lifeLines is one message with all that has happened to it.
-func lifeLines(m *gateway.MessageRow) (lines []line) {
+func lifeLines(m *api.MessageRow) (lines []line) {
 	say := func(what, text string) {
 		if text != "" {
 			lines = append(lines, line{{what, 12, soft, false}, {text, 0, plain, false}})

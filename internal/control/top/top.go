@@ -17,7 +17,7 @@ import (
 
 	"aldis/internal/control"
 	"aldis/internal/control/glance"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 // Source is a running gateway.
@@ -57,7 +57,7 @@ type top struct {
 	problem  string // why there is no list
 	chosen   int    // of list
 	waiting  bool   // only what waits
-	opened   *gateway.MessageRow
+	opened   *api.MessageRow
 	asking   bool
 	askedFor time.Time
 }
@@ -134,7 +134,7 @@ func (t *top) ask(ctx context.Context) {
 	t.asking, t.askedFor = true, time.Now()
 	q := url.Values{"limit": {strconv.Itoa(mostShown)}}
 	if t.waiting {
-		q.Set("state", gateway.StateWaiting)
+		q.Set("state", api.StateWaiting)
 	}
 	id := ""
 	if t.opened != nil {
@@ -142,7 +142,7 @@ func (t *top) ask(ctx context.Context) {
 	}
 	go func() {
 		var list control.MessageList
-		var one gateway.MessageRow
+		var one api.MessageRow
 		data, err := t.source.Ask(ctx, "/messages?"+q.Encode())
 		if err == nil {
 			err = json.Unmarshal(data, &list)

@@ -12,7 +12,7 @@ import (
 
 	"aldis/internal/control"
 	"aldis/internal/control/glance"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 )
 
@@ -22,18 +22,18 @@ const evil = "\x1b[2J\x1b]0;owned\x07<script>\u202egnp"
 func source(t testing.TB) Source {
 	t.Helper()
 	now := time.Now()
-	v := glance.Look(now, glance.NewHistory(now), glance.Seen{Version: "1", Started: now.Add(-time.Hour), Status: gateway.Status{ID: 2, Name: evil, Transport: "norm", NORM: gateway.NormStatus{Up: true},
-		Peers: []gateway.PeerStatus{{ID: 1, Name: evil, Link: "silent", Waiting: 3, Queue: []gateway.QueueRow{{Precedence: "flash", Messages: 3, Octets: 900, Oldest: now.Add(-time.Minute)}}}}}})
+	v := glance.Look(now, glance.NewHistory(now), glance.Seen{Version: "1", Started: now.Add(-time.Hour), Status: api.Status{ID: 2, Name: evil, Transport: "norm", NORM: api.NormStatus{Up: true},
+		Peers: []api.PeerStatus{{ID: 1, Name: evil, Link: "silent", Waiting: 3, Queue: []api.QueueRow{{Precedence: "flash", Messages: 3, Octets: 900, Oldest: now.Add(-time.Minute)}}}}}})
 	view, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := gateway.MessageRow{ID: "1NG54QN-17", From: evil, Label: evil, Precedence: "flash", Octets: 300, State: "waiting", Recipients: []gateway.RecipientRow{{Site: evil, State: "waiting", Detail: evil}}}
-	list, err := json.Marshal(control.MessageList{Messages: []gateway.MessageRow{row}})
+	row := api.MessageRow{ID: "1NG54QN-17", From: evil, Label: evil, Precedence: "flash", Octets: 300, State: "waiting", Recipients: []api.RecipientRow{{Site: evil, State: "waiting", Detail: evil}}}
+	list, err := json.Marshal(control.MessageList{Messages: []api.MessageRow{row}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	row.Life = []gateway.LifeRow{{At: now, What: "accepted", Site: evil, Detail: evil}}
+	row.Life = []api.LifeRow{{At: now, What: "accepted", Site: evil, Detail: evil}}
 	one, err := json.Marshal(row)
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/due"
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/custody"
@@ -84,7 +85,7 @@ const (
 )
 
 // New starts the carrier; its engines find their records in the journal.
-func New(cfg Config, records []mail.Record) (*Carrier, error) {
+func New(cfg Config, records []api.Record) (*Carrier, error) {
 	c := &Carrier{Config: cfg, peers: map[uint16]*mail.Peer{}, silent: map[uint16]bool{}, orders: map[uint16]*order{}, out: map[pmul.MessageID]*mail.Message{},
 		highest:  map[pmul.MessageID]uint16{},
 		audience: mail.NewAudience(cfg.Road, mail.Policy{Alike: true, Bucket: bucketFlow})}

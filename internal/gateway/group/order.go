@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"time"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/frame"
 	"aldis/internal/pmul"
@@ -150,7 +151,7 @@ func (c *Carrier) NewNumbers(now time.Time, p *mail.Peer) {
 func peerKey(id uint16) []byte { return binary.BigEndian.AppendUint16(nil, id) }
 
 // Restore takes a record of the carrier's buckets.
-func (c *Carrier) Restore(r mail.Record) (bool, error) {
+func (c *Carrier) Restore(r api.Record) (bool, error) {
 	if r.Bucket == bucketFlow {
 		return true, c.audience.Restore(r.Key, r.Value)
 	}

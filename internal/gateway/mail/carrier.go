@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 	"aldis/internal/site"
@@ -12,14 +13,6 @@ import (
 
 // ErrRecord says that the journal holds what this version does not understand.
 var ErrRecord = errors.New("gateway: journal record of another format")
-
-// Record is one change to the journal; a nil Value deletes. All Records of one Output are committed in one
-// transaction, before anything else in that Output is acted on.
-type Record struct {
-	Bucket string
-	Key    []byte
-	Value  []byte
-}
 
 // Carrier moves messages to peers and promises nothing: custody is the Store's. It is pure, and for one bearer.
 type Carrier interface {
@@ -52,7 +45,7 @@ type Carrier interface {
 	// Resume goes on with a message of the carrier's lanes; false: they are not its own. Restore does so with a record of
 	// the carrier's own buckets.
 	Resume(r Restored, p *Peer) bool
-	Restore(r Record) (bool, error)
+	Restore(r api.Record) (bool, error)
 	// Owed is what will go out when a silence ends.
 	Owed(now time.Time) Owed
 	// Report adds what the carrier counts to a status.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"aldis/internal/due"
+	"aldis/internal/gateway/api"
 	"aldis/internal/link/frame"
 )
 
@@ -16,7 +17,7 @@ type Peer struct {
 	Met    Acquaintance
 	Box    Box
 	Reader Reader
-	Counts Counts
+	Counts api.PeerCounts
 	Ledger Ledger
 	Opened Kind // what the last message opened was
 	Stamp       // of its datagram that is read now
@@ -140,31 +141,4 @@ func (a *Acquaintance) Answered(now time.Time, h frame.Hello, boot uint32) {
 	} else if knew {
 		a.Due = due.Earliest(a.Due, now)
 	}
-}
-
-// Counts are totals of a peer since the start.
-type Counts struct {
-	Accepted   uint64 `json:"accepted"`   // messages of local peers taken into custody for this peer
-	Refused    uint64 `json:"refused"`    // not taken: no room, or not encodable
-	Expired    uint64 `json:"expired"`    // of those accepted, not sent in their lifetime; over P_Mul, not acknowledged
-	Superseded uint64 `json:"superseded"` // of those accepted, replaced by a newer one before they were sent
-	Withdrawn  uint64 `json:"withdrawn"`  // of those accepted, given up for a more urgent one when the bound was reached, or by an order
-	Delivered  uint64 `json:"delivered"`  // of those accepted, acknowledged by the peer as durable, and not told to be undeliverable
-	// Undeliverable counts what the peer has acknowledged and then told that not all who should have had it there were
-	// handed it. Revoked counts those of them that had been counted as delivered in this run.
-	Undeliverable     uint64 `json:"undeliverable"`
-	Revoked           uint64 `json:"-"`
-	Repeated          uint64 `json:"repeated"`           // transmissions again
-	Received          uint64 `json:"received"`           // messages of the peer for local peers, each once
-	HandedOver        uint64 `json:"handed_over"`        // of those, given to all local peers that wanted them
-	UndeliverableHere uint64 `json:"undeliverable_here"` // of those, ended otherwise: somebody here did not get them
-	Duplicates        uint64 `json:"duplicates"`         // received again and dropped
-	Unreadable        uint64 `json:"unreadable"`
-	DatagramsSent     uint64 `json:"datagrams_sent"`
-	DatagramsReceived uint64 `json:"datagrams_received"`
-	// Forged counts datagrams that a member of the net has sealed for all in the peer's name, Strange those that say to be from
-	// the peer and are not sealed with its key. Both only where each node has its own.
-	Forged  uint64 `json:"forged,omitempty"`
-	Strange uint64 `json:"strange,omitempty"`
-	Pending int    `json:"pending"` // received, and neither handed over nor undeliverable yet
 }

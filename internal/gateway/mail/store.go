@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aldis/internal/due"
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail/life"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
@@ -286,8 +287,8 @@ type Restored struct {
 
 // Restore takes the store's own records and returns what is for whom. Of each the caller says with Resume or Leave what
 // becomes of it. refuse hears of a record that cannot be used; Restore goes on without it, unless refuse returns an error.
-func (s *Store) Restore(records []Record, refuse func(Record, error) error) (list []Restored, err error) {
-	var waits []Record // of list, those that may lack their content
+func (s *Store) Restore(records []api.Record, refuse func(api.Record, error) error) (list []Restored, err error) {
+	var waits []api.Record // of list, those that may lack their content
 	orders := map[string]*ordered{}
 	for _, r := range records {
 		var err error

@@ -12,10 +12,3 @@ type Libnorm interface {
 	// Inject gives libnorm a packet as if it had come from that peer.
 	Inject(peer uint16, packet []byte)
 }
-
-// NormStatus is the child that runs libnorm.
-type NormStatus struct {
-	Up         bool  `json:"up"`
-	Generation uint8 `json:"generation"`
-	Failures   int   `json:"failures"`
-}

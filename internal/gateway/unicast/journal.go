@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/custody"
 	"aldis/internal/link/frame"
@@ -159,7 +160,7 @@ func (c *Carrier) parse(l *line, b []byte) error {
 }
 
 // Restore takes a record of the carrier's buckets; that of a peer comes before all others of it.
-func (c *Carrier) Restore(r mail.Record) (bool, error) {
+func (c *Carrier) Restore(r api.Record) (bool, error) {
 	if r.Bucket == bucketNorm {
 		if len(r.Value) != 1 {
 			return true, mail.ErrRecord

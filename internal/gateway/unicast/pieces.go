@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/custody"
 	"aldis/internal/link/envelope"
@@ -372,7 +373,7 @@ func (p pieces) key(number uint64) []byte {
 }
 
 // restore takes a record of either bucket; those of a peer come by number.
-func (p pieces) restore(r mail.Record) error {
+func (p pieces) restore(r api.Record) error {
 	if len(r.Key) != 10 {
 		return mail.ErrRecord
 	}

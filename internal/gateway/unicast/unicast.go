@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aldis/internal/due"
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/custody"
@@ -423,6 +424,6 @@ func (c *Carrier) Owed(now time.Time) (o mail.Owed) {
 func (c *Carrier) Report(map[string]uint64, func(string, mail.Kind, uint64)) {}
 
 // NormStatus describes the child that runs libnorm.
-func (c *Carrier) NormStatus() NormStatus {
-	return NormStatus{c.norm.up, c.norm.generation, c.norm.failures}
+func (c *Carrier) NormStatus() api.NormStatus {
+	return api.NormStatus{Up: c.norm.up, Generation: c.norm.generation, Failures: c.norm.failures}
 }

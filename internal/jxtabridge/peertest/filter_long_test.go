@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/field"
 	"aldis/internal/lab/vacant"
@@ -87,11 +87,11 @@ func TestRulesWithRealPeers(t *testing.T) {
 	if err != nil {
 		t.Fatalf("gateway adverts: %v: %s", err, out)
 	}
-	var rows []gateway.AdvertRow
+	var rows []api.AdvertRow
 	if err := json.Unmarshal(out, &rows); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	got := map[string]gateway.Travel{}
+	got := map[string]api.Travel{}
 	for _, r := range rows {
 		if len(r.Sites) == 1 {
 			got[r.Name] = r.Sites[0]

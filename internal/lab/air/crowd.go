@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/profile"
 	"aldis/internal/site"
@@ -129,7 +130,7 @@ func Overloaded(ctx Context, link string, seed uint64, lasting time.Duration, lo
 	}
 	end := s.Now
 	look()
-	counts := func() gateway.PeerStatus { return s.ship.GW.Status(s.Now).Peers[0] }
+	counts := func() api.PeerStatus { return s.ship.GW.Status(s.Now).Peers[0] }
 	s.until(4*lasting, func() bool { p := counts(); return p.Waiting+p.UnderWay == 0 })
 	if s.err != nil {
 		return o, s.err

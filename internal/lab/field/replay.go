@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"aldis/internal/cli"
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/jxta"
 	"aldis/internal/lab/edgepeer"
 	"aldis/internal/lab/edgepeer/tcp"
@@ -320,7 +320,7 @@ func (r *liveReplay) drain(ctx context.Context) error {
 }
 
 // sentBy are the octets that a ledger has as sent.
-func sentBy(st gateway.Status) (octets int64) {
+func sentBy(st api.Status) (octets int64) {
 	for _, row := range st.Ledger {
 		if row.Direction == "sent" {
 			octets += int64(row.Octets)
@@ -362,7 +362,7 @@ func (r *liveReplay) reading(ctx context.Context) (reading replay.Reading, err e
 }
 
 // status asks the gateway how it is.
-func (g *gatewayProc) status(ctx context.Context) (st gateway.Status, err error) {
+func (g *gatewayProc) status(ctx context.Context) (st api.Status, err error) {
 	if g.client == nil {
 		g.client = &http.Client{Timeout: gatewayStop, Transport: &http.Transport{
 			DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return dialIn(ctx, g.netns, addr) },

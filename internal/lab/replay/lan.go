@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/edgepeer"
@@ -126,7 +127,7 @@ func (l *lan) step(e *edge, ev edgepeer.Event) {
 }
 
 // output carries out what a bridge wants done towards its peers.
-func (l *lan) output(n *sim.Node, out gateway.Output) {
+func (l *lan) output(n *sim.Node, out api.Output) {
 	w := l.p.w
 	for _, o := range out.LAN {
 		conn, _ := o.Concerns()

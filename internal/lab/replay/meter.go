@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/linkemu"
 	"aldis/internal/link/profile"
@@ -14,7 +14,7 @@ import (
 
 // Reading is what both gateways and the emulator say at one moment.
 type Reading struct {
-	Ship, Shore         gateway.Status
+	Ship, Shore         api.Status
 	Link                linkemu.Stats
 	ShipNode, ShoreNode string // their names in Link
 }
@@ -41,7 +41,7 @@ type Meter struct {
 // NewMeter is one for a link of this profile.
 func NewMeter(p profile.Profile) *Meter { return &Meter{Result: &Result{}, p: p} }
 
-func queueOf(st gateway.Status) (q Queue) {
+func queueOf(st api.Status) (q Queue) {
 	for _, peer := range st.Peers {
 		q.Messages += peer.Waiting
 		q.UnderWay += peer.UnderWay
@@ -59,7 +59,7 @@ func (r *Reading) Idle() bool {
 // Bin notes what happened since from.
 func (m *Meter) Bin(from time.Duration, r Reading) {
 	kinds := [2]map[string]int64{{}, {}}
-	for i, st := range []gateway.Status{r.Ship, r.Shore} {
+	for i, st := range []api.Status{r.Ship, r.Shore} {
 		total := map[string]int64{}
 		for _, row := range st.Ledger {
 			if row.Direction == "sent" {
@@ -108,13 +108,13 @@ func (m *Meter) Finish(rec *Record, elapsed time.Duration, r Reading) {
 	res.Waiting = UpDown[Queue]{queueOf(r.Ship), queueOf(r.Shore)}
 	res.BusyPct = UpDown[float64]{percent(int64(up.Busy), int64(elapsed)), percent(int64(down.Busy), int64(elapsed))}
 	var repeated int64
-	for _, st := range []gateway.Status{r.Ship, r.Shore} {
+	for _, st := range []api.Status{r.Ship, r.Shore} {
 		for _, peer := range st.Peers {
 			repeated += int64(peer.Repeated)
 		}
 	}
 	res.Captures.Replay.Retransmissions = &repeated
-	for _, st := range []gateway.Status{r.Ship, r.Shore} {
+	for _, st := range []api.Status{r.Ship, r.Shore} {
 		for _, peer := range st.Peers {
 			res.Messages.Expired += int(peer.Expired)
 			res.Messages.Superseded += int(peer.Superseded)

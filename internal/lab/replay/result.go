@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/trace"
 	"aldis/internal/quantile"
 )
@@ -366,7 +366,7 @@ func share(values []float64, q float64) *float64 {
 }
 
 // ledgerOf are the accounts of what a gateway sent.
-func ledgerOf(st gateway.Status, to string) (rows []LedgerRow) {
+func ledgerOf(st api.Status, to string) (rows []LedgerRow) {
 	for _, row := range st.Ledger {
 		if row.Direction != "sent" || row.Octets == 0 {
 			continue

@@ -1,12 +1,12 @@
 package replay
 
 import (
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/sim"
 )
 
 // output passes on what a Step wants done, and counts its datagrams: carriers that bill each message need their sizes.
-func (p *player) output(n *sim.Node, out gateway.Output) {
+func (p *player) output(n *sim.Node, out api.Output) {
 	for _, d := range out.Datagrams {
 		sizes := &p.res.Datagrams.Down
 		if n.ID != 1 {

@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 // slew is the share of elapsed time by which a running gateway's time follows its machine's wall clock: one in so many, as in
@@ -46,12 +46,12 @@ func (c *clock) wake(due time.Time) time.Time {
 }
 
 // event is what the gateway hears when only time has passed.
-func (c *clock) event(world time.Time) gateway.Event {
+func (c *clock) event(world time.Time) api.Event {
 	if !c.moved {
 		return nil
 	}
 	c.news = false
-	return gateway.Clock{Ran: world.Sub(c.started), Set: c.set}
+	return api.Clock{Ran: world.Sub(c.started), Set: c.set}
 }
 
 // SetClock sets a node's wall clock by so much. A gateway that runs follows slowly, the next start at once.

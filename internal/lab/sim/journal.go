@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 // undone is how many commits PutBack can take back.
@@ -13,7 +13,7 @@ const undone = 1000
 // change is what a record was before a commit; Value nil: it was not there.
 type change struct {
 	key    string
-	before gateway.Record
+	before api.Record
 }
 
 // taken is a commit that PutBack can take back.
@@ -23,7 +23,7 @@ type taken struct {
 }
 
 // commit makes records durable.
-func (n *Node) commit(records []gateway.Record) {
+func (n *Node) commit(records []api.Record) {
 	if len(records) == 0 {
 		return
 	}
@@ -54,7 +54,7 @@ func (w *World) LoseStore(n *Node) {
 		last.changes = append(last.changes, change{key, n.journal[key]})
 	}
 	n.remember(last)
-	n.journal = map[string]gateway.Record{}
+	n.journal = map[string]api.Record{}
 	n.cfg.Store = w.rng.Uint32()
 }
 
@@ -79,7 +79,7 @@ func (w *World) PutBack(n *Node, commits int) {
 }
 
 // Journal is a copy of a node's data, and SetJournal makes the next start of n one with such a copy.
-func (n *Node) Journal() map[string]gateway.Record { return maps.Clone(n.journal) }
+func (n *Node) Journal() map[string]api.Record { return maps.Clone(n.journal) }
 
 // SetJournal puts a copy back.
-func (n *Node) SetJournal(copy map[string]gateway.Record) { n.journal, n.undo = maps.Clone(copy), nil }
+func (n *Node) SetJournal(copy map[string]api.Record) { n.journal, n.undo = maps.Clone(copy), nil }

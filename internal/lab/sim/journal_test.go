@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/link/profile"
 )
 
@@ -17,7 +17,7 @@ func TestJournalOfVersion01(t *testing.T) {
 	for name, p := range map[string]string{"norm-0.1.json": "iridium-dialup", "p_mul-0.1.json": "hf-2400"} {
 		t.Run(name, func(t *testing.T) {
 			var old []struct {
-				Journal []gateway.Record
+				Journal []api.Record
 				Sent    map[string][]uint16 // by the first letter of the text
 				Got     []string
 			}
@@ -42,7 +42,7 @@ func TestJournalOfVersion01(t *testing.T) {
 			}
 			w.Run(time.Hour)
 			for i, n := range w.Nodes {
-				n.journal = map[string]gateway.Record{}
+				n.journal = map[string]api.Record{}
 				for _, r := range old[i].Journal {
 					n.journal[r.Bucket+"\x00"+string(r.Key)] = r
 				}

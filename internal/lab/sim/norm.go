@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
 	"aldis/internal/norm/elide"
@@ -53,9 +54,9 @@ type normObject struct {
 // holdOffTrips is how many GRTTs libnorm waits after a NACK before it asks again (backoff 0).
 const holdOffTrips = 2
 
-func (w *World) norm(n *Node, c gateway.NormCommand) {
+func (w *World) norm(n *Node, c api.NormCommand) {
 	switch c := c.(type) {
-	case gateway.NormStart:
+	case api.NormStart:
 		gw := n.GW
 		n.library = &library{generation: c.Generation, send: map[uint16]*normSender{}, recv: map[uint16]*normReceiver{}}
 		for _, id := range c.Peers {
@@ -64,26 +65,26 @@ func (w *World) norm(n *Node, c gateway.NormCommand) {
 		}
 		w.At(time.Millisecond, func() {
 			if n.GW == gw {
-				w.step(n, gateway.NormUp{Generation: c.Generation})
+				w.step(n, api.NormUp{Generation: c.Generation})
 			}
 		})
-	case gateway.NormEnqueue:
+	case api.NormEnqueue:
 		s := n.library.send[c.Peer]
 		object := s.next
 		s.next++
 		s.objects[object] = append(elide.AppendPrefix(nil, n.library.generation, object), c.Data...)
 		s.queue = append(s.queue, w.segments(n, s, object)...)
 		w.normSend(n, n.library, c.Peer)
-	case gateway.NormRequeue:
+	case api.NormRequeue:
 		if s := n.library.send[c.Peer]; s.objects[c.Object] != nil && !s.gone[c.Object] {
 			s.queue = append(s.queue, w.segments(n, s, c.Object)...)
 			w.normSend(n, n.library, c.Peer)
 		}
-	case gateway.NormCancel:
+	case api.NormCancel:
 		s := n.library.send[c.Peer]
 		s.gone[c.Object] = true
 		s.queue = slices.DeleteFunc(s.queue, func(q segmentOf) bool { return q.object == c.Object })
-	case gateway.NormInject:
+	case api.NormInject:
 		w.normHear(n, c.Peer, c.Data)
 	}
 }
@@ -124,13 +125,13 @@ func (w *World) normSend(n *Node, lib *library, peer uint16) {
 	wait := profile.Airtime(len(packet), w.txRate(n))
 	w.At(0, func() {
 		if n.library == lib {
-			w.step(n, gateway.NormPacket{Peer: peer, Data: packet})
+			w.step(n, api.NormPacket{Peer: peer, Data: packet})
 		}
 	})
 	w.At(wait, func() {
 		s.busy = false
 		if q.last && n.library == lib && !s.gone[q.object] {
-			w.step(n, gateway.NormSent{Peer: peer, Object: q.object})
+			w.step(n, api.NormSent{Peer: peer, Object: q.object})
 		}
 		w.normSend(n, lib, peer)
 	})
@@ -233,7 +234,7 @@ func (w *World) normDeliver(n *Node, peer uint16, info elide.Info) {
 	lib := n.library
 	w.At(0, func() {
 		if n.library == lib {
-			w.step(n, gateway.NormObject{Peer: peer, Generation: generation, Object: id, Data: data})
+			w.step(n, api.NormObject{Peer: peer, Generation: generation, Object: id, Data: data})
 		}
 	})
 }
@@ -270,7 +271,7 @@ func (w *World) normAsk(n *Node, peer uint16, object uint16, block, symbol int) 
 	lib := n.library
 	w.At(0, func() {
 		if n.library == lib {
-			w.step(n, gateway.NormPacket{Peer: peer, Data: packet})
+			w.step(n, api.NormPacket{Peer: peer, Data: packet})
 		}
 	})
 }
@@ -328,7 +329,7 @@ func (w *World) normRepair(n *Node, peer uint16, packet []byte) {
 		lib := n.library
 		w.At(0, func() {
 			if n.library == lib {
-				w.step(n, gateway.NormPacket{Peer: peer, Data: squelch})
+				w.step(n, api.NormPacket{Peer: peer, Data: squelch})
 			}
 		})
 	}

@@ -4,17 +4,17 @@ import (
 	"maps"
 	"slices"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 // Rewrite makes the next start of n one with another journal, as change makes it of the one that it has. With newStore it
 // is a store of its own.
-func (w *World) Rewrite(n *Node, newStore bool, change func([]gateway.Record) []gateway.Record) {
-	var records []gateway.Record
+func (w *World) Rewrite(n *Node, newStore bool, change func([]api.Record) []api.Record) {
+	var records []api.Record
 	for _, key := range slices.Sorted(maps.Keys(n.journal)) {
 		records = append(records, n.journal[key])
 	}
-	n.journal = map[string]gateway.Record{}
+	n.journal = map[string]api.Record{}
 	for _, r := range change(records) {
 		n.journal[r.Bucket+"\x00"+string(r.Key)] = r
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/link/linkemu"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/roster"
@@ -38,7 +39,7 @@ type Node struct {
 	GW   *gateway.Gateway // nil while it is down
 
 	cfg     gateway.Config
-	journal map[string]gateway.Record
+	journal map[string]api.Record
 	undo    []taken // of its last commits
 	boot    uint32
 	due     time.Time
@@ -74,9 +75,9 @@ type Config struct {
 	// Configure may change what a node's gateway is made of, its bridge above all: without that the LAN side is a Site.
 	Configure func(n *Node, c *gateway.Config)
 	// LAN is given what a committed Step of a node wants done towards its peers; nil: there are none.
-	LAN func(n *Node, out gateway.Output)
+	LAN func(n *Node, out api.Output)
 	// Committed is given every Step that is durable, also one after which the node crashes; nil: nobody looks.
-	Committed func(n *Node, out gateway.Output)
+	Committed func(n *Node, out api.Output)
 }
 
 // World is gateways on a link.
@@ -103,7 +104,7 @@ func New(cfg Config) (*World, error) {
 	w := &World{Now: Epoch, cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 2004)), chance: rand.New(rand.NewPCG(cfg.Seed, 13)), byAddr: map[netip.AddrPort]*Node{}}
 	link := linkemu.Config{Seed: cfg.Seed, Wild: cfg.Wild}
 	for i := range cfg.Nodes {
-		n := &Node{ID: uint16(i + 1), Name: fmt.Sprintf("ship%d", i), Site: &Site{}, journal: map[string]gateway.Record{},
+		n := &Node{ID: uint16(i + 1), Name: fmt.Sprintf("ship%d", i), Site: &Site{}, journal: map[string]api.Record{},
 			addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 77, byte((i + 1) >> 8), byte(i + 1)}), 7142)}
 		p := cfg.Profile
 		if i == 0 {
@@ -157,7 +158,7 @@ func (w *World) start(n *Node) error {
 	n.clock.begin(w.Now)
 	n.boot = max(n.boot+1, uint32(n.clock.now.Unix()))
 	n.cfg.Boot = seal.Boot{Number: n.boot, Salt: uint16(w.rng.Uint32())}
-	var records []gateway.Record
+	var records []api.Record
 	for _, key := range slices.Sorted(maps.Keys(n.journal)) {
 		records = append(records, n.journal[key])
 	}
@@ -246,7 +247,7 @@ func (w *World) Run(d time.Duration) {
 }
 
 // step gives n an event, at once or in its next turn.
-func (w *World) step(n *Node, ev gateway.Event) {
+func (w *World) step(n *Node, ev api.Event) {
 	if w.cfg.Late != nil && n.GW != nil {
 		w.squeezed(n, ev)
 		return
@@ -255,7 +256,7 @@ func (w *World) step(n *Node, ev gateway.Event) {
 }
 
 // turn has n step through an event and carries out what it says, as the daemon does.
-func (w *World) turn(n *Node, ev gateway.Event) {
+func (w *World) turn(n *Node, ev api.Event) {
 	if n.GW == nil {
 		return
 	}
@@ -314,11 +315,11 @@ func (w *World) turn(n *Node, ev gateway.Event) {
 func (w *World) Tell(n *Node, ev site.Event) { w.TellFace(n, site.JXTA, ev) }
 
 // Give gives a node's gateway an event that comes neither from its LAN nor from the link: its operator's word.
-func (w *World) Give(n *Node, ev gateway.Event) { w.step(n, ev) }
+func (w *World) Give(n *Node, ev api.Event) { w.step(n, ev) }
 
 // TellFace gives one of a node's faces an event of its LAN, now.
 func (w *World) TellFace(n *Node, face site.Face, ev site.Event) {
-	w.step(n, gateway.LAN{Face: face, Event: ev})
+	w.step(n, api.LAN{Face: face, Event: ev})
 }
 
 // link steps the emulator and delivers.
@@ -335,7 +336,7 @@ func (w *World) link(ev linkemu.Event) {
 			arriving = w.Tap(from, to, d.Frame.Data)
 		}
 		for _, data := range arriving {
-			w.At(0, func() { w.step(to, gateway.Datagram{Addr: from.addr, Data: data}) })
+			w.At(0, func() { w.step(to, api.Datagram{Addr: from.addr, Data: data}) })
 		}
 	}
 }
@@ -358,12 +359,12 @@ func (w *World) named(name string) *Node {
 // Inject gives a node a datagram out of nowhere, from an address that nobody has.
 func (w *World) Inject(to *Node, data []byte) {
 	stranger := netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, 1}), 9)
-	w.At(0, func() { w.step(to, gateway.Datagram{Addr: stranger, Data: data}) })
+	w.At(0, func() { w.step(to, api.Datagram{Addr: stranger, Data: data}) })
 }
 
 // Late gives a node a datagram of another that was held up.
 func (w *World) Late(from, to *Node, data []byte) {
-	w.step(to, gateway.Datagram{Addr: from.addr, Data: data})
+	w.step(to, api.Datagram{Addr: from.addr, Data: data})
 }
 
 // Redial gives a node a new address; what is sent to the old one is lost.

@@ -4,17 +4,17 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 )
 
 // arrived is an event that waits for the next turn of a node's loop.
 type arrived struct {
 	at time.Time // by the World's time
-	ev gateway.Event
+	ev api.Event
 }
 
 // squeezed keeps an event, or that something is due, for the next turn, which is late.
-func (w *World) squeezed(n *Node, ev gateway.Event) {
+func (w *World) squeezed(n *Node, ev api.Event) {
 	if ev != nil {
 		n.inbox = append(n.inbox, arrived{w.Now, ev})
 	}
@@ -34,7 +34,7 @@ func (w *World) squeezed(n *Node, ev gateway.Event) {
 func (w *World) lateTurn(n *Node) {
 	list := n.inbox
 	n.inbox = nil
-	isAir := func(a arrived) bool { _, ok := a.ev.(gateway.Datagram); return ok }
+	isAir := func(a arrived) bool { _, ok := a.ev.(api.Datagram); return ok }
 	slices.SortStableFunc(list, func(a, b arrived) int {
 		switch {
 		case isAir(a) == isAir(b):
@@ -48,7 +48,7 @@ func (w *World) lateTurn(n *Node) {
 		w.turn(n, nil)
 	}
 	for i, a := range list {
-		if d, ok := a.ev.(gateway.Datagram); ok {
+		if d, ok := a.ev.(api.Datagram); ok {
 			d.Waited = w.Now.Sub(a.at)
 			d.More = i+1 < len(list) && isAir(list[i+1])
 			a.ev = d

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/sim"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/linkemu"
@@ -108,7 +109,7 @@ func (p *player) shore() *sim.Node { return p.w.Nodes[0] }
 func (p *player) ship() *sim.Node  { return p.w.Nodes[1] }
 
 // output gives the watching device ashore what its gateway has for it.
-func (p *player) output(n *sim.Node, out gateway.Output) {
+func (p *player) output(n *sim.Node, out api.Output) {
 	if n.ID != 1 {
 		return
 	}

@@ -1,0 +1,170 @@
+package api
+
+import (
+	"net/netip"
+	"time"
+
+	"aldis/internal/site"
+)
+
+// Record is one change to the journal; a nil Value deletes. All Records of one Output are committed in one
+// transaction, before anything else in that Output is acted on.
+type Record struct {
+	Bucket string
+	Key    []byte
+	Value  []byte
+}
+
+// Event is what the edges tell the gateway: one of the types below. A nil Event means that only time passed.
+type Event interface{ GatewayEvent() }
+
+// LAN carries an event of a LAN room to its face.
+type LAN struct {
+	Face  site.Face
+	Event site.Event
+}
+
+// Datagram is one UDP payload of the link and its far address. Coming in, nothing of it is trusted yet.
+type Datagram struct {
+	Addr netip.AddrPort
+	Data []byte
+	// Of one that came in: how long it lay in this machine, and whether more are there that came behind it. What is due is
+	// looked at when the last of them is heard: a busy machine wakes late, and the answer it waits for may be among them.
+	Waited time.Duration
+	More   bool
+}
+
+// Silence is the operator's order to transmit nothing at all until Until (zero: until told otherwise), or to end
+// that. With Announce the peers are told in one last datagram each.
+type Silence struct {
+	On       bool
+	Until    time.Time
+	Announce bool
+}
+
+// Stop says that no other event comes: peers are told at once what has arrived, so that they send nothing of it again, and
+// what is written once in a while is written.
+type Stop struct{}
+
+// Clock says that only time passed, in a run in which the wall clock was set: Ran is how long the run has lasted,
+// Set by how much the wall clock was set, in sum.
+type Clock struct{ Ran, Set time.Duration }
+
+// Forget is the operator's order to know nothing of a peer's starts and addresses any more: it is heard again when it
+// has answered. With AnyStart its next start may have any number.
+type Forget struct {
+	Peer     uint16
+	AnyStart bool
+}
+
+// Drain is the operator's order to take no messages of local peers any more, or to take them again.
+type Drain struct{ On bool }
+
+// NormUp: the child of this generation runs and takes commands.
+type NormUp struct{ Generation uint8 }
+
+// NormDown: the child died or hung and was killed; what it held is gone.
+type NormDown struct{ Reason string }
+
+// NormPacket: libnorm wants this packet to go to that peer.
+type NormPacket struct {
+	Peer uint16
+	Data []byte
+}
+
+// NormObject: libnorm has a whole object from that peer, of that generation and transport id of the peer's.
+// Once it is committed, tell elide (Session.Delivered).
+type NormObject struct {
+	Peer       uint16
+	Generation uint8
+	Object     uint16
+	Data       []byte
+}
+
+// NormSent: libnorm has sent every segment of the object once (or again after a requeue).
+type NormSent struct {
+	Peer   uint16
+	Object uint16 // transport id: 0 is the marker, then counted in order of Enqueue
+}
+
+func (LAN) GatewayEvent() {}
+
+func (Datagram) GatewayEvent() {}
+
+func (Silence) GatewayEvent() {}
+
+func (Stop) GatewayEvent() {}
+
+func (Clock) GatewayEvent() {}
+
+func (Forget) GatewayEvent() {}
+
+func (Drain) GatewayEvent() {}
+
+func (NormUp) GatewayEvent() {}
+
+func (NormDown) GatewayEvent() {}
+
+func (NormPacket) GatewayEvent() {}
+
+func (NormObject) GatewayEvent() {}
+
+func (NormSent) GatewayEvent() {}
+
+// NormCommand is an order to the norm room; unicast.Libnorm says what each means.
+type NormCommand interface{ normCommand() }
+
+type (
+	// NormStart starts a child, in place of any that runs.
+	NormStart struct {
+		Generation uint8
+		Peers      []uint16
+	}
+	// NormEnqueue sends Data to a peer as one object.
+	NormEnqueue struct {
+		Peer uint16
+		Data []byte
+	}
+	// NormRequeue sends every source segment of an object again, unless libnorm has let go of it.
+	NormRequeue struct {
+		Peer   uint16
+		Object uint16
+	}
+	// NormCancel lets go of an object.
+	NormCancel struct {
+		Peer   uint16
+		Object uint16
+	}
+	// NormInject gives libnorm a packet as if it had come from that peer.
+	NormInject struct {
+		Peer uint16
+		Data []byte
+	}
+)
+
+func (NormStart) normCommand() {}
+
+func (NormEnqueue) normCommand() {}
+
+func (NormInject) normCommand() {}
+
+func (NormRequeue) normCommand() {}
+
+func (NormCancel) normCommand() {}
+
+// LANOrder is an order of a face to its LAN room.
+type LANOrder struct {
+	Face site.Face
+	site.Order
+}
+
+// Output is what one Step wants done, in this order: commit Records; then the rest. When the commit fails nothing
+// else of it may be done.
+type Output struct {
+	Records   []Record
+	LAN       []LANOrder
+	Datagrams []Datagram // to send
+	Norm      []NormCommand
+	Notes     []site.Note
+	Deadline  time.Time // zero: nothing to wait for
+}

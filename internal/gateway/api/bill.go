@@ -1,0 +1,31 @@
+package api
+
+import (
+	"time"
+)
+
+// BillRow is what was on the link. Octets are IP octets of datagrams, authentic or not. Units are those that the tariff bills by, 0
+// where it has none. Minutes are those in which something was on the air.
+type BillRow struct {
+	SentOctets     uint64 `json:"sent_octets"`
+	ReceivedOctets uint64 `json:"received_octets"`
+	SentUnits      uint64 `json:"sent_units,omitempty"`
+	ReceivedUnits  uint64 `json:"received_units,omitempty"`
+	Minutes        uint64 `json:"minutes"`
+}
+
+// BillSite is the part of one site.
+type BillSite struct {
+	Site string `json:"site"` // "": what went to all at once, and what came from an address of nobody
+	BillRow
+}
+
+// BillMonth is a calendar month, UTC.
+type BillMonth struct {
+	Month string     `json:"month"` // 2026-11
+	Since time.Time  `json:"since"` // when counting began in it
+	Total BillRow    `json:"total"`
+	Sites []BillSite `json:"sites"`
+}
+
+const BillMonths = 24 // that are kept

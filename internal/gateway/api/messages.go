@@ -1,0 +1,87 @@
+package api
+
+import (
+	"time"
+)
+
+// AdvertRow is one advertisement of the cache as an operator sees it.
+type AdvertRow struct {
+	Origin    string   `json:"origin"` // "local", or the name of the far site
+	Group     string   `json:"group"`
+	Type      string   `json:"type"` // as in filter rules
+	Root      string   `json:"root,omitempty"`
+	Name      string   `json:"name,omitempty"`
+	ID        string   `json:"id"`
+	Peer      string   `json:"peer,omitempty"` // that published it
+	Pipe      string   `json:"pipe,omitempty"` // that it names
+	Octets    int      `json:"octets"`         // of its XML as it is kept
+	Signed    bool     `json:"signed,omitempty"`
+	LifetimeS int64    `json:"lifetime_s"` // left
+	Sites     []Travel `json:"sites"`      // of a local one: how far it is to each far site
+}
+
+// Travel says how far an advertisement is on its way to a far site.
+type Travel struct {
+	Site  string `json:"site"`
+	State string `json:"state"`         // "held", "under way", "waits", "stays"
+	Why   string `json:"why,omitempty"` // it waits or stays
+}
+
+// Behind is what goes before a message.
+type Behind struct {
+	Messages int `json:"messages"`
+	Octets   int `json:"octets"`
+}
+
+// MessageRow is one message of this site as an operator sees it.
+type MessageRow struct {
+	ID         string         `json:"id"`
+	Face       string         `json:"face"`
+	From       string         `json:"from"`
+	FromName   string         `json:"from_name,omitempty"`
+	ToPipe     string         `json:"to_pipe"` // a pipe or topic, or an endpoint and which part of it
+	PipeName   string         `json:"pipe_name,omitempty"`
+	Label      string         `json:"label,omitempty"` // what it is about, as the rules' supersede finds it
+	Precedence string         `json:"precedence"`
+	Octets     int            `json:"octets"`              // as journalled
+	Coded      int            `json:"coded_octets"`        // that went on the air for the first time towards one recipient
+	Accepted   time.Time      `json:"accepted,omitzero"`   // absent: nobody knows any more
+	Expires    time.Time      `json:"expires,omitzero"`    // absent: never
+	State      string         `json:"state"`               // "waiting", "under_way" or "ended", of the recipient that is furthest back
+	Held       bool           `json:"held,omitempty"`      // for one recipient at least
+	Behind     Behind         `json:"waits_behind"`        // the most of all recipients for whom it waits
+	Expected   time.Time      `json:"expected,omitzero"`   // when the last recipient has it; absent: nobody can say
+	Recipients []RecipientRow `json:"recipients"`          // by id
+	Life       []LifeRow      `json:"life,omitempty"`      // of one message alone
+	LifeLost   int            `json:"life_lost,omitempty"` // events that had no room, after the first
+
+	Number uint64 `json:"-"`
+}
+
+// RecipientRow is where a message stands with one site.
+type RecipientRow struct {
+	Site     string    `json:"site"`
+	State    string    `json:"state"`
+	Since    time.Time `json:"since,omitzero"`
+	Detail   string    `json:"detail,omitempty"`
+	Expected time.Time `json:"expected,omitzero"`
+
+	ID     uint16    `json:"-"`
+	SentAt time.Time `json:"-"` // when it was last on the air
+	Long   bool      `json:"-"` // it goes in segments: sent at once, it takes its time
+}
+
+// LifeRow is something that happened to a message.
+type LifeRow struct {
+	At     time.Time `json:"at,omitzero"`
+	What   string    `json:"what"`
+	Site   string    `json:"site,omitempty"`
+	Detail string    `json:"detail,omitempty"`
+}
+
+// The states of a message, of that recipient that is furthest back.
+const (
+	StateWaiting  = "waiting"
+	StateUnderWay = "under_way"
+	StateEnded    = "ended"
+)

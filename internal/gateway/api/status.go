@@ -1,0 +1,250 @@
+package api
+
+import (
+	"time"
+
+	"aldis/internal/rules/filter"
+)
+
+// PeerCounts are totals of a peer since the start.
+type PeerCounts struct {
+	Accepted   uint64 `json:"accepted"`   // messages of local peers taken into custody for this peer
+	Refused    uint64 `json:"refused"`    // not taken: no room, or not encodable
+	Expired    uint64 `json:"expired"`    // of those accepted, not sent in their lifetime; over P_Mul, not acknowledged
+	Superseded uint64 `json:"superseded"` // of those accepted, replaced by a newer one before they were sent
+	Withdrawn  uint64 `json:"withdrawn"`  // of those accepted, given up for a more urgent one when the bound was reached, or by an order
+	Delivered  uint64 `json:"delivered"`  // of those accepted, acknowledged by the peer as durable, and not told to be undeliverable
+	// Undeliverable counts what the peer has acknowledged and then told that not all who should have had it there were
+	// handed it. Revoked counts those of them that had been counted as delivered in this run.
+	Undeliverable     uint64 `json:"undeliverable"`
+	Revoked           uint64 `json:"-"`
+	Repeated          uint64 `json:"repeated"`           // transmissions again
+	Received          uint64 `json:"received"`           // messages of the peer for local peers, each once
+	HandedOver        uint64 `json:"handed_over"`        // of those, given to all local peers that wanted them
+	UndeliverableHere uint64 `json:"undeliverable_here"` // of those, ended otherwise: somebody here did not get them
+	Duplicates        uint64 `json:"duplicates"`         // received again and dropped
+	Unreadable        uint64 `json:"unreadable"`
+	DatagramsSent     uint64 `json:"datagrams_sent"`
+	DatagramsReceived uint64 `json:"datagrams_received"`
+	// Forged counts datagrams that a member of the net has sealed for all in the peer's name, Strange those that say to be from
+	// the peer and are not sealed with its key. Both only where each node has its own.
+	Forged  uint64 `json:"forged,omitempty"`
+	Strange uint64 `json:"strange,omitempty"`
+	Pending int    `json:"pending"` // received, and neither handed over nor undeliverable yet
+}
+
+// NormStatus is the child that runs libnorm.
+type NormStatus struct {
+	Up         bool  `json:"up"`
+	Generation uint8 `json:"generation"`
+	Failures   int   `json:"failures"`
+}
+
+// BillStatus is what the link's datagrams cost since the start, where its tariff has units.
+type BillStatus struct {
+	UnitOctets int    `json:"unit_octets"`
+	Sent       uint64 `json:"sent"` // units, those that each datagram has begun
+	Received   uint64 `json:"received"`
+	// SentOctets and ReceivedOctets are IP octets in them. What is missing to Sent*UnitOctets was paid for and not used.
+	SentOctets     uint64 `json:"sent_octets"`
+	ReceivedOctets uint64 `json:"received_octets"`
+}
+
+// DelayBounds are the upper bounds of Delays in seconds.
+var DelayBounds = [...]float64{0.5, 1, 2, 5, 10, 30, 60, 300, 900, 3600, 14400}
+
+// Delays counts messages by how long they took from custody here to the receipt of the far gateway. Those are not counted of
+// which nobody knows when they came.
+type Delays struct {
+	Counts [len(DelayBounds)]uint64 `json:"counts"` // at most so long as the bound, and longer than the one before
+	Count  uint64                   `json:"count"`
+	SumS   float64                  `json:"sum_s"`
+}
+
+// How a link differs from its profile.
+const (
+	DiffersRate  = "rate"  // it is slower: what goes is paced by what was measured
+	DiffersDelay = "delay" // a round trip takes longer than the longest of the profile, or less than half of the shortest
+	DiffersLoss  = "loss"  // messages go again much more often than the profile's losses ask for
+)
+
+// Differences are all of them.
+var Differences = []string{DiffersRate, DiffersDelay, DiffersLoss}
+
+// LinkMeasured is what the messages to a peer show of the link. Zero: nothing yet. Over P_Mul nothing is learned.
+type LinkMeasured struct {
+	RateBps    int       `json:"rate_bps,omitempty"`     // away from here, where it is slower than the profile says
+	PaceBps    int       `json:"pace_bps,omitempty"`     // at which datagrams go then: a quarter of the profile's rate at the least
+	Since      time.Time `json:"since,omitzero"`         // of that
+	RoundTripS float64   `json:"round_trip_s,omitempty"` // the least of the last ones of single messages
+	LossPct    float64   `json:"loss_percent,omitempty"` // messages that went again, of all that went
+	Differs    []string  `json:"differs,omitempty"`      // of Differences: those in which the link is not as the profile says
+}
+
+// DrainStatus is what an operator is told of a drain; nil while there is none.
+type DrainStatus struct {
+	Since   time.Time `json:"since"`
+	Refused uint64    `json:"refused"` // messages that were not taken since then, once for each site
+	// Messages of this site that have not ended, and of other sites that wait for local peers.
+	Messages int            `json:"messages"`
+	Sites    map[string]int `json:"sites,omitempty"` // of these, by the site for which they are
+	Pending  int            `json:"pending"`
+}
+
+// Foreseen is what waits for a peer and will expire before it is there, by the queue's forecast (Queue.Expected). Nobody can
+// tell while the link is down or this end is silent.
+type Foreseen struct {
+	Messages int       `json:"messages,omitempty"`
+	Octets   int       `json:"octets,omitempty"`  // as journalled
+	Expires  time.Time `json:"expires,omitzero"`  // of the first of them
+	Expected time.Time `json:"expected,omitzero"` // when that one would be there
+}
+
+// SilenceStatus is this node's EMCON and what will go out when it ends.
+type SilenceStatus struct {
+	On        bool    `json:"on"`
+	Fixed     bool    `json:"fixed,omitempty"`  // by the configuration: no order ends it
+	Until     string  `json:"until,omitempty"`  // RFC 3339; empty: until told otherwise
+	Next      string  `json:"next,omitempty"`   // RFC 3339: when the next window of the configuration begins
+	LeftS     float64 `json:"left_s,omitempty"` // that it lasts yet at the least, when there is an end
+	Receipts  int     `json:"receipts_owed"`    // peers that wait for receipts
+	Messages  int     `json:"messages"`         // that wait or may have to go again
+	Items     int     `json:"items"`            // of this site that some peer has not, each peer counted
+	Octets    int     `json:"octets"`           // IP octets, about: before deflating
+	AirtimeS  float64 `json:"airtime_s"`
+	Datagrams int     `json:"datagrams"`
+}
+
+// HoldStatus is a standing order to hold.
+type HoldStatus struct {
+	Precedence string    `json:"precedence"`
+	Since      time.Time `json:"since"`
+	By         string    `json:"by"`
+	Messages   int       `json:"messages"` // that are held, once for each site
+}
+
+// Status is everything an operator may be told; nothing in it is shared with the gateway.
+type Status struct {
+	ID         uint16            `json:"id"`
+	Name       string            `json:"name"`
+	Key        string            `json:"key_fingerprint"` // of the net's key or of this node's own, for two operators to compare
+	Roster     *RosterStatus     `json:"roster,omitempty"`
+	Profile    string            `json:"profile"`
+	End        string            `json:"end"`
+	BootNumber uint32            `json:"boot"`
+	Transport  string            `json:"transport"` // "norm" or "p_mul"
+	NORM       NormStatus        `json:"norm"`
+	Link       LinkStatus        `json:"link"`
+	Items      int               `json:"items"` // of this site, as its peers should have them
+	Silence    SilenceStatus     `json:"silence"`
+	Peers      []PeerStatus      `json:"peers"`
+	Ledger     []LedgerRow       `json:"ledger"`
+	Dropped    map[string]uint64 `json:"dropped"`
+	Modelled   uint64            `json:"modelled_octets"`   // that the model has coded, read or learned: some microseconds each
+	Filters    []filter.Status   `json:"filters,omitempty"` // the operator's rules, in order
+	Corpus     string            `json:"corpus,omitempty"`  // the name of the net's, as gateway corpus show has it
+	Survey     *SurveyStatus     `json:"survey,omitempty"`  // the last that was ordered in this run
+	Reloads    uint64            `json:"reloads,omitempty"` // how often the rules were replaced in this run
+	Drain      *DrainStatus      `json:"drain,omitempty"`
+	Holds      []HoldStatus      `json:"holds,omitempty"`      // standing orders
+	Bill       *BillStatus       `json:"bill,omitempty"`       // where the tariff has units
+	Month      *BillMonth        `json:"month,omitempty"`      // this calendar month, of earlier runs too
+	Relinked   uint64            `json:"relinked,omitempty"`   // how often peers, keepalive and tariff were taken from a configuration that was read again
+	LeftPeers  []uint16          `json:"left_peers,omitempty"` // configured no more, and the journal tells of them: one comes back with a restart
+}
+
+// PeerStatus is a sister gateway.
+type PeerStatus struct {
+	ID     uint16 `json:"id"`
+	Name   string `json:"name"`
+	Key    string `json:"key_fingerprint,omitempty"` // of its own, as the roster has it
+	Roster uint32 `json:"roster,omitempty"`          // serial that it is known to go by; 0: it has not said so in this run
+	// RosterDiffers: it goes by another roster of the serial by which this node goes.
+	RosterDiffers bool   `json:"roster_differs,omitempty"`
+	Forward       bool   `json:"forward_secret,omitempty"` // what goes to it is sealed with a key that both ends forget
+	Corpus        string `json:"corpus,omitempty"`         // of the net, that it has; empty: none, or it has not said so in this run
+	Address       string `json:"address,omitempty"`
+	Configured    string `json:"configured_address,omitempty"`
+	Start         uint32 `json:"start"`               // boot number of its newest start that counts; 0: nothing of it counts yet
+	Forgotten     int    `json:"forgotten,omitempty"` // so often the operator had it forgotten in this run
+	Unopened      int    `json:"unopened,omitempty"`  // datagrams that seem to come from it and open with no key of ours, since the last that did
+	Link          string `json:"link"`                // "unknown": never heard in this run; "up"; "silent": does not answer; "listening": said that it will not; "gone": the roster does not name it
+	// LinkSince is when the link got this state; zero before the first turn of the loop.
+	LinkSince time.Time `json:"link_since,omitzero"`
+	LastHeard string    `json:"last_heard,omitempty"`
+	Knows     bool      `json:"knows_us"`
+	// KnownSince is when this run came to know the peer: its start, or when a reload brought the peer.
+	KnownSince    time.Time `json:"known_since,omitzero"`
+	Waiting       int       `json:"waiting"`        // in custody without a number, news of this site among it: see Messages
+	UnderWay      int       `json:"under_way"`      // sent, not acknowledged
+	WaitingOctets int       `json:"waiting_octets"` // of both
+	NewsWaiting   int       `json:"news_waiting,omitempty"`
+	NewsUnderWay  int       `json:"news_under_way,omitempty"`
+	NewsOctets    int       `json:"news_octets,omitempty"`
+	ItemsHeld     int       `json:"items_held"` // of this site's items, known to be there
+	ItemsUnderWay int       `json:"items_under_way"`
+	FarItems      int       `json:"far_items"` // of the peer's site, held here
+	// Queue is what waits, the most urgent first.
+	Queue []QueueRow `json:"queue,omitempty"`
+	// Late is what of it will expire before it is there.
+	Late   Foreseen `json:"late"`
+	Delays Delays   `json:"delays"`
+	// Measured is what the traffic shows of the link, as far as it does.
+	Measured LinkMeasured `json:"measured"`
+	PeerCounts
+}
+
+// Messages counts the messages of local peers that wait for the peer and that are under way to it, and the octets of both. All
+// who tell an operator that messages wait count them so.
+func (p PeerStatus) Messages() (waiting, underWay, octets int) {
+	return p.Waiting - p.NewsWaiting, p.UnderWay - p.NewsUnderWay, p.WaitingOctets - p.NewsOctets
+}
+
+// QueueRow is what waits for a peer in one precedence.
+type QueueRow struct {
+	Precedence string    `json:"precedence"`
+	Messages   int       `json:"messages"`
+	Octets     int       `json:"octets"`          // as journalled
+	Oldest     time.Time `json:"oldest,omitzero"` // when the oldest was accepted; where nobody knows, the start
+	// Expected is when the last of them will be there, as Queue.Expected has it. Zero: nobody can tell, the link is down or a
+	// silence has no end.
+	Expected time.Time `json:"expected,omitzero"`
+}
+
+// LinkStatus is what the profile says of the link, as this end sees it. Rates are bits per second, 0 is unlimited.
+type LinkStatus struct {
+	SendBps        int     `json:"send_bps"`
+	ReceiveBps     int     `json:"receive_bps"`
+	SendLossPct    float64 `json:"send_loss_percent"` // of frames
+	ReceiveLossPct float64 `json:"receive_loss_percent"`
+	Shared         bool    `json:"shared"` // one channel for all, in both directions
+	Each           bool    `json:"each"`   // each peer has a leg of its own, and the rates are those of one
+	Tariff         string  `json:"tariff"` // "octets", "minutes" or "none"
+}
+
+// LedgerRow is one account of the airtime ledger.
+type LedgerRow struct {
+	Direction string `json:"direction"` // "sent" or "received"
+	Peer      string `json:"peer"`
+	Kind      string `json:"kind"`
+	Octets    uint64 `json:"octets"` // IP octets
+}
+
+// RosterStatus is the roster that a gateway goes by.
+type RosterStatus struct {
+	Net       string    `json:"net"`
+	Serial    uint32    `json:"serial"`
+	Sealing   uint32    `json:"sealing"` // serial of the one that is sealed with for all: an older one until all can follow
+	Made      time.Time `json:"made"`
+	At        time.Time `json:"at,omitzero"` // when this one is sealed with for all; zero: when all have it
+	Authority string    `json:"authority_fingerprint"`
+	// AuthorityKey is its public key as people pass it on.
+	AuthorityKey string `json:"authority_key"`
+	// Digests are those of the rosters with this serial that are known here: one as a rule. Of several only that is gone by which
+	// all of them name. Differs says that there are several, here or at a peer.
+	Digests []string `json:"digests"`
+	Differs bool     `json:"differs,omitempty"`
+	// Refusals are rosters of an operator that were not taken in this run, and Refusal why the last one was not.
+	Refusals int    `json:"refusals,omitempty"`
+	Refusal  string `json:"refusal,omitempty"`
+}
