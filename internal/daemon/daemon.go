@@ -166,18 +166,23 @@ func (d *Daemon) Durable(ctx context.Context) error {
 	return nil
 }
 
-// DoSettled is Do at a moment at which the journal has all that the loop has done, and ready holds. It looks once a millisecond, and
-// gives up when ctx ends.
+// DoSettled is Do at a moment at which ready holds, and has held since the journal took all that the loop had done by then. It looks
+// once a millisecond, and gives up when ctx ends.
 func (d *Daemon) DoSettled(ctx context.Context, ready func() bool, f func()) error {
 	tick := time.NewTicker(leastWait)
 	defer tick.Stop()
-	for done := false; ; {
-		err := d.Do(ctx, func(time.Time) {
-			if done = len(d.waits.queue) == 0 && ready(); done {
-				f()
-			}
-		})
-		if err != nil || done {
+	since, held, done := uint64(0), false, false
+	look := func(time.Time) {
+		if !held {
+			since = d.waits.put
+		}
+		if held = ready(); held && d.waits.durable >= since {
+			f()
+			done = true
+		}
+	}
+	for {
+		if err := d.Do(ctx, look); err != nil || done {
 			return err
 		}
 		select {
