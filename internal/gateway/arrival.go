@@ -66,22 +66,8 @@ func (m Messages) Queue(now time.Time, peer uint16) (q Queue) {
 	}
 	b := p.bearer
 	q = Queue{Site: p.Name, Why: m.stands(p), now: now, delay: b.profile.OneWayMax(b.profile.DatagramOctets + profile.IPUDPOctets)}
-	if b.several != nil {
-		q.grouped = true
-		for _, one := range b.several.Orders().Queue() {
-			if e := one.For(peer); e == nil || !e.OnHold {
-				q.Places = append(q.Places, mail.Place{ID: one.ID, Octets: len(one.Full), Rank: one.Rank()})
-			}
-		}
-		waiting := 0
-		for _, place := range q.Places {
-			waiting += place.Octets
-		}
-		q.underWay = max(0, p.Box.UnderWayOctets()-waiting-b.several.Orders().Left(now, peer))
-	} else {
-		q.Places = p.Box.Places(make([]mail.Place, 0, p.Box.Waiting(frame.Direct, frame.Bulk)))
-		q.underWay = p.Box.UnderWayOctets()
-	}
+	waits := b.carrier().Orders().Queue(now, p.Peer)
+	q.Places, q.grouped, q.underWay = waits.Places, waits.Ordered, waits.UnderWay
 	if q.rate = m.rate(p); q.rate <= 0 {
 		q.rate, q.Why = 0, "the link has no rate"
 	}
@@ -99,7 +85,7 @@ func (m Messages) rate(p *peer) float64 {
 	}
 	share := 1
 	for _, other := range m.g.peers {
-		if other != p && other.bearer == p.bearer && !m.g.cfg.Shore && p.bearer.several == nil {
+		if other != p && other.bearer == p.bearer && !m.g.cfg.Shore && !p.bearer.carrier().Orders().Together() {
 			if waiting, _, _ := other.Box.Held(frame.Direct, frame.Bulk); waiting > 0 {
 				share++
 			}
@@ -115,9 +101,9 @@ func (m Messages) stands(p *peer) string {
 		return "this gateway is silent"
 	case p.LastHeard.IsZero():
 		return "the site was not heard in this run"
-	case p.bearer.lines.Dead(p.Peer):
+	case p.bearer.lines.Link(p.Peer).Dead():
 		return "the link is down"
-	case p.bearer.lines.Listening(p.Peer):
+	case p.bearer.lines.Link(p.Peer).Listening():
 		return "the site is silent"
 	}
 	return ""

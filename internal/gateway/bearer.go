@@ -24,7 +24,6 @@ type bearer struct {
 	ledger   mail.Ledger    // of what goes to the group
 	billed   billed
 	lines    *unicast.Carrier
-	several  *group.Carrier // of messages to several peers at once; nil: it has none
 	surveys  *surveys
 	carriers []mail.Carrier // the first takes new messages
 }
@@ -82,15 +81,18 @@ func firstWindow(p profile.Profile, shore bool) int {
 // messages go to several peers at once.
 func (g *Gateway) newBearer(peers []*mail.Peer, records []api.Record) (b *bearer, err error) {
 	p := g.cfg.Profile
-	b = &bearer{profile: p, timing: timingOf(p, g.cfg.Shore), group: g.cfg.Group, billed: billed{Bill: p.Bill}}
+	b = &bearer{profile: p, timing: timingOf(p, g.cfg.Shore), billed: billed{Bill: p.Bill}}
 	shared := p.Transport == profile.PMul
-	all := b.group
-	if !shared {
-		all = netip.AddrPort{}
+	if shared {
+		b.group = g.cfg.Group
 	}
-	b.lines, err = unicast.New(unicast.Config{Self: g.cfg.ID, Boot: g.cfg.Boot.Number, Profile: p, Timing: b.timing, Shore: g.cfg.Shore,
-		Keepalive: g.cfg.Keepalive, Messages: !shared, Peers: peers, Road: g, Store: g.mail, Replica: g.replica,
-		Coder: &g.coders.plain, Air: &b.air, Norm: libnorm{g}, Group: all, GroupLedger: &b.ledger, Proofs: proofsMost(&g.cfg), Behind: rollover{g}.mayLack, Lacks: forwardSecrecy{g}.lacks})
+	b.lines, err = unicast.New(unicast.Config{
+		Self: g.cfg.ID, Boot: g.cfg.Boot.Number, Profile: &b.profile, Timing: b.timing, Shore: g.cfg.Shore,
+		Keepalive: g.cfg.Keepalive, Messages: !shared, Peers: peers,
+		Road: g, Store: g.mail, Replica: g.replica, Coder: &g.coders.plain, Air: &b.air, Norm: libnorm{g},
+		Group: b.group, GroupLedger: &b.ledger, Proofs: proofsMost(&g.cfg),
+		Behind: rollover{g}.mayLack, Lacks: forwardSecrecy{g}.lacks,
+	})
 	b.surveys = newSurveys(b)
 	if err != nil || !shared {
 		b.carriers = []mail.Carrier{b.lines}
@@ -100,12 +102,17 @@ func (g *Gateway) newBearer(peers []*mail.Peer, records []api.Record) (b *bearer
 	if rng == nil {
 		rng = rand.New(rand.NewPCG(uint64(g.cfg.ID), uint64(g.cfg.Boot.Number)))
 	}
-	b.several, err = group.New(group.Config{Self: g.cfg.ID, Profile: p, Timing: b.timing, Group: b.group, Rand: rng, Peers: peers,
-		Road: g, Store: g.mail, Replica: g.replica, Coder: &g.coders.plain, Air: &b.air, Ledger: &b.ledger, Met: b.lines.Roll.Met, Proofs: proofsMost(&g.cfg), Proven: g.keys.proofs, Behind: g.keys.behind, Holds: func(m *site.Message) bool {
-			return g.standing.takes(&g.faces, m)
-		}}, records)
-	b.lines.Roll.Greeted = b.several.Tell
-	b.carriers = []mail.Carrier{b.several, b.lines}
+	several, err := group.New(group.Config{
+		Self: g.cfg.ID, Profile: &b.profile, Timing: b.timing, Group: b.group, Rand: rng, Peers: peers,
+		Road: g, Store: g.mail, Replica: g.replica, Coder: &g.coders.plain, Air: &b.air, Ledger: &b.ledger,
+		Met: b.lines.Roll.Met, Proofs: proofsMost(&g.cfg), Proven: g.keys.proofs, Behind: g.keys.behind,
+		Holds: func(m *site.Message) bool { return g.standing.takes(&g.faces, m) },
+	}, records)
+	if err != nil {
+		return nil, err
+	}
+	b.lines.Roll.Greeted = several.Tell
+	b.carriers = []mail.Carrier{several, b.lines}
 	return b, err
 }
 
@@ -120,6 +127,16 @@ func (b *bearer) announce(now time.Time, f frame.Silence) {
 
 // settle pays every acknowledgement that is owed, whatever the air is doing.
 func (b *bearer) settle(now time.Time) { unicast.Settle(b.lines, now) }
+
+// channels are those carriers that share their channel with all peers.
+func (b *bearer) channels() (list []mail.Channel) {
+	for _, c := range b.carriers {
+		if shared, ok := c.(mail.Channel); ok {
+			list = append(list, shared)
+		}
+	}
+	return list
+}
 
 // has says whether a carrier of the bearer moves messages in this lane.
 func (b *bearer) has(lane frame.Lane) bool { return lane < frame.Lanes || len(b.carriers) > 1 }

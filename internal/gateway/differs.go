@@ -21,7 +21,7 @@ const (
 // measured is what is known of the link to a peer.
 func measured(p *peer, shore bool) (m api.LinkMeasured) {
 	pr := &p.bearer.profile
-	if p.bearer.several != nil {
+	if p.bearer.carrier().Orders().Together() {
 		return m
 	}
 	air, _ := unicast.AirOf(p.bearer.lines, p.Peer)

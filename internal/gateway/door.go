@@ -144,7 +144,7 @@ func (d door) meet(now time.Time, p *peer, dg api.Datagram, body []byte, info se
 		p.Met.Model = cmp.Or(p.Met.Model, hello.Model) // only what is sent is coded by it
 	}
 	if info.NewBoot {
-		p.bearer.lines.Restarted(p.Peer)
+		p.bearer.lines.Link(p.Peer).Restarted()
 	}
 	every := d.g.cfg.Profile.ProbeInterval
 	toAll := info.Group && p.bearer.lines.Roll.On()
@@ -161,7 +161,7 @@ func (d door) meet(now time.Time, p *peer, dg api.Datagram, body []byte, info se
 			p.Met.Owe(now.Add(d.g.cfg.Profile.AckDelay))
 		}
 	case info.Newest && (dg.Addr == p.Addr || toAll): // what is for the peer goes there anyway
-		p.bearer.lines.Heard(now, p.Peer)
+		p.bearer.lines.Link(p.Peer).Heard(now)
 		if !p.Met.Owed {
 			p.Met.Owe(now.Add(d.g.cfg.Profile.AckDelay))
 		}

@@ -356,7 +356,7 @@ func (g *Gateway) start(now time.Time) {
 			c.Start(now)
 			c.Silence(now, g.silence.quiet())
 			for _, p := range g.peers {
-				if b.lines.Listening(p.Peer) {
+				if b.lines.Link(p.Peer).Listening() {
 					c.PeerSilent(now, p.Peer, true)
 				}
 			}
@@ -434,7 +434,7 @@ func (g *Gateway) Drop(reason string) { g.dropped[reason]++ }
 // does not name the peer.
 func (g *Gateway) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
 	if p := g.byID[to]; p != nil && g.keys.forward != nil {
-		g.keys.forward.Silent(to, p.bearer.lines.Listening(p.Peer))
+		g.keys.forward.Silent(to, p.bearer.lines.Link(p.Peer).Listening())
 	}
 	data, err := g.keys.sealer.Seal(nil, to, long, frames)
 	if errors.Is(err, seal.ErrNoKey) {

@@ -30,9 +30,9 @@ func linkWord(p *peer) string {
 	switch lines := p.bearer.lines; {
 	case p.Gone:
 		return linkGone
-	case lines.Dead(p.Peer):
+	case lines.Link(p.Peer).Dead():
 		return linkSilent
-	case lines.Listening(p.Peer):
+	case lines.Link(p.Peer).Listening():
 		return linkListening
 	case p.LastHeard.IsZero():
 		return linkUnknown

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/gateway/group"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/mail/life"
 	"aldis/internal/site"
@@ -131,10 +130,8 @@ func (m Messages) part(held *mail.Message, o MessageOrder) (p parted) {
 
 // reach says whether what is ordered is so for a recipient already, and whether it can be.
 func (m Messages) reach(e *mail.Entry, o MessageOrder) (so, waits bool) {
-	many := m.several(e)
-	if waits = e.At.Number == 0; many != nil {
-		waits = many.Orders().Waits(e)
-	}
+	orders := m.g.byID[e.Peer.ID].bearer.carrier().Orders()
+	waits = orders.Waits(e)
 	switch o.Do {
 	case DoHold:
 		so = e.OnHold
@@ -143,44 +140,24 @@ func (m Messages) reach(e *mail.Entry, o MessageOrder) (so, waits bool) {
 	case DoPrecede:
 		so = e.Content.Payload.Precedence == o.Precedence
 	case DoWithdraw:
-		waits = waits || many != nil && !many.Orders().Whole(e)
+		waits = waits || !orders.Whole(e)
 	}
 	return so, waits
 }
 
-// several is the carrier that has a message under way to several at once; nil: another has it, or none.
-func (m Messages) several(e *mail.Entry) *group.Carrier {
-	if e.Lane != mail.Group || e.At.Number == 0 {
-		return nil
-	}
-	return m.g.byID[e.Peer.ID].bearer.several
-}
-
-// act does what is ordered for one recipient. Over the carrier that reaches several at once it is done for all with the first.
+// act does what is ordered for one recipient. Where a message has one number for several it is done for all with the first.
 func (m Messages) act(now time.Time, e *mail.Entry, o MessageOrder) error {
-	many := m.several(e)
+	orders := m.g.byID[e.Peer.ID].bearer.carrier().Orders()
 	switch o.Do {
 	case DoHold, DoRelease:
-		if many != nil {
-			many.Orders().Hold(now, e, o.Do == DoHold)
-		} else {
-			m.g.mail.Hold(e, o.Do == DoHold)
-		}
+		orders.Hold(now, e, o.Do == DoHold)
 	case DoWithdraw:
-		switch {
-		case e.For(e.Peer.ID) != e: // it went with one before
-		case many != nil:
-			many.Orders().Withdraw(now, e)
-		default:
-			m.g.mail.End(e, mail.Withdrawn)
+		if e.For(e.Peer.ID) == e { // else it went with one before
+			orders.Withdraw(now, e)
 		}
 	case DoPrecede:
-		switch {
-		case e.Content.Payload.Precedence == o.Precedence:
-		case many != nil:
-			return many.Orders().Precede(now, e, o.Precedence)
-		default:
-			return m.g.mail.Precede(e, o.Precedence)
+		if e.Content.Payload.Precedence != o.Precedence {
+			return orders.Precede(now, e, o.Precedence)
 		}
 	}
 	return nil

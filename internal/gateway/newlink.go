@@ -46,10 +46,7 @@ func (e NewLink) obey(g *Gateway, now time.Time) {
 	}
 	g.cfg.Profile.Tariff = e.Tariff
 	for _, b := range g.bearers {
-		b.profile.Tariff, b.lines.Profile.Tariff, b.lines.Keepalive = e.Tariff, e.Tariff, e.Keepalive
-		if b.several != nil {
-			b.several.Profile.Tariff = e.Tariff
-		}
+		b.profile.Tariff, b.lines.Keepalive = e.Tariff, e.Keepalive
 	}
 	if !reflect.DeepEqual(g.silence.list, e.Windows) {
 		g.silence.set(e.Windows, g.silence.wall(now))
@@ -101,7 +98,7 @@ func join(g *Gateway, now time.Time, pc PeerConfig) {
 
 // leave takes a peer out. What waits for it ends as withdrawn, its site is lost, and nothing of it is heard any more.
 func leave(g *Gateway, now time.Time, p *peer) {
-	if p.bearer.several != nil {
+	if p.bearer.carrier().Orders().Together() {
 		g.Note("warn", "a peer was not taken out: it needs a restart", "peer", p.Name, "id", p.ID)
 		return
 	}

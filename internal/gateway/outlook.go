@@ -18,10 +18,7 @@ func backlog(g *Gateway, now time.Time, p *peer) (rows []api.QueueRow) {
 		begins, known = now.Add(g.silence.remaining(now)), linkWord(p) == linkUp
 	}
 	rate, delay := m.rate(p), p.bearer.profile.OneWayMax(p.bearer.profile.DatagramOctets+profile.IPUDPOctets)
-	octets := p.Box.UnderWayOctets()
-	if p.bearer.several != nil {
-		octets = -p.bearer.several.Orders().Left(now, p.ID) // P_Mul has numbers for all of it
-	}
+	octets := p.bearer.carrier().Orders().Ahead(now, p.Peer)
 	for _, r := range p.Box.Backlog() {
 		row := api.QueueRow{Precedence: site.Precedences[r.Rank], Messages: r.Messages, Octets: r.Octets, Oldest: cmp.Or(r.Oldest, g.silence.began).UTC().Round(0)}
 		if octets += r.Octets + r.News; r.Messages == 0 {

@@ -22,10 +22,8 @@ func (g *Gateway) heed(now time.Time, p *peer, h frame.Hello) {
 	if met.KnowsUs {
 		numbers.Known()
 	}
-	if p.bearer.several == nil {
-		numbers.Heed(now, h, g.cfg.Boot.Number)
-	} else if h.HeardStream == met.Stream {
-		p.bearer.several.Heed(p.Peer, h.Seen)
+	for _, c := range p.bearer.carriers {
+		c.Compare(now, p.Peer, h)
 	}
 }
 

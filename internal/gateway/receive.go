@@ -25,8 +25,8 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	g.Record(bucketSeal, peerKey(p.ID, nil), state.Append(nil))
 	p.Counts.DatagramsReceived++
 	p.bearer.air.Heard(now, &p.bearer.profile, len(d.Data))
-	if p.bearer.several != nil {
-		p.bearer.several.Heard(now, p.Peer, len(d.Data))
+	for _, c := range p.bearer.channels() {
+		c.OnAir(now, p.Peer, len(d.Data))
 	}
 	p.Ledger.Head(mail.Received, info.Long)
 	p.Ledger.Add(mail.Received, mail.Key, info.Proofs)
@@ -35,8 +35,8 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	}
 	if info.NewBoot {
 		p.Met.KnowsUs, p.Met.Started = false, true
-		if p.bearer.several != nil {
-			p.bearer.several.Started(p.Peer)
+		for _, c := range p.bearer.channels() {
+			c.Started(p.Peer)
 		}
 		g.Note("info", "a peer has started", "peer", p.Name, "boot", info.Boot.Number)
 	}
@@ -49,17 +49,17 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 		p.bearer.lines.RecordPaths(p.Peer)
 	}
 	lines := p.bearer.lines
-	if lines.Dead(p.Peer) && p.link.word == linkSilent && !p.LastHeard.IsZero() {
+	if lines.Link(p.Peer).Dead() && p.link.word == linkSilent && !p.LastHeard.IsZero() {
 		g.Note("info", "the link to a peer is back", "peer", p.Name, "silent_for", now.Sub(p.LastHeard).Round(time.Second))
 	}
-	if lines.Listening(p.Peer) {
+	if lines.Link(p.Peer).Listening() {
 		g.Note("info", "a peer has ended its silence", "peer", p.Name)
 		for _, c := range p.bearer.carriers {
 			c.PeerSilent(now, p.Peer, false)
 		}
 	}
 	p.LastHeard = now
-	lines.Heard(now, p.Peer)
+	lines.Link(p.Peer).Heard(now)
 	p.Stamp = mail.Stamp{Boot: info.Boot.Number, Counter: info.Counter}
 	for len(body) > 0 {
 		f, rest, err := frame.Parse(body)
@@ -74,7 +74,7 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	}
 	g.beginAnew(now, p)
 	if again { // its receipts, if it has any to give, were in this datagram
-		lines.Restarted(p.Peer)
+		lines.Link(p.Peer).Restarted()
 	}
 }
 
@@ -226,12 +226,9 @@ func (g *Gateway) Hello(now time.Time, p *mail.Peer) frame.Hello {
 	boot, stream := g.door.heardOf(p)
 	h := frame.Hello{Store: g.cfg.Store, Stream: p.Met.Stream, HeardBoot: boot,
 		HeardStream: stream, Roster: g.keys.said(), Mark: g.keys.mark, Digest: g.replica.Digest(now, p.ID), Model: modelOf(), Forgot: p.Met.Forgot & 0x7f, Corpus: g.cfg.Corpus.Name()}
-	b := g.byID[p.ID].bearer
-	h.Pieces = b.several == nil
-	b.lines.Numbers(p).Tell(&h)
 	forwardSecrecy{g}.say(&h, p)
-	if b.several != nil {
-		h.Seen = b.several.Seen(p)
+	for _, c := range g.byID[p.ID].bearer.carriers {
+		c.Hello(p, &h)
 	}
 	return h
 }

@@ -258,8 +258,8 @@ func (o rollover) part(now time.Time) {
 
 // refuse ends what waits for a peer that is gone.
 func (o rollover) refuse(now time.Time, p *peer) {
-	if p.bearer.several != nil {
-		p.bearer.several.Gone(now, p.Peer)
+	for _, c := range p.bearer.channels() {
+		c.Gone(now, p.Peer)
 	}
 	for _, c := range p.bearer.carriers {
 		for _, e := range c.NewStore(p.Peer) {
@@ -317,7 +317,7 @@ const turnOfTwo = time.Minute
 
 // wait is how long this node leaves it to others to tell p.
 func (o rollover) wait(p *peer) time.Duration {
-	if o.g.keys.given == o.g.keys.newest().Serial || p.bearer.several == nil || !p.bearer.group.IsValid() {
+	if o.g.keys.given == o.g.keys.newest().Serial || !p.bearer.group.IsValid() {
 		return 0
 	}
 	before := 1

@@ -205,7 +205,7 @@ func (s *surveys) ended(g *Gateway, now time.Time) {
 
 // may says whether something of a survey may go to a peer now: any message goes before it.
 func (s *surveys) may(g *Gateway, now time.Time, p *peer, streams bool) bool {
-	if !p.Addr.IsValid() || !p.Met.KnowsUs || s.b.lines.Dead(p.Peer) || s.b.lines.Listening(p.Peer) {
+	if !p.Addr.IsValid() || !p.Met.KnowsUs || s.b.lines.Link(p.Peer).Dead() || s.b.lines.Link(p.Peer).Listening() {
 		return false
 	}
 	if air, _ := unicast.AirOf(s.b.lines, p.Peer); !streams && now.Before(air.Free) {
@@ -220,7 +220,7 @@ func (s *surveys) waits(g *Gateway, p *peer) bool {
 		if other != p && (other.bearer != s.b || g.cfg.Shore) {
 			continue
 		}
-		if other.Box.Waiting(frame.Direct, frame.Bulk) > 0 || s.b.several != nil && other.Box.Flying(mail.Group) > 0 {
+		if other.Box.Waiting(frame.Direct, frame.Bulk) > 0 || other.Box.Flying(mail.Group) > 0 {
 			return true
 		}
 	}

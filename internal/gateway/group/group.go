@@ -24,11 +24,11 @@ import (
 // Config is what a carrier is made of.
 type Config struct {
 	Self    uint16
-	Profile profile.Profile
-	Timing  custody.Config // timers of the link
-	Group   netip.AddrPort // of the members; invalid: each gets a copy
-	Rand    *rand.Rand     // of P_Mul's random delays
-	Peers   []*mail.Peer   // by id
+	Profile *profile.Profile // of the bearer, live
+	Timing  custody.Config   // timers of the link
+	Group   netip.AddrPort   // of the members; invalid: each gets a copy
+	Rand    *rand.Rand       // of P_Mul's random delays
+	Peers   []*mail.Peer     // by id
 	Road    mail.Road
 	Store   *mail.Store
 	Replica *replica.Replica
@@ -60,6 +60,7 @@ type Carrier struct {
 	telling      int                       // own messages with state that have not ended
 	ended        endedMessages
 	repeats      int       // of a datagram with a whole message, on idle air
+	uncopied     bool      // none goes all the same
 	used         time.Time // when P_Mul last spoke, or a peer was heard
 	acknowledged time.Time // when acknowledgements left alone last
 	refused      time.Time // when the log last said so
@@ -89,18 +90,17 @@ func New(cfg Config, records []api.Record) (*Carrier, error) {
 	c := &Carrier{Config: cfg, peers: map[uint16]*mail.Peer{}, silent: map[uint16]bool{}, orders: map[uint16]*order{}, out: map[pmul.MessageID]*mail.Message{},
 		highest:  map[pmul.MessageID]uint16{},
 		audience: mail.NewAudience(cfg.Road, mail.Policy{Alike: true, Bucket: bucketFlow})}
-	c.engine = pmul.ConfigFor(cfg.Profile, pmul.NodeID(cfg.Self), pmul.Compact, seal.OverheadLong+cfg.Proofs, cfg.Rand)
+	c.engine = pmul.ConfigFor(*cfg.Profile, pmul.NodeID(cfg.Self), pmul.Compact, seal.OverheadLong+cfg.Proofs, cfg.Rand)
 	c.engine.DatagramOctets -= margin
 	c.engine.AckHold = cfg.Profile.AckDelay / 2 // for something to ride on: docs/decisions/pmul-carrier.md
 	c.engine.Group = members
 	c.engine.Hears = cfg.Profile.Shared && cfg.Group.IsValid() && len(cfg.Peers) > 1 // of two, one has nobody to wait for but the other
 	c.engine.Pair = cfg.Profile.Shared && cfg.Group.IsValid() && len(cfg.Peers) == 1
 	c.engine.AckGroup = cfg.Group.IsValid() // else a datagram to all is a copy to each
-	if c.repeats = 1; c.engine.Burst > 1 {  // the first copy is often lost with the message
+	c.repeats = 1
+	if c.engine.Burst > 1 { // the first copy is often lost with the message
 		c.repeats = burstCopies
-		if !c.engine.Hears {
-			c.Profile.CopyAfter = 0 // one receiver's receipt tells as much as two copies, for less air
-		}
+		c.uncopied = !c.engine.Hears // one receiver's receipt tells as much as two copies, for less air
 	}
 	for _, p := range cfg.Peers {
 		c.engine.Peers = append(c.engine.Peers, pmul.NodeID(p.ID))
@@ -184,7 +184,7 @@ func (c *Carrier) Tell(now time.Time) {
 }
 
 // Pump repeats on idle air; the engine sends in its own time.
-func (c *Carrier) Pump(now time.Time) { c.Air.Idle(now, &c.Profile, c.Profile.Up.RateBps, c.Road) }
+func (c *Carrier) Pump(now time.Time) { c.Air.Idle(now, c.Profile, c.Profile.Up.RateBps, c.Road) }
 
 // Due is when an engine wants a Step, or a gap has been waited for long enough.
 func (c *Carrier) Due(_ time.Time, silent bool) time.Time {
@@ -233,8 +233,8 @@ func (c *Carrier) stepReceiver(now time.Time, ev pmul.Event) {
 	}
 }
 
-// Heard counts a datagram of a peer, of so many octets above UDP, as air that is used.
-func (c *Carrier) Heard(now time.Time, p *mail.Peer, octets int) {
+// OnAir counts a datagram of a peer, of so many octets above UDP, as air that is used.
+func (c *Carrier) OnAir(now time.Time, p *mail.Peer, octets int) {
 	if c.used = now; c.engine.Hears || c.engine.Pair {
 		c.stepSender(now, pmul.Busy{By: pmul.NodeID(p.ID), Air: profile.Airtime(profile.IPUDPOctets+octets+c.Profile.FrameOverhead, c.Profile.Up.RateBps)})
 	}

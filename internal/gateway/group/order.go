@@ -37,6 +37,9 @@ const (
 // waits for that.
 func (c *Carrier) patience() time.Duration {
 	if c.sender.Silent() {
+		if c.uncopied {
+			return c.Timing.RoundTrip
+		}
 		return c.Timing.RoundTrip + 2*mail.CopiesForSilent*c.Profile.CopyAfter
 	}
 	return 4*c.Timing.RoundTrip + 3*c.Profile.AckDelay

@@ -11,29 +11,34 @@ import (
 	"aldis/internal/site"
 )
 
-// Orders are what the operator may order of the messages that wait for air. One of which a part has been on the air goes
-// through: its receivers hold that part, and count its place.
-type Orders struct{ c *Carrier }
+// orders are what an operator may order of the messages that wait for air. One of which a part has been on the air goes through: its
+// receivers hold that part, and count its place.
+type orders struct{ c *Carrier }
 
 // Orders of the carrier.
-func (c *Carrier) Orders() Orders { return Orders{c} }
+func (c *Carrier) Orders() mail.Orders { return orders{c} }
 
-// Waits says that nothing of a message has been on the air.
-func (o Orders) Waits(e *mail.Entry) bool { return o.c.sender.Waits(pmul.MessageID(e.At.Number)) }
+// goesTogether says that a message goes to its recipients under one number.
+func goesTogether(e *mail.Entry) bool { return e.Lane == mail.Group && e.At.Number != 0 }
 
-// Left is octets, as journalled, of messages to a peer that have left the radio and have no receipt yet: most of them are there, and
-// receipts wait for company.
-func (o Orders) Left(now time.Time, peer uint16) (octets int) {
-	for id, m := range o.c.out { // in any order
-		if e := m.For(peer); e != nil && pmul.HasLeft(now, o.c.sender, id, pmul.NodeID(peer)) {
-			octets += len(m.Full)
-		}
-	}
-	return octets
+func (o orders) Together() bool { return true }
+
+func (o orders) Waits(e *mail.Entry) bool {
+	return o.c.Store.Orders().Waits(e) || goesTogether(e) && o.c.sender.Waits(pmul.MessageID(e.At.Number))
 }
 
-// Hold keeps a message back for all its recipients, or lets it go again.
-func (o Orders) Hold(now time.Time, e *mail.Entry, on bool) {
+func (o orders) Whole(e *mail.Entry) bool {
+	if !goesTogether(e) {
+		return o.c.Store.Orders().Whole(e)
+	}
+	return pmul.AiredOf(o.c.sender, pmul.MessageID(e.At.Number)).Whole
+}
+
+func (o orders) Hold(now time.Time, e *mail.Entry, on bool) {
+	if !goesTogether(e) {
+		o.c.Store.Hold(e, on)
+		return
+	}
 	o.c.stepSender(now, pmul.Hold{Message: pmul.MessageID(e.At.Number), On: on})
 	for _, id := range e.Recipients() {
 		if other := e.For(id); other.At == e.At {
@@ -42,19 +47,18 @@ func (o Orders) Hold(now time.Time, e *mail.Entry, on bool) {
 	}
 }
 
-// Whole says that a recipient may have the whole of a message.
-func (o Orders) Whole(e *mail.Entry) bool {
-	return pmul.AiredOf(o.c.sender, pmul.MessageID(e.At.Number)).Whole
+func (o orders) Withdraw(now time.Time, e *mail.Entry) {
+	if !goesTogether(e) {
+		o.c.Store.End(e, mail.Withdrawn)
+		return
+	}
+	o.c.stepSender(now, pmul.Withdraw{Message: pmul.MessageID(e.At.Number)})
 }
 
-// Withdraw ends a message for all its recipients. The caller has looked that none may have the whole of it.
-func (o Orders) Withdraw(now time.Time, e *mail.Entry) {
-	id := pmul.MessageID(e.At.Number)
-	o.c.stepSender(now, pmul.Withdraw{Message: id})
-}
-
-// Precede gives a message that waits another precedence.
-func (o Orders) Precede(now time.Time, e *mail.Entry, p site.Precedence) error {
+func (o orders) Precede(now time.Time, e *mail.Entry, p site.Precedence) error {
+	if !goesTogether(e) {
+		return o.c.Store.Orders().Precede(now, e, p)
+	}
 	c, was, id := o.c, e.Message, pmul.MessageID(e.At.Number)
 	copied, err := was.With(p)
 	if err != nil {
@@ -84,6 +88,30 @@ func (o Orders) Precede(now time.Time, e *mail.Entry, p site.Precedence) error {
 	return c.answer.Err
 }
 
+func (o orders) Queue(now time.Time, p *mail.Peer) (q mail.Queued) {
+	q.Ordered = true
+	waiting := 0
+	for _, one := range o.unsent() {
+		if e := one.For(p.ID); e == nil || !e.OnHold {
+			q.Places = append(q.Places, mail.Place{ID: one.ID, Octets: len(one.Full), Rank: one.Rank()})
+			waiting += len(one.Full)
+		}
+	}
+	q.UnderWay = max(0, p.Box.UnderWayOctets()-waiting+o.Ahead(now, p))
+	return q
+}
+
+// Ahead is octets of messages that have left the radio and have no acknowledgement yet, negative: most of them are there, and
+// acknowledgements wait for company.
+func (o orders) Ahead(now time.Time, p *mail.Peer) (octets int) {
+	for id, m := range o.c.out { // in any order
+		if e := m.For(p.ID); e != nil && pmul.HasLeft(now, o.c.sender, id, pmul.NodeID(p.ID)) {
+			octets -= len(m.Full)
+		}
+	}
+	return octets
+}
+
 // priorityOf is the Priority of a message: deferred goes as routine, because 0 is the least.
 func priorityOf(m *mail.Message) uint8 {
 	if m.Content.Payload == nil {
@@ -92,8 +120,8 @@ func priorityOf(m *mail.Message) uint8 {
 	return uint8(max(0, m.Rank()-site.Routine.Rank()))
 }
 
-// Queue lists the messages of which nothing has been on the air, in the order in which they go.
-func (o Orders) Queue() (list []*mail.Message) {
+// unsent lists the messages of which nothing has been on the air, in the order in which they go.
+func (o orders) unsent() (list []*mail.Message) {
 	for _, id := range o.c.sender.Messages() {
 		if m := o.c.out[id]; m != nil && o.c.sender.Waits(id) {
 			list = append(list, m)

@@ -2,8 +2,10 @@ package group
 
 import (
 	"encoding/binary"
+	"time"
 
 	"aldis/internal/gateway/mail"
+	"aldis/internal/link/frame"
 )
 
 // A receiver that was put back to an older copy of its data lacks what it has acknowledged since, and its sender keeps that
@@ -17,9 +19,9 @@ type receipts struct {
 	told    bool   // the peer has said what it had then
 }
 
-// Seen is the low 16 bits of the highest Message_Sequence_Number that had come from a peer when this start began. What has
+// Hello says in Seen the low 16 bits of the highest Message_Sequence_Number that had come from a peer when this start began. What has
 // come since does not show what was lost before.
-func (c *Carrier) Seen(p *mail.Peer) uint16 { return uint16(c.orders[p.ID].begun) }
+func (c *Carrier) Hello(p *mail.Peer, h *frame.Hello) { h.Seen = uint16(c.orders[p.ID].begun) }
 
 // highest is the highest Message_Sequence_Number that has come.
 func (o *order) highest() uint32 {
@@ -66,10 +68,10 @@ func (o *order) forget(c *Carrier, p *mail.Peer) {
 	}
 }
 
-// Heed looks whether a peer, as it says of its present start, lacks what it has acknowledged.
-func (c *Carrier) Heed(p *mail.Peer, seen uint16) {
-	r := &c.orders[p.ID].receipts
-	if r.told || r.highest == 0 {
+// Compare looks whether a peer, as it says of its present start, lacks what it has acknowledged.
+func (c *Carrier) Compare(_ time.Time, p *mail.Peer, h frame.Hello) {
+	r, seen := &c.orders[p.ID].receipts, h.Seen
+	if h.HeardStream != p.Met.Stream || r.told || r.highest == 0 {
 		return
 	}
 	r.told = true

@@ -122,11 +122,15 @@ func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool,
 	l.Head(mail.Sent, long)
 	l.Add(mail.Sent, c.kindOf(packet.PDUs), len(body))
 	l.Add(mail.Sent, mail.Key, len(data)-seal.Overhead(long)-len(body))
-	c.Air.Took(now, &c.Profile, len(data), c.Profile.Up.RateBps)
+	c.Air.Took(now, c.Profile, len(data), c.Profile.Up.RateBps)
 	lone := now.Sub(c.used) >= c.Profile.AckDelay // else the next message tells of what was lost
 	c.used = now
 	if whole(packet.PDUs) && !c.fleeting(packet.PDUs) && (c.repeats == 1 || lone && c.kindOf(packet.PDUs) == mail.Payload) {
-		c.Air.Again(&c.Profile, addr, data, c.peers[to], l, long, c.repeats, c.forSilent(packet.PDUs))
+		times := c.repeats
+		if c.uncopied {
+			times = 0
+		}
+		c.Air.Again(c.Profile, addr, data, c.peers[to], l, long, times, c.forSilent(packet.PDUs))
 	}
 	c.Road.Send(addr, data)
 }

@@ -72,7 +72,7 @@ func (a *Air) use(now time.Time, p *profile.Profile, air time.Duration) {
 // both are kept.
 func (a *Air) Again(p *profile.Profile, to netip.AddrPort, data []byte, peer *Peer, own *Ledger, long bool, times int, silent bool) {
 	a.copies = slices.DeleteFunc(a.copies, func(c copyOf) bool { return !c.kept })
-	if p.CopyAfter == 0 || p.Tariff == profile.TariffOctets || len(data) > copyMost {
+	if times == 0 || p.CopyAfter == 0 || p.Tariff == profile.TariffOctets || len(data) > copyMost {
 		return
 	}
 	c := copyOf{a.Free.Add(p.CopyAfter), to, data, peer, own, long, times, silent}

@@ -46,10 +46,60 @@ type Carrier interface {
 	// the carrier's own buckets.
 	Resume(r Restored, p *Peer) bool
 	Restore(r api.Record) (bool, error)
+	// Hello adds to a HELLO for a peer what the carrier has of the peer's messages. Compare takes what the peer's HELLO says of ours.
+	Hello(p *Peer, h *frame.Hello)
+	Compare(now time.Time, p *Peer, h frame.Hello)
+	// Orders are for messages that wait.
+	Orders() Orders
 	// Owed is what will go out when a silence ends.
 	Owed(now time.Time) Owed
 	// Report adds what the carrier counts to a status.
 	Report(dropped map[string]uint64, ledger func(who string, kind Kind, octets uint64))
+}
+
+// Orders are what an operator may ask and order of messages that a carrier has. An order holds for all recipients that have the same
+// number of the message.
+type Orders interface {
+	// Together says that one transmission serves several peers: a message has its numbers when it is accepted, peers do not
+	// share the rate, and what goes shows nothing of the link to one of them.
+	Together() bool
+	// Waits says that nothing of a message has been on the air, Whole that a recipient may have all of it.
+	Waits(e *Entry) bool
+	Whole(e *Entry) bool
+	Hold(now time.Time, e *Entry, on bool)
+	Withdraw(now time.Time, e *Entry)
+	Precede(now time.Time, e *Entry, p site.Precedence) error
+	// Queue is what waits for a peer. Ahead is octets, as journalled, that go before what Box.Backlog counts; negative: so much of
+	// that has left this end.
+	Queue(now time.Time, p *Peer) Queued
+	Ahead(now time.Time, p *Peer) int
+}
+
+// Queued is what waits for a peer at a carrier.
+type Queued struct {
+	Places   []Place
+	Ordered  bool // in the order in which they go
+	UnderWay int  // octets, as journalled, before all of them
+}
+
+// Channel is a carrier that shares its channel with its peers, and so wants to know what else happens there.
+type Channel interface {
+	// OnAir says that a datagram of a peer, of so many octets above UDP, has used the air. Started: the peer has a new start. Gone: the
+	// roster does not name it any more, and what waits for it ends.
+	OnAir(now time.Time, p *Peer, octets int)
+	Started(p *Peer)
+	Gone(now time.Time, p *Peer)
+}
+
+// Link is what custody knows of the link to one peer.
+type Link interface {
+	// Dead says that it does not answer, Listening that the peer is believed to be silent.
+	Dead() bool
+	Listening() bool
+	// Heard notes an authentic datagram of the peer. Restarted: it was the first of a start, and the acknowledgements that it had to
+	// give were in it.
+	Heard(now time.Time)
+	Restarted()
 }
 
 // Owed is what a carrier has to send, in IP octets, about: before deflating.

@@ -8,6 +8,7 @@ import (
 
 	"aldis/internal/gateway/mail/life"
 	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
 	"aldis/internal/site"
 )
 
@@ -275,3 +276,23 @@ func (s *Store) Turn(now time.Time) {
 	}
 	clear(s.again)
 }
+
+// single are orders for messages that go to each recipient by itself.
+type single struct{ store *Store }
+
+// Orders for messages that go to each recipient by itself: they wait in the Store.
+func (s *Store) Orders() Orders { return single{s} }
+
+func (single) Together() bool        { return false }
+func (single) Waits(e *Entry) bool   { return e.At.Number == 0 }
+func (o single) Whole(e *Entry) bool { return !o.Waits(e) }
+
+func (o single) Hold(_ time.Time, e *Entry, on bool)                    { o.store.Hold(e, on) }
+func (o single) Withdraw(_ time.Time, e *Entry)                         { o.store.End(e, Withdrawn) }
+func (o single) Precede(_ time.Time, e *Entry, p site.Precedence) error { return o.store.Precede(e, p) }
+
+func (single) Queue(_ time.Time, p *Peer) Queued {
+	return Queued{Places: p.Box.Places(make([]Place, 0, p.Box.Waiting(frame.Direct, frame.Bulk))), UnderWay: p.Box.UnderWayOctets()}
+}
+
+func (single) Ahead(_ time.Time, p *Peer) int { return p.Box.UnderWayOctets() }

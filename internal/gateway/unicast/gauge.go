@@ -30,7 +30,7 @@ func (l *line) shows(now time.Time, c *Carrier, e *mail.Entry) {
 		return
 	}
 	air, _ := c.airOf(l)
-	air.Gauge.There(now, e.Aired.So, &c.Profile, c.Profile.Sending(c.Shore).RateBps)
+	air.Gauge.There(now, e.Aired.So, c.Profile, c.Profile.Sending(c.Shore).RateBps)
 	if e.Aired.Asked && e.Aired.Alone && e.Aired.At.After(c.late) {
 		l.Shows.There(now.Sub(e.Aired.At))
 	}

@@ -173,7 +173,7 @@ func (r *Roll) pump(now time.Time) {
 		}
 		r.c.GroupLedger.Head(mail.Sent, true)
 		r.c.GroupLedger.Add(mail.Sent, mail.Key, len(data)-seal.OverheadLong)
-		r.c.Air.Took(now, &r.c.Profile, len(data), r.c.Profile.Up.RateBps)
+		r.c.Air.Took(now, r.c.Profile, len(data), r.c.Profile.Up.RateBps)
 		r.c.Road.Send(r.addr, data)
 	}
 	wait := r.c.Timing.Prompt + retryTurns*r.turn() // more, while others greet

@@ -6,6 +6,7 @@ import (
 	"aldis/internal/link/custody"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
 
 	"aldis/internal/gateway/mail"
@@ -27,7 +28,7 @@ const MinDatagram = introduced + 100
 const maxModel = 50
 
 // maxDirect is the largest coded envelope that goes without segments.
-func (c *Carrier) maxDirect() int { return c.Profile.Filled() - directReserve }
+func maxDirect(p *profile.Profile) int { return p.Filled() - directReserve }
 
 // Accept puts a message among those that wait for each peer.
 func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Message, kind mail.Kind) (refused []*mail.Peer) {

@@ -214,11 +214,11 @@ func (c *Carrier) post(now time.Time, l *line, what *letter, long, hello bool) b
 	l.receiver.Settle()
 	l.answers, l.announce, l.readyAt, l.LastSent = nil, nil, time.Time{}, now
 	air, rate := c.airOf(l)
-	air.Took(now, &c.Profile, len(data), rate)
+	air.Took(now, c.Profile, len(data), rate)
 	what.tell(c.Store)
 	what.aired(now, l, air)
 	if payload {
-		air.Again(&c.Profile, l.Addr, data, l.Peer, &l.Ledger, long, 1, l.sender.IsListening())
+		air.Again(c.Profile, l.Addr, data, l.Peer, &l.Ledger, long, 1, l.sender.IsListening())
 	}
 	c.Road.Send(l.Addr, data)
 	return true
@@ -334,7 +334,7 @@ func (c *Carrier) addData(now time.Time, l *line, to *letter, at mail.Attempt, m
 	gone := e != nil && e.Gone
 	body := c.encode(now, l, at, m, gone, gone && (e.Again || e.Aired.So == 0))
 	prompt := m.Content.Payload == nil // others wait for what a site has
-	last := l.endsBurst(&c.Profile, e == nil, len(body))
+	last := l.endsBurst(c.Profile, e == nil, len(body))
 	f := frame.Data{Number: uint16(at.Number), Short: l.sender.Short(at), Prompt: prompt || last || l.asks(), Body: slices.Clone(body)}
 	if f.Short {
 		f.Number &= 0xff

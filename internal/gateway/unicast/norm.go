@@ -196,7 +196,7 @@ func (c *Carrier) addNORM(now time.Time, l *line, to *letter) bool {
 	}
 	for _, number := range slices.Sorted(maps.Keys(l.long.under)) {
 		b := l.long.under[number]
-		if now.Before(c.flushDue(b)) {
+		if now.Before(b.flushDue(c.Timing.RoundTrip)) {
 			continue
 		}
 		if b.flushes >= maxFlushes { // libnorm there does not know this object, or has forgotten it
@@ -236,8 +236,7 @@ func (l *line) normMore(object uint16) bool {
 
 // flushDue is when the far end is asked whether it lacks something of the object: when all has gone out and its
 // receipt should be here.
-func (c *Carrier) flushDue(b *object) time.Time {
-	trip := c.Timing.RoundTrip
+func (b *object) flushDue(trip time.Duration) time.Time {
 	if !b.drained {
 		trip *= 4 // libnorm may still be at it
 	}
@@ -250,7 +249,7 @@ func (c *Carrier) bulkDeadline(l *line) (at time.Time) {
 		return time.Time{}
 	}
 	for _, b := range l.long.under {
-		at = due.Earliest(at, c.flushDue(b))
+		at = due.Earliest(at, b.flushDue(c.Timing.RoundTrip))
 	}
 	return at
 }

@@ -97,6 +97,6 @@ func (c *Carrier) Greet(now time.Time, p *mail.Peer, to netip.AddrPort, hello fr
 	p.Ledger.Add(mail.Sent, mail.Key, len(body))
 	p.Counts.DatagramsSent++
 	air, rate := c.airOf(l)
-	air.Took(now, &c.Profile, len(data), rate)
+	air.Took(now, c.Profile, len(data), rate)
 	c.Road.Send(to, data)
 }

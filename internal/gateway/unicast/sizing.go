@@ -40,9 +40,9 @@ func newWork() work {
 // laneAtOnce is laneOf where that takes no coding.
 func (s sizing) laneAtOnce(m *mail.Message) (lane frame.Lane, known bool) {
 	switch {
-	case len(m.Full)+4 <= s.c.maxDirect():
+	case len(m.Full)+4 <= maxDirect(s.c.Profile):
 		return frame.Direct, true
-	case len(m.Full) > maxModel*s.c.maxDirect(): // no model makes that fit
+	case len(m.Full) > maxModel*maxDirect(s.c.Profile): // no model makes that fit
 		return frame.Bulk, true
 	}
 	return frame.Direct, false
@@ -57,7 +57,7 @@ func (c *Carrier) laneOf(p *mail.Peer, m *mail.Message) frame.Lane {
 	if known {
 		return lane
 	}
-	if len(c.pack(m, number, !l.audience.Knows(m.Content.Payload), c.Road.Texts(p))) <= c.maxDirect() {
+	if len(c.pack(m, number, !l.audience.Knows(m.Content.Payload), c.Road.Texts(p))) <= maxDirect(c.Profile) {
 		return frame.Direct
 	}
 	return frame.Bulk

@@ -22,10 +22,10 @@ import (
 // Config is what a carrier is made of.
 type Config struct {
 	Self      uint16
-	Boot      uint32 // number of this start
-	Profile   profile.Profile
-	Timing    custody.Config // timers and windows of the link
-	Shore     bool           // each peer's terminal has a leg of its own, and the profile is theirs
+	Boot      uint32           // number of this start
+	Profile   *profile.Profile // of the bearer, live
+	Timing    custody.Config   // timers and windows of the link
+	Shore     bool             // each peer's terminal has a leg of its own, and the profile is theirs
 	Keepalive time.Duration
 	// Messages: new messages and the site's state go by this carrier. Otherwise it has HELLOs, receipts, probes and what
 	// was under way.
@@ -168,11 +168,13 @@ func (l *line) begin(now time.Time, c *Carrier) {
 	}
 }
 
-// Dead says that the link to a peer does not answer; Listening that the peer is believed to be silent.
-func (c *Carrier) Dead(p *mail.Peer) bool { return c.lines[p.ID].sender.Dead() }
+// Link is the link to a peer.
+func (c *Carrier) Link(p *mail.Peer) mail.Link { return c.lines[p.ID] }
 
-// Listening says that the peer is believed to keep radio silence and to receive.
-func (c *Carrier) Listening(p *mail.Peer) bool { return c.lines[p.ID].sender.IsListening() }
+func (l *line) Dead() bool          { return l.sender.Dead() }
+func (l *line) Listening() bool     { return l.sender.IsListening() }
+func (l *line) Heard(now time.Time) { l.sender.Heard(now) }
+func (l *line) Restarted()          { l.sender.Again() }
 
 // Silence: what is repeated on idle air would be late when it ends.
 func (c *Carrier) Silence(_ time.Time, on bool) {
@@ -199,6 +201,26 @@ func (c *Carrier) PeerSilent(_ time.Time, p *mail.Peer, silent bool) {
 	if l := c.lines[p.ID]; silent && !l.sender.IsListening() {
 		l.sender.Listening()
 		l.sender.Again()
+	}
+}
+
+// Orders are those of the Store.
+func (c *Carrier) Orders() mail.Orders { return c.Store.Orders() }
+
+// Hello says which numbers this node and the peer have, and whether segments of long messages may be cut again.
+func (c *Carrier) Hello(p *mail.Peer, h *frame.Hello) {
+	h.Pieces = c.Messages
+	seen := h.Seen
+	c.Numbers(p).Tell(h)
+	if !c.Messages { // the carrier that has them has said it
+		h.Seen = seen
+	}
+}
+
+// Compare takes what a peer has of our numbers.
+func (c *Carrier) Compare(now time.Time, p *mail.Peer, h frame.Hello) {
+	if c.Messages {
+		c.Numbers(p).Heed(now, h, c.Boot)
 	}
 }
 
@@ -277,7 +299,7 @@ func (c *Carrier) Pump(now time.Time) {
 	}
 	for _, l := range c.order {
 		if air, rate := c.airOf(l); l.readyAt.IsZero() {
-			air.Idle(now, &c.Profile, rate, c.Road)
+			air.Idle(now, c.Profile, rate, c.Road)
 		}
 	}
 	noteIdle(c)
