@@ -26,6 +26,7 @@ type bearer struct {
 	lines    *unicast.Carrier
 	surveys  *surveys
 	carriers []mail.Carrier // the first takes new messages
+	channels []mail.Channel // those of them that share their channel with all peers
 }
 
 // carrier is what takes new messages.
@@ -112,7 +113,7 @@ func (g *Gateway) newBearer(peers []*mail.Peer, records []api.Record) (b *bearer
 		return nil, err
 	}
 	b.lines.Roll.Greeted = several.Tell
-	b.carriers = []mail.Carrier{several, b.lines}
+	b.carriers, b.channels = []mail.Carrier{several, b.lines}, []mail.Channel{several}
 	return b, err
 }
 
@@ -127,16 +128,6 @@ func (b *bearer) announce(now time.Time, f frame.Silence) {
 
 // settle pays every acknowledgement that is owed, whatever the air is doing.
 func (b *bearer) settle(now time.Time) { unicast.Settle(b.lines, now) }
-
-// channels are those carriers that share their channel with all peers.
-func (b *bearer) channels() (list []mail.Channel) {
-	for _, c := range b.carriers {
-		if shared, ok := c.(mail.Channel); ok {
-			list = append(list, shared)
-		}
-	}
-	return list
-}
 
 // has says whether a carrier of the bearer moves messages in this lane.
 func (b *bearer) has(lane frame.Lane) bool { return lane < frame.Lanes || len(b.carriers) > 1 }

@@ -25,7 +25,7 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	g.Record(bucketSeal, peerKey(p.ID, nil), state.Append(nil))
 	p.Counts.DatagramsReceived++
 	p.bearer.air.Heard(now, &p.bearer.profile, len(d.Data))
-	for _, c := range p.bearer.channels() {
+	for _, c := range p.bearer.channels {
 		c.OnAir(now, p.Peer, len(d.Data))
 	}
 	p.Ledger.Head(mail.Received, info.Long)
@@ -35,7 +35,7 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	}
 	if info.NewBoot {
 		p.Met.KnowsUs, p.Met.Started = false, true
-		for _, c := range p.bearer.channels() {
+		for _, c := range p.bearer.channels {
 			c.Started(p.Peer)
 		}
 		g.Note("info", "a peer has started", "peer", p.Name, "boot", info.Boot.Number)

@@ -258,7 +258,7 @@ func (o rollover) part(now time.Time) {
 
 // refuse ends what waits for a peer that is gone.
 func (o rollover) refuse(now time.Time, p *peer) {
-	for _, c := range p.bearer.channels() {
+	for _, c := range p.bearer.channels {
 		c.Gone(now, p.Peer)
 	}
 	for _, c := range p.bearer.carriers {
