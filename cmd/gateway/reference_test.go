@@ -169,12 +169,10 @@ func TestReferenceOfMetrics(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Metrics
 
-What ` + "`/metrics`" + ` at ` + "`http.listen`" + ` has, beside those of the Go runtime and of the process. A name that ends in ` + "`_total`" + ` is a counter and counts from the start of the gateway; all others are gauges, unless the row says histogram. [alerts.md](alerts.md) says what to alert on.
+What ` + "`/metrics`" + ` at ` + "`http.listen`" + ` has, beside those of the Go runtime and of the process. A name that ends in ` + "`_total`" + ` is a counter and counts from the start of the gateway; all others are gauges, unless the line says histogram. [alerts.md](alerts.md) says what to alert on.
 
 This page is made from the source: ` + "`go test ./cmd/gateway -run TestReference -args -write`" + `.
 
-| metric | meaning |
-|---|---|
 `)
 	for _, m := range metrics(t) {
 		if m.help == "" {
@@ -183,7 +181,7 @@ This page is made from the source: ` + "`go test ./cmd/gateway -run TestReferenc
 		if (m.kind == "counter") != strings.HasSuffix(m.name, "_total") {
 			t.Errorf("%s is a %s, and its name says otherwise", m.name, m.kind)
 		}
-		help := strings.ReplaceAll(m.help, "|", `\|`)
+		help := m.help
 		if m.kind == "histogram" {
 			help = "Histogram: " + help
 		}
@@ -191,7 +189,7 @@ This page is made from the source: ` + "`go test ./cmd/gateway -run TestReferenc
 		if len(m.labels) > 0 {
 			labels = "{" + strings.Join(m.labels, ",") + "}"
 		}
-		fmt.Fprintf(&b, "| `%s%s` | %s |\n", m.name, labels, help)
+		fmt.Fprintf(&b, "- `%s%s`: %s\n", m.name, labels, help)
 	}
 	stale(t, "metrics.md", b.String())
 }

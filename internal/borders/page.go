@@ -22,14 +22,14 @@ func page(old string, rooms table, upward map[string][]string) (string, error) {
 	return before + pageBegins + "\n" + districts(rooms) + exceptions(upward) + pageEnds + after, nil
 }
 
-// districts writes one table for each district.
+// districts writes one list for each district.
 func districts(rooms table) string {
 	var b strings.Builder
 	for _, d := range Districts {
-		fmt.Fprintf(&b, "### %s: %s\n\n| room | what it does |\n|---|---|\n", d.Name, d.What)
+		fmt.Fprintf(&b, "### %s: %s\n\n", d.Name, d.What)
 		for _, r := range rooms {
 			if r.District == d.Name {
-				fmt.Fprintf(&b, "| %s%s | %s |\n", r.dir(), mark(r), strings.TrimSuffix(r.What, "."))
+				fmt.Fprintf(&b, "- `%s`%s: %s\n", r.dir(), mark(r), r.What)
 			}
 		}
 		b.WriteString("\n")
