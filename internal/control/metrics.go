@@ -22,7 +22,7 @@ var (
 	descBoot = desc("boot_number", "Number of this start, as it is part of the link's keys.")
 
 	descLink = desc("link_bytes_total",
-		"Airtime ledger: IP octets on the link by cause: payload, advertisement, state, ack, repair, header, key.",
+		"Airtime ledger: IP octets on the link by cause: payload, advertisement, state, ack, repair, header, key, survey.",
 		"direction", "peer", "kind")
 	descMonth         = desc("month_link_bytes", "IP octets of all datagrams in this calendar month (UTC), earlier runs included; peer is empty where the address is no peer's.", "direction", "peer")
 	descLinkDatagrams = desc("link_datagrams_total", "Authentic datagrams exchanged with a peer.", "direction", "peer")

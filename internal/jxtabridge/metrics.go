@@ -43,7 +43,7 @@ func Metrics(st Status, s Stats) (list []site.Metric) {
 	gauge("away_bytes", "", values{"": away["bytes"]}, "Octets of the messages in aldis_jxta_away_messages.")
 	gauge("adverts", "", values{"": uint64(st.Adverts)}, "Advertisements of local peers.")
 	gauge("open_questions", "", values{"": uint64(st.Questions)}, "Questions of local peers without an answer yet.")
-	gauge("streams", "kind", streams, "Open BiDi pipes and sockets between local and far peers.")
+	gauge("streams", "kind", streams, "Open BiDi pipes and sockets between local and far peers; lan.streams in /status lists them.")
 	count("messages", "direction", values{"received": s.Received, "sent": s.Sent}, "JXTA messages exchanged with local peers.")
 	count("refused", "reason", refused, "Refused messages of local peers, by reason.")
 	count("queries", "kind", values{"discovery": s.Queries, "pipe": s.PipeQueries, "route": s.RouteQueries, "asked_afar": s.Asked, "asked_here": s.AskedHere},
