@@ -36,12 +36,12 @@ var Districts = []District{
 	{"JXTA", "the formats of JXTA peers"},
 	{"link", "what both ends of a link share"},
 	{"rules", "the operator's rules"},
-	{"carriers", "protocols that carry messages to several or silent receivers, or long messages"},
+	{"carriers", "protocols for long messages, and for several or silent receivers"},
 	{"faces", "the conversation with local clients"},
 	{"road", "the gateway as one state machine"},
 	{"edges", "sockets, files, the clock, and the loop that joins them"},
 	{"operator", "what runs and steers a gateway"},
-	{"lab", "the workshop: it stays ashore, and no gateway runs it"},
+	{"lab", "the workshop, which no gateway runs"},
 	{"programs", "commands, field tests and checks"},
 }
 
@@ -56,7 +56,7 @@ var Rooms = []Room{
 	{"site", Words, "words", false, "The words of a site: items, messages, marks, fates, orders to a LAN, notes.", nil},
 
 	{"jxta", Pure, "JXTA", false, "IDs, addresses, binary messages, framing, XML documents: Append and Parse.", []string{"site"}},
-	{"advcache", Pure, "JXTA", false, "Keeps advertisements by group, type and ID, with lifetimes, and finds those that match a query.", []string{"due", "jxta"}},
+	{"advcache", Pure, "JXTA", false, "Keeps advertisements by group, type and ID, with lifetimes, and answers queries.", []string{"due", "jxta"}},
 
 	{"profiles", Words, "link", false, "One data file per link type, embedded in the binary.", nil},
 	{"link/profile", Pure, "link", false, "Link profiles: what a link does to packets and how a gateway uses it.", []string{"profiles"}},
@@ -70,7 +70,7 @@ var Rooms = []Room{
 	{"link/piece", Pure, "link", false, "Cuts long messages into pieces that fill datagrams, and joins them again.", []string{"link/frame"}},
 	{"link/compact/corpus", Words, "link", false, "Types of a corpus: parts, their text, given names.", nil},
 	{"link/compact", Pure, "link", false, "Compresses documents and messages with tokens, a primed model and earlier messages of the flow.", []string{"jxta", "link/compact/corpus"}},
-	{"link/compact/teach", Pure, "link", false, "Makes a net's own corpus from samples, and measures what it gains.", []string{"link/compact", "link/compact/corpus"}},
+	{"link/compact/teach", Pure, "link", false, "Makes a net's own corpus from samples, and measures its gain.", []string{"link/compact", "link/compact/corpus"}},
 	{"link/envelope", Pure, "link", false, "The content of one message on the link. It alone imports Protocol Buffers.", []string{"link/compact", "site"}},
 	{"link/replica", Pure, "link", false, "What each peer gateway holds of this site's state, and which changes to send.", []string{"due", "link/envelope", "site"}},
 
@@ -95,9 +95,9 @@ var Rooms = []Room{
 	{"corpora", Pure, "faces", true, "Exchanges corpora with other gateways; the operator decides which is used.", []string{"link/compact", "site"}},
 	{"meet", Pure, "faces", false, "Joins the faces of one gateway by rule: one picture, one chat room.", []string{"due", "jxta", "jxtabridge", "rate", "recent", "rules/filter", "rules/query", "site", "tak", "tak/code", "tak/cot", "tak/rule"}},
 
-	{"gateway/api", Words, "road", false, "What the gateway and the edges say to each other: events, outputs, records of the journal, rows of status.", []string{"link/survey", "rules/filter", "site"}},
+	{"gateway/api", Words, "road", false, "What gateway and edges say to each other: events, outputs, records of the journal, rows of status.", []string{"link/survey", "rules/filter", "site"}},
 	{"gateway/mail/life", Pure, "road", false, "The history of each message of this site.", []string{"site"}},
-	{"gateway/mail", Pure, "road", false, "Custody: holds every message until it has ended for each recipient, whichever carrier moves it.", []string{
+	{"gateway/mail", Pure, "road", false, "Custody: holds every message until it has ended for each recipient.", []string{
 		"due", "gateway/api", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/seal",
 		"site"}},
 	{"gateway/unicast", Pure, "road", false, "The carrier of datagrams to each peer: HELLOs, receipts, the direct lane, NORM.", []string{
@@ -126,7 +126,7 @@ var Rooms = []Room{
 	{"config", Edge, "edges", false, "Reads TOML and key files and reports every mistake at once.", []string{"infile", "jxta", "link/compact", "link/profile", "link/roster", "link/seal", "meet", "rules/calendar", "rules/filter", "rules/mark", "rules/query", "site", "tak/cot", "tak/rule"}},
 	{"daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway/api", "site"}},
 	{"audit", Edge, "edges", false, "The record of orders and refusals, chained by hashes.", []string{"atrest", "infile"}},
-	{"logbook", Pure, "edges", false, "A key and a meaning for every line of the operator's log: docs/log.md.", nil},
+	{"logbook", Pure, "edges", false, "Key and meaning of every line of the log: docs/log.md.", nil},
 	{"manual", Pure, "edges", false, "Help, man pages and shell completions from one description of the commands.", nil},
 	{"control/glance", Pure, "edges", false, "Condenses the status for page and top: alarms, what waits, use of the link.", []string{"gateway/api", "site"}},
 	{"control/page", Edge, "edges", false, "The page in a browser: one static bundle in the binary.", nil},
@@ -161,10 +161,10 @@ var Rooms = []Room{
 		"gateway", "gateway/api", "jxtabridge", "link/linkemu", "link/profile", "link/roster", "link/seal", "norm/elide", "site"}},
 	{"lab/toyface", Pure, "lab", true, "A second face, made up for tests: a bulletin board.", []string{"site"}},
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer for tests, replays and benchmarks.", []string{"jxta"}},
-	{"lab/edgepeer/tcp", Edge, "lab", false, "Puts edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},
+	{"lab/edgepeer/tcp", Edge, "lab", false, "Edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},
 	{"lab/trace", Pure, "lab", false, "Analyses captures, and reads and writes trace files.", []string{
 		"jxta", "link/compact", "link/envelope", "link/fit", "link/frame", "link/piece", "link/profile", "link/seal", "norm/elide", "pmul", "quantile", "recent", "site", "tak/cot"}},
-	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways with edge peers, and reports the figures.", []string{
+	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways with edge peers.", []string{
 		"gateway", "gateway/api", "jxta", "jxtabridge", "lab/edgepeer", "lab/sim", "lab/trace", "link/compact", "link/linkemu", "link/profile",
 		"quantile", "rules/filter", "rules/mark", "site"}},
 	{"lab/forecast", Pure, "lab", false, "`gateway rehearse`: whether a trace arrives in time on a link, at what cost, and what would help.", []string{"lab/replay", "lab/trace", "link/profile"}},
@@ -185,10 +185,10 @@ var Rooms = []Room{
 
 	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},
 	{"cmd/gateway", Edge, "programs", false, "The program of a ship: the table of its commands.", []string{"cli", "node", "norm", "operator"}},
-	{"cmd/gateway-lab", Edge, "programs", false, "The second program, ashore or along: the laboratory's commands.", []string{"lab/commands"}},
+	{"cmd/gateway-lab", Edge, "programs", false, "The second program, with the commands of the lab.", []string{"lab/commands"}},
 	{"ops/package", Edge, "programs", false, "Tests of the packages on a Debian of their own; no source.", nil},
-	{"ops/sbom", Edge, "programs", false, "Writes the bill of materials of a built program for its package.", nil},
-	{"ops/site", Edge, "programs", false, "Makes the documentation a site that needs no server and no network.", nil},
+	{"ops/sbom", Edge, "programs", false, "Writes the bill of materials of a program.", nil},
+	{"ops/site", Edge, "programs", false, "Makes a site of the documentation.", nil},
 	{"field-tests/blue-game", Edge, "programs", false, "Checks a game's capture and writes its results.", []string{"lab/field", "lab/trace", "link/profile"}},
 	{"field-tests/peers", Edge, "programs", false, "Unmodified JXTA peers (Java) and their tests.", nil},
 	{"field-tests/pmul", Edge, "programs", false, "Measures P_Mul beside UFTP, NORM and TCP: docs/transports.md.", []string{"gateway/api", "lab/field", "link/profile", "norm", "norm/elide"}},
