@@ -26,7 +26,7 @@ var (
 		"direction", "peer", "kind")
 	descMonth         = desc("month_link_bytes", "IP octets of all datagrams in this calendar month (UTC), earlier runs included; peer is empty where the address is no peer's.", "direction", "peer")
 	descLinkDatagrams = desc("link_datagrams_total", "Authentic datagrams exchanged with a peer.", "direction", "peer")
-	descLinkDropped   = desc("link_dropped_total", "Dropped datagrams and packets from the link, by reason.", "reason")
+	descLinkDropped   = desc("link_dropped_total", "Dropped datagrams and packets from the link.", "reason")
 	descLinkUp        = desc("link_up", "1 when the peer was heard in this run and answers; 0 also while it is silent by order: alert on link_state.", "peer")
 	descLastHeard     = desc("link_last_heard_timestamp_seconds", "Time of the peer's last authentic datagram.", "peer")
 

@@ -19,7 +19,7 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "aldis_loop_events_total", Help: "Events that the loop processed, by source: lan, link, norm, order, timer."}, []string{"source"}),
+			Name: "aldis_loop_events_total", Help: "Events that the loop processed: lan, link, norm, order, timer."}, []string{"source"}),
 		turn: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "aldis_loop_turn_seconds", Help: "Seconds of one turn of the loop, without the commit.",
 			Buckets: prometheus.ExponentialBuckets(1e-5, 10, 7)}),

@@ -32,7 +32,7 @@ func Metrics(st Status, s Stats) (list []site.Metric) {
 			refused[reason] = n
 		}
 	}
-	gauge("peers", "generation", generations, "Local peers with a lease or a connection, by generation: signed, unsigned, 2.2.")
+	gauge("peers", "generation", generations, "Local peers with a lease or a connection: signed, unsigned, 2.2.")
 	gauge("waiting_messages", "", values{"": uint64(waiting)}, "Messages waiting for local peers.")
 	away := values{"messages": 0, "bytes": 0}
 	for _, a := range st.Away {
@@ -45,9 +45,9 @@ func Metrics(st Status, s Stats) (list []site.Metric) {
 	gauge("open_questions", "", values{"": uint64(st.Questions)}, "Questions of local peers without an answer yet.")
 	gauge("streams", "kind", streams, "Open BiDi pipes and sockets between local and far peers; lan.streams in /status lists them.")
 	count("messages", "direction", values{"received": s.Received, "sent": s.Sent}, "JXTA messages exchanged with local peers.")
-	count("refused", "reason", refused, "Refused messages of local peers, by reason.")
+	count("refused", "reason", refused, "Refused messages of local peers.")
 	count("queries", "kind", values{"discovery": s.Queries, "pipe": s.PipeQueries, "route": s.RouteQueries, "asked_afar": s.Asked, "asked_here": s.AskedHere},
-		"Queries of local peers, by kind: discovery, pipe, route.")
+		"Queries of local peers: discovery, pipe, route.")
 	count("answers", "when", values{"at_once": s.Answers, "late": s.LateAnswers},
 		"Answers to local peers: at_once, or late (after the answer became known).")
 	count("published", "", values{"": s.Published}, "Advertisements that local peers published.")
@@ -58,7 +58,7 @@ func Metrics(st Status, s Stats) (list []site.Metric) {
 		"Applications' messages. Of local peers: wire (propagate pipe), carried (given to the link), carried_late (held for a listener first), unheard (no far site listened to the propagate pipe in time), local_copy. Of far peers: far, undeliverable, abandoned. Between local peers: overrun (lost: the receiver is too slow).")
 	count("streams_opened", "", values{"": s.Streams}, "BiDi pipes and sockets opened between local and far peers.")
 	count("streams_ended", "reason", s.StreamsEnded,
-		"BiDi pipes and sockets that ended, by reason: closed_here, closed_there, reset_there, refused, not_accepted, not_taken, overflow, encrypted.")
+		"Ended BiDi pipes and sockets: closed_here, closed_there, reset_there, refused, not_accepted, not_taken, overflow, encrypted.")
 	count("stream_bytes", "direction", values{"out": s.StreamOctetsOut, "in": s.StreamOctetsIn},
 		"Octets in blocks of BiDi pipes and sockets: out (accepted from local peers), in (acknowledged by them).")
 	count("stream_local", "event", values{"acknowledgement": s.StreamAcks, "duplicate": s.StreamDuplicates, "repeat": s.StreamRepeats},

@@ -28,14 +28,14 @@ func newMetrics(reg prometheus.Registerer) *Metrics {
 		Accepted: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "aldis_lan_connections_total", Help: "Accepted TCP connections of JXTA peers."}),
 		Refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "aldis_lan_refused_total", Help: "Refused connections, packages and requests of JXTA peers, by reason."}, []string{"reason"}),
+			Name: "aldis_lan_refused_total", Help: "Refused connections, packages and requests of JXTA peers."}, []string{"reason"}),
 		Octets: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "aldis_lan_bytes_total", Help: "Octets exchanged with JXTA peers, framing included."}, []string{"direction"}),
 		Messages: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "aldis_lan_messages_total", Help: "JXTA messages exchanged with peers."}, []string{"direction"}),
 	}
 	m.Dials = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "aldis_lan_dials_total", Help: "Dials to leased JXTA peers without a connection, by result."}, []string{"result"})
+		Name: "aldis_lan_dials_total", Help: "Dials to leased JXTA peers without a connection."}, []string{"result"})
 	if reg != nil {
 		reg.MustRegister(m.Dials, m.Connections, m.Polls, m.Accepted, m.Refused, m.Octets, m.Messages)
 	}

@@ -16,7 +16,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		events:      prometheus.NewCounter(prometheus.CounterOpts{Name: "aldis_tak_lan_events_total", Help: "Events received from TAK devices."}),
 		held:        prometheus.NewCounter(prometheus.CounterOpts{Name: "aldis_tak_lan_held_total", Help: "Times that a TAK device's events waited for the rate of its address."}),
 		octets:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "aldis_tak_lan_octets_total", Help: "Octets of TAK streams."}, []string{"direction"}),
-		refused:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "aldis_tak_lan_refused_total", Help: "What TAK devices did beyond a bound, by reason."}, []string{"reason"}),
+		refused:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "aldis_tak_lan_refused_total", Help: "What TAK devices did beyond a bound."}, []string{"reason"}),
 	}
 	if reg != nil {
 		reg.MustRegister(m.connections, m.events, m.held, m.octets, m.refused)
