@@ -60,17 +60,17 @@ var Rooms = []Room{
 
 	{"profiles", Words, "link", false, "One data file per link type, embedded in the binary.", nil},
 	{"link/profile", Pure, "link", false, "Link profiles: what a link does to packets and how a gateway uses it.", []string{"profiles"}},
-	{"link/seal", C, "link", false, "Encrypts and authenticates datagrams with libsodium; counters, boot numbers, replay window.", nil},
-	{"link/roster", Pure, "link", false, "Who belongs to a net: ids, names, public keys, signed by an authority.", []string{"link/seal"}},
+	{"link/seal", C, "link", false, "Encrypts and authenticates datagrams with libsodium; counters, incarnations, replay window.", nil},
+	{"link/roster", Pure, "link", false, "The members of a network: ids, names, public keys, signed by an authority.", []string{"link/seal"}},
 	{"link/frame", Pure, "link", false, "The frames inside a sealed datagram.", nil},
 	{"link/survey", Pure, "link", false, "The messages by which two gateways measure their link, within a budget of octets.", []string{"due", "link/profile"}},
 	{"link/linkemu", Pure, "link", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages.", []string{"due", "link/profile"}},
 	{"link/fit", Pure, "link", false, "Makes a profile from captures at both ends of a link.", []string{"link/linkemu", "link/profile", "link/survey", "quantile"}},
-	{"link/custody", Pure, "link", false, "Delivers every message exactly once: numbers, receipts, window, loss detection, probes.", []string{"link/frame"}},
-	{"link/piece", Pure, "link", false, "Cuts long messages into pieces that fill datagrams, and joins them again.", []string{"link/frame"}},
+	{"link/custody", Pure, "link", false, "Delivers every message exactly once: numbers, acknowledgements, window, loss detection, probes.", []string{"link/frame"}},
+	{"link/piece", Pure, "link", false, "Cuts long messages into segments that fill datagrams, and joins them again.", []string{"link/frame"}},
 	{"link/compact/corpus", Words, "link", false, "Types of a corpus: parts, their text, given names.", nil},
 	{"link/compact", Pure, "link", false, "Compresses documents and messages with tokens, a primed model and earlier messages of the flow.", []string{"jxta", "link/compact/corpus"}},
-	{"link/compact/teach", Pure, "link", false, "Makes a net's own corpus from samples, and measures its gain.", []string{"link/compact", "link/compact/corpus"}},
+	{"link/compact/teach", Pure, "link", false, "Makes a network's own corpus from samples, and measures its gain.", []string{"link/compact", "link/compact/corpus"}},
 	{"link/envelope", Pure, "link", false, "The content of one message on the link. It alone imports Protocol Buffers.", []string{"link/compact", "site"}},
 	{"link/replica", Pure, "link", false, "What each peer gateway holds of this site's state, and which changes to send.", []string{"due", "link/envelope", "site"}},
 
@@ -100,7 +100,7 @@ var Rooms = []Room{
 	{"gateway/mail", Pure, "road", false, "Custody: holds every message until it has ended for each recipient.", []string{
 		"due", "gateway/api", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/seal",
 		"site"}},
-	{"gateway/unicast", Pure, "road", false, "The carrier of datagrams to each peer: HELLOs, receipts, the direct lane, NORM.", []string{
+	{"gateway/unicast", Pure, "road", false, "The carrier of datagrams to each peer: HELLOs, acknowledgements, the direct queue, NORM.", []string{
 		"due", "gateway/api", "gateway/mail", "link/compact", "link/custody", "link/envelope", "link/frame", "link/piece", "link/profile",
 		"link/replica", "link/seal", "norm/elide", "site"}},
 	{"gateway/group", Pure, "road", false, "The carrier of messages to several peers at once: P_Mul.", []string{
@@ -139,7 +139,7 @@ var Rooms = []Room{
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 
 	{"cli", Edge, "operator", false, "What the commands of both programs share: list, help, manual, and the start of the second program.", []string{"config", "control/glance", "infile", "link/compact", "link/profile", "manual"}},
-	{"cli/teaching", Edge, "operator", false, "`gateway corpus build`: a net's own corpus from files.", []string{"cli", "config", "infile", "link/compact", "link/compact/teach"}},
+	{"cli/teaching", Edge, "operator", false, "`gateway corpus build`: a network's own corpus from files.", []string{"cli", "config", "infile", "link/compact", "link/compact/teach"}},
 	{"node", Edge, "operator", false, "`gateway run`: joins the rooms of a gateway, starts and stops them, and keeps its sockets.", []string{
 		"atrest", "audit", "cli", "config", "control", "control/glance", "control/spans", "corpora", "daemon", "gateway", "gateway/api",
 		"gateway/mail", "journal", "jxta", "jxtabridge", "lan", "lan/takfiles", "lan/taklan", "link/compact", "link/profile", "link/seal",
