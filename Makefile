@@ -84,7 +84,6 @@ fuzz: deps
 	@GO="$(GO)" scripts/fuzz all
 
 # docs/sizes.md, docs/strangers.md and docs/measured.md, never by hand. The second plays every run that has no result yet: about an hour.
-sizes: PACKAGES += python3-paq
 sizes: deps
 	@nice $(GO) test -count 1 -run 'TestTable$$|TestStrangersTable$$' ./internal/link/compact -args -write
 	@nice $(GO) test -count 1 -run 'TestKinds$$' ./internal/tak/code -args -write

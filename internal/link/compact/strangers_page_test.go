@@ -12,11 +12,11 @@ brotli makes of it, two to ten times what it could: teach it (docs/orders.md, "T
 ## Formats
 
 Octets, the one that names the codec included: the mean of 60 first messages; of first messages after six of another flow of the kind
-(docs/decisions/flows.md); of the second and of the tenth of five flows. zstd -19 has a dictionary of 16 KiB of 200 samples of the kind,
-PAQ9a has read up to 60 kB of these samples; a first message on a link has none.
+(docs/decisions/flows.md); of the second and of the tenth of five flows. zstd -19 has a dictionary of 16 KiB of 200 samples of the kind;
+a first message on a link has none.
 
-| kind | octets | first | after another flow | 2nd | 10th | zstd | PAQ9a |
-|---|---|---|---|---|---|---|---|
+| kind | octets | first | after another flow | 2nd | 10th | zstd |
+|---|---|---|---|---|---|---|
 `
 
 const strangersTail = `
@@ -27,8 +27,8 @@ Lines of chat of these kinds cost %s. Expect the second figure: those sentences 
 First messages of two invented formats, before and after up to 24 kB of 200 samples were taught (` + "`" + `gateway corpus build` + "`" + `). Other kinds
 cost what they cost before (` + "`" + `go test -run TestTaughtLeavesOthersAlone ./internal/link/compact` + "`" + `).
 
-| kind | octets | first | first, taught | zstd | PAQ9a |
-|---|---|---|---|---|---|
+| kind | octets | first | first, taught | zstd |
+|---|---|---|---|---|
 %s
 ## Messages from public repositories
 
@@ -82,12 +82,6 @@ gateway codes it in slices beside its other work.
 
 | octets | coded | smaller by | deflated |
 |---|---|---|---|
-%s
-## How long it takes
-
-Lists of employees as in the paper of 2007 (its tables 5 to 7): seconds from the first octet on the air until the last one is ashore, by
-airtime and delay of the profile, headers included, without losses.
-
 %s
 ## XML as it is written
 
