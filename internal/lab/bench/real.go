@@ -145,7 +145,7 @@ func operations(ctx context.Context, r *run) ([]Row, error) {
 		}
 		for _, e := range p.a.Events() {
 			if i, ok := names[e.Name]; ok && e.Ev == "bench" {
-				rows[i].put(s, Figure{Value: e.MS, ByPeers: e.Lost, Note: fmt.Sprintf("of %d, p99 %.4g", e.N, e.P99)})
+				rows[i].put(s, Figure{Value: e.MS, ByPeers: e.Lost, Note: fmt.Sprintf("p99 %.4g", e.P99)})
 			}
 		}
 		began := time.Now()
