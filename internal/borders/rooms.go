@@ -98,17 +98,19 @@ var Rooms = []Room{
 	{"gateway/api", Words, "road", false, "What the gateway and the edges say to each other: events, outputs, records of the journal, rows of status.", []string{"link/survey", "rules/filter", "site"}},
 	{"gateway/mail/life", Pure, "road", false, "What has happened to each message of this site, within bounds.", []string{"site"}},
 	{"gateway/mail", Pure, "road", false, "Custody: holds every message until it has ended for each recipient, whichever carrier moves it.", []string{
-		"due", "gateway/api", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/seal",
-		"site"}},
+		"due", "gateway/api", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/replica",
+		"link/seal", "site"}},
 	{"gateway/unicast", Pure, "road", false, "The carrier of datagrams to each peer: HELLOs, receipts, the direct lane, NORM.", []string{
 		"due", "gateway/api", "gateway/mail", "link/compact", "link/custody", "link/envelope", "link/frame", "link/piece", "link/profile",
-		"link/replica", "link/seal", "norm/elide", "site"}},
+		"link/seal", "norm/elide", "site"}},
 	{"gateway/group", Pure, "road", false, "The carrier of messages to several peers at once: P_Mul.", []string{
-		"due", "gateway/api", "gateway/mail", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile",
+		"due", "gateway/api", "gateway/mail", "gateway/mail/life", "link/compact", "link/envelope", "link/frame", "link/profile",
 		"link/replica", "link/seal", "pmul", "site"}},
+	{"gateway/carriage", Pure, "road", false, "Makes the carriers of a bearer from its profile; it alone knows them by name.", []string{
+		"gateway/api", "gateway/group", "gateway/mail", "gateway/unicast", "link/custody", "link/frame", "link/profile", "site"}},
 	{"gateway", Pure, "road", false, "The whole way of a message in one Step: faces, rules, replication, bearers.", []string{
-		"due", "gateway/api", "gateway/group", "gateway/mail", "gateway/mail/life", "gateway/unicast", "link/compact", "link/custody",
-		"link/envelope", "link/frame", "link/profile", "link/replica", "link/roster", "link/seal", "link/survey", "rules/calendar",
+		"due", "gateway/api", "gateway/carriage", "gateway/mail", "gateway/mail/life", "link/compact", "link/custody", "link/envelope",
+		"link/frame", "link/profile", "link/replica", "link/roster", "link/seal", "link/survey", "rules/calendar",
 		"rules/filter", "rules/mark", "site"}},
 
 	{"lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"jxta", "jxtabridge", "rate", "site"}},
