@@ -82,34 +82,38 @@ var Rooms = []Room{
 	{"pmul", Pure, "carriers", false, "P_Mul (ACP 142): PDUs, sender, receiver, silent receivers (EMCON).", []string{"due", "link/profile"}},
 	{"norm/elide", Pure, "carriers", false, "Shortens NORM packets for the link and restores them; builds the FLUSH.", nil},
 
-	{"jxtabridge", Pure, "faces", true, "Serves JXTA peers: rendezvous, relay, discovery, pipes; stands for the peers of other sites.", []string{"advcache", "due", "jxta", "jxtabridge/reliable", "rate", "recent", "rules/filter", "site"}},
+	{"jxtabridge", Pure, "faces", true, "Serves JXTA peers: rendezvous, relay, discovery, pipes; stands for the peers of other sites.", []string{
+		"advcache", "due", "jxta", "jxtabridge/reliable", "rate", "recent", "rules/filter", "site"}},
 	{"jxtabridge/reliable", Pure, "faces", false, "One window for streams and secure pipes: blocks, acknowledgements, repeats.", nil},
 	{"jxtabridge/peertest", Edge, "faces", false, "Tests of two joined bridges with unmodified JXTA peers; no source.", nil},
-
-	{"tak", Pure, "faces", true, "Serves TAK devices: the TAK server of its LAN; shows the units of other sites.", []string{"due", "rate", "recent", "site", "tak/code", "tak/cot", "tak/rule", "tak/track"}},
+	{"tak", Pure, "faces", true, "Serves TAK devices: the TAK server of its LAN; shows the units of other sites.", []string{
+		"due", "rate", "recent", "site", "tak/code", "tak/cot", "tak/rule", "tak/track"}},
 	{"tak/cot", Pure, "faces", false, "CoT events: XML, version 1 of the TAK protocol, and streams of either.", nil},
 	{"tak/code", Pure, "faces", false, "CoT events and positions of units as typed records for the link.", []string{"tak/cot"}},
 	{"tak/rule", Pure, "faces", false, "Which CoT events cross, how precisely units are told, and what goes first.", []string{"rules/filter", "site", "tak/cot"}},
 	{"tak/track", Pure, "faces", false, "The picture: units of this site and of far ones, and when the far picture would be wrong.", []string{"due", "tak/code", "tak/cot"}},
-
 	{"corpora", Pure, "faces", true, "Exchanges corpora with other gateways; the operator decides which is used.", []string{"link/compact", "site"}},
-	{"meet", Pure, "faces", false, "Joins the faces of one gateway by rule: one picture, one chat room.", []string{"due", "jxta", "jxtabridge", "rate", "recent", "rules/filter", "rules/query", "site", "tak", "tak/code", "tak/cot", "tak/rule"}},
+	{"meet", Pure, "faces", false, "Joins the faces of one gateway by rule: one picture, one chat room.", []string{
+		"due", "jxta", "jxtabridge", "rate", "recent", "rules/filter", "rules/query", "site", "tak", "tak/code", "tak/cot",
+		"tak/rule"}},
 
 	{"gateway/api", Words, "road", false, "What gateway and edges say to each other: events, outputs, records of the journal, rows of status.", []string{"link/survey", "rules/filter", "site"}},
 	{"gateway/mail/life", Pure, "road", false, "The history of each message of this site.", []string{"site"}},
 	{"gateway/mail", Pure, "road", false, "Custody: holds every message until it has ended for each recipient.", []string{
-		"due", "gateway/api", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/seal",
-		"site"}},
+		"due", "gateway/api", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile",
+		"link/replica", "link/seal", "site"}},
 	{"gateway/unicast", Pure, "road", false, "The carrier of datagrams to each peer: HELLOs, acknowledgements, the direct queue, NORM.", []string{
-		"due", "gateway/api", "gateway/mail", "link/compact", "link/custody", "link/envelope", "link/frame", "link/piece", "link/profile",
-		"link/replica", "link/seal", "norm/elide", "site"}},
+		"due", "gateway/api", "gateway/mail", "link/compact", "link/custody", "link/envelope", "link/frame", "link/piece",
+		"link/profile", "link/seal", "norm/elide", "site"}},
 	{"gateway/group", Pure, "road", false, "The carrier of messages to several peers at once: P_Mul.", []string{
-		"due", "gateway/api", "gateway/mail", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile",
+		"due", "gateway/api", "gateway/mail", "gateway/mail/life", "link/compact", "link/envelope", "link/frame", "link/profile",
 		"link/replica", "link/seal", "pmul", "site"}},
+	{"gateway/carriage", Pure, "road", false, "Makes the carriers of a bearer from its profile; it alone knows them by name.", []string{
+		"gateway/api", "gateway/group", "gateway/mail", "gateway/unicast", "link/custody", "link/frame", "link/profile", "site"}},
 	{"gateway", Pure, "road", false, "The whole way of a message in one Step: faces, rules, replication, bearers.", []string{
-		"due", "gateway/api", "gateway/group", "gateway/mail", "gateway/mail/life", "gateway/unicast", "link/compact", "link/custody",
-		"link/envelope", "link/frame", "link/profile", "link/replica", "link/roster", "link/seal", "link/survey", "rules/calendar",
-		"rules/filter", "rules/mark", "site"}},
+		"due", "gateway/api", "gateway/carriage", "gateway/mail", "gateway/mail/life", "link/compact", "link/custody",
+		"link/envelope", "link/frame", "link/profile", "link/replica", "link/roster", "link/seal", "link/survey",
+		"rules/calendar", "rules/filter", "rules/mark", "site"}},
 
 	{"lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"jxta", "jxtabridge", "rate", "site"}},
 	{"lan/taklan", Edge, "edges", false, "Streams and mesh of TAK devices, with bounds.", []string{"lan", "rate", "site", "tak", "tak/cot"}},
@@ -123,7 +127,9 @@ var Rooms = []Room{
 	{"rights", Edge, "edges", false, "Drops rights that the gateway's process does not need: files, system calls, core dumps.", []string{"rights/calls"}},
 	{"norm/cell", Edge, "edges", false, "Confines a process: namespaces, no capabilities, a short list of system calls.", []string{"rights/calls"}},
 	{"norm", Edge, "edges", false, "Runs libnorm in a child process, in a cell, behind loopback addresses.", []string{"gateway/api", "norm/cell", "norm/elide"}},
-	{"config", Edge, "edges", false, "Reads TOML and key files and reports every mistake at once.", []string{"infile", "jxta", "link/compact", "link/profile", "link/roster", "link/seal", "meet", "rules/calendar", "rules/filter", "rules/mark", "rules/query", "site", "tak/cot", "tak/rule"}},
+	{"config", Edge, "edges", false, "Reads TOML and key files and reports every mistake at once.", []string{
+		"infile", "jxta", "link/compact", "link/profile", "link/roster", "link/seal", "meet", "rules/calendar", "rules/filter",
+		"rules/mark", "rules/query", "site", "tak/cot", "tak/rule"}},
 	{"daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway/api", "site"}},
 	{"audit", Edge, "edges", false, "The record of orders and refusals, chained by hashes.", []string{"atrest", "infile"}},
 	{"logbook", Pure, "edges", false, "Key and meaning of every line of the log: docs/log.md.", nil},
@@ -131,24 +137,26 @@ var Rooms = []Room{
 	{"control/glance", Pure, "edges", false, "Condenses the status for page and top: alarms, what waits, use of the link.", []string{"gateway/api", "site"}},
 	{"control/page", Edge, "edges", false, "The page in a browser: one static bundle in the binary.", nil},
 	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, the page and its events, and orders.", []string{
-		"audit", "control/glance", "control/page", "corpora", "gateway", "gateway/api", "gateway/mail/life", "link/compact", "link/roster",
-		"link/survey", "norm", "radio", "rights", "rules/filter", "site", "when"}},
+		"audit", "control/glance", "control/page", "corpora", "gateway", "gateway/api", "gateway/mail/life", "link/compact",
+		"link/roster", "link/survey", "norm", "radio", "rights", "rules/filter", "site", "when"}},
 	{"control/spans", Edge, "edges", false, "Sends outcomes of messages to an OpenTelemetry collector.", []string{"gateway/api"}},
 	{"control/top", Edge, "edges", false, "The page's views Now and Messages in a terminal.", []string{"control", "control/glance", "gateway/api"}},
-	{"doctor", Edge, "edges", false, "`gateway doctor`: finds faults of a machine and its gateway, with the way out.", []string{"config", "control", "gateway/api", "link/profile", "radio", "rights"}},
+	{"doctor", Edge, "edges", false, "`gateway doctor`: finds faults of a machine and its gateway, with the way out.", []string{
+		"config", "control", "gateway/api", "link/profile", "radio", "rights"}},
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 
-	{"cli", Edge, "operator", false, "What the commands of both programs share: list, help, manual, and the start of the second program.", []string{"config", "control/glance", "infile", "link/compact", "link/profile", "manual"}},
+	{"cli", Edge, "operator", false, "What the commands of both programs share: list, help, manual, and the start of the second program.", []string{
+		"config", "control/glance", "infile", "link/compact", "link/profile", "manual"}},
 	{"cli/teaching", Edge, "operator", false, "`gateway corpus build`: a network's own corpus from files.", []string{"cli", "config", "infile", "link/compact", "link/compact/teach"}},
 	{"node", Edge, "operator", false, "`gateway run`: joins the rooms of a gateway, starts and stops them, and keeps its sockets.", []string{
-		"atrest", "audit", "cli", "config", "control", "control/glance", "control/spans", "corpora", "daemon", "gateway", "gateway/api",
-		"gateway/mail", "journal", "jxta", "jxtabridge", "lan", "lan/takfiles", "lan/taklan", "link/compact", "link/profile", "link/seal",
-		"logbook", "meet", "norm", "norm/elide", "radio", "rights", "rules/filter", "site", "tak"}},
+		"atrest", "audit", "cli", "config", "control", "control/glance", "control/spans", "corpora", "daemon", "gateway",
+		"gateway/api", "gateway/mail", "journal", "jxta", "jxtabridge", "lan", "lan/takfiles", "lan/taklan", "link/compact",
+		"link/profile", "link/seal", "logbook", "meet", "norm", "norm/elide", "radio", "rights", "rules/filter", "site", "tak"}},
 	{"operator", Edge, "operator", false, "Commands that ask or steer a running gateway, or work on its files.", []string{
-		"atrest", "audit", "cli", "cli/teaching", "config", "control", "control/glance", "control/top", "corpora", "doctor", "gateway",
-		"gateway/api", "infile", "journal", "journal/pages", "jxta", "jxtabridge", "link/compact", "link/compact/teach", "link/fit",
-		"link/profile", "link/roster", "link/seal", "link/survey", "meet", "node", "rights", "rules/filter", "rules/mark", "rules/query", "site",
-		"tak/code", "tak/cot", "tak/rule", "when"}},
+		"atrest", "audit", "cli", "cli/teaching", "config", "control", "control/glance", "control/top", "corpora", "doctor",
+		"gateway", "gateway/api", "infile", "journal", "journal/pages", "jxta", "jxtabridge", "link/compact",
+		"link/compact/teach", "link/fit", "link/profile", "link/roster", "link/seal", "link/survey", "meet", "node", "rights",
+		"rules/filter", "rules/mark", "rules/query", "site", "tak/code", "tak/cot", "tak/rule", "when"}},
 
 	{"lab/vacant", Edge, "lab", false, "Free loopback addresses, for programs that tests start.", nil},
 	{"lab/wait", Edge, "lab", false, "Lets a test wait for a condition instead of a time.", nil},
@@ -163,24 +171,29 @@ var Rooms = []Room{
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer for tests, replays and benchmarks.", []string{"jxta"}},
 	{"lab/edgepeer/tcp", Edge, "lab", false, "Edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},
 	{"lab/trace", Pure, "lab", false, "Analyses captures, and reads and writes trace files.", []string{
-		"jxta", "link/compact", "link/envelope", "link/fit", "link/frame", "link/piece", "link/profile", "link/seal", "norm/elide", "pmul", "quantile", "recent", "site", "tak/cot"}},
+		"jxta", "link/compact", "link/envelope", "link/fit", "link/frame", "link/piece", "link/profile", "link/seal",
+		"norm/elide", "pmul", "quantile", "recent", "site", "tak/cot"}},
 	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways with edge peers.", []string{
-		"gateway", "gateway/api", "jxta", "jxtabridge", "lab/edgepeer", "lab/sim", "lab/trace", "link/compact", "link/linkemu", "link/profile",
-		"quantile", "rules/filter", "rules/mark", "site"}},
+		"gateway", "gateway/api", "jxta", "jxtabridge", "lab/edgepeer", "lab/sim", "lab/trace", "link/compact", "link/linkemu",
+		"link/profile", "quantile", "rules/filter", "rules/mark", "site"}},
 	{"lab/forecast", Pure, "lab", false, "`gateway rehearse`: whether a trace arrives in time on a link, at what cost, and what would help.", []string{"lab/replay", "lab/trace", "link/profile"}},
-	{"lab/takplay", Pure, "lab", false, "Plays events of TAK devices through gateways: octets, and error of the far map.", []string{"gateway", "gateway/api", "lab/sim", "lab/trace", "link/linkemu", "link/profile", "quantile", "site", "tak", "tak/cot"}},
+	{"lab/takplay", Pure, "lab", false, "Plays events of TAK devices through gateways: octets, and error of the far map.", []string{
+		"gateway", "gateway/api", "lab/sim", "lab/trace", "link/linkemu", "link/profile", "quantile", "site", "tak", "tak/cot"}},
 	{"lab/tune", Pure, "lab", false, "Searches the free values of a profile for the best for a trace.", []string{"lab/replay", "link/profile", "quantile"}},
-	{"lab/air", Pure, "lab", false, "`gateway air`: how full a link gets with more to carry.", []string{"gateway", "gateway/api", "jxtabridge", "lab/sim", "link/profile", "link/seal", "site"}},
+	{"lab/air", Pure, "lab", false, "`gateway air`: how full a link gets with more to carry.", []string{
+		"gateway", "gateway/api", "jxtabridge", "lab/sim", "link/profile", "link/seal", "site"}},
 	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/forecast", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices.", []string{
-		"cli", "config", "gateway/api", "infile", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/replay", "lab/report",
-		"lab/shapes", "lab/takplay", "lab/trace", "link/compact", "link/linkemu", "link/profile", "quantile", "tak/cot"}},
+		"cli", "config", "gateway/api", "infile", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/replay",
+		"lab/report", "lab/shapes", "lab/takplay", "lab/trace", "link/compact", "link/linkemu", "link/profile", "quantile",
+		"tak/cot"}},
 	{"lab/field/gametest", Edge, "lab", false, "Tests that play whole Blue Games in the field trial; no source.", nil},
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
 		"jxta", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field", "lab/vacant"}},
 	{"lab/commands", Edge, "lab", false, "Commands of gateway-lab.", []string{
-		"cli", "cli/teaching", "config", "infile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/primer", "lab/replay", "lab/report", "lab/takplay",
-		"lab/trace", "lab/tune", "link/compact", "link/compact/corpus", "link/fit", "link/profile", "link/roster", "pmul", "pmul/pmulfile"}},
+		"cli", "cli/teaching", "config", "infile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/primer",
+		"lab/replay", "lab/report", "lab/takplay", "lab/trace", "lab/tune", "link/compact", "link/compact/corpus", "link/fit",
+		"link/profile", "link/roster", "pmul", "pmul/pmulfile"}},
 	{"lab/labtest", Edge, "lab", false, "Lets a test program be gateway-lab too.", []string{"cli", "lab/commands"}},
 
 	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},

@@ -49,7 +49,7 @@ func (g *Gateway) adopt(records []api.Record) (list []mail.Restored, err error) 
 		}
 		known := 0
 		for _, id := range to {
-			if p := g.byID[id]; p != nil && p.bearer.has(m.At.Lane) {
+			if p := g.byID[id]; p != nil && p.bearer.Has(m.At.Lane) {
 				known++
 			}
 		}

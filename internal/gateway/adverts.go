@@ -55,9 +55,9 @@ func (g *Gateway) travel(p *peer, key string, s *site.Subject) api.Travel {
 		t.Why = "this gateway is silent"
 	case p.LastHeard.IsZero():
 		t.Why = "the site was not heard in this run"
-	case p.bearer.lines.Link(p.Peer).Dead():
+	case p.Link.Dead():
 		t.Why = "the link is down"
-	case p.bearer.lines.Link(p.Peer).Listening():
+	case p.Link.Listening():
 		t.Why = "the site is silent"
 	default:
 		t.Why = "others go first"

@@ -65,8 +65,8 @@ func (m Messages) Queue(now time.Time, peer uint16) (q Queue) {
 		return q
 	}
 	b := p.bearer
-	q = Queue{Site: p.Name, Why: m.stands(p), now: now, delay: b.profile.OneWayMax(b.profile.DatagramOctets + profile.IPUDPOctets)}
-	waits := b.carrier().Orders().Queue(now, p.Peer)
+	q = Queue{Site: p.Name, Why: m.stands(p), now: now, delay: b.Profile.OneWayMax(b.Profile.DatagramOctets + profile.IPUDPOctets)}
+	waits := b.Carrier().Orders().Queue(now, p.Peer)
 	q.Places, q.grouped, q.underWay = waits.Places, waits.Ordered, waits.UnderWay
 	if q.rate = m.rate(p); q.rate <= 0 {
 		q.rate, q.Why = 0, "the link has no rate"
@@ -79,13 +79,13 @@ func (m Messages) rate(p *peer) float64 {
 	if rate, ok := p.Pace.Rate(); ok {
 		return rate
 	}
-	bps := p.bearer.profile.Sending(m.g.cfg.Shore).RateBps
+	bps := p.bearer.Profile.Sending(m.g.cfg.Shore).RateBps
 	if bps == 0 {
 		bps = 1e8 // unlimited: the delay decides
 	}
 	share := 1
 	for _, other := range m.g.peers {
-		if other != p && other.bearer == p.bearer && !m.g.cfg.Shore && !p.bearer.carrier().Orders().Together() {
+		if other != p && other.bearer == p.bearer && !m.g.cfg.Shore && !p.bearer.Carrier().Orders().Together() {
 			if waiting, _, _ := other.Box.Held(frame.Direct, frame.Bulk); waiting > 0 {
 				share++
 			}
@@ -101,9 +101,9 @@ func (m Messages) stands(p *peer) string {
 		return "this gateway is silent"
 	case p.LastHeard.IsZero():
 		return "the site was not heard in this run"
-	case p.bearer.lines.Link(p.Peer).Dead():
+	case p.Link.Dead():
 		return "the link is down"
-	case p.bearer.lines.Link(p.Peer).Listening():
+	case p.Link.Listening():
 		return "the site is silent"
 	}
 	return ""

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"aldis/internal/gateway/api"
-	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/profile"
 )
 
@@ -20,11 +19,11 @@ const (
 
 // measured is what is known of the link to a peer.
 func measured(p *peer, shore bool) (m api.LinkMeasured) {
-	pr := &p.bearer.profile
-	if p.bearer.carrier().Orders().Together() {
+	pr := &p.bearer.Profile
+	if p.bearer.Carrier().Orders().Together() {
 		return m
 	}
-	air, _ := unicast.AirOf(p.bearer.lines, p.Peer)
+	air, _ := p.Link.Air()
 	if m.RateBps, m.PaceBps, m.Since = air.Gauge.Measured(); m.RateBps > 0 {
 		m.Since = m.Since.UTC().Round(0)
 		m.Differs = append(m.Differs, api.DiffersRate)
@@ -67,7 +66,7 @@ func (d *differs) look(g *Gateway, now time.Time, p *peer) {
 	for _, what := range api.Differences {
 		switch is, was := slices.Contains(m.Differs, what), slices.Contains(d.said, what); {
 		case is && !was:
-			g.Note("warn", "a link is not as its profile says", append([]any{"peer", p.Name, "profile", p.bearer.profile.Name, "in", what}, found(m, what, p, g.cfg.Shore)...)...)
+			g.Note("warn", "a link is not as its profile says", append([]any{"peer", p.Name, "profile", p.bearer.Profile.Name, "in", what}, found(m, what, p, g.cfg.Shore)...)...)
 		case was && !is:
 			g.Note("info", "a link is as its profile says again", "peer", p.Name, "in", what)
 		}
@@ -77,7 +76,7 @@ func (d *differs) look(g *Gateway, now time.Time, p *peer) {
 
 // found is what was measured beside what the profile says.
 func found(m api.LinkMeasured, what string, p *peer, shore bool) []any {
-	pr := &p.bearer.profile
+	pr := &p.bearer.Profile
 	switch what {
 	case api.DiffersRate:
 		return []any{"rate_bps", m.RateBps, "profile_bps", pr.Sending(shore).RateBps, "pace_bps", m.PaceBps}

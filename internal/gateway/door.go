@@ -144,10 +144,10 @@ func (d door) meet(now time.Time, p *peer, dg api.Datagram, body []byte, info se
 		p.Met.Model = cmp.Or(p.Met.Model, hello.Model) // only what is sent is coded by it
 	}
 	if info.NewBoot {
-		p.bearer.lines.Link(p.Peer).Restarted()
+		p.Link.Restarted()
 	}
 	every := d.g.cfg.Profile.ProbeInterval
-	toAll := info.Group && p.bearer.lines.Roll.On()
+	toAll := info.Group && p.Link.Together()
 	switch {
 	case d.g.silence.on:
 		if v.may(now, "silent", time.Hour) {
@@ -156,12 +156,12 @@ func (d door) meet(now time.Time, p *peer, dg api.Datagram, body []byte, info se
 	case toAll && (info.NewBoot || info.Newest && v.may(now, "greeted", every)):
 		v.said["greeted"] = now
 		if greeting, ok := greetingOf(body); ok {
-			p.bearer.lines.Roll.Heard(now, p.Peer, greeting)
+			p.Link.Greeting(now, greeting)
 		} else {
 			p.Met.Owe(now.Add(d.g.cfg.Profile.AckDelay))
 		}
 	case info.Newest && (dg.Addr == p.Addr || toAll): // what is for the peer goes there anyway
-		p.bearer.lines.Link(p.Peer).Heard(now)
+		p.Link.Heard(now)
 		if !p.Met.Owed {
 			p.Met.Owe(now.Add(d.g.cfg.Profile.AckDelay))
 		}
@@ -183,7 +183,7 @@ func (d door) greet(now time.Time, p *peer, dg api.Datagram, heard uint32, its *
 	if its != nil {
 		hello.HeardStream = its.Stream
 	}
-	p.bearer.lines.Greet(now, p.Peer, dg.Addr, hello)
+	p.Link.Greet(now, dg.Addr, hello)
 }
 
 // heardOf is what a hello to a peer says of its start and stream, proven or not.
@@ -280,7 +280,7 @@ func (d door) stale(now time.Time, p *peer, dg api.Datagram, body []byte, info s
 		d.greet(now, p, dg, d.g.keys.opener.HeardBoot(p.ID), hello) // so that it can tell its operator
 	}
 	switch {
-	case now.Before(v.began.Add(lateTrips * p.bearer.timing.RoundTrip)):
+	case now.Before(v.began.Add(lateTrips * p.bearer.Common.Timing.RoundTrip)):
 		return
 	case answers && (info.Boot != v.ran || info.Counter > v.counter):
 		v.ran, v.counter = info.Boot, info.Counter
@@ -360,7 +360,7 @@ func (d door) estrange(now time.Time, p *peer, anyStart bool) bool {
 	d.g.Record(bucketSeal, peerKey(p.ID, nil), nil)
 	d.visits[p.ID] = &visit{said: map[string]time.Time{}, forgotten: d.visits[p.ID].forgotten + 1, counted: d.visits[p.ID].counted}
 	p.Paths.Forget()
-	p.bearer.lines.RecordPaths(p.Peer)
+	p.Link.RecordPaths()
 	p.LastHeard = time.Time{}
 	p.Met.KnowsUs = false
 	p.Met.Owe(now)

@@ -34,7 +34,7 @@ func (f *foreseen) look(g *Gateway, now time.Time, p *peer) {
 	m := MessagesOf(g)
 	f.next = now.Add(foreseeEvery)
 	waiting, underWay, _ := p.Box.Held(frame.Direct, frame.Bulk, mail.Group)
-	if p.bearer.carrier().Orders().Together() {
+	if p.bearer.Carrier().Orders().Together() {
 		waiting += underWay // P_Mul has numbers for all of it
 	}
 	if waiting == 0 || m.stands(p) != "" {

@@ -11,7 +11,6 @@ import (
 	"aldis/internal/due"
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
-	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/replica"
@@ -123,10 +122,6 @@ func New(cfg Config, restore []api.Record) (*Gateway, error) {
 	if cfg.Wait == 0 {
 		cfg.Wait = DefaultWait
 	}
-	if cfg.Profile.Filled() < unicast.MinDatagram {
-		return nil, fmt.Errorf("gateway: profile %s: datagrams of %d octets, at least %d needed",
-			cfg.Profile.Name, cfg.Profile.Filled(), unicast.MinDatagram)
-	}
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
 	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &api.Output{}}
 	g.coders.net.Net = cfg.Corpus
@@ -225,8 +220,10 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 		// The Step does nothing else: a message that it read after this would be handed over, and its peer would not know.
 		g.bearers[0].billed.months.record(g)
 		for _, b := range g.bearers {
-			if !g.silence.quiet() {
-				b.settle(now)
+			for _, c := range b.Carriers {
+				if !g.silence.quiet() {
+					c.Settle(now)
+				}
 			}
 		}
 		return out
@@ -249,7 +246,11 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	case NewRoster:
 		ev.obey(g, now)
 	default:
-		g.normEvent(now, ev)
+		for _, b := range g.bearers {
+			for _, c := range b.Carriers {
+				c.Event(now, ev)
+			}
+		}
 	}
 	for _, f := range g.faces.list {
 		if due.Reached(now, f.due) {
@@ -272,7 +273,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	g.silence.step(g, now)
 	if !g.silence.quiet() {
 		for _, b := range g.bearers {
-			for _, c := range b.carriers {
+			for _, c := range b.Carriers {
 				c.Pump(now)
 			}
 			b.surveys.pump(g, now)
@@ -292,28 +293,10 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	return out
 }
 
-// normEvent gives the bearers what libnorm has said.
-func (g *Gateway) normEvent(now time.Time, ev api.Event) {
-	for _, b := range g.bearers {
-		switch ev := ev.(type) {
-		case api.NormUp:
-			b.lines.NormUp(now, ev.Generation)
-		case api.NormDown:
-			b.lines.NormDown(now, ev.Reason)
-		case api.NormPacket:
-			b.lines.NormPacket(ev.Peer, ev.Data)
-		case api.NormObject:
-			b.lines.NormObject(now, ev.Peer, ev.Generation, ev.Object, ev.Data)
-		case api.NormSent:
-			b.lines.NormSent(ev.Peer, ev.Object)
-		}
-	}
-}
-
 // stepBearers lets time pass in the carriers.
 func (g *Gateway) stepBearers(now time.Time) {
 	for _, b := range g.bearers {
-		for _, c := range b.carriers {
+		for _, c := range b.Carriers {
 			c.Step(now)
 		}
 	}
@@ -352,11 +335,11 @@ func (g *Gateway) start(now time.Time) {
 		g.deliver(now, m)
 	}
 	for _, b := range g.bearers {
-		for _, c := range b.carriers {
+		for _, c := range b.Carriers {
 			c.Start(now)
 			c.Silence(now, g.silence.quiet())
 			for _, p := range g.peers {
-				if b.lines.Link(p.Peer).Listening() {
+				if p.Link.Listening() {
 					c.PeerSilent(now, p.Peer, true)
 				}
 			}
@@ -425,7 +408,7 @@ func (g *Gateway) Record(bucket string, key, value []byte) {
 }
 
 // RecordPeer makes a peer's numbers durable.
-func (g *Gateway) RecordPeer(p *mail.Peer) { g.byID[p.ID].bearer.lines.RecordPeer(p) }
+func (g *Gateway) RecordPeer(p *mail.Peer) { p.Link.Record() }
 
 // Drop counts a datagram or packet that came to nothing.
 func (g *Gateway) Drop(reason string) { g.dropped[reason]++ }
@@ -434,7 +417,7 @@ func (g *Gateway) Drop(reason string) { g.dropped[reason]++ }
 // does not name the peer.
 func (g *Gateway) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
 	if p := g.byID[to]; p != nil && g.keys.forward != nil {
-		g.keys.forward.Silent(to, p.bearer.lines.Link(p.Peer).Listening())
+		g.keys.forward.Silent(to, p.Link.Listening())
 	}
 	data, err := g.keys.sealer.Seal(nil, to, long, frames)
 	if errors.Is(err, seal.ErrNoKey) {
@@ -461,7 +444,7 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 	}
 	at = due.Earliest(due.Earliest(at, g.silence.due(now)), g.standing.due(now))
 	for _, b := range g.bearers {
-		for _, c := range b.carriers {
+		for _, c := range b.Carriers {
 			at = due.Earliest(at, c.Due(now, g.silence.quiet()))
 		}
 		at = due.Earliest(at, b.surveys.due(g, now))

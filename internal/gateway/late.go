@@ -22,7 +22,7 @@ func (g *Gateway) lateness(now time.Time, ev api.Event) {
 	if by < leastLate {
 		return
 	}
-	for _, b := range g.bearers {
-		b.lines.Late(now, by)
+	for _, p := range g.peers {
+		p.Link.Late(now, by)
 	}
 }

@@ -130,7 +130,7 @@ func (m Messages) part(held *mail.Message, o MessageOrder) (p parted) {
 
 // reach says whether what is ordered is so for a recipient already, and whether it can be.
 func (m Messages) reach(e *mail.Entry, o MessageOrder) (so, waits bool) {
-	orders := m.g.byID[e.Peer.ID].bearer.carrier().Orders()
+	orders := m.g.byID[e.Peer.ID].bearer.Carrier().Orders()
 	waits = orders.Waits(e)
 	switch o.Do {
 	case DoHold:
@@ -147,7 +147,7 @@ func (m Messages) reach(e *mail.Entry, o MessageOrder) (so, waits bool) {
 
 // act does what is ordered for one recipient. Where a message has one number for several it is done for all with the first.
 func (m Messages) act(now time.Time, e *mail.Entry, o MessageOrder) error {
-	orders := m.g.byID[e.Peer.ID].bearer.carrier().Orders()
+	orders := m.g.byID[e.Peer.ID].bearer.Carrier().Orders()
 	switch o.Do {
 	case DoHold, DoRelease:
 		orders.Hold(now, e, o.Do == DoHold)

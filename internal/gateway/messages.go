@@ -9,7 +9,6 @@ import (
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/mail/life"
-	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/frame"
 	"aldis/internal/site"
 )
@@ -159,7 +158,7 @@ func (m Messages) describe(e *mail.Entry, r *api.RecipientRow) {
 		r.Detail = m.stands(p)
 	case r.State == string(life.UnderWay):
 		r.Detail = "no receipt yet"
-		if there, all := unicast.Progress(p.bearer.lines, e); all > 0 {
+		if there, all := p.Link.Progress(e); all > 0 {
 			r.Detail = fmt.Sprintf("%d of %d octets are there", there, all)
 		}
 	default:

@@ -10,7 +10,6 @@ import (
 
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
-	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
@@ -37,7 +36,7 @@ func (e NewLink) obey(g *Gateway, now time.Time) {
 		switch p := g.byID[pc.ID]; {
 		case p != nil:
 			p.rename(g, pc.Name)
-			unicast.Readdress(g.byID[pc.ID].bearer.lines, p.Peer, pc.Addr)
+			p.Link.Readdress(pc.Addr)
 		case pc.ID == 0 || pc.ID == g.cfg.ID || !joins(g, pc.ID):
 			g.Note("warn", "a new peer was not taken: it needs a restart", "id", pc.ID)
 		default:
@@ -46,7 +45,7 @@ func (e NewLink) obey(g *Gateway, now time.Time) {
 	}
 	g.cfg.Profile.Tariff = e.Tariff
 	for _, b := range g.bearers {
-		b.profile.Tariff, b.lines.Keepalive = e.Tariff, e.Keepalive
+		b.Profile.Tariff, b.Keepalive = e.Tariff, e.Keepalive
 	}
 	if !reflect.DeepEqual(g.silence.list, e.Windows) {
 		g.silence.set(e.Windows, g.silence.wall(now))
@@ -65,7 +64,7 @@ func (p *peer) rename(g *Gateway, name string) {
 // joins says whether a peer can come while the gateway runs: it can where each has a link of its own, and the journal has
 // nothing of one with this id.
 func joins(g *Gateway, id uint16) bool {
-	return g.cfg.Profile.Transport != profile.PMul && !slices.Contains(g.left, id)
+	return len(g.bearers[0].Members) > 0 && !slices.Contains(g.left, id)
 }
 
 // join takes a new peer in, of which nothing is known.
@@ -77,9 +76,11 @@ func join(g *Gateway, now time.Time, pc PeerConfig) {
 	}
 	p.Name = pc.Name
 	p.Paths.Write(pc.Addr)
-	if err := unicast.Join(now, b.lines, p.Peer); err != nil {
-		g.Note("warn", "a new peer was not taken: it needs a restart", "peer", pc.Name, "error", err)
-		return
+	for _, c := range b.Members {
+		if err := c.Join(now, p.Peer); err != nil {
+			g.Note("warn", "a new peer was not taken: it needs a restart", "peer", pc.Name, "error", err)
+			return
+		}
 	}
 	p.bearer = b
 	delete(g.away, p.ID)
@@ -98,7 +99,7 @@ func join(g *Gateway, now time.Time, pc PeerConfig) {
 
 // leave takes a peer out. What waits for it ends as withdrawn, its site is lost, and nothing of it is heard any more.
 func leave(g *Gateway, now time.Time, p *peer) {
-	if p.bearer.carrier().Orders().Together() {
+	if len(p.bearer.Members) == 0 {
 		g.Note("warn", "a peer was not taken out: it needs a restart", "peer", p.Name, "id", p.ID)
 		return
 	}
@@ -108,9 +109,11 @@ func leave(g *Gateway, now time.Time, p *peer) {
 	learned := p.Paths // for when it comes back in this run
 	g.door.estrange(now, p, false)
 	p.Paths = mail.NewPaths(netip.AddrPort{})
-	p.bearer.lines.RecordPaths(p.Peer)
+	p.Link.RecordPaths()
 	p.Paths = learned
-	unicast.Leave(now, p.bearer.lines, p.Peer, "the site was taken out of the configuration")
+	for _, c := range p.bearer.Members {
+		c.Leave(now, p.Peer, "the site was taken out of the configuration")
+	}
 	for _, key := range g.replica.Leave(p.ID) {
 		g.Record(bucketCopy, peerKey(p.ID, []byte(key)), nil)
 	}

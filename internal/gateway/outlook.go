@@ -17,8 +17,8 @@ func backlog(g *Gateway, now time.Time, p *peer) (rows []api.QueueRow) {
 	if g.silence.on && !g.silence.fixed && !g.silence.until.IsZero() {
 		begins, known = now.Add(g.silence.remaining(now)), linkWord(p) == linkUp
 	}
-	rate, delay := m.rate(p), p.bearer.profile.OneWayMax(p.bearer.profile.DatagramOctets+profile.IPUDPOctets)
-	octets := p.bearer.carrier().Orders().Ahead(now, p.Peer)
+	rate, delay := m.rate(p), p.bearer.Profile.OneWayMax(p.bearer.Profile.DatagramOctets+profile.IPUDPOctets)
+	octets := p.bearer.Carrier().Orders().Ahead(now, p.Peer)
 	for _, r := range p.Box.Backlog() {
 		row := api.QueueRow{Precedence: site.Precedences[r.Rank], Messages: r.Messages, Octets: r.Octets, Oldest: cmp.Or(r.Oldest, g.silence.began).UTC().Round(0)}
 		if octets += r.Octets + r.News; r.Messages == 0 {

@@ -24,18 +24,18 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	state := g.keys.opener.State(p.ID) // it keeps replays out
 	g.Record(bucketSeal, peerKey(p.ID, nil), state.Append(nil))
 	p.Counts.DatagramsReceived++
-	p.bearer.air.Heard(now, &p.bearer.profile, len(d.Data))
-	for _, c := range p.bearer.channels {
+	p.bearer.Air.Heard(now, &p.bearer.Profile, len(d.Data))
+	for _, c := range p.bearer.Channels {
 		c.OnAir(now, p.Peer, len(d.Data))
 	}
 	p.Ledger.Head(mail.Received, info.Long)
 	p.Ledger.Add(mail.Received, mail.Key, info.Proofs)
-	if info.Long && !p.Met.Owed && !(info.Group && p.bearer.lines.Roll.On()) { // a greeting says itself who is to answer
+	if info.Long && !p.Met.Owed && !(info.Group && p.Link.Together()) { // a greeting says itself who is to answer
 		p.Met.Owe(now.Add(g.cfg.Profile.AckDelay))
 	}
 	if info.NewBoot {
 		p.Met.KnowsUs, p.Met.Started = false, true
-		for _, c := range p.bearer.channels {
+		for _, c := range p.bearer.Channels {
 			c.Started(p.Peer)
 		}
 		g.Note("info", "a peer has started", "peer", p.Name, "boot", info.Boot.Number)
@@ -46,20 +46,19 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 		} else {
 			g.Note("info", "a peer has moved", "peer", p.Name, "from", before, "to", d.Addr)
 		}
-		p.bearer.lines.RecordPaths(p.Peer)
+		p.Link.RecordPaths()
 	}
-	lines := p.bearer.lines
-	if lines.Link(p.Peer).Dead() && p.link.word == linkSilent && !p.LastHeard.IsZero() {
+	if p.Link.Dead() && p.link.word == linkSilent && !p.LastHeard.IsZero() {
 		g.Note("info", "the link to a peer is back", "peer", p.Name, "silent_for", now.Sub(p.LastHeard).Round(time.Second))
 	}
-	if lines.Link(p.Peer).Listening() {
+	if p.Link.Listening() {
 		g.Note("info", "a peer has ended its silence", "peer", p.Name)
-		for _, c := range p.bearer.carriers {
+		for _, c := range p.bearer.Carriers {
 			c.PeerSilent(now, p.Peer, false)
 		}
 	}
 	p.LastHeard = now
-	lines.Link(p.Peer).Heard(now)
+	p.Link.Heard(now)
 	p.Stamp = mail.Stamp{Boot: info.Boot.Number, Counter: info.Counter}
 	for len(body) > 0 {
 		f, rest, err := frame.Parse(body)
@@ -74,7 +73,7 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	}
 	g.beginAnew(now, p)
 	if again { // its receipts, if it has any to give, were in this datagram
-		lines.Link(p.Peer).Restarted()
+		p.Link.Restarted()
 	}
 }
 
@@ -90,7 +89,7 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 		if h, _, ok := f.For(g.cfg.ID); ok {
 			g.hello(now, p, h, newest)
 		}
-		p.bearer.lines.Roll.Heard(now, p.Peer, f)
+		p.Link.Greeting(now, f)
 		return
 	case frame.Survey:
 		p.bearer.surveys.receive(now, p, f, octets)
@@ -100,7 +99,7 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 		g.peerSilent(now, p, f)
 		return
 	}
-	for _, c := range p.bearer.carriers {
+	for _, c := range p.bearer.Carriers {
 		if c.Receive(now, p.Peer, f, octets, newest) {
 			return
 		}
@@ -137,7 +136,7 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 	if h.Forgot != met.HeForgot {
 		met.HeForgot = h.Forgot
 		p.forgets.again(now, g, p.Name)
-		for _, c := range p.bearer.carriers {
+		for _, c := range p.bearer.Carriers {
 			c.Unlearn(p.Peer)
 		}
 		g.RecordPeer(p.Peer)
@@ -149,7 +148,10 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 	met.Answered(now, h, g.cfg.Boot.Number)
 	if met.Placed = met.Placed || newest; newest {
 		forwardSecrecy{g}.hear(now, p, h)
-		g.heed(now, p, h)
+		p.Link.Compare(now, h, g.keys.opener.State(p.ID).Boot)
+		for _, c := range p.bearer.Channels {
+			c.Compare(now, p.Peer, h)
+		}
 	}
 	g.compare(now, p, h.Digest)
 }
@@ -177,7 +179,7 @@ func (f *forgets) again(now time.Time, g *Gateway, name string) {
 func (g *Gateway) newNumbers(now time.Time, p *peer) {
 	g.door.close(p)
 	p.Met.Compared, p.Met.Refused = g.keys.opener.State(p.ID).Boot, mail.Taken
-	for _, c := range p.bearer.carriers {
+	for _, c := range p.bearer.Carriers {
 		c.NewNumbers(now, p.Peer)
 	}
 	p.Met.Era++
@@ -191,7 +193,7 @@ func (g *Gateway) newNumbers(now time.Time, p *peer) {
 // newStore: the peer knows nothing of what we sent. What it has not acknowledged goes again under new numbers.
 func (g *Gateway) newStore(now time.Time, p *peer) {
 	var again []*mail.Entry
-	for _, c := range p.bearer.carriers {
+	for _, c := range p.bearer.Carriers {
 		again = append(again, c.NewStore(p.Peer)...)
 	}
 	lost := 0
@@ -227,7 +229,8 @@ func (g *Gateway) Hello(now time.Time, p *mail.Peer) frame.Hello {
 	h := frame.Hello{Store: g.cfg.Store, Stream: p.Met.Stream, HeardBoot: boot,
 		HeardStream: stream, Roster: g.keys.said(), Mark: g.keys.mark, Digest: g.replica.Digest(now, p.ID), Model: modelOf(), Forgot: p.Met.Forgot & 0x7f, Corpus: g.cfg.Corpus.Name()}
 	forwardSecrecy{g}.say(&h, p)
-	for _, c := range g.byID[p.ID].bearer.carriers {
+	p.Link.Hello(&h)
+	for _, c := range g.byID[p.ID].bearer.Channels {
 		c.Hello(p, &h)
 	}
 	return h
@@ -280,7 +283,7 @@ func (g *Gateway) OpenSlice(now time.Time, from *mail.Peer, at mail.Attempt, bod
 		g.deliver(now, far)
 	}
 	g.openState(now, p, m)
-	for _, c := range p.bearer.carriers {
+	for _, c := range p.bearer.Channels {
 		c.Again(now, from, m.Again)
 	}
 	return nil

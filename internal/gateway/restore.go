@@ -95,7 +95,7 @@ func (g *Gateway) resume(list []mail.Restored) {
 		if told, _, err := roster.SerialOf(g.mail.Content(r).Content.Roster); err == nil {
 			g.keys.told[p.ID] = max(told, g.keys.told[p.ID])
 		}
-		taken := slices.ContainsFunc(p.bearer.carriers, func(c mail.Carrier) bool { return c.Resume(r, p.Peer) })
+		taken := slices.ContainsFunc(p.bearer.Carriers, func(c mail.Carrier) bool { return c.Resume(r, p.Peer) })
 		if !taken {
 			g.mail.Leave(r)
 		}
@@ -127,7 +127,7 @@ func (g *Gateway) restoreRecord(r api.Record) error {
 		return err
 	}
 	for _, b := range g.bearers {
-		for _, c := range b.carriers {
+		for _, c := range b.Carriers {
 			if taken, err := c.Restore(r); taken {
 				return err
 			}

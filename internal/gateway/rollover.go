@@ -258,10 +258,10 @@ func (o rollover) part(now time.Time) {
 
 // refuse ends what waits for a peer that is gone.
 func (o rollover) refuse(now time.Time, p *peer) {
-	for _, c := range p.bearer.channels {
+	for _, c := range p.bearer.Channels {
 		c.Gone(now, p.Peer)
 	}
-	for _, c := range p.bearer.carriers {
+	for _, c := range p.bearer.Carriers {
 		for _, e := range c.NewStore(p.Peer) {
 			if payload := e.Content.Payload; payload != nil {
 				p.Counts.Withdrawn++
@@ -317,7 +317,7 @@ const turnOfTwo = time.Minute
 
 // wait is how long this node leaves it to others to tell p.
 func (o rollover) wait(p *peer) time.Duration {
-	if o.g.keys.given == o.g.keys.newest().Serial || !p.bearer.group.IsValid() {
+	if o.g.keys.given == o.g.keys.newest().Serial || !p.bearer.Common.Group.IsValid() {
 		return 0
 	}
 	before := 1
@@ -407,7 +407,7 @@ func (o rollover) tell(now time.Time, r *roster.Roster, to []*mail.Peer) {
 	var order []mail.Carrier
 	for _, p := range to {
 		o.g.keys.told[p.ID] = r.Serial
-		c := o.g.byID[p.ID].bearer.carrier()
+		c := o.g.byID[p.ID].bearer.Carrier()
 		if byCarrier[c] == nil {
 			order = append(order, c)
 		}

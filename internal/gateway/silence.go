@@ -189,9 +189,9 @@ func (s *silence) change(g *Gateway, now time.Time, ev api.Silence) {
 	g.Record(bucketSilence, []byte("self"), s.append(nil, now))
 	for _, b := range g.bearers {
 		if ev.On && !was && ev.Announce {
-			b.announce(now, frame.Silence{Until: s.wire()})
+			b.Announce(now, frame.Silence{Until: s.wire()})
 		}
-		for _, c := range b.carriers {
+		for _, c := range b.Carriers {
 			c.Silence(now, s.quiet())
 		}
 	}
@@ -233,7 +233,7 @@ func (s *silence) resume(g *Gateway, now time.Time) {
 
 // peerSilent: the peer hears us and will not answer.
 func (g *Gateway) peerSilent(now time.Time, p *peer, f frame.Silence) {
-	for _, c := range p.bearer.carriers {
+	for _, c := range p.bearer.Carriers {
 		c.PeerSilent(now, p.Peer, true)
 	}
 	var until time.Time // zero: it did not say
@@ -256,7 +256,7 @@ func (g *Gateway) forecast(now time.Time) api.SilenceStatus {
 		s.Next = at.Format(time.RFC3339)
 	}
 	for _, b := range g.bearers {
-		for _, c := range b.carriers {
+		for _, c := range b.Carriers {
 			o := c.Owed(now)
 			s.Receipts += o.Receipts
 			s.Messages += o.Messages

@@ -56,7 +56,7 @@ func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
 // submit hands the peer's carrier what is for it alone; false: it was refused, and the caller keeps it or accounts for it.
 // What a peer asks for, and is asked for, follows again from the digest of a later HELLO.
 func (g *Gateway) submit(now time.Time, p *peer, content envelope.Message, kind mail.Kind) bool {
-	refused := p.bearer.carrier().Accept(now, []*mail.Peer{p.Peer}, content, kind)
+	refused := p.bearer.Carrier().Accept(now, []*mail.Peer{p.Peer}, content, kind)
 	g.standing.heed(g, now)
 	return len(refused) == 0
 }

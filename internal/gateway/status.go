@@ -15,8 +15,8 @@ import (
 func (g *Gateway) Status(now time.Time) api.Status {
 	b := g.bearers[0]
 	s := api.Status{
-		ID: g.cfg.ID, Name: g.cfg.Name, Key: g.keys.fingerprint(&g.cfg), Profile: b.profile.Name, End: "terminal", BootNumber: g.cfg.Boot.Number,
-		Transport: profile.NORM, NORM: b.lines.NormStatus(), Silence: g.forecast(now), Link: linkStatus(b.profile, g.cfg.Shore),
+		ID: g.cfg.ID, Name: g.cfg.Name, Key: g.keys.fingerprint(&g.cfg), Profile: b.Profile.Name, End: "terminal", BootNumber: g.cfg.Boot.Number,
+		Transport: profile.NORM, Silence: g.forecast(now), Link: linkStatus(b.Profile, g.cfg.Shore),
 		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Drain: g.faces.drain.status(g), Holds: MessagesOf(g).Holds(), Bill: b.billed.status(), Relinked: g.linkReplaced, LeftPeers: slices.Clone(g.left), Dropped: maps.Clone(g.dropped), Modelled: g.coders.work(),
 	}
 	if g.cfg.Shore {
@@ -24,13 +24,11 @@ func (g *Gateway) Status(now time.Time) api.Status {
 	}
 	s.Corpus = corpusName(g.coders.net.Net.Name())
 	s.Survey = b.surveys.status()
-	if b.profile.Transport != "" {
-		s.Transport = b.profile.Transport
+	if b.Profile.Transport != "" {
+		s.Transport = b.Profile.Transport
 	}
-	for _, c := range b.carriers {
-		c.Report(s.Dropped, func(who string, kind mail.Kind, octets uint64) {
-			s.Ledger = append(s.Ledger, api.LedgerRow{Direction: "sent", Peer: who, Kind: kind.String(), Octets: octets})
-		})
+	for _, c := range b.Carriers {
+		c.Report(&s)
 	}
 	for _, p := range g.peers {
 		ps := api.PeerStatus{

@@ -8,7 +8,6 @@ import (
 	"aldis/internal/due"
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
-	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
@@ -28,6 +27,7 @@ func (SurveyOrder) GatewayEvent() {}
 // waits and the air is free, and never while this node is silent.
 type surveys struct {
 	b      *bearer
+	shore  bool
 	last   api.SurveyStatus
 	asker  *survey.Asker // nil: none runs
 	peer   *peer         // of asker
@@ -37,7 +37,9 @@ type surveys struct {
 	far    map[uint16]*survey.Answerer
 }
 
-func newSurveys(b *bearer) *surveys { return &surveys{b: b, far: map[uint16]*survey.Answerer{}} }
+func newSurveys(b *bearer, shore bool) *surveys {
+	return &surveys{b: b, shore: shore, far: map[uint16]*survey.Answerer{}}
+}
 
 // surveyOverhead is what a datagram of a survey has beside its word.
 const surveyOverhead = profile.IPUDPOctets + seal.OverheadShort + frame.SurveyOverhead
@@ -59,7 +61,7 @@ func (s *surveys) obey(g *Gateway, now time.Time, o SurveyOrder) {
 		}
 		g.Note("warn", "a survey was refused", "why", text)
 	}
-	plan, err := SurveyPlan(s.b.profile, g.cfg.Shore, o.Budget)
+	plan, err := SurveyPlan(s.b.Profile, g.cfg.Shore, o.Budget)
 	switch {
 	case s.asker != nil:
 		refuse("a survey of the link to " + s.peer.Name + " runs")
@@ -107,7 +109,7 @@ func (s *surveys) receive(now time.Time, p *peer, f frame.Survey, octets int) {
 	p.Ledger.Add(mail.Received, mail.Survey, octets)
 	w, err := survey.Parse(f.Body)
 	if err != nil {
-		p.bearer.lines.Road.Drop("survey")
+		s.b.Common.Road.Drop("survey")
 		return
 	}
 	all := surveyOverhead - frame.SurveyOverhead + octets
@@ -117,7 +119,7 @@ func (s *surveys) receive(now time.Time, p *peer, f frame.Survey, octets int) {
 			s.own++
 			return
 		}
-		p.bearer.lines.Road.Drop("survey")
+		s.b.Common.Road.Drop("survey")
 	default:
 		s.answerer(p).Receive(now, w, all)
 	}
@@ -126,7 +128,7 @@ func (s *surveys) receive(now time.Time, p *peer, f frame.Survey, octets int) {
 func (s *surveys) answerer(p *peer) *survey.Answerer {
 	a := s.far[p.ID]
 	if a == nil {
-		a = survey.NewAnswerer(s.b.profile, s.b.profile.Sending(s.b.lines.Shore).RateBps, surveyOverhead)
+		a = survey.NewAnswerer(s.b.Profile, s.b.Profile.Sending(s.shore).RateBps, surveyOverhead)
 		s.far[p.ID] = a
 	}
 	return a
@@ -205,10 +207,10 @@ func (s *surveys) ended(g *Gateway, now time.Time) {
 
 // may says whether something of a survey may go to a peer now: any message goes before it.
 func (s *surveys) may(g *Gateway, now time.Time, p *peer, streams bool) bool {
-	if !p.Addr.IsValid() || !p.Met.KnowsUs || s.b.lines.Link(p.Peer).Dead() || s.b.lines.Link(p.Peer).Listening() {
+	if !p.Addr.IsValid() || !p.Met.KnowsUs || p.Link.Dead() || p.Link.Listening() {
 		return false
 	}
-	if air, _ := unicast.AirOf(s.b.lines, p.Peer); !streams && now.Before(air.Free) {
+	if air, _ := p.Link.Air(); !streams && now.Before(air.Free) {
 		return false
 	}
 	return !s.waits(g, p)
@@ -238,8 +240,8 @@ func (s *surveys) send(g *Gateway, now time.Time, p *peer, w survey.Word, octets
 	p.Ledger.Head(mail.Sent, false)
 	p.Counts.DatagramsSent++
 	p.LastSent = now
-	air, rate := unicast.AirOf(s.b.lines, p.Peer)
-	air.Took(now, &s.b.profile, len(data), rate)
+	air, rate := p.Link.Air()
+	air.Took(now, &s.b.Profile, len(data), rate)
 	g.Send(p.Addr, data)
 	return true
 }
@@ -262,7 +264,7 @@ func (s *surveys) due(g *Gateway, now time.Time) (at time.Time) {
 
 // ready is when what is due then may go: a message that waits is looked at again when it has gone, or after a while.
 func (s *surveys) ready(now time.Time, p *peer, at time.Time, streams bool) time.Time {
-	if air, _ := unicast.AirOf(s.b.lines, p.Peer); !streams {
+	if air, _ := p.Link.Air(); !streams {
 		at = due.Latest(at, air.Free)
 	}
 	if !at.After(now) {
