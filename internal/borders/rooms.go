@@ -47,10 +47,8 @@ var Districts = []District{
 
 // Rooms is the map. Check fails when the source disagrees with it.
 var Rooms = []Room{
-	{"due", Pure, "ground", false, "Times at which something is due: the earliest, and a heap of them.", nil},
+	{"due", Pure, "ground", false, "When something is due, how often it may happen, and the last of many things: timers, token buckets, bounded memories.", nil},
 	{"quantile", Pure, "ground", false, "Quantiles of sorted figures, in the two ways that reports use.", nil},
-	{"rate", Pure, "ground", false, "How often something may happen: token buckets, and what is said once in a while.", nil},
-	{"recent", Pure, "ground", false, "The last of many things, to know them again.", nil},
 	{"when", Pure, "ground", false, "Reads times as people write them: 10:32, date-time groups, durations.", nil},
 
 	{"site", Words, "words", false, "The words of a site: items, messages, marks, fates, orders to a LAN, notes.", nil},
@@ -82,18 +80,20 @@ var Rooms = []Room{
 	{"pmul", Pure, "carriers", false, "P_Mul (ACP 142): PDUs, sender, receiver, silent receivers (EMCON).", []string{"due", "link/profile"}},
 	{"norm/elide", Pure, "carriers", false, "Shortens NORM packets for the link and restores them; builds the FLUSH.", nil},
 
-	{"jxtabridge", Pure, "faces", true, "Serves JXTA peers: rendezvous, relay, discovery, pipes; stands for the peers of other sites.", []string{"advcache", "due", "jxta", "jxtabridge/reliable", "rate", "recent", "rules/filter", "site"}},
+	{"jxtabridge", Pure, "faces", true, "Serves JXTA peers: rendezvous, relay, discovery, pipes; stands for the peers of other sites.", []string{
+		"advcache", "due", "jxta", "jxtabridge/reliable", "rules/filter", "site"}},
 	{"jxtabridge/reliable", Pure, "faces", false, "One window for streams and secure pipes: blocks, acknowledgements, repeats.", nil},
 	{"jxtabridge/peertest", Edge, "faces", false, "Tests of two joined bridges with unmodified JXTA peers; no source.", nil},
 
-	{"tak", Pure, "faces", true, "Serves TAK devices: the TAK server of its LAN; shows the units of other sites.", []string{"due", "rate", "recent", "site", "tak/code", "tak/cot", "tak/rule", "tak/track"}},
+	{"tak", Pure, "faces", true, "Serves TAK devices: the TAK server of its LAN; shows the units of other sites.", []string{"due", "site", "tak/code", "tak/cot", "tak/rule", "tak/track"}},
 	{"tak/cot", Pure, "faces", false, "CoT events: XML, version 1 of the TAK protocol, and streams of either.", nil},
 	{"tak/code", Pure, "faces", false, "CoT events and positions of units as typed records for the link.", []string{"tak/cot"}},
 	{"tak/rule", Pure, "faces", false, "Which CoT events cross, how precisely units are told, and what goes first.", []string{"rules/filter", "site", "tak/cot"}},
 	{"tak/track", Pure, "faces", false, "The picture: units of this site and of far ones, and when the far picture would be wrong.", []string{"due", "tak/code", "tak/cot"}},
 
 	{"corpora", Pure, "faces", true, "Gives what the net has taught to other gateways, and keeps theirs until an operator decides.", []string{"link/compact", "site"}},
-	{"meet", Pure, "faces", false, "Where the faces of a gateway meet by rule: one picture, one chat room.", []string{"due", "jxta", "jxtabridge", "rate", "recent", "rules/filter", "rules/query", "site", "tak", "tak/code", "tak/cot", "tak/rule"}},
+	{"meet", Pure, "faces", false, "Where the faces of a gateway meet by rule: one picture, one chat room.", []string{
+		"due", "jxta", "jxtabridge", "rules/filter", "rules/query", "site", "tak", "tak/code", "tak/cot", "tak/rule"}},
 
 	{"gateway/api", Words, "road", false, "What the gateway and the edges say to each other: events, outputs, records of the journal, rows of status.", []string{"link/survey", "rules/filter", "site"}},
 	{"gateway/mail/life", Pure, "road", false, "What has happened to each message of this site, within bounds.", []string{"site"}},
@@ -111,8 +111,8 @@ var Rooms = []Room{
 		"link/envelope", "link/frame", "link/profile", "link/replica", "link/roster", "link/seal", "link/survey", "rules/calendar",
 		"rules/filter", "rules/mark", "site"}},
 
-	{"lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"jxta", "jxtabridge", "rate", "site"}},
-	{"lan/taklan", Edge, "edges", false, "Streams and mesh of TAK devices, with bounds.", []string{"lan", "rate", "site", "tak", "tak/cot"}},
+	{"lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"due", "jxta", "jxtabridge", "site"}},
+	{"lan/taklan", Edge, "edges", false, "Streams and mesh of TAK devices, with bounds.", []string{"due", "lan", "site", "tak", "tak/cot"}},
 	{"lan/takfiles", Edge, "edges", false, "Keeps data packages, gives them to TAK devices and takes them: the Marti API over HTTP, with bounds.", []string{"atrest", "site", "tak"}},
 	{"radio", Edge, "edges", false, "The only socket on the link.", []string{"gateway/api"}},
 	{"infile", Edge, "edges", false, "Reads files that an operator has named, and refuses what is no file.", nil},
@@ -163,7 +163,8 @@ var Rooms = []Room{
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer: the other side of the bridge in tests, replays and benchmarks.", []string{"jxta"}},
 	{"lab/edgepeer/tcp", Edge, "lab", false, "Puts edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},
 	{"lab/trace", Pure, "lab", false, "Analyses captures, and reads and writes trace files.", []string{
-		"jxta", "link/compact", "link/envelope", "link/fit", "link/frame", "link/piece", "link/profile", "link/seal", "norm/elide", "pmul", "quantile", "recent", "site", "tak/cot"}},
+		"due", "jxta", "link/compact", "link/envelope", "link/fit", "link/frame", "link/piece", "link/profile", "link/seal", "norm/elide",
+		"pmul", "quantile", "site", "tak/cot"}},
 	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways with edge peers, and reports the figures.", []string{
 		"gateway", "gateway/api", "jxta", "jxtabridge", "lab/edgepeer", "lab/sim", "lab/trace", "link/compact", "link/linkemu", "link/profile",
 		"quantile", "rules/filter", "rules/mark", "site"}},

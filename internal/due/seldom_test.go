@@ -1,16 +1,16 @@
-package rate_test
+package due_test
 
 import (
 	"testing"
 	"time"
 
+	"aldis/internal/due"
 	"aldis/internal/lab/check"
-	"aldis/internal/rate"
 )
 
 func TestSeldom(t *testing.T) {
 	now := time.Unix(1000, 0)
-	s := rate.Seldom[string]{Every: time.Minute, Most: 2}
+	s := due.Seldom[string]{Every: time.Minute, Most: 2}
 	may := func(key string, want bool) {
 		t.Helper()
 		check.Equal(t, key, s.May(now, key), want)

@@ -1,5 +1,4 @@
-// Package rate limits how often something may happen, and how often it is reported.
-package rate
+package due
 
 import "time"
 

@@ -1,4 +1,4 @@
-package recent
+package due
 
 import (
 	"testing"
@@ -6,9 +6,9 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// TestSet: a key is new once, and again when so many others have come after it.
-func TestSet(t *testing.T) {
-	s := New[int](3)
+// TestRecent: a key is new once, and again when so many others have come after it.
+func TestRecent(t *testing.T) {
+	s := NewRecent[int](3)
 	for _, key := range []int{1, 2, 3} {
 		check.True(t, "new", s.Add(key), key)
 	}

@@ -1,17 +1,17 @@
-package rate_test
+package due_test
 
 import (
 	"fmt"
 	"testing"
 	"time"
 
+	"aldis/internal/due"
 	"aldis/internal/lab/check"
-	"aldis/internal/rate"
 )
 
 func TestTally(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	tally := rate.NewTally()
+	tally := due.NewTally()
 	tally.Count("a")
 	tally.Count("a")
 	check.Equal(t, "a", tally.Of["a"], 2)

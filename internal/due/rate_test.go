@@ -1,15 +1,15 @@
-package rate_test
+package due_test
 
 import (
 	"testing"
 	"time"
 
-	"aldis/internal/rate"
+	"aldis/internal/due"
 )
 
 func TestBucketHoldsABurstAndRefills(t *testing.T) {
 	now := time.Unix(1000, 0)
-	var b rate.Bucket
+	var b due.Bucket
 	take := func() (n int) {
 		for b.Take(now, 2, 5) {
 			n++
@@ -29,7 +29,7 @@ func TestBucketHoldsABurstAndRefills(t *testing.T) {
 
 func TestBucketIsNotFilledByAClockThatGoesBack(t *testing.T) {
 	now := time.Unix(1000, 0)
-	var b rate.Bucket
+	var b due.Bucket
 	b.Take(now, 1, 1)
 	if b.Take(now.Add(-time.Hour), 1, 1) {
 		t.Error("an earlier time brought a token")
@@ -38,7 +38,7 @@ func TestBucketIsNotFilledByAClockThatGoesBack(t *testing.T) {
 
 func TestIdle(t *testing.T) {
 	now := time.Unix(1000, 0)
-	var b rate.Bucket
+	var b due.Bucket
 	b.Take(now, 1, 1)
 	if got := b.Idle(now.Add(time.Minute)); got != time.Minute {
 		t.Errorf("Idle = %v, want a minute", got)
@@ -48,7 +48,7 @@ func TestIdle(t *testing.T) {
 // Keys beyond the bound have no bucket until another one is full again, and one that is kept is the same.
 func TestEachIsBounded(t *testing.T) {
 	now := time.Unix(1000, 0)
-	e := rate.Each[int]{Rate: 2, Burst: 4, Most: 3}
+	e := due.Each[int]{Rate: 2, Burst: 4, Most: 3}
 	for key := range 3 {
 		if b := e.Of(now, key); b == nil || !b.Take(now, e.Rate, e.Burst) || e.Of(now, key) != b {
 			t.Fatalf("key %d: %v", key, b)
