@@ -150,11 +150,9 @@ var Rooms = []Room{
 		"link/profile", "link/roster", "link/seal", "link/survey", "meet", "node", "rights", "rules/filter", "rules/mark", "rules/query", "site",
 		"tak/code", "tak/cot", "tak/rule", "when"}},
 
-	{"lab/vacant", Edge, "lab", false, "Addresses of loopback that nobody uses now, for programs that tests and benchmarks start.", nil},
-	{"lab/wait", Edge, "lab", false, "Tests wait here for conditions: until one holds, while one holds, until a value is still.", nil},
 	{"lab/browser", Edge, "lab", false, "A real browser without a window, for tests of pages.", nil},
 	{"lab/baddisk", Edge, "lab", false, "A block device with a file system whose sectors fail when a test says so.", nil},
-	{"lab/check", Pure, "lab", false, "One expectation of a test to each line, so that a failure says which one failed.", nil},
+	{"lab/check", Edge, "lab", false, "What tests ask: one expectation to each line, waits for a condition, and free addresses for programs that they start.", nil},
 	{"lab/shapes", Pure, "lab", false, "Draws from a seed what applications of strangers say, and when.", nil},
 	{"lab/primer", Pure, "lab", false, "Makes the corpus of the compression model, and documents like those in it.", []string{"jxta", "link/compact/corpus"}},
 	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{
@@ -178,11 +176,10 @@ var Rooms = []Room{
 		"lab/shapes", "lab/takplay", "lab/trace", "link/compact", "link/linkemu", "link/profile", "quantile", "tak/cot"}},
 	{"lab/field/gametest", Edge, "lab", false, "Tests that play whole Blue Games in the field trial; no source.", nil},
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
-		"jxta", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field", "lab/vacant"}},
+		"jxta", "lab/check", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field"}},
 	{"lab/commands", Edge, "lab", false, "The commands of gateway-lab.", []string{
 		"cli", "cli/teaching", "config", "infile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/primer", "lab/replay", "lab/report", "lab/takplay",
 		"lab/trace", "lab/tune", "link/compact", "link/compact/corpus", "link/fit", "link/profile", "link/roster", "pmul", "pmul/pmulfile"}},
-	{"lab/labtest", Edge, "lab", false, "Lets a test program be gateway-lab too.", []string{"cli", "lab/commands"}},
 
 	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},
 	{"cmd/gateway", Edge, "programs", false, "The program of a ship: the table of its commands.", []string{"cli", "node", "norm", "operator"}},

@@ -17,5 +17,6 @@
 //   - synth.go: `synth`: traces of published runs
 //   - takcosts.go: what the events of TAK devices in a capture would cost, for `analyse`
 //   - takplays.go: traces of TAK devices, for `replay` and `rehearse`
+//   - tested.go: gateway-lab inside a test program
 //   - tune.go: `tune`: better values of a profile
 package commands

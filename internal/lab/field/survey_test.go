@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/lab/wait"
+	"aldis/internal/lab/check"
 	"aldis/internal/link/profile"
 )
 
@@ -28,7 +28,7 @@ func TestSurvey(t *testing.T) {
 	ship := g.sites[1].gateway
 	out := filepath.Join(t.TempDir(), "ours.toml")
 	var text []byte
-	wait.Until(t, 3*time.Minute, "a survey", func() bool { // until the gateways know each other it is refused
+	check.Until(t, 3*time.Minute, "a survey", func() bool { // until the gateways know each other it is refused
 		cmd := exec.CommandContext(t.Context(), "ip", "netns", "exec", ship.netns, ship.binary, "survey", "-c", ship.config, "--out", out, "--json", "1")
 		var said bytes.Buffer
 		cmd.Stderr = &said

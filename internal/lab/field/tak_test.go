@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/takplay"
-	"aldis/internal/lab/wait"
 	"aldis/internal/tak/cot"
 )
 
@@ -190,7 +190,7 @@ func TestTAKDirect(t *testing.T) {
 	if err := g.opened(all, device); err != nil {
 		t.Fatal(err)
 	}
-	wait.Until(t, time.Minute, "each sees the other", func() bool {
+	check.Until(t, time.Minute, "each sees the other", func() bool {
 		device.say(ashore.report(time.Minute))
 		say(strings.Replace(afloat.report(time.Minute), "*:-1:stcp", own+":4242:tcp", 1))
 		return seen.newest(ashore.uid) != nil && alone.newest(afloat.uid) != nil
@@ -218,7 +218,7 @@ func TestTAKDirect(t *testing.T) {
 	}
 	uid, text := words(afloat, ashore, "11111111-0000-4000-8000-000000000001", "")
 	direct(text)
-	wait.Until(t, time.Minute, "words of the mesh are at headquarters", func() bool { return alone.newest(uid) != nil })
+	check.Until(t, time.Minute, "words of the mesh are at headquarters", func() bool { return alone.newest(uid) != nil })
 	if g.served[0].plot.newest(uid) != nil {
 		t.Error("words for one were given to another")
 	}
@@ -226,13 +226,13 @@ func TestTAKDirect(t *testing.T) {
 		`<__chatreceipt parent="RootContactGroup" groupOwner="false" messageId="11111111-0000-4000-8000-000000000001" chatroom="x" id="x" senderCallsign="%s"><chatgrp uid0="%s" uid1="%s" id="x"/></__chatreceipt><link uid="%[2]s" type="a-f-G-U-C" relation="p-p"/>`,
 		ashore.callsign(), ashore.uid, afloat.uid))
 	device.say(receipt)
-	wait.Until(t, time.Minute, "the receipt is at its endpoint", func() bool {
+	check.Until(t, time.Minute, "the receipt is at its endpoint", func() bool {
 		e := taken.newest("11111111-0000-4000-8000-000000000001")
 		return e != nil && e.Type == "b-t-f-d"
 	})
 	uid, text = words(ashore, afloat, "11111111-0000-4000-8000-000000000002", fmt.Sprintf(`<marti><dest callsign="%s"/></marti>`, afloat.callsign()))
 	device.say(text)
-	wait.Until(t, time.Minute, "words of headquarters are at the endpoint", func() bool { return taken.newest(uid) != nil })
+	check.Until(t, time.Minute, "words of headquarters are at the endpoint", func() bool { return taken.newest(uid) != nil })
 	if _, n := taken.came(uid); n != 1 {
 		t.Errorf("they came %d times", n)
 	}

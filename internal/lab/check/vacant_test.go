@@ -1,4 +1,4 @@
-package vacant
+package check
 
 import (
 	"net"
@@ -6,9 +6,9 @@ import (
 )
 
 // Addresses differ, and can be had.
-func TestAddresses(t *testing.T) {
+func TestFreeAddresses(t *testing.T) {
 	for _, network := range []string{"tcp", "udp"} {
-		list, err := Addresses(network, 20)
+		list, err := FreeAddresses(network, 20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -20,7 +20,7 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s: %d different ones of 20", network, len(seen))
 		}
 	}
-	l, err := net.Listen("tcp", Address(t, "tcp"))
+	l, err := net.Listen("tcp", FreeAddress(t, "tcp"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,4 @@
-// Package vacant finds addresses of loopback that nobody uses now, for tests and benchmarks that start programs. Another
-// program may take one before its user does.
-package vacant
+package check
 
 import (
 	"io"
@@ -9,27 +7,22 @@ import (
 	"sync"
 )
 
-// T is what the package needs of a *testing.T.
-type T interface {
-	Helper()
-	Fatalf(format string, args ...any)
-}
-
-// Address is one for "tcp" or "udp".
-func Address(t T, network string) string {
+// FreeAddress is an address of loopback that nobody uses now, for "tcp" or "udp"; another program may take it before its user
+// does.
+func FreeAddress(t T, network string) string {
 	t.Helper()
 	return one(t, network).String()
 }
 
-// Port is the port of one.
-func Port(t T, network string) int {
+// FreePort is the port of one.
+func FreePort(t T, network string) int {
 	t.Helper()
 	return int(one(t, network).Port())
 }
 
 func one(t T, network string) netip.AddrPort {
 	t.Helper()
-	list, err := Addresses(network, 1)
+	list, err := FreeAddresses(network, 1)
 	if err != nil {
 		t.Fatalf("no address of loopback for %s: %v", network, err)
 	}
@@ -59,8 +52,8 @@ func fresh(network string, at netip.AddrPort) bool {
 	return true
 }
 
-// Addresses are n different ones for "tcp" or "udp".
-func Addresses(network string, n int) (list []netip.AddrPort, err error) {
+// FreeAddresses are n different ones for "tcp" or "udp".
+func FreeAddresses(network string, n int) (list []netip.AddrPort, err error) {
 	for tries := n + mostTries; len(list) < n; tries-- {
 		at, closer, err := open(network)
 		if err != nil {

@@ -1,25 +1,22 @@
-// Package labtest lets a test program be gateway-lab too, for tests of what runs that.
-package labtest
+package commands
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"testing"
 
 	"aldis/internal/cli"
-	"aldis/internal/lab/commands"
 )
 
-// IfCalled is gateway-lab, and does not return, in a process that was started under that name.
+// IfCalled lets a test program be gateway-lab too: it is gateway-lab, and does not return, in a process that was started under that name.
 func IfCalled() {
 	if filepath.Base(os.Args[0]) == cli.LabName {
-		os.Exit(commands.Program().Dispatch(os.Args[1:], os.Stdout, os.Stderr))
+		os.Exit(Program().Dispatch(os.Args[1:], os.Stdout, os.Stderr))
 	}
 }
 
-// Main runs tests that find this program as gateway-lab on the PATH, and returns their exit code.
-func Main(m *testing.M) int {
+// WithLab runs tests (a *testing.M) that find this program as gateway-lab on the PATH, and returns their exit code.
+func WithLab(m interface{ Run() int }) int {
 	dir, err := onPath()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -1,17 +1,13 @@
-// Package wait makes tests wait for a condition instead of a time. Each function says in the failure what it waited for.
-//
-// Limits are wall-clock time. Conditions are polled every 5 ms in the caller's goroutine, which must be the test's.
-package wait
+package check
 
-import (
-	"testing"
-	"time"
-)
+import "time"
 
+// pollEvery is how often a condition is looked at. Until, Never and Still wait for one instead of a time: limits are wall-clock time,
+// and the condition is asked in the caller's goroutine, which must be the test's.
 const pollEvery = 5 * time.Millisecond
 
 // Until returns when ok holds. It fails the test when that takes longer than limit; what names the condition.
-func Until(t testing.TB, limit time.Duration, what string, ok func() bool) {
+func Until(t T, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
 	if !poll(limit, ok) {
 		t.Fatalf("not within %v: %s", limit, what)
@@ -19,7 +15,7 @@ func Until(t testing.TB, limit time.Duration, what string, ok func() bool) {
 }
 
 // Never watches for as long as d, and fails the test at once when wrong returns a text: what happened and must not.
-func Never(t testing.TB, d time.Duration, wrong func() string) {
+func Never(t T, d time.Duration, wrong func() string) {
 	t.Helper()
 	begun := time.Now()
 	why := ""
@@ -30,7 +26,7 @@ func Never(t testing.TB, d time.Duration, wrong func() string) {
 
 // Still returns when value has not changed for as long as d. It fails the test when that takes longer than limit; what
 // names the value.
-func Still(t testing.TB, d, limit time.Duration, what string, value func() int) {
+func Still(t T, d, limit time.Duration, what string, value func() int) {
 	t.Helper()
 	last, since := value(), time.Now()
 	Until(t, limit, what+" stays the same for "+d.String(), func() bool {

@@ -1,4 +1,4 @@
-package wait
+package check
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 
 // recorder takes down the failure of a test instead of failing.
 type recorder struct {
-	testing.TB
+	T
 	failed string
 }
 
@@ -22,10 +22,10 @@ func (r *recorder) Fatalf(format string, args ...any) {
 }
 
 // try runs a wait in virtual time, and says how long it took and how it failed.
-func try(t *testing.T, f func(t testing.TB, begun time.Time)) (took time.Duration, failed string) {
+func try(t *testing.T, f func(t T, begun time.Time)) (took time.Duration, failed string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r, begun, done := &recorder{TB: t}, time.Now(), make(chan bool)
+		r, begun, done := &recorder{T: t}, time.Now(), make(chan bool)
 		go func() {
 			defer close(done)
 			f(r, begun)
@@ -51,20 +51,20 @@ func TestWaits(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name   string
-		wait   func(t testing.TB, begun time.Time)
+		wait   func(t T, begun time.Time)
 		took   time.Duration
 		failed string
 	}{
-		{"Until that holds at once", func(t testing.TB, _ time.Time) { Until(t, 0, "x", func() bool { return true }) }, 0, ""},
-		{"Until", func(t testing.TB, b time.Time) {
+		{"Until that holds at once", func(t T, _ time.Time) { Until(t, 0, "x", func() bool { return true }) }, 0, ""},
+		{"Until", func(t T, b time.Time) {
 			Until(t, time.Second, "x", func() bool { return after(b, 500*time.Millisecond) })
 		}, 500 * time.Millisecond, ""},
-		{"Until in vain", func(t testing.TB, b time.Time) { Until(t, time.Second, "x", func() bool { return false }) },
+		{"Until in vain", func(t T, b time.Time) { Until(t, time.Second, "x", func() bool { return false }) },
 			time.Second, "not within 1s: x"},
-		{"Never", func(t testing.TB, b time.Time) { Never(t, time.Second, wrong(b, time.Minute)) }, time.Second, ""},
-		{"Never that comes", func(t testing.TB, b time.Time) { Never(t, time.Minute, wrong(b, time.Second)) }, time.Second, "after 1s: it came"},
-		{"Still", func(t testing.TB, b time.Time) { Still(t, time.Second, time.Minute, "x", steps(b, 3*time.Second)) }, 4 * time.Second, ""},
-		{"Still in vain", func(t testing.TB, b time.Time) { Still(t, time.Second, time.Minute, "x", steps(b, time.Hour)) },
+		{"Never", func(t T, b time.Time) { Never(t, time.Second, wrong(b, time.Minute)) }, time.Second, ""},
+		{"Never that comes", func(t T, b time.Time) { Never(t, time.Minute, wrong(b, time.Second)) }, time.Second, "after 1s: it came"},
+		{"Still", func(t T, b time.Time) { Still(t, time.Second, time.Minute, "x", steps(b, 3*time.Second)) }, 4 * time.Second, ""},
+		{"Still in vain", func(t T, b time.Time) { Still(t, time.Second, time.Minute, "x", steps(b, time.Hour)) },
 			time.Minute, "not within 1m0s: x stays the same for 1s"},
 	} {
 		if took, failed := try(t, tt.wait); took != tt.took || failed != tt.failed {
