@@ -66,9 +66,8 @@ var Rooms = []Room{
 	{"link/fit", Pure, "link", false, "Says from captures at both ends of a link what the link does, and writes that as a profile.", []string{"link/linkemu", "link/profile", "link/survey", "quantile"}},
 	{"link/custody", Pure, "link", false, "Delivers every message exactly once: numbers, receipts, window, loss detection, probes.", []string{"link/frame"}},
 	{"link/piece", Pure, "link", false, "Cuts long messages into pieces that fill datagrams, and joins them again.", []string{"link/frame"}},
-	{"link/compact/corpus", Words, "link", false, "The words for a corpus that primes a model: parts, their text, given names.", nil},
-	{"link/compact", Pure, "link", false, "Compresses documents and messages with tokens, a primed model and earlier messages of the flow.", []string{"jxta", "link/compact/corpus"}},
-	{"link/compact/teach", Pure, "link", false, "Makes a net's own corpus of samples, and says what it gains.", []string{"link/compact", "link/compact/corpus"}},
+	{"link/compact", Pure, "link", false, "Compresses documents and messages with tokens, a primed model and earlier messages of the flow.", []string{"jxta"}},
+	{"link/compact/teach", Pure, "link", false, "Makes a net's own corpus of samples, and says what it gains.", []string{"link/compact"}},
 	{"link/envelope", Pure, "link", false, "The content of one message on the link. It alone imports Protocol Buffers.", []string{"link/compact", "site"}},
 	{"link/replica", Pure, "link", false, "What each peer gateway holds of this site's state, and which changes to send.", []string{"due", "link/envelope", "site"}},
 
@@ -154,7 +153,7 @@ var Rooms = []Room{
 	{"lab/baddisk", Edge, "lab", false, "A block device with a file system whose sectors fail when a test says so.", nil},
 	{"lab/check", Edge, "lab", false, "What tests ask: one expectation to each line, waits for a condition, and free addresses for programs that they start.", nil},
 	{"lab/shapes", Pure, "lab", false, "Draws from a seed what applications of strangers say, and when.", nil},
-	{"lab/primer", Pure, "lab", false, "Makes the corpus of the compression model, and documents like those in it.", []string{"jxta", "link/compact/corpus"}},
+	{"lab/primer", Pure, "lab", false, "The corpus that the compression model is made of.", nil},
 	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{
 		"gateway", "gateway/api", "jxtabridge", "link/linkemu", "link/profile", "link/roster", "link/seal", "norm/elide", "site"}},
 	{"lab/toyface", Pure, "lab", true, "A second face, made up for tests: a bulletin board.", []string{"site"}},
@@ -178,8 +177,9 @@ var Rooms = []Room{
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
 		"jxta", "lab/check", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field"}},
 	{"lab/commands", Edge, "lab", false, "The commands of gateway-lab.", []string{
-		"cli", "cli/teaching", "config", "infile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/primer", "lab/replay", "lab/report", "lab/takplay",
-		"lab/trace", "lab/tune", "link/compact", "link/compact/corpus", "link/fit", "link/profile", "link/roster", "pmul", "pmul/pmulfile"}},
+		"cli", "cli/teaching", "config", "infile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/primer", "lab/replay",
+		"lab/report", "lab/takplay", "lab/trace", "lab/tune", "link/compact", "link/fit", "link/profile", "link/roster", "pmul",
+		"pmul/pmulfile"}},
 
 	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},
 	{"cmd/gateway", Edge, "programs", false, "The program of a ship: the table of its commands.", []string{"cli", "node", "norm", "operator"}},

@@ -9,7 +9,9 @@ type Recent[K comparable] struct {
 }
 
 // NewRecent makes one of at most so many keys, one or more. It takes memory for those that it has.
-func NewRecent[K comparable](most int) *Recent[K] { return &Recent[K]{most: most, in: map[K]struct{}{}} }
+func NewRecent[K comparable](most int) *Recent[K] {
+	return &Recent[K]{most: most, in: map[K]struct{}{}}
+}
 
 // Add says whether a key was not there, and then has it.
 func (s *Recent[K]) Add(key K) bool {

@@ -39,7 +39,7 @@ this gateway is the same. Gateways whose models differ in version or hash cannot
 
 func corpusCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("corpus", flag.ContinueOnError)
-	fs.String("write", "", "`directory` to write model.bin, testdata/corpus.txt and testdata/vectors.txt to: internal/link/compact of the source")
+	fs.String("write", "", "`directory` to write model.bin and testdata/vectors.txt to: internal/link/compact of the source")
 	var b teaching.Order
 	b.Flags(fs)
 	text := fs.Bool("text", false, "print the messages, with show")

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/primer"
 	"aldis/internal/link/profile"
 )
 
@@ -29,7 +28,7 @@ func transit(p profile.Profile, octets int) (t time.Duration) {
 
 // transitRows are lists of employees, as the paper of 2007 has them, by codec: how long each takes over each link.
 func transitRows(t *testing.T) string {
-	m := primer.NewMaker(77, testWords)
+	m := NewMaker(77, testWords)
 	var b strings.Builder
 	b.WriteString("| employees | codec | octets | " + strings.Join(transitProfiles, " | ") + " |\n|---|---|---|" + strings.Repeat("---|", len(transitProfiles)) + "\n")
 	var c Coder

@@ -1,4 +1,4 @@
-package primer
+package compact
 
 import (
 	"aldis/internal/jxta"
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Maker makes documents of the kinds that cross a link. The corpus is made by one, the sizes in docs/sizes.md are of
-// documents made by another whose names the corpus does not have. Same seed and words, same documents.
+// Maker makes documents of the kinds that cross a link. The sizes in docs/sizes.md are of its documents: the
+// corpus has none of their names. Same seed and words, same documents.
 type Maker struct {
 	Rand  *rand.Rand
 	Words *Words
@@ -18,8 +18,6 @@ type Maker struct {
 // Words are what names are put together from.
 type Words struct {
 	Services, Units, Places, First, Last, Titles []string
-	// Invent says to make up other names as well, so that a model learns not to be too sure.
-	Invent bool
 }
 
 // NewMaker returns a maker of documents with these words.
@@ -45,18 +43,6 @@ func (m *Maker) Hex(n int) string { return fmt.Sprintf("%X", m.Octets(n)) }
 // Name is a name of about 20 characters, as operators give them.
 func (m *Maker) Name() string {
 	s, u, p := m.Pick(m.Words.Services), m.Pick(m.Words.Units), m.Pick(m.Words.Places)
-	if m.Words.Invent && m.Rand.IntN(2) == 0 {
-		u, p = m.invent(), m.invent()
-		if m.Rand.IntN(2) == 0 {
-			s = m.invent()
-		}
-	}
-	if m.Words.Invent && m.Rand.IntN(8) == 0 { // short names, as on a test bench
-		u, s = string(rune('A'+m.Rand.IntN(26))), fmt.Sprintf("%c-%s", 'a'+m.Rand.IntN(26), strings.ToLower(s[:min(3, len(s))]))
-		if m.Rand.IntN(2) == 0 {
-			return s
-		}
-	}
 	switch m.Rand.IntN(6) {
 	case 4:
 		return s
@@ -70,26 +56,6 @@ func (m *Maker) Name() string {
 		return u + "-" + s
 	}
 	return p + " " + s + " " + fmt.Sprint(1+m.Rand.IntN(9))
-}
-
-// invent makes a word that nobody knows: syllables, or letters and digits as on a hull.
-func (m *Maker) invent() string {
-	const first, vowels, last = "bcdfghjklmnprstvwxyzqBCDFGHJKLMNPRSTVWXYZQ", "aeiouyaeio", "nrsltdkmpgx"
-	if m.Rand.IntN(6) == 0 {
-		return fmt.Sprintf("%c%c-%d", 'A'+m.Rand.IntN(26), 'A'+m.Rand.IntN(26), m.Rand.IntN(1000))
-	}
-	var b []byte
-	for range 1 + m.Rand.IntN(3) {
-		b = append(b, first[m.Rand.IntN(len(first))], vowels[m.Rand.IntN(len(vowels))])
-		if m.Rand.IntN(2) == 0 {
-			b = append(b, last[m.Rand.IntN(len(last))])
-		}
-	}
-	word := strings.ToLower(string(b))
-	if m.Rand.IntN(3) > 0 {
-		word = strings.ToUpper(word[:1]) + word[1:]
-	}
-	return word
 }
 
 // The generation of the peer that writes: layouts and ids differ (wire 9.3).
