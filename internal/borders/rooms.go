@@ -137,17 +137,17 @@ var Rooms = []Room{
 	{"doctor", Edge, "edges", false, "Looks at a machine and its running gateway, and says what is wrong and the way out.", []string{"config", "control", "gateway/api", "link/profile", "radio", "rights"}},
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 
-	{"cli", Edge, "operator", false, "What the commands of both programs share: one list of them, one help, one manual, and the way to the second program.", []string{"config", "control/glance", "infile", "link/compact", "link/profile", "manual"}},
-	{"cli/teaching", Edge, "operator", false, "Makes a net's own corpus of the files that an operator names.", []string{"cli", "config", "infile", "link/compact", "link/compact/teach"}},
+	{"cli", Edge, "operator", false, "What the commands of both programs share: one list of them, one help, one manual, the way to the second program, and a net's own corpus made of files.", []string{
+		"config", "control/glance", "infile", "link/compact", "link/compact/teach", "link/profile", "manual"}},
 	{"node", Edge, "operator", false, "`gateway run`: joins the rooms of a gateway, starts and stops them, and keeps its sockets.", []string{
 		"atrest", "audit", "cli", "config", "control", "control/glance", "control/spans", "corpora", "daemon", "gateway", "gateway/api",
 		"gateway/mail", "journal", "jxta", "jxtabridge", "lan", "lan/takfiles", "lan/taklan", "link/compact", "link/profile", "link/seal",
 		"logbook", "meet", "norm", "norm/elide", "radio", "rights", "rules/filter", "site", "tak"}},
 	{"operator", Edge, "operator", false, "The commands that ask or steer a running gateway, or work on its files.", []string{
-		"atrest", "audit", "cli", "cli/teaching", "config", "control", "control/glance", "control/top", "corpora", "doctor", "gateway",
-		"gateway/api", "infile", "journal", "journal/pages", "jxta", "jxtabridge", "link/compact", "link/compact/teach", "link/fit",
-		"link/profile", "link/roster", "link/seal", "link/survey", "meet", "node", "rights", "rules/filter", "rules/mark", "rules/query", "site",
-		"tak/code", "tak/cot", "tak/rule", "when"}},
+		"atrest", "audit", "cli", "config", "control", "control/glance", "control/top", "corpora", "doctor", "gateway", "gateway/api",
+		"infile", "journal", "journal/pages", "jxta", "jxtabridge", "link/compact", "link/compact/teach", "link/fit", "link/profile",
+		"link/roster", "link/seal", "link/survey", "meet", "node", "rights", "rules/filter", "rules/mark", "rules/query", "site", "tak/code",
+		"tak/cot", "tak/rule", "when"}},
 
 	{"lab/browser", Edge, "lab", false, "A real browser without a window, for tests of pages.", nil},
 	{"lab/baddisk", Edge, "lab", false, "A block device with a file system whose sectors fail when a test says so.", nil},
@@ -177,9 +177,8 @@ var Rooms = []Room{
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
 		"jxta", "lab/check", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field"}},
 	{"lab/commands", Edge, "lab", false, "The commands of gateway-lab.", []string{
-		"cli", "cli/teaching", "config", "infile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/primer", "lab/replay",
-		"lab/report", "lab/takplay", "lab/trace", "lab/tune", "link/compact", "link/fit", "link/profile", "link/roster", "pmul",
-		"pmul/pmulfile"}},
+		"cli", "config", "infile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/primer", "lab/replay", "lab/report",
+		"lab/takplay", "lab/trace", "lab/tune", "link/compact", "link/fit", "link/profile", "link/roster", "pmul", "pmul/pmulfile"}},
 
 	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},
 	{"cmd/gateway", Edge, "programs", false, "The program of a ship: the table of its commands.", []string{"cli", "node", "norm", "operator"}},

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 
 	"aldis/internal/cli"
-	"aldis/internal/cli/teaching"
 	"aldis/internal/lab/primer"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/compact"
@@ -29,7 +28,7 @@ What gateway corpus has done here: a net's own corpus of samples among which cap
 func labCorpusCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("corpus", flag.ContinueOnError)
 	write := fs.String("write", "", "`directory` to write the model and its vectors to: internal/link/compact of the source")
-	b := teaching.Order{Traffic: traffics{stderr}.read}
+	b := cli.CorpusOrder{Traffic: traffics{stderr}.read}
 	b.Flags(fs)
 	rest, code, done := cli.Parse(fs, args, math.MaxInt, labCorpusAbout, stdout, stderr)
 	switch {
@@ -110,7 +109,7 @@ func (t traffics) read(path string, content []byte, add func([]byte) error) erro
 		}
 		return add(text)
 	}
-	if bytes.HasPrefix(content, []byte(teaching.TraceMark)) {
+	if bytes.HasPrefix(content, []byte(cli.TraceMark)) {
 		err := t.trace(path, content, counted)
 		if err == nil && found == 0 {
 			fmt.Fprintf(t.stderr, "gateway corpus: %s: this trace has sizes and no content\n", path)

@@ -1,5 +1,4 @@
-// Package teaching makes a net's own corpus of the files that an operator names: `gateway corpus build`.
-package teaching
+package cli
 
 import (
 	"errors"
@@ -10,14 +9,13 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"aldis/internal/cli"
 	"aldis/internal/config"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/compact/teach"
 )
 
-// Order is what was asked of corpus build.
-type Order struct {
+// CorpusOrder is what was asked of corpus build.
+type CorpusOrder struct {
 	Out         string
 	mask, lines bool
 	AsJSON      bool
@@ -25,7 +23,7 @@ type Order struct {
 }
 
 // Flags are those of corpus build.
-func (o *Order) Flags(fs *flag.FlagSet) {
+func (o *CorpusOrder) Flags(fs *flag.FlagSet) {
 	fs.StringVar(&o.Out, "o", "", "`file` to write, with build")
 	fs.BoolVar(&o.mask, "mask", false, "put other words in the place of secrets and of personal names, with build")
 	fs.BoolVar(&o.lines, "lines", false, "each line of a file is a message, with build")
@@ -33,7 +31,7 @@ func (o *Order) Flags(fs *flag.FlagSet) {
 }
 
 // Build makes a corpus of samples, and says what it gains.
-func (o *Order) Build(paths []string, stdout, stderr io.Writer) error {
+func (o *CorpusOrder) Build(paths []string, stdout, stderr io.Writer) error {
 	if len(paths) == 0 || o.Out == "" {
 		return errors.New("it needs samples, and -o FILE")
 	}
@@ -48,7 +46,7 @@ func (o *Order) Build(paths []string, stdout, stderr io.Writer) error {
 	}
 	start, told := time.Now(), time.Time{}
 	file, r, err := teach.Build(s.list, teach.Options{Mask: o.mask, Progress: func(done, most int) {
-		if now := time.Now(); cli.IsTerminal(stderr) && now.Sub(start) > 2*time.Second && now.Sub(told) > time.Second/4 {
+		if now := time.Now(); IsTerminal(stderr) && now.Sub(start) > 2*time.Second && now.Sub(told) > time.Second/4 {
 			told = now
 			fmt.Fprintf(stderr, "\r%3d %% ", min(100, 100*done/max(1, most)))
 		}
@@ -63,7 +61,7 @@ func (o *Order) Build(paths []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if o.AsJSON {
-		return cli.PrintJSON(stdout, r)
+		return PrintJSON(stdout, r)
 	}
 	fmt.Fprintf(stdout, "corpus %s in %s: %d messages, %d octets\n\n", r.Name, o.Out, r.Messages, r.Octets)
 	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)

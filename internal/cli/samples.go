@@ -1,4 +1,4 @@
-package teaching
+package cli
 
 import (
 	"bytes"
