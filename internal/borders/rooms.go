@@ -48,7 +48,6 @@ var Districts = []District{
 // Rooms is the map. Check fails when the source disagrees with it.
 var Rooms = []Room{
 	{"due", Pure, "ground", false, "When something is due, how often it may happen, and the last of many things: timers, token buckets, bounded memories.", nil},
-	{"quantile", Pure, "ground", false, "Quantiles of sorted figures, in the two ways that reports use.", nil},
 	{"when", Pure, "ground", false, "Reads times as people write them: 10:32, date-time groups, durations.", nil},
 
 	{"site", Words, "words", false, "The words of a site: items, messages, marks, fates, orders to a LAN, notes.", nil},
@@ -62,8 +61,6 @@ var Rooms = []Room{
 	{"link/roster", Pure, "link", false, "Who belongs to a net: ids, names, public keys, signed by an authority.", []string{"link/seal"}},
 	{"link/frame", Pure, "link", false, "The frames inside a sealed datagram.", nil},
 	{"link/survey", Pure, "link", false, "Two gateways measure the link between them: what they say, within a budget of octets.", []string{"due", "link/profile"}},
-	{"link/linkemu", Pure, "link", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages.", []string{"due", "link/profile"}},
-	{"link/fit", Pure, "link", false, "Says from captures at both ends of a link what the link does, and writes that as a profile.", []string{"link/linkemu", "link/profile", "link/survey", "quantile"}},
 	{"link/custody", Pure, "link", false, "Delivers every message exactly once: numbers, receipts, window, loss detection, probes.", []string{"link/frame"}},
 	{"link/piece", Pure, "link", false, "Cuts long messages into pieces that fill datagrams, and joins them again.", []string{"link/frame"}},
 	{"link/compact", Pure, "link", false, "Compresses documents and messages with tokens, a primed model and earlier messages of the flow.", []string{"jxta"}},
@@ -145,40 +142,44 @@ var Rooms = []Room{
 		"logbook", "meet", "norm", "norm/elide", "radio", "rights", "rules/filter", "site", "tak"}},
 	{"operator", Edge, "operator", false, "The commands that ask or steer a running gateway, or work on its files.", []string{
 		"atrest", "audit", "cli", "config", "control", "control/glance", "control/top", "corpora", "doctor", "gateway", "gateway/api",
-		"infile", "journal", "journal/pages", "jxta", "jxtabridge", "link/compact", "link/compact/teach", "link/fit", "link/profile",
-		"link/roster", "link/seal", "link/survey", "meet", "node", "rights", "rules/filter", "rules/mark", "rules/query", "site", "tak/code",
-		"tak/cot", "tak/rule", "when"}},
+		"infile", "journal", "journal/pages", "jxta", "jxtabridge", "link/compact", "link/compact/teach", "link/profile", "link/roster",
+		"link/seal", "link/survey", "meet", "node", "rights", "rules/filter", "rules/mark", "rules/query", "site", "tak/code", "tak/cot",
+		"tak/rule", "when"}},
 
 	{"lab/browser", Edge, "lab", false, "A real browser without a window, for tests of pages.", nil},
 	{"lab/baddisk", Edge, "lab", false, "A block device with a file system whose sectors fail when a test says so.", nil},
 	{"lab/check", Edge, "lab", false, "What tests ask: one expectation to each line, waits for a condition, and free addresses for programs that they start.", nil},
 	{"lab/shapes", Pure, "lab", false, "Draws from a seed what applications of strangers say, and when.", nil},
 	{"lab/primer", Pure, "lab", false, "The corpus that the compression model is made of.", nil},
+	{"lab/linkemu", Pure, "lab", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages; and from packets at both ends what a link is, as a profile.", []string{
+		"due", "link/profile", "link/survey"}},
 	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{
-		"gateway", "gateway/api", "jxtabridge", "link/linkemu", "link/profile", "link/roster", "link/seal", "norm/elide", "site"}},
+		"gateway", "gateway/api", "jxtabridge", "lab/linkemu", "link/profile", "link/roster", "link/seal", "norm/elide", "site"}},
 	{"lab/toyface", Pure, "lab", true, "A second face, made up for tests: a bulletin board.", []string{"site"}},
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer: the other side of the bridge in tests, replays and benchmarks.", []string{"jxta"}},
 	{"lab/edgepeer/tcp", Edge, "lab", false, "Puts edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},
 	{"lab/trace", Pure, "lab", false, "Analyses captures, and reads and writes trace files.", []string{
-		"due", "jxta", "link/compact", "link/envelope", "link/fit", "link/frame", "link/piece", "link/profile", "link/seal", "norm/elide",
-		"pmul", "quantile", "site", "tak/cot"}},
+		"due", "jxta", "lab/linkemu", "link/compact", "link/envelope", "link/frame", "link/piece", "link/profile", "link/seal", "norm/elide",
+		"pmul", "site", "tak/cot"}},
 	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways with edge peers, and reports the figures.", []string{
-		"gateway", "gateway/api", "jxta", "jxtabridge", "lab/edgepeer", "lab/sim", "lab/trace", "link/compact", "link/linkemu", "link/profile",
-		"quantile", "rules/filter", "rules/mark", "site"}},
+		"gateway", "gateway/api", "jxta", "jxtabridge", "lab/edgepeer", "lab/linkemu", "lab/sim", "lab/trace", "link/compact",
+		"link/profile", "rules/filter", "rules/mark", "site"}},
 	{"lab/forecast", Pure, "lab", false, "Predicts from several plays whether a trace arrives in time on a link, at what cost, and what would help.", []string{"lab/replay", "lab/trace", "link/profile"}},
-	{"lab/takplay", Pure, "lab", false, "Plays the events of TAK devices through gateways, and says what that costs and how right the far map is.", []string{"gateway", "gateway/api", "lab/sim", "lab/trace", "link/linkemu", "link/profile", "quantile", "site", "tak", "tak/cot"}},
-	{"lab/tune", Pure, "lab", false, "Searches the free values of a profile for those that serve a trace best.", []string{"lab/replay", "link/profile", "quantile"}},
+	{"lab/takplay", Pure, "lab", false, "Plays the events of TAK devices through gateways, and says what that costs and how right the far map is.", []string{
+		"gateway", "gateway/api", "lab/linkemu", "lab/sim", "lab/trace", "link/profile", "site", "tak", "tak/cot"}},
+	{"lab/tune", Pure, "lab", false, "Searches the free values of a profile for those that serve a trace best.", []string{"lab/linkemu", "lab/replay", "link/profile"}},
 	{"lab/air", Pure, "lab", false, "How full a link gets: whole gateways with more to carry than one message every five seconds.", []string{"gateway", "gateway/api", "jxtabridge", "lab/sim", "link/profile", "link/seal", "site"}},
 	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/forecast", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices.", []string{
-		"cli", "config", "gateway/api", "infile", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/replay", "lab/report",
-		"lab/shapes", "lab/takplay", "lab/trace", "link/compact", "link/linkemu", "link/profile", "quantile", "tak/cot"}},
+		"cli", "config", "gateway/api", "infile", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/linkemu", "lab/replay",
+		"lab/report", "lab/shapes", "lab/takplay", "lab/trace", "link/compact", "link/profile", "tak/cot"}},
 	{"lab/field/gametest", Edge, "lab", false, "Tests that play whole Blue Games in the field trial; no source.", nil},
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
 		"jxta", "lab/check", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field"}},
 	{"lab/commands", Edge, "lab", false, "The commands of gateway-lab.", []string{
-		"cli", "config", "infile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/primer", "lab/replay", "lab/report",
-		"lab/takplay", "lab/trace", "lab/tune", "link/compact", "link/fit", "link/profile", "link/roster", "pmul", "pmul/pmulfile"}},
+		"cli", "config", "infile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/linkemu", "lab/primer", "lab/replay",
+		"lab/report", "lab/takplay", "lab/trace", "lab/tune", "link/compact", "link/profile", "link/roster", "link/survey", "pmul",
+		"pmul/pmulfile"}},
 
 	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},
 	{"cmd/gateway", Edge, "programs", false, "The program of a ship: the table of its commands.", []string{"cli", "node", "norm", "operator"}},

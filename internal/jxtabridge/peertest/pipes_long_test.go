@@ -18,7 +18,7 @@ import (
 	"aldis/internal/control"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/field"
-	"aldis/internal/link/linkemu"
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/link/profile"
 )
 

@@ -26,6 +26,9 @@ func TestSurvey(t *testing.T) {
 		}
 	}
 	ship := g.sites[1].gateway
+	if said, err := exec.Command("go", "build", "-o", filepath.Dir(ship.binary), "aldis/cmd/gateway-lab").CombinedOutput(); err != nil { // it makes the profile
+		t.Fatalf("%v: %s", err, said)
+	}
 	out := filepath.Join(t.TempDir(), "ours.toml")
 	var text []byte
 	check.Until(t, 3*time.Minute, "a survey", func() bool { // until the gateways know each other it is refused

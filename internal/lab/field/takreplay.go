@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"aldis/internal/cli"
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/takplay"
-	"aldis/internal/link/linkemu"
 	"aldis/internal/tak/cot"
 )
 

@@ -19,7 +19,7 @@ import (
 
 	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
-	"aldis/internal/link/linkemu"
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"

@@ -8,9 +8,9 @@ import (
 
 	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/sim"
 	"aldis/internal/lab/trace"
-	"aldis/internal/link/linkemu"
 	"aldis/internal/link/profile"
 	"aldis/internal/site"
 	"aldis/internal/tak"

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/quantile"
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/tak/cot"
 )
 
@@ -109,9 +109,9 @@ func (w *Watch) Figures(r *Result) {
 	slices.Sort(w.off)
 	r.Shown, r.Unshown, r.Missing = len(w.took), len(w.waits), w.missing
 	if len(w.took) > 0 {
-		r.MedianS, r.P95S, r.MaxS = quantile.Between(w.took, 0.5), quantile.Between(w.took, 0.95), w.took[len(w.took)-1]
+		r.MedianS, r.P95S, r.MaxS = linkemu.Between(w.took, 0.5), linkemu.Between(w.took, 0.95), w.took[len(w.took)-1]
 	}
 	if len(w.off) > 0 {
-		r.MedianM, r.P95M = quantile.Between(w.off, 0.5), quantile.Between(w.off, 0.95)
+		r.MedianM, r.P95M = linkemu.Between(w.off, 0.5), linkemu.Between(w.off, 0.95)
 	}
 }

@@ -3,8 +3,8 @@ package tune
 import (
 	"slices"
 
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/link/profile"
-	"aldis/internal/quantile"
 )
 
 // Judgement compares two profiles over the same plays; percents are of the second against the first.
@@ -50,8 +50,8 @@ func (s *Search) over(trials []Trial, b profile.Profile) (j Judgement) {
 	}
 	slices.Sort(first)
 	slices.Sort(second)
-	j.Messages, j.MedianS, j.P95S, j.MeanS, j.TailS = len(first), quantile.Of(first, 0.5), quantile.Of(first, 0.95), mean(first), tail(first)
-	j.OctetsPct, j.MedianPct, j.P95Pct = change(j.Octets, octets), change(j.MedianS, quantile.Of(second, 0.5)), change(j.P95S, quantile.Of(second, 0.95))
+	j.Messages, j.MedianS, j.P95S, j.MeanS, j.TailS = len(first), linkemu.Quantile(first, 0.5), linkemu.Quantile(first, 0.95), mean(first), tail(first)
+	j.OctetsPct, j.MedianPct, j.P95Pct = change(j.Octets, octets), change(j.MedianS, linkemu.Quantile(second, 0.5)), change(j.P95S, linkemu.Quantile(second, 0.95))
 	j.MeanPct, j.TailPct = change(j.MeanS, mean(second)), change(j.TailS, tail(second))
 	j.Octets /= float64(max(1, j.Plays))
 	return j
@@ -82,7 +82,7 @@ func (s *Search) mostly(p profile.Profile) bool {
 	for _, t := range s.plays(p, 0, decisions) {
 		x, y := s.played[playKey{s.current, t.Trace, t.Variant}], s.played[playKey{p, t.Trace, t.Variant}]
 		n++
-		if change(float64(x.Octets), float64(y.Octets))+change(quantile.Of(x.Times, 0.95), quantile.Of(y.Times, 0.95)) <= 0 {
+		if change(float64(x.Octets), float64(y.Octets))+change(linkemu.Quantile(x.Times, 0.95), linkemu.Quantile(y.Times, 0.95)) <= 0 {
 			good++
 		}
 	}

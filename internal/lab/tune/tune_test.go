@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"aldis/internal/lab/check"
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
-	"aldis/internal/quantile"
 )
 
 func load(t *testing.T, name string) profile.Profile {
@@ -320,9 +320,9 @@ func TestFiguresOf(t *testing.T) {
 	check.Equal(t, "f.Expected", f.Expected, 101)
 	check.Equal(t, "f.Delivered", f.Delivered, 100)
 	check.Equal(t, "f.Wrong", f.Wrong, 3)
-	check.Equal(t, "quantile(f.Times, 0.95)", quantile.Of(f.Times, 0.95), 95)
+	check.Equal(t, "quantile(f.Times, 0.95)", linkemu.Quantile(f.Times, 0.95), 95)
 	check.Equal(t, "tail(f.Times)", tail(f.Times), 98)
-	check.Equal(t, "quantile(f.Times, 0.5)", quantile.Of(f.Times, 0.5), 50)
+	check.Equal(t, "quantile(f.Times, 0.5)", linkemu.Quantile(f.Times, 0.5), 50)
 }
 
 func TestNice(t *testing.T) {

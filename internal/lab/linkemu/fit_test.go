@@ -1,4 +1,4 @@
-package fit_test
+package linkemu_test
 
 import (
 	"encoding/binary"
@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/link/fit"
-	"aldis/internal/link/linkemu"
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/link/profile"
 )
 
@@ -28,7 +27,7 @@ func load(t *testing.T, name string) profile.Profile {
 
 // captures lets two ends talk over a link, alone and in bursts, and returns what a capture at each end has. The second
 // end's clock is ahead, and runs faster.
-func captures(t *testing.T, p profile.Profile, seed uint64, minutes int, ahead time.Duration, ppm float64) (a, b []fit.Passage) {
+func captures(t *testing.T, p profile.Profile, seed uint64, minutes int, ahead time.Duration, ppm float64) (a, b []linkemu.Passage) {
 	t.Helper()
 	far := load(t, "wire")
 	if p.Shared {
@@ -88,14 +87,14 @@ func captures(t *testing.T, p profile.Profile, seed uint64, minutes int, ahead t
 	for !next.IsZero() {
 		step(next, nil)
 	}
-	byTime := func(x, y fit.Passage) int { return int(x.At - y.At) }
+	byTime := func(x, y linkemu.Passage) int { return int(x.At - y.At) }
 	slices.SortStableFunc(a, byTime)
 	slices.SortStableFunc(b, byTime)
 	return a, b
 }
 
-func passage(f linkemu.Frame) fit.Passage {
-	p := fit.Passage{From: ship, To: hq, Octets: f.Octets}
+func passage(f linkemu.Frame) linkemu.Passage {
+	p := linkemu.Passage{From: ship, To: hq, Octets: f.Octets}
 	if f.From == "hq" {
 		p.From, p.To = hq, ship
 	}
@@ -115,11 +114,11 @@ func TestFitFindsTheLink(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := load(t, name)
 			a, b := captures(t, p, 7, 180, 90*time.Minute, 40)
-			j, err := fit.Join(a, b)
+			j, err := linkemu.Join(a, b)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := fit.Fit(j, p)
+			r, err := linkemu.Fit(j, p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +126,7 @@ func TestFitFindsTheLink(t *testing.T) {
 			for _, d := range []struct {
 				what      string
 				got, want profile.Direction
-				e         fit.Estimate
+				e         linkemu.Estimate
 			}{{"up", got.Up, p.Up, r.Up}, {"down", got.Down, p.Down, r.Down}} {
 				t.Logf("%s: %+v", d.what, d.e)
 				near(t, d.what+" rate", float64(d.got.RateBps), float64(d.want.RateBps), 0.1*float64(d.want.RateBps))
@@ -156,11 +155,11 @@ func TestFitWritesAProfile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j, err := fit.Join(captures(t, p, 3, 60, 0, 0))
+		j, err := linkemu.Join(captures(t, p, 3, 60, 0, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := fit.Fit(j, p)
+		r, err := linkemu.Fit(j, p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,8 +190,8 @@ func TestFitRefuses(t *testing.T) {
 	for i := range other {
 		other[i].Sum[15] = 1
 	}
-	for what, pair := range map[string][2][]fit.Passage{"empty": {}, "of another link": {a, other}, "of five packets": {a[:5], b[:5]}} {
-		if _, err := fit.Join(pair[0], pair[1]); err == nil {
+	for what, pair := range map[string][2][]linkemu.Passage{"empty": {}, "of another link": {a, other}, "of five packets": {a[:5], b[:5]}} {
+		if _, err := linkemu.Join(pair[0], pair[1]); err == nil {
 			t.Errorf("captures %s are joined", what)
 		}
 	}

@@ -19,13 +19,30 @@
 // Callers pass now; nothing here reads a clock. Sizes are IP octets, rates bits per second. internal/lab/sim uses it in
 // virtual time, internal/lab/field between network namespaces.
 //
+// # The other way
+//
+// Fit says from captures at both ends of a link what the link does to packets: rate, delay and jitter each way, loss and its
+// bursts, the change of talker on a shared channel, and how the two clocks differ. It writes that as a profile. OfSurvey does the
+// same with the datagrams of a survey.
+//
+// The captures are joined by their packets. Neither clock is trusted: on a star the least delays of the two directions are taken
+// to be equal. Fit picks the rate and the turnaround that make the remaining delays most alike when the same packets cross a link
+// that has them, queues included.
+//
 // # Files
 //
 //   - channel.go: a channel that all share, and its turns
 //   - compress.go: modems that compress
+//   - estimate.go: rate, delay, jitter and loss of one direction
+//   - few.go: the same of a star by few packets, as a survey has them
+//   - fit.go: Join, Fit
+//   - fittext.go: what was found, as JSON and as text
+//   - fitwrite.go: a profile with where each number comes from
 //   - linkemu.go: Link: a star, and the events of both
 //   - measured.go: what a real link did, packet by packet
+//   - ofsurvey.go: OfSurvey
 //   - pipe.go: one direction of one node: queue, airtime, loss and delay
+//   - quantile.go: quantiles of sorted figures, in the two ways that reports use
 //   - spells.go: fades, hand-overs, dropped calls
 //   - stats.go: counters
 package linkemu

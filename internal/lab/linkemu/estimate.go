@@ -1,7 +1,6 @@
-package fit
+package linkemu
 
 import (
-	"aldis/internal/quantile"
 	"math"
 	"slices"
 	"time"
@@ -44,7 +43,7 @@ const enoughForDrift = 300
 // even jitter, the outermost few packets decide.
 const doubt = 6
 
-func arrived(list []Sample) (n int) {
+func arrived(list []Crossing) (n int) {
 	for _, s := range list {
 		if !s.Lost {
 			n++
@@ -54,7 +53,7 @@ func arrived(list []Sample) (n int) {
 }
 
 // estimate judges one direction of a star.
-func estimate(list []Sample) Estimate {
+func estimate(list []Crossing) Estimate {
 	e := counted(list)
 	spread := func(rate int) float64 { rest, _ := rests(list, rate); return width(rest, 0.001) }
 	best, least := fastest, math.MaxFloat64
@@ -87,7 +86,7 @@ func estimate(list []Sample) Estimate {
 }
 
 // rests sends the packets one after the other at a rate, and returns what is left of the time of each that arrived.
-func rests(list []Sample, rate int) (rest []float64, waited int) {
+func rests(list []Crossing, rate int) (rest []float64, waited int) {
 	free := int64(math.MinInt64)
 	for _, s := range list {
 		begin := max(s.Sent, free)
@@ -112,7 +111,7 @@ func (j Joined) steady(up, down int) Joined {
 	of := func(slope float64) float64 {
 		sum := 0.0
 		for _, d := range []struct {
-			list []Sample
+			list []Crossing
 			rest []float64
 			sign float64
 		}{{j.Up, upRest, -1}, {j.Down, downRest, 1}} {
@@ -153,21 +152,21 @@ func (j Joined) steady(up, down int) Joined {
 // width is how far apart what is left of all times lies, without the outermost ones: a share of them on either side.
 func width(rest []float64, without float64) float64 {
 	slices.Sort(rest)
-	return quantile.Between(rest, 1-without) - quantile.Between(rest, without)
+	return Between(rest, 1-without) - Between(rest, without)
 }
 
 // delays sets delay and jitter from what is left of each time: the jitter is taken to be even, and a share on either side
 // for something else.
 func (e *Estimate) delays(rest []float64, without float64) {
 	slices.Sort(rest)
-	low, high := quantile.Between(rest, without), quantile.Between(rest, 1-without)
+	low, high := Between(rest, without), Between(rest, 1-without)
 	jitter := (high - low) / (1 - 2*without)
 	e.Jitter = time.Duration(jitter).Round(time.Millisecond)
 	e.Delay = max(0, time.Duration(low-without*jitter)).Round(time.Millisecond)
 }
 
 // counted counts what came and what did not.
-func counted(list []Sample) Estimate {
+func counted(list []Crossing) Estimate {
 	e := Estimate{Packets: len(list)}
 	latest, run := int64(math.MinInt64), false
 	for _, s := range list {

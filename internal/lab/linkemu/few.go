@@ -1,4 +1,4 @@
-package fit
+package linkemu
 
 import (
 	"cmp"
@@ -29,7 +29,7 @@ type cell struct {
 }
 
 // estimateFew judges one direction of a star by few packets.
-func estimateFew(list []Sample) Estimate {
+func estimateFew(list []Crossing) Estimate {
 	e := counted(list)
 	e.Few = true
 	cells := likely(list, slowest, fastest, 400)
@@ -53,7 +53,7 @@ func estimateFew(list []Sample) Estimate {
 }
 
 // likely tries so many rates, and with each the least delays that may be.
-func likely(list []Sample, from, to float64, rates int) (cells []cell) {
+func likely(list []Crossing, from, to float64, rates int) (cells []cell) {
 	const delays = 60
 	best := math.Inf(-1)
 	for i := range rates {
@@ -92,7 +92,7 @@ func likely(list []Sample, from, to float64, rates int) (cells []cell) {
 
 // apart is what is left of the time of each packet that arrived, at a rate: of those that arrived by themselves, and of those
 // that may have waited for the one before.
-func apart(list []Sample, rate int) (alone, together []float64) {
+func apart(list []Crossing, rate int) (alone, together []float64) {
 	rest, _ := rests(list, rate)
 	i, before := 0, int64(math.MinInt64/2)
 	for _, s := range list {

@@ -1,4 +1,4 @@
-package fit
+package linkemu
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/link/linkemu"
 	"aldis/internal/link/profile"
 )
 
@@ -35,15 +34,15 @@ type Passage struct {
 
 // Joined is the packets between two ends, by the clock of the first.
 type Joined struct {
-	Up, Down []Sample      // from the first end, and to it, in the order of sending
+	Up, Down []Crossing    // from the first end, and to it, in the order of sending
 	Offset   time.Duration // of the second end's clock at the beginning, ahead of the first's
 	DriftPPM float64       // by how much the second clock runs faster; 0 where that cannot be told
 	least    int           // packets that must have arrived in each direction
 	Alone    int           // packets in one capture that neither end can have sent to the other: of third stations
 }
 
-// Sample is one packet of a direction.
-type Sample struct {
+// Crossing is one packet of a direction.
+type Crossing struct {
 	Sent, Arrived int64 // ns
 	Octets        int
 	Lost          bool
@@ -124,7 +123,7 @@ func orient(pairs []pair, least int) (Joined, error) {
 	c := clocks(pairs, first, second)
 	j := Joined{least: least, Offset: time.Duration(c.at(c.from)), DriftPPM: c.slope * 1e6}
 	for _, p := range pairs {
-		s := Sample{Octets: p.Octets, Lost: p.a < 0 || p.b < 0}
+		s := Crossing{Octets: p.Octets, Lost: p.a < 0 || p.b < 0}
 		b := p.b
 		if b >= 0 {
 			b -= c.at(b)
@@ -146,8 +145,8 @@ func orient(pairs []pair, least int) (Joined, error) {
 			j.Alone++
 		}
 	}
-	for _, list := range [][]Sample{j.Up, j.Down} {
-		slices.SortStableFunc(list, func(x, y Sample) int { return cmp.Or(cmp.Compare(x.Sent, y.Sent), x.nth-y.nth) })
+	for _, list := range [][]Crossing{j.Up, j.Down} {
+		slices.SortStableFunc(list, func(x, y Crossing) int { return cmp.Or(cmp.Compare(x.Sent, y.Sent), x.nth-y.nth) })
 	}
 	return j, nil
 }
@@ -247,7 +246,7 @@ type Result struct {
 
 // Fit says what the link does. base says whether it is shared, and how long a talker holds it.
 func Fit(j Joined, base profile.Profile) (Result, error) {
-	for _, list := range [][]Sample{j.Up, j.Down} {
+	for _, list := range [][]Crossing{j.Up, j.Down} {
 		if arrived(list) < j.least {
 			return Result{}, fmt.Errorf("%w: %d arrived of one direction, it takes %d", ErrFew, arrived(list), j.least)
 		}
@@ -321,7 +320,7 @@ func (r Result) channel(j Joined, base profile.Profile) (Result, error) {
 	r.Turnaround, r.TurnKnown, r.TurnsSeen = best.turn, true, turns
 	for _, d := range []struct {
 		e    *Estimate
-		list []Sample
+		list []Crossing
 		rest []float64
 	}{{&r.Up, j.Up, up}, {&r.Down, j.Down, down}} {
 		*d.e = counted(d.list)
@@ -337,12 +336,12 @@ func through(j Joined, base profile.Profile, rate int, turn time.Duration) (up, 
 	d := profile.Direction{RateBps: rate}
 	p := profile.Profile{Name: "channel", Shared: true, Up: d, Down: d, Turnaround: turn, MaxHold: base.MaxHold, KeyUp: base.KeyUp,
 		FrameOverhead: base.FrameOverhead, MTU: 1 << 16}
-	link, err := linkemu.New(linkemu.Config{Nodes: []linkemu.Node{{Name: "first", Profile: p}, {Name: "second", Profile: p}}})
+	link, err := New(Config{Nodes: []Node{{Name: "first", Profile: p}, {Name: "second", Profile: p}}})
 	if err != nil { // two nodes of one profile
 		panic(err)
 	}
 	type sent struct {
-		Sample
+		Crossing
 		from string
 		at   int
 	}
@@ -355,7 +354,7 @@ func through(j Joined, base profile.Profile, rate int, turn time.Duration) (up, 
 	}
 	slices.SortStableFunc(all, func(x, y sent) int { return cmp.Compare(x.Sent, y.Sent) })
 	var order [2][]int // of the packets of each end that are on their way
-	take := func(out linkemu.Output) {
+	take := func(out Output) {
 		for _, got := range out.Deliver {
 			from, list, rest := 0, j.Up, &up
 			if got.Frame.From == "second" {
@@ -369,7 +368,7 @@ func through(j Joined, base profile.Profile, rate int, turn time.Duration) (up, 
 		}
 	}
 	var next time.Time
-	step := func(at time.Time, ev linkemu.Event) {
+	step := func(at time.Time, ev Event) {
 		out, err := link.Step(at, ev)
 		if err != nil { // of a node that does not exist
 			panic(err)
@@ -387,7 +386,7 @@ func through(j Joined, base profile.Profile, rate int, turn time.Duration) (up, 
 			from = 1
 		}
 		order[from] = append(order[from], s.at)
-		step(at, linkemu.Frame{From: s.from, Octets: s.Octets})
+		step(at, Frame{From: s.from, Octets: s.Octets})
 	}
 	for !next.IsZero() {
 		step(next, nil)

@@ -1,4 +1,4 @@
-package quantile
+package linkemu
 
 import "testing"
 
@@ -8,11 +8,11 @@ func TestQuantiles(t *testing.T) {
 		if got := Between(list, c.share); got < c.between-1e-9 || got > c.between+1e-9 {
 			t.Errorf("Between %v is %v, want %v", c.share, got, c.between)
 		}
-		if got := Of(list, c.share); got != c.of {
+		if got := Quantile(list, c.share); got != c.of {
 			t.Errorf("Of %v is %v, want %v", c.share, got, c.of)
 		}
 	}
-	if Of(nil, 0.5) != 0 || Between([]float64{3}, 0.9) != 3 {
+	if Quantile(nil, 0.5) != 0 || Between([]float64{3}, 0.9) != 3 {
 		t.Error("of none, and of one")
 	}
 }
