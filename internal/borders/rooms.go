@@ -161,25 +161,23 @@ var Rooms = []Room{
 	{"lab/trace", Pure, "lab", false, "Analyses captures, and reads and writes trace files.", []string{
 		"due", "jxta", "lab/linkemu", "link/compact", "link/envelope", "link/frame", "link/piece", "link/profile", "link/seal", "norm/elide",
 		"pmul", "site", "tak/cot"}},
-	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways with edge peers, and reports the figures.", []string{
-		"gateway", "gateway/api", "jxta", "jxtabridge", "lab/edgepeer", "lab/linkemu", "lab/sim", "lab/trace", "link/compact",
-		"link/profile", "rules/filter", "rules/mark", "site"}},
+	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways, with edge peers or TAK devices, and reports the figures.", []string{
+		"gateway/api", "jxta", "jxtabridge", "lab/edgepeer", "lab/linkemu", "lab/sim", "lab/trace", "link/compact", "link/profile",
+		"rules/filter", "rules/mark", "site", "tak", "tak/cot"}},
 	{"lab/forecast", Pure, "lab", false, "Predicts from several plays whether a trace arrives in time on a link, at what cost, and what would help.", []string{"lab/replay", "lab/trace", "link/profile"}},
-	{"lab/takplay", Pure, "lab", false, "Plays the events of TAK devices through gateways, and says what that costs and how right the far map is.", []string{
-		"gateway", "gateway/api", "lab/linkemu", "lab/sim", "lab/trace", "link/profile", "site", "tak", "tak/cot"}},
 	{"lab/tune", Pure, "lab", false, "Searches the free values of a profile for those that serve a trace best.", []string{"lab/linkemu", "lab/replay", "link/profile"}},
-	{"lab/air", Pure, "lab", false, "How full a link gets: whole gateways with more to carry than one message every five seconds.", []string{"gateway", "gateway/api", "jxtabridge", "lab/sim", "link/profile", "link/seal", "site"}},
+	{"lab/air", Pure, "lab", false, "How full a link gets: whole gateways with more to carry than one message every five seconds.", []string{
+		"gateway/api", "jxtabridge", "lab/sim", "link/profile", "link/seal", "site"}},
 	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/forecast", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices.", []string{
 		"cli", "config", "gateway/api", "infile", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/linkemu", "lab/replay",
-		"lab/report", "lab/shapes", "lab/takplay", "lab/trace", "link/compact", "link/profile", "tak/cot"}},
+		"lab/report", "lab/shapes", "lab/trace", "link/compact", "link/profile", "tak/cot"}},
 	{"lab/field/gametest", Edge, "lab", false, "Tests that play whole Blue Games in the field trial; no source.", nil},
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
 		"jxta", "lab/check", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field"}},
 	{"lab/commands", Edge, "lab", false, "The commands of gateway-lab.", []string{
 		"cli", "config", "infile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/linkemu", "lab/primer", "lab/replay",
-		"lab/report", "lab/takplay", "lab/trace", "lab/tune", "link/compact", "link/profile", "link/roster", "link/survey", "pmul",
-		"pmul/pmulfile"}},
+		"lab/report", "lab/trace", "lab/tune", "link/compact", "link/profile", "link/roster", "link/survey", "pmul", "pmul/pmulfile"}},
 
 	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},
 	{"cmd/gateway", Edge, "programs", false, "The program of a ship: the table of its commands.", []string{"cli", "node", "norm", "operator"}},

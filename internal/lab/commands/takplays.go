@@ -10,8 +10,8 @@ import (
 	"aldis/internal/cli"
 	"aldis/internal/lab/field"
 	"aldis/internal/lab/forecast"
+	"aldis/internal/lab/replay"
 	"aldis/internal/lab/report"
-	"aldis/internal/lab/takplay"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
 )
@@ -20,8 +20,8 @@ import (
 const takBound = 50
 
 // replayTAK plays the events of TAK devices of a trace once.
-func replayTAK(ctx context.Context, source string, events []takplay.Event, p profile.Profile, seed uint64, page string, asJSON bool, stdout io.Writer) error {
-	res, err := takplay.Play(ctx, events, takplay.Options{Profile: p, Seed: seed})
+func replayTAK(ctx context.Context, source string, events []replay.TAKEvent, p profile.Profile, seed uint64, page string, asJSON bool, stdout io.Writer) error {
+	res, err := replay.RunTAK(ctx, events, replay.Options{Profile: p, Seed: seed})
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func replayTAK(ctx context.Context, source string, events []takplay.Event, p pro
 }
 
 // replayTAKLive plays them through sockets and real gateways. What was played before it ended is shown, too.
-func replayTAKLive(ctx context.Context, source string, events []takplay.Event, link, keep string, p profile.Profile, seed uint64, page string, asJSON bool, stdout, stderr io.Writer) error {
+func replayTAKLive(ctx context.Context, source string, events []replay.TAKEvent, link, keep string, p profile.Profile, seed uint64, page string, asJSON bool, stdout, stderr io.Writer) error {
 	res, err := field.ReplayTAK(ctx, events, field.ReplayOptions{Profile: link, Terminal: p, Seed: seed, Keep: keep, Progress: stderr})
 	if res == nil {
 		return err
@@ -43,12 +43,12 @@ func replayTAKLive(ctx context.Context, source string, events []takplay.Event, l
 }
 
 // rehearseTAK plays them several times, and says whether the picture is right and in time.
-func rehearseTAK(ctx context.Context, source string, events []takplay.Event, p profile.Profile, seed uint64, plays int, deadline time.Duration, page string, asJSON bool, stdout, stderr io.Writer) (int, error) {
+func rehearseTAK(ctx context.Context, source string, events []replay.TAKEvent, p profile.Profile, seed uint64, plays int, deadline time.Duration, page string, asJSON bool, stdout, stderr io.Writer) (int, error) {
 	results := make([]trace.CoTCost, plays)
 	errs := make([]error, plays)
 	onAllCores(plays, func(i int) {
-		var res *takplay.Result
-		if res, errs[i] = takplay.Play(ctx, events, takplay.Options{Profile: p, Seed: seed + uint64(i)}); errs[i] == nil {
+		var res *trace.CoTCost
+		if res, errs[i] = replay.RunTAK(ctx, events, replay.Options{Profile: p, Seed: seed + uint64(i)}); errs[i] == nil {
 			results[i] = *res
 		}
 	})
@@ -70,8 +70,8 @@ func rehearseTAK(ctx context.Context, source string, events []takplay.Event, p p
 }
 
 // takEvents are those of a trace of TAK devices alone; none of any other.
-func takEvents(f *trace.File) ([]takplay.Event, error) {
-	events, err := takplay.FromTrace(f)
+func takEvents(f *trace.File) ([]replay.TAKEvent, error) {
+	events, err := replay.TAKEvents(f)
 	if err != nil {
 		return nil, fmt.Errorf("record it without --sizes and --anonymise: %w", err)
 	}

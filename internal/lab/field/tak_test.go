@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/takplay"
+	"aldis/internal/lab/replay"
 	"aldis/internal/tak/cot"
 )
 
@@ -83,7 +83,7 @@ func TestTAKFaults(t *testing.T) {
 
 // TestReplayTAK: a trace of two devices and a marker, in real time through gateways as processes.
 func TestReplayTAK(t *testing.T) {
-	var events []takplay.Event
+	var events []replay.TAKEvent
 	began := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	event := func(at time.Duration, from, uid, kind, detail string) {
 		when := began.Add(at).Format(cot.TimeFormat)
@@ -92,7 +92,7 @@ func TestReplayTAK(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		events = append(events, takplay.Event{At: at, From: from, Event: e})
+		events = append(events, replay.TAKEvent{At: at, From: from, Event: e})
 	}
 	for at := time.Duration(0); at < 9*time.Second; at += 3 * time.Second {
 		event(at, "10.0.0.1", "ANDROID-1", "a-f-G-U-C", `<contact callsign="ONE"/>`)
@@ -111,7 +111,7 @@ func TestReplayTAK(t *testing.T) {
 	if r.Octets == 0 || r.Datagrams == 0 || r.CoT == 0 || r.P95M > 1 {
 		t.Errorf("octets or places are wrong: %+v", *r)
 	}
-	if _, err := ReplayTAK(t.Context(), nil, ReplayOptions{}); !errors.Is(err, takplay.ErrNothing) {
+	if _, err := ReplayTAK(t.Context(), nil, ReplayOptions{}); !errors.Is(err, replay.ErrNoTAK) {
 		t.Errorf("no events: %v", err)
 	}
 }

@@ -78,7 +78,7 @@ type CoTReport struct {
 	last      int64
 }
 
-// CoTCost is what the events cost when gateways carry them over a link, and what the far map is like (package takplay).
+// CoTCost is what the events cost when gateways carry them over a link, and what the far map is like (package replay).
 type CoTCost struct {
 	Profile string `json:"profile"`
 	Summary string `json:"summary,omitempty"`

@@ -1,4 +1,4 @@
-package takplay
+package replay
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"aldis/internal/lab/linkemu"
+	"aldis/internal/lab/trace"
 	"aldis/internal/tak/cot"
 )
 
@@ -14,31 +15,31 @@ const CompareAfter = 5 * time.Second
 
 const perDegree = 111194.9 // metres
 
-// Watch compares what devices said with what the far device sees. It is not for concurrent use.
-type Watch struct {
-	waits   map[string]time.Time // events that are no positions, by uid and type: when they were said
-	took    []float64            // s
-	newest  map[string]*Report   // of a unit
+// TAKWatch compares what devices said with what the far device sees. It is not for concurrent use.
+type TAKWatch struct {
+	waits   map[string]time.Time  // events that are no positions, by uid and type: when they were said
+	took    []float64             // s
+	newest  map[string]*TAKReport // of a unit
 	shown   map[string]*cot.Event
 	off     []float64 // metres
 	missing int
 }
 
-// NewWatch is one that has seen nothing.
-func NewWatch() *Watch {
-	return &Watch{waits: map[string]time.Time{}, newest: map[string]*Report{}, shown: map[string]*cot.Event{}}
+// NewTAKWatch is one that has seen nothing.
+func NewTAKWatch() *TAKWatch {
+	return &TAKWatch{waits: map[string]time.Time{}, newest: map[string]*TAKReport{}, shown: map[string]*cot.Event{}}
 }
 
-// Report is one position, until it was compared.
-type Report struct {
-	w             *Watch
+// TAKReport is one position, until it was compared.
+type TAKReport struct {
+	w             *TAKWatch
 	uid           string
 	lat, lon      float64
 	course, speed float64 // degrees, metres a second
 }
 
 // position reads where an event is and where it goes.
-func position(e *cot.Event) (r Report) {
+func position(e *cot.Event) (r TAKReport) {
 	r.uid = e.UID
 	r.lat, _ = e.Point.Lat.Float()
 	r.lon, _ = e.Point.Lon.Float()
@@ -49,8 +50,8 @@ func position(e *cot.Event) (r Report) {
 	return r
 }
 
-// Said notes an event of a device. A position is answered as a Report to compare when CompareAfter is over; nil: it is none.
-func (w *Watch) Said(now time.Time, e *cot.Event) *Report {
+// Said notes an event of a device. A position is answered as a TAKReport to compare when CompareAfter is over; nil: it is none.
+func (w *TAKWatch) Said(now time.Time, e *cot.Event) *TAKReport {
 	switch {
 	case e.Is("a"):
 		r := position(e)
@@ -67,7 +68,7 @@ func (w *Watch) Said(now time.Time, e *cot.Event) *Report {
 }
 
 // Saw notes what the far device is given.
-func (w *Watch) Saw(now time.Time, e *cot.Event) {
+func (w *TAKWatch) Saw(now time.Time, e *cot.Event) {
 	if e.Is("a") {
 		w.shown[e.UID] = e
 		return
@@ -81,7 +82,7 @@ func (w *Watch) Saw(now time.Time, e *cot.Event) {
 
 // Compare holds the far map against the report, moved on by its own course and speed. A report that a newer one replaced
 // says nothing any more.
-func (r *Report) Compare() {
+func (r *TAKReport) Compare() {
 	w := r.w
 	if w.newest[r.uid] != r {
 		return
@@ -101,10 +102,10 @@ func (r *Report) Compare() {
 }
 
 // Waiting are the events that are no positions and were not seen yet.
-func (w *Watch) Waiting() int { return len(w.waits) }
+func (w *TAKWatch) Waiting() int { return len(w.waits) }
 
 // Figures gives r what was seen.
-func (w *Watch) Figures(r *Result) {
+func (w *TAKWatch) Figures(r *trace.CoTCost) {
 	slices.Sort(w.took)
 	slices.Sort(w.off)
 	r.Shown, r.Unshown, r.Missing = len(w.took), len(w.waits), w.missing

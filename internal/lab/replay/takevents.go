@@ -1,4 +1,4 @@
-package takplay
+package replay
 
 import (
 	"fmt"
@@ -8,11 +8,11 @@ import (
 	"aldis/internal/tak/cot"
 )
 
-// FromTrace are the events of TAK devices in a trace; none when it has no pipe of TAK, or something else is sent in it as well.
+// TAKEvents are the events of TAK devices in a trace; none when it has no pipe of TAK, or something else is sent in it as well.
 // A trace that keeps only sizes has none to play, and that is an error.
-func FromTrace(f *trace.File) ([]Event, error) {
+func TAKEvents(f *trace.File) ([]TAKEvent, error) {
 	pipes, from := map[string]bool{}, map[string]string{}
-	var list []Event
+	var list []TAKEvent
 	for i := range f.Lines {
 		l := &f.Lines[i]
 		switch {
@@ -26,16 +26,16 @@ func FromTrace(f *trace.File) ([]Event, error) {
 			return nil, nil
 		case l.Do == trace.EventSend:
 			if len(l.Parts) != 1 || l.Parts[0].Content() == nil {
-				return nil, fmt.Errorf("takplay: the event at %.3f s has no content: a trace of TAK devices can be played only with it", l.T)
+				return nil, fmt.Errorf("replay: the event at %.3f s has no content: a trace of TAK devices can be played only with it", l.T)
 			}
 			e, err := cot.ParseXML(l.Parts[0].Content())
 			if err != nil {
-				return nil, fmt.Errorf("takplay: the event at %.3f s: %w", l.T, err)
+				return nil, fmt.Errorf("replay: the event at %.3f s: %w", l.T, err)
 			}
-			if len(list) >= MaxEvents {
-				return nil, fmt.Errorf("takplay: more than %d events", MaxEvents)
+			if len(list) >= MaxTAKEvents {
+				return nil, fmt.Errorf("replay: more than %d events", MaxTAKEvents)
 			}
-			list = append(list, Event{time.Duration(l.T * float64(time.Second)), from[l.Peer], e})
+			list = append(list, TAKEvent{time.Duration(l.T * float64(time.Second)), from[l.Peer], e})
 		}
 	}
 	return list, nil

@@ -1,4 +1,4 @@
-package takplay
+package replay
 
 import (
 	"bytes"
@@ -12,12 +12,11 @@ import (
 
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/trace"
-	"aldis/internal/link/profile"
 	"aldis/internal/tak/cot"
 )
 
-// talk is what devices say for some minutes: each reports every ten seconds while it moves north, and the first says three chats.
-func talk(devices int, length time.Duration) (list []Event) {
+// takTalk is what devices say for some minutes: each reports every ten seconds while it moves north, and the first says three chats.
+func takTalk(devices int, length time.Duration) (list []TAKEvent) {
 	start := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	for at := time.Duration(0); at < length; at += 10 * time.Second {
 		for d := range devices {
@@ -26,32 +25,23 @@ func talk(devices int, length time.Duration) (list []Event) {
 				Point: cot.Point{Lat: cot.Rounded(60+at.Seconds()*5/perDegree, 6), Lon: cot.Rounded(5+float64(d)/100, 6), HAE: "12", CE: "9.9", LE: "9999999"},
 				Detail: []cot.Node{{Name: "contact", Attrs: []cot.Attr{{Name: "callsign", Value: fmt.Sprintf("UNIT %d", d)}}},
 					{Name: "track", Attrs: []cot.Attr{{Name: "speed", Value: "5.0"}, {Name: "course", Value: "0.0"}}}}}
-			list = append(list, Event{at, fmt.Sprintf("10.0.0.%d", d+1), e})
+			list = append(list, TAKEvent{at, fmt.Sprintf("10.0.0.%d", d+1), e})
 		}
 		if n := int(at / (time.Minute)); at%time.Minute == 0 && n < 3 {
 			c := *list[0].Event
 			c.UID, c.Type, c.Time, c.Start, c.Stale = fmt.Sprintf("marker.%d", n), "b-m-p-s-m", start.Add(at), start.Add(at), start.Add(at+time.Hour)
 			c.Detail = []cot.Node{{Name: "contact", Attrs: []cot.Attr{{Name: "callsign", Value: fmt.Sprintf("spot %d", n)}}}}
-			list = append(list, Event{at, "10.0.0.1", &c})
+			list = append(list, TAKEvent{at, "10.0.0.1", &c})
 		}
 	}
 	return list
 }
 
-func load(t *testing.T, name string) profile.Profile {
-	t.Helper()
-	p, err := profile.Load(name, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
 // Devices that move are shown near where they are, at a small part of their octets, and the same play gives the same figures.
-func TestPlay(t *testing.T) {
-	events := talk(5, 5*time.Minute)
+func TestTAK(t *testing.T) {
+	events := takTalk(5, 5*time.Minute)
 	o := Options{Profile: load(t, "iridium-dialup"), Seed: 1}
-	r, err := Play(context.Background(), events, o)
+	r, err := RunTAK(context.Background(), events, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +57,7 @@ func TestPlay(t *testing.T) {
 	check.True(t, "the link carries more than nothing", r.Octets > 0 && r.Datagrams > 0 && r.BusyPct > 0 && r.AirMinutes > 0, *r)
 	want := 100 * 8 * float64(r.CoT) / 290 / 2400
 	check.True(t, "unaided", r.UnaidedPct > 0.99*want && r.UnaidedPct < 1.01*want, r.UnaidedPct)
-	again, err := Play(context.Background(), events, o)
+	again, err := RunTAK(context.Background(), events, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,8 +67,8 @@ func TestPlay(t *testing.T) {
 }
 
 // A radio net carries the picture, too.
-func TestPlayOnARadioNet(t *testing.T) {
-	r, err := Play(context.Background(), talk(2, 2*time.Minute), Options{Profile: load(t, "hf-2400"), Seed: 1})
+func TestTAKOnARadioNet(t *testing.T) {
+	r, err := RunTAK(context.Background(), takTalk(2, 2*time.Minute), Options{Profile: load(t, "hf-2400"), Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,21 +77,21 @@ func TestPlayOnARadioNet(t *testing.T) {
 }
 
 // A play ends when nobody waits for it, and nothing is no play.
-func TestPlayEnds(t *testing.T) {
+func TestTAKEnds(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
-	_, err := Play(ctx, talk(1, time.Minute), Options{Profile: load(t, "iridium-dialup")})
+	_, err := RunTAK(ctx, takTalk(1, time.Minute), Options{Profile: load(t, "iridium-dialup")})
 	check.True(t, "the context's error", errors.Is(err, context.Canceled), err)
-	_, err = Play(context.Background(), nil, Options{Profile: load(t, "iridium-dialup")})
-	check.True(t, "nothing", errors.Is(err, ErrNothing), err)
-	_, err = Play(context.Background(), make([]Event, MaxEvents+1), Options{Profile: load(t, "iridium-dialup")})
+	_, err = RunTAK(context.Background(), nil, Options{Profile: load(t, "iridium-dialup")})
+	check.True(t, "nothing", errors.Is(err, ErrNoTAK), err)
+	_, err = RunTAK(context.Background(), make([]TAKEvent, MaxTAKEvents+1), Options{Profile: load(t, "iridium-dialup")})
 	check.True(t, "too much", err != nil, err)
 }
 
 // A trace gives back the events that were recorded; what is not TAK's alone is not played here.
-func TestFromTrace(t *testing.T) {
+func TestTAKEventsOfATrace(t *testing.T) {
 	var b bytes.Buffer
-	events := talk(2, time.Minute)
+	events := takTalk(2, time.Minute)
 	w := trace.NewFileWriter(&b, trace.Header{Content: "data"})
 	r := trace.NewRecorder(w, "", "")
 	for _, e := range events {
@@ -115,7 +105,7 @@ func TestFromTrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := FromTrace(f)
+	got, err := TAKEvents(f)
 	check.True(t, "it is read", err == nil, err)
 	check.Equal(t, "events", len(got), len(events))
 	for i := range got {
@@ -126,7 +116,7 @@ func TestFromTrace(t *testing.T) {
 	for i := range f.Lines {
 		f.Lines[i].Parts = nil
 	}
-	_, err = FromTrace(f)
+	_, err = TAKEvents(f)
 	check.True(t, "without content", err != nil && strings.Contains(err.Error(), "has no content"), err)
 	b.Reset()
 	if _, err := trace.Synth(&b, 1, 1, trace.ContentXML); err != nil {
@@ -136,6 +126,6 @@ func TestFromTrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err = FromTrace(jxta)
+	got, err = TAKEvents(jxta)
 	check.True(t, "a trace of JXTA", len(got) == 0 && err == nil, err)
 }
