@@ -1,4 +1,4 @@
-package tune
+package forecast
 
 import (
 	"cmp"
@@ -50,8 +50,8 @@ type Figures struct {
 	Cut       bool // the time was up before its end: the rest says nothing
 }
 
-// Config of a search.
-type Config struct {
+// SearchConfig of a search.
+type SearchConfig struct {
 	Profile profile.Profile
 	Traces  int // that decisions are made on
 	Proof   int // further ones, played at the end with the untouched profile and with the outcome; nothing follows from them
@@ -87,8 +87,8 @@ type Tried struct {
 	Lost      int     `json:"lost_more"`
 }
 
-// Result is what a search came to.
-type Result struct {
+// Tuning is what a search came to.
+type Tuning struct {
 	Profile profile.Profile `json:"-"`
 	Steps   []Step          `json:"steps"`                // in the order in which they were found
 	Taken   []Step          `json:"taken_back,omitempty"` // did not hold on unseen variants
@@ -119,7 +119,7 @@ const (
 
 // Search is one search.
 type Search struct {
-	cfg     Config
+	cfg     SearchConfig
 	knobs   []knob
 	phase   phase
 	asked   []Trial
@@ -128,7 +128,7 @@ type Search struct {
 	tries   []candidate
 	idle    map[string]bool
 	wide    bool
-	res     Result
+	res     Tuning
 	stopped bool
 }
 
@@ -145,10 +145,10 @@ type playKey struct {
 	variant Number
 }
 
-// New begins a search.
-func New(cfg Config) *Search {
+// NewSearch begins a search.
+func NewSearch(cfg SearchConfig) *Search {
 	return &Search{cfg: cfg, knobs: knobs(), current: cfg.Profile, played: map[playKey]Figures{}, idle: map[string]bool{}, wide: true,
-		res: Result{Steps: []Step{}, Idle: []string{}}}
+		res: Tuning{Steps: []Step{}, Idle: []string{}}}
 }
 
 // Stop asks the search to begin no further round, and to end with the judgement of what it has: the time is up.
@@ -254,7 +254,7 @@ func (s *Search) Tell(figures []Figures) {
 }
 
 // Result is what there is, once Next has no more.
-func (s *Search) Result() Result { return s.res }
+func (s *Search) Result() Tuning { return s.res }
 
 // plays are the trials of a profile on all traces and some variants.
 func (s *Search) plays(p profile.Profile, from Number, n int) (list []Trial) {

@@ -1,4 +1,4 @@
-package tune
+package forecast
 
 import (
 	"bytes"
@@ -26,9 +26,9 @@ func load(t *testing.T, name string) profile.Profile {
 }
 
 // run answers a search by a made-up link.
-func run(t *testing.T, cfg Config, link func(Trial) Figures, stopAfter int) Result {
+func run(t *testing.T, cfg SearchConfig, link func(Trial) Figures, stopAfter int) Tuning {
 	t.Helper()
-	s := New(cfg)
+	s := NewSearch(cfg)
 	for batches := 0; ; batches++ {
 		trials := s.Next()
 		if len(trials) == 0 {
@@ -75,7 +75,7 @@ func plain(trial Trial) Figures {
 }
 
 func TestSearchFindsAndRepeats(t *testing.T) {
-	cfg := Config{Profile: load(t, "iridium-directip-shore"), Traces: 2, Seed: 7}
+	cfg := SearchConfig{Profile: load(t, "iridium-directip-shore"), Traces: 2, Seed: 7}
 	r := run(t, cfg, plain, 0)
 	if r.Profile.DatagramOctets <= cfg.Profile.DatagramOctets || r.Profile.AckDelay < 2*cfg.Profile.AckDelay || r.Cut {
 		t.Errorf("datagrams of %d octets, ack delay %v, cut %v", r.Profile.DatagramOctets, r.Profile.AckDelay, r.Cut)
@@ -95,7 +95,7 @@ func TestSearchFindsAndRepeats(t *testing.T) {
 	p := cfg.Profile
 	for _, s := range r.Steps { // the steps lead to the result
 		for _, c := range s.Changes {
-			k := New(cfg).knob(c.Key)
+			k := NewSearch(cfg).knob(c.Key)
 			if k.get(&p) != c.Was {
 				t.Errorf("%s was %d, step says %d", c.Key, k.get(&p), c.Was)
 			}
@@ -109,7 +109,7 @@ func TestSearchFindsAndRepeats(t *testing.T) {
 
 // Nothing is bought with a lost delivery, with the slowest messages, with octets, or from one variant alone.
 func TestSearchRefuses(t *testing.T) {
-	cfg := Config{Profile: load(t, "iridium-directip-shore"), Traces: 1, Seed: 1}
+	cfg := SearchConfig{Profile: load(t, "iridium-directip-shore"), Traces: 1, Seed: 1}
 	changed := func(trial Trial) bool { return trial.Profile != cfg.Profile }
 	tests := map[string]func(*Figures, Trial){
 		"a lost delivery": func(f *Figures, trial Trial) { f.Delivered-- },
@@ -144,7 +144,7 @@ func TestSearchRefuses(t *testing.T) {
 
 // What holds only where decisions were made is taken back.
 func TestSearchTakesBack(t *testing.T) {
-	cfg := Config{Profile: load(t, "vhf-cnr-16k"), Traces: 1, Seed: 1}
+	cfg := SearchConfig{Profile: load(t, "vhf-cnr-16k"), Traces: 1, Seed: 1}
 	r := run(t, cfg, func(trial Trial) Figures {
 		f := plain(trial)
 		if trial.Variant >= firstOfEnd && trial.Profile.AckDelay != cfg.Profile.AckDelay {
@@ -159,7 +159,7 @@ func TestSearchTakesBack(t *testing.T) {
 
 // A search that is stopped ends its round, judges what it has and says so.
 func TestSearchStopped(t *testing.T) {
-	cfg := Config{Profile: load(t, "iridium-directip-shore"), Traces: 1, Seed: 1}
+	cfg := SearchConfig{Profile: load(t, "iridium-directip-shore"), Traces: 1, Seed: 1}
 	if r := run(t, cfg, plain, 1); !r.Cut || len(r.Steps) != 0 || r.Profile != cfg.Profile {
 		t.Errorf("%+v", r)
 	}
@@ -172,7 +172,7 @@ func TestSearchStopped(t *testing.T) {
 
 // Plays that the time limit cuts decide nothing: what no whole play has judged is taken back, and what was found before stays.
 func TestSearchCut(t *testing.T) {
-	cfg := Config{Profile: load(t, "iridium-directip-shore"), Traces: 1, Seed: 1}
+	cfg := SearchConfig{Profile: load(t, "iridium-directip-shore"), Traces: 1, Seed: 1}
 	whole := run(t, cfg, plain, 2)
 	check.Equal(t, "steps of a search that is not cut", len(whole.Steps), 1)
 	for _, tt := range []struct {
@@ -203,7 +203,7 @@ func TestSearchCut(t *testing.T) {
 }
 
 func TestSearchCannotPlay(t *testing.T) {
-	r := run(t, Config{Profile: load(t, "iridium-directip-shore"), Traces: 1}, func(Trial) Figures { return Figures{Err: "no such thing"} }, 0)
+	r := run(t, SearchConfig{Profile: load(t, "iridium-directip-shore"), Traces: 1}, func(Trial) Figures { return Figures{Err: "no such thing"} }, 0)
 	if r.Problem != "no such thing" || len(r.Steps) != 0 {
 		t.Errorf("%+v", r)
 	}
@@ -273,7 +273,7 @@ func TestWrite(t *testing.T) {
 				k.set(&to, c[0])
 			}
 		}
-		text, err := Write(source, from, to, name+"-tuned", []string{"Tuned: by a test", "a\nb"})
+		text, err := WriteTuned(source, from, to, name+"-tuned", []string{"Tuned: by a test", "a\nb"})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -291,10 +291,10 @@ func TestWrite(t *testing.T) {
 	from := load(t, "hf-300")
 	to := from
 	to.Window *= 2
-	if _, err := Write(odd, from, to, "x", nil); err == nil || !strings.Contains(err.Error(), "lines of their own") {
+	if _, err := WriteTuned(odd, from, to, "x", nil); err == nil || !strings.Contains(err.Error(), "lines of their own") {
 		t.Errorf("a file in another form: %v", err)
 	}
-	if _, err := Write(mustSource(t, "hf-300"), from, to, "No Name", nil); err == nil {
+	if _, err := WriteTuned(mustSource(t, "hf-300"), from, to, "No Name", nil); err == nil {
 		t.Error("a bad name was taken")
 	}
 }
@@ -338,7 +338,7 @@ func TestNice(t *testing.T) {
 
 // Traces for the proof are played when all is decided, and nothing follows from them.
 func TestSearchProof(t *testing.T) {
-	cfg := Config{Profile: load(t, "iridium-directip-shore"), Traces: 1, Seed: 7}
+	cfg := SearchConfig{Profile: load(t, "iridium-directip-shore"), Traces: 1, Seed: 7}
 	want := run(t, cfg, plain, 0)
 	cfg.Proof = 2
 	var others []Trial

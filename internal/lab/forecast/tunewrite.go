@@ -1,4 +1,4 @@
-package tune
+package forecast
 
 import (
 	"fmt"
@@ -8,10 +8,10 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// Write makes a profile file of the one that a search began with: its text with the changed values in their places, what
+// WriteTuned makes a profile file of the one that a search began with: its text with the changed values in their places, what
 // each was, and a head that says where they come from. name is the new profile's. A file whose [gateway] section does not
 // have its keys on lines of their own is refused.
-func Write(source []byte, from, to profile.Profile, name string, head []string) ([]byte, error) {
+func WriteTuned(source []byte, from, to profile.Profile, name string, head []string) ([]byte, error) {
 	to.Name = name
 	var out strings.Builder
 	for _, line := range head {
