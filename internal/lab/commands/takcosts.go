@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"aldis/internal/cli"
 	"aldis/internal/lab/replay"
@@ -56,7 +55,7 @@ func (c *takCosts) take() func(trace.CoT) {
 		case len(c.events) >= replay.MaxTAKEvents:
 			c.over++
 		default:
-			c.events = append(c.events, replay.TAKEvent{At: time.Duration(e.At * float64(time.Second)), From: e.From, Event: e.Event})
+			c.events = append(c.events, takEventOf(e))
 		}
 	}
 }
