@@ -11,7 +11,6 @@ import (
 	"aldis/internal/due"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge/reliable"
-	"aldis/internal/recent"
 )
 
 // The reliability layer of JxtaBiDiPipe and JxtaSocket (wire 8.6) ends here for streams between a peer of this site (the
@@ -36,7 +35,7 @@ type streams struct {
 	strays      strays
 	all         map[streamKey]*stream
 	at          map[streamAddr]*stream
-	over        *recent.Set[string] // keys of streams that ended or were refused: a late message does not open them again
+	over        *due.Recent[string] // keys of streams that ended or were refused: a late message does not open them again
 	epochs      map[uint16]int      // how often a site has lost its store
 	number      uint64              // of the newest that a local peer opened
 	recalled    bool                // New restored streams, and no Step has started their timers
@@ -45,7 +44,7 @@ type streams struct {
 func newStreams(s *step, o *outlets, g *ghosts, f *far, r *rules) *streams {
 	return &streams{step: s, outlets: o, ghosts: g, far: f, rules: r, credentials: newCredentials(s),
 		strays: strays{of: map[streamKey]*stray{}}, all: map[streamKey]*stream{}, at: map[streamAddr]*stream{},
-		over: recent.New[string](8192), epochs: map[uint16]int{}}
+		over: due.NewRecent[string](8192), epochs: map[uint16]int{}}
 }
 
 // streamKind says which of the two a stream is; their blocks and their closing differ.
