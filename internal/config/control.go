@@ -30,12 +30,11 @@ const (
 )
 
 // readOrders reads who may give orders, and where.
-func (r *reader) readOrders(http section) {
-	c := &r.cfg.Control
-	r.readSocket()
-	s := section{r, r.tree.tables["control"], "control"}
-	c.GID = -1
-	if c.Group = s.text("group", false); c.Group != "" {
+func (r *reader) readOrders() {
+	c, h := &r.cfg.Control, &r.cfg.HTTP
+	s := r.fill("control")
+	r.checkSocket(s)
+	if c.GID = -1; c.Group != "" {
 		g, err := user.LookupGroup(c.Group)
 		if err != nil {
 			g, err = user.LookupGroupId(c.Group)
@@ -46,18 +45,8 @@ func (r *reader) readOrders(http section) {
 			c.GID, _ = strconv.Atoi(g.Gid) // a number, says the package
 		}
 	}
-	h := &r.cfg.HTTP
-	for name := range strings.SplitSeq(http.text("names", false), ",") {
-		if name = strings.TrimSpace(name); name == "" {
-			continue
-		} else if strings.ContainsAny(name, " :/") {
-			http.fail("names", "%q is no host name; several have a comma between them", name)
-		} else {
-			h.Names = append(h.Names, name)
-		}
-	}
-	if file := http.text("token_file", false); file != "" {
-		h.TokenFile = r.resolve(file)
+	http := r.fill("http")
+	if h.TokenFile != "" {
 		var err error
 		if h.Token, err = LoadToken(h.TokenFile); err != nil {
 			http.fail("token_file", "%v", err)
@@ -65,10 +54,10 @@ func (r *reader) readOrders(http section) {
 	}
 }
 
-// readSocket reads where the socket is, for which it needs the data directory alone.
-func (r *reader) readSocket() {
-	c, s := &r.cfg.Control, section{r, r.tree.tables["control"], "control"}
-	if c.Socket = r.resolve(s.text("socket", false)); c.Socket == "" && r.cfg.Node.DataDir != "" {
+// checkSocket puts the socket into the data directory unless told otherwise.
+func (r *reader) checkSocket(s section) {
+	c := &r.cfg.Control
+	if c.Socket == "" && r.cfg.Node.DataDir != "" {
 		c.Socket = filepath.Join(r.cfg.Node.DataDir, defaultSocket)
 	}
 	if n := len(c.Socket); n > maxSocket {
@@ -109,39 +98,52 @@ func LoadToken(file string) (string, error) {
 }
 
 // asked reads what a command asks of a configuration: the rest may be none of the asker's business, the key above all.
-func asked(file string, read func(*reader)) error {
+func asked(file string, read func(r *reader)) (*Config, error) {
 	data, err := readSmall(file)
 	if err != nil {
-		return &profile.FieldError{File: file, Problem: readProblem(err)}
+		return &Config{}, &profile.FieldError{File: file, Problem: readProblem(err)}
 	}
 	r := &reader{file: file, cfg: &Config{File: file}}
 	r.tree = parse(data, func(int, string, string, ...any) {}) // gateway check tells the rest
-	read(r)
-	if len(r.faults) > 0 {
-		return r.faults[0]
+	if read(r); len(r.faults) > 0 {
+		return r.cfg, r.faults[0]
 	}
-	return nil
+	return r.cfg, nil
+}
+
+// ReadNode reads only [node] of a configuration: who looks after a journal may do so while the rest has mistakes.
+func ReadNode(file string) (Node, error) {
+	c, err := asked(file, func(r *reader) { r.fill("node", "id", "name", "data_dir", "journal_key_file", "journal_passphrase") })
+	return c.Node, err
 }
 
 // HTTPListen reads only where the gateway of a configuration answers.
-func HTTPListen(file string) (at netip.AddrPort, err error) {
-	err = asked(file, func(r *reader) { at = section{r, r.tree.tables["http"], "http"}.address("listen", true) })
-	return at, err
+func HTTPListen(file string) (netip.AddrPort, error) {
+	c, err := asked(file, func(r *reader) {
+		if s := r.fill("http", "listen"); !s.has("listen") {
+			s.missing("listen", "")
+		}
+	})
+	return c.HTTP.Listen, err
 }
 
 // LinkProfile reads only which profile the link of a configuration has, for profile.Load.
 func LinkProfile(file string) (name string, err error) {
-	err = asked(file, func(r *reader) { name = r.profileOf(section{r, r.tree.tables["link"], "link"}.text("profile", true)) })
+	_, err = asked(file, func(r *reader) {
+		r.fill("link", "profile")
+		name = r.profileOf(r.cfg.Link.ProfileName)
+	})
 	return name, err
 }
 
 // ControlSocket reads only where the gateway of a configuration takes orders.
-func ControlSocket(file string) (path string, err error) {
-	err = asked(file, func(r *reader) {
-		_, set := section{r, r.tree.tables["control"], "control"}.get("socket")
-		r.cfg.Node.DataDir = r.resolve(section{r, r.tree.tables["node"], "node"}.text("data_dir", !set))
-		r.readSocket()
-		path = r.cfg.Control.Socket
+func ControlSocket(file string) (string, error) {
+	c, err := asked(file, func(r *reader) {
+		s := r.fill("control", "socket")
+		if !s.has("socket") {
+			r.fill("node", "data_dir")
+		}
+		r.checkSocket(s)
 	})
-	return path, err
+	return c.Control.Socket, err
 }

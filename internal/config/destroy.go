@@ -17,22 +17,23 @@ import (
 // Secrets are the files that hold keys, those in the directories of certificates for TAK devices too, and the data directory,
 // as a configuration names them. It may have mistakes otherwise.
 func Secrets(file string) (keys []string, dataDir string, err error) {
-	err = asked(file, func(r *reader) {
-		for _, at := range [][2]string{{"link", "key_file"}, {"link", "node_key"}, {"http", "token_file"}} {
-			s := section{r, r.tree.tables[at[0]], at[0]}
-			if _, ok := s.get(at[1]); ok {
-				keys = append(keys, r.resolve(s.text(at[1], false)))
-			}
-		}
-		for _, name := range []string{"tls_keys", "server_keys"} {
-			s := section{r, r.tree.tables["tak"], "tak"}
-			if _, ok := s.get(name); ok {
-				keys = append(keys, keysIn(r.resolve(s.text(name, false)))...)
-			}
-		}
-		dataDir = r.resolve(section{r, r.tree.tables["node"], "node"}.text("data_dir", true))
+	c, err := asked(file, func(r *reader) {
+		r.fill("link", "key_file", "node_key")
+		r.fill("http", "token_file")
+		r.fill("tak", "tls_keys", "server_keys")
+		r.fill("node", "data_dir")
 	})
-	return keys, dataDir, err
+	for _, file := range []string{c.Link.KeyFile, c.Link.Trust.NodeKeyFile, c.HTTP.TokenFile} {
+		if file != "" {
+			keys = append(keys, file)
+		}
+	}
+	for _, dir := range []string{c.TAK.Keys, c.TAK.ServerKeys} {
+		if dir != "" {
+			keys = append(keys, keysIn(dir)...)
+		}
+	}
+	return keys, c.Node.DataDir, err
 }
 
 // keysIn are the private keys in a directory of certificates, that of their authority too: by themselves or as PKCS #12.

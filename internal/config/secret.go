@@ -27,15 +27,13 @@ const Credentials = "$CREDENTIALS_DIRECTORY/"
 // maxSecret is the octets of the largest secret read.
 const maxSecret = 4096
 
-func (r *reader) secret(node section) (s Secret) {
-	s.File, s.Ask = node.text("journal_key_file", false), node.flag("journal_passphrase")
-	if s.File != "" && s.Ask {
-		node.fail("journal_passphrase", "is of no use with journal_key_file, which says where the secret is")
-	}
-	if !strings.HasPrefix(s.File, Credentials) {
-		s.File = r.resolve(s.File)
-	}
-	return s
+// secretPath is a path that may begin with Credentials.
+func secretPath(to *string) slot {
+	return text(to).also(func(s section, _ string) {
+		if !strings.HasPrefix(*to, Credentials) {
+			*to = s.r.resolve(*to)
+		}
+	})
 }
 
 // Path is where the file is; an error says that systemd has given none.
