@@ -128,7 +128,7 @@ type Log struct {
 
 // Load reads the configuration in file, its profile and its key. The error joins one *profile.FieldError per mistake.
 func Load(file string) (*Config, error) {
-	r := &reader{file: file, cfg: &Config{File: file}}
+	r := newReader(file)
 	data, err := readSmall(file)
 	if err != nil {
 		return nil, &profile.FieldError{File: file, Problem: readProblem(err)}
@@ -200,7 +200,14 @@ type reader struct {
 	file   string
 	tree   *tree
 	cfg    *Config
+	parts  []part // of cfg
 	faults []*profile.FieldError
+}
+
+func newReader(file string) *reader {
+	r := &reader{file: file, cfg: &Config{File: file}}
+	r.parts = schema(r.cfg)
+	return r
 }
 
 func (r *reader) fail(line int, key, format string, args ...any) {
@@ -361,7 +368,7 @@ func (r *reader) resolve(path string) string {
 // unknown reports sections and keys that do not exist, each section once.
 func (r *reader) unknown() {
 	keys, sections := map[string][]string{}, []string{}
-	for _, p := range schema(r.cfg) {
+	for _, p := range r.parts {
 		sections = append(sections, p.name)
 		for _, k := range p.keys {
 			if k.read != nil {

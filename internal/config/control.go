@@ -103,7 +103,7 @@ func asked(file string, read func(r *reader)) (*Config, error) {
 	if err != nil {
 		return &Config{}, &profile.FieldError{File: file, Problem: readProblem(err)}
 	}
-	r := &reader{file: file, cfg: &Config{File: file}}
+	r := newReader(file)
 	r.tree = parse(data, func(int, string, string, ...any) {}) // gateway check tells the rest
 	if read(r); len(r.faults) > 0 {
 		return r.cfg, r.faults[0]

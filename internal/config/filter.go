@@ -20,16 +20,16 @@ var errKind = errors.New("is an id of another kind")
 const maxFilters = 1000
 
 func filterPart(c *Config) part {
-	return part{name: "filter", title: "what may cross, and how fast", keys: filterKeys(&filter.Rule{}), rules: c.Filters, most: maxFilters, live: true,
-		doc: "The first rule that matches decides; without one, what somebody uses or asks for crosses. At most 1,000."}
+	return part{name: "filter", title: "what may cross", keys: filterKeys(&filter.Rule{}), rules: c.Filters, most: maxFilters, live: true,
+		doc: "The first match decides; without one, what somebody uses or asks for crosses ([why](decisions/asked-for.md))."}
 }
 
 func filterKeys(f *filter.Rule) []key {
 	return []key{
 		{"label", printable(&f.Label), "a name for people"},
-		{"direction", choice(&f.Direction, "both", []string{"both", "out", "in"}, site.Both, site.Out, site.In), ""},
-		{"site", far(&f.Site), "name or id of a `[[link.peer]]`"},
-		{"type", word(&f.Type, "", filter.Types...), ""},
+		{"direction", choice(&f.Direction, "both", []string{"both", "out", "in"}, site.Both, site.Out, site.In), "which way it goes"},
+		{"site", far(&f.Site), "a `[[link.peer]]`, by name or id"},
+		{"type", word(&f.Type, "", filter.Types...), "what it is"},
 		{"root", text(&f.Root).also(func(s section, key string) {
 			if strings.ContainsAny(f.Root, "<>&\"' \t*") {
 				s.fail(key, "must be the tag of a document's root, like \"jxta:PGA\", is %q", f.Root)
@@ -37,15 +37,14 @@ func filterKeys(f *filter.Rule) []key {
 		}), "tag of the document's root"},
 		{"group", peerID(&f.Group, "group", jxta.KindGroup), ""},
 		{"peer", peerID(&f.Peer, "peer", jxta.KindPeer), ""},
-		{"pipe", peerID(&f.Pipe, "pipe", jxta.KindPipe), "ids, `urn:jxta:uuid-…`; the net peer group is `net`"},
-		{"name", text(&f.Name), "pattern; `*` stands for anything"},
+		{"pipe", peerID(&f.Pipe, "pipe", jxta.KindPipe), "ids, `urn:jxta:uuid-…`; of the net peer group `net`"},
+		{"name", text(&f.Name), "pattern with `*`"},
 		{"octets_min", whole(&f.Least, 0, 1, math.MaxInt32), ""},
 		{"octets_max", whole(&f.Most, 0, 1, math.MaxInt32), "its size"},
-		{"content", content(&f.Content), "what is in it ([below](#what-is-in-a-message)); needs `type = \"message\"`"},
+		{"content", content(&f.Content), "what is in a message ([how](#content))"},
 		{"action", choice(&f.Action, "", []string{"allow", "deny", "local"}, filter.Allow, filter.Deny, filter.Local).required(),
-			"`allow` crosses at once, asked for or not; `deny` is neither served here nor sent, and dropped when it arrives; " +
-				"`local` is served here and never sent"},
-		{"rate", parsed(&f.Rate, "%[1]v", filter.ParseRate), "`\"10/min\"`: the excess waits, of messages it is dropped"},
+			"`allow`: crosses at once, asked for or not; `deny`: neither served here nor sent, dropped when it arrives; `local`: served here, never sent"},
+		{"rate", parsed(&f.Rate, "%[1]v", filter.ParseRate), "`\"10/min\"`: the excess waits; of messages it is dropped"},
 	}
 }
 

@@ -15,8 +15,8 @@ const mostMeets = 64
 
 func meetPart(c *Config) part {
 	return part{name: "meet", title: "what is the same in JXTA and TAK", keys: meetKeys(&meet.Rule{}), rules: c.TAK.Meets, most: mostMeets,
-		doc: "A rule ties a JXTA pipe to TAK's units or to a chat room ([examples](tak.md#one-picture-with-jxta-one-chat-room)). " +
-			"It stands at the gateway with the JXTA peers and needs `[tak]`. At most 64."}
+		doc: "A rule ties a JXTA pipe to TAK's units or to a chat room ([examples](tak.md#one-picture-with-jxta-one-chat-room)), " +
+			"at the gateway with the JXTA peers. It needs `[tak]`."}
 }
 
 func meetKeys(m *meet.Rule) []key {
@@ -32,40 +32,40 @@ func meetKeys(m *meet.Rule) []key {
 	as.preset = func() { m.As = "a-u-G" }
 	return []key{
 		{"label", printable(&m.Label), "a name for people"},
-		{"pipe", peerID(&m.Pipe, "pipe", jxta.KindPipe), "id of the pipe, `\"urn:jxta:uuid-…04\"`; or"},
-		{"pipe_name", printable(&m.Name), "name of its advertisement, with `*`; the first seen counts until the next start"},
-		{"pipe_type", choice(&m.Unicast, "propagate", []string{"propagate", "unicast"}, false, true), "`unicast`: the gateway opens the pipe too, as a peer \"NAME TAK\""},
-		{"group", group, "id of the pipe's group"},
+		{"pipe", peerID(&m.Pipe, "pipe", jxta.KindPipe), "its id; this or `pipe_name` is required"},
+		{"pipe_name", printable(&m.Name), "pattern of its advertisement's name; the first seen counts until the next start"},
+		{"pipe_type", choice(&m.Unicast, "propagate", []string{"propagate", "unicast"}, false, true), "`propagate`; with `unicast` the gateway opens it too, as peer \"NAME TAK\""},
+		{"group", group, "its group"},
 		{"element", text(&m.Element).required().also(func(section, string) {
 			if space, name, ok := strings.Cut(m.Element, ":"); ok {
 				m.Space, m.Element = space, name
 			}
 		}), "its name, with its namespace (`\"trk:body\"`) or in any"},
-		{"mime", text(&m.MIME), "type of the element that JXTA peers get"},
+		{"mime", text(&m.MIME), "its type for JXTA peers"},
 		{"direction", pick("both", []string{"both", "from_jxta", "from_tak"}, func(word string) {
 			m.FromJXTA, m.FromTAK = word != "from_tak", word != "from_jxta"
-		}), ""},
-		{"form", choice(&m.CoT, "values", []string{"values", "cot"}, false, true), "`values` are at the places below; `cot`: the element is a CoT event as it is"},
-		{"room", text(&m.Room), "the chat room as TAK names it: `\"All Chat Rooms\"`. Without it the rule is for units"},
+		}), "which way"},
+		{"form", choice(&m.CoT, "values", []string{"values", "cot"}, false, true), "`values` are at the places below; `cot`: it is a CoT event"},
+		{"room", text(&m.Room), "chat room, `\"All Chat Rooms\"`; without it the rule is for units"},
 		{"write", template(&m.Write, func() []string { return writes(m) }),
-			"the element for JXTA peers, required where they get values: `{id}` `{callsign}` `{type}` `{lat}` `{lon}` " +
-				"`{time}` (2026-11-23T05:19:56.000Z) `{unix}` (seconds) `{stale}` `{course}` `{speed}`; of a room " +
-				"`{id}` `{room}` `{from}` `{text}` `{time}` `{unix}`. Values are escaped in XML and JSON"},
+			"the element for JXTA peers, required where they get values: `{id}`, `{time}`, `{unix}` (seconds), " +
+				"of units `{callsign}`, `{type}`, `{lat}`, `{lon}`, `{stale}`, `{course}`, `{speed}`, of a room `{room}`, `{from}`, `{text}`. " +
+				"Values are escaped in XML and JSON"},
 		{"text_at", place(&at.Text), ""},
-		{"from_at", place(&at.From), "where a room's text (required) and author are, else the peer's name: `\"xml:/say/@by\"`, `\"json:/chat/text\"`, `\"text:*\"` for all of it"},
+		{"from_at", place(&at.From), "where a room's text (required) and author (else the peer) are: `\"xml:/say/@by\"`, `\"json:/chat/text\"`, `\"text:*\"`"},
 		{"id_at", place(&at.ID), ""},
 		{"lat_at", place(&at.Lat), ""},
-		{"lon_at", place(&at.Lon), "where a unit's id and degrees are (required)"},
+		{"lon_at", place(&at.Lon), "where a unit's id and degrees are; required"},
 		{"callsign_at", place(&at.Callsign), ""},
-		{"type_at", place(&at.Type), "where these are; else the id, and `as`"},
-		{"time_at", place(&at.Time), "where the report's time is (RFC 3339, or seconds or milliseconds since 1970); else it is that of arrival"},
+		{"type_at", place(&at.Type), "where these are; else the id and `as`"},
+		{"time_at", place(&at.Time), "where its time is (RFC 3339, or seconds or milliseconds since 1970); else that of arrival"},
 		{"course_at", place(&at.Course), ""},
-		{"speed_at", place(&at.Speed), "where degrees from north and speed are. A unit with both moves on far maps between reports"},
-		{"speed_unit", choice(&m.Speed, "m/s", []string{"m/s", "km/h", "knots"}, 1, 1/3.6, 1852.0/3600), ""},
-		{"unit", template(&m.Unit, func() []string { return meet.UnitWords }).usually("{id}"), "the unit's name in TAK, made of `{id}` and `{callsign}`"},
-		{"as", as, "CoT type of a unit whose element has none that begins with `a-`"},
-		{"life", duration(&m.Life, 5*time.Minute, time.Second, 24*time.Hour), "after it a report of JXTA goes stale"},
-		{"every", duration(&m.Every, 5*time.Second, time.Second, time.Hour), "JXTA peers are told of one unit at most this often"},
+		{"speed_at", place(&at.Speed), "where degrees from north and speed are; with both a unit moves on far maps between reports"},
+		{"speed_unit", choice(&m.Speed, "m/s", []string{"m/s", "km/h", "knots"}, 1, 1/3.6, 1852.0/3600), "of the element"},
+		{"unit", template(&m.Unit, func() []string { return meet.UnitWords }).usually("{id}"), "its name in TAK, of `{id}` and `{callsign}`"},
+		{"as", as, "CoT type of a unit whose element has none"},
+		{"life", duration(&m.Life, 5*time.Minute, time.Second, 24*time.Hour), "after it a report goes stale"},
+		{"every", duration(&m.Every, 5*time.Second, time.Second, time.Hour), "JXTA peers are told of a unit at most this often"},
 		{"type", takType(&fit.Type), ""},
 		{"uid", text(&fit.UID), ""},
 		{"callsign", text(&fit.Callsign), ""},

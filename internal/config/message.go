@@ -16,26 +16,26 @@ const (
 )
 
 func messagePart(c *Config) part {
-	return part{name: "message", title: "what goes first, is too old, or replaces another", keys: messageKeys(&mark.Rule{}), rules: c.Messages, most: maxFilters, live: true,
-		doc: "The first rule that matches decides. At most 1,000."}
+	return part{name: "message", title: "what goes first", keys: messageKeys(&mark.Rule{}), rules: c.Messages, most: maxFilters, live: true,
+		doc: "The first match decides ([why](decisions/precedence.md))."}
 }
 
 func messageKeys(m *mark.Rule) []key {
 	return []key{
 		{"label", printable(&m.Label), "a name for people"},
 		{"element", text(&m.Element), ""},
-		{"type", text(&m.Type), "patterns of an element's name and MIME type"},
+		{"type", text(&m.Type), "patterns of one element's name and MIME type"},
 		{"group", peerID(&m.Group, "group", jxta.KindGroup), ""},
 		{"pipe", peerID(&m.Pipe, "pipe", jxta.KindPipe), ""},
 		{"peer", peerID(&m.Peer, "peer", jxta.KindPeer), ""},
 		{"octets_min", whole(&m.Least, 0, 1, math.MaxInt32), ""},
 		{"octets_max", whole(&m.Most, 0, 1, math.MaxInt32), ""},
 		{"content", content(&m.Content), "as in `[[filter]]`"},
-		{"precedence", choice(&m.Precedence, "routine", site.Precedences, precedences()...), ""},
-		{"expires", duration(&m.Expires, 0, time.Second, maxWait), "a message is not sent when it has waited so long"},
-		{"wait", duration(&m.Wait, 0, minWait, maxWait), "one from afar waits so long here; else as `[delivery]` says"},
-		{"supersede", text(&m.Supersede), "the element with the key: a message replaces a waiting one with the same key"},
-		{"supersede_pattern", parsed(&m.Pattern, "%[2]q %[1]v; like \"TRK;{key};*\"", mark.ParsePattern), "where in it the key is; else all of it is the key"},
+		{"precedence", choice(&m.Precedence, "routine", site.Precedences, precedences()...), "how urgent it is"},
+		{"expires", duration(&m.Expires, 0, time.Second, maxWait), "not sent when it has waited so long"},
+		{"wait", duration(&m.Wait, 0, minWait, maxWait), "so long one from afar waits for peers that are away; else see `[delivery]`"},
+		{"supersede", text(&m.Supersede), "element with a key: replaces a waiting message with the same one"},
+		{"supersede_pattern", parsed(&m.Pattern, "%[2]q %[1]v; like \"TRK;{key};*\"", mark.ParsePattern), "where in it the key is; else it is the key"},
 	}
 }
 

@@ -34,56 +34,55 @@ func schema(c *Config) []part {
 	return []part{
 		{name: "node", title: "this gateway", keys: nodeKeys(&c.Node)},
 		{name: "lan", title: "towards the JXTA peers", keys: lanKeys(&c.LAN),
-			doc: "`tcp` or `http` must be set, unless there is a section `[tak]`."},
+			doc: "`tcp` or `http` is required where no `[tak]` is."},
 		{name: "link", title: "towards the other gateways", keys: linkKeys(&c.Link)},
-		{name: "link.peer", title: "one section for each other gateway", keys: peerKeys(&Peer{}), rules: c.Link.Peers, live: true},
-		{name: "silence", title: "windows in which nothing is transmitted", keys: silenceKeys(&calendar.Window{}),
-			rules: c.Silences, most: 100, live: true, doc: "Times are UTC. At most 100."},
+		{name: "link.peer", title: "each other gateway", keys: peerKeys(&Peer{}), rules: c.Link.Peers, live: true},
+		{name: "silence", title: "when nothing is transmitted", keys: silenceKeys(&calendar.Window{}),
+			rules: c.Silences, most: 100, live: true, doc: "In UTC."},
 		{name: "delivery", title: "far messages for local peers that are away", keys: deliveryKeys(&c.Delivery)},
-		{name: "compact", title: "the network's own corpus", keys: corpusKeys(&c.Corpus),
-			doc: "[orders.md](orders.md#teach-the-gateway-your-formats) tells how to make one."},
-		{name: "compact.rule", title: "how hard elements are compressed", keys: compactKeys(&compact.Rule{}), rules: c.Rules, live: true},
+		{name: "compact", title: "the network's own corpus", keys: corpusKeys(&c.Corpus)},
+		{name: "compact.rule", title: "how elements are compressed", keys: compactKeys(&compact.Rule{}), rules: c.Rules, live: true},
 		filterPart(c), messagePart(c),
 		takPart(c), takRulePart(c), takBringPart(c), takWantPart(c), meetPart(c),
 		{name: "http", title: "page, status and metrics", keys: httpKeys(&c.HTTP)},
 		{name: "control", title: "orders", keys: controlKeys(&c.Control)},
 		{name: "traces", title: "traces of messages", keys: []key{
-			{"otlp", parsed(&c.Traces.OTLP, "%[1]v", collector).required(), "collector of OTLP over plain HTTP, by address: `http://127.0.0.1:4318/v1/traces` (the default path)"},
+			{"otlp", parsed(&c.Traces.OTLP, "%[1]v", collector).required(), "OTLP collector, by address: `http://127.0.0.1:4318/v1/traces`"},
 		}},
 		{name: "log", title: "what is written to standard error", keys: []key{
 			{"level", choice(&c.Log.Level, "info", []string{"debug", "info", "warn", "error"},
 				slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError).atOnce(), "how much"},
-			{"format", word(&c.Log.Format, "auto", "auto", "text", "json", "journald"), "`auto` is text on a terminal, JSON elsewhere"},
+			{"format", word(&c.Log.Format, "auto", "auto", "text", "json", "journald"), "`auto` is `text` on a terminal, else `json`; or `journald`"},
 		}},
 	}
 }
 
 func nodeKeys(n *Node) []key {
 	return []key{
-		{"id", id(&n.ID), "the gateway's number, unique in the network"},
+		{"id", id(&n.ID), "this gateway's number, unique in the network"},
 		{"name", printable(&n.Name).required(), "for logs and status, at most 64 printable octets"},
-		{"data_dir", path(&n.DataDir).required(), "directory of the journal; `run` makes it. It belongs to this `id` alone"},
-		{"journal_key_file", secretPath(&n.Secret.File), "file with the secret that seals journal and audit log, at least 12 octets, on another medium; " +
-			"or `\"$CREDENTIALS_DIRECTORY/NAME\"` for a credential of systemd ([install.md](install.md#a-disk-that-may-be-stolen))"},
-		{"journal_passphrase", flag(&n.Secret.Ask), "`true`: the secret is typed at each start, or is the first line of standard input; not with `--keep-socket`"},
-		{"silent", flag(&n.Silent), "`true`: nothing is ever transmitted (EMCON), and no order ends that"},
+		{"data_dir", path(&n.DataDir).required(), "directory of the journal, which belongs to this `id` alone; `run` makes it"},
+		{"journal_key_file", secretPath(&n.Secret.File), "file with the secret that seals journal and audit log, on another medium; " +
+			"or `\"$CREDENTIALS_DIRECTORY/NAME\"` of systemd ([more](install.md#a-disk-that-may-be-stolen))"},
+		{"journal_passphrase", boolean(&n.Secret.Ask), "`true`: the secret is typed at each start, or the first line of standard input; not with `--keep-socket`"},
+		{"silent", boolean(&n.Silent), "`true`: nothing is ever transmitted (EMCON); no order ends that"},
 	}
 }
 
 func lanKeys(l *LAN) []key {
 	const dialled = "must be the one address that JXTA peers dial and are told; %s names none"
 	return []key{
-		{"tcp", reached(&l.TCP, dialled), "the one address of this machine that JXTA peers dial and are told, such as `10.20.0.1:9701`"},
-		{"http", reached(&l.HTTP, dialled), "the same for classic HTTP polling, on a port of its own"},
-		{"max_connections", whole(&l.MaxConnections, 4096, 4, 20_000), "of all peers; one host gets at most a quarter"},
-		{"max_away_per_address", whole(&l.MaxAway, 64, 1, 4096), "peers of one address with a lease and no connection. " +
-			"Another one replaces the one longest away. Raise it where many peers share an address"},
+		{"tcp", reached(&l.TCP, dialled), "the address of this machine that JXTA peers dial and are told, such as `10.20.0.1:9701`"},
+		{"http", reached(&l.HTTP, dialled), "the same for HTTP polling, on its own port"},
+		{"max_connections", whole(&l.MaxConnections, 4096, 4, 20_000), "of all peers; one host gets a quarter"},
+		{"max_away_per_address", whole(&l.MaxAway, 64, 1, 4096), "peers of one address with a lease and no connection; " +
+			"another one replaces the one longest away"},
 		{"multicast", slot{to: &l.Multicast, read: func(s section, key string) {
 			var on bool
-			if flag(&on).read(s, key); on {
+			if boolean(&on).read(s, key); on {
 				l.Multicast = JXTAGroup
 			}
-		}}, "`true`: listen to JXTA's multicast on the interface of `tcp` or `http` (IPv4)"},
+		}}, "`true`: listens to JXTA's multicast on the interface of `tcp` or `http`"},
 		{"multicast_group", slot{absent: JXTAGroup.String(), quoted: true, read: func(s section, key string) {
 			var group netip.AddrPort
 			if multicast(&group, group).read(s, key); group.IsValid() && l.Multicast.IsValid() {
@@ -97,34 +96,34 @@ func linkKeys(l *Link) []key {
 	file := l.Profile
 	file.Tariff, file.Summary = "", ""
 	return []key{
-		{"profile", text(&l.ProfileName).required(), "name of a link (`gateway profiles`) or path of a profile file; the same at both ends"},
+		{"profile", text(&l.ProfileName).required(), "name of a link (`gateway profiles`) or a profile file; the same at both ends"},
 		{"link.profile (its tariff)", derived(&l.Profile.Tariff).atOnce(), ""},
 		{"link.profile (its file)", derived(&file).secret(), ""},
 		{"listen", address(&l.Listen).required(), "UDP address on the link"},
-		{"key_file", path(&l.KeyFile).usually("required, or the next three"), "the key that all gateways share, from `gateway keys new`"},
+		{"key_file", path(&l.KeyFile), "the key that all gateways share, from `gateway keys new`; or, for a key of each node:"},
 		{"the key of link.key_file", derived(&l.Key).secret(), ""},
-		{"roster", path(&l.Trust.RosterFile), "the file that names all nodes and their keys, from `gateway keys roster`"},
+		{"roster", path(&l.Trust.RosterFile), "file with all nodes and their keys, from `gateway keys roster`"},
 		{"the roster of link.roster", derived(&l.Trust.Roster).secret(), ""},
-		{"node_key", path(&l.Trust.NodeKeyFile), "this node's own key, from `gateway keys node new`, mode 0600"},
+		{"node_key", path(&l.Trust.NodeKeyFile), "this node's key, from `gateway keys node new`"},
 		{"the key of link.node_key", derived(&l.Trust.Own).secret(), ""},
 		{"authority", parsed(&l.Trust.Authority, "%[1]v: gateway keys authority show prints it", roster.ParseAuthorityPublic).secret(),
 			"public key of the roster's signer, `\"aldis-authority:…\"`"},
 		{"end", choice(&l.Shore, "terminal", []string{"terminal", "shore"}, false, true),
-			"`terminal` sends at the profile's up rate, `shore` paces each terminal at its down rate"},
+			"`terminal` sends at the profile's up rate, `shore` to each terminal at its down rate"},
 		{"keepalive", duration(&l.Keepalive, 0, time.Second, 24*time.Hour).atOnce(),
-			"sends each peer a datagram when none was sent for so long; `check` says what that costs a day"},
+			"sends a peer a datagram when none was sent for so long; `check` says what that costs"},
 		{"group", multicast(&l.Group, netip.AddrPort{}),
-			"IPv4 multicast address and port, for profiles whose transport is P_Mul. Without it every peer gets a copy"},
-		{"group_interface", text(&l.GroupIface), "interface for `group`; else that of the route to a peer"},
+			"IPv4 multicast address, for profiles with P_Mul. Without it every peer gets a copy"},
+		{"group_interface", text(&l.GroupIface), "its interface; else that of the route to a peer"},
 	}
 }
 
 func peerKeys(p *Peer) []key {
 	return []key{
 		{"id", id(&p.ID), "its `node.id`"},
-		{"name", printable(&p.Name), "for logs, status and rules; else that of the roster, or `node-ID`"},
+		{"name", printable(&p.Name), "else that of the roster, or `node-ID`"},
 		{"address", reached(&p.Address, "must be the peer's address; %s names none (leave the key out to learn it from the peer)"),
-			"its UDP address, used first, and again when a learned one does not answer. Left out: learned from its first authentic datagram"},
+			"used first, and when a learned one does not answer; else learned from its first authentic datagram"},
 	}
 }
 
@@ -133,9 +132,9 @@ func silenceKeys(w *calendar.Window) []key {
 	days.preset = func() { w.Days, _ = calendar.ParseDays("") }
 	return []key{
 		{"from", moment(&w.From, &w.Begins), ""},
-		{"to", moment(&w.To, &w.Ends), "times of day, `\"22:00\"` and `\"06:00\"`, or two dates, `\"2026-12-01T22:00:00Z\"` or `\"012200ZDEC26\"`"},
-		{"days", days.usually("every day"), "days on which a window begins: `\"mon-fri\"`, `\"sat, sun\"`"},
-		{"announce", flag(&w.Announce), "`true`: tells each far gateway in one last datagram"},
+		{"to", moment(&w.To, &w.Ends), "two times of day, `\"22:00\"`, or dates, `\"2026-12-01T22:00:00Z\"` or `\"012200ZDEC26\"`"},
+		{"days", days.usually("every day"), "on which a window begins: `\"mon-fri\"`, `\"sat, sun\"`"},
+		{"announce", boolean(&w.Announce), "`true`: tells the far gateways in one last datagram"},
 	}
 }
 
@@ -168,19 +167,19 @@ func deliveryKeys(d *Delivery) []key {
 			if d.Wait == 0 {
 				s.fail(key, "must be at least %v: messages that arrive while a peer redials would be lost", minWait)
 			}
-		}), "how long one waits; `[[message]]` rules may differ"},
-		{"max_octets", whole(&d.MaxOctets, 64<<20, 64<<10, 16<<30), "that wait for all of them. Beyond that the least urgent and oldest is given up"},
-		{"max_octets_per_peer", whole(&d.MaxOctetsOfPeer, 0, 16<<10, 16<<30).usually("a quarter of max_octets"), "that wait for one of them"},
+		}), "how long one waits"},
+		{"max_octets", whole(&d.MaxOctets, 64<<20, 64<<10, 16<<30), "of all; beyond it the least urgent and oldest is given up"},
+		{"max_octets_per_peer", whole(&d.MaxOctetsOfPeer, 0, 16<<10, 16<<30).usually("a quarter of that"), "of one"},
 	}
 }
 
 func corpusKeys(c *Corpus) []key {
 	return []key{
-		{"corpus", path(&c.File), "file of `gateway corpus build`, at most 128 kB; takes 11 MB of memory"},
+		{"corpus", path(&c.File), "file of `gateway corpus build` ([how](orders.md#teach-the-gateway-your-formats)); takes 11 MB of memory"},
 		{"the corpus of compact.corpus", derived(&c.CorpusFile).secret(), ""},
 		{"corpus_from", list(&c.From, func(s section, key, text string) { c.From = append(c.From, s.r.site(s, key, text)) }).secret(),
-			"peers whose corpus is used from the next start on without an operator's word: `\"hq, 3\"`"},
-		{"corpus_refuse", flag(&c.Refuse), "`true`: no corpus of a peer is kept"},
+			"peers whose corpus is used from the next start on without an order: `\"hq, 3\"`"},
+		{"corpus_refuse", boolean(&c.Refuse), "`true`: no corpus of a peer is kept"},
 	}
 }
 
@@ -193,11 +192,11 @@ func compactKeys(r *compact.Rule) []key {
 		})
 	}
 	return []key{
-		{"type", pattern(&r.Type), "pattern of the element's MIME type, `\"image/*\"`"},
-		{"name", pattern(&r.Name), "pattern of its name"},
-		{"octets", whole(&r.Octets, 0, 0, 1<<30), "at least so many"},
+		{"type", pattern(&r.Type), ""},
+		{"name", pattern(&r.Name), "patterns of an element's MIME type (`\"image/*\"`) and name"},
+		{"octets", whole(&r.Octets, 0, 0, 1<<30), "the least size"},
 		{"effort", choice(&r.Effort, "full", []string{"full", "light", "none"}, compact.Full, compact.Light, compact.None),
-			"`light` is deflate alone, `none` stores"},
+			"`full` tries all, `light` is deflate alone, `none` stores"},
 	}
 }
 
@@ -210,18 +209,17 @@ func httpKeys(h *HTTP) []key {
 		h.Names = append(h.Names, name)
 	}
 	return []key{
-		{"listen", address(&h.Listen), "where page, `/status`, `/adverts`, `/messages`, `/whatif`, `/metrics` and `/healthz` answer, without a password: " +
-			"bind it to loopback. `gateway status`, `adverts` and `messages` ask there"},
-		{"names", list(&h.Names, name).atOnce(), "host names for it besides `localhost` and addresses: `\"ship.example, aldis\"`"},
-		{"token_file", path(&h.TokenFile).atOnce(), "file of mode 0600 whose first line is a token of 16 octets or more; orders over `listen` must bring it"},
+		{"listen", address(&h.Listen), "where page, `/status`, `/metrics`, `/healthz` and the like answer, without a password: bind it to loopback"},
+		{"names", list(&h.Names, name).atOnce(), "its host names besides `localhost`: `\"ship.example, aldis\"`"},
+		{"token_file", path(&h.TokenFile).atOnce(), "file of mode 0600; its first line is the token of 16 octets or more that orders over `listen` bring"},
 		{"the token of http.token_file", derived(&h.Token).secret().atOnce(), ""},
 	}
 }
 
 func controlKeys(c *Control) []key {
 	return []key{
-		{"socket", path(&c.Socket).usually("control.sock in data_dir"), "unix socket for orders of root and the gateway's user, at most 107 octets"},
-		{"group", text(&c.Group), "a group whose members may order too; the socket then has mode 0660 instead of 0600"},
+		{"socket", path(&c.Socket).usually("`control.sock` in `data_dir`"), "unix socket for orders of root and the gateway's user"},
+		{"group", text(&c.Group), "a group whose members may order too"},
 		{"the number of control.group", derived(&c.GID), ""},
 	}
 }
@@ -250,7 +248,7 @@ func (r *reader) section(name string) section {
 // fill reads the keys of a [section], or only some of them, into the configuration.
 func (r *reader) fill(name string, only ...string) section {
 	s := r.section(name)
-	for _, p := range schema(r.cfg) {
+	for _, p := range r.parts {
 		if p.name == name {
 			s.fill(p.keys, only...)
 		}
@@ -277,7 +275,7 @@ func (s section) fill(keys []key, only ...string) {
 // readRules reads all [[sections]] of a name. keys are those of one; check looks at each, nil: nothing does.
 func readRules[T any](r *reader, name string, keys func(*T) []key, check func(section, *T)) (list []T) {
 	most := 0
-	for _, p := range schema(r.cfg) {
+	for _, p := range r.parts {
 		if p.name == name {
 			most = p.most
 		}

@@ -88,7 +88,7 @@ func printable(to *string) slot {
 	})
 }
 
-func flag(to *bool) slot {
+func boolean(to *bool) slot {
 	return slot{to: to, read: func(s section, key string) {
 		v, _ := s.get(key)
 		if v.kind != unstable.Bool {
@@ -105,7 +105,7 @@ func whole[T int | int64 | uint16 | float64](to *T, absent T, least, most int64)
 		k.absent = fmt.Sprint(absent)
 	}
 	if most < math.MaxInt32 { // beyond that the bound is no bound
-		k.bounds = fmt.Sprintf("%d to %d", least, most)
+		k.bounds = fmt.Sprintf("%d–%d", least, most)
 	}
 	k.read = func(s section, key string) {
 		v, _ := s.get(key)
@@ -124,7 +124,7 @@ func id(to *uint16) slot { return whole(to, 0, 1, 65535).required() }
 
 // duration is "0s" or a time from least to most; absent after a mistake.
 func duration(to *time.Duration, absent, least, most time.Duration) slot {
-	k := slot{to: to, quoted: true, preset: func() { *to = absent }, bounds: brief(least) + " to " + brief(most)}
+	k := slot{to: to, quoted: true, preset: func() { *to = absent }, bounds: brief(least) + "–" + brief(most)}
 	if absent != 0 {
 		k.absent = brief(absent)
 	}

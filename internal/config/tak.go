@@ -82,29 +82,27 @@ func takPart(c *Config) part {
 		{"listen", address(&t.Listen), "where TAK devices connect over TCP, such as `10.20.0.1:8087`"},
 		{"tls", address(&t.TLS), "the same over TLS with certificates, such as `10.20.0.1:8089`"},
 		{"tls_keys", path(&t.Keys), "directory of `ca.pem`, `server.pem` and `server.key` for `tls` and `files_tls`; `gateway keys tak` makes them"},
-		{"server", address(&t.Server), "the LAN's own TAK server, of which the gateway is a client"},
-		{"server_keys", path(&t.ServerKeys), "for TLS towards `server`: directory with its authority's `ca.pem`, and `client.pem` with `client.key` where it wants them"},
-		{"server_name", text(&t.ServerName), "the name in the certificate of `server`; else any of that authority"},
-		{"mesh", text(&t.Mesh), "IPv4 address of this machine on the network where devices meet by multicast"},
+		{"server", address(&t.Server), "the LAN's own TAK server; the gateway is its client"},
+		{"server_keys", path(&t.ServerKeys), "for TLS towards it: directory of its authority's `ca.pem`, and `client.pem` and `client.key` where it wants them"},
+		{"server_name", text(&t.ServerName), "the name in its certificate; else any"},
+		{"mesh", text(&t.Mesh), "IPv4 address of this machine where devices meet by multicast"},
 		{"mesh_group", multicast(&t.Events, meshEvents), "where they send everything but chats"},
 		{"mesh_chat_group", multicast(&t.Chats, meshChats), "where they chat"},
-		{"mesh_unicast", unicast(&t.Unicast).usually("port 4242 of mesh"), "where mesh devices send over TCP what is for one far unit; `\"off\"`: nowhere"},
-		{"files", reached(&f.Listen, filesWhere), "where devices upload and download data packages over HTTP, such as `10.20.0.1:8080`. " +
-			"Without it and `files_tls` no file crosses"},
-		{"files_tls", reached(&f.TLS, filesWhere), "the same over TLS. Where both are set, offers of far files name `files`"},
-		{"max_file", whole(&f.MostFile, 16<<20, 1024, 64<<20), "octets of one data package"},
+		{"mesh_unicast", unicast(&t.Unicast).usually("port 4242 of `mesh`"), "where they send over TCP what is for one far unit, or `\"off\"`"},
+		{"files", reached(&f.Listen, filesWhere), "where devices upload and download data packages over HTTP, such as `10.20.0.1:8080`"},
+		{"files_tls", reached(&f.TLS, filesWhere), "the same over TLS; without both no file crosses"},
+		{"max_file", whole(&f.MostFile, 16<<20, 1024, 64<<20), "octets of one package"},
 		{"max_files", whole(&f.Most, 256<<20, 1024, math.MaxInt32), "octets of all that are kept; the oldest go first"},
-		{"max_crossing", whole(&f.Crossing, 2<<20, 1024, 64<<20), "octets of one that is offered to far sites and fetched from them"},
+		{"max_crossing", whole(&f.Crossing, 2<<20, 1024, 64<<20), "octets of one that crosses"},
 		{"file_life", duration(&f.Life, 7*24*time.Hour, time.Minute, 365*24*time.Hour), "how long one is kept"},
-		{"max_connections", whole(&t.Conns, 512, 1, 20_000), "of all devices; one host gets at most half"},
+		{"max_connections", whole(&t.Conns, 512, 1, 20_000), "of all devices; one host gets half"},
 		{"max_units", whole(&t.Units, 2000, 1, 100_000), "of this site"},
-		{"bound", whole(&t.Bound, 50, 1, 100_000), "metres by which the far picture of a unit may be wrong"},
-		{"age", duration(&t.Age, 0, 5*time.Second, 6*time.Hour).usually("1m, on a radio network 5m"), "a site with units says something at least this often"},
+		{"bound", whole(&t.Bound, 50, 1, 100_000), "metres by which a unit's far picture may be wrong"},
+		{"age", duration(&t.Age, 0, 5*time.Second, 6*time.Hour).usually("1m, on a radio network 5m"), "a site with units speaks at least this often"},
 		{"gather", duration(&t.Gather, 0, 100*time.Millisecond, 10*time.Minute).usually("500ms, on a radio network 5s"), "how long a report waits for others"},
 		{"gap", duration(&t.Gap, 0, time.Second, time.Hour).usually("20s"), "least time between two batches on a radio network"},
-		{"cadence", duration(&t.Cadence, 5*time.Second, time.Second, 10*time.Minute), "how often a moving far unit is shown here at least"},
-	}, doc: "With this section the gateway is a TAK server, a client of one, or both ([tak.md](tak.md)). " +
-		"One of `listen`, `tls`, `server` and `mesh` must be set."}
+		{"cadence", duration(&t.Cadence, 5*time.Second, time.Second, 10*time.Minute), "a moving far unit is shown at least this often"},
+	}, doc: "The gateway is a TAK server, a client of one, or both ([tak.md](tak.md)). `listen`, `tls`, `server` or `mesh` is required."}
 }
 
 const filesWhere = "must be an address that devices reach, like \"10.20.0.1:8080\": offers of far files name it, and %s is none"
@@ -127,7 +125,7 @@ func unicast(to *netip.AddrPort) slot {
 
 func takRulePart(c *Config) part {
 	return part{name: "tak.rule", title: "which events cross, and how", keys: takRuleKeys(&rule.Rule{}), rules: c.TAK.Rules, most: maxFilters,
-		doc: "The first rule that matches decides. At most 1,000."}
+		doc: "The first match decides."}
 }
 
 func takRuleKeys(t *rule.Rule) []key {
@@ -148,43 +146,43 @@ func takRuleKeys(t *rule.Rule) []key {
 			if s.r.cfg.Link.Profile.Transport == profile.PMul {
 				s.fail(key, "is of no use with profile %s: one transmission is for all sites", s.r.cfg.Link.ProfileName)
 			}
-		}), "the `[[link.peer]]` that it goes to; not on a radio network"},
+		}), "that it goes to; not on a radio network"},
 		{"box", box(&t.Box), "south, west, north, east in degrees"},
 		{"polygon", polygon(&t.Polygon), "latitude and longitude of 3 to 256 corners in order"},
-		{"around", circle(&t.Around), "latitude, longitude, metres; or `own`, the uid of a unit of this site, metres"},
+		{"around", circle(&t.Around), "latitude, longitude, metres; or `own`, uid of a unit of this site, metres"},
 		{"speed_min", whole(&t.Slowest, 0, 0, 100_000), ""},
 		{"speed_max", whole(&t.Fastest, 0, 0, 100_000), "metres a second"},
 		{"octets_min", whole(&t.Least, 0, 1, math.MaxInt32), ""},
 		{"octets_max", whole(&t.Most, 0, 1, math.MaxInt32), "of the event as XML"},
-		{"action", choice(&t.Action, "allow", []string{"allow", "local"}, rule.Allow, rule.Local), "`local` stays on this LAN"},
+		{"action", choice(&t.Action, "allow", []string{"allow", "local"}, rule.Allow, rule.Local), "`allow`, or `local`: it stays on this LAN"},
 		{"bound", whole(&t.Bound, 0, 0, 100_000), "as in `[tak]`"},
 		{"every", duration(&t.Every, 0, time.Second, 24*time.Hour), "least time between two reports of a unit"},
-		{"octets_per_minute", whole(&t.Rate, 0, 1, 1_000_000), "what the rule lets through to one site, as coded. The rest stays here; units follow later"},
+		{"octets_per_minute", whole(&t.Rate, 0, 1, 1_000_000), "to one site, as coded; the rest stays here, units follow later"},
 		{"precedence", choice(&t.Precedence, "", site.Precedences, precedence...), "deferred units go after the others"},
 		{"expires", duration(&t.Expires, 0, time.Second, 365*24*time.Hour),
-			"an event that is no position is not sent when older; else its stale time decides"},
+			"not sent when older, if it is no position; else its stale time decides"},
 	}
 }
 
 func takBringPart(c *Config) part {
-	return part{name: "tak.bring", title: "far data packages that come as soon as they are offered", keys: takBringKeys(&rule.Bring{}),
-		rules: c.TAK.Files.Bring, most: rule.MostBrings, doc: "One match is enough. At most 64."}
+	return part{name: "tak.bring", title: "far packages that come unasked", keys: takBringKeys(&rule.Bring{}),
+		rules: c.TAK.Files.Bring, most: rule.MostBrings, doc: "One match is enough."}
 }
 
 // takBringKeys are of files of far sites that come without being asked for.
 func takBringKeys(b *rule.Bring) []key {
 	return []key{
-		{"site", far(&b.Site), "peer that offers it"},
+		{"site", far(&b.Site), ""},
 		{"callsign", text(&b.Callsign), ""},
-		{"uid", text(&b.UID), "patterns of the device that offers it"},
+		{"uid", text(&b.UID), "who offers it: peer, and patterns of the device"},
 		{"name", text(&b.Name), "pattern of the file's name"},
-		{"octets_max", whole(&b.Most, 0, 1, math.MaxInt32), "the largest file; none above `max_crossing` comes"},
+		{"octets_max", whole(&b.Most, 0, 1, math.MaxInt32), "the largest, up to `max_crossing`"},
 	}
 }
 
 func takWantPart(c *Config) part {
 	return part{name: "tak.want", title: "what this site wants", keys: takWantKeys(&rule.Want{}), rules: c.TAK.Wants, most: rule.MostWants,
-		doc: "Where there is one, other sites send only what matches one of them, alerts, withdrawals, and what names a device here. At most 64."}
+		doc: "With one, other sites send only what matches any, alerts, withdrawals, and what names a device here."}
 }
 
 func takWantKeys(w *rule.Want) []key {
