@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"aldis/internal/link/profile"
 )
@@ -87,8 +86,6 @@ func plain(v any) string {
 		return fmt.Sprint(v)
 	case []string:
 		return strings.Join(v, ", ")
-	case time.Duration:
-		return v.String()
 	}
 	if reflect.ValueOf(v).IsZero() {
 		return ""

@@ -1,17 +1,11 @@
 package config
 
 import (
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"net/netip"
 	"os/user"
 	"path/filepath"
 	"strconv"
-	"strings"
 
-	"aldis/internal/infile"
 	"aldis/internal/link/profile"
 )
 
@@ -25,8 +19,6 @@ type Control struct {
 const (
 	defaultSocket = "control.sock" // in node.data_dir
 	maxSocket     = 107            // octets of a unix socket's path
-	leastToken    = 16             // octets
-	mostToken     = 4096
 )
 
 // readOrders reads who may give orders, and where.
@@ -63,38 +55,6 @@ func (r *reader) checkSocket(s section) {
 	if n := len(c.Socket); n > maxSocket {
 		s.fail("socket", "%s has %d octets, a unix socket may have %d: set a shorter path", c.Socket, n, maxSocket)
 	}
-}
-
-// LoadToken reads a token that only its owner can read: its first line. The error says what to do.
-func LoadToken(file string) (string, error) {
-	f, err := infile.Open(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%s does not exist; make one with: (umask 077; head -c 24 /dev/urandom | base64 > %s)", file, file)
-	}
-	if err != nil {
-		return "", fmt.Errorf("%s %s", file, readProblem(err))
-	}
-	defer f.Close()
-	info, err := f.Stat() // of the opened file: nobody can change it between look and read
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("%s %s", file, readProblem(err))
-	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("%s is not a file", file)
-	case info.Mode().Perm()&0o077 != 0:
-		return "", fmt.Errorf("%s can be read by others than its owner (mode %04o); make a new one with: (umask 077; head -c 24 /dev/urandom | base64 > %s)",
-			file, info.Mode().Perm(), file)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, mostToken))
-	if err != nil {
-		return "", fmt.Errorf("%s %s", file, readProblem(err))
-	}
-	token, _, _ := strings.Cut(string(text), "\n")
-	token = strings.TrimSpace(token)
-	if len(token) < leastToken || strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		return "", fmt.Errorf("%s: its first line must be at least %d printable characters without a space", file, leastToken)
-	}
-	return token, nil
 }
 
 // asked reads what a command asks of a configuration: the rest may be none of the asker's business, the key above all.

@@ -35,12 +35,10 @@ func filterKeys(f *filter.Rule) []key {
 				s.fail(key, "must be the tag of a document's root, like \"jxta:PGA\", is %q", f.Root)
 			}
 		}), "tag of the document's root"},
-		{"group", peerID(&f.Group, "group", jxta.KindGroup), ""},
-		{"peer", peerID(&f.Peer, "peer", jxta.KindPeer), ""},
+		{"group", peerID(&f.Group, "group", jxta.KindGroup), ""}, {"peer", peerID(&f.Peer, "peer", jxta.KindPeer), ""},
 		{"pipe", peerID(&f.Pipe, "pipe", jxta.KindPipe), "ids, `urn:jxta:uuid-…`; of the net peer group `net`"},
 		{"name", text(&f.Name), "pattern with `*`"},
-		{"octets_min", whole(&f.Least, 0, 1, math.MaxInt32), ""},
-		{"octets_max", whole(&f.Most, 0, 1, math.MaxInt32), "its size"},
+		{"octets_min", whole(&f.Least, 0, 1, math.MaxInt32), ""}, {"octets_max", whole(&f.Most, 0, 1, math.MaxInt32), "its size"},
 		{"content", content(&f.Content), "what is in a message ([how](#content))"},
 		{"action", choice(&f.Action, "", []string{"allow", "deny", "local"}, filter.Allow, filter.Deny, filter.Local).required(),
 			"`allow`: crosses at once, asked for or not; `deny`: neither served here nor sent, dropped when it arrives; `local`: served here, never sent"},

@@ -1,12 +1,15 @@
 package config
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"aldis/internal/infile"
 	"aldis/internal/link/roster"
@@ -16,34 +19,101 @@ import (
 // maxKeyFile is the size in octets of the largest key file read; a net's key takes 61.
 const maxKeyFile = 4096
 
-// LoadKey reads a net key that only its owner can read. The error says what to do.
-func LoadKey(file string) (seal.Key, error) {
-	text, err := private(file, "put the net's key there, or make a net's first one with: gateway keys new -o "+file,
-		"if others used the machine make the net a new key", seal.ErrKeyText)
-	if err != nil {
-		return seal.Key{}, err
+// private says how a file is read that others than its owner may not read, and what errors say to do.
+type private struct {
+	what    string      // before the file's name
+	closed  fs.FileMode // bits that its mode may not have
+	others  string      // who can read it then
+	missing string      // where the file is not there
+	seen    string      // where others could read it, besides closing it
+	large   error       // of a file that is too large
+}
+
+// read reads a file of at most maxKeyFile octets; more of a larger one only to say so.
+func (p private) read(file string) ([]byte, error) {
+	name := p.what + file
+	f, err := infile.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s does not exist; %s", name, p.missing)
+	} else if err != nil {
+		return nil, fmt.Errorf("%s %s; it must belong to the user that runs the gateway", name, readProblem(err))
 	}
-	key, err := seal.ParseKey(string(text))
+	defer f.Close()
+	info, err := f.Stat() // of the opened file: nobody can change it between look and read
+	if err == nil && info.Mode().Perm()&p.closed != 0 {
+		return nil, fmt.Errorf("%s can be read by %s (mode %04o); close it with: chmod 600 %s%s", name, p.others, info.Mode().Perm(), file, p.seen)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s %s", name, readProblem(err))
+	}
+	if len(text) > maxKeyFile {
+		return nil, fmt.Errorf("%s: %w", name, p.large)
+	}
+	return text, nil
+}
+
+// load reads a private file of its owner's and parses it.
+func load[T any](file, missing, seen string, large error, parse func(string) (T, error)) (v T, err error) {
+	text, err := private{closed: 0o077, others: "others than its owner", missing: missing, seen: ", and " + seen, large: large}.read(file)
+	if err != nil {
+		return v, err
+	}
+	v, err = parse(string(text))
 	clear(text)
 	if err != nil {
-		return seal.Key{}, fmt.Errorf("%s: %w", file, err)
+		return v, fmt.Errorf("%s: %w", file, err)
 	}
-	return key, nil
+	return v, nil
+}
+
+// LoadKey reads a net key that only its owner can read. The error says what to do.
+func LoadKey(file string) (seal.Key, error) {
+	return load(file, "put the net's key there, or make a net's first one with: gateway keys new -o "+file,
+		"if others used the machine make the net a new key", seal.ErrKeyText, seal.ParseKey)
 }
 
 // LoadNodeKey reads a node's key that only its owner can read. The error says what to do.
 func LoadNodeKey(file string) (*seal.SigningKey, error) {
-	text, err := private(file, "make this node's key with: gateway keys node new -o "+file,
-		"if others used the machine make this node a new key", roster.ErrNodeKey)
-	if err != nil {
-		return nil, err
+	return load(file, "make this node's key with: gateway keys node new -o "+file,
+		"if others used the machine make this node a new key", roster.ErrNodeKey, roster.ParseNodeKey)
+}
+
+// LoadAuthority reads an authority's file; its private half is under a passphrase.
+func LoadAuthority(file string) (roster.Authority, error) {
+	return load(file, "make a net's first one with: gateway keys authority new -o "+file,
+		"if others used the machine choose another passphrase", roster.ErrAuthorityKey, roster.ParseAuthority)
+}
+
+// LoadToken reads a token that only its owner can read: its first line. The error says what to do.
+func LoadToken(file string) (string, error) {
+	with := "one with: (umask 077; head -c 24 /dev/urandom | base64 > " + file + ")"
+	const least = 16 // octets
+	errShort := fmt.Errorf("its first line must be at least %d printable characters without a space", least)
+	return load(file, "make "+with, "make a new "+with, errShort, func(text string) (string, error) {
+		token, _, _ := strings.Cut(text, "\n")
+		token = strings.TrimSpace(token)
+		if len(token) < least || strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
+			return "", errShort
+		}
+		return token, nil
+	})
+}
+
+// LoadSecret reads a file with a secret: all of it but line ends at its end. Others than its owner and group may not be able to
+// read it. The error says what to do.
+func LoadSecret(file string) ([]byte, error) {
+	text, err := private{
+		what:    "the journal's key file ",
+		closed:  0o007,
+		others:  "everybody",
+		missing: "is its medium there? A first one: (umask 077; head -c 32 /dev/urandom | base64 > " + file + ")",
+		large:   fmt.Errorf("it has more than %d octets", maxKeyFile),
+	}.read(file)
+	if text = bytes.TrimRight(text, "\r\n"); err == nil && len(text) == 0 {
+		err = fmt.Errorf("the journal's key file %s is empty", file)
 	}
-	key, err := roster.ParseNodeKey(string(text))
-	clear(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return key, nil
+	return text, err
 }
 
 // LoadRoster reads a roster. It believes nothing of it.
@@ -57,52 +127,6 @@ func LoadRoster(file string) (*roster.Roster, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return r, nil
-}
-
-// LoadAuthority reads an authority's file; its private half is under a passphrase.
-func LoadAuthority(file string) (roster.Authority, error) {
-	text, err := private(file, "make a net's first one with: gateway keys authority new -o "+file,
-		"if others used the machine choose another passphrase", roster.ErrAuthorityKey)
-	if err != nil {
-		return roster.Authority{}, err
-	}
-	a, err := roster.ParseAuthority(string(text))
-	if err != nil {
-		return a, fmt.Errorf("%s: %w", file, err)
-	}
-	return a, nil
-}
-
-// private reads a small file that only its owner can read. missing and seen say what to do where it is not there, or others
-// can read it; large is the error of one that is too large.
-func private(file, missing, seen string, large error) ([]byte, error) {
-	f, err := infile.Open(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s does not exist; %s", file, missing)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s %s; it must belong to the user that runs the gateway", file, readProblem(err))
-	}
-	defer f.Close()
-	info, err := f.Stat() // of the opened file: nobody can change it between look and read
-	if err != nil {
-		return nil, fmt.Errorf("%s %s", file, readProblem(err))
-	}
-	switch {
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a file", file)
-	case info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("%s can be read by others than its owner (mode %04o); close it with: chmod 600 %s, and %s",
-			file, info.Mode().Perm(), file, seen)
-	case info.Size() > maxKeyFile:
-		return nil, fmt.Errorf("%s: %w", file, large)
-	}
-	text := make([]byte, info.Size())
-	n, err := f.ReadAt(text, 0)
-	if err != nil && n < len(text) {
-		return nil, fmt.Errorf("%s %s", file, readProblem(err))
-	}
-	return text, nil
 }
 
 // NewKey draws a net key and writes it to a new file that only its owner can read. It never overwrites a file.

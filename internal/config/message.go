@@ -23,14 +23,10 @@ func messagePart(c *Config) part {
 func messageKeys(m *mark.Rule) []key {
 	return []key{
 		{"label", printable(&m.Label), "a name for people"},
-		{"element", text(&m.Element), ""},
-		{"type", text(&m.Type), "patterns of one element's name and MIME type"},
-		{"group", peerID(&m.Group, "group", jxta.KindGroup), ""},
-		{"pipe", peerID(&m.Pipe, "pipe", jxta.KindPipe), ""},
-		{"peer", peerID(&m.Peer, "peer", jxta.KindPeer), ""},
-		{"octets_min", whole(&m.Least, 0, 1, math.MaxInt32), ""},
-		{"octets_max", whole(&m.Most, 0, 1, math.MaxInt32), ""},
-		{"content", content(&m.Content), "as in `[[filter]]`"},
+		{"element", text(&m.Element), ""}, {"type", text(&m.Type), "patterns of one element's name and MIME type"},
+		{"group", peerID(&m.Group, "group", jxta.KindGroup), ""}, {"pipe", peerID(&m.Pipe, "pipe", jxta.KindPipe), ""},
+		{"peer", peerID(&m.Peer, "peer", jxta.KindPeer), ""}, {"octets_min", whole(&m.Least, 0, 1, math.MaxInt32), ""},
+		{"octets_max", whole(&m.Most, 0, 1, math.MaxInt32), ""}, {"content", content(&m.Content), "as in `[[filter]]`"},
 		{"precedence", choice(&m.Precedence, "routine", site.Precedences, precedences()...), "how urgent it is"},
 		{"expires", duration(&m.Expires, 0, time.Second, maxWait), "not sent when it has waited so long"},
 		{"wait", duration(&m.Wait, 0, minWait, maxWait), "so long one from afar waits for peers that are away; else see `[delivery]`"},

@@ -1,10 +1,12 @@
 package config
 
 import (
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -97,8 +99,7 @@ func linkKeys(l *Link) []key {
 	file.Tariff, file.Summary = "", ""
 	return []key{
 		{"profile", text(&l.ProfileName).required(), "name of a link (`gateway profiles`) or a profile file; the same at both ends"},
-		{"link.profile (its tariff)", derived(&l.Profile.Tariff).atOnce(), ""},
-		{"link.profile (its file)", derived(&file).secret(), ""},
+		{"link.profile (its tariff)", derived(&l.Profile.Tariff).atOnce(), ""}, {"link.profile (its file)", derived(&file).secret(), ""},
 		{"listen", address(&l.Listen).required(), "UDP address on the link"},
 		{"key_file", path(&l.KeyFile), "the key that all gateways share, from `gateway keys new`; or, for a key of each node:"},
 		{"the key of link.key_file", derived(&l.Key).secret(), ""},
@@ -192,8 +193,7 @@ func compactKeys(r *compact.Rule) []key {
 		})
 	}
 	return []key{
-		{"type", pattern(&r.Type), ""},
-		{"name", pattern(&r.Name), "patterns of an element's MIME type (`\"image/*\"`) and name"},
+		{"type", pattern(&r.Type), ""}, {"name", pattern(&r.Name), "patterns of an element's MIME type (`\"image/*\"`) and name"},
 		{"octets", whole(&r.Octets, 0, 0, 1<<30), "the least size"},
 		{"effort", choice(&r.Effort, "full", []string{"full", "light", "none"}, compact.Full, compact.Light, compact.None),
 			"`full` tries all, `light` is deflate alone, `none` stores"},
@@ -243,6 +243,35 @@ func isArray(path string) bool {
 
 func (r *reader) section(name string) section {
 	return section{r, r.tree.tables[name], name, len(r.faults)}
+}
+
+// Text is c as a file: what differs from the defaults of a zero Config, without rules.
+func (c *Config) Text() string {
+	var b strings.Builder
+	write := func(heading string, keys []key) {
+		for _, k := range keys {
+			if k.read == nil || k.to == nil || reflect.ValueOf(k.to).Elem().IsZero() || k.String() == k.absent {
+				continue
+			}
+			value := k.String()
+			if k.quoted {
+				value = strconv.Quote(value)
+			}
+			fmt.Fprintf(&b, "%s%s = %s\n", heading, k.name, value)
+			heading = ""
+		}
+	}
+	for _, p := range schema(c) {
+		if p.rules == nil {
+			write("\n["+p.name+"]\n", p.keys)
+		}
+		for i := range c.Link.Peers {
+			if p.name == "link.peer" {
+				write("\n[["+p.name+"]]\n", peerKeys(&c.Link.Peers[i]))
+			}
+		}
+	}
+	return b.String()
 }
 
 // fill reads the keys of a [section], or only some of them, into the configuration.

@@ -125,6 +125,7 @@ func id(to *uint16) slot { return whole(to, 0, 1, 65535).required() }
 // duration is "0s" or a time from least to most; absent after a mistake.
 func duration(to *time.Duration, absent, least, most time.Duration) slot {
 	k := slot{to: to, quoted: true, preset: func() { *to = absent }, bounds: brief(least) + "–" + brief(most)}
+	k.show = func() string { return brief(*to) }
 	if absent != 0 {
 		k.absent = brief(absent)
 	}

@@ -135,11 +135,8 @@ func takRuleKeys(t *rule.Rule) []key {
 	}
 	return []key{
 		{"label", printable(&t.Label), "a name for people"},
-		{"type", takType(&t.Type), ""},
-		{"how", text(&t.How), "this one and those below it: `a-f-S` matches `a-f-S-X`"},
-		{"uid", text(&t.UID), ""},
-		{"callsign", text(&t.Callsign), ""},
-		{"team", text(&t.Team), ""},
+		{"type", takType(&t.Type), ""}, {"how", text(&t.How), "this one and those below it: `a-f-S` matches `a-f-S-X`"},
+		{"uid", text(&t.UID), ""}, {"callsign", text(&t.Callsign), ""}, {"team", text(&t.Team), ""},
 		{"role", text(&t.Role), "patterns with `*`"},
 		{"affiliation", affiliation(&t.Affiliation), "letters behind `a-`: `\"fn\"` are friends and neutrals"},
 		{"site", far(&t.Site).also(func(s section, key string) {
@@ -150,8 +147,7 @@ func takRuleKeys(t *rule.Rule) []key {
 		{"box", box(&t.Box), "south, west, north, east in degrees"},
 		{"polygon", polygon(&t.Polygon), "latitude and longitude of 3 to 256 corners in order"},
 		{"around", circle(&t.Around), "latitude, longitude, metres; or `own`, uid of a unit of this site, metres"},
-		{"speed_min", whole(&t.Slowest, 0, 0, 100_000), ""},
-		{"speed_max", whole(&t.Fastest, 0, 0, 100_000), "metres a second"},
+		{"speed_min", whole(&t.Slowest, 0, 0, 100_000), ""}, {"speed_max", whole(&t.Fastest, 0, 0, 100_000), "metres a second"},
 		{"octets_min", whole(&t.Least, 0, 1, math.MaxInt32), ""},
 		{"octets_max", whole(&t.Most, 0, 1, math.MaxInt32), "of the event as XML"},
 		{"action", choice(&t.Action, "allow", []string{"allow", "local"}, rule.Allow, rule.Local), "`allow`, or `local`: it stays on this LAN"},
@@ -172,8 +168,7 @@ func takBringPart(c *Config) part {
 // takBringKeys are of files of far sites that come without being asked for.
 func takBringKeys(b *rule.Bring) []key {
 	return []key{
-		{"site", far(&b.Site), ""},
-		{"callsign", text(&b.Callsign), ""},
+		{"site", far(&b.Site), ""}, {"callsign", text(&b.Callsign), ""},
 		{"uid", text(&b.UID), "who offers it: peer, and patterns of the device"},
 		{"name", text(&b.Name), "pattern of the file's name"},
 		{"octets_max", whole(&b.Most, 0, 1, math.MaxInt32), "the largest, up to `max_crossing`"},

@@ -114,21 +114,11 @@ func writePair(c, ca *x509.Certificate, caPrivate *ecdsa.PrivateKey, cert, key s
 	if err != nil {
 		return err
 	}
-	if err := writeNew(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), 0o600); err != nil {
+	if err := WriteNew(key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})), 0o600); err != nil {
 		return err
 	}
 	*made = append(*made, key, cert)
-	return writeNew(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644)
-}
-
-// writeNew writes a file that is not there yet.
-func writeNew(name string, data []byte, mode fs.FileMode) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
+	return WriteNew(cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), 0o644)
 }
 
 // loadTAKKeys is what a server needs that takes only clients of the directory's authority, none that it has revoked.
