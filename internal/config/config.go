@@ -151,6 +151,24 @@ func Load(file string) (*Config, error) {
 	return nil, errors.Join(errs...)
 }
 
+// Listen is an address of this machine where the gateway listens over TCP.
+type Listen struct {
+	Key string // of the configuration
+	At  netip.AddrPort
+}
+
+// Listens are the addresses over TCP that the configuration names, in the order of its keys.
+func (c *Config) Listens() (list []Listen) {
+	for _, p := range schema(c) {
+		for _, k := range p.keys {
+			if at, ok := k.to.(*netip.AddrPort); ok && k.listen && at.IsValid() {
+				list = append(list, Listen{p.name + "." + k.name, *at})
+			}
+		}
+	}
+	return list
+}
+
 // Files are those that Load has read.
 func (c *Config) Files() []string {
 	list := []string{c.File}
@@ -266,19 +284,13 @@ func (r *reader) readLAN() {
 
 // checkPorts says which addresses are given twice.
 func (r *reader) checkPorts() {
-	c, first := r.cfg, map[netip.AddrPort]string{}
-	for _, at := range []struct {
-		section, key string
-		netip.AddrPort
-	}{
-		{"lan", "tcp", c.LAN.TCP}, {"lan", "http", c.LAN.HTTP}, {"tak", "listen", c.TAK.Listen}, {"tak", "tls", c.TAK.TLS},
-		{"tak", "server", c.TAK.Server}, {"tak", "files", c.TAK.Files.Listen}, {"tak", "files_tls", c.TAK.Files.TLS},
-		{"tak", "mesh_unicast", c.TAK.Unicast}, {"http", "listen", c.HTTP.Listen},
-	} {
-		if before, twice := first[at.AddrPort]; twice {
-			r.section(at.section).fail(at.key, "is the address of %s: each needs a port of its own", before)
-		} else if at.IsValid() {
-			first[at.AddrPort] = at.section + "." + at.key
+	first := map[netip.AddrPort]string{}
+	for _, l := range r.cfg.Listens() {
+		if before, twice := first[l.At]; twice {
+			section, key, _ := strings.Cut(l.Key, ".")
+			r.section(section).fail(key, "is the address of %s: each needs a port of its own", before)
+		} else {
+			first[l.At] = l.Key
 		}
 	}
 }

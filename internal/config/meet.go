@@ -34,7 +34,8 @@ func meetKeys(m *meet.Rule) []key {
 		{"label", printable(&m.Label), "a name for people"},
 		{"pipe", peerID(&m.Pipe, "pipe", jxta.KindPipe), "its id; this or `pipe_name` is required"},
 		{"pipe_name", printable(&m.Name), "pattern of its advertisement's name; the first seen counts until the next start"},
-		{"pipe_type", choice(&m.Unicast, "propagate", []string{"propagate", "unicast"}, false, true), "`propagate`; with `unicast` the gateway opens it too, as peer \"NAME TAK\""},
+		{"pipe_type", choice(&m.Unicast, "propagate", []string{"propagate", "unicast"}, false, true),
+			"`propagate`; with `unicast` the gateway opens it too, as peer \"NAME TAK\""},
 		{"group", group, "its group"},
 		{"element", text(&m.Element).required().also(func(section, string) {
 			if space, name, ok := strings.Cut(m.Element, ":"); ok {
@@ -45,14 +46,16 @@ func meetKeys(m *meet.Rule) []key {
 		{"direction", pick("both", []string{"both", "from_jxta", "from_tak"}, func(word string) {
 			m.FromJXTA, m.FromTAK = word != "from_tak", word != "from_jxta"
 		}), "which way"},
-		{"form", choice(&m.CoT, "values", []string{"values", "cot"}, false, true), "`values` are at the places below; `cot`: it is a CoT event"},
+		{"form", choice(&m.CoT, "values", []string{"values", "cot"}, false, true),
+			"`values` are at the places below; `cot`: it is a CoT event"},
 		{"room", text(&m.Room), "chat room, `\"All Chat Rooms\"`; without it the rule is for units"},
 		{"write", template(&m.Write, func() []string { return writes(m) }),
 			"the element for JXTA peers, required where they get values: `{id}`, `{time}`, `{unix}` (seconds), " +
 				"of units `{callsign}`, `{type}`, `{lat}`, `{lon}`, `{stale}`, `{course}`, `{speed}`, of a room `{room}`, `{from}`, `{text}`. " +
 				"Values are escaped in XML and JSON"},
 		{"text_at", place(&at.Text), ""},
-		{"from_at", place(&at.From), "where a room's text (required) and author (else the peer) are: `\"xml:/say/@by\"`, `\"json:/chat/text\"`, `\"text:*\"`"},
+		{"from_at", place(&at.From),
+			"where a room's text (required) and author (else the peer) are: `\"xml:/say/@by\"`, `\"json:/chat/text\"`, `\"text:*\"`"},
 		{"id_at", place(&at.ID), ""}, {"lat_at", place(&at.Lat), ""},
 		{"lon_at", place(&at.Lon), "where a unit's id and degrees are; required"},
 		{"callsign_at", place(&at.Callsign), ""}, {"type_at", place(&at.Type), "where these are; else the id and `as`"},
@@ -60,7 +63,8 @@ func meetKeys(m *meet.Rule) []key {
 		{"course_at", place(&at.Course), ""},
 		{"speed_at", place(&at.Speed), "where degrees from north and speed are; with both a unit moves on far maps between reports"},
 		{"speed_unit", choice(&m.Speed, "m/s", []string{"m/s", "km/h", "knots"}, 1, 1/3.6, 1852.0/3600), "of the element"},
-		{"unit", template(&m.Unit, func() []string { return meet.UnitWords }).usually("{id}"), "its name in TAK, of `{id}` and `{callsign}`"},
+		{"unit", template(&m.Unit, func() []string { return meet.UnitWords }).usually("{id}"),
+			"its name in TAK, of `{id}` and `{callsign}`"},
 		{"as", as, "CoT type of a unit whose element has none"},
 		{"life", duration(&m.Life, 5*time.Minute, time.Second, 24*time.Hour), "after it a report goes stale"},
 		{"every", duration(&m.Every, 5*time.Second, time.Second, time.Hour), "JXTA peers are told of a unit at most this often"},

@@ -31,7 +31,8 @@ func messageKeys(m *mark.Rule) []key {
 		{"expires", duration(&m.Expires, 0, time.Second, maxWait), "not sent when it has waited so long"},
 		{"wait", duration(&m.Wait, 0, minWait, maxWait), "so long one from afar waits for peers that are away; else see `[delivery]`"},
 		{"supersede", text(&m.Supersede), "element with a key: replaces a waiting message with the same one"},
-		{"supersede_pattern", parsed(&m.Pattern, "%[2]q %[1]v; like \"TRK;{key};*\"", mark.ParsePattern), "where in it the key is; else it is the key"},
+		{"supersede_pattern", parsed(&m.Pattern, "%[2]q %[1]v; like \"TRK;{key};*\"", mark.ParsePattern),
+			"where in it the key is; else it is the key"},
 	}
 }
 

@@ -66,7 +66,8 @@ func nodeKeys(n *Node) []key {
 		{"data_dir", path(&n.DataDir).required(), "directory of the journal, which belongs to this `id` alone; `run` makes it"},
 		{"journal_key_file", secretPath(&n.Secret.File), "file with the secret that seals journal and audit log, on another medium; " +
 			"or `\"$CREDENTIALS_DIRECTORY/NAME\"` of systemd ([more](install.md#a-disk-that-may-be-stolen))"},
-		{"journal_passphrase", boolean(&n.Secret.Ask), "`true`: the secret is typed at each start, or the first line of standard input; not with `--keep-socket`"},
+		{"journal_passphrase", boolean(&n.Secret.Ask),
+			"`true`: the secret is typed at each start, or the first line of standard input; not with `--keep-socket`"},
 		{"silent", boolean(&n.Silent), "`true`: nothing is ever transmitted (EMCON); no order ends that"},
 	}
 }
@@ -74,8 +75,9 @@ func nodeKeys(n *Node) []key {
 func lanKeys(l *LAN) []key {
 	const dialled = "must be the one address that JXTA peers dial and are told; %s names none"
 	return []key{
-		{"tcp", reached(&l.TCP, dialled), "the address of this machine that JXTA peers dial and are told, such as `10.20.0.1:9701`"},
-		{"http", reached(&l.HTTP, dialled), "the same for HTTP polling, on its own port"},
+		{"tcp", reached(&l.TCP, dialled).listens(),
+			"the address of this machine that JXTA peers dial and are told, such as `10.20.0.1:9701`"},
+		{"http", reached(&l.HTTP, dialled).listens(), "the same for HTTP polling, on its own port"},
 		{"max_connections", whole(&l.MaxConnections, 4096, 4, 20_000), "of all peers; one host gets a quarter"},
 		{"max_away_per_address", whole(&l.MaxAway, 64, 1, 4096), "peers of one address with a lease and no connection; " +
 			"another one replaces the one longest away"},
@@ -176,7 +178,8 @@ func deliveryKeys(d *Delivery) []key {
 
 func corpusKeys(c *Corpus) []key {
 	return []key{
-		{"corpus", path(&c.File), "file of `gateway corpus build` ([how](orders.md#teach-the-gateway-your-formats)); takes 11 MB of memory"},
+		{"corpus", path(&c.File),
+			"file of `gateway corpus build` ([how](orders.md#teach-the-gateway-your-formats)); takes 11 MB of memory"},
 		{"the corpus of compact.corpus", derived(&c.CorpusFile).secret(), ""},
 		{"corpus_from", list(&c.From, func(s section, key, text string) { c.From = append(c.From, s.r.site(s, key, text)) }).secret(),
 			"peers whose corpus is used from the next start on without an order: `\"hq, 3\"`"},
@@ -209,9 +212,11 @@ func httpKeys(h *HTTP) []key {
 		h.Names = append(h.Names, name)
 	}
 	return []key{
-		{"listen", address(&h.Listen), "where page, `/status`, `/metrics`, `/healthz` and the like answer, without a password: bind it to loopback"},
+		{"listen", address(&h.Listen).listens(),
+			"where page, `/status`, `/metrics`, `/healthz` and the like answer, without a password: bind it to loopback"},
 		{"names", list(&h.Names, name).atOnce(), "its host names besides `localhost`: `\"ship.example, aldis\"`"},
-		{"token_file", path(&h.TokenFile).atOnce(), "file of mode 0600; its first line is the token of 16 octets or more that orders over `listen` bring"},
+		{"token_file", path(&h.TokenFile).atOnce(),
+			"file of mode 0600; its first line is the token of 16 octets or more that orders over `listen` bring"},
 		{"the token of http.token_file", derived(&h.Token).secret().atOnce(), ""},
 	}
 }

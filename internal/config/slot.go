@@ -33,6 +33,7 @@ type slot struct {
 	lack   string                      // what is said after "is missing"
 	must   bool                        // the key has to be there
 	live   bool                        // a reload takes another value
+	listen bool                        // the gateway listens there over TCP
 	hidden bool                        // Changes does not show the value
 }
 
@@ -41,6 +42,9 @@ func (k slot) required() slot { k.must = true; return k }
 
 // atOnce is for a key of which a reload takes another value.
 func (k slot) atOnce() slot { k.live = true; return k }
+
+// listens is for an address where the gateway listens over TCP.
+func (k slot) listens() slot { k.listen = true; return k }
 
 // secret is for a value that Changes does not show.
 func (k slot) secret() slot { k.hidden = true; return k }

@@ -79,18 +79,22 @@ const meshUnicast = 4242 // where ATAK takes what is for it alone
 func takPart(c *Config) part {
 	t, f := &c.TAK, &c.TAK.Files
 	return part{name: "tak", title: "towards TAK devices", keys: []key{
-		{"listen", address(&t.Listen), "where TAK devices connect over TCP, such as `10.20.0.1:8087`"},
-		{"tls", address(&t.TLS), "the same over TLS with certificates, such as `10.20.0.1:8089`"},
-		{"tls_keys", path(&t.Keys), "directory of `ca.pem`, `server.pem` and `server.key` for `tls` and `files_tls`; `gateway keys tak` makes them"},
+		{"listen", address(&t.Listen).listens(), "where TAK devices connect over TCP, such as `10.20.0.1:8087`"},
+		{"tls", address(&t.TLS).listens(), "the same over TLS with certificates, such as `10.20.0.1:8089`"},
+		{"tls_keys", path(&t.Keys),
+			"directory of `ca.pem`, `server.pem` and `server.key` for `tls` and `files_tls`; `gateway keys tak` makes them"},
 		{"server", address(&t.Server), "the LAN's own TAK server; the gateway is its client"},
-		{"server_keys", path(&t.ServerKeys), "for TLS towards it: directory of its authority's `ca.pem`, and `client.pem` and `client.key` where it wants them"},
+		{"server_keys", path(&t.ServerKeys),
+			"for TLS towards it: directory of its authority's `ca.pem`, and `client.pem` and `client.key` where it wants them"},
 		{"server_name", text(&t.ServerName), "the name in its certificate; else any"},
 		{"mesh", text(&t.Mesh), "IPv4 address of this machine where devices meet by multicast"},
 		{"mesh_group", multicast(&t.Events, meshEvents), "where they send everything but chats"},
 		{"mesh_chat_group", multicast(&t.Chats, meshChats), "where they chat"},
-		{"mesh_unicast", unicast(&t.Unicast).usually("port 4242 of `mesh`"), "where they send over TCP what is for one far unit, or `\"off\"`"},
-		{"files", reached(&f.Listen, filesWhere), "where devices upload and download data packages over HTTP, such as `10.20.0.1:8080`"},
-		{"files_tls", reached(&f.TLS, filesWhere), "the same over TLS; without both no file crosses"},
+		{"mesh_unicast", unicast(&t.Unicast).listens().usually("port 4242 of `mesh`"),
+			"where they send over TCP what is for one far unit, or `\"off\"`"},
+		{"files", reached(&f.Listen, filesWhere).listens(),
+			"where devices upload and download data packages over HTTP, such as `10.20.0.1:8080`"},
+		{"files_tls", reached(&f.TLS, filesWhere).listens(), "the same over TLS; without both no file crosses"},
 		{"max_file", whole(&f.MostFile, 16<<20, 1024, 64<<20), "octets of one package"},
 		{"max_files", whole(&f.Most, 256<<20, 1024, math.MaxInt32), "octets of all that are kept; the oldest go first"},
 		{"max_crossing", whole(&f.Crossing, 2<<20, 1024, 64<<20), "octets of one that crosses"},
@@ -98,8 +102,10 @@ func takPart(c *Config) part {
 		{"max_connections", whole(&t.Conns, 512, 1, 20_000), "of all devices; one host gets half"},
 		{"max_units", whole(&t.Units, 2000, 1, 100_000), "of this site"},
 		{"bound", whole(&t.Bound, 50, 1, 100_000), "metres by which a unit's far picture may be wrong"},
-		{"age", duration(&t.Age, 0, 5*time.Second, 6*time.Hour).usually("1m, on a radio network 5m"), "a site with units speaks at least this often"},
-		{"gather", duration(&t.Gather, 0, 100*time.Millisecond, 10*time.Minute).usually("500ms, on a radio network 5s"), "how long a report waits for others"},
+		{"age", duration(&t.Age, 0, 5*time.Second, 6*time.Hour).usually("1m, on a radio network 5m"),
+			"a site with units speaks at least this often"},
+		{"gather", duration(&t.Gather, 0, 100*time.Millisecond, 10*time.Minute).usually("500ms, on a radio network 5s"),
+			"how long a report waits for others"},
 		{"gap", duration(&t.Gap, 0, time.Second, time.Hour).usually("20s"), "least time between two batches on a radio network"},
 		{"cadence", duration(&t.Cadence, 5*time.Second, time.Second, 10*time.Minute), "a moving far unit is shown at least this often"},
 	}, doc: "The gateway is a TAK server, a client of one, or both ([tak.md](tak.md)). `listen`, `tls`, `server` or `mesh` is required."}
@@ -150,7 +156,8 @@ func takRuleKeys(t *rule.Rule) []key {
 		{"speed_min", whole(&t.Slowest, 0, 0, 100_000), ""}, {"speed_max", whole(&t.Fastest, 0, 0, 100_000), "metres a second"},
 		{"octets_min", whole(&t.Least, 0, 1, math.MaxInt32), ""},
 		{"octets_max", whole(&t.Most, 0, 1, math.MaxInt32), "of the event as XML"},
-		{"action", choice(&t.Action, "allow", []string{"allow", "local"}, rule.Allow, rule.Local), "`allow`, or `local`: it stays on this LAN"},
+		{"action", choice(&t.Action, "allow", []string{"allow", "local"}, rule.Allow, rule.Local),
+			"`allow`, or `local`: it stays on this LAN"},
 		{"bound", whole(&t.Bound, 0, 0, 100_000), "as in `[tak]`"},
 		{"every", duration(&t.Every, 0, time.Second, 24*time.Hour), "least time between two reports of a unit"},
 		{"octets_per_minute", whole(&t.Rate, 0, 1, 1_000_000), "to one site, as coded; the rest stays here, units follow later"},
@@ -211,6 +218,9 @@ func (r *reader) readTAK() {
 	s := r.fill("tak")
 	if !t.On() {
 		s.fail("listen", "is missing: where TAK devices connect; or set tak.server, the TAK server of this LAN, or tak.mesh")
+	}
+	if t.Server.IsValid() && t.Server == t.Listen {
+		s.fail("server", "is tak.listen: the gateway is no client of its own")
 	}
 	r.checkTAKKeys(s)
 	if t.Mesh == "" {
