@@ -135,8 +135,13 @@ func loadTAKKeys(dir string) (*tls.Config, error) {
 	if err := list.look(); err != nil {
 		return nil, err
 	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12,
-		VerifyConnection: list.verify}, nil
+	return &tls.Config{
+		Certificates:     []tls.Certificate{pair},
+		ClientCAs:        pool,
+		ClientAuth:       tls.RequireAndVerifyClientCert,
+		MinVersion:       tls.VersionTLS12,
+		VerifyConnection: list.verify,
+	}, nil
 }
 
 // takAuthority reads ca.pem of a directory: its first certificate, and all.
@@ -171,7 +176,12 @@ func loadTAKClient(dir, name string) (*tls.Config, error) {
 		for _, cert := range s.PeerCertificates[1:] {
 			rest.AddCert(cert)
 		}
-		_, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: pool, Intermediates: rest, DNSName: name, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+		_, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{
+			Roots:         pool,
+			Intermediates: rest,
+			DNSName:       name,
+			KeyUsages:     []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		})
 		return err
 	}
 	cert := filepath.Join(dir, "client.pem")

@@ -74,6 +74,7 @@ type keysOrder struct {
 // listFlag is a flag that may come again.
 type listFlag []string
 
+// String is the default in a flag's help: none.
 func (l *listFlag) String() string { return "" }
 
 // Set adds a value.
