@@ -101,9 +101,9 @@ func runningOf(file string) (run *doctor.Running, trouble *doctor.Finding) {
 		}
 	case err != nil:
 		return nil, &doctor.Finding{
-			Check: "gateway",
-			Grade: doctor.Fault,
-			Text: "the gateway cannot be asked: " + err.Error(),
+			Check:  "gateway",
+			Grade:  doctor.Fault,
+			Text:   "the gateway cannot be asked: " + err.Error(),
 			WayOut: "look at its log; if it stays so, restart it",
 		}
 	}
