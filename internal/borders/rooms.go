@@ -123,7 +123,8 @@ var Rooms = []Room{
 	{"rights", Edge, "edges", false, "Takes from the gateway's process what it does not need: files, system calls, core dumps.", []string{"rights/calls"}},
 	{"norm/cell", Edge, "edges", false, "Shuts a process in: namespaces, no capabilities, a short list of system calls.", []string{"rights/calls"}},
 	{"norm", Edge, "edges", false, "Runs libnorm in a child process, in a cell, behind loopback addresses.", []string{"gateway/api", "norm/cell", "norm/elide"}},
-	{"config", Edge, "edges", false, "Reads TOML and key files and reports every mistake at once.", []string{"infile", "jxta", "link/compact", "link/profile", "link/roster", "link/seal", "meet", "rules/calendar", "rules/filter", "rules/mark", "rules/query", "site", "tak/cot", "tak/rule"}},
+	{"keyfile", Edge, "edges", false, "Reads, makes and destroys the files that hold keys, tokens and certificates.", []string{"infile", "link/roster", "link/seal"}},
+	{"config", Edge, "edges", false, "Reads the configuration by one table of keys, and reports every mistake at once.", []string{"infile", "jxta", "keyfile", "link/compact", "link/profile", "link/roster", "link/seal", "meet", "rules/calendar", "rules/filter", "rules/mark", "rules/query", "site", "tak/cot", "tak/rule"}},
 	{"daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway/api", "site"}},
 	{"audit", Edge, "edges", false, "The record of orders and refusals: lines chained by hashes, so that a change shows.", []string{"atrest", "infile"}},
 	{"logbook", Pure, "edges", false, "A key and a meaning for every line of the operator's log: docs/log.md.", nil},
@@ -139,14 +140,14 @@ var Rooms = []Room{
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 
 	{"cli", Edge, "operator", false, "What the commands of both programs share: one list of them, one help, one manual, and the way to the second program.", []string{"config", "control/glance", "infile", "link/compact", "link/profile", "manual"}},
-	{"cli/teaching", Edge, "operator", false, "Makes a net's own corpus of the files that an operator names.", []string{"cli", "config", "infile", "link/compact", "link/compact/teach"}},
+	{"cli/teaching", Edge, "operator", false, "Makes a net's own corpus of the files that an operator names.", []string{"cli", "infile", "keyfile", "link/compact", "link/compact/teach"}},
 	{"node", Edge, "operator", false, "`gateway run`: joins the rooms of a gateway, starts and stops them, and keeps its sockets.", []string{
 		"atrest", "audit", "cli", "config", "control", "control/glance", "control/spans", "corpora", "daemon", "gateway", "gateway/api",
-		"gateway/mail", "journal", "jxta", "jxtabridge", "lan", "lan/takfiles", "lan/taklan", "link/compact", "link/profile", "link/seal",
+		"gateway/mail", "journal", "jxta", "jxtabridge", "keyfile", "lan", "lan/takfiles", "lan/taklan", "link/compact", "link/profile", "link/seal",
 		"logbook", "meet", "norm", "norm/elide", "radio", "rights", "rules/filter", "site", "tak"}},
 	{"operator", Edge, "operator", false, "The commands that ask or steer a running gateway, or work on its files.", []string{
 		"atrest", "audit", "cli", "cli/teaching", "config", "control", "control/glance", "control/top", "corpora", "doctor", "gateway",
-		"gateway/api", "infile", "journal", "journal/pages", "jxta", "jxtabridge", "link/compact", "link/compact/teach", "link/fit",
+		"gateway/api", "infile", "journal", "journal/pages", "jxta", "jxtabridge", "keyfile", "link/compact", "link/compact/teach", "link/fit",
 		"link/profile", "link/roster", "link/seal", "link/survey", "meet", "node", "rights", "rules/filter", "rules/mark", "rules/query", "site",
 		"tak/code", "tak/cot", "tak/rule", "when"}},
 
@@ -173,13 +174,13 @@ var Rooms = []Room{
 	{"lab/air", Pure, "lab", false, "How full a link gets: whole gateways with more to carry than one message every five seconds.", []string{"gateway", "gateway/api", "jxtabridge", "lab/sim", "link/profile", "link/seal", "site"}},
 	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/forecast", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices.", []string{
-		"cli", "config", "gateway/api", "infile", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/replay", "lab/report",
+		"cli", "gateway/api", "infile", "jxta", "keyfile", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/replay", "lab/report",
 		"lab/shapes", "lab/takplay", "lab/trace", "link/compact", "link/linkemu", "link/profile", "quantile", "tak/cot"}},
 	{"lab/field/gametest", Edge, "lab", false, "Tests that play whole Blue Games in the field trial; no source.", nil},
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
 		"jxta", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field", "lab/vacant"}},
 	{"lab/commands", Edge, "lab", false, "The commands of gateway-lab.", []string{
-		"cli", "cli/teaching", "config", "infile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/primer", "lab/replay", "lab/report", "lab/takplay",
+		"cli", "cli/teaching", "config", "infile", "keyfile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/primer", "lab/replay", "lab/report", "lab/takplay",
 		"lab/trace", "lab/tune", "link/compact", "link/compact/corpus", "link/fit", "link/profile", "link/roster", "pmul", "pmul/pmulfile"}},
 	{"lab/labtest", Edge, "lab", false, "Lets a test program be gateway-lab too.", []string{"cli", "lab/commands"}},
 

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"aldis/internal/infile"
+	"aldis/internal/keyfile"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
@@ -181,10 +182,10 @@ func (c *Config) Files() []string {
 		list = append(list, (&reader{file: c.File}).resolve(c.Link.ProfileName))
 	}
 	if c.TAK.TLS.IsValid() || c.TAK.Files.TLS.IsValid() {
-		list = append(list, filepath.Join(c.TAK.Keys, serverCert))
+		list = append(list, filepath.Join(c.TAK.Keys, keyfile.ServerCert))
 	}
 	if c.TAK.ServerKeys != "" {
-		list = append(list, filepath.Join(c.TAK.ServerKeys, caCert))
+		list = append(list, filepath.Join(c.TAK.ServerKeys, keyfile.CACert))
 	}
 	return list
 }

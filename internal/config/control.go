@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"aldis/internal/keyfile"
 	"aldis/internal/link/profile"
 )
 
@@ -40,7 +41,7 @@ func (r *reader) readOrders() {
 	http := r.fill("http")
 	if h.TokenFile != "" {
 		var err error
-		if h.Token, err = LoadToken(h.TokenFile); err != nil {
+		if h.Token, err = keyfile.LoadToken(h.TokenFile); err != nil {
 			http.fail("token_file", "%v", err)
 		}
 	}
@@ -106,4 +107,26 @@ func ControlSocket(file string) (string, error) {
 		r.checkSocket(s)
 	})
 	return c.Control.Socket, err
+}
+
+// Secrets are the files that hold keys, those in the directories of certificates for TAK devices too, and the data directory,
+// as a configuration names them. It may have mistakes otherwise.
+func Secrets(file string) (keys []string, dataDir string, err error) {
+	c, err := asked(file, func(r *reader) {
+		r.fill("link", "key_file", "node_key")
+		r.fill("http", "token_file")
+		r.fill("tak", "tls_keys", "server_keys")
+		r.fill("node", "data_dir")
+	})
+	for _, file := range []string{c.Link.KeyFile, c.Link.Trust.NodeKeyFile, c.HTTP.TokenFile} {
+		if file != "" {
+			keys = append(keys, file)
+		}
+	}
+	for _, dir := range []string{c.TAK.Keys, c.TAK.ServerKeys} {
+		if dir != "" {
+			keys = append(keys, keyfile.KeysIn(dir)...)
+		}
+	}
+	return keys, c.Node.DataDir, err
 }

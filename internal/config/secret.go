@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"aldis/internal/keyfile"
 )
 
 // Secret says where what seals the journal and the record of orders comes from. Nowhere: they are not sealed.
@@ -46,5 +48,5 @@ func (s Secret) Read() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return LoadSecret(path)
+	return keyfile.LoadSecret(path)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"aldis/internal/keyfile"
 	"aldis/internal/link/profile"
 	"aldis/internal/meet"
 	"aldis/internal/site"
@@ -259,7 +260,7 @@ func (r *reader) checkTAKKeys(s section) {
 		// then nothing needs tls_keys
 	} else if !s.has("tls_keys") {
 		s.missing("tls_keys", "")
-	} else if _, err := loadTAKKeys(t.Keys); err != nil && t.Keys != "" {
+	} else if _, err := keyfile.ServerTLS(t.Keys); err != nil && t.Keys != "" {
 		s.fail("tls_keys", "%v (gateway keys tak -o %s HOST CLIENT... makes what is missing)", err, t.Keys)
 	}
 	if t.ServerKeys == "" {
@@ -271,20 +272,20 @@ func (r *reader) checkTAKKeys(s section) {
 	if !t.Server.IsValid() {
 		s.fail("server_keys", "is of no use without server")
 	}
-	if _, err := loadTAKClient(t.ServerKeys, t.ServerName); err != nil {
+	if _, err := keyfile.ClientTLS(t.ServerKeys, t.ServerName); err != nil {
 		s.fail("server_keys", "%v (the directory needs ca.pem of the server's authority, and client.pem with client.key where it asks for a certificate)", err)
 	}
 }
 
 // ServerTLS is what the server of TLS is made of.
-func (t TAK) ServerTLS() (*tls.Config, error) { return loadTAKKeys(t.Keys) }
+func (t TAK) ServerTLS() (*tls.Config, error) { return keyfile.ServerTLS(t.Keys) }
 
 // ClientTLS is what the client of the LAN's own server is made of; nil: it speaks plain TCP.
 func (t TAK) ClientTLS() (*tls.Config, error) {
 	if t.ServerKeys == "" {
 		return nil, nil
 	}
-	return loadTAKClient(t.ServerKeys, t.ServerName)
+	return keyfile.ClientTLS(t.ServerKeys, t.ServerName)
 }
 
 // takType is a type of CoT, which fits those below it too.

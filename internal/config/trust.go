@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"aldis/internal/keyfile"
 	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"
 )
@@ -31,7 +32,7 @@ func (r *reader) readKeys(link section) {
 		link.missing("key_file", "")
 	case i < 0 && l.KeyFile != "":
 		var err error
-		if l.Key, err = LoadKey(l.KeyFile); err != nil {
+		if l.Key, err = keyfile.LoadKey(l.KeyFile); err != nil {
 			link.fail("key_file", "%v", err)
 		}
 	case i < 0: // said already
@@ -51,13 +52,13 @@ func (r *reader) readKeys(link section) {
 
 func (r *reader) readTrust(link section, t *Trust) {
 	var err error
-	if t.Own, err = LoadNodeKey(t.NodeKeyFile); err != nil {
+	if t.Own, err = keyfile.LoadNodeKey(t.NodeKeyFile); err != nil {
 		link.fail("node_key", "%v", err)
 	}
 	if t.Authority == (seal.PublicKey{}) {
 		return // said already
 	}
-	list, err := LoadRoster(t.RosterFile)
+	list, err := keyfile.LoadRoster(t.RosterFile)
 	if err == nil {
 		if wrong := list.Verify(t.Authority); wrong != nil {
 			err = fmt.Errorf("%s: %w; link.authority is %s", t.RosterFile, wrong, t.Authority.Fingerprint())

@@ -17,6 +17,7 @@ import (
 
 	"aldis/internal/cli"
 	"aldis/internal/config"
+	"aldis/internal/keyfile"
 	"aldis/internal/link/profile"
 )
 
@@ -256,7 +257,7 @@ func (s *setup) write() (err error) {
 		return err
 	}
 	if s.newKey {
-		if err := config.NewKey(key); err != nil {
+		if err := keyfile.NewKey(key); err != nil {
 			return err
 		}
 		defer func() {

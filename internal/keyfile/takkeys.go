@@ -1,4 +1,4 @@
-package config
+package keyfile
 
 import (
 	"crypto/ecdsa"
@@ -16,12 +16,14 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"aldis/internal/infile"
 )
 
 // Files of a directory of TAK certificates.
 const (
-	caCert, caKey         = "ca.pem", "ca.key"
-	serverCert, serverKey = "server.pem", "server.key"
+	CACert, caKey         = "ca.pem", "ca.key"
+	ServerCert, serverKey = "server.pem", "server.key"
 	revokedList           = "revoked.pem"
 	takCertLife           = 5 * 365 * 24 * time.Hour
 )
@@ -33,7 +35,7 @@ func NewTAKKeys(dir, host string, clients []string, now time.Time) (made []strin
 		return nil, err
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
-	ca, caPrivate, err := authority(at(caCert), at(caKey), now, &made)
+	ca, caPrivate, err := authority(at(CACert), at(caKey), now, &made)
 	if err != nil {
 		return made, err
 	}
@@ -53,7 +55,7 @@ func NewTAKKeys(dir, host string, clients []string, now time.Time) (made []strin
 		return writePair(c, ca, caPrivate, cert, key, &made)
 	}
 	if host != "" {
-		if err := sign(host, at(serverCert), at(serverKey), x509.ExtKeyUsageServerAuth, host); err != nil {
+		if err := sign(host, at(ServerCert), at(serverKey), x509.ExtKeyUsageServerAuth, host); err != nil {
 			return made, err
 		}
 	}
@@ -121,9 +123,9 @@ func writePair(c, ca *x509.Certificate, caPrivate *ecdsa.PrivateKey, cert, key s
 	return WriteNew(cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), 0o644)
 }
 
-// loadTAKKeys is what a server needs that takes only clients of the directory's authority, none that it has revoked.
-func loadTAKKeys(dir string) (*tls.Config, error) {
-	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, serverCert), filepath.Join(dir, serverKey))
+// ServerTLS is what a server needs that takes only clients of the directory's authority, none that it has revoked.
+func ServerTLS(dir string) (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, ServerCert), filepath.Join(dir, serverKey))
 	if err != nil {
 		return nil, err
 	}
@@ -144,10 +146,12 @@ func loadTAKKeys(dir string) (*tls.Config, error) {
 	}, nil
 }
 
+func readPEM(file string) ([]byte, error) { return infile.Read(file, 1<<20) }
+
 // takAuthority reads ca.pem of a directory: its first certificate, and all.
 func takAuthority(dir string) (*x509.Certificate, *x509.CertPool, error) {
-	name := filepath.Join(dir, caCert)
-	text, err := readSmall(name)
+	name := filepath.Join(dir, CACert)
+	text, err := readPEM(name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -163,9 +167,9 @@ func takAuthority(dir string) (*x509.Certificate, *x509.CertPool, error) {
 	return ca, pool, nil
 }
 
-// loadTAKClient is what a client needs of a server whose certificate an authority has signed: the directory has ca.pem, and
+// ClientTLS is what a client needs of a server whose certificate an authority has signed: the directory has ca.pem, and
 // client.pem with client.key where the server asks for one. name is the server's in its certificate; "": any.
-func loadTAKClient(dir, name string) (*tls.Config, error) {
+func ClientTLS(dir, name string) (*tls.Config, error) {
 	_, pool, err := takAuthority(dir)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,8 @@
-package config
+// Package keyfile reads, makes, replaces and destroys the files that hold keys: of a net, of nodes and authorities, tokens, the
+// secret of a journal, and certificates of TAK devices. Its errors say what to do. What others can read it does not take.
+//
+// Packages internal/link/seal and internal/link/roster define the formats of a net's and a node's key.
+package keyfile
 
 import (
 	"bytes"
@@ -36,7 +40,7 @@ func (p private) read(file string) ([]byte, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s does not exist; %s", name, p.missing)
 	} else if err != nil {
-		return nil, fmt.Errorf("%s %s; it must belong to the user that runs the gateway", name, readProblem(err))
+		return nil, fmt.Errorf("%s %s; it must belong to the user that runs the gateway", name, problem(err))
 	}
 	defer f.Close()
 	info, err := f.Stat() // of the opened file: nobody can change it between look and read
@@ -45,7 +49,7 @@ func (p private) read(file string) ([]byte, error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
 	if err != nil {
-		return nil, fmt.Errorf("%s %s", name, readProblem(err))
+		return nil, fmt.Errorf("%s %s", name, problem(err))
 	}
 	if len(text) > maxKeyFile {
 		return nil, fmt.Errorf("%s: %w", name, p.large)
@@ -120,7 +124,7 @@ func LoadSecret(file string) ([]byte, error) {
 func LoadRoster(file string) (*roster.Roster, error) {
 	text, err := infile.Read(file, roster.MaxText)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s; bring the file that gateway keys roster has made", file, readProblem(err))
+		return nil, fmt.Errorf("%s %s; bring the file that gateway keys roster has made", file, problem(err))
 	}
 	r, err := roster.ParseText(string(text))
 	if err != nil {
@@ -194,3 +198,6 @@ func Replace(file, text string, mode fs.FileMode) error {
 	}
 	return nil
 }
+
+// problem says why a file cannot be read, without its name.
+func problem(err error) string { return "cannot be read: " + infile.Why(err).Error() }

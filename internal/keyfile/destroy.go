@@ -1,4 +1,4 @@
-package config
+package keyfile
 
 import (
 	"crypto/rand"
@@ -14,30 +14,8 @@ import (
 	"aldis/internal/infile"
 )
 
-// Secrets are the files that hold keys, those in the directories of certificates for TAK devices too, and the data directory,
-// as a configuration names them. It may have mistakes otherwise.
-func Secrets(file string) (keys []string, dataDir string, err error) {
-	c, err := asked(file, func(r *reader) {
-		r.fill("link", "key_file", "node_key")
-		r.fill("http", "token_file")
-		r.fill("tak", "tls_keys", "server_keys")
-		r.fill("node", "data_dir")
-	})
-	for _, file := range []string{c.Link.KeyFile, c.Link.Trust.NodeKeyFile, c.HTTP.TokenFile} {
-		if file != "" {
-			keys = append(keys, file)
-		}
-	}
-	for _, dir := range []string{c.TAK.Keys, c.TAK.ServerKeys} {
-		if dir != "" {
-			keys = append(keys, keysIn(dir)...)
-		}
-	}
-	return keys, c.Node.DataDir, err
-}
-
-// keysIn are the private keys in a directory of certificates, that of their authority too: by themselves or as PKCS #12.
-func keysIn(dir string) (keys []string) {
+// KeysIn are the private keys in a directory of certificates, that of their authority too: by themselves or as PKCS #12.
+func KeysIn(dir string) (keys []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil { // then there are none that anybody could use
 		return nil
