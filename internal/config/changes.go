@@ -56,6 +56,21 @@ func (c *Config) Changes(next *Config) (list []Change) {
 	return list
 }
 
+// Live lists the keys and sections of which a running gateway takes another value, in the order of docs/configure.md.
+func Live() (names []string) {
+	for _, p := range schema(&Config{}) {
+		if p.live {
+			names = append(names, "[["+p.name+"]]")
+		}
+		for _, k := range p.keys {
+			if k.live && k.read != nil {
+				names = append(names, p.name+"."+k.name)
+			}
+		}
+	}
+	return names
+}
+
 // keyChanges are those of one section. What comes of a key is compared where the key is the same.
 func keyChanges(was, is part) (list []Change) {
 	same := true // of the last key

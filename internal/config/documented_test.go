@@ -34,20 +34,8 @@ func TestPage(t *testing.T) {
 
 func reference() string {
 	var b strings.Builder
-	var live []string
-	parts := schema(&Config{})
-	for _, p := range parts {
-		if p.live {
-			live = append(live, "`[["+p.name+"]]`")
-		}
-		for _, k := range p.keys {
-			if k.live && k.read != nil {
-				live = append(live, "`"+p.name+"."+k.name+"`")
-			}
-		}
-	}
-	fmt.Fprintf(&b, "`gateway reload` applies %s, and the tariff of a profile file. Other keys count from the next start.\n", strings.Join(live, ", "))
-	for _, p := range parts {
+	fmt.Fprintf(&b, "`gateway reload` applies `%s`, and the tariff of a profile file. Other keys count from the next start.\n", strings.Join(Live(), "`, `"))
+	for _, p := range schema(&Config{}) {
 		mark, name := "##", "["+p.name+"]"
 		if p.rules != nil {
 			name = "[" + name + "]"
