@@ -61,9 +61,11 @@ func reference() string {
 	return b.String() + "\n"
 }
 
-// written is a key, with its default where it has one that could stand in the file.
+// written is a key: with its default where it has one that could stand in the file, or with the word that it is required.
 func written(k key) string {
 	switch {
+	case k.must:
+		return "`" + k.name + "` (required)"
 	case k.absent == "" || strings.Contains(k.absent, " "):
 		return "`" + k.name + "`"
 	case k.quoted:
@@ -72,12 +74,9 @@ func written(k key) string {
 	return "`" + k.name + " = " + k.absent + "`"
 }
 
-// meaning is what a key is for, whether it has to be there, and its bounds unless they are said.
+// meaning is what a key is for, and its default and bounds unless they are said.
 func meaning(k key) string {
 	text := k.doc
-	if k.must {
-		text = "required: " + text
-	}
 	if strings.Contains(k.absent, " ") {
 		text += "; default: " + k.absent
 	}

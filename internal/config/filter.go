@@ -37,12 +37,13 @@ func filterKeys(f *filter.Rule) []key {
 		}), "tag of the document's root"},
 		{"group", peerID(&f.Group, "group", jxta.KindGroup), ""}, {"peer", peerID(&f.Peer, "peer", jxta.KindPeer), ""},
 		{"pipe", peerID(&f.Pipe, "pipe", jxta.KindPipe), "ids, `urn:jxta:uuid-…`; of the net peer group `net`"},
-		{"name", text(&f.Name), "pattern with `*`"},
+		{"name", text(&f.Name), "pattern of its name; `*` stands for anything"},
 		{"octets_min", whole(&f.Least, 0, 1, math.MaxInt32), ""}, {"octets_max", whole(&f.Most, 0, 1, math.MaxInt32), "its size"},
 		{"content", content(&f.Content), "what is in a message ([how](#content))"},
 		{"action", choice(&f.Action, "", []string{"allow", "deny", "local"}, filter.Allow, filter.Deny, filter.Local).required(),
-			"`allow`: crosses at once, asked for or not; `deny`: neither served here nor sent, dropped when it arrives; `local`: served here, never sent"},
-		{"rate", parsed(&f.Rate, "%[1]v", filter.ParseRate), "`\"10/min\"`: the excess waits; of messages it is dropped"},
+			"`allow` crosses at once, asked for or not; `deny` is neither served here nor sent, and dropped when it arrives; " +
+				"`local` is served here and never sent"},
+		{"rate", parsed(&f.Rate, "%[1]v", filter.ParseRate), "`\"10/min\"`: what exceeds it waits; messages are dropped"},
 	}
 }
 

@@ -42,7 +42,7 @@ func meetKeys(m *meet.Rule) []key {
 				m.Space, m.Element = space, name
 			}
 		}), "its name, with its namespace (`\"trk:body\"`) or in any"},
-		{"mime", text(&m.MIME), "its type for JXTA peers"},
+		{"mime", text(&m.MIME), "its MIME type for JXTA peers"},
 		{"direction", pick("both", []string{"both", "from_jxta", "from_tak"}, func(word string) {
 			m.FromJXTA, m.FromTAK = word != "from_tak", word != "from_jxta"
 		}), "which way"},
@@ -58,7 +58,7 @@ func meetKeys(m *meet.Rule) []key {
 			"where a room's text (required) and author (else the peer) are: `\"xml:/say/@by\"`, `\"json:/chat/text\"`, `\"text:*\"`"},
 		{"id_at", place(&at.ID), ""}, {"lat_at", place(&at.Lat), ""},
 		{"lon_at", place(&at.Lon), "where a unit's id and degrees are; required"},
-		{"callsign_at", place(&at.Callsign), ""}, {"type_at", place(&at.Type), "where these are; else the id and `as`"},
+		{"callsign_at", place(&at.Callsign), ""}, {"type_at", place(&at.Type), "where these are; default: the id and `as`"},
 		{"time_at", place(&at.Time), "where its time is (RFC 3339, or seconds or milliseconds since 1970); else that of arrival"},
 		{"course_at", place(&at.Course), ""},
 		{"speed_at", place(&at.Speed), "where degrees from north and speed are; with both a unit moves on far maps between reports"},
@@ -66,7 +66,7 @@ func meetKeys(m *meet.Rule) []key {
 		{"unit", template(&m.Unit, func() []string { return meet.UnitWords }).usually("{id}"),
 			"its name in TAK, of `{id}` and `{callsign}`"},
 		{"as", as, "CoT type of a unit whose element has none"},
-		{"life", duration(&m.Life, 5*time.Minute, time.Second, 24*time.Hour), "after it a report goes stale"},
+		{"life", duration(&m.Life, 5*time.Minute, time.Second, 24*time.Hour), "age at which a report goes stale"},
 		{"every", duration(&m.Every, 5*time.Second, time.Second, time.Hour), "JXTA peers are told of a unit at most this often"},
 		{"type", takType(&fit.Type), ""}, {"uid", text(&fit.UID), ""}, {"callsign", text(&fit.Callsign), ""}, {"team", text(&fit.Team), ""},
 		{"role", text(&fit.Role), ""}, {"affiliation", affiliation(&fit.Affiliation), ""}, {"box", box(&fit.Box), ""},

@@ -28,11 +28,12 @@ func messageKeys(m *mark.Rule) []key {
 		{"peer", peerID(&m.Peer, "peer", jxta.KindPeer), ""}, {"octets_min", whole(&m.Least, 0, 1, math.MaxInt32), ""},
 		{"octets_max", whole(&m.Most, 0, 1, math.MaxInt32), ""}, {"content", content(&m.Content), "as in `[[filter]]`"},
 		{"precedence", choice(&m.Precedence, "routine", site.Precedences, precedences()...), "how urgent it is"},
-		{"expires", duration(&m.Expires, 0, time.Second, maxWait), "not sent when it has waited so long"},
-		{"wait", duration(&m.Wait, 0, minWait, maxWait), "so long one from afar waits for peers that are away; else see `[delivery]`"},
-		{"supersede", text(&m.Supersede), "element with a key: replaces a waiting message with the same one"},
+		{"expires", duration(&m.Expires, 0, time.Second, maxWait), "a message that has waited so long is not sent"},
+		{"wait", duration(&m.Wait, 0, minWait, maxWait),
+			"how long a message from afar waits for local peers that are away; default: that of `[delivery]`"},
+		{"supersede", text(&m.Supersede), "name of an element with a key: the message replaces a waiting one with the same key"},
 		{"supersede_pattern", parsed(&m.Pattern, "%[2]q %[1]v; like \"TRK;{key};*\"", mark.ParsePattern),
-			"where in it the key is; else it is the key"},
+			"where the key is in the element; default: all of it is the key"},
 	}
 }
 

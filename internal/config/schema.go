@@ -40,7 +40,7 @@ func schema(c *Config) []part {
 		{name: "link", title: "towards the other gateways", keys: linkKeys(&c.Link)},
 		{name: "link.peer", title: "each other gateway", keys: peerKeys(&Peer{}), rules: c.Link.Peers, live: true},
 		{name: "silence", title: "when nothing is transmitted", keys: silenceKeys(&calendar.Window{}),
-			rules: c.Silences, most: 100, live: true, doc: "In UTC."},
+			rules: c.Silences, most: 100, live: true, doc: "Times are UTC."},
 		{name: "delivery", title: "far messages for local peers that are away", keys: deliveryKeys(&c.Delivery)},
 		{name: "compact", title: "the network's own corpus", keys: corpusKeys(&c.Corpus)},
 		{name: "compact.rule", title: "how elements are compressed", keys: compactKeys(&compact.Rule{}), rules: c.Rules, live: true},
@@ -67,8 +67,8 @@ func nodeKeys(n *Node) []key {
 		{"journal_key_file", secretPath(&n.Secret.File), "file with the secret that seals journal and audit log, on another medium; " +
 			"or `\"$CREDENTIALS_DIRECTORY/NAME\"` of systemd ([more](install.md#a-disk-that-may-be-stolen))"},
 		{"journal_passphrase", boolean(&n.Secret.Ask),
-			"`true`: the secret is typed at each start, or the first line of standard input; not with `--keep-socket`"},
-		{"silent", boolean(&n.Silent), "`true`: nothing is ever transmitted (EMCON); no order ends that"},
+			"with `true` the secret is typed at each start, or the first line of standard input; not with `--keep-socket`"},
+		{"silent", boolean(&n.Silent), "with `true` nothing is ever transmitted (EMCON); no order ends that"},
 	}
 }
 
@@ -86,7 +86,7 @@ func lanKeys(l *LAN) []key {
 			if boolean(&on).read(s, key); on {
 				l.Multicast = JXTAGroup
 			}
-		}}, "`true`: listens to JXTA's multicast on the interface of `tcp` or `http`"},
+		}}, "`true` listens to JXTA's multicast on the interface of `tcp` or `http`"},
 		{"multicast_group", slot{absent: JXTAGroup.String(), quoted: true, read: func(s section, key string) {
 			var group netip.AddrPort
 			if multicast(&group, group).read(s, key); group.IsValid() && l.Multicast.IsValid() {
@@ -103,7 +103,7 @@ func linkKeys(l *Link) []key {
 		{"profile", text(&l.ProfileName).required(), "name of a link (`gateway profiles`) or a profile file; the same at both ends"},
 		{"link.profile (its tariff)", derived(&l.Profile.Tariff).atOnce(), ""}, {"link.profile (its file)", derived(&file).secret(), ""},
 		{"listen", address(&l.Listen).required(), "UDP address on the link"},
-		{"key_file", path(&l.KeyFile), "the key that all gateways share, from `gateway keys new`; or, for a key of each node:"},
+		{"key_file", path(&l.KeyFile), "the key that all gateways share, from `gateway keys new`; the next three give each node its own instead"},
 		{"the key of link.key_file", derived(&l.Key).secret(), ""},
 		{"roster", path(&l.Trust.RosterFile), "file with all nodes and their keys, from `gateway keys roster`"},
 		{"the roster of link.roster", derived(&l.Trust.Roster).secret(), ""},
@@ -117,16 +117,16 @@ func linkKeys(l *Link) []key {
 			"sends a peer a datagram when none was sent for so long; `check` says what that costs"},
 		{"group", multicast(&l.Group, netip.AddrPort{}),
 			"IPv4 multicast address, for profiles with P_Mul. Without it every peer gets a copy"},
-		{"group_interface", text(&l.GroupIface), "its interface; else that of the route to a peer"},
+		{"group_interface", text(&l.GroupIface), "interface of `group`; default: that of the route to a peer"},
 	}
 }
 
 func peerKeys(p *Peer) []key {
 	return []key{
 		{"id", id(&p.ID), "its `node.id`"},
-		{"name", printable(&p.Name), "else that of the roster, or `node-ID`"},
+		{"name", printable(&p.Name), "default: the name in the roster, or `node-ID`"},
 		{"address", reached(&p.Address, "must be the peer's address; %s names none (leave the key out to learn it from the peer)"),
-			"used first, and when a learned one does not answer; else learned from its first authentic datagram"},
+			"its UDP address, used first and when a learned one does not answer; default: learned from its first authentic datagram"},
 	}
 }
 
@@ -137,7 +137,7 @@ func silenceKeys(w *calendar.Window) []key {
 		{"from", moment(&w.From, &w.Begins), ""},
 		{"to", moment(&w.To, &w.Ends), "two times of day, `\"22:00\"`, or dates, `\"2026-12-01T22:00:00Z\"` or `\"012200ZDEC26\"`"},
 		{"days", days.usually("every day"), "on which a window begins: `\"mon-fri\"`, `\"sat, sun\"`"},
-		{"announce", boolean(&w.Announce), "`true`: tells the far gateways in one last datagram"},
+		{"announce", boolean(&w.Announce), "`true` tells the far gateways in one last datagram"},
 	}
 }
 
@@ -170,9 +170,9 @@ func deliveryKeys(d *Delivery) []key {
 			if d.Wait == 0 {
 				s.fail(key, "must be at least %v: messages that arrive while a peer redials would be lost", minWait)
 			}
-		}), "how long one waits"},
-		{"max_octets", whole(&d.MaxOctets, 64<<20, 64<<10, 16<<30), "of all; beyond it the least urgent and oldest is given up"},
-		{"max_octets_per_peer", whole(&d.MaxOctetsOfPeer, 0, 16<<10, 16<<30).usually("a quarter of that"), "of one"},
+		}), "how long a message waits"},
+		{"max_octets", whole(&d.MaxOctets, 64<<20, 64<<10, 16<<30), "octets that wait; beyond it the least urgent and oldest message is given up"},
+		{"max_octets_per_peer", whole(&d.MaxOctetsOfPeer, 0, 16<<10, 16<<30).usually("a quarter of `max_octets`"), "octets that wait for one peer"},
 	}
 }
 
@@ -182,8 +182,8 @@ func corpusKeys(c *Corpus) []key {
 			"file of `gateway corpus build` ([how](orders.md#teach-the-gateway-your-formats)); takes 11 MB of memory"},
 		{"the corpus of compact.corpus", derived(&c.CorpusFile).secret(), ""},
 		{"corpus_from", list(&c.From, func(s section, key, text string) { c.From = append(c.From, s.r.site(s, key, text)) }).secret(),
-			"peers whose corpus is used from the next start on without an order: `\"hq, 3\"`"},
-		{"corpus_refuse", boolean(&c.Refuse), "`true`: no corpus of a peer is kept"},
+			"peers whose corpus the next start uses without an order: `\"hq, 3\"`"},
+		{"corpus_refuse", boolean(&c.Refuse), "with `true` no corpus of a peer is kept"},
 	}
 }
 
@@ -197,7 +197,7 @@ func compactKeys(r *compact.Rule) []key {
 	}
 	return []key{
 		{"type", pattern(&r.Type), ""}, {"name", pattern(&r.Name), "patterns of an element's MIME type (`\"image/*\"`) and name"},
-		{"octets", whole(&r.Octets, 0, 0, 1<<30), "the least size"},
+		{"octets", whole(&r.Octets, 0, 0, 1<<30), "the least size of an element"},
 		{"effort", choice(&r.Effort, "full", []string{"full", "light", "none"}, compact.Full, compact.Light, compact.None),
 			"`full` tries all, `light` is deflate alone, `none` stores"},
 	}

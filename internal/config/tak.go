@@ -92,10 +92,10 @@ func takPart(c *Config) part {
 		{"mesh_group", multicast(&t.Events, meshEvents), "where they send everything but chats"},
 		{"mesh_chat_group", multicast(&t.Chats, meshChats), "where they chat"},
 		{"mesh_unicast", unicast(&t.Unicast).listens().usually("port 4242 of `mesh`"),
-			"where they send over TCP what is for one far unit, or `\"off\"`"},
+			"where these devices send over TCP what is for one far unit, or `\"off\"`"},
 		{"files", reached(&f.Listen, filesWhere).listens(),
 			"where devices upload and download data packages over HTTP, such as `10.20.0.1:8080`"},
-		{"files_tls", reached(&f.TLS, filesWhere).listens(), "the same over TLS; without both no file crosses"},
+		{"files_tls", reached(&f.TLS, filesWhere).listens(), "the same over TLS; without either no file crosses"},
 		{"max_file", whole(&f.MostFile, 16<<20, 1024, 64<<20), "octets of one package"},
 		{"max_files", whole(&f.Most, 256<<20, 1024, math.MaxInt32), "octets of all that are kept; the oldest go first"},
 		{"max_crossing", whole(&f.Crossing, 2<<20, 1024, 64<<20), "octets of one that crosses"},
@@ -150,7 +150,7 @@ func takRuleKeys(t *rule.Rule) []key {
 			if s.r.cfg.Link.Profile.Transport == profile.PMul {
 				s.fail(key, "is of no use with profile %s: one transmission is for all sites", s.r.cfg.Link.ProfileName)
 			}
-		}), "that it goes to; not on a radio network"},
+		}), "the peer that it goes to; not on a radio network"},
 		{"box", box(&t.Box), "south, west, north, east in degrees"},
 		{"polygon", polygon(&t.Polygon), "latitude and longitude of 3 to 256 corners in order"},
 		{"around", circle(&t.Around), "latitude, longitude, metres; or `own`, uid of a unit of this site, metres"},
@@ -161,10 +161,10 @@ func takRuleKeys(t *rule.Rule) []key {
 			"`allow`, or `local`: it stays on this LAN"},
 		{"bound", whole(&t.Bound, 0, 0, 100_000), "as in `[tak]`"},
 		{"every", duration(&t.Every, 0, time.Second, 24*time.Hour), "least time between two reports of a unit"},
-		{"octets_per_minute", whole(&t.Rate, 0, 1, 1_000_000), "to one site, as coded; the rest stays here, units follow later"},
+		{"octets_per_minute", whole(&t.Rate, 0, 1, 1_000_000), "octets to one site, as coded; the rest stays here, units follow later"},
 		{"precedence", choice(&t.Precedence, "", site.Precedences, precedence...), "deferred units go after the others"},
 		{"expires", duration(&t.Expires, 0, time.Second, 365*24*time.Hour),
-			"not sent when older, if it is no position; else its stale time decides"},
+			"an event that is no position is not sent when older; default: its stale time decides"},
 	}
 }
 
@@ -185,7 +185,7 @@ func takBringKeys(b *rule.Bring) []key {
 
 func takWantPart(c *Config) part {
 	return part{name: "tak.want", title: "what this site wants", keys: takWantKeys(&rule.Want{}), rules: c.TAK.Wants, most: rule.MostWants,
-		doc: "With one, other sites send only what matches any, alerts, withdrawals, and what names a device here."}
+		doc: "With such a section other sites send only what matches one, alerts, withdrawals, and what names a device here."}
 }
 
 func takWantKeys(w *rule.Want) []key {
