@@ -23,11 +23,10 @@
 //   - changes.go: the differences between two configurations, for a reload
 //   - trust.go: the roster and the node's own key
 //   - secret.go: the secret that encrypts the journal
-//   - control.go: who may give orders, and the settings that commands for operators read
+//   - control.go: who may give orders, where traces go, and the settings that commands for operators read
 //   - filter.go: rules for what may cross the link
 //   - message.go: rules for what goes first
 //   - meet.go: rules that join JXTA pipes with TAK units and chats
 //   - tak.go: where TAK devices connect, and the rules for their events
 //   - corpus.go: the network's own corpus for compression
-//   - traces.go: where traces of messages are exported
 package config

@@ -8,6 +8,7 @@ import (
 	"aldis/internal/meet"
 	"aldis/internal/rules/query"
 	"aldis/internal/tak/cot"
+	"aldis/internal/tak/rule"
 )
 
 // mostMeets is how many rules there may be: each is looked at for each event.
@@ -69,8 +70,8 @@ func meetKeys(m *meet.Rule) []key {
 		{"life", duration(&m.Life, 5*time.Minute, time.Second, 24*time.Hour), "age at which a report goes stale"},
 		{"every", duration(&m.Every, 5*time.Second, time.Second, time.Hour), "JXTA peers are told of a unit at most this often"},
 		{"type", takType(&fit.Type), ""}, {"uid", text(&fit.UID), ""}, {"callsign", text(&fit.Callsign), ""}, {"team", text(&fit.Team), ""},
-		{"role", text(&fit.Role), ""}, {"affiliation", affiliation(&fit.Affiliation), ""}, {"box", box(&fit.Box), ""},
-		{"around", circle(&fit.Around).also(func(s section, key string) {
+		{"role", text(&fit.Role), ""}, {"affiliation", affiliation(&fit.Affiliation), ""}, {"box", parsed(&fit.Box, "must be %v, is %q", rule.ParseBox), ""},
+		{"around", parsed(&fit.Around, "must %v, is %q", rule.ParseCircle).also(func(s section, key string) {
 			if fit.Around != nil && fit.Around.Own != "" {
 				s.fail(key, "must be a fixed place here, like \"54.3 10.1 5000\"")
 			}

@@ -2,11 +2,8 @@ package config
 
 import (
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"math"
 	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 
@@ -151,9 +148,9 @@ func takRuleKeys(t *rule.Rule) []key {
 				s.fail(key, "is of no use with profile %s: one transmission is for all sites", s.r.cfg.Link.ProfileName)
 			}
 		}), "the peer that it goes to; not on a radio network"},
-		{"box", box(&t.Box), "south, west, north, east in degrees"},
-		{"polygon", polygon(&t.Polygon), "latitude and longitude of 3 to 256 corners in order"},
-		{"around", circle(&t.Around), "latitude, longitude, metres; or `own`, uid of a unit of this site, metres"},
+		{"box", parsed(&t.Box, "must be %v, is %q", rule.ParseBox), "south, west, north, east in degrees"},
+		{"polygon", parsed(&t.Polygon, "%v, is %q", rule.ParsePolygon), "latitude and longitude of 3 to 256 corners in order"},
+		{"around", parsed(&t.Around, "must %v, is %q", rule.ParseCircle), "latitude, longitude, metres; or `own`, uid of a unit of this site, metres"},
 		{"speed_min", whole(&t.Slowest, 0, 0, 100_000), ""}, {"speed_max", whole(&t.Fastest, 0, 0, 100_000), "metres a second"},
 		{"octets_min", whole(&t.Least, 0, 1, math.MaxInt32), ""},
 		{"octets_max", whole(&t.Most, 0, 1, math.MaxInt32), "of the event as XML"},
@@ -200,7 +197,7 @@ func takWantKeys(w *rule.Want) []key {
 		{"type", short(takType(&w.Type), &w.Type), "this one and those below it"},
 		{"team", short(text(&w.Team), &w.Team), "exactly this one"},
 		{"affiliation", affiliation(&w.Affiliation), "letters behind `a-`"},
-		{"box", box(&w.Box), "south, west, north, east in degrees"},
+		{"box", parsed(&w.Box, "must be %v, is %q", rule.ParseBox), "south, west, north, east in degrees"},
 	}
 }
 
@@ -305,75 +302,3 @@ func affiliation(to *string) slot {
 		}
 	})
 }
-
-// box is a part of the world: "54.1 9.8 54.6 10.4".
-func box(to **rule.Box) slot {
-	return parsed(to, "must be %v, is %q", func(text string) (*rule.Box, error) {
-		v, err := numbers(text)
-		if err != nil || len(v) != 4 {
-			return nil, errors.New("south, west, north and east in degrees, like \"54.1 9.8 54.6 10.4\"")
-		}
-		if v[0] > v[2] || !inWorld(v[0], v[1]) || !inWorld(v[2], v[3]) {
-			return nil, errors.New("south, west, north and east of a part of the world")
-		}
-		return &rule.Box{South: v[0], West: v[1], North: v[2], East: v[3]}, nil
-	})
-}
-
-// polygon is the corners of a part of the world.
-func polygon(to *rule.Polygon) slot {
-	return parsed(to, "%[1]v", func(text string) (p rule.Polygon, err error) {
-		const what = "must be latitude and longitude of three to 256 corners in degrees, like \"54.1 9.8 54.6 10.4 54.0 10.6\""
-		v, err := numbers(text)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("%s, is %q", what, text)
-		case len(v) < 6 || len(v)%2 != 0 || len(v) > 2*rule.MostCorners:
-			return nil, fmt.Errorf("%s; there are %d numbers", what, len(v))
-		}
-		for i := 0; i < len(v); i += 2 {
-			if !inWorld(v[i], v[i+1]) {
-				return nil, fmt.Errorf("has a corner outside of the world: %g %g", v[i], v[i+1])
-			}
-			p = append(p, [2]float64{v[i], v[i+1]})
-		}
-		return p, nil
-	})
-}
-
-// circle is "54.3 10.1 5000", or "own ANDROID-… 5000".
-func circle(to **rule.Circle) slot {
-	return parsed(to, "must %v; is %q", func(text string) (*rule.Circle, error) {
-		c := &rule.Circle{}
-		f := strings.Fields(text)
-		if len(f) != 3 {
-			return nil, errors.New("be latitude, longitude and metres, like \"54.3 10.1 5000\", or own, the uid of a unit of this site and metres")
-		}
-		if f[0] == "own" {
-			c.Own = f[1]
-		} else if at, err := numbers(f[0] + " " + f[1]); err != nil || !inWorld(at[0], at[1]) {
-			return nil, errors.New("be latitude, longitude and metres")
-		} else {
-			c.Lat, c.Lon = at[0], at[1]
-		}
-		var err error
-		if c.Radius, err = strconv.ParseFloat(f[2], 64); err != nil || !(c.Radius > 0 && c.Radius < 1e8) {
-			return nil, errors.New("end with metres")
-		}
-		return c, nil
-	})
-}
-
-// numbers are finite.
-func numbers(text string) (list []float64, err error) {
-	for _, f := range strings.Fields(text) {
-		v, err := strconv.ParseFloat(f, 64)
-		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, errors.New("is no number")
-		}
-		list = append(list, v)
-	}
-	return list, nil
-}
-
-func inWorld(lat, lon float64) bool { return lat >= -90 && lat <= 90 && lon >= -180 && lon <= 180 }
