@@ -119,9 +119,10 @@ var Rooms = []Room{
 	{"rights", Edge, "edges", false, "Drops rights that the gateway's process does not need: files, system calls, core dumps.", []string{"rights/calls"}},
 	{"norm/cell", Edge, "edges", false, "Confines a process: namespaces, no capabilities, a short list of system calls.", []string{"rights/calls"}},
 	{"norm", Edge, "edges", false, "Runs libnorm in a child process, in a cell, behind loopback addresses.", []string{"gateway/api", "norm/cell", "norm/elide"}},
-	{"config", Edge, "edges", false, "Reads TOML and key files and reports every mistake at once.", []string{
-		"infile", "jxta", "link/compact", "link/profile", "link/roster", "link/seal", "meet", "rules/calendar", "rules/filter",
-		"rules/mark", "rules/query", "site", "tak/cot", "tak/rule"}},
+	{"keyfile", Edge, "edges", false, "Reads, makes and destroys the files that hold keys, tokens and certificates.", []string{"infile", "link/roster", "link/seal"}},
+	{"config", Edge, "edges", false, "Reads the configuration by one table of keys, and reports every mistake at once.", []string{
+		"infile", "jxta", "keyfile", "link/compact", "link/profile", "link/roster", "link/seal", "meet", "rules/calendar",
+		"rules/filter", "rules/mark", "rules/query", "site", "tak/cot", "tak/rule"}},
 	{"daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway/api", "site"}},
 	{"audit", Edge, "edges", false, "The record of orders and refusals, chained by hashes.", []string{"atrest", "infile"}},
 	{"logbook", Pure, "edges", false, "Key and meaning of every line of the log: docs/log.md.", nil},
@@ -138,16 +139,17 @@ var Rooms = []Room{
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 
 	{"cli", Edge, "operator", false, "What the commands of both programs share: list, help, manual, and the start of the second program.", []string{
-		"config", "control/glance", "infile", "link/compact", "link/compact/teach", "link/profile", "manual"}},
+		"config", "control/glance", "infile", "keyfile", "link/compact", "link/compact/teach", "link/profile", "manual"}},
 	{"node", Edge, "operator", false, "`gateway run`: joins the rooms of a gateway, starts and stops them, and keeps its sockets.", []string{
 		"atrest", "audit", "cli", "config", "control", "control/glance", "control/spans", "corpora", "daemon", "gateway",
-		"gateway/api", "gateway/mail", "journal", "jxta", "jxtabridge", "lan", "lan/takfiles", "lan/taklan", "link/compact",
-		"link/profile", "link/seal", "logbook", "meet", "norm", "norm/elide", "radio", "rights", "rules/filter", "site", "tak"}},
+		"gateway/api", "gateway/mail", "journal", "jxta", "jxtabridge", "keyfile", "lan", "lan/takfiles", "lan/taklan",
+		"link/compact", "link/profile", "link/seal", "logbook", "meet", "norm", "norm/elide", "radio", "rights", "rules/filter",
+		"site", "tak"}},
 	{"operator", Edge, "operator", false, "Commands that ask or steer a running gateway, or work on its files.", []string{
 		"atrest", "audit", "cli", "config", "control", "control/glance", "control/top", "corpora", "doctor", "gateway",
-		"gateway/api", "infile", "journal", "journal/pages", "jxta", "jxtabridge", "link/compact", "link/compact/teach",
-		"link/profile", "link/roster", "link/seal", "link/survey", "meet", "node", "rights", "rules/filter", "rules/mark",
-		"rules/query", "site", "tak/code", "tak/cot", "tak/rule", "when"}},
+		"gateway/api", "infile", "journal", "journal/pages", "jxta", "jxtabridge", "keyfile", "link/compact",
+		"link/compact/teach", "link/profile", "link/roster", "link/seal", "link/survey", "meet", "node", "rights",
+		"rules/filter", "rules/mark", "rules/query", "site", "tak/code", "tak/cot", "tak/rule", "when"}},
 
 	{"lab/browser", Edge, "lab", false, "A real browser without a window, for tests of pages.", nil},
 	{"lab/baddisk", Edge, "lab", false, "A block device with a file system whose sectors fail when a test says so.", nil},
@@ -172,13 +174,13 @@ var Rooms = []Room{
 	{"lab/air", Pure, "lab", false, "`gateway air`: how full a link gets with more to carry.", []string{"gateway/api", "jxtabridge", "lab/sim", "link/profile", "link/seal", "site"}},
 	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/forecast", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices.", []string{
-		"cli", "config", "gateway/api", "infile", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/linkemu",
+		"cli", "gateway/api", "infile", "jxta", "keyfile", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/linkemu",
 		"lab/replay", "lab/report", "lab/shapes", "lab/trace", "link/compact", "link/profile", "tak/cot"}},
 	{"lab/field/gametest", Edge, "lab", false, "Tests that play whole Blue Games in the field trial; no source.", nil},
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
 		"jxta", "lab/check", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field"}},
 	{"lab/commands", Edge, "lab", false, "Commands of gateway-lab.", []string{
-		"cli", "config", "infile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/linkemu", "lab/primer",
+		"cli", "config", "infile", "keyfile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/linkemu", "lab/primer",
 		"lab/replay", "lab/report", "lab/trace", "link/compact", "link/profile", "link/roster", "link/survey", "pmul",
 		"pmul/pmulfile"}},
 
