@@ -83,7 +83,7 @@ var Rooms = []Room{
 	{"norm/elide", Pure, "carriers", false, "Shortens NORM packets for the link and restores them; builds the FLUSH.", nil},
 
 	{"jxtabridge", Pure, "faces", true, "Serves JXTA peers: rendezvous, relay, discovery, pipes; stands for the peers of other sites.", []string{"advcache", "due", "jxta", "jxtabridge/reliable", "rate", "recent", "rules/filter", "site"}},
-	{"jxtabridge/reliable", Pure, "faces", false, "One window for streams and secure pipes: blocks, acknowledgements, repeats.", nil},
+	{"jxtabridge/reliable", Pure, "faces", false, "One conversation for streams and secure pipes: blocks, acknowledgements, window, repeats.", []string{"due"}},
 	{"jxtabridge/peertest", Edge, "faces", false, "Tests of two joined bridges with unmodified JXTA peers; no source.", nil},
 
 	{"tak", Pure, "faces", true, "Serves TAK devices: the TAK server of its LAN; shows the units of other sites.", []string{"due", "rate", "recent", "site", "tak/code", "tak/cot", "tak/rule", "tak/track"}},

@@ -59,12 +59,12 @@ func Metrics(st Status, s Stats) (list []site.Metric) {
 	count("streams_opened", "", values{"": s.Streams}, "BiDi pipes and sockets opened between local and far peers.")
 	count("streams_ended", "reason", s.StreamsEnded,
 		"Those that ended, by reason: closed_here, closed_there, reset_there, refused, not_accepted, not_taken, overflow, encrypted.")
-	count("stream_bytes", "direction", values{"out": s.StreamOctetsOut, "in": s.StreamOctetsIn},
+	count("stream_bytes", "direction", values{"out": s.Stream.OctetsOut, "in": s.Stream.OctetsIn},
 		"Octets of their blocks: out (taken from local peers), in (acknowledged by them).")
-	count("stream_local", "event", values{"acknowledgement": s.StreamAcks, "duplicate": s.StreamDuplicates, "repeat": s.StreamRepeats},
+	count("stream_local", "event", values{"acknowledgement": s.Stream.Acks, "duplicate": s.Stream.Duplicates, "repeat": s.Stream.Repeats},
 		"What of their reliability layer stayed on the LAN: acknowledgements of local peers, duplicates of theirs, blocks they were sent again.")
-	count("secure_blocks", "event", values{"carried": s.SecureBlocks, "delivered": s.SecureDelivered, "duplicate": s.SecureDuplicates,
-		"repeat": s.SecureRepeats, "crossed": s.SecureCrossed},
+	count("secure_blocks", "event", values{"carried": s.Secure.Blocks, "delivered": s.Secure.Delivered, "duplicate": s.Secure.Duplicates,
+		"repeat": s.Secure.Repeats, "crossed": s.SecureCrossed},
 		"Blocks of secure pipes to far peers: carried; delivered (a local peer has acknowledged it); duplicate (it was here before); repeat (to a local peer). Of connections: crossed (both peers opened one, one was kept).")
 	count("multicast", "event", values{"heard": s.MulticastHeard, "copy": s.MulticastCopies, "sent": s.MulticastSent, "withheld": s.MulticastWithheld},
 		"Multicast datagrams: heard; of these copy (the peer says it to its gateway too); sent; withheld (for the rate, or too long).")
