@@ -106,9 +106,11 @@ var Rooms = []Room{
 	{"gateway/group", Pure, "road", false, "The carrier of messages to several peers at once: P_Mul.", []string{
 		"due", "gateway/api", "gateway/mail", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile",
 		"link/replica", "link/seal", "pmul", "site"}},
+	{"gateway/keys", Pure, "road", false, "Which keys and rosters a node goes by, and which datagrams count.", []string{
+		"due", "gateway/api", "gateway/mail", "link/frame", "link/roster", "link/seal"}},
 	{"gateway", Pure, "road", false, "The whole way of a message in one Step: faces, rules, replication, bearers.", []string{
-		"due", "gateway/api", "gateway/group", "gateway/mail", "gateway/mail/life", "gateway/unicast", "link/compact", "link/custody",
-		"link/envelope", "link/frame", "link/profile", "link/replica", "link/roster", "link/seal", "link/survey", "rules/calendar",
+		"due", "gateway/api", "gateway/group", "gateway/keys", "gateway/mail", "gateway/mail/life", "gateway/unicast", "link/compact",
+		"link/custody", "link/envelope", "link/frame", "link/profile", "link/replica", "link/roster", "link/seal", "link/survey", "rules/calendar",
 		"rules/filter", "rules/mark", "site"}},
 
 	{"lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"jxta", "jxtabridge", "rate", "site"}},

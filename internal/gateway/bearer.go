@@ -91,8 +91,8 @@ func (g *Gateway) newBearer(peers []*mail.Peer, records []api.Record) (b *bearer
 		Self: g.cfg.ID, Boot: g.cfg.Boot.Number, Profile: &b.profile, Timing: b.timing, Shore: g.cfg.Shore,
 		Keepalive: g.cfg.Keepalive, Messages: !shared, Peers: peers,
 		Road: g, Store: g.mail, Replica: g.replica, Coder: &g.coders.plain, Air: &b.air, Norm: libnorm{g},
-		Group: b.group, GroupLedger: &b.ledger, Proofs: proofsMost(&g.cfg),
-		Behind: rollover{g}.mayLack, Lacks: forwardSecrecy{g}.lacks,
+		Group: b.group, GroupLedger: &b.ledger, Proofs: g.keys.ProofsMost(),
+		Behind: g.keys.Rosters.MayLack, Lacks: g.keys.Lacks,
 	})
 	b.surveys = newSurveys(b)
 	if err != nil || !shared {
@@ -106,7 +106,7 @@ func (g *Gateway) newBearer(peers []*mail.Peer, records []api.Record) (b *bearer
 	several, err := group.New(group.Config{
 		Self: g.cfg.ID, Profile: &b.profile, Timing: b.timing, Group: b.group, Rand: rng, Peers: peers,
 		Road: g, Store: g.mail, Replica: g.replica, Coder: &g.coders.plain, Air: &b.air, Ledger: &b.ledger,
-		Met: b.lines.Roll.Met, Proofs: proofsMost(&g.cfg), Proven: g.keys.proofs, Behind: g.keys.behind,
+		Met: b.lines.Roll.Met, Proofs: g.keys.ProofsMost(), Proven: g.keys.Proofs, Behind: g.keys.Rosters.Behind,
 		Holds: func(m *site.Message) bool { return g.standing.takes(&g.faces, m) },
 	}, records)
 	if err != nil {

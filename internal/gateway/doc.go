@@ -28,13 +28,6 @@
 //   - faces.go: protocol adapters
 //   - receive.go: what arrives from the link
 //
-// Which datagrams and keys are valid:
-//
-//   - door.go: which datagrams of a peer are accepted
-//   - trust.go: which keys are accepted
-//   - rollover.go: newer rosters
-//   - shelf.go: which rosters a peer has kept
-//
 // Rules and orders of the operator:
 //
 //   - rules.go: what may cross the link
@@ -53,6 +46,7 @@
 //   - state.go: replication of sites' state
 //   - far.go: the copy of a peer's site
 //   - peer.go: another gateway of the network
+//   - door.go: what keys and rosters (package internal/gateway/keys) ask for
 //   - coders.go: which model codes and decodes a text
 //   - meeting.go: where adapters of this gateway exchange traffic
 //   - endings.go: messages after they are acknowledged, until each has been handed over or has failed

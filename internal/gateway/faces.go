@@ -98,10 +98,10 @@ func (fs *faces) describe(m *site.Message) site.Subject {
 }
 
 // remark finds the key of a message again that came from the journal.
-func (g *Gateway) remark(m *site.Message) {
+func (fs *faces) remark(rules []mark.Rule, m *site.Message) {
 	if m.Key != 0 {
-		s := g.faces.describe(m)
-		mark.Remark(g.cfg.Messages, m, &s)
+		s := fs.describe(m)
+		mark.Remark(rules, m, &s)
 	}
 }
 
@@ -119,7 +119,7 @@ func (g *Gateway) stepFace(now time.Time, number site.Face, ev site.Event) {
 	}
 	g.out.Notes = append(g.out.Notes, fo.Notes...)
 	for _, m := range fo.Remember {
-		g.remember(number, m)
+		g.Record(memoryRecord(number, m))
 	}
 	g.touched = g.touched || len(fo.Items)+len(fo.Carry)+len(fo.Done)+len(fo.Undelivered) > 0
 	for _, it := range fo.Items {
@@ -151,16 +151,16 @@ func (g *Gateway) stepFace(now time.Time, number site.Face, ev site.Event) {
 	g.faces.meeting.turn(g, now)
 }
 
-// remember keeps what a face wants to find again.
-func (g *Gateway) remember(number site.Face, m site.Memory) {
-	bucket, key, value := bucketBridge, []byte(m.Key), m.Value
+// memoryRecord is the record of what a face wants to find again.
+func memoryRecord(number site.Face, m site.Memory) (bucket string, key, value []byte) {
+	bucket, key, value = bucketBridge, []byte(m.Key), m.Value
 	if number != site.JXTA {
 		bucket, key = bucketFace, append([]byte{byte(number)}, m.Key...)
 	}
 	if len(value) == 0 {
 		value = nil
 	}
-	g.Record(bucket, key, value)
+	return bucket, key, value
 }
 
 // carry takes a message of this site into custody for those sites that the rules let it go to.

@@ -85,6 +85,12 @@ func (f *farCopy) have(now time.Time) (have []envelope.Hash, d *replica.Digest) 
 	return have, d
 }
 
+// differs holds the peer's digest against what is here.
+func (f *farCopy) differs(now time.Time, digest uint32) bool {
+	_, d := f.have(now)
+	return d.Sum() != digest
+}
+
 // keys are the names of items by their hashes.
 func (f *farCopy) keys() map[envelope.Hash]string {
 	keys := map[envelope.Hash]string{}

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -10,6 +9,7 @@ import (
 
 	"aldis/internal/due"
 	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/keys"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/compact"
@@ -89,8 +89,7 @@ const DefaultMaxWaiting = 64 << 20
 type Gateway struct {
 	cfg       Config
 	faces     faces
-	keys      keys
-	door      door
+	keys      *keys.Keys
 	coders    coders
 	replica   *replica.Replica
 	mail      *mail.Store
@@ -130,8 +129,6 @@ func New(cfg Config, restore []api.Record) (*Gateway, error) {
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
 	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &api.Output{}}
 	g.coders.net.Net = cfg.Corpus
-	g.keys.known, g.keys.told, g.keys.lags = map[uint16]shelf{}, map[uint16]uint32{}, map[uint16]time.Time{}
-	g.keys.again, g.keys.denied, g.keys.changed = map[uint16]time.Time{}, map[uint16]time.Time{}, map[uint16]uint32{}
 	g.mail = mail.NewStore(g, cfg.Boot.Number, cfg.MaxWaiting, g.ended)
 	for _, pc := range cfg.Peers {
 		if pc.ID == 0 || pc.ID == cfg.ID || g.byID[pc.ID] != nil {
@@ -147,6 +144,7 @@ func New(cfg Config, restore []api.Record) (*Gateway, error) {
 		ids[i], reached[i] = p.ID, p.Peer
 	}
 	g.replica = replica.New(ids)
+	g.keys = newKeys(&g.cfg, g, reached)
 	if err := g.faces.start(cfg, restore); err != nil {
 		return nil, err
 	}
@@ -165,10 +163,9 @@ func New(cfg Config, restore []api.Record) (*Gateway, error) {
 	}
 	g.restored.records = g.out.Records
 	g.silence.fixed = cfg.Silent
-	if err := g.keys.begin(&g.cfg, states); err != nil {
+	if err := g.keys.Begin(states); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	g.door = newDoor(g)
 	return g, nil
 }
 
@@ -193,7 +190,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	g.out, g.touched, g.now = &out, false, now
 	g.lateness(now, ev)
 	g.mail.Turn(now)
-	g.keys.forward.Step(now)
+	g.keys.Step(now)
 	defer func() { g.out = nil }()
 	if g.restored != nil {
 		g.start(now)
@@ -237,7 +234,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	case ClassOrder:
 		ev.obey(g, now)
 	case api.Forget:
-		g.door.forget(now, ev)
+		g.forget(now, ev)
 	case NewRules:
 		ev.obey(g, now)
 	case api.Drain:
@@ -247,7 +244,8 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	case SurveyOrder:
 		g.bearers[0].surveys.obey(g, now, ev)
 	case NewRoster:
-		ev.obey(g, now)
+		g.keys.Rosters.Give(ev.Roster)
+		g.part(now)
 	default:
 		g.normEvent(now, ev)
 	}
@@ -266,7 +264,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 		g.mail.Expire(now, p.Peer)
 		p.ends.step(now)
 	}
-	rollover{g}.step(now)
+	g.tellRosters(now)
 	g.TellFates(now)
 	g.stepBearers(now)
 	g.silence.step(g, now)
@@ -331,9 +329,8 @@ func (g *Gateway) start(now time.Time) {
 	g.restored = nil
 	g.out.Records = r.records
 	g.silence.resume(g, now)
-	g.door.begin(now)
-	rollover{g}.part(now)
-	rollover{g}.disputed("the configuration or the journal")
+	g.keys.Start(now)
+	g.part(now)
 	for _, it := range r.own { // before a face says anew which of them somebody uses
 		g.put(now, it)
 	}
@@ -393,7 +390,7 @@ func (g *Gateway) purge(now time.Time) {
 // ended hears of each message and recipient once: who asked is told, and what a peer is known to hold follows.
 func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
 	if e.Content.Roster != nil {
-		rollover{g}.ended(e, fate)
+		g.keys.Rosters.Ended(g.now, e.Peer.ID, e.Content.Roster, fate == mail.Delivered)
 		return
 	}
 	switch fate {
@@ -401,7 +398,7 @@ func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
 		return
 	case mail.Delivered:
 		for _, h := range g.replica.Acked(e.Peer.ID, e.ID) {
-			g.recordCopy(e.Peer.ID, h)
+			g.Record(copyRecord(e.Peer.ID, h))
 		}
 		if e.Content.Payload != nil {
 			g.byID[e.Peer.ID].ends.acknowledged(g.now, e)
@@ -433,18 +430,10 @@ func (g *Gateway) Drop(reason string) { g.dropped[reason]++ }
 // Seal makes a datagram of frames to a peer or seal.Group; false: this start has no counter left, which it says, or the roster
 // does not name the peer.
 func (g *Gateway) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
-	if p := g.byID[to]; p != nil && g.keys.forward != nil {
-		g.keys.forward.Silent(to, p.bearer.lines.Link(p.Peer).Listening())
+	if p := g.byID[to]; p != nil {
+		g.keys.Silent(to, p.bearer.lines.Link(p.Peer).Listening())
 	}
-	data, err := g.keys.sealer.Seal(nil, to, long, frames)
-	if errors.Is(err, seal.ErrNoKey) {
-		g.Drop("no_key")
-		return nil, false
-	}
-	if err != nil {
-		g.Note("error", "datagram counter exhausted: restart the gateway to derive a new key")
-	}
-	return data, err == nil
+	return g.keys.Seal(to, long, frames)
 }
 
 // Send puts a datagram on the air.
@@ -455,7 +444,7 @@ func (g *Gateway) Send(to netip.AddrPort, data []byte) {
 
 // deadline is when Step wants to be called at the latest.
 func (g *Gateway) deadline(now time.Time) time.Time {
-	at := due.Earliest(due.Earliest(g.nextPurge, g.limited.due), due.Earliest(rollover{g}.due(now), g.keys.forward.Due()))
+	at := due.Earliest(due.Earliest(g.nextPurge, g.limited.due), g.keys.Due())
 	for _, p := range g.peers {
 		at = due.Earliest(due.Earliest(at, g.mail.Due(p.Peer)), due.Earliest(p.ends.due(), p.link.due()))
 	}

@@ -57,7 +57,7 @@ func (m *meeting) turn(g *Gateway, now time.Time) {
 		m.due = out.Deadline
 		g.out.Notes = append(g.out.Notes, out.Notes...)
 		for _, memory := range out.Remember {
-			g.remember(site.Meeting, memory)
+			g.Record(memoryRecord(site.Meeting, memory))
 		}
 		for _, t := range out.Tell {
 			g.stepFace(now, t.Face, t.Event)

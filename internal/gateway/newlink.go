@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/keys"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
-	"aldis/internal/link/seal"
 )
 
 // replaced is what orders have replaced in this run, and what none can replace.
@@ -86,12 +86,9 @@ func join(g *Gateway, now time.Time, pc PeerConfig) {
 	g.byID[p.ID] = p
 	at, _ := slices.BinarySearchFunc(g.peers, p.ID, func(q *peer, id uint16) int { return cmp.Compare(q.ID, id) })
 	g.peers = slices.Insert(g.peers, at, p)
-	g.keys.opener.Add(p.ID)
-	if g.door.visits[p.ID] == nil {
-		g.door.visits[p.ID] = &visit{said: map[string]time.Time{}, counted: []seal.Boot{{}}}
-	}
+	g.keys.Join(p.Peer)
 	g.replica.Join(p.ID)
-	rollover{g}.part(now)
+	g.part(now)
 	judgeOwn(g, now) // the rules may keep some of it from this one
 	g.Note("info", "a new peer", "peer", p.Name, "id", p.ID)
 }
@@ -106,7 +103,7 @@ func leave(g *Gateway, now time.Time, p *peer) {
 	newsWaiting, newsUnderWay, _ := p.Box.News()
 	p.bearer.surveys.left(g, now, p)
 	learned := p.Paths // for when it comes back in this run
-	g.door.estrange(now, p, false)
+	g.estrange(now, p, false)
 	p.Paths = mail.NewPaths(netip.AddrPort{})
 	p.bearer.lines.RecordPaths(p.Peer)
 	p.Paths = learned
@@ -115,11 +112,10 @@ func leave(g *Gateway, now time.Time, p *peer) {
 		g.Record(bucketCopy, peerKey(p.ID, []byte(key)), nil)
 	}
 	p.far.clear()
-	g.keys.forget(p.ID)
+	g.keys.Leave(p.ID)
 	g.limited.lost(p.ID)
 	delete(g.byID, p.ID)
 	g.peers = slices.DeleteFunc(g.peers, func(is *peer) bool { return is == p })
-	g.keys.opener.Remove(p.ID)
 	if g.away == nil {
 		g.away = map[uint16]*peer{}
 	}
@@ -151,7 +147,7 @@ func newPeer(g *Gateway, pc PeerConfig) *peer {
 func leftBehind(records []api.Record, known map[uint16]*peer) (ids []uint16) {
 	for _, r := range records {
 		switch r.Bucket {
-		case bucketSeal, bucketCopy, bucketFar, bucketStored, "peer", "to", "path", "first", "early", "cut", "piece", "flow", "inflow", "before":
+		case keys.BucketSeal, bucketCopy, bucketFar, bucketStored, "peer", "to", "path", "first", "early", "cut", "piece", "flow", "inflow", "before":
 			if len(r.Key) >= 2 {
 				if id := binary.BigEndian.Uint16(r.Key); known[id] == nil {
 					ids = append(ids, id)

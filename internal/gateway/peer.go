@@ -22,7 +22,6 @@ type peer struct {
 
 // Journal buckets of the gateway itself. Keys start with the peer's id where they belong to one.
 const (
-	bucketSeal    = "seal"    // peer -> seal.PeerState
 	bucketCopy    = "copy"    // peer, item key -> version that the peer holds
 	bucketDeliver = "deliver" // token -> for local peers: endings.go
 	bucketFar     = "far"     // peer, item key -> envelope with the item

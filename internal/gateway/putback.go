@@ -11,7 +11,7 @@ import (
 // docs/decisions/put-back.md.
 func (g *Gateway) heed(now time.Time, p *peer, h frame.Hello) {
 	met, numbers := &p.Met, p.bearer.lines.Numbers(p.Peer)
-	numbers.Compare(h, g.keys.opener.State(p.ID).Boot)
+	numbers.Compare(h, g.keys.Boot(p.ID))
 	if h.End && h.Stream == met.InStream && met.Refused == mail.Taken {
 		met.Refused = mail.Ended
 		g.RecordPeer(p.Peer)

@@ -16,13 +16,14 @@ import (
 
 // receive takes a datagram that counts; the door sees to the others.
 func (g *Gateway) receive(now time.Time, d api.Datagram) {
-	p, body, info, again, ok := g.door.open(now, d)
-	if !ok {
+	o := g.keys.Open(now, d, g.silence.on)
+	p, info, body := g.byID[o.From], o.Info, o.Body
+	if !o.Taken {
+		if g.touched = !o.Idle; p != nil {
+			g.answer(now, p, &o)
+		}
 		return
 	}
-	rollover{g}.used(p, info.Epoch)
-	state := g.keys.opener.State(p.ID) // it keeps replays out
-	g.Record(bucketSeal, peerKey(p.ID, nil), state.Append(nil))
 	p.Counts.DatagramsReceived++
 	p.bearer.air.Heard(now, &p.bearer.profile, len(d.Data))
 	for _, c := range p.bearer.channels {
@@ -73,7 +74,7 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 		body = rest
 	}
 	g.beginAnew(now, p)
-	if again { // its receipts, if it has any to give, were in this datagram
+	if o.Again { // its receipts, if it has any to give, were in this datagram
 		lines.Link(p.Peer).Restarted()
 	}
 }
@@ -110,8 +111,7 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 
 // hello learns whom the peer knows, and whether its store or its numbers are new.
 func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
-	g.door.overtaken(now, p, h)
-	rollover{g}.hear(now, p, h.Roster, h.Mark)
+	g.keys.Hear(now, p.ID, h)
 	met := &p.Met
 	switch {
 	case met.Store != h.Store && met.Store != 0:
@@ -120,7 +120,7 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 		g.newNumbers(now, p)
 		g.newStore(now, p)
 	case met.Store != h.Store:
-		met.Store, met.InStream, met.Compared = h.Store, h.Stream, g.keys.opener.State(p.ID).Boot
+		met.Store, met.InStream, met.Compared = h.Store, h.Stream, g.keys.Boot(p.ID)
 		g.RecordPeer(p.Peer)
 	case met.InStream != h.Stream && newest:
 		met.InStream = h.Stream
@@ -148,10 +148,14 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 	}
 	met.Answered(now, h, g.cfg.Boot.Number)
 	if met.Placed = met.Placed || newest; newest {
-		forwardSecrecy{g}.hear(now, p, h)
+		if g.keys.Agree(p.ID, h) && !met.Owed {
+			met.Owe(now.Add(g.cfg.Profile.AckDelay))
+		}
 		g.heed(now, p, h)
 	}
-	g.compare(now, p, h.Digest)
+	if h.Digest != 0 && !p.Box.Asks() && p.far.differs(now, h.Digest) {
+		g.ask(now, p)
+	}
 }
 
 // forgets counts how often a peer has said that it cannot read what it was sent.
@@ -175,8 +179,8 @@ func (f *forgets) again(now time.Time, g *Gateway, name string) {
 
 // newNumbers: the peer counts its messages from 1 again.
 func (g *Gateway) newNumbers(now time.Time, p *peer) {
-	g.door.close(p)
-	p.Met.Compared, p.Met.Refused = g.keys.opener.State(p.ID).Boot, mail.Taken
+	g.keys.Close(p.ID)
+	p.Met.Compared, p.Met.Refused = g.keys.Boot(p.ID), mail.Taken
 	for _, c := range p.bearer.carriers {
 		c.NewNumbers(now, p.Peer)
 	}
@@ -223,10 +227,9 @@ func modelOf() uint16 {
 
 // Hello is what a HELLO to a peer says now.
 func (g *Gateway) Hello(now time.Time, p *mail.Peer) frame.Hello {
-	boot, stream := g.door.heardOf(p)
-	h := frame.Hello{Store: g.cfg.Store, Stream: p.Met.Stream, HeardBoot: boot,
-		HeardStream: stream, Roster: g.keys.said(), Mark: g.keys.mark, Digest: g.replica.Digest(now, p.ID), Model: modelOf(), Forgot: p.Met.Forgot & 0x7f, Corpus: g.cfg.Corpus.Name()}
-	forwardSecrecy{g}.say(&h, p)
+	h := frame.Hello{Store: g.cfg.Store, Stream: p.Met.Stream, Digest: g.replica.Digest(now, p.ID), Model: modelOf(),
+		Forgot: p.Met.Forgot & 0x7f, Corpus: g.cfg.Corpus.Name()}
+	g.keys.Hello(p, &h)
 	for _, c := range g.byID[p.ID].bearer.carriers {
 		c.Hello(p, &h)
 	}

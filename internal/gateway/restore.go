@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/keys"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/replica"
-	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"
 	"aldis/internal/site"
 )
@@ -22,19 +22,18 @@ type restored struct {
 	records []api.Record // that bring a journal of version 0.1 to the form of this one
 }
 
-// recordCopy keeps what a peer holds of this site.
-func (g *Gateway) recordCopy(peer uint16, h replica.Held) {
-	key := peerKey(peer, []byte(h.Key))
+// copyRecord is the record of what a peer holds of this site.
+func copyRecord(peer uint16, h replica.Held) (bucket string, key, value []byte) {
+	key = peerKey(peer, []byte(h.Key))
 	if h.Gone {
-		g.Record(bucketCopy, key, nil)
-		return
+		return bucketCopy, key, nil
 	}
-	value := slices.Clone(h.Version.Hash[:])
+	value = slices.Clone(h.Version.Hash[:])
 	expires := uint64(0)
 	if !h.Version.Expires.IsZero() {
 		expires = uint64(h.Version.Expires.UnixMilli())
 	}
-	g.Record(bucketCopy, key, binary.BigEndian.AppendUint64(value, expires))
+	return bucketCopy, key, binary.BigEndian.AppendUint64(value, expires)
 }
 
 // restore rebuilds what the journal holds. Records of peers that are configured no more are left where they are.
@@ -52,7 +51,7 @@ func (g *Gateway) restore(records []api.Record) (states map[uint16]seal.PeerStat
 		return slices.Compare(a.Key, b.Key)
 	})
 	for _, r := range records {
-		if r.Bucket == bucketSeal && len(r.Key) == 2 {
+		if r.Bucket == keys.BucketSeal && len(r.Key) == 2 {
 			if id := binary.BigEndian.Uint16(r.Key); g.byID[id] != nil {
 				states[id], err = seal.ParsePeerState(r.Value)
 			}
@@ -90,11 +89,9 @@ func (g *Gateway) resume(list []mail.Restored) {
 			continue
 		}
 		if payload := g.mail.Content(r).Content.Payload; payload != nil && (r.At.Number == 0 || r.At.Lane == mail.Group) {
-			g.remark(payload)
+			g.faces.remark(g.cfg.Messages, payload)
 		}
-		if told, _, err := roster.SerialOf(g.mail.Content(r).Content.Roster); err == nil {
-			g.keys.told[p.ID] = max(told, g.keys.told[p.ID])
-		}
+		g.keys.Rosters.Resume(p.ID, g.mail.Content(r).Content.Roster)
 		taken := slices.ContainsFunc(p.bearer.carriers, func(c mail.Carrier) bool { return c.Resume(r, p.Peer) })
 		if !taken {
 			g.mail.Leave(r)
@@ -115,8 +112,8 @@ func (g *Gateway) restoreRecord(r api.Record) error {
 		}
 		it.Home = it.Kind == site.Document // until a face says who needs it; those that have it keep it
 		g.restored.own = append(g.restored.own, it)
-	case bucketRoster:
-		return g.keys.restore(g.cfg.Trust, r.Value)
+	case keys.BucketRoster:
+		return g.keys.Rosters.Restore(r.Value)
 	case bucketBill:
 		return g.bearers[0].billed.months.restore(r.Key, r.Value)
 	case bucketStanding:

@@ -245,26 +245,26 @@ func (g *Gateway) peerSilent(now time.Time, p *peer, f frame.Silence) {
 	g.Note("info", "a peer goes silent: each message for it goes out once and waits for the receipt", "peer", p.Name, "until", until)
 }
 
-// forecast adds up what is owed to the peers.
-func (g *Gateway) forecast(now time.Time) api.SilenceStatus {
-	s := api.SilenceStatus{On: g.silence.quiet(), Fixed: g.silence.fixed}
-	if !g.silence.until.IsZero() && !g.silence.fixed {
-		s.Until = g.silence.until.UTC().Format(time.RFC3339)
-		s.LeftS = g.silence.remaining(now).Seconds()
+// status says how long the silence lasts, and adds up what is owed to the peers.
+func (s *silence) status(now time.Time, bearers []*bearer) api.SilenceStatus {
+	row := api.SilenceStatus{On: s.quiet(), Fixed: s.fixed}
+	if !s.until.IsZero() && !s.fixed {
+		row.Until = s.until.UTC().Format(time.RFC3339)
+		row.LeftS = s.remaining(now).Seconds()
 	}
-	if at := g.silence.list.Next(g.silence.wall(now)); !at.IsZero() && !g.silence.fixed {
-		s.Next = at.Format(time.RFC3339)
+	if at := s.list.Next(s.wall(now)); !at.IsZero() && !s.fixed {
+		row.Next = at.Format(time.RFC3339)
 	}
-	for _, b := range g.bearers {
+	for _, b := range bearers {
 		for _, c := range b.carriers {
 			o := c.Owed(now)
-			s.Receipts += o.Receipts
-			s.Messages += o.Messages
-			s.Items += o.Items
-			s.Octets += o.Octets
-			s.Datagrams += o.Datagrams
-			s.AirtimeS += o.Airtime.Seconds()
+			row.Receipts += o.Receipts
+			row.Messages += o.Messages
+			row.Items += o.Items
+			row.Octets += o.Octets
+			row.Datagrams += o.Datagrams
+			row.AirtimeS += o.Airtime.Seconds()
 		}
 	}
-	return s
+	return row
 }

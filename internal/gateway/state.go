@@ -36,7 +36,10 @@ func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
 	}
 	if m.Roster != nil {
 		p.Opened = mail.Key
-		rollover{g}.arrived(now, p, m.Roster)
+		for _, id := range g.keys.Rosters.Arrived(now, p.ID, m.Roster) {
+			g.byID[id].Met.Owe(now)
+		}
+		g.part(now)
 	}
 	if len(m.Lost) > 0 {
 		p.Opened = mail.State
@@ -45,7 +48,7 @@ func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
 	if m.Asks {
 		void, changes := g.replica.Mend(now, p.ID, m.Have)
 		for _, h := range changes {
-			g.recordCopy(p.ID, h)
+			g.Record(copyRecord(p.ID, h))
 		}
 		if len(void) > 0 {
 			g.submit(now, p, envelope.Message{Void: void}, mail.State)
@@ -72,16 +75,6 @@ func parseItem(value []byte) (site.Item, error) {
 		return site.Item{}, errors.Join(mail.ErrRecord, err)
 	}
 	return m.Items[0], nil
-}
-
-// compare holds the peer's digest against what we have of its site, and asks for a repair when they differ.
-func (g *Gateway) compare(now time.Time, p *peer, digest uint32) {
-	if digest == 0 || p.Box.Asks() {
-		return
-	}
-	if _, d := p.far.have(now); d.Sum() != digest {
-		g.ask(now, p)
-	}
 }
 
 // ask asks a peer for what we lack of its site.

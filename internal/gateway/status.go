@@ -15,8 +15,8 @@ import (
 func (g *Gateway) Status(now time.Time) api.Status {
 	b := g.bearers[0]
 	s := api.Status{
-		ID: g.cfg.ID, Name: g.cfg.Name, Key: g.keys.fingerprint(&g.cfg), Profile: b.profile.Name, End: "terminal", BootNumber: g.cfg.Boot.Number,
-		Transport: profile.NORM, NORM: b.lines.NormStatus(), Silence: g.forecast(now), Link: linkStatus(b.profile, g.cfg.Shore),
+		ID: g.cfg.ID, Name: g.cfg.Name, Profile: b.profile.Name, End: "terminal", BootNumber: g.cfg.Boot.Number,
+		Transport: profile.NORM, NORM: b.lines.NormStatus(), Silence: g.silence.status(now, g.bearers), Link: linkStatus(b.profile, g.cfg.Shore),
 		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Drain: g.faces.drain.status(g), Holds: MessagesOf(g).Holds(), Bill: b.billed.status(), Relinked: g.linkReplaced, LeftPeers: slices.Clone(g.left), Dropped: maps.Clone(g.dropped), Modelled: g.coders.work(),
 	}
 	if g.cfg.Shore {
@@ -35,8 +35,7 @@ func (g *Gateway) Status(now time.Time) api.Status {
 	for _, p := range g.peers {
 		ps := api.PeerStatus{
 			ID: p.ID, Name: p.Name, Knows: p.Met.KnowsUs, Corpus: corpusName(p.Met.Corpus),
-			ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far.items),
-			Start: g.keys.opener.State(p.ID).Boot, Forgotten: g.door.visits[p.ID].forgotten, Unopened: g.door.visits[p.ID].strange, PeerCounts: p.Counts,
+			ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far.items), PeerCounts: p.Counts,
 		}
 		if at := p.Configured(); at.IsValid() {
 			ps.Configured = at.String()
@@ -65,6 +64,6 @@ func (g *Gateway) Status(now time.Time) api.Status {
 	if bill := MessagesOf(g).Bill(1); len(bill) > 0 {
 		s.Month = &bill[0]
 	}
-	g.keys.describe(&s)
+	g.keys.Describe(&s)
 	return s
 }
