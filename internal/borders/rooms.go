@@ -108,8 +108,10 @@ var Rooms = []Room{
 		"link/replica", "link/seal", "pmul", "site"}},
 	{"gateway/keys", Pure, "road", false, "Which keys and rosters a node goes by, and which datagrams count.", []string{
 		"due", "gateway/api", "gateway/mail", "link/frame", "link/roster", "link/seal"}},
+	{"gateway/forecast", Pure, "road", false, "Answers operators: where messages and advertisements are, and when they will be there.", []string{
+		"gateway/api", "gateway/mail", "gateway/mail/life", "link/frame", "link/profile", "link/replica", "rules/filter", "site"}},
 	{"gateway", Pure, "road", false, "The whole way of a message in one Step: faces, rules, replication, bearers.", []string{
-		"due", "gateway/api", "gateway/group", "gateway/keys", "gateway/mail", "gateway/mail/life", "gateway/unicast", "link/compact",
+		"due", "gateway/api", "gateway/forecast", "gateway/group", "gateway/keys", "gateway/mail", "gateway/mail/life", "gateway/unicast", "link/compact",
 		"link/custody", "link/envelope", "link/frame", "link/profile", "link/replica", "link/roster", "link/seal", "link/survey", "rules/calendar",
 		"rules/filter", "rules/mark", "site"}},
 
@@ -133,7 +135,7 @@ var Rooms = []Room{
 	{"control/glance", Pure, "edges", false, "What an operator sees at a glance: is all well, what waits, how the link is used and was.", []string{"gateway/api", "site"}},
 	{"control/page", Edge, "edges", false, "The page in a browser: one static bundle in the binary.", nil},
 	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, the page and its events, and orders.", []string{
-		"audit", "control/glance", "control/page", "corpora", "gateway", "gateway/api", "gateway/mail/life", "link/compact", "link/roster",
+		"audit", "control/glance", "control/page", "corpora", "gateway", "gateway/api", "gateway/forecast", "gateway/mail/life", "link/compact", "link/roster",
 		"link/survey", "norm", "radio", "rights", "rules/filter", "site", "when"}},
 	{"control/spans", Edge, "edges", false, "Tells a collector of OpenTelemetry what became of messages.", []string{"gateway/api"}},
 	{"control/top", Edge, "edges", false, "The page's views Now and Messages in a terminal.", []string{"control", "control/glance", "gateway/api"}},

@@ -36,18 +36,20 @@ func (NewRoster) GatewayEvent() {}
 func (NewRules) GatewayEvent()  {}
 func (NewLink) GatewayEvent()   {}
 
-// libnorm puts a carrier's orders into the Output of this Step.
-type libnorm struct{ g *Gateway }
+// libnorm is a carrier's orders of this Step.
+type libnorm []api.NormCommand
 
-func (n libnorm) order(c api.NormCommand) { n.g.out.Norm = append(n.g.out.Norm, c) }
-
-func (n libnorm) Start(generation uint8, peers []uint16) {
-	n.order(api.NormStart{Generation: generation, Peers: peers})
+func (n *libnorm) Start(generation uint8, peers []uint16) {
+	*n = append(*n, api.NormStart{Generation: generation, Peers: peers})
 }
-func (n libnorm) Enqueue(peer uint16, data []byte) { n.order(api.NormEnqueue{Peer: peer, Data: data}) }
-func (n libnorm) Cancel(peer, object uint16)       { n.order(api.NormCancel{Peer: peer, Object: object}) }
-func (n libnorm) Inject(peer uint16, packet []byte) {
-	n.order(api.NormInject{Peer: peer, Data: packet})
+func (n *libnorm) Enqueue(peer uint16, data []byte) {
+	*n = append(*n, api.NormEnqueue{Peer: peer, Data: data})
+}
+func (n *libnorm) Cancel(peer, object uint16) {
+	*n = append(*n, api.NormCancel{Peer: peer, Object: object})
+}
+func (n *libnorm) Inject(peer uint16, packet []byte) {
+	*n = append(*n, api.NormInject{Peer: peer, Data: packet})
 }
 
 // NormFrameOctets is what a NORM frame has beside its segment, at the most.

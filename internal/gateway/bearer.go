@@ -12,7 +12,7 @@ import (
 	"aldis/internal/link/custody"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
-	"aldis/internal/site"
+	"aldis/internal/link/survey"
 )
 
 // bearer is a way over the air: a link's profile, an antenna, and what moves messages there.
@@ -90,11 +90,12 @@ func (g *Gateway) newBearer(peers []*mail.Peer, records []api.Record) (b *bearer
 	b.lines, err = unicast.New(unicast.Config{
 		Self: g.cfg.ID, Boot: g.cfg.Boot.Number, Profile: &b.profile, Timing: b.timing, Shore: g.cfg.Shore,
 		Keepalive: g.cfg.Keepalive, Messages: !shared, Peers: peers,
-		Road: g, Store: g.mail, Replica: g.replica, Coder: &g.coders.plain, Air: &b.air, Norm: libnorm{g},
+		Road: g, Store: g.mail, Replica: g.replica, Coder: &g.coders.plain, Air: &b.air, Norm: &g.norm,
 		Group: b.group, GroupLedger: &b.ledger, Proofs: g.keys.ProofsMost(),
 		Behind: g.keys.Rosters.MayLack, Lacks: g.keys.Lacks,
 	})
-	b.surveys = newSurveys(b)
+	b.surveys = &surveys{b: b, road: g, quiet: g.silence.quiet, peers: func() []*peer { return g.peers },
+		shore: g.cfg.Shore, boot: uint8(g.cfg.Boot.Number), far: map[uint16]*survey.Answerer{}}
 	if err != nil || !shared {
 		b.carriers = []mail.Carrier{b.lines}
 		return b, err
@@ -107,7 +108,7 @@ func (g *Gateway) newBearer(peers []*mail.Peer, records []api.Record) (b *bearer
 		Self: g.cfg.ID, Profile: &b.profile, Timing: b.timing, Group: b.group, Rand: rng, Peers: peers,
 		Road: g, Store: g.mail, Replica: g.replica, Coder: &g.coders.plain, Air: &b.air, Ledger: &b.ledger,
 		Met: b.lines.Roll.Met, Proofs: g.keys.ProofsMost(), Proven: g.keys.Proofs, Behind: g.keys.Rosters.Behind,
-		Holds: func(m *site.Message) bool { return g.standing.takes(&g.faces, m) },
+		Holds: g.orders.takes,
 	}, records)
 	if err != nil {
 		return nil, err

@@ -30,10 +30,9 @@
 //
 // Rules and orders of the operator:
 //
-//   - rules.go: what may cross the link
-//   - newrules.go: rules that change while the gateway runs
-//   - newlink.go: peers that change while the gateway runs
+//   - rules.go: what may cross the link, and rules that change while the gateway runs
 //   - limited.go: items held back by the rate of a rule
+//   - newlink.go: peers that change while the gateway runs
 //   - silence.go: radio silence (EMCON)
 //   - windows.go: the calendar of radio silence
 //   - drain.go: the drain before a stop
@@ -67,10 +66,5 @@
 //   - differs.go: a link that differs from its profile
 //   - bill.go: the bill of each month
 //   - billed.go: billing units of the tariff
-//   - adverts.go: where advertisements are
-//   - messages.go: where messages of this site are
-//   - arrival.go: forecast for one message
-//   - outlook.go: forecast for all that waits
-//   - foreseen.go: messages that will expire before they can arrive
-//   - delays.go: delivery times of the messages that arrived
+//   - operators.go: where messages and advertisements are, and when they will be there (package internal/gateway/forecast)
 package gateway

@@ -8,6 +8,7 @@ import (
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/envelope"
+	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
 	"aldis/internal/site"
 )
@@ -89,6 +90,14 @@ func (fs *faces) due() (at time.Time) {
 	return due.Earliest(at, fs.meeting.due)
 }
 
+// describeItem is what the rules see of an item.
+func (fs *faces) describeItem(it site.Item) site.Subject {
+	if f := fs.of(it.Face); f != nil {
+		return f.DescribeItem(it)
+	}
+	return site.Subject{Type: filter.Other, Scope: it.Scope, Owner: it.Owner, Octets: len(it.Doc)}
+}
+
 // describe is what the rules see of a message.
 func (fs *faces) describe(m *site.Message) site.Subject {
 	if f := fs.of(m.Face); f != nil {
@@ -121,10 +130,10 @@ func (g *Gateway) stepFace(now time.Time, number site.Face, ev site.Event) {
 	for _, m := range fo.Remember {
 		g.Record(memoryRecord(number, m))
 	}
-	g.touched = g.touched || len(fo.Items)+len(fo.Carry)+len(fo.Done)+len(fo.Undelivered) > 0
+	g.link.touched = g.link.touched || len(fo.Items)+len(fo.Carry)+len(fo.Done)+len(fo.Undelivered) > 0
 	for _, it := range fo.Items {
 		it.Face = number
-		g.put(now, it)
+		g.crossing.put(now, it)
 		if it.Gone {
 			g.Record(bucketOwn, []byte(it.Key()), nil)
 		} else if value, err := encodeItem(it); err == nil {
@@ -136,19 +145,19 @@ func (g *Gateway) stepFace(now time.Time, number site.Face, ev site.Event) {
 		g.carry(now, f, fo.Carry[i].Sites, &fo.Carry[i].Message)
 	}
 	for _, t := range fo.Done {
-		if p := senderOf(g, t); p != nil {
+		if p := g.known(senderOf(t)); p != nil {
 			p.ends.handed(t)
 		}
 	}
 	for _, u := range fo.Undelivered {
-		if p := senderOf(g, u.Token); p != nil {
+		if p := g.known(senderOf(u.Token)); p != nil {
 			p.ends.failed(now, u)
 		}
 	}
 	f.due = fo.Deadline
 	g.faces.stepped = false
 	g.TellFates(now)
-	g.faces.meeting.turn(g, now)
+	g.meet(now)
 }
 
 // memoryRecord is the record of what a face wants to find again.
@@ -165,14 +174,32 @@ func memoryRecord(number site.Face, m site.Memory) (bucket string, key, value []
 
 // carry takes a message of this site into custody for those sites that the rules let it go to.
 func (g *Gateway) carry(now time.Time, f *face, sites []uint16, m *site.Message) {
-	if g.faces.drain.refuses(g, sites, m) {
+	refuse := func(siteID uint16) {
+		if p := g.byID[siteID]; p != nil {
+			p.Counts.Refused++
+		}
+		g.faces.ended(m, true)
+	}
+	if d := &g.faces.drain; d.on { // its sender hears of it as of a queue that is full
+		for _, siteID := range sites {
+			if g.byID[siteID] != nil {
+				d.refused++
+				refuse(siteID)
+			}
+		}
 		return
 	}
 	if len(g.cfg.Messages) > 0 || !g.cfg.Filter.Empty() {
 		s := f.DescribeMessage(m)
 		mark.Mark(g.cfg.Messages, now, m, &s)
 		if !g.cfg.Filter.Empty() {
-			sites = slices.DeleteFunc(slices.Clone(sites), func(siteID uint16) bool { return !g.mayCarry(now, siteID, m, s) })
+			sites = slices.DeleteFunc(slices.Clone(sites), func(siteID uint16) bool {
+				stays := !g.crossing.carries(now, site.Out, siteID, s)
+				if stays {
+					refuse(siteID)
+				}
+				return stays
+			})
 		}
 	}
 	for _, b := range g.bearers {
@@ -186,16 +213,24 @@ func (g *Gateway) carry(now time.Time, f *face, sites []uint16, m *site.Message)
 			continue
 		}
 		refused := b.carrier().Accept(now, to, envelope.Message{Payload: m}, mail.Payload)
-		g.standing.heed(g, now)
+		g.orders.heed(now)
 		for _, p := range to {
 			if slices.Contains(refused, p) {
-				p.Counts.Refused++
-				g.faces.ended(m, true)
+				refuse(p.ID)
 			} else {
 				p.Counts.Accepted++
 			}
 		}
 	}
+}
+
+// waitsUntil is until when a far message waits for local peers; zero: as long as the connection that it belongs to.
+func (g *Gateway) waitsUntil(now time.Time, m *site.Message) time.Time {
+	s := g.faces.describe(m)
+	if s.Stream {
+		return time.Time{}
+	}
+	return now.Add(mark.Wait(g.cfg.Messages, g.cfg.Wait, m, &s))
 }
 
 // deliver hands a message of a far site to its face. Where there is none here, nobody will get it.

@@ -13,13 +13,13 @@ import (
 // farCopy is what we hold of a peer's site, as it told us, also in the journal.
 type farCopy struct {
 	peer  uint16
-	road  *Gateway
+	road  journal
 	items map[string]site.Item
 	ends  replica.Calendar
 }
 
-func newFarCopy(peer uint16, g *Gateway) farCopy {
-	return farCopy{peer: peer, road: g, items: map[string]site.Item{}}
+func newFarCopy(peer uint16, road journal) farCopy {
+	return farCopy{peer: peer, road: road, items: map[string]site.Item{}}
 }
 
 // put keeps an item that the journal has.

@@ -33,8 +33,8 @@ func (m *meeting) hear(now time.Time, from site.Face, ev site.Event, out *site.O
 	}
 }
 
-// begin is its first Step, when the faces have had theirs.
-func (m *meeting) begin(g *Gateway, now time.Time, own []site.Item) {
+// begin comes before its first Step, when the faces have had theirs.
+func (m *meeting) begin(now time.Time, own []site.Item) {
 	if m.Meeting == nil {
 		return
 	}
@@ -42,11 +42,11 @@ func (m *meeting) begin(g *Gateway, now time.Time, own []site.Item) {
 		m.Meeting.Hear(now, it.Face, nil, &site.Output{Items: []site.Item{it}})
 	}
 	m.begun, m.heard = true, true
-	m.turn(g, now)
 }
 
-// turn tells the faces what it wants them to be told, until it wants nothing more.
-func (m *meeting) turn(g *Gateway, now time.Time) {
+// meet tells the faces what their meeting wants them to be told, until it wants nothing more.
+func (g *Gateway) meet(now time.Time) {
+	m := &g.faces.meeting
 	if !m.begun || m.tells || g.faces.stepped {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"aldis/internal/link/compact"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
+	"aldis/internal/site"
 )
 
 // receive takes a datagram that counts; the door sees to the others.
@@ -19,7 +20,7 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	o := g.keys.Open(now, d, g.silence.on)
 	p, info, body := g.byID[o.From], o.Info, o.Body
 	if !o.Taken {
-		if g.touched = !o.Idle; p != nil {
+		if g.link.touched = !o.Idle; p != nil {
 			g.answer(now, p, &o)
 		}
 		return
@@ -133,10 +134,15 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 		}
 		g.RecordPeer(p.Peer)
 	}
-	g.coders.said(g, p.Peer, h)
+	if g.coders.differs(p.Peer, h.Corpus) {
+		g.Note("info", "a peer does not have this node's corpus: what is for it is coded by the model that is built in", "peer", p.Name, "has_another", h.Corpus != 0)
+	}
+	met.Corpus = h.Corpus
 	if h.Forgot != met.HeForgot {
 		met.HeForgot = h.Forgot
-		p.forgets.again(now, g, p.Name)
+		if times := p.forgets.again(now); times > mostForgets {
+			g.Note("warn", "a peer says again and again that it cannot read what it was sent", "peer", p.Name, "times", times)
+		}
 		for _, c := range p.bearer.carriers {
 			c.Unlearn(p.Peer)
 		}
@@ -167,14 +173,14 @@ type forgets struct {
 // mostForgets is how often it may say so in a minute, before the log does.
 const mostForgets = 10
 
-func (f *forgets) again(now time.Time, g *Gateway, name string) {
+// again counts one. times is how many there were in a minute that is over; 0: it is not.
+func (f *forgets) again(now time.Time) (times int) {
 	if f.times++; now.Sub(f.since) < time.Minute {
-		return
+		return 0
 	}
-	if f.times > mostForgets {
-		g.Note("warn", "a peer says again and again that it cannot read what it was sent", "peer", name, "times", f.times)
-	}
+	times = f.times
 	f.times, f.since = 0, now
+	return times
 }
 
 // newNumbers: the peer counts its messages from 1 again.
@@ -188,7 +194,7 @@ func (g *Gateway) newNumbers(now time.Time, p *peer) {
 	p.Reader.Forget()
 	p.far.clear()
 	g.RecordPeer(p.Peer)
-	g.limited.lost(p.ID)
+	g.crossing.limited.lost(p.ID)
 	g.siteLost(now, p.ID)
 }
 
@@ -201,7 +207,7 @@ func (g *Gateway) newStore(now time.Time, p *peer) {
 	lost := 0
 	for _, e := range again {
 		payload := e.Content.Payload
-		if payload == nil && len(e.Content.Lost) == 0 || g.submit(now, p, e.Content, e.Kind) { // other state is told afresh
+		if payload == nil && len(e.Content.Lost) == 0 || g.submit(now, p.Peer, e.Content, e.Kind) { // other state is told afresh
 			continue
 		}
 		if payload == nil {
@@ -270,7 +276,7 @@ func (g *Gateway) OpenSlice(now time.Time, from *mail.Peer, at mail.Attempt, bod
 	if err != nil {
 		return err
 	}
-	if m.Payload != nil && !g.mayArrive(now, p.ID, m.Payload) {
+	if m.Payload != nil && !g.cfg.Filter.Empty() && !g.crossing.carries(now, site.In, p.ID, g.faces.describe(m.Payload)) {
 		g.Drop("filter")
 		return nil
 	}

@@ -117,7 +117,7 @@ func (g *Gateway) restoreRecord(r api.Record) error {
 	case bucketBill:
 		return g.bearers[0].billed.months.restore(r.Key, r.Value)
 	case bucketStanding:
-		return g.standing.restore(r.Key, r.Value)
+		return g.orders.restore(r.Key, r.Value)
 	case bucketSilence:
 		s, err := parseSilence(r.Value)
 		g.silence = s
@@ -134,12 +134,13 @@ func (g *Gateway) restoreRecord(r api.Record) error {
 		return nil
 	}
 	if p := g.byID[binary.BigEndian.Uint16(r.Key)]; p != nil {
-		return g.restorePeer(p, r.Bucket, r.Key[2:], r.Value)
+		return p.restore(g.restored, g.replica, r.Bucket, r.Key[2:], r.Value)
 	}
 	return nil
 }
 
-func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
+// restore takes a record of the peer, its key without that.
+func (p *peer) restore(into *restored, held *replica.Replica, bucket string, key, value []byte) (err error) {
 	switch bucket {
 	case bucketCopy:
 		if len(value) != 12 {
@@ -149,9 +150,9 @@ func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
 		if ms := binary.BigEndian.Uint64(value[4:]); ms != 0 {
 			v.Expires = time.UnixMilli(int64(ms)).UTC()
 		}
-		g.replica.RestoreHeld(p.ID, string(key), v)
+		held.RestoreHeld(p.ID, string(key), v)
 	case bucketDeliver:
-		return p.ends.restore(key, value)
+		into.mail, err = p.ends.restore(into.mail, key, value)
 	case bucketStored:
 		return p.ends.restoreStored(key, value)
 	case bucketFar:
@@ -160,10 +161,9 @@ func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
 			return err
 		}
 		p.far.put(it)
-		g.restored.far = append(g.restored.far, site.FarItem{Site: p.ID, Item: it})
+		into.far = append(into.far, site.FarItem{Site: p.ID, Item: it})
 	default:
-		_, err := p.Reader.Restore(bucket, key, value)
-		return err
+		_, err = p.Reader.Restore(bucket, key, value)
 	}
-	return nil
+	return err
 }

@@ -120,6 +120,14 @@ func (s *silence) begin(now time.Time, sinceLast time.Duration) (late time.Durat
 	return s.left - s.until.Sub(now)
 }
 
+// ends is when an order of silence is over; zero: there is none, or it has no end that is known.
+func (s *silence) ends(now time.Time) (at time.Time) {
+	if s.on && !s.fixed && !s.until.IsZero() {
+		at = now.Add(s.remaining(now))
+	}
+	return at
+}
+
 // wire is the end of the silence as a frame has it.
 func (s *silence) wire() uint32 {
 	if s.until.IsZero() {
@@ -166,8 +174,14 @@ func parseSilence(b []byte) (s silence, err error) {
 	return s, nil
 }
 
+// silenceRoad is what a silence asks of the gateway around it.
+type silenceRoad interface {
+	journal
+	log
+}
+
 // obey obeys the operator. Ordered again, it only changes the end.
-func (s *silence) obey(g *Gateway, now time.Time, ev api.Silence) {
+func (s *silence) obey(g silenceRoad, bearers []*bearer, now time.Time, ev api.Silence) {
 	switch {
 	case !ev.On && s.fixed:
 		g.Note("warn", "the configuration says node.silent = true: no order ends this silence")
@@ -177,17 +191,17 @@ func (s *silence) obey(g *Gateway, now time.Time, ev api.Silence) {
 		return
 	}
 	s.ordered(ev, s.wall(now))
-	s.change(g, now, ev)
+	s.change(g, bearers, now, ev)
 }
 
 // change begins, prolongs or ends what an order began.
-func (s *silence) change(g *Gateway, now time.Time, ev api.Silence) {
+func (s *silence) change(g silenceRoad, bearers []*bearer, now time.Time, ev api.Silence) {
 	was := s.quiet()
 	if s.order(now, ev.Until); !ev.On {
 		s.on, s.until = false, time.Time{}
 	}
 	g.Record(bucketSilence, []byte("self"), s.append(nil, now))
-	for _, b := range g.bearers {
+	for _, b := range bearers {
 		if ev.On && !was && ev.Announce {
 			b.announce(now, frame.Silence{Until: s.wire()})
 		}
@@ -204,24 +218,24 @@ func (s *silence) change(g *Gateway, now time.Time, ev api.Silence) {
 }
 
 // step ends a silence that is over, and keeps account of one that is not.
-func (s *silence) step(g *Gateway, now time.Time) {
+func (s *silence) step(g silenceRoad, bearers []*bearer, now time.Time) {
 	if ev, silent := s.windows.begin(s, now); silent {
-		s.change(g, now, ev)
+		s.change(g, bearers, now, ev)
 	}
 	if s.over(now) {
-		s.change(g, now, api.Silence{})
+		s.change(g, bearers, now, api.Silence{})
 	} else if s.on && !s.until.IsZero() && s.ran(now)-s.kept >= keepEvery {
 		g.Record(bucketSilence, []byte("self"), s.append(nil, now))
 	}
 }
 
 // resume goes on with the silence that the journal or the configuration asks for.
-func (s *silence) resume(g *Gateway, now time.Time) {
-	if late := s.begin(now, g.cfg.SinceLast); late > keepEvery {
+func (s *silence) resume(g silenceRoad, cfg *Config, now time.Time) {
+	if late := s.begin(now, cfg.SinceLast); late > keepEvery {
 		g.Note("warn", "the silence lasts longer than its time: how long the node was off is not known, and a wall clock alone does not end a silence",
 			"until", s.until, "not_before", now.Add(s.left).UTC())
 	}
-	s.set(g.cfg.Windows, now)
+	s.set(cfg.Windows, now)
 	if ev, silent := s.windows.begin(s, now); silent {
 		s.order(now, ev.Until)
 		g.Note("info", "silence begins: nothing is transmitted", "until", ev.Until, "announced", false)

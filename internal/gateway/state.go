@@ -51,16 +51,16 @@ func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
 			g.Record(copyRecord(p.ID, h))
 		}
 		if len(void) > 0 {
-			g.submit(now, p, envelope.Message{Void: void}, mail.State)
+			g.submit(now, p.Peer, envelope.Message{Void: void}, mail.State)
 		}
 	}
 }
 
 // submit hands the peer's carrier what is for it alone; false: it was refused, and the caller keeps it or accounts for it.
 // What a peer asks for, and is asked for, follows again from the digest of a later HELLO.
-func (g *Gateway) submit(now time.Time, p *peer, content envelope.Message, kind mail.Kind) bool {
-	refused := p.bearer.carrier().Accept(now, []*mail.Peer{p.Peer}, content, kind)
-	g.standing.heed(g, now)
+func (g *Gateway) submit(now time.Time, p *mail.Peer, content envelope.Message, kind mail.Kind) bool {
+	refused := g.byID[p.ID].bearer.carrier().Accept(now, []*mail.Peer{p}, content, kind)
+	g.orders.heed(now)
 	return len(refused) == 0
 }
 
@@ -81,7 +81,7 @@ func parseItem(value []byte) (site.Item, error) {
 func (g *Gateway) ask(now time.Time, p *peer) {
 	have, _ := p.far.have(now)
 	g.Note("info", "our copy of a peer's state differs: asking for what is missing", "peer", p.Name, "held", len(have))
-	g.submit(now, p, envelope.Message{Asks: true, Have: have}, mail.State)
+	g.submit(now, p.Peer, envelope.Message{Asks: true, Have: have}, mail.State)
 }
 
 // News is what to tell a peer of items that it lacks or holds otherwise, and as what it will hold them. Where it holds the
