@@ -452,3 +452,23 @@ func (e *endings) say(now time.Time) {
 		"of_which_unknown_here", e.unnamed)
 	e.unsaid, e.unnamed, e.said = 0, 0, now
 }
+
+// Unread tells a peer that a message of it is here and cannot be read, so that it does not count as delivered there.
+func (g *Gateway) Unread(now time.Time, from *mail.Peer, at mail.Attempt) {
+	g.byID[from.ID].ends.unread(now, at)
+}
+
+// Gone notes that a peer cannot read a message of ours that it has acknowledged, and that we do not have any more.
+func (g *Gateway) Gone(now time.Time, to *mail.Peer, at mail.Attempt) {
+	g.byID[to.ID].ends.lost(now, []envelope.Lost{{Why: site.Unread, Stream: to.Met.Stream, Lane: uint8(at.Lane), Numbers: []uint64{at.Number}}})
+}
+
+// unread ends a message of the peer that nobody here will see. What it held is not known: of a site's state the peer tells
+// again what is missing.
+func (e *endings) unread(now time.Time, at mail.Attempt) {
+	p := e.peer
+	if len(e.untold) >= envelope.MaxLost { // a peer that sends so much nonsense need not know of each
+		return
+	}
+	e.owe(now, untold{e.token(), origin{p.Met.Store, p.Met.Era, p.Met.InStream, at}, site.Unread})
+}

@@ -5,8 +5,7 @@
 // It reads what is known of a peer (mail.Peer) and changes nothing there: what is to be done about a peer is in the values
 // that it returns. What it wants in the journal or the log goes to its Road at once.
 //
-// Read keys.go first, then door.go (datagrams), forged.go (datagrams in another's name), rollover.go (newer rosters) and
-// shelf.go (which rosters a node has kept).
+// Read keys.go first, then door.go (datagrams), rollover.go (newer rosters) and shelf.go (which rosters a node has kept).
 package keys
 
 import (
