@@ -98,20 +98,22 @@ var Rooms = []Room{
 	{"gateway/api", Words, "road", false, "What gateway and edges say to each other: events, outputs, records of the journal, rows of status.", []string{"link/survey", "rules/filter", "site"}},
 	{"gateway/mail/life", Pure, "road", false, "The history of each message of this site.", []string{"site"}},
 	{"gateway/mail", Pure, "road", false, "Custody: holds every message until it has ended for each recipient.", []string{
-		"due", "gateway/api", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/seal",
-		"site"}},
+		"due", "gateway/api", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/replica",
+		"link/seal", "site"}},
 	{"gateway/unicast", Pure, "road", false, "The carrier of datagrams to each peer: HELLOs, receipts, the direct lane, NORM.", []string{
 		"due", "gateway/api", "gateway/mail", "link/compact", "link/custody", "link/envelope", "link/frame", "link/piece", "link/profile",
-		"link/replica", "link/seal", "norm/elide", "site"}},
+		"link/seal", "norm/elide", "site"}},
 	{"gateway/group", Pure, "road", false, "The carrier of messages to several peers at once: P_Mul.", []string{
-		"due", "gateway/api", "gateway/mail", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile",
+		"due", "gateway/api", "gateway/mail", "gateway/mail/life", "link/compact", "link/envelope", "link/frame", "link/profile",
 		"link/replica", "link/seal", "pmul", "site"}},
+	{"gateway/carriage", Pure, "road", false, "Makes the carriers of a bearer from its profile; it alone knows them by name.", []string{
+		"gateway/api", "gateway/group", "gateway/mail", "gateway/unicast", "link/custody", "link/frame", "link/profile", "site"}},
 	{"gateway/keys", Pure, "road", false, "Decides which keys and rosters a node uses, and which datagrams it accepts.", []string{
 		"due", "gateway/api", "gateway/mail", "link/frame", "link/roster", "link/seal"}},
 	{"gateway/forecast", Pure, "road", false, "Tells operators where messages and advertisements are, and when they will arrive.", []string{
 		"gateway/api", "gateway/mail", "gateway/mail/life", "link/frame", "link/profile", "link/replica", "rules/filter", "site"}},
 	{"gateway", Pure, "road", false, "The whole way of a message in one Step: faces, rules, replication, bearers.", []string{
-		"due", "gateway/api", "gateway/forecast", "gateway/group", "gateway/keys", "gateway/mail", "gateway/mail/life", "gateway/unicast", "link/compact",
+		"due", "gateway/api", "gateway/carriage", "gateway/forecast", "gateway/keys", "gateway/mail", "gateway/mail/life", "link/compact",
 		"link/custody", "link/envelope", "link/frame", "link/profile", "link/replica", "link/roster", "link/seal", "link/survey", "rules/calendar",
 		"rules/filter", "rules/mark", "site"}},
 

@@ -9,7 +9,7 @@
 // sends.
 //
 // A gateway has a list of bearers (ways over the air), today of length one. A bearer has carriers, of which the first
-// takes new messages. Package internal/gateway/mail holds every message, whichever carrier moves it:
+// takes new messages; package internal/gateway/carriage makes them. Package internal/gateway/mail holds every message, whichever carrier moves it:
 // docs/decisions/bearers.md.
 //
 // # Calls and units

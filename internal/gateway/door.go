@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/carriage"
 	"aldis/internal/gateway/keys"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/envelope"
@@ -27,7 +28,7 @@ func newKeys(cfg *Config, road keys.Road, peers []*mail.Peer) *keys.Keys {
 	return keys.New(keys.Config{
 		ID: cfg.ID, Name: cfg.Name, Boot: cfg.Boot, Key: cfg.Key, Trust: cfg.Trust, Road: road,
 		Forward: !mul, Shared: mul && cfg.Group.IsValid(),
-		AckDelay: cfg.Profile.AckDelay, ProbeInterval: cfg.Profile.ProbeInterval, RoundTrip: timingOf(cfg.Profile, cfg.Shore).RoundTrip,
+		AckDelay: cfg.Profile.AckDelay, ProbeInterval: cfg.Profile.ProbeInterval, RoundTrip: carriage.TimingOf(cfg.Profile, cfg.Shore).RoundTrip,
 	}, peers)
 }
 
@@ -42,15 +43,14 @@ func (g *Gateway) answer(now time.Time, p *peer, o *keys.Opened) {
 			p.Met.Model = cmp.Or(p.Met.Model, o.Hello.Model) // only what is sent is coded by it
 		}
 	}
-	lines := p.bearer.lines
 	if o.Restarted {
-		lines.Link(p.Peer).Restarted()
+		p.Link.Restarted()
 	}
 	if o.Heard {
-		lines.Link(p.Peer).Heard(now)
+		p.Link.Heard(now)
 	}
 	if o.Greeting != nil {
-		lines.Roll.Heard(now, p.Peer, *o.Greeting)
+		p.Link.Greeting(now, *o.Greeting)
 	}
 	if !o.Owe.IsZero() {
 		p.Met.Owe(o.Owe)
@@ -58,7 +58,7 @@ func (g *Gateway) answer(now time.Time, p *peer, o *keys.Opened) {
 	if o.Greet != nil {
 		hello := g.Hello(now, p.Peer)
 		o.Greet.Apply(&hello)
-		lines.Greet(now, p.Peer, o.Greet.Addr, hello)
+		p.Link.Greet(now, o.Greet.Addr, hello)
 	}
 }
 
@@ -78,7 +78,7 @@ func (g *Gateway) estrange(now time.Time, p *peer, anyStart bool) bool {
 		return false
 	}
 	p.Paths.Forget()
-	p.bearer.lines.RecordPaths(p.Peer)
+	p.Link.RecordPaths()
 	p.LastHeard = time.Time{}
 	p.Met.KnowsUs = false
 	p.Met.Owe(now)
@@ -96,10 +96,10 @@ func (g *Gateway) part(now time.Time) {
 			p.Met.Owe(now)
 			continue
 		}
-		for _, c := range p.bearer.channels {
+		for _, c := range p.bearer.Channels {
 			c.Gone(now, p.Peer)
 		}
-		for _, c := range p.bearer.carriers {
+		for _, c := range p.bearer.Carriers {
 			for _, e := range c.NewStore(p.Peer) {
 				if payload := e.Content.Payload; payload != nil {
 					p.Counts.Withdrawn++
@@ -121,7 +121,7 @@ func (g *Gateway) part(now time.Time) {
 func (g *Gateway) tellRosters(now time.Time) {
 	for _, b := range g.bearers {
 		for _, t := range g.keys.Rosters.Tell(now, func(p *mail.Peer) bool { return g.byID[p.ID].bearer == b }) {
-			g.keys.Rosters.Refused(now, t, b.carrier().Accept(now, t.To, envelope.Message{Roster: t.Octets}, mail.Key))
+			g.keys.Rosters.Refused(now, t, b.Carrier().Accept(now, t.To, envelope.Message{Roster: t.Octets}, mail.Key))
 		}
 	}
 	g.keys.Rosters.Turn(now)

@@ -212,7 +212,7 @@ func (g *Gateway) carry(now time.Time, f *face, sites []uint16, m *site.Message)
 		if len(to) == 0 {
 			continue
 		}
-		refused := b.carrier().Accept(now, to, envelope.Message{Payload: m}, mail.Payload)
+		refused := b.Carrier().Accept(now, to, envelope.Message{Payload: m}, mail.Payload)
 		g.orders.heed(now)
 		for _, p := range to {
 			if slices.Contains(refused, p) {

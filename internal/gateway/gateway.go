@@ -12,7 +12,6 @@ import (
 	"aldis/internal/gateway/forecast"
 	"aldis/internal/gateway/keys"
 	"aldis/internal/gateway/mail"
-	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/replica"
@@ -108,7 +107,6 @@ type Gateway struct {
 	restored *restored   // until the first Step
 	orders   orders      // about messages
 	out      *api.Output // of this Step
-	norm     libnorm     // of this Step
 }
 
 // New starts from what the journal holds; nil for a new node. The error says what in restore cannot be understood.
@@ -122,16 +120,12 @@ func New(cfg Config, restore []api.Record) (*Gateway, error) {
 	if cfg.Wait == 0 {
 		cfg.Wait = DefaultWait
 	}
-	if cfg.Profile.Filled() < unicast.MinDatagram {
-		return nil, fmt.Errorf("gateway: profile %s: datagrams of %d octets, at least %d needed",
-			cfg.Profile.Name, cfg.Profile.Filled(), unicast.MinDatagram)
-	}
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
 	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &api.Output{}}
 	g.coders.net.Net = cfg.Corpus
 	g.mail = mail.NewStore(g, cfg.Boot.Number, cfg.MaxWaiting, g.ended)
 	g.orders = orders{store: g.mail, road: g, faces: &g.faces,
-		carrier: func(peer uint16) mail.Orders { return g.byID[peer].bearer.carrier().Orders() }}
+		carrier: func(peer uint16) mail.Orders { return g.byID[peer].bearer.Carrier().Orders() }}
 	for _, pc := range cfg.Peers {
 		if pc.ID == 0 || pc.ID == cfg.ID || g.byID[pc.ID] != nil {
 			return nil, fmt.Errorf("gateway: peer id %d is not unique in the net", pc.ID)
@@ -190,15 +184,15 @@ func AskAfter(p profile.Profile) time.Duration {
 
 // Step brings the gateway to now and applies ev; a nil ev means that only time passed.
 func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
-	g.out, g.link.touched, g.now, g.norm = &out, false, now, nil
+	g.out, g.link.touched, g.now = &out, false, now
 	if by := g.link.late(now, ev); by > 0 {
-		for _, b := range g.bearers {
-			b.lines.Late(now, by)
+		for _, p := range g.peers {
+			p.Link.Late(now, by)
 		}
 	}
 	g.mail.Turn(now)
 	g.keys.Step(now)
-	defer func() { g.out, out.Norm = nil, g.norm }()
+	defer func() { g.out = nil }()
 	if g.restored != nil {
 		g.start(now)
 	}
@@ -228,8 +222,10 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 		// The Step does nothing else: a message that it read after this would be handed over, and its peer would not know.
 		g.bearers[0].billed.months.record(g)
 		for _, b := range g.bearers {
-			if !g.silence.quiet() {
-				b.settle(now)
+			for _, c := range b.Carriers {
+				if !g.silence.quiet() {
+					c.Settle(now)
+				}
 			}
 		}
 		return out
@@ -254,7 +250,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	g.tellRosters(now)
 	g.TellFates(now)
 	for _, b := range g.bearers { // time passes in the carriers
-		for _, c := range b.carriers {
+		for _, c := range b.Carriers {
 			c.Step(now)
 		}
 	}
@@ -264,7 +260,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 			b.surveys.hush(now)
 			continue
 		}
-		for _, c := range b.carriers {
+		for _, c := range b.Carriers {
 			c.Pump(now)
 		}
 		b.surveys.pump(now)
@@ -306,24 +302,10 @@ func (g *Gateway) obey(now time.Time, ev api.Event) {
 		g.keys.Rosters.Give(ev.Roster)
 		g.part(now)
 	default:
-		g.normEvent(now, ev)
-	}
-}
-
-// normEvent gives the bearers what libnorm has said.
-func (g *Gateway) normEvent(now time.Time, ev api.Event) {
-	for _, b := range g.bearers {
-		switch ev := ev.(type) {
-		case api.NormUp:
-			b.lines.NormUp(now, ev.Generation)
-		case api.NormDown:
-			b.lines.NormDown(now, ev.Reason)
-		case api.NormPacket:
-			b.lines.NormPacket(ev.Peer, ev.Data)
-		case api.NormObject:
-			b.lines.NormObject(now, ev.Peer, ev.Generation, ev.Object, ev.Data)
-		case api.NormSent:
-			b.lines.NormSent(ev.Peer, ev.Object)
+		for _, b := range g.bearers {
+			for _, c := range b.Carriers {
+				c.Event(now, ev)
+			}
 		}
 	}
 }
@@ -355,11 +337,11 @@ func (g *Gateway) start(now time.Time) {
 		g.deliver(now, m)
 	}
 	for _, b := range g.bearers {
-		for _, c := range b.carriers {
+		for _, c := range b.Carriers {
 			c.Start(now)
 			c.Silence(now, g.silence.quiet())
 			for _, p := range g.peers {
-				if b.lines.Link(p.Peer).Listening() {
+				if p.Link.Listening() {
 					c.PeerSilent(now, p.Peer, true)
 				}
 			}
@@ -428,7 +410,7 @@ func (g *Gateway) Record(bucket string, key, value []byte) {
 }
 
 // RecordPeer makes a peer's numbers durable.
-func (g *Gateway) RecordPeer(p *mail.Peer) { g.byID[p.ID].bearer.lines.RecordPeer(p) }
+func (g *Gateway) RecordPeer(p *mail.Peer) { p.Link.Record() }
 
 // Drop counts a datagram or packet that came to nothing.
 func (g *Gateway) Drop(reason string) { g.dropped[reason]++ }
@@ -437,7 +419,7 @@ func (g *Gateway) Drop(reason string) { g.dropped[reason]++ }
 // does not name the peer.
 func (g *Gateway) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
 	if p := g.byID[to]; p != nil {
-		g.keys.Silent(to, p.bearer.lines.Link(p.Peer).Listening())
+		g.keys.Silent(to, p.Link.Listening())
 	}
 	return g.keys.Seal(to, long, frames)
 }
@@ -456,7 +438,7 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 	}
 	at = due.Earliest(due.Earliest(at, g.silence.due(now)), g.orders.due(now))
 	for _, b := range g.bearers {
-		for _, c := range b.carriers {
+		for _, c := range b.Carriers {
 			at = due.Earliest(at, c.Due(now, g.silence.quiet()))
 		}
 		at = due.Earliest(at, b.surveys.due(now))

@@ -29,12 +29,12 @@ const (
 
 // linkWord is the state of the link to a peer now.
 func linkWord(p *peer) string {
-	switch lines := p.bearer.lines; {
+	switch {
 	case p.Gone:
 		return linkGone
-	case lines.Link(p.Peer).Dead():
+	case p.Link.Dead():
 		return linkSilent
-	case lines.Link(p.Peer).Listening():
+	case p.Link.Listening():
 		return linkListening
 	case p.LastHeard.IsZero():
 		return linkUnknown

@@ -13,9 +13,7 @@ import (
 	"aldis/internal/gateway/keys"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/mail/life"
-	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/frame"
-	"aldis/internal/link/profile"
 )
 
 // roll is what orders of this run have made of the peers.
@@ -41,8 +39,8 @@ func (g *Gateway) newLink(now time.Time, e NewLink) {
 				g.Note("info", "a peer has another name", "id", p.ID, "name", pc.Name, "before", p.Name)
 				p.Name = pc.Name
 			}
-			unicast.Readdress(g.byID[pc.ID].bearer.lines, p.Peer, pc.Addr)
-		case pc.ID == 0 || pc.ID == g.cfg.ID || g.cfg.Profile.Transport == profile.PMul || slices.Contains(g.roll.left, pc.ID):
+			p.Link.Readdress(pc.Addr)
+		case pc.ID == 0 || pc.ID == g.cfg.ID || len(g.bearers[0].Members) == 0 || slices.Contains(g.roll.left, pc.ID):
 			// it can come where each has a link of its own, and the journal has nothing of one with this id
 			g.Note("warn", "a new peer was not taken: it needs a restart", "id", pc.ID)
 		default:
@@ -51,7 +49,7 @@ func (g *Gateway) newLink(now time.Time, e NewLink) {
 	}
 	g.cfg.Profile.Tariff = e.Tariff
 	for _, b := range g.bearers {
-		b.profile.Tariff, b.lines.Keepalive = e.Tariff, e.Keepalive
+		b.Profile.Tariff, b.Keepalive = e.Tariff, e.Keepalive
 	}
 	if !reflect.DeepEqual(g.silence.list, e.Windows) {
 		g.silence.set(e.Windows, g.silence.wall(now))
@@ -68,9 +66,11 @@ func (g *Gateway) join(now time.Time, pc PeerConfig) {
 	}
 	p.Name = pc.Name
 	p.Paths.Write(pc.Addr)
-	if err := unicast.Join(now, b.lines, p.Peer); err != nil {
-		g.Note("warn", "a new peer was not taken: it needs a restart", "peer", pc.Name, "error", err)
-		return
+	for _, c := range b.Members {
+		if err := c.Join(now, p.Peer); err != nil {
+			g.Note("warn", "a new peer was not taken: it needs a restart", "peer", pc.Name, "error", err)
+			return
+		}
 	}
 	p.bearer = b
 	delete(g.roll.away, p.ID)
@@ -87,7 +87,7 @@ func (g *Gateway) join(now time.Time, pc PeerConfig) {
 
 // leave takes a peer out. What waits for it ends as withdrawn, its site is lost, and nothing of it is heard any more.
 func (g *Gateway) leave(now time.Time, p *peer) {
-	if p.bearer.carrier().Orders().Together() {
+	if len(p.bearer.Members) == 0 {
 		g.Note("warn", "a peer was not taken out: it needs a restart", "peer", p.Name, "id", p.ID)
 		return
 	}
@@ -97,9 +97,11 @@ func (g *Gateway) leave(now time.Time, p *peer) {
 	learned := p.Paths // for when it comes back in this run
 	g.estrange(now, p, false)
 	p.Paths = mail.NewPaths(netip.AddrPort{})
-	p.bearer.lines.RecordPaths(p.Peer)
+	p.Link.RecordPaths()
 	p.Paths = learned
-	unicast.Leave(now, p.bearer.lines, p.Peer, "the site was taken out of the configuration")
+	for _, c := range p.bearer.Members {
+		c.Leave(now, p.Peer, "the site was taken out of the configuration")
+	}
 	for _, key := range g.replica.Leave(p.ID) {
 		g.Record(bucketCopy, peerKey(p.ID, []byte(key)), nil)
 	}

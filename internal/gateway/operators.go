@@ -6,8 +6,6 @@ import (
 
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/forecast"
-	"aldis/internal/gateway/mail"
-	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/frame"
 	"aldis/internal/site"
 )
@@ -65,29 +63,12 @@ func (g *Gateway) sites(peers ...*peer) []forecast.Site {
 	}
 	list := make([]forecast.Site, len(peers))
 	for i, p := range peers {
-		s := forecast.Site{Peer: p.Peer, Orders: p.bearer.carrier().Orders(), Profile: &p.bearer.profile, Shore: g.cfg.Shore,
-			Up: linkWord(p) == linkUp, Why: p.stands(), Share: 1,
-			Progress: func(e *mail.Entry) (there, all int) { return unicast.Progress(p.bearer.lines, e) }}
-		if g.silence.quiet() {
-			s.Why = "this gateway is silent"
-		}
+		s := forecast.Site{Peer: p.Peer, Orders: p.bearer.Carrier().Orders(), Profile: &p.bearer.Profile, Shore: g.cfg.Shore,
+			Up: linkWord(p) == linkUp, Silent: g.silence.quiet(), Share: 1}
 		if !g.cfg.Shore && !s.Orders.Together() {
 			s.Share += busy[p.bearer] - waits(p)
 		}
 		list[i] = s
 	}
 	return list
-}
-
-// stands says why messages do not go to a peer now; "": they do.
-func (p *peer) stands() string {
-	switch lines := p.bearer.lines; {
-	case p.LastHeard.IsZero():
-		return "the site was not heard in this run"
-	case lines.Link(p.Peer).Dead():
-		return "the link is down"
-	case lines.Link(p.Peer).Listening():
-		return "the site is silent"
-	}
-	return ""
 }

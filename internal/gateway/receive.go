@@ -26,18 +26,18 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 		return
 	}
 	p.Counts.DatagramsReceived++
-	p.bearer.air.Heard(now, &p.bearer.profile, len(d.Data))
-	for _, c := range p.bearer.channels {
+	p.bearer.Air.Heard(now, &p.bearer.Profile, len(d.Data))
+	for _, c := range p.bearer.Channels {
 		c.OnAir(now, p.Peer, len(d.Data))
 	}
 	p.Ledger.Head(mail.Received, info.Long)
 	p.Ledger.Add(mail.Received, mail.Key, info.Proofs)
-	if info.Long && !p.Met.Owed && !(info.Group && p.bearer.lines.Roll.On()) { // a greeting says itself who is to answer
+	if info.Long && !p.Met.Owed && !(info.Group && p.Link.Together()) { // a greeting says itself who is to answer
 		p.Met.Owe(now.Add(g.cfg.Profile.AckDelay))
 	}
 	if info.NewBoot {
 		p.Met.KnowsUs, p.Met.Started = false, true
-		for _, c := range p.bearer.channels {
+		for _, c := range p.bearer.Channels {
 			c.Started(p.Peer)
 		}
 		g.Note("info", "a peer has started", "peer", p.Name, "boot", info.Boot.Number)
@@ -48,20 +48,19 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 		} else {
 			g.Note("info", "a peer has moved", "peer", p.Name, "from", before, "to", d.Addr)
 		}
-		p.bearer.lines.RecordPaths(p.Peer)
+		p.Link.RecordPaths()
 	}
-	lines := p.bearer.lines
-	if lines.Link(p.Peer).Dead() && p.link.word == linkSilent && !p.LastHeard.IsZero() {
+	if p.Link.Dead() && p.link.word == linkSilent && !p.LastHeard.IsZero() {
 		g.Note("info", "the link to a peer is back", "peer", p.Name, "silent_for", now.Sub(p.LastHeard).Round(time.Second))
 	}
-	if lines.Link(p.Peer).Listening() {
+	if p.Link.Listening() {
 		g.Note("info", "a peer has ended its silence", "peer", p.Name)
-		for _, c := range p.bearer.carriers {
+		for _, c := range p.bearer.Carriers {
 			c.PeerSilent(now, p.Peer, false)
 		}
 	}
 	p.LastHeard = now
-	lines.Link(p.Peer).Heard(now)
+	p.Link.Heard(now)
 	p.Stamp = mail.Stamp{Boot: info.Boot.Number, Counter: info.Counter}
 	for len(body) > 0 {
 		f, rest, err := frame.Parse(body)
@@ -76,7 +75,7 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	}
 	g.beginAnew(now, p)
 	if o.Again { // its receipts, if it has any to give, were in this datagram
-		lines.Link(p.Peer).Restarted()
+		p.Link.Restarted()
 	}
 }
 
@@ -92,7 +91,7 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 		if h, _, ok := f.For(g.cfg.ID); ok {
 			g.hello(now, p, h, newest)
 		}
-		p.bearer.lines.Roll.Heard(now, p.Peer, f)
+		p.Link.Greeting(now, f)
 		return
 	case frame.Survey:
 		p.bearer.surveys.receive(now, p, f, octets)
@@ -102,7 +101,7 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 		g.peerSilent(now, p, f)
 		return
 	}
-	for _, c := range p.bearer.carriers {
+	for _, c := range p.bearer.Carriers {
 		if c.Receive(now, p.Peer, f, octets, newest) {
 			return
 		}
@@ -143,7 +142,7 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 		if times := p.forgets.again(now); times > mostForgets {
 			g.Note("warn", "a peer says again and again that it cannot read what it was sent", "peer", p.Name, "times", times)
 		}
-		for _, c := range p.bearer.carriers {
+		for _, c := range p.bearer.Carriers {
 			c.Unlearn(p.Peer)
 		}
 		g.RecordPeer(p.Peer)
@@ -157,7 +156,10 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 		if g.keys.Agree(p.ID, h) && !met.Owed {
 			met.Owe(now.Add(g.cfg.Profile.AckDelay))
 		}
-		g.heed(now, p, h)
+		p.Link.Compare(now, h, g.keys.Boot(p.ID))
+		for _, c := range p.bearer.Channels {
+			c.Compare(now, p.Peer, h)
+		}
 	}
 	if h.Digest != 0 && !p.Box.Asks() && p.far.differs(now, h.Digest) {
 		g.ask(now, p)
@@ -187,7 +189,7 @@ func (f *forgets) again(now time.Time) (times int) {
 func (g *Gateway) newNumbers(now time.Time, p *peer) {
 	g.keys.Close(p.ID)
 	p.Met.Compared, p.Met.Refused = g.keys.Boot(p.ID), mail.Taken
-	for _, c := range p.bearer.carriers {
+	for _, c := range p.bearer.Carriers {
 		c.NewNumbers(now, p.Peer)
 	}
 	p.Met.Era++
@@ -201,7 +203,7 @@ func (g *Gateway) newNumbers(now time.Time, p *peer) {
 // newStore: the peer knows nothing of what we sent. What it has not acknowledged goes again under new numbers.
 func (g *Gateway) newStore(now time.Time, p *peer) {
 	var again []*mail.Entry
-	for _, c := range p.bearer.carriers {
+	for _, c := range p.bearer.Carriers {
 		again = append(again, c.NewStore(p.Peer)...)
 	}
 	lost := 0
@@ -236,7 +238,8 @@ func (g *Gateway) Hello(now time.Time, p *mail.Peer) frame.Hello {
 	h := frame.Hello{Store: g.cfg.Store, Stream: p.Met.Stream, Digest: g.replica.Digest(now, p.ID), Model: modelOf(),
 		Forgot: p.Met.Forgot & 0x7f, Corpus: g.cfg.Corpus.Name()}
 	g.keys.Hello(p, &h)
-	for _, c := range g.byID[p.ID].bearer.carriers {
+	p.Link.Hello(&h)
+	for _, c := range g.byID[p.ID].bearer.Channels {
 		c.Hello(p, &h)
 	}
 	return h
@@ -289,7 +292,7 @@ func (g *Gateway) OpenSlice(now time.Time, from *mail.Peer, at mail.Attempt, bod
 		g.deliver(now, far)
 	}
 	g.openState(now, p, m)
-	for _, c := range p.bearer.carriers {
+	for _, c := range p.bearer.Channels {
 		c.Again(now, from, m.Again)
 	}
 	return nil

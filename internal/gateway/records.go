@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/carriage"
 	"aldis/internal/gateway/keys"
 	"aldis/internal/gateway/mail"
-	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/seal"
 )
@@ -174,7 +174,7 @@ func AsNewStore(records []api.Record, lost func(bucket string) bool) (k Kept) {
 		case bucketIdentity:
 			k.Known = true
 		case "peer":
-			value, ok := unicast.Renumbered(r.Value)
+			value, ok := carriage.Renumbered(r.Value)
 			if !ok {
 				k.Dropped++
 				continue
@@ -208,7 +208,7 @@ func AsNewStore(records []api.Record, lost func(bucket string) bool) (k Kept) {
 		k.Records = slices.DeleteFunc(k.Records, func(r api.Record) bool {
 			return r.Bucket == keys.BucketSeal && slices.Equal(r.Key, peerKey(id, nil))
 		})
-		k.Records = append(k.Records, api.Record{Bucket: "peer", Key: peerKey(id, nil), Value: unicast.Forgotten()})
+		k.Records = append(k.Records, api.Record{Bucket: "peer", Key: peerKey(id, nil), Value: carriage.Forgotten()})
 	}
 	if lost(bucketSilence) && !ordered {
 		k.Silent = true

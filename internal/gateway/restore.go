@@ -95,7 +95,7 @@ func (g *Gateway) resume(list []mail.Restored) {
 			g.faces.remark(g.cfg.Messages, payload)
 		}
 		g.keys.Rosters.Resume(p.ID, g.mail.Content(r).Content.Roster)
-		taken := slices.ContainsFunc(p.bearer.carriers, func(c mail.Carrier) bool { return c.Resume(r, p.Peer) })
+		taken := slices.ContainsFunc(p.bearer.Carriers, func(c mail.Carrier) bool { return c.Resume(r, p.Peer) })
 		if !taken {
 			g.mail.Leave(r)
 		}
@@ -127,7 +127,7 @@ func (g *Gateway) restoreRecord(r api.Record) error {
 		return err
 	}
 	for _, b := range g.bearers {
-		for _, c := range b.carriers {
+		for _, c := range b.Carriers {
 			if taken, err := c.Restore(r); taken {
 				return err
 			}
@@ -210,7 +210,7 @@ func (g *Gateway) adopt(records []api.Record) (list []mail.Restored, err error) 
 		}
 		known := 0
 		for _, id := range to {
-			if p := g.byID[id]; p != nil && p.bearer.has(m.At.Lane) {
+			if p := g.byID[id]; p != nil && p.bearer.Has(m.At.Lane) {
 				known++
 			}
 		}

@@ -205,9 +205,9 @@ func (s *silence) change(g silenceRoad, bearers []*bearer, now time.Time, ev api
 	g.Record(bucketSilence, []byte("self"), s.append(nil, now))
 	for _, b := range bearers {
 		if ev.On && !was && ev.Announce {
-			b.announce(now, frame.Silence{Until: s.wire()})
+			b.Announce(now, frame.Silence{Until: s.wire()})
 		}
-		for _, c := range b.carriers {
+		for _, c := range b.Carriers {
 			c.Silence(now, s.quiet())
 		}
 	}
@@ -249,7 +249,7 @@ func (s *silence) resume(g silenceRoad, cfg *Config, now time.Time) {
 
 // peerSilent: the peer hears us and will not answer.
 func (g *Gateway) peerSilent(now time.Time, p *peer, f frame.Silence) {
-	for _, c := range p.bearer.carriers {
+	for _, c := range p.bearer.Carriers {
 		c.PeerSilent(now, p.Peer, true)
 	}
 	var until time.Time // zero: it did not say
@@ -272,7 +272,7 @@ func (s *silence) status(now time.Time, bearers []*bearer) api.SilenceStatus {
 		row.Next = at.Format(time.RFC3339)
 	}
 	for _, b := range bearers {
-		for _, c := range b.carriers {
+		for _, c := range b.Carriers {
 			o := c.Owed(now)
 			row.Receipts += o.Receipts
 			row.Messages += o.Messages

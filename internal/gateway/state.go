@@ -61,7 +61,7 @@ func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
 // submit hands the peer's carrier what is for it alone; false: it was refused, and the caller keeps it or accounts for it.
 // What a peer asks for, and is asked for, follows again from the digest of a later HELLO.
 func (g *Gateway) submit(now time.Time, p *mail.Peer, content envelope.Message, kind mail.Kind) bool {
-	refused := g.byID[p.ID].bearer.carrier().Accept(now, []*mail.Peer{p}, content, kind)
+	refused := g.byID[p.ID].bearer.Carrier().Accept(now, []*mail.Peer{p}, content, kind)
 	g.orders.heed(now)
 	return len(refused) == 0
 }

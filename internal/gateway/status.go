@@ -23,8 +23,8 @@ func linkStatus(p profile.Profile, shore bool) api.LinkStatus {
 func (g *Gateway) Status(now time.Time) api.Status {
 	b, sites := g.bearers[0], g.sites(g.peers...)
 	s := api.Status{
-		ID: g.cfg.ID, Name: g.cfg.Name, Profile: b.profile.Name, End: "terminal", BootNumber: g.cfg.Boot.Number,
-		Transport: profile.NORM, NORM: b.lines.NormStatus(), Silence: g.silence.status(now, g.bearers), Link: linkStatus(b.profile, g.cfg.Shore),
+		ID: g.cfg.ID, Name: g.cfg.Name, Profile: b.Profile.Name, End: "terminal", BootNumber: g.cfg.Boot.Number,
+		Transport: profile.NORM, Silence: g.silence.status(now, g.bearers), Link: linkStatus(b.Profile, g.cfg.Shore),
 		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.crossing.replaced, Holds: g.orders.status(sites), Bill: b.billed.status(), Relinked: g.roll.replaced, LeftPeers: slices.Clone(g.roll.left), Dropped: maps.Clone(g.dropped), Modelled: g.coders.work(),
 	}
 	if g.cfg.Shore {
@@ -33,13 +33,11 @@ func (g *Gateway) Status(now time.Time) api.Status {
 	s.Corpus = corpusName(g.coders.net.Net.Name())
 	s.Survey = b.surveys.status()
 	pending := 0
-	if b.profile.Transport != "" {
-		s.Transport = b.profile.Transport
+	if b.Profile.Transport != "" {
+		s.Transport = b.Profile.Transport
 	}
-	for _, c := range b.carriers {
-		c.Report(s.Dropped, func(who string, kind mail.Kind, octets uint64) {
-			s.Ledger = append(s.Ledger, api.LedgerRow{Direction: "sent", Peer: who, Kind: kind.String(), Octets: octets})
-		})
+	for _, c := range b.Carriers {
+		c.Report(&s)
 	}
 	for i, p := range g.peers {
 		ps := api.PeerStatus{

@@ -8,7 +8,6 @@ import (
 	"aldis/internal/due"
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
-	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
@@ -72,7 +71,7 @@ func (s *surveys) obey(now time.Time, o SurveyOrder) {
 		}
 		s.road.Note("warn", "a survey was refused", "why", text)
 	}
-	plan, err := SurveyPlan(s.b.profile, s.shore, o.Budget)
+	plan, err := SurveyPlan(s.b.Profile, s.shore, o.Budget)
 	switch {
 	case s.asker != nil:
 		refuse("a survey of the link to " + s.peer.Name + " runs")
@@ -139,7 +138,7 @@ func (s *surveys) receive(now time.Time, p *peer, f frame.Survey, octets int) {
 func (s *surveys) answerer(p *peer) *survey.Answerer {
 	a := s.far[p.ID]
 	if a == nil {
-		a = survey.NewAnswerer(s.b.profile, s.b.profile.Sending(s.b.lines.Shore).RateBps, surveyOverhead)
+		a = survey.NewAnswerer(s.b.Profile, s.b.Profile.Sending(s.shore).RateBps, surveyOverhead)
 		s.far[p.ID] = a
 	}
 	return a
@@ -218,10 +217,10 @@ func (s *surveys) ended(now time.Time) {
 
 // may says whether something of a survey may go to a peer now: any message goes before it.
 func (s *surveys) may(now time.Time, p *peer, streams bool) bool {
-	if !p.Addr.IsValid() || !p.Met.KnowsUs || s.b.lines.Link(p.Peer).Dead() || s.b.lines.Link(p.Peer).Listening() {
+	if !p.Addr.IsValid() || !p.Met.KnowsUs || p.Link.Dead() || p.Link.Listening() {
 		return false
 	}
-	if air, _ := unicast.AirOf(s.b.lines, p.Peer); !streams && now.Before(air.Free) {
+	if air, _ := p.Link.Air(); !streams && now.Before(air.Free) {
 		return false
 	}
 	return !s.waits(p)
@@ -251,8 +250,8 @@ func (s *surveys) send(now time.Time, p *peer, w survey.Word, octets int) bool {
 	p.Ledger.Head(mail.Sent, false)
 	p.Counts.DatagramsSent++
 	p.LastSent = now
-	air, rate := unicast.AirOf(s.b.lines, p.Peer)
-	air.Took(now, &s.b.profile, len(data), rate)
+	air, rate := p.Link.Air()
+	air.Took(now, &s.b.Profile, len(data), rate)
 	s.road.Send(p.Addr, data)
 	return true
 }
@@ -275,7 +274,7 @@ func (s *surveys) due(now time.Time) (at time.Time) {
 
 // ready is when what is due then may go: a message that waits is looked at again when it has gone, or after a while.
 func (s *surveys) ready(now time.Time, p *peer, at time.Time, streams bool) time.Time {
-	if air, _ := unicast.AirOf(s.b.lines, p.Peer); !streams {
+	if air, _ := p.Link.Air(); !streams {
 		at = due.Latest(at, air.Free)
 	}
 	if !at.After(now) {

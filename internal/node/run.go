@@ -400,7 +400,7 @@ func normConfig(c *config.Config, log *slog.Logger) norm.Config {
 	if bps == 0 {
 		bps = 100e6 // unlimited: the gateway's own pace decides
 	}
-	overhead := profile.IPUDPOctets + seal.OverheadShort + gateway.NormFrameOctets + p.FrameOverhead
+	overhead := profile.IPUDPOctets + seal.OverheadShort + api.NormFrameOctets + p.FrameOverhead
 	return norm.Config{
 		Self: c.Node.ID, Segment: p.SegmentOctets, GRTT: p.GRTT, TxRate: elide.TxRate(float64(bps), p.SegmentOctets, overhead),
 		Command: func() *exec.Cmd { return exec.Command("/proc/self/exe", "norm-child") }, // also when the file was replaced

@@ -59,8 +59,8 @@ func (a *Adverts) travel(to *Site, key string, s *site.Subject) api.Travel {
 		t.State, t.Why = "stays", "not asked for, and not in use here"
 	case place == replica.Denied:
 		t.State, t.Why = "stays", "a rule"
-	case to.Why != "":
-		t.Why = to.Why
+	case to.why() != "":
+		t.Why = to.why()
 	default:
 		t.Why = "others go first"
 	}

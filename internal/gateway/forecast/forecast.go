@@ -18,12 +18,25 @@ type Site struct {
 	*mail.Peer             // to be read
 	Orders     mail.Orders // of the carrier that takes messages for it
 	Profile    *profile.Profile
-	Shore      bool   // this end of the link is ashore
-	Up         bool   // the link is
-	Why        string // why messages do not go there now; "": they do
-	Share      int    // how many sites share the rate now, at least 1
-	// Progress says how many octets of a long message that is under way are there; all 0: nobody knows.
-	Progress func(e *mail.Entry) (there, all int)
+	Shore      bool // this end of the link is ashore
+	Up         bool // the link is
+	Silent     bool // this gateway is
+	Share      int  // how many sites share the rate now, at least 1
+}
+
+// why says why messages do not go there now; "": they do.
+func (s *Site) why() string {
+	switch {
+	case s.Silent:
+		return "this gateway is silent"
+	case s.LastHeard.IsZero():
+		return "the site was not heard in this run"
+	case s.Link.Dead():
+		return "the link is down"
+	case s.Link.Listening():
+		return "the site is silent"
+	}
+	return ""
 }
 
 // rate is octets as journalled a second towards a site, measured or else of the profile; at most 0: the link has none.

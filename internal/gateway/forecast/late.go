@@ -37,7 +37,7 @@ func (f *Late) Look(now time.Time, s *Site, store *mail.Store) (notes []site.Not
 	if s.Orders.Together() {
 		waiting += underWay // P_Mul has numbers for all of it
 	}
-	if waiting == 0 || s.Why != "" {
+	if waiting == 0 || s.why() != "" {
 		f.told = nil
 		return nil
 	}

@@ -163,11 +163,11 @@ func (m Messages) describe(e *mail.Entry, r *api.RecipientRow) {
 		r.Detail = "no [[link.peer]] has this id now"
 	case e.OnHold:
 		r.Detail = "held by an order"
-	case s.Why != "":
-		r.Detail = s.Why
+	case s.why() != "":
+		r.Detail = s.why()
 	case r.State == string(life.UnderWay):
 		r.Detail = "no receipt yet"
-		if there, all := s.Progress(e); all > 0 {
+		if there, all := s.Link.Progress(e); all > 0 {
 			r.Detail = fmt.Sprintf("%d of %d octets are there", there, all)
 		}
 	default:

@@ -60,7 +60,7 @@ func there(begins time.Time, octets int, rate float64, delay time.Duration) time
 
 // Queue copies what waits for a site. It takes one look at each message.
 func (s *Site) Queue(now time.Time) Queue {
-	q := Queue{Site: s.Name, Why: s.Why, now: now, delay: s.delay()}
+	q := Queue{Site: s.Name, Why: s.why(), now: now, delay: s.delay()}
 	waits := s.Orders.Queue(now, s.Peer)
 	q.Places, q.grouped, q.underWay = waits.Places, waits.Ordered, waits.UnderWay
 	if q.rate = s.rate(); q.rate <= 0 {
@@ -88,7 +88,7 @@ func (q *Queue) ExpectedUnderWay(r api.RecipientRow, octets int) time.Time {
 // Backlog is what waits for a site, by precedence, and when it will be there: by the rule of Queue.Expected. While this gateway
 // keeps silent the time counts from the end of that; ends is zero where it is not, or nobody knows when. began is when this run did.
 func (s *Site) Backlog(now, ends, began time.Time) (rows []api.QueueRow) {
-	begins, known := now, s.Why == ""
+	begins, known := now, s.why() == ""
 	if !ends.IsZero() {
 		begins, known = ends, s.Up
 	}

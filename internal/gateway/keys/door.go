@@ -169,7 +169,7 @@ func (k *Keys) meet(now time.Time, m *member, dg api.Datagram, o *Opened, silent
 	}
 	a.Restarted = info.NewBoot
 	every := k.cfg.ProbeInterval
-	toAll := info.Group && k.cfg.Shared && len(k.peers) > 1
+	toAll := info.Group && m.Link.Together()
 	switch {
 	case silent:
 		if m.may(now, "silent", time.Hour) {
