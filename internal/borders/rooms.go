@@ -102,10 +102,14 @@ var Rooms = []Room{
 		"link/replica", "link/seal", "pmul", "site"}},
 	{"gateway/carriage", Pure, "road", false, "Makes the carriers of a bearer from its profile; it alone knows them by name.", []string{
 		"gateway/api", "gateway/group", "gateway/mail", "gateway/unicast", "link/custody", "link/frame", "link/profile", "site"}},
+	{"gateway/keys", Pure, "road", false, "Decides which keys and rosters a node uses, and which datagrams it accepts.", []string{
+		"due", "gateway/api", "gateway/mail", "link/frame", "link/roster", "link/seal"}},
+	{"gateway/forecast", Pure, "road", false, "Tells operators where messages and advertisements are, and when they will arrive.", []string{
+		"gateway/api", "gateway/mail", "gateway/mail/life", "link/frame", "link/profile", "link/replica", "rules/filter", "site"}},
 	{"gateway", Pure, "road", false, "The whole way of a message in one Step: faces, rules, replication, bearers.", []string{
-		"due", "gateway/api", "gateway/carriage", "gateway/mail", "gateway/mail/life", "link/compact", "link/custody",
-		"link/envelope", "link/frame", "link/profile", "link/replica", "link/roster", "link/seal", "link/survey",
-		"rules/calendar", "rules/filter", "rules/mark", "site"}},
+		"due", "gateway/api", "gateway/carriage", "gateway/forecast", "gateway/keys", "gateway/mail", "gateway/mail/life",
+		"link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/replica", "link/roster",
+		"link/seal", "link/survey", "rules/calendar", "rules/filter", "rules/mark", "site"}},
 
 	{"lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"due", "jxta", "jxtabridge", "site"}},
 	{"lan/taklan", Edge, "edges", false, "Streams and mesh of TAK devices, with bounds.", []string{"due", "lan", "site", "tak", "tak/cot"}},
@@ -130,8 +134,8 @@ var Rooms = []Room{
 	{"control/glance", Pure, "edges", false, "Condenses the status for page and top: alarms, what waits, use of the link.", []string{"gateway/api", "site"}},
 	{"control/page", Edge, "edges", false, "The page in a browser: one static bundle in the binary.", nil},
 	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, the page and its events, and orders.", []string{
-		"audit", "control/glance", "control/page", "corpora", "gateway", "gateway/api", "gateway/mail/life", "link/compact",
-		"link/roster", "link/survey", "norm", "radio", "rights", "rules/filter", "site", "when"}},
+		"audit", "control/glance", "control/page", "corpora", "gateway", "gateway/api", "gateway/forecast", "gateway/mail/life",
+		"link/compact", "link/roster", "link/survey", "norm", "radio", "rights", "rules/filter", "site", "when"}},
 	{"control/spans", Edge, "edges", false, "Sends outcomes of messages to an OpenTelemetry collector.", []string{"gateway/api"}},
 	{"control/top", Edge, "edges", false, "The page's views Now and Messages in a terminal.", []string{"control", "control/glance", "gateway/api"}},
 	{"doctor", Edge, "edges", false, "`gateway doctor`: finds faults of a machine and its gateway, with the way out.", []string{

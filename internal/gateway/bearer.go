@@ -4,7 +4,7 @@ import (
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/carriage"
 	"aldis/internal/gateway/mail"
-	"aldis/internal/site"
+	"aldis/internal/link/survey"
 )
 
 // bearer is a way over the air, and what the gateway keeps of it for its operator.
@@ -19,16 +19,16 @@ func (g *Gateway) newBearer(peers []*mail.Peer, records []api.Record) (*bearer, 
 	made, err := carriage.New(carriage.Config{
 		Common: mail.Common{
 			Self: g.cfg.ID, Peers: peers, Road: g, Store: g.mail, Replica: g.replica, Coder: &g.coders.plain,
-			Group: g.cfg.Group, Proofs: proofsMost(&g.cfg), Behind: rollover{g}.mayLack,
+			Group: g.cfg.Group, Proofs: g.keys.ProofsMost(), Behind: g.keys.Rosters.MayLack,
 		},
 		Profile: g.cfg.Profile, Boot: g.cfg.Boot.Number, Shore: g.cfg.Shore, Keepalive: g.cfg.Keepalive, Rand: g.cfg.Rand,
-		Lacks: forwardSecrecy{g}.lacks, Proven: g.keys.proofs, Records: records,
-		Holds: func(m *site.Message) bool { return g.standing.takes(&g.faces, m) },
+		Lacks: g.keys.Lacks, Proven: g.keys.Proofs, Records: records, Holds: g.orders.takes,
 	})
 	if err != nil {
 		return nil, err
 	}
 	b := &bearer{Bearer: made, billed: billed{Bill: g.cfg.Profile.Bill}}
-	b.surveys = newSurveys(b, g.cfg.Shore)
+	b.surveys = &surveys{b: b, road: g, quiet: g.silence.quiet, peers: func() []*peer { return g.peers },
+		shore: g.cfg.Shore, boot: uint8(g.cfg.Boot.Number), far: map[uint16]*survey.Answerer{}}
 	return b, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"aldis/internal/gateway/api"
 	"aldis/internal/link/profile"
+	"aldis/internal/site"
 )
 
 // Bounds beyond which a link differs.
@@ -53,25 +54,27 @@ type differs struct {
 // looksEvery is how often it is looked: what it goes by changes in half minutes.
 const looksEvery = 5 * time.Second
 
-// look says in the log what has changed.
-func (d *differs) look(g *Gateway, now time.Time, p *peer) {
+// look says what has changed.
+func (d *differs) look(now time.Time, p *peer, shore bool) (notes []site.Note) {
 	if now.Before(d.next) {
-		return
+		return nil
 	}
 	d.next = now.Add(looksEvery)
-	m := measured(p, g.cfg.Shore)
+	m := measured(p, shore)
 	if slices.Equal(m.Differs, d.said) {
-		return
+		return nil
 	}
 	for _, what := range api.Differences {
 		switch is, was := slices.Contains(m.Differs, what), slices.Contains(d.said, what); {
 		case is && !was:
-			g.Note("warn", "a link is not as its profile says", append([]any{"peer", p.Name, "profile", p.bearer.Profile.Name, "in", what}, found(m, what, p, g.cfg.Shore)...)...)
+			notes = append(notes, site.Note{Level: "warn", Text: "a link is not as its profile says",
+				Attrs: append([]any{"peer", p.Name, "profile", p.bearer.Profile.Name, "in", what}, found(m, what, p, shore)...)})
 		case was && !is:
-			g.Note("info", "a link is as its profile says again", "peer", p.Name, "in", what)
+			notes = append(notes, site.Note{Level: "info", Text: "a link is as its profile says again", Attrs: []any{"peer", p.Name, "in", what}})
 		}
 	}
 	d.said = m.Differs
+	return notes
 }
 
 // found is what was measured beside what the profile says.

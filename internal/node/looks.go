@@ -50,7 +50,7 @@ func locals(peers []jxtabridge.PeerStatus) []glance.Local {
 
 // messages runs a look at the messages of this site between two turns of the loop.
 func (n *node) messages(ctx context.Context, f func(time.Time, gateway.Messages)) error {
-	return n.daemon.Do(ctx, func(now time.Time) { f(now, gateway.MessagesOf(n.gateway)) })
+	return n.daemon.Do(ctx, func(now time.Time) { f(now, n.gateway.Messages()) })
 }
 
 // lives is messages for a teller of traces.
