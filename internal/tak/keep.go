@@ -163,9 +163,9 @@ type waiting struct {
 }
 
 // done tells that an event was given to all that it is for.
-func (w *waiting) done(f *Face) {
+func (w *waiting) done(s *step) {
 	if !w.here {
-		f.out.Done = append(f.out.Done, w.Token)
+		s.out.Done = append(s.out.Done, w.Token)
 	}
 }
 
