@@ -158,7 +158,7 @@ func (f *Face) begin(now time.Time) {
 	}
 	if f.cfg.Shared {
 		pace.Calm = f.cfg.calm
-		pace.Gap, pace.First = f.cfg.Gap, time.Duration(f.rank())*apart
+		pace.Gap, pace.First = f.cfg.Gap, time.Duration(f.cfg.rank())*apart
 		add(f.cfg.Sites, false)
 		add(f.cfg.Sites, true)
 		return
@@ -170,12 +170,12 @@ func (f *Face) begin(now time.Time) {
 }
 
 // rank tells the sites of a net apart: it is another one at each of them, as far as their numbers follow each other.
-func (f *Face) rank() int {
+func (c *Config) rank() int {
 	sum := 0
-	for _, id := range f.cfg.Sites {
+	for _, id := range c.Sites {
 		sum += int(id)
 	}
-	return sum % min(len(f.cfg.Sites)+1, mostRanks)
+	return sum % min(len(c.Sites)+1, mostRanks)
 }
 
 // Where units come to several sites at once, their first batches follow each other so long apart on a radio net.
@@ -193,9 +193,6 @@ func (f *Face) heardUrgent(now time.Time, p site.Precedence) {
 		a.Urgent(now)
 	}
 }
-
-// slots is how many audiences have a care of their own.
-func (f *Face) slots() int { return len(f.audiences) / 2 }
 
 // Step brings the face to now and applies ev.
 func (f *Face) Step(now time.Time, ev site.Event) site.Output {
@@ -217,7 +214,7 @@ func (f *Face) Step(now time.Time, ev site.Event) site.Output {
 	case Broken:
 		f.devices.broken(now, ev)
 	case Closed:
-		delete(f.devices.clients, ev.Conn)
+		f.devices.closed(ev)
 	case Fetched:
 		for _, o := range f.files.fetched(now, ev) {
 			f.carryEvent(now, o.event, o.sites)

@@ -215,7 +215,7 @@ func (f *Face) siteLost(now time.Time, id uint16) {
 		f.far[id] = track.NewFar(f.cfg.Cadence, f.cfg.patience())
 	}
 	f.kept.lost(id, f.remember)
-	delete(f.wants.of, id)
+	f.wants.lost(id)
 	f.files.lost(id)
 	f.devices.lost(id)
 	f.words.lost(id)

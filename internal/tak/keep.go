@@ -1,6 +1,7 @@
 package tak
 
 import (
+	"encoding/binary"
 	"maps"
 	"slices"
 	"time"
@@ -71,6 +72,21 @@ func (k *kept) set(from uint16, e *cot.Event) bool {
 		k.of[e.UID] = x
 	}
 	x.event = e
+	return true
+}
+
+// restore keeps an event of an earlier run; far sites know of it.
+func (k *kept) restore(value []byte) bool {
+	if len(value) < 10 {
+		return false
+	}
+	e, err := code.Parse(value[10:], millis(value[2:]), nil)
+	if err != nil {
+		return false
+	}
+	if k.set(binary.BigEndian.Uint16(value), e) {
+		k.of[e.UID].told = e
+	}
 	return true
 }
 

@@ -69,7 +69,7 @@ func (f *Face) restore(memories []site.Memory) error {
 		case m.Key == keyWant:
 			f.wants.stated = true
 		case kind == keyKept:
-			ok = f.restoreKept(m.Value)
+			ok = f.kept.restore(m.Value)
 		case kind == keyHeld: // behind all of keyKept
 			if x := f.kept.of[key]; x != nil {
 				x.told, x.held = nil, true
@@ -126,20 +126,6 @@ func (f *Face) restoreAt(key string, value []byte) bool {
 			u.Fix = code.Fix{Lat: int32(v[0]), Lon: int32(v[1]), HAE: int32(v[2]), Course: uint16(v[3]), Speed: uint16(v[4]), Moves: u.Fix.Moves, Battery: uint8(v[5])}
 			far.Put(u)
 		}
-	}
-	return true
-}
-
-func (f *Face) restoreKept(value []byte) bool {
-	if len(value) < 10 {
-		return false
-	}
-	e, err := code.Parse(value[10:], millis(value[2:]), nil)
-	if err != nil {
-		return false
-	}
-	if f.kept.set(binary.BigEndian.Uint16(value), e) {
-		f.kept.of[e.UID].told = e
 	}
 	return true
 }

@@ -50,7 +50,7 @@ func (f *Face) trueTimes(now time.Time, c *client, e *cot.Event) *cot.Event {
 
 // cares are how precisely each audience is told of a unit.
 func (f *Face) cares(e *cot.Event) []track.Care {
-	list := make([]track.Care, f.slots())
+	list := make([]track.Care, len(f.audiences)/2)
 	for i := range list {
 		to := uint16(0)
 		if a := f.audiences[2*i]; len(a.sites) == 1 {

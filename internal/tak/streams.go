@@ -69,14 +69,20 @@ func (d *devices) named(to cot.Dest) (list []*client) {
 }
 
 func (f *Face) opened(now time.Time, ev Opened) {
-	c := &client{conn: ev.Conn, host: hostOf(ev.Remote), server: ev.Server}
-	f.devices.clients[ev.Conn] = c
-	if !c.server {
-		f.devices.send(c, offer(now))
-	}
-	f.greet(now, c)
+	f.greet(now, f.devices.opened(now, ev))
 	f.devices.release(now)
 }
+
+func (d *devices) opened(now time.Time, ev Opened) *client {
+	c := &client{conn: ev.Conn, host: hostOf(ev.Remote), server: ev.Server}
+	d.clients[ev.Conn] = c
+	if !c.server {
+		d.send(c, offer(now))
+	}
+	return c
+}
+
+func (d *devices) closed(ev Closed) { delete(d.clients, ev.Conn) }
 
 // greet gives a device that has come what is on the map.
 func (f *Face) greet(now time.Time, c *client) {

@@ -277,7 +277,7 @@ func (f *Face) direct(now time.Time, ev Direct) {
 	}
 	dests := e.Dests()
 	if len(dests) == 0 {
-		dests = f.chatters(now, e)
+		dests = f.devices.chatters(now, e, f.knows)
 	}
 	if len(dests) == 0 {
 		f.refuse(now, "nobody", c, e.UID, nil)
@@ -288,7 +288,7 @@ func (f *Face) direct(now time.Time, ev Direct) {
 
 // chatters are those whom words or their receipts are for and whom the mesh has not reached: its own devices are told by the
 // sender. Of a group those count that are known; one alone may come back.
-func (f *Face) chatters(now time.Time, e *cot.Event) (dests []cot.Dest) {
+func (d *devices) chatters(now time.Time, e *cot.Event, knows func(uid string) bool) (dests []cot.Dest) {
 	chat := e.Find("__chat")
 	if chat == nil {
 		chat = e.Find("__chatreceipt")
@@ -298,13 +298,13 @@ func (f *Face) chatters(now time.Time, e *cot.Event) (dests []cot.Dest) {
 	}
 	for _, a := range chat.Kid("chatgrp").Attrs {
 		n, ok := strings.CutPrefix(a.Name, "uid")
-		d := cot.Dest{UID: a.Value}
-		if i, err := strconv.Atoi(n); ok && err == nil && i >= 1 && a.Value != "" && len(dests) < mostChatters && f.devices.reachable(now, d) == "" && !slices.Contains(dests, d) {
-			dests = append(dests, d)
+		to := cot.Dest{UID: a.Value}
+		if i, err := strconv.Atoi(n); ok && err == nil && i >= 1 && a.Value != "" && len(dests) < mostChatters && d.reachable(now, to) == "" && !slices.Contains(dests, to) {
+			dests = append(dests, to)
 		}
 	}
 	if len(dests) > 1 {
-		dests = slices.DeleteFunc(dests, func(d cot.Dest) bool { return !f.knows(d.UID) })
+		dests = slices.DeleteFunc(dests, func(to cot.Dest) bool { return !knows(to.UID) })
 	}
 	return dests
 }

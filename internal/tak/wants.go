@@ -43,14 +43,8 @@ func (f *Face) farItem(now time.Time, from uint16, it site.Item) {
 		return
 	}
 	before := f.wants.of[from]
-	delete(f.wants.of, from)
-	if !it.Gone {
-		wants, err := rule.ParseWants(it.Doc)
-		if err != nil {
-			f.farTrouble(now, from, err)
-		} else if len(wants) > 0 {
-			f.wants.of[from] = wants
-		}
+	if err := f.wants.take(from, it); err != nil {
+		f.farTrouble(now, from, err)
 	}
 	f.placedAgain(now, from, func(e *cot.Event) bool { return !rule.Wanted(before, e) && rule.Wanted(f.wants.of[from], e) })
 	for _, u := range f.near.All() {
@@ -60,6 +54,21 @@ func (f *Face) farItem(now time.Time, from uint16, it site.Item) {
 		}
 	}
 }
+
+// take takes what a far site wants; an item that is gone or wrong leaves nothing.
+func (w *wants) take(from uint16, it site.Item) error {
+	delete(w.of, from)
+	if it.Gone {
+		return nil
+	}
+	list, err := rule.ParseWants(it.Doc)
+	if err == nil && len(list) > 0 {
+		w.of[from] = list
+	}
+	return err
+}
+
+func (w *wants) lost(from uint16) { delete(w.of, from) }
 
 // wanted says whether one of these sites wants an event.
 func (w *wants) wanted(e *cot.Event, sites ...uint16) bool {
