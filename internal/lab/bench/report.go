@@ -30,6 +30,7 @@ type Machine struct {
 	Autogroup int `json:"autogroup_nice,omitempty"`
 }
 
+// String is the machine in a line.
 func (m Machine) String() string {
 	s := fmt.Sprintf("%d cores of %s, %.0f GB, Linux %s, %s", m.Cores, m.Processor, m.MemoryGB, m.Kernel, m.Go)
 	if m.Java != "" {

@@ -63,11 +63,8 @@ func (f fitted) print(res told, stdout io.Writer) error {
 	f.name = cmp.Or(f.name, strings.TrimSuffix(f.base.Name, res.suffix)+res.suffix)
 	if f.out != "" {
 		text, err := res.Write(f.source, f.base, f.name, res.head)
-		if err == nil {
-			err = cli.WriteTo(f.out, stdout, func(w io.Writer) error { _, err := w.Write(text); return err })
-		}
-		if err != nil {
-			return fmt.Errorf("--out: %w", err)
+		if err := writeProfile(f.out, stdout, text, err); err != nil {
+			return err
 		}
 	}
 	switch {
@@ -82,6 +79,17 @@ func (f fitted) print(res told, stdout io.Writer) error {
 	}
 	_, err := io.WriteString(stdout, text)
 	return err
+}
+
+// writeProfile writes the text of a profile; err is why there is none.
+func writeProfile(out string, stdout io.Writer, text []byte, err error) error {
+	if err == nil {
+		err = cli.WriteTo(out, stdout, func(w io.Writer) error { _, err := w.Write(text); return err })
+	}
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	return nil
 }
 
 // ofCaptures judges a link by captures of both its ends.

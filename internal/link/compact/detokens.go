@@ -170,6 +170,7 @@ func (r *reader) take(n int) []byte {
 	return b
 }
 
+// token reads the next one. It answers false when the tokens are none of a document.
 func (r *reader) token() bool {
 	c := r.in[0]
 	if !isMark(c) {
@@ -181,6 +182,21 @@ func (r *reader) token() bool {
 		return true
 	}
 	r.in = r.in[1:]
+	switch c {
+	case tokOpen, tokNewTag, tokClose, tokEmpty:
+		return r.tag(c)
+	case tokAttr, tokNewAttr, tokQuote, tokSpace:
+		return r.attribute(c)
+	case tokRaw, tokCut, tokProlog, tokInner, tokInnerEnd:
+		return r.document(c)
+	case tokEnd, tokIndent, tokID, tokBareID, tokBase64:
+		return r.text(c)
+	}
+	return false
+}
+
+// tag reads what begins or ends an element.
+func (r *reader) tag(c byte) bool {
 	switch c {
 	case tokOpen, tokNewTag:
 		r.content()
@@ -215,6 +231,13 @@ func (r *reader) token() bool {
 		r.spaced = false
 		r.out = append(r.out, "/>"...)
 		r.open, r.stack = false, r.stack[:len(r.stack)-1]
+	}
+	return true
+}
+
+// attribute reads what stands in a tag behind its name.
+func (r *reader) attribute(c byte) bool {
+	switch c {
 	case tokAttr, tokNewAttr:
 		r.endValue()
 		if !r.open {
@@ -256,6 +279,13 @@ func (r *reader) token() bool {
 			return false
 		}
 		r.out, r.spaced = append(r.out, space...), true
+	}
+	return true
+}
+
+// document reads what is of the document or of one within it.
+func (r *reader) document(c byte) bool {
+	switch c {
 	case tokRaw:
 		r.content()
 		raw, ok := r.literal()
@@ -289,6 +319,13 @@ func (r *reader) token() bool {
 		d := r.around[n-1]
 		r.around = r.around[:n-1]
 		r.out = append(r.out[:d.from], escapers[d.set].Replace(string(r.out[d.from:]))...)
+	}
+	return true
+}
+
+// text reads content that has a mark of its own.
+func (r *reader) text(c byte) bool {
+	switch c {
 	case tokEnd:
 		r.content()
 	case tokIndent:
@@ -322,8 +359,6 @@ func (r *reader) token() bool {
 			return false
 		}
 		r.out = appendBase64(r.out, octets, int(head[0]))
-	default:
-		return false
 	}
 	return true
 }
