@@ -166,8 +166,7 @@ var Rooms = []Room{
 		"rules/filter", "rules/mark", "site", "tak", "tak/cot"}},
 	{"lab/forecast", Pure, "lab", false, "Predicts from plays whether a trace arrives in time on a link, at what cost, and what would help; searches a profile for values that serve it better.", []string{
 		"lab/linkemu", "lab/replay", "lab/trace", "link/profile"}},
-	{"lab/air", Pure, "lab", false, "How full a link gets: whole gateways with more to carry than one message every five seconds.", []string{
-		"gateway/api", "jxtabridge", "lab/sim", "link/profile", "link/seal", "site"}},
+	{"lab/air", Pure, "lab", false, "How full a link gets: whole gateways with more to carry than one message every five seconds.", []string{"lab/sim", "link/profile", "link/seal", "site"}},
 	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/forecast", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices.", []string{
 		"cli", "config", "gateway/api", "infile", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/linkemu", "lab/replay",
@@ -177,7 +176,7 @@ var Rooms = []Room{
 		"jxta", "lab/check", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field"}},
 	{"lab/commands", Edge, "lab", false, "The commands of gateway-lab.", []string{
 		"cli", "config", "infile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/linkemu", "lab/primer", "lab/replay",
-		"lab/report", "lab/trace", "link/compact", "link/profile", "link/roster", "link/survey", "pmul", "pmul/pmulfile"}},
+		"lab/report", "lab/trace", "link/compact", "link/profile", "link/roster", "pmul", "pmul/pmulfile"}},
 
 	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},
 	{"cmd/gateway", Edge, "programs", false, "The program of a ship: the table of its commands.", []string{"cli", "node", "norm", "operator"}},
