@@ -5,7 +5,7 @@ GO       ?= go
 SUDO     := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 COMMIT   := $(shell git describe --always --dirty --exclude '*' 2>/dev/null)
 PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev iproute2 iputils-ping e2fsprogs ethtool tcpdump tshark procps \
-            openjdk-17-jdk-headless maven brotli p7zip-full zstd xz-utils chromium-headless-shell fonts-dejavu-core \
+            openjdk-17-jdk-headless maven brotli zstd xz-utils chromium-headless-shell fonts-dejavu-core \
             man-db mandoc zsh fish systemd openssh-client
 
 # Tests make network namespaces and mounts: the test programs run as root, what compiles them does not.
@@ -84,7 +84,6 @@ fuzz: deps
 	@GO="$(GO)" scripts/fuzz all
 
 # docs/sizes.md, docs/strangers.md and docs/measured.md, never by hand. The second plays every run that has no result yet: about an hour.
-sizes: PACKAGES += python3-paq
 sizes: deps
 	@nice $(GO) test -count 1 -run 'TestTable$$|TestStrangersTable$$' ./internal/link/compact -args -write
 	@nice $(GO) test -count 1 -run 'TestKinds$$' ./internal/tak/code -args -write

@@ -169,22 +169,27 @@ func TestReferenceOfMetrics(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Metrics
 
-What ` + "`/metrics`" + ` at ` + "`http.listen`" + ` has, beside those of the Go runtime and of the process. A counter counts from the start of the gateway. What to alert on is in [alerts.md](alerts.md).
+What ` + "`/metrics`" + ` at ` + "`http.listen`" + ` has, beside those of the Go runtime and of the process. A name that ends in ` + "`_total`" + ` is a counter and counts from the start of the gateway; all others are gauges, unless the line says histogram. [alerts.md](alerts.md) says what to alert on.
 
 This page is made from the source: ` + "`go test ./cmd/gateway -run TestReference -args -write`" + `.
 
-| metric | kind | labels | meaning |
-|---|---|---|---|
 `)
 	for _, m := range metrics(t) {
 		if m.help == "" {
 			t.Errorf("%s says nothing of itself", m.name)
 		}
+		if (m.kind == "counter") != strings.HasSuffix(m.name, "_total") {
+			t.Errorf("%s is a %s, and its name says otherwise", m.name, m.kind)
+		}
+		help := m.help
+		if m.kind == "histogram" {
+			help = "Histogram: " + help
+		}
 		labels := ""
 		if len(m.labels) > 0 {
-			labels = "`" + strings.Join(m.labels, "`, `") + "`"
+			labels = "{" + strings.Join(m.labels, ",") + "}"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.name, m.kind, labels, strings.ReplaceAll(m.help, "|", `\|`))
+		fmt.Fprintf(&b, "- `%s%s`: %s\n", m.name, labels, help)
 	}
 	stale(t, "metrics.md", b.String())
 }

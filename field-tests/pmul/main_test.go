@@ -16,7 +16,7 @@ func TestTables(t *testing.T) {
 	text := tables(all)
 	for _, want := range []string{
 		"P_Mul is that of gateway v1.",
-		"| 200 | p_mul | 3/3 | 3.0 (2.5-9.0) | 1.50 (1.25-4.50) | 302 (301-303) | 52 |",
+		"| 200 | p_mul | 3/3 | 3.0 (2.5-9.0) | 1.50 | 302 (301-303) | 52 |",
 		"| 200 | uftp | 1/3 | never (37.0-never) |",
 		"| 200 | tcp | not played |",
 	} {

@@ -237,18 +237,20 @@ func tables(all []result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Measured
 
-Written by `+"`go run ./field-tests/road`"+` (after `+"`make build peers`"+`, as root, about an hour). Each row is one
+Written by `+"`go run ./field-tests/road`"+` (after `+"`make build peers`"+`, as root, about an hour). Each seed is one
 `+"`gateway lab blue-game`"+` with unmodified JXTA peers over the emulated link, measured at the emulator and in the peers. Its JSON is in
-field-tests/road/results/. Seconds count from the start of the ship's peer process; link octets are IP octets, up/down. Tracks are
-readable text of 200 octets of which only the new part crosses, so application octets exceed link octets. Out of order counts messages
-more than half a second behind a younger one: JXSE 2.7 hands those that come together to several threads. Two cores, eight runs at a
-time. The line under a table names the gateway that was measured.
+field-tests/road/results/. A cell has the figures of the seeds (or links) in turn, or one where they agree. Seconds count from the start
+of the ship's peer process; link octets are IP octets, up/down. Tracks are readable text of 200 octets of which only the new part crosses,
+so application octets exceed link octets. Out of order counts messages more than half a second behind a younger one: JXSE 2.7 hands those
+that come together to several threads. No TCP connection crosses the link unless a row says so. Two cores, eight runs at a time. The line
+under a table names the gateway.
 
 `)
 	group := func(title, head string, names []string, row func(result) string) {
 		fmt.Fprintf(&b, "## %s\n\n%s\n%s\n", title, head, rule(head))
 		var of []string
 		missing := 0
+		var rows []*runsOf
 		for _, r := range all {
 			if !slices.Contains(names, r.group) {
 				continue
@@ -260,7 +262,18 @@ time. The line under a table names the gateway that was measured.
 				missing++
 				continue
 			}
-			fmt.Fprintf(&b, "| %s | %s | %d | %s |\n", r.profile, r.peers+other[r.group], r.seed, row(r))
+			name := r.peers + other[r.group]
+			if r.TCP > 0 {
+				name += fmt.Sprintf(", %d TCP connections on the link", r.TCP)
+			}
+			key := name
+			if other[r.group] == "" {
+				key += r.profile // the other games have one row for both links
+			}
+			rows = add(rows, key, fmt.Sprintf("%s | %s | %d | %s", r.profile, name, r.seed, row(r)))
+		}
+		for _, s := range rows {
+			fmt.Fprintf(&b, "| %s |\n", s)
 		}
 		if missing > 0 {
 			fmt.Fprintf(&b, "\nNot played: %d runs.\n", missing)
@@ -271,11 +284,11 @@ time. The line under a table names the gateway that was measured.
 		fmt.Fprintln(&b)
 	}
 	road := func(r result) string {
-		return fmt.Sprintf("%s | %s | %s | %d/%d | %d/%d/%d | %s/%s/%s | %d | %d/%d | %s", num(r.Rendezvous, "%.1f"),
+		return fmt.Sprintf("%s | %s | %s | %d/%d | %d/%d/%d | %s/%s/%s | %d/%d | %s", num(r.Rendezvous, "%.1f"),
 			num(r.Discovery, "%.1f"), num(r.FirstData, "%.1f"), r.Delivered, r.Sent, r.Duplicates, r.Corrupted, r.OutOfOrder,
-			num(r.Latency.Median, "%.1f"), num(r.Latency.P95, "%.1f"), num(r.Latency.Max, "%.1f"), r.TCP, r.Link.Up, r.Link.Down, num(r.Ratio, "%.0f%%"))
+			num(r.Latency.Median, "%.1f"), num(r.Latency.P95, "%.1f"), num(r.Latency.Max, "%.1f"), r.Link.Up, r.Link.Down, num(r.Ratio, "%.0f%%"))
 	}
-	head := "| link | peers | seed | rendezvous s | discovered s | first data s | delivered | twice/changed/out of order | latency median/p95/worst s | TCP on link | link octets | application/link |"
+	head := "| link | peers | seed | rendezvous s | discovered s | first data s | delivered | twice/changed/out of order | latency median/p95/worst s | link octets | application/link |"
 	group("200 octets each way every 5 s for 5 minutes", head, []string{"road"}, road)
 	group("The same peers without gateways", head, []string{"unaided"}, road)
 	group("Other games of four minutes, a message every 5 s: mixed, HTTP, three ships, a gateway killed with SIGKILL at 60 s", head, []string{"mixed", "http", "ships", "kill-ship", "kill-hq"}, road)
@@ -313,6 +326,40 @@ time. The line under a table names the gateway that was measured.
 			return fmt.Sprintf("%.0f | %d/%d | %.3f%%", r.Idle.Seconds, r.Idle.Link.Up, r.Idle.Link.Down, r.Idle.Percent)
 		})
 	return b.String()
+}
+
+// runsOf is a row: the cells of several runs.
+type runsOf struct {
+	key  string
+	runs [][]string
+}
+
+// add puts a run into the row of its key.
+func add(rows []*runsOf, key, cells string) []*runsOf {
+	at := slices.IndexFunc(rows, func(s *runsOf) bool { return s.key == key })
+	if at < 0 {
+		at, rows = len(rows), append(rows, &runsOf{key: key})
+	}
+	rows[at].runs = append(rows[at].runs, strings.Split(cells, " | "))
+	return rows
+}
+
+// String is each column's figures in turn, or one where they agree.
+func (s *runsOf) String() string {
+	cells := make([]string, len(s.runs[0]))
+	for i := range cells {
+		var column []string
+		for _, run := range s.runs {
+			if i < len(run) { // an incomplete run has fewer
+				column = append(column, run[i])
+			}
+		}
+		if same := slices.Compact(slices.Clone(column)); len(same) == 1 {
+			column = same
+		}
+		cells[i] = strings.Join(column, "; ")
+	}
+	return strings.Join(cells, " | ")
 }
 
 func rule(head string) string {

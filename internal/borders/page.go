@@ -22,28 +22,30 @@ func page(old string, rooms table, upward map[string][]string) (string, error) {
 	return before + pageBegins + "\n" + districts(rooms) + exceptions(upward) + pageEnds + after, nil
 }
 
-// districts writes one table for each district.
+// districts writes one list for each district.
 func districts(rooms table) string {
 	var b strings.Builder
 	for _, d := range Districts {
-		fmt.Fprintf(&b, "### %s: %s\n\n| room | kind | what it does | may import |\n|---|---|---|---|\n", d.Name, d.What)
+		fmt.Fprintf(&b, "### %s: %s\n\n", d.Name, d.What)
 		for _, r := range rooms {
-			if r.District != d.Name {
-				continue
+			if r.District == d.Name {
+				fmt.Fprintf(&b, "- `%s`%s: %s\n", r.dir(), mark(r), r.What)
 			}
-			may := strings.Join(r.May, ", ")
-			if may == "" {
-				may = "-"
-			}
-			kind := string(r.Kind)
-			if r.Face {
-				kind += ", face"
-			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", r.dir(), kind, strings.TrimSuffix(r.What, "."), may)
 		}
 		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// mark says what a room is beyond pure: its kind, and whether it is a face.
+func mark(r Room) string {
+	switch {
+	case r.Face:
+		return " (face)"
+	case r.Kind != Pure:
+		return " (" + string(r.Kind) + ")"
+	}
+	return ""
 }
 
 // exceptions writes the imports that go up the districts for now; nothing when there are none.

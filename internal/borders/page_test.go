@@ -38,14 +38,14 @@ func TestMap(t *testing.T) {
 func TestPage(t *testing.T) {
 	rooms := table{
 		{"jxta", Pure, "JXTA", true, "Formats.", nil}, {"lan", Edge, "edges", false, "Sockets.", []string{"jxta", "site"}},
-		{"cmd/gateway", Edge, "programs", false, "The binary.", nil},
+		{"cmd/gateway", Edge, "programs", false, "The binary.", nil}, {"due", Pure, "ground", false, "Times.", nil},
 	}
 	got, err := page("before\n"+pageBegins+"old\n"+pageEnds+"after\n", rooms, map[string][]string{"jxta": {"lan", "site"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"before\n" + pageBegins, "| internal/jxta | pure, face | Formats | - |\n",
-		"| internal/lan | edge | Sockets | jxta, site |\n", "| cmd/gateway | edge | The binary | - |\n", "jxta imports lan, site.\n\n" + pageEnds + "after\n"} {
+	for _, want := range []string{"before\n" + pageBegins, "- `internal/jxta` (face): Formats.\n",
+		"- `internal/lan` (edge): Sockets.\n", "- `cmd/gateway` (edge): The binary.\n", "- `internal/due`: Times.\n", "jxta imports lan, site.\n\n" + pageEnds + "after\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q lacks %q", got, want)
 		}
@@ -86,7 +86,7 @@ func TestEveryPageIsListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := map[string]int{}
-	for _, m := range regexp.MustCompile(`(?m)^\| \[[^]]+\]\(([^)]+)\)`).FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^(?:\||-) \[[^]]+\]\(([^)]+)\)`).FindAllStringSubmatch(string(text), -1) {
 		rows[m[1]]++
 	}
 	for _, pattern := range []string{"*.md", "decisions/*.md"} {
@@ -97,7 +97,7 @@ func TestEveryPageIsListed(t *testing.T) {
 		for _, page := range pages {
 			name := strings.TrimPrefix(filepath.ToSlash(page), "../../docs/")
 			if name != "README.md" && rows[name] != 1 {
-				t.Errorf("docs/README.md has %d rows of %s, want one", rows[name], name)
+				t.Errorf("docs/README.md has %d lines of %s, want one", rows[name], name)
 			}
 		}
 	}

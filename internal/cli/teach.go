@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"aldis/internal/config"
+	"aldis/internal/keyfile"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/compact/teach"
 )
@@ -57,7 +57,7 @@ func (o *CorpusOrder) Build(paths []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return errors.New("these samples teach nothing: none of their kinds gets smaller by more than a fiftieth")
 	}
-	if err := config.Replace(o.Out, string(file), 0o600); err != nil {
+	if err := keyfile.Replace(o.Out, string(file), 0o600); err != nil {
 		return err
 	}
 	if o.AsJSON {

@@ -46,7 +46,7 @@ func TestMessagesOnThePage(t *testing.T) {
 	src.Messages = func(_ context.Context, f func(time.Time, gateway.Messages)) error {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		f(w.Now, gateway.MessagesOf(ship.GW))
+		f(w.Now, ship.GW.Messages())
 		return nil
 	}
 	src.Known = func(context.Context, map[string]bool) (map[string]string, error) { return nil, nil }
@@ -84,8 +84,8 @@ func TestMessagesOnThePage(t *testing.T) {
 	b.Until("document.querySelector('.life [data-do=release]')!==null")
 	row := func() (r api.MessageRow) {
 		g.set(func() {
-			for _, n := range gateway.MessagesOf(ship.GW).IDs() {
-				if one, ok := gateway.MessagesOf(ship.GW).Row(n); ok && one.ID == id {
+			for _, n := range ship.GW.Messages().IDs() {
+				if one, ok := ship.GW.Messages().Row(n); ok && one.ID == id {
 					r = one
 				}
 			}

@@ -11,22 +11,22 @@ import (
 
 var (
 	descLinkState = desc("link_state",
-		"1 for the state that the link to a peer has, 0 for the others: unknown (never heard in this run), up, silent (does not answer: this is the one to alert on), listening (has said that it will not answer), gone (the roster does not name it).",
+		"1 for the state of the link to a peer, 0 for the others: unknown (never heard in this run), up, silent (does not answer: alert on this), listening (announced that it will not answer), gone (not in the roster).",
 		"peer", "state")
-	descLinkSince = desc("link_state_since_timestamp_seconds", "When the link to a peer got the state that it has.", "peer")
-	descLinkRate  = desc("link_rate_bytes_per_second", "Rate of the link as its profile says, of this end: sent, received; in octets. 0 is unlimited.", "direction")
+	descLinkSince = desc("link_state_since_timestamp_seconds", "Time at which the link to a peer entered its state.", "peer")
+	descLinkRate  = desc("link_rate_bytes_per_second", "Rate of the link at this end by its profile: sent, received. 0 is unlimited.", "direction")
 
-	descDiffers = desc("link_differs", "1 while the link to a peer is not as its profile says, as the messages show: rate (slower), delay, loss.", "peer", "what")
-	descPace    = desc("link_pace_bytes_per_second", "What goes to a peer is paced by this, in octets, while its link is slower than the profile says; absent otherwise.", "peer")
+	descDiffers = desc("link_differs", "1 while messages show that the link to a peer differs from its profile: rate (slower), delay, loss.", "peer", "what")
+	descPace    = desc("link_pace_bytes_per_second", "Pace of sending to a peer while its link is slower than the profile says; absent otherwise.", "peer")
 
 	descSilence    = desc("silence", "1 while this gateway transmits nothing (EMCON).")
 	descSilenceEnd = desc("silence_end_timestamp_seconds", "When the silence ends; absent without a silence or an end.")
 
-	descQueue       = desc("queue_messages", "Messages that wait for a peer, by precedence; a precedence in which nothing waits is absent.", "peer", "precedence")
-	descQueueBytes  = desc("queue_bytes", "Octets of the messages that wait for a peer, by precedence, as journalled.", "peer", "precedence")
-	descLate        = desc("queue_late_messages", "Messages that wait for a peer and will expire before they are there, by the queue's forecast.", "peer")
-	descQueueOldest = desc("queue_oldest_timestamp_seconds", "When the oldest message of a precedence that waits for a peer was accepted; where nobody knows, the start.", "peer", "precedence")
-	descDelay       = desc("delivery_seconds", "Time from custody here to the receipt of the far gateway, of messages of local peers taken in this run.", "peer")
+	descQueue       = desc("queue_messages", "Messages that wait for a peer; a precedence without any is absent.", "peer", "precedence")
+	descQueueBytes  = desc("queue_bytes", "Octets of the messages that wait for a peer, as journalled.", "peer", "precedence")
+	descLate        = desc("queue_late_messages", "Waiting messages that will expire before they arrive, by forecast.", "peer")
+	descQueueOldest = desc("queue_oldest_timestamp_seconds", "Time at which the oldest waiting message was accepted; the start where that is unknown.", "peer", "precedence")
+	descDelay       = desc("delivery_seconds", "Seconds from acceptance here to the acknowledgement of the far gateway, for messages accepted in this run.", "peer")
 )
 
 // silenceEnd is when a silence ends; zero: it has no end.

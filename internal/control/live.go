@@ -58,10 +58,10 @@ func newLive(src Source, reg prometheus.Registerer) *live {
 		return c
 	}
 	l := &live{src: src, every: viewEvery, wait: lookerWait, history: glance.NewHistory(time.Now()), lookers: map[*looker]bool{},
-		turned:  counter("lookers_refused_total", "Requests for /events that were refused because too many looked."),
-		dropped: counter("lookers_dropped_total", "Connections of /events that were closed because they took nothing any more."),
-		views:   counter("views_total", "Views made for those who look at the page or at gateway top.")}
-	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "aldis_page_lookers", Help: "Who looks at the page or at gateway top now."},
+		turned:  counter("lookers_refused_total", "Requests for /events refused because of too many viewers."),
+		dropped: counter("lookers_dropped_total", "Connections of /events closed because the viewer read nothing."),
+		views:   counter("views_total", "Views made for the page and gateway top.")}
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "aldis_page_lookers", Help: "Viewers of the page and of gateway top."},
 		func() float64 { l.mu.Lock(); defer l.mu.Unlock(); return float64(len(l.lookers)) }))
 	return l
 }

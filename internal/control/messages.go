@@ -15,6 +15,7 @@ import (
 
 	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/forecast"
 	"aldis/internal/gateway/mail/life"
 	"aldis/internal/site"
 	"aldis/internal/when"
@@ -205,7 +206,7 @@ type queues struct {
 }
 
 type queue struct {
-	gateway.Queue
+	forecast.Queue
 	behind map[uint64]api.Behind
 }
 

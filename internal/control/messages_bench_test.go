@@ -35,7 +35,7 @@ func BenchmarkMessages(b *testing.B) {
 				mu.Lock()
 				defer mu.Unlock()
 				began := time.Now()
-				f(a.w.Now, gateway.MessagesOf(a.ship.GW))
+				f(a.w.Now, a.ship.GW.Messages())
 				longest = max(longest, time.Since(began))
 				return nil
 			}}

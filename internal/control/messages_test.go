@@ -56,7 +56,7 @@ func ask(t testing.TB) *asked {
 			if a.err != nil {
 				return a.err
 			}
-			f(w.Now, gateway.MessagesOf(a.ship.GW))
+			f(w.Now, a.ship.GW.Messages())
 			return nil
 		},
 		Known: func(_ context.Context, ids map[string]bool) (map[string]string, error) {

@@ -17,40 +17,40 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	descInfo = desc("info", "Always 1; says in its labels what runs.", "version", "id", "name", "profile", "end")
-	descUp   = desc("loop_answers", "1 when the loop gave its status in time for this scrape; 0: what it knows is missing here.")
+	descInfo = desc("info", "Always 1; the labels say what runs.", "version", "id", "name", "profile", "end")
+	descUp   = desc("loop_answers", "1 when the loop gave its status in time for this scrape; 0 when its figures are missing.")
 	descBoot = desc("boot_number", "Number of this start, as it is part of the link's keys.")
 
 	descLink = desc("link_bytes_total",
-		"Airtime ledger: IP octets on the link, by what they were for: payload, advertisement, state, ack, repair, header, key.",
+		"Airtime ledger: IP octets on the link by cause: payload, advertisement, state, ack, repair, header, key, survey.",
 		"direction", "peer", "kind")
-	descMonth         = desc("month_link_bytes", "IP octets on the link in this calendar month (UTC), in earlier runs too, of all datagrams; peer is empty for what no peer's address accounts for.", "direction", "peer")
+	descMonth         = desc("month_link_bytes", "IP octets of all datagrams in this calendar month (UTC), earlier runs included; peer is empty where the address is no peer's.", "direction", "peer")
 	descLinkDatagrams = desc("link_datagrams_total", "Authentic datagrams exchanged with a peer.", "direction", "peer")
-	descLinkDropped   = desc("link_dropped_total", "Received datagrams and packets that were dropped, by reason.", "reason")
-	descLinkUp        = desc("link_up", "1 when the peer was heard in this run and answers. It is 0 while the peer is silent by order, too: alert on link_state.", "peer")
-	descLastHeard     = desc("link_last_heard_timestamp_seconds", "When the last authentic datagram of the peer came.", "peer")
+	descLinkDropped   = desc("link_dropped_total", "Dropped datagrams and packets from the link.", "reason")
+	descLinkUp        = desc("link_up", "1 when the peer was heard in this run and answers; 0 also while it is silent by order: alert on link_state.", "peer")
+	descLastHeard     = desc("link_last_heard_timestamp_seconds", "Time of the peer's last authentic datagram.", "peer")
 
 	descMessages = desc("messages_total",
-		"Messages since the start. To a peer: accepted, refused, delivered (its gateway has them durably), undeliverable (of those, the ones that not all who should have had them were handed there), expired, superseded, withdrawn (for a more urgent one), repeated. From it: received, handed_over (to all local peers that wanted them), undeliverable_here (ended otherwise), duplicate, unreadable.",
+		"Messages. To a peer: accepted, refused, delivered (durable at its gateway), undeliverable (of those, not handed to every receiver there), expired, superseded, withdrawn (for a more urgent one or by order), repeated. From it: received, handed_over (to all local receivers), undeliverable_here, duplicate, unreadable.",
 		"peer", "event")
 	descCustody      = desc("custody_messages", "Messages in custody: waiting and under_way to the peer, pending for local peers.", "peer", "state")
 	descCustodyBytes = desc("custody_bytes", "Octets of the messages waiting and under way to the peer.", "peer")
 
-	descItems     = desc("replica_items", "Items of state (peers, advertisements, pipes) of this site.")
-	descPeerItems = desc("replica_peer_items", "Items: of this site known to be at the peer (held), on their way there (under_way), of the peer's site here (far).", "peer", "state")
+	descItems     = desc("replica_items", "State items (peers, advertisements, pipes) of this site.")
+	descPeerItems = desc("replica_peer_items", "State items: of this site, held by the peer or under_way to it; of the peer's site, here (far).", "peer", "state")
 
 	descFilter = desc("filter_total",
-		"What the operator's rules took, by rule (its label, or its line in the configuration): fits, waited and dropped for its rate.",
+		"Events of the operator's rules, by rule (its label, or its line in the configuration): fits; waited or dropped for its rate.",
 		"rule", "action", "event")
 
-	descNORM         = desc("norm_up", "1 when the child that runs libnorm works.")
-	descNORMFailures = desc("norm_failures_total", "Times that the child had to be replaced.")
+	descNORM         = desc("norm_up", "1 while the libnorm process works.")
+	descNORMFailures = desc("norm_failures_total", "Replacements of the libnorm process.")
 
-	descNORMCell     = desc("norm_cell", "1 when the child that runs libnorm has its whole cell; absent before the first child.")
-	descProtection   = desc("protection", "1 for what keeps an attacker in the gateway's process from the machine and is active, 0 where the machine does not give it.", "name")
-	descNORMStarts   = desc("norm_starts_total", "Children started to run libnorm.")
-	descNORMStrange  = desc("norm_strange_packets_total", "Packets at libnorm's loopback sockets that were neither ours nor libnorm's: dropped.")
-	descNORMCommands = desc("norm_commands_dropped_total", "Commands for a child that was down.")
+	descNORMCell     = desc("norm_cell", "1 when the libnorm process has its whole sandbox; absent before its first start.")
+	descProtection   = desc("protection", "1 for an active protection of the machine against an attacker in the gateway's process, 0 for a missing one.", "name")
+	descNORMStarts   = desc("norm_starts_total", "Starts of the libnorm process.")
+	descNORMStrange  = desc("norm_strange_packets_total", "Dropped packets of others at libnorm's loopback sockets.")
+	descNORMCommands = desc("norm_commands_dropped_total", "Commands for the libnorm process while it was down.")
 
 	descRadioDatagrams = desc("radio_datagrams_total", "UDP datagrams of the link's socket, authentic or not.", "direction")
 	descRadioBytes     = desc("radio_bytes_total", "UDP payload octets of the link's socket, authentic or not.", "direction")

@@ -19,12 +19,12 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "aldis_loop_events_total", Help: "Events that the loop stepped through, by source: lan, link, norm, order, timer."}, []string{"source"}),
+			Name: "aldis_loop_events_total", Help: "Events that the loop processed: lan, link, norm, order, timer."}, []string{"source"}),
 		turn: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "aldis_loop_turn_seconds", Help: "Time of one turn of the loop. The commit runs beside it and is not included.",
+			Name: "aldis_loop_turn_seconds", Help: "Seconds of one turn of the loop, without the commit.",
 			Buckets: prometheus.ExponentialBuckets(1e-5, 10, 7)}),
 		commit: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "aldis_journal_commit_seconds", Help: "Time of one durable commit to the journal, failed ones included.",
+			Name: "aldis_journal_commit_seconds", Help: "Seconds of one durable commit to the journal, failed ones included.",
 			Buckets: prometheus.ExponentialBuckets(1e-4, 4, 8)}),
 		commitFailures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "aldis_journal_failures_total", Help: "Commits to the journal that failed, retries included."}),
@@ -35,7 +35,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		clockJumps: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "aldis_clock_jumps_total", Help: "Times that the wall clock was set by a second or more."}),
 		clockAhead: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "aldis_clock_offset_seconds", Help: "Wall clock less the time that the gateway works with."}),
+			Name: "aldis_clock_offset_seconds", Help: "Wall clock minus the gateway's working time."}),
 	}
 	if reg != nil {
 		reg.MustRegister(m.events, m.turn, m.commit, m.commitFailures, m.held, m.datagramsLost, m.clockJumps, m.clockAhead)

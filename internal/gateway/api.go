@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"aldis/internal/gateway/api"
-	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/roster"
 	"aldis/internal/rules/calendar"
@@ -36,19 +35,5 @@ func (NewRoster) GatewayEvent() {}
 func (NewRules) GatewayEvent()  {}
 func (NewLink) GatewayEvent()   {}
 
-// libnorm puts a carrier's orders into the Output of this Step.
-type libnorm struct{ g *Gateway }
-
-func (n libnorm) order(c api.NormCommand) { n.g.out.Norm = append(n.g.out.Norm, c) }
-
-func (n libnorm) Start(generation uint8, peers []uint16) {
-	n.order(api.NormStart{Generation: generation, Peers: peers})
-}
-func (n libnorm) Enqueue(peer uint16, data []byte) { n.order(api.NormEnqueue{Peer: peer, Data: data}) }
-func (n libnorm) Cancel(peer, object uint16)       { n.order(api.NormCancel{Peer: peer, Object: object}) }
-func (n libnorm) Inject(peer uint16, packet []byte) {
-	n.order(api.NormInject{Peer: peer, Data: packet})
-}
-
-// NormFrameOctets is what a NORM frame has beside its segment, at the most.
-const NormFrameOctets = unicast.NormFrameOctets
+// Norm puts a carrier's order to libnorm into the Output of this Step.
+func (g *Gateway) Norm(order api.NormCommand) { g.out.Norm = append(g.out.Norm, order) }

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
@@ -12,7 +11,7 @@ import (
 
 // lastExpected is when the newest message of a node should be at HQ, and why nobody can say.
 func lastExpected(w *sim.World, n *sim.Node) (at time.Time, why string) {
-	q := gateway.MessagesOf(n.GW).Queue(w.Now, 1)
+	q := n.GW.Messages().Queue(w.Now, 1)
 	rows := known(n)
 	r := rows[len(rows)-1]
 	return q.Expected(q.Sort()[r.Number].Octets, r.Octets), q.Why

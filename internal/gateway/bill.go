@@ -10,6 +10,7 @@ import (
 
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
+	"aldis/internal/link/profile"
 )
 
 // months are the accounts of the last calendar months, of earlier runs too. The journal has them as they were a minute ago at the
@@ -95,7 +96,7 @@ func (b *billMonth) charge(site uint16, at time.Time, direction, octets, units i
 }
 
 // record writes what has changed, and forgets the oldest month beyond the bound.
-func (m *months) record(g *Gateway) {
+func (m *months) record(g journal) {
 	for _, one := range []*billMonth{m.before, m.changed} {
 		if one != nil {
 			g.Record(bucketBill, []byte{byte(one.number)}, one.append(nil))
@@ -166,18 +167,17 @@ func siteAt(peers []*peer, at netip.AddrPort) uint16 {
 	return 0
 }
 
-// Bill is the accounts of the last months, the newest first, at most so many.
-func (m Messages) Bill(most int) (list []api.BillMonth) {
-	all := m.g.bearers[0].billed.months.list
-	numbers := slices.SortedFunc(maps.Keys(all), func(a, b int) int { return cmp.Compare(b, a) })
+// last is the accounts of the last months, the newest first, at most so many. name is that of a site.
+func (m *months) last(most int, name func(uint16) string) (list []api.BillMonth) {
+	numbers := slices.SortedFunc(maps.Keys(m.list), func(a, b int) int { return cmp.Compare(b, a) })
 	for _, number := range numbers[:min(most, len(numbers))] {
-		list = append(list, all[number].told(m))
+		list = append(list, m.list[number].told(name))
 	}
 	return list
 }
 
 // told is a month as it is told. What no site accounts for is the last row.
-func (b *billMonth) told(m Messages) api.BillMonth {
+func (b *billMonth) told(name func(uint16) string) api.BillMonth {
 	row := api.BillMonth{Month: monthStart(b.number).Format("2006-01"), Since: b.since, Sites: []api.BillSite{}}
 	others := api.BillRow{}
 	for _, id := range slices.Sorted(maps.Keys(b.rows)) {
@@ -188,10 +188,42 @@ func (b *billMonth) told(m Messages) api.BillMonth {
 		}
 		others.SentOctets, others.ReceivedOctets = others.SentOctets-r.SentOctets, others.ReceivedOctets-r.ReceivedOctets
 		others.SentUnits, others.ReceivedUnits = others.SentUnits-r.SentUnits, others.ReceivedUnits-r.ReceivedUnits
-		row.Sites = append(row.Sites, api.BillSite{Site: m.site(id), BillRow: *r})
+		row.Sites = append(row.Sites, api.BillSite{Site: name(id), BillRow: *r})
 	}
 	if others.Minutes = 0; others != (api.BillRow{}) {
 		row.Sites = append(row.Sites, api.BillSite{BillRow: others})
 	}
 	return row
+}
+
+// billed counts the units of a bill, of datagrams that are authentic or not: the carrier does not ask.
+type billed struct {
+	profile.Bill
+	api.BillStatus
+	months months
+}
+
+// sent and received count a datagram at a time of the wall clock, to or from a site; 0: of none.
+func (b *billed) sent(at time.Time, site uint16, payload int) {
+	octets := payload + profile.IPUDPOctets
+	b.Sent += uint64(b.Units(octets))
+	b.SentOctets += uint64(octets)
+	b.months.count(at, site, mail.Sent, octets, b.Units(octets))
+}
+
+func (b *billed) received(at time.Time, site uint16, payload int) {
+	octets := payload + profile.IPUDPOctets
+	b.Received += uint64(b.Units(octets))
+	b.ReceivedOctets += uint64(octets)
+	b.months.count(at, site, mail.Received, octets, b.Units(octets))
+}
+
+// status is nil where every octet counts: the ledger has those.
+func (b *billed) status() *api.BillStatus {
+	if b.Bill.UnitOctets == 0 {
+		return nil
+	}
+	s := b.BillStatus
+	s.UnitOctets = b.Bill.UnitOctets
+	return &s
 }

@@ -202,7 +202,7 @@ func holdsAndCancels(t *testing.T, v *voyage) {
 
 // waiting are HQ's messages of which nothing has been on the air, by age.
 func (v *voyage) waiting() (list []uint64) {
-	m := gateway.MessagesOf(v.hq.GW)
+	m := v.hq.GW.Messages()
 	for _, row := range m.Rows(m.IDs()) {
 		if row.State == api.StateWaiting {
 			list = append(list, row.Number)

@@ -5,7 +5,6 @@ import (
 
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/compact"
-	"aldis/internal/link/frame"
 )
 
 // coders code and read texts: plain by the model that is built in, net also by what the net has taught. docs/decisions/corpus.md.
@@ -34,13 +33,10 @@ func (c *coders) of(p *mail.Peer) *compact.Coder {
 	return &c.net
 }
 
-// said notes which corpus a peer has.
-func (c *coders) said(g *Gateway, p *mail.Peer, h frame.Hello) {
+// differs says that a peer has now said that it has another corpus than this node, or none.
+func (c *coders) differs(p *mail.Peer, corpus uint32) bool {
 	own := c.net.Net.Name()
-	if own != 0 && h.Corpus != own && (h.Corpus != p.Met.Corpus || !p.Met.Placed) {
-		g.Note("info", "a peer does not have this node's corpus: what is for it is coded by the model that is built in", "peer", p.Name, "has_another", h.Corpus != 0)
-	}
-	p.Met.Corpus = h.Corpus
+	return own != 0 && corpus != own && (corpus != p.Met.Corpus || !p.Met.Placed)
 }
 
 // corpusName is the name of a net's corpus as operators see it; empty: there is none.

@@ -139,7 +139,7 @@ func TestCorpusGivesWay(t *testing.T) {
 // progress checks that the sender of a long message that is under way sees how much of it is there.
 func progress(t *testing.T, n *sim.Node) {
 	t.Helper()
-	m := gateway.MessagesOf(n.GW)
+	m := n.GW.Messages()
 	for _, row := range m.Rows(m.IDs()) {
 		if row.Face != "corpora" {
 			continue
@@ -164,6 +164,6 @@ func TestCorpusRefused(t *testing.T) {
 	check.Equal(t, "refused", faces[2].Status().Refused, 1)
 	_, err := air.Once(hq.Site.Got, 2, *up)
 	check.NoError(t, err)
-	rows := gateway.MessagesOf(hq.GW).Rows(gateway.MessagesOf(hq.GW).IDs())
+	rows := hq.GW.Messages().Rows(hq.GW.Messages().IDs())
 	check.True(t, "the sender knows", len(rows) == 1 && rows[0].Face == "corpora" && rows[0].Precedence == "deferred" && rows[0].Recipients[0].State == "undeliverable", rows)
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"aldis/internal/gateway/api"
-	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/profile"
+	"aldis/internal/site"
 )
 
 // Bounds beyond which a link differs.
@@ -20,11 +20,11 @@ const (
 
 // measured is what is known of the link to a peer.
 func measured(p *peer, shore bool) (m api.LinkMeasured) {
-	pr := &p.bearer.profile
-	if p.bearer.carrier().Orders().Together() {
+	pr := &p.bearer.Profile
+	if p.bearer.Carrier().Orders().Together() {
 		return m
 	}
-	air, _ := unicast.AirOf(p.bearer.lines, p.Peer)
+	air, _ := p.Link.Air()
 	if m.RateBps, m.PaceBps, m.Since = air.Gauge.Measured(); m.RateBps > 0 {
 		m.Since = m.Since.UTC().Round(0)
 		m.Differs = append(m.Differs, api.DiffersRate)
@@ -54,30 +54,32 @@ type differs struct {
 // looksEvery is how often it is looked: what it goes by changes in half minutes.
 const looksEvery = 5 * time.Second
 
-// look says in the log what has changed.
-func (d *differs) look(g *Gateway, now time.Time, p *peer) {
+// look says what has changed.
+func (d *differs) look(now time.Time, p *peer, shore bool) (notes []site.Note) {
 	if now.Before(d.next) {
-		return
+		return nil
 	}
 	d.next = now.Add(looksEvery)
-	m := measured(p, g.cfg.Shore)
+	m := measured(p, shore)
 	if slices.Equal(m.Differs, d.said) {
-		return
+		return nil
 	}
 	for _, what := range api.Differences {
 		switch is, was := slices.Contains(m.Differs, what), slices.Contains(d.said, what); {
 		case is && !was:
-			g.Note("warn", "a link is not as its profile says", append([]any{"peer", p.Name, "profile", p.bearer.profile.Name, "in", what}, found(m, what, p, g.cfg.Shore)...)...)
+			notes = append(notes, site.Note{Level: "warn", Text: "a link is not as its profile says",
+				Attrs: append([]any{"peer", p.Name, "profile", p.bearer.Profile.Name, "in", what}, found(m, what, p, shore)...)})
 		case was && !is:
-			g.Note("info", "a link is as its profile says again", "peer", p.Name, "in", what)
+			notes = append(notes, site.Note{Level: "info", Text: "a link is as its profile says again", Attrs: []any{"peer", p.Name, "in", what}})
 		}
 	}
 	d.said = m.Differs
+	return notes
 }
 
 // found is what was measured beside what the profile says.
 func found(m api.LinkMeasured, what string, p *peer, shore bool) []any {
-	pr := &p.bearer.profile
+	pr := &p.bearer.Profile
 	switch what {
 	case api.DiffersRate:
 		return []any{"rate_bps", m.RateBps, "profile_bps", pr.Sending(shore).RateBps, "pace_bps", m.PaceBps}

@@ -9,7 +9,7 @@
 // sends.
 //
 // A gateway has a list of bearers (ways over the air), today of length one. A bearer has carriers, of which the first
-// takes new messages. Package internal/gateway/mail holds every message, whichever carrier moves it:
+// takes new messages; package internal/gateway/carriage makes them. Package internal/gateway/mail holds every message, whichever carrier moves it:
 // docs/decisions/bearers.md.
 //
 // # Calls and units
@@ -25,24 +25,15 @@
 //   - api.go: events and outputs
 //   - gateway.go: New and Step
 //   - bearer.go: ways over the air
-//   - faces.go: protocol adapters
+//   - faces.go: protocol adapters, and where they exchange traffic
 //   - receive.go: what arrives from the link
-//
-// Which datagrams and keys are valid:
-//
-//   - door.go: which datagrams of a peer are accepted
-//   - trust.go: which keys are accepted
-//   - rollover.go: newer rosters
-//   - shelf.go: which rosters a peer has kept
 //
 // Rules and orders of the operator:
 //
-//   - rules.go: what may cross the link
-//   - newrules.go: rules that change while the gateway runs
-//   - newlink.go: peers that change while the gateway runs
+//   - rules.go: what may cross the link, and rules that change while the gateway runs
 //   - limited.go: items held back by the rate of a rule
-//   - silence.go: radio silence (EMCON)
-//   - windows.go: the calendar of radio silence
+//   - newlink.go: peers that change while the gateway runs
+//   - silence.go: radio silence (EMCON) and its calendar
 //   - drain.go: the drain before a stop
 //   - messageorders.go: orders about one message
 //   - standing.go: orders about all messages of a precedence
@@ -50,19 +41,16 @@
 //
 // State of sites, and messages after the carrier:
 //
-//   - state.go: replication of sites' state
-//   - far.go: the copy of a peer's site
+//   - state.go: replication of sites' state, and the copy of a peer's site
 //   - peer.go: another gateway of the network
+//   - door.go: what keys and rosters (package internal/gateway/keys) ask for
 //   - coders.go: which model codes and decodes a text
-//   - meeting.go: where adapters of this gateway exchange traffic
 //   - endings.go: messages after they are acknowledged, until each has been handed over or has failed
-//   - unread.go: messages that cannot be decoded
 //
 // The journal:
 //
 //   - records.go: the records, and what a repair keeps
-//   - restore.go: start from the journal
-//   - adopt.go: reading a journal of version 0.1
+//   - restore.go: start from the journal, also from one of version 0.1
 //   - putback.go: what happens when data was restored from an older copy
 //
 // What operators are told:
@@ -71,12 +59,6 @@
 //   - linkstate.go: the state of a link
 //   - late.go: lateness of this machine that must not be blamed on the link
 //   - differs.go: a link that differs from its profile
-//   - bill.go: the bill of each month
-//   - billed.go: billing units of the tariff
-//   - adverts.go: where advertisements are
-//   - messages.go: where messages of this site are
-//   - arrival.go: forecast for one message
-//   - outlook.go: forecast for all that waits
-//   - foreseen.go: messages that will expire before they can arrive
-//   - delays.go: delivery times of the messages that arrived
+//   - bill.go: billing units of the tariff, and the bill of each month
+//   - operators.go: where messages and advertisements are, and when they will be there (package internal/gateway/forecast)
 package gateway

@@ -13,7 +13,6 @@ import (
 	"aldis/internal/link/custody"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
-	"aldis/internal/rules/mark"
 	"aldis/internal/site"
 )
 
@@ -23,8 +22,9 @@ const DefaultWait = 24 * time.Hour
 // endings is what becomes of messages behind their receipts: of the peer's here, where they are handed to local peers, and
 // of ours there, as far as the peer tells. docs/decisions/waiting.md.
 type endings struct {
-	road *Gateway
-	peer *peer
+	road  endingsRoad
+	peer  *mail.Peer
+	lives *life.Lives
 
 	last    uint64            // number of the newest token
 	pending map[uint64]origin // of messages that wait for local peers, by token
@@ -40,8 +40,17 @@ type endings struct {
 	unnamed int // told, and we do not know what they said
 }
 
-func newEndings(p *peer, g *Gateway) endings {
-	return endings{road: g, peer: p, pending: map[uint64]origin{}, byName: map[messageName]*storedMessage{}, texts: map[[2]string]*correspondence{}}
+// endingsRoad is what endings ask of the gateway around them.
+type endingsRoad interface {
+	mail.Road
+	// submit gives custody a message for a peer alone; false: it was refused.
+	submit(now time.Time, p *mail.Peer, content envelope.Message, kind mail.Kind) bool
+	// waitsUntil is until when a message waits for local peers; zero: as long as the connection that it belongs to.
+	waitsUntil(now time.Time, m *site.Message) time.Time
+}
+
+func newEndings(p *mail.Peer, road endingsRoad, lives *life.Lives) endings {
+	return endings{road: road, peer: p, lives: lives, pending: map[uint64]origin{}, byName: map[messageName]*storedMessage{}, texts: map[[2]string]*correspondence{}}
 }
 
 // origin is how the sender of a message knows it, and in which era of its numbers that was.
@@ -97,7 +106,7 @@ func (e *endings) keep(now time.Time, m envelope.Message, at custody.ID) (site.F
 	p := e.peer
 	o := origin{p.Met.Store, p.Met.Era, p.Met.InStream, at}
 	m.Payload.ID = messageID(p.ID, o)
-	until := e.life(now, m.Payload)
+	until := e.road.waitsUntil(now, m.Payload)
 	kept := *m.Payload
 	kept.Expires = until
 	full, err := envelope.Append(o.append([]byte{valueMessage}), envelope.Message{Payload: &kept}, 0, true)
@@ -112,20 +121,11 @@ func (e *endings) keep(now time.Time, m envelope.Message, at custody.ID) (site.F
 	return site.FarMessage{Site: p.ID, Token: t, Message: *m.Payload, Until: until}, nil
 }
 
-// life is until when a message waits for local peers; zero: as long as the connection that it belongs to.
-func (e *endings) life(now time.Time, m *site.Message) time.Time {
-	s := e.road.faces.describe(m)
-	if s.Stream {
-		return time.Time{}
-	}
-	return now.Add(mark.Wait(e.road.cfg.Messages, e.road.cfg.Wait, m, &s))
-}
-
-// restore takes a record of bucketDeliver, its key without the peer.
-func (e *endings) restore(key, value []byte) error {
+// restore takes a record of bucketDeliver, its key without the peer. far are messages that wait for local peers, and this one.
+func (e *endings) restore(far []site.FarMessage, key, value []byte) ([]site.FarMessage, error) {
 	p := e.peer
 	if len(key) != 6 || len(value) == 0 {
-		return mail.ErrRecord
+		return far, mail.ErrRecord
 	}
 	t := binary.BigEndian.Uint64(append(binary.BigEndian.AppendUint16(nil, p.ID), key...))
 	e.last = max(e.last, t&maxToken)
@@ -135,33 +135,32 @@ func (e *endings) restore(key, value []byte) error {
 	case valueEnded:
 		u := untold{token: t}
 		if len(value) != 2+originOctets {
-			return mail.ErrRecord
+			return far, mail.ErrRecord
 		}
 		u.why = site.Why(value[1])
 		u.origin, _, _ = parseOrigin(value[2:])
 		e.untold = append(e.untold, u)
-		return nil
+		return far, nil
 	case valueMessage:
 		if o, value, ok = parseOrigin(value[1:]); !ok {
-			return mail.ErrRecord
+			return far, mail.ErrRecord
 		}
 	}
 	m, _, _, err := envelope.Parse(value, nil)
 	if err != nil || m.Payload == nil {
-		return errors.Join(mail.ErrRecord, err)
+		return far, errors.Join(mail.ErrRecord, err)
 	}
 	m.Payload.ID = messageID(p.ID, o)
 	until := m.Payload.Expires
 	m.Payload.Expires = time.Time{}
 	e.pending[t] = o
 	p.Counts.Pending++
-	e.road.restored.mail = append(e.road.restored.mail, site.FarMessage{Site: p.ID, Token: t, Message: *m.Payload, Until: until})
-	return nil
+	return append(far, site.FarMessage{Site: p.ID, Token: t, Message: *m.Payload, Until: until}), nil
 }
 
 // again bounds what is left of a message's life after a restart: the clock may have gone back meanwhile.
 func (e *endings) again(now time.Time, m *site.FarMessage) {
-	if most := e.life(now, &m.Message); m.Until.After(most) {
+	if most := e.road.waitsUntil(now, &m.Message); m.Until.After(most) {
 		m.Until = most
 	}
 }
@@ -436,7 +435,7 @@ func (e *endings) lost(now time.Time, list []envelope.Lost) {
 				c.Revoked++
 			}
 			e.drop(s)
-			e.road.mail.Lives.End(s.id, e.peer.ID, life.Undeliverable, l.Why.String())
+			e.lives.End(s.id, e.peer.ID, life.Undeliverable, l.Why.String())
 			key := line{s.correspondence, l.Why}
 			if said[key]++; said[key] == 1 && len(said) <= lines && !now.Before(e.said.Add(time.Minute)) {
 				e.road.Note("warn", "a message that a peer had received is undeliverable there", "peer", e.peer.Name, "reason", l.Why,
@@ -452,4 +451,24 @@ func (e *endings) say(now time.Time) {
 	e.road.Note("warn", "messages that a peer had received are undeliverable there", "peer", e.peer.Name, "messages", e.unsaid,
 		"of_which_unknown_here", e.unnamed)
 	e.unsaid, e.unnamed, e.said = 0, 0, now
+}
+
+// Unread tells a peer that a message of it is here and cannot be read, so that it does not count as delivered there.
+func (g *Gateway) Unread(now time.Time, from *mail.Peer, at mail.Attempt) {
+	g.byID[from.ID].ends.unread(now, at)
+}
+
+// Gone notes that a peer cannot read a message of ours that it has acknowledged, and that we do not have any more.
+func (g *Gateway) Gone(now time.Time, to *mail.Peer, at mail.Attempt) {
+	g.byID[to.ID].ends.lost(now, []envelope.Lost{{Why: site.Unread, Stream: to.Met.Stream, Lane: uint8(at.Lane), Numbers: []uint64{at.Number}}})
+}
+
+// unread ends a message of the peer that nobody here will see. What it held is not known: of a site's state the peer tells
+// again what is missing.
+func (e *endings) unread(now time.Time, at mail.Attempt) {
+	p := e.peer
+	if len(e.untold) >= envelope.MaxLost { // a peer that sends so much nonsense need not know of each
+		return
+	}
+	e.owe(now, untold{e.token(), origin{p.Met.Store, p.Met.Era, p.Met.InStream, at}, site.Unread})
 }

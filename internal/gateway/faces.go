@@ -8,6 +8,7 @@ import (
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/envelope"
+	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
 	"aldis/internal/site"
 )
@@ -89,6 +90,14 @@ func (fs *faces) due() (at time.Time) {
 	return due.Earliest(at, fs.meeting.due)
 }
 
+// describeItem is what the rules see of an item.
+func (fs *faces) describeItem(it site.Item) site.Subject {
+	if f := fs.of(it.Face); f != nil {
+		return f.DescribeItem(it)
+	}
+	return site.Subject{Type: filter.Other, Scope: it.Scope, Owner: it.Owner, Octets: len(it.Doc)}
+}
+
 // describe is what the rules see of a message.
 func (fs *faces) describe(m *site.Message) site.Subject {
 	if f := fs.of(m.Face); f != nil {
@@ -98,10 +107,10 @@ func (fs *faces) describe(m *site.Message) site.Subject {
 }
 
 // remark finds the key of a message again that came from the journal.
-func (g *Gateway) remark(m *site.Message) {
+func (fs *faces) remark(rules []mark.Rule, m *site.Message) {
 	if m.Key != 0 {
-		s := g.faces.describe(m)
-		mark.Remark(g.cfg.Messages, m, &s)
+		s := fs.describe(m)
+		mark.Remark(rules, m, &s)
 	}
 }
 
@@ -119,12 +128,12 @@ func (g *Gateway) stepFace(now time.Time, number site.Face, ev site.Event) {
 	}
 	g.out.Notes = append(g.out.Notes, fo.Notes...)
 	for _, m := range fo.Remember {
-		g.remember(number, m)
+		g.Record(memoryRecord(number, m))
 	}
-	g.touched = g.touched || len(fo.Items)+len(fo.Carry)+len(fo.Done)+len(fo.Undelivered) > 0
+	g.link.touched = g.link.touched || len(fo.Items)+len(fo.Carry)+len(fo.Done)+len(fo.Undelivered) > 0
 	for _, it := range fo.Items {
 		it.Face = number
-		g.put(now, it)
+		g.crossing.put(now, it)
 		if it.Gone {
 			g.Record(bucketOwn, []byte(it.Key()), nil)
 		} else if value, err := encodeItem(it); err == nil {
@@ -136,43 +145,61 @@ func (g *Gateway) stepFace(now time.Time, number site.Face, ev site.Event) {
 		g.carry(now, f, fo.Carry[i].Sites, &fo.Carry[i].Message)
 	}
 	for _, t := range fo.Done {
-		if p := senderOf(g, t); p != nil {
+		if p := g.known(senderOf(t)); p != nil {
 			p.ends.handed(t)
 		}
 	}
 	for _, u := range fo.Undelivered {
-		if p := senderOf(g, u.Token); p != nil {
+		if p := g.known(senderOf(u.Token)); p != nil {
 			p.ends.failed(now, u)
 		}
 	}
 	f.due = fo.Deadline
 	g.faces.stepped = false
 	g.TellFates(now)
-	g.faces.meeting.turn(g, now)
+	g.meet(now)
 }
 
-// remember keeps what a face wants to find again.
-func (g *Gateway) remember(number site.Face, m site.Memory) {
-	bucket, key, value := bucketBridge, []byte(m.Key), m.Value
+// memoryRecord is the record of what a face wants to find again.
+func memoryRecord(number site.Face, m site.Memory) (bucket string, key, value []byte) {
+	bucket, key, value = bucketBridge, []byte(m.Key), m.Value
 	if number != site.JXTA {
 		bucket, key = bucketFace, append([]byte{byte(number)}, m.Key...)
 	}
 	if len(value) == 0 {
 		value = nil
 	}
-	g.Record(bucket, key, value)
+	return bucket, key, value
 }
 
 // carry takes a message of this site into custody for those sites that the rules let it go to.
 func (g *Gateway) carry(now time.Time, f *face, sites []uint16, m *site.Message) {
-	if g.faces.drain.refuses(g, sites, m) {
+	refuse := func(siteID uint16) {
+		if p := g.byID[siteID]; p != nil {
+			p.Counts.Refused++
+		}
+		g.faces.ended(m, true)
+	}
+	if d := &g.faces.drain; d.on { // its sender hears of it as of a queue that is full
+		for _, siteID := range sites {
+			if g.byID[siteID] != nil {
+				d.refused++
+				refuse(siteID)
+			}
+		}
 		return
 	}
 	if len(g.cfg.Messages) > 0 || !g.cfg.Filter.Empty() {
 		s := f.DescribeMessage(m)
 		mark.Mark(g.cfg.Messages, now, m, &s)
 		if !g.cfg.Filter.Empty() {
-			sites = slices.DeleteFunc(slices.Clone(sites), func(siteID uint16) bool { return !g.mayCarry(now, siteID, m, s) })
+			sites = slices.DeleteFunc(slices.Clone(sites), func(siteID uint16) bool {
+				stays := !g.crossing.carries(now, site.Out, siteID, s)
+				if stays {
+					refuse(siteID)
+				}
+				return stays
+			})
 		}
 	}
 	for _, b := range g.bearers {
@@ -185,17 +212,25 @@ func (g *Gateway) carry(now time.Time, f *face, sites []uint16, m *site.Message)
 		if len(to) == 0 {
 			continue
 		}
-		refused := b.carrier().Accept(now, to, envelope.Message{Payload: m}, mail.Payload)
-		g.standing.heed(g, now)
+		refused := b.Carrier().Accept(now, to, envelope.Message{Payload: m}, mail.Payload)
+		g.orders.heed(now)
 		for _, p := range to {
 			if slices.Contains(refused, p) {
-				p.Counts.Refused++
-				g.faces.ended(m, true)
+				refuse(p.ID)
 			} else {
 				p.Counts.Accepted++
 			}
 		}
 	}
+}
+
+// waitsUntil is until when a far message waits for local peers; zero: as long as the connection that it belongs to.
+func (g *Gateway) waitsUntil(now time.Time, m *site.Message) time.Time {
+	s := g.faces.describe(m)
+	if s.Stream {
+		return time.Time{}
+	}
+	return now.Add(mark.Wait(g.cfg.Messages, g.cfg.Wait, m, &s))
 }
 
 // deliver hands a message of a far site to its face. Where there is none here, nobody will get it.
@@ -229,4 +264,63 @@ func (g *Gateway) TellFates(now time.Time) {
 		g.faces.fates = g.faces.fates[1:]
 		g.stepFace(now, f.face, f.Fate)
 	}
+}
+
+// Meeting is where faces of this gateway meet (internal/meet): what the clients of one say may reach those of another here.
+type Meeting interface {
+	// Hear is told of every Step of a face: what happened to it, and what it wants done. It takes out of that what is not for
+	// the road. Before the first Step it hears of the items of an earlier run, of each face's by itself.
+	Hear(now time.Time, from site.Face, ev site.Event, out *site.Output)
+	// Step brings it to now, when something was heard or it is due.
+	Step(now time.Time) site.Met
+}
+
+// meeting is the Meeting of a gateway, and when it has its next Step; empty where faces do not meet.
+type meeting struct {
+	Meeting
+	due   time.Time
+	begun bool
+	heard bool // since its last Step
+	tells bool // the faces are being told what it wants
+}
+
+// hear lets it know what a face does.
+func (m *meeting) hear(now time.Time, from site.Face, ev site.Event, out *site.Output) {
+	if m.Meeting != nil {
+		m.Meeting.Hear(now, from, ev, out)
+		m.heard = true
+	}
+}
+
+// begin comes before its first Step, when the faces have had theirs.
+func (m *meeting) begin(now time.Time, own []site.Item) {
+	if m.Meeting == nil {
+		return
+	}
+	for _, it := range own {
+		m.Meeting.Hear(now, it.Face, nil, &site.Output{Items: []site.Item{it}})
+	}
+	m.begun, m.heard = true, true
+}
+
+// meet tells the faces what their meeting wants them to be told, until it wants nothing more.
+func (g *Gateway) meet(now time.Time) {
+	m := &g.faces.meeting
+	if !m.begun || m.tells || g.faces.stepped {
+		return
+	}
+	m.tells = true
+	for m.heard || due.Reached(now, m.due) {
+		m.heard = false
+		out := m.Step(now)
+		m.due = out.Deadline
+		g.out.Notes = append(g.out.Notes, out.Notes...)
+		for _, memory := range out.Remember {
+			g.Record(memoryRecord(site.Meeting, memory))
+		}
+		for _, t := range out.Tell {
+			g.stepFace(now, t.Face, t.Event)
+		}
+	}
+	m.tells = false
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/gateway"
 	"aldis/internal/lab/sim"
 	"aldis/internal/site"
 )
@@ -39,8 +38,8 @@ func TestForeseen(t *testing.T) {
 				lines++
 			}
 		}
-		for _, place := range gateway.MessagesOf(ship.GW).Queue(w.Now, hq.ID).Places {
-			if one, ok := gateway.MessagesOf(ship.GW).Row(place.ID); ok {
+		for _, place := range ship.GW.Messages().Queue(w.Now, hq.ID).Places {
+			if one, ok := ship.GW.Messages().Row(place.ID); ok {
 				for _, e := range one.Life {
 					if e.What == "late" {
 						told++

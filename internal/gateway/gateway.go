@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -10,8 +9,9 @@ import (
 
 	"aldis/internal/due"
 	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/forecast"
+	"aldis/internal/gateway/keys"
 	"aldis/internal/gateway/mail"
-	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/replica"
@@ -89,8 +89,7 @@ const DefaultMaxWaiting = 64 << 20
 type Gateway struct {
 	cfg       Config
 	faces     faces
-	keys      keys
-	door      door
+	keys      *keys.Keys
 	coders    coders
 	replica   *replica.Replica
 	mail      *mail.Store
@@ -99,19 +98,14 @@ type Gateway struct {
 	bearers   []*bearer
 	now       time.Time // of this Step
 	silence   silence
-	limited   limited
-	unjudged  unjudged
+	crossing  crossing
 	dropped   map[string]uint64 // datagrams and packets, by reason
 	nextPurge time.Time         // of what has expired
 
-	replaced           // by orders
-	filtered time.Time // when it was last said that messages are dropped
-	linkDue  time.Time // when the link wants a Step, as the last one found that looked at it
-	looked   bool      // at the link, in any Step
-	touched  bool      // in this Step something was done that concerns the link
-	restored *restored // until the first Step
-	answers  answers   // to orders about messages
-	standing standing
+	roll     roll
+	link     linkWait
+	restored *restored   // until the first Step
+	orders   orders      // about messages
 	out      *api.Output // of this Step
 }
 
@@ -120,24 +114,23 @@ func New(cfg Config, restore []api.Record) (*Gateway, error) {
 	if cfg.MaxWaiting == 0 {
 		cfg.MaxWaiting = DefaultMaxWaiting
 	}
+	if cfg.Filter == nil {
+		cfg.Filter = filter.New(nil)
+	}
 	if cfg.Wait == 0 {
 		cfg.Wait = DefaultWait
-	}
-	if cfg.Profile.Filled() < unicast.MinDatagram {
-		return nil, fmt.Errorf("gateway: profile %s: datagrams of %d octets, at least %d needed",
-			cfg.Profile.Name, cfg.Profile.Filled(), unicast.MinDatagram)
 	}
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
 	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &api.Output{}}
 	g.coders.net.Net = cfg.Corpus
-	g.keys.known, g.keys.told, g.keys.lags = map[uint16]shelf{}, map[uint16]uint32{}, map[uint16]time.Time{}
-	g.keys.again, g.keys.denied, g.keys.changed = map[uint16]time.Time{}, map[uint16]time.Time{}, map[uint16]uint32{}
 	g.mail = mail.NewStore(g, cfg.Boot.Number, cfg.MaxWaiting, g.ended)
+	g.orders = orders{store: g.mail, road: g, faces: &g.faces,
+		carrier: func(peer uint16) mail.Orders { return g.byID[peer].bearer.Carrier().Orders() }}
 	for _, pc := range cfg.Peers {
 		if pc.ID == 0 || pc.ID == cfg.ID || g.byID[pc.ID] != nil {
 			return nil, fmt.Errorf("gateway: peer id %d is not unique in the net", pc.ID)
 		}
-		p := newPeer(g, pc)
+		p := newPeer(pc, g, &g.mail.Lives, cfg.Profile.Transport == profile.PMul)
 		g.byID[pc.ID] = p
 		g.peers = append(g.peers, p)
 	}
@@ -147,6 +140,8 @@ func New(cfg Config, restore []api.Record) (*Gateway, error) {
 		ids[i], reached[i] = p.ID, p.Peer
 	}
 	g.replica = replica.New(ids)
+	g.crossing = crossing{filter: cfg.Filter, faces: &g.faces, replica: g.replica, log: g, sites: slices.Clone(ids)}
+	g.keys = newKeys(&g.cfg, g, reached)
 	if err := g.faces.start(cfg, restore); err != nil {
 		return nil, err
 	}
@@ -158,17 +153,16 @@ func New(cfg Config, restore []api.Record) (*Gateway, error) {
 	for _, p := range g.peers {
 		p.bearer = b
 	}
-	g.left = leftBehind(restore, g.byID)
+	g.roll.left = leftBehind(restore, g.byID)
 	states, err := g.restore(restore)
 	if err != nil {
 		return nil, err
 	}
 	g.restored.records = g.out.Records
 	g.silence.fixed = cfg.Silent
-	if err := g.keys.begin(&g.cfg, states); err != nil {
+	if err := g.keys.Begin(states); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	g.door = newDoor(g)
 	return g, nil
 }
 
@@ -190,139 +184,130 @@ func AskAfter(p profile.Profile) time.Duration {
 
 // Step brings the gateway to now and applies ev; a nil ev means that only time passed.
 func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
-	g.out, g.touched, g.now = &out, false, now
-	g.lateness(now, ev)
+	g.out, g.link.touched, g.now = &out, false, now
+	if by := g.link.late(now, ev); by > 0 {
+		for _, p := range g.peers {
+			p.Link.Late(now, by)
+		}
+	}
 	g.mail.Turn(now)
-	g.keys.forward.Step(now)
+	g.keys.Step(now)
 	defer func() { g.out = nil }()
 	if g.restored != nil {
 		g.start(now)
 	}
+	idle := func() bool { return g.link.idle(now) && !due.Reached(now, g.faces.due()) }
 	switch ev := ev.(type) {
 	case api.LAN:
 		g.stepFace(now, ev.Face, ev.Event)
-		if g.idle(now) {
-			out.Deadline = due.Earliest(g.linkDue, g.faces.due())
+		if idle() {
+			out.Deadline = due.Earliest(g.link.due, g.faces.due())
 			return out
 		}
 	case api.Datagram:
 		g.bearers[0].billed.received(g.silence.wall(now), siteAt(g.peers, ev.Addr), len(ev.Data))
-		g.touched = true
+		g.link.touched = true
 		if g.receive(now, ev); ev.More {
-			if g.touched {
-				g.linkDue = now // whatever comes next
+			if g.link.touched {
+				g.link.due = now // whatever comes next
 			}
 			out.Deadline = now
 			return out
 		}
-		if g.idle(now) { // it was refused
-			out.Deadline = due.Earliest(g.linkDue, g.faces.due())
+		if idle() { // it was refused
+			out.Deadline = due.Earliest(g.link.due, g.faces.due())
 			return out
 		}
-	case api.Silence:
-		g.silence.obey(g, now, ev)
 	case api.Stop:
 		// The Step does nothing else: a message that it read after this would be handed over, and its peer would not know.
 		g.bearers[0].billed.months.record(g)
 		for _, b := range g.bearers {
-			if !g.silence.quiet() {
-				b.settle(now)
+			for _, c := range b.Carriers {
+				if !g.silence.quiet() {
+					c.Settle(now)
+				}
 			}
 		}
 		return out
-	case api.Clock:
-		g.silence.hear(now, ev)
-	case MessageOrder:
-		MessagesOf(g).obey(now, ev)
-	case ClassOrder:
-		ev.obey(g, now)
-	case api.Forget:
-		g.door.forget(now, ev)
-	case NewRules:
-		ev.obey(g, now)
-	case api.Drain:
-		g.faces.drain.order(g, now, ev)
-	case NewLink:
-		ev.obey(g, now)
-	case SurveyOrder:
-		g.bearers[0].surveys.obey(g, now, ev)
-	case NewRoster:
-		ev.obey(g, now)
 	default:
-		g.normEvent(now, ev)
+		g.obey(now, ev)
 	}
 	for _, f := range g.faces.list {
 		if due.Reached(now, f.due) {
 			g.stepFace(now, f.number, nil)
 		}
 	}
-	g.faces.meeting.turn(g, now)
+	g.meet(now)
 	if !now.Before(g.nextPurge) {
 		g.purge(now)
 	}
-	g.standing.step(g, now)
-	g.limited.step(now, g.cfg.Filter, g.passed(now))
+	g.orders.step(now)
+	g.crossing.step(now, func(from uint16, it site.Item) { g.stepFace(now, it.Face, site.FarItem{Site: from, Item: it}) })
 	for _, p := range g.peers {
 		g.mail.Expire(now, p.Peer)
 		p.ends.step(now)
 	}
-	rollover{g}.step(now)
+	g.tellRosters(now)
 	g.TellFates(now)
-	g.stepBearers(now)
-	g.silence.step(g, now)
-	if !g.silence.quiet() {
-		for _, b := range g.bearers {
-			for _, c := range b.carriers {
-				c.Pump(now)
-			}
-			b.surveys.pump(g, now)
-		}
-	} else {
-		for _, b := range g.bearers {
-			b.surveys.hush(g, now)
-		}
-	}
-	for _, p := range g.peers {
-		p.link.look(g, now, p)
-		p.differs.look(g, now, p)
-		p.late.look(g, now, p)
-	}
-	g.linkDue, g.looked = g.deadline(now), true
-	out.Deadline = due.Earliest(g.linkDue, g.faces.due())
-	return out
-}
-
-// normEvent gives the bearers what libnorm has said.
-func (g *Gateway) normEvent(now time.Time, ev api.Event) {
-	for _, b := range g.bearers {
-		switch ev := ev.(type) {
-		case api.NormUp:
-			b.lines.NormUp(now, ev.Generation)
-		case api.NormDown:
-			b.lines.NormDown(now, ev.Reason)
-		case api.NormPacket:
-			b.lines.NormPacket(ev.Peer, ev.Data)
-		case api.NormObject:
-			b.lines.NormObject(now, ev.Peer, ev.Generation, ev.Object, ev.Data)
-		case api.NormSent:
-			b.lines.NormSent(ev.Peer, ev.Object)
-		}
-	}
-}
-
-// stepBearers lets time pass in the carriers.
-func (g *Gateway) stepBearers(now time.Time) {
-	for _, b := range g.bearers {
-		for _, c := range b.carriers {
+	for _, b := range g.bearers { // time passes in the carriers
+		for _, c := range b.Carriers {
 			c.Step(now)
 		}
 	}
+	g.silence.step(g, g.bearers, now)
+	for _, b := range g.bearers {
+		if g.silence.quiet() {
+			b.surveys.hush(now)
+			continue
+		}
+		for _, c := range b.Carriers {
+			c.Pump(now)
+		}
+		b.surveys.pump(now)
+	}
+	for _, p := range g.peers {
+		notes := slices.Concat(p.link.look(now, p), p.differs.look(now, p, g.cfg.Shore))
+		if p.late.Due(now) {
+			notes = append(notes, p.late.Look(now, &g.sites(p)[0], g.mail)...)
+		}
+		out.Notes = append(out.Notes, notes...)
+	}
+	g.link.due, g.link.looked = g.deadline(now), true
+	out.Deadline = due.Earliest(g.link.due, g.faces.due())
+	return out
 }
 
-// idle says that an event has left the link as it was, and that nothing is due there: most of what local peers say to the gateway
-// and to each other, and what strangers send on the link.
-func (g *Gateway) idle(now time.Time) bool {
-	return g.looked && !g.touched && !due.Reached(now, g.linkDue) && !due.Reached(now, g.faces.due())
+// obey does what operators order, and takes what the edges report.
+func (g *Gateway) obey(now time.Time, ev api.Event) {
+	switch ev := ev.(type) {
+	case api.Silence:
+		g.silence.obey(g, g.bearers, now, ev)
+	case api.Clock:
+		g.silence.hear(now, ev)
+	case MessageOrder:
+		g.orders.obey(now, ev)
+	case ClassOrder:
+		g.orders.obeyClass(now, ev)
+	case api.Forget:
+		g.forget(now, ev)
+	case NewRules:
+		g.newRules(now, ev)
+	case api.Drain:
+		g.out.Notes = append(g.out.Notes, g.faces.drain.order(now, ev)...)
+	case NewLink:
+		g.newLink(now, ev)
+	case SurveyOrder:
+		g.bearers[0].surveys.obey(now, ev)
+	case NewRoster:
+		g.keys.Rosters.Give(ev.Roster)
+		g.part(now)
+	default:
+		for _, b := range g.bearers {
+			for _, c := range b.Carriers {
+				c.Event(now, ev)
+			}
+		}
+	}
 }
 
 // start is the first Step: everything known from the journal is told to the faces before anything else happens.
@@ -330,17 +315,17 @@ func (g *Gateway) start(now time.Time) {
 	r := g.restored
 	g.restored = nil
 	g.out.Records = r.records
-	g.silence.resume(g, now)
-	g.door.begin(now)
-	rollover{g}.part(now)
-	rollover{g}.disputed("the configuration or the journal")
+	g.silence.resume(g, &g.cfg, now)
+	g.keys.Start(now)
+	g.part(now)
 	for _, it := range r.own { // before a face says anew which of them somebody uses
-		g.put(now, it)
+		g.crossing.put(now, it)
 	}
 	for _, f := range g.faces.list {
 		g.stepFace(now, f.number, nil)
 	}
-	g.faces.meeting.begin(g, now, r.own)
+	g.faces.meeting.begin(now, r.own)
+	g.meet(now)
 	for _, f := range r.far {
 		g.farItem(now, f.Site, f.Item, false)
 	}
@@ -352,11 +337,11 @@ func (g *Gateway) start(now time.Time) {
 		g.deliver(now, m)
 	}
 	for _, b := range g.bearers {
-		for _, c := range b.carriers {
+		for _, c := range b.Carriers {
 			c.Start(now)
 			c.Silence(now, g.silence.quiet())
 			for _, p := range g.peers {
-				if b.lines.Link(p.Peer).Listening() {
+				if p.Link.Listening() {
 					c.PeerSilent(now, p.Peer, true)
 				}
 			}
@@ -374,7 +359,7 @@ func (g *Gateway) purge(now time.Time) {
 	g.bearers[0].billed.months.record(g)
 	own, held, more := g.replica.Purge(now, purgeMost)
 	for _, key := range own {
-		delete(g.unjudged, key)
+		delete(g.crossing.unjudged, key)
 		g.Record(bucketOwn, []byte(key), nil)
 	}
 	for _, p := range g.peers {
@@ -393,7 +378,7 @@ func (g *Gateway) purge(now time.Time) {
 // ended hears of each message and recipient once: who asked is told, and what a peer is known to hold follows.
 func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
 	if e.Content.Roster != nil {
-		rollover{g}.ended(e, fate)
+		g.keys.Rosters.Ended(g.now, e.Peer.ID, e.Content.Roster, fate == mail.Delivered)
 		return
 	}
 	switch fate {
@@ -401,11 +386,11 @@ func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
 		return
 	case mail.Delivered:
 		for _, h := range g.replica.Acked(e.Peer.ID, e.ID) {
-			g.recordCopy(e.Peer.ID, h)
+			g.Record(copyRecord(e.Peer.ID, h))
 		}
 		if e.Content.Payload != nil {
 			g.byID[e.Peer.ID].ends.acknowledged(g.now, e)
-			took(&g.byID[e.Peer.ID].delays, g.now, e.Accepted)
+			forecast.Took(&g.byID[e.Peer.ID].delays, g.now, e.Accepted)
 		}
 	default:
 		g.replica.Unsent(e.Peer.ID, e.ID)
@@ -425,7 +410,7 @@ func (g *Gateway) Record(bucket string, key, value []byte) {
 }
 
 // RecordPeer makes a peer's numbers durable.
-func (g *Gateway) RecordPeer(p *mail.Peer) { g.byID[p.ID].bearer.lines.RecordPeer(p) }
+func (g *Gateway) RecordPeer(p *mail.Peer) { p.Link.Record() }
 
 // Drop counts a datagram or packet that came to nothing.
 func (g *Gateway) Drop(reason string) { g.dropped[reason]++ }
@@ -433,18 +418,10 @@ func (g *Gateway) Drop(reason string) { g.dropped[reason]++ }
 // Seal makes a datagram of frames to a peer or seal.Group; false: this start has no counter left, which it says, or the roster
 // does not name the peer.
 func (g *Gateway) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
-	if p := g.byID[to]; p != nil && g.keys.forward != nil {
-		g.keys.forward.Silent(to, p.bearer.lines.Link(p.Peer).Listening())
+	if p := g.byID[to]; p != nil {
+		g.keys.Silent(to, p.Link.Listening())
 	}
-	data, err := g.keys.sealer.Seal(nil, to, long, frames)
-	if errors.Is(err, seal.ErrNoKey) {
-		g.Drop("no_key")
-		return nil, false
-	}
-	if err != nil {
-		g.Note("error", "datagram counter exhausted: restart the gateway to derive a new key")
-	}
-	return data, err == nil
+	return g.keys.Seal(to, long, frames)
 }
 
 // Send puts a datagram on the air.
@@ -455,16 +432,16 @@ func (g *Gateway) Send(to netip.AddrPort, data []byte) {
 
 // deadline is when Step wants to be called at the latest.
 func (g *Gateway) deadline(now time.Time) time.Time {
-	at := due.Earliest(due.Earliest(g.nextPurge, g.limited.due), due.Earliest(rollover{g}.due(now), g.keys.forward.Due()))
+	at := due.Earliest(due.Earliest(g.nextPurge, g.crossing.limited.due), g.keys.Due())
 	for _, p := range g.peers {
 		at = due.Earliest(due.Earliest(at, g.mail.Due(p.Peer)), due.Earliest(p.ends.due(), p.link.due()))
 	}
-	at = due.Earliest(due.Earliest(at, g.silence.due(now)), g.standing.due(now))
+	at = due.Earliest(due.Earliest(at, g.silence.due(now)), g.orders.due(now))
 	for _, b := range g.bearers {
-		for _, c := range b.carriers {
+		for _, c := range b.Carriers {
 			at = due.Earliest(at, c.Due(now, g.silence.quiet()))
 		}
-		at = due.Earliest(at, b.surveys.due(g, now))
+		at = due.Earliest(at, b.surveys.due(now))
 	}
 	return at
 }

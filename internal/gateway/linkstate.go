@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"time"
+
+	"aldis/internal/site"
 )
 
 // linkState is what the operator is told of the link to a peer, and since when that is so.
@@ -27,12 +29,12 @@ const (
 
 // linkWord is the state of the link to a peer now.
 func linkWord(p *peer) string {
-	switch lines := p.bearer.lines; {
+	switch {
 	case p.Gone:
 		return linkGone
-	case lines.Link(p.Peer).Dead():
+	case p.Link.Dead():
 		return linkSilent
-	case lines.Link(p.Peer).Listening():
+	case p.Link.Listening():
 		return linkListening
 	case p.LastHeard.IsZero():
 		return linkUnknown
@@ -59,8 +61,8 @@ func (l *linkState) due() time.Time {
 	return l.doubt.Add(doubtFor)
 }
 
-// look takes the state of the link now, and says in the log when it has gone down: that it is back is said where it is heard.
-func (l *linkState) look(g *Gateway, now time.Time, p *peer) {
+// look takes the state of the link now, and says when it has gone down: that it is back is said where it is heard.
+func (l *linkState) look(now time.Time, p *peer) (notes []site.Note) {
 	word := linkWord(p)
 	if l.known.IsZero() {
 		l.known = now.UTC().Round(0)
@@ -71,16 +73,18 @@ func (l *linkState) look(g *Gateway, now time.Time, p *peer) {
 		l.doubt = now
 	}
 	if word == l.word || !l.doubt.IsZero() && now.Before(l.due()) {
-		return
+		return nil
 	}
 	if word == linkSilent {
 		news, _, _ := p.Box.News()
-		attrs := []any{"peer", p.Name, "waiting", p.Box.Waiting(0, 1) - news}
-		if p.LastHeard.IsZero() {
-			g.Note("warn", "the link to a peer is down: it was not heard in this run", attrs...)
-		} else {
-			g.Note("warn", "the link to a peer is down: it does not answer", append(attrs, "last_heard", p.LastHeard.UTC().Round(time.Second))...)
+		note := site.Note{Level: "warn", Text: "the link to a peer is down: it was not heard in this run",
+			Attrs: []any{"peer", p.Name, "waiting", p.Box.Waiting(0, 1) - news}}
+		if !p.LastHeard.IsZero() {
+			note.Text = "the link to a peer is down: it does not answer"
+			note.Attrs = append(note.Attrs, "last_heard", p.LastHeard.UTC().Round(time.Second))
 		}
+		notes = append(notes, note)
 	}
 	l.word, l.since, l.doubt = word, now.UTC().Round(0), time.Time{}
+	return notes
 }

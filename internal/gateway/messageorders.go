@@ -42,18 +42,37 @@ type MessageAnswer struct {
 	Text    string
 }
 
-// answers are those to the last orders.
-type answers struct{ list []MessageAnswer }
+// orders are what operators have ordered of messages: the answers to the last orders, and the orders to hold a precedence, which
+// stand.
+type orders struct {
+	store   *mail.Store
+	road    orderRoad
+	faces   *faces // which say what is a stream
+	carrier func(peer uint16) mail.Orders
+	answers []MessageAnswer
+	holds   map[site.Precedence]hold
+	sweep   ClassOrder // the last order about a precedence, until all is done; Ref 0: it is
+	left    []uint64   // IDs of messages that it may concern
+	done    int        // messages that are as ordered
+	under   int        // messages that are under way somewhere
+}
+
+// orderRoad is what orders ask of the gateway around them.
+type orderRoad interface {
+	journal
+	log
+	TellFates(now time.Time)
+	siteName(peer uint16) string // for people
+}
 
 const mostAnswers = 64
 
-func (a *answers) add(answer MessageAnswer) {
-	a.list = append(a.list[max(0, len(a.list)-mostAnswers+1):], answer)
+func (s *orders) add(answer MessageAnswer) {
+	s.answers = append(s.answers[max(0, len(s.answers)-mostAnswers+1):], answer)
 }
 
-// Answer is what came of the order with this number; false: it was not obeyed yet, or long ago.
-func (m Messages) Answer(ref uint64) (MessageAnswer, bool) {
-	for _, a := range m.g.answers.list {
+func (s *orders) answer(ref uint64) (MessageAnswer, bool) {
+	for _, a := range s.answers {
 		if a.Ref == ref {
 			return a, true
 		}
@@ -61,11 +80,13 @@ func (m Messages) Answer(ref uint64) (MessageAnswer, bool) {
 	return MessageAnswer{}, false
 }
 
+func (s *orders) name(peer uint16) string { return s.road.siteName(peer) }
+
 // obey does what is ordered of a message, as far as it can be done, and answers in words.
-func (m Messages) obey(now time.Time, o MessageOrder) {
-	a := m.try(now, o)
+func (s *orders) obey(now time.Time, o MessageOrder) {
+	a := s.try(now, o)
 	a.Ref = o.Ref
-	m.g.answers.add(a)
+	s.add(a)
 }
 
 // parted is the recipients of a message by what an order can do there, by name.
@@ -76,19 +97,19 @@ type parted struct {
 	through []string // those to whom it is under way
 }
 
-func (m Messages) try(now time.Time, o MessageOrder) MessageAnswer {
+func (s *orders) try(now time.Time, o MessageOrder) MessageAnswer {
 	name := life.Name(o.Message)
-	held := m.g.mail.Get(o.Message)
+	held := s.store.Get(o.Message)
 	if held == nil || held.Ended() || held.Content.Payload == nil {
-		if l := m.g.mail.Lives.Get(o.Message); l != nil {
-			return MessageAnswer{Known: true, Text: fmt.Sprintf("message %s has ended, and nothing changes that: %s", name, m.ends(l))}
+		if l := s.store.Lives.Get(o.Message); l != nil {
+			return MessageAnswer{Known: true, Text: fmt.Sprintf("message %s has ended, and nothing changes that: %s", name, s.ends(l))}
 		}
 		return MessageAnswer{Text: fmt.Sprintf("no message %s is known here: it ended before this start, or long ago, or never was", name)}
 	}
-	if m.orderable(o.Message) == nil {
+	if s.orderable(o.Message) == nil {
 		return MessageAnswer{Known: true, Text: fmt.Sprintf("message %s is a part of a stream (a BiDi pipe or a socket), whose parts keep their order: it goes as it is", name)}
 	}
-	p := m.part(held, o)
+	p := s.part(held, o)
 	if len(p.entries) == 0 {
 		return MessageAnswer{Known: true, Obeyed: len(p.same) > 0, Text: p.words(name, o)}
 	}
@@ -96,27 +117,27 @@ func (m Messages) try(now time.Time, o MessageOrder) MessageAnswer {
 	if o.Do == DoPrecede {
 		what = o.Precedence.String()
 	}
-	m.g.mail.Lives.Note(o.Message, life.Event{What: life.Ordered, Detail: what + ", by " + o.By})
+	s.store.Lives.Note(o.Message, life.Event{What: life.Ordered, Detail: what + ", by " + o.By})
 	for _, e := range p.entries {
 		was := e.Content.Payload.Precedence
-		if err := m.act(now, e, o); err != nil {
+		if err := s.act(now, e, o); err != nil {
 			return MessageAnswer{Known: true, Text: fmt.Sprintf("message %s stays as it is: %v", name, err)}
 		}
-		m.g.standing.precede(m.g, now, e, was)
+		s.precede(now, e, was)
 	}
 	if o.Do == DoPrecede {
-		m.g.mail.Lives.Mark(o.Message, o.Precedence)
+		s.store.Lives.Mark(o.Message, o.Precedence)
 	}
-	m.g.TellFates(now)
-	m.g.Note("info", "an order about a message was obeyed", "message", name, "order", what, "by", o.By, "peers", strings.Join(p.acts, ", "))
+	s.road.TellFates(now)
+	s.road.Note("info", "an order about a message was obeyed", "message", name, "order", what, "by", o.By, "peers", strings.Join(p.acts, ", "))
 	return MessageAnswer{Known: true, Obeyed: true, Changed: true, Text: p.words(name, o)}
 }
 
 // part says what an order does for which recipient.
-func (m Messages) part(held *mail.Message, o MessageOrder) (p parted) {
+func (s *orders) part(held *mail.Message, o MessageOrder) (p parted) {
 	for _, id := range held.Recipients() {
-		e, name := held.For(id), m.site(id)
-		switch so, waits := m.reach(e, o); {
+		e, name := held.For(id), s.name(id)
+		switch so, waits := s.reach(e, o); {
 		case so:
 			p.same = append(p.same, name)
 		case !waits:
@@ -129,8 +150,8 @@ func (m Messages) part(held *mail.Message, o MessageOrder) (p parted) {
 }
 
 // reach says whether what is ordered is so for a recipient already, and whether it can be.
-func (m Messages) reach(e *mail.Entry, o MessageOrder) (so, waits bool) {
-	orders := m.g.byID[e.Peer.ID].bearer.carrier().Orders()
+func (s *orders) reach(e *mail.Entry, o MessageOrder) (so, waits bool) {
+	orders := s.carrier(e.Peer.ID)
 	waits = orders.Waits(e)
 	switch o.Do {
 	case DoHold:
@@ -146,8 +167,8 @@ func (m Messages) reach(e *mail.Entry, o MessageOrder) (so, waits bool) {
 }
 
 // act does what is ordered for one recipient. Where a message has one number for several it is done for all with the first.
-func (m Messages) act(now time.Time, e *mail.Entry, o MessageOrder) error {
-	orders := m.g.byID[e.Peer.ID].bearer.carrier().Orders()
+func (s *orders) act(now time.Time, e *mail.Entry, o MessageOrder) error {
+	orders := s.carrier(e.Peer.ID)
 	switch o.Do {
 	case DoHold, DoRelease:
 		orders.Hold(now, e, o.Do == DoHold)
@@ -189,10 +210,10 @@ func (p parted) words(name string, o MessageOrder) string {
 }
 
 // ends says how a message has ended.
-func (m Messages) ends(l *life.Life) string {
+func (s *orders) ends(l *life.Life) string {
 	var parts []string
 	for _, f := range l.Fates {
-		text := m.site(f.Peer) + ": " + string(f.State)
+		text := s.name(f.Peer) + ": " + string(f.State)
 		if !f.Since.IsZero() {
 			text += " at " + f.Since.UTC().Format(time.RFC3339)
 		}

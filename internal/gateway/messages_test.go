@@ -17,10 +17,10 @@ import (
 
 // known are the messages of a node, the oldest first, with their lives.
 func known(n *sim.Node) (rows []api.MessageRow) {
-	ids := gateway.MessagesOf(n.GW).IDs()
+	ids := n.GW.Messages().IDs()
 	slices.Sort(ids)
 	for _, id := range ids {
-		if row, ok := gateway.MessagesOf(n.GW).Row(id); ok {
+		if row, ok := n.GW.Messages().Row(id); ok {
 			rows = append(rows, row)
 		}
 	}
@@ -51,7 +51,7 @@ var orderRef uint64
 func do(w *sim.World, n *sim.Node, number uint64, what gateway.MessageDo, p site.Precedence) gateway.MessageAnswer {
 	orderRef++
 	w.Give(n, gateway.MessageOrder{Ref: orderRef, Message: number, Do: what, Precedence: p, By: "the test"})
-	a, _ := gateway.MessagesOf(n.GW).Answer(orderRef)
+	a, _ := n.GW.Messages().Answer(orderRef)
 	return a
 }
 
@@ -117,7 +117,7 @@ func TestHoldAndRelease(t *testing.T) {
 			w.Run(20 * time.Minute)
 			check.Equal(t, "messages that arrived", len(hq.Site.Got), 29)
 			check.Equal(t, "waiting", ship.GW.Status(w.Now).Peers[0].Waiting+ship.GW.Status(w.Now).Peers[0].UnderWay, 1)
-			r, ok := gateway.MessagesOf(ship.GW).Row(last.Number)
+			r, ok := ship.GW.Messages().Row(last.Number)
 			check.True(t, "it is known after the restart", ok && r.Held, states(r))
 			check.Equal(t, "states", states(r), "hq held, ship2 held")
 			check.Equal(t, "accepted", r.Accepted, last.Accepted)
@@ -130,7 +130,7 @@ func TestHoldAndRelease(t *testing.T) {
 				check.Equal(t, "messages that arrived at "+n.Name, len(n.Site.Got), 30)
 				check.Equal(t, "the last at "+n.Name, texts(n)[29], "29")
 			}
-			r, _ = gateway.MessagesOf(ship.GW).Row(last.Number)
+			r, _ = ship.GW.Messages().Row(last.Number)
 			check.Equal(t, "states", states(r), "hq delivered, ship2 delivered")
 			check.Contains(t, "life", whats(r), "ordered")
 			a = do(w, ship, last.Number, gateway.DoHold, 0)
@@ -184,7 +184,7 @@ func TestRaise(t *testing.T) {
 				rows = rows[len(rows)-40:]
 				a := do(w, ship, rows[39].Number, gateway.DoPrecede, site.Flash)
 				check.True(t, "it is raised", a.Changed, a.Text)
-				r, _ := gateway.MessagesOf(ship.GW).Row(rows[39].Number)
+				r, _ := ship.GW.Messages().Row(rows[39].Number)
 				check.Equal(t, "precedence", r.Precedence, "flash")
 				if kill {
 					w.Kill(ship, time.Second)
@@ -263,12 +263,12 @@ func TestOrdersAmongCrashes(t *testing.T) {
 							unsure[r.ID] = unsure[r.ID] || what == gateway.DoWithdraw
 							return
 						}
-						a, ok := gateway.MessagesOf(ship.GW).Answer(orderRef)
+						a, ok := ship.GW.Messages().Answer(orderRef)
 						if a.Changed {
 							obeyed[what]++
 						}
 						if ok && a.Changed && what == gateway.DoWithdraw {
-							now, _ := gateway.MessagesOf(ship.GW).Row(r.Number)
+							now, _ := ship.GW.Messages().Row(r.Number)
 							for _, to := range now.Recipients {
 								withdrawn[r.ID+" "+to.Site] = to.State == "withdrawn"
 							}
@@ -352,7 +352,7 @@ func TestHeldForANewStore(t *testing.T) {
 			held = r
 		}
 	}
-	r, _ := gateway.MessagesOf(ship.GW).Row(last.Number)
+	r, _ := ship.GW.Messages().Row(last.Number)
 	check.Equal(t, "where the first went", states(r), "hq again")
 	check.Contains(t, "as what", r.Recipients[0].Detail, "as "+held.ID)
 	check.True(t, "it is released", do(w, ship, held.Number, gateway.DoRelease, 0).Changed)
@@ -388,9 +388,9 @@ func TestHeldExpiresAndIsReplaced(t *testing.T) {
 			got := arrivals(hq, "track")
 			check.Equal(t, "updates of the track", len(got), 1)
 			check.True(t, "the newer one", strings.HasPrefix(string(got[0].Payload.Parts[0].Data), "TRK;T-1;update=2;"))
-			r, _ := gateway.MessagesOf(ship.GW).Row(rows[10].Number)
+			r, _ := ship.GW.Messages().Row(rows[10].Number)
 			check.Equal(t, "the old one", states(r), "hq expired")
-			r, _ = gateway.MessagesOf(ship.GW).Row(rows[11].Number)
+			r, _ = ship.GW.Messages().Row(rows[11].Number)
 			check.Equal(t, "the replaced one", states(r), "hq superseded")
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/forecast"
 	"aldis/internal/gateway/mail"
 )
 
@@ -14,15 +15,19 @@ type peer struct {
 	far     farCopy
 	ends    endings
 	differs differs
-	late    foreseen
+	late    forecast.Late
 	link    linkState
 	forgets forgets
 	delays  api.Delays // of the messages that it has acknowledged
 }
 
+// journal takes records, with all else of this Step.
+type journal interface {
+	Record(bucket string, key, value []byte)
+}
+
 // Journal buckets of the gateway itself. Keys start with the peer's id where they belong to one.
 const (
-	bucketSeal    = "seal"    // peer -> seal.PeerState
 	bucketCopy    = "copy"    // peer, item key -> version that the peer holds
 	bucketDeliver = "deliver" // token -> for local peers: endings.go
 	bucketFar     = "far"     // peer, item key -> envelope with the item
@@ -39,3 +44,6 @@ func peerKey(id uint16, rest []byte) []byte {
 // tokenKey is the key of a received message, which its face knows by the token: the peer in the highest 16 bits, a number
 // of ours below.
 func tokenKey(t uint64) []byte { return binary.BigEndian.AppendUint64(nil, t) }
+
+// senderOf is the peer whose message has this token.
+func senderOf(token uint64) uint16 { return uint16(token >> 48) }

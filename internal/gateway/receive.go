@@ -12,30 +12,32 @@ import (
 	"aldis/internal/link/compact"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
+	"aldis/internal/site"
 )
 
 // receive takes a datagram that counts; the door sees to the others.
 func (g *Gateway) receive(now time.Time, d api.Datagram) {
-	p, body, info, again, ok := g.door.open(now, d)
-	if !ok {
+	o := g.keys.Open(now, d, g.silence.on)
+	p, info, body := g.byID[o.From], o.Info, o.Body
+	if !o.Taken {
+		if g.link.touched = !o.Idle; p != nil {
+			g.answer(now, p, &o)
+		}
 		return
 	}
-	rollover{g}.used(p, info.Epoch)
-	state := g.keys.opener.State(p.ID) // it keeps replays out
-	g.Record(bucketSeal, peerKey(p.ID, nil), state.Append(nil))
 	p.Counts.DatagramsReceived++
-	p.bearer.air.Heard(now, &p.bearer.profile, len(d.Data))
-	for _, c := range p.bearer.channels {
+	p.bearer.Air.Heard(now, &p.bearer.Profile, len(d.Data))
+	for _, c := range p.bearer.Channels {
 		c.OnAir(now, p.Peer, len(d.Data))
 	}
 	p.Ledger.Head(mail.Received, info.Long)
 	p.Ledger.Add(mail.Received, mail.Key, info.Proofs)
-	if info.Long && !p.Met.Owed && !(info.Group && p.bearer.lines.Roll.On()) { // a greeting says itself who is to answer
+	if info.Long && !p.Met.Owed && !(info.Group && p.Link.Together()) { // a greeting says itself who is to answer
 		p.Met.Owe(now.Add(g.cfg.Profile.AckDelay))
 	}
 	if info.NewBoot {
 		p.Met.KnowsUs, p.Met.Started = false, true
-		for _, c := range p.bearer.channels {
+		for _, c := range p.bearer.Channels {
 			c.Started(p.Peer)
 		}
 		g.Note("info", "a peer has started", "peer", p.Name, "boot", info.Boot.Number)
@@ -46,20 +48,19 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 		} else {
 			g.Note("info", "a peer has moved", "peer", p.Name, "from", before, "to", d.Addr)
 		}
-		p.bearer.lines.RecordPaths(p.Peer)
+		p.Link.RecordPaths()
 	}
-	lines := p.bearer.lines
-	if lines.Link(p.Peer).Dead() && p.link.word == linkSilent && !p.LastHeard.IsZero() {
+	if p.Link.Dead() && p.link.word == linkSilent && !p.LastHeard.IsZero() {
 		g.Note("info", "the link to a peer is back", "peer", p.Name, "silent_for", now.Sub(p.LastHeard).Round(time.Second))
 	}
-	if lines.Link(p.Peer).Listening() {
+	if p.Link.Listening() {
 		g.Note("info", "a peer has ended its silence", "peer", p.Name)
-		for _, c := range p.bearer.carriers {
+		for _, c := range p.bearer.Carriers {
 			c.PeerSilent(now, p.Peer, false)
 		}
 	}
 	p.LastHeard = now
-	lines.Link(p.Peer).Heard(now)
+	p.Link.Heard(now)
 	p.Stamp = mail.Stamp{Boot: info.Boot.Number, Counter: info.Counter}
 	for len(body) > 0 {
 		f, rest, err := frame.Parse(body)
@@ -73,8 +74,8 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 		body = rest
 	}
 	g.beginAnew(now, p)
-	if again { // its receipts, if it has any to give, were in this datagram
-		lines.Link(p.Peer).Restarted()
+	if o.Again { // its receipts, if it has any to give, were in this datagram
+		p.Link.Restarted()
 	}
 }
 
@@ -90,7 +91,7 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 		if h, _, ok := f.For(g.cfg.ID); ok {
 			g.hello(now, p, h, newest)
 		}
-		p.bearer.lines.Roll.Heard(now, p.Peer, f)
+		p.Link.Greeting(now, f)
 		return
 	case frame.Survey:
 		p.bearer.surveys.receive(now, p, f, octets)
@@ -100,7 +101,7 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 		g.peerSilent(now, p, f)
 		return
 	}
-	for _, c := range p.bearer.carriers {
+	for _, c := range p.bearer.Carriers {
 		if c.Receive(now, p.Peer, f, octets, newest) {
 			return
 		}
@@ -110,8 +111,7 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 
 // hello learns whom the peer knows, and whether its store or its numbers are new.
 func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
-	g.door.overtaken(now, p, h)
-	rollover{g}.hear(now, p, h.Roster, h.Mark)
+	g.keys.Hear(now, p.ID, h)
 	met := &p.Met
 	switch {
 	case met.Store != h.Store && met.Store != 0:
@@ -120,7 +120,7 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 		g.newNumbers(now, p)
 		g.newStore(now, p)
 	case met.Store != h.Store:
-		met.Store, met.InStream, met.Compared = h.Store, h.Stream, g.keys.opener.State(p.ID).Boot
+		met.Store, met.InStream, met.Compared = h.Store, h.Stream, g.keys.Boot(p.ID)
 		g.RecordPeer(p.Peer)
 	case met.InStream != h.Stream && newest:
 		met.InStream = h.Stream
@@ -133,11 +133,16 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 		}
 		g.RecordPeer(p.Peer)
 	}
-	g.coders.said(g, p.Peer, h)
+	if g.coders.differs(p.Peer, h.Corpus) {
+		g.Note("info", "a peer does not have this node's corpus: what is for it is coded by the model that is built in", "peer", p.Name, "has_another", h.Corpus != 0)
+	}
+	met.Corpus = h.Corpus
 	if h.Forgot != met.HeForgot {
 		met.HeForgot = h.Forgot
-		p.forgets.again(now, g, p.Name)
-		for _, c := range p.bearer.carriers {
+		if times := p.forgets.again(now); times > mostForgets {
+			g.Note("warn", "a peer says again and again that it cannot read what it was sent", "peer", p.Name, "times", times)
+		}
+		for _, c := range p.bearer.Carriers {
 			c.Unlearn(p.Peer)
 		}
 		g.RecordPeer(p.Peer)
@@ -148,10 +153,17 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 	}
 	met.Answered(now, h, g.cfg.Boot.Number)
 	if met.Placed = met.Placed || newest; newest {
-		forwardSecrecy{g}.hear(now, p, h)
-		g.heed(now, p, h)
+		if g.keys.Agree(p.ID, h) && !met.Owed {
+			met.Owe(now.Add(g.cfg.Profile.AckDelay))
+		}
+		p.Link.Compare(now, h, g.keys.Boot(p.ID))
+		for _, c := range p.bearer.Channels {
+			c.Compare(now, p.Peer, h)
+		}
 	}
-	g.compare(now, p, h.Digest)
+	if h.Digest != 0 && !p.Box.Asks() && p.far.differs(now, h.Digest) {
+		g.ask(now, p)
+	}
 }
 
 // forgets counts how often a peer has said that it cannot read what it was sent.
@@ -163,41 +175,41 @@ type forgets struct {
 // mostForgets is how often it may say so in a minute, before the log does.
 const mostForgets = 10
 
-func (f *forgets) again(now time.Time, g *Gateway, name string) {
+// again counts one. times is how many there were in a minute that is over; 0: it is not.
+func (f *forgets) again(now time.Time) (times int) {
 	if f.times++; now.Sub(f.since) < time.Minute {
-		return
+		return 0
 	}
-	if f.times > mostForgets {
-		g.Note("warn", "a peer says again and again that it cannot read what it was sent", "peer", name, "times", f.times)
-	}
+	times = f.times
 	f.times, f.since = 0, now
+	return times
 }
 
 // newNumbers: the peer counts its messages from 1 again.
 func (g *Gateway) newNumbers(now time.Time, p *peer) {
-	g.door.close(p)
-	p.Met.Compared, p.Met.Refused = g.keys.opener.State(p.ID).Boot, mail.Taken
-	for _, c := range p.bearer.carriers {
+	g.keys.Close(p.ID)
+	p.Met.Compared, p.Met.Refused = g.keys.Boot(p.ID), mail.Taken
+	for _, c := range p.bearer.Carriers {
 		c.NewNumbers(now, p.Peer)
 	}
 	p.Met.Era++
 	p.Reader.Forget()
 	p.far.clear()
 	g.RecordPeer(p.Peer)
-	g.limited.lost(p.ID)
+	g.crossing.limited.lost(p.ID)
 	g.siteLost(now, p.ID)
 }
 
 // newStore: the peer knows nothing of what we sent. What it has not acknowledged goes again under new numbers.
 func (g *Gateway) newStore(now time.Time, p *peer) {
 	var again []*mail.Entry
-	for _, c := range p.bearer.carriers {
+	for _, c := range p.bearer.Carriers {
 		again = append(again, c.NewStore(p.Peer)...)
 	}
 	lost := 0
 	for _, e := range again {
 		payload := e.Content.Payload
-		if payload == nil && len(e.Content.Lost) == 0 || g.submit(now, p, e.Content, e.Kind) { // other state is told afresh
+		if payload == nil && len(e.Content.Lost) == 0 || g.submit(now, p.Peer, e.Content, e.Kind) { // other state is told afresh
 			continue
 		}
 		if payload == nil {
@@ -223,11 +235,11 @@ func modelOf() uint16 {
 
 // Hello is what a HELLO to a peer says now.
 func (g *Gateway) Hello(now time.Time, p *mail.Peer) frame.Hello {
-	boot, stream := g.door.heardOf(p)
-	h := frame.Hello{Store: g.cfg.Store, Stream: p.Met.Stream, HeardBoot: boot,
-		HeardStream: stream, Roster: g.keys.said(), Mark: g.keys.mark, Digest: g.replica.Digest(now, p.ID), Model: modelOf(), Forgot: p.Met.Forgot & 0x7f, Corpus: g.cfg.Corpus.Name()}
-	forwardSecrecy{g}.say(&h, p)
-	for _, c := range g.byID[p.ID].bearer.carriers {
+	h := frame.Hello{Store: g.cfg.Store, Stream: p.Met.Stream, Digest: g.replica.Digest(now, p.ID), Model: modelOf(),
+		Forgot: p.Met.Forgot & 0x7f, Corpus: g.cfg.Corpus.Name()}
+	g.keys.Hello(p, &h)
+	p.Link.Hello(&h)
+	for _, c := range g.byID[p.ID].bearer.Channels {
 		c.Hello(p, &h)
 	}
 	return h
@@ -267,7 +279,7 @@ func (g *Gateway) OpenSlice(now time.Time, from *mail.Peer, at mail.Attempt, bod
 	if err != nil {
 		return err
 	}
-	if m.Payload != nil && !g.mayArrive(now, p.ID, m.Payload) {
+	if m.Payload != nil && !g.cfg.Filter.Empty() && !g.crossing.carries(now, site.In, p.ID, g.faces.describe(m.Payload)) {
 		g.Drop("filter")
 		return nil
 	}
@@ -280,7 +292,7 @@ func (g *Gateway) OpenSlice(now time.Time, from *mail.Peer, at mail.Attempt, bod
 		g.deliver(now, far)
 	}
 	g.openState(now, p, m)
-	for _, c := range p.bearer.carriers {
+	for _, c := range p.bearer.Channels {
 		c.Again(now, from, m.Again)
 	}
 	return nil

@@ -8,55 +8,56 @@ import (
 	"strings"
 
 	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/carriage"
+	"aldis/internal/gateway/keys"
 	"aldis/internal/gateway/mail"
-	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/seal"
 )
 
 // buckets are all that a gateway may have written, and what a record of each is. %s is the peer in the key.
 var buckets = map[string]string{
-	bucketSeal:     "what was heard from %s, which refuses old datagrams",
-	bucketCopy:     "what %s holds of this site",
-	bucketDeliver:  "a message from %s for a local peer",
-	bucketStored:   "that %s has a message of this site",
-	bucketFar:      "what is known of the site of %s",
-	bucketOwn:      "what this site tells the others",
-	bucketBridge:   "what the JXTA side remembers",
-	bucketFace:     "what a LAN side remembers",
-	bucketSilence:  "the order of silence",
-	bucketRoster:   "a roster: who belongs to the net",
-	bucketStanding: "the order to hold a precedence",
-	bucketBill:     "the bill of a month",
-	"mail":         "a message of this site",
-	"to":           "that a message is for %s",
-	"ordered":      "what was ordered of a message for %s",
-	"peer":         "the numbers of %s",
-	"first":        "the first number of a start towards %s",
-	"path":         "the addresses of %s",
-	"flow":         "a flow of messages to %s",
-	"norm":         "how often libnorm was started",
-	"early":        "a message from %s before its turn",
-	"cut":          "that a piece of a message is under way to %s",
-	"piece":        "a piece of a message from %s",
-	"inflow":       "a flow of messages from %s",
-	"before":       "a message from %s that others are coded after",
-	"mul-flow":     "a flow of messages over P_Mul",
-	"mul-next":     "the next number of %s over P_Mul",
-	"mul-acked":    "what %s has acknowledged over P_Mul",
-	"mul-early":    "a message over P_Mul before its turn",
-	"waiting":      "a message for %s, of version 0.1",
-	"out":          "a message for %s, of version 0.1",
-	"mul-out":      "a message over P_Mul, of version 0.1",
-	"pmul-in":      "a message that comes in over P_Mul",
-	"pmul-frag":    "a part of a message over P_Mul",
-	"pmul-fec":     "parity of a message over P_Mul",
-	"pmul-done":    "a message that came over P_Mul",
-	"pmul-out":     "a message that goes out over P_Mul",
-	"pmul-begun":   "that a message over P_Mul has been on the air",
-	"pmul-fate":    "what has become of a message over P_Mul",
-	"pmul-node":    "a node of P_Mul",
-	bucketIdentity: "who the gateway is to JXTA peers",
+	keys.BucketSeal:   "what was heard from %s, which refuses old datagrams",
+	bucketCopy:        "what %s holds of this site",
+	bucketDeliver:     "a message from %s for a local peer",
+	bucketStored:      "that %s has a message of this site",
+	bucketFar:         "what is known of the site of %s",
+	bucketOwn:         "what this site tells the others",
+	bucketBridge:      "what the JXTA side remembers",
+	bucketFace:        "what a LAN side remembers",
+	bucketSilence:     "the order of silence",
+	keys.BucketRoster: "a roster: who belongs to the net",
+	bucketStanding:    "the order to hold a precedence",
+	bucketBill:        "the bill of a month",
+	"mail":            "a message of this site",
+	"to":              "that a message is for %s",
+	"ordered":         "what was ordered of a message for %s",
+	"peer":            "the numbers of %s",
+	"first":           "the first number of a start towards %s",
+	"path":            "the addresses of %s",
+	"flow":            "a flow of messages to %s",
+	"norm":            "how often libnorm was started",
+	"early":           "a message from %s before its turn",
+	"cut":             "that a piece of a message is under way to %s",
+	"piece":           "a piece of a message from %s",
+	"inflow":          "a flow of messages from %s",
+	"before":          "a message from %s that others are coded after",
+	"mul-flow":        "a flow of messages over P_Mul",
+	"mul-next":        "the next number of %s over P_Mul",
+	"mul-acked":       "what %s has acknowledged over P_Mul",
+	"mul-early":       "a message over P_Mul before its turn",
+	"waiting":         "a message for %s, of version 0.1",
+	"out":             "a message for %s, of version 0.1",
+	"mul-out":         "a message over P_Mul, of version 0.1",
+	"pmul-in":         "a message that comes in over P_Mul",
+	"pmul-frag":       "a part of a message over P_Mul",
+	"pmul-fec":        "parity of a message over P_Mul",
+	"pmul-done":       "a message that came over P_Mul",
+	"pmul-out":        "a message that goes out over P_Mul",
+	"pmul-begun":      "that a message over P_Mul has been on the air",
+	"pmul-fate":       "what has become of a message over P_Mul",
+	"pmul-node":       "a node of P_Mul",
+	bucketIdentity:    "who the gateway is to JXTA peers",
 }
 
 // bucketIdentity is that of internal/node.
@@ -138,7 +139,7 @@ func AsNewStore(records []api.Record, lost func(bucket string) bool) (k Kept) {
 	ordered := false
 	met := map[uint16]bool{} // peers, and whether their record is there
 	for _, r := range records {
-		if len(r.Key) >= 2 && (r.Bucket == bucketSeal || r.Bucket == bucketFar || r.Bucket == "to") {
+		if len(r.Key) >= 2 && (r.Bucket == keys.BucketSeal || r.Bucket == bucketFar || r.Bucket == "to") {
 			if id := binary.BigEndian.Uint16(r.Key); !met[id] {
 				met[id] = false
 			}
@@ -162,7 +163,7 @@ func AsNewStore(records []api.Record, lost func(bucket string) bool) (k Kept) {
 			}
 			r.Bucket, r.Key = "waiting", slices.Concat(r.Key[:2], []byte{0, 0}, r.Key[2:3], r.Key[6:])
 			k.Again++
-		case "waiting", "mail", "ordered", bucketStanding, bucketBill, "path", bucketOwn, bucketFar, bucketBridge, bucketFace, bucketDeliver, bucketRoster:
+		case "waiting", "mail", "ordered", bucketStanding, bucketBill, "path", bucketOwn, bucketFar, bucketBridge, bucketFace, bucketDeliver, keys.BucketRoster:
 		case mail.BucketEarly:
 			// Its sender was told over P_Mul that it is here, and sends it no more. In the other lanes it is sent anew.
 			if len(r.Key) <= 2 || frame.Lane(r.Key[2]) != mail.Group {
@@ -173,7 +174,7 @@ func AsNewStore(records []api.Record, lost func(bucket string) bool) (k Kept) {
 		case bucketIdentity:
 			k.Known = true
 		case "peer":
-			value, ok := unicast.Renumbered(r.Value)
+			value, ok := carriage.Renumbered(r.Value)
 			if !ok {
 				k.Dropped++
 				continue
@@ -182,7 +183,7 @@ func AsNewStore(records []api.Record, lost func(bucket string) bool) (k Kept) {
 			if len(r.Key) == 2 {
 				met[binary.BigEndian.Uint16(r.Key)] = true
 			}
-		case bucketSeal:
+		case keys.BucketSeal:
 			if _, err := seal.ParsePeerState(r.Value); err != nil {
 				k.Dropped++
 				continue
@@ -205,9 +206,9 @@ func AsNewStore(records []api.Record, lost func(bucket string) bool) (k Kept) {
 		}
 		// What was heard goes with the numbers: a peer that is known by its seal alone could send on in its old numbers.
 		k.Records = slices.DeleteFunc(k.Records, func(r api.Record) bool {
-			return r.Bucket == bucketSeal && slices.Equal(r.Key, peerKey(id, nil))
+			return r.Bucket == keys.BucketSeal && slices.Equal(r.Key, peerKey(id, nil))
 		})
-		k.Records = append(k.Records, api.Record{Bucket: "peer", Key: peerKey(id, nil), Value: unicast.Forgotten()})
+		k.Records = append(k.Records, api.Record{Bucket: "peer", Key: peerKey(id, nil), Value: carriage.Forgotten()})
 	}
 	if lost(bucketSilence) && !ordered {
 		k.Silent = true

@@ -2,14 +2,17 @@ package gateway
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/keys"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
 	"aldis/internal/link/replica"
-	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"
 	"aldis/internal/site"
 )
@@ -22,19 +25,18 @@ type restored struct {
 	records []api.Record // that bring a journal of version 0.1 to the form of this one
 }
 
-// recordCopy keeps what a peer holds of this site.
-func (g *Gateway) recordCopy(peer uint16, h replica.Held) {
-	key := peerKey(peer, []byte(h.Key))
+// copyRecord is the record of what a peer holds of this site.
+func copyRecord(peer uint16, h replica.Held) (bucket string, key, value []byte) {
+	key = peerKey(peer, []byte(h.Key))
 	if h.Gone {
-		g.Record(bucketCopy, key, nil)
-		return
+		return bucketCopy, key, nil
 	}
-	value := slices.Clone(h.Version.Hash[:])
+	value = slices.Clone(h.Version.Hash[:])
 	expires := uint64(0)
 	if !h.Version.Expires.IsZero() {
 		expires = uint64(h.Version.Expires.UnixMilli())
 	}
-	g.Record(bucketCopy, key, binary.BigEndian.AppendUint64(value, expires))
+	return bucketCopy, key, binary.BigEndian.AppendUint64(value, expires)
 }
 
 // restore rebuilds what the journal holds. Records of peers that are configured no more are left where they are.
@@ -52,7 +54,7 @@ func (g *Gateway) restore(records []api.Record) (states map[uint16]seal.PeerStat
 		return slices.Compare(a.Key, b.Key)
 	})
 	for _, r := range records {
-		if r.Bucket == bucketSeal && len(r.Key) == 2 {
+		if r.Bucket == keys.BucketSeal && len(r.Key) == 2 {
 			if id := binary.BigEndian.Uint16(r.Key); g.byID[id] != nil {
 				states[id], err = seal.ParsePeerState(r.Value)
 			}
@@ -90,12 +92,10 @@ func (g *Gateway) resume(list []mail.Restored) {
 			continue
 		}
 		if payload := g.mail.Content(r).Content.Payload; payload != nil && (r.At.Number == 0 || r.At.Lane == mail.Group) {
-			g.remark(payload)
+			g.faces.remark(g.cfg.Messages, payload)
 		}
-		if told, _, err := roster.SerialOf(g.mail.Content(r).Content.Roster); err == nil {
-			g.keys.told[p.ID] = max(told, g.keys.told[p.ID])
-		}
-		taken := slices.ContainsFunc(p.bearer.carriers, func(c mail.Carrier) bool { return c.Resume(r, p.Peer) })
+		g.keys.Rosters.Resume(p.ID, g.mail.Content(r).Content.Roster)
+		taken := slices.ContainsFunc(p.bearer.Carriers, func(c mail.Carrier) bool { return c.Resume(r, p.Peer) })
 		if !taken {
 			g.mail.Leave(r)
 		}
@@ -115,19 +115,19 @@ func (g *Gateway) restoreRecord(r api.Record) error {
 		}
 		it.Home = it.Kind == site.Document // until a face says who needs it; those that have it keep it
 		g.restored.own = append(g.restored.own, it)
-	case bucketRoster:
-		return g.keys.restore(g.cfg.Trust, r.Value)
+	case keys.BucketRoster:
+		return g.keys.Rosters.Restore(r.Value)
 	case bucketBill:
 		return g.bearers[0].billed.months.restore(r.Key, r.Value)
 	case bucketStanding:
-		return g.standing.restore(r.Key, r.Value)
+		return g.orders.restore(r.Key, r.Value)
 	case bucketSilence:
 		s, err := parseSilence(r.Value)
 		g.silence = s
 		return err
 	}
 	for _, b := range g.bearers {
-		for _, c := range b.carriers {
+		for _, c := range b.Carriers {
 			if taken, err := c.Restore(r); taken {
 				return err
 			}
@@ -137,12 +137,13 @@ func (g *Gateway) restoreRecord(r api.Record) error {
 		return nil
 	}
 	if p := g.byID[binary.BigEndian.Uint16(r.Key)]; p != nil {
-		return g.restorePeer(p, r.Bucket, r.Key[2:], r.Value)
+		return p.restore(g.restored, g.replica, r.Bucket, r.Key[2:], r.Value)
 	}
 	return nil
 }
 
-func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
+// restore takes a record of the peer, its key without that.
+func (p *peer) restore(into *restored, held *replica.Replica, bucket string, key, value []byte) (err error) {
 	switch bucket {
 	case bucketCopy:
 		if len(value) != 12 {
@@ -152,9 +153,9 @@ func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
 		if ms := binary.BigEndian.Uint64(value[4:]); ms != 0 {
 			v.Expires = time.UnixMilli(int64(ms)).UTC()
 		}
-		g.replica.RestoreHeld(p.ID, string(key), v)
+		held.RestoreHeld(p.ID, string(key), v)
 	case bucketDeliver:
-		return p.ends.restore(key, value)
+		into.mail, err = p.ends.restore(into.mail, key, value)
 	case bucketStored:
 		return p.ends.restoreStored(key, value)
 	case bucketFar:
@@ -163,10 +164,68 @@ func (g *Gateway) restorePeer(p *peer, bucket string, key, value []byte) error {
 			return err
 		}
 		p.far.put(it)
-		g.restored.far = append(g.restored.far, site.FarItem{Site: p.ID, Item: it})
+		into.far = append(into.far, site.FarItem{Site: p.ID, Item: it})
 	default:
-		_, err := p.Reader.Restore(bucket, key, value)
-		return err
+		_, err = p.Reader.Restore(bucket, key, value)
 	}
-	return nil
+	return err
+}
+
+// Journal buckets of version 0.1, in which each carrier kept its own messages, and one for several peers was kept once
+// for each of them.
+const (
+	bucketOldWaiting = "waiting" // peer, order -> envelope in full
+	bucketOldOut     = "out"     // peer, lane, number -> envelope in full
+	bucketOldGroup   = "mul-out" // Message_ID -> peers, whether the flow is spelt out, envelope in full
+)
+
+// adopt takes the messages of a journal of version 0.1 into the store, and their records out of the journal. What is for
+// peers or a carrier that are not configured stays.
+func (g *Gateway) adopt(records []api.Record) (list []mail.Restored, err error) {
+	for _, r := range records {
+		bad := fmt.Errorf("%w: %s %x", mail.ErrRecord, r.Bucket, r.Key)
+		var to []uint16
+		m, full := mail.Restored{Fresh: true}, r.Value
+		switch r.Bucket {
+		case bucketOldWaiting:
+			if len(r.Key) != 10 {
+				return nil, bad
+			}
+			to, m.Order = []uint16{binary.BigEndian.Uint16(r.Key)}, binary.BigEndian.Uint64(r.Key[2:])
+		case bucketOldOut:
+			if len(r.Key) != 11 || r.Key[2] >= frame.Lanes {
+				return nil, bad
+			}
+			to = []uint16{binary.BigEndian.Uint16(r.Key)}
+			m.At = mail.Attempt{Lane: frame.Lane(r.Key[2]), Number: binary.BigEndian.Uint64(r.Key[3:])}
+		case bucketOldGroup:
+			ids, rest, ok := mail.CutPeers(r.Value)
+			if !ok || len(r.Key) != 4 || len(rest) < 1 {
+				return nil, bad
+			}
+			to, full, m.Spelt = ids, rest[1:], rest[0] != 0
+			m.At = mail.Attempt{Lane: mail.Group, Number: uint64(binary.BigEndian.Uint32(r.Key))}
+		default:
+			continue
+		}
+		known := 0
+		for _, id := range to {
+			if p := g.byID[id]; p != nil && p.bearer.Has(m.At.Lane) {
+				known++
+			}
+		}
+		if known == 0 {
+			continue
+		}
+		if m.ID, err = g.mail.Adopt(full); err != nil {
+			return nil, errors.Join(bad, err)
+		}
+		for _, id := range to {
+			if m.Peer = id; g.byID[id] != nil {
+				list = append(list, m)
+			}
+		}
+		g.Record(r.Bucket, r.Key, nil)
+	}
+	return list, nil
 }

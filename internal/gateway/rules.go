@@ -1,135 +1,147 @@
 package gateway
 
 import (
+	"maps"
 	"slices"
 	"time"
 
+	"aldis/internal/due"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/replica"
 	"aldis/internal/rules/filter"
 	"aldis/internal/site"
 )
 
+// crossing is what the rules let cross: items of this site on their way out, those of far sites on their way in, and messages.
+type crossing struct {
+	filter   *filter.Filter // nil has no rules
+	faces    *faces         // which describe what there is to judge
+	replica  *replica.Replica
+	log      log
+	sites    []uint16 // by id
+	limited  limited
+	unjudged unjudged
+	filtered time.Time // when it was last said that messages are dropped
+	replaced uint64    // how often the rules were
+}
+
+// log takes what operators read.
+type log interface {
+	Note(level, text string, attrs ...any)
+}
+
+func (c *crossing) join(id uint16) {
+	at, _ := slices.BinarySearch(c.sites, id)
+	c.sites = slices.Insert(c.sites, at, id)
+}
+
+// leave: a site is no more, and all that is known of it is void.
+func (c *crossing) leave(id uint16) {
+	c.sites = slices.DeleteFunc(c.sites, func(is uint16) bool { return is == id })
+	c.limited.lost(id)
+}
+
 // put takes a change of this site's state past the rules: which peers must not have it, and which get it unasked.
-func (g *Gateway) put(now time.Time, it site.Item) {
-	f := g.cfg.Filter
-	if f.Empty() {
-		g.unjudged.note(it, it)
-		g.replica.Put(it)
-		return
+func (c *crossing) put(now time.Time, it site.Item) {
+	f := c.filter
+	if !f.Empty() {
+		c.limited.drop(0, it.Key())
 	}
-	g.limited.drop(0, it.Key())
-	if it.Gone {
-		g.unjudged.note(it, it)
-		g.replica.Put(it)
+	if f.Empty() || it.Gone {
+		c.unjudged.note(it, it)
+		c.replica.Put(it)
 		return
 	}
 	asPut := it
-	it, deny, v := g.judgeItem(it)
-	g.unjudged.note(asPut, it)
-	if v.Action == filter.Allow && f.Limited(v) && g.replica.Lacks(it, deny) {
+	it, deny, v := c.judge(it)
+	c.unjudged.note(asPut, it)
+	if v.Action == filter.Allow && f.Limited(v) && c.replica.Lacks(it, deny) {
 		if ok, at := f.Take(now, v); !ok {
-			g.limited.add(f, limitedItem{item: it, deny: deny, verdict: v}, at)
+			c.limited.add(f, limitedItem{item: it, deny: deny, verdict: v}, at)
 			return
 		}
 	}
-	if g.replica.Put(it, deny...) {
+	if c.replica.Put(it, deny...) {
 		f.Count(v)
 	}
 }
 
-// judgeItem applies the rules to an own item. The verdict is the first rule's that decided for any peer.
-func (g *Gateway) judgeItem(it site.Item) (out site.Item, deny []uint16, first filter.Verdict) {
-	s, first := g.faces.describeItem(it), filter.Default
+// judge applies the rules to an own item. The verdict is the first rule's that decided for any peer.
+func (c *crossing) judge(it site.Item) (out site.Item, deny []uint16, first filter.Verdict) {
+	s, first := c.faces.describeItem(it), filter.Default
 	s.Direction = site.Out
 	allowed := 0
-	for i, p := range g.peers {
-		s.Site = p.ID
+	for i, id := range c.sites {
+		s.Site = id
 		v := first
-		if i == 0 || g.cfg.Filter.BySite() {
-			v = g.cfg.Filter.Judge(&s)
+		if i == 0 || c.filter.BySite() {
+			v = c.filter.Judge(&s)
 		}
 		if first.Rule < 0 {
 			first = v
 		}
 		switch {
 		case v.Stays():
-			deny = append(deny, p.ID)
+			deny = append(deny, id)
 		case v.Rule >= 0:
-			if allowed++; it.Home && !slices.Contains(it.To, p.ID) {
-				it.To = append(slices.Clone(it.To), p.ID)
+			if allowed++; it.Home && !slices.Contains(it.To, id) {
+				it.To = append(slices.Clone(it.To), id)
 			}
 		}
 	}
-	if allowed == len(g.peers) {
+	if allowed == len(c.sites) {
 		it.Home = false
 	}
 	return it, deny, first
 }
 
-// describeItem is what the rules see of an item.
-func (fs *faces) describeItem(it site.Item) site.Subject {
-	if f := fs.of(it.Face); f != nil {
-		return f.DescribeItem(it)
+// judgeOwn has the rules say again of each own item where it may go.
+func (c *crossing) judgeOwn(now time.Time) {
+	own := c.replica.Own()
+	for _, key := range slices.Sorted(maps.Keys(own)) {
+		c.put(now, c.unjudged.of(key, own[key]))
 	}
-	return site.Subject{Type: filter.Other, Scope: it.Scope, Owner: it.Owner, Octets: len(it.Doc)}
 }
 
-// farItem hands an item of a peer's site to its face, if the rules let it. At a start it is not news, and no rate
-// holds it.
-func (g *Gateway) farItem(now time.Time, from uint16, it site.Item, news bool) {
-	f := g.cfg.Filter
-	if !f.Empty() {
-		g.limited.drop(from, it.Key())
-		if !it.Gone {
-			s := g.faces.describeItem(it)
-			s.Direction, s.Site = site.In, from
-			v := f.Judge(&s)
-			f.Count(v)
-			if v.Stays() {
-				it = it.Withdrawal() // an earlier version may have passed
-			} else if news && f.Limited(v) {
-				if ok, at := f.Take(now, v); !ok {
-					g.limited.add(f, limitedItem{from: from, item: it, verdict: v}, at)
-					return
-				}
-			}
+// shows is an item of a peer's site as its face may see it; false: it waits. At a start it is not news, and no rate holds it.
+func (c *crossing) shows(now time.Time, from uint16, it site.Item, news bool) (site.Item, bool) {
+	f := c.filter
+	if f.Empty() {
+		return it, true
+	}
+	c.limited.drop(from, it.Key())
+	if it.Gone {
+		return it, true
+	}
+	v := f.Judge(c.farSubject(from, it))
+	f.Count(v)
+	if v.Stays() {
+		return it.Withdrawal(), true // an earlier version may have passed
+	}
+	if news && f.Limited(v) {
+		if ok, at := f.Take(now, v); !ok {
+			c.limited.add(f, limitedItem{from: from, item: it, verdict: v}, at)
+			return it, false
 		}
 	}
-	g.stepFace(now, it.Face, site.FarItem{Site: from, Item: it})
+	return it, true
 }
 
-// mayCarry says whether the rules let a message of a local peer go to a site. Those of streams were judged when the
-// stream was opened.
-func (g *Gateway) mayCarry(now time.Time, siteID uint16, payload *site.Message, s site.Subject) bool {
+func (c *crossing) farSubject(from uint16, it site.Item) *site.Subject {
+	s := c.faces.describeItem(it)
+	s.Direction, s.Site = site.In, from
+	return &s
+}
+
+// carries says whether the rules let a message go to a site, or come from there. Those of streams were judged when the stream was
+// opened.
+func (c *crossing) carries(now time.Time, direction site.Direction, siteID uint16, s site.Subject) bool {
 	if s.Stream || s.Ordered {
 		return true
 	}
-	s.Direction, s.Site = site.Out, siteID
-	if g.passes(now, &s) {
-		return true
-	}
-	if p := g.byID[siteID]; p != nil {
-		p.Counts.Refused++
-	}
-	g.faces.ended(payload, true)
-	return false
-}
-
-// mayArrive is mayCarry for a message of a far peer.
-func (g *Gateway) mayArrive(now time.Time, siteID uint16, payload *site.Message) bool {
-	if g.cfg.Filter.Empty() {
-		return true
-	}
-	s := g.faces.describe(payload)
-	if s.Stream || s.Ordered {
-		return true
-	}
-	s.Direction, s.Site = site.In, siteID
-	return g.passes(now, &s)
-}
-
-func (g *Gateway) passes(now time.Time, s *site.Subject) bool {
-	f := g.cfg.Filter
-	v := f.Judge(s)
+	s.Direction, s.Site = direction, siteID
+	f := c.filter
+	v := f.Judge(&s)
 	f.Count(v)
 	if v.Stays() {
 		return false
@@ -137,21 +149,91 @@ func (g *Gateway) passes(now time.Time, s *site.Subject) bool {
 	ok, _ := f.Take(now, v)
 	if !ok {
 		f.Drops(v)
-		if now.Sub(g.filtered) > time.Minute {
-			g.filtered = now
-			g.Note("warn", "messages are dropped: a rule's rate is used up", "rule", f.Rule(v.Rule).String(), "pipe", s.Topic, "peer", s.Owner)
+		if now.Sub(c.filtered) > time.Minute {
+			c.filtered = now
+			c.log.Note("warn", "messages are dropped: a rule's rate is used up", "rule", f.Rule(v.Rule).String(), "pipe", s.Topic, "peer", s.Owner)
 		}
 	}
 	return ok
 }
 
-// passed: the rate of an item's rule lets it go on.
-func (g *Gateway) passed(now time.Time) func(limitedItem) {
-	return func(it limitedItem) {
+// step lets go on what has waited for its rule's rate; show is given what faces are to see.
+func (c *crossing) step(now time.Time, show func(from uint16, it site.Item)) {
+	if !due.Reached(now, c.limited.due) {
+		return
+	}
+	c.limited.step(now, c.filter, func(it limitedItem) {
 		if it.from != 0 {
-			g.stepFace(now, it.item.Face, site.FarItem{Site: it.from, Item: it.item})
+			show(it.from, it.item)
 		} else {
-			g.replica.Put(it.item, it.deny...)
+			c.replica.Put(it.item, it.deny...)
+		}
+	})
+}
+
+// replace goes by other rules. What crosses differs from now on: an own item that may not cross any more is withdrawn where it is, and
+// one that may goes. far are items of other sites that waited for a rate.
+func (c *crossing) replace(now time.Time, rules []filter.Rule) (before *filter.Filter, far []limitedItem) {
+	before = c.filter.Replace(rules)
+	c.replaced++
+	waiting := c.limited.takeAll()
+	c.judgeOwn(now)
+	for _, w := range waiting { // last: it may be a newer version of what is there
+		if w.from == 0 {
+			c.put(now, c.unjudged.of(w.item.Key(), w.item))
+		} else {
+			far = append(far, w)
 		}
 	}
+	return before, far
+}
+
+// newRules obeys the operator. A message keeps what the rules said when it was accepted, and an open stream stays open.
+func (g *Gateway) newRules(now time.Time, e NewRules) {
+	g.cfg.Messages = e.Messages
+	g.cfg.Rules = slices.Concat(e.Compact, compact.DefaultRules)
+	before, waiting := g.crossing.replace(now, e.Filter)
+	for _, w := range waiting {
+		g.farItem(now, w.from, w.item, true)
+	}
+	for _, p := range g.peers {
+		for _, key := range slices.Sorted(maps.Keys(p.far.items)) {
+			it := p.far.items[key]
+			s := g.crossing.farSubject(p.ID, it)
+			if before.Judge(s).Stays() != g.crossing.filter.Judge(s).Stays() {
+				g.farItem(now, p.ID, it, true)
+			}
+		}
+	}
+}
+
+// farItem hands an item of a peer's site to its face, if the rules let it.
+func (g *Gateway) farItem(now time.Time, from uint16, it site.Item, news bool) {
+	if it, ok := g.crossing.shows(now, from, it, news); ok {
+		g.stepFace(now, it.Face, site.FarItem{Site: from, Item: it})
+	}
+}
+
+// unjudged are own items as their face put them, where a rule has changed whom they go to unasked.
+type unjudged map[string]site.Item
+
+// of is the item as its face put it; it is what became of it.
+func (u unjudged) of(key string, it site.Item) site.Item {
+	if asPut, changed := u[key]; changed {
+		return asPut
+	}
+	return it
+}
+
+// note keeps an item if the rules have changed it, and forgets an earlier version.
+func (u *unjudged) note(asPut, became site.Item) {
+	key := asPut.Key()
+	if asPut.Gone || asPut.Home == became.Home && slices.Equal(asPut.To, became.To) {
+		delete(*u, key)
+		return
+	}
+	if *u == nil {
+		*u = unjudged{}
+	}
+	(*u)[key] = asPut
 }

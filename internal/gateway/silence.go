@@ -4,9 +4,11 @@ import (
 	"encoding/binary"
 	"time"
 
+	"aldis/internal/due"
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/frame"
+	"aldis/internal/rules/calendar"
 )
 
 // silence is EMCON of this node: it transmits nothing at all, receives, keeps and delivers to its own LAN. What it owes
@@ -120,6 +122,14 @@ func (s *silence) begin(now time.Time, sinceLast time.Duration) (late time.Durat
 	return s.left - s.until.Sub(now)
 }
 
+// ends is when an order of silence is over; zero: there is none, or it has no end that is known.
+func (s *silence) ends(now time.Time) (at time.Time) {
+	if s.on && !s.fixed && !s.until.IsZero() {
+		at = now.Add(s.remaining(now))
+	}
+	return at
+}
+
 // wire is the end of the silence as a frame has it.
 func (s *silence) wire() uint32 {
 	if s.until.IsZero() {
@@ -166,8 +176,14 @@ func parseSilence(b []byte) (s silence, err error) {
 	return s, nil
 }
 
+// silenceRoad is what a silence asks of the gateway around it.
+type silenceRoad interface {
+	journal
+	log
+}
+
 // obey obeys the operator. Ordered again, it only changes the end.
-func (s *silence) obey(g *Gateway, now time.Time, ev api.Silence) {
+func (s *silence) obey(g silenceRoad, bearers []*bearer, now time.Time, ev api.Silence) {
 	switch {
 	case !ev.On && s.fixed:
 		g.Note("warn", "the configuration says node.silent = true: no order ends this silence")
@@ -177,21 +193,21 @@ func (s *silence) obey(g *Gateway, now time.Time, ev api.Silence) {
 		return
 	}
 	s.ordered(ev, s.wall(now))
-	s.change(g, now, ev)
+	s.change(g, bearers, now, ev)
 }
 
 // change begins, prolongs or ends what an order began.
-func (s *silence) change(g *Gateway, now time.Time, ev api.Silence) {
+func (s *silence) change(g silenceRoad, bearers []*bearer, now time.Time, ev api.Silence) {
 	was := s.quiet()
 	if s.order(now, ev.Until); !ev.On {
 		s.on, s.until = false, time.Time{}
 	}
 	g.Record(bucketSilence, []byte("self"), s.append(nil, now))
-	for _, b := range g.bearers {
+	for _, b := range bearers {
 		if ev.On && !was && ev.Announce {
-			b.announce(now, frame.Silence{Until: s.wire()})
+			b.Announce(now, frame.Silence{Until: s.wire()})
 		}
-		for _, c := range b.carriers {
+		for _, c := range b.Carriers {
 			c.Silence(now, s.quiet())
 		}
 	}
@@ -204,24 +220,24 @@ func (s *silence) change(g *Gateway, now time.Time, ev api.Silence) {
 }
 
 // step ends a silence that is over, and keeps account of one that is not.
-func (s *silence) step(g *Gateway, now time.Time) {
+func (s *silence) step(g silenceRoad, bearers []*bearer, now time.Time) {
 	if ev, silent := s.windows.begin(s, now); silent {
-		s.change(g, now, ev)
+		s.change(g, bearers, now, ev)
 	}
 	if s.over(now) {
-		s.change(g, now, api.Silence{})
+		s.change(g, bearers, now, api.Silence{})
 	} else if s.on && !s.until.IsZero() && s.ran(now)-s.kept >= keepEvery {
 		g.Record(bucketSilence, []byte("self"), s.append(nil, now))
 	}
 }
 
 // resume goes on with the silence that the journal or the configuration asks for.
-func (s *silence) resume(g *Gateway, now time.Time) {
-	if late := s.begin(now, g.cfg.SinceLast); late > keepEvery {
+func (s *silence) resume(g silenceRoad, cfg *Config, now time.Time) {
+	if late := s.begin(now, cfg.SinceLast); late > keepEvery {
 		g.Note("warn", "the silence lasts longer than its time: how long the node was off is not known, and a wall clock alone does not end a silence",
 			"until", s.until, "not_before", now.Add(s.left).UTC())
 	}
-	s.set(g.cfg.Windows, now)
+	s.set(cfg.Windows, now)
 	if ev, silent := s.windows.begin(s, now); silent {
 		s.order(now, ev.Until)
 		g.Note("info", "silence begins: nothing is transmitted", "until", ev.Until, "announced", false)
@@ -233,7 +249,7 @@ func (s *silence) resume(g *Gateway, now time.Time) {
 
 // peerSilent: the peer hears us and will not answer.
 func (g *Gateway) peerSilent(now time.Time, p *peer, f frame.Silence) {
-	for _, c := range p.bearer.carriers {
+	for _, c := range p.bearer.Carriers {
 		c.PeerSilent(now, p.Peer, true)
 	}
 	var until time.Time // zero: it did not say
@@ -245,26 +261,70 @@ func (g *Gateway) peerSilent(now time.Time, p *peer, f frame.Silence) {
 	g.Note("info", "a peer goes silent: each message for it goes out once and waits for the receipt", "peer", p.Name, "until", until)
 }
 
-// forecast adds up what is owed to the peers.
-func (g *Gateway) forecast(now time.Time) api.SilenceStatus {
-	s := api.SilenceStatus{On: g.silence.quiet(), Fixed: g.silence.fixed}
-	if !g.silence.until.IsZero() && !g.silence.fixed {
-		s.Until = g.silence.until.UTC().Format(time.RFC3339)
-		s.LeftS = g.silence.remaining(now).Seconds()
+// status says how long the silence lasts, and adds up what is owed to the peers.
+func (s *silence) status(now time.Time, bearers []*bearer) api.SilenceStatus {
+	row := api.SilenceStatus{On: s.quiet(), Fixed: s.fixed}
+	if !s.until.IsZero() && !s.fixed {
+		row.Until = s.until.UTC().Format(time.RFC3339)
+		row.LeftS = s.remaining(now).Seconds()
 	}
-	if at := g.silence.list.Next(g.silence.wall(now)); !at.IsZero() && !g.silence.fixed {
-		s.Next = at.Format(time.RFC3339)
+	if at := s.list.Next(s.wall(now)); !at.IsZero() && !s.fixed {
+		row.Next = at.Format(time.RFC3339)
 	}
-	for _, b := range g.bearers {
-		for _, c := range b.carriers {
+	for _, b := range bearers {
+		for _, c := range b.Carriers {
 			o := c.Owed(now)
-			s.Receipts += o.Receipts
-			s.Messages += o.Messages
-			s.Items += o.Items
-			s.Octets += o.Octets
-			s.Datagrams += o.Datagrams
-			s.AirtimeS += o.Airtime.Seconds()
+			row.Receipts += o.Receipts
+			row.Messages += o.Messages
+			row.Items += o.Items
+			row.Octets += o.Octets
+			row.Datagrams += o.Datagrams
+			row.AirtimeS += o.Airtime.Seconds()
 		}
 	}
-	return s
+	return row
+}
+
+// windows are the operator's times of silence, by the wall clock. What an order says counts until a window begins; what a window
+// says counts until an order.
+type windows struct {
+	list   calendar.Windows
+	look   time.Time // when one may begin next, by the wall clock; zero: none does
+	lifted time.Time // an order has ended the silence of a window that lasts until then
+}
+
+// set takes other windows.
+func (w *windows) set(list calendar.Windows, wall time.Time) {
+	w.list, w.look, w.lifted = list, wall, time.Time{}
+}
+
+// begin looks whether a window holds, and makes the silence last as long; true: it lasts longer than it did.
+func (w *windows) begin(s *silence, now time.Time) (ev api.Silence, silent bool) {
+	wall := s.wall(now)
+	if w.look.IsZero() || wall.Before(w.look) {
+		return ev, false
+	}
+	until, announce, holds := w.list.At(wall)
+	if w.look = w.list.Next(wall); !holds || !until.After(w.lifted) || s.on && (s.until.IsZero() || !until.After(s.until)) {
+		return ev, false
+	}
+	return api.Silence{On: true, Until: until, Announce: announce}, true
+}
+
+// ordered notes an order: one that ends the silence of a window ends all of that window.
+func (w *windows) ordered(ev api.Silence, wall time.Time) {
+	if w.lifted = (time.Time{}); ev.On {
+		return
+	}
+	if until, _, holds := w.list.At(wall); holds {
+		w.lifted = until
+	}
+}
+
+// due is when a window may begin, as a time of Steps.
+func (w *windows) due(s *silence, now time.Time) time.Time {
+	if w.look.IsZero() {
+		return time.Time{}
+	}
+	return due.Latest(now, now.Add(w.look.Sub(s.wall(now))))
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/forecast"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/mail/life"
 	"aldis/internal/site"
@@ -24,16 +25,8 @@ type ClassOrder struct {
 
 func (ClassOrder) GatewayEvent() {}
 
-// standing are the orders to hold a precedence, and what is left to do of the last order.
-type standing struct {
-	holds map[site.Precedence]standingHold
-	order ClassOrder
-	left  []uint64 // IDs of messages that the order may concern
-	done  int      // messages that are as ordered
-	under int      // messages that are under way somewhere
-}
-
-type standingHold struct {
+// hold is an order to hold a precedence.
+type hold struct {
 	since time.Time
 	by    string
 }
@@ -41,21 +34,21 @@ type standingHold struct {
 // bucketStanding of the journal: precedence -> since when, in milliseconds, and by whom.
 const bucketStanding = "standing"
 
-func (h standingHold) append(b []byte) []byte {
+func (h hold) append(b []byte) []byte {
 	return append(binary.BigEndian.AppendUint64(b, uint64(h.since.UnixMilli())), h.by[:min(len(h.by), 200)]...)
 }
 
-func (s *standing) restore(key, value []byte) error {
+func (s *orders) restore(key, value []byte) error {
 	if len(key) != 1 || site.Precedence(key[0]) > site.Deferred || len(value) < 8 {
 		return mail.ErrRecord
 	}
-	s.put(site.Precedence(key[0]), standingHold{time.UnixMilli(int64(binary.BigEndian.Uint64(value))).UTC(), string(value[8:])})
+	s.put(site.Precedence(key[0]), hold{time.UnixMilli(int64(binary.BigEndian.Uint64(value))).UTC(), string(value[8:])})
 	return nil
 }
 
-func (s *standing) put(p site.Precedence, h standingHold) {
+func (s *orders) put(p site.Precedence, h hold) {
 	if s.holds == nil {
-		s.holds = map[site.Precedence]standingHold{}
+		s.holds = map[site.Precedence]hold{}
 	}
 	s.holds[p] = h
 }
@@ -63,66 +56,65 @@ func (s *standing) put(p site.Precedence, h standingHold) {
 // sweepMost is of how many messages one turn of the loop does what was ordered of all.
 const sweepMost = 2000
 
-// obey notes the order. What waits follows, the newest first where it is held: a list loses its last at no cost.
-func (o ClassOrder) obey(g *Gateway, now time.Time) {
-	s := &g.standing
+// obeyClass notes the order. What waits follows, the newest first where it is held: a list loses its last at no cost.
+func (s *orders) obeyClass(now time.Time, o ClassOrder) {
 	for len(s.left) > 0 { // the order before
-		s.step(g, now)
+		s.step(now)
 	}
-	h := standingHold{now.UTC().Round(0), o.By}
+	h := hold{now.UTC().Round(0), o.By}
 	key := []byte{byte(o.Precedence)}
 	if before, is := s.holds[o.Precedence]; o.Do == DoHold && !is {
 		s.put(o.Precedence, h)
-		g.Record(bucketStanding, key, h.append(nil))
+		s.road.Record(bucketStanding, key, h.append(nil))
 	} else if o.Do == DoRelease && is {
 		delete(s.holds, o.Precedence)
-		g.Record(bucketStanding, key, nil)
+		s.road.Record(bucketStanding, key, nil)
 	} else {
 		o.By = before.by
 	}
-	s.order, s.done, s.under = o, 0, 0
-	s.left = g.mail.IDs(nil)
+	s.sweep, s.done, s.under = o, 0, 0
+	s.left = s.store.IDs(nil)
 	slices.Sort(s.left)
 	if o.Do == DoRelease {
 		slices.Reverse(s.left)
 	}
-	s.step(g, now)
+	s.step(now)
 }
 
 // step does of the last order what one turn has room for, and answers when all is done.
-func (s *standing) step(g *Gateway, now time.Time) {
-	if s.order.Ref == 0 {
+func (s *orders) step(now time.Time) {
+	o := s.sweep
+	if o.Ref == 0 {
 		return
 	}
-	m, o := MessagesOf(g), s.order
 	from := max(0, len(s.left)-sweepMost)
 	for _, id := range slices.Backward(s.left[from:]) {
-		if held := m.orderable(id); held != nil {
-			done, under := s.all(now, m, held, o)
+		if held := s.orderable(id); held != nil {
+			done, under := s.all(now, held, o)
 			s.done, s.under = s.done+done, s.under+under
 		}
 	}
 	if s.left = s.left[:from]; len(s.left) > 0 {
 		return
 	}
-	g.answers.add(MessageAnswer{Ref: o.Ref, Known: true, Obeyed: true, Changed: true, Text: s.words()})
-	g.Note("info", "an order about all messages of a precedence was obeyed", "precedence", o.Precedence.String(), "order", string(o.Do), "by", o.By, "messages", s.done)
-	s.order, s.left = ClassOrder{}, nil
+	s.add(MessageAnswer{Ref: o.Ref, Known: true, Obeyed: true, Changed: true, Text: s.words()})
+	s.road.Note("info", "an order about all messages of a precedence was obeyed", "precedence", o.Precedence.String(), "order", string(o.Do), "by", o.By, "messages", s.done)
+	s.sweep, s.left = ClassOrder{}, nil
 }
 
 // all does of one message what was ordered of all, for those recipients for whom it has that precedence.
-func (s *standing) all(now time.Time, m Messages, held *mail.Message, o ClassOrder) (done, under int) {
+func (s *orders) all(now time.Time, held *mail.Message, o ClassOrder) (done, under int) {
 	for _, id := range held.Recipients() {
 		e := held.For(id)
-		so, waits := m.reach(e, MessageOrder{Do: o.Do})
+		so, waits := s.reach(e, MessageOrder{Do: o.Do})
 		switch {
 		case e.Content.Payload.Precedence != o.Precedence:
 		case so && o.Do == DoHold:
 			done = 1
 		case !so && waits:
 			done = 1
-			m.g.mail.Lives.Note(held.ID, life.Event{What: life.Ordered, Peer: id, Detail: fmt.Sprintf("%s all %s, by %s", o.Do, o.Precedence, o.By)})
-			m.act(now, e, MessageOrder{Do: o.Do}) // holding has no error
+			s.store.Lives.Note(held.ID, life.Event{What: life.Ordered, Peer: id, Detail: fmt.Sprintf("%s all %s, by %s", o.Do, o.Precedence, o.By)})
+			s.act(now, e, MessageOrder{Do: o.Do}) // holding has no error
 		case !so:
 			under = 1
 		}
@@ -131,8 +123,8 @@ func (s *standing) all(now time.Time, m Messages, held *mail.Message, o ClassOrd
 }
 
 // words says what came of the last order.
-func (s *standing) words() string {
-	o, text := s.order, ""
+func (s *orders) words() string {
+	o, text := s.sweep, ""
 	switch {
 	case o.Do == DoHold:
 		text = fmt.Sprintf("%s messages are held until they are released, also those that come: ", o.Precedence)
@@ -153,27 +145,27 @@ func (s *standing) words() string {
 }
 
 // heed holds the message that was accepted last, where an order says so of its precedence.
-func (s *standing) heed(g *Gateway, now time.Time) {
-	held := g.mail.Newest()
-	if held == nil || held.Ended() || !s.takes(&g.faces, held.Content.Payload) {
+func (s *orders) heed(now time.Time) {
+	held := s.store.Newest()
+	if held == nil || held.Ended() || !s.takes(held.Content.Payload) {
 		return
 	}
 	p := held.Content.Payload.Precedence
-	s.all(now, MessagesOf(g), held, ClassOrder{Precedence: p, Do: DoHold, By: s.holds[p].by})
+	s.all(now, held, ClassOrder{Precedence: p, Do: DoHold, By: s.holds[p].by})
 }
 
 // takes says whether a message like this is held when it comes.
-func (s *standing) takes(fs *faces, m *site.Message) bool {
-	return m != nil && s.has(m.Precedence) && !fs.describe(m).Stream
+func (s *orders) takes(m *site.Message) bool {
+	return m != nil && s.has(m.Precedence) && !s.faces.describe(m).Stream
 }
 
-func (s *standing) has(p site.Precedence) bool {
+func (s *orders) has(p site.Precedence) bool {
 	_, is := s.holds[p]
 	return is
 }
 
 // precede follows a message that was given another precedence into a class that is held, or out of one.
-func (s *standing) precede(g *Gateway, now time.Time, e *mail.Entry, was site.Precedence) {
+func (s *orders) precede(now time.Time, e *mail.Entry, was site.Precedence) {
 	is := e.Content.Payload.Precedence
 	if s.has(was) == s.has(is) || e.OnHold == s.has(is) {
 		return
@@ -182,24 +174,23 @@ func (s *standing) precede(g *Gateway, now time.Time, e *mail.Entry, was site.Pr
 	if s.has(is) {
 		do = DoHold
 	}
-	MessagesOf(g).act(now, e, MessageOrder{Do: do}) // holding has no error
+	s.act(now, e, MessageOrder{Do: do}) // holding has no error
 }
 
 // due is when step has something to do; zero: never.
-func (s *standing) due(now time.Time) (at time.Time) {
+func (s *orders) due(now time.Time) (at time.Time) {
 	if len(s.left) > 0 {
 		return now
 	}
 	return at
 }
 
-// Holds are the standing orders, the most urgent precedence first.
-func (m Messages) Holds() (list []api.HoldStatus) {
-	s := &m.g.standing
+// status is the orders that stand, the most urgent precedence first, with what they hold for these sites.
+func (s *orders) status(sites []forecast.Site) (list []api.HoldStatus) {
 	for _, p := range slices.SortedFunc(maps.Keys(s.holds), func(a, b site.Precedence) int { return b.Rank() - a.Rank() }) {
 		row := api.HoldStatus{Precedence: p.String(), Since: s.holds[p].since, By: s.holds[p].by}
-		for _, peer := range m.g.peers {
-			row.Messages += peer.Box.HeldBack(p.Rank())
+		for i := range sites {
+			row.Messages += sites[i].Box.HeldBack(p.Rank())
 		}
 		list = append(list, row)
 	}
@@ -208,9 +199,9 @@ func (m Messages) Holds() (list []api.HoldStatus) {
 
 // orderable is a message in custody about which orders may be given: none of a stream's, whose parts keep their order; nil: it is
 // none.
-func (m Messages) orderable(id uint64) *mail.Message {
-	held := m.g.mail.Get(id)
-	if held == nil || held.Ended() || held.Content.Payload == nil || m.g.faces.describe(held.Content.Payload).Stream {
+func (s *orders) orderable(id uint64) *mail.Message {
+	held := s.store.Get(id)
+	if held == nil || held.Ended() || held.Content.Payload == nil || s.faces.describe(held.Content.Payload).Stream {
 		return nil
 	}
 	return held

@@ -17,7 +17,7 @@ func class(w *sim.World, n *sim.Node, do gateway.MessageDo, p site.Precedence) g
 	orderRef++
 	w.Give(n, gateway.ClassOrder{Ref: orderRef, Do: do, Precedence: p, By: "the test"})
 	w.Run(time.Second)
-	a, _ := gateway.MessagesOf(n.GW).Answer(orderRef)
+	a, _ := n.GW.Messages().Answer(orderRef)
 	return a
 }
 

@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"bytes"
 	"errors"
+	"slices"
 	"time"
 
 	"aldis/internal/gateway/mail"
@@ -36,7 +38,10 @@ func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
 	}
 	if m.Roster != nil {
 		p.Opened = mail.Key
-		rollover{g}.arrived(now, p, m.Roster)
+		for _, id := range g.keys.Rosters.Arrived(now, p.ID, m.Roster) {
+			g.byID[id].Met.Owe(now)
+		}
+		g.part(now)
 	}
 	if len(m.Lost) > 0 {
 		p.Opened = mail.State
@@ -45,19 +50,19 @@ func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
 	if m.Asks {
 		void, changes := g.replica.Mend(now, p.ID, m.Have)
 		for _, h := range changes {
-			g.recordCopy(p.ID, h)
+			g.Record(copyRecord(p.ID, h))
 		}
 		if len(void) > 0 {
-			g.submit(now, p, envelope.Message{Void: void}, mail.State)
+			g.submit(now, p.Peer, envelope.Message{Void: void}, mail.State)
 		}
 	}
 }
 
 // submit hands the peer's carrier what is for it alone; false: it was refused, and the caller keeps it or accounts for it.
 // What a peer asks for, and is asked for, follows again from the digest of a later HELLO.
-func (g *Gateway) submit(now time.Time, p *peer, content envelope.Message, kind mail.Kind) bool {
-	refused := p.bearer.carrier().Accept(now, []*mail.Peer{p.Peer}, content, kind)
-	g.standing.heed(g, now)
+func (g *Gateway) submit(now time.Time, p *mail.Peer, content envelope.Message, kind mail.Kind) bool {
+	refused := g.byID[p.ID].bearer.Carrier().Accept(now, []*mail.Peer{p}, content, kind)
+	g.orders.heed(now)
 	return len(refused) == 0
 }
 
@@ -74,21 +79,11 @@ func parseItem(value []byte) (site.Item, error) {
 	return m.Items[0], nil
 }
 
-// compare holds the peer's digest against what we have of its site, and asks for a repair when they differ.
-func (g *Gateway) compare(now time.Time, p *peer, digest uint32) {
-	if digest == 0 || p.Box.Asks() {
-		return
-	}
-	if _, d := p.far.have(now); d.Sum() != digest {
-		g.ask(now, p)
-	}
-}
-
 // ask asks a peer for what we lack of its site.
 func (g *Gateway) ask(now time.Time, p *peer) {
 	have, _ := p.far.have(now)
 	g.Note("info", "our copy of a peer's state differs: asking for what is missing", "peer", p.Name, "held", len(have))
-	g.submit(now, p, envelope.Message{Asks: true, Have: have}, mail.State)
+	g.submit(now, p.Peer, envelope.Message{Asks: true, Have: have}, mail.State)
 }
 
 // News is what to tell a peer of items that it lacks or holds otherwise, and as what it will hold them. Where it holds the
@@ -138,4 +133,94 @@ func (g *Gateway) renew(now time.Time, p *peer, list []envelope.Renewal) {
 	if lacking && !p.Box.Asks() {
 		g.ask(now, p)
 	}
+}
+
+// farCopy is what we hold of a peer's site, as it told us, also in the journal.
+type farCopy struct {
+	peer  uint16
+	road  journal
+	items map[string]site.Item
+	ends  replica.Calendar
+}
+
+func newFarCopy(peer uint16, road journal) farCopy {
+	return farCopy{peer: peer, road: road, items: map[string]site.Item{}}
+}
+
+// put keeps an item that the journal has.
+func (f *farCopy) put(it site.Item) {
+	key := it.Key()
+	f.items[key] = it
+	f.ends.Add(it.Expires, key)
+}
+
+// keep is put for one that the journal has not.
+func (f *farCopy) keep(it site.Item) {
+	f.put(it)
+	value, err := encodeItem(it)
+	if err != nil { // it came in an envelope
+		panic("gateway: " + err.Error())
+	}
+	f.road.Record(bucketFar, peerKey(f.peer, []byte(it.Key())), value)
+}
+
+// drop forgets an item; false: there was none.
+func (f *farCopy) drop(key string) bool {
+	if _, had := f.items[key]; !had {
+		return false
+	}
+	delete(f.items, key)
+	f.road.Record(bucketFar, peerKey(f.peer, []byte(key)), nil)
+	return true
+}
+
+// clear forgets all.
+func (f *farCopy) clear() {
+	for key := range f.items {
+		f.drop(key)
+	}
+}
+
+// purge forgets what has expired, at most so many; more: there may be more.
+func (f *farCopy) purge(now time.Time, most int) (more bool) {
+	due := f.ends.Due(now, most)
+	for _, key := range due {
+		switch it, known := f.items[key]; {
+		case !known || it.Expires.IsZero():
+		case !now.Before(it.Expires):
+			f.drop(key)
+		case it.Expires.Sub(now) < time.Minute:
+			f.ends.Add(it.Expires, key)
+		}
+	}
+	return len(due) == most
+}
+
+// have lists what lives, as a question to the peer does, and sums it up.
+func (f *farCopy) have(now time.Time) (have []envelope.Hash, d *replica.Digest) {
+	d = replica.NewDigest()
+	for _, it := range f.items {
+		if it.Expires.IsZero() || now.Before(it.Expires) {
+			h := replica.HashOf(it)
+			have = append(have, h)
+			d.Add(h)
+		}
+	}
+	slices.SortFunc(have, func(a, b envelope.Hash) int { return bytes.Compare(a[:], b[:]) })
+	return have, d
+}
+
+// differs holds the peer's digest against what is here.
+func (f *farCopy) differs(now time.Time, digest uint32) bool {
+	_, d := f.have(now)
+	return d.Sum() != digest
+}
+
+// keys are the names of items by their hashes.
+func (f *farCopy) keys() map[envelope.Hash]string {
+	keys := map[envelope.Hash]string{}
+	for key, it := range f.items {
+		keys[replica.HashOf(it)] = key
+	}
+	return keys
 }

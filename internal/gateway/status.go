@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -11,32 +12,37 @@ import (
 	"aldis/internal/link/profile"
 )
 
+// linkStatus is the profile as one end sees it.
+func linkStatus(p profile.Profile, shore bool) api.LinkStatus {
+	out, in := p.Sending(shore), p.Sending(!shore)
+	return api.LinkStatus{SendBps: out.RateBps, ReceiveBps: in.RateBps, SendLossPct: out.LossPct, ReceiveLossPct: in.LossPct,
+		Shared: p.Shared, Each: shore && !p.Shared, Tariff: cmp.Or(p.Tariff, profile.TariffOctets)}
+}
+
 // Status describes the gateway at now.
 func (g *Gateway) Status(now time.Time) api.Status {
-	b := g.bearers[0]
+	b, sites := g.bearers[0], g.sites(g.peers...)
 	s := api.Status{
-		ID: g.cfg.ID, Name: g.cfg.Name, Key: g.keys.fingerprint(&g.cfg), Profile: b.profile.Name, End: "terminal", BootNumber: g.cfg.Boot.Number,
-		Transport: profile.NORM, NORM: b.lines.NormStatus(), Silence: g.forecast(now), Link: linkStatus(b.profile, g.cfg.Shore),
-		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.rulesReplaced, Drain: g.faces.drain.status(g), Holds: MessagesOf(g).Holds(), Bill: b.billed.status(), Relinked: g.linkReplaced, LeftPeers: slices.Clone(g.left), Dropped: maps.Clone(g.dropped), Modelled: g.coders.work(),
+		ID: g.cfg.ID, Name: g.cfg.Name, Profile: b.Profile.Name, End: "terminal", BootNumber: g.cfg.Boot.Number,
+		Transport: profile.NORM, Silence: g.silence.status(now, g.bearers), Link: linkStatus(b.Profile, g.cfg.Shore),
+		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.crossing.replaced, Holds: g.orders.status(sites), Bill: b.billed.status(), Relinked: g.roll.replaced, LeftPeers: slices.Clone(g.roll.left), Dropped: maps.Clone(g.dropped), Modelled: g.coders.work(),
 	}
 	if g.cfg.Shore {
 		s.End = "shore"
 	}
 	s.Corpus = corpusName(g.coders.net.Net.Name())
 	s.Survey = b.surveys.status()
-	if b.profile.Transport != "" {
-		s.Transport = b.profile.Transport
+	pending := 0
+	if b.Profile.Transport != "" {
+		s.Transport = b.Profile.Transport
 	}
-	for _, c := range b.carriers {
-		c.Report(s.Dropped, func(who string, kind mail.Kind, octets uint64) {
-			s.Ledger = append(s.Ledger, api.LedgerRow{Direction: "sent", Peer: who, Kind: kind.String(), Octets: octets})
-		})
+	for _, c := range b.Carriers {
+		c.Report(&s)
 	}
-	for _, p := range g.peers {
+	for i, p := range g.peers {
 		ps := api.PeerStatus{
 			ID: p.ID, Name: p.Name, Knows: p.Met.KnowsUs, Corpus: corpusName(p.Met.Corpus),
-			ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far.items),
-			Start: g.keys.opener.State(p.ID).Boot, Forgotten: g.door.visits[p.ID].forgotten, Unopened: g.door.visits[p.ID].strange, PeerCounts: p.Counts,
+			ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far.items), PeerCounts: p.Counts,
 		}
 		if at := p.Configured(); at.IsValid() {
 			ps.Configured = at.String()
@@ -53,8 +59,9 @@ func (g *Gateway) Status(now time.Time) api.Status {
 			ps.LinkSince = p.link.since
 		}
 		ps.KnownSince = p.link.known
-		ps.Queue, ps.Delays, ps.Measured = backlog(g, now, p), p.delays, measured(p, g.cfg.Shore)
+		ps.Queue, ps.Delays, ps.Measured = sites[i].Backlog(now, g.silence.ends(now), g.silence.began), p.delays, measured(p, g.cfg.Shore)
 		ps.Late = p.late.Foreseen
+		pending += p.Counts.Pending
 		s.Peers = append(s.Peers, ps)
 		for direction, name := range [...]string{"sent", "received"} {
 			for kind, octets := range p.Ledger[direction] {
@@ -62,9 +69,10 @@ func (g *Gateway) Status(now time.Time) api.Status {
 			}
 		}
 	}
-	if bill := MessagesOf(g).Bill(1); len(bill) > 0 {
+	if bill := b.billed.months.last(1, g.siteName); len(bill) > 0 {
 		s.Month = &bill[0]
 	}
-	g.keys.describe(&s)
+	s.Drain = g.faces.drain.status(g.mail, g.siteName, pending)
+	g.keys.Describe(&s)
 	return s
 }

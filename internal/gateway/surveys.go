@@ -8,7 +8,6 @@ import (
 	"aldis/internal/due"
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
-	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
@@ -28,6 +27,11 @@ func (SurveyOrder) GatewayEvent() {}
 // waits and the air is free, and never while this node is silent.
 type surveys struct {
 	b      *bearer
+	road   mail.Road
+	quiet  func() bool    // this node is silent
+	peers  func() []*peer // all of this node
+	shore  bool           // this end of the link is ashore
+	boot   uint8          // of this start's number
 	last   api.SurveyStatus
 	asker  *survey.Asker // nil: none runs
 	peer   *peer         // of asker
@@ -37,7 +41,15 @@ type surveys struct {
 	far    map[uint16]*survey.Answerer
 }
 
-func newSurveys(b *bearer) *surveys { return &surveys{b: b, far: map[uint16]*survey.Answerer{}} }
+// peerOf is the one with this id; nil: there is none.
+func (s *surveys) peerOf(id uint16) *peer {
+	for _, p := range s.peers() {
+		if p.ID == id {
+			return p
+		}
+	}
+	return nil
+}
 
 // surveyOverhead is what a datagram of a survey has beside its word.
 const surveyOverhead = profile.IPUDPOctets + seal.OverheadShort + frame.SurveyOverhead
@@ -48,8 +60,8 @@ func SurveyPlan(p profile.Profile, shore bool, budget int) (survey.Plan, error) 
 }
 
 // obey begins a survey, or says why not.
-func (s *surveys) obey(g *Gateway, now time.Time, o SurveyOrder) {
-	p := g.byID[o.Peer]
+func (s *surveys) obey(now time.Time, o SurveyOrder) {
+	p := s.peerOf(o.Peer)
 	refuse := func(text string) {
 		if s.asker == nil { // what runs stays to be seen
 			s.last = api.SurveyStatus{Ref: o.Ref, State: api.SurveyRefused, Text: text, Budget: o.Budget}
@@ -57,9 +69,9 @@ func (s *surveys) obey(g *Gateway, now time.Time, o SurveyOrder) {
 				s.last.Peer = p.Name
 			}
 		}
-		g.Note("warn", "a survey was refused", "why", text)
+		s.road.Note("warn", "a survey was refused", "why", text)
 	}
-	plan, err := SurveyPlan(s.b.profile, g.cfg.Shore, o.Budget)
+	plan, err := SurveyPlan(s.b.Profile, s.shore, o.Budget)
 	switch {
 	case s.asker != nil:
 		refuse("a survey of the link to " + s.peer.Name + " runs")
@@ -67,22 +79,22 @@ func (s *surveys) obey(g *Gateway, now time.Time, o SurveyOrder) {
 		refuse(fmt.Sprintf("no [[link.peer]] has the id %d", o.Peer))
 	case err != nil:
 		refuse(err.Error())
-	case g.silence.quiet():
+	case s.quiet():
 		refuse("this gateway is silent")
 	case linkWord(p) != linkUp || !p.Met.KnowsUs:
 		refuse("the link to " + p.Name + " is not up")
 	default:
 		s.id++
-		s.peer, s.asker = p, survey.NewAsker(now, s.id^uint8(g.cfg.Boot.Number), plan)
-		s.before, s.own = s.datagrams(g), 0
+		s.peer, s.asker = p, survey.NewAsker(now, s.id^s.boot, plan)
+		s.before, s.own = s.datagrams(), 0
 		s.last = api.SurveyStatus{Ref: o.Ref, Peer: p.Name, State: api.SurveyRuns, Budget: o.Budget}
-		g.Note("info", "a survey of a link begins", "peer", p.Name, "budget_octets", o.Budget)
+		s.road.Note("info", "a survey of a link begins", "peer", p.Name, "budget_octets", o.Budget)
 	}
 }
 
 // datagrams is how many went and came, of all peers.
-func (s *surveys) datagrams(g *Gateway) (n uint64) {
-	for _, p := range g.peers {
+func (s *surveys) datagrams() (n uint64) {
+	for _, p := range s.peers() {
 		if p.bearer == s.b {
 			n += p.Counts.DatagramsSent + p.Counts.DatagramsReceived
 		}
@@ -107,7 +119,7 @@ func (s *surveys) receive(now time.Time, p *peer, f frame.Survey, octets int) {
 	p.Ledger.Add(mail.Received, mail.Survey, octets)
 	w, err := survey.Parse(f.Body)
 	if err != nil {
-		p.bearer.lines.Road.Drop("survey")
+		s.road.Drop("survey")
 		return
 	}
 	all := surveyOverhead - frame.SurveyOverhead + octets
@@ -117,7 +129,7 @@ func (s *surveys) receive(now time.Time, p *peer, f frame.Survey, octets int) {
 			s.own++
 			return
 		}
-		p.bearer.lines.Road.Drop("survey")
+		s.road.Drop("survey")
 	default:
 		s.answerer(p).Receive(now, w, all)
 	}
@@ -126,18 +138,18 @@ func (s *surveys) receive(now time.Time, p *peer, f frame.Survey, octets int) {
 func (s *surveys) answerer(p *peer) *survey.Answerer {
 	a := s.far[p.ID]
 	if a == nil {
-		a = survey.NewAnswerer(s.b.profile, s.b.profile.Sending(s.b.lines.Shore).RateBps, surveyOverhead)
+		a = survey.NewAnswerer(s.b.Profile, s.b.Profile.Sending(s.shore).RateBps, surveyOverhead)
 		s.far[p.ID] = a
 	}
 	return a
 }
 
 // pump sends what is ready. It is not called while this node is silent.
-func (s *surveys) pump(g *Gateway, now time.Time) {
-	for _, p := range g.peers {
-		for a := s.far[p.ID]; a != nil && s.may(g, now, p, a.Streams()); {
+func (s *surveys) pump(now time.Time) {
+	for _, p := range s.peers() {
+		for a := s.far[p.ID]; a != nil && s.may(now, p, a.Streams()); {
 			w, octets, ok := a.Next(now)
-			if !ok || !s.send(g, now, p, w, octets) {
+			if !ok || !s.send(now, p, w, octets) {
 				break
 			}
 			a.Sent(now, octets)
@@ -146,44 +158,44 @@ func (s *surveys) pump(g *Gateway, now time.Time) {
 	if s.asker == nil {
 		return
 	}
-	for s.may(g, now, s.peer, s.asker.Streams()) {
+	for s.may(now, s.peer, s.asker.Streams()) {
 		w, octets, ok := s.asker.Next(now)
 		if !ok {
 			break
 		}
-		if !s.send(g, now, s.peer, w, octets) {
+		if !s.send(now, s.peer, w, octets) {
 			s.asker.Fail(errors.New("nothing more can be sealed in this start"))
 			break
 		}
 		s.asker.Sent(now, octets)
 		s.own++
 	}
-	s.ended(g, now)
+	s.ended(now)
 }
 
 // hush: this node is silent. What is owed to a survey is forgotten, for it would come too late.
-func (s *surveys) hush(g *Gateway, now time.Time) {
+func (s *surveys) hush(now time.Time) {
 	for _, a := range s.far {
 		a.Drop()
 	}
 	if s.asker != nil {
-		s.ended(g, now)
+		s.ended(now)
 	}
 }
 
 // left: a peer was taken out of the configuration.
-func (s *surveys) left(g *Gateway, now time.Time, p *peer) {
+func (s *surveys) left(now time.Time, p *peer) {
 	delete(s.far, p.ID)
 	if s.asker != nil && s.peer == p {
 		s.asker.Fail(errors.New("the peer was taken out of the configuration"))
-		s.ended(g, now)
+		s.ended(now)
 	}
 }
 
 // ended says what became of a survey that is over.
-func (s *surveys) ended(g *Gateway, now time.Time) {
+func (s *surveys) ended(now time.Time) {
 	switch word := linkWord(s.peer); {
-	case g.silence.quiet():
+	case s.quiet():
 		s.asker.Fail(errors.New("this gateway was ordered to be silent"))
 	case word != linkUp:
 		s.asker.Fail(errors.New("the link to " + s.peer.Name + " is " + word))
@@ -192,32 +204,32 @@ func (s *surveys) ended(g *Gateway, now time.Time) {
 		return
 	}
 	s.last.Sent, s.last.Received = s.asker.Octets()
-	s.last.Others = s.datagrams(g) - s.before - s.own
+	s.last.Others = s.datagrams() - s.before - s.own
 	if err := s.asker.Err(); err != nil {
 		s.last.State, s.last.Text = api.SurveyFailed, err.Error()
-		g.Note("warn", "a survey of a link came to nothing", "peer", s.peer.Name, "why", err)
+		s.road.Note("warn", "a survey of a link came to nothing", "peer", s.peer.Name, "why", err)
 	} else {
 		s.last.State, s.last.Packets = api.SurveyDone, s.asker.Packets()
-		g.Note("info", "a survey of a link is done", "peer", s.peer.Name, "sent_octets", s.last.Sent, "received_octets", s.last.Received)
+		s.road.Note("info", "a survey of a link is done", "peer", s.peer.Name, "sent_octets", s.last.Sent, "received_octets", s.last.Received)
 	}
 	s.asker, s.peer = nil, nil
 }
 
 // may says whether something of a survey may go to a peer now: any message goes before it.
-func (s *surveys) may(g *Gateway, now time.Time, p *peer, streams bool) bool {
-	if !p.Addr.IsValid() || !p.Met.KnowsUs || s.b.lines.Link(p.Peer).Dead() || s.b.lines.Link(p.Peer).Listening() {
+func (s *surveys) may(now time.Time, p *peer, streams bool) bool {
+	if !p.Addr.IsValid() || !p.Met.KnowsUs || p.Link.Dead() || p.Link.Listening() {
 		return false
 	}
-	if air, _ := unicast.AirOf(s.b.lines, p.Peer); !streams && now.Before(air.Free) {
+	if air, _ := p.Link.Air(); !streams && now.Before(air.Free) {
 		return false
 	}
-	return !s.waits(g, p)
+	return !s.waits(p)
 }
 
 // waits says whether a message waits that would go over the same air.
-func (s *surveys) waits(g *Gateway, p *peer) bool {
-	for _, other := range g.peers {
-		if other != p && (other.bearer != s.b || g.cfg.Shore) {
+func (s *surveys) waits(p *peer) bool {
+	for _, other := range s.peers() {
+		if other != p && (other.bearer != s.b || s.shore) {
 			continue
 		}
 		if other.Box.Waiting(frame.Direct, frame.Bulk) > 0 || other.Box.Flying(mail.Group) > 0 {
@@ -228,9 +240,9 @@ func (s *surveys) waits(g *Gateway, p *peer) bool {
 }
 
 // send puts a word on the air.
-func (s *surveys) send(g *Gateway, now time.Time, p *peer, w survey.Word, octets int) bool {
+func (s *surveys) send(now time.Time, p *peer, w survey.Word, octets int) bool {
 	body := survey.Append(nil, w, octets-surveyOverhead)
-	data, ok := g.Seal(p.ID, false, frame.Append(nil, frame.Survey{Body: body}, true))
+	data, ok := s.road.Seal(p.ID, false, frame.Append(nil, frame.Survey{Body: body}, true))
 	if !ok {
 		return false
 	}
@@ -238,20 +250,20 @@ func (s *surveys) send(g *Gateway, now time.Time, p *peer, w survey.Word, octets
 	p.Ledger.Head(mail.Sent, false)
 	p.Counts.DatagramsSent++
 	p.LastSent = now
-	air, rate := unicast.AirOf(s.b.lines, p.Peer)
-	air.Took(now, &s.b.profile, len(data), rate)
-	g.Send(p.Addr, data)
+	air, rate := p.Link.Air()
+	air.Took(now, &s.b.Profile, len(data), rate)
+	s.road.Send(p.Addr, data)
 	return true
 }
 
 // due is when pump has something to do; zero: not by itself.
-func (s *surveys) due(g *Gateway, now time.Time) (at time.Time) {
-	if g.silence.quiet() {
+func (s *surveys) due(now time.Time) (at time.Time) {
+	if s.quiet() {
 		return at
 	}
 	for id, a := range s.far {
 		if next := a.Due(now); !next.IsZero() {
-			at = due.Earliest(at, s.ready(now, g.byID[id], next, a.Streams()))
+			at = due.Earliest(at, s.ready(now, s.peerOf(id), next, a.Streams()))
 		}
 	}
 	if s.asker != nil {
@@ -262,7 +274,7 @@ func (s *surveys) due(g *Gateway, now time.Time) (at time.Time) {
 
 // ready is when what is due then may go: a message that waits is looked at again when it has gone, or after a while.
 func (s *surveys) ready(now time.Time, p *peer, at time.Time, streams bool) time.Time {
-	if air, _ := unicast.AirOf(s.b.lines, p.Peer); !streams {
+	if air, _ := p.Link.Air(); !streams {
 		at = due.Latest(at, air.Free)
 	}
 	if !at.After(now) {

@@ -32,41 +32,41 @@ func Metrics(st Status, s Stats) (list []site.Metric) {
 			refused[reason] = n
 		}
 	}
-	gauge("peers", "generation", generations, "Local peers with a lease or a connection, by generation: signed, unsigned, 2.2.")
+	gauge("peers", "generation", generations, "Local peers with a lease or a connection: signed, unsigned, 2.2.")
 	gauge("waiting_messages", "", values{"": uint64(waiting)}, "Messages waiting for local peers.")
 	away := values{"messages": 0, "bytes": 0}
 	for _, a := range st.Away {
 		away["messages"] += uint64(a.Messages)
 		away["bytes"] += uint64(a.Octets)
 	}
-	gauge("away_messages", "", values{"": away["messages"]}, "Messages that wait for local peers that are away, each counted for each of them.")
-	gauge("away_bytes", "", values{"": away["bytes"]}, "Octets of these.")
+	gauge("away_messages", "", values{"": away["messages"]}, "Messages that wait for absent local peers, counted once for each peer.")
+	gauge("away_bytes", "", values{"": away["bytes"]}, "Octets of the messages in aldis_jxta_away_messages.")
 	gauge("adverts", "", values{"": uint64(st.Adverts)}, "Advertisements of local peers.")
-	gauge("open_questions", "", values{"": uint64(st.Questions)}, "Questions of local peers that are remembered until an answer comes.")
-	gauge("streams", "kind", streams, "BiDi pipes and sockets between local and far peers that are open.")
+	gauge("open_questions", "", values{"": uint64(st.Questions)}, "Questions of local peers without an answer yet.")
+	gauge("streams", "kind", streams, "Open BiDi pipes and sockets between local and far peers; lan.streams in /status lists them.")
 	count("messages", "direction", values{"received": s.Received, "sent": s.Sent}, "JXTA messages exchanged with local peers.")
-	count("refused", "reason", refused, "Messages of local peers that were refused, by reason.")
+	count("refused", "reason", refused, "Refused messages of local peers.")
 	count("queries", "kind", values{"discovery": s.Queries, "pipe": s.PipeQueries, "route": s.RouteQueries, "asked_afar": s.Asked, "asked_here": s.AskedHere},
-		"Queries of local peers, by kind: discovery, pipe, route.")
+		"Queries of local peers: discovery, pipe, route.")
 	count("answers", "when", values{"at_once": s.Answers, "late": s.LateAnswers},
-		"Answers to local peers, by when: at_once, late (when the answer became known).")
+		"Answers to local peers: at_once, or late (after the answer became known).")
 	count("published", "", values{"": s.Published}, "Advertisements that local peers published.")
-	count("pushed", "", values{"": s.Pushed}, "Advertisements of far peers handed to local peers that had not asked.")
-	count("calls", "", values{"": s.Calls}, "Calls to leased peers that had no connection.")
+	count("pushed", "", values{"": s.Pushed}, "Advertisements of far peers sent unasked to local peers.")
+	count("calls", "", values{"": s.Calls}, "Dials to leased peers without a connection.")
 	count("payloads", "fate", values{"wire": s.WireIn, "carried": s.Carried, "carried_late": s.CarriedLate, "unheard": s.Unheard, "local_copy": s.LocalFanOut,
 		"far": s.FarPayloads, "undeliverable": s.FarUndeliverable, "abandoned": s.Abandoned, "overrun": s.Overrun},
-		"Applications' messages. Of local peers: wire (propagate pipe), carried (given to the link), carried_late (held for a listener first), unheard (on a propagate pipe that no far site listened to while the message was held), local_copy. Of far peers: far, undeliverable, abandoned. Between local peers: overrun (lost, the receiver takes too little).")
+		"Applications' messages. Of local peers: wire (propagate pipe), carried (given to the link), carried_late (held for a listener first), unheard (no far site listened to the propagate pipe in time), local_copy. Of far peers: far, undeliverable, abandoned. Between local peers: overrun (lost: the receiver is too slow).")
 	count("streams_opened", "", values{"": s.Streams}, "BiDi pipes and sockets opened between local and far peers.")
 	count("streams_ended", "reason", s.StreamsEnded,
-		"Those that ended, by reason: closed_here, closed_there, reset_there, refused, not_accepted, not_taken, overflow, encrypted.")
-	count("stream_bytes", "direction", values{"out": s.StreamOctetsOut, "in": s.StreamOctetsIn},
-		"Octets of their blocks: out (taken from local peers), in (acknowledged by them).")
-	count("stream_local", "event", values{"acknowledgement": s.StreamAcks, "duplicate": s.StreamDuplicates, "repeat": s.StreamRepeats},
-		"What of their reliability layer stayed on the LAN: acknowledgements of local peers, duplicates of theirs, blocks they were sent again.")
-	count("secure_blocks", "event", values{"carried": s.SecureBlocks, "delivered": s.SecureDelivered, "duplicate": s.SecureDuplicates,
-		"repeat": s.SecureRepeats, "crossed": s.SecureCrossed},
-		"Blocks of secure pipes to far peers: carried; delivered (a local peer has acknowledged it); duplicate (it was here before); repeat (to a local peer). Of connections: crossed (both peers opened one, one was kept).")
+		"Ended BiDi pipes and sockets: closed_here, closed_there, reset_there, refused, not_accepted, not_taken, overflow, encrypted.")
+	count("stream_bytes", "direction", values{"out": s.Stream.OctetsOut, "in": s.Stream.OctetsIn},
+		"Octets in blocks of BiDi pipes and sockets: out (accepted from local peers), in (acknowledged by them).")
+	count("stream_local", "event", values{"acknowledgement": s.Stream.Acks, "duplicate": s.Stream.Duplicates, "repeat": s.Stream.Repeats},
+		"Traffic of the streams' reliability layer that stayed on the LAN: acknowledgements and duplicates of local peers, blocks sent to them again.")
+	count("secure_blocks", "event", values{"carried": s.Secure.Blocks, "delivered": s.Secure.Delivered, "duplicate": s.Secure.Duplicates,
+		"repeat": s.Secure.Repeats, "crossed": s.SecureCrossed},
+		"Blocks of secure pipes to far peers: carried; delivered (a local peer acknowledged it); duplicate; repeat (to a local peer). Connections: crossed (both peers opened one, one was kept).")
 	count("multicast", "event", values{"heard": s.MulticastHeard, "copy": s.MulticastCopies, "sent": s.MulticastSent, "withheld": s.MulticastWithheld},
-		"Multicast datagrams: heard; of these copy (the peer says it to its gateway too); sent; withheld (for the rate, or too long).")
+		"Multicast datagrams: heard; copy (of these, also sent to the gateway); sent; withheld (too frequent or too long).")
 	return list
 }

@@ -22,20 +22,20 @@ type Metrics struct {
 func newMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		Connections: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "aldis_lan_connections", Help: "TCP connections of JXTA peers that are open now."}),
+			Name: "aldis_lan_connections", Help: "Open TCP connections of JXTA peers."}),
 		Polls: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "aldis_lan_polls", Help: "Polls of JXTA peers over HTTP that are open now."}),
+			Name: "aldis_lan_polls", Help: "Open HTTP polls of JXTA peers."}),
 		Accepted: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "aldis_lan_connections_total", Help: "TCP connections of JXTA peers accepted."}),
+			Name: "aldis_lan_connections_total", Help: "Accepted TCP connections of JXTA peers."}),
 		Refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "aldis_lan_refused_total", Help: "Connections, packages and requests of JXTA peers that were refused, by reason."}, []string{"reason"}),
+			Name: "aldis_lan_refused_total", Help: "Refused connections, packages and requests of JXTA peers."}, []string{"reason"}),
 		Octets: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "aldis_lan_bytes_total", Help: "Octets exchanged with JXTA peers, framing included."}, []string{"direction"}),
 		Messages: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "aldis_lan_messages_total", Help: "JXTA messages exchanged with peers."}, []string{"direction"}),
 	}
 	m.Dials = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "aldis_lan_dials_total", Help: "Calls to JXTA peers that had a lease and no connection, by result."}, []string{"result"})
+		Name: "aldis_lan_dials_total", Help: "Dials to leased JXTA peers without a connection."}, []string{"result"})
 	if reg != nil {
 		reg.MustRegister(m.Dials, m.Connections, m.Polls, m.Accepted, m.Refused, m.Octets, m.Messages)
 	}

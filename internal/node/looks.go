@@ -50,7 +50,7 @@ func locals(peers []jxtabridge.PeerStatus) []glance.Local {
 
 // messages runs a look at the messages of this site between two turns of the loop.
 func (n *node) messages(ctx context.Context, f func(time.Time, gateway.Messages)) error {
-	return n.daemon.Do(ctx, func(now time.Time) { f(now, gateway.MessagesOf(n.gateway)) })
+	return n.daemon.Do(ctx, func(now time.Time) { f(now, n.gateway.Messages()) })
 }
 
 // lives is messages for a teller of traces.
@@ -90,7 +90,13 @@ const namesBatch = 50
 func (n *node) snapshot(ctx context.Context) (s control.Snapshot, err error) {
 	err = n.daemon.Do(ctx, func(now time.Time) {
 		lan := n.bridge.Status()
-		s = control.Snapshot{Gateway: n.gateway.Status(now), LAN: lan, Locals: locals(lan.Peers), Corpora: n.corpora.Status(), Metrics: append(jxtabridge.Metrics(lan, n.bridge.Stats()), slices.Concat(n.tak.metrics(), n.meeting.metrics())...)}
+		s = control.Snapshot{
+			Gateway: n.gateway.Status(now),
+			LAN:     lan,
+			Locals:  locals(lan.Peers),
+			Corpora: n.corpora.Status(),
+			Metrics: append(jxtabridge.Metrics(lan, n.bridge.Stats()), slices.Concat(n.tak.metrics(), n.meeting.metrics())...),
+		}
 	})
 	return s, err
 }

@@ -325,7 +325,13 @@ func (n *node) build() error {
 		return err
 	}
 	// One host that opens all it can leaves three quarters to the others.
-	bounds := lan.Config{Peer: identity.Peer, From: c.LAN.TCP.Addr(), MaxConns: c.LAN.MaxConnections, MaxConnsPerAddress: c.LAN.MaxConnections / 4, Share: lan.DefaultShare}
+	bounds := lan.Config{
+		Peer:               identity.Peer,
+		From:               c.LAN.TCP.Addr(),
+		MaxConns:           c.LAN.MaxConnections,
+		MaxConnsPerAddress: c.LAN.MaxConnections / 4,
+		Share:              lan.DefaultShare,
+	}
 	bounds.Sign = func(message []byte, source string) ([]byte, error) {
 		return jxta.SignMessage(message, identity.Key, identity.Cert, source)
 	}
@@ -400,7 +406,7 @@ func normConfig(c *config.Config, log *slog.Logger) norm.Config {
 	if bps == 0 {
 		bps = 100e6 // unlimited: the gateway's own pace decides
 	}
-	overhead := profile.IPUDPOctets + seal.OverheadShort + gateway.NormFrameOctets + p.FrameOverhead
+	overhead := profile.IPUDPOctets + seal.OverheadShort + api.NormFrameOctets + p.FrameOverhead
 	return norm.Config{
 		Self: c.Node.ID, Segment: p.SegmentOctets, GRTT: p.GRTT, TxRate: elide.TxRate(float64(bps), p.SegmentOctets, overhead),
 		Command: func() *exec.Cmd { return exec.Command("/proc/self/exe", "norm-child") }, // also when the file was replaced
@@ -448,10 +454,27 @@ func (n *node) run(ctx context.Context) error {
 		}()
 	}
 	desk := control.New(control.Source{
-		Order: n.daemon.PostOrder, Durable: n.daemon.Durable, Authority: func() control.Authority { return authority(n.reloader.force.Load()) },
-		Names: func() []string { return n.reloader.force.Load().HTTP.Names }, Reload: n.reloader.reload, Log: n.log, Audit: n.keep, Backup: n.backup, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows, CorpusFile: n.corpusFile,
-		Messages: n.messages, Known: n.known,
-		Version: cli.VersionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats, Protections: n.protections, Rehearsing: rehearsing(),
+		Order:       n.daemon.PostOrder,
+		Durable:     n.daemon.Durable,
+		Authority:   func() control.Authority { return authority(n.reloader.force.Load()) },
+		Names:       func() []string { return n.reloader.force.Load().HTTP.Names },
+		Reload:      n.reloader.reload,
+		Log:         n.log,
+		Audit:       n.keep,
+		Backup:      n.backup,
+		AdvertKeys:  n.advertKeys,
+		AdvertRows:  n.advertRows,
+		CorpusFile:  n.corpusFile,
+		Messages:    n.messages,
+		Known:       n.known,
+		Version:     cli.VersionText(),
+		Started:     n.started,
+		Snapshot:    n.snapshot,
+		Trouble:     n.trouble,
+		Radio:       n.radio.Stats,
+		NORM:        n.norm.Stats,
+		Protections: n.protections,
+		Rehearsing:  rehearsing(),
 	}, n.reg)
 	for _, ln := range []net.Listener{n.httpSock, n.orderSock} {
 		serve(ln, func(ln net.Listener) error { return desk.Serve(ctx, ln) })

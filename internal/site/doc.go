@@ -1,7 +1,6 @@
 // Package site defines the vocabulary in which protocol adapters (faces) and the core of the gateway speak of a site:
 // state that gateways replicate (Item), what applications say (Message), the outcome of a message (Fate), what the LAN
 // package must do (Order), what an adapter stores (Memory) and what the log should say (Note).
-// docs/decisions/words-of-a-site.md gives the reasons.
 //
 // A protocol adapter is the pure package for one kind of LAN software: (now, Event) -> Output. It ends that software's
 // own protocols at the gateway, and says in this vocabulary what must cross. The core (internal/gateway and the
@@ -11,6 +10,11 @@
 //
 // Files: item.go state of a site; message.go what applications say, and its precedence; face.go events and outputs of
 // an adapter; metric.go figures of an adapter; subject.go what the operator's rules see.
+//
+// Fields are structured, because with one opaque header for each message rules, status, replacement and compression
+// would each have to call the adapter. Only an adapter can read its own documents, so it describes items and messages
+// to rules as a Subject. Adapters have numbers up to 63. JXTA is 0, which Protocol Buffers do not write, so that its
+// number costs no octet. A gateway drops and counts messages of an adapter that it lacks.
 //
 // The package imports nothing of this module. Its values are plain data; a receiver never changes the slices in them.
 package site

@@ -50,5 +50,5 @@ func (f *Face) Metrics() []site.Metric {
 		list = append(list, site.Gauge("tak_near_units", "Units of this site.", len(f.near.All())))
 	}
 	list = append(list, site.Gauge("tak_waiting", "Events of far sites that wait for a device.", len(f.waiting)))
-	return append(list, site.Counters("tak_events_total", "What has happened to TAK events.", "what", f.Counts())...)
+	return append(list, site.Counters("tak_events_total", "TAK events by what happened to them.", "what", f.Counts())...)
 }

@@ -68,9 +68,9 @@ func New(cfg Config, reg prometheus.Registerer) *Teller {
 		client: http.Client{Timeout: patience, Transport: &http.Transport{Proxy: nil, MaxIdleConns: 1},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		sent: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "aldis_traces_sent_total", Help: "Messages whose trace a collector of OpenTelemetry has taken."}),
+			Name: "aldis_traces_sent_total", Help: "Messages whose trace the OpenTelemetry collector accepted."}),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "aldis_traces_dropped_total", Help: "Messages whose trace was dropped, because the collector took none."})}
+			Name: "aldis_traces_dropped_total", Help: "Messages whose trace was dropped because the collector was down or slow."})}
 	reg.MustRegister(t.sent, t.dropped)
 	return t
 }

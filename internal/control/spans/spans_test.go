@@ -16,7 +16,6 @@ import (
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
 	"aldis/internal/lab/air"
 	"aldis/internal/lab/check"
@@ -65,7 +64,7 @@ func TestMessagesBecomeTraces(t *testing.T) {
 	var log bytes.Buffer
 	teller := New(Config{URL: c.URL, Name: "ship", Version: "9", ID: 2, Log: slog.New(slog.NewTextHandler(&log, nil)),
 		Messages: func(_ context.Context, f func(time.Time, Messages)) error {
-			f(w.Now, gateway.MessagesOf(ship.GW))
+			f(w.Now, ship.GW.Messages())
 			return nil
 		}}, prometheus.NewRegistry())
 	for i := range 3 {

@@ -111,7 +111,10 @@ func (NormObject) GatewayEvent() {}
 
 func (NormSent) GatewayEvent() {}
 
-// NormCommand is an order to the norm room; unicast.Libnorm says what each means.
+// NormFrameOctets is what a NORM frame has beside its segment, at the most (norm-seal 4).
+const NormFrameOctets = 8
+
+// NormCommand is an order to the child that runs libnorm.
 type NormCommand interface{ normCommand() }
 
 type (
@@ -120,7 +123,8 @@ type (
 		Generation uint8
 		Peers      []uint16
 	}
-	// NormEnqueue sends Data to a peer as one object.
+	// NormEnqueue sends Data to a peer as one object. In each generation the objects to a peer are numbered 1, 2, 3... in this order
+	// (0 is the marker). The child puts elide.PrefixOctets before the data.
 	NormEnqueue struct {
 		Peer uint16
 		Data []byte
@@ -130,7 +134,7 @@ type (
 		Peer   uint16
 		Object uint16
 	}
-	// NormCancel lets go of an object.
+	// NormCancel lets go of an object: nothing more of it is sent. Its number stays used.
 	NormCancel struct {
 		Peer   uint16
 		Object uint16

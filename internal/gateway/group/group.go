@@ -3,7 +3,6 @@ package group
 import (
 	"errors"
 	"math/rand/v2"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -11,11 +10,9 @@ import (
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/compact"
-	"aldis/internal/link/custody"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
-	"aldis/internal/link/replica"
 	"aldis/internal/link/seal"
 	"aldis/internal/pmul"
 	"aldis/internal/site"
@@ -23,23 +20,11 @@ import (
 
 // Config is what a carrier is made of.
 type Config struct {
-	Self    uint16
-	Profile *profile.Profile // of the bearer, live
-	Timing  custody.Config   // timers of the link
-	Group   netip.AddrPort   // of the members; invalid: each gets a copy
-	Rand    *rand.Rand       // of P_Mul's random delays
-	Peers   []*mail.Peer     // by id
-	Road    mail.Road
-	Store   *mail.Store
-	Replica *replica.Replica
-	Coder   *compact.Coder
-	Air     *mail.Air
-	Ledger  *mail.Ledger                           // of what goes to the group
-	Behind  func(peer uint16) bool                 // it cannot read what goes to the group, because its roster is an older one
-	Holds   func(*site.Message) bool               // an order holds messages like this, which comes
-	Met     func(now time.Time, p *mail.Peer) bool // the peer and this node have heard each other's present starts
-	Proven  func() int                             // octets of proofs that a datagram to the group has now
-	Proofs  int                                    // octets of proofs that it may have at most
+	mail.Common
+	Rand   *rand.Rand                             // of P_Mul's random delays
+	Holds  func(*site.Message) bool               // an order holds messages like this, which comes
+	Met    func(now time.Time, p *mail.Peer) bool // the peer and this node have heard each other's present starts
+	Proven func() int                             // octets of proofs that a datagram to the group has now
 }
 
 // Carrier is the messages over P_Mul.
@@ -156,6 +141,12 @@ func (c *Carrier) Announce(now time.Time, f frame.Silence) bool {
 	}
 	return c.Group.IsValid()
 }
+
+// Event: no process works for P_Mul.
+func (c *Carrier) Event(time.Time, api.Event) {}
+
+// Settle does nothing: acknowledgements of P_Mul wait for their turn on the shared channel.
+func (c *Carrier) Settle(time.Time) {}
 
 // Step lets time pass in the engines, and tells the peers what changed here.
 func (c *Carrier) Step(now time.Time) {
@@ -353,14 +344,14 @@ func (c *Carrier) Owed(now time.Time) (o mail.Owed) {
 }
 
 // Report adds what went to the group, and what the receiver had to drop.
-func (c *Carrier) Report(dropped map[string]uint64, ledger func(who string, kind mail.Kind, octets uint64)) {
+func (c *Carrier) Report(s *api.Status) {
 	for kind, octets := range c.Ledger[mail.Sent] {
-		ledger("group", mail.Kind(kind), octets)
+		s.Ledger = append(s.Ledger, api.LedgerRow{Direction: "sent", Peer: "group", Kind: mail.Kind(kind).String(), Octets: octets})
 	}
 	r := c.receiver.Stats()
 	for reason, n := range map[string]int{"p_mul_full": r.Full, "p_mul_illegal": r.Illegal, "p_mul_changed": r.Changed, "p_mul_conflict": r.Conflict} {
 		if n > 0 {
-			dropped[reason] = uint64(n)
+			s.Dropped[reason] = uint64(n)
 		}
 	}
 }

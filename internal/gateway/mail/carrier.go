@@ -6,13 +6,35 @@ import (
 	"time"
 
 	"aldis/internal/gateway/api"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/custody"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/replica"
 	"aldis/internal/site"
 )
 
 // ErrRecord says that the journal holds what this version does not understand.
 var ErrRecord = errors.New("gateway: journal record of another format")
+
+// Common is what a bearer makes all its carriers of.
+type Common struct {
+	Self    uint16           // this node
+	Profile *profile.Profile // of the bearer, live
+	Timing  custody.Config   // timers and windows of the link
+	Peers   []*Peer          // by id
+	Road    Road
+	Store   *Store
+	Replica *replica.Replica
+	Coder   *compact.Coder
+	Air     *Air // of a terminal: one for all peers
+	// Group is the address of all peers on a shared channel, and Ledger what went there. Invalid: each gets a copy.
+	Group  netip.AddrPort
+	Ledger *Ledger
+	Proofs int                    // octets that may stand behind the frames of a datagram to Group, at the most
+	Behind func(peer uint16) bool // it cannot read what goes to Group, for its roster is an older one
+}
 
 // Carrier moves messages to peers and promises nothing: custody is the Store's. It is pure, and for one bearer.
 type Carrier interface {
@@ -40,21 +62,20 @@ type Carrier interface {
 	NewNumbers(now time.Time, p *Peer)
 	// Unlearn: the peer does not know any more what it was sent before, and cannot read what is coded after it.
 	Unlearn(p *Peer)
-	// Again sends messages once more that the peer has acknowledged and cannot read.
-	Again(now time.Time, p *Peer, numbers []uint32)
 	// Resume goes on with a message of the carrier's lanes; false: they are not its own. Restore does so with a record of
 	// the carrier's own buckets.
 	Resume(r Restored, p *Peer) bool
 	Restore(r api.Record) (bool, error)
-	// Hello adds to a HELLO for a peer what the carrier has of the peer's messages. Compare takes what the peer's HELLO says of ours.
-	Hello(p *Peer, h *frame.Hello)
-	Compare(now time.Time, p *Peer, h frame.Hello)
+	// Event is for a process that works for the carrier, such as libnorm's child. Others ignore it.
+	Event(now time.Time, ev api.Event)
+	// Settle sends every acknowledgement that is owed and can go at once, whatever the air is doing: the gateway stops.
+	Settle(now time.Time)
 	// Orders are for messages that wait.
 	Orders() Orders
 	// Owed is what will go out when a silence ends.
 	Owed(now time.Time) Owed
-	// Report adds what the carrier counts to a status.
-	Report(dropped map[string]uint64, ledger func(who string, kind Kind, octets uint64))
+	// Report adds what the carrier knows to a status.
+	Report(s *api.Status)
 }
 
 // Orders are what an operator may ask and order of messages that a carrier has. An order holds for all recipients that have the same
@@ -82,8 +103,22 @@ type Queued struct {
 	UnderWay int  // octets, as journalled, before all of them
 }
 
-// Channel is a carrier that shares its channel with its peers, and so wants to know what else happens there.
+// Members is a carrier whose peers can come and go while it works.
+type Members interface {
+	// Join adds a peer, also one that has left in this run: its numbers are as they were. Leave removes a peer. What is held for it
+	// ends as canceled; why is noted in the lives of those messages.
+	Join(now time.Time, p *Peer) error
+	Leave(now time.Time, p *Peer, why string)
+}
+
+// Channel is a carrier that shares its channel with its peers, and so wants to know what else happens there. Its messages have numbers
+// of their own.
 type Channel interface {
+	// Hello adds to a HELLO for a peer what the carrier has of the peer's messages. Compare takes what the peer's HELLO says of ours.
+	Hello(p *Peer, h *frame.Hello)
+	Compare(now time.Time, p *Peer, h frame.Hello)
+	// Again sends messages once more that the peer has acknowledged and cannot read.
+	Again(now time.Time, p *Peer, numbers []uint32)
 	// OnAir says that a datagram of a peer, of so many octets above UDP, has used the air. Started: the peer has a new start. Gone: the
 	// roster does not name it any more, and what waits for it ends.
 	OnAir(now time.Time, p *Peer, octets int)
@@ -91,7 +126,7 @@ type Channel interface {
 	Gone(now time.Time, p *Peer)
 }
 
-// Link is what custody knows of the link to one peer.
+// Link is the link to one peer: whether it answers, what it is greeted with, and the numbers of the messages to and from it.
 type Link interface {
 	// Dead says that it does not answer, Listening that the peer is believed to be silent.
 	Dead() bool
@@ -100,6 +135,27 @@ type Link interface {
 	// give were in it.
 	Heard(now time.Time)
 	Restarted()
+	// Late says that this machine is late by so much: what was measured over that time says nothing of the link.
+	Late(now time.Time, by time.Duration)
+	// Hello puts into a HELLO to the peer which numbers this node and the peer have. Compare takes what the HELLO of the peer's start
+	// says of them: docs/decisions/put-back.md.
+	Hello(h *frame.Hello)
+	Compare(now time.Time, h frame.Hello, boot uint32)
+	// Together says that the peer is greeted at once with all others of a shared channel; Greeting takes what it says to all. Who
+	// calls Greeting bounds how often, for what anybody could have sent. Greet sends a HELLO at once, to an address that is not
+	// believed to be the peer's.
+	Together() bool
+	Greeting(now time.Time, f frame.Greeting)
+	Greet(now time.Time, to netip.AddrPort, hello frame.Hello)
+	// Readdress takes an address that the operator has written anew; an invalid one: he names none any more, and what is known stays.
+	Readdress(addr netip.AddrPort)
+	// Record makes the numbers durable, RecordPaths the addresses.
+	Record()
+	RecordPaths()
+	// Air is the transmitter that reaches the peer, and its rate in bits per second.
+	Air() (*Air, int)
+	// Progress is how many octets of a long message are at the peer, and how many it has as coded; 0, 0: nobody knows.
+	Progress(e *Entry) (there, all int)
 }
 
 // Owed is what a carrier has to send, in IP octets, about: before deflating.
@@ -139,4 +195,6 @@ type Road interface {
 	// Seal makes a datagram of frames to a peer or seal.Group; false: it cannot, and the log says so. Send puts it on the air.
 	Seal(to uint16, long bool, frames []byte) ([]byte, bool)
 	Send(to netip.AddrPort, data []byte)
+	// Norm is an order to the child that runs libnorm.
+	Norm(order api.NormCommand)
 }

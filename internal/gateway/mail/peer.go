@@ -14,6 +14,7 @@ type Peer struct {
 	ID   uint16
 	Name string
 	Paths
+	Link   Link // that reaches it; who makes a bearer sets it
 	Met    Acquaintance
 	Box    Box
 	Reader Reader

@@ -82,13 +82,13 @@ func (l *line) ahead() (a mail.Arrival, ok bool) {
 }
 
 // readAhead reads such messages while this turn of the loop has room. Their places are noted until their turn.
-func (l *line) readAhead(now time.Time, c *Carrier) {
+func (l *line) readAhead(now time.Time) {
 	for l.Turn.Room(now) {
 		a, ok := l.ahead()
 		if !ok {
 			return
 		}
-		switch err := c.Road.OpenSlice(now, l.Peer, a.Place, a.Body); {
+		switch err := l.of.Road.OpenSlice(now, l.Peer, a.Place, a.Body); {
 		case errors.Is(err, compact.ErrUnfinished): // Step goes on with it
 			return
 		case err != nil: // it is looked at again in its turn

@@ -15,7 +15,7 @@
 //   - unicast.go: the carrier, which peer is served next, and what is due
 //   - letter.go: what goes into the next datagram
 //   - receive.go: what arrived
-//   - api.go: orders to libnorm
+//   - link.go: what the gateway and other carriers ask of the link to a peer
 //   - lane.go: queues and message numbers
 //   - window.go: how much may be unacknowledged
 //   - sizing.go: which queue a message takes

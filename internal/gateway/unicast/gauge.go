@@ -25,13 +25,13 @@ func (l *letter) aired(now time.Time, to *line, air *mail.Air) {
 }
 
 // shows notes that a message is known to be there.
-func (l *line) shows(now time.Time, c *Carrier, e *mail.Entry) {
+func (l *line) shows(now time.Time, e *mail.Entry) {
 	if e.Aired.So == 0 {
 		return
 	}
-	air, _ := c.airOf(l)
-	air.Gauge.There(now, e.Aired.So, c.Profile, c.Profile.Sending(c.Shore).RateBps)
-	if e.Aired.Asked && e.Aired.Alone && e.Aired.At.After(c.late) {
+	air, _ := l.Air()
+	air.Gauge.There(now, e.Aired.So, l.of.Profile, l.of.Profile.Sending(l.of.Shore).RateBps)
+	if e.Aired.Asked && e.Aired.Alone && e.Aired.At.After(l.late) {
 		l.Shows.There(now.Sub(e.Aired.At))
 	}
 }

@@ -87,9 +87,9 @@ func (r *Roll) begin(now time.Time) {
 	r.most = r.hold
 }
 
-// Heard takes a greeting of a peer that asks for an answer, or not. The caller bounds how often it comes here for what
+// heard takes a greeting of a peer that asks for an answer, or not. The caller bounds how often it comes here for what
 // anybody could have sent.
-func (r *Roll) Heard(now time.Time, p *mail.Peer, f frame.Greeting) {
+func (r *Roll) heard(now time.Time, p *mail.Peer, f frame.Greeting) {
 	if !r.On() || !r.begun { // what this start has to say comes first, and says this too
 		return
 	}
@@ -171,8 +171,8 @@ func (r *Roll) pump(now time.Time) {
 			r.hold = now.Add(time.Minute)
 			return
 		}
-		r.c.GroupLedger.Head(mail.Sent, true)
-		r.c.GroupLedger.Add(mail.Sent, mail.Key, len(data)-seal.OverheadLong)
+		r.c.Ledger.Head(mail.Sent, true)
+		r.c.Ledger.Add(mail.Sent, mail.Key, len(data)-seal.OverheadLong)
 		r.c.Air.Took(now, r.c.Profile, len(data), r.c.Profile.Up.RateBps)
 		r.c.Road.Send(r.addr, data)
 	}

@@ -37,16 +37,6 @@ const (
 
 func peerKey(id uint16) []byte { return binary.BigEndian.AppendUint16(nil, id) }
 
-// RecordPeer makes a peer's numbers durable; due whenever one of them has changed.
-func (c *Carrier) RecordPeer(p *mail.Peer) {
-	c.Road.Record(bucketPeer, peerKey(p.ID), c.lines[p.ID].appendTo(nil))
-}
-
-// RecordPaths makes a peer's addresses durable.
-func (c *Carrier) RecordPaths(p *mail.Peer) {
-	c.Road.Record(bucketPath, peerKey(p.ID), p.Paths.Append(nil))
-}
-
 // appendTo is the durable part of a line that has no records of its own.
 func (l *line) appendTo(b []byte) []byte {
 	b = append(b, 2) // format
@@ -183,14 +173,14 @@ func (c *Carrier) Restore(r api.Record) (bool, error) {
 		return true, c.parse(l, r.Value)
 	case bucketPath:
 		changed, err := l.Paths.Restore(r.Value)
-		l.journal, l.changed = true, changed
+		l.question.journal, l.question.changed = true, changed
 		return true, err
 	case bucketFirst:
-		return true, c.Numbers(l.Peer).recall(r.Value)
+		return true, l.recallStarts(r.Value)
 	case bucketFlow:
 		return true, l.audience.Restore(r.Key[2:], r.Value)
 	case bucketCut, bucketPiece:
-		return true, pieces{c, l}.restore(r)
+		return true, l.cut.restoreRecord(l, r)
 	}
 	a, err := mail.ParseEarly(r.Key[2:], r.Value)
 	if a.Place.Lane >= frame.Lanes {
@@ -209,7 +199,7 @@ func (c *Carrier) Resume(r mail.Restored, p *mail.Peer) bool {
 	switch {
 	case r.At.Number == 0:
 		m := c.Store.Content(r)
-		lane, known := sizing{c, l}.laneAtOnce(m)
+		lane, known := laneAtOnce(c.Profile, m)
 		if !known && r.At.Lane == frame.Bulk {
 			lane, known = frame.Bulk, true
 		}

@@ -39,7 +39,7 @@ func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Messag
 	}
 	for _, p := range to {
 		l := c.lines[p.ID]
-		lane, known := sizing{c, l}.laneAtOnce(m)
+		lane, known := laneAtOnce(c.Profile, m)
 		if e := c.Store.Wait(now, p, m, lane, l.audience); e != nil {
 			e.Unsized = !known
 			l.sender.Wanted()
@@ -57,8 +57,8 @@ func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Messag
 
 // pack is the envelope of m as it crosses the link, valid until the coder's next use. What is packed has been encoded
 // before, so that no error is left.
-func (c *Carrier) pack(m *mail.Message, flow uint32, define bool, texts *envelope.Texts) []byte {
-	b, err := envelope.Packed(c.Coder, m.Content, flow, define, texts)
+func (s *shared) pack(m *mail.Message, flow uint32, define bool, texts *envelope.Texts) []byte {
+	b, err := envelope.Packed(s.Coder, m.Content, flow, define, texts)
 	if err != nil {
 		panic("unicast: " + err.Error())
 	}
@@ -68,26 +68,26 @@ func (c *Carrier) pack(m *mail.Message, flow uint32, define bool, texts *envelop
 // encode is the envelope of e as it goes under a number of the direct lane: with its flow by number, and spelt out too
 // if this message is the first of it. gone: it has been on the air; alone: in an earlier run, or twice, so that it is coded by
 // itself and arrives though the ends should differ.
-func (c *Carrier) encode(now time.Time, l *line, at mail.Attempt, m *mail.Message, gone, alone bool) []byte {
-	texts, f := sizing{c, l}.texts(at, m, !alone && c.work.mayLearn(now, m), gone)
+func (s *shared) encode(now time.Time, l *line, at mail.Attempt, m *mail.Message, gone, alone bool) []byte {
+	texts, f := s.work.texts(l, at, m, !alone && s.work.mayLearn(now, m), gone)
 	if f == nil {
-		return c.pack(m, 0, true, texts)
+		return s.pack(m, 0, true, texts)
 	}
-	before := worked(c.Coder, texts)
-	b := c.pack(m, f.Number, l.audience.Spells(f, at.Number, false), texts)
+	before := worked(s.Coder, texts)
+	b := s.pack(m, f.Number, l.audience.Spells(f, at.Number, false), texts)
 	if len(m.Full) > longText {
-		c.work.after.Spent(worked(c.Coder, texts)-before, 0)
+		s.work.after.Spent(worked(s.Coder, texts)-before, 0)
 	}
 	return b
 }
 
 // assign gives m the next number of its lane, durably.
-func (c *Carrier) assign(l *line, at mail.Attempt, m *mail.Message) *mail.Entry {
+func (s *shared) assign(l *line, at mail.Attempt, m *mail.Message) *mail.Entry {
 	if got := l.sender.Assign(at.Lane); got != at.Number {
 		panic("unicast: numbers out of step")
 	}
-	e := c.Store.Start(l.Peer, m, at, l.audience)
-	c.RecordPeer(l.Peer)
+	e := s.Store.Start(l.Peer, m, at, l.audience)
+	l.Record()
 	return e
 }
 
@@ -95,7 +95,7 @@ func (c *Carrier) assign(l *line, at mail.Attempt, m *mail.Message) *mail.Entry 
 func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) {
 	if newest && l.Met.KnowsUs {
 		if lost := l.sender.Lacks(r); lost > 0 && l.Met.Anew == mail.Taken {
-			c.Numbers(l.Peer).end(now, lost)
+			l.endStream(now, lost)
 		}
 		l.Met.Started = l.Met.Started && l.Met.Ending
 	}
@@ -105,7 +105,7 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 	if l.Met.Ending && l.Met.Anew == mail.Taken {
 		return // it may name what it cannot read any more; once it has ended the stream it names what it has read
 	}
-	acked, held := c.Numbers(l.Peer).named(now, r, newest)
+	acked, held := c.named(now, l, r, newest)
 	if len(acked)+len(held) > 0 {
 		l.silent = 0
 	}
@@ -113,33 +113,33 @@ func (c *Carrier) receipt(now time.Time, l *line, r frame.Receipt, newest bool) 
 		l.sender.Back(now)
 	}
 	for _, at := range held { // its octets need not go again
-		pieces{c, l}.arrived(at, false)
+		l.cut.noteArrived(l, at, false)
 		if e := l.Box.At(at); e != nil && !e.Held {
 			e.Held = true
-			l.shows(now, c, e)
+			l.shows(now, e)
 			c.Store.Arrived(e)
 		}
 		c.bulkAcked(l, at)
-		if at.Lane == frame.Direct && at.Number >= l.since {
-			l.answered(now, c, l.there)
+		if at.Lane == frame.Direct && at.Number >= l.question.since {
+			l.answered(now, l.question.there)
 		}
 	}
-	if air, _ := c.airOf(l); len(acked) > 0 && l.sender.UnderWay(frame.Direct) == 0 {
+	if air, _ := l.Air(); len(acked) > 0 && l.sender.UnderWay(frame.Direct) == 0 {
 		air.Arrived(l.Peer)
 	}
 	for _, at := range acked {
-		pieces{c, l}.arrived(at, true)
+		l.cut.noteArrived(l, at, true)
 		e := l.Box.At(at)
 		if e == nil {
 			continue
 		}
 		if !e.Held {
-			l.shows(now, c, e)
+			l.shows(now, e)
 		}
 		c.Store.End(e, mail.Delivered)
 		c.bulkAcked(l, at)
-		if at.Lane == frame.Direct && at.Number >= l.since {
-			l.answered(now, c, l.there)
+		if at.Lane == frame.Direct && at.Number >= l.question.since {
+			l.answered(now, l.question.there)
 		}
 		if at.Lane == frame.Direct {
 			l.audience.Holds(l.Peer, at.Number, e.Message, l.Box.Oldest(frame.Direct, l.sender.Next(frame.Direct)))
@@ -159,12 +159,12 @@ func (c *Carrier) NewStore(p *mail.Peer) (again []*mail.Entry) {
 		c.bulkAcked(l, e.At)
 	}
 	l.long.out = nil
-	pieces{c, l}.clear()
+	l.cut.clear(l)
 	again = c.Store.Clear(p)
 	p.Met.Stream = max(p.Met.Stream+1, 1) // 0 says: never heard
 	p.Met.Agreed = false
 	l.sender, l.starts, l.given = custody.NewSender(c.Timing, [frame.Lanes]uint64{1, 1}), starts{}, givenOf{}
-	c.Numbers(p).begin()
+	l.beginStart()
 	l.audience.Forget(p)
 	return again
 }
@@ -180,6 +180,3 @@ func (c *Carrier) Unlearn(p *mail.Peer) {
 		}
 	}
 }
-
-// Again is for carriers whose messages are acknowledged before they are read.
-func (c *Carrier) Again(time.Time, *mail.Peer, []uint32) {}

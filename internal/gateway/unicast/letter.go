@@ -100,7 +100,7 @@ func rides(f frame.Frame) bool {
 // compose sends the next datagram to a peer; false when there is nothing that may go.
 func (c *Carrier) compose(now time.Time, l *line) bool {
 	probe := l.sender.ProbeDue(now)
-	long := l.ask(now, c, probe) || !l.Met.KnowsUs
+	long := l.ask(now, probe) || !l.Met.KnowsUs
 	to := &letter{budget: c.Profile.Filled() - seal.Overhead(long)}
 	if probe {
 		to.budget -= size(frame.Probe{})
@@ -112,7 +112,7 @@ func (c *Carrier) compose(now time.Time, l *line) bool {
 		to.budget -= size(*l.announce)
 	}
 	if !l.Met.Ending {
-		pieces{c, l}.startBulk(now)
+		l.cut.startBulk(l, now)
 	}
 	refused := l.Met.Refused != mail.Taken
 	if refused { // its sender has to know what of the stream is here
@@ -144,10 +144,10 @@ func (c *Carrier) compose(now time.Time, l *line) bool {
 		to.precede(*l.announce)
 	}
 	if probe {
-		l.probe = l.sender.ProbeSent(now)
-		to.precede(frame.Probe{ID: l.probe})
+		l.question.probe = l.sender.ProbeSent(now)
+		to.precede(frame.Probe{ID: l.question.probe})
 	}
-	keepalive := c.Keepalive > 0 && !now.Before(l.LastSent.Add(c.Keepalive))
+	keepalive := *c.Keepalive > 0 && !now.Before(l.LastSent.Add(*c.Keepalive))
 	if !(l.announce != nil || probe || len(l.answers) > 0 || !c.Roll.greets(l) && due.Reached(now, l.Met.Due) || keepalive ||
 		due.Reached(now, l.receiver.Due()) || to.full || to.carriesData()) {
 		l.readyAt = time.Time{}
@@ -213,7 +213,7 @@ func (c *Carrier) post(now time.Time, l *line, what *letter, long, hello bool) b
 	}
 	l.receiver.Settle()
 	l.answers, l.announce, l.readyAt, l.LastSent = nil, nil, time.Time{}, now
-	air, rate := c.airOf(l)
+	air, rate := l.Air()
 	air.Took(now, c.Profile, len(data), rate)
 	what.tell(c.Store)
 	what.aired(now, l, air)
@@ -242,7 +242,7 @@ func (l *line) bulkFirst(lost bool) bool {
 	case l.long.passed >= mostDirect:
 		return true
 	}
-	number, b := l.bulkOf(l.long.out[0].info.Object)
+	number, b := l.long.of(l.long.out[0].info.Object)
 	if lost || b == nil {
 		return false
 	}
@@ -256,10 +256,10 @@ func (c *Carrier) addMessages(now time.Time, l *line, to *letter) {
 	if l.bulkFirst(len(lost) > 0) && c.addNORM(now, l, to) {
 		return
 	}
-	any, long := false, pieces{c, l}
+	any := false
 	for _, at := range lost {
 		if _, _, ok := l.cut.Again(at.Number); ok {
-			if !long.again(now, to, at) {
+			if !l.cut.repeat(l, now, to, at) {
 				break
 			}
 			any = true
@@ -275,7 +275,7 @@ func (c *Carrier) addMessages(now time.Time, l *line, to *letter) {
 		any = true
 		l.Counts.Repeated++
 	}
-	if long.turn() && long.fill(now, to) {
+	if l.cut.turn(l) && l.cut.fill(l, now, to) {
 		any = true
 	}
 	// Behind what was lost, however urgent: the lane is read in order, so nothing is read before that.
@@ -301,7 +301,7 @@ func (c *Carrier) addMessages(now time.Time, l *line, to *letter) {
 			any = true
 		}
 	}
-	if !long.spares(to) && long.fill(now, to) {
+	if !l.cut.spares(l, to) && l.cut.fill(l, now, to) {
 		any = true
 	}
 	if any {

@@ -36,7 +36,7 @@ func (l *line) flows(now time.Time) bool {
 
 // shareOf is what news may take, in octets per second; 0 is everything.
 func (c *Carrier) shareOf(l *line) float64 {
-	_, rate := c.airOf(l)
+	_, rate := l.Air()
 	return float64(rate) / 8 * c.Profile.StateShare / 100
 }
 
@@ -75,7 +75,7 @@ func (c *Carrier) addNews(now time.Time, l *line, to *letter) bool {
 			}
 			return false
 		}
-		if c.laneOf(l.Peer, m) == frame.Bulk {
+		if c.laneOf(l, m) == frame.Bulk {
 			if n > 1 {
 				continue
 			}

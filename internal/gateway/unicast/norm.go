@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aldis/internal/due"
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/custody"
 	"aldis/internal/link/frame"
@@ -68,11 +69,27 @@ func (c *Carrier) startNorm(now time.Time) {
 	for i, l := range c.order {
 		ids[i] = l.ID
 	}
-	c.Norm.Start(c.norm.generation, ids)
+	c.Road.Norm(api.NormStart{Generation: c.norm.generation, Peers: ids})
 }
 
-// NormUp: a new libnorm knows nothing, so it gets all long messages that are under way.
-func (c *Carrier) NormUp(now time.Time, generation uint8) {
+// Event takes what the child that runs libnorm has done.
+func (c *Carrier) Event(now time.Time, ev api.Event) {
+	switch ev := ev.(type) {
+	case api.NormUp:
+		c.normUp(now, ev.Generation)
+	case api.NormDown:
+		c.normDown(now, ev.Reason)
+	case api.NormPacket:
+		c.normPacket(ev.Peer, ev.Data)
+	case api.NormObject:
+		c.normObject(now, ev.Peer, ev.Generation, ev.Object, ev.Data)
+	case api.NormSent:
+		c.normSent(ev.Peer, ev.Object)
+	}
+}
+
+// normUp: a new libnorm knows nothing, so it gets all long messages that are under way.
+func (c *Carrier) normUp(now time.Time, generation uint8) {
 	if generation != c.norm.generation {
 		return
 	}
@@ -82,12 +99,12 @@ func (c *Carrier) NormUp(now time.Time, generation uint8) {
 		l.long.objects, l.long.out = 0, nil
 		clear(l.long.under)
 		l.cut.strays = true
-		pieces{c, l}.goOn(now)
+		l.cut.goOn(l, now)
 	}
 }
 
-// NormDown notes that the process of libnorm has ended, and why. Only the gateway's Step calls it.
-func (c *Carrier) NormDown(now time.Time, reason string) {
+// normDown notes that the process of libnorm has ended, and why.
+func (c *Carrier) normDown(now time.Time, reason string) {
 	if c.norm.up && now.Sub(c.norm.upSince) > normMost {
 		c.norm.failures = 0
 	}
@@ -102,22 +119,19 @@ func (c *Carrier) NormDown(now time.Time, reason string) {
 }
 
 // enqueueObject hands a long message to libnorm: number and envelope.
-func (c *Carrier) enqueueObject(now time.Time, l *line, e *mail.Entry, body []byte) {
+func (s *shared) enqueueObject(now time.Time, l *line, e *mail.Entry, body []byte) {
 	data := binary.BigEndian.AppendUint16(make([]byte, 0, objectHead+len(body)), uint16(e.At.Number))
 	data = append(data, body...)
 	l.long.objects++
 	l.long.under[e.At.Number] = &object{id: l.long.objects, octets: len(data), lastSent: now}
 	l.sender.Sent(now, e.At)
-	c.Norm.Enqueue(l.ID, data)
+	s.Road.Norm(api.NormEnqueue{Peer: l.ID, Data: data})
 }
 
 const objectHead = 2
 
-// NormFrameOctets is what a NORM frame has beside its segment, at the most (norm-seal 4).
-const NormFrameOctets = 8
-
-// NormPacket takes what libnorm wants sent. Its FLUSHes stay here: the gateway sends its own when one is needed.
-func (c *Carrier) NormPacket(peer uint16, packet []byte) {
+// normPacket takes what libnorm wants sent. Its FLUSHes stay here: the gateway sends its own when one is needed.
+func (c *Carrier) normPacket(peer uint16, packet []byte) {
 	l := c.lines[peer]
 	if l == nil {
 		return
@@ -136,18 +150,18 @@ func (c *Carrier) NormPacket(peer uint16, packet []byte) {
 	}
 }
 
-// NormSent notes that libnorm has sent all of an object to a peer. Only the gateway's Step calls it.
-func (c *Carrier) NormSent(peer, object uint16) {
+// normSent notes that libnorm has sent all of an object to a peer.
+func (c *Carrier) normSent(peer, object uint16) {
 	if l := c.lines[peer]; l != nil {
-		if _, b := l.bulkOf(object); b != nil {
+		if _, b := l.long.of(object); b != nil {
 			b.drained = true
 		}
 	}
 }
 
-// bulkOf is the long message that libnorm has as this object.
-func (l *line) bulkOf(object uint16) (uint64, *object) {
-	for number, b := range l.long.under {
+// of is the long message that libnorm has as this object.
+func (l *long) of(object uint16) (uint64, *object) {
+	for number, b := range l.under {
 		if b.id == object {
 			return number, b
 		}
@@ -160,7 +174,7 @@ func (c *Carrier) addNORM(now time.Time, l *line, to *letter) bool {
 	for len(l.long.out) > 0 {
 		f := l.long.out[0]
 		isData := f.info.Kind == elide.Data
-		number, b := l.bulkOf(f.info.Object)
+		number, b := l.long.of(f.info.Object)
 		if isData && (b == nil || f.info.Generation != c.norm.generation) { // acknowledged meanwhile
 			l.long.out = l.long.out[1:]
 			continue
@@ -188,7 +202,7 @@ func (c *Carrier) addNORM(now time.Time, l *line, to *letter) bool {
 				l.Box.Went(e, len(f.body))
 				to.carries = append(to.carries, carried{e, len(f.body), f.info.Repair})
 			}
-			if b.drained && !l.normMore(f.info.Object) && c.addFlush(l, to, b) { // a few octets more, instead of a datagram later
+			if b.drained && !l.long.more(f.info.Object) && c.addFlush(l, to, b) { // a few octets more, instead of a datagram later
 				b.flushed = now
 			}
 		}
@@ -200,9 +214,9 @@ func (c *Carrier) addNORM(now time.Time, l *line, to *letter) bool {
 			continue
 		}
 		if b.flushes >= maxFlushes { // libnorm there does not know this object, or has forgotten it
-			c.Norm.Cancel(l.ID, b.id)
+			c.Road.Norm(api.NormCancel{Peer: l.ID, Object: b.id})
 			delete(l.long.under, number)
-			pieces{c, l}.begin(now, l.Box.At(mail.Attempt{Lane: frame.Bulk, Number: number}))
+			l.cut.beginLong(l, now, l.Box.At(mail.Attempt{Lane: frame.Bulk, Number: number}))
 			l.Counts.Repeated++
 			return false
 		}
@@ -224,9 +238,9 @@ func (c *Carrier) addFlush(l *line, to *letter, b *object) bool {
 	return ok
 }
 
-// normMore says whether data of the object waits for air.
-func (l *line) normMore(object uint16) bool {
-	for _, f := range l.long.out {
+// more says whether data of the object waits for air.
+func (l *long) more(object uint16) bool {
+	for _, f := range l.out {
 		if f.info.Kind == elide.Data && f.info.Object == object {
 			return true
 		}
@@ -255,7 +269,7 @@ func (c *Carrier) bulkDeadline(l *line) (at time.Time) {
 }
 
 // bulkAcked takes a long message that has arrived out of libnorm's hands.
-func (c *Carrier) bulkAcked(l *line, id mail.Attempt) {
+func (s *shared) bulkAcked(l *line, id mail.Attempt) {
 	if id.Lane != frame.Bulk {
 		return
 	}
@@ -265,8 +279,8 @@ func (c *Carrier) bulkAcked(l *line, id mail.Attempt) {
 		return
 	}
 	delete(l.long.under, id.Number)
-	if c.norm.up {
-		c.Norm.Cancel(l.ID, b.id)
+	if s.norm.up {
+		s.Road.Norm(api.NormCancel{Peer: l.ID, Object: b.id})
 	}
 }
 
@@ -289,19 +303,19 @@ func (c *Carrier) receiveNORM(now time.Time, l *line, body []byte, octets int) {
 		return
 	}
 	for _, packet := range packets {
-		c.Norm.Inject(l.ID, packet)
+		c.Road.Norm(api.NormInject{Peer: l.ID, Data: packet})
 	}
 }
 
-// NormObject: libnorm has put a long message of a peer together.
-func (c *Carrier) NormObject(now time.Time, peer uint16, generation uint8, number uint16, data []byte) {
+// normObject: libnorm has put a long message of a peer together.
+func (c *Carrier) normObject(now time.Time, peer uint16, generation uint8, number uint16, data []byte) {
 	l := c.lines[peer]
 	if l == nil {
 		return
 	}
 	if len(data) < objectHead { // canceled by its sender, or too large for libnorm: nothing of ours
 		l.long.wire.Delivered(generation, number)
-		c.RecordPeer(l.Peer)
+		l.Record()
 		c.Road.Drop("norm_empty")
 		return
 	}
@@ -317,6 +331,6 @@ func (c *Carrier) NormObject(now time.Time, peer uint16, generation uint8, numbe
 	if fresh == custody.New {
 		c.arrived(now, l, mail.Arrival{Place: id, Number: id.Number, Body: data[objectHead:]})
 	} else {
-		c.RecordPeer(l.Peer)
+		l.Record()
 	}
 }

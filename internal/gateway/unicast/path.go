@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"aldis/internal/due"
-	"aldis/internal/gateway/mail"
 	"aldis/internal/link/frame"
 )
 
@@ -32,7 +31,7 @@ const (
 
 // ask notes that a question goes now, and turns to another address when the one before had no answer. It says whether the
 // question should introduce us anew.
-func (l *line) ask(now time.Time, c *Carrier, probe bool) (anew bool) {
+func (l *line) ask(now time.Time, probe bool) (anew bool) {
 	q := &l.question
 	if q.hello && l.Met.KnowsUs {
 		q.asked = time.Time{}
@@ -44,10 +43,10 @@ func (l *line) ask(now time.Time, c *Carrier, probe bool) (anew bool) {
 		} else if probe {
 			q.misses++
 		}
-		missed := !q.asked.IsZero() && q.to == l.Addr && now.Sub(q.asked) >= c.Timing.Prompt && (!heard || !l.Proven())
+		missed := !q.asked.IsZero() && q.to == l.Addr && now.Sub(q.asked) >= l.of.Timing.Prompt && (!heard || !l.Proven())
 		if missed && l.Missed() && !q.told {
 			q.told = true
-			c.Road.Note("info", "a peer does not answer: its other address is tried in turn", "peer", l.Name, "tried", q.to, "next", l.Addr)
+			l.of.Road.Note("info", "a peer does not answer: its other address is tried in turn", "peer", l.Name, "tried", q.to, "next", l.Addr)
 		}
 		q.asked, q.to, q.hello = now, l.Addr, hello
 		anew = q.misses == strangeAfter || q.misses > 0 && q.misses%strangeAgain == 0
@@ -59,44 +58,19 @@ func (l *line) ask(now time.Time, c *Carrier, probe bool) (anew bool) {
 }
 
 // answered notes that the peer has what went to an address.
-func (l *line) answered(now time.Time, c *Carrier, at netip.AddrPort) {
-	l.asked = time.Time{}
+func (l *line) answered(now time.Time, at netip.AddrPort) {
+	l.question.asked = time.Time{}
 	if l.Answered(now, at) {
-		c.RecordPaths(l.Peer)
+		l.RecordPaths()
 	}
 }
 
 // readdressed makes the addresses durable with what the operator has written, and says when that is new.
-func (l *line) readdressed(c *Carrier) {
-	if l.changed {
-		c.Road.Note("info", "the configured address of a peer has changed: it is used instead of the learned one", "peer", l.Name, "address", l.Addr)
+func (l *line) readdressed() {
+	if l.question.changed {
+		l.of.Road.Note("info", "the configured address of a peer has changed: it is used instead of the learned one", "peer", l.Name, "address", l.Addr)
 	}
-	if l.changed || !l.journal {
-		c.RecordPaths(l.Peer)
+	if l.question.changed || !l.question.journal {
+		l.RecordPaths()
 	}
-}
-
-// Readdress takes an address that the operator has written anew; an invalid one: he names none any more, and what is known
-// stays.
-func Readdress(c *Carrier, p *mail.Peer, addr netip.AddrPort) {
-	if l := c.lines[p.ID]; l.Write(addr) {
-		c.Road.Note("info", "the configured address of a peer has changed: it is used instead of the learned one", "peer", p.Name, "address", addr)
-		c.RecordPaths(p)
-	}
-}
-
-// Greet sends a hello at once to an address that is not believed to be the peer's, and nothing else.
-func (c *Carrier) Greet(now time.Time, p *mail.Peer, to netip.AddrPort, hello frame.Hello) {
-	l := c.lines[p.ID]
-	body := frame.Append(nil, hello, true)
-	data, ok := c.Road.Seal(p.ID, true, body)
-	if !ok {
-		return
-	}
-	p.Ledger.Head(mail.Sent, true)
-	p.Ledger.Add(mail.Sent, mail.Key, len(body))
-	p.Counts.DatagramsSent++
-	air, rate := c.airOf(l)
-	air.Took(now, c.Profile, len(data), rate)
-	c.Road.Send(to, data)
 }

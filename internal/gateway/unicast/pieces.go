@@ -17,7 +17,7 @@ import (
 // A long message to a peer that understands pieces goes in pieces that fill datagrams, instead of libnorm's segments. The message
 // has a number of the bulk lane, each piece one of the direct lane. docs/decisions/pieces.md.
 
-// cut is the messages that go in pieces to one peer.
+// cut is the messages that go in pieces to one peer. Its methods take the line that it belongs to.
 type cut struct {
 	piece.Cutter
 	unasked int  // octets of pieces since a receipt was asked for
@@ -27,12 +27,6 @@ type cut struct {
 
 // strikes is how often a peer has to say that it has all pieces of a message but not the message, before that goes anew.
 const strikes = 3
-
-// pieces cuts the long messages of a line, and joins those of its peer.
-type pieces struct {
-	c *Carrier
-	l *line
-}
 
 // inPieces says whether a message goes in pieces if it is a long one. To a peer that is silent for hours none does: that peer
 // acknowledges nothing, and the pieces would use up the numbers that may be ahead.
@@ -51,103 +45,92 @@ func (l *line) mayCut() bool {
 	return l.Met.KnowsUs && l.cut.Octets() < 2*l.held && l.sender.RoomFor(frame.Direct, max(0, custody.ShortAhead-l.sender.Window(frame.Direct)))
 }
 
-// Progress is how many octets of a long message are at the peer, and how many it has as coded; 0, 0: it does not go in pieces.
-func Progress(c *Carrier, e *mail.Entry) (there, all int) {
-	if e.At.Number == 0 || e.At.Lane != frame.Bulk {
-		return 0, 0
-	}
-	return c.lines[e.Peer.ID].cut.Progress(e.At.Number)
-}
-
 // ready says whether a piece may go.
-func (p pieces) ready() bool {
-	_, _, open := p.l.cut.Next()
-	return open && p.l.mayCut()
+func (k *cut) ready(l *line) bool {
+	_, _, open := k.Next()
+	return open && l.mayCut()
 }
 
 // startBulk begins the long messages that the window has room for: it cuts them in pieces, or gives them to libnorm.
-func (p pieces) startBulk(now time.Time) {
-	p.goOn(now)
+func (k *cut) startBulk(l *line, now time.Time) {
+	k.goOn(l, now)
 	for {
-		e := p.next()
+		e := k.nextLong(l)
 		if e == nil || !e.Coded {
 			return
 		}
-		at := mail.Attempt{Lane: frame.Bulk, Number: p.l.sender.Next(frame.Bulk)}
-		e = p.c.assign(p.l, at, e.Message)
-		p.begin(now, e)
-		p.l.audience.SentLong(e.Content.Payload, at.Number)
+		at := mail.Attempt{Lane: frame.Bulk, Number: l.sender.Next(frame.Bulk)}
+		e = l.of.assign(l, at, e.Message)
+		k.beginLong(l, now, e)
+		l.audience.SentLong(e.Content.Payload, at.Number)
 	}
 }
 
-// next is the next long message that may begin; nil: there is none.
-func (p pieces) next() *mail.Entry {
-	if e := p.l.first(frame.Bulk); e != nil && (p.c.norm.up || p.l.inPieces(e)) {
+// nextLong is the next long message that may begin; nil: there is none.
+func (k *cut) nextLong(l *line) *mail.Entry {
+	if e := l.first(frame.Bulk); e != nil && (l.of.norm.up || l.inPieces(e)) {
 		return e
 	}
 	return nil
 }
 
-// begin begins a long message that has its number, for the first time or anew. One that is more urgent than what is half cut
+// beginLong begins a long message that has its number, for the first time or anew. One that is more urgent than what is half cut
 // is read before that, and so spells its flow out.
-func (p pieces) begin(now time.Time, e *mail.Entry) {
-	c, l := p.c, p.l
-	_, rank, open := l.cut.Next()
+func (k *cut) beginLong(l *line, now time.Time, e *mail.Entry) {
+	_, rank, open := k.Next()
 	free := open && e.Rank() > rank && l.inPieces(e)
 	flow, spells := l.audience.Long(e.Content.Payload, e.At.Number)
-	texts := c.Road.Texts(l.Peer)
+	texts := l.of.Road.Texts(l.Peer)
 	if !free {
 		l.audience.EncodeLong(texts, e.Content.Payload, e.At.Number)
 	}
-	body := c.pack(e.Message, flow, spells || free, texts)
+	body := l.of.pack(e.Message, flow, spells || free, texts)
 	switch {
 	case l.inPieces(e) && len(body) <= piece.MaxObject:
-		l.cut.Begin(e.At.Number, e.Rank(), free, body)
+		k.Begin(e.At.Number, e.Rank(), free, body)
 		l.sender.Sent(now, e.At)
-	case c.norm.up:
-		c.enqueueObject(now, l, e, body)
+	case l.of.norm.up:
+		l.of.enqueueObject(now, l, e, body)
 	default:
-		l.cut.strays = true
+		k.strays = true
 	}
 }
 
 // goOn begins anew with messages that have their number and are in nobody's hands: after a restart, or when the peer has another
 // version now.
-func (p pieces) goOn(now time.Time) {
-	l := p.l
+func (k *cut) goOn(l *line, now time.Time) {
 	if !l.Met.Pieces {
-		for _, number := range l.cut.All() {
-			l.cut.End(number)
-			l.cut.strays = true
+		for _, number := range k.All() {
+			k.End(number)
+			k.strays = true
 		}
 	}
-	if !l.cut.strays {
+	if !k.strays {
 		return
 	}
-	l.cut.strays = false
+	k.strays = false
 	for _, e := range l.Box.UnderWay(frame.Bulk) {
 		n, cuts := e.At.Number, l.inPieces(e)
 		switch {
-		case e.Held || l.long.under[n] != nil || l.cut.Has(n):
-		case cuts && !l.Met.KnowsUs, !cuts && !p.c.norm.up:
-			l.cut.strays = true
+		case e.Held || l.long.under[n] != nil || k.Has(n):
+		case cuts && !l.Met.KnowsUs, !cuts && !l.of.norm.up:
+			k.strays = true
 		default:
-			p.begin(now, e)
+			k.beginLong(l, now, e)
 		}
 	}
 }
 
 // turn says whether a piece goes before short messages: it has waited enough, it is more urgent, or its source has the turn.
-func (p pieces) turn() bool {
-	l := p.l
-	number, rank, ok := l.cut.Next()
+func (k *cut) turn(l *line) bool {
+	number, rank, ok := k.Next()
 	next := l.first(frame.Direct)
 	switch {
 	case !ok || next == nil:
 		return false
 	case rank != next.Rank():
 		return rank > next.Rank()
-	case l.cut.passed >= mostDirect:
+	case k.passed >= mostDirect:
 		return true
 	}
 	e := l.Box.At(mail.Attempt{Lane: frame.Bulk, Number: number})
@@ -157,54 +140,53 @@ func (p pieces) turn() bool {
 // spares says whether a letter goes as it is, though it has room for a piece: where short messages fill less than half of it, a
 // piece behind them would keep them on the air twice as long. Where the bill has units the rest of a unit costs nothing, and the
 // letter is filled all the same.
-func (p pieces) spares(to *letter) bool {
+func (k *cut) spares(l *line, to *letter) bool {
 	short := slices.ContainsFunc(to.frames, func(f frame.Frame) bool {
 		_, data := f.(frame.Data)
 		return data
 	})
-	spares := short && p.c.Profile.UnitOctets == 0 && to.budget > p.c.Profile.Filled()/2
-	if spares && p.ready() {
-		p.l.cut.passed++
+	spares := short && l.of.Profile.UnitOctets == 0 && to.budget > l.of.Profile.Filled()/2
+	if spares && k.ready(l) {
+		k.passed++
 	}
 	return spares
 }
 
 // fill puts pieces into a letter until it is full; false: it got none.
-func (p pieces) fill(now time.Time, to *letter) (any bool) {
-	l := p.l
+func (k *cut) fill(l *line, now time.Time, to *letter) (any bool) {
 	for {
-		p.startBulk(now)
-		number, rank, ok := l.cut.Next()
+		k.startBulk(l, now)
+		number, rank, ok := k.Next()
 		if !ok || !l.mayCut() {
 			break
 		}
-		to.hurries(rank, p.c.Profile.Filled())
-		f, last, ok := l.cut.Cut(min(to.budget+p.riding(to), p.most()) - p.head(to))
+		to.hurries(rank, l.of.Profile.Filled())
+		f, last, ok := k.Cut(min(to.budget+k.riding(l, to), k.most(l)) - k.head(l, to))
 		if !ok {
 			break
 		}
 		at := mail.Attempt{Lane: frame.Direct, Number: l.sender.Next(frame.Direct)}
-		f.Prompt = p.asks(len(f.Body), last)
-		if !p.add(now, to, at, f, number, mail.Payload) {
+		f.Prompt = k.asks(l, len(f.Body), last)
+		if !k.add(l, now, to, at, f, number, mail.Payload) {
 			break
 		}
 		any = true
 	}
 	if any {
-		l.cut.passed = 0
-	} else if p.ready() {
-		l.cut.passed++
+		k.passed = 0
+	} else if k.ready(l) {
+		k.passed++
 	}
 	return any
 }
 
 // most is what a piece's frame may take, so that it fits a datagram when it goes again with a number of 16 bits and a receipt.
-func (p pieces) most() int { return p.c.Profile.Filled() - seal.OverheadShort - 2 }
+func (k *cut) most(l *line) int { return l.of.Profile.Filled() - seal.OverheadShort - 2 }
 
 // head is what stands before a piece's body, and riding the room of the receipt that it takes along.
-func (p pieces) head(to *letter) int {
+func (k *cut) head(l *line, to *letter) int {
 	head := 3
-	if !p.l.sender.Short(mail.Attempt{Lane: frame.Direct, Number: p.l.sender.Next(frame.Direct)}) {
+	if !l.sender.Short(mail.Attempt{Lane: frame.Direct, Number: l.sender.Next(frame.Direct)}) {
 		head++
 	}
 	if to.ride != nil {
@@ -213,7 +195,7 @@ func (p pieces) head(to *letter) int {
 	return head
 }
 
-func (p pieces) riding(to *letter) int {
+func (k *cut) riding(l *line, to *letter) int {
 	if to.ride == nil {
 		return 0
 	}
@@ -222,14 +204,12 @@ func (p pieces) riding(to *letter) int {
 
 // asks says whether a piece of so many octets asks for a receipt at once: when half of what may be under way has gone since
 // the last that did, and when it is the end of all that waits.
-func (p pieces) asks(octets int, last bool) bool {
-	l := p.l
-	return l.cut.unasked+octets >= l.held || last && l.Box.Waiting(frame.Direct, frame.Bulk) == 0 && l.cut.Open() == 1
+func (k *cut) asks(l *line, octets int, last bool) bool {
+	return k.unasked+octets >= l.held || last && l.Box.Waiting(frame.Direct, frame.Bulk) == 0 && k.Open() == 1
 }
 
 // add puts a piece under a number into a letter, for the first time or again.
-func (p pieces) add(now time.Time, to *letter, at mail.Attempt, f frame.Piece, object uint64, kind mail.Kind) bool {
-	c, l := p.c, p.l
+func (k *cut) add(l *line, now time.Time, to *letter, at mail.Attempt, f frame.Piece, object uint64, kind mail.Kind) bool {
 	f.Number, f.Short = uint16(at.Number), l.sender.Short(at)
 	if f.Short {
 		f.Number &= 0xff
@@ -241,12 +221,12 @@ func (p pieces) add(now time.Time, to *letter, at mail.Attempt, f frame.Piece, o
 		if got := l.sender.Assign(frame.Direct); got != at.Number {
 			panic("unicast: numbers out of step")
 		}
-		l.cut.Gave(at.Number, f)
-		c.Road.Record(bucketCut, p.key(at.Number), []byte{f.Object})
-		c.RecordPeer(l.Peer)
+		k.Gave(at.Number, f)
+		l.of.Road.Record(bucketCut, k.key(l, at.Number), []byte{f.Object})
+		l.Record()
 	}
-	if l.cut.unasked += len(f.Body); f.Prompt {
-		l.unasked, l.silent, l.cut.unasked = 0, 0, 0
+	if k.unasked += len(f.Body); f.Prompt {
+		l.unasked, l.silent, k.unasked = 0, 0, 0
 		l.sender.SentPrompt(now, at)
 	} else {
 		l.sender.Sent(now, at)
@@ -260,22 +240,22 @@ func (p pieces) add(now time.Time, to *letter, at mail.Attempt, f frame.Piece, o
 	return true
 }
 
-// again puts a piece that was lost into a letter; false: it does not fit.
-func (p pieces) again(now time.Time, to *letter, at mail.Attempt) bool {
-	f, object, _ := p.l.cut.Again(at.Number)
-	f.Prompt = p.l.cut.Open() == 0 && p.l.Box.Waiting(frame.Direct, frame.Bulk) == 0
-	if !p.l.Met.Pieces { // it has an older version now, and waits for the number
-		return p.void(now, to, at)
+// repeat puts a piece that was lost into a letter; false: it does not fit.
+func (k *cut) repeat(l *line, now time.Time, to *letter, at mail.Attempt) bool {
+	f, object, _ := k.Again(at.Number)
+	f.Prompt = k.Open() == 0 && l.Box.Waiting(frame.Direct, frame.Bulk) == 0
+	if !l.Met.Pieces { // it has an older version now, and waits for the number
+		return k.void(l, now, to, at)
 	}
-	if !p.add(now, to, at, f, object, mail.Repair) {
+	if !k.add(l, now, to, at, f, object, mail.Repair) {
 		return false
 	}
-	p.l.Counts.Repeated++
+	l.Counts.Repeated++
 	return true
 }
 
 // void puts a message without content into a letter, in the place of a piece.
-func (p pieces) void(now time.Time, to *letter, at mail.Attempt) bool {
+func (k *cut) void(l *line, now time.Time, to *letter, at mail.Attempt) bool {
 	body, err := envelope.Append(nil, envelope.Message{Void: []envelope.Hash{{}}}, 0, true)
 	if err != nil {
 		panic(err) // it has neither text nor document
@@ -283,34 +263,33 @@ func (p pieces) void(now time.Time, to *letter, at mail.Attempt) bool {
 	if !to.addRiding(frame.Data{Number: uint16(at.Number), Body: body}, mail.Repair) {
 		return false
 	}
-	p.l.sender.Sent(now, at)
+	l.sender.Sent(now, at)
 	return true
 }
 
-// arrived notes that the peer has what has this number, if it is a piece; acked: and all before it.
-func (p pieces) arrived(at mail.Attempt, acked bool) {
-	if at.Lane == frame.Direct && p.l.cut.Arrived(at.Number, acked) && acked {
-		p.c.Road.Record(bucketCut, p.key(at.Number), nil)
+// noteArrived notes that the peer has what has this number, if it is a piece; acked: and all before it.
+func (k *cut) noteArrived(l *line, at mail.Attempt, acked bool) {
+	if at.Lane == frame.Direct && k.Arrived(at.Number, acked) && acked {
+		l.of.Road.Record(bucketCut, k.key(l, at.Number), nil)
 	}
 }
 
 // missed is called when the peer has said what it has. A message of which it has all pieces, and which it has not, goes anew.
-func (p pieces) missed(now time.Time) {
-	for _, number := range p.l.cut.Strike(strikes) {
-		p.l.cut.End(number)
-		p.l.cut.strays = true
-		p.l.Counts.Repeated++
+func (k *cut) missed(l *line, now time.Time) {
+	for _, number := range k.Strike(strikes) {
+		k.End(number)
+		k.strays = true
+		l.Counts.Repeated++
 	}
-	p.goOn(now)
+	k.goOn(l, now)
 }
 
 // join takes a piece of the peer in its turn.
-func (p pieces) join(now time.Time, number uint64, body []byte) {
-	c, l := p.c, p.l
+func (k *cut) join(l *line, now time.Time, number uint64, body []byte) {
 	f, _, err := frame.Parse(body)
 	part, ok := f.(frame.Piece)
 	if err != nil || !ok {
-		c.Road.Drop("piece_record")
+		l.of.Road.Drop("piece_record")
 		return
 	}
 	low := piece.Number(part.Object, l.receiver.Cumulative(frame.Bulk))
@@ -325,19 +304,19 @@ func (p pieces) join(now time.Time, number uint64, body []byte) {
 			kept = false
 			continue
 		}
-		c.Road.Record(bucketPiece, p.key(n), nil)
+		l.of.Road.Record(bucketPiece, k.key(l, n), nil)
 	}
 	if kept {
-		c.Road.Record(bucketPiece, p.key(number), body)
+		l.of.Road.Record(bucketPiece, k.key(l, number), body)
 	}
 	for range gaveUp {
-		c.Road.Drop("piece_room")
+		l.of.Road.Drop("piece_room")
 	}
 	switch {
 	case err == piece.ErrLarge:
-		c.Road.Drop("piece_large")
+		l.of.Road.Drop("piece_large")
 	case err != nil:
-		c.Road.Drop("piece_orphan")
+		l.of.Road.Drop("piece_orphan")
 	}
 	if whole == nil {
 		return
@@ -345,35 +324,35 @@ func (p pieces) join(now time.Time, number uint64, body []byte) {
 	id, fresh := l.receiver.AcceptRiding(now, frame.Bulk, low)
 	switch fresh {
 	case custody.New:
-		c.arrived(now, l, mail.Arrival{Place: id, Number: id.Number, Body: whole.Body, Free: whole.Free})
+		l.of.arrived(now, l, mail.Arrival{Place: id, Number: id.Number, Body: whole.Body, Free: whole.Free})
 	case custody.Duplicate:
 		l.Counts.Duplicates++
 	case custody.Beyond:
-		c.Road.Drop("beyond_window")
+		l.of.Road.Drop("beyond_window")
 	}
 }
 
 // clear forgets what goes to the peer: it begins anew.
-func (p pieces) clear() {
-	for _, at := range p.l.cut.Numbers() {
-		p.c.Road.Record(bucketCut, p.key(at), nil)
+func (k *cut) clear(l *line) {
+	for _, at := range k.Numbers() {
+		l.of.Road.Record(bucketCut, k.key(l, at), nil)
 	}
-	p.l.cut = cut{}
+	*k = cut{}
 }
 
-// forget forgets what has come in pieces: the peer begins anew.
-func (p pieces) forget() {
-	for _, number := range p.l.joiner.Clear() {
-		p.c.Road.Record(bucketPiece, p.key(number), nil)
+// forgetReceived forgets what has come in pieces: the peer begins anew.
+func (k *cut) forgetReceived(l *line) {
+	for _, number := range l.joiner.Clear() {
+		l.of.Road.Record(bucketPiece, k.key(l, number), nil)
 	}
 }
 
-func (p pieces) key(number uint64) []byte {
-	return binary.BigEndian.AppendUint64(peerKey(p.l.ID), number)
+func (k *cut) key(l *line, number uint64) []byte {
+	return binary.BigEndian.AppendUint64(peerKey(l.ID), number)
 }
 
-// restore takes a record of either bucket; those of a peer come by number.
-func (p pieces) restore(r api.Record) error {
+// restoreRecord takes a record of either bucket; those of a peer come by number.
+func (k *cut) restoreRecord(l *line, r api.Record) error {
 	if len(r.Key) != 10 {
 		return mail.ErrRecord
 	}
@@ -382,8 +361,8 @@ func (p pieces) restore(r api.Record) error {
 		if len(r.Value) != 1 {
 			return mail.ErrRecord
 		}
-		p.l.cut.Restore(number, r.Value[0])
-		p.l.sender.Restore(mail.Attempt{Lane: frame.Direct, Number: number})
+		k.Restore(number, r.Value[0])
+		l.sender.Restore(mail.Attempt{Lane: frame.Direct, Number: number})
 		return nil
 	}
 	f, rest, err := frame.Parse(r.Value)
@@ -391,6 +370,6 @@ func (p pieces) restore(r api.Record) error {
 	if err != nil || !ok || len(rest) > 0 {
 		return mail.ErrRecord
 	}
-	p.l.joiner.Add(number, part)
+	l.joiner.Add(number, part)
 	return nil
 }

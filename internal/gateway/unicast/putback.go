@@ -10,15 +10,8 @@ import (
 	"aldis/internal/link/frame"
 )
 
-// Numbers are those of the messages to and from one peer, as HELLOs tell them. By them a gateway sees that it, or the peer,
-// was put back to an older copy of its data: docs/decisions/put-back.md.
-type Numbers struct {
-	c *Carrier
-	l *line
-}
-
-// Numbers of a peer.
-func (c *Carrier) Numbers(p *mail.Peer) Numbers { return Numbers{c, c.lines[p.ID]} }
+// By the numbers of messages that HELLOs say a gateway sees that it, or the peer, was put back to an older copy of its data:
+// docs/decisions/put-back.md.
 
 // starts are this start of the gateway and those before it of which the peer has not said that it has heard, the oldest
 // first. The numbers that those gave may be known there, or not; or the data were put back since, and a message that is known
@@ -59,26 +52,26 @@ func (s *starts) after(boot uint32) [frame.Lanes]uint64 {
 	return s.list[len(s.list)-1].first
 }
 
-// begin notes the numbers with which this start begins, until the peer has heard of it.
-func (n Numbers) begin() {
-	next := start{boot: n.c.Boot}
+// beginStart notes the numbers with which this start begins, until the peer has heard of it.
+func (l *line) beginStart() {
+	next := start{boot: l.of.Boot}
 	for lane := range next.first {
-		next.first[lane] = n.l.sender.First(frame.Lane(lane))
+		next.first[lane] = l.sender.First(frame.Lane(lane))
 	}
-	n.l.starts.add(next)
-	n.l.starts.heard = false
+	l.starts.add(next)
+	l.starts.heard = false
 	var value []byte
-	for _, one := range n.l.starts.list {
+	for _, one := range l.starts.list {
 		value = binary.BigEndian.AppendUint32(value, one.boot)
 		for _, first := range one.first {
 			value = binary.BigEndian.AppendUint64(value, first)
 		}
 	}
-	n.c.Road.Record(bucketFirst, peerKey(n.l.ID), value)
+	l.of.Road.Record(bucketFirst, peerKey(l.ID), value)
 }
 
-// recall takes what begin noted in an earlier start.
-func (n Numbers) recall(value []byte) error {
+// recallStarts takes what beginStart noted in an earlier start.
+func (l *line) recallStarts(value []byte) error {
 	if len(value) == 0 || len(value)%startOctets != 0 {
 		return mail.ErrRecord
 	}
@@ -87,43 +80,63 @@ func (n Numbers) recall(value []byte) error {
 		for lane := range one.first {
 			one.first[lane] = binary.BigEndian.Uint64(value[4+8*lane:])
 		}
-		n.l.starts.add(one)
+		l.starts.add(one)
 	}
 	return nil
 }
 
-// Known: the peer has heard of this start, and has compared.
-func (n Numbers) Known() {
-	if s := &n.l.starts; !s.heard {
+// startKnown: the peer has heard of this start, and has compared.
+func (l *line) startKnown() {
+	if s := &l.starts; !s.heard {
 		s.list, s.heard = s.list[len(s.list)-1:], true
-		n.c.Road.Record(bucketFirst, peerKey(n.l.ID), nil)
+		l.of.Road.Record(bucketFirst, peerKey(l.ID), nil)
 	}
 }
 
-// Tell puts them into a HELLO to the peer.
-func (n Numbers) Tell(h *frame.Hello) {
+// Hello says which numbers this node and the peer have, and whether segments of long messages may be cut again.
+func (l *line) Hello(h *frame.Hello) {
+	h.Pieces = l.of.Messages
 	for lane := range frame.Lane(frame.Lanes) {
-		h.First[lane] = uint16(n.l.sender.First(lane))
+		h.First[lane] = uint16(l.sender.First(lane))
 	}
-	for _, one := range n.l.starts.list[:len(n.l.starts.list)-1] {
+	for _, one := range l.starts.list[:len(l.starts.list)-1] {
 		earlier := frame.Start{Boot: one.boot}
 		for lane, first := range one.first {
 			earlier.First[lane] = uint16(first)
 		}
 		h.Starts = append(h.Starts, earlier)
 	}
-	h.Seen = uint16(n.l.receiver.Cumulative(frame.Direct))
-	met := &n.l.Met
+	h.Seen = uint16(l.receiver.Cumulative(frame.Direct))
+	met := &l.Met
 	h.End, h.Ended, h.Void = met.Ending, met.Refused == mail.Ended, met.Refused == mail.Void
 	if h.Void {
 		h.Known = met.Compared
 	}
 }
 
-// Compare looks whether the starts of the peer after the last whose numbers count, of which this HELLO tells, give numbers
+// Compare compares numbers: once in each start of a peer those that it begins with, and always what it has of ours.
+func (l *line) Compare(now time.Time, h frame.Hello, boot uint32) {
+	met := &l.Met
+	l.compareStarts(h, boot)
+	if h.End && h.Stream == met.InStream && met.Refused == mail.Taken {
+		met.Refused = mail.Ended
+		l.Record()
+	}
+	if met.Refused != mail.Taken { // also when that was said before: the peer may not have heard it
+		l.refuse(now)
+	}
+	if met.KnowsUs {
+		l.startKnown()
+	}
+	if l.of.Messages {
+		l.compareSeen(now, h)
+	}
+}
+
+// compareStarts looks whether the starts of the peer after the last whose numbers count, of which this HELLO tells, give numbers
 // again that are taken. Then nothing of them counts until the peer begins a new stream.
-func (n Numbers) Compare(h frame.Hello, boot uint32) {
-	met := &n.l.Met
+func (l *line) compareStarts(h frame.Hello, boot uint32) {
+	met := &l.Met
 	if met.Compared == boot || met.Refused == mail.Void {
 		return
 	}
@@ -136,38 +149,37 @@ func (n Numbers) Compare(h frame.Hello, boot uint32) {
 	}
 	again, reused := 0, false
 	for lane := range frame.Lane(frame.Lanes) {
-		m, ok := n.l.receiver.Reused(lane, first[lane])
+		m, ok := l.receiver.Reused(lane, first[lane])
 		again, reused = again+m, reused || ok
 	}
 	if !reused {
 		met.Compared = boot
-		n.c.RecordPeer(n.l.Peer)
+		l.Record()
 		return
 	}
 	met.Refused = mail.Void
-	n.c.RecordPeer(n.l.Peer)
-	n.c.Road.Note("warn", "a peer was put back to an older copy of its data and begins anew: what its local peers had given it since then and it had not sent is lost",
-		"peer", n.l.Name, "of_it_arrived_since_then", again)
+	l.Record()
+	l.of.Road.Note("warn", "a peer was put back to an older copy of its data and begins anew: what its local peers had given it since then and it had not sent is lost",
+		"peer", l.Name, "of_it_arrived_since_then", again)
 }
 
-// Refuse tells the peer that nothing of it counts, with all that is here of it: so it knows which messages need not go
+// refuse tells the peer that nothing of it counts, with all that is here of it: so it knows which messages need not go
 // again. What waits for its turn is delivered: what was before it does not come any more.
-func (n Numbers) Refuse(now time.Time) {
-	n.deliverHeld(now, true)
-	n.l.receiver.Probed(now)
-	n.l.Met.Owe(now)
-	n.c.RecordPeer(n.l.Peer)
+func (l *line) refuse(now time.Time) {
+	l.deliverHeld(now, true)
+	l.receiver.Probed(now)
+	l.Met.Owe(now)
+	l.Record()
 }
 
 // deliverHeld delivers what came before its turn. Where receipts for it go out yet, its places are kept.
-func (n Numbers) deliverHeld(now time.Time, keep bool) {
-	l := n.l
+func (l *line) deliverHeld(now time.Time, keep bool) {
 	for _, a := range l.early.TakeAll() {
 		if len(a.Body) > 0 && !a.Piece { // of what is not whole its sender has the whole
-			if err := n.c.Road.Open(now, l.Peer, a.Place, a.Body); err != nil {
+			if err := l.of.Road.Open(now, l.Peer, a.Place, a.Body); err != nil {
 				l.receiver.Reject(now, a.Place) // its sender may have it yet
 				l.Counts.Unreadable++
-				n.c.Road.Note("error", "a message of a peer cannot be read without what was before it, and is dropped unless the peer sends it again",
+				l.of.Road.Note("error", "a message of a peer cannot be read without what was before it, and is dropped unless the peer sends it again",
 					"peer", l.Name, "number", a.Number, "error", err)
 				continue
 			}
@@ -178,9 +190,9 @@ func (n Numbers) deliverHeld(now time.Time, keep bool) {
 	}
 }
 
-// Heed looks whether a HELLO lacks what the peer has acknowledged, or knows more than we have sent.
-func (n Numbers) Heed(now time.Time, h frame.Hello, boot uint32) {
-	s, met := n.l.sender, &n.l.Met
+// compareSeen looks whether a HELLO lacks what the peer has acknowledged, or knows more than we have sent.
+func (l *line) compareSeen(now time.Time, h frame.Hello) {
+	s, met := l.sender, &l.Met
 	settled, seen := s.Settled(frame.Direct), h.Seen
 	switch {
 	case met.Anew != mail.Taken: // it has said so itself
@@ -196,43 +208,43 @@ func (n Numbers) Heed(now time.Time, h frame.Hello, boot uint32) {
 	}
 	ahead := int(int16(seen - uint16(settled)))
 	if ahead < 0 {
-		n.end(now, -ahead)
-	} else if h.HeardBoot == boot && settled+uint64(ahead) >= s.Next(frame.Direct) {
-		n.end(now, 0)
+		l.endStream(now, -ahead)
+	} else if h.HeardBoot == l.of.Boot && settled+uint64(ahead) >= s.Next(frame.Direct) {
+		l.endStream(now, 0)
 	}
 }
 
-// end stops our stream: the peer does not have what it has acknowledged. Nothing more goes until it has said what it has. Only a
+// endStream stops our stream: the peer does not have what it has acknowledged. Nothing more goes until it has said what it has. Only a
 // start can have put it back; without one, what has happened there is not known.
-func (n Numbers) end(now time.Time, lost int) {
-	if n.l.Met.Ending {
+func (l *line) endStream(now time.Time, lost int) {
+	if l.Met.Ending {
 		return
 	}
-	n.l.Met.End(now)
-	if n.l.Met.Started {
-		n.c.Road.Note("warn", "a peer was put back to an older copy of its data: what it needs is sent anew, but not what it had acknowledged",
-			"peer", n.l.Name, "it_may_have_lost", lost)
+	l.Met.End(now)
+	if l.Met.Started {
+		l.of.Road.Note("warn", "a peer was put back to an older copy of its data: what it needs is sent anew, but not what it had acknowledged",
+			"peer", l.Name, "it_may_have_lost", lost)
 		return
 	}
-	n.c.Road.Note("warn", "a peer lacks messages that it has acknowledged: what it needs is sent anew, but not those",
-		"peer", n.l.Name, "it_may_have_lost", lost)
+	l.of.Road.Note("warn", "a peer lacks messages that it has acknowledged: what it needs is sent anew, but not those",
+		"peer", l.Name, "it_may_have_lost", lost)
 }
 
 // named is what a receipt of the peer acknowledges, and what it names of which not all before it has come.
-func (n Numbers) named(now time.Time, r frame.Receipt, newest bool) (acked, held []mail.Attempt) {
-	s, met := n.l.sender, &n.l.Met
+func (c *Carrier) named(now time.Time, l *line, r frame.Receipt, newest bool) (acked, held []mail.Attempt) {
+	s, met := l.sender, &l.Met
 	switch {
 	case met.Anew == mail.Void:
-		return s.Last(r, n.l.starts.after(met.Known)), nil
+		return s.Last(r, l.starts.after(met.Known)), nil
 	case met.Anew == mail.Ended:
 		return s.Last(r, [frame.Lanes]uint64{math.MaxUint64, math.MaxUint64}), nil
 	}
 	if met.KnowsUs && newest {
 		for _, at := range s.Dropped(r) {
-			n.again(now, at)
+			c.sendAgain(now, l, at)
 		}
 	}
-	acked, held = s.Earlier(r, n.l.starts.list[0].first)
+	acked, held = s.Earlier(r, l.starts.list[0].first)
 	if met.KnowsUs {
 		a, h := s.Receipt(now, r)
 		acked, held = append(acked, a...), append(held, h...)
@@ -240,13 +252,13 @@ func (n Numbers) named(now time.Time, r frame.Receipt, newest bool) (acked, held
 	return acked, held
 }
 
-// again: the peer had a message, and could not read it when its turn came.
-func (n Numbers) again(now time.Time, at mail.Attempt) {
-	e := n.l.Box.At(at)
+// sendAgain: the peer had a message, and could not read it when its turn came.
+func (c *Carrier) sendAgain(now time.Time, l *line, at mail.Attempt) {
+	e := l.Box.At(at)
 	if e == nil {
 		return
 	}
 	if e.Held = false; at.Lane == frame.Bulk {
-		pieces(n).begin(now, e)
+		l.cut.beginLong(l, now, e)
 	}
 }

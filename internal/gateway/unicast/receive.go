@@ -29,9 +29,9 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 		}
 	case frame.Answer:
 		l.sender.Answer(now, f.ID)
-		pieces{c, l}.missed(now)
-		if f.ID == l.probe && !l.asked.IsZero() {
-			l.answered(now, c, l.to)
+		l.cut.missed(l, now)
+		if f.ID == l.question.probe && !l.question.asked.IsZero() {
+			l.answered(now, l.question.to)
 		}
 	case frame.Data:
 		kind, octets = c.receiveData(now, l, f, false, octets, newest)
@@ -40,7 +40,7 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 			Body: frame.Append(nil, frame.Piece{Short: true, Object: f.Object, Total: f.Total, Free: f.Free, Body: f.Body}, true)}
 		kind, octets = c.receiveData(now, l, d, true, octets, newest)
 	case frame.NORM:
-		if !l.takes(now, c) {
+		if !l.takes(now) {
 			break
 		}
 		c.receiveNORM(now, l, f.Body, octets)
@@ -58,12 +58,12 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 // anew.
 //
 // A HELLO that others have overtaken says nothing of the stream that they are of. The peer takes it for said: it is asked again.
-func (l *line) takes(now time.Time, c *Carrier) bool {
+func (l *line) takes(now time.Time) bool {
 	switch {
 	case l.Met.Refused != mail.Taken:
-		c.Road.Drop("refused_stream")
-	case !l.Met.Placed && !c.silent:
-		c.Road.Drop("unknown_stream")
+		l.of.Road.Drop("refused_stream")
+	case !l.Met.Placed && !l.of.silent:
+		l.of.Road.Drop("unknown_stream")
 		if l.Met.KnowsUs {
 			l.Met.KnowsUs = false
 			l.Met.Owe(now)
@@ -84,7 +84,7 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, piece bool, 
 			c.receipt(now, l, frame.Receipt{Lane: frame.Direct, Cumulative: l.sender.Widen(frame.Direct, f.Cumulative)}, true)
 		}
 	}
-	if !l.takes(now, c) {
+	if !l.takes(now) {
 		return mail.Payload, octets
 	}
 	number, known := l.passed.widen(l.Stamp, uint8(f.Number))
@@ -110,7 +110,7 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, piece bool, 
 	switch fresh {
 	case custody.New:
 		c.arrived(now, l, a)
-		l.readAhead(now, c)
+		l.readAhead(now)
 		return l.Opened, octets
 	case custody.Duplicate:
 		if unread, kept := l.early.Get(at); newest && kept && len(unread.Body) > 0 && !unread.Piece && !piece {
@@ -125,7 +125,7 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, piece bool, 
 }
 
 // arrived keeps a message that is new and delivers what is in order now. What this turn has no room for Step delivers.
-func (c *Carrier) arrived(now time.Time, l *line, a mail.Arrival) {
+func (s *shared) arrived(now time.Time, l *line, a mail.Arrival) {
 	at := a.Place
 	next, ok := l.receiver.Next(at.Lane)
 	durable := !ok || next != at || !l.Turn.Room(now)
@@ -134,12 +134,12 @@ func (c *Carrier) arrived(now time.Time, l *line, a mail.Arrival) {
 	if durable {
 		at = mail.Attempt{Lane: at.Lane}
 	}
-	c.read(now, l, at.Lane, at)
-	c.RecordPeer(l.Peer)
+	s.read(now, l, at.Lane, at)
+	l.Record()
 }
 
 // read delivers what is in order in a lane while this turn has room; fresh is not in the journal.
-func (c *Carrier) read(now time.Time, l *line, lane frame.Lane, fresh mail.Attempt) {
+func (s *shared) read(now time.Time, l *line, lane frame.Lane, fresh mail.Attempt) {
 	defer l.receiver.Read(now, lane)
 	for next, ok := l.receiver.Next(lane); ok && l.Turn.Room(now); next, ok = l.receiver.Next(lane) {
 		a, kept := l.early.Get(next)
@@ -151,10 +151,10 @@ func (c *Carrier) read(now time.Time, l *line, lane frame.Lane, fresh mail.Attem
 		if a.Piece {
 			l.early.Take(next, next != fresh)
 			l.receiver.Advance(lane)
-			pieces{c, l}.join(now, next.Number, a.Body)
+			l.cut.join(l, now, next.Number, a.Body)
 			continue
 		}
-		err := c.Road.OpenSlice(now, l.Peer, next, a.Body)
+		err := s.Road.OpenSlice(now, l.Peer, next, a.Body)
 		if errors.Is(err, compact.ErrUnfinished) { // Step goes on with it
 			if next == fresh {
 				l.early.Keep(a, true)
@@ -171,14 +171,14 @@ func (c *Carrier) read(now time.Time, l *line, lane frame.Lane, fresh mail.Attem
 				l.Reader.Unlearn()
 				l.rejectUnread(now, next)
 			}
-			c.Road.Note("info", "a message coded with what is not known here is asked for again", "peer", l.Name, "number", next.Number, "error", err)
+			s.Road.Note("info", "a message coded with what is not known here is asked for again", "peer", l.Name, "number", next.Number, "error", err)
 			break
 		}
 		l.receiver.Advance(lane)
 		if err != nil {
 			l.Counts.Unreadable++
-			c.Road.Unread(now, l.Peer, next)
-			c.Road.Note("error", "a message of a peer cannot be read and is dropped: does it run another version?",
+			s.Road.Unread(now, l.Peer, next)
+			s.Road.Note("error", "a message of a peer cannot be read and is dropped: does it run another version?",
 				"peer", l.Name, "number", next.Number, "error", err)
 		}
 	}
@@ -210,8 +210,8 @@ func (l *line) unreadable(f frame.Data) bool {
 // NewNumbers: the peer counts its messages from 1 again.
 func (c *Carrier) NewNumbers(now time.Time, p *mail.Peer) {
 	l := c.lines[p.ID]
-	c.Numbers(p).deliverHeld(now, false)
+	l.deliverHeld(now, false)
 	l.receiver, l.parted, l.passed = custody.NewReceiver(c.Timing, [frame.Lanes]uint64{}), 0, nil
 	l.long.wire.Forget()
-	pieces{c, l}.forget()
+	l.cut.forgetReceived(l)
 }

@@ -7,6 +7,7 @@ import (
 	"aldis/internal/link/compact"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
 )
 
 // Only the model tells whether a message of some kilobytes fits a datagram, and it takes milliseconds for each. So such a
@@ -20,17 +21,11 @@ const (
 	longText    = 1 << 10
 )
 
-// work is what coding has taken of the loop.
+// work finds out how the messages of a line travel, and has them coded. It keeps what that has taken of the loop.
 type work struct {
 	slices mail.Turn
 	after  mail.Turn
 	turn   int // whose turn it is among the peers
-}
-
-// sizing finds out how the messages of a line travel, and has them coded.
-type sizing struct {
-	c *Carrier
-	l *line
 }
 
 func newWork() work {
@@ -38,11 +33,11 @@ func newWork() work {
 }
 
 // laneAtOnce is laneOf where that takes no coding.
-func (s sizing) laneAtOnce(m *mail.Message) (lane frame.Lane, known bool) {
+func laneAtOnce(p *profile.Profile, m *mail.Message) (lane frame.Lane, known bool) {
 	switch {
-	case len(m.Full)+4 <= maxDirect(s.c.Profile):
+	case len(m.Full)+4 <= maxDirect(p):
 		return frame.Direct, true
-	case len(m.Full) > maxModel*maxDirect(s.c.Profile): // no model makes that fit
+	case len(m.Full) > maxModel*maxDirect(p): // no model makes that fit
 		return frame.Bulk, true
 	}
 	return frame.Direct, false
@@ -50,29 +45,28 @@ func (s sizing) laneAtOnce(m *mail.Message) (lane frame.Lane, known bool) {
 
 // laneOf says how a message travels, by its size with nothing before it: after earlier ones of its flow it only gets shorter.
 // Its flow is spelt out where the peer would need that now.
-func (c *Carrier) laneOf(p *mail.Peer, m *mail.Message) frame.Lane {
+func (s *shared) laneOf(l *line, m *mail.Message) frame.Lane {
 	const number = 1 << 20 // as long as a flow's number ever gets
-	l := c.lines[p.ID]
-	lane, known := sizing{c, l}.laneAtOnce(m)
+	lane, known := laneAtOnce(s.Profile, m)
 	if known {
 		return lane
 	}
-	if len(c.pack(m, number, !l.audience.Knows(m.Content.Payload), c.Road.Texts(p))) <= maxDirect(c.Profile) {
+	if len(s.pack(m, number, !l.audience.Knows(m.Content.Payload), s.Road.Texts(l.Peer))) <= maxDirect(s.Profile) {
 		return frame.Direct
 	}
 	return frame.Bulk
 }
 
 // toSize is the next message of a peer whose lane has to be known now; nil: there is none.
-func (s sizing) toSize() *mail.Entry {
-	if s.l.mayGo(frame.Direct) {
-		if e := s.l.Box.Head(frame.Direct); e != nil && e.Unsized {
+func (w *work) toSize(l *line) *mail.Entry {
+	if l.mayGo(frame.Direct) {
+		if e := l.Box.Head(frame.Direct); e != nil && e.Unsized {
 			return e
 		}
 	}
-	if norm := s.c.norm.up && s.l.mayGoBulk(); norm || s.l.Met.Pieces {
-		e := s.l.Box.FirstUnsized(frame.Direct)
-		if e != nil && e.Before(s.l.Box.First(frame.Bulk)) && (norm || s.l.inPieces(e)) {
+	if norm := l.of.norm.up && l.mayGoBulk(); norm || l.Met.Pieces {
+		e := l.Box.FirstUnsized(frame.Direct)
+		if e != nil && e.Before(l.Box.First(frame.Bulk)) && (norm || l.inPieces(e)) {
 			return e
 		}
 	}
@@ -81,53 +75,53 @@ func (s sizing) toSize() *mail.Entry {
 
 // toCode is the next long message of a peer; nil: it is coded, or there is none. What goes in pieces is coded while the one before
 // it is cut: its first piece shares a datagram with the last of that.
-func (s sizing) toCode() *mail.Entry {
-	if e := s.l.Box.First(frame.Bulk); e != nil && s.l.inPieces(e) {
+func (w *work) toCode(l *line) *mail.Entry {
+	if e := l.Box.First(frame.Bulk); e != nil && l.inPieces(e) {
 		if e.Coded {
 			return nil
 		}
 		return e
 	}
-	if e := pieces(s).next(); e != nil && !e.Coded {
+	if e := l.cut.nextLong(l); e != nil && !e.Coded {
 		return e
 	}
 	return nil
 }
 
 // toLearn is the next message of the direct lane where coding it after those before it takes long; nil: there is none.
-func (s sizing) toLearn() *mail.Entry {
-	if e := s.l.first(frame.Direct); e != nil && len(e.Full) > longText && e.Content.Payload != nil {
+func (w *work) toLearn(l *line) *mail.Entry {
+	if e := l.first(frame.Direct); e != nil && len(e.Full) > longText && e.Content.Payload != nil {
 		return e
 	}
 	return nil
 }
 
 // learning says that the next message of the direct lane is not coded yet.
-func (s sizing) learning() bool {
-	e := s.toLearn()
+func (w *work) learning(l *line) bool {
+	e := w.toLearn(l)
 	return e != nil && !e.Learned
 }
 
 // step sizes and codes what has to be, as much as this turn of the loop has room for. True: a text is coded in part.
-func (s sizing) step(now time.Time) (unfinished bool) {
-	for !unfinished && s.c.work.slices.Room(now) {
-		if e := s.toSize(); e != nil && !s.codesFirst(e) {
-			if unfinished = !s.code(e, s.c.Road.Texts(s.l.Peer)); unfinished {
+func (w *work) step(l *line, now time.Time) (unfinished bool) {
+	for !unfinished && w.slices.Room(now) {
+		if e := w.toSize(l); e != nil && !w.codesFirst(l, e) {
+			if unfinished = !w.code(l, e, l.of.Road.Texts(l.Peer)); unfinished {
 				break
 			}
 			e.Unsized = false
-			if s.c.laneOf(s.l.Peer, e.Message) == frame.Bulk {
-				s.c.Store.Move(e, frame.Bulk)
+			if l.of.laneOf(l, e.Message) == frame.Bulk {
+				l.of.Store.Move(e, frame.Bulk)
 			}
-		} else if e := s.toCode(); e != nil {
-			texts := s.c.Road.Texts(s.l.Peer)
-			s.l.audience.EncodeLong(texts, e.Content.Payload, s.l.sender.Next(frame.Bulk))
-			e.Coded = s.code(e, texts)
+		} else if e := w.toCode(l); e != nil {
+			texts := l.of.Road.Texts(l.Peer)
+			l.audience.EncodeLong(texts, e.Content.Payload, l.sender.Next(frame.Bulk))
+			e.Coded = w.code(l, e, texts)
 			unfinished = !e.Coded
-		} else if e := s.toLearn(); e != nil {
-			at := mail.Attempt{Lane: frame.Direct, Number: s.l.sender.Next(frame.Direct)}
-			texts, _ := s.texts(at, e.Message, true, false)
-			e.Learned = s.code(e, texts)
+		} else if e := w.toLearn(l); e != nil {
+			at := mail.Attempt{Lane: frame.Direct, Number: l.sender.Next(frame.Direct)}
+			texts, _ := w.texts(l, at, e.Message, true, false)
+			e.Learned = w.code(l, e, texts)
 			return !e.Learned
 		} else {
 			break
@@ -138,20 +132,20 @@ func (s sizing) step(now time.Time) (unfinished bool) {
 
 // codesFirst says that a message of the same source, which goes before e, is to be coded before e is sized. Otherwise the air
 // would stand still until all that waits is sized, and who is sized so long before is coded twice.
-func (s sizing) codesFirst(e *mail.Entry) bool {
+func (w *work) codesFirst(l *line, e *mail.Entry) bool {
 	before := func(next *mail.Entry) bool { return next != nil && next.Source() == e.Source() && next.Before(e) }
-	return before(s.toCode()) || s.learning() && before(s.toLearn())
+	return before(w.toCode(l)) || w.learning(l) && before(w.toLearn(l))
 }
 
 // code codes a slice of a message's texts; true: they are coded.
-func (s sizing) code(e *mail.Entry, texts *envelope.Texts) (done bool) {
-	before := worked(s.c.Coder, texts)
+func (w *work) code(l *line, e *mail.Entry, texts *envelope.Texts) (done bool) {
+	before := worked(l.of.Coder, texts)
 	done = texts.Prepare(e.Content, sliceOctets)
 	octets := 0
 	if done {
 		octets = len(e.Full)
 	}
-	s.c.work.slices.Spent(worked(s.c.Coder, texts)-before, octets)
+	w.slices.Spent(worked(l.of.Coder, texts)-before, octets)
 	return done
 }
 
@@ -164,23 +158,23 @@ func worked(coder *compact.Coder, texts *envelope.Texts) uint64 {
 }
 
 // due is when more can be sized or coded; zero: there is nothing.
-func (s sizing) due() (at time.Time) {
-	if s.l.sender.Dead() || s.toSize() == nil && s.toCode() == nil && !s.learning() {
+func (w *work) due(l *line) (at time.Time) {
+	if l.sender.Dead() || w.toSize(l) == nil && w.toCode(l) == nil && !w.learning(l) {
 		return at
 	}
-	return s.c.work.slices.Due()
+	return w.slices.Due()
 }
 
 // texts codes m under a number of the direct lane, after the messages before it where it learns from them. The flow is nil
 // for what has none.
-func (s sizing) texts(at mail.Attempt, m *mail.Message, learns, gone bool) (*envelope.Texts, *mail.Flow) {
-	texts := s.c.Road.Texts(s.l.Peer)
-	if s.l.Met.Model == 0 && !gone { // it has not said yet: most likely ours. If not, it refuses and says so
-		texts = s.c.Road.Texts()
+func (w *work) texts(l *line, at mail.Attempt, m *mail.Message, learns, gone bool) (*envelope.Texts, *mail.Flow) {
+	texts := l.of.Road.Texts(l.Peer)
+	if l.Met.Model == 0 && !gone { // it has not said yet: most likely ours. If not, it refuses and says so
+		texts = l.of.Road.Texts()
 	}
-	f := s.l.audience.Flow(m.Content.Payload)
+	f := l.audience.Flow(m.Content.Payload)
 	if f != nil && learns {
-		s.l.audience.Encode(texts, f, at.Number, m.Content.Payload)
+		l.audience.Encode(texts, f, at.Number, m.Content.Payload)
 	}
 	return texts, f
 }

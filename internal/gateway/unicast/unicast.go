@@ -2,67 +2,54 @@ package unicast
 
 import (
 	"cmp"
-	"net/netip"
 	"slices"
 	"time"
 
 	"aldis/internal/due"
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
-	"aldis/internal/link/compact"
 	"aldis/internal/link/custody"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/piece"
 	"aldis/internal/link/profile"
-	"aldis/internal/link/replica"
 	"aldis/internal/link/seal"
 	"aldis/internal/norm/elide"
 )
 
 // Config is what a carrier is made of.
 type Config struct {
-	Self      uint16
-	Boot      uint32           // number of this start
-	Profile   *profile.Profile // of the bearer, live
-	Timing    custody.Config   // timers and windows of the link
-	Shore     bool             // each peer's terminal has a leg of its own, and the profile is theirs
-	Keepalive time.Duration
+	mail.Common
+	Boot      uint32         // number of this start
+	Shore     bool           // each peer's terminal has a leg of its own, and the profile is theirs
+	Keepalive *time.Duration // of the bearer, live
 	// Messages: new messages and the site's state go by this carrier. Otherwise it has HELLOs, receipts, probes and what
 	// was under way.
 	Messages bool
-	Peers    []*mail.Peer // by id
-	Road     mail.Road
-	Store    *mail.Store
-	Replica  *replica.Replica
-	Coder    *compact.Coder
-	Air      *mail.Air // of a terminal: one for all peers
-	Norm     Libnorm
-	// Group is the address of all peers on a shared channel, and GroupLedger what went there. Invalid: each is told by itself.
-	Group       netip.AddrPort
-	GroupLedger *mail.Ledger
-	Behind      func(peer uint16) bool // it cannot read what goes to Group, for its roster is an older one
-	Lacks       func(peer uint16) bool // it may not have what this start's key with it is made of, which HELLOs say
-	Proofs      int                    // octets that may stand behind the frames of a datagram to Group
+	Lacks    func(peer uint16) bool // it may not have what this start's key with it is made of, which HELLOs say
 }
 
 // Carrier is the datagrams to and from each peer.
 type Carrier struct {
-	Config
-	Roll  Roll
+	shared
 	order []*line // by id
 	lines map[uint16]*line
 	away  map[uint16]*line // of peers that have left in this run
 	turn  int              // whose turn it is among peers that share the air
-	work  work
-	late  time.Time // when this machine was late last
-	// silent: this node asks for no HELLO.
-	silent bool
+}
+
+// shared is what the carrier and the lines to its peers share.
+type shared struct {
+	Config
+	Roll   Roll
+	work   work
 	norm   normState
+	silent bool // this node asks for no HELLO
 }
 
 // line is the conversation with one peer.
 type line struct {
 	*mail.Peer
+	of       *shared
 	sender   *custody.Sender
 	receiver *custody.Receiver
 	passed   passages
@@ -78,17 +65,19 @@ type line struct {
 	readyAt  time.Time
 	air      mail.Air
 	news     news
+	late     time.Time // when this machine was late last
 	refused  time.Time // when the log last said so
 	long     long
 	cut      cut
 	joiner   piece.Joiner
 	held     int // octets that the link to the peer holds
-	question
+	question question
 }
 
 // New makes a carrier for peers that know nothing yet.
 func New(cfg Config) (*Carrier, error) {
-	c := &Carrier{Config: cfg, lines: map[uint16]*line{}, work: newWork()}
+	c := &Carrier{shared: shared{Config: cfg, work: newWork()}, lines: map[uint16]*line{}}
+	c.Roll = newRoll(c)
 	for _, p := range cfg.Peers {
 		l, err := newLine(c, p)
 		if err != nil {
@@ -97,14 +86,13 @@ func New(cfg Config) (*Carrier, error) {
 		c.lines[p.ID] = l
 		c.order = append(c.order, l)
 	}
-	c.Roll = newRoll(c)
 	return c, nil
 }
 
 // newLine is the line to a peer that knows nothing yet.
 func newLine(c *Carrier, p *mail.Peer) (l *line, err error) {
-	cfg := c.Config
-	l = &line{Peer: p, early: mail.Early{Peer: p.ID, Road: cfg.Road}, long: long{under: map[uint64]*object{}},
+	cfg := &c.Config
+	l = &line{Peer: p, of: &c.shared, early: mail.Early{Peer: p.ID, Road: cfg.Road}, long: long{under: map[uint64]*object{}},
 		sender:   custody.NewSender(cfg.Timing, [frame.Lanes]uint64{1, 1}),
 		receiver: custody.NewReceiver(cfg.Timing, [frame.Lanes]uint64{}),
 		audience: mail.NewAudience(cfg.Road, mail.Policy{Ordered: true, Bucket: bucketFlow, Prefix: peerKey(p.ID)})}
@@ -112,16 +100,17 @@ func newLine(c *Carrier, p *mail.Peer) (l *line, err error) {
 	if err != nil {
 		return nil, err
 	}
-	_, rate := c.airOf(l)
+	p.Link = l
+	_, rate := l.Air()
 	if l.held = int(cfg.Timing.Prompt.Seconds() * float64(rate) / 8); rate == 0 { // no bound: a window of full datagrams
 		l.held = cfg.Profile.Window * cfg.Profile.Filled()
 	}
 	return l, nil
 }
 
-// Join takes in a peer while the carrier works, one that has left too. libnorm begins anew with all peers, as after a failure: long
+// Join adds a peer while the carrier works, also one that has left. libnorm begins anew with all peers, as after a failure: long
 // messages that are under way go again.
-func Join(now time.Time, c *Carrier, p *mail.Peer) error {
+func (c *Carrier) Join(now time.Time, p *mail.Peer) error {
 	l := c.away[p.ID]
 	if l == nil {
 		var err error
@@ -133,15 +122,15 @@ func Join(now time.Time, c *Carrier, p *mail.Peer) error {
 	c.lines[p.ID] = l
 	at, _ := slices.BinarySearchFunc(c.order, p.ID, func(l *line, id uint16) int { return cmp.Compare(l.ID, id) })
 	c.order = slices.Insert(c.order, at, l)
-	l.begin(now, c)
+	l.begin(now)
 	c.norm.up = false
 	c.startNorm(now)
 	return nil
 }
 
-// Leave lets go of a peer while the carrier works. What is held for it ends as withdrawn; why says so in the lives of messages. Its
+// Leave removes a peer while the carrier works. What is held for it ends as withdrawn; why says so in the lives of messages. Its
 // numbers stay for when it joins again.
-func Leave(now time.Time, c *Carrier, p *mail.Peer, why string) {
+func (c *Carrier) Leave(now time.Time, p *mail.Peer, why string) {
 	for _, e := range p.Box.UnderWay(frame.Bulk) {
 		c.bulkAcked(c.lines[p.ID], e.At)
 	}
@@ -159,22 +148,14 @@ func Leave(now time.Time, c *Carrier, p *mail.Peer, why string) {
 }
 
 // begin greets the peer: what was owed when we stopped is owed now.
-func (l *line) begin(now time.Time, c *Carrier) {
-	Numbers{c, l}.begin()
+func (l *line) begin(now time.Time) {
+	l.beginStart()
 	l.Met.Due = now
-	l.readdressed(c)
+	l.readdressed()
 	if l.receiver.Cumulative(frame.Direct)+l.receiver.Cumulative(frame.Bulk) > 0 {
 		l.receiver.Probed(now)
 	}
 }
-
-// Link is the link to a peer.
-func (c *Carrier) Link(p *mail.Peer) mail.Link { return c.lines[p.ID] }
-
-func (l *line) Dead() bool          { return l.sender.Dead() }
-func (l *line) Listening() bool     { return l.sender.IsListening() }
-func (l *line) Heard(now time.Time) { l.sender.Heard(now) }
-func (l *line) Restarted()          { l.sender.Again() }
 
 // Silence: what is repeated on idle air would be late when it ends.
 func (c *Carrier) Silence(_ time.Time, on bool) {
@@ -183,17 +164,10 @@ func (c *Carrier) Silence(_ time.Time, on bool) {
 		return
 	}
 	for _, l := range c.order {
-		air, _ := c.airOf(l)
+		air, _ := l.Air()
 		air.Needless()
 	}
 }
-
-// Heard notes an authentic datagram of a peer. Restarted: it was the first of a start, and the receipts that it had to
-// give were in it.
-func (c *Carrier) Heard(now time.Time, p *mail.Peer) { c.lines[p.ID].sender.Heard(now) }
-
-// Restarted notes the first datagram of a peer's new start, which contained the acknowledgements that it owed.
-func (c *Carrier) Restarted(p *mail.Peer) { c.lines[p.ID].sender.Again() }
 
 // PeerSilent says that a peer hears us and will not answer: what has no receipt goes once more. It ends with the first
 // datagram of the peer.
@@ -207,37 +181,10 @@ func (c *Carrier) PeerSilent(_ time.Time, p *mail.Peer, silent bool) {
 // Orders are those of the Store.
 func (c *Carrier) Orders() mail.Orders { return c.Store.Orders() }
 
-// Hello says which numbers this node and the peer have, and whether segments of long messages may be cut again.
-func (c *Carrier) Hello(p *mail.Peer, h *frame.Hello) {
-	h.Pieces = c.Messages
-	seen := h.Seen
-	c.Numbers(p).Tell(h)
-	if !c.Messages { // the carrier that has them has said it
-		h.Seen = seen
-	}
-}
-
-// Compare takes what a peer has of our numbers.
-func (c *Carrier) Compare(now time.Time, p *mail.Peer, h frame.Hello) {
-	if c.Messages {
-		c.Numbers(p).Heed(now, h, c.Boot)
-	}
-}
-
-// Late says that this machine is late by so much. What was measured over that time says nothing of the link.
-func (c *Carrier) Late(now time.Time, by time.Duration) {
-	c.late = now
-	for _, l := range c.order {
-		l.sender.Late(now, by)
-		air, _ := c.airOf(l)
-		air.Gauge.Idle()
-	}
-}
-
 // Start greets the peers.
 func (c *Carrier) Start(now time.Time) {
 	for _, l := range c.order {
-		l.begin(now, c)
+		l.begin(now)
 	}
 	c.Roll.begin(now)
 	c.startNorm(now)
@@ -252,30 +199,18 @@ func (c *Carrier) Step(now time.Time) {
 		for lane := range frame.Lane(frame.Lanes) {
 			if _, ok := l.receiver.Next(lane); ok && l.Turn.Room(now) {
 				c.read(now, l, lane, mail.Attempt{})
-				c.RecordPeer(l.Peer)
+				l.Record()
 			}
 		}
-		l.readAhead(now, c)
+		l.readAhead(now)
 	}
 }
-
-// airOf is the transmitter that reaches a peer, and its rate in bits per second.
-func (c *Carrier) airOf(l *line) (*mail.Air, int) {
-	rate, air := c.Profile.Sending(c.Shore).RateBps, c.Air
-	if c.Shore {
-		air = &l.air
-	}
-	return air, air.Gauge.Pace(rate)
-}
-
-// AirOf is the transmitter of a carrier that reaches a peer, and its rate in bits per second, for what does not go by the carrier.
-func AirOf(c *Carrier, p *mail.Peer) (*mail.Air, int) { return c.airOf(c.lines[p.ID]) }
 
 // Pump sends what is ready and has air.
 func (c *Carrier) Pump(now time.Time) {
 	for range c.order {
 		l := c.order[c.work.turn%len(c.order)]
-		if l.Reachable() && !l.sender.Dead() && (sizing{c, l}).step(now) {
+		if l.Reachable() && !l.sender.Dead() && c.work.step(l, now) {
 			break // it goes on with this one
 		}
 		if c.work.turn++; !c.work.slices.Room(now) {
@@ -287,7 +222,7 @@ func (c *Carrier) Pump(now time.Time) {
 		sent = false
 		for i := range c.order {
 			l := c.order[(c.turn+i)%len(c.order)]
-			air, _ := c.airOf(l)
+			air, _ := l.Air()
 			// What waits for the air waits for company meanwhile.
 			if !l.Reachable() || !c.bundled(now, l) || now.Before(air.Free) || !c.compose(now, l) {
 				continue
@@ -298,7 +233,7 @@ func (c *Carrier) Pump(now time.Time) {
 		}
 	}
 	for _, l := range c.order {
-		if air, rate := c.airOf(l); l.readyAt.IsZero() {
+		if air, rate := l.Air(); l.readyAt.IsZero() {
 			air.Idle(now, c.Profile, rate, c.Road)
 		}
 	}
@@ -333,7 +268,7 @@ func (c *Carrier) ready(now time.Time, l *line) (bool, time.Time) {
 	if !l.sender.Dead() && !l.Met.Ending {
 		switch {
 		case len(l.sender.Lost(now)) > 0, len(l.long.out) > 0,
-			l.first(frame.Direct) != nil && !sizing{c, l}.learning(), pieces{c, l}.ready(), pieces{c, l}.next() != nil && sizing{c, l}.toCode() == nil:
+			l.first(frame.Direct) != nil && !c.work.learning(l), l.cut.ready(l), l.cut.nextLong(l) != nil && c.work.toCode(l) == nil:
 			return true, time.Time{}
 		case c.Messages && l.roomForNews() && len(c.Replica.Next(now, l.ID, 1)) > 0:
 			may, when := c.mayTell(now, l)
@@ -346,7 +281,7 @@ func (c *Carrier) ready(now time.Time, l *line) (bool, time.Time) {
 		}
 	}
 	at(l.sender.Deadline())
-	if c.Keepalive > 0 && at(l.LastSent.Add(c.Keepalive)) {
+	if *c.Keepalive > 0 && at(l.LastSent.Add(*c.Keepalive)) {
 		return true, time.Time{}
 	}
 	return false, wake
@@ -373,8 +308,8 @@ func (c *Carrier) Due(now time.Time, silent bool) time.Time {
 		if !l.Reachable() {
 			continue
 		}
-		air, _ := c.airOf(l)
-		at = due.Earliest(at, sizing{c, l}.due())
+		air, _ := l.Air()
+		at = due.Earliest(at, c.work.due(l))
 		if l.readyAt.IsZero() {
 			at = due.Earliest(at, air.Due())
 		}
@@ -401,8 +336,8 @@ func (c *Carrier) Announce(now time.Time, f frame.Silence) bool {
 	return true
 }
 
-// Settle pays every receipt that is owed.
-func Settle(c *Carrier, now time.Time) {
+// Settle sends every acknowledgement that is owed.
+func (c *Carrier) Settle(now time.Time) {
 	for _, l := range c.order {
 		if l.Reachable() && len(l.receiver.Receipts()) > 0 {
 			l.receiver.Probed(now)
@@ -436,16 +371,13 @@ func (c *Carrier) Owed(now time.Time) (o mail.Owed) {
 		o.Datagrams += datagrams
 		octets += datagrams * (profile.IPUDPOctets + seal.OverheadShort)
 		o.Octets += octets
-		_, rate := c.airOf(l)
+		_, rate := l.Air()
 		o.Airtime += profile.Airtime(octets, rate)
 	}
 	return o
 }
 
-// Report has nothing beside what the peers' own ledgers say.
-func (c *Carrier) Report(map[string]uint64, func(string, mail.Kind, uint64)) {}
-
-// NormStatus describes the child that runs libnorm.
-func (c *Carrier) NormStatus() api.NormStatus {
-	return api.NormStatus{Up: c.norm.up, Generation: c.norm.generation, Failures: c.norm.failures}
+// Report describes the child that runs libnorm.
+func (c *Carrier) Report(s *api.Status) {
+	s.NORM = api.NormStatus{Up: c.norm.up, Generation: c.norm.generation, Failures: c.norm.failures}
 }

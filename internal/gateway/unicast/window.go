@@ -26,12 +26,12 @@ func (l *line) mayGoBulk() bool {
 	for _, b := range l.long.under {
 		octets += b.octets
 	}
-	return l.unsent() == 0 && octets < 2*l.held && l.sender.RoomFor(frame.Bulk, moreBulk)
+	return l.long.unsent() == 0 && octets < 2*l.held && l.sender.RoomFor(frame.Bulk, moreBulk)
 }
 
 // unsent is how many long messages libnorm has not sent as a whole.
-func (l *line) unsent() (n int) {
-	for _, b := range l.long.under {
+func (l *long) unsent() (n int) {
+	for _, b := range l.under {
 		if !b.drained {
 			n++
 		}
@@ -61,7 +61,7 @@ func (l *line) first(lane frame.Lane) *mail.Entry {
 		return e
 	}
 	extra := beside + max(1, l.half(lane))
-	if lane == frame.Bulk && l.unsent() < BulkWindow {
+	if lane == frame.Bulk && l.long.unsent() < BulkWindow {
 		extra += moreBulk
 	}
 	if l.sender.RoomFor(lane, extra) {

@@ -39,7 +39,7 @@ func (k *kept) start(t *testing.T) {
 }
 
 // A gateway that is restarted or killed and 3 s down serves its peers again within 10 s of its end, those that wait and
-// those that send, when its listening sockets are kept meanwhile. The log has the table of docs/restart.md.
+// those that send, when its listening sockets are kept meanwhile. The log has the figures of docs/restart.md.
 func TestServedAgainAfterRestart(t *testing.T) {
 	const (
 		down  = 3 * time.Second

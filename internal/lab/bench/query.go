@@ -450,7 +450,7 @@ func queries(ctx context.Context, r *run) ([]Row, error) {
 			if err != nil {
 				return err
 			}
-			rows[i].put(s, Figure{Value: o.p99, Lost: o.lost, Note: fmt.Sprintf("median %.2g ms; p99 of five windows %.2g to %.2g ms", o.p50, o.best, o.worst)})
+			rows[i].put(s, Figure{Value: o.p99, Lost: o.lost, Note: fmt.Sprintf("median %.2g, five windows %.2g to %.2g", o.p50, o.best, o.worst)})
 		}
 		r.say("%s: half of the questions unanswerable", s.name)
 		half, err := c.closed(ctx, window, true)

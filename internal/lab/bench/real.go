@@ -120,7 +120,7 @@ func operations(ctx context.Context, r *run) ([]Row, error) {
 	}
 	for i := range rows {
 		if rows[i].Published != "" {
-			rows[i].Published += " (2004, JXTA 2.0 on a LAN)"
+			rows[i].Published += " (2004)"
 		}
 	}
 	names := map[string]int{"get_remote_peers": 3, "get_cached_peers": 4, "get_remote_pipe": 5, "get_cached_pipes": 6, "open_out_pipe": 7, "publish": 8, "open_in_pipe": 9}
@@ -145,7 +145,7 @@ func operations(ctx context.Context, r *run) ([]Row, error) {
 		}
 		for _, e := range p.a.Events() {
 			if i, ok := names[e.Name]; ok && e.Ev == "bench" {
-				rows[i].put(s, Figure{Value: e.MS, ByPeers: e.Lost, Note: fmt.Sprintf("mean of %d, p99 %.3g", e.N, e.P99)})
+				rows[i].put(s, Figure{Value: e.MS, ByPeers: e.Lost, Note: fmt.Sprintf("p99 %.4g", e.P99)})
 			}
 		}
 		began := time.Now()

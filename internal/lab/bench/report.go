@@ -32,11 +32,12 @@ type Machine struct {
 
 // String is the machine in a line.
 func (m Machine) String() string {
-	s := fmt.Sprintf("%d cores of %s, %.0f GB, Linux %s, %s", m.Cores, m.Processor, m.MemoryGB, m.Kernel, m.Go)
-	if m.Java != "" {
-		s += ", " + m.Java
+	s := fmt.Sprintf("%d cores of %s, Linux %s, %s", m.Cores, m.Processor, m.Kernel, m.Go)
+	if _, version, ok := strings.Cut(m.Java, `"`); ok {
+		version, _, _ = strings.Cut(version, `"`)
+		s += ", Java " + version
 	}
-	return s + fmt.Sprintf(", gateway %s; load of the machine before the run %.1f", m.Gateway, m.Load)
+	return s + fmt.Sprintf(", gateway %s, load before %.1f", m.Gateway, m.Load)
 }
 
 func thisMachine(ctx context.Context, cfg Config) Machine {
@@ -201,7 +202,7 @@ func (r *Report) section(name, about string) string {
 		if b.Len() == 0 {
 			fmt.Fprintf(b, "%s%s\n\n%s. `%s`, %s: %s.\n\n", sectionMark, name, strings.ToUpper(about[:1])+about[1:], r.command(),
 				r.Began.Format("2 January 2006"), r.Machine)
-			b.WriteString("| | unit | JXSE 2.7 | gateway | published |\n|---|---|---|---|---|\n")
+			b.WriteString("| | JXSE 2.7 | gateway | published |\n|---|---|---|---|\n")
 		}
 		cell := func(f *Figure) string {
 			s := f.cell()
@@ -210,19 +211,22 @@ func (r *Report) section(name, about string) string {
 			}
 			return s
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", row.What, row.Unit, cell(row.Direct), cell(row.Gateway), row.Published)
+		what := row.What
+		if row.Unit != "" {
+			what += ", " + row.Unit
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", what, cell(row.Direct), cell(row.Gateway), row.Published)
 	}
 	return b.String()
 }
 
 const preface = `# Bench
 
-Made by ` + "`gateway bench --write docs/bench.md`" + `, one benchmark at a time. Each section says how and where.
+Made by ` + "`gateway bench --write docs/bench.md`" + `, one benchmark at a time. Each section has its command, machine and load (runnable tasks).
 
 The JXSE 2.7 rendezvous and relay and the gateway get the same load in the same run, one after the other, each in a fresh process on
-loopback. Where a figure is the server's, the load comes from edge peers of internal/lab/edgepeer/tcp (unsigned); where it is a peer's,
-from unmodified signed JXSE 2.7 peers. A rendezvous lets such peers talk directly; the gateway stays between them. "peers lost" counts
-losses in the peers' own library. Published figures: the performance model of 2004 (JXTA 2.0, 800 MHz, 100 Mbit/s) and the benchmark of
-2005 (JXTA-J2SE 2.x, JXTA-C 2.x, gigabit). Other work on the machine affects above all the 99th percentiles; runs without a stated load
-found 15 runnable tasks for 2 cores.
+loopback. The load of *ops* (means of up to 40) and *pipe* comes from unmodified signed JXSE 2.7 peers, elsewhere
+from edge peers of internal/lab/edgepeer/tcp (unsigned). A rendezvous lets peers talk directly; the gateway stays between them. "peers lost" counts losses in
+the peers' own library. Published figures: the performance model of 2004 (JXTA 2.0, 800 MHz, 100 Mbit/s) and the benchmark of 2005
+(JXTA-J2SE 2.x, JXTA-C 2.x, gigabit). Load affects above all the 99th percentiles.
 `

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
@@ -144,7 +143,7 @@ func (w *World) txRate(n *Node) int {
 	if bps == 0 {
 		return 0
 	}
-	return int(elide.TxRate(float64(bps), p.SegmentOctets, profile.IPUDPOctets+seal.OverheadShort+gateway.NormFrameOctets+p.FrameOverhead))
+	return int(elide.TxRate(float64(bps), p.SegmentOctets, profile.IPUDPOctets+seal.OverheadShort+api.NormFrameOctets+p.FrameOverhead))
 }
 
 // normHear is a packet of the peer's libnorm, or the marker.

@@ -90,12 +90,12 @@ func Open(cfg Config, post func(site.Event), reg prometheus.Registerer, log *slo
 	life, end := context.WithCancel(noCancel)
 	r := &Room{cfg: cfg, store: s, post: post, log: log, life: life, end: end, nudge: make(chan struct{}, 1), fetches: make(chan struct{}, mostFetches),
 		bodies: newPlaces(), known: map[string]tak.Know{}, changed: make(chan struct{}), servers: map[*http.Server]bool{}}
-	r.refused = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "aldis_tak_files_refused_total", Help: "Requests for data packages that were refused, by reason."}, []string{"reason"})
-	files := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "aldis_tak_files", Help: "Data packages that are here."}, func() float64 {
+	r.refused = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "aldis_tak_files_refused_total", Help: "Refused requests for data packages."}, []string{"reason"})
+	files := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "aldis_tak_files", Help: "Data packages here."}, func() float64 {
 		list, _ := s.list()
 		return float64(len(list))
 	})
-	octets := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "aldis_tak_files_octets", Help: "Octets of the data packages that are here."}, func() float64 {
+	octets := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "aldis_tak_files_octets", Help: "Octets of the data packages here."}, func() float64 {
 		_, octets := s.list()
 		return float64(octets)
 	})

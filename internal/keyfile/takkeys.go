@@ -1,4 +1,4 @@
-package config
+package keyfile
 
 import (
 	"crypto/ecdsa"
@@ -16,12 +16,14 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"aldis/internal/infile"
 )
 
 // Files of a directory of TAK certificates.
 const (
-	caCert, caKey         = "ca.pem", "ca.key"
-	serverCert, serverKey = "server.pem", "server.key"
+	CACert, caKey         = "ca.pem", "ca.key"
+	ServerCert, serverKey = "server.pem", "server.key"
 	revokedList           = "revoked.pem"
 	takCertLife           = 5 * 365 * 24 * time.Hour
 )
@@ -33,7 +35,7 @@ func NewTAKKeys(dir, host string, clients []string, now time.Time) (made []strin
 		return nil, err
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
-	ca, caPrivate, err := authority(at(caCert), at(caKey), now, &made)
+	ca, caPrivate, err := authority(at(CACert), at(caKey), now, &made)
 	if err != nil {
 		return made, err
 	}
@@ -53,7 +55,7 @@ func NewTAKKeys(dir, host string, clients []string, now time.Time) (made []strin
 		return writePair(c, ca, caPrivate, cert, key, &made)
 	}
 	if host != "" {
-		if err := sign(host, at(serverCert), at(serverKey), x509.ExtKeyUsageServerAuth, host); err != nil {
+		if err := sign(host, at(ServerCert), at(serverKey), x509.ExtKeyUsageServerAuth, host); err != nil {
 			return made, err
 		}
 	}
@@ -114,26 +116,16 @@ func writePair(c, ca *x509.Certificate, caPrivate *ecdsa.PrivateKey, cert, key s
 	if err != nil {
 		return err
 	}
-	if err := writeNew(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), 0o600); err != nil {
+	if err := WriteNew(key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})), 0o600); err != nil {
 		return err
 	}
 	*made = append(*made, key, cert)
-	return writeNew(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644)
+	return WriteNew(cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), 0o644)
 }
 
-// writeNew writes a file that is not there yet.
-func writeNew(name string, data []byte, mode fs.FileMode) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
-}
-
-// loadTAKKeys is what a server needs that takes only clients of the directory's authority, none that it has revoked.
-func loadTAKKeys(dir string) (*tls.Config, error) {
-	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, serverCert), filepath.Join(dir, serverKey))
+// ServerTLS is what a server needs that takes only clients of the directory's authority, none that it has revoked.
+func ServerTLS(dir string) (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, ServerCert), filepath.Join(dir, serverKey))
 	if err != nil {
 		return nil, err
 	}
@@ -145,14 +137,21 @@ func loadTAKKeys(dir string) (*tls.Config, error) {
 	if err := list.look(); err != nil {
 		return nil, err
 	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12,
-		VerifyConnection: list.verify}, nil
+	return &tls.Config{
+		Certificates:     []tls.Certificate{pair},
+		ClientCAs:        pool,
+		ClientAuth:       tls.RequireAndVerifyClientCert,
+		MinVersion:       tls.VersionTLS12,
+		VerifyConnection: list.verify,
+	}, nil
 }
+
+func readPEM(file string) ([]byte, error) { return infile.Read(file, 1<<20) }
 
 // takAuthority reads ca.pem of a directory: its first certificate, and all.
 func takAuthority(dir string) (*x509.Certificate, *x509.CertPool, error) {
-	name := filepath.Join(dir, caCert)
-	text, err := readSmall(name)
+	name := filepath.Join(dir, CACert)
+	text, err := readPEM(name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -168,9 +167,9 @@ func takAuthority(dir string) (*x509.Certificate, *x509.CertPool, error) {
 	return ca, pool, nil
 }
 
-// loadTAKClient is what a client needs of a server whose certificate an authority has signed: the directory has ca.pem, and
+// ClientTLS is what a client needs of a server whose certificate an authority has signed: the directory has ca.pem, and
 // client.pem with client.key where the server asks for one. name is the server's in its certificate; "": any.
-func loadTAKClient(dir, name string) (*tls.Config, error) {
+func ClientTLS(dir, name string) (*tls.Config, error) {
 	_, pool, err := takAuthority(dir)
 	if err != nil {
 		return nil, err
@@ -181,7 +180,12 @@ func loadTAKClient(dir, name string) (*tls.Config, error) {
 		for _, cert := range s.PeerCertificates[1:] {
 			rest.AddCert(cert)
 		}
-		_, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: pool, Intermediates: rest, DNSName: name, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+		_, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{
+			Roots:         pool,
+			Intermediates: rest,
+			DNSName:       name,
+			KeyUsages:     []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		})
 		return err
 	}
 	cert := filepath.Join(dir, "client.pem")

@@ -1,4 +1,4 @@
-package gateway
+package forecast
 
 import (
 	"cmp"
@@ -9,27 +9,49 @@ import (
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/mail/life"
-	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/frame"
 	"aldis/internal/site"
 )
 
-// Messages is the gateway seen by who asks for messages of this site. It is for the goroutine of the gateway; what it returns
+// Messages is what operators ask about messages of this site. It is for one look, in the goroutine of the gateway; what it returns
 // shares nothing with that.
-type Messages struct{ g *Gateway }
+type Messages struct {
+	store *mail.Store
+	list  []Site
+	name  func(uint16) string
+}
 
-// MessagesOf a gateway.
-func MessagesOf(g *Gateway) Messages { return Messages{g} }
+// Look is for questions while the sites stand as these do. name is that of any site of which a message may tell; "" for all.
+func Look(store *mail.Store, sites []Site, name func(uint16) string) Messages {
+	return Messages{store, sites, name}
+}
+
+// site is the one with this id; nil: there is none now.
+func (m Messages) site(id uint16) *Site {
+	i, ok := slices.BinarySearchFunc(m.list, id, func(s Site, id uint16) int { return cmp.Compare(s.ID, id) })
+	if !ok {
+		return nil
+	}
+	return &m.list[i]
+}
+
+// Queue copies what waits for a site; empty: there is none with this id.
+func (m Messages) Queue(now time.Time, id uint16) (q Queue) {
+	if s := m.site(id); s != nil {
+		q = s.Queue(now)
+	}
+	return q
+}
 
 // IDs are the messages that are known, in no order: those in custody and those whose life is kept. A greater one was accepted
 // later.
 func (m Messages) IDs() []uint64 {
-	lives := &m.g.mail.Lives
+	lives := &m.store.Lives
 	ids := lives.IDs(make([]uint64, 0, lives.Len()))
 	if lives.Unkept() == 0 {
 		return ids
 	}
-	for _, id := range m.g.mail.IDs(nil) { // the lives of some had no room
+	for _, id := range m.store.IDs(nil) { // the lives of some had no room
 		if lives.Get(id) == nil {
 			ids = append(ids, id)
 		}
@@ -51,10 +73,10 @@ func (m Messages) Rows(ids []uint64) []api.MessageRow {
 // Row describes a message with its life; false: it is not known.
 func (m Messages) Row(id uint64) (api.MessageRow, bool) {
 	row, ok := m.row(id)
-	if l := m.g.mail.Lives.Get(id); ok && l != nil {
+	if l := m.store.Lives.Get(id); ok && l != nil {
 		row.LifeLost = l.Lost
 		for _, e := range l.Events {
-			row.Life = append(row.Life, api.LifeRow{At: e.At, What: e.What, Site: m.site(e.Peer), Detail: lifeText(e)})
+			row.Life = append(row.Life, api.LifeRow{At: e.At, What: e.What, Site: m.name(e.Peer), Detail: lifeText(e)})
 		}
 	}
 	return row, ok
@@ -78,25 +100,11 @@ func lifeText(e life.Event) string {
 	return text
 }
 
-// site is the name of a site; "" for all.
-func (m Messages) site(id uint16) string {
-	if p := m.g.byID[id]; p != nil {
-		return p.Name
-	}
-	if p := m.g.away[id]; p != nil {
-		return p.Name
-	}
-	if id == 0 {
-		return ""
-	}
-	return fmt.Sprintf("node-%d", id)
-}
-
 // Sites are the peers by name.
 func (m Messages) Sites() map[string]uint16 {
 	sites := map[string]uint16{}
-	for _, p := range m.g.peers {
-		sites[p.Name] = p.ID
+	for _, s := range m.list {
+		sites[s.Name] = s.ID
 	}
 	return sites
 }
@@ -112,7 +120,7 @@ func faceName(f site.Face) string {
 }
 
 func (m Messages) row(id uint64) (row api.MessageRow, ok bool) {
-	l, held := m.g.mail.Lives.Get(id), m.g.mail.Get(id)
+	l, held := m.store.Lives.Get(id), m.store.Get(id)
 	if held != nil && held.Content.Payload == nil || l == nil && (held == nil || held.Ended()) {
 		return row, false
 	}
@@ -128,7 +136,7 @@ func (m Messages) row(id uint64) (row api.MessageRow, ok bool) {
 		Precedence: l.Precedence.String(), Octets: l.Octets, Accepted: l.Accepted, Expires: l.Expires, State: api.StateEnded}
 	for _, f := range l.Fates {
 		row.Coded = max(row.Coded, f.Sent)
-		r := api.RecipientRow{ID: f.Peer, Site: m.site(f.Peer), State: string(f.State), Since: f.Since, Detail: f.Detail, SentAt: f.SentAt}
+		r := api.RecipientRow{ID: f.Peer, Site: m.name(f.Peer), State: string(f.State), Since: f.Since, Detail: f.Detail, SentAt: f.SentAt}
 		switch {
 		case f.State == life.Waiting, f.State == life.OnHold:
 			row.State, row.Held = api.StateWaiting, row.Held || f.State == life.OnHold
@@ -150,35 +158,19 @@ func (m Messages) describe(e *mail.Entry, r *api.RecipientRow) {
 		return
 	}
 	r.Long = e.At.Number != 0 && e.Lane != frame.Direct
-	switch p := m.g.byID[r.ID]; {
-	case p == nil:
+	switch s := m.site(r.ID); {
+	case s == nil:
 		r.Detail = "no [[link.peer]] has this id now"
 	case e.OnHold:
 		r.Detail = "held by an order"
-	case m.stands(p) != "":
-		r.Detail = m.stands(p)
+	case s.why() != "":
+		r.Detail = s.why()
 	case r.State == string(life.UnderWay):
 		r.Detail = "no receipt yet"
-		if there, all := unicast.Progress(p.bearer.lines, e); all > 0 {
+		if there, all := s.Link.Progress(e); all > 0 {
 			r.Detail = fmt.Sprintf("%d of %d octets are there", there, all)
 		}
 	default:
 		r.Detail = "others go first"
 	}
-}
-
-// ExpectedUnderWay is when a message that is under way will be there: when its last datagram has had its time, or if that is
-// over and nothing was heard, a round trip from now. A long message goes at the queue's pace.
-func (q *Queue) ExpectedUnderWay(r api.RecipientRow, octets int) time.Time {
-	switch {
-	case q.Why != "" || q.rate <= 0:
-		return time.Time{}
-	case r.Long || r.SentAt.IsZero():
-		return there(q.now, min(octets, q.underWay), q.rate, q.delay)
-	}
-	at := r.SentAt.Add(q.delay)
-	if at.Before(q.now) {
-		at = q.now.Add(2 * q.delay)
-	}
-	return at
 }

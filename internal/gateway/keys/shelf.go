@@ -1,4 +1,4 @@
-package gateway
+package keys
 
 import "aldis/internal/link/seal"
 

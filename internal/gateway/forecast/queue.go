@@ -1,12 +1,12 @@
-package gateway
+package forecast
 
 import (
+	"cmp"
 	"time"
 
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
-	"aldis/internal/link/frame"
-	"aldis/internal/link/profile"
+	"aldis/internal/site"
 )
 
 // Queue is what waits for a peer and how fast it goes, at one moment. It shares nothing with the gateway.
@@ -58,53 +58,51 @@ func there(begins time.Time, octets int, rate float64, delay time.Duration) time
 	return begins.Add(time.Duration(float64(octets)/rate*float64(time.Second)) + delay)
 }
 
-// Queue copies what waits for a peer. It takes one look at each message.
-func (m Messages) Queue(now time.Time, peer uint16) (q Queue) {
-	p := m.g.byID[peer]
-	if p == nil {
-		return q
-	}
-	b := p.bearer
-	q = Queue{Site: p.Name, Why: m.stands(p), now: now, delay: b.profile.OneWayMax(b.profile.DatagramOctets + profile.IPUDPOctets)}
-	waits := b.carrier().Orders().Queue(now, p.Peer)
+// Queue copies what waits for a site. It takes one look at each message.
+func (s *Site) Queue(now time.Time) Queue {
+	q := Queue{Site: s.Name, Why: s.why(), now: now, delay: s.delay()}
+	waits := s.Orders.Queue(now, s.Peer)
 	q.Places, q.grouped, q.underWay = waits.Places, waits.Ordered, waits.UnderWay
-	if q.rate = m.rate(p); q.rate <= 0 {
+	if q.rate = s.rate(); q.rate <= 0 {
 		q.rate, q.Why = 0, "the link has no rate"
 	}
 	return q
 }
 
-// rate is octets as journalled a second towards a peer, measured or else of the profile.
-func (m Messages) rate(p *peer) float64 {
-	if rate, ok := p.Pace.Rate(); ok {
-		return rate
+// ExpectedUnderWay is when a message that is under way will be there: when its last datagram has had its time, or if that is
+// over and nothing was heard, a round trip from now. A long message goes at the queue's pace.
+func (q *Queue) ExpectedUnderWay(r api.RecipientRow, octets int) time.Time {
+	switch {
+	case q.Why != "" || q.rate <= 0:
+		return time.Time{}
+	case r.Long || r.SentAt.IsZero():
+		return there(q.now, min(octets, q.underWay), q.rate, q.delay)
 	}
-	bps := p.bearer.profile.Sending(m.g.cfg.Shore).RateBps
-	if bps == 0 {
-		bps = 1e8 // unlimited: the delay decides
+	at := r.SentAt.Add(q.delay)
+	if at.Before(q.now) {
+		at = q.now.Add(2 * q.delay)
 	}
-	share := 1
-	for _, other := range m.g.peers {
-		if other != p && other.bearer == p.bearer && !m.g.cfg.Shore && !p.bearer.carrier().Orders().Together() {
-			if waiting, _, _ := other.Box.Held(frame.Direct, frame.Bulk); waiting > 0 {
-				share++
-			}
-		}
-	}
-	return float64(bps) / 8 / float64(share)
+	return at
 }
 
-// stands says why messages do not go to a peer now; "": they do.
-func (m Messages) stands(p *peer) string {
-	switch {
-	case m.g.silence.quiet():
-		return "this gateway is silent"
-	case p.LastHeard.IsZero():
-		return "the site was not heard in this run"
-	case p.bearer.lines.Link(p.Peer).Dead():
-		return "the link is down"
-	case p.bearer.lines.Link(p.Peer).Listening():
-		return "the site is silent"
+// Backlog is what waits for a site, by precedence, and when it will be there: by the rule of Queue.Expected. While this gateway
+// keeps silent the time counts from the end of that; ends is zero where it is not, or nobody knows when. began is when this run did.
+func (s *Site) Backlog(now, ends, began time.Time) (rows []api.QueueRow) {
+	begins, known := now, s.why() == ""
+	if !ends.IsZero() {
+		begins, known = ends, s.Up
 	}
-	return ""
+	rate, delay := s.rate(), s.delay()
+	octets := s.Orders.Ahead(now, s.Peer)
+	for _, r := range s.Box.Backlog() {
+		row := api.QueueRow{Precedence: site.Precedences[r.Rank], Messages: r.Messages, Octets: r.Octets, Oldest: cmp.Or(r.Oldest, began).UTC().Round(0)}
+		if octets += r.Octets + r.News; r.Messages == 0 {
+			continue
+		}
+		if known && rate > 0 {
+			row.Expected = there(begins, max(0, octets), rate, delay).UTC().Round(time.Second)
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }

@@ -1,4 +1,4 @@
-package config
+package keyfile
 
 import (
 	"crypto/rand"
@@ -22,7 +22,7 @@ func RevokeTAK(dir, name string, now time.Time) error {
 		return fmt.Errorf("%q is no name of a client", name)
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
-	text, err := readSmall(at(name + ".pem"))
+	text, err := readPEM(at(name + ".pem"))
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func RevokeTAK(dir, name string, now time.Time) error {
 	if _, err := os.Stat(at(caKey)); err != nil {
 		return err
 	}
-	ca, private, err := authority(at(caCert), at(caKey), now, &made)
+	ca, private, err := authority(at(CACert), at(caKey), now, &made)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func RevokeTAK(dir, name string, now time.Time) error {
 
 // readRevoked reads a list of an authority's; nil: there is none.
 func readRevoked(file string, by *x509.Certificate) (*x509.RevocationList, error) {
-	text, err := readSmall(file)
+	text, err := readPEM(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -1,4 +1,4 @@
-package config
+package keyfile
 
 import (
 	"crypto/rand"
@@ -14,29 +14,8 @@ import (
 	"aldis/internal/infile"
 )
 
-// Secrets are the files that hold keys, those in the directories of certificates for TAK devices too, and the data directory,
-// as a configuration names them. It may have mistakes otherwise.
-func Secrets(file string) (keys []string, dataDir string, err error) {
-	err = asked(file, func(r *reader) {
-		for _, at := range [][2]string{{"link", "key_file"}, {"link", "node_key"}, {"http", "token_file"}} {
-			s := section{r, r.tree.tables[at[0]], at[0]}
-			if _, ok := s.get(at[1]); ok {
-				keys = append(keys, r.resolve(s.text(at[1], false)))
-			}
-		}
-		for _, name := range []string{"tls_keys", "server_keys"} {
-			s := section{r, r.tree.tables["tak"], "tak"}
-			if _, ok := s.get(name); ok {
-				keys = append(keys, keysIn(r.resolve(s.text(name, false)))...)
-			}
-		}
-		dataDir = r.resolve(section{r, r.tree.tables["node"], "node"}.text("data_dir", true))
-	})
-	return keys, dataDir, err
-}
-
-// keysIn are the private keys in a directory of certificates, that of their authority too: by themselves or as PKCS #12.
-func keysIn(dir string) (keys []string) {
+// KeysIn are the private keys in a directory of certificates, that of their authority too: by themselves or as PKCS #12.
+func KeysIn(dir string) (keys []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil { // then there are none that anybody could use
 		return nil

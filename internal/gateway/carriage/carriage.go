@@ -1,0 +1,99 @@
+package carriage
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+
+	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/group"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/gateway/unicast"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
+	"aldis/internal/site"
+)
+
+// Config is what a bearer is made of. Common says what is the same for all carriers; New sets its Profile, Timing, Air and Ledger.
+type Config struct {
+	mail.Common
+	Profile   profile.Profile
+	Boot      uint32 // number of this start
+	Shore     bool   // each peer's terminal has a leg of its own, and the profile is theirs
+	Keepalive time.Duration
+	Rand      *rand.Rand             // of P_Mul's random delays; nil: made of Self and Boot
+	Lacks     func(peer uint16) bool // it may not have what this start's key with it is made of, which HELLOs say
+	Proven    func() int             // octets of proofs that a datagram to the group has now
+	Holds     func(*site.Message) bool
+	Records   []api.Record // of the journal
+}
+
+// Bearer is a way over the air: the profile of its link, an antenna, and the carriers that move messages there.
+type Bearer struct {
+	Common    mail.Common
+	Profile   profile.Profile // live: the carriers read it
+	Keepalive time.Duration   // live
+	Air       mail.Air        // of a terminal: one for all peers
+	Carriers  []mail.Carrier  // the first takes new messages
+	Channels  []mail.Channel  // those that share their channel with all peers
+	Members   []mail.Members  // those whose peers can come and go; none: a new peer needs a restart
+	ledger    mail.Ledger     // of what goes to the group
+}
+
+// New makes a bearer for peers of which nothing is known yet; carriers take their records from the gateway, P_Mul from cfg.Records.
+// On a shared channel messages go to several peers at once, and datagrams to one peer carry the rest.
+func New(cfg Config) (*Bearer, error) {
+	if cfg.Profile.Filled() < unicast.MinDatagram {
+		return nil, fmt.Errorf("gateway: profile %s: datagrams of %d octets, at least %d needed", cfg.Profile.Name, cfg.Profile.Filled(), unicast.MinDatagram)
+	}
+	b := &Bearer{Common: cfg.Common, Profile: cfg.Profile, Keepalive: cfg.Keepalive}
+	shared := cfg.Profile.Transport == profile.PMul
+	if !shared {
+		b.Common.Group = netip.AddrPort{} // each peer gets a copy
+	}
+	b.Common.Profile, b.Common.Timing = &b.Profile, TimingOf(cfg.Profile, cfg.Shore)
+	b.Common.Air, b.Common.Ledger = &b.Air, &b.ledger
+	datagrams, err := unicast.New(unicast.Config{
+		Common: b.Common, Boot: cfg.Boot, Shore: cfg.Shore, Keepalive: &b.Keepalive, Messages: !shared, Lacks: cfg.Lacks,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !shared {
+		b.Carriers, b.Members = []mail.Carrier{datagrams}, []mail.Members{datagrams}
+		return b, nil
+	}
+	if cfg.Rand == nil {
+		cfg.Rand = rand.New(rand.NewPCG(uint64(cfg.Self), uint64(cfg.Boot)))
+	}
+	several, err := group.New(group.Config{Common: b.Common, Rand: cfg.Rand, Holds: cfg.Holds, Met: datagrams.Roll.Met, Proven: cfg.Proven}, cfg.Records)
+	if err != nil {
+		return nil, err
+	}
+	datagrams.Roll.Greeted = several.Tell
+	b.Carriers, b.Channels = []mail.Carrier{several, datagrams}, []mail.Channel{several}
+	return b, nil
+}
+
+// Carrier is the one that takes new messages.
+func (b *Bearer) Carrier() mail.Carrier { return b.Carriers[0] }
+
+// Has says whether a carrier of the bearer moves messages in this lane.
+func (b *Bearer) Has(lane frame.Lane) bool { return lane < frame.Lanes || len(b.Channels) > 0 }
+
+// Announce tells the peers at once that this node goes silent.
+func (b *Bearer) Announce(now time.Time, f frame.Silence) {
+	for _, c := range b.Carriers {
+		if c.Announce(now, f) {
+			return
+		}
+	}
+}
+
+// Renumbered is a peer's record of the journal for a store that is new: whom we know and where it is stays, numbers begin anew. false:
+// it is no such record.
+func Renumbered(record []byte) ([]byte, bool) { return unicast.Renumbered(record) }
+
+// Forgotten is the record of a peer of which nobody knows any more what it was.
+func Forgotten() []byte { return unicast.Forgotten() }

@@ -1,0 +1,56 @@
+// Package forecast answers operators: where messages and advertisements of this site are, and when they will be there. It
+// goes by a snapshot of the other sites (Site), by custody and by what lives of messages are kept, and changes nothing but
+// these lives.
+//
+// Read forecast.go first, then queue.go (when what waits will be there), late.go (messages that will expire before),
+// messages.go and adverts.go (where they are).
+package forecast
+
+import (
+	"time"
+
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/profile"
+)
+
+// Site is another site as it stands at one moment.
+type Site struct {
+	*mail.Peer             // to be read
+	Orders     mail.Orders // of the carrier that takes messages for it
+	Profile    *profile.Profile
+	Shore      bool // this end of the link is ashore
+	Up         bool // the link is
+	Silent     bool // this gateway is
+	Share      int  // how many sites share the rate now, at least 1
+}
+
+// why says why messages do not go there now; "": they do.
+func (s *Site) why() string {
+	switch {
+	case s.Silent:
+		return "this gateway is silent"
+	case s.LastHeard.IsZero():
+		return "the site was not heard in this run"
+	case s.Link.Dead():
+		return "the link is down"
+	case s.Link.Listening():
+		return "the site is silent"
+	}
+	return ""
+}
+
+// rate is octets as journalled a second towards a site, measured or else of the profile; at most 0: the link has none.
+func (s *Site) rate() float64 {
+	if rate, ok := s.Pace.Rate(); ok {
+		return rate
+	}
+	bps := s.Profile.Sending(s.Shore).RateBps
+	if bps == 0 {
+		bps = 1e8 // unlimited: the delay decides
+	}
+	return float64(bps) / 8 / float64(s.Share)
+}
+
+func (s *Site) delay() time.Duration {
+	return s.Profile.OneWayMax(s.Profile.DatagramOctets + profile.IPUDPOctets)
+}

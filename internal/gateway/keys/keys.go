@@ -1,0 +1,271 @@
+// Package keys decides which keys this node seals and opens with, which datagrams of other gateways count, and by which
+// roster of members it goes: docs/decisions/boots.md, docs/decisions/trust.md, docs/decisions/rollover.md and
+// docs/decisions/forward-secrecy.md.
+//
+// It reads what is known of a peer (mail.Peer) and changes nothing there: what is to be done about a peer is in the values
+// that it returns. What it wants in the journal or the log goes to its Road at once.
+//
+// Read keys.go first, then door.go (datagrams), rollover.go (newer rosters) and shelf.go (which rosters a node has kept).
+package keys
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+
+	"aldis/internal/due"
+	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/roster"
+	"aldis/internal/link/seal"
+)
+
+// BucketSeal of the journal holds what was heard of each peer: peer -> seal.PeerState.
+const BucketSeal = "seal"
+
+// Trust is keys of single nodes, in the place of one that all share.
+type Trust struct {
+	Own       *seal.SigningKey
+	Authority seal.PublicKey
+	Roster    *roster.Roster // which the authority has signed, and which names this node with Own
+	// Chance fills 32 octets with chance that nobody can guess: ephemeral keys are made of it; nil: there are none. Hold is given
+	// the memory that these lie in; it may be nil.
+	Chance func(*[32]byte)
+	Hold   func(octets []byte)
+}
+
+// Road is what the keys have from the gateway around them.
+type Road interface {
+	// Record changes the journal, with all else of this Step.
+	Record(bucket string, key, value []byte)
+	// Note says something in the operator's log; Drop counts a datagram that came to nothing.
+	Note(level, text string, attrs ...any)
+	Drop(reason string)
+}
+
+// Config is what the keys of a node are made of.
+type Config struct {
+	ID    uint16
+	Name  string
+	Boot  seal.Boot
+	Key   seal.Key
+	Trust *Trust // nil: Key
+	Road  Road
+	// Forward: ephemeral keys are made, where Trust has Chance. On a link where a peer's silence is a matter of course none are.
+	Forward bool
+	Shared  bool // all share one channel, and a greeting there is heard by all
+	// AckDelay, ProbeInterval and RoundTrip are those of the link.
+	AckDelay, ProbeInterval, RoundTrip time.Duration
+}
+
+// Keys is what a node seals and opens with. It is not for concurrent use.
+type Keys struct {
+	Rosters *Rosters
+	cfg     Config
+	sealer  *seal.Sealer
+	opener  *seal.Opener
+	forward *seal.Forward // keys of this start and a peer's; nil: none are made
+
+	peers []*member          // by id
+	known map[uint16]*member // also this node, and peers that have left in this run
+}
+
+// member is another node of the net, as its datagrams go.
+type member struct {
+	*mail.Peer // to be read; nil: it is this node
+	here       bool
+	visit
+	forged  uint64 // datagrams that a member of the net has sealed for all in its name
+	foreign uint64 // datagrams that say to be from it and are not sealed with its key
+}
+
+// New knows these peers, by id, and nothing of them. It is of no use before Begin.
+func New(cfg Config, peers []*mail.Peer) *Keys {
+	k := &Keys{Rosters: newRosters(cfg), cfg: cfg, known: map[uint16]*member{cfg.ID: {visit: newVisit()}}}
+	for _, p := range peers {
+		k.enlist(p)
+	}
+	return k
+}
+
+func (k *Keys) enlist(p *mail.Peer) {
+	m := k.known[p.ID]
+	if m == nil {
+		m = &member{Peer: p, visit: newVisit(seal.Boot{})}
+		k.known[p.ID] = m
+	}
+	m.here = true
+	k.Rosters.join(p)
+	at, _ := slices.BinarySearchFunc(k.peers, p.ID, func(q *member, id uint16) int { return cmp.Compare(q.ID, id) })
+	k.peers = slices.Insert(k.peers, at, m)
+}
+
+// Begin makes the keys of this start. states is what is known of the peers.
+func (k *Keys) Begin(states map[uint16]seal.PeerState) error {
+	var with seal.Keys = k.cfg.Key
+	trust := k.cfg.Trust
+	if trust != nil {
+		if err := k.Rosters.choose(); err != nil {
+			return err
+		}
+		with = k.Rosters.ring
+	}
+	k.sealer = seal.NewSealer(with, k.cfg.ID, k.cfg.Boot)
+	k.opener = seal.NewOpener(with, k.cfg.ID, k.cfg.Boot, states)
+	if trust != nil && trust.Chance != nil && k.cfg.Forward {
+		k.forward = seal.NewForward(k.Rosters.ring, k.cfg.ID, k.cfg.Boot, trust.Chance, trust.Hold)
+		k.sealer.Forward(k.forward)
+		k.opener.Forward(k.forward)
+	}
+	k.Rosters.rekey = func(ring *seal.Keyring) {
+		k.sealer.Rekey(ring)
+		k.opener.Rekey(ring)
+	}
+	for _, m := range k.peers {
+		state := k.opener.State(m.ID)
+		m.counted = []seal.Boot{{Number: state.Boot, Salt: state.Salt}}
+	}
+	k.opener.Strict()
+	return nil
+}
+
+// Join takes in a peer while the node runs, one that has left too.
+func (k *Keys) Join(p *mail.Peer) {
+	k.opener.Add(p.ID)
+	k.enlist(p)
+}
+
+// Leave hears a peer no more. That it was forgotten first is the caller's.
+func (k *Keys) Leave(id uint16) {
+	m := k.known[id]
+	m.here = false
+	k.Rosters.leave(id)
+	k.peers = slices.DeleteFunc(k.peers, func(is *member) bool { return is == m })
+	k.opener.Remove(id)
+}
+
+// Forget knows nothing of a peer's starts any more; false: that was done too often in this run (seal.ForgetMost). anyStart: the
+// next start that is heard may be any.
+func (k *Keys) Forget(id uint16, anyStart bool) bool {
+	if !k.opener.Forget(id, anyStart) {
+		return false
+	}
+	k.cfg.Road.Record(BucketSeal, key(id), nil)
+	m := k.known[id]
+	forgotten := m.forgotten + 1
+	m.visit = newVisit(m.counted...)
+	m.forgotten = forgotten
+	return true
+}
+
+// Close shuts out what a peer had sealed before it began to count its messages anew: its numbers mean others.
+func (k *Keys) Close(id uint16) {
+	k.opener.Close(id)
+	k.record(id)
+}
+
+// record makes durable which datagrams of a peer have come: it keeps replays out.
+func (k *Keys) record(id uint16) {
+	state := k.opener.State(id)
+	k.cfg.Road.Record(BucketSeal, key(id), state.Append(nil))
+}
+
+func key(id uint16) []byte { return binary.BigEndian.AppendUint16(nil, id) }
+
+// Boot is the last start of a peer that counts; 0: none.
+func (k *Keys) Boot(id uint16) uint32 { return k.opener.State(id).Boot }
+
+// Step brings ephemeral keys to now, and wipes those whose time is over. It is called at the beginning of each turn.
+func (k *Keys) Step(now time.Time) { k.forward.Step(now) }
+
+// Due is when Step, Rosters.Tell or Rosters.Turn has something to do by itself; zero: never.
+func (k *Keys) Due() time.Time { return due.Earliest(k.Rosters.due(), k.forward.Due()) }
+
+// Seal makes a datagram of frames to a peer or seal.Group; false: this start has no counter left, which it says, or the roster
+// does not name the peer.
+func (k *Keys) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
+	data, err := k.sealer.Seal(nil, to, long, frames)
+	if errors.Is(err, seal.ErrNoKey) {
+		k.cfg.Road.Drop("no_key")
+		return nil, false
+	}
+	if err != nil {
+		k.cfg.Road.Note("error", "datagram counter exhausted: restart the gateway to derive a new key")
+	}
+	return data, err == nil
+}
+
+// Silent says whether a peer is believed to be silent: it may start anew then and be unable to say so.
+func (k *Keys) Silent(id uint16, silent bool) {
+	if k.forward != nil {
+		k.forward.Silent(id, silent)
+	}
+}
+
+// Hello adds to a HELLO for a peer what it says of starts, rosters and ephemeral keys.
+func (k *Keys) Hello(p *mail.Peer, h *frame.Hello) {
+	h.HeardBoot, h.HeardStream = k.opener.HeardBoot(p.ID), p.Met.InStream
+	if k.opener.State(p.ID).Boot == 0 && h.HeardBoot != 0 {
+		h.HeardStream = k.known[p.ID].stream
+	}
+	h.Roster, h.Mark = k.Rosters.said(), k.Rosters.mark
+	if k.forward != nil {
+		h.Ephemeral, h.HeardEphemeral = k.forward.Says(p.ID)
+	}
+}
+
+// Hear notes what a peer's HELLO says of this node's starts and of its own rosters.
+func (k *Keys) Hear(now time.Time, id uint16, h frame.Hello) {
+	k.overtaken(now, k.known[id], h)
+	k.Rosters.hear(now, id, h)
+}
+
+// Agree takes what the newest HELLO of a peer says of ephemeral keys; true: the peer waits to see that its key is here.
+func (k *Keys) Agree(id uint16, h frame.Hello) bool {
+	if k.forward == nil {
+		return false
+	}
+	state := k.opener.State(id)
+	return k.forward.Hear(id, seal.Boot{Number: state.Boot, Salt: state.Salt}, h.Ephemeral, h.HeardEphemeral)
+}
+
+// Lacks says that a peer is not known to have what its key is made of: receipts for it take a HELLO along.
+func (k *Keys) Lacks(id uint16) bool { return k.forward != nil && k.forward.Lacks(id) }
+
+// ProofsMost is the room that datagrams to all must leave for proofs, also of rosters to come.
+func (k *Keys) ProofsMost() int {
+	if k.cfg.Trust == nil {
+		return 0
+	}
+	return seal.ProofsMost
+}
+
+// Proofs is the octets of proofs behind what goes to all now.
+func (k *Keys) Proofs() int {
+	if k.Rosters.ring == nil {
+		return 0
+	}
+	return k.Rosters.ring.Proofs()
+}
+
+// Describe adds to a status what the keys know. Key is what two operators compare: of the net's key, or of this node's own.
+func (k *Keys) Describe(s *api.Status) {
+	if k.cfg.Trust == nil {
+		s.Key = k.cfg.Key.Fingerprint()
+	} else {
+		s.Key = k.cfg.Trust.Own.Public().Fingerprint()
+	}
+	for i := range s.Peers {
+		p := &s.Peers[i]
+		m := k.known[p.ID]
+		p.Start, p.Forgotten, p.Unopened = k.Boot(p.ID), m.forgotten, m.strange
+		p.Forged, p.Strange = m.forged, m.foreign
+	}
+	k.Rosters.describe(s)
+	for i := range s.Peers {
+		s.Peers[i].Forward = k.forward.InForce(s.Peers[i].ID)
+	}
+}

@@ -1,0 +1,74 @@
+package gateway
+
+import (
+	"fmt"
+	"time"
+
+	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/forecast"
+	"aldis/internal/link/frame"
+	"aldis/internal/site"
+)
+
+// Messages is the gateway as it stands, seen by who asks for messages of this site. It is for one look, in the goroutine of the
+// gateway; what it returns shares nothing with that.
+type Messages struct {
+	forecast.Messages
+	sites  []forecast.Site
+	orders *orders
+	months *months
+}
+
+// Messages is for one look.
+func (g *Gateway) Messages() Messages {
+	sites := g.sites(g.peers...)
+	return Messages{forecast.Look(g.mail, sites, g.siteName), sites, &g.orders, &g.bearers[0].billed.months}
+}
+
+// Answer is what came of the order with this number; false: it was not obeyed yet, or long ago.
+func (m Messages) Answer(ref uint64) (MessageAnswer, bool) { return m.orders.answer(ref) }
+
+// Holds are the standing orders, the most urgent precedence first.
+func (m Messages) Holds() []api.HoldStatus { return m.orders.status(m.sites) }
+
+// Bill is the accounts of the last months, the newest first, at most so many.
+func (m Messages) Bill(most int) []api.BillMonth { return m.months.last(most, m.orders.name) }
+
+// AdvertRows describes entries of a face's directory.
+func (g *Gateway) AdvertRows(now time.Time, entries []site.Entry) []api.AdvertRow {
+	a := forecast.Adverts{Filter: g.crossing.filter, Replica: g.replica, Limit: g.crossing.limited.rule, Sites: g.sites(g.peers...), Name: g.siteName}
+	return a.Rows(now, entries)
+}
+
+// siteName is the name of a site, also of one that was taken out; "" for all.
+func (g *Gateway) siteName(id uint16) string {
+	if p := g.known(id); p != nil {
+		return p.Name
+	}
+	if id == 0 {
+		return ""
+	}
+	return fmt.Sprintf("node-%d", id)
+}
+
+// sites are these peers as they stand now.
+func (g *Gateway) sites(peers ...*peer) []forecast.Site {
+	busy := map[*bearer]int{} // peers for whom something waits
+	waits := func(p *peer) int {
+		waiting, _, _ := p.Box.Held(frame.Direct, frame.Bulk)
+		return min(waiting, 1)
+	}
+	for _, p := range g.peers {
+		busy[p.bearer] += waits(p)
+	}
+	list := make([]forecast.Site, len(peers))
+	for i, p := range peers {
+		s := forecast.Site{Peer: p.Peer, Orders: p.bearer.Carrier().Orders(), Profile: &p.bearer.Profile, Shore: g.cfg.Shore,
+			Up: linkWord(p) == linkUp, Silent: g.silence.quiet(), Share: 1}
+		if !g.cfg.Shore && !s.Orders.Together() {
+			s.Share += busy[p.bearer] - waits(p)
+		}
+		list[i] = s
+	}
+	return list
+}
