@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -50,7 +51,10 @@ the datagrams do not tell.
 // files is a flag that may be given several times.
 type files []string
 
-func (f *files) String() string     { return strings.Join(*f, ",") }
+// String is what the flag was given so far.
+func (f *files) String() string { return strings.Join(*f, ",") }
+
+// Set adds one.
 func (f *files) Set(s string) error { *f = append(*f, s); return nil }
 
 const maxTuneTraces = 8
@@ -103,16 +107,8 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 	if *limit > 0 {
 		t.until, t.grace = time.Now().Add(*limit), *limit/20
 	}
-	for _, file := range slices.Concat(traces, proof) {
-		f, err := readTrace(file)
-		var script *replay.Script
-		if err == nil {
-			script, err = replay.NewScript(f, *content, *seed)
-		}
-		if err != nil {
-			return cli.Fail(stderr, "tune", fmt.Errorf("%s: %w", file, err))
-		}
-		t.scripts = append(t.scripts, script)
+	if err := t.read(slices.Concat(traces, proof), *content); err != nil {
+		return cli.Fail(stderr, "tune", err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -120,9 +116,7 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return cli.Fail(stderr, "tune", err)
 	}
-	if *name == "" {
-		*name = strings.TrimSuffix(p.Name, "-tuned") + "-tuned"
-	}
+	*name = cmp.Or(*name, strings.TrimSuffix(p.Name, "-tuned")+"-tuned")
 	if *out != "" && len(res.Steps) > 0 {
 		head := []string{
 			"Tuned: gateway tune " + strings.Join(args, " "),
@@ -130,11 +124,8 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 			fmt.Sprintf("mean latency %+.1f %%. Both ends of the link need this profile.", res.Unseen.MeanPct), "",
 		}
 		text, err := forecast.WriteTuned(source, p, res.Profile, *name, head)
-		if err == nil {
-			err = cli.WriteTo(*out, stdout, func(w io.Writer) error { _, err := w.Write(text); return err })
-		}
-		if err != nil {
-			return cli.Fail(stderr, "tune", fmt.Errorf("--out: %w", err))
+		if err := writeProfile(*out, stdout, text, err); err != nil {
+			return cli.Fail(stderr, "tune", err)
 		}
 	}
 	switch {
@@ -167,6 +158,22 @@ type tuner struct {
 type variantKey struct {
 	trace   int
 	variant forecast.Number
+}
+
+// read reads the traces. content is of messages that have only sizes.
+func (t *tuner) read(traces []string, content string) error {
+	for _, file := range traces {
+		f, err := readTrace(file)
+		var script *replay.Script
+		if err == nil {
+			script, err = replay.NewScript(f, content, t.seed)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		t.scripts = append(t.scripts, script)
+	}
+	return nil
 }
 
 func (t *tuner) search(ctx context.Context, p profile.Profile, proof int) (forecast.Tuning, error) {

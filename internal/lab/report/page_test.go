@@ -271,7 +271,7 @@ func TestPictureOnPage(t *testing.T) {
 	p := Picture(r)
 	check.Equal(t, "tone", p.Tone, toneWarn)
 	check.Contains(t, "verdict", p.Verdict, "LATE. Units are shown up to 80 m off in 95 of 100 reports on p, more than 50 m. It depends on luck")
-	for _, p := range []Page{p, TAKReplay(evil[0], "in real time", &plays[0]), OfTAKGame(TAKGame{Link: evil[0], Gateway: evil[1], Server: evil[2], Runs: []TAKGameRun{{Aided: true}, {}}})} {
+	for _, p := range []Page{p, TAKReplay(evil[0], "in real time", &plays[0]), (&TAKResult{Profile: evil[0], Gateway: evil[1], Server: evil[2], Runs: map[string]*TAKRun{"gateway": {}, "unaided": {}}}).Page()} {
 		var b bytes.Buffer
 		if err := p.HTML(&b); err != nil {
 			t.Fatal(err)
