@@ -161,6 +161,9 @@ var Rooms = []Room{
 	{"lab/primer", Pure, "lab", false, "Makes the corpus of the compression model, and documents like those in it.", []string{"jxta", "link/compact/corpus"}},
 	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{
 		"gateway", "gateway/api", "jxtabridge", "link/linkemu", "link/profile", "link/roster", "link/seal", "norm/elide", "site"}},
+	{"lab/carriernet", Pure, "lab", false, "Carriers and custody over an emulated link in virtual time, without a gateway around them.", []string{
+		"due", "gateway/api", "gateway/carriage", "gateway/mail", "link/compact", "link/envelope", "link/frame", "link/linkemu",
+		"link/profile", "link/replica", "link/seal", "norm/elide", "site"}},
 	{"lab/toyface", Pure, "lab", true, "A second face, made up for tests: a bulletin board.", []string{"site"}},
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer: the other side of the bridge in tests, replays and benchmarks.", []string{"jxta"}},
 	{"lab/edgepeer/tcp", Edge, "lab", false, "Puts edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},
