@@ -58,13 +58,13 @@ type Ending struct {
 
 // life is what dies with the process.
 type life struct {
-	Bearer  *carriage.Bearer
-	Store   *mail.Store
-	Replica *replica.Replica
-	Peers   []*mail.Peer // by id
-	Refused []*mail.Peer // for whom the last Say was refused
-	Unread  []mail.Attempt
-	Lacked  []mail.Attempt // messages that a peer asked for again and nobody has any more
+	Bearer     *carriage.Bearer
+	Store      *mail.Store
+	Replica    *replica.Replica
+	Peers      []*mail.Peer // by id
+	Refused    []*mail.Peer // for whom the last Say was refused
+	Unreadable []mail.Attempt
+	Lacked     []mail.Attempt // messages that a peer asked for again and nobody has any more
 
 	coder   compact.Coder
 	heard   map[uint16]heard

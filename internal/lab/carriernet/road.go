@@ -50,7 +50,7 @@ func (n *Node) Open(now time.Time, p *mail.Peer, at mail.Attempt, body []byte) e
 
 // Unread notes a message of a peer that is acknowledged and cannot be read.
 func (n *Node) Unread(_ time.Time, _ *mail.Peer, at mail.Attempt) {
-	n.life.Unread = append(n.life.Unread, at)
+	n.Unreadable = append(n.Unreadable, at)
 }
 
 // Gone notes a message of this node that a peer cannot read and that nobody has any more.
