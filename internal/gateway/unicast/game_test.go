@@ -63,7 +63,8 @@ func plain(t *testing.T) *game { return begin(t, config{Plain: true}) }
 // say has a say n messages more to b, one every so often.
 func (g *game) say(n int, every time.Duration) {
 	for range n {
-		g.a.Say(carriernet.Report(1, g.said), 2)
+		id := g.a.Say(carriernet.Report(1, g.said), 2)
+		check.Differ(check.Fatal(g.t), "ID of a message", id, 0)
 		g.said++
 		g.Run(every)
 	}
@@ -134,4 +135,14 @@ func wild(t *testing.T, seed uint64) config {
 	cfg.Profile.Reorder = true
 	cfg.Wild = linkemu.Wild{Reorder: true, TwicePct: 10}
 	return cfg
+}
+
+// radio is a channel that all share, which loses nothing, with a datagram to each peer.
+func radio(t *testing.T) config {
+	p := load(t, "vhf-cnr-16k")
+	p.Transport = profile.NORM
+	for _, d := range []*profile.Direction{&p.Up, &p.Down} {
+		d.LossPct, d.GEp, d.GEr = 0, 0, 0
+	}
+	return config{Profile: p, Plain: true}
 }

@@ -32,14 +32,15 @@ var group = netip.MustParseAddrPort("239.1.1.1:7142")
 
 // Config is what a Net is made of.
 type Config struct {
-	Nodes   int             // 2 or more
-	Profile profile.Profile // of each node's leg, or of the channel
-	Seed    uint64
-	Wild    linkemu.Wild
-	Ashore  *profile.Profile // the leg of node 1, which is ashore then; nil: it is a terminal like the others
-	Most    int              // octets that a store holds for one peer; 0: a mebibyte
-	Old     bool             // HELLOs do not say that their sender understands segments of long messages
-	Plain   bool             // nothing is coded by the model, which takes most of a test's time
+	Nodes     int             // 2 or more
+	Profile   profile.Profile // of each node's leg, or of the channel
+	Seed      uint64
+	Wild      linkemu.Wild
+	Ashore    *profile.Profile // the leg of node 1, which is ashore then; nil: it is a terminal like the others
+	Most      int              // octets that a store holds for one peer; 0: a mebibyte
+	Keepalive time.Duration    // 0: none goes
+	Old       bool             // HELLOs do not say that their sender understands segments of long messages
+	Plain     bool             // nothing is coded by the model, which takes most of a test's time
 	// Bearer may change what a bearer is made of, before each start of a node; nil: nothing is changed.
 	Bearer func(n *Node, c *carriage.Config)
 }
@@ -221,6 +222,20 @@ func (w *Net) PutBack(n *Node, data Disk, d time.Duration) {
 func (w *Net) LoseStore(n *Node, d time.Duration) {
 	n.disk, n.store = newDisk(), n.store+2
 	w.Kill(n, d)
+}
+
+// StartWith ends a node and starts it at once with another journal. The error is that of the start: a carrier or the store does not
+// understand a record.
+func (w *Net) StartWith(n *Node, journal []api.Record) error {
+	n.life, n.disk.journal = nil, map[string]api.Record{}
+	for _, r := range journal {
+		n.disk.journal[r.Bucket+"\x00"+string(r.Key)] = r
+	}
+	if err := n.start(); err != nil {
+		n.life = nil
+		return err
+	}
+	return nil
 }
 
 // Journal is what a node's journal holds, in the order of buckets and keys.

@@ -107,9 +107,10 @@ func (d disk) clone() disk {
 func (n *Node) up() bool { return n.life != nil }
 
 // Addr is where a node is on the link.
-func (n *Node) Addr() netip.AddrPort { return addrOf(n.ID) }
+func (n *Node) Addr() netip.AddrPort { return Address(n.ID) }
 
-func addrOf(id uint16) netip.AddrPort {
+// Address is that of the node with this id, whether there is one or not.
+func Address(id uint16) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 77, byte(id >> 8), byte(id)}), 7142)
 }
 
@@ -142,7 +143,7 @@ func (n *Node) start() error {
 			Self: n.ID, Peers: slices.Clone(n.Peers), Road: n, Store: n.Store, Replica: n.Replica, Coder: &n.coder,
 			Group: group, Behind: func(uint16) bool { return false },
 		},
-		Profile: w.cfg.Profile, Boot: n.Boot, Shore: n.ID == 1 && w.cfg.Ashore != nil,
+		Profile: w.cfg.Profile, Boot: n.Boot, Keepalive: w.cfg.Keepalive, Shore: n.ID == 1 && w.cfg.Ashore != nil,
 		Lacks: func(uint16) bool { return false }, Proven: func() int { return 0 }, Holds: func(*site.Message) bool { return false },
 		Records: n.Journal(),
 	}
@@ -380,6 +381,31 @@ func (n *Node) Entry(id uint64, to uint16) *mail.Entry {
 func (n *Node) Put(it site.Item) {
 	n.Own = append(slices.DeleteFunc(n.Own, func(o site.Item) bool { return o.Key() == it.Key() }), it)
 	n.step(func(time.Time) { n.Replica.Put(it) })
+}
+
+// Leave takes a peer out while this node works, as a gateway does whose operator does not name it any more.
+func (n *Node) Leave(p *mail.Peer, why string) {
+	n.step(func(now time.Time) {
+		p.Met.KnowsUs = false
+		p.Met.Owe(now)
+		for _, c := range n.Bearer.Members {
+			c.Leave(now, p, why)
+		}
+		n.Replica.Leave(p.ID)
+		n.Peers = slices.DeleteFunc(n.Peers, func(q *mail.Peer) bool { return q == p })
+	})
+}
+
+// Join takes a peer in while this node works.
+func (n *Node) Join(p *mail.Peer) (err error) {
+	n.step(func(now time.Time) {
+		for _, c := range n.Bearer.Members {
+			err = cmp.Or(err, c.Join(now, p))
+		}
+		n.Peers = append(n.Peers, p)
+		n.Replica.Join(p.ID)
+	})
+	return err
 }
 
 // Silent begins or ends a node's silence; announce: the peers are told.

@@ -91,7 +91,7 @@ func (n *Node) heardFrom(now time.Time, p *mail.Peer, d Datagram, newBoot, newes
 			c.Started(p)
 		}
 	}
-	if newest && p.Heard(now, addrOf(d.From)) {
+	if newest && p.Heard(now, Address(d.From)) {
 		p.Link.RecordPaths()
 	}
 	if p.Link.Listening() {
