@@ -304,7 +304,9 @@ func TestChildDies(t *testing.T) {
 // The far child has forgotten the object: after three FLUSHes without an answer it is given up there, and goes anew.
 func TestForgottenObjectGoesAnew(t *testing.T) {
 	g := bare(t)
-	g.lose(func(d carriernet.Datagram, to *carriernet.Node) bool { return to == g.b && carriernet.Has[frame.NORM](d) })
+	g.lose(func(d carriernet.Datagram, to *carriernet.Node) bool {
+		return to == g.b && carriernet.Has[frame.NORM](d)
+	})
 	g.noise(3000)
 	g.Run(15 * time.Minute)
 	g.Fate = nil

@@ -71,8 +71,9 @@ type life struct {
 	counter uint32
 	due     time.Time
 	child   *child
-	spins   int       // Steps at one time that nothing came of
-	spun    time.Time // that time
+	spins   int       // Steps at one time,
+	idle    int       // those of them, one after the other, of which nothing came,
+	spun    time.Time // and that time
 	now     time.Time
 	records []api.Record
 	onAir   []outgoing
@@ -228,8 +229,11 @@ func (n *Node) restoreRecord(r api.Record) error {
 	return err
 }
 
-// mostSpins is how many Steps a carrier may want at one time of which nothing comes.
-const mostSpins = 200
+// Bounds of the Steps that a carrier may want at one time: in all, and one after the other of which nothing comes.
+const (
+	mostSpins = 5000
+	mostIdle  = 200
+)
 
 // step brings a node to now, does what is to be done, and carries out what comes of it: first the journal, then the air. It says
 // whether that is durable.
@@ -284,10 +288,14 @@ func (n *Node) deadline(now time.Time) (at time.Time) {
 // mind panics when what is due stays in the past.
 func (n *Node) mind(now time.Time, came bool) {
 	l := n.life
-	if came || !due.Reached(now, l.due) || !now.Equal(l.spun) {
-		l.spins, l.spun = 0, now
+	if !now.Equal(l.spun) {
+		l.spins, l.idle, l.spun = 0, 0, now
 	}
-	if l.spins++; l.spins > mostSpins {
+	l.spins++
+	if l.idle++; came || !due.Reached(now, l.due) {
+		l.idle = 0
+	}
+	if l.idle > mostIdle || l.spins > mostSpins {
 		panic(fmt.Sprintf("carriernet: %s: what is due at %v stays in the past at %v", n.Name, l.due, now))
 	}
 }
