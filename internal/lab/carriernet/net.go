@@ -27,6 +27,9 @@ import (
 // Epoch is when every Net begins.
 var Epoch = time.Unix(1_800_000_000, 0).UTC()
 
+// NoAddress is that of nobody.
+var NoAddress netip.AddrPort
+
 // group is the address of a shared channel.
 var group = netip.MustParseAddrPort("239.1.1.1:7142")
 
