@@ -44,6 +44,7 @@ type Config struct {
 	Keepalive time.Duration    // 0: none goes
 	Old       bool             // HELLOs do not say that their sender understands segments of long messages
 	Plain     bool             // nothing is coded by the model, which takes most of a test's time
+	Spoilt    bool             // the test spoils journals: a datagram that is too long for the profile is lost, instead of a panic
 	// Bearer may change what a bearer is made of, before each start of a node; nil: nothing is changed.
 	Bearer func(n *Node, c *carriage.Config)
 }

@@ -324,6 +324,9 @@ func (n *Node) transmit() {
 		d.At = w.Now
 		w.Sent = append(w.Sent, d)
 		if most := w.cfg.Profile.DatagramOctets; len(o.data) > most {
+			if w.cfg.Spoilt {
+				continue
+			}
 			panic(fmt.Sprintf("carriernet: %s sent a datagram of %d octets, the profile allows %d", n.Name, len(o.data), most))
 		}
 		f := linkemu.Frame{From: n.Name, Octets: len(o.data) + profile.IPUDPOctets, Data: o.data}
