@@ -340,26 +340,45 @@ func TestPeerIsGone(t *testing.T) {
 
 // A receiver that has forgotten what messages are coded after asks for those that it cannot read, and has them once.
 func TestReceiverThatHasForgottenHistory(t *testing.T) {
-	g := begin(t, config{})
-	g.say(5, 30*time.Second)
-	g.Run(3 * time.Minute)
-	var journal []api.Record
-	for _, r := range g.b.Journal() {
-		if r.Bucket != "before" && r.Bucket != "inflow" {
-			journal = append(journal, r)
+	for _, lost := range []string{"before", "before inflow"} {
+		g := begin(t, config{})
+		in := check.In(t, "without", lost)
+		g.say(5, 30*time.Second)
+		g.Run(3 * time.Minute)
+		journal := slices.DeleteFunc(g.b.Journal(), func(r api.Record) bool { return slices.Contains(strings.Fields(lost), r.Bucket) })
+		check.NoError(check.Fatal(t), g.StartWith(g.b, journal))
+		g.Run(time.Second)
+		g.say(3, 20*time.Second)
+		g.Run(20 * time.Minute)
+		said := g.b.Said(1)
+		slices.Sort(said)
+		check.Equal(in, "messages that node 2 has", len(slices.Compact(said)), 8)
+		check.Equal(in, "and none twice", len(g.b.Said(1)), 8)
+		check.Equal(in, "what node 3 has heard", g.c.Heard(1), "0..7")
+		check.Equal(in, "delivered to node 2", int(g.a.Peer(2).Counts.Delivered), 8)
+		check.Contains(in, "the log", strings.Join(g.Notes, "\n"), "it is asked for again")
+	}
+}
+
+// A message that is asked for again before its acknowledgement has come ends as begun anew, and what goes in its place is the one
+// that is delivered.
+func TestAskedForAgainBeforeItsAcknowledgement(t *testing.T) {
+	g := plain(t)
+	g.say(1, 4*time.Second)
+	number := uint32(0)
+	for _, d := range g.Sent {
+		for _, pdu := range pdus[pmul.DataPDU](d) {
+			number = uint32(pdu.Message)
 		}
 	}
-	check.NoError(check.Fatal(t), g.StartWith(g.b, journal))
-	g.Run(time.Second)
-	g.say(3, 20*time.Second)
-	g.Run(20 * time.Minute)
-	said := g.b.Said(1)
-	slices.Sort(said)
-	check.Equal(t, "messages that node 2 has", len(slices.Compact(said)), 8)
-	check.Equal(t, "and none twice", len(g.b.Said(1)), 8)
-	check.Equal(t, "what node 3 has heard", g.c.Heard(1), "0..7")
-	check.Equal(t, "delivered to node 2", int(g.a.Peer(2).Counts.Delivered), 8)
-	check.Contains(t, "the log", strings.Join(g.Notes, "\n"), "it is asked for again")
+	g.a.Do(func(now time.Time) {
+		g.a.Bearer.Channels[0].Again(now, g.a.Peer(2), []uint32{number})
+		g.a.Bearer.Channels[0].Again(now, g.a.Peer(2), []uint32{number}) // the first is on its way
+	})
+	g.Run(10 * time.Minute)
+	g.ended(1)
+	check.Equal(t, "what node 2 has heard", g.b.Heard(1), "0 0")
+	check.Equal(t, "what node 3 has heard", g.c.Heard(1), "0")
 }
 
 // A message that is asked for again and that nobody keeps any more is said to be lost.

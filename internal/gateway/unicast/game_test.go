@@ -1,9 +1,11 @@
 package unicast_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/lab/carriernet"
 	"aldis/internal/lab/check"
@@ -145,4 +147,11 @@ func radio(t *testing.T) config {
 		d.LossPct, d.GEp, d.GEr = 0, 0, 0
 	}
 	return config{Profile: p, Plain: true}
+}
+
+// forget has a node start anew without the records of some buckets.
+func (g *game) forget(n *carriernet.Node, buckets ...string) {
+	g.t.Helper()
+	journal := slices.DeleteFunc(n.Journal(), func(r api.Record) bool { return slices.Contains(buckets, r.Bucket) })
+	check.NoError(check.Fatal(g.t), g.StartWith(n, journal))
 }

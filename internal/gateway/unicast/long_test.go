@@ -126,9 +126,17 @@ func TestLongMessagesTakeTurns(t *testing.T) {
 	g.ended(5)
 }
 
-// A peer that says it has another version now, in the middle of a long message: the rest goes over libnorm, and arrives.
+// A peer that says it has another version now, in the middle of a long message of which segments are lost: it goes over libnorm, and
+// what the peer waits for in the place of the segments says nothing.
 func TestPeerChangesToAnOlderVersion(t *testing.T) {
 	g := plain(t)
+	n := 0
+	g.lose(func(d carriernet.Datagram, to *carriernet.Node) bool {
+		if to == g.b && carriernet.Has[frame.Piece](d) {
+			n++
+		}
+		return to == g.b && n > 0 && n%3 == 0 && carriernet.Has[frame.Piece](d)
+	})
 	g.noise(10_000)
 	g.Run(6 * time.Second)
 	g.a.Do(func(now time.Time) {
@@ -185,11 +193,15 @@ func TestLongTextIsMoved(t *testing.T) {
 	id := g.a.Say(carriernet.Noise(1, 1, 0, 2500), 2)
 	check.Equal(t, "its queue at first", g.a.Entry(id, 2).Lane, frame.Direct)
 	check.Equal(t, "it is not sized", g.a.Entry(id, 2).Unsized, true)
+	there, all := g.a.Peer(2).Link.Progress(g.a.Entry(id, 2))
+	check.Equal(t, "octets that are known of its way", there+all, 0)
+	longer := g.a.Say(carriernet.Noise(1, 3, 2, 30_000), 2)
+	check.Equal(t, "the queue of one that no model makes short enough", g.a.Entry(longer, 2).Lane, frame.Bulk)
 	g.Run(time.Second)
 	check.Equal(t, "its queue", g.a.Entry(id, 2).Lane, frame.Bulk)
 	g.a.Say(carriernet.Noise(1, 2, 1, 60), 2)
-	g.Run(time.Minute)
-	g.ended(2)
+	g.Run(3 * time.Minute)
+	g.ended(3)
 }
 
 // Sizes are of a datagram beside a HELLO too: what fits only without one waits for the answer, or is moved.
@@ -206,25 +218,43 @@ func TestMessageThatFillsADatagram(t *testing.T) {
 	}
 }
 
-// Later messages of a flow are coded after earlier ones, and a receiver that has forgotten those is told so and sent them otherwise.
+// Later messages of a flow are coded after earlier ones, and a receiver that has forgotten those is told so and sent them otherwise:
+// those that came behind one that is missing, too.
 func TestReceiverThatHasForgottenHistory(t *testing.T) {
-	g := begin(t, config{})
-	g.say(6, 5*time.Second)
-	g.Run(time.Minute)
-	var journal []api.Record
-	for _, r := range g.b.Journal() {
-		if r.Bucket != "before" && r.Bucket != "inflow" {
-			journal = append(journal, r)
+	for _, lost := range []string{"before", "before inflow"} {
+		for _, missing := range []bool{false, true} {
+			g := begin(t, config{})
+			in := check.In(t, "without", lost, "the first is missing", missing)
+			g.say(6, 5*time.Second)
+			g.Run(time.Minute)
+			g.forget(g.b, strings.Fields(lost)...)
+			g.Run(time.Minute)
+			n := 0
+			g.lose(func(d carriernet.Datagram, to *carriernet.Node) bool {
+				if to == g.b && carriernet.Has[frame.Data](d) {
+					n++
+				}
+				return missing && to == g.b && n == 1
+			})
+			g.say(4, time.Second)
+			g.Run(5 * time.Minute)
+			check.Equal(in, "what node 2 has heard", g.b.Heard(1), "0..9")
+			check.Equal(in, "messages delivered", g.a.Fates(2)[mail.Delivered], 10)
+			check.Contains(in, "the log", strings.Join(g.Notes, "\n"), "is asked for again")
+			check.Equal(in, "unreadable", int(g.b.Peer(1).Counts.Unreadable), 0)
 		}
 	}
-	check.NoError(check.Fatal(t), g.StartWith(g.b, journal))
-	g.Run(time.Minute)
-	g.say(4, time.Second)
-	g.Run(5 * time.Minute)
-	g.heard("0..9")
-	g.ended(10)
-	check.Contains(t, "the log", strings.Join(g.Notes, "\n"), "is asked for again")
-	check.Equal(t, "unreadable", int(g.b.Peer(1).Counts.Unreadable), 0)
+}
+
+// A receiver that has all segments and has lost what they said gets the message anew.
+func TestReceiverThatHasLostSegments(t *testing.T) {
+	g := plain(t)
+	g.noise(10_000)
+	g.Run(6 * time.Second)
+	g.forget(g.b, "piece")
+	g.Run(20 * time.Minute)
+	g.heard("0")
+	g.ended(1)
 }
 
 // Over libnorm: a long message goes to the child, its packets go on the air, and the object that the far child gives arrives.

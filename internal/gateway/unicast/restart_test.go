@@ -1,6 +1,7 @@
 package unicast_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -284,5 +285,57 @@ func TestJournalAtRest(t *testing.T) {
 				check.Differ(check.In(t, n.Name, r.Bucket, r.Key), "bucket", r.Bucket, of)
 			}
 		}
+	}
+}
+
+// A peer's record of version 0.1, which compared no numbers and had a learned address behind it, is read.
+func TestPeerRecordOfVersion01(t *testing.T) {
+	g := plain(t)
+	g.say(3, 10*time.Second)
+	g.Run(time.Minute)
+	var journal []api.Record
+	for _, r := range g.a.Journal() {
+		switch r.Bucket {
+		case "path": // it had none
+			continue
+		case "peer":
+			r.Value = append([]byte{1}, r.Value[1:len(r.Value)-6]...)
+			check.ErrorIs(t, g.StartWith(g.a, append(slices.Clone(journal), with(r, "nowhere"))), mail.ErrRecord)
+			r = with(r, carriernet.Address(9).String())
+		}
+		journal = append(journal, r)
+	}
+	check.NoError(check.Fatal(t), g.StartWith(g.a, journal))
+	check.Equal(t, "the address that was learned", g.a.Peer(2).Addr, carriernet.Address(9))
+	g.Run(3 * time.Minute)
+	g.say(2, 10*time.Second)
+	g.Run(time.Minute)
+	g.heard("0..4")
+}
+
+// with is a record of format 1, and what stood behind such in version 0.1.
+func with(r api.Record, address string) api.Record {
+	r.Value = append(slices.Clone(r.Value), address...)
+	return r
+}
+
+// What a machine that was late measures says nothing of the link: it waits longer for an answer, instead of taking the link for dead.
+func TestLateMachine(t *testing.T) {
+	for _, late := range []time.Duration{0, 10 * time.Second} {
+		g := plain(t)
+		g.say(2, 10*time.Second)
+		g.Run(time.Minute)
+		g.Fate = func(carriernet.Datagram, *carriernet.Node) (time.Duration, bool) { return 4 * time.Second, false }
+		if late > 0 {
+			g.a.Do(func(now time.Time) { g.a.Peer(2).Link.Late(now, late) })
+		}
+		g.say(1, 0)
+		dead := false
+		for range 60 {
+			g.Run(time.Second)
+			dead = dead || g.a.Peer(2).Link.Dead()
+		}
+		check.Equal(check.In(t, "late by", late), "the peer has counted as dead", dead, late == 0)
+		g.ended(3)
 	}
 }
