@@ -164,6 +164,9 @@ var Rooms = []Room{
 		"due", "link/profile", "link/survey"}},
 	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{
 		"gateway", "gateway/api", "jxtabridge", "lab/linkemu", "link/profile", "link/roster", "link/seal", "norm/elide", "site"}},
+	{"lab/carriernet", Pure, "lab", false, "Carriers and custody over an emulated link in virtual time, without a gateway around them.", []string{
+		"due", "gateway/api", "gateway/carriage", "gateway/mail", "lab/linkemu", "link/compact", "link/envelope", "link/frame",
+		"link/profile", "link/replica", "link/seal", "norm/elide", "site"}},
 	{"lab/toyface", Pure, "lab", true, "A second face, made up for tests: a bulletin board.", []string{"site"}},
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer for tests, replays and benchmarks.", []string{"jxta"}},
 	{"lab/edgepeer/tcp", Edge, "lab", false, "Edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},
@@ -184,8 +187,8 @@ var Rooms = []Room{
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
 		"jxta", "lab/check", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field"}},
 	{"lab/commands", Edge, "lab", false, "Commands of gateway-lab.", []string{
-		"cli", "config", "infile", "keyfile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/linkemu", "lab/primer", "lab/replay",
-		"lab/report", "lab/trace", "link/compact", "link/profile", "link/roster", "pmul", "pmul/pmulfile"}},
+		"cli", "config", "infile", "keyfile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/linkemu", "lab/primer",
+		"lab/replay", "lab/report", "lab/trace", "link/compact", "link/profile", "link/roster", "pmul", "pmul/pmulfile"}},
 
 	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},
 	{"cmd/gateway", Edge, "programs", false, "The program of a ship: the table of its commands.", []string{"cli", "node", "norm", "operator"}},

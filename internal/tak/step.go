@@ -1,10 +1,10 @@
 package tak
 
 import (
-	"aldis/internal/due"
 	"encoding/binary"
 	"time"
 
+	"aldis/internal/due"
 	"aldis/internal/site"
 	"aldis/internal/tak/code"
 	"aldis/internal/tak/track"
