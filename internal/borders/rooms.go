@@ -173,13 +173,11 @@ var Rooms = []Room{
 	{"lab/trace", Pure, "lab", false, "Analyses captures, and reads and writes trace files.", []string{
 		"due", "jxta", "lab/linkemu", "link/compact", "link/envelope", "link/frame", "link/piece", "link/profile", "link/seal",
 		"norm/elide", "pmul", "site", "tak/cot"}},
-	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways with edge peers.", []string{
+	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways, judges plays (`rehearse`), and searches a profile for better values (`tune`).", []string{
 		"gateway/api", "jxta", "jxtabridge", "lab/edgepeer", "lab/linkemu", "lab/sim", "lab/trace", "link/compact",
 		"link/profile", "rules/filter", "rules/mark", "site", "tak", "tak/cot"}},
-	{"lab/forecast", Pure, "lab", false, "`gateway rehearse`: whether a trace arrives in time on a link, at what cost, and what would help.", []string{
-		"lab/linkemu", "lab/replay", "lab/trace", "link/profile"}},
 	{"lab/air", Pure, "lab", false, "`gateway air`: how full a link gets with more to carry.", []string{"lab/sim", "link/profile", "link/seal", "site"}},
-	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/forecast", "lab/replay", "lab/trace"}},
+	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices.", []string{
 		"cli", "gateway/api", "infile", "jxta", "keyfile", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/linkemu",
 		"lab/replay", "lab/report", "lab/shapes", "lab/trace", "link/compact", "link/profile", "tak/cot"}},
@@ -187,8 +185,8 @@ var Rooms = []Room{
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
 		"jxta", "lab/check", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field"}},
 	{"lab/commands", Edge, "lab", false, "Commands of gateway-lab.", []string{
-		"cli", "config", "infile", "keyfile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/linkemu", "lab/primer",
-		"lab/replay", "lab/report", "lab/trace", "link/compact", "link/profile", "link/roster", "pmul", "pmul/pmulfile"}},
+		"cli", "config", "infile", "keyfile", "lab/air", "lab/bench", "lab/field", "lab/linkemu", "lab/primer", "lab/replay",
+		"lab/report", "lab/trace", "link/compact", "link/profile", "link/roster", "pmul", "pmul/pmulfile"}},
 
 	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},
 	{"cmd/gateway", Edge, "programs", false, "The program of a ship: the table of its commands.", []string{"cli", "node", "norm", "operator"}},

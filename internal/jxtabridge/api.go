@@ -98,38 +98,38 @@ type Close struct{ Conn site.ConnID }
 // Concerns is as site.Order says: an order that concerns no connection in particular may overtake others.
 func (o Welcome) Concerns() (site.ConnID, bool) { return o.Conn, false }
 
-// Concerns is the connection that the order is about.
+// Concerns is the connection that the order is about, and whether it confirms something.
 func (o Send) Concerns() (site.ConnID, bool) { return o.Conn, o.Confirms }
 
-// Concerns is the connection that the order is about.
+// Concerns is the connection that the order is about, and whether it confirms something.
 func (o Close) Concerns() (site.ConnID, bool) { return o.Conn, false }
 
-// Concerns is the connection that the order is about.
+// Concerns is the connection that the order is about, and whether it confirms something.
 func (o Gate) Concerns() (site.ConnID, bool) { return 0, false }
 
-// Concerns is the connection that the order is about.
+// Concerns is the connection that the order is about, and whether it confirms something.
 func (o Shout) Concerns() (site.ConnID, bool) { return 0, false }
 
-// Concerns is the connection that the order is about.
+// Concerns is the connection that the order is about, and whether it confirms something.
 func (o Dial) Concerns() (site.ConnID, bool) { return 0, false }
 
 // orderOctets is about what an order takes beside its body.
 const orderOctets = 64
 
-// Octets is how much the order puts on the LAN.
+// Octets is about what the order takes in memory while it waits.
 func (o Welcome) Octets() int { return orderOctets }
 
-// Octets is how much the order puts on the LAN.
+// Octets is about what the order takes in memory while it waits.
 func (o Send) Octets() int { return orderOctets + len(o.Body) }
 
-// Octets is how much the order puts on the LAN.
+// Octets is about what the order takes in memory while it waits.
 func (o Close) Octets() int { return orderOctets }
 
-// Octets is how much the order puts on the LAN.
+// Octets is about what the order takes in memory while it waits.
 func (o Gate) Octets() int { return orderOctets }
 
-// Octets is how much the order puts on the LAN.
+// Octets is about what the order takes in memory while it waits.
 func (o Shout) Octets() int { return orderOctets + len(o.Body) }
 
-// Octets is how much the order puts on the LAN.
+// Octets is about what the order takes in memory while it waits.
 func (o Dial) Octets() int { return orderOctets }
