@@ -147,6 +147,36 @@ func TestGapIsNotWaitedForForEver(t *testing.T) {
 	g.ended(3)
 }
 
+// A turn of the loop reads what it has room for: many long texts behind one that was missing are read in later turns, in order.
+func TestReadingTakesTurns(t *testing.T) {
+	g := begin(t, config{})
+	g.say(1, time.Minute)
+	var missing pmul.MessageID
+	lose := true
+	g.lose(func(d carriernet.Datagram, to *carriernet.Node) bool {
+		data := pdus[pmul.DataPDU](d)
+		if len(data) > 0 && missing == 0 {
+			missing = data[0].Message
+		}
+		return lose && to == g.b && slices.ContainsFunc(data, func(p pmul.DataPDU) bool { return p.Message == missing })
+	})
+	g.say(1, 10*time.Second)
+	for i := range 12 {
+		g.a.Say(carriernet.Prose(1, 2+i, 4000), 2, 3)
+	}
+	g.Run(40 * time.Second)
+	check.Equal(t, "what node 2 has heard", g.b.Heard(1), "0")
+	lose = false
+	g.Run(10 * time.Minute)
+	g.heard("0..13")
+	g.ended(14)
+	turns := map[time.Time]bool{}
+	for _, a := range g.b.Got[1:] {
+		turns[a.At] = true
+	}
+	check.True(t, "turns in which they were read", len(turns) > 1, len(turns))
+}
+
 // An urgent message is read before its turn, and what is missing before it afterwards.
 func TestUrgentIsReadAtOnce(t *testing.T) {
 	g := plain(t)

@@ -98,7 +98,7 @@ func (n *Node) enqueue(c *child, peer, object uint16) {
 
 // pump sends the next segment, and the one after it when the link has had time for this one.
 func (n *Node) pump(c *child) {
-	if n.child != c || c.busy || len(c.queue) == 0 {
+	if !n.up() || n.child != c || c.busy || len(c.queue) == 0 {
 		return
 	}
 	s := c.queue[0]
