@@ -73,7 +73,7 @@ func TestAcknowledgementsShareADatagram(t *testing.T) {
 	check.True(t, "datagrams of the receivers for four messages", len(g.since(before, g.b))+len(g.since(before, g.c)) <= 4)
 }
 
-// What one receiver has lost goes again for it, and the other does not wait.
+// A message that one receiver has lost goes again for it, and the other does not wait.
 func TestLossAtOneReceiver(t *testing.T) {
 	g := plain(t)
 	lost := 0
@@ -122,7 +122,7 @@ func TestMessagesBeforeTheirTurnWait(t *testing.T) {
 	g.ended(4)
 }
 
-// A gap is waited for, but not for ever: what was missing comes when it comes.
+// A receiver waits for a missing message, but not for ever. A late one is delivered when it comes.
 func TestGapIsNotWaitedForForEver(t *testing.T) {
 	g := plain(t)
 	g.say(1, time.Minute)
@@ -177,7 +177,7 @@ func TestReadingTakesTurns(t *testing.T) {
 	check.True(t, "turns in which they were read", len(turns) > 1, len(turns))
 }
 
-// An urgent message is read before its turn, and what is missing before it afterwards.
+// An urgent message is read before its turn, and the missing one before it afterwards.
 func TestUrgentIsReadAtOnce(t *testing.T) {
 	g := plain(t)
 	g.say(1, time.Minute)
@@ -225,7 +225,7 @@ func TestLossyChannel(t *testing.T) {
 	}
 }
 
-// The more urgent goes first of what waits.
+// Of the messages that wait the most urgent goes first.
 func TestPrecedenceDecidesTheOrder(t *testing.T) {
 	g := plain(t)
 	g.a.Say(carriernet.Noise(1, 0, 9, 3000), 2, 3) // it has the air
@@ -305,7 +305,7 @@ func TestFullEngineRefuses(t *testing.T) {
 	g.heard("0..4 20")
 }
 
-// What cannot be encoded is refused at once.
+// A message that cannot be encoded is refused at once.
 func TestRefusesWhatCannotBeEncoded(t *testing.T) {
 	g := plain(t)
 	m := carriernet.Report(1, 0)
@@ -427,7 +427,7 @@ func TestPairOnAChannel(t *testing.T) {
 	check.Equal(t, "delivered", g.a.Fates(2)[mail.Delivered], 5)
 }
 
-// What proofs would make long goes to one peer alone, where it is for that peer: acknowledgements of whole messages.
+// Where proofs make a datagram to all long, an acknowledgement goes to its one peer alone.
 func TestProofsMakeReceiptsGoApart(t *testing.T) {
 	cfg := config{Plain: true}
 	cfg.Bearer = func(_ *carriernet.Node, c *carriage.Config) { c.Proven = func() int { return 100 } }
@@ -442,7 +442,7 @@ func TestProofsMakeReceiptsGoApart(t *testing.T) {
 	}
 }
 
-// The status has what went to all.
+// The status has the octets that went to all.
 func TestReport(t *testing.T) {
 	g := plain(t)
 	g.say(2, time.Minute)
@@ -456,7 +456,7 @@ func TestReport(t *testing.T) {
 	check.True(t, "octets of messages", octets["payload"] > 150, octets)
 }
 
-// What is no PDU, or of another carrier, comes to nothing.
+// Octets that are no PDU, and frames of another carrier, come to nothing.
 func TestWhatIsNoPDU(t *testing.T) {
 	g := plain(t)
 	g.b.Do(func(now time.Time) {
