@@ -68,7 +68,7 @@ func (g *game) say(n int, every time.Duration) {
 	}
 }
 
-// lose has the link lose what f says.
+// lose has the link lose the datagrams that f chooses.
 func (g *game) lose(f func(d carriernet.Datagram, to *carriernet.Node) bool) {
 	g.Fate = func(d carriernet.Datagram, to *carriernet.Node) (time.Duration, bool) { return 0, f(d, to) }
 }

@@ -84,6 +84,7 @@ func spoilt(r api.Record) (list []api.Record) {
 
 // Any one record of a busy journal may be spoilt: the start refuses it with an error, or goes on, and lives.
 func TestSpoiltRecords(t *testing.T) {
+	t.Parallel()
 	g, seen := busy(t), map[string]bool{}
 	journal := g.a.Journal()
 	for i, r := range journal {

@@ -73,7 +73,7 @@ func TestAcknowledgementsShareADatagram(t *testing.T) {
 	check.True(t, "datagrams of the receivers for four messages", len(g.since(before, g.b))+len(g.since(before, g.c)) <= 4)
 }
 
-// What one receiver has lost goes again for it, and the other does not wait.
+// A message that one receiver has lost goes again for it, and the other does not wait.
 func TestLossAtOneReceiver(t *testing.T) {
 	g := plain(t)
 	lost := 0
@@ -122,7 +122,7 @@ func TestMessagesBeforeTheirTurnWait(t *testing.T) {
 	g.ended(4)
 }
 
-// A gap is waited for, but not for ever: what was missing comes when it comes.
+// A receiver waits for a missing message, but not for ever. A late one is delivered when it comes.
 func TestGapIsNotWaitedForForEver(t *testing.T) {
 	g := plain(t)
 	g.say(1, time.Minute)
@@ -147,7 +147,37 @@ func TestGapIsNotWaitedForForEver(t *testing.T) {
 	g.ended(3)
 }
 
-// An urgent message is read before its turn, and what is missing before it afterwards.
+// A turn of the loop reads what it has room for: many long texts behind one that was missing are read in later turns, in order.
+func TestReadingTakesTurns(t *testing.T) {
+	g := begin(t, config{})
+	g.say(1, time.Minute)
+	var missing pmul.MessageID
+	lose := true
+	g.lose(func(d carriernet.Datagram, to *carriernet.Node) bool {
+		data := pdus[pmul.DataPDU](d)
+		if len(data) > 0 && missing == 0 {
+			missing = data[0].Message
+		}
+		return lose && to == g.b && slices.ContainsFunc(data, func(p pmul.DataPDU) bool { return p.Message == missing })
+	})
+	g.say(1, 10*time.Second)
+	for i := range 12 {
+		g.a.Say(carriernet.Prose(1, 2+i, 4000), 2, 3)
+	}
+	g.Run(40 * time.Second)
+	check.Equal(t, "what node 2 has heard", g.b.Heard(1), "0")
+	lose = false
+	g.Run(10 * time.Minute)
+	g.heard("0..13")
+	g.ended(14)
+	turns := map[time.Time]bool{}
+	for _, a := range g.b.Got[1:] {
+		turns[a.At] = true
+	}
+	check.True(t, "turns in which they were read", len(turns) > 1, len(turns))
+}
+
+// An urgent message is read before its turn, and the missing one before it afterwards.
 func TestUrgentIsReadAtOnce(t *testing.T) {
 	g := plain(t)
 	g.say(1, time.Minute)
@@ -195,7 +225,7 @@ func TestLossyChannel(t *testing.T) {
 	}
 }
 
-// The more urgent goes first of what waits.
+// Of the messages that wait the most urgent goes first.
 func TestPrecedenceDecidesTheOrder(t *testing.T) {
 	g := plain(t)
 	g.a.Say(carriernet.Noise(1, 0, 9, 3000), 2, 3) // it has the air
@@ -275,7 +305,7 @@ func TestFullEngineRefuses(t *testing.T) {
 	g.heard("0..4 20")
 }
 
-// What cannot be encoded is refused at once.
+// A message that cannot be encoded is refused at once.
 func TestRefusesWhatCannotBeEncoded(t *testing.T) {
 	g := plain(t)
 	m := carriernet.Report(1, 0)
@@ -397,7 +427,7 @@ func TestPairOnAChannel(t *testing.T) {
 	check.Equal(t, "delivered", g.a.Fates(2)[mail.Delivered], 5)
 }
 
-// What proofs would make long goes to one peer alone, where it is for that peer: acknowledgements of whole messages.
+// Where proofs make a datagram to all long, an acknowledgement goes to its one peer alone.
 func TestProofsMakeReceiptsGoApart(t *testing.T) {
 	cfg := config{Plain: true}
 	cfg.Bearer = func(_ *carriernet.Node, c *carriage.Config) { c.Proven = func() int { return 100 } }
@@ -412,7 +442,7 @@ func TestProofsMakeReceiptsGoApart(t *testing.T) {
 	}
 }
 
-// The status has what went to all.
+// The status has the octets that went to all.
 func TestReport(t *testing.T) {
 	g := plain(t)
 	g.say(2, time.Minute)
@@ -426,7 +456,7 @@ func TestReport(t *testing.T) {
 	check.True(t, "octets of messages", octets["payload"] > 150, octets)
 }
 
-// What is no PDU, or of another carrier, comes to nothing.
+// Octets that are no PDU, and frames of another carrier, come to nothing.
 func TestWhatIsNoPDU(t *testing.T) {
 	g := plain(t)
 	g.b.Do(func(now time.Time) {

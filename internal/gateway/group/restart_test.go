@@ -82,7 +82,7 @@ func TestDeathsAtAnyStep(t *testing.T) {
 	}
 }
 
-// A peer with a new store counts anew what has come; what it had not acknowledged still goes to it.
+// A peer with a new store counts its messages anew, and still gets those that it had not acknowledged.
 func TestPeerWithANewStore(t *testing.T) {
 	g := plain(t)
 	g.say(3, 30*time.Second)
@@ -110,7 +110,7 @@ func TestPeerWithNewNumbers(t *testing.T) {
 	g.heard("0..5")
 }
 
-// Older data of a receiver: what it had acknowledged since the copy is not sent again, and its sender says how many they are.
+// A receiver is put back to older data: its sender says how many acknowledged messages it has lost, and sends none of them again.
 func TestReceiverIsPutBack(t *testing.T) {
 	g := plain(t)
 	g.say(2, 30*time.Second)
@@ -128,7 +128,7 @@ func TestReceiverIsPutBack(t *testing.T) {
 	check.Contains(t, "the log", strings.Join(g.Notes, "\n"), "[peer node2 it_may_have_lost 3]")
 }
 
-// Older data of the sender: what is said after it arrives all the same.
+// A sender is put back to older data: its new messages arrive all the same.
 func TestSenderIsPutBack(t *testing.T) {
 	g := plain(t)
 	g.say(2, 30*time.Second)
@@ -170,7 +170,7 @@ func TestSilentReceiver(t *testing.T) {
 	}
 }
 
-// What is for a peer that has announced its silence goes several times, blindly, so that it arrives though one is lost.
+// A message for a peer that has announced its silence goes several times, so that it arrives though one transmission is lost.
 func TestBlindRepetitions(t *testing.T) {
 	g := plain(t)
 	g.c.Silent(true, true)
@@ -212,7 +212,7 @@ func TestSilentSender(t *testing.T) {
 	g.ended(2)
 }
 
-// A silent node does not wait long for what is missing, for nothing else does.
+// A silent node does not wait long for a missing message: it cannot ask for it.
 func TestSilentNodeSkipsGaps(t *testing.T) {
 	g := plain(t)
 	g.say(1, time.Minute)
@@ -243,7 +243,7 @@ func busyAir(t *testing.T) (g *game, ids []uint64) {
 
 func (g *game) orders() mail.Orders { return g.a.Bearer.Carrier().Orders() }
 
-// What an operator holds is held for all recipients that have the same number of it, also over a restart.
+// A message that the operator holds is held for all recipients of its number, also over a restart.
 func TestHold(t *testing.T) {
 	g, ids := busyAir(t)
 	check.Equal(t, "one transmission serves several", g.orders().Together(), true)
@@ -306,7 +306,7 @@ func TestPrecede(t *testing.T) {
 	g.ended(4)
 }
 
-// Queue tells in order what waits, and Ahead what has left and is not acknowledged.
+// Queue tells the messages that wait, in their order. Ahead is negative for octets that have left and are not acknowledged.
 func TestQueue(t *testing.T) {
 	g, ids := busyAir(t)
 	q := g.orders().Queue(g.Now, g.a.Peer(2))
@@ -321,7 +321,7 @@ func TestQueue(t *testing.T) {
 	check.True(t, "what has left counts as gone", ahead < 0, ahead)
 }
 
-// A peer that the roster does not name any more is waited for no longer: what is for it is refused, and the other has it.
+// A peer that the roster does not name any more gets nothing: its messages end as refused, and the other peer has them.
 func TestPeerIsGone(t *testing.T) {
 	g := plain(t)
 	g.Outage(g.c, time.Hour)
@@ -338,7 +338,7 @@ func TestPeerIsGone(t *testing.T) {
 	check.Equal(t, "held for node 3", waiting+underWay, 0)
 }
 
-// A receiver that has forgotten what messages are coded after asks for those that it cannot read, and has them once.
+// A receiver that has lost its coding history asks for the messages that it cannot read, and has them once.
 func TestReceiverThatHasForgottenHistory(t *testing.T) {
 	for _, lost := range []string{"before", "before inflow"} {
 		g := begin(t, config{})
@@ -360,8 +360,7 @@ func TestReceiverThatHasForgottenHistory(t *testing.T) {
 	}
 }
 
-// A message that is asked for again before its acknowledgement has come ends as begun anew, and what goes in its place is the one
-// that is delivered.
+// A message that is asked for again before its acknowledgement has come begins anew, and is delivered under another number.
 func TestAskedForAgainBeforeItsAcknowledgement(t *testing.T) {
 	g := plain(t)
 	g.say(1, 4*time.Second)

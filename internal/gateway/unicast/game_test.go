@@ -79,7 +79,7 @@ func (g *game) noise(octets int) (id uint64) {
 	return id
 }
 
-// lose has the link lose what f says.
+// lose has the link lose the datagrams that f chooses.
 func (g *game) lose(f func(d carriernet.Datagram, to *carriernet.Node) bool) {
 	g.Fate = func(d carriernet.Datagram, to *carriernet.Node) (time.Duration, bool) { return 0, f(d, to) }
 }

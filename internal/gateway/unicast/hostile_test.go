@@ -84,6 +84,7 @@ func spoilt(r api.Record) (list []api.Record) {
 
 // Any one record of a busy journal may be spoilt: the start refuses it with an error, or goes on, and lives.
 func TestSpoiltRecords(t *testing.T) {
+	t.Parallel()
 	seen := map[string]bool{}
 	for _, old := range []bool{false, true} {
 		g := busy(t, 3, old)

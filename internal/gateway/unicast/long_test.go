@@ -204,7 +204,7 @@ func TestLongTextIsMoved(t *testing.T) {
 	g.ended(3)
 }
 
-// Sizes are of a datagram beside a HELLO too: what fits only without one waits for the answer, or is moved.
+// A message that fits a datagram only without a HELLO waits for the peer's answer, or is moved to the bulk queue.
 func TestMessageThatFillsADatagram(t *testing.T) {
 	for _, octets := range []int{380, 400, 410, 420, 430, 440, 450} {
 		g := plain(t)
@@ -246,7 +246,7 @@ func TestReceiverThatHasForgottenHistory(t *testing.T) {
 	}
 }
 
-// A receiver that has all segments and has lost what they said gets the message anew.
+// A receiver that has acknowledged segments and lost them gets the message anew.
 func TestReceiverThatHasLostSegments(t *testing.T) {
 	g := plain(t)
 	g.noise(10_000)
@@ -293,7 +293,7 @@ func TestNORMRepairs(t *testing.T) {
 	g.ended(2)
 }
 
-// Short messages go before libnorm's packets, of which one goes after so many of them.
+// Short messages go before libnorm's packets, but one packet goes after so many short messages.
 func TestNORMGetsATurn(t *testing.T) {
 	g := bare(t)
 	g.a.Say(carriernet.Noise(1, 1, 0, 6000), 2)
@@ -382,7 +382,7 @@ func TestSegmentsOfNothing(t *testing.T) {
 	check.Equal(t, "messages that came", len(g.b.Got), 0)
 }
 
-// On a fast link too: many long messages to two peers arrive whole and once, whoever loses what.
+// Many long messages to two peers on a fast link that loses some datagrams arrive whole and once.
 func TestManyLongMessages(t *testing.T) {
 	for _, old := range []bool{false, true} {
 		p := load(t, "geo-satcom-128k")

@@ -24,7 +24,7 @@ func TestMessagesArriveInOrder(t *testing.T) {
 	check.Equal(t, "duplicates", int(g.b.Peer(1).Counts.Duplicates), 0)
 }
 
-// What is given at once goes in few datagrams, for what becomes ready together shares one.
+// Short messages that are accepted together share a datagram.
 func TestShortMessagesShareADatagram(t *testing.T) {
 	g := plain(t)
 	before := g.Now
@@ -127,7 +127,7 @@ func TestRoughLinks(t *testing.T) {
 	}
 }
 
-// While a peer does not answer nothing but probes goes, and they become rarer. What waited goes when it answers.
+// A peer that does not answer is sent probes alone, and they become rarer. The messages for it go when it answers.
 func TestDeadLinkGetsProbesAlone(t *testing.T) {
 	g := plain(t)
 	g.say(1, time.Minute)
@@ -264,7 +264,7 @@ func TestOthersAreReadBeforeTheirTurn(t *testing.T) {
 	g.ended(14)
 }
 
-// A store that is full refuses what is not more urgent, and gives up for what is.
+// A full store refuses routine messages, and gives some up for one that is more urgent.
 func TestFullStoreRefuses(t *testing.T) {
 	g := begin(t, config{Plain: true, Most: 3000})
 	g.Outage(g.b, 10*time.Minute)
@@ -285,7 +285,7 @@ func TestFullStoreRefuses(t *testing.T) {
 	check.Equal(t, "messages accounted for", total(fates), held+1)
 }
 
-// What has expired when its turn comes is not sent.
+// A message that has expired when its turn comes is not sent.
 func TestExpiredIsNotSent(t *testing.T) {
 	g := plain(t)
 	g.Outage(g.b, 5*time.Minute)
@@ -315,7 +315,7 @@ func TestNewerReplacesOlder(t *testing.T) {
 	check.Equal(t, "superseded", g.a.Fates(2)[mail.Superseded], 2)
 }
 
-// What cannot be encoded is refused at once.
+// A message that cannot be encoded is refused at once.
 func TestRefusesWhatCannotBeEncoded(t *testing.T) {
 	g := plain(t)
 	m := carriernet.Report(1, 0)
@@ -325,7 +325,7 @@ func TestRefusesWhatCannotBeEncoded(t *testing.T) {
 	check.Equal(t, "who refused", len(g.a.Refused), 1)
 }
 
-// Duplicates and numbers beyond the window leave what was heard as it is.
+// Duplicates and numbers beyond the window deliver nothing.
 func TestNumbersBeyondTheWindow(t *testing.T) {
 	g := plain(t)
 	g.say(3, 5*time.Second)
@@ -387,7 +387,7 @@ func TestOtherCarriersFramesAreNotTaken(t *testing.T) {
 	check.Equal(t, "taken", taken, false)
 }
 
-// What a peer cannot read is said to be unread, and what is behind it is read.
+// A message that cannot be read is dropped, and its sender is told.
 func TestUnreadableIsDroppedAndTold(t *testing.T) {
 	g := plain(t)
 	g.say(1, time.Minute)

@@ -72,7 +72,7 @@ func TestPrecede(t *testing.T) {
 	g.ended(12)
 }
 
-// Queue tells what waits, and Ahead what goes before it.
+// Queue tells the messages that wait, and Ahead the octets that go before them.
 func TestQueue(t *testing.T) {
 	g, ids := waiting(t)
 	p := g.a.Peer(2)
@@ -130,7 +130,7 @@ func TestAddressThatDoesNotAnswer(t *testing.T) {
 	g.ended(3)
 }
 
-// Addresses survive a restart, and who the operator has written anew is asked there first.
+// Addresses survive a restart. A peer that does not answer at the operator's new address is found at its old one.
 func TestAddressesSurviveARestart(t *testing.T) {
 	g := plain(t)
 	g.say(1, time.Minute)
@@ -154,7 +154,7 @@ func TestGreetStranger(t *testing.T) {
 	check.Equal(t, "the address", p.Addr, was)
 }
 
-// The state of the site is told to each peer once, with what changes later, and what is withdrawn goes there too.
+// The state of the site is told to each peer once; so are later changes and withdrawals.
 func TestStateOfTheSite(t *testing.T) {
 	g := begin(t, config{Nodes: 3, Plain: true})
 	for i := range 12 {

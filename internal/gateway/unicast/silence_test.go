@@ -27,7 +27,7 @@ func TestSilentNodeSendsNothing(t *testing.T) {
 	check.Equal(t, "what node 1 has heard", g.a.Heard(2), "0")
 }
 
-// A silent node says what it owes, and wants no Step for what it may not send.
+// A silent node tells how much it owes, and wants no Step to send it.
 func TestSilentNodeKnowsWhatItOwes(t *testing.T) {
 	g := plain(t)
 	g.b.Silent(true, false)
@@ -72,7 +72,7 @@ func TestAnnouncedSilenceOfAPeer(t *testing.T) {
 	check.Equal(t, "the peer counts as listening", g.a.Peer(2).Link.Listening(), false)
 }
 
-// What a silent peer has lost comes when its silence ends.
+// A message that a silent peer has lost comes when the silence ends.
 func TestLossInASilence(t *testing.T) {
 	g := plain(t)
 	g.b.Silent(true, true)

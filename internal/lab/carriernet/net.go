@@ -1,12 +1,12 @@
 // Package carriernet plays carriers and custody over an emulated link in virtual time, without a gateway around them.
 //
-// A Node has what the gateway gives its carriers: a mail.Road, a mail.Store, a replica of its site and a journal. It does around
-// them what internal/gateway does, without faces, rules and keys: a datagram is wrapped instead of sealed, in as many octets, and
-// what a peer has sent is noted in Got instead of handed to a face. The same seed gives the same run.
+// A Node has a mail.Road, a mail.Store, a replica of its site and a journal, as a gateway gives them to its carriers. Around the
+// carriers it acts as internal/gateway does, without protocol adapters, rules and keys. It wraps datagrams instead of sealing them,
+// in as many octets. It notes the messages of peers in Got. The same seed gives the same run.
 //
 // Files: net.go the Net: time, link, starts and deaths; node.go a Node and its Steps; receive.go datagrams that arrive; road.go
-// what carriers ask of the gateway; wrap.go datagrams on the air; child.go a model of the process that runs
-// libnorm; words.go what the nodes say.
+// the calls of the carriers; wrap.go datagrams on the air; child.go a model of the process that runs
+// libnorm; words.go the messages of the nodes.
 package carriernet
 
 import (
@@ -33,7 +33,7 @@ var NoAddress netip.AddrPort
 // group is the address of a shared channel.
 var group = netip.MustParseAddrPort("239.1.1.1:7142")
 
-// Config is what a Net is made of.
+// Config describes a Net.
 type Config struct {
 	Nodes     int             // 2 or more
 	Profile   profile.Profile // of each node's leg, or of the channel
@@ -45,7 +45,7 @@ type Config struct {
 	Old       bool             // HELLOs do not say that their sender understands segments of long messages
 	Plain     bool             // nothing is coded by the model, which takes most of a test's time
 	Spoilt    bool             // the test spoils journals: a datagram that is too long for the profile is lost, instead of a panic
-	// Bearer may change what a bearer is made of, before each start of a node; nil: nothing is changed.
+	// Bearer may change the configuration of a node's bearer, before each start of the node; nil: nothing is changed.
 	Bearer func(n *Node, c *carriage.Config)
 }
 
@@ -156,7 +156,7 @@ func (w *Net) turn() {
 	}
 }
 
-// carry steps the link, and gives the nodes what arrives.
+// carry steps the link, and gives the nodes the datagrams that arrive.
 func (w *Net) carry(ev linkemu.Event) {
 	out, err := w.Link.Step(w.Now, ev)
 	if err != nil {
@@ -200,7 +200,7 @@ func (w *Net) Kill(n *Node, d time.Duration) {
 	})
 }
 
-// Stop ends a node in order: what it owes goes out. It starts again after d.
+// Stop ends a node in order: the acknowledgements that it owes go out. It starts again after d.
 func (w *Net) Stop(n *Node, d time.Duration) {
 	n.step(func(now time.Time) {
 		for _, c := range n.Bearer.Carriers {

@@ -56,7 +56,7 @@ type Ending struct {
 	Fate    mail.Fate
 }
 
-// life is what dies with the process.
+// life is the part of a node that dies with the process.
 type life struct {
 	Bearer     *carriage.Bearer
 	Store      *mail.Store
@@ -86,7 +86,7 @@ type outgoing struct {
 	data []byte
 }
 
-// disk is what outlives the process.
+// disk is the part of a node that outlives the process.
 type disk struct {
 	journal map[string]api.Record
 	heard   map[uint16]heard
@@ -235,8 +235,8 @@ const (
 	mostIdle  = 200
 )
 
-// step brings a node to now, does what is to be done, and carries out what comes of it: first the journal, then the air. It says
-// whether that is durable.
+// step brings a node to now, calls do, and carries out the result: first the journal, then the air. It says whether the result is
+// durable.
 func (n *Node) step(do func(now time.Time)) (committed bool) {
 	if !n.up() {
 		return false
@@ -285,7 +285,7 @@ func (n *Node) deadline(now time.Time) (at time.Time) {
 	return at
 }
 
-// mind panics when what is due stays in the past.
+// mind panics when a deadline of the carriers stays in the past.
 func (n *Node) mind(now time.Time, came bool) {
 	l := n.life
 	if !now.Equal(l.spun) {
@@ -315,7 +315,7 @@ func (n *Node) commit() {
 	n.records, n.durable = nil, nil
 }
 
-// transmit puts on the air what the Step has sent.
+// transmit puts the datagrams of the Step on the air.
 func (n *Node) transmit() {
 	w, onAir, orders := n.net, n.onAir, n.orders
 	n.onAir, n.orders = nil, nil
@@ -432,7 +432,7 @@ func (n *Node) Silent(on, announce bool) {
 	})
 }
 
-// Held counts what waits and is under way to a peer.
+// Held counts the messages for a peer that wait, and those under way to it.
 func (n *Node) Held(to uint16) (waiting, underWay int) {
 	waiting, underWay, _ = n.Peer(to).Box.Held(frame.Direct, frame.Bulk, mail.Group)
 	return waiting, underWay

@@ -178,7 +178,7 @@ func (n *Node) newNumbers(now time.Time, p *mail.Peer) {
 	n.RecordPeer(p)
 }
 
-// newStore: a peer knows nothing of what it was sent. What it has not acknowledged goes again.
+// newStore: a peer has lost all that it was sent. The messages that it has not acknowledged go again.
 func (n *Node) newStore(now time.Time, p *mail.Peer) {
 	var again []*mail.Entry
 	for _, c := range n.Bearer.Carriers {

@@ -31,7 +31,7 @@ func (n *Node) Note(level, text string, attrs ...any) {
 	n.net.Notes = append(n.net.Notes, fmt.Sprintf("%8.3f %s %s: %s %v", at, n.Name, level, text, attrs))
 }
 
-// Drop counts what came to nothing.
+// Drop counts a datagram or packet that came to nothing.
 func (n *Node) Drop(reason string) {
 	if n.Drops == nil {
 		n.Drops = map[string]int{}
