@@ -41,9 +41,9 @@ func filterKeys(f *filter.Rule) []key {
 		{"octets_min", whole(&f.Least, 0, 1, math.MaxInt32), ""}, {"octets_max", whole(&f.Most, 0, 1, math.MaxInt32), "its size"},
 		{"content", content(&f.Content), "what is in a message ([how](#content))"},
 		{"action", choice(&f.Action, "", []string{"allow", "deny", "local"}, filter.Allow, filter.Deny, filter.Local).required(),
-			"with `allow` it crosses at once, asked for or not; with `deny` it is neither served here nor sent, and dropped on arrival; " +
-				"with `local` it is served here and never sent"},
-		{"rate", parsed(&f.Rate, "%[1]v", filter.ParseRate), "the most that crosses: `\"10/min\"`; messages beyond it are dropped, everything else waits"},
+			"`allow`: crosses at once, asked for or not; `deny`: neither served here nor sent, and dropped on arrival; " +
+				"`local`: served here, never sent"},
+		{"rate", parsed(&f.Rate, "%[1]v", filter.ParseRate), "the most that crosses: `\"10/min\"`; messages beyond it are dropped, other items wait"},
 	}
 }
 
