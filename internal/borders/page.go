@@ -41,7 +41,9 @@ func districts(rooms table) string {
 func mark(r Room) string {
 	switch {
 	case r.Face:
-		return " (face)"
+		return " (adapter)"
+	case r.Kind == Words:
+		return " (types)"
 	case r.Kind != Pure:
 		return " (" + string(r.Kind) + ")"
 	}

@@ -44,7 +44,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"before\n" + pageBegins, "- `internal/jxta` (face): Formats.\n",
+	for _, want := range []string{"before\n" + pageBegins, "- `internal/jxta` (adapter): Formats.\n",
 		"- `internal/lan` (edge): Sockets.\n", "- `cmd/gateway` (edge): The binary.\n", "- `internal/due`: Times.\n", "jxta imports lan, site.\n\n" + pageEnds + "after\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q lacks %q", got, want)

@@ -50,7 +50,7 @@ var Rooms = []Room{
 	{"due", Pure, "ground", false, "Timers as values: the earlier of two times, and a heap of deadlines.", nil},
 	{"when", Pure, "ground", false, "Reads times as people write them: 10:32, date-time groups, durations.", nil},
 
-	{"site", Words, "words", false, "The words of a site: items, messages, marks, fates, orders to a LAN, notes.", nil},
+	{"site", Words, "words", false, "Items, messages, marks, outcomes (fates), orders to a LAN, notes.", nil},
 
 	{"jxta", Pure, "JXTA", false, "IDs, addresses, binary messages, framing, XML documents: Append and Parse.", []string{"site"}},
 	{"advcache", Pure, "JXTA", false, "Keeps advertisements by group, type and ID, with lifetimes, and answers queries.", []string{"due", "jxta"}},
@@ -70,23 +70,23 @@ var Rooms = []Room{
 
 	{"rules/query", Pure, "rules", false, "Looks into the content of messages: elements of XML, values of JSON, text.", nil},
 	{"rules/filter", Pure, "rules", false, "Decides which items and messages may cross the link, and how often.", []string{"rules/query", "site"}},
-	{"rules/mark", Pure, "rules", false, "Gives a message its precedence, lifetime and the message that it replaces.", []string{"rules/filter", "rules/query", "site"}},
+	{"rules/mark", Pure, "rules", false, "Gives a message its precedence, its lifetime and its last-value key.", []string{"rules/filter", "rules/query", "site"}},
 	{"rules/calendar", Pure, "rules", false, "Windows of silence: at which hours and dates nothing is transmitted.", []string{"when"}},
 
 	{"pmul", Pure, "carriers", false, "P_Mul (ACP 142): PDUs, sender, receiver, silent receivers (EMCON).", []string{"due", "link/profile"}},
 	{"norm/elide", Pure, "carriers", false, "Shortens NORM packets for the link and restores them; builds the FLUSH.", nil},
 
-	{"jxtabridge", Pure, "faces", true, "Serves JXTA peers: rendezvous, relay, discovery, pipes; stands for the peers of other sites.", []string{
+	{"jxtabridge", Pure, "faces", true, "Serves JXTA peers: rendezvous, relay, discovery, pipes; represents the peers of other sites.", []string{
 		"advcache", "due", "jxta", "jxtabridge/reliable", "rules/filter", "site"}},
 	{"jxtabridge/reliable", Pure, "faces", false, "One window for streams and secure pipes: blocks, acknowledgements, repeats.", []string{"due"}},
 	{"jxtabridge/peertest", Edge, "faces", false, "Tests of two joined bridges with unmodified JXTA peers; no source.", nil},
 	{"tak", Pure, "faces", true, "Serves TAK devices: the TAK server of its LAN; shows the units of other sites.", []string{"due", "site", "tak/code", "tak/cot", "tak/rule", "tak/track"}},
 	{"tak/cot", Pure, "faces", false, "CoT events: XML, version 1 of the TAK protocol, and streams of either.", nil},
 	{"tak/code", Pure, "faces", false, "CoT events and positions of units as typed records for the link.", []string{"tak/cot"}},
-	{"tak/rule", Pure, "faces", false, "Which CoT events cross, how precisely units are told, and what goes first.", []string{"rules/filter", "site", "tak/cot"}},
-	{"tak/track", Pure, "faces", false, "The picture: units of this site and of far ones, and when the far picture would be wrong.", []string{"due", "tak/code", "tak/cot"}},
+	{"tak/rule", Pure, "faces", false, "Which CoT events cross, how precisely positions are sent, and what goes first.", []string{"rules/filter", "site", "tak/cot"}},
+	{"tak/track", Pure, "faces", false, "Units of this and other sites, and when a far picture would be wrong.", []string{"due", "tak/code", "tak/cot"}},
 	{"corpora", Pure, "faces", true, "Exchanges corpora with other gateways; the operator decides which is used.", []string{"link/compact", "site"}},
-	{"meet", Pure, "faces", false, "Joins the faces of one gateway by rule: one picture, one chat room.", []string{
+	{"meet", Pure, "faces", false, "Joins the adapters of one gateway by rule: one picture, one chat room.", []string{
 		"due", "jxta", "jxtabridge", "rules/filter", "rules/query", "site", "tak", "tak/code", "tak/cot", "tak/rule"}},
 
 	{"gateway/api", Words, "road", false, "What gateway and edges say to each other: events, outputs, records of the journal, rows of status.", []string{"link/survey", "rules/filter", "site"}},
@@ -106,7 +106,7 @@ var Rooms = []Room{
 		"due", "gateway/api", "gateway/mail", "link/frame", "link/roster", "link/seal"}},
 	{"gateway/forecast", Pure, "road", false, "Tells operators where messages and advertisements are, and when they will arrive.", []string{
 		"gateway/api", "gateway/mail", "gateway/mail/life", "link/frame", "link/profile", "link/replica", "rules/filter", "site"}},
-	{"gateway", Pure, "road", false, "The whole way of a message in one Step: faces, rules, replication, bearers.", []string{
+	{"gateway", Pure, "road", false, "The whole way of a message in one Step: adapters, rules, replication, bearers.", []string{
 		"due", "gateway/api", "gateway/carriage", "gateway/forecast", "gateway/keys", "gateway/mail", "gateway/mail/life",
 		"link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/replica", "link/roster",
 		"link/seal", "link/survey", "rules/calendar", "rules/filter", "rules/mark", "site"}},
@@ -115,14 +115,14 @@ var Rooms = []Room{
 	{"lan/taklan", Edge, "edges", false, "Streams and mesh of TAK devices, with bounds.", []string{"due", "lan", "site", "tak", "tak/cot"}},
 	{"lan/takfiles", Edge, "edges", false, "Stores data packages and serves them to TAK devices: the Marti API over HTTP.", []string{"atrest", "site", "tak"}},
 	{"radio", Edge, "edges", false, "The only socket on the link.", []string{"gateway/api"}},
-	{"infile", Edge, "edges", false, "Reads files that an operator has named, and refuses what is no file.", nil},
+	{"infile", Edge, "edges", false, "Reads files that an operator has named; accepts regular files only.", nil},
 	{"journal", Edge, "edges", false, "Durable keys and values with checksums in one bbolt file: commits, check at the start, repair.", []string{"atrest", "infile", "journal/pages"}},
 	{"journal/pages", Pure, "edges", false, "Reads the pages of a bbolt file without trusting them.", nil},
 	{"atrest", Edge, "edges", false, "Encrypts files with a key that is not on their disk; overwrites the clear ones.", nil},
 	{"rights/calls", Edge, "edges", false, "Filters of system calls, made from rules.", nil},
 	{"rights", Edge, "edges", false, "Drops rights that the gateway's process does not need: files, system calls, core dumps.", []string{"rights/calls"}},
 	{"norm/cell", Edge, "edges", false, "Confines a process: namespaces, no capabilities, a short list of system calls.", []string{"rights/calls"}},
-	{"norm", Edge, "edges", false, "Runs libnorm in a child process, in a cell, behind loopback addresses.", []string{"gateway/api", "norm/cell", "norm/elide"}},
+	{"norm", Edge, "edges", false, "Runs libnorm in a confined child process, behind loopback addresses.", []string{"gateway/api", "norm/cell", "norm/elide"}},
 	{"keyfile", Edge, "edges", false, "Reads, makes and destroys the files that hold keys, tokens and certificates.", []string{"infile", "link/roster", "link/seal"}},
 	{"config", Edge, "edges", false, "Reads the configuration by one table of keys, and reports every mistake at once.", []string{
 		"infile", "jxta", "keyfile", "link/compact", "link/profile", "link/roster", "link/seal", "meet", "rules/calendar",
@@ -138,7 +138,7 @@ var Rooms = []Room{
 		"link/compact", "link/roster", "link/survey", "norm", "radio", "rights", "rules/filter", "site", "when"}},
 	{"control/spans", Edge, "edges", false, "Sends outcomes of messages to an OpenTelemetry collector.", []string{"gateway/api"}},
 	{"control/top", Edge, "edges", false, "The page's views Now and Messages in a terminal.", []string{"control", "control/glance", "gateway/api"}},
-	{"doctor", Edge, "edges", false, "`gateway doctor`: finds faults of a machine and its gateway, with the way out.", []string{
+	{"doctor", Edge, "edges", false, "`gateway doctor`: finds faults of a machine and its gateway, with remedies.", []string{
 		"config", "control", "gateway/api", "link/profile", "radio", "rights"}},
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 
@@ -160,14 +160,14 @@ var Rooms = []Room{
 	{"lab/check", Edge, "lab", false, "Assertions of tests, one to a line.", nil},
 	{"lab/shapes", Pure, "lab", false, "Draws from a seed messages of invented applications, and their times.", nil},
 	{"lab/primer", Pure, "lab", false, "Generates the corpus of the compression model.", nil},
-	{"lab/linkemu", Pure, "lab", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages; and from packets at both ends what a link is, as a profile.", []string{
+	{"lab/linkemu", Pure, "lab", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages. It also fits a profile to packets seen at both ends.", []string{
 		"due", "link/profile", "link/survey"}},
 	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{
 		"gateway", "gateway/api", "jxtabridge", "lab/linkemu", "link/profile", "link/roster", "link/seal", "norm/elide", "site"}},
 	{"lab/carriernet", Pure, "lab", false, "Carriers and custody over an emulated link in virtual time, without a gateway around them.", []string{
 		"due", "gateway/api", "gateway/carriage", "gateway/mail", "lab/linkemu", "link/compact", "link/envelope", "link/frame",
 		"link/profile", "link/replica", "link/seal", "norm/elide", "site"}},
-	{"lab/toyface", Pure, "lab", true, "A second face, made up for tests: a bulletin board.", []string{"site"}},
+	{"lab/toyface", Pure, "lab", true, "A second adapter, invented for tests: a bulletin board.", []string{"site"}},
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer for tests, replays and benchmarks.", []string{"jxta"}},
 	{"lab/edgepeer/tcp", Edge, "lab", false, "Edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},
 	{"lab/trace", Pure, "lab", false, "Analyses captures, and reads and writes trace files.", []string{
@@ -176,7 +176,7 @@ var Rooms = []Room{
 	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways, judges plays (`rehearse`), and searches a profile for better values (`tune`).", []string{
 		"gateway/api", "jxta", "jxtabridge", "lab/edgepeer", "lab/linkemu", "lab/sim", "lab/trace", "link/compact",
 		"link/profile", "rules/filter", "rules/mark", "site", "tak", "tak/cot"}},
-	{"lab/air", Pure, "lab", false, "`gateway air`: how full a link gets with more to carry.", []string{"lab/sim", "link/profile", "link/seal", "site"}},
+	{"lab/air", Pure, "lab", false, "`gateway air`: how full a link gets as traffic grows.", []string{"lab/sim", "link/profile", "link/seal", "site"}},
 	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices.", []string{
 		"cli", "gateway/api", "infile", "jxta", "keyfile", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/linkemu",

@@ -34,7 +34,7 @@ func TestPage(t *testing.T) {
 
 func reference() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "`gateway reload` applies `%s`, and the tariff of a profile file. Other keys count from the next start.\n", strings.Join(Live(), "`, `"))
+	fmt.Fprintf(&b, "`gateway reload` applies `%s`, and the tariff of a profile file. Other keys take effect at the next start.\n", strings.Join(Live(), "`, `"))
 	for _, p := range schema(&Config{}) {
 		mark, name := "##", "["+p.name+"]"
 		if p.rules != nil {

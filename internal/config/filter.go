@@ -21,14 +21,14 @@ const maxFilters = 1000
 
 func filterPart(c *Config) part {
 	return part{name: "filter", title: "what may cross", keys: filterKeys(&filter.Rule{}), rules: c.Filters, most: maxFilters, live: true,
-		doc: "The first match decides; without one, what somebody uses or asks for crosses ([why](decisions/asked-for.md))."}
+		doc: "The first rule that matches decides; without one, whatever somebody uses or asks for crosses ([why](decisions/asked-for.md))."}
 }
 
 func filterKeys(f *filter.Rule) []key {
 	return []key{
 		{"label", printable(&f.Label), "a name for people"},
 		{"direction", choice(&f.Direction, "both", []string{"both", "out", "in"}, site.Both, site.Out, site.In), "which way it goes"},
-		{"site", far(&f.Site), "a `[[link.peer]]`, by name or id"},
+		{"site", far(&f.Site), "the other site: a `[[link.peer]]`, by name or id"},
 		{"type", word(&f.Type, "", filter.Types...), "what it is"},
 		{"root", text(&f.Root).also(func(s section, key string) {
 			if strings.ContainsAny(f.Root, "<>&\"' \t*") {
@@ -36,14 +36,14 @@ func filterKeys(f *filter.Rule) []key {
 			}
 		}), "tag of the document's root"},
 		{"group", peerID(&f.Group, "group", jxta.KindGroup), ""}, {"peer", peerID(&f.Peer, "peer", jxta.KindPeer), ""},
-		{"pipe", peerID(&f.Pipe, "pipe", jxta.KindPipe), "ids, `urn:jxta:uuid-…`; of the net peer group `net`"},
+		{"pipe", peerID(&f.Pipe, "pipe", jxta.KindPipe), "ids, `urn:jxta:uuid-…`; `net` is the net peer group"},
 		{"name", text(&f.Name), "pattern of its name; `*` stands for anything"},
 		{"octets_min", whole(&f.Least, 0, 1, math.MaxInt32), ""}, {"octets_max", whole(&f.Most, 0, 1, math.MaxInt32), "its size"},
 		{"content", content(&f.Content), "what is in a message ([how](#content))"},
 		{"action", choice(&f.Action, "", []string{"allow", "deny", "local"}, filter.Allow, filter.Deny, filter.Local).required(),
-			"`allow` crosses at once, asked for or not; `deny` is neither served here nor sent, and dropped when it arrives; " +
-				"`local` is served here and never sent"},
-		{"rate", parsed(&f.Rate, "%[1]v", filter.ParseRate), "`\"10/min\"`: what exceeds it waits; messages are dropped"},
+			"`allow`: crosses at once, asked for or not; `deny`: neither served here nor sent, and dropped on arrival; " +
+				"`local`: served here, never sent"},
+		{"rate", parsed(&f.Rate, "%[1]v", filter.ParseRate), "the most that crosses: `\"10/min\"`; messages beyond it are dropped, other items wait"},
 	}
 }
 

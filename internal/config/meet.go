@@ -33,39 +33,39 @@ func meetKeys(m *meet.Rule) []key {
 	as.preset = func() { m.As = "a-u-G" }
 	return []key{
 		{"label", printable(&m.Label), "a name for people"},
-		{"pipe", peerID(&m.Pipe, "pipe", jxta.KindPipe), "its id; this or `pipe_name` is required"},
-		{"pipe_name", printable(&m.Name), "pattern of its advertisement's name; the first seen counts until the next start"},
+		{"pipe", peerID(&m.Pipe, "pipe", jxta.KindPipe), "the pipe's id; this or `pipe_name` is required"},
+		{"pipe_name", printable(&m.Name), "pattern of the pipe's advertised name; the first match counts until the next start"},
 		{"pipe_type", choice(&m.Unicast, "propagate", []string{"propagate", "unicast"}, false, true),
-			"`propagate`; with `unicast` the gateway opens it too, as peer \"NAME TAK\""},
-		{"group", group, "its group"},
+			"`propagate`, or `unicast`: then JXTA peers find the pipe at the peer \"NAME TAK\", the gateway"},
+		{"group", group, "the pipe's group"},
 		{"element", text(&m.Element).required().also(func(section, string) {
 			if space, name, ok := strings.Cut(m.Element, ":"); ok {
 				m.Space, m.Element = space, name
 			}
-		}), "its name, with its namespace (`\"trk:body\"`) or in any"},
-		{"mime", text(&m.MIME), "its MIME type for JXTA peers"},
+		}), "name of the message element, in one namespace (`\"trk:body\"`) or in any"},
+		{"mime", text(&m.MIME), "the element's MIME type for JXTA peers"},
 		{"direction", pick("both", []string{"both", "from_jxta", "from_tak"}, func(word string) {
 			m.FromJXTA, m.FromTAK = word != "from_tak", word != "from_jxta"
 		}), "which way"},
 		{"form", choice(&m.CoT, "values", []string{"values", "cot"}, false, true),
-			"`values` are at the places below; `cot`: it is a CoT event"},
+			"`values`: the element has values at the places below; `cot`: it is a CoT event"},
 		{"room", text(&m.Room), "chat room, `\"All Chat Rooms\"`; without it the rule is for units"},
 		{"write", template(&m.Write, func() []string { return writes(m) }),
-			"the element for JXTA peers, required where they get values: `{id}`, `{time}`, `{unix}` (seconds), " +
-				"of units `{callsign}`, `{type}`, `{lat}`, `{lon}`, `{stale}`, `{course}`, `{speed}`, of a room `{room}`, `{from}`, `{text}`. " +
+			"template of the element for JXTA peers, required where they get values: `{id}`, `{time}`, `{unix}` (seconds), " +
+				"for units `{callsign}`, `{type}`, `{lat}`, `{lon}`, `{stale}`, `{course}`, `{speed}`, for a room `{room}`, `{from}`, `{text}`. " +
 				"Values are escaped in XML and JSON"},
 		{"text_at", place(&at.Text), ""},
 		{"from_at", place(&at.From),
-			"where a room's text (required) and author (else the peer) are: `\"xml:/say/@by\"`, `\"json:/chat/text\"`, `\"text:*\"`"},
+			"where a room's text (required) and author (default: the peer) are: `\"xml:/say/@by\"`, `\"json:/chat/text\"`, `\"text:*\"`"},
 		{"id_at", place(&at.ID), ""}, {"lat_at", place(&at.Lat), ""},
 		{"lon_at", place(&at.Lon), "where a unit's id and degrees are; required"},
-		{"callsign_at", place(&at.Callsign), ""}, {"type_at", place(&at.Type), "where these are; default: the id and `as`"},
-		{"time_at", place(&at.Time), "where its time is (RFC 3339, or seconds or milliseconds since 1970); else that of arrival"},
+		{"callsign_at", place(&at.Callsign), ""}, {"type_at", place(&at.Type), "where callsign and type are; default: the id and `as`"},
+		{"time_at", place(&at.Time), "where the time is (RFC 3339, or seconds or milliseconds since 1970); default: time of arrival"},
 		{"course_at", place(&at.Course), ""},
-		{"speed_at", place(&at.Speed), "where degrees from north and speed are; with both a unit moves on far maps between reports"},
-		{"speed_unit", choice(&m.Speed, "m/s", []string{"m/s", "km/h", "knots"}, 1, 1/3.6, 1852.0/3600), "of the element"},
+		{"speed_at", place(&at.Speed), "where course (degrees from north) and speed are; with both a unit moves on far maps between reports"},
+		{"speed_unit", choice(&m.Speed, "m/s", []string{"m/s", "km/h", "knots"}, 1, 1/3.6, 1852.0/3600), "unit of the element's speed"},
 		{"unit", template(&m.Unit, func() []string { return meet.UnitWords }).usually("{id}"),
-			"its name in TAK, of `{id}` and `{callsign}`"},
+			"the unit's name in TAK, made of `{id}` and `{callsign}`"},
 		{"as", as, "CoT type of a unit whose element has none"},
 		{"life", duration(&m.Life, 5*time.Minute, time.Second, 24*time.Hour), "age at which a report goes stale"},
 		{"every", duration(&m.Every, 5*time.Second, time.Second, time.Hour), "JXTA peers are told of a unit at most this often"},
@@ -75,7 +75,7 @@ func meetKeys(m *meet.Rule) []key {
 			if fit.Around != nil && fit.Around.Own != "" {
 				s.fail(key, "must be a fixed place here, like \"54.3 10.1 5000\"")
 			}
-		}), "which events, both ways, as in `[[tak.rule]]`"},
+		}), "which events meet, both ways, as in `[[tak.rule]]`"},
 	}
 }
 

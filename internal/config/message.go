@@ -28,7 +28,7 @@ func messageKeys(m *mark.Rule) []key {
 		{"peer", peerID(&m.Peer, "peer", jxta.KindPeer), ""}, {"octets_min", whole(&m.Least, 0, 1, math.MaxInt32), ""},
 		{"octets_max", whole(&m.Most, 0, 1, math.MaxInt32), ""}, {"content", content(&m.Content), "as in `[[filter]]`"},
 		{"precedence", choice(&m.Precedence, "routine", site.Precedences, precedences()...), "how urgent it is"},
-		{"expires", duration(&m.Expires, 0, time.Second, maxWait), "a message that has waited so long is not sent"},
+		{"expires", duration(&m.Expires, 0, time.Second, maxWait), "a message that has waited this long is not sent"},
 		{"wait", duration(&m.Wait, 0, minWait, maxWait),
 			"how long a message from afar waits for local peers that are away; default: that of `[delivery]`"},
 		{"supersede", text(&m.Supersede), "name of an element with a key: the message replaces a waiting one with the same key"},

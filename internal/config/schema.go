@@ -67,8 +67,8 @@ func nodeKeys(n *Node) []key {
 		{"journal_key_file", secretPath(&n.Secret.File), "file with the secret that seals journal and audit log, on another medium; " +
 			"or `\"$CREDENTIALS_DIRECTORY/NAME\"` of systemd ([more](install.md#a-disk-that-may-be-stolen))"},
 		{"journal_passphrase", boolean(&n.Secret.Ask),
-			"with `true` the secret is typed at each start, or the first line of standard input; not with `--keep-socket`"},
-		{"silent", boolean(&n.Silent), "with `true` nothing is ever transmitted (EMCON); no order ends that"},
+			"with `true` the gateway reads the secret at each start, from the terminal or the first line of standard input; not with `--keep-socket`"},
+		{"silent", boolean(&n.Silent), "with `true` the gateway never transmits (EMCON); no order ends that"},
 	}
 }
 
@@ -78,9 +78,9 @@ func lanKeys(l *LAN) []key {
 		{"tcp", reached(&l.TCP, dialled).listens(),
 			"the address of this machine that JXTA peers dial and are told, such as `10.20.0.1:9701`"},
 		{"http", reached(&l.HTTP, dialled).listens(), "the same for HTTP polling, on its own port"},
-		{"max_connections", whole(&l.MaxConnections, 4096, 4, 20_000), "of all peers; one host gets a quarter"},
+		{"max_connections", whole(&l.MaxConnections, 4096, 4, 20_000), "for all peers; one host gets a quarter"},
 		{"max_away_per_address", whole(&l.MaxAway, 64, 1, 4096), "peers of one address with a lease and no connection; " +
-			"another one replaces the one longest away"},
+			"one more replaces the peer longest away"},
 		{"multicast", slot{to: &l.Multicast, read: func(s section, key string) {
 			var on bool
 			if boolean(&on).read(s, key); on {
@@ -92,7 +92,7 @@ func lanKeys(l *LAN) []key {
 			if multicast(&group, group).read(s, key); group.IsValid() && l.Multicast.IsValid() {
 				l.Multicast = group
 			}
-		}}, "its group and port"},
+		}}, "multicast group and port"},
 	}
 }
 
@@ -100,10 +100,10 @@ func linkKeys(l *Link) []key {
 	file := l.Profile
 	file.Tariff, file.Summary = "", ""
 	return []key{
-		{"profile", text(&l.ProfileName).required(), "name of a link (`gateway profiles`) or a profile file; the same at both ends"},
+		{"profile", text(&l.ProfileName).required(), "name of a profile (`gateway profiles`) or a profile file; the same at both ends"},
 		{"link.profile (its tariff)", derived(&l.Profile.Tariff).atOnce(), ""}, {"link.profile (its file)", derived(&file).secret(), ""},
 		{"listen", address(&l.Listen).required(), "UDP address on the link"},
-		{"key_file", path(&l.KeyFile), "the key that all gateways share, from `gateway keys new`; the next three give each node its own instead"},
+		{"key_file", path(&l.KeyFile), "the key that all gateways share, from `gateway keys new`; or the next three, with which each node has its own"},
 		{"the key of link.key_file", derived(&l.Key).secret(), ""},
 		{"roster", path(&l.Trust.RosterFile), "file with all nodes and their keys, from `gateway keys roster`"},
 		{"the roster of link.roster", derived(&l.Trust.Roster).secret(), ""},
@@ -114,7 +114,7 @@ func linkKeys(l *Link) []key {
 		{"end", choice(&l.Shore, "terminal", []string{"terminal", "shore"}, false, true),
 			"`terminal` sends at the profile's up rate, `shore` to each terminal at its down rate"},
 		{"keepalive", duration(&l.Keepalive, 0, time.Second, 24*time.Hour).atOnce(),
-			"sends a peer a datagram when none was sent for so long; `check` says what that costs"},
+			"time after which an idle link carries a datagram to each peer; `check` says what that costs"},
 		{"group", multicast(&l.Group, netip.AddrPort{}),
 			"IPv4 multicast address, for profiles with P_Mul. Without it every peer gets a copy"},
 		{"group_interface", text(&l.GroupIface), "interface of `group`; default: that of the route to a peer"},
@@ -136,7 +136,7 @@ func silenceKeys(w *calendar.Window) []key {
 	return []key{
 		{"from", moment(&w.From, &w.Begins), ""},
 		{"to", moment(&w.To, &w.Ends), "two times of day, `\"22:00\"`, or dates, `\"2026-12-01T22:00:00Z\"` or `\"012200ZDEC26\"`"},
-		{"days", days.usually("every day"), "on which a window begins: `\"mon-fri\"`, `\"sat, sun\"`"},
+		{"days", days.usually("every day"), "days on which a window begins: `\"mon-fri\"`, `\"sat, sun\"`"},
 		{"announce", boolean(&w.Announce), "`true` tells the far gateways in one last datagram"},
 	}
 }
@@ -171,7 +171,7 @@ func deliveryKeys(d *Delivery) []key {
 				s.fail(key, "must be at least %v: messages that arrive while a peer redials would be lost", minWait)
 			}
 		}), "how long a message waits"},
-		{"max_octets", whole(&d.MaxOctets, 64<<20, 64<<10, 16<<30), "octets that wait; beyond it the least urgent and oldest message is given up"},
+		{"max_octets", whole(&d.MaxOctets, 64<<20, 64<<10, 16<<30), "octets that wait in all; beyond it the gateway drops the oldest of the least urgent messages"},
 		{"max_octets_per_peer", whole(&d.MaxOctetsOfPeer, 0, 16<<10, 16<<30).usually("a quarter of `max_octets`"), "octets that wait for one peer"},
 	}
 }
@@ -179,11 +179,11 @@ func deliveryKeys(d *Delivery) []key {
 func corpusKeys(c *Corpus) []key {
 	return []key{
 		{"corpus", path(&c.File),
-			"file of `gateway corpus build` ([how](orders.md#teach-the-gateway-your-formats)); takes 11 MB of memory"},
+			"file from `gateway corpus build` ([how](orders.md#teach-the-gateway-your-formats)); takes 11 MB of memory"},
 		{"the corpus of compact.corpus", derived(&c.CorpusFile).secret(), ""},
 		{"corpus_from", list(&c.From, func(s section, key, text string) { c.From = append(c.From, s.r.site(s, key, text)) }).secret(),
 			"peers whose corpus the next start uses without an order: `\"hq, 3\"`"},
-		{"corpus_refuse", boolean(&c.Refuse), "with `true` no corpus of a peer is kept"},
+		{"corpus_refuse", boolean(&c.Refuse), "with `true` the gateway keeps no corpus of a peer"},
 	}
 }
 
@@ -216,7 +216,7 @@ func httpKeys(h *HTTP) []key {
 			"where page, `/status`, `/metrics`, `/healthz` and the like answer, without a password: bind it to loopback"},
 		{"names", list(&h.Names, name).atOnce(), "its host names besides `localhost`: `\"ship.example, aldis\"`"},
 		{"token_file", path(&h.TokenFile).atOnce(),
-			"file of mode 0600; its first line is the token of 16 octets or more that orders over `listen` bring"},
+			"file of mode 0600; its first line is the token of 16 octets or more that orders over `listen` must carry"},
 		{"the token of http.token_file", derived(&h.Token).secret().atOnce(), ""},
 	}
 }

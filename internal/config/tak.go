@@ -83,25 +83,25 @@ func takPart(c *Config) part {
 			"directory of `ca.pem`, `server.pem` and `server.key` for `tls` and `files_tls`; `gateway keys tak` makes them"},
 		{"server", address(&t.Server), "the LAN's own TAK server; the gateway is its client"},
 		{"server_keys", path(&t.ServerKeys),
-			"for TLS towards it: directory of its authority's `ca.pem`, and `client.pem` and `client.key` where it wants them"},
-		{"server_name", text(&t.ServerName), "the name in its certificate; else any"},
+			"directory for TLS to that server: `ca.pem` of its authority, and `client.pem` and `client.key` if it asks for a certificate"},
+		{"server_name", text(&t.ServerName), "the name in that server's certificate; default: any"},
 		{"mesh", text(&t.Mesh), "IPv4 address of this machine where devices meet by multicast"},
-		{"mesh_group", multicast(&t.Events, meshEvents), "where they send everything but chats"},
-		{"mesh_chat_group", multicast(&t.Chats, meshChats), "where they chat"},
+		{"mesh_group", multicast(&t.Events, meshEvents), "where devices send everything but chat"},
+		{"mesh_chat_group", multicast(&t.Chats, meshChats), "where devices chat"},
 		{"mesh_unicast", unicast(&t.Unicast).listens().usually("port 4242 of `mesh`"),
-			"where these devices send over TCP what is for one far unit, or `\"off\"`"},
+			"where devices of the mesh send events for one far unit over TCP, or `\"off\"`"},
 		{"files", reached(&f.Listen, filesWhere).listens(),
 			"where devices upload and download data packages over HTTP, such as `10.20.0.1:8080`"},
 		{"files_tls", reached(&f.TLS, filesWhere).listens(), "the same over TLS; without either no file crosses"},
 		{"max_file", whole(&f.MostFile, 16<<20, 1024, 64<<20), "octets of one package"},
-		{"max_files", whole(&f.Most, 256<<20, 1024, math.MaxInt32), "octets of all that are kept; the oldest go first"},
-		{"max_crossing", whole(&f.Crossing, 2<<20, 1024, 64<<20), "octets of one that crosses"},
-		{"file_life", duration(&f.Life, 7*24*time.Hour, time.Minute, 365*24*time.Hour), "how long one is kept"},
-		{"max_connections", whole(&t.Conns, 512, 1, 20_000), "of all devices; one host gets half"},
-		{"max_units", whole(&t.Units, 2000, 1, 100_000), "of this site"},
-		{"bound", whole(&t.Bound, 50, 1, 100_000), "metres by which a unit's far picture may be wrong"},
+		{"max_files", whole(&f.Most, 256<<20, 1024, math.MaxInt32), "octets of all packages; beyond it the oldest are deleted"},
+		{"max_crossing", whole(&f.Crossing, 2<<20, 1024, 64<<20), "octets of a package that may cross"},
+		{"file_life", duration(&f.Life, 7*24*time.Hour, time.Minute, 365*24*time.Hour), "how long a package is kept"},
+		{"max_connections", whole(&t.Conns, 512, 1, 20_000), "for all devices; one host gets half"},
+		{"max_units", whole(&t.Units, 2000, 1, 100_000), "units of this site"},
+		{"bound", whole(&t.Bound, 50, 1, 100_000), "metres by which a unit may be wrong on far maps"},
 		{"age", duration(&t.Age, 0, 5*time.Second, 6*time.Hour).usually("1m, on a radio network 5m"),
-			"a site with units speaks at least this often"},
+			"a site with units sends a report at least this often"},
 		{"gather", duration(&t.Gather, 0, 100*time.Millisecond, 10*time.Minute).usually("500ms, on a radio network 5s"),
 			"how long a report waits for others"},
 		{"gap", duration(&t.Gap, 0, time.Second, time.Hour).usually("20s"), "least time between two batches on a radio network"},
@@ -139,7 +139,7 @@ func takRuleKeys(t *rule.Rule) []key {
 	}
 	return []key{
 		{"label", printable(&t.Label), "a name for people"},
-		{"type", takType(&t.Type), ""}, {"how", text(&t.How), "this one and those below it: `a-f-S` matches `a-f-S-X`"},
+		{"type", takType(&t.Type), ""}, {"how", text(&t.How), "this value and those below it: `a-f-S` matches `a-f-S-X`"},
 		{"uid", text(&t.UID), ""}, {"callsign", text(&t.Callsign), ""}, {"team", text(&t.Team), ""},
 		{"role", text(&t.Role), "patterns with `*`"},
 		{"affiliation", affiliation(&t.Affiliation), "letters behind `a-`: `\"fn\"` are friends and neutrals"},
@@ -147,18 +147,18 @@ func takRuleKeys(t *rule.Rule) []key {
 			if s.r.cfg.Link.Profile.Transport == profile.PMul {
 				s.fail(key, "is of no use with profile %s: one transmission is for all sites", s.r.cfg.Link.ProfileName)
 			}
-		}), "the peer that it goes to; not on a radio network"},
+		}), "the peer to which the event goes; not on a radio network"},
 		{"box", parsed(&t.Box, "must be %v, is %q", rule.ParseBox), "south, west, north, east in degrees"},
 		{"polygon", parsed(&t.Polygon, "%v, is %q", rule.ParsePolygon), "latitude and longitude of 3 to 256 corners in order"},
 		{"around", parsed(&t.Around, "must %v, is %q", rule.ParseCircle), "latitude, longitude, metres; or `own`, uid of a unit of this site, metres"},
 		{"speed_min", whole(&t.Slowest, 0, 0, 100_000), ""}, {"speed_max", whole(&t.Fastest, 0, 0, 100_000), "metres a second"},
 		{"octets_min", whole(&t.Least, 0, 1, math.MaxInt32), ""},
-		{"octets_max", whole(&t.Most, 0, 1, math.MaxInt32), "of the event as XML"},
+		{"octets_max", whole(&t.Most, 0, 1, math.MaxInt32), "size of the event as XML"},
 		{"action", choice(&t.Action, "allow", []string{"allow", "local"}, rule.Allow, rule.Local),
 			"`allow`, or `local`: it stays on this LAN"},
 		{"bound", whole(&t.Bound, 0, 0, 100_000), "as in `[tak]`"},
 		{"every", duration(&t.Every, 0, time.Second, 24*time.Hour), "least time between two reports of a unit"},
-		{"octets_per_minute", whole(&t.Rate, 0, 1, 1_000_000), "octets to one site, as coded; the rest stays here, units follow later"},
+		{"octets_per_minute", whole(&t.Rate, 0, 1, 1_000_000), "coded octets to one site; beyond it events stay here, and units follow later"},
 		{"precedence", choice(&t.Precedence, "", site.Precedences, precedence...), "deferred units go after the others"},
 		{"expires", duration(&t.Expires, 0, time.Second, 365*24*time.Hour),
 			"an event that is no position is not sent when older; default: its stale time decides"},
@@ -174,15 +174,15 @@ func takBringPart(c *Config) part {
 func takBringKeys(b *rule.Bring) []key {
 	return []key{
 		{"site", far(&b.Site), ""}, {"callsign", text(&b.Callsign), ""},
-		{"uid", text(&b.UID), "who offers it: peer, and patterns of the device"},
+		{"uid", text(&b.UID), "who offers it: the peer, and patterns of the device's callsign and uid"},
 		{"name", text(&b.Name), "pattern of the file's name"},
-		{"octets_max", whole(&b.Most, 0, 1, math.MaxInt32), "the largest, up to `max_crossing`"},
+		{"octets_max", whole(&b.Most, 0, 1, math.MaxInt32), "the largest size, up to `max_crossing`"},
 	}
 }
 
 func takWantPart(c *Config) part {
 	return part{name: "tak.want", title: "what this site wants", keys: takWantKeys(&rule.Want{}), rules: c.TAK.Wants, most: rule.MostWants,
-		doc: "With such a section other sites send only what matches one, alerts, withdrawals, and what names a device here."}
+		doc: "With such sections other sites send only events that match one, alerts, withdrawals, and events that name a device here."}
 }
 
 func takWantKeys(w *rule.Want) []key {
@@ -194,8 +194,8 @@ func takWantKeys(w *rule.Want) []key {
 		})
 	}
 	return []key{
-		{"type", short(takType(&w.Type), &w.Type), "this one and those below it"},
-		{"team", short(text(&w.Team), &w.Team), "exactly this one"},
+		{"type", short(takType(&w.Type), &w.Type), "this type and those below it"},
+		{"team", short(text(&w.Team), &w.Team), "exactly this team"},
 		{"affiliation", affiliation(&w.Affiliation), "letters behind `a-`"},
 		{"box", parsed(&w.Box, "must be %v, is %q", rule.ParseBox), "south, west, north, east in degrees"},
 	}
