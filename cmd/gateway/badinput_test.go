@@ -431,7 +431,7 @@ func TestFullDisk(t *testing.T) {
 		return n
 	}
 	a.until(t, "every peer was heard", func() bool { return heard() == many })
-	if n := strings.Count(a.logged(), "the journal cannot write"); n != 1 {
+	if n := strings.Count(a.logged(), "the journal cannot be written"); n != 1 {
 		t.Errorf("told %d times", n)
 	}
 	wants(t, a.logged(), "the journal writes again")

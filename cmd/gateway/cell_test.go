@@ -29,5 +29,5 @@ func TestNormChildIsInItsCell(t *testing.T) {
 	}
 	code, out, _ := run(t, "status", "-c", r.file)
 	check.Equal(t, "exit code of status", code, 0)
-	check.Lacks(t, "status", out, "whole cell")
+	check.Lacks(t, "status", out, "whole sandbox")
 }

@@ -66,7 +66,7 @@ func TestCorporaOfRealGateways(t *testing.T) {
 	b.stop(t, syscall.SIGKILL)
 	b = sb.start(t)
 	b.until(t, "it is there", func() bool { return len(b.whole(t).Corpora.Received) == 1 })
-	a.until(t, "and known to be", func() bool { return strings.Contains(a.logged(), "a site has the net's corpus") })
+	a.until(t, "and known to be", func() bool { return strings.Contains(a.logged(), "a site has received the net's corpus") })
 	b.stop(t, syscall.SIGKILL)
 	b = sb.start(t)
 

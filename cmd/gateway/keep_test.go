@@ -264,7 +264,7 @@ func TestKeeperReadsBeforeItStops(t *testing.T) {
 		code, _ := r.get("/healthz")
 		return len(now) == 1 && now[0] != child[0] && code == 200
 	})
-	if strings.Contains(r.logged(), "is started again") {
+	if strings.Contains(r.logged(), "ended and starts again") {
 		t.Errorf("the order was taken for a death:\n%s", r.logged())
 	}
 }

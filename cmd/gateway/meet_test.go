@@ -134,6 +134,6 @@ func TestMeetAtOneGateway(t *testing.T) {
 		agrees(t, metrics)
 		return strings.Contains(metrics, `aldis_meet_total{what="refused number"} 3`)
 	})
-	check.Equal(t, "lines of the log about it", strings.Count(r.logged(), "what a JXTA peer said does not meet TAK"), 1)
+	check.Equal(t, "lines of the log about it", strings.Count(r.logged(), "a JXTA message cannot be translated to TAK"), 1)
 	check.Contains(t, "the log", r.logged(), `lat is no number`)
 }

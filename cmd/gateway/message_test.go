@@ -150,7 +150,7 @@ func TestMessageCommands(t *testing.T) {
 	code, _, errs = run(t, "message", "release", ids[1], "-c", b.file)
 	check.Equal(t, "exit", code, 1)
 	wants(t, errs, "has ended, and nothing changes that: node1: withdrawn at")
-	wants(t, b.logged(), `"order":"message"`, "an order about a message was obeyed")
+	wants(t, b.logged(), `"order":"message"`, "an order for a message was carried out")
 
 	code, out, errs = run(t, "message", "hold", "--precedence", "deferred", "-c", b.file)
 	check.Equal(t, "exit, and "+errs, code, 0)
@@ -160,7 +160,7 @@ func TestMessageCommands(t *testing.T) {
 	wants(t, out, "1 held now")
 	_, out, _ = run(t, "status", "-c", b.file)
 	wants(t, out, "HELD: flash messages since 20", "HELD: deferred messages since 20", "; 1 held now (gateway message release --precedence flash)")
-	wants(t, b.logged(), "an order about all messages of a precedence was obeyed", "message.class_ordered")
+	wants(t, b.logged(), "an order for all messages of a precedence was carried out", "message.class_ordered")
 	code, out, errs = run(t, "message", "release", "--precedence", "flash", "-c", b.file)
 	check.Equal(t, "exit, and "+errs, code, 0)
 	wants(t, out, "flash messages are not held any more: 1 released")

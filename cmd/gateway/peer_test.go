@@ -66,8 +66,8 @@ func TestStartByClock(t *testing.T) {
 
 	setBoot(math.MaxUint32 - 10)
 	b = b.testSite.start(t)
-	b.until(t, "the start is said to be ahead", func() bool { return strings.Contains(b.logged(), "the clock is behind, or was ahead") })
-	a.until(t, "its peer refuses it in words", func() bool { return strings.Contains(a.logged(), "lies ahead of this clock and is refused") })
+	b.until(t, "the start is said to be ahead", func() bool { return strings.Contains(b.logged(), "clock is behind its last start") })
+	a.until(t, "its peer refuses it in words", func() bool { return strings.Contains(a.logged(), "lies ahead of this clock; the gateway refuses") })
 	b.stop(t, syscall.SIGTERM)
 
 	known := a.peer(t).Start

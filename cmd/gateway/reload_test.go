@@ -100,11 +100,11 @@ func TestReload(t *testing.T) {
 		}
 		b.until(t, "the log has once more: "+says, func() bool { return strings.Count(b.logged(), says) > said })
 	}
-	hup("the configuration was not read again")
+	hup("the reload failed; the gateway keeps its configuration")
 	write(string(first))
-	hup("the configuration was read again")
+	hup("the configuration was reloaded")
 	check.Equal(t, "filters without rules", filters(), 0)
-	hup("nothing is different")
+	hup("nothing has changed")
 
 	conn.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
 	if _, err := conn.Read(make([]byte, 1<<10)); err != nil {
@@ -200,7 +200,7 @@ func TestReloadOfPeersUnderLoad(t *testing.T) {
 	check.Equal(t, "peers after the dry run", peers(), 2)
 	reload(cli.ExitGood, `[[link.peer]] 3: "node3" at no address is gone`, "in force")
 	check.Equal(t, "peers", peers(), 1)
-	wants(t, f.b.logged(), "a peer was taken out")
+	wants(t, f.b.logged(), "a peer was removed")
 	f.b.write(t, filepath.Join(f.b.dir, "data"), "1 "+f.a.link, "3")
 	reload(cli.ExitGood, `[[link.peer]] 3: "node3" at no address is new`, "in force")
 	f.b.until(t, "the third gateway is heard again", func() bool { return peers() == 2 && f.b.status(t).Peers[1].Link == "up" })

@@ -140,7 +140,7 @@ func TestRosterOfRealGateways(t *testing.T) {
 	is := b.status(t).Peers[0]
 	check.Equal(t, "start that counts", is.Start, was.Start)
 	check.Equal(t, "address", is.Address, was.Address)
-	wants(t, b.logged(), "a member of the net seals datagrams to all in the name of another", `"in_the_name_of":"node1"`)
+	wants(t, b.logged(), "a member of the net sends group datagrams in another node's name", `"in_the_name_of":"node1"`)
 	b.stop(t, syscall.SIGTERM)
 	_, out, _ = run(t, "audit", "show", "-c", b.file)
 	wants(t, out, "not sealed by whom they name: node1 10", "forged 5", "not_authentic 5", "node key ", "roster 1 of authority ")

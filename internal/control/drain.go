@@ -54,7 +54,7 @@ func (s Source) backup(w http.ResponseWriter, r *http.Request) {
 	s.given("backup", "a copy of the journal", by)
 	copied, err := s.Backup(r.Context())
 	if err != nil {
-		s.Log.Warn("an order was not obeyed", "order", "backup", "error", err)
+		s.Log.Warn("an order was not carried out", "order", "backup", "error", err)
 		s.keep(audit.Entry{Kind: audit.OrderFailed, Name: "backup", What: err.Error(), By: by.String()})
 		http.Error(w, err.Error(), http.StatusInsufficientStorage)
 		return

@@ -136,7 +136,7 @@ func order[T any](s Source, name string, obey func(context.Context, T) (answer a
 		var no Refusal
 		switch {
 		case errors.As(err, &no):
-			s.Log.Warn("an order was not obeyed", "order", name, "error", no.Text)
+			s.Log.Warn("an order was not carried out", "order", name, "error", no.Text)
 			s.keep(audit.Entry{Kind: audit.OrderFailed, Name: name, What: no.Text, By: by.String()})
 			http.Error(w, no.Text, no.Code)
 		case err != nil:
@@ -161,7 +161,7 @@ func (s Source) settle(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(ctx, settling)
 	defer cancel()
 	if err := s.Durable(ctx); err != nil {
-		s.Log.Warn("an order is obeyed, and the journal does not have it yet: a restart would forget it", "order", name, "error", err)
+		s.Log.Warn("an order is in force but not yet in the journal; a restart now would forget it", "order", name, "error", err)
 	}
 }
 

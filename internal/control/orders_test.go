@@ -274,7 +274,7 @@ func TestOrderWaitsForTheJournal(t *testing.T) {
 		check.Equal(t, "times that the journal was asked", asked, want)
 		s.status.Silence.On = false
 	}
-	check.Equal(t, "lines about a journal that has it not", strings.Count(s.log.String(), "the journal does not have it yet"), 1)
+	check.Equal(t, "lines about a journal that has it not", strings.Count(s.log.String(), "not yet in the journal"), 1)
 	s.post(t, "application/json", `{"on":maybe}`, "Bearer "+token, "")
 	check.Equal(t, "times that the journal was asked after what is no order", asked, 2)
 }

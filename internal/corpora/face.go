@@ -66,14 +66,14 @@ func New(cfg Config, memories []site.Memory) *Face {
 				f.accepted = k
 			} else if err == nil {
 				f.remember(accepted, nil)
-				f.note("info", "another corpus is configured than when one was accepted: that one is not used any more", "corpus", Name(k.CorpusFile))
+				f.note("info", "the configuration names another corpus than before; the accepted corpus is no longer used", "corpus", Name(k.CorpusFile))
 			}
 		default:
 			err = ErrMemory
 		}
 		if err != nil {
 			f.remember(m.Key, nil)
-			f.note("warn", "a corpus of the journal cannot be read, and is forgotten", "key", m.Key, "error", err)
+			f.note("warn", "a corpus in the journal cannot be read; the gateway has dropped it", "key", m.Key, "error", err)
 		}
 	}
 	return f
@@ -103,7 +103,7 @@ func (f *Face) send(order Send) {
 	f.sent++
 	c, err := compact.ReadCorpus(order.File)
 	if err != nil {
-		f.note("warn", "what was to be sent is no corpus of a net", "error", err)
+		f.note("warn", "the corpus to send is not valid; nothing was sent", "error", err)
 		return
 	}
 	groups := [][]uint16{order.Sites}
@@ -123,7 +123,7 @@ func (f *Face) send(order Send) {
 		}
 		f.out.Carry = append(f.out.Carry, site.Carry{Sites: sites, Message: m})
 	}
-	f.note("info", "the net's corpus is sent to other sites, when nothing else is to be sent", "corpus", Name(c), "octets", len(order.File), "sites", order.Sites)
+	f.note("info", "the net's corpus is queued for other sites; it goes out when the link is idle", "corpus", Name(c), "octets", len(order.File), "sites", order.Sites)
 }
 
 // ended says what became of a corpus that was sent to one site.
@@ -132,9 +132,9 @@ func (f *Face) ended(ev site.Fate) {
 	delete(f.told, ev.Token)
 	switch {
 	case ok && ev.Refused:
-		f.note("warn", "a site does not get the net's corpus: the queue for it is full, or it was withdrawn", "corpus", s.name, "site", s.site)
+		f.note("warn", "a site does not get the net's corpus: its queue is full, or somebody cancelled the corpus", "corpus", s.name, "site", s.site)
 	case ok:
-		f.note("info", "a site has the net's corpus: its operator decides whether it is used", "corpus", s.name, "site", s.site)
+		f.note("info", "a site has received the net's corpus; its operator decides whether to use it", "corpus", s.name, "site", s.site)
 	}
 }
 
@@ -143,7 +143,7 @@ func (f *Face) arrived(now time.Time, m site.FarMessage) {
 	undelivered := func(why string, err error) {
 		f.refused++
 		f.out.Undelivered = append(f.out.Undelivered, site.Undelivered{Token: m.Token, Why: site.Unfit})
-		f.note("warn", "a corpus that another site has sent is not kept", "site", m.Site, "why", why, "error", err)
+		f.note("warn", "a received corpus was rejected; its sender is told", "site", m.Site, "why", why, "error", err)
 	}
 	parts := m.Message.Parts
 	switch {
@@ -163,7 +163,7 @@ func (f *Face) arrived(now time.Time, m site.FarMessage) {
 	f.received[m.Site] = k
 	f.remember(keyOf(m.Site), k.append(nil))
 	f.out.Done = append(f.out.Done, m.Token)
-	f.note("info", "another site has sent a corpus of the net, and it is kept: gateway corpus accept has it used from the next start on",
+	f.note("info", "another site has sent a corpus; to use it from the next start, run gateway corpus accept",
 		"corpus", Name(c), "site", m.Site, "messages", len(c.Messages))
 	for len(f.received) > MostKept {
 		oldest := f.sites()[0]
@@ -190,7 +190,7 @@ func (f *Face) accept(name, by string) {
 	f.accepted = k
 	in := hashOf(f.cfg.Configured)
 	f.remember(accepted, append(in[:], k.file...))
-	f.note("info", "a corpus that another site has sent is used from the next start on", "corpus", name, "by", by)
+	f.note("info", "the gateway will use a received corpus from its next start", "corpus", name, "by", by)
 }
 
 // forget throws away what was received, and what was accepted of it.
@@ -205,7 +205,7 @@ func (f *Face) forget(name string) {
 		f.accepted = kept{}
 		f.remember(accepted, nil)
 	}
-	f.note("info", "a corpus that another site has sent is forgotten", "corpus", name)
+	f.note("info", "a received corpus was deleted", "corpus", name)
 }
 
 // find is the corpus of this name that was received or accepted.

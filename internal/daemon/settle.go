@@ -158,7 +158,7 @@ func (d *Daemon) fail(mono time.Duration, err error) {
 	}
 	if do := remedy(err); !slices.Contains(d.told, do) { // once for each thing to do
 		d.told = append(d.told, do)
-		d.log.Error("the journal cannot write: nothing accepted is lost, but the link is silent until it can", "error", err, "do", do, "retry", retryEvery)
+		d.log.Error("the journal cannot be written; no accepted message is lost, but the gateway sends nothing until it can write", "error", err, "do", do, "retry", retryEvery)
 	}
 	reason := err.Error()
 	d.trouble.Store(&reason) // who is told that it fails finds the line in the log

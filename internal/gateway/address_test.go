@@ -138,7 +138,7 @@ func TestRedialsCostNothing(t *testing.T) {
 		once(t, w, hq.Site, 2, *up)
 		a, b := w.Octets(ship)
 		octets[redial] = a + b
-		check.Equal(t, "lines about other addresses", said(w, "its other address is tried"), 0)
+		check.Equal(t, "lines about other addresses", said(w, "tries its addresses in turn"), 0)
 	}
 	check.True(t, "redials cost next to nothing", float64(octets[true]) < 1.05*float64(octets[false]), octets)
 }

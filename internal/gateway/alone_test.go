@@ -31,7 +31,7 @@ func TestDeliveredWasHandedOver(t *testing.T) {
 		w.LoseBucket(hq, "before")
 		w.Kill(hq, time.Second)
 		w.Run(5 * time.Minute)
-		alone += said(w, "without what was before it")
+		alone += said(w, "without earlier ones")
 		in, says := check.In(t, "seed", seed), ship.GW.Status(w.Now).Peers[0]
 		check.Equal(in, "with a fate", int(says.Delivered+says.Undeliverable), len(*sent))
 		check.True(in, "handed over", len(timesOf(hq.Site)) >= int(says.Delivered), len(timesOf(hq.Site)), says.Delivered)

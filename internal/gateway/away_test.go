@@ -296,7 +296,7 @@ func TestTwentyForAListenerThatIsAway(t *testing.T) {
 			check.Equal(t, "delivered, as the sender's gateway says", there.Delivered, handed)
 			check.Equal(t, "undeliverable, as the sender's gateway says", there.Undeliverable, 20-handed)
 			told := slices.ContainsFunc(c.Notes, func(s string) bool {
-				return strings.Contains(s, "ship1 warn") && strings.Contains(s, "undeliverable there") && strings.Contains(s, sender.id)
+				return strings.Contains(s, "ship1 warn") && strings.Contains(s, "could not deliver") && strings.Contains(s, sender.id)
 			})
 			check.Equal(t, "told in the log of the sender's gateway", told, !tt.back)
 		})

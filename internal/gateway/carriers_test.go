@@ -169,7 +169,7 @@ func bearsOlderData(t *testing.T, v *voyage) {
 	v.Run(v.settles)
 	v.say(4)
 	v.delivered(t)
-	check.True(t, "the log of one end says that data was put back", said(v.World, "put back") > 0, v.Notes)
+	check.True(t, "the log of one end says that data was put back", said(v.World, "older copy") > 0, v.Notes)
 }
 
 func drains(t *testing.T, v *voyage) {

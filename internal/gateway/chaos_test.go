@@ -212,7 +212,7 @@ func (c *chaos) committed(n *sim.Node, out api.Output) {
 // askedInVain is how many messages a node's log says that another has asked for again, and that it does not keep.
 func askedInVain(notes []site.Note, other *sim.Node) (n int) {
 	for _, note := range notes {
-		if note.Text == "a peer asks for a message that we no longer keep" && slices.Contains(note.Attrs, any(other.Name)) {
+		if note.Text == "a peer asks for a message that this node no longer has; the message is undeliverable there" && slices.Contains(note.Attrs, any(other.Name)) {
 			n++
 		}
 	}

@@ -90,7 +90,7 @@ func dieInRollovers(t *testing.T, seed uint64, group bool) {
 	in := check.In(t, strings.TrimSpace(tail(w.Notes)))
 	check.Equal(in, "by which, and for all", serials(w), same(4, fmt.Sprintf("%d/%d", newest.Serial, newest.Serial)))
 	log := strings.Join(w.Notes, "\n")
-	check.Equal(t, "data that were put back", strings.Count(log, "put back"), 0)
+	check.Equal(t, "data that were put back", strings.Count(log, "older copy"), 0)
 	for i, n := range w.Nodes {
 		for j, other := range w.Nodes {
 			if i != j {

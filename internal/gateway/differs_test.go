@@ -56,12 +56,12 @@ func TestSlowerLink(t *testing.T) {
 				case part == 1 && len(m.Differs) > 0:
 					t.Errorf("%s, seed %d, as its profile says: %+v", name, seed+1, m)
 				case part == 1:
-				case !slow || noted(w, "a link is not as its profile says", "rate") != 1:
-					t.Errorf("%s, seed %d, half as fast: %+v, %d lines in the log", name, seed+1, m, noted(w, "a link is not as its profile says", "rate"))
+				case !slow || noted(w, "a link does not match its profile", "rate") != 1:
+					t.Errorf("%s, seed %d, half as fast: %+v, %d lines in the log", name, seed+1, m, noted(w, "a link does not match its profile", "rate"))
 				case float64(m.RateBps) < 0.75*rate || float64(m.RateBps) > 1.3*rate || float64(m.PaceBps) < 0.75*rate || float64(m.PaceBps) > 1.3*rate:
 					t.Errorf("%s, seed %d: measured %d, paced by %d, the link has %.0f bit/s", name, seed+1, m.RateBps, m.PaceBps, rate)
 				}
-				if lines := noted(w, "a link is", "rate"); lines > 1 {
+				if lines := noted(w, "a link does not match", "rate"); lines > 1 {
 					t.Errorf("%s, seed %d: %d lines in the log", name, seed+1, lines)
 				}
 			}

@@ -66,10 +66,10 @@ func (g *Gateway) answer(now time.Time, p *peer, o *keys.Opened) {
 func (g *Gateway) forget(now time.Time, ev api.Forget) {
 	p := g.byID[ev.Peer]
 	if p == nil || !g.estrange(now, p, ev.AnyStart) {
-		g.Note("warn", "a peer was not forgotten: there is none with this id, or it was forgotten too often since the start of this gateway: restart it", "id", ev.Peer)
+		g.Note("warn", "a peer was not forgotten: the id is unknown, or it was forgotten too often since this start. In the second case restart the gateway", "id", ev.Peer)
 		return
 	}
-	g.Note("info", "a peer was forgotten: what it sends counts again when it has answered", "peer", p.Name, "id", p.ID, "any_start", ev.AnyStart)
+	g.Note("info", "a peer was forgotten; its datagrams are accepted again after its next answer", "peer", p.Name, "id", p.ID, "any_start", ev.AnyStart)
 }
 
 // estrange makes a stranger of a peer; false: that was done too often in this run.
@@ -113,7 +113,7 @@ func (g *Gateway) part(now time.Time) {
 		g.RecordPeer(p.Peer)
 		p.far.clear()
 		g.siteLost(now, p.ID)
-		g.Note("warn", "the roster does not name a peer any more: it is not heard, and what waited for it is refused", "peer", p.Name, "id", p.ID)
+		g.Note("warn", "the roster no longer names a peer; the gateway refuses its datagrams and the messages that waited for it", "peer", p.Name, "id", p.ID)
 	}
 }
 

@@ -281,7 +281,7 @@ func TestWrongKeyHasALine(t *testing.T) {
 		w.Run(9 * time.Minute)
 		n := 0
 		for _, note := range w.Notes {
-			if strings.Contains(note, "has it another net key?") && strings.Contains(note, " hq warn") {
+			if strings.Contains(note, "have another net key?") && strings.Contains(note, " hq warn") {
 				n++
 			}
 		}

@@ -24,9 +24,9 @@ func (d *drain) order(now time.Time, e api.Drain) (notes []site.Note) {
 	}
 	*d = drain{on: e.On, since: now}
 	if d.on {
-		return []site.Note{{Level: "info", Text: "the gateway takes no messages of local peers any more: what waits goes out"}}
+		return []site.Note{{Level: "info", Text: "the gateway drains: it takes no messages of local peers, and sends what waits"}}
 	}
-	return []site.Note{{Level: "info", Text: "the gateway takes messages of local peers again"}}
+	return []site.Note{{Level: "info", Text: "the drain has ended; the gateway takes messages of local peers again"}}
 }
 
 // status says what is left to do: of the messages in custody, and of pending ones from far that wait for local peers.

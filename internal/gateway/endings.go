@@ -224,7 +224,7 @@ func (e *endings) tell(now time.Time) {
 	e.told, e.tellAt = now, time.Time{}
 	if !e.road.submit(now, e.peer, envelope.Message{Lost: e.notice(list)}, mail.State) {
 		e.tellAt = now.Add(tellAgain)
-		e.road.Note("warn", "a peer is told later which of its messages are undeliverable here: the queue for it is full",
+		e.road.Note("warn", "the queue for a peer is full; the notice of its undeliverable messages goes later",
 			"peer", e.peer.Name, "messages", len(e.untold))
 		return
 	}
@@ -438,7 +438,7 @@ func (e *endings) lost(now time.Time, list []envelope.Lost) {
 			e.lives.End(s.id, e.peer.ID, life.Undeliverable, l.Why.String())
 			key := line{s.correspondence, l.Why}
 			if said[key]++; said[key] == 1 && len(said) <= lines && !now.Before(e.said.Add(time.Minute)) {
-				e.road.Note("warn", "a message that a peer had received is undeliverable there", "peer", e.peer.Name, "reason", l.Why,
+				e.road.Note("warn", "a peer acknowledged a message but could not deliver it", "peer", e.peer.Name, "reason", l.Why,
 					"from", s.from, "to", s.to, "octets", s.octets, "received", s.at.Format(time.RFC3339))
 			}
 		}
@@ -448,7 +448,7 @@ func (e *endings) lost(now time.Time, list []envelope.Lost) {
 
 // say lets the log tell how many messages of ours have come to nothing.
 func (e *endings) say(now time.Time) {
-	e.road.Note("warn", "messages that a peer had received are undeliverable there", "peer", e.peer.Name, "messages", e.unsaid,
+	e.road.Note("warn", "a peer acknowledged messages but could not deliver them", "peer", e.peer.Name, "messages", e.unsaid,
 		"of_which_unknown_here", e.unnamed)
 	e.unsaid, e.unnamed, e.said = 0, 0, now
 }

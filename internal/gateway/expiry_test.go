@@ -34,7 +34,7 @@ func TestExpiry(t *testing.T) {
 	}
 	said := 0
 	for _, n := range w.Notes {
-		if bytes.Contains([]byte(n), []byte("not worth sending any more")) {
+		if bytes.Contains([]byte(n), []byte("expired before their turn")) {
 			said++
 		}
 	}

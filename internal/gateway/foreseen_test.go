@@ -34,7 +34,7 @@ func TestForeseen(t *testing.T) {
 		}
 		lines, told := 0, 0
 		for _, note := range w.Notes {
-			if strings.Contains(note, "messages will expire before they are there") {
+			if strings.Contains(note, "messages will expire before they arrive") {
 				lines++
 			}
 		}

@@ -172,7 +172,7 @@ func TestMulForgottenHistory(t *testing.T) {
 	w.LoseBucket(ship, "before")
 	w.Kill(ship, time.Second)
 	w.Run(30 * time.Minute)
-	if !strings.Contains(strings.Join(w.Notes, "\n"), "asked for again") {
+	if !strings.Contains(strings.Join(w.Notes, "\n"), "asks for it again") {
 		t.Error("nothing was asked for again: the test shows nothing")
 	}
 	once(t, w, ship.Site, 1, *sent)

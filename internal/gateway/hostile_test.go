@@ -148,7 +148,7 @@ func TestTwoNodesWithOneID(t *testing.T) {
 	toShip, _ := twin.Seal(nil, 2, true, nil)
 	w.Inject(ship, toShip)
 	w.Run(time.Second)
-	if !strings.Contains(tail(w.Notes), "sends with our id") {
+	if !strings.Contains(tail(w.Notes), "sends with this node's id") {
 		t.Errorf("node 2 did not notice another node 2\n%s", tail(w.Notes))
 	}
 }

@@ -70,7 +70,7 @@ func TestForgottenHistory(t *testing.T) {
 		w.Kill(ship, 100*time.Millisecond)
 		w.Run(3 * time.Minute)
 		once(t, w, ship.Site, 1, *down)
-		if !strings.Contains(strings.Join(w.Notes, "\n"), "asked for again") {
+		if !strings.Contains(strings.Join(w.Notes, "\n"), "asks for it again") {
 			t.Errorf("without %s nothing was asked for again: the test shows nothing", bucket)
 		}
 		allRead(check.In(t, "without "+bucket), w)

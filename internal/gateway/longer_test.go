@@ -120,7 +120,7 @@ func TestForgottenLongDocument(t *testing.T) {
 		w.Kill(ship, 100*time.Millisecond)
 		w.Run(20 * time.Minute)
 		once(t, w, ship.Site, 1, *down)
-		if !strings.Contains(strings.Join(w.Notes, "\n"), "asked for again") {
+		if !strings.Contains(strings.Join(w.Notes, "\n"), "asks for it again") {
 			t.Errorf("%s: nothing was asked for again: the test shows nothing", link)
 		}
 		allRead(check.In(t, link), w)

@@ -130,7 +130,7 @@ func (s *orders) try(now time.Time, o MessageOrder) MessageAnswer {
 		s.store.Lives.Mark(o.Message, o.Precedence)
 	}
 	s.road.TellFates(now)
-	s.road.Note("info", "an order about a message was obeyed", "message", name, "order", what, "by", o.By, "peers", strings.Join(p.acts, ", "))
+	s.road.Note("info", "an order for a message was carried out", "message", name, "order", what, "by", o.By, "peers", strings.Join(p.acts, ", "))
 	return MessageAnswer{Known: true, Obeyed: true, Changed: true, Text: p.words(name, o)}
 }
 

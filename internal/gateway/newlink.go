@@ -42,7 +42,7 @@ func (g *Gateway) newLink(now time.Time, e NewLink) {
 			p.Link.Readdress(pc.Addr)
 		case pc.ID == 0 || pc.ID == g.cfg.ID || len(g.bearers[0].Members) == 0 || slices.Contains(g.roll.left, pc.ID):
 			// it can come where each has a link of its own, and the journal has nothing of one with this id
-			g.Note("warn", "a new peer was not taken: it needs a restart", "id", pc.ID)
+			g.Note("warn", "a new peer was not added; restart the gateway to add it", "id", pc.ID)
 		default:
 			g.join(now, pc)
 		}
@@ -68,7 +68,7 @@ func (g *Gateway) join(now time.Time, pc PeerConfig) {
 	p.Paths.Write(pc.Addr)
 	for _, c := range b.Members {
 		if err := c.Join(now, p.Peer); err != nil {
-			g.Note("warn", "a new peer was not taken: it needs a restart", "peer", pc.Name, "error", err)
+			g.Note("warn", "a new peer was not added; restart the gateway to add it", "peer", pc.Name, "error", err)
 			return
 		}
 	}
@@ -88,7 +88,7 @@ func (g *Gateway) join(now time.Time, pc PeerConfig) {
 // leave takes a peer out. What waits for it ends as withdrawn, its site is lost, and nothing of it is heard any more.
 func (g *Gateway) leave(now time.Time, p *peer) {
 	if len(p.bearer.Members) == 0 {
-		g.Note("warn", "a peer was not taken out: it needs a restart", "peer", p.Name, "id", p.ID)
+		g.Note("warn", "a peer was not removed; restart the gateway to remove it", "peer", p.Name, "id", p.ID)
 		return
 	}
 	waiting, underWay, _ := p.Box.Held(frame.Direct, frame.Bulk)
@@ -117,7 +117,7 @@ func (g *Gateway) leave(now time.Time, p *peer) {
 	p.link, p.differs, p.late = linkState{}, differs{}, forecast.Late{}
 	g.siteLost(now, p.ID)
 	g.TellFates(now)
-	g.Note("info", "a peer was taken out: nothing goes there any more, and what waited for it is withdrawn", "peer", p.Name, "id", p.ID, "messages", waiting+underWay-newsWaiting-newsUnderWay)
+	g.Note("info", "a peer was removed; messages that waited for it were cancelled", "peer", p.Name, "id", p.ID, "messages", waiting+underWay-newsWaiting-newsUnderWay)
 }
 
 // known is the peer with this id, also one that was taken out; nil: there is none.

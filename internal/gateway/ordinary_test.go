@@ -59,7 +59,7 @@ func TestOrdinaryDay(t *testing.T) {
 				t.Logf("%s, seed %d, to %s: median %.1f s, 95 %% %.1f s", tt.profile, seed, w.Nodes[to].Name, median, p95)
 				check.True(in, fmt.Sprintf("median %.1f s, 95 %% %.1f s in time", median, p95), median <= tt.median && p95 <= tt.p95)
 			}
-			for _, alarm := range []string{"is down", "put back", "cannot be read", "is dropped", "asked for again"} {
+			for _, alarm := range []string{"is down", "older copy", "cannot be read", "is dropped", "asks for it again"} {
 				check.Equal(in, alarm, said(w, alarm), 0)
 			}
 		}

@@ -90,5 +90,5 @@ func TestManyFlowsPart(t *testing.T) {
 	w.Run(time.Duration(flows+500)*every + 5*time.Minute)
 	took := once(t, w, hq.Site, 2, *sent)
 	check.True(t, "the longest in three round trips", took[len(took)-1] < 2*time.Second, took[len(took)-1])
-	check.True(t, "asked for again at most ten times", said(w, "asked for again") <= 10, said(w, "asked for again"))
+	check.True(t, "asked for again at most ten times", said(w, "asks for it again") <= 10, said(w, "asks for it again"))
 }

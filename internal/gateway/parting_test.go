@@ -51,11 +51,11 @@ func (p parting) play(t *testing.T, seed uint64, parts int) (longest time.Durati
 	for _, took := range append(once(t, w, ship.Site, 1, *down), once(t, w, hq.Site, 2, *up)...) {
 		longest = max(longest, took)
 	}
-	for _, alarm := range []string{"put back", "lacks messages", "is dropped", "cannot be read"} {
+	for _, alarm := range []string{"older copy", "lacks messages", "is dropped", "cannot be read"} {
 		check.Equal(in, alarm, said(w, alarm), 0)
 	}
 	if parts > 0 && p.kills == 0 && !p.busy {
-		check.True(in, "the sender was asked", said(w, "asked for again") > 0)
+		check.True(in, "the sender was asked", said(w, "asks for it again") > 0)
 	}
 	for _, n := range w.Nodes {
 		for _, ps := range n.GW.Status(w.Now).Peers {

@@ -13,7 +13,7 @@ func (g *Gateway) beginAnew(now time.Time, p *peer) {
 	case mail.Taken:
 		return
 	case mail.Void:
-		g.Note("warn", "the data of this gateway was put back to an older copy: what local peers had given it since then and it had not sent is lost",
+		g.Note("warn", "this gateway runs on an older copy of its data; messages that local peers had submitted since then and that were not yet sent are lost",
 			"peer", p.Name)
 	}
 	met.Anew, met.Ending, met.KnowsUs = mail.Taken, false, false

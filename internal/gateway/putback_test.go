@@ -51,7 +51,7 @@ func TestPutBack(t *testing.T) {
 					if n := ship.GW.Status(w.Now).Peers[0]; n.Waiting+n.UnderWay > 0 {
 						t.Errorf("%d waiting, %d under way", n.Waiting, n.UnderWay)
 					}
-					if (link != "vhf-cnr-16k" || which == "receiver") && strings.Count(strings.Join(w.Notes, "\n"), "put back to an older copy") == 0 {
+					if (link != "vhf-cnr-16k" || which == "receiver") && strings.Count(strings.Join(w.Notes, "\n"), "older copy of its data") == 0 {
 						t.Errorf("nobody says that the %s was put back\n%v", which, tail(w.Notes))
 					}
 				})

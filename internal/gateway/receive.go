@@ -44,7 +44,7 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	}
 	if before := p.Addr; info.Newest && p.Heard(now, d.Addr) {
 		if p.LastHeard.IsZero() {
-			g.Note("info", "heard from a peer", "peer", p.Name, "address", d.Addr)
+			g.Note("info", "a peer was heard for the first time since the start", "peer", p.Name, "address", d.Addr)
 		} else {
 			g.Note("info", "a peer has moved", "peer", p.Name, "from", before, "to", d.Addr)
 		}
@@ -66,7 +66,7 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 		f, rest, err := frame.Parse(body)
 		if err != nil {
 			g.Drop("malformed")
-			g.Note("warn", "an authentic datagram has a malformed frame: does the peer run another version?",
+			g.Note("warn", "an authentic datagram has a malformed frame; it is dropped. Does the peer run another version?",
 				"peer", p.Name, "error", err)
 			return
 		}
@@ -115,7 +115,7 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 	met := &p.Met
 	switch {
 	case met.Store != h.Store && met.Store != 0:
-		g.Note("warn", "a peer has lost its store: everything it needs is sent anew", "peer", p.Name)
+		g.Note("warn", "a peer has lost its store; the gateway sends it everything it needs again", "peer", p.Name)
 		met.Store, met.InStream = h.Store, h.Stream
 		g.newNumbers(now, p)
 		g.newStore(now, p)
@@ -129,18 +129,18 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 	if h.Model != met.Model {
 		met.Model = h.Model
 		if met.Model != modelOf() {
-			g.Note("warn", "a peer has another compaction model: what is for it is only deflated until it runs the same version", "peer", p.Name)
+			g.Note("warn", "a peer has another compaction model; messages for it are only deflated until both run the same version", "peer", p.Name)
 		}
 		g.RecordPeer(p.Peer)
 	}
 	if g.coders.differs(p.Peer, h.Corpus) {
-		g.Note("info", "a peer does not have this node's corpus: what is for it is coded by the model that is built in", "peer", p.Name, "has_another", h.Corpus != 0)
+		g.Note("info", "a peer lacks this node's corpus; messages for it are coded with the built-in model", "peer", p.Name, "has_another", h.Corpus != 0)
 	}
 	met.Corpus = h.Corpus
 	if h.Forgot != met.HeForgot {
 		met.HeForgot = h.Forgot
 		if times := p.forgets.again(now); times > mostForgets {
-			g.Note("warn", "a peer says again and again that it cannot read what it was sent", "peer", p.Name, "times", times)
+			g.Note("warn", "a peer reports again and again that it cannot read messages of this node", "peer", p.Name, "times", times)
 		}
 		for _, c := range p.bearer.Carriers {
 			c.Unlearn(p.Peer)
@@ -221,7 +221,7 @@ func (g *Gateway) newStore(now time.Time, p *peer) {
 		lost++
 	}
 	if lost > 0 {
-		g.Note("warn", "messages for a peer that begins anew were given up: the queue for it is full", "peer", p.Name, "given_up", lost)
+		g.Note("warn", "messages were cancelled: a peer lost its store, and its queue has no room to send them all again", "peer", p.Name, "given_up", lost)
 	}
 	g.replica.Forget(p.ID)
 	g.RecordPeer(p.Peer)

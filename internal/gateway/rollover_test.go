@@ -175,7 +175,7 @@ func TestRevocation(t *testing.T) {
 		once(t, w, friend.Site, 1, *sent)
 		s := hq.GW.Status(w.Now)
 		check.True(in, "counted", s.Dropped["gone"] > 0, s.Dropped)
-		check.True(in, "named", strings.Contains(strings.Join(w.Notes, "\n"), "hq warn: a node that the roster does not name any more"))
+		check.True(in, "named", strings.Contains(strings.Join(w.Notes, "\n"), "hq warn: a node that the roster no longer names"))
 		if _, is := w.Octets(bad); !group {
 			check.Equal(in, "octets for it", is, down)
 		}
@@ -253,7 +253,7 @@ func TestRostersThatAreNotTaken(t *testing.T) {
 		w.Run(time.Minute)
 		check.Equal(check.In(t, name), "serial", serials(w), "1/1 1/1")
 	}
-	check.Equal(t, "refusals in the log", strings.Count(strings.Join(w.Notes, "\n"), "a roster is not taken"), 4)
+	check.Equal(t, "refusals in the log", strings.Count(strings.Join(w.Notes, "\n"), "a roster was rejected; nothing has changed"), 4)
 }
 
 // A checker that has everybody's keys sees all datagrams: no two of one start have the same counter, over crashes and epochs.

@@ -151,7 +151,7 @@ func (c *crossing) carries(now time.Time, direction site.Direction, siteID uint1
 		f.Drops(v)
 		if now.Sub(c.filtered) > time.Minute {
 			c.filtered = now
-			c.log.Note("warn", "messages are dropped: a rule's rate is used up", "rule", f.Rule(v.Rule).String(), "pipe", s.Topic, "peer", s.Owner)
+			c.log.Note("warn", "messages are dropped: their sender exceeds a rule's rate", "rule", f.Rule(v.Rule).String(), "pipe", s.Topic, "peer", s.Owner)
 		}
 	}
 	return ok

@@ -186,10 +186,10 @@ type silenceRoad interface {
 func (s *silence) obey(g silenceRoad, bearers []*bearer, now time.Time, ev api.Silence) {
 	switch {
 	case !ev.On && s.fixed:
-		g.Note("warn", "the configuration says node.silent = true: no order ends this silence")
+		g.Note("warn", "an order to end the silence was refused: the configuration says node.silent = true")
 		return
 	case ev.On && !ev.Until.IsZero() && !ev.Until.After(s.wall(now)):
-		g.Note("warn", "silence refused: its end is in the past", "until", ev.Until)
+		g.Note("warn", "silence refused: the end given is in the past", "until", ev.Until)
 		return
 	}
 	s.ordered(ev, s.wall(now))
@@ -213,7 +213,7 @@ func (s *silence) change(g silenceRoad, bearers []*bearer, now time.Time, ev api
 	}
 	switch {
 	case ev.On && !was:
-		g.Note("info", "silence begins: nothing is transmitted", "until", ev.Until, "announced", ev.Announce)
+		g.Note("info", "silence begins: the gateway transmits nothing", "until", ev.Until, "announced", ev.Announce)
 	case was && !s.quiet():
 		g.Note("info", "silence ends")
 	}
@@ -234,13 +234,13 @@ func (s *silence) step(g silenceRoad, bearers []*bearer, now time.Time) {
 // resume goes on with the silence that the journal or the configuration asks for.
 func (s *silence) resume(g silenceRoad, cfg *Config, now time.Time) {
 	if late := s.begin(now, cfg.SinceLast); late > keepEvery {
-		g.Note("warn", "the silence lasts longer than its time: how long the node was off is not known, and a wall clock alone does not end a silence",
+		g.Note("warn", "the silence lasts longer than ordered: the gateway cannot tell how long the node was off, and a wall clock alone ends no silence",
 			"until", s.until, "not_before", now.Add(s.left).UTC())
 	}
 	s.set(cfg.Windows, now)
 	if ev, silent := s.windows.begin(s, now); silent {
 		s.order(now, ev.Until)
-		g.Note("info", "silence begins: nothing is transmitted", "until", ev.Until, "announced", false)
+		g.Note("info", "silence begins: the gateway transmits nothing", "until", ev.Until, "announced", false)
 	}
 	if s.on {
 		g.Record(bucketSilence, []byte("self"), s.append(nil, now))
@@ -258,7 +258,7 @@ func (g *Gateway) peerSilent(now time.Time, p *peer, f frame.Silence) {
 	}
 	p.Met.Due = time.Time{}
 	g.RecordPeer(p.Peer)
-	g.Note("info", "a peer goes silent: each message for it goes out once and waits for the receipt", "peer", p.Name, "until", until)
+	g.Note("info", "a peer goes silent; each message for it goes out once and waits for its acknowledgement", "peer", p.Name, "until", until)
 }
 
 // status says how long the silence lasts, and adds up what is owed to the peers.

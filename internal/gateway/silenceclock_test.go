@@ -111,7 +111,7 @@ func TestSilenceOutlastsAWrongClock(t *testing.T) {
 		now := l.pass(start.Add(max(tt.left-2*time.Second, 0)), 4*time.Second)
 		check.True(check.In(t, tt.name), "silent afterwards", !l.gw.Status(now).Silence.On)
 		check.True(check.In(t, tt.name), "datagrams afterwards", l.datagrams > 0)
-		const late = "the silence lasts longer than its time: how long the node was off is not known, and a wall clock alone does not end a silence"
+		const late = "the silence lasts longer than ordered: the gateway cannot tell how long the node was off, and a wall clock alone ends no silence"
 		check.Equal(check.In(t, tt.name), "the operator is told", slices.Contains(l.notes, late), tt.left > 0 && tt.left > time.Hour-tt.wall+time.Minute && tt.wall > 0)
 	}
 }
@@ -159,7 +159,7 @@ func TestSilenceByConfiguration(t *testing.T) {
 	check.True(t, "silent", s.On)
 	check.True(t, "by the configuration", s.Fixed)
 	check.Equal(t, "its end", s.Until, "")
-	check.Contains(t, "the notes", strings.Join(l.notes, "\n"), "the configuration says node.silent = true: no order ends this silence")
+	check.Contains(t, "the notes", strings.Join(l.notes, "\n"), "an order to end the silence was refused: the configuration says node.silent = true")
 	clear(l.journal) // the journal is moved away
 	l.start(now, 0)
 	l.pass(now, time.Minute)

@@ -48,7 +48,7 @@ func TestBusyMachinesBlameNoLink(t *testing.T) {
 			for _, n := range w.Nodes {
 				again += n.GW.Status(w.Now).Peers[0].Repeated
 			}
-			if down, alarms := said(w, "is down"), said(w, "not as its profile"); down > 0 || alarms > 0 || again > uint64(2*n)/100 {
+			if down, alarms := said(w, "is down"), said(w, "not match its profile"); down > 0 || alarms > 0 || again > uint64(2*n)/100 {
 				t.Errorf("%s, %.0f %% of turns late, seed %d: down %d times, %d alarms, %d of %d messages went again\n%v",
 					tt.profile, 100*tt.often, seed+1, down, alarms, again, 2*n, w.Notes)
 			}

@@ -99,7 +99,7 @@ func (s *orders) step(now time.Time) {
 		return
 	}
 	s.add(MessageAnswer{Ref: o.Ref, Known: true, Obeyed: true, Changed: true, Text: s.words()})
-	s.road.Note("info", "an order about all messages of a precedence was obeyed", "precedence", o.Precedence.String(), "order", string(o.Do), "by", o.By, "messages", s.done)
+	s.road.Note("info", "an order for all messages of a precedence was carried out", "precedence", o.Precedence.String(), "order", string(o.Do), "by", o.By, "messages", s.done)
 	s.sweep, s.left = ClassOrder{}, nil
 }
 

@@ -82,7 +82,7 @@ func parseItem(value []byte) (site.Item, error) {
 // ask asks a peer for what we lack of its site.
 func (g *Gateway) ask(now time.Time, p *peer) {
 	have, _ := p.far.have(now)
-	g.Note("info", "our copy of a peer's state differs: asking for what is missing", "peer", p.Name, "held", len(have))
+	g.Note("info", "this node's copy of a peer's state is incomplete; the gateway asks for the rest", "peer", p.Name, "held", len(have))
 	g.submit(now, p.Peer, envelope.Message{Asks: true, Have: have}, mail.State)
 }
 

@@ -179,9 +179,9 @@ func (g *strangers) play() {
 			g.judge(f, g.w.Nodes[to-1])
 		}
 	}
-	alarms := []string{"put back", "lacks messages", "is dropped", "cannot be read", "asked for again"}
+	alarms := []string{"older copy", "lacks messages", "is dropped", "cannot be read", "asks for it again"}
 	if g.healthy {
-		alarms = append(alarms, "is down", "not as its profile")
+		alarms = append(alarms, "is down", "not match its profile")
 	}
 	for _, alarm := range alarms {
 		if n := said(g.w, alarm); n > 0 {

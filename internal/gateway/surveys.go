@@ -208,7 +208,7 @@ func (s *surveys) ended(now time.Time) {
 	s.last.Others = s.datagrams() - s.before - s.own
 	if err := s.asker.Err(); err != nil {
 		s.last.State, s.last.Text = api.SurveyFailed, err.Error()
-		s.road.Note("warn", "a survey of a link came to nothing", "peer", s.peer.Name, "why", err)
+		s.road.Note("warn", "a survey of a link has failed", "peer", s.peer.Name, "why", err)
 	} else {
 		s.last.State, s.last.Packets = api.SurveyDone, s.asker.Packets()
 		s.road.Note("info", "a survey of a link is done", "peer", s.peer.Name, "sent_octets", s.last.Sent, "received_octets", s.last.Received)

@@ -143,8 +143,8 @@ func TestInsiderCannotForge(t *testing.T) {
 			check.Equal(t, "link", s.Peers[0].Link, before.Peers[0].Link)
 			log := strings.Join(w.Notes, "\n")
 			for _, want := range []string{
-				"a member of the net seals datagrams to all in the name of another, and they are refused: find out who, and have the authority take it out of the roster [in_the_name_of " + a.Name + " address " + c.Addr().String() + " address_of " + c.Name,
-				"datagrams that say to be from a peer are not sealed with its key, and are refused: somebody else sends them, or the two go by different rosters or node keys [in_the_name_of " + a.Name,
+				"a member of the net sends group datagrams in another node's name; they are refused. Find it, and have the authority remove it from the roster [in_the_name_of " + a.Name + " address " + c.Addr().String() + " address_of " + c.Name,
+				"datagrams in a peer's name fail authentication with its key; they are refused. A stranger sends them, or rosters or node keys differ [in_the_name_of " + a.Name,
 			} {
 				check.True(t, "the log names it", strings.Contains(log, want), want)
 			}

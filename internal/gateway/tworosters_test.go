@@ -17,7 +17,7 @@ import (
 func disputes(w *sim.World) string {
 	var names []string
 	for _, n := range w.Nodes {
-		for _, text := range []string{"the authority has signed two different rosters with one serial", "a peer goes by another roster than this node"} {
+		for _, text := range []string{"the authority signed two rosters with one serial", "a peer has another roster with the same serial"} {
 			if strings.Contains(strings.Join(w.Notes, "\n"), n.Name+" error: "+text) {
 				names = append(names, n.Name)
 				break

@@ -208,7 +208,7 @@ func (cs *conversations) send(c *conversation, s reliable.Send) {
 	if l.signed && p != nil && p.signed {
 		signed, err := jxta.SignMessage(slices.Clone(s.Data), cs.cfg.Identity.Key, cs.cfg.Identity.Cert, jxta.URN(c.remote))
 		if err != nil {
-			cs.note("error", "block cannot be signed", "peer", p.id, "error", err)
+			cs.note("error", "a stream block cannot be signed for a local peer", "peer", p.id, "error", err)
 		} else {
 			s.Data = signed
 		}

@@ -265,7 +265,7 @@ func TestUnderWayGoesAgain(t *testing.T) {
 	n.pass(time.Minute)
 	check.Equal(t, "heard again", fmt.Sprint(f.bodies()), "[1 2 3]")
 	said := slices.DeleteFunc(n.notes, func(x site.Note) bool { return !strings.Contains(x.Text, "had not acknowledged") })
-	check.Equal(t, "what the log says", fmt.Sprint(said), fmt.Sprintf("[{info a local peer is handed what it had not acknowledged when the gateway ended [peer %s messages 3]}]", f.id))
+	check.Equal(t, "what the log says", fmt.Sprint(said), fmt.Sprintf("[{info a local peer gets messages again that it had not acknowledged when the gateway stopped [peer %s messages 3]}]", f.id))
 }
 
 func TestWindowAndQueueAreBounded(t *testing.T) {

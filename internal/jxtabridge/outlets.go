@@ -315,7 +315,7 @@ func (o *outlets) welcomeBack(p *peer) {
 		}
 	}
 	if n > 0 {
-		o.note("info", "a local peer is handed what it had not acknowledged when the gateway ended", "peer", p.id, "messages", n)
+		o.note("info", "a local peer gets messages again that it had not acknowledged when the gateway stopped", "peer", p.id, "messages", n)
 	}
 }
 
@@ -349,7 +349,7 @@ func (o *outlets) transmit(c *conn, m *message, again bool) {
 	}
 	if err != nil { // a far payload that no JXTA message can hold
 		o.stats.Refused["encode"]++
-		o.note("error", "message cannot be written", "peer", c.unique, "error", err)
+		o.note("error", "a far message cannot be written for a local peer", "peer", c.unique, "error", err)
 		if c.peer != nil {
 			o.giveUp(c.peer, m, site.Unfit)
 		}

@@ -79,7 +79,7 @@ func (o *outlets) jammed(p *peer) {
 		return
 	}
 	p.jam.slow = true
-	o.note("warn", "a peer reads too slowly: its senders wait no longer, and its oldest messages are dropped", "peer", p.id, "waiting", len(p.queue), "octets", p.queued)
+	o.note("warn", "a local peer reads too slowly; the gateway drops its oldest messages, and its senders no longer wait", "peer", p.id, "waiting", len(p.queue), "octets", p.queued)
 	o.letGo(p)
 }
 

@@ -360,7 +360,7 @@ func (w *who) deny(p *peer, c *conn) {
 	s.until = w.now.Add(askAgain)
 	if s.said.IsZero() || !w.now.Before(s.said.Add(sayAgain)) {
 		s.said = w.now
-		w.note("warn", "a JXTA peer id is used at two addresses: the second gets nothing while the first answers", "peer", p.id,
+		w.note("warn", "a JXTA peer id is used at two addresses; the second gets nothing while the first answers", "peer", p.id,
 			"first", p.conns[0].remote, "second", c.remote, "way_out", "if two machines share a copied JXTA home, delete it on one of them: it makes a new id")
 	}
 	p.who.seconds[host] = s
@@ -369,7 +369,7 @@ func (w *who) deny(p *peer, c *conn) {
 // moved ends the question: the first address has not answered.
 func (w *who) moved(p *peer) {
 	p.who.until = time.Time{}
-	w.note("info", "a JXTA peer is at another address: the first does not answer any more", "peer", p.id, "first", p.conns[0].remote)
+	w.note("info", "a JXTA peer has moved to another address; the first no longer answers", "peer", p.id, "first", p.conns[0].remote)
 	for _, c := range slices.Clone(p.conns) {
 		w.dismiss(c)
 		w.expel(c)

@@ -41,7 +41,7 @@ func (l *LAN) Dial(d jxtabridge.Dial) {
 		l.mu.Unlock()
 		if err != nil {
 			l.metrics.Dials.WithLabelValues("failed").Inc()
-			l.log.Debug("lan: a peer could not be called", "remote", d.Address, "error", err)
+			l.log.Debug("lan: a peer does not answer at its own address", "remote", d.Address, "error", err)
 			return
 		}
 		l.metrics.Dials.WithLabelValues("connected").Inc()

@@ -42,7 +42,7 @@ func TestBadElements(t *testing.T) {
 	}
 	told := 0
 	for _, n := range w.Notes {
-		if strings.Contains(n, "does not meet TAK") {
+		if strings.Contains(n, "cannot be translated to TAK") {
 			told++
 		}
 	}

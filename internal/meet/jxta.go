@@ -186,7 +186,7 @@ func (s *jxtaSide) named(it site.Item) {
 	for _, p := range s.pipes {
 		if p.id == "" && p.Group == it.Scope && d.Topic != "" && filter.Match(p.Name, d.Name) {
 			p.id = d.Topic
-			s.note("info", "a pipe of [[meet]] is found", "rule", p.String(), "name", d.Name, "pipe", p.id)
+			s.note("info", "the pipe of a [[meet]] rule was found", "rule", p.String(), "name", d.Name, "pipe", p.id)
 			if s.begun {
 				s.open(p)
 			}

@@ -27,7 +27,7 @@ func (m *Meeting) refuse(now time.Time, rule *Rule, peer string, err error) {
 	}
 	m.trouble.Count("refused " + reason)
 	if m.trouble.May(now, reason+" "+rule.String()) {
-		m.note("warn", "what a JXTA peer said does not meet TAK", "rule", rule.String(), "reason", reason, "peer", peer, "error", err,
+		m.note("warn", "a JXTA message cannot be translated to TAK", "rule", rule.String(), "reason", reason, "peer", peer, "error", err,
 			"refused_so_far", m.trouble.Of["refused "+reason])
 	}
 }

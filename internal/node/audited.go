@@ -17,7 +17,7 @@ import (
 func (n *node) openAudit() (err error) {
 	n.audit, err = audit.OpenSealed(n.cfg.Node.DataDir, time.Now, n.secret, n.journal.Key())
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		n.log.Error("orders are not recorded until the gateway is started again: there is no room for the audit log", "error", err)
+		n.log.Error("the audit log has no room on the disk; orders are carried out but not recorded. Free space and restart the gateway", "error", err)
 		n.audit, err = &audit.Log{}, nil
 	}
 	return err
@@ -26,7 +26,7 @@ func (n *node) openAudit() (err error) {
 // keep enters e. That it cannot is logged, and no reason not to obey.
 func (n *node) keep(e audit.Entry) {
 	if err := n.audit.Add(e); err != nil {
-		n.log.Error("the audit log cannot be written: orders are obeyed all the same", "error", err)
+		n.log.Error("the audit log cannot be written; the gateway still carries out orders, but does not record them", "error", err)
 	}
 }
 

@@ -19,7 +19,7 @@ func (n *node) watchJournal(ctx context.Context) {
 		case err != nil && !said:
 			n.log.Error("the journal is gone", "error", err)
 		case err == nil && said:
-			n.log.Info("the journal is there again")
+			n.log.Info("the journal file is back")
 		}
 		said = err != nil
 		select {

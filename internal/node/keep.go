@@ -114,7 +114,7 @@ func (k *keeper) run(signals chan os.Signal) int {
 		begun := time.Now()
 		cmd, err := k.start()
 		if err != nil {
-			k.log.Error("the gateway cannot be started", "error", err)
+			k.log.Error("the gateway process cannot be started", "error", err)
 			return cli.ExitRefused
 		}
 		ended := make(chan error, 1)
@@ -147,7 +147,7 @@ func (k *keeper) run(signals chan os.Signal) int {
 		if lived > keepWell {
 			pause = keepFirst
 		}
-		k.log.Error("the gateway ended and is started again; its sockets stayed open", "cause", cause(err), "after", lived.Round(time.Millisecond), "pause", pause)
+		k.log.Error("the gateway process ended and starts again; its sockets stayed open", "cause", cause(err), "after", lived.Round(time.Millisecond), "pause", pause)
 		ordered, stop := k.wait(pause, signals)
 		switch {
 		case stop:
@@ -203,7 +203,7 @@ func (k *keeper) reload() bool {
 		next, err = k.open(cfg)
 	}
 	if err != nil {
-		k.log.Error("not restarted: the gateway goes on with the configuration that it has", "error", err)
+		k.log.Error("not restarted: the new configuration is wrong; the gateway keeps the old one", "error", err)
 		return false
 	}
 	k.hold(next)

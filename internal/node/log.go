@@ -34,7 +34,7 @@ func newLogger(cfg *config.Config, stderr io.Writer) (*slog.Logger, *slog.LevelV
 	}
 	log := slog.New(limit(keyed{h})).With("node", cfg.Node.Name)
 	if none != nil {
-		log.Warn("systemd's journal takes no lines: they go to standard error", "error", none)
+		log.Warn("systemd's journal takes no lines; the gateway logs to standard error", "error", none)
 	}
 	return log, level
 }
@@ -110,7 +110,7 @@ func limit(h slog.Handler) slog.Handler {
 func (l limited) Handle(ctx context.Context, r slog.Record) error {
 	leftOut, pass, ended := l.pass(r.Message, kindOf(r), r.Time)
 	for _, e := range ended {
-		about := slog.NewRecord(r.Time, slog.LevelInfo, "log lines of one kind were left out", 0)
+		about := slog.NewRecord(r.Time, slog.LevelInfo, "repeated log lines were left out", 0)
 		about.AddAttrs(slog.String("line", e.text), slog.String("of", e.kind), slog.Int("left_out", e.leftOut))
 		if err := l.Handler.Handle(ctx, about); err != nil {
 			return err

@@ -91,7 +91,7 @@ func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
 	r.force.Store(next)
 	hold(next) // as at the start, where it was said whether that is possible
 	changes := strings.ReplaceAll(InLines(answer.Changes), "\n", "; ")
-	r.log.Info("the configuration was read again", "changes", changes)
+	r.log.Info("the configuration was reloaded", "changes", changes)
 	r.keep(audit.Entry{Kind: audit.Changed, What: changes})
 	return answer, nil
 }
@@ -180,11 +180,11 @@ func (r *reloader) listen(ctx context.Context) {
 		var no control.Refusal
 		switch {
 		case errors.As(err, &no):
-			r.log.Error("the configuration was not read again", "error", strings.ReplaceAll(no.Text, "\n", "; "))
+			r.log.Error("the reload failed; the gateway keeps its configuration", "error", strings.ReplaceAll(no.Text, "\n", "; "))
 		case err != nil:
-			r.log.Error("the rules were given to the gateway, which has not said that they count", "error", err)
+			r.log.Error("reload not confirmed: the loop is busy", "error", err)
 		case len(answer.(Reloaded).Changes) == 0:
-			r.log.Info("the configuration was read again: nothing is different")
+			r.log.Info("the configuration was reloaded; nothing has changed")
 		}
 	}
 }

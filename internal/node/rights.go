@@ -30,7 +30,7 @@ func (n *node) lock() {
 
 func tellMissing(log *slog.Logger, list []rights.Protection) {
 	if missing := rights.Missing(list); len(missing) > 0 {
-		log.Warn("this machine does not give the gateway all protections (docs/install.md says what to change)", "missing", missing)
+		log.Warn("this machine does not give the gateway all protections; docs/install.md says what to change", "missing", missing)
 	}
 }
 

@@ -181,7 +181,7 @@ func serve(ctx context.Context, n *node, have map[netip.AddrPort]net.Listener, l
 	defer n.audit.Close()
 	clear(n.secret)
 	for _, path := range slices.Concat(n.journal.Unsealed(), audit.Unsealed(cfg.Node.DataDir, n.journal.Key())) {
-		log.Warn("an older file is not sealed: remove it", "file", path)
+		log.Warn("an older journal file holds messages in clear beside the sealed journal; remove it", "file", path)
 	}
 	if err := n.listen(have); err != nil {
 		return err
@@ -210,12 +210,12 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 	n.tak.sock, n.tak.tls, n.tak.filesSock, n.tak.filesTLS = open["tak.listen"], open["tak.tls"], open["tak.files"], open["tak.files_tls"]
 	n.tak.unicast = open["tak.mesh_unicast"]
 	if odd := strays(have); odd != "" {
-		n.log.Warn("inherited sockets that the configuration does not name were closed", "addresses", odd)
+		n.log.Warn("the gateway closed inherited sockets that its configuration does not name", "addresses", odd)
 	}
 	n.orderSock, err = control.ListenSocket(c.Control.Socket, c.Control.GID)
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT): // messages that wait must go all the same
-		n.log.Error("no orders can be given until the gateway is started again: there is no room for the socket", "error", err)
+		n.log.Error("the order socket has no room on the disk; the gateway takes no orders. Free space and restart the gateway", "error", err)
 	case err != nil:
 		return err
 	}
@@ -386,7 +386,7 @@ func (n *node) restore() (records []api.Record, id jxtabridge.Identity, lastRun 
 func (n *node) boot() (seal.Boot, error) {
 	previous := n.journal.Boot()
 	if n.byClock {
-		n.log.Warn("this start is numbered by the clock alone: far gateways that know a later one must be told: gateway peer forget",
+		n.log.Warn("this start is numbered by the clock alone; at peers that know a later start, run gateway peer forget",
 			"start_before", time.Unix(int64(previous), 0).UTC(), "id", n.cfg.Node.ID)
 		previous = 0
 	}
@@ -411,7 +411,7 @@ func normConfig(c *config.Config, log *slog.Logger) norm.Config {
 		Self: c.Node.ID, Segment: p.SegmentOctets, GRTT: p.GRTT, TxRate: elide.TxRate(float64(bps), p.SegmentOctets, overhead),
 		Command: func() *exec.Cmd { return exec.Command("/proc/self/exe", "norm-child") }, // also when the file was replaced
 		Lacks: func(missing []string) {
-			log.Warn("this machine does not give the NORM process its whole cell (docs/install.md says what to change)", "missing", missing)
+			log.Warn("this machine does not give the NORM process its whole sandbox; docs/install.md says what to change", "missing", missing)
 		},
 	}
 }

@@ -23,8 +23,8 @@ func newSpared(log *slog.Logger, records []api.Record) *spared {
 }
 
 const (
-	TextDamaged = "a record of the journal is damaged and was set aside: it is lost, and all else goes on"
-	TextRefused = "a record of the journal cannot be used and was set aside: it is lost, and all else goes on"
+	TextDamaged = "a journal record is damaged; the gateway has set it aside, its content is lost, and all else goes on"
+	TextRefused = "a journal record cannot be used; the gateway has set it aside, its content is lost, and all else goes on"
 )
 
 func (s *spared) damaged(list []journal.Damaged) {

@@ -15,14 +15,14 @@ import (
 func (n *node) learned(configured *compact.CorpusFile, records []api.Record) *compact.NetCorpus {
 	c, err := corpora.Chosen(configured, gateway.Memories(records, site.Corpora))
 	if err != nil {
-		n.log.Warn("the corpus that was accepted cannot be read: this start uses that of the configuration, if there is one", "error", err)
+		n.log.Warn("the accepted corpus cannot be read; this start uses the configured corpus, or none", "error", err)
 	}
 	if c == nil {
 		return nil
 	}
 	start := time.Now()
 	net := c.Learn()
-	n.log.Info("the net's corpus is learned", "corpus", corpora.Name(c), "messages", len(c.Messages), "seconds", time.Since(start).Seconds())
+	n.log.Info("the gateway uses the net's corpus", "corpus", corpora.Name(c), "messages", len(c.Messages), "seconds", time.Since(start).Seconds())
 	return net
 }
 

@@ -67,7 +67,7 @@ func drainCommand(args []string, stdout, stderr io.Writer) int {
 		return cli.Fail(stderr, "drain", err)
 	}
 	if *off && !*asJSON {
-		fmt.Fprintln(stdout, "the gateway takes messages of local peers again")
+		fmt.Fprintln(stdout, "the drain has ended; the gateway takes messages of local peers again")
 	}
 	return cli.ExitGood
 }

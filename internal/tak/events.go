@@ -86,7 +86,7 @@ func (f *Face) fromFar(c *client, e *cot.Event) bool {
 func (d *devices) identify(now time.Time, c *client, e *cot.Event) {
 	fresh := c.uid == ""
 	if c.uid, c.callsign = e.UID, e.Callsign(); fresh {
-		d.note("info", "a TAK device is here", "uid", c.uid, "callsign", c.callsign, "remote", c.host)
+		d.note("info", "a TAK device has connected", "uid", c.uid, "callsign", c.callsign, "remote", c.host)
 		d.release(now)
 	}
 }

@@ -137,7 +137,7 @@ func (fs *files) fetched(now time.Time, ev Fetched) (ready []offering) {
 		if ev.Err != "" {
 			fs.trouble.Count("file_not_taken")
 			if fs.trouble.May(now, "file "+o.hash) {
-				fs.note("warn", "the file of an offer could not be taken from its device: the offer does not cross", "uid", o.event.UID, "remote", o.from.host, "error", ev.Err)
+				fs.note("warn", "the gateway could not fetch an offered file from its device; the offer is not sent", "uid", o.event.UID, "remote", o.from.host, "error", ev.Err)
 			}
 			fs.words(now, o.from, nameOf(o.event.Find("fileshare"))+" could not be taken and does not cross to the other sites: "+ev.Err)
 			return true

@@ -252,7 +252,7 @@ func (fs *files) keptPart(now time.Time, ev Kept) {
 	if ev.Err != "" {
 		fs.out.Undelivered = append(fs.out.Undelivered, site.Undelivered{Token: ev.Token, Why: site.NoRoom})
 		if fs.trouble.May(now, "files room") {
-			fs.note("warn", "a data package of a far site cannot be kept", "error", ev.Err)
+			fs.note("warn", "a data package of a far site cannot be stored", "error", ev.Err)
 		}
 		if p != nil {
 			fs.fail(p, "this gateway cannot keep it: "+ev.Err)
@@ -281,7 +281,7 @@ func (fs *files) finished(now time.Time, ev Finished) {
 	}
 	if ev.Err != "" {
 		fs.trouble.Count("files_wrong")
-		fs.note("warn", "the parts of a data package make another file: it is asked for again, once", "hash", p.hash, "site", p.site, "error", ev.Err)
+		fs.note("warn", "a received data package is damaged; the gateway asks for it once more", "hash", p.hash, "site", p.site, "error", ev.Err)
 		if p.wrong++; p.wrong > 1 {
 			fs.fail(p, "what came is another file: "+ev.Err)
 			return

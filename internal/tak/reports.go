@@ -39,7 +39,7 @@ func (f *Face) trueTimes(now time.Time, c *client, e *cot.Event) *cot.Event {
 	}
 	f.trouble.Count("clock")
 	if f.trouble.May(now, "clock "+e.UID) {
-		f.note("warn", "a device's clock is wrong: its events get this gateway's time", "uid", e.UID, "callsign", e.Callsign(), "remote", c.host, "off", off)
+		f.note("warn", "a device's clock is wrong; its events get this gateway's time", "uid", e.UID, "callsign", e.Callsign(), "remote", c.host, "off", off)
 	}
 	r := *e
 	r.Time = now.UTC().Truncate(time.Millisecond)

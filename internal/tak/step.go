@@ -35,7 +35,7 @@ func (s *step) refuse(now time.Time, reason string, c *client, uid string, err e
 	if err != nil {
 		attrs = append(attrs, "error", err)
 	}
-	s.note("warn", "a TAK event was not taken", attrs...)
+	s.note("warn", "a TAK event was rejected", attrs...)
 }
 
 func (s *step) undelivered(m site.FarMessage, why site.Why) {

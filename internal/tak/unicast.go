@@ -172,7 +172,7 @@ func (d *devices) handed(now time.Time, ev Handed) {
 	if r := d.unicast.units[uid]; ev.Err != "" {
 		d.trouble.Count("unicast_failed")
 		if d.trouble.May(now, "unicast "+uid) {
-			d.note("warn", "a device of the mesh does not take what is for it: it is tried again", "uid", uid, "callsign", r.callsign, "remote", r.to, "error", ev.Err)
+			d.note("warn", "a mesh device does not accept its events; the gateway tries again", "uid", uid, "callsign", r.callsign, "remote", r.to, "error", ev.Err)
 		}
 	}
 	for i := range d.waiting {

@@ -103,10 +103,10 @@ func (t *Teller) once(ctx context.Context) {
 		t.sent.Add(float64(len(t.held)))
 		t.held = nil
 		if t.failing {
-			t.cfg.Log.Info("the collector takes traces again", "url", t.cfg.URL)
+			t.cfg.Log.Info("trace export works again", "url", t.cfg.URL)
 		}
 	case !t.failing:
-		t.cfg.Log.Warn("the collector takes no traces: messages are not concerned", "url", t.cfg.URL, "error", err)
+		t.cfg.Log.Warn("trace export failed; message delivery is unaffected", "url", t.cfg.URL, "error", err)
 	}
 	t.failing = err != nil
 	if n := len(t.held) - mostHeld; n > 0 {

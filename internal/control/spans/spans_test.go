@@ -77,11 +77,11 @@ func TestMessagesBecomeTraces(t *testing.T) {
 	c.code = 503
 	teller.once(t.Context())
 	teller.once(t.Context())
-	check.Equal(t, "lines about a collector that refuses", strings.Count(log.String(), "takes no traces"), 1)
+	check.Equal(t, "lines about a collector that refuses", strings.Count(log.String(), "trace export failed"), 1)
 	c.code = 200
 	teller.once(t.Context())
 	teller.once(t.Context())
-	check.Equal(t, "lines about one that takes again", strings.Count(log.String(), "takes traces again"), 1)
+	check.Equal(t, "lines about one that takes again", strings.Count(log.String(), "trace export works again"), 1)
 	check.Equal(t, "sent", counted(t, teller.sent), 3.0)
 
 	whole, ids, names := 0, map[string]bool{}, map[string]int{}

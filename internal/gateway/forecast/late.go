@@ -64,7 +64,7 @@ func (f *Late) Look(now time.Time, s *Site, store *mail.Store) (notes []site.Not
 	f.told = told
 	if f.Messages > before && now.Sub(f.noted) >= foreseeNoted {
 		f.noted = now
-		notes = append(notes, site.Note{Level: "warn", Text: "messages will expire before they are there, by the queue's forecast",
+		notes = append(notes, site.Note{Level: "warn", Text: "messages will expire before they arrive, by the queue's forecast",
 			Attrs: []any{"peer", s.Name, "messages", f.Messages, "octets", f.Octets, "first_expires", f.Expires, "expected", f.Expected}})
 	}
 	return notes

@@ -48,7 +48,7 @@ func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Messag
 		body, err = c.encode(now, to, m, old)
 	}
 	if err != nil {
-		c.Road.Note("warn", "a message cannot be encoded and was refused", "error", err)
+		c.Road.Note("warn", "a message cannot be encoded; the gateway refused it", "error", err)
 		return to
 	}
 	expires, priority := now.Add(lifetime), priorityOf(m)

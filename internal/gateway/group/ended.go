@@ -148,7 +148,7 @@ func (c *Carrier) again(now time.Time, p *mail.Peer, asked pmul.MessageID) {
 	}
 	if payload == nil {
 		c.Road.Gone(now, p, attempt(id))
-		c.Road.Note("error", "a peer asks for a message that we no longer keep", "peer", p.Name, "message", id)
+		c.Road.Note("error", "a peer asks for a message that this node no longer has; the message is undeliverable there", "peer", p.Name, "message", id)
 		return
 	}
 	c.audience.Misread(p, payload)

@@ -256,7 +256,7 @@ func (c *Carrier) open(now time.Time, p *mail.Peer, message pmul.MessageID, payl
 	switch {
 	case err == nil:
 	case errors.Is(err, compact.ErrHistory), errors.Is(err, compact.ErrModel), errors.Is(err, envelope.ErrUnknownFlow):
-		c.Road.Note("info", "a message refers to history that we do not have: it is asked for again", "peer", p.Name, "message", message, "error", err)
+		c.Road.Note("info", "a P_Mul message refers to history that this node lacks; the gateway asks for it again", "peer", p.Name, "message", message, "error", err)
 		p.Met.Owe(now)
 		if errors.Is(err, compact.ErrHistory) {
 			p.Met.Misread()
@@ -266,7 +266,7 @@ func (c *Carrier) open(now time.Time, p *mail.Peer, message pmul.MessageID, payl
 	default:
 		p.Counts.Unreadable++
 		c.Road.Unread(now, p, attempt(message))
-		c.Road.Note("error", "a message of a peer cannot be read and is dropped: does it run another version?",
+		c.Road.Note("error", "a message of a peer cannot be read; it is dropped. Does the peer run another version?",
 			"peer", p.Name, "message", message, "error", err)
 	}
 }

@@ -76,7 +76,7 @@ func (c *Carrier) Compare(_ time.Time, p *mail.Peer, h frame.Hello) {
 	}
 	r.told = true
 	if lost := int(int16(uint16(r.before) - seen)); r.before != 0 && lost > 0 {
-		c.Road.Note("warn", "a peer was put back to an older copy of its data: what it had acknowledged since then is not sent again",
+		c.Road.Note("warn", "a peer runs on an older copy of its data; messages that it acknowledged since then are not sent again",
 			"peer", p.Name, "it_may_have_lost", lost)
 		r.highest = r.before - uint32(lost)
 		if r.start != 0 && int32(r.start-r.highest) > 0 {

@@ -356,7 +356,7 @@ func TestReceiverThatHasForgottenHistory(t *testing.T) {
 		check.Equal(in, "and none twice", len(g.b.Said(1)), 8)
 		check.Equal(in, "what node 3 has heard", g.c.Heard(1), "0..7")
 		check.Equal(in, "delivered to node 2", int(g.a.Peer(2).Counts.Delivered), 8)
-		check.Contains(in, "the log", strings.Join(g.Notes, "\n"), "it is asked for again")
+		check.Contains(in, "the log", strings.Join(g.Notes, "\n"), "asks for it again")
 	}
 }
 

@@ -24,7 +24,7 @@ func (c *Carrier) send(now time.Time, packet pmul.Packet) {
 	}
 	b, err := c.engine.Encode(nil, packet)
 	if err != nil {
-		c.Road.Note("error", "a P_Mul packet cannot be written", "error", err)
+		c.Road.Note("error", "a P_Mul packet cannot be encoded", "error", err)
 		return
 	}
 	body := frame.Append(nil, frame.PMul{Body: b}, true)

@@ -193,7 +193,7 @@ func (k *Keys) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
 		return nil, false
 	}
 	if err != nil {
-		k.cfg.Road.Note("error", "datagram counter exhausted: restart the gateway to derive a new key")
+		k.cfg.Road.Note("error", "the datagram counter is used up; restart the gateway to get a new key")
 	}
 	return data, err == nil
 }

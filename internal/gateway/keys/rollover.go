@@ -212,7 +212,7 @@ func serialKey(serial uint32) []byte { return binary.BigEndian.AppendUint32(nil,
 func (o *Rosters) Give(r *roster.Roster) {
 	if err := o.take(r, "an operator"); err != nil {
 		o.refusals, o.refusal = o.refusals+1, err.Error()
-		o.cfg.Road.Note("warn", "a roster is not taken", "error", err)
+		o.cfg.Road.Note("warn", "a roster was rejected; nothing has changed", "error", err)
 		return
 	}
 	o.given, o.spread = r.Serial, true
@@ -275,7 +275,7 @@ func (o *Rosters) contest(now time.Time, r *roster.Roster, from string) error {
 // disputed says that several rosters have one serial.
 func (o *Rosters) disputed(from string) {
 	if r := o.common; r != nil && len(o.alike()) > 1 {
-		o.cfg.Road.Note("error", "the authority has signed two different rosters with one serial: until there is one with a higher serial, only nodes that both name are heard and spoken to",
+		o.cfg.Road.Note("error", "the authority signed two rosters with one serial; only nodes in both are heard until a roster with a higher serial comes",
 			"serial", r.Serial, "digests", o.digests(), "from", from)
 	}
 }
@@ -288,7 +288,7 @@ func secondKey(r *roster.Roster) []byte {
 // enter puts a roster that names this node at a place among those that it goes by, and into the journal.
 func (o *Rosters) enter(at int, r *roster.Roster, key []byte, from string) error {
 	if _, err := r.Epoch(o.cfg.ID, o.cfg.Trust.Own); err != nil {
-		o.cfg.Road.Note("error", "a newer roster does not name this node with its key: its peers will not hear it any more, and it goes on with the older one",
+		o.cfg.Road.Note("error", "a newer roster does not name this node with its key; the gateway keeps the older one, and peers will stop hearing it",
 			"serial", r.Serial, "from", from)
 		return err
 	}
@@ -336,7 +336,7 @@ func (o *Rosters) hear(now time.Time, id uint16, h frame.Hello) {
 	}
 	if its.newest == r.Serial && len(o.alike()) == 1 && (m.noted.IsZero() || now.Sub(m.noted) >= sayAgain) {
 		m.noted = now
-		o.cfg.Road.Note("error", "a peer goes by another roster than this node, and both have one serial: it is asked for its own, and until there is one with a higher serial only nodes that both name are heard and spoken to",
+		o.cfg.Road.Note("error", "a peer has another roster with the same serial; the gateway asks for it. Only nodes in both are heard until a higher serial comes",
 			"peer", m.Name, "serial", r.Serial, "digest_here", r.Fingerprint())
 	}
 	m.denied = now
@@ -477,7 +477,7 @@ func (o *Rosters) Refused(now time.Time, t Telling, by []*mail.Peer) {
 		m := o.known[p.ID]
 		m.told, m.changed, m.lags = 0, 0, now
 		o.retry = now.Add(time.Minute)
-		o.cfg.Road.Note("warn", "a roster cannot be given to a peer now", "peer", p.Name, "serial", t.serial)
+		o.cfg.Road.Note("warn", "a roster cannot be sent to a peer now; the gateway tries again", "peer", p.Name, "serial", t.serial)
 	}
 }
 
@@ -492,7 +492,7 @@ func (o *Rosters) Turn(now time.Time) {
 	if o.use < r.Serial && (r.At.IsZero() && all || !r.At.IsZero() && !now.Before(r.At)) {
 		o.seals(r.Serial)
 		o.turnKeys()
-		o.cfg.Road.Note("info", "what is for all is sealed by the new roster from now on", "serial", r.Serial)
+		o.cfg.Road.Note("info", "group datagrams are sealed by the new roster from now on", "serial", r.Serial)
 	}
 }
 
@@ -561,7 +561,7 @@ func (o *Rosters) Arrived(now time.Time, id uint16, octets []byte) (owed []uint1
 	}
 	if err != nil {
 		o.cfg.Road.Drop("roster")
-		o.cfg.Road.Note("warn", "a roster from a peer is not taken", "peer", m.Name, "error", err)
+		o.cfg.Road.Note("warn", "a roster from a peer was rejected", "peer", m.Name, "error", err)
 		return []uint16{id}
 	}
 	o.knows(m, m.keeps.with(r.Serial))

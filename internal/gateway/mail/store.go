@@ -179,9 +179,9 @@ func (s *Store) makeRoom(now time.Time, e *Entry, octets int) bool {
 	for _, o := range append(less, others...) {
 		s.End(o, Withdrawn)
 	}
-	s.noteGivenUp(now, p, &b.gaveUp, len(less), "messages that waited were given up for more urgent ones: the queue for the peer is full")
+	s.noteGivenUp(now, p, &b.gaveUp, len(less), "waiting messages were cancelled for more urgent ones: the queue for the peer is full")
 	s.noteGivenUp(now, p, &b.shared, len(others),
-		"messages that waited were given up for those of local peers that have less waiting: the queue for the peer is full")
+		"waiting messages were cancelled: the queue for the peer is full, and other local peers have less in it")
 	return true
 }
 
@@ -219,7 +219,7 @@ func (s *Store) Expire(now time.Time, p *Peer) {
 	}
 	b.expired.n += len(over)
 	if b.expired.n > 0 && now.Sub(b.expired.said) >= time.Minute {
-		s.road.Note("warn", "messages were not worth sending any more when their turn came", "peer", p.Name, "expired", b.expired.n)
+		s.road.Note("warn", "waiting messages expired before their turn", "peer", p.Name, "expired", b.expired.n)
 		b.expired = tally{said: now}
 	}
 }

@@ -172,7 +172,7 @@ func TestGreetingsOnALossyChannel(t *testing.T) {
 		g.Run(20 * time.Minute)
 		g.acquainted()
 		log := strings.Join(g.Notes, "\n")
-		check.Lacks(check.In(t, "seed", seed), "the log", log, "put back")
+		check.Lacks(check.In(t, "seed", seed), "the log", log, "older copy")
 	}
 }
 

@@ -34,7 +34,7 @@ func maxDirect(p *profile.Profile) int { return p.Filled() - directReserve }
 func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Message, kind mail.Kind) (refused []*mail.Peer) {
 	m, err := c.Store.New(content, kind)
 	if err != nil {
-		c.Road.Note("warn", "a message cannot be encoded and was refused", "error", err)
+		c.Road.Note("warn", "a message cannot be encoded; the gateway refused it", "error", err)
 		return to
 	}
 	for _, p := range to {

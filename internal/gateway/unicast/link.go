@@ -54,7 +54,7 @@ func (l *line) Greet(now time.Time, to netip.AddrPort, hello frame.Hello) {
 // Readdress takes an address that the operator has written anew.
 func (l *line) Readdress(addr netip.AddrPort) {
 	if l.Write(addr) {
-		l.of.Road.Note("info", "the configured address of a peer has changed: it is used instead of the learned one", "peer", l.Name, "address", addr)
+		l.of.Road.Note("info", "the configured address of a peer has changed; the gateway uses it instead of the learned one", "peer", l.Name, "address", addr)
 		l.RecordPaths()
 	}
 }

@@ -240,7 +240,7 @@ func TestReceiverThatHasForgottenHistory(t *testing.T) {
 			g.Run(5 * time.Minute)
 			check.Equal(in, "what node 2 has heard", g.b.Heard(1), "0..9")
 			check.Equal(in, "messages delivered", g.a.Fates(2)[mail.Delivered], 10)
-			check.Contains(in, "the log", strings.Join(g.Notes, "\n"), "is asked for again")
+			check.Contains(in, "the log", strings.Join(g.Notes, "\n"), "asks for it again")
 			check.Equal(in, "unreadable", int(g.b.Peer(1).Counts.Unreadable), 0)
 		}
 	}

@@ -69,7 +69,7 @@ func (c *Carrier) addNews(now time.Time, l *line, to *letter) bool {
 		content, items := c.Road.News(now, l.Peer, items)
 		m, err := c.Store.New(content, mail.KindOf(content.Items))
 		if err != nil {
-			c.Road.Note("warn", "an item of this site cannot be told to its peers", "peer", l.Name, "error", err)
+			c.Road.Note("warn", "a local advertisement or group cannot be sent to a peer", "peer", l.Name, "error", err)
 			for _, it := range items {
 				c.Replica.Put(it.Withdrawal())
 			}

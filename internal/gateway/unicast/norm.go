@@ -115,7 +115,7 @@ func (c *Carrier) normDown(now time.Time, reason string) {
 	}
 	c.norm.failures++
 	c.norm.startAt = now.Add(wait)
-	c.Road.Note("warn", "the NORM process ended; long messages wait for the next", "reason", reason, "next_in", wait)
+	c.Road.Note("warn", "the NORM process ended; long messages wait until the gateway starts it again", "reason", reason, "next_in", wait)
 }
 
 // enqueueObject hands a long message to libnorm: number and envelope.

@@ -46,7 +46,7 @@ func (l *line) ask(now time.Time, probe bool) (anew bool) {
 		missed := !q.asked.IsZero() && q.to == l.Addr && now.Sub(q.asked) >= l.of.Timing.Prompt && (!heard || !l.Proven())
 		if missed && l.Missed() && !q.told {
 			q.told = true
-			l.of.Road.Note("info", "a peer does not answer: its other address is tried in turn", "peer", l.Name, "tried", q.to, "next", l.Addr)
+			l.of.Road.Note("info", "a peer does not answer; the gateway tries its addresses in turn", "peer", l.Name, "tried", q.to, "next", l.Addr)
 		}
 		q.asked, q.to, q.hello = now, l.Addr, hello
 		anew = q.misses == strangeAfter || q.misses > 0 && q.misses%strangeAgain == 0
@@ -68,7 +68,7 @@ func (l *line) answered(now time.Time, at netip.AddrPort) {
 // readdressed makes the addresses durable with what the operator has written, and says when that is new.
 func (l *line) readdressed() {
 	if l.question.changed {
-		l.of.Road.Note("info", "the configured address of a peer has changed: it is used instead of the learned one", "peer", l.Name, "address", l.Addr)
+		l.of.Road.Note("info", "the configured address of a peer has changed; the gateway uses it instead of the learned one", "peer", l.Name, "address", l.Addr)
 	}
 	if l.question.changed || !l.question.journal {
 		l.RecordPaths()

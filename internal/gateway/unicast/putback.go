@@ -159,7 +159,7 @@ func (l *line) compareStarts(h frame.Hello, boot uint32) {
 	}
 	met.Refused = mail.Void
 	l.Record()
-	l.of.Road.Note("warn", "a peer was put back to an older copy of its data and begins anew: what its local peers had given it since then and it had not sent is lost",
+	l.of.Road.Note("warn", "a peer runs on an older copy of its data; messages that its local peers had submitted since then and that were not yet sent are lost",
 		"peer", l.Name, "of_it_arrived_since_then", again)
 }
 
@@ -179,7 +179,7 @@ func (l *line) deliverHeld(now time.Time, keep bool) {
 			if err := l.of.Road.Open(now, l.Peer, a.Place, a.Body); err != nil {
 				l.receiver.Reject(now, a.Place) // its sender may have it yet
 				l.Counts.Unreadable++
-				l.of.Road.Note("error", "a message of a peer cannot be read without what was before it, and is dropped unless the peer sends it again",
+				l.of.Road.Note("error", "a message of a peer cannot be read without earlier ones; the gateway drops it unless the peer sends it again",
 					"peer", l.Name, "number", a.Number, "error", err)
 				continue
 			}
@@ -222,11 +222,11 @@ func (l *line) endStream(now time.Time, lost int) {
 	}
 	l.Met.End(now)
 	if l.Met.Started {
-		l.of.Road.Note("warn", "a peer was put back to an older copy of its data: what it needs is sent anew, but not what it had acknowledged",
+		l.of.Road.Note("warn", "a peer runs on an older copy of its data; the gateway resends what it needs, but not messages that it had acknowledged",
 			"peer", l.Name, "it_may_have_lost", lost)
 		return
 	}
-	l.of.Road.Note("warn", "a peer lacks messages that it has acknowledged: what it needs is sent anew, but not those",
+	l.of.Road.Note("warn", "a peer lacks messages that it acknowledged; the gateway resends what it needs, but not those messages",
 		"peer", l.Name, "it_may_have_lost", lost)
 }
 

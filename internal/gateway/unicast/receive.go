@@ -171,14 +171,14 @@ func (s *shared) read(now time.Time, l *line, lane frame.Lane, fresh mail.Attemp
 				l.Reader.Unlearn()
 				l.rejectUnread(now, next)
 			}
-			s.Road.Note("info", "a message coded with what is not known here is asked for again", "peer", l.Name, "number", next.Number, "error", err)
+			s.Road.Note("info", "a message refers to data that this node lacks; the gateway asks for it again", "peer", l.Name, "number", next.Number, "error", err)
 			break
 		}
 		l.receiver.Advance(lane)
 		if err != nil {
 			l.Counts.Unreadable++
 			s.Road.Unread(now, l.Peer, next)
-			s.Road.Note("error", "a message of a peer cannot be read and is dropped: does it run another version?",
+			s.Road.Note("error", "a message of a peer cannot be read; it is dropped. Does the peer run another version?",
 				"peer", l.Name, "number", next.Number, "error", err)
 		}
 	}

@@ -150,7 +150,7 @@ func Overloaded(ctx Context, link string, seed uint64, lasting time.Duration, lo
 	o.Dropped = int(p.Refused + p.Withdrawn + p.Expired)
 	o.Missing = offered - arrived - o.Dropped
 	for _, n := range s.Notes {
-		if strings.Contains(n, "given up") || strings.Contains(n, "refused") {
+		if strings.Contains(n, "cancelled") || strings.Contains(n, "refused") {
 			o.Told++
 		}
 	}

@@ -156,7 +156,7 @@ func (s *patient) restart(start, mount bool) {
 // told holds the log against the outages: each is told.
 func (s *patient) told() {
 	s.t.Helper()
-	const said, refused = "the journal cannot write", "the gateway cannot run"
+	const said, refused = "the journal cannot be written", "the gateway cannot run"
 	n := 0
 	for what, times := range errorsIn(s.site.gateway.logFile) {
 		if what == refused && times == s.refused {

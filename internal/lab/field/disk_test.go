@@ -106,7 +106,7 @@ func (p *voyage) loseDisk(disk *smallDisk, c *crew) {
 	hush()
 	p.settle()
 	t.Log(p.summary())
-	const said = "the journal cannot write"
+	const said = "the journal cannot be written"
 	n := 0
 	for what, times := range errorsIn(c.site.gateway.logFile) {
 		if strings.HasPrefix(what, said) {

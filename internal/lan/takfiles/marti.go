@@ -243,7 +243,7 @@ func (r *Room) give(w http.ResponseWriter, req *http.Request, hash string) {
 	b, m, err := r.store.get(hash)
 	if err != nil {
 		r.deny(w, req, http.StatusInternalServerError, "disk", errors.New("the file cannot be read"))
-		r.log.Warn("a data package cannot be read", "hash", hash, "error", err)
+		r.log.Warn("a stored data package cannot be read; upload it again", "hash", hash, "error", err)
 		return
 	}
 	w.Header().Set("Content-Type", m.MIME)
